@@ -1,0 +1,15 @@
+// Package dataset is a manifest and its parts at a URI prefix.
+//
+//	part-<shard>-of-<n>-<seq>-<digest8>.parquet  the main table
+//	_<table>/part-….parquet                      further tables
+//	_dataset.json                                the manifest
+//	.rollmill/<identity>-<n>/shard-<i>.json      one create-only record a shard
+//	.rollmill/<identity>-<n>/journal-<i>/…       finished rows not yet in a part
+//
+// A shard writes parts under names that no one else can write, then its
+// record; the first record wins. n records are the dataset: the manifest is a
+// pure function of them, and whoever sees them complete may write it. What no
+// record of the winning identity names is invisible and removed at seal.
+//
+// Reading: Open, then NewReader. Writing: Begin, Table, Write, Commit.
+package dataset

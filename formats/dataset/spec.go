@@ -1,0 +1,65 @@
+package dataset
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+
+	"github.com/rollmill/rollmill/formats"
+)
+
+// Spec is what decides a dataset's rows. Its hash is the dataset's identity.
+// Never put in what does not change rows: workers, addresses, retries, time
+// limits.
+type Spec struct {
+	Stage   string            // "rollout", ...
+	Version int               // of the stage's semantics; raise it when the same inputs give other rows
+	Kind    formats.Kind      // of the main table
+	Params  map[string]any    // JSON-encodable; keys as the flags are named
+	Files   map[string]string // content digest of every file that a flag or a program's words name
+	Inputs  []Ref             // datasets and files read, in order
+	Base    *Ref              // of a thin dataset: the wide dataset it is aligned with; also one of Inputs
+
+	Gates []Gate // looked at when the dataset is sealed; not part of the identity
+}
+
+// Ref points at a dataset that another was made from.
+type Ref struct {
+	Role       string `json:"role"` // "base", "scores", "groups", "previous", "examples", ...
+	URI        string `json:"uri"`  // relative to the dataset within one root, else absolute; never with credentials
+	Identity   string `json:"identity,omitempty"`
+	Digest     string `json:"digest"` // of its manifest, or of the file's content
+	RowsDigest string `json:"rows_digest,omitempty"`
+}
+
+// Gate refuses a dataset as a whole: a share or a number of rows in a state.
+type Gate struct {
+	Name  string   `json:"name"`          // of the flag: "max-failure-rate", ...
+	Count string   `json:"count"`         // what is counted: a key of counts, drops, failures or facts
+	Of    string   `json:"of,omitempty"`  // divide by this count; "rows" for all; "" for the number itself
+	Max   *float64 `json:"max,omitempty"` // refuse above
+	Min   *float64 `json:"min,omitempty"` // refuse below
+}
+
+// Identity is 16 hex digits of a SHA-256 over everything that decides rows.
+// Addresses of inputs do not count, their digests do.
+func (s Spec) Identity() string {
+	type ref struct{ Role, Digest string }
+	refs := []ref{}
+	for _, r := range s.Inputs {
+		refs = append(refs, ref{r.Role, r.Digest})
+	}
+	data, err := json.Marshal(struct {
+		Stage   string
+		Version int
+		Kind    formats.Kind
+		Params  map[string]any
+		Files   map[string]string
+		Inputs  []ref
+	}{s.Stage, s.Version, s.Kind, s.Params, s.Files, refs})
+	if err != nil {
+		panic("dataset: parameters are not JSON: " + err.Error())
+	}
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:8])
+}

@@ -1,0 +1,49 @@
+package formats
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// ErrInvalid marks input that cannot be used: a damaged file, a wrong schema,
+// an incomplete or changed dataset. Commands exit with 4.
+var ErrInvalid = errors.New("invalid input")
+
+// InputError names bad input: where it is, what is wrong, and what may help.
+type InputError struct {
+	Place string // dataset, part or file, as a URI or a path
+	Row   int64  // from 0; -1 when no row is to blame
+	What  string // the quoted culprit and the cause
+	Help  string // a hint, or ""
+	Err   error  // the reason below, or nil
+}
+
+// Invalid returns an InputError without a row.
+func Invalid(place, hint string, err error, format string, args ...any) *InputError {
+	return &InputError{Place: place, Row: -1, What: fmt.Sprintf(format, args...), Help: hint, Err: err}
+}
+
+func (e *InputError) Error() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%q", e.Place)
+	if e.Row >= 0 {
+		fmt.Fprintf(&b, " row %d", e.Row)
+	}
+	b.WriteString(": " + e.What)
+	if e.Err != nil {
+		b.WriteString(": " + e.Err.Error())
+	}
+	return b.String()
+}
+
+// Unwrap makes errors.Is(err, ErrInvalid) true.
+func (e *InputError) Unwrap() []error {
+	if e.Err == nil {
+		return []error{ErrInvalid}
+	}
+	return []error{ErrInvalid, e.Err}
+}
+
+// Hint is what the command line prints after the error.
+func (e *InputError) Hint() string { return e.Help }

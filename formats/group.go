@@ -1,0 +1,54 @@
+package formats
+
+// Member is the thin row of group: a trajectory as a member of its group.
+// Rewards are repeated from the scores, so that this dataset can be read alone.
+type Member struct {
+	TrajectoryID  string        `parquet:"trajectory_id"`
+	ExampleID     string        `parquet:"example_id,dict"`
+	GroupID       string        `parquet:"group_id,dict"`
+	Epoch         int32         `parquet:"epoch,delta"`
+	Generation    int32         `parquet:"generation,delta"`
+	Status        string        `parquet:"status,dict"`
+	Reward        *float64      `parquet:"reward,optional"`
+	Rewards       []NamedReward `parquet:"rewards,list"`
+	ShapedRewards []float64     `parquet:"shaped_rewards,optional,list"`
+	Advantage     *float64      `parquet:"advantage,optional"`
+	NoAdvantage   string        `parquet:"no_advantage,optional,dict"` // why advantage is null: unscored, failed, singleton
+}
+
+// Why an advantage is null (column no_advantage).
+const (
+	NoAdvantageFailed    = "failed"    // the trajectory failed or was skipped
+	NoAdvantageUnscored  = "unscored"  // its reward is null
+	NoAdvantageSingleton = "singleton" // nothing to compare with
+)
+
+// GroupStats is a row of _groups: one group, its valid members' statistics.
+// A statistic without enough valid members is null.
+type GroupStats struct {
+	GroupID   string   `parquet:"group_id"`
+	ExampleID string   `parquet:"example_id,dict"`
+	Epoch     int32    `parquet:"epoch,delta"`
+	FirstRow  int64    `parquet:"first_row,delta"` // of the group's rows in the base's order
+	Count     int32    `parquet:"count,delta"`
+	Valid     int32    `parquet:"valid,delta"`
+	Mean      *float64 `parquet:"mean,optional"`
+	StdPop    *float64 `parquet:"std_pop,optional"`    // divisor n
+	StdSample *float64 `parquet:"std_sample,optional"` // divisor n-1; null under 2 valid
+	Min       *float64 `parquet:"min,optional"`
+	Max       *float64 `parquet:"max,optional"`
+	Spread    *float64 `parquet:"spread,optional"` // max - min
+	Solved    *float64 `parquet:"solved,optional"` // share of valid members at or above the solved threshold
+}
+
+// Decision is a row of _decisions: what curate did with one input trajectory.
+type Decision struct {
+	TrajectoryID string `parquet:"trajectory_id"`
+	ExampleID    string `parquet:"example_id,dict"`
+	GroupID      string `parquet:"group_id,dict"`
+	Epoch        int32  `parquet:"epoch,delta"`
+	Generation   int32  `parquet:"generation,delta"`
+	Kept         bool   `parquet:"kept"`
+	Reason       string `parquet:"reason,optional,dict"` // the first rule that refused it; null when kept
+	Detail       string `parquet:"detail,optional"`
+}

@@ -1,0 +1,38 @@
+package formats
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"strconv"
+)
+
+// TrajectoryID names an attempt: 24 hex digits that depend on nothing but the
+// arguments, so a re-run names it the same.
+func TrajectoryID(run, exampleID string, epoch, generation int) string {
+	sum := hash("trajectory", run, exampleID, strconv.Itoa(epoch), strconv.Itoa(generation))
+	return hex.EncodeToString(sum[:12])
+}
+
+// GroupID names the group of one example in one epoch.
+func GroupID(exampleID string, epoch int) string {
+	return exampleID + "@" + strconv.Itoa(epoch)
+}
+
+// Seed derives a seed from a base seed and whatever names the thing that
+// needs one: a row id, a call number. It is never negative.
+func Seed(base int64, names ...string) int64 {
+	sum := hash(append([]string{"seed", strconv.FormatInt(base, 10)}, names...)...)
+	return int64(binary.BigEndian.Uint64(sum[:8]) >> 1)
+}
+
+func hash(parts ...string) [32]byte {
+	h := sha256.New()
+	var n [8]byte
+	for _, p := range parts {
+		binary.BigEndian.PutUint64(n[:], uint64(len(p)))
+		h.Write(n[:])
+		h.Write([]byte(p))
+	}
+	return [32]byte(h.Sum(nil))
+}

@@ -1,0 +1,55 @@
+package formats
+
+import (
+	"encoding/json"
+	"time"
+)
+
+// Receipt is what a trainer gave back for one submission. It is stored as
+// ReceiptFile under submit's --out, and rollout --policy reads it.
+type Receipt struct {
+	Format        string             `json:"format"` // ReceiptFormat
+	Key           string             `json:"key"`    // of the ledger: digest of (curated digest, target, model)
+	Backend       string             `json:"backend"`
+	State         string             `json:"state"`
+	Run           string             `json:"run,omitempty"`
+	Epoch         int                `json:"epoch"`
+	Curated       string             `json:"curated"`        // URI of the dataset submitted
+	CuratedDigest string             `json:"curated_digest"` // its rows_digest
+	Trajectories  int64              `json:"trajectories"`
+	Groups        int64              `json:"groups"`
+	Tokens        int64              `json:"tokens"` // sampled tokens handed over
+	Job           string             `json:"job,omitempty"`
+	StepBefore    *int64             `json:"step_before,omitempty"`
+	StepAfter     *int64             `json:"step_after,omitempty"`
+	Policy        *Policy            `json:"policy,omitempty"` // what answers after this; the policy before it when nothing was trained
+	Metrics       map[string]float64 `json:"metrics,omitempty"`
+	MetricSteps   []json.RawMessage  `json:"metric_steps,omitempty"` // each metric line as it came
+	Files         []string           `json:"files,omitempty"`        // written by the file backend
+	Message       string             `json:"message,omitempty"`
+	StartedAt     time.Time          `json:"started_at"`
+	FinishedAt    *time.Time         `json:"finished_at,omitempty"`
+}
+
+// Policy says which weights answer, and where.
+type Policy struct {
+	URL     string `json:"url"` // OpenAI-compatible base URL, ending in /v1
+	Model   string `json:"model"`
+	Version int64  `json:"version"`
+}
+
+const (
+	ReceiptFormat = "rollmill-receipt/1"
+	ReceiptFile   = "_receipt.json"
+)
+
+// The states of a submission.
+const (
+	JobNothing   = "nothing" // the curated set was empty; nothing was sent
+	JobPending   = "pending"
+	JobRunning   = "running"
+	JobCompleted = "completed"
+	JobFailed    = "failed"
+	JobCancelled = "cancelled"
+	JobUntrained = "untrained" // the trainer took the batch and found nothing to train on
+)

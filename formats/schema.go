@@ -1,0 +1,20 @@
+package formats
+
+// A Kind names what the rows of a dataset's main table are.
+type Kind string
+
+const (
+	KindTrajectories Kind = "trajectories" // Trajectory, wide
+	KindScores       Kind = "scores"       // Score, thin
+	KindGroups       Kind = "groups"       // Member, thin
+)
+
+// SchemaVersion is the version of every row kind, "major.minor". Readers
+// ignore columns that a newer minor version added and refuse another major.
+const SchemaVersion = "1.0"
+
+// The further tables of a dataset.
+const (
+	TableGroups    = "_groups"    // GroupStats, beside groups
+	TableDecisions = "_decisions" // Decision, beside curated trajectories
+)

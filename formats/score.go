@@ -1,0 +1,30 @@
+package formats
+
+// Score is a thin row: what score found of the base row at the same place.
+type Score struct {
+	TrajectoryID  string        `parquet:"trajectory_id"`
+	ExampleID     string        `parquet:"example_id,dict"`
+	Epoch         int32         `parquet:"epoch,delta"`
+	Generation    int32         `parquet:"generation,delta"`
+	Status        string        `parquet:"status,dict"` // the trajectory's, repeated for readers of this dataset alone
+	Reward        *float64      `parquet:"reward,optional"`
+	Rewards       []NamedReward `parquet:"rewards,list"`
+	ShapedRewards []float64     `parquet:"shaped_rewards,optional,list"`
+	Failure       string        `parquet:"failure,optional,dict"` // why reward is null: one of RewardFailures
+	Error         string        `parquet:"error,optional"`
+}
+
+// Why a reward is null (columns failure, rewards.failure).
+const (
+	RewardTrajectory = "trajectory" // the trajectory itself failed or was skipped
+	RewardMissing    = "missing"    // not computed
+	RewardCrashed    = "crashed"    // the program or service ended
+	RewardTimeout    = "timeout"
+	RewardAnswer     = "answer"    // it answered nonsense
+	RewardNotFinite  = "nonfinite" // NaN or an infinity
+	RewardError      = "error"     // it said that it failed, or the expression did
+	RewardComponent  = "component" // a component of a weighted sum has no value
+)
+
+// RewardFailures is the closed list.
+var RewardFailures = []string{RewardTrajectory, RewardMissing, RewardCrashed, RewardTimeout, RewardAnswer, RewardNotFinite, RewardError, RewardComponent}

@@ -1,0 +1,219 @@
+package formats
+
+// Trajectory is the wide row: one recorded attempt at an example, whole.
+// rollout and curate write it. Column names are API. What every column means,
+// its unit and what null says, stands in columns.go.
+//
+// The tag rollmill:"payload" marks what PayloadDigest covers, and
+// rollmill:"volatile" what time and machines decide: no digest covers it.
+type Trajectory struct {
+	TrajectoryID string `parquet:"trajectory_id"`
+	Run          string `parquet:"run,dict"`
+	ExampleID    string `parquet:"example_id,dict"`
+	Epoch        int32  `parquet:"epoch,delta"`
+	Generation   int32  `parquet:"generation,delta"`
+
+	Example    string      `parquet:"example" rollmill:"payload"` // the input row as it came, a JSON object
+	Messages   []Message   `parquet:"messages,list" rollmill:"payload"`
+	Calls      []Call      `parquet:"calls,list" rollmill:"payload"`
+	ToolSets   []string    `parquet:"tool_sets,list" rollmill:"payload"` // each a JSON array of tool definitions
+	Candidates []Candidate `parquet:"candidates,list" rollmill:"payload"`
+
+	Answer           string `parquet:"answer,optional"`
+	Status           string `parquet:"status,dict"`
+	StopReason       string `parquet:"stop_reason,dict"`
+	FailureClass     string `parquet:"failure_class,optional,dict"`
+	Error            string `parquet:"error,optional"`
+	Model            string `parquet:"model,optional,dict"`
+	PolicyVersion    *int64 `parquet:"policy_version,optional"`
+	TokenSource      string `parquet:"token_source,optional,dict"`
+	PromptTokens     int32  `parquet:"prompt_tokens,delta"`
+	CompletionTokens int32  `parquet:"completion_tokens,delta"`
+	SampledTokens    int32  `parquet:"sampled_tokens,delta"`
+	PayloadDigest    string `parquet:"payload_digest"`
+
+	Reward        *float64      `parquet:"reward,optional"`
+	Rewards       []NamedReward `parquet:"rewards,list"`
+	ShapedRewards []float64     `parquet:"shaped_rewards,optional,list"`
+	GroupID       string        `parquet:"group_id,optional,dict"`
+	Advantage     *float64      `parquet:"advantage,optional"`
+
+	Attempts   int32  `parquet:"attempts,delta" rollmill:"volatile"`
+	StartedAt  int64  `parquet:"started_at,timestamp(microsecond),delta" rollmill:"volatile"`
+	FinishedAt int64  `parquet:"finished_at,timestamp(microsecond),delta" rollmill:"volatile"`
+	Metadata   string `parquet:"metadata,optional"` // a JSON object
+}
+
+// Message is one node of a trajectory's tree.
+type Message struct {
+	Parent         int32      `parquet:"parent,delta"` // index into messages; -1 at a root
+	Role           string     `parquet:"role,dict"`
+	Content        string     `parquet:"content,optional"`
+	ContentParts   string     `parquet:"content_parts,optional"` // the JSON array, when content came as parts
+	Name           string     `parquet:"name,optional,dict"`
+	Reasoning      string     `parquet:"reasoning,optional"`
+	ToolCallID     string     `parquet:"tool_call_id,optional"`
+	ToolCalls      []ToolCall `parquet:"tool_calls,list"`
+	Sampled        bool       `parquet:"sampled"`
+	FinishReason   string     `parquet:"finish_reason,optional,dict"`
+	Call           int32      `parquet:"call,delta"` // index into calls of the call that answered with it; -1 for input
+	Branch         string     `parquet:"branch,optional,dict"`
+	TokenIDs       []int32    `parquet:"token_ids,optional,list"`
+	Logprobs       []float32  `parquet:"logprobs,optional,list" parquet-element:",split"`
+	PromptDeltaIDs []int32    `parquet:"prompt_delta_ids,optional,list"`
+	PrefixBreak    string     `parquet:"prefix_break,optional,dict"`
+}
+
+// ToolCall is a call that the model made; Arguments is the JSON text as sampled.
+type ToolCall struct {
+	ID        string `parquet:"id"`
+	Name      string `parquet:"name,dict"`
+	Arguments string `parquet:"arguments"`
+}
+
+// Call is one request to the model and what became of it.
+type Call struct {
+	Model            string `parquet:"model,dict"` // as the answer named it
+	PolicyVersion    *int64 `parquet:"policy_version,optional"`
+	Sampling         string `parquet:"sampling"`    // JSON object: temperature, top_p, seed, max_tokens, ... as sent
+	Tools            int32  `parquet:"tools,delta"` // index into tool_sets; -1 for none
+	PromptTokens     int32  `parquet:"prompt_tokens,delta"`
+	CompletionTokens int32  `parquet:"completion_tokens,delta"`
+	CachedTokens     int32  `parquet:"cached_tokens,delta" rollmill:"volatile"`
+	Target           bool   `parquet:"target"` // false: recorded, not trained
+	Function         string `parquet:"function,optional,dict"`
+	Error            string `parquet:"error,optional"`
+	Endpoint         string `parquet:"endpoint,optional,dict" rollmill:"volatile"`
+	LatencyMS        int64  `parquet:"latency_ms,delta" rollmill:"volatile"`
+	Attempts         int32  `parquet:"attempts,delta" rollmill:"volatile"`
+}
+
+// Candidate is a scored alternative to a sampled message, kept for pairs.
+type Candidate struct {
+	Message  int32    `parquet:"message,delta"` // index of the message it was an alternative to; -1 unknown
+	Turn     string   `parquet:"turn,optional"`
+	Content  string   `parquet:"content"`
+	Score    *float64 `parquet:"score,optional"`
+	Metadata string   `parquet:"metadata,optional"`
+}
+
+// NamedReward is one component of a reward. Value is null when the component
+// failed or was not computed, and Failure then says which.
+type NamedReward struct {
+	Name    string   `parquet:"name,dict"`
+	Value   *float64 `parquet:"value,optional"`
+	Weight  float64  `parquet:"weight"`
+	Failure string   `parquet:"failure,optional,dict"`
+	Error   string   `parquet:"error,optional"`
+}
+
+// The states of a trajectory (column status). Each ends in exactly one.
+const (
+	StatusOK        = "ok"
+	StatusTruncated = "truncated" // the model ran out of tokens, the agent out of turns
+	StatusFailed    = "failed"    // failure_class says why; never trained, never votes
+	StatusSkipped   = "skipped"   // not attempted: a budget ended, or a blank example
+)
+
+// Statuses, StopReasons and FailureClasses are closed lists, in display order.
+var (
+	Statuses    = []string{StatusOK, StatusTruncated, StatusFailed, StatusSkipped}
+	StopReasons = []string{StopDone, StopLength, StopTurns, StopError, StopTimeout, StopCancelled, StopBudget, StopSkipped}
+
+	FailureClasses = []string{FailAgentExit, FailAgentOutput, FailTimeout, FailEngine, FailEngineRefused, FailNoCalls,
+		FailNoLogprobs, FailLogprobMismatch, FailBadLogprobs, FailModelMismatch, FailExample, FailCancelled, FailInternal}
+)
+
+// Why a trajectory stopped, as the runner saw it.
+const (
+	StopDone      = "done"
+	StopLength    = "length"
+	StopTurns     = "turns"
+	StopError     = "error"
+	StopTimeout   = "timeout"
+	StopCancelled = "cancelled"
+	StopBudget    = "budget"
+	StopSkipped   = "skipped"
+)
+
+// What failed, when status is failed.
+const (
+	FailAgentExit       = "agent_exit"       // the program ended with a non-zero code or a signal
+	FailAgentOutput     = "agent_output"     // the program's output could not be read, or flooded
+	FailTimeout         = "timeout"          // the trajectory's time limit
+	FailEngine          = "engine"           // the engine could not be reached or kept failing
+	FailEngineRefused   = "engine_refused"   // the engine refused the request (4xx)
+	FailNoCalls         = "no_calls"         // the agent ended without asking the model
+	FailNoLogprobs      = "no_logprobs"      // the engine gave none
+	FailLogprobMismatch = "logprob_mismatch" // entries are not one per completion token
+	FailBadLogprobs     = "bad_logprobs"     // NaN, or positive
+	FailModelMismatch   = "model_mismatch"   // another model or policy version answered
+	FailExample         = "example"          // the example cannot be templated
+	FailCancelled       = "cancelled"
+	FailInternal        = "internal"
+)
+
+// The accepted sources of token ids, in the order of preference (column
+// token_source). The order is FIELD practice: vLLM, SGLang, vLLM's
+// "token_id:N" strings, SGLang's meta_info, NeMo.
+const (
+	TokensChoice     = "choice.token_ids"
+	TokensResponse   = "choice.response_token_ids"
+	TokensInLogprobs = "logprobs.token_id"
+	TokensEntryID    = "logprobs.id"
+	TokensMetaInfo   = "meta_info.output_token_logprobs"
+	TokensMessage    = "message.generation_token_ids"
+)
+
+// Trained tells whether a message's sampled tokens are for training: it was
+// sampled, by a call to the target model and function.
+func (t *Trajectory) Trained(i int) bool {
+	m := &t.Messages[i]
+	return m.Sampled && m.Call >= 0 && int(m.Call) < len(t.Calls) && t.Calls[m.Call].Target
+}
+
+// Path returns the indexes of the messages from the root to leaf.
+func (t *Trajectory) Path(leaf int) []int {
+	var back []int
+	for i := leaf; i >= 0 && i < len(t.Messages) && len(back) <= len(t.Messages); i = int(t.Messages[i].Parent) {
+		back = append(back, i)
+	}
+	for i, j := 0, len(back)-1; i < j; i, j = i+1, j-1 {
+		back[i], back[j] = back[j], back[i]
+	}
+	return back
+}
+
+// Leaves returns the indexes of the messages that nothing continues, in order.
+func (t *Trajectory) Leaves() []int {
+	inner := make([]bool, len(t.Messages))
+	for i := range t.Messages {
+		if p := t.Messages[i].Parent; p >= 0 && int(p) < len(inner) {
+			inner[p] = true
+		}
+	}
+	var out []int
+	for i, in := range inner {
+		if !in {
+			out = append(out, i)
+		}
+	}
+	return out
+}
+
+// Main returns the main path: root to the leaf under the last sampled message
+// of a target call (to the last leaf, when none was sampled).
+func (t *Trajectory) Main() []int {
+	for i := len(t.Messages) - 1; i >= 0; i-- {
+		if t.Trained(i) {
+			leaf := i
+			for j := i + 1; j < len(t.Messages); j++ {
+				if int(t.Messages[j].Parent) == leaf {
+					leaf = j
+				}
+			}
+			return t.Path(leaf)
+		}
+	}
+	return t.Path(len(t.Messages) - 1)
+}

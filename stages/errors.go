@@ -1,0 +1,43 @@
+package stages
+
+import "fmt"
+
+// Kind is what a program that called us may act on; each has one exit code
+// (see cmd/rollmill/exit.go). Bad input is formats.ErrInvalid, and a refused
+// gate dataset.GateError; neither needs a kind here.
+type Kind string
+
+const (
+	KindFailed    Kind = "failed"    // exit 1
+	KindUsage     Kind = "usage"     // exit 2: an option or the config is wrong
+	KindBudget    Kind = "budget"    // exit 5: spent; the work is kept
+	KindPerson    Kind = "person"    // exit 6: somebody has to look
+	KindTemporary Kind = "temporary" // exit 75: the same command may succeed later
+)
+
+// Error is an error with a kind and a hint.
+type Error struct {
+	Kind Kind
+	What string
+	Help string // "" for none
+	Err  error  // the reason below, or nil
+}
+
+// Errorf makes an Error; a %w in the format is its reason.
+func Errorf(kind Kind, hint, format string, args ...any) *Error {
+	err := fmt.Errorf(format, args...)
+	return &Error{Kind: kind, What: err.Error(), Help: hint, Err: unwrap(err)}
+}
+
+func unwrap(err error) error {
+	if u, ok := err.(interface{ Unwrap() error }); ok {
+		return u.Unwrap()
+	}
+	return nil
+}
+
+func (e *Error) Error() string { return e.What }
+func (e *Error) Unwrap() error { return e.Err }
+
+// Hint is what the command line prints after the error.
+func (e *Error) Hint() string { return e.Help }

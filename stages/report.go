@@ -1,0 +1,50 @@
+package stages
+
+import "maps"
+
+// Report is what a stage did. With --json it is what the command prints.
+type Report struct {
+	Stage      string           `json:"stage"`
+	URI        string           `json:"uri"`      // of the dataset or receipt written
+	Identity   string           `json:"identity"` // of the dataset
+	UpToDate   bool             `json:"up_to_date"`
+	Sealed     bool             `json:"sealed"`            // false: other shards are still missing
+	Missing    []int            `json:"missing,omitempty"` // their indexes
+	Rows       int64            `json:"rows"`
+	RowsDigest string           `json:"rows_digest,omitempty"`
+	Counts     map[string]int64 `json:"counts,omitempty"` // rows by state
+	Drops      map[string]int64 `json:"drops,omitempty"`  // rows by reason
+	Failures   map[string]int64 `json:"failures,omitempty"`
+	Seconds    float64          `json:"seconds"`
+	Message    string           `json:"message,omitempty"` // one line for people
+}
+
+// Count adds n to a state, drop or failure table that may be nil.
+func Count(table *map[string]int64, key string, n int64) {
+	if key == "" || n == 0 {
+		return
+	}
+	if *table == nil {
+		*table = map[string]int64{}
+	}
+	(*table)[key] += n
+}
+
+// Add counts another shard's report in.
+func (r *Report) Add(o Report) {
+	r.Rows += o.Rows
+	r.Seconds += o.Seconds
+	for k, n := range o.Counts {
+		Count(&r.Counts, k, n)
+	}
+	for k, n := range o.Drops {
+		Count(&r.Drops, k, n)
+	}
+	for k, n := range o.Failures {
+		Count(&r.Failures, k, n)
+	}
+	if o.Sealed {
+		r.Sealed, r.RowsDigest, r.Missing = true, o.RowsDigest, nil
+	}
+	r.Counts = maps.Clone(r.Counts)
+}

@@ -1,0 +1,85 @@
+// Package stages says what every stage of the epoch is given and promises.
+//
+// A stage is a function Run(ctx, Options) (Report, error) in its own folder:
+// it reads datasets, writes one new dataset, and reports. Stages meet only
+// through datasets and never import one another. Running a stage twice is
+// running it once.
+package stages
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"time"
+)
+
+// Env is what the process gives a stage. Its zero value is good.
+type Env struct {
+	Log      *slog.Logger                                // nil: nothing is logged
+	Progress func(stage, unit string, total int64) Meter // nil: nothing is shown
+	Now      func() time.Time                            // nil: time.Now
+}
+
+// Meter shows the progress of one stage. It is safe for concurrent use.
+type Meter interface {
+	Add(done int64)
+	Note(text string) // a short remark beside the bar, replacing the last
+	Done()
+}
+
+// Logger returns e.Log or a logger that discards.
+func (e Env) Logger() *slog.Logger {
+	if e.Log == nil {
+		return slog.New(slog.NewTextHandler(io.Discard, nil))
+	}
+	return e.Log
+}
+
+// Meter begins to show progress; total 0 means unknown.
+func (e Env) Meter(stage, unit string, total int64) Meter {
+	if e.Progress == nil {
+		return silent{}
+	}
+	return e.Progress(stage, unit, total)
+}
+
+// Clock returns the time.
+func (e Env) Clock() time.Time {
+	if e.Now == nil {
+		return time.Now()
+	}
+	return e.Now()
+}
+
+type silent struct{}
+
+func (silent) Add(int64)   {}
+func (silent) Note(string) {}
+func (silent) Done()       {}
+
+// Shard says which slice of a stage's work to do; the zero value is all of it.
+type Shard struct{ Index, Count int }
+
+// Of returns the shard with its defaults: 0 of 1.
+func (s Shard) Of() Shard {
+	if s.Count == 0 {
+		return Shard{0, 1}
+	}
+	return s
+}
+
+// Output is what every stage that writes a dataset is told about it.
+type Output struct {
+	URI       string
+	Shard     Shard
+	Overwrite bool // replace a dataset of another identity
+}
+
+// Input names a dataset to read.
+type Input struct {
+	URI         string
+	AcceptGates []string // read it although these gates refused it
+}
+
+// Func is the shape of a stage, for those who run several.
+type Func func(ctx context.Context) (Report, error)
