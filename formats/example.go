@@ -11,6 +11,8 @@ type Example struct {
 	Answer   string          `json:"answer"`   // the reference; "" when there is none
 	Fields   json.RawMessage `json:"fields"`
 	Row      int             `json:"row"` // from 0, in the file
+
+	GeneratedAnswer string `json:"generated_answer,omitempty"` // an output stored by an earlier run; "" when there is none
 }
 
 // FieldNames maps the task file's columns (names as in the harness's datasets).

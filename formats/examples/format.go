@@ -1,0 +1,75 @@
+package examples
+
+import (
+	"encoding/json"
+	"io"
+	"iter"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/rollmill/rollmill/formats"
+)
+
+// source is the file being read.
+type source struct {
+	name string
+	r    io.ReaderAt
+	size int64
+}
+
+func (s source) reader() io.Reader { return io.NewSectionReader(s.r, 0, s.size) }
+
+// line is a row as a JSON object, and where a person finds it.
+type line struct {
+	object json.RawMessage
+	number int // of the file's line, from 1; 0 when the format has none
+	short  bool
+}
+
+// readers is the list of formats.
+var readers = map[string]func(source) iter.Seq2[line, error]{
+	"csv":     readCSV,
+	"json":    readJSON,
+	"jsonl":   readJSONL,
+	"parquet": readParquet,
+}
+
+var extensions = map[string]string{
+	".csv":     "csv",
+	".json":    "json",
+	".jsonl":   "jsonl",
+	".ndjson":  "jsonl",
+	".parquet": "parquet",
+}
+
+// Formats lists the formats that Read knows, sorted.
+func Formats() []string { return slices.Sorted(maps.Keys(readers)) }
+
+func reader(name, format string) (func(source) iter.Seq2[line, error], error) {
+	known := strings.Join(Formats(), ", ")
+	if format != "" {
+		if read, ok := readers[format]; ok {
+			return read, nil
+		}
+		return nil, formats.Invalid(name, "known formats: "+known, nil, "unknown format %q", format)
+	}
+	base, _, _ := strings.Cut(name, "?")
+	ext := strings.ToLower(path.Ext(base))
+	if f, ok := extensions[ext]; ok {
+		return readers[f], nil
+	}
+	hint := "say the format; known are " + known
+	if ext == ".xls" || ext == ".xlsx" {
+		hint = "save the sheet as CSV; known formats are " + known
+	}
+	return nil, formats.Invalid(name, hint, nil, "the extension %q names no known format", ext)
+}
+
+// invalid is an InputError about one row, with its line where there is one.
+func invalid(name string, row int, err error, format string, args ...any) error {
+	e := formats.Invalid(name, "", err, format, args...)
+	e.Row = int64(row)
+	return e
+}
