@@ -1,0 +1,105 @@
+package sandbox
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"time"
+)
+
+// Options say what to serve. The zero value is good, but forgets everything
+// when the process ends.
+type Options struct {
+	Dir       string   // state: checkpoints and counters; "" keeps them in memory
+	Seed      int64    // of the untrained weights
+	BaseModel string   // id of the untrained policy; default DefaultBaseModel
+	Models    []string // "project/name": known from the start, as if registered
+
+	Hidden            int     // units of the hidden layer; default 64
+	GradientSteps     int     // gradient steps of a training call; default 16
+	LearningRateScale float64 // multiplies config.learning_rate; default 1
+
+	Dialect      Dialect // which ART server to be; default Legacy
+	SuffixedOnly bool    // refuse "name" and serve "name@step" alone, as ART from 0.5.10
+	PrepareHost  string  // host in the answer of prepare; default the one the client used
+	APIKey       string  // asked for on /v1; "" asks for none
+
+	SampleLog string // file that gets one line per answer with every sampled id and logprob; "" for none
+
+	Log *slog.Logger     // nil: nothing is logged
+	Now func() time.Time // nil: time.Now
+}
+
+// DefaultBaseModel is the id under which the untrained policy is served.
+const DefaultBaseModel = "rollmill/sandbox"
+
+// Dialect is the set of control routes, by the age of the ART server.
+type Dialect string
+
+const (
+	Legacy    Dialect = "legacy"   // 0.3 to 0.5.7: _log, _delete_checkpoints, _train_model
+	Frontend  Dialect = "frontend" // 0.5.8 to 0.5.17: _delete_checkpoint_files; training from Choices breaks
+	Inference Dialect = "none"     // from 0.5.18: cannot be told to train
+)
+
+func (o Options) withDefaults() Options {
+	if o.BaseModel == "" {
+		o.BaseModel = DefaultBaseModel
+	}
+	if o.Hidden == 0 {
+		o.Hidden = 64
+	}
+	if o.GradientSteps == 0 {
+		o.GradientSteps = 16
+	}
+	if o.LearningRateScale == 0 {
+		o.LearningRateScale = 1
+	}
+	if o.Dialect == "" {
+		o.Dialect = Legacy
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	return o
+}
+
+func (o Options) validate() error {
+	switch {
+	case o.Hidden < 1 || o.Hidden > 4096:
+		return fmt.Errorf("hidden units %d: must be 1 to 4096", o.Hidden)
+	case o.GradientSteps < 1:
+		return fmt.Errorf("gradient steps %d: must be at least 1", o.GradientSteps)
+	case o.LearningRateScale < 0:
+		return fmt.Errorf("learning rate scale %g: must not be negative", o.LearningRateScale)
+	case o.Dialect != Legacy && o.Dialect != Frontend && o.Dialect != Inference:
+		return fmt.Errorf("dialect %q: must be %q, %q or %q", o.Dialect, Legacy, Frontend, Inference)
+	}
+	return nil
+}
+
+// Serve answers on the listener until ctx ends, lets the requests under way
+// finish for a few seconds, and closes the server.
+func (s *Server) Serve(ctx context.Context, l net.Listener) error {
+	web := &http.Server{Handler: s, ReadHeaderTimeout: 30 * time.Second}
+	done := make(chan error, 1)
+	go func() { done <- web.Serve(l) }()
+	select {
+	case err := <-done:
+		return errors.Join(fmt.Errorf("serving the sandbox: %w", err), s.Close())
+	case <-ctx.Done():
+	}
+	s.stop() // hanging answers and held trainings end
+	grace, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
+	if err := web.Shutdown(grace); err != nil {
+		web.Close()
+	}
+	return s.Close()
+}
