@@ -1,0 +1,49 @@
+package rollout
+
+import (
+	"context"
+	"time"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/stages"
+)
+
+// Options say what to run. The first block decides the rows and is part of the
+// dataset's identity; the second is how, and is not.
+type Options struct {
+	stages.Env
+	Out stages.Output
+
+	Run          string            // name of the run, part of every trajectory id
+	Epoch        int               // from 0
+	Examples     []formats.Example // in the order that the rows will have
+	ExamplesRef  dataset.Ref       // where they came from, with the digest of the file; Role defaults to "examples"
+	Generations  int               // attempts at each example; default 1
+	Agent        Agent
+	Model        string          // asked for; default: the policy's
+	Policy       *formats.Policy // of the last receipt, or nil: gives model, endpoint and version, and answers are checked against it
+	AcceptModels []string        // further names that an answer may carry; "*" for any
+	Sampling     map[string]any  // request fields for calls that do not set them: temperature, top_p, max_tokens, stop, ...
+	SamplingSeed *int64          // nil: the engine is sent no seed
+	Extra        map[string]any  // request fields that make the engine return token ids; nil: recorder.DefaultExtra
+	NoLogprobs   bool            // keep trajectories although the engine gives no logprobs
+	Uses         []string        // further files whose content decides the rows
+
+	Endpoints         []string      // base URLs of OpenAI-compatible servers, ending in /v1; default: the policy's
+	APIKey            string        // sent to the endpoints, never to agents
+	Listen            string        // address of the recording proxy; default 127.0.0.1:0
+	Concurrency       int           // trajectories at once; default 16
+	TrajectoryTimeout time.Duration // default 30 minutes
+	CallTimeout       time.Duration // of one request to the engine; default 10 minutes
+	Retries           int           // further tries of a call; 0 means 5, negative none
+	Backoff           time.Duration // before the first retry; grows to 64 times as much; default 500 ms
+	MaxFailureRate    *float64      // gate; nil means 0.5
+	RetryFailed       bool          // attempt again what failed in earlier runs of this command
+	JournalEvery      time.Duration // at most one journal segment in this time; default 2 s
+	Giveup            int           // stop when the first this many trajectories all fail at the engine; 0 means 2 x concurrency, at least 8; negative never
+
+	// Probe looks at an endpoint before anything is paid for; nil: only that
+	// something answers there. It may cost a token.
+	Probe func(ctx context.Context, baseURL, apiKey, model string) error
+}
