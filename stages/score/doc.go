@@ -1,0 +1,19 @@
+// Package score gives trajectories their rewards: it reads a wide dataset and
+// writes a thin one of named rewards and their weighted sum, aligned with it
+// row by row. Scores can be made again, years later, from what is stored.
+//
+// It does not run agents, compare the members of a group with one another
+// (package group does) or decide what is worth training on.
+//
+// A reward is a finite number or null with the class of what went wrong. A
+// trajectory that failed or was skipped is never scored. A reward that has no
+// value for a row leaves the row's total null, unless its weight is 0.
+//
+// Given a score dataset instead of a wide one, its named rewards are carried
+// forward, those computed anew take the place of their namesakes, and the
+// total is summed again.
+//
+// To add a reward: a folder under rewards/ with a Kind whose New returns a
+// Reward, one line in rewards/all, and a test that hands it to
+// rewardtest.Run. The Kind's Usage is what the command line's help shows.
+package score

@@ -1,0 +1,115 @@
+package score
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/rollmill/rollmill/formats"
+)
+
+// Reward computes one named reward. Score is called from several goroutines
+// at once, for different rows.
+type Reward interface {
+	// Needs says which columns Score reads; the others may be zero.
+	Needs() Needs
+
+	// Score fills one value per row; len(values) == len(rows). The rows of a
+	// group always come in one call, but a value may depend on nothing but
+	// its row (a group-relative reward: its group), the spec and the seed:
+	// not on the batch, the worker or the time. What is wrong with one row
+	// is its value's failure and never costs its neighbours. An error ends
+	// the stage: the context's, or of something that no row is to blame for.
+	Score(ctx context.Context, rows []*Row, values []Value) error
+
+	// Close ends what the reward started. It may be called twice.
+	Close() error
+}
+
+// Needs says how much of a trajectory a reward reads, each level more than
+// the one before.
+type Needs int
+
+const (
+	Head   Needs = iota // ids, status, answer, example, counts, metadata; no messages
+	Text                // the messages without their tokens, and which calls were to the target
+	Tokens              // every column
+)
+
+// Filer is a Reward that depends on the content of files: its program's.
+type Filer interface{ Files() []string }
+
+// Value is what a reward says of one row: a number, or why there is none.
+type Value struct {
+	Reward  float64
+	Shaped  []float64 // of the sampled messages, in order; nil for none
+	Failure string    // one of formats.RewardFailures; "" when Reward is set
+	Error   string
+}
+
+// Failed is the value of a row that could not be scored.
+func Failed(class, format string, args ...any) Value {
+	return Value{Failure: class, Error: fmt.Sprintf(format, args...)}
+}
+
+// Kind is a sort of reward: the word before the colon in a spec.
+type Kind struct {
+	Name   string
+	Usage  string // its arguments and what it does, one lower-case phrase
+	Seeded bool   // the seed may change its values
+	New    func(Setup) (Reward, error)
+}
+
+// Setup is what a Kind makes a Reward from. New checks the arguments and
+// starts nothing; its errors are about them alone.
+type Setup struct {
+	Spec
+	Earlier []string // names of the rewards computed before this one
+	Partial bool     // Earlier is not complete: the input is not open yet
+	Seed    int64
+	Timeout time.Duration
+	Log     *slog.Logger // never nil
+}
+
+// Kinds is the registry.
+type Kinds []Kind
+
+// NewKinds lists kinds; a duplicate name is a mistake in the program.
+func NewKinds(kinds ...Kind) Kinds {
+	seen := map[string]bool{}
+	for _, k := range kinds {
+		if seen[k.Name] {
+			panic("score: two kinds of reward are named " + k.Name)
+		}
+		seen[k.Name] = true
+	}
+	return kinds
+}
+
+// Names are the kinds' names, in order.
+func (k Kinds) Names() []string {
+	names := make([]string, len(k))
+	for i := range k {
+		names[i] = k[i].Name
+	}
+	return names
+}
+
+func (k Kinds) find(name string) (Kind, bool) {
+	for i := range k {
+		if k[i].Name == name {
+			return k[i], true
+		}
+	}
+	return Kind{}, false
+}
+
+// Row is one trajectory to score. A reward reads it and changes nothing.
+type Row struct {
+	*formats.Trajectory
+	Earlier []formats.NamedReward // computed before, with those carried forward
+
+	fields map[string]any // of the example, once asked for
+	err    error
+}

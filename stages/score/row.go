@@ -1,0 +1,83 @@
+package score
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/rollmill/rollmill/formats"
+)
+
+// Fields is the example as it came, numbers as float64. It is decoded once.
+func (r *Row) Fields() (map[string]any, error) {
+	if r.fields == nil && r.err == nil {
+		r.fields, r.err = decodeExample(r.Example)
+	}
+	return r.fields, r.err
+}
+
+func decodeExample(text string) (map[string]any, error) {
+	fields := map[string]any{}
+	if text == "" {
+		return fields, nil
+	}
+	if err := json.Unmarshal([]byte(text), &fields); err != nil {
+		return nil, fmt.Errorf("the example is not a JSON object: %w", err)
+	}
+	return fields, nil
+}
+
+// Field is the example's field of that name or, when there is none, at that
+// path: the names of nested objects with dots between. The error says which
+// names there are.
+func (r *Row) Field(path string) (any, error) {
+	fields, err := r.Fields()
+	if err != nil {
+		return nil, err
+	}
+	if v, ok := fields[path]; ok {
+		return v, nil
+	}
+	var at any = fields
+	for name := range strings.SplitSeq(path, ".") {
+		object, ok := at.(map[string]any)
+		if !ok {
+			return nil, r.noField(path, fields)
+		}
+		if at, ok = object[name]; !ok {
+			return nil, r.noField(path, fields)
+		}
+	}
+	return at, nil
+}
+
+func (r *Row) noField(path string, fields map[string]any) error {
+	return fmt.Errorf("the example has no field %q (it has %s)", path, quotedNames(fields))
+}
+
+// Reward is the value of a reward computed before; null is (nil, true).
+func (r *Row) Reward(name string) (value *float64, known bool) {
+	for i := range r.Earlier {
+		if r.Earlier[i].Name == name {
+			return r.Earlier[i].Value, true
+		}
+	}
+	return nil, false
+}
+
+// Sampled counts the messages that the model wrote: how many shaped rewards a
+// trajectory can have. Only meaningful to a reward that needs Text.
+func (r *Row) Sampled() int {
+	n := 0
+	for i := range r.Messages {
+		if r.Messages[i].Sampled {
+			n++
+		}
+	}
+	return n
+}
+
+// Scorable tells whether a trajectory of that status is scored at all.
+func Scorable(status string) bool {
+	return status == formats.StatusOK || status == formats.StatusTruncated
+}

@@ -1,0 +1,98 @@
+package score
+
+import (
+	"math"
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+// Spec says which reward to compute: NAME[*WEIGHT]=KIND:ARGUMENTS.
+type Spec struct {
+	Name      string  `json:"name"`
+	Weight    float64 `json:"weight"`
+	Kind      string  `json:"kind"`
+	Arguments string  `json:"arguments,omitempty"`
+
+	unnamed bool // named after its kind, for want of a name
+}
+
+var nameForm = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_-]*$`)
+
+const specHint = "write NAME[*WEIGHT]=KIND:ARGUMENTS, as in 'exact*0.5=match:exact' or 'short=expr:len(answer) < 100'"
+
+// ParseReward reads a spec. A single reward may go without a name, as
+// KIND:ARGUMENTS, and is then named after its kind. The weight is 1 unless
+// said otherwise. Whether the kind exists and what its arguments mean is
+// checked by Options.Validate.
+func ParseReward(spec string) (Spec, error) {
+	text := strings.TrimSpace(spec)
+	if text == "" {
+		return Spec{}, usage(specHint, "the reward is empty")
+	}
+	s := Spec{Weight: 1}
+	body := text
+	if i := strings.IndexAny(text, "=:"); i >= 0 && text[i] == '=' {
+		if err := s.parseHead(spec, strings.TrimSpace(text[:i])); err != nil {
+			return Spec{}, err
+		}
+		body = strings.TrimSpace(text[i+1:])
+	}
+	kind, arguments, _ := strings.Cut(body, ":")
+	s.Kind, s.Arguments = strings.TrimSpace(kind), strings.TrimSpace(arguments)
+	if s.Name == "" {
+		s.Name, s.unnamed = s.Kind, true
+	}
+	if !nameForm.MatchString(s.Kind) {
+		return Spec{}, usage(specHint, "reward %q: %q is not the name of a kind", spec, s.Kind)
+	}
+	return s, nil
+}
+
+func (s *Spec) parseHead(spec, head string) error {
+	name, weight, weighted := strings.Cut(head, "*")
+	s.Name = strings.TrimSpace(name)
+	if !nameForm.MatchString(s.Name) {
+		return usage("a name is letters, digits, _ and -, not beginning with a digit", "reward %q: %q cannot be a name", spec, s.Name)
+	}
+	if !weighted {
+		return nil
+	}
+	w, err := strconv.ParseFloat(strings.TrimSpace(weight), 64)
+	if err != nil || math.IsNaN(w) || math.IsInf(w, 0) {
+		return usage("a weight is a number such as 0.5", "reward %q: %q cannot be a weight", spec, weight)
+	}
+	s.Weight = w
+	return nil
+}
+
+// String is the spec as one would write it, always the same for equal specs.
+func (s Spec) String() string {
+	var b strings.Builder
+	b.WriteString(s.Name)
+	if s.Weight != 1 {
+		b.WriteString("*" + strconv.FormatFloat(s.Weight, 'g', -1, 64))
+	}
+	b.WriteString("=" + s.Kind)
+	if s.Arguments != "" {
+		b.WriteString(":" + s.Arguments)
+	}
+	return b.String()
+}
+
+func checkNames(specs []Spec) error {
+	if len(specs) == 0 {
+		return usage(specHint, "no reward is named")
+	}
+	seen := map[string]bool{}
+	for _, s := range specs {
+		if s.unnamed && len(specs) > 1 {
+			return usage("write "+s.Kind+"-score="+strings.TrimPrefix(s.String(), s.Name+"="), "reward %q has no name; only a single reward may go without", strings.TrimPrefix(s.String(), s.Name+"="))
+		}
+		if seen[s.Name] {
+			return usage("give each reward a name of its own", "two rewards are named %q", s.Name)
+		}
+		seen[s.Name] = true
+	}
+	return nil
+}
