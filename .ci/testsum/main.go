@@ -1,0 +1,100 @@
+// Testsum reads `go test -json` and prints what failed, what was skipped, a
+// line for each package, and a count. It fails when a test failed, or when one
+// was skipped that the file named by its argument does not list ("package
+// test" a line, # for remarks).
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"os"
+	"sort"
+	"strings"
+)
+
+type event struct {
+	Action, Package, Test, Output string
+	Elapsed                       float64
+	ImportPath                    string
+}
+
+func main() {
+	allowed, err := readAllowed(os.Args[1])
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "testsum:", err)
+		os.Exit(2)
+	}
+	passed, failed, skipped := 0, 0, []string{}
+	output := map[string]*strings.Builder{}
+	in := bufio.NewReaderSize(os.Stdin, 1<<20)
+	dec := json.NewDecoder(in)
+	for {
+		var e event
+		if err := dec.Decode(&e); err != nil {
+			break
+		}
+		name := e.Package + " " + e.Test
+		switch e.Action {
+		case "build-output":
+			fmt.Print(e.Output)
+		case "output":
+			if output[name] == nil {
+				output[name] = &strings.Builder{}
+			}
+			output[name].WriteString(e.Output)
+		case "pass", "skip", "fail":
+			if e.Test == "" {
+				if e.Action == "fail" {
+					failed++
+					print(output, name)
+				}
+				fmt.Printf("%-6s %7.1fs  %s\n", e.Action, e.Elapsed, e.Package)
+				continue
+			}
+			switch e.Action {
+			case "pass":
+				passed++
+			case "fail":
+				failed++
+				print(output, name)
+			case "skip":
+				skipped = append(skipped, name)
+			}
+			delete(output, name)
+		}
+	}
+	sort.Strings(skipped)
+	bad := failed > 0 || passed == 0
+	for _, s := range skipped {
+		note := ""
+		if !allowed[s] {
+			note, bad = "  NOT ON THE LIST", true
+		}
+		fmt.Printf("skipped: %s%s\n", s, note)
+	}
+	fmt.Printf("%d passed, %d failed, %d skipped\n", passed, failed, len(skipped))
+	if bad {
+		os.Exit(1)
+	}
+}
+
+func print(output map[string]*strings.Builder, name string) {
+	if b := output[name]; b != nil {
+		fmt.Print(b.String())
+	}
+}
+
+func readAllowed(file string) (map[string]bool, error) {
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	out := map[string]bool{}
+	for line := range strings.Lines(string(data)) {
+		if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "#") {
+			out[line] = true
+		}
+	}
+	return out, nil
+}

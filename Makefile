@@ -1,0 +1,64 @@
+# make demo   plays and trains tic-tac-toe, epoch after epoch, against the sandbox
+# make test   runs the tests
+# make check  formats, vets, lints, and compares the generated pages
+# make bench  runs the benchmarks
+# make docs   writes the generated pages
+# make chaos COUNT=20   kills the demo at random moments and compares what it leaves
+
+export CGO_ENABLED := 0
+GO    ?= go
+COUNT ?= 3
+
+.PHONY: all build demo test check bench docs chaos learn clean FORCE
+all: build
+
+build: bin/rollmill bin/tictactoe
+bin/rollmill bin/tictactoe: bin/%: FORCE
+	@$(GO) build -trimpath -o $@ ./cmd/$*
+
+# The demo. All that it leaves is under DEMO.
+DEMO        := runs/demo
+DEMO_EPOCHS := 15
+DEMO_PORT   := 17639
+EPOCHS_MK   := $(MAKE) --no-print-directory -f pipelines/make/epoch.mk ROLLMILL=bin/rollmill CONFIG=pipelines/demo/rollmill.yaml \
+               ROOT=$(DEMO) EPOCHS=$(DEMO_EPOCHS) VALIDATE_EVERY=5
+
+demo: build $(DEMO)/train.jsonl $(DEMO)/held-out.jsonl
+	@export DEMO=$(DEMO) DEMO_URL=http://127.0.0.1:$(DEMO_PORT); \
+	if $(EPOCHS_MK) -q 2>/dev/null; then \
+	  echo "demo: up to date: all $(DEMO_EPOCHS) epochs are in $(DEMO) (make clean removes them)"; \
+	else \
+	  bin/rollmill sandbox --dir $(DEMO)/sandbox --listen 127.0.0.1:$(DEMO_PORT) --exec '$(EPOCHS_MK)' && \
+	  bin/rollmill report --root $(DEMO); \
+	fi
+
+$(DEMO)/train.jsonl: | build
+	@mkdir -p $(@D)
+	@bin/tictactoe examples --count 64 --seed 1 > $@.part && mv $@.part $@
+$(DEMO)/held-out.jsonl: | build
+	@mkdir -p $(@D)
+	@bin/tictactoe examples --count 200 --seed 2 --offset 1000000 > $@.part && mv $@.part $@
+
+test:
+	@$(GO) test -json ./... | $(GO) run ./.ci/testsum .ci/skips
+
+check:
+	@test -z "$$(gofmt -l cmd formats pipelines stages storage | tee /dev/stderr)"
+	$(GO) vet ./...
+	$(GO) tool staticcheck ./...
+	$(GO) mod tidy -diff
+
+bench:
+	$(GO) test -run '^$$' -bench . -benchmem ./...
+
+docs:
+	$(GO) test ./cmd/rollmill -run TestDocs -update
+
+chaos: build
+	COUNT=$(COUNT) $(GO) test ./pipelines/make -run TestDemoKilled -count 1 -timeout 60m -v -long
+
+learn:
+	$(GO) test ./pipelines/train -run TestLearns -count 1 -timeout 30m -v -long
+
+clean:
+	rm -rf bin runs

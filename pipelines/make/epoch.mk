@@ -1,0 +1,60 @@
+# Epochs one after another with GNU make: a target for each stage of each epoch.
+#
+#   make -f pipelines/make/epoch.mk CONFIG=rollmill.yaml ROOT=runs/demo EPOCHS=15
+#
+# A stage's target is a small local file that holds the URI of the dataset it
+# wrote, so ROOT may as well be a bucket. Every recipe may be killed and run
+# again: a finished dataset is up to date, an unfinished rollout goes on where
+# it stopped, and a submission that was sent is never sent twice. All settings
+# are in CONFIG; only what changes from epoch to epoch is said here.
+#
+# Before epoch e, when VALIDATE_EVERY divides e (and after the last epoch, when
+# it divides EPOCHS), the policy plays the held-out examples of CONFIG's
+# section "validation": rollout and score only, never grouped or submitted.
+
+ROLLMILL       ?= rollmill
+CONFIG         ?= rollmill.yaml
+ROOT           ?= runs/epochs
+EPOCHS         ?= 1
+VALIDATE_EVERY ?= 0
+STAMPS         ?= $(ROOT)/.stamps
+
+.DELETE_ON_ERROR:
+.SECONDARY:
+.SUFFIXES:
+
+run       = $(ROLLMILL) $(1) --config $(CONFIG) --quiet
+at        = $(ROOT)/epoch-$(1)/$(2)
+stamp     = $(STAMPS)/epoch-$(1)-$(2)
+write     = > $@.part && mv $@.part $@
+epochs   := $(shell seq 0 $$(($(EPOCHS) - 1)))
+before    = $(if $(filter-out 0,$(1)),$(call stamp,$(word $(1),$(epochs)),submit),$(STAMPS)/policy)
+validated:= $(if $(filter-out 0,$(VALIDATE_EVERY)),$(shell seq 0 $(VALIDATE_EVERY) $(EPOCHS)))
+
+all: $(if $(epochs),$(call stamp,$(lastword $(epochs)),submit)) $(foreach e,$(validated),$(call stamp,$(e),validation))
+
+$(STAMPS)/policy: $(CONFIG)
+	@mkdir -p $(@D)
+	$(call run,submit) --prepare --out $(ROOT)/policy $(write)
+
+# $(1) the epoch, $(2) the stamp of the policy that plays it
+define epoch
+$(call stamp,$(1),rollout): $(2) $(if $(filter $(1),$(validated)),$(call stamp,$(1),validation))
+	$$(call run,rollout) --epoch $(1) --policy "$$$$(cat $(2))" --out $(call at,$(1),rollout) $$(write)
+$(call stamp,$(1),score): $(call stamp,$(1),rollout)
+	$$(call run,score) --in "$$$$(cat $$<)" --out $(call at,$(1),score) $$(write)
+$(call stamp,$(1),group): $(call stamp,$(1),score)
+	$$(call run,group) --in "$$$$(cat $$<)" --out $(call at,$(1),group) $$(write)
+$(call stamp,$(1),curate): $(call stamp,$(1),group) $(if $(filter-out 0,$(1)),$(call stamp,$(word $(1),$(epochs)),curate))
+	$$(call run,curate) --in "$$$$(cat $$<)" --epoch $(1) $(if $(filter-out 0,$(1)),--previous "$$$$(cat $(call stamp,$(word $(1),$(epochs)),curate))") --out $(call at,$(1),curate) $$(write)
+$(call stamp,$(1),submit): $(call stamp,$(1),curate)
+	$$(call run,submit) --in "$$$$(cat $$<)" --wait --out $(call at,$(1),submit) $$(write)
+endef
+$(foreach e,$(epochs),$(eval $(call epoch,$(e),$(call before,$(e)))))
+
+define validation
+$(call stamp,$(1),validation): $(2)
+	$$(call run,rollout) --validation --epoch $(1) --policy "$$$$(cat $(2))" --out $(call at,$(1),validation/rollout) > $$@.rollout
+	$$(call run,score) --validation --in "$$$$(cat $$@.rollout)" --out $(call at,$(1),validation/score) $$(write)
+endef
+$(foreach e,$(validated),$(eval $(call validation,$(e),$(call before,$(e)))))

@@ -1,0 +1,104 @@
+"""Open every dataset of a run with pyarrow and with DuckDB, and compare row
+counts, mean rewards and advantages with what `rollmill report --json` says.
+
+    python datasets.py RUN REPORT_JSON
+"""
+
+import json
+import math
+import pathlib
+import sys
+
+import duckdb
+import pyarrow.parquet as pq
+import pyarrow.compute as pc
+
+
+def tables(run):
+    """Every table of every dataset: (manifest, name, folder, rows)."""
+    for path in sorted(run.rglob("_dataset.json")):
+        manifest = json.loads(path.read_text())
+        yield manifest, "", path.parent, manifest["rows"]
+        for name, table in manifest.get("tables", {}).items():
+            yield manifest, name, path.parent / name, table["rows"]
+
+
+def read(folder):
+    """All parts of a table as one Arrow table; None when it has no parts."""
+    parts = sorted(folder.glob("*.parquet"))
+    return pq.ParquetDataset(parts).read() if parts else None
+
+
+def same(what, a, b):
+    if a is None or b is None:
+        assert a is None and b is None, f"{what}: {a} and {b}"
+    else:
+        assert math.isclose(a, b, rel_tol=1e-9, abs_tol=1e-12), f"{what}: {a} and {b}"
+
+
+def mean(table, column):
+    return None if table is None else pc.mean(table[column]).as_py()
+
+
+def query(sql, folder):
+    if not list(folder.glob("*.parquet")):
+        return None
+    return duckdb.sql(sql.replace("ROWS", f"read_parquet('{folder}/*.parquet')")).fetchone()[0]
+
+
+def check_counts(run):
+    seen = 0
+    for manifest, name, folder, rows in tables(run):
+        table = read(folder)
+        arrow_rows = 0 if table is None else table.num_rows
+        duck_rows = query("select count(*) from ROWS", folder) or 0
+        assert arrow_rows == rows == duck_rows, f"{folder}: {rows} rows, pyarrow {arrow_rows}, DuckDB {duck_rows}"
+        if table is not None:  # decode everything once in DuckDB too
+            duckdb.sql(f"select * from read_parquet('{folder}/*.parquet')").fetchall()
+        seen += 1
+    return seen
+
+
+def check_epoch(run, epoch):
+    folder = run / f"epoch-{epoch['epoch']}"
+    for stage, sample in (("score", "train"), ("validation/score", "validation"), ("curate", "kept")):
+        at, said = folder / stage, epoch.get(sample)
+        if said is None:
+            continue
+        same(f"{at}: pyarrow's mean reward", mean(read(at), "reward"), said["mean"])
+        same(f"{at}: DuckDB's mean reward", query("select avg(reward) from ROWS", at), said["mean"])
+    check_advantages(folder)
+
+
+def check_advantages(folder):
+    """The advantages of group, once more by a window function."""
+    rows = f"read_parquet('{folder}/group/*.parquet')"
+    params = json.loads((folder / "group" / "_dataset.json").read_text())["params"]
+    if params.get("compat") not in ("art", "none", "", None):
+        return
+    worst = duckdb.sql(f"""
+        with g as (select group_id, reward, advantage,
+                          avg(reward) over w as mu, stddev_pop(reward) over w as sd, count(reward) over w as n
+                   from {rows} window w as (partition by group_id))
+        select max(abs(advantage - (reward - mu) / (sd + 1e-6))), count(*) filter (where (advantage is null) != (reward is null or n < 2))
+        from g where n >= 2 or advantage is not null""").fetchone()
+    assert worst[0] is None or worst[0] < 1e-6, f"{folder}/group: an advantage is off by {worst[0]}"
+    assert worst[1] == 0, f"{folder}/group: {worst[1]} advantages are null where they should not be, or the reverse"
+    joined = duckdb.sql(f"""
+        select count(*), max(abs(m.advantage - c.advantage))
+        from {rows} m join read_parquet('{folder}/curate/*.parquet') c using (trajectory_id)""").fetchone() if list(
+        (folder / "curate").glob("*.parquet")) else (0, None)
+    assert joined[1] is None or joined[1] == 0, f"{folder}/curate: an advantage differs from group's by {joined[1]}"
+
+
+def main():
+    run, report = pathlib.Path(sys.argv[1]), json.loads(pathlib.Path(sys.argv[2]).read_text())
+    seen = check_counts(run)
+    for epoch in report["epochs"]:
+        check_epoch(run, epoch)
+    assert seen and report["epochs"], "nothing was checked"
+    print(f"{seen} tables of {len(report['epochs'])} epochs agree with pyarrow and DuckDB")
+
+
+if __name__ == "__main__":
+    main()
