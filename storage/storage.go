@@ -15,6 +15,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"iter"
 	"net/url"
 	"path"
@@ -26,13 +27,22 @@ import (
 	"gocloud.dev/gcerrors"
 )
 
-// The kinds of failure that callers act on. Test with errors.Is.
+// The kinds of failure that callers act on. Test with errors.Is. The first
+// two are also fs.ErrNotExist and fs.ErrExist, for callers that take any store.
 var (
-	ErrNotExist  = errors.New("does not exist")
-	ErrExist     = errors.New("already exists")
+	ErrNotExist  error = kind{"does not exist", fs.ErrNotExist}
+	ErrExist     error = kind{"already exists", fs.ErrExist}
 	ErrDenied    = errors.New("permission denied")
 	ErrTemporary = errors.New("temporary storage failure")
 )
+
+type kind struct {
+	text string
+	std  error
+}
+
+func (k kind) Error() string { return k.text }
+func (k kind) Unwrap() error { return k.std }
 
 // Bucket is the bytes under one URI prefix. It is safe for concurrent use.
 type Bucket struct {

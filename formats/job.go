@@ -1,0 +1,86 @@
+package formats
+
+import (
+	"encoding/json"
+	"iter"
+	"time"
+)
+
+// What submit and a trainer say to each other. A trainer knows none of our
+// stages, so the words they share are here.
+
+// Groups yields a batch, one group at a time, in the dataset's order. It may
+// be ranged over several times; each time reads the dataset anew. The slice
+// and what it points at belong to the reader until the next step.
+type Groups = iter.Seq2[[]Trajectory, error]
+
+// Target says where a batch trains. With the batch's digest it makes the key
+// under which a submission is remembered, so nothing in it may change from
+// one run of a command to the next, and it never holds credentials.
+type Target struct {
+	Backend string `json:"backend"`
+	Address string `json:"address"`
+	Model   string `json:"model"`
+}
+
+// Standing is where a trainer is before a batch.
+type Standing struct {
+	Step   *int64  `json:"step,omitempty"` // nil when the trainer does not count
+	Policy *Policy `json:"policy,omitempty"`
+}
+
+// Problem is a reason not to hand a batch over.
+type Problem struct {
+	GroupID      string `json:"group_id,omitempty"`
+	TrajectoryID string `json:"trajectory_id,omitempty"` // "" when the whole group is meant
+	Reason       string `json:"reason"`                  // from the trainer's closed list
+	Detail       string `json:"detail,omitempty"`
+}
+
+// Load is what a batch amounts to.
+type Load struct {
+	Groups       int64    `json:"groups"`
+	Trajectories int64    `json:"trajectories"`
+	Sequences    int64    `json:"sequences"` // what the trainer will tokenize; branches count
+	Tokens       int64    `json:"tokens"`    // sampled tokens that train
+	Bytes        int64    `json:"bytes"`     // in the trainer's own form
+	Notes        []string `json:"notes,omitempty"`
+}
+
+// Submission is one batch on its way to a trainer.
+type Submission struct {
+	Token   string    `json:"token"` // names the batch to the trainer: the same for every attempt, another after --resubmit
+	Run     string    `json:"run,omitempty"`
+	Epoch   int       `json:"epoch"`
+	Before  Standing  `json:"before"` // noted before anything was sent
+	Started time.Time `json:"started"`
+
+	// Guard fails once the sender no longer owns the submission. Ask before
+	// each piece that is sent, and send nothing after it failed.
+	Guard func() error `json:"-"`
+}
+
+// JobEvent is news of a job under way.
+type JobEvent struct {
+	Job     string          // the trainer's reference, as soon as it is known
+	Metrics json.RawMessage // a line of metrics
+	Sent    int64           // groups handed over so far
+	Note    string
+}
+
+// Outcome is what became of a submission, as far as the trainer can tell.
+type Outcome struct {
+	State       string // JobPending, JobRunning, or how it ended
+	Clean       bool   // of JobFailed: it is certain that nothing was trained, so the batch may be sent again
+	Job         string
+	StepAfter   *int64
+	Policy      *Policy // what answers from now on
+	Metrics     map[string]float64
+	MetricSteps []json.RawMessage
+	Files       []string
+	Message     string
+}
+
+// JobUnknown: nobody can tell whether the batch was trained. It is never the
+// state of a receipt.
+const JobUnknown = "unknown"

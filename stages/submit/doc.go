@@ -1,0 +1,11 @@
+// Package submit hands a curated dataset to a trainer, follows the job, and
+// leaves a receipt. It knows no trainer: those are in stages/backends, and
+// the command line hands one in.
+//
+// A batch is never trained twice. What was begun stands in a ledger, keyed by
+// (digest of the curated rows, target, model); see ledger.go for its records
+// and for what a death after each of them means.
+//
+// To add a trainer: implement Trainer in a folder of stages/backends, add it
+// to stages/backends/all, and run stages/backends/backendtest over it.
+package submit

@@ -1,0 +1,64 @@
+package submit
+
+import (
+	"time"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/stages"
+)
+
+// Options say what to submit, where to, and what to remember it in.
+type Options struct {
+	stages.Env
+
+	In      stages.Input // the curated dataset
+	Out     string       // URI of the receipt's prefix, for reports
+	Receipt Store        // rooted at Out; holds formats.ReceiptFile
+	Ledger  Store        // rooted at --ledger; the default is the run's root
+	Trainer Trainer
+
+	Run    string          // default: the run of the first row
+	Epoch  int             // recorded in the receipt
+	Policy *formats.Policy // what answers now; the receipt of an empty batch repeats it. nil: the trainer is asked
+
+	Wait         bool          // follow the job to its end (a trainer that trains within the request is always followed)
+	PollInterval time.Duration // default 10s
+	Timeout      time.Duration // of waiting; 0 for none
+	LeaseTTL     time.Duration // a silent owner is taken for dead after this; default 60s
+
+	DryRun        bool // check and count; send and record nothing
+	Resubmit      bool // send the batch although it was, or may have been, submitted before
+	AssumeTrained bool // settle an ambiguous submission: somebody looked, and it was trained
+}
+
+func (o Options) withDefaults() Options {
+	if o.PollInterval <= 0 {
+		o.PollInterval = 10 * time.Second
+	}
+	if o.LeaseTTL <= 0 {
+		o.LeaseTTL = time.Minute
+	}
+	return o
+}
+
+// Validate finds what is wrong before anything is read.
+func (o Options) Validate() error {
+	usage := func(hint, format string, args ...any) error {
+		return stages.Errorf(stages.KindUsage, hint, format, args...)
+	}
+	switch {
+	case o.In.URI == "":
+		return usage("name the curated dataset: --in URI", "submit: no input")
+	case o.Trainer == nil:
+		return usage("name one: --backend art", "submit: no backend")
+	case o.Receipt == nil && !o.DryRun:
+		return usage("name a place: --out URI", "submit: no place for the receipt")
+	case o.Ledger == nil && !o.DryRun:
+		return usage("name a place: --ledger URI", "submit: no ledger")
+	case o.Resubmit && o.AssumeTrained:
+		return usage("--resubmit sends the batch again, --assume-trained never does", "submit: --resubmit and --assume-trained exclude each other")
+	case o.LeaseTTL < 0 || o.LeaseTTL > 0 && o.LeaseTTL < time.Second:
+		return usage("", "submit: lease of %s: must be at least 1s", o.LeaseTTL)
+	}
+	return nil
+}

@@ -1,0 +1,64 @@
+package submit
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+
+	"github.com/rollmill/rollmill/formats"
+)
+
+// Store keeps small records by key; a *storage.Bucket is one. Read of a
+// missing key is fs.ErrNotExist. Create makes a key that must not exist, and
+// of any number of racing creators exactly one succeeds.
+type Store interface {
+	Read(ctx context.Context, key string) ([]byte, error)
+	Create(ctx context.Context, key string, data []byte) error
+	Write(ctx context.Context, key string, data []byte) error
+}
+
+// ReadReceipt reads the receipt under submit's --out. A missing one is
+// fs.ErrNotExist.
+func ReadReceipt(ctx context.Context, s Store) (*formats.Receipt, error) {
+	data, err := s.Read(ctx, formats.ReceiptFile)
+	if err != nil {
+		return nil, err
+	}
+	var r formats.Receipt
+	if err := json.Unmarshal(data, &r); err != nil {
+		return nil, formats.Invalid(formats.ReceiptFile, "", err, "is not a receipt")
+	}
+	if r.Format != formats.ReceiptFormat {
+		return nil, formats.Invalid(formats.ReceiptFile, "it was written by another version of rollmill", nil, "format is %q, want %q", r.Format, formats.ReceiptFormat)
+	}
+	return &r, nil
+}
+
+// WriteReceipt makes or replaces the receipt.
+func WriteReceipt(ctx context.Context, s Store, r *formats.Receipt) error {
+	return write(ctx, s, formats.ReceiptFile, r)
+}
+
+func write(ctx context.Context, s Store, key string, v any) error {
+	data, err := json.MarshalIndent(v, "", "  ")
+	if err != nil {
+		return fmt.Errorf("writing %q: %w", key, err)
+	}
+	return s.Write(ctx, key, append(data, '\n'))
+}
+
+func read(ctx context.Context, s Store, key string, v any) (found bool, err error) {
+	data, err := s.Read(ctx, key)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	if err := json.Unmarshal(data, v); err != nil {
+		return false, formats.Invalid(key, "", err, "is not a record of the ledger")
+	}
+	return true, nil
+}

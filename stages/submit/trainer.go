@@ -1,0 +1,41 @@
+package submit
+
+import (
+	"context"
+
+	"github.com/rollmill/rollmill/formats"
+)
+
+// Trainer is where a batch goes. An implementation is for one target, keeps
+// no state between calls, and is used from one goroutine.
+//
+// The one promise that matters: a batch is trained at most once. So Submit
+// never repeats what may have had an effect, and Resolve never guesses.
+type Trainer interface {
+	// Target names where this trainer trains.
+	Target() formats.Target
+
+	// Preflight reads the batch once and reports every reason not to send
+	// it, in the batch's order. It may ask the trainer what it is, but gives
+	// it nothing. An error means that the checks could not be made.
+	Preflight(ctx context.Context, groups formats.Groups, report func(formats.Problem)) (formats.Load, error)
+
+	// Begin makes the trainer ready and says where it stands. It trains
+	// nothing and may be repeated.
+	Begin(ctx context.Context) (formats.Standing, error)
+
+	// Submit hands the batch over, streaming it, and follows the job as far
+	// as the connection that carries it. The outcome holds whatever the
+	// error; without a state it counts as JobUnknown.
+	Submit(ctx context.Context, s formats.Submission, groups formats.Groups, event func(formats.JobEvent)) (formats.Outcome, error)
+
+	// Resolve says what became of a submission whose sender is gone: ended,
+	// JobRunning, JobFailed and Clean when it is certain that nothing was
+	// trained, else JobUnknown.
+	Resolve(ctx context.Context, s formats.Submission) (formats.Outcome, error)
+}
+
+// Follower is a Trainer whose jobs outlive the connection.
+type Follower interface {
+	Status(ctx context.Context, job string) (formats.Outcome, error)
+}
