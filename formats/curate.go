@@ -1,0 +1,58 @@
+package formats
+
+import (
+	"encoding/json"
+	"math"
+)
+
+// DropReasons is the closed list of why curate drops a trajectory (column
+// reason of _decisions, key of a curated manifest's drops).
+var DropReasons = []string{DropFailed, DropUnscored, DropMinValid, DropFlat, DropMinRewardDiff, DropCurriculum, DropSubsample}
+
+// Why a trajectory is not trained on. The first two concern the trajectory
+// itself, the others its group, but for subsample.
+const (
+	DropFailed        = "failed"          // it failed or was skipped
+	DropUnscored      = "unscored"        // its reward is null
+	DropMinValid      = "min_valid"       // its group has too few valid members
+	DropFlat          = "flat"            // its group's rewards are all the same
+	DropMinRewardDiff = "min_reward_diff" // its group's rewards differ too little for the curriculum
+	DropCurriculum    = "curriculum"      // its group is outside the curriculum's share
+	DropSubsample     = "subsample"       // a seeded random choice left it out
+)
+
+// FlatTolerance is the relative spread up to which a group is flat, unless an
+// option says otherwise.
+const FlatTolerance = 1e-12
+
+// Flat tells whether rewards between min and max are the same but for
+// rounding: their spread is at most tolerance times the larger of 1 and the
+// largest magnitude. An exact test would take the noise of a weighted sum for
+// a difference, and an advantage would blow it up.
+func Flat(min, max, tolerance float64) bool {
+	if min == max {
+		return true
+	}
+	scale := math.Max(1, math.Max(math.Abs(min), math.Abs(max)))
+	return max/scale-min/scale <= tolerance
+}
+
+// CurateState is the state in a curated dataset's manifest: what the next
+// epoch's --previous hands on.
+type CurateState struct {
+	Epoch  int                        `json:"epoch"`
+	Compat string                     `json:"compat"`
+	Rules  map[string]json.RawMessage `json:"rules,omitempty"` // by the rule's name
+}
+
+// RuleCurriculum is the curriculum's name in CurateState.Rules.
+const RuleCurriculum = "curriculum"
+
+// CurriculumState is what the curriculum carries from epoch to epoch.
+type CurriculumState struct {
+	Share         float64 `json:"share"`                // of the surviving groups, in this epoch
+	LastExpansion int     `json:"last_expansion_epoch"` // -1: never (NAT's beginning)
+	TotalGroups   int     `json:"total_groups"`         // surviving groups of the first epoch that had any
+	Surviving     int     `json:"surviving_groups"`     // groups with enough spread, in this epoch
+	Included      int     `json:"included_groups"`      // of them, inside the share
+}

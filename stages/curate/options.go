@@ -1,0 +1,141 @@
+package curate
+
+import (
+	"math"
+
+	"github.com/rollmill/rollmill/stages"
+)
+
+// Options are what curate needs to know. A field at zero has the default that
+// its comment names.
+type Options struct {
+	stages.Env
+	In       stages.Input  // a group dataset
+	Previous stages.Input  // the curated dataset of the epoch before; URI "" for none
+	Out      stages.Output // default of its URI: the caller's
+
+	Rules  Registry // in their order: rules/all
+	Epoch  *int     // default: the epoch of the groups, which must then be one
+	Seed   int64    // of every random choice, with the group's or trajectory's id
+	Compat Compat   // default CompatNone
+
+	KeepFlat      bool     // do not drop flat groups
+	FlatTolerance *float64 // relative spread up to which a group is flat; default formats.FlatTolerance
+	MinValid      int      // fewest valid members of a group worth training; default 2
+	Curriculum    Curriculum
+
+	MinGroups *float64 // gate: refuse fewer kept groups
+}
+
+// Curriculum says how the share of groups grows from epoch to epoch. See
+// package rules/curriculum for what exactly happens.
+type Curriculum struct {
+	Enabled         bool
+	Initial         float64  // share of groups at first, in (0, 1]; default 0.3
+	Increment       float64  // added at each expansion, in (0, 1]; default 0.2
+	Interval        int      // epochs between expansions, at least 1; default 5
+	MinRewardDiff   *float64 // groups with a smaller spread are dropped; default 0.1
+	Ascending       bool     // hardest (lowest mean reward) first instead of easiest first
+	RandomSubsample *float64 // share of trajectories kept of each chosen group, in (0, 1]; nil keeps all
+}
+
+// Compat says whose behaviour to reproduce.
+type Compat string
+
+const (
+	CompatNone Compat = "none" // the documented behaviour
+	CompatNAT  Compat = "nat"  // the NeMo Agent Toolkit's own, with its quirks
+)
+
+// Compats lists the known values, the default first.
+var Compats = []Compat{CompatNone, CompatNAT}
+
+// Defaults of Options.
+const (
+	DefaultMinValid      = 2
+	DefaultInitial       = 0.3
+	DefaultIncrement     = 0.2
+	DefaultInterval      = 5
+	DefaultMinRewardDiff = 0.1
+)
+
+// Validate fills in the defaults and reports the first option that cannot
+// work, before a byte is read.
+func (o *Options) Validate() error {
+	if o.In.URI == "" {
+		return usage("name a group dataset with --in", "curate: no input")
+	}
+	if o.Out.URI == "" {
+		return usage("name the dataset to write with --out", "curate: no output")
+	}
+	if o.Epoch != nil && *o.Epoch < 0 {
+		return usage("epochs count from 0", "curate: --epoch %d", *o.Epoch)
+	}
+	if o.MinValid < 0 {
+		return usage("give a number of trajectories", "curate: --min-valid %d", o.MinValid)
+	}
+	if t := o.FlatTolerance; t != nil && !(*t >= 0 && *t < 1) {
+		return usage("give a number from 0 to below 1; it is relative to the group's largest reward", "curate: --flat-tolerance %v", *t)
+	}
+	if n := o.MinGroups; n != nil && !(*n >= 0) {
+		return usage("give a number of groups", "curate: --min-groups %v", *n)
+	}
+	if err := o.compat(); err != nil {
+		return err
+	}
+	return o.Curriculum.validate()
+}
+
+// compat refuses what NAT's own behaviour leaves no room for.
+func (o *Options) compat() error {
+	switch o.Compat {
+	case "":
+		o.Compat = CompatNone
+	case CompatNone:
+	case CompatNAT:
+		const hint = "NAT drops groups in its curriculum only (--curriculum, --min-reward-diff); leave the option out"
+		if o.FlatTolerance != nil {
+			return usage(hint, "curate: --flat-tolerance has no meaning under --compat nat")
+		}
+		if o.MinValid != 0 {
+			return usage(hint, "curate: --min-valid has no meaning under --compat nat")
+		}
+	default:
+		return usage("use none or nat", "curate: unknown --compat %q", o.Compat)
+	}
+	return nil
+}
+
+func (c *Curriculum) validate() error {
+	if c.Initial == 0 {
+		c.Initial = DefaultInitial
+	}
+	if c.Increment == 0 {
+		c.Increment = DefaultIncrement
+	}
+	if c.Interval == 0 {
+		c.Interval = DefaultInterval
+	}
+	if c.MinRewardDiff == nil {
+		d := DefaultMinRewardDiff
+		c.MinRewardDiff = &d
+	}
+	share := func(x float64) bool { return x > 0 && x <= 1 }
+	switch {
+	case !share(c.Initial):
+		return usage("a share lies above 0 and up to 1: 0.3 begins with the easiest 30 %", "curate: --curriculum-initial %v", c.Initial)
+	case !share(c.Increment):
+		return usage("a share lies above 0 and up to 1: 0.2 adds 20 % at each expansion", "curate: --curriculum-increment %v", c.Increment)
+	case c.Interval < 1:
+		return usage("give a number of epochs, at least 1", "curate: --curriculum-interval %d", c.Interval)
+	case !(*c.MinRewardDiff >= 0) || math.IsInf(*c.MinRewardDiff, 0):
+		return usage("give a difference of rewards, 0 or more", "curate: --min-reward-diff %v", *c.MinRewardDiff)
+	case c.RandomSubsample != nil && !share(*c.RandomSubsample):
+		return usage("a share lies above 0 and up to 1", "curate: --random-subsample %v", *c.RandomSubsample)
+	}
+	return nil
+}
+
+func usage(hint, format string, args ...any) error {
+	return stages.Errorf(stages.KindUsage, hint, format, args...)
+}

@@ -1,0 +1,77 @@
+package curate
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/rollmill/rollmill/formats"
+)
+
+// Rule refuses groups. It is a pure function of its arguments: the same
+// groups, in any order, the same epoch and state give the same verdicts.
+type Rule interface {
+	// Groups judges the groups that no earlier rule refused.
+	Groups(b Batch, groups []Group) (Ruling, error)
+}
+
+// MemberRule is a Rule that also refuses single members of the groups that
+// every rule's Groups kept.
+type MemberRule interface {
+	Rule
+	// Members judges the valid members of one group that no earlier rule
+	// refused, in the base's order. Nil keeps all.
+	Members(b Batch, members []formats.Member) []Verdict
+}
+
+// Batch is what a rule knows beside the groups.
+type Batch struct {
+	Epoch int
+	Seed  int64
+	Total int             // groups of the epoch before any rule
+	State json.RawMessage // what this rule left in --previous; nil for nothing
+}
+
+// Group is one group as rules see it; the statistics are of its valid members.
+type Group struct {
+	ID             string
+	FirstRow       int64 // in the base
+	Count, Valid   int   // members, and those with a reward
+	Mean, Min, Max float64
+}
+
+// Ruling is what a rule found.
+type Ruling struct {
+	Verdicts []Verdict // one for each group; nil keeps all
+	State    any       // for the next epoch, as JSON; nil for none
+}
+
+// Verdict is about one group or member; at zero it is kept.
+type Verdict struct {
+	Reason string // one of formats.DropReasons, or "" to keep it
+	Detail string // for people: the numbers behind it
+}
+
+// Kind is a kind of rule.
+type Kind struct {
+	Name    string                      // the key of its state in the manifest
+	Help    string                      // a lower-case phrase
+	Reasons []string                    // what its verdicts may say
+	Again   bool                        // it looks at each group alone, and runs again on groups that lost members
+	New     func(Options) (Rule, error) // of valid options; a nil Rule when they do not ask for it
+}
+
+// Registry lists rules in the order they run.
+type Registry []Kind
+
+// NewRegistry lists rules; a name given twice is a mistake in the program,
+// and panics.
+func NewRegistry(kinds ...Kind) Registry {
+	seen := map[string]bool{}
+	for _, k := range kinds {
+		if seen[k.Name] {
+			panic(fmt.Sprintf("curate: two rules named %q", k.Name))
+		}
+		seen[k.Name] = true
+	}
+	return Registry(kinds)
+}

@@ -1,0 +1,111 @@
+package group
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/rollmill/rollmill/formats"
+)
+
+// Grouper turns the members of one group after the other into advantages and
+// statistics. It reuses its memory, so it is for one goroutine.
+type Grouper struct {
+	Algorithm Algorithm
+	Tolerance float64 // see formats.Flat
+	Solved    float64 // a reward at or above it counts as solved
+
+	valid   Valid
+	rewards []float64
+	out     []float64
+	ints    []int // index of each valid member
+	floats  []float64
+}
+
+// Fill sets Advantage and NoAdvantage of every member of one group and
+// returns the group's statistics, all but FirstRow. A failed or unscored
+// member never votes: it is out of every sum and count, and changes nobody's
+// advantage. A reward that is not finite is an error that names the member's
+// index. What the pointers point at is valid until the next call.
+func (g *Grouper) Fill(members []formats.Member) (formats.GroupStats, error) {
+	first := &members[0]
+	stats := formats.GroupStats{
+		GroupID: first.GroupID, ExampleID: first.ExampleID, Epoch: first.Epoch,
+		Count: int32(len(members)),
+	}
+	if err := g.collect(members); err != nil {
+		return stats, err
+	}
+	n := len(g.rewards)
+	stats.Valid = int32(n)
+	if n == 0 {
+		return stats, nil
+	}
+	g.valid.Set(g.rewards)
+	g.advantages(members)
+	g.describe(&stats)
+	return stats, nil
+}
+
+// BadReward is a reward that is NaN or infinite.
+type BadReward struct {
+	Member int // its index in the group
+	Value  float64
+}
+
+func (e *BadReward) Error() string { return fmt.Sprintf("reward %v is not a finite number", e.Value) }
+
+func (g *Grouper) collect(members []formats.Member) error {
+	g.rewards, g.ints = g.rewards[:0], g.ints[:0]
+	for i := range members {
+		m := &members[i]
+		m.Advantage, m.NoAdvantage = nil, ""
+		switch {
+		case m.Status == formats.StatusFailed || m.Status == formats.StatusSkipped:
+			m.NoAdvantage = formats.NoAdvantageFailed
+		case m.Reward == nil:
+			m.NoAdvantage = formats.NoAdvantageUnscored
+		case math.IsNaN(*m.Reward) || math.IsInf(*m.Reward, 0):
+			return &BadReward{i, *m.Reward}
+		default:
+			g.rewards = append(g.rewards, *m.Reward)
+			g.ints = append(g.ints, i)
+		}
+	}
+	return nil
+}
+
+func (g *Grouper) advantages(members []formats.Member) {
+	n := len(g.rewards)
+	if cap(g.out) < n {
+		g.out = make([]float64, 2*n)
+	}
+	out, has := g.out[:n], true
+	if n > 1 && formats.Flat(g.valid.Min, g.valid.Max, g.Tolerance) {
+		clear(out)
+	} else {
+		has = g.Algorithm.Advantages(&g.valid, out)
+	}
+	for k, i := range g.ints {
+		if has {
+			members[i].Advantage = &out[k]
+		} else {
+			members[i].NoAdvantage = formats.NoAdvantageSingleton
+		}
+	}
+}
+
+func (g *Grouper) describe(s *formats.GroupStats) {
+	v, n := &g.valid, len(g.rewards)
+	solved := 0
+	for _, r := range v.Rewards {
+		if r >= g.Solved {
+			solved++
+		}
+	}
+	g.floats = append(g.floats[:0], v.Mean, v.StdPop, v.Min, v.Max, finite(v.Max-v.Min), float64(solved)/float64(n), v.StdSample)
+	f := g.floats
+	s.Mean, s.StdPop, s.Min, s.Max, s.Spread, s.Solved = &f[0], &f[1], &f[2], &f[3], &f[4], &f[5]
+	if n > 1 {
+		s.StdSample = &f[6]
+	}
+}

@@ -1,0 +1,80 @@
+package group
+
+import (
+	"math"
+	"slices"
+)
+
+// Valid is what an Algorithm sees of a group: the rewards of its valid
+// members in the base's order, and their statistics. Statistics do not depend
+// on the order, to the last bit: they are summed in ascending order.
+type Valid struct {
+	Rewards []float64 // at least one, all finite
+
+	Mean      float64 // within [Min, Max], so equal rewards have exactly their value as mean
+	StdPop    float64 // divisor n
+	StdSample float64 // divisor n-1; 0 for one reward
+	Min, Max  float64
+
+	sorted []float64
+}
+
+// Set takes rewards in (the slice is kept, not copied) and computes the
+// statistics. It allocates only when a group is larger than any before.
+func (v *Valid) Set(rewards []float64) {
+	v.Rewards = rewards
+	v.sorted = append(v.sorted[:0], rewards...)
+	slices.Sort(v.sorted)
+	n := len(rewards)
+	v.Min, v.Max = v.sorted[0], v.sorted[n-1]
+	unit := unitOf(max(math.Abs(v.Min), math.Abs(v.Max)))
+	v.Mean = min(max(mean(v.sorted, unit), v.Min), v.Max)
+	squares := 0.0
+	for _, r := range v.sorted {
+		d := r/unit - v.Mean/unit
+		squares += float64(d * d) // the conversion forbids a fused multiply-add: the same bits everywhere
+	}
+	v.StdPop = finite(math.Sqrt(squares/float64(n)) * unit)
+	v.StdSample = 0
+	if n > 1 {
+		v.StdSample = finite(math.Sqrt(squares/float64(n-1)) * unit)
+	}
+}
+
+// unitOf returns the power of two to count in so that neither a sum nor a
+// square overflows: 1 for any reward that makes sense.
+func unitOf(largest float64) float64 {
+	if largest < 1e150 {
+		return 1
+	}
+	return math.Ldexp(1, 600)
+}
+
+// mean sums with Neumaier's compensation, as Python does from 3.12 on.
+func mean(sorted []float64, unit float64) float64 {
+	sum, lost := 0.0, 0.0
+	for _, r := range sorted {
+		r /= unit
+		next := sum + r
+		if math.Abs(sum) >= math.Abs(r) {
+			lost += (sum - next) + r
+		} else {
+			lost += (r - next) + sum
+		}
+		sum = next
+	}
+	return (sum + lost) / float64(len(sorted)) * unit
+}
+
+// finite cuts what only rewards near the largest float can reach.
+func finite(x float64) float64 {
+	return max(-math.MaxFloat64, min(x, math.MaxFloat64))
+}
+
+// Centred is r - Mean.
+func (v *Valid) Centred(r float64) float64 { return finite(r - v.Mean) }
+
+// Scaled is (r - Mean) / (std + epsilon).
+func (v *Valid) Scaled(r, std, epsilon float64) float64 {
+	return (r/2 - v.Mean/2) / (std/2 + epsilon/2) // halves are exact, and their difference cannot overflow
+}
