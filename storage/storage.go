@@ -32,8 +32,8 @@ import (
 var (
 	ErrNotExist  error = kind{"does not exist", fs.ErrNotExist}
 	ErrExist     error = kind{"already exists", fs.ErrExist}
-	ErrDenied    = errors.New("permission denied")
-	ErrTemporary = errors.New("temporary storage failure")
+	ErrDenied          = errors.New("permission denied")
+	ErrTemporary       = errors.New("temporary storage failure")
 )
 
 type kind struct {
