@@ -1,0 +1,114 @@
+package main
+
+// What a win is worth above 1.
+const (
+	bonusMade   = 1.0  // the line is complete
+	bonusForced = 0.75 // no reply can prevent it
+)
+
+// Judge values positions by searching the game tree. It remembers what it has
+// searched; it is not safe for concurrent use.
+type Judge struct {
+	chance map[node]float64
+	forced map[node]bool
+}
+
+type node struct {
+	board Board
+	me    Mark
+	turn  Mark
+}
+
+// NewJudge returns a judge that has seen nothing.
+func NewJudge() *Judge {
+	return &Judge{chance: map[node]float64{}, forced: map[node]bool{}}
+}
+
+// Value is the worth for me of a board on which I have just moved: the
+// expected result (win 1, draw ½, loss 0) against an opponent who moves at
+// random, and above 1 once I have won or can no longer be kept from it.
+func (j *Judge) Value(b Board, me Mark) float64 {
+	switch at := (node{b, me, me.Other()}); {
+	case b.Won(me):
+		return 1 + bonusMade
+	case j.mustWin(at):
+		return 1 + bonusForced
+	default:
+		return j.expect(at)
+	}
+}
+
+// expect is the expected result when the opponent moves at random and I move
+// as well as the tree allows.
+func (j *Judge) expect(n node) float64 {
+	if v, ok := j.chance[n]; ok {
+		return v
+	}
+	v := j.search(n)
+	j.chance[n] = v
+	return v
+}
+
+func (j *Judge) search(n node) float64 {
+	switch {
+	case n.board.Won(n.me):
+		return 1
+	case n.board.Won(n.me.Other()):
+		return 0
+	}
+	free := n.board.Moves()
+	if len(free) == 0 {
+		return 0.5
+	}
+	best, sum := 0.0, 0.0
+	for _, square := range free {
+		v := j.expect(node{n.board.With(square, n.turn), n.me, n.turn.Other()})
+		best, sum = max(best, v), sum+v
+	}
+	if n.turn == n.me {
+		return best
+	}
+	return sum / float64(len(free))
+}
+
+// mustWin says whether I win whatever the opponent does.
+func (j *Judge) mustWin(n node) bool {
+	if w, ok := j.forced[n]; ok {
+		return w
+	}
+	w := j.searchWin(n)
+	j.forced[n] = w
+	return w
+}
+
+func (j *Judge) searchWin(n node) bool {
+	if n.board.Over() {
+		return n.board.Won(n.me)
+	}
+	mine := n.turn == n.me
+	for _, square := range n.board.Moves() {
+		if j.mustWin(node{n.board.With(square, n.turn), n.me, n.turn.Other()}) == mine {
+			return mine // one good move of mine is enough, and so is one refutation
+		}
+	}
+	return !mine
+}
+
+// Total is the reward of a game whose own moves were worth these values:
+// their weighted mean, earlier moves counting more, plus the largest excess
+// above 1, which fades the later it comes.
+func Total(values []float64) float64 {
+	var sum, weights, bonus float64
+	weight, fade := 1.0, 1.0
+	for _, v := range values {
+		sum += weight * min(v, 1)
+		weights += weight
+		bonus = max(bonus, fade*(v-1))
+		weight *= 0.8
+		fade *= 0.95
+	}
+	if weights == 0 {
+		return 0
+	}
+	return sum/weights + bonus
+}
