@@ -1,0 +1,112 @@
+package train
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/stages"
+	"github.com/rollmill/rollmill/stages/curate"
+	"github.com/rollmill/rollmill/stages/group"
+	"github.com/rollmill/rollmill/stages/rollout"
+	"github.com/rollmill/rollmill/stages/score"
+	"github.com/rollmill/rollmill/stages/submit"
+	"github.com/rollmill/rollmill/storage"
+)
+
+// prepare asks the trainer which policy answers before the first epoch.
+func (o Options) prepare(ctx context.Context) (*formats.Receipt, error) {
+	s, err := o.submitTo(ctx, storage.Join(o.Root, "policy"))
+	if err != nil {
+		return nil, err
+	}
+	result, err := submit.Prepare(ctx, s)
+	return result.Receipt, err
+}
+
+// epoch runs the five stages and returns the receipt.
+func (o Options) epoch(ctx context.Context, e int, before *formats.Receipt, done map[string]stages.Report) (*formats.Receipt, error) {
+	for _, step := range []struct {
+		name string
+		run  func() (stages.Report, error)
+	}{
+		{"rollout", func() (stages.Report, error) { return o.rollout(ctx, o.Rollout, o.Env, e, before, o.at(e, "rollout")) }},
+		{"score", func() (stages.Report, error) { return o.score(ctx, o.Score, o.at(e, "rollout"), o.at(e, "score")) }},
+		{"group", func() (stages.Report, error) { return o.group(ctx, e) }},
+		{"curate", func() (stages.Report, error) { return o.curate(ctx, e) }},
+	} {
+		report, err := step.run()
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", step.name, err)
+		}
+		done[step.name] = report
+	}
+	return o.submit(ctx, e, before, done)
+}
+
+func (o Options) validate(ctx context.Context, e int, receipt *formats.Receipt, done map[string]stages.Report) error {
+	report, err := o.rollout(ctx, o.Validation.Rollout, o.Env, e, receipt, o.at(e, "validation/rollout"))
+	if err != nil {
+		return fmt.Errorf("validation: rollout: %w", err)
+	}
+	done["rollout"] = report
+	report, err = o.score(ctx, o.Validation.Score, o.at(e, "validation/rollout"), o.at(e, "validation/score"))
+	if err != nil {
+		return fmt.Errorf("validation: score: %w", err)
+	}
+	done["score"] = report
+	return nil
+}
+
+func (o Options) rollout(ctx context.Context, r rollout.Options, env stages.Env, e int, receipt *formats.Receipt, out string) (stages.Report, error) {
+	r.Env, r.Epoch, r.Out.URI = env, e, out
+	if receipt.Policy != nil {
+		r.Policy = receipt.Policy
+	}
+	return rollout.Run(ctx, r)
+}
+
+func (o Options) score(ctx context.Context, s score.Options, in, out string) (stages.Report, error) {
+	s.Env, s.In.URI, s.Out.URI = o.Env, in, out
+	return score.Run(ctx, s)
+}
+
+func (o Options) group(ctx context.Context, e int) (stages.Report, error) {
+	g := o.Group
+	g.Env, g.In.URI, g.Out.URI = o.Env, o.at(e, "score"), o.at(e, "group")
+	return group.Run(ctx, g)
+}
+
+func (o Options) curate(ctx context.Context, e int) (stages.Report, error) {
+	c := o.Curate
+	c.Env, c.In.URI, c.Out.URI, c.Epoch = o.Env, o.at(e, "group"), o.at(e, "curate"), &e
+	if e > 0 {
+		c.Previous.URI = o.at(e-1, "curate")
+	}
+	return curate.Run(ctx, c)
+}
+
+func (o Options) submit(ctx context.Context, e int, before *formats.Receipt, done map[string]stages.Report) (*formats.Receipt, error) {
+	s, err := o.submitTo(ctx, o.at(e, "submit"))
+	if err != nil {
+		return nil, err
+	}
+	s.In.URI, s.Epoch, s.Wait, s.Policy = o.at(e, "curate"), e, true, before.Policy
+	result, err := submit.Run(ctx, s)
+	if err != nil {
+		return result.Receipt, fmt.Errorf("submit: %w", err)
+	}
+	done["submit"] = result.Report
+	return result.Receipt, nil
+}
+
+// submitTo is the submit template with a place for the receipt.
+func (o Options) submitTo(ctx context.Context, out string) (submit.Options, error) {
+	s := o.Submit
+	bucket, err := storage.Open(ctx, out)
+	if err != nil {
+		return s, err
+	}
+	s.Env, s.Out, s.Receipt = o.Env, out, bucket
+	return s, nil
+}

@@ -1,0 +1,125 @@
+// Package train runs whole epochs in one process: rollout, score, group,
+// curate and submit, with a validation on held-out examples in between. It
+// calls the same stage functions as the five subcommands, on the same
+// datasets under the same names, so a run begun here can be finished by Make,
+// and the reverse.
+//
+//	<root>/policy                            the receipt before the first epoch
+//	<root>/epoch-<e>/validation/{rollout,score}
+//	<root>/epoch-<e>/{rollout,score,group,curate,submit}
+//
+// It holds no state of its own: killed and run again, it finds each dataset
+// up to date and goes on with the first that is not. It is no place for a
+// decision about rows; that belongs to a stage.
+package train
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/stages"
+	"github.com/rollmill/rollmill/stages/curate"
+	"github.com/rollmill/rollmill/stages/group"
+	"github.com/rollmill/rollmill/stages/rollout"
+	"github.com/rollmill/rollmill/stages/score"
+	"github.com/rollmill/rollmill/stages/submit"
+	"github.com/rollmill/rollmill/storage"
+)
+
+// Options are a template for each stage. Inputs, outputs, the epoch, the
+// policy and the curriculum's previous epoch are filled in as the run goes.
+type Options struct {
+	stages.Env
+	Root   string // URI of the run
+	Epochs int
+
+	Rollout rollout.Options
+	Score   score.Options
+	Group   group.Options
+	Curate  curate.Options
+	Submit  submit.Options
+
+	Validation *Validation // nil for none
+}
+
+// Validation plays held-out examples with the current policy before epoch e
+// when Every divides e, and after the last epoch when it divides Epochs. What
+// it plays is never grouped or submitted.
+type Validation struct {
+	Every   int // epochs
+	Rollout rollout.Options
+	Score   score.Options
+}
+
+// Report is what became of a run.
+type Report struct {
+	Root   string          `json:"root"`
+	Epochs []Epoch         `json:"epochs"`
+	Policy *formats.Policy `json:"policy,omitempty"` // what answers after the last epoch
+}
+
+// Epoch is what the stages of one epoch did. The last may hold a validation
+// alone.
+type Epoch struct {
+	Epoch      int                      `json:"epoch"`
+	Stages     map[string]stages.Report `json:"stages"`
+	Validation map[string]stages.Report `json:"validation,omitempty"`
+	Receipt    *formats.Receipt         `json:"receipt,omitempty"`
+}
+
+// Validate checks what can be checked before anything is paid for.
+func (o Options) Validate() error {
+	usage := func(hint, format string, args ...any) error {
+		return stages.Errorf(stages.KindUsage, hint, format, args...)
+	}
+	switch {
+	case o.Root == "":
+		return usage("name the run's folder: --root URI", "train: no root")
+	case o.Epochs < 1:
+		return usage("", "train: --epochs %d: must be at least 1", o.Epochs)
+	case o.Validation != nil && o.Validation.Every < 1:
+		return usage("", "train: --validation-interval %d: must be at least 1", o.Validation.Every)
+	}
+	return nil
+}
+
+// Run trains epoch after epoch. An epoch whose curated set is empty is no
+// error; a failed job ends the run.
+func Run(ctx context.Context, o Options) (Report, error) {
+	report := Report{Root: storage.Redact(o.Root)}
+	if err := o.Validate(); err != nil {
+		return report, err
+	}
+	receipt, err := o.prepare(ctx)
+	if err != nil {
+		return report, fmt.Errorf("train: prepare: %w", err)
+	}
+	for e := range o.Epochs + 1 {
+		epoch := Epoch{Epoch: e, Stages: map[string]stages.Report{}}
+		last := e == o.Epochs
+		if o.validates(e) {
+			epoch.Validation = map[string]stages.Report{}
+			err = o.validate(ctx, e, receipt, epoch.Validation)
+		}
+		if err == nil && !last {
+			receipt, err = o.epoch(ctx, e, receipt, epoch.Stages)
+			epoch.Receipt = receipt
+		}
+		if !last || epoch.Validation != nil {
+			report.Epochs = append(report.Epochs, epoch)
+		}
+		if err != nil {
+			return report, fmt.Errorf("train: epoch %d: %w", e, err)
+		}
+		report.Policy = receipt.Policy
+	}
+	return report, nil
+}
+
+func (o Options) validates(e int) bool { return o.Validation != nil && e%o.Validation.Every == 0 }
+
+// at is where a dataset of an epoch lies.
+func (o Options) at(e int, name string) string {
+	return storage.Join(o.Root, fmt.Sprintf("epoch-%d", e), name)
+}

@@ -1,0 +1,45 @@
+package submit
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+
+	"github.com/rollmill/rollmill/formats"
+)
+
+// Prepare makes the trainer ready without giving it anything, and leaves a
+// receipt that says which policy answers before the first batch: what the
+// first epoch's rollout is given as --policy. A receipt that is already there
+// stands; the trainer is then left alone, since preparing may restart its
+// engine.
+func Prepare(ctx context.Context, o Options) (Result, error) {
+	o = o.withDefaults()
+	if o.Trainer == nil {
+		return Result{}, o.Validate()
+	}
+	switch receipt, err := ReadReceipt(ctx, o.Receipt); {
+	case err == nil:
+		return prepared(o, receipt, true), nil
+	case !errors.Is(err, fs.ErrNotExist):
+		return Result{}, err
+	}
+	started := o.Clock()
+	standing, err := o.Trainer.Begin(ctx)
+	if err != nil {
+		return Result{}, err
+	}
+	finished := o.Clock()
+	receipt := &formats.Receipt{
+		Format: formats.ReceiptFormat, Backend: o.Trainer.Target().Backend, State: formats.JobPrepared, Run: o.Run, Epoch: o.Epoch,
+		StepBefore: standing.Step, StepAfter: standing.Step, Policy: standing.Policy, StartedAt: started, FinishedAt: &finished,
+	}
+	return prepared(o, receipt, false), WriteReceipt(ctx, o.Receipt, receipt)
+}
+
+func prepared(o Options, receipt *formats.Receipt, upToDate bool) Result {
+	r := Result{Receipt: receipt}
+	r.Stage, r.URI, r.UpToDate, r.Sealed = "submit", o.Out, upToDate, true
+	r.Message = "the backend is ready"
+	return r
+}
