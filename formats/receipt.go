@@ -45,7 +45,7 @@ const (
 
 // The states of a submission.
 const (
-	JobNothing   = "nothing" // the curated set was empty; nothing was sent
+	JobNothing   = "nothing"  // the curated set was empty; nothing was sent
 	JobPrepared  = "prepared" // nothing was to be sent yet; the policy answers
 	JobPending   = "pending"
 	JobRunning   = "running"
