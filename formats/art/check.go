@@ -1,0 +1,234 @@
+package art
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"strings"
+
+	"github.com/rollmill/rollmill/formats"
+)
+
+// Why a row or a group cannot be handed to ART: a closed list.
+const (
+	Singleton      = "singleton"        // fewer than two members: nothing to compare with
+	Flat           = "flat"             // all rewards equal: ART would train on rounding noise
+	NoReward       = "no_reward"        // null: a failure never votes
+	BadReward      = "bad_reward"       // NaN or an infinity
+	FirstRole      = "first_role"       // the conversation begins with none of system, developer, user
+	BadRole        = "bad_role"         // a role that ART does not know
+	NoChoice       = "no_choice"        // nothing that the policy sampled
+	NoTokenIDs     = "no_token_ids"     // a sampled message without token ids
+	TokenCount     = "token_count"      // ids, logprobs and the engine's count disagree
+	BadLogprob     = "bad_logprob"      // NaN or positive infinity
+	ToolMessage    = "tool_message"     // a tool's answer without the id of its call
+	ContentParts   = "content_parts"    // content that is not text
+	TooLong        = "too_long"         // longer than max_seq_length: ART would cut it silently
+	BadFinish      = "finish_reason"    // not one of the five
+	SharedTurn     = "shared_turn"      // a sampled turn on two branches would train twice
+	Branches       = "branches"         // the server knows no additional histories
+	PlainAssistant = "plain_assistant"  // an assistant message that the policy did not sample, which ART 0.4 trains on
+	PlainToolCalls = "plain_tool_calls" // tool calls outside a choice do not survive
+	ToolsDiffer    = "tools_differ"     // the tools changed within a history
+	BadTools       = "bad_tools"        // not a JSON array
+)
+
+// Reasons is the closed list, in the order of the checks.
+var Reasons = []string{Singleton, Flat, NoReward, BadReward, FirstRole, BadRole, NoChoice, NoTokenIDs, TokenCount, BadLogprob,
+	ToolMessage, ContentParts, TooLong, BadFinish, SharedTurn, Branches, PlainAssistant, PlainToolCalls, ToolsDiffer, BadTools}
+
+// FlatTolerance is the reward spread under which a group counts as flat.
+const FlatTolerance = 1e-6
+
+// Limits say what a certain server takes.
+type Limits struct {
+	MaxSeqLength    int  // in tokens; 0 for the server's default
+	NoHistories     bool // it drops additional histories (0.3)
+	PlainAssistants bool // send assistant messages that were not sampled all the same
+}
+
+// DefaultMaxSeqLength is the server's.
+const DefaultMaxSeqLength = 32768
+
+// Check reports every reason not to send a group, and counts what it holds.
+func Check(rows []formats.Trajectory, l Limits, load *formats.Load, report func(formats.Problem)) {
+	c := checker{limits: l, report: report, load: load}
+	load.Groups++
+	if len(rows) > 0 {
+		c.group(rows)
+	}
+	for i := range rows {
+		c.row(&rows[i])
+	}
+}
+
+type checker struct {
+	limits Limits
+	report func(formats.Problem)
+	load   *formats.Load
+	at     *formats.Trajectory
+}
+
+func (c *checker) problem(reason, detail string, args ...any) {
+	c.report(formats.Problem{GroupID: c.at.GroupID, TrajectoryID: c.at.TrajectoryID, Reason: reason, Detail: fmt.Sprintf(detail, args...)})
+}
+
+func (c *checker) group(rows []formats.Trajectory) {
+	whole := func(reason, detail string) {
+		c.report(formats.Problem{GroupID: rows[0].GroupID, Reason: reason, Detail: detail})
+	}
+	if len(rows) < 2 {
+		whole(Singleton, "ART drops a group of one")
+		return
+	}
+	lo, hi := math.Inf(1), math.Inf(-1)
+	for i := range rows {
+		if r := rows[i].Reward; r != nil {
+			lo, hi = min(lo, *r), max(hi, *r)
+		}
+	}
+	if hi-lo <= FlatTolerance {
+		whole(Flat, fmt.Sprintf("all %d rewards are %g", len(rows), lo))
+	}
+}
+
+func (c *checker) row(t *formats.Trajectory) {
+	c.at = t
+	c.load.Trajectories++
+	switch {
+	case t.Reward == nil:
+		c.problem(NoReward, "the reward is null")
+	case math.IsNaN(*t.Reward) || math.IsInf(*t.Reward, 0):
+		c.problem(BadReward, "the reward is %g", *t.Reward)
+	}
+	sequences := Sequences(t, c.problem)
+	if len(sequences) == 0 {
+		c.problem(NoChoice, "no message was sampled by a call to the policy")
+	}
+	if len(sequences) > 1 && c.limits.NoHistories {
+		c.problem(Branches, "it has %d branches to train, and this server takes one", len(sequences))
+	}
+	for _, s := range sequences {
+		c.load.Sequences++
+		c.sequence(t, s)
+	}
+	for i, tools := range t.ToolSets {
+		if !strings.HasPrefix(strings.TrimSpace(tools), "[") || !json.Valid([]byte(tools)) {
+			c.problem(BadTools, "tool set %d is not a JSON array", i)
+		}
+	}
+}
+
+func (c *checker) sequence(t *formats.Trajectory, s Sequence) {
+	switch t.Messages[s.Path[0]].Role {
+	case "system", "developer", "user":
+	default:
+		c.problem(FirstRole, "the first message is of role %q", t.Messages[s.Path[0]].Role)
+	}
+	for at, i := range s.Path {
+		switch m := &t.Messages[i]; {
+		case at > s.last:
+		case t.Trained(i):
+			c.choice(t, i)
+		default:
+			c.message(m, i)
+		}
+	}
+	c.length(t, s)
+}
+
+func (c *checker) message(m *formats.Message, i int) {
+	switch m.Role {
+	case "system", "developer", "user", "function":
+	case "tool":
+		if m.ToolCallID == "" {
+			c.problem(ToolMessage, "message %d has no tool_call_id", i)
+		}
+	case "assistant":
+		if len(m.ToolCalls) > 0 {
+			c.problem(PlainToolCalls, "message %d has tool calls and was not sampled by the policy", i)
+		} else if !c.limits.PlainAssistants {
+			c.problem(PlainAssistant, "message %d is the assistant's and was not sampled by the policy", i)
+		}
+	default:
+		c.problem(BadRole, "message %d is of role %q", i, m.Role)
+	}
+	if _, ok := text(m); !ok {
+		c.problem(ContentParts, "message %d has parts that are not text", i)
+	}
+}
+
+func (c *checker) choice(t *formats.Trajectory, i int) {
+	m := &t.Messages[i]
+	c.load.Tokens += int64(len(m.TokenIDs))
+	if m.Role != "assistant" {
+		c.problem(BadRole, "message %d was sampled with role %q", i, m.Role)
+	}
+	if !finishes[finish(m)] {
+		c.problem(BadFinish, "message %d ended with %q", i, m.FinishReason)
+	}
+	if _, ok := text(m); !ok {
+		c.problem(ContentParts, "message %d has parts that are not text", i)
+	}
+	if len(m.TokenIDs) == 0 {
+		c.problem(NoTokenIDs, "message %d has no token ids", i)
+		return
+	}
+	if n := t.Calls[m.Call].CompletionTokens; len(m.Logprobs) != len(m.TokenIDs) || n > 0 && int(n) != len(m.TokenIDs) {
+		c.problem(TokenCount, "message %d has %d token ids, %d logprobs and %d completion tokens", i, len(m.TokenIDs), len(m.Logprobs), n)
+	}
+	for k, p := range m.Logprobs {
+		if p != p || p > math.MaxFloat32 {
+			c.problem(BadLogprob, "message %d: logprob %d is %g", i, k, p)
+			break
+		}
+	}
+	for k, id := range m.TokenIDs {
+		if id < 0 {
+			c.problem(NoTokenIDs, "message %d: token id %d is %d", i, k, id)
+			break
+		}
+	}
+}
+
+// length compares with the engine's own count for the last call on the path.
+func (c *checker) length(t *formats.Trajectory, s Sequence) {
+	limit := c.limits.MaxSeqLength
+	if limit == 0 {
+		limit = DefaultMaxSeqLength
+	}
+	last := &t.Messages[s.Path[s.last]]
+	if n := int(t.Calls[last.Call].PromptTokens) + len(last.TokenIDs); n > limit {
+		c.problem(TooLong, "%d tokens, and max_seq_length is %d", n, limit)
+	}
+}
+
+var finishes = map[string]bool{"stop": true, "length": true, "tool_calls": true, "content_filter": true, "function_call": true}
+
+// finish is the reason as given; an engine that gave none finished.
+func finish(m *formats.Message) string {
+	if m.FinishReason == "" {
+		return "stop"
+	}
+	return m.FinishReason
+}
+
+// text is a message's content as one string. Parts that are all text are
+// joined by newlines, as vLLM does for templates that take strings.
+func text(m *formats.Message) (string, bool) {
+	if m.ContentParts == "" {
+		return m.Content, true
+	}
+	var parts []struct{ Type, Text string }
+	if json.Unmarshal([]byte(m.ContentParts), &parts) != nil {
+		return "", false
+	}
+	lines := make([]string, len(parts))
+	for i, p := range parts {
+		if p.Type != "text" {
+			return "", false
+		}
+		lines[i] = p.Text
+	}
+	return strings.Join(lines, "\n"), true
+}

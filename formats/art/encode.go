@@ -1,0 +1,203 @@
+package art
+
+import (
+	"bytes"
+	"encoding/json"
+	"math"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/rollmill/rollmill/formats"
+)
+
+// floor stands for a logprob of minus infinity, which JSON cannot carry; it
+// is what vLLM sends.
+const floor = -9999
+
+// AppendGroup appends a group as ART takes it, in one line. The rows must
+// have passed Check.
+func AppendGroup(dst []byte, rows []formats.Trajectory) []byte {
+	dst = append(dst, `{"trajectories":[`...)
+	for i := range rows {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = appendTrajectory(dst, &rows[i])
+	}
+	return append(dst, `],"exceptions":[]}`...)
+}
+
+func appendTrajectory(dst []byte, t *formats.Trajectory) []byte {
+	sequences := Sequences(t, func(string, string, ...any) {})
+	dst = append(dst, '{')
+	if len(sequences) == 0 {
+		dst = append(dst, `"messages_and_choices":[]`...)
+	} else {
+		dst = appendHistory(dst, t, sequences[0])
+		sequences = sequences[1:]
+	}
+	dst = append(dst, `,"additional_histories":[`...)
+	for i, s := range sequences {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = append(appendHistory(append(dst, '{'), t, s), '}')
+	}
+	dst = append(dst, `],"reward":`...)
+	reward := 0.0
+	if t.Reward != nil {
+		reward = *t.Reward
+	}
+	dst = strconv.AppendFloat(dst, reward, 'g', -1, 64)
+	dst = appendMetrics(append(dst, `,"metrics":{`...), t.Rewards)
+	dst = append(dst, `},"metadata":{"scenario_id":`...)
+	dst = appendString(dst, t.ExampleID)
+	dst = append(dst, `,"trajectory_id":`...)
+	dst = appendString(dst, t.TrajectoryID)
+	return append(dst, `},"logs":[]}`...)
+}
+
+func appendMetrics(dst []byte, rewards []formats.NamedReward) []byte {
+	first := true
+	for _, r := range rewards {
+		if r.Value == nil {
+			continue
+		}
+		if !first {
+			dst = append(dst, ',')
+		}
+		first = false
+		dst = append(appendString(dst, r.Name), ':')
+		dst = strconv.AppendFloat(dst, *r.Value, 'g', -1, 64)
+	}
+	return dst
+}
+
+func appendHistory(dst []byte, t *formats.Trajectory, s Sequence) []byte {
+	dst = append(dst, `"messages_and_choices":[`...)
+	for at, i := range s.Path {
+		if at > 0 {
+			dst = append(dst, ',')
+		}
+		if t.Trained(i) && at <= s.last {
+			dst = appendChoice(dst, &t.Messages[i])
+		} else {
+			dst = appendMessage(dst, &t.Messages[i])
+		}
+	}
+	dst = append(dst, `],"tools":`...)
+	if s.Tools < 0 {
+		return append(dst, "null"...)
+	}
+	return appendJSON(dst, t.ToolSets[s.Tools])
+}
+
+// appendJSON appends JSON text in one line.
+func appendJSON(dst []byte, text string) []byte {
+	if !strings.ContainsAny(text, "\r\n") {
+		return append(dst, text...)
+	}
+	var out bytes.Buffer
+	if err := json.Compact(&out, []byte(text)); err != nil {
+		return append(dst, "null"...)
+	}
+	return append(dst, out.Bytes()...)
+}
+
+func appendMessage(dst []byte, m *formats.Message) []byte {
+	content, _ := text(m)
+	dst = appendString(append(dst, `{"role":`...), m.Role)
+	dst = appendString(append(dst, `,"content":`...), content)
+	if m.Name != "" {
+		dst = appendString(append(dst, `,"name":`...), m.Name)
+	}
+	if m.ToolCallID != "" {
+		dst = appendString(append(dst, `,"tool_call_id":`...), m.ToolCallID)
+	}
+	if len(m.ToolCalls) > 0 {
+		dst = appendToolCalls(dst, m.ToolCalls)
+	}
+	return append(dst, '}')
+}
+
+func appendToolCalls(dst []byte, calls []formats.ToolCall) []byte {
+	dst = append(dst, `,"tool_calls":[`...)
+	for i, call := range calls {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = appendString(append(dst, `{"id":`...), call.ID)
+		dst = appendString(append(dst, `,"type":"function","function":{"name":`...), call.Name)
+		dst = appendString(append(dst, `,"arguments":`...), call.Arguments)
+		dst = append(dst, `}}`...)
+	}
+	return append(dst, ']')
+}
+
+func appendChoice(dst []byte, m *formats.Message) []byte {
+	dst = appendString(append(dst, `{"finish_reason":`...), finish(m))
+	dst = append(dst, `,"index":0,"message":`...)
+	dst = appendMessage(dst, m)
+	dst = append(dst, `,"logprobs":{"content":[`...)
+	for i, id := range m.TokenIDs {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = append(dst, `{"token":"token_id:`...)
+		dst = strconv.AppendInt(dst, int64(id), 10)
+		dst = append(dst, `","bytes":null,"logprob":`...)
+		dst = appendLogprob(dst, m.Logprobs, i)
+		dst = append(dst, `,"top_logprobs":[]}`...)
+	}
+	return append(dst, `],"refusal":null}}`...)
+}
+
+func appendLogprob(dst []byte, logprobs []float32, i int) []byte {
+	p := float64(floor)
+	if i < len(logprobs) && logprobs[i] >= -math.MaxFloat32 {
+		p = float64(logprobs[i])
+	}
+	return strconv.AppendFloat(dst, p, 'g', -1, 32)
+}
+
+const hex = "0123456789abcdef"
+
+// appendString appends s as a JSON string; bytes that are not UTF-8 become
+// U+FFFD.
+func appendString(dst []byte, s string) []byte {
+	dst = append(dst, '"')
+	start := 0
+	for i := 0; i < len(s); {
+		c := s[i]
+		if c >= ' ' && c != '"' && c != '\\' && c < utf8.RuneSelf {
+			i++
+			continue
+		}
+		if c >= utf8.RuneSelf {
+			r, n := utf8.DecodeRuneInString(s[i:])
+			if r == utf8.RuneError && n == 1 {
+				dst = append(append(dst, s[start:i]...), "\ufffd"...)
+				start = i + 1
+			}
+			i += n
+			continue
+		}
+		dst = append(dst, s[start:i]...)
+		switch c {
+		case '"', '\\':
+			dst = append(dst, '\\', c)
+		case '\n':
+			dst = append(dst, '\\', 'n')
+		case '\t':
+			dst = append(dst, '\\', 't')
+		case '\r':
+			dst = append(dst, '\\', 'r')
+		default:
+			dst = append(dst, '\\', 'u', '0', '0', hex[c>>4], hex[c&15])
+		}
+		i++
+		start = i
+	}
+	return append(append(dst, s[start:]...), '"')
+}
