@@ -17,15 +17,15 @@ type Grouper struct {
 	valid   Valid
 	rewards []float64
 	out     []float64
-	ints    []int // index of each valid member
-	floats  []float64
+	index   []int     // of each valid member
+	arena   []float64 // what statistics point into
 }
 
 // Fill sets Advantage and NoAdvantage of every member of one group and
 // returns the group's statistics, all but FirstRow. A failed or unscored
 // member never votes: it is out of every sum and count, and changes nobody's
 // advantage. A reward that is not finite is an error that names the member's
-// index. What the pointers point at is valid until the next call.
+// index. The members' advantages are valid until the next call.
 func (g *Grouper) Fill(members []formats.Member) (formats.GroupStats, error) {
 	first := &members[0]
 	stats := formats.GroupStats{
@@ -55,7 +55,7 @@ type BadReward struct {
 func (e *BadReward) Error() string { return fmt.Sprintf("reward %v is not a finite number", e.Value) }
 
 func (g *Grouper) collect(members []formats.Member) error {
-	g.rewards, g.ints = g.rewards[:0], g.ints[:0]
+	g.rewards, g.index = g.rewards[:0], g.index[:0]
 	for i := range members {
 		m := &members[i]
 		m.Advantage, m.NoAdvantage = nil, ""
@@ -68,7 +68,7 @@ func (g *Grouper) collect(members []formats.Member) error {
 			return &BadReward{i, *m.Reward}
 		default:
 			g.rewards = append(g.rewards, *m.Reward)
-			g.ints = append(g.ints, i)
+			g.index = append(g.index, i)
 		}
 	}
 	return nil
@@ -85,7 +85,7 @@ func (g *Grouper) advantages(members []formats.Member) {
 	} else {
 		has = g.Algorithm.Advantages(&g.valid, out)
 	}
-	for k, i := range g.ints {
+	for k, i := range g.index {
 		if has {
 			members[i].Advantage = &out[k]
 		} else {
@@ -102,10 +102,20 @@ func (g *Grouper) describe(s *formats.GroupStats) {
 			solved++
 		}
 	}
-	g.floats = append(g.floats[:0], v.Mean, v.StdPop, v.Min, v.Max, finite(v.Max-v.Min), float64(solved)/float64(n), v.StdSample)
-	f := g.floats
+	f := g.room(7)
+	copy(f, []float64{v.Mean, v.StdPop, v.Min, v.Max, finite(v.Max - v.Min), float64(solved) / float64(n), v.StdSample})
 	s.Mean, s.StdPop, s.Min, s.Max, s.Spread, s.Solved = &f[0], &f[1], &f[2], &f[3], &f[4], &f[5]
 	if n > 1 {
 		s.StdSample = &f[6]
 	}
+}
+
+// room hands out n floats that nobody else has, a thousand groups an allocation.
+func (g *Grouper) room(n int) []float64 {
+	if len(g.arena) < n {
+		g.arena = make([]float64, 1000*n)
+	}
+	f := g.arena[:n:n]
+	g.arena = g.arena[n:]
+	return f
 }
