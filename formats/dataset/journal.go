@@ -1,29 +1,259 @@
 package dataset
 
 import (
+	"bytes"
 	"context"
+	"errors"
+	"fmt"
+	"io"
 	"iter"
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/google/uuid"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/parquet"
+	"github.com/rollmill/rollmill/storage"
 )
 
 // Journal keeps finished rows of a shard durable until they are in a part.
 // Each segment is one object, whole or absent. The journal belongs to
 // (identity, shard, n): the same command finds it again after a crash. Commit
 // removes it.
+//
+// Two live owners of one shard may both journal a row. Segments are ordered
+// by name, a number and a random part; of rows with equal rank and equal
+// trajectory_id (equal rank alone, when T has no such column) the one in the
+// first segment is the row, and Sorted drops the others.
 type Journal[T any] struct {
+	bucket *storage.Bucket
+	dir    string
+
+	mu       sync.Mutex
+	segments []segment // in name order
+	next     int
+}
+
+type segment struct {
+	key  string
+	size int64
 }
 
 // OpenJournal finds what earlier runs of this shard left.
-func OpenJournal[T any](ctx context.Context, s *Shard) (*Journal[T], error) { panic("todo") }
+func OpenJournal[T any](ctx context.Context, s *Shard) (*Journal[T], error) {
+	j := &Journal[T]{bucket: s.bucket, dir: s.run.journal(s.shard)}
+	for o, err := range s.bucket.List(ctx, j.dir) {
+		if err != nil {
+			return nil, err
+		}
+		var n int
+		if _, err := fmt.Sscanf(strings.TrimPrefix(o.Key, j.dir), "%d-", &n); err != nil {
+			return nil, formats.Invalid(storage.Join(s.bucket.URI(), o.Key), "", nil, "not a journal segment")
+		}
+		j.segments = append(j.segments, segment{o.Key, o.Size})
+		j.next = max(j.next, n+1)
+	}
+	return j, nil
+}
 
 // Append makes rows durable as one segment. It is safe for concurrent use.
-func (j *Journal[T]) Append(ctx context.Context, rows []T) error { panic("todo") }
+func (j *Journal[T]) Append(ctx context.Context, rows []T) error {
+	if len(rows) == 0 {
+		return nil
+	}
+	var buf bytes.Buffer
+	w := parquet.NewWriter[T](&buf)
+	if err := w.Write(rows); err != nil {
+		return fmt.Errorf("journal: %w", err)
+	}
+	if err := w.Close(); err != nil {
+		return fmt.Errorf("journal: %w", err)
+	}
+	j.mu.Lock()
+	n := j.next
+	j.next++
+	j.mu.Unlock()
+	key := fmt.Sprintf("%s%08d-%s.parquet", j.dir, n, uuid.NewString()[:8])
+	if err := j.bucket.Create(ctx, key, buf.Bytes()); err != nil {
+		return fmt.Errorf("journal: %w", err)
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.segments = append(j.segments, segment{key, int64(buf.Len())})
+	slices.SortFunc(j.segments, func(a, b segment) int { return strings.Compare(a.key, b.key) })
+	return nil
+}
+
+// list is the segments of this moment.
+func (j *Journal[T]) list() []segment {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return slices.Clone(j.segments)
+}
+
+// load reads a whole segment. One that cannot be read is an error that names
+// it: its rows were paid for, so nothing but a person may drop them.
+func (j *Journal[T]) load(ctx context.Context, s segment) ([]T, error) {
+	place := storage.Join(j.bucket.URI(), s.key)
+	data, err := j.bucket.Read(ctx, s.key)
+	if err != nil {
+		return nil, err
+	}
+	f, err := parquet.Open(bytes.NewReader(data), int64(len(data)), place)
+	if err != nil {
+		return nil, err
+	}
+	r, err := parquet.NewReader[T](f, 0, f.Rows())
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	rows := make([]T, f.Rows())
+	n, err := r.Read(rows)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return nil, err
+	}
+	if n != len(rows) {
+		return nil, formats.Invalid(place, "", nil, "the segment ended at row %d of %d", n, len(rows))
+	}
+	return rows, nil
+}
 
 // Rows yields every journalled row, segment by segment, unsorted. Of rows
 // journalled twice (two live owners of one shard) both come.
-func (j *Journal[T]) Rows(ctx context.Context) iter.Seq2[*T, error] { panic("todo") }
+func (j *Journal[T]) Rows(ctx context.Context) iter.Seq2[*T, error] {
+	return func(yield func(*T, error) bool) {
+		for _, s := range j.list() {
+			rows, err := j.load(ctx, s)
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			for i := range rows {
+				if !yield(&rows[i], nil) {
+					return
+				}
+			}
+		}
+	}
+}
 
-// Sorted yields the rows in the order of less, one group of equal key at a
-// time, in bounded memory.
+// Sorted yields the rows by rising rank, those of equal rank together, in
+// bounded memory. The slice is the caller's until the next one comes.
 func (j *Journal[T]) Sorted(ctx context.Context, rank func(*T) int64) iter.Seq2[[]T, error] {
-	panic("todo")
+	return func(yield func([]T, error) bool) {
+		segments := j.list()
+		index, err := j.index(ctx, segments, rank)
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		cache := &cache[T]{journal: j, segments: segments}
+		var group []T
+		for i, e := range index {
+			rows, err := cache.get(ctx, e.segment)
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			group = append(group, rows[e.row])
+			if i+1 < len(index) && index[i+1].rank == e.rank {
+				continue
+			}
+			if !yield(group, nil) {
+				return
+			}
+			group = group[:0]
+		}
+	}
+}
+
+// entry says where the row of a rank is.
+type entry struct {
+	rank         int64
+	segment, row int32
+}
+
+// index reads every segment once, and orders the rows without duplicates.
+func (j *Journal[T]) index(ctx context.Context, segments []segment, rank func(*T) int64) ([]entry, error) {
+	type key struct {
+		rank int64
+		id   string
+	}
+	id := idOf[T]()
+	seen := map[key]bool{}
+	var out []entry
+	for s := range segments {
+		rows, err := j.load(ctx, segments[s])
+		if err != nil {
+			return nil, err
+		}
+		for i := range rows {
+			k := key{rank(&rows[i]), id(&rows[i])}
+			if seen[k] {
+				continue
+			}
+			seen[k] = true
+			out = append(out, entry{k.rank, int32(s), int32(i)})
+		}
+	}
+	slices.SortStableFunc(out, func(a, b entry) int {
+		switch {
+		case a.rank < b.rank:
+			return -1
+		case a.rank > b.rank:
+			return 1
+		}
+		return 0
+	})
+	return out, nil
+}
+
+// idOf returns how to read a row's trajectory_id; "" for rows without one.
+func idOf[T any]() func(*T) string {
+	f, ok := reflect.TypeFor[T]().FieldByName("TrajectoryID")
+	if !ok || f.Type.Kind() != reflect.String {
+		return func(*T) string { return "" }
+	}
+	return func(row *T) string { return reflect.ValueOf(row).Elem().FieldByIndex(f.Index).String() }
+}
+
+// cacheBytes bounds the stored size of the segments that Sorted keeps decoded.
+const cacheBytes = 64 << 20
+
+// cache keeps the segments used last. Rows end in nearly the order in which
+// they are wanted, so a few suffice.
+type cache[T any] struct {
+	journal  *Journal[T]
+	segments []segment
+	held     []cached[T] // least recently used first
+	bytes    int64
+}
+
+type cached[T any] struct {
+	segment int32
+	rows    []T
+}
+
+func (c *cache[T]) get(ctx context.Context, s int32) ([]T, error) {
+	for i, h := range c.held {
+		if h.segment == s {
+			c.held = append(append(c.held[:i:i], c.held[i+1:]...), h)
+			return h.rows, nil
+		}
+	}
+	rows, err := c.journal.load(ctx, c.segments[s])
+	if err != nil {
+		return nil, err
+	}
+	c.held = append(c.held, cached[T]{s, rows})
+	c.bytes += c.segments[s].size
+	for c.bytes > cacheBytes && len(c.held) > 1 {
+		c.bytes -= c.segments[c.held[0].segment].size
+		c.held = c.held[1:]
+	}
+	return rows, nil
 }

@@ -1,6 +1,8 @@
 package dataset
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 
 	"github.com/rollmill/rollmill/formats"
@@ -50,12 +52,13 @@ type Table struct {
 
 // Part is one Parquet file.
 type Part struct {
-	Name      string `json:"name"` // key within the dataset
-	Shard     int    `json:"shard"`
-	Rows      int64  `json:"rows"`
-	Bytes     int64  `json:"bytes"`
-	Digest    string `json:"digest"`               // SHA-256 of the file, hex
-	BaseFirst *int64 `json:"base_first,omitempty"` // of a thin part: the base row its first row stands beside
+	Name      string  `json:"name"` // key within the dataset
+	Shard     int     `json:"shard"`
+	Rows      int64   `json:"rows"`
+	Bytes     int64   `json:"bytes"`
+	Digest    string  `json:"digest"`               // SHA-256 of the file, hex
+	RowGroups []int64 `json:"row_groups"`           // rows of each row group
+	BaseFirst *int64  `json:"base_first,omitempty"` // of a thin part: the base row its first row stands beside
 }
 
 // GateResult is what a gate found.
@@ -65,8 +68,30 @@ type GateResult struct {
 	Refused bool    `json:"refused"`
 }
 
-// record is what one shard leaves: everything that the manifest needs.
-type record struct {
-	Manifest     // of this shard's rows alone
-	Shard    int `json:"shard"`
+// fingerprint is the digest by which other datasets refer to this one. It
+// covers what the rows are and where they lie, neither timings nor gates.
+func (m Manifest) fingerprint() string {
+	m.Timings, m.Gates = nil, nil
+	sum := sha256.Sum256(encode(m))
+	return hex.EncodeToString(sum[:])
+}
+
+// refused lists the gates that refuse the dataset.
+func (m *Manifest) refused() []GateResult {
+	var out []GateResult
+	for _, g := range m.Gates {
+		if g.Refused {
+			out = append(out, g)
+		}
+	}
+	return out
+}
+
+// encode writes JSON that is the same for equal values, ending in a newline.
+func encode(v any) []byte {
+	data, err := json.MarshalIndent(v, "", " ")
+	if err != nil {
+		panic("dataset: not JSON: " + err.Error()) // Identity and Commit have checked what callers hand in
+	}
+	return append(data, '\n')
 }

@@ -2,6 +2,9 @@ package dataset
 
 import (
 	"context"
+	"encoding/json"
+	"slices"
+	"strings"
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/storage"
@@ -11,8 +14,12 @@ import (
 type Dataset struct {
 	Manifest
 	uri    string
-	digest string // of the manifest file
+	digest string // fingerprint of the manifest
 	bucket *storage.Bucket
+}
+
+func newDataset(m Manifest, uri string, b *storage.Bucket) *Dataset {
+	return &Dataset{Manifest: m, uri: uri, digest: m.fingerprint(), bucket: b}
 }
 
 // OpenOptions say how careful to be.
@@ -25,21 +32,63 @@ type OpenOptions struct {
 // are there. A missing dataset is storage.ErrNotExist; one with missing
 // shards, of another kind, of an unknown major version or refused by a gate
 // is a formats.InputError (a *GateError for the last).
-func Open(ctx context.Context, uri string, o OpenOptions) (*Dataset, error) { panic("todo") }
+func Open(ctx context.Context, uri string, o OpenOptions) (*Dataset, error) {
+	b, err := storage.Open(ctx, uri)
+	if err != nil {
+		return nil, err
+	}
+	m, err := find(ctx, b)
+	if err != nil {
+		return nil, err
+	}
+	if o.Kind != "" && m.Kind != o.Kind {
+		return nil, formats.Invalid(b.URI(), "", nil, "holds %s, not %s", m.Kind, o.Kind)
+	}
+	var refused []GateResult
+	for _, g := range m.refused() {
+		if !slices.Contains(o.AcceptGates, g.Name) {
+			refused = append(refused, g)
+		}
+	}
+	if refused != nil {
+		return nil, &GateError{URI: b.URI(), Gates: refused}
+	}
+	return newDataset(*m, uri, b), nil
+}
+
+func readManifest(ctx context.Context, b *storage.Bucket) (*Manifest, error) {
+	data, err := b.Read(ctx, ManifestFile)
+	if err != nil {
+		return nil, err
+	}
+	place := storage.Join(b.URI(), ManifestFile)
+	var m Manifest
+	if err := json.Unmarshal(data, &m); err != nil {
+		return nil, formats.Invalid(place, "", err, "not a manifest")
+	}
+	return &m, m.check(place)
+}
+
+// check refuses by name what this version cannot read.
+func (m *Manifest) check(place string) error {
+	const hint = "a newer rollmill wrote it; read it with that one"
+	if m.Format != Format {
+		return formats.Invalid(place, hint, nil, "format %q is not %q", m.Format, Format)
+	}
+	major := func(v string) string { v, _, _ = strings.Cut(v, "."); return v }
+	if major(m.Schema) != major(formats.SchemaVersion) {
+		return formats.Invalid(place, hint, nil, "schema version %q is not %s.x", m.Schema, major(formats.SchemaVersion))
+	}
+	for _, p := range m.allParts() {
+		if !partKey.MatchString(p.Name) || p.Rows < 0 {
+			return formats.Invalid(place, "", nil, "damaged: part %q", p.Name)
+		}
+	}
+	return nil
+}
 
 // URI is where the dataset is, without credentials.
-func (d *Dataset) URI() string { return d.uri }
-
-// Ref points at the dataset from one that will be at uri.
-func (d *Dataset) Ref(role, from string) Ref { panic("todo") }
-
-// OpenBase opens the wide dataset that a thin one is aligned with. One that
-// is gone or whose manifest changed is a formats.InputError naming both. A
-// wide dataset is its own base.
-func (d *Dataset) OpenBase(ctx context.Context) (*Dataset, error) { panic("todo") }
-
-// OpenInput opens the input with a role, checked in the same way.
-func (d *Dataset) OpenInput(ctx context.Context, role string) (*Dataset, error) { panic("todo") }
+func (d *Dataset) URI() string { return storage.Redact(d.uri) }
 
 // Range is a run of rows in a table's order: [First, First+Rows).
 type Range struct{ First, Rows int64 }
@@ -49,4 +98,27 @@ func (d *Dataset) All() Range { return Range{0, d.Rows} }
 
 // Slice returns shard i of n: a run of whole row groups, so whole groups.
 // Every row is in exactly one slice, and slices are in row order.
-func (d *Dataset) Slice(ctx context.Context, i, n int) (Range, error) { panic("todo") }
+func (d *Dataset) Slice(ctx context.Context, i, n int) (Range, error) {
+	if n < 1 || i < 0 || i >= n {
+		return Range{}, formats.Invalid(d.URI(), "", nil, "no slice %d of %d", i, n)
+	}
+	first, end := d.cut(i, n), d.cut(i+1, n)
+	return Range{first, end - first}, nil
+}
+
+// cut is where slice i of n begins: the first row group at or after its share.
+func (d *Dataset) cut(i, n int) int64 {
+	if i == n {
+		return d.Rows
+	}
+	var at int64
+	for _, p := range d.Parts {
+		for _, rows := range p.RowGroups {
+			if at*int64(n) >= d.Rows*int64(i) {
+				return at
+			}
+			at += rows
+		}
+	}
+	return at
+}

@@ -1,32 +1,189 @@
 package dataset
 
-import "context"
+import (
+	"context"
+	"errors"
+	"io"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/parquet"
+	"github.com/rollmill/rollmill/storage"
+)
 
 // Reader reads rows of a table in order. T is a row kind of package formats,
 // or any struct with some of its columns (same parquet tags): only those
 // columns are fetched and decoded. A Reader is for one goroutine.
 type Reader[T any] struct {
+	ctx   context.Context
+	d     *Dataset
+	parts []Part
+	next  int64 // row to read, in the table
+	end   int64
+	part  int   // index of the part that is or will be open
+	first int64 // its first row
+	src   storage.Reader
+	cur   *parquet.Reader[T]
 }
 
 // NewReader reads a range of rows of a table; table "" is the main one.
 func NewReader[T any](ctx context.Context, d *Dataset, table string, r Range) (*Reader[T], error) {
-	panic("todo")
+	rows, parts := d.Rows, d.Parts
+	if table != "" {
+		t, ok := d.Tables[table]
+		if !ok {
+			return nil, formats.Invalid(d.URI(), "", nil, "has no table %q", table)
+		}
+		rows, parts = t.Rows, t.Parts
+	}
+	if r.First < 0 || r.Rows < 0 || r.First+r.Rows > rows {
+		return nil, formats.Invalid(d.URI(), "", nil, "rows %d to %d are not among its %d", r.First, r.First+r.Rows, rows)
+	}
+	return &Reader[T]{ctx: ctx, d: d, parts: parts, next: r.First, end: r.First + r.Rows}, nil
 }
 
 // Read fills rows, returning how many it set, and io.EOF after the last.
 // A damaged part is a formats.InputError with part and row.
-func (r *Reader[T]) Read(rows []T) (int, error) { panic("todo") }
+func (r *Reader[T]) Read(rows []T) (int, error) {
+	n := 0
+	for n < len(rows) {
+		if err := r.ctx.Err(); err != nil {
+			return n, err
+		}
+		if r.next >= r.end {
+			return n, io.EOF
+		}
+		if r.cur == nil {
+			if err := r.open(); err != nil {
+				return n, err
+			}
+		}
+		want := min(int64(len(rows)-n), r.end-r.next)
+		k, err := r.cur.Read(rows[n : n+int(want)])
+		n += k
+		r.next += int64(k)
+		if errors.Is(err, io.EOF) {
+			err = r.advance()
+		}
+		if err != nil {
+			return n, err
+		}
+	}
+	return n, nil
+}
+
+// open opens the part that holds the next row.
+func (r *Reader[T]) open() error {
+	for r.first+r.parts[r.part].Rows <= r.next {
+		r.first += r.parts[r.part].Rows
+		r.part++
+	}
+	p := r.parts[r.part]
+	src, f, err := r.d.openPart(r.ctx, p)
+	if err != nil {
+		return err
+	}
+	first := r.next - r.first
+	r.src = src
+	if r.cur, err = parquet.NewReader[T](f, first, min(p.Rows-first, r.end-r.next)); err != nil {
+		return errors.Join(err, src.Close())
+	}
+	return nil
+}
+
+// openPart opens a part and holds it against the manifest.
+func (d *Dataset) openPart(ctx context.Context, p Part) (storage.Reader, *parquet.File, error) {
+	src, err := d.bucket.Open(ctx, p.Name)
+	place := storage.Join(d.URI(), p.Name)
+	if errors.Is(err, storage.ErrNotExist) {
+		return nil, nil, formats.Invalid(place, "", err, "the part is gone")
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	if src.Size() != p.Bytes {
+		src.Close()
+		return nil, nil, formats.Invalid(place, "", nil, "the part has %d bytes; the manifest says %d", src.Size(), p.Bytes)
+	}
+	f, err := parquet.Open(src, p.Bytes, place)
+	if err == nil && f.Rows() != p.Rows {
+		err = formats.Invalid(place, "", nil, "the part has %d rows; the manifest says %d", f.Rows(), p.Rows)
+	}
+	if err != nil {
+		src.Close()
+		return nil, nil, err
+	}
+	return src, f, nil
+}
+
+// advance closes the part, which has given all its rows.
+func (r *Reader[T]) advance() error {
+	if p := r.parts[r.part]; r.next < r.end && r.next < r.first+p.Rows {
+		return formats.Invalid(storage.Join(r.d.URI(), p.Name), "", nil, "the part ended at row %d of %d", r.next-r.first, p.Rows)
+	}
+	return r.Close()
+}
 
 // Close releases the reader.
-func (r *Reader[T]) Close() error { panic("todo") }
+func (r *Reader[T]) Close() error {
+	if r.cur == nil {
+		return nil
+	}
+	err := errors.Join(r.cur.Close(), r.src.Close())
+	r.cur, r.src = nil, nil
+	return err
+}
 
 // ReadAll reads a range into memory; for tables known to be small.
 func ReadAll[T any](ctx context.Context, d *Dataset, table string, r Range) ([]T, error) {
-	panic("todo")
+	rd, err := NewReader[T](ctx, d, table, r)
+	if err != nil {
+		return nil, err
+	}
+	defer rd.Close()
+	rows := make([]T, r.Rows)
+	n, err := rd.Read(rows)
+	if errors.Is(err, io.EOF) {
+		err = nil
+	}
+	return rows[:n], err
 }
 
 // Groups calls f with each run of neighbouring rows for which key gives the
 // same string. The slice is reused between calls.
 func Groups[T any](ctx context.Context, d *Dataset, table string, r Range, key func(*T) string, f func(first int64, rows []T) error) error {
-	panic("todo")
+	rd, err := NewReader[T](ctx, d, table, r)
+	if err != nil {
+		return err
+	}
+	defer rd.Close()
+	buf := make([]T, 64)
+	var group []T
+	var name string
+	first := r.First
+	for {
+		n, err := rd.Read(buf)
+		for i := range buf[:n] {
+			if k := key(&buf[i]); len(group) > 0 && k != name {
+				if err := f(first, group); err != nil {
+					return err
+				}
+				first += int64(len(group))
+				group = group[:0]
+				name = k
+			} else {
+				name = k
+			}
+			group = append(group, buf[i])
+		}
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if len(group) == 0 {
+		return nil
+	}
+	return f(first, group)
 }

@@ -2,89 +2,114 @@ package dataset
 
 import (
 	"context"
-	"encoding/json"
+	"errors"
 	"fmt"
+	"sync"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/storage"
 )
 
 // Options say which shard to write and whether to replace.
 type Options struct {
 	Shard, Of int  // Of 0 means 1
 	Overwrite bool // replace a dataset of another identity
+
+	hook     storage.Hook // for tests: sees every operation, and may fail it
+	partSize int64        // for tests; 0 means partBytes
 }
 
 // Shard is one shard of a dataset being written. Its tables may be written
 // from different goroutines, each table from one.
 type Shard struct {
+	bucket   *storage.Bucket
+	uri      string
+	spec     Spec
+	run      run
+	shard    int
+	partSize int64
+	upToDate bool
+	ended    bool
+
+	mu     sync.Mutex
+	tables map[string]*table
 }
 
 // Begin starts a shard of the dataset that spec describes. When the dataset,
 // or this shard's record, is already there, the shard is UpToDate and must
-// not be written. Another identity at the URI is an error (kind usage) unless
-// Overwrite.
-func Begin(ctx context.Context, uri string, spec Spec, o Options) (*Shard, error) { panic("todo") }
+// not be written. Another identity at the URI is an *ExistsError unless
+// Overwrite; the old dataset then stays readable until the new one is sealed.
+func Begin(ctx context.Context, uri string, spec Spec, o Options) (*Shard, error) {
+	if o.Of == 0 {
+		o.Of = 1
+	}
+	if o.Shard < 0 || o.Of < 1 || o.Of > 99999 || o.Shard >= o.Of {
+		return nil, fmt.Errorf("begin %q: no shard %d of %d", storage.Redact(uri), o.Shard, o.Of)
+	}
+	bucket, err := storage.Open(ctx, uri)
+	if err != nil {
+		return nil, err
+	}
+	if o.hook != nil {
+		bucket = bucket.WithHook(o.hook)
+	}
+	if o.partSize == 0 {
+		o.partSize = partBytes
+	}
+	s := &Shard{bucket: bucket, uri: uri, spec: spec, run: run{spec.Identity(), o.Of}, shard: o.Shard,
+		partSize: o.partSize, tables: map[string]*table{}}
+	if err := s.look(ctx, o.Overwrite); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// look finds what is already at the URI.
+func (s *Shard) look(ctx context.Context, overwrite bool) error {
+	m, err := readManifest(ctx, s.bucket)
+	switch {
+	case err == nil && m.Identity == s.run.identity:
+		s.upToDate = true
+		return nil
+	case err == nil && !overwrite:
+		return &ExistsError{URI: s.bucket.URI(), Old: m.Identity, New: s.run.identity, Sealed: true, Differs: differences(m, s.spec)}
+	case errors.Is(err, formats.ErrInvalid) && !overwrite:
+		return err // an unreadable manifest is not ours to replace unasked
+	case err != nil && !errors.Is(err, storage.ErrNotExist) && !errors.Is(err, formats.ErrInvalid):
+		return err
+	}
+	found, err := records(ctx, s.bucket)
+	if err != nil {
+		return err
+	}
+	s.upToDate = found[s.run][s.shard]
+	if overwrite {
+		return nil
+	}
+	for _, other := range sortedRuns(found) {
+		if other.identity != s.run.identity {
+			return s.foreign(ctx, other, found[other])
+		}
+	}
+	return nil
+}
+
+// foreign says which unsealed dataset of another identity is there.
+func (s *Shard) foreign(ctx context.Context, other run, have map[int]bool) error {
+	e := &ExistsError{URI: s.bucket.URI(), Old: other.identity, New: s.run.identity}
+	for i := range other.of {
+		if have[i] {
+			if r, err := readRecord(ctx, s.bucket, other, i); err == nil {
+				e.Differs = differences(&r.Manifest, s.spec)
+			}
+			break
+		}
+	}
+	return e
+}
 
 // UpToDate tells that there is nothing to do.
-func (s *Shard) UpToDate() bool { panic("todo") }
+func (s *Shard) UpToDate() bool { return s.upToDate }
 
 // Identity is the dataset's.
-func (s *Shard) Identity() string { panic("todo") }
-
-// TableWriter writes the rows of one table of one shard.
-type TableWriter[T any] struct {
-}
-
-// NewTable returns the writer of a table; "" is the main one. For a thin main
-// table, baseFirst is the base row that its first row stands beside; else -1.
-func NewTable[T any](s *Shard, table string, baseFirst int64) *TableWriter[T] { panic("todo") }
-
-// Write adds rows that belong together: of a wide or thin main table, one
-// whole group a call (it stays in one row group, and its heavy pages begin
-// with it). Rows may be changed only in that their payload digest is set.
-func (w *TableWriter[T]) Write(ctx context.Context, rows []T) error { panic("todo") }
-
-// Outcome is what a shard's record says beside its rows.
-type Outcome struct {
-	Counts, Drops, Failures map[string]int64
-	Facts, Timings          map[string]float64
-	State                   json.RawMessage
-}
-
-// Result is what became of a commit.
-type Result struct {
-	URI      string
-	Identity string
-	UpToDate bool
-	Rows     int64    // of this shard
-	Sealed   *Dataset // the dataset, when all shards are in; else nil
-	Missing  []int    // shards still missing
-}
-
-// Commit ends every table, writes the shard's record and, when it is the last,
-// the manifest. If another process wrote this shard's record first, that one
-// stands and our parts are removed. When a gate refuses the sealed dataset,
-// the Result is whole and the error is a *GateError. On an UpToDate shard it
-// only looks.
-func (s *Shard) Commit(ctx context.Context, o Outcome) (Result, error) { panic("todo") }
-
-// Discard removes what was written. After Commit it does nothing.
-func (s *Shard) Discard() error { panic("todo") }
-
-// GateError says that gates refused a dataset whose rows are kept.
-type GateError struct {
-	URI   string
-	Gates []GateResult // the refused ones
-}
-
-func (e *GateError) Error() string {
-	g := e.Gates[0]
-	bound, limit := "above", g.Max
-	if limit == nil {
-		bound, limit = "below", g.Min
-	}
-	return fmt.Sprintf("%q: gate %s refused the dataset: %s is %.4g, %s %.4g", e.URI, g.Name, g.Count, g.Value, bound, *limit)
-}
-
-// Hint is what the command line prints after the error.
-func (e *GateError) Hint() string {
-	return fmt.Sprintf("the rows are kept; look at them with `rollmill show`, change --%s, or read the dataset with --accept-gate %s", e.Gates[0].Name, e.Gates[0].Name)
-}
+func (s *Shard) Identity() string { return s.run.identity }

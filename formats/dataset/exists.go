@@ -1,0 +1,109 @@
+package dataset
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// ExistsError says that a dataset of another identity is at the URI.
+type ExistsError struct {
+	URI     string
+	Old     string   // its identity
+	New     string   // what was to be written
+	Sealed  bool     // false: only records of some shards are there
+	Differs []string // what differs: "generations was 4, is 8", ...
+}
+
+func (e *ExistsError) Error() string {
+	what := "holds another dataset"
+	if !e.Sealed {
+		what = "holds shards of another dataset"
+	}
+	msg := fmt.Sprintf("%q %s (identity %s, this is %s)", e.URI, what, e.Old, e.New)
+	if len(e.Differs) > 0 {
+		msg += ": " + strings.Join(e.Differs, "; ")
+	}
+	return msg
+}
+
+// Hint is what the command line prints after the error.
+func (e *ExistsError) Hint() string {
+	return "write to another --out, or replace it with --overwrite"
+}
+
+// differences compares what decided the rows of an older dataset with a spec.
+func differences(m *Manifest, s Spec) []string {
+	var out []string
+	note := func(what string, was, is any) {
+		if w, i := short(was), short(is); w != i {
+			out = append(out, fmt.Sprintf("%s was %s, is %s", what, w, i))
+		}
+	}
+	note("stage", m.Stage, s.Stage)
+	note("stage version", m.Version, s.Version)
+	note("kind", string(m.Kind), string(s.Kind))
+	for _, k := range keysOf(m.Params, s.Params) {
+		note(k, value(m.Params, k), value(s.Params, k))
+	}
+	for _, k := range keysOf(m.Files, s.Files) {
+		note("file "+k, value(m.Files, k), value(s.Files, k))
+	}
+	was, is := inputsOf(m.Inputs), inputsOf(s.Inputs)
+	for _, k := range keysOf(was, is) {
+		note("input "+k, value(was, k), value(is, k))
+	}
+	return out
+}
+
+func inputsOf(refs []Ref) map[string]string {
+	out := map[string]string{}
+	for i, r := range refs {
+		role := r.Role
+		if _, taken := out[role]; taken {
+			role = fmt.Sprintf("%s %d", role, i)
+		}
+		out[role] = r.Digest
+	}
+	return out
+}
+
+// absent is the value of a key that one side does not have.
+type absent struct{}
+
+func value[V any](m map[string]V, key string) any {
+	if v, ok := m[key]; ok {
+		return v
+	}
+	return absent{}
+}
+
+func keysOf[V any](a, b map[string]V) []string {
+	var out []string
+	for k := range a {
+		out = append(out, k)
+	}
+	for k := range b {
+		if _, both := a[k]; !both {
+			out = append(out, k)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// short shows a value in a message: JSON, long ones cut.
+func short(v any) string {
+	if _, ok := v.(absent); ok {
+		return "not there"
+	}
+	data, err := json.Marshal(v)
+	if err != nil {
+		return fmt.Sprint(v)
+	}
+	if s := string(data); len(s) <= 60 {
+		return s
+	}
+	return string(data[:57]) + "..."
+}

@@ -1,0 +1,55 @@
+package dataset
+
+import "fmt"
+
+// GateError says that gates refused a dataset whose rows are kept.
+type GateError struct {
+	URI   string
+	Gates []GateResult // the refused ones
+}
+
+func (e *GateError) Error() string {
+	g := e.Gates[0]
+	bound, limit := "above", g.Max
+	if limit == nil || g.Value <= *limit {
+		bound, limit = "below", g.Min
+	}
+	return fmt.Sprintf("%q: gate %s refused the dataset: %s is %.4g, %s %.4g", e.URI, g.Name, g.Count, g.Value, bound, *limit)
+}
+
+// Hint is what the command line prints after the error.
+func (e *GateError) Hint() string {
+	return fmt.Sprintf("the rows are kept; look at them with `rollmill show`, change --%s, or read the dataset with --accept-gate %s", e.Gates[0].Name, e.Gates[0].Name)
+}
+
+// judge looks at the whole dataset with each gate. A share of nothing is 0.
+func judge(m *Manifest, gates []Gate) []GateResult {
+	var out []GateResult
+	for _, g := range gates {
+		v := m.number(g.Count)
+		if g.Of != "" {
+			if of := m.number(g.Of); of != 0 {
+				v /= of
+			} else {
+				v = 0
+			}
+		}
+		refused := g.Max != nil && v > *g.Max || g.Min != nil && v < *g.Min
+		out = append(out, GateResult{g, v, refused})
+	}
+	return out
+}
+
+// number is what a gate counts: "rows", or a key of counts, drops, failures
+// or facts, in this order. What no shard counted is 0.
+func (m *Manifest) number(key string) float64 {
+	if key == "rows" {
+		return float64(m.Rows)
+	}
+	for _, list := range []map[string]int64{m.Counts, m.Drops, m.Failures} {
+		if v, ok := list[key]; ok {
+			return float64(v)
+		}
+	}
+	return m.Facts[key]
+}

@@ -1,0 +1,135 @@
+package dataset
+
+import (
+	"context"
+	"encoding/json"
+	"maps"
+	"slices"
+	"sort"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/storage"
+)
+
+// record is what one shard leaves: everything that the manifest needs.
+type record struct {
+	Manifest     // of this shard's rows alone
+	Shard    int `json:"shard"`
+}
+
+// record describes a shard whose tables are finished.
+func (s *Shard) record(o Outcome) record {
+	r := record{Shard: s.shard, Manifest: Manifest{
+		Format: Format, Kind: s.spec.Kind, Schema: formats.SchemaVersion, Stage: s.spec.Stage, Version: s.spec.Version,
+		Identity: s.run.identity, Shards: s.run.of, Base: s.spec.Base, Inputs: s.spec.Inputs, Params: s.spec.Params,
+		Files: s.spec.Files, Counts: o.Counts, Drops: o.Drops, Failures: o.Failures, Facts: o.Facts, State: o.State, Timings: o.Timings,
+	}}
+	for _, g := range s.spec.Gates {
+		r.Gates = append(r.Gates, GateResult{Gate: g})
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.tables)) {
+		t := s.tables[name]
+		for _, p := range t.parts {
+			r.Bytes += p.Bytes
+		}
+		if name == "" {
+			r.Rows, r.RowsDigest, r.Parts = t.rows, t.digest, t.parts
+			continue
+		}
+		if r.Tables == nil {
+			r.Tables = map[string]Table{}
+		}
+		r.Tables[name] = Table{t.rows, t.digest, t.parts}
+	}
+	return r
+}
+
+// merge makes the manifest of all shards' records, in shard order. It depends
+// on nothing else: whoever merges the same records gets the same bytes.
+func merge(all []record) Manifest {
+	m := all[0].Manifest
+	for _, r := range all[1:] {
+		m.Rows += r.Rows
+		m.Bytes += r.Bytes
+		m.RowsDigest.Merge(r.RowsDigest)
+		m.Parts = append(slices.Clip(m.Parts), r.Parts...)
+		m.Counts = sum(m.Counts, r.Counts)
+		m.Drops = sum(m.Drops, r.Drops)
+		m.Failures = sum(m.Failures, r.Failures)
+		m.Facts = sum(m.Facts, r.Facts)
+		m.Timings = sum(m.Timings, r.Timings)
+		m.Tables = maps.Clone(m.Tables)
+		for name, t := range r.Tables {
+			mine := m.Tables[name]
+			mine.Rows += t.Rows
+			mine.RowsDigest.Merge(t.RowsDigest)
+			mine.Parts = append(slices.Clip(mine.Parts), t.Parts...)
+			if m.Tables == nil {
+				m.Tables = map[string]Table{}
+			}
+			m.Tables[name] = mine
+		}
+	}
+	gates := make([]Gate, 0, len(m.Gates))
+	for _, g := range m.Gates {
+		gates = append(gates, g.Gate)
+	}
+	m.Gates = judge(&m, gates)
+	return m
+}
+
+func sum[V int64 | float64](a, b map[string]V) map[string]V {
+	if len(b) == 0 {
+		return a
+	}
+	out := maps.Clone(a)
+	if out == nil {
+		out = map[string]V{}
+	}
+	for k, v := range b {
+		out[k] += v
+	}
+	return out
+}
+
+func readRecord(ctx context.Context, b *storage.Bucket, r run, shard int) (record, error) {
+	key := r.record(shard)
+	data, err := b.Read(ctx, key)
+	if err != nil {
+		return record{}, err
+	}
+	var rec record
+	place := storage.Join(b.URI(), key)
+	if err := json.Unmarshal(data, &rec); err != nil {
+		return record{}, formats.Invalid(place, "", err, "damaged shard record")
+	}
+	if err := rec.check(place); err != nil {
+		return record{}, err
+	}
+	if rec.Identity != r.identity || rec.Shards != r.of || rec.Shard != shard {
+		return record{}, formats.Invalid(place, "", nil, "the record is of shard %d of %d, identity %q", rec.Shard, rec.Shards, rec.Identity)
+	}
+	return rec, nil
+}
+
+func readAllRecords(ctx context.Context, b *storage.Bucket, r run) ([]record, error) {
+	all := make([]record, r.of)
+	for i := range all {
+		var err error
+		if all[i], err = readRecord(ctx, b, r, i); err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
+}
+
+func sortedRuns(found map[run]map[int]bool) []run {
+	out := slices.Collect(maps.Keys(found))
+	sort.Slice(out, func(i, j int) bool {
+		if out[i].identity != out[j].identity {
+			return out[i].identity < out[j].identity
+		}
+		return out[i].of < out[j].of
+	})
+	return out
+}

@@ -1,0 +1,179 @@
+package dataset
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"hash"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/parquet"
+	"github.com/rollmill/rollmill/storage"
+)
+
+// partBytes is the size at which a part ends and the next begins.
+const partBytes = 512 << 20
+
+// table is what a shard knows of one of its tables, whatever its row kind.
+type table struct {
+	name      string
+	baseFirst int64
+	rows      int64
+	digest    formats.RowsDigest
+	parts     []Part
+	finish    func(ctx context.Context) error // ends the part being written
+	abandon   func()                          // drops it
+}
+
+// TableWriter writes the rows of one table of one shard.
+type TableWriter[T any] struct {
+	s     *Shard
+	t     *table
+	err   error // of NewTable, told by the first Write and by Commit
+	draft *storage.Draft
+	hash  hash.Hash
+	w     *parquet.Writer[T]
+	seq   int // of the next part
+}
+
+// NewTable returns the writer of a table; "" is the main one. For a thin main
+// table, baseFirst is the base row that its first row stands beside; else -1.
+// A table without rows still gets one part, so that every reader finds its
+// columns.
+func NewTable[T any](s *Shard, name string, baseFirst int64) *TableWriter[T] {
+	w := &TableWriter[T]{s: s, t: &table{name: name, baseFirst: baseFirst}}
+	w.t.finish, w.t.abandon = w.finish, w.abandon
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.upToDate || s.ended:
+		w.err = fmt.Errorf("write %q: the shard has ended", s.bucket.URI())
+	case s.tables[name] != nil:
+		w.err = fmt.Errorf("write %q: table %q is already open", s.bucket.URI(), name)
+	default:
+		s.tables[name] = w.t
+	}
+	return w
+}
+
+// Write adds rows that belong together: of a wide or thin main table, one
+// whole group a call (it stays in one row group, and its heavy pages begin
+// with it). Rows may be changed only in that their payload digest is set.
+func (w *TableWriter[T]) Write(ctx context.Context, rows []T) error {
+	if w.err != nil || len(rows) == 0 {
+		return w.err
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if w.w == nil {
+		if err := w.begin(ctx); err != nil {
+			return err
+		}
+	}
+	for i := range rows {
+		if t, wide := any(&rows[i]).(*formats.Trajectory); wide {
+			t.SetPayloadDigest()
+		}
+		w.t.digest.Add(formats.Digest(&rows[i]))
+	}
+	if err := w.w.Write(rows); err != nil {
+		return w.fail(err)
+	}
+	w.t.rows += int64(len(rows))
+	if w.w.Size() < w.s.partSize {
+		return nil
+	}
+	return w.end(ctx)
+}
+
+// begin opens the next part.
+func (w *TableWriter[T]) begin(ctx context.Context) error {
+	d, err := w.s.bucket.Draft(ctx)
+	if err != nil {
+		return w.fail(err)
+	}
+	w.draft, w.hash = d, sha256.New()
+	w.w = parquet.NewWriter[T](hashing{d, w.hash})
+	return nil
+}
+
+// freeName finds a name that no other attempt has: an earlier or a rival one
+// may have left the same bytes, and whoever ends removes its parts by name.
+func (w *TableWriter[T]) freeName(ctx context.Context, digest string) (string, error) {
+	for {
+		name := partName(w.t.name, w.s.shard, w.s.run.of, w.seq, digest)
+		w.seq++
+		if _, err := w.s.bucket.Stat(ctx, name); errors.Is(err, storage.ErrNotExist) {
+			return name, nil
+		} else if err != nil {
+			return "", err
+		}
+	}
+}
+
+// end publishes the part being written.
+func (w *TableWriter[T]) end(ctx context.Context) error {
+	if err := w.w.Close(); err != nil {
+		return w.fail(err)
+	}
+	digest := hex.EncodeToString(w.hash.Sum(nil))
+	name, err := w.freeName(ctx, digest)
+	if err != nil {
+		return w.fail(err)
+	}
+	if err := w.draft.Create(ctx, name); err != nil {
+		return w.fail(err)
+	}
+	p := Part{Name: name, Shard: w.s.shard, Rows: w.w.Rows(), Bytes: w.w.Size(), Digest: digest, RowGroups: w.w.RowGroups()}
+	if w.t.baseFirst >= 0 {
+		first := w.t.baseFirst + w.t.rows - p.Rows
+		p.BaseFirst = &first
+	}
+	w.t.parts = append(w.t.parts, p)
+	w.w, w.draft = nil, nil
+	return nil
+}
+
+func (w *TableWriter[T]) finish(ctx context.Context) error {
+	if w.err != nil {
+		return w.err
+	}
+	if w.w == nil && len(w.t.parts) == 0 {
+		if err := w.begin(ctx); err != nil {
+			return err
+		}
+	}
+	if w.w == nil {
+		return nil
+	}
+	return w.end(ctx)
+}
+
+func (w *TableWriter[T]) abandon() {
+	if w.draft != nil {
+		_ = w.draft.Discard()
+	}
+	w.w, w.draft = nil, nil
+	w.err = fmt.Errorf("write %q: the shard has ended", w.s.bucket.URI())
+}
+
+// fail remembers an error: after it the table cannot be committed.
+func (w *TableWriter[T]) fail(err error) error {
+	w.err = fmt.Errorf("write shard %d of %d: %w", w.s.shard, w.s.run.of, err)
+	return w.err
+}
+
+// hashing is a draft whose digest is computed on the way.
+type hashing struct {
+	d *storage.Draft
+	h hash.Hash
+}
+
+func (h hashing) Write(p []byte) (int, error) {
+	n, err := h.d.Write(p)
+	h.h.Write(p[:n])
+	return n, err
+}

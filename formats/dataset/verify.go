@@ -1,0 +1,112 @@
+package dataset
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"io"
+	"maps"
+	"slices"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/storage"
+)
+
+// Verify reads everything that a dataset names and holds it against the
+// manifest: each part's size and digest, each table's rows and rows digest,
+// each wide row's payload digest. The first difference is a
+// formats.InputError.
+func Verify(ctx context.Context, d *Dataset) error {
+	for _, p := range d.allParts() {
+		if err := d.verifyBytes(ctx, p); err != nil {
+			return err
+		}
+	}
+	if err := d.verifyRows(ctx, "", d.Rows, d.RowsDigest); err != nil {
+		return err
+	}
+	for _, name := range slices.Sorted(maps.Keys(d.Tables)) {
+		if err := d.verifyRows(ctx, name, d.Tables[name].Rows, d.Tables[name].RowsDigest); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (d *Dataset) verifyBytes(ctx context.Context, p Part) error {
+	src, _, err := d.openPart(ctx, p)
+	if err != nil {
+		return err
+	}
+	defer src.Close()
+	h := sha256.New()
+	if _, err := io.CopyBuffer(h, io.NewSectionReader(src, 0, p.Bytes), make([]byte, 1<<20)); err != nil {
+		return err
+	}
+	if got := hex.EncodeToString(h.Sum(nil)); got != p.Digest {
+		return formats.Invalid(storage.Join(d.URI(), p.Name), "", nil, "the part's digest is %s; the manifest says %s", got, p.Digest)
+	}
+	return nil
+}
+
+// verifyRows counts and digests a table's rows. Of a table whose row kind
+// this package does not know, the parts' digests have to do.
+func (d *Dataset) verifyRows(ctx context.Context, table string, rows int64, want formats.RowsDigest) error {
+	kind := table
+	if table == "" {
+		kind = string(d.Kind)
+	}
+	digest, known := rowKinds[kind]
+	if !known {
+		return nil
+	}
+	got, err := digest(ctx, d, table, Range{0, rows})
+	if err != nil {
+		return err
+	}
+	if got != want {
+		return formats.Invalid(d.URI(), "", nil, "table %q has rows digest %s; the manifest says %s", table, got, want)
+	}
+	return nil
+}
+
+// rowKinds digests the rows of a table by its kind or name.
+var rowKinds = map[string]func(context.Context, *Dataset, string, Range) (formats.RowsDigest, error){
+	string(formats.KindTrajectories): digestRows[formats.Trajectory],
+	string(formats.KindScores):       digestRows[formats.Score],
+	string(formats.KindGroups):       digestRows[formats.Member],
+	formats.TableGroups:              digestRows[formats.GroupStats],
+	formats.TableDecisions:           digestRows[formats.Decision],
+}
+
+func digestRows[T any](ctx context.Context, d *Dataset, table string, r Range) (formats.RowsDigest, error) {
+	var sum formats.RowsDigest
+	rd, err := NewReader[T](ctx, d, table, r)
+	if err != nil {
+		return sum, err
+	}
+	defer rd.Close()
+	buf := make([]T, 64)
+	for at := r.First; ; {
+		n, err := rd.Read(buf)
+		for i := range buf[:n] {
+			if t, wide := any(&buf[i]).(*formats.Trajectory); wide {
+				written := t.PayloadDigest
+				if t.SetPayloadDigest(); t.PayloadDigest != written {
+					e := formats.Invalid(d.URI(), "", nil, "the payload digest of trajectory %q is %s; its row says %s", t.TrajectoryID, t.PayloadDigest, written)
+					e.Row = at + int64(i)
+					return sum, e
+				}
+			}
+			sum.Add(formats.Digest(&buf[i]))
+		}
+		at += int64(n)
+		if errors.Is(err, io.EOF) {
+			return sum, nil
+		}
+		if err != nil {
+			return sum, err
+		}
+	}
+}

@@ -1,0 +1,45 @@
+package parquet
+
+import (
+	"sync"
+
+	"github.com/klauspost/compress/zstd"
+	"github.com/parquet-go/parquet-go/format"
+)
+
+// codec is zstd level 1 with entropy-coded literals. parquet-go's own leaves
+// WithAllLitEntropyCompression out, and byte-stream-split floats then grow:
+// 0.82 of their size instead of 0.64.
+type codec struct{}
+
+var encoders = sync.Pool{New: func() any {
+	e, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithAllLitEntropyCompression(true),
+		zstd.WithEncoderConcurrency(1), zstd.WithZeroFrames(true), zstd.WithEncoderCRC(false))
+	if err != nil {
+		panic(err) // the options are constants
+	}
+	return e
+}}
+
+var decoders = sync.Pool{New: func() any {
+	d, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(maxPage))
+	if err != nil {
+		panic(err)
+	}
+	return d
+}}
+
+func (codec) String() string                            { return "ZSTD" }
+func (codec) CompressionCodec() format.CompressionCodec { return format.Zstd }
+
+func (codec) Encode(dst, src []byte) ([]byte, error) {
+	e := encoders.Get().(*zstd.Encoder)
+	defer encoders.Put(e)
+	return e.EncodeAll(src, dst[:0]), nil
+}
+
+func (codec) Decode(dst, src []byte) ([]byte, error) {
+	d := decoders.Get().(*zstd.Decoder)
+	defer decoders.Put(d)
+	return d.DecodeAll(src, dst[:0])
+}
