@@ -1,0 +1,198 @@
+package arrow
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/decimal128"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+	"github.com/apache/arrow-go/v18/parquet"
+	"github.com/apache/arrow-go/v18/parquet/compress"
+	"github.com/apache/arrow-go/v18/parquet/pqarrow"
+
+	"github.com/rollmill/rollmill/formats"
+)
+
+// rowsOf reads a file in memory.
+func rowsOf(t *testing.T, file []byte, columns ...string) ([]string, error) {
+	t.Helper()
+	var out []string
+	for row, err := range Rows("x.parquet", bytes.NewReader(file), int64(len(file)), columns...) {
+		if err != nil {
+			return out, err
+		}
+		out = append(out, string(row))
+	}
+	return out, nil
+}
+
+// write makes a Parquet file of a table built by fill.
+func write(t *testing.T, codec compress.Compression, schema *arrow.Schema, fill func(*array.RecordBuilder)) []byte {
+	t.Helper()
+	b := array.NewRecordBuilder(memory.DefaultAllocator, schema)
+	fill(b)
+	var out bytes.Buffer
+	w, err := pqarrow.NewFileWriter(schema, &out, parquet.NewWriterProperties(parquet.WithCompression(codec)), pqarrow.DefaultWriterProps())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(w.Write(b.NewRecordBatch()), w.Close()); err != nil {
+		t.Fatal(err)
+	}
+	return out.Bytes()
+}
+
+func TestEveryTypeBecomesJSON(t *testing.T) {
+	at := time.Date(2026, 1, 2, 3, 4, 5, 600_000_000, time.UTC)
+	stamp, err := arrow.TimestampFromTime(at, arrow.Microsecond)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fields := []arrow.Field{
+		{Name: "text", Type: arrow.BinaryTypes.String}, {Name: "bytes", Type: arrow.BinaryTypes.Binary},
+		{Name: "f32", Type: arrow.PrimitiveTypes.Float32}, {Name: "f64", Type: arrow.PrimitiveTypes.Float64},
+		{Name: "int", Type: arrow.PrimitiveTypes.Int64}, {Name: "bool", Type: arrow.FixedWidthTypes.Boolean},
+		{Name: "money", Type: &arrow.Decimal128Type{Precision: 10, Scale: 2}},
+		{Name: "day", Type: arrow.FixedWidthTypes.Date32},
+		{Name: "at", Type: &arrow.TimestampType{Unit: arrow.Microsecond, TimeZone: "UTC"}},
+		{Name: "local", Type: &arrow.TimestampType{Unit: arrow.Microsecond}},
+		{Name: "list", Type: arrow.ListOf(arrow.PrimitiveTypes.Int32)},
+		{Name: "struct", Type: arrow.StructOf(arrow.Field{Name: "a<b", Type: arrow.BinaryTypes.String}, arrow.Field{Name: "n", Type: arrow.PrimitiveTypes.Int32, Nullable: true})},
+		{Name: "map", Type: arrow.MapOf(arrow.BinaryTypes.String, arrow.PrimitiveTypes.Int32)},
+		{Name: "null", Type: arrow.BinaryTypes.String, Nullable: true},
+	}
+	file := write(t, compress.Codecs.Zstd, arrow.NewSchema(fields, nil), func(b *array.RecordBuilder) {
+		b.Field(0).(*array.StringBuilder).Append("a \"b\" <c> é\n")
+		b.Field(1).(*array.BinaryBuilder).Append([]byte{0xff, 0xfe})
+		b.Field(2).(*array.Float32Builder).Append(0.1)
+		b.Field(3).(*array.Float64Builder).Append(math.NaN())
+		b.Field(4).(*array.Int64Builder).Append(math.MaxInt64)
+		b.Field(5).(*array.BooleanBuilder).Append(true)
+		b.Field(6).(*array.Decimal128Builder).Append(decimal128.FromI64(-1250))
+		b.Field(7).(*array.Date32Builder).Append(arrow.Date32FromTime(at))
+		b.Field(8).(*array.TimestampBuilder).Append(stamp)
+		b.Field(9).(*array.TimestampBuilder).Append(stamp)
+		list := b.Field(10).(*array.ListBuilder)
+		list.Append(true)
+		list.ValueBuilder().(*array.Int32Builder).AppendValues([]int32{1, 2}, nil)
+		s := b.Field(11).(*array.StructBuilder)
+		s.Append(true)
+		s.FieldBuilder(0).(*array.StringBuilder).Append("x")
+		s.FieldBuilder(1).AppendNull()
+		m := b.Field(12).(*array.MapBuilder)
+		m.Append(true)
+		m.KeyBuilder().(*array.StringBuilder).Append("k")
+		m.ItemBuilder().(*array.Int32Builder).Append(7)
+		b.Field(13).AppendNull()
+	})
+	rows, err := rowsOf(t, file)
+	if err != nil || len(rows) != 1 {
+		t.Fatalf("%d rows, %v", len(rows), err)
+	}
+	want := `{"text":"a \"b\" <c> é\n","bytes":"//4=","f32":0.1,"f64":null,"int":9223372036854775807,"bool":true,"money":-12.50,` +
+		`"day":"2026-01-02","at":"2026-01-02T03:04:05.6Z","local":"2026-01-02T03:04:05.6","list":[1,2],` +
+		`"struct":{"a<b":"x","n":null},"map":{"k":7},"null":null}`
+	if rows[0] != want {
+		t.Errorf("got\n%s\nwant\n%s", rows[0], want)
+	}
+	if rows, err := rowsOf(t, file, "list", "int"); err != nil || rows[0] != `{"int":9223372036854775807,"list":[1,2]}` {
+		t.Errorf("two columns: %v, %v", rows, err)
+	}
+	if _, err := rowsOf(t, file, "absent"); err == nil || !strings.Contains(err.Error(), `"absent"`) {
+		t.Errorf("an absent column: %v", err)
+	}
+}
+
+// parquet-go decodes such pages to garbage; that is why foreign files come here.
+func TestLZ4RawPagesThatCompressWell(t *testing.T) {
+	schema := arrow.NewSchema([]arrow.Field{{Name: "q", Type: arrow.BinaryTypes.String}}, nil)
+	text := strings.Repeat("the same words again ", 200)
+	file := write(t, compress.Codecs.Lz4Raw, schema, func(b *array.RecordBuilder) {
+		for range 1000 {
+			b.Field(0).(*array.StringBuilder).Append(text)
+		}
+	})
+	rows, err := rowsOf(t, file)
+	if err != nil || len(rows) != 1000 {
+		t.Fatalf("%d rows, %v", len(rows), err)
+	}
+	for i, r := range rows {
+		if r != `{"q":"`+text+`"}` {
+			t.Fatalf("row %d is %.60q", i, r)
+		}
+	}
+}
+
+func wellFormed(t *testing.T) []byte {
+	schema := arrow.NewSchema([]arrow.Field{
+		{Name: "q", Type: arrow.BinaryTypes.String},
+		{Name: "s", Type: arrow.StructOf(arrow.Field{Name: "l", Type: arrow.ListOf(arrow.PrimitiveTypes.Int32)})},
+	}, nil)
+	return write(t, compress.Codecs.Zstd, schema, func(b *array.RecordBuilder) {
+		for i := range 600 {
+			b.Field(0).(*array.StringBuilder).Append(strings.Repeat("word ", i%7))
+			b.Field(1).(*array.StructBuilder).Append(true)
+			l := b.Field(1).(*array.StructBuilder).FieldBuilder(0).(*array.ListBuilder)
+			l.Append(true)
+			l.ValueBuilder().(*array.Int32Builder).Append(int32(i))
+		}
+	})
+}
+
+func TestDamagedFilesAreNamedErrors(t *testing.T) {
+	good := wellFormed(t)
+	damaged := map[string][]byte{
+		"empty": {}, "four bytes": []byte("PAR1"), "text": []byte("id,question\n1,2\n"),
+		"cut in half": good[:len(good)/2], "no footer": good[:len(good)-8], "only a footer": good[len(good)/2:],
+	}
+	for name, file := range damaged {
+		_, err := rowsOf(t, file)
+		if !errors.Is(err, formats.ErrInvalid) || !strings.Contains(err.Error(), `"x.parquet"`) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// Whatever byte is wrong, reading ends without a panic, in rows or an error.
+func TestAnyWrongByteEndsInRowsOrAnError(t *testing.T) {
+	good := wellFormed(t)
+	for at := range good {
+		bad := bytes.Clone(good)
+		bad[at] ^= 0x55
+		if _, err := rowsOf(t, bad); err != nil && !errors.Is(err, formats.ErrInvalid) {
+			t.Fatalf("byte %d: %v", at, err)
+		}
+	}
+}
+
+func FuzzRows(f *testing.F) {
+	f.Add([]byte("PAR1"))
+	f.Fuzz(func(t *testing.T, file []byte) {
+		for _, err := range Rows("x.parquet", bytes.NewReader(file), int64(len(file))) {
+			if err != nil {
+				return
+			}
+		}
+	})
+}
+
+type failing struct{ io.ReaderAt }
+
+var errDisk = errors.New("the disk is gone")
+
+func (failing) ReadAt([]byte, int64) (int, error) { return 0, errDisk }
+
+func TestReadErrorsStayRecognisable(t *testing.T) {
+	for _, err := range Rows("x.parquet", failing{}, 1000) {
+		if !errors.Is(err, errDisk) || errors.Is(err, formats.ErrInvalid) {
+			t.Errorf("got %v", err)
+		}
+	}
+}
