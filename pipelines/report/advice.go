@@ -1,0 +1,45 @@
+package report
+
+import "fmt"
+
+const (
+	adviceEpochs = 5   // epochs with a reward before a trend is looked for
+	flatShare    = 0.5 // of the groups
+)
+
+// advice says what to look at when a run does not improve, or never began to.
+func advice(epochs []Epoch) []string {
+	var out []string
+	var means []float64
+	var groups, flat, failed, rows int64
+	for _, e := range epochs {
+		if e.Train == nil {
+			continue
+		}
+		if e.Train.Trajectories == 0 {
+			out = append(out, fmt.Sprintf("advice: no trajectories collected for epoch %d: check the examples, --target-function and --target-model, and the agent's errors (rollmill show --failed)", e.Epoch))
+		}
+		groups, flat, failed, rows = groups+e.Train.Groups, flat+e.Flat, failed+e.Train.Failed, rows+e.Train.Trajectories
+		if e.Train.Mean != nil {
+			means = append(means, *e.Train.Mean)
+		}
+	}
+	if rows > 0 && 2*failed > rows {
+		out = append(out, fmt.Sprintf("advice: %d of %d trajectories failed: look at failure_class and error before anything else", failed, rows))
+	}
+	if n := len(means); n >= adviceEpochs && average(means[n-n/3:]) <= average(means[:n/3]) {
+		out = append(out, "advice: rewards are not increasing: raise --generations, try the curriculum, change --learning-rate, and check that the reward tells good from bad")
+		if groups > 0 && float64(flat) > flatShare*float64(groups) {
+			out = append(out, fmt.Sprintf("advice: %d of %d groups are flat: all members got the same reward, so nothing can be learned from them", flat, groups))
+		}
+	}
+	return out
+}
+
+func average(v []float64) float64 {
+	sum := 0.0
+	for _, x := range v {
+		sum += x
+	}
+	return sum / float64(len(v))
+}

@@ -1,0 +1,257 @@
+package report
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/storage"
+)
+
+// collect reads epoch-0, epoch-1, ... until one has neither rollouts nor a
+// validation.
+func collect(ctx context.Context, root string) (Run, error) {
+	run := Run{Root: storage.Redact(root)}
+	for e := 0; ; e++ {
+		epoch, found, err := collectEpoch(ctx, root, e)
+		if err != nil {
+			return run, err
+		}
+		if !found {
+			break
+		}
+		run.Epochs = append(run.Epochs, epoch)
+	}
+	if len(run.Epochs) == 0 {
+		return run, formats.Invalid(storage.Redact(root), "name the run's folder, the one that holds epoch-0", storage.ErrNotExist, "no epoch-0 with a finished rollout")
+	}
+	return run, nil
+}
+
+func collectEpoch(ctx context.Context, root string, e int) (Epoch, bool, error) {
+	dir := storage.Join(root, fmt.Sprintf("epoch-%d", e))
+	epoch := Epoch{Epoch: e, Seconds: map[string]float64{}}
+	found := false
+	for _, stage := range []struct {
+		name string
+		read func(context.Context, *dataset.Dataset, *Epoch) error
+	}{
+		{"validation/score", readValidation},
+		{"rollout", readRollout},
+		{"score", readScore},
+		{"group", readGroup},
+		{"curate", readCurate},
+	} {
+		d, err := open(ctx, storage.Join(dir, stage.name))
+		if err != nil {
+			return epoch, found, err
+		}
+		if d == nil {
+			continue
+		}
+		found = true
+		for _, s := range d.Timings {
+			epoch.Seconds[stage.name] += s
+		}
+		if err := stage.read(ctx, d, &epoch); err != nil {
+			return epoch, found, err
+		}
+	}
+	if !found {
+		return epoch, false, nil
+	}
+	return epoch, true, readReceipt(ctx, storage.Join(dir, "submit"), &epoch)
+}
+
+// open returns nil for a dataset that is not there or not complete yet. Gates
+// do not matter to someone who only looks.
+func open(ctx context.Context, uri string) (*dataset.Dataset, error) {
+	d, err := dataset.Open(ctx, uri, dataset.OpenOptions{})
+	var gate *dataset.GateError
+	if errors.As(err, &gate) {
+		names := []string{}
+		for _, g := range gate.Gates {
+			names = append(names, g.Name)
+		}
+		d, err = dataset.Open(ctx, uri, dataset.OpenOptions{AcceptGates: names})
+	}
+	if errors.Is(err, storage.ErrNotExist) || errors.Is(err, dataset.ErrIncomplete) {
+		return nil, nil
+	}
+	return d, err
+}
+
+func readRollout(ctx context.Context, d *dataset.Dataset, e *Epoch) error {
+	run, _ := d.Params["run"].(string)
+	e.RunID = run
+	e.Train = &Sample{Trajectories: d.Rows, Failed: d.Counts[formats.StatusFailed]}
+	return modTime(ctx, d, e)
+}
+
+func modTime(ctx context.Context, d *dataset.Dataset, e *Epoch) error {
+	bucket, err := storage.Open(ctx, d.URI())
+	if err != nil {
+		return err
+	}
+	o, err := bucket.Stat(ctx, dataset.ManifestFile)
+	e.Time = o.ModTime.UTC()
+	return err
+}
+
+// scoreColumns are what the report reads of scores.
+type scoreColumns struct {
+	ExampleID string                `parquet:"example_id,dict"`
+	Status    string                `parquet:"status,dict"`
+	Reward    *float64              `parquet:"reward,optional"`
+	Rewards   []formats.NamedReward `parquet:"rewards,list"`
+}
+
+func readScore(ctx context.Context, d *dataset.Dataset, e *Epoch) (err error) {
+	e.Train, err = sampleOf(ctx, d)
+	return err
+}
+
+func readValidation(ctx context.Context, d *dataset.Dataset, e *Epoch) (err error) {
+	if e.Time.IsZero() {
+		if err := modTime(ctx, d, e); err != nil {
+			return err
+		}
+	}
+	e.Validation, err = sampleOf(ctx, d)
+	return err
+}
+
+func sampleOf(ctx context.Context, d *dataset.Dataset) (*Sample, error) {
+	var s summary
+	err := dataset.Groups(ctx, d, "", d.All(), func(r *scoreColumns) string { return r.ExampleID },
+		func(_ int64, rows []scoreColumns) error {
+			s.groups++
+			for i := range rows {
+				s.add(rows[i].Status, rows[i].Reward, rows[i].Rewards)
+			}
+			return nil
+		})
+	return s.sample(), err
+}
+
+func readGroup(ctx context.Context, d *dataset.Dataset, e *Epoch) error {
+	stats, err := dataset.ReadAll[formats.GroupStats](ctx, d, formats.TableGroups, dataset.Range{First: 0, Rows: d.Tables[formats.TableGroups].Rows})
+	if err != nil {
+		return err
+	}
+	for _, g := range stats {
+		if g.Spread != nil && *g.Spread <= flatSpread {
+			e.Flat++
+		}
+	}
+	if e.Train != nil {
+		e.Train.Groups = int64(len(stats))
+	}
+	return nil
+}
+
+// flatSpread is how far apart rewards of one value may lie by rounding.
+const flatSpread = 1e-9
+
+// keptColumns are what the report reads of curated rows.
+type keptColumns struct {
+	GroupID string                `parquet:"group_id,optional,dict"`
+	Status  string                `parquet:"status,dict"`
+	Reward  *float64              `parquet:"reward,optional"`
+	Rewards []formats.NamedReward `parquet:"rewards,list"`
+}
+
+func readCurate(ctx context.Context, d *dataset.Dataset, e *Epoch) error {
+	var s summary
+	err := dataset.Groups(ctx, d, "", d.All(), func(r *keptColumns) string { return r.GroupID },
+		func(_ int64, rows []keptColumns) error {
+			s.groups++
+			for i := range rows {
+				s.add(rows[i].Status, rows[i].Reward, rows[i].Rewards)
+			}
+			return nil
+		})
+	if err != nil {
+		return err
+	}
+	e.Kept, e.Drops = s.sample(), d.Drops
+	e.Curriculum, err = curriculumOf(d)
+	return err
+}
+
+func readReceipt(ctx context.Context, uri string, e *Epoch) error {
+	bucket, err := storage.Open(ctx, uri)
+	if err != nil {
+		return err
+	}
+	data, err := bucket.Read(ctx, formats.ReceiptFile)
+	if errors.Is(err, storage.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	e.Receipt = &formats.Receipt{}
+	if err := json.Unmarshal(data, e.Receipt); err != nil {
+		return formats.Invalid(storage.Join(uri, formats.ReceiptFile), "", err, "not a receipt")
+	}
+	return nil
+}
+
+// summary gathers rows into a Sample.
+type summary struct {
+	rows, failed, groups, scored int64
+	sum, min, max                float64
+	named                        map[string]mean
+}
+
+type mean struct {
+	sum float64
+	n   int64
+}
+
+func (s *summary) add(status string, reward *float64, named []formats.NamedReward) {
+	s.rows++
+	if status == formats.StatusFailed {
+		s.failed++
+	}
+	for _, r := range named {
+		if r.Value == nil {
+			continue
+		}
+		if s.named == nil {
+			s.named = map[string]mean{}
+		}
+		m := s.named[r.Name]
+		s.named[strings.Clone(r.Name)] = mean{m.sum + *r.Value, m.n + 1}
+	}
+	if reward == nil {
+		return
+	}
+	if s.scored == 0 {
+		s.min, s.max = math.Inf(1), math.Inf(-1)
+	}
+	s.scored++
+	s.sum += *reward
+	s.min, s.max = math.Min(s.min, *reward), math.Max(s.max, *reward)
+}
+
+func (s *summary) sample() *Sample {
+	out := &Sample{Trajectories: s.rows, Groups: s.groups, Examples: s.groups, Scored: s.scored, Failed: s.failed}
+	if s.scored > 0 {
+		mean, min, max := s.sum/float64(s.scored), s.min, s.max
+		out.Mean, out.Min, out.Max = &mean, &min, &max
+	}
+	for name, m := range s.named {
+		if out.Rewards == nil {
+			out.Rewards = map[string]float64{}
+		}
+		out.Rewards[name] = m.sum / float64(m.n)
+	}
+	return out
+}

@@ -1,0 +1,52 @@
+package report
+
+import (
+	"encoding/json"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/dataset"
+)
+
+// Curriculum is where the curriculum stood when an epoch was curated.
+type Curriculum struct {
+	formats.CurriculumState
+	Config map[string]any `json:"config"` // curate's settings, as its manifest has them
+}
+
+// curriculumOf reads what curate left of its curriculum; nil when it had none.
+func curriculumOf(d *dataset.Dataset) (*Curriculum, error) {
+	if d.State == nil {
+		return nil, nil
+	}
+	var states map[string]json.RawMessage
+	if err := json.Unmarshal(d.State, &states); err != nil {
+		return nil, formats.Invalid(d.URI(), "", err, "the state of curate cannot be read")
+	}
+	raw, ok := states["curriculum"]
+	if !ok {
+		return nil, nil
+	}
+	c := &Curriculum{}
+	if err := json.Unmarshal(raw, &c.CurriculumState); err != nil {
+		return nil, formats.Invalid(d.URI(), "", err, "the state of the curriculum cannot be read")
+	}
+	c.Config, _ = d.Params["curriculum"].(map[string]any)
+	return c, nil
+}
+
+// curriculumState is curriculum_state.json, the harness's fields.
+type curriculumState struct {
+	CurrentPercentile  *float64       `json:"current_percentile"` // null without a curriculum
+	LastExpansionEpoch int            `json:"last_expansion_epoch"`
+	TotalGroups        int            `json:"total_groups"`
+	IncludedGroups     int            `json:"included_groups"`
+	Config             map[string]any `json:"config"`
+}
+
+func stateOf(e Epoch) *curriculumState {
+	if e.Curriculum == nil {
+		return nil
+	}
+	c := e.Curriculum
+	return &curriculumState{&c.Share, c.LastExpansion, c.TotalGroups, c.Included, c.Config}
+}

@@ -1,0 +1,116 @@
+package report
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"time"
+)
+
+type file struct {
+	name string
+	data []byte
+}
+
+// metrics is a line of training_metrics.jsonl: the harness's fields, under
+// its names, and then ours. Its averages count a missing reward as 0; ours
+// leave it out, and are null when nothing was scored.
+type metrics struct {
+	Epoch                int              `json:"epoch"`
+	Timestamp            time.Time        `json:"timestamp"`
+	RunID                string           `json:"run_id"`
+	AvgReward            *float64         `json:"avg_reward"`
+	MinReward            *float64         `json:"min_reward"`
+	MaxReward            *float64         `json:"max_reward"`
+	NumTrajectories      int64            `json:"num_trajectories"`
+	NumGroups            int64            `json:"num_groups"`
+	FilteredTrajectories int64            `json:"filtered_trajectories"`
+	FilteredGroups       int64            `json:"filtered_groups"`
+	FilteredAvgReward    *float64         `json:"filtered_avg_reward"`
+	FilteredMinReward    *float64         `json:"filtered_min_reward"`
+	FilteredMaxReward    *float64         `json:"filtered_max_reward"`
+	CurriculumPercentile *float64         `json:"curriculum_percentile"`
+	CurriculumState      *curriculumState `json:"curriculum_state,omitempty"`
+
+	NumScored  int64              `json:"num_scored"`
+	NumFailed  int64              `json:"num_failed"`
+	FlatGroups int64              `json:"flat_groups"`
+	Rewards    map[string]float64 `json:"rewards,omitempty"` // mean of each named reward
+	Drops      map[string]int64   `json:"drops,omitempty"`
+	Submission string             `json:"submission,omitempty"` // the receipt's state
+	StepBefore *int64             `json:"step_before,omitempty"`
+	StepAfter  *int64             `json:"step_after,omitempty"`
+	Trainer    map[string]float64 `json:"trainer,omitempty"` // the trainer's metrics
+	Seconds    map[string]float64 `json:"seconds,omitempty"`
+}
+
+type reward struct {
+	Epoch           int       `json:"epoch"`
+	Timestamp       time.Time `json:"timestamp"`
+	AvgReward       *float64  `json:"avg_reward"`
+	MinReward       *float64  `json:"min_reward"`
+	MaxReward       *float64  `json:"max_reward"`
+	NumTrajectories *int64    `json:"num_trajectories,omitempty"`
+	NumExamples     *int64    `json:"num_examples,omitempty"`
+
+	NumScored int64              `json:"num_scored"`
+	Rewards   map[string]float64 `json:"rewards,omitempty"`
+}
+
+func render(run Run) ([]file, error) {
+	var lines bytes.Buffer
+	training, validation := []reward{}, []reward{}
+	state := &curriculumState{}
+	for _, e := range run.Epochs {
+		if e.Train != nil {
+			if err := json.NewEncoder(&lines).Encode(metricsOf(e)); err != nil {
+				return nil, err
+			}
+			training = append(training, rewardOf(e, e.Train, &e.Train.Trajectories, nil))
+		}
+		if e.Validation != nil {
+			validation = append(validation, rewardOf(e, e.Validation, nil, &e.Validation.Examples))
+		}
+		if s := stateOf(e); s != nil {
+			state = s
+		}
+	}
+	files := []file{{"training_metrics.jsonl", lines.Bytes()}}
+	for _, f := range []struct {
+		name string
+		v    any
+	}{{"reward_history.json", training}, {"validation_history.json", validation}, {"curriculum_state.json", state}} {
+		data, err := json.MarshalIndent(f.v, "", "  ")
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", f.name, err)
+		}
+		files = append(files, file{f.name, append(data, '\n')})
+	}
+	png, err := plotPNG(run.Epochs)
+	if err != nil {
+		return nil, fmt.Errorf("reward_plot.png: %w", err)
+	}
+	return append(files, file{"reward_plot.png", png}), nil
+}
+
+func metricsOf(e Epoch) metrics {
+	m := metrics{Epoch: e.Epoch, Timestamp: e.Time, RunID: e.RunID, AvgReward: e.Train.Mean, MinReward: e.Train.Min, MaxReward: e.Train.Max,
+		NumTrajectories: e.Train.Trajectories, NumGroups: e.Train.Groups, NumScored: e.Train.Scored, NumFailed: e.Train.Failed,
+		FlatGroups: e.Flat, Rewards: e.Train.Rewards, Drops: e.Drops, CurriculumState: stateOf(e), Seconds: e.Seconds}
+	if k := e.Kept; k != nil {
+		m.FilteredTrajectories, m.FilteredGroups = k.Trajectories, k.Groups
+		m.FilteredAvgReward, m.FilteredMinReward, m.FilteredMaxReward = k.Mean, k.Min, k.Max
+	}
+	if e.Curriculum != nil {
+		m.CurriculumPercentile = &e.Curriculum.Share
+	}
+	if r := e.Receipt; r != nil {
+		m.Submission, m.StepBefore, m.StepAfter, m.Trainer = r.State, r.StepBefore, r.StepAfter, r.Metrics
+	}
+	return m
+}
+
+func rewardOf(e Epoch, s *Sample, trajectories, examples *int64) reward {
+	return reward{Epoch: e.Epoch, Timestamp: e.Time, AvgReward: s.Mean, MinReward: s.Min, MaxReward: s.Max,
+		NumTrajectories: trajectories, NumExamples: examples, NumScored: s.Scored, Rewards: s.Rewards}
+}

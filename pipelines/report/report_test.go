@@ -1,0 +1,150 @@
+package report
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"image/png"
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/storage"
+)
+
+// writeScores leaves a rollout and its scores: rewards by example, nil for a
+// failed trajectory.
+func writeScores(t *testing.T, dir string, rewards [][]*float64) {
+	t.Helper()
+	ctx := context.Background()
+	var wide []formats.Trajectory
+	var thin []formats.Score
+	for e, group := range rewards {
+		for g, r := range group {
+			id, example := formats.TrajectoryID("run", string(rune('a'+e)), 0, g), string(rune('a'+e))
+			status := formats.StatusOK
+			if r == nil {
+				status = formats.StatusFailed
+			}
+			wide = append(wide, formats.Trajectory{TrajectoryID: id, ExampleID: example, Generation: int32(g), Status: status, StopReason: formats.StopDone})
+			thin = append(thin, formats.Score{TrajectoryID: id, ExampleID: example, Generation: int32(g), Status: status, Reward: r,
+				Rewards: []formats.NamedReward{{Name: "won", Value: r, Weight: 1}}})
+		}
+	}
+	base := write(t, dir+"/rollout", dataset.Spec{Stage: "rollout", Kind: formats.KindTrajectories, Params: map[string]any{"run": "run"}}, wide, -1)
+	ref, err := dataset.Open(ctx, base, dataset.OpenOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := ref.Ref("base", dir+"/score")
+	write(t, dir+"/score", dataset.Spec{Stage: "score", Kind: formats.KindScores, Inputs: []dataset.Ref{r}, Base: &r}, thin, 0)
+}
+
+func write[T any](t *testing.T, uri string, spec dataset.Spec, rows []T, baseFirst int64) string {
+	t.Helper()
+	ctx := context.Background()
+	s, err := dataset.Begin(ctx, uri, spec, dataset.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := dataset.NewTable[T](s, "", baseFirst)
+	if err := w.Write(ctx, rows); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Commit(ctx, dataset.Outcome{Counts: map[string]int64{}}); err != nil {
+		t.Fatal(err)
+	}
+	return uri
+}
+
+func ptr(f float64) *float64 { return &f }
+
+func TestRewardsAreMeansOverScoredTrajectories(t *testing.T) {
+	root := t.TempDir()
+	writeScores(t, root+"/epoch-0", [][]*float64{{ptr(1), ptr(0), nil}, {ptr(0.5), nil, nil}})
+	writeScores(t, root+"/epoch-0/validation", [][]*float64{{ptr(0.25)}})
+	writeScores(t, root+"/epoch-1", [][]*float64{{nil}})
+	run, err := Make(context.Background(), Options{Root: root})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(run.Epochs) != 2 {
+		t.Fatalf("%d epochs, want 2", len(run.Epochs))
+	}
+	e := run.Epochs[0]
+	if e.Train.Scored != 3 || e.Train.Trajectories != 6 || e.Train.Failed != 3 || math.Abs(*e.Train.Mean-0.5) > 1e-12 || *e.Train.Min != 0 || *e.Train.Max != 1 {
+		t.Errorf("train: %+v", *e.Train)
+	}
+	if *e.Validation.Mean != 0.25 || e.Validation.Examples != 1 || e.Validation.Rewards["won"] != 0.25 {
+		t.Errorf("validation: %+v", *e.Validation)
+	}
+	if run.Epochs[1].Train.Mean != nil {
+		t.Errorf("an epoch of failures has a mean: %v", *run.Epochs[1].Train.Mean)
+	}
+	checkFiles(t, root)
+	var table bytes.Buffer
+	if err := run.WriteTable(&table); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(table.String(), "0.5000") || !strings.Contains(table.String(), "4 of 7 trajectories failed") {
+		t.Errorf("table:\n%s", table.String())
+	}
+}
+
+func checkFiles(t *testing.T, root string) {
+	t.Helper()
+	b, err := storage.Open(context.Background(), root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	read := func(name string) []byte {
+		data, err := b.Read(context.Background(), name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return data
+	}
+	lines := bytes.Split(bytes.TrimSpace(read("training_metrics.jsonl")), []byte("\n"))
+	var m map[string]any
+	if err := json.Unmarshal(lines[0], &m); err != nil || len(lines) != 2 {
+		t.Fatalf("%d lines, %v", len(lines), err)
+	}
+	for _, field := range strings.Fields("epoch timestamp run_id avg_reward min_reward max_reward num_trajectories num_groups filtered_trajectories filtered_groups filtered_avg_reward filtered_min_reward filtered_max_reward curriculum_percentile") {
+		if _, ok := m[field]; !ok {
+			t.Errorf("training_metrics.jsonl has no %s", field)
+		}
+	}
+	var history []map[string]any
+	if err := json.Unmarshal(read("validation_history.json"), &history); err != nil || len(history) != 1 || history[0]["num_examples"] != 1.0 {
+		t.Errorf("validation_history.json: %v %v", history, err)
+	}
+	if err := json.Unmarshal(read("reward_history.json"), &history); err != nil || len(history) != 2 || history[0]["num_trajectories"] != 6.0 {
+		t.Errorf("reward_history.json: %v %v", history, err)
+	}
+	if _, err := png.Decode(bytes.NewReader(read("reward_plot.png"))); err != nil {
+		t.Errorf("reward_plot.png: %v", err)
+	}
+}
+
+func TestNoRunIsAnErrorWithAHint(t *testing.T) {
+	_, err := Make(context.Background(), Options{Root: t.TempDir()})
+	if err == nil || !strings.Contains(err.Error(), "epoch-0") {
+		t.Fatalf("got %v", err)
+	}
+}
+
+func TestAdviceWhenRewardsDoNotIncrease(t *testing.T) {
+	var flat, rising []Epoch
+	for i := range 9 {
+		flat = append(flat, Epoch{Epoch: i, Flat: 9, Train: &Sample{Trajectories: 80, Groups: 10, Mean: ptr(0.5)}})
+		rising = append(rising, Epoch{Epoch: i, Train: &Sample{Trajectories: 80, Groups: 10, Mean: ptr(float64(i))}})
+	}
+	if a := strings.Join(advice(flat), "\n"); !strings.Contains(a, "not increasing") || !strings.Contains(a, "are flat") {
+		t.Errorf("advice for a run that stands still: %q", a)
+	}
+	if a := advice(rising); len(a) > 0 {
+		t.Errorf("advice for a run that learns: %q", a)
+	}
+}

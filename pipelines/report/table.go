@@ -1,0 +1,107 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"text/tabwriter"
+)
+
+// WriteTable prints a line an epoch, and the advice below.
+func (r Run) WriteTable(w io.Writer) error {
+	names := namedRewards(r.Epochs)
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintf(t, "epoch\ttrajectories\tfailed\tgroups\tflat\tkept\tcurriculum\treward\tkept reward\tvalidation\t%sstep\tsubmission\t\n", headings(names))
+	for _, e := range r.Epochs {
+		fmt.Fprintf(t, "%d\t%s\t%s\t%s\t%d\t%s\t%s\t%s\t%s\t%s\t%s%s\t%s\t\n", e.Epoch,
+			count(e.Train, func(s *Sample) int64 { return s.Trajectories }), count(e.Train, func(s *Sample) int64 { return s.Failed }),
+			count(e.Train, func(s *Sample) int64 { return s.Groups }), e.Flat, count(e.Kept, func(s *Sample) int64 { return s.Trajectories }),
+			share(e.Curriculum), number(meanOf(e.Train)), number(meanOf(e.Kept)), number(meanOf(e.Validation)),
+			cells(names, e.Validation), step(e), submission(e))
+	}
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	for _, a := range r.Advice {
+		if _, err := fmt.Fprintln(w, a); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// namedRewards lists the components measured on held-out examples; a single
+// one is the reward itself and needs no column.
+func namedRewards(epochs []Epoch) []string {
+	names := map[string]bool{}
+	for _, e := range epochs {
+		if e.Validation != nil {
+			for n := range e.Validation.Rewards {
+				names[n] = true
+			}
+		}
+	}
+	if len(names) < 2 {
+		return nil
+	}
+	return slices.Sorted(maps.Keys(names))
+}
+
+func headings(names []string) string {
+	var b strings.Builder
+	for _, n := range names {
+		b.WriteString("validation " + n + "\t")
+	}
+	return b.String()
+}
+
+func cells(names []string, s *Sample) string {
+	var b strings.Builder
+	for _, n := range names {
+		var v *float64
+		if s != nil {
+			if f, ok := s.Rewards[n]; ok {
+				v = &f
+			}
+		}
+		b.WriteString(number(v) + "\t")
+	}
+	return b.String()
+}
+
+func count(s *Sample, of func(*Sample) int64) string {
+	if s == nil {
+		return "-"
+	}
+	return fmt.Sprint(of(s))
+}
+
+func number(v *float64) string {
+	if v == nil {
+		return "-"
+	}
+	return fmt.Sprintf("%.4f", *v)
+}
+
+func share(c *Curriculum) string {
+	if c == nil {
+		return "-"
+	}
+	return fmt.Sprintf("%.0f %%", 100*c.Share)
+}
+
+func step(e Epoch) string {
+	if e.Receipt == nil || e.Receipt.StepAfter == nil {
+		return "-"
+	}
+	return fmt.Sprint(*e.Receipt.StepAfter)
+}
+
+func submission(e Epoch) string {
+	if e.Receipt == nil {
+		return "-"
+	}
+	return e.Receipt.State
+}
