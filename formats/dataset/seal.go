@@ -50,13 +50,16 @@ func find(ctx context.Context, b *storage.Bucket) (*Manifest, error) {
 	return nil, incomplete(b, runs[0], missing(found[runs[0]], runs[0].of))
 }
 
+// ErrIncomplete marks a dataset of which shards are missing.
+var ErrIncomplete = errors.New("the dataset is incomplete")
+
 func incomplete(b *storage.Bucket, r run, shards []int) error {
 	word := "shard"
 	if len(shards) > 1 {
 		word = "shards"
 	}
-	return formats.Invalid(b.URI(), fmt.Sprintf("run the stage again with --shard i/%d for each", r.of), nil,
-		"the dataset is incomplete: %s %s of %d missing", word, numbers(shards), r.of)
+	return formats.Invalid(b.URI(), fmt.Sprintf("run the stage again with --shard i/%d for each", r.of), ErrIncomplete,
+		"%s %s of %d missing", word, numbers(shards), r.of)
 }
 
 // settle returns the manifest of a run, writing it when the records of all
