@@ -1,0 +1,194 @@
+// Package ruletest is what every rule must hold.
+package ruletest
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"reflect"
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/stages/curate"
+)
+
+// Run tests a kind of rule as these options make it.
+func Run(t *testing.T, k curate.Kind, o curate.Options) {
+	for _, reason := range k.Reasons {
+		if !slices.Contains(formats.DropReasons, reason) {
+			t.Errorf("reason %q is not in formats.DropReasons", reason)
+		}
+	}
+	o.In.URI, o.Out.URI = "mem://in", "mem://out"
+	if err := o.Validate(); err != nil {
+		t.Fatal(err)
+	}
+	rule, err := k.New(o)
+	if err != nil || rule == nil {
+		t.Fatalf("the options make no rule: %v, %v", rule, err)
+	}
+	s := suite{k, rule, o}
+	t.Run("pure", func(t *testing.T) { rapid.Check(t, s.pure) })
+	t.Run("state", func(t *testing.T) { rapid.Check(t, s.state) })
+	if o.Compat != curate.CompatNAT { // which breaks ties by place
+		t.Run("order does not matter", func(t *testing.T) { rapid.Check(t, s.order) })
+	}
+	if k.Again {
+		t.Run("each group alone", func(t *testing.T) { rapid.Check(t, s.alone) })
+	}
+	if m, ok := rule.(curate.MemberRule); ok {
+		t.Run("members", func(t *testing.T) { rapid.Check(t, func(t *rapid.T) { s.members(t, m) }) })
+	}
+}
+
+type suite struct {
+	curate.Kind
+	rule curate.Rule
+	curate.Options
+}
+
+func batch(t *rapid.T, groups []curate.Group) curate.Batch {
+	return curate.Batch{
+		Epoch: rapid.IntRange(0, 30).Draw(t, "epoch"),
+		Seed:  rapid.Int64().Draw(t, "seed"),
+		Total: len(groups),
+	}
+}
+
+// groups draws up to a dozen groups with many ties, some without valid members.
+func groups(t *rapid.T) []curate.Group {
+	out := make([]curate.Group, rapid.IntRange(0, 12).Draw(t, "groups"))
+	row := int64(0)
+	for i := range out {
+		n := rapid.IntRange(1, 6).Draw(t, "members")
+		g := curate.Group{ID: fmt.Sprintf("e%d@3", i), FirstRow: row, Count: n, Valid: rapid.IntRange(0, n).Draw(t, "valid")}
+		if g.Valid > 0 {
+			a := float64(rapid.IntRange(0, 8).Draw(t, "a")) / 8
+			b := float64(rapid.IntRange(0, 8).Draw(t, "b")) / 8
+			g.Min, g.Max, g.Mean = min(a, b), max(a, b), (a+b)/2
+		}
+		if g.Valid == 1 {
+			g.Min, g.Max = g.Mean, g.Mean
+		}
+		out[i] = g
+		row += int64(n)
+	}
+	return out
+}
+
+func (s suite) judge(t *rapid.T, b curate.Batch, g []curate.Group) curate.Ruling {
+	r, err := s.rule.Groups(b, g)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.Verdicts == nil {
+		r.Verdicts = make([]curate.Verdict, len(g))
+	}
+	s.check(t, r.Verdicts, len(g))
+	return r
+}
+
+func (s suite) check(t *rapid.T, verdicts []curate.Verdict, n int) {
+	if len(verdicts) != n {
+		t.Fatalf("%d verdicts for %d", len(verdicts), n)
+	}
+	for _, v := range verdicts {
+		if v.Reason != "" && !slices.Contains(s.Reasons, v.Reason) {
+			t.Fatalf("reason %q is not announced", v.Reason)
+		}
+	}
+}
+
+func (s suite) pure(t *rapid.T) {
+	g := groups(t)
+	b := batch(t, g)
+	was := slices.Clone(g)
+	first, second := s.judge(t, b, g), s.judge(t, b, g)
+	if !reflect.DeepEqual(first, second) {
+		t.Fatalf("twice the same groups: %+v and %+v", first, second)
+	}
+	if !slices.Equal(g, was) {
+		t.Fatal("the rule changed its groups")
+	}
+}
+
+// state goes through JSON into the next epoch, and nonsense is refused.
+func (s suite) state(t *rapid.T) {
+	g := groups(t)
+	b := batch(t, g)
+	r := s.judge(t, b, g)
+	if r.State == nil {
+		return
+	}
+	data, err := json.Marshal(r.State)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.Epoch++
+	b.State = data
+	next := s.judge(t, b, g)
+	again, err := json.Marshal(s.judge(t, b, g).State)
+	if data, _ = json.Marshal(next.State); err != nil || !bytes.Equal(again, data) {
+		t.Fatalf("the state is not a function of its past: %s, %s", data, again)
+	}
+	b.State = json.RawMessage(`"nonsense"`)
+	if _, err := s.rule.Groups(b, g); err == nil {
+		t.Fatal("a nonsensical state is accepted")
+	}
+}
+
+func (s suite) order(t *rapid.T) {
+	g := groups(t)
+	b := batch(t, g)
+	perm := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "order"), 1)).Perm(len(g))
+	moved := make([]curate.Group, len(g))
+	for i, p := range perm {
+		moved[p] = g[i]
+	}
+	here, there := s.judge(t, b, g), s.judge(t, b, moved)
+	for i, p := range perm {
+		if here.Verdicts[i] != there.Verdicts[p] {
+			t.Fatalf("group %s: %v in one order, %v in another", g[i].ID, here.Verdicts[i], there.Verdicts[p])
+		}
+	}
+}
+
+func (s suite) alone(t *rapid.T) {
+	g := groups(t)
+	b := batch(t, g)
+	together := s.judge(t, b, g)
+	for i := range g {
+		if alone := s.judge(t, b, g[i:i+1]); alone.Verdicts[0] != together.Verdicts[i] {
+			t.Fatalf("group %s: %v alone, %v among others", g[i].ID, alone.Verdicts[0], together.Verdicts[i])
+		}
+	}
+}
+
+func (s suite) members(t *rapid.T, m curate.MemberRule) {
+	n := rapid.IntRange(1, 9).Draw(t, "members")
+	members := make([]formats.Member, n)
+	for i := range members {
+		reward := float64(rapid.IntRange(0, 4).Draw(t, "reward")) / 4
+		members[i] = formats.Member{TrajectoryID: formats.TrajectoryID("run", "e", 0, i), Status: formats.StatusOK, Reward: &reward}
+	}
+	b := batch(t, make([]curate.Group, rapid.IntRange(1, 3).Draw(t, "total")))
+	verdicts := s.orNone(m.Members(b, members), n)
+	s.check(t, verdicts, n)
+	slices.Reverse(members)
+	back := s.orNone(m.Members(b, members), n)
+	slices.Reverse(back)
+	if !slices.Equal(verdicts, back) {
+		t.Fatalf("%v in one order, %v in the other", verdicts, back)
+	}
+}
+
+func (s suite) orNone(v []curate.Verdict, n int) []curate.Verdict {
+	if v == nil {
+		return make([]curate.Verdict, n)
+	}
+	return v
+}
