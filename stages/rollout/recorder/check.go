@@ -1,0 +1,60 @@
+package recorder
+
+import (
+	"fmt"
+
+	"github.com/rollmill/rollmill/formats"
+)
+
+// Failure says why a trajectory is unfit for training, or which way its last
+// call failed.
+type Failure struct {
+	Class string // one of formats.FailureClasses
+	Text  string
+}
+
+func (f *Failure) Error() string { return f.Text }
+
+// keep puts the tokens of a choice into its message when there is exactly one
+// logprob per completion token; otherwise it says what is wrong and keeps none.
+// completion is what the engine counted for this choice; -1 when unknown.
+func (c *choice) keep(completion int) (source string, f *Failure) {
+	logprobs, listed, bad := c.tokens.probs()
+	ids, source := c.tokens.best()
+	switch {
+	case !listed && (completion > 0 || len(ids) > 0 || c.message.Content != "" || len(c.message.ToolCalls) > 0):
+		return "", &Failure{formats.FailNoLogprobs, "the engine gave no logprobs"}
+	case completion >= 0 && len(logprobs) != completion:
+		return "", &Failure{formats.FailLogprobMismatch, fmt.Sprintf("%d logprobs for %d completion tokens", len(logprobs), completion)}
+	case len(ids) > 0 && len(ids) != len(logprobs):
+		return "", &Failure{formats.FailLogprobMismatch, fmt.Sprintf("%d logprobs for %d token ids (%s)", len(logprobs), len(ids), source)}
+	case bad != "":
+		return "", &Failure{formats.FailBadLogprobs, bad}
+	}
+	c.message.Logprobs, c.message.TokenIDs = logprobs, ids
+	return source, nil
+}
+
+// keepAll keeps the tokens of every choice. An engine counts the completion
+// tokens of all choices together, so with several each is checked against its
+// own ids and their sum against the count.
+func (a *answer) keepAll() (source string, failure *Failure) {
+	completion, total := -1, 0
+	if a.usage.known && len(a.choices) == 1 {
+		completion = int(a.usage.completion)
+	}
+	for _, c := range a.choices {
+		s, f := c.keep(completion)
+		if failure == nil {
+			source, failure = s, f
+		}
+		total += len(c.message.Logprobs)
+	}
+	if failure == nil && a.usage.known && total != int(a.usage.completion) {
+		failure = &Failure{formats.FailLogprobMismatch, fmt.Sprintf("%d logprobs for %d completion tokens", total, a.usage.completion)}
+		for _, c := range a.choices {
+			c.message.Logprobs, c.message.TokenIDs = nil, nil
+		}
+	}
+	return source, failure
+}

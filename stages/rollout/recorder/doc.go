@@ -1,0 +1,28 @@
+// Package recorder is the OpenAI-compatible proxy that every model call of a
+// rollout passes through. Each trajectory has a base URL of its own; what is
+// asked there is forwarded to an engine with a request for logprobs and token
+// ids, answered with what the agent asked for and no more, and kept as a tree
+// of messages.
+//
+// It is not a gateway: it never answers from a cache, picks no model, and
+// changes no text. An engine's error reaches the agent as the engine said it.
+//
+// Arguable decisions:
+//
+//   - Prompt messages enter the tree when a call begins, not when it is
+//     answered, so that a trajectory that failed at its first call can still
+//     be explained. Such messages are leaves that nothing sampled continues.
+//   - The answer is recorded before its last bytes reach the agent: an agent
+//     that asks its next question at once finds its own turn in the tree. When
+//     streaming, what follows the finish reason is held back until the
+//     engine's stream ends, which is the next packet.
+//   - An assistant message that comes back changed only in what clients are
+//     known to change (reasoning left out, tool arguments written anew,
+//     surrounding space) continues the path; the change is named as the cause
+//     if the engine's prompt ids show that the prefix broke.
+//   - A call that the engine broke off while streaming is not retried, since
+//     the agent has seen its beginning; the agent sees its connection drop.
+//
+// To accept another source of token ids, add it in answer.go and in the list
+// of formats.Tokens… constants. To proxy another route, add it in route.
+package recorder

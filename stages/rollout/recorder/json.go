@@ -1,0 +1,203 @@
+package recorder
+
+import (
+	"bytes"
+	"encoding/json"
+	"iter"
+	"strings"
+)
+
+// The functions of this file find the spans of values inside JSON that is
+// known to be valid. They decode nothing, so a large answer is walked at the
+// speed of memory and what is passed on keeps its bytes.
+
+// object is a JSON object with its members in order.
+type object []member
+
+type member struct {
+	key string
+	raw []byte
+}
+
+// parseObject splits a valid JSON object; nil for any other value.
+func parseObject(b []byte) object {
+	var o object
+	for k, v := range members(b) {
+		o = append(o, member{k, v})
+	}
+	return o
+}
+
+func (o object) get(key string) []byte {
+	for i := range o {
+		if o[i].key == key {
+			return o[i].raw
+		}
+	}
+	return nil
+}
+
+// has tells whether a key is there with a value other than null.
+func (o object) has(key string) bool {
+	raw := o.get(key)
+	return raw != nil && string(raw) != "null"
+}
+
+func (o *object) set(key string, raw []byte) {
+	for i := range *o {
+		if (*o)[i].key == key {
+			(*o)[i].raw = raw
+			return
+		}
+	}
+	*o = append(*o, member{key, raw})
+}
+
+// drop removes a key and tells whether it was there.
+func (o *object) drop(key string) bool {
+	kept := (*o)[:0]
+	for _, m := range *o {
+		if m.key != key {
+			kept = append(kept, m)
+		}
+	}
+	gone := len(kept) < len(*o)
+	*o = kept
+	return gone
+}
+
+func (o object) bytes() []byte {
+	size := 2
+	for _, m := range o {
+		size += len(m.key) + len(m.raw) + 4
+	}
+	out := append(make([]byte, 0, size), '{')
+	for i, m := range o {
+		if i > 0 {
+			out = append(out, ',')
+		}
+		key, _ := json.Marshal(m.key)
+		out = append(append(append(out, key...), ':'), m.raw...)
+	}
+	return append(out, '}')
+}
+
+// members yields the keys and values of a valid object; nothing of any other value.
+func members(b []byte) iter.Seq2[string, []byte] {
+	return func(yield func(string, []byte) bool) {
+		i := space(b, 0)
+		if i >= len(b) || b[i] != '{' {
+			return
+		}
+		for i = space(b, i+1); i < len(b) && b[i] == '"'; i = space(b, i+1) {
+			end := skip(b, i)
+			key := unquote(b[i:end])
+			i = space(b, end)
+			i = space(b, i+1) // the colon
+			end = skip(b, i)
+			if end > len(b) || !yield(key, b[min(i, end):end]) {
+				return
+			}
+			if i = space(b, end); i >= len(b) || b[i] != ',' {
+				return
+			}
+		}
+	}
+}
+
+// elements yields the values of a valid array; nothing of any other value.
+func elements(b []byte) iter.Seq[[]byte] {
+	return func(yield func([]byte) bool) {
+		i := space(b, 0)
+		if i >= len(b) || b[i] != '[' {
+			return
+		}
+		for i = space(b, i+1); i < len(b) && b[i] != ']'; i = space(b, i+1) {
+			end := skip(b, i)
+			if !yield(b[i:end]) {
+				return
+			}
+			if i = space(b, end); i >= len(b) || b[i] != ',' {
+				return
+			}
+		}
+	}
+}
+
+func space(b []byte, i int) int {
+	for i < len(b) && (b[i] == ' ' || b[i] == '\n' || b[i] == '\t' || b[i] == '\r') {
+		i++
+	}
+	return i
+}
+
+// skip returns the end of the value that begins at b[i], at most len(b).
+func skip(b []byte, i int) int {
+	depth := 0
+	for i < len(b) {
+		switch b[i] {
+		case '"':
+			i = skipString(b, i)
+			if depth == 0 {
+				return i
+			}
+			continue
+		case '{', '[':
+			depth++
+		case '}', ']':
+			if depth--; depth <= 0 {
+				return min(i+1+min(depth, 0), len(b))
+			}
+		case ',', ' ', '\n', '\t', '\r', ':':
+			if depth == 0 {
+				return i
+			}
+		}
+		i++
+	}
+	return len(b)
+}
+
+func skipString(b []byte, i int) int {
+	for i++; i < len(b); {
+		end := bytes.IndexByte(b[i:], '"')
+		if end < 0 {
+			return len(b)
+		}
+		slashes := 0
+		for j := i + end - 1; j >= i && b[j] == '\\'; j-- {
+			slashes++
+		}
+		i += end + 1
+		if slashes%2 == 0 {
+			return i
+		}
+	}
+	return len(b)
+}
+
+// unquote decodes a JSON string; "" for any other value.
+func unquote(raw []byte) string {
+	if len(raw) < 2 || raw[0] != '"' {
+		return ""
+	}
+	if bytes.IndexByte(raw, '\\') < 0 {
+		return strings.ToValidUTF8(string(raw[1:len(raw)-1]), "\uFFFD")
+	}
+	var s string
+	if json.Unmarshal(raw, &s) != nil {
+		return ""
+	}
+	return s
+}
+
+func isTrue(raw []byte) bool { return string(raw) == "true" }
+
+// compact returns valid JSON without space between its parts.
+func compact(raw []byte) string {
+	var b bytes.Buffer
+	if json.Compact(&b, raw) != nil {
+		return string(raw)
+	}
+	return b.String()
+}

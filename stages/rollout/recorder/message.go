@@ -1,0 +1,73 @@
+package recorder
+
+import (
+	"encoding/json"
+	"strings"
+
+	"github.com/rollmill/rollmill/formats"
+)
+
+// parseMessage reads a message of a request, or the message of an answer.
+func parseMessage(raw []byte) formats.Message {
+	m := formats.Message{Parent: -1, Call: -1}
+	readMessage(&m, raw)
+	return m
+}
+
+// readMessage adds to m what a message, or one piece of it, says.
+func readMessage(m *formats.Message, raw []byte) {
+	for key, v := range members(raw) {
+		switch key {
+		case "role":
+			m.Role = unquote(v)
+		case "name":
+			m.Name = unquote(v)
+		case "tool_call_id":
+			m.ToolCallID = unquote(v)
+		case "content":
+			readContent(m, v)
+		case "reasoning_content", "reasoning":
+			if m.Reasoning == "" { // some engines send both
+				m.Reasoning = unquote(v)
+			}
+		case "refusal":
+			if text := unquote(v); text != "" {
+				part, _ := json.Marshal([]map[string]string{{"type": "refusal", "refusal": text}})
+				m.ContentParts = string(part)
+			}
+		case "tool_calls":
+			for t := range elements(v) {
+				m.ToolCalls = append(m.ToolCalls, parseToolCall(t))
+			}
+		case "function_call":
+			if call := parseFunction(v); call.Name != "" {
+				m.ToolCalls = append(m.ToolCalls, call)
+			}
+		}
+	}
+}
+
+// readContent reads text, or an array of parts of which the text is joined.
+func readContent(m *formats.Message, v []byte) {
+	if v[0] != '[' {
+		m.Content = unquote(v)
+		return
+	}
+	var text strings.Builder
+	for part := range elements(v) {
+		text.WriteString(unquote(parseObject(part).get("text")))
+	}
+	m.Content, m.ContentParts = text.String(), compact(v)
+}
+
+func parseToolCall(raw []byte) formats.ToolCall {
+	o := parseObject(raw)
+	call := parseFunction(o.get("function"))
+	call.ID = unquote(o.get("id"))
+	return call
+}
+
+func parseFunction(raw []byte) formats.ToolCall {
+	o := parseObject(raw)
+	return formats.ToolCall{Name: unquote(o.get("name")), Arguments: unquote(o.get("arguments"))}
+}

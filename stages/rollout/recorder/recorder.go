@@ -1,0 +1,182 @@
+package recorder
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/cenkalti/backoff/v5"
+)
+
+// Options say where calls go and what is added to them.
+type Options struct {
+	Endpoints []string       // base URLs ending in /v1; at least one
+	APIKey    string         // sent to them
+	Model     string         // for requests that name none; calls to it are the ones to train on
+	Version   *int64         // policy version that must answer; nil when unknown
+	Accept    []string       // further names that an answer may carry; "*" for any
+	Sampling  map[string]any // fields for requests that do not set them
+	Seed      *int64         // base of the seeds sent to the engine; nil sends none
+	Extra     map[string]any // nil means DefaultExtra
+
+	NoLogprobs  bool          // missing or unfit logprobs do not fail a trajectory
+	Retries     int           // further tries; 0 means 5, negative none
+	Backoff     time.Duration // before the first retry; 0 means 500 ms
+	CallTimeout time.Duration // of one try; 0 means 10 minutes
+	Listen      string        // "" means 127.0.0.1:0
+	Connections int           // kept open to each endpoint; 0 means 64
+
+	Log *slog.Logger     // nil: nothing is logged
+	Now func() time.Time // nil: time.Now
+}
+
+func (o Options) withDefaults() Options {
+	if o.Extra == nil {
+		o.Extra = DefaultExtra
+	}
+	if o.Backoff == 0 {
+		o.Backoff = 500 * time.Millisecond
+	}
+	if o.CallTimeout == 0 {
+		o.CallTimeout = 10 * time.Minute
+	}
+	if o.Listen == "" {
+		o.Listen = "127.0.0.1:0"
+	}
+	if o.Connections == 0 {
+		o.Connections = 64
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	endpoints := make([]string, len(o.Endpoints))
+	for i, e := range o.Endpoints {
+		endpoints[i] = strings.TrimRight(e, "/")
+	}
+	o.Endpoints = endpoints
+	return o
+}
+
+func (o *Options) retries() int {
+	if o.Retries == 0 {
+		return 5
+	}
+	return max(0, o.Retries)
+}
+
+func (o *Options) backOff() backoff.BackOff {
+	b := backoff.NewExponentialBackOff()
+	b.InitialInterval, b.Multiplier, b.MaxInterval = o.Backoff, 2, 64*o.Backoff
+	return b
+}
+
+// Recorder is the proxy. It is safe for concurrent use.
+type Recorder struct {
+	opts   Options
+	up     *upstream
+	url    string
+	server *http.Server
+
+	mu       sync.RWMutex
+	sessions map[string]*Session
+}
+
+// New begins to listen. Close it.
+func New(o Options) (*Recorder, error) {
+	o = o.withDefaults()
+	if len(o.Endpoints) == 0 {
+		return nil, fmt.Errorf("the recording proxy has no endpoint to forward to")
+	}
+	for _, fields := range []map[string]any{o.Sampling, o.Extra} {
+		if _, err := json.Marshal(fields); err != nil {
+			return nil, fmt.Errorf("request fields: %w", err)
+		}
+	}
+	l, err := net.Listen("tcp", o.Listen)
+	if err != nil {
+		return nil, fmt.Errorf("listening for the agents' calls: %w", err)
+	}
+	r := &Recorder{opts: o, url: "http://" + l.Addr().String(), sessions: map[string]*Session{}}
+	r.up = &upstream{opts: &r.opts, client: newClient(o), refused: map[string][]string{}}
+	r.server = &http.Server{Handler: r.route(), ReadHeaderTimeout: time.Minute, ErrorLog: slog.NewLogLogger(o.Log.Handler(), slog.LevelDebug)}
+	go r.server.Serve(l)
+	return r, nil
+}
+
+// newClient asks for no compression, so that an answer's bytes are passed on
+// as they came, and waits as long as the call's time limit says.
+func newClient(o Options) *http.Client {
+	t := http.DefaultTransport.(*http.Transport).Clone()
+	t.DisableCompression = true
+	t.MaxIdleConns = 0
+	t.MaxIdleConnsPerHost = o.Connections
+	return &http.Client{Transport: t}
+}
+
+// Close stops listening and ends every session's calls.
+func (r *Recorder) Close() error {
+	err := r.server.Close()
+	r.up.client.CloseIdleConnections()
+	return err
+}
+
+// Begin opens a trajectory's base URL. group keeps trajectories that share
+// prompts at one endpoint. The session's calls end with ctx.
+func (r *Recorder) Begin(ctx context.Context, trajectoryID, group string) *Session {
+	ctx, cancel := context.WithCancelCause(ctx)
+	s := &Session{rec: r, id: trajectoryID, group: group, token: rand.Text(), ctx: ctx, cancel: cancel}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.sessions[s.token] = s
+	return s
+}
+
+func (r *Recorder) forget(s *Session) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.sessions, s.token)
+}
+
+func (r *Recorder) route() http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("POST /t/{token}/v1/chat/completions", r.in((*Session).chat))
+	mux.HandleFunc("GET /t/{token}/v1/models", r.in((*Session).models))
+	mux.HandleFunc("/", func(w http.ResponseWriter, req *http.Request) {
+		writeError(w, http.StatusNotFound, "not_found_error", fmt.Sprintf("rollmill records chat/completions and models; there is no %s %s", req.Method, req.URL.Path))
+	})
+	return mux
+}
+
+func (r *Recorder) in(serve func(*Session, http.ResponseWriter, *http.Request)) http.HandlerFunc {
+	return func(w http.ResponseWriter, req *http.Request) {
+		r.mu.RLock()
+		s := r.sessions[req.PathValue("token")]
+		r.mu.RUnlock()
+		if s == nil || !s.enter() {
+			writeError(w, http.StatusGone, "not_found_error", "this trajectory has ended")
+			return
+		}
+		defer s.busy.Done()
+		serve(s, w, req)
+	}
+}
+
+// writeError answers in the shape that OpenAI's clients read, and tells them
+// not to try again: this process has done so already.
+func writeError(w http.ResponseWriter, status int, kind, text string) {
+	body, _ := json.Marshal(map[string]any{"error": map[string]any{"message": text, "type": kind, "code": nil, "param": nil}})
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("X-Should-Retry", "false")
+	w.WriteHeader(status)
+	w.Write(body)
+}

@@ -1,0 +1,178 @@
+package recordertest
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strconv"
+
+	"github.com/rollmill/rollmill/formats"
+)
+
+// turn is one answer before it is written out.
+type turn struct {
+	q       Request
+	fault   Fault
+	model   string
+	reply   Reply
+	thought string
+	pieces  []string
+	sample  Sample
+}
+
+func (e *Engine) answer(w http.ResponseWriter, r *http.Request, q Request, fault Fault) {
+	t := e.sample(q, fault)
+	if q.flag("stream") {
+		e.stream(w, r, t)
+		return
+	}
+	body := e.body(t)
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("X-Request-Id", "engine-request")
+	if fault.Kind == HalfBody {
+		w.Header().Set("Content-Length", strconv.Itoa(len(body)))
+		w.Write(body[:len(body)/2])
+		return
+	}
+	w.Write(body)
+}
+
+func (e *Engine) sample(q Request, fault Fault) turn {
+	t := turn{q: q, fault: fault, model: q.Text("model"), reply: e.say(q)}
+	if e.Model != "" {
+		t.model = e.Model
+	}
+	if fault.Kind == BaseModel {
+		t.model = "base/model"
+	}
+	if t.reply.Finish == "" {
+		t.reply.Finish = "stop"
+		if len(t.reply.ToolCalls) > 0 {
+			t.reply.Finish = "tool_calls"
+		}
+	}
+	if e.Reasoning {
+		t.thought = "let me see"
+	}
+	t.pieces = spoken(t.thought, t.reply.Content, t.reply.ToolCalls)
+	var most int
+	if json.Unmarshal(q.Fields["max_tokens"], &most); most > 0 && most < len(t.pieces) {
+		t.pieces, t.reply.Finish, t.reply.Content = t.pieces[:most], "length", truncated(t.reply.Content, most)
+	}
+	t.sample = Sample{Prompt: ids(render(q.Messages)), IDs: ids(t.pieces), Content: t.reply.Content}
+	for i, p := range t.pieces {
+		t.sample.Logprobs = append(t.sample.Logprobs, logprob(t.sample.Prompt, i, p))
+	}
+	e.mu.Lock()
+	e.log = append(e.log, t.sample)
+	e.mu.Unlock()
+	return t
+}
+
+type object = map[string]any
+
+func (e *Engine) body(t turn) []byte {
+	message := object{"role": "assistant", "content": t.reply.Content, "engine_says": "kept"}
+	if t.thought != "" {
+		message["reasoning_content"] = t.thought
+	}
+	if calls := toolCalls(t.reply.ToolCalls, false); calls != nil {
+		message["tool_calls"] = calls
+	}
+	c := object{"index": 0, "message": message, "finish_reason": t.reply.Finish}
+	top := object{"id": "chatcmpl-1", "object": "chat.completion", "created": 1, "model": t.model, "service_note": "unknown field",
+		"usage": t.usage()}
+	e.addTokens(t, c, message, top, 0, len(t.pieces))
+	c["logprobs"] = e.logprobs(t, 0, len(t.pieces))
+	top["choices"] = []object{c}
+	return encode(t, top)
+}
+
+func (t turn) usage() object {
+	return object{"prompt_tokens": len(t.sample.Prompt), "completion_tokens": len(t.pieces), "total_tokens": len(t.sample.Prompt) + len(t.pieces),
+		"prompt_tokens_details": object{"cached_tokens": 2}}
+}
+
+// notANumber is replaced by a bare NaN, which encoding/json cannot write.
+const notANumber = -123456
+
+func encode(t turn, v any) []byte {
+	b, err := json.Marshal(v)
+	if err != nil {
+		panic(err)
+	}
+	if t.fault.Kind == NaN {
+		return []byte(replaceAll(string(b), fmt.Sprint(notANumber), "NaN"))
+	}
+	return b
+}
+
+// addTokens puts the ids of tokens [from,to) where the engine gives them.
+func (e *Engine) addTokens(t turn, choice, message, top object, from, to int) {
+	got := t.sample.IDs[from:to]
+	if t.fault.Kind == BadIDs && to == len(t.sample.IDs) {
+		got = got[:len(got)-1]
+	}
+	asked := t.q.flag("return_token_ids")
+	switch e.Source {
+	case formats.TokensChoice:
+		if asked {
+			choice["token_ids"] = got
+		}
+	case formats.TokensResponse:
+		if asked {
+			choice["response_token_ids"] = got
+		}
+	case formats.TokensMetaInfo:
+		triples := [][]any{}
+		for i := range got {
+			triples = append(triples, []any{t.sample.Logprobs[from+i], got[i], nil})
+		}
+		choice["meta_info"] = object{"output_token_logprobs": triples}
+	case formats.TokensMessage:
+		message["generation_token_ids"] = got
+		message["generation_log_probs"] = t.sample.Logprobs[from:to]
+	}
+	if e.PromptIDs && asked && from == 0 {
+		top["prompt_token_ids"] = t.sample.Prompt
+	}
+}
+
+func (e *Engine) logprobs(t turn, from, to int) any {
+	if !t.q.flag("logprobs") || t.fault.Kind == NoLogprobs {
+		return nil
+	}
+	list := []object{}
+	for i := from; i < to; i++ {
+		entry := object{"token": t.pieces[i], "logprob": t.sample.Logprobs[i], "bytes": []byte(t.pieces[i]), "top_logprobs": []any{}}
+		entry["bytes"] = byteList(t.pieces[i])
+		switch {
+		case e.Source == formats.TokensInLogprobs && t.q.flag("return_tokens_as_token_ids"):
+			entry["token"] = fmt.Sprintf("token_id:%d", t.sample.IDs[i])
+		case e.Source == formats.TokensEntryID:
+			entry["id"] = t.sample.IDs[i]
+		}
+		if i == 1 {
+			switch t.fault.Kind {
+			case Merged:
+				continue
+			case NaN:
+				entry["logprob"] = notANumber
+			case Null:
+				entry["logprob"] = nil
+			case Positive:
+				entry["logprob"] = 0.25
+			}
+		}
+		list = append(list, entry)
+	}
+	return object{"content": list}
+}
+
+func byteList(s string) []int {
+	out := []int{}
+	for i := range len(s) {
+		out = append(out, int(s[i]))
+	}
+	return out
+}

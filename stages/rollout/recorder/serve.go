@@ -1,0 +1,182 @@
+package recorder
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+
+	"github.com/rollmill/rollmill/formats"
+)
+
+// chat answers one chat request.
+func (s *Session) chat(w http.ResponseWriter, r *http.Request) {
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
+	if err != nil {
+		writeError(w, http.StatusBadRequest, "invalid_request_error", "reading the request: "+err.Error())
+		return
+	}
+	q, err := parseRequest(body)
+	if err != nil {
+		writeError(w, http.StatusBadRequest, "invalid_request_error", err.Error())
+		return
+	}
+	ctx, cancel := s.during(r)
+	defer cancel(nil)
+	c := s.begin(q)
+	reply := s.rec.up.call(ctx, s.group, q, r.Header)
+	switch {
+	case reply.failure != nil:
+		s.end(c, reply)
+		writeFailure(w, reply)
+	case reply.events != nil:
+		s.relay(ctx, w, q, c, reply)
+	default:
+		s.end(c, reply)
+		out, _ := q.strip(reply.body)
+		writeReply(w, reply, out)
+	}
+	s.stopIfUnfit()
+}
+
+// during is the time in which a call makes sense: the agent waits for it and
+// the trajectory goes on.
+func (s *Session) during(r *http.Request) (context.Context, context.CancelCauseFunc) {
+	ctx, cancel := context.WithCancelCause(s.ctx)
+	stop := context.AfterFunc(r.Context(), func() { cancel(errHungUp) })
+	return ctx, func(cause error) { stop(); cancel(cause) }
+}
+
+var errHungUp = errors.New("the agent hung up before the answer came")
+
+func (s *Session) stopIfUnfit() {
+	s.mu.Lock()
+	unfit := s.unfit
+	s.mu.Unlock()
+	if unfit != nil {
+		s.cancel(unfit)
+	}
+}
+
+// writeFailure gives the agent the engine's own last answer, or says that
+// there was none.
+func writeFailure(w http.ResponseWriter, r *reply) {
+	if r.body != nil {
+		w.Header().Set("X-Should-Retry", "false")
+		writeReply(w, r, r.body)
+		return
+	}
+	writeError(w, http.StatusBadGateway, "rollmill_upstream_error", r.failure.Text)
+}
+
+func writeReply(w http.ResponseWriter, r *reply, body []byte) {
+	forward(w.Header(), r.header)
+	w.WriteHeader(r.status)
+	w.Write(body)
+}
+
+// relay passes a stream on as it comes and records it when it has ended.
+func (s *Session) relay(ctx context.Context, w http.ResponseWriter, q *request, c *call, r *reply) {
+	defer r.events.close()
+	forward(w.Header(), r.header)
+	w.WriteHeader(r.status)
+	flush := http.NewResponseController(w).Flush
+	var held bytes.Buffer
+	for {
+		e, err := r.events.next()
+		if err == io.EOF && r.answer.finished(q.choices) {
+			break
+		}
+		if err == nil && e.data != nil && !e.read && !e.last() {
+			err = r.answer.add(e.data)
+		}
+		if err != nil {
+			s.broken(ctx, c, r, err)
+		}
+		out := q.stripEvent(e)
+		if r.answer.err != nil {
+			r.failure = &Failure{formats.FailEngine, r.answer.err.Error()}
+			w.Write(out)
+			break
+		}
+		if e.last() || r.answer.finished(q.choices) {
+			held.Write(out)
+		} else if len(out) > 0 {
+			w.Write(out)
+			flush()
+		}
+		if e.last() {
+			break
+		}
+	}
+	if r.failure == nil && !r.answer.finished(q.choices) {
+		s.broken(ctx, c, r, errors.New("no finish reason"))
+	}
+	s.end(c, r)
+	w.Write(held.Bytes())
+}
+
+// broken records a stream that ended too early and drops the agent's
+// connection, as the engine dropped ours.
+func (s *Session) broken(ctx context.Context, c *call, r *reply, err error) {
+	if cause := context.Cause(ctx); cause != nil {
+		r.failure = &Failure{formats.FailCancelled, cause.Error()}
+	} else {
+		if err == io.EOF {
+			err = io.ErrUnexpectedEOF
+		}
+		r.failure = &Failure{formats.FailEngine, fmt.Sprintf("the stream broke off: %v", err)}
+	}
+	s.end(c, r)
+	panic(http.ErrAbortHandler)
+}
+
+// finished tells whether n choices gave their finish reason.
+func (a *answer) finished(n int) bool {
+	for _, c := range a.choices {
+		if c.finish != "" {
+			n--
+		}
+	}
+	return n <= 0
+}
+
+func (q *request) stripEvent(e *event) []byte {
+	if e.data == nil || e.last() {
+		return e.raw
+	}
+	out, keep := q.strip(e.data)
+	switch {
+	case !keep:
+		return nil
+	case bytes.Equal(out, e.data):
+		return e.raw
+	}
+	return append(append([]byte("data: "), out...), "\n\n"...)
+}
+
+// models passes the engine's list of models on.
+func (s *Session) models(w http.ResponseWriter, r *http.Request) {
+	ctx, cancel := s.during(r)
+	defer cancel(nil)
+	up := s.rec.up
+	endpoint := up.opts.Endpoints[pick(s.group, len(up.opts.Endpoints))]
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, endpoint+"/models", nil)
+	if err != nil {
+		writeError(w, http.StatusBadGateway, "rollmill_upstream_error", err.Error())
+		return
+	}
+	forward(req.Header, r.Header)
+	up.authorize(req)
+	resp, err := up.client.Do(req)
+	if err != nil {
+		writeError(w, http.StatusBadGateway, "rollmill_upstream_error", transportError(ctx, err).Error())
+		return
+	}
+	defer resp.Body.Close()
+	forward(w.Header(), resp.Header)
+	w.WriteHeader(resp.StatusCode)
+	io.Copy(w, resp.Body)
+}

@@ -1,0 +1,189 @@
+package recorder
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/rollmill/rollmill/formats"
+)
+
+// Session records the calls of one trajectory.
+type Session struct {
+	rec              *Recorder
+	id, group, token string
+	ctx              context.Context
+	cancel           context.CancelCauseFunc
+	busy             sync.WaitGroup
+
+	mu     sync.Mutex
+	ended  bool
+	clock  int // counts calls' beginnings and ends
+	tree   tree
+	calls  []formats.Call
+	tools  []string
+	source string   // of token ids
+	unfit  *Failure // the first reason against training on this
+	last   *Failure // of the last call to end, when it failed
+}
+
+// call is one request under way.
+type call struct {
+	index  int
+	path   path
+	began  int
+	at     time.Time
+	asked  string // model
+	target bool
+}
+
+// BaseURL is where the trajectory's calls go; it ends in /v1.
+func (s *Session) BaseURL() string { return s.rec.url + "/t/" + s.token + "/v1" }
+
+// Context ends when the trajectory is found unfit for training, so that
+// nothing more is paid for it. Its cause is then a *Failure.
+func (s *Session) Context() context.Context { return s.ctx }
+
+// Record is what a session saw.
+type Record struct {
+	Messages    []formats.Message
+	Calls       []formats.Call
+	ToolSets    []string
+	TokenSource string
+	Unfit       *Failure // why the trajectory must not be trained on, or nil
+	LastCall    *Failure // how the last call to end failed, or nil
+}
+
+// End stops the calls under way, closes the URL and returns the record.
+func (s *Session) End() Record {
+	s.mu.Lock()
+	s.ended = true
+	s.mu.Unlock()
+	s.rec.forget(s)
+	s.cancel(errEnded)
+	s.busy.Wait()
+	return Record{s.tree.messages, s.calls, s.tools, s.source, s.unfit, s.last}
+}
+
+var errEnded = fmt.Errorf("the trajectory ended before the answer came")
+
+func (s *Session) enter() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.ended {
+		return false
+	}
+	s.busy.Add(1)
+	return true
+}
+
+// begin notes a call and completes its request.
+func (s *Session) begin(q *request) *call {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	o := &s.rec.opts
+	k := len(s.calls)
+	q.enrich(o, s.seed(k))
+	s.clock++
+	c := &call{index: k, path: s.tree.walk(q.messages), began: s.clock, at: o.Now(), asked: q.model}
+	if c.asked == "" {
+		c.asked = o.Model
+	}
+	c.target = c.asked == o.Model
+	s.calls = append(s.calls, formats.Call{Model: c.asked, Sampling: q.sampling(o), Tools: s.toolSet(q.tools), Target: c.target})
+	return c
+}
+
+func (s *Session) seed(k int) *int64 {
+	base := s.rec.opts.Seed
+	if base == nil {
+		return nil
+	}
+	seed := formats.Seed(*base, s.id, "call", strconv.Itoa(k))
+	return &seed
+}
+
+func (s *Session) toolSet(tools string) int32 {
+	if tools == "" {
+		return -1
+	}
+	if i := slices.Index(s.tools, tools); i >= 0 {
+		return int32(i)
+	}
+	s.tools = append(s.tools, tools)
+	return int32(len(s.tools) - 1)
+}
+
+// end notes how a call went, answered or not.
+func (s *Session) end(c *call, r *reply) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.clock++
+	rec := &s.calls[c.index]
+	rec.Endpoint, rec.Attempts = r.endpoint, r.tries
+	rec.LatencyMS = s.rec.opts.Now().Sub(c.at).Milliseconds()
+	s.last = r.failure
+	if r.failure != nil {
+		rec.Error = r.failure.Text
+		return
+	}
+	a := r.answer
+	if a.model != "" {
+		rec.Model = a.model
+	}
+	rec.PromptTokens, rec.CompletionTokens, rec.CachedTokens = a.usage.prompt, a.usage.completion, a.usage.cached
+	if len(a.prompt) > 0 && rec.PromptTokens == 0 {
+		rec.PromptTokens = int32(len(a.prompt))
+	}
+	s.checkModel(c, rec, a)
+	s.addAnswer(c, a)
+}
+
+func (s *Session) checkModel(c *call, rec *formats.Call, a *answer) {
+	o := &s.rec.opts
+	version, ok := answers(c.asked, a.model, o.Accept)
+	rec.PolicyVersion = version
+	if !c.target {
+		return
+	}
+	if o.Version != nil && version == nil {
+		rec.PolicyVersion = o.Version
+	}
+	switch {
+	case !ok:
+		s.reject(formats.FailModelMismatch, fmt.Sprintf("asked for model %q, answered by %q", c.asked, a.model))
+	case o.Version != nil && version != nil && *version != *o.Version:
+		s.reject(formats.FailModelMismatch, fmt.Sprintf("asked for policy version %d, answered by %q", *o.Version, a.model))
+	}
+}
+
+func (s *Session) reject(class, text string) {
+	if s.unfit == nil {
+		s.unfit = &Failure{class, text}
+	}
+}
+
+func (s *Session) addAnswer(c *call, a *answer) {
+	for _, choice := range a.choices {
+		choice.done()
+	}
+	source, failure := a.keepAll()
+	if failure != nil && c.target && !s.rec.opts.NoLogprobs {
+		s.reject(failure.Class, failure.Text)
+	}
+	if s.source == "" && c.target {
+		s.source = source
+	}
+	delta, broke := s.tree.promptDelta(c.path, a.prompt)
+	for k, choice := range a.choices {
+		m := choice.message
+		m.Call, m.PromptDeltaIDs, m.PrefixBreak = int32(c.index), delta, broke
+		s.tree.addSampled(c.path, m, k, span{c.began, s.clock})
+		if rec := &s.calls[c.index]; rec.CompletionTokens == 0 {
+			rec.CompletionTokens += int32(len(m.Logprobs))
+		}
+	}
+}

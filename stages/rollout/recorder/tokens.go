@@ -1,0 +1,203 @@
+package recorder
+
+import (
+	"bytes"
+	"fmt"
+	"strconv"
+
+	"github.com/rollmill/rollmill/formats"
+)
+
+// sources is the order of preference among sources of token ids.
+var sources = []string{formats.TokensChoice, formats.TokensResponse, formats.TokensInLogprobs,
+	formats.TokensEntryID, formats.TokensMetaInfo, formats.TokensMessage}
+
+// best returns the ids of the first source that has them all.
+func (t *tokens) best() (ids []int32, source string) {
+	for _, s := range sources {
+		if _, hole := t.holes[s]; !hole && len(t.ids[s]) > 0 {
+			return t.ids[s], s
+		}
+	}
+	return nil, ""
+}
+
+func (t *tokens) addIDs(source string, raw []byte) {
+	if string(raw) == "null" {
+		return
+	}
+	ids, ok := parseIDs(raw)
+	if !ok {
+		t.hole(source)
+		return
+	}
+	t.put(source, ids...)
+}
+
+func (t *tokens) put(source string, ids ...int32) {
+	if t.ids == nil {
+		t.ids = map[string][]int32{}
+	}
+	t.ids[source] = append(t.ids[source], ids...)
+}
+
+func (t *tokens) hole(source string) {
+	if t.holes == nil {
+		t.holes = map[string]struct{}{}
+	}
+	t.holes[source] = struct{}{}
+}
+
+// readLogprobs reads {"content":[{"token","logprob","id"?}…],"refusal":[…]}.
+func (t *tokens) readLogprobs(raw []byte) {
+	for key, list := range members(raw) {
+		if key != "content" && key != "refusal" || string(list) == "null" {
+			continue
+		}
+		t.listed = true
+		n := bytes.Count(list, []byte(`"logprob"`))
+		if t.logprobs == nil {
+			t.logprobs = make([]float32, 0, n)
+		}
+		var entries, texts []int32
+		for e := range elements(list) {
+			id, text := t.readEntry(e)
+			entries, texts = append(entries, id), append(texts, text)
+		}
+		t.putWhole(formats.TokensEntryID, entries)
+		t.putWhole(formats.TokensInLogprobs, texts)
+	}
+}
+
+// putWhole adds ids of which -1 marks a missing one.
+func (t *tokens) putWhole(source string, ids []int32) {
+	for _, id := range ids {
+		if id < 0 {
+			t.hole(source)
+			return
+		}
+	}
+	t.put(source, ids...)
+}
+
+var tokenIDPrefix = []byte(`"token_id:`)
+
+// readEntry reads one entry; its ids are -1 where it has none.
+func (t *tokens) readEntry(e []byte) (id, text int32) {
+	id, text = -1, -1
+	found := false
+	for key, v := range members(e) {
+		switch key {
+		case "logprob":
+			t.addLogprob(v)
+			found = true
+		case "id":
+			id = parseID(v)
+		case "token":
+			if bytes.HasPrefix(v, tokenIDPrefix) {
+				text = parseID(v[len(tokenIDPrefix) : len(v)-1])
+			}
+		}
+	}
+	if !found {
+		t.addLogprob([]byte("missing"))
+	}
+	return id, text
+}
+
+func (t *tokens) addLogprob(raw []byte) {
+	f, err := strconv.ParseFloat(string(raw), 32)
+	if t.bad == "" && (err != nil || !(f <= 0)) {
+		t.bad = fmt.Sprintf("logprob %d is %s", len(t.logprobs), excerptValue(raw))
+	}
+	t.logprobs = append(t.logprobs, float32(f))
+}
+
+// readMetaInfo reads SGLang's [[logprob, id, text]…].
+func (t *tokens) readMetaInfo(raw []byte) {
+	list := parseObject(raw).get("output_token_logprobs")
+	if list == nil || string(list) == "null" {
+		return
+	}
+	var logprobs [][]byte
+	for triple := range elements(list) {
+		n := 0
+		for v := range elements(triple) {
+			switch n++; n {
+			case 1:
+				logprobs = append(logprobs, v)
+			case 2:
+				t.putWhole(formats.TokensMetaInfo, []int32{parseID(v)})
+			}
+		}
+	}
+	t.spare(logprobs)
+}
+
+// readMessage reads what NeMo puts into the message itself.
+func (t *tokens) readMessage(raw []byte, a *answer) {
+	o := parseObject(raw)
+	if ids := o.get("generation_token_ids"); ids != nil {
+		t.addIDs(formats.TokensMessage, ids)
+	}
+	if ids := o.get("prompt_token_ids"); ids != nil {
+		a.setPrompt(ids)
+	}
+	if list := o.get("generation_log_probs"); list != nil {
+		var logprobs [][]byte
+		for v := range elements(list) {
+			logprobs = append(logprobs, v)
+		}
+		t.spare(logprobs)
+	}
+}
+
+// spare keeps logprobs from beside the usual place, in case nothing is there.
+func (t *tokens) spare(logprobs [][]byte) {
+	if t.beside == nil {
+		t.beside = &tokens{}
+	}
+	t.beside.listed = true
+	for _, v := range logprobs {
+		t.beside.addLogprob(v)
+	}
+}
+
+// probs returns the logprobs, whether there was a list of them, and the first
+// that is not one.
+func (t *tokens) probs() (logprobs []float32, listed bool, bad string) {
+	if len(t.logprobs) == 0 && t.beside != nil {
+		return t.beside.logprobs, true, t.beside.bad
+	}
+	return t.logprobs, t.listed, t.bad
+}
+
+func parseIDs(raw []byte) (ids []int32, ok bool) {
+	if len(raw) == 0 || raw[0] != '[' {
+		return nil, false
+	}
+	ids = make([]int32, 0, bytes.Count(raw, []byte{','})+1)
+	for v := range elements(raw) {
+		id := parseID(v)
+		if id < 0 {
+			return nil, false
+		}
+		ids = append(ids, id)
+	}
+	return ids, true
+}
+
+func parseID(raw []byte) int32 {
+	n, err := strconv.ParseInt(string(raw), 10, 32)
+	if err != nil || n < 0 {
+		return -1
+	}
+	return int32(n)
+}
+
+func excerptValue(raw []byte) string {
+	if len(raw) > 40 {
+		raw = raw[:40]
+	}
+	return string(raw)
+}

@@ -1,0 +1,209 @@
+package recorder
+
+import (
+	"bytes"
+	"encoding/json"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/rollmill/rollmill/formats"
+)
+
+// Why a message does not continue the path before it (column messages.branch).
+const (
+	BranchChoice   = "choice"   // a further choice of one answer (n > 1)
+	BranchRetry    = "retry"    // the same prompt was asked again
+	BranchParallel = "parallel" // the same prompt was asked while the first was being answered
+	BranchHistory  = "history"  // earlier messages were changed or left out: compaction, edits
+	BranchSubagent = "subagent" // another beginning: a sub-agent, or a new conversation
+)
+
+// Why a prompt does not begin with its ancestor's tokens (column messages.prefix_break).
+const (
+	BreakReasoning = "reasoning" // earlier reasoning was left out
+	BreakArguments = "arguments" // tool arguments were written anew
+	BreakContent   = "content"   // the agent changed its own earlier message
+	BreakTemplate  = "template"  // the same messages, rendered otherwise
+	BreakUnknown   = "unknown"   // the ancestor's ids are not known
+)
+
+// tree is the messages of one trajectory; children[i+1] are those of message i.
+type tree struct {
+	messages []formats.Message
+	children [][]int
+	spans    map[int]span // of sampled messages
+}
+
+// span is when a call was under way, in the trajectory's own count of events.
+type span struct{ began, ended int }
+
+// path is where a prompt ended in the tree.
+type path struct {
+	at      int    // its last message; -1 for an empty prompt
+	changed string // what the agent changed of messages it continues: a Break… cause, or ""
+}
+
+// walk finds the longest known path that a prompt continues and adds the rest.
+func (t *tree) walk(prompt []formats.Message) path {
+	p := path{at: -1}
+	for i := range prompt {
+		next, changed := t.find(p.at, &prompt[i])
+		if next < 0 {
+			return t.extend(p, prompt[i:])
+		}
+		p.at = next
+		p.changed = worse(p.changed, changed)
+	}
+	return p
+}
+
+func (t *tree) extend(p path, rest []formats.Message) path {
+	branch := ""
+	if siblings := t.below(p.at); len(siblings) > 0 {
+		branch = BranchHistory
+		if p.at < 0 {
+			branch = BranchSubagent
+		}
+	}
+	for _, m := range rest {
+		m.Branch, branch = branch, ""
+		p.at = t.add(p.at, m)
+	}
+	return p
+}
+
+func (t *tree) below(at int) []int {
+	if at+1 < len(t.children) {
+		return t.children[at+1]
+	}
+	return nil
+}
+
+func (t *tree) add(parent int, m formats.Message) int {
+	i := len(t.messages)
+	m.Parent = int32(parent)
+	t.messages = append(t.messages, m)
+	for len(t.children) < i+2 {
+		t.children = append(t.children, nil)
+	}
+	t.children[parent+1] = append(t.children[parent+1], i)
+	return i
+}
+
+// addSampled adds choice number k of an answer.
+func (t *tree) addSampled(p path, m formats.Message, k int, when span) int {
+	for _, i := range t.below(p.at) {
+		s, sampled := t.spans[i]
+		switch {
+		case !sampled:
+		case k > 0:
+			m.Branch = BranchChoice
+		case s.ended > when.began:
+			m.Branch = BranchParallel
+		default:
+			m.Branch = BranchRetry
+		}
+	}
+	i := t.add(p.at, m)
+	if t.spans == nil {
+		t.spans = map[int]span{}
+	}
+	t.spans[i] = when
+	return i
+}
+
+// find looks for a message among those below at: the same, or one that was
+// sampled and came back changed.
+func (t *tree) find(at int, m *formats.Message) (i int, changed string) {
+	for _, i := range slices.Backward(t.below(at)) {
+		if same(&t.messages[i], m) {
+			return i, ""
+		}
+	}
+	for _, i := range slices.Backward(t.below(at)) {
+		if t.messages[i].Sampled {
+			if cause, ok := cameBack(&t.messages[i], m); ok {
+				return i, cause
+			}
+		}
+	}
+	return -1, ""
+}
+
+func same(a, b *formats.Message) bool {
+	return a.Role == b.Role && a.Content == b.Content && a.Reasoning == b.Reasoning &&
+		a.ToolCallID == b.ToolCallID && (a.Name == b.Name || a.Sampled) &&
+		sameParts(a, b) && slices.Equal(a.ToolCalls, b.ToolCalls)
+}
+
+// sameParts takes a list of text parts for the text itself.
+func sameParts(a, b *formats.Message) bool {
+	return a.ContentParts == b.ContentParts || plain(a.ContentParts) && plain(b.ContentParts)
+}
+
+func plain(parts string) bool {
+	for part := range elements([]byte(parts)) {
+		o := parseObject(part)
+		if len(o) != 2 || unquote(o.get("type")) != "text" {
+			return false
+		}
+	}
+	return true
+}
+
+var thinking = regexp.MustCompile(`(?s)^\s*<think>.*?</think>`)
+
+// cameBack tells whether m is the sampled message s as clients hand it back.
+func cameBack(s, m *formats.Message) (changed string, ok bool) {
+	if s.Role != m.Role || !sameParts(s, m) || len(s.ToolCalls) != len(m.ToolCalls) {
+		return "", false
+	}
+	if m.Reasoning != s.Reasoning {
+		if m.Reasoning != "" {
+			return "", false
+		}
+		changed = worse(changed, BreakReasoning)
+	}
+	if m.Content != s.Content {
+		switch was, is := strings.TrimSpace(s.Content), strings.TrimSpace(m.Content); {
+		case was == is, is == "" && len(s.ToolCalls) > 0:
+			changed = worse(changed, BreakContent)
+		case strings.TrimSpace(thinking.ReplaceAllString(s.Content, "")) == is:
+			changed = worse(changed, BreakReasoning)
+		default:
+			return "", false
+		}
+	}
+	for i, a := range s.ToolCalls {
+		b := m.ToolCalls[i]
+		if a == b {
+			continue
+		}
+		if a.Name != b.Name || a.ID != b.ID || !sameJSON(a.Arguments, b.Arguments) {
+			return "", false
+		}
+		changed = worse(changed, BreakArguments)
+	}
+	return changed, true
+}
+
+func sameJSON(a, b string) bool {
+	var x, y any
+	if json.Unmarshal([]byte(a), &x) != nil || json.Unmarshal([]byte(b), &y) != nil {
+		return false
+	}
+	p, _ := json.Marshal(x)
+	q, _ := json.Marshal(y)
+	return bytes.Equal(p, q)
+}
+
+// worse picks the cause that explains more.
+func worse(a, b string) string {
+	for _, cause := range []string{BreakArguments, BreakReasoning, BreakContent} {
+		if a == cause || b == cause {
+			return cause
+		}
+	}
+	return ""
+}

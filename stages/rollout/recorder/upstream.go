@@ -1,0 +1,214 @@
+package recorder
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"io"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/cenkalti/backoff/v5"
+
+	"github.com/rollmill/rollmill/formats"
+)
+
+// upstream sends requests to the engines.
+type upstream struct {
+	opts   *Options
+	client *http.Client
+
+	mu      sync.Mutex
+	refused map[string][]string // by endpoint: added fields that it does not take
+}
+
+// reply is what came of a call: a whole body, or a stream whose first event
+// was read.
+type reply struct {
+	status   int
+	header   http.Header
+	body     []byte // of anything but a stream
+	answer   *answer
+	events   *events // of a stream; its body is open
+	endpoint string
+	tries    int32
+	failure  *Failure // nil when the engine answered
+}
+
+// tryError is one failed try.
+type tryError struct {
+	reply *reply // what the engine answered; nil when it did not
+	err   error
+	after error // *backoff.RetryAfterError or nil
+}
+
+func (e *tryError) Error() string { return e.err.Error() }
+
+func (e *tryError) Unwrap() []error {
+	if e.after != nil {
+		return []error{e.err, e.after}
+	}
+	return []error{e.err}
+}
+
+// call sends a request until it is answered, refused or out of tries. The
+// trajectories of one group begin at the same endpoint, whose prefix cache
+// knows their prompt; a retry goes to the next.
+func (u *upstream) call(ctx context.Context, group string, q *request, header http.Header) *reply {
+	first := pick(group, len(u.opts.Endpoints))
+	tries := 0
+	var endpoint string
+	r, err := backoff.Retry(ctx, func() (*reply, error) {
+		endpoint = u.opts.Endpoints[(first+tries)%len(u.opts.Endpoints)]
+		tries++
+		return u.try(ctx, endpoint, q, header)
+	}, backoff.WithBackOff(u.opts.backOff()), backoff.WithMaxTries(uint(u.opts.retries()+1)), backoff.WithMaxElapsedTime(0))
+	if err != nil {
+		r = failedReply(ctx, err)
+	}
+	r.endpoint, r.tries = endpoint, int32(tries)
+	return r
+}
+
+func failedReply(ctx context.Context, err error) *reply {
+	var try *tryError
+	switch {
+	case ctx.Err() != nil:
+		return &reply{failure: &Failure{formats.FailCancelled, context.Cause(ctx).Error()}}
+	case errors.As(err, &try) && try.reply != nil:
+		return try.reply
+	}
+	return &reply{failure: &Failure{formats.FailEngine, err.Error()}}
+}
+
+func pick(group string, n int) int {
+	h := fnv.New32a()
+	h.Write([]byte(group))
+	return int(h.Sum32() % uint32(n))
+}
+
+// try sends a request once; an error is permanent or may be tried again.
+func (u *upstream) try(ctx context.Context, endpoint string, q *request, header http.Header) (*reply, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, u.opts.CallTimeout, fmt.Errorf("no answer within %s", u.opts.CallTimeout))
+	for {
+		without := u.without(endpoint)
+		r, err := u.send(ctx, cancel, endpoint, q, header, without)
+		var try *tryError
+		if errors.As(err, &try) && try.reply != nil && u.learn(endpoint, q, without, try.reply) {
+			continue
+		}
+		if err != nil || r.events == nil {
+			cancel()
+		}
+		return r, err
+	}
+}
+
+func (u *upstream) without(endpoint string) []string {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return u.refused[endpoint]
+}
+
+// learn remembers a field of ours that an engine refused by name, and tells
+// whether there is one fewer to send.
+func (u *upstream) learn(endpoint string, q *request, without []string, r *reply) bool {
+	if r.status != http.StatusBadRequest && r.status != http.StatusUnprocessableEntity {
+		return false
+	}
+	for _, name := range q.added {
+		if !slices.Contains(without, name) && bytes.Contains(r.body, []byte(name)) {
+			u.mu.Lock()
+			defer u.mu.Unlock()
+			if !slices.Contains(u.refused[endpoint], name) {
+				u.refused[endpoint] = append(slices.Clone(u.refused[endpoint]), name)
+				u.opts.Log.Warn("the engine does not take a field", "endpoint", endpoint, "field", name)
+			}
+			return true
+		}
+	}
+	return false
+}
+
+// send makes one HTTP request. cancel is handed to the stream, if it is one.
+func (u *upstream) send(ctx context.Context, cancel context.CancelFunc, endpoint string, q *request, header http.Header, without []string) (*reply, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, endpoint+"/chat/completions", bytes.NewReader(q.body(without)))
+	if err != nil {
+		return nil, backoff.Permanent(err)
+	}
+	forward(req.Header, header)
+	req.Header.Set("Content-Type", "application/json")
+	u.authorize(req)
+	resp, err := u.client.Do(req)
+	if err != nil {
+		return nil, transportError(ctx, err)
+	}
+	if resp.StatusCode/100 == 2 && strings.HasPrefix(resp.Header.Get("Content-Type"), "text/event-stream") {
+		return u.openStream(ctx, cancel, resp)
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(io.LimitReader(resp.Body, maxBody+1))
+	if err != nil {
+		return nil, transportError(ctx, err)
+	}
+	if len(body) > maxBody {
+		return nil, backoff.Permanent(&tryError{err: fmt.Errorf("the answer is larger than %d MiB", maxBody>>20)})
+	}
+	r := &reply{status: resp.StatusCode, header: resp.Header, body: body, answer: &answer{}}
+	if resp.StatusCode/100 != 2 {
+		return nil, statusError(r)
+	}
+	if err := r.answer.add(body); err != nil {
+		return nil, &tryError{err: err}
+	}
+	switch {
+	case r.answer.err != nil:
+		return nil, &tryError{err: r.answer.err}
+	case len(r.answer.choices) == 0:
+		return nil, &tryError{err: fmt.Errorf("%w: no choices: %s", errGarbage, excerpt(body))}
+	}
+	return r, nil
+}
+
+func (u *upstream) openStream(ctx context.Context, cancel context.CancelFunc, resp *http.Response) (*reply, error) {
+	e := newEvents(resp.Body, func() { cancel(); resp.Body.Close() })
+	r := &reply{status: resp.StatusCode, header: resp.Header, answer: &answer{}, events: e}
+	err := e.peek()
+	if err == nil && e.first.data != nil && !e.first.last() {
+		err = r.answer.add(e.first.data)
+		e.first.read = true
+		if err == nil {
+			err = r.answer.err
+		}
+	}
+	if err != nil {
+		resp.Body.Close()
+		return nil, transportError(ctx, err)
+	}
+	return r, nil
+}
+
+func (u *upstream) authorize(req *http.Request) {
+	req.Header.Del("Authorization")
+	if u.opts.APIKey != "" {
+		req.Header.Set("Authorization", "Bearer "+u.opts.APIKey)
+	}
+}
+
+// transportError leaves out the URL: rows have a column for the endpoint, and
+// no row's text should depend on its port.
+func transportError(ctx context.Context, err error) error {
+	var u *url.Error
+	if errors.As(err, &u) {
+		err = u.Err
+	}
+	if cause := context.Cause(ctx); cause != nil {
+		err = cause // what ended the try says more than "context deadline exceeded"
+	}
+	return &tryError{err: err}
+}
