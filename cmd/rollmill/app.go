@@ -1,0 +1,194 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"runtime/debug"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/stages"
+)
+
+// The headings of --help.
+const (
+	theLine   = "The line, in the order of the data"
+	aroundIt  = "Around it"
+	synopsis  = "turn an agent's runs into training data, one epoch at a time"
+	dataFlow  = "examples -> rollout -> score -> group -> curate -> submit -> trainer"
+	firstStep = "see `rollmill --help`"
+)
+
+// command is one subcommand: what help says, its flags, its plain function.
+type command struct {
+	name    string
+	heading string // theLine or aroundIt
+	usage   string // one lower-case phrase
+	about   string // paragraphs for --help and the page
+	words   string // the one argument it takes, as help shows it; "" for none
+	flags   func() []cli.Flag
+	run     func(ctx context.Context, s *session) error
+}
+
+// commands is the list, in the order of the data.
+func commands() []command {
+	return []command{
+		scoreCommand,
+		groupCommand,
+		curateCommand,
+		sealCommand,
+		completionCommand(),
+	}
+}
+
+// session is one run of one command.
+type session struct {
+	*streams
+	command string
+	flags   *cli.Context // of this command, config and environment already applied
+	config  *config
+	words   []string
+}
+
+// stageEnv is what the process gives a stage.
+func (s *session) stageEnv() stages.Env {
+	return stages.Env{Log: s.logger(), Progress: s.meter}
+}
+
+// run is the whole program. It returns the exit code.
+func run(ctx context.Context, s *streams, args []string) int {
+	name := ""
+	err := newApp(s, &name).RunContext(ctx, args)
+	code := exitCode(ctx, err)
+	if err != nil {
+		s.fail(name, code, err)
+	}
+	return code
+}
+
+func newApp(s *streams, name *string) *cli.App {
+	app := &cli.App{
+		Name:                      "rollmill",
+		Usage:                     synopsis,
+		Version:                   version(),
+		Writer:                    s.out,
+		ErrWriter:                 io.Discard, // errors are told once, by run
+		Flags:                     globalFlags(),
+		CustomAppHelpTemplate:     escapeTemplate(appHelp()),
+		HideHelpCommand:           true,
+		DisableSliceFlagSeparator: true,
+		ExitErrHandler:            func(*cli.Context, error) {},
+		OnUsageError:              func(_ *cli.Context, err error, _ bool) error { return flagError(err, globalFlags()) },
+		Action: func(c *cli.Context) error {
+			return appAction(s, c)
+		},
+	}
+	for _, cmd := range commands() {
+		app.Commands = append(app.Commands, cmd.build(s, name))
+	}
+	return app
+}
+
+func (cmd command) build(s *streams, name *string) *cli.Command {
+	return &cli.Command{
+		Name:               cmd.name,
+		Usage:              cmd.usage,
+		Category:           cmd.heading,
+		Flags:              append(cmd.flags(), globalFlags()...),
+		CustomHelpTemplate: escapeTemplate(cmd.help()),
+		HideHelpCommand:    true,
+		OnUsageError: func(_ *cli.Context, err error, _ bool) error {
+			*name = cmd.name
+			return flagError(err, append(cmd.flags(), globalFlags()...))
+		},
+		Action: func(c *cli.Context) error {
+			*name = cmd.name
+			session, err := cmd.session(s, c)
+			if err != nil {
+				return err
+			}
+			return cmd.run(c.Context, session)
+		},
+	}
+}
+
+// session reads what decides a run: flags, --set, environment, config file.
+func (cmd command) session(s *streams, c *cli.Context) (*session, error) {
+	if err := cmd.checkWords(c.Args().Slice()); err != nil {
+		return nil, err
+	}
+	if err := inheritGlobals(c); err != nil {
+		return nil, err
+	}
+	config, err := readConfig(s, c)
+	if err != nil {
+		return nil, err
+	}
+	if err := config.apply(c, "", globalFlags()); err != nil {
+		return nil, err
+	}
+	if err := config.apply(c, cmd.name, cmd.flags()); err != nil {
+		return nil, err
+	}
+	if err := s.setGlobals(c); err != nil {
+		return nil, err
+	}
+	return &session{streams: s, command: cmd.name, flags: c, config: config, words: c.Args().Slice()}, nil
+}
+
+func (cmd command) checkWords(words []string) error {
+	most := 0
+	if cmd.words != "" {
+		most = 1
+	}
+	if len(words) <= most {
+		return nil
+	}
+	advice := "datasets are flags: --in, --out"
+	if most == 0 && strings.HasPrefix(words[len(words)-1], "-") {
+		advice = "flags come before words, and this command takes no words"
+	}
+	return usage(advice, "unexpected argument %q", words[most])
+}
+
+// appAction runs when no command was found: nothing was asked for, help was,
+// or the name is wrong.
+func appAction(s *streams, c *cli.Context) error {
+	words := c.Args().Slice()
+	if len(words) == 0 {
+		return usage(firstStep, "no command")
+	}
+	if words[0] != "help" {
+		return usage(nearest(words[0], commandNames(), firstStep), "there is no command %q", words[0])
+	}
+	if len(words) == 1 {
+		return cli.ShowAppHelp(c)
+	}
+	for _, cmd := range commands() {
+		if cmd.name == words[1] {
+			_, err := io.WriteString(s.out, cmd.help())
+			return err
+		}
+	}
+	return usage(nearest(words[1], commandNames(), firstStep), "there is no command %q", words[1])
+}
+
+func commandNames() []string {
+	var names []string
+	for _, cmd := range commands() {
+		names = append(names, cmd.name)
+	}
+	return names
+}
+
+// version is the module's, or the revision it was built from.
+func version() string {
+	v := "(unknown)"
+	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
+		v = info.Main.Version
+	}
+	return fmt.Sprintf("%s, dataset schema %s", v, formats.SchemaVersion)
+}

@@ -1,0 +1,48 @@
+package main
+
+import (
+	"flag"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+var update = flag.Bool("update", false, "rewrite the generated pages")
+
+// TestDocs compares the pages under doc/ with the flags.
+func TestDocs(t *testing.T) {
+	pages := map[string]string{"rollmill.md": indexPage()}
+	for _, cmd := range commands() {
+		pages[cmd.name+".md"] = cmd.page()
+	}
+	if *update {
+		writePages(t, pages)
+	}
+	for name, want := range pages {
+		got, err := os.ReadFile(filepath.Join("doc", name))
+		if err != nil {
+			t.Errorf("%v (make docs writes it)", err)
+		} else if diff := cmp.Diff(want, string(got)); diff != "" {
+			t.Errorf("doc/%s differs from the flags (make docs rewrites it):\n%s", name, diff)
+		}
+	}
+	files, _ := filepath.Glob("doc/*")
+	for _, f := range files {
+		if _, ok := pages[filepath.Base(f)]; !ok {
+			t.Errorf("%s belongs to no command", f)
+		}
+	}
+}
+
+func writePages(t *testing.T, pages map[string]string) {
+	if err := os.MkdirAll("doc", 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range pages {
+		if err := os.WriteFile(filepath.Join("doc", name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,138 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"syscall"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/stages"
+	"github.com/rollmill/rollmill/storage"
+)
+
+// The exit codes. They are API: Make, Airflow and Slurm act on them.
+const (
+	exitDone       = 0
+	exitFailed     = 1
+	exitUsage      = 2
+	exitGate       = 3
+	exitInput      = 4
+	exitBudget     = 5
+	exitPerson     = 6
+	exitTemporary  = 75
+	exitInterrupt  = 130
+	exitTerminated = 143
+)
+
+// exitCodes is what --help says about them.
+var exitCodes = []struct {
+	code    int
+	meaning string
+}{
+	{exitDone, "done, or up to date"},
+	{exitFailed, "failed"},
+	{exitUsage, "wrong usage or config"},
+	{exitGate, "a gate refused the dataset; its rows are kept"},
+	{exitInput, "input invalid or incomplete"},
+	{exitBudget, "budget spent; the work is kept"},
+	{exitPerson, "somebody has to look; the hint says where"},
+	{exitTemporary, "temporary; the same command may succeed later"},
+	{exitInterrupt, "interrupted; the work is kept"},
+	{exitTerminated, "terminated; the work is kept"},
+}
+
+// exitCode maps the kind of an error to an exit code.
+func exitCode(ctx context.Context, err error) int {
+	var (
+		gate   *dataset.GateError
+		staged *stages.Error
+		signal interrupted
+		status exitWith
+	)
+	switch {
+	case err == nil:
+		return exitDone
+	case errors.As(context.Cause(ctx), &signal):
+		return 128 + int(signal.signal)
+	case errors.As(err, &status):
+		return int(status)
+	case errors.As(err, &gate):
+		return exitGate
+	case errors.As(err, &staged) && staged.Kind != stages.KindFailed:
+		return kindCodes[staged.Kind]
+	case errors.Is(err, storage.ErrTemporary):
+		return exitTemporary
+	case errors.Is(err, formats.ErrInvalid), errors.Is(err, storage.ErrNotExist):
+		return exitInput
+	}
+	return exitFailed
+}
+
+// exitWith ends the process with a code that the user asked for.
+type exitWith int
+
+func (e exitWith) Error() string {
+	return fmt.Sprintf("nothing is left, exit code %d as asked", int(e))
+}
+
+var kindCodes = map[stages.Kind]int{
+	stages.KindFailed:    exitFailed,
+	stages.KindUsage:     exitUsage,
+	stages.KindBudget:    exitBudget,
+	stages.KindPerson:    exitPerson,
+	stages.KindTemporary: exitTemporary,
+}
+
+// hint returns the first hint in an error's tree, or one for its kind.
+func hint(err error) string {
+	if h := hintIn(err); h != "" {
+		return h
+	}
+	switch {
+	case errors.Is(err, storage.ErrNotExist):
+		return "was the step before it run, and is the address right?"
+	case errors.Is(err, storage.ErrDenied):
+		return "check the permissions, or the credentials in the environment"
+	case errors.Is(err, storage.ErrTemporary):
+		return "run the same command again; finished work is kept"
+	case errors.Is(err, syscall.ENOSPC):
+		return "free some space and run the same command again; finished work is kept"
+	}
+	return ""
+}
+
+func hintIn(err error) string {
+	if h, ok := err.(interface{ Hint() string }); ok && h.Hint() != "" {
+		return h.Hint()
+	}
+	switch e := err.(type) {
+	case interface{ Unwrap() error }:
+		if inner := e.Unwrap(); inner != nil {
+			return hintIn(inner)
+		}
+	case interface{ Unwrap() []error }:
+		for _, inner := range e.Unwrap() {
+			if h := hintIn(inner); h != "" {
+				return h
+			}
+		}
+	}
+	return ""
+}
+
+// usage makes an error of the user's: a flag, a config key, a word too many.
+func usage(hint, format string, args ...any) error {
+	return stages.Errorf(stages.KindUsage, hint, format, args...)
+}
+
+// exitHelp lists the codes for --help and the pages.
+func exitHelp() string {
+	var b strings.Builder
+	for _, e := range exitCodes {
+		fmt.Fprintf(&b, "  %3d  %s\n", e.code, e.meaning)
+	}
+	return b.String()
+}

@@ -1,0 +1,85 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/stages"
+	"github.com/rollmill/rollmill/storage"
+)
+
+// The codes are what programs act on: this table may grow, never change.
+func TestExitCodes(t *testing.T) {
+	ctx := context.Background()
+	gate := &dataset.GateError{URI: "x", Gates: []dataset.GateResult{{Gate: dataset.Gate{Name: "min-groups"}}}}
+	for _, c := range []struct {
+		name string
+		err  error
+		want int
+	}{
+		{"nothing wrong", nil, 0},
+		{"any error", errors.New("x"), 1},
+		{"failed", stages.Errorf(stages.KindFailed, "", "x"), 1},
+		{"failed for bad input", stages.Errorf(stages.KindFailed, "", "x: %w", formats.Invalid("x", "", nil, "x")), 4},
+		{"usage", fmt.Errorf("score: %w", stages.Errorf(stages.KindUsage, "", "x")), 2},
+		{"gate", fmt.Errorf("curate: %w", gate), 3},
+		{"invalid input", fmt.Errorf("score: %w", formats.Invalid("x", "", nil, "x")), 4},
+		{"missing input", fmt.Errorf("score: %w", storage.ErrNotExist), 4},
+		{"budget", stages.Errorf(stages.KindBudget, "", "x"), 5},
+		{"person", stages.Errorf(stages.KindPerson, "", "x"), 6},
+		{"temporary", stages.Errorf(stages.KindTemporary, "", "x"), 75},
+		{"temporary storage", fmt.Errorf("score: %w", storage.ErrTemporary), 75},
+	} {
+		if got := exitCode(ctx, c.err); got != c.want {
+			t.Errorf("%s: exit code %d, want %d", c.name, got, c.want)
+		}
+	}
+	for signal, want := range map[syscall.Signal]int{syscall.SIGINT: 130, syscall.SIGTERM: 143} {
+		ctx, cancel := context.WithCancelCause(ctx)
+		cancel(interrupted{signal})
+		if got := exitCode(ctx, fmt.Errorf("score: %w", context.Canceled)); got != want {
+			t.Errorf("%v: exit code %d, want %d", signal, got, want)
+		}
+		if got := exitCode(ctx, nil); got != 0 {
+			t.Errorf("%v after the work was done: exit code %d, want 0", signal, got)
+		}
+	}
+}
+
+// TestExitHelp holds the list in --help to what exitCode returns.
+func TestExitHelp(t *testing.T) {
+	want := []int{0, 1, 2, 3, 4, 5, 6, 75, 130, 143}
+	var got []int
+	for _, e := range exitCodes {
+		got = append(got, e.code)
+	}
+	if fmt.Sprint(got) != fmt.Sprint(want) {
+		t.Errorf("--help lists %v, want %v", got, want)
+	}
+	for _, code := range want {
+		if line := fmt.Sprintf("\n  %3d  ", code); !strings.Contains(appHelp(), line) {
+			t.Errorf("rollmill --help does not list %d", code)
+		}
+	}
+	for _, cmd := range commands() {
+		if !strings.Contains(cmd.help(), exitHelp()) {
+			t.Errorf("rollmill %s --help does not list the exit codes", cmd.name)
+		}
+	}
+}
+
+func TestHint(t *testing.T) {
+	deep := fmt.Errorf("a: %w", errors.Join(errors.New("b"), formats.Invalid("x", "look there", nil, "c")))
+	if got := hint(deep); got != "look there" {
+		t.Errorf("hint of %q: %q", deep, got)
+	}
+	if got := hint(fmt.Errorf("reading: %w", storage.ErrDenied)); got == "" {
+		t.Error("permission denied has no hint")
+	}
+}

@@ -1,0 +1,303 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"strconv"
+	"strings"
+
+	"github.com/kballard/go-shellquote"
+	"github.com/urfave/cli/v2"
+	"github.com/xrash/smetrics"
+
+	"github.com/rollmill/rollmill/stages"
+	"github.com/rollmill/rollmill/storage"
+)
+
+// The categories of flags in help.
+const (
+	aboutInput   = "Input"
+	aboutOutput  = "Output"
+	aboutRows    = "What decides the rows"
+	aboutRunning = "How it runs"
+	aboutGates   = "Gates"
+	aboutGlobals = "Everywhere"
+)
+
+// globalFlags may stand before the command or after it.
+func globalFlags() []cli.Flag {
+	flags := []cli.Flag{
+		&cli.StringFlag{Name: "config", Usage: "read settings from this YAML `FILE`, a section per command"},
+		&cli.StringSliceFlag{Name: "set", Usage: "set `SECTION.KEY=VALUE` as the config file would"},
+		&cli.BoolFlag{Name: "json", Usage: "print one JSON object on stdout instead of a URI"},
+		&cli.BoolFlag{Name: "quiet", Usage: "no progress and no summary on stderr"},
+		&cli.StringFlag{Name: "log-level", Value: "info", Usage: "tell what happens from this `LEVEL` on: debug, info, warn, error"},
+		&cli.StringFlag{Name: "log-format", Value: "text", Usage: "`FORMAT` of stderr: text or json"},
+	}
+	return inCategory(aboutGlobals, flags...)
+}
+
+// inCategory sets the category of flags that have none.
+func inCategory(name string, flags ...cli.Flag) []cli.Flag {
+	for _, f := range flags {
+		switch f := f.(type) {
+		case *cli.StringFlag:
+			f.Category = name
+		case *cli.StringSliceFlag:
+			f.Category = name
+		case *cli.BoolFlag:
+			f.Category = name
+		case *cli.IntFlag:
+			f.Category = name
+		case *cli.Int64Flag:
+			f.Category = name
+		case *cli.Float64Flag:
+			f.Category = name
+		case *cli.DurationFlag:
+			f.Category = name
+		default:
+			panic(fmt.Sprintf("rollmill: a flag of type %T", f))
+		}
+	}
+	return flags
+}
+
+// inheritGlobals copies the global flags given before the command.
+func inheritGlobals(c *cli.Context) error {
+	lineage := c.Lineage()
+	root := lineage[1]
+	for _, f := range globalFlags() {
+		name := f.Names()[0]
+		if !root.IsSet(name) {
+			continue
+		}
+		if name == "set" {
+			after := c.StringSlice(name)
+			all := append(append([]string{}, root.StringSlice(name)...), after...)
+			if err := setAll(c, name, all); err != nil {
+				return err
+			}
+		} else if !c.IsSet(name) {
+			if err := c.Set(name, fmt.Sprint(root.Value(name))); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// setAll replaces the values of a repeated flag.
+func setAll(c *cli.Context, name string, values []string) error {
+	return c.Set(name, cli.NewStringSlice(values...).Serialize())
+}
+
+// setGlobals makes the streams behave as asked.
+func (s *streams) setGlobals(c *cli.Context) error {
+	s.json, s.quiet = c.Bool("json"), c.Bool("quiet")
+	switch format := c.String("log-format"); format {
+	case "json":
+		s.logJSON = true
+	case "text":
+		s.logJSON = false
+	default:
+		return usage("", "--log-format %q is neither text nor json", format)
+	}
+	if err := s.level.UnmarshalText([]byte(c.String("log-level"))); err != nil {
+		return usage("", "--log-level %q is none of debug, info, warn, error", c.String("log-level"))
+	}
+	if s.quiet && s.level < slog.LevelWarn {
+		s.level = slog.LevelWarn
+	}
+	return nil
+}
+
+// inFlag names the dataset to read; gates that refused it can be overruled.
+func inFlags(what string) []cli.Flag {
+	return inCategory(aboutInput,
+		&cli.StringFlag{Name: "in", Usage: "read " + what + " at this `URI`; - takes it from stdin"},
+		&cli.StringSliceFlag{Name: "accept-gate", Usage: "read the input although the gate `NAME` refused it"},
+	)
+}
+
+// outFlags say where to write, and which slice of the work.
+func outFlags(sibling string) []cli.Flag {
+	return inCategory(aboutOutput,
+		&cli.StringFlag{Name: "out", Usage: "write the dataset at this `URI`; default: " + sibling},
+		&cli.StringFlag{Name: "shard", Usage: "do slice `I/N` of the work; auto/N takes I from Slurm, Kubernetes, AWS Batch, GNU parallel or Airflow"},
+		&cli.BoolFlag{Name: "overwrite", Usage: "replace a dataset of another identity"},
+	)
+}
+
+// input reads --in and --accept-gate.
+func (s *session) input() (stages.Input, error) {
+	uri, err := s.uri("in", s.flags.String("in"))
+	if err != nil {
+		return stages.Input{}, err
+	}
+	if uri == "" {
+		return stages.Input{}, usage("name the dataset to read: --in URI, or --in - to take it from stdin", "no input")
+	}
+	return stages.Input{URI: uri, AcceptGates: s.flags.StringSlice("accept-gate")}, nil
+}
+
+// validationFlag makes the section "validation" count before the command's own.
+func validationFlag() cli.Flag {
+	return &cli.BoolFlag{Name: "validation", Usage: "held-out examples: the config file's section validation comes before the command's own"}
+}
+
+// splitWords splits a program's words as a shell would.
+func splitWords(flag, text string) ([]string, error) {
+	words, err := shellquote.Split(text)
+	if err != nil {
+		return nil, usage("quote it as you would in a shell", "--%s %q: %w", flag, text, err)
+	}
+	return words, nil
+}
+
+// output reads --out, --shard and --overwrite. Without --out it is a sibling
+// of the input, named after the command.
+func (s *session) output(in string) (stages.Output, error) {
+	out := stages.Output{URI: s.flags.String("out"), Overwrite: s.flags.Bool("overwrite")}
+	if out.URI == "" {
+		dir, name := storage.Split(in)
+		if name == s.command {
+			return out, usage("name it with --out", "the input %q is named like the output would be", storage.Redact(in))
+		}
+		out.URI = storage.Join(dir, s.command)
+	}
+	shard, err := parseShard(s.flags.String("shard"), s.lookup)
+	out.Shard = shard
+	return out, err
+}
+
+// arrayIndexes are where schedulers say which of n tasks this is.
+var arrayIndexes = []struct {
+	name  string
+	first string // holds the first index, when it is not zero
+	from  int
+}{
+	{name: "SLURM_ARRAY_TASK_ID", first: "SLURM_ARRAY_TASK_MIN"},
+	{name: "JOB_COMPLETION_INDEX"},
+	{name: "AWS_BATCH_JOB_ARRAY_INDEX"},
+	{name: "PARALLEL_SEQ", from: 1},
+	{name: "AIRFLOW_CTX_MAP_INDEX"}, // -1 for a task that is not mapped
+}
+
+// parseShard reads "i/n" and "auto/n"; "" is all of the work.
+func parseShard(text string, lookup func(string) (string, bool)) (stages.Shard, error) {
+	if text == "" {
+		return stages.Shard{}, nil
+	}
+	const form = "write I/N with I from 0, as in 0/4, or auto/4"
+	index, count, ok := strings.Cut(text, "/")
+	n, err := strconv.Atoi(count)
+	if !ok || err != nil || n < 1 {
+		return stages.Shard{}, usage(form, "--shard %q", text)
+	}
+	i := 0
+	if index == "auto" {
+		if i, err = arrayIndex(lookup); err != nil {
+			return stages.Shard{}, err
+		}
+	} else if i, err = strconv.Atoi(index); err != nil {
+		return stages.Shard{}, usage(form, "--shard %q", text)
+	}
+	if i < 0 || i >= n {
+		return stages.Shard{}, usage("shards are counted from 0, the last of "+count+" is "+strconv.Itoa(n-1), "--shard %q: %d is not one of %d", text, i, n)
+	}
+	return stages.Shard{Index: i, Count: n}, nil
+}
+
+// arrayIndex asks the scheduler's environment. Two that disagree are an error:
+// a wrong guess would do one shard twice and another never.
+func arrayIndex(lookup func(string) (string, bool)) (int, error) {
+	found, by := -1, ""
+	for _, a := range arrayIndexes {
+		text, _ := lookup(a.name)
+		if text == "" || text == "-1" {
+			continue
+		}
+		i, err := strconv.Atoi(text)
+		first := a.from
+		if min, _ := lookup(a.first); a.first != "" && min != "" && err == nil {
+			first, err = strconv.Atoi(min)
+		}
+		if err != nil {
+			return 0, usage("", "--shard auto: %s=%q is not a number", a.name, text)
+		}
+		if i -= first; by != "" && i != found {
+			return 0, usage("say --shard I/N", "--shard auto: %s and %s disagree, %d and %d", by, a.name, found, i)
+		}
+		found, by = i, a.name
+	}
+	if by == "" {
+		names := make([]string, len(arrayIndexes))
+		for i, a := range arrayIndexes {
+			names[i] = a.name
+		}
+		return 0, usage("say --shard I/N", "--shard auto: none of %s is set", strings.Join(names, ", "))
+	}
+	return found, nil
+}
+
+// apiKey reads a secret from --api-key-file, else from the environment, and
+// keeps it out of everything this process writes.
+func (s *session) apiKey(file string, variables ...string) (string, error) {
+	key := ""
+	if file != "" {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			return "", usage("the file holds the key and nothing else", "--api-key-file: %w", err)
+		}
+		if key = strings.TrimSpace(string(data)); key == "" {
+			return "", usage("the file holds the key and nothing else", "--api-key-file %q is empty", file)
+		}
+	}
+	for _, v := range variables {
+		if key == "" {
+			key, _ = s.lookup(v)
+		}
+	}
+	s.talk.conceal(key)
+	return key, nil
+}
+
+// flagError turns what the flag parser says into a usage error with a hint.
+func flagError(err error, flags []cli.Flag) error {
+	var staged *stages.Error
+	if errors.As(err, &staged) {
+		return err
+	}
+	name, ok := strings.CutPrefix(err.Error(), "flag provided but not defined: -")
+	if !ok {
+		return usage("", "%w", err)
+	}
+	name = strings.TrimPrefix(name, "-")
+	names := []string{"help"}
+	for _, f := range flags {
+		names = append(names, f.Names()[0])
+	}
+	advice := nearest(name, names, "")
+	if advice != "" {
+		advice = strings.Replace(advice, `"`, `"--`, 1)
+	} else {
+		advice = "see --help"
+	}
+	return usage(advice, "there is no flag --%s", name)
+}
+
+// nearest is a hint that names what was probably meant, or else.
+func nearest(word string, known []string, otherwise string) string {
+	best, score := "", 0.78
+	for _, k := range known {
+		if s := smetrics.JaroWinkler(strings.ToLower(word), k, 0.7, 4); s > score {
+			best, score = k, s
+		}
+	}
+	if best == "" {
+		return otherwise
+	}
+	return fmt.Sprintf("did you mean %q?", best)
+}

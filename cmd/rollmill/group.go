@@ -1,0 +1,78 @@
+package main
+
+import (
+	"context"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/rollmill/rollmill/stages/group"
+	"github.com/rollmill/rollmill/stages/group/algorithms/all"
+)
+
+var groupCommand = command{
+	name:    "group",
+	heading: theLine,
+	usage:   "form groups by example and compute advantages",
+	about: `All trajectories of one example in one epoch are a group. Failed and unscored
+ones never vote: their advantage is null and they change nobody's.
+
+  rollmill group --in runs/demo/epoch-0/score --compat art`,
+	flags: groupFlags,
+	run:   runGroup,
+}
+
+func groupFlags() []cli.Flag {
+	flags := inFlags("scores, or trajectories with rewards,")
+	flags = append(flags, inCategory(aboutRows,
+		&cli.StringFlag{Name: "estimator", Value: "grpo", Usage: "how rewards become advantages: `NAME` of " + strings.Join(all.Algorithms.Names(), ", ")},
+		&cli.StringFlag{Name: "compat", Value: string(group.CompatNone), Usage: "compute exactly as `TRAINER` would: " + words(group.Compats)},
+		&cli.BoolFlag{Name: "no-scale", Usage: "do not divide by the standard deviation"},
+		&cli.Float64Flag{Name: "solved-threshold", Value: group.DefaultSolvedThreshold, Usage: "a reward of at least `X` counts as solved"},
+		&cli.Float64Flag{Name: "flat-tolerance", Usage: "rewards within this relative `SPREAD` are the same", DefaultText: "1e-12"},
+	)...)
+	flags = append(flags, inCategory(aboutGates,
+		&cli.Float64Flag{Name: "min-groups", Usage: "refuse fewer than `N` groups with an advantage"},
+		&cli.Float64Flag{Name: "max-flat-groups", Usage: "refuse a larger `SHARE` of flat groups"},
+	)...)
+	return append(flags, outFlags("the sibling \"group\" of the input")...)
+}
+
+// groupOptions reads everything but the input, the output and the process.
+func groupOptions(c *cli.Context) (group.Options, error) {
+	return group.Options{
+		Algorithms:      all.Algorithms,
+		Estimator:       c.String("estimator"),
+		Compat:          group.Compat(c.String("compat")),
+		NoScale:         c.Bool("no-scale"),
+		SolvedThreshold: float(c, "solved-threshold"),
+		FlatTolerance:   float(c, "flat-tolerance"),
+		MinGroups:       float(c, "min-groups"),
+		MaxFlatGroups:   float(c, "max-flat-groups"),
+	}, nil
+}
+
+func runGroup(ctx context.Context, s *session) error {
+	o, err := groupOptions(s.flags)
+	if err != nil {
+		return err
+	}
+	if o.In, err = s.input(); err != nil {
+		return err
+	}
+	if o.Out, err = s.output(o.In.URI); err != nil {
+		return err
+	}
+	o.Env = s.stageEnv()
+	r, err := group.Run(ctx, o)
+	return s.finish(r, r, err)
+}
+
+// words lists the values of a closed set of strings.
+func words[T ~string](list []T) string {
+	texts := make([]string, len(list))
+	for i, v := range list {
+		texts[i] = string(v)
+	}
+	return strings.Join(texts, ", ")
+}

@@ -1,0 +1,158 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"os/exec"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/rollmill/rollmill"
+
+// layers is who may import whom within the module, the most special pattern
+// first. {x} is the same path element on both sides.
+var layers = []struct {
+	packages string
+	may      string // patterns, separated by spaces
+}{
+	{`cmd/tictactoe`, ``},
+	{`cmd/rollmill`, `.*`},
+	{`storage(/.*)?`, `storage storage/.*`},
+	{`formats`, ``},
+	{`formats/dataset(/.*)?`, `formats formats/.* storage`},
+	{`formats/.+`, `formats formats/[^d][^/]*`},
+	{`stages`, `formats`},
+	{`stages/internal/.*`, `stages formats`},
+	{`stages/stagetest`, `stages stages/internal/.* formats formats/.* storage storage/.*`},
+	{`stages/backends/.*`, `formats formats/[^d][^/]* stages stages/backends/[^/]+`},
+	{`stages/{x}`, `stages stages/internal/.* stages/{x}/.* formats formats/.*`},
+	{`stages/{x}/.*`, `stages stages/{x} stages/{x}/.* formats formats/.*`},
+	{`pipelines/(train|eval|make)`, `stages stages/[^/]+ formats formats/.* storage`},
+	{`pipelines/check`, `stages stages/[^/]+ formats formats/.* storage`},
+	{`pipelines/.*`, `formats formats/.* storage`},
+	{`\.ci/.*`, ``},
+}
+
+// homes is where each outside library lives; others from outside the module
+// are free.
+var homes = []struct{ library, home string }{
+	{`github.com/parquet-go/parquet-go`, `formats/parquet`},
+	{`github.com/apache/arrow-go`, `formats/arrow`},
+	{`gocloud.dev`, `storage`},
+	{`github.com/sashabaranov/go-openai`, `stages/backends/openai`},
+	{`github.com/urfave/cli`, `cmd/rollmill`},
+	{`github.com/vbauerster/mpb`, `cmd/rollmill`},
+	{`github.com/expr-lang/expr`, `stages/score/rewards/expr`},
+	{`gonum.org/v1/plot`, `pipelines/report`},
+	{`golang.org/x/term`, `cmd/rollmill`},
+}
+
+type listed struct {
+	ImportPath string
+	Imports    []string
+}
+
+// TestLayers holds the packages to the table above. Tests of a package may
+// import more than the package; they are not looked at.
+func TestLayers(t *testing.T) {
+	for _, p := range listPackages(t) {
+		name := strings.TrimPrefix(p.ImportPath, module+"/")
+		allowed, ok := mayImport(name)
+		if !ok {
+			t.Errorf("%s is in no layer: give it a line in the table", name)
+			continue
+		}
+		for _, path := range p.Imports {
+			if inner, ok := strings.CutPrefix(path, module+"/"); ok {
+				if !allowed.MatchString(inner) {
+					t.Errorf("%s may not import %s", name, inner)
+				}
+				continue
+			}
+			for _, h := range homes {
+				if (path == h.library || strings.HasPrefix(path, h.library+"/")) && name != h.home && !strings.HasPrefix(name, h.home+"/") {
+					t.Errorf("%s imports %s, whose home is %s", name, path, h.home)
+				}
+			}
+		}
+	}
+}
+
+// TestLayersTable tells that the table can refuse.
+func TestLayersTable(t *testing.T) {
+	for _, c := range []struct {
+		from, to string
+		may      bool
+	}{
+		{"stages/score", "stages/group", false},
+		{"stages/score", "storage", false},
+		{"stages/score", "formats/dataset", true},
+		{"stages/score", "stages/score/rewards/all", true},
+		{"stages/score/rewards/expr", "stages/score", true},
+		{"stages/score/rewards/expr", "stages/rollout", false},
+		{"stages/backends/art", "formats/art", true},
+		{"stages/backends/art", "formats/dataset", false},
+		{"stages/backends/art", "stages/submit", false},
+		{"formats/parquet", "formats/dataset", false},
+		{"formats/dataset", "storage", true},
+		{"formats", "formats/parquet", false},
+		{"pipelines/report", "stages/score", false},
+		{"pipelines/train", "stages/score", true},
+		{"storage", "formats", false},
+		{"cmd/tictactoe", "formats", false},
+		{"cmd/rollmill", "stages/score", true},
+		{"stages/score", "cmd/rollmill", false},
+	} {
+		allowed, ok := mayImport(c.from)
+		if !ok || allowed.MatchString(c.to) != c.may {
+			t.Errorf("%s may import %s: %v, want %v", c.from, c.to, !c.may, c.may)
+		}
+	}
+}
+
+func listPackages(t *testing.T) []listed {
+	t.Helper()
+	out, err := exec.Command("go", "list", "-json=ImportPath,Imports", module+"/...").Output()
+	if err != nil {
+		var exit *exec.ExitError
+		if errors.As(err, &exit) {
+			t.Fatalf("go list: %s", exit.Stderr)
+		}
+		t.Fatal(err)
+	}
+	var packages []listed
+	for dec := json.NewDecoder(strings.NewReader(string(out))); ; {
+		var p listed
+		if err := dec.Decode(&p); errors.Is(err, io.EOF) {
+			return packages
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		packages = append(packages, p)
+	}
+}
+
+// mayImport returns a pattern for what a package may import, and whether the
+// package is in the table.
+func mayImport(name string) (*regexp.Regexp, bool) {
+	for _, l := range layers {
+		from := regexp.MustCompile(`^(?:` + strings.ReplaceAll(l.packages, "{x}", `(?P<x>[^/]+)`) + `)$`)
+		m := from.FindStringSubmatch(name)
+		if m == nil {
+			continue
+		}
+		may := l.may
+		if i := from.SubexpIndex("x"); i >= 0 {
+			may = strings.ReplaceAll(may, "{x}", regexp.QuoteMeta(m[i]))
+		}
+		patterns := strings.Fields(may)
+		if len(patterns) == 0 {
+			patterns = []string{`$.`} // nothing
+		}
+		return regexp.MustCompile(`^(?:` + strings.Join(patterns, "|") + `)$`), true
+	}
+	return nil, false
+}

@@ -1,0 +1,162 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/rollmill/rollmill/stages"
+	"github.com/vbauerster/mpb/v8"
+	"github.com/vbauerster/mpb/v8/decor"
+)
+
+// pace is how often progress is told where nothing can be redrawn.
+const pace = 15 * time.Second
+
+// talk is stderr: log lines, remarks and errors, above the bars while there
+// are any, and without the secrets that this process was given.
+type talk struct {
+	w        io.Writer
+	terminal bool
+
+	mu      sync.Mutex
+	secrets []string
+	bars    *mpb.Progress
+	live    int
+}
+
+// Write writes whole lines.
+func (t *talk) Write(p []byte) (int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	text := string(p)
+	for _, s := range t.secrets {
+		text = strings.ReplaceAll(text, s, "[secret]")
+	}
+	if t.bars != nil {
+		if _, err := t.bars.Write([]byte(text)); err == nil {
+			return len(p), nil
+		}
+	}
+	_, err := io.WriteString(t.w, text)
+	return len(p), err
+}
+
+// conceal keeps a secret out of everything written from now on.
+func (t *talk) conceal(secret string) {
+	if len(secret) >= 4 { // shorter ones are no secrets, and are in every word
+		t.mu.Lock()
+		t.secrets = append(t.secrets, secret)
+		t.mu.Unlock()
+	}
+}
+
+// meter begins to show a stage's progress: a bar on a terminal, else a line
+// now and then.
+func (s *streams) meter(stage, unit string, total int64) stages.Meter {
+	switch {
+	case s.quiet:
+		return stages.Env{}.Meter(stage, unit, total)
+	case s.talk.terminal && !s.logJSON:
+		return s.talk.bar(stage, unit, total)
+	}
+	return &lines{s: s, stage: stage, unit: unit, total: total, begin: time.Now(), last: time.Now()}
+}
+
+// lines tells progress in lines.
+type lines struct {
+	s           *streams
+	stage, unit string
+	total       int64
+
+	mu          sync.Mutex
+	done        int64
+	note        string
+	begin, last time.Time
+}
+
+func (l *lines) Add(n int64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.done += n
+	if time.Since(l.last) >= pace {
+		l.last = time.Now()
+		l.s.say("%s", l.text())
+	}
+}
+
+func (l *lines) Note(text string) {
+	l.mu.Lock()
+	l.note = text
+	l.mu.Unlock()
+}
+
+// Done says nothing: the summary of the stage follows.
+func (l *lines) Done() {}
+
+func (l *lines) text() string {
+	text := fmt.Sprintf("%s: %d %s", l.stage, l.done, l.unit)
+	if l.total > 0 {
+		text = fmt.Sprintf("%s: %d of %d %s", l.stage, l.done, l.total, l.unit)
+	}
+	if rate := float64(l.done) / time.Since(l.begin).Seconds(); rate > 0 {
+		text += fmt.Sprintf(", %.3g/s", rate)
+	}
+	if l.note != "" {
+		text += ", " + l.note
+	}
+	return text
+}
+
+// bar is a redrawn one.
+type bar struct {
+	t    *talk
+	bar  *mpb.Bar
+	note atomic.Pointer[string]
+	once sync.Once
+}
+
+func (t *talk) bar(stage, unit string, total int64) stages.Meter {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.bars == nil {
+		t.bars = mpb.New(mpb.WithOutput(t.w), mpb.WithWidth(40), mpb.WithAutoRefresh())
+	}
+	t.live++
+	b := &bar{t: t}
+	note := decor.Any(func(decor.Statistics) string {
+		if text := b.note.Load(); text != nil {
+			return " " + *text
+		}
+		return ""
+	})
+	counters := decor.CountersNoUnit("%d/%d " + unit)
+	if total <= 0 {
+		counters = decor.CurrentNoUnit("%d " + unit)
+	}
+	b.bar = t.bars.AddBar(total,
+		mpb.PrependDecorators(decor.Name(stage+" ", decor.WCSyncWidthR), counters),
+		mpb.AppendDecorators(decor.OnComplete(decor.AverageETA(decor.ET_STYLE_GO), ""), note))
+	return b
+}
+
+func (b *bar) Add(n int64)      { b.bar.IncrInt64(n) }
+func (b *bar) Note(text string) { b.note.Store(&text) }
+
+// Done leaves the bar as it stands. After the last bar of several the
+// terminal is ours again.
+func (b *bar) Done() {
+	b.once.Do(func() {
+		b.bar.Abort(false)
+		t := b.t
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		if t.live--; t.live == 0 {
+			t.bars.Wait()
+			t.bars = nil
+		}
+	})
+}

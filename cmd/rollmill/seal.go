@@ -1,0 +1,33 @@
+package main
+
+import (
+	"context"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/rollmill/rollmill/formats/dataset"
+)
+
+var sealCommand = command{
+	name:    "seal",
+	heading: aroundIt,
+	usage:   "find a dataset's shards complete and write its manifest",
+	about: `The last shard to finish does this by itself, and so does every reader. Use it
+when the shards ran elsewhere, or to learn which ones are missing (exit code 4).`,
+	flags: func() []cli.Flag { return inFlags("the dataset") },
+	run:   runSeal,
+}
+
+func runSeal(ctx context.Context, s *session) error {
+	in, err := s.input()
+	if err != nil {
+		return err
+	}
+	d, err := dataset.Open(ctx, in.URI, dataset.OpenOptions{AcceptGates: in.AcceptGates})
+	if err != nil {
+		return err
+	}
+	s.say("seal: %d rows in %d shards", d.Rows, d.Shards)
+	return s.result(d.URI(), map[string]any{"stage": "seal", "uri": d.URI(), "identity": d.Identity, "sealed": true,
+		"shards": d.Shards, "rows": d.Rows, "rows_digest": d.RowsDigest.String()})
+}

@@ -1,0 +1,117 @@
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"strings"
+
+	"golang.org/x/term"
+)
+
+// streams are the process as a command sees it: tests inject their own.
+type streams struct {
+	in     io.Reader
+	out    io.Writer
+	talk   *talk // stderr
+	lookup func(string) (string, bool)
+
+	json, quiet bool
+	logJSON     bool
+	level       slog.Level
+}
+
+func newStreams(in io.Reader, out, err io.Writer, lookup func(string) (string, bool)) *streams {
+	terminal := false
+	if f, ok := err.(*os.File); ok {
+		terminal = term.IsTerminal(int(f.Fd()))
+	}
+	return &streams{in: in, out: out, talk: &talk{w: err, terminal: terminal}, lookup: lookup}
+}
+
+// logger writes to stderr in the format asked for.
+func (s *streams) logger() *slog.Logger {
+	o := &slog.HandlerOptions{Level: s.level}
+	if s.logJSON {
+		return slog.New(slog.NewJSONHandler(s.talk, o))
+	}
+	if s.talk.terminal {
+		o.ReplaceAttr = func(groups []string, a slog.Attr) slog.Attr {
+			if a.Key == slog.TimeKey && len(groups) == 0 {
+				return slog.Attr{}
+			}
+			return a
+		}
+	}
+	return slog.New(slog.NewTextHandler(s.talk, o))
+}
+
+// result prints what a command is for: a line for people and $(…), or one
+// JSON object.
+func (s *streams) result(line string, object any) error {
+	if !s.json {
+		_, err := fmt.Fprintln(s.out, line)
+		return err
+	}
+	return json.NewEncoder(s.out).Encode(object)
+}
+
+// say tells people something, on stderr.
+func (s *streams) say(format string, args ...any) {
+	switch text := fmt.Sprintf(format, args...); {
+	case s.quiet:
+	case s.logJSON:
+		s.logger().Info(text)
+	default:
+		fmt.Fprintln(s.talk, text)
+	}
+}
+
+// fail tells why a command failed, also when quiet.
+func (s *streams) fail(command string, code int, err error) {
+	advice := hint(err)
+	if s.logJSON {
+		attrs := []any{"command", command, "exit", code}
+		if advice != "" {
+			attrs = append(attrs, "hint", advice)
+		}
+		s.logger().Error(err.Error(), attrs...)
+		return
+	}
+	text := strings.TrimSpace("rollmill "+command) + ": " + err.Error() + "\n"
+	if advice != "" {
+		text += "hint: " + advice + "\n"
+	}
+	fmt.Fprint(s.talk, text)
+}
+
+// uri returns a flag's value, reading it from stdin for "-": the first line
+// with text, or the "uri" of the JSON object that --json printed.
+func (s *streams) uri(flag, value string) (string, error) {
+	if value != "-" {
+		return value, nil
+	}
+	scan := bufio.NewScanner(s.in)
+	scan.Buffer(nil, 1<<20)
+	for scan.Scan() {
+		line := strings.TrimSpace(scan.Text())
+		if line == "" {
+			continue
+		}
+		if !strings.HasPrefix(line, "{") {
+			return line, nil
+		}
+		var object struct{ URI string }
+		if err := json.Unmarshal([]byte(line), &object); err != nil || object.URI == "" {
+			return "", usage("", "--%s -: standard input has no \"uri\"", flag)
+		}
+		return object.URI, nil
+	}
+	if err := scan.Err(); err != nil {
+		return "", fmt.Errorf("--%s -: reading standard input: %w", flag, err)
+	}
+	return "", usage("the command before it in the pipe printed no dataset; did it fail?", "--%s -: standard input is empty", flag)
+}

@@ -1,0 +1,68 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/rollmill/rollmill/stages"
+)
+
+// summary is a report in one line.
+func summary(r stages.Report) string {
+	var b strings.Builder
+	b.WriteString(r.Stage + ": ")
+	if r.UpToDate {
+		b.WriteString("up to date, ")
+	}
+	fmt.Fprintf(&b, "%d rows", r.Rows)
+	for _, table := range []struct {
+		name   string
+		counts map[string]int64
+	}{{"", r.Counts}, {"dropped: ", r.Drops}, {"failed: ", r.Failures}} {
+		if text := tally(table.counts); text != "" {
+			b.WriteString("; " + table.name + text)
+		}
+	}
+	if r.Message != "" {
+		b.WriteString("; " + r.Message)
+	}
+	if len(r.Missing) > 0 {
+		fmt.Fprintf(&b, "; shards still missing: %s", numbers(r.Missing))
+	}
+	if !r.UpToDate {
+		fmt.Fprintf(&b, " (%.1f s)", r.Seconds)
+	}
+	return b.String()
+}
+
+// tally lists counts, the largest first.
+func tally(counts map[string]int64) string {
+	var names []string
+	for name := range counts {
+		names = append(names, name)
+	}
+	slices.SortFunc(names, func(a, b string) int {
+		if counts[a] != counts[b] {
+			return int(counts[b] - counts[a])
+		}
+		return strings.Compare(a, b)
+	})
+	for i, name := range names {
+		names[i] = fmt.Sprintf("%s %d", name, counts[name])
+	}
+	return strings.Join(names, ", ")
+}
+
+// numbers lists the first of them.
+func numbers(list []int) string {
+	var texts []string
+	for i, n := range list {
+		if i == 10 {
+			texts = append(texts, fmt.Sprintf("and %d more", len(list)-i))
+			break
+		}
+		texts = append(texts, fmt.Sprint(n))
+	}
+	return strings.Join(texts, ", ")
+}
