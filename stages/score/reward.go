@@ -112,4 +112,6 @@ type Row struct {
 
 	fields map[string]any // of the example, once asked for
 	err    error
+	shaped []float64 // carried forward
+	fresh  []float64 // the weighted sum of what was computed now
 }

@@ -1,0 +1,131 @@
+package score
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+
+	"github.com/rollmill/rollmill/formats"
+)
+
+// Answer is what a program or a service says of one row:
+//
+//	{"id": "...", "reward": 0.5, "shaped_rewards": [0.1, 0.4], "error": "..."}
+//
+// A reward of null is no reward; error says why. Keys beyond these are left
+// alone.
+type Answer struct {
+	ID    string
+	Value Value
+}
+
+type wireAnswer struct {
+	ID     *string           `json:"id"`
+	Reward json.RawMessage   `json:"reward"`
+	Shaped []json.RawMessage `json:"shaped_rewards"`
+	Error  *string           `json:"error"`
+}
+
+// ReadAnswer reads one answer. Its value is a failure when the answer's row is
+// known and its reward is nonsense; the error is for what cannot be laid at
+// any row's door.
+func ReadAnswer(data []byte) (Answer, error) {
+	var w wireAnswer
+	clean, odd := withoutOddNumbers(data)
+	if err := json.Unmarshal(clean, &w); err != nil {
+		var mistyped *json.UnmarshalTypeError
+		if !errors.As(err, &mistyped) || mistyped.Field == "id" || w.ID == nil {
+			return Answer{}, fmt.Errorf("%s is not an answer: %w", Quote(data), err)
+		}
+		return Answer{*w.ID, Failed(formats.RewardAnswer, "%s is not an answer: %v", Quote(data), err)}, nil
+	}
+	if w.ID == nil {
+		return Answer{}, fmt.Errorf("%s has no id", Quote(data))
+	}
+	return Answer{*w.ID, w.value(data, odd)}, nil
+}
+
+func (w *wireAnswer) value(data []byte, odd bool) Value {
+	switch {
+	case odd:
+		return Failed(formats.RewardNotFinite, "%s: NaN and infinities are no rewards", Quote(data))
+	case w.Error != nil && *w.Error != "":
+		return Failed(formats.RewardError, "%s", *w.Error)
+	case w.Reward == nil:
+		return Failed(formats.RewardAnswer, "%s has no reward", Quote(data))
+	case string(w.Reward) == "null":
+		return Failed(formats.RewardError, "the reward is null and no error says why")
+	}
+	reward, failure := number(w.Reward)
+	v := Value{Reward: reward, Failure: failure}
+	for _, s := range w.Shaped {
+		step, failure := number(s)
+		if failure != "" && v.Failure == "" {
+			v.Failure = failure
+		}
+		v.Shaped = append(v.Shaped, step)
+	}
+	if v.Failure != "" {
+		return Failed(v.Failure, "%s: a reward is a finite number", Quote(data))
+	}
+	return v
+}
+
+func number(text json.RawMessage) (float64, string) {
+	if len(text) == 0 || text[0] != '-' && (text[0] < '0' || text[0] > '9') {
+		return 0, formats.RewardAnswer
+	}
+	n, err := strconv.ParseFloat(string(text), 64)
+	if errors.Is(err, strconv.ErrRange) && (n > 1 || n < -1) {
+		return 0, formats.RewardNotFinite
+	}
+	return n, ""
+}
+
+// withoutOddNumbers puts null where NaN, Infinity or -Infinity stand as
+// numbers, as several languages' JSON libraries write them, and tells whether
+// there were any.
+func withoutOddNumbers(data []byte) ([]byte, bool) {
+	if !bytes.Contains(data, []byte("NaN")) && !bytes.Contains(data, []byte("Infinity")) {
+		return data, false
+	}
+	var out []byte
+	odd, quoted := false, false
+	for i := 0; i < len(data); i++ {
+		switch c := data[i]; {
+		case quoted && c == '\\' && i+1 < len(data):
+			out = append(out, c)
+			i++
+		case c == '"':
+			quoted = !quoted
+		case !quoted:
+			if n := oddNumber(data[i:]); n > 0 {
+				out, odd = append(out, "null"...), true
+				i += n - 1
+				continue
+			}
+		}
+		out = append(out, data[i])
+	}
+	return out, odd
+}
+
+func oddNumber(data []byte) int {
+	for _, word := range []string{"NaN", "-NaN", "Infinity", "-Infinity"} {
+		if bytes.HasPrefix(data, []byte(word)) {
+			return len(word)
+		}
+	}
+	return 0
+}
+
+// Quote is the beginning of what a program or service said, for an error.
+func Quote(data []byte) string {
+	const most = 200
+	if len(data) > most {
+		return strconv.QuoteToGraphic(string(data[:most])) + "..."
+	}
+	return strconv.QuoteToGraphic(string(data))
+}

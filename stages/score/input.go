@@ -1,0 +1,100 @@
+package score
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/stages"
+)
+
+const (
+	stage   = "score"
+	version = 1 // raise it when the same inputs and specs give other rows
+)
+
+// input is what is scored: trajectories, and the scores they had before.
+type input struct {
+	base, scores *dataset.Dataset // scores is nil when In is wide
+	carried      []Spec           // of scores, in order
+}
+
+// state is kept in the manifest: which rewards the rows have.
+type state struct {
+	Rewards []Spec `json:"rewards"`
+}
+
+func openInput(ctx context.Context, in stages.Input) (*input, error) {
+	d, err := dataset.Open(ctx, in.URI, dataset.OpenOptions{AcceptGates: in.AcceptGates})
+	if err != nil {
+		return nil, err
+	}
+	switch d.Kind {
+	case formats.KindTrajectories:
+		return &input{base: d}, nil
+	case formats.KindScores:
+		return openScores(ctx, d)
+	}
+	return nil, formats.Invalid(d.URI(), "give score the dataset that rollout wrote, or scores to carry forward", nil, "it holds %s, which cannot be scored", d.Kind)
+}
+
+func openScores(ctx context.Context, d *dataset.Dataset) (*input, error) {
+	base, err := d.OpenBase(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if base.Rows != d.Rows {
+		return nil, formats.Invalid(d.URI(), "score the trajectories again", nil, "it has %d rows and its base %q has %d", d.Rows, base.URI(), base.Rows)
+	}
+	var s state
+	if err := json.Unmarshal(d.State, &s); err != nil {
+		return nil, formats.Invalid(d.URI(), "score the trajectories again", err, "its manifest does not say which rewards it has")
+	}
+	return &input{base: base, scores: d, carried: s.Rewards}, nil
+}
+
+// kept are the rewards carried forward: those that are not computed anew.
+func (in *input) kept(specs []Spec) []Spec {
+	out := []Spec{}
+	for _, c := range in.carried {
+		if !has(specs, c.Name) {
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
+func has(specs []Spec, name string) bool {
+	for _, s := range specs {
+		if s.Name == name {
+			return true
+		}
+	}
+	return false
+}
+
+// spec is what decides the rows.
+func (in *input) spec(o Options, rewards built) (dataset.Spec, error) {
+	files, err := rewards.files(o.Uses)
+	if err != nil {
+		return dataset.Spec{}, err
+	}
+	base := in.base.Ref("base", o.Out.URI)
+	inputs := []dataset.Ref{base}
+	if in.scores != nil {
+		inputs = append(inputs, in.scores.Ref("scores", o.Out.URI))
+	}
+	specs := make([]string, len(o.Rewards))
+	params := map[string]any{"reward": specs}
+	for i, s := range o.Rewards {
+		specs[i] = s.String()
+		if kind, ok := o.Kinds.find(s.Kind); ok && kind.Seeded {
+			params["seed"] = o.Seed
+		}
+	}
+	return dataset.Spec{
+		Stage: stage, Version: version, Kind: formats.KindScores, Params: params, Files: files, Inputs: inputs, Base: &base,
+		Gates: []dataset.Gate{{Name: "max-failure-rate", Count: countUnscored, Of: factAttempted, Max: o.MaxFailureRate}},
+	}, nil
+}

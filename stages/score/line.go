@@ -1,0 +1,200 @@
+package score
+
+import (
+	"context"
+	"log/slog"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/stages"
+)
+
+// line moves batches of whole groups from the source through the rewards to
+// the table. Batches are scored side by side and written in their order.
+type line struct {
+	source  *source
+	kept    []Spec // rewards carried forward
+	rewards built
+	out     *dataset.TableWriter[formats.Score]
+	workers int
+	batch   int
+	meter   stages.Meter
+	log     *slog.Logger
+	tally   *tally
+	warned  map[string]bool // failure classes already logged, by reward
+}
+
+// job is a batch under way; done is closed when it is scored.
+type job struct {
+	rows   []*Row
+	scores []formats.Score
+	done   chan struct{}
+}
+
+func (l *line) run(ctx context.Context) error {
+	g, ctx := errgroup.WithContext(ctx)
+	todo := make(chan *job)
+	ordered := make(chan *job, l.workers) // bounds what is in memory
+	g.Go(func() error {
+		defer close(todo)
+		defer close(ordered)
+		return l.read(ctx, todo, ordered)
+	})
+	for range l.workers {
+		g.Go(func() error { return l.work(ctx, todo) })
+	}
+	g.Go(func() error { return l.write(ctx, ordered) })
+	return g.Wait()
+}
+
+func (l *line) read(ctx context.Context, todo, ordered chan<- *job) error {
+	for {
+		rows, err := l.source.batch(l.batch)
+		if err != nil || len(rows) == 0 {
+			return err
+		}
+		j := &job{rows: rows, done: make(chan struct{})}
+		for _, next := range []chan<- *job{ordered, todo} {
+			select {
+			case next <- j:
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		}
+	}
+}
+
+func (l *line) work(ctx context.Context, todo <-chan *job) error {
+	for j := range todo {
+		if err := l.score(ctx, j); err != nil {
+			return err
+		}
+		close(j.done)
+	}
+	return ctx.Err()
+}
+
+func (l *line) write(ctx context.Context, ordered <-chan *job) error {
+	for j := range ordered {
+		select {
+		case <-j.done:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+		for first := 0; first < len(j.rows); {
+			end := first + 1
+			for end < len(j.rows) && sameGroup(j.rows[first], j.rows[end]) {
+				end++
+			}
+			if err := l.writeGroup(ctx, j.scores[first:end]); err != nil {
+				return err
+			}
+			first = end
+		}
+	}
+	return ctx.Err()
+}
+
+func (l *line) writeGroup(ctx context.Context, scores []formats.Score) error {
+	for i := range scores {
+		l.tally.add(&scores[i])
+		l.warn(&scores[i])
+	}
+	l.meter.Add(int64(len(scores)))
+	return l.out.Write(ctx, scores)
+}
+
+// warn logs the first failure of each class of each reward.
+func (l *line) warn(s *formats.Score) {
+	for i := range s.Rewards {
+		r := &s.Rewards[i]
+		if key := r.Name + " " + r.Failure; r.Failure != "" && r.Failure != formats.RewardTrajectory && !l.warned[key] {
+			if l.warned == nil {
+				l.warned = map[string]bool{}
+			}
+			l.warned[key] = true
+			l.log.Warn("a trajectory has no reward", "reward", r.Name, "failure", r.Failure, "error", r.Error, "trajectory_id", s.TrajectoryID)
+		}
+	}
+}
+
+// score runs every reward over a batch, one after the other: a later one may
+// read an earlier one's values.
+func (l *line) score(ctx context.Context, j *job) error {
+	var alive []*Row
+	for _, r := range j.rows {
+		l.carry(r)
+		if Scorable(r.Status) {
+			alive = append(alive, r)
+		}
+	}
+	for _, c := range l.rewards {
+		if err := l.component(ctx, c, alive); err != nil {
+			return err
+		}
+	}
+	j.scores = make([]formats.Score, len(j.rows))
+	for i, r := range j.rows {
+		if !Scorable(r.Status) {
+			l.unscored(r)
+		}
+		j.scores[i] = scored(r)
+	}
+	return nil
+}
+
+func (l *line) component(ctx context.Context, c component, rows []*Row) error {
+	if len(rows) == 0 {
+		return ctx.Err()
+	}
+	values := make([]Value, len(rows))
+	for i := range values {
+		values[i].Failure = formats.RewardMissing
+	}
+	if err := c.Score(ctx, rows, values); err != nil {
+		return stages.Errorf(stages.KindFailed, "", "score: reward %q: %w", c.Name, err)
+	}
+	for i, r := range rows {
+		v := checked(values[i])
+		if v.Failure == "" {
+			shaped, ok := addShaped(r.fresh, v.Shaped, c.Weight)
+			if !ok {
+				v = Failed(formats.RewardAnswer, "%d shaped rewards do not fit the %d of the rewards before", len(v.Shaped), len(r.fresh))
+			} else {
+				r.fresh = shaped
+			}
+		}
+		r.Earlier = append(r.Earlier, named(c.Spec, v))
+	}
+	return nil
+}
+
+// carry keeps of a row's earlier rewards those that are not computed anew, in
+// one order for all rows. Shaped rewards are the sum of all components, so
+// they stay only while none of these is replaced.
+func (l *line) carry(r *Row) {
+	before := r.Earlier
+	r.Earlier = make([]formats.NamedReward, 0, len(l.kept)+len(l.rewards))
+	for _, spec := range l.kept {
+		n := formats.NamedReward{Name: spec.Name, Weight: spec.Weight, Failure: formats.RewardMissing}
+		for i := range before {
+			if before[i].Name == spec.Name {
+				n = before[i]
+			}
+		}
+		r.Earlier = append(r.Earlier, n)
+	}
+	if len(l.kept) < len(before) {
+		r.shaped = nil
+	}
+}
+
+// unscored names every reward of a trajectory that failed, all null.
+func (l *line) unscored(r *Row) {
+	r.Earlier = r.Earlier[:len(l.kept)]
+	for _, c := range l.rewards {
+		r.Earlier = append(r.Earlier, named(c.Spec, Value{Failure: formats.RewardTrajectory}))
+	}
+}

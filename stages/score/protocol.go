@@ -1,0 +1,78 @@
+package score
+
+import (
+	"encoding/json"
+
+	"github.com/rollmill/rollmill/formats"
+)
+
+// Request is what a program or a service is sent for one row, as one JSON
+// object. It asks for an Answer with the same id.
+type Request struct {
+	ID         string              `json:"id"` // the trajectory's
+	Example    json.RawMessage     `json:"example"`
+	Messages   []RequestMessage    `json:"messages"` // the main path, as chat completions spell it
+	Answer     string              `json:"answer"`
+	Status     string              `json:"status"`
+	StopReason string              `json:"stop_reason"`
+	Rewards    map[string]*float64 `json:"rewards"` // computed before; null without a value
+	Seed       int64               `json:"seed"`    // of this row and reward
+}
+
+// RequestMessage is a message as chat completions spell it. Sampled marks what
+// the model wrote in this trajectory.
+type RequestMessage struct {
+	Role       string            `json:"role"`
+	Content    json.RawMessage   `json:"content"` // text, or the parts it came in
+	Name       string            `json:"name,omitempty"`
+	Reasoning  string            `json:"reasoning_content,omitempty"`
+	ToolCalls  []RequestToolCall `json:"tool_calls,omitempty"`
+	ToolCallID string            `json:"tool_call_id,omitempty"`
+	Sampled    bool              `json:"sampled,omitempty"`
+}
+
+// RequestToolCall is a tool call as chat completions spell it.
+type RequestToolCall struct {
+	ID       string `json:"id"`
+	Type     string `json:"type"` // "function"
+	Function struct {
+		Name      string `json:"name"`
+		Arguments string `json:"arguments"`
+	} `json:"function"`
+}
+
+// NewRequest asks about a row, which must have been read with Needs Text; name
+// is the reward's. An example that is not JSON is an error.
+func NewRequest(row *Row, name string, seed int64) (Request, error) {
+	example := row.Example
+	if example == "" {
+		example = "{}"
+	}
+	if _, err := row.Fields(); err != nil {
+		return Request{}, err
+	}
+	r := Request{
+		ID: row.TrajectoryID, Example: json.RawMessage(example), Messages: []RequestMessage{}, Answer: row.Answer,
+		Status: row.Status, StopReason: row.StopReason, Rewards: map[string]*float64{}, Seed: formats.Seed(seed, row.TrajectoryID, "reward", name),
+	}
+	for _, e := range row.Earlier {
+		r.Rewards[e.Name] = e.Value
+	}
+	for _, i := range row.Main() {
+		r.Messages = append(r.Messages, requestMessage(&row.Messages[i]))
+	}
+	return r, nil
+}
+
+func requestMessage(m *formats.Message) RequestMessage {
+	out := RequestMessage{Role: m.Role, Name: m.Name, Reasoning: m.Reasoning, ToolCallID: m.ToolCallID, Sampled: m.Sampled}
+	if out.Content = json.RawMessage(m.ContentParts); !json.Valid(out.Content) {
+		out.Content, _ = json.Marshal(m.Content)
+	}
+	for _, c := range m.ToolCalls {
+		call := RequestToolCall{ID: c.ID, Type: "function"}
+		call.Function.Name, call.Function.Arguments = c.Name, c.Arguments
+		out.ToolCalls = append(out.ToolCalls, call)
+	}
+	return out
+}

@@ -1,0 +1,16 @@
+// Package all lists the rewards. To add one, add its line.
+package all
+
+import (
+	"github.com/rollmill/rollmill/stages/score"
+	"github.com/rollmill/rollmill/stages/score/rewards/command"
+	"github.com/rollmill/rollmill/stages/score/rewards/expr"
+	"github.com/rollmill/rollmill/stages/score/rewards/match"
+)
+
+// Kinds are the rewards that a spec may name.
+var Kinds = score.NewKinds(
+	match.Kind,
+	expr.Kind,
+	command.Kind,
+)

@@ -1,0 +1,162 @@
+package command
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/stages/score"
+)
+
+// ask is one row's question, and where its answer goes.
+type ask struct {
+	id      string
+	request []byte // a line
+	steps   int    // sampled messages on the main path
+	value   *score.Value
+	done    bool
+}
+
+func (a *ask) settle(v score.Value) {
+	if v.Failure == "" && v.Shaped != nil && len(v.Shaped) != a.steps {
+		v = score.Failed(formats.RewardAnswer, "%d shaped rewards for %d sampled messages", len(v.Shaped), a.steps)
+	}
+	*a.value, a.done = v, true
+}
+
+// newAsks writes the requests; a row that cannot be asked about has its
+// failure and is not among them.
+func newAsks(r *reward, rows []*score.Row, values []score.Value) []*ask {
+	var asks []*ask
+	for i, row := range rows {
+		a := &ask{id: row.TrajectoryID, value: &values[i]}
+		request, err := score.NewRequest(row, r.Name, r.Seed)
+		if err == nil {
+			a.request, err = json.Marshal(request)
+		}
+		if err != nil {
+			a.settle(score.Failed(formats.RewardError, "%v", err))
+			continue
+		}
+		a.request = append(a.request, '\n')
+		for _, m := range request.Messages {
+			if m.Sampled {
+				a.steps++
+			}
+		}
+		asks = append(asks, a)
+	}
+	return asks
+}
+
+func unanswered(asks []*ask) []*ask {
+	var out []*ask
+	for _, a := range asks {
+		if !a.done {
+			out = append(out, a)
+		}
+	}
+	return out
+}
+
+// failure is why a process cannot be asked any more.
+type failure struct {
+	class string
+	text  string
+	ended bool // by itself
+}
+
+func (f *failure) Error() string { return f.text }
+
+// grace is how long a program may still take to end: one that ended by itself
+// is let to say how.
+func (f *failure) grace() time.Duration {
+	if f.ended {
+		return grace
+	}
+	return 0
+}
+
+// ask asks about rows and settles those that are answered. After a failure,
+// or when ctx ended, the process has to be killed.
+func (p *process) ask(ctx context.Context, batch []*ask, timeout time.Duration) *failure {
+	p.asked += len(batch)
+	open := make(map[string]*ask, len(batch))
+	for _, a := range batch {
+		open[a.id] = a
+	}
+	written := make(chan struct{})
+	go p.write(batch, written)
+	timer := time.NewTimer(timeout)
+	defer timer.Stop()
+	for left := len(open); left > 0 || written != nil; {
+		lines := p.lines
+		if left == 0 {
+			lines = nil // what comes now is the next batch's matter
+		}
+		select {
+		case <-ctx.Done():
+			return &failure{class: formats.RewardError, text: ctx.Err().Error()}
+		case <-timer.C:
+			return &failure{class: formats.RewardTimeout, text: "no answer within " + timeout.String() + "; does the program flush its output after every line?"}
+		case <-written:
+			written = nil
+		case l, more := <-lines:
+			if !more {
+				return &failure{class: formats.RewardCrashed, text: "the program ended without an answer", ended: true}
+			}
+			fresh, f := p.answer(l, open)
+			if f != nil {
+				return f
+			}
+			if fresh {
+				left--
+				timer.Reset(timeout)
+			}
+		}
+	}
+	p.remember(batch)
+	return nil
+}
+
+func (p *process) write(batch []*ask, written chan<- struct{}) {
+	defer close(written)
+	for _, a := range batch {
+		if _, err := p.in.Write(a.request); err != nil {
+			return // its output ends too, or is silent: ask sees that
+		}
+	}
+}
+
+// answer takes in one line and tells whether it was news.
+func (p *process) answer(l line, open map[string]*ask) (bool, *failure) {
+	if l.err != nil {
+		return false, &failure{class: formats.RewardAnswer, text: l.err.Error()}
+	}
+	answer, err := score.ReadAnswer(l.text)
+	if err != nil {
+		return false, &failure{class: formats.RewardAnswer, text: err.Error()}
+	}
+	a := open[answer.ID]
+	switch {
+	case a == nil && p.seen[answer.ID]:
+		return false, nil
+	case a == nil:
+		return false, &failure{class: formats.RewardAnswer, text: score.Quote(l.text) + " answers an id that was not asked about"}
+	case a.done:
+		return false, nil
+	}
+	a.settle(answer.Value)
+	return true, nil
+}
+
+func (p *process) remember(batch []*ask) {
+	clear(p.seen)
+	if p.seen == nil {
+		p.seen = map[string]bool{}
+	}
+	for _, a := range batch {
+		p.seen[a.id] = true
+	}
+}

@@ -1,0 +1,154 @@
+package command
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+)
+
+const (
+	maxLine   = 16 << 20 // bytes of one answer
+	stderrEnd = 1024     // bytes of stderr kept for errors
+)
+
+// process is one running program; one goroutine talks to it at a time.
+type process struct {
+	cmd    *exec.Cmd
+	in     io.WriteCloser
+	out    *os.File
+	lines  chan line
+	stderr tail
+	asked  int // rows it was asked about
+	killed bool
+	done   chan struct{}   // closed when it has ended
+	seen   map[string]bool // ids of the batch before: a second answer is no news
+}
+
+// line is one line of the program's output, or why there is no more.
+type line struct {
+	text []byte
+	err  error
+}
+
+// start runs the program in a process group of its own.
+func start(words []string, env ...string) (*process, error) {
+	p := &process{cmd: exec.Command(words[0], words[1:]...), lines: make(chan line, 64), done: make(chan struct{})}
+	if errors.Is(p.cmd.Err, exec.ErrDot) {
+		p.cmd.Err = nil
+	}
+	p.cmd.Env = append(os.Environ(), env...)
+	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	p.cmd.Stderr = &p.stderr
+	p.cmd.WaitDelay = grace // for children that hold stderr open
+	var err error
+	if p.in, err = p.cmd.StdinPipe(); err != nil {
+		return nil, err
+	}
+	out, write, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	p.out, p.cmd.Stdout = out, write
+	err = errors.Join(p.cmd.Start(), write.Close())
+	if err != nil {
+		out.Close()
+		return nil, err
+	}
+	go p.read()
+	go p.wait()
+	return p, nil
+}
+
+// read passes the program's lines on until its output ends or is closed.
+func (p *process) read() {
+	defer close(p.lines)
+	scanner := bufio.NewScanner(p.out)
+	scanner.Buffer(make([]byte, 64<<10), maxLine)
+	for scanner.Scan() {
+		p.lines <- line{text: append([]byte(nil), scanner.Bytes()...)}
+	}
+	if err := scanner.Err(); errors.Is(err, bufio.ErrTooLong) {
+		p.lines <- line{err: fmt.Errorf("a line of its output is longer than %d MiB", maxLine>>20)}
+	}
+}
+
+// wait notices the program's end, and ends what it left running.
+func (p *process) wait() {
+	p.cmd.Wait()
+	p.signal()
+	close(p.done)
+}
+
+func (p *process) signal() { syscall.Kill(-p.cmd.Process.Pid, syscall.SIGKILL) }
+
+// kill ends the program and all it started, after the time it is given to end
+// by itself. It may be called twice.
+func (p *process) kill(grace time.Duration) {
+	if p.killed {
+		return
+	}
+	p.killed = true
+	p.in.Close()
+	timer := time.NewTimer(grace)
+	defer timer.Stop()
+	for lines, ended := p.lines, false; !ended; {
+		select {
+		case <-p.done:
+			ended = true
+		case <-timer.C:
+			p.signal()
+		case _, more := <-lines: // so that it does not wait for us
+			if !more {
+				lines = nil
+			}
+		}
+	}
+	p.out.Close()
+	for range p.lines { // the reader ends
+	}
+}
+
+// explain says what went wrong, with the end of what the program wrote to
+// stderr. Only after kill.
+func (p *process) explain(f *failure) error {
+	text := f.Error()
+	if f.ended {
+		text += ": " + p.cmd.ProcessState.String()
+	}
+	if said := p.stderr.String(); said != "" {
+		text += "; stderr ends: " + said
+	}
+	return errors.New(text)
+}
+
+// tail keeps the end of what is written to it.
+type tail struct {
+	mu  sync.Mutex
+	end []byte
+}
+
+func (t *tail) Write(b []byte) (int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.end = append(t.end, b...); len(t.end) > 2*stderrEnd {
+		t.end = append([]byte(nil), t.end[len(t.end)-stderrEnd:]...)
+	}
+	return len(b), nil
+}
+
+func (t *tail) String() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	end := t.end
+	if len(end) > stderrEnd {
+		end = end[len(end)-stderrEnd:]
+	}
+	return strings.TrimSpace(strings.ToValidUTF8(string(end), "\uFFFD"))
+}

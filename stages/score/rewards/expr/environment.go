@@ -1,0 +1,144 @@
+package expr
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/expr-lang/expr/ast"
+	"github.com/expr-lang/expr/file"
+
+	"github.com/rollmill/rollmill/stages/score"
+)
+
+// environment is what an expression may read.
+type environment struct {
+	Answer           string         `expr:"answer"`   // of the trajectory
+	Example          map[string]any `expr:"example"`  // the row as it came: example.answer is the reference
+	Messages         []message      `expr:"messages"` // of the main path
+	Rewards          map[string]any `expr:"rewards"`  // computed before this one; null when without a value
+	Metadata         map[string]any `expr:"metadata"`
+	Status           string         `expr:"status"` // ok or truncated
+	StopReason       string         `expr:"stop_reason"`
+	Model            string         `expr:"model"`
+	TrajectoryID     string         `expr:"trajectory_id"`
+	ExampleID        string         `expr:"example_id"`
+	Epoch            int            `expr:"epoch"`
+	Generation       int            `expr:"generation"`
+	PromptTokens     int            `expr:"prompt_tokens"`
+	CompletionTokens int            `expr:"completion_tokens"`
+	SampledTokens    int            `expr:"sampled_tokens"`
+}
+
+type message struct {
+	Role         string     `expr:"role"`
+	Content      string     `expr:"content"`
+	Name         string     `expr:"name"`
+	Reasoning    string     `expr:"reasoning"`
+	ToolCalls    []toolCall `expr:"tool_calls"`
+	ToolCallID   string     `expr:"tool_call_id"`
+	Sampled      bool       `expr:"sampled"` // the model wrote it
+	FinishReason string     `expr:"finish_reason"`
+}
+
+type toolCall struct {
+	Name      string `expr:"name"`
+	Arguments string `expr:"arguments"` // JSON text; fromJSON decodes it
+}
+
+// reads is what an expression mentions.
+type reads struct {
+	example, messages, metadata, earlier bool
+	rewards                              []use
+	null                                 bool // it deals with null itself
+}
+
+type use struct {
+	name string
+	at   file.Location
+}
+
+func readsOf(root ast.Node) reads {
+	var r reads
+	ast.Walk(&root, &r)
+	return r
+}
+
+// Visit notes what a node mentions.
+func (r *reads) Visit(node *ast.Node) {
+	switch n := (*node).(type) {
+	case *ast.IdentifierNode:
+		r.example = r.example || n.Value == "example"
+		r.messages = r.messages || n.Value == "messages"
+		r.metadata = r.metadata || n.Value == "metadata"
+		r.earlier = r.earlier || n.Value == "rewards"
+		if n.Value == "$env" {
+			r.example, r.messages, r.metadata, r.earlier = true, true, true, true
+		}
+	case *ast.NilNode:
+		r.null = true
+	case *ast.BinaryNode:
+		r.null = r.null || n.Operator == "??"
+	case *ast.MemberNode:
+		of, ok := n.Node.(*ast.IdentifierNode)
+		if name, constant := n.Property.(*ast.StringNode); ok && constant && of.Value == "rewards" {
+			r.rewards = append(r.rewards, use{name.Value, n.Location()})
+		}
+	}
+}
+
+func (r *reads) nullReward(row *score.Row) (string, bool) {
+	for _, use := range r.rewards {
+		if value, _ := row.Reward(use.name); value == nil && !r.null {
+			return use.name, true
+		}
+	}
+	return "", false
+}
+
+// environment decodes of a row what the expression reads, and no more.
+func (r *reads) environment(row *score.Row) (environment, error) {
+	env := environment{
+		Answer: row.Answer, Status: row.Status, StopReason: row.StopReason, Model: row.Model,
+		TrajectoryID: row.TrajectoryID, ExampleID: row.ExampleID, Epoch: int(row.Epoch), Generation: int(row.Generation),
+		PromptTokens: int(row.PromptTokens), CompletionTokens: int(row.CompletionTokens), SampledTokens: int(row.SampledTokens),
+	}
+	var err error
+	if r.example {
+		if env.Example, err = row.Fields(); err != nil {
+			return env, err
+		}
+	}
+	if r.metadata && row.Metadata != "" {
+		if err := json.Unmarshal([]byte(row.Metadata), &env.Metadata); err != nil {
+			return env, fmt.Errorf("the metadata is not a JSON object: %w", err)
+		}
+	}
+	if r.messages {
+		env.Messages = messages(row)
+	}
+	if r.earlier {
+		env.Rewards = map[string]any{}
+		for _, e := range row.Earlier {
+			if env.Rewards[e.Name] = nil; e.Value != nil {
+				env.Rewards[e.Name] = *e.Value
+			}
+		}
+	}
+	return env, nil
+}
+
+func messages(row *score.Row) []message {
+	path := row.Main()
+	out := make([]message, len(path))
+	for i, at := range path {
+		m := &row.Messages[at]
+		out[i] = message{
+			Role: m.Role, Content: m.Content, Name: m.Name, Reasoning: m.Reasoning,
+			ToolCallID: m.ToolCallID, Sampled: m.Sampled, FinishReason: m.FinishReason,
+		}
+		for _, c := range m.ToolCalls {
+			out[i].ToolCalls = append(out[i].ToolCalls, toolCall{c.Name, c.Arguments})
+		}
+	}
+	return out
+}

@@ -1,0 +1,136 @@
+// Package expr rewards by an expression in the language of expr-lang/expr,
+// which always ends and touches nothing but the trajectory.
+//
+//	expr:len(answer) < 100 ? 1 : 0
+//	expr:example.target in split(answer, " ")
+//	expr:0.8 * rewards.tree + 0.2 * (rewards.short ?? 0)
+//
+// What an expression may read stands in environment. It gives a number, or a
+// condition, which is 1 or 0. A reward computed before that has no value
+// makes the result null too, unless the expression deals with null itself, by
+// ?? or nil. Functions that would not give the same value every time (now, and
+// those that list a map's entries) are not there; times are in UTC.
+package expr
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/expr-lang/expr"
+	"github.com/expr-lang/expr/file"
+	"github.com/expr-lang/expr/vm"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/stages/score"
+)
+
+// Kind is the reward's entry in the registry.
+var Kind = score.Kind{
+	Name:  "expr",
+	Usage: "an expression over answer, example, messages, rewards, metadata, status, stop_reason and token counts that gives a number or a condition",
+	New:   newReward,
+}
+
+type reward struct {
+	program  *vm.Program
+	reads    reads
+	machines sync.Pool // of *vm.VM
+}
+
+func newReward(s score.Setup) (score.Reward, error) {
+	if s.Arguments == "" {
+		return nil, fmt.Errorf("the expression is empty")
+	}
+	program, err := expr.Compile(s.Arguments, expr.Env(environment{}),
+		expr.DisableBuiltin("now"), expr.DisableBuiltin("keys"), expr.DisableBuiltin("values"), expr.DisableBuiltin("toPairs"))
+	if err != nil {
+		return nil, err
+	}
+	r := &reward{program: program, reads: readsOf(program.Node()), machines: sync.Pool{New: func() any { return new(vm.VM) }}}
+	if err := numeric(program.Node().Type()); err != nil {
+		return nil, err
+	}
+	for _, use := range r.reads.rewards {
+		if !s.Partial && !slices.Contains(s.Earlier, use.name) {
+			e := &file.Error{Location: use.at, Message: fmt.Sprintf("no reward %q is computed before this one (there are: %s)", use.name, strings.Join(s.Earlier, ", "))}
+			return nil, e.Bind(program.Source())
+		}
+	}
+	return r, nil
+}
+
+// numeric refuses an expression that can be seen never to give a number.
+func numeric(t reflect.Type) error {
+	if t == nil {
+		return nil
+	}
+	switch t.Kind() {
+	case reflect.String, reflect.Slice, reflect.Array, reflect.Map, reflect.Struct:
+		return fmt.Errorf("the expression gives a %s, not a number or a condition", t.Kind())
+	}
+	return nil
+}
+
+func (r *reward) Needs() score.Needs {
+	if r.reads.messages {
+		return score.Text
+	}
+	return score.Head
+}
+
+func (r *reward) Close() error { return nil }
+
+func (r *reward) Score(ctx context.Context, rows []*score.Row, values []score.Value) error {
+	machine := r.machines.Get().(*vm.VM)
+	defer r.machines.Put(machine)
+	for i, row := range rows {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		values[i] = r.value(machine, row)
+	}
+	return nil
+}
+
+func (r *reward) value(machine *vm.VM, row *score.Row) score.Value {
+	env, err := r.reads.environment(row)
+	if err != nil {
+		return score.Failed(formats.RewardError, "%v", err)
+	}
+	if name, null := r.reads.nullReward(row); null {
+		return score.Failed(formats.RewardComponent, "reward %s has no value", name)
+	}
+	result, err := machine.Run(r.program, env)
+	if err != nil {
+		return score.Failed(formats.RewardError, "%v", err)
+	}
+	return number(result)
+}
+
+func number(result any) score.Value {
+	switch v := reflect.ValueOf(result); {
+	case !v.IsValid():
+		return score.Failed(formats.RewardAnswer, "the expression gave null")
+	case v.Kind() == reflect.Bool:
+		if v.Bool() {
+			return score.Value{Reward: 1}
+		}
+		return score.Value{}
+	case v.CanInt():
+		return score.Value{Reward: float64(v.Int())}
+	case v.CanUint():
+		return score.Value{Reward: float64(v.Uint())}
+	case v.CanFloat():
+		if f := v.Float(); !math.IsNaN(f) && !math.IsInf(f, 0) {
+			return score.Value{Reward: f}
+		}
+		return score.Failed(formats.RewardNotFinite, "the expression gave %v", result)
+	default:
+		return score.Failed(formats.RewardAnswer, "the expression gave %T and not a number", result)
+	}
+}

@@ -1,0 +1,96 @@
+package expr_test
+
+import (
+	"log/slog"
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/stages/score"
+	"github.com/rollmill/rollmill/stages/score/rewards/expr"
+	"github.com/rollmill/rollmill/stages/score/rewards/rewardtest"
+)
+
+func TestConformance(t *testing.T) {
+	for _, source := range []string{
+		`len(answer) < 17 ? 1 : 0`, `answer == example.answer`, `example.n * 0.5 + sampled_tokens`,
+		`count(messages, .sampled) + len(messages[2].tool_calls)`, `rewards.tree + 1`, `rewards.tree ?? -1`, `metadata.turns`,
+	} {
+		t.Run(source, func(t *testing.T) {
+			rewardtest.Run(t, rewardtest.Suite{Kind: expr.Kind, Arguments: source, Earlier: []string{"tree"}})
+		})
+	}
+}
+
+func TestValues(t *testing.T) {
+	row := rewardtest.Rows("tree", "slow")[1]
+	row.Earlier[1].Value, row.Earlier[1].Failure = nil, formats.RewardTimeout
+	for source, want := range map[string]score.Value{
+		`answer contains "answer"`:                              {Reward: 1},
+		`answer == "no"`:                                        {Reward: 0},
+		`sampled_tokens / 10`:                                   {Reward: 1.5},
+		`example.nested.words[1] == "b" and status == "ok"`:     {Reward: 1},
+		`messages[-1].role == "assistant" ? generation : -1`:    {Reward: 1},
+		`fromJSON(messages[2].tool_calls[0].arguments).upto`:    {Reward: 0},
+		`rewards.tree * 0.5`:                                    {Reward: 0.5},
+		`rewards["slow"] ?? 0.25`:                               {Reward: 0.25},
+		`rewards.slow == nil ? 7 : 8`:                           {Reward: 7},
+		`rewards.slow == 1 ? 7 : 8`:                             {Failure: formats.RewardComponent},
+		`1 / (generation - 1)`:                                  {Failure: formats.RewardNotFinite},
+		`example.nothing`:                                       {Failure: formats.RewardAnswer},
+		`example.question`:                                      {Failure: formats.RewardAnswer},
+		`example.nothing.deeper + 1`:                            {Failure: formats.RewardError},
+		`answer matches example.answer + "("`:                   {Failure: formats.RewardError},
+		`date("2024-03-01").Unix()`:                             {Reward: 1709251200},
+		`1e308 * 10 * sampled_tokens`:                           {Failure: formats.RewardNotFinite},
+		`int(example.id[8:]) + (answer matches "[0-9]" ? 1: 0)`: {Reward: 1},
+	} {
+		v := rewardtest.Score(t, rewardtest.New(t, expr.Kind, source, "tree", "slow"), []*score.Row{row})[0]
+		if v.Failure != want.Failure || math.Abs(v.Reward-want.Reward) > 1e-12 {
+			t.Errorf("%s is %+v, want %+v", source, v, want)
+		}
+	}
+}
+
+func TestCompileErrorsHaveAPlace(t *testing.T) {
+	for source, want := range map[string]string{
+		"":                           "empty",
+		"len(answer":                 "(1:1",
+		"len(anser) < 3":             "unknown name anser (1:5)",
+		`answer + "!"`:               "gives a string",
+		"rewards.tre + 1":            `no reward "tre" is computed before this one (there are: tree) (1:`,
+		"now().Unix()":               "unknown name now (1:1)",
+		`example.answer == "a" ? 1`:  "(1:",
+		`len(keys(example))`:         "unknown name keys",
+		`sampled_tokens + "1" > "2"`: "(1:16)",
+	} {
+		_, err := expr.Kind.New(score.Setup{Spec: score.Spec{Arguments: source}, Earlier: []string{"tree"}, Log: slog.New(slog.DiscardHandler)})
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: error %v does not mention %q", source, err, want)
+		}
+	}
+}
+
+func TestOnlyMessagesNeedText(t *testing.T) {
+	if n := rewardtest.New(t, expr.Kind, "len(answer)").Needs(); n != score.Head {
+		t.Errorf("answer needs %v", n)
+	}
+	if n := rewardtest.New(t, expr.Kind, "len(messages)").Needs(); n != score.Text {
+		t.Errorf("messages need %v", n)
+	}
+}
+
+func BenchmarkAnswer(b *testing.B) {
+	r := rewardtest.New(b, expr.Kind, `len(answer) < 100 and answer contains "answer" ? 1 : 0`)
+	rows := rewardtest.Rows()
+	values := make([]score.Value, len(rows))
+	n := 0
+	for b.Loop() {
+		if err := r.Score(b.Context(), rows, values); err != nil {
+			b.Fatal(err)
+		}
+		n += len(rows)
+	}
+	b.ReportMetric(float64(n)/b.Elapsed().Seconds(), "rows/s")
+}

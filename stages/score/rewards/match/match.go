@@ -1,0 +1,116 @@
+// Package match rewards an answer that matches a reference: a field of the
+// example or a literal text. 1 when it does, 0 when it does not.
+//
+//	match:exact                                the field "answer" of the example
+//	match:contains,field=target,case=ignore    another field, case ignored
+//	match:regexp,text=^\d+$                    a literal pattern
+//	match:number,tolerance=1%                  the last number in the answer
+//
+// A field that holds a list is a list of alternatives: one that matches is
+// enough. A reference that is not there, or is empty where that matches
+// everything, is a failure of the row and not a 0.
+package match
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"strings"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/stages/score"
+)
+
+// Kind is the reward's entry in the registry.
+var Kind = score.Kind{
+	Name:  "match",
+	Usage: "exact|contains|regexp|number[,field=NAME][,case=ignore][,space=keep|trim|fold][,tolerance=0.01|1%][,text=LITERAL]; text= comes last, commas and all",
+	New:   newReward,
+}
+
+type reward struct {
+	options
+	matches func(answer, reference string) (bool, error)
+}
+
+func newReward(s score.Setup) (score.Reward, error) {
+	o, err := parse(s.Arguments)
+	if err != nil {
+		return nil, err
+	}
+	r := &reward{options: o}
+	switch o.mode {
+	case "exact":
+		r.matches = func(answer, reference string) (bool, error) { return r.fold(answer) == r.fold(reference), nil }
+	case "contains":
+		r.matches = r.contains
+	case "number":
+		r.matches = r.sameNumber
+		if o.text != nil {
+			_, err = r.sameNumber("", *o.text)
+		}
+	case "regexp":
+		r.matches = r.pattern
+		if o.text != nil {
+			compiled, e := r.compile(*o.text)
+			if e != nil {
+				return nil, e
+			}
+			r.matches = func(answer, _ string) (bool, error) { return compiled.MatchString(answer), nil }
+		}
+	}
+	return r, err
+}
+
+func (r *reward) Needs() score.Needs { return score.Head }
+func (r *reward) Close() error       { return nil }
+
+func (r *reward) Score(ctx context.Context, rows []*score.Row, values []score.Value) error {
+	for i, row := range rows {
+		values[i] = r.value(row)
+	}
+	return ctx.Err()
+}
+
+func (r *reward) value(row *score.Row) score.Value {
+	references, err := r.references(row)
+	if err != nil {
+		return score.Failed(formats.RewardError, "%v", err)
+	}
+	for _, reference := range references {
+		ok, err := r.matches(row.Answer, reference)
+		if err != nil {
+			return score.Failed(formats.RewardError, "%v", err)
+		}
+		if ok {
+			return score.Value{Reward: 1}
+		}
+	}
+	return score.Value{}
+}
+
+func (r *reward) contains(answer, reference string) (bool, error) {
+	reference = r.fold(reference)
+	if reference == "" {
+		return false, fmt.Errorf("the reference is empty, which every answer contains")
+	}
+	return strings.Contains(r.fold(answer), reference), nil
+}
+
+func (r *reward) pattern(answer, reference string) (bool, error) {
+	compiled, err := r.compile(reference)
+	if err != nil {
+		return false, err
+	}
+	return compiled.MatchString(answer), nil
+}
+
+func (r *reward) compile(pattern string) (*regexp.Regexp, error) {
+	if pattern == "" {
+		return nil, fmt.Errorf("the pattern is empty, which matches every answer")
+	}
+	if r.ignoreCase {
+		pattern = "(?i:" + pattern + ")"
+	}
+	return regexp.Compile(pattern)
+}

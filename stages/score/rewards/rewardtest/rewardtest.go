@@ -1,0 +1,188 @@
+// Package rewardtest is what every reward must keep, as a suite that a new
+// reward's test hands its Kind to.
+package rewardtest
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"math"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"go.uber.org/goleak"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/stages/score"
+)
+
+// Suite says what to try.
+type Suite struct {
+	Kind      score.Kind
+	Arguments string
+	Earlier   []string // rewards that rows bring along; Rows gives them values
+	Bad       string   // an answer that the reward fails on or dies of; "" for none
+}
+
+// Run tries it.
+func Run(t *testing.T, s Suite) {
+	t.Run("values are finite or named failures", s.values)
+	t.Run("batch boundaries do not matter", s.boundaries)
+	t.Run("the same rows give the same values", s.determinism)
+	t.Run("only declared columns are read", s.columns)
+	t.Run("a bad row does not cost its neighbours", s.neighbours)
+	t.Run("it ends when cancelled", s.cancellation)
+	t.Run("it can be closed and made again", s.restart)
+}
+
+// New makes a reward as the stage would.
+func New(t testing.TB, kind score.Kind, arguments string, earlier ...string) score.Reward {
+	t.Helper()
+	r, err := kind.New(score.Setup{
+		Spec:    score.Spec{Name: "tried", Weight: 1, Kind: kind.Name, Arguments: arguments},
+		Earlier: earlier, Timeout: 20 * time.Second, Log: slog.New(slog.DiscardHandler),
+	})
+	if err != nil {
+		t.Fatalf("%s:%s: %v", kind.Name, arguments, err)
+	}
+	t.Cleanup(func() { r.Close() })
+	return r
+}
+
+// Score is the values of rows.
+func Score(t testing.TB, r score.Reward, rows []*score.Row) []score.Value {
+	t.Helper()
+	values := make([]score.Value, len(rows))
+	if err := r.Score(t.Context(), rows, values); err != nil {
+		t.Fatal(err)
+	}
+	return values
+}
+
+func (s Suite) reward(t testing.TB) score.Reward { return New(t, s.Kind, s.Arguments, s.Earlier...) }
+
+func (s Suite) values(t *testing.T) {
+	rows := append(Rows(s.Earlier...), Empty(s.Earlier...)...)
+	for i, v := range Score(t, s.reward(t), rows) {
+		switch {
+		case v.Failure != "" && !slices.Contains(formats.RewardFailures, v.Failure):
+			t.Errorf("row %d: %q is not of the closed list", i, v.Failure)
+		case v.Failure != "" && v.Error == "":
+			t.Errorf("row %d: failure %s does not say why", i, v.Failure)
+		case v.Failure == "" && (math.IsNaN(v.Reward) || math.IsInf(v.Reward, 0)):
+			t.Errorf("row %d: the value is %v", i, v.Reward)
+		}
+	}
+}
+
+func (s Suite) boundaries(t *testing.T) {
+	rows := Rows(s.Earlier...)
+	want := Score(t, s.reward(t), rows)
+	for _, size := range []int{1, 3, len(rows) - 1} {
+		r := s.reward(t)
+		var got []score.Value
+		for batch := range slices.Chunk(Rows(s.Earlier...), size) {
+			got = append(got, Score(t, r, batch)...)
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("in batches of %d (-all at once +in batches):\n%s", size, diff)
+		}
+	}
+}
+
+func (s Suite) determinism(t *testing.T) {
+	want := Score(t, s.reward(t), Rows(s.Earlier...))
+	r := s.reward(t)
+	var wait sync.WaitGroup
+	for range 4 {
+		wait.Go(func() {
+			rows := Rows(s.Earlier...)
+			slices.Reverse(rows)
+			got := make([]score.Value, len(rows))
+			if err := r.Score(t.Context(), rows, got); err != nil {
+				t.Error(err)
+			}
+			slices.Reverse(got)
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("four at once, in reverse order:\n%s", diff)
+			}
+		})
+	}
+	wait.Wait()
+}
+
+func (s Suite) columns(t *testing.T) {
+	r := s.reward(t)
+	want := Score(t, r, Rows(s.Earlier...))
+	less := Rows(s.Earlier...)
+	for _, row := range less {
+		if r.Needs() < score.Tokens {
+			dropTokens(row.Trajectory)
+		}
+		if r.Needs() < score.Text {
+			row.Messages, row.Calls, row.ToolSets = nil, nil, nil
+		}
+	}
+	if diff := cmp.Diff(want, Score(t, r, less)); diff != "" {
+		t.Errorf("it reads columns that it does not declare (-all +declared):\n%s", diff)
+	}
+}
+
+func dropTokens(t *formats.Trajectory) {
+	for i := range t.Messages {
+		m := &t.Messages[i]
+		m.TokenIDs, m.Logprobs, m.PromptDeltaIDs, m.PrefixBreak = nil, nil, nil, ""
+	}
+}
+
+func (s Suite) neighbours(t *testing.T) {
+	want := Score(t, s.reward(t), Rows(s.Earlier...))
+	rows := Rows(s.Earlier...)
+	for i, bad := range Broken(s.Bad, s.Earlier...) {
+		rows = slices.Insert(rows, 2*i+1, bad)
+	}
+	values := Score(t, s.reward(t), rows)
+	var got []score.Value
+	for i, row := range rows {
+		if row.ExampleID != brokenExample {
+			got = append(got, values[i])
+		}
+		if s.Bad != "" && row.Answer == s.Bad && values[i].Failure == "" {
+			t.Errorf("row %d: the bad answer has a value, %v", i, values[i].Reward)
+		}
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("bad rows among them changed the others (-without +with):\n%s", diff)
+	}
+}
+
+func (s Suite) cancellation(t *testing.T) {
+	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
+	r := s.reward(t)
+	Score(t, r, Rows(s.Earlier...))
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	rows := Rows(s.Earlier...)
+	if err := r.Score(ctx, rows, make([]score.Value, len(rows))); !errors.Is(err, context.Canceled) {
+		t.Errorf("a cancelled batch ended with %v", err)
+	}
+	if err := r.Close(); err != nil {
+		t.Errorf("closing: %v", err)
+	}
+}
+
+func (s Suite) restart(t *testing.T) {
+	first := s.reward(t)
+	want := Score(t, first, Rows(s.Earlier...))
+	for range 2 {
+		if err := first.Close(); err != nil {
+			t.Errorf("closing: %v", err)
+		}
+	}
+	if diff := cmp.Diff(want, Score(t, s.reward(t), Rows(s.Earlier...))); diff != "" {
+		t.Errorf("made again, it gives other values:\n%s", diff)
+	}
+}

@@ -1,0 +1,85 @@
+package rewardtest
+
+import (
+	"fmt"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/stages/score"
+)
+
+const brokenExample = "broken"
+
+// Rows are 12 ordinary trajectories of 4 examples: some right, some wrong,
+// some truncated, some with branches and tool calls. Each call makes new ones.
+func Rows(earlier ...string) []*score.Row {
+	var rows []*score.Row
+	for e := range 4 {
+		for g := range 3 {
+			rows = append(rows, row(e, g, earlier))
+		}
+	}
+	return rows
+}
+
+func row(e, g int, earlier []string) *score.Row {
+	id := fmt.Sprintf("example-%d", e)
+	answer := fmt.Sprintf("The answer is %d.", e+g)
+	t := &formats.Trajectory{
+		TrajectoryID: formats.TrajectoryID("run", id, 0, g), Run: "run", ExampleID: id, Generation: int32(g),
+		Example: fmt.Sprintf(`{"id": %q, "question": "how many?", "answer": "The answer is %d.", "n": %d, "nested": {"words": ["a", "b"]}}`, id, e, e),
+		Answer:  answer, Status: formats.StatusOK, StopReason: formats.StopDone, Model: "policy",
+		PromptTokens: 12, CompletionTokens: int32(5 + 10*g), SampledTokens: int32(5 + 10*g), Metadata: `{"turns": 2}`,
+		Calls:    []formats.Call{{Model: "policy", Target: true, Tools: 0}, {Model: "policy", Target: true, Tools: 0}},
+		ToolSets: []string{`[{"type":"function","function":{"name":"count"}}]`},
+		Messages: []formats.Message{
+			{Parent: -1, Role: "system", Content: "Count.", Call: -1},
+			{Parent: 0, Role: "user", Content: "how many?", Call: -1},
+			{Parent: 1, Role: "assistant", Sampled: true, FinishReason: "tool_calls", Call: 0, TokenIDs: []int32{1, 2}, Logprobs: []float32{-1, -2},
+				ToolCalls: []formats.ToolCall{{ID: "call-1", Name: "count", Arguments: fmt.Sprintf(`{"upto":%d}`, e)}}},
+			{Parent: 2, Role: "tool", ToolCallID: "call-1", Content: fmt.Sprint(e + g), Call: -1},
+			{Parent: 3, Role: "assistant", Content: answer, Sampled: true, FinishReason: "stop", Call: 1, TokenIDs: []int32{3}, Logprobs: []float32{-0.5}},
+		},
+	}
+	if g == 2 {
+		t.Status, t.StopReason = formats.StatusTruncated, formats.StopLength
+	}
+	return &score.Row{Trajectory: t, Earlier: rewards(earlier, float64(g))}
+}
+
+// rewards gives the earlier rewards values; the last generation has none.
+func rewards(names []string, value float64) []formats.NamedReward {
+	var out []formats.NamedReward
+	for _, name := range names {
+		n := formats.NamedReward{Name: name, Weight: 1, Failure: formats.RewardTimeout, Error: "too slow"}
+		if value < 2 {
+			n = formats.NamedReward{Name: name, Weight: 1, Value: &value}
+		}
+		out = append(out, n)
+	}
+	return out
+}
+
+// Empty are rows in which everything that may be null is.
+func Empty(earlier ...string) []*score.Row {
+	bare := &formats.Trajectory{TrajectoryID: "empty-1", ExampleID: "empty", Status: formats.StatusOK, StopReason: formats.StopDone}
+	hollow := &formats.Trajectory{TrajectoryID: "empty-2", ExampleID: "empty", Status: formats.StatusOK, StopReason: formats.StopDone,
+		Example: `{"answer": null}`, Messages: []formats.Message{{Parent: -1, Role: "assistant", Sampled: true, Call: 7}}}
+	return []*score.Row{{Trajectory: bare, Earlier: rewards(earlier, 2)}, {Trajectory: hollow}}
+}
+
+// Broken are rows that nobody should have written, and one with a bad answer.
+func Broken(bad string, earlier ...string) []*score.Row {
+	var rows []*score.Row
+	for i, example := range []string{`{"answer": `, `["a list"]`, "{\"answer\": \"\xff\"}", `{"answer": {"deep": [[[]]]}}`} {
+		r := row(1, i%2, earlier)
+		r.TrajectoryID, r.ExampleID, r.Example = fmt.Sprintf("broken-%d", i), brokenExample, example
+		r.Messages[2].Parent = 4 // a loop
+		rows = append(rows, r)
+	}
+	if bad != "" {
+		r := row(1, 0, earlier)
+		r.TrajectoryID, r.ExampleID, r.Answer = "broken-answer", brokenExample, bad
+		rows = append(rows, r)
+	}
+	return rows
+}

@@ -1,0 +1,98 @@
+package score
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/stages"
+)
+
+// Run scores one shard of a dataset and seals it when it is the last. When a
+// gate refuses the sealed dataset, the report is whole and the error is a
+// *dataset.GateError.
+func Run(ctx context.Context, o Options) (stages.Report, error) {
+	started := o.Clock()
+	if err := o.Validate(); err != nil {
+		return stages.Report{}, err
+	}
+	o = o.defaults()
+	in, err := openInput(ctx, o.In)
+	if err != nil {
+		return stages.Report{}, err
+	}
+	rewards, err := in.build(o)
+	if err != nil {
+		return stages.Report{}, err
+	}
+	result, outcome, err := runShard(ctx, o, in, rewards)
+	err = errors.Join(err, rewards.close())
+	r := report(result, outcome)
+	r.Seconds = o.Clock().Sub(started).Seconds()
+	return r, err
+}
+
+func (in *input) build(o Options) (built, error) {
+	var names []string
+	weighed := false
+	for _, s := range in.kept(o.Rewards) {
+		names = append(names, s.Name)
+		weighed = weighed || s.Weight != 0
+	}
+	for _, s := range o.Rewards {
+		weighed = weighed || s.Weight != 0
+	}
+	if !weighed {
+		return nil, usage("the total is the weighted sum: give one reward a weight", "every reward has weight 0")
+	}
+	return build(o, names, false)
+}
+
+func runShard(ctx context.Context, o Options, in *input, rewards built) (dataset.Result, dataset.Outcome, error) {
+	spec, err := in.spec(o, rewards)
+	if err != nil {
+		return dataset.Result{}, dataset.Outcome{}, err
+	}
+	of := o.Out.Shard.Of()
+	shard, err := dataset.Begin(ctx, o.Out.URI, spec, dataset.Options{Shard: of.Index, Of: of.Count, Overwrite: o.Out.Overwrite})
+	if err != nil {
+		return dataset.Result{}, dataset.Outcome{}, err
+	}
+	var outcome dataset.Outcome
+	if !shard.UpToDate() {
+		if outcome, err = writeShard(ctx, o, in, rewards, shard); err != nil {
+			return dataset.Result{}, outcome, errors.Join(err, shard.Discard())
+		}
+	}
+	result, err := shard.Commit(ctx, outcome)
+	return result, outcome, err
+}
+
+func writeShard(ctx context.Context, o Options, in *input, rewards built, shard *dataset.Shard) (dataset.Outcome, error) {
+	started := o.Clock()
+	of := o.Out.Shard.Of()
+	slice, err := in.base.Slice(ctx, of.Index, of.Count)
+	if err != nil {
+		return dataset.Outcome{}, err
+	}
+	source, err := openSource(ctx, in, slice, rewards.needs())
+	if err != nil {
+		return dataset.Outcome{}, err
+	}
+	defer source.close()
+	line := &line{
+		source: source, kept: in.kept(o.Rewards), rewards: rewards, workers: o.Workers, batch: o.BatchRows,
+		meter: o.Meter(stage, "trajectories", slice.Rows), log: o.Logger(), tally: newTally(),
+		out: dataset.NewTable[formats.Score](shard, "", slice.First),
+	}
+	defer line.meter.Done()
+	if err := line.run(ctx); err != nil {
+		return dataset.Outcome{}, err
+	}
+	outcome := line.tally.outcome()
+	outcome.Timings = map[string]float64{"score_seconds": o.Clock().Sub(started).Seconds()}
+	outcome.State, err = json.Marshal(state{append(in.kept(o.Rewards), o.Rewards...)})
+	return outcome, err
+}

@@ -1,0 +1,164 @@
+package score
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/dataset"
+)
+
+// source reads a range of trajectories, with what the columns needed, and
+// beside each the rewards that earlier scores gave it.
+type source struct {
+	base   rowReader
+	scores *dataset.Reader[formats.Score] // nil without earlier scores
+	place  string                         // of the scores, for errors
+	first  int64                          // row of the next trajectory, for errors
+	held   []*Row                         // read, but its group may go on
+	ended  bool
+}
+
+type rowReader interface {
+	next(n int) ([]*formats.Trajectory, error)
+	close() error
+}
+
+func openSource(ctx context.Context, in *input, r dataset.Range, needs Needs) (*source, error) {
+	base, err := openRows(ctx, in.base, r, needs)
+	if err != nil {
+		return nil, err
+	}
+	s := &source{base: base, first: r.First}
+	if in.scores == nil {
+		return s, nil
+	}
+	s.place = in.scores.URI()
+	if s.scores, err = dataset.NewReader[formats.Score](ctx, in.scores, "", r); err != nil {
+		return nil, errors.Join(err, base.close())
+	}
+	return s, nil
+}
+
+func openRows(ctx context.Context, d *dataset.Dataset, r dataset.Range, needs Needs) (rowReader, error) {
+	switch needs {
+	case Head:
+		return openColumns(ctx, d, r, (*head).trajectory)
+	case Text:
+		return openColumns(ctx, d, r, (*text).trajectory)
+	default:
+		return openColumns(ctx, d, r, func(t *formats.Trajectory) *formats.Trajectory { return t })
+	}
+}
+
+func (s *source) close() error {
+	err := s.base.close()
+	if s.scores != nil {
+		err = errors.Join(err, s.scores.Close())
+	}
+	return err
+}
+
+// batch returns the next whole groups, about n rows or one larger group; none
+// after the last.
+func (s *source) batch(n int) ([]*Row, error) {
+	rows := s.held
+	s.held = nil
+	for !s.ended {
+		more, err := s.read(n)
+		if err != nil {
+			return nil, err
+		}
+		rows = append(rows, more...)
+		if cut := lastGroup(rows); !s.ended && len(rows) >= n && cut > 0 {
+			s.held = rows[cut:]
+			return rows[:cut:cut], nil
+		}
+	}
+	return rows, nil
+}
+
+// lastGroup is where the last group among rows begins.
+func lastGroup(rows []*Row) int {
+	i := len(rows) - 1
+	for i > 0 && sameGroup(rows[i-1], rows[i]) {
+		i--
+	}
+	return i
+}
+
+func sameGroup(a, b *Row) bool { return a.ExampleID == b.ExampleID && a.Epoch == b.Epoch }
+
+func (s *source) read(n int) ([]*Row, error) {
+	trajectories, err := s.base.next(n)
+	if s.ended = errors.Is(err, io.EOF); err != nil && !s.ended {
+		return nil, err
+	}
+	rows := make([]*Row, len(trajectories))
+	for i, t := range trajectories {
+		rows[i] = &Row{Trajectory: t}
+	}
+	if s.scores != nil {
+		if err := s.carry(rows); err != nil {
+			return nil, err
+		}
+	}
+	s.first += int64(len(rows))
+	return rows, nil
+}
+
+// carry hands each row the rewards it was given before.
+func (s *source) carry(rows []*Row) error {
+	scores := make([]formats.Score, len(rows))
+	for n := 0; n < len(scores); {
+		m, err := s.scores.Read(scores[n:])
+		if n += m; err != nil && n < len(scores) {
+			if errors.Is(err, io.EOF) {
+				return s.misaligned(n, "the scores end before the trajectories do")
+			}
+			return err
+		}
+	}
+	for i := range rows {
+		if scores[i].TrajectoryID != rows[i].TrajectoryID {
+			return s.misaligned(i, fmt.Sprintf("it is the score of %q, but that row of the base is %q", scores[i].TrajectoryID, rows[i].TrajectoryID))
+		}
+		rows[i].Earlier = scores[i].Rewards
+		rows[i].shaped = scores[i].ShapedRewards
+	}
+	return nil
+}
+
+func (s *source) misaligned(i int, what string) error {
+	err := formats.Invalid(s.place, "score the trajectories again, into another dataset", nil, "%s", what)
+	err.Row = s.first + int64(i)
+	return err
+}
+
+// columnReader reads rows of T, some of a trajectory's columns.
+type columnReader[T any] struct {
+	*dataset.Reader[T]
+	whole func(*T) *formats.Trajectory
+}
+
+func openColumns[T any](ctx context.Context, d *dataset.Dataset, r dataset.Range, whole func(*T) *formats.Trajectory) (rowReader, error) {
+	reader, err := dataset.NewReader[T](ctx, d, "", r)
+	if err != nil {
+		return nil, err
+	}
+	return columnReader[T]{reader, whole}, nil
+}
+
+func (c columnReader[T]) close() error { return c.Close() }
+
+func (c columnReader[T]) next(n int) ([]*formats.Trajectory, error) {
+	rows := make([]T, n)
+	read, err := c.Read(rows)
+	out := make([]*formats.Trajectory, read)
+	for i := range out {
+		out[i] = c.whole(&rows[i])
+	}
+	return out, err
+}

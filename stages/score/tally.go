@@ -1,0 +1,100 @@
+package score
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/stages"
+)
+
+// The states that rows are counted by; every row is in exactly one.
+const (
+	countScored   = "scored"
+	countUnscored = "unscored" // the trajectory is fine, its reward is null
+	countFailed   = "failed"   // the trajectory failed or was skipped: nothing to score
+)
+
+// factAttempted is scored + unscored: what the gate divides by.
+const factAttempted = "attempted"
+
+// tally counts rows for the shard's record. Facts beside reward_sum (over
+// scored rows) are, for each reward, rewards.NAME.sum, rewards.NAME.scored
+// and rewards.NAME.failed, the last without trajectories that failed.
+type tally struct {
+	counts, failures map[string]int64
+	facts            map[string]float64
+}
+
+func newTally() *tally {
+	return &tally{
+		counts: map[string]int64{countScored: 0, countUnscored: 0, countFailed: 0}, failures: map[string]int64{},
+		facts: map[string]float64{factAttempted: 0, "reward_sum": 0},
+	}
+}
+
+func (t *tally) add(s *formats.Score) {
+	if s.Failure != "" {
+		t.failures[s.Failure]++
+	}
+	if s.Failure == formats.RewardTrajectory {
+		t.counts[countFailed]++
+		return
+	}
+	t.facts[factAttempted]++
+	if s.Reward != nil {
+		t.counts[countScored]++
+		t.facts["reward_sum"] += *s.Reward
+	} else {
+		t.counts[countUnscored]++
+	}
+	for i := range s.Rewards {
+		r := &s.Rewards[i]
+		if r.Value == nil {
+			t.facts["rewards."+r.Name+".failed"]++
+			continue
+		}
+		t.facts["rewards."+r.Name+".sum"] += *r.Value
+		t.facts["rewards."+r.Name+".scored"]++
+	}
+}
+
+func (t *tally) outcome() dataset.Outcome {
+	return dataset.Outcome{Counts: t.counts, Failures: t.failures, Facts: t.facts}
+}
+
+// report says what became of the stage: of this shard, or of the dataset when
+// it was there already.
+func report(result dataset.Result, outcome dataset.Outcome) stages.Report {
+	r := stages.Report{
+		Stage: stage, URI: result.URI, Identity: result.Identity, UpToDate: result.UpToDate, Missing: result.Missing,
+		Rows: result.Rows, Counts: outcome.Counts, Failures: outcome.Failures,
+	}
+	if d := result.Sealed; d != nil {
+		r.Sealed, r.RowsDigest = true, d.RowsDigest.String()
+		if result.UpToDate && d.Shards == 1 {
+			r.Rows, r.Counts, r.Failures = d.Rows, d.Counts, d.Failures
+		}
+	}
+	r.Message = message(r)
+	return r
+}
+
+func message(r stages.Report) string {
+	if r.Counts == nil {
+		return ""
+	}
+	text := fmt.Sprintf("%d of %d trajectories scored", r.Counts[countScored], r.Rows)
+	var why []string
+	for _, class := range slices.SortedFunc(maps.Keys(r.Failures), func(a, b string) int { return cmp.Compare(r.Failures[b], r.Failures[a]) }) {
+		why = append(why, fmt.Sprintf("%d %s", r.Failures[class], class))
+	}
+	if len(why) > 0 {
+		text += "; no reward: " + strings.Join(why, ", ")
+	}
+	return text
+}

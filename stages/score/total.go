@@ -1,0 +1,122 @@
+package score
+
+import (
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/rollmill/rollmill/formats"
+)
+
+const maxErrorBytes = 2048 // of one row's error column
+
+// checked is a value fit to be kept: a finite number, or a failure of the
+// closed list with a bounded error.
+func checked(v Value) Value {
+	if v.Failure == "" && !finite(v.Reward) {
+		v = Failed(formats.RewardNotFinite, "the reward is %v", v.Reward)
+	}
+	if v.Failure == "" && !finite(v.Shaped...) {
+		v = Failed(formats.RewardNotFinite, "a shaped reward is not finite: %v", v.Shaped)
+	}
+	if v.Failure == "" {
+		return v
+	}
+	if !slices.Contains(formats.RewardFailures, v.Failure) {
+		v.Failure = formats.RewardError
+	}
+	return Value{Failure: v.Failure, Error: clip(v.Error)}
+}
+
+func finite(numbers ...float64) bool {
+	for _, n := range numbers {
+		if math.IsNaN(n) || math.IsInf(n, 0) {
+			return false
+		}
+	}
+	return true
+}
+
+// clip bounds an error's text, keeping its end, where programs say why.
+func clip(text string) string {
+	if len(text) > maxErrorBytes {
+		text = "..." + text[len(text)-maxErrorBytes:]
+	}
+	return strings.ToValidUTF8(text, "\uFFFD")
+}
+
+func named(spec Spec, v Value) formats.NamedReward {
+	n := formats.NamedReward{Name: spec.Name, Weight: spec.Weight, Failure: v.Failure, Error: v.Error}
+	if v.Failure == "" {
+		n.Value = &v.Reward
+	}
+	return n
+}
+
+// scored is the thin row of a trajectory whose rewards are all computed.
+func scored(r *Row) formats.Score {
+	s := formats.Score{
+		TrajectoryID: r.TrajectoryID, ExampleID: r.ExampleID, Epoch: r.Epoch, Generation: r.Generation,
+		Status: r.Status, Rewards: r.Earlier,
+	}
+	if !Scorable(r.Status) {
+		s.Failure = formats.RewardTrajectory
+		return s
+	}
+	sum(&s)
+	if s.Failure == "" {
+		if s.ShapedRewards = r.shaped; r.fresh != nil {
+			s.ShapedRewards = r.fresh
+		}
+	}
+	return s
+}
+
+// sum makes the total of a row's rewards. Those of weight 0 do not count, not
+// even when they have no value. When only one counts, its failure is the
+// row's.
+func sum(s *formats.Score) {
+	total, counting, failed := 0.0, 0, (*formats.NamedReward)(nil)
+	for i := range s.Rewards {
+		c := &s.Rewards[i]
+		if c.Weight == 0 {
+			continue
+		}
+		counting++
+		switch {
+		case c.Value != nil:
+			total += c.Weight * *c.Value
+		case failed == nil:
+			failed = c
+		}
+	}
+	switch {
+	case counting == 0:
+		s.Failure, s.Error = formats.RewardMissing, "no reward has a weight other than 0"
+	case failed != nil && counting == 1:
+		s.Failure, s.Error = failed.Failure, failed.Error
+	case failed != nil:
+		s.Failure, s.Error = formats.RewardComponent, "reward "+failed.Name+" has no value: "+failed.Failure
+	case !finite(total):
+		s.Failure, s.Error = formats.RewardNotFinite, "the sum of the rewards is not finite"
+	default:
+		s.Reward = &total
+	}
+}
+
+// addShaped adds a component's shaped rewards, weighted, to those so far.
+func addShaped(sum, shaped []float64, weight float64) ([]float64, bool) {
+	if shaped == nil || weight == 0 {
+		return sum, true
+	}
+	if sum == nil {
+		sum = make([]float64, len(shaped))
+	}
+	if len(sum) != len(shaped) {
+		return sum, false
+	}
+	for i, s := range shaped {
+		sum[i] += weight * s
+	}
+	return sum, finite(sum...)
+}
