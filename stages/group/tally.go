@@ -1,0 +1,108 @@
+package group
+
+import (
+	"fmt"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/stages"
+)
+
+// The states that rows are counted by; every row is in exactly one.
+const (
+	countAdvantage = "advantage" // it has one
+	countSingleton = "singleton" // scored, and alone in its group
+	countUnscored  = "unscored"
+	countFailed    = "failed"
+)
+
+// Facts: sums over groups and scored members.
+const (
+	factGroups    = "groups"
+	factCompared  = "groups_with_advantages"
+	factFlat      = "groups_flat" // of those with advantages: all are 0
+	factScored    = "scored"
+	factSolved    = "solved"
+	factRewardSum = "reward_sum"
+)
+
+// tally counts rows and groups for the shard's record.
+type tally struct {
+	advantage, singleton, unscored, failed int64
+	groups, compared, flat, scored, solved int64
+	rewards                                float64
+}
+
+func (t *tally) add(members []formats.Member, solved float64) {
+	t.groups++
+	compared, flat := false, true
+	for i := range members {
+		m := &members[i]
+		switch m.NoAdvantage {
+		case formats.NoAdvantageFailed:
+			t.failed++
+			continue
+		case formats.NoAdvantageUnscored:
+			t.unscored++
+			continue
+		case formats.NoAdvantageSingleton:
+			t.singleton++
+		default:
+			t.advantage++
+			compared, flat = true, flat && *m.Advantage == 0
+		}
+		t.scored++
+		t.rewards = finite(t.rewards + *m.Reward)
+		if *m.Reward >= solved {
+			t.solved++
+		}
+	}
+	if compared {
+		t.compared++
+	}
+	if compared && flat {
+		t.flat++
+	}
+}
+
+func (t *tally) outcome(seconds float64) dataset.Outcome {
+	return dataset.Outcome{
+		Counts: map[string]int64{countAdvantage: t.advantage, countSingleton: t.singleton, countUnscored: t.unscored, countFailed: t.failed},
+		Facts: map[string]float64{
+			factGroups: float64(t.groups), factCompared: float64(t.compared), factFlat: float64(t.flat),
+			factScored: float64(t.scored), factSolved: float64(t.solved), factRewardSum: t.rewards,
+		},
+		Timings: map[string]float64{"group_seconds": seconds},
+	}
+}
+
+// report says what became of the shard, or of the dataset when it was there
+// already.
+func report(result dataset.Result, outcome dataset.Outcome, seconds float64) stages.Report {
+	r := stages.Report{
+		Stage: stage, URI: result.URI, Identity: result.Identity, UpToDate: result.UpToDate, Missing: result.Missing,
+		Rows: result.Rows, Seconds: seconds,
+	}
+	facts := outcome.Facts
+	if !result.UpToDate {
+		r.Counts = outcome.Counts
+	}
+	if d := result.Sealed; d != nil {
+		r.Sealed, r.RowsDigest = true, d.RowsDigest.String()
+		if result.UpToDate && d.Shards == 1 {
+			r.Counts, facts = d.Counts, d.Facts
+		}
+	}
+	if r.Counts != nil {
+		r.Message = message(facts)
+	}
+	return r
+}
+
+func message(f map[string]float64) string {
+	text := fmt.Sprintf("%.0f groups, %.0f with advantages, %.0f of them flat", f[factGroups], f[factCompared], f[factFlat])
+	if n := f[factScored]; n > 0 {
+		text += fmt.Sprintf("; mean reward %.4g", f[factRewardSum]/n)
+	}
+	return text
+}
