@@ -35,8 +35,8 @@ const batchRows = 256
 // binary that is not text is base64.
 //
 // name is for errors, which are formats.InputErrors with file and row when the
-// bytes are not what they should be; errors of r come back wrapped. A damaged file costs no more than about
-// 1 GiB of memory before it is refused.
+// bytes are not what they should be; errors of r come back wrapped. A damaged
+// file costs no more than about 1 GiB of memory before it is refused.
 func Rows(name string, r io.ReaderAt, size int64, columns ...string) iter.Seq2[json.RawMessage, error] {
 	return func(yield func(json.RawMessage, error) bool) {
 		s := &scan{name: name, src: &source{ReaderAt: r}}

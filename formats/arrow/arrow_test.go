@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"math"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -193,6 +194,26 @@ func TestReadErrorsStayRecognisable(t *testing.T) {
 	for _, err := range Rows("x.parquet", failing{}, 1000) {
 		if !errors.Is(err, errDisk) || errors.Is(err, formats.ErrInvalid) {
 			t.Errorf("got %v", err)
+		}
+	}
+}
+
+// What pyarrow and DuckDB write is read as the .jsonl beside it says
+// (testdata/examples/make.py).
+func TestForeignFiles(t *testing.T) {
+	for _, name := range []string{"pyarrow", "duckdb"} {
+		base := "../../testdata/examples/foreign-" + name
+		file, err := os.ReadFile(base + ".parquet")
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, err := os.ReadFile(base + ".jsonl")
+		if err != nil {
+			t.Fatal(err)
+		}
+		rows, err := rowsOf(t, file)
+		if got := strings.Join(rows, "\n") + "\n"; err != nil || got != string(want) {
+			t.Errorf("%s: %v, got\n%s\nwant\n%s", name, err, got, want)
 		}
 	}
 }

@@ -1,0 +1,48 @@
+package examples
+
+import (
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/rollmill/rollmill/formats"
+)
+
+// Whatever the text, reading ends in rows that add up and are JSON objects, or
+// in an error that names the file.
+func FuzzRead(f *testing.F) {
+	for _, text := range []string{
+		`[{"id":"a","question":"q"}]`, `{"id":{"0":1},"question":{"0":NaN}}`, "{\"id\":1}\n\n{\"id\":2.0}",
+		"id,question\n1,\"a\nb\"\n", "\xef\xbb\xbfid\n", `[{"a":-Infinity,"b":"\ud800"}]`, "{\"\":\"\\\"NaN\"}",
+	} {
+		for _, format := range []string{"json", "jsonl", "csv"} {
+			f.Add(format, text)
+		}
+	}
+	f.Fuzz(func(t *testing.T, format, text string) {
+		if format == "parquet" {
+			return
+		}
+		rows, report, err := Read("x", strings.NewReader(text), int64(len(text)), Options{Format: format, Deny: map[string][]string{"q": {"[!a]*"}}})
+		if err != nil {
+			if !errors.Is(err, formats.ErrInvalid) || !strings.Contains(err.Error(), `"x"`) {
+				t.Fatalf("error without kind or place: %v", err)
+			}
+			return
+		}
+		if report.Kept != len(rows) || report.Rows != report.Kept+len(report.Drops) {
+			t.Fatalf("counts do not add up: %+v", report)
+		}
+		seen := map[string]bool{}
+		for _, r := range rows {
+			if seen[r.ID] || r.ID == "" {
+				t.Fatalf("id %q is empty or comes twice", r.ID)
+			}
+			seen[r.ID] = true
+			if !json.Valid(r.Fields) || r.Fields[0] != '{' {
+				t.Fatalf("row %d: fields %q", r.Row, r.Fields)
+			}
+		}
+	})
+}
