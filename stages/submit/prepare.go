@@ -25,7 +25,7 @@ func Prepare(ctx context.Context, o Options) (Result, error) {
 		return Result{}, err
 	}
 	started := o.Clock()
-	standing, err := o.Trainer.Begin(ctx)
+	standing, err := o.Trainer.Begin(ctx, o.Policy)
 	if err != nil {
 		return Result{}, err
 	}

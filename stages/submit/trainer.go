@@ -21,8 +21,9 @@ type Trainer interface {
 	Preflight(ctx context.Context, groups formats.Groups, report func(formats.Problem)) (formats.Load, error)
 
 	// Begin makes the trainer ready and says where it stands. It trains
-	// nothing and may be repeated.
-	Begin(ctx context.Context) (formats.Standing, error)
+	// nothing and may be repeated. known is the policy that answered until
+	// now, or nil: an engine that still serves it need not be restarted.
+	Begin(ctx context.Context, known *formats.Policy) (formats.Standing, error)
 
 	// Submit hands the batch over, streaming it, and follows the job as far
 	// as the connection that carries it. The outcome holds whatever the

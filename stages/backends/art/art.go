@@ -1,3 +1,181 @@
-// Package art trains on an OpenPipe ART control server (art run) of the
-// legacy dialect, 0.3 to 0.5.1.
+// Package art trains on an OpenPipe ART control server (`art run`) over HTTP:
+// it registers the model, makes the server ready, streams a batch to it and
+// reads the metrics of the gradient steps while it trains.
+//
+// Only servers of the legacy dialect, 0.3 to 0.5.1, are trained on: later ones
+// drop the token ids on arrival or cannot be told to train, and are refused by
+// name before anything is sent. The shape of a batch is formats/art's matter.
+//
+// To follow another dialect: add what tells it to dialect.go, and a knob to
+// arttest, the test server that every promise here is tested on.
 package art
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/rollmill/rollmill/formats"
+	wire "github.com/rollmill/rollmill/formats/art"
+)
+
+// Trainer is a submit.Trainer. It is safe for concurrent use, but a server
+// trains one batch of a model at a time.
+type Trainer struct {
+	cfg  Config
+	base string // http://host:port
+	http *http.Client
+}
+
+// New checks the config and fills in its defaults. Nothing is contacted.
+func New(cfg Config) (*Trainer, error) {
+	cfg = cfg.WithDefaults()
+	if err := cfg.Validate(); err != nil {
+		return nil, err
+	}
+	dialer := &net.Dialer{Timeout: 10 * time.Second, KeepAlive: 15 * time.Second}
+	return &Trainer{
+		cfg:  cfg,
+		base: "http://" + net.JoinHostPort(reachable(cfg.IP), strconv.Itoa(cfg.Port)),
+		// No keep-alive between requests: a request that is never sent twice
+		// must not meet a connection that is just being closed.
+		http: &http.Client{Transport: &http.Transport{Proxy: http.ProxyFromEnvironment, DialContext: dialer.DialContext, DisableKeepAlives: true}},
+	}, nil
+}
+
+// reachable is the address at which a server that listens everywhere answers.
+func reachable(host string) string {
+	if host == "" || host == "0.0.0.0" || host == "::" {
+		return "127.0.0.1"
+	}
+	return host
+}
+
+// Target names the server, unless the config gives it a name of its own.
+func (t *Trainer) Target() formats.Target {
+	address := t.cfg.Target
+	if address == "" {
+		address = strings.ToLower(t.base)
+	}
+	return formats.Target{Backend: "art", Address: address, Model: t.cfg.Project + "/" + t.cfg.Name}
+}
+
+// Begin registers the model, starts the inference server unless it still
+// serves the known policy, and asks for the step.
+func (t *Trainer) Begin(ctx context.Context, known *formats.Policy) (formats.Standing, error) {
+	d, err := t.detect(ctx)
+	if err != nil {
+		return formats.Standing{}, err
+	}
+	if err := d.refuse(t.base); err != nil {
+		return formats.Standing{}, err
+	}
+	if err := t.call(ctx, quick, "/register", t.cfg.model(), nil); err != nil {
+		return formats.Standing{}, err
+	}
+	step, err := t.step(ctx)
+	if err != nil {
+		return formats.Standing{}, err
+	}
+	policy := formats.Policy{Model: d.policyModel(t.cfg.Name, step), Version: step}
+	if known != nil && known.Model == policy.Model && known.Version == step && t.serves(ctx, *known) {
+		policy.URL = known.URL
+	} else if policy.URL, err = t.prepare(ctx); err != nil {
+		return formats.Standing{}, err
+	}
+	return formats.Standing{Step: &step, Policy: &policy}, nil
+}
+
+func (t *Trainer) prepare(ctx context.Context) (string, error) {
+	body := map[string]any{"model": t.cfg.model()}
+	if args := t.cfg.serverArgs(); len(args) > 0 {
+		body["config"] = map[string]any{"server_args": args}
+	}
+	var answer []string
+	if err := t.call(ctx, slow, "/_prepare_backend_for_training", body, &answer); err != nil {
+		return "", err
+	}
+	if len(answer) != 2 {
+		return "", &Error{What: fmt.Sprintf("preparing ART at %q: the answer has %d parts, not a URL and a key", t.base, len(answer))}
+	}
+	return t.visible(answer[0])
+}
+
+// visible replaces the address that the inference server listens on by one
+// that reaches it from here.
+func (t *Trainer) visible(base string) (string, error) {
+	u, err := url.Parse(base)
+	if err != nil {
+		return "", &Error{What: fmt.Sprintf("preparing ART at %q: inference URL %q", t.base, base), Err: err}
+	}
+	control, _ := url.Parse(t.base)
+	switch host := u.Hostname(); host {
+	case "", "0.0.0.0", "::", "localhost", "127.0.0.1", "::1":
+		u.Host = control.Hostname()
+		if strings.Contains(u.Host, ":") {
+			u.Host = "[" + u.Host + "]"
+		}
+		if port := portOf(base); port != "" {
+			u.Host += ":" + port
+		}
+	}
+	if u.Scheme == "" {
+		u.Scheme = "http"
+	}
+	return strings.TrimSuffix(u.String(), "/"), nil
+}
+
+func portOf(base string) string {
+	u, err := url.Parse(base)
+	if err != nil {
+		return ""
+	}
+	return u.Port()
+}
+
+func (t *Trainer) step(ctx context.Context) (int64, error) {
+	var step *int64
+	if err := t.call(ctx, quick, "/_get_step", t.cfg.model(), &step); err != nil {
+		return 0, err
+	}
+	if step == nil {
+		return 0, &Error{What: fmt.Sprintf("asking ART at %q for the step: the answer is null", t.base)}
+	}
+	return *step, nil
+}
+
+// serves tells whether the inference server answers and lists the policy.
+func (t *Trainer) serves(ctx context.Context, p formats.Policy) bool {
+	var list struct {
+		Data []struct{ ID string } `json:"data"`
+	}
+	if t.get(ctx, strings.TrimSuffix(p.URL, "/")+"/models", t.cfg.APIKey, &list) != nil {
+		return false
+	}
+	for _, m := range list.Data {
+		if m.ID == p.Model {
+			return true
+		}
+	}
+	return false
+}
+
+// state asks a server that trains atomically what became of a submission;
+// nil when the server is not of that kind.
+func (t *Trainer) state(ctx context.Context, token string) (*wire.TrainingState, error) {
+	q := url.Values{"model": {t.cfg.Name}, "project": {t.cfg.Project}, "submission": {token}}
+	var s wire.TrainingState
+	err := t.get(ctx, t.base+wire.TrainingRoute+"?"+q.Encode(), "", &s)
+	if status(err) == http.StatusNotFound {
+		return nil, nil
+	}
+	if err != nil || !s.Atomic {
+		return nil, err
+	}
+	return &s, nil
+}

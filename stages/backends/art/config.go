@@ -1,5 +1,13 @@
 package art
 
+import (
+	"fmt"
+	"maps"
+	"time"
+
+	wire "github.com/rollmill/rollmill/formats/art"
+)
+
 // Config says which ART server, which model, and how to train. Field names
 // are those of the harness's trainer adapter. What is unset is not sent: the
 // server takes a null section for a crash, so none is ever null.
@@ -22,8 +30,9 @@ type Config struct {
 	Training   Training       `yaml:"training" json:"training"`
 	DevConfig  map[string]any `yaml:"dev_config" json:"dev_config"` // ART's dev.TrainConfig: scale_rewards, epsilon, ...
 
-	Target               string `yaml:"target" json:"target"`                                 // names this trainer in the ledger when its address changes between runs; default its address
-	AcceptPlainAssistant bool   `yaml:"accept_plain_assistant" json:"accept_plain_assistant"` // send rows whose input holds assistant messages, although ART 0.4 trains on them
+	Target               string        `yaml:"target" json:"target"`                                 // names this trainer in the ledger when its address changes between runs; default its address
+	AcceptPlainAssistant bool          `yaml:"accept_plain_assistant" json:"accept_plain_assistant"` // send rows whose input holds assistant messages, although ART 0.4 trains on them
+	ReadTimeout          time.Duration `yaml:"read_timeout" json:"read_timeout"`                     // longest silence while training; default none
 }
 
 // InitArgs load the model.
@@ -43,4 +52,120 @@ type EngineArgs struct {
 type Training struct {
 	LearningRate *float64 `yaml:"learning_rate" json:"learning_rate,omitempty"` // default 5e-5
 	Beta         *float64 `yaml:"beta" json:"beta,omitempty"`                   // KL penalty; default 0.0
+}
+
+// WithDefaults fills in what is unset.
+func (c Config) WithDefaults() Config {
+	set(&c.IP, "127.0.0.1")
+	set(&c.Port, 7999)
+	set(&c.Name, "trainer_run")
+	set(&c.Project, "trainer_project")
+	set(&c.BaseModel, "Qwen/Qwen2.5-7B-Instruct")
+	set(&c.APIKey, "default")
+	if c.Training.LearningRate == nil {
+		rate := 5e-5
+		c.Training.LearningRate = &rate
+	}
+	if c.Training.Beta == nil {
+		c.Training.Beta = new(float64)
+	}
+	return c
+}
+
+func set[T comparable](field *T, value T) {
+	var zero T
+	if *field == zero {
+		*field = value
+	}
+}
+
+// Validate names the first field that cannot be.
+func (c Config) Validate() error {
+	bad := func(field string, value any, want string) error {
+		return &Error{What: fmt.Sprintf("art: %s %v: must be %s", field, value, want), Usage: true}
+	}
+	switch {
+	case c.Port < 1 || c.Port > 65535:
+		return bad("port", c.Port, "1 to 65535")
+	case c.InitArgs.MaxSeqLength != nil && *c.InitArgs.MaxSeqLength < 1:
+		return bad("init_args.max_seq_length", *c.InitArgs.MaxSeqLength, "positive")
+	case c.EngineArgs.GPUMemoryUtilization != nil && (*c.EngineArgs.GPUMemoryUtilization <= 0 || *c.EngineArgs.GPUMemoryUtilization > 1):
+		return bad("engine_args.gpu_memory_utilization", *c.EngineArgs.GPUMemoryUtilization, "above 0, at most 1")
+	case c.EngineArgs.TensorParallelSize != nil && *c.EngineArgs.TensorParallelSize < 1:
+		return bad("engine_args.tensor_parallel_size", *c.EngineArgs.TensorParallelSize, "positive")
+	case *c.WithDefaults().Training.LearningRate < 0:
+		return bad("training.learning_rate", *c.Training.LearningRate, "0 or more")
+	case *c.WithDefaults().Training.Beta < 0:
+		return bad("training.beta", *c.Training.Beta, "0 or more")
+	}
+	return nil
+}
+
+func (c Config) model() wire.Model {
+	return wire.Model{Name: c.Name, Project: c.Project, BaseModel: c.BaseModel, Trainable: true, InternalConfig: c.internal()}
+}
+
+// internal is the model's _internal_config: sections without a key are left
+// out, since the server takes a section that is there for a dictionary.
+func (c Config) internal() map[string]any {
+	out := present(c.Internal)
+	section(out, "init_args", c.InitArgs.More, "max_seq_length", c.InitArgs.MaxSeqLength)
+	section(out, "engine_args", c.EngineArgs.More, "gpu_memory_utilization", c.EngineArgs.GPUMemoryUtilization)
+	section(out, "engine_args", nil, "tensor_parallel_size", c.EngineArgs.TensorParallelSize)
+	section[int](out, "peft_args", c.PeftArgs, "", nil)
+	section[int](out, "trainer_args", c.TrainArgs, "", nil)
+	return out
+}
+
+// section adds keys to a section of the config.
+func section[T any](config map[string]any, name string, more map[string]any, key string, value *T) {
+	keys := present(more)
+	if value != nil {
+		keys[key] = *value
+	}
+	if len(keys) == 0 {
+		return
+	}
+	if old, ok := config[name].(map[string]any); ok {
+		maps.Copy(old, keys)
+		return
+	}
+	config[name] = keys
+}
+
+// present copies a section without the keys, at any depth, that are null.
+func present(m map[string]any) map[string]any {
+	out := map[string]any{}
+	for k, v := range m {
+		switch v := v.(type) {
+		case nil:
+		case map[string]any:
+			out[k] = present(v)
+		default:
+			out[k] = v
+		}
+	}
+	return out
+}
+
+func (c Config) serverArgs() map[string]any {
+	args := present(c.ServerArgs)
+	if _, given := args["api_key"]; !given && c.APIKey != "" && c.APIKey != "default" {
+		args["api_key"] = c.APIKey
+	}
+	return args
+}
+
+// scales tells whether ART will divide by the standard deviation.
+func (c Config) scales() bool {
+	scale, given := c.DevConfig["scale_rewards"].(bool)
+	return scale || !given
+}
+
+func (c Config) limits(d dialect) wire.Limits {
+	l := wire.Limits{NoHistories: !d.Histories, PlainAssistants: c.AcceptPlainAssistant}
+	if c.InitArgs.MaxSeqLength != nil {
+		l.MaxSeqLength = *c.InitArgs.MaxSeqLength
+	}
+	return l
 }

@@ -1,0 +1,211 @@
+// Package arttest is an ART control server without a GPU: the routes, error
+// bodies and habits of `art run`, over a real socket, with every misbehaviour
+// that was seen or is to be feared as a named knob.
+//
+// It trains nothing, but looks at a batch as the trainer would: it drops
+// groups without advantage, cuts histories after the last choice, and breaks
+// off the answer where Python would raise. It counts what it was asked.
+//
+// To add a misbehaviour: add a field to Faults, with its default harmless.
+package arttest
+
+import (
+	"encoding/json"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+
+	wire "github.com/rollmill/rollmill/formats/art"
+)
+
+// Dialect is the set of routes and types, by the age of the server.
+type Dialect string
+
+const (
+	V03      Dialect = "0.3" // no additional histories
+	Legacy   Dialect = "0.4" // the one to train on
+	V05      Dialect = "0.5" // legacy routes, but a choice arrives as a plain object
+	Frontend Dialect = "0.5.17"
+	Later    Dialect = "0.5.18" // cannot be told to train
+)
+
+// Faults are the misbehaviours. The zero value behaves.
+type Faults struct {
+	NoOpenAPI    bool   // the route list is switched off
+	PrepareHost  string // host in the answer of prepare; default 0.0.0.0, as the server's
+	SuffixedOnly bool   // inference refuses the bare model name
+
+	Steps         int                // gradient steps of a batch; default 3
+	StepsKey      string             // default num_gradient_steps
+	NaN           bool               // a line's loss is NaN
+	LongLine      bool               // a line of 200 kB
+	LinesMissing  int                // so many lines less than announced, with a clean end
+	CloseAfter    *int               // break off after k lines, without the last chunk
+	CloseBefore   bool               // take the batch, train, and drop the connection without an answer
+	CloseSaved    bool               // break off after all lines, the checkpoint saved
+	Untrainable   bool               // find nothing to train on
+	StayUntrained bool               // and do not advance the step then, as 0.3
+	StepStays     bool               // train, and do not advance the step
+	StepJumps     bool               // advance the step by two
+	TrainStatus   int                // answer the batch with this status
+	Atomic        bool               // be a server that trains atomically and says so
+	Hold          <-chan struct{}    // wait before the first line
+	Received      func(token string) // called when a batch has arrived whole
+}
+
+// Batch is one training request that arrived whole.
+type Batch struct {
+	Token   string
+	Model   wire.Model
+	Config  map[string]any
+	Dev     map[string]any
+	Raw     json.RawMessage // the request's body
+	Groups  []wire.Group
+	Trained bool
+	Tokens  []int32 // what was trained: the ids of choices, in order
+	Plain   int     // assistant messages that were trained and not sampled
+}
+
+// Server is the server. Its methods are safe for concurrent use.
+type Server struct {
+	control   *httptest.Server
+	inference *httptest.Server
+
+	mu      sync.Mutex
+	dialect Dialect
+	faults  Faults
+	step    int64
+	busy    int
+	calls   []string
+	bodies  map[string][]json.RawMessage
+	batches []Batch
+	trained map[string]int64 // token to step
+}
+
+// New starts a server of a dialect.
+func New(d Dialect, f Faults) *Server {
+	s := &Server{dialect: d, faults: f, bodies: map[string][]json.RawMessage{}, trained: map[string]int64{}}
+	s.control = httptest.NewServer(http.HandlerFunc(s.serve))
+	s.inference = httptest.NewServer(http.HandlerFunc(s.infer))
+	return s
+}
+
+// Close ends the server.
+func (s *Server) Close() {
+	s.control.CloseClientConnections()
+	s.control.Close()
+	s.inference.Close()
+}
+
+// Addr is the host and port of the control server.
+func (s *Server) Addr() (host string, port int) {
+	a := s.control.Listener.Addr().(*net.TCPAddr)
+	return a.IP.String(), a.Port
+}
+
+// Set changes the misbehaviour.
+func (s *Server) Set(f Faults) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.faults = f
+}
+
+// Step is the newest checkpoint's number.
+func (s *Server) Step() int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.step
+}
+
+// Advance makes n checkpoints, as another client's batches would.
+func (s *Server) Advance(n int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.step += n
+}
+
+// Calls lists the requests, "METHOD /path", in order of arrival.
+func (s *Server) Calls() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return append([]string(nil), s.calls...)
+}
+
+// Bodies lists what was posted to a path.
+func (s *Server) Bodies(path string) []json.RawMessage {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return append([]json.RawMessage(nil), s.bodies[path]...)
+}
+
+// Batches lists the training requests that arrived whole.
+func (s *Server) Batches() []Batch {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return append([]Batch(nil), s.batches...)
+}
+
+// Jobs counts the batches that were trained.
+func (s *Server) Jobs() int {
+	n := 0
+	for _, b := range s.Batches() {
+		if b.Trained {
+			n++
+		}
+	}
+	return n
+}
+
+func (s *Server) get() (Dialect, Faults) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.dialect, s.faults
+}
+
+func reply(w http.ResponseWriter, code int, v any) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(code)
+	_ = json.NewEncoder(w).Encode(v)
+}
+
+func detail(w http.ResponseWriter, code int, text any) {
+	reply(w, code, map[string]any{"detail": text})
+}
+
+// crash is what an exception in a handler looks like.
+func crash(w http.ResponseWriter) {
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	w.WriteHeader(http.StatusInternalServerError)
+	fmt.Fprint(w, "Internal Server Error")
+}
+
+// infer is the inference port: the list of models, and their names.
+func (s *Server) infer(w http.ResponseWriter, r *http.Request) {
+	_, f := s.get()
+	name := "trainer_run"
+	if posted := s.Bodies("/register"); len(posted) > 0 {
+		var m wire.Model
+		_ = json.Unmarshal(posted[len(posted)-1], &m)
+		name = m.Name
+	}
+	if f.SuffixedOnly {
+		name = fmt.Sprintf("%s@%d", name, s.Step())
+	}
+	switch {
+	case r.URL.Path == "/v1/models":
+		reply(w, 200, map[string]any{"object": "list", "data": []any{map[string]any{"id": name, "object": "model"}}})
+	case strings.HasSuffix(r.URL.Path, "/chat/completions"):
+		var body struct{ Model string }
+		_ = json.NewDecoder(r.Body).Decode(&body)
+		if body.Model != name {
+			reply(w, 404, map[string]any{"error": map[string]any{"message": fmt.Sprintf("The model `%s` does not exist.", body.Model), "code": 404}})
+			return
+		}
+		reply(w, 200, map[string]any{"model": name, "choices": []any{}})
+	default:
+		detail(w, 404, "Not Found")
+	}
+}

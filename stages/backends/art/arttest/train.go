@@ -1,0 +1,222 @@
+package arttest
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+
+	wire "github.com/rollmill/rollmill/formats/art"
+)
+
+// train takes a batch. It goes on when the client has gone away, which is the
+// worse of the two things that a real server may do.
+func (s *Server) train(w http.ResponseWriter, r *http.Request, d Dialect, f Faults) {
+	s.mu.Lock()
+	s.busy++
+	s.mu.Unlock()
+	defer func() {
+		s.mu.Lock()
+		s.busy--
+		s.mu.Unlock()
+	}()
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		return // the client went away: the framework never calls the handler
+	}
+	var req struct {
+		Model  json.RawMessage `json:"model"`
+		Groups json.RawMessage `json:"trajectory_groups"`
+		Config json.RawMessage `json:"config"`
+		Dev    json.RawMessage `json:"dev_config"`
+	}
+	if !object(w, body, &req) || !needs(w, map[string]json.RawMessage{"model": req.Model, "trajectory_groups": req.Groups, "config": req.Config, "dev_config": req.Dev}) {
+		return
+	}
+	groups, wrong := wire.Validate(req.Groups)
+	if wrong != nil {
+		detail(w, 422, wrong)
+		return
+	}
+	if !s.model(w, req.Model, true) {
+		return
+	}
+	if f.TrainStatus != 0 {
+		http.Error(w, "refused", f.TrainStatus)
+		return
+	}
+	b := Batch{Token: r.Header.Get(wire.SubmissionHeader), Raw: body, Groups: groups}
+	_ = json.Unmarshal(req.Model, &b.Model)
+	_ = json.Unmarshal(req.Config, &b.Config)
+	_ = json.Unmarshal(req.Dev, &b.Dev)
+	trainable, sound := b.look(d)
+	trainable = trainable && !f.Untrainable
+	if f.Atomic && !s.admit(b.Token) {
+		detail(w, 409, "this submission was trained before")
+		return
+	}
+	if f.Received != nil {
+		f.Received(b.Token)
+	}
+	if f.Hold != nil {
+		<-f.Hold
+	}
+	s.answer(w, &b, trainable, sound, f)
+}
+
+// admit takes each submission once.
+func (s *Server) admit(token string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if _, seen := s.trained[token]; seen {
+		return false
+	}
+	s.trained[token] = -1
+	return true
+}
+
+// answer streams the metric lines. The checkpoint is saved after the last
+// line and before the end of the answer.
+func (s *Server) answer(w http.ResponseWriter, b *Batch, trainable, sound bool, f Faults) {
+	steps := f.Steps
+	if steps == 0 {
+		steps = 3
+	}
+	w.Header()["Content-Type"] = nil // the handler sets none
+	broken := func() {
+		s.keep(b, false, 0)
+		w.WriteHeader(200)
+		w.(http.Flusher).Flush()
+		panic(http.ErrAbortHandler)
+	}
+	switch {
+	case !sound:
+		broken()
+	case !trainable:
+		advance := int64(1)
+		if f.StayUntrained {
+			advance = 0
+		}
+		s.keep(b, false, advance)
+		w.WriteHeader(200)
+		return
+	case f.CloseBefore:
+		s.keep(b, true, 1)
+		panic(http.ErrAbortHandler)
+	}
+	for i := range steps - f.LinesMissing {
+		if f.CloseAfter != nil && i == *f.CloseAfter {
+			broken()
+		}
+		fmt.Fprintf(w, "%s\n", line(i, steps, f))
+		w.(http.Flusher).Flush()
+	}
+	advance := int64(1)
+	switch {
+	case f.StepStays:
+		advance = 0
+	case f.StepJumps:
+		advance = 2
+	}
+	s.keep(b, true, advance)
+	if f.CloseSaved {
+		panic(http.ErrAbortHandler)
+	}
+}
+
+func line(i, steps int, f Faults) string {
+	loss, key, more := "0.031", "num_gradient_steps", ""
+	if f.NaN && i == 1 {
+		loss = "NaN"
+	}
+	if f.StepsKey != "" {
+		key = f.StepsKey
+	}
+	if f.LongLine {
+		more = `,"note":"` + strings.Repeat("NaN ", 50_000) + `"`
+	}
+	return fmt.Sprintf(`{"loss": %s, "grad_norm": 0.42, "learning_rate": 5e-06, "policy_loss": -0.002, %q: %d%s}`, loss, key, steps, more)
+}
+
+func (s *Server) keep(b *Batch, trained bool, advance int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	b.Trained = trained
+	s.step += advance
+	s.batches = append(s.batches, *b)
+	if trained {
+		s.trained[b.Token] = s.step
+	} else {
+		delete(s.trained, b.Token)
+	}
+}
+
+// training tells a sender's successor what became of a submission.
+func (s *Server) training(w http.ResponseWriter, r *http.Request) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	state := wire.TrainingState{Atomic: true, Step: s.step, Busy: s.busy > 0}
+	if step, ok := s.trained[r.URL.Query().Get("submission")]; ok && step >= 0 {
+		state.TrainedAtStep = &step
+	}
+	reply(w, 200, state)
+}
+
+// look reads a batch as the trainer's tokenizer does. It is not sound where
+// Python would raise.
+func (b *Batch) look(d Dialect) (trainable, sound bool) {
+	sound = true
+	for _, g := range b.Groups {
+		rewards := make([]float64, len(g.Trajectories))
+		for i, t := range g.Trajectories {
+			rewards[i] = t.Reward
+		}
+		for i, advantage := range wire.Advantages(rewards, true) {
+			if advantage == 0 {
+				continue
+			}
+			t := g.Trajectories[i]
+			histories := []wire.History{t.History}
+			if d != V03 {
+				histories = append(histories, t.AdditionalHistories...)
+			}
+			for _, h := range histories {
+				some, ok := b.history(h, d)
+				trainable, sound = trainable || some, sound && ok
+			}
+		}
+	}
+	return trainable, sound
+}
+
+func (b *Batch) history(h wire.History, d Dialect) (trainable, sound bool) {
+	last := -1
+	for i, e := range h.Entries {
+		if e.Choice != nil && (d == V05 || d == Frontend) {
+			return false, false // KeyError: 'role'
+		}
+		if e.Choice != nil && e.Choice.Logprobs != nil {
+			last = i
+		}
+	}
+	for _, e := range h.Entries[:last+1] {
+		switch {
+		case e.Choice == nil:
+			if e.Message.Role == "assistant" && d != V03 {
+				b.Plain++
+			}
+		case e.Choice.Logprobs == nil, len(e.Choice.Logprobs.Content) == 0:
+			return false, false // AssertionError, IndexError
+		default:
+			for _, t := range e.Choice.Logprobs.Content {
+				id, ok := t.ID()
+				if !ok {
+					return false, false // ValueError
+				}
+				b.Tokens = append(b.Tokens, id)
+			}
+		}
+	}
+	return last >= 0, true
+}

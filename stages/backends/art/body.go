@@ -1,0 +1,90 @@
+package art
+
+import (
+	"bufio"
+	"encoding/json"
+	"io"
+	"sync/atomic"
+
+	"github.com/rollmill/rollmill/formats"
+	wire "github.com/rollmill/rollmill/formats/art"
+)
+
+// head is a training request up to its first group, tail what follows the last.
+func (t *Trainer) head() []byte {
+	dev := present(t.cfg.DevConfig)
+	data, err := json.Marshal(struct {
+		Model   wire.Model     `json:"model"`
+		Config  Training       `json:"config"`
+		Dev     map[string]any `json:"dev_config"`
+		Verbose bool           `json:"verbose"`
+	}{t.cfg.model(), t.cfg.Training, dev, false})
+	if err != nil {
+		return nil // the same maps were sent to register before
+	}
+	return append(data[:len(data)-1], `,"trajectory_groups":[`...)
+}
+
+const tail = "]}"
+
+// body is a training request that is encoded while it is sent. Before each
+// piece it asks whether the sender still owns the submission.
+type body struct {
+	*io.PipeReader
+	guard  func() error
+	whole  atomic.Bool           // the last byte has been handed to the connection
+	failed atomic.Pointer[error] // why there will be no last byte
+}
+
+func (t *Trainer) body(groups formats.Groups, guard func() error, sent func(int64)) *body {
+	r, w := io.Pipe()
+	b := &body{PipeReader: r, guard: guard}
+	go func() { w.CloseWithError(t.encode(w, groups, sent)) }()
+	return b
+}
+
+func (b *body) Read(p []byte) (int, error) {
+	var err error
+	if b.guard != nil {
+		err = b.guard()
+	}
+	n := 0
+	if err == nil {
+		n, err = b.PipeReader.Read(p)
+	}
+	switch {
+	case err == io.EOF:
+		b.whole.Store(true)
+	case err != nil && err != io.ErrClosedPipe:
+		b.failed.Store(&err)
+	}
+	return n, err
+}
+
+func (t *Trainer) encode(w io.Writer, groups formats.Groups, sent func(int64)) error {
+	out := bufio.NewWriterSize(w, 256<<10)
+	if _, err := out.Write(t.head()); err != nil {
+		return err
+	}
+	var buf []byte
+	var n int64
+	for rows, err := range groups {
+		if err != nil {
+			return err
+		}
+		buf = buf[:0]
+		if n > 0 {
+			buf = append(buf, ',')
+		}
+		buf = wire.AppendGroup(buf, rows)
+		if _, err := out.Write(buf); err != nil {
+			return err
+		}
+		n++
+		sent(n)
+	}
+	if _, err := out.WriteString(tail); err != nil {
+		return err
+	}
+	return out.Flush()
+}

@@ -1,0 +1,143 @@
+package art
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/rollmill/rollmill/formats"
+	wire "github.com/rollmill/rollmill/formats/art"
+)
+
+// lines is what the server said while it trained: one object a gradient step.
+type lines struct {
+	raw []json.RawMessage
+	sum map[string]float64
+	n   map[string]int
+	nan map[string]int // values that were NaN or infinite
+
+	announced float64 // gradient steps; -1 when no line says
+	most      float64
+	err       error // nil: the answer ended as it should
+}
+
+// errEnded: the server ended the answer without its last chunk, which is how
+// ART reports an exception while training.
+var errEnded = errors.New("the server gave up in the middle of its answer")
+
+const maxLine = 64 << 20
+
+// readLines reads to the end, however long the server is silent, or to the
+// read timeout.
+func readLines(r io.Reader, silence time.Duration, cancel context.CancelCauseFunc, event func(formats.JobEvent)) *lines {
+	l := &lines{sum: map[string]float64{}, n: map[string]int{}, nan: map[string]int{}, announced: -1}
+	alive := func() {}
+	if silence > 0 {
+		timer := time.AfterFunc(silence, func() { cancel(fmt.Errorf("no news for %s", silence)) })
+		defer timer.Stop()
+		alive = func() { timer.Reset(silence) }
+	}
+	in := bufio.NewReaderSize(r, 64<<10)
+	for {
+		line, err := readLine(in)
+		alive()
+		if line = bytes.TrimSpace(line); len(line) > 0 && (err == nil || err == io.EOF) {
+			if bad := l.add(line); bad != nil {
+				l.err = bad
+				return l
+			}
+			event(formats.JobEvent{Metrics: l.raw[len(l.raw)-1]})
+		}
+		switch {
+		case err == io.EOF:
+			return l
+		case errors.Is(err, io.ErrUnexpectedEOF):
+			l.err = errEnded
+			return l
+		case err != nil:
+			l.err = err
+			return l
+		}
+	}
+}
+
+// readLine reads a line of any reasonable length.
+func readLine(in *bufio.Reader) ([]byte, error) {
+	var line []byte
+	for {
+		piece, err := in.ReadSlice('\n')
+		line = append(line, piece...)
+		if err != bufio.ErrBufferFull {
+			return line, err
+		}
+		if len(line) > maxLine {
+			return nil, fmt.Errorf("a line of more than %d bytes", maxLine)
+		}
+	}
+}
+
+func (l *lines) add(line []byte) error {
+	fixed, _ := wire.FixNumbers(line)
+	var values map[string]any
+	if err := json.Unmarshal(fixed, &values); err != nil {
+		return fmt.Errorf("metric line %d: %w", len(l.raw)+1, err)
+	}
+	l.raw = append(l.raw, append(json.RawMessage(nil), fixed...))
+	for key, v := range values {
+		switch v := v.(type) {
+		case float64:
+			l.sum[key] += v
+			l.n[key]++
+			if key == "num_gradient_steps" || key == "data/step_num_gradient_steps" {
+				l.announced = v
+				l.most = max(l.most, v)
+			}
+		case nil:
+			l.nan[key]++
+		}
+	}
+	return nil
+}
+
+func (l *lines) means() map[string]float64 {
+	out := map[string]float64{}
+	for key, sum := range l.sum {
+		out[key] = sum / float64(l.n[key])
+	}
+	return out
+}
+
+// decide: trained means that as many lines came as were announced, at least
+// one, and that the step advanced. A step alone proves nothing: ART 0.4
+// advances it without training.
+func (l *lines) decide(s formats.Submission, step int64) formats.Outcome {
+	out := formats.Outcome{State: formats.JobFailed, StepAfter: &step, Policy: policyAt(s, step), Metrics: l.means(), MetricSteps: l.raw}
+	before := s.Before.Step
+	switch {
+	case len(l.raw) == 0 || l.announced >= 0 && l.most == 0:
+		out.State, out.Message = formats.JobUntrained, fmt.Sprintf("ART found nothing to train on: no gradient steps, step %d", step)
+	case l.announced < 0:
+		out.Message = fmt.Sprintf("none of %d metric lines announces the number of gradient steps", len(l.raw))
+	case float64(len(l.raw)) != l.announced:
+		out.Message = fmt.Sprintf("training ended after %d of %g gradient steps", len(l.raw), l.announced)
+	case before != nil && step <= *before:
+		out.Message = fmt.Sprintf("training ended, but the step is still %d", step)
+	default:
+		out.State = formats.JobCompleted
+		if before != nil && step > *before+1 {
+			out.Message = fmt.Sprintf("the step went from %d to %d: something else trained, too", *before, step)
+		}
+	}
+	for key, n := range l.nan {
+		if strings.Contains(key, "loss") {
+			out.Message = join(out.Message, fmt.Sprintf("%s was NaN in %d of %d gradient steps: the new weights may be ruined", key, n, len(l.raw)))
+		}
+	}
+	return out
+}

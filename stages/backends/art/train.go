@@ -1,0 +1,181 @@
+package art
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+
+	"github.com/rollmill/rollmill/formats"
+	wire "github.com/rollmill/rollmill/formats/art"
+)
+
+// Submit posts the batch and reads the metrics until the server ends the
+// answer, which is when the new weights answer. It never posts twice.
+func (t *Trainer) Submit(ctx context.Context, s formats.Submission, groups formats.Groups, event func(formats.JobEvent)) (formats.Outcome, error) {
+	if t.cfg.DeleteOldCheckpoints {
+		t.deleteCheckpoints(ctx, event)
+	}
+	asked := ctx // ends when the command does, not when the server falls silent
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	body := t.body(groups, s.Guard, func(n int64) { event(formats.JobEvent{Sent: n}) })
+	defer body.Close()
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, t.base+"/_train_model", body)
+	if err != nil {
+		return formats.Outcome{State: formats.JobFailed, Clean: true}, err
+	}
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set(wire.SubmissionHeader, s.Token)
+	resp, err := t.http.Do(req)
+	if err != nil {
+		if !body.whole.Load() { // the server cannot have a request that never ended
+			return formats.Outcome{State: formats.JobFailed, Clean: true, Message: "the batch was not handed over whole"}, t.unsent(body, err)
+		}
+		return t.afterBreak(asked, s, nil, err)
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		return t.afterRefusal(ctx, s, t.refused("/_train_model", resp), resp.StatusCode)
+	}
+	lines := readLines(resp.Body, t.cfg.ReadTimeout, cancel, event)
+	if lines.err != nil {
+		return t.afterBreak(asked, s, lines, lines.err)
+	}
+	step, err := t.step(asked)
+	if err != nil {
+		return formats.Outcome{State: formats.JobUnknown, MetricSteps: lines.raw, Message: "training ended, but the step could not be read"}, err
+	}
+	return lines.decide(s, step), nil
+}
+
+// unsent explains why a batch was not handed over: a fault of ours (a damaged
+// dataset, a lost lease) or of the connection.
+func (t *Trainer) unsent(b *body, err error) error {
+	if ours := b.failed.Load(); ours != nil {
+		return *ours
+	}
+	var network *url.Error
+	if errors.As(err, &network) {
+		err = network.Err
+	}
+	return t.unreachable(err)
+}
+
+// afterRefusal: a 4xx comes before the training, and so does a plain 500, since
+// the training answers 200 before it begins; but a 500 may come from something
+// in between, so the step has to stand still.
+func (t *Trainer) afterRefusal(ctx context.Context, s formats.Submission, refusal error, code int) (formats.Outcome, error) {
+	state, err := t.state(ctx, s.Token)
+	if err != nil {
+		return formats.Outcome{State: formats.JobUnknown, Message: refusal.Error()}, errors.Join(refusal, err)
+	}
+	clean := formats.Outcome{State: formats.JobFailed, Clean: true, Message: refusal.Error()}
+	if state == nil && code < http.StatusInternalServerError {
+		return clean, refusal
+	}
+	out, err := t.Resolve(ctx, s)
+	switch {
+	case err != nil:
+		return formats.Outcome{State: formats.JobUnknown, Message: refusal.Error()}, errors.Join(refusal, err)
+	case out.Clean, code == http.StatusInternalServerError && same(out.StepAfter, s.Before.Step):
+		return clean, refusal
+	}
+	out.Message = join(refusal.Error(), out.Message)
+	return out, nil
+}
+
+// afterBreak: the connection ended before the answer did. The server is asked
+// for the step; the batch is never sent again.
+func (t *Trainer) afterBreak(ctx context.Context, s formats.Submission, lines *lines, broken error) (formats.Outcome, error) {
+	what := fmt.Sprintf("the connection to ART at %q broke while it trained (%v)", t.base, broken)
+	if ctx.Err() != nil {
+		return formats.Outcome{State: formats.JobUnknown, Message: what}, context.Cause(ctx)
+	}
+	out, err := t.Resolve(ctx, s)
+	if lines != nil {
+		out.MetricSteps, out.Metrics = lines.raw, lines.means()
+	}
+	if err != nil {
+		out.State, out.Message = formats.JobUnknown, what
+		return out, err
+	}
+	if out.State == formats.JobUnknown && lines != nil && errors.Is(broken, errEnded) && same(out.StepAfter, s.Before.Step) {
+		out.State = formats.JobFailed
+		out.Message = what + fmt.Sprintf(" and made no new checkpoint after %d gradient steps; the server's log says why (for CUDA out of memory: %s)", len(lines.raw), outOfMemory)
+		return out, nil
+	}
+	out.Message = join(what, out.Message)
+	return out, nil
+}
+
+// Resolve asks a server that trains atomically for the submission. A plain
+// ART server knows only its step: one more than before means that a batch was
+// trained since, and only the owner of the submission was to send one.
+func (t *Trainer) Resolve(ctx context.Context, s formats.Submission) (formats.Outcome, error) {
+	state, err := t.state(ctx, s.Token)
+	if err != nil {
+		return formats.Outcome{State: formats.JobUnknown}, err
+	}
+	if state != nil {
+		return t.resolved(s, state), nil
+	}
+	step, err := t.step(ctx)
+	if err != nil {
+		return formats.Outcome{State: formats.JobUnknown}, err
+	}
+	out := formats.Outcome{State: formats.JobUnknown, StepAfter: &step, Policy: policyAt(s, step)}
+	before := s.Before.Step
+	switch {
+	case before == nil:
+		out.Message = fmt.Sprintf("the step is %d, and none was noted before", step)
+	case step == *before+1:
+		out.State = formats.JobCompleted
+		out.Message = fmt.Sprintf("the step went from %d to %d: taken as trained; its metrics are lost", *before, step)
+	case step == *before:
+		out.Message = fmt.Sprintf("the step is %d, as it was before: the batch may never have arrived, may be training still, or may have failed half way", step)
+	default:
+		out.Message = fmt.Sprintf("the step went from %d to %d: something else trained, too", *before, step)
+	}
+	return out, nil
+}
+
+func (t *Trainer) resolved(s formats.Submission, state *wire.TrainingState) formats.Outcome {
+	switch {
+	case state.TrainedAtStep != nil:
+		return formats.Outcome{State: formats.JobCompleted, StepAfter: state.TrainedAtStep, Policy: policyAt(s, *state.TrainedAtStep),
+			Message: "the server says that it trained this submission"}
+	case state.Busy:
+		return formats.Outcome{State: formats.JobRunning, Message: "the server is training"}
+	}
+	return formats.Outcome{State: formats.JobFailed, Clean: true, StepAfter: &state.Step, Message: "the server says that it trained nothing of this submission"}
+}
+
+// policyAt is what answers after the batch: the policy before it with new
+// weights under the same name.
+func policyAt(s formats.Submission, step int64) *formats.Policy {
+	if s.Before.Policy == nil {
+		return nil
+	}
+	p := *s.Before.Policy
+	p.Version = step
+	return &p
+}
+
+// deleteCheckpoints is a courtesy: a failure is noted and no more.
+func (t *Trainer) deleteCheckpoints(ctx context.Context, event func(formats.JobEvent)) {
+	err := t.call(ctx, quick, "/_delete_checkpoints?benchmark=val%2Freward&benchmark_smoothing=1.0", t.cfg.model(), nil)
+	if err != nil {
+		event(formats.JobEvent{Note: "old checkpoints were not deleted: " + err.Error()})
+	}
+}
+
+func same(a, b *int64) bool { return a != nil && b != nil && *a == *b }
+
+func join(a, b string) string {
+	if a == "" || b == "" {
+		return a + b
+	}
+	return a + "; " + b
+}
