@@ -1,7 +1,13 @@
 package parquet
 
 import (
+	"reflect"
 	"strings"
+	"unicode"
+
+	pq "github.com/parquet-go/parquet-go"
+
+	"github.com/rollmill/rollmill/formats"
 )
 
 const (
@@ -10,12 +16,16 @@ const (
 	groupRows  = 4096
 	groupBytes = 64 << 20 // logical
 
-	joinPage = 64 << 10 // heavy pages of groups under this are joined
-	maxPage  = 1 << 30  // no page that inflates beyond is read
+	joinPage  = 64 << 10  // heavy pages of groups under this are joined
+	splitPage = 8 << 20   // heavy pages of a group over this are split, between rows
+	pageBytes = 1 << 20   // of a light page
+	maxPage   = 256 << 20 // no larger page is written, nor read
+
+	codecName = "zstd"
 )
 
-// heavy lists the leaves that hold nearly all bytes of wide rows. They are
-// what curate copies by the page.
+// heavy lists the leaves that hold nearly all bytes of wide rows. They have
+// neither dictionary nor statistics, and are what curate copies by the page.
 var heavy = map[string]bool{
 	"example":                       true,
 	"messages.content":              true,
@@ -39,4 +49,34 @@ func columnName(path []string) string {
 		}
 	}
 	return strings.Join(out, ".")
+}
+
+// options are parquet-go's for rows of type T. Both Skip options are needed:
+// SkipPageBounds alone leaves whole message texts in page headers.
+func options[T any]() []pq.WriterOption {
+	t := reflect.TypeFor[T]()
+	schema := pq.NewSchema(kindName(t), pq.SchemaOf(reflect.New(t).Interface()))
+	out := []pq.WriterOption{schema, pq.Compression(codec{}), pq.PageBufferSize(pageBytes),
+		pq.CreatedBy("rollmill", formats.SchemaVersion, "")}
+	for _, path := range schema.Columns() {
+		if heavy[columnName(path)] {
+			out = append(out, pq.SkipPageBounds(path...), pq.SkipPageStatistics(path...))
+		}
+	}
+	return out
+}
+
+// kindName is the schema's name: the Go type's, in lower case with underscores.
+func kindName(t reflect.Type) string {
+	var b strings.Builder
+	for i, r := range t.Name() {
+		if unicode.IsUpper(r) && i > 0 {
+			b.WriteByte('_')
+		}
+		b.WriteRune(unicode.ToLower(r))
+	}
+	if b.Len() == 0 {
+		return "row"
+	}
+	return b.String()
 }
