@@ -1,37 +1,113 @@
 package sandbox
 
 import (
+	"errors"
+	"fmt"
+	"maps"
 	"net/http"
+	"os"
+	"strings"
 	"sync"
 )
 
 // Server is the sandbox. It is safe for concurrent use; make one with New
 // and Close it, or let Serve do so.
 type Server struct {
-	opts Options
-	mux  *http.ServeMux
+	opts    Options
+	routes  map[string]map[string]http.HandlerFunc // by path and method
+	base    *policy                                // untrained
+	faults  *faultBox
+	counts  *counts
+	samples *sampleLog
+	lock    *os.File
+
+	mu     sync.Mutex // guards models
+	models map[modelKey]*model
 
 	stopping chan struct{} // closed when the server ends
-	once     sync.Once
+	stop     func()        // lets go of hanging answers and held trainings
+	close    func() error
 }
 
-// New reads the state in opts.Dir, if any, and is ready to serve.
+// New reads the state in opts.Dir, if any, and is ready to serve. A directory
+// serves one process at a time.
 func New(opts Options) (*Server, error) {
 	opts = opts.withDefaults()
 	if err := opts.validate(); err != nil {
 		return nil, err
 	}
-	s := &Server{opts: opts, mux: http.NewServeMux(), stopping: make(chan struct{})}
+	s := &Server{
+		opts: opts, base: newPolicy(opts.Hidden, opts.Seed), faults: newFaultBox(),
+		models: map[modelKey]*model{}, stopping: make(chan struct{}),
+	}
+	s.stop = sync.OnceFunc(func() { close(s.stopping) })
+	s.close = sync.OnceValue(s.closeFiles)
+	if err := s.open(); err != nil {
+		return nil, errors.Join(fmt.Errorf("opening the sandbox %q: %w", opts.Dir, err), s.closeFiles())
+	}
+	s.routes = s.control()
+	maps.Copy(s.routes, map[string]map[string]http.HandlerFunc{
+		"/v1/models":           {http.MethodGet: s.listModels},
+		"/v1/chat/completions": {http.MethodPost: s.chat},
+		"/_rollmill/training":  {http.MethodGet: s.training},
+		"/_rollmill/counts":    {http.MethodGet: s.showCounts},
+		"/_rollmill/faults":    {http.MethodGet: s.showFaults, http.MethodPost: s.setFaults, http.MethodDelete: s.clearFaults},
+	})
 	return s, nil
 }
 
+func (s *Server) open() (err error) {
+	if s.opts.Dir != "" {
+		if err := os.MkdirAll(s.opts.Dir, 0o777); err != nil {
+			return err
+		}
+		if s.lock, err = lockDir(s.opts.Dir); err != nil {
+			return err
+		}
+	}
+	if s.counts, err = openCounts(s.opts.Dir); err != nil {
+		return err
+	}
+	if s.samples, err = openSampleLog(s.opts.SampleLog); err != nil {
+		return err
+	}
+	return s.restore()
+}
+
 // ServeHTTP answers one request.
-func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.mux.ServeHTTP(w, r) }
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	methods, known := s.routes[r.URL.Path]
+	if !known {
+		writeDetail(w, http.StatusNotFound, "Not Found")
+		return
+	}
+	handle, allowed := methods[r.Method]
+	if !allowed {
+		writeDetail(w, http.StatusMethodNotAllowed, "Method Not Allowed")
+		return
+	}
+	s.counts.route(r.Method, r.URL.Path)
+	if strings.HasPrefix(r.URL.Path, "/v1/") && s.opts.APIKey != "" && r.Header.Get("Authorization") != "Bearer "+s.opts.APIKey {
+		newAPIError(http.StatusUnauthorized, "invalid_request_error", "", "invalid_api_key", "Incorrect API key provided.").write(w)
+		return
+	}
+	handle(w, r)
+}
 
 // Close ends what hangs and closes the files. What was committed stays.
 func (s *Server) Close() error {
 	s.stop()
-	return nil
+	return s.close()
 }
 
-func (s *Server) stop() { s.once.Do(func() { close(s.stopping) }) }
+func (s *Server) closeFiles() error {
+	var err error
+	if s.counts != nil {
+		err = s.counts.close()
+	}
+	err = errors.Join(err, s.samples.close())
+	if s.lock != nil {
+		err = errors.Join(err, s.lock.Close())
+	}
+	return err
+}

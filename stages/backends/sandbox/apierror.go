@@ -1,0 +1,56 @@
+package sandbox
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+)
+
+// apiError is an error in OpenAI's form.
+type apiError struct {
+	status  int
+	Message string  `json:"message"`
+	Type    string  `json:"type"`
+	Param   *string `json:"param"`
+	Code    *string `json:"code"`
+}
+
+func newAPIError(status int, kind, param, code, format string, args ...any) *apiError {
+	e := &apiError{status: status, Message: fmt.Sprintf(format, args...), Type: kind}
+	if param != "" {
+		e.Param = &param
+	}
+	if code != "" {
+		e.Code = &code
+	}
+	return e
+}
+
+func badRequest(param, format string, args ...any) *apiError {
+	return newAPIError(http.StatusBadRequest, "invalid_request_error", param, "", format, args...)
+}
+
+func tooLong(tokens int) *apiError {
+	return newAPIError(http.StatusBadRequest, "invalid_request_error", "messages", "context_length_exceeded",
+		"this model's maximum context length is %d tokens, but the messages have %d", maxContext, tokens)
+}
+
+func noModel(name string) *apiError {
+	return newAPIError(http.StatusNotFound, "invalid_request_error", "model", "model_not_found",
+		"The model `%s` does not exist.", name)
+}
+
+func (e *apiError) write(w http.ResponseWriter) {
+	writeJSON(w, e.status, map[string]any{"error": e})
+}
+
+func writeJSON(w http.ResponseWriter, status int, v any) {
+	body, err := json.Marshal(v)
+	if err != nil {
+		http.Error(w, "Internal Server Error", http.StatusInternalServerError)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	w.Write(body)
+}

@@ -1,0 +1,231 @@
+package sandbox
+
+import (
+	"encoding/json"
+	"net"
+	"net/http"
+	"strconv"
+)
+
+// control are ART's routes, by dialect.
+func (s *Server) control() map[string]map[string]http.HandlerFunc {
+	get := func(h http.HandlerFunc) map[string]http.HandlerFunc {
+		return map[string]http.HandlerFunc{http.MethodGet: h}
+	}
+	post := func(h http.HandlerFunc) map[string]http.HandlerFunc {
+		return map[string]http.HandlerFunc{http.MethodPost: h}
+	}
+	routes := map[string]map[string]http.HandlerFunc{
+		"/healthcheck":                   get(func(w http.ResponseWriter, _ *http.Request) { writeJSON(w, 200, map[string]string{"status": "ok"}) }),
+		"/openapi.json":                  get(s.openAPI),
+		"/register":                      post(s.register),
+		"/_get_step":                     post(s.getStep),
+		"/_prepare_backend_for_training": post(s.prepare),
+		"/close":                         post(func(w http.ResponseWriter, _ *http.Request) { writeNull(w) }),
+	}
+	if s.opts.Dialect != Inference {
+		routes["/_train_model"] = post(s.train)
+	}
+	switch s.opts.Dialect {
+	case Legacy:
+		routes["/_log"] = post(s.logBatch)
+		routes["/_delete_checkpoints"] = post(s.deleteCheckpoints)
+	default:
+		routes["/_delete_checkpoint_files"] = post(s.deleteCheckpointFiles)
+	}
+	return routes
+}
+
+// bodyModel reads a body that is a model object itself.
+func bodyModel(w http.ResponseWriter, r *http.Request, needsBase bool) (trainable, bool) {
+	keys := object(w, r)
+	if keys == nil {
+		return trainable{}, false
+	}
+	raw, err := json.Marshal(keys)
+	if err != nil {
+		internalError(w)
+		return trainable{}, false
+	}
+	return readTrainable(w, raw, needsBase, "body")
+}
+
+func (s *Server) register(w http.ResponseWriter, r *http.Request) {
+	t, ok := bodyModel(w, r, false)
+	if !ok {
+		return
+	}
+	if _, err := s.ensure(t.key, t.base); err != nil {
+		s.fail(w, "registering a model", err)
+		return
+	}
+	writeNull(w)
+}
+
+func (s *Server) fail(w http.ResponseWriter, what string, err error) {
+	s.opts.Log.Error(what, "error", err)
+	internalError(w)
+}
+
+// getStep waits for a training under way, so that its answer is final.
+func (s *Server) getStep(w http.ResponseWriter, r *http.Request) {
+	t, ok := bodyModel(w, r, true)
+	if !ok {
+		return
+	}
+	m := s.find(t.key)
+	if m == nil {
+		writeJSON(w, http.StatusOK, 0)
+		return
+	}
+	m.busy.Lock()
+	defer m.busy.Unlock()
+	writeJSON(w, http.StatusOK, m.newest().Step)
+}
+
+func (s *Server) prepare(w http.ResponseWriter, r *http.Request) {
+	keys := object(w, r, "model", "config")
+	if keys == nil {
+		return
+	}
+	t, ok := readTrainable(w, keys["model"], true, "body", "model")
+	if !ok {
+		return
+	}
+	key, bad := serverKey(keys["config"])
+	if bad != nil {
+		unprocessable(w, *bad)
+		return
+	}
+	if t.brokenConfig() {
+		internalError(w)
+		return
+	}
+	if _, err := s.ensure(t.key, t.base); err != nil {
+		s.fail(w, "preparing a model", err)
+		return
+	}
+	if s.opts.APIKey != "" {
+		key = s.opts.APIKey
+	}
+	writeJSON(w, http.StatusOK, []string{"http://" + s.prepareHost(r) + "/v1", key})
+}
+
+// prepareHost is where inference is said to be: with PrepareHost, a bind
+// address as a real server gives it.
+func (s *Server) prepareHost(r *http.Request) string {
+	if s.opts.PrepareHost == "" {
+		return r.Host
+	}
+	_, port, err := net.SplitHostPort(r.Host)
+	if err != nil {
+		return s.opts.PrepareHost
+	}
+	return net.JoinHostPort(s.opts.PrepareHost, port)
+}
+
+// serverKey reads config.server_args.api_key, which is "default" by default.
+func serverKey(config json.RawMessage) (string, *invalid) {
+	c := struct {
+		LogFile    *string `json:"log_file"`
+		ServerArgs struct {
+			APIKey *string `json:"api_key"`
+			Host   *string `json:"host"`
+			Port   *int    `json:"port"`
+		} `json:"server_args"`
+		EngineArgs map[string]json.RawMessage `json:"engine_args"`
+	}{}
+	if err := json.Unmarshal(config, &c); err != nil {
+		bad := wrongType("model_type", "Input should be a valid OpenAIServerConfig: "+err.Error(), config, "body", "config")
+		return "", &bad
+	}
+	key := "default"
+	set(&key, c.ServerArgs.APIKey)
+	return key, nil
+}
+
+func (s *Server) logBatch(w http.ResponseWriter, r *http.Request) {
+	keys := object(w, r, "model", "trajectory_groups")
+	if keys == nil {
+		return
+	}
+	t, ok := readTrainable(w, keys["model"], false, "body", "model")
+	if !ok {
+		return
+	}
+	groups, bad := readGroups(keys["trajectory_groups"])
+	if bad != nil {
+		unprocessable(w, bad...)
+		return
+	}
+	split := "val"
+	json.Unmarshal(keys["split"], &split)
+	m, err := s.ensure(t.key, t.base)
+	if err == nil {
+		err = m.log(s.opts.Dir, t.key, averages(m.newest().Step, split, groups))
+	}
+	if err != nil {
+		s.fail(w, "logging a batch", err)
+		return
+	}
+	writeNull(w)
+}
+
+// deleteCheckpoints keeps the newest and the best by a benchmark.
+func (s *Server) deleteCheckpoints(w http.ResponseWriter, r *http.Request) {
+	query := r.URL.Query()
+	var bad []invalid
+	for _, name := range []string{"benchmark", "benchmark_smoothing"} {
+		if !query.Has(name) {
+			bad = append(bad, missing(nil, "query", name))
+		}
+	}
+	smoothing, err := strconv.ParseFloat(query.Get("benchmark_smoothing"), 64)
+	if bad == nil && err != nil {
+		bad = append(bad, wrongType("float_parsing", "Input should be a valid number, unable to parse string as a number", nil, "query", "benchmark_smoothing"))
+	}
+	if bad != nil {
+		unprocessable(w, bad...)
+		return
+	}
+	if t, ok := bodyModel(w, r, true); ok {
+		m := s.find(t.key)
+		if m == nil {
+			writeNull(w)
+			return
+		}
+		s.keep(w, m, m.best(query.Get("benchmark"), smoothing))
+	}
+}
+
+func (s *Server) deleteCheckpointFiles(w http.ResponseWriter, r *http.Request) {
+	keys := object(w, r, "model", "steps_to_keep")
+	if keys == nil {
+		return
+	}
+	t, ok := readTrainable(w, keys["model"], true, "body", "model")
+	if !ok {
+		return
+	}
+	var steps []int
+	if json.Unmarshal(keys["steps_to_keep"], &steps) != nil {
+		unprocessable(w, wrongType("list_type", "Input should be a valid list", keys["steps_to_keep"], "body", "steps_to_keep"))
+		return
+	}
+	m := s.find(t.key)
+	if m == nil {
+		writeNull(w)
+		return
+	}
+	s.keep(w, m, steps...)
+}
+
+func (s *Server) keep(w http.ResponseWriter, m *model, steps ...int) {
+	m.busy.Lock()
+	defer m.busy.Unlock()
+	if err := m.keepOnly(s.opts.Dir, steps...); err != nil {
+		s.fail(w, "deleting checkpoints", err)
+		return
+	}
+	writeNull(w)
+}

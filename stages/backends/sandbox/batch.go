@@ -1,0 +1,135 @@
+package sandbox
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
+	"math"
+	"slices"
+)
+
+// episode is a trajectory with its tokens and its advantage.
+type episode struct {
+	tokens []written
+	reward float64
+	gain   float64
+	key    [32]byte // of all that its gradient depends on
+}
+
+// newBatch computes the advantages of the groups and returns what is left to
+// train on, in an order that does not depend on the order of arrival.
+func newBatch(groups []trajectoryGroup, r reader, scale bool) ([]episode, error) {
+	var sorted [][]episode
+	for g, group := range groups {
+		members := make([]episode, len(group.Trajectories))
+		for i := range group.Trajectories {
+			e, err := newEpisode(&group.Trajectories[i], r)
+			if err != nil {
+				return nil, fmt.Errorf("group %d, trajectory %d, %w", g, i, err)
+			}
+			members[i] = e
+		}
+		slices.SortFunc(members, func(a, b episode) int { return bytes.Compare(a.key[:], b.key[:]) })
+		sorted = append(sorted, members)
+	}
+	slices.SortFunc(sorted, func(a, b []episode) int {
+		return slices.CompareFunc(a, b, func(x, y episode) int { return bytes.Compare(x.key[:], y.key[:]) })
+	})
+	var batch []episode
+	for _, members := range sorted {
+		batch = append(batch, withAdvantage(members, scale)...)
+	}
+	balance(batch)
+	return batch, nil
+}
+
+func newEpisode(t *trajectory, r reader) (episode, error) {
+	e := episode{reward: *t.Reward}
+	for h, history := range t.histories() {
+		tokens, err := r.read(history)
+		if err != nil {
+			return e, fmt.Errorf("history %d, %w", h, err)
+		}
+		e.tokens = append(e.tokens, tokens...)
+	}
+	e.key = e.digest()
+	return e, nil
+}
+
+func (e *episode) digest() [32]byte {
+	h := sha256.New()
+	binary.Write(h, binary.BigEndian, math.Float64bits(e.reward))
+	for _, t := range e.tokens {
+		for _, s := range t.view.board {
+			h.Write([]byte{byte(s)})
+		}
+		binary.Write(h, binary.BigEndian, []uint64{uint64(t.phase), uint64(t.id), math.Float64bits(t.old)})
+	}
+	return [32]byte(h.Sum(nil))
+}
+
+// withAdvantage returns the members that have something to teach: a group of
+// one has nothing to compare with, and an advantage of exactly 0 moves nothing.
+func withAdvantage(members []episode, scale bool) []episode {
+	if len(members) < 2 {
+		return nil
+	}
+	mean, spread := 0.0, 0.0
+	for _, m := range members {
+		mean += m.reward
+	}
+	mean /= float64(len(members))
+	for _, m := range members {
+		spread += (m.reward - mean) * (m.reward - mean)
+	}
+	spread = math.Sqrt(spread / float64(len(members)))
+	var kept []episode
+	for _, m := range members {
+		m.gain = m.reward - mean
+		if scale {
+			m.gain /= spread + 1e-6
+		}
+		if m.gain != 0 && len(m.tokens) > 0 {
+			kept = append(kept, m)
+		}
+	}
+	return kept
+}
+
+// balance rescales the advantages to a mean size of 1.
+func balance(batch []episode) {
+	sum := 0.0
+	for _, e := range batch {
+		sum += math.Abs(e.gain)
+	}
+	for i := range batch {
+		batch[i].gain *= float64(len(batch)) / sum
+	}
+}
+
+// parts cuts the batch into n gradient steps of whole episodes, fewer when
+// there are fewer episodes. The tokens of an episode share a weight of 1.
+func parts(batch []episode, n int) [][]sample {
+	n = min(n, len(batch))
+	out := make([][]sample, n)
+	for k := range n {
+		for _, e := range batch[len(batch)*k/n : len(batch)*(k+1)/n] {
+			for _, t := range e.tokens {
+				out[k] = append(out[k], sample{
+					view: t.view, phase: t.phase, word: t.id - firstWord, old: t.old,
+					weight: 1 / float64(len(e.tokens)), gain: e.gain,
+				})
+			}
+		}
+	}
+	return out
+}
+
+func tokenCount(batch []episode) int64 {
+	var n int64
+	for _, e := range batch {
+		n += int64(len(e.tokens))
+	}
+	return n
+}

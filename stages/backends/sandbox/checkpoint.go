@@ -1,0 +1,156 @@
+package sandbox
+
+import (
+	"bytes"
+	"encoding/gob"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// checkpoint is everything that a training call changes. It is written whole
+// and renamed into place, so the weights, the step and the submission that
+// led there are either all old or all new.
+type checkpoint struct {
+	Project, Name, BaseModel string
+
+	Step      int
+	Hidden    int
+	Weights   []float64
+	Optimiser optimiser
+
+	Trainings     int // training calls that were carried out
+	TrainedTokens int64
+	Submissions   map[string]submission // by key, all there ever were
+}
+
+// submission is what a training call with a key came to.
+type submission struct {
+	Step  int      // of the weights it led to
+	Lines [][]byte // its answer
+}
+
+func (c *checkpoint) policy() *policy { return &policy{hidden: c.Hidden, weights: c.Weights} }
+
+// modelDir is where a model's checkpoints are. Names may hold any character.
+func modelDir(dir, project, name string) string {
+	return filepath.Join(dir, "models", fileName(project), fileName(name))
+}
+
+// fileName keeps letters, digits, - and _, and writes the rest in hex.
+func fileName(name string) string {
+	var b strings.Builder
+	for _, c := range []byte(name) {
+		switch {
+		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9', c == '-', c == '_':
+			b.WriteByte(c)
+		default:
+			fmt.Fprintf(&b, "%%%02x", c)
+		}
+	}
+	return b.String()
+}
+
+const checkpointSuffix = ".checkpoint"
+
+func checkpointFile(step int) string { return fmt.Sprintf("step-%06d%s", step, checkpointSuffix) }
+
+// save makes the checkpoint durable: when it returns, it survives a crash, and
+// until then the one before does.
+func (c *checkpoint) save(dir string) error {
+	if dir == "" {
+		return nil
+	}
+	var body bytes.Buffer
+	if err := gob.NewEncoder(&body).Encode(c); err != nil {
+		return fmt.Errorf("encoding step %d: %w", c.Step, err)
+	}
+	into := modelDir(dir, c.Project, c.Name)
+	if err := os.MkdirAll(into, 0o777); err != nil {
+		return fmt.Errorf("saving step %d: %w", c.Step, err)
+	}
+	if err := replaceFile(filepath.Join(into, checkpointFile(c.Step)), body.Bytes()); err != nil {
+		return fmt.Errorf("saving step %d: %w", c.Step, err)
+	}
+	return nil
+}
+
+// replaceFile writes beside the path, syncs, and renames.
+func replaceFile(path string, body []byte) error {
+	draft, err := os.CreateTemp(filepath.Dir(path), ".draft-*")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(draft.Name())
+	_, err = draft.Write(body)
+	if err == nil {
+		err = draft.Sync()
+	}
+	if closing := draft.Close(); err == nil {
+		err = closing
+	}
+	if err != nil {
+		return err
+	}
+	if err := os.Rename(draft.Name(), path); err != nil {
+		return err
+	}
+	return syncDir(filepath.Dir(path))
+}
+
+func syncDir(path string) error {
+	d, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	return d.Sync()
+}
+
+// loadAll reads the checkpoints of every model below dir, each model's in
+// order of step. Drafts that a crash left are removed.
+func loadAll(dir string) (map[modelKey][]*checkpoint, error) {
+	all := map[modelKey][]*checkpoint{}
+	err := filepath.WalkDir(filepath.Join(dir, "models"), func(path string, d fs.DirEntry, err error) error {
+		switch {
+		case os.IsNotExist(err):
+			return nil
+		case err != nil:
+			return err
+		case strings.HasPrefix(d.Name(), ".draft-"):
+			return os.Remove(path)
+		case d.IsDir() || !strings.HasSuffix(path, checkpointSuffix):
+			return nil
+		}
+		c, err := loadCheckpoint(path)
+		if err != nil {
+			return err
+		}
+		key := modelKey{c.Project, c.Name}
+		all[key] = append(all[key], c)
+		return nil
+	})
+	for _, list := range all {
+		slices.SortFunc(list, func(a, b *checkpoint) int { return a.Step - b.Step })
+	}
+	return all, err
+}
+
+func loadCheckpoint(path string) (*checkpoint, error) {
+	body, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	c := &checkpoint{}
+	if err := gob.NewDecoder(bytes.NewReader(body)).Decode(c); err != nil {
+		return nil, fmt.Errorf("reading checkpoint %q: %w", path, err)
+	}
+	if want := weightCount(c.Hidden); len(c.Weights) != want || len(c.Optimiser.Mean) != want || len(c.Optimiser.Square) != want {
+		return nil, fmt.Errorf("reading checkpoint %q: %s weights for %d hidden units, want %d", path, strconv.Itoa(len(c.Weights)), c.Hidden, want)
+	}
+	return c, nil
+}

@@ -1,0 +1,173 @@
+package sandbox
+
+import (
+	"bytes"
+	"fmt"
+	"maps"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+)
+
+// trajectoryHeader names the trajectory that a chat call belongs to.
+const trajectoryHeader = "X-Rollmill-Trajectory"
+
+// counts remember what the server was asked, over restarts: each request is a
+// line of a file before it is answered, so nothing that was paid for goes
+// uncounted when the process is killed. Only the machine's own crash may lose
+// the last lines. What was trained is in the checkpoints, not here.
+type counts struct {
+	mu           sync.Mutex
+	file         *os.File // nil: in memory only
+	routes       map[string]int64
+	seeds        map[string]int64 // chat calls answered, by their seed
+	trajectories map[string]int64
+	submissions  map[string]int64 // training requests, carried out or not
+	answered     int64
+	tokens       int64
+}
+
+const countsFile = "counts.log"
+
+func openCounts(dir string) (*counts, error) {
+	c := &counts{routes: map[string]int64{}, seeds: map[string]int64{}, trajectories: map[string]int64{}, submissions: map[string]int64{}}
+	if dir == "" {
+		return c, nil
+	}
+	path := filepath.Join(dir, countsFile)
+	body, err := os.ReadFile(path)
+	if err != nil && !os.IsNotExist(err) {
+		return nil, fmt.Errorf("reading the counts: %w", err)
+	}
+	for line := range bytes.Lines(body) {
+		if text, whole := strings.CutSuffix(string(line), "\n"); whole {
+			c.note(strings.Split(text, "\t"))
+		}
+	}
+	c.file, err = os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o666)
+	if err != nil {
+		return nil, fmt.Errorf("opening the counts: %w", err)
+	}
+	if len(body) > 0 && body[len(body)-1] != '\n' { // torn by a crash
+		if _, err := c.file.WriteString("\n"); err != nil {
+			return nil, fmt.Errorf("opening the counts: %w", err)
+		}
+	}
+	return c, nil
+}
+
+// note adds one line: "route", its name; "chat", seed, trajectory, sampled
+// tokens; "submission", its key.
+func (c *counts) note(line []string) {
+	switch {
+	case len(line) == 2 && line[0] == "route":
+		c.routes[line[1]]++
+	case len(line) == 2 && line[0] == "submission":
+		c.submissions[line[1]]++
+	case len(line) == 4 && line[0] == "chat":
+		n, _ := strconv.ParseInt(line[3], 10, 64)
+		c.answered++
+		c.tokens += n
+		if line[1] != "" {
+			c.seeds[line[1]]++
+		}
+		if line[2] != "" {
+			c.trajectories[line[2]]++
+		}
+	}
+}
+
+func (c *counts) add(line ...string) {
+	for i := range line {
+		line[i] = strings.NewReplacer("\t", " ", "\n", " ").Replace(line[i])
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.note(line)
+	if c.file != nil {
+		c.file.WriteString(strings.Join(line, "\t") + "\n")
+	}
+}
+
+func (c *counts) route(method, path string) { c.add("route", method+" "+path) }
+
+func (c *counts) submission(key string) {
+	if key != "" {
+		c.add("submission", key)
+	}
+}
+
+func (c *counts) chat(call *completion, trajectory string) {
+	seed := ""
+	if call.request.Seed != nil {
+		seed = strconv.FormatInt(*call.request.Seed, 10)
+	}
+	c.add("chat", seed, trajectory, strconv.Itoa(count(0, call.answers).CompletionTokens))
+}
+
+func (c *counts) close() error {
+	if c.file == nil {
+		return nil
+	}
+	return c.file.Close()
+}
+
+// Counts is what GET /_rollmill/counts answers. BySeed and ByTrajectory come
+// with ?seeds=1 and ?trajectories=1.
+type Counts struct {
+	Routes map[string]int64 `json:"routes"`
+	Chat   struct {
+		Answered     int64            `json:"answered"` // calls that tokens were drawn for
+		Tokens       int64            `json:"tokens"`
+		Seeds        int64            `json:"seeds"`    // different ones
+		Repeated     int64            `json:"repeated"` // answers to a seed that had one before
+		BySeed       map[string]int64 `json:"by_seed,omitempty"`
+		ByTrajectory map[string]int64 `json:"by_trajectory,omitempty"`
+	} `json:"chat"`
+	Submissions map[string]int64       `json:"submissions"` // training requests by key, repeats among them
+	Models      map[string]ModelCounts `json:"models"`      // by project/name
+}
+
+// ModelCounts is what was trained, as committed with the weights.
+type ModelCounts struct {
+	Step          int            `json:"step"`
+	Trainings     int            `json:"trainings"`
+	TrainedTokens int64          `json:"trained_tokens"`
+	Submissions   map[string]int `json:"submissions"` // the step that each key led to
+}
+
+func (s *Server) showCounts(w http.ResponseWriter, r *http.Request) {
+	var out Counts
+	s.counts.fill(&out, r.URL.Query().Get("seeds") == "1", r.URL.Query().Get("trajectories") == "1")
+	out.Models = map[string]ModelCounts{}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for key, m := range s.models {
+		now := m.newest()
+		one := ModelCounts{now.Step, now.Trainings, now.TrainedTokens, map[string]int{}}
+		for name, done := range now.Submissions {
+			one.Submissions[name] = done.Step
+		}
+		out.Models[key.String()] = one
+	}
+	writeJSON(w, http.StatusOK, out)
+}
+
+func (c *counts) fill(out *Counts, seeds, trajectories bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	out.Routes, out.Submissions = maps.Clone(c.routes), maps.Clone(c.submissions)
+	out.Chat.Answered, out.Chat.Tokens, out.Chat.Seeds = c.answered, c.tokens, int64(len(c.seeds))
+	for _, n := range c.seeds {
+		out.Chat.Repeated += n - 1
+	}
+	if seeds {
+		out.Chat.BySeed = maps.Clone(c.seeds)
+	}
+	if trajectories {
+		out.Chat.ByTrajectory = maps.Clone(c.trajectories)
+	}
+}

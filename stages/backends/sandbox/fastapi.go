@@ -1,0 +1,160 @@
+package sandbox
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+)
+
+// The control routes answer as a FastAPI application does.
+
+// writeDetail is the body of every error that is not a list of them.
+func writeDetail(w http.ResponseWriter, status int, text string) {
+	writeJSON(w, status, map[string]string{"detail": text})
+}
+
+// writeNull is success with nothing to say.
+func writeNull(w http.ResponseWriter) { writeJSON(w, http.StatusOK, nil) }
+
+// internalError is what an exception in a handler gives.
+func internalError(w http.ResponseWriter) {
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	w.WriteHeader(http.StatusInternalServerError)
+	io.WriteString(w, "Internal Server Error")
+}
+
+// invalid is one entry of a 422.
+type invalid struct {
+	Type  string          `json:"type"`
+	Loc   []any           `json:"loc"`
+	Msg   string          `json:"msg"`
+	Input json.RawMessage `json:"input"`
+}
+
+func missing(input json.RawMessage, loc ...any) invalid {
+	return invalid{"missing", loc, "Field required", orNull(input)}
+}
+
+func wrongType(kind, msg string, input json.RawMessage, loc ...any) invalid {
+	return invalid{kind, loc, msg, orNull(input)}
+}
+
+func orNull(raw json.RawMessage) json.RawMessage {
+	if len(raw) == 0 {
+		return json.RawMessage("null")
+	}
+	return raw
+}
+
+func unprocessable(w http.ResponseWriter, list ...invalid) {
+	writeJSON(w, http.StatusUnprocessableEntity, map[string]any{"detail": list})
+}
+
+// object reads a body that must be a JSON object with these keys; it answers
+// and returns nil when it is not.
+func object(w http.ResponseWriter, r *http.Request, required ...string) map[string]json.RawMessage {
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		return nil // the client has gone
+	}
+	var keys map[string]json.RawMessage
+	if !json.Valid(body) {
+		unprocessable(w, wrongType("json_invalid", "JSON decode error", nil, "body", 0))
+		return nil
+	}
+	if json.Unmarshal(body, &keys) != nil || keys == nil {
+		unprocessable(w, wrongType("model_attributes_type", "Input should be a valid dictionary or object to extract fields from", body, "body"))
+		return nil
+	}
+	var bad []invalid
+	for _, key := range required {
+		if _, ok := keys[key]; !ok {
+			bad = append(bad, missing(nil, "body", key))
+		}
+	}
+	if bad != nil {
+		unprocessable(w, bad...)
+		return nil
+	}
+	return keys
+}
+
+// trainable is a TrainableModel.
+type trainable struct {
+	key      modelKey
+	base     string
+	internal map[string]json.RawMessage // _internal_config
+}
+
+// readTrainable reads a model object. The class has a constructor of its own,
+// so what it misses is a TypeError, hence a 500, and no validation error.
+func readTrainable(w http.ResponseWriter, raw json.RawMessage, needsBase bool, loc ...any) (trainable, bool) {
+	var keys map[string]json.RawMessage
+	if json.Unmarshal(raw, &keys) != nil || keys == nil {
+		unprocessable(w, wrongType("model_attributes_type", "Input should be a valid dictionary or object to extract fields from", raw, loc...))
+		return trainable{}, false
+	}
+	var m trainable
+	for name, into := range map[string]*string{"name": &m.key.name, "project": &m.key.project, "base_model": &m.base} {
+		value, present := keys[name]
+		switch {
+		case !present && name == "base_model" && !needsBase:
+		case !present:
+			internalError(w)
+			return m, false
+		case json.Unmarshal(value, into) != nil:
+			unprocessable(w, wrongType("string_type", "Input should be a valid string", value, append(loc, name)...))
+			return m, false
+		}
+	}
+	if m.key.name == "" || m.key.project == "" {
+		internalError(w) // no folder can be made of it
+		return m, false
+	}
+	json.Unmarshal(keys["_internal_config"], &m.internal)
+	return m, true
+}
+
+// brokenConfig says whether a part of _internal_config is null or no object,
+// which crashes whatever uses it.
+func (m trainable) brokenConfig() bool {
+	for _, part := range []string{"init_args", "engine_args", "peft_args", "trainer_args"} {
+		if raw, ok := m.internal[part]; ok && !strings.HasPrefix(string(raw), "{") {
+			return true
+		}
+	}
+	return false
+}
+
+// maxSeqLength is init_args.max_seq_length.
+func (m trainable) maxSeqLength() int {
+	args := struct {
+		Length int `json:"max_seq_length"`
+	}{32768}
+	if raw, ok := m.internal["init_args"]; ok {
+		json.Unmarshal(raw, &args)
+	}
+	return args.Length
+}
+
+// openAPI lists the routes, which is how clients tell the dialects apart.
+func (s *Server) openAPI(w http.ResponseWriter, _ *http.Request) {
+	paths := map[string]map[string]any{}
+	for path, methods := range s.routes {
+		if strings.HasPrefix(path, "/v1/") || path == "/openapi.json" {
+			continue
+		}
+		paths[path] = map[string]any{}
+		for method := range methods {
+			paths[path][strings.ToLower(method)] = map[string]any{
+				"operationId": fmt.Sprintf("%s_%s", strings.Trim(path, "/"), strings.ToLower(method)),
+				"responses":   map[string]any{"200": map[string]string{"description": "Successful Response"}},
+			}
+		}
+	}
+	writeJSON(w, http.StatusOK, map[string]any{
+		"openapi": "3.1.0", "info": map[string]string{"title": "FastAPI", "version": "0.1.0"}, "paths": paths,
+	})
+}

@@ -1,0 +1,232 @@
+package sandbox
+
+import (
+	"encoding/json"
+	"net/http"
+	"regexp"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+)
+
+// What can go wrong with a chat call.
+const (
+	FaultStatus        = "status"         // answers Status, and Retry-After when RetryAfter is set
+	FaultHalf          = "half"           // the connection breaks in the middle of the answer
+	FaultHang          = "hang"           // no answer until the client gives up or the faults are cleared
+	FaultDelay         = "delay"          // the answer comes after Millis
+	FaultNotJSON       = "not_json"       // 200 and something else
+	FaultNoLogprobs    = "no_logprobs"    // logprobs is null
+	FaultFewerLogprobs = "fewer_logprobs" // one less than there are tokens
+	FaultNaN           = "nan"            // a logprob is NaN
+	FaultNoTokenIDs    = "no_token_ids"   // no ids anywhere
+)
+
+// What can go wrong with a training call.
+const (
+	TrainStatus = "status" // answers Status before anything else
+	TrainDrop   = "drop"   // the stream breaks after Lines lines (-1: after all); trained on nevertheless if Commit
+	TrainZero   = "zero"   // no lines and nothing learnt; the step advances if Commit
+	TrainNaN    = "nan"    // the losses are NaN on the wire
+	TrainDelay  = "delay"  // waits Millis before the first line
+	TrainHold   = "hold"   // waits before the commit until the faults are cleared
+)
+
+// Faults is what POST /_rollmill/faults takes and GET shows: faults of the
+// calls to come, in order. DELETE clears them and lets go of what hangs.
+type Faults struct {
+	Chat  []*ChatFault  `json:"chat"`
+	Train []*TrainFault `json:"train"`
+}
+
+// ChatFault strikes Times chat calls (default 1, -1: all) after letting Skip
+// of them pass.
+type ChatFault struct {
+	Kind       string `json:"kind"`
+	Skip       int    `json:"skip,omitempty"`
+	Times      int    `json:"times"`
+	Status     int    `json:"status,omitempty"`
+	RetryAfter int    `json:"retry_after,omitempty"`
+	Millis     int    `json:"millis,omitempty"`
+}
+
+// TrainFault strikes Times training calls (default 1, -1: all).
+type TrainFault struct {
+	Kind   string `json:"kind"`
+	Times  int    `json:"times"`
+	Lines  int    `json:"lines"`
+	Commit bool   `json:"commit"`
+	Status int    `json:"status,omitempty"`
+	Millis int    `json:"millis,omitempty"`
+}
+
+var (
+	chatKinds  = []string{FaultStatus, FaultHalf, FaultHang, FaultDelay, FaultNotJSON, FaultNoLogprobs, FaultFewerLogprobs, FaultNaN, FaultNoTokenIDs}
+	trainKinds = []string{TrainStatus, TrainDrop, TrainZero, TrainNaN, TrainDelay, TrainHold}
+)
+
+type faultBox struct {
+	mu      sync.Mutex
+	faults  Faults
+	cleared chan struct{}
+}
+
+func newFaultBox() *faultBox { return &faultBox{cleared: make(chan struct{})} }
+
+// nextChat is the fault of the next chat call; nil is none.
+func (b *faultBox) nextChat() *ChatFault {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for i, f := range b.faults.Chat {
+		if f.Skip > 0 {
+			f.Skip--
+			return nil
+		}
+		if f.Times > 0 {
+			f.Times--
+		}
+		if f.Times == 0 {
+			b.faults.Chat = slices.Delete(b.faults.Chat, i, i+1)
+		}
+		return f
+	}
+	return nil
+}
+
+func (b *faultBox) nextTrain() *TrainFault {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if len(b.faults.Train) == 0 {
+		return nil
+	}
+	f := b.faults.Train[0]
+	if f.Times > 0 {
+		f.Times--
+	}
+	if f.Times == 0 {
+		b.faults.Train = b.faults.Train[1:]
+	}
+	return f
+}
+
+func (b *faultBox) clear() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.faults = Faults{}
+	close(b.cleared)
+	b.cleared = make(chan struct{})
+}
+
+func (b *faultBox) untilCleared() <-chan struct{} {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.cleared
+}
+
+func (f *ChatFault) is(kind string) bool  { return f != nil && f.Kind == kind }
+func (f *TrainFault) is(kind string) bool { return f != nil && f.Kind == kind }
+
+// refuseChat lets a fault strike that leaves nothing to answer.
+func (s *Server) refuseChat(w http.ResponseWriter, r *http.Request, f *ChatFault) bool {
+	switch {
+	case f.is(FaultStatus):
+		if f.RetryAfter > 0 {
+			w.Header().Set("Retry-After", strconv.Itoa(f.RetryAfter))
+		}
+		newAPIError(f.Status, "server_error", "", "fault", "a fault was asked for").write(w)
+	case f.is(FaultHang):
+		select {
+		case <-s.faults.untilCleared():
+		case <-r.Context().Done():
+		case <-s.stopping:
+		}
+		panic(http.ErrAbortHandler)
+	case f.is(FaultNotJSON):
+		w.Write([]byte("<html>a proxy speaks</html>"))
+	case f.is(FaultDelay):
+		s.wait(r, f.Millis)
+		return false
+	default:
+		return false
+	}
+	return true
+}
+
+func (s *Server) wait(r *http.Request, millis int) {
+	select {
+	case <-time.After(time.Duration(millis) * time.Millisecond):
+	case <-r.Context().Done():
+	case <-s.stopping:
+	}
+}
+
+// spoil takes away what the fault says from an answer that was drawn.
+func (f *ChatFault) spoil(c *completion) {
+	switch {
+	case f.is(FaultNoLogprobs):
+		c.request.Logprobs = false
+	case f.is(FaultNoTokenIDs):
+		c.request.ReturnTokenIDs, c.request.ReturnTokensAsTokenIDs = false, false
+	case f.is(FaultFewerLogprobs):
+		for i := range c.answers {
+			a := &c.answers[i]
+			a.logprobs = a.logprobs[:len(a.logprobs)-1]
+		}
+	}
+}
+
+var firstLogprob = regexp.MustCompile(`"logprob":[^,]+`)
+
+// damage rewrites an encoded answer as no JSON encoder of ours would.
+func (f *ChatFault) damage(body []byte) []byte {
+	if !f.is(FaultNaN) {
+		return body
+	}
+	return firstLogprob.ReplaceAll(body, []byte(`"logprob":NaN`))
+}
+
+func (s *Server) setFaults(w http.ResponseWriter, r *http.Request) {
+	var more Faults
+	if err := json.NewDecoder(r.Body).Decode(&more); err != nil {
+		writeDetail(w, http.StatusBadRequest, "reading the faults: "+err.Error())
+		return
+	}
+	for _, f := range more.Chat {
+		if !slices.Contains(chatKinds, f.Kind) {
+			writeDetail(w, http.StatusBadRequest, "no chat fault is called "+strconv.Quote(f.Kind))
+			return
+		}
+		f.Times, f.Status = orElse(f.Times, 1), orElse(f.Status, http.StatusInternalServerError)
+	}
+	for _, f := range more.Train {
+		if !slices.Contains(trainKinds, f.Kind) {
+			writeDetail(w, http.StatusBadRequest, "no training fault is called "+strconv.Quote(f.Kind))
+			return
+		}
+		f.Times, f.Status = orElse(f.Times, 1), orElse(f.Status, http.StatusInternalServerError)
+	}
+	s.faults.mu.Lock()
+	s.faults.faults.Chat = append(s.faults.faults.Chat, more.Chat...)
+	s.faults.faults.Train = append(s.faults.faults.Train, more.Train...)
+	s.faults.mu.Unlock()
+	s.showFaults(w, r)
+}
+
+func orElse(n, fallback int) int {
+	if n == 0 {
+		return fallback
+	}
+	return n
+}
+
+func (s *Server) showFaults(w http.ResponseWriter, _ *http.Request) {
+	s.faults.mu.Lock()
+	defer s.faults.mu.Unlock()
+	writeJSON(w, http.StatusOK, s.faults.faults)
+}
+
+func (s *Server) clearFaults(w http.ResponseWriter, _ *http.Request) {
+	s.faults.clear()
+	writeJSON(w, http.StatusOK, Faults{})
+}

@@ -1,0 +1,132 @@
+package sandbox
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+)
+
+// sampling is how an answer is drawn.
+type sampling struct {
+	temperature float64 // 0: the likeliest word, always
+	topP        float64
+	maxTokens   int
+	seed        uint64
+	stop        []string
+	top         int // alternatives to keep at each token
+}
+
+// answer is what the policy wrote. The logprobs are those of the distribution
+// that was drawn from: after temperature and top-p. Greedy answers carry the
+// logprobs of temperature 1. The end mark is one of the tokens, not of the text.
+type answer struct {
+	ids      []int
+	logprobs []float64
+	tops     [][]ranked
+	text     string
+	finish   string // stop, length
+	stopped  string // the stop string that ended it, or ""
+}
+
+type ranked struct {
+	id      int
+	logprob float64
+}
+
+// sample writes the choice-th answer to a prompt. It depends on its arguments
+// and the weights alone.
+func (p *policy) sample(v *view, s sampling, choice int) answer {
+	var a answer
+	random := rand.New(rand.NewPCG(s.seed, uint64(choice)*0x9e3779b97f4a7c15+1))
+	h := make([]float64, p.hidden)
+	for ph := phaseStart; ; ph = phaseAfter(a.ids[len(a.ids)-1]) {
+		if len(a.ids) == s.maxTokens {
+			a.finish = "length"
+			return a
+		}
+		var logp [words]float64
+		p.logits(v, ph, h, &logp)
+		w := s.draw(&logp, random)
+		a.ids = append(a.ids, firstWord+w)
+		a.logprobs = append(a.logprobs, logp[w])
+		if s.top > 0 {
+			a.tops = append(a.tops, rank(&logp, s.top))
+		}
+		if a.ended(firstWord+w, s.stop) {
+			a.finish = "stop"
+			return a
+		}
+	}
+}
+
+// ended adds a token's text and says whether the answer ends with it.
+func (a *answer) ended(id int, stop []string) bool {
+	if id == tokenEnd {
+		return true
+	}
+	a.text += tokenText(id)
+	for _, s := range stop {
+		if at := strings.Index(a.text, s); at >= 0 {
+			a.text, a.stopped = a.text[:at], s
+			return true
+		}
+	}
+	return false
+}
+
+// draw picks a word and leaves in logp the distribution it was drawn from.
+func (s sampling) draw(logp *[words]float64, random *rand.Rand) int {
+	if s.temperature == 0 {
+		normalise(logp)
+		return rank(logp, 1)[0].id - firstWord
+	}
+	for i := range logp {
+		logp[i] /= s.temperature
+	}
+	normalise(logp)
+	if s.topP < 1 {
+		s.cut(logp)
+	}
+	u, last := random.Float64(), 0
+	for w, x := range logp {
+		if math.IsInf(x, -1) {
+			continue
+		}
+		last = w
+		if u -= math.Exp(x); u < 0 {
+			return w
+		}
+	}
+	return last
+}
+
+// cut keeps the likeliest words that together reach top-p.
+func (s sampling) cut(logp *[words]float64) {
+	sum := 0.0
+	for _, r := range rank(logp, words) {
+		if sum >= s.topP && sum > 0 {
+			logp[r.id-firstWord] = math.Inf(-1)
+		}
+		sum += math.Exp(r.logprob)
+	}
+	normalise(logp)
+}
+
+// rank lists the n likeliest words.
+func rank(logp *[words]float64, n int) []ranked {
+	all := make([]ranked, words)
+	for w, x := range logp {
+		all[w] = ranked{firstWord + w, x}
+	}
+	slices.SortStableFunc(all, func(a, b ranked) int {
+		switch {
+		case a.logprob > b.logprob:
+			return -1
+		case a.logprob < b.logprob:
+			return 1
+		}
+		return 0
+	})
+	return all[:min(n, words)]
+}

@@ -1,0 +1,199 @@
+package sandbox
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+// What an ART client sends, as far as the server looks at it.
+type trajectoryGroup struct {
+	Trajectories []trajectory `json:"trajectories"`
+}
+
+type trajectory struct {
+	history
+	AdditionalHistories []history                  `json:"additional_histories"`
+	Reward              *float64                   `json:"reward"`
+	Metrics             map[string]json.RawMessage `json:"metrics"`
+}
+
+type history struct {
+	Entries []entry `json:"messages_and_choices"`
+}
+
+// entry is a message, or a choice when it has one inside.
+type entry struct {
+	chatMessage
+	FinishReason *string         `json:"finish_reason"`
+	Index        *int            `json:"index"`
+	Message      *chatMessage    `json:"message"`
+	Logprobs     *choiceLogprobs `json:"logprobs"`
+}
+
+type choiceLogprobs struct {
+	Content []choiceToken `json:"content"`
+}
+
+type choiceToken struct {
+	Token   *string          `json:"token"`
+	Logprob *float64         `json:"logprob"`
+	Bytes   *[]int           `json:"bytes"`
+	Top     *json.RawMessage `json:"top_logprobs"`
+}
+
+func (e *entry) isChoice() bool { return e.Message != nil }
+
+func (t *trajectory) histories() []history {
+	return append([]history{t.history}, t.AdditionalHistories...)
+}
+
+// numbers are the metrics that are numbers or booleans.
+func (t *trajectory) numbers() map[string]float64 {
+	out := map[string]float64{}
+	for name, raw := range t.Metrics {
+		switch text := string(raw); text {
+		case "true":
+			out[name] = 1
+		case "false":
+			out[name] = 0
+		default:
+			if x, err := strconv.ParseFloat(text, 64); err == nil {
+				out[name] = x
+			}
+		}
+	}
+	return out
+}
+
+// written is a token to train on: what stood before it, and what it was.
+type written struct {
+	view  *view
+	phase phase
+	id    int
+	old   float64 // NaN where the sender knew none
+}
+
+// reader turns histories into tokens to train on, as the trainer of 0.4 does:
+// a Choice gives exactly its sampled ids, a plain assistant message before the
+// last Choice gives the ids of its text, and everything else is context.
+type reader struct {
+	withoutLogprobs bool // dev_config.allow_training_without_logprobs
+	maxTokens       int  // of a history; what is longer is cut silently
+}
+
+// read returns the tokens of one history. Its errors are those that break the
+// training stream.
+func (r reader) read(h history) ([]written, error) {
+	last := r.lastTrainable(h)
+	var out []written
+	var turns []turn
+	for i := range h.Entries[:last+1] {
+		e := &h.Entries[i]
+		role, text := e.spoken()
+		if role == "assistant" {
+			tokens, err := r.tokens(e, text)
+			if err != nil {
+				return nil, fmt.Errorf("entry %d: %w", i, err)
+			}
+			prompt := len(promptTokens(turns))
+			if fits := r.maxTokens - prompt; len(tokens) > fits {
+				tokens = tokens[:max(fits, 0)]
+			}
+			out = appendWritten(out, newView(readBoard(turns)), tokens)
+		}
+		turns = append(turns, turn{role, text})
+	}
+	return out, nil
+}
+
+func appendWritten(out []written, v *view, tokens []written) []written {
+	ph := phaseStart
+	for _, t := range tokens {
+		t.view, t.phase = v, ph
+		ph = phaseAfter(t.id)
+		if t.id >= firstWord { // what the policy can never write cannot be learnt
+			out = append(out, t)
+		}
+	}
+	return out
+}
+
+func (r reader) lastTrainable(h history) int {
+	for i := len(h.Entries) - 1; i >= 0; i-- {
+		e := &h.Entries[i]
+		if e.isChoice() && e.Logprobs != nil || r.withoutLogprobs && (e.isChoice() || e.Role == "assistant") {
+			return i
+		}
+	}
+	return -1
+}
+
+// spoken is the role and text of an entry. As in the legacy server, a list of
+// parts is an iterator that the log has already used up: no text is left.
+func (e *entry) spoken() (role, text string) {
+	m := e.chatMessage
+	if e.isChoice() {
+		m = *e.Message
+	}
+	if len(m.Content) > 0 && m.Content[0] == '"' {
+		text, _ = contentText(m.Content)
+	}
+	return m.Role, text
+}
+
+func (r reader) tokens(e *entry, text string) ([]written, error) {
+	switch {
+	case !e.isChoice(), e.Logprobs == nil && r.withoutLogprobs:
+		var out []written
+		for _, id := range append(appendTokens(nil, text), tokenEnd) {
+			out = append(out, written{id: id, old: math.NaN()})
+		}
+		return out, nil
+	case e.Logprobs == nil:
+		return nil, fmt.Errorf("AssertionError: a choice without logprobs before the last trainable one")
+	case len(e.Logprobs.Content) == 0:
+		return nil, fmt.Errorf("IndexError: logprobs.content is empty")
+	case !e.Logprobs.Content[0].validBytes():
+		return nil, fmt.Errorf("UnicodeDecodeError: the first token's bytes are not UTF-8")
+	}
+	var out []written
+	for _, t := range e.Logprobs.Content {
+		id, err := parseTokenID(*t.Token)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, written{id: id, old: *t.Logprob})
+	}
+	return out, nil
+}
+
+// parseTokenID reads "token_id:7".
+func parseTokenID(token string) (int, error) {
+	_, digits, ok := strings.Cut(token, ":")
+	if !ok {
+		return 0, fmt.Errorf("IndexError: token %q is not of the form token_id:N", token)
+	}
+	id, err := strconv.Atoi(digits)
+	if err != nil {
+		return 0, fmt.Errorf("ValueError: token %q is not of the form token_id:N", token)
+	}
+	if id < 0 || id >= vocabulary {
+		return 0, fmt.Errorf("IndexError: token id %d is not in the vocabulary of %d", id, vocabulary)
+	}
+	return id, nil
+}
+
+func (t *choiceToken) validBytes() bool {
+	if t.Bytes == nil {
+		return true
+	}
+	text := make([]byte, len(*t.Bytes))
+	for i, b := range *t.Bytes {
+		text[i] = byte(b)
+	}
+	return utf8.Valid(text)
+}

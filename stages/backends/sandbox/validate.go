@@ -1,0 +1,144 @@
+package sandbox
+
+import (
+	"bytes"
+	"encoding/json"
+	"slices"
+)
+
+// readGroups reads trajectory_groups and lists what FastAPI would refuse.
+func readGroups(raw json.RawMessage) ([]trajectoryGroup, []invalid) {
+	var list []json.RawMessage
+	if json.Unmarshal(raw, &list) != nil {
+		return nil, []invalid{wrongType("list_type", "Input should be a valid list", raw, "body", "trajectory_groups")}
+	}
+	groups := make([]trajectoryGroup, len(list))
+	var bad []invalid
+	for i, item := range list {
+		bad = append(bad, readGroup(item, &groups[i], "body", "trajectory_groups", i)...)
+	}
+	return groups, bad
+}
+
+func readGroup(raw json.RawMessage, g *trajectoryGroup, loc ...any) []invalid {
+	var keys struct {
+		Trajectories []json.RawMessage `json:"trajectories"`
+	}
+	if json.Unmarshal(raw, &keys) != nil {
+		return []invalid{wrongType("model_type", "Input should be a valid dictionary or instance of TrajectoryGroup", raw, loc...)}
+	}
+	if keys.Trajectories == nil {
+		return []invalid{missing(raw, under(loc, "trajectories")...)}
+	}
+	g.Trajectories = make([]trajectory, len(keys.Trajectories))
+	var bad []invalid
+	for i, item := range keys.Trajectories {
+		bad = append(bad, readTrajectory(item, &g.Trajectories[i], under(loc, "trajectories", i)...)...)
+	}
+	return bad
+}
+
+func readTrajectory(raw json.RawMessage, t *trajectory, loc ...any) []invalid {
+	if err := json.Unmarshal(raw, t); err != nil {
+		return []invalid{wrongType("model_type", "Input should be a valid dictionary or instance of Trajectory: "+err.Error(), raw, loc...)}
+	}
+	var bad []invalid
+	if t.Reward == nil {
+		bad = append(bad, missing(raw, under(loc, "reward")...))
+	}
+	if t.Entries == nil {
+		bad = append(bad, missing(raw, under(loc, "messages_and_choices")...))
+	}
+	for h, history := range t.histories() {
+		at := under(loc, "messages_and_choices")
+		if h > 0 {
+			at = under(loc, "additional_histories", h-1, "messages_and_choices")
+		}
+		for i := range history.Entries {
+			bad = append(bad, history.Entries[i].check(under(at, i)...)...)
+		}
+	}
+	for name, value := range t.Metrics {
+		if !number(value) {
+			bad = append(bad, wrongType("float_type", "Input should be a valid number", value, under(loc, "metrics", name)...))
+		}
+	}
+	return bad
+}
+
+func number(raw json.RawMessage) bool {
+	return bytes.Equal(raw, []byte("true")) || bytes.Equal(raw, []byte("false")) ||
+		len(raw) > 0 && (raw[0] == '-' || raw[0] >= '0' && raw[0] <= '9')
+}
+
+func under(loc []any, more ...any) []any { return append(slices.Clone(loc), more...) }
+
+var finishReasons = []string{"stop", "length", "tool_calls", "content_filter", "function_call"}
+
+// check names what keeps an entry from being a message or a Choice.
+func (e *entry) check(loc ...any) []invalid {
+	if !e.isChoice() {
+		if !slices.Contains(roles, e.Role) {
+			return []invalid{wrongType("literal_error", "Input should be a message with a known role or a Choice", nil, under(loc, "role")...)}
+		}
+		return nil
+	}
+	at := under(loc, "Choice")
+	var bad []invalid
+	if e.FinishReason == nil || !slices.Contains(finishReasons, *e.FinishReason) {
+		bad = append(bad, wrongType("literal_error", "Input should be 'stop', 'length', 'tool_calls', 'content_filter' or 'function_call'", nil, under(at, "finish_reason")...))
+	}
+	if e.Index == nil {
+		bad = append(bad, missing(nil, under(at, "index")...))
+	}
+	if e.Message.Role != "assistant" {
+		bad = append(bad, wrongType("literal_error", "Input should be 'assistant'", nil, under(at, "message", "role")...))
+	}
+	if e.Logprobs == nil {
+		return bad
+	}
+	for i, t := range e.Logprobs.Content {
+		for name, absent := range map[string]bool{"token": t.Token == nil, "logprob": t.Logprob == nil, "top_logprobs": t.Top == nil} {
+			if absent {
+				bad = append(bad, missing(nil, under(at, "logprobs", "content", i, name)...))
+			}
+		}
+	}
+	return bad
+}
+
+// settings are config and dev_config of a training call.
+type settings struct {
+	LearningRate float64 `json:"learning_rate"`
+	Beta         float64 `json:"beta"`
+	dev
+}
+
+type dev struct {
+	AllowWithoutLogprobs bool     `json:"allow_training_without_logprobs"`
+	Epsilon              *float64 `json:"epsilon"`
+	EpsilonHigh          *float64 `json:"epsilon_high"`
+	ScaleRewards         *bool    `json:"scale_rewards"`
+}
+
+func readSettings(config, devConfig json.RawMessage) (settings, []invalid) {
+	s := settings{LearningRate: 5e-6}
+	var bad []invalid
+	if err := json.Unmarshal(config, &s); err != nil || !bytes.HasPrefix(config, []byte("{")) {
+		bad = append(bad, wrongType("model_type", "Input should be a valid TrainConfig", config, "body", "config"))
+	}
+	s.dev = dev{}
+	if err := json.Unmarshal(devConfig, &s.dev); err != nil || !bytes.HasPrefix(devConfig, []byte("{")) {
+		bad = append(bad, wrongType("dict_type", "Input should be a valid dictionary", devConfig, "body", "dev_config"))
+	}
+	return s, bad
+}
+
+// rules is what the learner makes of the settings.
+func (s settings) rules(scale float64, steps int) rules {
+	r := rules{rate: s.LearningRate * scale, low: 0.2, penalty: s.Beta, steps: steps}
+	set(&r.low, s.Epsilon)
+	r.high = r.low
+	set(&r.high, s.EpsilonHigh)
+	return r
+}

@@ -1,0 +1,96 @@
+package sandbox
+
+import "strings"
+
+// The vocabulary: 256 bytes, so that any text is made of tokens and comes
+// back from them, then role marks that no text can forge, then the words that
+// the policy writes.
+const (
+	tokenSystem = 256 + iota
+	tokenUser
+	tokenAssistant
+	tokenTool
+	tokenEnd // ends a message; from here on the policy writes
+	tokenOpen
+	tokenClose
+	tokenCell // A1; then A2, A3, B1 … C3
+
+	vocabulary = tokenCell + 9
+	firstWord  = tokenEnd
+	words      = vocabulary - firstWord
+)
+
+var special = [...]string{"<|system|>", "<|user|>", "<|assistant|>", "<|tool|>", "<|end|>", "<move>", "</move>",
+	"A1", "A2", "A3", "B1", "B2", "B3", "C1", "C2", "C3"}
+
+// tokenText is what a token stands for.
+func tokenText(id int) string {
+	if id < 256 {
+		return string([]byte{byte(id)})
+	}
+	return special[id-256]
+}
+
+// appendTokens cuts a text into words where one begins, else into bytes.
+func appendTokens(ids []int, text string) []int {
+	for i := 0; i < len(text); {
+		id, n := nextToken(text[i:])
+		ids = append(ids, id)
+		i += n
+	}
+	return ids
+}
+
+func nextToken(text string) (id, length int) {
+	switch c := text[0]; {
+	case c == '<' && strings.HasPrefix(text, "<move>"):
+		return tokenOpen, len("<move>")
+	case c == '<' && strings.HasPrefix(text, "</move>"):
+		return tokenClose, len("</move>")
+	case c >= 'A' && c <= 'C' && len(text) > 1 && text[1] >= '1' && text[1] <= '3':
+		return tokenCell + int(c-'A')*3 + int(text[1]-'1'), 2
+	default:
+		return int(c), 1
+	}
+}
+
+// text is the inverse of appendTokens.
+func text(ids []int) string {
+	var b strings.Builder
+	for _, id := range ids {
+		b.WriteString(tokenText(id))
+	}
+	return b.String()
+}
+
+// turn is one message as the policy reads it.
+type turn struct{ role, content string }
+
+func roleToken(role string) int {
+	switch role {
+	case "system", "developer":
+		return tokenSystem
+	case "assistant":
+		return tokenAssistant
+	case "tool", "function":
+		return tokenTool
+	default:
+		return tokenUser
+	}
+}
+
+// promptTokens is the chat template: each turn between its role and an end
+// mark, then the assistant's role. An answer that ended by itself and is sent
+// back as a turn gives the same ids again, so a conversation only grows.
+func promptTokens(turns []turn) []int {
+	n := 1
+	for _, t := range turns {
+		n += len(t.content) + 2
+	}
+	ids := make([]int, 0, n)
+	for _, t := range turns {
+		ids = append(ids, roleToken(t.role))
+		ids = append(appendTokens(ids, t.content), tokenEnd)
+	}
+	return append(ids, tokenAssistant)
+}
