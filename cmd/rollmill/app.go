@@ -39,6 +39,9 @@ func commands() []command {
 		scoreCommand,
 		groupCommand,
 		curateCommand,
+		sandboxCommand,
+		reportCommand,
+		showCommand,
 		sealCommand,
 		completionCommand(),
 	}

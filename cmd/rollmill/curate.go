@@ -92,7 +92,7 @@ func runCurate(ctx context.Context, s *session) error {
 	o.Env = s.stageEnv()
 	r, err := curate.Run(ctx, o)
 	if err = s.finish(r, r, err); err == nil && r.Sealed && r.Rows == 0 && code != 0 {
-		return exitWith(code)
+		return exitWith{code, "nothing is worth training on"}
 	}
 	return err
 }

@@ -51,6 +51,10 @@ func exitCode(ctx context.Context, err error) int {
 		staged *stages.Error
 		signal interrupted
 		status exitWith
+		exists *dataset.ExistsError
+
+		misused   interface{ Misused() bool }   // as backends say it, which know nothing of stages
+		temporary interface{ Temporary() bool } // they, and package net
 	)
 	switch {
 	case err == nil:
@@ -58,12 +62,14 @@ func exitCode(ctx context.Context, err error) int {
 	case errors.As(context.Cause(ctx), &signal):
 		return 128 + int(signal.signal)
 	case errors.As(err, &status):
-		return int(status)
+		return status.code
 	case errors.As(err, &gate):
 		return exitGate
 	case errors.As(err, &staged) && staged.Kind != stages.KindFailed:
 		return kindCodes[staged.Kind]
-	case errors.Is(err, storage.ErrTemporary):
+	case errors.As(err, &exists), errors.As(err, &misused) && misused.Misused():
+		return exitUsage
+	case errors.Is(err, storage.ErrTemporary), errors.As(err, &temporary) && temporary.Temporary():
 		return exitTemporary
 	case errors.Is(err, formats.ErrInvalid), errors.Is(err, storage.ErrNotExist):
 		return exitInput
@@ -71,12 +77,13 @@ func exitCode(ctx context.Context, err error) int {
 	return exitFailed
 }
 
-// exitWith ends the process with a code that the user asked for.
-type exitWith int
-
-func (e exitWith) Error() string {
-	return fmt.Sprintf("nothing is left, exit code %d as asked", int(e))
+// exitWith ends the process with a code of the user's or of a program's.
+type exitWith struct {
+	code int
+	what string
 }
+
+func (e exitWith) Error() string { return e.what }
 
 var kindCodes = map[stages.Kind]int{
 	stages.KindFailed:    exitFailed,

@@ -172,6 +172,29 @@ func (s *session) output(in string) (stages.Output, error) {
 	return out, err
 }
 
+// runFlags name the run and its folder.
+func runFlags() []cli.Flag {
+	return []cli.Flag{
+		&cli.StringFlag{Name: "run", Usage: "`NAME` of the run, part of every trajectory's id; default: the last part of --root, else run"},
+		&cli.StringFlag{Name: "root", Usage: "`URI` of the run's folder, which holds epoch-0, epoch-1, ...; default: runs/<run>"},
+	}
+}
+
+// runAndRoot are the run's name and folder, each by default from the other.
+func runAndRoot(c *cli.Context) (run, root string) {
+	run, root = c.String("run"), c.String("root")
+	if run == "" && root != "" {
+		_, run = storage.Split(root)
+	}
+	if run == "" {
+		run = "run"
+	}
+	if root == "" {
+		root = storage.Join("runs", run)
+	}
+	return run, root
+}
+
 // arrayIndexes are where schedulers say which of n tasks this is.
 var arrayIndexes = []struct {
 	name  string

@@ -43,7 +43,7 @@ func (p *configParser) document(data []byte) (*yaml.Node, error) {
 	case errors.Is(err, io.EOF):
 		return nil, nil
 	case err != nil:
-		return nil, usage("", "%s: %w", p.name, err)
+		return nil, p.broken(err)
 	}
 	if err := loader.Load(&second); !errors.Is(err, io.EOF) {
 		return nil, usage("", "%s: more than one document", p.name)
@@ -59,6 +59,19 @@ func (p *configParser) document(data []byte) (*yaml.Node, error) {
 		return nil, usage("", "%s: not a mapping of sections", p.at(root))
 	}
 	return root, nil
+}
+
+// broken says where a file stops being YAML.
+func (p *configParser) broken(err error) error {
+	var at *yaml.LoadError
+	if !errors.As(err, &at) {
+		return usage("", "%s: %w", p.name, err)
+	}
+	line := at.Mark.Line
+	if at.ContextMark.Line > 0 {
+		line = at.ContextMark.Line
+	}
+	return usage("look for a quote or bracket left open, or a tab", "%s:%d: not YAML: %s", p.name, line, at.Message)
 }
 
 func (p *configParser) top(root *yaml.Node) error {

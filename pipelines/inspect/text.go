@@ -1,0 +1,89 @@
+package inspect
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+	"text/tabwriter"
+)
+
+// cellWidth is how much of a text a cell of the table shows.
+const cellWidth = 48
+
+// WriteText writes the view for people.
+func (v View) WriteText(w io.Writer) error {
+	m := v.Manifest
+	out := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	line := func(name, format string, args ...any) {
+		fmt.Fprintf(out, "%s\t%s\n", name, fmt.Sprintf(format, args...))
+	}
+	line("dataset", "%s", v.URI)
+	line("stage", "%s, identity %s", m.Stage, m.Identity)
+	line("rows", "%d %s in %d shards, %d parts, %d bytes", m.Rows, m.Kind, m.Shards, len(m.Parts), m.Bytes)
+	line("digest", "%s", m.RowsDigest)
+	for _, in := range m.Inputs {
+		line("input", "%s (%s)", in.URI, in.Role)
+	}
+	for _, name := range slices.Sorted(maps.Keys(m.Params)) {
+		line("parameter", "%s = %v", name, m.Params[name])
+	}
+	for _, t := range []struct {
+		name   string
+		counts map[string]int64
+	}{{"count", m.Counts}, {"dropped", m.Drops}, {"failed", m.Failures}} {
+		for _, key := range slices.Sorted(maps.Keys(t.counts)) {
+			line(t.name, "%s %d", key, t.counts[key])
+		}
+	}
+	for _, g := range m.Gates {
+		if g.Refused {
+			line("refused by", "%s: %s is %.4g", g.Name, g.Count, g.Value)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(m.Tables)) {
+		line("table", "%s, %d rows", name, m.Tables[name].Rows)
+	}
+	v.writeRows(out)
+	return out.Flush()
+}
+
+// writeRows writes the rows as a table, columns named as on disk.
+func (v View) writeRows(out io.Writer) {
+	rows := reflect.ValueOf(v.Rows)
+	if v.Rows == nil || rows.Len() == 0 {
+		return
+	}
+	row := rows.Type().Elem()
+	names := []string{"row"}
+	for i := range row.NumField() {
+		name, _, _ := strings.Cut(row.Field(i).Tag.Get("json"), ",")
+		names = append(names, name)
+	}
+	fmt.Fprintf(out, "\n%s\n", strings.Join(names, "\t"))
+	for k := range rows.Len() {
+		cells := []string{fmt.Sprint(v.First + int64(k))}
+		for i := range row.NumField() {
+			cells = append(cells, cell(rows.Index(k).Field(i)))
+		}
+		fmt.Fprintln(out, strings.Join(cells, "\t"))
+	}
+}
+
+func cell(v reflect.Value) string {
+	switch {
+	case v.Kind() == reflect.Pointer && v.IsNil():
+		return "null"
+	case v.Kind() == reflect.Pointer:
+		return fmt.Sprintf("%.4g", v.Elem().Interface())
+	case v.Kind() != reflect.String:
+		return fmt.Sprint(v.Interface())
+	}
+	text := strings.Join(strings.Fields(v.String()), " ")
+	if short := []rune(text); len(short) > cellWidth {
+		text = string(short[:cellWidth-1]) + "…"
+	}
+	return text
+}
