@@ -9,7 +9,7 @@ export CGO_ENABLED := 0
 GO    ?= go
 COUNT ?= 3
 
-.PHONY: all build demo test check bench docs chaos learn clean FORCE
+.PHONY: all build demo demo-train test check bench docs chaos learn clean FORCE
 all: build
 
 build: bin/rollmill bin/tictactoe
@@ -17,27 +17,36 @@ bin/rollmill bin/tictactoe: bin/%: FORCE
 	@$(GO) build -trimpath -o $@ ./cmd/$*
 
 # The demo. All that it leaves is under DEMO.
-DEMO        := runs/demo
-DEMO_EPOCHS := 15
-DEMO_PORT   := 17639
-EPOCHS_MK   := $(MAKE) --no-print-directory -f pipelines/make/epoch.mk ROLLMILL=bin/rollmill CONFIG=pipelines/demo/rollmill.yaml \
-               ROOT=$(DEMO) EPOCHS=$(DEMO_EPOCHS) VALIDATE_EVERY=5
+DEMO           := runs/demo
+DEMO_EPOCHS    := 15
+DEMO_EXAMPLES  := 64
+DEMO_HELD_OUT  := 200
+DEMO_PORT      := 17639
+VALIDATE_EVERY := 5
+export DEMO DEMO_EPOCHS VALIDATE_EVERY
+export DEMO_URL := http://127.0.0.1:$(DEMO_PORT)
+EPOCHS_MK := $(MAKE) --no-print-directory -f pipelines/make/epoch.mk ROLLMILL=bin/rollmill CONFIG=pipelines/demo/rollmill.yaml \
+             ROOT=$(DEMO) EPOCHS=$(DEMO_EPOCHS) VALIDATE_EVERY=$(VALIDATE_EVERY)
+SANDBOX   := bin/rollmill sandbox --dir $(DEMO)/sandbox --listen 127.0.0.1:$(DEMO_PORT) --exec
 
 demo: build $(DEMO)/train.jsonl $(DEMO)/held-out.jsonl
-	@export DEMO=$(DEMO) DEMO_URL=http://127.0.0.1:$(DEMO_PORT); \
-	if $(EPOCHS_MK) -q 2>/dev/null; then \
+	@if $(EPOCHS_MK) -q >/dev/null 2>&1; then \
 	  echo "demo: up to date: all $(DEMO_EPOCHS) epochs are in $(DEMO) (make clean removes them)"; \
 	else \
-	  bin/rollmill sandbox --dir $(DEMO)/sandbox --listen 127.0.0.1:$(DEMO_PORT) --exec '$(EPOCHS_MK)' && \
-	  bin/rollmill report --root $(DEMO); \
+	  $(SANDBOX) '$(EPOCHS_MK)' && bin/rollmill report --root $(DEMO); \
 	fi
+
+# The same epochs in one process.
+demo-train: build $(DEMO)/train.jsonl $(DEMO)/held-out.jsonl
+	@$(SANDBOX) 'bin/rollmill train --config pipelines/demo/rollmill.yaml'
+	@bin/rollmill report --root $(DEMO)
 
 $(DEMO)/train.jsonl: | build
 	@mkdir -p $(@D)
-	@bin/tictactoe examples --count 64 --seed 1 > $@.part && mv $@.part $@
+	@bin/tictactoe examples --count $(DEMO_EXAMPLES) --seed 1 > $@.part && mv $@.part $@
 $(DEMO)/held-out.jsonl: | build
 	@mkdir -p $(@D)
-	@bin/tictactoe examples --count 200 --seed 2 --offset 1000000 > $@.part && mv $@.part $@
+	@bin/tictactoe examples --count $(DEMO_HELD_OUT) --seed 2 --offset 1000000 > $@.part && mv $@.part $@
 
 test:
 	@$(GO) test -json ./... | $(GO) run ./.ci/testsum .ci/skips

@@ -1,0 +1,4 @@
+// Package make holds epoch.mk, which chains the five subcommands with GNU
+// make, and the tests that run it against the sandbox as a user would: the
+// same rows as `rollmill train`, and the same rows however often it is killed.
+package make
