@@ -3,11 +3,176 @@ package rollout
 import (
 	"context"
 	"errors"
+	"fmt"
 
+	"golang.org/x/sync/errgroup"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/stages"
+	"github.com/rollmill/rollmill/stages/rollout/recorder"
 )
 
-// Run runs this shard's examples and writes its part of the dataset.
+// Run runs this shard's examples and writes its part of the dataset. When ctx
+// ends, what is finished is journalled and the error wraps ctx's: the same
+// command goes on from there. When the gate refuses the sealed dataset, the
+// report is whole and the error is a *dataset.GateError.
 func Run(ctx context.Context, o Options) (stages.Report, error) {
-	return stages.Report{}, errors.New("rollout: not yet")
+	started := o.Clock()
+	if err := o.Validate(); err != nil {
+		return stages.Report{}, err
+	}
+	o = o.defaults()
+	result, outcome, err := runShard(ctx, o)
+	report := report(result, outcome)
+	report.Seconds = o.Clock().Sub(started).Seconds()
+	return report, err
+}
+
+func runShard(ctx context.Context, o Options) (dataset.Result, dataset.Outcome, error) {
+	spec, err := o.spec()
+	if err != nil {
+		return dataset.Result{}, dataset.Outcome{}, err
+	}
+	of := o.Out.Shard.Of()
+	shard, err := dataset.Begin(ctx, o.Out.URI, spec, dataset.Options{Shard: of.Index, Of: of.Count, Overwrite: o.Out.Overwrite})
+	if err != nil {
+		return dataset.Result{}, dataset.Outcome{}, err
+	}
+	var outcome dataset.Outcome
+	if !shard.UpToDate() {
+		if outcome, err = fillShard(ctx, o, shard); err != nil {
+			return dataset.Result{}, outcome, errors.Join(err, shard.Discard())
+		}
+	}
+	result, err := shard.Commit(ctx, outcome)
+	return result, outcome, err
+}
+
+// fillShard attempts what the journal does not have and writes the rows.
+func fillShard(ctx context.Context, o Options, shard *dataset.Shard) (dataset.Outcome, error) {
+	started := o.Clock()
+	journal, err := dataset.OpenJournal[formats.Trajectory](ctx, shard)
+	if err != nil {
+		return dataset.Outcome{}, err
+	}
+	done, err := readDone(ctx, shard)
+	if err != nil {
+		return dataset.Outcome{}, err
+	}
+	r := &runner{opts: o, journal: journal}
+	if err := r.run(ctx, done); err != nil {
+		return dataset.Outcome{}, err
+	}
+	outcome, err := write(ctx, o, journal, dataset.NewTable[formats.Trajectory](shard, "", -1))
+	outcome.Timings = map[string]float64{"rollout_seconds": o.Clock().Sub(started).Seconds()}
+	return outcome, err
+}
+
+// runner makes the attempts of one shard.
+type runner struct {
+	opts     Options
+	journal  *dataset.Journal[formats.Trajectory]
+	recorder *recorder.Recorder
+	keeper   *keeper
+	watch    watch
+	meter    stages.Meter
+	tally    tally
+}
+
+func (r *runner) run(ctx context.Context, done map[string]finished) error {
+	o := r.opts
+	from, to := o.block()
+	total := (to - from) * o.Generations
+	jobs := o.jobs(from, to, done)
+	r.meter = o.Meter(stage, "trajectories", int64(total))
+	defer r.meter.Done()
+	r.meter.Add(int64(total - len(jobs)))
+	if len(jobs) == 0 {
+		return nil
+	}
+	if err := o.reach(ctx); err != nil {
+		return err
+	}
+	var err error
+	if r.recorder, err = recorder.New(o.recorderOptions()); err != nil {
+		return fmt.Errorf("rollout: %w", err)
+	}
+	defer r.recorder.Close()
+	r.watch.after = o.Giveup
+	if err := r.attempts(ctx, jobs, len(done) == 0); err != nil {
+		return err
+	}
+	if err := ctx.Err(); err != nil {
+		return fmt.Errorf("rollout: interrupted; what had ended is kept, and the same command does the rest: %w", err)
+	}
+	return nil
+}
+
+// attempts works the jobs off in order, a bounded number at once, and returns
+// when every finished trajectory is durable.
+func (r *runner) attempts(ctx context.Context, jobs []job, fresh bool) error {
+	work, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	r.keeper = newKeeper(ctx, r.journal, r.opts.JournalEvery, func(err error) { stop(err) })
+	var g errgroup.Group
+	g.SetLimit(r.opts.Concurrency)
+	for _, j := range jobs {
+		if work.Err() != nil {
+			break
+		}
+		g.Go(func() error {
+			if work.Err() == nil {
+				if err := r.one(work, j); err != nil {
+					stop(err)
+				}
+			}
+			return nil
+		})
+	}
+	g.Wait()
+	err := context.Cause(work)
+	if ctx.Err() != nil {
+		err = nil // run says so
+	}
+	if err == nil && ctx.Err() == nil {
+		var rows []formats.Trajectory
+		if rows, err = r.watch.end(fresh); err == nil {
+			r.keepAll(rows)
+		}
+	}
+	return errors.Join(err, r.keeper.close())
+}
+
+func (r *runner) one(ctx context.Context, j job) error {
+	t, ok := r.attempt(ctx, j)
+	if !ok {
+		return nil
+	}
+	if t.Status == formats.StatusFailed {
+		r.opts.Logger().Warn("a trajectory failed", "trajectory", t.TrajectoryID, "example", t.ExampleID, "generation", t.Generation, "class", t.FailureClass, "error", t.Error)
+	}
+	r.meter.Note(r.tally.note(&t))
+	r.meter.Add(1)
+	rows, err := r.watch.look(t)
+	r.keepAll(rows)
+	return err
+}
+
+func (r *runner) keepAll(rows []formats.Trajectory) {
+	for _, t := range rows {
+		r.keeper.keep(t)
+	}
+}
+
+func (o Options) recorderOptions() recorder.Options {
+	rec := recorder.Options{
+		Endpoints: o.Endpoints, APIKey: o.APIKey, Model: o.Model, Accept: o.AcceptModels, Sampling: o.Sampling, Seed: o.SamplingSeed,
+		Extra: o.Extra, NoLogprobs: o.NoLogprobs, Retries: o.Retries, Backoff: o.Backoff, CallTimeout: o.CallTimeout, Listen: o.Listen,
+		Connections: o.Concurrency, Log: o.Logger(), Now: o.Now,
+	}
+	if o.Policy != nil {
+		rec.Version = &o.Policy.Version
+	}
+	return rec
 }

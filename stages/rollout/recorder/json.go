@@ -197,7 +197,7 @@ func isTrue(raw []byte) bool { return string(raw) == "true" }
 func compact(raw []byte) string {
 	var b bytes.Buffer
 	if json.Compact(&b, raw) != nil {
-		return string(raw)
+		return strings.ToValidUTF8(string(raw), "\uFFFD")
 	}
-	return b.String()
+	return strings.ToValidUTF8(b.String(), "\uFFFD")
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/rollmill/rollmill/formats"
 )
@@ -130,7 +131,7 @@ func (q *request) sampling(o *Options) string {
 	if err != nil {
 		return "{}"
 	}
-	return string(text)
+	return strings.ToValidUTF8(string(text), "\uFFFD")
 }
 
 func encode(v any) []byte {

@@ -1,0 +1,169 @@
+package rollout
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"strings"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/stages/rollout/recorder"
+)
+
+// job is one attempt to make.
+type job struct {
+	example    int // index into Options.Examples
+	generation int
+	id         string
+	attempts   int32 // made by earlier runs of this command
+}
+
+// attempt makes a trajectory. It is not ok when ctx ended before the
+// trajectory did: then there is nothing to keep.
+func (r *runner) attempt(ctx context.Context, j job) (t formats.Trajectory, ok bool) {
+	o := &r.opts
+	e := o.Examples[j.example]
+	t = formats.Trajectory{
+		TrajectoryID: j.id, Run: o.Run, ExampleID: e.ID, Epoch: int32(o.Epoch), Generation: int32(j.generation),
+		Example: exampleRow(e), Attempts: j.attempts + 1, StartedAt: o.Clock().UnixMicro(),
+	}
+	limited, cancel := context.WithTimeoutCause(ctx, o.TrajectoryTimeout, errTimeout)
+	defer cancel()
+	session := r.recorder.Begin(limited, j.id, formats.GroupID(e.ID, o.Epoch))
+	a := Attempt{
+		Example: e, TrajectoryID: j.id, Run: o.Run, Epoch: o.Epoch, Generation: j.generation,
+		BaseURL: session.BaseURL(), APIKey: agentKey, Model: o.Model,
+	}
+	if o.SamplingSeed != nil {
+		seed := formats.Seed(*o.SamplingSeed, j.id)
+		a.Seed = &seed
+	}
+	result, err := safely(session.Context(), o.Agent, a)
+	timedOut := errors.Is(context.Cause(session.Context()), errTimeout)
+	record := session.End()
+	t.FinishedAt = o.Clock().UnixMicro()
+	if err != nil && ctx.Err() != nil {
+		return t, false
+	}
+	r.fill(&t, record)
+	conclude(&t, result, err, record, timedOut)
+	return t, true
+}
+
+// agentKey is what agents send to the proxy; clients refuse to start without a key.
+const agentKey = "rollmill"
+
+var errTimeout = errors.New("the trajectory's time limit passed")
+
+// safely keeps a panicking agent from taking its siblings down.
+func safely(ctx context.Context, agent Agent, a Attempt) (result Result, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = &Failure{formats.FailInternal, fmt.Errorf("the agent panicked: %v\n%s", p, debug.Stack())}
+		}
+	}()
+	return agent.Attempt(ctx, a)
+}
+
+func exampleRow(e formats.Example) string {
+	if len(e.Fields) > 0 {
+		return strings.ToValidUTF8(string(e.Fields), "\uFFFD")
+	}
+	row, _ := json.Marshal(map[string]string{"id": e.ID, "question": e.Question, "answer": e.Answer})
+	return string(row)
+}
+
+// fill copies the record into the row and counts.
+func (r *runner) fill(t *formats.Trajectory, rec recorder.Record) {
+	t.Messages, t.Calls, t.ToolSets, t.TokenSource = rec.Messages, rec.Calls, rec.ToolSets, rec.TokenSource
+	t.Model = r.opts.Model
+	if r.opts.Policy != nil {
+		t.PolicyVersion = &r.opts.Policy.Version
+	}
+	for i := range t.Calls {
+		c := &t.Calls[i]
+		t.PromptTokens += c.PromptTokens
+		t.CompletionTokens += c.CompletionTokens
+		if c.Target && c.Error == "" {
+			t.Model = c.Model
+			if t.PolicyVersion == nil {
+				t.PolicyVersion = c.PolicyVersion
+			}
+		}
+	}
+	for i := range t.Messages {
+		if t.Trained(i) {
+			t.SampledTokens += int32(len(t.Messages[i].Logprobs))
+		}
+	}
+	if last := lastSampled(t); last != nil {
+		t.Answer = last.Content
+	}
+}
+
+// lastSampled is the main path's last sampled message, or nil.
+func lastSampled(t *formats.Trajectory) *formats.Message {
+	path := t.Main()
+	for i := len(path) - 1; i >= 0; i-- {
+		if m := &t.Messages[path[i]]; m.Sampled {
+			return m
+		}
+	}
+	return nil
+}
+
+// conclude gives the row its one state. What makes it unfit for training comes
+// first, then the time limit, then what the agent said.
+func conclude(t *formats.Trajectory, result Result, err error, rec recorder.Record, timedOut bool) {
+	last := lastSampled(t)
+	switch {
+	case rec.Unfit != nil:
+		fail(t, formats.StopError, rec.Unfit.Class, rec.Unfit.Text)
+	case timedOut && err != nil:
+		fail(t, formats.StopTimeout, formats.FailTimeout, errTimeout.Error())
+	case err != nil:
+		class, text := classify(err, rec.LastCall)
+		fail(t, formats.StopError, class, text)
+	case last == nil && engineFailed(rec.LastCall):
+		fail(t, formats.StopError, rec.LastCall.Class, rec.LastCall.Text)
+	case last == nil:
+		fail(t, formats.StopError, formats.FailNoCalls, "the agent ended without an answer from the model")
+	case result.Stop == formats.StopTurns:
+		t.Status, t.StopReason = formats.StatusTruncated, formats.StopTurns
+	case last.FinishReason == "length":
+		t.Status, t.StopReason = formats.StatusTruncated, formats.StopLength
+	default:
+		t.Status, t.StopReason = formats.StatusOK, formats.StopDone
+	}
+	if result.Metadata != nil {
+		var b bytes.Buffer
+		if json.Compact(&b, result.Metadata) == nil {
+			t.Metadata = strings.ToValidUTF8(b.String(), "\uFFFD")
+		}
+	}
+}
+
+// classify blames the engine when the agent fell over a call that failed.
+func classify(err error, last *recorder.Failure) (class, text string) {
+	class, text = formats.FailInternal, err.Error()
+	var f *Failure
+	if errors.As(err, &f) {
+		class = f.Class
+	}
+	if engineFailed(last) && class != formats.FailExample && class != formats.FailInternal {
+		return last.Class, last.Text + "; then " + text
+	}
+	return class, text
+}
+
+func engineFailed(f *recorder.Failure) bool {
+	return f != nil && (f.Class == formats.FailEngine || f.Class == formats.FailEngineRefused)
+}
+
+func fail(t *formats.Trajectory, stop, class, text string) {
+	t.Status, t.StopReason, t.FailureClass = formats.StatusFailed, stop, class
+	t.Error = strings.ToValidUTF8(text, "\uFFFD")
+}

@@ -1,0 +1,146 @@
+package rollout
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"os/exec"
+	"strings"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/dataset"
+)
+
+// version is of the stage's semantics; raise it when the same inputs give
+// other rows.
+const version = 1
+
+// gateName is the flag that the gate is named after.
+const gateName = "max-failure-rate"
+
+// spec is what decides the rows.
+func (o Options) spec() (dataset.Spec, error) {
+	d := o.Agent.Describe()
+	files, err := digestFiles(o.Uses)
+	if err != nil {
+		return dataset.Spec{}, err
+	}
+	maps.Copy(files, d.Files)
+	params := map[string]any{
+		"run": o.Run, "epoch": o.Epoch, "generations": o.Generations, "model": o.Model, "sampling": o.Sampling, "extra": o.Extra,
+		"agent": map[string]any{"kind": d.Kind, "params": d.Params}, "examples": digestExamples(o.Examples),
+	}
+	if o.Policy != nil {
+		params["policy_version"] = o.Policy.Version
+	}
+	if o.SamplingSeed != nil {
+		params["sampling_seed"] = *o.SamplingSeed
+	}
+	if o.NoLogprobs {
+		params["no_logprobs"] = true
+	}
+	if len(o.AcceptModels) > 0 {
+		params["accept_models"] = o.AcceptModels
+	}
+	spec := dataset.Spec{
+		Stage: stage, Version: version, Kind: formats.KindTrajectories, Params: params, Files: files,
+		Gates: []dataset.Gate{{Name: gateName, Count: formats.StatusFailed, Of: "rows", Max: o.MaxFailureRate}},
+	}
+	if o.ExamplesRef.Digest != "" {
+		spec.Inputs = []dataset.Ref{o.ExamplesRef}
+	}
+	if _, err := json.Marshal(params); err != nil {
+		return dataset.Spec{}, usage("", "the agent's parameters: %w", err)
+	}
+	return spec, nil
+}
+
+// digestExamples covers what was read from the file, whichever rows and
+// fields of it were chosen.
+func digestExamples(list []formats.Example) string {
+	h := sha256.New()
+	enc := json.NewEncoder(h)
+	for _, e := range list {
+		enc.Encode([]string{e.ID, e.Question, e.Answer, string(e.Fields)})
+	}
+	return hex.EncodeToString(h.Sum(nil)[:16])
+}
+
+func digestFiles(names []string) (map[string]string, error) {
+	out := map[string]string{}
+	for _, name := range names {
+		digest, err := DigestFile(name)
+		if err != nil {
+			return nil, usage("--uses names files whose content decides the rows", "%w", err)
+		}
+		out[name] = digest
+	}
+	return out, nil
+}
+
+// DigestFile is the content digest of a file, as identities hold it.
+func DigestFile(name string) (string, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return "", fmt.Errorf("reading %q: %w", name, cause(err))
+	}
+	defer f.Close()
+	h := sha256.New()
+	if _, err := io.Copy(h, f); err != nil {
+		return "", fmt.Errorf("reading %q: %w", name, cause(err))
+	}
+	return hex.EncodeToString(h.Sum(nil)), nil
+}
+
+// cause leaves out the path that an os error repeats.
+func cause(err error) error {
+	var p *fs.PathError
+	if errors.As(err, &p) {
+		return p.Err
+	}
+	return err
+}
+
+// DigestWords is the content digest of every file among a program's words: the
+// program itself, found as a shell in dir would, and each word that names a
+// regular file. What folders hold is for --uses.
+func DigestWords(dir string, words []string) (map[string]string, error) {
+	out := map[string]string{}
+	for i, word := range words {
+		name := In(dir, word)
+		if i == 0 && !strings.ContainsRune(word, os.PathSeparator) {
+			found, err := exec.LookPath(word)
+			if err != nil && !errors.Is(err, exec.ErrDot) {
+				return nil, fmt.Errorf("program %q: not found on the PATH", word)
+			}
+			name = found
+		}
+		info, err := os.Stat(name)
+		switch {
+		case i == 0 && err != nil:
+			return nil, fmt.Errorf("program %q: %w", word, cause(err))
+		case i == 0 && !info.Mode().IsRegular():
+			return nil, fmt.Errorf("program %q is not a file", word)
+		case err != nil || !info.Mode().IsRegular():
+			continue
+		}
+		if out[word], err = DigestFile(name); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// In is a path as seen from dir; "" is the process's own folder.
+func In(dir, path string) string {
+	if dir == "" || strings.HasPrefix(path, string(os.PathSeparator)) {
+		return path
+	}
+	return dir + string(os.PathSeparator) + path
+}

@@ -1,0 +1,89 @@
+package rollout
+
+import (
+	"context"
+	"time"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/dataset"
+)
+
+// pendingBytes is how much a segment holds at most before it is written early.
+const pendingBytes = 32 << 20
+
+// keeper makes finished trajectories durable, a segment now and then. Whoever
+// keeps a row waits while a segment is being written, so that memory does not
+// grow when the store is slow.
+type keeper struct {
+	journal *dataset.Journal[formats.Trajectory]
+	every   time.Duration
+	rows    chan formats.Trajectory
+	done    chan struct{}
+	failed  func(error) // told of the first error
+	err     error       // to be read after close
+}
+
+func newKeeper(ctx context.Context, j *dataset.Journal[formats.Trajectory], every time.Duration, failed func(error)) *keeper {
+	k := &keeper{journal: j, every: every, rows: make(chan formats.Trajectory), done: make(chan struct{}), failed: failed}
+	go k.run(context.WithoutCancel(ctx))
+	return k
+}
+
+// keep hands a row over.
+func (k *keeper) keep(t formats.Trajectory) { k.rows <- t }
+
+// close writes the last segment.
+func (k *keeper) close() error {
+	close(k.rows)
+	<-k.done
+	return k.err
+}
+
+func (k *keeper) run(ctx context.Context) {
+	defer close(k.done)
+	var pending []formats.Trajectory
+	size := 0
+	var due <-chan time.Time
+	flush := func() {
+		if len(pending) > 0 && k.err == nil {
+			if k.err = k.append(ctx, pending); k.err != nil {
+				k.failed(k.err)
+			}
+		}
+		pending, size, due = nil, 0, nil
+	}
+	for {
+		select {
+		case t, more := <-k.rows:
+			if !more {
+				flush()
+				return
+			}
+			if pending = append(pending, t); due == nil {
+				due = time.After(k.every)
+			}
+			if size += weight(&t); size > pendingBytes {
+				flush()
+			}
+		case <-due:
+			flush()
+		}
+	}
+}
+
+// append gives a store that hangs a minute; the process may be ending.
+func (k *keeper) append(ctx context.Context, rows []formats.Trajectory) error {
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	return k.journal.Append(ctx, rows)
+}
+
+// weight is about how many bytes a row is.
+func weight(t *formats.Trajectory) int {
+	n := len(t.Example) + len(t.Metadata) + len(t.Error)
+	for i := range t.Messages {
+		m := &t.Messages[i]
+		n += len(m.Content) + len(m.ContentParts) + len(m.Reasoning) + 4*(len(m.TokenIDs)+len(m.Logprobs)+len(m.PromptDeltaIDs))
+	}
+	return n
+}

@@ -1,0 +1,52 @@
+package rollout
+
+import (
+	"context"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/dataset"
+)
+
+// finished is what resuming needs of a journalled row.
+type finished struct {
+	TrajectoryID string `parquet:"trajectory_id"`
+	Status       string `parquet:"status,dict"`
+	Attempts     int32  `parquet:"attempts,delta"`
+}
+
+// readDone reads which trajectories earlier runs of this shard finished. Of
+// one that failed and was attempted again, the better end counts.
+func readDone(ctx context.Context, shard *dataset.Shard) (map[string]finished, error) {
+	journal, err := dataset.OpenJournal[finished](ctx, shard)
+	if err != nil {
+		return nil, err
+	}
+	done := map[string]finished{}
+	for row, err := range journal.Rows(ctx) {
+		if err != nil {
+			return nil, err
+		}
+		if old, seen := done[row.TrajectoryID]; !seen || old.Status == formats.StatusFailed {
+			done[row.TrajectoryID] = *row
+		}
+	}
+	return done, nil
+}
+
+// jobs are the attempts still to make, in the order of the rows.
+func (o Options) jobs(from, to int, done map[string]finished) []job {
+	var out []job
+	for e := from; e < to; e++ {
+		for g := range o.Generations {
+			j := job{example: e, generation: g, id: formats.TrajectoryID(o.Run, o.Examples[e].ID, o.Epoch, g)}
+			if row, ok := done[j.id]; ok {
+				if row.Status != formats.StatusFailed || !o.RetryFailed {
+					continue
+				}
+				j.attempts = row.Attempts
+			}
+			out = append(out, j)
+		}
+	}
+	return out
+}

@@ -1,0 +1,145 @@
+package rollout
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/stages"
+	"github.com/rollmill/rollmill/stages/rollout/recorder"
+)
+
+const stage = "rollout"
+
+// reserved are request fields that sampling defaults may not set: the
+// recorder's own, and those that make a call another one.
+var reserved = []string{"model", "messages", "tools", "tool_choice", "stream", "stream_options", "logprobs", "seed", "n"}
+
+// Validate checks everything that can be checked before a byte is read or a
+// token paid for. Its errors are of kind usage.
+func (o Options) Validate() error {
+	o = o.defaults()
+	switch {
+	case o.Out.URI == "":
+		return usage("name the dataset to write with --out", "no output")
+	case o.Run == "":
+		return usage("it is part of every trajectory's id", "the run has no name")
+	case o.Epoch < 0:
+		return usage("epochs count from 0", "--epoch %d is negative", o.Epoch)
+	case o.Generations < 1:
+		return usage("1 attempt at each example is the least", "--generations %d is not positive", o.Generations)
+	case o.Agent == nil:
+		return usage("`--agent chat` asks the model once; `--agent 'command: PROGRAM'` runs a program", "no agent")
+	case o.Model == "":
+		return usage("name it with --model, or take it from a receipt with --policy", "no model")
+	case o.Concurrency < 0:
+		return usage("0 means the default", "--concurrency %d is negative", o.Concurrency)
+	case o.TrajectoryTimeout < 0 || o.CallTimeout < 0 || o.Backoff < 0:
+		return usage("0 means the default", "a time limit is negative")
+	case *o.MaxFailureRate < 0 || *o.MaxFailureRate > 1 || *o.MaxFailureRate != *o.MaxFailureRate:
+		return usage("0.1 lets one trajectory in ten fail", "--max-failure-rate %v is not between 0 and 1", *o.MaxFailureRate)
+	}
+	if s := o.Out.Shard.Of(); s.Index < 0 || s.Index >= s.Count {
+		return usage("shards are counted from 0: the last of 4 is 3/4", "--shard %d/%d is out of range", s.Index, s.Count)
+	}
+	if err := o.checkEndpoints(); err != nil {
+		return err
+	}
+	if err := o.checkFields(); err != nil {
+		return err
+	}
+	if err := o.checkExamples(); err != nil {
+		return err
+	}
+	_, err := digestFiles(o.Uses)
+	return err
+}
+
+func (o Options) checkEndpoints() error {
+	if len(o.Endpoints) == 0 {
+		return usage("name one with --endpoint http://HOST:PORT/v1, or take it from a receipt with --policy", "no endpoint")
+	}
+	for _, e := range o.Endpoints {
+		u, err := url.Parse(e)
+		if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+			return usage("an endpoint is a base URL such as http://127.0.0.1:8000/v1", "endpoint %q is not an HTTP URL", e)
+		}
+	}
+	return nil
+}
+
+func (o Options) checkFields() error {
+	for name := range o.Sampling {
+		if slices.Contains(reserved, name) {
+			return usage("sampling holds temperature, top_p, max_tokens, stop and their like", "sampling field %q cannot be set here", name)
+		}
+	}
+	for what, fields := range map[string]map[string]any{"sampling": o.Sampling, "extra": o.Extra} {
+		if _, err := json.Marshal(fields); err != nil {
+			return usage("", "%s fields: %w", what, err)
+		}
+	}
+	return nil
+}
+
+func (o Options) checkExamples() error {
+	seen := make(map[string]bool, len(o.Examples))
+	for _, e := range o.Examples {
+		if e.ID == "" || seen[e.ID] {
+			return &formats.InputError{Place: o.ExamplesRef.URI, Row: int64(e.Row), What: fmt.Sprintf("example id %q is empty or not the first of its name", e.ID),
+				Help: "every example needs an id of its own"}
+		}
+		seen[e.ID] = true
+	}
+	return nil
+}
+
+// defaults fills in what was left at zero.
+func (o Options) defaults() Options {
+	if o.Policy != nil {
+		if o.Model == "" {
+			o.Model = o.Policy.Model
+		}
+		if len(o.Endpoints) == 0 && o.Policy.URL != "" {
+			o.Endpoints = []string{o.Policy.URL}
+		}
+	}
+	if o.ExamplesRef.Role == "" {
+		o.ExamplesRef.Role = "examples"
+	}
+	if o.Extra == nil {
+		o.Extra = recorder.DefaultExtra
+	}
+	if o.MaxFailureRate == nil {
+		rate := 0.5
+		o.MaxFailureRate = &rate
+	}
+	setDefault(&o.Generations, 1)
+	setDefault(&o.Concurrency, 16)
+	setDefault(&o.TrajectoryTimeout, 30*time.Minute)
+	setDefault(&o.JournalEvery, 2*time.Second)
+	setDefault(&o.Giveup, max(8, 2*o.Concurrency))
+	return o
+}
+
+func setDefault[T comparable](v *T, to T) {
+	var zero T
+	if *v == zero {
+		*v = to
+	}
+}
+
+// block is this shard's run of examples, [from, to).
+func (o Options) block() (from, to int) {
+	s := o.Out.Shard.Of()
+	n := len(o.Examples)
+	return s.Index * n / s.Count, (s.Index + 1) * n / s.Count
+}
+
+func usage(hint, format string, args ...any) error {
+	return stages.Errorf(stages.KindUsage, hint, stage+": "+strings.TrimSpace(format), args...)
+}
