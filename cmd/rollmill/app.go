@@ -10,6 +10,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/stages"
 )
 
@@ -113,6 +114,7 @@ func (cmd command) build(s *streams, name *string) *cli.Command {
 			if err != nil {
 				return err
 			}
+			c.Context = dataset.WithConcealed(c.Context, session.config.expanded)
 			return cmd.run(c.Context, session)
 		},
 	}

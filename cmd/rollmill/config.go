@@ -28,6 +28,7 @@ var notKeys = []string{"config", "set"}
 type config struct {
 	file, set map[string]map[string]setting
 	lookup    func(string) (string, bool)
+	expanded  map[string]string // text -> the ${NAME} it came out of
 }
 
 // setting is the text of a value, or of several.
@@ -83,7 +84,7 @@ func readConfig(s *streams, c *cli.Context) (*config, error) {
 		if err != nil {
 			return nil, usage("", "config: %w", err)
 		}
-		if cfg.file, err = parseConfig(path, data, s.lookup); err != nil {
+		if cfg.file, cfg.expanded, err = parseConfig(path, data, s.lookup); err != nil {
 			return nil, err
 		}
 	}

@@ -45,9 +45,12 @@ func orNone(n int) int {
 	return n
 }
 
-// object reads a repeated KEY=VALUE flag as a JSON-like object: values are
-// numbers, truth values, lists and objects where they look so, else text. Nil
-// when there is none.
+// objects are the repeated KEY=VALUE flags whose values have types: numbers,
+// truth values, lists, objects. The others' are text.
+var objects = []string{"sampling", "extra", "init-args", "engine-args", "peft-args", "trainer-args", "internal-config", "server-args", "dev-config"}
+
+// object reads one of them: values are what YAML takes them for. Nil when
+// there is none.
 func object(c *cli.Context, name string) (map[string]any, error) {
 	var out map[string]any
 	for _, text := range c.StringSlice(name) {

@@ -1,11 +1,13 @@
 package main
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -13,14 +15,15 @@ import (
 )
 
 // parseConfig reads a config file: global and shared keys, and a section per
-// command. Every value stays text until its flag reads it.
-func parseConfig(path string, data []byte, lookup func(string) (string, bool)) (map[string]map[string]setting, error) {
-	p := &configParser{name: filepath.Base(path), lookup: lookup, schema: schema(), out: map[string]map[string]setting{}}
+// command. Every value stays text until its flag reads it. What came out of
+// environment variables is returned, too.
+func parseConfig(path string, data []byte, lookup func(string) (string, bool)) (settings map[string]map[string]setting, expanded map[string]string, err error) {
+	p := &configParser{name: filepath.Base(path), lookup: lookup, schema: schema(), out: map[string]map[string]setting{}, expanded: map[string]string{}}
 	root, err := p.document(data)
 	if err != nil || root == nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return p.out, p.top(root)
+	return p.out, p.expanded, p.top(root)
 }
 
 type configParser struct {
@@ -28,6 +31,8 @@ type configParser struct {
 	lookup func(string) (string, bool)
 	schema map[string][]cli.Flag
 	out    map[string]map[string]setting
+
+	expanded map[string]string
 }
 
 func (p *configParser) at(n *yaml.Node) string { return fmt.Sprintf("%s:%d", p.name, n.Line) }
@@ -119,7 +124,7 @@ func (p *configParser) add(section string, key, value *yaml.Node) error {
 	if empty(value) {
 		return nil
 	}
-	st, err := p.setting(value)
+	st, err := p.setting(value, slices.Contains(objects, key.Value))
 	if err != nil {
 		return err
 	}
@@ -131,8 +136,9 @@ func (p *configParser) add(section string, key, value *yaml.Node) error {
 }
 
 // setting turns a node into texts: a scalar, a list of scalars, or a mapping
-// of scalars, which is a list of KEY=VALUE.
-func (p *configParser) setting(n *yaml.Node) (setting, error) {
+// of scalars, which is a list of KEY=VALUE. The values of an object may be
+// anything; they become JSON.
+func (p *configParser) setting(n *yaml.Node, object bool) (setting, error) {
 	st := setting{where: p.at(n)}
 	var err error
 	add := func(prefix string, n *yaml.Node) error {
@@ -151,11 +157,52 @@ func (p *configParser) setting(n *yaml.Node) (setting, error) {
 		}
 	case yaml.MappingNode:
 		st.list = true
-		err = p.pairs(n, func(k, v *yaml.Node) error { return add(k.Value+"=", v) })
+		err = p.pairs(n, func(k, v *yaml.Node) error {
+			if !object {
+				return add(k.Value+"=", v)
+			}
+			text, err := p.json(v)
+			st.values = append(st.values, k.Value+"="+text)
+			return err
+		})
 	default:
 		err = add("", n)
 	}
 	return st, err
+}
+
+// json writes a node as JSON, environment variables put in.
+func (p *configParser) json(n *yaml.Node) (string, error) {
+	if err := p.expandAll(n); err != nil {
+		return "", err
+	}
+	var v any
+	if err := n.Load(&v); err != nil {
+		return "", usage("", "%s: %w", p.at(n), err)
+	}
+	data, err := json.Marshal(v)
+	if err != nil {
+		return "", usage("", "%s: %w", p.at(n), err)
+	}
+	return string(data), nil
+}
+
+// expandAll expands every scalar below a node. What stood without quotes may
+// become a number.
+func (p *configParser) expandAll(n *yaml.Node) error {
+	if n.Kind == yaml.ScalarNode && reference.MatchString(n.Value) {
+		text, err := p.expand(n)
+		if n.Value = text; n.Style == 0 {
+			n.Tag = ""
+		}
+		return err
+	}
+	for _, inner := range n.Content {
+		if err := p.expandAll(resolve(inner)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 var reference = regexp.MustCompile(`\$?\$\{[^}]*\}`)
@@ -170,6 +217,9 @@ func (p *configParser) expand(n *yaml.Node) (string, error) {
 		}
 		name, otherwise, hasOtherwise := strings.Cut(ref[2:len(ref)-1], ":-")
 		if v, ok := p.lookup(name); ok && (v != "" || !hasOtherwise) {
+			if v != "" {
+				p.expanded[v] = "${" + name + "}"
+			}
 			return v
 		}
 		if !hasOtherwise {

@@ -56,7 +56,7 @@ func Begin(ctx context.Context, uri string, spec Spec, o Options) (*Shard, error
 	if o.partSize == 0 {
 		o.partSize = partBytes
 	}
-	s := &Shard{bucket: bucket, uri: uri, spec: spec, run: run{spec.Identity(), o.Of}, shard: o.Shard,
+	s := &Shard{bucket: bucket, uri: uri, spec: spec.conceal(ctx), run: run{spec.Identity(), o.Of}, shard: o.Shard,
 		partSize: o.partSize, tables: map[string]*table{}}
 	if err := s.look(ctx, o.Overwrite); err != nil {
 		return nil, err

@@ -1,0 +1,53 @@
+package dataset
+
+import (
+	"bytes"
+	"context"
+	"testing"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/storage"
+)
+
+// What came out of ${TOKEN} decides the identity and is stored nowhere.
+func TestConcealed(t *testing.T) {
+	uri := "mem://" + t.Name() + "/d"
+	spec := Spec{Stage: "rollout", Version: 1, Kind: formats.KindTrajectories,
+		Params: map[string]any{"command": []string{"agent", "--token=s3cr3t-s3cr3t"}, "short": "abc", "has": "abcd", "n": 4},
+		Files:  map[string]string{"s3cr3t-s3cr3t/agent": "00"}}
+	ctx := WithConcealed(context.Background(), map[string]string{"s3cr3t-s3cr3t": "${TOKEN}", "abc": "${SHORT}"})
+	s, err := Begin(ctx, uri, spec, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.Identity() != spec.Identity() {
+		t.Error("the identity is not that of the real text")
+	}
+	r, err := s.Commit(ctx, Outcome{})
+	if err != nil || r.Sealed == nil {
+		t.Fatal(r, err)
+	}
+	b, err := storage.Open(ctx, uri)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for o, err := range b.List(ctx, "") {
+		if err != nil {
+			t.Fatal(err)
+		}
+		data, err := b.Read(ctx, o.Key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if bytes.Contains(data, []byte("s3cr3t")) {
+			t.Errorf("%s holds the secret", o.Key)
+		}
+	}
+	p := r.Sealed.Params
+	if p["short"] != "${SHORT}" || p["has"] != "abcd" {
+		t.Errorf("a short text is concealed where it stands alone, and nowhere else: %v", p)
+	}
+	if again, err := Begin(ctx, uri, spec, Options{}); err != nil || !again.UpToDate() {
+		t.Errorf("the same spec is not up to date: %v", err)
+	}
+}
