@@ -67,7 +67,7 @@ func (s *Server) fail(w http.ResponseWriter, what string, err error) {
 	internalError(w)
 }
 
-// getStep waits for a training under way, so that its answer is final.
+// getStep waits for a training under way, so that its answer is not soon old.
 func (s *Server) getStep(w http.ResponseWriter, r *http.Request) {
 	t, ok := bodyModel(w, r, true)
 	if !ok {
@@ -78,8 +78,7 @@ func (s *Server) getStep(w http.ResponseWriter, r *http.Request) {
 		writeJSON(w, http.StatusOK, 0)
 		return
 	}
-	m.busy.Lock()
-	defer m.busy.Unlock()
+	s.traffic.settle(r.Context(), t.key, 10*settleTime)
 	writeJSON(w, http.StatusOK, m.newest().Step)
 }
 

@@ -115,20 +115,18 @@ func (c *counts) close() error {
 	return c.file.Close()
 }
 
-// Counts is what GET /_rollmill/counts answers. BySeed and ByTrajectory come
+// Counts is what GET /_rollmill/counts answers. Seeds and Trajectories come
 // with ?seeds=1 and ?trajectories=1.
 type Counts struct {
-	Routes map[string]int64 `json:"routes"`
-	Chat   struct {
-		Answered     int64            `json:"answered"` // calls that tokens were drawn for
-		Tokens       int64            `json:"tokens"`
-		Seeds        int64            `json:"seeds"`    // different ones
-		Repeated     int64            `json:"repeated"` // answers to a seed that had one before
-		BySeed       map[string]int64 `json:"by_seed,omitempty"`
-		ByTrajectory map[string]int64 `json:"by_trajectory,omitempty"`
-	} `json:"chat"`
-	Submissions map[string]int64       `json:"submissions"` // training requests by key, repeats among them
-	Models      map[string]ModelCounts `json:"models"`      // by project/name
+	Chat          int64                  `json:"chat"`           // calls that an answer was drawn for
+	SampledTokens int64                  `json:"sampled_tokens"` // in them
+	Repeated      int64                  `json:"repeated"`       // calls with the seed of an earlier one
+	Trained       int64                  `json:"trained"`        // training calls carried out, over all models
+	Routes        map[string]int64       `json:"routes"`         // requests, whatever their answer
+	Submissions   map[string]int64       `json:"submissions"`    // training requests by key, repeats among them
+	Models        map[string]ModelCounts `json:"models"`         // by project/name
+	Seeds         map[string]int64       `json:"seeds,omitempty"`
+	Trajectories  map[string]int64       `json:"trajectories,omitempty"`
 }
 
 // ModelCounts is what was trained, as committed with the weights.
@@ -152,6 +150,7 @@ func (s *Server) showCounts(w http.ResponseWriter, r *http.Request) {
 			one.Submissions[name] = done.Step
 		}
 		out.Models[key.String()] = one
+		out.Trained += int64(now.Trainings)
 	}
 	writeJSON(w, http.StatusOK, out)
 }
@@ -160,14 +159,14 @@ func (c *counts) fill(out *Counts, seeds, trajectories bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	out.Routes, out.Submissions = maps.Clone(c.routes), maps.Clone(c.submissions)
-	out.Chat.Answered, out.Chat.Tokens, out.Chat.Seeds = c.answered, c.tokens, int64(len(c.seeds))
+	out.Chat, out.SampledTokens = c.answered, c.tokens
 	for _, n := range c.seeds {
-		out.Chat.Repeated += n - 1
+		out.Repeated += n - 1
 	}
 	if seeds {
-		out.Chat.BySeed = maps.Clone(c.seeds)
+		out.Seeds = maps.Clone(c.seeds)
 	}
 	if trajectories {
-		out.Chat.ByTrajectory = maps.Clone(c.trajectories)
+		out.Trajectories = maps.Clone(c.trajectories)
 	}
 }

@@ -56,8 +56,8 @@ func unprocessable(w http.ResponseWriter, list ...invalid) {
 // and returns nil when it is not.
 func object(w http.ResponseWriter, r *http.Request, required ...string) map[string]json.RawMessage {
 	body, err := io.ReadAll(r.Body)
-	if err != nil {
-		return nil // the client has gone
+	if err != nil { // the client has gone
+		panic(http.ErrAbortHandler)
 	}
 	var keys map[string]json.RawMessage
 	if !json.Valid(body) {

@@ -17,6 +17,7 @@ type Server struct {
 	routes  map[string]map[string]http.HandlerFunc // by path and method
 	base    *policy                                // untrained
 	faults  *faultBox
+	traffic *traffic
 	counts  *counts
 	samples *sampleLog
 	lock    *os.File
@@ -37,7 +38,7 @@ func New(opts Options) (*Server, error) {
 		return nil, err
 	}
 	s := &Server{
-		opts: opts, base: newPolicy(opts.Hidden, opts.Seed), faults: newFaultBox(),
+		opts: opts, base: newPolicy(opts.Hidden, opts.Seed), faults: newFaultBox(), traffic: newTraffic(),
 		models: map[modelKey]*model{}, stopping: make(chan struct{}),
 	}
 	s.stop = sync.OnceFunc(func() { close(s.stopping) })

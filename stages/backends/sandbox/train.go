@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
+	"time"
 )
 
 // submissionHeader names a training call, so that it is carried out once.
@@ -30,10 +31,13 @@ type job struct {
 // train answers POST /_train_model. Whatever goes wrong once the stream has
 // begun can only break it off, as in the real server.
 func (s *Server) train(w http.ResponseWriter, r *http.Request) {
+	known, leave := s.traffic.arrive()
+	defer leave()
 	j := s.readJob(w, r)
 	if j == nil {
 		return
 	}
+	known(j.key)
 	s.counts.submission(j.name)
 	if j.fault = s.faults.nextTrain(); j.fault.is(TrainStatus) {
 		w.WriteHeader(j.fault.Status)
@@ -225,8 +229,12 @@ func finite(all []float64) bool {
 	return !slices.ContainsFunc(all, func(x float64) bool { return math.IsNaN(x) || math.IsInf(x, 0) })
 }
 
+// settleTime is how long a question about a submission waits for a training
+// under way before the answer is that it is busy.
+const settleTime = 2 * time.Second
+
 // training answers GET /_rollmill/training: whether a submission was trained
-// on. It waits for a training under way, unless wait=0.
+// on. It waits a little for a training under way, unless wait=0.
 func (s *Server) training(w http.ResponseWriter, r *http.Request) {
 	query := r.URL.Query()
 	key := modelKey{query.Get("project"), query.Get("model")}
@@ -235,15 +243,12 @@ func (s *Server) training(w http.ResponseWriter, r *http.Request) {
 		writeDetail(w, http.StatusNotFound, "no model "+strconv.Quote(key.String()))
 		return
 	}
-	busy := !m.busy.TryLock()
-	if busy && query.Get("wait") != "0" {
-		m.busy.Lock()
-		busy = false
+	patience := settleTime
+	if query.Get("wait") == "0" {
+		patience = 0
 	}
+	busy := s.traffic.settle(r.Context(), key, patience)
 	now := m.newest()
-	if !busy {
-		m.busy.Unlock()
-	}
 	state := trainingState{Atomic: true, Step: now.Step, Busy: busy, Submission: query.Get("submission")}
 	if done, ok := now.Submissions[state.Submission]; ok && state.Submission != "" {
 		state.TrainedAtStep = &done.Step
