@@ -50,9 +50,14 @@ func (d RowsDigest) MarshalText() ([]byte, error) { return []byte(d.String()), n
 
 // UnmarshalText reads String.
 func (d *RowsDigest) UnmarshalText(b []byte) error {
-	if _, err := fmt.Sscanf(string(b), "%d-%16x%16x", &d.rows, &d.hi, &d.lo); err != nil {
+	var read RowsDigest
+	if _, err := fmt.Sscanf(string(b), "%d-%16x%16x", &read.rows, &read.hi, &read.lo); err != nil {
 		return fmt.Errorf("rows digest %q: %w", b, err)
 	}
+	if read.String() != string(b) {
+		return fmt.Errorf("rows digest %q is not <rows>-<32 hex digits>", b)
+	}
+	*d = read
 	return nil
 }
 

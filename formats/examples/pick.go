@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"regexp"
-	"slices"
 	"strings"
 
 	"github.com/rollmill/rollmill/formats"
@@ -232,10 +231,11 @@ func fields(object json.RawMessage) (map[string]json.RawMessage, []string, error
 		if err := dec.Decode(&v); err != nil {
 			return nil, nil, err
 		}
-		if name := key.(string); !slices.Contains(keys, name) {
+		name := key.(string)
+		if _, twice := values[name]; !twice {
 			keys = append(keys, name)
 		}
-		values[key.(string)] = v
+		values[name] = v
 	}
 	if _, err := dec.Token(); err != nil {
 		return nil, nil, err

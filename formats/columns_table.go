@@ -1,0 +1,161 @@
+package formats
+
+import "slices"
+
+const (
+	str  = "string"
+	i32  = "int32"
+	i64  = "int64"
+	f64  = "float64"
+	flag = "bool"
+)
+
+var (
+	trajectoryID = Column{Path: "trajectory_id", Type: str, Meaning: "the attempt's id, from run, example, epoch and generation: the same after a re-run"}
+	exampleID    = Column{Path: "example_id", Type: str, Meaning: "id of the row of the task dataset; `row-<n>` when that has none"}
+	groupID      = Column{Path: "group_id", Type: str, Meaning: "`<example_id>@<epoch>`: names all trajectories of one example in one epoch"}
+	epoch        = Column{Path: "epoch", Type: i32, Meaning: "which pass of the five stages, from 0"}
+	generation   = Column{Path: "generation", Type: i32, Meaning: "which attempt at the example, from 0"}
+	status       = Column{Path: "status", Type: str, Meaning: oneOf(Statuses)}
+	statusOfBase = Column{Path: "status", Type: str, Meaning: "the trajectory's, repeated for readers of this dataset alone: " + oneOf(Statuses)}
+	reward       = Column{Path: "reward", Type: f64, Meaning: "the total: the weighted sum of rewards", Null: "there is no reward: the trajectory failed, or a component has no value; never 0 instead"}
+	shaped       = Column{Path: "shaped_rewards", Type: "list of float64", Meaning: "a reward for each step of the main path, in order", Null: "no step rewards"}
+)
+
+var rewardColumns = under("rewards", []Column{
+	{Path: "name", Type: str, Meaning: "the component's name, as in `--reward NAME=…`"},
+	{Path: "value", Type: f64, Meaning: "what it gave", Null: "it failed or was not computed; `failure` says which"},
+	{Path: "weight", Type: f64, Meaning: "its weight in the total"},
+	{Path: "failure", Type: str, Meaning: "why the value is null: " + oneOf(RewardFailures), Null: "there is a value"},
+	{Path: "error", Type: str, Meaning: "the failure in words", Null: "none"},
+})
+
+var trajectoryColumns = slices.Concat(
+	[]Column{
+		trajectoryID,
+		{Path: "run", Type: str, Meaning: "the run's name"},
+		exampleID, epoch, generation,
+		{Path: "example", Type: str, Meaning: "the input row as it came: a JSON object with its keys in order", Payload: true, Heavy: true},
+	},
+	payload(under("messages", messageColumns)),
+	payload(under("calls", callColumns)),
+	[]Column{{Path: "tool_sets", Type: "list of string", Meaning: "each distinct set of tools that was offered: a JSON array of tool definitions as sent", Payload: true}},
+	payload(under("candidates", candidateColumns)),
+	[]Column{
+		{Path: "answer", Type: str, Meaning: "text of the main path's last sampled message", Null: "nothing was sampled, or its text is empty"},
+		status,
+		{Path: "stop_reason", Type: str, Meaning: "why it stopped, as the runner saw it: " + oneOf(StopReasons)},
+		{Path: "failure_class", Type: str, Meaning: "what failed: " + oneOf(FailureClasses), Null: "status is not failed"},
+		{Path: "error", Type: str, Meaning: "the failure in words, with the end of the program's stderr", Null: "none"},
+		{Path: "model", Type: str, Meaning: "the target model's name", Null: "the model was not asked"},
+		{Path: "policy_version", Type: i64, Meaning: "which weights answered the target calls", Null: "unknown, or the calls' versions differ"},
+		{Path: "token_source", Type: str, Meaning: "where in the engine's answers the token ids were found, such as " + TokensChoice, Null: "the engine gave none"},
+		{Path: "prompt_tokens", Type: i32, Unit: "tokens", Meaning: "of the prompts of all calls, summed: a shared beginning counts each time"},
+		{Path: "completion_tokens", Type: i32, Unit: "tokens", Meaning: "that all calls answered with, summed"},
+		{Path: "sampled_tokens", Type: i32, Unit: "tokens", Meaning: "ids in messages that train: the token_ids of sampled messages of target calls"},
+		{Path: "payload_digest", Type: str, Meaning: "XXH3-128 over the payload columns, 32 hex digits"},
+		{Path: "reward", Type: f64, Meaning: reward.Meaning, Null: "not scored yet, or " + reward.Null},
+	},
+	rewardColumns,
+	[]Column{
+		shaped,
+		{Path: "group_id", Type: str, Meaning: groupID.Meaning, Null: "not grouped yet"},
+		{Path: "advantage", Type: f64, Meaning: "what the estimator made of the group's rewards", Null: "not grouped yet, or the estimator gave none"},
+		{Path: "attempts", Type: i32, Meaning: "how often it was started until it ended this way", Volatile: true},
+		{Path: "started_at", Type: "timestamp", Unit: "microseconds, UTC", Meaning: "when the attempt began; 1970 when it was not made", Volatile: true},
+		{Path: "finished_at", Type: "timestamp", Unit: "microseconds, UTC", Meaning: "when the attempt ended; 1970 when it was not made", Volatile: true},
+		{Path: "metadata", Type: str, Meaning: "a JSON object of whatever else the agent or an import told", Null: "nothing"},
+	},
+)
+
+var messageColumns = slices.Concat(
+	[]Column{
+		{Path: "parent", Type: i32, Meaning: "index in messages of the message before it; -1 at a root"},
+		{Path: "role", Type: str, Meaning: "system, developer, user, assistant or tool, as sent"},
+		{Path: "content", Type: str, Meaning: "the text", Null: "empty, or the content came as parts", Heavy: true},
+		{Path: "content_parts", Type: str, Meaning: "the JSON array of parts as it came", Null: "the content is text", Heavy: true},
+		{Path: "name", Type: str, Meaning: "the participant's name", Null: "none"},
+		{Path: "reasoning", Type: str, Meaning: "reasoning that the engine gave apart from the content", Null: "none", Heavy: true},
+		{Path: "tool_call_id", Type: str, Meaning: "of a tool message: the id of the call that it answers", Null: "not a tool message"},
+	},
+	under("tool_calls", []Column{
+		{Path: "id", Type: str, Meaning: "the tool call's id"},
+		{Path: "name", Type: str, Meaning: "the tool's name"},
+		{Path: "arguments", Type: str, Meaning: "the arguments' JSON text as sampled, valid or not", Heavy: true},
+	}),
+	[]Column{
+		{Path: "sampled", Type: flag, Meaning: "the model made it in this trajectory; false: it was given to the model"},
+		{Path: "finish_reason", Type: str, Meaning: "why the model stopped, in the engine's word", Null: "not sampled, or the engine gave none"},
+		{Path: "call", Type: i32, Meaning: "index in calls of the call that answered with it; -1 for what was given"},
+		{Path: "branch", Type: str, Meaning: "why this message begins another branch of the tree", Null: "it continues its parent"},
+		{Path: "token_ids", Type: "list of int32", Meaning: "the sampled tokens, exactly as the engine gave them", Null: "not sampled, or the engine gave none", Heavy: true},
+		{Path: "logprobs", Type: "list of float32", Unit: "nats", Meaning: "log probability of each sampled token, one for each of token_ids", Null: "not sampled, or the engine gave none", Heavy: true},
+		{Path: "prompt_delta_ids", Type: "list of int32", Meaning: "of a sampled message: the prompt's ids after its nearest sampled ancestor's end; the whole prompt when there is none, or on a prefix break", Null: "not sampled, or the engine gave no prompt ids", Heavy: true},
+		{Path: "prefix_break", Type: str, Meaning: "why the prompt does not begin with the ancestor's prompt and tokens", Null: "it does, or there is nothing to compare"},
+	},
+)
+
+var callColumns = []Column{
+	{Path: "model", Type: str, Meaning: "the model, as the answer named it; as asked when there is no answer"},
+	{Path: "policy_version", Type: i64, Meaning: "which weights answered", Null: "unknown"},
+	{Path: "sampling", Type: str, Meaning: "a JSON object of the sampling settings as sent: temperature, top_p, seed, …"},
+	{Path: "tools", Type: i32, Meaning: "index in tool_sets of the tools offered; -1 for none"},
+	{Path: "prompt_tokens", Type: i32, Unit: "tokens", Meaning: "of the prompt, as the engine counted; 0 when it did not"},
+	{Path: "completion_tokens", Type: i32, Unit: "tokens", Meaning: "of the answer, as the engine counted; 0 when it did not"},
+	{Path: "cached_tokens", Type: i32, Unit: "tokens", Meaning: "of the prompt, found in the engine's cache", Volatile: true},
+	{Path: "target", Type: flag, Meaning: "a call to the model and function under training; false: recorded, not trained"},
+	{Path: "function", Type: str, Meaning: "the agent's function that made the call", Null: "unknown"},
+	{Path: "error", Type: str, Meaning: "why there is no answer", Null: "there is one"},
+	{Path: "endpoint", Type: str, Meaning: "which of several endpoints answered, without credentials", Null: "unknown", Volatile: true},
+	{Path: "latency_ms", Type: i64, Unit: "milliseconds", Meaning: "from the request to the answer's end", Volatile: true},
+	{Path: "attempts", Type: i32, Meaning: "requests made until the answer came", Volatile: true},
+}
+
+var candidateColumns = []Column{
+	{Path: "message", Type: i32, Meaning: "index in messages of the message that it was an alternative to; -1 when unknown"},
+	{Path: "turn", Type: str, Meaning: "the agent's name for the turn", Null: "none"},
+	{Path: "content", Type: str, Meaning: "the alternative's text", Heavy: true},
+	{Path: "score", Type: f64, Meaning: "the agent's score of it, higher is better", Null: "not scored"},
+	{Path: "metadata", Type: str, Meaning: "a JSON object", Null: "nothing"},
+}
+
+var scoreColumns = slices.Concat(
+	[]Column{trajectoryID, exampleID, epoch, generation, statusOfBase, reward},
+	rewardColumns,
+	[]Column{
+		shaped,
+		{Path: "failure", Type: str, Meaning: "why reward is null: " + oneOf(RewardFailures), Null: "there is a reward"},
+		{Path: "error", Type: str, Meaning: "the failure in words", Null: "none"},
+	},
+)
+
+var memberColumns = slices.Concat(
+	[]Column{trajectoryID, exampleID, groupID, epoch, generation, statusOfBase, reward},
+	rewardColumns,
+	[]Column{
+		shaped,
+		{Path: "advantage", Type: f64, Meaning: "what the estimator made of the group's rewards", Null: "`no_advantage` says why"},
+		{Path: "no_advantage", Type: str, Meaning: "why advantage is null: " + oneOf([]string{NoAdvantageFailed, NoAdvantageUnscored, NoAdvantageSingleton}), Null: "there is one"},
+	},
+)
+
+var groupStatsColumns = []Column{
+	groupID, exampleID, epoch,
+	{Path: "first_row", Type: i64, Meaning: "the group's first row in the base's order, from 0"},
+	{Path: "count", Type: i32, Unit: "trajectories", Meaning: "in the group"},
+	{Path: "valid", Type: i32, Unit: "trajectories", Meaning: "with a reward"},
+	{Path: "mean", Type: f64, Meaning: "mean reward", Null: "no valid member"},
+	{Path: "std_pop", Type: f64, Meaning: "standard deviation of the rewards, divisor n", Null: "no valid member"},
+	{Path: "std_sample", Type: f64, Meaning: "standard deviation of the rewards, divisor n-1", Null: "fewer than two valid members"},
+	{Path: "min", Type: f64, Meaning: "least reward", Null: "no valid member"},
+	{Path: "max", Type: f64, Meaning: "greatest reward", Null: "no valid member"},
+	{Path: "spread", Type: f64, Meaning: "max less min", Null: "no valid member"},
+	{Path: "solved", Type: f64, Unit: "share, 0 to 1", Meaning: "of valid members whose reward is at or above the solved threshold", Null: "no valid member, or no threshold"},
+}
+
+var decisionColumns = []Column{
+	trajectoryID, exampleID, groupID, epoch, generation,
+	{Path: "kept", Type: flag, Meaning: "it is in the curated dataset"},
+	{Path: "reason", Type: str, Meaning: "the first rule that refused it: " + oneOf(DropReasons), Null: "it was kept"},
+	{Path: "detail", Type: str, Meaning: "the rule's figures in words", Null: "none"},
+}

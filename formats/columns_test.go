@@ -1,0 +1,114 @@
+package formats
+
+import (
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+)
+
+var rowTypes = map[Kind]reflect.Type{
+	KindTrajectories: reflect.TypeFor[Trajectory](),
+	KindScores:       reflect.TypeFor[Score](),
+	KindGroups:       reflect.TypeFor[Member](),
+	TableGroups:      reflect.TypeFor[GroupStats](),
+	TableDecisions:   reflect.TypeFor[Decision](),
+}
+
+// structColumns derives from the struct what the table must say of it.
+func structColumns(t *testing.T, row reflect.Type, inherited Column) []Column {
+	t.Helper()
+	var out []Column
+	for i := range row.NumField() {
+		f := row.Field(i)
+		tag := strings.Split(f.Tag.Get("parquet"), ",")
+		marks := strings.Split(f.Tag.Get("rollmill"), ",")
+		c := Column{
+			Path:     inherited.Path + tag[0],
+			Volatile: inherited.Volatile || slices.Contains(marks, "volatile"),
+			Payload:  inherited.Payload || slices.Contains(marks, "payload"),
+		}
+		c.Payload = c.Payload && !c.Volatile
+		if slices.Contains(tag, "optional") {
+			c.Null = "some"
+		}
+		typ := f.Type
+		if typ.Kind() == reflect.Pointer {
+			typ = typ.Elem()
+		}
+		if typ.Kind() == reflect.Slice && typ.Elem().Kind() == reflect.Struct {
+			c.Path += "."
+			out = append(out, structColumns(t, typ.Elem(), c)...)
+			continue
+		}
+		switch c.Type = typ.Kind().String(); {
+		case typ.Kind() == reflect.Slice:
+			c.Type = "list of " + typ.Elem().Kind().String()
+		case slices.Contains(tag, "timestamp(microsecond)"):
+			c.Type = "timestamp"
+		}
+		out = append(out, c)
+	}
+	return out
+}
+
+// The table and the structs agree: paths, order, types, nullability, marks.
+func TestEveryColumnIsDocumented(t *testing.T) {
+	for kind, row := range rowTypes {
+		want, got := structColumns(t, row, Column{}), Columns(kind)
+		if len(got) == 0 {
+			t.Errorf("%s: no columns are documented", kind)
+		}
+		for _, w := range want {
+			if !slices.ContainsFunc(got, func(c Column) bool { return c.Path == w.Path }) {
+				t.Errorf("%s: column %s is not documented", kind, w.Path)
+			}
+		}
+		for i, g := range got {
+			at := slices.IndexFunc(want, func(c Column) bool { return c.Path == g.Path })
+			if at < 0 {
+				t.Errorf("%s: column %s is documented, but %s has no such field", kind, g.Path, row)
+				continue
+			}
+			w := want[at]
+			if at != i {
+				t.Errorf("%s: column %s is documented at place %d, but stands at %d", kind, g.Path, i, at)
+			}
+			if g.Type != w.Type || g.Volatile != w.Volatile || g.Payload != w.Payload || (g.Null == "") != (w.Null == "") {
+				t.Errorf("%s: column %s is documented as %+v, the struct says %+v", kind, g.Path, g, w)
+			}
+			if g.Meaning == "" {
+				t.Errorf("%s: column %s has no meaning", kind, g.Path)
+			}
+		}
+	}
+	if len(rowTypes) != len(documented) {
+		t.Errorf("%d row kinds, %d documented", len(rowTypes), len(documented))
+	}
+}
+
+func TestColumnsAreCopies(t *testing.T) {
+	Columns(KindScores)[0].Path = "changed"
+	if got := Columns(KindScores)[0].Path; got != "trajectory_id" {
+		t.Errorf("a caller changed the table: %q", got)
+	}
+	if Columns("nonsense") != nil {
+		t.Error("an unknown kind has columns")
+	}
+}
+
+func TestMarkdownHasARowForEachColumn(t *testing.T) {
+	page := ColumnsMarkdown()
+	for _, d := range documented {
+		for _, c := range Columns(d.kind) {
+			if !strings.Contains(page, "| `"+c.Path+"` |") {
+				t.Errorf("%s: column %s is not on the page", d.kind, c.Path)
+			}
+		}
+	}
+	for i, line := range strings.Split(page, "\n") {
+		if n := strings.Count(strings.ReplaceAll(line, `\|`, ""), "|"); strings.HasPrefix(line, "|") && n != 6 {
+			t.Errorf("line %d has %d bars, want 6: %s", i+1, n, line)
+		}
+	}
+}

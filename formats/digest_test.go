@@ -1,0 +1,206 @@
+package formats
+
+import (
+	"encoding/json"
+	"reflect"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// full is a row with something in every field, so that each can be changed.
+func full() *Trajectory {
+	f := func(v float64) *float64 { return &v }
+	i := func(v int64) *int64 { return &v }
+	t := &Trajectory{
+		TrajectoryID: "t", Run: "r", ExampleID: "e", Epoch: 1, Generation: 2, Example: `{"id":"e"}`,
+		Messages: []Message{{Parent: -1, Role: "assistant", Content: "c", ContentParts: "[]", Name: "n", Reasoning: "r", ToolCallID: "i",
+			ToolCalls: []ToolCall{{ID: "i", Name: "n", Arguments: "{}"}}, Sampled: true, FinishReason: "stop", Call: 0, Branch: "b",
+			TokenIDs: []int32{1, 2}, Logprobs: []float32{-1, -2}, PromptDeltaIDs: []int32{3}, PrefixBreak: "p"}},
+		Calls: []Call{{Model: "m", PolicyVersion: i(3), Sampling: "{}", Tools: 0, PromptTokens: 1, CompletionTokens: 2, CachedTokens: 1,
+			Target: true, Function: "f", Error: "e", Endpoint: "u", LatencyMS: 5, Attempts: 1}},
+		ToolSets:   []string{"[]"},
+		Candidates: []Candidate{{Message: 0, Turn: "t", Content: "c", Score: f(1), Metadata: "{}"}},
+		Answer:     "a", Status: StatusOK, StopReason: StopDone, FailureClass: "x", Error: "e", Model: "m", PolicyVersion: i(3), TokenSource: "s",
+		PromptTokens: 1, CompletionTokens: 2, SampledTokens: 2, Reward: f(1),
+		Rewards:       []NamedReward{{Name: "n", Value: f(1), Weight: 1, Failure: "f", Error: "e"}},
+		ShapedRewards: []float64{1}, GroupID: "g", Advantage: f(0.5), Attempts: 1, StartedAt: 1, FinishedAt: 2, Metadata: "{}",
+	}
+	t.SetPayloadDigest()
+	return t
+}
+
+// change calls f with the path of every leaf of full(), changed alone.
+func change(t *testing.T, f func(path string, row *Trajectory)) {
+	t.Helper()
+	var walk func(path string, at func(*Trajectory) reflect.Value)
+	walk = func(path string, at func(*Trajectory) reflect.Value) {
+		switch v := at(full()); v.Kind() {
+		case reflect.Pointer:
+			if v.IsNil() {
+				t.Fatalf("full() leaves %s empty", path)
+			}
+			walk(path, func(r *Trajectory) reflect.Value { return at(r).Elem() })
+			row := full()
+			at(row).SetZero()
+			f(path+" null", row)
+		case reflect.Slice:
+			if v.Len() == 0 {
+				t.Fatalf("full() leaves %s empty", path)
+			}
+			walk(path, func(r *Trajectory) reflect.Value { return at(r).Index(0) })
+			row := full()
+			s := at(row)
+			s.Set(reflect.Append(s, s.Index(0)))
+			f(path+" longer", row)
+		case reflect.Struct:
+			for i := range v.NumField() {
+				name, _, _ := strings.Cut(v.Type().Field(i).Tag.Get("parquet"), ",")
+				walk(strings.TrimPrefix(path+"."+name, "."), func(r *Trajectory) reflect.Value { return at(r).Field(i) })
+			}
+		default:
+			row := full()
+			switch leaf := at(row); leaf.Kind() {
+			case reflect.String:
+				leaf.SetString(leaf.String() + "!")
+			case reflect.Bool:
+				leaf.SetBool(!leaf.Bool())
+			case reflect.Float32, reflect.Float64:
+				leaf.SetFloat(leaf.Float() + 1)
+			default:
+				leaf.SetInt(leaf.Int() + 1)
+			}
+			f(path, row)
+		}
+	}
+	walk("", func(r *Trajectory) reflect.Value { return reflect.ValueOf(r).Elem() })
+}
+
+// What the column table says of payload and volatile columns is what the
+// digests do, for every single leaf.
+func TestDigestsFeelEveryColumnThatTheyCover(t *testing.T) {
+	columns := map[string]Column{}
+	for _, c := range Columns(KindTrajectories) {
+		columns[c.Path] = c
+	}
+	before, seen := full(), map[string]bool{}
+	change(t, func(changed string, row *Trajectory) {
+		path, _, _ := strings.Cut(changed, " ")
+		digested := row.PayloadDigest
+		row.SetPayloadDigest()
+		if c, leaf := columns[path]; leaf {
+			seen[path] = true
+			if got := row.PayloadDigest != before.PayloadDigest; got != c.Payload && path != "payload_digest" {
+				t.Errorf("%s: payload digest changed: %v, want %v", changed, got, c.Payload)
+			}
+			row.PayloadDigest = map[bool]string{true: digested, false: row.PayloadDigest}[path == "payload_digest"]
+			if got := Digest(row) != Digest(before); got == c.Volatile {
+				t.Errorf("%s: digest changed: %v, but volatile is %v", changed, got, c.Volatile)
+			}
+		}
+	})
+	for path := range columns {
+		if !seen[path] {
+			t.Errorf("column %s was not changed", path)
+		}
+	}
+}
+
+func TestNullAndEmptyAreTheSameRows(t *testing.T) {
+	a, b := full(), full()
+	a.ShapedRewards, b.ShapedRewards = nil, []float64{}
+	if Digest(a) != Digest(b) {
+		t.Error("a null list and an empty one differ")
+	}
+	zero := 0.0
+	a.Reward, b.Reward = nil, &zero
+	if Digest(a) == Digest(b) {
+		t.Error("no reward and a reward of 0 are the same")
+	}
+}
+
+// Neighbouring fields cannot flow into one another.
+func TestDigestKeepsFieldsApart(t *testing.T) {
+	a, b := full(), full()
+	a.Messages[0].Role, a.Messages[0].Content = "ab", "c"
+	b.Messages[0].Role, b.Messages[0].Content = "a", "bc"
+	a.SetPayloadDigest()
+	b.SetPayloadDigest()
+	if a.PayloadDigest == b.PayloadDigest {
+		t.Error("role and content run together")
+	}
+}
+
+// Of the same rows in any order and split over any shards, the sum is one.
+func TestRowsDigestIgnoresOrderAndShards(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		ids := rapid.SliceOfN(rapid.StringN(0, 8, -1), 1, 50).Draw(t, "ids")
+		var whole RowsDigest
+		for _, id := range ids {
+			whole.Add(Digest(&Score{TrajectoryID: id}))
+		}
+		shards := make([]RowsDigest, rapid.IntRange(1, 5).Draw(t, "shards"))
+		for _, id := range rapid.Permutation(ids).Draw(t, "order") {
+			shards[rapid.IntRange(0, len(shards)-1).Draw(t, "shard")].Add(Digest(&Score{TrajectoryID: id}))
+		}
+		var merged RowsDigest
+		for _, s := range shards {
+			merged.Merge(s)
+		}
+		if merged != whole || merged.Rows() != int64(len(ids)) {
+			t.Fatalf("shards give %s, the whole gives %s", merged, whole)
+		}
+		one := Digest(&Score{TrajectoryID: ids[0]})
+		if merged.Add(one); merged == whole {
+			t.Fatal("a row that comes twice does not count")
+		}
+	})
+}
+
+func TestRowsDigestSurvivesJSON(t *testing.T) {
+	var d, back RowsDigest
+	d.Add(Digest(full()))
+	d.Add(Digest(&Score{}))
+	text, err := json.Marshal(d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(text, &back); err != nil || back != d {
+		t.Errorf("%s came back as %s, %v", d, back, err)
+	}
+	for _, bad := range []string{`""`, `"x"`, `"1-"`, `"1-00"`, `"-1-00000000000000000000000000000000"`,
+		`"1-00000000000000000000000000000000x"`, `"01-00000000000000000000000000000000"`} {
+		if err := json.Unmarshal([]byte(bad), &back); err == nil {
+			t.Errorf("%s was read as %s", bad, back)
+		}
+	}
+}
+
+// Stored digests have to mean the same for years: these values may change
+// only together with the schema's major version.
+func TestDigestsAreStable(t *testing.T) {
+	row := full()
+	if got, want := row.PayloadDigest, "0755859b7b89a1fbc49f0a3c1969983f"; got != want {
+		t.Errorf("payload digest %s, want %s", got, want)
+	}
+	var d RowsDigest
+	d.Add(Digest(row))
+	d.Add(Digest(&Score{TrajectoryID: "t", Status: StatusOK}))
+	if got, want := d.String(), "2-1211a326397da8d3739a7019b717ab72"; got != want {
+		t.Errorf("rows digest %s, want %s", got, want)
+	}
+}
+
+func BenchmarkDigest(b *testing.B) {
+	row := full()
+	row.Messages = make([]Message, 10)
+	for i := range row.Messages {
+		row.Messages[i] = Message{Content: strings.Repeat("x", 1200), TokenIDs: make([]int32, 150), Logprobs: make([]float32, 150)}
+	}
+	b.SetBytes(10 * (1200 + 150*8))
+	for b.Loop() {
+		row.SetPayloadDigest()
+		Digest(row)
+	}
+}
