@@ -1,0 +1,169 @@
+package curate
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+
+	"github.com/rollmill/rollmill/formats"
+)
+
+// plan is what the rules found about the groups of an epoch. Every shard
+// makes the same.
+type plan struct {
+	batch    Batch
+	verdicts []Verdict // one a group
+	active   []active
+	state    formats.CurateState
+}
+
+// active is a rule that the options ask for.
+type active struct {
+	Kind
+	rule  Rule
+	state json.RawMessage // from the epoch before
+}
+
+// newPlan lets every rule judge the groups that no earlier one refused.
+func newPlan(o *Options, in *input) (*plan, error) {
+	p := &plan{
+		batch:    Batch{Epoch: in.epoch, Seed: o.Seed, Total: len(in.groups)},
+		verdicts: make([]Verdict, len(in.groups)),
+		state:    formats.CurateState{Epoch: in.epoch, Compat: string(o.Compat), Rules: maps.Clone(in.before.Rules)},
+	}
+	for _, k := range o.Rules {
+		rule, err := k.New(*o)
+		if err != nil {
+			return nil, err
+		}
+		if rule == nil {
+			continue
+		}
+		a := active{k, rule, in.before.Rules[k.Name]}
+		p.active = append(p.active, a)
+		if err := p.apply(a, in.groups); err != nil {
+			return nil, fmt.Errorf("curate: rule %s: %w", k.Name, err)
+		}
+	}
+	return p, nil
+}
+
+func (p *plan) apply(a active, groups []Group) error {
+	left := make([]Group, 0, len(groups))
+	index := make([]int, 0, len(groups))
+	for i, v := range p.verdicts {
+		if v.Reason == "" {
+			left, index = append(left, groups[i]), append(index, i)
+		}
+	}
+	ruling, err := a.rule.Groups(p.of(a), left)
+	if err != nil {
+		return err
+	}
+	for k, v := range ruling.Verdicts {
+		p.verdicts[index[k]] = v
+	}
+	if ruling.State == nil {
+		return nil
+	}
+	data, err := json.Marshal(ruling.State)
+	if err != nil {
+		return err
+	}
+	if p.state.Rules == nil {
+		p.state.Rules = map[string]json.RawMessage{}
+	}
+	p.state.Rules[a.Name] = data
+	return nil
+}
+
+// of is the batch as a rule sees it.
+func (p *plan) of(a active) Batch {
+	b := p.batch
+	b.State = a.state
+	return b
+}
+
+// members decides about every member of one group, into out.
+func (p *plan) members(i int, group Group, members []formats.Member, out []Verdict) error {
+	var valid []int
+	for k := range members {
+		m := &members[k]
+		switch {
+		case m.Status == formats.StatusFailed || m.Status == formats.StatusSkipped:
+			out[k] = Verdict{Reason: formats.DropFailed, Detail: m.Status}
+		case m.Reward == nil:
+			out[k] = Verdict{Reason: formats.DropUnscored}
+		default:
+			out[k] = p.verdicts[i]
+			valid = append(valid, k)
+		}
+	}
+	if len(valid) != group.Valid {
+		return fmt.Errorf("%d members are valid, its statistics say %d", len(valid), group.Valid)
+	}
+	if p.verdicts[i].Reason != "" {
+		return nil
+	}
+	left := p.memberRules(members, valid, out)
+	if len(left) == len(valid) || len(left) == 0 {
+		return nil
+	}
+	return p.again(group, members, left, out)
+}
+
+// memberRules lets each rule judge the members that are left, and returns who
+// then is.
+func (p *plan) memberRules(members []formats.Member, left []int, out []Verdict) []int {
+	for _, a := range p.active {
+		rule, ok := a.rule.(MemberRule)
+		if !ok || len(left) == 0 {
+			continue
+		}
+		some := make([]formats.Member, len(left))
+		for k, i := range left {
+			some[k] = members[i]
+		}
+		verdicts := rule.Members(p.of(a), some)
+		if verdicts == nil {
+			continue
+		}
+		kept := left[:0:0]
+		for k, i := range left {
+			if out[i] = verdicts[k]; verdicts[k].Reason == "" {
+				kept = append(kept, i)
+			}
+		}
+		left = kept
+	}
+	return left
+}
+
+// again judges a group by the members that are left.
+func (p *plan) again(group Group, members []formats.Member, left []int, out []Verdict) error {
+	g := Group{ID: group.ID, FirstRow: group.FirstRow, Count: group.Count, Valid: len(left)}
+	g.Min, g.Max = *members[left[0]].Reward, *members[left[0]].Reward
+	for _, i := range left {
+		r := *members[i].Reward
+		g.Min, g.Max = min(g.Min, r), max(g.Max, r)
+		g.Mean += r / float64(len(left))
+	}
+	for _, a := range p.active {
+		if !a.Again {
+			continue
+		}
+		ruling, err := a.rule.Groups(p.of(a), []Group{g})
+		if err != nil {
+			return err
+		}
+		if len(ruling.Verdicts) == 0 || ruling.Verdicts[0].Reason == "" {
+			continue
+		}
+		for _, i := range left {
+			out[i] = ruling.Verdicts[0]
+			out[i].Detail += ", of the members that are left"
+		}
+		return nil
+	}
+	return nil
+}

@@ -1,0 +1,195 @@
+package curate_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/stages"
+	"github.com/rollmill/rollmill/stages/curate"
+	"github.com/rollmill/rollmill/stages/curate/rules/all"
+)
+
+// An example's rewards, written short: f is failed, u unscored.
+type example struct {
+	id      string
+	rewards string
+}
+
+func trajectory(e example, epoch, g int) formats.Trajectory {
+	return formats.Trajectory{
+		TrajectoryID: formats.TrajectoryID("run", e.id, epoch, g), Run: "run", ExampleID: e.id, Epoch: int32(epoch), Generation: int32(g),
+		Example: "{}", Status: formats.StatusOK, StopReason: formats.StopDone, SampledTokens: 3,
+		Messages: []formats.Message{
+			{Parent: -1, Role: "user", Content: "go", Call: -1},
+			{Role: "assistant", Content: fmt.Sprint(e.id, g), Sampled: true, TokenIDs: []int32{1, 2, int32(g)}, Logprobs: []float32{-1, -2, -3}},
+		},
+		Calls: []formats.Call{{Model: "m", Sampling: "{}", Tools: -1, Target: true}},
+	}
+}
+
+// member says of a trajectory what group would, with r - mean as advantage.
+func member(t formats.Trajectory, word string, mean float64) formats.Member {
+	m := formats.Member{
+		TrajectoryID: t.TrajectoryID, ExampleID: t.ExampleID, GroupID: formats.GroupID(t.ExampleID, int(t.Epoch)),
+		Epoch: t.Epoch, Generation: t.Generation, Status: t.Status,
+	}
+	switch word {
+	case "f":
+		m.Status, m.NoAdvantage = formats.StatusFailed, formats.NoAdvantageFailed
+	case "u":
+		m.NoAdvantage = formats.NoAdvantageUnscored
+	default:
+		r := number(word)
+		a := r - mean
+		m.Reward, m.Advantage = &r, &a
+		m.Rewards = []formats.NamedReward{{Name: "test", Value: &r, Weight: 1}}
+	}
+	return m
+}
+
+func number(word string) (r float64) {
+	if _, err := fmt.Sscan(word, &r); err != nil {
+		panic(err)
+	}
+	return r
+}
+
+func statistics(e example, epoch int, first int64) formats.GroupStats {
+	words := strings.Fields(e.rewards)
+	s := formats.GroupStats{GroupID: formats.GroupID(e.id, epoch), ExampleID: e.id, Epoch: int32(epoch), FirstRow: first, Count: int32(len(words))}
+	var valid []float64
+	sum := 0.0
+	for _, w := range words {
+		if w != "f" && w != "u" {
+			valid = append(valid, number(w))
+			sum += valid[len(valid)-1]
+		}
+	}
+	if s.Valid = int32(len(valid)); s.Valid > 0 {
+		mean, least, most := sum/float64(len(valid)), slices.Min(valid), slices.Max(valid)
+		s.Mean, s.Min, s.Max = &mean, &least, &most
+	}
+	return s
+}
+
+// groups writes rollouts in so many parts and the groups beside them, and
+// returns the URI of the groups.
+func groups(t testing.TB, name string, epoch int, parts ...[]example) string {
+	t.Helper()
+	uri := "mem://" + strings.ReplaceAll(t.Name(), "/", "-") + "/" + name
+	base := uri + "-rollout"
+	for i, part := range parts {
+		s := begin(t, base, dataset.Spec{Stage: "rollout", Version: 1, Kind: formats.KindTrajectories}, i, len(parts))
+		w := dataset.NewTable[formats.Trajectory](s, "", -1)
+		for _, e := range part {
+			var rows []formats.Trajectory
+			for g, word := range strings.Fields(e.rewards) {
+				row := trajectory(e, epoch, g)
+				if word == "f" {
+					row.Status, row.StopReason, row.FailureClass = formats.StatusFailed, formats.StopError, formats.FailEngine
+				}
+				rows = append(rows, row)
+			}
+			check(t, w.Write(t.Context(), rows))
+		}
+		commit(t, s)
+	}
+	ref := open(t, base).Ref("base", uri)
+	s := begin(t, uri, dataset.Spec{Stage: "group", Version: 1, Kind: formats.KindGroups, Base: &ref, Inputs: []dataset.Ref{ref}}, 0, 1)
+	members := dataset.NewTable[formats.Member](s, "", 0)
+	stats := dataset.NewTable[formats.GroupStats](s, formats.TableGroups, -1)
+	first := int64(0)
+	for _, part := range parts {
+		for _, e := range part {
+			st := statistics(e, epoch, first)
+			var rows []formats.Member
+			for g, word := range strings.Fields(e.rewards) {
+				mean := 0.0
+				if st.Mean != nil {
+					mean = *st.Mean
+				}
+				rows = append(rows, member(trajectory(e, epoch, g), word, mean))
+			}
+			check(t, members.Write(t.Context(), rows))
+			check(t, stats.Write(t.Context(), []formats.GroupStats{st}))
+			first += int64(len(rows))
+		}
+	}
+	commit(t, s)
+	return uri
+}
+
+func check(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func begin(t testing.TB, uri string, spec dataset.Spec, shard, of int) *dataset.Shard {
+	t.Helper()
+	s, err := dataset.Begin(t.Context(), uri, spec, dataset.Options{Shard: shard, Of: of})
+	check(t, err)
+	return s
+}
+
+func commit(t testing.TB, s *dataset.Shard) {
+	t.Helper()
+	_, err := s.Commit(t.Context(), dataset.Outcome{})
+	check(t, err)
+}
+
+func open(t testing.TB, uri string) *dataset.Dataset {
+	t.Helper()
+	d, err := dataset.Open(t.Context(), uri, dataset.OpenOptions{})
+	check(t, err)
+	return d
+}
+
+func options(in, out string) curate.Options {
+	return curate.Options{In: stages.Input{URI: in}, Out: stages.Output{URI: out}, Rules: all.Rules}
+}
+
+func run(t testing.TB, o curate.Options) (stages.Report, *dataset.Dataset) {
+	t.Helper()
+	r, err := curate.Run(t.Context(), o)
+	check(t, err)
+	return r, open(t, o.Out.URI)
+}
+
+func readAll[T any](t testing.TB, d *dataset.Dataset, table string) []T {
+	t.Helper()
+	r := d.All()
+	if table != "" {
+		r.Rows = d.Tables[table].Rows
+	}
+	rows, err := dataset.ReadAll[T](t.Context(), d, table, r)
+	check(t, err)
+	return rows
+}
+
+// kept shows the chosen trajectories: "a0 a2 b1".
+func kept(t testing.TB, d *dataset.Dataset) string {
+	var out []string
+	for _, r := range readAll[formats.Trajectory](t, d, "") {
+		out = append(out, fmt.Sprint(r.ExampleID, r.Generation))
+	}
+	return strings.Join(out, " ")
+}
+
+// decisions shows what became of each trajectory: "a0 kept, a1 failed".
+func decisions(t testing.TB, d *dataset.Dataset) string {
+	var out []string
+	for _, r := range readAll[formats.Decision](t, d, formats.TableDecisions) {
+		why := r.Reason
+		if r.Kept {
+			why = "kept" + why
+		}
+		out = append(out, fmt.Sprintf("%s%d %s", r.ExampleID, r.Generation, why))
+	}
+	return strings.Join(out, ", ")
+}

@@ -1,0 +1,124 @@
+package curate
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/stages"
+)
+
+// The states that input rows are counted by; every one is in exactly one.
+const (
+	countKept    = "kept"
+	countDropped = "dropped"
+)
+
+// Facts: sums over the input groups and the kept rows.
+const (
+	factGroups     = "groups"
+	factGroupsKept = "groups_kept"
+	factScored     = "scored" // members with a reward, before any rule
+	factRewards    = "reward_sum"
+	factRewardKept = "kept_reward_sum"
+	factTokens     = "kept_sampled_tokens"
+)
+
+type tally struct {
+	groups, groupsKept, scored, kept int64
+	tokens                           int64
+	rewards, keptRewards             float64
+	drops                            map[string]int64
+}
+
+func (t *tally) add(members []formats.Member, verdicts []Verdict, kept []formats.Trajectory) {
+	t.groups++
+	for i, v := range verdicts {
+		if v.Reason != "" {
+			stages.Count(&t.drops, v.Reason, 1)
+		}
+		if v.Reason != formats.DropFailed && v.Reason != formats.DropUnscored {
+			t.scored++
+			t.rewards = plus(t.rewards, *members[i].Reward)
+		}
+	}
+	if len(kept) > 0 {
+		t.groupsKept++
+	}
+	t.kept += int64(len(kept))
+	for i := range kept {
+		t.tokens += int64(kept[i].SampledTokens)
+		t.keptRewards = plus(t.keptRewards, *kept[i].Reward)
+	}
+}
+
+// plus stays finite: a manifest is JSON.
+func plus(a, b float64) float64 {
+	return max(-math.MaxFloat64, min(a+b, math.MaxFloat64))
+}
+
+func (t *tally) dropped() (n int64) {
+	for _, d := range t.drops {
+		n += d
+	}
+	return n
+}
+
+// check holds the funnel to its sum.
+func (t *tally) check(rows int64) error {
+	if t.kept+t.dropped() != rows {
+		return fmt.Errorf("curate: %d kept and %d dropped of %d trajectories do not add up", t.kept, t.dropped(), rows)
+	}
+	return nil
+}
+
+func (t *tally) outcome() dataset.Outcome {
+	return dataset.Outcome{
+		Counts: map[string]int64{countKept: t.kept, countDropped: t.dropped()},
+		Drops:  t.drops,
+		Facts: map[string]float64{
+			factGroups: float64(t.groups), factGroupsKept: float64(t.groupsKept), factScored: float64(t.scored),
+			factRewards: t.rewards, factRewardKept: t.keptRewards, factTokens: float64(t.tokens),
+		},
+	}
+}
+
+// report says what became of the shard, or of the dataset when it was there
+// already.
+func report(result dataset.Result, outcome dataset.Outcome, seconds float64) stages.Report {
+	r := stages.Report{
+		Stage: stage, URI: result.URI, Identity: result.Identity, UpToDate: result.UpToDate, Missing: result.Missing,
+		Rows: result.Rows, Counts: outcome.Counts, Drops: outcome.Drops, Seconds: seconds,
+	}
+	facts := outcome.Facts
+	if d := result.Sealed; d != nil {
+		r.Sealed, r.RowsDigest = true, d.RowsDigest.String()
+		if result.UpToDate && d.Shards == 1 {
+			r.Counts, r.Drops, facts = d.Counts, d.Drops, d.Facts
+		}
+	}
+	if r.Counts != nil {
+		r.Message = message(r, facts)
+	}
+	return r
+}
+
+func message(r stages.Report, f map[string]float64) string {
+	kept, dropped := r.Counts[countKept], r.Counts[countDropped]
+	text := fmt.Sprintf("%d of %d trajectories kept, in %.0f of %.0f groups", kept, kept+dropped, f[factGroupsKept], f[factGroups])
+	var why []string
+	for _, reason := range slices.SortedFunc(maps.Keys(r.Drops), func(a, b string) int {
+		return cmp.Or(cmp.Compare(r.Drops[b], r.Drops[a]), cmp.Compare(a, b))
+	}) {
+		why = append(why, fmt.Sprintf("%d %s", r.Drops[reason], reason))
+	}
+	if len(why) > 0 {
+		text += "; dropped: " + strings.Join(why, ", ")
+	}
+	return text
+}

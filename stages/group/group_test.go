@@ -1,0 +1,356 @@
+package group_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/random"
+	"github.com/rollmill/rollmill/stages"
+	"github.com/rollmill/rollmill/stages/group"
+	"github.com/rollmill/rollmill/stages/group/algorithms/all"
+)
+
+// An example's rewards, written short: f is failed, u unscored.
+type example struct {
+	id      string
+	rewards string
+}
+
+var story = []example{
+	{"a", "1 f 0 0"},
+	{"b", "0.5 0.5 0.5"},
+	{"c", "0.7"},
+	{"d", "f u"},
+	{"e", "0 2 u 1 f"},
+}
+
+func wide(e example, epoch int) []formats.Trajectory {
+	var rows []formats.Trajectory
+	for g, word := range strings.Fields(e.rewards) {
+		t := formats.Trajectory{
+			TrajectoryID: formats.TrajectoryID("run", e.id, epoch, g), Run: "run", ExampleID: e.id, Epoch: int32(epoch), Generation: int32(g),
+			Example: "{}", Status: formats.StatusOK, StopReason: formats.StopDone,
+			Messages: []formats.Message{{Parent: -1, Role: "user", Content: "go", Call: -1}},
+		}
+		switch word {
+		case "f":
+			t.Status, t.StopReason, t.FailureClass = formats.StatusFailed, formats.StopError, formats.FailEngine
+		case "u":
+		default:
+			r := 0.0
+			if _, err := fmt.Sscan(word, &r); err != nil {
+				panic(err)
+			}
+			t.Reward = &r
+		}
+		rows = append(rows, t)
+	}
+	return rows
+}
+
+// trajectories writes a wide dataset with rewards, in as many parts as shards.
+func trajectories(t *testing.T, name string, parts [][]example) string {
+	t.Helper()
+	uri := "mem://" + strings.ReplaceAll(t.Name(), "/", "-") + "/" + name
+	for i, part := range parts {
+		s, err := dataset.Begin(t.Context(), uri, dataset.Spec{Stage: "rollout", Version: 1, Kind: formats.KindTrajectories}, dataset.Options{Shard: i, Of: len(parts)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		w := dataset.NewTable[formats.Trajectory](s, "", -1)
+		for _, e := range part {
+			if err := w.Write(t.Context(), wide(e, 0)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, err := s.Commit(t.Context(), dataset.Outcome{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return uri
+}
+
+func options(in, out string) group.Options {
+	return group.Options{In: stages.Input{URI: in}, Out: stages.Output{URI: out}, Algorithms: all.Algorithms}
+}
+
+func run(t *testing.T, o group.Options) (stages.Report, *dataset.Dataset) {
+	t.Helper()
+	r, err := group.Run(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err := dataset.Open(t.Context(), o.Out.URI, dataset.OpenOptions{Kind: formats.KindGroups})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r, d
+}
+
+func readAll[T any](t *testing.T, d *dataset.Dataset, table string) []T {
+	t.Helper()
+	r := d.All()
+	if table != "" {
+		r.Rows = d.Tables[table].Rows
+	}
+	rows, err := dataset.ReadAll[T](t.Context(), d, table, r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return rows
+}
+
+// words shows members as "id/generation advantage-or-why".
+func words(members []formats.Member) string {
+	var out []string
+	for _, m := range members {
+		text := m.NoAdvantage
+		if m.Advantage != nil {
+			text = fmt.Sprintf("%.3f", *m.Advantage)
+		}
+		out = append(out, fmt.Sprintf("%s%d %s", m.ExampleID, m.Generation, text))
+	}
+	return strings.Join(out, ", ")
+}
+
+func TestGroupsOfAStory(t *testing.T) {
+	in := trajectories(t, "rollout", [][]example{story})
+	r, d := run(t, options(in, in+"-group"))
+	want := "a0 1.414, a1 failed, a2 -0.707, a3 -0.707, b0 0.000, b1 0.000, b2 0.000, c0 singleton, d0 failed, d1 unscored, " +
+		"e0 -1.225, e1 1.225, e2 unscored, e3 0.000, e4 failed"
+	if got := words(readAll[formats.Member](t, d, "")); got != want {
+		t.Errorf("members:\n got %s\nwant %s", got, want)
+	}
+	if diff := cmp.Diff(map[string]int64{"advantage": 9, "singleton": 1, "unscored": 2, "failed": 3}, r.Counts); diff != "" {
+		t.Error(diff)
+	}
+	if r.Message != "5 groups, 3 with advantages, 1 of them flat; mean reward 0.62" {
+		t.Errorf("message %q", r.Message)
+	}
+	var lines []string
+	for _, g := range readAll[formats.GroupStats](t, d, formats.TableGroups) {
+		line := fmt.Sprint(g.GroupID, " ", g.FirstRow, " ", g.Valid, "/", g.Count)
+		for _, f := range []*float64{g.Mean, g.StdPop, g.StdSample, g.Min, g.Max, g.Spread, g.Solved} {
+			if f == nil {
+				line += " -"
+			} else {
+				line += fmt.Sprintf(" %.3g", *f)
+			}
+		}
+		lines = append(lines, line)
+	}
+	wantGroups := []string{
+		"a@0 0 3/4 0.333 0.471 0.577 0 1 1 0.333",
+		"b@0 4 3/3 0.5 0 0 0.5 0.5 0 0",
+		"c@0 7 1/1 0.7 0 - 0.7 0.7 0 0",
+		"d@0 8 0/2 - - - - - - -",
+		"e@0 10 3/5 1 0.816 1 0 2 2 0.667",
+	}
+	if diff := cmp.Diff(wantGroups, lines); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestSecondRunDoesNothing(t *testing.T) {
+	in := trajectories(t, "rollout", [][]example{story})
+	o := options(in, in+"-group")
+	first, _ := run(t, o)
+	again, _ := run(t, o)
+	if !again.UpToDate || again.RowsDigest != first.RowsDigest || again.Rows != 15 || again.Message != first.Message {
+		t.Errorf("%+v", again)
+	}
+	o.Compat = group.CompatVerl
+	var exists *dataset.ExistsError
+	if _, err := group.Run(t.Context(), o); !errors.As(err, &exists) {
+		t.Errorf("another compat at the same place: %v", err)
+	}
+}
+
+// Scores beside a base give the rows that wide rewards give, and shards the
+// rows of one.
+func TestThinInputAndShards(t *testing.T) {
+	base, scores := randomScores(t, random.Options{Groups: 60, Generations: 5, Failures: 0.2, Unscored: 0.1, Messages: 3, SampledTokens: 5, PromptTokens: 5}, 3)
+	_, d := run(t, options(scores, base+"-one"))
+	if d.Rows != 300 || d.Base == nil {
+		t.Fatalf("%d rows, base %v", d.Rows, d.Base)
+	}
+	var report stages.Report
+	o := options(scores, base+"-three")
+	for i := range 3 {
+		o.Out.Shard = stages.Shard{Index: i, Count: 3}
+		r, err := group.Run(t.Context(), o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		report.Add(r)
+	}
+	if !report.Sealed || report.RowsDigest != d.RowsDigest.String() || report.Rows != 300 {
+		t.Errorf("three shards: %+v; one: %v", report, d.RowsDigest)
+	}
+	three, err := dataset.Open(t.Context(), o.Out.URI, dataset.OpenOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if three.Tables[formats.TableGroups].RowsDigest != d.Tables[formats.TableGroups].RowsDigest {
+		t.Error("three shards give other statistics")
+	}
+	for _, p := range three.Parts {
+		if p.BaseFirst == nil || p.Rows > 0 && p.Rows == 300 {
+			t.Errorf("part %+v does not cover a slice", p)
+		}
+	}
+	want := readAll[formats.Trajectory](t, must(dataset.Open(t.Context(), base, dataset.OpenOptions{})), "")
+	for i, m := range readAll[formats.Member](t, three, "") {
+		if m.TrajectoryID != want[i].TrajectoryID {
+			t.Fatalf("row %d is %s, the base's is %s", i, m.TrajectoryID, want[i].TrajectoryID)
+		}
+	}
+}
+
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
+}
+
+// randomScores writes wide rows in so many parts, and scores beside them.
+func randomScores(t testing.TB, ro random.Options, parts int) (base, scores string) {
+	t.Helper()
+	ctx := context.Background()
+	base = "mem://" + strings.ReplaceAll(t.Name(), "/", "-") + "/rollout"
+	ro.Groups /= parts
+	var all [][]formats.Score
+	for i := range parts {
+		s := must(dataset.Begin(ctx, base, dataset.Spec{Stage: "rollout", Version: 1, Kind: formats.KindTrajectories}, dataset.Options{Shard: i, Of: parts}))
+		w := dataset.NewTable[formats.Trajectory](s, "", -1)
+		rename := func(id *string) { *id = fmt.Sprintf("%d-%s", i, *id) }
+		for rows := range random.Trajectories(int64(i), ro) {
+			for k := range rows {
+				rename(&rows[k].ExampleID)
+			}
+			if err := w.Write(ctx, rows); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for rows := range random.Scores(int64(i), ro) {
+			for k := range rows {
+				rename(&rows[k].ExampleID)
+			}
+			all = append(all, rows)
+		}
+		must(s.Commit(ctx, dataset.Outcome{}))
+	}
+	scores = base + "-score"
+	ref := must(dataset.Open(ctx, base, dataset.OpenOptions{})).Ref("base", scores)
+	s := must(dataset.Begin(ctx, scores, dataset.Spec{Stage: "score", Version: 1, Kind: formats.KindScores, Base: &ref, Inputs: []dataset.Ref{ref}}, dataset.Options{}))
+	w := dataset.NewTable[formats.Score](s, "", 0)
+	for _, rows := range all {
+		if err := w.Write(ctx, rows); err != nil {
+			t.Fatal(err)
+		}
+	}
+	must(s.Commit(ctx, dataset.Outcome{}))
+	return base, scores
+}
+
+func TestStraddlingGroupsAreRefused(t *testing.T) {
+	again := example{"a", "1 0"}
+	for name, parts := range map[string][][]example{
+		"later in the part": {{again, {"b", "1 0"}, again}},
+		"in another part":   {{again, {"b", "1 0"}}, {{"c", "1 0"}, again}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			in := trajectories(t, "rollout", parts)
+			_, err := group.Run(t.Context(), options(in, in+"-group"))
+			var bad *formats.InputError
+			if !errors.As(err, &bad) || !strings.Contains(err.Error(), `"a"`) || bad.Row < 4 || bad.Hint() == "" {
+				t.Errorf("got %v", err)
+			}
+		})
+	}
+	in := trajectories(t, "cut", [][]example{{{"b", "1 0"}, again}, {again, {"c", "1"}}})
+	o := options(in, in+"-group")
+	o.Out.Shard = stages.Shard{Index: 1, Count: 2}
+	if _, err := group.Run(t.Context(), o); !errors.Is(err, formats.ErrInvalid) || !strings.Contains(err.Error(), `"a"`) {
+		t.Errorf("a shard that begins inside a group: %v", err)
+	}
+}
+
+func TestRewardsThatAreNoNumbers(t *testing.T) {
+	in := trajectories(t, "rollout", [][]example{{{"a", "1 0"}, {"b", "0 +Inf 1"}}})
+	_, err := group.Run(t.Context(), options(in, in+"-group"))
+	var bad *formats.InputError
+	if !errors.As(err, &bad) || bad.Row != 3 {
+		t.Errorf("got %v", err)
+	}
+	if _, err := dataset.Open(t.Context(), in+"-group", dataset.OpenOptions{}); err == nil {
+		t.Error("a dataset stands all the same")
+	}
+}
+
+func TestGates(t *testing.T) {
+	in := trajectories(t, "rollout", [][]example{story})
+	few, flat, ok := 4.0, 0.2, 3.0
+	for name, o := range map[string]group.Options{"min-groups": {MinGroups: &few}, "max-flat-groups": {MaxFlatGroups: &flat}} {
+		with := options(in, in+"-"+name)
+		with.MinGroups, with.MaxFlatGroups = o.MinGroups, o.MaxFlatGroups
+		r, err := group.Run(t.Context(), with)
+		var gate *dataset.GateError
+		if !errors.As(err, &gate) || gate.Gates[0].Name != name || r.Rows != 15 || !r.Sealed {
+			t.Errorf("%s: %v, %+v", name, err, r)
+		}
+	}
+	o := options(in, in+"-ok")
+	o.MinGroups = &ok
+	run(t, o)
+}
+
+func TestOptionsAreCheckedFirst(t *testing.T) {
+	nan, negative := math.NaN(), -1.0
+	for want, change := range map[string]func(*group.Options){
+		"no input":             func(o *group.Options) { o.In.URI = "" },
+		"no output":            func(o *group.Options) { o.Out.URI = "" },
+		`estimator "grop"`:     func(o *group.Options) { o.Estimator = "grop" },
+		`--compat "arts"`:      func(o *group.Options) { o.Compat = "arts" },
+		"--solved-threshold":   func(o *group.Options) { o.SolvedThreshold = &nan },
+		"--flat-tolerance":     func(o *group.Options) { o.FlatTolerance = &negative },
+		"--min-groups":         func(o *group.Options) { o.MinGroups = &negative },
+		"--max-flat-groups -1": func(o *group.Options) { o.MaxFlatGroups = &negative },
+	} {
+		o := options("mem://nowhere/in", "mem://nowhere/out")
+		change(&o)
+		_, err := group.Run(t.Context(), o)
+		var usage *stages.Error
+		if !errors.As(err, &usage) || usage.Kind != stages.KindUsage || usage.Hint() == "" || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", want, err)
+		}
+	}
+}
+
+func TestWrongInput(t *testing.T) {
+	in := trajectories(t, "rollout", [][]example{story})
+	run(t, options(in, in+"-group"))
+	if _, err := group.Run(t.Context(), options(in+"-group", in+"-again")); !errors.Is(err, formats.ErrInvalid) {
+		t.Errorf("groups of groups: %v", err)
+	}
+	if _, err := group.Run(t.Context(), options(in+"-nothing", in+"-again")); !errors.Is(err, formats.ErrInvalid) {
+		t.Errorf("no dataset: %v", err)
+	}
+}
+
+func TestNothingToGroup(t *testing.T) {
+	in := trajectories(t, "rollout", [][]example{nil})
+	r, d := run(t, options(in, in+"-group"))
+	if d.Rows != 0 || !r.Sealed || len(readAll[formats.GroupStats](t, d, formats.TableGroups)) != 0 {
+		t.Errorf("%+v", r)
+	}
+}
