@@ -1,0 +1,87 @@
+package group_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"testing"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/stages/group"
+	"github.com/rollmill/rollmill/stages/group/algorithms/grpo"
+)
+
+// BenchmarkGroup groups thin rows on disk, groups of 8, ROLLMILL_BENCH_ROWS of
+// them (100,000 unless set): go test -bench Group -benchtime 3x ./stages/group
+func BenchmarkGroup(b *testing.B) {
+	rows := 100_000
+	if n, err := strconv.Atoi(os.Getenv("ROLLMILL_BENCH_ROWS")); err == nil {
+		rows = n
+	}
+	scores := thin(b, rows)
+	b.ReportAllocs()
+	for b.Loop() {
+		o := options(scores, filepath.Join(b.TempDir(), "group"))
+		if _, err := group.Run(b.Context(), o); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.ReportMetric(float64(rows)*float64(b.N)/b.Elapsed().Seconds(), "rows/s")
+}
+
+// thin writes scores beside a base whose payload is next to nothing.
+func thin(b *testing.B, rows int) (scores string) {
+	b.Helper()
+	ctx := context.Background()
+	base := filepath.Join(b.TempDir(), "rollout")
+	scores = filepath.Join(filepath.Dir(base), "score")
+	s := must(dataset.Begin(ctx, base, dataset.Spec{Stage: "rollout", Version: 1, Kind: formats.KindTrajectories}, dataset.Options{}))
+	w := dataset.NewTable[formats.Trajectory](s, "", -1)
+	thin := make([]formats.Score, 0, rows)
+	for g := range rows / 8 {
+		wide := make([]formats.Trajectory, 8)
+		for k := range wide {
+			id := fmt.Sprintf("example-%07d", g)
+			wide[k] = formats.Trajectory{TrajectoryID: formats.TrajectoryID("run", id, 0, k), ExampleID: id, Generation: int32(k), Status: formats.StatusOK}
+			r := float64((g*7+k*3)%11) / 10
+			sc := formats.Score{TrajectoryID: wide[k].TrajectoryID, ExampleID: id, Generation: int32(k), Status: formats.StatusOK, Reward: &r}
+			sc.Rewards = []formats.NamedReward{{Name: "solved", Value: &r, Weight: 1}}
+			thin = append(thin, sc)
+		}
+		if err := w.Write(ctx, wide); err != nil {
+			b.Fatal(err)
+		}
+	}
+	must(s.Commit(ctx, dataset.Outcome{}))
+	ref := must(dataset.Open(ctx, base, dataset.OpenOptions{})).Ref("base", scores)
+	s = must(dataset.Begin(ctx, scores, dataset.Spec{Stage: "score", Version: 1, Kind: formats.KindScores, Base: &ref, Inputs: []dataset.Ref{ref}}, dataset.Options{}))
+	v := dataset.NewTable[formats.Score](s, "", 0)
+	for i := 0; i < len(thin); i += 8 {
+		if err := v.Write(ctx, thin[i:i+8]); err != nil {
+			b.Fatal(err)
+		}
+	}
+	must(s.Commit(ctx, dataset.Outcome{}))
+	return scores
+}
+
+// BenchmarkFill is the arithmetic alone.
+func BenchmarkFill(b *testing.B) {
+	a, _ := grpo.Estimator.New(group.Settings{Compat: group.CompatNone})
+	g := group.Grouper{Algorithm: a, Tolerance: formats.FlatTolerance, Solved: 1}
+	rewards := []float64{0.1, 0.7, 1, 0, 0.3, 0.3, 0.9, 0.2}
+	members := make([]formats.Member, len(rewards))
+	for i := range members {
+		members[i].Reward = &rewards[i]
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := g.Fill(members); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.ReportMetric(float64(8*b.N)/b.Elapsed().Seconds(), "rows/s")
+}
