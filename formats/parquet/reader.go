@@ -2,91 +2,190 @@ package parquet
 
 import (
 	"errors"
+	"fmt"
 	"io"
+	"reflect"
+	"unsafe"
 
-	pq "github.com/parquet-go/parquet-go"
+	"github.com/parquet-go/parquet-go/encoding/thrift"
+	"github.com/parquet-go/parquet-go/format"
 
 	"github.com/rollmill/rollmill/formats"
 )
 
-// Reader reads rows in order. T may have any of the file's columns: only
-// those are read. A Reader is for one goroutine.
+// Reader reads rows in order. T is a struct with any of the file's columns:
+// only those are read. Fields are strings, numbers, booleans, pointers to
+// them for what may be null, structs, and slices of all these.
+//
+// Rows of a page share its memory, strings and numbers alike: they are the
+// caller's for good, but one row kept keeps its page. A Reader is for one
+// goroutine.
 type Reader[T any] struct {
-	f     *File
-	next  int64 // row in the file
-	end   int64
-	group int // of row groups, the next to open
-	first int64
-	cur   *pq.GenericReader[T]
+	f       *File
+	leaves  []*leaf
+	next    int64 // row of the file
+	end     int64
+	group   int   // row group that holds next
+	first   int64 // its first row
+	cursors []*cursor
 }
 
-// NewReader reads rows [first, first+rows) of a file.
-func NewReader[T any](f *File, first, rows int64) (r *Reader[T], err error) {
-	return &Reader[T]{f: f, next: first, end: min(first+rows, f.Rows())}, nil
+// NewReader reads rows [first, first+rows) of a file. A file without the
+// columns that T needs is a formats.InputError.
+func NewReader[T any](f *File, first, rows int64) (*Reader[T], error) {
+	leaves, err := bind(reflect.TypeFor[T](), f.root)
+	if err != nil {
+		return nil, formats.Invalid(f.name, "", nil, "%s", err)
+	}
+	if first < 0 || rows < 0 || first > f.Rows() || rows > f.Rows()-first {
+		return nil, formats.Invalid(f.name, "", nil, "rows %d to %d are not among its %d", first, first+rows, f.Rows())
+	}
+	return &Reader[T]{f: f, leaves: leaves, next: first, end: first + rows}, nil
 }
 
-// Read fills rows, returning how many it set, and io.EOF after the last.
+// Read fills rows, returning how many it set, and io.EOF after the last. A
+// damaged file is a formats.InputError with the row.
 func (r *Reader[T]) Read(rows []T) (n int, err error) {
 	defer func() {
-		if v := recover(); v != nil {
-			err = r.fail(nil, "damaged Parquet: %v", v)
+		if v := recover(); v != nil { // parquet-go, over bytes that all checks let through
+			err = r.fail("", badPage("%v", v))
 		}
 	}()
-	clear(rows)
 	for n < len(rows) {
 		if r.next >= r.end {
 			return n, io.EOF
 		}
-		if r.cur == nil {
-			if err := r.open(); err != nil {
-				return n, err
+		if err := r.open(); err != nil {
+			return n, err
+		}
+		left := r.first + r.f.meta.RowGroups[r.group].NumRows - r.next
+		k := int(min(int64(len(rows)-n), r.end-r.next, left))
+		some := rows[n : n+k]
+		clear(some)
+		for _, c := range r.cursors {
+			if err := c.fill(unsafe.Pointer(&some[0]), unsafe.Sizeof(some[0]), k); err != nil {
+				clear(some)
+				return n, r.fail(c.name, err)
 			}
 		}
-		want := min(int64(len(rows)-n), r.end-r.next)
-		k, err := r.cur.Read(rows[n : n+int(want)])
 		n += k
 		r.next += int64(k)
-		if errors.Is(err, io.EOF) {
-			if err := r.Close(); err != nil {
-				return n, err
-			}
-			r.cur = nil
-			continue
-		}
-		if err != nil {
-			return n, r.fail(err, "unreadable row")
-		}
 	}
 	return n, nil
 }
 
 // open moves to the row group that holds the next row.
 func (r *Reader[T]) open() error {
-	groups := r.f.f.RowGroups()
-	for r.group < len(groups) && r.first+groups[r.group].NumRows() <= r.next {
-		r.first += groups[r.group].NumRows()
+	groups := r.f.meta.RowGroups
+	for r.first+groups[r.group].NumRows <= r.next {
+		r.first += groups[r.group].NumRows
 		r.group++
+		r.cursors = nil
 	}
-	if r.group == len(groups) {
-		return r.fail(nil, "the footer counts more rows than there are")
+	if r.cursors != nil {
+		return nil
 	}
-	r.cur = pq.NewGenericRowGroupReader[T](groups[r.group])
-	if r.next > r.first {
-		return r.cur.SeekToRow(r.next - r.first)
+	skip := r.next - r.first
+	whole := skip == 0 && r.end >= r.first+groups[r.group].NumRows
+	for _, l := range r.leaves {
+		c := newCursor(r.f, l, &groups[r.group].Columns[l.node.leaf].MetaData, whole)
+		rest, err := r.seek(c, skip)
+		if err == nil {
+			err = c.skip(rest)
+		}
+		if err != nil {
+			r.cursors = nil
+			return r.fail(l.name, err)
+		}
+		r.cursors = append(r.cursors, c)
 	}
 	return nil
 }
 
-func (r *Reader[T]) fail(err error, format string, args ...any) error {
-	e := formats.Invalid(r.f.name, "", err, format, args...)
+func newCursor(f *File, l *leaf, m *format.ColumnMetaData, whole bool) *cursor {
+	start, end := span(m)
+	c := &cursor{leaf: l, index: make([]int, len(l.lists))}
+	c.column = column{node: l.node, codec: m.Codec, left: m.NumValues, keep: l.kept()}
+	c.window = window{src: f.src, at: start, end: end, ahead: readAhead}
+	if !whole {
+		c.window.ahead = readAhead / 16
+	}
+	return c
+}
+
+// seek moves a cursor to the page that holds a row of its row group, and
+// returns how many rows of the page come before it. Chunks of a page or two
+// are not worth the request for their page index.
+func (r *Reader[T]) seek(c *cursor, row int64) (rest int64, err error) {
+	chunk := &r.f.meta.RowGroups[r.group].Columns[c.node.leaf]
+	if row == 0 || chunk.OffsetIndexLength == 0 || chunk.MetaData.TotalCompressedSize <= readAhead/4 {
+		return row, nil
+	}
+	pages, err := r.f.pages(chunk)
+	if err != nil {
+		return 0, err
+	}
+	to := -1
+	for i := range pages {
+		if pages[i].FirstRowIndex <= row && (i == 0 || pages[i].FirstRowIndex > pages[i-1].FirstRowIndex) {
+			to = i
+		}
+	}
+	if to <= 0 {
+		return row, nil
+	}
+	if pages[to].Offset < c.window.at || pages[to].Offset >= c.window.end {
+		return 0, badPage("its index places page %d at byte %d", to, pages[to].Offset)
+	}
+	if chunk.MetaData.DictionaryPageOffset > 0 {
+		if err := c.window.next(&c.raw); err != nil {
+			return 0, err
+		}
+		if c.raw.header.Type == format.DictionaryPage {
+			if err := c.column.dictionary(&c.raw); err != nil {
+				return 0, err
+			}
+		}
+	}
+	c.window.at = pages[to].Offset
+	return row - pages[to].FirstRowIndex, nil
+}
+
+// pages reads where a chunk's pages begin.
+func (f *File) pages(chunk *format.ColumnChunk) ([]format.PageLocation, error) {
+	data := make([]byte, chunk.OffsetIndexLength)
+	if err := readAt(f.src, data, chunk.OffsetIndexOffset); err != nil {
+		return nil, err
+	}
+	if err := weigh(data); err != nil {
+		return nil, badPage("its index: %v", err)
+	}
+	var index format.OffsetIndex
+	if err := thrift.Unmarshal(new(thrift.CompactProtocol), data, &index); err != nil {
+		return nil, badPage("its index: %v", err)
+	}
+	return index.PageLocations, nil
+}
+
+// fail names the place of what went wrong. What the source returned is not
+// the file's fault, and comes back as it is.
+func (r *Reader[T]) fail(column string, err error) error {
+	truncated := errors.Is(err, io.ErrUnexpectedEOF)
+	if !errors.Is(err, errPage) && !errors.Is(err, errThrift) && !truncated {
+		return fmt.Errorf("read %q: %w", r.f.name, err)
+	}
+	what := "unreadable"
+	if column != "" {
+		what = fmt.Sprintf("column %s, row group %d", column, r.group)
+	}
+	e := formats.Invalid(r.f.name, "", err, "%s", what)
 	e.Row = r.next
 	return e
 }
 
 // Close releases the reader, not the file.
 func (r *Reader[T]) Close() error {
-	if r.cur == nil {
-		return nil
-	}
-	return r.cur.Close()
+	r.cursors = nil
+	r.next = r.end
+	return nil
 }

@@ -1,0 +1,270 @@
+package parquet
+
+import (
+	"io"
+	"reflect"
+	"unsafe"
+
+	"github.com/parquet-go/parquet-go/format"
+)
+
+// cursor reads the values of one leaf in one chunk into the fields of rows.
+type cursor struct {
+	*leaf
+	column column
+	window window
+	raw    rawPage
+	page   page
+	at     int   // entry of the page
+	value  int   // value of the page: entries that are there so far
+	index  []int // by list: of the current element
+}
+
+// more makes an entry available, or returns false at the end of the chunk.
+func (c *cursor) more() (bool, error) {
+	for c.at == c.page.entries {
+		c.page = page{}
+		c.at, c.value = 0, 0
+		if err := c.column.next(&c.window, &c.raw, &c.page); err == io.EOF {
+			return false, nil
+		} else if err != nil {
+			c.page = page{}
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+// fill sets the leaf's field in n rows that lie stride bytes apart.
+func (c *cursor) fill(base unsafe.Pointer, stride uintptr, n int) error {
+	if c.node.rep == 0 {
+		return c.flat(base, stride, n)
+	}
+	row := -1
+	for {
+		if c.at == c.page.entries && row == n-1 && c.page.whole {
+			return nil
+		}
+		ok, err := c.more()
+		if err != nil {
+			return err
+		}
+		if !ok {
+			if row == n-1 {
+				return nil
+			}
+			return badPage("the column ended %d rows early", n-1-row)
+		}
+		for c.at < c.page.entries {
+			if c.page.reps[c.at] == 0 {
+				if row == n-1 {
+					return nil
+				}
+				row++
+			} else if row < 0 {
+				return badPage("it does not begin with a row")
+			}
+			c.entry(unsafe.Add(base, uintptr(row)*stride))
+		}
+	}
+}
+
+// flat fills the field of a column outside any list.
+func (c *cursor) flat(base unsafe.Pointer, stride uintptr, n int) error {
+	base = unsafe.Add(base, c.off)
+	for done := 0; done < n; {
+		ok, err := c.more()
+		if err != nil {
+			return err
+		}
+		if !ok {
+			return badPage("the column ended %d rows early", n-done)
+		}
+		take := min(n-done, c.page.entries-c.at)
+		for range take {
+			if c.page.defs == nil || c.page.defs[c.at] == byte(c.node.def) {
+				c.set(unsafe.Add(base, uintptr(done)*stride))
+			}
+			c.at++
+			done++
+		}
+	}
+	return nil
+}
+
+// entry takes in one entry of a repeated leaf: or a run of them, of a list of
+// numbers. An entry says at which list it repeats (its repetition level) and
+// how far down the way to the leaf there is something (its definition level).
+func (c *cursor) entry(p unsafe.Pointer) {
+	rep, def := c.page.reps[c.at], c.page.defs[c.at]
+	last := len(c.lists) - 1
+	for i := range c.lists {
+		l := &c.lists[i]
+		if def < l.def {
+			c.at++ // the list is null or empty
+			return
+		}
+		switch {
+		case rep < l.rep:
+			c.index[i] = 0
+		case rep == l.rep:
+			c.index[i]++
+		}
+		p = unsafe.Add(p, l.off)
+		if i == last && c.bulk && c.index[i] == 0 {
+			c.run(p, l)
+			return
+		}
+		p = c.element(p, l, c.index[i])
+	}
+	if def == byte(c.node.def) {
+		c.set(unsafe.Add(p, c.off))
+	}
+	c.at++
+}
+
+// slice is the header of any Go slice.
+type slice struct {
+	data     unsafe.Pointer
+	len, cap int
+}
+
+// element returns the i-th element of the list at p, making it if need be.
+// The first leaf to come makes them all at once.
+func (c *cursor) element(p unsafe.Pointer, l *list, i int) unsafe.Pointer {
+	s := (*slice)(p)
+	if i >= s.len {
+		v := reflect.NewAt(l.typ, p).Elem()
+		if i == 0 {
+			n := c.length(l)
+			v.Set(reflect.MakeSlice(l.typ, n, n))
+		} else {
+			v.Set(reflect.Append(v, reflect.Zero(l.typ.Elem())))
+		}
+	}
+	return unsafe.Add(s.data, uintptr(i)*l.size)
+}
+
+// length is how many elements the list has whose first the current entry is:
+// as many as the page tells of.
+func (c *cursor) length(l *list) int {
+	n := 1
+	for _, rep := range c.page.reps[c.at+1:] {
+		if rep < l.rep {
+			break
+		}
+		if rep == l.rep {
+			n++
+		}
+	}
+	return n
+}
+
+// run hands the values of a whole list of numbers to the slice at p. They
+// stay in the memory of the page; a null among them is 0.
+func (c *cursor) run(p unsafe.Pointer, l *list) {
+	reps, defs := c.page.reps, c.page.defs
+	max := byte(c.node.def)
+	end := c.at
+	for end < len(reps) && (end == c.at || reps[end] == l.rep) && defs[end] == max {
+		end++
+	}
+	if end < len(reps) && (end == c.at || reps[end] == l.rep) {
+		c.element(p, l, 0) // a null element: one by one from here
+		if defs[c.at] == max {
+			c.set((*slice)(p).data)
+		}
+		c.at++
+		return
+	}
+	n := end - c.at
+	from, to := c.value, c.value+n
+	v := &c.page.values
+	switch c.node.kind {
+	case format.Int32:
+		*(*[]int32)(p) = v.i32[from:to:to]
+	case format.Int64:
+		*(*[]int64)(p) = v.i64[from:to:to]
+	case format.Float:
+		*(*[]float32)(p) = v.f32[from:to:to]
+	case format.Double:
+		*(*[]float64)(p) = v.f64[from:to:to]
+	}
+	c.at, c.value = end, to
+	c.index[len(c.index)-1] = n - 1
+}
+
+// set stores the next value in the field at p.
+func (c *cursor) set(p unsafe.Pointer) {
+	i := c.value
+	c.value++
+	v := &c.page.values
+	pointer := c.typ.Kind() == reflect.Pointer
+	switch c.node.kind {
+	case format.ByteArray:
+		put(p, v.strs, i, pointer)
+	case format.Int32:
+		put(p, v.i32, i, pointer)
+	case format.Int64:
+		put(p, v.i64, i, pointer)
+	case format.Float:
+		put(p, v.f32, i, pointer)
+	case format.Double:
+		put(p, v.f64, i, pointer)
+	case format.Boolean:
+		put(p, v.bools, i, pointer)
+	}
+}
+
+func put[V any](p unsafe.Pointer, values []V, i int, pointer bool) {
+	if pointer {
+		*(**V)(p) = &values[i]
+		return
+	}
+	*(*V)(p) = values[i]
+}
+
+// skip passes over n rows.
+func (c *cursor) skip(n int64) error {
+	for n > 0 {
+		ok, err := c.more()
+		if err != nil {
+			return err
+		}
+		if !ok {
+			return badPage("the column ended %d rows early", n)
+		}
+		if c.node.rep == 0 {
+			take := int(min(n, int64(c.page.entries-c.at)))
+			for range take {
+				c.pass()
+			}
+			n -= int64(take)
+			continue
+		}
+		for c.at < c.page.entries { // past one row, up to the start of the next
+			c.pass()
+			if c.at < c.page.entries && c.page.reps[c.at] == 0 {
+				break
+			}
+		}
+		if c.at < c.page.entries || c.page.whole {
+			n--
+			continue
+		}
+		if ok, err := c.more(); err != nil {
+			return err
+		} else if !ok || c.page.reps[0] == 0 {
+			n--
+		}
+	}
+	return nil
+}
+
+// pass passes over one entry.
+func (c *cursor) pass() {
+	if c.page.defs == nil || c.page.defs[c.at] == byte(c.node.def) {
+		c.value++
+	}
+	c.at++
+}

@@ -1,0 +1,143 @@
+package parquet
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/parquet-go/parquet-go/format"
+)
+
+// leaf is one column bound to the field of a row type that takes its values.
+type leaf struct {
+	node  *node
+	name  string
+	lists []list  // on the way from the row to the field, outermost first
+	off   uintptr // of the field in the row, or in an element of the last list
+	typ   reflect.Type
+	bulk  bool // the field is a list of numbers: runs of values are handed out at once
+}
+
+// list is a repeated level on the way to a leaf.
+type list struct {
+	off  uintptr // of the slice in the row, or in an element of the list before
+	typ  reflect.Type
+	size uintptr // of an element
+	rep  byte    // level at which an element repeats
+	def  byte    // level from which an element is there
+}
+
+var kinds = map[reflect.Kind]format.Type{
+	reflect.Bool: format.Boolean, reflect.Int32: format.Int32, reflect.Int64: format.Int64,
+	reflect.Float32: format.Float, reflect.Float64: format.Double, reflect.String: format.ByteArray,
+}
+
+// bind finds the column of every field of a row type. A field that may be
+// null, or is a list, may be absent from the file, which is then older; any
+// other must be there. Shallow leaves come first: they size the lists.
+func bind(t reflect.Type, root *node) ([]*leaf, error) {
+	if t.Kind() != reflect.Struct {
+		return nil, fmt.Errorf("rows of type %s cannot be read", t)
+	}
+	var out []*leaf
+	if err := bindFields(&out, t, root, &leaf{}); err != nil {
+		return nil, err
+	}
+	if len(out) == 0 {
+		return nil, fmt.Errorf("has none of the columns wanted")
+	}
+	slices.SortStableFunc(out, func(a, b *leaf) int { return len(a.lists) - len(b.lists) })
+	return out, nil
+}
+
+// bindFields binds the fields of a struct that lies where at says.
+func bindFields(out *[]*leaf, t reflect.Type, n *node, at *leaf) error {
+	for i := range t.NumField() {
+		sf := t.Field(i)
+		name, rest, _ := strings.Cut(sf.Tag.Get("parquet"), ",")
+		if !sf.IsExported() || name == "-" {
+			continue
+		}
+		inner := *at
+		inner.lists = slices.Clip(at.lists)
+		inner.off += sf.Offset
+		if sf.Anonymous && name == "" && sf.Type.Kind() == reflect.Struct {
+			if err := bindFields(out, sf.Type, n, &inner); err != nil {
+				return err
+			}
+			continue
+		}
+		if name == "" {
+			name = sf.Name
+		}
+		inner.name = strings.TrimPrefix(at.name+"."+name, ".")
+		column := n.child(name)
+		if column == nil {
+			if sf.Type.Kind() == reflect.Slice || sf.Type.Kind() == reflect.Pointer || slices.Contains(strings.Split(rest, ","), "optional") {
+				continue
+			}
+			return fmt.Errorf("has no column %s", inner.name)
+		}
+		if err := bindField(out, sf.Type, column, &inner); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func bindField(out *[]*leaf, t reflect.Type, n *node, at *leaf) error {
+	switch {
+	case t.Kind() == reflect.Struct && n.leaf < 0:
+		return bindFields(out, t, n, at)
+	case t.Kind() == reflect.Slice:
+		return bindList(out, t, n, at)
+	}
+	elem := t
+	if t.Kind() == reflect.Pointer {
+		elem = t.Elem()
+	}
+	kind, known := kinds[elem.Kind()]
+	if !known {
+		return fmt.Errorf("column %s cannot be read into a %s", at.name, t)
+	}
+	if n.leaf < 0 || n.repeated || n.kind != kind {
+		return fmt.Errorf("column %s is %s, not %s", at.name, n.describe(), kind)
+	}
+	*out = append(*out, &leaf{node: n, name: at.name, lists: at.lists, off: at.off, typ: t})
+	return nil
+}
+
+func bindList(out *[]*leaf, t reflect.Type, n *node, at *leaf) error {
+	repeated, element := n.element()
+	if element == nil {
+		return fmt.Errorf("column %s is %s, not a list", at.name, n.describe())
+	}
+	inner := *at
+	inner.off = 0
+	inner.lists = append(slices.Clip(at.lists), list{off: at.off, typ: t, size: t.Elem().Size(), rep: byte(repeated.rep), def: byte(repeated.def)})
+	if err := bindField(out, t.Elem(), element, &inner); err != nil {
+		return err
+	}
+	l := (*out)[len(*out)-1]
+	switch t.Elem().Kind() {
+	case reflect.Int32, reflect.Int64, reflect.Float32, reflect.Float64:
+		l.bulk = true
+	}
+	return nil
+}
+
+func (n *node) describe() string {
+	switch _, element := n.element(); {
+	case n.leaf >= 0 && n.repeated:
+		return "repeated " + n.kind.String()
+	case n.leaf >= 0:
+		return n.kind.String()
+	case element != nil:
+		return "a list"
+	}
+	return "a group of columns"
+}
+
+// kept tells whether rows keep pointers into a page's values.
+func (l *leaf) kept() bool { return l.bulk || l.typ.Kind() == reflect.Pointer }

@@ -1,0 +1,121 @@
+package parquet
+
+import (
+	"encoding/binary"
+	"fmt"
+	"io"
+	"math"
+
+	"github.com/parquet-go/parquet-go/encoding/thrift"
+	"github.com/parquet-go/parquet-go/format"
+
+	"github.com/rollmill/rollmill/formats"
+)
+
+const (
+	magic     = "PAR1"
+	footerEnd = 8         // the footer's length and the magic number
+	guess     = 64 << 10  // read from the end in the hope that the footer is in it
+	maxFooter = 128 << 20 // thousands of row groups have a few megabytes
+)
+
+// readFooter reads the metadata of a file, nothing of which is to be believed
+// before check.
+func readFooter(src io.ReaderAt, size int64, name string) (*format.FileMetaData, error) {
+	bad := func(err error, text string, args ...any) error {
+		return formats.Invalid(name, "", err, text, args...)
+	}
+	if size < int64(len(magic))+footerEnd {
+		return nil, bad(nil, "not a Parquet file: it has %d bytes", size)
+	}
+	end := make([]byte, min(guess, size))
+	if err := readAt(src, end, size-int64(len(end))); err != nil {
+		return nil, err
+	}
+	if string(end[len(end)-4:]) != magic {
+		return nil, bad(nil, "not a Parquet file, or a truncated one: it ends in %q, not %q", end[len(end)-4:], magic)
+	}
+	n := int64(binary.LittleEndian.Uint32(end[len(end)-footerEnd:]))
+	if n > size-footerEnd-int64(len(magic)) || n > maxFooter {
+		return nil, bad(nil, "damaged footer: it claims %d of the file's %d bytes", n, size)
+	}
+	data := end[:len(end)-footerEnd]
+	if n <= int64(len(data)) {
+		data = data[int64(len(data))-n:]
+	} else {
+		data = make([]byte, n)
+		if err := readAt(src, data, size-footerEnd-n); err != nil {
+			return nil, err
+		}
+	}
+	if err := weigh(data); err != nil {
+		return nil, bad(err, "damaged footer")
+	}
+	meta := new(format.FileMetaData)
+	if err := thrift.Unmarshal(new(thrift.CompactProtocol), data, meta); err != nil {
+		return nil, bad(err, "damaged footer")
+	}
+	return meta, nil
+}
+
+func readAt(src io.ReaderAt, p []byte, off int64) error {
+	n, err := src.ReadAt(p, off)
+	if n == len(p) {
+		return nil
+	}
+	if err == nil || err == io.EOF {
+		err = io.ErrUnexpectedEOF
+	}
+	return err
+}
+
+// check holds the metadata against the file and itself.
+func check(meta *format.FileMetaData, leaves int, size int64) error {
+	var rows int64
+	if len(meta.RowGroups) > math.MaxInt16 {
+		return fmt.Errorf("%d row groups", len(meta.RowGroups))
+	}
+	for g := range meta.RowGroups {
+		group := &meta.RowGroups[g]
+		if len(group.Columns) != leaves {
+			return fmt.Errorf("row group %d has %d columns, the schema %d", g, len(group.Columns), leaves)
+		}
+		if group.NumRows < 0 || rows+group.NumRows < rows {
+			return fmt.Errorf("row group %d has %d rows", g, group.NumRows)
+		}
+		rows += group.NumRows
+		for c := range group.Columns {
+			if err := checkChunk(&group.Columns[c], size); err != nil {
+				return fmt.Errorf("row group %d, column %s: %w", g, columnName(group.Columns[c].MetaData.PathInSchema), err)
+			}
+		}
+	}
+	if rows != meta.NumRows {
+		return fmt.Errorf("it counts %d rows, its row groups %d", meta.NumRows, rows)
+	}
+	return nil
+}
+
+func checkChunk(chunk *format.ColumnChunk, size int64) error {
+	m := &chunk.MetaData
+	within := func(what string, start, length int64) error {
+		if start < 0 || length < 0 || start > size || length > size-start {
+			return fmt.Errorf("%s claims bytes %d to %d of %d", what, start, start+length, size)
+		}
+		return nil
+	}
+	if chunk.FilePath != "" {
+		return fmt.Errorf("it lies in another file, %q", chunk.FilePath)
+	}
+	if m.NumValues < 0 {
+		return fmt.Errorf("it has %d values", m.NumValues)
+	}
+	start, _ := span(m)
+	if err := within("it", start, m.TotalCompressedSize); err != nil {
+		return err
+	}
+	if err := within("its page index", chunk.OffsetIndexOffset, int64(chunk.OffsetIndexLength)); err != nil {
+		return err
+	}
+	return within("its column index", chunk.ColumnIndexOffset, int64(chunk.ColumnIndexLength))
+}

@@ -1,0 +1,154 @@
+package parquet
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+
+	"github.com/parquet-go/parquet-go/encoding/thrift"
+	"github.com/parquet-go/parquet-go/format"
+)
+
+// errPage marks a page that is not what its header, its chunk or the file
+// says. The checks in this file and in decode.go come before anything is
+// allocated for what a page claims.
+var errPage = errors.New("damaged page")
+
+func badPage(text string, args ...any) error {
+	return fmt.Errorf("%w: %s", errPage, fmt.Sprintf(text, args...))
+}
+
+const (
+	maxValues  = 1 << 26 // of a page
+	readAhead  = 256 << 10
+	headerRead = 512 // long enough for most page headers
+)
+
+// rawPage is a page as it lies in the file. Its body is valid until the next.
+type rawPage struct {
+	header format.PageHeader
+	body   []byte
+}
+
+// window reads the pages of one chunk in sequence.
+type window struct {
+	src      io.ReaderAt
+	at, end  int64 // of the next page, of the chunk
+	buf      []byte
+	off      int64 // of buf in the file
+	ahead    int64 // to read at once
+	protocol thrift.CompactProtocol
+}
+
+// have returns n bytes from the position, fewer at the end of the chunk.
+func (w *window) have(n int64) ([]byte, error) {
+	n = min(n, w.end-w.at)
+	if from := w.at - w.off; from >= 0 && from+n <= int64(len(w.buf)) {
+		return w.buf[from : from+n], nil
+	}
+	size := min(max(n, w.ahead), w.end-w.at)
+	if int64(cap(w.buf)) < size {
+		w.buf = make([]byte, size)
+	}
+	w.buf, w.off = w.buf[:size], w.at
+	if err := readAt(w.src, w.buf, w.at); err != nil {
+		w.buf = w.buf[:0]
+		return nil, err
+	}
+	return w.buf[:n], nil
+}
+
+// next reads a page, or returns io.EOF at the end of the chunk.
+func (w *window) next(p *rawPage) error {
+	if w.at >= w.end {
+		return io.EOF
+	}
+	length, err := w.header(&p.header)
+	if err != nil {
+		return err
+	}
+	h := &p.header
+	if h.CompressedPageSize < 0 || h.UncompressedPageSize < 0 || h.UncompressedPageSize > maxPage {
+		return badPage("it claims %d bytes, %d inflated", h.CompressedPageSize, h.UncompressedPageSize)
+	}
+	total := length + int64(h.CompressedPageSize)
+	if total > w.end-w.at {
+		return badPage("it claims %d bytes where %d are left", total, w.end-w.at)
+	}
+	data, err := w.have(total)
+	if err != nil {
+		return err
+	}
+	p.body = data[length:]
+	w.at += total
+	if h.CRC != 0 && uint32(h.CRC) != crc32.ChecksumIEEE(p.body) {
+		return badPage("its checksum is wrong")
+	}
+	return nil
+}
+
+func (w *window) header(h *format.PageHeader) (length int64, err error) {
+	for n := int64(headerRead); ; n *= 8 {
+		data, err := w.have(n)
+		if err != nil {
+			return 0, err
+		}
+		r := w.protocol.NewReaderFromBytes(data)
+		*h = format.PageHeader{}
+		if err = thrift.NewDecoder(r).Decode(h); err == nil {
+			return int64(r.BytesRead()), nil
+		}
+		if int64(len(data)) < n || n > 1<<24 {
+			return 0, badPage("its header: %v", err)
+		}
+	}
+}
+
+// checkRuns walks levels or indexes in the RLE and bit-packing hybrid, whose
+// runs claim lengths that nothing backs: they must give n values, or up to 7
+// more in the last bit-packed run. It returns the bytes that hold them.
+func checkRuns(data []byte, width, n int) ([]byte, error) {
+	if width > 32 {
+		return nil, badPage("values of %d bits", width)
+	}
+	rest := data
+	for total := uint64(0); total < uint64(n); {
+		head, k := binary.Uvarint(rest)
+		if k <= 0 {
+			return nil, badPage("%d values where there are %d", n, total)
+		}
+		rest = rest[k:]
+		size, count := uint64(width+7)/8, head>>1
+		if head&1 == 1 {
+			size, count = count*uint64(width), count*8
+		}
+		if head>>1 > maxValues || size > uint64(len(rest)) || total+count > uint64(n)+7 {
+			return nil, badPage("a run of %d values among %d", count, n)
+		}
+		rest = rest[size:]
+		total += count
+	}
+	return data[:len(data)-len(rest)], nil
+}
+
+// checkDelta holds the number of values that a DELTA_BINARY_PACKED block
+// claims against the number that there are.
+func checkDelta(data []byte, n int) error {
+	var count uint64
+	for i := range 3 { // block size, mini-blocks, values
+		v, k := binary.Uvarint(data)
+		if k <= 0 {
+			return badPage("a delta header of %d bytes", len(data))
+		}
+		data = data[k:]
+		if i == 2 {
+			count = v
+		}
+	}
+	if count != uint64(n) {
+		return badPage("%d delta values where there are %d", count, n)
+	}
+	return nil
+}

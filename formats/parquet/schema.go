@@ -1,0 +1,86 @@
+package parquet
+
+import (
+	"fmt"
+
+	"github.com/parquet-go/parquet-go/format"
+)
+
+// node is a column or a group of columns in a file's schema.
+type node struct {
+	name     string
+	repeated bool
+	rep, def int // levels of a value that is there
+	children []*node
+
+	leaf   int // column, -1 for a group
+	kind   format.Type
+	length int // of a FIXED_LEN_BYTE_ARRAY
+}
+
+// newSchema builds the tree of the flat list that a footer has.
+func newSchema(elements []format.SchemaElement) (root *node, leaves []*node, err error) {
+	if len(elements) == 0 {
+		return nil, nil, fmt.Errorf("it has no schema")
+	}
+	rest := elements
+	var build func(rep, def, depth int) (*node, error)
+	build = func(rep, def, depth int) (*node, error) {
+		if len(rest) == 0 || depth > 32 {
+			return nil, fmt.Errorf("its schema does not add up")
+		}
+		e := &rest[0]
+		rest = rest[1:]
+		n := &node{name: e.Name, rep: rep, def: def, leaf: -1}
+		if depth > 0 && e.RepetitionType.Valid {
+			switch e.RepetitionType.V {
+			case format.Optional:
+				n.def++
+			case format.Repeated:
+				n.repeated = true
+				n.rep++
+				n.def++
+			}
+		}
+		if e.Type.Valid {
+			n.kind, n.leaf, n.length = e.Type.V, len(leaves), int(e.TypeLength.V)
+			leaves = append(leaves, n)
+			return n, nil
+		}
+		for range e.NumChildren.V {
+			child, err := build(n.rep, n.def, depth+1)
+			if err != nil {
+				return nil, err
+			}
+			n.children = append(n.children, child)
+		}
+		return n, nil
+	}
+	if root, err = build(0, 0, 0); err == nil && len(rest) > 0 {
+		err = fmt.Errorf("its schema does not add up")
+	}
+	return root, leaves, err
+}
+
+// child returns the column of a name, or nil.
+func (n *node) child(name string) *node {
+	for _, c := range n.children {
+		if c.name == name {
+			return c
+		}
+	}
+	return nil
+}
+
+// element returns what a list holds: the one child of the one repeated child
+// of a group, whatever the writer called them. It is nil for what is no list.
+func (n *node) element() (list, element *node) {
+	if n.leaf >= 0 || len(n.children) != 1 || !n.children[0].repeated {
+		return nil, nil
+	}
+	list = n.children[0]
+	if list.leaf >= 0 || len(list.children) != 1 {
+		return nil, nil
+	}
+	return list, list.children[0]
+}
