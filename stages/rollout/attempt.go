@@ -153,10 +153,13 @@ func classify(err error, last *recorder.Failure) (class, text string) {
 	if errors.As(err, &f) {
 		class = f.Class
 	}
-	if engineFailed(last) && class != formats.FailExample && class != formats.FailInternal {
-		return last.Class, last.Text + "; then " + text
+	switch {
+	case !engineFailed(last) || class == formats.FailExample || class == formats.FailInternal:
+		return class, text
+	case class == formats.FailEngine: // the agent says no more than that its call failed
+		return last.Class, last.Text
 	}
-	return class, text
+	return last.Class, last.Text + "; then " + text
 }
 
 func engineFailed(f *recorder.Failure) bool {

@@ -1,0 +1,144 @@
+// Package openai asks OpenAI-compatible engines: the chat agent's questions
+// and the probe before a run. It trains nothing and records nothing; what a
+// rollout asks passes through stages/rollout/recorder on its way.
+//
+// go-openai builds the requests and reads the errors. Around it stands a
+// transport that mends what it loses: a temperature or top_p of 0 and an empty
+// content are left out of its requests, fields that it does not know cannot be
+// sent, unknown fields of answers are dropped, and it would write a token's
+// bytes as base64. So the transport completes each request and reads each
+// answer itself. Every trap has its test.
+package openai
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+
+	openai "github.com/sashabaranov/go-openai"
+
+	"github.com/rollmill/rollmill/formats"
+)
+
+// Client asks models. Its zero value is good and safe for concurrent use.
+type Client struct {
+	HTTP *http.Client // nil: one that keeps connections
+}
+
+var shared = &http.Client{Transport: transport()}
+
+func transport() http.RoundTripper {
+	t := http.DefaultTransport.(*http.Transport).Clone()
+	t.MaxIdleConns, t.MaxIdleConnsPerHost = 0, 256
+	return t
+}
+
+func (c Client) http() *http.Client {
+	if c.HTTP == nil {
+		return shared
+	}
+	return c.HTTP
+}
+
+// Chat sends messages to baseURL/chat/completions and returns the model's.
+// fields are put into the request as they are, over everything else.
+func (c Client) Chat(ctx context.Context, baseURL, apiKey, model string, messages []formats.Message, fields map[string]any) (formats.Message, error) {
+	body, err := c.complete(ctx, baseURL, apiKey, model, messages, fields)
+	if err != nil {
+		return formats.Message{}, err
+	}
+	var answer completion
+	if err := json.Unmarshal(body, &answer); err != nil {
+		return formats.Message{}, fmt.Errorf("the answer is not a chat completion: %w", err)
+	}
+	if len(answer.Choices) == 0 {
+		return formats.Message{}, errors.New("the answer has no choices")
+	}
+	return answer.Choices[0].read(), nil
+}
+
+// complete returns the bytes of an answer.
+func (c Client) complete(ctx context.Context, baseURL, apiKey, model string, messages []formats.Message, fields map[string]any) ([]byte, error) {
+	x := &exchange{fields: fields, http: c.http()}
+	_, err := x.client(baseURL, apiKey).CreateChatCompletion(ctx, openai.ChatCompletionRequest{Model: model, Messages: chatMessages(messages)})
+	if err != nil {
+		return nil, plain(err)
+	}
+	return x.body, nil
+}
+
+// Error is an engine's refusal.
+type Error struct {
+	Status int
+	Text   string
+}
+
+func (e *Error) Error() string { return fmt.Sprintf("HTTP %d: %s", e.Status, e.Text) }
+
+// plain turns go-openai's errors and net/http's into short ones.
+func plain(err error) error {
+	var api *openai.APIError
+	var request *openai.RequestError
+	var u *url.Error
+	switch {
+	case errors.As(err, &api):
+		return &Error{api.HTTPStatusCode, api.Message}
+	case errors.As(err, &request):
+		return &Error{request.HTTPStatusCode, strings.TrimSpace(string(bytes.ToValidUTF8(request.Body[:min(len(request.Body), 200)], nil)))}
+	case errors.As(err, &u):
+		return u.Err
+	}
+	return err
+}
+
+func chatMessages(messages []formats.Message) []openai.ChatCompletionMessage {
+	out := make([]openai.ChatCompletionMessage, len(messages))
+	for i, m := range messages {
+		out[i] = openai.ChatCompletionMessage{Role: m.Role, Content: m.Content, Name: m.Name, ToolCallID: m.ToolCallID, ReasoningContent: m.Reasoning}
+		for _, t := range m.ToolCalls {
+			out[i].ToolCalls = append(out[i].ToolCalls, openai.ToolCall{
+				ID: t.ID, Type: openai.ToolTypeFunction, Function: openai.FunctionCall{Name: t.Name, Arguments: t.Arguments},
+			})
+		}
+	}
+	return out
+}
+
+// completion is what is read of an answer.
+type completion struct {
+	Model   string   `json:"model"`
+	Choices []choice `json:"choices"`
+}
+
+type choice struct {
+	FinishReason string `json:"finish_reason"`
+	Message      struct {
+		Role             string            `json:"role"`
+		Content          string            `json:"content"`
+		Reasoning        string            `json:"reasoning"`
+		ReasoningContent string            `json:"reasoning_content"`
+		ToolCalls        []openai.ToolCall `json:"tool_calls"`
+	} `json:"message"`
+	Logprobs *struct {
+		Content []json.RawMessage `json:"content"`
+	} `json:"logprobs"`
+}
+
+func (c choice) read() formats.Message {
+	m := formats.Message{Role: c.Message.Role, Content: c.Message.Content, Reasoning: c.Message.ReasoningContent, FinishReason: c.FinishReason, Sampled: true}
+	if m.Role == "" {
+		m.Role = "assistant"
+	}
+	if m.Reasoning == "" {
+		m.Reasoning = c.Message.Reasoning
+	}
+	for _, t := range c.Message.ToolCalls {
+		m.ToolCalls = append(m.ToolCalls, formats.ToolCall{ID: t.ID, Name: t.Function.Name, Arguments: t.Function.Arguments})
+	}
+	return m
+}

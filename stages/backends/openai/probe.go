@@ -1,0 +1,139 @@
+package openai
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"slices"
+	"strings"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/stages"
+)
+
+// Found is what a probe saw of an engine.
+type Found struct {
+	Models    []string // that it lists; empty when it has no list
+	Model     string   // that answered
+	TokenIDs  bool     // it gives token ids
+	PromptIDs bool     // and the prompt's
+}
+
+// Probe makes sure that an engine is fit for rollouts: that it answers, knows
+// the model and gives logprobs. It costs one token.
+func Probe(ctx context.Context, baseURL, apiKey, model string) error {
+	_, err := Client{}.Look(ctx, baseURL, apiKey, model)
+	return err
+}
+
+// Look is Probe that also says what it saw.
+func (c Client) Look(ctx context.Context, baseURL, apiKey, model string) (Found, error) {
+	var f Found
+	var err error
+	if f.Models, err = c.models(ctx, baseURL, apiKey); err != nil {
+		return f, probeError(ctx, baseURL, model, f, err)
+	}
+	question := []formats.Message{{Role: "user", Content: "Hello"}}
+	fields := map[string]any{"max_tokens": 1, "logprobs": true, "return_token_ids": true}
+	body, err := c.complete(ctx, baseURL, apiKey, model, question, fields)
+	if refused(err, "return_token_ids") {
+		delete(fields, "return_token_ids")
+		body, err = c.complete(ctx, baseURL, apiKey, model, question, fields)
+	}
+	if err != nil {
+		return f, probeError(ctx, baseURL, model, f, err)
+	}
+	return f, f.read(baseURL, body)
+}
+
+// models lists the engine's models; nil when it has no list.
+func (c Client) models(ctx context.Context, baseURL, apiKey string) ([]string, error) {
+	x := &exchange{http: c.http()}
+	_, err := x.client(baseURL, apiKey).ListModels(ctx)
+	if err != nil {
+		err = plain(err)
+		var e *Error
+		if errors.As(err, &e) && e.Status != 401 && e.Status != 403 {
+			return nil, nil // the chat request will tell more
+		}
+		return nil, err
+	}
+	var list struct {
+		Data []struct {
+			ID string `json:"id"`
+		} `json:"data"`
+	}
+	if json.Unmarshal(x.body, &list) != nil {
+		return nil, nil
+	}
+	var out []string
+	for _, m := range list.Data {
+		out = append(out, m.ID)
+	}
+	return out, nil
+}
+
+func (f *Found) read(baseURL string, body []byte) error {
+	var answer struct {
+		completion
+		Prompt []int32 `json:"prompt_token_ids"`
+	}
+	var ids struct {
+		Choices []map[string]json.RawMessage `json:"choices"`
+	}
+	if err := json.Unmarshal(body, &answer); err != nil || len(answer.Choices) == 0 {
+		return stages.Errorf(stages.KindFailed, "is this the base URL of an OpenAI-compatible server? it usually ends in /v1",
+			"%q does not answer with a chat completion", baseURL)
+	}
+	json.Unmarshal(body, &ids)
+	f.Model, f.PromptIDs = answer.Model, answer.Prompt != nil
+	for _, name := range []string{"token_ids", "response_token_ids"} {
+		f.TokenIDs = f.TokenIDs || ids.Choices[0][name] != nil
+	}
+	if l := answer.Choices[0].Logprobs; l == nil || len(l.Content) == 0 {
+		return stages.Errorf(stages.KindFailed, "start the engine with logprobs on (vLLM and SGLang give them unless --max-logprobs is 0; a hosted API may not offer them), or accept none with --no-logprobs",
+			"the engine at %q gives no logprobs", baseURL)
+	}
+	return nil
+}
+
+// refused tells whether an engine refused a field by name.
+func refused(err error, field string) bool {
+	var e *Error
+	return errors.As(err, &e) && (e.Status == 400 || e.Status == 422) && strings.Contains(e.Text, field)
+}
+
+// probeError names the step, the culprit and what may help.
+func probeError(ctx context.Context, baseURL, model string, f Found, err error) error {
+	var e *Error
+	var op *net.OpError
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case !errors.As(err, &e):
+		hint := "is the engine running, and is this its address?"
+		if errors.As(err, &op) && op.Op != "dial" {
+			hint = "the connection dropped; look at the engine's log"
+		}
+		return stages.Errorf(stages.KindTemporary, hint, "failed to connect to %q: %w", baseURL, err)
+	case e.Status == 401 || e.Status == 403:
+		return stages.Errorf(stages.KindUsage, "give the engine's key in the environment variable OPENAI_API_KEY", "%q refused the API key: %w", baseURL, err)
+	case e.Status == 404 && len(f.Models) > 0 && !slices.Contains(f.Models, model):
+		return stages.Errorf(stages.KindUsage, "it serves "+quoted(f.Models), "the engine at %q has no model %q: %w", baseURL, model, err)
+	case e.Status == 404:
+		return stages.Errorf(stages.KindUsage, "is this the base URL of an OpenAI-compatible server? it usually ends in /v1", "%q has no chat completions: %w", baseURL, err)
+	case e.Status == 429 || e.Status >= 500:
+		return stages.Errorf(stages.KindTemporary, "the engine may still be loading; try again, or look at its log", "the engine at %q is not ready: %w", baseURL, err)
+	}
+	return stages.Errorf(stages.KindFailed, "the engine must take logprobs and max_tokens in chat completions", "the engine at %q refused a chat completion: %w", baseURL, err)
+}
+
+func quoted(names []string) string {
+	out := make([]string, 0, len(names))
+	for _, n := range names[:min(len(names), 10)] {
+		out = append(out, fmt.Sprintf("%q", n))
+	}
+	return strings.Join(out, ", ")
+}
