@@ -35,6 +35,7 @@ type Problem struct {
 	TrajectoryID string `json:"trajectory_id,omitempty"` // "" when the whole group is meant
 	Reason       string `json:"reason"`                  // from the trainer's closed list
 	Detail       string `json:"detail,omitempty"`
+	Hint         string `json:"hint,omitempty"`
 }
 
 // Load is what a batch amounts to.

@@ -26,6 +26,7 @@ type Options struct {
 	Timeout      time.Duration // of waiting; 0 for none
 	LeaseTTL     time.Duration // a silent owner is taken for dead after this; default 60s
 
+	Overwrite     bool // replace the receipt of another batch
 	DryRun        bool // check and count; send and record nothing
 	Resubmit      bool // send the batch although it was, or may have been, submitted before
 	AssumeTrained bool // settle an ambiguous submission: somebody looked, and it was trained

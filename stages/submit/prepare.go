@@ -27,7 +27,7 @@ func Prepare(ctx context.Context, o Options) (Result, error) {
 	started := o.Clock()
 	standing, err := o.Trainer.Begin(ctx, o.Policy)
 	if err != nil {
-		return Result{}, err
+		return Result{}, kinded(err)
 	}
 	finished := o.Clock()
 	receipt := &formats.Receipt{

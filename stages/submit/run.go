@@ -3,8 +3,12 @@ package submit
 import (
 	"context"
 	"errors"
+	"fmt"
+	"io/fs"
+	"time"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/stages"
 )
 
@@ -14,13 +18,206 @@ type Result struct {
 	Receipt  *formats.Receipt  `json:"receipt,omitempty"`
 	Attached bool              `json:"attached"` // the batch had been submitted before; nothing was sent now
 	Load     *formats.Load     `json:"load,omitempty"`
-	Problems []formats.Problem `json:"problems,omitempty"` // the first of them; see Counts for all
+	Problems []formats.Problem `json:"problems,omitempty"` // the first of them; Failures counts all by reason
 }
 
-// Run submits a curated dataset to a trainer, once.
+// Run submits a curated dataset to a trainer, once. With a receipt of a job
+// that failed, the error says so and the result is whole.
 func Run(ctx context.Context, o Options) (Result, error) {
 	if err := o.Validate(); err != nil {
 		return Result{}, err
 	}
-	return Result{}, errors.New("submit: under construction")
+	o = o.withDefaults()
+	if o.Timeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeoutCause(ctx, o.Timeout, stages.Errorf(stages.KindTemporary, "run the same command again: it attaches to the job", "submit: gave up after %s", o.Timeout))
+		defer cancel()
+	}
+	d, err := dataset.Open(ctx, o.In.URI, dataset.OpenOptions{AcceptGates: o.In.AcceptGates, Kind: formats.KindTrajectories})
+	if err != nil {
+		return Result{}, fmt.Errorf("opening the curated dataset: %w", err)
+	}
+	s := newSession(o, d)
+	err = s.run(ctx)
+	s.result.Seconds = o.Clock().Sub(s.began).Seconds()
+	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() != nil {
+		err = context.Cause(ctx)
+	}
+	return s.result, err
+}
+
+// session is one run of the stage.
+type session struct {
+	Options
+	data   *dataset.Dataset
+	target formats.Target
+	ledger *ledger
+	load   formats.Load
+	result Result
+	began  time.Time
+
+	checked bool // preflight has passed
+	resent  bool // --resubmit has been obeyed
+}
+
+func newSession(o Options, d *dataset.Dataset) *session {
+	s := &session{Options: o, data: d, target: o.Trainer.Target(), began: o.Clock()}
+	digest := d.RowsDigest.String()
+	s.ledger = &ledger{store: o.Ledger, key: Key(digest, s.target), me: self(), now: o.Clock, ttl: o.LeaseTTL}
+	s.result.Report = stages.Report{Stage: "submit", URI: o.Out, Identity: s.ledger.key, Sealed: true, Rows: d.Rows, RowsDigest: digest}
+	return s
+}
+
+func (s *session) groups(ctx context.Context) formats.Groups { return groups(ctx, s.data) }
+
+func (s *session) run(ctx context.Context) error {
+	if s.DryRun {
+		return s.dryRun(ctx)
+	}
+	old, err := s.oldReceipt(ctx)
+	if err != nil {
+		return err
+	}
+	if s.data.Rows == 0 {
+		return s.nothing(ctx, old)
+	}
+	for {
+		a, err := s.ledger.last(ctx)
+		if err != nil {
+			return err
+		}
+		if a == nil && old != nil && ended(old) && !s.Resubmit { // the ledger was lost or is another one
+			return s.attach(ctx, old)
+		}
+		if a != nil {
+			end, err := s.settle(ctx, a)
+			if err != nil || end == nil {
+				return err
+			}
+			if !end.Void && (!s.Resubmit || s.resent) {
+				return s.attach(ctx, end.Receipt)
+			}
+			a.done = end
+		}
+		over, err := s.send(ctx, a)
+		if over || err != nil {
+			return err
+		}
+	}
+}
+
+// oldReceipt is the receipt already there, if it is this batch's. Another
+// batch's is refused, unless it is to be replaced.
+func (s *session) oldReceipt(ctx context.Context) (*formats.Receipt, error) {
+	r, err := ReadReceipt(ctx, s.Receipt)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, nil
+	case err != nil:
+		return nil, fmt.Errorf("reading the receipt at %q: %w", s.Out, err)
+	case r.Key == s.ledger.key:
+		return r, nil
+	case r.Key == "" || s.Overwrite:
+		return nil, nil
+	}
+	return nil, stages.Errorf(stages.KindUsage, "write to another --out, or replace it with --overwrite",
+		"submit: %q holds the receipt of another batch (%s, digest %s)", s.Out, r.Curated, r.CuratedDigest)
+}
+
+func ended(r *formats.Receipt) bool {
+	return r.State != formats.JobPending && r.State != formats.JobRunning
+}
+
+// nothing leaves the receipt of an empty batch: the policy stays what it was.
+func (s *session) nothing(ctx context.Context, old *formats.Receipt) error {
+	if old != nil {
+		return s.attach(ctx, old)
+	}
+	policy := s.Policy
+	if policy == nil {
+		standing, err := s.Trainer.Begin(ctx, nil)
+		if err != nil {
+			return kinded(err)
+		}
+		policy = standing.Policy
+	}
+	r := s.receipt(intent{Run: s.Run, Epoch: s.Epoch, CreatedAt: s.began}, nil, formats.Outcome{State: formats.JobNothing, Policy: policy, Message: "the curated dataset is empty"})
+	return s.deliver(ctx, r)
+}
+
+// attach returns the receipt of a job that was submitted before.
+func (s *session) attach(ctx context.Context, r *formats.Receipt) error {
+	s.result.Attached, s.result.UpToDate = true, true
+	return s.deliver(ctx, r)
+}
+
+// deliver writes the receipt, unless it stands there already.
+func (s *session) deliver(ctx context.Context, r *formats.Receipt) error {
+	s.result.Receipt = r
+	s.result.Message = fmt.Sprintf("%s: %s", r.Backend, r.State)
+	if r.Message != "" {
+		s.result.Message += ": " + r.Message
+	}
+	if there, err := ReadReceipt(ctx, s.Receipt); err != nil || !sameReceipt(there, r) {
+		if err := WriteReceipt(ctx, s.Receipt, r); err != nil {
+			return fmt.Errorf("writing the receipt: %w", err)
+		}
+	}
+	return verdict(r)
+}
+
+func sameReceipt(a, b *formats.Receipt) bool {
+	return a.Key == b.Key && a.State == b.State && a.StartedAt.Equal(b.StartedAt)
+}
+
+func (s *session) dryRun(ctx context.Context) error {
+	if s.data.Rows == 0 {
+		s.result.Message = "nothing would be sent: the curated dataset is empty"
+		return nil
+	}
+	if err := s.preflight(ctx); err != nil {
+		return err
+	}
+	s.result.Message = fmt.Sprintf("would send %d groups, %d trajectories, %d sequences, %d tokens to train, %d bytes to %s at %s for %s",
+		s.load.Groups, s.load.Trajectories, s.load.Sequences, s.load.Tokens, s.load.Bytes, s.target.Backend, s.target.Address, s.target.Model)
+	if s.Ledger == nil {
+		return nil
+	}
+	a, err := s.ledger.last(ctx)
+	switch {
+	case err != nil:
+		return err
+	case a != nil && a.done != nil && !a.done.Void:
+		s.result.Message += "; it was submitted before (" + a.done.Receipt.State + "), so nothing would be sent"
+	case a != nil && a.done == nil:
+		s.result.Message += "; a submission of it is open, owned by " + a.Owner.String()
+	}
+	return nil
+}
+
+func (s *session) receipt(in intent, sent *sent, out formats.Outcome) *formats.Receipt {
+	now := s.Clock().UTC()
+	r := &formats.Receipt{
+		Format: formats.ReceiptFormat, Key: s.ledger.key, Backend: s.target.Backend, State: out.State, Run: in.Run, Epoch: in.Epoch,
+		Curated: s.data.URI(), CuratedDigest: s.data.RowsDigest.String(),
+		Trajectories: in.Load.Trajectories, Groups: in.Load.Groups, Tokens: in.Load.Tokens,
+		Job: out.Job, StepAfter: out.StepAfter, Policy: out.Policy, Metrics: out.Metrics, MetricSteps: out.MetricSteps, Files: out.Files,
+		Message: out.Message, StartedAt: in.CreatedAt.UTC(),
+	}
+	for _, note := range in.Load.Notes {
+		if r.Message != "" {
+			r.Message += "; "
+		}
+		r.Message += note
+	}
+	if sent != nil {
+		r.StepBefore = sent.Before.Step
+		if r.Policy == nil {
+			r.Policy = sent.Before.Policy
+		}
+	}
+	if ended(r) {
+		r.FinishedAt = &now
+	}
+	return r
 }

@@ -1,0 +1,10 @@
+// Package trl writes rows that Hugging Face TRL's trainers load: preference
+// pairs for DPO and its kin, and prompts for trainers that sample by
+// themselves (GRPO, RLOO). All are conversational: lists of messages.
+//
+// What differs from row to row in its keys (tools, the arguments of a call,
+// the example) is written as a JSON string, since Arrow would otherwise unite
+// the keys of all rows and fill them with nulls.
+//
+// It chooses no rows: what is worth training on is curate's matter.
+package trl

@@ -1,0 +1,184 @@
+package trl
+
+import (
+	"bytes"
+	"encoding/json"
+	"math"
+	"slices"
+
+	"github.com/rollmill/rollmill/formats"
+)
+
+// Message is a chat message.
+type Message struct {
+	Role       string     `json:"role"`
+	Content    string     `json:"content"`
+	Name       string     `json:"name,omitempty"`
+	ToolCallID string     `json:"tool_call_id,omitempty"`
+	ToolCalls  []ToolCall `json:"tool_calls,omitempty"`
+}
+
+// ToolCall is a call that the model made; its arguments are JSON text.
+type ToolCall struct {
+	Type     string `json:"type"`
+	ID       string `json:"id,omitempty"`
+	Function struct {
+		Name      string `json:"name"`
+		Arguments string `json:"arguments"`
+	} `json:"function"`
+}
+
+// Preference is a row of a preference dataset. Chosen and Rejected hold what
+// the policy said after the same prompt.
+type Preference struct {
+	Prompt        []Message `json:"prompt"`
+	Chosen        []Message `json:"chosen"`
+	Rejected      []Message `json:"rejected"`
+	Tools         string    `json:"tools,omitempty"` // JSON array
+	ScoreChosen   float64   `json:"score_chosen"`
+	ScoreRejected float64   `json:"score_rejected"`
+	ChosenID      string    `json:"chosen_id"`
+	RejectedID    string    `json:"rejected_id"`
+}
+
+// Prompt is a row of a prompt-only dataset. Reward functions get the other
+// columns as arguments.
+type Prompt struct {
+	Prompt    []Message `json:"prompt"`
+	Tools     string    `json:"tools,omitempty"`
+	ExampleID string    `json:"example_id"`
+	Example   string    `json:"example"` // JSON object
+}
+
+// Why a group gives no row: a closed list.
+const (
+	TooFew  = "too_few" // fewer than two members with a reward and an answer
+	Tie     = "tie"     // the best and the worst have the same reward
+	Prompts = "prompts" // the best and the worst answered different prompts
+	Turns   = "turns"   // more than one message was sampled: a pair would train on what others said
+	Parts   = "parts"   // content that is not text
+	Empty   = "empty"   // nothing was sampled
+)
+
+// tolerance is the difference of rewards that still is a tie.
+const tolerance = 1e-9
+
+// Pair makes the preference of a group: its best against its worst member.
+// The reason is not "" when there is none.
+func Pair(rows []formats.Trajectory) (p Preference, reason string) {
+	best, worst := -1, -1
+	for i := range rows {
+		r := rows[i].Reward
+		if r == nil || math.IsNaN(*r) || cut(&rows[i]) < 0 {
+			continue
+		}
+		if best < 0 || *r > *rows[best].Reward {
+			best = i
+		}
+		if worst < 0 || *r < *rows[worst].Reward {
+			worst = i
+		}
+	}
+	switch {
+	case best < 0 || len(rows) < 2:
+		return p, TooFew
+	case *rows[best].Reward-*rows[worst].Reward <= tolerance:
+		return p, Tie
+	}
+	win, lose := &rows[best], &rows[worst]
+	prompt, chosen, tools, reason := split(win)
+	if reason != "" {
+		return p, reason
+	}
+	other, rejected, otherTools, reason := split(lose)
+	if reason != "" {
+		return p, reason
+	}
+	if !slices.EqualFunc(prompt, other, equal) || tools != otherTools {
+		return p, Prompts
+	}
+	return Preference{
+		Prompt: prompt, Chosen: chosen, Rejected: rejected, Tools: tools,
+		ScoreChosen: *win.Reward, ScoreRejected: *lose.Reward, ChosenID: win.TrajectoryID, RejectedID: lose.TrajectoryID,
+	}, ""
+}
+
+// PromptOf makes the prompt of a group, which its members share.
+func PromptOf(rows []formats.Trajectory) (p Prompt, reason string) {
+	for i := range rows {
+		t := &rows[i]
+		at := cut(t)
+		if at < 0 {
+			continue
+		}
+		path := t.Main()
+		messages, ok := convert(t, path[:at])
+		if !ok {
+			return p, Parts
+		}
+		return Prompt{Prompt: messages, Tools: tools(t, path[at]), ExampleID: t.ExampleID, Example: t.Example}, ""
+	}
+	return p, Empty
+}
+
+// cut is the place on the main path of the first message that the policy
+// sampled; -1 when there is none.
+func cut(t *formats.Trajectory) int {
+	return slices.IndexFunc(t.Main(), t.Trained)
+}
+
+// split parts a trajectory into prompt and answer. An answer is one message:
+// TRL trains on all that follows the prompt.
+func split(t *formats.Trajectory) (prompt, answer []Message, toolSet, reason string) {
+	path, at := t.Main(), cut(t)
+	for _, i := range path[at+1:] {
+		if t.Trained(i) {
+			return nil, nil, "", Turns
+		}
+	}
+	prompt, ok := convert(t, path[:at])
+	answer, fine := convert(t, path[at:at+1])
+	if !ok || !fine {
+		return nil, nil, "", Parts
+	}
+	return prompt, answer, tools(t, path[at]), ""
+}
+
+func tools(t *formats.Trajectory, message int) string {
+	n := t.Calls[t.Messages[message].Call].Tools
+	if n < 0 || int(n) >= len(t.ToolSets) {
+		return ""
+	}
+	return t.ToolSets[n]
+}
+
+func convert(t *formats.Trajectory, path []int) ([]Message, bool) {
+	out := make([]Message, 0, len(path))
+	for _, i := range path {
+		m := &t.Messages[i]
+		if m.ContentParts != "" {
+			return nil, false
+		}
+		c := Message{Role: m.Role, Content: m.Content, Name: m.Name, ToolCallID: m.ToolCallID}
+		for _, call := range m.ToolCalls {
+			converted := ToolCall{Type: "function", ID: call.ID}
+			converted.Function.Name, converted.Function.Arguments = call.Name, call.Arguments
+			c.ToolCalls = append(c.ToolCalls, converted)
+		}
+		out = append(out, c)
+	}
+	return out, true
+}
+
+func equal(a, b Message) bool {
+	return a.Role == b.Role && a.Content == b.Content && a.Name == b.Name && a.ToolCallID == b.ToolCallID && slices.Equal(a.ToolCalls, b.ToolCalls)
+}
+
+// AppendLine appends a row as one line of JSON.
+func AppendLine[T Preference | Prompt](dst []byte, row T) ([]byte, error) {
+	out := bytes.NewBuffer(dst)
+	enc := json.NewEncoder(out)
+	enc.SetEscapeHTML(false)
+	err := enc.Encode(row)
+	return out.Bytes(), err
+}

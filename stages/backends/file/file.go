@@ -1,0 +1,234 @@
+// Package file is the trainer that only writes: a batch becomes files in the
+// shapes that trainers elsewhere load.
+//
+//	art.jsonl             one art.TrajectoryGroup a line
+//	trl-preference.jsonl  TRL's preference rows: a group's best against its worst
+//	trl-prompts.jsonl     TRL's prompt-only rows: each group's prompt
+//	_files.json           what was written, and for which submission; comes last
+//
+// The same batch gives the same bytes. It does not train, so the policy that
+// answers stays what it was.
+//
+// To add a file: add a kind to kinds.go.
+package file
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"slices"
+	"strings"
+
+	"github.com/rollmill/rollmill/formats"
+)
+
+// Config says which files to write.
+type Config struct {
+	Kinds                []string `yaml:"kinds" json:"kinds"`                                   // of Kinds; default all
+	AcceptPlainAssistant bool     `yaml:"accept_plain_assistant" json:"accept_plain_assistant"` // of art: write rows whose input holds assistant messages
+}
+
+// Place is where the files go.
+type Place struct {
+	URI   string                                                // for the receipt; without credentials
+	Begin func(ctx context.Context) (Draft, error)              // a new file, unseen as yet
+	Read  func(ctx context.Context, key string) ([]byte, error) // fs.ErrNotExist when there is none
+}
+
+// Draft is a file being written; a *storage.Draft is one.
+type Draft interface {
+	io.Writer
+	Replace(ctx context.Context, key string) error
+	Discard() error
+}
+
+// Trainer is a submit.Trainer.
+type Trainer struct {
+	place Place
+	kinds []kind
+	cfg   Config
+}
+
+// New checks the config. Nothing is written.
+func New(cfg Config, place Place) (*Trainer, error) {
+	if place.Begin == nil || place.Read == nil {
+		return nil, fmt.Errorf("file: no place to write to")
+	}
+	if len(cfg.Kinds) == 0 {
+		cfg.Kinds = Kinds()
+	}
+	t := &Trainer{place: place, cfg: cfg}
+	for _, name := range cfg.Kinds {
+		at := slices.IndexFunc(kinds, func(k kind) bool { return k.name == name })
+		if at < 0 {
+			return nil, &Error{What: fmt.Sprintf("file: unknown kind %q (known: %s)", name, strings.Join(Kinds(), ", "))}
+		}
+		t.kinds = append(t.kinds, kinds[at])
+	}
+	return t, nil
+}
+
+// Error is a config that cannot be.
+type Error struct{ What string }
+
+func (e *Error) Error() string { return e.What }
+
+// Misused tells that the config is wrong.
+func (e *Error) Misused() bool { return true }
+
+// Target is the place, and as the model the kinds.
+func (t *Trainer) Target() formats.Target {
+	return formats.Target{Backend: "file", Address: t.place.URI, Model: strings.Join(t.cfg.Kinds, "+")}
+}
+
+// Preflight writes every file into nowhere.
+func (t *Trainer) Preflight(ctx context.Context, groups formats.Groups, report func(formats.Problem)) (formats.Load, error) {
+	var load formats.Load
+	w := t.writers(func(string) (io.Writer, error) { return io.Discard, nil })
+	for rows, err := range groups {
+		if err != nil {
+			return load, err
+		}
+		sound := true
+		t.check(rows, &load, func(p formats.Problem) { sound = false; report(p) })
+		if !sound {
+			continue
+		}
+		for _, one := range w {
+			if err := one.group(rows); err != nil {
+				return load, err
+			}
+		}
+	}
+	for _, one := range w {
+		load.Bytes += one.Bytes
+		load.Notes = append(load.Notes, one.notes()...)
+	}
+	return load, nil
+}
+
+// Begin has nothing to make ready.
+func (t *Trainer) Begin(_ context.Context, known *formats.Policy) (formats.Standing, error) {
+	return formats.Standing{Policy: known}, nil
+}
+
+// manifest is _files.json.
+type manifest struct {
+	Format string   `json:"format"`
+	Token  string   `json:"token"`
+	Groups int64    `json:"groups"`
+	Files  []*entry `json:"files"`
+}
+
+const (
+	manifestFile   = "_files.json"
+	manifestFormat = "rollmill-files/1"
+)
+
+// Submit writes all files, then says so.
+func (t *Trainer) Submit(ctx context.Context, s formats.Submission, groups formats.Groups, event func(formats.JobEvent)) (formats.Outcome, error) {
+	m, err := t.write(ctx, s, groups, event)
+	if err != nil {
+		return formats.Outcome{State: formats.JobFailed, Clean: true, Message: "the files were not written"}, err
+	}
+	return t.outcome(m), nil
+}
+
+func (t *Trainer) write(ctx context.Context, s formats.Submission, groups formats.Groups, event func(formats.JobEvent)) (*manifest, error) {
+	drafts := map[string]Draft{}
+	defer func() {
+		for _, d := range drafts {
+			_ = d.Discard()
+		}
+	}()
+	var failed error
+	w := t.writers(func(name string) (io.Writer, error) {
+		d, err := t.place.Begin(ctx)
+		if err != nil {
+			return nil, err
+		}
+		drafts[name] = d
+		return d, nil
+	})
+	m := &manifest{Format: manifestFormat, Token: s.Token}
+	for rows, err := range groups {
+		if err == nil && s.Guard != nil {
+			err = s.Guard()
+		}
+		if err != nil {
+			return nil, err
+		}
+		m.Groups++
+		for _, one := range w {
+			failed = errors.Join(failed, one.group(rows))
+		}
+		if failed != nil {
+			return nil, failed
+		}
+		event(formats.JobEvent{Sent: m.Groups})
+	}
+	for _, one := range w {
+		if err := one.end(); err != nil {
+			return nil, err
+		}
+		if s.Guard != nil {
+			if err := s.Guard(); err != nil {
+				return nil, err
+			}
+		}
+		if err := drafts[one.Name].Replace(ctx, one.Name); err != nil {
+			return nil, err
+		}
+		m.Files = append(m.Files, &one.entry)
+	}
+	return m, t.commit(ctx, m)
+}
+
+func (t *Trainer) commit(ctx context.Context, m *manifest) error {
+	data, err := json.MarshalIndent(m, "", "  ")
+	if err != nil {
+		return err
+	}
+	d, err := t.place.Begin(ctx)
+	if err != nil {
+		return err
+	}
+	defer d.Discard()
+	if _, err := d.Write(append(data, '\n')); err != nil {
+		return err
+	}
+	return d.Replace(ctx, manifestFile)
+}
+
+func (t *Trainer) outcome(m *manifest) formats.Outcome {
+	out := formats.Outcome{State: formats.JobCompleted, Metrics: map[string]float64{}}
+	var notes []string
+	for _, f := range m.Files {
+		out.Files = append(out.Files, strings.TrimSuffix(t.place.URI, "/")+"/"+f.Name)
+		out.Metrics[f.Name] = float64(f.Rows)
+		notes = append(notes, fmt.Sprintf("%s %d rows", f.Name, f.Rows))
+	}
+	out.Message = strings.Join(notes, ", ")
+	return out
+}
+
+// Resolve looks for the record that comes last. Without it nothing counts, and
+// writing again gives the same files.
+func (t *Trainer) Resolve(ctx context.Context, s formats.Submission) (formats.Outcome, error) {
+	unwritten := formats.Outcome{State: formats.JobFailed, Clean: true, Message: "the files are not written whole"}
+	data, err := t.place.Read(ctx, manifestFile)
+	if errors.Is(err, fs.ErrNotExist) {
+		return unwritten, nil
+	}
+	if err != nil {
+		return formats.Outcome{State: formats.JobUnknown}, err
+	}
+	var m manifest
+	if json.Unmarshal(data, &m) != nil || m.Format != manifestFormat || m.Token != s.Token {
+		return unwritten, nil
+	}
+	return t.outcome(&m), nil
+}

@@ -1,0 +1,32 @@
+package submit
+
+import (
+	"context"
+	"errors"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/dataset"
+)
+
+// groups yields the dataset's groups in order. Each range reads it anew.
+func groups(ctx context.Context, d *dataset.Dataset) formats.Groups {
+	return func(yield func([]formats.Trajectory, error) bool) {
+		stop := errors.New("stop")
+		err := dataset.Groups(ctx, d, "", d.All(), groupOf, func(_ int64, rows []formats.Trajectory) error {
+			if !yield(rows, nil) {
+				return stop
+			}
+			return nil
+		})
+		if err != nil && !errors.Is(err, stop) {
+			yield(nil, err)
+		}
+	}
+}
+
+func groupOf(t *formats.Trajectory) string {
+	if t.GroupID == "" {
+		return formats.GroupID(t.ExampleID, int(t.Epoch))
+	}
+	return t.GroupID
+}

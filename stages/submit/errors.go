@@ -1,0 +1,57 @@
+package submit
+
+import (
+	"context"
+	"errors"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/stages"
+)
+
+// kinded gives a trainer's error its kind. Trainers say what they know by
+// optional methods: Temporary, Misused, Hint.
+func kinded(err error) error {
+	var (
+		ours      *stages.Error
+		temporary interface{ Temporary() bool }
+		misused   interface{ Misused() bool }
+	)
+	switch {
+	case err == nil, errors.As(err, &ours), errors.Is(err, formats.ErrInvalid), errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+		return err
+	case errors.As(err, &misused) && misused.Misused():
+		return stages.Errorf(stages.KindUsage, hint(err), "submit: %w", err)
+	case temporarily(err, &temporary):
+		return stages.Errorf(stages.KindTemporary, hint(err), "submit: %w", err)
+	}
+	return stages.Errorf(stages.KindFailed, hint(err), "submit: %w", err)
+}
+
+func temporarily(err error, as *interface{ Temporary() bool }) bool {
+	return errors.As(err, as) && (*as).Temporary()
+}
+
+func hint(err error) string {
+	var h interface{ Hint() string }
+	if errors.As(err, &h) {
+		return h.Hint()
+	}
+	return ""
+}
+
+// verdict is the error that goes with a receipt.
+func verdict(r *formats.Receipt) error {
+	failed := func(hint, what string) error {
+		return stages.Errorf(stages.KindFailed, hint, "submit: %s: %s", what, r.Message)
+	}
+	const again = "it is remembered as submitted; to send it again all the same: --resubmit"
+	switch r.State {
+	case formats.JobFailed:
+		return failed(again, "the trainer failed on the batch")
+	case formats.JobCancelled:
+		return failed(again, "the job was cancelled")
+	case formats.JobUntrained:
+		return failed("check for flat groups (curate drops them) and for missing logprobs; "+again, "the trainer found nothing to train on")
+	}
+	return nil
+}

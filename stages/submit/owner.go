@@ -1,0 +1,73 @@
+package submit
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strings"
+
+	"github.com/google/uuid"
+)
+
+// owner names a process, so that another one on the same machine can tell
+// whether it is gone without waiting for its lease.
+type owner struct {
+	ID        string `json:"id"` // of this one call, random
+	Host      string `json:"host"`
+	PID       int    `json:"pid"`
+	Boot      string `json:"boot,omitempty"`      // of the machine
+	Namespace string `json:"namespace,omitempty"` // of process ids
+	Started   string `json:"started,omitempty"`   // the process, in ticks since boot
+}
+
+func self() owner {
+	host, _ := os.Hostname()
+	pid := os.Getpid()
+	o := owner{ID: uuid.NewString(), Host: host, PID: pid, Boot: boot(), Namespace: namespace()}
+	o.Started, _ = started(pid)
+	return o
+}
+
+func (o owner) String() string { return fmt.Sprintf("process %d on %s", o.PID, o.Host) }
+
+// gone is true only when it is certain: the same boot, the same process ids,
+// and nobody of that id and start time.
+func (o owner) gone() bool {
+	if o.Boot == "" || o.Namespace == "" || o.Started == "" || o.Boot != boot() || o.Namespace != namespace() {
+		return false
+	}
+	now, err := started(o.PID)
+	if err != nil {
+		return errors.Is(err, fs.ErrNotExist)
+	}
+	return now != o.Started
+}
+
+func boot() string {
+	data, _ := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	return string(bytes.TrimSpace(data))
+}
+
+func namespace() string {
+	name, _ := os.Readlink("/proc/self/ns/pid")
+	return name
+}
+
+// started is the 22nd field of /proc/PID/stat; the second may hold anything,
+// in parentheses. A zombie has ended.
+func started(pid int) (string, error) {
+	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return "", err
+	}
+	fields := strings.Fields(string(data[bytes.LastIndexByte(data, ')')+1:]))
+	if len(fields) < 20 {
+		return "", fmt.Errorf("/proc/%d/stat has %d fields", pid, len(fields))
+	}
+	if fields[0] == "Z" || fields[0] == "X" {
+		return "", fs.ErrNotExist
+	}
+	return fields[19], nil
+}

@@ -1,0 +1,59 @@
+package submit
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/stages"
+)
+
+// keepProblems is how many problems a result names; all are counted.
+const keepProblems = 100
+
+// preflight checks the whole batch, and refuses it when any row cannot go: a
+// group that lost a member on the way would train on other advantages.
+func (s *session) preflight(ctx context.Context) error {
+	meter := s.Meter("submit", "groups", 0)
+	defer meter.Done()
+	meter.Note("checking")
+	bad := map[string]bool{}
+	load, err := s.Trainer.Preflight(ctx, s.groups(ctx), func(p formats.Problem) {
+		stages.Count(&s.result.Failures, p.Reason, 1)
+		bad[p.GroupID+" "+p.TrajectoryID] = true
+		if len(s.result.Problems) < keepProblems {
+			s.result.Problems = append(s.result.Problems, p)
+		}
+	})
+	if err != nil {
+		return kinded(err)
+	}
+	s.load, s.result.Load = load, &load
+	for _, note := range load.Notes {
+		s.Logger().Warn(note)
+	}
+	if len(bad) == 0 {
+		return nil
+	}
+	first := s.result.Problems[0]
+	var reasons []string
+	for _, r := range slices.Sorted(maps.Keys(s.result.Failures)) {
+		reasons = append(reasons, fmt.Sprintf("%s %d", r, s.result.Failures[r]))
+	}
+	hint := first.Hint
+	if hint == "" {
+		hint = "look at it with `rollmill explain`, and drop what cannot go with curate"
+	}
+	return formats.Invalid(s.data.URI(), hint, nil, "%d rows or groups cannot go to %s (%s); the first: %s: %s",
+		len(bad), s.target.Backend, strings.Join(reasons, ", "), place(first), first.Detail)
+}
+
+func place(p formats.Problem) string {
+	if p.TrajectoryID == "" {
+		return fmt.Sprintf("group %q", p.GroupID)
+	}
+	return fmt.Sprintf("trajectory %q of group %q", p.TrajectoryID, p.GroupID)
+}

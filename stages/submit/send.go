@@ -1,0 +1,174 @@
+package submit
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/stages"
+)
+
+// send makes one attempt after the last one (nil for the first). It is over
+// unless another process was faster.
+func (s *session) send(ctx context.Context, last *attempt) (over bool, err error) {
+	if !s.checked {
+		if err := s.preflight(ctx); err != nil {
+			return true, err
+		}
+		s.checked = true
+	}
+	in := s.intent(last)
+	won, err := s.ledger.claim(ctx, in)
+	if err != nil || !won {
+		return err != nil, err
+	}
+	s.resent = true
+	hold := s.ledger.hold(ctx, in, s.Logger())
+	a := &attempt{intent: in}
+	err = s.hand(ctx, a, hold)
+	// What must be recorded is recorded even when the command is interrupted.
+	tidy, cancel := context.WithTimeout(context.WithoutCancel(ctx), 30*time.Second)
+	defer cancel()
+	return true, errors.Join(err, hold.end(tidy, a.done == nil))
+}
+
+func (s *session) intent(last *attempt) intent {
+	now := s.Clock()
+	in := intent{
+		Format: ledgerFormat, Key: s.ledger.key, Attempt: 1, Owner: s.ledger.me, Target: s.target,
+		Curated: s.data.URI(), Digest: s.data.RowsDigest.String(), Run: s.Run, Epoch: s.Epoch, Load: s.load,
+		CreatedAt: now, Expires: now.Add(s.LeaseTTL),
+	}
+	if last != nil {
+		in.Attempt, in.Round = last.Attempt+1, last.Round
+		if end := last.done; s.Resubmit && !s.resent && (!end.Void || end.Settled != "") {
+			in.Round++
+			in.Resubmit = fmt.Sprintf("attempt %d: %s", last.Attempt, end.Why)
+			if end.Receipt != nil {
+				in.Resubmit = fmt.Sprintf("attempt %d, which was %s", last.Attempt, end.Receipt.State)
+			}
+		}
+	} else if s.Resubmit {
+		in.Resubmit = "nothing in this ledger"
+	}
+	in.Token = s.ledger.key
+	if in.Round > 0 {
+		in.Token = fmt.Sprintf("%s-%d", s.ledger.key, in.Round)
+	}
+	return in
+}
+
+// hand gives the batch to the trainer, under a lease.
+func (s *session) hand(ctx context.Context, a *attempt, hold *holding) error {
+	standing, err := s.Trainer.Begin(ctx, s.Policy)
+	if err != nil {
+		return errors.Join(kinded(err), s.void(ctx, a, err.Error()))
+	}
+	if err := hold.renew(ctx); err != nil { // making ready may have taken long
+		return errors.Join(fmt.Errorf("renewing the lease: %w", err), s.void(ctx, a, err.Error()))
+	}
+	a.sent = &sent{Owner: s.ledger.me.ID, Before: standing, At: s.Clock()}
+	won, err := s.ledger.create(ctx, a.Attempt, "sent", a.sent)
+	if err != nil {
+		return err
+	}
+	if !won {
+		return stages.Errorf(stages.KindTemporary, "run the same command again", "submit: another process took this submission over")
+	}
+	submission := a.submission()
+	submission.Guard = hold.guard
+	news := s.listen(ctx, a)
+	out, err := s.Trainer.Submit(ctx, submission, s.groups(ctx), news.hear)
+	news.meter.Done()
+	if out.Job != "" {
+		s.refer(ctx, a, out.Job)
+	}
+	return s.after(ctx, a, out, err)
+}
+
+// after records how the trainer's part ended.
+func (s *session) after(ctx context.Context, a *attempt, out formats.Outcome, failure error) error {
+	switch {
+	case out.State == formats.JobFailed && out.Clean:
+		if failure == nil {
+			failure = stages.Errorf(stages.KindFailed, "", "submit: %s", out.Message)
+		}
+		return errors.Join(kinded(failure), s.void(ctx, a, out.Message))
+	case failure != nil && (out.State == formats.JobUnknown || out.State == ""):
+		// The trainer could not be asked: the attempt stays open, and the
+		// next run asks again.
+		if ctx.Err() != nil {
+			return failure
+		}
+		return stages.Errorf(stages.KindTemporary, "run the same command again: it finds out, and sends nothing twice",
+			"submit: the end of the job was not seen: %w", failure)
+	}
+	out, err := s.follow(ctx, a, out)
+	if err != nil {
+		return kinded(err)
+	}
+	a.done, err = s.conclude(context.WithoutCancel(ctx), a, out)
+	if err != nil || a.done == nil {
+		return err
+	}
+	if a.done.Receipt == nil {
+		return stages.Errorf(stages.KindFailed, "run the same command again", "submit: nothing was trained: %s", a.done.Why)
+	}
+	return s.deliver(context.WithoutCancel(ctx), a.done.Receipt)
+}
+
+func (s *session) void(ctx context.Context, a *attempt, why string) error {
+	end, err := s.ledger.finish(context.WithoutCancel(ctx), a.Attempt, done{Void: true, Why: why})
+	a.done = end
+	return err
+}
+
+// refer remembers the trainer's reference, once.
+func (s *session) refer(ctx context.Context, a *attempt, reference string) {
+	if a.job != nil {
+		return
+	}
+	a.job = &job{Owner: s.ledger.me.ID, Job: reference}
+	if _, err := s.ledger.create(context.WithoutCancel(ctx), a.Attempt, "job", a.job); err != nil {
+		s.Logger().Warn("the job's reference was not recorded", "job", reference, "error", err)
+	}
+}
+
+// news shows what happens to a job. A trainer may report from the goroutine
+// that sends as well as from the one that listens.
+type news struct {
+	s     *session
+	ctx   context.Context
+	a     *attempt
+	meter stages.Meter
+
+	mu            sync.Mutex
+	groups, lines int64
+}
+
+func (s *session) listen(ctx context.Context, a *attempt) *news {
+	return &news{s: s, ctx: ctx, a: a, meter: s.Meter("submit", "groups", s.load.Groups)}
+}
+
+func (n *news) hear(e formats.JobEvent) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if e.Sent > n.groups {
+		n.meter.Add(e.Sent - n.groups)
+		n.groups = e.Sent
+	}
+	if e.Job != "" {
+		n.s.refer(n.ctx, n.a, e.Job)
+	}
+	if e.Metrics != nil {
+		n.lines++
+		n.meter.Note(fmt.Sprintf("training, %d steps", n.lines))
+		n.s.Logger().Debug("training", "metrics", string(e.Metrics))
+	}
+	if e.Note != "" {
+		n.s.Logger().Warn(e.Note)
+	}
+}

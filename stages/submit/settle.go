@@ -1,0 +1,120 @@
+package submit
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/stages"
+)
+
+// settle finds out how the newest attempt ended, and ends it when its owner is
+// gone. It is nil when the job still runs and is not to be waited for: the
+// result is whole then.
+func (s *session) settle(ctx context.Context, a *attempt) (*done, error) {
+	if a.done != nil {
+		return a.done, nil
+	}
+	if s.ledger.alive(a) {
+		return nil, stages.Errorf(stages.KindTemporary, "wait for it; should that process be gone, the next run finds out when its lease ends",
+			"submit: %s is submitting this batch", a.Owner)
+	}
+	if a.sent == nil {
+		// Whoever creates this record decides: the owner can send no more.
+		won, err := s.ledger.create(ctx, a.Attempt, "sent", sent{Owner: s.ledger.me.ID, Void: true, At: s.Clock()})
+		if err != nil {
+			return nil, err
+		}
+		if !won {
+			return nil, stages.Errorf(stages.KindTemporary, "run the same command again", "submit: %s has just begun to send this batch", a.Owner)
+		}
+		return s.ledger.finish(ctx, a.Attempt, done{Void: true, Why: "its owner ended before anything was sent"})
+	}
+	if a.sent.Void {
+		return s.ledger.finish(ctx, a.Attempt, done{Void: true, Why: "its owner ended before anything was sent"})
+	}
+	out, err := s.follow(ctx, a, formats.Outcome{})
+	if err != nil {
+		return nil, kinded(err)
+	}
+	return s.conclude(ctx, a, out)
+}
+
+// follow asks for the state of a job, and again for as long as it runs and is
+// waited for.
+func (s *session) follow(ctx context.Context, a *attempt, out formats.Outcome) (formats.Outcome, error) {
+	follower, _ := s.Trainer.(Follower)
+	submission := a.submission()
+	for first := true; ; first = false {
+		var err error
+		switch {
+		case first && out.State != "":
+		case follower != nil && a.job != nil:
+			out, err = follower.Status(ctx, a.job.Job)
+		default:
+			out, err = s.Trainer.Resolve(ctx, submission)
+		}
+		if err != nil || !s.Wait || out.State != formats.JobRunning && out.State != formats.JobPending {
+			return out, err
+		}
+		select {
+		case <-ctx.Done():
+			return out, context.Cause(ctx)
+		case <-time.After(s.PollInterval):
+		}
+	}
+}
+
+func (a *attempt) submission() formats.Submission {
+	return formats.Submission{Token: a.Token, Run: a.Run, Epoch: a.Epoch, Before: a.sent.Before, Started: a.sent.At}
+}
+
+// conclude ends an attempt with what the trainer said, or with what somebody
+// found out where it could not say.
+func (s *session) conclude(ctx context.Context, a *attempt, out formats.Outcome) (*done, error) {
+	end := done{Why: out.Message}
+	switch {
+	case out.State == formats.JobFailed && out.Clean:
+		end.Void = true
+	case out.State == formats.JobRunning || out.State == formats.JobPending:
+		return nil, s.running(ctx, a, out)
+	case out.State != formats.JobUnknown && out.State != "":
+		end.Receipt = s.receipt(a.intent, a.sent, out)
+	case s.AssumeTrained:
+		standing, err := s.Trainer.Begin(ctx, s.Policy)
+		if err != nil {
+			return nil, kinded(err)
+		}
+		out = formats.Outcome{State: formats.JobCompleted, StepAfter: standing.Step, Policy: standing.Policy, Message: "taken as trained on somebody's word (--assume-trained): " + out.Message}
+		end.Receipt, end.Settled = s.receipt(a.intent, a.sent, out), "assume-trained"
+	case s.Resubmit:
+		end.Void, end.Settled = true, "resubmit"
+	default:
+		return nil, s.person(a, out)
+	}
+	return s.ledger.finish(ctx, a.Attempt, end)
+}
+
+// running leaves the receipt of a job that goes on. One that can only be
+// found by asking for its submission is not yet worth a receipt.
+func (s *session) running(ctx context.Context, a *attempt, out formats.Outcome) error {
+	if a.job == nil {
+		return stages.Errorf(stages.KindTemporary, "run the same command again, or with --wait", "submit: the batch is being trained: %s", out.Message)
+	}
+	out.Job = a.job.Job
+	s.result.Attached = true
+	return s.deliver(ctx, s.receipt(a.intent, a.sent, out))
+}
+
+// person spells out what nobody but a person can decide.
+func (s *session) person(a *attempt, out formats.Outcome) error {
+	where := fmt.Sprintf("%s at %s, model %s", s.target.Backend, s.target.Address, s.target.Model)
+	help := fmt.Sprintf(`look at the trainer (its log, its checkpoints), then run the same command with one flag more.
+  If the batch was trained:     rollmill submit --in %[1]s --out %[2]s --assume-trained
+  If the batch was not trained: rollmill submit --in %[1]s --out %[2]s --resubmit
+  The wrong one loses the batch, or trains it twice`, s.data.URI(), s.Out)
+	return stages.Errorf(stages.KindPerson, help,
+		"submit: nobody can tell whether the batch %q was trained: %s began to send it at %s to %s and did not see the end; %s",
+		s.data.URI(), a.Owner, a.sent.At.UTC().Format(time.RFC3339), where, out.Message)
+}
