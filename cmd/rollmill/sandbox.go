@@ -64,6 +64,9 @@ func runSandbox(ctx context.Context, s *session) error {
 	if o.APIKey, err = s.apiKey(c.String("api-key-file")); err != nil {
 		return err
 	}
+	if err := o.Validate(); err != nil {
+		return usage("see rollmill sandbox --help", "%w", err)
+	}
 	server, err := sandbox.New(o)
 	if err != nil {
 		return err

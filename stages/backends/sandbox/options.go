@@ -70,6 +70,9 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
+// Validate names the first option that cannot be, before anything is opened.
+func (o Options) Validate() error { return o.withDefaults().validate() }
+
 func (o Options) validate() error {
 	switch {
 	case o.Hidden < 1 || o.Hidden > 4096:
