@@ -52,7 +52,7 @@ var trajectoryColumns = slices.Concat(
 		{Path: "token_source", Type: str, Meaning: "where in the engine's answers the token ids were found, such as " + TokensChoice, Null: "the engine gave none"},
 		{Path: "prompt_tokens", Type: i32, Unit: "tokens", Meaning: "of the prompts of all calls, summed: a shared beginning counts each time"},
 		{Path: "completion_tokens", Type: i32, Unit: "tokens", Meaning: "that all calls answered with, summed"},
-		{Path: "sampled_tokens", Type: i32, Unit: "tokens", Meaning: "ids in messages that train: the token_ids of sampled messages of target calls"},
+		{Path: "sampled_tokens", Type: i32, Unit: "tokens", Meaning: "in messages that train, those sampled by target calls: one for each of their logprobs"},
 		{Path: "payload_digest", Type: str, Meaning: "XXH3-128 over the payload columns, 32 hex digits"},
 		{Path: "reward", Type: f64, Meaning: reward.Meaning, Null: "not scored yet, or " + reward.Null},
 	},

@@ -1,0 +1,143 @@
+package validate
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/rollmill/rollmill/formats"
+)
+
+// maxLogprob is above 0 by what rounding of an engine's sums leaves.
+const maxLogprob = 1e-4
+
+func (c *checks) messages(t *formats.Trajectory) {
+	for i := range t.Messages {
+		m := &t.Messages[i]
+		at := func(column string) string { return fmt.Sprintf("messages[%d].%s", i, column) }
+		c.unless(m.Parent < -1 || int(m.Parent) >= i, at("parent"), "is %d; parents come before their children", m.Parent)
+		c.unless(m.Role == "", at("role"), "is empty")
+		c.text(at("content"), m.Content)
+		c.text(at("reasoning"), m.Reasoning)
+		c.unless(m.ContentParts != "" && m.Content != "", at("content_parts"), "is set beside content")
+		c.unless(m.ContentParts != "" && !isJSON(m.ContentParts, '['), at("content_parts"), "is not a JSON array")
+		for k, call := range m.ToolCalls {
+			c.unless(call.Name == "", fmt.Sprintf("%s[%d].name", at("tool_calls"), k), "is empty")
+		}
+		if m.Sampled {
+			c.unless(m.Call < 0 || int(m.Call) >= len(t.Calls), at("call"), "is %d of %d calls", m.Call, len(t.Calls))
+			c.sampledTokens(m, at)
+			continue
+		}
+		c.unless(m.Call != -1, at("call"), "is %d, but the message is not sampled", m.Call)
+		c.unless(m.TokenIDs != nil, at("token_ids"), "are set, but the message is not sampled")
+		c.unless(m.Logprobs != nil, at("logprobs"), "are set, but the message is not sampled")
+		c.unless(m.PromptDeltaIDs != nil, at("prompt_delta_ids"), "are set, but the message is not sampled")
+	}
+}
+
+func (c *checks) sampledTokens(m *formats.Message, at func(string) string) {
+	ids, logprobs := m.TokenIDs, m.Logprobs
+	c.unless(len(ids) > 0 && len(logprobs) > 0 && len(ids) != len(logprobs), at("logprobs"), "are %d for %d tokens", len(logprobs), len(ids))
+	if i := slices.IndexFunc(logprobs, func(p float32) bool { return !finite(float64(p)) || p > maxLogprob }); i >= 0 {
+		c.unless(true, fmt.Sprintf("%s[%d]", at("logprobs"), i), "is %v; log probabilities are finite and at most 0", logprobs[i])
+	}
+	negative := func(id int32) bool { return id < 0 }
+	c.unless(slices.ContainsFunc(ids, negative), at("token_ids"), "has a negative id")
+	c.unless(slices.ContainsFunc(m.PromptDeltaIDs, negative), at("prompt_delta_ids"), "has a negative id")
+}
+
+func (c *checks) calls(t *formats.Trajectory) {
+	for i := range t.Calls {
+		call := &t.Calls[i]
+		at := func(column string) string { return fmt.Sprintf("calls[%d].%s", i, column) }
+		c.unless(call.Tools < -1 || int(call.Tools) >= len(t.ToolSets), at("tools"), "is %d of %d tool sets", call.Tools, len(t.ToolSets))
+		c.unless(call.PromptTokens < 0, at("prompt_tokens"), "is %d", call.PromptTokens)
+		c.unless(call.CompletionTokens < 0, at("completion_tokens"), "is %d", call.CompletionTokens)
+		c.unless(call.LatencyMS < 0, at("latency_ms"), "is %d", call.LatencyMS)
+		if call.Sampling != "" {
+			c.object(at("sampling"), call.Sampling)
+		}
+	}
+	for i, tools := range t.ToolSets {
+		c.unless(!isJSON(tools, '['), fmt.Sprintf("tool_sets[%d]", i), "is not a JSON array")
+	}
+}
+
+func (c *checks) candidates(t *formats.Trajectory) {
+	for i := range t.Candidates {
+		a := &t.Candidates[i]
+		at := func(column string) string { return fmt.Sprintf("candidates[%d].%s", i, column) }
+		c.unless(a.Message < -1 || int(a.Message) >= len(t.Messages), at("message"), "is %d of %d messages", a.Message, len(t.Messages))
+		c.number(at("score"), a.Score)
+		c.text(at("content"), a.Content)
+		if a.Metadata != "" {
+			c.object(at("metadata"), a.Metadata)
+		}
+	}
+}
+
+// state holds status, stop_reason and failure_class against one another and
+// against what was recorded.
+func (c *checks) state(t *formats.Trajectory) {
+	c.listed("status", t.Status, formats.Statuses)
+	c.listed("stop_reason", t.StopReason, formats.StopReasons)
+	failed := t.Status == formats.StatusFailed
+	c.unless(failed != (t.FailureClass != ""), "failure_class", "is %q, but status is %q", t.FailureClass, t.Status)
+	if t.FailureClass != "" {
+		c.listed("failure_class", t.FailureClass, formats.FailureClasses)
+	}
+	stops := map[string][]string{
+		formats.StatusOK:        {formats.StopDone},
+		formats.StatusTruncated: {formats.StopLength, formats.StopTurns},
+		formats.StatusFailed:    {formats.StopError, formats.StopTimeout, formats.StopCancelled, formats.StopBudget},
+		formats.StatusSkipped:   {formats.StopSkipped, formats.StopBudget, formats.StopCancelled},
+	}
+	if allowed, known := stops[t.Status]; known && slices.Contains(formats.StopReasons, t.StopReason) {
+		c.unless(!slices.Contains(allowed, t.StopReason), "stop_reason", "is %q, but status is %q", t.StopReason, t.Status)
+	}
+	sampled := slices.ContainsFunc(t.Messages, func(m formats.Message) bool { return m.Sampled })
+	complete := t.Status == formats.StatusOK || t.Status == formats.StatusTruncated
+	c.unless(complete && !sampled, "messages", "hold nothing sampled, but status is %q", t.Status)
+	c.unless(t.Status == formats.StatusSkipped && sampled, "messages", "hold sampled ones, but the trajectory was skipped")
+}
+
+// tokens holds the counts against the messages.
+func (c *checks) tokens(t *formats.Trajectory) {
+	var ids, logprobs, completion int
+	for i := range t.Messages {
+		if t.Trained(i) {
+			ids += len(t.Messages[i].TokenIDs)
+			logprobs += len(t.Messages[i].Logprobs)
+		}
+	}
+	for i := range t.Calls {
+		completion += int(t.Calls[i].CompletionTokens)
+	}
+	n := int(t.SampledTokens)
+	c.unless(n != ids && n != logprobs, "sampled_tokens", "is %d, but the messages hold %d ids and %d log probabilities", n, ids, logprobs)
+	c.unless(int(t.CompletionTokens) != completion, "completion_tokens", "is %d, but the calls' sum is %d", t.CompletionTokens, completion)
+	c.unless(t.PromptTokens < 0, "prompt_tokens", "is %d", t.PromptTokens)
+	c.unless(ids > 0 && t.TokenSource == "", "token_source", "is null, but there are token ids")
+}
+
+func (c *checks) digest(t *formats.Trajectory) {
+	again := *t
+	again.SetPayloadDigest()
+	c.unless(t.PayloadDigest != "" && t.PayloadDigest != again.PayloadDigest, "payload_digest", "is %s, but the payload gives %s", t.PayloadDigest, again.PayloadDigest)
+}
+
+func (c *checks) text(column, s string) {
+	c.unless(!utf8.ValidString(s), column, "is not UTF-8")
+}
+
+func (c *checks) object(column, s string) {
+	c.unless(!isJSON(s, '{'), column, "is not a JSON object")
+}
+
+func isJSON(s string, first byte) bool {
+	s = strings.TrimSpace(s)
+	return s != "" && s[0] == first && json.Valid([]byte(s))
+}

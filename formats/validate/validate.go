@@ -1,0 +1,134 @@
+// Package validate holds rows against what package formats promises of them:
+// the tree's order, one log probability a token, closed lists, finite rewards.
+// It says everything that is wrong with a row, and changes nothing.
+//
+// It judges rows one by one; that a dataset is whole and unchanged is
+// formats/dataset's matter, that a trainer can take it the exporters'.
+//
+// To add an invariant: add a line to the function of its part of the row, and
+// a change that breaks it to TestEveryInvariantIsFelt.
+package validate
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/rollmill/rollmill/formats"
+)
+
+// Problem is one broken invariant.
+type Problem struct {
+	Column string // with the index in lists, such as messages[3].logprobs
+	What   string
+}
+
+func (p Problem) String() string { return p.Column + ": " + p.What }
+
+// Trajectory returns the broken invariants of a wide row, in column order.
+func Trajectory(t *formats.Trajectory) []Problem {
+	var c checks
+	c.ids(t.TrajectoryID, t.ExampleID, t.Epoch, t.Generation)
+	c.object("example", t.Example)
+	c.messages(t)
+	c.calls(t)
+	c.candidates(t)
+	c.state(t)
+	c.tokens(t)
+	c.digest(t)
+	valid := t.Status == formats.StatusOK || t.Status == formats.StatusTruncated
+	c.reward(t.Reward, t.Rewards, t.ShapedRewards, valid)
+	c.number("advantage", t.Advantage)
+	c.unless(t.Advantage != nil && t.Reward == nil, "advantage", "is set, but there is no reward")
+	c.unless(t.StartedAt > t.FinishedAt && t.FinishedAt != 0, "finished_at", "is before started_at")
+	if t.Metadata != "" {
+		c.object("metadata", t.Metadata)
+	}
+	return c.problems
+}
+
+// Score returns the broken invariants of a thin row of scores.
+func Score(s *formats.Score) []Problem {
+	var c checks
+	c.ids(s.TrajectoryID, s.ExampleID, s.Epoch, s.Generation)
+	c.listed("status", s.Status, formats.Statuses)
+	c.reward(s.Reward, s.Rewards, s.ShapedRewards, s.Status == formats.StatusOK || s.Status == formats.StatusTruncated)
+	c.unless((s.Reward == nil) != (s.Failure != ""), "failure", "is %q, but reward is %s", s.Failure, shown(s.Reward))
+	if s.Failure != "" {
+		c.listed("failure", s.Failure, formats.RewardFailures)
+	}
+	return c.problems
+}
+
+// Member returns the broken invariants of a thin row of groups.
+func Member(m *formats.Member) []Problem {
+	var c checks
+	c.ids(m.TrajectoryID, m.ExampleID, m.Epoch, m.Generation)
+	c.listed("status", m.Status, formats.Statuses)
+	want := formats.GroupID(m.ExampleID, int(m.Epoch))
+	c.unless(m.GroupID != want, "group_id", "is %q, want %q", m.GroupID, want)
+	c.reward(m.Reward, m.Rewards, m.ShapedRewards, m.Status == formats.StatusOK || m.Status == formats.StatusTruncated)
+	c.number("advantage", m.Advantage)
+	c.unless(m.Advantage != nil && m.Reward == nil, "advantage", "is set, but there is no reward")
+	c.unless((m.Advantage == nil) != (m.NoAdvantage != ""), "no_advantage", "is %q, but advantage is %s", m.NoAdvantage, shown(m.Advantage))
+	if m.NoAdvantage != "" {
+		c.listed("no_advantage", m.NoAdvantage, []string{formats.NoAdvantageFailed, formats.NoAdvantageUnscored, formats.NoAdvantageSingleton})
+	}
+	return c.problems
+}
+
+func shown(v *float64) string {
+	if v == nil {
+		return "null"
+	}
+	return fmt.Sprint(*v)
+}
+
+// checks collects problems.
+type checks struct{ problems []Problem }
+
+// unless notes a problem when wrong.
+func (c *checks) unless(wrong bool, column, format string, args ...any) {
+	if wrong {
+		c.problems = append(c.problems, Problem{column, fmt.Sprintf(format, args...)})
+	}
+}
+
+func (c *checks) ids(trajectory, example string, epoch, generation int32) {
+	c.unless(trajectory == "", "trajectory_id", "is empty")
+	c.unless(example == "", "example_id", "is empty")
+	c.unless(epoch < 0, "epoch", "is %d", epoch)
+	c.unless(generation < 0, "generation", "is %d", generation)
+}
+
+func (c *checks) listed(column, value string, list []string) {
+	c.unless(!slices.Contains(list, value), column, "%q is not one of %v", value, list)
+}
+
+func (c *checks) number(column string, v *float64) {
+	c.unless(v != nil && !finite(*v), column, "is %s", shown(v))
+}
+
+func finite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }
+
+// reward holds a total and its components against each other. Failed
+// trajectories have no total: a failure never votes.
+func (c *checks) reward(total *float64, rewards []formats.NamedReward, shaped []float64, valid bool) {
+	c.number("reward", total)
+	c.unless(total != nil && !valid, "reward", "is %s, but the trajectory is not valid", shown(total))
+	names := map[string]bool{}
+	for i, r := range rewards {
+		at := func(column string) string { return fmt.Sprintf("rewards[%d].%s", i, column) }
+		c.unless(r.Name == "" || names[r.Name], at("name"), "%q is empty or comes twice", r.Name)
+		names[r.Name] = true
+		c.number(at("value"), r.Value)
+		c.number(at("weight"), &r.Weight)
+		c.unless((r.Value == nil) != (r.Failure != ""), at("failure"), "is %q, but value is %s", r.Failure, shown(r.Value))
+		if r.Failure != "" {
+			c.listed(at("failure"), r.Failure, formats.RewardFailures)
+		}
+	}
+	for i, v := range shaped {
+		c.unless(!finite(v), fmt.Sprintf("shaped_rewards[%d]", i), "is %v", v)
+	}
+}
