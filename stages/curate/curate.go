@@ -65,14 +65,14 @@ func decide(ctx context.Context, o *Options, in *input, shard *dataset.Shard) (d
 	}
 	defer members.Close()
 	w := &writer{
-		ctx: ctx, in: in, plan: p, members: members, source: &source{ctx: ctx, base: in.base, end: slice.First + slice.Rows},
+		in: in, plan: p, members: members, source: &source{ctx: ctx, base: in.base, end: slice.First + slice.Rows},
 		rows:      dataset.NewTable[formats.Trajectory](shard, "", -1),
 		decisions: dataset.NewTable[formats.Decision](shard, formats.TableDecisions, -1),
 		meter:     o.Meter(stage, "trajectories", slice.Rows),
 	}
 	defer w.source.close()
 	defer w.meter.Done()
-	if err := w.run(slice); err != nil {
+	if err := w.run(ctx, slice); err != nil {
 		return dataset.Outcome{}, err
 	}
 	if err := w.tally.check(slice.Rows); err != nil {

@@ -284,6 +284,7 @@ func TestShardsGiveTheRowsOfOne(t *testing.T) {
 			total.Add(r)
 		}
 		d := open(t, o.Out.URI)
+		check(t, dataset.Verify(t.Context(), d))
 		if d.RowsDigest != one.RowsDigest || d.Tables[formats.TableDecisions].RowsDigest != one.Tables[formats.TableDecisions].RowsDigest {
 			t.Errorf("%d shards give other rows", n)
 		}

@@ -68,7 +68,7 @@ func scan(ctx context.Context, o *Options, in *input, shard *dataset.Shard, t *t
 		meter:   o.Meter(stage, "trajectories", slice.Rows),
 	}
 	defer s.meter.Done()
-	if err := dataset.Groups(ctx, in.rows, "", slice, func(r *row) string { return r.ExampleID }, s.example); err != nil {
+	if err := examples(ctx, in.rows, slice, s.example); err != nil {
 		return err
 	}
 	return s.flush()

@@ -199,6 +199,11 @@ func TestThinInputAndShards(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	for _, x := range []*dataset.Dataset{d, three} {
+		if err := dataset.Verify(t.Context(), x); err != nil {
+			t.Error(err)
+		}
+	}
 	if three.Tables[formats.TableGroups].RowsDigest != d.Tables[formats.TableGroups].RowsDigest {
 		t.Error("three shards give other statistics")
 	}

@@ -1,0 +1,76 @@
+package curate
+
+import (
+	"context"
+	"errors"
+	"io"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/dataset"
+)
+
+// source reads runs of rows of the base, in ascending order.
+type source struct {
+	ctx  context.Context
+	base *dataset.Dataset
+	end  int64 // of the slice
+	next int64
+	r    *dataset.Reader[formats.Trajectory]
+	skip []formats.Trajectory
+}
+
+// farAway is a gap that is worth a new reader: it leaves out whole row
+// groups, while rows in between are decoded anyway.
+const farAway = 4096
+
+func (s *source) read(first int64, rows []formats.Trajectory) error {
+	if s.r == nil || first-s.next > farAway {
+		s.close()
+		r, err := dataset.NewReader[formats.Trajectory](s.ctx, s.base, "", dataset.Range{First: first, Rows: s.end - first})
+		if err != nil {
+			return err
+		}
+		s.r, s.next = r, first
+	}
+	for s.next < first {
+		s.skip = sized(s.skip, int(min(first-s.next, 64)))
+		if err := s.fill(s.skip); err != nil {
+			return err
+		}
+	}
+	return s.fill(rows)
+}
+
+func (s *source) fill(rows []formats.Trajectory) error {
+	n, err := s.r.Read(rows)
+	s.next += int64(n)
+	if n == len(rows) {
+		return nil
+	}
+	if err = notEOF(err); err == nil {
+		err = formats.Invalid(s.base.URI(), "", nil, "it ends at row %d", s.next)
+	}
+	return err
+}
+
+func (s *source) close() {
+	if s.r != nil {
+		_ = s.r.Close() // it was only read
+		s.r = nil
+	}
+}
+
+// sized returns a slice of n elements, the old one's memory if it is enough.
+func sized[T any](old []T, n int) []T {
+	if cap(old) < n {
+		return make([]T, n)
+	}
+	return old[:n]
+}
+
+func notEOF(err error) error {
+	if errors.Is(err, io.EOF) {
+		return nil
+	}
+	return err
+}
