@@ -37,6 +37,21 @@ const (
 var Reasons = []string{Singleton, Flat, NoReward, BadReward, FirstRole, BadRole, NoChoice, NoTokenIDs, TokenCount, BadLogprob,
 	ToolMessage, ContentParts, TooLong, BadFinish, SharedTurn, Branches, PlainAssistant, PlainToolCalls, ToolsDiffer, BadTools}
 
+// hints say what may help, by reason.
+var hints = map[string]string{
+	Singleton:      "sample more generations, or drop such groups with curate",
+	Flat:           "let curate drop flat groups",
+	NoReward:       "score them (`rollmill score --only missing`), or drop them with curate",
+	NoChoice:       "check --target-model and --target-function of rollout: no call counted as the policy's",
+	NoTokenIDs:     "the engine gave no token ids: serve with vLLM, or ask for return_tokens_as_token_ids",
+	TokenCount:     "the engine merged or lost logprobs; run rollout again on one that gives one per token",
+	TooLong:        "raise init_args.max_seq_length, or drop long rows with curate",
+	SharedTurn:     "ART has no way to give a turn as context without training it; drop such rows with curate, or train elsewhere",
+	Branches:       "serve ART 0.4.11, which knows additional histories",
+	PlainAssistant: "ART 0.4 would train on it; if that is meant, set accept_plain_assistant",
+	ToolsDiffer:    "drop such rows with curate",
+}
+
 // FlatTolerance is the reward spread under which a group counts as flat.
 const FlatTolerance = 1e-6
 
@@ -70,12 +85,12 @@ type checker struct {
 }
 
 func (c *checker) problem(reason, detail string, args ...any) {
-	c.report(formats.Problem{GroupID: c.at.GroupID, TrajectoryID: c.at.TrajectoryID, Reason: reason, Detail: fmt.Sprintf(detail, args...)})
+	c.report(formats.Problem{GroupID: c.at.GroupID, TrajectoryID: c.at.TrajectoryID, Reason: reason, Detail: fmt.Sprintf(detail, args...), Hint: hints[reason]})
 }
 
 func (c *checker) group(rows []formats.Trajectory) {
 	whole := func(reason, detail string) {
-		c.report(formats.Problem{GroupID: rows[0].GroupID, Reason: reason, Detail: detail})
+		c.report(formats.Problem{GroupID: rows[0].GroupID, Reason: reason, Detail: detail, Hint: hints[reason]})
 	}
 	if len(rows) < 2 {
 		whole(Singleton, "ART drops a group of one")
