@@ -1,0 +1,72 @@
+package score
+
+import (
+	"encoding/json"
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/rollmill/rollmill/formats"
+)
+
+func TestReadAnswer(t *testing.T) {
+	for text, want := range map[string]Value{
+		`{"id":"x","reward":0.5}`:                         {Reward: 0.5},
+		`{"reward":-1e3,"id":"x","more":[{}]}`:            {Reward: -1000},
+		`{"id":"x","reward":1,"shaped_rewards":[0.1,2]}`:  {Reward: 1, Shaped: []float64{0.1, 2}},
+		`{"id":"x","reward":null}`:                        {Failure: formats.RewardError},
+		`{"id":"x","reward":null,"error":"lost"}`:         {Failure: formats.RewardError, Error: "lost"},
+		`{"id":"x","reward":NaN}`:                         {Failure: formats.RewardNotFinite},
+		`{"id":"x","reward":-Infinity}`:                   {Failure: formats.RewardNotFinite},
+		`{"id":"x","reward":1e999}`:                       {Failure: formats.RewardNotFinite},
+		`{"id":"x","reward":1,"shaped_rewards":[NaN]}`:    {Failure: formats.RewardNotFinite},
+		`{"id":"x","reward":1,"shaped_rewards":["a"]}`:    {Failure: formats.RewardAnswer},
+		`{"id":"x","reward":1,"shaped_rewards":3}`:        {Failure: formats.RewardAnswer},
+		`{"id":"x","reward":"1"}`:                         {Failure: formats.RewardAnswer},
+		`{"id":"x","reward":true}`:                        {Failure: formats.RewardAnswer},
+		`{"id":"x"}`:                                      {Failure: formats.RewardAnswer},
+		`{"id":"x","reward":1,"error":"but no \"NaN\""}`:  {Failure: formats.RewardError, Error: `but no "NaN"`},
+		`{"id":"x","reward":2,"note":"Infinity \" NaN "}`: {Reward: 2},
+	} {
+		got, err := ReadAnswer([]byte(text))
+		if err != nil || got.ID != "x" || got.Value.Failure != want.Failure || got.Value.Reward != want.Reward || len(got.Value.Shaped) != len(want.Shaped) || want.Error != "" && got.Value.Error != want.Error {
+			t.Errorf("%s is %+v, %v; want %+v", text, got, err, want)
+		}
+	}
+	for _, text := range []string{``, `null`, `[]`, `{}`, `{"reward":1}`, `{"id":7,"reward":1}`, `{"id":"x"`, `fine`, `{"id":"x","reward":1} {}`} {
+		if got, err := ReadAnswer([]byte(text)); err == nil {
+			t.Errorf("%s is %+v", text, got)
+		}
+	}
+}
+
+// FuzzReadAnswer holds the reader to its word whatever a program says.
+func FuzzReadAnswer(f *testing.F) {
+	for _, seed := range []string{`{"id":"x","reward":0.5,"shaped_rewards":[1,null]}`, `{"id":"x","reward":NaN}`, `{"id":"\"NaN","reward":-Infinity,"error":""}`, `{"id":null}`, "\xff"} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		a, err := ReadAnswer(data)
+		if err != nil {
+			return
+		}
+		v := checked(a.Value)
+		if v.Failure == "" && (math.IsNaN(v.Reward) || math.IsInf(v.Reward, 0)) {
+			t.Errorf("%q gave %v", data, v.Reward)
+		}
+		if v.Failure != "" && (v.Error == "" || v.Reward != 0 || v.Shaped != nil) {
+			t.Errorf("%q gave %+v", data, v)
+		}
+		var plain struct{ ID *string }
+		if json.Unmarshal(data, &plain) == nil && (plain.ID == nil || *plain.ID != a.ID) {
+			t.Errorf("%q was taken for an answer to %q", data, a.ID)
+		}
+	})
+}
+
+func TestALongErrorKeepsItsEnd(t *testing.T) {
+	v := checked(Failed("no such class", "%s\xff the cause", strings.Repeat("x", 10000)))
+	if v.Failure != formats.RewardError || len(v.Error) > maxErrorBytes+10 || !strings.HasSuffix(v.Error, "\uFFFD the cause") {
+		t.Errorf("it is %q", v.Error)
+	}
+}

@@ -1,0 +1,48 @@
+package score_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/random"
+)
+
+// BenchmarkRun scores 4,096 stored trajectories of realistic size.
+func BenchmarkRun(b *testing.B) {
+	in := b.TempDir() + "/rollout"
+	shard, err := dataset.Begin(b.Context(), in, dataset.Spec{Stage: "rollout", Kind: formats.KindTrajectories}, dataset.Options{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	table := dataset.NewTable[formats.Trajectory](shard, "", -1)
+	for group := range random.Trajectories(1, random.Options{Groups: 512, Messages: 20, SampledTokens: 2000}) {
+		if err := table.Write(b.Context(), group); err != nil {
+			b.Fatal(err)
+		}
+	}
+	if _, err := shard.Commit(b.Context(), dataset.Outcome{}); err != nil {
+		b.Fatal(err)
+	}
+	d, err := dataset.Open(b.Context(), in, dataset.OpenOptions{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	for name, spec := range map[string]string{
+		"match": "match:contains,text=the", "expr/answer": "expr:len(answer) < 100", "expr/messages": "expr:len(messages)", "command": "command:" + words("answer"),
+	} {
+		b.Run(name, func(b *testing.B) {
+			n, written := 0, int64(0)
+			for b.Loop() {
+				out := fmt.Sprintf("%s/score-%d", b.TempDir(), n)
+				run(b, options(b, in, out, spec))
+				n++
+				_, s := rows(b, out)
+				written = s.Bytes
+			}
+			b.ReportMetric(float64(d.Rows)*float64(n)/b.Elapsed().Seconds(), "rows/s")
+			b.ReportMetric(100*float64(written)/float64(d.Bytes), "%bytes")
+		})
+	}
+}
