@@ -37,9 +37,11 @@ type command struct {
 // commands is the list, in the order of the data.
 func commands() []command {
 	return []command{
+		rolloutCommand,
 		scoreCommand,
 		groupCommand,
 		curateCommand,
+		submitCommand,
 		sandboxCommand,
 		reportCommand,
 		showCommand,

@@ -8,7 +8,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/kballard/go-shellquote"
 	"github.com/urfave/cli/v2"
 	"github.com/xrash/smetrics"
 
@@ -147,25 +146,21 @@ func validationFlag() cli.Flag {
 	return &cli.BoolFlag{Name: "validation", Usage: "held-out examples: the config file's section validation comes before the command's own"}
 }
 
-// splitWords splits a program's words as a shell would.
-func splitWords(flag, text string) ([]string, error) {
-	words, err := shellquote.Split(text)
-	if err != nil {
-		return nil, usage("quote it as you would in a shell", "--%s %q: %w", flag, text, err)
-	}
-	return words, nil
-}
-
 // output reads --out, --shard and --overwrite. Without --out it is a sibling
 // of the input, named after the command.
 func (s *session) output(in string) (stages.Output, error) {
+	dir, name := storage.Split(in)
+	if name == s.command && s.flags.String("out") == "" {
+		return stages.Output{}, usage("name it with --out", "the input %q is named like the output would be", storage.Redact(in))
+	}
+	return s.outputAt(storage.Join(dir, s.command))
+}
+
+// outputAt is output with a default of its own.
+func (s *session) outputAt(otherwise string) (stages.Output, error) {
 	out := stages.Output{URI: s.flags.String("out"), Overwrite: s.flags.Bool("overwrite")}
 	if out.URI == "" {
-		dir, name := storage.Split(in)
-		if name == s.command {
-			return out, usage("name it with --out", "the input %q is named like the output would be", storage.Redact(in))
-		}
-		out.URI = storage.Join(dir, s.command)
+		out.URI = otherwise
 	}
 	shard, err := parseShard(s.flags.String("shard"), s.lookup)
 	out.Shard = shard

@@ -15,17 +15,10 @@ func summary(r stages.Report) string {
 	if r.UpToDate {
 		b.WriteString("up to date, ")
 	}
-	fmt.Fprintf(&b, "%d rows", r.Rows)
-	for _, table := range []struct {
-		name   string
-		counts map[string]int64
-	}{{"", r.Counts}, {"dropped: ", r.Drops}, {"failed: ", r.Failures}} {
-		if text := tally(table.counts); text != "" {
-			b.WriteString("; " + table.name + text)
-		}
-	}
 	if r.Message != "" {
-		b.WriteString("; " + r.Message)
+		b.WriteString(r.Message)
+	} else {
+		b.WriteString(counts(r))
 	}
 	if len(r.Missing) > 0 {
 		fmt.Fprintf(&b, "; shards still missing: %s", numbers(r.Missing))
@@ -34,6 +27,20 @@ func summary(r stages.Report) string {
 		fmt.Fprintf(&b, " (%.1f s)", r.Seconds)
 	}
 	return b.String()
+}
+
+// counts stands in for the message of a stage that has none.
+func counts(r stages.Report) string {
+	text := fmt.Sprintf("%d rows", r.Rows)
+	for _, table := range []struct {
+		name   string
+		counts map[string]int64
+	}{{"", r.Counts}, {"dropped: ", r.Drops}, {"failed: ", r.Failures}} {
+		if list := tally(table.counts); list != "" {
+			text += "; " + table.name + list
+		}
+	}
+	return text
 }
 
 // tally lists counts, the largest first.

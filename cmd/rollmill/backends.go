@@ -1,0 +1,99 @@
+package main
+
+import (
+	"encoding/json"
+	"net/url"
+	"strconv"
+
+	"github.com/urfave/cli/v2"
+	"go.yaml.in/yaml/v4"
+
+	"github.com/rollmill/rollmill/stages/backends/all"
+	"github.com/rollmill/rollmill/stages/backends/art"
+	"github.com/rollmill/rollmill/stages/backends/file"
+)
+
+// backendFlags are the settings of all backends; one that a backend has no use
+// for is not looked at by it.
+func backendFlags() []cli.Flag {
+	flags := inCategory("Backend art",
+		&cli.StringFlag{Name: "url", Value: "http://127.0.0.1:7999", Usage: "`URL` of the control server"},
+		&cli.StringFlag{Name: "name", Value: "trainer_run", Usage: "`NAME` of the model to train"},
+		&cli.StringFlag{Name: "project", Value: "trainer_project", Usage: "`PROJECT` of the model"},
+		&cli.StringFlag{Name: "base-model", Value: "Qwen/Qwen2.5-7B-Instruct", Usage: "train from this `MODEL`; it must be the server's"},
+		&cli.StringFlag{Name: "api-key-file", Usage: "read the inference port's key from this `FILE`; default: ROLLMILL_API_KEY, else the word default"},
+		&cli.Float64Flag{Name: "learning-rate", Value: 5e-5, Usage: "step by `RATE`"},
+		&cli.Float64Flag{Name: "beta", Usage: "`COEFFICIENT` of the KL penalty", DefaultText: "0"},
+		&cli.BoolFlag{Name: "delete-old-checkpoints", Usage: "before training, keep only the newest and the best checkpoint"},
+		&cli.StringSliceFlag{Name: "init-args", Usage: "`KEY=VALUE` that loads the model: max_seq_length, ..."},
+		&cli.StringSliceFlag{Name: "engine-args", Usage: "`KEY=VALUE` for vLLM: gpu_memory_utilization, tensor_parallel_size, ..."},
+		&cli.StringSliceFlag{Name: "peft-args", Usage: "`KEY=VALUE` of the adapter: r, lora_alpha, ..."},
+		&cli.StringSliceFlag{Name: "trainer-args", Usage: "`KEY=VALUE` of the trainer"},
+		&cli.StringSliceFlag{Name: "internal-config", Usage: "further `KEY=VALUE` of the model's internal config"},
+		&cli.StringSliceFlag{Name: "server-args", Usage: "`KEY=VALUE` of the inference server: host, port, ..."},
+		&cli.StringSliceFlag{Name: "dev-config", Usage: "`KEY=VALUE` of a training call: scale_rewards, epsilon, ..."},
+		&cli.StringFlag{Name: "target", Usage: "`NAME` of this trainer in the ledger, for one whose address changes"},
+		&cli.DurationFlag{Name: "read-timeout", Usage: "longest silence while it trains: `TIME`", DefaultText: "none"},
+		&cli.BoolFlag{Name: "accept-plain-assistant", Usage: "send rows whose input holds assistant messages, although ART trains on them"},
+	)
+	return append(flags, inCategory("Backend file",
+		&cli.StringSliceFlag{Name: "kinds", Usage: "write this `KIND` of file: " + words(file.Kinds()) + "; default: all"})...)
+}
+
+// backendConfig reads them.
+func backendConfig(s *session, c *cli.Context) (all.Config, error) {
+	a := art.Config{
+		Name: c.String("name"), Project: c.String("project"), BaseModel: c.String("base-model"),
+		DeleteOldCheckpoints: c.Bool("delete-old-checkpoints"), Target: c.String("target"),
+		AcceptPlainAssistant: c.Bool("accept-plain-assistant"), ReadTimeout: c.Duration("read-timeout"),
+		Training: art.Training{LearningRate: float(c, "learning-rate"), Beta: float(c, "beta")},
+	}
+	config := all.Config{File: file.Config{Kinds: c.StringSlice("kinds"), AcceptPlainAssistant: a.AcceptPlainAssistant}}
+	var err error
+	if a.IP, a.Port, err = hostPort(c.String("url")); err != nil {
+		return config, err
+	}
+	if a.APIKey, err = s.apiKey(c.String("api-key-file"), "ROLLMILL_API_KEY"); err != nil {
+		return config, err
+	}
+	for name, section := range map[string]*map[string]any{"peft-args": &a.PeftArgs, "trainer-args": &a.TrainArgs,
+		"internal-config": &a.Internal, "server-args": &a.ServerArgs, "dev-config": &a.DevConfig} {
+		if *section, err = object(c, name); err != nil {
+			return config, err
+		}
+	}
+	if err = into(c, "init-args", &a.InitArgs); err == nil {
+		err = into(c, "engine-args", &a.EngineArgs)
+	}
+	config.ART = a
+	return config, err
+}
+
+// into reads an object into a struct with yaml tags.
+func into(c *cli.Context, name string, v any) error {
+	m, err := object(c, name)
+	if err != nil || m == nil {
+		return err
+	}
+	data, err := json.Marshal(m)
+	if err != nil {
+		return err
+	}
+	if err := yaml.Load(data, v); err != nil {
+		return usage("", "--%s %s: %w", name, data, err)
+	}
+	return nil
+}
+
+// hostPort splits the URL of a control server; port 0 is the default.
+func hostPort(text string) (string, int, error) {
+	u, err := url.Parse(text)
+	if err != nil || u.Scheme != "http" || u.Hostname() == "" || u.Path != "" && u.Path != "/" {
+		return "", 0, usage("write http://HOST:PORT", "--url %q", text)
+	}
+	port := 80
+	if u.Port() != "" {
+		port, err = strconv.Atoi(u.Port())
+	}
+	return u.Hostname(), port, err
+}

@@ -1,0 +1,188 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/kballard/go-shellquote"
+	"github.com/urfave/cli/v2"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/stages/backends/openai"
+	"github.com/rollmill/rollmill/stages/rollout"
+	"github.com/rollmill/rollmill/stages/rollout/agents/all"
+	"github.com/rollmill/rollmill/stages/submit"
+	"github.com/rollmill/rollmill/storage"
+)
+
+var rolloutCommand = command{
+	name:    "rollout",
+	heading: theLine,
+	usage:   "run an agent on each example and record every model call",
+	about: `The agent asks any OpenAI-compatible engine, through a proxy that keeps the
+sampled tokens and their logprobs. Finished trajectories are journalled: after a
+crash the same command finishes the rest and pays for nothing twice.
+
+  rollmill rollout --examples tasks.jsonl --agent chat --user '{{.question}}' --url http://127.0.0.1:8000/v1 --model my-model
+  rollmill rollout --examples tasks.jsonl --agent command --command './agent --fast' --generations 8 --policy runs/demo/epoch-0/submit
+
+Agents:
+
+` + agentKinds(),
+	flags: rolloutFlags,
+	run:   runRollout,
+}
+
+func agentKinds() string {
+	text := ""
+	for _, k := range all.Kinds {
+		text += "  " + k.Usage + "\n"
+	}
+	return text
+}
+
+func rolloutFlags() []cli.Flag {
+	flags := exampleFlags()
+	flags = append(flags, inCategory(aboutRows,
+		&cli.IntFlag{Name: "epoch", Usage: "epoch `N`, from 0"},
+		&cli.IntFlag{Name: "generations", Value: 1, Usage: "attempt each example `N` times"},
+		&cli.StringFlag{Name: "agent", Value: "chat", Usage: "the agent, as `KIND[:WORDS]`"},
+		&cli.StringFlag{Name: "command", Usage: "the program that is the agent, if --agent has no words: `WORDS` split as a shell would"},
+		&cli.StringFlag{Name: "agent-dir", Usage: "run the program in this `FOLDER`"},
+		&cli.StringSliceFlag{Name: "agent-env", Usage: "give the program this `KEY=VALUE`"},
+		&cli.StringFlag{Name: "system", Usage: "`TEMPLATE` of the system message, over the example's fields"},
+		&cli.StringFlag{Name: "user", Usage: "`TEMPLATE` of the user message, over the example's fields"},
+		&cli.StringFlag{Name: "policy", Usage: "take endpoint, model and version from the receipt at this `URI` (submit's --out)"},
+		&cli.StringFlag{Name: "model", Usage: "ask for this `MODEL`; default: the policy's"},
+		&cli.StringSliceFlag{Name: "accept-model", Usage: "an answer may also name this `MODEL`; * for any"},
+		&cli.StringSliceFlag{Name: "sampling", Usage: "`KEY=VALUE` for calls that do not set it: temperature, top_p, max_tokens, ..."},
+		&cli.Int64Flag{Name: "sampling-seed", Usage: "send the engine a seed derived from `SEED`, the trajectory and the call"},
+		&cli.StringSliceFlag{Name: "extra", Usage: "`KEY=VALUE` of requests that makes the engine return token ids; default: what vLLM and SGLang understand"},
+		&cli.BoolFlag{Name: "no-logprobs", Usage: "keep trajectories although the engine gives no logprobs"},
+		&cli.StringSliceFlag{Name: "uses", Usage: "the rows depend on the content of this `FILE`, too"},
+		validationFlag(),
+	)...)
+	flags = append(flags, inCategory(aboutRunning,
+		&cli.StringSliceFlag{Name: "url", Usage: "base `URL` of the engine, ending in /v1; several share the load; default: the policy's"},
+		&cli.StringFlag{Name: "api-key-file", Usage: "read the engine's key from this `FILE`; default: ROLLMILL_API_KEY, then OPENAI_API_KEY"},
+		&cli.StringFlag{Name: "listen", Value: "127.0.0.1:0", Usage: "`ADDRESS` of the recording proxy"},
+		&cli.IntFlag{Name: "concurrency", Value: 16, Usage: "run `N` trajectories at once"},
+		&cli.DurationFlag{Name: "trajectory-timeout", Value: 30 * time.Minute, Usage: "give up a trajectory after `TIME`"},
+		&cli.DurationFlag{Name: "call-timeout", Value: 10 * time.Minute, Usage: "give up a request to the engine after `TIME`"},
+		&cli.IntFlag{Name: "retries", Value: 5, Usage: "try a call `N` more times"},
+		&cli.DurationFlag{Name: "backoff", Value: 500 * time.Millisecond, Usage: "wait `TIME` before the first retry, longer before the next"},
+		&cli.DurationFlag{Name: "journal-every", Value: 2 * time.Second, Usage: "make finished trajectories durable at most every `TIME`"},
+		&cli.IntFlag{Name: "giveup", Usage: "stop when the first `N` trajectories all fail at the engine; -1 for never", DefaultText: "twice the concurrency, at least 8"},
+		&cli.BoolFlag{Name: "retry-failed", Usage: "attempt again what failed in earlier runs of this command"},
+		&cli.BoolFlag{Name: "probe", Usage: "first ask the engine for one token, to see that it gives logprobs"},
+	)...)
+	flags = append(flags, inCategory(aboutGates,
+		&cli.Float64Flag{Name: "max-failure-rate", Value: 0.5, Usage: "refuse a larger `SHARE` of failed trajectories"})...)
+	flags = append(flags, inCategory(aboutOutput, runFlags()...)...)
+	return append(flags, outFlags("<root>/epoch-<epoch>/rollout")...)
+}
+
+// rolloutOptions reads everything but the examples' bytes, the output and the
+// process.
+func rolloutOptions(ctx context.Context, s *session, c *cli.Context) (rollout.Options, error) {
+	o := rollout.Options{
+		Epoch:             c.Int("epoch"),
+		Generations:       c.Int("generations"),
+		Model:             c.String("model"),
+		AcceptModels:      c.StringSlice("accept-model"),
+		SamplingSeed:      integer64(c, "sampling-seed"),
+		NoLogprobs:        c.Bool("no-logprobs"),
+		Uses:              c.StringSlice("uses"),
+		Endpoints:         c.StringSlice("url"),
+		Listen:            c.String("listen"),
+		Concurrency:       c.Int("concurrency"),
+		TrajectoryTimeout: c.Duration("trajectory-timeout"),
+		CallTimeout:       c.Duration("call-timeout"),
+		Retries:           orNone(c.Int("retries")),
+		Backoff:           c.Duration("backoff"),
+		MaxFailureRate:    float(c, "max-failure-rate"),
+		RetryFailed:       c.Bool("retry-failed"),
+		JournalEvery:      c.Duration("journal-every"),
+		Giveup:            c.Int("giveup"),
+	}
+	o.Run, _ = runAndRoot(c)
+	var err error
+	if o.Sampling, err = object(c, "sampling"); err != nil {
+		return o, err
+	}
+	if o.Extra, err = object(c, "extra"); err != nil {
+		return o, err
+	}
+	if o.APIKey, err = s.apiKey(c.String("api-key-file"), "ROLLMILL_API_KEY", "OPENAI_API_KEY"); err != nil {
+		return o, err
+	}
+	if o.Agent, err = agent(c); err != nil {
+		return o, err
+	}
+	if o.Policy, err = policy(ctx, c.String("policy")); err != nil {
+		return o, err
+	}
+	if c.Bool("probe") && !o.NoLogprobs {
+		o.Probe = openai.Probe
+	}
+	o.Examples, o.ExamplesRef, err = readExamples(ctx, s, c)
+	return o, err
+}
+
+// agent makes the agent that --agent KIND[: WORDS] names; --command gives the
+// words as well.
+func agent(c *cli.Context) (rollout.Agent, error) {
+	spec := c.String("agent")
+	if words := c.String("command"); words != "" {
+		if strings.Contains(spec, ":") {
+			return nil, usage("say it once", "--agent %q and --command %q both name a program", spec, words)
+		}
+		spec += ": " + words
+	}
+	return all.New(spec, rollout.AgentConfig{Dir: c.String("agent-dir"), Env: c.StringSlice("agent-env"),
+		System: c.String("system"), User: c.String("user"), Client: openai.Client{}}, shellquote.Split)
+}
+
+// policy reads the receipt of a submission; nil without one.
+func policy(ctx context.Context, uri string) (*formats.Policy, error) {
+	if uri == "" {
+		return nil, nil
+	}
+	bucket, err := storage.Open(ctx, uri)
+	if err != nil {
+		return nil, usage("", "--policy: %w", err)
+	}
+	receipt, err := submit.ReadReceipt(ctx, bucket)
+	if err != nil {
+		return nil, fmt.Errorf("--policy %q: %w", storage.Redact(uri), err)
+	}
+	if receipt.Policy == nil {
+		return nil, formats.Invalid(storage.Redact(uri), "name the engine with --url and --model", nil, "the receipt (state %s) names no policy", receipt.State)
+	}
+	return receipt.Policy, nil
+}
+
+func runRollout(ctx context.Context, s *session) error {
+	o, err := rolloutOptions(ctx, s, s.flags)
+	if err != nil {
+		return err
+	}
+	if o.Out, err = s.outputAt(storage.Join(s.epochDir(o.Epoch), "rollout")); err != nil {
+		return err
+	}
+	o.Env = s.stageEnv()
+	r, err := rollout.Run(ctx, o)
+	return s.finish(r, r, err)
+}
+
+// epochDir is where the datasets of an epoch lie, or of its validation.
+func (s *session) epochDir(epoch int) string {
+	_, root := runAndRoot(s.flags)
+	dir := storage.Join(root, fmt.Sprintf("epoch-%d", epoch))
+	if s.flags.Bool("validation") {
+		dir = storage.Join(dir, "validation")
+	}
+	return dir
+}
