@@ -17,6 +17,8 @@ type leaf struct {
 	off   uintptr // of the field in the row, or in an element of the last list
 	typ   reflect.Type
 	bulk  bool // the field is a list of numbers: runs of values are handed out at once
+
+	optional bool // the column itself may be null
 }
 
 // list is a repeated level on the way to a leaf.
@@ -26,6 +28,8 @@ type list struct {
 	size uintptr // of an element
 	rep  byte    // level at which an element repeats
 	def  byte    // level from which an element is there
+
+	optional bool // the list may be null
 }
 
 var kinds = map[reflect.Kind]format.Type{
@@ -104,7 +108,7 @@ func bindField(out *[]*leaf, t reflect.Type, n *node, at *leaf) error {
 	if n.leaf < 0 || n.repeated || n.kind != kind {
 		return fmt.Errorf("column %s is %s, not %s", at.name, n.describe(), kind)
 	}
-	*out = append(*out, &leaf{node: n, name: at.name, lists: at.lists, off: at.off, typ: t})
+	*out = append(*out, &leaf{node: n, name: at.name, lists: at.lists, off: at.off, typ: t, optional: n.optional})
 	return nil
 }
 
@@ -115,7 +119,8 @@ func bindList(out *[]*leaf, t reflect.Type, n *node, at *leaf) error {
 	}
 	inner := *at
 	inner.off = 0
-	inner.lists = append(slices.Clip(at.lists), list{off: at.off, typ: t, size: t.Elem().Size(), rep: byte(repeated.rep), def: byte(repeated.def)})
+	inner.lists = append(slices.Clip(at.lists), list{off: at.off, typ: t, size: t.Elem().Size(), rep: byte(repeated.rep),
+		def: byte(repeated.def), optional: n.optional})
 	if err := bindField(out, t.Elem(), element, &inner); err != nil {
 		return err
 	}

@@ -183,10 +183,7 @@ func (c *column) level(data []byte, max, n int) ([]byte, error) {
 	if max == 0 {
 		return nil, nil
 	}
-	width := 1
-	for max>>width > 0 {
-		width++
-	}
+	width := bitWidth(max)
 	data, err := checkRuns(data, width, n)
 	if err != nil {
 		return nil, err

@@ -1,11 +1,14 @@
 package parquet
 
 import (
+	"bytes"
 	"reflect"
 	"strings"
+	"sync"
 	"unicode"
 
 	pq "github.com/parquet-go/parquet-go"
+	"github.com/parquet-go/parquet-go/format"
 
 	"github.com/rollmill/rollmill/formats"
 )
@@ -21,7 +24,7 @@ const (
 	pageBytes = 1 << 20   // of a light page
 	maxPage   = 256 << 20 // no larger page is written, nor read
 
-	codecName = "zstd"
+	maxBound = 64 // bytes of a string up to which it is kept as a bound
 )
 
 // heavy lists the leaves that hold nearly all bytes of wide rows. They have
@@ -51,19 +54,65 @@ func columnName(path []string) string {
 	return strings.Join(out, ".")
 }
 
-// options are parquet-go's for rows of type T. Both Skip options are needed:
-// SkipPageBounds alone leaves whole message texts in page headers.
-func options[T any]() []pq.WriterOption {
+// layout is how rows of one type lie in a file. It is shared by writers.
+type layout struct {
+	empty  []byte               // a file without rows
+	meta   *format.FileMetaData // its footer
+	leaves []*leaf              // in schema order
+	paths  [][]string
+	encs   []format.Encoding
+}
+
+var layouts sync.Map // reflect.Type -> *layout
+
+// layoutOf takes the schema that parquet-go makes of a row type's tags. A row
+// type that it cannot make one of is a mistake in the program, and panics.
+func layoutOf[T any]() *layout {
 	t := reflect.TypeFor[T]()
-	schema := pq.NewSchema(kindName(t), pq.SchemaOf(reflect.New(t).Interface()))
-	out := []pq.WriterOption{schema, pq.Compression(codec{}), pq.PageBufferSize(pageBytes),
-		pq.CreatedBy("rollmill", formats.SchemaVersion, "")}
-	for _, path := range schema.Columns() {
-		if heavy[columnName(path)] {
-			out = append(out, pq.SkipPageBounds(path...), pq.SkipPageStatistics(path...))
-		}
+	if l, ok := layouts.Load(t); ok {
+		return l.(*layout)
 	}
-	return out
+	schema := pq.NewSchema(kindName(t), pq.SchemaOf(reflect.New(t).Interface()))
+	var empty bytes.Buffer
+	w := pq.NewGenericWriter[T](&empty, schema, pq.CreatedBy("rollmill", formats.SchemaVersion, ""))
+	if err := w.Close(); err != nil {
+		panic(err)
+	}
+	meta, err := readFooter(bytes.NewReader(empty.Bytes()), int64(empty.Len()), t.String())
+	if err != nil {
+		panic(err)
+	}
+	root, nodes, err := newSchema(meta.Schema)
+	if err != nil {
+		panic(err)
+	}
+	bound, err := bind(t, root)
+	if err != nil {
+		panic(err)
+	}
+	l := &layout{empty: empty.Bytes(), meta: meta, leaves: make([]*leaf, len(nodes)), paths: schema.Columns()}
+	for _, b := range bound {
+		l.leaves[b.node.leaf] = b
+	}
+	for _, path := range l.paths {
+		column, _ := schema.Lookup(path...)
+		l.encs = append(l.encs, encodingOf(column.Node))
+	}
+	layouts.Store(t, l)
+	return l
+}
+
+// encodingOf is what the tag says, else PLAIN for numbers and
+// DELTA_LENGTH_BYTE_ARRAY for strings. Token ids stay PLAIN: DuckDB has no
+// BYTE_STREAM_SPLIT of integers.
+func encodingOf(n pq.Node) format.Encoding {
+	if e := n.Encoding(); e != nil {
+		return e.Encoding()
+	}
+	if n.Type().Kind() == pq.ByteArray {
+		return format.DeltaLengthByteArray
+	}
+	return format.Plain
 }
 
 // kindName is the schema's name: the Go type's, in lower case with underscores.

@@ -37,8 +37,8 @@ func varied(groups int) [][]formats.Trajectory {
 	return out
 }
 
-// file writes groups of rows as one file in memory.
-func file[T any](t testing.TB, groups [][]T) []byte {
+// fileOf writes groups of rows as one file in memory.
+func fileOf[T any](t testing.TB, groups [][]T) []byte {
 	t.Helper()
 	var buf bytes.Buffer
 	w := NewWriter[T](&buf)
@@ -101,7 +101,7 @@ func same(t testing.TB, want, got any) {
 
 func TestRowsComeBack(t *testing.T) {
 	groups := varied(40)
-	data := file(t, groups)
+	data := fileOf(t, groups)
 	want := flat(groups)
 	same(t, want, read[formats.Trajectory](t, data, 0, int64(len(want))))
 	for _, r := range [][2]int64{{0, 1}, {3, 20}, {81, 79}, {159, 1}, {50, 0}} {
@@ -111,7 +111,7 @@ func TestRowsComeBack(t *testing.T) {
 
 func TestParquetGoReadsTheSame(t *testing.T) {
 	groups := varied(40)
-	data := file(t, groups)
+	data := fileOf(t, groups)
 	rows, err := pq.Read[formats.Trajectory](bytes.NewReader(data), int64(len(data)))
 	if err != nil {
 		t.Fatal(err)
@@ -124,7 +124,7 @@ func TestThinRowsComeBack(t *testing.T) {
 	for rows := range random.Scores(3, random.Options{Groups: 3000, Generations: 3, Failures: 0.2, Unscored: 0.3}) {
 		scores = append(scores, rows)
 	}
-	data := file(t, scores)
+	data := fileOf(t, scores)
 	want := flat(scores)
 	same(t, want, read[formats.Score](t, data, 0, int64(len(want))))
 	same(t, want[5000:7001], read[formats.Score](t, data, 5000, 2001))
@@ -137,7 +137,7 @@ func TestThinRowsComeBack(t *testing.T) {
 
 func TestAFewColumns(t *testing.T) {
 	groups := varied(30)
-	data := file(t, groups)
+	data := fileOf(t, groups)
 	type message struct {
 		Role     string  `parquet:"role,dict"`
 		TokenIDs []int32 `parquet:"token_ids,optional,list"`
@@ -162,13 +162,13 @@ func TestAFewColumns(t *testing.T) {
 
 func TestTheSameRowsGiveTheSameBytes(t *testing.T) {
 	groups := varied(20)
-	if !bytes.Equal(file(t, groups), file(t, groups)) {
+	if !bytes.Equal(fileOf(t, groups), fileOf(t, groups)) {
 		t.Fatal("two files of the same rows differ")
 	}
 }
 
 func TestAFileWithoutRows(t *testing.T) {
-	data := file[formats.Trajectory](t, nil)
+	data := fileOf[formats.Trajectory](t, nil)
 	if rows := read[formats.Trajectory](t, data, 0, 0); len(rows) != 0 {
 		t.Fatal(rows)
 	}
@@ -185,7 +185,7 @@ func TestLargeRows(t *testing.T) {
 		rows[i].Messages = []formats.Message{{Content: string(bytes.Repeat([]byte{'a' + byte(i)}, 3<<20))}}
 	}
 	small := [][]formats.Trajectory{rows[:1], {{TrajectoryID: "small"}}, rows, {{TrajectoryID: "last"}}}
-	data := file(t, small)
+	data := fileOf(t, small)
 	same(t, flat(small), read[formats.Trajectory](t, data, 0, 8))
 
 	w := NewWriter[formats.Trajectory](io.Discard)

@@ -9,6 +9,7 @@ import (
 // node is a column or a group of columns in a file's schema.
 type node struct {
 	name     string
+	optional bool
 	repeated bool
 	rep, def int // levels of a value that is there
 	children []*node
@@ -35,6 +36,7 @@ func newSchema(elements []format.SchemaElement) (root *node, leaves []*node, err
 		if depth > 0 && e.RepetitionType.Valid {
 			switch e.RepetitionType.V {
 			case format.Optional:
+				n.optional = true
 				n.def++
 			case format.Repeated:
 				n.repeated = true

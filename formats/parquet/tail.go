@@ -1,42 +1,43 @@
 package parquet
 
 import (
-	"bytes"
 	"encoding/binary"
-	"fmt"
 	"io"
 
-	pq "github.com/parquet-go/parquet-go"
 	"github.com/parquet-go/parquet-go/encoding/thrift"
 	"github.com/parquet-go/parquet-go/format"
 )
 
-// tail joins files of one row group each into one file with the light chunks
-// at its end. What it must keep true: page indexes are one block in (row
-// group, column) order, all column indexes before all offset indexes, or
-// parquet-go panics; chunks are listed in schema order, wherever they lie;
-// ordinals count up; column orders stay in step with the schema.
+const version = 2 // of the format: data pages are version 2
+
+// tail joins row groups into a file with the light chunks at its end. What it
+// must keep true: page indexes are one block in (row group, column) order,
+// all column indexes before all offset indexes, or parquet-go panics; chunks
+// are listed in schema order, wherever they lie; ordinals count up; column
+// orders stay in step with the schema.
 type tail struct {
 	out  io.Writer
 	at   int64 // bytes written
 	held int64 // bytes waiting
 
-	heavy   []bool     // by column
-	light   [][][]byte // by row group and column: chunks that wait
+	waits   []bool // by column: its chunks wait for the end
+	light   [][][]byte
 	meta    format.FileMetaData
-	columns []format.ColumnIndex // (row group, column)
+	columns []*format.ColumnIndex // (row group, column)
 	offsets []format.OffsetIndex
 }
 
-func newTail(out io.Writer, heavyColumns []int, columns int) *tail {
-	t := &tail{out: out, heavy: make([]bool, columns)}
-	for _, c := range heavyColumns {
-		t.heavy[c] = true
+// newTail begins a file. Without heavy leaves there is nothing for the others
+// to be packed behind, and all chunks go out at once.
+func newTail(out io.Writer, l *layout, chunks []*chunk) *tail {
+	t := &tail{out: out, waits: make([]bool, len(chunks))}
+	t.meta = format.FileMetaData{Version: version, Schema: l.meta.Schema, CreatedBy: l.meta.CreatedBy, ColumnOrders: l.meta.ColumnOrders}
+	wide := false
+	for _, c := range chunks {
+		wide = wide || c.heavy
 	}
-	if len(heavyColumns) == 0 { // nothing to be packed behind: all chunks go out at once
-		for i := range t.heavy {
-			t.heavy[i] = true
-		}
+	for i, c := range chunks {
+		t.waits[i] = wide && !c.heavy
 	}
 	return t
 }
@@ -52,43 +53,35 @@ func (t *tail) begin() error {
 	if t.at > 0 {
 		return nil
 	}
-	return t.write([]byte("PAR1"))
+	return t.write([]byte(magic))
 }
 
-// add takes over the row group of a file.
-func (t *tail) add(mini []byte) error {
+// add takes over the chunks of a row group that has ended.
+func (t *tail) add(chunks []*chunk, rows int64) error {
 	if err := t.begin(); err != nil {
 		return err
 	}
-	f, err := pq.OpenFile(bytes.NewReader(mini), int64(len(mini)), pq.SkipBloomFilters(true))
-	if err != nil {
-		return fmt.Errorf("read back a row group: %w", err)
-	}
-	meta := f.Metadata()
-	if len(meta.RowGroups) != 1 {
-		return fmt.Errorf("read back a row group: found %d", len(meta.RowGroups))
-	}
-	if len(t.meta.RowGroups) == 0 {
-		t.meta = format.FileMetaData{Version: meta.Version, Schema: meta.Schema, CreatedBy: meta.CreatedBy, ColumnOrders: meta.ColumnOrders}
-	}
-	group := meta.RowGroups[0]
-	group.Ordinal = int16(len(t.meta.RowGroups))
+	group := format.RowGroup{NumRows: rows, Ordinal: int16(len(t.meta.RowGroups)), Columns: make([]format.ColumnChunk, len(chunks))}
+	waiting := make([][]byte, len(chunks))
 	t.meta.RowGroups = append(t.meta.RowGroups, group)
-	t.meta.NumRows += group.NumRows
-	t.columns = append(t.columns, f.ColumnIndexes()...)
-	t.offsets = append(t.offsets, f.OffsetIndexes()...)
-
-	waiting := make([][]byte, len(group.Columns))
-	for c := range group.Columns {
-		start, end := span(&group.Columns[c].MetaData)
-		chunk := mini[start:end]
-		if !t.heavy[c] {
-			waiting[c] = bytes.Clone(chunk)
-			t.held += int64(len(chunk))
+	t.meta.NumRows += rows
+	for i, c := range chunks {
+		var pages format.OffsetIndex
+		group.Columns[i], pages = c.describe()
+		t.columns = append(t.columns, c.columnIndex())
+		t.offsets = append(t.offsets, pages)
+	}
+	for i, c := range chunks {
+		if t.waits[i] {
+			waiting[i] = append(append(make([]byte, 0, len(c.dictBytes)+c.body.Len()), c.dictBytes...), c.body.Bytes()...)
+			t.held += int64(len(waiting[i]))
 			continue
 		}
-		t.move(len(t.meta.RowGroups)-1, c)
-		if err := t.write(chunk); err != nil {
+		t.place(len(t.meta.RowGroups)-1, i)
+		if err := t.write(c.dictBytes); err != nil {
+			return err
+		}
+		if err := t.write(c.body.Bytes()); err != nil {
 			return err
 		}
 	}
@@ -105,31 +98,29 @@ func span(m *format.ColumnMetaData) (start, end int64) {
 	return start, start + m.TotalCompressedSize
 }
 
-// move makes a chunk's offsets those of the place about to be written.
-func (t *tail) move(group, column int) {
+// place makes a chunk's offsets those of the place about to be written.
+func (t *tail) place(group, column int) {
 	columns := t.meta.RowGroups[group].Columns
 	m := &columns[column].MetaData
-	start, _ := span(m)
-	by := t.at - start
-	m.DataPageOffset += by
-	if m.DictionaryPageOffset > 0 {
-		m.DictionaryPageOffset += by
+	if m.DataPageOffset > 0 {
+		m.DictionaryPageOffset = t.at
 	}
+	m.DataPageOffset += t.at
 	pages := t.offsets[group*len(columns)+column].PageLocations
 	for i := range pages {
-		pages[i].Offset += by
+		pages[i].Offset += t.at
 	}
 }
 
 // close writes the light chunks, column by column so that a few columns of
 // all row groups are a few ranges, then the page indexes and the footer.
 func (t *tail) close() error {
-	for c := range t.heavy {
+	for c, waits := range t.waits {
 		for g := range t.light {
-			if t.heavy[c] {
+			if !waits {
 				continue
 			}
-			t.move(g, c)
+			t.place(g, c)
 			if err := t.write(t.light[g][c]); err != nil {
 				return err
 			}
@@ -137,25 +128,40 @@ func (t *tail) close() error {
 	}
 	t.light, t.held = nil, 0
 	for g := range t.meta.RowGroups {
-		group := &t.meta.RowGroups[g]
-		group.FileOffset, _ = span(&group.Columns[0].MetaData)
-		for c := range group.Columns {
-			start, _ := span(&group.Columns[c].MetaData)
-			group.FileOffset = min(group.FileOffset, start)
-		}
+		t.sum(&t.meta.RowGroups[g])
 	}
 	if err := t.indexes(); err != nil {
 		return err
 	}
-	return t.footer()
+	n, err := t.encode(&t.meta)
+	if err != nil {
+		return err
+	}
+	return t.write(append(binary.LittleEndian.AppendUint32(nil, uint32(n)), magic...))
+}
+
+// sum fills in what a row group says of its chunks.
+func (t *tail) sum(group *format.RowGroup) {
+	for c := range group.Columns {
+		m := &group.Columns[c].MetaData
+		start, _ := span(m)
+		if c == 0 || start < group.FileOffset {
+			group.FileOffset = start
+		}
+		group.TotalByteSize += m.TotalUncompressedSize
+		group.TotalCompressedSize += m.TotalCompressedSize
+	}
 }
 
 func (t *tail) indexes() error {
-	width := len(t.heavy)
-	for i := range t.columns {
+	width := len(t.waits)
+	for i, x := range t.columns {
+		if x == nil {
+			continue
+		}
 		chunk := &t.meta.RowGroups[i/width].Columns[i%width]
 		chunk.ColumnIndexOffset = t.at
-		n, err := t.encode(&t.columns[i])
+		n, err := t.encode(x)
 		if err != nil {
 			return err
 		}
@@ -173,14 +179,6 @@ func (t *tail) indexes() error {
 	return nil
 }
 
-func (t *tail) footer() error {
-	n, err := t.encode(&t.meta)
-	if err != nil {
-		return err
-	}
-	return t.write(append(binary.LittleEndian.AppendUint32(nil, uint32(n)), "PAR1"...))
-}
-
 // encode writes a Thrift structure and returns its length.
 func (t *tail) encode(v any) (int, error) {
 	data, err := thrift.Marshal(new(thrift.CompactProtocol), v)
@@ -189,6 +187,3 @@ func (t *tail) encode(v any) (int, error) {
 	}
 	return len(data), t.write(data)
 }
-
-// empty writes a file that has a schema and no rows.
-func (t *tail) empty(file []byte) error { return t.write(file) }

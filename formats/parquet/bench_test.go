@@ -1,0 +1,175 @@
+package parquet
+
+import (
+	"bytes"
+	"io"
+	"reflect"
+	"sync"
+	"testing"
+
+	pq "github.com/parquet-go/parquet-go"
+	"golang.org/x/sys/unix"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/random"
+)
+
+// wide is 2048 rows of about 28 kB, made once.
+var wide = sync.OnceValues(func() (groups [][]formats.Trajectory, logical int64) {
+	s := newSizes(reflect.TypeFor[formats.Trajectory](), nil)
+	for rows := range random.Trajectories(1, random.Options{Groups: 256, Scored: true}) {
+		groups = append(groups, rows)
+		for i := range rows {
+			s.measure(reflect.ValueOf(&rows[i]).Elem())
+			logical += s.total
+		}
+	}
+	return groups, logical
+})
+
+var thin = sync.OnceValue(func() (groups [][]formats.Score) {
+	for rows := range random.Scores(1, random.Options{Groups: 32768}) {
+		groups = append(groups, rows)
+	}
+	return groups
+})
+
+func BenchmarkWriteWide(b *testing.B) {
+	groups, logical := wide()
+	b.SetBytes(logical)
+	defer cpu(b, logical)()
+	b.ReportAllocs()
+	for b.Loop() {
+		w := NewWriter[formats.Trajectory](io.Discard)
+		for _, rows := range groups {
+			if err := w.Write(rows); err != nil {
+				b.Fatal(err)
+			}
+		}
+		if err := w.Close(); err != nil {
+			b.Fatal(err)
+		}
+		b.ReportMetric(float64(w.Size())/float64(logical), "file/logical")
+	}
+}
+
+func BenchmarkReadWide(b *testing.B) {
+	groups, logical := wide()
+	data := fileOf(b, groups)
+	b.SetBytes(logical)
+	defer cpu(b, logical)()
+	b.ReportAllocs()
+	for b.Loop() {
+		scan[formats.Trajectory](b, data, 64)
+	}
+}
+
+// What parquet-go's own row reader takes for the same.
+func BenchmarkReadWideGenericReader(b *testing.B) {
+	groups, logical := wide()
+	data := fileOf(b, groups)
+	b.SetBytes(logical)
+	defer cpu(b, logical)()
+	buf := make([]formats.Trajectory, 64)
+	for b.Loop() {
+		r := pq.NewGenericReader[formats.Trajectory](bytes.NewReader(data))
+		for {
+			if _, err := r.Read(buf); err == io.EOF {
+				break
+			} else if err != nil {
+				b.Fatal(err)
+			}
+		}
+		r.Close()
+	}
+}
+
+type idReward struct {
+	ExampleID string   `parquet:"example_id,dict"`
+	Reward    *float64 `parquet:"reward,optional"`
+}
+
+func BenchmarkReadTwoColumnsOfWide(b *testing.B) {
+	groups, _ := wide()
+	data := fileOf(b, groups)
+	rows := 0
+	for b.Loop() {
+		rows += scan[idReward](b, data, 1024)
+	}
+	b.ReportMetric(float64(rows)/b.Elapsed().Seconds()/1e6, "Mrows/s")
+}
+
+func BenchmarkReadTwoColumnsOfThin(b *testing.B) {
+	data := fileOf(b, thin())
+	rows := 0
+	for b.Loop() {
+		rows += scan[idReward](b, data, 1024)
+	}
+	b.ReportMetric(float64(rows)/b.Elapsed().Seconds()/1e6, "Mrows/s")
+}
+
+func BenchmarkReadThin(b *testing.B) {
+	data := fileOf(b, thin())
+	rows := 0
+	for b.Loop() {
+		rows += scan[formats.Score](b, data, 1024)
+	}
+	b.ReportMetric(float64(rows)/b.Elapsed().Seconds()/1e6, "Mrows/s")
+}
+
+func BenchmarkWriteThin(b *testing.B) {
+	groups := thin()
+	rows := 0
+	for b.Loop() {
+		w := NewWriter[formats.Score](io.Discard)
+		for _, g := range groups {
+			if err := w.Write(g); err != nil {
+				b.Fatal(err)
+			}
+		}
+		if err := w.Close(); err != nil {
+			b.Fatal(err)
+		}
+		rows += int(w.Rows())
+	}
+	b.ReportMetric(float64(rows)/b.Elapsed().Seconds()/1e6, "Mrows/s")
+}
+
+// cpu reports logical megabytes a second of processor time: on a shared
+// machine the number to trust.
+func cpu(b *testing.B, logical int64) func() {
+	seconds := func() float64 {
+		var u unix.Rusage
+		if err := unix.Getrusage(unix.RUSAGE_SELF, &u); err != nil {
+			b.Fatal(err)
+		}
+		return float64(u.Utime.Nano()+u.Stime.Nano()) / 1e9
+	}
+	from := seconds()
+	return func() {
+		b.ReportMetric(float64(logical)*float64(b.N)/(seconds()-from)/1e6, "MB/cpu-s")
+	}
+}
+
+func scan[T any](b *testing.B, data []byte, batch int) int {
+	f, err := Open(bytes.NewReader(data), int64(len(data)), "bench")
+	if err != nil {
+		b.Fatal(err)
+	}
+	r, err := NewReader[T](f, 0, f.Rows())
+	if err != nil {
+		b.Fatal(err)
+	}
+	buf := make([]T, batch)
+	total := 0
+	for {
+		n, err := r.Read(buf)
+		total += n
+		if err == io.EOF {
+			return total
+		}
+		if err != nil {
+			b.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,251 @@
+package parquet
+
+import (
+	"bytes"
+	"fmt"
+	"hash/crc32"
+
+	pq "github.com/parquet-go/parquet-go"
+	"github.com/parquet-go/parquet-go/encoding/rle"
+	"github.com/parquet-go/parquet-go/encoding/thrift"
+	"github.com/parquet-go/parquet-go/format"
+)
+
+// chunk is one column of the row group being written: its pages, compressed,
+// and the entries that have none yet.
+type chunk struct {
+	gathered
+	path  []string
+	enc   format.Encoding
+	heavy bool
+
+	body      bytes.Buffer // data pages
+	pages     []format.PageLocation
+	bounds    []bounds // of each page of a light leaf
+	rows      int64    // in pages
+	entries   int64
+	nulls     int64
+	inflated  int64
+	dict      map[string]int32
+	dictText  []byte
+	dictEnds  []uint32
+	dictBytes []byte // the dictionary page, when the chunk has ended
+
+	levels, data, packed []byte
+	index                []int32
+}
+
+func newChunk(l *layout, column int) *chunk {
+	c := &chunk{gathered: gathered{leaf: l.leaves[column]}, path: l.paths[column], enc: l.encs[column]}
+	c.heavy = heavy[columnName(c.path)]
+	if c.enc == format.RLEDictionary && (c.heavy || c.node.kind != format.ByteArray) {
+		c.enc = format.Plain // dictionaries are for short strings that come again
+	}
+	c.reset()
+	return c
+}
+
+// reset begins the next row group.
+func (c *chunk) reset() {
+	c.gathered.reset()
+	c.body.Reset()
+	c.pages, c.bounds = c.pages[:0:0], c.bounds[:0]
+	c.rows, c.entries, c.nulls, c.inflated = 0, 0, 0, 0
+	c.dict, c.dictText, c.dictEnds, c.dictBytes = nil, c.dictText[:0], append(c.dictEnds[:0], 0), nil
+}
+
+// endPage makes a page of the entries gathered.
+func (c *chunk) endPage() error {
+	g := &c.gathered
+	if g.entries == 0 {
+		return nil
+	}
+	c.levels = c.levels[:0]
+	reps, err := c.level(g.reps, c.node.rep)
+	if err != nil {
+		return err
+	}
+	defs, err := c.level(g.defs, c.node.def)
+	if err != nil {
+		return err
+	}
+	if !c.heavy {
+		c.bounds = append(c.bounds, g.bounds())
+	}
+	if err := c.encode(); err != nil {
+		return fmt.Errorf("encode column %s: %w", columnName(c.path), err)
+	}
+	if len(c.data) > maxPage {
+		return fmt.Errorf("column %s: a page of %d bytes; at most %d are read", columnName(c.path), len(c.data), maxPage)
+	}
+	nulls := g.entries - g.there
+	head := format.PageHeader{Type: format.DataPageV2, DataPageHeaderV2: thrift.New(format.DataPageHeaderV2{
+		NumValues: int32(g.entries), NumNulls: int32(nulls), NumRows: int32(g.rows), Encoding: c.enc,
+		RepetitionLevelsByteLength: int32(reps), DefinitionLevelsByteLength: int32(defs), IsCompressed: thrift.New(true),
+		Statistics: format.Statistics{NullCount: int64(nulls)},
+	})}
+	c.pages = append(c.pages, format.PageLocation{Offset: int64(c.body.Len()), FirstRowIndex: c.rows})
+	size, err := c.page(&c.body, &head, c.levels, c.data)
+	if err != nil {
+		return err
+	}
+	c.pages[len(c.pages)-1].CompressedPageSize = int32(size)
+	c.rows += int64(g.rows)
+	c.entries += int64(g.entries)
+	c.nulls += int64(nulls)
+	g.reset()
+	return nil
+}
+
+// level appends encoded levels to c.levels and returns their length.
+func (c *chunk) level(levels []byte, max int) (int, error) {
+	if max == 0 {
+		return 0, nil
+	}
+	out, err := (&rle.Encoding{BitWidth: bitWidth(max)}).EncodeLevels(c.packed, levels)
+	c.packed = out
+	c.levels = append(c.levels, out...)
+	return len(out), err
+}
+
+func bitWidth(max int) int {
+	width := 1
+	for max>>width > 0 {
+		width++
+	}
+	return width
+}
+
+// page compresses and writes a page: levels as they are, then the data.
+func (c *chunk) page(out *bytes.Buffer, head *format.PageHeader, levels, data []byte) (size int, err error) {
+	if c.packed, err = (codec{}).Encode(c.packed, data); err != nil {
+		return 0, err
+	}
+	sum := crc32.Update(crc32.ChecksumIEEE(levels), crc32.IEEETable, c.packed)
+	head.CRC = int32(sum)
+	head.UncompressedPageSize = int32(len(levels) + len(data))
+	head.CompressedPageSize = int32(len(levels) + len(c.packed))
+	header, err := thrift.Marshal(new(thrift.CompactProtocol), head)
+	if err != nil {
+		return 0, err
+	}
+	out.Write(header)
+	out.Write(levels)
+	out.Write(c.packed)
+	c.inflated += int64(len(header) + len(levels) + len(data))
+	return len(header) + len(levels) + len(c.packed), nil
+}
+
+// encode encodes the values gathered into c.data.
+func (c *chunk) encode() (err error) {
+	g := &c.gathered
+	switch {
+	case c.enc == format.RLEDictionary:
+		c.data, err = pq.RLEDictionary.EncodeInt32(c.data, c.indexes())
+	case c.enc == format.DeltaLengthByteArray:
+		c.data, err = pq.DeltaLengthByteArray.EncodeByteArray(c.data, g.text, g.offsets)
+	case c.enc == format.DeltaBinaryPacked && c.node.kind == format.Int32:
+		c.data, err = pq.DeltaBinaryPacked.EncodeInt32(c.data, g.i32)
+	case c.enc == format.DeltaBinaryPacked:
+		c.data, err = pq.DeltaBinaryPacked.EncodeInt64(c.data, g.i64)
+	case c.enc == format.ByteStreamSplit && c.node.kind == format.Float:
+		c.data, err = pq.ByteStreamSplit.EncodeFloat(c.data, g.f32)
+	case c.enc == format.ByteStreamSplit:
+		c.data, err = pq.ByteStreamSplit.EncodeDouble(c.data, g.f64)
+	case c.enc == format.Plain:
+		err = c.plain()
+	default:
+		err = fmt.Errorf("%s in %s is not written here", c.node.kind, c.enc)
+	}
+	return err
+}
+
+func (c *chunk) plain() (err error) {
+	g := &c.gathered
+	switch c.node.kind {
+	case format.Boolean:
+		c.data = append(c.data[:0], make([]byte, (len(g.bits)+7)/8)...)
+		for i, b := range g.bits {
+			c.data[i/8] |= b << (i % 8)
+		}
+	case format.Int32:
+		c.data, err = pq.Plain.EncodeInt32(c.data, g.i32)
+	case format.Int64:
+		c.data, err = pq.Plain.EncodeInt64(c.data, g.i64)
+	case format.Float:
+		c.data, err = pq.Plain.EncodeFloat(c.data, g.f32)
+	case format.Double:
+		c.data, err = pq.Plain.EncodeDouble(c.data, g.f64)
+	default:
+		c.data, err = pq.Plain.EncodeByteArray(c.data, g.text, g.offsets)
+	}
+	return err
+}
+
+// indexes looks the gathered strings up in the dictionary, which grows.
+func (c *chunk) indexes() []int32 {
+	g := &c.gathered
+	if c.dict == nil {
+		c.dict = map[string]int32{}
+	}
+	c.index = c.index[:0]
+	for i := range g.there {
+		s := g.text[g.offsets[i]:g.offsets[i+1]]
+		at, known := c.dict[string(s)]
+		if !known {
+			at = int32(len(c.dict))
+			c.dict[string(s)] = at
+			c.dictText = append(c.dictText, s...)
+			c.dictEnds = append(c.dictEnds, uint32(len(c.dictText)))
+		}
+		c.index = append(c.index, at)
+	}
+	return c.index
+}
+
+// end makes the last page, and the dictionary page.
+func (c *chunk) end() error {
+	if err := c.endPage(); err != nil {
+		return err
+	}
+	if c.enc != format.RLEDictionary {
+		return nil
+	}
+	var err error
+	if c.data, err = pq.Plain.EncodeByteArray(c.data, c.dictText, c.dictEnds); err != nil {
+		return err
+	}
+	head := format.PageHeader{Type: format.DictionaryPage, DictionaryPageHeader: thrift.New(format.DictionaryPageHeader{
+		NumValues: int32(len(c.dict)), Encoding: format.Plain,
+	})}
+	var out bytes.Buffer
+	if _, err := c.page(&out, &head, nil, c.data); err != nil {
+		return err
+	}
+	c.dictBytes = out.Bytes()
+	return nil
+}
+
+// stored is the bytes of the chunk so far, compressed or still to be.
+func (c *chunk) stored() int64 { return int64(c.body.Len()) + c.size }
+
+// describe is the chunk's entry in the footer, its offsets counted from the
+// chunk's first byte.
+func (c *chunk) describe() (format.ColumnChunk, format.OffsetIndex) {
+	m := format.ColumnMetaData{
+		Type: c.node.kind, PathInSchema: c.path, Codec: format.Zstd, NumValues: c.entries,
+		TotalUncompressedSize: c.inflated, TotalCompressedSize: int64(len(c.dictBytes) + c.body.Len()),
+		Encoding:      []format.Encoding{c.enc, format.RLE},
+		EncodingStats: []format.PageEncodingStats{{PageType: format.DataPageV2, Encoding: c.enc, Count: int32(len(c.pages))}},
+		Statistics:    c.statistics(),
+	}
+	if c.dictBytes != nil {
+		m.Encoding = append(m.Encoding, format.Plain)
+		m.EncodingStats = append(m.EncodingStats, format.PageEncodingStats{PageType: format.DictionaryPage, Encoding: format.Plain, Count: 1})
+		m.DataPageOffset = int64(len(c.dictBytes))
+	}
+	for i := range c.pages {
+		c.pages[i].Offset += m.DataPageOffset
+	}
+	return format.ColumnChunk{MetaData: m}, format.OffsetIndex{PageLocations: c.pages}
+}

@@ -1,0 +1,168 @@
+package parquet
+
+import (
+	"reflect"
+	"unsafe"
+
+	"github.com/parquet-go/parquet-go/format"
+)
+
+// gathered is the entries of one leaf that have no page yet: a repetition and
+// a definition level each, and the values of those that are there, in the
+// list of the leaf's kind. parquet-go's own way from rows to columns is not
+// used: version 0.32 writes some nulls after a value as empty strings.
+type gathered struct {
+	*leaf
+	reps, defs []byte
+	entries    int
+	rows       int
+	there      int // values
+	size       int64
+
+	bits    []byte // booleans, a byte each
+	i32     []int32
+	i64     []int64
+	f32     []float32
+	f64     []float64
+	text    []byte
+	offsets []uint32
+}
+
+func (g *gathered) reset() {
+	*g = gathered{leaf: g.leaf, reps: g.reps[:0], defs: g.defs[:0], bits: g.bits[:0], i32: g.i32[:0], i64: g.i64[:0],
+		f32: g.f32[:0], f64: g.f64[:0], text: g.text[:0], offsets: append(g.offsets[:0], 0)}
+}
+
+// row takes in the leaf's entries of the row at p.
+func (g *gathered) row(p unsafe.Pointer) {
+	g.rows++
+	g.walk(p, 0, 0)
+}
+
+// walk takes in what lies under list i of the way from the row to the leaf.
+// An empty list is null where the schema allows it: rows do not tell the two
+// apart.
+func (g *gathered) walk(p unsafe.Pointer, i int, rep byte) {
+	if i == len(g.lists) {
+		g.value(unsafe.Add(p, g.off), rep)
+		return
+	}
+	l := &g.lists[i]
+	s := (*slice)(unsafe.Add(p, l.off))
+	if s.len == 0 {
+		def := l.def - 1
+		if l.optional {
+			def--
+		}
+		g.entry(rep, def)
+		return
+	}
+	if g.bulk && i == len(g.lists)-1 {
+		g.run(s, rep, l.rep)
+		return
+	}
+	for j := range s.len {
+		g.walk(unsafe.Add(s.data, uintptr(j)*l.size), i+1, rep)
+		rep = l.rep
+	}
+}
+
+func (g *gathered) entry(rep, def byte) {
+	g.entries++
+	if g.node.rep > 0 {
+		g.reps = append(g.reps, rep)
+	}
+	if g.node.def > 0 {
+		g.defs = append(g.defs, def)
+	}
+}
+
+// run takes in a whole list of numbers.
+func (g *gathered) run(s *slice, rep, again byte) {
+	n := s.len
+	g.entries += n
+	g.there += n
+	from := len(g.reps)
+	g.reps = fillBytes(g.reps, n, again)
+	g.reps[from] = rep
+	g.defs = fillBytes(g.defs, n, byte(g.node.def))
+	switch g.node.kind {
+	case format.Int32:
+		g.i32 = append(g.i32, unsafe.Slice((*int32)(s.data), n)...)
+		g.size += 4 * int64(n)
+	case format.Int64:
+		g.i64 = append(g.i64, unsafe.Slice((*int64)(s.data), n)...)
+		g.size += 8 * int64(n)
+	case format.Float:
+		g.f32 = append(g.f32, unsafe.Slice((*float32)(s.data), n)...)
+		g.size += 4 * int64(n)
+	case format.Double:
+		g.f64 = append(g.f64, unsafe.Slice((*float64)(s.data), n)...)
+		g.size += 8 * int64(n)
+	}
+}
+
+func fillBytes(s []byte, n int, v byte) []byte {
+	from := len(s)
+	if cap(s) < from+n {
+		s = append(make([]byte, 0, 2*(from+n)), s...)
+	}
+	s = s[:from+n]
+	for i := range s[from:] {
+		s[from+i] = v
+	}
+	return s
+}
+
+// value takes in the field at p. In a column that may be null, the zero value
+// of a field that is no pointer is null.
+func (g *gathered) value(p unsafe.Pointer, rep byte) {
+	pointer := g.typ.Kind() == reflect.Pointer
+	if pointer {
+		p = *(*unsafe.Pointer)(p)
+	}
+	if g.optional && (pointer && p == nil || !pointer && zero(p, g.node.kind)) {
+		g.entry(rep, byte(g.node.def-1))
+		return
+	}
+	g.entry(rep, byte(g.node.def))
+	g.there++
+	switch g.node.kind {
+	case format.Boolean:
+		g.bits = append(g.bits, *(*byte)(p))
+		g.size++
+	case format.Int32:
+		g.i32 = append(g.i32, *(*int32)(p))
+		g.size += 4
+	case format.Int64:
+		g.i64 = append(g.i64, *(*int64)(p))
+		g.size += 8
+	case format.Float:
+		g.f32 = append(g.f32, *(*float32)(p))
+		g.size += 4
+	case format.Double:
+		g.f64 = append(g.f64, *(*float64)(p))
+		g.size += 8
+	case format.ByteArray:
+		s := *(*string)(p)
+		g.text = append(g.text, s...)
+		g.offsets = append(g.offsets, uint32(len(g.text)))
+		g.size += int64(len(s))
+	}
+}
+
+func zero(p unsafe.Pointer, kind format.Type) bool {
+	switch kind {
+	case format.Boolean:
+		return !*(*bool)(p)
+	case format.Int32:
+		return *(*int32)(p) == 0
+	case format.Int64:
+		return *(*int64)(p) == 0
+	case format.Float:
+		return *(*float32)(p) == 0
+	case format.Double:
+		return *(*float64)(p) == 0
+	}
+	return len(*(*string)(p)) == 0
+}

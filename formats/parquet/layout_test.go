@@ -1,0 +1,269 @@
+package parquet
+
+import (
+	"bytes"
+	"context"
+
+	"testing"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+	"github.com/apache/arrow-go/v18/parquet/file"
+	"github.com/apache/arrow-go/v18/parquet/pqarrow"
+	"github.com/parquet-go/parquet-go/format"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/random"
+)
+
+// epoch is a file of several row groups with groups small and large: some
+// share a page, some have one, one has several.
+func epoch(t testing.TB) (groups [][]formats.Trajectory, data []byte, f *File) {
+	t.Helper()
+	for rows := range random.Trajectories(5, random.Options{Groups: 1100, Generations: 8, SampledTokens: 100, PromptTokens: 50, Messages: 4, Scored: true}) {
+		groups = append(groups, rows)
+	}
+	for i := 10; i < len(groups); i += 50 {
+		for j := range groups[i] {
+			groups[i][j].Messages[0].Content += string(bytes.Repeat([]byte("large "), 20<<10))
+		}
+	}
+	for j := range groups[33] {
+		groups[33][j].Messages[0].Content += string(bytes.Repeat([]byte("huge "), 400<<10))
+	}
+	data = fileOf(t, groups)
+	f, err := Open(bytes.NewReader(data), int64(len(data)), "epoch")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return groups, data, f
+}
+
+func isHeavy(m *format.ColumnMetaData) bool { return heavy[columnName(m.PathInSchema)] }
+
+func TestRowGroupsHoldWholeGroups(t *testing.T) {
+	groups, _, f := epoch(t)
+	starts := map[int64]bool{}
+	at := int64(0)
+	for _, g := range groups {
+		starts[at] = true
+		at += int64(len(g))
+	}
+	at = 0
+	for _, rows := range f.RowGroups() {
+		if !starts[at] {
+			t.Errorf("a row group begins at row %d, inside a group", at)
+		}
+		if rows > groupRows {
+			t.Errorf("a row group has %d rows", rows)
+		}
+		at += rows
+	}
+	if len(f.RowGroups()) < 3 {
+		t.Errorf("%d row groups: the test wants several", len(f.RowGroups()))
+	}
+}
+
+// Every page of a heavy leaf begins at a group, or belongs to one group alone.
+func TestHeavyPagesBeginAtGroups(t *testing.T) {
+	groups, _, f := epoch(t)
+	groupOf := map[int64]int{} // of a first row
+	at := int64(0)
+	var ends []int64
+	for i, g := range groups {
+		groupOf[at] = i
+		at += int64(len(g))
+		ends = append(ends, at)
+	}
+	pages, shared, split := 0, 0, 0
+	first := int64(0)
+	for g := range f.meta.RowGroups {
+		group := &f.meta.RowGroups[g]
+		for c := range group.Columns {
+			if !isHeavy(&group.Columns[c].MetaData) {
+				continue
+			}
+			locations, err := f.pages(&group.Columns[c])
+			if err != nil {
+				t.Fatal(err)
+			}
+			current := -1
+			for i, p := range locations {
+				pages++
+				row := first + p.FirstRowIndex
+				end := first + group.NumRows
+				if i+1 < len(locations) {
+					end = first + locations[i+1].FirstRowIndex
+				}
+				if g, ok := groupOf[row]; ok {
+					current = g
+					if end > ends[g] {
+						shared++
+					}
+				} else if split++; end > ends[current] {
+					t.Errorf("a page holds the rest of group %d and more", current)
+				}
+			}
+		}
+		first += group.NumRows
+	}
+	if shared == 0 || split == 0 || shared+split == pages {
+		t.Errorf("%d pages: %d shared by groups, %d of a part of one; the test wants some of each", pages, shared, split)
+	}
+}
+
+// Light chunks of all row groups lie together behind the last heavy one, each
+// column's in one run, and the column indexes and offset indexes behind them
+// in (row group, column) order.
+func TestLightChunksLieAtTheTail(t *testing.T) {
+	_, data, f := epoch(t)
+	var heavyEnd, at int64
+	for g := range f.meta.RowGroups {
+		for c := range f.meta.RowGroups[g].Columns {
+			if m := &f.meta.RowGroups[g].Columns[c].MetaData; isHeavy(m) {
+				_, end := span(m)
+				heavyEnd = max(heavyEnd, end)
+			}
+		}
+	}
+	at = heavyEnd
+	for c := range f.leaves {
+		for g := range f.meta.RowGroups {
+			m := &f.meta.RowGroups[g].Columns[c].MetaData
+			if isHeavy(m) {
+				continue
+			}
+			start, end := span(m)
+			if start != at {
+				t.Fatalf("chunk %v of row group %d begins at %d, not %d", m.PathInSchema, g, start, at)
+			}
+			at = end
+		}
+	}
+	for _, index := range []func(*format.ColumnChunk) (int64, int32){
+		func(c *format.ColumnChunk) (int64, int32) { return c.ColumnIndexOffset, c.ColumnIndexLength },
+		func(c *format.ColumnChunk) (int64, int32) { return c.OffsetIndexOffset, c.OffsetIndexLength },
+	} {
+		for g := range f.meta.RowGroups {
+			if int(f.meta.RowGroups[g].Ordinal) != g {
+				t.Errorf("row group %d has ordinal %d", g, f.meta.RowGroups[g].Ordinal)
+			}
+			for c := range f.meta.RowGroups[g].Columns {
+				off, n := index(&f.meta.RowGroups[g].Columns[c])
+				if n == 0 && f.meta.RowGroups[g].Columns[c].OffsetIndexLength > 0 {
+					continue // without bounds there is no column index
+				}
+				if off != at {
+					t.Fatalf("an index lies at %d, not %d", off, at)
+				}
+				at += int64(n)
+			}
+		}
+	}
+	if tail := int64(len(data)) - heavyEnd; tail*4 > int64(len(data)) {
+		t.Errorf("the tail has %d of %d bytes", tail, len(data))
+	}
+}
+
+func TestHeavyLeavesHaveNoStatisticsAndNoDictionary(t *testing.T) {
+	_, _, f := epoch(t)
+	seen := map[string]bool{}
+	for g := range f.meta.RowGroups {
+		for c := range f.meta.RowGroups[g].Columns {
+			m := &f.meta.RowGroups[g].Columns[c].MetaData
+			name := columnName(m.PathInSchema)
+			seen[name] = true
+			if m.Codec != format.Zstd {
+				t.Errorf("%s is compressed with %s", name, m.Codec)
+			}
+			s := m.Statistics
+			bounds := s.MinValue != nil || s.MaxValue != nil || s.Min != nil || s.Max != nil
+			if heavy[name] && (bounds || m.DictionaryPageOffset != 0) {
+				t.Errorf("%s has bounds (%v) or a dictionary (at %d)", name, bounds, m.DictionaryPageOffset)
+			}
+			if (name == "example_id" || name == "reward") && !bounds {
+				t.Errorf("%s has no bounds", name)
+			}
+			var raw rawPage
+			start, end := span(m)
+			w := window{src: f.src, at: start, end: end, ahead: readAhead}
+			for w.next(&raw) == nil && heavy[name] {
+				if s := raw.header.DataPageHeaderV2.V.Statistics; s.MinValue != nil || s.Max != nil {
+					t.Fatalf("a page header of %s has bounds", name)
+				}
+			}
+		}
+	}
+	for name := range heavy {
+		if !seen[name] {
+			t.Errorf("heavy leaf %s is no column of a trajectory", name)
+		}
+	}
+}
+
+func TestEncodings(t *testing.T) {
+	_, _, f := epoch(t)
+	want := map[string]format.Encoding{
+		"messages.token_ids": format.Plain, "messages.prompt_delta_ids": format.Plain, "messages.logprobs": format.ByteStreamSplit,
+		"messages.content": format.DeltaLengthByteArray, "trajectory_id": format.DeltaLengthByteArray, "example_id": format.RLEDictionary,
+		"generation": format.DeltaBinaryPacked, "reward": format.Plain, "messages.role": format.RLEDictionary,
+	}
+	for c := range f.meta.RowGroups[0].Columns {
+		m := &f.meta.RowGroups[0].Columns[c].MetaData
+		enc, ok := want[columnName(m.PathInSchema)]
+		for _, s := range m.EncodingStats {
+			if ok && s.PageType == format.DataPageV2 && s.Encoding != enc {
+				t.Errorf("%v is in %s, not %s", m.PathInSchema, s.Encoding, enc)
+			}
+		}
+	}
+	if f.meta.Schema[0].Name != "trajectory" {
+		t.Errorf("the schema is named %q", f.meta.Schema[0].Name)
+	}
+	for _, kv := range f.meta.KeyValueMetadata {
+		t.Errorf("metadata %q: arrow-go would believe an ARROW:schema", kv.Key)
+	}
+}
+
+// arrow-go reads all that we read: the two share no code.
+func TestArrowReadsTheSame(t *testing.T) {
+	groups := varied(60)
+	data := fileOf(t, groups)
+	table := arrowTable(t, data)
+	defer table.Release()
+	want := flat(groups)
+	if table.NumRows() != int64(len(want)) {
+		t.Fatalf("%d rows", table.NumRows())
+	}
+	records := array.NewTableReader(table, 16)
+	defer records.Release()
+	at := 0
+	for records.Next() {
+		rec := records.RecordBatch()
+		for i := range int(rec.NumRows()) {
+			same(t, jsonOf(t, want[at]), arrowRow(t, rec, i))
+			at++
+		}
+	}
+	if at != len(want) {
+		t.Fatalf("%d of %d rows", at, len(want))
+	}
+}
+
+func arrowTable(t testing.TB, data []byte) arrow.Table {
+	t.Helper()
+	r, err := file.NewParquetReader(bytes.NewReader(data))
+	if err != nil {
+		t.Fatal(err)
+	}
+	fr, err := pqarrow.NewFileReader(r, pqarrow.ArrowReadProperties{}, memory.DefaultAllocator)
+	if err != nil {
+		t.Fatal(err)
+	}
+	table, err := fr.ReadTable(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return table
+}
