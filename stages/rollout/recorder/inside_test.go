@@ -1,0 +1,140 @@
+package recorder
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"testing"
+)
+
+func TestAnswersOfModels(t *testing.T) {
+	for _, c := range []struct {
+		asked, got string
+		accept     []string
+		ok         bool
+		version    int64 // -1 for none
+	}{
+		{"run", "run", nil, true, -1},
+		{"run", "", nil, true, -1},
+		{"run", "run@7", nil, true, 7},
+		{"run@7", "run@7", nil, true, 7},
+		{"run@7", "", nil, true, 7},
+		{"run@7", "run@8", nil, false, 8},
+		{"run@7", "run", nil, false, -1},
+		{"run", "base/model", nil, false, -1},
+		{"run", "base/model", []string{"base/model"}, true, -1},
+		{"run", "base/model", []string{"*"}, true, -1},
+		{"gpt-4o", "gpt-4o-2024-08-06", nil, true, -1},
+		{"gpt-4o", "gpt-4o-mini", nil, false, -1},
+		{"run", "run2", nil, false, -1},
+	} {
+		v, ok := answers(c.asked, c.got, c.accept)
+		version := int64(-1)
+		if v != nil {
+			version = *v
+		}
+		if ok != c.ok || version != c.version {
+			t.Errorf("asked %q, answered by %q: %v, version %d", c.asked, c.got, ok, version)
+		}
+	}
+}
+
+// FuzzAnswer: no body makes the decoder panic or hang, and what it passes on
+// of a valid body is valid.
+func FuzzAnswer(f *testing.F) {
+	f.Add([]byte(`{"model":"m","choices":[{"index":0,"message":{"role":"assistant","content":"a\"b","tool_calls":[{"id":"1","function":{"name":"f","arguments":"{}"}}]},"logprobs":{"content":[{"token":"token_id:5","logprob":-0.5,"id":5}]},"token_ids":[5],"meta_info":{"output_token_logprobs":[[-0.5,5,null]]}}],"usage":{"completion_tokens":1}}`))
+	f.Add([]byte(`{"choices":[{"delta":{"content":[{"type":"text","text":"x"}],"tool_calls":[{"index":-3}]},"finish_reason":"stop"}]}`))
+	f.Add([]byte(`{"choices":[{"logprobs":{"content":[{"logprob":NaN},{}]}}]}`))
+	f.Add([]byte(`{"choices":[{"index":1e9,"message":{"content":""}},{"message":null}]} `))
+	f.Fuzz(func(t *testing.T, body []byte) {
+		a := &answer{}
+		if a.add(body) == nil {
+			for _, c := range a.choices {
+				c.done()
+			}
+			a.keepAll()
+		}
+		for _, q := range []*request{{}, {stream: true}, {wantsLogprobs: true, wantsIDs: true}} {
+			if out, keep := q.strip(body); json.Valid(body) && keep && !json.Valid(out) {
+				t.Errorf("%q was passed on as %q", body, out)
+			}
+		}
+	})
+}
+
+// FuzzSpans: the spans of a valid value are those that encoding/json finds.
+func FuzzSpans(f *testing.F) {
+	f.Add([]byte(`{"a":[1,{"b":"\\\""},null],"c":{} , "d":-1e5}`))
+	f.Add([]byte(`[[],"]",true, {"x":[]} ]`))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		if !json.Valid(b) {
+			for range members(b) {
+			}
+			for range elements(b) {
+			}
+			return
+		}
+		var object map[string]json.RawMessage
+		if json.Unmarshal(b, &object) == nil && object != nil {
+			got := map[string]json.RawMessage{}
+			for k, v := range members(b) {
+				got[k] = v
+			}
+			if len(got) != len(object) {
+				t.Fatalf("%q: keys %v, want %v", b, got, object)
+			}
+			for k, v := range object {
+				if !bytes.Equal(bytes.TrimSpace(got[k]), v) {
+					t.Fatalf("%q: %q is %q, want %q", b, k, got[k], v)
+				}
+			}
+		}
+		var array []json.RawMessage
+		if json.Unmarshal(b, &array) == nil {
+			i := 0
+			for v := range elements(b) {
+				if i >= len(array) || !bytes.Equal(v, array[i]) {
+					t.Fatalf("%q: element %d is %q", b, i, v)
+				}
+				i++
+			}
+			if i != len(array) {
+				t.Fatalf("%q: %d elements, want %d", b, i, len(array))
+			}
+		}
+	})
+}
+
+// FuzzEvents: no stream makes the reader panic or hang, and the events' bytes
+// are the stream's, in order.
+func FuzzEvents(f *testing.F) {
+	f.Add([]byte("data: {\"choices\":[]}\n\n: ping\n\ndata: [DONE]\n\n"))
+	f.Add([]byte("event: x\r\ndata: a\r\ndata: b\r\n\r\n\n\ndata: [DONE]"))
+	f.Add([]byte("data"))
+	f.Fuzz(func(t *testing.T, stream []byte) {
+		s := newEvents(bytes.NewReader(stream), func() {})
+		var raw []byte
+		for {
+			e, err := s.next()
+			if err != nil {
+				if !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
+					t.Fatal(err)
+				}
+				break
+			}
+			raw = append(raw, e.raw...)
+		}
+		if len(raw) > len(stream) {
+			t.Errorf("%d bytes of events from %d", len(raw), len(stream))
+		}
+	})
+}
+
+func TestEventsJoinDataLines(t *testing.T) {
+	s := newEvents(bytes.NewReader([]byte("event: x\r\ndata: a\r\ndata:b\r\n\r\n")), func() {})
+	e, err := s.next()
+	if err != nil || string(e.data) != "a\nb" {
+		t.Errorf("%q %v", e.data, err)
+	}
+}
