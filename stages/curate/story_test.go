@@ -80,7 +80,7 @@ func statistics(e example, epoch int, first int64) formats.GroupStats {
 // returns the URI of the groups.
 func groups(t testing.TB, name string, epoch int, parts ...[]example) string {
 	t.Helper()
-	uri := "mem://" + strings.ReplaceAll(t.Name(), "/", "-") + "/" + name
+	uri := "mem://" + strings.ReplaceAll(t.Name()+"-"+name, "/", "-") + "/group" // a bucket of its own: memory lists slowly
 	base := uri + "-rollout"
 	for i, part := range parts {
 		s := begin(t, base, dataset.Spec{Stage: "rollout", Version: 1, Kind: formats.KindTrajectories}, i, len(parts))
