@@ -5,12 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
+	"syscall"
 
+	"github.com/google/uuid"
 	"gocloud.dev/blob"
-	"golang.org/x/sys/unix"
 )
 
 // A Draft is bytes that nobody can see until Create or Replace names them.
@@ -19,8 +20,10 @@ import (
 //
 // gocloud's fileblob neither syncs nor creates exclusively (its IfNotExist is
 // a Stat followed by a Rename, and two of sixteen racers win), so a local
-// draft is an unnamed file, synced and then linked. A process killed at any
-// moment leaves nothing behind where the file system has unnamed files.
+// draft is an unnamed file, synced and then linked. A process killed while it
+// writes leaves nothing behind where the file system has unnamed files; one
+// killed within Replace, between link and rename, may leave a file that List
+// does not show.
 type Draft struct {
 	b    *Bucket
 	file *os.File // the bytes: in the bucket's own folder when local, else in the temporary folder
@@ -29,10 +32,6 @@ type Draft struct {
 }
 
 const tempPrefix = ".tmp-"
-
-func isTemp(key string) bool {
-	return strings.HasPrefix(key[strings.LastIndex(key, "/")+1:], tempPrefix)
-}
 
 // Draft begins an object whose key may be chosen when its bytes are complete.
 func (b *Bucket) Draft(ctx context.Context) (*Draft, error) {
@@ -45,20 +44,17 @@ func (b *Bucket) Draft(ctx context.Context) (*Draft, error) {
 	dir := b.disk
 	if dir == "" {
 		dir = os.TempDir()
-	} else if err := os.MkdirAll(dir, 0o777); err != nil {
+	} else if err := makeFolder(dir); err != nil {
 		return nil, b.fail("write", "", err)
 	}
-	d := &Draft{b: b}
-	fd, err := unix.Open(dir, unix.O_TMPFILE|unix.O_RDWR|unix.O_CLOEXEC, 0o666)
-	if err == nil {
-		d.file = os.NewFile(uintptr(fd), filepath.Join(dir, tempPrefix+"unnamed"))
-		return d, nil
+	if f, err := unnamedFile(dir); err == nil {
+		return &Draft{b: b, file: f}, nil
 	}
-	if d.file, err = os.CreateTemp(dir, tempPrefix+"*"); err != nil {
+	f, err := os.CreateTemp(dir, tempPrefix+"*")
+	if err != nil {
 		return nil, b.fail("write", "", err)
 	}
-	d.name = d.file.Name()
-	return d, nil
+	return &Draft{b: b, file: f, name: f.Name()}, nil
 }
 
 // Write appends to the draft.
@@ -66,17 +62,28 @@ func (d *Draft) Write(p []byte) (int, error) {
 	if err := d.b.hook("write", ""); err != nil {
 		return 0, err
 	}
-	return d.file.Write(p)
+	n, err := d.file.Write(p)
+	d.b.moved("write", "", n)
+	return n, d.b.fail("write", "", bare(err))
+}
+
+// bare takes the name of the draft's file, which means nothing to anybody, out
+// of an error.
+func bare(err error) error {
+	if p := (*fs.PathError)(nil); errors.As(err, &p) {
+		return p.Err
+	}
+	return err
 }
 
 // ReadAt reads back what was written.
 func (d *Draft) ReadAt(p []byte, off int64) (int, error) { return d.file.ReadAt(p, off) }
 
 // Create makes the draft visible under key, or returns ErrExist.
-func (d *Draft) Create(ctx context.Context, key string) error { return d.publish(ctx, key, true) }
+func (d *Draft) Create(ctx context.Context, key string) error { return d.publish(ctx, "create", key) }
 
 // Replace makes the draft visible under key, in place of what was there.
-func (d *Draft) Replace(ctx context.Context, key string) error { return d.publish(ctx, key, false) }
+func (d *Draft) Replace(ctx context.Context, key string) error { return d.publish(ctx, "replace", key) }
 
 // Discard drops the draft.
 func (d *Draft) Discard() error {
@@ -91,18 +98,24 @@ func (d *Draft) Discard() error {
 	return err
 }
 
-func (d *Draft) publish(ctx context.Context, key string, createOnly bool) error {
-	defer d.Discard()
+func (d *Draft) publish(ctx context.Context, op, key string) error {
 	if d.done {
-		return fmt.Errorf("publish %q: the draft is already ended", key)
+		return d.b.fail(op, key, errors.New("the draft is already ended"))
 	}
-	if err := d.b.hook("publish", key); err != nil {
+	defer d.Discard()
+	if err := d.b.begin(ctx, "publish", key); err != nil {
 		return err
 	}
+	var err error
 	if d.b.disk == "" {
-		return d.b.fail("create", key, d.upload(ctx, key, createOnly))
+		err = d.upload(ctx, key, op == "create")
+	} else {
+		err = d.publishFile(key, op == "create")
 	}
-	return d.b.fail("create", key, d.link(key, createOnly))
+	if err != nil {
+		return d.b.fail(op, key, err)
+	}
+	return d.b.hook("published", key)
 }
 
 func (d *Draft) upload(ctx context.Context, key string, createOnly bool) error {
@@ -118,47 +131,105 @@ func (d *Draft) upload(ctx context.Context, key string, createOnly bool) error {
 	})
 }
 
-func (d *Draft) link(key string, createOnly bool) error {
+// publishFile syncs the draft and gives it its name. Another's Delete may
+// remove the folder as empty just before; then it is made again.
+func (d *Draft) publishFile(key string, createOnly bool) error {
 	if err := d.file.Sync(); err != nil {
-		return err
+		return bare(err)
 	}
-	dst := filepath.Join(d.b.disk, filepath.FromSlash(key))
-	if err := os.MkdirAll(filepath.Dir(dst), 0o777); err != nil {
-		return err
-	}
-	to := dst
-	if !createOnly {
-		to = filepath.Join(filepath.Dir(dst), fmt.Sprintf("%s%d-%d", tempPrefix, os.Getpid(), d.file.Fd()))
-		_ = os.Remove(to)
-	}
-	if err := d.linkAs(to); err != nil {
-		if errors.Is(err, os.ErrExist) {
-			return ErrExist
+	dst := d.b.path(key)
+	for tries := 0; ; tries++ {
+		err := makeFolder(filepath.Dir(dst))
+		if err == nil && createOnly {
+			err = d.linkAs(dst)
+		} else if err == nil {
+			err = d.replaceFile(dst)
 		}
-		return err
-	}
-	if !createOnly {
-		if err := os.Rename(to, dst); err != nil {
+		switch {
+		case errors.Is(err, fs.ErrNotExist) && tries < 100:
+			continue
+		case errors.Is(err, fs.ErrExist):
+			return ErrExist
+		case err != nil:
 			return err
 		}
+		return syncFolder(filepath.Dir(dst))
 	}
-	return syncDir(filepath.Dir(dst))
+}
+
+// replaceFile links under a name that nobody else has and renames that.
+func (d *Draft) replaceFile(dst string) error {
+	temp := filepath.Join(filepath.Dir(dst), tempPrefix+uuid.NewString())
+	if err := d.linkAs(temp); err != nil {
+		return err
+	}
+	if err := os.Rename(temp, dst); err != nil {
+		return errors.Join(err, os.Remove(temp))
+	}
+	return nil
 }
 
 func (d *Draft) linkAs(to string) error {
-	if d.name != "" {
-		_ = os.Chmod(d.name, 0o644)
-		return os.Link(d.name, to)
+	if d.name == "" {
+		return linkUnnamed(d.file, to)
 	}
-	from := fmt.Sprintf("/proc/self/fd/%d", d.file.Fd())
-	return unix.Linkat(unix.AT_FDCWD, from, unix.AT_FDCWD, to, unix.AT_SYMLINK_FOLLOW)
+	if err := os.Chmod(d.name, 0o644); err != nil {
+		return err
+	}
+	err := os.Link(d.name, to)
+	if err == nil || errors.Is(err, fs.ErrExist) || errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return d.moveTo(to, err) // no hard links here
 }
 
-func syncDir(dir string) error {
+// moveTo is linkAs for file systems without hard links.
+func (d *Draft) moveTo(to string, noLink error) error {
+	err := renameNew(d.name, to)
+	if err == nil {
+		d.name = ""
+		return nil
+	}
+	if errors.Is(err, fs.ErrExist) || errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return errors.Join(noLink, err)
+}
+
+// makeFolder makes a folder and its parents, each durable in its own parent.
+func makeFolder(dir string) error {
+	if info, err := os.Stat(dir); err == nil {
+		if !info.IsDir() {
+			return fmt.Errorf("%q is not a folder", dir)
+		}
+		return nil
+	}
+	parent := filepath.Dir(dir)
+	if parent == dir {
+		return &fs.PathError{Op: "mkdir", Path: dir, Err: fs.ErrNotExist}
+	}
+	if err := makeFolder(parent); err != nil {
+		return err
+	}
+	if err := os.Mkdir(dir, 0o777); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	return syncFolder(parent)
+}
+
+// syncFolder makes the folder's entries durable. A folder that is gone by now
+// had nothing to keep.
+func syncFolder(dir string) error {
 	f, err := os.Open(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
 	if err != nil {
 		return err
 	}
 	defer f.Close()
-	return f.Sync()
+	if err := f.Sync(); err != nil && !errors.Is(err, syscall.EINVAL) { // some file systems cannot
+		return err
+	}
+	return nil
 }

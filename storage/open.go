@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/url"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"sort"
@@ -54,24 +54,52 @@ func Open(ctx context.Context, uri string) (*Bucket, error) {
 }
 
 func openFile(_ context.Context, uri string) (*Bucket, error) {
-	dir := uri
-	if strings.HasPrefix(uri, "file://") {
-		u, err := url.Parse(uri)
-		if err != nil {
-			return nil, err
-		}
-		dir = u.Path
+	dir, _, err := Path(uri)
+	if err != nil {
+		return nil, err
 	}
 	abs, err := filepath.Abs(dir)
 	if err != nil {
 		return nil, err
 	}
-	return &Bucket{uri: strings.TrimSuffix(uri, "/"), disk: abs, driver: func() (*blob.Bucket, error) {
-		if _, err := os.Stat(abs); errors.Is(err, os.ErrNotExist) {
-			return nil, ErrNotExist // a folder is made by the first write, never by a read
-		}
-		return fileblob.OpenBucket(abs, &fileblob.Options{NoTempDir: true, Metadata: fileblob.MetadataDontWrite})
-	}}, nil
+	f := &folder{dir: abs}
+	return &Bucket{uri: rooted(uri), disk: abs, driver: f.open}, nil
+}
+
+// rooted is a URI as a bucket shows it: no credentials, no trailing slash.
+func rooted(uri string) string {
+	base, query, found := strings.Cut(Redact(uri), "?")
+	if len(base) > 1 && !strings.HasSuffix(base, "://") && !strings.HasSuffix(base, ":///") {
+		base = strings.TrimSuffix(base, "/")
+	}
+	if found {
+		base += "?" + query
+	}
+	return base
+}
+
+// folder opens a local folder when it is first needed and there: a folder is
+// made by the first write, never by a read.
+type folder struct {
+	dir string
+	mu  sync.Mutex
+	drv *blob.Bucket
+}
+
+func (f *folder) open() (*blob.Bucket, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.drv != nil {
+		return f.drv, nil
+	}
+	if _, err := os.Stat(f.dir); errors.Is(err, fs.ErrNotExist) {
+		return nil, ErrNotExist
+	}
+	drv, err := fileblob.OpenBucket(f.dir, &fileblob.Options{NoTempDir: true, Metadata: fileblob.MetadataDontWrite})
+	if err == nil {
+		f.drv = drv
+	}
+	return drv, err
 }
 
 var mem struct {
@@ -82,7 +110,8 @@ var mem struct {
 // openMem opens mem://name/prefix. Every bucket of one name in this process
 // shares its content.
 func openMem(_ context.Context, uri string) (*Bucket, error) {
-	name, prefix, _ := strings.Cut(strings.TrimPrefix(uri, "mem://"), "/")
+	base, _, _ := strings.Cut(uri, "?")
+	name, prefix, _ := strings.Cut(strings.TrimPrefix(base, "mem://"), "/")
 	mem.Lock()
 	defer mem.Unlock()
 	if mem.buckets == nil {
@@ -96,5 +125,5 @@ func openMem(_ context.Context, uri string) (*Bucket, error) {
 	if prefix = strings.Trim(prefix, "/"); prefix != "" {
 		prefix += "/"
 	}
-	return &Bucket{uri: strings.TrimSuffix(uri, "/"), prefix: prefix, driver: func() (*blob.Bucket, error) { return drv, nil }}, nil
+	return &Bucket{uri: rooted(uri), prefix: prefix, driver: func() (*blob.Bucket, error) { return drv, nil }}, nil
 }

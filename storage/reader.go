@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 )
 
 // Reader reads ranges of one object. It is safe for concurrent use.
@@ -17,46 +16,54 @@ type Reader interface {
 
 // Open returns a reader of ranges of an object, or ErrNotExist. Each ReadAt
 // is one request to an object store, and costs nothing to open beyond a Stat.
+// ctx holds for the reader's whole life.
 func (b *Bucket) Open(ctx context.Context, key string) (Reader, error) {
-	if b.disk != "" {
-		if err := b.hook("open", key); err != nil {
+	if b.disk == "" {
+		o, err := b.Stat(ctx, key)
+		if err != nil {
 			return nil, err
 		}
-		f, err := os.Open(filepath.Join(b.disk, filepath.FromSlash(key)))
-		if os.IsNotExist(err) {
-			err = fmt.Errorf("%w: %w", ErrNotExist, err)
-		}
-		if err != nil {
-			return nil, b.fail("open", key, err)
-		}
-		info, err := f.Stat()
-		if err != nil {
-			f.Close()
-			return nil, b.fail("open", key, err)
-		}
-		return &fileReader{File: f, size: info.Size(), b: b, key: key}, nil
+		return &rangeReader{ctx: ctx, b: b, key: key, size: o.Size}, nil
 	}
-	o, err := b.Stat(ctx, key)
-	if err != nil {
+	if err := b.begin(ctx, "open", key); err != nil {
 		return nil, err
 	}
-	return &rangeReader{ctx: ctx, b: b, key: key, size: o.Size}, nil
+	f, err := os.Open(b.path(key))
+	if err != nil {
+		return nil, b.fail("open", key, err)
+	}
+	info, err := f.Stat()
+	if err == nil && info.IsDir() {
+		err = ErrNotExist
+	}
+	if err != nil {
+		f.Close()
+		return nil, b.fail("open", key, err)
+	}
+	return &fileReader{ctx: ctx, f: f, size: info.Size(), b: b, key: key}, nil
 }
 
 type fileReader struct {
-	*os.File
+	ctx  context.Context
+	f    *os.File
 	size int64
 	b    *Bucket
 	key  string
 }
 
-func (r *fileReader) Size() int64 { return r.size }
+func (r *fileReader) Size() int64  { return r.size }
+func (r *fileReader) Close() error { return r.f.Close() }
 
 func (r *fileReader) ReadAt(p []byte, off int64) (int, error) {
-	if err := r.b.hook("range", r.key); err != nil {
+	if err := r.b.begin(r.ctx, "range", r.key); err != nil {
 		return 0, err
 	}
-	return r.File.ReadAt(p, off)
+	n, err := r.f.ReadAt(p, off)
+	r.b.moved("range", r.key, n)
+	if err == io.EOF {
+		return n, io.EOF // ReadAt's contract: not wrapped
+	}
+	return n, r.b.fail("range", r.key, bare(err))
 }
 
 type rangeReader struct {
@@ -70,24 +77,40 @@ func (r *rangeReader) Size() int64  { return r.size }
 func (r *rangeReader) Close() error { return nil }
 
 func (r *rangeReader) ReadAt(p []byte, off int64) (int, error) {
-	if off >= r.size {
-		return 0, io.EOF
+	if off < 0 {
+		return 0, r.b.fail("range", r.key, fmt.Errorf("negative offset %d", off))
 	}
-	if err := r.b.hook("range", r.key); err != nil {
+	if err := r.b.begin(r.ctx, "range", r.key); err != nil {
 		return 0, err
 	}
+	want := min(int64(len(p)), max(0, r.size-off))
+	if want > 0 {
+		n, err := r.request(p[:want], off)
+		r.b.moved("range", r.key, n)
+		if err != nil {
+			return n, r.b.fail("range", r.key, err)
+		}
+	}
+	if want < int64(len(p)) {
+		return int(want), io.EOF // ReadAt's contract: not wrapped
+	}
+	return int(want), nil
+}
+
+// request fills p; an object that ends early was changed under us.
+func (r *rangeReader) request(p []byte, off int64) (int, error) {
 	drv, err := r.b.driver()
 	if err != nil {
-		return 0, r.b.fail("range", r.key, err)
+		return 0, err
 	}
 	src, err := drv.NewRangeReader(r.ctx, r.b.prefix+r.key, off, int64(len(p)), nil)
 	if err != nil {
-		return 0, r.b.fail("range", r.key, err)
+		return 0, err
 	}
 	defer src.Close()
 	n, err := io.ReadFull(src, p)
-	if err == io.ErrUnexpectedEOF {
-		err = io.EOF
+	if err == io.EOF {
+		err = io.ErrUnexpectedEOF
 	}
-	return n, r.b.fail("range", r.key, err)
+	return n, err
 }

@@ -1,0 +1,100 @@
+// Package counting wraps a bucket to count what is asked of it, for tests that
+// hold a command to what it may cost: one listing, no object read twice. It
+// changes nothing that the bucket does.
+package counting
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/rollmill/rollmill/storage"
+)
+
+// Counter counts the operations of every bucket that it wraps. The zero value
+// is ready; it is safe for concurrent use.
+type Counter struct {
+	mu    sync.Mutex
+	ops   map[string]int
+	bytes map[string]int64
+	keys  map[string]map[string]int
+}
+
+// Wrap returns the bucket with its operations counted.
+func (c *Counter) Wrap(b *storage.Bucket) *storage.Bucket {
+	return b.WithHook(c.count).WithMeter(c.meter)
+}
+
+func (c *Counter) count(op, key string) error {
+	if op == "published" {
+		return nil // the end of an operation that was counted
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.ops == nil {
+		c.ops, c.keys = map[string]int{}, map[string]map[string]int{}
+	}
+	if c.keys[op] == nil {
+		c.keys[op] = map[string]int{}
+	}
+	c.ops[op]++
+	c.keys[op][key]++
+	return nil
+}
+
+func (c *Counter) meter(op, _ string, n int64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.bytes == nil {
+		c.bytes = map[string]int64{}
+	}
+	c.bytes[op] += n
+}
+
+// Ops is how often an operation of storage.Hook was asked for.
+func (c *Counter) Ops(op string) int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.ops[op]
+}
+
+// Of is how often it was asked for one key.
+func (c *Counter) Of(op, key string) int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.keys[op][key]
+}
+
+// Read is how many bytes were read, by whole objects and by ranges.
+func (c *Counter) Read() int64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.bytes["read"] + c.bytes["range"]
+}
+
+// Written is how many bytes were written, published or not.
+func (c *Counter) Written() int64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.bytes["write"]
+}
+
+// Reset forgets everything.
+func (c *Counter) Reset() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.ops, c.keys, c.bytes = nil, nil, nil
+}
+
+// String lists the counts, for a failing test's message.
+func (c *Counter) String() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var out []string
+	for _, op := range slices.Sorted(maps.Keys(c.ops)) {
+		out = append(out, fmt.Sprintf("%s %d", op, c.ops[op]))
+	}
+	return strings.Join(append(out, fmt.Sprintf("read %d B, wrote %d B", c.bytes["read"]+c.bytes["range"], c.bytes["write"])), ", ")
+}

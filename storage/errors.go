@@ -1,0 +1,53 @@
+package storage
+
+import (
+	"errors"
+	"io/fs"
+	"net"
+	"syscall"
+
+	"gocloud.dev/gcerrors"
+)
+
+// The kinds of failure that callers act on. Test with errors.Is. The first
+// two are also fs.ErrNotExist and fs.ErrExist, for callers that take any store.
+var (
+	ErrNotExist  error = kind{"does not exist", fs.ErrNotExist}
+	ErrExist     error = kind{"already exists", fs.ErrExist}
+	ErrDenied          = errors.New("permission denied")
+	ErrTemporary       = errors.New("temporary storage failure")
+)
+
+type kind struct {
+	text string
+	std  error
+}
+
+func (k kind) Error() string { return k.text }
+func (k kind) Unwrap() error { return k.std }
+
+// kindOf is the kind of an error of the operating system or of gocloud, or nil.
+func kindOf(err error) error {
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return ErrNotExist
+	case errors.Is(err, fs.ErrExist):
+		return ErrExist
+	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS):
+		return ErrDenied
+	}
+	switch gcerrors.Code(err) {
+	case gcerrors.NotFound:
+		return ErrNotExist
+	case gcerrors.AlreadyExists, gcerrors.FailedPrecondition:
+		return ErrExist
+	case gcerrors.PermissionDenied:
+		return ErrDenied
+	case gcerrors.ResourceExhausted, gcerrors.DeadlineExceeded:
+		return ErrTemporary
+	}
+	if network := net.Error(nil); errors.As(err, &network) {
+		return ErrTemporary
+	}
+	return nil
+}

@@ -1,0 +1,156 @@
+package storage
+
+import (
+	"context"
+	"errors"
+	"io"
+	"iter"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"gocloud.dev/blob"
+)
+
+// Read returns the whole object, or ErrNotExist.
+func (b *Bucket) Read(ctx context.Context, key string) ([]byte, error) {
+	if err := b.begin(ctx, "read", key); err != nil {
+		return nil, err
+	}
+	drv, err := b.reading(key)
+	if err != nil {
+		return nil, b.fail("read", key, err)
+	}
+	data, err := drv.ReadAll(ctx, b.prefix+key)
+	b.moved("read", key, len(data))
+	return data, b.fail("read", key, err)
+}
+
+// reading is the driver, for an object that is to be read. A folder of a
+// local disk is no object, but fileblob takes it for one.
+func (b *Bucket) reading(key string) (*blob.Bucket, error) {
+	if b.disk != "" {
+		if info, err := os.Stat(b.path(key)); err == nil && info.IsDir() {
+			return nil, ErrNotExist
+		}
+	}
+	return b.driver()
+}
+
+// path is where a local bucket keeps an object. checkKey has seen the key.
+func (b *Bucket) path(key string) string {
+	return filepath.Join(b.disk, filepath.FromSlash(key))
+}
+
+// Stat describes an object, or ErrNotExist.
+func (b *Bucket) Stat(ctx context.Context, key string) (Object, error) {
+	if err := b.begin(ctx, "stat", key); err != nil {
+		return Object{}, err
+	}
+	drv, err := b.reading(key)
+	if err != nil {
+		return Object{}, b.fail("stat", key, err)
+	}
+	a, err := drv.Attributes(ctx, b.prefix+key)
+	if err != nil {
+		return Object{}, b.fail("stat", key, err)
+	}
+	return Object{Key: key, Size: a.Size, ETag: a.ETag, ModTime: a.ModTime}, nil
+}
+
+// List yields every object whose key begins with prefix, in key order. Objects
+// that come or go meanwhile may or may not be seen.
+func (b *Bucket) List(ctx context.Context, prefix string) iter.Seq2[Object, error] {
+	return func(yield func(Object, error) bool) {
+		err := ctx.Err()
+		if err == nil {
+			err = b.hook("list", prefix)
+		}
+		switch {
+		case err != nil:
+		case b.disk != "":
+			err = b.fail("list", prefix, walk(ctx, b.disk, prefix, yield))
+		default:
+			err = b.fail("list", prefix, b.listDriver(ctx, prefix, yield))
+		}
+		if err != nil {
+			yield(Object{}, err)
+		}
+	}
+}
+
+func (b *Bucket) listDriver(ctx context.Context, prefix string, yield func(Object, error) bool) error {
+	drv, err := b.driver()
+	if err != nil {
+		return err
+	}
+	it := drv.List(&blob.ListOptions{Prefix: b.prefix + prefix})
+	for {
+		o, err := it.Next(ctx)
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if !yield(Object{Key: strings.TrimPrefix(o.Key, b.prefix), Size: o.Size, ModTime: o.ModTime}, nil) {
+			return nil
+		}
+	}
+}
+
+// Delete removes an object; one that is not there is no error. On a local
+// disk it also removes the folders that it leaves empty.
+func (b *Bucket) Delete(ctx context.Context, key string) error {
+	if err := b.begin(ctx, "delete", key); err != nil {
+		return err
+	}
+	drv, err := b.reading(key)
+	if err == nil {
+		err = drv.Delete(ctx, b.prefix+key)
+	}
+	if errors.Is(err, ErrNotExist) || kindOf(err) == ErrNotExist {
+		return nil
+	}
+	if err == nil && b.disk != "" {
+		b.removeEmptyFolders(filepath.Dir(b.path(key)))
+	}
+	return b.fail("delete", key, err)
+}
+
+func (b *Bucket) removeEmptyFolders(dir string) {
+	for ; len(dir) > len(b.disk); dir = filepath.Dir(dir) {
+		if os.Remove(dir) != nil {
+			return // something is in it
+		}
+	}
+}
+
+// Create makes an object that must not exist yet, whole or not at all, or
+// returns ErrExist. Of any number of racing creators exactly one succeeds.
+func (b *Bucket) Create(ctx context.Context, key string, data []byte) error {
+	return b.put(ctx, key, data, true)
+}
+
+// Write makes or replaces an object, whole or not at all.
+func (b *Bucket) Write(ctx context.Context, key string, data []byte) error {
+	return b.put(ctx, key, data, false)
+}
+
+func (b *Bucket) put(ctx context.Context, key string, data []byte, createOnly bool) error {
+	if err := checkKey(key); err != nil {
+		return b.fail("create", "", err)
+	}
+	d, err := b.Draft(ctx)
+	if err != nil {
+		return err
+	}
+	defer d.Discard()
+	if _, err := d.Write(data); err != nil {
+		return err
+	}
+	if createOnly {
+		return d.Create(ctx, key)
+	}
+	return d.Replace(ctx, key)
+}

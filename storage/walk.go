@@ -1,0 +1,85 @@
+package storage
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// walk yields the files under a folder as objects, in key order. Links to
+// files are followed, links to folders are not (they may lead in circles); the
+// folder itself may be one. What vanishes meanwhile is passed over, what may
+// not be read is an error.
+func walk(ctx context.Context, root, prefix string, yield func(Object, error) bool) error {
+	w := walker{ctx: ctx, prefix: prefix, yield: yield}
+	err := w.folder(root, "")
+	if errors.Is(err, errStop) {
+		return nil
+	}
+	return err
+}
+
+var errStop = errors.New("enough")
+
+type walker struct {
+	ctx    context.Context
+	prefix string
+	yield  func(Object, error) bool
+}
+
+func (w *walker) folder(dir, key string) error {
+	if err := w.ctx.Err(); err != nil {
+		return err
+	}
+	entries, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	// A folder sorts as its name with a slash, which is how its keys go on:
+	// "a.b" comes before "a/x".
+	names := make([]string, len(entries))
+	for i, e := range entries {
+		names[i] = e.Name()
+		if e.IsDir() {
+			names[i] += "/"
+		}
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		if err := w.entry(dir, key, name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (w *walker) entry(dir, key, name string) error {
+	base, isFolder := strings.CutSuffix(name, "/")
+	key += name
+	switch {
+	case strings.HasPrefix(base, tempPrefix):
+		return nil
+	case isFolder && (strings.HasPrefix(key, w.prefix) || strings.HasPrefix(w.prefix, key)):
+		return w.folder(filepath.Join(dir, base), key)
+	case isFolder || !strings.HasPrefix(key, w.prefix) || checkKey(key) != nil:
+		return nil // not ours: such a key cannot be read
+	}
+	info, err := os.Stat(filepath.Join(dir, base))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if info.Mode().IsRegular() && !w.yield(Object{Key: key, Size: info.Size(), ModTime: info.ModTime()}, nil) {
+		return errStop
+	}
+	return nil
+}
