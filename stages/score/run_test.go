@@ -94,10 +94,13 @@ func TestHowItIsRunDoesNotMatter(t *testing.T) {
 }
 
 func TestAHungProgramTimesOut(t *testing.T) {
+	t.Parallel()
 	in, out := "mem://hang/rollout", "mem://hang/score"
-	base(t, in, trajectories())
+	wide := trajectories()[:2*generations]
+	wide[2].TrajectoryID, wide[2].Status = "0-hangs", formats.StatusOK
+	base(t, in, wide)
 	o := options(t, in, out, "prog=command:"+words("hang"))
-	o.Timeout = 300 * time.Millisecond
+	o.Timeout = 3 * time.Second // kept by a program that has to be started first
 	run(t, o)
 	got, d := rows(t, out)
 	if d.Failures[formats.RewardTimeout] == 0 || d.Failures[formats.RewardTimeout] != d.Counts["unscored"] {
