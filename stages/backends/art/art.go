@@ -92,10 +92,11 @@ func (t *Trainer) Begin(ctx context.Context, known *formats.Policy) (formats.Sta
 }
 
 func (t *Trainer) prepare(ctx context.Context) (string, error) {
-	body := map[string]any{"model": t.cfg.model()}
+	config := map[string]any{}
 	if args := t.cfg.serverArgs(); len(args) > 0 {
-		body["config"] = map[string]any{"server_args": args}
+		config["server_args"] = args
 	}
+	body := map[string]any{"model": t.cfg.model(), "config": config}
 	var answer []string
 	if err := t.call(ctx, slow, "/_prepare_backend_for_training", body, &answer); err != nil {
 		return "", err

@@ -33,20 +33,39 @@ var errEnded = errors.New("the server gave up in the middle of its answer")
 
 const maxLine = 64 << 20
 
-// readLines reads to the end, however long the server is silent, or to the
-// read timeout.
-func readLines(r io.Reader, silence time.Duration, cancel context.CancelCauseFunc, event func(formats.JobEvent)) *lines {
-	l := &lines{sum: map[string]float64{}, n: map[string]int{}, nan: map[string]int{}, announced: -1}
-	alive := func() {}
-	if silence > 0 {
-		timer := time.AfterFunc(silence, func() { cancel(fmt.Errorf("no news for %s", silence)) })
-		defer timer.Stop()
-		alive = func() { timer.Reset(silence) }
+// watch ends a connection that is silent for too long. A limit of 0 is none.
+type watch struct {
+	limit time.Duration
+	timer *time.Timer
+}
+
+func newWatch(limit time.Duration, cancel context.CancelCauseFunc) *watch {
+	w := &watch{limit: limit}
+	if limit > 0 {
+		w.timer = time.AfterFunc(limit, func() { cancel(fmt.Errorf("no news for %s", limit)) })
 	}
+	return w
+}
+
+func (w *watch) touch() {
+	if w.timer != nil {
+		w.timer.Reset(w.limit)
+	}
+}
+
+func (w *watch) stop() {
+	if w.timer != nil {
+		w.timer.Stop()
+	}
+}
+
+// readLines reads to the end of the answer.
+func readLines(r io.Reader, w *watch, event func(formats.JobEvent)) *lines {
+	l := &lines{sum: map[string]float64{}, n: map[string]int{}, nan: map[string]int{}, announced: -1}
 	in := bufio.NewReaderSize(r, 64<<10)
 	for {
 		line, err := readLine(in)
-		alive()
+		w.touch()
 		if line = bytes.TrimSpace(line); len(line) > 0 && (err == nil || err == io.EOF) {
 			if bad := l.add(line); bad != nil {
 				l.err = bad

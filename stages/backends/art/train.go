@@ -20,7 +20,9 @@ func (t *Trainer) Submit(ctx context.Context, s formats.Submission, groups forma
 	asked := ctx // ends when the command does, not when the server falls silent
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	body := t.body(groups, s.Guard, func(n int64) { event(formats.JobEvent{Sent: n}) })
+	watch := newWatch(t.cfg.ReadTimeout, cancel)
+	defer watch.stop()
+	body := t.body(groups, s.Guard, func(n int64) { watch.touch(); event(formats.JobEvent{Sent: n}) })
 	defer body.Close()
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, t.base+"/_train_model", body)
 	if err != nil {
@@ -39,7 +41,10 @@ func (t *Trainer) Submit(ctx context.Context, s formats.Submission, groups forma
 	if resp.StatusCode != http.StatusOK {
 		return t.afterRefusal(ctx, s, t.refused("/_train_model", resp), resp.StatusCode)
 	}
-	lines := readLines(resp.Body, t.cfg.ReadTimeout, cancel, event)
+	lines := readLines(resp.Body, watch, event)
+	if silent := context.Cause(ctx); lines.err != nil && silent != nil {
+		lines.err = silent
+	}
 	if lines.err != nil {
 		return t.afterBreak(asked, s, lines, lines.err)
 	}

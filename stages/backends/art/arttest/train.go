@@ -60,6 +60,9 @@ func (s *Server) train(w http.ResponseWriter, r *http.Request, d Dialect, f Faul
 		f.Received(b.Token)
 	}
 	if f.Hold != nil {
+		w.Header()["Content-Type"] = nil
+		w.WriteHeader(200)
+		w.(http.Flusher).Flush()
 		<-f.Hold
 	}
 	s.answer(w, &b, trainable, sound, f)
@@ -86,8 +89,7 @@ func (s *Server) answer(w http.ResponseWriter, b *Batch, trainable, sound bool, 
 	w.Header()["Content-Type"] = nil // the handler sets none
 	broken := func() {
 		s.keep(b, false, 0)
-		w.WriteHeader(200)
-		w.(http.Flusher).Flush()
+		w.(http.Flusher).Flush() // and with it the status, 200
 		panic(http.ErrAbortHandler)
 	}
 	switch {
@@ -99,7 +101,6 @@ func (s *Server) answer(w http.ResponseWriter, b *Batch, trainable, sound bool, 
 			advance = 0
 		}
 		s.keep(b, false, advance)
-		w.WriteHeader(200)
 		return
 	case f.CloseBefore:
 		s.keep(b, true, 1)

@@ -1,0 +1,223 @@
+// Package backendtest is what every trainer must do, as tests. A new
+// backend's own test makes a Subject and calls Run.
+package backendtest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/rollmill/rollmill/formats"
+)
+
+// Trainer has the methods of submit.Trainer, which says what they promise.
+type Trainer interface {
+	Target() formats.Target
+	Preflight(ctx context.Context, groups formats.Groups, report func(formats.Problem)) (formats.Load, error)
+	Begin(ctx context.Context, known *formats.Policy) (formats.Standing, error)
+	Submit(ctx context.Context, s formats.Submission, groups formats.Groups, event func(formats.JobEvent)) (formats.Outcome, error)
+	Resolve(ctx context.Context, s formats.Submission) (formats.Outcome, error)
+}
+
+// Subject is a trainer and a view behind it.
+type Subject struct {
+	Trainer Trainer
+	Jobs    func() int // batches that had an effect so far
+	Secrets []string   // that must not show in its target
+}
+
+// Run tests a trainer; each story gets a fresh subject.
+func Run(t *testing.T, fresh func(t *testing.T) Subject) {
+	for _, story := range []struct {
+		name string
+		run  func(t *testing.T, s Subject)
+	}{
+		{"its target is the same each time and holds no secret", target},
+		{"preflight counts the batch and has no effect", preflight},
+		{"begin may be repeated and has no effect", begin},
+		{"a batch is submitted and then resolved as done", submit},
+		{"what was never sent is never resolved as done", neverSent},
+		{"a batch that cannot be read has no effect", unreadable},
+		{"a sender that lost its lease sends nothing whole", guarded},
+		{"a cancelled sender ends at once", cancelled},
+	} {
+		t.Run(story.name, func(t *testing.T) { story.run(t, fresh(t)) })
+	}
+}
+
+func number(f float64) *float64 { return &f }
+
+// Batch is three groups that any trainer takes.
+func Batch() formats.Groups {
+	return func(yield func([]formats.Trajectory, error) bool) {
+		for e := range 3 {
+			if !yield(Group(e), nil) {
+				return
+			}
+		}
+	}
+}
+
+// Group is four attempts at an example, with rewards from 0 to 1.
+func Group(example int) []formats.Trajectory {
+	id := fmt.Sprintf("example-%d", example)
+	rows := make([]formats.Trajectory, 4)
+	for g := range rows {
+		rows[g] = formats.Trajectory{
+			TrajectoryID: formats.TrajectoryID("run", id, 0, g), Run: "run", ExampleID: id, GroupID: formats.GroupID(id, 0), Generation: int32(g),
+			Example: fmt.Sprintf(`{"id":%q}`, id), Status: formats.StatusOK, StopReason: formats.StopDone, SampledTokens: 2, Reward: number(float64(g) / 3),
+			Messages: []formats.Message{
+				{Parent: -1, Role: "user", Content: "what is " + id, Call: -1},
+				{Parent: 0, Role: "assistant", Content: fmt.Sprint("answer ", g), Sampled: true, FinishReason: "stop",
+					TokenIDs: []int32{int32(100*example + 10*g), 2}, Logprobs: []float32{-0.5, -1}},
+			},
+			Calls: []formats.Call{{Model: "policy", Sampling: "{}", Tools: -1, Target: true, PromptTokens: 5, CompletionTokens: 2}},
+		}
+		rows[g].SetPayloadDigest()
+	}
+	return rows
+}
+
+func submission(token string, before formats.Standing) formats.Submission {
+	return formats.Submission{Token: token, Before: before, Guard: func() error { return nil }}
+}
+
+func ignore(formats.JobEvent) {}
+
+func noJobs(t *testing.T, s Subject) {
+	t.Helper()
+	if n := s.Jobs(); n != 0 {
+		t.Errorf("%d jobs", n)
+	}
+}
+
+func target(t *testing.T, s Subject) {
+	one := s.Trainer.Target()
+	if diff := cmp.Diff(one, s.Trainer.Target()); diff != "" || one.Backend == "" || one.Address == "" || one.Model == "" {
+		t.Errorf("%+v %s", one, diff)
+	}
+	for _, secret := range s.Secrets {
+		if strings.Contains(fmt.Sprint(one), secret) {
+			t.Errorf("%+v holds a secret", one)
+		}
+	}
+}
+
+func preflight(t *testing.T, s Subject) {
+	var first formats.Load
+	for i := range 2 {
+		load, err := s.Trainer.Preflight(t.Context(), Batch(), func(p formats.Problem) { t.Errorf("%+v", p) })
+		if err != nil {
+			t.Fatal(err)
+		}
+		if load.Groups != 3 || load.Trajectories != 12 || load.Tokens != 24 || load.Bytes == 0 {
+			t.Errorf("%+v", load)
+		}
+		if i == 0 {
+			first = load
+		} else if diff := cmp.Diff(first, load); diff != "" {
+			t.Error(diff)
+		}
+	}
+	noJobs(t, s)
+}
+
+func begin(t *testing.T, s Subject) {
+	first, err := s.Trainer.Begin(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := s.Trainer.Begin(t.Context(), first.Policy)
+	if diff := cmp.Diff(first, again); diff != "" || err != nil {
+		t.Error(diff, err)
+	}
+	noJobs(t, s)
+}
+
+func submit(t *testing.T, s Subject) {
+	before, err := s.Trainer.Begin(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sent := int64(0)
+	out, err := s.Trainer.Submit(t.Context(), submission("batch", before), Batch(), func(e formats.JobEvent) { sent = max(sent, e.Sent) })
+	if err != nil || out.State != formats.JobCompleted || sent != 3 || s.Jobs() != 1 {
+		t.Fatalf("%+v, %v; %d groups sent, %d jobs", out, err, sent, s.Jobs())
+	}
+	if before.Step != nil && (out.StepAfter == nil || *out.StepAfter != *before.Step+1 || out.Policy == nil || out.Policy.Version != *out.StepAfter) {
+		t.Errorf("from %+v to %+v", before, out)
+	}
+	resolved, err := s.Trainer.Resolve(t.Context(), submission("batch", before))
+	if err != nil || resolved.State != formats.JobCompleted {
+		t.Errorf("%+v, %v", resolved, err)
+	}
+}
+
+func neverSent(t *testing.T, s Subject) {
+	before, err := s.Trainer.Begin(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := s.Trainer.Resolve(t.Context(), submission("other", before))
+	if err != nil || out.State != formats.JobUnknown && !(out.State == formats.JobFailed && out.Clean) {
+		t.Errorf("%+v, %v", out, err)
+	}
+}
+
+// fails submits what must not have an effect.
+func fails(t *testing.T, s Subject, ctx context.Context, sub formats.Submission, groups formats.Groups, want error) {
+	t.Helper()
+	before, err := s.Trainer.Begin(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sub.Before = before
+	out, err := s.Trainer.Submit(ctx, sub, groups, ignore)
+	if !errors.Is(err, want) || out.State != formats.JobFailed || !out.Clean {
+		t.Errorf("%+v, %v; want %v", out, err, want)
+	}
+	noJobs(t, s)
+}
+
+func unreadable(t *testing.T, s Subject) {
+	damage := formats.Invalid("dataset", "", nil, "page 3 is damaged")
+	groups := func(yield func([]formats.Trajectory, error) bool) {
+		if yield(Group(0), nil) {
+			yield(nil, damage)
+		}
+	}
+	fails(t, s, t.Context(), submission("batch", formats.Standing{}), groups, damage)
+}
+
+func guarded(t *testing.T, s Subject) {
+	lost := errors.New("the lease ran out")
+	sub := submission("batch", formats.Standing{})
+	asked := 0
+	sub.Guard = func() error {
+		if asked++; asked > 1 {
+			return lost
+		}
+		return nil
+	}
+	fails(t, s, t.Context(), sub, Batch(), lost)
+}
+
+func cancelled(t *testing.T, s Subject) {
+	before, err := s.Trainer.Begin(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	groups := func(yield func([]formats.Trajectory, error) bool) {
+		cancel()
+		yield(nil, context.Cause(ctx))
+	}
+	if out, err := s.Trainer.Submit(ctx, submission("batch", before), groups, ignore); err == nil {
+		t.Errorf("%+v without an error", out)
+	}
+	noJobs(t, s)
+}
