@@ -108,8 +108,21 @@ func balance(batch []episode) {
 	}
 }
 
-// parts cuts the batch into n gradient steps of whole episodes, fewer when
-// there are fewer episodes. The tokens of an episode share a weight of 1.
+// passes over a batch: the clipped ratio is what makes the second one safe.
+const passes = 2
+
+// gradientSteps cuts the batch into parts of whole episodes and lists them
+// once per pass: n steps in all, fewer when there are fewer episodes.
+func gradientSteps(batch []episode, n int) [][]sample {
+	once := parts(batch, (n+passes-1)/passes)
+	var all [][]sample
+	for range passes {
+		all = append(all, once...)
+	}
+	return all[:min(n, len(all))]
+}
+
+// parts cuts the batch in n. The tokens of an episode share a weight of 1.
 func parts(batch []episode, n int) [][]sample {
 	n = min(n, len(batch))
 	out := make([][]sample, n)

@@ -30,7 +30,6 @@ type rules struct {
 	low     float64 // the ratio of new to old chance counts from 1-low
 	high    float64 // to 1+high
 	penalty float64 // of leaving the untrained policy
-	steps   int
 }
 
 // metrics of one gradient step.

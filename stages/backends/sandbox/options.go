@@ -19,7 +19,7 @@ type Options struct {
 	Models    []string // "project/name": known from the start, as if registered
 
 	Hidden            int     // units of the hidden layer; default 64
-	GradientSteps     int     // gradient steps of a training call, each on a part of the batch; default 8
+	GradientSteps     int     // gradient steps of a training call, in two passes over the batch; default 16
 	LearningRateScale float64 // multiplies config.learning_rate; default 1
 
 	Dialect      Dialect // which ART server to be; default Legacy
@@ -53,7 +53,7 @@ func (o Options) withDefaults() Options {
 		o.Hidden = 64
 	}
 	if o.GradientSteps == 0 {
-		o.GradientSteps = 8
+		o.GradientSteps = 16
 	}
 	if o.LearningRateScale == 0 {
 		o.LearningRateScale = 1

@@ -106,8 +106,8 @@ func (j *job) run(w http.ResponseWriter) error {
 			return nil
 		}
 	}
-	learner := newLearner(next.policy(), j.server.base, &next.Optimiser, j.settings.rules(j.server.opts.LearningRateScale, j.server.opts.GradientSteps))
-	steps := parts(batch, learner.rules.steps)
+	learner := newLearner(next.policy(), j.server.base, &next.Optimiser, j.settings.rules(j.server.opts.LearningRateScale))
+	steps := gradientSteps(batch, j.server.opts.GradientSteps)
 	for i, part := range steps {
 		if j.fault.is(TrainDrop) && j.fault.Lines == i {
 			return j.breakOff(next, batch, learner, steps[i:])
@@ -238,20 +238,18 @@ const settleTime = 2 * time.Second
 func (s *Server) training(w http.ResponseWriter, r *http.Request) {
 	query := r.URL.Query()
 	key := modelKey{query.Get("project"), query.Get("model")}
-	m := s.find(key)
-	if m == nil {
-		writeDetail(w, http.StatusNotFound, "no model "+strconv.Quote(key.String()))
-		return
-	}
 	patience := settleTime
 	if query.Get("wait") == "0" {
 		patience = 0
 	}
 	busy := s.traffic.settle(r.Context(), key, patience)
-	now := m.newest()
-	state := trainingState{Atomic: true, Step: now.Step, Busy: busy, Submission: query.Get("submission")}
-	if done, ok := now.Submissions[state.Submission]; ok && state.Submission != "" {
-		state.TrainedAtStep = &done.Step
+	state := trainingState{Atomic: true, Busy: busy, Submission: query.Get("submission")}
+	if m := s.find(key); m != nil {
+		now := m.newest()
+		state.Step = now.Step
+		if done, ok := now.Submissions[state.Submission]; ok && state.Submission != "" {
+			state.TrainedAtStep = &done.Step
+		}
 	}
 	writeJSON(w, http.StatusOK, state)
 }

@@ -135,8 +135,8 @@ func readSettings(config, devConfig json.RawMessage) (settings, []invalid) {
 }
 
 // rules is what the learner makes of the settings.
-func (s settings) rules(scale float64, steps int) rules {
-	r := rules{rate: s.LearningRate * scale, low: 0.2, penalty: s.Beta, steps: steps}
+func (s settings) rules(scale float64) rules {
+	r := rules{rate: s.LearningRate * scale, low: 0.2, penalty: s.Beta}
 	set(&r.low, s.Epsilon)
 	r.high = r.low
 	set(&r.high, s.EpsilonHigh)
