@@ -24,7 +24,7 @@ func Path(uri string) (string, bool, error) {
 		rest = strings.TrimPrefix(rest, host)
 	case "", ".", "..":
 	default:
-		return "", true, fmt.Errorf("a file URI is file:///PATH or file://./PATH; %q is no folder of this machine", host)
+		return "", true, fmt.Errorf("a file URI is file:///PATH or file://./PATH; %q is no folder of this machine", host[strings.LastIndex(host, "@")+1:])
 	}
 	p, err := url.PathUnescape(rest)
 	return p, true, err
@@ -40,7 +40,9 @@ func Join(uri string, elem ...string) string {
 	scheme, _, _ := strings.Cut(base, "://")
 	floor := len(scheme) + len("://")
 	for _, part := range strings.Split(strings.Join(elem, "/"), "/") {
-		base = strings.TrimSuffix(base, "/")
+		if len(base) > floor {
+			base = strings.TrimSuffix(base, "/")
+		}
 		switch part {
 		case "", ".":
 		case "..":
