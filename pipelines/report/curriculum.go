@@ -18,11 +18,11 @@ func curriculumOf(d *dataset.Dataset) (*Curriculum, error) {
 	if d.State == nil {
 		return nil, nil
 	}
-	var states map[string]json.RawMessage
-	if err := json.Unmarshal(d.State, &states); err != nil {
+	var state formats.CurateState
+	if err := json.Unmarshal(d.State, &state); err != nil {
 		return nil, formats.Invalid(d.URI(), "", err, "the state of curate cannot be read")
 	}
-	raw, ok := states["curriculum"]
+	raw, ok := state.Rules[formats.RuleCurriculum]
 	if !ok {
 		return nil, nil
 	}
