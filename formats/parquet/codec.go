@@ -22,7 +22,7 @@ var encoders = sync.Pool{New: func() any {
 }}
 
 var decoders = sync.Pool{New: func() any {
-	d, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(maxPage))
+	d, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecodeAllCapLimit(true))
 	if err != nil {
 		panic(err)
 	}
@@ -38,6 +38,7 @@ func (codec) Encode(dst, src []byte) ([]byte, error) {
 	return e.EncodeAll(src, dst[:0]), nil
 }
 
+// Decode fills at most the capacity of dst: what inflates beyond is an error.
 func (codec) Decode(dst, src []byte) ([]byte, error) {
 	d := decoders.Get().(*zstd.Decoder)
 	defer decoders.Put(d)

@@ -218,7 +218,8 @@ func (c *column) inflate(data []byte, size int) ([]byte, error) {
 	case format.Uncompressed:
 		c.inflated = append(c.inflated[:0], data...)
 	case format.Zstd:
-		c.inflated, err = codec{}.Decode(c.inflated, data)
+		c.inflated = grown(c.inflated[:0], size)
+		c.inflated, err = codec{}.Decode(c.inflated[:0:size], data)
 	case format.Snappy:
 		if n, e := snappy.DecodedLen(data); e != nil || n != size {
 			return nil, badPage("it inflates to %d bytes, not %d", n, size)

@@ -133,6 +133,10 @@ func (t *tail) close() error {
 	if err := t.indexes(); err != nil {
 		return err
 	}
+	return t.footer()
+}
+
+func (t *tail) footer() error {
 	n, err := t.encode(&t.meta)
 	if err != nil {
 		return err
