@@ -11,7 +11,7 @@ import (
 // pendingBytes is how much a segment holds at most before it is written early.
 const pendingBytes = 32 << 20
 
-// keeper makes finished trajectories durable, a segment now and then. Whoever
+// keeper makes finished trajectories durable within a time. Whoever
 // keeps a row waits while a segment is being written, so that memory does not
 // grow when the store is slow.
 type keeper struct {
@@ -21,6 +21,9 @@ type keeper struct {
 	done    chan struct{}
 	failed  func(error) // told of the first error
 	err     error       // to be read after close
+
+	segments int       // written
+	next     time.Time // when another may be
 }
 
 func newKeeper(ctx context.Context, j *dataset.Journal[formats.Trajectory], every time.Duration, failed func(error)) *keeper {
@@ -60,7 +63,7 @@ func (k *keeper) run(ctx context.Context) {
 				return
 			}
 			if pending = append(pending, t); due == nil {
-				due = time.After(k.every)
+				due = time.After(time.Until(k.next))
 			}
 			if size += weight(&t); size > pendingBytes {
 				flush()
@@ -71,11 +74,23 @@ func (k *keeper) run(ctx context.Context) {
 	}
 }
 
+// pause is how long to wait before the next segment, after n that took so long
+// to write: short at first, so that a short run loses little when it is
+// killed; at most a tenth of the time is spent on writing, and the number of
+// segments of a long run stays near one for each k.every.
+func (k *keeper) pause(n int, took time.Duration) time.Duration {
+	return min(k.every, max(10*took, time.Duration(n)*2*time.Millisecond))
+}
+
 // append gives a store that hangs a minute; the process may be ending.
 func (k *keeper) append(ctx context.Context, rows []formats.Trajectory) error {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
-	return k.journal.Append(ctx, rows)
+	began := time.Now()
+	err := k.journal.Append(ctx, rows)
+	k.segments++
+	k.next = time.Now().Add(k.pause(k.segments, time.Since(began)))
+	return err
 }
 
 // weight is about how many bytes a row is.

@@ -40,7 +40,7 @@ type Options struct {
 	Backoff           time.Duration // before the first retry; grows to 64 times as much; default 500 ms
 	MaxFailureRate    *float64      // gate; nil means 0.5
 	RetryFailed       bool          // attempt again what failed in earlier runs of this command
-	JournalEvery      time.Duration // at most one journal segment in this time; default 2 s
+	JournalEvery      time.Duration // a finished trajectory is durable within this time; default 2 s
 	Giveup            int           // stop when the first this many trajectories all fail at the engine; 0 means 2 x concurrency, at least 8; negative never
 
 	// Probe looks at an endpoint before anything is paid for; nil: only that

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"iter"
 	"strings"
+	"unicode/utf8"
 )
 
 // The functions of this file find the spans of values inside JSON that is
@@ -181,8 +182,8 @@ func unquote(raw []byte) string {
 	if len(raw) < 2 || raw[0] != '"' {
 		return ""
 	}
-	if bytes.IndexByte(raw, '\\') < 0 {
-		return strings.ToValidUTF8(string(raw[1:len(raw)-1]), "\uFFFD")
+	if bytes.IndexByte(raw, '\\') < 0 && utf8.Valid(raw) {
+		return string(raw[1 : len(raw)-1])
 	}
 	var s string
 	if json.Unmarshal(raw, &s) != nil {

@@ -1,0 +1,407 @@
+package rollout_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/stages"
+	"github.com/rollmill/rollmill/stages/backends/openai"
+	"github.com/rollmill/rollmill/stages/rollout"
+	"github.com/rollmill/rollmill/stages/rollout/agents/chat"
+	"github.com/rollmill/rollmill/stages/rollout/recorder/recordertest"
+)
+
+func TestMain(m *testing.M) {
+	if os.Getenv("ROLLOUT_TEST_VICTIM") != "" {
+		victim()
+		return
+	}
+	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("net/http.(*persistConn).readLoop"), goleak.IgnoreAnyFunction("net/http.(*persistConn).writeLoop"))
+}
+
+type engine = recordertest.Engine
+
+func examples(n int) []formats.Example {
+	out := make([]formats.Example, n)
+	for i := range out {
+		out[i] = formats.Example{ID: fmt.Sprintf("ex-%d", i), Question: fmt.Sprintf("what is %d?", i), Row: i,
+			Fields: json.RawMessage(fmt.Sprintf(`{"id":"ex-%d","question":"what is %d?"}`, i, i))}
+	}
+	return out
+}
+
+func chatAgent(user string) rollout.Agent {
+	a, err := chat.New(rollout.AgentConfig{User: user, Client: openai.Client{}})
+	if err != nil {
+		panic(err)
+	}
+	return a
+}
+
+// options are those of a run of n examples against an engine.
+func options(e *engine, out string, n int) rollout.Options { return optionsAt(e.URL(), out, n) }
+
+func optionsAt(url, out string, n int) rollout.Options {
+	seed := int64(11)
+	return rollout.Options{
+		Out: stages.Output{URI: out}, Run: "run", Examples: examples(n), ExamplesRef: dataset.Ref{URI: "examples.jsonl", Digest: "d1"},
+		Generations: 3, Agent: chatAgent(""), Model: "policy", Sampling: map[string]any{"temperature": 0.7}, SamplingSeed: &seed,
+		Endpoints: []string{url}, Concurrency: 4, Backoff: time.Millisecond,
+	}
+}
+
+func newEngine(t testing.TB, e *engine) *engine {
+	e.Source, e.PromptIDs = formats.TokensChoice, true
+	return e.Start(t)
+}
+
+func run(t testing.TB, o rollout.Options) stages.Report {
+	t.Helper()
+	r, err := rollout.Run(context.Background(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func rows(t testing.TB, uri string) []formats.Trajectory {
+	t.Helper()
+	ctx := context.Background()
+	d, err := dataset.Open(ctx, uri, dataset.OpenOptions{Kind: formats.KindTrajectories, AcceptGates: []string{"max-failure-rate"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := dataset.ReadAll[formats.Trajectory](ctx, d, "", d.All())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+func kind(err error) stages.Kind {
+	var e *stages.Error
+	if errors.As(err, &e) {
+		return e.Kind
+	}
+	return ""
+}
+
+// TestEveryAttemptIsARow: in order, with exactly the tokens that the engine
+// sampled.
+func TestEveryAttemptIsARow(t *testing.T) {
+	e := newEngine(t, &engine{})
+	out := filepath.Join(t.TempDir(), "out")
+	report := run(t, options(e, out, 5))
+	if report.Rows != 15 || report.Counts[formats.StatusOK] != 15 || !report.Sealed || report.RowsDigest == "" {
+		t.Errorf("report %+v", report)
+	}
+	sampled := map[string]recordertest.Sample{}
+	for _, s := range e.Sampled() {
+		sampled[s.Content] = s
+	}
+	list := rows(t, out)
+	if len(list) != 15 {
+		t.Fatalf("%d rows", len(list))
+	}
+	for i, row := range list {
+		if row.ExampleID != fmt.Sprintf("ex-%d", i/3) || int(row.Generation) != i%3 {
+			t.Errorf("row %d is example %s, generation %d", i, row.ExampleID, row.Generation)
+		}
+		if row.TrajectoryID != formats.TrajectoryID("run", row.ExampleID, 0, i%3) || row.Status != formats.StatusOK || row.StopReason != formats.StopDone {
+			t.Errorf("row %d: %s %s %s", i, row.TrajectoryID, row.Status, row.StopReason)
+		}
+		s, m := sampled[row.Answer], row.Messages[1]
+		if fmt.Sprint(m.TokenIDs) != fmt.Sprint(s.IDs) || fmt.Sprint(m.Logprobs) != fmt.Sprint(s.Logprobs) || fmt.Sprint(m.PromptDeltaIDs) != fmt.Sprint(s.Prompt) {
+			t.Errorf("row %d: tokens are not those sampled", i)
+		}
+		if row.TokenSource != formats.TokensChoice || int(row.SampledTokens) != len(s.IDs) || row.Model != "policy" || row.Attempts != 1 {
+			t.Errorf("row %d: %+v", i, row)
+		}
+		if row.Example != fmt.Sprintf(`{"id":"ex-%d","question":"what is %d?"}`, i/3, i/3) || row.Messages[0].Content != fmt.Sprintf("what is %d?", i/3) {
+			t.Errorf("row %d: example %s", i, row.Example)
+		}
+	}
+}
+
+func TestTwiceIsOnce(t *testing.T) {
+	e := newEngine(t, &engine{})
+	o := options(e, filepath.Join(t.TempDir(), "out"), 2)
+	first := run(t, o)
+	asked := len(e.Asked())
+	o.Concurrency, o.Retries, o.TrajectoryTimeout, o.Endpoints = 1, 9, time.Hour, []string{"http://127.0.0.1:1/v1"}
+	second := run(t, o)
+	if !second.UpToDate || second.RowsDigest != first.RowsDigest || len(e.Asked()) != asked {
+		t.Errorf("second run %+v, asked %d after %d", second, len(e.Asked()), asked)
+	}
+}
+
+// TestTwoShardsAreOne: the same rows, whichever way the work is cut.
+func TestTwoShardsAreOne(t *testing.T) {
+	e := newEngine(t, &engine{})
+	whole := run(t, options(e, filepath.Join(t.TempDir(), "out"), 5))
+	for _, n := range []int{2, 3, 7} {
+		out := filepath.Join(t.TempDir(), "out")
+		var last stages.Report
+		for i := range n {
+			o := options(e, out, 5)
+			o.Out.Shard = stages.Shard{Index: i, Count: n}
+			last = run(t, o)
+		}
+		if !last.Sealed || last.RowsDigest != whole.RowsDigest {
+			t.Errorf("%d shards: %+v, want digest %s", n, last, whole.RowsDigest)
+		}
+		for i, row := range rows(t, out) {
+			if row.ExampleID != fmt.Sprintf("ex-%d", i/3) {
+				t.Errorf("%d shards: row %d is example %s", n, i, row.ExampleID)
+			}
+		}
+	}
+}
+
+// TestInterruptedAndResumed: the rows of an undisturbed run, and nothing is
+// paid for twice but what was in flight.
+func TestInterruptedAndResumed(t *testing.T) {
+	quiet := newEngine(t, &engine{})
+	want := run(t, options(quiet, filepath.Join(t.TempDir(), "out"), 10))
+	out := filepath.Join(t.TempDir(), "out")
+	var stop atomic.Pointer[context.CancelFunc]
+	e := newEngine(t, &engine{Arrived: func(n int, _ recordertest.Request) {
+		if n == 7 || n == 15 {
+			(*stop.Load())()
+		}
+	}})
+	interruptions := 0
+	for range 10 {
+		ctx, cancel := context.WithCancel(context.Background())
+		stop.Store(&cancel)
+		report, err := rollout.Run(ctx, options(e, out, 10))
+		cancel()
+		if err == nil {
+			if report.RowsDigest != want.RowsDigest {
+				t.Errorf("digest %s, undisturbed %s", report.RowsDigest, want.RowsDigest)
+			}
+			break
+		}
+		if !errors.Is(err, context.Canceled) {
+			t.Fatal(err)
+		}
+		interruptions++
+	}
+	if asked, most := len(e.Asked()), 30+interruptions*4; interruptions != 2 || asked > most {
+		t.Errorf("%d interruptions, asked %d times, at most %d allowed", interruptions, asked, most)
+	}
+}
+
+// TestFailuresAreRows of one state each, and spare their siblings.
+func TestFailuresAreRows(t *testing.T) {
+	e := newEngine(t, &engine{Fault: func(_ int, q recordertest.Request) recordertest.Fault {
+		switch question := q.Messages[0].Content; {
+		case strings.Contains(question, "is 1?"):
+			return recordertest.Fault{Status: 400}
+		case strings.Contains(question, "is 2?"):
+			return recordertest.Fault{Kind: recordertest.Merged}
+		case strings.Contains(question, "is 3?"):
+			return recordertest.Fault{Status: 500}
+		case strings.Contains(question, "is 4?"):
+			return recordertest.Fault{Kind: recordertest.Hang}
+		}
+		return recordertest.Fault{}
+	}, Script: func(q recordertest.Request) recordertest.Reply {
+		if strings.Contains(q.Messages[0].Content, "is 5?") {
+			return recordertest.Reply{Content: "cut off in the mid", Finish: "length"}
+		}
+		return recordertest.Reply{Content: "fine"}
+	}})
+	out := filepath.Join(t.TempDir(), "out")
+	o := options(e, out, 7)
+	o.Examples[6].Fields, o.Examples[6].Question = json.RawMessage(`{"other":1}`), ""
+	o.Retries, o.TrajectoryTimeout = 1, 300*time.Millisecond
+	_, err := rollout.Run(context.Background(), o)
+	var gate *dataset.GateError
+	if !errors.As(err, &gate) {
+		t.Fatalf("15 of 21 failed, and the gate said %v", err)
+	}
+	want := map[int][3]string{
+		0: {formats.StatusOK, formats.StopDone, ""},
+		1: {formats.StatusFailed, formats.StopError, formats.FailEngineRefused},
+		2: {formats.StatusFailed, formats.StopError, formats.FailLogprobMismatch},
+		3: {formats.StatusFailed, formats.StopError, formats.FailEngine},
+		4: {formats.StatusFailed, formats.StopTimeout, formats.FailTimeout},
+		5: {formats.StatusTruncated, formats.StopLength, ""},
+		6: {formats.StatusFailed, formats.StopError, formats.FailExample},
+	}
+	list := rows(t, out)
+	if len(list) != 21 {
+		t.Fatalf("%d rows", len(list))
+	}
+	for i, row := range list {
+		if got := [3]string{row.Status, row.StopReason, row.FailureClass}; got != want[i/3] {
+			t.Errorf("row %d: %v, want %v (%s)", i, got, want[i/3], row.Error)
+		}
+		if (row.Status == formats.StatusFailed) != (row.Error != "") {
+			t.Errorf("row %d: status %s, error %q", i, row.Status, row.Error)
+		}
+	}
+	rate := 0.9
+	o.MaxFailureRate = &rate
+	report := run(t, o)
+	if !report.UpToDate || report.Counts[formats.StatusFailed] != 15 || report.Counts[formats.StatusOK] != 3 || report.Counts[formats.StatusTruncated] != 3 {
+		t.Errorf("%+v", report)
+	}
+}
+
+// TestRetryFailed attempts failures again, and only those.
+func TestRetryFailed(t *testing.T) {
+	var broken atomic.Bool
+	broken.Store(true)
+	var stop atomic.Pointer[context.CancelFunc]
+	e := newEngine(t, &engine{Fault: func(_ int, q recordertest.Request) recordertest.Fault {
+		if question := q.Messages[0].Content; strings.Contains(question, "is 1?") && broken.Load() {
+			return recordertest.Fault{Status: 400}
+		} else if strings.Contains(question, "is 3?") && broken.Load() {
+			(*stop.Load())()
+			return recordertest.Fault{Kind: recordertest.Hang}
+		}
+		return recordertest.Fault{}
+	}})
+	o := options(e, filepath.Join(t.TempDir(), "out"), 4)
+	o.Concurrency = 1
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	stop.Store(&cancel)
+	if _, err := rollout.Run(ctx, o); !errors.Is(err, context.Canceled) {
+		t.Fatal(err)
+	}
+	broken.Store(false)
+	before := len(e.Asked())
+	o.RetryFailed = true
+	report := run(t, o)
+	if report.Counts[formats.StatusOK] != 12 {
+		t.Errorf("%+v", report)
+	}
+	if again := len(e.Asked()) - before; again != 3+3 {
+		t.Errorf("asked %d times more; 3 failures and 3 that were not attempted are 6", again)
+	}
+	for i, row := range rows(t, o.Out.URI) {
+		if want := int32(1 + b2i(i/3 == 1)); row.Attempts != want {
+			t.Errorf("row %d: %d attempts, want %d", i, row.Attempts, want)
+		}
+	}
+}
+
+func b2i(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// TestHopelessEnginesEndTheRun early, with a hint, and leave nothing behind
+// that would have to be retried.
+func TestHopelessEnginesEndTheRun(t *testing.T) {
+	dead := (&engine{}).Start(t)
+	dead.Close()
+	o := options(dead, filepath.Join(t.TempDir(), "out"), 50)
+	_, err := rollout.Run(context.Background(), o)
+	if kind(err) != stages.KindTemporary || !strings.Contains(err.Error(), "failed to connect") || !strings.Contains(err.Error(), "connection refused") {
+		t.Errorf("a dead engine: %v", err)
+	}
+
+	for _, c := range []struct {
+		fault recordertest.Fault
+		says  string
+		kind  stages.Kind
+	}{
+		{recordertest.Fault{Kind: recordertest.NoLogprobs}, "no logprobs", stages.KindFailed},
+		{recordertest.Fault{Kind: recordertest.BaseModel}, `answered by "base/model"`, stages.KindFailed},
+		{recordertest.Fault{Status: 503}, "HTTP 503", stages.KindTemporary},
+	} {
+		for _, n := range []int{1, 50} {
+			bad := true
+			e := newEngine(t, &engine{})
+			e.Fault = func(int, recordertest.Request) recordertest.Fault {
+				if bad {
+					return c.fault
+				}
+				return recordertest.Fault{}
+			}
+			o := options(e, filepath.Join(t.TempDir(), "out"), n)
+			o.Retries = -1
+			_, err := rollout.Run(context.Background(), o)
+			var hint interface{ Hint() string }
+			if kind(err) != c.kind || !strings.Contains(err.Error(), c.says) || !errors.As(err, &hint) || hint.Hint() == "" {
+				t.Errorf("%+v: %v", c.fault, err)
+			}
+			if asked := len(e.Asked()); asked > 8+4 {
+				t.Errorf("%+v: asked %d times before giving up", c.fault, asked)
+			}
+			bad = false
+			if report := run(t, o); report.Counts[formats.StatusOK] != int64(3*n) {
+				t.Errorf("%+v: after the engine was mended: %+v", c.fault, report)
+			}
+		}
+	}
+}
+
+func TestOptionsAreChecked(t *testing.T) {
+	e := newEngine(t, &engine{})
+	for what, change := range map[string]func(*rollout.Options){
+		"no output":        func(o *rollout.Options) { o.Out.URI = "" },
+		"no name":          func(o *rollout.Options) { o.Run = "" },
+		"--epoch":          func(o *rollout.Options) { o.Epoch = -1 },
+		"--generations":    func(o *rollout.Options) { o.Generations = -1 },
+		"no agent":         func(o *rollout.Options) { o.Agent = nil },
+		"no model":         func(o *rollout.Options) { o.Model = "" },
+		"no endpoint":      func(o *rollout.Options) { o.Endpoints = nil },
+		"not an HTTP URL":  func(o *rollout.Options) { o.Endpoints = []string{"localhost:8000"} },
+		`"logprobs"`:       func(o *rollout.Options) { o.Sampling = map[string]any{"logprobs": false} },
+		"--shard 2/2":      func(o *rollout.Options) { o.Out.Shard = stages.Shard{Index: 2, Count: 2} },
+		"--concurrency":    func(o *rollout.Options) { o.Concurrency = -1 },
+		"no-such-file":     func(o *rollout.Options) { o.Uses = []string{"no-such-file"} },
+		"max-failure-rate": func(o *rollout.Options) { rate := 1.5; o.MaxFailureRate = &rate },
+	} {
+		o := options(e, filepath.Join(t.TempDir(), "out"), 1)
+		change(&o)
+		if _, err := rollout.Run(context.Background(), o); kind(err) != stages.KindUsage || !strings.Contains(err.Error(), what) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	o := options(e, filepath.Join(t.TempDir(), "out"), 2)
+	o.Examples[1].ID = "ex-0"
+	if _, err := rollout.Run(context.Background(), o); !errors.Is(err, formats.ErrInvalid) {
+		t.Errorf("two examples of one id: %v", err)
+	}
+	if len(e.Asked()) != 0 {
+		t.Error("a token was paid for")
+	}
+}
+
+// TestPolicy gives model, endpoint and version; an answer of another version
+// is refused.
+func TestPolicy(t *testing.T) {
+	e := newEngine(t, &engine{Model: "policy@4"})
+	o := options(e, filepath.Join(t.TempDir(), "out"), 1)
+	o.Policy = &formats.Policy{URL: e.URL(), Model: "policy", Version: 4}
+	o.Model, o.Endpoints = "", nil
+	run(t, o)
+	row := rows(t, o.Out.URI)[0]
+	if row.Model != "policy@4" || row.PolicyVersion == nil || *row.PolicyVersion != 4 || *row.Calls[0].PolicyVersion != 4 {
+		t.Errorf("%+v", row)
+	}
+	o.Policy.Version, o.Out.URI = 5, filepath.Join(t.TempDir(), "out")
+	if _, err := rollout.Run(context.Background(), o); err == nil || !strings.Contains(err.Error(), "policy version 5") {
+		t.Errorf("version 4 answered for 5: %v", err)
+	}
+}
