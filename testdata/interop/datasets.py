@@ -10,8 +10,10 @@ import pathlib
 import sys
 
 import duckdb
-import pyarrow.parquet as pq
 import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+duck = duckdb.connect()
 
 
 def tables(run):
@@ -40,21 +42,25 @@ def mean(table, column):
     return None if table is None else pc.mean(table[column]).as_py()
 
 
+def rows(sql):
+    return duck.execute(sql).fetchall()
+
+
 def query(sql, folder):
     if not list(folder.glob("*.parquet")):
         return None
-    return duckdb.sql(sql.replace("ROWS", f"read_parquet('{folder}/*.parquet')")).fetchone()[0]
+    return rows(sql.replace("ROWS", f"read_parquet('{folder}/*.parquet')"))[0][0]
 
 
 def check_counts(run):
     seen = 0
-    for manifest, name, folder, rows in tables(run):
+    for manifest, name, folder, said in tables(run):
         table = read(folder)
         arrow_rows = 0 if table is None else table.num_rows
         duck_rows = query("select count(*) from ROWS", folder) or 0
-        assert arrow_rows == rows == duck_rows, f"{folder}: {rows} rows, pyarrow {arrow_rows}, DuckDB {duck_rows}"
+        assert arrow_rows == said == duck_rows, f"{folder}: {said} rows, pyarrow {arrow_rows}, DuckDB {duck_rows}"
         if table is not None:  # decode everything once in DuckDB too
-            duckdb.sql(f"select * from read_parquet('{folder}/*.parquet')").fetchall()
+            rows(f"select * from read_parquet('{folder}/*.parquet')")
         seen += 1
     return seen
 
@@ -67,28 +73,30 @@ def check_epoch(run, epoch):
             continue
         same(f"{at}: pyarrow's mean reward", mean(read(at), "reward"), said["mean"])
         same(f"{at}: DuckDB's mean reward", query("select avg(reward) from ROWS", at), said["mean"])
-    check_advantages(folder)
+    if epoch.get("train"):
+        check_advantages(folder)
 
 
 def check_advantages(folder):
     """The advantages of group, once more by a window function."""
-    rows = f"read_parquet('{folder}/group/*.parquet')"
     params = json.loads((folder / "group" / "_dataset.json").read_text())["params"]
-    if params.get("compat") not in ("art", "none", "", None):
-        return
-    worst = duckdb.sql(f"""
+    assert params["estimator"] == "grpo" and params["compat"] in ("art", "none"), params
+    members = f"read_parquet('{folder}/group/*.parquet')"
+    off, nulls = rows(f"""
         with g as (select group_id, reward, advantage,
                           avg(reward) over w as mu, stddev_pop(reward) over w as sd, count(reward) over w as n
-                   from {rows} window w as (partition by group_id))
-        select max(abs(advantage - (reward - mu) / (sd + 1e-6))), count(*) filter (where (advantage is null) != (reward is null or n < 2))
-        from g where n >= 2 or advantage is not null""").fetchone()
-    assert worst[0] is None or worst[0] < 1e-6, f"{folder}/group: an advantage is off by {worst[0]}"
-    assert worst[1] == 0, f"{folder}/group: {worst[1]} advantages are null where they should not be, or the reverse"
-    joined = duckdb.sql(f"""
-        select count(*), max(abs(m.advantage - c.advantage))
-        from {rows} m join read_parquet('{folder}/curate/*.parquet') c using (trajectory_id)""").fetchone() if list(
-        (folder / "curate").glob("*.parquet")) else (0, None)
-    assert joined[1] is None or joined[1] == 0, f"{folder}/curate: an advantage differs from group's by {joined[1]}"
+                   from {members} window w as (partition by group_id))
+        select max(abs(advantage - (reward - mu) / (sd + 1e-6))),
+               count(*) filter (where (advantage is null) != (reward is null or n < 2))
+        from g""")[0]
+    assert off is None or off < 1e-6, f"{folder}/group: an advantage is off by {off}"
+    assert nulls == 0, f"{folder}/group: {nulls} advantages are null where they should not be, or the reverse"
+    if list((folder / "curate").glob("*.parquet")):
+        kept, differ = rows(f"""
+            select count(*), max(abs(m.advantage - c.advantage))
+            from {members} m join read_parquet('{folder}/curate/*.parquet') c using (trajectory_id)""")[0]
+        assert differ in (None, 0), f"{folder}/curate: an advantage differs from group's by {differ}"
+        assert kept == rows(f"select count(*) from read_parquet('{folder}/curate/*.parquet')")[0][0], f"{folder}/curate: a row is not in group"
 
 
 def main():
