@@ -58,15 +58,20 @@ func (b built) files(uses []string) (map[string]string, error) {
 		return nil, err
 	}
 	for _, c := range b {
-		filer, ok := c.Reward.(Filer)
-		if !ok {
-			continue
+		if filer, ok := c.Reward.(Filer); ok {
+			digests, err := digestFiles(filer.Files())
+			if err != nil {
+				return nil, err
+			}
+			maps.Copy(out, digests)
 		}
-		digests, err := digestWords(filer.Files())
-		if err != nil {
-			return nil, err
+		if program, ok := c.Reward.(Program); ok {
+			digests, err := digestWords(program.Words())
+			if err != nil {
+				return nil, err
+			}
+			maps.Copy(out, digests)
 		}
-		maps.Copy(out, digests)
 	}
 	return out, nil
 }

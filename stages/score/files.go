@@ -19,7 +19,7 @@ func digestFiles(names []string) (map[string]string, error) {
 	for _, name := range names {
 		digest, err := digestFile(name)
 		if err != nil {
-			return nil, usage("--uses names files whose content decides the values", "reading %q: %w", name, err)
+			return nil, usage("the file's content decides the values", "reading %q: %w", name, err)
 		}
 		out[name] = digest
 	}

@@ -37,8 +37,12 @@ const (
 	Tokens              // every column
 )
 
-// Filer is a Reward that depends on the content of files: its program's.
+// Filer is a Reward that depends on the content of files.
 type Filer interface{ Files() []string }
+
+// Program is a Reward that runs a program: every file among its words decides
+// the values.
+type Program interface{ Words() []string }
 
 // Value is what a reward says of one row: a number, or why there is none.
 type Value struct {

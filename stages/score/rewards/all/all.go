@@ -5,12 +5,18 @@ import (
 	"github.com/rollmill/rollmill/stages/score"
 	"github.com/rollmill/rollmill/stages/score/rewards/command"
 	"github.com/rollmill/rollmill/stages/score/rewards/expr"
+	"github.com/rollmill/rollmill/stages/score/rewards/json"
+	"github.com/rollmill/rollmill/stages/score/rewards/length"
 	"github.com/rollmill/rollmill/stages/score/rewards/match"
+	"github.com/rollmill/rollmill/stages/score/rewards/tools"
 )
 
 // Kinds are the rewards that a spec may name.
 var Kinds = score.NewKinds(
 	match.Kind,
+	json.Kind,
+	tools.Kind,
+	length.Kind,
 	expr.Kind,
 	command.Kind,
 )

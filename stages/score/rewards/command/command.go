@@ -62,7 +62,7 @@ func newReward(s score.Setup) (score.Reward, error) {
 }
 
 func (r *reward) Needs() score.Needs { return score.Text }
-func (r *reward) Files() []string    { return r.words }
+func (r *reward) Words() []string    { return r.words }
 
 // Score asks one process about all rows, and then, about those it left
 // without an answer, one by one.

@@ -66,7 +66,9 @@ func TestBadArgumentsAreNamed(t *testing.T) {
 	for arguments, want := range map[string]string{
 		"":                     "not a way to match",
 		"exakt":                `"exakt" is not a way to match`,
-		"exact,colour=red":     `"colour=red"`,
+		"exact,colour=red":     `"colour" is not one of the options field`,
+		"exact,space=wide":     "space=wide",
+		"exact,case=upper":     "case=upper",
 		"number,tolerance=NaN": `"NaN"`,
 		"number,text=none":     "no number in the reference",
 		"regexp,text=(":        "missing closing )",

@@ -24,40 +24,23 @@ type options struct {
 var modes = []string{"exact", "contains", "regexp", "number"}
 
 func parse(arguments string) (options, error) {
-	mode, rest, _ := strings.Cut(arguments, ",")
-	o := options{mode: strings.TrimSpace(mode), field: "answer", space: "trim", tolerance: 1e-6}
-	if !slices.Contains(modes, o.mode) {
-		return o, fmt.Errorf("%q is not a way to match (there are %s)", o.mode, strings.Join(modes, ", "))
+	a, err := score.ParseArguments(arguments, "field", "case", "space", "tolerance", "text")
+	o := options{mode: a.Mode, field: a.Value("field", "answer"), space: a.Value("space", "trim"), ignoreCase: a.Value("case", "keep") == "ignore"}
+	if a.Has("text") {
+		text := a.Value("text", "")
+		o.text = &text
 	}
-	for rest != "" {
-		if literal, ok := strings.CutPrefix(strings.TrimLeft(rest, " "), "text="); ok {
-			o.text = &literal
-			break
-		}
-		var option string
-		option, rest, _ = strings.Cut(rest, ",")
-		key, value, _ := strings.Cut(strings.TrimSpace(option), "=")
-		if err := o.set(key, value); err != nil {
-			return o, err
-		}
-	}
-	return o, nil
-}
-
-func (o *options) set(key, value string) error {
 	switch {
-	case key == "field" && value != "":
-		o.field = value
-	case key == "case" && (value == "ignore" || value == "keep"):
-		o.ignoreCase = value == "ignore"
-	case key == "space" && (value == "keep" || value == "trim" || value == "fold"):
-		o.space = value
-	case key == "tolerance":
-		return o.setTolerance(value)
-	default:
-		return fmt.Errorf("%q is not one of field=NAME, case=ignore|keep, space=keep|trim|fold, tolerance=NUMBER, text=LITERAL", key+"="+value)
+	case err != nil:
+		return o, err
+	case !slices.Contains(modes, o.mode):
+		return o, fmt.Errorf("%q is not a way to match (there are %s)", o.mode, strings.Join(modes, ", "))
+	case !slices.Contains([]string{"keep", "trim", "fold"}, o.space):
+		return o, fmt.Errorf("space=%s is not one of keep, trim, fold", o.space)
+	case !slices.Contains([]string{"keep", "ignore"}, a.Value("case", "keep")):
+		return o, fmt.Errorf("case=%s is not one of keep, ignore", a.Value("case", ""))
 	}
-	return nil
+	return o, o.setTolerance(a.Value("tolerance", "1e-6"))
 }
 
 func (o *options) setTolerance(value string) error {

@@ -1,0 +1,200 @@
+// Package tools rewards the right tool calls with the right arguments. The
+// calls that are wanted stand in a field of the example ("tool_calls", unless
+// field says otherwise) or in a literal, as a list of
+//
+//	{"name": "search", "arguments": {"query": "weather"}}
+//
+// with arguments left out where any will do. What was called is what the model
+// wrote on the main path.
+//
+//	tools:all               1 when every wanted call was made; others may be too
+//	tools:share             the share of the wanted calls that were made
+//	tools:exact             1 when exactly these were made, in this order
+//	tools:all,text=[{"name":"finish"}]
+//
+// Wanted arguments are those named; a call may have more, except under exact.
+// A call serves one wanted call at most.
+package tools
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/stages/score"
+)
+
+// Kind is the reward's entry in the registry.
+var Kind = score.Kind{
+	Name:  "tools",
+	Usage: "all|share|exact[,field=NAME|text=JSON]; the model made the tool calls that the example's field, or the literal, lists",
+	New:   newReward,
+}
+
+type reward struct {
+	mode   string
+	field  string
+	wanted []call // when given as a literal
+}
+
+type call struct {
+	name      string
+	arguments map[string]any // nil: any
+}
+
+func newReward(s score.Setup) (score.Reward, error) {
+	a, err := score.ParseArguments(s.Arguments, "field", "text")
+	if err != nil {
+		return nil, err
+	}
+	r := &reward{mode: a.Mode, field: a.Value("field", "tool_calls")}
+	if r.mode != "all" && r.mode != "share" && r.mode != "exact" {
+		return nil, fmt.Errorf("%q is not one of all, share, exact", r.mode)
+	}
+	if a.Has("text") {
+		var list any
+		if err := json.Unmarshal([]byte(a.Value("text", "")), &list); err != nil {
+			return nil, fmt.Errorf("text is not JSON: %w", err)
+		}
+		r.wanted, err = r.calls(list)
+	}
+	return r, err
+}
+
+// calls reads a list of wanted calls.
+func (r *reward) calls(v any) ([]call, error) {
+	list, ok := v.([]any)
+	if !ok {
+		return nil, errors.New("wanted tool calls are a list")
+	}
+	if len(list) == 0 && r.mode != "exact" {
+		return nil, errors.New("the list of wanted tool calls is empty, which every trajectory fulfils")
+	}
+	out := []call{}
+	for i, item := range list {
+		object, _ := item.(map[string]any)
+		name, ok := object["name"].(string)
+		if !ok {
+			return nil, fmt.Errorf("wanted tool call %d has no name", i)
+		}
+		arguments, ok := object["arguments"].(map[string]any)
+		if object["arguments"] != nil && !ok {
+			return nil, fmt.Errorf("wanted tool call %d: its arguments are not an object", i)
+		}
+		out = append(out, call{name, arguments})
+	}
+	return out, nil
+}
+
+func (r *reward) Needs() score.Needs { return score.Text }
+func (r *reward) Close() error       { return nil }
+
+func (r *reward) Score(ctx context.Context, rows []*score.Row, values []score.Value) error {
+	for i, row := range rows {
+		value, err := r.value(row)
+		if values[i] = (score.Value{Reward: value}); err != nil {
+			values[i] = score.Failed(formats.RewardError, "%v", err)
+		}
+	}
+	return ctx.Err()
+}
+
+func (r *reward) value(row *score.Row) (float64, error) {
+	wanted := r.wanted
+	if wanted == nil {
+		field, err := row.Field(r.field)
+		if err != nil {
+			return 0, err
+		}
+		if wanted, err = r.calls(field); err != nil {
+			return 0, fmt.Errorf("the field %q: %w", r.field, err)
+		}
+	}
+	made := madeBy(row)
+	if r.mode == "exact" {
+		return exactly(wanted, made), nil
+	}
+	found := matched(wanted, made)
+	if r.mode == "share" {
+		return float64(found) / float64(len(wanted)), nil
+	}
+	if found < len(wanted) {
+		return 0, nil
+	}
+	return 1, nil
+}
+
+// madeBy are the calls that the model made; arguments that are not an object
+// match nothing but a wanted call without arguments.
+func madeBy(row *score.Row) []call {
+	var out []call
+	for _, i := range row.Main() {
+		m := &row.Messages[i]
+		if !m.Sampled {
+			continue
+		}
+		for _, c := range m.ToolCalls {
+			made := call{name: c.Name}
+			if json.Unmarshal([]byte(c.Arguments), &made.arguments) != nil {
+				made.arguments = nil
+			}
+			out = append(out, made)
+		}
+	}
+	return out
+}
+
+func exactly(wanted, made []call) float64 {
+	if len(wanted) != len(made) {
+		return 0
+	}
+	for i := range wanted {
+		if !wanted[i].servedBy(made[i]) || wanted[i].arguments != nil && len(wanted[i].arguments) != len(made[i].arguments) {
+			return 0
+		}
+	}
+	return 1
+}
+
+// servedBy tells whether a call made is the one wanted.
+func (w call) servedBy(made call) bool {
+	if w.name != made.name || w.arguments != nil && made.arguments == nil {
+		return false
+	}
+	for key, value := range w.arguments {
+		if got, ok := made.arguments[key]; !ok || !reflect.DeepEqual(got, value) {
+			return false
+		}
+	}
+	return true
+}
+
+// matched is the largest number of wanted calls that can be served, each by a
+// call of its own (augmenting paths; the lists are short).
+func matched(wanted, made []call) int {
+	server := make([]int, len(made)) // the wanted call each serves, plus 1
+	var serve func(w int, tried []bool) bool
+	serve = func(w int, tried []bool) bool {
+		for m := range made {
+			if tried[m] || !wanted[w].servedBy(made[m]) {
+				continue
+			}
+			tried[m] = true
+			if server[m] == 0 || serve(server[m]-1, tried) {
+				server[m] = w + 1
+				return true
+			}
+		}
+		return false
+	}
+	found := 0
+	for w := range wanted {
+		if serve(w, make([]bool, len(made))) {
+			found++
+		}
+	}
+	return found
+}
