@@ -1,4 +1,68 @@
 // Package sandbox serves a small real policy behind the real protocols:
 // OpenAI-style chat with logprobs and token ids, and the training endpoints
-// of an ART server, which really update the policy by policy gradient.
+// of an ART server, which really update the policy by policy gradient. It is
+// for seeing the whole system learn on a machine without GPU, network or key,
+// and for testing clients: a faithful server, with faults on request. It is
+// not a client; it knows nothing of datasets and stages.
+//
+// # The policy
+//
+// A network of two layers and its own Adam. It reads the last board drawn in
+// the prompt (three lines "A . X O", "B …", "C …") from the point of view of
+// the side to move, and how far its answer has come. Over a vocabulary of 256
+// bytes, role marks and the words of a move it gives a chance to each of the
+// twelve words: an end mark, <move>, </move> and nine squares. A fixed prior
+// stands for pretraining: the untrained policy writes a well-formed move to a
+// free square, any of them alike, and errs in about one move of a hundred.
+// Prompts without a board get a move, too.
+//
+// # Chat
+//
+// GET /v1/models and POST /v1/chat/completions, streaming or not. An answer
+// depends on the weights, the prompt, the seed and the sampling parameters
+// alone; without a seed one is drawn. Logprobs are those of the distribution
+// that was drawn from, after temperature and top_p (vLLM calls this
+// processed_logprobs); at temperature 0 those of temperature 1. Token ids come
+// as vLLM gives them: return_token_ids, and return_tokens_as_token_ids. The
+// end mark is a sampled token with a logprob, and no text. system_fingerprint
+// says which step answered. Tools are accepted and never called; penalties and
+// logit_bias are refused. A model is "name" (its newest weights), "name@step"
+// while that checkpoint is kept, or either after "project/" where two projects
+// share a name.
+//
+// # Training
+//
+// The routes of an ART server, by Options.Dialect. Advantages are computed
+// from the groups as ART does: population standard deviation, 1e-6, members
+// with 0 and groups of one dropped, then a mean size of 1; a trajectory's
+// tokens share its weight; the ratio to the old chances is clipped. Only
+// numbers decide: the same batch gives the same weights in whatever order it
+// arrives. One JSON line a gradient step; a batch with nothing to teach gives
+// no line and advances the step.
+//
+// # What no ART server has
+//
+// Training is atomic. Weights, optimiser, step, counters and the submission
+// that led there are one file, renamed into place before the answer ends.
+//
+//	POST /_train_model with X-Rollmill-Submission: KEY
+//	    carries out each KEY once; again, it answers the recorded lines
+//	GET /_rollmill/training?project=P&model=NAME&submission=KEY[&wait=0]
+//	    {"atomic":true,"step":4,"busy":false,"trained_at_step":4}
+//	    trained_at_step is null when the submission left no trace. Waits up to
+//	    two seconds for a training under way; busy from its first byte on.
+//	GET /_rollmill/counts[?seeds=1][&trajectories=1]
+//	    see Counts; they survive a restart, and a kill
+//	GET, POST, DELETE /_rollmill/faults
+//	    see Faults; nothing of them is kept
+//
+// A chat call may say which trajectory it belongs to by X-Rollmill-Trajectory.
+//
+// # Decisions
+//
+// Checkpoints hold every submission there ever was, so no second file has to
+// agree with them; a few hundred bytes each. A training call that lost its
+// client is finished, not rolled back: whoever asks then gets one clear answer.
+// Counters are appended to a log without a sync: they outlive the process, which
+// tests kill, and need not outlive the machine.
 package sandbox
