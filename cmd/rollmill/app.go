@@ -42,6 +42,7 @@ func commands() []command {
 		groupCommand,
 		curateCommand,
 		submitCommand,
+		trainCommand,
 		sandboxCommand,
 		reportCommand,
 		showCommand,

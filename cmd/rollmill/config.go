@@ -40,7 +40,10 @@ type setting struct {
 
 // schema maps the sections to their flags.
 func schema() map[string][]cli.Flag {
-	all := map[string][]cli.Flag{"": globalFlags()}
+	all := map[string][]cli.Flag{
+		"":         globalFlags(),
+		validation: inCategory(aboutRows, &cli.IntFlag{Name: "interval", Usage: "what --validation-interval of train is by default, `N`"}),
+	}
 	for _, cmd := range commands() {
 		flags := cmd.flags()
 		if len(flags) > 0 {
@@ -48,7 +51,7 @@ func schema() map[string][]cli.Flag {
 		}
 		if flagNamed(flags, "validation") != nil {
 			for _, f := range flags {
-				if flagNamed(all[validation], f.Names()[0]) == nil {
+				if name := f.Names()[0]; name != validation && flagNamed(all[validation], name) == nil {
 					all[validation] = append(all[validation], f)
 				}
 			}
