@@ -76,10 +76,10 @@ func (k *keeper) run(ctx context.Context) {
 
 // pause is how long to wait before the next segment, after n that took so long
 // to write: short at first, so that a short run loses little when it is
-// killed; at most a tenth of the time is spent on writing, and the number of
-// segments of a long run stays near one for each k.every.
+// killed; at most a third of the time goes into waiting for the store, and a
+// long run comes to one segment for each k.every.
 func (k *keeper) pause(n int, took time.Duration) time.Duration {
-	return min(k.every, max(10*took, time.Duration(n)*2*time.Millisecond))
+	return min(k.every, max(2*took, time.Duration(n)*2*time.Millisecond))
 }
 
 // append gives a store that hangs a minute; the process may be ending.
