@@ -3,9 +3,7 @@ package dataset
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
-	"io"
 	"iter"
 	"reflect"
 	"slices"
@@ -111,15 +109,7 @@ func (j *Journal[T]) load(ctx context.Context, s segment) ([]T, error) {
 		return nil, err
 	}
 	defer r.Close()
-	rows := make([]T, f.Rows())
-	n, err := r.Read(rows)
-	if err != nil && !errors.Is(err, io.EOF) {
-		return nil, err
-	}
-	if n != len(rows) {
-		return nil, formats.Invalid(place, "", nil, "the segment ended at row %d of %d", n, len(rows))
-	}
-	return rows, nil
+	return drain(r.Read, f.Rows())
 }
 
 // Rows yields every journalled row, segment by segment, unsorted. Of rows

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"slices"
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/parquet"
@@ -140,12 +141,26 @@ func ReadAll[T any](ctx context.Context, d *Dataset, table string, r Range) ([]T
 		return nil, err
 	}
 	defer rd.Close()
-	rows := make([]T, r.Rows)
-	n, err := rd.Read(rows)
-	if errors.Is(err, io.EOF) {
-		err = nil
+	return drain(rd.Read, r.Rows)
+}
+
+// drain reads to the end. How many rows there are is a claim: memory grows
+// with those that come.
+func drain[T any](read func([]T) (int, error), claimed int64) ([]T, error) {
+	rows := make([]T, 0, min(claimed, 4096))
+	for {
+		if len(rows) == cap(rows) {
+			rows = slices.Grow(rows, 1)
+		}
+		n, err := read(rows[len(rows):cap(rows)])
+		rows = rows[:len(rows)+n]
+		if errors.Is(err, io.EOF) {
+			return rows, nil
+		}
+		if err != nil {
+			return nil, err
+		}
 	}
-	return rows[:n], err
 }
 
 // Groups calls f with each run of neighbouring rows for which key gives the
