@@ -1,0 +1,146 @@
+// Package agenttest is what every agent must keep: the meaning of the
+// interface rollout.Agent. An agent's own test calls Run with a way to make
+// the agent; it then only has to test what is particular to it.
+package agenttest
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/stages/rollout"
+	"github.com/rollmill/rollmill/stages/rollout/recorder"
+	"github.com/rollmill/rollmill/stages/rollout/recorder/recordertest"
+)
+
+// Run holds agents made by newAgent to the contract. Each must ask the model
+// at least once about an example with the fields "id" and "question".
+func Run(t *testing.T, newAgent func(t *testing.T) rollout.Agent) {
+	t.Run("describes itself", func(t *testing.T) { describes(t, newAgent) })
+	t.Run("asks at its own address", func(t *testing.T) { asks(t, newAgent(t)) })
+	t.Run("attempts at once", func(t *testing.T) { atOnce(t, newAgent(t)) })
+	t.Run("fails with the engine", func(t *testing.T) { fails(t, newAgent(t)) })
+	t.Run("ends when told to", func(t *testing.T) { ends(t, newAgent(t)) })
+}
+
+// Example is number i of those the suite uses.
+func Example(i int) formats.Example {
+	id, question := fmt.Sprintf("ex-%d", i), fmt.Sprintf("what is %d?", i)
+	row, _ := json.Marshal(map[string]string{"id": id, "question": question})
+	return formats.Example{ID: id, Question: question, Fields: row, Row: i}
+}
+
+// Attempt makes attempt number i against an engine and returns what was recorded.
+func Attempt(ctx context.Context, r *recorder.Recorder, a rollout.Agent, i int) (rollout.Result, recorder.Record, error) {
+	e := Example(i)
+	id := formats.TrajectoryID("run", e.ID, 0, 0)
+	s := r.Begin(ctx, id, formats.GroupID(e.ID, 0))
+	seed := int64(i)
+	result, err := a.Attempt(s.Context(), rollout.Attempt{
+		Example: e, TrajectoryID: id, Run: "run", Seed: &seed, BaseURL: s.BaseURL(), APIKey: "rollmill", Model: "policy",
+	})
+	return result, s.End(), err
+}
+
+// Recorder starts a recorder in front of an engine, both until the test ends.
+func Recorder(t *testing.T, e *recordertest.Engine) *recorder.Recorder {
+	t.Helper()
+	e.Start(t)
+	r, err := recorder.New(recorder.Options{Endpoints: []string{e.URL()}, Model: "policy", Retries: -1, NoLogprobs: e.Source == ""})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { r.Close() })
+	return r
+}
+
+func describes(t *testing.T, newAgent func(t *testing.T) rollout.Agent) {
+	one, two := newAgent(t).Describe(), newAgent(t).Describe()
+	if one.Kind == "" {
+		t.Error("no kind")
+	}
+	if _, err := json.Marshal(one.Params); err != nil {
+		t.Errorf("parameters: %v", err)
+	}
+	if d := cmp.Diff(one, two); d != "" {
+		t.Errorf("two agents made alike differ: %s", d)
+	}
+}
+
+func asks(t *testing.T, a rollout.Agent) {
+	e := &recordertest.Engine{Source: formats.TokensChoice, PromptIDs: true}
+	result, rec, err := Attempt(context.Background(), Recorder(t, e), a, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if result.Stop != "" && result.Stop != formats.StopDone && result.Stop != formats.StopTurns {
+		t.Errorf("stop %q", result.Stop)
+	}
+	if len(rec.Calls) == 0 || rec.Unfit != nil || rec.TokenSource != formats.TokensChoice || !rec.Calls[0].Target {
+		t.Errorf("recorded %+v", rec)
+	}
+}
+
+func atOnce(t *testing.T, a rollout.Agent) {
+	const n = 8
+	r := Recorder(t, &recordertest.Engine{Source: formats.TokensChoice})
+	type end struct {
+		calls int
+		err   error
+	}
+	ended := make(chan end, n)
+	for i := range n {
+		go func() {
+			_, rec, err := Attempt(context.Background(), r, a, i)
+			ended <- end{len(rec.Calls), err}
+		}()
+	}
+	for range n {
+		if e := <-ended; e.err != nil || e.calls == 0 {
+			t.Errorf("%+v", e)
+		}
+	}
+}
+
+func fails(t *testing.T, a rollout.Agent) {
+	e := &recordertest.Engine{Fault: func(int, recordertest.Request) recordertest.Fault { return recordertest.Fault{Status: 500} }}
+	_, rec, err := Attempt(context.Background(), Recorder(t, e), a, 1)
+	var f *rollout.Failure
+	if err == nil || !errors.As(err, &f) || f.Class == "" {
+		t.Errorf("an agent whose call failed ended with %v", err)
+	}
+	if rec.LastCall == nil || rec.LastCall.Class != formats.FailEngine {
+		t.Errorf("recorded %+v", rec.LastCall)
+	}
+}
+
+func ends(t *testing.T, a rollout.Agent) {
+	arrived := make(chan struct{}, 1)
+	e := &recordertest.Engine{
+		Fault:   func(int, recordertest.Request) recordertest.Fault { return recordertest.Fault{Kind: recordertest.Hang} },
+		Arrived: func(int, recordertest.Request) { arrived <- struct{}{} },
+	}
+	r := Recorder(t, e)
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() {
+		_, _, err := Attempt(ctx, r, a, 1)
+		ended <- err
+	}()
+	<-arrived
+	cancel()
+	select {
+	case err := <-ended:
+		if err == nil {
+			t.Error("an attempt that was ended says that it went well")
+		}
+	case <-time.After(30 * time.Second):
+		t.Fatal("the attempt goes on although its context has ended")
+	}
+}

@@ -1,0 +1,80 @@
+package chat_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/stages"
+	"github.com/rollmill/rollmill/stages/backends/openai"
+	"github.com/rollmill/rollmill/stages/rollout"
+	"github.com/rollmill/rollmill/stages/rollout/agents/agenttest"
+	"github.com/rollmill/rollmill/stages/rollout/agents/chat"
+	"github.com/rollmill/rollmill/stages/rollout/recorder/recordertest"
+)
+
+func newAgent(t *testing.T, system, user string) rollout.Agent {
+	t.Helper()
+	a, err := chat.New(rollout.AgentConfig{System: system, User: user, Client: openai.Client{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+func TestContract(t *testing.T) {
+	agenttest.Run(t, func(t *testing.T) rollout.Agent { return newAgent(t, "be brief", "") })
+}
+
+func TestTemplates(t *testing.T) {
+	e := &recordertest.Engine{Source: formats.TokensChoice}
+	r := agenttest.Recorder(t, e)
+	for _, c := range []struct{ system, user, fields, want string }{
+		{"", "", `{"question":"2+2?"}`, "user: 2+2?"},
+		{"You are {{.role}}.", "{{.question}} {{.n}}", `{"question":"q","role":"a pirate","n":12345678901234567890}`, "system: You are a pirate.|user: q 12345678901234567890"},
+		{"", "{{json .list}} {{range .list}}<{{.}}>{{end}}", `{"list":["a","b"]}`, `user: ["a","b"] <a><b>`},
+		{"", "{{.question}}{{if .empty}}x{{end}}", `{"question":"","empty":""}`, "user: "},
+	} {
+		s := r.Begin(context.Background(), "t", "g")
+		_, err := newAgent(t, c.system, c.user).Attempt(s.Context(), rollout.Attempt{
+			Example: formats.Example{ID: "e", Fields: json.RawMessage(c.fields)}, BaseURL: s.BaseURL(), APIKey: "k", Model: "policy",
+		})
+		if err != nil {
+			t.Errorf("%s: %v", c.user, err)
+		}
+		var got []string
+		for _, m := range s.End().Messages {
+			if !m.Sampled {
+				got = append(got, m.Role+": "+m.Content)
+			}
+		}
+		if strings.Join(got, "|") != c.want {
+			t.Errorf("got %q, want %q", strings.Join(got, "|"), c.want)
+		}
+	}
+}
+
+func TestMissingFieldFailsThatExample(t *testing.T) {
+	_, err := newAgent(t, "", "{{.topic}}").Attempt(context.Background(), rollout.Attempt{Example: agenttest.Example(3)})
+	var f *rollout.Failure
+	if !errors.As(err, &f) || f.Class != formats.FailExample || !strings.Contains(err.Error(), `"topic"`) || !strings.Contains(err.Error(), `"ex-3"`) {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestBadConfigIsRefused(t *testing.T) {
+	for what, c := range map[string]rollout.AgentConfig{
+		"unclosed":     {User: "{{.question", Client: openai.Client{}},
+		"no arguments": {Words: []string{"x"}, Client: openai.Client{}},
+		"no model":     {},
+	} {
+		_, err := chat.New(c)
+		var e *stages.Error
+		if !errors.As(err, &e) || e.Kind != stages.KindUsage || !strings.Contains(err.Error(), what) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+}

@@ -1,0 +1,238 @@
+package command_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/stages"
+	"github.com/rollmill/rollmill/stages/rollout"
+	"github.com/rollmill/rollmill/stages/rollout/agents/agenttest"
+	"github.com/rollmill/rollmill/stages/rollout/agents/command"
+	"github.com/rollmill/rollmill/stages/rollout/recorder/recordertest"
+)
+
+// TestMain is also the program that the agents under test run.
+func TestMain(m *testing.M) {
+	if len(os.Args) > 2 && os.Args[1] == "agent" {
+		os.Exit(program(os.Args[2]))
+	}
+	os.Exit(m.Run())
+}
+
+// program asks the model about its input and then does what mode says.
+func program(mode string) int {
+	var in struct {
+		ID, Question string
+		Fields       map[string]any
+	}
+	if err := json.NewDecoder(os.Stdin).Decode(&in); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 9
+	}
+	body, _ := json.Marshal(map[string]any{"model": os.Getenv("OPENAI_MODEL"), "messages": []any{map[string]any{"role": "user", "content": in.Question}}})
+	req, _ := http.NewRequest("POST", os.Getenv("OPENAI_BASE_URL")+"/chat/completions", bytes.NewReader(body))
+	req.Header.Set("Authorization", "Bearer "+os.Getenv("OPENAI_API_KEY"))
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 8
+	}
+	io.Copy(io.Discard, resp.Body)
+	if resp.StatusCode != 200 {
+		fmt.Fprintln(os.Stderr, "the model answered", resp.StatusCode)
+		return 7
+	}
+	switch mode {
+	case "metadata":
+		fmt.Printf(`{"metadata":{"id":%q,"base":%q,"seed":%q,"extra":%q},"stop":"turns"}`, in.ID, os.Getenv("OPENAI_API_BASE"), os.Getenv("ROLLMILL_SEED"), os.Getenv("EXTRA"))
+	case "chatter":
+		fmt.Println("the answer is 42")
+	case "nonsense":
+		fmt.Print(`{"metadata":`)
+	case "stop":
+		fmt.Print(`{"stop":"whenever"}`)
+	case "flood":
+		line := bytes.Repeat([]byte("x"), 1<<16)
+		for {
+			if _, err := os.Stdout.Write(line); err != nil {
+				return 1
+			}
+		}
+	case "errors":
+		for i := range 100000 {
+			fmt.Fprintln(os.Stderr, "line", i)
+		}
+		return 3
+	case "stubborn":
+		signal.Ignore(syscall.SIGTERM)
+		child := exec.Command("sleep", "600")
+		child.Start()
+		os.WriteFile(os.Getenv("EXTRA"), []byte(strconv.Itoa(child.Process.Pid)), 0o600)
+		select {}
+	case "orphan":
+		child := exec.Command("sleep", "600")
+		child.Stdout = os.Stdout
+		child.Start()
+		os.WriteFile(os.Getenv("EXTRA"), []byte(strconv.Itoa(child.Process.Pid)), 0o600)
+	}
+	return 0
+}
+
+func newAgent(t *testing.T, mode string, env ...string) rollout.Agent {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, err := command.New(rollout.AgentConfig{Words: []string{self, "agent", mode}, Env: env, Grace: 100 * time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+func TestContract(t *testing.T) {
+	agenttest.Run(t, func(t *testing.T) rollout.Agent { return newAgent(t, "") })
+}
+
+func TestWhatTheProgramIsTold(t *testing.T) {
+	r := agenttest.Recorder(t, &recordertest.Engine{Source: formats.TokensChoice})
+	result, rec, err := agenttest.Attempt(context.Background(), r, newAgent(t, "metadata", "EXTRA=more"), 5)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var m map[string]string
+	if err := json.Unmarshal(result.Metadata, &m); err != nil || result.Stop != formats.StopTurns {
+		t.Fatalf("%+v %v", result, err)
+	}
+	if m["id"] != "ex-5" || m["seed"] != "5" || m["extra"] != "more" || !strings.HasPrefix(m["base"], "http://127.0.0.1:") {
+		t.Errorf("%v", m)
+	}
+	if rec.Messages[0].Content != "what is 5?" {
+		t.Errorf("%+v", rec.Messages)
+	}
+}
+
+func TestHowProgramsFail(t *testing.T) {
+	r := agenttest.Recorder(t, &recordertest.Engine{Source: formats.TokensChoice})
+	for _, c := range []struct{ mode, class, says string }{
+		{"nonsense", formats.FailAgentOutput, "unexpected end"},
+		{"stop", formats.FailAgentOutput, `"whenever"`},
+		{"flood", formats.FailAgentOutput, "more than"},
+		{"errors", formats.FailAgentExit, "line 99999"},
+	} {
+		_, _, err := agenttest.Attempt(context.Background(), r, newAgent(t, c.mode), 1)
+		var f *rollout.Failure
+		if !errors.As(err, &f) || f.Class != c.class || !strings.Contains(err.Error(), c.says) {
+			t.Errorf("%s: %v", c.mode, err)
+		}
+		if err != nil && len(err.Error()) > 8<<10 {
+			t.Errorf("%s: the error has %d bytes", c.mode, len(err.Error()))
+		}
+	}
+	if _, _, err := agenttest.Attempt(context.Background(), r, newAgent(t, "chatter"), 1); err != nil {
+		t.Errorf("a program that prints its answer: %v", err)
+	}
+}
+
+// TestNothingIsLeftRunning: children end with the program, even those of one
+// that ignores SIGTERM, and those that it left behind.
+func TestNothingIsLeftRunning(t *testing.T) {
+	for _, mode := range []string{"stubborn", "orphan"} {
+		pidFile := filepath.Join(t.TempDir(), "pid")
+		r := agenttest.Recorder(t, &recordertest.Engine{Source: formats.TokensChoice})
+		ctx, cancel := context.WithCancel(context.Background())
+		ended := make(chan error, 1)
+		go func() {
+			_, _, err := agenttest.Attempt(ctx, r, newAgent(t, mode, "EXTRA="+pidFile), 1)
+			ended <- err
+		}()
+		child := waitForPid(t, pidFile)
+		if mode == "stubborn" {
+			cancel()
+		}
+		if err := <-ended; (err != nil) != (mode == "stubborn") {
+			t.Errorf("%s: %v", mode, err)
+		}
+		cancel()
+		waitGone(t, child)
+	}
+}
+
+func waitForPid(t *testing.T, file string) int {
+	t.Helper()
+	for range 3000 {
+		if data, err := os.ReadFile(file); err == nil && len(data) > 0 {
+			pid, err := strconv.Atoi(string(data))
+			if err != nil {
+				t.Fatal(err)
+			}
+			return pid
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	t.Fatal("the program did not start its child")
+	return 0
+}
+
+// waitGone waits until a process has ended; one that nobody has reaped counts.
+func waitGone(t *testing.T, pid int) {
+	t.Helper()
+	for range 3000 {
+		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+		if err != nil || strings.Contains(string(stat), ") Z ") {
+			return
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	t.Errorf("process %d is still running", pid)
+}
+
+func TestFilesAreDigested(t *testing.T) {
+	dir := t.TempDir()
+	for name, text := range map[string]string{"agent.py": "print()", "prompt.txt": "be brief"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	a, err := command.New(rollout.AgentConfig{Words: []string{"sh", "agent.py", "--prompt", "prompt.txt", "."}, Dir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	files := a.Describe().Files
+	if len(files) != 3 || files["agent.py"] == "" || files["prompt.txt"] == "" || files["sh"] == "" {
+		t.Errorf("%v", files)
+	}
+}
+
+func TestBadConfigIsRefused(t *testing.T) {
+	for what, c := range map[string]rollout.AgentConfig{
+		"needs a program":       {},
+		"not found on the PATH": {Words: []string{"no-such-program-anywhere"}},
+		"no such file":          {Words: []string{"./no-such-program"}},
+		"is not a file":         {Words: []string{"/"}},
+		"are for agent chat":    {Words: []string{"sh"}, System: "x"},
+		"folder \"nowhere\" is": {Words: []string{"sh"}, Dir: "nowhere"},
+	} {
+		_, err := command.New(c)
+		var e *stages.Error
+		if !errors.As(err, &e) || e.Kind != stages.KindUsage || !strings.Contains(err.Error(), what) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+}
