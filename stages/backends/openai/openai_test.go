@@ -1,0 +1,151 @@
+package openai
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	openai "github.com/sashabaranov/go-openai"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/stages"
+)
+
+// server answers chat requests with body and keeps the last request.
+func server(t *testing.T, status int, body string) (url string, request *map[string]json.RawMessage) {
+	t.Helper()
+	request = &map[string]json.RawMessage{}
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if strings.HasSuffix(r.URL.Path, "/models") {
+			fmt.Fprint(w, `{"data":[{"id":"one"},{"id":"two"}]}`)
+			return
+		}
+		data, _ := io.ReadAll(r.Body)
+		*request = map[string]json.RawMessage{}
+		json.Unmarshal(data, request)
+		w.WriteHeader(status)
+		fmt.Fprint(w, body)
+	}))
+	t.Cleanup(s.Close)
+	return s.URL + "/v1", request
+}
+
+const answered = `{"model":"m","choices":[{"finish_reason":"tool_calls","token_ids":[1,2],"message":{"role":"assistant","content":"hi","reasoning":"hm","tool_calls":[{"id":"c","type":"function","function":{"name":"f","arguments":"{ }"}}]},"logprobs":{"content":[{"token":"a","logprob":-1,"bytes":[104,105]}]}}],"prompt_token_ids":[9]}`
+
+var question = []formats.Message{{Role: "user", Content: ""}}
+
+func TestZeroTemperatureIsSent(t *testing.T) {
+	url, request := server(t, 200, answered)
+	fields := map[string]any{"temperature": 0, "top_p": 0.0, "top_k": 20, "return_token_ids": true}
+	if _, err := (Client{}).Chat(context.Background(), url, "k", "m", question, fields); err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]string{"temperature": "0", "top_p": "0", "top_k": "20", "return_token_ids": "true"} {
+		if got := string((*request)[name]); got != want {
+			t.Errorf("%s was sent as %q", name, got)
+		}
+	}
+	// The trap itself: should go-openai mend it, the way round can go.
+	data, _ := json.Marshal(openai.ChatCompletionRequest{Temperature: 0, TopP: 0})
+	if strings.Contains(string(data), "temperature") {
+		t.Error("go-openai sends a temperature of 0 now")
+	}
+}
+
+func TestEmptyContentIsSent(t *testing.T) {
+	url, request := server(t, 200, answered)
+	if _, err := (Client{}).Chat(context.Background(), url, "k", "m", question, nil); err != nil {
+		t.Fatal(err)
+	}
+	if got := string((*request)["messages"]); got != `[{"content":"","role":"user"}]` {
+		t.Errorf("messages were sent as %s", got)
+	}
+	data, _ := json.Marshal(openai.ChatCompletionMessage{Role: "user"})
+	if strings.Contains(string(data), "content") {
+		t.Error("go-openai sends an empty content now")
+	}
+}
+
+func TestUnknownFieldsAreRead(t *testing.T) {
+	url, _ := server(t, 200, answered)
+	m, err := Client{}.Chat(context.Background(), url, "k", "m", question, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if m.Content != "hi" || m.Reasoning != "hm" || m.FinishReason != "tool_calls" || len(m.ToolCalls) != 1 || m.ToolCalls[0].Arguments != "{ }" || !m.Sampled {
+		t.Errorf("%+v", m)
+	}
+	var lossy openai.ChatCompletionResponse
+	json.Unmarshal([]byte(answered), &lossy)
+	data, _ := json.Marshal(lossy)
+	if strings.Contains(string(data), "token_ids") || lossy.Choices[0].Message.ReasoningContent != "" {
+		t.Error("go-openai keeps unknown fields now")
+	}
+	if !strings.Contains(string(data), `"bytes":"aGk="`) {
+		t.Error("go-openai writes bytes as numbers now")
+	}
+}
+
+func TestErrorsAreShort(t *testing.T) {
+	for status, body := range map[int]string{400: `{"error":{"message":"too long","code":"x"}}`, 500: `<html>oops</html>`} {
+		url, _ := server(t, status, body)
+		_, err := Client{}.Chat(context.Background(), url, "k", "m", question, nil)
+		var e *Error
+		if !errors.As(err, &e) || e.Status != status || e.Text == "" || strings.Contains(err.Error(), "status code") {
+			t.Errorf("%v", err)
+		}
+	}
+	for _, body := range []string{`{}`, `[]`, `{"choices":[]}`, ``} {
+		url, _ := server(t, 200, body)
+		if _, err := (Client{}).Chat(context.Background(), url, "k", "m", question, nil); err == nil {
+			t.Errorf("%q was taken for an answer", body)
+		}
+	}
+}
+
+func TestProbe(t *testing.T) {
+	dead := httptest.NewServer(nil)
+	dead.Close()
+	for _, c := range []struct {
+		name, body string
+		status     int
+		kind       stages.Kind
+		says, hint string
+	}{
+		{"good", answered, 200, "", "", ""},
+		{"dead", "", 0, stages.KindTemporary, "failed to connect to", "running"},
+		{"no logprobs", `{"choices":[{"message":{"content":"x"},"logprobs":null}]}`, 200, stages.KindFailed, "no logprobs", "logprobs on"},
+		{"not an engine", `<html>`, 200, stages.KindFailed, "does not answer with a chat completion", "/v1"},
+		{"unknown model", `{"error":{"message":"no such model"}}`, 404, stages.KindUsage, `has no model "m"`, `"one", "two"`},
+		{"bad key", `{"error":{"message":"who are you"}}`, 401, stages.KindUsage, "refused the API key", "OPENAI_API_KEY"},
+		{"loading", `{"error":{"message":"loading"}}`, 503, stages.KindTemporary, "is not ready", "loading"},
+		{"refuses logprobs", `{"error":{"message":"logprobs is not supported"}}`, 400, stages.KindFailed, "logprobs is not supported", "logprobs"},
+	} {
+		url := dead.URL + "/v1"
+		if c.status != 0 {
+			url, _ = server(t, c.status, c.body)
+		}
+		err := Probe(context.Background(), url, "k", "m")
+		if c.kind == "" {
+			if err != nil {
+				t.Errorf("%s: %v", c.name, err)
+			}
+			continue
+		}
+		var e *stages.Error
+		if !errors.As(err, &e) || e.Kind != c.kind || !strings.Contains(err.Error(), c.says) || !strings.Contains(e.Hint(), c.hint) {
+			t.Errorf("%s: %v", c.name, err)
+		}
+	}
+	url, request := server(t, 200, answered)
+	f, err := Client{}.Look(context.Background(), url, "k", "m")
+	if err != nil || !f.TokenIDs || !f.PromptIDs || f.Model != "m" || len(f.Models) != 2 || string((*request)["max_tokens"]) != "1" {
+		t.Errorf("%+v %v", f, err)
+	}
+}
