@@ -128,8 +128,8 @@ type Model struct {
 //	{"atomic":true,"step":4,"busy":false,"trained_at_step":4}
 //
 // Such a server trains a submission wholly or not at all, and at most once: a
-// second request of the same token is answered 409. busy holds from the
-// request's header on.
+// second request of the same token trains nothing, and is answered 409 or with
+// the lines of the first. busy holds from the request's header on.
 const (
 	SubmissionHeader = "X-Rollmill-Submission"
 	TrainingRoute    = "/_rollmill/training"

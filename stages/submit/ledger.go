@@ -128,9 +128,13 @@ func (l *ledger) last(ctx context.Context) (*attempt, error) {
 	if a == nil {
 		return nil, nil
 	}
-	return a, errors.Join(
+	err := errors.Join(
 		load(ctx, l, a.Attempt, "lease", &a.lease), load(ctx, l, a.Attempt, "sent", &a.sent),
 		load(ctx, l, a.Attempt, "job", &a.job), load(ctx, l, a.Attempt, "done", &a.done))
+	if a.done != nil && a.done.Receipt != nil {
+		compact(a.done.Receipt)
+	}
+	return a, err
 }
 
 func load[T any](ctx context.Context, l *ledger, n int, record string, into **T) error {

@@ -1,6 +1,7 @@
 package submit
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -33,7 +34,18 @@ func ReadReceipt(ctx context.Context, s Store) (*formats.Receipt, error) {
 	if r.Format != formats.ReceiptFormat {
 		return nil, formats.Invalid(formats.ReceiptFile, "it was written by another version of rollmill", nil, "format is %q, want %q", r.Format, formats.ReceiptFormat)
 	}
+	compact(&r)
 	return &r, nil
+}
+
+// compact undoes the indentation that storing gave to the metric lines.
+func compact(r *formats.Receipt) {
+	for i, line := range r.MetricSteps {
+		var out bytes.Buffer
+		if json.Compact(&out, line) == nil {
+			r.MetricSteps[i] = out.Bytes()
+		}
+	}
 }
 
 // WriteReceipt makes or replaces the receipt.

@@ -107,7 +107,11 @@ func (l *lines) add(line []byte) error {
 	if err := json.Unmarshal(fixed, &values); err != nil {
 		return fmt.Errorf("metric line %d: %w", len(l.raw)+1, err)
 	}
-	l.raw = append(l.raw, append(json.RawMessage(nil), fixed...))
+	var compact bytes.Buffer
+	if err := json.Compact(&compact, fixed); err != nil {
+		return fmt.Errorf("metric line %d: %w", len(l.raw)+1, err)
+	}
+	l.raw = append(l.raw, compact.Bytes())
 	for key, v := range values {
 		switch v := v.(type) {
 		case float64:

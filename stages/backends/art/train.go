@@ -52,7 +52,14 @@ func (t *Trainer) Submit(ctx context.Context, s formats.Submission, groups forma
 	if err != nil {
 		return formats.Outcome{State: formats.JobUnknown, MetricSteps: lines.raw, Message: "training ended, but the step could not be read"}, err
 	}
-	return lines.decide(s, step), nil
+	out := lines.decide(s, step)
+	if out.State != formats.JobCompleted && same(&step, s.Before.Step) {
+		// It may have been this submission's second time.
+		if state, err := t.state(asked, s.Token); err == nil && state != nil && state.TrainedAtStep != nil {
+			return t.resolved(s, state), nil
+		}
+	}
+	return out, nil
 }
 
 // unsent explains why a batch was not handed over: a fault of ours (a damaged

@@ -75,6 +75,7 @@ type Server struct {
 	inference *httptest.Server
 
 	mu      sync.Mutex
+	more    *sync.Cond // another batch
 	dialect Dialect
 	faults  Faults
 	step    int64
@@ -88,6 +89,7 @@ type Server struct {
 // New starts a server of a dialect.
 func New(d Dialect, f Faults) *Server {
 	s := &Server{dialect: d, faults: f, bodies: map[string][]json.RawMessage{}, trained: map[string]int64{}}
+	s.more = sync.NewCond(&s.mu)
 	s.control = httptest.NewServer(http.HandlerFunc(s.serve))
 	s.inference = httptest.NewServer(http.HandlerFunc(s.infer))
 	return s
@@ -146,6 +148,15 @@ func (s *Server) Batches() []Batch {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return append([]Batch(nil), s.batches...)
+}
+
+// WaitBatches returns when n batches have been dealt with.
+func (s *Server) WaitBatches(n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for len(s.batches) < n {
+		s.more.Wait()
+	}
 }
 
 // Jobs counts the batches that were trained.

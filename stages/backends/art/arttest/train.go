@@ -146,6 +146,7 @@ func (s *Server) keep(b *Batch, trained bool, advance int64) {
 	b.Trained = trained
 	s.step += advance
 	s.batches = append(s.batches, *b)
+	s.more.Broadcast()
 	if trained {
 		s.trained[b.Token] = s.step
 	} else {

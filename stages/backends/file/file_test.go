@@ -1,0 +1,179 @@
+package file_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/stages/backends/backendtest"
+	"github.com/rollmill/rollmill/stages/backends/file"
+	"github.com/rollmill/rollmill/storage"
+)
+
+func place(t *testing.T, uri string) file.Place {
+	t.Helper()
+	b, err := storage.Open(t.Context(), uri)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return file.Place{URI: b.URI(), Begin: func(ctx context.Context) (file.Draft, error) { return b.Draft(ctx) }, Read: b.Read}
+}
+
+func trainer(t *testing.T, cfg file.Config, p file.Place) *file.Trainer {
+	t.Helper()
+	tr, err := file.New(cfg, p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tr
+}
+
+func TestConformance(t *testing.T) {
+	for _, uri := range []string{"", "mem://files"} {
+		backendtest.Run(t, func(t *testing.T) backendtest.Subject {
+			dir := uri + "/" + t.Name()
+			if uri == "" {
+				dir = t.TempDir()
+			}
+			p := place(t, dir)
+			return backendtest.Subject{Trainer: trainer(t, file.Config{}, p), Jobs: func() int {
+				if _, err := p.Read(t.Context(), "_files.json"); err != nil {
+					return 0
+				}
+				return 1
+			}}
+		})
+	}
+}
+
+// write submits a batch and returns the folder.
+func write(t *testing.T, cfg file.Config, groups formats.Groups) string {
+	t.Helper()
+	dir := t.TempDir()
+	out, err := trainer(t, cfg, place(t, dir)).Submit(t.Context(), formats.Submission{Token: "x"}, groups, func(formats.JobEvent) {})
+	if err != nil || out.State != formats.JobCompleted {
+		t.Fatalf("%+v, %v", out, err)
+	}
+	return dir
+}
+
+func rows(t *testing.T, path string) []map[string]any {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out []map[string]any
+	for line := range bytes.Lines(data) {
+		var row map[string]any
+		if err := json.Unmarshal(line, &row); err != nil {
+			t.Fatal(err)
+		}
+		out = append(out, row)
+	}
+	return out
+}
+
+func TestTheFiles(t *testing.T) {
+	dir := write(t, file.Config{}, backendtest.Batch())
+	art := rows(t, dir+"/art.jsonl")
+	if len(art) != 3 || len(art[0]["trajectories"].([]any)) != 4 {
+		t.Errorf("%v", art)
+	}
+	pairs := rows(t, dir+"/trl-preference.jsonl")
+	if len(pairs) != 3 {
+		t.Fatalf("%v", pairs)
+	}
+	text := func(v any) string { return v.([]any)[0].(map[string]any)["content"].(string) }
+	p := pairs[1]
+	if text(p["prompt"]) != "what is example-1" || text(p["chosen"]) != "answer 3" || text(p["rejected"]) != "answer 0" || p["score_chosen"] != 1.0 || p["score_rejected"] != 0.0 {
+		t.Errorf("%v", p)
+	}
+	if _, there := p["tools"]; there {
+		t.Error("tools without tools")
+	}
+	prompts := rows(t, dir+"/trl-prompts.jsonl")
+	if len(prompts) != 3 || prompts[2]["example_id"] != "example-2" || prompts[2]["example"] != `{"id":"example-2"}` {
+		t.Errorf("%v", prompts)
+	}
+}
+
+func TestTheSameBatchGivesTheSameBytes(t *testing.T) {
+	one, two := write(t, file.Config{}, backendtest.Batch()), write(t, file.Config{}, backendtest.Batch())
+	files, err := filepath.Glob(one + "/*")
+	if err != nil || len(files) != 4 {
+		t.Fatal(files, err)
+	}
+	for _, f := range files {
+		a, _ := os.ReadFile(f)
+		b, _ := os.ReadFile(filepath.Join(two, filepath.Base(f)))
+		if !bytes.Equal(a, b) {
+			t.Errorf("%s differs", filepath.Base(f))
+		}
+	}
+}
+
+// TestPairsThatWouldLieAreNotMade: each group that gives no pair is counted
+// with its reason, before anything is written.
+func TestPairsThatWouldLieAreNotMade(t *testing.T) {
+	tie := backendtest.Group(0)
+	for i := range tie {
+		tie[i].Reward = tie[0].Reward
+	}
+	other := backendtest.Group(1)
+	other[3].Messages[0].Content = "another question"
+	turns := backendtest.Group(2)
+	for i := range turns {
+		more := turns[i].Messages[1]
+		more.Parent = 2
+		turns[i].Messages = append(turns[i].Messages, formats.Message{Parent: 1, Role: "user", Content: "go on", Call: -1}, more)
+	}
+	unscored := backendtest.Group(3)
+	for i := range unscored {
+		unscored[i].Reward = nil
+	}
+	batch := func(yield func([]formats.Trajectory, error) bool) {
+		for _, g := range [][]formats.Trajectory{tie, other, turns, unscored, backendtest.Group(4)} {
+			if !yield(g, nil) {
+				return
+			}
+		}
+	}
+	cfg := file.Config{Kinds: []string{"trl-preference"}}
+	load, err := trainer(t, cfg, place(t, t.TempDir())).Preflight(t.Context(), batch, func(p formats.Problem) { t.Errorf("%+v", p) })
+	if err != nil || len(load.Notes) != 1 || !strings.Contains(load.Notes[0], "prompts 1, tie 1, too_few 1, turns 1") {
+		t.Errorf("%+v, %v", load, err)
+	}
+	dir := write(t, cfg, batch)
+	if got := rows(t, dir+"/trl-preference.jsonl"); len(got) != 1 || got[0]["chosen_id"] != formats.TrajectoryID("run", "example-4", 0, 3) {
+		t.Errorf("%v", got)
+	}
+	if _, err := os.Stat(dir + "/art.jsonl"); !os.IsNotExist(err) {
+		t.Error("a file that was not asked for")
+	}
+}
+
+func TestToolsAreText(t *testing.T) {
+	g := backendtest.Group(0)
+	for i := range g {
+		g[i].ToolSets, g[i].Calls[0].Tools = []string{`[{"type":"function"}]`}, 0
+		g[i].Messages[1].ToolCalls = []formats.ToolCall{{ID: "c", Name: "search", Arguments: `{"q":1}`}}
+	}
+	dir := write(t, file.Config{}, func(yield func([]formats.Trajectory, error) bool) { yield(g, nil) })
+	p := rows(t, dir+"/trl-preference.jsonl")[0]
+	call := p["chosen"].([]any)[0].(map[string]any)["tool_calls"].([]any)[0].(map[string]any)["function"].(map[string]any)
+	if p["tools"] != `[{"type":"function"}]` || call["arguments"] != `{"q":1}` {
+		t.Errorf("%v", p)
+	}
+}
+
+func TestAnUnknownKindIsRefused(t *testing.T) {
+	if _, err := file.New(file.Config{Kinds: []string{"parquet"}}, place(t, t.TempDir())); err == nil || !strings.Contains(err.Error(), "trl-prompts") {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,249 @@
+package submit_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/stages"
+	"github.com/rollmill/rollmill/stages/backends/all"
+	"github.com/rollmill/rollmill/stages/backends/art"
+	"github.com/rollmill/rollmill/stages/backends/art/arttest"
+	"github.com/rollmill/rollmill/stages/backends/backendtest"
+	"github.com/rollmill/rollmill/stages/submit"
+	"github.com/rollmill/rollmill/storage"
+)
+
+// A backend is a trainer as both sides see it.
+var (
+	_ submit.Trainer = all.Trainer(nil)
+	_ submit.Trainer = backendtest.Trainer(nil)
+)
+
+// order is what a helper process is told to do.
+type order struct {
+	In, Out, Ledger string
+	Host            string
+	Port            int
+	Kill            string // "before N" or "after N" of the store's operations, "group N", "begin", "submit", "event", ""
+	Resubmit        bool
+	AssumeTrained   bool
+	Wait            bool
+}
+
+// answer is what it came to.
+type answer struct {
+	State    string
+	Kind     stages.Kind
+	Err      string
+	Attached bool
+	Ops      int64
+	killed   bool
+}
+
+func TestMain(m *testing.M) {
+	if text := os.Getenv("ROLLMILL_TEST_SUBMIT"); text != "" {
+		var o order
+		if err := json.Unmarshal([]byte(text), &o); err != nil {
+			panic(err)
+		}
+		json.NewEncoder(os.Stdout).Encode(obey(o))
+		os.Exit(0)
+	}
+	os.Exit(m.Run())
+}
+
+func die() {
+	syscall.Kill(os.Getpid(), syscall.SIGKILL)
+	select {}
+}
+
+// obey submits in this process, and dies where it is told to.
+func obey(o order) answer {
+	ctx := context.Background()
+	receipts, _ := storage.Open(ctx, o.Out)
+	ledger, _ := storage.Open(ctx, o.Ledger)
+	tr, err := art.New(art.Config{IP: o.Host, Port: o.Port})
+	if err != nil {
+		panic(err)
+	}
+	var ops atomic.Int64
+	when, count, _ := strings.Cut(o.Kill, " ")
+	n, _ := strconv.ParseInt(count, 10, 64)
+	step := func(op func() error) error {
+		k := ops.Add(1)
+		if when == "before" && k == n {
+			die()
+		}
+		err := op()
+		if when == "after" && k == n {
+			die()
+		}
+		return err
+	}
+	result, err := submit.Run(ctx, submit.Options{
+		In: stages.Input{URI: o.In}, Out: o.Out, Receipt: stepped{receipts, step}, Ledger: stepped{ledger, step},
+		Trainer: mortal{tr, when, n}, Run: "run", Resubmit: o.Resubmit, AssumeTrained: o.AssumeTrained, Wait: o.Wait, PollInterval: time.Millisecond,
+	})
+	return answered(result, err, ops.Load())
+}
+
+func answered(result submit.Result, err error, ops int64) answer {
+	a := answer{Ops: ops, Attached: result.Attached}
+	if result.Receipt != nil {
+		a.State = result.Receipt.State
+	}
+	if err != nil {
+		a.Err = err.Error()
+		var e *stages.Error
+		if errors.As(err, &e) {
+			a.Kind = e.Kind
+		}
+	}
+	return a
+}
+
+// stepped counts the operations that write.
+type stepped struct {
+	submit.Store
+	step func(func() error) error
+}
+
+func (s stepped) Create(ctx context.Context, key string, data []byte) error {
+	return s.step(func() error { return s.Store.Create(ctx, key, data) })
+}
+
+func (s stepped) Write(ctx context.Context, key string, data []byte) error {
+	return s.step(func() error { return s.Store.Write(ctx, key, data) })
+}
+
+// mortal dies between and within the calls of a trainer.
+type mortal struct {
+	submit.Trainer
+	when string
+	n    int64
+}
+
+func (m mortal) Begin(ctx context.Context, known *formats.Policy) (formats.Standing, error) {
+	standing, err := m.Trainer.Begin(ctx, known)
+	if m.when == "begin" {
+		die()
+	}
+	return standing, err
+}
+
+func (m mortal) Submit(ctx context.Context, s formats.Submission, groups formats.Groups, event func(formats.JobEvent)) (formats.Outcome, error) {
+	out, err := m.Trainer.Submit(ctx, s, func(yield func([]formats.Trajectory, error) bool) {
+		k := int64(0)
+		groups(func(rows []formats.Trajectory, err error) bool {
+			if k++; m.when == "group" && k == m.n {
+				die()
+			}
+			return yield(rows, err)
+		})
+	}, func(e formats.JobEvent) {
+		if m.when == "event" && e.Metrics != nil {
+			die()
+		}
+		event(e)
+	})
+	if m.when == "submit" {
+		die()
+	}
+	return out, err
+}
+
+// helper starts a process that obeys.
+func helper(t *testing.T, o order) (*exec.Cmd, func() answer) {
+	t.Helper()
+	text, err := json.Marshal(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), "ROLLMILL_TEST_SUBMIT="+string(text))
+	out := &strings.Builder{}
+	cmd.Stdout, cmd.Stderr = out, os.Stderr
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	return cmd, func() answer {
+		err := cmd.Wait()
+		var a answer
+		var exit *exec.ExitError
+		if errors.As(err, &exit) && exit.Sys().(syscall.WaitStatus).Signal() == syscall.SIGKILL {
+			a.killed = true
+			return a
+		}
+		if err != nil {
+			t.Fatalf("helper: %v: %s", err, out)
+		}
+		if err := json.Unmarshal([]byte(out.String()), &a); err != nil {
+			t.Fatalf("helper said %q: %v", out, err)
+		}
+		return a
+	}
+}
+
+func run(t *testing.T, o order) answer {
+	t.Helper()
+	_, wait := helper(t, o)
+	return wait()
+}
+
+// curated writes a dataset of groups and returns its URI.
+func curated(t *testing.T, uri string, groups ...[]formats.Trajectory) string {
+	t.Helper()
+	s, err := dataset.Begin(t.Context(), uri, dataset.Spec{Stage: "curate", Version: 1, Kind: formats.KindTrajectories, Params: map[string]any{"groups": fmt.Sprint(len(groups))}}, dataset.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := dataset.NewTable[formats.Trajectory](s, "", -1)
+	for _, g := range groups {
+		if err := w.Write(t.Context(), g); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := s.Commit(t.Context(), dataset.Outcome{}); err != nil {
+		t.Fatal(err)
+	}
+	return uri
+}
+
+// place is a server, a batch, and where to submit it from.
+func place(t *testing.T, f arttest.Faults) (*arttest.Server, order) {
+	t.Helper()
+	server := arttest.New(arttest.Legacy, f)
+	t.Cleanup(server.Close)
+	host, port := server.Addr()
+	dir := t.TempDir()
+	in := curated(t, dir+"/curate", backendtest.Group(0), backendtest.Group(1), backendtest.Group(2))
+	return server, order{In: in, Out: dir + "/submit", Ledger: dir, Host: host, Port: port}
+}
+
+func walk(t *testing.T, files fs.FS, f func([]byte)) {
+	t.Helper()
+	err := fs.WalkDir(files, ".", func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		data, err := fs.ReadFile(files, path)
+		f(data)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
