@@ -14,7 +14,7 @@ all: build
 
 build: bin/rollmill bin/tictactoe
 bin/rollmill bin/tictactoe: bin/%: FORCE
-	@$(GO) build -trimpath -o $@ ./cmd/$*
+	@$(GO) build -o $@ ./cmd/$*
 
 # The demo. All that it leaves is under DEMO.
 DEMO           := runs/demo

@@ -23,7 +23,7 @@ STAMPS         ?= $(ROOT)/.stamps
 .SECONDARY:
 .SUFFIXES:
 
-run       = $(ROLLMILL) $(1) --config $(CONFIG) --quiet
+run       = @$(ROLLMILL) $(1) --config $(CONFIG)
 at        = $(ROOT)/epoch-$(1)/$(2)
 stamp     = $(STAMPS)/epoch-$(1)-$(2)
 write     = > $@.part && mv $@.part $@
