@@ -1,0 +1,219 @@
+package train_test
+
+import (
+	"bytes"
+	"context"
+	"flag"
+	"fmt"
+	"hash/fnv"
+	"math"
+	"math/rand/v2"
+	"net"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/examples"
+	"github.com/rollmill/rollmill/pipelines/report"
+	"github.com/rollmill/rollmill/pipelines/train"
+	"github.com/rollmill/rollmill/stages/backends/art"
+	"github.com/rollmill/rollmill/stages/backends/sandbox"
+	"github.com/rollmill/rollmill/stages/curate"
+	rules "github.com/rollmill/rollmill/stages/curate/rules/all"
+	"github.com/rollmill/rollmill/stages/group"
+	algorithms "github.com/rollmill/rollmill/stages/group/algorithms/all"
+	"github.com/rollmill/rollmill/stages/rollout"
+	agents "github.com/rollmill/rollmill/stages/rollout/agents/all"
+	"github.com/rollmill/rollmill/stages/score"
+	"github.com/rollmill/rollmill/stages/score/rewards/all"
+	"github.com/rollmill/rollmill/stages/score/rewards/command"
+	"github.com/rollmill/rollmill/stages/submit"
+	"github.com/rollmill/rollmill/storage"
+)
+
+var long = flag.Bool("long", false, "run the tests that take minutes")
+
+// lesson is a run of the demo with a seed of its own.
+type lesson struct {
+	seed     int64
+	epochs   int
+	rate     float64
+	shuffled bool
+}
+
+// won runs the lesson and returns the share of won held-out games before it
+// and after.
+func (l lesson) won(t *testing.T, tictactoe string) (before, after float64) {
+	t.Helper()
+	ctx := context.Background()
+	server, err := sandbox.New(sandbox.Options{Seed: l.seed})
+	if err != nil {
+		t.Fatal(err)
+	}
+	web := httptest.NewServer(server)
+	defer web.Close()
+	defer server.Close()
+	root := t.TempDir()
+	if _, err := train.Run(ctx, l.options(t, tictactoe, web.Listener.Addr().(*net.TCPAddr).Port, root)); err != nil {
+		t.Fatal(err)
+	}
+	run, err := report.Make(ctx, report.Options{Root: root, NoFiles: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return *run.Epochs[0].Validation.Mean, *run.Epochs[l.epochs].Validation.Mean
+}
+
+func (l lesson) options(t *testing.T, tictactoe string, port int, root string) train.Options {
+	t.Helper()
+	agent, err := agents.New("command", rollout.AgentConfig{}, func(string) ([]string, error) { return []string{tictactoe, "play"}, nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	trainer, err := art.New(art.Config{Port: port, Name: "demo", Project: "lesson", BaseModel: sandbox.DefaultBaseModel,
+		Training: art.Training{LearningRate: &l.rate}, Target: "lesson"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ledger, err := storage.Open(context.Background(), filepath.Join(root, "ledger"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	play := func(seed, offset, count, generations int) rollout.Options {
+		set, ref := games(t, tictactoe, seed, offset, count)
+		return rollout.Options{Run: fmt.Sprintf("lesson-%d", l.seed), Examples: set, ExamplesRef: ref, Generations: generations, Agent: agent,
+			SamplingSeed: &l.seed, Concurrency: 8}
+	}
+	judge := func(spec string) score.Options {
+		s, err := score.ParseReward(spec)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return score.Options{Kinds: append(all.Kinds, shuffled(l.seed)), Rewards: []score.Spec{s}}
+	}
+	kind := "command"
+	if l.shuffled {
+		kind = "shuffled"
+	}
+	return train.Options{
+		Root: root, Epochs: l.epochs,
+		Rollout: play(int(l.seed), 0, 64, 8),
+		Score:   judge("tree=" + kind + ":" + tictactoe + " reward"),
+		Group:   group.Options{Algorithms: algorithms.Algorithms, Compat: group.CompatART},
+		Curate:  curate.Options{Rules: rules.Rules},
+		Submit:  submit.Options{Trainer: trainer, Ledger: ledger},
+		Validation: &train.Validation{Every: l.epochs, Rollout: play(1000+int(l.seed), 1_000_000, heldOut, 1),
+			Score: judge("won=command:" + tictactoe + " won")},
+	}
+}
+
+// games are what `tictactoe examples` gives.
+func games(t *testing.T, tictactoe string, seed, offset, count int) ([]formats.Example, dataset.Ref) {
+	t.Helper()
+	out, err := exec.Command(tictactoe, "examples", "--count", strconv.Itoa(count), "--seed", strconv.Itoa(seed), "--offset", strconv.Itoa(offset)).Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	set, _, err := examples.Read("games.jsonl", bytes.NewReader(out), int64(len(out)), examples.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := fnv.New64a()
+	h.Write(out)
+	return set, dataset.Ref{Role: "examples", Digest: fmt.Sprintf("%x", h.Sum64())}
+}
+
+// shuffled is the command reward, its values dealt out anew within each group:
+// as many good and bad rewards as before, on the wrong trajectories.
+func shuffled(seed int64) score.Kind {
+	return score.Kind{Name: "shuffled", New: func(s score.Setup) (score.Reward, error) {
+		inner, err := command.Kind.New(s)
+		return shuffling{inner, seed}, err
+	}}
+}
+
+type shuffling struct {
+	score.Reward
+	seed int64
+}
+
+func (s shuffling) Score(ctx context.Context, rows []*score.Row, values []score.Value) error {
+	if err := s.Reward.Score(ctx, rows, values); err != nil {
+		return err
+	}
+	for from := 0; from < len(rows); {
+		to := from
+		for to < len(rows) && rows[to].ExampleID == rows[from].ExampleID {
+			to++
+		}
+		group := values[from:to]
+		seed := formats.Seed(s.seed, "shuffle", rows[from].TrajectoryID)
+		rand.New(rand.NewPCG(uint64(seed), 0)).Shuffle(len(group), func(i, j int) { group[i], group[j] = group[j], group[i] })
+		from = to
+	}
+	return nil
+}
+
+// TestLearns holds what the demo promises, through all five stages: the share
+// of won held-out games rises on every seed, stays without a learning rate,
+// and hardly moves when the rewards say nothing about the games.
+func TestLearns(t *testing.T) {
+	if !*long {
+		t.Skip("takes minutes: make learn SEEDS=5")
+	}
+	seeds := 5
+	if s := os.Getenv("SEEDS"); s != "" {
+		seeds, _ = strconv.Atoi(s)
+	}
+	tictactoe := filepath.Join(t.TempDir(), "tictactoe")
+	build := exec.Command("go", "build", "-o", tictactoe, "github.com/rollmill/rollmill/cmd/tictactoe")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	const epochs, rate = 15, learningRate
+	rise := 0.0
+	for seed := int64(1); seed <= int64(seeds); seed++ {
+		before, after := lesson{seed: seed, epochs: epochs, rate: rate}.won(t, tictactoe)
+		t.Logf("seed %d: %.3f -> %.3f", seed, before, after)
+		if after-before < 0.20 || after < 0.75 {
+			t.Errorf("seed %d: the share of won games went from %.3f to %.3f, want a rise of 0.20 to at least 0.75", seed, before, after)
+		}
+		b, a := lesson{seed: seed, epochs: epochs, rate: rate, shuffled: true}.won(t, tictactoe)
+		t.Logf("seed %d, rewards shuffled: %.3f -> %.3f", seed, b, a)
+		rise += (a - b) / float64(seeds)
+	}
+	if rise >= 0.10 {
+		t.Errorf("with shuffled rewards the share rises by %.3f in the mean, want less than 0.10", rise)
+	}
+	before, after := lesson{seed: 1, epochs: 3, rate: 0}.won(t, tictactoe)
+	t.Logf("learning rate 0: %.3f -> %.3f", before, after)
+	if math.Abs(after-before) > noise {
+		t.Errorf("with a learning rate of 0 the share went from %.3f to %.3f", before, after)
+	}
+}
+
+// noise is three standard deviations of the difference of two shares, each of
+// heldOut games won with probability a half.
+var noise = 3 * math.Sqrt(2*0.25/heldOut)
+
+const heldOut = 400
+
+// learningRate is the demo's, as pipelines/demo/rollmill.yaml has it.
+const learningRate = 0.02
+
+func TestLearningRateIsTheDemos(t *testing.T) {
+	data, err := os.ReadFile("../demo/rollmill.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := fmt.Sprintf("learning-rate: %v\n", learningRate); !strings.Contains(string(data), want) {
+		t.Errorf("the demo's config has no line %q", want)
+	}
+}
