@@ -2,10 +2,18 @@ package main
 
 import (
 	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"strconv"
+	"strings"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/rollmill/rollmill/stages/backends/sandbox"
 )
 
 // exits runs a program like exec and holds it to an exit code:
@@ -26,5 +34,63 @@ func exits(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	if got != want {
 		ts.Fatalf("exit code %d, want %d", got, want)
+	}
+}
+
+// serveSandbox starts a sandbox for the script and puts its URL into $SANDBOX:
+//
+//	sandbox [PROJECT/NAME...]
+func serveSandbox(ts *testscript.TestScript, neg bool, args []string) {
+	if neg {
+		ts.Fatalf("unsupported: ! sandbox")
+	}
+	server, err := sandbox.New(sandbox.Options{Models: args})
+	ts.Check(err)
+	web := httptest.NewServer(server)
+	ts.Defer(func() {
+		ts.Check(server.Close())
+		web.Close()
+	})
+	ts.Setenv("SANDBOX", web.URL)
+}
+
+// setFaults makes the sandbox misbehave:
+//
+//	faults '{"chat":[{"kind":"no_logprobs","times":-1}]}'
+func setFaults(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: faults JSON")
+	}
+	url := ts.Getenv("SANDBOX") + "/_rollmill/faults"
+	cleared, err := http.NewRequest(http.MethodDelete, url, nil)
+	ts.Check(err)
+	resp, err := http.DefaultClient.Do(cleared)
+	ts.Check(err)
+	resp.Body.Close()
+	resp, err = http.Post(url, "application/json", strings.NewReader(args[0]))
+	ts.Check(err)
+	defer resp.Body.Close()
+	if resp.StatusCode/100 != 2 {
+		body, _ := io.ReadAll(resp.Body)
+		ts.Fatalf("the sandbox refused the faults: %s: %s", resp.Status, body)
+	}
+}
+
+// truncate cuts the last byte of files off:
+//
+//	truncate GLOB
+func truncate(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: truncate GLOB")
+	}
+	files, err := filepath.Glob(ts.MkAbs(args[0]))
+	ts.Check(err)
+	if len(files) == 0 {
+		ts.Fatalf("no file is called %s", args[0])
+	}
+	for _, f := range files {
+		info, err := os.Stat(f)
+		ts.Check(err)
+		ts.Check(os.Truncate(f, info.Size()-1))
 	}
 }
