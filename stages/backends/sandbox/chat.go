@@ -52,6 +52,7 @@ func writeBody(w http.ResponseWriter, body []byte, fault *ChatFault) {
 	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
 	if fault.is(FaultHalf) {
 		w.Write(body[:len(body)/2])
+		flush(w)
 		panic(http.ErrAbortHandler)
 	}
 	w.Write(body)

@@ -97,14 +97,15 @@ func readTrainable(w http.ResponseWriter, raw json.RawMessage, needsBase bool, l
 		return trainable{}, false
 	}
 	var m trainable
-	for name, into := range map[string]*string{"name": &m.key.name, "project": &m.key.project, "base_model": &m.base} {
+	into := []*string{&m.key.name, &m.key.project, &m.base}
+	for i, name := range []string{"name", "project", "base_model"} {
 		value, present := keys[name]
 		switch {
 		case !present && name == "base_model" && !needsBase:
 		case !present:
 			internalError(w)
 			return m, false
-		case json.Unmarshal(value, into) != nil:
+		case json.Unmarshal(value, into[i]) != nil:
 			unprocessable(w, wrongType("string_type", "Input should be a valid string", value, append(loc, name)...))
 			return m, false
 		}

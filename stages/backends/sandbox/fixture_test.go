@@ -9,13 +9,15 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"testing"
 )
 
 // host is a sandbox behind a real socket.
 type host struct {
-	t   *testing.T
-	url string
+	t    *testing.T
+	url  string
+	stop func() // for a restart; otherwise the test's end does it
 }
 
 func start(t *testing.T, o Options) host {
@@ -25,15 +27,15 @@ func start(t *testing.T, o Options) host {
 		t.Fatal(err)
 	}
 	web := httptest.NewServer(s)
-	web.Config.ErrorLog = nil
-	t.Cleanup(func() {
+	stop := sync.OnceFunc(func() {
 		s.stop()
 		web.Close()
 		if err := s.Close(); err != nil {
 			t.Error(err)
 		}
 	})
-	return host{t, web.URL}
+	t.Cleanup(stop)
+	return host{t, web.URL, stop}
 }
 
 type reply struct {

@@ -98,8 +98,9 @@ func (e *entry) check(loc ...any) []invalid {
 		return bad
 	}
 	for i, t := range e.Logprobs.Content {
-		for name, absent := range map[string]bool{"token": t.Token == nil, "logprob": t.Logprob == nil, "top_logprobs": t.Top == nil} {
-			if absent {
+		absent := []bool{t.Token == nil, t.Logprob == nil, t.Top == nil}
+		for k, name := range []string{"token", "logprob", "top_logprobs"} {
+			if absent[k] {
 				bad = append(bad, missing(nil, under(at, "logprobs", "content", i, name)...))
 			}
 		}
