@@ -59,23 +59,24 @@ func (a *answer) add(body []byte) error {
 		}
 	}
 	seen := false
-	for key, v := range members(body) {
-		switch key {
+	c := cursor{b: body}
+	for key := range c.members() {
+		switch string(key) {
 		case "model":
-			a.model = unquote(v)
+			a.model = unquote(c.value())
 		case "prompt_token_ids":
-			a.setPrompt(v)
+			a.setPrompt(c.value())
 		case "usage":
-			a.usage.read(v)
+			a.usage.read(c.value())
 		case "error":
-			if string(v) != "null" {
+			if string(c.value()) != "null" {
 				a.err = fmt.Errorf("the engine reported: %s", errorText(body))
 			}
 		case "choices":
 			seen = true
 			position := int64(0)
-			for c := range elements(v) {
-				a.addChoice(c, position)
+			for range c.elements() {
+				a.addChoice(c.value(), position)
 				position++
 			}
 		}
@@ -114,32 +115,38 @@ func (a *answer) choice(index int64) *choice {
 }
 
 func (a *answer) addChoice(raw []byte, position int64) {
-	o := parseObject(raw)
-	if n, err := strconv.ParseInt(string(o.get("index")), 10, 32); err == nil {
-		position = n
+	for key, v := range members(raw) {
+		if string(key) == "index" {
+			if n, err := strconv.ParseInt(string(v), 10, 32); err == nil {
+				position = n
+			}
+			break
+		}
 	}
 	c := a.choice(position)
-	for _, m := range o {
-		switch m.key {
+	at := cursor{b: raw}
+	for key := range at.members() {
+		switch string(key) {
 		case "finish_reason":
-			if reason := unquote(m.raw); reason != "" {
+			if reason := unquote(at.value()); reason != "" {
 				c.finish = reason
 			}
 		case "message":
-			readMessage(&c.message, m.raw)
-			c.tokens.readMessage(m.raw, a)
+			message := at.value()
+			readMessage(&c.message, message)
+			c.tokens.readMessage(message, a)
 		case "delta":
-			c.addDelta(m.raw)
+			c.addDelta(at.value())
 		case "logprobs":
-			c.tokens.readLogprobs(m.raw)
+			c.tokens.readLogprobs(&at)
 		case "token_ids":
-			c.tokens.addIDs(formats.TokensChoice, m.raw)
+			c.tokens.addIDs(formats.TokensChoice, at.value())
 		case "response_token_ids":
-			c.tokens.addIDs(formats.TokensResponse, m.raw)
+			c.tokens.addIDs(formats.TokensResponse, at.value())
 		case "prompt_token_ids":
-			a.setPrompt(m.raw)
+			a.setPrompt(at.value())
 		case "meta_info":
-			c.tokens.readMetaInfo(m.raw)
+			c.tokens.readMetaInfo(at.value())
 		}
 	}
 }

@@ -73,16 +73,30 @@ func FuzzSpans(f *testing.F) {
 			}
 			for range elements(b) {
 			}
+			c := cursor{b: b}
+			for range c.members() {
+				for range c.elements() {
+				}
+			}
 			return
 		}
 		var object map[string]json.RawMessage
 		if json.Unmarshal(b, &object) == nil && object != nil {
 			got := map[string]json.RawMessage{}
 			for k, v := range members(b) {
-				got[k] = v
+				got[string(k)] = v
 			}
 			if len(got) != len(object) {
 				t.Fatalf("%q: keys %v, want %v", b, got, object)
+			}
+			c := cursor{b: b}
+			for k := range c.members() {
+				if v := c.value(); string(v) != string(got[string(k)]) && len(got) == count(b) {
+					t.Fatalf("%q: the cursor has %q as %q", b, k, v)
+				}
+			}
+			if space(b, c.i) != len(b) {
+				t.Fatalf("%q: the cursor ends at %d", b, c.i)
 			}
 			for k, v := range object {
 				if !bytes.Equal(bytes.TrimSpace(got[k]), v) {
@@ -104,6 +118,14 @@ func FuzzSpans(f *testing.F) {
 			}
 		}
 	})
+}
+
+// count is how many members an object has, repeated ones counted.
+func count(b []byte) (n int) {
+	for range members(b) {
+		n++
+	}
+	return n
 }
 
 // FuzzEvents: no stream makes the reader panic or hang, and the events' bytes

@@ -24,7 +24,7 @@ type member struct {
 func parseObject(b []byte) object {
 	var o object
 	for k, v := range members(b) {
-		o = append(o, member{k, v})
+		o = append(o, member{string(k), v})
 	}
 	return o
 }
@@ -84,15 +84,15 @@ func (o object) bytes() []byte {
 }
 
 // members yields the keys and values of a valid object; nothing of any other value.
-func members(b []byte) iter.Seq2[string, []byte] {
-	return func(yield func(string, []byte) bool) {
+func members(b []byte) iter.Seq2[[]byte, []byte] {
+	return func(yield func(key, value []byte) bool) {
 		i := space(b, 0)
 		if i >= len(b) || b[i] != '{' {
 			return
 		}
 		for i = space(b, i+1); i < len(b) && b[i] == '"'; i = space(b, i+1) {
 			end := skip(b, i)
-			key := unquote(b[i:end])
+			key := keyOf(b[i:end])
 			i = space(b, end)
 			i = space(b, i+1) // the colon
 			end = skip(b, i)
@@ -132,24 +132,44 @@ func space(b []byte, i int) int {
 	return i
 }
 
+// keyOf decodes a key, as a part of b where it can.
+func keyOf(raw []byte) []byte {
+	if len(raw) >= 2 && bytes.IndexByte(raw, '\\') < 0 && utf8.Valid(raw) {
+		return raw[1 : len(raw)-1]
+	}
+	return []byte(unquote(raw))
+}
+
+// Classes of bytes that matter to skip.
+const (
+	quote = iota + 1
+	opens
+	closes
+	ends // a number or a word, outside of any bracket
+)
+
+var classes = [256]byte{'"': quote, '{': opens, '[': opens, '}': closes, ']': closes, ',': ends, ':': ends, ' ': ends, '\n': ends, '\t': ends, '\r': ends}
+
 // skip returns the end of the value that begins at b[i], at most len(b).
 func skip(b []byte, i int) int {
 	depth := 0
 	for i < len(b) {
-		switch b[i] {
-		case '"':
+		switch classes[b[i]] {
+		case quote:
 			i = skipString(b, i)
 			if depth == 0 {
 				return i
 			}
 			continue
-		case '{', '[':
+		case opens:
 			depth++
-		case '}', ']':
-			if depth--; depth <= 0 {
-				return min(i+1+min(depth, 0), len(b))
+		case closes:
+			if depth--; depth < 0 {
+				return i // the bracket around a number or a word
+			} else if depth == 0 {
+				return i + 1
 			}
-		case ',', ' ', '\n', '\t', '\r', ':':
+		case ends:
 			if depth == 0 {
 				return i
 			}
@@ -160,18 +180,12 @@ func skip(b []byte, i int) int {
 }
 
 func skipString(b []byte, i int) int {
-	for i++; i < len(b); {
-		end := bytes.IndexByte(b[i:], '"')
-		if end < 0 {
-			return len(b)
-		}
-		slashes := 0
-		for j := i + end - 1; j >= i && b[j] == '\\'; j-- {
-			slashes++
-		}
-		i += end + 1
-		if slashes%2 == 0 {
-			return i
+	for i++; i < len(b); i++ {
+		switch b[i] {
+		case '"':
+			return i + 1
+		case '\\':
+			i++
 		}
 	}
 	return len(b)

@@ -17,7 +17,7 @@ func parseMessage(raw []byte) formats.Message {
 // readMessage adds to m what a message, or one piece of it, says.
 func readMessage(m *formats.Message, raw []byte) {
 	for key, v := range members(raw) {
-		switch key {
+		switch string(key) {
 		case "role":
 			m.Role = unquote(v)
 		case "name":

@@ -49,19 +49,15 @@ func (t *tokens) hole(source string) {
 }
 
 // readLogprobs reads {"content":[{"token","logprob","id"?}…],"refusal":[…]}.
-func (t *tokens) readLogprobs(raw []byte) {
-	for key, list := range members(raw) {
-		if key != "content" && key != "refusal" || string(list) == "null" {
+func (t *tokens) readLogprobs(c *cursor) {
+	for key := range c.members() {
+		if k := string(key); k != "content" && k != "refusal" || c.i < len(c.b) && c.b[c.i] != '[' {
 			continue
 		}
 		t.listed = true
-		n := bytes.Count(list, []byte(`"logprob"`))
-		if t.logprobs == nil {
-			t.logprobs = make([]float32, 0, n)
-		}
 		var entries, texts []int32
-		for e := range elements(list) {
-			id, text := t.readEntry(e)
+		for range c.elements() {
+			id, text := t.readEntry(c)
 			entries, texts = append(entries, id), append(texts, text)
 		}
 		t.putWhole(formats.TokensEntryID, entries)
@@ -83,18 +79,18 @@ func (t *tokens) putWhole(source string, ids []int32) {
 var tokenIDPrefix = []byte(`"token_id:`)
 
 // readEntry reads one entry; its ids are -1 where it has none.
-func (t *tokens) readEntry(e []byte) (id, text int32) {
+func (t *tokens) readEntry(c *cursor) (id, text int32) {
 	id, text = -1, -1
 	found := false
-	for key, v := range members(e) {
-		switch key {
+	for key := range c.members() {
+		switch string(key) {
 		case "logprob":
-			t.addLogprob(v)
+			t.addLogprob(c.value())
 			found = true
 		case "id":
-			id = parseID(v)
+			id = parseID(c.value())
 		case "token":
-			if bytes.HasPrefix(v, tokenIDPrefix) {
+			if v := c.value(); bytes.HasPrefix(v, tokenIDPrefix) {
 				text = parseID(v[len(tokenIDPrefix) : len(v)-1])
 			}
 		}
