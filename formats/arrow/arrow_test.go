@@ -217,3 +217,29 @@ func TestForeignFiles(t *testing.T) {
 		}
 	}
 }
+
+// A column that its writer kept as an Arrow dictionary is read as its values.
+func TestStoredDictionariesAreReadAsTheirValues(t *testing.T) {
+	schema := arrow.NewSchema([]arrow.Field{{Name: "d", Type: &arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Int32, ValueType: arrow.BinaryTypes.String}}}, nil)
+	b := array.NewRecordBuilder(memory.DefaultAllocator, schema)
+	for range 10 {
+		if err := b.Field(0).(*array.BinaryDictionaryBuilder).AppendString("word"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var out bytes.Buffer
+	w, err := pqarrow.NewFileWriter(schema, &out, parquet.NewWriterProperties(), pqarrow.NewArrowWriterProperties(pqarrow.WithStoreSchema()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Write(b.NewRecordBatch()); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	rows, err := rowsOf(t, out.Bytes())
+	if err != nil || len(rows) != 10 || rows[9] != `{"d":"word"}` {
+		t.Errorf("%q, %v", rows, err)
+	}
+}

@@ -60,7 +60,7 @@ func reader(name, format string) (func(source) iter.Seq2[line, error], error) {
 	if f, ok := extensions[ext]; ok {
 		return readers[f], nil
 	}
-	hint := "say the format; known are " + known
+	hint := "say the format with --examples-format; known are " + known
 	if ext == ".xls" || ext == ".xlsx" {
 		hint = "save the sheet as CSV; known formats are " + known
 	}

@@ -35,7 +35,7 @@ func readJSON(s source) iter.Seq2[line, error] {
 	}
 }
 
-const wantJSON = "the json format is an array of records [{…}, …] or a map of columns; for one object a line use the format jsonl"
+const wantJSON = "the json format is an array of records [{…}, …] or a map of columns; for one object a line use --examples-format jsonl"
 
 // document reads the whole file, as standard JSON text without space around.
 func (s source) document() ([]byte, error) {
@@ -149,7 +149,7 @@ func (s source) notOneObject(data []byte) error {
 	dec := json.NewDecoder(bytes.NewReader(data))
 	var first, second json.RawMessage
 	if dec.Decode(&first) == nil && dec.Decode(&second) == nil {
-		return formats.Invalid(s.name, "this looks like JSON lines: use the format jsonl, or name the file .jsonl", nil,
+		return formats.Invalid(s.name, "this looks like JSON lines: name the file .jsonl, or use --examples-format jsonl", nil,
 			"%s: a second value follows the first", lineAt(data, dec.InputOffset()))
 	}
 	err := json.Unmarshal(data, &first)

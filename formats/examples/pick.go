@@ -161,7 +161,7 @@ func (p *picker) requireQuestion() error {
 	if !p.o.RequireQuestion || p.o.Unstructured || p.columns[name] || p.report.Rows == 0 {
 		return nil
 	}
-	hint := fmt.Sprintf("the columns are %s; say which one holds the question (structure.question_key), or make the whole row the question (structure.disable)",
+	hint := fmt.Sprintf("the columns are %s; say which one holds the question with --question-key, or make the whole row the question with --unstructured",
 		quoted(p.report.Columns))
 	return formats.Invalid(p.name, hint, nil, "there is no question column %q", name)
 }
