@@ -52,6 +52,7 @@ type Faults struct {
 	StepJumps     bool               // advance the step by two
 	TrainStatus   int                // answer the batch with this status
 	Atomic        bool               // be a server that trains atomically and says so
+	Discard       bool               // count a batch's bytes and look at none of them
 	Hold          <-chan struct{}    // wait before the first line
 	Received      func(token string) // called when a batch has arrived whole
 }
