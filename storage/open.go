@@ -50,6 +50,9 @@ func Open(ctx context.Context, uri string) (*Bucket, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open storage %q: %w", Redact(uri), err)
 	}
+	if wrap := wrapper(ctx); wrap != nil {
+		b = wrap(b)
+	}
 	return b, nil
 }
 

@@ -50,3 +50,19 @@ func TestCountsOperationsAndBytes(t *testing.T) {
 func TestACountedBucketIsABucket(t *testing.T) {
 	storagetest.Run(t, func(t *testing.T) *storage.Bucket { return new(Counter).Wrap(open(t)) })
 }
+
+// Under a wrapping context every bucket is counted, whoever opens it.
+func TestCountsWhatAContextOpens(t *testing.T) {
+	var inner, outer Counter
+	ctx := storage.Wrapping(storage.Wrapping(t.Context(), inner.Wrap), outer.Wrap)
+	b, err := storage.Open(ctx, t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := b.Create(ctx, "k", []byte("12345")); err != nil {
+		t.Fatal(err)
+	}
+	if inner.Written() != 5 || outer.Written() != 5 {
+		t.Errorf("inner %s, outer %s", &inner, &outer)
+	}
+}
