@@ -22,6 +22,7 @@ var showCommand = command{
 			&cli.StringFlag{Name: "table", Usage: "show rows of this `TABLE`: _groups, _decisions; default: the main one"},
 			&cli.Int64Flag{Name: "first", Usage: "begin with row `N`, from 0"},
 			&cli.IntFlag{Name: "rows", Value: 5, Usage: "show at most `N` rows"},
+			&cli.BoolFlag{Name: "failed", Usage: "show only rows of failed trajectories"},
 		)
 	},
 	run: runShow,
@@ -32,7 +33,7 @@ func runShow(ctx context.Context, s *session) error {
 	if err != nil {
 		return err
 	}
-	o := inspect.Options{Table: s.flags.String("table"), First: s.flags.Int64("first"), Rows: s.flags.Int("rows")}
+	o := inspect.Options{Table: s.flags.String("table"), First: s.flags.Int64("first"), Rows: s.flags.Int("rows"), Failed: s.flags.Bool("failed")}
 	if o.Rows < 0 || o.First < 0 {
 		return usage("", "--rows %d, --first %d: neither may be negative", o.Rows, o.First)
 	}

@@ -2,6 +2,8 @@ package inspect
 
 import (
 	"context"
+	"errors"
+	"io"
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
@@ -65,22 +67,62 @@ type decision struct {
 	Detail       string `parquet:"detail,optional" json:"detail,omitempty"`
 }
 
-// readRows reads a range of a table into the struct for its kind. The caller
-// has made the range fit; reading a table that is not there says so.
-func readRows(ctx context.Context, d *dataset.Dataset, table string, r dataset.Range) (any, error) {
+// readRows reads the rows asked for into the struct for their kind. A table
+// that is not there says so.
+func readRows(ctx context.Context, d *dataset.Dataset, o Options, total int64) (any, error) {
 	kind := string(d.Kind)
-	if table != "" {
-		kind = table
+	if o.Table != "" {
+		kind = o.Table
 	}
 	switch kind {
 	case string(formats.KindScores):
-		return dataset.ReadAll[score](ctx, d, table, r)
+		return read[score](ctx, d, o, total)
 	case string(formats.KindGroups):
-		return dataset.ReadAll[member](ctx, d, table, r)
+		return read[member](ctx, d, o, total)
 	case formats.TableGroups:
-		return dataset.ReadAll[group](ctx, d, table, r)
+		return read[group](ctx, d, o, total)
 	case formats.TableDecisions:
-		return dataset.ReadAll[decision](ctx, d, table, r)
+		return read[decision](ctx, d, o, total)
 	}
-	return dataset.ReadAll[trajectory](ctx, d, table, r)
+	return read[trajectory](ctx, d, o, total)
+}
+
+// numbered is a row and where it stands in its table.
+type numbered[T any] struct {
+	Row int64 `json:"row"`
+	Is  T     `json:"is"`
+}
+
+func read[T any](ctx context.Context, d *dataset.Dataset, o Options, total int64) ([]numbered[T], error) {
+	r, err := dataset.NewReader[T](ctx, d, o.Table, dataset.Range{First: o.First, Rows: total - o.First})
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	var out []numbered[T]
+	one := make([]T, 1)
+	for row := o.First; len(out) < o.Rows; row++ {
+		if _, err := r.Read(one); errors.Is(err, io.EOF) {
+			break
+		} else if err != nil {
+			return nil, err
+		}
+		if o.Failed && !failed(any(one[0])) {
+			continue
+		}
+		out = append(out, numbered[T]{row, one[0]})
+	}
+	return out, nil
+}
+
+func failed(row any) bool {
+	switch row := row.(type) {
+	case trajectory:
+		return row.Status == formats.StatusFailed
+	case score:
+		return row.Status == formats.StatusFailed
+	case member:
+		return row.Status == formats.StatusFailed
+	}
+	return false
 }

@@ -13,6 +13,8 @@ type Options struct {
 	Table string // "" for the main one
 	First int64  // row to begin with, from 0
 	Rows  int    // at most so many; 0 for none
+
+	Failed bool // only rows whose status is failed
 }
 
 // View is a dataset as a person looks at it.
@@ -21,7 +23,7 @@ type View struct {
 	Manifest dataset.Manifest `json:"manifest"`
 	Table    string           `json:"table,omitempty"`
 	First    int64            `json:"first"`
-	Rows     any              `json:"rows,omitempty"` // a list of structs of light columns
+	Rows     any              `json:"rows,omitempty"` // a list: the row's number and its light columns
 }
 
 // Show reads the dataset at a URI, also one that a gate refused.
@@ -38,7 +40,7 @@ func Show(ctx context.Context, uri string, o Options) (View, error) {
 	if o.First < 0 || o.First > total {
 		return v, formats.Invalid(d.URI(), "rows count from 0", nil, "row %d is not among its %d", o.First, total)
 	}
-	v.Rows, err = readRows(ctx, d, o.Table, dataset.Range{First: o.First, Rows: min(int64(o.Rows), total-o.First)})
+	v.Rows, err = readRows(ctx, d, o, total)
 	return v, err
 }
 

@@ -56,17 +56,18 @@ func (v View) writeRows(out io.Writer) {
 	if v.Rows == nil || rows.Len() == 0 {
 		return
 	}
-	row := rows.Type().Elem()
+	columns := rows.Type().Elem().Field(1).Type
 	names := []string{"row"}
-	for i := range row.NumField() {
-		name, _, _ := strings.Cut(row.Field(i).Tag.Get("json"), ",")
+	for i := range columns.NumField() {
+		name, _, _ := strings.Cut(columns.Field(i).Tag.Get("json"), ",")
 		names = append(names, name)
 	}
 	fmt.Fprintf(out, "\n%s\n", strings.Join(names, "\t"))
 	for k := range rows.Len() {
-		cells := []string{fmt.Sprint(v.First + int64(k))}
-		for i := range row.NumField() {
-			cells = append(cells, cell(rows.Index(k).Field(i)))
+		row := rows.Index(k)
+		cells := []string{fmt.Sprint(row.Field(0))}
+		for i := range columns.NumField() {
+			cells = append(cells, cell(row.Field(1).Field(i)))
 		}
 		fmt.Fprintln(out, strings.Join(cells, "\t"))
 	}
