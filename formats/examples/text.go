@@ -15,12 +15,12 @@ var bom = []byte("\xef\xbb\xbf")
 // skipBOM passes over a UTF-8 byte order mark and refuses UTF-16, which some
 // programs save as "Unicode text".
 func skipBOM(name string, r *bufio.Reader) error {
-	head, err := r.Peek(3)
+	head, _ := r.Peek(3) // what cannot be read now is an error of the next read
 	if len(head) >= 2 && (head[0] == 0xff && head[1] == 0xfe || head[0] == 0xfe && head[1] == 0xff) {
 		return formats.Invalid(name, "save the file as UTF-8", nil, "the text is UTF-16")
 	}
 	if bytes.Equal(head, bom) {
-		_, err = r.Discard(3)
+		_, err := r.Discard(3)
 		return err
 	}
 	return nil
