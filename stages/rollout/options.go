@@ -39,7 +39,7 @@ type Options struct {
 	Retries           int           // further tries of a call; 0 means 5, negative none
 	Backoff           time.Duration // before the first retry; grows to 64 times as much; default 500 ms
 	MaxFailureRate    *float64      // gate; nil means 0.5
-	RetryFailed       bool          // attempt again what failed in earlier runs of this command
+	RetryFailed       bool          // attempt again what failed in earlier runs of this command, even when they finished the dataset
 	JournalEvery      time.Duration // a finished trajectory is durable within this time; default 2 s
 	Giveup            int           // stop when the first this many trajectories all fail at the engine; 0 means 2 x concurrency, at least 8; negative never
 

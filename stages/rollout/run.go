@@ -34,14 +34,18 @@ func runShard(ctx context.Context, o Options) (dataset.Result, dataset.Outcome, 
 	if err != nil {
 		return dataset.Result{}, dataset.Outcome{}, err
 	}
+	before, err := o.before(ctx, &spec)
+	if err != nil {
+		return dataset.Result{}, dataset.Outcome{}, err
+	}
 	of := o.Out.Shard.Of()
-	shard, err := dataset.Begin(ctx, o.Out.URI, spec, dataset.Options{Shard: of.Index, Of: of.Count, Overwrite: o.Out.Overwrite})
+	shard, err := dataset.Begin(ctx, o.Out.URI, spec, dataset.Options{Shard: of.Index, Of: of.Count, Overwrite: o.Out.Overwrite || before != nil})
 	if err != nil {
 		return dataset.Result{}, dataset.Outcome{}, err
 	}
 	var outcome dataset.Outcome
 	if !shard.UpToDate() {
-		if outcome, err = fillShard(ctx, o, shard); err != nil {
+		if outcome, err = fillShard(ctx, o, shard, before); err != nil {
 			return dataset.Result{}, outcome, errors.Join(err, shard.Discard())
 		}
 	}
@@ -49,8 +53,9 @@ func runShard(ctx context.Context, o Options) (dataset.Result, dataset.Outcome, 
 	return result, outcome, err
 }
 
-// fillShard attempts what the journal does not have and writes the rows.
-func fillShard(ctx context.Context, o Options, shard *dataset.Shard) (dataset.Outcome, error) {
+// fillShard attempts what neither the journal nor the dataset before has, and
+// writes the rows.
+func fillShard(ctx context.Context, o Options, shard *dataset.Shard, before *dataset.Dataset) (dataset.Outcome, error) {
 	started := o.Clock()
 	journal, err := dataset.OpenJournal[formats.Trajectory](ctx, shard)
 	if err != nil {
@@ -59,6 +64,11 @@ func fillShard(ctx context.Context, o Options, shard *dataset.Shard) (dataset.Ou
 	done, err := readDone(ctx, shard)
 	if err != nil {
 		return dataset.Outcome{}, err
+	}
+	if before != nil {
+		if err := o.carry(ctx, before, journal, done); err != nil {
+			return dataset.Outcome{}, err
+		}
 	}
 	r := &runner{opts: o, journal: journal}
 	if err := r.run(ctx, done); err != nil {

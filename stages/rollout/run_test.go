@@ -301,6 +301,55 @@ func TestRetryFailed(t *testing.T) {
 	}
 }
 
+// TestRetryFailedOfAFinishedDataset: what the gate refused is mended, only the
+// failures are paid for again, and the plain command then is up to date.
+func TestRetryFailedOfAFinishedDataset(t *testing.T) {
+	var broken atomic.Bool
+	broken.Store(true)
+	e := newEngine(t, &engine{Fault: func(_ int, q recordertest.Request) recordertest.Fault {
+		if !strings.Contains(q.Messages[0].Content, "is 0?") && broken.Load() {
+			return recordertest.Fault{Status: 400}
+		}
+		return recordertest.Fault{}
+	}})
+	out := filepath.Join(t.TempDir(), "out")
+	plain := options(e, out, 4)
+	var gate *dataset.GateError
+	if _, err := rollout.Run(context.Background(), plain); !errors.As(err, &gate) {
+		t.Fatalf("9 of 12 failed, and the gate said %v", err)
+	}
+	broken.Store(false)
+	before := len(e.Asked())
+	again := plain
+	again.RetryFailed = true
+	for i := range 2 {
+		o := again
+		o.Out.Shard = stages.Shard{Index: i, Count: 2}
+		report := run(t, o)
+		if report.Sealed != (i == 1) {
+			t.Errorf("shard %d: %+v", i, report)
+		}
+	}
+	if asked := len(e.Asked()) - before; asked != 9 {
+		t.Errorf("asked %d times more", asked)
+	}
+	quiet := newEngine(t, &engine{})
+	want := run(t, options(quiet, filepath.Join(t.TempDir(), "out"), 4))
+	for _, o := range []rollout.Options{plain, again} {
+		if r := run(t, o); !r.UpToDate || r.Counts[formats.StatusOK] != 12 || r.RowsDigest != want.RowsDigest {
+			t.Errorf("%+v", r)
+		}
+	}
+	if asked := len(e.Asked()) - before; asked != 9 {
+		t.Errorf("asked %d times more", asked)
+	}
+	plain.Generations = 4
+	var exists *dataset.ExistsError
+	if _, err := rollout.Run(context.Background(), plain); !errors.As(err, &exists) {
+		t.Errorf("another dataset was taken for this one: %v", err)
+	}
+}
+
 func b2i(b bool) int {
 	if b {
 		return 1

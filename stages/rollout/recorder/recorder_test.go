@@ -185,8 +185,11 @@ func TestDefaultsAndSeeds(t *testing.T) {
 	s := r.Begin(context.Background(), "traj", "g")
 	ask(t, s, nil, user("a"))
 	ask(t, s, fields{"temperature": 1, "max_completion_tokens": 5}, user("b"))
-	ask(t, s, fields{"seed": 3}, user("c"))
+	ask(t, s, fields{"seed": 3, "top_logprobs": 0}, user("c"))
 	rec := s.End()
+	if _, sent := e.Asked()[2].Fields["top_logprobs"]; sent {
+		t.Error("top_logprobs 0 was sent, which some engines take for no logprobs")
+	}
 	want := []string{
 		fmt.Sprintf(`{"max_tokens":64,"seed":%d,"temperature":0,"top_p":0.9}`, formats.Seed(7, "traj", "call", "0")),
 		fmt.Sprintf(`{"max_completion_tokens":5,"seed":%d,"temperature":1,"top_p":0.9}`, formats.Seed(7, "traj", "call", "1")),

@@ -70,6 +70,9 @@ func (q *request) enrich(o *Options, seed *int64) {
 		q.fields.set("seed", encode(*seed))
 	}
 	q.fields.set("logprobs", []byte("true"))
+	if string(q.fields.get("top_logprobs")) == "0" {
+		q.fields.drop("top_logprobs") // the default; llama-server takes a 0 for no logprobs at all
+	}
 	for _, name := range sortedKeys(o.Extra) {
 		q.addExtra(name, o.Extra[name])
 	}
