@@ -30,6 +30,7 @@ type command struct {
 	usage   string // one lower-case phrase
 	about   string // paragraphs for --help and the page
 	words   string // the one argument it takes, as help shows it; "" for none
+	section string // of the config whose keys it has; "" for its own
 	flags   func() []cli.Flag
 	run     func(ctx context.Context, s *session) error
 }
@@ -43,6 +44,7 @@ func commands() []command {
 		curateCommand,
 		submitCommand,
 		trainCommand,
+		checkCommand,
 		sandboxCommand,
 		reportCommand,
 		showCommand,
@@ -138,13 +140,20 @@ func (cmd command) session(s *streams, c *cli.Context) (*session, error) {
 	if err := config.apply(c, "", globalFlags()); err != nil {
 		return nil, err
 	}
-	if err := config.apply(c, cmd.name, cmd.flags()); err != nil {
+	if err := config.apply(c, cmd.configSection(), cmd.flags()); err != nil {
 		return nil, err
 	}
 	if err := s.setGlobals(c); err != nil {
 		return nil, err
 	}
 	return &session{streams: s, command: cmd.name, flags: c, config: config, words: c.Args().Slice()}, nil
+}
+
+func (cmd command) configSection() string {
+	if cmd.section != "" {
+		return cmd.section
+	}
+	return cmd.name
 }
 
 func (cmd command) checkWords(words []string) error {

@@ -46,7 +46,7 @@ func schema() map[string][]cli.Flag {
 	}
 	for _, cmd := range commands() {
 		flags := cmd.flags()
-		if len(flags) > 0 {
+		if len(flags) > 0 && cmd.section == "" {
 			all[cmd.name] = flags
 		}
 		if flagNamed(flags, "validation") != nil {

@@ -72,16 +72,16 @@ func (s *streams) say(format string, args ...any) {
 
 // fail tells why a command failed, also when quiet.
 func (s *streams) fail(command string, code int, err error) {
-	advice := hint(err)
+	advice, what := hint(err), strings.TrimPrefix(err.Error(), command+": ")
 	if s.logJSON {
 		attrs := []any{"command", command, "exit", code}
 		if advice != "" {
 			attrs = append(attrs, "hint", advice)
 		}
-		s.logger().Error(err.Error(), attrs...)
+		s.logger().Error(what, attrs...)
 		return
 	}
-	text := strings.TrimSpace("rollmill "+command) + ": " + err.Error() + "\n"
+	text := strings.TrimSpace("rollmill "+command) + ": " + what + "\n"
 	if advice != "" {
 		text += "hint: " + advice + "\n"
 	}

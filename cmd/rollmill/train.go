@@ -2,11 +2,14 @@ package main
 
 import (
 	"context"
+	"errors"
 	"strconv"
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/pipelines/train"
+	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/stages/rollout"
 	"github.com/rollmill/rollmill/stages/score"
 	"github.com/rollmill/rollmill/storage"
@@ -39,6 +42,9 @@ func trainFlags() []cli.Flag {
 func runTrain(ctx context.Context, s *session) error {
 	o, err := trainOptions(ctx, s)
 	if err != nil {
+		return err
+	}
+	if _, err := check(ctx, probes(o)); err != nil {
 		return err
 	}
 	o.Env = s.stageEnv()
@@ -93,6 +99,27 @@ func trainOptions(ctx context.Context, s *session) (train.Options, error) {
 	}
 	o.Submit, err = submitOptions(ctx, s, c, root, storage.Join(root, "policy"))
 	return o, err
+}
+
+// checkStages finds what is wrong with a stage's settings before the first
+// epoch. What only the run will know is filled in with what cannot be wrong.
+func checkStages(o train.Options) error {
+	in, out := stages.Input{URI: "in"}, stages.Output{URI: "out"}
+	samples := []train.Validation{{Rollout: o.Rollout, Score: o.Score}}
+	if o.Validation != nil {
+		samples = append(samples, *o.Validation)
+	}
+	for _, v := range samples {
+		v.Rollout.Out, v.Score.In, v.Score.Out = out, in, out
+		if v.Rollout.Policy == nil {
+			v.Rollout.Policy = &formats.Policy{URL: "http://127.0.0.1/v1", Model: "policy"}
+		}
+		if err := errors.Join(v.Rollout.Validate(), v.Score.Validate()); err != nil {
+			return err
+		}
+	}
+	o.Group.In, o.Group.Out, o.Curate.In, o.Curate.Out, o.Submit.In = in, out, in, out, in
+	return errors.Join(o.Validate(), o.Group.Validate(), o.Curate.Validate(), o.Submit.Validate())
 }
 
 // sampleOptions are those of rollout and score. args are flags of rollout;

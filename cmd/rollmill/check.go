@@ -1,0 +1,160 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/google/uuid"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/pipelines/train"
+	"github.com/rollmill/rollmill/stages"
+	"github.com/rollmill/rollmill/stages/backends/openai"
+	"github.com/rollmill/rollmill/storage"
+)
+
+var checkCommand = command{
+	name:    "check",
+	heading: aroundIt,
+	usage:   "probe the engine, the trainer, storage and programs before anything is paid for",
+	about: `Reads the config as train would and tries everything a run will need: settings
+and programs of every stage, the task file, one token with logprobs from the
+engine (when rollout.url names one), what the trainer is, and whether storage
+keeps the promises that submissions rest on. It trains nothing and leaves
+nothing behind. Every check is made; the exit code is the first failure's.
+
+  rollmill check --config rollmill.yaml`,
+	section: trainCommand.name,
+	flags:   trainFlags,
+	run:     runCheck,
+}
+
+// probe is one thing to try: what it found, or why it will not do.
+type probe struct {
+	name string
+	try  func(context.Context) (found string, err error)
+}
+
+// checked is a probe's result.
+type checked struct {
+	Check string `json:"check"`
+	OK    bool   `json:"ok"`
+	Found string `json:"found,omitempty"`
+	Error string `json:"error,omitempty"`
+	Hint  string `json:"hint,omitempty"`
+}
+
+func runCheck(ctx context.Context, s *session) error {
+	o, err := trainOptions(ctx, s)
+	if err != nil {
+		return err
+	}
+	results, err := check(ctx, probes(o))
+	if s.json {
+		return errors.Join(s.result("", results), err)
+	}
+	for _, r := range results {
+		if r.OK {
+			fmt.Fprintf(s.out, "ok      %-8s %s\n", r.Check, r.Found)
+		} else {
+			fmt.Fprintf(s.out, "failed  %-8s %s\n", r.Check, r.Error)
+		}
+	}
+	return err
+}
+
+// check makes every probe; its error is the first failure.
+func check(ctx context.Context, probes []probe) ([]checked, error) {
+	var results []checked
+	var first error
+	for _, p := range probes {
+		found, err := p.try(ctx)
+		r := checked{Check: p.name, OK: err == nil, Found: found}
+		if err != nil {
+			r.Error = err.Error()
+			var h interface{ Hint() string }
+			if errors.As(err, &h) {
+				r.Hint = h.Hint()
+			}
+			if first == nil {
+				first = fmt.Errorf("check: %s: %w", p.name, err)
+			}
+		}
+		results = append(results, r)
+	}
+	return results, first
+}
+
+func probes(o train.Options) []probe {
+	list := []probe{
+		{"stages", func(context.Context) (string, error) {
+			return "the settings and programs of every stage", checkStages(o)
+		}},
+		{"examples", func(context.Context) (string, error) { return foundExamples(o) }},
+		{"storage", func(ctx context.Context) (string, error) { return tryStorage(ctx, o.Root) }},
+		{"trainer", func(ctx context.Context) (string, error) { return tryTrainer(ctx, o) }},
+	}
+	for _, url := range o.Rollout.Endpoints {
+		list = append(list, probe{"engine", func(ctx context.Context) (string, error) {
+			return tryEngine(ctx, url, o.Rollout.APIKey, o.Rollout.Model)
+		}})
+	}
+	return list
+}
+
+func foundExamples(o train.Options) (string, error) {
+	found := fmt.Sprintf("%d to train on", len(o.Rollout.Examples))
+	if len(o.Rollout.Examples) == 0 {
+		return "", formats.Invalid(o.Rollout.ExamplesRef.URI, "", nil, "there is no example in it")
+	}
+	if o.Validation != nil {
+		found += fmt.Sprintf(", %d held out", len(o.Validation.Rollout.Examples))
+	}
+	return found, nil
+}
+
+// tryStorage makes, reads and removes an object, and makes sure that it cannot
+// be made twice: submissions are remembered by that.
+func tryStorage(ctx context.Context, root string) (found string, err error) {
+	bucket, err := storage.Open(ctx, storage.Join(root, ".rollmill"))
+	if err != nil {
+		return "", err
+	}
+	key, content := "check-"+uuid.NewString(), []byte("rollmill check\n")
+	if err := bucket.Create(ctx, key, content); err != nil {
+		return "", err
+	}
+	defer func() { err = errors.Join(err, bucket.Delete(ctx, key)) }()
+	if err := bucket.Create(ctx, key, content); !errors.Is(err, storage.ErrExist) {
+		return "", stages.Errorf(stages.KindUsage, "put the run on a local disk or in another store", "%q: the store makes an object twice (%v)", bucket.URI(), err)
+	}
+	back, err := bucket.Read(ctx, key)
+	if err == nil && !bytes.Equal(back, content) {
+		err = fmt.Errorf("%q: read %q back, wrote %q", bucket.URI(), back, content)
+	}
+	return bucket.URI() + " can be written, read and created in once", err
+}
+
+// tryTrainer lets the trainer's preflight look at an empty batch: it asks the
+// server what it is and gives it nothing.
+func tryTrainer(ctx context.Context, o train.Options) (string, error) {
+	nothing := func(func([]formats.Trajectory, error) bool) {}
+	_, err := o.Submit.Trainer.Preflight(ctx, nothing, func(formats.Problem) {})
+	t := o.Submit.Trainer.Target()
+	return strings.TrimSpace(t.Backend + " at " + t.Address + ", model " + t.Model), err
+}
+
+func tryEngine(ctx context.Context, url, key, model string) (string, error) {
+	f, err := openai.Client{}.Look(ctx, url, key, model)
+	if err != nil {
+		return "", err
+	}
+	ids := "without token ids"
+	if f.TokenIDs {
+		ids = "with token ids"
+	}
+	return fmt.Sprintf("%s answers as %s, with logprobs, %s", storage.Redact(url), f.Model, ids), nil
+}
