@@ -27,6 +27,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"time"
 
@@ -140,7 +141,8 @@ func stdin(at rollout.Attempt) ([]byte, error) {
 }
 
 func (a *agent) environment(at rollout.Attempt) []string {
-	env := append(os.Environ(), a.config.Env...)
+	env := slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "ROLLMILL_API_KEY=") }) // the engine's, not the agent's
+	env = append(env, a.config.Env...)
 	env = append(env,
 		"OPENAI_BASE_URL="+at.BaseURL, "OPENAI_API_BASE="+at.BaseURL, "OPENAI_API_KEY="+at.APIKey, "OPENAI_MODEL="+at.Model,
 		"ROLLMILL_TRAJECTORY_ID="+at.TrajectoryID, "ROLLMILL_EXAMPLE_ID="+at.Example.ID,

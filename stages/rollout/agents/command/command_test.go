@@ -59,7 +59,7 @@ func program(mode string) int {
 	}
 	switch mode {
 	case "metadata":
-		fmt.Printf(`{"metadata":{"id":%q,"base":%q,"seed":%q,"extra":%q},"stop":"turns"}`, in.ID, os.Getenv("OPENAI_API_BASE"), os.Getenv("ROLLMILL_SEED"), os.Getenv("EXTRA"))
+		fmt.Printf(`{"metadata":{"id":%q,"base":%q,"seed":%q,"extra":%q,"key":%q},"stop":"turns"}`, in.ID, os.Getenv("OPENAI_API_BASE"), os.Getenv("ROLLMILL_SEED"), os.Getenv("EXTRA"), os.Getenv("ROLLMILL_API_KEY")+os.Getenv("OPENAI_API_KEY"))
 	case "chatter":
 		fmt.Println("the answer is 42")
 	case "nonsense":
@@ -111,6 +111,8 @@ func TestContract(t *testing.T) {
 }
 
 func TestWhatTheProgramIsTold(t *testing.T) {
+	t.Setenv("ROLLMILL_API_KEY", "secret")
+	t.Setenv("OPENAI_API_KEY", "secret")
 	r := agenttest.Recorder(t, &recordertest.Engine{Source: formats.TokensChoice})
 	result, rec, err := agenttest.Attempt(context.Background(), r, newAgent(t, "metadata", "EXTRA=more"), 5)
 	if err != nil {
@@ -120,7 +122,7 @@ func TestWhatTheProgramIsTold(t *testing.T) {
 	if err := json.Unmarshal(result.Metadata, &m); err != nil || result.Stop != formats.StopTurns {
 		t.Fatalf("%+v %v", result, err)
 	}
-	if m["id"] != "ex-5" || m["seed"] != "5" || m["extra"] != "more" || !strings.HasPrefix(m["base"], "http://127.0.0.1:") {
+	if m["id"] != "ex-5" || m["seed"] != "5" || m["extra"] != "more" || m["key"] != "rollmill" || !strings.HasPrefix(m["base"], "http://127.0.0.1:") {
 		t.Errorf("%v", m)
 	}
 	if rec.Messages[0].Content != "what is 5?" {
