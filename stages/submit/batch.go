@@ -30,3 +30,15 @@ func groupOf(t *formats.Trajectory) string {
 	}
 	return t.GroupID
 }
+
+// runOf is the run that made the first row.
+func runOf(ctx context.Context, d *dataset.Dataset) (string, error) {
+	type row struct {
+		Run string `parquet:"run,dict"`
+	}
+	rows, err := dataset.ReadAll[row](ctx, d, "", dataset.Range{Rows: min(1, d.Rows)})
+	if err != nil || len(rows) == 0 {
+		return "", err
+	}
+	return rows[0].Run, nil
+}

@@ -37,6 +37,11 @@ func Run(ctx context.Context, o Options) (Result, error) {
 	if err != nil {
 		return Result{}, fmt.Errorf("opening the curated dataset: %w", err)
 	}
+	if o.Run == "" {
+		if o.Run, err = runOf(ctx, d); err != nil {
+			return Result{}, fmt.Errorf("reading the curated dataset: %w", err)
+		}
+	}
 	s := newSession(o, d)
 	err = s.run(ctx)
 	s.result.Seconds = o.Clock().Sub(s.began).Seconds()

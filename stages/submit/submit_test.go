@@ -68,6 +68,7 @@ func completes(t *testing.T, o submit.Options) submit.Result {
 func TestASubmissionAndItsReceipt(t *testing.T) {
 	server, place := place(t, arttest.Faults{})
 	o := options(t, place)
+	o.Run = "" // the rows say which
 	result := completes(t, o)
 	r := result.Receipt
 	if r.Epoch != 3 || r.Run != "run" || r.Groups != 3 || r.Trajectories != 12 || r.Tokens != 24 || *r.StepBefore != 0 || *r.StepAfter != 1 ||

@@ -1,0 +1,31 @@
+package all
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/rollmill/rollmill/stages/backends/file"
+)
+
+func TestEveryBackendIsMadeFromTheZeroConfig(t *testing.T) {
+	place := file.Place{
+		URI:   "mem://out",
+		Begin: func(context.Context) (file.Draft, error) { return nil, nil },
+		Read:  func(context.Context, string) ([]byte, error) { return nil, nil },
+	}
+	seen := map[string]bool{}
+	for _, b := range List {
+		tr, err := New(b.Name, Config{Place: place})
+		if err != nil || tr.Target().Backend != b.Name || seen[b.Name] || b.Help == "" {
+			t.Errorf("%s: %v", b.Name, err)
+		}
+		seen[b.Name] = true
+	}
+	if _, err := New("artt", Config{}); err == nil || !strings.Contains(err.Error(), "known: art, file") {
+		t.Error(err)
+	}
+	if tr, err := New("file", Config{}); err == nil || tr != nil {
+		t.Errorf("%v, %v", tr, err)
+	}
+}
