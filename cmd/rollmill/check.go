@@ -54,7 +54,7 @@ func runCheck(ctx context.Context, s *session) error {
 	}
 	results, err := check(ctx, probes(o))
 	if s.json {
-		return errors.Join(s.result("", results), err)
+		return errors.Join(s.result("", map[string][]checked{"checks": results}), err)
 	}
 	for _, r := range results {
 		if r.OK {

@@ -44,6 +44,9 @@ func runTrain(ctx context.Context, s *session) error {
 	if err != nil {
 		return err
 	}
+	if err := checkStages(o); err != nil {
+		return err
+	}
 	if _, err := check(ctx, probes(o)); err != nil {
 		return err
 	}

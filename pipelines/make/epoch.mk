@@ -35,6 +35,7 @@ all: $(if $(epochs),$(call stamp,$(lastword $(epochs)),submit)) $(foreach e,$(va
 
 $(STAMPS)/policy: $(CONFIG)
 	@mkdir -p $(@D)
+	$(call run,check)
 	$(call run,submit) --prepare --out $(ROOT)/policy $(write)
 
 # $(1) the epoch, $(2) the stamp of the policy that plays it
