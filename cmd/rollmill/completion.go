@@ -46,7 +46,7 @@ func bashCompletion() string {
 	var b strings.Builder
 	b.WriteString(`_rollmill() {
   local cur="${COMP_WORDS[COMP_CWORD]}" word command="" flags=""
-  for word in "${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
+  for word in "${COMP_WORDS[@]:1:$((COMP_CWORD-1))}"; do
     case "$word" in
 `)
 	fmt.Fprintf(&b, "      %s) command=\"$word\"; break ;;\n", strings.Join(commandNames(), "|"))
@@ -59,7 +59,7 @@ func bashCompletion() string {
   COMPREPLY=()
   if [[ "$cur" == -* ]]; then
     COMPREPLY=($(compgen -W "$flags" -- "$cur"))
-  elif [[ -z "$command" && "${COMP_WORDS[COMP_CWORD-1]}" != --config ]]; then
+  elif [[ -z "$command" && "${COMP_WORDS[$((COMP_CWORD-1))]}" != --config ]]; then
     COMPREPLY=($(compgen -W "%s" -- "$cur"))
   elif [[ "$command" == completion ]]; then
     COMPREPLY=($(compgen -W "bash zsh" -- "$cur"))

@@ -12,8 +12,8 @@ import (
 func (cmd command) page() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "<!-- Generated from the flags: `make docs` rewrites it. -->\n\n# rollmill %s\n\n%s.\n\n```\n%s\n```\n\n", cmd.name, cmd.usage, cmd.synopsis())
-	b.WriteString(markdown(cmd.about) + "\n")
-	writeTables(&b, cmd.name, cmd.flags())
+	b.WriteString(markdown(cmd.about))
+	writeTables(&b, cmd.configSection(), cmd.flags())
 	b.WriteString("\nFlags that every command has, and the exit codes: [rollmill](rollmill.md).\n")
 	return b.String()
 }
@@ -21,18 +21,29 @@ func (cmd command) page() string {
 // markdown fences the indented lines of a text.
 func markdown(text string) string {
 	var b strings.Builder
-	fenced := false
-	for line := range strings.Lines(strings.TrimSpace(text) + "\n") {
-		if code := strings.HasPrefix(line, "  ") || fenced && line == "\n"; code != fenced {
+	fenced, blank := false, false
+	for line := range strings.Lines(strings.TrimRight(text, " \n") + "\n") {
+		if line == "\n" {
+			blank = true
+			continue
+		}
+		code := strings.HasPrefix(line, "  ")
+		if fenced && !code {
 			b.WriteString("```\n")
-			fenced = code
+		}
+		if blank && b.Len() > 0 {
+			b.WriteString("\n")
+		}
+		if code && !fenced {
+			b.WriteString("```\n")
 		}
 		b.WriteString(strings.TrimPrefix(line, "  "))
+		fenced, blank = code, false
 	}
 	if fenced {
 		b.WriteString("```\n")
 	}
-	return strings.ReplaceAll(b.String(), "\n\n```\n", "\n```\n\n")
+	return b.String()
 }
 
 func writeTables(b *strings.Builder, section string, flags []cli.Flag) {

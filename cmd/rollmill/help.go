@@ -79,9 +79,10 @@ func (cmd command) help() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "rollmill %s - %s\n\nUsage: %s\n\n%s\n", cmd.name, cmd.usage, cmd.synopsis(), strings.TrimSpace(cmd.about))
 	writeFlags(&b, append(cmd.flags(), globalFlags()...))
-	section := strings.ReplaceAll(cmd.name, "-", "_")
-	fmt.Fprintf(&b, "\nEvery flag may also be set as %s (e.g. ROLLMILL_%s_…) or in the config file's section %q.\n",
-		"ROLLMILL_"+strings.ToUpper(section)+"_<FLAG>", strings.ToUpper(section), cmd.name)
+	if cmd.flags() != nil {
+		fmt.Fprintf(&b, "\nEvery flag has an environment variable, as %s, and a key in the config file, in section %q.\n",
+			variable(cmd.configSection(), describe(cmd.flags()[0]).name), cmd.configSection())
+	}
 	fmt.Fprintf(&b, "\nExit codes:\n%s", exitHelp())
 	return b.String()
 }
