@@ -52,3 +52,37 @@ type Decision struct {
 	Reason       string `parquet:"reason,optional,dict"` // the first rule that refused it; null when kept
 	Detail       string `parquet:"detail,optional"`
 }
+
+// GroupState is the state in a group dataset's manifest: what its advantages
+// are, and what is left to do with them. curate hands it on.
+type GroupState struct {
+	Estimator string     `json:"estimator"`
+	Compat    string     `json:"compat"`
+	Batch     *BatchStep `json:"batch,omitempty"`  // curate does it
+	Whiten    *Whitening `json:"whiten,omitempty"` // the trainer does it; nobody here
+}
+
+// BatchStep makes an advantage out of what an estimator left of it, given all
+// that have one: (a - mean) / (std + epsilon).
+type BatchStep struct {
+	Of      string  `json:"of"`         // whose std: BatchRewards or BatchAdvantages
+	Center  bool    `json:"center"`     // false: the mean is not subtracted
+	Sample  bool    `json:"sample_std"` // divisor n-1
+	Epsilon float64 `json:"epsilon"`
+}
+
+// What the moments of a batch are taken of (field of of BatchStep).
+const (
+	BatchRewards    = "rewards"
+	BatchAdvantages = "advantages"
+)
+
+// Whitening is a normalisation over tokens, where long trajectories weigh
+// more: (a - mean) / sqrt(max(variance, floor) + epsilon), every sampled token
+// of the batch counting its trajectory's advantage once. Which tokens a
+// trainer masks is its own knowledge, so it is handed over.
+type Whitening struct {
+	Sample  bool    `json:"sample_variance"` // divisor n-1
+	Epsilon float64 `json:"epsilon"`
+	Floor   float64 `json:"floor"`
+}

@@ -41,6 +41,9 @@ func Run(ctx context.Context, o Options) (stages.Report, error) {
 	}
 	seconds := o.Clock().Sub(started).Seconds()
 	outcome := t.outcome(seconds)
+	if outcome.State, err = o.state(); err != nil {
+		return stages.Report{}, errors.Join(err, shard.Discard())
+	}
 	result, err := shard.Commit(ctx, outcome)
 	return report(result, outcome, seconds), err
 }

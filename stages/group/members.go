@@ -15,6 +15,7 @@ type Grouper struct {
 	Solved    float64 // a reward at or above it counts as solved
 
 	valid   Valid
+	named   components
 	rewards []float64
 	out     []float64
 	index   []int     // of each valid member
@@ -80,7 +81,9 @@ func (g *Grouper) advantages(members []formats.Member) {
 		g.out = make([]float64, 2*n)
 	}
 	out, has := g.out[:n], true
-	if n > 1 && formats.Flat(g.valid.Min, g.valid.Max, g.Tolerance) {
+	if a, ok := g.Algorithm.(ComponentAlgorithm); ok {
+		has = a.Components(g.named.set(members, g.index), out)
+	} else if n > 1 && formats.Flat(g.valid.Min, g.valid.Max, g.Tolerance) {
 		clear(out)
 	} else {
 		has = g.Algorithm.Advantages(&g.valid, out)
@@ -103,7 +106,7 @@ func (g *Grouper) describe(s *formats.GroupStats) {
 		}
 	}
 	f := g.room(7)
-	copy(f, []float64{v.Mean, v.StdPop, v.Min, v.Max, finite(v.Max - v.Min), float64(solved) / float64(n), v.StdSample})
+	copy(f, []float64{v.Mean, v.StdPop, v.Min, v.Max, Finite(v.Max - v.Min), float64(solved) / float64(n), v.StdSample})
 	s.Mean, s.StdPop, s.Min, s.Max, s.Spread, s.Solved = &f[0], &f[1], &f[2], &f[3], &f[4], &f[5]
 	if n > 1 {
 		s.StdSample = &f[6]

@@ -1,9 +1,11 @@
 package group
 
 import (
+	"encoding/json"
 	"math"
 	"strings"
 
+	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/stages"
 )
 
@@ -31,14 +33,18 @@ type Options struct {
 type Compat string
 
 const (
-	CompatNone Compat = "none" // population std, epsilon 1e-6, a singleton has no advantage
-	CompatART  Compat = "art"
-	CompatTRL  Compat = "trl"
-	CompatVerl Compat = "verl"
+	CompatNone     Compat = "none" // population std, epsilon 1e-6, a singleton has no advantage
+	CompatART      Compat = "art"
+	CompatTRL      Compat = "trl"
+	CompatVerl     Compat = "verl"
+	CompatOpenRLHF Compat = "openrlhf"
+	CompatSlime    Compat = "slime"
+	CompatNemoRL   Compat = "nemo-rl"
+	CompatPrimeRL  Compat = "prime-rl"
 )
 
 // Compats lists the known values, the default first.
-var Compats = []Compat{CompatNone, CompatART, CompatTRL, CompatVerl}
+var Compats = []Compat{CompatNone, CompatART, CompatTRL, CompatVerl, CompatOpenRLHF, CompatSlime, CompatNemoRL, CompatPrimeRL}
 
 // DefaultSolvedThreshold is the reward from which a trajectory counts as solved.
 const DefaultSolvedThreshold = 1.0
@@ -82,6 +88,19 @@ func (o *Options) algorithm() (Algorithm, error) {
 		}
 	}
 	return nil, usage("known estimators: "+strings.Join(o.Algorithms.Names(), ", "), "group: unknown estimator %q", o.Estimator)
+}
+
+// state is what the manifest says about the advantages.
+func (o *Options) state() (json.RawMessage, error) {
+	s := formats.GroupState{Estimator: o.Estimator, Compat: string(o.Compat)}
+	a, err := o.algorithm()
+	if err != nil {
+		return nil, err
+	}
+	if f, ok := a.(Finisher); ok {
+		s.Batch, s.Whiten = f.Finish()
+	}
+	return json.Marshal(s)
 }
 
 func usage(hint, format string, args ...any) error {

@@ -52,7 +52,7 @@ func (t *tally) add(members []formats.Member, solved float64) {
 			compared, flat = true, flat && *m.Advantage == 0
 		}
 		t.scored++
-		t.rewards = finite(t.rewards + *m.Reward)
+		t.rewards = Finite(t.rewards + *m.Reward)
 		if *m.Reward >= solved {
 			t.solved++
 		}

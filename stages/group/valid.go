@@ -34,10 +34,10 @@ func (v *Valid) Set(rewards []float64) {
 		d := r/unit - v.Mean/unit
 		squares += float64(d * d) // the conversion forbids a fused multiply-add: the same bits everywhere
 	}
-	v.StdPop = finite(math.Sqrt(squares/float64(n)) * unit)
+	v.StdPop = Finite(math.Sqrt(squares/float64(n)) * unit)
 	v.StdSample = 0
 	if n > 1 {
-		v.StdSample = finite(math.Sqrt(squares/float64(n-1)) * unit)
+		v.StdSample = Finite(math.Sqrt(squares/float64(n-1)) * unit)
 	}
 }
 
@@ -66,15 +66,39 @@ func mean(sorted []float64, unit float64) float64 {
 	return (sum + lost) / float64(len(sorted)) * unit
 }
 
-// finite cuts what only rewards near the largest float can reach.
-func finite(x float64) float64 {
+// Finite cuts what only rewards near the largest float can reach.
+func Finite(x float64) float64 {
 	return max(-math.MaxFloat64, min(x, math.MaxFloat64))
 }
 
 // Centred is r - Mean.
-func (v *Valid) Centred(r float64) float64 { return finite(r - v.Mean) }
+func (v *Valid) Centred(r float64) float64 { return Finite(r - v.Mean) }
 
 // Scaled is (r - Mean) / (std + epsilon).
 func (v *Valid) Scaled(r, std, epsilon float64) float64 {
-	return (r/2 - v.Mean/2) / (std/2 + epsilon/2) // halves are exact, and their difference cannot overflow
+	return Finite((r/2 - v.Mean/2) / (std/2 + epsilon/2)) // halves are exact, and their difference cannot overflow
+}
+
+// Second is the largest reward but one; Max again when two have it. There
+// must be two.
+func (v *Valid) Second() float64 { return v.sorted[len(v.sorted)-2] }
+
+// Others sets out to the statistics of the rewards without one of value r,
+// which must be among two or more. It costs a walk over the group.
+func (v *Valid) Others(r float64, out *Valid) {
+	at, _ := slices.BinarySearch(v.sorted, r)
+	out.Rewards = append(out.Rewards[:0], v.sorted[:at]...)
+	out.Rewards = append(out.Rewards, v.sorted[at+1:]...)
+	out.Set(out.Rewards)
+}
+
+// Component is one named reward of a group's valid members. Its weight is
+// that of the total.
+type Component struct {
+	Name   string
+	Weight float64
+	Values []float64 // NaN where the member has no value
+	Valid  Valid     // of the others; without rewards when there are none
+
+	present []float64
 }

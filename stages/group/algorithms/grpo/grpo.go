@@ -6,23 +6,31 @@
 //	trl   (r - mean) / (sample std + 1e-4); a singleton has 0
 //	verl  (r - mean) / (sample std + 1e-6); a singleton has r / (1 + 1e-6),
 //	      its own reward, since verl takes its mean for 0 and its std for 1
+//	openrlhf  (r - mean) / (sample std + 1e-9), its group_norm; a singleton
+//	      would be NaN there, and has none
+//	slime (r - mean) / (sample std + 1e-6); a singleton would be NaN there,
+//	      and has none
+//	nemo-rl  both of the other members: (r - their mean) / (their sample std
+//	      + 1e-6), not divided when their std is 0, so never in a pair and not
+//	      for the one odd reward; a singleton has 0
+//	prime-rl  r - mean, never divided; a singleton has 0
 //
 // With NoScale nothing is divided (ART and TRL: scale_rewards false or
-// "none"; verl: norm_adv_by_std_in_grpo false, also known as Dr.GRPO).
+// "none"; verl: norm_adv_by_std_in_grpo false, also known as Dr.GRPO; slime:
+// grpo_std_normalization false; NeMo-RL: normalize_rewards false). slime
+// normalises over the whole batch when its groups are of different sizes,
+// which is no group advantage; here it is always the group.
 //
 // It differs from the trainers in one point: they compute the noise of
 // rounding in a flat group (three times 0.1 has the mean
 // 0.10000000000000002) and divide by it, which for large rewards gives
 // advantages near 1 out of nothing. Flat groups do not come here; they have
-// advantages of exactly 0.
+// advantages of exactly 0. NeMo-RL's variance is a difference of squares, whose
+// noise makes advantages of 1e6 when all but one reward are 0.1; what is flat
+// but for rounding has std 0 here.
 package grpo
 
-import (
-	"strings"
-
-	"github.com/rollmill/rollmill/stages"
-	"github.com/rollmill/rollmill/stages/group"
-)
+import "github.com/rollmill/rollmill/stages/group"
 
 // Estimator is the registry's entry.
 var Estimator = group.Estimator{
@@ -32,43 +40,43 @@ var Estimator = group.Estimator{
 	New:     newAlgorithm,
 }
 
-type singleton int
-
-const (
-	none singleton = iota // no advantage
-	zero
-	raw // mean 0, std 1
-)
-
 type algorithm struct {
 	sample    bool // divisor n-1
 	epsilon   float64
-	singleton singleton
+	singleton group.Singleton
 	noScale   bool
 }
 
 func newAlgorithm(s group.Settings) (group.Algorithm, error) {
-	a := algorithm{noScale: s.NoScale}
+	a := algorithm{sample: true, noScale: s.NoScale}
 	switch s.Compat {
 	case group.CompatNone, group.CompatART:
-		a.epsilon = 1e-6
+		a.sample, a.epsilon = false, 1e-6
 	case group.CompatTRL:
-		a.sample, a.epsilon, a.singleton = true, 1e-4, zero
+		a.epsilon, a.singleton = 1e-4, group.SingletonZero
 	case group.CompatVerl:
-		a.sample, a.epsilon, a.singleton = true, 1e-6, raw
+		a.epsilon, a.singleton = 1e-6, group.SingletonRaw
+	case group.CompatOpenRLHF:
+		a.epsilon = 1e-9
+	case group.CompatSlime:
+		a.epsilon = 1e-6
+	case group.CompatPrimeRL:
+		a.noScale, a.singleton = true, group.SingletonZero
+	case group.CompatNemoRL:
+		return &LeaveOneOut{NoScale: s.NoScale}, nil
 	default:
-		var known []string
-		for _, c := range group.Compats {
-			known = append(known, string(c))
-		}
-		return nil, stages.Errorf(stages.KindUsage, "use one of: "+strings.Join(known, ", "), "group: grpo has no --compat %q", s.Compat)
+		return nil, group.Refuse("grpo", s, group.Compats...)
 	}
 	return a, nil
 }
 
 func (a algorithm) Advantages(v *group.Valid, out []float64) bool {
 	if len(out) == 1 {
-		return a.single(v, out)
+		unit := 1 + a.epsilon
+		if a.noScale {
+			unit = 1
+		}
+		return a.singleton.Alone(v.Rewards[0], unit, out)
 	}
 	std := v.StdPop
 	if a.sample {
@@ -80,20 +88,6 @@ func (a algorithm) Advantages(v *group.Valid, out []float64) bool {
 		} else {
 			out[i] = v.Scaled(r, std, a.epsilon)
 		}
-	}
-	return true
-}
-
-func (a algorithm) single(v *group.Valid, out []float64) bool {
-	switch {
-	case a.singleton == none:
-		return false
-	case a.singleton == zero:
-		out[0] = 0
-	case a.noScale:
-		out[0] = v.Rewards[0]
-	default:
-		out[0] = v.Rewards[0] / (1 + a.epsilon)
 	}
 	return true
 }

@@ -7,4 +7,7 @@ import (
 	"github.com/rollmill/rollmill/stages/group/algorithms/grpo"
 )
 
-func TestGRPO(t *testing.T) { algorithmtest.Run(t, grpo.Estimator) }
+func TestGRPO(t *testing.T) {
+	algorithmtest.Run(t, grpo.Estimator)
+	algorithmtest.Vectors(t, grpo.Estimator)
+}

@@ -1,0 +1,43 @@
+// Package passk is the pass@k advantage: the best member alone has one, by how
+// much it is better than the second, in standard deviations; two best ones
+// have 0.
+//
+//	none  (max - second) / (sample std + 1e-6); a singleton has no advantage
+//	verl  the same (grpo_passk, which refuses a singleton)
+//
+// With NoScale nothing is divided (norm_adv_by_std_in_grpo false).
+package passk
+
+import "github.com/rollmill/rollmill/stages/group"
+
+// Estimator is the registry's entry.
+var Estimator = group.Estimator{
+	Name: "passk",
+	Help: "the best member's lead over the second, in standard deviations",
+	New:  newAlgorithm,
+}
+
+type algorithm struct{ noScale bool }
+
+func newAlgorithm(s group.Settings) (group.Algorithm, error) {
+	if s.Compat != group.CompatNone && s.Compat != group.CompatVerl {
+		return nil, group.Refuse("passk", s, group.CompatNone, group.CompatVerl)
+	}
+	return algorithm{s.NoScale}, nil
+}
+
+func (a algorithm) Advantages(v *group.Valid, out []float64) bool {
+	if len(out) == 1 {
+		return false
+	}
+	lead := group.Finite(v.Max - v.Second())
+	if !a.noScale {
+		lead = group.Finite((v.Max/2 - v.Second()/2) / (v.StdSample/2 + 1e-6/2)) // halves cannot overflow
+	}
+	for i, r := range v.Rewards {
+		if out[i] = 0; r == v.Max {
+			out[i] = lead
+		}
+	}
+	return true
+}
