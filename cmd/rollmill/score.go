@@ -6,6 +6,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/stages/score"
 	"github.com/rollmill/rollmill/stages/score/rewards/all"
 )
@@ -20,6 +21,7 @@ carried forward and the total is summed again.
 
   rollmill score --in runs/demo/epoch-0/rollout --reward 'tree=command:./bin/tictactoe reward'
   rollmill score --in DATASET --reward 'exact*0.5=match:exact' --reward 'short=expr:len(answer) < 100 ? 1 : 0'
+  rollmill score --in SCORES --only failed --out SCORES-2
 
 A reward is NAME[*WEIGHT]=KIND:ARGUMENTS. Kinds:
 
@@ -40,6 +42,8 @@ func scoreFlags() []cli.Flag {
 	flags := inFlags("trajectories, or scores to carry forward,")
 	flags = append(flags, inCategory(aboutRows,
 		&cli.StringSliceFlag{Name: "reward", Usage: "compute `NAME[*WEIGHT]=KIND:ARGUMENTS`"},
+		&cli.StringSliceFlag{Name: "only", Usage: "compute `WHAT`: missing, failed, changed or a reward's name; the rest is carried over from --from"},
+		&cli.StringFlag{Name: "from", Usage: "the earlier scores' `URI`, of the same trajectories; default: the input, when it is scores"},
 		&cli.StringSliceFlag{Name: "uses", Usage: "the values depend on the content of this `FILE`, too"},
 		&cli.Int64Flag{Name: "seed", Usage: "`SEED` that programs derive theirs from"},
 		validationFlag(),
@@ -86,6 +90,8 @@ func runScore(ctx context.Context, s *session) error {
 	if o.Out, err = s.output(o.In.URI); err != nil {
 		return err
 	}
+	o.Only = s.flags.StringSlice("only")
+	o.From = stages.Input{URI: s.flags.String("from"), AcceptGates: o.In.AcceptGates}
 	o.Env = s.stageEnv()
 	r, err := score.Run(ctx, o)
 	return s.finish(r, r, err)

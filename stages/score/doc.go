@@ -13,6 +13,12 @@
 // forward, those computed anew take the place of their namesakes, and the
 // total is summed again.
 //
+// Options.Only says of which rewards and rows something is computed at all;
+// the rest is carried over from an earlier score dataset over the same
+// trajectories. With pure rewards the rows are those of scoring anew: a reward
+// that reads another one is computed wherever that changed, and of a row whose
+// shaped rewards are a sum every part of it is.
+//
 // To add a reward: a folder under rewards/ with a Kind whose New returns a
 // Reward, one line in rewards/all, and a test that hands it to
 // rewardtest.Run. The Kind's Usage is what the command line's help shows.

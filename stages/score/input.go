@@ -18,6 +18,8 @@ const (
 type input struct {
 	base, scores *dataset.Dataset // scores is nil when In is wide
 	carried      []Spec           // of scores, in order
+	earlier      *earlier         // nil without --only
+	again        []Spec           // of earlier, when no reward is named
 }
 
 // state is kept in the manifest: which rewards the rows have.
@@ -65,6 +67,17 @@ func (in *input) kept(specs []Spec) []Spec {
 	return out
 }
 
+// stepped are those of them that may have given shaped rewards.
+func (in *input) stepped(specs []Spec) []string {
+	var out []string
+	for _, s := range in.kept(specs) {
+		if in.scores.Facts[factSteps(s.Name)] > 0 {
+			out = append(out, s.Name)
+		}
+	}
+	return out
+}
+
 func has(specs []Spec, name string) bool {
 	for _, s := range specs {
 		if s.Name == name {
@@ -87,6 +100,10 @@ func (in *input) spec(o Options, rewards built) (dataset.Spec, error) {
 	}
 	specs := make([]string, len(o.Rewards))
 	params := map[string]any{"reward": specs}
+	if in.earlier != nil {
+		inputs = append(inputs, in.earlier.Ref("from", o.Out.URI))
+		params["only"] = only(o.Only)
+	}
 	for i, s := range o.Rewards {
 		specs[i] = s.String()
 		if kind, ok := o.Kinds.find(s.Kind); ok && kind.Seeded {

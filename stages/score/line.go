@@ -3,6 +3,7 @@ package score
 import (
 	"context"
 	"log/slog"
+	"slices"
 
 	"golang.org/x/sync/errgroup"
 
@@ -14,8 +15,10 @@ import (
 // line moves batches of whole groups from the source through the rewards to
 // the table. Batches are scored side by side and written in their order.
 type line struct {
+	earlier *earlier // nil without --only
 	source  *source
-	kept    []Spec // rewards carried forward
+	kept    []Spec   // rewards carried forward
+	stepped []string // those among them that may have given shaped rewards
 	rewards built
 	out     *dataset.TableWriter[formats.Score]
 	workers int
@@ -88,7 +91,7 @@ func (l *line) write(ctx context.Context, ordered <-chan *job) error {
 			for end < len(j.rows) && sameGroup(j.rows[first], j.rows[end]) {
 				end++
 			}
-			if err := l.writeGroup(ctx, j.scores[first:end]); err != nil {
+			if err := l.writeGroup(ctx, j.rows[first:end], j.scores[first:end]); err != nil {
 				return err
 			}
 			first = end
@@ -97,9 +100,9 @@ func (l *line) write(ctx context.Context, ordered <-chan *job) error {
 	return ctx.Err()
 }
 
-func (l *line) writeGroup(ctx context.Context, scores []formats.Score) error {
+func (l *line) writeGroup(ctx context.Context, rows []*Row, scores []formats.Score) error {
 	for i := range scores {
-		l.tally.add(&scores[i])
+		l.tally.add(&scores[i], rows[i])
 		l.warn(&scores[i])
 	}
 	l.meter.Add(int64(len(scores)))
@@ -130,6 +133,9 @@ func (l *line) score(ctx context.Context, j *job) error {
 			alive = append(alive, r)
 		}
 	}
+	if l.earlier != nil {
+		l.earlier.look(alive, l.rewards)
+	}
 	for _, c := range l.rewards {
 		if err := l.component(ctx, c, alive); err != nil {
 			return err
@@ -145,7 +151,25 @@ func (l *line) score(ctx context.Context, j *job) error {
 	return nil
 }
 
+// component gives every row one reward: computed, or as it was before.
 func (l *line) component(ctx context.Context, c component, rows []*Row) error {
+	if l.earlier == nil {
+		return l.compute(ctx, c, rows)
+	}
+	due, kept := l.earlier.split(rows, c)
+	for _, r := range kept {
+		r.Earlier = append(r.Earlier, r.before.kept(c.Spec))
+		if l.earlier.steps[c.Name] {
+			r.steps = append(r.steps, c.Name)
+		}
+	}
+	for _, r := range due {
+		r.before.computed = append(r.before.computed, c.Name)
+	}
+	return l.compute(ctx, c, due)
+}
+
+func (l *line) compute(ctx context.Context, c component, rows []*Row) error {
 	if len(rows) == 0 {
 		return ctx.Err()
 	}
@@ -165,6 +189,9 @@ func (l *line) component(ctx context.Context, c component, rows []*Row) error {
 			} else {
 				r.fresh = shaped
 			}
+			if v.Shaped != nil {
+				r.steps = append(r.steps, c.Name)
+			}
 		}
 		r.Earlier = append(r.Earlier, named(c.Spec, v))
 	}
@@ -173,7 +200,7 @@ func (l *line) component(ctx context.Context, c component, rows []*Row) error {
 
 // carry keeps of a row's earlier rewards those that are not computed anew, in
 // one order for all rows. Shaped rewards are the sum of all components, so
-// they stay only while none of these is replaced.
+// they stay only while none of these is replaced; others are added to them.
 func (l *line) carry(r *Row) {
 	before := r.Earlier
 	r.Earlier = make([]formats.NamedReward, 0, len(l.kept)+len(l.rewards))
@@ -186,8 +213,9 @@ func (l *line) carry(r *Row) {
 		}
 		r.Earlier = append(r.Earlier, n)
 	}
-	if len(l.kept) < len(before) {
-		r.shaped = nil
+	if len(l.kept) == len(before) && r.shaped != nil {
+		r.fresh = slices.Clone(r.shaped)
+		r.steps = append(r.steps, l.stepped...)
 	}
 }
 

@@ -14,6 +14,12 @@ type Options struct {
 	In  stages.Input // a wide dataset, or scores to carry forward
 	Out stages.Output
 
+	// Only computes no more than this: missing, failed, changed, or the name of
+	// a reward. The rest is carried over from From, which may be left out when
+	// In holds scores, and so may Rewards: they are then those of From.
+	Only []string
+	From stages.Input
+
 	Kinds   Kinds    // the rewards there are: all.Kinds
 	Rewards []Spec   // in the order they are computed; see ParseReward
 	Uses    []string // further files whose content decides the values
@@ -48,8 +54,13 @@ func (o Options) Validate() error {
 	case o.MaxFailureRate != nil && !(*o.MaxFailureRate >= 0 && *o.MaxFailureRate <= 1):
 		return usage("0.1 lets one trajectory in ten stay unscored", "--max-failure-rate %v is not between 0 and 1", *o.MaxFailureRate)
 	}
-	if err := checkNames(o.Rewards); err != nil {
-		return err
+	if o.From.URI != "" && len(o.Only) == 0 {
+		return usage("say --only missing, failed, changed or the name of a reward", "--from %q without --only", o.From.URI)
+	}
+	if len(o.Only) == 0 || len(o.Rewards) > 0 {
+		if err := checkNames(o.Rewards); err != nil {
+			return err
+		}
 	}
 	if err := o.checkShard(); err != nil {
 		return err

@@ -44,6 +44,12 @@ type Filer interface{ Files() []string }
 // the values.
 type Program interface{ Words() []string }
 
+// Reader is a Reward that reads the values of rewards computed before it.
+type Reader interface{ Reads() []string }
+
+// Relative is a Reward whose value for a row depends on the row's whole group.
+type Relative interface{ Relative() }
+
 // Value is what a reward says of one row: a number, or why there is none.
 type Value struct {
 	Reward  float64
@@ -117,5 +123,7 @@ type Row struct {
 	fields map[string]any // of the example, once asked for
 	err    error
 	shaped []float64 // carried forward
-	fresh  []float64 // the weighted sum of what was computed now
+	fresh  []float64 // the weighted sum of all shaped rewards
+	steps  []string  // the rewards that gave shaped ones
+	before *before   // in the scores whose rows are carried over; nil without
 }

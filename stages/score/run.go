@@ -23,6 +23,12 @@ func Run(ctx context.Context, o Options) (stages.Report, error) {
 	if err != nil {
 		return stages.Report{}, err
 	}
+	if len(o.Only) > 0 {
+		if err := in.openEarlier(ctx, o); err != nil {
+			return stages.Report{}, err
+		}
+		o.Rewards = append(o.Rewards, in.again...)
+	}
 	rewards, err := in.build(o)
 	if err != nil {
 		return stages.Report{}, err
@@ -47,7 +53,14 @@ func (in *input) build(o Options) (built, error) {
 	if !weighed {
 		return nil, usage("the total is the weighted sum: give one reward a weight", "every reward has weight 0")
 	}
-	return build(o, names, false)
+	rewards, err := build(o, names, false)
+	if err != nil || in.earlier == nil {
+		return rewards, err
+	}
+	for _, s := range o.Rewards {
+		names = append(names, s.Name)
+	}
+	return rewards, in.earlier.compare(o, rewards, names)
 }
 
 func runShard(ctx context.Context, o Options, in *input, rewards built) (dataset.Result, dataset.Outcome, error) {
@@ -83,7 +96,7 @@ func writeShard(ctx context.Context, o Options, in *input, rewards built, shard 
 	}
 	defer source.close()
 	line := &line{
-		source: source, kept: in.kept(o.Rewards), rewards: rewards, workers: o.Workers, batch: o.BatchRows,
+		earlier: in.earlier, source: source, kept: in.kept(o.Rewards), stepped: in.stepped(o.Rewards), rewards: rewards, workers: o.Workers, batch: o.BatchRows,
 		meter: o.Meter(stage, "trajectories", slice.Rows), log: o.Logger(), tally: newTally(),
 		out: dataset.NewTable[formats.Score](shard, "", slice.First),
 	}

@@ -3,7 +3,6 @@ package score
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 
 	"github.com/rollmill/rollmill/formats"
@@ -14,10 +13,10 @@ import (
 // beside each the rewards that earlier scores gave it.
 type source struct {
 	base   rowReader
-	scores *dataset.Reader[formats.Score] // nil without earlier scores
-	place  string                         // of the scores, for errors
-	first  int64                          // row of the next trajectory, for errors
-	held   []*Row                         // read, but its group may go on
+	scores *aligned // to carry forward; nil without
+	before *aligned // whose rows are carried over; nil without
+	first  int64    // row of the next trajectory, for errors
+	held   []*Row   // read, but its group may go on
 	ended  bool
 }
 
@@ -32,12 +31,14 @@ func openSource(ctx context.Context, in *input, r dataset.Range, needs Needs) (*
 		return nil, err
 	}
 	s := &source{base: base, first: r.First}
-	if in.scores == nil {
-		return s, nil
+	if in.scores != nil {
+		s.scores, err = openAligned(ctx, in.scores, r)
 	}
-	s.place = in.scores.URI()
-	if s.scores, err = dataset.NewReader[formats.Score](ctx, in.scores, "", r); err != nil {
-		return nil, errors.Join(err, base.close())
+	if in.earlier != nil && err == nil {
+		s.before, err = openAligned(ctx, in.earlier.Dataset, r)
+	}
+	if err != nil {
+		return nil, errors.Join(err, s.close())
 	}
 	return s, nil
 }
@@ -54,11 +55,7 @@ func openRows(ctx context.Context, d *dataset.Dataset, r dataset.Range, needs Ne
 }
 
 func (s *source) close() error {
-	err := s.base.close()
-	if s.scores != nil {
-		err = errors.Join(err, s.scores.Close())
-	}
-	return err
+	return errors.Join(s.base.close(), s.scores.close(), s.before.close())
 }
 
 // batch returns the next whole groups, about n rows or one larger group; none
@@ -100,40 +97,27 @@ func (s *source) read(n int) ([]*Row, error) {
 	for i, t := range trajectories {
 		rows[i] = &Row{Trajectory: t}
 	}
-	if s.scores != nil {
-		if err := s.carry(rows); err != nil {
-			return nil, err
-		}
+	if err := s.join(rows); err != nil {
+		return nil, err
 	}
 	s.first += int64(len(rows))
 	return rows, nil
 }
 
-// carry hands each row the rewards it was given before.
-func (s *source) carry(rows []*Row) error {
-	scores := make([]formats.Score, len(rows))
-	for n := 0; n < len(scores); {
-		m, err := s.scores.Read(scores[n:])
-		if n += m; err != nil && n < len(scores) {
-			if errors.Is(err, io.EOF) {
-				return s.misaligned(n, "the scores end before the trajectories do")
-			}
-			return err
-		}
+// join hands each row the rewards it was given before.
+func (s *source) join(rows []*Row) error {
+	scores, err := s.scores.beside(rows, s.first)
+	if err != nil {
+		return err
 	}
-	for i := range rows {
-		if scores[i].TrajectoryID != rows[i].TrajectoryID {
-			return s.misaligned(i, fmt.Sprintf("it is the score of %q, but that row of the base is %q", scores[i].TrajectoryID, rows[i].TrajectoryID))
-		}
+	for i := range scores {
 		rows[i].Earlier = scores[i].Rewards
 		rows[i].shaped = scores[i].ShapedRewards
 	}
-	return nil
-}
-
-func (s *source) misaligned(i int, what string) error {
-	err := formats.Invalid(s.place, "score the trajectories again, into another dataset", nil, "%s", what)
-	err.Row = s.first + int64(i)
+	scores, err = s.before.beside(rows, s.first)
+	for i := range scores {
+		rows[i].before = newBefore(&scores[i])
+	}
 	return err
 }
 

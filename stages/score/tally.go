@@ -24,7 +24,9 @@ const factAttempted = "attempted"
 
 // tally counts rows for the shard's record. Facts beside reward_sum (over
 // scored rows) are, for each reward, rewards.NAME.sum, rewards.NAME.scored
-// and rewards.NAME.failed, the last without trajectories that failed.
+// and rewards.NAME.failed, the last without trajectories that failed;
+// rewards.NAME.shaped, the rows that it may have given shaped rewards; and,
+// with --only, rewards.NAME.computed, the rows that were not carried over.
 type tally struct {
 	counts, failures map[string]int64
 	facts            map[string]float64
@@ -37,7 +39,17 @@ func newTally() *tally {
 	}
 }
 
-func (t *tally) add(s *formats.Score) {
+func factSteps(name string) string { return "rewards." + name + ".shaped" }
+
+func (t *tally) add(s *formats.Score, r *Row) {
+	for _, name := range r.steps {
+		t.facts[factSteps(name)]++
+	}
+	if r.before != nil {
+		for _, name := range r.before.computed {
+			t.facts["rewards."+name+".computed"]++
+		}
+	}
 	if s.Failure != "" {
 		t.failures[s.Failure]++
 	}

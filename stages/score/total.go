@@ -65,8 +65,8 @@ func scored(r *Row) formats.Score {
 	}
 	sum(&s)
 	if s.Failure == "" {
-		if s.ShapedRewards = r.shaped; r.fresh != nil {
-			s.ShapedRewards = r.fresh
+		if s.ShapedRewards = r.fresh; r.before != nil && !r.before.again {
+			s.ShapedRewards = r.before.shaped
 		}
 	}
 	return s

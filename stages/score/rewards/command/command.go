@@ -63,6 +63,7 @@ func newReward(s score.Setup) (score.Reward, error) {
 
 func (r *reward) Needs() score.Needs { return score.Text }
 func (r *reward) Words() []string    { return r.words }
+func (r *reward) Reads() []string    { return r.Earlier }
 
 // Score asks one process about all rows, and then, about those it left
 // without an answer, one by one.

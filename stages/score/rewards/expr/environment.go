@@ -49,6 +49,8 @@ type toolCall struct {
 type reads struct {
 	example, messages, metadata, earlier bool
 	rewards                              []use
+	mentions                             int  // of rewards, by name or not
+	anyReward                            bool // not only by name
 	null                                 bool // it deals with null itself
 }
 
@@ -60,6 +62,7 @@ type use struct {
 func readsOf(root ast.Node) reads {
 	var r reads
 	ast.Walk(&root, &r)
+	r.anyReward = r.anyReward || r.mentions > len(r.rewards)
 	return r
 }
 
@@ -70,9 +73,12 @@ func (r *reads) Visit(node *ast.Node) {
 		r.example = r.example || n.Value == "example"
 		r.messages = r.messages || n.Value == "messages"
 		r.metadata = r.metadata || n.Value == "metadata"
-		r.earlier = r.earlier || n.Value == "rewards"
+		if n.Value == "rewards" {
+			r.earlier = true
+			r.mentions++
+		}
 		if n.Value == "$env" {
-			r.example, r.messages, r.metadata, r.earlier = true, true, true, true
+			r.example, r.messages, r.metadata, r.earlier, r.anyReward = true, true, true, true, true
 		}
 	case *ast.NilNode:
 		r.null = true

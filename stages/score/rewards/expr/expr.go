@@ -39,6 +39,7 @@ var Kind = score.Kind{
 type reward struct {
 	program  *vm.Program
 	reads    reads
+	earlier  []string
 	machines sync.Pool // of *vm.VM
 }
 
@@ -51,7 +52,7 @@ func newReward(s score.Setup) (score.Reward, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &reward{program: program, reads: readsOf(program.Node()), machines: sync.Pool{New: func() any { return new(vm.VM) }}}
+	r := &reward{program: program, earlier: s.Earlier, reads: readsOf(program.Node()), machines: sync.Pool{New: func() any { return new(vm.VM) }}}
 	if err := numeric(program.Node().Type()); err != nil {
 		return nil, err
 	}
@@ -84,6 +85,19 @@ func (r *reward) Needs() score.Needs {
 }
 
 func (r *reward) Close() error { return nil }
+
+// Reads are the rewards that the expression mentions; all, when it takes them
+// by another way than by name.
+func (r *reward) Reads() []string {
+	if r.reads.anyReward {
+		return r.earlier
+	}
+	var names []string
+	for _, use := range r.reads.rewards {
+		names = append(names, use.name)
+	}
+	return names
+}
 
 func (r *reward) Score(ctx context.Context, rows []*score.Row, values []score.Value) error {
 	machine := r.machines.Get().(*vm.VM)

@@ -1,0 +1,62 @@
+package score
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/dataset"
+)
+
+// aligned reads scores that stand beside trajectories. Nil is none.
+type aligned struct {
+	*dataset.Reader[formats.Score]
+	place string // for errors
+}
+
+func openAligned(ctx context.Context, d *dataset.Dataset, r dataset.Range) (*aligned, error) {
+	reader, err := dataset.NewReader[formats.Score](ctx, d, "", r)
+	if err != nil {
+		return nil, err
+	}
+	return &aligned{reader, d.URI()}, nil
+}
+
+func (a *aligned) close() error {
+	if a == nil {
+		return nil
+	}
+	return a.Close()
+}
+
+// beside returns the scores of the next rows, the first of which is number
+// first; none when a is nil.
+func (a *aligned) beside(rows []*Row, first int64) ([]formats.Score, error) {
+	if a == nil {
+		return nil, nil
+	}
+	scores := make([]formats.Score, len(rows))
+	for n := 0; n < len(scores); {
+		m, err := a.Read(scores[n:])
+		if n += m; err != nil && n < len(scores) {
+			if errors.Is(err, io.EOF) {
+				return nil, a.misaligned(first+int64(n), "the scores end before the trajectories do")
+			}
+			return nil, err
+		}
+	}
+	for i := range rows {
+		if scores[i].TrajectoryID != rows[i].TrajectoryID {
+			return nil, a.misaligned(first+int64(i), fmt.Sprintf("it is the score of %q, but that row of the base is %q", scores[i].TrajectoryID, rows[i].TrajectoryID))
+		}
+	}
+	return scores, nil
+}
+
+func (a *aligned) misaligned(row int64, what string) error {
+	err := formats.Invalid(a.place, "score the trajectories again, into another dataset", nil, "%s", what)
+	err.Row = row
+	return err
+}

@@ -1,0 +1,239 @@
+package score
+
+import (
+	"context"
+	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/dataset"
+)
+
+// What --only may say beside the name of a reward.
+const (
+	onlyMissing = "missing" // rows that the reward was never computed for
+	onlyFailed  = "failed"  // rows that it was computed for and has no value
+	onlyChanged = "changed" // every row, when the spec, a file or the seed behind it changed
+)
+
+// earlier is the score dataset whose values stay where nothing asks for new
+// ones.
+type earlier struct {
+	*dataset.Dataset
+	specs map[string]Spec
+	modes []string // of --only
+	fresh map[string]bool
+	moved bool // the shaped rewards are no longer the same sum
+	steps map[string]bool
+}
+
+// openEarlier opens Options.From, by default In when that holds scores.
+func (in *input) openEarlier(ctx context.Context, o Options) error {
+	d := in.scores
+	if o.From.URI != "" {
+		var err error
+		if d, err = dataset.Open(ctx, o.From.URI, dataset.OpenOptions{AcceptGates: o.From.AcceptGates, Kind: formats.KindScores}); err != nil {
+			return err
+		}
+	}
+	if d == nil {
+		return usage("name the scores to carry over with --from", "--only %s: there are no earlier scores", strings.Join(o.Only, ", "))
+	}
+	base := in.base.Ref("base", d.URI())
+	if d.Base == nil || d.Base.Digest != base.Digest || d.Rows != in.base.Rows {
+		return formats.Invalid(d.URI(), "carry over scores of the same trajectories", nil, "it does not stand beside %q", in.base.URI())
+	}
+	var s state
+	if err := json.Unmarshal(d.State, &s); err != nil {
+		return formats.Invalid(d.URI(), "score the trajectories again", err, "its manifest does not say which rewards it has")
+	}
+	in.earlier = &earlier{Dataset: d, specs: map[string]Spec{}, modes: o.Only, fresh: map[string]bool{}, steps: map[string]bool{}}
+	for _, spec := range s.Rewards {
+		in.earlier.specs[spec.Name] = spec
+	}
+	if len(o.Rewards) == 0 {
+		in.again = s.Rewards
+	}
+	return nil
+}
+
+// compare finds which rewards have to be computed for every row, and refuses
+// to mix the values of two definitions unasked.
+func (e *earlier) compare(o Options, rewards built, names []string) error {
+	files, err := rewards.files(o.Uses)
+	if err != nil {
+		return err
+	}
+	for _, mode := range e.modes {
+		if mode != onlyMissing && mode != onlyFailed && mode != onlyChanged && !has(o.Rewards, mode) {
+			return usage(suggest(mode, append(names, onlyMissing, onlyFailed, onlyChanged)), "--only %s: there is no such reward", mode)
+		}
+	}
+	for _, c := range rewards {
+		was, known := e.specs[c.Name]
+		redefined := known && (was.Kind != c.Kind || was.Arguments != c.Arguments)
+		changed := !known || redefined || e.otherSeed(o, c) || e.Version != version || !sameFiles(c, e.Files, files, o.Uses)
+		asked := slices.Contains(e.modes, c.Name)
+		switch {
+		case asked || changed && slices.Contains(e.modes, onlyChanged):
+			e.fresh[c.Name] = true
+		case redefined:
+			return usage("add --only changed, or --only "+c.Name, "reward %q is %s in %q and %s now", c.Name, was, e.URI(), c.Spec)
+		case known && changed:
+			o.Logger().Warn("a reward is not what it was: rows carried over keep the value they had", "reward", c.Name, "from", e.URI())
+		}
+		e.moved = e.moved || !known || was.Weight != c.Weight
+		e.steps[c.Name] = e.Facts[factSteps(c.Name)] > 0
+	}
+	e.moved = e.moved || len(e.specs) != len(names)
+	return nil
+}
+
+func (e *earlier) otherSeed(o Options, c component) bool {
+	kind, _ := o.Kinds.find(c.Kind)
+	was, _ := e.Params["seed"].(float64)
+	return kind.Seeded && int64(was) != o.Seed
+}
+
+// sameFiles tells whether what a reward reads is what it read then. Files
+// that --uses names count for every reward.
+func sameFiles(c component, then, now map[string]string, uses []string) bool {
+	own, err := built{c}.files(uses)
+	if err != nil {
+		return false
+	}
+	for name := range own {
+		if then[name] != now[name] {
+			return false
+		}
+	}
+	return true
+}
+
+// before is what a row's rewards were.
+type before struct {
+	rewards map[string]formats.NamedReward
+	shaped  []float64
+	again   bool // something of the row is computed: its shaped rewards are summed anew
+
+	computed []string // the rewards that were
+}
+
+// look decides for which rows anything has to be computed, before any is.
+func (e *earlier) look(rows []*Row, rewards built) {
+	for _, r := range rows {
+		e.lookAt(r, rewards)
+	}
+	if !slices.ContainsFunc(rewards, component.relative) {
+		return
+	}
+	type group struct {
+		example string
+		epoch   int32
+	}
+	again := map[group]bool{}
+	for _, r := range rows {
+		g := group{r.ExampleID, r.Epoch}
+		again[g] = again[g] || r.before.again
+	}
+	for _, r := range rows {
+		r.before.again = again[group{r.ExampleID, r.Epoch}]
+	}
+}
+
+func (c component) relative() bool { _, ok := c.Reward.(Relative); return ok }
+
+func (e *earlier) lookAt(r *Row, rewards built) {
+	b := r.before
+	b.again = e.moved
+	for name, was := range b.rewards {
+		if now, known := r.Reward(name); known && !sameValue(was.Value, now) {
+			b.again = true
+		}
+	}
+	for _, c := range rewards {
+		b.again = b.again || e.asks(r, c)
+	}
+}
+
+// asks tells whether --only asks for this reward of this row.
+func (e *earlier) asks(r *Row, c component) bool {
+	if e.fresh[c.Name] {
+		return true
+	}
+	was, known := r.before.rewards[c.Name]
+	if known = known && was.Failure != formats.RewardMissing; !known {
+		return slices.Contains(e.modes, onlyMissing)
+	}
+	return was.Failure != "" && slices.Contains(e.modes, onlyFailed)
+}
+
+// due tells whether a reward of a row has to be computed: asked for, or read
+// from another that is no longer what it was, or a part of the shaped rewards,
+// of which only the sum was kept.
+func (e *earlier) due(r *Row, c component) bool {
+	if e.asks(r, c) || r.before.again && e.steps[c.Name] {
+		return true
+	}
+	reader, ok := c.Reward.(Reader)
+	if !ok {
+		return false
+	}
+	for _, name := range reader.Reads() {
+		now, _ := r.Reward(name)
+		if was := r.before.rewards[name]; !sameValue(was.Value, now) {
+			return true
+		}
+	}
+	return false
+}
+
+func sameValue(a, b *float64) bool { return a == b || a != nil && b != nil && *a == *b }
+
+// kept is the value that a row is carried over with.
+func (b *before) kept(spec Spec) formats.NamedReward {
+	n, ok := b.rewards[spec.Name]
+	if !ok {
+		n = named(spec, Failed(formats.RewardMissing, "it was not computed for this row; --only missing does"))
+	}
+	n.Weight = spec.Weight
+	return n
+}
+
+// split parts the rows that a reward is due for from those that keep theirs. Of
+// a group whose members are compared with one another all are due, or none.
+func (e *earlier) split(rows []*Row, c component) (due, kept []*Row) {
+	relative := c.relative()
+	for first := 0; first < len(rows); {
+		end := first + 1
+		for relative && end < len(rows) && sameGroup(rows[first], rows[end]) {
+			end++
+		}
+		if slices.ContainsFunc(rows[first:end], func(r *Row) bool { return e.due(r, c) }) {
+			due = append(due, rows[first:end]...)
+		} else {
+			kept = append(kept, rows[first:end]...)
+		}
+		first = end
+	}
+	return due, kept
+}
+
+func newBefore(s *formats.Score) *before {
+	b := &before{rewards: make(map[string]formats.NamedReward, len(s.Rewards)), shaped: s.ShapedRewards}
+	for _, r := range s.Rewards {
+		b.rewards[r.Name] = r
+	}
+	return b
+}
+
+// only is --only as the manifest keeps it.
+func only(modes []string) []string {
+	out := map[string]bool{}
+	for _, m := range modes {
+		out[m] = true
+	}
+	return slices.Sorted(maps.Keys(out))
+}
