@@ -43,6 +43,8 @@ type CurateState struct {
 	Epoch  int                        `json:"epoch"`
 	Compat string                     `json:"compat"`
 	Rules  map[string]json.RawMessage `json:"rules,omitempty"` // by the rule's name
+
+	Advantages *GroupState `json:"advantages,omitempty"` // of this dataset; a batch step is done, a whitening is the trainer's
 }
 
 // RuleCurriculum is the curriculum's name in CurateState.Rules.

@@ -64,8 +64,12 @@ func decide(ctx context.Context, o *Options, in *input, shard *dataset.Shard) (d
 		return dataset.Outcome{}, err
 	}
 	defer members.Close()
+	step, err := in.step(ctx)
+	if err != nil {
+		return dataset.Outcome{}, err
+	}
 	w := &writer{
-		in: in, plan: p, members: members, source: &source{ctx: ctx, base: in.base, end: slice.First + slice.Rows},
+		in: in, step: step, plan: p, members: members, source: &source{ctx: ctx, base: in.base, end: slice.First + slice.Rows},
 		rows:      dataset.NewTable[formats.Trajectory](shard, "", -1),
 		decisions: dataset.NewTable[formats.Decision](shard, formats.TableDecisions, -1),
 		meter:     o.Meter(stage, "trajectories", slice.Rows),

@@ -16,6 +16,7 @@ import (
 type input struct {
 	members  *dataset.Dataset
 	base     *dataset.Dataset
+	handed   *formats.GroupState // what group says about its advantages
 	previous *dataset.Dataset    // nil without --previous
 	before   formats.CurateState // what it hands on
 	epoch    int
@@ -35,6 +36,9 @@ func openInput(ctx context.Context, o *Options) (*input, error) {
 		return nil, err
 	}
 	in := &input{members: d, base: base}
+	if in.handed, err = handed(d); err != nil {
+		return nil, err
+	}
 	if base.Rows != d.Rows {
 		return nil, in.damaged("it has %d rows and its base %q has %d", d.Rows, base.URI(), base.Rows)
 	}

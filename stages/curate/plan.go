@@ -29,7 +29,7 @@ func newPlan(o *Options, in *input) (*plan, error) {
 	p := &plan{
 		batch:    Batch{Epoch: in.epoch, Seed: o.Seed, Total: len(in.groups)},
 		verdicts: make([]Verdict, len(in.groups)),
-		state:    formats.CurateState{Epoch: in.epoch, Compat: string(o.Compat), Rules: maps.Clone(in.before.Rules)},
+		state:    formats.CurateState{Epoch: in.epoch, Compat: string(o.Compat), Rules: maps.Clone(in.before.Rules), Advantages: in.handed},
 	}
 	for _, k := range o.Rules {
 		rule, err := k.New(*o)

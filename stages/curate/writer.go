@@ -16,6 +16,7 @@ import (
 type writer struct {
 	in        *input
 	plan      *plan
+	step      *batchStep
 	members   *dataset.Reader[formats.Member]
 	source    *source
 	rows      *dataset.TableWriter[formats.Trajectory]
@@ -129,7 +130,7 @@ func (w *writer) read(g Group, d *decided) (err error) {
 		if d.verdicts[k].Reason == "" {
 			t := d.rows[k]
 			t.Reward, t.Rewards, t.ShapedRewards = m.Reward, m.Rewards, m.ShapedRewards
-			t.GroupID, t.Advantage = m.GroupID, m.Advantage
+			t.GroupID, t.Advantage = m.GroupID, w.step.apply(m.Advantage)
 			d.kept = append(d.kept, t)
 		}
 	}

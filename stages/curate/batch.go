@@ -1,0 +1,150 @@
+package curate
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"math"
+	"math/big"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/dataset"
+)
+
+// handed reads what group says about its advantages. A dataset without it has
+// final ones.
+func handed(d *dataset.Dataset) (*formats.GroupState, error) {
+	if len(d.State) == 0 {
+		return nil, nil
+	}
+	var s formats.GroupState
+	if err := json.Unmarshal(d.State, &s); err != nil {
+		return nil, formats.Invalid(d.URI(), "group the scores again", err, "its manifest has no state of group")
+	}
+	return &s, nil
+}
+
+// step finds what is left to do with the advantages; nil for nothing.
+func (in *input) step(ctx context.Context) (*batchStep, error) {
+	if in.handed == nil {
+		return nil, nil
+	}
+	return newBatchStep(ctx, in.members, in.handed.Batch)
+}
+
+// batchStep is a formats.BatchStep whose moments are known. Nil changes nothing.
+type batchStep struct{ shift, divisor float64 }
+
+func (s *batchStep) apply(advantage *float64) *float64 {
+	if s == nil || advantage == nil {
+		return advantage
+	}
+	a := max(-math.MaxFloat64, min((*advantage-s.shift)/s.divisor, math.MaxFloat64))
+	return &a
+}
+
+// newBatchStep takes the moments of every member that has an advantage,
+// whatever rules drop later: dropping changes nobody else's advantage. They
+// are exact sums, so no order or shard moves a bit of them.
+func newBatchStep(ctx context.Context, d *dataset.Dataset, step *formats.BatchStep) (*batchStep, error) {
+	if step == nil {
+		return nil, nil
+	}
+	var values, shift moments
+	each := func(f func(value, advantage float64)) error {
+		return advantages(ctx, d, func(reward, advantage float64) {
+			if step.Of == formats.BatchRewards {
+				f(reward, advantage)
+			} else {
+				f(advantage, advantage)
+			}
+		})
+	}
+	if err := each(func(value, advantage float64) { values.add(value); shift.add(advantage) }); err != nil {
+		return nil, err
+	}
+	out := &batchStep{divisor: 1}
+	if values.n == 0 {
+		return out, nil
+	}
+	if step.Center {
+		out.shift = shift.mean()
+	}
+	mean, unit := values.mean(), values.unit()
+	var squares moments
+	err := each(func(value, _ float64) {
+		x := value/unit - mean/unit
+		squares.add(float64(x * x))
+	})
+	n := float64(values.n)
+	if step.Sample {
+		n--
+	}
+	std := 0.0
+	if n > 0 && !formats.Flat(values.least, values.most, formats.FlatTolerance) {
+		std = math.Sqrt(squares.mean()*(float64(values.n)/n)) * unit
+	}
+	if std+step.Epsilon > 0 {
+		out.divisor = std + step.Epsilon
+	}
+	return out, err
+}
+
+// moments sums numbers exactly.
+type moments struct {
+	n           int64
+	sum         big.Float
+	least, most float64
+}
+
+func (m *moments) add(x float64) {
+	if m.n == 0 {
+		m.sum.SetPrec(2200) // holds any sum of 2^50 doubles
+		m.least, m.most = x, x
+	}
+	m.n++
+	m.least, m.most = min(m.least, x), max(m.most, x)
+	m.sum.Add(&m.sum, new(big.Float).SetFloat64(x))
+}
+
+func (m *moments) mean() float64 {
+	mean, _ := new(big.Float).Quo(&m.sum, new(big.Float).SetPrec(64).SetInt64(m.n)).Float64()
+	return mean
+}
+
+// unit is a power of two to count in so that no square overflows.
+func (m *moments) unit() float64 {
+	if max(math.Abs(m.least), math.Abs(m.most)) < 1e150 {
+		return 1
+	}
+	return math.Ldexp(1, 600)
+}
+
+// advantages reads both columns of members that have an advantage.
+func advantages(ctx context.Context, d *dataset.Dataset, f func(reward, advantage float64)) error {
+	type columns struct {
+		Reward    *float64 `parquet:"reward,optional"`
+		Advantage *float64 `parquet:"advantage,optional"`
+	}
+	r, err := dataset.NewReader[columns](ctx, d, "", d.All())
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	buf := make([]columns, 1024)
+	for {
+		n, err := r.Read(buf)
+		for _, c := range buf[:n] {
+			if c.Reward != nil && c.Advantage != nil {
+				f(*c.Reward, *c.Advantage)
+			}
+		}
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
