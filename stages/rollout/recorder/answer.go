@@ -1,7 +1,6 @@
 package recorder
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -50,41 +49,48 @@ type tokens struct {
 
 var errGarbage = errors.New("the answer is not a chat completion")
 
-// add reads a whole answer, or one chunk of a stream. NaN and infinities,
-// which Python engines write although JSON has none, are read as null.
-func (a *answer) add(body []byte) error {
-	if !json.Valid(body) {
-		if body = withoutNaN(body); !json.Valid(body) {
-			return fmt.Errorf("%w: not JSON: %s", errGarbage, excerpt(body))
-		}
-	}
-	seen := false
-	c := cursor{b: body}
-	for key := range c.members() {
+// add reads a whole answer, or one chunk of a stream, and returns what the
+// agent is to see of it: without what this package asked for and the agent did
+// not. What needs no change keeps its bytes. Nothing is left of a chunk that
+// only carries what the agent did not ask for. NaN and infinities, which
+// Python engines write although JSON has none, are read as no numbers.
+func (a *answer) add(body []byte, see view) (seen []byte, err error) {
+	c := &cursor{b: body, i: space(body, 0)}
+	found, usage := false, false
+	count := int64(0)
+	for key, e := range c.object {
 		switch string(key) {
 		case "model":
 			a.model = unquote(c.value())
 		case "prompt_token_ids":
 			a.setPrompt(c.value())
+			e.hide(!see.ids)
 		case "usage":
-			a.usage.read(c.value())
+			v := c.value()
+			usage = usage || string(v) != "null"
+			a.usage.read(v)
+			e.hide(see.stream && !see.usage && string(v) == "null")
 		case "error":
 			if string(c.value()) != "null" {
 				a.err = fmt.Errorf("the engine reported: %s", errorText(body))
 			}
 		case "choices":
-			seen = true
-			position := int64(0)
+			found = true
 			for range c.elements() {
-				a.addChoice(c.value(), position)
-				position++
+				a.addChoice(c, count, see)
+				count++
 			}
 		}
 	}
-	if !seen && a.err == nil {
-		return fmt.Errorf("%w: no choices: %s", errGarbage, excerpt(body))
+	switch {
+	case !c.end():
+		return nil, fmt.Errorf("%w: not JSON: %s", errGarbage, excerpt(body))
+	case !found && a.err == nil:
+		return nil, fmt.Errorf("%w: no choices: %s", errGarbage, excerpt(body))
+	case see.stream && !see.usage && usage && count == 0:
+		return nil, nil
 	}
-	return nil
+	return c.seen(), nil
 }
 
 func (a *answer) setPrompt(v []byte) {
@@ -114,8 +120,8 @@ func (a *answer) choice(index int64) *choice {
 	return c
 }
 
-func (a *answer) addChoice(raw []byte, position int64) {
-	for key, v := range members(raw) {
+func (a *answer) addChoice(at *cursor, position int64, see view) {
+	for key, v := range members(at.b[at.i:]) {
 		if string(key) == "index" {
 			if n, err := strconv.ParseInt(string(v), 10, 32); err == nil {
 				position = n
@@ -124,8 +130,7 @@ func (a *answer) addChoice(raw []byte, position int64) {
 		}
 	}
 	c := a.choice(position)
-	at := cursor{b: raw}
-	for key := range at.members() {
+	for key, e := range at.object {
 		switch string(key) {
 		case "finish_reason":
 			if reason := unquote(at.value()); reason != "" {
@@ -138,13 +143,20 @@ func (a *answer) addChoice(raw []byte, position int64) {
 		case "delta":
 			c.addDelta(at.value())
 		case "logprobs":
-			c.tokens.readLogprobs(&at)
+			from := at.i
+			c.tokens.readLogprobs(at)
+			if !see.logprobs && !at.bad && string(at.b[from:at.i]) != "null" {
+				e.null(from, at.i)
+			}
 		case "token_ids":
 			c.tokens.addIDs(formats.TokensChoice, at.value())
+			e.hide(!see.ids)
 		case "response_token_ids":
 			c.tokens.addIDs(formats.TokensResponse, at.value())
+			e.hide(!see.ids)
 		case "prompt_token_ids":
 			a.setPrompt(at.value())
+			e.hide(!see.ids)
 		case "meta_info":
 			c.tokens.readMetaInfo(at.value())
 		}
@@ -207,37 +219,6 @@ func int32Of(raw []byte) int32 {
 		return 0
 	}
 	return int32(f)
-}
-
-// withoutNaN replaces NaN, Infinity and -Infinity outside strings by null.
-func withoutNaN(b []byte) []byte {
-	out := make([]byte, 0, len(b))
-	for i := 0; i < len(b); {
-		if b[i] == '"' {
-			end := skipString(b, i)
-			out = append(out, b[i:end]...)
-			i = end
-			continue
-		}
-		word := notANumber(b[i:])
-		if word == 0 {
-			out = append(out, b[i])
-			i++
-			continue
-		}
-		out = append(out, "null"...)
-		i += word
-	}
-	return out
-}
-
-func notANumber(b []byte) int {
-	for _, word := range []string{"NaN", "Infinity", "-Infinity"} {
-		if bytes.HasPrefix(b, []byte(word)) {
-			return len(word)
-		}
-	}
-	return 0
 }
 
 func excerpt(b []byte) string {

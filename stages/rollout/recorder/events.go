@@ -18,10 +18,32 @@ type event struct {
 	raw  []byte
 	data []byte // nil for a comment
 	read bool   // already part of the answer
+	seen []byte // what the agent is to see, once it was read
 }
 
 // last tells the end of a stream.
 func (e *event) last() bool { return string(e.data) == "[DONE]" }
+
+// put makes an event part of an answer.
+func (e *event) put(a *answer, see view) error {
+	if e.read {
+		return nil
+	}
+	e.read, e.seen = true, e.raw
+	if e.data == nil || e.last() {
+		return nil
+	}
+	out, err := a.add(e.data, see)
+	switch {
+	case err != nil:
+		return err
+	case out == nil:
+		e.seen = nil
+	case !bytes.Equal(out, e.data):
+		e.seen = append(append([]byte("data: "), out...), "\n\n"...)
+	}
+	return nil
+}
 
 // events reads server-sent events.
 type events struct {

@@ -47,20 +47,52 @@ func FuzzAnswer(f *testing.F) {
 	f.Add([]byte(`{"choices":[{"delta":{"content":[{"type":"text","text":"x"}],"tool_calls":[{"index":-3}]},"finish_reason":"stop"}]}`))
 	f.Add([]byte(`{"choices":[{"logprobs":{"content":[{"logprob":NaN},{}]}}]}`))
 	f.Add([]byte(`{"choices":[{"index":1e9,"message":{"content":""}},{"message":null}]} `))
+	f.Add([]byte(`{"token_ids":[1],"choices":[{"token_ids":[1],"logprobs":{"content":[]},"response_token_ids":[2] } , { }],"prompt_token_ids":[ ]}`))
 	f.Fuzz(func(t *testing.T, body []byte) {
-		a := &answer{}
-		if a.add(body) == nil {
-			for _, c := range a.choices {
-				c.done()
+		for _, see := range []view{{}, {stream: true}, {logprobs: true, ids: true}} {
+			a := &answer{}
+			out, err := a.add(body, see)
+			if err == nil {
+				for _, c := range a.choices {
+					c.done()
+				}
+				a.keepAll()
 			}
-			a.keepAll()
-		}
-		for _, q := range []*request{{}, {stream: true}, {wantsLogprobs: true, wantsIDs: true}} {
-			if out, keep := q.strip(body); json.Valid(body) && keep && !json.Valid(out) {
+			if err == nil && out != nil && json.Valid(body) && !json.Valid(out) {
 				t.Errorf("%q was passed on as %q", body, out)
 			}
 		}
 	})
+}
+
+// FuzzValid: what is JSON is what encoding/json takes, and the numbers that
+// Python writes and JSON does not have.
+func FuzzValid(f *testing.F) {
+	f.Add([]byte(`{"a":[1,{"b":"\\\""},null,-0.5e+7,true],"c":{} , "d":"\u00e9"}`))
+	f.Add([]byte(`[NaN, -Infinity]`))
+	f.Add([]byte(` 01 `))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		python := bytes.Contains(b, []byte("NaN")) || bytes.Contains(b, []byte("Infinity"))
+		if got := valid(b); got != json.Valid(b) && !python || !got && json.Valid(b) {
+			t.Errorf("%q is valid: %v", b, got)
+		}
+	})
+}
+
+func TestWhatTheAgentSeesKeepsItsBytes(t *testing.T) {
+	for _, c := range []struct{ body, want string }{
+		{`{ "choices" : [ {"token_ids":[1], "index":0 , "x":[ 1 ]} ], "y" : 1.0}`, `{ "choices" : [ {"index":0 , "x":[ 1 ]} ], "y" : 1.0}`},
+		{`{"choices":[{"index":0,"token_ids":[1]}],"prompt_token_ids":[2]}`, `{"choices":[{"index":0}]}`},
+		{`{"choices":[{"token_ids":[1],"response_token_ids":null}]}`, `{"choices":[{}]}`},
+		{`{"prompt_token_ids":null,"choices":[{"index":0,"token_ids":[1],"a":1,"token_ids":[2], "prompt_token_ids":[3]}]}`, `{"choices":[{"index":0,"a":1}]}`},
+		{`{"choices":[{"logprobs":{"content":[{"logprob":-1}]},"token_ids":[1]}]}`, `{"choices":[{"logprobs":null}]}`},
+		{`{"choices":[{"index":0,"logprobs": null}]}`, `{"choices":[{"index":0,"logprobs": null}]}`},
+	} {
+		got, err := (&answer{}).add([]byte(c.body), view{})
+		if err != nil || string(got) != c.want {
+			t.Errorf("%s\nis seen as %s (%v)\nwant       %s", c.body, got, err, c.want)
+		}
+	}
 }
 
 // FuzzSpans: the spans of a valid value are those that encoding/json finds.

@@ -24,13 +24,12 @@ type request struct {
 	stream   bool
 	choices  int // n
 
-	// what the agent asked for itself, and so is to see in the answer
-	wantsLogprobs, wantsIDs, wantsUsage bool
-	added                               []string // fields that an engine may not know
+	view  view
+	added []string // fields that an engine may not know
 }
 
 func parseRequest(body []byte) (*request, error) {
-	if !json.Valid(body) {
+	if !valid(body) {
 		return nil, errors.New("the request is not JSON")
 	}
 	q := &request{fields: parseObject(body), choices: 1}
@@ -49,9 +48,10 @@ func parseRequest(body []byte) (*request, error) {
 	if n, err := strconv.Atoi(string(q.fields.get("n"))); err == nil && n > 1 {
 		q.choices = n
 	}
-	q.wantsLogprobs = isTrue(q.fields.get("logprobs"))
-	q.wantsIDs = isTrue(q.fields.get("return_token_ids"))
-	q.wantsUsage = isTrue(parseObject(q.fields.get("stream_options")).get("include_usage"))
+	q.view = view{
+		logprobs: isTrue(q.fields.get("logprobs")), ids: isTrue(q.fields.get("return_token_ids")), stream: q.stream,
+		usage: isTrue(parseObject(q.fields.get("stream_options")).get("include_usage")),
+	}
 	return q, nil
 }
 
@@ -76,7 +76,7 @@ func (q *request) enrich(o *Options, seed *int64) {
 	for _, name := range sortedKeys(o.Extra) {
 		q.addExtra(name, o.Extra[name])
 	}
-	if q.stream && !q.wantsUsage {
+	if q.stream && !q.view.usage {
 		options := parseObject(q.fields.get("stream_options"))
 		options.set("include_usage", []byte("true"))
 		if !q.fields.has("stream_options") {
@@ -88,7 +88,7 @@ func (q *request) enrich(o *Options, seed *int64) {
 
 // addExtra leaves the texts of tokens alone when the agent wants to read them.
 func (q *request) addExtra(name string, value any) {
-	if q.fields.has(name) || name == "return_tokens_as_token_ids" && q.wantsLogprobs {
+	if q.fields.has(name) || name == "return_tokens_as_token_ids" && q.view.logprobs {
 		return
 	}
 	q.fields.set(name, encode(value))

@@ -13,7 +13,7 @@ import (
 
 // chat answers one chat request.
 func (s *Session) chat(w http.ResponseWriter, r *http.Request) {
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
+	body, err := readAll(http.MaxBytesReader(w, r.Body, maxBody), r.ContentLength)
 	if err != nil {
 		writeError(w, http.StatusBadRequest, "invalid_request_error", "reading the request: "+err.Error())
 		return
@@ -35,8 +35,7 @@ func (s *Session) chat(w http.ResponseWriter, r *http.Request) {
 		s.relay(ctx, w, q, c, reply)
 	default:
 		s.end(c, reply)
-		out, _ := q.strip(reply.body)
-		writeReply(w, reply, out)
+		writeReply(w, reply, reply.seen)
 	}
 	s.stopIfUnfit()
 }
@@ -89,13 +88,13 @@ func (s *Session) relay(ctx context.Context, w http.ResponseWriter, q *request, 
 		if err == io.EOF && r.answer.finished(q.choices) {
 			break
 		}
-		if err == nil && e.data != nil && !e.read && !e.last() {
-			err = r.answer.add(e.data)
+		if err == nil {
+			err = e.put(r.answer, q.view)
 		}
 		if err != nil {
 			s.broken(ctx, c, r, err)
 		}
-		out := q.stripEvent(e)
+		out := e.seen
 		if r.answer.err != nil {
 			r.failure = &Failure{formats.FailEngine, r.answer.err.Error()}
 			w.Write(out)
@@ -141,20 +140,6 @@ func (a *answer) finished(n int) bool {
 		}
 	}
 	return n <= 0
-}
-
-func (q *request) stripEvent(e *event) []byte {
-	if e.data == nil || e.last() {
-		return e.raw
-	}
-	out, keep := q.strip(e.data)
-	switch {
-	case !keep:
-		return nil
-	case bytes.Equal(out, e.data):
-		return e.raw
-	}
-	return append(append([]byte("data: "), out...), "\n\n"...)
 }
 
 // models passes the engine's list of models on.

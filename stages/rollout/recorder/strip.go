@@ -1,55 +1,93 @@
 package recorder
 
-// strip removes from an answer, or a chunk of one, what this package asked for
-// and the agent did not. What needs no change keeps its bytes. keep is false
-// for a chunk of which nothing is left.
-func (q *request) strip(body []byte) (out []byte, keep bool) {
-	top := parseObject(body)
-	changed := false
-	if !q.wantsIDs {
-		changed = top.drop("prompt_token_ids")
-	}
-	if q.stream && !q.wantsUsage {
-		if top.has("usage") && len(compact(top.get("choices"))) <= len("[]") {
-			return nil, false // the chunk that only carries the usage
-		}
-		if !top.has("usage") {
-			changed = top.drop("usage") || changed
-		}
-	}
-	if choices, did := q.stripChoices(top.get("choices")); did {
-		top.set("choices", choices)
-		changed = true
-	}
-	if !changed {
-		return body, true
-	}
-	return top.bytes(), true
+// view is what the agent asked for itself, and so is to see in the answer.
+type view struct{ logprobs, ids, usage, stream bool }
+
+// cut is a span of an answer that the agent does not see, and what stands there instead.
+type cut struct {
+	from, to int
+	put      string
 }
 
-func (q *request) stripChoices(list []byte) (out []byte, changed bool) {
-	out = []byte{'['}
-	for raw := range elements(list) {
-		c := parseObject(raw)
-		did := false
-		if !q.wantsLogprobs {
-			did = c.has("logprobs")
-			if did {
-				c.set("logprobs", []byte("null"))
-			}
-		}
-		if !q.wantsIDs {
-			for _, key := range []string{"token_ids", "response_token_ids", "prompt_token_ids"} {
-				did = c.drop(key) || did
-			}
-		}
-		if did {
-			raw, changed = c.bytes(), true
-		}
-		if len(out) > 1 {
-			out = append(out, ',')
-		}
-		out = append(out, raw...)
+// edit drops and replaces members of the object that a cursor walks, as text:
+// everything else keeps its bytes.
+type edit struct {
+	c        *cursor
+	first    int // of the cursor's cuts, those of this object
+	kept     int // end of the last member that stays; the position after the bracket at first
+	begins   int // of the member that the cursor stands in, its key
+	dropping bool
+}
+
+// object walks an object's members with an edit of it.
+func (c *cursor) object(yield func(key []byte, e *edit) bool) {
+	e := &edit{c: c, first: len(c.cuts)}
+	if !c.open('{') {
+		return
 	}
-	return append(out, ']'), changed
+	e.kept = c.i
+	for {
+		e.begins, e.dropping = c.i, false
+		key := keyOf(c.key())
+		if c.bad {
+			return
+		}
+		from := c.i
+		if !yield(key, e) || c.bad {
+			return
+		}
+		if c.i == from {
+			c.value()
+		}
+		ends := c.i
+		more := c.more('}')
+		if !e.dropping {
+			e.kept = ends
+		} else if e.close(ends, more); c.bad {
+			return
+		}
+		if !more {
+			return
+		}
+	}
+}
+
+// hide leaves the member out in which the cursor stands, if so.
+func (e *edit) hide(so bool) { e.dropping = so }
+
+// null writes null for a value inside the member.
+func (e *edit) null(from, to int) { e.c.cuts = append(e.c.cuts, cut{from, to, "null"}) }
+
+// close cuts a member with the comma after it, or, of the last, the comma before.
+func (e *edit) close(ends int, more bool) {
+	c := e.c
+	keep := len(c.cuts)
+	for keep > e.first && c.cuts[keep-1].from >= e.begins {
+		keep-- // what was cut inside
+	}
+	if more {
+		c.cuts = append(c.cuts[:keep], cut{e.begins, c.i, ""})
+		return
+	}
+	for keep > e.first && c.cuts[keep-1].from >= e.kept {
+		keep--
+	}
+	c.cuts = append(c.cuts[:keep], cut{e.kept, ends, ""})
+}
+
+// seen is what is left.
+func (c *cursor) seen() []byte {
+	if len(c.cuts) == 0 {
+		return c.b
+	}
+	size := len(c.b)
+	for _, x := range c.cuts {
+		size -= x.to - x.from - len(x.put)
+	}
+	out, at := make([]byte, 0, size), 0
+	for _, x := range c.cuts {
+		out = append(append(out, c.b[at:x.from]...), x.put...)
+		at = x.to
+	}
+	return append(out, c.b[at:]...)
 }

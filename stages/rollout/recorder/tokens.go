@@ -3,6 +3,7 @@ package recorder
 import (
 	"bytes"
 	"fmt"
+	"math"
 	"strconv"
 
 	"github.com/rollmill/rollmill/formats"
@@ -57,12 +58,25 @@ func (t *tokens) readLogprobs(c *cursor) {
 		t.listed = true
 		var entries, texts []int32
 		for range c.elements() {
+			if entries == nil {
+				entries, texts = t.room(len(c.b) - c.i)
+			}
 			id, text := t.readEntry(c)
 			entries, texts = append(entries, id), append(texts, text)
 		}
 		t.putWhole(formats.TokensEntryID, entries)
 		t.putWhole(formats.TokensInLogprobs, texts)
 	}
+}
+
+// room makes place for the entries of a list that has at most so many bytes
+// left; an entry seldom has fewer than 64.
+func (t *tokens) room(size int) (entries, texts []int32) {
+	n := min(size/64+1, 1<<16)
+	if t.logprobs == nil && n > 1 {
+		t.logprobs = make([]float32, 0, n)
+	}
+	return make([]int32, 0, n), make([]int32, 0, n)
 }
 
 // putWhole adds ids of which -1 marks a missing one.
@@ -82,16 +96,23 @@ var tokenIDPrefix = []byte(`"token_id:`)
 func (t *tokens) readEntry(c *cursor) (id, text int32) {
 	id, text = -1, -1
 	found := false
-	for key := range c.members() {
-		switch string(key) {
-		case "logprob":
-			t.addLogprob(c.value())
-			found = true
-		case "id":
-			id = parseID(c.value())
-		case "token":
-			if v := c.value(); bytes.HasPrefix(v, tokenIDPrefix) {
-				text = parseID(v[len(tokenIDPrefix) : len(v)-1])
+	if c.open('{') {
+		for more := true; more && !c.bad; more = c.more('}') {
+			key := c.key()
+			if c.bad {
+				break
+			}
+			v := c.value()
+			switch string(key) {
+			case `"logprob"`:
+				t.addLogprob(v)
+				found = true
+			case `"id"`:
+				id = parseID(v)
+			case `"token"`:
+				if bytes.HasPrefix(v, tokenIDPrefix) {
+					text = parseID(v[len(tokenIDPrefix) : len(v)-1])
+				}
 			}
 		}
 	}
@@ -103,7 +124,7 @@ func (t *tokens) readEntry(c *cursor) (id, text int32) {
 
 func (t *tokens) addLogprob(raw []byte) {
 	f, err := strconv.ParseFloat(string(raw), 32)
-	if t.bad == "" && (err != nil || !(f <= 0)) {
+	if t.bad == "" && (err != nil || !(f <= 0) || math.IsInf(f, -1)) {
 		t.bad = fmt.Sprintf("logprob %d is %s", len(t.logprobs), excerptValue(raw))
 	}
 	t.logprobs = append(t.logprobs, float32(f))
@@ -183,9 +204,19 @@ func parseIDs(raw []byte) (ids []int32, ok bool) {
 	return ids, true
 }
 
+// parseID reads a whole number of at most 31 bits; -1 for anything else.
 func parseID(raw []byte) int32 {
-	n, err := strconv.ParseInt(string(raw), 10, 32)
-	if err != nil || n < 0 {
+	if len(raw) == 0 || len(raw) > 10 {
+		return -1
+	}
+	n := int64(0)
+	for _, c := range raw {
+		if c < '0' || c > '9' {
+			return -1
+		}
+		n = 10*n + int64(c-'0')
+	}
+	if n > math.MaxInt32 {
 		return -1
 	}
 	return int32(n)

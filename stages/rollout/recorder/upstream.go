@@ -33,6 +33,7 @@ type reply struct {
 	status   int
 	header   http.Header
 	body     []byte // of anything but a stream
+	seen     []byte // what of it the agent sees
 	answer   *answer
 	events   *events // of a stream; its body is open
 	endpoint string
@@ -149,10 +150,10 @@ func (u *upstream) send(ctx context.Context, cancel context.CancelFunc, endpoint
 		return nil, transportError(ctx, err)
 	}
 	if resp.StatusCode/100 == 2 && strings.HasPrefix(resp.Header.Get("Content-Type"), "text/event-stream") {
-		return u.openStream(ctx, cancel, resp)
+		return u.openStream(ctx, cancel, resp, q.view)
 	}
 	defer resp.Body.Close()
-	body, err := io.ReadAll(io.LimitReader(resp.Body, maxBody+1))
+	body, err := readAll(resp.Body, resp.ContentLength)
 	if err != nil {
 		return nil, transportError(ctx, err)
 	}
@@ -163,7 +164,7 @@ func (u *upstream) send(ctx context.Context, cancel context.CancelFunc, endpoint
 	if resp.StatusCode/100 != 2 {
 		return nil, statusError(r)
 	}
-	if err := r.answer.add(body); err != nil {
+	if r.seen, err = r.answer.add(body, q.view); err != nil {
 		return nil, &tryError{err: err}
 	}
 	switch {
@@ -175,14 +176,22 @@ func (u *upstream) send(ctx context.Context, cancel context.CancelFunc, endpoint
 	return r, nil
 }
 
-func (u *upstream) openStream(ctx context.Context, cancel context.CancelFunc, resp *http.Response) (*reply, error) {
+// readAll reads at most maxBody+1 bytes; size is how many are announced.
+func readAll(r io.Reader, size int64) ([]byte, error) {
+	var b bytes.Buffer
+	if size > 0 {
+		b.Grow(int(min(size, 8<<20)) + bytes.MinRead)
+	}
+	_, err := b.ReadFrom(io.LimitReader(r, maxBody+1))
+	return b.Bytes(), err
+}
+
+func (u *upstream) openStream(ctx context.Context, cancel context.CancelFunc, resp *http.Response, see view) (*reply, error) {
 	e := newEvents(resp.Body, func() { cancel(); resp.Body.Close() })
 	r := &reply{status: resp.StatusCode, header: resp.Header, answer: &answer{}, events: e}
 	err := e.peek()
-	if err == nil && e.first.data != nil && !e.first.last() {
-		err = r.answer.add(e.first.data)
-		e.first.read = true
-		if err == nil {
+	if err == nil {
+		if err = e.first.put(r.answer, see); err == nil {
 			err = r.answer.err
 		}
 	}
