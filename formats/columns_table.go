@@ -151,6 +151,14 @@ var groupStatsColumns = []Column{
 	{Path: "max", Type: f64, Meaning: "greatest reward", Null: "no valid member"},
 	{Path: "spread", Type: f64, Meaning: "max less min", Null: "no valid member"},
 	{Path: "solved", Type: f64, Unit: "share, 0 to 1", Meaning: "of valid members whose reward is at or above the solved threshold", Null: "no valid member, or no threshold"},
+	{Path: "solved_count", Type: i32, Unit: "trajectories", Meaning: "valid members whose reward is at or above the solved threshold"},
+	{Path: "failed", Type: i32, Unit: "trajectories", Meaning: "members that failed or were skipped"},
+	{Path: "unscored", Type: i32, Unit: "trajectories", Meaning: "members that have no reward although they did not fail"},
+	{Path: "pass_at_k", Type: "list of float64", Unit: "probability, 0 to 1", Meaning: "for k = 1, 2, … up to valid, at most 64: that of k valid members drawn without replacement one or more is solved, 1 - C(valid-solved_count, k) / C(valid, k)", Null: "no valid member"},
+	{Path: "sampled_tokens", Type: i64, Unit: "tokens", Meaning: "sampled_tokens of the valid members, summed"},
+	{Path: "length_mean", Type: f64, Unit: "tokens", Meaning: "mean sampled_tokens of the valid members", Null: "no valid member"},
+	{Path: "length_min", Type: i32, Unit: "tokens", Meaning: "least sampled_tokens of a valid member", Null: "no valid member"},
+	{Path: "length_max", Type: i32, Unit: "tokens", Meaning: "greatest sampled_tokens of a valid member", Null: "no valid member"},
 }
 
 var decisionColumns = []Column{

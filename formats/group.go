@@ -39,6 +39,28 @@ type GroupStats struct {
 	Max       *float64 `parquet:"max,optional"`
 	Spread    *float64 `parquet:"spread,optional"` // max - min
 	Solved    *float64 `parquet:"solved,optional"` // share of valid members at or above the solved threshold
+
+	SolvedCount   int32     `parquet:"solved_count,delta"`
+	Failed        int32     `parquet:"failed,delta"`
+	Unscored      int32     `parquet:"unscored,delta"`
+	PassAtK       []float64 `parquet:"pass_at_k,optional,list"` // for k = 1, 2, ... up to valid or MaxPassAtK
+	SampledTokens int64     `parquet:"sampled_tokens,delta"`    // of valid members, as all lengths
+	LengthMean    *float64  `parquet:"length_mean,optional"`
+	LengthMin     *int32    `parquet:"length_min,optional"`
+	LengthMax     *int32    `parquet:"length_max,optional"`
+}
+
+// MaxPassAtK is the largest k of column pass_at_k.
+const MaxPassAtK = 64
+
+// PassAtK is the probability that of k members, drawn without replacement from
+// n of which c are solved, one or more is solved: 1 - C(n-c,k)/C(n,k).
+func PassAtK(n, c, k int) float64 {
+	none := 1.0
+	for i := range k {
+		none *= float64(max(0, n-c-i)) / float64(n-i)
+	}
+	return 1 - none
 }
 
 // Decision is a row of _decisions: what curate did with one input trajectory.

@@ -13,7 +13,7 @@ import (
 
 const (
 	stage   = "group"
-	version = 1 // raise it when the same inputs and options give other rows
+	version = 2 // raise it when the same inputs and options give other rows
 )
 
 // Run groups the trajectories of one shard of o.In, and seals the dataset
@@ -71,6 +71,10 @@ func scan(ctx context.Context, o *Options, in *input, shard *dataset.Shard, t *t
 		meter:   o.Meter(stage, "trajectories", slice.Rows),
 	}
 	defer s.meter.Done()
+	if s.lengths.r, err = dataset.NewReader[length](ctx, in.base, "", slice); err != nil {
+		return err
+	}
+	defer s.lengths.r.Close()
 	if err := examples(ctx, in.rows, slice, s.example); err != nil {
 		return err
 	}
@@ -87,10 +91,11 @@ type scanner struct {
 	groups  *dataset.TableWriter[formats.GroupStats]
 	meter   stages.Meter
 
-	seen  map[xxh3.Uint128]struct{} // examples and epochs, for what straddles
-	key   []byte
-	buf   []formats.Member
-	stats []formats.GroupStats
+	lengths lengths
+	seen    map[xxh3.Uint128]struct{} // examples and epochs, for what straddles
+	key     []byte
+	buf     []formats.Member
+	stats   []formats.GroupStats
 }
 
 // example takes neighbouring rows of one example and cuts them by epoch.
@@ -118,6 +123,9 @@ func (s *scanner) group(first int64, rows []row) error {
 		return s.place(err, first)
 	}
 	stats.FirstRow = first
+	if err := s.lengths.describe(s.buf, &stats); err != nil {
+		return err
+	}
 	s.tally.add(s.buf, s.grouper.Solved)
 	if err := s.members.Write(s.ctx, s.buf); err != nil {
 		return err

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"math/big"
 	"strings"
 	"testing"
 
@@ -38,7 +39,8 @@ func wide(e example, epoch int) []formats.Trajectory {
 		t := formats.Trajectory{
 			TrajectoryID: formats.TrajectoryID("run", e.id, epoch, g), Run: "run", ExampleID: e.id, Epoch: int32(epoch), Generation: int32(g),
 			Example: "{}", Status: formats.StatusOK, StopReason: formats.StopDone,
-			Messages: []formats.Message{{Parent: -1, Role: "user", Content: "go", Call: -1}},
+			SampledTokens: int32(10 + g),
+			Messages:      []formats.Message{{Parent: -1, Role: "user", Content: "go", Call: -1}},
 		}
 		switch word {
 		case "f":
@@ -156,6 +158,48 @@ func TestGroupsOfAStory(t *testing.T) {
 	}
 	if diff := cmp.Diff(wantGroups, lines); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// Lengths and pass@k are of the valid members alone.
+func TestSolvedAndLengths(t *testing.T) {
+	in := trajectories(t, "rollout", [][]example{story})
+	_, d := run(t, options(in, in+"-group"))
+	var lines []string
+	for _, g := range readAll[formats.GroupStats](t, d, formats.TableGroups) {
+		line := fmt.Sprintf("%s %d solved, %d failed, %d unscored, pass %.3g, %d tokens", g.ExampleID, g.SolvedCount, g.Failed, g.Unscored, g.PassAtK, g.SampledTokens)
+		if g.LengthMean != nil {
+			line += fmt.Sprintf(" %.4g %d-%d", *g.LengthMean, *g.LengthMin, *g.LengthMax)
+		}
+		lines = append(lines, line)
+	}
+	want := []string{
+		"a 1 solved, 1 failed, 0 unscored, pass [0.333 0.667 1], 35 tokens 11.67 10-13",
+		"b 0 solved, 0 failed, 0 unscored, pass [0 0 0], 33 tokens 11 10-12",
+		"c 0 solved, 0 failed, 0 unscored, pass [0], 10 tokens 10 10-10",
+		"d 0 solved, 1 failed, 1 unscored, pass [], 0 tokens",
+		"e 2 solved, 1 failed, 1 unscored, pass [0.667 1 1], 34 tokens 11.33 10-13",
+	}
+	if diff := cmp.Diff(want, lines); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// pass@k against exact fractions of binomial coefficients.
+func TestPassAtK(t *testing.T) {
+	for n := 1; n <= 40; n++ {
+		for c := 0; c <= n; c++ {
+			for k := 1; k <= n; k++ {
+				q := new(big.Rat).SetFrac(new(big.Int).Binomial(int64(n-c), int64(k)), new(big.Int).Binomial(int64(n), int64(k)))
+				if n-c < k {
+					q = new(big.Rat)
+				}
+				want, _ := new(big.Rat).Sub(big.NewRat(1, 1), q).Float64()
+				if got := formats.PassAtK(n, c, k); math.Abs(got-want) > 1e-12 {
+					t.Fatalf("n %d, c %d, k %d: %v, want %v", n, c, k, got, want)
+				}
+			}
+		}
 	}
 }
 

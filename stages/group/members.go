@@ -38,6 +38,14 @@ func (g *Grouper) Fill(members []formats.Member) (formats.GroupStats, error) {
 	}
 	n := len(g.rewards)
 	stats.Valid = int32(n)
+	for i := range members {
+		switch members[i].NoAdvantage {
+		case formats.NoAdvantageFailed:
+			stats.Failed++
+		case formats.NoAdvantageUnscored:
+			stats.Unscored++
+		}
+	}
 	if n == 0 {
 		return stats, nil
 	}
@@ -111,12 +119,19 @@ func (g *Grouper) describe(s *formats.GroupStats) {
 	if n > 1 {
 		s.StdSample = &f[6]
 	}
+	s.SolvedCount = int32(solved)
+	s.PassAtK = g.room(min(n, formats.MaxPassAtK))
+	none := 1.0 // that none of k is solved: formats.PassAtK, all k in one walk
+	for i := range s.PassAtK {
+		none *= float64(max(0, n-solved-i)) / float64(n-i)
+		s.PassAtK[i] = 1 - none
+	}
 }
 
-// room hands out n floats that nobody else has, a thousand groups an allocation.
+// room hands out n floats that nobody else has, hundreds of groups an allocation.
 func (g *Grouper) room(n int) []float64 {
 	if len(g.arena) < n {
-		g.arena = make([]float64, 1000*n)
+		g.arena = make([]float64, 8000+n)
 	}
 	f := g.arena[:n:n]
 	g.arena = g.arena[n:]
