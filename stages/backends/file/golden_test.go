@@ -1,0 +1,160 @@
+package file_test
+
+import (
+	"bytes"
+	"flag"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/stages/backends/backendtest"
+	"github.com/rollmill/rollmill/stages/backends/file"
+)
+
+// The files of testdata/consumers are what each kind makes of one batch. The
+// Python checks beside them let the trainers' own code load those very bytes.
+var update = flag.Bool("update", false, "rewrite the golden files")
+
+const golden = "../../../testdata/consumers/golden"
+
+// varied is a batch with what trainers stumble over: plain answers, a system
+// prompt, tools, several turns, a sub-agent's branch, text that needs escapes,
+// a logprob of minus infinity, a member without tokens to spare.
+func varied() formats.Groups {
+	return func(yield func([]formats.Trajectory, error) bool) {
+		for _, rows := range [][]formats.Trajectory{backendtest.Group(0), backendtest.Group(1), spoken(), withTools(), withBranch()} {
+			for i := range rows {
+				finish(&rows[i])
+			}
+			if !yield(rows, nil) {
+				return
+			}
+		}
+	}
+}
+
+// finish fills in what rollout and group leave on every row.
+func finish(t *formats.Trajectory) {
+	version := int64(3)
+	t.PolicyVersion, t.Model = &version, "policy"
+	t.SampledTokens, t.CompletionTokens = 0, 0
+	for i := range t.Messages {
+		t.SampledTokens += int32(len(t.Messages[i].TokenIDs))
+		if t.Trained(i) {
+			t.Answer = t.Messages[i].Content
+			t.Calls[t.Messages[i].Call].CompletionTokens = int32(len(t.Messages[i].TokenIDs))
+		}
+	}
+	t.CompletionTokens = t.SampledTokens
+	advantage := *t.Reward - 0.5
+	t.Advantage = &advantage
+	for i := range t.Calls {
+		t.Calls[i].PolicyVersion = &version
+	}
+	t.SetPayloadDigest()
+}
+
+func says(parent, call int32, text string, ids ...int32) formats.Message {
+	m := formats.Message{Parent: parent, Role: "assistant", Content: text, Sampled: true, Call: call, FinishReason: "stop", TokenIDs: ids}
+	for i := range ids {
+		m.Logprobs = append(m.Logprobs, -0.25*float32(i+1))
+	}
+	return m
+}
+
+func told(parent int32, role, text string) formats.Message {
+	return formats.Message{Parent: parent, Role: role, Content: text, Call: -1}
+}
+
+func attempt(example string, generation int, reward float64, messages ...formats.Message) formats.Trajectory {
+	t := formats.Trajectory{
+		TrajectoryID: formats.TrajectoryID("run", example, 0, generation), Run: "run", ExampleID: example, GroupID: formats.GroupID(example, 0),
+		Generation: int32(generation), Example: fmt.Sprintf(`{"id":%q,"answer":"4"}`, example), Status: formats.StatusOK, StopReason: formats.StopDone,
+		Reward: &reward, Rewards: []formats.NamedReward{{Name: "match", Value: &reward, Weight: 1}}, Messages: messages,
+	}
+	for i := range messages {
+		if messages[i].Call >= 0 {
+			t.Calls = append(t.Calls, formats.Call{Model: "policy", Sampling: `{"temperature":1}`, Tools: -1, Target: true, PromptTokens: 9})
+		}
+	}
+	return t
+}
+
+func spoken() []formats.Trajectory {
+	ask := []formats.Message{told(-1, "system", "Answer briefly.\nNo \"quotes\" \\ tabs\t."), told(0, "user", "héllo <b>&amp;</b> \u2028 日本 🙂")}
+	rows := []formats.Trajectory{
+		attempt("spoken", 0, 1, ask[0], ask[1], says(1, 0, "日本 <ok> 🙂", 11, 12, 13)),
+		attempt("spoken", 1, 0, ask[0], ask[1], says(1, 0, "no\n", 14, 15)),
+		attempt("spoken", 2, 0.25, ask[0], ask[1], says(1, 0, "maybe", 16)),
+	}
+	rows[1].Messages[2].Logprobs[1] = float32(math.Inf(-1))
+	return rows
+}
+
+const searchTool = `[{"type":"function","function":{"name":"search","description":"look it up","parameters":{"type":"object","properties":{"q":{"type":"string"}}}}}]`
+
+func withTools() []formats.Trajectory {
+	var rows []formats.Trajectory
+	for g := range 2 {
+		asks := says(0, 0, "", 21, 22, 23)
+		asks.FinishReason = "tool_calls"
+		asks.ToolCalls = []formats.ToolCall{{ID: fmt.Sprint("call_", g), Name: "search", Arguments: fmt.Sprintf(`{"q":"two plus two","n":%d}`, g)}}
+		result := told(1, "tool", "4")
+		result.ToolCallID = asks.ToolCalls[0].ID
+		t := attempt("tools", g, float64(g), told(-1, "user", "look up 2+2"), asks, result, says(2, 1, fmt.Sprint("it is ", 3+g), 24, int32(25+g)))
+		t.ToolSets = []string{searchTool}
+		for i := range t.Calls {
+			t.Calls[i].Tools = 0
+		}
+		rows = append(rows, t)
+	}
+	return rows
+}
+
+func withBranch() []formats.Trajectory {
+	var rows []formats.Trajectory
+	for g := range 2 {
+		rows = append(rows, attempt("branch", g, 1-float64(g),
+			told(-1, "user", "plan, then ask the sub-agent"), says(0, 0, "sub-plan", 31, 32),
+			told(-1, "user", "what is the whole?"), says(2, 1, fmt.Sprint("the whole ", g), 33, 34)))
+	}
+	return rows
+}
+
+func TestTheGoldenFiles(t *testing.T) {
+	dir := write(t, file.Config{}, varied())
+	files, err := filepath.Glob(dir + "/*")
+	if err != nil || len(files) != len(file.Kinds())+1 {
+		t.Fatal(files, err)
+	}
+	for _, f := range files {
+		name := filepath.Base(f)
+		got, err := os.ReadFile(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if *update {
+			if err := os.WriteFile(filepath.Join(golden, name), got, 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		want, err := os.ReadFile(filepath.Join(golden, name))
+		if err != nil || !bytes.Equal(got, want) {
+			t.Errorf("%s is not the golden one (%v): look at the difference, then run with -update", name, err)
+		}
+	}
+	if problems := refused(t, file.Config{}); len(problems) > 0 {
+		t.Errorf("%+v", problems)
+	}
+}
+
+func refused(t *testing.T, cfg file.Config) (out []formats.Problem) {
+	t.Helper()
+	if _, err := trainer(t, cfg, place(t, t.TempDir())).Preflight(t.Context(), varied(), func(p formats.Problem) { out = append(out, p) }); err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
