@@ -141,7 +141,7 @@ func (j *Journal[T]) Sorted(ctx context.Context, rank func(*T) int64) iter.Seq2[
 			yield(nil, err)
 			return
 		}
-		cache := &cache[T]{journal: j, segments: segments}
+		cache := &cache[T]{journal: j, segments: segments, limit: cacheBytes}
 		var group []T
 		for i, e := range index {
 			rows, err := cache.get(ctx, e.segment)
@@ -221,6 +221,7 @@ type cache[T any] struct {
 	segments []segment
 	held     []cached[T] // least recently used first
 	bytes    int64
+	limit    int64
 }
 
 type cached[T any] struct {
@@ -241,7 +242,7 @@ func (c *cache[T]) get(ctx context.Context, s int32) ([]T, error) {
 	}
 	c.held = append(c.held, cached[T]{s, rows})
 	c.bytes += c.segments[s].size
-	for c.bytes > cacheBytes && len(c.held) > 1 {
+	for c.bytes > c.limit && len(c.held) > 1 {
 		c.bytes -= c.segments[c.held[0].segment].size
 		c.held = c.held[1:]
 	}

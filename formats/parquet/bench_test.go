@@ -173,3 +173,13 @@ func scan[T any](b *testing.B, data []byte, batch int) int {
 		}
 	}
 }
+
+// A segment of a journal: a few rows in a file of their own.
+func BenchmarkSmallFile(b *testing.B) {
+	groups := varied(1)
+	b.ReportAllocs()
+	for b.Loop() {
+		data := fileOf(b, groups)
+		scan[formats.Trajectory](b, data, 4)
+	}
+}

@@ -1,6 +1,7 @@
 package parquet
 
 import (
+	"bufio"
 	"bytes"
 	"encoding/binary"
 	"errors"
@@ -122,7 +123,7 @@ func forge(page format.PageHeader, body []byte, change func(*format.FileMetaData
 		panic(err)
 	}
 	var out bytes.Buffer
-	t := &tail{out: &out, waits: []bool{false}}
+	t := &tail{out: bufio.NewWriter(&out), waits: []bool{false}}
 	t.meta = format.FileMetaData{Version: 2, Schema: l.meta.Schema, NumRows: 1, RowGroups: []format.RowGroup{{NumRows: 1, Columns: []format.ColumnChunk{{
 		MetaData: format.ColumnMetaData{Type: format.Int64, PathInSchema: []string{"n"}, Codec: format.Zstd, NumValues: 1 << 40, DataPageOffset: 4,
 			TotalCompressedSize: int64(len(head) + len(body))},

@@ -1,6 +1,7 @@
 package parquet
 
 import (
+	"bufio"
 	"encoding/binary"
 	"io"
 
@@ -16,7 +17,7 @@ const version = 2 // of the format: data pages are version 2
 // are listed in schema order, wherever they lie; ordinals count up; column
 // orders stay in step with the schema.
 type tail struct {
-	out  io.Writer
+	out  *bufio.Writer
 	at   int64 // bytes written
 	held int64 // bytes waiting
 
@@ -30,7 +31,7 @@ type tail struct {
 // newTail begins a file. Without heavy leaves there is nothing for the others
 // to be packed behind, and all chunks go out at once.
 func newTail(out io.Writer, l *layout, chunks []*chunk) *tail {
-	t := &tail{out: out, waits: make([]bool, len(chunks))}
+	t := &tail{out: bufio.NewWriterSize(out, 256<<10), waits: make([]bool, len(chunks))}
 	t.meta = format.FileMetaData{Version: version, Schema: l.meta.Schema, CreatedBy: l.meta.CreatedBy, ColumnOrders: l.meta.ColumnOrders}
 	wide := false
 	for _, c := range chunks {
@@ -141,7 +142,10 @@ func (t *tail) footer() error {
 	if err != nil {
 		return err
 	}
-	return t.write(append(binary.LittleEndian.AppendUint32(nil, uint32(n)), magic...))
+	if err := t.write(append(binary.LittleEndian.AppendUint32(nil, uint32(n)), magic...)); err != nil {
+		return err
+	}
+	return t.out.Flush()
 }
 
 // sum fills in what a row group says of its chunks.
@@ -181,6 +185,14 @@ func (t *tail) indexes() error {
 		chunk.OffsetIndexLength = int32(n)
 	}
 	return nil
+}
+
+// empty writes a file that has a schema and no rows.
+func (t *tail) empty(l *layout) error {
+	if err := t.write(l.empty); err != nil {
+		return err
+	}
+	return t.out.Flush()
 }
 
 // encode writes a Thrift structure and returns its length.

@@ -1,6 +1,7 @@
 package parquet
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"errors"
@@ -106,7 +107,7 @@ func TestPageIndexesInAnotherOrder(t *testing.T) {
 	columns[0].ColumnIndexOffset, columns[0].ColumnIndexLength = columns[2].ColumnIndexOffset, columns[2].ColumnIndexLength
 	columns[2].ColumnIndexOffset, columns[2].ColumnIndexLength = first.ColumnIndexOffset, first.ColumnIndexLength
 	var out bytes.Buffer
-	re := &tail{out: &out, meta: *f.meta, waits: make([]bool, len(columns))}
+	re := &tail{out: bufio.NewWriter(&out), meta: *f.meta, waits: make([]bool, len(columns))}
 	if err := re.write(data); err != nil { // the new footer stands behind the old one
 		t.Fatal(err)
 	}

@@ -175,7 +175,7 @@ func (w *Writer[T]) Close() error {
 	}
 	w.closed = true
 	if w.rows == 0 {
-		w.failed = w.tail.write(w.layout.empty)
+		w.failed = w.tail.empty(w.layout)
 	} else {
 		w.failed = w.tail.close()
 	}
