@@ -80,9 +80,11 @@ func (c *counts) note(line []string) {
 	}
 }
 
+var unbroken = strings.NewReplacer("\t", " ", "\n", " ")
+
 func (c *counts) add(line ...string) {
 	for i := range line {
-		line[i] = strings.NewReplacer("\t", " ", "\n", " ").Replace(line[i])
+		line[i] = unbroken.Replace(line[i])
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()

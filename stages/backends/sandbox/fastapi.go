@@ -2,6 +2,7 @@ package sandbox
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -60,11 +61,12 @@ func object(w http.ResponseWriter, r *http.Request, required ...string) map[stri
 		panic(http.ErrAbortHandler)
 	}
 	var keys map[string]json.RawMessage
-	if !json.Valid(body) {
+	err = json.Unmarshal(body, &keys)
+	if _, broken := errors.AsType[*json.SyntaxError](err); broken {
 		unprocessable(w, wrongType("json_invalid", "JSON decode error", nil, "body", 0))
 		return nil
 	}
-	if json.Unmarshal(body, &keys) != nil || keys == nil {
+	if err != nil || keys == nil {
 		unprocessable(w, wrongType("model_attributes_type", "Input should be a valid dictionary or object to extract fields from", body, "body"))
 		return nil
 	}

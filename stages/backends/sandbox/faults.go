@@ -78,20 +78,21 @@ func newFaultBox() *faultBox { return &faultBox{cleared: make(chan struct{})} }
 func (b *faultBox) nextChat() *ChatFault {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	for i, f := range b.faults.Chat {
-		if f.Skip > 0 {
-			f.Skip--
-			return nil
-		}
-		if f.Times > 0 {
-			f.Times--
-		}
-		if f.Times == 0 {
-			b.faults.Chat = slices.Delete(b.faults.Chat, i, i+1)
-		}
-		return f
+	if len(b.faults.Chat) == 0 {
+		return nil
 	}
-	return nil
+	f := b.faults.Chat[0]
+	if f.Skip > 0 {
+		f.Skip--
+		return nil
+	}
+	if f.Times > 0 {
+		f.Times--
+	}
+	if f.Times == 0 {
+		b.faults.Chat = b.faults.Chat[1:]
+	}
+	return f
 }
 
 func (b *faultBox) nextTrain() *TrainFault {

@@ -3,51 +3,40 @@ package sandbox
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"slices"
 )
 
 // readGroups reads trajectory_groups and lists what FastAPI would refuse.
 func readGroups(raw json.RawMessage) ([]trajectoryGroup, []invalid) {
-	var list []json.RawMessage
-	if json.Unmarshal(raw, &list) != nil {
-		return nil, []invalid{wrongType("list_type", "Input should be a valid list", raw, "body", "trajectory_groups")}
+	loc := []any{"body", "trajectory_groups"}
+	var groups []trajectoryGroup
+	if err := json.Unmarshal(raw, &groups); err != nil {
+		if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok && wrong.Field != "" {
+			loc = append(loc, wrong.Field)
+		}
+		return nil, []invalid{wrongType("model_type", "Input should be valid: "+err.Error(), nil, loc...)}
 	}
-	groups := make([]trajectoryGroup, len(list))
 	var bad []invalid
-	for i, item := range list {
-		bad = append(bad, readGroup(item, &groups[i], "body", "trajectory_groups", i)...)
+	for i, g := range groups {
+		if g.Trajectories == nil {
+			bad = append(bad, missing(nil, under(loc, i, "trajectories")...))
+		}
+		for k := range g.Trajectories {
+			bad = append(bad, g.Trajectories[k].check(under(loc, i, "trajectories", k)...)...)
+		}
 	}
 	return groups, bad
 }
 
-func readGroup(raw json.RawMessage, g *trajectoryGroup, loc ...any) []invalid {
-	var keys struct {
-		Trajectories []json.RawMessage `json:"trajectories"`
-	}
-	if json.Unmarshal(raw, &keys) != nil {
-		return []invalid{wrongType("model_type", "Input should be a valid dictionary or instance of TrajectoryGroup", raw, loc...)}
-	}
-	if keys.Trajectories == nil {
-		return []invalid{missing(raw, under(loc, "trajectories")...)}
-	}
-	g.Trajectories = make([]trajectory, len(keys.Trajectories))
-	var bad []invalid
-	for i, item := range keys.Trajectories {
-		bad = append(bad, readTrajectory(item, &g.Trajectories[i], under(loc, "trajectories", i)...)...)
-	}
-	return bad
-}
-
-func readTrajectory(raw json.RawMessage, t *trajectory, loc ...any) []invalid {
-	if err := json.Unmarshal(raw, t); err != nil {
-		return []invalid{wrongType("model_type", "Input should be a valid dictionary or instance of Trajectory: "+err.Error(), raw, loc...)}
-	}
+// check names what keeps a trajectory from being one.
+func (t *trajectory) check(loc ...any) []invalid {
 	var bad []invalid
 	if t.Reward == nil {
-		bad = append(bad, missing(raw, under(loc, "reward")...))
+		bad = append(bad, missing(nil, under(loc, "reward")...))
 	}
 	if t.Entries == nil {
-		bad = append(bad, missing(raw, under(loc, "messages_and_choices")...))
+		bad = append(bad, missing(nil, under(loc, "messages_and_choices")...))
 	}
 	for h, history := range t.histories() {
 		at := under(loc, "messages_and_choices")
