@@ -3,11 +3,13 @@
 # make check  formats, vets, lints, and compares the generated pages
 # make bench  runs the benchmarks
 # make docs   writes the generated pages
+# make learn SEEDS=5    shows that the demo's policy learns, and only from rewards that mean something
 # make chaos COUNT=20   kills the demo at random moments and compares what it leaves
 
 export CGO_ENABLED := 0
 GO    ?= go
 COUNT ?= 3
+SEEDS ?= 2
 
 .PHONY: all build demo demo-train test check bench docs chaos learn clean FORCE
 all: build
@@ -67,7 +69,8 @@ chaos: build
 	COUNT=$(COUNT) $(GO) test ./pipelines/make -run TestDemoKilled -count 1 -timeout 60m -v -long
 
 learn:
-	$(GO) test ./pipelines/train -run TestLearns -count 1 -timeout 30m -v -long
+	SEEDS=$(SEEDS) $(GO) test ./pipelines/train -run TestLearn -count 1 -timeout 60m -v -long
+	$(GO) test ./cmd/tictactoe -run 'Learn' -count 1 -timeout 60m -v -long
 
 clean:
 	rm -rf bin runs

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"flag"
 	"fmt"
 	"math/rand/v2"
 	"net/http"
@@ -171,14 +172,17 @@ func learn(s *student, seed int64) progress {
 	return p
 }
 
+var long = flag.Bool("long", false, "run the tests that take minutes")
+
 const rate = 0.01
 
 func TestThePolicyLearnsToWin(t *testing.T) {
-	for seed := int64(1); seed <= 5; seed++ {
+	seeds := int64(1)
+	if *long {
+		seeds = 5
+	}
+	for seed := int64(1); seed <= seeds; seed++ {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
-			if seed > 1 && (race || testing.Short()) {
-				t.Skip("one seed is enough where it is slow")
-			}
 			t.Parallel()
 			p := learn(newStudent(t, seed, rate), seed)
 			t.Logf("won %.3f before, %.3f after; %.4f of the untrained moves legal", p.before, p.after, p.legal)
@@ -193,8 +197,8 @@ func TestThePolicyLearnsToWin(t *testing.T) {
 }
 
 func TestNothingIsLearntFromShuffledRewards(t *testing.T) {
-	if race || testing.Short() {
-		t.Skip("a mean over five seeds takes a while")
+	if !*long {
+		t.Skip("a mean over five seeds takes minutes: make learn")
 	}
 	rises := make([]float64, 5)
 	t.Run("seeds", func(t *testing.T) {

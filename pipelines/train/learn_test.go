@@ -206,7 +206,7 @@ var noise = 3 * math.Sqrt(2*0.25/heldOut)
 const heldOut = 400
 
 // learningRate is the demo's, as pipelines/demo/rollmill.yaml has it.
-const learningRate = 0.02
+const learningRate = 0.01
 
 func TestLearningRateIsTheDemos(t *testing.T) {
 	data, err := os.ReadFile("../demo/rollmill.yaml")
