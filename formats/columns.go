@@ -32,6 +32,8 @@ func Columns(kind Kind) []Column {
 		return slices.Clone(memberColumns)
 	case TableGroups:
 		return slices.Clone(groupStatsColumns)
+	case TablePairs:
+		return slices.Clone(pairColumns)
 	case TableDecisions:
 		return slices.Clone(decisionColumns)
 	}
@@ -47,6 +49,7 @@ var documented = []struct {
 	{KindScores, "The thin row that score writes beside each row of its base."},
 	{KindGroups, "The thin row that group writes: a trajectory as a member of its group."},
 	{TableGroups, "A row for each group, beside groups: statistics of its valid members, those with a reward."},
+	{TablePairs, "A row for each preference, beside groups: two ways to go on from one prompt, the better one chosen."},
 	{TableDecisions, "A row for each trajectory that curate looked at, beside what it kept."},
 }
 

@@ -161,6 +161,22 @@ var groupStatsColumns = []Column{
 	{Path: "length_max", Type: i32, Unit: "tokens", Meaning: "greatest sampled_tokens of a valid member", Null: "no valid member"},
 }
 
+var pairColumns = []Column{
+	exampleID, groupID, epoch,
+	{Path: "turn", Type: str, Meaning: "of candidates: the agent's name for the turn, or the index of the message that they are alternatives to", Null: "the pair is of whole trajectories"},
+	{Path: "chosen_id", Type: str, Meaning: "trajectory of the better one"},
+	{Path: "rejected_id", Type: str, Meaning: "trajectory of the worse one; that of the better one when both are its candidates"},
+	{Path: "chosen_index", Type: i32, Meaning: "in that trajectory: index in candidates, or of whole trajectories in messages, where the two part"},
+	{Path: "rejected_index", Type: i32, Meaning: "as chosen_index, of the worse one"},
+	{Path: "chosen_score", Type: f64, Meaning: "the candidate's score, or the trajectory's reward"},
+	{Path: "rejected_score", Type: f64, Meaning: "as chosen_score, of the worse one"},
+	{Path: "margin", Type: f64, Meaning: "chosen_score less rejected_score"},
+	{Path: "prompt", Type: str, Meaning: "a JSON array of the chat messages that both share"},
+	{Path: "chosen", Type: str, Meaning: "a JSON array of the better one's messages after the prompt"},
+	{Path: "rejected", Type: str, Meaning: "a JSON array of the worse one's messages after the prompt"},
+	{Path: "tools", Type: str, Meaning: "a JSON array of the tools that both were offered", Null: "none"},
+}
+
 var decisionColumns = []Column{
 	trajectoryID, exampleID, groupID, epoch, generation,
 	{Path: "kept", Type: flag, Meaning: "it is in the curated dataset"},

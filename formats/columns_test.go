@@ -12,6 +12,7 @@ var rowTypes = map[Kind]reflect.Type{
 	KindScores:       reflect.TypeFor[Score](),
 	KindGroups:       reflect.TypeFor[Member](),
 	TableGroups:      reflect.TypeFor[GroupStats](),
+	TablePairs:       reflect.TypeFor[Pair](),
 	TableDecisions:   reflect.TypeFor[Decision](),
 }
 

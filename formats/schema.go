@@ -16,5 +16,6 @@ const SchemaVersion = "1.1"
 // The further tables of a dataset.
 const (
 	TableGroups    = "_groups"    // GroupStats, beside groups
+	TablePairs     = "_pairs"     // Pair, beside groups
 	TableDecisions = "_decisions" // Decision, beside curated trajectories
 )

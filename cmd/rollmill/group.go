@@ -28,6 +28,12 @@ func groupFlags() []cli.Flag {
 		&cli.StringFlag{Name: "estimator", Value: "grpo", Usage: "how rewards become advantages: `NAME` of " + strings.Join(all.Algorithms.Names(), ", ")},
 		&cli.StringFlag{Name: "compat", Value: string(group.CompatNone), Usage: "compute exactly as `TRAINER` would: " + words(group.Compats)},
 		&cli.BoolFlag{Name: "no-scale", Usage: "do not divide by the standard deviation"},
+		&cli.StringFlag{Name: "pairs", Usage: "make preference pairs into _pairs: `MODE` of " + words(group.PairModes)},
+		&cli.StringFlag{Name: "pairs-from", Usage: "pair `WHAT` of " + words(group.PairSources) + "; default: trajectories, or candidates with --compat nat"},
+		&cli.IntFlag{Name: "pair-top", Usage: "with top-k, pair the `K` best with the K worst", DefaultText: "2"},
+		&cli.Float64Flag{Name: "pair-margin", Usage: "pair only what differs by at least `X`"},
+		&cli.IntFlag{Name: "pair-limit", Usage: "make at most `N` pairs of a group, or of a turn; 0: no limit"},
+		&cli.BoolFlag{Name: "pair-ties", Usage: "pair equal scores too"},
 		&cli.Float64Flag{Name: "solved-threshold", Value: group.DefaultSolvedThreshold, Usage: "a reward of at least `X` counts as solved"},
 		&cli.Float64Flag{Name: "flat-tolerance", Usage: "rewards within this relative `SPREAD` are the same", DefaultText: "1e-12"},
 	)...)
@@ -41,10 +47,14 @@ func groupFlags() []cli.Flag {
 // groupOptions reads everything but the input, the output and the process.
 func groupOptions(c *cli.Context) (group.Options, error) {
 	return group.Options{
-		Algorithms:      all.Algorithms,
-		Estimator:       c.String("estimator"),
-		Compat:          group.Compat(c.String("compat")),
-		NoScale:         c.Bool("no-scale"),
+		Algorithms: all.Algorithms,
+		Estimator:  c.String("estimator"),
+		Compat:     group.Compat(c.String("compat")),
+		NoScale:    c.Bool("no-scale"),
+		Pairs: group.Pairs{
+			Mode: group.PairMode(c.String("pairs")), From: group.PairSource(c.String("pairs-from")), Top: c.Int("pair-top"),
+			Margin: c.Float64("pair-margin"), Limit: c.Int("pair-limit"), Ties: c.Bool("pair-ties"),
+		},
 		SolvedThreshold: float(c, "solved-threshold"),
 		FlatTolerance:   float(c, "flat-tolerance"),
 		MinGroups:       float(c, "min-groups"),

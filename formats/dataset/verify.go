@@ -77,6 +77,7 @@ var rowKinds = map[string]func(context.Context, *Dataset, string, Range) (format
 	string(formats.KindScores):       digestRows[formats.Score],
 	string(formats.KindGroups):       digestRows[formats.Member],
 	formats.TableGroups:              digestRows[formats.GroupStats],
+	formats.TablePairs:               digestRows[formats.Pair],
 	formats.TableDecisions:           digestRows[formats.Decision],
 }
 

@@ -75,6 +75,12 @@ func scan(ctx context.Context, o *Options, in *input, shard *dataset.Shard, t *t
 		return err
 	}
 	defer s.lengths.r.Close()
+	if o.Pairs.Mode != "" {
+		if s.pairer, err = newPairer(ctx, o, in, slice, shard, t); err != nil {
+			return err
+		}
+		defer s.pairer.rows.Close()
+	}
 	if err := examples(ctx, in.rows, slice, s.example); err != nil {
 		return err
 	}
@@ -92,6 +98,7 @@ type scanner struct {
 	meter   stages.Meter
 
 	lengths lengths
+	pairer  *pairer                   // nil without pairs
 	seen    map[xxh3.Uint128]struct{} // examples and epochs, for what straddles
 	key     []byte
 	buf     []formats.Member
@@ -127,6 +134,11 @@ func (s *scanner) group(first int64, rows []row) error {
 		return err
 	}
 	s.tally.add(s.buf, s.grouper.Solved)
+	if s.pairer != nil {
+		if err := s.pairer.group(s.ctx, s.buf); err != nil {
+			return err
+		}
+	}
 	if err := s.members.Write(s.ctx, s.buf); err != nil {
 		return err
 	}

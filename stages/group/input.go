@@ -52,12 +52,15 @@ func (in *input) spec(o *Options) dataset.Spec {
 	if in.rows != in.base {
 		inputs = append(inputs, in.rows.Ref("scores", o.Out.URI))
 	}
+	params := map[string]any{
+		"estimator": o.Estimator, "compat": string(o.Compat), "no-scale": o.NoScale,
+		"solved-threshold": o.solved(), "flat-tolerance": o.tolerance(),
+	}
+	if o.Pairs.Mode != "" {
+		params["pairs"] = o.Pairs
+	}
 	return dataset.Spec{
-		Stage: stage, Version: version, Kind: formats.KindGroups,
-		Params: map[string]any{
-			"estimator": o.Estimator, "compat": string(o.Compat), "no-scale": o.NoScale,
-			"solved-threshold": o.solved(), "flat-tolerance": o.tolerance(),
-		},
+		Stage: stage, Version: version, Kind: formats.KindGroups, Params: params,
 		Inputs: inputs, Base: &base,
 		Gates: o.gates(),
 	}

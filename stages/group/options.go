@@ -21,6 +21,8 @@ type Options struct {
 	Compat     Compat   // default CompatNone
 	NoScale    bool     // do not divide by the standard deviation (scale_rewards: false)
 
+	Pairs Pairs // preferences to make; none at zero
+
 	SolvedThreshold *float64 // a reward at or above it counts as solved; default DefaultSolvedThreshold
 	FlatTolerance   *float64 // relative spread up to which a group is flat; default formats.FlatTolerance
 
@@ -41,10 +43,11 @@ const (
 	CompatSlime    Compat = "slime"
 	CompatNemoRL   Compat = "nemo-rl"
 	CompatPrimeRL  Compat = "prime-rl"
+	CompatNAT      Compat = "nat" // hands its groups to ART; pairs as its DPO builder makes them
 )
 
 // Compats lists the known values, the default first.
-var Compats = []Compat{CompatNone, CompatART, CompatTRL, CompatVerl, CompatOpenRLHF, CompatSlime, CompatNemoRL, CompatPrimeRL}
+var Compats = []Compat{CompatNone, CompatART, CompatTRL, CompatVerl, CompatOpenRLHF, CompatSlime, CompatNemoRL, CompatPrimeRL, CompatNAT}
 
 // DefaultSolvedThreshold is the reward from which a trajectory counts as solved.
 const DefaultSolvedThreshold = 1.0
@@ -64,6 +67,9 @@ func (o *Options) Validate() error {
 		o.Compat = CompatNone
 	}
 	if _, err := o.algorithm(); err != nil {
+		return err
+	}
+	if err := o.Pairs.validate(o.Compat); err != nil {
 		return err
 	}
 	if t := o.SolvedThreshold; t != nil && (math.IsNaN(*t) || math.IsInf(*t, 0)) {

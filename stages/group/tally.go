@@ -2,6 +2,7 @@ package group
 
 import (
 	"fmt"
+	"maps"
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
@@ -24,6 +25,13 @@ const (
 	factScored    = "scored"
 	factSolved    = "solved"
 	factRewardSum = "reward_sum"
+
+	factPairs        = "pairs"
+	factPairsTie     = "pairs_tie"     // refused: scores are equal
+	factPairsMargin  = "pairs_margin"  // refused: scores differ too little
+	factPairsPrompts = "pairs_prompts" // refused: what the two part from is not the same, or not the model's doing
+	factPairsSame    = "pairs_same"    // refused: both say the same
+	factPairsLimit   = "pairs_limit"   // left out: the group or turn has enough
 )
 
 // tally counts rows and groups for the shard's record.
@@ -31,6 +39,7 @@ type tally struct {
 	advantage, singleton, unscored, failed int64
 	groups, compared, flat, scored, solved int64
 	rewards                                float64
+	pairs                                  map[string]float64 // facts; nil when none were asked for
 }
 
 func (t *tally) add(members []formats.Member, solved float64) {
@@ -66,7 +75,7 @@ func (t *tally) add(members []formats.Member, solved float64) {
 }
 
 func (t *tally) outcome(seconds float64) dataset.Outcome {
-	return dataset.Outcome{
+	o := dataset.Outcome{
 		Counts: map[string]int64{countAdvantage: t.advantage, countSingleton: t.singleton, countUnscored: t.unscored, countFailed: t.failed},
 		Facts: map[string]float64{
 			factGroups: float64(t.groups), factCompared: float64(t.compared), factFlat: float64(t.flat),
@@ -74,6 +83,8 @@ func (t *tally) outcome(seconds float64) dataset.Outcome {
 		},
 		Timings: map[string]float64{"group_seconds": seconds},
 	}
+	maps.Copy(o.Facts, t.pairs)
+	return o
 }
 
 // report says what became of the shard, or of the dataset when it was there
@@ -103,6 +114,9 @@ func message(f map[string]float64) string {
 	text := fmt.Sprintf("%.0f groups, %.0f with advantages, %.0f of them flat", f[factGroups], f[factCompared], f[factFlat])
 	if n := f[factScored]; n > 0 {
 		text += fmt.Sprintf("; mean reward %.4g", f[factRewardSum]/n)
+	}
+	if n, ok := f[factPairs]; ok {
+		text += fmt.Sprintf("; %.0f pairs", n)
 	}
 	return text
 }

@@ -3,6 +3,7 @@
 //
 //	none  (r - mean) / (population std + 1e-6); a singleton has no advantage
 //	art   the same; ART drops a singleton, whose advantage would be 0
+//	nat   as art, which it hands its groups to
 //	trl   (r - mean) / (sample std + 1e-4); a singleton has 0
 //	verl  (r - mean) / (sample std + 1e-6); a singleton has r / (1 + 1e-6),
 //	      its own reward, since verl takes its mean for 0 and its std for 1
@@ -50,7 +51,7 @@ type algorithm struct {
 func newAlgorithm(s group.Settings) (group.Algorithm, error) {
 	a := algorithm{sample: true, noScale: s.NoScale}
 	switch s.Compat {
-	case group.CompatNone, group.CompatART:
+	case group.CompatNone, group.CompatART, group.CompatNAT:
 		a.sample, a.epsilon = false, 1e-6
 	case group.CompatTRL:
 		a.epsilon, a.singleton = 1e-4, group.SingletonZero

@@ -1,0 +1,211 @@
+package group
+
+import (
+	"context"
+	"errors"
+	"io"
+	"math"
+	"strconv"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/dataset"
+)
+
+// pairer reads what was said, group by group, and writes pairs.
+type pairer struct {
+	Pairs
+	rows  *dataset.Reader[said]
+	out   *dataset.TableWriter[formats.Pair]
+	facts map[string]float64
+
+	buf []said
+}
+
+// said has the columns that pairs are made of.
+type said struct {
+	TrajectoryID string              `parquet:"trajectory_id"`
+	Messages     []formats.Message   `parquet:"messages,list"`
+	Calls        []formats.Call      `parquet:"calls,list"`
+	ToolSets     []string            `parquet:"tool_sets,list"`
+	Candidates   []formats.Candidate `parquet:"candidates,list"`
+}
+
+func newPairer(ctx context.Context, o *Options, in *input, slice dataset.Range, shard *dataset.Shard, t *tally) (*pairer, error) {
+	rows, err := dataset.NewReader[said](ctx, in.base, "", slice)
+	if err != nil {
+		return nil, err
+	}
+	t.pairs = map[string]float64{factPairs: 0}
+	return &pairer{Pairs: o.Pairs, rows: rows, out: dataset.NewTable[formats.Pair](shard, formats.TablePairs, -1), facts: t.pairs}, nil
+}
+
+func (p *pairer) refuse(fact string) { p.facts[fact]++ }
+
+// group makes the pairs of the next group of the base.
+func (p *pairer) group(ctx context.Context, members []formats.Member) error {
+	if cap(p.buf) < len(members) {
+		p.buf = make([]said, 2*len(members))
+	}
+	p.buf = p.buf[:len(members)]
+	if n, err := p.rows.Read(p.buf); n < len(p.buf) {
+		if errors.Is(err, io.EOF) {
+			err = io.ErrUnexpectedEOF
+		}
+		return err
+	}
+	all := make([]formats.Trajectory, len(members))
+	for i, s := range p.buf {
+		all[i] = formats.Trajectory{TrajectoryID: s.TrajectoryID, Messages: s.Messages, Calls: s.Calls, ToolSets: s.ToolSets, Candidates: s.Candidates}
+	}
+	var pairs []formats.Pair
+	if p.From == PairCandidates {
+		pairs = p.candidates(members, all)
+	} else {
+		pairs = p.trajectories(members, all)
+	}
+	for i := range pairs {
+		m := &members[0]
+		pairs[i].ExampleID, pairs[i].GroupID, pairs[i].Epoch = m.ExampleID, m.GroupID, m.Epoch
+	}
+	p.facts[factPairs] += float64(len(pairs))
+	return p.out.Write(ctx, pairs)
+}
+
+// trajectories pairs whole members by reward.
+func (p *pairer) trajectories(members []formats.Member, all []formats.Trajectory) []formats.Pair {
+	var valid []int
+	var scores []float64
+	var paths [][]int
+	for i := range members {
+		if m := &members[i]; m.NoAdvantage != formats.NoAdvantageFailed && m.Reward != nil {
+			valid, scores, paths = append(valid, i), append(scores, *m.Reward), append(paths, all[i].Main())
+		}
+	}
+	return p.take(p.options(scores, p.refuse), func(o option) (formats.Pair, string) {
+		a, b := &all[valid[o.better]], &all[valid[o.worse]]
+		pathA, pathB := paths[o.better], paths[o.worse]
+		shared, refused := part(a, b, pathA, pathB)
+		if refused != "" {
+			return formats.Pair{}, refused
+		}
+		return formats.Pair{
+			ChosenID: a.TrajectoryID, RejectedID: b.TrajectoryID,
+			ChosenIndex: int32(pathA[shared]), RejectedIndex: int32(pathB[shared]),
+			ChosenScore: scores[o.better], RejectedScore: scores[o.worse],
+			Prompt: chatOf(a, pathA[:shared]), Chosen: chatOf(a, pathA[shared:]), Rejected: chatOf(b, pathB[shared:]),
+			Tools: toolsOf(a, pathA[shared]),
+		}, ""
+	})
+}
+
+// turn is what competes: candidates of trajectories.
+type turn struct {
+	name string
+	of   []candidate
+}
+
+type candidate struct {
+	t     *formats.Trajectory
+	index int
+}
+
+func (c candidate) get() *formats.Candidate { return &c.t.Candidates[c.index] }
+
+// candidates pairs the alternatives of each turn by the agent's scores.
+func (p *pairer) candidates(members []formats.Member, all []formats.Trajectory) []formats.Pair {
+	var out []formats.Pair
+	for _, turn := range p.turns(members, all) {
+		scores := make([]float64, len(turn.of))
+		for i, c := range turn.of {
+			scores[i] = *c.get().Score
+		}
+		out = append(out, p.take(p.options(scores, p.refuse), func(o option) (formats.Pair, string) {
+			a, b := turn.of[o.better], turn.of[o.worse]
+			if !p.nat && a.get().Content == b.get().Content {
+				return formats.Pair{}, factPairsSame
+			}
+			x := formats.Pair{
+				Turn: turn.name, ChosenID: a.t.TrajectoryID, RejectedID: b.t.TrajectoryID, ChosenIndex: int32(a.index), RejectedIndex: int32(b.index),
+				ChosenScore: scores[o.better], RejectedScore: scores[o.worse],
+				Prompt: "[]", Chosen: answer(a.get().Content), Rejected: answer(b.get().Content),
+			}
+			if m := int(a.get().Message); m >= 0 && m < len(a.t.Messages) {
+				path := a.t.Path(m)
+				x.Prompt, x.Tools = chatOf(a.t, path[:len(path)-1]), toolsOf(a.t, m)
+			} else if !p.nat {
+				return formats.Pair{}, factPairsPrompts
+			}
+			return x, ""
+		})...)
+	}
+	return out
+}
+
+func answer(content string) string {
+	return encode([]chat{{Role: "assistant", Content: text(content)}})
+}
+
+// turns gathers candidates with a score, in order of appearance.
+func (p *pairer) turns(members []formats.Member, all []formats.Trajectory) []turn {
+	var out []turn
+	place := map[[2]string]int{}
+	for i := range all {
+		if members[i].NoAdvantage == formats.NoAdvantageFailed {
+			continue
+		}
+		t := &all[i]
+		for k := range t.Candidates {
+			c := &t.Candidates[k]
+			key, ok := p.key(t, c)
+			if !ok {
+				continue
+			}
+			at, known := place[key]
+			if !known {
+				at = len(out)
+				place[key] = at
+				out = append(out, turn{name: key[1]})
+			}
+			out[at].of = append(out[at].of, candidate{t, k})
+		}
+	}
+	return out
+}
+
+// key says which turn a candidate competes in, if in any: trajectory and name.
+func (p *pairer) key(t *formats.Trajectory, c *formats.Candidate) ([2]string, bool) {
+	if c.Score == nil || math.IsNaN(*c.Score) || math.IsInf(*c.Score, 0) {
+		return [2]string{}, false
+	}
+	if p.nat {
+		return [2]string{"", c.Turn}, c.Turn != ""
+	}
+	name := strconv.Itoa(int(c.Message))
+	if c.Turn != "" {
+		name = c.Turn
+	}
+	if c.Message < 0 {
+		p.refuse(factPairsPrompts)
+		return [2]string{}, false
+	}
+	return [2]string{t.TrajectoryID + " " + strconv.Itoa(int(c.Message)), name}, true
+}
+
+// take makes pairs until the limit.
+func (p *pairer) take(options []option, make func(option) (formats.Pair, string)) []formats.Pair {
+	var out []formats.Pair
+	for i, o := range options {
+		if p.Limit > 0 && len(out) == p.Limit {
+			p.facts[factPairsLimit] += float64(len(options) - i)
+			break
+		}
+		x, refused := make(o)
+		if refused != "" {
+			p.refuse(refused)
+			continue
+		}
+		x.Margin = o.margin
+		out = append(out, x)
+	}
+	return out
+}

@@ -1,0 +1,149 @@
+package group
+
+import (
+	"math"
+	"slices"
+
+	"github.com/rollmill/rollmill/formats"
+)
+
+// Pairs says which preferences to make of a group. Members without a reward,
+// and the candidates of trajectories that failed, are in none.
+//
+// Both of a pair must go on from the same prompt. Whole trajectories part at
+// their first difference: it must be a message that the model sampled in both,
+// after messages that are the same in role, content, name and tool calls (but
+// for the calls' ids) and with the same tools on offer. Candidates are paired
+// within one turn of one trajectory. Pairs whose answers are the same are
+// refused as well.
+//
+// Under CompatNAT candidates are paired as the NeMo Agent Toolkit's DPO builder
+// does it: a turn is what the agent named so, wherever in the group; prompts
+// are not compared (the better one's is taken); equal scores make pairs unless
+// a margin forbids it; the order of equal differences is that of its stable
+// sorts.
+type Pairs struct {
+	Mode   PairMode   `json:"mode"`           // "" makes none
+	From   PairSource `json:"from"`           // default PairTrajectories; PairCandidates under CompatNAT
+	Top    int        `json:"top,omitempty"`  // of PairTop; default DefaultTop
+	Margin float64    `json:"margin"`         // least difference of scores
+	Limit  int        `json:"limit"`          // most pairs of a group, or of a turn; 0 is no limit
+	Ties   bool       `json:"ties,omitempty"` // equal scores make pairs too
+
+	nat bool
+}
+
+// PairMode is which of a group's members are paired.
+type PairMode string
+
+const (
+	PairExhaustive PairMode = "exhaustive" // every better one with every worse one, the largest difference first
+	PairBestWorst  PairMode = "best-worst" // the best with the worst
+	PairTop        PairMode = "top-k"      // the best with the worst, the second with the second worst, up to Top
+)
+
+// PairModes lists the known values.
+var PairModes = []PairMode{PairExhaustive, PairBestWorst, PairTop}
+
+// PairSource is what is paired.
+type PairSource string
+
+const (
+	PairTrajectories PairSource = "trajectories" // by reward
+	PairCandidates   PairSource = "candidates"   // of a turn, by the agent's scores
+)
+
+// PairSources lists the known values, the default first.
+var PairSources = []PairSource{PairTrajectories, PairCandidates}
+
+// DefaultTop is how many are paired in mode PairTop.
+const DefaultTop = 2
+
+func (p *Pairs) validate(compat Compat) error {
+	p.nat = compat == CompatNAT
+	if p.From == "" {
+		if p.From = PairTrajectories; p.nat {
+			p.From = PairCandidates
+		}
+	}
+	switch {
+	case p.Mode == "":
+		if p.Limit != 0 || p.Margin != 0 || p.Top != 0 || p.Ties {
+			return usage("say which with --pairs", "group: pairs are described but not asked for")
+		}
+		return nil
+	case !slices.Contains(PairModes, p.Mode):
+		return usage("use exhaustive, best-worst or top-k", "group: unknown --pairs %q", p.Mode)
+	case !slices.Contains(PairSources, p.From):
+		return usage("use trajectories or candidates", "group: unknown --pairs-from %q", p.From)
+	case !(p.Margin >= 0) || math.IsInf(p.Margin, 0):
+		return usage("give a difference of scores, 0 or more", "group: --pair-margin %v", p.Margin)
+	case p.Limit < 0:
+		return usage("give a number of pairs; 0 is no limit", "group: --pair-limit %d", p.Limit)
+	case p.Top < 0 || p.Top > 0 && p.Mode != PairTop:
+		return usage("give a number of pairs, with --pairs top-k", "group: --pair-top %d", p.Top)
+	case p.nat && (p.From != PairCandidates || p.Mode == PairTop):
+		return usage("NAT pairs candidates, exhaustive or best-worst", "group: --compat nat makes no such pairs")
+	}
+	if p.Top == 0 && p.Mode == PairTop {
+		p.Top = DefaultTop
+	}
+	return nil
+}
+
+// option is a possible pair: indexes of the better and the worse one.
+type option struct {
+	better, worse int
+	margin        float64
+}
+
+// options lists the pairs that the mode allows, best first. Scores are finite.
+// refuse is told each pair that scores alone rule out.
+func (p *Pairs) options(scores []float64, refuse func(fact string)) []option {
+	order := make([]int, len(scores))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(i, j int) int { return descending(scores[i], scores[j]) })
+	var out []option
+	add := func(i, j int) {
+		o := option{order[i], order[j], Finite(scores[order[i]] - scores[order[j]])}
+		switch {
+		case !p.nat && !p.Ties && formats.Flat(scores[o.worse], scores[o.better], formats.FlatTolerance):
+			refuse(factPairsTie)
+		case o.margin < p.Margin:
+			refuse(factPairsMargin)
+		default:
+			out = append(out, o)
+		}
+	}
+	n := len(order)
+	switch p.Mode {
+	case PairExhaustive:
+		for i := range n {
+			for j := i + 1; j < n; j++ {
+				add(i, j)
+			}
+		}
+		slices.SortStableFunc(out, func(a, b option) int { return descending(a.margin, b.margin) })
+	case PairBestWorst:
+		if n > 1 {
+			add(0, n-1)
+		}
+	case PairTop:
+		for i := range min(p.Top, n/2) {
+			add(i, n-1-i)
+		}
+	}
+	return out
+}
+
+func descending(a, b float64) int {
+	switch {
+	case a > b:
+		return -1
+	case a < b:
+		return 1
+	}
+	return 0
+}

@@ -1,0 +1,234 @@
+package group_test
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/stages/group"
+)
+
+// say is a conversation written short: "u:" user, "a:" sampled answer, "t:" a
+// tool's words; "a!" calls the tool with what follows as arguments.
+func say(generation int, reward float64, lines ...string) formats.Trajectory {
+	t := formats.Trajectory{
+		TrajectoryID: fmt.Sprint("t", generation), Run: "run", ExampleID: "e", Generation: int32(generation), Example: "{}",
+		Status: formats.StatusOK, StopReason: formats.StopDone, Reward: &reward,
+		Calls: []formats.Call{{Model: "m", Sampling: "{}", Tools: -1, Target: true}},
+	}
+	for i, line := range lines {
+		m := formats.Message{Parent: int32(i - 1), Role: "user", Content: line[2:], Call: -1}
+		switch line[:2] {
+		case "a:":
+			m.Role, m.Sampled, m.Call = "assistant", true, 0
+		case "a!":
+			m.Role, m.Content, m.Sampled, m.Call = "assistant", "", true, 0
+			m.ToolCalls = []formats.ToolCall{{ID: fmt.Sprint("call-", generation), Name: "look", Arguments: line[2:]}}
+		case "t:":
+			m.Role = "tool"
+			m.ToolCallID = fmt.Sprint("call-", generation)
+		}
+		t.Messages = append(t.Messages, m)
+	}
+	return t
+}
+
+func talks(t *testing.T, name string, groups ...[]formats.Trajectory) string {
+	t.Helper()
+	uri := "mem://" + strings.NewReplacer("/", "-", " ", "-", "'", "").Replace(t.Name()+"-"+name) + "/rollout" // a bucket of its own: memory lists slowly
+	s := must(dataset.Begin(t.Context(), uri, dataset.Spec{Stage: "rollout", Version: 1, Kind: formats.KindTrajectories}, dataset.Options{}))
+	w := dataset.NewTable[formats.Trajectory](s, "", -1)
+	for _, g := range groups {
+		if err := w.Write(t.Context(), g); err != nil {
+			t.Fatal(err)
+		}
+	}
+	must(s.Commit(t.Context(), dataset.Outcome{}))
+	return uri
+}
+
+// paired shows pairs as "chosen>rejected margin: chosen's messages | rejected's".
+func paired(t *testing.T, d *dataset.Dataset) []string {
+	var out []string
+	for _, p := range readAll[formats.Pair](t, d, formats.TablePairs) {
+		out = append(out, fmt.Sprintf("%s.%d>%s.%d %.3g: %s + %s | %s", p.ChosenID, p.ChosenIndex, p.RejectedID, p.RejectedIndex, p.Margin,
+			contents(p.Prompt), contents(p.Chosen), contents(p.Rejected)))
+	}
+	return out
+}
+
+func contents(messages string) string {
+	var list []struct{ Role, Content string }
+	if err := json.Unmarshal([]byte(messages), &list); err != nil {
+		return err.Error()
+	}
+	var out []string
+	for _, m := range list {
+		out = append(out, m.Role[:1]+":"+m.Content)
+	}
+	return strings.Join(out, " ")
+}
+
+func pairsOf(t *testing.T, in, out string, p group.Pairs, compat group.Compat) (*dataset.Dataset, []string) {
+	t.Helper()
+	o := options(in, out)
+	o.Pairs, o.Compat = p, compat
+	_, d := run(t, o)
+	if err := dataset.Verify(t.Context(), d); err != nil {
+		t.Error(err)
+	}
+	return d, paired(t, d)
+}
+
+func TestPairsOfTrajectories(t *testing.T) {
+	failed := say(5, 9, "u:q", "a:never")
+	failed.Status, failed.StopReason, failed.FailureClass = formats.StatusFailed, formats.StopError, formats.FailEngine
+	unscored := say(6, 0, "u:q", "a:unscored")
+	unscored.Reward = nil
+	in := talks(t, "rollout", []formats.Trajectory{
+		say(0, 1, "u:q", "a:<best> & more"), say(1, 0.5, "u:q", "a:fair"), say(2, 0.5, "u:q", "a:as fair"), say(3, 0, "u:q", "a:worst"),
+		say(4, 0.2, "u:another question", "a:poor"), failed, unscored,
+	})
+	for name, c := range map[string]struct {
+		group.Pairs
+		want  []string
+		facts string
+	}{
+		"exhaustive": {group.Pairs{Mode: group.PairExhaustive}, []string{
+			"t0.1>t3.1 1: u:q + a:<best> & more | a:worst", "t0.1>t1.1 0.5: u:q + a:<best> & more | a:fair", "t0.1>t2.1 0.5: u:q + a:<best> & more | a:as fair",
+			"t1.1>t3.1 0.5: u:q + a:fair | a:worst", "t2.1>t3.1 0.5: u:q + a:as fair | a:worst"}, "5 pairs, 1 tie, 0 margin, 4 prompts, 0 limit"},
+		"best and worst": {group.Pairs{Mode: group.PairBestWorst}, []string{"t0.1>t3.1 1: u:q + a:<best> & more | a:worst"}, "1 pairs, 0 tie, 0 margin, 0 prompts, 0 limit"},
+		"top":            {group.Pairs{Mode: group.PairTop}, []string{"t0.1>t3.1 1: u:q + a:<best> & more | a:worst"}, "1 pairs, 0 tie, 0 margin, 1 prompts, 0 limit"},
+		"margin":         {group.Pairs{Mode: group.PairExhaustive, Margin: 0.6}, []string{"t0.1>t3.1 1: u:q + a:<best> & more | a:worst"}, "1 pairs, 1 tie, 7 margin, 1 prompts, 0 limit"},
+		"limit": {group.Pairs{Mode: group.PairExhaustive, Limit: 2}, []string{
+			"t0.1>t3.1 1: u:q + a:<best> & more | a:worst", "t0.1>t1.1 0.5: u:q + a:<best> & more | a:fair"}, "2 pairs, 1 tie, 0 margin, 1 prompts, 6 limit"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d, got := pairsOf(t, in, in+"-"+strings.ReplaceAll(name, " ", "-"), c.Pairs, group.CompatNone)
+			if diff := cmp.Diff(c.want, got); diff != "" {
+				t.Error(diff)
+			}
+			f := d.Facts
+			if facts := fmt.Sprintf("%v pairs, %v tie, %v margin, %v prompts, %v limit", f["pairs"], f["pairs_tie"], f["pairs_margin"], f["pairs_prompts"], f["pairs_limit"]); facts != c.facts {
+				t.Errorf("facts %s, want %s", facts, c.facts)
+			}
+		})
+	}
+	if _, got := pairsOf(t, in, in+"-ties", group.Pairs{Mode: group.PairExhaustive, Ties: true}, group.CompatNone); len(got) != 6 {
+		t.Errorf("with ties: %v", got)
+	}
+}
+
+// Whole trajectories part at their first difference, which must be the model's.
+func TestWhereTrajectoriesPart(t *testing.T) {
+	for name, c := range map[string]struct {
+		a, b []string
+		want string // "" for no pair
+		fact string
+	}{
+		"at the second answer":     {[]string{"u:q", "a:hm", "u:go on", "a:yes"}, []string{"u:q", "a:hm", "u:go on", "a:no", "u:sure?"}, "t0.3>t1.3 1: u:q a:hm u:go on + a:yes | a:no u:sure?", "pairs"},
+		"ids of calls are chance":  {[]string{"u:q", `a!{"x": 1, "y": 2}`, "t:7", "a:yes"}, []string{"u:q", `a!{"y":2,"x":1}`, "t:7", "a:no"}, "t0.3>t1.3 1: u:q a: t:7 + a:yes | a:no", "pairs"},
+		"other arguments":          {[]string{"u:q", `a!{"x":1}`, "t:7", "a:yes"}, []string{"u:q", `a!{"x":2}`, "t:7", "a:yes"}, "t0.1>t1.1 1: u:q + a: t:7 a:yes | a: t:7 a:yes", "pairs"},
+		"the world differed":       {[]string{"u:q", `a!{}`, "t:7", "a:yes"}, []string{"u:q", `a!{}`, "t:8", "a:no"}, "", "pairs_prompts"},
+		"one is the other's start": {[]string{"u:q", "a:yes"}, []string{"u:q", "a:yes", "u:more", "a:no"}, "", "pairs_prompts"},
+		"the same":                 {[]string{"u:q", "a:yes"}, []string{"u:q", "a:yes"}, "", "pairs_same"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			in := talks(t, "rollout", []formats.Trajectory{say(0, 1, c.a...), say(1, 0, c.b...)})
+			d, got := pairsOf(t, in, in+"-group", group.Pairs{Mode: group.PairExhaustive}, group.CompatNone)
+			if strings.Join(got, "; ") != c.want || d.Facts[c.fact] != 1 {
+				t.Errorf("got %v, facts %v", got, d.Facts)
+			}
+		})
+	}
+	a, b := say(0, 1, "u:q", "a:yes"), say(1, 0, "u:q", "a:no")
+	b.ToolSets, b.Calls[0].Tools = []string{`[{"type":"function"}]`}, 0
+	in := talks(t, "tools", []formats.Trajectory{a, b})
+	if d, got := pairsOf(t, in, in+"-group", group.Pairs{Mode: group.PairBestWorst}, group.CompatNone); got != nil || d.Facts["pairs_prompts"] != 1 {
+		t.Errorf("other tools on offer: %v", got)
+	}
+}
+
+func TestPairsOfCandidates(t *testing.T) {
+	score := func(x float64) *float64 { return &x }
+	a := say(0, 1, "u:q", "a:one", "u:and?", "a:two")
+	a.Candidates = []formats.Candidate{
+		{Message: 1, Content: "one", Score: score(0.2)}, {Message: 1, Content: "uno", Score: score(0.9)}, {Message: 1, Content: "unscored"},
+		{Message: 3, Turn: "second", Content: "two", Score: score(1)}, {Message: 3, Turn: "second", Content: "two", Score: score(0.5)},
+		{Message: -1, Content: "nowhere", Score: score(3)},
+	}
+	b := say(1, 0, "u:q", "a:other")
+	b.Candidates = []formats.Candidate{{Message: 1, Content: "other", Score: score(0)}, {Message: 1, Content: "another", Score: score(0)}}
+	failed := say(2, 0, "u:q", "a:x")
+	failed.Status, failed.StopReason, failed.FailureClass = formats.StatusFailed, formats.StopError, formats.FailEngine
+	failed.Candidates = []formats.Candidate{{Message: 1, Content: "x", Score: score(0)}, {Message: 1, Content: "y", Score: score(1)}}
+	in := talks(t, "rollout", []formats.Trajectory{a, b, failed})
+	d, got := pairsOf(t, in, in+"-group", group.Pairs{Mode: group.PairExhaustive, From: group.PairCandidates}, group.CompatNone)
+	if diff := cmp.Diff([]string{"t0.1>t0.0 0.7: u:q + a:uno | a:one"}, got); diff != "" {
+		t.Error(diff)
+	}
+	if f := d.Facts; f["pairs_same"] != 1 || f["pairs_tie"] != 1 || f["pairs_prompts"] != 1 {
+		t.Errorf("facts %v", f)
+	}
+}
+
+// NAT's own builder, on 300 random examples.
+func TestPairsOfNAT(t *testing.T) {
+	f, err := os.Open(filepath.Join("..", "..", "testdata", "pairs", "nat.jsonl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	n, made := 0, 0
+	for lines := bufio.NewScanner(f); lines.Scan(); n++ {
+		var c struct {
+			Exhaustive bool
+			Margin     float64
+			Limit      int
+			Turns      [][]float64
+			Pairs      [][4]float64
+		}
+		if err := json.Unmarshal(lines.Bytes(), &c); err != nil {
+			t.Fatal(err)
+		}
+		one := say(0, 1, "u:q", "a:r")
+		var names []int // of each candidate: its place in its turn
+		for turn, scores := range c.Turns {
+			for i := range scores {
+				one.Candidates = append(one.Candidates, formats.Candidate{Message: 1, Turn: fmt.Sprint(turn), Content: fmt.Sprint("r", i), Score: &scores[i]})
+				names = append(names, i)
+			}
+		}
+		in := talks(t, fmt.Sprint("rollout-", n), []formats.Trajectory{one})
+		p := group.Pairs{Mode: group.PairBestWorst, Margin: c.Margin, Limit: c.Limit}
+		if c.Exhaustive {
+			p.Mode = group.PairExhaustive
+		}
+		o := options(in, in+"-group")
+		o.Pairs, o.Compat = p, group.CompatNAT
+		_, d := run(t, o)
+		var got [][4]float64
+		for _, x := range readAll[formats.Pair](t, d, formats.TablePairs) {
+			turn := 0
+			if _, err := fmt.Sscan(x.Turn, &turn); err != nil {
+				t.Fatal(err)
+			}
+			got = append(got, [4]float64{float64(turn), float64(names[x.ChosenIndex]), float64(names[x.RejectedIndex]), x.Margin})
+		}
+		if diff := cmp.Diff(c.Pairs, got); diff != "" && len(c.Pairs)+len(got) > 0 {
+			t.Errorf("example %d: %s", n, diff)
+		}
+		made += len(got)
+	}
+	if n != 300 || made < 500 {
+		t.Errorf("%d examples with %d pairs", n, made)
+	}
+}
