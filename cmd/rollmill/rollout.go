@@ -54,6 +54,11 @@ func rolloutFlags() []cli.Flag {
 		&cli.StringSliceFlag{Name: "agent-env", Usage: "give the program this `KEY=VALUE`"},
 		&cli.StringFlag{Name: "system", Usage: "`TEMPLATE` of the system message, over the example's fields"},
 		&cli.StringFlag{Name: "user", Usage: "`TEMPLATE` of the user message, over the example's fields"},
+		&cli.StringSliceFlag{Name: "tool", Usage: "the model may call this program, `NAME=WORDS` split as a shell would"},
+		&cli.StringFlag{Name: "tools", Usage: "`FILE` of the tools' definitions, the JSON array of a request's \"tools\""},
+		&cli.IntFlag{Name: "turns", Value: 16, Usage: "end a conversation with tools after `N` answers of the model"},
+		&cli.StringFlag{Name: "stop-match", Usage: "an answer that matches this `REGEXP` is the last"},
+		&cli.StringSliceFlag{Name: "stop-tool", Usage: "a call of the tool `NAME` is the last answer; it needs no program"},
 		&cli.StringFlag{Name: "policy", Usage: "take endpoint, model and version from the receipt at this `URI` (submit's --out)"},
 		&cli.StringFlag{Name: "model", Usage: "ask for this `MODEL`; default: the policy's"},
 		&cli.StringSliceFlag{Name: "accept-model", Usage: "an answer may also name this `MODEL`; * for any"},
@@ -68,6 +73,9 @@ func rolloutFlags() []cli.Flag {
 		&cli.StringSliceFlag{Name: "url", Usage: "base `URL` of the engine, ending in /v1; several share the load; default: the policy's"},
 		&cli.StringFlag{Name: "api-key-file", Usage: "read the engine's key from this `FILE`; default: ROLLMILL_API_KEY, then OPENAI_API_KEY"},
 		&cli.StringFlag{Name: "listen", Value: "127.0.0.1:0", Usage: "`ADDRESS` of the recording proxy"},
+		&cli.StringFlag{Name: "advertise", Usage: "`URL` by which agents elsewhere reach the recording proxy, without path", DefaultText: "its address"},
+		&cli.IntFlag{Name: "agent-workers", Usage: "start the program `N` times and give it trajectories as JSON lines; 0 starts it for each"},
+		&cli.StringFlag{Name: "agent-logs", Usage: "keep the standard error of each trajectory's programs in this local `FOLDER`"},
 		&cli.IntFlag{Name: "concurrency", Value: 16, Usage: "run `N` trajectories at once"},
 		&cli.DurationFlag{Name: "trajectory-timeout", Value: 30 * time.Minute, Usage: "give up a trajectory after `TIME`"},
 		&cli.DurationFlag{Name: "call-timeout", Value: 10 * time.Minute, Usage: "give up a request to the engine after `TIME`"},
@@ -97,6 +105,7 @@ func rolloutOptions(ctx context.Context, s *session, c *cli.Context) (rollout.Op
 		Uses:              c.StringSlice("uses"),
 		Endpoints:         c.StringSlice("url"),
 		Listen:            c.String("listen"),
+		Advertise:         c.String("advertise"),
 		Concurrency:       c.Int("concurrency"),
 		TrajectoryTimeout: c.Duration("trajectory-timeout"),
 		CallTimeout:       c.Duration("call-timeout"),
@@ -141,8 +150,15 @@ func agent(c *cli.Context) (rollout.Agent, error) {
 		}
 		spec += ": " + words
 	}
-	return all.New(spec, rollout.AgentConfig{Dir: c.String("agent-dir"), Env: c.StringSlice("agent-env"),
-		System: c.String("system"), User: c.String("user"), Client: openai.Client{}}, shellquote.Split)
+	config := rollout.AgentConfig{Dir: c.String("agent-dir"), Env: c.StringSlice("agent-env"),
+		Workers: c.Int("agent-workers"), Logs: c.String("agent-logs"),
+		System: c.String("system"), User: c.String("user"), Client: openai.Client{},
+		Turns: c.Int("turns"), StopMatch: c.String("stop-match"), StopTools: c.StringSlice("stop-tool")}
+	var err error
+	if config.Tools, err = tools(c.StringSlice("tool"), c.String("tools"), config.StopTools); err != nil {
+		return nil, err
+	}
+	return all.New(spec, config, shellquote.Split)
 }
 
 // policy reads the receipt of a submission; nil without one.

@@ -61,10 +61,40 @@ type AgentConfig struct {
 	Words  []string      // of --agent, after "KIND:", split as a shell would
 	System string        // template of the system message; chat
 	User   string        // template of the user message; chat
-	Dir    string        // working folder of programs; command
-	Env    []string      // KEY=VALUE for programs, over the process's own; command
-	Grace  time.Duration // between SIGTERM and SIGKILL of a program's process group; default 2 s; command
+	Dir    string        // working folder of programs; command, and chat's tools
+	Env    []string      // KEY=VALUE for programs, over the process's own; command, and chat's tools
+	Grace  time.Duration // between SIGTERM and SIGKILL of a program's process group; default 2 s; command, chat
 	Client Client        // asks the model; chat
+
+	Workers int    // long-lived processes that are asked by lines; 0 for one process a trajectory; command
+	Logs    string // local folder that keeps the standard error of every trajectory; "" for none; command, chat
+
+	Tools     []Tool   // that the model may call; chat
+	Turns     int      // answers of the model in one trajectory; 0 means 16; chat
+	StopMatch string   // regular expression; an answer that matches is the last; chat
+	StopTools []string // a call of one of these is the last; chat
+}
+
+// Tool is something the model may call.
+type Tool struct {
+	Name       string
+	Words      []string        // the program that answers; none for a tool that only ends the conversation
+	Definition json.RawMessage // as in a request's "tools"; nil makes one with open parameters
+}
+
+// Closer is an optional power of an Agent that keeps something running
+// between attempts. The next attempt starts it anew.
+type Closer interface{ Close() error }
+
+// Limited is an optional power of an Agent: no more attempts than Limit are
+// made at once.
+type Limited interface{ Limit() int }
+
+// Stored is an optional power of an Agent whose attempts were made before:
+// the runner takes the row as it is, gives it the new attempt's ids, and asks
+// no engine. A trajectory that is not there is a *Failure.
+type Stored interface {
+	Stored(ctx context.Context, a Attempt) (formats.Trajectory, error)
 }
 
 // Client asks a model for the next message. Backends implement it; cmd hands

@@ -30,6 +30,9 @@ func (r *runner) attempt(ctx context.Context, j job) (t formats.Trajectory, ok b
 		TrajectoryID: j.id, Run: o.Run, ExampleID: e.ID, Epoch: int32(o.Epoch), Generation: int32(j.generation),
 		Example: exampleRow(e), Attempts: j.attempts + 1, StartedAt: o.Clock().UnixMicro(),
 	}
+	if from, ok := o.Agent.(Stored); ok {
+		return r.stored(ctx, t, from, Attempt{Example: e, TrajectoryID: j.id, Run: o.Run, Epoch: o.Epoch, Generation: j.generation})
+	}
 	limited, cancel := context.WithTimeoutCause(ctx, o.TrajectoryTimeout, errTimeout)
 	defer cancel()
 	session := r.recorder.Begin(limited, j.id, formats.GroupID(e.ID, o.Epoch))

@@ -33,6 +33,7 @@ type Options struct {
 	Endpoints         []string      // base URLs of OpenAI-compatible servers, ending in /v1; default: the policy's
 	APIKey            string        // sent to the endpoints, never to agents
 	Listen            string        // address of the recording proxy; default 127.0.0.1:0
+	Advertise         string        // base URL by which agents reach it, without path; default: its address
 	Concurrency       int           // trajectories at once; default 16
 	TrajectoryTimeout time.Duration // default 30 minutes
 	CallTimeout       time.Duration // of one request to the engine; default 10 minutes

@@ -101,14 +101,19 @@ func (r *runner) run(ctx context.Context, done map[string]finished) error {
 	if len(jobs) == 0 {
 		return nil
 	}
-	if err := o.reach(ctx); err != nil {
-		return err
+	if o.asksEngine() {
+		if err := o.reach(ctx); err != nil {
+			return err
+		}
+		var err error
+		if r.recorder, err = recorder.New(o.recorderOptions()); err != nil {
+			return fmt.Errorf("rollout: %w", err)
+		}
+		defer r.recorder.Close()
 	}
-	var err error
-	if r.recorder, err = recorder.New(o.recorderOptions()); err != nil {
-		return fmt.Errorf("rollout: %w", err)
+	if c, ok := o.Agent.(Closer); ok {
+		defer c.Close()
 	}
-	defer r.recorder.Close()
 	r.watch.after = o.Giveup
 	if err := r.attempts(ctx, jobs, len(done) == 0); err != nil {
 		return err
@@ -126,7 +131,7 @@ func (r *runner) attempts(ctx context.Context, jobs []job, fresh bool) error {
 	defer stop(nil)
 	r.keeper = newKeeper(ctx, r.journal, r.opts.JournalEvery, func(err error) { stop(err) })
 	var g errgroup.Group
-	g.SetLimit(r.opts.Concurrency)
+	g.SetLimit(r.opts.atOnce())
 	for _, j := range jobs {
 		if work.Err() != nil {
 			break
@@ -154,6 +159,14 @@ func (r *runner) attempts(ctx context.Context, jobs []job, fresh bool) error {
 	return errors.Join(err, r.keeper.close())
 }
 
+// atOnce is how many trajectories run at once.
+func (o Options) atOnce() int {
+	if l, ok := o.Agent.(Limited); ok && l.Limit() > 0 {
+		return min(o.Concurrency, l.Limit())
+	}
+	return o.Concurrency
+}
+
 func (r *runner) one(ctx context.Context, j job) error {
 	t, ok := r.attempt(ctx, j)
 	if !ok {
@@ -178,7 +191,7 @@ func (r *runner) keepAll(rows []formats.Trajectory) {
 func (o Options) recorderOptions() recorder.Options {
 	rec := recorder.Options{
 		Endpoints: o.Endpoints, APIKey: o.APIKey, Model: o.Model, Accept: o.AcceptModels, Sampling: o.Sampling, Seed: o.SamplingSeed,
-		Extra: o.Extra, NoLogprobs: o.NoLogprobs, Retries: o.Retries, Backoff: o.Backoff, CallTimeout: o.CallTimeout, Listen: o.Listen,
+		Extra: o.Extra, NoLogprobs: o.NoLogprobs, Retries: o.Retries, Backoff: o.Backoff, CallTimeout: o.CallTimeout, Listen: o.Listen, Advertise: o.Advertise,
 		Connections: o.Concurrency, Log: o.Logger(), Now: o.Now,
 	}
 	if o.Policy != nil {

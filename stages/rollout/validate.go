@@ -34,7 +34,7 @@ func (o Options) Validate() error {
 		return usage("1 attempt at each example is the least", "--generations %d is not positive", o.Generations)
 	case o.Agent == nil:
 		return usage("`--agent chat` asks the model once; `--agent 'command: PROGRAM'` runs a program", "no agent")
-	case o.Model == "":
+	case o.Model == "" && o.asksEngine():
 		return usage("name it with --model, or take it from a receipt with --policy", "no model")
 	case o.Concurrency < 0:
 		return usage("0 means the default", "--concurrency %d is negative", o.Concurrency)
@@ -60,6 +60,14 @@ func (o Options) Validate() error {
 }
 
 func (o Options) checkEndpoints() error {
+	if !o.asksEngine() {
+		return nil
+	}
+	if o.Advertise != "" {
+		if u, err := url.Parse(o.Advertise); err != nil || u.Host == "" {
+			return usage("write http://HOST:PORT, as agents are to reach the recording proxy", "--advertise %q is not an HTTP URL", o.Advertise)
+		}
+	}
 	if len(o.Endpoints) == 0 {
 		return usage("name one with --endpoint http://HOST:PORT/v1, or take it from a receipt with --policy", "no endpoint")
 	}

@@ -31,6 +31,7 @@ type Options struct {
 	Backoff     time.Duration // before the first retry; 0 means 500 ms
 	CallTimeout time.Duration // of one try; 0 means 10 minutes
 	Listen      string        // "" means 127.0.0.1:0
+	Advertise   string        // base URL by which agents reach it; "" means http:// and its address
 	Connections int           // kept open to each endpoint; 0 means 64
 
 	Log *slog.Logger     // nil: nothing is logged
@@ -107,6 +108,9 @@ func New(o Options) (*Recorder, error) {
 		return nil, fmt.Errorf("listening for the agents' calls: %w", err)
 	}
 	r := &Recorder{opts: o, url: "http://" + l.Addr().String(), sessions: map[string]*Session{}}
+	if o.Advertise != "" {
+		r.url = strings.TrimRight(o.Advertise, "/")
+	}
 	r.up = &upstream{opts: &r.opts, client: newClient(o), refused: map[string][]string{}}
 	r.server = &http.Server{Handler: r.route(), ReadHeaderTimeout: time.Minute, ErrorLog: slog.NewLogLogger(o.Log.Handler(), slog.LevelDebug)}
 	go r.server.Serve(l)

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -21,12 +22,45 @@ import (
 
 // Run holds agents made by newAgent to the contract. Each must ask the model
 // at least once about an example with the fields "id" and "question".
-func Run(t *testing.T, newAgent func(t *testing.T) rollout.Agent) {
+func Run(t *testing.T, make func(t *testing.T) rollout.Agent) {
+	newAgent := func(t *testing.T) rollout.Agent {
+		a := make(t)
+		closeLater(t, a)
+		return a
+	}
 	t.Run("describes itself", func(t *testing.T) { describes(t, newAgent) })
 	t.Run("asks at its own address", func(t *testing.T) { asks(t, newAgent(t)) })
 	t.Run("attempts at once", func(t *testing.T) { atOnce(t, newAgent(t)) })
 	t.Run("fails with the engine", func(t *testing.T) { fails(t, newAgent(t)) })
 	t.Run("ends when told to", func(t *testing.T) { ends(t, newAgent(t)) })
+}
+
+// RunStored holds agents whose attempts were made before to the contract.
+// Each must have generation 0 of Example(1) and none of Example(99).
+func RunStored(t *testing.T, newAgent func(t *testing.T) rollout.Agent) {
+	t.Run("describes itself", func(t *testing.T) { describes(t, newAgent) })
+	stored := newAgent(t).(rollout.Stored)
+	t.Run("has what it has", func(t *testing.T) {
+		one, err := stored.Stored(context.Background(), rollout.Attempt{Example: Example(1)})
+		again, _ := stored.Stored(context.Background(), rollout.Attempt{Example: Example(1)})
+		if err != nil || one.Status == "" || cmp.Diff(one, again) != "" {
+			t.Errorf("%v: %+v", err, one)
+		}
+	})
+	t.Run("fails by name for what it has not", func(t *testing.T) {
+		_, err := stored.Stored(context.Background(), rollout.Attempt{Example: Example(99)})
+		var f *rollout.Failure
+		if !errors.As(err, &f) || f.Class != formats.FailExample || !strings.Contains(err.Error(), `"ex-99"`) {
+			t.Errorf("%v", err)
+		}
+	})
+	t.Run("ends when told to", func(t *testing.T) {
+		ctx, cancel := context.WithCancel(context.Background())
+		cancel()
+		if _, err := stored.Stored(ctx, rollout.Attempt{Example: Example(1)}); err == nil {
+			t.Error("it reads although its context has ended")
+		}
+	})
 }
 
 // Example is number i of those the suite uses.
@@ -58,6 +92,12 @@ func Recorder(t *testing.T, e *recordertest.Engine) *recorder.Recorder {
 	}
 	t.Cleanup(func() { r.Close() })
 	return r
+}
+
+func closeLater(t *testing.T, a rollout.Agent) {
+	if c, ok := a.(rollout.Closer); ok {
+		t.Cleanup(func() { c.Close() })
+	}
 }
 
 func describes(t *testing.T, newAgent func(t *testing.T) rollout.Agent) {

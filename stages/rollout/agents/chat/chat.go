@@ -1,6 +1,18 @@
-// Package chat is the agent that asks the model once, with a system and a user
-// message made from the example by text/template. It runs no program and no
-// tool; for those see agents/command.
+// Package chat is the agent that holds a conversation with the model: a system
+// and a user message made from the example by text/template, and then, as long
+// as the model calls tools, their answers. Without tools it asks once. An agent
+// with a mind of its own is a program; see agents/command.
+//
+// A tool is a program. Each call runs it once, with the arguments' JSON text on
+// its standard input and the environment that agents/command describes, and
+// ROLLMILL_TOOL beside; what it prints is the model's answer. Parallel calls
+// run at once. A call of a tool that is not there, arguments that are not JSON,
+// and a program that fails are told to the model ("error: …"); the
+// conversation goes on.
+//
+// The conversation ends with an answer that calls no tool, with one that
+// matches AgentConfig.StopMatch or calls one of StopTools, or, as truncated,
+// with answer number AgentConfig.Turns that still calls a tool.
 //
 // A template sees the example's fields by name ({{.question}}), and id,
 // question and answer as the field mapping found them. A field that the
@@ -14,6 +26,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"regexp"
+	"slices"
 	"text/template"
 
 	"github.com/rollmill/rollmill/formats"
@@ -24,7 +38,7 @@ import (
 // Kind is the agent's entry in agents/all.
 var Kind = rollout.AgentKind{
 	Name:  "chat",
-	Usage: "chat: one question to the model, from the templates --system and --user",
+	Usage: "chat: a conversation with the model, from the templates --system and --user and the programs --tool",
 	New:   New,
 }
 
@@ -34,7 +48,12 @@ const defaultUser = "{{.question}}"
 type agent struct {
 	config       rollout.AgentConfig
 	system, user *template.Template // system is nil for none
+	stop         *regexp.Regexp     // nil for none
+	files        map[string]string
+	fields       map[string]any // of each request
 }
+
+const defaultTurns = 16
 
 // New makes the agent; an error is of kind usage.
 func New(c rollout.AgentConfig) (rollout.Agent, error) {
@@ -47,8 +66,25 @@ func New(c rollout.AgentConfig) (rollout.Agent, error) {
 	if c.User == "" {
 		c.User = defaultUser
 	}
-	a := &agent{config: c}
-	var err error
+	if c.Turns < 0 {
+		return nil, usage("0 means 16", "%d turns", c.Turns)
+	}
+	if c.Turns == 0 {
+		c.Turns = defaultTurns
+	}
+	files, err := checkTools(c)
+	if err != nil {
+		return nil, err
+	}
+	a := &agent{config: c, files: files}
+	if tools := definitions(c.Tools); tools != nil {
+		a.fields = map[string]any{"tools": tools}
+	}
+	if c.StopMatch != "" {
+		if a.stop, err = regexp.Compile(c.StopMatch); err != nil {
+			return nil, usage("it is a regular expression, as Go's package regexp has them", "--stop-match: %w", err)
+		}
+	}
 	if a.user, err = parse("--user", c.User); err != nil {
 		return nil, err
 	}
@@ -77,7 +113,19 @@ func parse(flag, text string) (*template.Template, error) {
 
 // Describe is part of rollout.Agent.
 func (a *agent) Describe() rollout.Description {
-	return rollout.Description{Kind: "chat", Params: map[string]any{"system": a.config.System, "user": a.config.User}}
+	d := rollout.Description{Kind: "chat", Params: map[string]any{"system": a.config.System, "user": a.config.User}, Files: a.files}
+	if len(a.config.Tools) > 0 {
+		d.Params["turns"], d.Params["stop_tools"] = a.config.Turns, a.config.StopTools
+		var programs [][]string
+		for _, t := range a.config.Tools {
+			programs = append(programs, append([]string{t.Name}, t.Words...))
+		}
+		d.Params["tools"], d.Params["programs"], d.Params["env"] = a.fields["tools"], programs, a.config.Env
+	}
+	if a.stop != nil {
+		d.Params["stop_match"] = a.config.StopMatch
+	}
+	return d
 }
 
 // Attempt is part of rollout.Agent.
@@ -86,20 +134,37 @@ func (a *agent) Attempt(ctx context.Context, at rollout.Attempt) (rollout.Result
 	if err != nil {
 		return rollout.Result{}, &rollout.Failure{Class: formats.FailExample, Err: err}
 	}
-	for {
-		reply, err := a.config.Client.Chat(ctx, at.BaseURL, at.APIKey, at.Model, messages, nil)
+	log, err := rollout.OpenLog(a.config.Logs, at.TrajectoryID)
+	if err != nil {
+		return rollout.Result{}, err
+	}
+	defer log.Close()
+	for turn := 1; ; turn++ {
+		reply, err := a.config.Client.Chat(ctx, at.BaseURL, at.APIKey, at.Model, messages, a.fields)
 		if err != nil {
 			return rollout.Result{}, &rollout.Failure{Class: formats.FailEngine, Err: err}
 		}
-		messages = append(messages, reply)
-		if !a.goesOn(reply) {
+		if a.ends(reply) {
 			return rollout.Result{Stop: formats.StopDone}, nil
 		}
+		if turn == a.config.Turns {
+			return rollout.Result{Stop: formats.StopTurns}, nil
+		}
+		answers, err := a.answerTools(ctx, at, reply.ToolCalls, log)
+		if err != nil {
+			return rollout.Result{}, err
+		}
+		messages = append(append(messages, reply), answers...)
 	}
 }
 
-// goesOn tells whether there is another turn after a reply.
-func (a *agent) goesOn(formats.Message) bool { return false }
+// ends tells whether a reply is the last.
+func (a *agent) ends(reply formats.Message) bool {
+	if len(reply.ToolCalls) == 0 || len(a.config.Tools) == 0 || a.stop != nil && a.stop.MatchString(reply.Content) {
+		return true
+	}
+	return slices.ContainsFunc(reply.ToolCalls, func(c formats.ToolCall) bool { return slices.Contains(a.config.StopTools, c.Name) })
+}
 
 func (a *agent) opening(e formats.Example) ([]formats.Message, error) {
 	data, err := fields(e)

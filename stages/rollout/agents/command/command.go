@@ -16,22 +16,29 @@
 //
 // where stop is "done" or "turns" (it ran out of turns). Output that does not
 // begin with "{" is ignored. An exit code other than 0 fails the trajectory,
-// with the end of standard error in its error.
+// with the end of standard error in its error. All of standard error is kept
+// where AgentConfig.Logs says.
+//
+// With AgentConfig.Workers the program is started that many times and lives
+// on: each line on its standard input is a task as above with "base_url",
+// "api_key" and "model" beside it, and it answers each with one line, the
+// object above or {"error":"…"}. A worker has one task at a time. One that
+// ends, or is ended because its trajectory was, is replaced. This is a whole
+// worker in Python:
+//
+//	import json, sys
+//	from openai import OpenAI
+//	for line in sys.stdin:
+//	    task = json.loads(line)
+//	    model = OpenAI(base_url=task["base_url"], api_key=task["api_key"])
+//	    model.chat.completions.create(model=task["model"], messages=[{"role": "user", "content": task["question"]}])
+//	    print(json.dumps({"metadata": {}}), flush=True)
 package command
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
-	"errors"
-	"fmt"
 	"os"
-	"os/exec"
-	"slices"
-	"strings"
-	"time"
 
-	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/stages/rollout"
 )
@@ -43,15 +50,10 @@ var Kind = rollout.AgentKind{
 	New:   New,
 }
 
-const (
-	maxOutput    = 1 << 20 // of standard output; more fails the trajectory
-	keptErrors   = 4 << 10 // of standard error, its end
-	defaultGrace = 2 * time.Second
-)
-
 type agent struct {
 	config rollout.AgentConfig
 	files  map[string]string
+	pool   *pool // nil for a process each
 }
 
 // New finds the program and digests it and every file its words name.
@@ -67,14 +69,22 @@ func New(c rollout.AgentConfig) (rollout.Agent, error) {
 			return nil, usage("", "the program's folder %q is not there", c.Dir)
 		}
 	}
-	if c.Grace == 0 {
-		c.Grace = defaultGrace
+	if c.Workers < 0 {
+		return nil, usage("0 starts a process for each trajectory", "%d workers", c.Workers)
 	}
 	files, err := rollout.DigestWords(c.Dir, c.Words)
 	if err != nil {
 		return nil, usage("is it built, executable and on the PATH?", "%w", err)
 	}
-	return &agent{c, files}, nil
+	a := &agent{config: c, files: files}
+	if c.Workers > 0 {
+		a.pool = newPool(c.Workers, a.program())
+	}
+	return a, nil
+}
+
+func (a *agent) program() rollout.Program {
+	return rollout.Program{Words: a.config.Words, Dir: a.config.Dir, Env: a.config.Env, Grace: a.config.Grace}
 }
 
 // Describe is part of rollout.Agent.
@@ -83,102 +93,45 @@ func (a *agent) Describe() rollout.Description {
 	if len(a.config.Env) > 0 {
 		params["env"] = a.config.Env
 	}
+	if a.pool != nil {
+		params["protocol"] = "lines"
+	}
 	return rollout.Description{Kind: "command", Params: params, Files: a.files}
 }
 
 // Attempt is part of rollout.Agent.
 func (a *agent) Attempt(ctx context.Context, at rollout.Attempt) (rollout.Result, error) {
-	input, err := stdin(at)
+	log, err := rollout.OpenLog(a.config.Logs, at.TrajectoryID)
 	if err != nil {
-		return rollout.Result{}, &rollout.Failure{Class: formats.FailExample, Err: err}
+		return rollout.Result{}, err
 	}
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	out := &limited{most: maxOutput, over: func() { cancel(errFlood) }}
-	errs := &tail{most: keptErrors}
-	cmd := exec.CommandContext(ctx, a.config.Words[0], a.config.Words[1:]...)
-	cmd.Dir, cmd.Env = a.config.Dir, a.environment(at)
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(input), out, errs
-	cmd.WaitDelay = a.config.Grace
-	ownGroup(cmd)
-	err = cmd.Run()
-	killGroup(cmd)
-	switch {
-	case ctx.Err() != nil && context.Cause(ctx) == errFlood:
-		return rollout.Result{}, &rollout.Failure{Class: formats.FailAgentOutput, Err: errFlood}
-	case ctx.Err() != nil && (err != nil || cmd.ProcessState == nil):
-		return rollout.Result{}, context.Cause(ctx)
-	case err != nil && !errors.Is(err, exec.ErrWaitDelay): // a child that outlived the program held its output open
-		return rollout.Result{}, &rollout.Failure{Class: formats.FailAgentExit, Err: exitError(a.config.Words[0], err, errs)}
+	defer log.Close()
+	var out []byte
+	if a.pool != nil {
+		out, err = a.pool.ask(ctx, at, log)
+	} else {
+		p := a.program()
+		if p.Stdin, err = at.Task().Line(); err != nil {
+			return rollout.Result{}, err
+		}
+		p.Env, p.Stderr = append(p.Env[:len(p.Env):len(p.Env)], at.Environ()...), log
+		out, err = p.Run(ctx)
 	}
-	return result(out.b.Bytes())
-}
-
-var errFlood = fmt.Errorf("the program wrote more than %d bytes to its standard output", maxOutput)
-
-func exitError(name string, err error, errs *tail) error {
-	if text := strings.TrimSpace(errs.String()); text != "" {
-		return fmt.Errorf("%s: %w: %s", name, err, text)
-	}
-	return fmt.Errorf("%s: %w", name, err)
-}
-
-func stdin(at rollout.Attempt) ([]byte, error) {
-	line, err := json.Marshal(struct {
-		ID           string          `json:"id"`
-		Question     string          `json:"question"`
-		Answer       string          `json:"answer"`
-		Fields       json.RawMessage `json:"fields"`
-		Generation   int             `json:"generation"`
-		Epoch        int             `json:"epoch"`
-		TrajectoryID string          `json:"trajectory_id"`
-		Seed         *int64          `json:"seed"`
-	}{at.Example.ID, at.Example.Question, at.Example.Answer, at.Example.Fields, at.Generation, at.Epoch, at.TrajectoryID, at.Seed})
 	if err != nil {
-		return nil, fmt.Errorf("example %q: its fields are not JSON: %w", at.Example.ID, err)
+		return rollout.Result{}, err
 	}
-	return append(line, '\n'), nil
+	return rollout.ReadResult(out)
 }
 
-func (a *agent) environment(at rollout.Attempt) []string {
-	env := slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "ROLLMILL_API_KEY=") }) // the engine's, not the agent's
-	env = append(env, a.config.Env...)
-	env = append(env,
-		"OPENAI_BASE_URL="+at.BaseURL, "OPENAI_API_BASE="+at.BaseURL, "OPENAI_API_KEY="+at.APIKey, "OPENAI_MODEL="+at.Model,
-		"ROLLMILL_TRAJECTORY_ID="+at.TrajectoryID, "ROLLMILL_EXAMPLE_ID="+at.Example.ID,
-		fmt.Sprintf("ROLLMILL_GENERATION=%d", at.Generation), fmt.Sprintf("ROLLMILL_EPOCH=%d", at.Epoch))
-	if at.Seed != nil {
-		env = append(env, fmt.Sprintf("ROLLMILL_SEED=%d", *at.Seed))
-	}
-	return env
-}
+// Limit is part of rollout.Limited.
+func (a *agent) Limit() int { return a.config.Workers }
 
-// result reads what the program printed.
-func result(out []byte) (rollout.Result, error) {
-	out = bytes.TrimSpace(out)
-	if len(out) == 0 || out[0] != '{' {
-		return rollout.Result{}, nil
+// Close is part of rollout.Closer.
+func (a *agent) Close() error {
+	if a.pool != nil {
+		a.pool.close()
 	}
-	var said struct {
-		Metadata json.RawMessage `json:"metadata"`
-		Stop     string          `json:"stop"`
-	}
-	bad := func(err error) (rollout.Result, error) {
-		return rollout.Result{}, &rollout.Failure{Class: formats.FailAgentOutput, Err: fmt.Errorf("the program's output: %w", err)}
-	}
-	if err := json.Unmarshal(out, &said); err != nil {
-		return bad(err)
-	}
-	if said.Stop != "" && said.Stop != formats.StopDone && said.Stop != formats.StopTurns {
-		return bad(fmt.Errorf("stop %q is neither %q nor %q", said.Stop, formats.StopDone, formats.StopTurns))
-	}
-	if string(said.Metadata) == "null" {
-		said.Metadata = nil
-	}
-	if said.Metadata != nil && said.Metadata[0] != '{' {
-		return bad(errors.New("metadata is not an object"))
-	}
-	return rollout.Result{Stop: said.Stop, Metadata: said.Metadata}, nil
+	return nil
 }
 
 func usage(hint, format string, args ...any) error {

@@ -31,6 +31,9 @@ func TestMain(m *testing.M) {
 	if len(os.Args) > 2 && os.Args[1] == "agent" {
 		os.Exit(program(os.Args[2]))
 	}
+	if len(os.Args) > 2 && os.Args[1] == "worker" {
+		os.Exit(worker(os.Args[2]))
+	}
 	os.Exit(m.Run())
 }
 

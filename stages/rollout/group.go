@@ -1,4 +1,4 @@
-package command
+package rollout
 
 import (
 	"os/exec"

@@ -1,0 +1,164 @@
+package chat_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/stages"
+	"github.com/rollmill/rollmill/stages/backends/openai"
+	"github.com/rollmill/rollmill/stages/rollout"
+	"github.com/rollmill/rollmill/stages/rollout/agents/agenttest"
+	"github.com/rollmill/rollmill/stages/rollout/agents/chat"
+	"github.com/rollmill/rollmill/stages/rollout/recorder/recordertest"
+)
+
+// TestMain is also the tool that the agents under test run.
+func TestMain(m *testing.M) {
+	if len(os.Args) > 2 && os.Args[1] == "tool" {
+		arguments, _ := io.ReadAll(os.Stdin)
+		fmt.Fprintln(os.Stderr, "asked for", os.Getenv("ROLLMILL_TOOL"))
+		if os.Args[2] == "breaks" {
+			os.Exit(3)
+		}
+		fmt.Println(os.Getenv("ROLLMILL_TOOL"), os.Getenv("ROLLMILL_EXAMPLE_ID"), strings.TrimSpace(string(arguments)))
+		os.Exit(0)
+	}
+	os.Exit(m.Run())
+}
+
+func withTools(t *testing.T, change func(*rollout.AgentConfig)) rollout.Agent {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := rollout.AgentConfig{Client: openai.Client{}, Tools: []rollout.Tool{
+		{Name: "look", Words: []string{self, "tool", "works"}, Definition: json.RawMessage(`{"type":"function","function":{"name":"look","description":"look around","parameters":{"type":"object"}}}`)},
+		{Name: "broken", Words: []string{self, "tool", "breaks"}},
+	}}
+	if change != nil {
+		change(&c)
+	}
+	a, err := chat.New(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+// script answers turn by turn.
+func script(turns ...recordertest.Reply) func(recordertest.Request) recordertest.Reply {
+	return func(q recordertest.Request) recordertest.Reply {
+		n := 0
+		for _, m := range q.Messages {
+			if m.Role == "assistant" {
+				n++
+			}
+		}
+		return turns[min(n, len(turns)-1)]
+	}
+}
+
+func calls(list ...formats.ToolCall) recordertest.Reply { return recordertest.Reply{ToolCalls: list} }
+
+func TestToolContract(t *testing.T) {
+	agenttest.Run(t, func(t *testing.T) rollout.Agent { return withTools(t, nil) })
+}
+
+// TestToolsAreCalled: parallel calls, a tool that fails, one that is not
+// there, and arguments that are not JSON, each answered by its id; the
+// conversation is one path with the engine's tokens.
+func TestToolsAreCalled(t *testing.T) {
+	e := &recordertest.Engine{Source: formats.TokensChoice, PromptIDs: true, Script: script(
+		calls(formats.ToolCall{ID: "c1", Name: "look", Arguments: `{"at":1}`}, formats.ToolCall{ID: "c2", Name: "broken", Arguments: ``}),
+		calls(formats.ToolCall{ID: "c3", Name: "fly", Arguments: `{}`}, formats.ToolCall{ID: "c4", Name: "look", Arguments: `{"at":`}),
+		recordertest.Reply{Content: "done"},
+	)}
+	logs := t.TempDir()
+	a := withTools(t, func(c *rollout.AgentConfig) { c.Logs = logs })
+	result, rec, err := agenttest.Attempt(context.Background(), agenttest.Recorder(t, e), a, 5)
+	if err != nil || result.Stop != formats.StopDone || rec.Unfit != nil {
+		t.Fatalf("%v %+v %v", err, result, rec.Unfit)
+	}
+	var got []string
+	for i, m := range rec.Messages {
+		if int(m.Parent) != i-1 || m.Branch != "" || m.PrefixBreak != "" {
+			t.Errorf("message %d: %+v", i, m)
+		}
+		if m.Role == "tool" {
+			got = append(got, m.ToolCallID+" "+m.Content)
+		}
+	}
+	if len(got) != 4 || got[0] != `c1 look ex-5 {"at":1}` || !strings.HasPrefix(got[1], "c2 error: ") || !strings.Contains(got[1], "exit status 3") ||
+		got[2] != `c3 error: there is no tool "fly"` || got[3] != "c4 error: the arguments are not JSON" {
+		t.Errorf("%q", got)
+	}
+	var all []int32
+	for _, m := range rec.Messages {
+		all = append(append(all, m.PromptDeltaIDs...), m.TokenIDs...)
+	}
+	last := e.Sampled()[2]
+	if d := cmp.Diff(append(append([]int32{}, last.Prompt...), last.IDs...), all); d != "" {
+		t.Error(d)
+	}
+	if len(rec.ToolSets) != 1 || !strings.Contains(rec.ToolSets[0], "look around") || !strings.Contains(rec.ToolSets[0], `"broken"`) {
+		t.Errorf("tools %q", rec.ToolSets)
+	}
+	log, err := os.ReadFile(filepath.Join(logs, formats.TrajectoryID("run", "ex-5", 0, 0)+".stderr"))
+	if err != nil || !strings.Contains(string(log), "asked for look") || !strings.Contains(string(log), "asked for broken") {
+		t.Errorf("%v %s", err, log)
+	}
+}
+
+func TestHowConversationsEnd(t *testing.T) {
+	look := formats.ToolCall{ID: "c", Name: "look", Arguments: `{}`}
+	always := script(recordertest.Reply{Content: "FINAL perhaps", ToolCalls: []formats.ToolCall{look}})
+	for name, c := range map[string]struct {
+		script func(recordertest.Request) recordertest.Reply
+		change func(*rollout.AgentConfig)
+		calls  int
+		stop   string
+	}{
+		"turns":     {always, func(c *rollout.AgentConfig) { c.Turns = 3 }, 3, formats.StopTurns},
+		"match":     {always, func(c *rollout.AgentConfig) { c.StopMatch = `^FINAL\b` }, 1, formats.StopDone},
+		"stop tool": {always, func(c *rollout.AgentConfig) { c.StopTools = []string{"look"} }, 1, formats.StopDone},
+		"no program": {script(calls(look), calls(formats.ToolCall{ID: "d", Name: "submit", Arguments: `{}`})), func(c *rollout.AgentConfig) {
+			c.Tools = append(c.Tools, rollout.Tool{Name: "submit"})
+			c.StopTools = []string{"submit"}
+		}, 2, formats.StopDone},
+	} {
+		e := &recordertest.Engine{Source: formats.TokensChoice, Script: c.script}
+		result, rec, err := agenttest.Attempt(context.Background(), agenttest.Recorder(t, e), withTools(t, c.change), 1)
+		if err != nil || result.Stop != c.stop || len(rec.Calls) != c.calls {
+			t.Errorf("%s: %v, stop %q after %d calls", name, err, result.Stop, len(rec.Calls))
+		}
+	}
+}
+
+func TestBadToolsAreRefused(t *testing.T) {
+	for what, c := range map[string]rollout.AgentConfig{
+		"no program":   {Tools: []rollout.Tool{{Name: "a"}}},
+		"or another's": {Tools: []rollout.Tool{{Name: "a", Words: []string{"sh"}}, {Name: "a", Words: []string{"sh"}}}},
+		"not found":    {Tools: []rollout.Tool{{Name: "a", Words: []string{"no-such-program-anywhere"}}}},
+		"not among":    {StopTools: []string{"submit"}},
+		"--stop-match": {StopMatch: "("},
+		"-1 turns":     {Turns: -1},
+	} {
+		c.Client = openai.Client{}
+		_, err := chat.New(c)
+		var e *stages.Error
+		if !errors.As(err, &e) || e.Kind != stages.KindUsage || !strings.Contains(err.Error(), what) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+}

@@ -1,0 +1,75 @@
+package command
+
+import (
+	"context"
+	"io"
+	"sync"
+
+	"github.com/rollmill/rollmill/stages/rollout"
+)
+
+// pool starts workers as they are needed, up to a number, and keeps them.
+type pool struct {
+	program rollout.Program
+	slots   chan struct{}
+
+	mu   sync.Mutex
+	idle []*rollout.Worker
+}
+
+func newPool(n int, p rollout.Program) *pool {
+	p.Env = append(p.Env[:len(p.Env):len(p.Env)], "OPENAI_API_KEY=rollmill") // clients look for one before they are told
+	return &pool{program: p, slots: make(chan struct{}, n)}
+}
+
+func (p *pool) ask(ctx context.Context, at rollout.Attempt, log io.Writer) ([]byte, error) {
+	line, err := at.TaskAt().Line()
+	if err != nil {
+		return nil, err
+	}
+	select {
+	case p.slots <- struct{}{}:
+		defer func() { <-p.slots }()
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+	w, err := p.take()
+	if err != nil {
+		return nil, err
+	}
+	out, err := w.Ask(ctx, line, log)
+	if err != nil {
+		return nil, err // Ask ended the worker
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.idle = append(p.idle, w)
+	return out, nil
+}
+
+// take returns an idle worker that is alive, or a new one.
+func (p *pool) take() (*rollout.Worker, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for n := len(p.idle); n > 0; n = len(p.idle) {
+		w := p.idle[n-1]
+		p.idle = p.idle[:n-1]
+		if !w.Ended() {
+			return w, nil
+		}
+	}
+	return rollout.StartWorker(p.program)
+}
+
+// close ends the idle workers, all at once.
+func (p *pool) close() {
+	p.mu.Lock()
+	idle := p.idle
+	p.idle = nil
+	p.mu.Unlock()
+	var wait sync.WaitGroup
+	for _, w := range idle {
+		wait.Go(w.Stop)
+	}
+	wait.Wait()
+}

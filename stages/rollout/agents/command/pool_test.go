@@ -1,0 +1,142 @@
+package command_test
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/stages/rollout"
+	"github.com/rollmill/rollmill/stages/rollout/agents/agenttest"
+	"github.com/rollmill/rollmill/stages/rollout/agents/command"
+	"github.com/rollmill/rollmill/stages/rollout/recorder/recordertest"
+)
+
+// worker asks the model about each line of its input.
+func worker(mode string) int {
+	lines := bufio.NewScanner(os.Stdin)
+	for n := 0; lines.Scan(); n++ {
+		var task rollout.Task
+		if err := json.Unmarshal(lines.Bytes(), &task); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 9
+		}
+		body, _ := json.Marshal(map[string]any{"model": task.Model, "messages": []any{map[string]any{"role": "user", "content": task.Question}}})
+		req, _ := http.NewRequest("POST", task.BaseURL+"/chat/completions", bytes.NewReader(body))
+		req.Header.Set("Authorization", "Bearer "+task.APIKey)
+		resp, err := http.DefaultClient.Do(req)
+		if err != nil {
+			fmt.Printf("{\"error\":%q}\n", err.Error())
+			continue
+		}
+		io.Copy(io.Discard, resp.Body)
+		fmt.Fprintln(os.Stderr, "asked about", task.ID)
+		fmt.Println("chatter that is no answer")
+		switch {
+		case resp.StatusCode != 200:
+			fmt.Printf("{\"error\":\"the model answered %d\"}\n", resp.StatusCode)
+		case mode == "dies" && n == 1:
+			fmt.Fprintln(os.Stderr, "out of memory")
+			return 3
+		case mode == "floods":
+			fmt.Println("{" + strings.Repeat("x", 2<<20))
+		default:
+			fmt.Printf("{\"metadata\":{\"pid\":%d,\"n\":%d}}\n", os.Getpid(), n)
+		}
+	}
+	return 0
+}
+
+func newPool(t *testing.T, mode string, workers int) rollout.Agent {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, err := command.New(rollout.AgentConfig{Words: []string{self, "worker", mode}, Workers: workers, Grace: 100 * time.Millisecond, Logs: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { a.(rollout.Closer).Close() })
+	return a
+}
+
+func TestPoolContract(t *testing.T) {
+	agenttest.Run(t, func(t *testing.T) rollout.Agent { return newPool(t, "", 3) })
+}
+
+// TestWorkersLiveOn: one process makes all attempts, and one that died is
+// replaced.
+func TestWorkersLiveOn(t *testing.T) {
+	r := agenttest.Recorder(t, &recordertest.Engine{Source: formats.TokensChoice})
+	for mode, want := range map[string][]string{"": {"0", "1", "2"}, "dies": {"0", "out of memory", "0"}} {
+		a := newPool(t, mode, 1)
+		pids := map[float64]bool{}
+		for i, says := range want {
+			result, rec, err := agenttest.Attempt(context.Background(), r, a, i)
+			if len(rec.Calls) != 1 {
+				t.Errorf("%s %d: %d calls", mode, i, len(rec.Calls))
+			}
+			var f *rollout.Failure
+			if err != nil {
+				if !errors.As(err, &f) || f.Class != formats.FailAgentExit || !strings.Contains(err.Error(), says) || !strings.Contains(err.Error(), "exit status 3") {
+					t.Errorf("%s %d: %v", mode, i, err)
+				}
+				continue
+			}
+			var m map[string]float64
+			json.Unmarshal(result.Metadata, &m)
+			pids[m["pid"]] = true
+			if fmt.Sprint(m["n"]) != says {
+				t.Errorf("%s: attempt %d is the worker's %v, want %s", mode, i, m["n"], says)
+			}
+		}
+		if alive := 1 + strings.Count(mode, "dies"); len(pids) != alive {
+			t.Errorf("%s: %d processes", mode, len(pids))
+		}
+	}
+}
+
+func TestFloodingWorkerIsEnded(t *testing.T) {
+	r := agenttest.Recorder(t, &recordertest.Engine{Source: formats.TokensChoice})
+	_, _, err := agenttest.Attempt(context.Background(), r, newPool(t, "floods", 1), 1)
+	var f *rollout.Failure
+	if !errors.As(err, &f) || f.Class != formats.FailAgentOutput {
+		t.Errorf("%v", err)
+	}
+}
+
+// TestStandardErrorIsKept: each trajectory's own, of processes and workers,
+// whether it went well or not.
+func TestStandardErrorIsKept(t *testing.T) {
+	self, _ := os.Executable()
+	logs := filepath.Join(t.TempDir(), "logs")
+	for words, config := range map[string]rollout.AgentConfig{
+		"asked about ex-2": {Words: []string{self, "worker", ""}, Workers: 1, Logs: logs},
+		"line 99999":       {Words: []string{self, "agent", "errors"}, Logs: logs},
+	} {
+		a, err := command.New(config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := agenttest.Recorder(t, &recordertest.Engine{Source: formats.TokensChoice})
+		for i := range 3 {
+			agenttest.Attempt(context.Background(), r, a, i)
+		}
+		a.(rollout.Closer).Close()
+		text, err := os.ReadFile(filepath.Join(logs, formats.TrajectoryID("run", "ex-2", 0, 0)+".stderr"))
+		if err != nil || !strings.Contains(string(text), words) || strings.Contains(string(text), "ex-1") {
+			t.Errorf("%v: %d bytes: %.200s", err, len(text), text)
+		}
+	}
+}

@@ -1,0 +1,128 @@
+package http_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/stages"
+	"github.com/rollmill/rollmill/stages/rollout"
+	"github.com/rollmill/rollmill/stages/rollout/agents/agenttest"
+	agent "github.com/rollmill/rollmill/stages/rollout/agents/http"
+	"github.com/rollmill/rollmill/stages/rollout/recorder/recordertest"
+)
+
+// service asks the model about each task and then says what says says.
+func service(says string) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var task rollout.Task
+		if err := json.NewDecoder(r.Body).Decode(&task); err != nil {
+			http.Error(w, err.Error(), http.StatusBadRequest)
+			return
+		}
+		body, _ := json.Marshal(map[string]any{"model": task.Model, "messages": []any{map[string]any{"role": "user", "content": task.Question}}})
+		req, _ := http.NewRequestWithContext(r.Context(), "POST", task.BaseURL+"/chat/completions", bytes.NewReader(body))
+		req.Header.Set("Authorization", "Bearer "+task.APIKey)
+		resp, err := http.DefaultClient.Do(req)
+		if err != nil || resp.StatusCode != 200 {
+			http.Error(w, "the model did not answer", http.StatusInternalServerError)
+			return
+		}
+		io.Copy(io.Discard, resp.Body)
+		resp.Body.Close()
+		io.WriteString(w, strings.ReplaceAll(says, "ID", task.ID))
+	})
+}
+
+func newAgent(t *testing.T, says string) rollout.Agent {
+	t.Helper()
+	s := httptest.NewServer(service(says))
+	t.Cleanup(s.Close)
+	return at(t, s.URL)
+}
+
+func at(t *testing.T, url string) rollout.Agent {
+	t.Helper()
+	a, err := agent.New(rollout.AgentConfig{Words: []string{url}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+func TestContract(t *testing.T) {
+	s := httptest.NewServer(service(""))
+	defer s.Close()
+	agenttest.Run(t, func(t *testing.T) rollout.Agent { return at(t, s.URL) })
+}
+
+func TestWhatServicesSay(t *testing.T) {
+	r := agenttest.Recorder(t, &recordertest.Engine{Source: formats.TokensChoice})
+	for _, c := range []struct{ says, metadata, stop, class string }{
+		{`{"metadata":{"id":"ID"},"stop":"turns"}`, `{"id":"ex-1"}`, formats.StopTurns, ""},
+		{`all is well`, ``, ``, ""},
+		{`{"error":"no idea"}`, ``, ``, formats.FailAgentExit},
+		{`{"stop":"whenever"}`, ``, ``, formats.FailAgentOutput},
+		{`{"metadata":`, ``, ``, formats.FailAgentOutput},
+		{strings.Repeat("x", 2<<20), ``, ``, formats.FailAgentOutput},
+	} {
+		result, rec, err := agenttest.Attempt(context.Background(), r, newAgent(t, c.says), 1)
+		var f *rollout.Failure
+		if errors.As(err, &f); (err != nil) != (c.class != "") || f != nil && f.Class != c.class || len(rec.Calls) != 1 {
+			t.Errorf("%.40s: %v", c.says, err)
+		}
+		if string(result.Metadata) != c.metadata || result.Stop != c.stop {
+			t.Errorf("%.40s: %s %s", c.says, result.Metadata, result.Stop)
+		}
+	}
+}
+
+// TestServiceThatJustStarts: what could not be reached was not asked, so it is
+// asked again.
+func TestServiceThatJustStarts(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := l.Addr().String()
+	l.Close()
+	tried := make(chan error, 1)
+	r := agenttest.Recorder(t, &recordertest.Engine{Source: formats.TokensChoice})
+	go func() {
+		_, _, err := agenttest.Attempt(context.Background(), r, at(t, "http://"+address), 1)
+		tried <- err
+	}()
+	if l, err = net.Listen("tcp", address); err != nil {
+		t.Fatal(err)
+	}
+	s := &http.Server{Handler: service("")}
+	go s.Serve(l)
+	defer s.Close()
+	if err := <-tried; err != nil {
+		t.Error(err)
+	}
+}
+
+func TestBadConfigIsRefused(t *testing.T) {
+	for what, c := range map[string]rollout.AgentConfig{
+		"needs one URL":      {},
+		"is not an HTTP URL": {Words: []string{"localhost:80"}},
+		"holds a password":   {Words: []string{"http://me:secret@host/"}},
+		"are for agent chat": {Words: []string{"http://host/"}, User: "x"},
+	} {
+		_, err := agent.New(c)
+		var e *stages.Error
+		if !errors.As(err, &e) || e.Kind != stages.KindUsage || !strings.Contains(err.Error(), what) || strings.Contains(fmt.Sprint(err), "secret") {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+}

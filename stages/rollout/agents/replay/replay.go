@@ -1,0 +1,108 @@
+// Package replay is the agent whose attempts were made before: it gives the
+// stored trajectories of a dataset as if they were new, under the new run's
+// ids, for tests and to run the later stages of an epoch again. It asks no
+// engine, so it needs no endpoint and no model. Nothing is recorded that was
+// not: tokens, logprobs, calls, failures and metadata are the stored ones.
+// Rewards and groups are left out; they are the later stages' to make.
+//
+// A stored trajectory is found by its example and generation, whatever its run
+// and epoch. One that is not there fails (class example).
+package replay
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/stages"
+	"github.com/rollmill/rollmill/stages/rollout"
+)
+
+// Kind is the agent's entry in agents/all.
+var Kind = rollout.AgentKind{
+	Name:  "replay",
+	Usage: "replay: DATASET: the stored trajectories of an earlier rollout, as if they were new",
+	New:   New,
+}
+
+type agent struct {
+	data *dataset.Dataset
+	rows map[key]int64
+}
+
+type key struct {
+	example    string
+	generation int32
+}
+
+// New opens the dataset and reads which attempts it holds.
+func New(c rollout.AgentConfig) (rollout.Agent, error) {
+	if len(c.Words) != 1 {
+		return nil, usage("--agent 'replay: runs/earlier/epoch-0/rollout'", "agent replay needs one dataset")
+	}
+	if c.System != "" || c.User != "" {
+		return nil, usage("stored trajectories have their messages", "--system and --user are for agent chat")
+	}
+	ctx := context.Background()
+	d, err := dataset.Open(ctx, c.Words[0], dataset.OpenOptions{Kind: formats.KindTrajectories})
+	if err != nil {
+		return nil, fmt.Errorf("rollout: agent replay: %w", err)
+	}
+	a := &agent{data: d, rows: make(map[key]int64, d.Rows)}
+	return a, a.index(ctx)
+}
+
+func (a *agent) index(ctx context.Context) error {
+	type id struct {
+		ExampleID  string `parquet:"example_id,dict"`
+		Generation int32  `parquet:"generation,delta"`
+	}
+	r, err := dataset.NewReader[id](ctx, a.data, "", a.data.All())
+	if err != nil {
+		return fmt.Errorf("rollout: agent replay: %w", err)
+	}
+	defer r.Close()
+	buffer := make([]id, 1024)
+	for at := int64(0); at < a.data.Rows; {
+		n, err := r.Read(buffer)
+		for i, row := range buffer[:n] {
+			k := key{row.ExampleID, row.Generation}
+			if _, twice := a.rows[k]; !twice {
+				a.rows[k] = at + int64(i)
+			}
+		}
+		if at += int64(n); n == 0 {
+			return fmt.Errorf("rollout: agent replay: %w", err)
+		}
+	}
+	return nil
+}
+
+// Describe is part of rollout.Agent.
+func (a *agent) Describe() rollout.Description {
+	return rollout.Description{Kind: "replay", Params: map[string]any{"rows": a.data.RowsDigest.String()}}
+}
+
+// Stored is part of rollout.Stored.
+func (a *agent) Stored(ctx context.Context, at rollout.Attempt) (formats.Trajectory, error) {
+	row, ok := a.rows[key{at.Example.ID, int32(at.Generation)}]
+	if !ok {
+		return formats.Trajectory{}, &rollout.Failure{Class: formats.FailExample,
+			Err: fmt.Errorf("the replayed dataset has no generation %d of example %q", at.Generation, at.Example.ID)}
+	}
+	rows, err := dataset.ReadAll[formats.Trajectory](ctx, a.data, "", dataset.Range{First: row, Rows: 1})
+	if err != nil {
+		return formats.Trajectory{}, fmt.Errorf("rollout: agent replay: %w", err)
+	}
+	return rows[0], nil
+}
+
+// Attempt is part of rollout.Agent; the runner calls Stored.
+func (a *agent) Attempt(ctx context.Context, at rollout.Attempt) (rollout.Result, error) {
+	return rollout.Result{}, fmt.Errorf("agent replay asks no model")
+}
+
+func usage(hint, format string, args ...any) error {
+	return stages.Errorf(stages.KindUsage, hint, "rollout: "+format, args...)
+}

@@ -1,0 +1,114 @@
+package replay_test
+
+import (
+	"context"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/stages"
+	"github.com/rollmill/rollmill/stages/backends/openai"
+	"github.com/rollmill/rollmill/stages/rollout"
+	"github.com/rollmill/rollmill/stages/rollout/agents/agenttest"
+	"github.com/rollmill/rollmill/stages/rollout/agents/chat"
+	"github.com/rollmill/rollmill/stages/rollout/agents/replay"
+	"github.com/rollmill/rollmill/stages/rollout/recorder/recordertest"
+)
+
+// record makes a dataset of three examples, of which one fails.
+func record(t *testing.T) (uri string, o rollout.Options) {
+	t.Helper()
+	e := (&recordertest.Engine{Source: formats.TokensChoice, PromptIDs: true, Fault: func(_ int, q recordertest.Request) recordertest.Fault {
+		if q.Messages[0].Content == "what is 2?" {
+			return recordertest.Fault{Status: 400}
+		}
+		return recordertest.Fault{}
+	}}).Start(t)
+	agent, err := chat.New(rollout.AgentConfig{Client: openai.Client{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	o = rollout.Options{
+		Out: stages.Output{URI: filepath.Join(t.TempDir(), "out")}, Run: "first", Generations: 2, Agent: agent, Model: "policy",
+		Examples:  []formats.Example{agenttest.Example(0), agenttest.Example(1), agenttest.Example(2)},
+		Endpoints: []string{e.URL()}, Backoff: time.Millisecond,
+	}
+	if _, err := rollout.Run(context.Background(), o); err != nil {
+		t.Fatal(err)
+	}
+	return o.Out.URI, o
+}
+
+func newAgent(t *testing.T, uri string) rollout.Agent {
+	t.Helper()
+	a, err := replay.New(rollout.AgentConfig{Words: []string{uri}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+func TestContract(t *testing.T) {
+	uri, _ := record(t)
+	agenttest.RunStored(t, func(t *testing.T) rollout.Agent { return newAgent(t, uri) })
+}
+
+func rows(t *testing.T, uri string) []formats.Trajectory {
+	t.Helper()
+	d, err := dataset.Open(t.Context(), uri, dataset.OpenOptions{Kind: formats.KindTrajectories, AcceptGates: []string{"max-failure-rate"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := dataset.ReadAll[formats.Trajectory](t.Context(), d, "", d.All())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// TestReplayIsTheSameRowsUnderNewIds, without an engine or a model; what is
+// not stored fails by name.
+func TestReplayIsTheSameRowsUnderNewIds(t *testing.T) {
+	uri, o := record(t)
+	o.Out.URI, o.Run, o.Epoch, o.Generations = filepath.Join(t.TempDir(), "again"), "second", 4, 3
+	most := 1.0
+	o.Agent, o.Model, o.Endpoints, o.MaxFailureRate = newAgent(t, uri), "", nil, &most
+	if _, err := rollout.Run(context.Background(), o); err != nil {
+		t.Fatal(err)
+	}
+	was, is := rows(t, uri), rows(t, o.Out.URI)
+	if len(was) != 6 || len(is) != 9 {
+		t.Fatalf("%d rows became %d", len(was), len(is))
+	}
+	for i, row := range is {
+		if row.TrajectoryID != formats.TrajectoryID("second", row.ExampleID, 4, int(row.Generation)) || row.Run != "second" || row.Epoch != 4 {
+			t.Errorf("row %d has the ids %s %s %d", i, row.TrajectoryID, row.Run, row.Epoch)
+		}
+		if row.Generation == 2 {
+			if row.Status != formats.StatusFailed || row.FailureClass != formats.FailExample || !strings.Contains(row.Error, "generation 2") {
+				t.Errorf("row %d: %s %s %s", i, row.Status, row.FailureClass, row.Error)
+			}
+			continue
+		}
+		old := was[i-i/3]
+		ids := cmpopts.IgnoreFields(formats.Trajectory{}, "TrajectoryID", "Run", "Epoch", "StartedAt", "FinishedAt", "Attempts")
+		if d := cmp.Diff(old, row, ids); d != "" {
+			t.Errorf("row %d: %s", i, d)
+		}
+	}
+}
+
+func TestBadConfigIsRefused(t *testing.T) {
+	if _, err := replay.New(rollout.AgentConfig{}); err == nil {
+		t.Error("no dataset is good enough")
+	}
+	if _, err := replay.New(rollout.AgentConfig{Words: []string{t.TempDir()}}); err == nil {
+		t.Error("an empty folder is a dataset")
+	}
+}

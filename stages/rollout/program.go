@@ -1,0 +1,130 @@
+package rollout
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/rollmill/rollmill/formats"
+)
+
+const (
+	maxOutput    = 1 << 20  // of a program's standard output; more is a failure
+	keptErrors   = 4 << 10  // of standard error, its end, in a failure's text
+	maxLog       = 16 << 20 // of standard error in a log
+	defaultGrace = 2 * time.Second
+)
+
+// Program is a process to run for an attempt, with everything that it starts:
+// its process group gets SIGTERM and, after Grace, SIGKILL when the context
+// ends, and nothing of it is left when it has ended by itself.
+type Program struct {
+	Words  []string
+	Dir    string   // "" is this process's own
+	Env    []string // over Environ
+	Stdin  []byte
+	Stderr io.Writer     // told everything, beside what failures quote; may be nil
+	Grace  time.Duration // 0 means 2 s
+}
+
+// Run returns what the program printed. Its errors are of type *Failure, but
+// for the cause of a context that ended.
+func (p Program) Run(ctx context.Context) ([]byte, error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	out := &limited{most: maxOutput, over: func() { cancel(errFlood) }}
+	errs := &tail{most: keptErrors}
+	cmd := exec.CommandContext(ctx, p.Words[0], p.Words[1:]...)
+	cmd.Dir, cmd.Env = p.Dir, append(Environ(), p.Env...)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(p.Stdin), out, both(errs, p.Stderr)
+	cmd.WaitDelay = graceOr(p.Grace)
+	ownGroup(cmd)
+	err := cmd.Run()
+	killGroup(cmd)
+	switch {
+	case ctx.Err() != nil && context.Cause(ctx) == errFlood:
+		return nil, &Failure{formats.FailAgentOutput, errFlood}
+	case ctx.Err() != nil && (err != nil || cmd.ProcessState == nil):
+		return nil, context.Cause(ctx)
+	case err != nil && !errors.Is(err, exec.ErrWaitDelay): // a child that outlived the program held its output open
+		return nil, &Failure{formats.FailAgentExit, exitError(p.Words[0], err, errs)}
+	}
+	return out.b.Bytes(), nil
+}
+
+var errFlood = fmt.Errorf("the program wrote more than %d bytes to its standard output", maxOutput)
+
+func exitError(name string, err error, errs *tail) error {
+	if text := strings.TrimSpace(errs.String()); text != "" {
+		return fmt.Errorf("%s: %w: %s", name, err, text)
+	}
+	return fmt.Errorf("%s: %w", name, err)
+}
+
+// Environ is this process's environment without the engine's key, which is
+// not for agents.
+func Environ() []string {
+	return slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "ROLLMILL_API_KEY=") })
+}
+
+func graceOr(d time.Duration) time.Duration {
+	if d == 0 {
+		return defaultGrace
+	}
+	return d
+}
+
+func both(a, b io.Writer) io.Writer {
+	if b == nil {
+		return a
+	}
+	return io.MultiWriter(a, b)
+}
+
+// OpenLog opens the file in which an agent's standard error is kept, named
+// after the trajectory; a further attempt is appended. Without a folder
+// nothing is kept.
+func OpenLog(folder, trajectoryID string) (io.WriteCloser, error) {
+	if folder == "" {
+		return discard{}, nil
+	}
+	if err := os.MkdirAll(folder, 0o777); err != nil {
+		return nil, fmt.Errorf("the agents' logs: %w", err)
+	}
+	f, err := os.OpenFile(filepath.Join(folder, trajectoryID+".stderr"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o666)
+	if err != nil {
+		return nil, fmt.Errorf("the agents' logs: %w", err)
+	}
+	return &logFile{f: f, left: maxLog}, nil
+}
+
+type discard struct{}
+
+func (discard) Write(p []byte) (int, error) { return len(p), nil }
+func (discard) Close() error                { return nil }
+
+// logFile keeps the beginning of what is written, and never fails its writer:
+// a full disk is no fault of the agent's.
+type logFile struct {
+	f    *os.File
+	left int
+}
+
+func (l *logFile) Write(p []byte) (int, error) {
+	keep := p[:min(len(p), l.left)]
+	l.left -= len(keep)
+	if _, err := l.f.Write(keep); err != nil {
+		l.left = 0
+	}
+	return len(p), nil
+}
+
+func (l *logFile) Close() error { return l.f.Close() }

@@ -1,0 +1,97 @@
+package rollout
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/rollmill/rollmill/formats"
+)
+
+// Task is an attempt as programs and services are told of it, in one JSON
+// object.
+type Task struct {
+	ID           string          `json:"id"`
+	Question     string          `json:"question"`
+	Answer       string          `json:"answer"`
+	Fields       json.RawMessage `json:"fields"`
+	Generation   int             `json:"generation"`
+	Epoch        int             `json:"epoch"`
+	TrajectoryID string          `json:"trajectory_id"`
+	Seed         *int64          `json:"seed"`
+
+	// Where the model is, for those who have no environment of their own.
+	BaseURL string `json:"base_url,omitempty"`
+	APIKey  string `json:"api_key,omitempty"`
+	Model   string `json:"model,omitempty"`
+}
+
+// Task describes the attempt, without the model's place.
+func (a Attempt) Task() Task {
+	return Task{ID: a.Example.ID, Question: a.Example.Question, Answer: a.Example.Answer, Fields: a.Example.Fields,
+		Generation: a.Generation, Epoch: a.Epoch, TrajectoryID: a.TrajectoryID, Seed: a.Seed}
+}
+
+// TaskAt describes the attempt with the model's place.
+func (a Attempt) TaskAt() Task {
+	t := a.Task()
+	t.BaseURL, t.APIKey, t.Model = a.BaseURL, a.APIKey, a.Model
+	return t
+}
+
+// Line is the task as one line. Its error is a *Failure.
+func (t Task) Line() ([]byte, error) {
+	line, err := json.Marshal(t)
+	if err != nil {
+		return nil, &Failure{formats.FailExample, fmt.Errorf("example %q: its fields are not JSON: %w", t.ID, err)}
+	}
+	return append(line, '\n'), nil
+}
+
+// Environ is what a program that makes the attempt finds in its environment.
+func (a Attempt) Environ() []string {
+	env := []string{
+		"OPENAI_BASE_URL=" + a.BaseURL, "OPENAI_API_BASE=" + a.BaseURL, "OPENAI_API_KEY=" + a.APIKey, "OPENAI_MODEL=" + a.Model,
+		"ROLLMILL_TRAJECTORY_ID=" + a.TrajectoryID, "ROLLMILL_EXAMPLE_ID=" + a.Example.ID,
+		fmt.Sprintf("ROLLMILL_GENERATION=%d", a.Generation), fmt.Sprintf("ROLLMILL_EPOCH=%d", a.Epoch),
+	}
+	if a.Seed != nil {
+		env = append(env, fmt.Sprintf("ROLLMILL_SEED=%d", *a.Seed))
+	}
+	return env
+}
+
+// ReadResult reads what a program or service says at the end:
+// {"metadata":{…},"stop":"done|turns","error":"…"}, each optional. What does
+// not begin with "{" is ignored.
+func ReadResult(out []byte) (Result, error) {
+	out = bytes.TrimSpace(out)
+	if len(out) == 0 || out[0] != '{' {
+		return Result{}, nil
+	}
+	var said struct {
+		Metadata json.RawMessage `json:"metadata"`
+		Stop     string          `json:"stop"`
+		Error    string          `json:"error"`
+	}
+	bad := func(err error) (Result, error) {
+		return Result{}, &Failure{formats.FailAgentOutput, fmt.Errorf("the agent's output: %w", err)}
+	}
+	if err := json.Unmarshal(out, &said); err != nil {
+		return bad(err)
+	}
+	if said.Error != "" {
+		return Result{}, &Failure{formats.FailAgentExit, fmt.Errorf("the agent failed: %s", said.Error)}
+	}
+	if said.Stop != "" && said.Stop != formats.StopDone && said.Stop != formats.StopTurns {
+		return bad(fmt.Errorf("stop %q is neither %q nor %q", said.Stop, formats.StopDone, formats.StopTurns))
+	}
+	if string(said.Metadata) == "null" {
+		said.Metadata = nil
+	}
+	if said.Metadata != nil && said.Metadata[0] != '{' {
+		return bad(errors.New("metadata is not an object"))
+	}
+	return Result{Stop: said.Stop, Metadata: said.Metadata}, nil
+}

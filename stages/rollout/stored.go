@@ -1,0 +1,38 @@
+package rollout
+
+import (
+	"context"
+	"errors"
+
+	"github.com/rollmill/rollmill/formats"
+)
+
+// asksEngine tells whether the agent needs one.
+func (o Options) asksEngine() bool {
+	_, stored := o.Agent.(Stored)
+	return !stored
+}
+
+// stored takes a row that was made before. t has the new attempt's ids.
+func (r *runner) stored(ctx context.Context, t formats.Trajectory, from Stored, a Attempt) (formats.Trajectory, bool) {
+	old, err := from.Stored(ctx, a)
+	switch {
+	case ctx.Err() != nil:
+		return t, false
+	case err != nil:
+		class := formats.FailInternal
+		var f *Failure
+		if errors.As(err, &f) {
+			class = f.Class
+		}
+		fail(&t, formats.StopError, class, err.Error())
+		t.FinishedAt = r.opts.Clock().UnixMicro()
+		t.SetPayloadDigest()
+		return t, true
+	}
+	old.TrajectoryID, old.Run, old.ExampleID, old.Epoch, old.Generation = t.TrajectoryID, t.Run, t.ExampleID, t.Epoch, t.Generation
+	old.Example, old.Attempts, old.StartedAt, old.FinishedAt = t.Example, t.Attempts, t.StartedAt, r.opts.Clock().UnixMicro()
+	old.Reward, old.Rewards, old.ShapedRewards, old.GroupID, old.Advantage = nil, nil, nil, "", nil
+	old.SetPayloadDigest()
+	return old, true
+}
