@@ -1,6 +1,7 @@
 // Package arrow reads any Parquet file through arrow-go, which it is the one
 // home of: foreign files as rows of JSON, and our own files through a second,
-// independent reader for tests.
+// independent reader for tests. It also speaks with reward programs in streams
+// of record batches: AskWriter, AnswerReader.
 //
 // It is not how datasets are read (formats/parquet is, and is faster), and no
 // arrow-go type leaves it. It opens nothing: the caller brings the bytes.

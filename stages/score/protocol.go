@@ -53,7 +53,7 @@ func NewRequest(row *Row, name string, seed int64) (Request, error) {
 	}
 	r := Request{
 		ID: row.TrajectoryID, Example: json.RawMessage(example), Messages: []RequestMessage{}, Answer: row.Answer,
-		Status: row.Status, StopReason: row.StopReason, Rewards: map[string]*float64{}, Seed: formats.Seed(seed, row.TrajectoryID, "reward", name),
+		Status: row.Status, StopReason: row.StopReason, Rewards: map[string]*float64{}, Seed: RowSeed(row, name, seed),
 	}
 	for _, e := range row.Earlier {
 		r.Rewards[e.Name] = e.Value
@@ -62,6 +62,11 @@ func NewRequest(row *Row, name string, seed int64) (Request, error) {
 		r.Messages = append(r.Messages, requestMessage(&row.Messages[i]))
 	}
 	return r, nil
+}
+
+// RowSeed is what decides chance in the reward of a row; name is the reward's.
+func RowSeed(row *Row, name string, seed int64) int64 {
+	return formats.Seed(seed, row.TrajectoryID, "reward", name)
 }
 
 func requestMessage(m *formats.Message) RequestMessage {

@@ -19,4 +19,5 @@ var Kinds = score.NewKinds(
 	length.Kind,
 	expr.Kind,
 	command.Kind,
+	command.Arrow,
 )

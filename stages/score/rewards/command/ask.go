@@ -2,25 +2,40 @@ package command
 
 import (
 	"context"
-	"encoding/json"
 	"time"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/arrow"
 	"github.com/rollmill/rollmill/stages/score"
 )
 
 // ask is one row's question, and where its answer goes.
 type ask struct {
-	id      string
-	request []byte // a line
-	steps   int    // sampled messages on the main path
-	value   *score.Value
-	done    bool
+	id     string
+	row    *score.Row
+	path   []int       // of messages: the main one
+	reward string      // its name
+	base   int64       // the stage's seed
+	line   []byte      // of the JSON protocol
+	asked  arrow.Asked // of the other
+	value  *score.Value
+	done   bool
+}
+
+// steps counts the sampled messages on the main path.
+func (a *ask) steps() int {
+	n := 0
+	for _, i := range a.path {
+		if a.row.Messages[i].Sampled {
+			n++
+		}
+	}
+	return n
 }
 
 func (a *ask) settle(v score.Value) {
-	if v.Failure == "" && v.Shaped != nil && len(v.Shaped) != a.steps {
-		v = score.Failed(formats.RewardAnswer, "%d shaped rewards for %d sampled messages", len(v.Shaped), a.steps)
+	if v.Failure == "" && v.Shaped != nil && len(v.Shaped) != a.steps() {
+		v = score.Failed(formats.RewardAnswer, "%d shaped rewards for %d sampled messages", len(v.Shaped), a.steps())
 	}
 	*a.value, a.done = v, true
 }
@@ -30,20 +45,10 @@ func (a *ask) settle(v score.Value) {
 func newAsks(r *reward, rows []*score.Row, values []score.Value) []*ask {
 	var asks []*ask
 	for i, row := range rows {
-		a := &ask{id: row.TrajectoryID, value: &values[i]}
-		request, err := score.NewRequest(row, r.Name, r.Seed)
-		if err == nil {
-			a.request, err = json.Marshal(request)
-		}
-		if err != nil {
+		a := &ask{id: row.TrajectoryID, row: row, path: row.Main(), reward: r.Name, base: r.Seed, value: &values[i]}
+		if err := r.wire().prepare(a); err != nil {
 			a.settle(score.Failed(formats.RewardError, "%v", err))
 			continue
-		}
-		a.request = append(a.request, '\n')
-		for _, m := range request.Messages {
-			if m.Sampled {
-				a.steps++
-			}
 		}
 		asks = append(asks, a)
 	}
@@ -91,9 +96,9 @@ func (p *process) ask(ctx context.Context, batch []*ask, timeout time.Duration) 
 	timer := time.NewTimer(timeout)
 	defer timer.Stop()
 	for left := len(open); left > 0 || written != nil; {
-		lines := p.lines
+		replies := p.replies
 		if left == 0 {
-			lines = nil // what comes now is the next batch's matter
+			replies = nil // what comes now is the next batch's matter
 		}
 		select {
 		case <-ctx.Done():
@@ -102,16 +107,15 @@ func (p *process) ask(ctx context.Context, batch []*ask, timeout time.Duration) 
 			return &failure{class: formats.RewardTimeout, text: "no answer within " + timeout.String() + "; does the program flush its output after every line?"}
 		case <-written:
 			written = nil
-		case l, more := <-lines:
+		case said, more := <-replies:
 			if !more {
 				return &failure{class: formats.RewardCrashed, text: "the program ended without an answer", ended: true}
 			}
-			fresh, f := p.answer(l, open)
+			fresh, f := p.answers(said, open)
 			if f != nil {
 				return f
 			}
-			if fresh {
-				left--
+			if left -= fresh; fresh > 0 {
 				timer.Reset(timeout)
 			}
 		}
@@ -122,28 +126,34 @@ func (p *process) ask(ctx context.Context, batch []*ask, timeout time.Duration) 
 
 func (p *process) write(batch []*ask, written chan<- struct{}) {
 	defer close(written)
-	for _, a := range batch {
-		if _, err := p.in.Write(a.request); err != nil {
-			return // its output ends too, or is silent: ask sees that
-		}
-	}
+	_ = p.wire.write(p.in, batch) // when it fails, the output ends too or is silent: ask sees that
 }
 
-// answer takes in one line and tells whether it was news.
-func (p *process) answer(l line, open map[string]*ask) (bool, *failure) {
-	if l.err != nil {
-		return false, &failure{class: formats.RewardAnswer, text: l.err.Error()}
+// answers takes in a reply and counts what was news in it.
+func (p *process) answers(said reply, open map[string]*ask) (fresh int, f *failure) {
+	if said.err != nil {
+		return 0, &failure{class: formats.RewardAnswer, text: said.err.Error()}
 	}
-	answer, err := score.ReadAnswer(l.text)
-	if err != nil {
-		return false, &failure{class: formats.RewardAnswer, text: err.Error()}
+	for _, answer := range said.answers {
+		news, f := p.answer(answer, open)
+		if f != nil {
+			return fresh, f
+		}
+		if news {
+			fresh++
+		}
 	}
+	return fresh, nil
+}
+
+// answer takes in one answer and tells whether it was news.
+func (p *process) answer(answer score.Answer, open map[string]*ask) (bool, *failure) {
 	a := open[answer.ID]
 	switch {
 	case a == nil && p.seen[answer.ID]:
 		return false, nil
 	case a == nil:
-		return false, &failure{class: formats.RewardAnswer, text: score.Quote(l.text) + " answers an id that was not asked about"}
+		return false, &failure{class: formats.RewardAnswer, text: score.Quote([]byte(answer.ID)) + " is answered, which was not asked about"}
 	case a.done:
 		return false, nil
 	}

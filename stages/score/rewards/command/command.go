@@ -1,12 +1,16 @@
 // Package command rewards by a program in any language that is started once
-// and asked many times: a line of JSON in, a line of JSON out.
+// and asked many times: a line of JSON in, a line of JSON out; or, much faster
+// for wide rows, a stream of Arrow record batches in and one out.
 //
 //	command:./bin/tictactoe reward
 //	command:python3 reward.py --strict
+//	arrow:python3 reward.py
 //
 // Words are split as a shell would; nothing is expanded and no shell runs.
-// What a line holds stands at score.Request and score.Answer: answers are
-// matched by id and may come in any order. The program must flush each line.
+// What a line holds stands at score.Request and score.Answer, what a batch
+// holds at arrow.Asked and arrow.AnswerReader: answers are matched by id and
+// may come in any order, in batches of any size. The program must flush each
+// line or batch. testdata/rewards has an example of both in Python.
 // It sees ROLLMILL_SEED and ROLLMILL_REWARD (the reward's name), and the same
 // for every one of the processes run side by side.
 //
@@ -39,15 +43,30 @@ var Kind = score.Kind{
 	New:    newReward,
 }
 
+// Arrow is the entry of the same reward spoken to in Arrow record batches.
+var Arrow = score.Kind{
+	Name:   "arrow",
+	Usage:  "a program and its words; it reads a stream of Arrow record batches of trajectories and answers with one",
+	Seeded: true,
+	New: func(s score.Setup) (score.Reward, error) {
+		return newProgram(s, func() wire { return &batches{} })
+	},
+}
+
 type reward struct {
 	score.Setup
 	words []string
+	wire  func() wire // one for each process
 
 	mu   sync.Mutex
 	idle []*process
 }
 
 func newReward(s score.Setup) (score.Reward, error) {
+	return newProgram(s, func() wire { return lines{} })
+}
+
+func newProgram(s score.Setup, w func() wire) (score.Reward, error) {
 	words, err := shellquote.Split(s.Arguments)
 	if err != nil {
 		return nil, fmt.Errorf("%q: %w", s.Arguments, err)
@@ -58,7 +77,7 @@ func newReward(s score.Setup) (score.Reward, error) {
 	if _, err := exec.LookPath(words[0]); err != nil && !errors.Is(err, exec.ErrDot) {
 		return nil, fmt.Errorf("program %q: %w", words[0], err)
 	}
-	return &reward{Setup: s, words: words}, nil
+	return &reward{Setup: s, words: words, wire: w}, nil
 }
 
 func (r *reward) Needs() score.Needs { return score.Text }
@@ -128,7 +147,7 @@ func (r *reward) put(p *process) {
 
 func (r *reward) start() (*process, error) {
 	seed := formats.Seed(r.Seed, "reward", r.Name)
-	p, err := start(r.words, fmt.Sprintf("ROLLMILL_SEED=%d", seed), "ROLLMILL_REWARD="+r.Name, "PYTHONUNBUFFERED=1")
+	p, err := start(r.wire(), r.words, fmt.Sprintf("ROLLMILL_SEED=%d", seed), "ROLLMILL_REWARD="+r.Name, "PYTHONUNBUFFERED=1")
 	if err != nil {
 		return nil, fmt.Errorf("starting %q: %w", r.words[0], err)
 	}

@@ -1,9 +1,7 @@
 package command
 
 import (
-	"bufio"
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"os/exec"
@@ -14,32 +12,26 @@ import (
 )
 
 const (
-	maxLine   = 16 << 20 // bytes of one answer
-	stderrEnd = 1024     // bytes of stderr kept for errors
+	stderrEnd = 1024 // bytes of stderr kept for errors
 )
 
 // process is one running program; one goroutine talks to it at a time.
 type process struct {
-	cmd    *exec.Cmd
-	in     io.WriteCloser
-	out    *os.File
-	lines  chan line
-	stderr tail
-	asked  int // rows it was asked about
-	killed bool
-	done   chan struct{}   // closed when it has ended
-	seen   map[string]bool // ids of the batch before: a second answer is no news
-}
-
-// line is one line of the program's output, or why there is no more.
-type line struct {
-	text []byte
-	err  error
+	cmd     *exec.Cmd
+	in      io.WriteCloser
+	out     *os.File
+	wire    wire
+	replies chan reply
+	stderr  tail
+	asked   int // rows it was asked about
+	killed  bool
+	done    chan struct{}   // closed when it has ended
+	seen    map[string]bool // ids of the batch before: a second answer is no news
 }
 
 // start runs the program in a process group of its own.
-func start(words []string, env ...string) (*process, error) {
-	p := &process{cmd: exec.Command(words[0], words[1:]...), lines: make(chan line, 64), done: make(chan struct{})}
+func start(w wire, words []string, env ...string) (*process, error) {
+	p := &process{wire: w, cmd: exec.Command(words[0], words[1:]...), replies: make(chan reply, 64), done: make(chan struct{})}
 	if errors.Is(p.cmd.Err, exec.ErrDot) {
 		p.cmd.Err = nil
 	}
@@ -66,17 +58,10 @@ func start(words []string, env ...string) (*process, error) {
 	return p, nil
 }
 
-// read passes the program's lines on until its output ends or is closed.
+// read passes the program's answers on until its output ends or is closed.
 func (p *process) read() {
-	defer close(p.lines)
-	scanner := bufio.NewScanner(p.out)
-	scanner.Buffer(make([]byte, 64<<10), maxLine)
-	for scanner.Scan() {
-		p.lines <- line{text: append([]byte(nil), scanner.Bytes()...)}
-	}
-	if err := scanner.Err(); errors.Is(err, bufio.ErrTooLong) {
-		p.lines <- line{err: fmt.Errorf("a line of its output is longer than %d MiB", maxLine>>20)}
-	}
+	defer close(p.replies)
+	p.wire.read(p.out, func(r reply) { p.replies <- r })
 }
 
 // wait notices the program's end, and ends what it left running.
@@ -98,20 +83,20 @@ func (p *process) kill(grace time.Duration) {
 	p.in.Close()
 	timer := time.NewTimer(grace)
 	defer timer.Stop()
-	for lines, ended := p.lines, false; !ended; {
+	for replies, ended := p.replies, false; !ended; {
 		select {
 		case <-p.done:
 			ended = true
 		case <-timer.C:
 			p.signal()
-		case _, more := <-lines: // so that it does not wait for us
+		case _, more := <-replies: // so that it does not wait for us
 			if !more {
-				lines = nil
+				replies = nil
 			}
 		}
 	}
 	p.out.Close()
-	for range p.lines { // the reader ends
+	for range p.replies { // the reader ends
 	}
 }
 

@@ -17,7 +17,11 @@ import (
 // binary, "program" and how it should behave.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 2 && os.Args[1] == "program" {
-		program(os.Args[2], os.Args[3:])
+		if mode, ok := strings.CutPrefix(os.Args[2], "arrow-"); ok {
+			arrowProgram(mode)
+		} else {
+			program(os.Args[2], os.Args[3:])
+		}
 		return
 	}
 	os.Exit(m.Run())

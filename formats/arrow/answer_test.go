@@ -1,0 +1,166 @@
+package arrow
+
+import (
+	"bytes"
+	"io"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/ipc"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/rollmill/rollmill/formats"
+)
+
+// stream writes n batches of one row.
+func stream(t testing.TB, n int, fields []arrow.Field, fill func(*array.RecordBuilder)) []byte {
+	t.Helper()
+	schema := arrow.NewSchema(fields, nil)
+	var out bytes.Buffer
+	w := ipc.NewWriter(&out, ipc.WithSchema(schema))
+	b := array.NewRecordBuilder(memory.DefaultAllocator, schema)
+	for range n {
+		fill(b)
+		if err := w.Write(b.NewRecordBatch()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return out.Bytes()
+}
+
+func wellFormedAnswers(t testing.TB, n int) []byte {
+	return stream(t, n, []arrow.Field{{Name: "note", Type: arrow.PrimitiveTypes.Date32}, {Name: "reward", Type: arrow.PrimitiveTypes.Float32, Nullable: true},
+		{Name: "id", Type: arrow.BinaryTypes.LargeString}, {Name: "shaped_rewards", Type: arrow.ListOf(arrow.PrimitiveTypes.Int32), Nullable: true},
+		{Name: "error", Type: arrow.BinaryTypes.String, Nullable: true}}, func(b *array.RecordBuilder) {
+		b.Field(0).(*array.Date32Builder).AppendValues([]arrow.Date32{1, 2}, nil)
+		b.Field(1).(*array.Float32Builder).Append(0.5)
+		b.Field(1).AppendNull()
+		b.Field(2).(*array.LargeStringBuilder).AppendValues([]string{"a", "b"}, nil)
+		list := b.Field(3).(*array.ListBuilder)
+		list.Append(true)
+		list.ValueBuilder().(*array.Int32Builder).AppendValues([]int32{1, 2}, []bool{true, false})
+		list.AppendNull()
+		b.Field(4).AppendNull()
+		b.Field(4).(*array.StringBuilder).Append(strings.Repeat("why ", 1000))
+	})
+}
+
+// Answers may have any number type and further columns; a stream of any length
+// is read in bounded memory.
+func TestAnswersAreRead(t *testing.T) {
+	r := NewAnswerReader(bytes.NewReader(wellFormedAnswers(t, 2000)))
+	half := 0.5
+	for range 2000 {
+		got, err := r.Read()
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := []Answered{{ID: "a", Reward: &half, Shaped: []float64{1, math.NaN()}}, {ID: "b", Error: strings.Repeat("why ", 1000)}}
+		if diff := cmp.Diff(want, got, cmp.Comparer(func(a, b float64) bool { return a == b || math.IsNaN(a) && math.IsNaN(b) })); diff != "" {
+			t.Fatalf("-want +got:\n%s", diff)
+		}
+	}
+	if _, err := r.Read(); err != io.EOF {
+		t.Errorf("after the last batch: %v", err)
+	}
+}
+
+func TestStrangeAnswersAreErrors(t *testing.T) {
+	id := arrow.Field{Name: "id", Type: arrow.BinaryTypes.String, Nullable: true}
+	reward := arrow.Field{Name: "reward", Type: arrow.PrimitiveTypes.Float64, Nullable: true}
+	for want, fields := range map[string][]arrow.Field{
+		"has no id":                    {id, reward},
+		"needs the columns":            {reward},
+		"two columns are named reward": {id, reward, reward},
+	} {
+		file := stream(t, 1, fields, func(b *array.RecordBuilder) {
+			for i := range fields {
+				b.Field(i).AppendNull()
+			}
+		})
+		if _, err := NewAnswerReader(bytes.NewReader(file)).Read(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v: %v", fields, err)
+		}
+	}
+}
+
+// What is asked comes out of the wire as it went in.
+func TestAskedRowsAreWritten(t *testing.T) {
+	half := 0.5
+	row := Asked{Trajectory: &formats.Trajectory{TrajectoryID: "t", Example: `{"n":1}`, Answer: "a\xffb", Status: "ok", StopReason: "done",
+		Messages: []formats.Message{{Role: "user", Content: "not on the path"}, {Role: "assistant", Content: "hello", Sampled: true, ToolCalls: []formats.ToolCall{{ID: "1", Name: "f", Arguments: "{}"}}}}},
+		Path: []int{1}, Rewards: []formats.NamedReward{{Name: "x", Value: &half}, {Name: "y"}}, Seed: 7}
+	large := row
+	large.Trajectory = &formats.Trajectory{TrajectoryID: "large", Answer: strings.Repeat("x", maxBatchText)}
+	large.Path = nil
+	var out bytes.Buffer
+	if err := NewAskWriter(&out).Write([]Asked{row, large, row}); err != nil {
+		t.Fatal(err)
+	}
+	r, err := ipc.NewReader(&out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var sizes []int64
+	for r.Next() {
+		sizes = append(sizes, r.RecordBatch().NumRows())
+		if len(sizes) > 1 {
+			continue
+		}
+		var got []byte
+		for c, f := range r.RecordBatch().Schema().Fields() {
+			if got, err = appendValue(append(got, f.Name+"="...), r.RecordBatch().Column(c), 0); err != nil {
+				t.Fatal(err)
+			}
+			got = append(got, ' ')
+		}
+		want := `id="t" example="{\"n\":1}" answer="a�b" status="ok" stop_reason="done" seed=7 rewards={"x":0.5,"y":null} ` +
+			`messages=[{"role":"assistant","content":"hello","content_parts":null,"name":null,"reasoning_content":null,"tool_call_id":null,"tool_calls":[{"id":"1","name":"f","arguments":"{}"}],"sampled":true}] `
+		if string(got) != want {
+			t.Errorf("got\n%s\nwant\n%s", got, want)
+		}
+	}
+	if !slices.Equal(sizes, []int64{2, 1}) {
+		t.Errorf("batches of %v rows", sizes)
+	}
+}
+
+// FuzzAnswers: whatever a program writes ends in answers or an error.
+func FuzzAnswers(f *testing.F) {
+	f.Add([]byte("I think it is good."))
+	f.Add(wellFormedAnswers(f, 2))
+	f.Add(wellFormedAnswers(f, 1)[:100])
+	f.Fuzz(func(t *testing.T, data []byte) {
+		r := NewAnswerReader(bytes.NewReader(data))
+		for range 100 {
+			if _, err := r.Read(); err != nil {
+				return
+			}
+		}
+	})
+}
+
+// Whatever byte is wrong, reading ends without a panic, in answers or an error.
+func TestAnyWrongByteEndsInAnswersOrAnError(t *testing.T) {
+	good := wellFormedAnswers(t, 2)
+	for at := range good {
+		for _, flip := range []byte{0x55, 0x80, 0xff} {
+			bad := bytes.Clone(good)
+			bad[at] ^= flip
+			r := NewAnswerReader(bytes.NewReader(bad))
+			for range 4 {
+				if _, err := r.Read(); err != nil {
+					break
+				}
+			}
+		}
+	}
+}

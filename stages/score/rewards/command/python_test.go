@@ -1,0 +1,106 @@
+package command_test
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/random"
+	"github.com/rollmill/rollmill/stages/score"
+	"github.com/rollmill/rollmill/stages/score/rewards/command"
+	"github.com/rollmill/rollmill/stages/score/rewards/rewardtest"
+)
+
+const examples = "../../../../testdata/rewards/"
+
+// python is one that has pyarrow: ROLLMILL_PYTHON, that of .venv-interop, or
+// the one on the PATH.
+func python(t testing.TB) string {
+	t.Helper()
+	for _, p := range []string{os.Getenv("ROLLMILL_PYTHON"), "../../../../.venv-interop/bin/python", "python3"} {
+		if p == "" {
+			continue
+		}
+		if strings.Contains(p, "/") {
+			p, _ = filepath.Abs(p)
+		}
+		if exec.Command(p, "-c", "import pyarrow").Run() == nil {
+			return p
+		}
+	}
+	t.Skip("no Python with pyarrow: set ROLLMILL_PYTHON")
+	return ""
+}
+
+// TestPythonExamples: both programs keep the suite, and give the same values.
+func TestPythonExamples(t *testing.T) {
+	py := python(t)
+	jsonWords, arrowWords := fmt.Sprintf("'%s' %sjson_reward.py", py, examples), fmt.Sprintf("'%s' %sarrow_reward.py", py, examples)
+	t.Run("json", func(t *testing.T) {
+		rewardtest.Run(t, rewardtest.Suite{Kind: command.Kind, Arguments: jsonWords, Earlier: []string{"tree"}})
+	})
+	t.Run("arrow", func(t *testing.T) {
+		rewardtest.Run(t, rewardtest.Suite{Kind: command.Arrow, Arguments: arrowWords, Earlier: []string{"tree"}})
+	})
+	t.Run("both the same", func(t *testing.T) {
+		lines := rewardtest.Score(t, madeOf(t, command.Kind, jsonWords, time.Minute), wide(64))
+		batches := rewardtest.Score(t, madeOf(t, command.Arrow, arrowWords, time.Minute), wide(64))
+		if diff := cmp.Diff(lines, batches); diff != "" || lines[0].Failure != "" {
+			t.Errorf("-JSON +Arrow:\n%s", diff)
+		}
+	})
+}
+
+// wide are rows of about 20 messages and 2,000 sampled tokens each.
+func wide(n int) []*score.Row {
+	var rows []*score.Row
+	for group := range random.Trajectories(5, random.Options{Groups: (n + 7) / 8, Generations: 8, Messages: 20, SampledTokens: 2000}) {
+		for i := range group {
+			if group[i].Status == formats.StatusOK || group[i].Status == formats.StatusTruncated {
+				rows = append(rows, &score.Row{Trajectory: &group[i]})
+			}
+		}
+	}
+	return rows
+}
+
+// BenchmarkPython is the same trivial reward through both protocols.
+func BenchmarkPython(b *testing.B) {
+	py := python(b)
+	for _, p := range []struct {
+		name string
+		kind score.Kind
+		file string
+	}{{"json", command.Kind, "json_reward.py"}, {"arrow", command.Arrow, "arrow_reward.py"}} {
+		b.Run(p.name, func(b *testing.B) {
+			r := rewardtest.New(b, p.kind, fmt.Sprintf("'%s' %s%s", py, examples, p.file))
+			rows := wide(256)
+			values := make([]score.Value, len(rows))
+			text := 0
+			for _, row := range rows {
+				for _, m := range row.Messages {
+					text += len(m.Content)
+				}
+			}
+			if err := r.Score(b.Context(), rows, values); err != nil { // started
+				b.Fatal(err)
+			}
+			n := 0
+			for b.Loop() {
+				if err := r.Score(b.Context(), rows, values); err != nil {
+					b.Fatal(err)
+				}
+				n += len(rows)
+			}
+			b.ReportMetric(float64(n)/b.Elapsed().Seconds(), "rows/s")
+			b.ReportMetric(float64(text)/float64(len(rows)), "bytes/row")
+		})
+	}
+}

@@ -1,0 +1,130 @@
+package command
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/arrow"
+	"github.com/rollmill/rollmill/stages/score"
+)
+
+// wire is how one process is spoken to. Its two sides are used by two
+// goroutines.
+type wire interface {
+	// prepare readies a row's question; the error is the row's.
+	prepare(a *ask) error
+	write(in io.Writer, batch []*ask) error
+	// read passes answers on until the output ends.
+	read(out io.Reader, pass func(reply))
+}
+
+// reply is some answers, or why there are no more that make sense.
+type reply struct {
+	answers []score.Answer
+	err     error
+}
+
+// lines is JSON, a line for each row and for each answer.
+type lines struct{}
+
+const maxLine = 16 << 20 // bytes of one answer
+
+func (lines) prepare(a *ask) error {
+	request, err := score.NewRequest(a.row, a.reward, a.base)
+	if err != nil {
+		return err
+	}
+	if a.line, err = json.Marshal(request); err != nil {
+		return err
+	}
+	a.line = append(a.line, '\n')
+	return nil
+}
+
+func (lines) write(in io.Writer, batch []*ask) error {
+	for _, a := range batch {
+		if _, err := in.Write(a.line); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (lines) read(out io.Reader, pass func(reply)) {
+	scanner := bufio.NewScanner(out)
+	scanner.Buffer(make([]byte, 64<<10), maxLine)
+	for scanner.Scan() {
+		answer, err := score.ReadAnswer(scanner.Bytes())
+		pass(reply{[]score.Answer{answer}, err})
+	}
+	if err := scanner.Err(); errors.Is(err, bufio.ErrTooLong) {
+		pass(reply{err: fmt.Errorf("a line of its output is longer than %d MiB", maxLine>>20)})
+	}
+}
+
+// batches is Arrow, a stream of record batches each way.
+type batches struct{ w *arrow.AskWriter }
+
+func (*batches) prepare(a *ask) error {
+	if _, err := a.row.Fields(); err != nil {
+		return err
+	}
+	t := *a.row.Trajectory
+	if t.Example == "" {
+		t.Example = "{}"
+	}
+	// The row may change once its value is settled: this may still be being written then.
+	a.asked = arrow.Asked{Trajectory: &t, Path: a.path, Rewards: a.row.Earlier, Seed: score.RowSeed(a.row, a.reward, a.base)}
+	return nil
+}
+
+func (b *batches) write(in io.Writer, batch []*ask) error {
+	if b.w == nil {
+		b.w = arrow.NewAskWriter(in)
+	}
+	rows := make([]arrow.Asked, len(batch))
+	for i, a := range batch {
+		rows[i] = a.asked
+	}
+	return b.w.Write(rows)
+}
+
+func (b *batches) read(out io.Reader, pass func(reply)) {
+	r := arrow.NewAnswerReader(out)
+	for {
+		batch, err := r.Read()
+		if errors.Is(err, io.EOF) {
+			return
+		}
+		if err != nil {
+			pass(reply{err: err})
+			_, _ = io.Copy(io.Discard, out) // so that the program does not wait for us
+			return
+		}
+		answers := make([]score.Answer, len(batch))
+		for i, a := range batch {
+			answers[i] = score.Answer{ID: a.ID, Value: value(a)}
+		}
+		pass(reply{answers: answers})
+	}
+}
+
+func value(a arrow.Answered) score.Value {
+	switch {
+	case a.Error != "":
+		return score.Failed(formats.RewardError, "%s", a.Error)
+	case a.Reward == nil:
+		return score.Failed(formats.RewardError, "the reward is null and no error says why")
+	}
+	for _, n := range append([]float64{*a.Reward}, a.Shaped...) {
+		if math.IsNaN(n) || math.IsInf(n, 0) {
+			return score.Failed(formats.RewardNotFinite, "%v: NaN and infinities are no rewards", n)
+		}
+	}
+	return score.Value{Reward: *a.Reward, Shaped: a.Shaped}
+}
