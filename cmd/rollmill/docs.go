@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"github.com/urfave/cli/v2"
+
+	"github.com/rollmill/rollmill/formats"
 )
 
 // page is a command's page under doc/, in Markdown.
@@ -64,6 +66,11 @@ func writeTables(b *strings.Builder, section string, flags []cli.Flag) {
 			fmt.Fprintf(b, "| `%s` | %s | %s | %s |\n", t.form(), strings.ReplaceAll(t.usage+t.notes(), "|", "\\|"), env, key)
 		}
 	}
+}
+
+// columnsPage is doc/columns.md.
+func columnsPage() string {
+	return "<!-- Generated from package formats: `make docs` rewrites it. -->\n\n" + formats.ColumnsMarkdown()
 }
 
 // indexPage is doc/rollmill.md.

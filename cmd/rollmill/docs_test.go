@@ -13,7 +13,7 @@ var update = flag.Bool("update", false, "rewrite the generated pages")
 
 // TestDocs compares the pages under doc/ with the flags.
 func TestDocs(t *testing.T) {
-	pages := map[string]string{"rollmill.md": indexPage()}
+	pages := map[string]string{"rollmill.md": indexPage(), "columns.md": columnsPage()}
 	for _, cmd := range commands() {
 		pages[cmd.name+".md"] = cmd.page()
 	}
