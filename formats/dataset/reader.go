@@ -91,6 +91,9 @@ func (r *Reader[T]) open() error {
 	return nil
 }
 
+// fetchAhead is how much of a part in an object store is fetched at once.
+const fetchAhead = 32 << 20
+
 // openPart opens a part and holds it against the manifest.
 func (d *Dataset) openPart(ctx context.Context, p Part) (storage.Reader, *parquet.File, error) {
 	src, err := d.bucket.Open(ctx, p.Name)
@@ -112,6 +115,9 @@ func (d *Dataset) openPart(ctx context.Context, p Part) (storage.Reader, *parque
 	if err != nil {
 		src.Close()
 		return nil, nil, err
+	}
+	if _, local := d.bucket.Local(); !local {
+		f.FetchAhead(fetchAhead)
 	}
 	return src, f, nil
 }

@@ -18,6 +18,7 @@ type File struct {
 	meta   *format.FileMetaData
 	root   *node
 	leaves []*node
+	ahead  int64 // bytes to fetch at once; 0: as they come
 }
 
 // codecs are those whose pages can be checked before they are inflated. LZ4

@@ -15,7 +15,7 @@ import (
 const (
 	magic     = "PAR1"
 	footerEnd = 8         // the footer's length and the magic number
-	guess     = 64 << 10  // read from the end in the hope that the footer is in it
+	guess     = 512 << 10 // read from the end in the hope that the footer is in it
 	maxFooter = 128 << 20 // thousands of row groups have a few megabytes
 )
 

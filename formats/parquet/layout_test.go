@@ -3,6 +3,8 @@ package parquet
 import (
 	"bytes"
 	"context"
+	"strings"
+	"sync"
 
 	"testing"
 
@@ -18,27 +20,42 @@ import (
 )
 
 // epoch is a file of several row groups with groups small and large: some
-// share a page, some have one, one has several.
+// share a page, some have one, one has several. It is made once; leave it as
+// it is.
 func epoch(t testing.TB) (groups [][]formats.Trajectory, data []byte, f *File) {
 	t.Helper()
-	for rows := range random.Trajectories(5, random.Options{Groups: 1100, Generations: 8, SampledTokens: 100, PromptTokens: 50, Messages: 4, Scored: true}) {
-		groups = append(groups, rows)
-	}
-	for i := 10; i < len(groups); i += 50 {
-		for j := range groups[i] {
-			groups[i][j].Messages[0].Content += string(bytes.Repeat([]byte("large "), 20<<10))
-		}
-	}
-	for j := range groups[33] {
-		groups[33][j].Messages[0].Content += string(bytes.Repeat([]byte("huge "), 400<<10))
-	}
-	data = fileOf(t, groups)
+	groups, data = madeEpoch()
 	f, err := Open(bytes.NewReader(data), int64(len(data)), "epoch")
 	if err != nil {
 		t.Fatal(err)
 	}
 	return groups, data, f
 }
+
+var madeEpoch = sync.OnceValues(func() (groups [][]formats.Trajectory, data []byte) {
+	for rows := range random.Trajectories(5, random.Options{Groups: 1100, Generations: 8, SampledTokens: 50, PromptTokens: 30, Messages: 3, Scored: true}) {
+		groups = append(groups, rows)
+	}
+	for i := 10; i < len(groups); i += 50 {
+		for j := range groups[i] {
+			groups[i][j].Messages[0].Content += strings.Repeat("large ", 20<<10)
+		}
+	}
+	for j := range groups[33] {
+		groups[33][j].Messages[0].Content += strings.Repeat("huge ", 400<<10)
+	}
+	var buf bytes.Buffer
+	w := NewWriter[formats.Trajectory](&buf)
+	for _, rows := range groups {
+		if err := w.Write(rows); err != nil {
+			panic(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		panic(err)
+	}
+	return groups, buf.Bytes()
+})
 
 func isHeavy(m *format.ColumnMetaData) bool { return heavy[columnName(m.PathInSchema)] }
 

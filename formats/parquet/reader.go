@@ -28,6 +28,9 @@ type Reader[T any] struct {
 	group   int   // row group that holds next
 	first   int64 // its first row
 	cursors []*cursor
+
+	fetched   *fetched // of the row groups before fetchedTo
+	fetchedTo int
 }
 
 // NewReader reads rows [first, first+rows) of a file. A file without the
@@ -85,10 +88,14 @@ func (r *Reader[T]) open() error {
 	if r.cursors != nil {
 		return nil
 	}
+	src, err := r.source()
+	if err != nil {
+		return r.fail("", err)
+	}
 	skip := r.next - r.first
 	whole := skip == 0 && r.end >= r.first+groups[r.group].NumRows
 	for _, l := range r.leaves {
-		c := newCursor(r.f, l, &groups[r.group].Columns[l.node.leaf].MetaData, whole)
+		c := newCursor(src, l, &groups[r.group].Columns[l.node.leaf].MetaData, whole)
 		rest, err := r.seek(c, skip)
 		if err == nil {
 			err = c.skip(rest)
@@ -102,11 +109,11 @@ func (r *Reader[T]) open() error {
 	return nil
 }
 
-func newCursor(f *File, l *leaf, m *format.ColumnMetaData, whole bool) *cursor {
+func newCursor(src io.ReaderAt, l *leaf, m *format.ColumnMetaData, whole bool) *cursor {
 	start, end := span(m)
 	c := &cursor{leaf: l, index: make([]int, len(l.lists))}
 	c.column = column{node: l.node, codec: m.Codec, left: m.NumValues, keep: l.kept()}
-	c.window = window{src: f.src, at: start, end: end, ahead: readAhead}
+	c.window = window{src: src, at: start, end: end, ahead: readAhead}
 	if !whole {
 		c.window.ahead = readAhead / 16
 	}
@@ -185,7 +192,7 @@ func (r *Reader[T]) fail(column string, err error) error {
 
 // Close releases the reader, not the file.
 func (r *Reader[T]) Close() error {
-	r.cursors = nil
+	r.cursors, r.fetched = nil, nil
 	r.next = r.end
 	return nil
 }

@@ -31,7 +31,7 @@ type tail struct {
 // newTail begins a file. Without heavy leaves there is nothing for the others
 // to be packed behind, and all chunks go out at once.
 func newTail(out io.Writer, l *layout, chunks []*chunk) *tail {
-	t := &tail{out: bufio.NewWriterSize(out, 256<<10), waits: make([]bool, len(chunks))}
+	t := &tail{out: bufio.NewWriterSize(out, 64<<10), waits: make([]bool, len(chunks))}
 	t.meta = format.FileMetaData{Version: version, Schema: l.meta.Schema, CreatedBy: l.meta.CreatedBy, ColumnOrders: l.meta.ColumnOrders}
 	wide := false
 	for _, c := range chunks {
