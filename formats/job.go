@@ -53,7 +53,9 @@ type Submission struct {
 	Token   string    `json:"token"` // names the batch to the trainer: the same for every attempt, another after --resubmit
 	Run     string    `json:"run,omitempty"`
 	Epoch   int       `json:"epoch"`
-	Before  Standing  `json:"before"` // noted before anything was sent
+	Curated string    `json:"curated,omitempty"`        // URI of the dataset, for a trainer that reads it by itself
+	Digest  string    `json:"curated_digest,omitempty"` // its rows_digest
+	Before  Standing  `json:"before"`                   // noted before anything was sent
 	Started time.Time `json:"started"`
 
 	// Guard fails once the sender no longer owns the submission. Ask before

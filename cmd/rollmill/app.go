@@ -45,6 +45,7 @@ func commands() []command {
 		submitCommand,
 		trainCommand,
 		checkCommand,
+		jobCommand,
 		sandboxCommand,
 		reportCommand,
 		showCommand,
@@ -70,7 +71,7 @@ func (s *session) stageEnv() stages.Env {
 // run is the whole program. It returns the exit code.
 func run(ctx context.Context, s *streams, args []string) int {
 	name := ""
-	err := newApp(s, &name).RunContext(ctx, args)
+	err := newApp(s, &name).RunContext(ctx, verbLast(args))
 	code := exitCode(ctx, err)
 	if err != nil {
 		s.fail(name, code, err)

@@ -4,12 +4,15 @@ import (
 	"encoding/json"
 	"net/url"
 	"strconv"
+	"strings"
 
+	"github.com/kballard/go-shellquote"
 	"github.com/urfave/cli/v2"
 	"go.yaml.in/yaml/v4"
 
 	"github.com/rollmill/rollmill/stages/backends/all"
 	"github.com/rollmill/rollmill/stages/backends/art"
+	program "github.com/rollmill/rollmill/stages/backends/command"
 	"github.com/rollmill/rollmill/stages/backends/file"
 )
 
@@ -36,6 +39,9 @@ func backendFlags() []cli.Flag {
 		&cli.DurationFlag{Name: "read-timeout", Usage: "longest silence while it trains: `TIME`", DefaultText: "none"},
 		&cli.BoolFlag{Name: "accept-plain-assistant", Usage: "send rows whose input holds assistant messages, although ART trains on them"},
 	)
+	flags = append(flags, inCategory("Backend command",
+		&cli.StringFlag{Name: "trainer", Usage: "the program that trains: `WORDS` split as a shell would"},
+		&cli.StringSliceFlag{Name: "settings", Usage: "`KEY=VALUE` that the program is told"})...)
 	return append(flags, inCategory("Backend file",
 		&cli.StringSliceFlag{Name: "kinds", Usage: "write this `KIND` of file: " + words(file.Kinds()) + "; default: all"})...)
 }
@@ -65,8 +71,32 @@ func backendConfig(s *session, c *cli.Context) (all.Config, error) {
 	if err = into(c, "init-args", &a.InitArgs); err == nil {
 		err = into(c, "engine-args", &a.EngineArgs)
 	}
+	if err == nil {
+		config.Command, err = commandConfig(c)
+	}
 	config.ART = a
 	return config, err
+}
+
+// commandConfig reads those of the backend command. Its model is --name, when
+// that is given.
+func commandConfig(c *cli.Context) (program.Config, error) {
+	config := program.Config{Target: c.String("target"), Settings: map[string]string{}}
+	if c.IsSet("name") {
+		config.Model = c.String("name")
+	}
+	for _, text := range c.StringSlice("settings") {
+		key, value, ok := strings.Cut(text, "=")
+		if !ok || key == "" {
+			return config, usage("write --settings KEY=VALUE", "--settings %q", text)
+		}
+		config.Settings[key] = value
+	}
+	var err error
+	if config.Words, err = shellquote.Split(c.String("trainer")); err != nil {
+		return config, usage("", "--trainer %q: %w", c.String("trainer"), err)
+	}
+	return config, nil
 }
 
 // into reads an object into a struct with yaml tags.

@@ -27,6 +27,7 @@ it prints holds the receipt, which rollout --policy reads.
 
   rollmill submit --in runs/demo/epoch-0/curate --backend art --url http://127.0.0.1:7999 --wait
   rollmill submit --in runs/demo/epoch-0/curate --backend file
+  rollmill submit --in runs/demo/epoch-0/curate --backend command --trainer 'python trainer.py jobs' --wait
 
 Backends:
 
@@ -53,6 +54,7 @@ func submitFlags() []cli.Flag {
 		&cli.BoolFlag{Name: "wait", Usage: "follow the job to its end"},
 		&cli.DurationFlag{Name: "poll-interval", Value: 10 * time.Second, Usage: "ask for the job's state every `TIME`"},
 		&cli.DurationFlag{Name: "timeout", Usage: "wait at most `TIME`; then the same command attaches to the job", DefaultText: "none"},
+		&cli.DurationFlag{Name: "stall-timeout", Value: time.Hour, Usage: "give up waiting for a job that shows nothing new for `TIME`; 0 for never"},
 		&cli.BoolFlag{Name: "dry-run", Usage: "check and count; send and record nothing"},
 		&cli.BoolFlag{Name: "resubmit", Usage: "send it although it was, or may have been, submitted before"},
 		&cli.BoolFlag{Name: "assume-trained", Usage: "somebody looked, and an ambiguous submission was trained"},
@@ -73,7 +75,7 @@ func submitFlags() []cli.Flag {
 func submitOptions(ctx context.Context, s *session, c *cli.Context, root, out string) (submit.Options, error) {
 	o := submit.Options{
 		Out: out, Run: c.String("run"), Epoch: c.Int("epoch"),
-		Wait: c.Bool("wait"), PollInterval: c.Duration("poll-interval"), Timeout: c.Duration("timeout"), LeaseTTL: c.Duration("lease"),
+		Wait: c.Bool("wait"), PollInterval: c.Duration("poll-interval"), Timeout: c.Duration("timeout"), Stall: c.Duration("stall-timeout"), LeaseTTL: c.Duration("lease"),
 		Overwrite: c.Bool("overwrite"), DryRun: c.Bool("dry-run"), Resubmit: c.Bool("resubmit"), AssumeTrained: c.Bool("assume-trained"),
 	}
 	var err error
@@ -96,11 +98,16 @@ func submitOptions(ctx context.Context, s *session, c *cli.Context, root, out st
 	if err != nil {
 		return o, err
 	}
-	config.Place.URI = storage.Redact(out)
-	config.Place.Read = receipt.Read
-	config.Place.Begin = func(ctx context.Context) (file.Draft, error) { return receipt.Draft(ctx) }
+	place(&config, receipt, out)
 	o.Trainer, err = all.New(c.String("backend"), config)
 	return o, err
+}
+
+// place tells the file backend where to write.
+func place(config *all.Config, b *storage.Bucket, uri string) {
+	config.Place.URI = storage.Redact(uri)
+	config.Place.Read = b.Read
+	config.Place.Begin = func(ctx context.Context) (file.Draft, error) { return b.Draft(ctx) }
 }
 
 func runSubmit(ctx context.Context, s *session) error {

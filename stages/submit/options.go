@@ -24,6 +24,7 @@ type Options struct {
 	Wait         bool          // follow the job to its end (a trainer that trains within the request is always followed)
 	PollInterval time.Duration // default 10s
 	Timeout      time.Duration // of waiting; 0 for none
+	Stall        time.Duration // gives up waiting for a job that shows nothing new; 0 for never
 	LeaseTTL     time.Duration // a silent owner is taken for dead after this; default 60s
 
 	Overwrite     bool // replace the receipt of another batch

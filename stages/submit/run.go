@@ -146,7 +146,7 @@ func (s *session) nothing(ctx context.Context, old *formats.Receipt) error {
 		}
 		policy = standing.Policy
 	}
-	r := s.receipt(intent{Run: s.Run, Epoch: s.Epoch, CreatedAt: s.began}, nil, formats.Outcome{State: formats.JobNothing, Policy: policy, Message: "the curated dataset is empty"})
+	r := s.receipt(intent{Curated: s.data.URI(), Digest: s.data.RowsDigest.String(), Run: s.Run, Epoch: s.Epoch, CreatedAt: s.began}, nil, formats.Outcome{State: formats.JobNothing, Policy: policy, Message: "the curated dataset is empty"})
 	return s.deliver(ctx, r)
 }
 
@@ -204,7 +204,7 @@ func (s *session) receipt(in intent, sent *sent, out formats.Outcome) *formats.R
 	now := s.Clock().UTC()
 	r := &formats.Receipt{
 		Format: formats.ReceiptFormat, Key: s.ledger.key, Backend: s.target.Backend, State: out.State, Run: in.Run, Epoch: in.Epoch,
-		Curated: s.data.URI(), CuratedDigest: s.data.RowsDigest.String(),
+		Curated: in.Curated, CuratedDigest: in.Digest,
 		Trajectories: in.Load.Trajectories, Groups: in.Load.Groups, Tokens: in.Load.Tokens,
 		Job: out.Job, StepAfter: out.StepAfter, Policy: out.Policy, Metrics: out.Metrics, MetricSteps: out.MetricSteps, Files: out.Files,
 		Message: out.Message, StartedAt: in.CreatedAt.UTC(),

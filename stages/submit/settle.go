@@ -46,6 +46,7 @@ func (s *session) settle(ctx context.Context, a *attempt) (*done, error) {
 func (s *session) follow(ctx context.Context, a *attempt, out formats.Outcome) (formats.Outcome, error) {
 	follower, _ := s.Trainer.(Follower)
 	submission := a.submission()
+	still := s.newStall()
 	for first := true; ; first = false {
 		var err error
 		switch {
@@ -58,6 +59,9 @@ func (s *session) follow(ctx context.Context, a *attempt, out formats.Outcome) (
 		if err != nil || !s.Wait || out.State != formats.JobRunning && out.State != formats.JobPending {
 			return out, err
 		}
+		if err := still.look(out); err != nil {
+			return out, err
+		}
 		select {
 		case <-ctx.Done():
 			return out, context.Cause(ctx)
@@ -67,7 +71,7 @@ func (s *session) follow(ctx context.Context, a *attempt, out formats.Outcome) (
 }
 
 func (a *attempt) submission() formats.Submission {
-	return formats.Submission{Token: a.Token, Run: a.Run, Epoch: a.Epoch, Before: a.sent.Before, Started: a.sent.At}
+	return formats.Submission{Token: a.Token, Run: a.Run, Epoch: a.Epoch, Curated: a.Curated, Digest: a.Digest, Before: a.sent.Before, Started: a.sent.At}
 }
 
 // conclude ends an attempt with what the trainer said, or with what somebody
@@ -113,8 +117,8 @@ func (s *session) person(a *attempt, out formats.Outcome) error {
 	help := fmt.Sprintf(`look at the trainer (its log, its checkpoints), then run the same command with one flag more.
   If the batch was trained:     rollmill submit --in %[1]s --out %[2]s --assume-trained
   If the batch was not trained: rollmill submit --in %[1]s --out %[2]s --resubmit
-  The wrong one loses the batch, or trains it twice`, s.data.URI(), s.Out)
+  The wrong one loses the batch, or trains it twice`, a.Curated, s.Out)
 	return stages.Errorf(stages.KindPerson, help,
 		"submit: nobody can tell whether the batch %q was trained: %s began to send it at %s to %s and did not see the end; %s",
-		s.data.URI(), a.Owner, a.sent.At.UTC().Format(time.RFC3339), where, out.Message)
+		a.Curated, a.Owner, a.sent.At.UTC().Format(time.RFC3339), where, out.Message)
 }

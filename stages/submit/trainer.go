@@ -36,7 +36,16 @@ type Trainer interface {
 	Resolve(ctx context.Context, s formats.Submission) (formats.Outcome, error)
 }
 
-// Follower is a Trainer whose jobs outlive the connection.
+// Follower is a Trainer whose jobs outlive the connection. A state that it
+// does not know counts as JobRunning, and its message names it: waiting ends
+// by the time limits.
 type Follower interface {
 	Status(ctx context.Context, job string) (formats.Outcome, error)
+}
+
+// Canceller is a Trainer whose jobs can be asked to end. The outcome is what
+// is known right after: a job may go on for a while. Asking a job that has
+// ended is no error.
+type Canceller interface {
+	Cancel(ctx context.Context, job string) (formats.Outcome, error)
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/stages/backends/art"
+	"github.com/rollmill/rollmill/stages/backends/command"
 	"github.com/rollmill/rollmill/stages/backends/file"
 )
 
@@ -23,8 +24,9 @@ type Trainer interface {
 
 // Config holds the settings of every backend, each under its name.
 type Config struct {
-	ART  art.Config  `yaml:"art"`
-	File file.Config `yaml:"file"`
+	ART     art.Config     `yaml:"art"`
+	File    file.Config    `yaml:"file"`
+	Command command.Config `yaml:"command"`
 
 	Place file.Place `yaml:"-"` // where the file backend writes
 }
@@ -40,6 +42,7 @@ type Backend struct {
 var List = []Backend{
 	{"art", "an OpenPipe ART server (or the sandbox) trains by GRPO over HTTP", func(c Config) (Trainer, error) { return trainer(art.New(c.ART)) }},
 	{"file", "files for trainers elsewhere: ART's JSON lines, TRL's preferences and prompts", func(c Config) (Trainer, error) { return trainer(file.New(c.File, c.Place)) }},
+	{"command", "any program: it is told where the dataset is and answers with lines of JSON", func(c Config) (Trainer, error) { return trainer(command.New(c.Command)) }},
 }
 
 // trainer keeps a nil pointer from becoming a Trainer.

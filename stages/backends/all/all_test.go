@@ -5,10 +5,11 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/rollmill/rollmill/stages/backends/command"
 	"github.com/rollmill/rollmill/stages/backends/file"
 )
 
-func TestEveryBackendIsMadeFromTheZeroConfig(t *testing.T) {
+func TestEveryBackendIsMade(t *testing.T) {
 	place := file.Place{
 		URI:   "mem://out",
 		Begin: func(context.Context) (file.Draft, error) { return nil, nil },
@@ -16,7 +17,7 @@ func TestEveryBackendIsMadeFromTheZeroConfig(t *testing.T) {
 	}
 	seen := map[string]bool{}
 	for _, b := range List {
-		tr, err := New(b.Name, Config{Place: place})
+		tr, err := New(b.Name, Config{Place: place, Command: command.Config{Words: []string{"trainer"}}})
 		if err != nil || tr.Target().Backend != b.Name || seen[b.Name] || b.Help == "" {
 			t.Errorf("%s: %v", b.Name, err)
 		}

@@ -1,0 +1,333 @@
+// Package command trains by any program, in any language: it is started once
+// for each request, reads the request as one line of JSON on its standard
+// input, and answers with lines of JSON on its standard output.
+//
+// A request, with the keys that have a value:
+//
+//	{"protocol":"rollmill-trainer/1","request":"submit","token":"4f0c...","model":"policy",
+//	 "curated":"runs/demo/epoch-0/curate","digest":"rows-...","run":"demo","epoch":0,
+//	 "load":{"groups":3,"trajectories":12,...},"before":{"step":4,"policy":{...}},"settings":{"lr":"1e-5"}}
+//
+//	begin    Make ready; train nothing. Answer with step and policy, if there are any.
+//	submit   Train on the dataset at curated, plain Parquet: *.parquet under that URI.
+//	         Either train and end, or leave a process of its own session and end.
+//	status   What became of the job named by job?
+//	cancel   End that job.
+//	resolve  What became of the submission named by token? Its sender is gone.
+//
+// Each line of the answer may hold any of these keys:
+//
+//	job      the reference of the job; say it as soon as there is one
+//	metrics  an object of numbers, one gradient step or so
+//	note     for people
+//	state    pending, running, completed, failed, cancelled, untrained or unknown; the last one counts
+//	clean    true, of failed: nothing was trained for certain, and the batch may be sent again
+//	step     how often the policy has been trained now
+//	policy   {"url","model","version"}: what answers from now on
+//	files    a list of what was written
+//	message  for people
+//
+// A request that a program does not know it answers with nothing and exit
+// code 0. A submit that ends without a state, or by another exit code, counts
+// as unknown unless its state says otherwise, and is resolved.
+//
+// The token is the same for every attempt at a batch: a program that keeps it
+// where it creates the job, by a call that fails when it is there already,
+// never trains a batch twice, and can answer resolve.
+// testdata/consumers/command/trainer.py does, and trains in a plain loop.
+package command
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os/exec"
+	"strings"
+
+	"github.com/rollmill/rollmill/formats"
+)
+
+// Config says what to run.
+type Config struct {
+	Words    []string          `yaml:"command" json:"command"` // the program and its arguments
+	Model    string            `yaml:"model" json:"model"`     // what it trains; default "policy"
+	Target   string            `yaml:"target" json:"target"`   // its name in the ledger; default: the words
+	Settings map[string]string `yaml:"settings" json:"settings"`
+}
+
+// Trainer is a submit.Trainer, a Follower and a Canceller.
+type Trainer struct {
+	cfg Config
+}
+
+// New checks the config. Nothing is started.
+func New(cfg Config) (*Trainer, error) {
+	if len(cfg.Words) == 0 {
+		return nil, &Error{What: "command: no program", Help: "name it and its arguments: --trainer 'python trainer.py'", Usage: true}
+	}
+	if cfg.Model == "" {
+		cfg.Model = "policy"
+	}
+	return &Trainer{cfg: cfg}, nil
+}
+
+// Error is what went wrong with the program.
+type Error struct {
+	What  string
+	Help  string
+	Usage bool
+	Err   error
+}
+
+func (e *Error) Error() string {
+	if e.Err != nil {
+		return e.What + ": " + e.Err.Error()
+	}
+	return e.What
+}
+
+// Unwrap returns the reason below.
+func (e *Error) Unwrap() error { return e.Err }
+
+// Hint is what the command line prints after the error.
+func (e *Error) Hint() string { return e.Help }
+
+// Misused tells that the config is wrong.
+func (e *Error) Misused() bool { return e.Usage }
+
+// Target is the program, unless the config gives it a name of its own.
+func (t *Trainer) Target() formats.Target {
+	address := t.cfg.Target
+	if address == "" {
+		address = strings.Join(t.cfg.Words, " ")
+	}
+	return formats.Target{Backend: "command", Address: address, Model: t.cfg.Model}
+}
+
+// Preflight counts the batch and looks for the program. What it can train on
+// is the program's own matter. Bytes are those of the messages' text.
+func (t *Trainer) Preflight(_ context.Context, groups formats.Groups, _ func(formats.Problem)) (load formats.Load, err error) {
+	if _, err := exec.LookPath(t.cfg.Words[0]); err != nil {
+		return load, &Error{What: fmt.Sprintf("command: the program %q", t.cfg.Words[0]), Err: err, Usage: true, Help: "is it installed, and the path right?"}
+	}
+	for rows, err := range groups {
+		if err != nil {
+			return load, err
+		}
+		load.Groups++
+		load.Trajectories += int64(len(rows))
+		for i := range rows {
+			load.Sequences++
+			load.Tokens += int64(rows[i].SampledTokens)
+			for m := range rows[i].Messages {
+				load.Bytes += int64(len(rows[i].Messages[m].Content))
+			}
+		}
+	}
+	return load, nil
+}
+
+// request is what the program is told.
+type request struct {
+	Protocol string            `json:"protocol"`
+	Request  string            `json:"request"`
+	Token    string            `json:"token,omitempty"`
+	Job      string            `json:"job,omitempty"`
+	Model    string            `json:"model"`
+	Curated  string            `json:"curated,omitempty"`
+	Digest   string            `json:"digest,omitempty"`
+	Run      string            `json:"run,omitempty"`
+	Epoch    int               `json:"epoch"`
+	Load     *formats.Load     `json:"load,omitempty"`
+	Before   *formats.Standing `json:"before,omitempty"`
+	Settings map[string]string `json:"settings,omitempty"`
+}
+
+func (t *Trainer) request(what string) request {
+	return request{Protocol: "rollmill-trainer/1", Request: what, Model: t.cfg.Model, Settings: t.cfg.Settings}
+}
+
+func (t *Trainer) about(s formats.Submission, what string) request {
+	r := t.request(what)
+	r.Token, r.Run, r.Epoch, r.Before, r.Curated, r.Digest = s.Token, s.Run, s.Epoch, &s.Before, s.Curated, s.Digest
+	return r
+}
+
+// Begin asks the program where it stands.
+func (t *Trainer) Begin(ctx context.Context, known *formats.Policy) (formats.Standing, error) {
+	r := t.request("begin")
+	r.Before = &formats.Standing{Policy: known}
+	a, err := t.ask(ctx, r, nil)
+	if err != nil {
+		return formats.Standing{}, err
+	}
+	standing := formats.Standing{Step: a.Step, Policy: a.Policy}
+	if standing.Policy == nil {
+		standing.Policy = known
+	}
+	return standing, nil
+}
+
+// Submit reads the batch through once, so that what the program is pointed at
+// can be read, and then tells it.
+func (t *Trainer) Submit(ctx context.Context, s formats.Submission, groups formats.Groups, event func(formats.JobEvent)) (formats.Outcome, error) {
+	load, err := readable(s, groups)
+	if err == nil {
+		err = s.Guard()
+	}
+	if err != nil {
+		return formats.Outcome{State: formats.JobFailed, Clean: true, Message: "the program was not told"}, err
+	}
+	r := t.about(s, "submit")
+	r.Load = &load
+	a, err := t.ask(ctx, r, func(e formats.JobEvent) { event(e) })
+	out := a.outcome(s.Before)
+	var misused *Error
+	if errors.As(err, &misused) && misused.Usage { // it did not start
+		return formats.Outcome{State: formats.JobFailed, Clean: true, Message: err.Error()}, err
+	}
+	if err == nil || a.State != "" {
+		event(formats.JobEvent{Sent: load.Groups})
+	}
+	if err != nil && out.State != formats.JobFailed {
+		// What it said before it broke off is not the end.
+		out.State, out.Clean = formats.JobUnknown, false
+	}
+	if out.State == formats.JobFailed && err == nil && out.Clean {
+		err = &Error{What: "command: " + out.Message}
+	}
+	if out.State == formats.JobUnknown && err == nil {
+		err = &Error{What: fmt.Sprintf("command: %q ended without a state", t.cfg.Words[0])}
+	}
+	return out, err
+}
+
+func readable(s formats.Submission, groups formats.Groups) (load formats.Load, err error) {
+	for rows, err := range groups {
+		if err == nil {
+			err = s.Guard()
+		}
+		if err != nil {
+			return load, err
+		}
+		load.Groups++
+		load.Trajectories += int64(len(rows))
+	}
+	return load, nil
+}
+
+// Resolve asks the program what became of a submission.
+func (t *Trainer) Resolve(ctx context.Context, s formats.Submission) (formats.Outcome, error) {
+	return t.outcome(ctx, t.about(s, "resolve"), s.Before)
+}
+
+// Status asks the program for a job.
+func (t *Trainer) Status(ctx context.Context, job string) (formats.Outcome, error) {
+	r := t.request("status")
+	r.Job = job
+	return t.outcome(ctx, r, formats.Standing{})
+}
+
+// Cancel asks the program to end a job.
+func (t *Trainer) Cancel(ctx context.Context, job string) (formats.Outcome, error) {
+	r := t.request("cancel")
+	r.Job = job
+	out, err := t.outcome(ctx, r, formats.Standing{})
+	if err == nil && out.State == formats.JobUnknown {
+		err = &Error{What: fmt.Sprintf("command: %q did not say what became of the job %q", t.cfg.Words[0], job), Help: "perhaps it cannot cancel; stop the trainer itself"}
+	}
+	return out, err
+}
+
+func (t *Trainer) outcome(ctx context.Context, r request, before formats.Standing) (formats.Outcome, error) {
+	a, err := t.ask(ctx, r, nil)
+	if err != nil {
+		return formats.Outcome{State: formats.JobUnknown}, err
+	}
+	return a.outcome(before), nil
+}
+
+// answer is all lines of an answer, joined.
+type answer struct {
+	Job     string             `json:"job"`
+	Metrics json.RawMessage    `json:"metrics"`
+	Note    string             `json:"note"`
+	State   string             `json:"state"`
+	Clean   bool               `json:"clean"`
+	Step    *int64             `json:"step"`
+	Policy  *formats.Policy    `json:"policy"`
+	Files   []string           `json:"files"`
+	Message string             `json:"message"`
+	steps   []json.RawMessage  // every metrics
+	sums    map[string]float64 // of each metric
+	counts  map[string]float64
+}
+
+// add takes in a line.
+func (a *answer) add(line answer) {
+	if line.Job != "" {
+		a.Job = line.Job
+	}
+	if line.State != "" {
+		a.State, a.Clean = line.State, line.Clean
+	}
+	if line.Step != nil {
+		a.Step = line.Step
+	}
+	if line.Policy != nil {
+		a.Policy = line.Policy
+	}
+	if line.Message != "" {
+		a.Message = line.Message
+	}
+	a.Files = append(a.Files, line.Files...)
+	if line.Metrics == nil {
+		return
+	}
+	if len(a.steps) < maxSteps {
+		a.steps = append(a.steps, line.Metrics)
+	}
+	var numbers map[string]any
+	if json.Unmarshal(line.Metrics, &numbers) != nil {
+		return
+	}
+	for name, v := range numbers {
+		if n, ok := v.(float64); ok {
+			if a.sums == nil {
+				a.sums, a.counts = map[string]float64{}, map[string]float64{}
+			}
+			a.sums[name] += n
+			a.counts[name]++
+		}
+	}
+}
+
+const maxSteps = 10000
+
+// outcome is the answer in our words. A state that nobody knows counts as
+// running: waiting ends by the time limits.
+func (a *answer) outcome(before formats.Standing) formats.Outcome {
+	out := formats.Outcome{State: a.State, Clean: a.Clean && a.State == formats.JobFailed, Job: a.Job, StepAfter: a.Step, Policy: a.Policy, MetricSteps: a.steps, Files: a.Files, Message: a.Message}
+	for name, sum := range a.sums {
+		if out.Metrics == nil {
+			out.Metrics = map[string]float64{}
+		}
+		out.Metrics[name] = sum / a.counts[name]
+	}
+	switch a.State {
+	case "":
+		out.State = formats.JobUnknown
+	case "canceled":
+		out.State = formats.JobCancelled
+	case formats.JobPending, formats.JobRunning, formats.JobCompleted, formats.JobFailed, formats.JobCancelled, formats.JobUntrained, formats.JobUnknown:
+	default:
+		out.State, out.Message = formats.JobRunning, strings.TrimSuffix(fmt.Sprintf("the program says %q, which is no state: %s", a.State, a.Message), ": ")
+	}
+	if out.Policy == nil && out.StepAfter != nil && before.Policy != nil && out.State == formats.JobCompleted {
+		p := *before.Policy
+		p.Version = *out.StepAfter
+		out.Policy = &p
+	}
+	return out
+}

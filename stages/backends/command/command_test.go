@@ -1,0 +1,226 @@
+package command_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/stages/backends/backendtest"
+	"github.com/rollmill/rollmill/stages/backends/command"
+)
+
+const secret = "hush-hush"
+
+// TestMain is also the program: with ROLLMILL_TEST_TRAINER it answers one
+// request, keeping its jobs as folders there.
+func TestMain(m *testing.M) {
+	if dir := os.Getenv("ROLLMILL_TEST_TRAINER"); dir != "" {
+		os.Exit(program(dir, strings.Join(os.Args[1:], " ")))
+	}
+	os.Exit(m.Run())
+}
+
+func program(dir, behaviour string) int {
+	var r struct{ Request, Token, Job, Curated, Model string }
+	if err := json.NewDecoder(os.Stdin).Decode(&r); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	say := func(format string, args ...any) { fmt.Printf(format+"\n", args...) }
+	jobs, _ := os.ReadDir(dir)
+	switch r.Request {
+	case "begin":
+		say(`{"step":%d,"policy":{"url":"http://engine/v1","model":%q,"version":%d}}`, len(jobs), r.Model, len(jobs))
+		return 0
+	case "submit":
+	case "status", "resolve", "cancel":
+		if _, err := os.Stat(filepath.Join(dir, r.Token+r.Job)); err != nil {
+			say(`{"state":"failed","clean":true,"message":"no such job"}`)
+			return 0
+		}
+		switch behaviour {
+		case "unknown word":
+			say(`{"state":"pondering","message":"well"}`)
+		case "runs":
+			state := "running"
+			if r.Request == "cancel" {
+				state = "canceled"
+			}
+			say(`{"state":%q}`, state)
+		default:
+			say(`{"state":"completed","step":%d}`, len(jobs))
+		}
+		return 0
+	default:
+		return 0
+	}
+	switch behaviour {
+	case "fails before":
+		fmt.Fprintln(os.Stderr, "no GPU here")
+		say(`{"state":"failed","clean":true,"message":"no GPU"}`)
+		return 3
+	case "not JSON":
+		say(`epoch 1 loss 0.3`)
+		return 0
+	case "a line without end":
+		for range 1 << 12 {
+			fmt.Print(strings.Repeat("x", 1<<10))
+		}
+		return 0
+	}
+	if err := os.Mkdir(filepath.Join(dir, r.Token), 0o755); err != nil {
+		say(`{"state":"completed","message":"it was trained before"}`)
+		return 0
+	}
+	say(`{"job":%q}`, r.Token)
+	switch behaviour {
+	case "dies after":
+		fmt.Fprintln(os.Stderr, "CUDA out of memory")
+		return 1
+	case "no state":
+		return 0
+	case "runs":
+		say(`{"state":"running"}`)
+		return 0
+	case "hangs":
+		fmt.Fprint(os.Stderr, strings.Repeat("noise\n", 1<<16))
+		os.Stdout.Sync()
+		time.Sleep(time.Hour)
+	}
+	for i := range 3 {
+		say(`{"metrics":{"loss":%d,"note":"text"},"note":"step %d"}`, i+1, i)
+	}
+	say(`{"state":"completed","step":%d,"message":"done"}`, len(jobs)+1)
+	return 0
+}
+
+// trainer is the program with a behaviour, and the folder of its jobs.
+func trainer(t *testing.T, behaviour ...string) (*command.Trainer, string) {
+	t.Helper()
+	dir := t.TempDir()
+	t.Setenv("ROLLMILL_TEST_TRAINER", dir)
+	t.Setenv("TRAINER_KEY", secret)
+	tr, err := command.New(command.Config{Words: append([]string{os.Args[0]}, behaviour...)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tr, dir
+}
+
+func TestConformance(t *testing.T) {
+	backendtest.Run(t, func(t *testing.T) backendtest.Subject {
+		tr, dir := trainer(t)
+		return backendtest.Subject{Trainer: tr, Secrets: []string{secret}, Jobs: func() int {
+			jobs, _ := os.ReadDir(dir)
+			return len(jobs)
+		}}
+	})
+}
+
+func submit(t *testing.T, tr *command.Trainer) (formats.Outcome, []formats.JobEvent, error) {
+	t.Helper()
+	var events []formats.JobEvent
+	out, err := tr.Submit(t.Context(), formats.Submission{Token: "t1", Guard: func() error { return nil }}, backendtest.Batch(), func(e formats.JobEvent) { events = append(events, e) })
+	return out, events, err
+}
+
+func TestASubmissionTellsWhatHappens(t *testing.T) {
+	tr, _ := trainer(t)
+	out, events, err := submit(t, tr)
+	if err != nil || out.State != formats.JobCompleted || out.Job != "t1" || out.Metrics["loss"] != 2 || len(out.MetricSteps) != 3 || out.Message != "done" {
+		t.Errorf("%+v, %v", out, err)
+	}
+	if len(events) != 5 || events[0].Job != "t1" || events[1].Metrics == nil || events[1].Note != "step 0" || events[4].Sent != 3 {
+		t.Errorf("%+v", events)
+	}
+	again, _, err := submit(t, tr)
+	if err != nil || again.Message != "it was trained before" {
+		t.Errorf("%+v, %v", again, err)
+	}
+}
+
+func TestWhatAProgramDoesWrong(t *testing.T) {
+	for _, c := range []struct {
+		behaviour, state string
+		clean            bool
+		err, hint        string
+	}{
+		{"fails before", formats.JobFailed, true, "exit status 3", "no GPU here"},
+		{"dies after", formats.JobUnknown, false, "exit status 1", "CUDA out of memory"},
+		{"no state", formats.JobUnknown, false, "ended without a state", ""},
+		{"not JSON", formats.JobUnknown, false, "line 1 is not JSON", ""},
+		{"a line without end", formats.JobUnknown, false, "token too long", ""},
+	} {
+		t.Run(c.behaviour, func(t *testing.T) {
+			tr, _ := trainer(t, c.behaviour)
+			out, _, err := submit(t, tr)
+			if out.State != c.state || out.Clean != c.clean || err == nil || !strings.Contains(err.Error(), c.err) {
+				t.Errorf("%+v, %v", out, err)
+			}
+			var hinted interface{ Hint() string }
+			if c.hint != "" && (!errors.As(err, &hinted) || !strings.Contains(hinted.Hint(), c.hint)) {
+				t.Errorf("hint of %v", err)
+			}
+		})
+	}
+}
+
+func TestAProgramThatHangsIsKilled(t *testing.T) {
+	tr, _ := trainer(t, "hangs")
+	ctx, cancel := context.WithCancel(t.Context())
+	out, err := tr.Submit(ctx, formats.Submission{Token: "t1", Guard: func() error { return nil }}, backendtest.Batch(), func(e formats.JobEvent) {
+		if e.Job != "" {
+			cancel()
+		}
+	})
+	if !errors.Is(err, context.Canceled) || out.State != formats.JobUnknown || out.Job != "t1" {
+		t.Errorf("%+v, %v", out, err)
+	}
+}
+
+func TestAJobIsFollowedAndCancelled(t *testing.T) {
+	tr, _ := trainer(t, "runs")
+	out, _, err := submit(t, tr)
+	if err != nil || out.State != formats.JobRunning {
+		t.Fatalf("%+v, %v", out, err)
+	}
+	if out, err := tr.Status(t.Context(), out.Job); err != nil || out.State != formats.JobRunning {
+		t.Errorf("%+v, %v", out, err)
+	}
+	if out, err := tr.Cancel(t.Context(), out.Job); err != nil || out.State != formats.JobCancelled {
+		t.Errorf("%+v, %v", out, err)
+	}
+}
+
+func TestAnUnknownStateCountsAsRunning(t *testing.T) {
+	tr, _ := trainer(t, "unknown word")
+	submit(t, tr)
+	out, err := tr.Status(t.Context(), "t1")
+	if err != nil || out.State != formats.JobRunning || !strings.Contains(out.Message, `"pondering"`) {
+		t.Errorf("%+v, %v", out, err)
+	}
+}
+
+func TestAProgramThatIsNotThere(t *testing.T) {
+	tr, err := command.New(command.Config{Words: []string{filepath.Join(t.TempDir(), "trainer")}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var misused interface{ Misused() bool }
+	if _, err := tr.Preflight(t.Context(), backendtest.Batch(), nil); !errors.As(err, &misused) || !misused.Misused() {
+		t.Error(err)
+	}
+	if out, _, err := submit(t, tr); err == nil || !out.Clean {
+		t.Errorf("%+v, %v", out, err)
+	}
+	if _, err := command.New(command.Config{}); !errors.As(err, &misused) {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,114 @@
+package command
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os/exec"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/rollmill/rollmill/formats"
+)
+
+const (
+	maxLine = 1 << 20         // of an answer
+	tailLen = 4 << 10         // of stderr kept for an error
+	grace   = 2 * time.Second // for output that children hold open
+)
+
+// ask starts the program for one request and reads its answer to the end. It
+// ends with ctx: the program and its children are then killed.
+func (t *Trainer) ask(ctx context.Context, r request, event func(formats.JobEvent)) (answer, error) {
+	var a answer
+	line, err := json.Marshal(r)
+	if err != nil {
+		return a, err
+	}
+	cmd := exec.CommandContext(ctx, t.cfg.Words[0], t.cfg.Words[1:]...)
+	cmd.Stdin = bytes.NewReader(append(line, '\n'))
+	errs := &tail{}
+	cmd.Stderr = errs
+	cmd.WaitDelay = grace
+	ownGroup(cmd)
+	out, in := io.Pipe()
+	cmd.Stdout = in
+	read := make(chan error, 1)
+	go func() {
+		err := a.read(out, event)
+		_, _ = io.Copy(io.Discard, out)
+		read <- err
+	}()
+	if err := cmd.Start(); err != nil {
+		in.Close()
+		<-read
+		return a, &Error{What: fmt.Sprintf("command: starting %q", t.cfg.Words[0]), Err: err, Usage: true}
+	}
+	ended := cmd.Wait()
+	in.Close()
+	wrong := <-read
+	killGroup(cmd)
+	if errors.Is(ended, exec.ErrWaitDelay) { // a child holds the pipe; the program itself ended well
+		ended = nil
+	}
+	switch {
+	case ctx.Err() != nil:
+		return a, context.Cause(ctx)
+	case wrong != nil:
+		return a, &Error{What: fmt.Sprintf("command: what %q answered to %q", t.cfg.Words[0], r.Request), Err: wrong, Help: errs.hint()}
+	case ended != nil:
+		return a, &Error{What: fmt.Sprintf("command: %q, asked to %q", t.cfg.Words[0], r.Request), Err: ended, Help: errs.hint()}
+	}
+	return a, nil
+}
+
+// read takes in the lines of an answer.
+func (a *answer) read(out io.Reader, event func(formats.JobEvent)) error {
+	lines := bufio.NewScanner(out)
+	lines.Buffer(make([]byte, 0, 64<<10), maxLine)
+	for n := 1; lines.Scan(); n++ {
+		if len(bytes.TrimSpace(lines.Bytes())) == 0 {
+			continue
+		}
+		var line answer
+		if err := json.Unmarshal(lines.Bytes(), &line); err != nil {
+			return fmt.Errorf("line %d is not JSON as it should be: %w", n, err)
+		}
+		a.add(line)
+		if event != nil && (line.Job != "" || line.Metrics != nil || line.Note != "") {
+			event(formats.JobEvent{Job: line.Job, Metrics: line.Metrics, Note: line.Note})
+		}
+	}
+	return lines.Err()
+}
+
+// tail keeps the end of what is written.
+type tail struct {
+	mu   sync.Mutex
+	data []byte
+}
+
+func (t *tail) Write(p []byte) (int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.data = append(t.data, p...)
+	if len(t.data) > 2*tailLen {
+		t.data = append(t.data[:0], t.data[len(t.data)-tailLen:]...)
+	}
+	return len(p), nil
+}
+
+func (t *tail) hint() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	text := strings.TrimSpace(strings.ToValidUTF8(string(t.data[max(0, len(t.data)-tailLen):]), ""))
+	if text == "" {
+		return ""
+	}
+	return "the program's last words: " + text
+}

@@ -1,0 +1,203 @@
+package submit
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"time"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/stages"
+)
+
+// JobOptions name a submission that was made, from whatever machine. The
+// receipt or the key says which; the ledger says how far it came.
+type JobOptions struct {
+	stages.Env
+
+	Key     string // of the submission; default: that of the receipt
+	Out     string // URI of the receipt's prefix, for reports
+	Receipt Store  // nil: no receipt is read or written
+	Ledger  Store
+	Trainer Trainer // the one that it was submitted to
+
+	Wait         bool          // follow the job to its end
+	Cancel       bool          // ask the trainer to end it, first
+	PollInterval time.Duration // default 10s
+	Timeout      time.Duration // of waiting; 0 for none
+	Stall        time.Duration // as of Options
+	LeaseTTL     time.Duration // default 60s
+}
+
+// Job looks at a submission and brings its receipt up to date. It sends no
+// batch. A job that ended badly is an error, with a whole result, only when it
+// was waited for.
+func Job(ctx context.Context, o JobOptions) (Result, error) {
+	if o.Ledger == nil || o.Trainer == nil || o.Receipt == nil && o.Key == "" {
+		return Result{}, stages.Errorf(stages.KindUsage, "name the submission: --in URI of its receipt, or --key", "job: no submission")
+	}
+	s := newJobSession(o)
+	if o.Timeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeoutCause(ctx, o.Timeout, stages.Errorf(stages.KindTemporary, "run the same command again", "job: gave up after %s", o.Timeout))
+		defer cancel()
+	}
+	err := s.job(ctx, o.Cancel)
+	s.result.Seconds = o.Clock().Sub(s.began).Seconds()
+	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() != nil {
+		err = context.Cause(ctx)
+	}
+	return s.result, err
+}
+
+func newJobSession(o JobOptions) *session {
+	s := &session{Options: Options{
+		Env: o.Env, Out: o.Out, Receipt: o.Receipt, Ledger: o.Ledger, Trainer: o.Trainer,
+		Wait: o.Wait, PollInterval: o.PollInterval, Stall: o.Stall, LeaseTTL: o.LeaseTTL,
+	}.withDefaults(), target: o.Trainer.Target(), began: o.Clock()}
+	if s.Receipt == nil {
+		s.Receipt = noReceipt{}
+	}
+	s.ledger = &ledger{store: o.Ledger, key: o.Key, me: self(), now: o.Clock, ttl: s.LeaseTTL}
+	s.result.Report = stages.Report{Stage: "job", URI: o.Out, Sealed: true}
+	return s
+}
+
+func (s *session) job(ctx context.Context, cancel bool) error {
+	receipt, err := s.named(ctx)
+	if err != nil {
+		return err
+	}
+	s.result.Identity = s.ledger.key
+	a, err := s.ledger.last(ctx)
+	switch {
+	case err != nil:
+		return err
+	case a == nil && receipt != nil: // nothing was sent, or it is another ledger
+		s.result.Attached, s.result.UpToDate = true, true
+		return s.told(receipt)
+	case a == nil:
+		return formats.Invalid(s.ledger.key, "`rollmill job list` shows what the ledger holds; name another with --ledger", fs.ErrNotExist, "no such submission in the ledger")
+	case a.Target != s.target:
+		return stages.Errorf(stages.KindUsage, "say the backend's settings as they were when it was submitted",
+			"job: the batch went to %s, and these settings mean %s", where(a.Target), where(s.target))
+	}
+	if cancel && a.done == nil {
+		if err := s.cancel(ctx, a); err != nil {
+			return err
+		}
+	}
+	return s.look(ctx, a)
+}
+
+func where(t formats.Target) string {
+	return fmt.Sprintf("%s at %q, model %q", t.Backend, t.Address, t.Model)
+}
+
+// named reads the receipt, which says which submission is meant.
+func (s *session) named(ctx context.Context) (*formats.Receipt, error) {
+	receipt, err := ReadReceipt(ctx, s.Receipt)
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && s.ledger.key != "":
+		return nil, nil
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, formats.Invalid(s.Out, "is it the --out of submit? A job without a receipt as yet has a key: `rollmill job list`, --key", err, "no receipt")
+	case err != nil:
+		return nil, fmt.Errorf("reading the receipt at %q: %w", s.Out, err)
+	case s.ledger.key != "" && receipt.Key != s.ledger.key:
+		return nil, stages.Errorf(stages.KindUsage, "leave out one of --in and --key", "job: the receipt at %q is of the submission %s", s.Out, receipt.Key)
+	}
+	s.ledger.key = receipt.Key
+	return receipt, nil
+}
+
+// look finds out how the newest attempt stands.
+func (s *session) look(ctx context.Context, a *attempt) error {
+	s.result.Attached = true
+	if a.done == nil && s.ledger.alive(a) {
+		return s.besides(ctx, a)
+	}
+	end, err := s.settle(ctx, a)
+	if err != nil || end == nil { // nil: it runs, and the receipt says so
+		return err
+	}
+	if end.Receipt == nil {
+		s.result.Message = "nothing was trained: " + end.Why
+		return nil
+	}
+	if err := s.deliver(ctx, end.Receipt); err != nil && s.Wait {
+		return err
+	}
+	return s.told(end.Receipt)
+}
+
+// besides looks at an attempt whose owner is alive: what becomes of it is the
+// owner's to record.
+func (s *session) besides(ctx context.Context, a *attempt) error {
+	for {
+		out := formats.Outcome{State: formats.JobPending, Message: "it is being handed over by " + a.Owner.String()}
+		if a.job != nil {
+			var err error
+			if out, err = s.ask(ctx, a); err != nil {
+				return kinded(err)
+			}
+			out.Job = a.job.Job
+		}
+		if !s.Wait {
+			if a.sent == nil {
+				return s.told(s.receipt(a.intent, nil, out))
+			}
+			return s.told(s.receipt(a.intent, a.sent, out))
+		}
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-time.After(s.PollInterval):
+		}
+		var err error
+		if a, err = s.ledger.last(ctx); err != nil {
+			return err
+		}
+		if a.done != nil || !s.ledger.alive(a) {
+			return s.look(ctx, a)
+		}
+	}
+}
+
+// ask asks the trainer once.
+func (s *session) ask(ctx context.Context, a *attempt) (formats.Outcome, error) {
+	if follower, ok := s.Trainer.(Follower); ok && a.job != nil {
+		return follower.Status(ctx, a.job.Job)
+	}
+	return s.Trainer.Resolve(ctx, a.submission())
+}
+
+func (s *session) cancel(ctx context.Context, a *attempt) error {
+	canceller, ok := s.Trainer.(Canceller)
+	switch {
+	case !ok:
+		return stages.Errorf(stages.KindUsage, "stop the trainer itself", "job: jobs of the backend %s cannot be cancelled", s.target.Backend)
+	case a.job == nil:
+		return stages.Errorf(stages.KindTemporary, "look again with `rollmill job status`", "job: nothing is known of a job of this submission as yet, so there is nothing to cancel")
+	}
+	_, err := canceller.Cancel(ctx, a.job.Job)
+	return kinded(err)
+}
+
+// told puts a receipt into the result.
+func (s *session) told(r *formats.Receipt) error {
+	s.result.Receipt = r
+	s.result.Message = fmt.Sprintf("%s: %s", r.Backend, r.State)
+	if r.Message != "" {
+		s.result.Message += ": " + r.Message
+	}
+	return nil
+}
+
+// noReceipt is the store of a submission that is named by its key alone.
+type noReceipt struct{}
+
+func (noReceipt) Read(context.Context, string) ([]byte, error)         { return nil, fs.ErrNotExist }
+func (noReceipt) Create(context.Context, string, []byte) error         { return nil }
+func (noReceipt) Write(_ context.Context, _ string, data []byte) error { return nil }

@@ -1,0 +1,43 @@
+package submit
+
+import (
+	"encoding/json"
+	"time"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/stages"
+)
+
+// stall notices a job that shows nothing new for too long: one that waits for
+// resources for ever, or a trainer whose words nobody knows.
+type stall struct {
+	now   func() time.Time
+	limit time.Duration
+	last  string
+	since time.Time
+}
+
+func (s *session) newStall() *stall {
+	return &stall{now: s.Clock, limit: s.Stall, since: s.Clock()}
+}
+
+// look takes in what the trainer says now.
+func (w *stall) look(out formats.Outcome) error {
+	if w.limit <= 0 {
+		return nil
+	}
+	seen, err := json.Marshal(out)
+	if err != nil { // a metric that JSON cannot carry: take it for news
+		seen = nil
+	}
+	now := w.now()
+	if string(seen) != w.last || seen == nil {
+		w.last, w.since = string(seen), now
+		return nil
+	}
+	if quiet := now.Sub(w.since); quiet >= w.limit {
+		return stages.Errorf(stages.KindTemporary, "look at the trainer; then `rollmill job wait` goes on waiting and `rollmill job cancel` ends the job",
+			"submit: the job %q shows nothing new for %s: it is %s: %s", out.Job, quiet.Round(time.Second), out.State, out.Message)
+	}
+	return nil
+}
