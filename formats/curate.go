@@ -7,7 +7,8 @@ import (
 
 // DropReasons is the closed list of why curate drops a trajectory (column
 // reason of _decisions, key of a curated manifest's drops).
-var DropReasons = []string{DropFailed, DropUnscored, DropMinValid, DropFlat, DropMinRewardDiff, DropCurriculum, DropSubsample}
+var DropReasons = []string{DropFailed, DropUnscored, DropMinValid, DropFlat, DropMinRewardDiff, DropCurriculum, DropSubsample,
+	DropLeak, DropStale, DropLogprobs, DropLength, DropFewMessages, DropDuplicate, DropFilter, DropTokenBudget, DropBestOf, DropLimit}
 
 // Why a trajectory is not trained on. The first two concern the trajectory
 // itself, the others its group, but for subsample.
@@ -19,6 +20,17 @@ const (
 	DropMinRewardDiff = "min_reward_diff" // its group's rewards differ too little for the curriculum
 	DropCurriculum    = "curriculum"      // its group is outside the curriculum's share
 	DropSubsample     = "subsample"       // a seeded random choice left it out
+
+	DropLeak        = "leak"         // its example is held out too
+	DropStale       = "stale"        // too old a policy sampled it
+	DropLogprobs    = "logprobs"     // its log probabilities cannot be trained on
+	DropLength      = "length"       // it is too long
+	DropFewMessages = "few_messages" // it has too few messages
+	DropDuplicate   = "duplicate"    // another member of its group says the same
+	DropFilter      = "filter"       // an expression is false of it
+	DropTokenBudget = "token_budget" // the budget was spent on other groups
+	DropBestOf      = "best_of"      // enough members of its group are better
+	DropLimit       = "limit"        // enough members of its group were taken
 )
 
 // FlatTolerance is the relative spread up to which a group is flat, unless an
@@ -43,7 +55,9 @@ type CurateState struct {
 	Epoch  int                        `json:"epoch"`
 	Compat string                     `json:"compat"`
 	Rules  map[string]json.RawMessage `json:"rules,omitempty"` // by the rule's name
+	Order  []string                   `json:"order,omitempty"` // the rules that were asked for, as they ran; drops say what each refused
 
+	Recomputed bool        `json:"recomputed,omitempty"` // advantages are those of the members that are left
 	Advantages *GroupState `json:"advantages,omitempty"` // of this dataset; a batch step is done, a whitening is the trainer's
 }
 

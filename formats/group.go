@@ -80,6 +80,8 @@ type Decision struct {
 type GroupState struct {
 	Estimator string     `json:"estimator"`
 	Compat    string     `json:"compat"`
+	NoScale   bool       `json:"no_scale,omitempty"`
+	Tolerance float64    `json:"flat_tolerance"`
 	Batch     *BatchStep `json:"batch,omitempty"`  // curate does it
 	Whiten    *Whitening `json:"whiten,omitempty"` // the trainer does it; nobody here
 }

@@ -3,8 +3,6 @@ package curate
 import (
 	"context"
 	"encoding/json"
-	"errors"
-	"io"
 	"math"
 	"math/big"
 
@@ -26,11 +24,11 @@ func handed(d *dataset.Dataset) (*formats.GroupState, error) {
 }
 
 // step finds what is left to do with the advantages; nil for nothing.
-func (in *input) step(ctx context.Context) (*batchStep, error) {
-	if in.handed == nil {
+func (s *set) step(ctx context.Context) (*batchStep, error) {
+	if s.handed == nil {
 		return nil, nil
 	}
-	return newBatchStep(ctx, in.members, in.handed.Batch)
+	return newBatchStep(ctx, s.members, s.handed.Batch)
 }
 
 // batchStep is a formats.BatchStep whose moments are known. Nil changes nothing.
@@ -52,7 +50,7 @@ func newBatchStep(ctx context.Context, d *dataset.Dataset, step *formats.BatchSt
 		return nil, nil
 	}
 	var values, shift moments
-	each := func(f func(value, advantage float64)) error {
+	walk := func(f func(value, advantage float64)) error {
 		return advantages(ctx, d, func(reward, advantage float64) {
 			if step.Of == formats.BatchRewards {
 				f(reward, advantage)
@@ -61,7 +59,7 @@ func newBatchStep(ctx context.Context, d *dataset.Dataset, step *formats.BatchSt
 			}
 		})
 	}
-	if err := each(func(value, advantage float64) { values.add(value); shift.add(advantage) }); err != nil {
+	if err := walk(func(value, advantage float64) { values.add(value); shift.add(advantage) }); err != nil {
 		return nil, err
 	}
 	out := &batchStep{divisor: 1}
@@ -73,7 +71,7 @@ func newBatchStep(ctx context.Context, d *dataset.Dataset, step *formats.BatchSt
 	}
 	mean, unit := values.mean(), values.unit()
 	var squares moments
-	err := each(func(value, _ float64) {
+	err := walk(func(value, _ float64) {
 		x := value/unit - mean/unit
 		squares.add(float64(x * x))
 	})
@@ -127,24 +125,10 @@ func advantages(ctx context.Context, d *dataset.Dataset, f func(reward, advantag
 		Reward    *float64 `parquet:"reward,optional"`
 		Advantage *float64 `parquet:"advantage,optional"`
 	}
-	r, err := dataset.NewReader[columns](ctx, d, "", d.All())
-	if err != nil {
-		return err
-	}
-	defer r.Close()
-	buf := make([]columns, 1024)
-	for {
-		n, err := r.Read(buf)
-		for _, c := range buf[:n] {
-			if c.Reward != nil && c.Advantage != nil {
-				f(*c.Reward, *c.Advantage)
-			}
+	return each(ctx, d, "", d.All(), func(c *columns) error {
+		if c.Reward != nil && c.Advantage != nil {
+			f(*c.Reward, *c.Advantage)
 		}
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-	}
+		return nil
+	})
 }

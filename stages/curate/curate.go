@@ -50,39 +50,52 @@ func Run(ctx context.Context, o Options) (stages.Report, error) {
 
 // decide plans the whole epoch and writes a shard's slice of it.
 func decide(ctx context.Context, o *Options, in *input, shard *dataset.Shard) (dataset.Outcome, error) {
+	if err := o.prepare(in); err != nil {
+		return dataset.Outcome{}, err
+	}
 	p, err := newPlan(o, in)
 	if err != nil {
 		return dataset.Outcome{}, err
 	}
-	of := o.Out.Shard.Of()
-	slice, err := in.base.Slice(ctx, of.Index, of.Count)
-	if err != nil {
-		return dataset.Outcome{}, err
-	}
-	members, err := dataset.NewReader[formats.Member](ctx, in.members, "", slice)
-	if err != nil {
-		return dataset.Outcome{}, err
-	}
-	defer members.Close()
-	step, err := in.step(ctx)
-	if err != nil {
-		return dataset.Outcome{}, err
-	}
 	w := &writer{
-		in: in, step: step, plan: p, members: members, source: &source{ctx: ctx, base: in.base, end: slice.First + slice.Rows},
+		plan: p, recompute: o.recompute,
 		rows:      dataset.NewTable[formats.Trajectory](shard, "", -1),
 		decisions: dataset.NewTable[formats.Decision](shard, formats.TableDecisions, -1),
-		meter:     o.Meter(stage, "trajectories", slice.Rows),
 	}
-	defer w.source.close()
-	defer w.meter.Done()
-	if err := w.run(ctx, slice); err != nil {
-		return dataset.Outcome{}, err
+	total := int64(0)
+	for _, s := range in.sets {
+		rows, err := w.writeSet(ctx, o, in, s)
+		if err != nil {
+			return dataset.Outcome{}, err
+		}
+		total += rows
 	}
-	if err := w.tally.check(slice.Rows); err != nil {
+	if err := w.tally.check(total); err != nil {
 		return dataset.Outcome{}, err
 	}
 	outcome := w.tally.outcome()
 	outcome.State, err = json.Marshal(p.state)
 	return outcome, err
+}
+
+// writeSet writes a shard's slice of one set, and returns its rows.
+func (w *writer) writeSet(ctx context.Context, o *Options, in *input, s *set) (int64, error) {
+	of := o.Out.Shard.Of()
+	slice, err := s.base.Slice(ctx, of.Index, of.Count)
+	if err != nil {
+		return 0, err
+	}
+	if w.step, err = s.step(ctx); err != nil {
+		return 0, err
+	}
+	if w.members, err = dataset.NewReader[formats.Member](ctx, s.members, "", slice); err != nil {
+		return 0, err
+	}
+	defer w.members.Close()
+	w.set, w.groups = s, in.groups[s.first:s.end]
+	w.source = &source{ctx: ctx, base: s.base, end: slice.First + slice.Rows}
+	defer w.source.close()
+	w.meter = o.Meter(stage, "trajectories", slice.Rows)
+	defer w.meter.Done()
+	return slice.Rows, w.run(ctx, slice)
 }

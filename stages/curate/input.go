@@ -10,21 +10,59 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/stages"
 )
 
-// input is what is decided about.
+// input is what is decided about: the groups of one epoch, and perhaps of
+// earlier ones that are trained on again.
 type input struct {
-	members  *dataset.Dataset
-	base     *dataset.Dataset
-	handed   *formats.GroupState // what group says about its advantages
+	sets     []*set
 	previous *dataset.Dataset    // nil without --previous
 	before   formats.CurateState // what it hands on
 	epoch    int
-	groups   []Group // in the base's order
+	groups   []Group // of all sets, in their bases' order
+	holdout  *Holdout
+}
+
+// set is one group dataset and the base of its rows.
+type set struct {
+	members *dataset.Dataset
+	base    *dataset.Dataset
+	handed  *formats.GroupState // what group says about its advantages
+	first   int                 // its groups, in input.groups
+	end     int
 }
 
 func openInput(ctx context.Context, o *Options) (*input, error) {
-	d, err := dataset.Open(ctx, o.In.URI, dataset.OpenOptions{AcceptGates: o.In.AcceptGates})
+	in := &input{}
+	seen := map[xxh3.Uint128]struct{}{}
+	for i, from := range append([]stages.Input{o.In}, o.Replay...) {
+		s, err := openSet(ctx, from)
+		if err != nil {
+			return nil, err
+		}
+		l := loader{in: in, set: s, seen: seen, epoch: o.Epoch}
+		s.first = len(in.groups)
+		if err := l.load(ctx, o.TokenBudget > 0); err != nil {
+			return nil, err
+		}
+		s.end = len(in.groups)
+		if i == 0 && l.epoch != nil {
+			in.epoch = *l.epoch
+		}
+		if first := in.handed(); i > 0 && !sameEstimator(first, s.handed) {
+			return nil, formats.Invalid(s.members.URI(), "group both in the same way", nil, "its advantages are not those of %q: another estimator or compat", in.sets[0].members.URI())
+		}
+		in.sets = append(in.sets, s)
+	}
+	if err := in.openHoldout(ctx, o); err != nil {
+		return nil, err
+	}
+	return in, in.openPrevious(ctx, o)
+}
+
+func openSet(ctx context.Context, from stages.Input) (*set, error) {
+	d, err := dataset.Open(ctx, from.URI, dataset.OpenOptions{AcceptGates: from.AcceptGates})
 	if err != nil {
 		return nil, err
 	}
@@ -35,26 +73,39 @@ func openInput(ctx context.Context, o *Options) (*input, error) {
 	if err != nil {
 		return nil, err
 	}
-	in := &input{members: d, base: base}
-	if in.handed, err = handed(d); err != nil {
+	s := &set{members: d, base: base}
+	if s.handed, err = handed(d); err != nil {
 		return nil, err
 	}
 	if base.Rows != d.Rows {
-		return nil, in.damaged("it has %d rows and its base %q has %d", d.Rows, base.URI(), base.Rows)
+		return nil, s.damaged("it has %d rows and its base %q has %d", d.Rows, base.URI(), base.Rows)
 	}
-	if err := in.load(ctx, o); err != nil {
-		return nil, err
-	}
-	return in, in.openPrevious(ctx, o)
+	return s, nil
 }
 
-func (in *input) damaged(format string, args ...any) error {
-	return formats.Invalid(in.members.URI(), "group the scores again", nil, format, args...)
+// handed is what group says about the advantages of every set.
+func (in *input) handed() *formats.GroupState {
+	if len(in.sets) == 0 {
+		return nil
+	}
+	return in.sets[0].handed
+}
+
+func sameEstimator(a, b *formats.GroupState) bool {
+	if a == nil || b == nil {
+		return a == b
+	}
+	return a.Estimator == b.Estimator && a.Compat == b.Compat && a.NoScale == b.NoScale
+}
+
+func (s *set) damaged(format string, args ...any) error {
+	return formats.Invalid(s.members.URI(), "group the scores again", nil, format, args...)
 }
 
 // stats are the columns of _groups that decide.
 type stats struct {
 	GroupID  string   `parquet:"group_id"`
+	Example  string   `parquet:"example_id,dict"`
 	Epoch    int32    `parquet:"epoch,delta"`
 	FirstRow int64    `parquet:"first_row,delta"`
 	Count    int32    `parquet:"count,delta"`
@@ -64,24 +115,56 @@ type stats struct {
 	Max      *float64 `parquet:"max,optional"`
 }
 
+// loader checks that groups follow one another and cover the rows.
+type loader struct {
+	in    *input
+	set   *set
+	epoch *int
+	next  int64 // the row after the last group
+	seen  map[xxh3.Uint128]struct{}
+}
+
 // load reads every group's statistics and finds the epoch.
-func (in *input) load(ctx context.Context, o *Options) error {
-	r, err := dataset.NewReader[stats](ctx, in.members, formats.TableGroups, dataset.Range{Rows: in.members.Tables[formats.TableGroups].Rows})
+func (l *loader) load(ctx context.Context, tokens bool) error {
+	d := l.set.members
+	all := dataset.Range{Rows: d.Tables[formats.TableGroups].Rows}
+	if err := each(ctx, d, formats.TableGroups, all, func(s *stats) error { return l.add(s) }); err != nil {
+		return err
+	}
+	if l.next != d.Rows {
+		return l.set.damaged("table %s covers %d of %d rows", formats.TableGroups, l.next, d.Rows)
+	}
+	if !tokens {
+		return nil
+	}
+	type tokenStats struct {
+		SampledTokens int64 `parquet:"sampled_tokens,delta"`
+	}
+	i := l.set.first
+	return each(ctx, d, formats.TableGroups, all, func(s *tokenStats) error {
+		l.in.groups[i].SampledTokens = s.SampledTokens
+		i++
+		return nil
+	})
+}
+
+// each calls f with every row of a range.
+func each[T any](ctx context.Context, d *dataset.Dataset, table string, all dataset.Range, f func(*T) error) error {
+	r, err := dataset.NewReader[T](ctx, d, table, all)
 	if err != nil {
 		return err
 	}
 	defer r.Close()
-	l := loader{in: in, epoch: o.Epoch, seen: map[xxh3.Uint128]struct{}{}}
-	buf := make([]stats, 1024)
+	buf := make([]T, 1024)
 	for {
 		n, err := r.Read(buf)
 		for i := range buf[:n] {
-			if err := l.add(&buf[i]); err != nil {
+			if err := f(&buf[i]); err != nil {
 				return err
 			}
 		}
 		if errors.Is(err, io.EOF) {
-			return l.done()
+			return nil
 		}
 		if err != nil {
 			return err
@@ -89,21 +172,13 @@ func (in *input) load(ctx context.Context, o *Options) error {
 	}
 }
 
-// loader checks that groups follow one another and cover the rows.
-type loader struct {
-	in    *input
-	epoch *int
-	next  int64 // the row after the last group
-	seen  map[xxh3.Uint128]struct{}
-}
-
 func (l *loader) add(s *stats) error {
 	if s.FirstRow != l.next || s.Count < 1 || s.Valid > 0 && (s.Mean == nil || s.Min == nil || s.Max == nil) {
-		return l.in.damaged("table %s: group %q does not follow the one before", formats.TableGroups, s.GroupID)
+		return l.set.damaged("table %s: group %q does not follow the one before", formats.TableGroups, s.GroupID)
 	}
 	id := xxh3.HashString128(s.GroupID)
 	if _, again := l.seen[id]; again {
-		return formats.Invalid(l.in.members.URI(), "the trajectories of an example must lie together; sort the rollouts by example_id", nil,
+		return formats.Invalid(l.set.members.URI(), "the trajectories of an example must lie together; sort the rollouts by example_id", nil,
 			"group %q is there twice", s.GroupID)
 	}
 	l.seen[id] = struct{}{}
@@ -111,22 +186,12 @@ func (l *loader) add(s *stats) error {
 		e := int(s.Epoch)
 		l.epoch = &e
 	}
-	g := Group{ID: s.GroupID, FirstRow: s.FirstRow, Count: int(s.Count), Valid: int(s.Valid)}
+	g := Group{ID: s.GroupID, ExampleID: s.Example, Epoch: int(s.Epoch), FirstRow: s.FirstRow, Count: int(s.Count), Valid: int(s.Valid)}
 	if s.Valid > 0 {
 		g.Mean, g.Min, g.Max = *s.Mean, *s.Min, *s.Max
 	}
 	l.in.groups = append(l.in.groups, g)
 	l.next += int64(s.Count)
-	return nil
-}
-
-func (l *loader) done() error {
-	if l.next != l.in.members.Rows {
-		return l.in.damaged("table %s covers %d of %d rows", formats.TableGroups, l.next, l.in.members.Rows)
-	}
-	if l.epoch != nil {
-		l.in.epoch = *l.epoch
-	}
 	return nil
 }
 
@@ -155,7 +220,13 @@ func (in *input) openPrevious(ctx context.Context, o *Options) error {
 
 // spec is what decides the rows.
 func (in *input) spec(o *Options) dataset.Spec {
-	inputs := []dataset.Ref{in.base.Ref("base", o.Out.URI), in.members.Ref("groups", o.Out.URI)}
+	var inputs []dataset.Ref
+	for _, s := range in.sets {
+		inputs = append(inputs, s.base.Ref("base", o.Out.URI), s.members.Ref("groups", o.Out.URI))
+	}
+	for _, d := range in.holdout.datasets() {
+		inputs = append(inputs, d.Ref("holdout", o.Out.URI))
+	}
 	if in.previous != nil {
 		inputs = append(inputs, in.previous.Ref("previous", o.Out.URI))
 	}

@@ -3,6 +3,7 @@ package curate
 import (
 	"math"
 
+	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/stages"
 )
 
@@ -10,9 +11,11 @@ import (
 // its comment names.
 type Options struct {
 	stages.Env
-	In       stages.Input  // a group dataset
-	Previous stages.Input  // the curated dataset of the epoch before; URI "" for none
-	Out      stages.Output // default of its URI: the caller's
+	In       stages.Input   // a group dataset
+	Replay   []stages.Input // group datasets of other epochs, trained on again beside it
+	Holdout  []stages.Input // rollouts whose examples are never trained on
+	Previous stages.Input   // the curated dataset of the epoch before; URI "" for none
+	Out      stages.Output  // default of its URI: the caller's
 
 	Rules  Registry // in their order: rules/all
 	Epoch  *int     // default: the epoch of the groups, which must then be one
@@ -23,6 +26,28 @@ type Options struct {
 	FlatTolerance *float64 // relative spread up to which a group is flat; default formats.FlatTolerance
 	MinValid      int      // fewest valid members of a group worth training; default 2
 	Curriculum    Curriculum
+
+	recompute func([]formats.Member) error
+
+	// Each of the following asks for a rule; at zero it does not run.
+	SampleGroups       *float64 // keep a seeded share of the groups, in (0, 1]
+	TokenBudget        int64    // keep groups, in seeded order, while their sampled tokens fit
+	PolicyVersion      *int64   // the version that is trained now; with MaxStaleness
+	MaxStaleness       *int64   // drop what an older version than PolicyVersion less this sampled
+	CheckLogprobs      bool     // drop what has no sound log probabilities
+	AnyTemperature     bool     // they may be raw at a temperature other than 1
+	MaxSampledTokens   int      // longest trajectory, in sampled tokens
+	MaxSequenceTokens  int      // longest call, prompt and answer
+	MinMessages        int      // fewest messages of the main path
+	DropDuplicates     bool     // drop members that say what an earlier one of their group says
+	Filters            []string // expressions over group and trajectory that must be true
+	SampleTrajectories *float64 // keep a seeded share of the trajectories, in (0, 1]
+	BestOf             int      // keep so many of each group, highest reward first
+	MaxPerGroup        int      // keep so many of each group, chosen by the seed
+
+	// Recompute makes the function that computes a group's advantages anew;
+	// nil leaves them as group made them.
+	Recompute func(formats.GroupState) (func([]formats.Member) error, error)
 
 	MinGroups *float64 // gate: refuse fewer kept groups
 }
@@ -83,6 +108,9 @@ func (o *Options) Validate() error {
 	if err := o.compat(); err != nil {
 		return err
 	}
+	if err := o.rules(); err != nil {
+		return err
+	}
 	return o.Curriculum.validate()
 }
 
@@ -134,6 +162,54 @@ func (c *Curriculum) validate() error {
 		return usage("a share lies above 0 and up to 1", "curate: --random-subsample %v", *c.RandomSubsample)
 	}
 	return nil
+}
+
+// rules checks what the rules of their own options are told.
+func (o *Options) rules() error {
+	for _, s := range []struct {
+		flag  string
+		share *float64
+	}{{"sample-groups", o.SampleGroups}, {"sample-trajectories", o.SampleTrajectories}} {
+		if s.share != nil && !(*s.share > 0 && *s.share <= 1) {
+			return usage("a share lies above 0 and up to 1", "curate: --%s %v", s.flag, *s.share)
+		}
+	}
+	for _, n := range []struct {
+		flag string
+		n    int64
+	}{{"token-budget", o.TokenBudget}, {"max-sampled-tokens", int64(o.MaxSampledTokens)}, {"max-sequence-tokens", int64(o.MaxSequenceTokens)},
+		{"min-messages", int64(o.MinMessages)}, {"best-of", int64(o.BestOf)}, {"max-per-group", int64(o.MaxPerGroup)}} {
+		if n.n < 0 {
+			return usage("give a number, at least 1; 0 leaves the rule out", "curate: --%s %d", n.flag, n.n)
+		}
+	}
+	if n := o.MaxStaleness; n != nil && *n < 0 {
+		return usage("give a number of policy versions, 0 or more", "curate: --max-staleness %d", *n)
+	}
+	if (o.MaxStaleness == nil) != (o.PolicyVersion == nil) {
+		return usage("give both: the version that is trained now, and how far behind it a trajectory may be", "curate: --max-staleness and --policy-version go together")
+	}
+	if o.AnyTemperature && !o.CheckLogprobs {
+		return usage("it loosens --check-logprobs", "curate: --any-temperature without --check-logprobs")
+	}
+	return nil
+}
+
+// prepare makes what depends on the input.
+func (o *Options) prepare(in *input) error {
+	s := in.handed()
+	if o.Recompute == nil {
+		return nil
+	}
+	if s == nil {
+		return formats.Invalid(in.sets[0].members.URI(), "group the scores again with this version", nil, "--recompute: its manifest does not say how the advantages were made")
+	}
+	if s.Batch != nil {
+		return usage("leave --recompute out", "curate: --recompute: estimator %q looks at the whole batch, of which only a part is left", s.Estimator)
+	}
+	var err error
+	o.recompute, err = o.Recompute(*s)
+	return err
 }
 
 func usage(hint, format string, args ...any) error {

@@ -13,6 +13,7 @@ func (o *Options) params(epoch int) map[string]any {
 			p["flat-tolerance"] = o.tolerance()
 		}
 	}
+	o.ruleParams(p)
 	if c := o.Curriculum; c.Enabled {
 		p["curriculum"] = map[string]any{
 			"initial": c.Initial, "increment": c.Increment, "interval": c.Interval,
@@ -35,4 +36,28 @@ func (o *Options) tolerance() float64 {
 		return formats.FlatTolerance
 	}
 	return *o.FlatTolerance
+}
+
+func (o *Options) ruleParams(p map[string]any) {
+	set := func(name string, value any, asked bool) {
+		if asked {
+			p[name] = value
+		}
+	}
+	set("sample-groups", o.SampleGroups, o.SampleGroups != nil)
+	set("token-budget", o.TokenBudget, o.TokenBudget > 0)
+	set("policy-version", o.PolicyVersion, o.PolicyVersion != nil)
+	set("max-staleness", o.MaxStaleness, o.MaxStaleness != nil)
+	set("check-logprobs", true, o.CheckLogprobs)
+	set("any-temperature", true, o.AnyTemperature)
+	set("max-sampled-tokens", o.MaxSampledTokens, o.MaxSampledTokens > 0)
+	set("max-sequence-tokens", o.MaxSequenceTokens, o.MaxSequenceTokens > 0)
+	set("min-messages", o.MinMessages, o.MinMessages > 0)
+	set("drop-duplicates", true, o.DropDuplicates)
+	set("filter", o.Filters, len(o.Filters) > 0)
+	set("sample-trajectories", o.SampleTrajectories, o.SampleTrajectories != nil)
+	set("best-of", o.BestOf, o.BestOf > 0)
+	set("max-per-group", o.MaxPerGroup, o.MaxPerGroup > 0)
+	set("recompute", true, o.Recompute != nil)
+	set("seed", o.Seed, o.SampleGroups != nil || o.SampleTrajectories != nil || o.TokenBudget > 0 || o.MaxPerGroup > 0 || o.BestOf > 0)
 }

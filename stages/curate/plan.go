@@ -14,6 +14,7 @@ type plan struct {
 	batch    Batch
 	verdicts []Verdict // one a group
 	active   []active
+	needRows bool // a rule looks at whole rows
 	state    formats.CurateState
 }
 
@@ -27,9 +28,9 @@ type active struct {
 // newPlan lets every rule judge the groups that no earlier one refused.
 func newPlan(o *Options, in *input) (*plan, error) {
 	p := &plan{
-		batch:    Batch{Epoch: in.epoch, Seed: o.Seed, Total: len(in.groups)},
+		batch:    Batch{Epoch: in.epoch, Seed: o.Seed, Total: len(in.groups), Holdout: in.holdout},
 		verdicts: make([]Verdict, len(in.groups)),
-		state:    formats.CurateState{Epoch: in.epoch, Compat: string(o.Compat), Rules: maps.Clone(in.before.Rules), Advantages: in.handed},
+		state:    formats.CurateState{Epoch: in.epoch, Compat: string(o.Compat), Rules: maps.Clone(in.before.Rules), Advantages: in.handed(), Recomputed: o.recompute != nil},
 	}
 	for _, k := range o.Rules {
 		rule, err := k.New(*o)
@@ -41,6 +42,10 @@ func newPlan(o *Options, in *input) (*plan, error) {
 		}
 		a := active{k, rule, in.before.Rules[k.Name]}
 		p.active = append(p.active, a)
+		p.state.Order = append(p.state.Order, k.Name)
+		if _, ok := rule.(RowRule); ok {
+			p.needRows = true
+		}
 		if err := p.apply(a, in.groups); err != nil {
 			return nil, fmt.Errorf("curate: rule %s: %w", k.Name, err)
 		}
@@ -84,8 +89,9 @@ func (p *plan) of(a active) Batch {
 	return b
 }
 
-// members decides about every member of one group, into out.
-func (p *plan) members(i int, group Group, members []formats.Member, out []Verdict) error {
+// members decides about every member of one group, into out. rows reads the
+// group's rows of the base, when a rule wants to see them.
+func (p *plan) members(i int, group Group, members []formats.Member, rows func() ([]formats.Trajectory, error), out []Verdict) error {
 	var valid []int
 	for k := range members {
 		m := &members[k]
@@ -105,7 +111,14 @@ func (p *plan) members(i int, group Group, members []formats.Member, out []Verdi
 	if p.verdicts[i].Reason != "" {
 		return nil
 	}
-	left := p.memberRules(members, valid, out)
+	var whole []formats.Trajectory
+	if p.needRows && len(valid) > 0 {
+		var err error
+		if whole, err = rows(); err != nil {
+			return err
+		}
+	}
+	left := p.memberRules(group, members, whole, valid, out)
 	if len(left) == len(valid) || len(left) == 0 {
 		return nil
 	}
@@ -114,17 +127,12 @@ func (p *plan) members(i int, group Group, members []formats.Member, out []Verdi
 
 // memberRules lets each rule judge the members that are left, and returns who
 // then is.
-func (p *plan) memberRules(members []formats.Member, left []int, out []Verdict) []int {
+func (p *plan) memberRules(group Group, members []formats.Member, whole []formats.Trajectory, left []int, out []Verdict) []int {
 	for _, a := range p.active {
-		rule, ok := a.rule.(MemberRule)
-		if !ok || len(left) == 0 {
-			continue
+		if len(left) == 0 {
+			break
 		}
-		some := make([]formats.Member, len(left))
-		for k, i := range left {
-			some[k] = members[i]
-		}
-		verdicts := rule.Members(p.of(a), some)
+		verdicts := p.judge(a, group, members, whole, left)
 		if verdicts == nil {
 			continue
 		}
@@ -139,9 +147,29 @@ func (p *plan) memberRules(members []formats.Member, left []int, out []Verdict) 
 	return left
 }
 
+// judge asks one rule about the members that are left.
+func (p *plan) judge(a active, group Group, members []formats.Member, whole []formats.Trajectory, left []int) []Verdict {
+	switch rule := a.rule.(type) {
+	case RowRule:
+		some := make([]Row, len(left))
+		for k, i := range left {
+			some[k] = Row{&members[i], &whole[i]}
+		}
+		return rule.Rows(p.of(a), group, some)
+	case MemberRule:
+		some := make([]formats.Member, len(left))
+		for k, i := range left {
+			some[k] = members[i]
+		}
+		return rule.Members(p.of(a), some)
+	}
+	return nil
+}
+
 // again judges a group by the members that are left.
 func (p *plan) again(group Group, members []formats.Member, left []int, out []Verdict) error {
-	g := Group{ID: group.ID, FirstRow: group.FirstRow, Count: group.Count, Valid: len(left)}
+	g := group
+	g.Valid, g.Mean = len(left), 0
 	g.Min, g.Max = *members[left[0]].Reward, *members[left[0]].Reward
 	for _, i := range left {
 		r := *members[i].Reward

@@ -23,20 +23,45 @@ type MemberRule interface {
 	Members(b Batch, members []formats.Member) []Verdict
 }
 
+// RowRule is a Rule that looks at whole trajectories. Rules that refuse
+// members, this and the last kind, run in the registry's order.
+type RowRule interface {
+	Rule
+	// Rows judges members of one group as Members does. It must not change
+	// the rows, nor keep them.
+	Rows(b Batch, g Group, rows []Row) []Verdict
+}
+
+// Row is a member and what the base holds of it.
+type Row struct {
+	Member     *formats.Member
+	Trajectory *formats.Trajectory
+}
+
+// EveryGroup is the first half of rules that judge members alone.
+type EveryGroup struct{}
+
+// Groups refuses none.
+func (EveryGroup) Groups(Batch, []Group) (Ruling, error) { return Ruling{}, nil }
+
 // Batch is what a rule knows beside the groups.
 type Batch struct {
 	Epoch int
 	Seed  int64
 	Total int             // groups of the epoch before any rule
 	State json.RawMessage // what this rule left in --previous; nil for nothing
+
+	Holdout *Holdout // examples that are never trained on; nil for none
 }
 
 // Group is one group as rules see it; the statistics are of its valid members.
 type Group struct {
-	ID             string
+	ID, ExampleID  string
+	Epoch          int
 	FirstRow       int64 // in the base
 	Count, Valid   int   // members, and those with a reward
 	Mean, Min, Max float64
+	SampledTokens  int64 // of valid members; read only when --token-budget asks for it
 }
 
 // Ruling is what a rule found.

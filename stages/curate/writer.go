@@ -2,6 +2,7 @@ package curate
 
 import (
 	"context"
+	"fmt"
 	"sort"
 
 	"golang.org/x/sync/errgroup"
@@ -14,8 +15,10 @@ import (
 // writer carries out a slice of the plan: one goroutine decides about groups
 // and reads what is kept of them, the other writes.
 type writer struct {
-	in        *input
+	set       *set
+	groups    []Group // of the set
 	plan      *plan
+	recompute func([]formats.Member) error // nil: advantages stay as group made them
 	step      *batchStep
 	members   *dataset.Reader[formats.Member]
 	source    *source
@@ -33,6 +36,7 @@ type decided struct {
 	verdicts []Verdict
 	rows     []formats.Trajectory // of the whole group, when anything is kept
 	kept     []formats.Trajectory // at the beginning of rows
+	read     bool                 // rows is filled
 }
 
 const inFlight = 4 // groups between reading and writing
@@ -61,15 +65,15 @@ func (w *writer) run(ctx context.Context, slice dataset.Range) error {
 
 // decide goes through the slice's groups.
 func (w *writer) decide(ctx context.Context, slice dataset.Range, full chan<- *decided, free <-chan *decided) error {
-	groups, end := w.in.groups, slice.First+slice.Rows
+	groups, end := w.groups, slice.First+slice.Rows
 	i := sort.Search(len(groups), func(i int) bool { return groups[i].FirstRow >= slice.First })
 	for at := slice.First; at < end; i++ {
 		if i == len(groups) || groups[i].FirstRow != at || at+int64(groups[i].Count) > end {
-			return w.in.damaged("a group straddles row %d, where row groups of its base meet", at)
+			return w.set.damaged("a group straddles row %d, where row groups of its base meet", at)
 		}
 		select {
 		case d := <-free:
-			if err := w.group(i, d); err != nil {
+			if err := w.group(w.set.first+i, groups[i], d); err != nil {
 				return err
 			}
 			full <- d // never blocks: it holds every group there is
@@ -82,23 +86,27 @@ func (w *writer) decide(ctx context.Context, slice dataset.Range, full chan<- *d
 }
 
 // group decides about the members of a group and reads what is kept.
-func (w *writer) group(i int, d *decided) error {
-	g := w.in.groups[i]
+func (w *writer) group(i int, g Group, d *decided) error {
+	d.read = false
 	d.members, d.verdicts = sized(d.members, g.Count), sized(d.verdicts, g.Count)
 	if n, err := w.members.Read(d.members); n < g.Count {
 		if err = notEOF(err); err == nil {
-			err = w.in.damaged("group %q ends early", g.ID)
+			err = w.set.damaged("group %q ends early", g.ID)
 		}
 		return err
 	}
 	for k := range d.members {
 		if m := &d.members[k]; m.GroupID != g.ID {
-			return w.in.damaged("trajectory %q is in group %q, not %q", m.TrajectoryID, m.GroupID, g.ID)
+			return w.set.damaged("trajectory %q is in group %q, not %q", m.TrajectoryID, m.GroupID, g.ID)
 		}
 	}
 	clear(d.verdicts)
-	if err := w.plan.members(i, g, d.members, d.verdicts); err != nil {
-		return w.in.damaged("group %q: %v", g.ID, err)
+	rows := func() ([]formats.Trajectory, error) {
+		err := w.base(g, d)
+		return d.rows, err
+	}
+	if err := w.plan.members(i, g, d.members, rows, d.verdicts); err != nil {
+		return fmt.Errorf("group %q: %w", g.ID, err)
 	}
 	return w.read(g, d)
 }
@@ -114,25 +122,69 @@ func (w *writer) read(g Group, d *decided) (err error) {
 	if !wanted {
 		return nil
 	}
-	d.rows = sized(d.rows, g.Count)
-	if err := w.source.read(g.FirstRow, d.rows); err != nil {
+	if err := w.base(g, d); err != nil {
+		return err
+	}
+	if err := w.again(d); err != nil {
 		return err
 	}
 	d.kept = d.rows[:0]
 	for k := range d.members {
 		m := &d.members[k]
-		if m.TrajectoryID != d.rows[k].TrajectoryID {
-			e := formats.Invalid(w.in.members.URI(), "group the scores again", nil, "its row is trajectory %q, its base's %q is %q",
-				m.TrajectoryID, w.in.base.URI(), d.rows[k].TrajectoryID)
-			e.Row = g.FirstRow + int64(k)
-			return e
-		}
 		if d.verdicts[k].Reason == "" {
 			t := d.rows[k]
 			t.Reward, t.Rewards, t.ShapedRewards = m.Reward, m.Rewards, m.ShapedRewards
 			t.GroupID, t.Advantage = m.GroupID, w.step.apply(m.Advantage)
 			d.kept = append(d.kept, t)
 		}
+	}
+	return nil
+}
+
+// base reads a group's rows, once.
+func (w *writer) base(g Group, d *decided) error {
+	if d.read {
+		return nil
+	}
+	d.rows, d.read = sized(d.rows, g.Count), true
+	if err := w.source.read(g.FirstRow, d.rows); err != nil {
+		return err
+	}
+	for k := range d.members {
+		if m := &d.members[k]; m.TrajectoryID != d.rows[k].TrajectoryID {
+			e := formats.Invalid(w.set.members.URI(), "group the scores again", nil, "its row is trajectory %q, its base's %q is %q",
+				m.TrajectoryID, w.set.base.URI(), d.rows[k].TrajectoryID)
+			e.Row = g.FirstRow + int64(k)
+			return e
+		}
+	}
+	return nil
+}
+
+// again computes the advantages of the members that are left anew, if asked.
+func (w *writer) again(d *decided) error {
+	if w.recompute == nil {
+		return nil
+	}
+	var left []formats.Member
+	for k, v := range d.verdicts {
+		if v.Reason == "" {
+			left = append(left, d.members[k])
+		}
+	}
+	if err := w.recompute(left); err != nil {
+		return err
+	}
+	next := 0
+	for k, v := range d.verdicts {
+		if v.Reason != "" {
+			continue
+		}
+		if d.members[k].Advantage = nil; left[next].Advantage != nil {
+			a := *left[next].Advantage // the estimator uses its memory again
+			d.members[k].Advantage = &a
+		}
+		next++
 	}
 	return nil
 }

@@ -98,7 +98,7 @@ func (o *Options) algorithm() (Algorithm, error) {
 
 // state is what the manifest says about the advantages.
 func (o *Options) state() (json.RawMessage, error) {
-	s := formats.GroupState{Estimator: o.Estimator, Compat: string(o.Compat)}
+	s := formats.GroupState{Estimator: o.Estimator, Compat: string(o.Compat), NoScale: o.NoScale, Tolerance: o.tolerance()}
 	a, err := o.algorithm()
 	if err != nil {
 		return nil, err

@@ -1,0 +1,94 @@
+package curate
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"strings"
+
+	"github.com/zeebo/xxh3"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/dataset"
+)
+
+// Holdout is the examples that are never trained on, of validation rollouts.
+type Holdout struct {
+	from     []*dataset.Dataset
+	ids      map[string]struct{}
+	contents map[xxh3.Uint128]struct{}
+}
+
+func (h *Holdout) datasets() []*dataset.Dataset {
+	if h == nil {
+		return nil
+	}
+	return h.from
+}
+
+// Holds tells whether an example is held out, and why. Ids that are only row
+// numbers name nothing; two rows of a task are the same when they are, but for
+// the order of keys and a field "id".
+func (h *Holdout) Holds(id, example string) (why string, held bool) {
+	if h == nil {
+		return "", false
+	}
+	if _, ok := h.ids[id]; ok && !strings.HasPrefix(id, "row-") {
+		return "an example of this id is held out", true
+	}
+	if key, ok := content(example); ok {
+		if _, ok := h.contents[key]; ok {
+			return "an example that says the same is held out", true
+		}
+	}
+	return "", false
+}
+
+// content is a digest of what an example says; false for one that says nothing.
+func content(example string) (xxh3.Uint128, bool) {
+	var fields map[string]any
+	d := json.NewDecoder(bytes.NewReader([]byte(example)))
+	d.UseNumber()
+	if d.Decode(&fields) != nil {
+		return xxh3.HashString128(example), example != ""
+	}
+	delete(fields, "id")
+	canonical, err := json.Marshal(fields)
+	return xxh3.Hash128(canonical), err == nil && len(fields) > 0
+}
+
+func (in *input) openHoldout(ctx context.Context, o *Options) error {
+	if len(o.Holdout) == 0 {
+		return nil
+	}
+	in.holdout = &Holdout{ids: map[string]struct{}{}, contents: map[xxh3.Uint128]struct{}{}}
+	for _, from := range o.Holdout {
+		d, err := dataset.Open(ctx, from.URI, dataset.OpenOptions{AcceptGates: from.AcceptGates})
+		if err != nil {
+			return err
+		}
+		if d.Kind != formats.KindTrajectories {
+			return formats.Invalid(d.URI(), "give --holdout the dataset that rollout wrote", nil, "it holds %s, not trajectories", d.Kind)
+		}
+		in.holdout.from = append(in.holdout.from, d)
+		type columns struct {
+			ExampleID string `parquet:"example_id,dict"`
+			Example   string `parquet:"example"`
+		}
+		var last columns
+		if err := each(ctx, d, "", d.All(), func(c *columns) error {
+			if *c == last { // the generations of one example lie together
+				return nil
+			}
+			last = columns{strings.Clone(c.ExampleID), strings.Clone(c.Example)}
+			in.holdout.ids[last.ExampleID] = struct{}{}
+			if key, ok := content(c.Example); ok {
+				in.holdout.contents[key] = struct{}{}
+			}
+			return nil
+		}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
