@@ -42,7 +42,7 @@ func Open(ctx context.Context, uri string, o OpenOptions) (*Dataset, error) {
 		return nil, err
 	}
 	if o.Kind != "" && m.Kind != o.Kind {
-		return nil, formats.Invalid(b.URI(), "", nil, "holds %s, not %s", m.Kind, o.Kind)
+		return nil, formats.Invalid(b.URI(), m.Stage+" wrote it: name a dataset of the step that this one follows", nil, "holds %s, not %s", m.Kind, o.Kind)
 	}
 	var refused []GateResult
 	for _, g := range m.refused() {

@@ -178,7 +178,7 @@ func TestLightChunksLieAtTheTail(t *testing.T) {
 			}
 		}
 	}
-	if tail := int64(len(data)) - heavyEnd; tail*4 > int64(len(data)) {
+	if tail := int64(len(data)) - heavyEnd; tail*3 > int64(len(data)) {
 		t.Errorf("the tail has %d of %d bytes", tail, len(data))
 	}
 }

@@ -116,6 +116,9 @@ func (t *tail) place(group, column int) {
 // close writes the light chunks, column by column so that a few columns of
 // all row groups are a few ranges, then the page indexes and the footer.
 func (t *tail) close() error {
+	if err := t.begin(); err != nil {
+		return err
+	}
 	for c, waits := range t.waits {
 		for g := range t.light {
 			if !waits {

@@ -7,6 +7,7 @@ import (
 	"runtime"
 	"unsafe"
 
+	"github.com/parquet-go/parquet-go/format"
 	"golang.org/x/sync/errgroup"
 )
 
@@ -165,6 +166,12 @@ func (w *Writer[T]) RowGroups() []int64 {
 	return out
 }
 
+// Note adds a pair to the footer's key-value metadata, for a consumer that
+// looks for one. Our own datasets have none: their manifest says it all.
+func (w *Writer[T]) Note(key, value string) {
+	w.tail.meta.KeyValueMetadata = append(w.tail.meta.KeyValueMetadata, format.KeyValue{Key: key, Value: value})
+}
+
 // Close writes what is left and the footer. It does not close the output.
 func (w *Writer[T]) Close() error {
 	if w.closed || w.failed != nil {
@@ -174,7 +181,7 @@ func (w *Writer[T]) Close() error {
 		return w.failed
 	}
 	w.closed = true
-	if w.rows == 0 {
+	if w.rows == 0 && len(w.tail.meta.KeyValueMetadata) == 0 {
 		w.failed = w.tail.empty(w.layout)
 	} else {
 		w.failed = w.tail.close()
