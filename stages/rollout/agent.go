@@ -35,7 +35,10 @@ type Attempt struct {
 	Generation   int
 	Seed         *int64 // of this trajectory; nil without a sampling seed
 
-	BaseURL string // of the recording proxy, for this trajectory alone; ends in /v1
+	// BaseURL is of the recording proxy, for this trajectory alone; it ends in
+	// /v1. An agent of several functions may tell which of them calls: by
+	// writing /f/FUNCTION/v1 there, or in the header X-Rollmill-Function.
+	BaseURL string
 	APIKey  string // what to send there; never the engine's own key
 	Model   string
 }

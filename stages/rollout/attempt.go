@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"slices"
 	"strings"
 
 	"github.com/rollmill/rollmill/formats"
@@ -134,6 +135,8 @@ func conclude(t *formats.Trajectory, result Result, err error, rec recorder.Reco
 		fail(t, formats.StopError, rec.LastCall.Class, rec.LastCall.Text)
 	case last == nil:
 		fail(t, formats.StopError, formats.FailNoCalls, "the agent ended without an answer from the model")
+	case !slices.ContainsFunc(t.Calls, func(c formats.Call) bool { return c.Target }):
+		fail(t, formats.StopError, formats.FailNoCalls, fmt.Sprintf("none of the agent's %d calls was to the target model and function; the first asked for %q", len(t.Calls), t.Calls[0].Model))
 	case result.Stop == formats.StopTurns:
 		t.Status, t.StopReason = formats.StatusTruncated, formats.StopTurns
 	case last.FinishReason == "length":

@@ -45,6 +45,12 @@ func (o Options) spec() (dataset.Spec, error) {
 	if o.NoLogprobs {
 		params["no_logprobs"] = true
 	}
+	if o.TargetModel != "" && o.TargetModel != o.Model {
+		params["target_model"] = o.TargetModel
+	}
+	if len(o.Functions) > 0 {
+		params["target_functions"] = o.Functions
+	}
 	if len(o.AcceptModels) > 0 {
 		params["accept_models"] = o.AcceptModels
 	}

@@ -23,6 +23,8 @@ type Options struct {
 	Agent        Agent
 	Model        string          // asked for; default: the policy's
 	Policy       *formats.Policy // of the last receipt, or nil: gives model, endpoint and version, and answers are checked against it
+	TargetModel  string          // calls to this model are the ones to train on; default: Model
+	Functions    []string        // and, unless empty, made by one of these functions of the agent (see Attempt.BaseURL)
 	AcceptModels []string        // further names that an answer may carry; "*" for any
 	Sampling     map[string]any  // request fields for calls that do not set them: temperature, top_p, max_tokens, stop, ...
 	SamplingSeed *int64          // nil: the engine is sent no seed

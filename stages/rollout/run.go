@@ -190,7 +190,7 @@ func (r *runner) keepAll(rows []formats.Trajectory) {
 
 func (o Options) recorderOptions() recorder.Options {
 	rec := recorder.Options{
-		Endpoints: o.Endpoints, APIKey: o.APIKey, Model: o.Model, Accept: o.AcceptModels, Sampling: o.Sampling, Seed: o.SamplingSeed,
+		Endpoints: o.Endpoints, APIKey: o.APIKey, Model: o.Model, Target: o.TargetModel, Functions: o.Functions, Accept: o.AcceptModels, Sampling: o.Sampling, Seed: o.SamplingSeed,
 		Extra: o.Extra, NoLogprobs: o.NoLogprobs, Retries: o.Retries, Backoff: o.Backoff, CallTimeout: o.CallTimeout, Listen: o.Listen, Advertise: o.Advertise,
 		Connections: o.Concurrency, Log: o.Logger(), Now: o.Now,
 	}

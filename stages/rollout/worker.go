@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"os/exec"
-	"sync"
 	"syscall"
 	"time"
 
@@ -22,30 +21,36 @@ type Worker struct {
 	grace  time.Duration
 	stdin  io.WriteCloser
 	lines  *bufio.Reader
-	stderr *switchable
+	stderr *complaints
 	ended  chan struct{} // closed when the process has ended
 	err    error         // how, after that
 }
 
 // StartWorker starts p; its Stdin and Stderr are not used.
 func StartWorker(p Program) (*Worker, error) {
-	w := &Worker{name: p.Words[0], grace: graceOr(p.Grace), stderr: &switchable{}, ended: make(chan struct{})}
+	w := &Worker{name: p.Words[0], grace: graceOr(p.Grace), ended: make(chan struct{})}
 	w.cmd = exec.Command(p.Words[0], p.Words[1:]...)
-	w.cmd.Dir, w.cmd.Env, w.cmd.Stderr, w.cmd.WaitDelay = p.Dir, append(Environ(), p.Env...), w.stderr, w.grace
+	w.cmd.Dir, w.cmd.Env, w.cmd.WaitDelay = p.Dir, append(Environ(), p.Env...), w.grace
 	w.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	out, in := io.Pipe()
 	w.cmd.Stdout = in
 	w.lines = bufio.NewReaderSize(out, 64<<10)
 	var err error
+	if w.stderr, err = newComplaints(); err != nil {
+		return nil, fmt.Errorf("starting %s: %w", w.name, err)
+	}
+	w.cmd.Stderr = w.stderr.write
 	if w.stdin, err = w.cmd.StdinPipe(); err == nil {
 		err = w.cmd.Start()
 	}
 	if err != nil {
+		w.stderr.close(0)
 		return nil, &Failure{formats.FailAgentExit, fmt.Errorf("starting %s: %w", w.name, err)}
 	}
 	go func() {
 		w.err = w.cmd.Wait()
 		killGroup(w.cmd)
+		w.stderr.close(w.grace)
 		in.Close()
 		close(w.ended)
 	}()
@@ -59,6 +64,7 @@ func (w *Worker) Ask(ctx context.Context, line []byte, log io.Writer) ([]byte, e
 	errs := &tail{most: keptErrors}
 	w.stderr.to(both(errs, log))
 	defer w.stderr.to(nil)
+	defer w.stderr.sync()
 	type answer struct {
 		line []byte
 		err  error
@@ -142,25 +148,4 @@ func (w *Worker) Stop() {
 		killGroup(w.cmd)
 		<-w.ended
 	}
-}
-
-// switchable is a writer whose destination changes; nil discards.
-type switchable struct {
-	mu sync.Mutex
-	w  io.Writer
-}
-
-func (s *switchable) to(w io.Writer) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.w = w
-}
-
-func (s *switchable) Write(p []byte) (int, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.w != nil {
-		s.w.Write(p)
-	}
-	return len(p), nil
 }

@@ -19,7 +19,9 @@ import (
 type Options struct {
 	Endpoints []string       // base URLs ending in /v1; at least one
 	APIKey    string         // sent to them
-	Model     string         // for requests that name none; calls to it are the ones to train on
+	Model     string         // for requests that name none
+	Target    string         // calls to this model are the ones to train on; "" means Model
+	Functions []string       // and, unless empty, made by one of these functions
 	Version   *int64         // policy version that must answer; nil when unknown
 	Accept    []string       // further names that an answer may carry; "*" for any
 	Sampling  map[string]any // fields for requests that do not set them
@@ -47,6 +49,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.CallTimeout == 0 {
 		o.CallTimeout = 10 * time.Minute
+	}
+	if o.Target == "" {
+		o.Target = o.Model
 	}
 	if o.Listen == "" {
 		o.Listen = "127.0.0.1:0"
@@ -153,8 +158,10 @@ func (r *Recorder) forget(s *Session) {
 
 func (r *Recorder) route() http.Handler {
 	mux := http.NewServeMux()
-	mux.HandleFunc("POST /t/{token}/v1/chat/completions", r.in((*Session).chat))
-	mux.HandleFunc("GET /t/{token}/v1/models", r.in((*Session).models))
+	for _, base := range []string{"/t/{token}", "/t/{token}/f/{function}"} {
+		mux.HandleFunc("POST "+base+"/v1/chat/completions", r.in((*Session).chat))
+		mux.HandleFunc("GET "+base+"/v1/models", r.in((*Session).models))
+	}
 	mux.HandleFunc("/", func(w http.ResponseWriter, req *http.Request) {
 		writeError(w, http.StatusNotFound, "not_found_error", fmt.Sprintf("rollmill records chat/completions and models; there is no %s %s", req.Method, req.URL.Path))
 	})

@@ -25,7 +25,7 @@ func (s *Session) chat(w http.ResponseWriter, r *http.Request) {
 	}
 	ctx, cancel := s.during(r)
 	defer cancel(nil)
-	c := s.begin(q)
+	c := s.begin(q, functionOf(r))
 	reply := s.rec.up.call(ctx, s.group, q, r.Header)
 	switch {
 	case reply.failure != nil:

@@ -3,8 +3,10 @@ package recorder
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -42,6 +44,23 @@ type call struct {
 
 // BaseURL is where the trajectory's calls go; it ends in /v1.
 func (s *Session) BaseURL() string { return s.rec.url + "/t/" + s.token + "/v1" }
+
+// Function names the function that makes a call, for calls at BaseURL.
+const Function = "X-Rollmill-Function"
+
+// functionOf tells which function of the agent makes a call: it stands in the
+// URL, /t/TOKEN/f/FUNCTION/v1, or in a header.
+func functionOf(r *http.Request) string {
+	if name := r.PathValue("function"); name != "" {
+		return name
+	}
+	return r.Header.Get(Function)
+}
+
+// isTarget tells whether a call is one to train on.
+func (o *Options) isTarget(model, function string) bool {
+	return model == o.Target && (len(o.Functions) == 0 || slices.Contains(o.Functions, function))
+}
 
 // Context ends when the trajectory is found unfit for training, so that
 // nothing more is paid for it. Its cause is then a *Failure.
@@ -81,7 +100,7 @@ func (s *Session) enter() bool {
 }
 
 // begin notes a call and completes its request.
-func (s *Session) begin(q *request) *call {
+func (s *Session) begin(q *request, function string) *call {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	o := &s.rec.opts
@@ -92,8 +111,8 @@ func (s *Session) begin(q *request) *call {
 	if c.asked == "" {
 		c.asked = o.Model
 	}
-	c.target = c.asked == o.Model
-	s.calls = append(s.calls, formats.Call{Model: c.asked, Sampling: q.sampling(o), Tools: s.toolSet(q.tools), Target: c.target})
+	c.target = o.isTarget(c.asked, function)
+	s.calls = append(s.calls, formats.Call{Model: c.asked, Sampling: q.sampling(o), Tools: s.toolSet(q.tools), Target: c.target, Function: strings.ToValidUTF8(function, "\uFFFD")})
 	return c
 }
 

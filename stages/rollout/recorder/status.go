@@ -69,7 +69,7 @@ func errorText(body []byte) string {
 // notForwarded are headers that belong to one connection, or are the
 // recorder's own business.
 var notForwarded = []string{"Connection", "Keep-Alive", "Proxy-Authenticate", "Proxy-Authorization", "Te", "Trailer",
-	"Transfer-Encoding", "Upgrade", "Host", "Content-Length", "Accept-Encoding", "Content-Encoding", "Authorization"}
+	"Transfer-Encoding", "Upgrade", "Host", "Content-Length", "Accept-Encoding", "Content-Encoding", "Authorization", Function}
 
 func forward(to, from http.Header) {
 	for name, values := range from {

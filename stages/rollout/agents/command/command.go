@@ -9,8 +9,10 @@
 // and in its environment OPENAI_BASE_URL, OPENAI_API_BASE, OPENAI_API_KEY,
 // OPENAI_MODEL, ROLLMILL_TRAJECTORY_ID, ROLLMILL_EXAMPLE_ID,
 // ROLLMILL_GENERATION, ROLLMILL_EPOCH and, with a sampling seed,
-// ROLLMILL_SEED. Whatever OpenAI client it uses finds the proxy by these. It
-// may print one JSON object,
+// ROLLMILL_SEED. Whatever OpenAI client it uses finds the proxy by these. A
+// program of several functions may tell which of them calls, for
+// --target-function, by ending the base URL in /f/FUNCTION/v1 instead of /v1 or
+// by the header X-Rollmill-Function. It may print one JSON object,
 //
 //	{"metadata":{…},"stop":"done"}
 //
