@@ -22,8 +22,8 @@ type completion struct {
 }
 
 func (s *Server) chat(w http.ResponseWriter, r *http.Request) {
-	fault := s.faults.nextChat()
-	if s.refuseChat(w, r, fault) {
+	fault, over := s.faults.nextChat()
+	if s.refuseChat(w, r, fault, over) {
 		return
 	}
 	c, bad := s.complete(w, r)

@@ -40,6 +40,9 @@ type Faults struct {
 	Train []*TrainFault `json:"train"`
 }
 
+// lifted is closed when the faults are cleared after the fault was drawn.
+type lifted <-chan struct{}
+
 // ChatFault strikes Times chat calls (default 1, -1: all) after letting Skip
 // of them pass.
 type ChatFault struct {
@@ -75,16 +78,16 @@ type faultBox struct {
 func newFaultBox() *faultBox { return &faultBox{cleared: make(chan struct{})} }
 
 // nextChat is the fault of the next chat call; nil is none.
-func (b *faultBox) nextChat() *ChatFault {
+func (b *faultBox) nextChat() (*ChatFault, lifted) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if len(b.faults.Chat) == 0 {
-		return nil
+		return nil, nil
 	}
 	f := b.faults.Chat[0]
 	if f.Skip > 0 {
 		f.Skip--
-		return nil
+		return nil, nil
 	}
 	if f.Times > 0 {
 		f.Times--
@@ -92,14 +95,14 @@ func (b *faultBox) nextChat() *ChatFault {
 	if f.Times == 0 {
 		b.faults.Chat = b.faults.Chat[1:]
 	}
-	return f
+	return f, b.cleared
 }
 
-func (b *faultBox) nextTrain() *TrainFault {
+func (b *faultBox) nextTrain() (*TrainFault, lifted) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if len(b.faults.Train) == 0 {
-		return nil
+		return nil, nil
 	}
 	f := b.faults.Train[0]
 	if f.Times > 0 {
@@ -108,7 +111,7 @@ func (b *faultBox) nextTrain() *TrainFault {
 	if f.Times == 0 {
 		b.faults.Train = b.faults.Train[1:]
 	}
-	return f
+	return f, b.cleared
 }
 
 func (b *faultBox) clear() {
@@ -119,17 +122,11 @@ func (b *faultBox) clear() {
 	b.cleared = make(chan struct{})
 }
 
-func (b *faultBox) untilCleared() <-chan struct{} {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.cleared
-}
-
 func (f *ChatFault) is(kind string) bool  { return f != nil && f.Kind == kind }
 func (f *TrainFault) is(kind string) bool { return f != nil && f.Kind == kind }
 
 // refuseChat lets a fault strike that leaves nothing to answer.
-func (s *Server) refuseChat(w http.ResponseWriter, r *http.Request, f *ChatFault) bool {
+func (s *Server) refuseChat(w http.ResponseWriter, r *http.Request, f *ChatFault, over lifted) bool {
 	switch {
 	case f.is(FaultStatus):
 		if f.RetryAfter > 0 {
@@ -138,7 +135,7 @@ func (s *Server) refuseChat(w http.ResponseWriter, r *http.Request, f *ChatFault
 		newAPIError(f.Status, "server_error", "", "fault", "a fault was asked for").write(w)
 	case f.is(FaultHang):
 		select {
-		case <-s.faults.untilCleared():
+		case <-over:
 		case <-r.Context().Done():
 		case <-s.stopping:
 		}

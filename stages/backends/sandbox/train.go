@@ -25,6 +25,7 @@ type job struct {
 	settings settings
 	reader   reader
 	fault    *TrainFault
+	over     lifted
 	lines    [][]byte
 }
 
@@ -39,7 +40,7 @@ func (s *Server) train(w http.ResponseWriter, r *http.Request) {
 	}
 	known(j.key)
 	s.counts.submission(j.name)
-	if j.fault = s.faults.nextTrain(); j.fault.is(TrainStatus) {
+	if j.fault, j.over = s.faults.nextTrain(); j.fault.is(TrainStatus) {
 		w.WriteHeader(j.fault.Status)
 		return
 	}
@@ -202,7 +203,7 @@ func (s *Server) stepsKey() string {
 func (j *job) commit(next *checkpoint, batch []episode) error {
 	if j.fault.is(TrainHold) {
 		select {
-		case <-j.server.faults.untilCleared():
+		case <-j.over:
 		case <-j.server.stopping:
 			return fmt.Errorf("the server ends before the commit")
 		}
