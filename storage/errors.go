@@ -26,6 +26,12 @@ type kind struct {
 func (k kind) Error() string { return k.text }
 func (k kind) Unwrap() error { return k.std }
 
+// addressError says that a URI is none that this package could open.
+type addressError string
+
+func (e addressError) Error() string { return string(e) }
+func (addressError) Misused() bool   { return true }
+
 // kindOf is the kind of an error of the operating system or of gocloud, or nil.
 func kindOf(err error) error {
 	switch {

@@ -40,11 +40,11 @@ func Open(ctx context.Context, uri string) (*Bucket, error) {
 		scheme = "file"
 	}
 	if uri == "" {
-		return nil, fmt.Errorf("open storage: empty URI")
+		return nil, addressError("open storage: empty URI")
 	}
 	open, ok := openers[scheme]
 	if !ok {
-		return nil, fmt.Errorf("open storage %q: unknown scheme %q (known: %s)", Redact(uri), scheme, strings.Join(Schemes(), ", "))
+		return nil, addressError(fmt.Sprintf("open storage %q: unknown scheme %q (known: %s)", Redact(uri), scheme, strings.Join(Schemes(), ", ")))
 	}
 	b, err := open(ctx, uri)
 	if err != nil {
