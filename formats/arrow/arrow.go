@@ -203,7 +203,7 @@ func (s *scan) guard(step func() error) (err error) {
 		case s.src.err != nil:
 			err = fmt.Errorf("reading %q: %w", s.name, s.src.err)
 		case err != nil:
-			invalid := formats.Invalid(s.name, "", err, "it cannot be read as Parquet")
+			invalid := formats.Invalid(s.name, "the file may be cut short or damaged: fetch it again", err, "it cannot be read as Parquet")
 			if s.read > 0 {
 				invalid.Row = s.read
 			}

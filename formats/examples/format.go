@@ -67,9 +67,11 @@ func reader(name, format string) (func(source) iter.Seq2[line, error], error) {
 	return nil, formats.Invalid(name, hint, nil, "the extension %q names no known format", ext)
 }
 
+const wantWhole = "look there: the file may be cut short, or a quote or bracket left open"
+
 // invalid is an InputError about one row, with its line where there is one.
 func invalid(name string, row int, err error, format string, args ...any) error {
-	e := formats.Invalid(name, "", err, format, args...)
+	e := formats.Invalid(name, wantWhole, err, format, args...)
 	e.Row = int64(row)
 	return e
 }

@@ -73,7 +73,7 @@ func (s source) records(data []byte, yield func(line, error) bool) {
 		_, err = dec.Token()
 	}
 	if err != nil {
-		yield(line{}, formats.Invalid(s.name, "", unexpected(err), "%s: the array does not end", s.where(data, dec, err)))
+		yield(line{}, formats.Invalid(s.name, wantWhole, unexpected(err), "%s: the array does not end", s.where(data, dec, err)))
 		return
 	}
 	if _, err := dec.Token(); err != io.EOF {
