@@ -1,6 +1,7 @@
 package inspect
 
 import (
+	"encoding/json"
 	"fmt"
 	"io"
 	"maps"
@@ -28,7 +29,7 @@ func (v View) WriteText(w io.Writer) error {
 		line("input", "%s (%s)", in.URI, in.Role)
 	}
 	for _, name := range slices.Sorted(maps.Keys(m.Params)) {
-		line("parameter", "%s = %v", name, m.Params[name])
+		line("parameter", "%s = %s", name, asJSON(m.Params[name]))
 	}
 	for _, t := range []struct {
 		name   string
@@ -71,6 +72,17 @@ func (v View) writeRows(out io.Writer) {
 		}
 		fmt.Fprintln(out, strings.Join(cells, "\t"))
 	}
+}
+
+// asJSON is a parameter as the manifest holds it.
+func asJSON(v any) string {
+	var b strings.Builder
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return fmt.Sprint(v)
+	}
+	return strings.TrimSuffix(b.String(), "\n")
 }
 
 func cell(v reflect.Value) string {
