@@ -85,7 +85,7 @@ func readConfig(s *streams, c *cli.Context) (*config, error) {
 	if path != "" {
 		data, err := os.ReadFile(path)
 		if err != nil {
-			return nil, usage("", "config: %w", err)
+			return nil, usage("name the config file with --config, or unset ROLLMILL_CONFIG", "config: %w", err)
 		}
 		if cfg.file, cfg.expanded, err = parseConfig(path, data, s.lookup); err != nil {
 			return nil, err

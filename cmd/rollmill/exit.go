@@ -53,7 +53,7 @@ func exitCode(ctx context.Context, err error) int {
 		status exitWith
 		exists *dataset.ExistsError
 
-		misused   interface{ Misused() bool }   // as backends say it, which know nothing of stages
+		misused   interface{ Misused() bool }   // as backends and storage say it, which know nothing of stages
 		temporary interface{ Temporary() bool } // they, and package net
 	)
 	switch {
@@ -105,6 +105,8 @@ func hint(err error) string {
 		return "check the permissions, or the credentials in the environment"
 	case errors.Is(err, storage.ErrTemporary):
 		return "run the same command again; finished work is kept"
+	case errors.Is(err, formats.ErrInvalid):
+		return "it was cut short or changed after it was written: bring it back, or make it again with --overwrite"
 	case errors.Is(err, syscall.ENOSPC):
 		return "free some space and run the same command again; finished work is kept"
 	}

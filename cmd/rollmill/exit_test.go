@@ -82,4 +82,7 @@ func TestHint(t *testing.T) {
 	if got := hint(fmt.Errorf("reading: %w", storage.ErrDenied)); got == "" {
 		t.Error("permission denied has no hint")
 	}
+	if got := hint(formats.Invalid("x", "", nil, "cut short")); got == "" {
+		t.Error("damaged input has no hint")
+	}
 }

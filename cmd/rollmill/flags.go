@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"regexp"
 	"strconv"
 	"strings"
 
@@ -282,11 +283,19 @@ func (s *session) apiKey(file string, variables ...string) (string, error) {
 	return key, nil
 }
 
+// badValue is what package flag says of a value that it cannot read.
+var badValue = regexp.MustCompile(`^invalid (?:boolean )?value (".*") for (?:flag )?-(.+?): `)
+
 // flagError turns what the flag parser says into a usage error with a hint.
 func flagError(err error, flags []cli.Flag) error {
 	var staged *stages.Error
 	if errors.As(err, &staged) {
 		return err
+	}
+	if m := badValue.FindStringSubmatch(err.Error()); m != nil {
+		if f := flagNamed(flags, m[2]); f != nil {
+			return usage("see --help", "--%s: %s is not %s", m[2], m[1], kindOf(f))
+		}
 	}
 	name, ok := strings.CutPrefix(err.Error(), "flag provided but not defined: -")
 	if !ok {
