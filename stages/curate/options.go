@@ -111,7 +111,15 @@ func (o *Options) Validate() error {
 	if err := o.rules(); err != nil {
 		return err
 	}
-	return o.Curriculum.validate()
+	if err := o.Curriculum.validate(); err != nil {
+		return err
+	}
+	for _, k := range o.Rules {
+		if _, err := k.New(*o); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // compat refuses what NAT's own behaviour leaves no room for.

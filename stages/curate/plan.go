@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"slices"
 
 	"github.com/rollmill/rollmill/formats"
 )
@@ -119,10 +120,22 @@ func (p *plan) members(i int, group Group, members []formats.Member, rows func()
 		}
 	}
 	left := p.memberRules(group, members, whole, valid, out)
-	if len(left) == len(valid) || len(left) == 0 {
+	if len(left) == len(valid) || len(left) == 0 || p.last(members, out) {
 		return nil
 	}
 	return p.again(group, members, left, out)
+}
+
+// last tells whether a rule that is the last word refused a member.
+func (p *plan) last(members []formats.Member, out []Verdict) bool {
+	for _, a := range p.active {
+		for k := range members {
+			if a.Last && slices.Contains(a.Reasons, out[k].Reason) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // memberRules lets each rule judge the members that are left, and returns who

@@ -61,7 +61,8 @@ type Group struct {
 	FirstRow       int64 // in the base
 	Count, Valid   int   // members, and those with a reward
 	Mean, Min, Max float64
-	SampledTokens  int64 // of valid members; read only when --token-budget asks for it
+	StdPop, Solved float64 // solved is a share
+	SampledTokens  int64   // of valid members; read only when --token-budget asks for it
 }
 
 // Ruling is what a rule found.
@@ -82,6 +83,7 @@ type Kind struct {
 	Help    string                      // a lower-case phrase
 	Reasons []string                    // what its verdicts may say
 	Again   bool                        // it looks at each group alone, and runs again on groups that lost members
+	Last    bool                        // groups that lost members by it are not judged again: it takes them apart on purpose
 	New     func(Options) (Rule, error) // of valid options; a nil Rule when they do not ask for it
 }
 

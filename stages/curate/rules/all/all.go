@@ -1,18 +1,39 @@
-// Package all lists curate's rules in the order they run. To add one: a
-// folder beside this one, a line here, its reasons in formats.DropReasons,
-// and a test that calls ruletest.Run.
+// Package all lists curate's rules in the order they run: first every rule's
+// judgement of groups, in this order, then every rule's judgement of the
+// members of the groups that are left, in this order. To add one: a folder
+// beside this one, a line here, its reasons in formats.DropReasons, and a test
+// that calls ruletest.Run.
 package all
 
 import (
 	"github.com/rollmill/rollmill/stages/curate"
+	"github.com/rollmill/rollmill/stages/curate/rules/budget"
 	"github.com/rollmill/rollmill/stages/curate/rules/curriculum"
+	"github.com/rollmill/rollmill/stages/curate/rules/duplicate"
+	"github.com/rollmill/rollmill/stages/curate/rules/filter"
 	"github.com/rollmill/rollmill/stages/curate/rules/flat"
+	"github.com/rollmill/rollmill/stages/curate/rules/leak"
+	"github.com/rollmill/rollmill/stages/curate/rules/length"
+	"github.com/rollmill/rollmill/stages/curate/rules/limit"
+	"github.com/rollmill/rollmill/stages/curate/rules/logprobs"
 	"github.com/rollmill/rollmill/stages/curate/rules/minvalid"
+	"github.com/rollmill/rollmill/stages/curate/rules/sample"
+	"github.com/rollmill/rollmill/stages/curate/rules/stale"
 )
 
 // Rules is what curate runs, after failed and unscored members are out.
 var Rules = curate.NewRegistry(
+	leak.Kind,
+	stale.Kind,
+	logprobs.Kind,
+	length.Kind,
+	duplicate.Kind,
+	filter.Kind,
 	minvalid.Kind,
 	flat.Kind,
 	curriculum.Kind,
+	sample.Kind,
+	budget.Kind,
+	limit.Best,
+	limit.Any,
 )

@@ -40,6 +40,9 @@ func Run(t *testing.T, k curate.Kind, o curate.Options) {
 	if k.Again {
 		t.Run("each group alone", func(t *testing.T) { rapid.Check(t, s.alone) })
 	}
+	if m, ok := rule.(curate.RowRule); ok {
+		t.Run("rows", func(t *testing.T) { rapid.Check(t, func(t *rapid.T) { s.rows(t, m) }) })
+	}
 	if m, ok := rule.(curate.MemberRule); ok {
 		t.Run("members", func(t *testing.T) { rapid.Check(t, func(t *rapid.T) { s.members(t, m) }) })
 	}
@@ -191,4 +194,60 @@ func (s suite) orNone(v []curate.Verdict, n int) []curate.Verdict {
 		return make([]curate.Verdict, n)
 	}
 	return v
+}
+
+// rows draws a group of all kinds of trajectories: with and without log
+// probabilities, policy versions and twins.
+func (s suite) rows(t *rapid.T, m curate.RowRule) {
+	n := rapid.IntRange(1, 7).Draw(t, "rows")
+	members, whole := make([]formats.Member, n), make([]formats.Trajectory, n)
+	rows := make([]curate.Row, n)
+	for i := range rows {
+		reward := float64(rapid.IntRange(0, 4).Draw(t, "reward")) / 4
+		members[i] = formats.Member{TrajectoryID: formats.TrajectoryID("run", "e", 0, i), ExampleID: "e", Generation: int32(i), Status: formats.StatusOK, Reward: &reward}
+		whole[i] = trajectory(t, members[i])
+		rows[i] = curate.Row{Member: &members[i], Trajectory: &whole[i]}
+	}
+	was := make([]formats.Trajectory, n)
+	for i := range whole {
+		was[i] = whole[i]
+		was[i].Messages = slices.Clone(whole[i].Messages)
+	}
+	g := curate.Group{ID: "e@0", ExampleID: "e", Count: n, Valid: n, Max: 1, Mean: 0.5}
+	b := batch(t, make([]curate.Group, 1))
+	verdicts := s.orNone(m.Rows(b, g, rows), n)
+	s.check(t, verdicts, n)
+	if again := s.orNone(m.Rows(b, g, rows), n); !slices.Equal(verdicts, again) {
+		t.Fatalf("twice the same rows: %v and %v", verdicts, again)
+	}
+	if !reflect.DeepEqual(was, whole) {
+		t.Fatal("the rule changed its rows")
+	}
+	slices.Reverse(rows)
+	back := s.orNone(m.Rows(b, g, rows), n)
+	slices.Reverse(back)
+	if !slices.Equal(verdicts, back) {
+		t.Fatalf("%v in one order, %v in the other", verdicts, back)
+	}
+}
+
+func trajectory(t *rapid.T, m formats.Member) formats.Trajectory {
+	out := formats.Trajectory{
+		TrajectoryID: m.TrajectoryID, ExampleID: m.ExampleID, Generation: m.Generation, Status: m.Status, StopReason: formats.StopDone,
+		Example: rapid.SampledFrom([]string{"{}", `{"id":"e","question":"q"}`, "no object"}).Draw(t, "example"),
+		Calls:   []formats.Call{{Model: "m", Sampling: rapid.SampledFrom([]string{"{}", `{"temperature":0.5}`, "no object"}).Draw(t, "sampling"), Tools: -1, Target: true}},
+	}
+	if rapid.Bool().Draw(t, "version known") {
+		v := rapid.Int64Range(0, 9).Draw(t, "version")
+		out.PolicyVersion, out.Calls[0].PolicyVersion = &v, &v
+	}
+	k := rapid.IntRange(0, 3).Draw(t, "tokens")
+	sampled := formats.Message{Role: "assistant", Content: rapid.SampledFrom([]string{"a", "b"}).Draw(t, "content"), Sampled: true,
+		TokenIDs: make([]int32, k), Logprobs: make([]float32, rapid.IntRange(0, 3).Draw(t, "logprobs"))}
+	out.Messages = []formats.Message{{Parent: -1, Role: "user", Content: "go", Call: -1}, sampled}[rapid.IntRange(0, 1).Draw(t, "root"):]
+	if len(out.Messages) == 1 {
+		out.Messages[0].Parent = -1
+	}
+	out.SampledTokens, out.Calls[0].CompletionTokens = int32(k), int32(k)
+	return out
 }

@@ -1,0 +1,35 @@
+package budget_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/rollmill/rollmill/stages/curate"
+	"github.com/rollmill/rollmill/stages/curate/rules/budget"
+	"github.com/rollmill/rollmill/stages/curate/rules/ruletest"
+)
+
+func TestBudget(t *testing.T) { ruletest.Run(t, budget.Kind, curate.Options{TokenBudget: 100}) }
+
+func TestItIsNotOverspent(t *testing.T) {
+	rule, _ := budget.Kind.New(curate.Options{TokenBudget: 100})
+	groups := make([]curate.Group, 40)
+	for i := range groups {
+		groups[i] = curate.Group{ID: fmt.Sprint(i), SampledTokens: int64(1 + 7*i%30)}
+	}
+	r, err := rule.Groups(curate.Batch{Seed: 1}, groups)
+	if err != nil {
+		t.Fatal(err)
+	}
+	spent, least := int64(0), int64(1000)
+	for i, v := range r.Verdicts {
+		if v.Reason == "" {
+			spent += groups[i].SampledTokens
+		} else {
+			least = min(least, groups[i].SampledTokens)
+		}
+	}
+	if spent > 100 || spent+least <= 100 {
+		t.Errorf("%d of 100 are spent, and a group of %d is left out", spent, least)
+	}
+}

@@ -1,0 +1,74 @@
+// Package duplicate refuses members that say exactly what another of their
+// group says: the same sampled messages, in text, reasoning and tool calls but
+// for the calls' ids, after the same other messages. The member of the lowest
+// generation stays. Nearly the same is not the same.
+package duplicate
+
+import (
+	"fmt"
+
+	"github.com/zeebo/xxh3"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/stages/curate"
+)
+
+// Kind is the registry's entry.
+var Kind = curate.Kind{
+	Name:    "duplicate",
+	Help:    "drop members that say what an earlier one of their group says",
+	Reasons: []string{formats.DropDuplicate},
+	New: func(o curate.Options) (curate.Rule, error) {
+		if !o.DropDuplicates {
+			return nil, nil
+		}
+		return rule{}, nil
+	},
+}
+
+type rule struct{ curate.EveryGroup }
+
+func (rule) Rows(_ curate.Batch, _ curate.Group, rows []curate.Row) []curate.Verdict {
+	first := map[xxh3.Uint128]int{}
+	keys := make([]xxh3.Uint128, len(rows))
+	for i, r := range rows {
+		keys[i] = digest(r.Trajectory)
+		at, known := first[keys[i]]
+		if !known || before(r.Member, rows[at].Member) {
+			first[keys[i]] = i
+		}
+	}
+	verdicts := make([]curate.Verdict, len(rows))
+	for i := range rows {
+		if at := first[keys[i]]; at != i {
+			verdicts[i] = curate.Verdict{Reason: formats.DropDuplicate, Detail: fmt.Sprintf("generation %d says the same", rows[at].Member.Generation)}
+		}
+	}
+	return verdicts
+}
+
+func before(a, b *formats.Member) bool {
+	if a.Generation != b.Generation {
+		return a.Generation < b.Generation
+	}
+	return a.TrajectoryID < b.TrajectoryID
+}
+
+// digest is of what was said, whole tree, without ids, tokens and figures.
+func digest(t *formats.Trajectory) xxh3.Uint128 {
+	h := xxh3.New()
+	write := func(parts ...string) {
+		for _, p := range parts {
+			fmt.Fprintf(h, "%d:%s", len(p), p)
+		}
+	}
+	for i := range t.Messages {
+		m := &t.Messages[i]
+		fmt.Fprintf(h, "%d %v %d;", m.Parent, m.Sampled, len(m.ToolCalls))
+		write(m.Role, m.Content, m.ContentParts, m.Name, m.Reasoning)
+		for _, c := range m.ToolCalls {
+			write(c.Name, c.Arguments)
+		}
+	}
+	return h.Sum128()
+}

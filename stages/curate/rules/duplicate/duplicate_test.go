@@ -1,0 +1,13 @@
+package duplicate_test
+
+import (
+	"testing"
+
+	"github.com/rollmill/rollmill/stages/curate"
+	"github.com/rollmill/rollmill/stages/curate/rules/duplicate"
+	"github.com/rollmill/rollmill/stages/curate/rules/ruletest"
+)
+
+func TestDuplicate(t *testing.T) {
+	ruletest.Run(t, duplicate.Kind, curate.Options{DropDuplicates: true})
+}

@@ -1,0 +1,108 @@
+// Package logprobs refuses trajectories whose sampled tokens' log
+// probabilities cannot be trained on: missing, not one for each token id, NaN,
+// infinite or above 0, at a floor that engines write when they do not know
+// (-9999), or raw at a temperature other than 1, where they are not those of
+// the distribution that was sampled. An engine's logprobs count as raw unless
+// the call asked for processed ones (logprobs_mode "processed_logprobs").
+package logprobs
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"strings"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/stages/curate"
+)
+
+// Kind is the registry's entry.
+var Kind = curate.Kind{
+	Name:    "logprobs",
+	Help:    "drop trajectories without sound log probabilities",
+	Reasons: []string{formats.DropLogprobs},
+	New: func(o curate.Options) (curate.Rule, error) {
+		if !o.CheckLogprobs {
+			return nil, nil
+		}
+		return rule{anyTemperature: o.AnyTemperature}, nil
+	},
+}
+
+// Floor is what engines write instead of a log probability that they lost.
+const Floor = -9999
+
+type rule struct {
+	curate.EveryGroup
+	anyTemperature bool
+}
+
+func (c rule) Rows(_ curate.Batch, _ curate.Group, rows []curate.Row) []curate.Verdict {
+	verdicts := make([]curate.Verdict, len(rows))
+	for i, r := range rows {
+		if detail := c.trouble(r.Trajectory); detail != "" {
+			verdicts[i] = curate.Verdict{Reason: formats.DropLogprobs, Detail: detail}
+		}
+	}
+	return verdicts
+}
+
+// trouble is the first thing that is wrong.
+func (c rule) trouble(t *formats.Trajectory) string {
+	trained := 0
+	for i := range t.Messages {
+		if !t.Trained(i) {
+			continue
+		}
+		trained++
+		m := &t.Messages[i]
+		what := ""
+		switch {
+		case len(m.TokenIDs) == 0:
+			what = "token ids are missing"
+		case len(m.Logprobs) == 0:
+			what = "log probabilities are missing"
+		case len(m.Logprobs) != len(m.TokenIDs):
+			what = fmt.Sprintf("%d log probabilities for %d tokens", len(m.Logprobs), len(m.TokenIDs))
+		default:
+			what = values(m.Logprobs)
+		}
+		if what == "" && !c.anyTemperature {
+			what = temperature(t.Calls[m.Call].Sampling)
+		}
+		if what != "" {
+			return fmt.Sprintf("message %d: %s", i, what)
+		}
+	}
+	if trained == 0 {
+		return "it has no sampled message"
+	}
+	return ""
+}
+
+func values(list []float32) string {
+	for i, p := range list {
+		switch x := float64(p); {
+		case math.IsNaN(x):
+			return fmt.Sprintf("the log probability of token %d is NaN", i)
+		case math.IsInf(x, 0):
+			return fmt.Sprintf("the log probability of token %d is infinite", i)
+		case p > 0:
+			return fmt.Sprintf("the log probability of token %d is above 0", i)
+		case p <= Floor:
+			return fmt.Sprintf("the log probability of token %d is the floor %v", i, p)
+		}
+	}
+	return ""
+}
+
+func temperature(sampling string) string {
+	var s struct {
+		Temperature *float64 `json:"temperature"`
+		Mode        string   `json:"logprobs_mode"`
+	}
+	if json.Unmarshal([]byte(sampling), &s) != nil || s.Temperature == nil || *s.Temperature == 1 || strings.HasPrefix(s.Mode, "processed") {
+		return ""
+	}
+	return fmt.Sprintf("log probabilities are raw at temperature %g", *s.Temperature)
+}

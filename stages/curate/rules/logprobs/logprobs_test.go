@@ -1,0 +1,50 @@
+package logprobs_test
+
+import (
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/stages/curate"
+	"github.com/rollmill/rollmill/stages/curate/rules/logprobs"
+	"github.com/rollmill/rollmill/stages/curate/rules/ruletest"
+)
+
+func TestLogprobs(t *testing.T) {
+	ruletest.Run(t, logprobs.Kind, curate.Options{CheckLogprobs: true})
+	ruletest.Run(t, logprobs.Kind, curate.Options{CheckLogprobs: true, AnyTemperature: true})
+}
+
+func TestEachTrouble(t *testing.T) {
+	nan, inf := float32(math.NaN()), float32(math.Inf(-1))
+	for _, c := range []struct {
+		want     string
+		ids      []int32
+		logprobs []float32
+		sampling string
+	}{
+		{"", []int32{1, 2}, []float32{-1, 0}, `{"temperature":1}`},
+		{"token ids are missing", nil, []float32{-1}, "{}"},
+		{"log probabilities are missing", []int32{1}, nil, "{}"},
+		{"1 log probabilities for 2 tokens", []int32{1, 2}, []float32{-1}, "{}"},
+		{"token 1 is NaN", []int32{1, 2}, []float32{-1, nan}, "{}"},
+		{"token 0 is infinite", []int32{1}, []float32{inf}, "{}"},
+		{"token 0 is above 0", []int32{1}, []float32{0.5}, "{}"},
+		{"token 0 is the floor -9999", []int32{1}, []float32{-9999}, "{}"},
+		{"raw at temperature 0.7", []int32{1}, []float32{-1}, `{"temperature":0.7}`},
+		{"", []int32{1}, []float32{-1}, `{"temperature":0.7,"logprobs_mode":"processed_logprobs"}`},
+	} {
+		rule, _ := logprobs.Kind.New(curate.Options{CheckLogprobs: true})
+		row := formats.Trajectory{Messages: []formats.Message{{Parent: -1, Sampled: true, TokenIDs: c.ids, Logprobs: c.logprobs}}, Calls: []formats.Call{{Target: true, Sampling: c.sampling}}}
+		v := rule.(curate.RowRule).Rows(curate.Batch{}, curate.Group{}, []curate.Row{{Member: &formats.Member{}, Trajectory: &row}})[0]
+		if (v.Reason == "") != (c.want == "") || !strings.Contains(v.Detail, c.want) {
+			t.Errorf("want %q, got %v", c.want, v)
+		}
+	}
+	rule, _ := logprobs.Kind.New(curate.Options{CheckLogprobs: true, AnyTemperature: true})
+	row := formats.Trajectory{Messages: []formats.Message{{Parent: -1, Sampled: true, TokenIDs: []int32{1}, Logprobs: []float32{-1}}}, Calls: []formats.Call{{Target: true, Sampling: `{"temperature":0.7}`}}}
+	if v := rule.(curate.RowRule).Rows(curate.Batch{}, curate.Group{}, []curate.Row{{Member: &formats.Member{}, Trajectory: &row}})[0]; v.Reason != "" {
+		t.Errorf("at any temperature: %v", v)
+	}
+}

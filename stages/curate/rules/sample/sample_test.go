@@ -1,0 +1,44 @@
+package sample_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/rollmill/rollmill/stages/curate"
+	"github.com/rollmill/rollmill/stages/curate/rules/ruletest"
+	"github.com/rollmill/rollmill/stages/curate/rules/sample"
+)
+
+func TestSample(t *testing.T) {
+	half := 0.5
+	ruletest.Run(t, sample.Kind, curate.Options{SampleGroups: &half})
+	ruletest.Run(t, sample.Kind, curate.Options{SampleTrajectories: &half})
+}
+
+// About the share is kept, and a larger share keeps what a smaller one does.
+func TestShares(t *testing.T) {
+	groups := make([]curate.Group, 10000)
+	for i := range groups {
+		groups[i].ID = fmt.Sprint(i)
+	}
+	var smaller []curate.Verdict
+	for _, share := range []float64{0.1, 0.5, 0.9, 1} {
+		rule, _ := sample.Kind.New(curate.Options{SampleGroups: &share})
+		r, err := rule.Groups(curate.Batch{Seed: 3}, groups)
+		if err != nil {
+			t.Fatal(err)
+		}
+		kept := 0
+		for i, v := range r.Verdicts {
+			if v.Reason == "" {
+				kept++
+			} else if smaller != nil && smaller[i].Reason == "" {
+				t.Fatalf("group %d is in a smaller share and not in %v", i, share)
+			}
+		}
+		if d := float64(kept) - share*10000; d < -200 || d > 200 {
+			t.Errorf("share %v kept %d of 10000", share, kept)
+		}
+		smaller = r.Verdicts
+	}
+}
