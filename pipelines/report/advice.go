@@ -19,6 +19,9 @@ func advice(epochs []Epoch) []string {
 		if e.Train.Trajectories == 0 {
 			out = append(out, fmt.Sprintf("advice: no trajectories collected for epoch %d: check the examples, --target-function and --target-model, and the agent's errors (rollmill show --failed)", e.Epoch))
 		}
+		if e.Train.Groups > 0 && e.Train.Scored == 0 {
+			out = append(out, fmt.Sprintf("advice: none of the %d trajectories of epoch %d has a reward: was it scored, and what did the rewards answer (rollmill show --failed)", e.Train.Trajectories, e.Epoch))
+		}
 		groups, flat, failed, rows = groups+e.Train.Groups, flat+e.Flat, failed+e.Train.Failed, rows+e.Train.Trajectories
 		if e.Train.Mean != nil {
 			means = append(means, *e.Train.Mean)

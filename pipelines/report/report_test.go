@@ -135,11 +135,23 @@ func TestNoRunIsAnErrorWithAHint(t *testing.T) {
 	}
 }
 
+func TestAdviceWhenNothingCameOfAnEpoch(t *testing.T) {
+	for want, s := range map[string]Sample{
+		"no trajectories collected for epoch 3":               {},
+		"9 of 10 trajectories failed":                         {Trajectories: 10, Failed: 9},
+		"none of the 10 trajectories of epoch 3 has a reward": {Trajectories: 10, Groups: 2},
+	} {
+		if a := advice([]Epoch{{Epoch: 3, Train: &s}}); len(a) != 1 || !strings.Contains(a[0], want) {
+			t.Errorf("%+v: %q, want %q", s, a, want)
+		}
+	}
+}
+
 func TestAdviceWhenRewardsDoNotIncrease(t *testing.T) {
 	var flat, rising []Epoch
 	for i := range 9 {
-		flat = append(flat, Epoch{Epoch: i, Flat: 9, Train: &Sample{Trajectories: 80, Groups: 10, Mean: ptr(0.5)}})
-		rising = append(rising, Epoch{Epoch: i, Train: &Sample{Trajectories: 80, Groups: 10, Mean: ptr(float64(i))}})
+		flat = append(flat, Epoch{Epoch: i, Flat: 9, Train: &Sample{Trajectories: 80, Groups: 10, Scored: 80, Mean: ptr(0.5)}})
+		rising = append(rising, Epoch{Epoch: i, Train: &Sample{Trajectories: 80, Groups: 10, Scored: 80, Mean: ptr(float64(i))}})
 	}
 	if a := strings.Join(advice(flat), "\n"); !strings.Contains(a, "not increasing") || !strings.Contains(a, "are flat") {
 		t.Errorf("advice for a run that stands still: %q", a)
