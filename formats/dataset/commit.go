@@ -81,7 +81,7 @@ func (s *Shard) leave(ctx context.Context, data []byte) (lost bool, err error) {
 // result looks at what stands now.
 func (s *Shard) result(ctx context.Context, upToDate bool) (Result, error) {
 	res := Result{URI: s.bucket.URI(), Identity: s.run.identity, UpToDate: upToDate}
-	m, missing, err := settle(ctx, s.bucket, s.run)
+	m, missing, err := settle(ctx, s.bucket, s.run, s.overwrite)
 	if err != nil {
 		return res, err
 	}

@@ -43,7 +43,7 @@ func find(ctx context.Context, b *storage.Bucket) (*Manifest, error) {
 	runs := sortedRuns(found)
 	for _, r := range runs {
 		if len(found[r]) == r.of {
-			m, _, err := settle(ctx, b, r)
+			m, _, err := settle(ctx, b, r, false)
 			return m, err
 		}
 	}
@@ -63,11 +63,15 @@ func incomplete(b *storage.Bucket, r run, shards []int) error {
 }
 
 // settle returns the manifest of a run, writing it when the records of all
-// shards are there, or says which are missing.
-func settle(ctx context.Context, b *storage.Bucket, r run) (*Manifest, []int, error) {
+// shards are there, or says which are missing. The dataset of another
+// identity that was sealed meanwhile is only replaced when overwriting.
+func settle(ctx context.Context, b *storage.Bucket, r run, overwrite bool) (*Manifest, []int, error) {
 	old, err := readManifest(ctx, b)
 	if err == nil && old.Identity == r.identity {
 		return old, nil, resume(ctx, b, old)
+	}
+	if err == nil && !overwrite {
+		return nil, nil, &ExistsError{URI: b.URI(), Old: old.Identity, New: r.identity, Sealed: true}
 	}
 	if err != nil && !errors.Is(err, storage.ErrNotExist) && !errors.Is(err, formats.ErrInvalid) {
 		return nil, nil, err

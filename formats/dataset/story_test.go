@@ -239,6 +239,33 @@ func TestUnsealedShardsOfAnotherIdentity(t *testing.T) {
 	})
 }
 
+// Of two datasets begun at one URI, neither to overwrite, the first stands.
+func TestTwoIdentitiesAtOnce(t *testing.T) {
+	ctx := context.Background()
+	places(t, func(t *testing.T, uri string) {
+		spec := wideSpec()
+		spec.Params = map[string]any{"generations": 8}
+		s, err := Begin(ctx, uri, spec, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := NewTable[formats.Trajectory](s, "", -1).Write(ctx, group(0, 8)); err != nil {
+			t.Fatal(err)
+		}
+		write(ctx, t, uri, wideSpec(), Options{}, 3)
+		var exists *ExistsError
+		if _, err := s.Commit(ctx, Outcome{}); !errors.As(err, &exists) {
+			t.Errorf("the second commit: %v", err)
+		}
+		if d := open(t, uri); d.Identity != wideSpec().Identity() {
+			t.Error("the second replaced the first")
+		}
+		if err := Verify(ctx, open(t, uri)); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
 // The same dataset in another number of shards is the same dataset.
 func TestAnotherNumberOfShards(t *testing.T) {
 	ctx := context.Background()

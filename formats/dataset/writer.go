@@ -22,14 +22,15 @@ type Options struct {
 // Shard is one shard of a dataset being written. Its tables may be written
 // from different goroutines, each table from one.
 type Shard struct {
-	bucket   *storage.Bucket
-	uri      string
-	spec     Spec
-	run      run
-	shard    int
-	partSize int64
-	upToDate bool
-	ended    bool
+	bucket    *storage.Bucket
+	uri       string
+	spec      Spec
+	run       run
+	shard     int
+	partSize  int64
+	upToDate  bool
+	overwrite bool
+	ended     bool
 
 	mu     sync.Mutex
 	tables map[string]*table
@@ -56,7 +57,7 @@ func Begin(ctx context.Context, uri string, spec Spec, o Options) (*Shard, error
 	if o.partSize == 0 {
 		o.partSize = partBytes
 	}
-	s := &Shard{bucket: bucket, uri: uri, spec: spec.conceal(ctx), run: run{spec.Identity(), o.Of}, shard: o.Shard,
+	s := &Shard{bucket: bucket, uri: uri, spec: spec.conceal(ctx), run: run{spec.Identity(), o.Of}, shard: o.Shard, overwrite: o.Overwrite,
 		partSize: o.partSize, tables: map[string]*table{}}
 	if err := s.look(ctx, o.Overwrite); err != nil {
 		return nil, err

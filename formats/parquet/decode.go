@@ -208,6 +208,9 @@ func (c *column) level(data []byte, max, n int) ([]byte, error) {
 	return out[:n:n], nil
 }
 
+// zstdSlack is room beyond a block with which the decoder takes its fast way.
+const zstdSlack = 130 << 10
+
 // inflate decompresses to exactly the size that the header claims.
 func (c *column) inflate(data []byte, size int) ([]byte, error) {
 	if size < 0 || size > maxPage {
@@ -218,8 +221,11 @@ func (c *column) inflate(data []byte, size int) ([]byte, error) {
 	case format.Uncompressed:
 		c.inflated = append(c.inflated[:0], data...)
 	case format.Zstd:
-		c.inflated = grown(c.inflated[:0], size)
-		c.inflated, err = codec{}.Decode(c.inflated[:0:size], data)
+		limit := size + zstdSlack
+		c.inflated = grown(c.inflated, limit)
+		var out []byte
+		out, err = codec{}.Decode(c.inflated[:0:limit], data)
+		c.inflated = c.inflated[:len(out)]
 	case format.Snappy:
 		if n, e := snappy.DecodedLen(data); e != nil || n != size {
 			return nil, badPage("it inflates to %d bytes, not %d", n, size)
