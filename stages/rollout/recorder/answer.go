@@ -18,7 +18,14 @@ type answer struct {
 	prompt  []int32 // ids of the whole prompt; nil when the engine gave none
 	choices []*choice
 	usage   usage
-	err     error // the engine said in the middle of a stream that it failed
+	responseState
+	err error // the engine said in the middle of a stream that it failed
+}
+
+// A response of /v1/responses has more to it.
+type responseState struct {
+	id, status, incomplete string
+	streamed               *tokens // of a stream's pieces
 }
 
 type usage struct {
@@ -142,11 +149,13 @@ func (a *answer) addChoice(at *cursor, position int64, see view) {
 			c.tokens.readMessage(message, a)
 		case "delta":
 			c.addDelta(at.value())
+		case "text":
+			c.text.content.WriteString(unquote(at.value()))
 		case "logprobs":
 			from := at.i
 			c.tokens.readLogprobs(at)
 			if !see.logprobs && !at.bad && string(at.b[from:at.i]) != "null" {
-				e.null(from, at.i)
+				e.write(from, at.i, "null")
 			}
 		case "token_ids":
 			c.tokens.addIDs(formats.TokensChoice, at.value())

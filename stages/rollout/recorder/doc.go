@@ -20,9 +20,17 @@
 //     known to change (reasoning left out, tool arguments written anew,
 //     surrounding space) continues the path; the change is named as the cause
 //     if the engine's prompt ids show that the prefix broke.
+//   - A prompt of /v1/completions has no roles. It is kept as a user's message
+//     and its answer as the assistant's, so that a tree is a tree; the call's
+//     sampling says "api": "completions", since no chat template made the prompt.
+//   - A call that is not trained is sent no request for logprobs or token ids:
+//     it may go to an engine that refuses them.
+//   - Of a stream of /v1/responses the last event is recorded, which holds the
+//     whole; its deltas count only where the last event lacks logprobs.
 //   - A call that the engine broke off while streaming is not retried, since
 //     the agent has seen its beginning; the agent sees its connection drop.
 //
 // To accept another source of token ids, add it in answer.go and in the list
-// of formats.Tokens… constants. To proxy another route, add it in route.
+// of formats.Tokens… constants. To proxy another route, describe
+// it in api.go.
 package recorder

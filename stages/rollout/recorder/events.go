@@ -25,7 +25,7 @@ type event struct {
 func (e *event) last() bool { return string(e.data) == "[DONE]" }
 
 // put makes an event part of an answer.
-func (e *event) put(a *answer, see view) error {
+func (e *event) put(a *answer, q *request) error {
 	if e.read {
 		return nil
 	}
@@ -33,16 +33,27 @@ func (e *event) put(a *answer, see view) error {
 	if e.data == nil || e.last() {
 		return nil
 	}
-	out, err := a.add(e.data, see)
+	out, err := q.api.add(a, e.data, q.view)
 	switch {
 	case err != nil:
 		return err
 	case out == nil:
 		e.seen = nil
 	case !bytes.Equal(out, e.data):
-		e.seen = append(append([]byte("data: "), out...), "\n\n"...)
+		e.seen = e.with(out)
 	}
 	return nil
+}
+
+// with is the event with other data: its other lines stand.
+func (e *event) with(data []byte) []byte {
+	var out []byte
+	for line := range bytes.Lines(e.raw) {
+		if !bytes.HasPrefix(line, []byte("data:")) && len(bytes.TrimSpace(line)) > 0 {
+			out = append(out, line...)
+		}
+	}
+	return append(append(append(out, "data: "...), data...), "\n\n"...)
 }
 
 // events reads server-sent events.

@@ -159,11 +159,13 @@ func (r *Recorder) forget(s *Session) {
 func (r *Recorder) route() http.Handler {
 	mux := http.NewServeMux()
 	for _, base := range []string{"/t/{token}", "/t/{token}/f/{function}"} {
-		mux.HandleFunc("POST "+base+"/v1/chat/completions", r.in((*Session).chat))
+		for _, a := range []*api{&chatAPI, &completionsAPI, &responsesAPI} {
+			mux.HandleFunc("POST "+base+"/v1"+a.path, r.in(func(s *Session, w http.ResponseWriter, req *http.Request) { s.ask(a, w, req) }))
+		}
 		mux.HandleFunc("GET "+base+"/v1/models", r.in((*Session).models))
 	}
 	mux.HandleFunc("/", func(w http.ResponseWriter, req *http.Request) {
-		writeError(w, http.StatusNotFound, "not_found_error", fmt.Sprintf("rollmill records chat/completions and models; there is no %s %s", req.Method, req.URL.Path))
+		writeError(w, http.StatusNotFound, "not_found_error", fmt.Sprintf("rollmill records chat/completions, completions, responses and models; there is no %s %s", req.Method, req.URL.Path))
 	})
 	return mux
 }

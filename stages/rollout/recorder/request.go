@@ -15,31 +15,30 @@ import (
 // know a field ignore it; one that refuses it by name is asked again without.
 var DefaultExtra = map[string]any{"return_token_ids": true, "return_tokens_as_token_ids": true}
 
-// request is one chat request of an agent.
+// request is one request of an agent.
 type request struct {
+	api      *api
 	fields   object // as the agent sent them, then with what was added
 	model    string // as the agent named it
 	messages []formats.Message
-	tools    string // JSON array; "" for none
-	stream   bool
-	choices  int // n
+
+	raw       bool    // the prompt is text without roles, one message
+	promptIDs []int32 // of a prompt that came as token ids
+	previous  string  // id of the response that the prompt continues
+
+	tools   string // JSON array; "" for none
+	stream  bool
+	choices int // n
 
 	view  view
 	added []string // fields that an engine may not know
 }
 
-func parseRequest(body []byte) (*request, error) {
+func parseRequest(kind *api, body []byte) (*request, error) {
 	if !valid(body) {
 		return nil, errors.New("the request is not JSON")
 	}
-	q := &request{fields: parseObject(body), choices: 1}
-	list := q.fields.get("messages")
-	if len(list) == 0 || list[0] != '[' {
-		return nil, errors.New(`the request has no list "messages"`)
-	}
-	for raw := range elements(list) {
-		q.messages = append(q.messages, parseMessage(raw))
-	}
+	q := &request{api: kind, fields: parseObject(body), choices: 1}
 	q.model = unquote(q.fields.get("model"))
 	if tools := q.fields.get("tools"); len(tools) > 2 && tools[0] == '[' {
 		q.tools = compact(tools)
@@ -49,34 +48,40 @@ func parseRequest(body []byte) (*request, error) {
 		q.choices = n
 	}
 	q.view = view{
-		logprobs: isTrue(q.fields.get("logprobs")), ids: isTrue(q.fields.get("return_token_ids")), stream: q.stream,
+		ids: isTrue(q.fields.get("return_token_ids")), stream: q.stream,
 		usage: isTrue(parseObject(q.fields.get("stream_options")).get("include_usage")),
 	}
-	return q, nil
+	return q, kind.parse(q)
 }
 
-// enrich adds what training needs and the run's defaults; fields that the
-// agent set stand.
-func (q *request) enrich(o *Options, seed *int64) {
+// enrich adds the run's defaults and, to a call that is to be trained on, what
+// that needs; fields that the agent set stand.
+func (q *request) enrich(o *Options, seed *int64, target bool) {
 	if q.model == "" {
 		q.fields.set("model", encode(o.Model))
 	}
-	for _, name := range sortedKeys(o.Sampling) {
+	for _, key := range sortedKeys(o.Sampling) {
+		name := key
+		if other, ok := q.api.names[key]; ok {
+			name = other
+		}
 		if !q.sets(name) {
-			q.fields.set(name, encode(o.Sampling[name]))
+			q.fields.set(name, encode(o.Sampling[key]))
 		}
 	}
 	if seed != nil && !q.fields.has("seed") {
 		q.fields.set("seed", encode(*seed))
+		if q.api == &responsesAPI {
+			q.added = append(q.added, "seed") // which that API does not have; engines do
+		}
 	}
-	q.fields.set("logprobs", []byte("true"))
-	if string(q.fields.get("top_logprobs")) == "0" {
-		q.fields.drop("top_logprobs") // the default; llama-server takes a 0 for no logprobs at all
+	if target {
+		q.api.ask(q)
+		for _, name := range sortedKeys(o.Extra) {
+			q.addExtra(name, o.Extra[name])
+		}
 	}
-	for _, name := range sortedKeys(o.Extra) {
-		q.addExtra(name, o.Extra[name])
-	}
-	if q.stream && !q.view.usage {
+	if q.stream && !q.view.usage && q.api.usage {
 		options := parseObject(q.fields.get("stream_options"))
 		options.set("include_usage", []byte("true"))
 		if !q.fields.has("stream_options") {
@@ -119,7 +124,7 @@ func (q *request) body(without []string) []byte {
 
 // notSampling are the fields that do not change what is sampled, or stand in
 // columns of their own.
-var notSampling = []string{"model", "messages", "tools", "stream", "stream_options", "logprobs", "top_logprobs",
+var notSampling = []string{"model", "messages", "prompt", "input", "instructions", "previous_response_id", "include", "tools", "stream", "stream_options", "logprobs", "top_logprobs",
 	"prompt_logprobs", "user", "metadata", "store"}
 
 // sampling is the request's other fields as one JSON object, keys sorted.
@@ -129,6 +134,9 @@ func (q *request) sampling(o *Options) string {
 		if _, extra := o.Extra[f.key]; !extra && !slices.Contains(notSampling, f.key) {
 			out[f.key] = f.raw
 		}
+	}
+	if q.api != &chatAPI {
+		out["api"] = encode(q.api.name) // whose prompts are rendered otherwise, or not at all
 	}
 	text, err := json.Marshal(out)
 	if err != nil {

@@ -11,14 +11,14 @@ import (
 	"github.com/rollmill/rollmill/formats"
 )
 
-// chat answers one chat request.
-func (s *Session) chat(w http.ResponseWriter, r *http.Request) {
+// ask answers one request.
+func (s *Session) ask(kind *api, w http.ResponseWriter, r *http.Request) {
 	body, err := readAll(http.MaxBytesReader(w, r.Body, maxBody), r.ContentLength)
 	if err != nil {
 		writeError(w, http.StatusBadRequest, "invalid_request_error", "reading the request: "+err.Error())
 		return
 	}
-	q, err := parseRequest(body)
+	q, err := parseRequest(kind, body)
 	if err != nil {
 		writeError(w, http.StatusBadRequest, "invalid_request_error", err.Error())
 		return
@@ -89,7 +89,7 @@ func (s *Session) relay(ctx context.Context, w http.ResponseWriter, q *request, 
 			break
 		}
 		if err == nil {
-			err = e.put(r.answer, q.view)
+			err = e.put(r.answer, q)
 		}
 		if err != nil {
 			s.broken(ctx, c, r, err)

@@ -30,6 +30,8 @@ type Session struct {
 	source string   // of token ids
 	unfit  *Failure // the first reason against training on this
 	last   *Failure // of the last call to end, when it failed
+
+	responses map[string]int // id of a response -> its message
 }
 
 // call is one request under way.
@@ -40,6 +42,8 @@ type call struct {
 	at     time.Time
 	asked  string // model
 	target bool
+
+	promptIDs []int32 // as the agent sent them; nil for a text
 }
 
 // BaseURL is where the trajectory's calls go; it ends in /v1.
@@ -105,15 +109,28 @@ func (s *Session) begin(q *request, function string) *call {
 	defer s.mu.Unlock()
 	o := &s.rec.opts
 	k := len(s.calls)
-	q.enrich(o, s.seed(k))
 	s.clock++
-	c := &call{index: k, path: s.tree.walk(q.messages), began: s.clock, at: o.Now(), asked: q.model}
+	c := &call{index: k, path: s.walk(q), began: s.clock, at: o.Now(), asked: q.model, promptIDs: q.promptIDs}
 	if c.asked == "" {
 		c.asked = o.Model
 	}
 	c.target = o.isTarget(c.asked, function)
+	q.enrich(o, s.seed(k), c.target)
 	s.calls = append(s.calls, formats.Call{Model: c.asked, Sampling: q.sampling(o), Tools: s.toolSet(q.tools), Target: c.target, Function: strings.ToValidUTF8(function, "\uFFFD")})
 	return c
+}
+
+// walk puts a prompt into the tree.
+func (s *Session) walk(q *request) path {
+	switch {
+	case q.raw:
+		return s.tree.walkText(q.messages[0])
+	case q.previous != "":
+		if at, ok := s.responses[q.previous]; ok {
+			return s.tree.walkFrom(path{at: at}, q.messages)
+		}
+	}
+	return s.tree.walk(q.messages)
 }
 
 func (s *Session) seed(k int) *int64 {
@@ -196,11 +213,20 @@ func (s *Session) addAnswer(c *call, a *answer) {
 	if s.source == "" && c.target {
 		s.source = source
 	}
+	if a.prompt == nil {
+		a.prompt = c.promptIDs
+	}
 	delta, broke := s.tree.promptDelta(c.path, a.prompt)
 	for k, choice := range a.choices {
 		m := choice.message
 		m.Call, m.PromptDeltaIDs, m.PrefixBreak = int32(c.index), delta, broke
-		s.tree.addSampled(c.path, m, k, span{c.began, s.clock})
+		at := s.tree.addSampled(c.path, m, k, span{c.began, s.clock})
+		if a.id != "" {
+			if s.responses == nil {
+				s.responses = map[string]int{}
+			}
+			s.responses[a.id] = at
+		}
 		if rec := &s.calls[c.index]; rec.CompletionTokens == 0 {
 			rec.CompletionTokens += int32(len(m.Logprobs))
 		}

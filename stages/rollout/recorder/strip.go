@@ -55,8 +55,8 @@ func (c *cursor) object(yield func(key []byte, e *edit) bool) {
 // hide leaves the member out in which the cursor stands, if so.
 func (e *edit) hide(so bool) { e.dropping = so }
 
-// null writes null for a value inside the member.
-func (e *edit) null(from, to int) { e.c.cuts = append(e.c.cuts, cut{from, to, "null"}) }
+// write puts text in place of a value inside the member.
+func (e *edit) write(from, to int, text string) { e.c.cuts = append(e.c.cuts, cut{from, to, text}) }
 
 // close cuts a member with the comma after it, or, of the last, the comma before.
 func (e *edit) close(ends int, more bool) {

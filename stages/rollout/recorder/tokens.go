@@ -49,24 +49,55 @@ func (t *tokens) hole(source string) {
 	t.holes[source] = struct{}{}
 }
 
-// readLogprobs reads {"content":[{"token","logprob","id"?}…],"refusal":[…]}.
+// readLogprobs reads {"content":[{"token","logprob","id"?}…],"refusal":[…]}, or
+// of text completions {"tokens":[…],"token_logprobs":[…]}.
 func (t *tokens) readLogprobs(c *cursor) {
 	for key := range c.members() {
-		if k := string(key); k != "content" && k != "refusal" || c.i < len(c.b) && c.b[c.i] != '[' {
+		if c.i < len(c.b) && c.b[c.i] != '[' {
 			continue
 		}
-		t.listed = true
-		var entries, texts []int32
-		for range c.elements() {
-			if entries == nil {
-				entries, texts = t.room(len(c.b) - c.i)
+		switch string(key) {
+		case "content", "refusal":
+			t.readEntries(c)
+		case "token_logprobs":
+			t.listed = true
+			for range c.elements() {
+				t.addLogprob(c.value())
 			}
-			id, text := t.readEntry(c)
-			entries, texts = append(entries, id), append(texts, text)
+		case "tokens":
+			var texts []int32
+			for range c.elements() {
+				texts = append(texts, idInText(c.value()))
+			}
+			t.putWhole(formats.TokensInLogprobs, texts)
 		}
-		t.putWhole(formats.TokensEntryID, entries)
-		t.putWhole(formats.TokensInLogprobs, texts)
 	}
+}
+
+// readEntries reads a list of logprobs; null is none.
+func (t *tokens) readEntries(c *cursor) {
+	if c.i < len(c.b) && c.b[c.i] != '[' {
+		return
+	}
+	t.listed = true
+	var entries, texts []int32
+	for range c.elements() {
+		if entries == nil {
+			entries, texts = t.room(len(c.b) - c.i)
+		}
+		id, text := t.readEntry(c)
+		entries, texts = append(entries, id), append(texts, text)
+	}
+	t.putWhole(formats.TokensEntryID, entries)
+	t.putWhole(formats.TokensInLogprobs, texts)
+}
+
+// idInText reads "token_id:N"; -1 for another text.
+func idInText(v []byte) int32 {
+	if !bytes.HasPrefix(v, tokenIDPrefix) {
+		return -1
+	}
+	return parseID(v[len(tokenIDPrefix) : len(v)-1])
 }
 
 // room makes place for the entries of a list that has at most so many bytes
@@ -110,9 +141,7 @@ func (t *tokens) readEntry(c *cursor) (id, text int32) {
 			case `"id"`:
 				id = parseID(v)
 			case `"token"`:
-				if bytes.HasPrefix(v, tokenIDPrefix) {
-					text = parseID(v[len(tokenIDPrefix) : len(v)-1])
-				}
+				text = idInText(v)
 			}
 		}
 	}

@@ -46,7 +46,11 @@ type path struct {
 
 // walk finds the longest known path that a prompt continues and adds the rest.
 func (t *tree) walk(prompt []formats.Message) path {
-	p := path{at: -1}
+	return t.walkFrom(path{at: -1}, prompt)
+}
+
+// walkFrom walks on from a path.
+func (t *tree) walkFrom(p path, prompt []formats.Message) path {
 	for i := range prompt {
 		next, changed := t.find(p.at, &prompt[i])
 		if next < 0 {
@@ -56,6 +60,44 @@ func (t *tree) walk(prompt []formats.Message) path {
 		p.changed = worse(p.changed, changed)
 	}
 	return p
+}
+
+// walkText finds where a prompt without roles goes on: after the longest
+// beginning of it that is an earlier prompt with its answer.
+func (t *tree) walkText(m formats.Message) path {
+	at, used := t.longestText(-1, m.Content)
+	if at < 0 || m.ContentParts != "" {
+		return t.walk([]formats.Message{m})
+	}
+	m.Content = m.Content[used:]
+	if m.Content == "" {
+		return path{at: at}
+	}
+	return t.walkFrom(path{at: at}, []formats.Message{m})
+}
+
+// longestText returns the sampled message below at up to which the messages'
+// texts, joined, are the longest beginning of text; -1 when there is none.
+func (t *tree) longestText(at int, text string) (found, used int) {
+	found = -1
+	for _, i := range t.below(at) {
+		m := &t.messages[i]
+		if m.ContentParts != "" || !strings.HasPrefix(text, m.Content) || !m.Sampled && m.Content == "" {
+			continue
+		}
+		n := len(m.Content)
+		below, more := t.longestText(i, text[n:])
+		switch {
+		case below < 0 && m.Sampled:
+			below, more = i, 0
+		case below < 0:
+			continue
+		}
+		if found < 0 || n+more >= used {
+			found, used = below, n+more
+		}
+	}
+	return found, used
 }
 
 func (t *tree) extend(p path, rest []formats.Message) path {
@@ -145,7 +187,13 @@ func sameParts(a, b *formats.Message) bool {
 func plain(parts string) bool {
 	for part := range elements([]byte(parts)) {
 		o := parseObject(part)
-		if len(o) != 2 || unquote(o.get("type")) != "text" {
+		switch unquote(o.get("type")) {
+		case "text":
+			if len(o) != 2 {
+				return false
+			}
+		case "input_text", "output_text", "summary_text", "reasoning_text":
+		default:
 			return false
 		}
 	}

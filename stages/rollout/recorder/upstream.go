@@ -138,7 +138,7 @@ func (u *upstream) learn(endpoint string, q *request, without []string, r *reply
 
 // send makes one HTTP request. cancel is handed to the stream, if it is one.
 func (u *upstream) send(ctx context.Context, cancel context.CancelFunc, endpoint string, q *request, header http.Header, without []string) (*reply, error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, endpoint+"/chat/completions", bytes.NewReader(q.body(without)))
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, endpoint+q.api.path, bytes.NewReader(q.body(without)))
 	if err != nil {
 		return nil, backoff.Permanent(err)
 	}
@@ -150,7 +150,7 @@ func (u *upstream) send(ctx context.Context, cancel context.CancelFunc, endpoint
 		return nil, transportError(ctx, err)
 	}
 	if resp.StatusCode/100 == 2 && strings.HasPrefix(resp.Header.Get("Content-Type"), "text/event-stream") {
-		return u.openStream(ctx, cancel, resp, q.view)
+		return u.openStream(ctx, cancel, resp, q)
 	}
 	defer resp.Body.Close()
 	body, err := readAll(resp.Body, resp.ContentLength)
@@ -164,7 +164,7 @@ func (u *upstream) send(ctx context.Context, cancel context.CancelFunc, endpoint
 	if resp.StatusCode/100 != 2 {
 		return nil, statusError(r)
 	}
-	if r.seen, err = r.answer.add(body, q.view); err != nil {
+	if r.seen, err = q.api.add(r.answer, body, q.view); err != nil {
 		return nil, &tryError{err: err}
 	}
 	switch {
@@ -186,12 +186,12 @@ func readAll(r io.Reader, size int64) ([]byte, error) {
 	return b.Bytes(), err
 }
 
-func (u *upstream) openStream(ctx context.Context, cancel context.CancelFunc, resp *http.Response, see view) (*reply, error) {
+func (u *upstream) openStream(ctx context.Context, cancel context.CancelFunc, resp *http.Response, q *request) (*reply, error) {
 	e := newEvents(resp.Body, func() { cancel(); resp.Body.Close() })
 	r := &reply{status: resp.StatusCode, header: resp.Header, answer: &answer{}, events: e}
 	err := e.peek()
 	if err == nil {
-		if err = e.first.put(r.answer, see); err == nil {
+		if err = e.first.put(r.answer, q); err == nil {
 			err = r.answer.err
 		}
 	}

@@ -1,0 +1,366 @@
+package recorder_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/stages/rollout/recorder"
+)
+
+// tape is an engine that answers with bodies in turn, as engines write them.
+type tape struct {
+	bodies []string
+	asked  []map[string]json.RawMessage
+	paths  []string
+}
+
+func (p *tape) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	data, _ := io.ReadAll(r.Body)
+	var q map[string]json.RawMessage
+	json.Unmarshal(data, &q)
+	body := p.bodies[len(p.asked)]
+	p.asked, p.paths = append(p.asked, q), append(p.paths, r.URL.Path)
+	kind := "application/json"
+	if strings.HasPrefix(body, "data:") || strings.HasPrefix(body, "event:") {
+		kind = "text/event-stream"
+	}
+	w.Header().Set("Content-Type", kind)
+	io.WriteString(w, body)
+}
+
+// play starts a recorder in front of a tape.
+func play(t *testing.T, bodies ...string) (*tape, *recorder.Session) {
+	t.Helper()
+	p := &tape{bodies: bodies}
+	server := httptest.NewServer(p)
+	t.Cleanup(server.Close)
+	r, err := recorder.New(recorder.Options{Endpoints: []string{server.URL + "/v1"}, Model: "policy", Retries: -1, Sampling: fields{"max_tokens": 64}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { r.Close() })
+	return p, r.Begin(context.Background(), "t", "g")
+}
+
+// outline is a message in a line.
+func outline(m formats.Message) string {
+	out := fmt.Sprintf("%d %s", m.Parent, m.Role)
+	for _, part := range []struct{ name, text string }{{"", m.Content}, {"parts ", m.ContentParts}, {"thinks ", m.Reasoning}, {"answers ", m.ToolCallID},
+		{"branch ", m.Branch}, {"ends ", m.FinishReason}, {"break ", m.PrefixBreak}} {
+		if part.text != "" {
+			out += fmt.Sprintf(" | %s%s", part.name, part.text)
+		}
+	}
+	for _, c := range m.ToolCalls {
+		out += fmt.Sprintf(" | calls %s %s%s", c.ID, c.Name, c.Arguments)
+	}
+	if m.Sampled {
+		out += fmt.Sprintf(" | %v %v after %v", m.TokenIDs, m.Logprobs, m.PromptDeltaIDs)
+	}
+	return out
+}
+
+func outlines(rec recorder.Record) (out []string) {
+	for _, m := range rec.Messages {
+		out = append(out, outline(m))
+	}
+	return out
+}
+
+const usage2 = `"usage":{"prompt_tokens":3,"completion_tokens":2,"total_tokens":5}`
+
+var tapes = map[string]struct {
+	path    string
+	request fields
+	body    string
+	want    []string // messages
+	seen    string   // by the agent; "" for the body itself
+	source  string
+}{
+	"two choices": {
+		"/chat/completions", fields{"n": 2, "messages": []fields{user("hi")}},
+		`{"id":"x","model":"policy","prompt_token_ids":[1,2,3],"choices":[{"index":1,"message":{"role":"assistant","content":"b"},"logprobs":{"content":[{"token":"b","logprob":-2}]},"finish_reason":"stop","token_ids":[8]},{"index":0,"message":{"role":"assistant","content":"a"},"logprobs":{"content":[{"token":"a","logprob":-1}]},"finish_reason":"length","token_ids":[7],"stop_reason":null}],` + usage2 + `,"new_thing":{"a":[]}}`,
+		[]string{"-1 user | hi", "0 assistant | b | ends stop | [8] [-2] after [1 2 3]", "0 assistant | a | branch choice | ends length | [7] [-1] after [1 2 3]"},
+		`{"id":"x","model":"policy","choices":[{"index":1,"message":{"role":"assistant","content":"b"},"logprobs":null,"finish_reason":"stop"},{"index":0,"message":{"role":"assistant","content":"a"},"logprobs":null,"finish_reason":"length","stop_reason":null}],` + usage2 + `,"new_thing":{"a":[]}}`,
+		formats.TokensChoice,
+	},
+	"two choices, streamed": {
+		"/chat/completions", fields{"n": 2, "stream": true, "messages": []fields{user("hi")}},
+		`data: {"model":"policy","prompt_token_ids":[1,2,3],"choices":[{"index":0,"delta":{"role":"assistant","content":""}}]}
+
+data: {"model":"policy","choices":[{"index":1,"delta":{"content":"b"},"logprobs":{"content":[{"token":"b","logprob":-2}]},"token_ids":[8]}]}
+
+data: {"model":"policy","choices":[{"index":0,"delta":{"content":"a"},"logprobs":{"content":[{"token":"a","logprob":-1}]},"token_ids":[7],"finish_reason":"stop"}]}
+
+data: {"model":"policy","choices":[{"index":1,"delta":{},"finish_reason":"stop"}]}
+
+data: {"model":"policy","choices":[],` + usage2 + `}
+
+data: [DONE]
+
+`,
+		[]string{"-1 user | hi", "0 assistant | a | ends stop | [7] [-1] after [1 2 3]", "0 assistant | b | branch choice | ends stop | [8] [-2] after [1 2 3]"},
+		`data: {"model":"policy","choices":[{"index":0,"delta":{"role":"assistant","content":""}}]}
+
+data: {"model":"policy","choices":[{"index":1,"delta":{"content":"b"},"logprobs":null}]}
+
+data: {"model":"policy","choices":[{"index":0,"delta":{"content":"a"},"logprobs":null,"finish_reason":"stop"}]}
+
+data: {"model":"policy","choices":[{"index":1,"delta":{},"finish_reason":"stop"}]}
+
+data: [DONE]
+
+`,
+		formats.TokensChoice,
+	},
+	"parallel tool calls and reasoning": {
+		"/chat/completions", fields{"parallel_tool_calls": true, "tools": []fields{{"type": "function", "function": fields{"name": "f"}}}, "messages": []fields{user("hi")}},
+		`{"model":"policy","choices":[{"index":0,"message":{"role":"assistant","content":null,"reasoning":"hm","reasoning_content":"hm","tool_calls":[{"id":"1","type":"function","function":{"name":"f","arguments":"{\"a\": 1}"}},{"id":"2","type":"function","function":{"name":"f","arguments":"{}"}}]},"logprobs":{"content":[{"token":"token_id:5","logprob":-1},{"token":"token_id:6","logprob":0}]},"finish_reason":"tool_calls"}],` + usage2 + `}`,
+		[]string{"-1 user | hi", `0 assistant | thinks hm | ends tool_calls | calls 1 f{"a": 1} | calls 2 f{} | [5 6] [-1 0] after []`},
+		`{"model":"policy","choices":[{"index":0,"message":{"role":"assistant","content":null,"reasoning":"hm","reasoning_content":"hm","tool_calls":[{"id":"1","type":"function","function":{"name":"f","arguments":"{\"a\": 1}"}},{"id":"2","type":"function","function":{"name":"f","arguments":"{}"}}]},"logprobs":null,"finish_reason":"tool_calls"}],` + usage2 + `}`,
+		formats.TokensInLogprobs,
+	},
+	"refusal": {
+		"/chat/completions", fields{"messages": []fields{user("hi")}},
+		`{"model":"policy","choices":[{"index":0,"message":{"role":"assistant","content":null,"refusal":"no"},"logprobs":{"content":null,"refusal":[{"token":"n","logprob":-1,"id":3},{"token":"o","logprob":-2,"id":4}]},"finish_reason":"stop"}],` + usage2 + `}`,
+		[]string{"-1 user | hi", `0 assistant | parts [{"refusal":"no","type":"refusal"}] | ends stop | [3 4] [-1 -2] after []`},
+		`{"model":"policy","choices":[{"index":0,"message":{"role":"assistant","content":null,"refusal":"no"},"logprobs":null,"finish_reason":"stop"}],` + usage2 + `}`,
+		formats.TokensEntryID,
+	},
+	"refusal, streamed": {
+		"/chat/completions", fields{"stream": true, "messages": []fields{user("hi")}},
+		"data: {\"model\":\"policy\",\"choices\":[{\"index\":0,\"delta\":{\"refusal\":\"n\"},\"logprobs\":{\"refusal\":[{\"logprob\":-1}]}}]}\n\ndata: {\"model\":\"policy\",\"choices\":[{\"index\":0,\"delta\":{\"refusal\":\"o\"},\"logprobs\":{\"refusal\":[{\"logprob\":-2}]},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n",
+		[]string{"-1 user | hi", `0 assistant | parts [{"refusal":"no","type":"refusal"}] | ends stop | [] [-1 -2] after []`},
+		"data: {\"model\":\"policy\",\"choices\":[{\"index\":0,\"delta\":{\"refusal\":\"n\"},\"logprobs\":null}]}\n\ndata: {\"model\":\"policy\",\"choices\":[{\"index\":0,\"delta\":{\"refusal\":\"o\"},\"logprobs\":null,\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n",
+		"",
+	},
+	"image by reference": {
+		"/chat/completions", fields{"messages": []fields{{"role": "user", "content": []fields{{"type": "text", "text": "what is this?"}, {"type": "image_url", "image_url": fields{"url": "https://example.org/a.png"}}}}}},
+		`{"model":"policy","choices":[{"index":0,"message":{"role":"assistant","content":"a cat"},"logprobs":{"content":[{"logprob":-1},{"logprob":-1}]},"finish_reason":"stop"}],` + usage2 + `}`,
+		[]string{`-1 user | what is this? | parts [{"text":"what is this?","type":"text"},{"image_url":{"url":"https://example.org/a.png"},"type":"image_url"}]`, "0 assistant | a cat | ends stop | [] [-1 -1] after []"},
+		`{"model":"policy","choices":[{"index":0,"message":{"role":"assistant","content":"a cat"},"logprobs":null,"finish_reason":"stop"}],` + usage2 + `}`,
+		"",
+	},
+	"completion": {
+		"/completions", fields{"prompt": "Once", "x_unknown": 1},
+		`{"object":"text_completion","model":"policy","choices":[{"index":0,"text":" upon","logprobs":{"text_offset":[0,3],"token_logprobs":[-0.5,-1],"tokens":["token_id:11","token_id:12"],"top_logprobs":[{}]},"finish_reason":"length","stop_reason":null,"prompt_token_ids":[9],"token_ids":[11,12]}],` + usage2 + `}`,
+		[]string{"-1 user | Once", "0 assistant |  upon | ends length | [11 12] [-0.5 -1] after [9]"},
+		`{"object":"text_completion","model":"policy","choices":[{"index":0,"text":" upon","logprobs":null,"finish_reason":"length","stop_reason":null}],` + usage2 + `}`,
+		formats.TokensChoice,
+	},
+	"completion that asks for logprobs": {
+		"/completions", fields{"prompt": []string{"Once"}, "logprobs": 0},
+		`{"model":"policy","choices":[{"index":0,"text":" upon","logprobs":{"token_logprobs":[-0.5,-1],"tokens":[" u","pon"]},"finish_reason":"stop"}],` + usage2 + `}`,
+		[]string{"-1 user | Once", "0 assistant |  upon | ends stop | [] [-0.5 -1] after []"}, "", "",
+	},
+	"completion of token ids, streamed": {
+		"/completions", fields{"prompt": []int{4, 5}, "stream": true},
+		"data: {\"model\":\"policy\",\"choices\":[{\"index\":0,\"text\":\" u\",\"logprobs\":{\"token_logprobs\":[-0.5],\"tokens\":[\"token_id:11\"]},\"finish_reason\":null}]}\n\ndata: {\"model\":\"policy\",\"choices\":[{\"index\":0,\"text\":\"pon\",\"logprobs\":{\"token_logprobs\":[-1],\"tokens\":[\"token_id:12\"]},\"finish_reason\":\"stop\"}]}\n\ndata: {\"model\":\"policy\",\"choices\":[],\"usage\":{\"prompt_tokens\":2,\"completion_tokens\":2}}\n\ndata: [DONE]\n\n",
+		[]string{`-1 user | parts [{"type":"token_ids","token_ids":[4,5]}]`, "0 assistant |  upon | ends stop | [11 12] [-0.5 -1] after [4 5]"},
+		"data: {\"model\":\"policy\",\"choices\":[{\"index\":0,\"text\":\" u\",\"logprobs\":null,\"finish_reason\":null}]}\n\ndata: {\"model\":\"policy\",\"choices\":[{\"index\":0,\"text\":\"pon\",\"logprobs\":null,\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n",
+		formats.TokensInLogprobs,
+	},
+	"response": {
+		"/responses", fields{"instructions": "be brief", "input": "hi", "x_unknown": 1},
+		`{"id":"resp_1","object":"response","status":"completed","model":"policy","error":null,"incomplete_details":null,"output":[{"type":"reasoning","id":"r","summary":[{"type":"summary_text","text":"hm"}],"new":1},{"type":"message","id":"m","role":"assistant","status":"completed","content":[{"type":"output_text","annotations":[],"text":"yes","logprobs":[{"token":"y","logprob":-1,"bytes":[121],"top_logprobs":[],"id":3},{"token":"es","logprob":-2,"bytes":[],"top_logprobs":[],"id":4}]}]}],"usage":{"input_tokens":3,"input_tokens_details":{"cached_tokens":1},"output_tokens":2,"output_tokens_details":{"reasoning_tokens":0}}}`,
+		[]string{"-1 system | be brief", "0 user | hi", "1 assistant | yes | thinks hm | ends stop | [3 4] [-1 -2] after []"},
+		`{"id":"resp_1","object":"response","status":"completed","model":"policy","error":null,"incomplete_details":null,"output":[{"type":"reasoning","id":"r","summary":[{"type":"summary_text","text":"hm"}],"new":1},{"type":"message","id":"m","role":"assistant","status":"completed","content":[{"type":"output_text","annotations":[],"text":"yes","logprobs":[]}]}],"usage":{"input_tokens":3,"input_tokens_details":{"cached_tokens":1},"output_tokens":2,"output_tokens_details":{"reasoning_tokens":0}}}`,
+		formats.TokensEntryID,
+	},
+	"response with NeMo Gym's tokens and tool calls": {
+		"/responses", fields{"tools": []fields{{"type": "function", "name": "f"}}, "input": []fields{{"role": "user", "content": []fields{{"type": "input_text", "text": "hi"}}}}},
+		`{"id":"resp_1","status":"completed","model":"policy","output":[{"type":"message","role":"assistant","content":[{"type":"output_text","text":"ok"}]},{"type":"function_call","call_id":"1","name":"f","arguments":"{}"},{"type":"function_call","call_id":"2","name":"f","arguments":"{\"a\":1}","prompt_token_ids":[1,2],"generation_token_ids":[5,6],"generation_log_probs":[-1,-2]}],"usage":{"input_tokens":2,"output_tokens":2}}`,
+		[]string{"-1 user | hi", `0 assistant | ok | ends tool_calls | calls 1 f{} | calls 2 f{"a":1} | [5 6] [-1 -2] after [1 2]`},
+		"", formats.TokensMessage,
+	},
+	"response, streamed": {
+		"/responses", fields{"input": "hi", "stream": true},
+		`event: response.created
+data: {"type":"response.created","sequence_number":0,"response":{"id":"resp_1","status":"in_progress","model":"policy","output":[]}}
+
+event: response.output_text.delta
+data: {"type":"response.output_text.delta","delta":"y","logprobs":[{"token":"y","logprob":-1,"id":3}],"new":1}
+
+event: response.output_text.delta
+data: {"type":"response.output_text.delta","delta":"es","logprobs":[{"token":"es","logprob":-2,"id":4}]}
+
+event: response.content_part.done
+data: {"type":"response.content_part.done","part":{"type":"output_text","text":"yes","logprobs":[{"token":"y","logprob":-1}]}}
+
+event: response.completed
+data: {"type":"response.completed","response":{"id":"resp_1","status":"completed","model":"policy","output":[{"type":"message","role":"assistant","content":[{"type":"output_text","text":"yes","logprobs":[]}]}],"usage":{"input_tokens":3,"output_tokens":2}}}
+
+`,
+		[]string{"-1 user | hi", "0 assistant | yes | ends stop | [3 4] [-1 -2] after []"},
+		`event: response.created
+data: {"type":"response.created","sequence_number":0,"response":{"id":"resp_1","status":"in_progress","model":"policy","output":[]}}
+
+event: response.output_text.delta
+data: {"type":"response.output_text.delta","delta":"y","logprobs":[],"new":1}
+
+event: response.output_text.delta
+data: {"type":"response.output_text.delta","delta":"es","logprobs":[]}
+
+event: response.content_part.done
+data: {"type":"response.content_part.done","part":{"type":"output_text","text":"yes","logprobs":[]}}
+
+event: response.completed
+data: {"type":"response.completed","response":{"id":"resp_1","status":"completed","model":"policy","output":[{"type":"message","role":"assistant","content":[{"type":"output_text","text":"yes","logprobs":[]}]}],"usage":{"input_tokens":3,"output_tokens":2}}}
+
+`,
+		formats.TokensEntryID,
+	},
+}
+
+// TestTapes holds what is recorded of one call, and what the agent sees of it,
+// to what engines write.
+func TestTapes(t *testing.T) {
+	for name, c := range tapes {
+		t.Run(name, func(t *testing.T) {
+			p, s := play(t, c.body)
+			q := fields{"model": "policy"}
+			for k, v := range c.request {
+				q[k] = v
+			}
+			status, seen := post(t, s.BaseURL()+c.path, q)
+			rec := s.End()
+			if status != 200 || rec.Unfit != nil || rec.LastCall != nil || rec.TokenSource != c.source {
+				t.Fatalf("%d, unfit %v, last call %v, source %q: %s", status, rec.Unfit, rec.LastCall, rec.TokenSource, seen)
+			}
+			if d := cmp.Diff(c.want, outlines(rec)); d != "" {
+				t.Error(d)
+			}
+			if c.seen == "" {
+				c.seen = c.body
+			}
+			if d := cmp.Diff(c.seen, string(seen)); d != "" {
+				t.Errorf("the agent sees: %s", d)
+			}
+			if p.paths[0] != "/v1"+c.path {
+				t.Errorf("asked at %s", p.paths[0])
+			}
+			for k, v := range c.request {
+				want, _ := json.Marshal(v)
+				if got := string(p.asked[0][k]); got != string(want) && k != "logprobs" {
+					t.Errorf("field %s was sent as %s, want %s", k, got, want)
+				}
+			}
+		})
+	}
+}
+
+// TestTextGoesOn: a prompt that begins with an earlier one and its answer
+// continues it, and any other is a beginning of its own.
+func TestTextGoesOn(t *testing.T) {
+	say := func(text string, prompt, ids string) string {
+		return fmt.Sprintf(`{"model":"policy","choices":[{"index":0,"text":%q,"finish_reason":"stop","logprobs":{"token_logprobs":[-1]},"prompt_token_ids":%s,"token_ids":%s}],"usage":{"prompt_tokens":1,"completion_tokens":1}}`, text, prompt, ids)
+	}
+	_, s := play(t, say(" b", "[1]", "[2]"), say(" d", "[1,2,3]", "[4]"), say(" d", "[1,2,3]", "[4]"), say("?", "[1,9]", "[5]"), say("!", "[1,2]", "[6]"))
+	for _, prompt := range []string{"a", "a b c", "a b c", "a x", "a b"} {
+		if status, body := post(t, s.BaseURL()+"/completions", fields{"model": "policy", "prompt": prompt}); status != 200 {
+			t.Fatalf("%s", body)
+		}
+	}
+	rec := s.End()
+	want := []string{"-1 user | a", "0 assistant |  b | ends stop | [2] [-1] after [1]",
+		"1 user |  c", "2 assistant |  d | ends stop | [4] [-1] after [3]", "2 assistant |  d | branch retry | ends stop | [4] [-1] after [3]",
+		"-1 user | a x | branch subagent", "5 assistant | ? | ends stop | [5] [-1] after [1 9]",
+		"1 assistant | ! | ends stop | [6] [-1] after []"}
+	if d := cmp.Diff(want, outlines(rec)); d != "" {
+		t.Error(d)
+	}
+	if rec.Calls[0].Sampling != `{"api":"completions","max_tokens":64}` {
+		t.Errorf("sampling %s", rec.Calls[0].Sampling)
+	}
+}
+
+// TestResponsesGoOn: by their items, given back, and by the id of the one before.
+func TestResponsesGoOn(t *testing.T) {
+	answer := func(id, output string) string {
+		return fmt.Sprintf(`{"id":%q,"status":"completed","model":"policy","output":[%s],"usage":{"input_tokens":1,"output_tokens":1}}`, id, output)
+	}
+	thought := `{"type":"reasoning","id":"r1","content":[{"type":"reasoning_text","text":"hm"}],"summary":[]}`
+	call := `{"type":"function_call","call_id":"1","name":"f","arguments":"{}","generation_token_ids":[5],"generation_log_probs":[-1],"prompt_token_ids":[1]}`
+	text := `{"type":"message","role":"assistant","content":[{"type":"output_text","text":"done","annotations":[],"logprobs":[{"token":"d","logprob":-1}]}]}`
+	_, s := play(t, answer("resp_1", thought+","+call), answer("resp_2", text), answer("resp_3", text))
+	url := s.BaseURL() + "/responses"
+	ask := func(body string) {
+		t.Helper()
+		if status, out := post(t, url, []byte(body)); status != 200 {
+			t.Fatalf("%s", out)
+		}
+	}
+	ask(`{"model":"policy","input":"hi"}`)
+	ask(`{"model":"policy","input":[{"role":"user","content":"hi"},` + thought + `,{"type":"function_call","call_id":"1","name":"f","arguments":"{}"},{"type":"function_call_output","call_id":"1","output":"4"}]}`)
+	ask(`{"model":"policy","previous_response_id":"resp_2","input":"thanks"}`)
+	got := outlines(s.End())
+	want := []string{"-1 user | hi", "0 assistant | thinks hm | ends tool_calls | calls 1 f{} | [5] [-1] after [1]", "1 tool | 4 | answers 1",
+		"2 assistant | done | ends stop | [] [-1] after []", "3 user | thanks", "4 assistant | done | ends stop | [] [-1] after []"}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Error(d)
+	}
+}
+
+// TestOnlyWhatIsTrainedIsAskedForLogprobs, in the way of each API, and what
+// the run's settings are called there.
+func TestOnlyWhatIsTrainedIsAskedForLogprobs(t *testing.T) {
+	bare := map[string]string{
+		"/chat/completions": `{"choices":[{"index":0,"message":{"role":"assistant","content":"a"},"logprobs":{"content":[{"logprob":-1}]},"finish_reason":"stop"}]}`,
+		"/completions":      `{"choices":[{"index":0,"text":"a","logprobs":{"token_logprobs":[-1]},"finish_reason":"stop"}]}`,
+		"/responses":        `{"status":"completed","output":[{"type":"message","role":"assistant","content":[{"type":"output_text","text":"a","logprobs":[{"logprob":-1}]}]}]}`,
+	}
+	asks := map[string][2]string{"/chat/completions": {"logprobs", "true"}, "/completions": {"logprobs", "1"}, "/responses": {"include", `["file_search_call.results","message.output_text.logprobs"]`}}
+	for path, body := range bare {
+		p, s := play(t, body, body)
+		for _, model := range []string{"policy", "judge"} {
+			q := fields{"model": model, "messages": []fields{user("hi")}, "prompt": "hi", "input": "hi", "include": []string{"file_search_call.results"}}
+			if status, out := post(t, s.BaseURL()+path, q); status != 200 {
+				t.Fatalf("%s: %s", path, out)
+			}
+		}
+		if rec := s.End(); rec.Unfit != nil || len(rec.Calls) != 2 {
+			t.Errorf("%s: %v", path, rec.Unfit)
+		}
+		field := asks[path]
+		if got := string(p.asked[0][field[0]]); got != field[1] {
+			t.Errorf("%s: %s was sent as %s", path, field[0], got)
+		}
+		if got := string(p.asked[1][field[0]]); got == field[1] || p.asked[1]["return_token_ids"] != nil {
+			t.Errorf("%s: a call that is not trained was asked for %s", path, got)
+		}
+		if max := map[bool]string{true: "max_output_tokens", false: "max_tokens"}[path == "/responses"]; string(p.asked[0][max]) != "64" {
+			t.Errorf("%s: %v", path, p.asked[0])
+		}
+	}
+}
+
+func TestRequestsThatCannotBeRecorded(t *testing.T) {
+	_, s := play(t)
+	for path, bodies := range map[string][]string{
+		"/completions":      {`{}`, `{"prompt":["a","b"]}`, `{"prompt":[[1],[2]]}`, `{"prompt":null}`, `{`},
+		"/responses":        {`{}`, `{"input":7}`},
+		"/chat/completions": {`{}`, `{"messages":"hi"}`},
+	} {
+		for _, body := range bodies {
+			if status, out := post(t, s.BaseURL()+path, []byte(body)); status != 400 || !strings.Contains(string(out), "invalid_request_error") {
+				t.Errorf("%s %s: %d %s", path, body, status, out)
+			}
+		}
+	}
+	if status, _ := post(t, s.BaseURL()+"/embeddings", fields{}); status != 404 {
+		t.Errorf("embeddings: %d", status)
+	}
+	if rec := s.End(); len(rec.Calls) != 0 || slices.Contains(outlines(rec), "") {
+		t.Errorf("%+v", rec.Calls)
+	}
+}
