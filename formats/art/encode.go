@@ -51,11 +51,14 @@ func appendTrajectory(dst []byte, t *formats.Trajectory) []byte {
 	}
 	dst = strconv.AppendFloat(dst, reward, 'g', -1, 64)
 	dst = appendMetrics(append(dst, `,"metrics":{`...), t.Rewards)
-	dst = append(dst, `},"metadata":{"scenario_id":`...)
-	dst = appendString(dst, t.ExampleID)
-	dst = append(dst, `,"trajectory_id":`...)
-	dst = appendString(dst, t.TrajectoryID)
-	return append(dst, `},"logs":[]}`...)
+	dst = appendMetadata(append(dst, `},"metadata":`...), t)
+	return append(dst, `,"logs":[]}`...)
+}
+
+func appendMetadata(dst []byte, t *formats.Trajectory) []byte {
+	dst = appendString(append(dst, `{"scenario_id":`...), t.ExampleID)
+	dst = appendString(append(dst, `,"trajectory_id":`...), t.TrajectoryID)
+	return append(dst, '}')
 }
 
 func appendMetrics(dst []byte, rewards []formats.NamedReward) []byte {

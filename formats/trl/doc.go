@@ -1,6 +1,7 @@
 // Package trl writes rows that Hugging Face TRL's trainers load: preference
-// pairs for DPO and its kin, and prompts for trainers that sample by
-// themselves (GRPO, RLOO). All are conversational: lists of messages.
+// pairs for DPO and its kin, single answers with a label for KTO, whole
+// conversations for SFT, and prompts for trainers that sample by themselves
+// (GRPO, RLOO). All are conversational: lists of messages.
 //
 // What differs from row to row in its keys (tools, the arguments of a call,
 // the example) is written as a JSON string, since Arrow would otherwise unite

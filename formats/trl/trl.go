@@ -11,53 +11,74 @@ import (
 
 // Message is a chat message.
 type Message struct {
-	Role       string     `json:"role"`
-	Content    string     `json:"content"`
-	Name       string     `json:"name,omitempty"`
-	ToolCallID string     `json:"tool_call_id,omitempty"`
-	ToolCalls  []ToolCall `json:"tool_calls,omitempty"`
+	Role       string     `json:"role" parquet:"role,dict"`
+	Content    string     `json:"content" parquet:"content"`
+	Name       string     `json:"name,omitempty" parquet:"name,optional"`
+	ToolCallID string     `json:"tool_call_id,omitempty" parquet:"tool_call_id,optional"`
+	ToolCalls  []ToolCall `json:"tool_calls,omitempty" parquet:"tool_calls,optional,list"`
 }
 
 // ToolCall is a call that the model made; its arguments are JSON text.
 type ToolCall struct {
-	Type     string `json:"type"`
-	ID       string `json:"id,omitempty"`
+	Type     string `json:"type" parquet:"type,dict"`
+	ID       string `json:"id,omitempty" parquet:"id,optional"`
 	Function struct {
-		Name      string `json:"name"`
-		Arguments string `json:"arguments"`
-	} `json:"function"`
+		Name      string `json:"name" parquet:"name,dict"`
+		Arguments string `json:"arguments" parquet:"arguments"`
+	} `json:"function" parquet:"function"`
 }
 
 // Preference is a row of a preference dataset. Chosen and Rejected hold what
 // the policy said after the same prompt.
 type Preference struct {
-	Prompt        []Message `json:"prompt"`
-	Chosen        []Message `json:"chosen"`
-	Rejected      []Message `json:"rejected"`
-	Tools         string    `json:"tools,omitempty"` // JSON array
-	ScoreChosen   float64   `json:"score_chosen"`
-	ScoreRejected float64   `json:"score_rejected"`
-	ChosenID      string    `json:"chosen_id"`
-	RejectedID    string    `json:"rejected_id"`
+	Prompt        []Message `json:"prompt" parquet:"prompt,list"`
+	Chosen        []Message `json:"chosen" parquet:"chosen,list"`
+	Rejected      []Message `json:"rejected" parquet:"rejected,list"`
+	Tools         string    `json:"tools,omitempty" parquet:"tools,optional"` // JSON array
+	ScoreChosen   float64   `json:"score_chosen" parquet:"score_chosen"`
+	ScoreRejected float64   `json:"score_rejected" parquet:"score_rejected"`
+	ChosenID      string    `json:"chosen_id" parquet:"chosen_id"`
+	RejectedID    string    `json:"rejected_id" parquet:"rejected_id"`
 }
 
 // Prompt is a row of a prompt-only dataset. Reward functions get the other
 // columns as arguments.
 type Prompt struct {
-	Prompt    []Message `json:"prompt"`
-	Tools     string    `json:"tools,omitempty"`
-	ExampleID string    `json:"example_id"`
-	Example   string    `json:"example"` // JSON object
+	Prompt    []Message `json:"prompt" parquet:"prompt,list"`
+	Tools     string    `json:"tools,omitempty" parquet:"tools,optional"`
+	ExampleID string    `json:"example_id" parquet:"example_id"`
+	Example   string    `json:"example" parquet:"example"` // JSON object
+}
+
+// Unpaired is a row of an unpaired preference dataset (KTO): one answer, good
+// or bad.
+type Unpaired struct {
+	Prompt       []Message `json:"prompt" parquet:"prompt,list"`
+	Completion   []Message `json:"completion" parquet:"completion,list"`
+	Label        bool      `json:"label" parquet:"label"`
+	Tools        string    `json:"tools,omitempty" parquet:"tools,optional"`
+	Score        float64   `json:"score" parquet:"score"`
+	TrajectoryID string    `json:"trajectory_id" parquet:"trajectory_id"`
+}
+
+// Conversation is a row of a language modelling dataset (SFT).
+type Conversation struct {
+	Messages     []Message `json:"messages" parquet:"messages,list"`
+	Tools        string    `json:"tools,omitempty" parquet:"tools,optional"`
+	Score        float64   `json:"score" parquet:"score"`
+	TrajectoryID string    `json:"trajectory_id" parquet:"trajectory_id"`
 }
 
 // Why a group gives no row: a closed list.
 const (
-	TooFew  = "too_few" // fewer than two members with a reward and an answer
-	Tie     = "tie"     // the best and the worst have the same reward
-	Prompts = "prompts" // the best and the worst answered different prompts
-	Turns   = "turns"   // more than one message was sampled: a pair would train on what others said
-	Parts   = "parts"   // content that is not text
-	Empty   = "empty"   // nothing was sampled
+	TooFew   = "too_few"  // fewer than two members with a reward and an answer
+	Tie      = "tie"      // the best and the worst have the same reward; of a member: it is as good as the mean
+	Prompts  = "prompts"  // the best and the worst answered different prompts
+	Turns    = "turns"    // more than one message was sampled: a pair would train on what others said
+	Parts    = "parts"    // content that is not text
+	Empty    = "empty"    // nothing was sampled
+	Branches = "branches" // something was sampled besides the main path, and a row holds one path
+	Others   = "others"   // an assistant's message that the policy did not sample would be trained on
 )
 
 // tolerance is the difference of rewards that still is a tie.
@@ -131,10 +152,22 @@ func cut(t *formats.Trajectory) int {
 // TRL trains on all that follows the prompt.
 func split(t *formats.Trajectory) (prompt, answer []Message, toolSet, reason string) {
 	path, at := t.Main(), cut(t)
-	for _, i := range path[at+1:] {
+	sampled, here := 0, 0
+	for i := range t.Messages {
 		if t.Trained(i) {
-			return nil, nil, "", Turns
+			sampled++
 		}
+	}
+	for _, i := range path {
+		if t.Trained(i) {
+			here++
+		}
+	}
+	switch {
+	case here > 1:
+		return nil, nil, "", Turns
+	case sampled > here:
+		return nil, nil, "", Branches
 	}
 	prompt, ok := convert(t, path[:at])
 	answer, fine := convert(t, path[at:at+1])
@@ -175,7 +208,7 @@ func equal(a, b Message) bool {
 }
 
 // AppendLine appends a row as one line of JSON.
-func AppendLine[T Preference | Prompt](dst []byte, row T) ([]byte, error) {
+func AppendLine[T any](dst []byte, row T) ([]byte, error) {
 	out := bytes.NewBuffer(dst)
 	enc := json.NewEncoder(out)
 	enc.SetEscapeHTML(false)

@@ -41,7 +41,7 @@ type Backend struct {
 // List is every backend, in the order of the help.
 var List = []Backend{
 	{"art", "an OpenPipe ART server (or the sandbox) trains by GRPO over HTTP", func(c Config) (Trainer, error) { return trainer(art.New(c.ART)) }},
-	{"file", "files for trainers elsewhere: ART's JSON lines, TRL's preferences and prompts", func(c Config) (Trainer, error) { return trainer(file.New(c.File, c.Place)) }},
+	{"file", "files for trainers elsewhere: ART, TRL, verl, OpenRLHF, NeMo-RL, slime, NeMo Customizer", func(c Config) (Trainer, error) { return trainer(file.New(c.File, c.Place)) }},
 	{"command", "any program: it is told where the dataset is and answers with lines of JSON", func(c Config) (Trainer, error) { return trainer(command.New(c.Command)) }},
 }
 

@@ -1,15 +1,30 @@
 // Package file is the trainer that only writes: a batch becomes files in the
 // shapes that trainers elsewhere load.
 //
-//	art.jsonl             one art.TrajectoryGroup a line
-//	trl-preference.jsonl  TRL's preference rows: a group's best against its worst
-//	trl-prompts.jsonl     TRL's prompt-only rows: each group's prompt
-//	_files.json           what was written, and for which submission; comes last
+//	art.jsonl                  one art.TrajectoryGroup a line
+//	art-log-v1.parquet         ART's trajectory log of 0.5, for people and its viewers
+//	art-log-v2.parquet         its successor, which keeps everything
+//	trl-preference.jsonl       TRL's preference rows: a group's best against its worst
+//	trl-preference.parquet     the same rows
+//	trl-kto.jsonl              TRL's unpaired preference rows: single answers, good or bad
+//	trl-sft.jsonl              TRL's conversations: each group's best
+//	trl-prompts.jsonl          TRL's prompt-only rows, for GRPO and RLOO
+//	verl.parquet               verl's prompts with reference answers
+//	openrlhf-prompts.jsonl     OpenRLHF's prompts
+//	openrlhf-preference.jsonl  OpenRLHF's pairs
+//	nemo-rl-preference.jsonl   NeMo-RL's pairs by rank
+//	slime.jsonl                slime's samples: token ids, masks, log probabilities
+//	customizer-dpo.jsonl       NeMo Customizer's pairs
+//	_files.json                what was written, and for which submission; comes last
+//
+// A group that a shape has no room for gives no row there, and is counted by
+// reason in _files.json and in the notes before.
 //
 // The same batch gives the same bytes. It does not train, so the policy that
 // answers stays what it was.
 //
-// To add a file: add a kind to kinds.go.
+// To add a file: add a kind to kinds.go, and run the golden test with -update;
+// testdata/consumers has the checks with the consumers' own loaders.
 package file
 
 import (
@@ -104,6 +119,9 @@ func (t *Trainer) Preflight(ctx context.Context, groups formats.Groups, report f
 		}
 	}
 	for _, one := range w {
+		if err := one.end(); err != nil {
+			return load, err
+		}
 		load.Bytes += one.Bytes
 		load.Notes = append(load.Notes, one.notes()...)
 	}

@@ -59,6 +59,7 @@ func finish(t *formats.Trajectory) {
 
 func says(parent, call int32, text string, ids ...int32) formats.Message {
 	m := formats.Message{Parent: parent, Role: "assistant", Content: text, Sampled: true, Call: call, FinishReason: "stop", TokenIDs: ids}
+	m.PromptDeltaIDs = []int32{7, 8}
 	for i := range ids {
 		m.Logprobs = append(m.Logprobs, -0.25*float32(i+1))
 	}

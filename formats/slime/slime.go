@@ -1,0 +1,119 @@
+// Package slime writes rollouts as the fields of slime's Sample, one a JSON
+// line: the token ids as the engine gave them, what of them trains, and their
+// log probabilities. A custom rollout function hands them over with
+// Sample.from_dict.
+//
+// A line is one sequence of tokens, so a trajectory gives one only when the
+// engine's ids cover its whole main path, each prompt goes on from the one
+// before it, and nothing was sampled besides.
+package slime
+
+import (
+	"strconv"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/trl"
+)
+
+// Sample is one sequence.
+type Sample struct {
+	GroupIndex      int64          `json:"group_index"`
+	Index           int64          `json:"index"`
+	Prompt          []trl.Message  `json:"prompt"`
+	Tokens          []int32        `json:"tokens"` // prompt and response
+	Response        string         `json:"response"`
+	ResponseLength  int            `json:"response_length"` // tokens after the first prompt
+	Label           string         `json:"label"`
+	Reward          float64        `json:"reward"`
+	LossMask        []int8         `json:"loss_mask"`         // of the response: 1 was sampled
+	RolloutLogProbs []float32      `json:"rollout_log_probs"` // of the response; 0 where it was not sampled
+	Status          string         `json:"status"`            // completed or truncated
+	WeightVersions  []string       `json:"weight_versions"`
+	Metadata        map[string]any `json:"metadata"`
+}
+
+// Why a trajectory gives no sample, beside trl's reasons.
+const (
+	NoIDs    = "no_ids"    // the engine's ids do not cover it
+	Breaks   = "breaks"    // a prompt does not go on from the one before it
+	NoReward = "no_reward" // it has no reward
+)
+
+// Samples makes the samples of a group. index is the first sample's; skip
+// hears why a member gives none.
+func Samples(rows []formats.Trajectory, group, index int64, skip func(reason string)) []Sample {
+	var out []Sample
+	for i := range rows {
+		s, reason := sample(&rows[i])
+		if reason != "" {
+			skip(reason)
+			continue
+		}
+		s.GroupIndex, s.Index = group, index+int64(len(out))
+		out = append(out, s)
+	}
+	return out
+}
+
+// floor stands for a logprob of minus infinity, which JSON cannot carry.
+const floor = -9999
+
+func sample(t *formats.Trajectory) (s Sample, reason string) {
+	prompt, reason := trl.PromptOf([]formats.Trajectory{*t})
+	switch {
+	case reason != "":
+		return s, reason
+	case t.Reward == nil:
+		return s, NoReward
+	}
+	s = Sample{Prompt: prompt.Prompt, Label: formats.AnswerOf(t.Example), Reward: *t.Reward, Status: "completed", Metadata: map[string]any{"trajectory_id": t.TrajectoryID, "example_id": t.ExampleID}}
+	if t.Status == formats.StatusTruncated {
+		s.Status = "truncated"
+	}
+	if s.WeightVersions = []string{}; t.PolicyVersion != nil {
+		s.WeightVersions = append(s.WeightVersions, strconv.FormatInt(*t.PolicyVersion, 10))
+	}
+	return s, s.add(t)
+}
+
+// add appends the tokens of the main path.
+func (s *Sample) add(t *formats.Trajectory) string {
+	on := make([]bool, len(t.Messages))
+	first := true
+	for _, i := range t.Main() {
+		m := &t.Messages[i]
+		on[i] = true
+		if !t.Trained(i) {
+			continue
+		}
+		switch {
+		case len(m.TokenIDs) == 0 || len(m.Logprobs) != len(m.TokenIDs) || first && len(m.PromptDeltaIDs) == 0:
+			return NoIDs
+		case !first && m.PrefixBreak != "":
+			return Breaks
+		case !first && m.PromptDeltaIDs == nil:
+			return NoIDs
+		}
+		if s.Tokens = append(s.Tokens, m.PromptDeltaIDs...); !first {
+			for range m.PromptDeltaIDs {
+				s.LossMask, s.RolloutLogProbs = append(s.LossMask, 0), append(s.RolloutLogProbs, 0)
+			}
+		}
+		s.Tokens = append(s.Tokens, m.TokenIDs...)
+		for _, p := range m.Logprobs {
+			if !(p > floor) {
+				p = floor
+			}
+			s.LossMask, s.RolloutLogProbs = append(s.LossMask, 1), append(s.RolloutLogProbs, p)
+		}
+		s.Response = m.Content
+		first = false
+	}
+	for i := range t.Messages {
+		if t.Trained(i) && !on[i] {
+			return trl.Branches
+		}
+	}
+	s.ResponseLength = len(s.LossMask)
+	return ""
+}

@@ -1,0 +1,103 @@
+package trl
+
+import (
+	"math"
+
+	"github.com/rollmill/rollmill/formats"
+)
+
+// UnpairedOf labels each member of a group that answered with one message: good
+// when its advantage is positive, bad when negative. Without an advantage its
+// reward is compared with the mean of the group's. skip hears why a member
+// gives no row.
+func UnpairedOf(rows []formats.Trajectory, skip func(reason string)) []Unpaired {
+	mean := meanReward(rows)
+	var out []Unpaired
+	for i := range rows {
+		t := &rows[i]
+		if t.Reward == nil || math.IsNaN(*t.Reward) || cut(t) < 0 {
+			skip(Empty)
+			continue
+		}
+		edge := *t.Reward - mean
+		if t.Advantage != nil {
+			edge = *t.Advantage
+		}
+		if math.Abs(edge) <= tolerance {
+			skip(Tie)
+			continue
+		}
+		prompt, answer, tools, reason := split(t)
+		if reason != "" {
+			skip(reason)
+			continue
+		}
+		out = append(out, Unpaired{Prompt: prompt, Completion: answer, Label: edge > 0, Tools: tools, Score: *t.Reward, TrajectoryID: t.TrajectoryID})
+	}
+	return out
+}
+
+func meanReward(rows []formats.Trajectory) float64 {
+	sum, n := 0.0, 0.0
+	for i := range rows {
+		if r := rows[i].Reward; r != nil && !math.IsNaN(*r) {
+			sum, n = sum+*r, n+1
+		}
+	}
+	return sum / max(n, 1)
+}
+
+// Best makes the conversation of a group's best member, the first of equals:
+// what is worth imitating. Every message of the assistant in it was sampled,
+// and everything that was sampled is in it.
+func Best(rows []formats.Trajectory) (c Conversation, reason string) {
+	best := -1
+	for i := range rows {
+		r := rows[i].Reward
+		if r == nil || math.IsNaN(*r) || cut(&rows[i]) < 0 {
+			continue
+		}
+		if best < 0 || *r > *rows[best].Reward {
+			best = i
+		}
+	}
+	if best < 0 {
+		return c, Empty
+	}
+	t := &rows[best]
+	path, reason := whole(t)
+	if reason != "" {
+		return c, reason
+	}
+	messages, ok := convert(t, path)
+	if !ok {
+		return c, Parts
+	}
+	return Conversation{Messages: messages, Tools: tools(t, path[len(path)-1]), Score: *t.Reward, TrajectoryID: t.TrajectoryID}, ""
+}
+
+// whole is the main path up to its last sampled message, if that is all there
+// is to train on.
+func whole(t *formats.Trajectory) (path []int, reason string) {
+	last := -1
+	on := make([]bool, len(t.Messages))
+	path = t.Main()
+	for at, i := range path {
+		on[i] = true
+		if t.Trained(i) {
+			last = at
+		}
+	}
+	for i := range t.Messages {
+		if t.Trained(i) && !on[i] {
+			return nil, Branches
+		}
+	}
+	path = path[:last+1]
+	for _, i := range path {
+		if t.Messages[i].Role == "assistant" && !t.Trained(i) {
+			return nil, Others
+		}
+	}
+	return path, ""
+}

@@ -1,0 +1,60 @@
+// Package verl writes the Parquet rows that verl's RLHFDataset loads: a prompt
+// to sample from, and what its reward function compares the answer with.
+//
+// It is not verl's rollout dump, which nothing can be trained from.
+package verl
+
+import (
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/trl"
+)
+
+// Row is one prompt.
+type Row struct {
+	DataSource  string    `parquet:"data_source,dict"`
+	Prompt      []Message `parquet:"prompt,list"`
+	Ability     string    `parquet:"ability,dict"`
+	RewardModel Reward    `parquet:"reward_model"`
+	ExtraInfo   Extra     `parquet:"extra_info"`
+}
+
+// Message is a chat message without tools: verl renders role and content.
+type Message struct {
+	Role    string `parquet:"role,dict"`
+	Content string `parquet:"content"`
+}
+
+// Reward is what the reward function is given.
+type Reward struct {
+	Style       string `parquet:"style,dict"`
+	GroundTruth string `parquet:"ground_truth"`
+}
+
+// Extra goes through verl untouched.
+type Extra struct {
+	Split     string `parquet:"split,dict"`
+	Index     int64  `parquet:"index"`
+	ExampleID string `parquet:"example_id"`
+	Example   string `parquet:"example"` // JSON object
+}
+
+// Tools is the reason of a prompt with tool calls or tool messages in it.
+const Tools = "tools"
+
+// RowOf makes the row of a group. index counts rows from 0. The data source is
+// "rollmill": name a reward function for it with custom_reward_function.
+func RowOf(rows []formats.Trajectory, index int64) (r Row, reason string) {
+	prompt, reason := trl.PromptOf(rows)
+	if reason != "" {
+		return r, reason
+	}
+	r = Row{DataSource: "rollmill", RewardModel: Reward{Style: "rule", GroundTruth: formats.AnswerOf(prompt.Example)},
+		ExtraInfo: Extra{Split: "train", Index: index, ExampleID: prompt.ExampleID, Example: prompt.Example}}
+	for _, m := range prompt.Prompt {
+		if m.ToolCallID != "" || len(m.ToolCalls) > 0 {
+			return r, Tools
+		}
+		r.Prompt = append(r.Prompt, Message{Role: m.Role, Content: m.Content})
+	}
+	return r, ""
+}

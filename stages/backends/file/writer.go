@@ -1,0 +1,117 @@
+package file
+
+import (
+	"bufio"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"hash"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/art"
+)
+
+// entry describes a file in the manifest.
+type entry struct {
+	Name    string           `json:"name"`
+	Rows    int64            `json:"rows"`
+	Bytes   int64            `json:"bytes"`
+	SHA256  string           `json:"sha256"`
+	Skipped map[string]int64 `json:"skipped,omitempty"` // groups or members that gave no row, by reason
+}
+
+// writer writes one file.
+type writer struct {
+	entry
+	kind   kind
+	begin  func(name string) (io.Writer, error)
+	out    *bufio.Writer
+	sink   sink
+	sum    hash.Hash
+	groups int64
+}
+
+func (t *Trainer) writers(begin func(name string) (io.Writer, error)) []*writer {
+	var out []*writer
+	for _, k := range t.kinds {
+		out = append(out, &writer{kind: k, begin: begin, entry: entry{Name: k.file, Skipped: map[string]int64{}}})
+	}
+	return out
+}
+
+// open opens the file; an empty one is opened at its end.
+func (w *writer) open() error {
+	if w.sink != nil {
+		return nil
+	}
+	f, err := w.begin(w.Name)
+	if err != nil {
+		return err
+	}
+	w.sum = sha256.New()
+	w.out = bufio.NewWriterSize(io.MultiWriter(f, w.sum, (*counter)(&w.Bytes)), 256<<10)
+	w.sink = w.kind.open(w.out)
+	return nil
+}
+
+// counter counts bytes.
+type counter int64
+
+func (c *counter) Write(p []byte) (int, error) {
+	*c += counter(len(p))
+	return len(p), nil
+}
+
+func (w *writer) group(rows []formats.Trajectory) error {
+	if err := w.open(); err != nil {
+		return err
+	}
+	n, err := w.sink.group(&batch{rows: rows, group: w.groups, given: w.Rows, skip: func(reason string) { w.Skipped[reason]++ }})
+	w.groups++
+	w.Rows += n
+	return err
+}
+
+func (w *writer) end() error {
+	if err := w.open(); err != nil {
+		return err
+	}
+	if err := w.sink.close(); err != nil {
+		return err
+	}
+	if err := w.out.Flush(); err != nil {
+		return err
+	}
+	w.SHA256 = hex.EncodeToString(w.sum.Sum(nil))
+	return nil
+}
+
+func (w *writer) notes() []string {
+	var reasons []string
+	for _, r := range slices.Sorted(maps.Keys(w.Skipped)) {
+		reasons = append(reasons, fmt.Sprintf("%s %d", r, w.Skipped[r]))
+	}
+	if reasons == nil {
+		return nil
+	}
+	return []string{fmt.Sprintf("%s has no row for some groups: %s", w.Name, strings.Join(reasons, ", "))}
+}
+
+// check counts a group and, for files that must be whole, refuses what cannot
+// be written.
+func (t *Trainer) check(rows []formats.Trajectory, load *formats.Load, report func(formats.Problem)) {
+	if slices.ContainsFunc(t.kinds, func(k kind) bool { return strings.HasPrefix(k.name, "art") }) {
+		art.Check(rows, art.Limits{PlainAssistants: t.cfg.AcceptPlainAssistant}, load, report)
+		return
+	}
+	load.Groups++
+	load.Trajectories += int64(len(rows))
+	for i := range rows {
+		load.Sequences++
+		load.Tokens += int64(rows[i].SampledTokens)
+	}
+}
