@@ -53,6 +53,7 @@ func scoreFlags() []cli.Flag {
 		&cli.IntFlag{Name: "batch-rows", Value: 64, Usage: "hand `N` rows to a reward at once"},
 		&cli.DurationFlag{Name: "timeout", Value: time.Minute, Usage: "wait at most `TIME` for a program's next answer"},
 	)...)
+	flags = append(flags, judgeFlags()...)
 	flags = append(flags, inCategory(aboutGates,
 		&cli.Float64Flag{Name: "max-failure-rate", Value: 0.5, Usage: "refuse a larger `SHARE` of unscored among the trajectories that did not fail"})...)
 	return append(flags, outFlags("the sibling \"score\" of the input")...)
@@ -88,6 +89,9 @@ func runScore(ctx context.Context, s *session) error {
 		return err
 	}
 	if o.Out, err = s.output(o.In.URI); err != nil {
+		return err
+	}
+	if o.Judging, err = judging(ctx, s, s.flags, o.Out.URI); err != nil {
 		return err
 	}
 	o.Only = s.flags.StringSlice("only")

@@ -143,7 +143,11 @@ func sampleOptions(ctx context.Context, s *session, args []string) (r rollout.Op
 	if err != nil {
 		return r, sc, err
 	}
-	sc, err = scoreOptions(c)
+	if sc, err = scoreOptions(c); err != nil {
+		return r, sc, err
+	}
+	_, root := runAndRoot(s.flags)
+	sc.Judging, err = judging(ctx, s, c, storage.Join(root, "score"))
 	return r, sc, err
 }
 

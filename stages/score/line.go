@@ -2,6 +2,7 @@ package score
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"slices"
 
@@ -178,6 +179,10 @@ func (l *line) compute(ctx context.Context, c component, rows []*Row) error {
 		values[i].Failure = formats.RewardMissing
 	}
 	if err := c.Score(ctx, rows, values); err != nil {
+		var known *stages.Error
+		if errors.As(err, &known) {
+			return stages.Errorf(known.Kind, known.Help, "score: reward %q: %w", c.Name, err)
+		}
 		return stages.Errorf(stages.KindFailed, "", "score: reward %q: %w", c.Name, err)
 	}
 	for i, r := range rows {

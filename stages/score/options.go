@@ -25,6 +25,7 @@ type Options struct {
 	Uses    []string // further files whose content decides the values
 	Seed    int64    // what programs and services derive theirs from
 
+	Judging        Judging       // for rewards that ask a model
 	Workers        int           // batches scored at once, and programs run for one reward; 0: one per processor
 	BatchRows      int           // rows handed to a reward at once, more when a group is larger; 0: 64
 	Timeout        time.Duration // the longest wait for a program's next answer; 0: one minute

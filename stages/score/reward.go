@@ -79,6 +79,7 @@ type Setup struct {
 	Partial bool     // Earlier is not complete: the input is not open yet
 	Seed    int64
 	Timeout time.Duration
+	Judging Judging
 	Log     *slog.Logger // never nil
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"maps"
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
@@ -84,7 +85,7 @@ func runShard(ctx context.Context, o Options, in *input, rewards built) (dataset
 }
 
 func writeShard(ctx context.Context, o Options, in *input, rewards built, shard *dataset.Shard) (dataset.Outcome, error) {
-	started := o.Clock()
+	started, spent := o.Clock(), o.Judging.Ledger.Spent()
 	of := o.Out.Shard.Of()
 	slice, err := in.base.Slice(ctx, of.Index, of.Count)
 	if err != nil {
@@ -105,6 +106,7 @@ func writeShard(ctx context.Context, o Options, in *input, rewards built, shard 
 		return dataset.Outcome{}, err
 	}
 	outcome := line.tally.outcome()
+	maps.Copy(outcome.Facts, o.Judging.Ledger.Spent().facts(spent))
 	outcome.Timings = map[string]float64{"score_seconds": o.Clock().Sub(started).Seconds()}
 	outcome.State, err = json.Marshal(state{append(in.kept(o.Rewards), o.Rewards...)})
 	return outcome, err

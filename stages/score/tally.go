@@ -92,7 +92,13 @@ func report(result dataset.Result, outcome dataset.Outcome) stages.Report {
 			r.Rows, r.Counts, r.Failures = d.Rows, d.Counts, d.Failures
 		}
 	}
-	r.Message = message(r)
+	if r.Message = message(r); outcome.Facts["judge.calls"]+outcome.Facts["judge.known"] > 0 {
+		f := outcome.Facts
+		r.Message += fmt.Sprintf("; judges were asked %.0f times, %.0f answers were known, %.0f tokens", f["judge.calls"], f["judge.known"], f["judge.prompt_tokens"]+f["judge.completion_tokens"])
+		if f["judge.cost"] > 0 {
+			r.Message += fmt.Sprintf(" for %.4g", f["judge.cost"])
+		}
+	}
 	return r
 }
 

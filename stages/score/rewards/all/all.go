@@ -6,8 +6,10 @@ import (
 	"github.com/rollmill/rollmill/stages/score/rewards/command"
 	"github.com/rollmill/rollmill/stages/score/rewards/expr"
 	"github.com/rollmill/rollmill/stages/score/rewards/json"
+	"github.com/rollmill/rollmill/stages/score/rewards/judge"
 	"github.com/rollmill/rollmill/stages/score/rewards/length"
 	"github.com/rollmill/rollmill/stages/score/rewards/match"
+	"github.com/rollmill/rollmill/stages/score/rewards/ruler"
 	"github.com/rollmill/rollmill/stages/score/rewards/tools"
 )
 
@@ -20,4 +22,6 @@ var Kinds = score.NewKinds(
 	expr.Kind,
 	command.Kind,
 	command.Arrow,
+	judge.Kind,
+	ruler.Kind,
 )

@@ -5,6 +5,7 @@ package rewardtest
 import (
 	"context"
 	"errors"
+	"iter"
 	"log/slog"
 	"math"
 	"slices"
@@ -24,7 +25,8 @@ type Suite struct {
 	Kind      score.Kind
 	Arguments string
 	Earlier   []string // rewards that rows bring along; Rows gives them values
-	Bad       string   // an answer that the reward fails on or dies of; "" for none
+	Judging   score.Judging
+	Bad       string // an answer that the reward fails on or dies of; "" for none
 }
 
 // Run tries it.
@@ -41,12 +43,17 @@ func Run(t *testing.T, s Suite) {
 // New makes a reward as the stage would.
 func New(t testing.TB, kind score.Kind, arguments string, earlier ...string) score.Reward {
 	t.Helper()
-	r, err := kind.New(score.Setup{
-		Spec:    score.Spec{Name: "tried", Weight: 1, Kind: kind.Name, Arguments: arguments},
-		Earlier: earlier, Timeout: 20 * time.Second, Log: slog.New(slog.DiscardHandler),
+	return Suite{Kind: kind, Arguments: arguments, Earlier: earlier}.reward(t)
+}
+
+func (s Suite) reward(t testing.TB) score.Reward {
+	t.Helper()
+	r, err := s.Kind.New(score.Setup{
+		Spec:    score.Spec{Name: "tried", Weight: 1, Kind: s.Kind.Name, Arguments: s.Arguments},
+		Earlier: s.Earlier, Judging: s.Judging, Timeout: 20 * time.Second, Log: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
-		t.Fatalf("%s:%s: %v", kind.Name, arguments, err)
+		t.Fatalf("%s:%s: %v", s.Kind.Name, s.Arguments, err)
 	}
 	t.Cleanup(func() { r.Close() })
 	return r
@@ -61,8 +68,6 @@ func Score(t testing.TB, r score.Reward, rows []*score.Row) []score.Value {
 	}
 	return values
 }
-
-func (s Suite) reward(t testing.TB) score.Reward { return New(t, s.Kind, s.Arguments, s.Earlier...) }
 
 func (s Suite) values(t *testing.T) {
 	rows := append(Rows(s.Earlier...), Empty(s.Earlier...)...)
@@ -84,13 +89,21 @@ func (s Suite) boundaries(t *testing.T) {
 	for _, size := range []int{1, 3, len(rows) - 1} {
 		r := s.reward(t)
 		var got []score.Value
-		for batch := range slices.Chunk(Rows(s.Earlier...), size) {
+		for batch := range batches(r, Rows(s.Earlier...), size) {
 			got = append(got, Score(t, r, batch)...)
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("in batches of %d (-all at once +in batches):\n%s", size, diff)
 		}
 	}
+}
+
+// batches cuts rows; groups stay whole for a reward that compares their members.
+func batches(r score.Reward, rows []*score.Row, size int) iter.Seq[[]*score.Row] {
+	if _, relative := r.(score.Relative); relative {
+		size = (size + groupSize - 1) / groupSize * groupSize
+	}
+	return slices.Chunk(rows, size)
 }
 
 func (s Suite) determinism(t *testing.T) {

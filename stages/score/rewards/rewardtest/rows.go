@@ -7,14 +7,17 @@ import (
 	"github.com/rollmill/rollmill/stages/score"
 )
 
-const brokenExample = "broken"
+const (
+	brokenExample = "broken"
+	groupSize     = 3
+)
 
 // Rows are 12 ordinary trajectories of 4 examples: some right, some wrong,
 // some truncated, some with branches and tool calls. Each call makes new ones.
 func Rows(earlier ...string) []*score.Row {
 	var rows []*score.Row
 	for e := range 4 {
-		for g := range 3 {
+		for g := range groupSize {
 			rows = append(rows, row(e, g, earlier))
 		}
 	}

@@ -1,0 +1,86 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/random"
+	"github.com/rollmill/rollmill/stages/score/rewards/judge/judgetest"
+)
+
+// stored writes 4 groups of 4 trajectories as rollout would.
+func stored(t *testing.T, uri string) {
+	t.Helper()
+	shard, err := dataset.Begin(t.Context(), uri, dataset.Spec{Stage: "rollout", Version: 1, Kind: formats.KindTrajectories}, dataset.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	table := dataset.NewTable[formats.Trajectory](shard, "", -1)
+	for group := range random.Trajectories(3, random.Options{Groups: 4, Generations: 4, Messages: 4, SampledTokens: 40}) {
+		if err := table.Write(t.Context(), group); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := shard.Commit(t.Context(), dataset.Outcome{}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// rollmill runs a command in this process.
+func rollmill(t *testing.T, args ...string) (code int, out, talk string) {
+	t.Helper()
+	var stdout, stderr bytes.Buffer
+	code = run(t.Context(), newStreams(strings.NewReader(""), &stdout, &stderr, os.LookupEnv), append([]string{"rollmill"}, args...))
+	return code, strings.TrimSpace(stdout.String()), stderr.String()
+}
+
+// TestJudgesAreAskedAndPaidForOnce: from flags to datasets, with a budget that
+// ends in the middle and a key that shows up nowhere.
+func TestJudgesAreAskedAndPaidForOnce(t *testing.T) {
+	s := judgetest.New(t)
+	root := t.TempDir()
+	stored(t, root+"/rollout")
+	t.Setenv("ROLLMILL_JUDGE_API_KEY", "sk-very-secret")
+	args := []string{"score", "--in", root + "/rollout", "--judge-url", s.URL, "--judge-at-once", "1", "--judge-prompt-price", "2",
+		"--reward", "judged=judge:model=m,max-tokens=50", "--reward", "side=ruler:model=m,max-tokens=50"}
+	code, _, talk := rollmill(t, append(args, "--judge-max-tokens", "2000")...)
+	asked := s.Asked.Load()
+	if code != 5 || asked == 0 || asked >= 20 || !strings.Contains(talk, "the judges' budget of 2000 tokens is spent") {
+		t.Fatalf("exit code %d after %d questions:\n%s", code, asked, talk)
+	}
+	code, out, talk := rollmill(t, args...)
+	if code != 0 || !strings.Contains(talk, "answers were known") {
+		t.Fatalf("exit code %d:\n%s", code, talk)
+	}
+	d, err := dataset.Open(t.Context(), out, dataset.OpenOptions{Kind: formats.KindScores})
+	if err != nil {
+		t.Fatal(err)
+	}
+	total := s.Asked.Load()
+	if f := d.Facts; f["judge.known"] != float64(asked) || f["judge.calls"] != float64(total-asked) || f["judge.cost"] <= 0 || f["rewards.side.scored"] != f["attempted"] || f["attempted"] == 0 {
+		t.Errorf("facts %v after %d and then %d questions", f, asked, total-asked)
+	}
+	if code, again, _ := rollmill(t, append(args, "--out", root+"/again")...); code != 0 || s.Asked.Load() != total {
+		t.Errorf("exit code %d, %d questions more", code, s.Asked.Load()-total)
+	} else if e, err := dataset.Open(t.Context(), again, dataset.OpenOptions{}); err != nil || e.RowsDigest != d.RowsDigest {
+		t.Errorf("other rows: %v", err)
+	}
+	_ = filepath.Walk(root, func(name string, info os.FileInfo, err error) error {
+		if data, _ := os.ReadFile(name); bytes.Contains(data, []byte("very-secret")) {
+			t.Errorf("%s holds the key", name)
+		}
+		return err
+	})
+	if code, _, talk := rollmill(t, "score", "--in", root+"/rollout", "--out", root+"/none", "--reward", "judge:model=m"); code != 2 || !strings.Contains(talk, "--judge-url") {
+		t.Errorf("without a server: exit code %d, %s", code, talk)
+	}
+	s.Answer = func(judgetest.Request, string) (int, string) { return 401, "no such key" }
+	if code, _, talk := rollmill(t, "score", "--in", root+"/rollout", "--out", root+"/none", "--judge-url", s.URL, "--reward", "judge:model=other"); code != 1 || !strings.Contains(talk, "401") {
+		t.Errorf("with a wrong key: exit code %d, %s", code, talk)
+	}
+}

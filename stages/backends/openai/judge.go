@@ -1,0 +1,94 @@
+package openai
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/cenkalti/backoff/v5"
+
+	"github.com/rollmill/rollmill/formats"
+)
+
+// Judge asks a model for judgements: answers with what they cost. What may
+// pass, a busy server or a broken connection, is tried again.
+type Judge struct {
+	Client
+	URL   string
+	Key   string
+	Tries uint          // 0: 6
+	First time.Duration // the wait before the second try, doubled each time; 0: a second
+}
+
+// Judgement is an answer with what it cost.
+type Judgement struct {
+	Text             string
+	FinishReason     string
+	PromptTokens     int64
+	CompletionTokens int64
+}
+
+// Ask returns a model's answer. Errors are *Error for what the server refused.
+func (j Judge) Ask(ctx context.Context, model string, messages []formats.Message, fields map[string]any) (Judgement, error) {
+	tries, first := j.Tries, j.First
+	if tries == 0 {
+		tries = 6
+	}
+	if first == 0 {
+		first = time.Second
+	}
+	wait := backoff.NewExponentialBackOff()
+	wait.InitialInterval, wait.MaxInterval = first, 60*first
+	return backoff.Retry(ctx, func() (Judgement, error) {
+		answer, err := j.once(ctx, model, messages, fields)
+		var refused *Error
+		if errors.As(err, &refused) && !refused.Temporary() || ctx.Err() != nil {
+			err = backoff.Permanent(err)
+		}
+		return answer, err
+	}, backoff.WithBackOff(wait), backoff.WithMaxTries(tries), backoff.WithMaxElapsedTime(0))
+}
+
+func (j Judge) once(ctx context.Context, model string, messages []formats.Message, fields map[string]any) (Judgement, error) {
+	body, err := j.complete(ctx, j.URL, j.Key, model, messages, fields)
+	if err != nil {
+		return Judgement{}, err
+	}
+	var answer struct {
+		completion
+		Usage struct {
+			Prompt     int64 `json:"prompt_tokens"`
+			Completion int64 `json:"completion_tokens"`
+		} `json:"usage"`
+	}
+	if err := json.Unmarshal(body, &answer); err != nil {
+		return Judgement{}, fmt.Errorf("the answer is not a chat completion: %w", err)
+	}
+	if len(answer.Choices) == 0 {
+		return Judgement{}, errors.New("the answer has no choices")
+	}
+	m := answer.Choices[0].read()
+	return Judgement{Text: m.Content, FinishReason: m.FinishReason, PromptTokens: answer.Usage.Prompt, CompletionTokens: answer.Usage.Completion}, nil
+}
+
+// Temporary tells whether the same request may succeed later.
+func (e *Error) Temporary() bool {
+	return e.Status == http.StatusRequestTimeout || e.Status == http.StatusConflict || e.Status == http.StatusTooManyRequests || e.Status >= 500
+}
+
+// OfRequest tells that the request itself was refused: another may be served.
+func (e *Error) OfRequest() bool {
+	return e.Status == http.StatusBadRequest || e.Status == http.StatusRequestEntityTooLarge || e.Status == http.StatusUnprocessableEntity
+}
+
+// TooLong tells that it was refused for its length, as engines and services
+// word it.
+func (e *Error) TooLong() bool {
+	text := strings.ToLower(e.Text)
+	return e.Status == http.StatusRequestEntityTooLarge || e.OfRequest() && (strings.Contains(text, "context length") || strings.Contains(text, "context_length") ||
+		strings.Contains(text, "context window") || strings.Contains(text, "too long") || strings.Contains(text, "maximum input length"))
+}

@@ -1,0 +1,143 @@
+package score
+
+import (
+	"context"
+	"errors"
+	"sync"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/stages"
+)
+
+// Judging is what rewards that ask a model need. Its zero value is no model.
+type Judging struct {
+	Asker  Asker
+	Store  Store   // nil: answers are not kept, and paid for again
+	Ledger *Ledger // nil: nothing is counted or stopped
+	AtOnce int     // questions under way; 0: 16
+}
+
+// Asker asks a model. Errors that concern the question alone are ErrTooLong or
+// ErrRefused; any other ends the stage. It retries what may pass.
+type Asker interface {
+	Ask(ctx context.Context, q Question) (Reply, error)
+}
+
+// Question is a request for a chat completion.
+type Question struct {
+	Model    string
+	Messages []formats.Message
+	Fields   map[string]any // further ones: temperature, seed, max_tokens, response_format
+}
+
+// Reply is the model's answer.
+type Reply struct {
+	Text             string
+	FinishReason     string
+	PromptTokens     int64
+	CompletionTokens int64
+}
+
+var (
+	ErrTooLong = errors.New("the context is too long for the model")
+	ErrRefused = errors.New("the model's server refused the question")
+)
+
+// Store keeps answers by key. It is safe for concurrent use.
+type Store interface {
+	Get(ctx context.Context, key string) (value []byte, known bool, err error)
+	Put(ctx context.Context, key string, value []byte) error
+}
+
+// Ledger counts what judges cost and stops them. It is safe for concurrent
+// use.
+type Ledger struct {
+	PromptPrice     float64 // per million tokens, in any currency
+	CompletionPrice float64
+	MaxTokens       int64   // 0: no limit
+	MaxCost         float64 // 0: no limit
+
+	mu       sync.Mutex
+	spent    Spent
+	reserved Spent
+}
+
+// Spent is what judges have cost.
+type Spent struct {
+	Calls, Known                   int64 // questions asked, and those whose answer was known
+	PromptTokens, CompletionTokens int64
+	Cost                           float64
+}
+
+// Spent is the sum so far.
+func (l *Ledger) Spent() Spent {
+	if l == nil {
+		return Spent{}
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.spent
+}
+
+func (l *Ledger) priced(prompt, completion int64) Spent {
+	return Spent{Calls: 1, PromptTokens: prompt, CompletionTokens: completion,
+		Cost: (float64(prompt)*l.PromptPrice + float64(completion)*l.CompletionPrice) / 1e6}
+}
+
+func (s *Spent) add(o Spent, sign int64) {
+	s.Calls += sign * o.Calls
+	s.PromptTokens += sign * o.PromptTokens
+	s.CompletionTokens += sign * o.CompletionTokens
+	s.Cost += float64(sign) * o.Cost
+}
+
+// Reserve sets tokens aside for a question that may cost so many, or refuses
+// with an error of kind budget: what was asked before is in the store. Settle
+// must be called with what it cost in the end.
+func (l *Ledger) Reserve(prompt, completion int64) (settle func(prompt, completion int64), err error) {
+	if l == nil {
+		return func(int64, int64) {}, nil
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	guess := l.priced(prompt, completion)
+	sum := l.spent
+	sum.add(l.reserved, 1)
+	sum.add(guess, 1)
+	const hint = "the answers paid for are kept: raise the budget and run the same command again"
+	if tokens := sum.PromptTokens + sum.CompletionTokens; l.MaxTokens > 0 && tokens > l.MaxTokens {
+		return nil, stages.Errorf(stages.KindBudget, hint, "the judges' budget of %d tokens is spent: %d are used and the next question may need %d",
+			l.MaxTokens, l.spent.PromptTokens+l.spent.CompletionTokens, prompt+completion)
+	}
+	if l.MaxCost > 0 && sum.Cost > l.MaxCost {
+		return nil, stages.Errorf(stages.KindBudget, hint, "the judges' budget of %g is spent: %.4g is used and the next question may need %.4g", l.MaxCost, l.spent.Cost, guess.Cost)
+	}
+	l.reserved.add(guess, 1)
+	return func(prompt, completion int64) {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.reserved.add(guess, -1)
+		l.spent.add(l.priced(prompt, completion), 1)
+	}, nil
+}
+
+// Hit counts a question whose answer was known.
+func (l *Ledger) Hit() {
+	if l != nil {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.spent.Known++
+	}
+}
+
+// facts is what a shard spent, for its record.
+func (s Spent) facts(before Spent) map[string]float64 {
+	if s == before {
+		return nil
+	}
+	return map[string]float64{
+		"judge.calls": float64(s.Calls - before.Calls), "judge.known": float64(s.Known - before.Known),
+		"judge.prompt_tokens": float64(s.PromptTokens - before.PromptTokens), "judge.completion_tokens": float64(s.CompletionTokens - before.CompletionTokens),
+		"judge.cost": s.Cost - before.Cost,
+	}
+}

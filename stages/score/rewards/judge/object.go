@@ -1,0 +1,74 @@
+package judge
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/rollmill/rollmill/stages/score"
+)
+
+// Object reads a model's answer into v: one JSON object, or the last one that
+// stands whole in prose, in a code fence, or after the model's thinking.
+func Object(text string, v any) error {
+	if _, after, found := strings.Cut(text, "</think>"); found {
+		text = after
+	}
+	object, err := lastObject([]byte(strings.TrimSpace(text)))
+	if err != nil {
+		return err
+	}
+	if err := json.Unmarshal(object, v); err != nil {
+		return fmt.Errorf("%s: %w", score.Quote(object), err)
+	}
+	return nil
+}
+
+// maxTries bounds the search in a text of many braces.
+const maxTries = 64
+
+func lastObject(text []byte) ([]byte, error) {
+	if len(text) > 0 && text[0] == '{' && json.Valid(text) {
+		return text, nil
+	}
+	var found []byte
+	for at, tries := 0, 0; tries < maxTries; tries++ {
+		brace := bytes.IndexByte(text[at:], '{')
+		if brace < 0 {
+			break
+		}
+		at += brace
+		var object json.RawMessage
+		d := json.NewDecoder(bytes.NewReader(text[at:]))
+		if err := d.Decode(&object); err != nil {
+			if errors.Is(err, io.ErrUnexpectedEOF) {
+				break // cut short: what stands whole within it is only a part
+			}
+			at++
+			continue
+		}
+		found = object
+		at += int(d.InputOffset())
+	}
+	if found == nil {
+		return nil, fmt.Errorf("%s holds no JSON object", score.Quote(text))
+	}
+	return found, nil
+}
+
+// InRange is a score as it counts: within the range, moved to its end, or
+// refused.
+func (p *Panel) InRange(n *float64, least, most float64) (float64, error) {
+	switch {
+	case n == nil:
+		return 0, errors.New("there is no score")
+	case *n >= least && *n <= most:
+		return *n, nil
+	case p.Clamp:
+		return min(max(*n, least), most), nil
+	}
+	return 0, fmt.Errorf("score %v is not from %v to %v", *n, least, most)
+}

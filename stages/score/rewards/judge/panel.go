@@ -1,0 +1,239 @@
+package judge
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/stages/score"
+)
+
+// Panel asks a model one thing several times, keeps its answers, mends what it
+// can of them, and bounds what they cost. Rewards judge and ruler are made
+// from it.
+type Panel struct {
+	score.Judging
+	Model     string
+	Rubric    string
+	Repeats   int     // how often each thing is asked, with another seed
+	Repairs   int     // how often an answer that makes no sense is sent back
+	Agree     float64 // the largest difference between the repeats' scores; 0: any
+	Clamp     bool    // a score out of range is moved to its end, not refused
+	Context   int64   // tokens that the model takes, question and answer; 0: unknown
+	MaxTokens int64   // of an answer
+	Seed      int64
+
+	fields map[string]any
+	files  []string
+	places chan struct{}
+}
+
+// Keys are the options that NewPanel reads; text= is the rubric itself.
+var Keys = []string{"model", "rubric", "repeats", "repairs", "agree", "outside", "context", "max-tokens", "temperature", "effort", "format", "text"}
+
+// Usage is them for people.
+const Usage = "model=NAME[,rubric=FILE][,repeats=N][,agree=0.3][,outside=refuse|clamp][,repairs=N][,context=TOKENS][,max-tokens=N][,temperature=T][,effort=LEVEL][,format=schema|object|none][,text=RUBRIC]"
+
+// NewPanel reads the options. schema is of an answer; otherwise is the rubric
+// when none is given.
+func NewPanel(s score.Setup, a score.Arguments, schema map[string]any, otherwise string) (*Panel, error) {
+	p := &Panel{Judging: s.Judging, Model: a.Value("model", ""), Rubric: a.Value("text", otherwise), Seed: s.Seed, fields: map[string]any{}}
+	if a.Mode != "" {
+		return nil, fmt.Errorf("%q is not KEY=VALUE", a.Mode)
+	}
+	if p.Model == "" {
+		return nil, errors.New("name the judge with model=")
+	}
+	if p.Asker == nil {
+		return nil, errors.New("no server to ask is named: --judge-url")
+	}
+	if file := a.Value("rubric", ""); file != "" {
+		text, err := os.ReadFile(file)
+		if err != nil || a.Has("text") {
+			return nil, errors.Join(err, map[bool]error{true: errors.New("rubric= and text= are both given")}[a.Has("text")])
+		}
+		p.Rubric, p.files = string(text), []string{file}
+	}
+	var err error
+	number := func(key, otherwise string, least float64) float64 {
+		n, e := strconv.ParseFloat(a.Value(key, otherwise), 64)
+		if e != nil || !(n >= least && n < 1e9) {
+			err = fmt.Errorf("%s=%s is not a number from %v on", key, a.Value(key, otherwise), least)
+		}
+		return n
+	}
+	p.Repeats, p.Repairs = int(number("repeats", "1", 1)), int(number("repairs", "1", 0))
+	p.Agree, p.Context, p.MaxTokens = number("agree", "0", 0), int64(number("context", "0", 0)), int64(number("max-tokens", "2048", 1))
+	if a.Has("temperature") {
+		p.fields["temperature"] = number("temperature", "", 0)
+	}
+	if a.Has("effort") {
+		p.fields["reasoning_effort"] = a.Value("effort", "")
+	}
+	switch a.Value("outside", "refuse") {
+	case "clamp", "refuse":
+		p.Clamp = a.Value("outside", "") == "clamp"
+	default:
+		return nil, fmt.Errorf("outside=%s is neither refuse nor clamp", a.Value("outside", ""))
+	}
+	if e := p.format(a.Value("format", "schema"), schema); e != nil {
+		return nil, e
+	}
+	p.fields["max_tokens"] = p.MaxTokens
+	p.places = make(chan struct{}, max(p.AtOnce, 1))
+	if p.AtOnce == 0 {
+		p.places = make(chan struct{}, 16)
+	}
+	return p, err
+}
+
+func (p *Panel) format(format string, schema map[string]any) error {
+	switch format {
+	case "schema":
+		p.fields["response_format"] = map[string]any{"type": "json_schema", "json_schema": map[string]any{"name": "scores", "strict": true, "schema": schema}}
+	case "object":
+		p.fields["response_format"] = map[string]any{"type": "json_object"}
+	case "none":
+	default:
+		return fmt.Errorf("format=%s is none of schema, object, none", format)
+	}
+	return nil
+}
+
+// Files are the rubric's.
+func (p *Panel) Files() []string { return p.files }
+
+// Vote asks as often as Repeats says, each time with the messages that ask
+// makes for a seed, and hands each answer to read, which gives as many scores
+// as there are, in an order that is always the same. The values are their
+// means. A failure of one question fails all its values; err is of the stage.
+//
+// A seed depends on the stage's and the repeat alone: the same content is the
+// same question, whichever trajectory it is of.
+func (p *Panel) Vote(ctx context.Context, n int, ask func(seed int64) []formats.Message, read func(seed int64, text string) ([]float64, error)) ([]score.Value, error) {
+	var votes [][]float64
+	failed := score.Value{}
+	for k := range p.Repeats {
+		seed := formats.Seed(p.Seed, "judge", strconv.Itoa(k))
+		var scores []float64
+		err := p.ask(ctx, seed, ask(seed), func(text string) (err error) { scores, err = read(seed, text); return err })
+		var odd *nonsense
+		switch {
+		case errors.As(err, &odd):
+			failed = score.Failed(formats.RewardAnswer, "%v", odd.reason)
+		case errors.Is(err, score.ErrTooLong), errors.Is(err, score.ErrRefused):
+			failed = score.Failed(formats.RewardError, "%v", err)
+		case err != nil:
+			return nil, err
+		default:
+			votes = append(votes, scores)
+		}
+	}
+	values := make([]score.Value, n)
+	for i := range values {
+		if 2*len(votes) <= p.Repeats { // no majority of answers that make sense
+			values[i] = failed
+			continue
+		}
+		values[i] = p.mean(votes, i)
+	}
+	return values, nil
+}
+
+func (p *Panel) mean(votes [][]float64, i int) score.Value {
+	least, most, sum := votes[0][i], votes[0][i], 0.0
+	for _, v := range votes {
+		least, most, sum = min(least, v[i]), max(most, v[i]), sum+v[i]
+	}
+	if p.Agree > 0 && most-least > p.Agree {
+		return score.Failed(formats.RewardAnswer, "%d answers do not agree: they range from %v to %v", len(votes), least, most)
+	}
+	return score.Value{Reward: sum / float64(len(votes))}
+}
+
+// nonsense is an answer that could not be read, also when sent back.
+type nonsense struct{ reason error }
+
+func (n *nonsense) Error() string { return n.reason.Error() }
+
+// ask asks once. What is known is not asked again; an answer that makes no
+// sense is sent back with the reason, and not kept.
+func (p *Panel) ask(ctx context.Context, seed int64, messages []formats.Message, read func(string) error) error {
+	q := score.Question{Model: p.Model, Messages: messages, Fields: map[string]any{"seed": seed & (1<<53 - 1)}}
+	for k, v := range p.fields {
+		q.Fields[k] = v
+	}
+	key := digest(q)
+	if p.Store != nil {
+		text, known, err := p.Store.Get(ctx, key)
+		if err != nil {
+			return err
+		}
+		if known && read(string(text)) == nil {
+			p.Ledger.Hit()
+			return nil
+		}
+	}
+	var reason error
+	for range p.Repairs + 1 {
+		text, err := p.once(ctx, q)
+		if err != nil {
+			return err
+		}
+		if reason = read(text); reason == nil {
+			if p.Store != nil {
+				return p.Store.Put(ctx, key, []byte(text))
+			}
+			return nil
+		}
+		q.Messages = append(slices.Clip(q.Messages), formats.Message{Role: "assistant", Content: text},
+			formats.Message{Role: "user", Content: "This answer cannot be used: " + reason.Error() + ". Answer again, with the JSON object alone."})
+	}
+	return &nonsense{reason}
+}
+
+// once asks when there is a place and the budget allows it.
+func (p *Panel) once(ctx context.Context, q score.Question) (string, error) {
+	prompt := int64(0)
+	for _, m := range q.Messages {
+		prompt += int64(len(m.Content))/3 + 8 // an upper guess for most languages
+	}
+	if p.Context > 0 && prompt+p.MaxTokens > p.Context {
+		return "", fmt.Errorf("%w: about %d tokens with the answer's, and it takes %d", score.ErrTooLong, prompt+p.MaxTokens, p.Context)
+	}
+	select {
+	case p.places <- struct{}{}:
+		defer func() { <-p.places }()
+	case <-ctx.Done():
+		return "", ctx.Err()
+	}
+	settle, err := p.Ledger.Reserve(prompt, p.MaxTokens)
+	if err != nil {
+		return "", err
+	}
+	reply, err := p.Asker.Ask(ctx, q)
+	settle(reply.PromptTokens, reply.CompletionTokens)
+	return reply.Text, err
+}
+
+// digest names a question by all that decides its answer.
+func digest(q score.Question) string {
+	type message struct{ Role, Content string }
+	var messages []message
+	for _, m := range q.Messages {
+		messages = append(messages, message{m.Role, m.Content})
+	}
+	data, err := json.Marshal([]any{1, q.Model, messages, q.Fields})
+	if err != nil {
+		panic("judge: a question is not JSON: " + err.Error()) // it is made of texts and numbers
+	}
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:])
+}
