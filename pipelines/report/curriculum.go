@@ -48,5 +48,17 @@ func stateOf(e Epoch) *curriculumState {
 		return nil
 	}
 	c := e.Curriculum
-	return &curriculumState{&c.Share, c.LastExpansion, c.TotalGroups, c.Included, c.Config}
+	return &curriculumState{&c.Share, c.LastExpansion, c.TotalGroups, c.Included, harnessConfig(c.Config)}
+}
+
+// harnessConfig is curate's settings under the harness's names.
+func harnessConfig(params map[string]any) map[string]any {
+	out := map[string]any{"enabled": true}
+	for ours, theirs := range map[string]string{
+		"initial": "initial_percentile", "increment": "increment_percentile", "interval": "expansion_interval",
+		"min-reward-diff": "min_reward_diff", "ascending": "sort_ascending", "random-subsample": "random_subsample",
+	} {
+		out[theirs] = params[ours]
+	}
+	return out
 }
