@@ -5,6 +5,7 @@ import (
 	"github.com/rollmill/rollmill/stages/score"
 	"github.com/rollmill/rollmill/stages/score/rewards/command"
 	"github.com/rollmill/rollmill/stages/score/rewards/expr"
+	"github.com/rollmill/rollmill/stages/score/rewards/http"
 	"github.com/rollmill/rollmill/stages/score/rewards/json"
 	"github.com/rollmill/rollmill/stages/score/rewards/judge"
 	"github.com/rollmill/rollmill/stages/score/rewards/length"
@@ -22,6 +23,7 @@ var Kinds = score.NewKinds(
 	expr.Kind,
 	command.Kind,
 	command.Arrow,
+	http.Kind,
 	judge.Kind,
 	ruler.Kind,
 )
