@@ -79,13 +79,21 @@ func rolloutFlags() []cli.Flag {
 		&cli.IntFlag{Name: "agent-workers", Usage: "start the program `N` times and give it trajectories as JSON lines; 0 starts it for each"},
 		&cli.StringFlag{Name: "agent-logs", Usage: "keep the standard error of each trajectory's programs in this local `FOLDER`"},
 		&cli.IntFlag{Name: "concurrency", Value: 16, Usage: "run `N` trajectories at once"},
+		&cli.Float64Flag{Name: "rate-limit", Usage: "send the engines at most `N` requests a second", DefaultText: "no limit"},
+		&cli.Float64Flag{Name: "max-slowdown", Value: 10, Usage: "ask an engine less at once when a token takes `N` times as long as at its best; 0 for never"},
+		&cli.Int64Flag{Name: "budget-tokens", Usage: "begin nothing more after `N` tokens of prompts and answers", DefaultText: "no limit"},
+		&cli.Float64Flag{Name: "budget-money", Usage: "begin nothing more when the calls have cost `AMOUNT`", DefaultText: "no limit"},
+		&cli.DurationFlag{Name: "budget-time", Usage: "stop after `TIME`", DefaultText: "no limit"},
+		&cli.Float64Flag{Name: "price-prompt", Usage: "`PRICE` of a million prompt tokens"},
+		&cli.Float64Flag{Name: "price-completion", Usage: "`PRICE` of a million tokens of answers"},
+		&cli.BoolFlag{Name: "skip-rest", Usage: "when a budget is spent, write the rest as skipped rows"},
 		&cli.DurationFlag{Name: "trajectory-timeout", Value: 30 * time.Minute, Usage: "give up a trajectory after `TIME`"},
 		&cli.DurationFlag{Name: "call-timeout", Value: 10 * time.Minute, Usage: "give up a request to the engine after `TIME`"},
 		&cli.IntFlag{Name: "retries", Value: 5, Usage: "try a call `N` more times"},
 		&cli.DurationFlag{Name: "backoff", Value: 500 * time.Millisecond, Usage: "wait `TIME` before the first retry, longer before the next"},
 		&cli.DurationFlag{Name: "journal-every", Value: 2 * time.Second, Usage: "make finished trajectories durable at most every `TIME`"},
 		&cli.IntFlag{Name: "giveup", Usage: "stop when the first `N` trajectories all fail at the engine; -1 for never", DefaultText: "twice the concurrency, at least 8"},
-		&cli.BoolFlag{Name: "retry-failed", Usage: "attempt again what failed in earlier runs of this command"},
+		&cli.BoolFlag{Name: "retry-failed", Usage: "attempt again what failed or was skipped in earlier runs of this command"},
 		&cli.BoolFlag{Name: "probe", Usage: "first ask the engine for one token, to see that it gives logprobs"},
 	)...)
 	flags = append(flags, inCategory(aboutGates,
@@ -115,11 +123,18 @@ func rolloutOptions(ctx context.Context, s *session, c *cli.Context) (rollout.Op
 		CallTimeout:       c.Duration("call-timeout"),
 		Retries:           orNone(c.Int("retries")),
 		Backoff:           c.Duration("backoff"),
+		RateLimit:         c.Float64("rate-limit"),
+		Slowdown:          c.Float64("max-slowdown"),
 		MaxFailureRate:    float(c, "max-failure-rate"),
 		RetryFailed:       c.Bool("retry-failed"),
 		JournalEvery:      c.Duration("journal-every"),
 		Giveup:            c.Int("giveup"),
 	}
+	if o.Slowdown == 0 {
+		o.Slowdown = -1
+	}
+	o.Budget = rollout.Budget{Tokens: c.Int64("budget-tokens"), Money: c.Float64("budget-money"), Time: c.Duration("budget-time"),
+		PromptPrice: c.Float64("price-prompt"), CompletionPrice: c.Float64("price-completion"), SkipRest: c.Bool("skip-rest")}
 	o.Run, _ = runAndRoot(c)
 	var err error
 	if o.Sampling, err = object(c, "sampling"); err != nil {

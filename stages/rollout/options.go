@@ -41,8 +41,11 @@ type Options struct {
 	CallTimeout       time.Duration // of one request to the engine; default 10 minutes
 	Retries           int           // further tries of a call; 0 means 5, negative none
 	Backoff           time.Duration // before the first retry; grows to 64 times as much; default 500 ms
+	RateLimit         float64       // requests a second to all endpoints together; 0 means no limit
+	Slowdown          float64       // fewer calls at once when a token takes this many times as long as at best; 0 means 10, negative never
+	Budget            Budget        // zero: none
 	MaxFailureRate    *float64      // gate; nil means 0.5
-	RetryFailed       bool          // attempt again what failed in earlier runs of this command, even when they finished the dataset
+	RetryFailed       bool          // attempt again what failed or was skipped in earlier runs of this command, even when they finished the dataset
 	JournalEvery      time.Duration // a finished trajectory is durable within this time; default 2 s
 	Giveup            int           // stop when the first this many trajectories all fail at the engine; 0 means 2 x concurrency, at least 8; negative never
 

@@ -12,11 +12,14 @@ type finished struct {
 	TrajectoryID string `parquet:"trajectory_id"`
 	Status       string `parquet:"status,dict"`
 	Attempts     int32  `parquet:"attempts,delta"`
+
+	PromptTokens     int32 `parquet:"prompt_tokens,delta"`
+	CompletionTokens int32 `parquet:"completion_tokens,delta"`
 }
 
 // readDone reads which trajectories earlier runs of this shard finished. Of
 // one that failed and was attempted again, the better end counts.
-func readDone(ctx context.Context, shard *dataset.Shard) (map[string]finished, error) {
+func readDone(ctx context.Context, shard *dataset.Shard, spent *spending) (map[string]finished, error) {
 	journal, err := dataset.OpenJournal[finished](ctx, shard)
 	if err != nil {
 		return nil, err
@@ -26,6 +29,7 @@ func readDone(ctx context.Context, shard *dataset.Shard) (map[string]finished, e
 		if err != nil {
 			return nil, err
 		}
+		spent.add(int64(row.PromptTokens), int64(row.CompletionTokens))
 		if old, seen := done[row.TrajectoryID]; !seen || old.Status == formats.StatusFailed {
 			done[row.TrajectoryID] = *row
 		}

@@ -27,7 +27,7 @@ func (o Options) before(ctx context.Context, spec *dataset.Spec) (*dataset.Datas
 	if d.Identity != first && retried["first"] != first {
 		return nil, nil
 	}
-	if !o.RetryFailed || d.Counts[formats.StatusFailed] == 0 {
+	if !o.RetryFailed || d.Counts[formats.StatusFailed]+d.Counts[formats.StatusSkipped] == 0 {
 		if retried != nil {
 			spec.Params[retryOf] = retried
 		}
@@ -58,7 +58,10 @@ func (o Options) carry(ctx context.Context, d *dataset.Dataset, journal *dataset
 			if _, has := done[t.TrajectoryID]; has {
 				continue
 			}
-			done[t.TrajectoryID] = finished{t.TrajectoryID, t.Status, t.Attempts}
+			if t.Status == formats.StatusSkipped {
+				continue
+			}
+			done[t.TrajectoryID] = finished{TrajectoryID: t.TrajectoryID, Status: t.Status, Attempts: t.Attempts}
 			if t.Status != formats.StatusFailed {
 				good = append(good, t)
 			}

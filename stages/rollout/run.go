@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 
 	"golang.org/x/sync/errgroup"
 
@@ -44,39 +45,45 @@ func runShard(ctx context.Context, o Options) (dataset.Result, dataset.Outcome, 
 		return dataset.Result{}, dataset.Outcome{}, err
 	}
 	var outcome dataset.Outcome
+	var spent error
 	if !shard.UpToDate() {
-		if outcome, err = fillShard(ctx, o, shard, before); err != nil {
+		if outcome, spent, err = fillShard(ctx, o, shard, before); err != nil {
 			return dataset.Result{}, outcome, errors.Join(err, shard.Discard())
 		}
 	}
 	result, err := shard.Commit(ctx, outcome)
-	return result, outcome, err
+	return result, outcome, errors.Join(err, spent)
 }
 
 // fillShard attempts what neither the journal nor the dataset before has, and
-// writes the rows.
-func fillShard(ctx context.Context, o Options, shard *dataset.Shard, before *dataset.Dataset) (dataset.Outcome, error) {
+// writes the rows. spent says that a budget ended before that, and the rest
+// was skipped.
+func fillShard(ctx context.Context, o Options, shard *dataset.Shard, before *dataset.Dataset) (outcome dataset.Outcome, spent, err error) {
 	started := o.Clock()
 	journal, err := dataset.OpenJournal[formats.Trajectory](ctx, shard)
 	if err != nil {
-		return dataset.Outcome{}, err
+		return outcome, nil, err
 	}
-	done, err := readDone(ctx, shard)
+	r := &runner{opts: o, journal: journal, spending: spending{budget: o.Budget}}
+	done, err := readDone(ctx, shard, &r.spending)
 	if err != nil {
-		return dataset.Outcome{}, err
+		return outcome, nil, err
 	}
 	if before != nil {
 		if err := o.carry(ctx, before, journal, done); err != nil {
-			return dataset.Outcome{}, err
+			return outcome, nil, err
 		}
 	}
-	r := &runner{opts: o, journal: journal}
 	if err := r.run(ctx, done); err != nil {
-		return dataset.Outcome{}, err
+		return outcome, nil, err
 	}
-	outcome, err := write(ctx, o, journal, dataset.NewTable[formats.Trajectory](shard, "", -1))
+	from, to := o.block()
+	if spent = r.spending.stopped((to - from) * o.Generations); spent != nil && !o.Budget.SkipRest {
+		return outcome, nil, spent
+	}
+	outcome, err = write(ctx, o, journal, dataset.NewTable[formats.Trajectory](shard, "", -1), spent != nil)
 	outcome.Timings = map[string]float64{"rollout_seconds": o.Clock().Sub(started).Seconds()}
-	return outcome, err
+	return outcome, spent, err
 }
 
 // runner makes the attempts of one shard.
@@ -88,6 +95,7 @@ type runner struct {
 	watch    watch
 	meter    stages.Meter
 	tally    tally
+	spending spending
 }
 
 func (r *runner) run(ctx context.Context, done map[string]finished) error {
@@ -106,7 +114,9 @@ func (r *runner) run(ctx context.Context, done map[string]finished) error {
 			return err
 		}
 		var err error
-		if r.recorder, err = recorder.New(o.recorderOptions()); err != nil {
+		options := o.recorderOptions()
+		options.Ended = r.spending.call
+		if r.recorder, err = recorder.New(options); err != nil {
 			return fmt.Errorf("rollout: %w", err)
 		}
 		defer r.recorder.Close()
@@ -127,8 +137,11 @@ func (r *runner) run(ctx context.Context, done map[string]finished) error {
 // attempts works the jobs off in order, a bounded number at once, and returns
 // when every finished trajectory is durable.
 func (r *runner) attempts(ctx context.Context, jobs []job, fresh bool) error {
-	work, stop := context.WithCancelCause(ctx)
+	limited, cancel := r.spending.limit(ctx)
+	defer cancel()
+	work, stop := context.WithCancelCause(limited)
 	defer stop(nil)
+	var made atomic.Int64
 	r.keeper = newKeeper(ctx, r.journal, r.opts.JournalEvery, func(err error) { stop(err) })
 	var g errgroup.Group
 	g.SetLimit(r.opts.atOnce())
@@ -137,18 +150,24 @@ func (r *runner) attempts(ctx context.Context, jobs []job, fresh bool) error {
 			break
 		}
 		g.Go(func() error {
-			if work.Err() == nil {
-				if err := r.one(work, j); err != nil {
-					stop(err)
-				}
+			if work.Err() != nil || r.spending.over() != "" {
+				return nil
+			}
+			ended, err := r.one(work, j)
+			if err != nil {
+				stop(err)
+			}
+			if ended {
+				made.Add(1)
 			}
 			return nil
 		})
 	}
 	g.Wait()
+	r.spending.left = len(jobs) - int(made.Load())
 	err := context.Cause(work)
-	if ctx.Err() != nil {
-		err = nil // run says so
+	if ctx.Err() != nil || err == errTimeSpent {
+		err = nil // run says so, or fillShard
 	}
 	if err == nil && ctx.Err() == nil {
 		var rows []formats.Trajectory
@@ -167,10 +186,10 @@ func (o Options) atOnce() int {
 	return o.Concurrency
 }
 
-func (r *runner) one(ctx context.Context, j job) error {
+func (r *runner) one(ctx context.Context, j job) (ended bool, err error) {
 	t, ok := r.attempt(ctx, j)
 	if !ok {
-		return nil
+		return false, nil
 	}
 	if t.Status == formats.StatusFailed {
 		r.opts.Logger().Warn("a trajectory failed", "trajectory", t.TrajectoryID, "example", t.ExampleID, "generation", t.Generation, "class", t.FailureClass, "error", t.Error)
@@ -179,7 +198,7 @@ func (r *runner) one(ctx context.Context, j job) error {
 	r.meter.Add(1)
 	rows, err := r.watch.look(t)
 	r.keepAll(rows)
-	return err
+	return true, err
 }
 
 func (r *runner) keepAll(rows []formats.Trajectory) {
@@ -192,7 +211,7 @@ func (o Options) recorderOptions() recorder.Options {
 	rec := recorder.Options{
 		Endpoints: o.Endpoints, APIKey: o.APIKey, Model: o.Model, Target: o.TargetModel, Functions: o.Functions, Accept: o.AcceptModels, Sampling: o.Sampling, Seed: o.SamplingSeed,
 		Extra: o.Extra, NoLogprobs: o.NoLogprobs, Retries: o.Retries, Backoff: o.Backoff, CallTimeout: o.CallTimeout, Listen: o.Listen, Advertise: o.Advertise,
-		Connections: o.Concurrency, Log: o.Logger(), Now: o.Now,
+		Connections: o.Concurrency, RateLimit: o.RateLimit, Slowdown: o.Slowdown, Log: o.Logger(), Now: o.Now,
 	}
 	if o.Policy != nil {
 		rec.Version = &o.Policy.Version

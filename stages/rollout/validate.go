@@ -46,6 +46,12 @@ func (o Options) Validate() error {
 	if s := o.Out.Shard.Of(); s.Index < 0 || s.Index >= s.Count {
 		return usage("shards are counted from 0: the last of 4 is 3/4", "--shard %d/%d is out of range", s.Index, s.Count)
 	}
+	if o.RateLimit < 0 || o.RateLimit != o.RateLimit {
+		return usage("0 means no limit", "--rate-limit %v is negative", o.RateLimit)
+	}
+	if err := o.Budget.check(); err != nil {
+		return err
+	}
 	if err := o.checkEndpoints(); err != nil {
 		return err
 	}

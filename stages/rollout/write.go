@@ -13,8 +13,8 @@ import (
 )
 
 // write writes the journalled rows in the order of examples and generations,
-// one group at a time.
-func write(ctx context.Context, o Options, journal *dataset.Journal[formats.Trajectory], table *dataset.TableWriter[formats.Trajectory]) (dataset.Outcome, error) {
+// one group at a time. With skip, what is missing becomes skipped rows.
+func write(ctx context.Context, o Options, journal *dataset.Journal[formats.Trajectory], table *dataset.TableWriter[formats.Trajectory], skip bool) (dataset.Outcome, error) {
 	from, to := o.block()
 	order := make(map[string]int64, to-from)
 	for i := from; i < to; i++ {
@@ -24,6 +24,9 @@ func write(ctx context.Context, o Options, journal *dataset.Journal[formats.Traj
 	next := int64(from)
 	var group []formats.Trajectory
 	flush := func() error {
+		if skip {
+			group = o.fillUp(o.Examples[next], group)
+		}
 		rows, err := settleGroup(o, group)
 		if err != nil {
 			return err
@@ -48,7 +51,7 @@ func write(ctx context.Context, o Options, journal *dataset.Journal[formats.Traj
 		if err != nil {
 			return outcome, err
 		}
-		if order[rows[0].ExampleID] != next {
+		for order[rows[0].ExampleID] != next {
 			if err := flush(); err != nil {
 				return outcome, err
 			}
@@ -61,6 +64,20 @@ func write(ctx context.Context, o Options, journal *dataset.Journal[formats.Traj
 		}
 	}
 	return outcome, nil
+}
+
+// fillUp adds skipped rows for the generations that were not made.
+func (o Options) fillUp(e formats.Example, rows []formats.Trajectory) []formats.Trajectory {
+	made := make([]bool, o.Generations)
+	for _, t := range rows {
+		made[t.Generation] = true
+	}
+	for g, is := range made {
+		if !is {
+			rows = append(rows, o.skipped(e, g))
+		}
+	}
+	return rows
 }
 
 // settleGroup sorts a group by generation and picks one row for each: one that

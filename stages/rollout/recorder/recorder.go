@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/cenkalti/backoff/v5"
+
+	"github.com/rollmill/rollmill/formats"
 )
 
 // Options say where calls go and what is added to them.
@@ -34,7 +36,12 @@ type Options struct {
 	CallTimeout time.Duration // of one try; 0 means 10 minutes
 	Listen      string        // "" means 127.0.0.1:0
 	Advertise   string        // base URL by which agents reach it; "" means http:// and its address
-	Connections int           // kept open to each endpoint; 0 means 64
+	Connections int           // to each endpoint at once, at most; 0 means 64
+	RateLimit   float64       // requests a second to all endpoints together; 0 means no limit
+	Slowdown    float64       // fewer calls at once when a token takes this many times as long as at best; 0 means 10, negative never
+	HealthEvery time.Duration // between checks of an endpoint that fails, at first; 0 means 1 s
+
+	Ended func(formats.Call) // told of each call that ended, answered or not; nil: nobody
 
 	Log *slog.Logger     // nil: nothing is logged
 	Now func() time.Time // nil: time.Now
@@ -58,6 +65,12 @@ func (o Options) withDefaults() Options {
 	}
 	if o.Connections == 0 {
 		o.Connections = 64
+	}
+	if o.HealthEvery == 0 {
+		o.HealthEvery = time.Second
+	}
+	if o.Slowdown == 0 {
+		o.Slowdown = 10
 	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
@@ -116,7 +129,7 @@ func New(o Options) (*Recorder, error) {
 	if o.Advertise != "" {
 		r.url = strings.TrimRight(o.Advertise, "/")
 	}
-	r.up = &upstream{opts: &r.opts, client: newClient(o), refused: map[string][]string{}}
+	r.up = newUpstream(&r.opts)
 	r.server = &http.Server{Handler: r.route(), ReadHeaderTimeout: time.Minute, ErrorLog: slog.NewLogLogger(o.Log.Handler(), slog.LevelDebug)}
 	go r.server.Serve(l)
 	return r, nil
@@ -135,6 +148,7 @@ func newClient(o Options) *http.Client {
 // Close stops listening and ends every session's calls.
 func (r *Recorder) Close() error {
 	err := r.server.Close()
+	r.up.balance.close()
 	r.up.client.CloseIdleConnections()
 	return err
 }
@@ -144,6 +158,7 @@ func (r *Recorder) Close() error {
 func (r *Recorder) Begin(ctx context.Context, trajectoryID, group string) *Session {
 	ctx, cancel := context.WithCancelCause(ctx)
 	s := &Session{rec: r, id: trajectoryID, group: group, token: rand.Text(), ctx: ctx, cancel: cancel}
+	r.up.balance.join(group)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.sessions[s.token] = s
@@ -151,6 +166,7 @@ func (r *Recorder) Begin(ctx context.Context, trajectoryID, group string) *Sessi
 }
 
 func (r *Recorder) forget(s *Session) {
+	r.up.balance.leave(s.group)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	delete(r.sessions, s.token)

@@ -147,7 +147,7 @@ func (s *Session) models(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := s.during(r)
 	defer cancel(nil)
 	up := s.rec.up
-	endpoint := up.opts.Endpoints[pick(s.group, len(up.opts.Endpoints))]
+	endpoint := up.balance.home(s.group)
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, endpoint+"/models", nil)
 	if err != nil {
 		writeError(w, http.StatusBadGateway, "rollmill_upstream_error", err.Error())

@@ -83,9 +83,12 @@ type Record struct {
 // End stops the calls under way, closes the URL and returns the record.
 func (s *Session) End() Record {
 	s.mu.Lock()
+	again := s.ended
 	s.ended = true
 	s.mu.Unlock()
-	s.rec.forget(s)
+	if !again {
+		s.rec.forget(s)
+	}
 	s.cancel(errEnded)
 	s.busy.Wait()
 	return Record{s.tree.messages, s.calls, s.tools, s.source, s.unfit, s.last}
@@ -159,6 +162,9 @@ func (s *Session) end(c *call, r *reply) {
 	defer s.mu.Unlock()
 	s.clock++
 	rec := &s.calls[c.index]
+	if ended := s.rec.opts.Ended; ended != nil {
+		defer func() { ended(*rec) }()
+	}
 	rec.Endpoint, rec.Attempts = r.endpoint, r.tries
 	rec.LatencyMS = s.rec.opts.Now().Sub(c.at).Milliseconds()
 	s.last = r.failure

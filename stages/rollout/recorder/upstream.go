@@ -5,26 +5,38 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"hash/fnv"
 	"io"
 	"net/http"
 	"net/url"
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/cenkalti/backoff/v5"
+	"golang.org/x/time/rate"
 
 	"github.com/rollmill/rollmill/formats"
 )
 
 // upstream sends requests to the engines.
 type upstream struct {
-	opts   *Options
-	client *http.Client
+	opts    *Options
+	client  *http.Client
+	balance *balance
+	rate    *rate.Limiter
 
 	mu      sync.Mutex
 	refused map[string][]string // by endpoint: added fields that it does not take
+}
+
+func newUpstream(o *Options) *upstream {
+	u := &upstream{opts: o, client: newClient(*o), rate: rate.NewLimiter(rate.Inf, 0), refused: map[string][]string{}}
+	if o.RateLimit > 0 {
+		u.rate = rate.NewLimiter(rate.Limit(o.RateLimit), max(1, int(o.RateLimit)))
+	}
+	u.balance = newBalance(o, u.client)
+	return u
 }
 
 // reply is what came of a call: a whole body, or a stream whose first event
@@ -57,23 +69,67 @@ func (e *tryError) Unwrap() []error {
 	return []error{e.err}
 }
 
-// call sends a request until it is answered, refused or out of tries. The
-// trajectories of one group begin at the same endpoint, whose prefix cache
-// knows their prompt; a retry goes to the next.
+// call sends a request until it is answered, refused or out of tries. A retry
+// goes to another endpoint, if there is one.
 func (u *upstream) call(ctx context.Context, group string, q *request, header http.Header) *reply {
-	first := pick(group, len(u.opts.Endpoints))
 	tries := 0
-	var endpoint string
+	var at *endpoint
 	r, err := backoff.Retry(ctx, func() (*reply, error) {
-		endpoint = u.opts.Endpoints[(first+tries)%len(u.opts.Endpoints)]
+		if err := u.rate.Wait(ctx); err != nil {
+			return nil, backoff.Permanent(&tryError{err: err})
+		}
+		e, err := u.balance.take(ctx, group, at)
+		if err != nil {
+			return nil, backoff.Permanent(&tryError{err: err})
+		}
+		at = e
 		tries++
-		return u.try(ctx, endpoint, q, header)
+		return u.tryAt(ctx, e, q, header)
 	}, backoff.WithBackOff(u.opts.backOff()), backoff.WithMaxTries(uint(u.opts.retries()+1)), backoff.WithMaxElapsedTime(0))
 	if err != nil {
 		r = failedReply(ctx, err)
 	}
-	r.endpoint, r.tries = endpoint, int32(tries)
+	if r.tries = int32(tries); at != nil {
+		r.endpoint = at.url
+	}
 	return r
+}
+
+// tryAt sends a request once, and gives the place at the endpoint back when
+// the answer has come, or its stream has ended.
+func (u *upstream) tryAt(ctx context.Context, e *endpoint, q *request, header http.Header) (*reply, error) {
+	began := u.opts.Now()
+	r, err := u.try(ctx, e.url, q, header)
+	done := func(v verdict, took time.Duration) { u.balance.done(e, v, began, u.opts.Now(), took) }
+	switch {
+	case err != nil:
+		done(judge(ctx, err), 0)
+	case r.events != nil:
+		stop := r.events.close
+		r.events.close = sync.OnceFunc(func() {
+			stop()
+			done(answered, 0)
+		})
+	default:
+		done(answered, u.opts.Now().Sub(began)/time.Duration(max(1, r.answer.usage.completion)))
+	}
+	return r, err
+}
+
+// judge tells what a failed try says of the endpoint.
+func judge(ctx context.Context, err error) verdict {
+	var try *tryError
+	switch {
+	case ctx.Err() != nil:
+		return neither
+	case !errors.As(err, &try) || try.reply == nil:
+		return failing
+	case try.reply.status == http.StatusTooManyRequests || try.reply.status == http.StatusServiceUnavailable:
+		return throttled
+	case try.reply.status >= 500:
+		return failing
+	}
+	return neither
 }
 
 func failedReply(ctx context.Context, err error) *reply {
@@ -85,12 +141,6 @@ func failedReply(ctx context.Context, err error) *reply {
 		return try.reply
 	}
 	return &reply{failure: &Failure{formats.FailEngine, err.Error()}}
-}
-
-func pick(group string, n int) int {
-	h := fnv.New32a()
-	h.Write([]byte(group))
-	return int(h.Sum32() % uint32(n))
 }
 
 // try sends a request once; an error is permanent or may be tried again.

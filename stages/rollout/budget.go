@@ -1,0 +1,116 @@
+package rollout
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/stages"
+)
+
+// Budget is what a shard may cost. Tokens and money count what its journal
+// holds from earlier runs of the same command as well; time is this run's.
+// When it is spent no trajectory begins any more; those under way end, unless
+// time was what ran out. The zero value has no limits.
+type Budget struct {
+	Tokens          int64   // prompt and completion tokens of all calls
+	Money           float64 // in whatever the prices are in
+	PromptPrice     float64 // for a million tokens
+	CompletionPrice float64
+	Time            time.Duration
+
+	// SkipRest writes what was not begun as skipped rows, so that the dataset
+	// is there. Otherwise it waits for the same command with a larger budget.
+	SkipRest bool
+}
+
+var errTimeSpent = errors.New("the time budget is spent")
+
+func (b Budget) check() error {
+	switch {
+	case b.Tokens < 0 || b.Money < 0 || b.Time < 0 || b.PromptPrice < 0 || b.CompletionPrice < 0:
+		return usage("0 means no limit", "a budget or a price is negative")
+	case b.Money > 0 && b.PromptPrice == 0 && b.CompletionPrice == 0:
+		return usage("say what a million tokens cost: --price-prompt 0.5 --price-completion 1.5", "a budget of money without prices")
+	}
+	return nil
+}
+
+// spending keeps the count of a shard.
+type spending struct {
+	budget Budget
+
+	mu                 sync.Mutex
+	prompt, completion int64
+	timeUp             bool
+	left               int // trajectories that were not made
+}
+
+func (s *spending) add(prompt, completion int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.prompt += prompt
+	s.completion += completion
+}
+
+func (s *spending) call(c formats.Call) { s.add(int64(c.PromptTokens), int64(c.CompletionTokens)) }
+
+func (s *spending) money() float64 {
+	return (float64(s.prompt)*s.budget.PromptPrice + float64(s.completion)*s.budget.CompletionPrice) / 1e6
+}
+
+// over says which budget is spent; "" for none.
+func (s *spending) over() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch b := s.budget; {
+	case b.Tokens > 0 && s.prompt+s.completion >= b.Tokens:
+		return fmt.Sprintf("%d of %d tokens", s.prompt+s.completion, b.Tokens)
+	case b.Money > 0 && s.money() >= b.Money:
+		return fmt.Sprintf("%.4g of %.4g in money", s.money(), b.Money)
+	case s.timeUp:
+		return b.Time.String()
+	}
+	return ""
+}
+
+// limit ends ctx when the time is up.
+func (s *spending) limit(ctx context.Context) (context.Context, context.CancelFunc) {
+	if s.budget.Time == 0 {
+		return context.WithCancel(ctx)
+	}
+	limited, cancel := context.WithTimeoutCause(ctx, s.budget.Time, errTimeSpent)
+	context.AfterFunc(limited, func() {
+		if context.Cause(limited) == errTimeSpent {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			s.timeUp = true
+		}
+	})
+	return limited, cancel
+}
+
+// stopped is the error that tells the reason, when there is one and something
+// is left to do.
+func (s *spending) stopped(total int) error {
+	over := s.over()
+	if over == "" || s.left == 0 {
+		return nil
+	}
+	hint := "the same command with a larger budget does the rest"
+	if s.budget.SkipRest {
+		hint += ", with --retry-failed"
+	}
+	return stages.Errorf(stages.KindBudget, hint, "rollout: the budget is spent (%s): %d of %d trajectories are kept, %d were not made", over, total-s.left, total, s.left)
+}
+
+// skipped is the row of a trajectory that was not made.
+func (o Options) skipped(e formats.Example, generation int) formats.Trajectory {
+	return formats.Trajectory{
+		TrajectoryID: formats.TrajectoryID(o.Run, e.ID, o.Epoch, generation), Run: o.Run, ExampleID: e.ID, Epoch: int32(o.Epoch),
+		Generation: int32(generation), Example: exampleRow(e), Status: formats.StatusSkipped, StopReason: formats.StopBudget,
+	}
+}

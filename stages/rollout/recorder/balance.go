@@ -1,0 +1,257 @@
+package recorder
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"net/http"
+	"sync"
+	"time"
+)
+
+// balance shares calls among endpoints: a group stays on one, for its prefix
+// cache, and a new group goes to the one with the least to do. An endpoint
+// that fails three times in a row is left out until it answers a health check.
+// How many calls an endpoint is given at once adapts: it shrinks when the
+// endpoint says 429 or 503, or takes much longer for a token than at its best,
+// and grows again with each answer.
+type balance struct {
+	most     float64 // calls at once, of one endpoint
+	slowdown float64 // 0: latency does not matter
+	every    time.Duration
+	healthy  func(ctx context.Context, url string) bool
+	log      *slog.Logger
+	ctx      context.Context // of health checks
+	stop     context.CancelFunc
+	checks   sync.WaitGroup
+
+	mu      sync.Mutex
+	list    []*endpoint
+	groups  map[string]*group
+	changed chan struct{} // closed and renewed when somebody who waits may look again
+}
+
+type endpoint struct {
+	url      string
+	calls    int     // under way
+	groups   int     // that stay here
+	limit    float64 // of calls at once
+	shrunk   time.Time
+	best     time.Duration // for a token, at its fastest
+	failures int           // in a row
+	down     bool
+}
+
+// group is the trajectories of one example; it is forgotten with the last.
+type group struct {
+	at       *endpoint // nil until its first call
+	sessions int
+}
+
+// verdict is what an endpoint made of a call.
+type verdict int
+
+const (
+	answered verdict = iota
+	throttled
+	failing
+	neither // refused, or broken off by us
+)
+
+func newBalance(o *Options, client *http.Client) *balance {
+	b := &balance{most: float64(o.Connections), slowdown: o.Slowdown, every: o.HealthEvery, log: o.Log,
+		groups: map[string]*group{}, changed: make(chan struct{})}
+	b.ctx, b.stop = context.WithCancel(context.Background())
+	b.healthy = func(ctx context.Context, url string) bool { return healthy(ctx, client, url, o.APIKey) }
+	for _, url := range o.Endpoints {
+		b.list = append(b.list, &endpoint{url: url, limit: b.most})
+	}
+	return b
+}
+
+func (b *balance) close() {
+	b.stop()
+	b.checks.Wait()
+}
+
+func (b *balance) join(name string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	g := b.groups[name]
+	if g == nil {
+		g = &group{}
+		b.groups[name] = g
+	}
+	g.sessions++
+}
+
+func (b *balance) leave(name string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	g := b.groups[name]
+	if g == nil {
+		return
+	}
+	if g.sessions--; g.sessions > 0 {
+		return
+	}
+	if g.at != nil {
+		g.at.groups--
+	}
+	delete(b.groups, name)
+}
+
+// take waits for a place at an endpoint. avoid is the one that just failed
+// this very call, or nil.
+func (b *balance) take(ctx context.Context, name string, avoid *endpoint) (*endpoint, error) {
+	for {
+		b.mu.Lock()
+		e := b.choose(name, avoid)
+		if e != nil {
+			e.calls++
+			b.mu.Unlock()
+			return e, nil
+		}
+		changed := b.changed
+		b.mu.Unlock()
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+	}
+}
+
+// choose returns an endpoint with a free place; nil when there is none.
+func (b *balance) choose(name string, avoid *endpoint) *endpoint {
+	g := b.groups[name]
+	if g != nil && g.at != nil && !g.at.down && g.at != avoid && g.at.free() {
+		return g.at
+	}
+	best := b.least(func(e *endpoint) bool { return !e.down && e != avoid && e.free() })
+	if best == nil {
+		best = b.least(func(e *endpoint) bool { return !e.down && e.free() })
+	}
+	if best == nil && b.least(func(e *endpoint) bool { return !e.down }) == nil {
+		best = b.least((*endpoint).free) // all are down: the call itself finds out
+	}
+	if best != nil && g != nil && (g.at == nil || g.at.down && !best.down) {
+		if g.at != nil {
+			g.at.groups--
+		}
+		g.at = best
+		best.groups++
+	}
+	return best
+}
+
+func (e *endpoint) free() bool { return float64(e.calls) < max(1, e.limit) }
+
+// least returns the endpoint with the least to do among those that will do.
+func (b *balance) least(will func(*endpoint) bool) (best *endpoint) {
+	for _, e := range b.list {
+		if will(e) && (best == nil || e.busy() < best.busy() || e.busy() == best.busy() && e.groups < best.groups) {
+			best = e
+		}
+	}
+	return best
+}
+
+// busy is the share of an endpoint's places that are taken.
+func (e *endpoint) busy() float64 { return float64(e.calls) / max(1, e.limit) }
+
+// home is where a group's calls go, or would.
+func (b *balance) home(name string) string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if g := b.groups[name]; g != nil && g.at != nil {
+		return g.at.url
+	}
+	if e := b.least(func(e *endpoint) bool { return !e.down }); e != nil {
+		return e.url
+	}
+	return b.list[0].url
+}
+
+// done gives a place back. began is when the call was sent, and took how long
+// it had for each of its tokens, if it was answered.
+func (b *balance) done(e *endpoint, v verdict, began, now time.Time, took time.Duration) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	e.calls--
+	switch v {
+	case answered:
+		e.failures = 0
+		if took > 0 && (e.best == 0 || took < e.best) {
+			e.best = took
+		}
+		if b.slowdown > 0 && took > 0 && float64(took) > b.slowdown*float64(e.best) {
+			e.shrink(began, now, 0.9)
+		} else {
+			e.limit = min(b.most, e.limit+1/max(1, e.limit))
+		}
+	case throttled:
+		e.failures = 0
+		e.shrink(began, now, 0.7)
+	case failing:
+		if e.failures++; e.failures >= 3 && !e.down && len(b.list) > 1 {
+			e.down = true
+			b.log.Warn("an endpoint is left out until it answers again", "endpoint", e.url)
+			b.checks.Add(1)
+			go b.watch(e)
+		}
+	}
+	close(b.changed)
+	b.changed = make(chan struct{})
+}
+
+// shrink lowers the limit to a share of what was under way. Calls that were
+// sent before the last time say nothing new.
+func (e *endpoint) shrink(began, now time.Time, share float64) {
+	if began.Before(e.shrunk) {
+		return
+	}
+	e.limit, e.shrunk = max(1, share*min(e.limit, float64(e.calls+1))), now
+}
+
+// watch asks an endpoint that is down until it answers.
+func (b *balance) watch(e *endpoint) {
+	defer b.checks.Done()
+	for pause := b.every; ; pause = min(2*pause, 16*b.every) {
+		select {
+		case <-time.After(pause):
+		case <-b.ctx.Done():
+			return
+		}
+		if b.healthy(b.ctx, e.url) {
+			b.mu.Lock()
+			defer b.mu.Unlock()
+			e.down, e.failures = false, 0
+			b.log.Info("an endpoint answers again", "endpoint", e.url)
+			close(b.changed)
+			b.changed = make(chan struct{})
+			return
+		}
+	}
+}
+
+// healthy asks for the list of models, which every engine has and none
+// charges for.
+func healthy(ctx context.Context, client *http.Client, url, key string) bool {
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url+"/models", nil)
+	if err != nil {
+		return false
+	}
+	if key != "" {
+		req.Header.Set("Authorization", "Bearer "+key)
+	}
+	resp, err := client.Do(req)
+	if err != nil {
+		return false
+	}
+	io.Copy(io.Discard, io.LimitReader(resp.Body, 1<<20))
+	resp.Body.Close()
+	return resp.StatusCode < 500
+}
