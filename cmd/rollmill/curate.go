@@ -5,9 +5,12 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/stages/curate"
 	"github.com/rollmill/rollmill/stages/curate/rules/all"
+	"github.com/rollmill/rollmill/stages/group"
+	algorithms "github.com/rollmill/rollmill/stages/group/algorithms/all"
 )
 
 var curateCommand = command{
@@ -25,8 +28,12 @@ result is a result.
 }
 
 func curateFlags() []cli.Flag {
-	flags := inFlags("groups")
+	flags := inCategory(aboutInput,
+		&cli.StringSliceFlag{Name: "in", Usage: "read groups at this `URI`; - takes it from stdin; more of them are trained on again beside the first"},
+		&cli.StringSliceFlag{Name: "accept-gate", Usage: "read the input although the gate `NAME` refused it"},
+	)
 	flags = append(flags, inCategory(aboutInput,
+		&cli.StringSliceFlag{Name: "holdout", Usage: "train on no example that is in the rollouts at this `URI`"},
 		&cli.StringFlag{Name: "previous", Usage: "go on with the curriculum of the curated dataset at this `URI`, of the epoch before"})...)
 	flags = append(flags, inCategory(aboutRows,
 		&cli.IntFlag{Name: "epoch", Usage: "epoch `N`, from 0; default: that of the groups"},
@@ -42,6 +49,20 @@ func curateFlags() []cli.Flag {
 		&cli.BoolFlag{Name: "curriculum-ascending", Usage: "lowest mean reward first, instead of highest"},
 		&cli.Float64Flag{Name: "min-reward-diff", Usage: "with a curriculum, drop groups whose rewards differ by less than `X`", DefaultText: "0.1"},
 		&cli.Float64Flag{Name: "random-subsample", Usage: "with a curriculum, keep a random `SHARE` of the trajectories of each chosen group"},
+		&cli.Int64Flag{Name: "policy-version", Usage: "the policy of version `N` is trained; with --max-staleness"},
+		&cli.Int64Flag{Name: "max-staleness", Usage: "drop what a policy more than `N` versions older sampled"},
+		&cli.BoolFlag{Name: "check-logprobs", Usage: "drop what has no sound log probabilities: missing, NaN, too few, at a floor, raw at a temperature other than 1"},
+		&cli.BoolFlag{Name: "any-temperature", Usage: "with --check-logprobs, they may be raw at any temperature"},
+		&cli.IntFlag{Name: "max-sampled-tokens", Usage: "drop trajectories of more than `N` sampled tokens"},
+		&cli.IntFlag{Name: "max-sequence-tokens", Usage: "drop trajectories with a call of more than `N` tokens, prompt and answer"},
+		&cli.IntFlag{Name: "min-messages", Usage: "drop trajectories of fewer than `N` messages"},
+		&cli.BoolFlag{Name: "drop-duplicates", Usage: "drop members that say what an earlier one of their group says"},
+		&cli.Float64Flag{Name: "sample-groups", Usage: "keep a random `SHARE` of the groups"},
+		&cli.Float64Flag{Name: "sample-trajectories", Usage: "keep a random `SHARE` of the trajectories"},
+		&cli.Int64Flag{Name: "token-budget", Usage: "keep groups, in random order, while their sampled tokens fit into `N`"},
+		&cli.IntFlag{Name: "best-of", Usage: "keep the `N` best of each group, for supervised fine-tuning"},
+		&cli.IntFlag{Name: "max-per-group", Usage: "keep `N` of each group, chosen at random"},
+		&cli.BoolFlag{Name: "recompute", Usage: "compute advantages anew from the members that are left"},
 	)...)
 	flags = append(flags, inCategory(aboutGates,
 		&cli.Float64Flag{Name: "min-groups", Usage: "refuse fewer than `N` kept groups"},
@@ -52,7 +73,7 @@ func curateFlags() []cli.Flag {
 
 // curateOptions reads everything but the inputs, the output and the process.
 func curateOptions(c *cli.Context) (curate.Options, error) {
-	return curate.Options{
+	o := curate.Options{
 		Rules:         all.Rules,
 		Epoch:         integer(c, "epoch"),
 		Seed:          c.Int64("seed"),
@@ -61,6 +82,20 @@ func curateOptions(c *cli.Context) (curate.Options, error) {
 		FlatTolerance: float(c, "flat-tolerance"),
 		MinValid:      c.Int("min-valid"),
 		MinGroups:     float(c, "min-groups"),
+
+		PolicyVersion:      integer64(c, "policy-version"),
+		MaxStaleness:       integer64(c, "max-staleness"),
+		CheckLogprobs:      c.Bool("check-logprobs"),
+		AnyTemperature:     c.Bool("any-temperature"),
+		MaxSampledTokens:   c.Int("max-sampled-tokens"),
+		MaxSequenceTokens:  c.Int("max-sequence-tokens"),
+		MinMessages:        c.Int("min-messages"),
+		DropDuplicates:     c.Bool("drop-duplicates"),
+		SampleGroups:       float(c, "sample-groups"),
+		SampleTrajectories: float(c, "sample-trajectories"),
+		TokenBudget:        c.Int64("token-budget"),
+		BestOf:             c.Int("best-of"),
+		MaxPerGroup:        c.Int("max-per-group"),
 		Curriculum: curate.Curriculum{
 			Enabled:         c.Bool("curriculum"),
 			Initial:         c.Float64("curriculum-initial"),
@@ -70,7 +105,16 @@ func curateOptions(c *cli.Context) (curate.Options, error) {
 			Ascending:       c.Bool("curriculum-ascending"),
 			RandomSubsample: float(c, "random-subsample"),
 		},
-	}, nil
+	}
+	for _, uri := range c.StringSlice("holdout") {
+		o.Holdout = append(o.Holdout, stages.Input{URI: uri})
+	}
+	if c.Bool("recompute") {
+		o.Recompute = func(s formats.GroupState) (func([]formats.Member) error, error) {
+			return group.Recompute(algorithms.Algorithms, s)
+		}
+	}
+	return o, nil
 }
 
 func runCurate(ctx context.Context, s *session) error {
@@ -82,7 +126,7 @@ func runCurate(ctx context.Context, s *session) error {
 	if code < 0 || code > 255 {
 		return usage("", "--empty-exit-code %d is not from 0 to 255", code)
 	}
-	if o.In, err = s.input(); err != nil {
+	if o.In, o.Replay, err = curateInputs(s); err != nil {
 		return err
 	}
 	o.Previous = stages.Input{URI: s.flags.String("previous"), AcceptGates: o.In.AcceptGates}
@@ -95,4 +139,18 @@ func runCurate(ctx context.Context, s *session) error {
 		return exitWith{code, "nothing is worth training on"}
 	}
 	return err
+}
+
+// curateInputs are the groups of this epoch, and those that are replayed.
+func curateInputs(s *session) (first stages.Input, more []stages.Input, err error) {
+	for _, uri := range s.flags.StringSlice("in") {
+		if uri, err = s.uri("in", uri); err != nil {
+			return first, nil, err
+		}
+		more = append(more, stages.Input{URI: uri, AcceptGates: s.flags.StringSlice("accept-gate")})
+	}
+	if len(more) == 0 {
+		return first, nil, usage("name the dataset to read: --in URI, or --in - to take it from stdin", "no input")
+	}
+	return more[0], more[1:], nil
 }

@@ -10,7 +10,6 @@ import (
 	"github.com/rollmill/rollmill/stages/curate/rules/budget"
 	"github.com/rollmill/rollmill/stages/curate/rules/curriculum"
 	"github.com/rollmill/rollmill/stages/curate/rules/duplicate"
-	"github.com/rollmill/rollmill/stages/curate/rules/filter"
 	"github.com/rollmill/rollmill/stages/curate/rules/flat"
 	"github.com/rollmill/rollmill/stages/curate/rules/leak"
 	"github.com/rollmill/rollmill/stages/curate/rules/length"
@@ -28,7 +27,6 @@ var Rules = curate.NewRegistry(
 	logprobs.Kind,
 	length.Kind,
 	duplicate.Kind,
-	filter.Kind,
 	minvalid.Kind,
 	flat.Kind,
 	curriculum.Kind,

@@ -1,0 +1,304 @@
+package curate_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/stages"
+	"github.com/rollmill/rollmill/stages/curate"
+)
+
+// troubled writes groups whose trajectories are changed as told.
+func troubled(t *testing.T, name string, epoch int, part []example, change func(*formats.Trajectory)) string {
+	t.Helper()
+	uri := "mem://" + strings.ReplaceAll(t.Name()+"-"+name, "/", "-") + "/group"
+	base := uri + "-rollout"
+	s := begin(t, base, dataset.Spec{Stage: "rollout", Version: 1, Kind: formats.KindTrajectories}, 0, 1)
+	w := dataset.NewTable[formats.Trajectory](s, "", -1)
+	for _, e := range part {
+		var rows []formats.Trajectory
+		for g := range strings.Fields(e.rewards) {
+			row := trajectory(e, epoch, g)
+			row.Messages[1].TokenIDs, row.Messages[1].Logprobs = []int32{1, 2, 3}, []float32{-1, -2, -3}
+			change(&row)
+			rows = append(rows, row)
+		}
+		check(t, w.Write(t.Context(), rows))
+	}
+	commit(t, s)
+	ref := open(t, base).Ref("base", uri)
+	s = begin(t, uri, dataset.Spec{Stage: "group", Version: 2, Kind: formats.KindGroups, Base: &ref, Inputs: []dataset.Ref{ref}}, 0, 1)
+	members := dataset.NewTable[formats.Member](s, "", 0)
+	table := dataset.NewTable[formats.GroupStats](s, formats.TableGroups, -1)
+	first := int64(0)
+	for _, e := range part {
+		st := statistics(e, epoch, first)
+		st.SampledTokens = 3 * int64(st.Valid)
+		var rows []formats.Member
+		for g, word := range strings.Fields(e.rewards) {
+			rows = append(rows, member(trajectory(e, epoch, g), word, *st.Mean))
+		}
+		check(t, members.Write(t.Context(), rows))
+		check(t, table.Write(t.Context(), []formats.GroupStats{st}))
+		first += int64(len(rows))
+	}
+	state, err := json.Marshal(formats.GroupState{Estimator: "drgrpo", Compat: "none"})
+	check(t, err)
+	_, err = s.Commit(t.Context(), dataset.Outcome{State: state})
+	check(t, err)
+	return uri
+}
+
+var three = []example{{"a", "1 0 0.5"}, {"b", "0 1 1"}, {"c", "0 0.5 1"}}
+
+// at tells whether a trajectory is one of those named "a0 b1".
+func at(names string, row *formats.Trajectory) bool {
+	return strings.Contains(" "+names+" ", " "+fmt.Sprint(row.ExampleID, row.Generation)+" ")
+}
+
+func TestEachRulesStory(t *testing.T) {
+	version, behind, half := int64(7), int64(2), 0.5
+	for name, c := range map[string]struct {
+		trouble func(*formats.Trajectory)
+		options func(*curate.Options)
+		want    string // what is kept
+		drops   string
+	}{
+		"stale": {
+			func(r *formats.Trajectory) {
+				v := int64(5)
+				if at("a1 b0", r) {
+					v = 4
+				}
+				r.PolicyVersion, r.Calls[0].PolicyVersion = &v, &v
+				if at("c2", r) {
+					r.PolicyVersion, r.Calls[0].PolicyVersion = nil, nil
+				}
+			},
+			func(o *curate.Options) { o.PolicyVersion, o.MaxStaleness = &version, &behind },
+			"a0 a2 c0 c1", "map[flat:2 stale:3]", // b1 and b2 are flat without b0
+		},
+		"logprobs": {
+			func(r *formats.Trajectory) {
+				switch {
+				case at("a0", r):
+					r.Messages[1].Logprobs = nil
+				case at("b0", r):
+					r.Messages[1].Logprobs = []float32{-1, -9999, -2}
+				case at("c0", r):
+					r.Messages[1].Logprobs = r.Messages[1].Logprobs[:2]
+				case at("c1", r):
+					r.Calls[0].Sampling = `{"temperature":0.6}`
+				}
+			},
+			func(o *curate.Options) { o.CheckLogprobs = true },
+			"a1 a2", "map[flat:2 logprobs:4 min_valid:1]",
+		},
+		"length": {
+			func(r *formats.Trajectory) {
+				if at("a0", r) {
+					r.SampledTokens = 50
+				}
+				if at("c0", r) {
+					r.Calls[0].PromptTokens, r.Calls[0].CompletionTokens = 900, 200
+				}
+			},
+			func(o *curate.Options) { o.MaxSampledTokens, o.MaxSequenceTokens = 40, 1000 },
+			"a1 a2 b0 b1 b2 c1 c2", "map[length:2]",
+		},
+		"few messages": {
+			func(r *formats.Trajectory) {
+				if at("a0", r) {
+					r.Messages = r.Messages[1:]
+					r.Messages[0].Parent = -1
+				}
+			},
+			func(o *curate.Options) { o.MinMessages = 2 },
+			"a1 a2 b0 b1 b2 c0 c1 c2", "map[few_messages:1]",
+		},
+		"duplicates": {
+			func(r *formats.Trajectory) {
+				if at("a0 a2 b1 b2", r) {
+					r.Messages[1].Content = "the same"
+				}
+			},
+			func(o *curate.Options) { o.DropDuplicates = true },
+			"a0 a1 b0 b1 c0 c1 c2", "map[duplicate:2]",
+		},
+		"best of": {nil, func(o *curate.Options) { o.BestOf = 1 }, "a0 b1 c2", "map[best_of:6]"},
+		"limit":   {nil, func(o *curate.Options) { o.MaxPerGroup, o.MinValid, o.KeepFlat = 1, 1, true }, "a1 b2 c1", "map[limit:6]"},
+		"budget":  {nil, func(o *curate.Options) { o.TokenBudget = 20 }, "a0 a1 a2 c0 c1 c2", "map[token_budget:3]"},
+		"sample":  {nil, func(o *curate.Options) { o.SampleGroups, o.Seed = &half, 4 }, "b0 b1 b2", "map[subsample:6]"},
+		"the first rule that refuses": {
+			func(r *formats.Trajectory) {
+				if at("a0", r) {
+					r.Messages[1].Logprobs, r.SampledTokens = nil, 50
+				}
+			},
+			func(o *curate.Options) {
+				o.CheckLogprobs, o.MaxSampledTokens, o.TokenBudget = true, 40, 20
+			},
+			"a1 a2 c0 c1 c2", "map[logprobs:1 token_budget:3]",
+		},
+	} {
+		t.Run(strings.ReplaceAll(name, " ", "-"), func(t *testing.T) {
+			if c.trouble == nil {
+				c.trouble = func(*formats.Trajectory) {}
+			}
+			in := troubled(t, "in", 0, three, c.trouble)
+			o := options(in, in+"-curate")
+			c.options(&o)
+			r, d := run(t, o)
+			if got := kept(t, d); got != c.want || fmt.Sprint(r.Drops) != c.drops {
+				t.Errorf("kept %s, drops %v;\nwant %s, drops %s\n%s", got, r.Drops, c.want, c.drops, decisions(t, d))
+			}
+			for _, x := range readAll[formats.Decision](t, d, formats.TableDecisions) {
+				if !x.Kept && x.Detail == "" && x.Reason != formats.DropSubsample {
+					t.Errorf("%s%d: %s without a detail", x.ExampleID, x.Generation, x.Reason)
+				}
+			}
+			o.Out.URI += "-shards"
+			for i := range 3 {
+				o.Out.Shard = stages.Shard{Index: i, Count: 3}
+				_, err := curate.Run(t.Context(), o)
+				check(t, err)
+			}
+			if shards := open(t, o.Out.URI); shards.RowsDigest != d.RowsDigest || fmt.Sprint(shards.Drops) != c.drops {
+				t.Errorf("three shards keep %s, drops %v", kept(t, shards), shards.Drops)
+			}
+		})
+	}
+}
+
+func TestHeldOutExamples(t *testing.T) {
+	says := func(text map[string]string) func(*formats.Trajectory) {
+		return func(r *formats.Trajectory) { r.Example = text[r.ExampleID] }
+	}
+	in := troubled(t, "in", 0, []example{{"a", "1 0"}, {"b", "0 1"}, {"row-3", "0 1"}, {"d", "0 1"}},
+		says(map[string]string{"a": `{"id":"a","q":1}`, "b": `{"id":"b","q":2,"z":0}`, "row-3": `{"q":3}`, "d": `{"q":4}`}))
+	validation := troubled(t, "validation", 0, []example{{"a", "1"}, {"x", "1"}, {"row-3", "1"}},
+		says(map[string]string{"a": `{"id":"a","q":99}`, "x": `{"z":0,"q":2}`, "row-3": `{"q":77}`})) + "-rollout"
+	o := options(in, in+"-curate")
+	o.Holdout = []stages.Input{{URI: validation}}
+	r, d := run(t, o)
+	if got := kept(t, d); got != "row-30 row-31 d0 d1" || r.Drops["leak"] != 4 {
+		t.Errorf("kept %s, drops %v", got, r.Drops)
+	}
+	if last := d.Inputs[len(d.Inputs)-1]; last.Role != "holdout" {
+		t.Errorf("inputs %v", d.Inputs)
+	}
+	o = options(in, in+"-other")
+	o.Holdout = []stages.Input{{URI: in}}
+	if _, err := curate.Run(t.Context(), o); !errors.Is(err, formats.ErrInvalid) {
+		t.Errorf("groups as --holdout: %v", err)
+	}
+}
+
+// Older epochs are trained on again; all of them are one plan.
+func TestReplay(t *testing.T) {
+	nothing := func(*formats.Trajectory) {}
+	now := troubled(t, "now", 3, three, nothing)
+	old := troubled(t, "old", 1, []example{{"a", "0 0.5"}, {"z", "1 1"}}, nothing)
+	o := options(now, now+"-curate")
+	o.Replay = []stages.Input{{URI: old}}
+	r, d := run(t, o)
+	if got := kept(t, d); got != "a0 a1 a2 b0 b1 b2 c0 c1 c2 a0 a1" || r.Rows != 11 || fmt.Sprint(r.Drops) != "map[flat:2]" || d.Facts["groups"] != 5 {
+		t.Errorf("kept %s, drops %v, facts %v", got, r.Drops, d.Facts)
+	}
+	epochs := ""
+	for _, row := range readAll[formats.Trajectory](t, d, "") {
+		epochs += fmt.Sprint(row.Epoch)
+	}
+	var s formats.CurateState
+	check(t, json.Unmarshal(d.State, &s))
+	if epochs != "33333333311" || s.Epoch != 3 {
+		t.Errorf("rows are of epochs %s, the state is of %d", epochs, s.Epoch)
+	}
+	o.Out.URI += "-shards"
+	for i := range 2 {
+		o.Out.Shard = stages.Shard{Index: i, Count: 2}
+		_, err := curate.Run(t.Context(), o)
+		check(t, err)
+	}
+	if shards := open(t, o.Out.URI); shards.RowsDigest != d.RowsDigest {
+		t.Errorf("two shards keep %s", kept(t, shards))
+	}
+	twice := options(now, now+"-twice")
+	twice.Replay = []stages.Input{{URI: now}}
+	if _, err := curate.Run(t.Context(), twice); !errors.Is(err, formats.ErrInvalid) || !strings.Contains(err.Error(), "twice") {
+		t.Errorf("the same groups twice: %v", err)
+	}
+}
+
+// With --recompute the baseline is of those who are left, without it is not.
+func TestRecompute(t *testing.T) {
+	in := troubled(t, "in", 0, three, func(r *formats.Trajectory) {
+		if at("a0", r) {
+			r.SampledTokens = 50
+		}
+	})
+	centred := func(formats.GroupState) (func([]formats.Member) error, error) {
+		return func(members []formats.Member) error {
+			mean := 0.0
+			for _, m := range members {
+				mean += *m.Reward / float64(len(members))
+			}
+			for i := range members {
+				a := *members[i].Reward - mean
+				members[i].Advantage = &a
+			}
+			return nil
+		}, nil
+	}
+	for recompute, want := range map[bool]float64{false: -0.5, true: -0.25} {
+		o := options(in, fmt.Sprint(in, "-", recompute))
+		o.MaxSampledTokens = 40
+		if recompute {
+			o.Recompute = centred
+		}
+		_, d := run(t, o)
+		rows := readAll[formats.Trajectory](t, d, "")
+		if got := *rows[0].Advantage; got != want || rows[0].Generation != 1 {
+			t.Errorf("recompute %v: the advantage of a1 is %v, want %v", recompute, got, want)
+		}
+		var s formats.CurateState
+		check(t, json.Unmarshal(d.State, &s))
+		if s.Recomputed != recompute || strings.Join(s.Order, " ") != "length min_valid flat" {
+			t.Errorf("state %s", d.State)
+		}
+	}
+	batch := stepped(t, 0, &formats.BatchStep{Of: formats.BatchRewards}, [][]float64{{0, 1}})
+	o := options(batch, batch+"-curate")
+	o.Recompute = centred
+	var usage *stages.Error
+	if _, err := curate.Run(t.Context(), o); !errors.As(err, &usage) || usage.Kind != stages.KindUsage {
+		t.Errorf("a batch's step on a part of the batch: %v", err)
+	}
+}
+
+func TestOptionsOfRulesAreCheckedFirst(t *testing.T) {
+	bad, minus := 1.5, int64(-1)
+	for want, change := range map[string]func(*curate.Options){
+		"--sample-groups":        func(o *curate.Options) { o.SampleGroups = &bad },
+		"--sample-trajectories":  func(o *curate.Options) { o.SampleTrajectories = &bad },
+		"--token-budget":         func(o *curate.Options) { o.TokenBudget = -1 },
+		"--best-of":              func(o *curate.Options) { o.BestOf = -1 },
+		"--max-staleness -1":     func(o *curate.Options) { o.MaxStaleness = &minus },
+		"go together":            func(o *curate.Options) { o.PolicyVersion = &minus },
+		"without --check":        func(o *curate.Options) { o.AnyTemperature = true },
+		"--max-sequence-tokens ": func(o *curate.Options) { o.MaxSequenceTokens = -1 },
+	} {
+		o := options("mem://nowhere/in", "mem://nowhere/out")
+		change(&o)
+		_, err := curate.Run(t.Context(), o)
+		var usage *stages.Error
+		if !errors.As(err, &usage) || usage.Kind != stages.KindUsage || usage.Hint() == "" || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", want, err)
+		}
+	}
+}
