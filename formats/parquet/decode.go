@@ -247,6 +247,7 @@ func (c *column) decode(v *values, data []byte, enc format.Encoding, n int) erro
 	case n == 0:
 		*v = values{v.bools[:0], v.i32[:0], v.i64[:0], v.f32[:0], v.f64[:0], v.strs[:0]}
 		return nil
+	//lint:ignore SA1019 older writers' files say so
 	case enc == format.RLEDictionary || enc == format.PlainDictionary:
 		return c.indexed(v, data, n)
 	case enc == format.Plain:
