@@ -34,6 +34,8 @@ func Columns(kind Kind) []Column {
 		return slices.Clone(groupStatsColumns)
 	case TablePairs:
 		return slices.Clone(pairColumns)
+	case TableLabels:
+		return slices.Clone(labelColumns)
 	case TableDecisions:
 		return slices.Clone(decisionColumns)
 	}
@@ -50,6 +52,7 @@ var documented = []struct {
 	{KindGroups, "The thin row that group writes: a trajectory as a member of its group."},
 	{TableGroups, "A row for each group, beside groups: statistics of its valid members, those with a reward."},
 	{TablePairs, "A row for each preference, beside groups: two ways to go on from one prompt, the better one chosen."},
+	{TableLabels, "A row for each scored trajectory, beside groups: an answer that is wanted or not. The manifest's facts count both kinds."},
 	{TableDecisions, "A row for each trajectory that curate looked at, beside what it kept."},
 }
 

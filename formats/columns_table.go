@@ -177,6 +177,15 @@ var pairColumns = []Column{
 	{Path: "tools", Type: str, Meaning: "a JSON array of the tools that both were offered", Null: "none"},
 }
 
+var labelColumns = []Column{
+	trajectoryID, exampleID, groupID, epoch, generation,
+	{Path: "desirable", Type: flag, Meaning: "its reward is at or above the solved threshold"},
+	{Path: "reward", Type: f64, Meaning: reward.Meaning},
+	{Path: "prompt", Type: str, Meaning: "a JSON array of the chat messages before the first that the model sampled"},
+	{Path: "completion", Type: str, Meaning: "a JSON array of the chat messages from there on"},
+	{Path: "tools", Type: str, Meaning: "a JSON array of the tools that were offered", Null: "none"},
+}
+
 var decisionColumns = []Column{
 	trajectoryID, exampleID, groupID, epoch, generation,
 	{Path: "kept", Type: flag, Meaning: "it is in the curated dataset"},

@@ -13,6 +13,7 @@ var rowTypes = map[Kind]reflect.Type{
 	KindGroups:       reflect.TypeFor[Member](),
 	TableGroups:      reflect.TypeFor[GroupStats](),
 	TablePairs:       reflect.TypeFor[Pair](),
+	TableLabels:      reflect.TypeFor[Label](),
 	TableDecisions:   reflect.TypeFor[Decision](),
 }
 

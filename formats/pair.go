@@ -20,3 +20,36 @@ type Pair struct {
 	Rejected      string  `parquet:"rejected"`
 	Tools         string  `parquet:"tools,optional"` // a JSON array
 }
+
+// Label is a row of _labels: a trajectory that is wanted or not, for trainers
+// that learn from single answers (KTO). Prompt and Completion are JSON arrays
+// of chat messages.
+type Label struct {
+	TrajectoryID string  `parquet:"trajectory_id"`
+	ExampleID    string  `parquet:"example_id,dict"`
+	GroupID      string  `parquet:"group_id,dict"`
+	Epoch        int32   `parquet:"epoch,delta"`
+	Generation   int32   `parquet:"generation,delta"`
+	Desirable    bool    `parquet:"desirable"`
+	Reward       float64 `parquet:"reward"`
+	Prompt       string  `parquet:"prompt"`
+	Completion   string  `parquet:"completion"`
+	Tools        string  `parquet:"tools,optional"` // a JSON array
+}
+
+// KTOWeights are the weights that balance so many desirable and undesirable
+// labels as TRL advises: desirable weight times count over undesirable weight
+// times count lies in [1, 4/3]. Weights are at least 1, and the smallest that
+// do it; without labels of both kinds nothing can be balanced.
+func KTOWeights(desirable, undesirable int64) (d, u float64) {
+	if desirable == 0 || undesirable == 0 {
+		return 1, 1
+	}
+	switch ratio := float64(desirable) / float64(undesirable); {
+	case ratio < 1:
+		return 1 / ratio, 1
+	case ratio > 4.0/3:
+		return 1, ratio / (4.0 / 3)
+	}
+	return 1, 1
+}

@@ -17,5 +17,6 @@ const SchemaVersion = "1.1"
 const (
 	TableGroups    = "_groups"    // GroupStats, beside groups
 	TablePairs     = "_pairs"     // Pair, beside groups
+	TableLabels    = "_labels"    // Label, beside groups
 	TableDecisions = "_decisions" // Decision, beside curated trajectories
 )

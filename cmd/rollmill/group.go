@@ -34,6 +34,7 @@ func groupFlags() []cli.Flag {
 		&cli.Float64Flag{Name: "pair-margin", Usage: "pair only what differs by at least `X`"},
 		&cli.IntFlag{Name: "pair-limit", Usage: "make at most `N` pairs of a group, or of a turn; 0: no limit"},
 		&cli.BoolFlag{Name: "pair-ties", Usage: "pair equal scores too"},
+		&cli.BoolFlag{Name: "labels", Usage: "label scored trajectories into _labels, for KTO: wanted ones reach --solved-threshold"},
 		&cli.Float64Flag{Name: "solved-threshold", Value: group.DefaultSolvedThreshold, Usage: "a reward of at least `X` counts as solved"},
 		&cli.Float64Flag{Name: "flat-tolerance", Usage: "rewards within this relative `SPREAD` are the same", DefaultText: "1e-12"},
 	)...)
@@ -51,6 +52,7 @@ func groupOptions(c *cli.Context) (group.Options, error) {
 		Estimator:  c.String("estimator"),
 		Compat:     group.Compat(c.String("compat")),
 		NoScale:    c.Bool("no-scale"),
+		Labels:     c.Bool("labels"),
 		Pairs: group.Pairs{
 			Mode: group.PairMode(c.String("pairs")), From: group.PairSource(c.String("pairs-from")), Top: c.Int("pair-top"),
 			Margin: c.Float64("pair-margin"), Limit: c.Int("pair-limit"), Ties: c.Bool("pair-ties"),

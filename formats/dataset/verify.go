@@ -78,6 +78,7 @@ var rowKinds = map[string]func(context.Context, *Dataset, string, Range) (format
 	string(formats.KindGroups):       digestRows[formats.Member],
 	formats.TableGroups:              digestRows[formats.GroupStats],
 	formats.TablePairs:               digestRows[formats.Pair],
+	formats.TableLabels:              digestRows[formats.Label],
 	formats.TableDecisions:           digestRows[formats.Decision],
 }
 

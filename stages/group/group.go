@@ -75,7 +75,7 @@ func scan(ctx context.Context, o *Options, in *input, shard *dataset.Shard, t *t
 		return err
 	}
 	defer s.lengths.r.Close()
-	if o.Pairs.Mode != "" {
+	if o.Pairs.Mode != "" || o.Labels {
 		if s.pairer, err = newPairer(ctx, o, in, slice, shard, t); err != nil {
 			return err
 		}

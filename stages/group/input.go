@@ -59,6 +59,9 @@ func (in *input) spec(o *Options) dataset.Spec {
 	if o.Pairs.Mode != "" {
 		params["pairs"] = o.Pairs
 	}
+	if o.Labels {
+		params["labels"] = true
+	}
 	return dataset.Spec{
 		Stage: stage, Version: version, Kind: formats.KindGroups, Params: params,
 		Inputs: inputs, Base: &base,

@@ -21,7 +21,8 @@ type Options struct {
 	Compat     Compat   // default CompatNone
 	NoScale    bool     // do not divide by the standard deviation (scale_rewards: false)
 
-	Pairs Pairs // preferences to make; none at zero
+	Pairs  Pairs // preferences to make; none at zero
+	Labels bool  // label every scored trajectory as wanted or not, by SolvedThreshold
 
 	SolvedThreshold *float64 // a reward at or above it counts as solved; default DefaultSolvedThreshold
 	FlatTolerance   *float64 // relative spread up to which a group is flat; default formats.FlatTolerance

@@ -11,11 +11,13 @@ import (
 	"github.com/rollmill/rollmill/formats/dataset"
 )
 
-// pairer reads what was said, group by group, and writes pairs.
+// pairer reads what was said, group by group, and writes pairs and labels.
 type pairer struct {
 	Pairs
 	rows  *dataset.Reader[said]
-	out   *dataset.TableWriter[formats.Pair]
+	out   *dataset.TableWriter[formats.Pair]  // nil: no pairs
+	label *dataset.TableWriter[formats.Label] // nil: no labels
+	least float64                             // reward of a wanted one
 	facts map[string]float64
 
 	buf []said
@@ -35,13 +37,22 @@ func newPairer(ctx context.Context, o *Options, in *input, slice dataset.Range, 
 	if err != nil {
 		return nil, err
 	}
-	t.pairs = map[string]float64{factPairs: 0}
-	return &pairer{Pairs: o.Pairs, rows: rows, out: dataset.NewTable[formats.Pair](shard, formats.TablePairs, -1), facts: t.pairs}, nil
+	p := &pairer{Pairs: o.Pairs, rows: rows, least: o.solved(), facts: map[string]float64{}}
+	t.pairs = p.facts
+	if o.Pairs.Mode != "" {
+		p.out = dataset.NewTable[formats.Pair](shard, formats.TablePairs, -1)
+		p.facts[factPairs] = 0
+	}
+	if o.Labels {
+		p.label = dataset.NewTable[formats.Label](shard, formats.TableLabels, -1)
+		p.facts[factDesirable], p.facts[factUndesirable] = 0, 0
+	}
+	return p, nil
 }
 
 func (p *pairer) refuse(fact string) { p.facts[fact]++ }
 
-// group makes the pairs of the next group of the base.
+// group makes the pairs and labels of the next group of the base.
 func (p *pairer) group(ctx context.Context, members []formats.Member) error {
 	if cap(p.buf) < len(members) {
 		p.buf = make([]said, 2*len(members))
@@ -56,6 +67,14 @@ func (p *pairer) group(ctx context.Context, members []formats.Member) error {
 	all := make([]formats.Trajectory, len(members))
 	for i, s := range p.buf {
 		all[i] = formats.Trajectory{TrajectoryID: s.TrajectoryID, Messages: s.Messages, Calls: s.Calls, ToolSets: s.ToolSets, Candidates: s.Candidates}
+	}
+	if p.label != nil {
+		if err := p.labels(ctx, members, all); err != nil {
+			return err
+		}
+	}
+	if p.out == nil {
+		return nil
 	}
 	var pairs []formats.Pair
 	if p.From == PairCandidates {

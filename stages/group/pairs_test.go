@@ -232,3 +232,46 @@ func TestPairsOfNAT(t *testing.T) {
 		t.Errorf("%d examples with %d pairs", n, made)
 	}
 }
+
+func TestLabels(t *testing.T) {
+	failed := say(3, 9, "u:q", "a:never")
+	failed.Status, failed.StopReason, failed.FailureClass = formats.StatusFailed, formats.StopError, formats.FailEngine
+	in := talks(t, "rollout", []formats.Trajectory{
+		say(0, 1, "u:q", "a:yes", "u:sure?", "a:sure"), say(1, 0.9, "u:q", "a:no"), say(2, 0, "u:q"), failed, say(4, 2, "u:q", "a:very"), say(5, 1, "u:q", "a:yes"),
+	})
+	o := options(in, in+"-group")
+	o.Labels = true
+	r, d := run(t, o)
+	if err := dataset.Verify(t.Context(), d); err != nil {
+		t.Error(err)
+	}
+	var got []string
+	for _, x := range readAll[formats.Label](t, d, formats.TableLabels) {
+		got = append(got, fmt.Sprintf("%s %v: %s + %s", x.TrajectoryID, x.Desirable, contents(x.Prompt), contents(x.Completion)))
+	}
+	want := []string{"t0 true: u:q + a:yes u:sure? a:sure", "t1 false: u:q + a:no", "t4 true: u:q + a:very", "t5 true: u:q + a:yes"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	if d.Facts["desirable"] != 3 || d.Facts["undesirable"] != 1 || !strings.HasSuffix(r.Message, "3 desirable, 1 undesirable: KTO weights 1 and 2.25") {
+		t.Errorf("facts %v, %q", d.Facts, r.Message)
+	}
+	if _, pairs := d.Tables[formats.TablePairs]; pairs {
+		t.Error("nobody asked for pairs")
+	}
+}
+
+// The weighted ratio is what TRL advises, or left alone where it is already.
+func TestKTOWeights(t *testing.T) {
+	for d := int64(1); d < 60; d++ {
+		for u := int64(1); u < 60; u++ {
+			wd, wu := formats.KTOWeights(d, u)
+			if ratio := wd * float64(d) / (wu * float64(u)); ratio < 1-1e-12 || ratio > 4.0/3+1e-12 || wd < 1 || wu < 1 || wd > 1 && wu > 1 {
+				t.Fatalf("%d and %d: weights %v and %v", d, u, wd, wu)
+			}
+		}
+	}
+	if d, u := formats.KTOWeights(0, 5); d != 1 || u != 1 {
+		t.Errorf("nothing to balance: %v, %v", d, u)
+	}
+}

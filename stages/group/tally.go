@@ -31,7 +31,9 @@ const (
 	factPairsMargin  = "pairs_margin"  // refused: scores differ too little
 	factPairsPrompts = "pairs_prompts" // refused: what the two part from is not the same, or not the model's doing
 	factPairsSame    = "pairs_same"    // refused: both say the same
-	factPairsLimit   = "pairs_limit"   // left out: the group or turn has enough
+	factDesirable    = "desirable"     // labels of each kind
+	factUndesirable  = "undesirable"
+	factPairsLimit   = "pairs_limit" // left out: the group or turn has enough
 )
 
 // tally counts rows and groups for the shard's record.
@@ -39,7 +41,7 @@ type tally struct {
 	advantage, singleton, unscored, failed int64
 	groups, compared, flat, scored, solved int64
 	rewards                                float64
-	pairs                                  map[string]float64 // facts; nil when none were asked for
+	pairs                                  map[string]float64 // facts of pairs and labels; nil when none were asked for
 }
 
 func (t *tally) add(members []formats.Member, solved float64) {
@@ -117,6 +119,11 @@ func message(f map[string]float64) string {
 	}
 	if n, ok := f[factPairs]; ok {
 		text += fmt.Sprintf("; %.0f pairs", n)
+	}
+	if d, ok := f[factDesirable]; ok {
+		n := f[factUndesirable]
+		wd, wu := formats.KTOWeights(int64(d), int64(n))
+		text += fmt.Sprintf("; %.0f desirable, %.0f undesirable: KTO weights %.4g and %.4g", d, n, wd, wu)
 	}
 	return text
 }

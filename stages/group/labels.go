@@ -1,0 +1,37 @@
+package group
+
+import (
+	"context"
+	"slices"
+
+	"github.com/rollmill/rollmill/formats"
+)
+
+// labels labels each member that has a reward. One that sampled nothing for
+// training has no answer to be wanted, and no label.
+func (p *pairer) labels(ctx context.Context, members []formats.Member, all []formats.Trajectory) error {
+	var out []formats.Label
+	for i := range members {
+		m, t := &members[i], &all[i]
+		if m.NoAdvantage == formats.NoAdvantageFailed || m.Reward == nil {
+			continue
+		}
+		path := t.Main()
+		at := slices.IndexFunc(path, t.Trained)
+		if at < 0 {
+			continue
+		}
+		x := formats.Label{
+			TrajectoryID: m.TrajectoryID, ExampleID: m.ExampleID, GroupID: m.GroupID, Epoch: m.Epoch, Generation: m.Generation,
+			Desirable: *m.Reward >= p.least, Reward: *m.Reward,
+			Prompt: chatOf(t, path[:at]), Completion: chatOf(t, path[at:]), Tools: toolsOf(t, path[at]),
+		}
+		fact := factUndesirable
+		if x.Desirable {
+			fact = factDesirable
+		}
+		p.facts[fact]++
+		out = append(out, x)
+	}
+	return p.label.Write(ctx, out)
+}
