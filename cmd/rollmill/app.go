@@ -49,6 +49,7 @@ func commands() []command {
 		sandboxCommand,
 		reportCommand,
 		showCommand,
+		diffCommand,
 		sealCommand,
 		completionCommand(),
 	}

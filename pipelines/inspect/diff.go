@@ -1,0 +1,336 @@
+package inspect
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"io"
+	"math"
+	"slices"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/dataset"
+)
+
+// DiffOptions say what to compare.
+type DiffOptions struct {
+	A, B   string // score datasets over the same trajectories
+	Reward string // a named one; "" for the total
+	Movers int    // how many of the rows that moved most to show, with their text
+}
+
+// Difference is what moved from A to B.
+type Difference struct {
+	A      string `json:"a"`
+	B      string `json:"b"`
+	Reward string `json:"reward,omitempty"`
+	Rows   int64  `json:"rows"`
+
+	Compared int64 `json:"compared"` // rows with a value in both
+	Moved    int64 `json:"moved"`    // of these
+	Up       int64 `json:"up"`
+	Down     int64 `json:"down"`
+	Gained   int64 `json:"gained"` // null in A, not in B
+	Lost     int64 `json:"lost"`   // null in B, not in A
+	Neither  int64 `json:"neither"`
+
+	LostTo map[string]int64 `json:"lost_to,omitempty"` // failure classes in B of rows that lost their value
+
+	MeanA        *float64 `json:"mean_a"` // over the rows compared
+	MeanB        *float64 `json:"mean_b"`
+	MeanMovement *float64 `json:"mean_movement"` // of |b - a|
+	Spearman     *float64 `json:"spearman"`      // rank correlation, ties at their mean rank; null without two different values on either side
+
+	Groups      int64 `json:"groups"`
+	FlatA       int64 `json:"flat_a"` // two or more values, all equal
+	FlatB       int64 `json:"flat_b"`
+	BecameFlat  int64 `json:"became_flat"`
+	StoppedFlat int64 `json:"stopped_flat"`
+
+	SignFlipped int64 `json:"sign_flipped"` // advantages, reward minus the group's mean, that went from + to - or back
+	SignToZero  int64 `json:"sign_to_zero"`
+	SignFrom0   int64 `json:"sign_from_zero"`
+
+	Movers []Mover `json:"movers"`
+
+	points []Point
+}
+
+// Mover is a row that moved far.
+type Mover struct {
+	Row          int64   `json:"row"`
+	TrajectoryID string  `json:"trajectory_id"`
+	ExampleID    string  `json:"example_id"`
+	Generation   int32   `json:"generation"`
+	A            float64 `json:"a"`
+	B            float64 `json:"b"`
+	Example      string  `json:"example"`
+	Answer       string  `json:"answer"`
+}
+
+// Point is a row with a value in both.
+type Point struct{ A, B float64 }
+
+// Points are the rows compared, in row order.
+func (d *Difference) Points() []Point { return d.points }
+
+type scored struct {
+	TrajectoryID string                `parquet:"trajectory_id"`
+	ExampleID    string                `parquet:"example_id,dict"`
+	Epoch        int32                 `parquet:"epoch,delta"`
+	Generation   int32                 `parquet:"generation,delta"`
+	Reward       *float64              `parquet:"reward,optional"`
+	Rewards      []formats.NamedReward `parquet:"rewards,list"`
+	Failure      string                `parquet:"failure,optional,dict"`
+}
+
+// value is the row's reward and, when there is none, why.
+func (s *scored) value(name string) (*float64, string) {
+	if name == "" {
+		return s.Reward, s.Failure
+	}
+	for i := range s.Rewards {
+		if s.Rewards[i].Name == name {
+			return s.Rewards[i].Value, s.Rewards[i].Failure
+		}
+	}
+	return nil, formats.RewardMissing
+}
+
+// Diff compares two score datasets over the same trajectories, also such as a
+// gate refused. It holds two numbers a row in memory.
+func Diff(ctx context.Context, o DiffOptions) (*Difference, error) {
+	a, err := openScores(ctx, o.A)
+	if err != nil {
+		return nil, err
+	}
+	b, err := openScores(ctx, o.B)
+	if err != nil {
+		return nil, err
+	}
+	if a.Base == nil || b.Base == nil || a.Base.Digest != b.Base.Digest || a.Rows != b.Rows {
+		return nil, formats.Invalid(b.URI(), "compare scores of one dataset of trajectories", nil, "it does not score the trajectories that %q does", a.URI())
+	}
+	d := &Difference{A: a.URI(), B: b.URI(), Reward: o.Reward, Rows: a.Rows, LostTo: map[string]int64{}, Movers: []Mover{}}
+	if err := d.read(ctx, a, b, o); err != nil {
+		return nil, err
+	}
+	d.sums()
+	return d, d.texts(ctx, b)
+}
+
+func openScores(ctx context.Context, uri string) (*dataset.Dataset, error) {
+	d, err := openAny(ctx, uri)
+	if err != nil {
+		return nil, err
+	}
+	if d.Kind != formats.KindScores {
+		return nil, formats.Invalid(d.URI(), "name a dataset that score wrote", nil, "it holds %s, not %s", d.Kind, formats.KindScores)
+	}
+	return d, nil
+}
+
+// read goes through both row by row, a group at a time.
+func (d *Difference) read(ctx context.Context, a, b *dataset.Dataset, o DiffOptions) error {
+	beside, err := dataset.NewReader[scored](ctx, b, "", b.All())
+	if err != nil {
+		return err
+	}
+	defer beside.Close()
+	named := o.Reward == ""
+	err = dataset.Groups(ctx, a, "", a.All(), func(s *scored) string { return formats.GroupID(s.ExampleID, int(s.Epoch)) }, func(first int64, rows []scored) error {
+		others := make([]scored, len(rows))
+		for n := 0; n < len(others); {
+			m, err := beside.Read(others[n:])
+			if n += m; err != nil && (n < len(others) || !errors.Is(err, io.EOF)) {
+				return err
+			}
+		}
+		for i := range rows {
+			if rows[i].TrajectoryID != others[i].TrajectoryID {
+				err := formats.Invalid(b.URI(), "score the trajectories again", nil, "it scores %q where %q stands", others[i].TrajectoryID, rows[i].TrajectoryID)
+				err.Row = first + int64(i)
+				return err
+			}
+			for _, s := range []*scored{&rows[i], &others[i]} {
+				named = named || slices.ContainsFunc(s.Rewards, func(r formats.NamedReward) bool { return r.Name == o.Reward })
+			}
+		}
+		d.group(first, rows, others, o)
+		return nil
+	})
+	if err == nil && !named {
+		return formats.Invalid(b.URI(), "`rollmill show` lists a dataset's rewards", nil, "neither it nor %q has a reward %q", a.URI(), o.Reward)
+	}
+	return err
+}
+
+func (d *Difference) group(first int64, rows, others []scored, o DiffOptions) {
+	d.Groups++
+	as, bs := make([]*float64, len(rows)), make([]*float64, len(rows))
+	for i := range rows {
+		as[i], _ = rows[i].value(o.Reward)
+		var why string
+		bs[i], why = others[i].value(o.Reward)
+		d.row(as[i], bs[i], why)
+		if as[i] != nil && bs[i] != nil && *as[i] != *bs[i] {
+			r := &rows[i]
+			d.mover(Mover{Row: first + int64(i), TrajectoryID: r.TrajectoryID, ExampleID: r.ExampleID, Generation: r.Generation, A: *as[i], B: *bs[i]}, o.Movers)
+		}
+	}
+	signsA, flatA := signs(as)
+	signsB, flatB := signs(bs)
+	count := func(n *int64, when bool) {
+		if when {
+			*n++
+		}
+	}
+	count(&d.FlatA, flatA)
+	count(&d.FlatB, flatB)
+	count(&d.BecameFlat, flatB && !flatA)
+	count(&d.StoppedFlat, flatA && !flatB)
+	for i := range rows {
+		if as[i] == nil || bs[i] == nil {
+			continue
+		}
+		count(&d.SignFlipped, signsA[i]*signsB[i] < 0)
+		count(&d.SignToZero, signsA[i] != 0 && signsB[i] == 0)
+		count(&d.SignFrom0, signsA[i] == 0 && signsB[i] != 0)
+	}
+}
+
+func (d *Difference) row(a, b *float64, why string) {
+	switch {
+	case a == nil && b == nil:
+		d.Neither++
+	case a == nil:
+		d.Gained++
+	case b == nil:
+		d.Lost++
+		d.LostTo[why]++
+	default:
+		d.Compared++
+		d.points = append(d.points, Point{*a, *b})
+		if *a != *b {
+			d.Moved++
+		}
+		if *b > *a {
+			d.Up++
+		} else if *b < *a {
+			d.Down++
+		}
+	}
+}
+
+// signs are those of the advantages in a group, and whether it is flat: equal
+// rewards have advantages of exactly 0, whatever rounding makes of their mean.
+func signs(values []*float64) (out []int, flat bool) {
+	out = make([]int, len(values))
+	n, sum := 0, 0.0
+	least, most := math.Inf(1), math.Inf(-1)
+	for _, v := range values {
+		if v != nil {
+			n, sum, least, most = n+1, sum+*v, min(least, *v), max(most, *v)
+		}
+	}
+	if n < 2 || least == most {
+		return out, n >= 2
+	}
+	mean := sum / float64(n)
+	rounding := 1e-12 * max(math.Abs(least), math.Abs(most))
+	for i, v := range values {
+		if v != nil && math.Abs(*v-mean) > rounding {
+			out[i] = cmp.Compare(*v, mean)
+		}
+	}
+	return out, false
+}
+
+// mover keeps the rows that moved most, the first of those that moved as far.
+func (d *Difference) mover(m Mover, most int) {
+	far := func(m Mover) float64 { return math.Abs(m.B - m.A) }
+	at := len(d.Movers)
+	for at > 0 && far(d.Movers[at-1]) < far(m) {
+		at--
+	}
+	if at < most {
+		d.Movers = slices.Insert(d.Movers, at, m)
+		d.Movers = d.Movers[:min(len(d.Movers), most)]
+	}
+}
+
+func (d *Difference) sums() {
+	if len(d.points) == 0 {
+		return
+	}
+	var a, b, moved float64
+	for _, p := range d.points {
+		a, b, moved = a+p.A, b+p.B, moved+math.Abs(p.B-p.A)
+	}
+	n := float64(len(d.points))
+	a, b, moved = a/n, b/n, moved/n
+	d.MeanA, d.MeanB, d.MeanMovement = &a, &b, &moved
+	if rho, ok := spearman(d.points); ok {
+		d.Spearman = &rho
+	}
+}
+
+// spearman is the correlation of the ranks.
+func spearman(points []Point) (float64, bool) {
+	x := ranks(points, func(p Point) float64 { return p.A })
+	y := ranks(points, func(p Point) float64 { return p.B })
+	mean := float64(len(points)+1) / 2
+	var xy, xx, yy float64
+	for i := range x {
+		dx, dy := x[i]-mean, y[i]-mean
+		xy, xx, yy = xy+dx*dy, xx+dx*dx, yy+dy*dy
+	}
+	if xx == 0 || yy == 0 {
+		return 0, false
+	}
+	return xy / math.Sqrt(xx*yy), true
+}
+
+// ranks count from 1; equal values share the mean of their ranks.
+func ranks(points []Point, value func(Point) float64) []float64 {
+	order := make([]int, len(points))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortFunc(order, func(i, j int) int { return cmp.Compare(value(points[i]), value(points[j])) })
+	out := make([]float64, len(points))
+	for first := 0; first < len(order); {
+		end := first + 1
+		for end < len(order) && value(points[order[end]]) == value(points[order[first]]) {
+			end++
+		}
+		for _, i := range order[first:end] {
+			out[i] = float64(first+1+end) / 2
+		}
+		first = end
+	}
+	return out
+}
+
+// texts reads what the movers were asked and said, from the trajectories.
+func (d *Difference) texts(ctx context.Context, b *dataset.Dataset) error {
+	if len(d.Movers) == 0 {
+		return nil
+	}
+	base, err := b.OpenBase(ctx)
+	if err != nil {
+		return err
+	}
+	type said struct {
+		Example string `parquet:"example"`
+		Answer  string `parquet:"answer,optional"`
+	}
+	for i := range d.Movers {
+		rows, err := dataset.ReadAll[said](ctx, base, "", dataset.Range{First: d.Movers[i].Row, Rows: 1})
+		if err != nil {
+			return err
+		}
+		d.Movers[i].Example, d.Movers[i].Answer = rows[0].Example, rows[0].Answer
+	}
+	return nil
+}

@@ -1,0 +1,153 @@
+package inspect
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/dataset"
+)
+
+// written makes a dataset and opens it.
+func written[T any](t *testing.T, uri string, spec dataset.Spec, groups [][]T, base int64) *dataset.Dataset {
+	t.Helper()
+	shard, err := dataset.Begin(t.Context(), uri, spec, dataset.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	table := dataset.NewTable[T](shard, "", base)
+	for _, g := range groups {
+		if err := table.Write(t.Context(), g); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := shard.Commit(t.Context(), dataset.Outcome{}); err != nil {
+		t.Fatal(err)
+	}
+	d, err := dataset.Open(t.Context(), uri, dataset.OpenOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+// rollouts are groups of four trajectories.
+func rollouts(t *testing.T, uri string, n int) *dataset.Dataset {
+	var groups [][]formats.Trajectory
+	for e := range n {
+		var g []formats.Trajectory
+		for k := range 4 {
+			id := fmt.Sprint("example-", e)
+			g = append(g, formats.Trajectory{TrajectoryID: formats.TrajectoryID("run", id, 0, k), ExampleID: id, Generation: int32(k), Run: "run",
+				Example: "{}", Status: formats.StatusOK, StopReason: formats.StopDone, Answer: fmt.Sprintf("answer %d of %s", k, id)})
+		}
+		groups = append(groups, g)
+	}
+	return written(t, uri, dataset.Spec{Stage: "rollout", Version: 1, Kind: formats.KindTrajectories, Params: map[string]any{"n": n}}, groups, -1)
+}
+
+var null = math.NaN()
+
+// scores stand beside rollouts; NaN is null.
+func scores(t *testing.T, uri string, base *dataset.Dataset, values ...[]float64) {
+	var groups [][]formats.Score
+	for e, g := range values {
+		var rows []formats.Score
+		for k := range g {
+			id := fmt.Sprint("example-", e)
+			s := formats.Score{TrajectoryID: formats.TrajectoryID("run", id, 0, k), ExampleID: id, Generation: int32(k), Status: formats.StatusOK, Reward: &g[k], Failure: ""}
+			half := g[k] / 2
+			s.Rewards = []formats.NamedReward{{Name: "half", Weight: 2, Value: &half}}
+			if math.IsNaN(g[k]) {
+				s.Reward, s.Failure, s.Rewards[0].Value, s.Rewards[0].Failure = nil, formats.RewardTimeout, nil, formats.RewardTimeout
+			}
+			rows = append(rows, s)
+		}
+		groups = append(groups, rows)
+	}
+	ref := base.Ref("base", uri)
+	written(t, uri, dataset.Spec{Stage: "score", Version: 1, Kind: formats.KindScores, Params: map[string]any{"uri": uri}, Inputs: []dataset.Ref{ref}, Base: &ref}, groups, 0)
+}
+
+func TestDiff(t *testing.T) {
+	base := rollouts(t, "mem://diff/rollout", 5)
+	scores(t, "mem://diff/a", base, []float64{0, 1, 0, 1}, []float64{1, 1, 1, 1}, []float64{0, 2, 4, null}, []float64{0, 0, 0, 1}, []float64{null, null, null, null})
+	scores(t, "mem://diff/b", base, []float64{1, 0, 0, 1}, []float64{1, 1, 1, 0}, []float64{0, 2, null, 3}, []float64{5, 5, 5, 5}, []float64{null, null, null, null})
+	for _, name := range []string{"", "half"} {
+		d, err := Diff(t.Context(), DiffOptions{A: "mem://diff/a", B: "mem://diff/b", Reward: name, Movers: 3})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := fmt.Sprint(d.Rows, d.Compared, d.Moved, d.Up, d.Down, d.Gained, d.Lost, d.Neither, d.LostTo, d.Groups, d.FlatA, d.FlatB, d.BecameFlat, d.StoppedFlat, d.SignFlipped, d.SignToZero, d.SignFrom0)
+		// Group 0: two advantages swap. Group 1: 0 0 0 0 to + + + -. Group 2: of -, 0
+		// the middle one becomes + (mean 2 to 5/3). Group 3: - - - + to 0.
+		if want := "20 14 7 5 2 1 1 4 map[timeout:1] 5 1 1 1 1 2 4 5"; got != want {
+			t.Errorf("%q: got  %s\nwant %s", name, got, want)
+		}
+		factor := map[string]float64{"": 1, "half": 0.5}[name]
+		if len(d.Movers) != 3 || d.Movers[0].Row != 12 || d.Movers[2].Row != 14 || d.Movers[0].Answer != "answer 0 of example-3" || d.Movers[0].B != 5*factor {
+			t.Errorf("movers %+v", d.Movers)
+		}
+		var text bytes.Buffer
+		if err := d.WriteText(&text); err != nil || !strings.Contains(text.String(), "1 became flat, 1 stopped being so") || !strings.Contains(text.String(), "answer 0 of example-3") {
+			t.Errorf("%v\n%s", err, &text)
+		}
+	}
+	same, err := Diff(t.Context(), DiffOptions{A: "mem://diff/a", B: "mem://diff/a", Movers: 3})
+	if err != nil || same.Moved != 0 || *same.Spearman < 1-1e-12 || len(same.Movers) != 0 || same.SignFlipped+same.SignToZero+same.SignFrom0 != 0 {
+		t.Errorf("a dataset differs from itself: %+v, %v", same, err)
+	}
+}
+
+func TestDiffRefusesWhatCannotBeCompared(t *testing.T) {
+	base, other := rollouts(t, "mem://diff-no/rollout", 1), rollouts(t, "mem://diff-no/other", 2)
+	scores(t, "mem://diff-no/a", base, []float64{0, 1, 0, 1})
+	scores(t, "mem://diff-no/b", other, []float64{0, 1, 0, 1}, []float64{0, 1, 0, 1})
+	for want, o := range map[string]DiffOptions{
+		"does not score the trajectories that": {A: "mem://diff-no/a", B: "mem://diff-no/b"},
+		"holds trajectories":                   {A: "mem://diff-no/a", B: "mem://diff-no/rollout"},
+		`has a reward "whole"`:                 {A: "mem://diff-no/a", B: "mem://diff-no/a", Reward: "whole"},
+	} {
+		if _, err := Diff(t.Context(), o); !errors.Is(err, formats.ErrInvalid) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v does not mention %q", err, want)
+		}
+	}
+}
+
+// TestSpearman against figures worked out by hand, and against its definition
+// for values without ties: 1 - 6 sum d² / (n (n² - 1)).
+func TestSpearman(t *testing.T) {
+	if rho, ok := spearman([]Point{{1, 2}, {2, 2}, {2, 3}, {4, 9}}); !ok || math.Abs(rho-0.8333333333) > 1e-9 {
+		t.Errorf("with ties %v", rho) // ranks 1 2.5 2.5 4 and 1.5 1.5 3 4: 3.75 / 4.5
+	}
+	if _, ok := spearman([]Point{{1, 2}, {1, 3}}); ok {
+		t.Error("equal values have a rank correlation")
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		n := rapid.IntRange(2, 20).Draw(t, "n")
+		x, y := rapid.Permutation(sequence(n)).Draw(t, "x"), rapid.Permutation(sequence(n)).Draw(t, "y")
+		points, sum := make([]Point, n), 0.0
+		for i := range points {
+			points[i] = Point{math.Exp(float64(x[i])), float64(y[i]) * 7}
+			sum += float64((x[i] - y[i]) * (x[i] - y[i]))
+		}
+		want := 1 - 6*sum/float64(n*(n*n-1))
+		if rho, ok := spearman(points); !ok || math.Abs(rho-want) > 1e-9 {
+			t.Fatalf("%v, want %v", rho, want)
+		}
+	})
+}
+
+func sequence(n int) []int {
+	out := make([]int, n)
+	for i := range out {
+		out[i] = i
+	}
+	return out
+}
