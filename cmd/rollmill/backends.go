@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"net/url"
+	"os"
 	"strconv"
 	"strings"
 
@@ -14,6 +15,7 @@ import (
 	"github.com/rollmill/rollmill/stages/backends/art"
 	program "github.com/rollmill/rollmill/stages/backends/command"
 	"github.com/rollmill/rollmill/stages/backends/file"
+	"github.com/rollmill/rollmill/stages/backends/finetune"
 )
 
 // backendFlags are the settings of all backends; one that a backend has no use
@@ -39,6 +41,7 @@ func backendFlags() []cli.Flag {
 		&cli.DurationFlag{Name: "read-timeout", Usage: "longest silence while it trains: `TIME`", DefaultText: "none"},
 		&cli.BoolFlag{Name: "accept-plain-assistant", Usage: "send rows whose input holds assistant messages, although ART trains on them"},
 	)
+	flags = append(flags, openaiFlags()...)
 	flags = append(flags, inCategory("Backend command",
 		&cli.StringFlag{Name: "trainer", Usage: "the program that trains: `WORDS` split as a shell would"},
 		&cli.StringSliceFlag{Name: "settings", Usage: "`KEY=VALUE` that the program is told"})...)
@@ -74,8 +77,62 @@ func backendConfig(s *session, c *cli.Context) (all.Config, error) {
 	if err == nil {
 		config.Command, err = commandConfig(c)
 	}
+	if err == nil && c.String("backend") == "openai" {
+		config.OpenAI, err = openaiConfig(s, c)
+	}
 	config.ART = a
 	return config, err
+}
+
+// openaiFlags are the settings of OpenAI-style fine-tuning. It trains
+// --base-model and takes the key of --api-key-file.
+func openaiFlags() []cli.Flag {
+	return inCategory("Backend openai",
+		&cli.StringFlag{Name: "fine-tuning-url", Value: "https://api.openai.com/v1", Usage: "base `URL` of the service; of Azure https://RESOURCE.openai.azure.com/openai"},
+		&cli.StringFlag{Name: "method", Value: finetune.Supervised, Usage: "train by this `METHOD`: " + words(finetune.Methods)},
+		&cli.BoolFlag{Name: "azure", Usage: "the service is Azure's"},
+		&cli.StringFlag{Name: "api-version", Usage: "`VERSION` of Azure's API", DefaultText: "a preview of 2025"},
+		&cli.StringFlag{Name: "suffix", Usage: "`TEXT` in the new model's name"},
+		&cli.Int64Flag{Name: "job-seed", Usage: "`SEED` of the job", DefaultText: "the service's"},
+		&cli.StringSliceFlag{Name: "hyperparameters", Usage: "`KEY=VALUE` of the method: n_epochs, batch_size, learning_rate_multiplier, beta, ..."},
+		&cli.StringFlag{Name: "grader", Usage: "the grader of reinforcement stands in this JSON `FILE`"},
+		&cli.Float64Flag{Name: "validation-share", Usage: "hold out this `SHARE` of the examples as the job's validation file"},
+		&cli.Int64Flag{Name: "split-seed", Usage: "`SEED` that chooses them"},
+		&cli.IntFlag{Name: "min-rows", Value: 10, Usage: "refuse a batch of fewer than `N` rows"},
+	)
+}
+
+func openaiConfig(s *session, c *cli.Context) (finetune.Config, error) {
+	config := finetune.Config{
+		BaseURL: c.String("fine-tuning-url"), Method: c.String("method"), Azure: c.Bool("azure"), APIVersion: c.String("api-version"), Suffix: c.String("suffix"),
+		Seed: integer64(c, "job-seed"), Validation: c.Float64("validation-share"), SplitSeed: c.Int64("split-seed"), MinRows: c.Int("min-rows"),
+	}
+	if c.IsSet("base-model") {
+		config.Model = c.String("base-model")
+	}
+	config.Organization, _ = s.lookup("OPENAI_ORG_ID")
+	config.Project, _ = s.lookup("OPENAI_PROJECT_ID")
+	variable := "OPENAI_API_KEY"
+	if config.Azure {
+		variable = "AZURE_OPENAI_API_KEY"
+	}
+	var err error
+	if config.APIKey, err = s.apiKey(c.String("api-key-file"), variable); err != nil {
+		return config, err
+	}
+	if config.Hyperparameters, err = object(c, "hyperparameters"); err != nil {
+		return config, err
+	}
+	if path := c.String("grader"); path != "" {
+		data, err := os.ReadFile(path)
+		if err != nil {
+			return config, usage("", "--grader: %w", err)
+		}
+		if err := json.Unmarshal(data, &config.Grader); err != nil {
+			return config, usage("the file holds one JSON object", "--grader %q: %w", path, err)
+		}
+	}
+	return config, nil
 }
 
 // commandConfig reads those of the backend command. Its model is --name, when

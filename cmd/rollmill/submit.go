@@ -28,6 +28,7 @@ it prints holds the receipt, which rollout --policy reads.
   rollmill submit --in runs/demo/epoch-0/curate --backend art --url http://127.0.0.1:7999 --wait
   rollmill submit --in runs/demo/epoch-0/curate --backend file
   rollmill submit --in runs/demo/epoch-0/curate --backend command --trainer 'python trainer.py jobs' --wait
+  rollmill submit --in runs/demo/epoch-0/curate --backend openai --method dpo --base-model gpt-4.1-mini-2025-04-14
 
 Backends:
 

@@ -11,6 +11,7 @@ import (
 	"github.com/rollmill/rollmill/stages/backends/art"
 	"github.com/rollmill/rollmill/stages/backends/command"
 	"github.com/rollmill/rollmill/stages/backends/file"
+	"github.com/rollmill/rollmill/stages/backends/finetune"
 )
 
 // Trainer has the methods of submit.Trainer, which says what they promise.
@@ -28,6 +29,8 @@ type Config struct {
 	File    file.Config    `yaml:"file"`
 	Command command.Config `yaml:"command"`
 
+	OpenAI finetune.Config `yaml:"openai"`
+
 	Place file.Place `yaml:"-"` // where the file backend writes
 }
 
@@ -41,6 +44,7 @@ type Backend struct {
 // List is every backend, in the order of the help.
 var List = []Backend{
 	{"art", "an OpenPipe ART server (or the sandbox) trains by GRPO over HTTP", func(c Config) (Trainer, error) { return trainer(art.New(c.ART)) }},
+	{"openai", "fine-tuning at OpenAI, Azure or a service that copies the API: supervised, DPO, reinforcement", func(c Config) (Trainer, error) { return trainer(finetune.New(c.OpenAI)) }},
 	{"file", "files for trainers elsewhere: ART, TRL, verl, OpenRLHF, NeMo-RL, slime, NeMo Customizer", func(c Config) (Trainer, error) { return trainer(file.New(c.File, c.Place)) }},
 	{"command", "any program: it is told where the dataset is and answers with lines of JSON", func(c Config) (Trainer, error) { return trainer(command.New(c.Command)) }},
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/rollmill/rollmill/stages/backends/command"
 	"github.com/rollmill/rollmill/stages/backends/file"
+	"github.com/rollmill/rollmill/stages/backends/finetune"
 )
 
 func TestEveryBackendIsMade(t *testing.T) {
@@ -17,13 +18,13 @@ func TestEveryBackendIsMade(t *testing.T) {
 	}
 	seen := map[string]bool{}
 	for _, b := range List {
-		tr, err := New(b.Name, Config{Place: place, Command: command.Config{Words: []string{"trainer"}}})
+		tr, err := New(b.Name, Config{Place: place, Command: command.Config{Words: []string{"trainer"}}, OpenAI: finetune.Config{Model: "m"}})
 		if err != nil || tr.Target().Backend != b.Name || seen[b.Name] || b.Help == "" {
 			t.Errorf("%s: %v", b.Name, err)
 		}
 		seen[b.Name] = true
 	}
-	if _, err := New("artt", Config{}); err == nil || !strings.Contains(err.Error(), "known: art, file") {
+	if _, err := New("artt", Config{}); err == nil || !strings.Contains(err.Error(), "known: art, openai, file") {
 		t.Error(err)
 	}
 	if tr, err := New("file", Config{}); err == nil || tr != nil {

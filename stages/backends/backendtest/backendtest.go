@@ -145,6 +145,9 @@ func submit(t *testing.T, s Subject) {
 	}
 	sent := int64(0)
 	out, err := s.Trainer.Submit(t.Context(), submission("batch", before), Batch(), func(e formats.JobEvent) { sent = max(sent, e.Sent) })
+	if err == nil {
+		out, err = followed(t, s, out)
+	}
 	if err != nil || out.State != formats.JobCompleted || sent != 3 || s.Jobs() != 1 {
 		t.Fatalf("%+v, %v; %d groups sent, %d jobs", out, err, sent, s.Jobs())
 	}
@@ -155,6 +158,21 @@ func submit(t *testing.T, s Subject) {
 	if err != nil || resolved.State != formats.JobCompleted {
 		t.Errorf("%+v, %v", resolved, err)
 	}
+}
+
+// followed asks for a job that outlives the connection until it has ended.
+func followed(t *testing.T, s Subject, out formats.Outcome) (formats.Outcome, error) {
+	f, ok := s.Trainer.(interface {
+		Status(ctx context.Context, job string) (formats.Outcome, error)
+	})
+	job := out.Job
+	for n := 0; ok && n < 1000 && (out.State == formats.JobRunning || out.State == formats.JobPending); n++ {
+		var err error
+		if out, err = f.Status(t.Context(), job); err != nil {
+			return out, err
+		}
+	}
+	return out, nil
 }
 
 func neverSent(t *testing.T, s Subject) {

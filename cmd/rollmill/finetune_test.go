@@ -1,0 +1,21 @@
+package main
+
+import (
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/rollmill/rollmill/stages/backends/finetune/finetunetest"
+)
+
+// serveFineTuning starts a test server of the OpenAI fine-tuning API and puts
+// its URL into $FINETUNING and its key into $OPENAI_API_KEY:
+//
+//	finetuning
+func serveFineTuning(ts *testscript.TestScript, neg bool, _ []string) {
+	if neg {
+		ts.Fatalf("unsupported: ! finetuning")
+	}
+	server := finetunetest.New(finetunetest.Faults{})
+	ts.Defer(server.Close)
+	ts.Setenv("FINETUNING", server.URL)
+	ts.Setenv("OPENAI_API_KEY", finetunetest.Key)
+}

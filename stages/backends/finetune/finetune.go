@@ -1,0 +1,333 @@
+// Package finetune trains by the OpenAI fine-tuning API, at OpenAI, Azure or a
+// service that copies it: it uploads the batch as a file, makes a job, and
+// follows it. The lines of the file are formats/finetune's matter.
+//
+// A job carries the submission's token in its metadata, and its file carries
+// it in its name, so a job whose sender died is found again by listing. The
+// API has no idempotency key: making a job is never repeated.
+//
+// Files over Config.MaxFileBytes are refused, not uploaded in parts.
+//
+// To follow another service: add its differences where Config.Azure is looked
+// at, and a knob to finetunetest, the test server.
+package finetune
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/rollmill/rollmill/formats"
+	wire "github.com/rollmill/rollmill/formats/finetune"
+)
+
+// The methods.
+const (
+	Supervised    = "supervised"
+	DPO           = "dpo"
+	Reinforcement = "reinforcement"
+)
+
+// Methods lists them.
+var Methods = []string{Supervised, DPO, Reinforcement}
+
+// Config says where and how to train.
+type Config struct {
+	BaseURL      string `yaml:"base_url" json:"base_url"` // default OpenAI's; of Azure https://RESOURCE.openai.azure.com/openai
+	APIKey       string `yaml:"-" json:"-"`
+	Organization string `yaml:"organization" json:"organization"`
+	Project      string `yaml:"project" json:"project"`
+	Azure        bool   `yaml:"azure" json:"azure"`             // another header, an api-version, and beta beside the hyperparameters
+	APIVersion   string `yaml:"api_version" json:"api_version"` // of Azure
+
+	Model           string         `yaml:"model" json:"model"`
+	Method          string         `yaml:"method" json:"method"` // default supervised
+	Suffix          string         `yaml:"suffix" json:"suffix"` // of the new model's name
+	Seed            *int64         `yaml:"seed" json:"seed"`
+	Hyperparameters map[string]any `yaml:"hyperparameters" json:"hyperparameters"`
+	Grader          map[string]any `yaml:"grader" json:"grader"` // of reinforcement
+
+	Validation   float64       `yaml:"validation" json:"validation"` // share of the examples, chosen by SplitSeed; 0 for none
+	SplitSeed    int64         `yaml:"split_seed" json:"split_seed"`
+	MinRows      int           `yaml:"min_rows" json:"min_rows"`             // default 10
+	MaxFileBytes int64         `yaml:"max_file_bytes" json:"max_file_bytes"` // default 512 MiB
+	FileTimeout  time.Duration `yaml:"file_timeout" json:"file_timeout"`     // until a file is processed; default 15m
+	Settle       time.Duration `yaml:"settle" json:"settle"`                 // until a job that was made is listed for certain; default 30s
+	Poll         time.Duration `yaml:"poll" json:"poll"`                     // of files; default 2s
+}
+
+func (c Config) withDefaults() Config {
+	set(&c.BaseURL, "https://api.openai.com/v1")
+	c.BaseURL = strings.TrimRight(c.BaseURL, "/")
+	set(&c.APIVersion, "2025-04-01-preview")
+	set(&c.Method, Supervised)
+	set(&c.MinRows, 10)
+	set(&c.MaxFileBytes, 512<<20)
+	set(&c.FileTimeout, 15*time.Minute)
+	set(&c.Settle, 30*time.Second)
+	set(&c.Poll, 2*time.Second)
+	return c
+}
+
+func set[T comparable](field *T, value T) {
+	var zero T
+	if *field == zero {
+		*field = value
+	}
+}
+
+// validate names the first field that cannot be.
+func (c Config) validate() error {
+	bad := func(hint, format string, args ...any) error {
+		return &Error{What: "openai: " + fmt.Sprintf(format, args...), Help: hint, Usage: true}
+	}
+	switch {
+	case c.Model == "":
+		return bad("name it: --base-model gpt-4.1-mini-2025-04-14", "no model to train")
+	case !slices.Contains(Methods, c.Method):
+		return bad("", "unknown method %q (known: %s)", c.Method, strings.Join(Methods, ", "))
+	case !strings.HasPrefix(c.BaseURL, "http://") && !strings.HasPrefix(c.BaseURL, "https://"):
+		return bad("write https://HOST/v1", "base URL %q", c.BaseURL)
+	case len(c.Suffix) > 64:
+		return bad("", "the suffix has %d characters; at most 64 are allowed", len(c.Suffix))
+	case c.Method == Reinforcement && c.Grader == nil:
+		return bad("a grader is an object with a type: string_check, text_similarity, python, score_model or multi", "reinforcement needs a grader")
+	case c.Method != Reinforcement && c.Grader != nil:
+		return bad("", "a grader is for reinforcement, not for %s", c.Method)
+	case c.Validation < 0 || c.Validation >= 1:
+		return bad("", "validation share %g: must be at least 0 and under 1", c.Validation)
+	case c.Azure && c.Method == Reinforcement && c.Validation == 0:
+		return bad("--validation-share 0.1", "Azure's reinforcement needs a validation file")
+	}
+	if kind, _ := c.Grader["type"].(string); kind == "label_model" {
+		return bad("", "the grader label_model is for evaluations; fine-tuning does not take it")
+	}
+	return c.checkHyperparameters(bad)
+}
+
+// limits of each hyperparameter: of numbers, the smallest and largest.
+var limits = map[string]struct {
+	min, max float64
+	of       string // "" for every method
+}{
+	"batch_size": {1, 256, ""}, "learning_rate_multiplier": {0, 1e6, ""}, "n_epochs": {1, 50, ""}, "beta": {0, 2, DPO}, "l2_multiplier": {0, 1e6, DPO},
+	"compute_multiplier": {0.00001, 10, Reinforcement}, "eval_interval": {1, 1e9, Reinforcement}, "eval_samples": {1, 1e9, Reinforcement}, "reasoning_effort": {of: Reinforcement},
+}
+
+func (c Config) checkHyperparameters(bad func(hint, format string, args ...any) error) error {
+	for name, v := range c.Hyperparameters {
+		l, known := limits[name]
+		if !known || l.of != "" && l.of != c.Method {
+			return bad("", "%s has no hyperparameter %q", c.Method, name)
+		}
+		n, isNumber := number(v)
+		if isNumber && l.max > 0 && (n < l.min || n > l.max || n == 0) {
+			return bad("", "%s %v: must be from %g to %g, not 0", name, v, l.min, l.max)
+		}
+		if !isNumber && v != "auto" && name != "reasoning_effort" {
+			return bad("", "%s %v: must be a number or auto", name, v)
+		}
+	}
+	return nil
+}
+
+func number(v any) (float64, bool) {
+	switch v := v.(type) {
+	case int:
+		return float64(v), true
+	case int64:
+		return float64(v), true
+	case uint64:
+		return float64(v), true
+	case float64:
+		return v, true
+	}
+	return 0, false
+}
+
+// Trainer is a submit.Trainer, a Follower and a Canceller.
+type Trainer struct {
+	cfg  Config
+	http *http.Client
+}
+
+// New checks the config. Nothing is contacted.
+func New(cfg Config) (*Trainer, error) {
+	cfg = cfg.withDefaults()
+	if err := cfg.validate(); err != nil {
+		return nil, err
+	}
+	return &Trainer{cfg: cfg, http: &http.Client{}}, nil
+}
+
+// Target is the service and what it trains by which method.
+func (t *Trainer) Target() formats.Target {
+	return formats.Target{Backend: "openai", Address: t.cfg.BaseURL, Model: t.cfg.Model + ":" + t.cfg.Method}
+}
+
+// held tells whether an example is for validation.
+func (c Config) held(example string) bool {
+	if c.Validation == 0 {
+		return false
+	}
+	return float64(formats.Seed(c.SplitSeed, "validation", example)) < c.Validation*(1<<63)
+}
+
+// line is what a group adds to the file it belongs to.
+func (c Config) line(rows []formats.Trajectory) ([]byte, string, error) {
+	var row any
+	var reason string
+	switch c.Method {
+	case DPO:
+		row, reason = wire.PreferenceOf(rows)
+	case Reinforcement:
+		row, reason = wire.ReinforcementOf(rows, c.Azure)
+	default:
+		row, reason = wire.SupervisedOf(rows)
+	}
+	if reason != "" {
+		return nil, reason, nil
+	}
+	data, err := json.Marshal(row)
+	return append(data, '\n'), "", err
+}
+
+// file is one of the two files of a batch, as counted.
+type file struct {
+	held  bool
+	rows  int
+	bytes int64
+}
+
+// write passes through the batch, giving out the lines of one file. line may
+// be nil.
+func (c Config) each(groups formats.Groups, f func(rows []formats.Trajectory, line []byte, reason string) error) error {
+	for rows, err := range groups {
+		if err != nil {
+			return err
+		}
+		line, reason, err := c.line(rows)
+		if err != nil {
+			return err
+		}
+		if err := f(rows, line, reason); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// The reasons for which a batch is refused.
+const (
+	NoRow      = "no_row"       // a group that the method's lines have no room for
+	TooFew     = "too_few_rows" // fewer than the service takes
+	TooLarge   = "file_too_large"
+	GraderItem = "grader_item"   // the grader names a field that a row lacks
+	NoHeldOut  = "no_validation" // no example fell to validation
+)
+
+// Preflight makes every line and checks what the service would refuse.
+func (t *Trainer) Preflight(_ context.Context, groups formats.Groups, report func(formats.Problem)) (formats.Load, error) {
+	var load formats.Load
+	train, held := file{}, file{held: true}
+	names := t.cfg.graderItems()
+	err := t.cfg.each(groups, func(rows []formats.Trajectory, line []byte, reason string) error {
+		load.Groups++
+		load.Trajectories += int64(len(rows))
+		load.Sequences++
+		for i := range rows {
+			load.Tokens += int64(rows[i].SampledTokens)
+		}
+		if reason != "" {
+			report(formats.Problem{GroupID: rows[0].GroupID, Reason: NoRow, Detail: "it gives no line: " + reason, Hint: hints[reason]})
+			return nil
+		}
+		load.Bytes += int64(len(line))
+		if t.cfg.held(rows[0].ExampleID) {
+			held.rows, held.bytes = held.rows+1, held.bytes+int64(len(line))
+		} else {
+			train.rows, train.bytes = train.rows+1, train.bytes+int64(len(line))
+		}
+		return checkItems(names, rows[0].GroupID, line, report)
+	})
+	if err != nil || load.Groups == 0 {
+		return load, err
+	}
+	if train.rows < t.cfg.MinRows {
+		report(formats.Problem{Reason: TooFew, Detail: fmt.Sprintf("%d rows; at least %d are wanted", train.rows, t.cfg.MinRows), Hint: "another service may take fewer: --min-rows"})
+	}
+	if t.cfg.Validation > 0 && held.rows == 0 {
+		report(formats.Problem{Reason: NoHeldOut, Detail: "no example was chosen for validation", Hint: "raise --validation-share, or leave it out"})
+	}
+	if n := max(train.bytes, held.bytes); n > t.cfg.MaxFileBytes {
+		report(formats.Problem{Reason: TooLarge, Detail: fmt.Sprintf("a file would have %d bytes; at most %d are taken", n, t.cfg.MaxFileBytes), Hint: "take fewer groups with curate"})
+	}
+	load.Notes = []string{fmt.Sprintf("%d rows to train on, %d held out; the service tokenizes the text anew", train.rows, held.rows)}
+	return load, nil
+}
+
+var hints = map[string]string{
+	wire.Same: "the two answers say the same: drop such groups with curate",
+	"turns":   "only the last answer of a conversation can be compared; train by another backend, or supervised",
+}
+
+var item = regexp.MustCompile(`\bitem\.([A-Za-z0-9_]+)`)
+
+// graderItems are the fields that the grader's templates name.
+func (c Config) graderItems() (names []string) {
+	text, _ := json.Marshal(c.Grader)
+	for _, m := range item.FindAllStringSubmatch(string(text), -1) {
+		names = append(names, m[1])
+	}
+	return names
+}
+
+func checkItems(names []string, group string, line []byte, report func(formats.Problem)) error {
+	if len(names) == 0 {
+		return nil
+	}
+	var fields map[string]json.RawMessage
+	if err := json.Unmarshal(line, &fields); err != nil {
+		return err
+	}
+	for _, name := range names {
+		if _, there := fields[name]; !there {
+			report(formats.Problem{GroupID: group, Reason: GraderItem, Detail: fmt.Sprintf("the grader names item.%s, and the example has no such field", name)})
+		}
+	}
+	return nil
+}
+
+// Begin asks whether the service lets us in.
+func (t *Trainer) Begin(ctx context.Context, known *formats.Policy) (formats.Standing, error) {
+	if err := t.get(ctx, "/fine_tuning/jobs?limit=1", nil); err != nil {
+		return formats.Standing{}, err
+	}
+	if known == nil {
+		known = &formats.Policy{URL: t.cfg.BaseURL, Model: t.cfg.Model}
+	}
+	return formats.Standing{Policy: known}, nil
+}
+
+// lines writes the lines of one of the two files.
+func (t *Trainer) lines(w io.Writer, s formats.Submission, held bool, groups formats.Groups, passed func()) error {
+	return t.cfg.each(groups, func(rows []formats.Trajectory, line []byte, _ string) error {
+		if s.Guard != nil {
+			if err := s.Guard(); err != nil {
+				return err
+			}
+		}
+		passed()
+		if t.cfg.held(rows[0].ExampleID) != held {
+			return nil
+		}
+		_, err := w.Write(line)
+		return err
+	})
+}
