@@ -52,8 +52,11 @@ func kindOf(err error) error {
 	case gcerrors.ResourceExhausted, gcerrors.DeadlineExceeded:
 		return ErrTemporary
 	}
+	// An errno is a net.Error too: a full disk or a file in the way stays as it is.
 	if network := net.Error(nil); errors.As(err, &network) {
-		return ErrTemporary
+		if errno, ok := network.(syscall.Errno); !ok || errno.Temporary() {
+			return ErrTemporary
+		}
 	}
 	return nil
 }

@@ -34,6 +34,7 @@ func TestExitCodes(t *testing.T) {
 		{"budget", stages.Errorf(stages.KindBudget, "", "x"), 5},
 		{"person", stages.Errorf(stages.KindPerson, "", "x"), 6},
 		{"temporary", stages.Errorf(stages.KindTemporary, "", "x"), 75},
+		{"a full disk", fmt.Errorf("score: %w", syscall.ENOSPC), 1},
 		{"temporary storage", fmt.Errorf("score: %w", storage.ErrTemporary), 75},
 	} {
 		if got := exitCode(ctx, c.err); got != c.want {
