@@ -299,7 +299,7 @@ func TestAServerThatIsAway(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "failed to connect to ART backend") {
 		t.Fatal(err)
 	}
-	if e := err.(*art.Error); !e.Temporary() || !strings.Contains(e.Hint(), "/healthcheck") || !strings.Contains(e.Hint(), "backend.port") {
+	if e := err.(*art.Error); !e.Temporary() || !strings.Contains(e.Hint(), "/healthcheck") || !strings.Contains(e.Hint(), "--url") {
 		t.Errorf("%+v", e)
 	}
 }

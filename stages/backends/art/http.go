@@ -109,7 +109,7 @@ func (t *Trainer) do(req *http.Request, answer any) error {
 func (t *Trainer) unreachable(err error) error {
 	return &Error{
 		What: fmt.Sprintf("failed to connect to ART backend %q", t.base), Err: err, Retry: true,
-		Help: fmt.Sprintf("check that the server runs (curl %s/healthcheck), backend.ip and backend.port, and firewalls", t.base),
+		Help: fmt.Sprintf("check that the server runs (curl %s/healthcheck), its address (submit --url), and firewalls", t.base),
 	}
 }
 
