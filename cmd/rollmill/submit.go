@@ -52,6 +52,7 @@ func submitFlags() []cli.Flag {
 	flags = append(flags, inCategory("What becomes of the batch",
 		&cli.StringFlag{Name: "backend", Value: "art", Usage: "hand it to this `BACKEND`"},
 		&cli.BoolFlag{Name: "prepare", Usage: "give it nothing yet: make the trainer ready and leave a receipt of the first policy"},
+		&cli.IntFlag{Name: "max-staleness", Usage: "take rows whose policy is at most `N` steps older than the trainer"},
 		&cli.BoolFlag{Name: "wait", Usage: "follow the job to its end"},
 		&cli.DurationFlag{Name: "poll-interval", Value: 10 * time.Second, Usage: "ask for the job's state every `TIME`"},
 		&cli.DurationFlag{Name: "timeout", Usage: "wait at most `TIME`; then the same command attaches to the job", DefaultText: "none"},
@@ -77,7 +78,7 @@ func submitOptions(ctx context.Context, s *session, c *cli.Context, root, out st
 	o := submit.Options{
 		Out: out, Run: c.String("run"), Epoch: c.Int("epoch"),
 		Wait: c.Bool("wait"), PollInterval: c.Duration("poll-interval"), Timeout: c.Duration("timeout"), Stall: c.Duration("stall-timeout"), LeaseTTL: c.Duration("lease"),
-		Overwrite: c.Bool("overwrite"), DryRun: c.Bool("dry-run"), Resubmit: c.Bool("resubmit"), AssumeTrained: c.Bool("assume-trained"),
+		MaxStaleness: int64(c.Int("max-staleness")), Overwrite: c.Bool("overwrite"), DryRun: c.Bool("dry-run"), Resubmit: c.Bool("resubmit"), AssumeTrained: c.Bool("assume-trained"),
 	}
 	var err error
 	if o.Policy, err = policy(ctx, c.String("policy")); err != nil {

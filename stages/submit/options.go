@@ -21,6 +21,8 @@ type Options struct {
 	Epoch  int             // recorded in the receipt
 	Policy *formats.Policy // what answers now; the receipt of an empty batch repeats it. nil: the trainer is asked
 
+	MaxStaleness int64 // how many steps older than the trainer a row's policy may be
+
 	Wait         bool          // follow the job to its end (a trainer that trains within the request is always followed)
 	PollInterval time.Duration // default 10s
 	Timeout      time.Duration // of waiting; 0 for none

@@ -21,7 +21,7 @@ func (s *session) preflight(ctx context.Context) error {
 	defer meter.Done()
 	meter.Note("checking")
 	bad := map[string]bool{}
-	load, err := s.Trainer.Preflight(ctx, s.groups(ctx), func(p formats.Problem) {
+	load, err := s.Trainer.Preflight(ctx, s.watched(ctx), func(p formats.Problem) {
 		stages.Count(&s.result.Failures, p.Reason, 1)
 		bad[p.GroupID+" "+p.TrajectoryID] = true
 		if len(s.result.Problems) < keepProblems {
@@ -30,6 +30,9 @@ func (s *session) preflight(ctx context.Context) error {
 	})
 	if err != nil {
 		return kinded(err)
+	}
+	if s.made != nil {
+		load.Notes = append(load.Notes, s.made.notes(s.Epoch)...)
 	}
 	s.load, s.result.Load = load, &load
 	for _, note := range load.Notes {

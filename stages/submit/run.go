@@ -61,8 +61,9 @@ type session struct {
 	result Result
 	began  time.Time
 
-	checked bool // preflight has passed
-	resent  bool // --resubmit has been obeyed
+	checked bool     // preflight has passed
+	made    *lineage // of the batch, noted by preflight
+	resent  bool     // --resubmit has been obeyed
 }
 
 func newSession(o Options, d *dataset.Dataset) *session {

@@ -67,6 +67,9 @@ func (s *session) hand(ctx context.Context, a *attempt, hold *holding) error {
 	if err != nil {
 		return errors.Join(kinded(err), s.void(ctx, a, err.Error()))
 	}
+	if err := s.guard(standing); err != nil {
+		return errors.Join(err, s.void(ctx, a, err.Error()))
+	}
 	if err := hold.renew(ctx); err != nil { // making ready may have taken long
 		return errors.Join(fmt.Errorf("renewing the lease: %w", err), s.void(ctx, a, err.Error()))
 	}
