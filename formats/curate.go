@@ -8,7 +8,7 @@ import (
 // DropReasons is the closed list of why curate drops a trajectory (column
 // reason of _decisions, key of a curated manifest's drops).
 var DropReasons = []string{DropFailed, DropUnscored, DropMinValid, DropFlat, DropMinRewardDiff, DropCurriculum, DropSubsample,
-	DropLeak, DropStale, DropLogprobs, DropLength, DropFewMessages, DropDuplicate, DropTokenBudget, DropBestOf, DropLimit}
+	DropLeak, DropStale, DropLogprobs, DropLength, DropFewMessages, DropDuplicate, DropFilter, DropTokenBudget, DropBestOf, DropLimit}
 
 // Why a trajectory is not trained on. The first two concern the trajectory
 // itself, the others its group, but for subsample.
@@ -27,6 +27,7 @@ const (
 	DropLength      = "length"       // it is too long
 	DropFewMessages = "few_messages" // it has too few messages
 	DropDuplicate   = "duplicate"    // another member of its group says the same
+	DropFilter      = "filter"       // an expression is false of it
 	DropTokenBudget = "token_budget" // the budget was spent on other groups
 	DropBestOf      = "best_of"      // enough members of its group are better
 	DropLimit       = "limit"        // enough members of its group were taken

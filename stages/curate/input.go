@@ -113,7 +113,12 @@ type stats struct {
 	Mean     *float64 `parquet:"mean,optional"`
 	Min      *float64 `parquet:"min,optional"`
 	Max      *float64 `parquet:"max,optional"`
+	StdPop   *float64 `parquet:"std_pop,optional"`
+	Solved   *float64 `parquet:"solved,optional"`
 }
+
+// statsWithTokens is the version of group whose statistics count tokens.
+const statsWithTokens = 2
 
 // loader checks that groups follow one another and cover the rows.
 type loader struct {
@@ -136,6 +141,9 @@ func (l *loader) load(ctx context.Context, tokens bool) error {
 	}
 	if !tokens {
 		return nil
+	}
+	if d.Version < statsWithTokens {
+		return formats.Invalid(d.URI(), "group the scores again with this version", nil, "--token-budget: its statistics do not say how many tokens were sampled")
 	}
 	type tokenStats struct {
 		SampledTokens int64 `parquet:"sampled_tokens,delta"`
@@ -189,10 +197,18 @@ func (l *loader) add(s *stats) error {
 	g := Group{ID: s.GroupID, ExampleID: s.Example, Epoch: int(s.Epoch), FirstRow: s.FirstRow, Count: int(s.Count), Valid: int(s.Valid)}
 	if s.Valid > 0 {
 		g.Mean, g.Min, g.Max = *s.Mean, *s.Min, *s.Max
+		g.StdPop, g.Solved = number(s.StdPop), number(s.Solved)
 	}
 	l.in.groups = append(l.in.groups, g)
 	l.next += int64(s.Count)
 	return nil
+}
+
+func number(p *float64) float64 {
+	if p == nil {
+		return 0
+	}
+	return *p
 }
 
 // openPrevious reads the state that the epoch before left.

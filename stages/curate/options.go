@@ -40,6 +40,7 @@ type Options struct {
 	MaxSequenceTokens  int      // longest call, prompt and answer
 	MinMessages        int      // fewest messages of the main path
 	DropDuplicates     bool     // drop members that say what an earlier one of their group says
+	Filters            []string // expressions over group and trajectory that must be true
 	SampleTrajectories *float64 // keep a seeded share of the trajectories, in (0, 1]
 	BestOf             int      // keep so many of each group, highest reward first
 	MaxPerGroup        int      // keep so many of each group, chosen by the seed

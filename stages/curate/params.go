@@ -54,6 +54,7 @@ func (o *Options) ruleParams(p map[string]any) {
 	set("max-sequence-tokens", o.MaxSequenceTokens, o.MaxSequenceTokens > 0)
 	set("min-messages", o.MinMessages, o.MinMessages > 0)
 	set("drop-duplicates", true, o.DropDuplicates)
+	set("filter", o.Filters, len(o.Filters) > 0)
 	set("sample-trajectories", o.SampleTrajectories, o.SampleTrajectories != nil)
 	set("best-of", o.BestOf, o.BestOf > 0)
 	set("max-per-group", o.MaxPerGroup, o.MaxPerGroup > 0)

@@ -61,7 +61,8 @@ type Group struct {
 	FirstRow       int64 // in the base
 	Count, Valid   int   // members, and those with a reward
 	Mean, Min, Max float64
-	SampledTokens  int64 // of valid members; read only when --token-budget asks for it
+	StdPop, Solved float64 // solved is a share
+	SampledTokens  int64   // of valid members; read only when --token-budget asks for it
 }
 
 // Ruling is what a rule found.

@@ -130,6 +130,17 @@ func TestEachRulesStory(t *testing.T) {
 			func(o *curate.Options) { o.DropDuplicates = true },
 			"a0 a1 b0 b1 c0 c1 c2", "map[duplicate:2]",
 		},
+		"filter": {
+			func(r *formats.Trajectory) {
+				if at("c0", r) {
+					r.SampledTokens = 50
+				}
+			},
+			func(o *curate.Options) {
+				o.Filters = []string{"group.mean < 0.6", "trajectory.sampled_tokens < 40 && trajectory.reward <= group.max"}
+			},
+			"a0 a1 a2 c1 c2", "map[filter:4]",
+		},
 		"best of": {nil, func(o *curate.Options) { o.BestOf = 1 }, "a0 b1 c2", "map[best_of:6]"},
 		"limit":   {nil, func(o *curate.Options) { o.MaxPerGroup, o.MinValid, o.KeepFlat = 1, 1, true }, "a1 b2 c1", "map[limit:6]"},
 		"budget":  {nil, func(o *curate.Options) { o.TokenBudget = 20 }, "a0 a1 a2 c0 c1 c2", "map[token_budget:3]"},
@@ -141,9 +152,9 @@ func TestEachRulesStory(t *testing.T) {
 				}
 			},
 			func(o *curate.Options) {
-				o.CheckLogprobs, o.MaxSampledTokens, o.TokenBudget = true, 40, 20
+				o.CheckLogprobs, o.MaxSampledTokens, o.Filters = true, 40, []string{"group.id != \"b@0\""}
 			},
-			"a1 a2 c0 c1 c2", "map[logprobs:1 token_budget:3]",
+			"a1 a2 c0 c1 c2", "map[filter:3 logprobs:1]",
 		},
 	} {
 		t.Run(strings.ReplaceAll(name, " ", "-"), func(t *testing.T) {
@@ -291,6 +302,7 @@ func TestOptionsOfRulesAreCheckedFirst(t *testing.T) {
 		"--max-staleness -1":     func(o *curate.Options) { o.MaxStaleness = &minus },
 		"go together":            func(o *curate.Options) { o.PolicyVersion = &minus },
 		"without --check":        func(o *curate.Options) { o.AnyTemperature = true },
+		`--filter "group.meen"`:  func(o *curate.Options) { o.Filters = []string{"group.meen"} },
 		"--max-sequence-tokens ": func(o *curate.Options) { o.MaxSequenceTokens = -1 },
 	} {
 		o := options("mem://nowhere/in", "mem://nowhere/out")
@@ -300,5 +312,16 @@ func TestOptionsOfRulesAreCheckedFirst(t *testing.T) {
 		if !errors.As(err, &usage) || usage.Kind != stages.KindUsage || usage.Hint() == "" || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", want, err)
 		}
+	}
+}
+
+// What an older version of group left out is asked for by name.
+func TestBudgetNeedsTokenCounts(t *testing.T) {
+	in := groups(t, "older", 0, story) // of version 1
+	o := options(in, in+"-curate")
+	o.TokenBudget = 10
+	var bad *formats.InputError
+	if _, err := curate.Run(t.Context(), o); !errors.As(err, &bad) || bad.Hint() == "" || !strings.Contains(err.Error(), "--token-budget") {
+		t.Errorf("got %v", err)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/rollmill/rollmill/stages/curate/rules/budget"
 	"github.com/rollmill/rollmill/stages/curate/rules/curriculum"
 	"github.com/rollmill/rollmill/stages/curate/rules/duplicate"
+	"github.com/rollmill/rollmill/stages/curate/rules/filter"
 	"github.com/rollmill/rollmill/stages/curate/rules/flat"
 	"github.com/rollmill/rollmill/stages/curate/rules/leak"
 	"github.com/rollmill/rollmill/stages/curate/rules/length"
@@ -27,6 +28,7 @@ var Rules = curate.NewRegistry(
 	logprobs.Kind,
 	length.Kind,
 	duplicate.Kind,
+	filter.Kind,
 	minvalid.Kind,
 	flat.Kind,
 	curriculum.Kind,

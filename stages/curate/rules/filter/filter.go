@@ -1,0 +1,189 @@
+// Package filter refuses what an expression is false of, in the language of
+// expr-lang: `0 < group.mean && group.mean < 1`. What it may read are the
+// fields of Group and Trajectory below. An expression that mentions no
+// trajectory refuses whole groups, before rules that compare groups see them;
+// the others judge members. One that fails of a trajectory refuses it.
+package filter
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+
+	"github.com/expr-lang/expr"
+	"github.com/expr-lang/expr/ast"
+	"github.com/expr-lang/expr/vm"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/stages"
+	"github.com/rollmill/rollmill/stages/curate"
+)
+
+// Kind is the registry's entry.
+var Kind = curate.Kind{
+	Name:    "filter",
+	Help:    "keep what each --filter expression is true of",
+	Reasons: []string{formats.DropFilter},
+	New: func(o curate.Options) (curate.Rule, error) {
+		if len(o.Filters) == 0 {
+			return nil, nil
+		}
+		r := rule{}
+		for _, text := range o.Filters {
+			p, members, err := compile(text)
+			if err != nil {
+				return nil, err
+			}
+			if members {
+				r.members = append(r.members, program{text, p})
+			} else {
+				r.groups = append(r.groups, program{text, p})
+			}
+		}
+		if r.members == nil {
+			return groups{r}, nil
+		}
+		return r, nil
+	},
+}
+
+// Group is what an expression may read of a group; statistics are of its
+// valid members, NaN when there is none.
+type Group struct {
+	ID        string  `expr:"id"`
+	ExampleID string  `expr:"example_id"`
+	Epoch     int     `expr:"epoch"`
+	Count     int     `expr:"count"`
+	Valid     int     `expr:"valid"`
+	Mean      float64 `expr:"mean"`
+	Std       float64 `expr:"std"` // divisor n
+	Min       float64 `expr:"min"`
+	Max       float64 `expr:"max"`
+	Spread    float64 `expr:"spread"`
+	Solved    float64 `expr:"solved"` // share
+}
+
+// Trajectory is what it may read of a member.
+type Trajectory struct {
+	ID               string             `expr:"id"`
+	Generation       int                `expr:"generation"`
+	Status           string             `expr:"status"`
+	StopReason       string             `expr:"stop_reason"`
+	Model            string             `expr:"model"`
+	Answer           string             `expr:"answer"`
+	Reward           float64            `expr:"reward"`
+	Advantage        float64            `expr:"advantage"` // NaN when there is none
+	Rewards          map[string]float64 `expr:"rewards"`   // by name, without those that have no value
+	PromptTokens     int                `expr:"prompt_tokens"`
+	CompletionTokens int                `expr:"completion_tokens"`
+	SampledTokens    int                `expr:"sampled_tokens"`
+	Messages         int                `expr:"messages"` // of the main path
+	Calls            int                `expr:"calls"`
+	PolicyVersion    int                `expr:"policy_version"` // -1 when unknown
+	Metadata         map[string]any     `expr:"metadata"`
+}
+
+type environment struct {
+	Group      Group      `expr:"group"`
+	Trajectory Trajectory `expr:"trajectory"`
+}
+
+type program struct {
+	text string
+	*vm.Program
+}
+
+// compile reports whether the expression is about members.
+func compile(text string) (p *vm.Program, members bool, err error) {
+	var m mentions
+	p, err = expr.Compile(text, expr.Env(environment{}), expr.AsBool(), expr.DisableBuiltin("now"), expr.Patch(&m))
+	if err != nil {
+		return nil, false, stages.Errorf(stages.KindUsage, "write a condition such as 0 < group.mean && trajectory.sampled_tokens < 4000", "curate: --filter %q: %w", text, err)
+	}
+	return p, m.trajectory, nil
+}
+
+// mentions notes whether an expression reads the trajectory.
+type mentions struct{ trajectory bool }
+
+func (m *mentions) Visit(node *ast.Node) {
+	if n, ok := (*node).(*ast.IdentifierNode); ok && (n.Value == "trajectory" || n.Value == "$env") {
+		m.trajectory = true
+	}
+}
+
+// groups is a rule whose expressions are about groups alone.
+type groups struct{ r rule }
+
+func (g groups) Groups(b curate.Batch, list []curate.Group) (curate.Ruling, error) {
+	return g.r.Groups(b, list)
+}
+
+type rule struct{ groups, members []program }
+
+func (r rule) Groups(_ curate.Batch, list []curate.Group) (curate.Ruling, error) {
+	verdicts := make([]curate.Verdict, len(list))
+	for i, g := range list {
+		verdicts[i] = judge(r.groups, environment{Group: group(g)})
+	}
+	return curate.Ruling{Verdicts: verdicts}, nil
+}
+
+func (r rule) Rows(_ curate.Batch, g curate.Group, rows []curate.Row) []curate.Verdict {
+	verdicts := make([]curate.Verdict, len(rows))
+	env := environment{Group: group(g)}
+	for i, row := range rows {
+		env.Trajectory = trajectory(row)
+		verdicts[i] = judge(r.members, env)
+	}
+	return verdicts
+}
+
+func judge(programs []program, env environment) curate.Verdict {
+	for _, p := range programs {
+		out, err := expr.Run(p.Program, env)
+		if err != nil {
+			return curate.Verdict{Reason: formats.DropFilter, Detail: fmt.Sprintf("%s: %v", p.text, err)}
+		}
+		if ok, _ := out.(bool); !ok {
+			return curate.Verdict{Reason: formats.DropFilter, Detail: p.text}
+		}
+	}
+	return curate.Verdict{}
+}
+
+func group(g curate.Group) Group {
+	out := Group{ID: g.ID, ExampleID: g.ExampleID, Epoch: g.Epoch, Count: g.Count, Valid: g.Valid,
+		Mean: g.Mean, Std: g.StdPop, Min: g.Min, Max: g.Max, Spread: g.Max - g.Min, Solved: g.Solved}
+	if g.Valid == 0 {
+		nan := math.NaN()
+		out.Mean, out.Std, out.Min, out.Max, out.Spread, out.Solved = nan, nan, nan, nan, nan, nan
+	}
+	return out
+}
+
+func trajectory(r curate.Row) Trajectory {
+	m, t := r.Member, r.Trajectory
+	out := Trajectory{ID: m.TrajectoryID, Generation: int(m.Generation), Status: m.Status, StopReason: t.StopReason, Model: t.Model, Answer: t.Answer,
+		Reward: number(m.Reward), Advantage: number(m.Advantage), Rewards: map[string]float64{}, PromptTokens: int(t.PromptTokens),
+		CompletionTokens: int(t.CompletionTokens), SampledTokens: int(t.SampledTokens), Messages: len(t.Main()), Calls: len(t.Calls), PolicyVersion: -1}
+	for _, x := range m.Rewards {
+		if x.Value != nil {
+			out.Rewards[x.Name] = *x.Value
+		}
+	}
+	if t.PolicyVersion != nil {
+		out.PolicyVersion = int(*t.PolicyVersion)
+	}
+	if t.Metadata != "" {
+		_ = json.Unmarshal([]byte(t.Metadata), &out.Metadata) // what is no object has no fields
+	}
+	return out
+}
+
+func number(p *float64) float64 {
+	if p == nil {
+		return math.NaN()
+	}
+	return *p
+}
