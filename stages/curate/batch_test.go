@@ -5,6 +5,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/rollmill/rollmill/formats"
@@ -64,10 +65,11 @@ func TestBatchStepOfTRL(t *testing.T) {
 	}
 }
 
-// stepped writes a group dataset with a step left to do.
-func stepped(t *testing.T, n int, step *formats.BatchStep, rewards [][]float64) string {
+// stepped writes a group dataset with a step left to do; an offset moves every
+// advantage.
+func stepped(t *testing.T, n int, step *formats.BatchStep, rewards [][]float64, offset ...float64) string {
 	t.Helper()
-	uri := "mem://" + t.Name() + "-" + string(rune('a'+n%26)) + string(rune('a'+n/26)) + "/group"
+	uri := "mem://" + strings.ReplaceAll(t.Name(), "/", "-") + "-" + string(rune('a'+n%26)) + string(rune('a'+n/26)) + "/group"
 	base := uri + "-rollout"
 	s := begin(t, base, dataset.Spec{Stage: "rollout", Version: 1, Kind: formats.KindTrajectories}, 0, 1)
 	w := dataset.NewTable[formats.Trajectory](s, "", -1)
@@ -95,6 +97,9 @@ func stepped(t *testing.T, n int, step *formats.BatchStep, rewards [][]float64) 
 		for k := range rewards[g] {
 			m := member(trajectory(example{id: id(g)}, 0, k), "0", 0)
 			a := rewards[g][k] - mean
+			for _, o := range offset {
+				a += o
+			}
 			m.Reward, m.Advantage = &rewards[g][k], &a
 			rows = append(rows, m)
 		}
