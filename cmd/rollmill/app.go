@@ -50,6 +50,7 @@ func commands() []command {
 		reportCommand,
 		showCommand,
 		diffCommand,
+		evalCommand,
 		sealCommand,
 		completionCommand(),
 	}

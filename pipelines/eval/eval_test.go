@@ -1,0 +1,193 @@
+package eval
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/stages"
+)
+
+func some(values ...float64) *example {
+	e := &example{}
+	for _, v := range values {
+		if math.IsNaN(v) {
+			e.rewards = append(e.rewards, nil)
+			continue
+		}
+		e.rewards = append(e.rewards, &v)
+	}
+	return e
+}
+
+var null = math.NaN()
+
+// TestFigures against figures worked out by hand: the examples' means are 0.5,
+// 1 and 0, so the mean is 0.5, their standard deviation 0.5, and Student's
+// t(0.975, 2) = 4.302653.
+func TestFigures(t *testing.T) {
+	examples := []*example{some(0, 1, 0, 1), some(1, 1, null, 1), some(0, 0)}
+	examples[1].failed = 1
+	f := figures(examples, MeasureOptions{Solved: 1, Confidence: 0.95}, true)
+	half := 4.302652729911275 * 0.5 / math.Sqrt(3)
+	near(t, "mean", f.Mean.Value, 0.5)
+	near(t, "low", *f.Mean.Low, 0.5-half)
+	near(t, "high", *f.Mean.High, 0.5+half)
+	near(t, "solved low", *f.Solved.Low, 0) // a share
+	near(t, "std", *f.Std, math.Sqrt(20.0/72))
+	near(t, "within", *f.Within, math.Sqrt(1.0/3)/3)
+	if f.Examples != 3 || f.Trajectories != 10 || f.Failed != 1 || f.Unscored != 0 || *f.Min != 0 || *f.Max != 1 {
+		t.Errorf("%+v", f)
+	}
+	// pass@2: 1 - C(2,2)/C(4,2) = 5/6, 1 and 0. pass@4: 1 alone, of 4 attempts.
+	if len(f.PassAtK) != 3 || f.PassAtK[1].K != 2 || f.PassAtK[2].LeftOut != 2 || f.PassAtK[2].Value != 1 || f.PassAtK[2].Low != nil {
+		t.Errorf("%+v", f.PassAtK)
+	}
+	near(t, "pass@1", f.PassAtK[0].Value, 0.5)
+	near(t, "pass@2", f.PassAtK[1].Value, (5.0/6+1)/3)
+	f = figures(examples, MeasureOptions{Solved: 1, Confidence: 0.95, FailuresCount: true, K: []int{4, 3, 3}}, true)
+	if len(f.PassAtK) != 2 || f.PassAtK[1].LeftOut != 1 {
+		t.Errorf("%+v", f.PassAtK)
+	}
+	near(t, "solved with failures", f.Solved.Value, (0.5+0.75)/3)
+	near(t, "mean with failures", f.Mean.Value, 0.5)
+	if none := figures(nil, MeasureOptions{Confidence: 0.95}, true); none.Mean != nil || none.Std != nil || none.PassAtK != nil {
+		t.Errorf("of nothing: %+v", none)
+	}
+}
+
+func near(t *testing.T, what string, got, want float64) {
+	t.Helper()
+	if math.Abs(got-want) > 1e-9 {
+		t.Errorf("%s is %v, want %v", what, got, want)
+	}
+}
+
+// TestPassAtKCountsDraws: it is the share of the draws of k of n attempts that
+// hold a solved one, all of them counted.
+func TestPassAtKCountsDraws(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		n := rapid.IntRange(1, 9).Draw(t, "n")
+		k := rapid.IntRange(1, n).Draw(t, "k")
+		solved := rapid.IntRange(0, 1<<n-1).Draw(t, "solved")
+		e := &example{}
+		for i := range n {
+			v := float64(solved >> i & 1)
+			e.rewards = append(e.rewards, &v)
+		}
+		draws, hits := 0, 0
+		for set := range 1 << n {
+			if ones(set) == k {
+				if draws++; set&solved != 0 {
+					hits++
+				}
+			}
+		}
+		got := figures([]*example{e}, MeasureOptions{Solved: 1, Confidence: 0.9, K: []int{k}}, true).PassAtK[0].Value
+		if want := float64(hits) / float64(draws); math.Abs(got-want) > 1e-12 {
+			t.Fatalf("pass@%d of %d, solved %b: %v, want %v", k, n, solved, got, want)
+		}
+	})
+}
+
+func ones(set int) (n int) {
+	for ; set > 0; set &= set - 1 {
+		n++
+	}
+	return n
+}
+
+// measured writes trajectories and scores: three examples of two levels, one
+// attempt failed and one unscored.
+func measured(t *testing.T, root string) {
+	t.Helper()
+	rewards := [][]float64{{1, 0}, {1, 1}, {null, 0.5}}
+	var base *dataset.Dataset
+	write := func(uri string, spec dataset.Spec, each func(shard *dataset.Shard) error) {
+		shard, err := dataset.Begin(t.Context(), uri, spec, dataset.Options{})
+		if err == nil {
+			err = each(shard)
+		}
+		if err == nil {
+			_, err = shard.Commit(t.Context(), dataset.Outcome{})
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(root+"/rollout", dataset.Spec{Stage: "rollout", Version: 1, Kind: formats.KindTrajectories}, func(s *dataset.Shard) error {
+		table := dataset.NewTable[formats.Trajectory](s, "", -1)
+		for e := range rewards {
+			var g []formats.Trajectory
+			for k := range 2 {
+				id := fmt.Sprint("e", e)
+				g = append(g, formats.Trajectory{TrajectoryID: formats.TrajectoryID("run", id, 0, k), ExampleID: id, Generation: int32(k), Run: "run", Model: "policy",
+					Example: fmt.Sprintf(`{"task":{"level":%d},"kind":%q}`, e%2, []string{"short", "long", "short"}[e]), Status: formats.StatusOK, StopReason: formats.StopDone})
+			}
+			if err := table.Write(t.Context(), g); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	base, err := dataset.Open(t.Context(), root+"/rollout", dataset.OpenOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ref := base.Ref("base", root+"/score")
+	write(root+"/score", dataset.Spec{Stage: "score", Version: 1, Kind: formats.KindScores, Inputs: []dataset.Ref{ref}, Base: &ref}, func(s *dataset.Shard) error {
+		table := dataset.NewTable[formats.Score](s, "", 0)
+		for e, g := range rewards {
+			var rows []formats.Score
+			for k := range g {
+				id := fmt.Sprint("e", e)
+				s := formats.Score{TrajectoryID: formats.TrajectoryID("run", id, 0, k), ExampleID: id, Generation: int32(k), Status: formats.StatusOK, Reward: &g[k],
+					Rewards: []formats.NamedReward{{Name: "a", Weight: 1, Value: &g[k]}, {Name: "b", Weight: 0, Value: new(float64)}}}
+				if math.IsNaN(g[k]) {
+					s.Reward, s.Failure, s.Rewards[0].Value, s.Rewards[0].Failure = nil, formats.RewardTimeout, nil, formats.RewardTimeout
+				}
+				rows = append(rows, s)
+			}
+			if err := table.Write(t.Context(), rows); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+func TestMeasure(t *testing.T) {
+	measured(t, "mem://measure")
+	r, err := Measure(t.Context(), "mem://measure/score", MeasureOptions{Solved: 1, Slices: []string{"task.level", "kind"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.Model != "policy" || r.Unscored != 1 || r.Failed != 0 || r.Mean.Examples != 3 || len(r.Rewards) != 2 || r.Rewards["a"].Unscored != 1 || r.Rewards["b"].Mean.Value != 0 {
+		t.Errorf("%+v", r)
+	}
+	got := ""
+	for _, s := range r.Slices {
+		got += fmt.Sprintf("%s=%s %d %.4g %.4g; ", s.Field, s.Value, s.Examples, s.Mean.Value, s.Figures.Solved.Value)
+	}
+	if want := "task.level=0 2 0.5 0.25; task.level=1 1 1 1; kind=long 1 1 1; kind=short 2 0.5 0.25; "; got != want {
+		t.Errorf("slices %s, want %s", got, want)
+	}
+	var text bytes.Buffer
+	if err := r.WriteText(&text); err != nil || !strings.Contains(text.String(), "6 trajectories: 0 failed, 1 have no reward") || !strings.Contains(text.String(), "task.level") {
+		t.Errorf("%v\n%s", err, &text)
+	}
+	for want, o := range map[string]MeasureOptions{"no example has a field": {Slices: []string{"colour"}}, "pass@0": {K: []int{0}}, "confidence of 2": {Confidence: 2}} {
+		_, err := Measure(t.Context(), "mem://measure/score", o)
+		var staged *stages.Error
+		if !errors.As(err, &staged) || staged.Kind != stages.KindUsage || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v does not mention %q", err, want)
+		}
+	}
+}

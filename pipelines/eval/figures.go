@@ -1,0 +1,157 @@
+package eval
+
+import (
+	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/stat/distuv"
+
+	"github.com/rollmill/rollmill/formats"
+)
+
+// Figures are those of some examples.
+type Figures struct {
+	Examples     int `json:"examples"`
+	Trajectories int `json:"trajectories"`
+	Failed       int `json:"failed"`   // of these
+	Unscored     int `json:"unscored"` // they did not fail, and have no reward
+
+	Mean    *Estimate `json:"mean"`   // of the examples' mean rewards
+	Solved  *Estimate `json:"solved"` // of the examples' shares of solved trajectories
+	Std     *float64  `json:"std"`    // of all rewards, divisor n-1
+	Min     *float64  `json:"min"`
+	Max     *float64  `json:"max"`
+	Within  *float64  `json:"std_within"` // the mean of the examples' own standard deviations, where these have two or more rewards
+	PassAtK []PassAtK `json:"pass_at_k,omitempty"`
+}
+
+// Estimate is a mean over examples with its confidence interval, which is
+// null for fewer than two.
+type Estimate struct {
+	Value    float64  `json:"value"`
+	Low      *float64 `json:"low"`
+	High     *float64 `json:"high"`
+	Examples int      `json:"examples"`
+}
+
+// PassAtK is the chance that one or more of k attempts is solved.
+type PassAtK struct {
+	K int `json:"k"`
+	Estimate
+	LeftOut int `json:"left_out"` // examples with fewer than k attempts
+}
+
+func figures(examples []*example, o MeasureOptions, passes bool) Figures {
+	f := Figures{Examples: len(examples)}
+	var all, means, shares, within []float64
+	most := 0
+	for _, e := range examples {
+		var rewards []float64
+		for _, r := range e.rewards {
+			if r != nil {
+				rewards = append(rewards, *r)
+			}
+		}
+		f.Trajectories += len(e.rewards)
+		f.Failed += e.failed
+		f.Unscored += len(e.rewards) - len(rewards) - e.failed
+		all = append(all, rewards...)
+		if len(rewards) > 0 {
+			means = append(means, mean(rewards))
+		}
+		if len(rewards) > 1 {
+			within = append(within, std(rewards))
+		}
+		n, c := e.attempts(o)
+		if most = max(most, n); n > 0 {
+			shares = append(shares, float64(c)/float64(n))
+		}
+	}
+	f.Mean = estimate(means, o.Confidence, math.Inf(-1), math.Inf(1))
+	f.Solved = estimate(shares, o.Confidence, 0, 1)
+	if len(all) > 0 {
+		low, high := slices.Min(all), slices.Max(all)
+		f.Min, f.Max = &low, &high
+	}
+	if len(all) > 1 {
+		s := std(all)
+		f.Std = &s
+	}
+	if len(within) > 0 {
+		w := mean(within)
+		f.Within = &w
+	}
+	if passes {
+		f.PassAtK = passAtK(examples, o, most)
+	}
+	return f
+}
+
+// attempts counts an example's trajectories for pass@k, and the solved ones.
+func (e *example) attempts(o MeasureOptions) (n, solved int) {
+	for _, r := range e.rewards {
+		if r != nil || o.FailuresCount {
+			n++
+		}
+		if r != nil && *r >= o.Solved {
+			solved++
+		}
+	}
+	return n, solved
+}
+
+func passAtK(examples []*example, o MeasureOptions, most int) []PassAtK {
+	ks := slices.Clone(o.K)
+	for k := 1; o.K == nil && k <= most; k *= 2 {
+		ks = append(ks, k)
+	}
+	slices.Sort(ks)
+	var out []PassAtK
+	for _, k := range slices.Compact(ks) {
+		var chances []float64
+		for _, e := range examples {
+			if n, c := e.attempts(o); n >= k {
+				chances = append(chances, formats.PassAtK(n, c, k))
+			}
+		}
+		p := PassAtK{K: k, LeftOut: len(examples) - len(chances)}
+		if e := estimate(chances, o.Confidence, 0, 1); e != nil {
+			p.Estimate = *e
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// estimate is the mean of values, with Student's interval cut to a range; nil
+// without any.
+func estimate(values []float64, confidence, least, most float64) *Estimate {
+	if len(values) == 0 {
+		return nil
+	}
+	e := &Estimate{Value: mean(values), Examples: len(values)}
+	if n := float64(len(values)); n > 1 {
+		t := distuv.StudentsT{Mu: 0, Sigma: 1, Nu: n - 1}.Quantile(0.5 + confidence/2)
+		half := t * std(values) / math.Sqrt(n)
+		low, high := max(least, e.Value-half), min(most, e.Value+half)
+		e.Low, e.High = &low, &high
+	}
+	return e
+}
+
+func mean(values []float64) float64 {
+	sum := 0.0
+	for _, v := range values {
+		sum += v
+	}
+	return sum / float64(len(values))
+}
+
+// std has the divisor n-1.
+func std(values []float64) float64 {
+	m, sum := mean(values), 0.0
+	for _, v := range values {
+		sum += (v - m) * (v - m)
+	}
+	return math.Sqrt(sum / float64(len(values)-1))
+}

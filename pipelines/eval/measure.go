@@ -1,0 +1,228 @@
+package eval
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/stages"
+)
+
+// Result is what a policy is worth on some examples.
+type Result struct {
+	Scores     string  `json:"scores"`
+	Model      string  `json:"model,omitempty"` // that answered; several are joined by commas
+	Solved     float64 `json:"solved_threshold"`
+	Confidence float64 `json:"confidence"`
+	Figures
+	Rewards map[string]Figures `json:"rewards,omitempty"` // of each named reward, without pass@k
+	Slices  []Slice            `json:"slices,omitempty"`
+	Stages  []stages.Report    `json:"stages,omitempty"` // rollout's and score's, when they were run
+}
+
+// Slice is the figures of the examples that share a value of a field.
+type Slice struct {
+	Field string `json:"field"`
+	Value string `json:"value"` // "" for examples without the field
+	Figures
+}
+
+// Measure makes the figures of a score dataset. It holds a few numbers for
+// each trajectory in memory.
+func Measure(ctx context.Context, uri string, o MeasureOptions) (*Result, error) {
+	if err := o.Validate(); err != nil {
+		return nil, err
+	}
+	if o.Confidence == 0 {
+		o.Confidence = 0.95
+	}
+	d, err := dataset.Open(ctx, uri, dataset.OpenOptions{Kind: formats.KindScores, AcceptGates: o.AcceptGates})
+	if err != nil {
+		return nil, err
+	}
+	base, err := d.OpenBase(ctx)
+	if err != nil {
+		return nil, err
+	}
+	examples, models, err := read(ctx, d, base, o)
+	if err != nil {
+		return nil, err
+	}
+	r := &Result{Scores: d.URI(), Model: strings.Join(models, ","), Solved: o.Solved, Confidence: o.Confidence, Figures: figures(examples, o, true)}
+	r.Rewards = named(examples, o)
+	for _, field := range o.Slices {
+		slices, err := sliced(examples, field, o)
+		if err != nil {
+			return nil, err
+		}
+		r.Slices = append(r.Slices, slices...)
+	}
+	return r, nil
+}
+
+// example is what became of one.
+type example struct {
+	rewards []*float64 // of its trajectories, in order; nil without
+	failed  int        // of these: the trajectory itself failed
+	named   map[string][]*float64
+	fields  map[string]any // when slices are asked for
+}
+
+type light struct {
+	Model   string `parquet:"model,optional,dict"`
+	Example string `parquet:"example"`
+}
+
+type bare struct {
+	Model string `parquet:"model,optional,dict"`
+}
+
+// read gathers trajectories by example and epoch, and the models that played.
+func read(ctx context.Context, d, base *dataset.Dataset, o MeasureOptions) ([]*example, []string, error) {
+	beside, closing, err := lights(ctx, base, len(o.Slices) > 0)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer closing()
+	var out []*example
+	models := map[string]bool{}
+	err = dataset.Groups(ctx, d, "", d.All(), func(s *formats.Score) string { return formats.GroupID(s.ExampleID, int(s.Epoch)) }, func(first int64, rows []formats.Score) error {
+		e := &example{named: map[string][]*float64{}}
+		for i := range rows {
+			l, err := beside()
+			if err != nil {
+				return err
+			}
+			if l.Model != "" {
+				models[l.Model] = true
+			}
+			if i == 0 && l.Example != "" {
+				if err := json.Unmarshal([]byte(l.Example), &e.fields); err != nil {
+					invalid := formats.Invalid(base.URI(), "", err, "the example is not a JSON object")
+					invalid.Row = first
+					return invalid
+				}
+			}
+			e.add(&rows[i])
+		}
+		out = append(out, e)
+		return nil
+	})
+	return out, slices.Sorted(maps.Keys(models)), err
+}
+
+func (e *example) add(s *formats.Score) {
+	e.rewards = append(e.rewards, clone(s.Reward))
+	if s.Failure == formats.RewardTrajectory {
+		e.failed++
+	}
+	for _, r := range s.Rewards {
+		e.named[r.Name] = append(e.named[r.Name], clone(r.Value))
+	}
+}
+
+func clone(v *float64) *float64 {
+	if v == nil {
+		return nil
+	}
+	n := *v
+	return &n
+}
+
+// lights reads the base row by row: its model and, when wanted, the example.
+func lights(ctx context.Context, base *dataset.Dataset, examples bool) (next func() (light, error), closing func() error, err error) {
+	if examples {
+		r, err := dataset.NewReader[light](ctx, base, "", base.All())
+		if err != nil {
+			return nil, nil, err
+		}
+		return one(r), r.Close, nil
+	}
+	r, err := dataset.NewReader[bare](ctx, base, "", base.All())
+	if err != nil {
+		return nil, nil, err
+	}
+	read := one(r)
+	return func() (light, error) { b, err := read(); return light{Model: b.Model}, err }, r.Close, nil
+}
+
+func one[T any](r *dataset.Reader[T]) func() (T, error) {
+	buffer := make([]T, 64)
+	at, have := 0, 0
+	return func() (T, error) {
+		if at == have {
+			n, err := r.Read(buffer)
+			if at, have = 0, n; n == 0 {
+				var none T
+				if errors.Is(err, io.EOF) {
+					err = fmt.Errorf("the trajectories end before their scores do")
+				}
+				return none, err
+			}
+		}
+		at++
+		return buffer[at-1], nil
+	}
+}
+
+// named are the figures of each named reward; one alone is the total.
+func named(examples []*example, o MeasureOptions) map[string]Figures {
+	names := map[string]bool{}
+	for _, e := range examples {
+		for name := range e.named {
+			names[name] = true
+		}
+	}
+	if len(names) < 2 {
+		return nil
+	}
+	out := map[string]Figures{}
+	for name := range names {
+		part := make([]*example, len(examples))
+		for i, e := range examples {
+			part[i] = &example{rewards: e.named[name], failed: e.failed}
+		}
+		out[name] = figures(part, o, false)
+	}
+	return out
+}
+
+// sliced makes a table of the examples by a field's values.
+func sliced(examples []*example, field string, o MeasureOptions) ([]Slice, error) {
+	by := map[string][]*example{}
+	for _, e := range examples {
+		by[at(e.fields, field)] = append(by[at(e.fields, field)], e)
+	}
+	if _, none := by[""]; none && len(by) == 1 && len(examples) > 0 {
+		return nil, usage("it has "+strings.Join(slices.Sorted(maps.Keys(examples[0].fields)), ", "), "no example has a field %q", field)
+	}
+	var out []Slice
+	for _, value := range slices.Sorted(maps.Keys(by)) {
+		out = append(out, Slice{Field: field, Value: value, Figures: figures(by[value], o, true)})
+	}
+	return out, nil
+}
+
+// at is a field's value as text; other than text is JSON.
+func at(fields map[string]any, path string) string {
+	value, ok := fields[path]
+	if !ok {
+		value = any(fields)
+		for name := range strings.SplitSeq(path, ".") {
+			object, _ := value.(map[string]any)
+			value = object[name]
+		}
+	}
+	if text, ok := value.(string); ok || value == nil {
+		return text
+	}
+	data, _ := json.Marshal(value)
+	return string(data)
+}
