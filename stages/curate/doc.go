@@ -1,18 +1,26 @@
 // Package curate decides what is worth training on: groups in, a wide dataset
 // of the chosen trajectories out, self-contained, and a table _decisions with
-// a row for every input trajectory.
+// a row for every input trajectory. Group datasets of other epochs may be
+// trained on again beside the first (Options.Replay): all of them are one plan.
 //
 // In order: failed members go (failed), then unscored ones (unscored); then
 // each Rule of the registry refuses groups by their statistics; then rules
-// that are MemberRules refuse single members of the groups that are left; and
-// rules that look at each group alone (Kind.Again) judge the groups that lost
-// members once more. A trajectory carries the first reason that refused it.
-// Advantages are not computed anew: they keep the meaning that group gave
-// them, whoever of the group is dropped here.
+// that are RowRules or MemberRules refuse single members of the groups that
+// are left; and rules that look at each group alone (Kind.Again) judge the
+// groups that lost members once more, unless a rule took them apart on purpose
+// (Kind.Last). So a rule that compares groups, such as the curriculum, counts
+// groups of which a later look at the rows may leave nothing. A trajectory
+// carries the first reason that refused it; the state in the manifest lists
+// the rules as they ran.
 //
-// Decisions are a pure function of the groups, the epoch, the seed and the
-// state of the epoch before. Every shard computes the same plan for the whole
-// epoch from the group statistics, and writes its slice.
+// Advantages keep the meaning that group gave them, whoever of the group is
+// dropped here, unless Options.Recompute asks for those of the members that
+// are left. A step that an estimator left for the whole batch
+// (formats.BatchStep) is done here, over every member that has an advantage.
+//
+// Decisions are a pure function of the groups, their rows, the epoch, the seed
+// and the state of the epoch before. Every shard computes the same plan for
+// the whole epoch from the group statistics, and writes its slice.
 //
 // To add a rule: see rules/all.
 package curate
