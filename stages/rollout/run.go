@@ -124,7 +124,9 @@ func (r *runner) run(ctx context.Context, done map[string]finished) error {
 	if c, ok := o.Agent.(Closer); ok {
 		defer c.Close()
 	}
-	r.watch.after = o.Giveup
+	if r.watch.after = o.Giveup; !o.asksEngine() {
+		r.watch.after = -1
+	}
 	if err := r.attempts(ctx, jobs, len(done) == 0); err != nil {
 		return err
 	}
@@ -211,7 +213,7 @@ func (o Options) recorderOptions() recorder.Options {
 	rec := recorder.Options{
 		Endpoints: o.Endpoints, APIKey: o.APIKey, Model: o.Model, Target: o.TargetModel, Functions: o.Functions, Accept: o.AcceptModels, Sampling: o.Sampling, Seed: o.SamplingSeed,
 		Extra: o.Extra, NoLogprobs: o.NoLogprobs, Retries: o.Retries, Backoff: o.Backoff, CallTimeout: o.CallTimeout, Listen: o.Listen, Advertise: o.Advertise,
-		Connections: o.Concurrency, RateLimit: o.RateLimit, Slowdown: o.Slowdown, Log: o.Logger(), Now: o.Now,
+		Connections: max(64, 4*o.Concurrency), RateLimit: o.RateLimit, Slowdown: o.Slowdown, Log: o.Logger(), Now: o.Now,
 	}
 	if o.Policy != nil {
 		rec.Version = &o.Policy.Version

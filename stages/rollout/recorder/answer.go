@@ -178,8 +178,11 @@ func (c *choice) done() {
 	m.Content += c.text.content.String()
 	m.Reasoning += c.text.reasoning.String()
 	if text := c.text.refusal.String(); text != "" {
-		part, _ := json.Marshal([]map[string]string{{"type": "refusal", "refusal": text}})
-		m.ContentParts = string(part)
+		m.ContentParts = refusal(text)
+	}
+	if m.ContentParts != "" && m.Content != "" && joined([]byte(m.ContentParts)) == "" { // it began to answer, and then refused
+		part, _ := json.Marshal(map[string]string{"type": "text", "text": m.Content})
+		m.ContentParts = "[" + string(part) + "," + m.ContentParts[1:]
 	}
 	m.FinishReason, m.Sampled = c.finish, true
 }

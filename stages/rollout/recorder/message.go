@@ -32,8 +32,7 @@ func readMessage(m *formats.Message, raw []byte) {
 			}
 		case "refusal":
 			if text := unquote(v); text != "" {
-				part, _ := json.Marshal([]map[string]string{{"type": "refusal", "refusal": text}})
-				m.ContentParts = string(part)
+				m.ContentParts = refusal(text)
 			}
 		case "tool_calls":
 			for t := range elements(v) {
@@ -47,17 +46,28 @@ func readMessage(m *formats.Message, raw []byte) {
 	}
 }
 
+// refusal is the content of a message that refuses.
+func refusal(text string) string {
+	part, _ := json.Marshal([]map[string]string{{"type": "refusal", "refusal": text}})
+	return string(part)
+}
+
 // readContent reads text, or an array of parts of which the text is joined.
 func readContent(m *formats.Message, v []byte) {
 	if v[0] != '[' {
 		m.Content = unquote(v)
 		return
 	}
+	m.Content, m.ContentParts = joined(v), compact(v)
+}
+
+// joined is the text of parts.
+func joined(parts []byte) string {
 	var text strings.Builder
-	for part := range elements(v) {
+	for part := range elements(parts) {
 		text.WriteString(unquote(parseObject(part).get("text")))
 	}
-	m.Content, m.ContentParts = text.String(), compact(v)
+	return text.String()
 }
 
 func parseToolCall(raw []byte) formats.ToolCall {

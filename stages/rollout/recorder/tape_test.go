@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/validate"
 	"github.com/rollmill/rollmill/stages/rollout/recorder"
 )
 
@@ -75,6 +76,26 @@ func outlines(rec recorder.Record) (out []string) {
 		out = append(out, outline(m))
 	}
 	return out
+}
+
+// checkRow holds a record, as a row, to what every dataset must keep.
+func checkRow(t *testing.T, rec recorder.Record) {
+	t.Helper()
+	row := formats.Trajectory{TrajectoryID: "t", Run: "r", ExampleID: "e", Example: "{}", Status: formats.StatusOK, StopReason: formats.StopDone,
+		Messages: rec.Messages, Calls: rec.Calls, ToolSets: rec.ToolSets, TokenSource: rec.TokenSource}
+	for i := range row.Calls {
+		row.PromptTokens += row.Calls[i].PromptTokens
+		row.CompletionTokens += row.Calls[i].CompletionTokens
+	}
+	for i := range row.Messages {
+		if row.Trained(i) {
+			row.SampledTokens += int32(len(row.Messages[i].Logprobs))
+		}
+	}
+	row.SetPayloadDigest()
+	for _, p := range validate.Trajectory(&row) {
+		t.Errorf("as a row: %v", p)
+	}
 }
 
 const usage2 = `"usage":{"prompt_tokens":3,"completion_tokens":2,"total_tokens":5}`
@@ -147,7 +168,7 @@ data: [DONE]
 	"image by reference": {
 		"/chat/completions", fields{"messages": []fields{{"role": "user", "content": []fields{{"type": "text", "text": "what is this?"}, {"type": "image_url", "image_url": fields{"url": "https://example.org/a.png"}}}}}},
 		`{"model":"policy","choices":[{"index":0,"message":{"role":"assistant","content":"a cat"},"logprobs":{"content":[{"logprob":-1},{"logprob":-1}]},"finish_reason":"stop"}],` + usage2 + `}`,
-		[]string{`-1 user | what is this? | parts [{"text":"what is this?","type":"text"},{"image_url":{"url":"https://example.org/a.png"},"type":"image_url"}]`, "0 assistant | a cat | ends stop | [] [-1 -1] after []"},
+		[]string{`-1 user | parts [{"text":"what is this?","type":"text"},{"image_url":{"url":"https://example.org/a.png"},"type":"image_url"}]`, "0 assistant | a cat | ends stop | [] [-1 -1] after []"},
 		`{"model":"policy","choices":[{"index":0,"message":{"role":"assistant","content":"a cat"},"logprobs":null,"finish_reason":"stop"}],` + usage2 + `}`,
 		"",
 	},
@@ -240,6 +261,7 @@ func TestTapes(t *testing.T) {
 			if d := cmp.Diff(c.want, outlines(rec)); d != "" {
 				t.Error(d)
 			}
+			checkRow(t, rec)
 			if c.seen == "" {
 				c.seen = c.body
 			}

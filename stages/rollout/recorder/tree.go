@@ -125,6 +125,9 @@ func (t *tree) below(at int) []int {
 func (t *tree) add(parent int, m formats.Message) int {
 	i := len(t.messages)
 	m.Parent = int32(parent)
+	if m.ContentParts != "" {
+		m.Content = "" // the parts have it
+	}
 	t.messages = append(t.messages, m)
 	for len(t.children) < i+2 {
 		t.children = append(t.children, nil)
@@ -174,9 +177,17 @@ func (t *tree) find(at int, m *formats.Message) (i int, changed string) {
 }
 
 func same(a, b *formats.Message) bool {
-	return a.Role == b.Role && a.Content == b.Content && a.Reasoning == b.Reasoning &&
+	return a.Role == b.Role && text(a) == text(b) && a.Reasoning == b.Reasoning &&
 		a.ToolCallID == b.ToolCallID && (a.Name == b.Name || a.Sampled) &&
 		sameParts(a, b) && slices.Equal(a.ToolCalls, b.ToolCalls)
+}
+
+// text is a message's content, or the text of its parts.
+func text(m *formats.Message) string {
+	if m.ContentParts == "" {
+		return m.Content
+	}
+	return joined([]byte(m.ContentParts))
 }
 
 // sameParts takes a list of text parts for the text itself.
@@ -213,11 +224,11 @@ func cameBack(s, m *formats.Message) (changed string, ok bool) {
 		}
 		changed = worse(changed, BreakReasoning)
 	}
-	if m.Content != s.Content {
-		switch was, is := strings.TrimSpace(s.Content), strings.TrimSpace(m.Content); {
+	if said, back := text(s), text(m); said != back {
+		switch was, is := strings.TrimSpace(said), strings.TrimSpace(back); {
 		case was == is, is == "" && len(s.ToolCalls) > 0:
 			changed = worse(changed, BreakContent)
-		case strings.TrimSpace(thinking.ReplaceAllString(s.Content, "")) == is:
+		case strings.TrimSpace(thinking.ReplaceAllString(said, "")) == is:
 			changed = worse(changed, BreakReasoning)
 		default:
 			return "", false
