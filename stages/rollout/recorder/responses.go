@@ -1,0 +1,302 @@
+package recorder
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/rollmill/rollmill/formats"
+)
+
+// outputLogprobs is the value of "include" that asks for them.
+const outputLogprobs = `"message.output_text.logprobs"`
+
+func askResponse(q *request) {
+	if q.view.logprobs {
+		return
+	}
+	var list [][]byte
+	for v := range elements(q.fields.get("include")) {
+		list = append(list, v)
+	}
+	list = append(list, []byte(outputLogprobs))
+	q.fields.set("include", slices.Concat([]byte("["), bytes.Join(list, []byte(",")), []byte("]")))
+}
+
+// parseResponse reads input items. Those that follow one another and make up
+// one turn of the assistant (reasoning, text, function calls) are one message.
+func parseResponse(q *request) error {
+	for v := range elements(q.fields.get("include")) {
+		q.view.logprobs = q.view.logprobs || string(v) == outputLogprobs
+	}
+	q.previous = unquote(q.fields.get("previous_response_id"))
+	input := q.fields.get("input")
+	if text := unquote(q.fields.get("instructions")); text != "" {
+		q.messages = append(q.messages, formats.Message{Role: "system", Content: text, Parent: -1, Call: -1})
+	}
+	switch {
+	case len(input) > 0 && input[0] == '"':
+		q.messages = append(q.messages, formats.Message{Role: "user", Content: unquote(input), Parent: -1, Call: -1})
+	case len(input) > 0 && input[0] == '[':
+		var t turnReader
+		for raw := range elements(input) {
+			t.item(raw)
+		}
+		q.messages = append(q.messages, t.messages...)
+	default:
+		return errors.New(`the request has no "input"`)
+	}
+	return nil
+}
+
+// turnReader makes messages of items.
+type turnReader struct {
+	messages []formats.Message
+	open     bool // the last message is a turn of the assistant that goes on
+}
+
+func (t *turnReader) assistant() *formats.Message {
+	if !t.open {
+		t.messages = append(t.messages, formats.Message{Role: "assistant", Parent: -1, Call: -1})
+		t.open = true
+	}
+	return &t.messages[len(t.messages)-1]
+}
+
+func (t *turnReader) item(raw []byte) {
+	o := parseObject(raw)
+	switch kind := unquote(o.get("type")); kind {
+	case "reasoning", "function_call", "custom_tool_call":
+		readItem(t.assistant(), o)
+	case "message", "":
+		if unquote(o.get("role")) == "assistant" {
+			readItem(t.assistant(), o)
+			return
+		}
+		m := formats.Message{Parent: -1, Call: -1}
+		readItem(&m, o)
+		t.messages, t.open = append(t.messages, m), false
+	case "function_call_output", "custom_tool_call_output":
+		m := formats.Message{Role: "tool", ToolCallID: unquote(o.get("call_id")), Parent: -1, Call: -1}
+		readContent(&m, orEmpty(o.get("output")))
+		t.messages, t.open = append(t.messages, m), false
+	default: // a reference, a search, an image: kept as it came
+		t.messages, t.open = append(t.messages, formats.Message{Role: "user", ContentParts: "[" + compact(raw) + "]", Parent: -1, Call: -1}), false
+	}
+}
+
+func orEmpty(raw []byte) []byte {
+	if len(raw) == 0 {
+		return []byte(`""`)
+	}
+	return raw
+}
+
+// readItem adds to m what one item of a response says.
+func readItem(m *formats.Message, o object) {
+	switch unquote(o.get("type")) {
+	case "reasoning":
+		for _, key := range []string{"content", "summary"} {
+			var text string
+			for part := range elements(o.get(key)) {
+				text += unquote(parseObject(part).get("text"))
+			}
+			if text != "" {
+				m.Reasoning += text
+				return
+			}
+		}
+	case "function_call":
+		m.ToolCalls = append(m.ToolCalls, formats.ToolCall{ID: unquote(o.get("call_id")), Name: unquote(o.get("name")), Arguments: unquote(o.get("arguments"))})
+	case "custom_tool_call":
+		m.ToolCalls = append(m.ToolCalls, formats.ToolCall{ID: unquote(o.get("call_id")), Name: unquote(o.get("name")), Arguments: unquote(o.get("input"))})
+	default:
+		if role := unquote(o.get("role")); role != "" {
+			m.Role = role
+		}
+		var part formats.Message
+		readContent(&part, orEmpty(o.get("content")))
+		m.Content += part.Content
+		if part.ContentParts != "" && !plain(part.ContentParts) {
+			m.ContentParts = part.ContentParts
+		}
+	}
+}
+
+// readResponse reads the whole of a stream's last event, or of an answer.
+func (a *answer) readResponse(c *cursor, see view) {
+	var choice *choice
+	for key, e := range c.object {
+		switch string(key) {
+		case "id":
+			a.id = unquote(c.value())
+		case "model":
+			a.model = unquote(c.value())
+		case "status":
+			a.status = unquote(c.value())
+		case "incomplete_details":
+			a.incomplete = unquote(parseObject(c.value()).get("reason"))
+		case "usage":
+			a.usage.readResponse(c.value())
+		case "error":
+			if v := c.value(); string(v) != "null" && len(v) > 0 {
+				a.err = fmt.Errorf("the engine reported: %s", errorText(slices.Concat([]byte(`{"error":`), v, []byte("}"))))
+			}
+		case "prompt_token_ids":
+			a.setPrompt(c.value())
+			e.hide(!see.ids)
+		case "token_ids", "output_token_ids":
+			choice = a.choice(0)
+			choice.tokens.addIDs(formats.TokensChoice, c.value())
+			e.hide(!see.ids)
+		case "output":
+			choice = a.choice(0)
+			choice.message, choice.tokens.logprobs, choice.tokens.listed = formats.Message{Role: "assistant", Parent: -1, Call: -1}, nil, false
+			for range c.elements() {
+				choice.readOutput(c, a, see)
+			}
+		}
+	}
+	if choice == nil || a.status == "" || a.status == "in_progress" || a.status == "queued" {
+		return
+	}
+	switch {
+	case a.incomplete == "max_output_tokens":
+		choice.finish = "length"
+	case a.incomplete != "":
+		choice.finish = a.incomplete
+	case a.status == "completed" && len(choice.message.ToolCalls) > 0:
+		choice.finish = "tool_calls"
+	case a.status == "completed":
+		choice.finish = "stop"
+	default:
+		choice.finish = a.status
+	}
+}
+
+// readOutput reads one item of an answer.
+func (c *choice) readOutput(at *cursor, a *answer, see view) {
+	from := at.i
+	for key := range at.members() {
+		if string(key) != "content" {
+			continue
+		}
+		for range at.elements() {
+			for key, e := range at.object {
+				if string(key) != "logprobs" {
+					continue
+				}
+				start := at.i
+				c.tokens.readEntries(at)
+				if !see.logprobs && !at.bad && at.i-start > len("[]") {
+					e.write(start, at.i, "[]")
+				}
+			}
+		}
+	}
+	if at.bad {
+		return
+	}
+	raw := at.b[from:at.i]
+	readItem(&c.message, parseObject(raw))
+	c.tokens.readMessage(raw, a) // NeMo Gym puts tokens into items
+}
+
+func (u *usage) readResponse(v []byte) {
+	o := parseObject(v)
+	if o == nil {
+		return
+	}
+	u.known = o.has("output_tokens")
+	u.prompt, u.completion = int32Of(o.get("input_tokens")), int32Of(o.get("output_tokens"))
+	u.cached = int32Of(parseObject(o.get("input_tokens_details")).get("cached_tokens"))
+}
+
+// addResponse reads a whole response, or one event of a stream. A stream's
+// last event holds the whole; its pieces matter only for logprobs, which some
+// engines give there alone.
+func (a *answer) addResponse(body []byte, see view) ([]byte, error) {
+	c := &cursor{b: body, i: space(body, 0)}
+	if !see.stream {
+		a.readResponse(c, see)
+		return a.afterResponse(c, len(a.choices) > 0)
+	}
+	kind := ""
+	for k, v := range members(body) {
+		if string(k) == "type" {
+			kind = unquote(v)
+			break
+		}
+	}
+	for key, e := range c.object {
+		switch string(key) {
+		case "response":
+			before := len(a.choices)
+			a.readResponse(c, see)
+			if kind != "response.completed" && kind != "response.incomplete" && kind != "response.failed" {
+				a.choices = a.choices[:before] // the beginning, of which the end tells all
+			}
+		case "logprobs":
+			start := c.i
+			if kind == "response.output_text.delta" {
+				a.pieces().readEntries(c)
+			} else {
+				c.value()
+			}
+			if !see.logprobs && !c.bad && c.i-start > len("[]") {
+				e.write(start, c.i, "[]")
+			}
+		case "part", "item":
+			stripParts(c, see)
+		case "message":
+			if v := c.value(); kind == "error" {
+				a.err = fmt.Errorf("the engine reported: %s", unquote(v))
+			}
+		}
+	}
+	return a.afterResponse(c, true)
+}
+
+// pieces is where the logprobs of a stream's pieces are kept, in case its last
+// event has none.
+func (a *answer) pieces() *tokens {
+	if a.streamed == nil {
+		a.streamed = &tokens{}
+	}
+	return a.streamed
+}
+
+// stripParts empties the logprobs inside an event's part or item.
+func stripParts(c *cursor, see view) {
+	for key, e := range c.object {
+		start := c.i
+		switch string(key) {
+		case "logprobs":
+			if c.value(); !see.logprobs && !c.bad && c.i-start > len("[]") {
+				e.write(start, c.i, "[]")
+			}
+		case "content":
+			for range c.elements() {
+				stripParts(c, see)
+			}
+		}
+	}
+}
+
+func (a *answer) afterResponse(c *cursor, found bool) ([]byte, error) {
+	switch {
+	case !c.end():
+		return nil, fmt.Errorf("%w: not JSON: %s", errGarbage, excerpt(c.b))
+	case !found && a.err == nil:
+		return nil, fmt.Errorf("%w: no output: %s", errGarbage, excerpt(c.b))
+	}
+	if len(a.choices) > 0 && a.streamed != nil && len(a.choices[0].tokens.logprobs) == 0 {
+		t := &a.choices[0].tokens
+		t.beside = a.streamed
+		if ids, _ := t.best(); len(ids) == 0 {
+			t.ids, t.holes = a.streamed.ids, a.streamed.holes
+		}
+	}
+	return c.seen(), nil
+}
