@@ -134,9 +134,9 @@ func TestTroubleOfTheService(t *testing.T) {
 		switch n.Add(1) {
 		case 1:
 			w.Header().Set("Retry-After", "0")
-			http.Error(w, "busy", 429)
+			http.Error(w, "busy", http.StatusTooManyRequests)
 		case 2:
-			http.Error(w, "busy", 503)
+			http.Error(w, "busy", http.StatusServiceUnavailable)
 		default:
 			fmt.Fprintf(w, `{"id":%q,"reward":1}`, rewardtest.Rows()[0].TrajectoryID)
 		}
