@@ -3,7 +3,9 @@ package dataset
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
+	"maps"
 	"slices"
 
 	"github.com/rollmill/rollmill/formats"
@@ -32,7 +34,7 @@ func NewReader[T any](ctx context.Context, d *Dataset, table string, r Range) (*
 	if table != "" {
 		t, ok := d.Tables[table]
 		if !ok {
-			return nil, formats.Invalid(d.URI(), "", nil, "has no table %q", table)
+			return nil, formats.Invalid(d.URI(), fmt.Sprintf("its further tables are %q", slices.Sorted(maps.Keys(d.Tables))), nil, "has no table %q", table)
 		}
 		rows, parts = t.Rows, t.Parts
 	}
