@@ -4,6 +4,10 @@
 // it reads datasets, writes one new dataset, and reports. Stages meet only
 // through datasets and never import one another. Running a stage twice is
 // running it once.
+//
+// To add a stage: a folder with Options, whose Validate finds what cannot be
+// before any work, and Run; tests that two shards give the rows of one and that
+// a second run does nothing; a command in cmd/rollmill.
 package stages
 
 import (
