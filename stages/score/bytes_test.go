@@ -46,7 +46,7 @@ func realistic(t testing.TB, uri string, groups int) *dataset.Dataset {
 func TestARewardOverTheAnswerReadsLittle(t *testing.T) {
 	for name, root := range map[string]string{"disk": t.TempDir(), "store": "mem://little"} {
 		t.Run(name, func(t *testing.T) {
-			d := realistic(t, root+"/rollout", 48)
+			d := realistic(t, root+"/rollout", 200)
 			var disk counting.Counter
 			ctx := storage.Wrapping(t.Context(), disk.Wrap)
 			if _, err := score.Run(ctx, options(t, root+"/rollout", root+"/score", "short=expr:len(answer) < 100 ? 1 : 0")); err != nil {
@@ -58,14 +58,19 @@ func TestARewardOverTheAnswerReadsLittle(t *testing.T) {
 			}
 			read, written := float64(disk.Read())/float64(d.Bytes), float64(out.Bytes)/float64(d.Bytes)
 			t.Logf("of %d bytes read %.2f %% in %d ranges, wrote %.2f %%", d.Bytes, 100*read, disk.Ops("range"), 100*written)
-			if disk.Read() == 0 || read > 0.05 {
-				t.Errorf("read %.2f %% of the base's bytes, not under 5 (%s)", 100*read, &disk)
+			// Beside the columns, at most a MiB of each part is read ahead or to save a request.
+			if n := float64(disk.Read() - int64(len(d.Parts))<<20); disk.Read() == 0 || n > 0.05*float64(d.Bytes) {
+				t.Errorf("read %.2f %% of the base's bytes, not under 5 and a MiB a part (%s)", 100*read, &disk)
 			}
 			if written >= 0.02 {
 				t.Errorf("wrote %.2f %% of the base's bytes, not under 2", 100*written)
 			}
 			for _, p := range d.Parts {
-				if n := disk.Of("range", p.Name); n > 2+16*len(p.RowGroups) { // the footer, and one a column
+				most := 2 + 16*len(p.RowGroups) // the footer, and one a column
+				if name == "store" {
+					most = 3
+				}
+				if n := disk.Of("range", p.Name); n > most {
 					t.Errorf("%d ranges of %s, which has %d row groups", n, p.Name, len(p.RowGroups))
 				}
 			}
