@@ -22,6 +22,9 @@ import (
 	"github.com/rollmill/rollmill/stages/backends/art"
 	"github.com/rollmill/rollmill/stages/backends/art/arttest"
 	"github.com/rollmill/rollmill/stages/backends/backendtest"
+	"github.com/rollmill/rollmill/stages/backends/command"
+	"github.com/rollmill/rollmill/stages/backends/finetune"
+	"github.com/rollmill/rollmill/stages/backends/finetune/finetunetest"
 	"github.com/rollmill/rollmill/stages/submit"
 	"github.com/rollmill/rollmill/storage"
 )
@@ -37,7 +40,9 @@ type order struct {
 	In, Out, Ledger string
 	Host            string
 	Port            int
-	Kill            string // "before N" or "after N" of the store's operations, "group N", "begin", "submit", "event", ""
+	URL             string   // of a fine-tuning service, instead of ART
+	Words           []string // of a program that trains, instead of ART
+	Kill            string   // "before N" or "after N" of the store's operations, "group N", "begin", "submit", "event", "sent N", ""
 	Resubmit        bool
 	AssumeTrained   bool
 	Wait            bool
@@ -75,7 +80,7 @@ func obey(o order) answer {
 	ctx := context.Background()
 	receipts, _ := storage.Open(ctx, o.Out)
 	ledger, _ := storage.Open(ctx, o.Ledger)
-	tr, err := art.New(art.Config{IP: o.Host, Port: o.Port})
+	tr, err := o.trainer()
 	if err != nil {
 		panic(err)
 	}
@@ -95,9 +100,17 @@ func obey(o order) answer {
 	}
 	result, err := submit.Run(ctx, submit.Options{
 		In: stages.Input{URI: o.In}, Out: o.Out, Receipt: stepped{receipts, step}, Ledger: stepped{ledger, step},
-		Trainer: mortal{tr, when, n}, Run: "run", Resubmit: o.Resubmit, AssumeTrained: o.AssumeTrained, Wait: o.Wait, PollInterval: time.Millisecond,
+		Trainer: dying(tr, when, n), Run: "run", Resubmit: o.Resubmit, AssumeTrained: o.AssumeTrained, Wait: o.Wait, PollInterval: time.Millisecond,
 	})
 	return answered(result, err, ops.Load())
+}
+
+func dying(tr submit.Trainer, when string, n int64) submit.Trainer {
+	m := mortal{tr, when, n}
+	if f, ok := tr.(submit.Follower); ok {
+		return mortalFollower{m, f}
+	}
+	return m
 }
 
 func answered(result submit.Result, err error, ops int64) answer {
@@ -115,6 +128,16 @@ func answered(result submit.Result, err error, ops int64) answer {
 	return a
 }
 
+func (o order) trainer() (submit.Trainer, error) {
+	switch {
+	case o.URL != "":
+		return finetune.New(finetune.Config{BaseURL: o.URL, APIKey: finetunetest.Key, Model: "gpt-test", MinRows: 1, Settle: time.Millisecond, Poll: time.Millisecond})
+	case o.Words != nil:
+		return command.New(command.Config{Words: o.Words})
+	}
+	return art.New(art.Config{IP: o.Host, Port: o.Port})
+}
+
 // stepped counts the operations that write.
 type stepped struct {
 	submit.Store
@@ -127,6 +150,12 @@ func (s stepped) Create(ctx context.Context, key string, data []byte) error {
 
 func (s stepped) Write(ctx context.Context, key string, data []byte) error {
 	return s.step(func() error { return s.Store.Write(ctx, key, data) })
+}
+
+// mortalFollower is a mortal trainer whose jobs outlive the connection.
+type mortalFollower struct {
+	mortal
+	submit.Follower
 }
 
 // mortal dies between and within the calls of a trainer.
@@ -154,7 +183,7 @@ func (m mortal) Submit(ctx context.Context, s formats.Submission, groups formats
 			return yield(rows, err)
 		})
 	}, func(e formats.JobEvent) {
-		if m.when == "event" && e.Metrics != nil {
+		if m.when == "event" && (e.Metrics != nil || e.Job != "") || m.when == "sent" && e.Sent == m.n {
 			die()
 		}
 		event(e)

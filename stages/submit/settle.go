@@ -56,6 +56,9 @@ func (s *session) follow(ctx context.Context, a *attempt, out formats.Outcome) (
 		default:
 			out, err = s.Trainer.Resolve(ctx, submission)
 		}
+		if err == nil && out.Job != "" && follower != nil { // found again by its submission
+			s.refer(ctx, a, out.Job)
+		}
 		if err != nil || !s.Wait || out.State != formats.JobRunning && out.State != formats.JobPending {
 			return out, err
 		}
