@@ -48,7 +48,7 @@ func Open(src io.ReaderAt, size int64, name string) (*File, error) {
 		for c := range meta.RowGroups[g].Columns {
 			m := &meta.RowGroups[g].Columns[c].MetaData
 			if !slices.Contains(codecs, m.Codec) {
-				return nil, formats.Invalid(name, "rollmill import reads files of other tools", nil,
+				return nil, formats.Invalid(name, "datasets are written with zstd; a task file (--examples) may be compressed with anything", nil,
 					"column %s is compressed with %s, which is not read here", columnName(m.PathInSchema), m.Codec)
 			}
 		}

@@ -180,7 +180,7 @@ func readCurate(ctx context.Context, d *dataset.Dataset, e *Epoch) error {
 		return err
 	}
 	e.Kept, e.Drops = s.sample(), d.Drops
-	e.Curriculum, err = curriculumOf(d)
+	e.Curriculum, err = curriculumOf(ctx, d)
 	return err
 }
 

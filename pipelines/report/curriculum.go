@@ -1,7 +1,9 @@
 package report
 
 import (
+	"context"
 	"encoding/json"
+	"slices"
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
@@ -10,11 +12,12 @@ import (
 // Curriculum is where the curriculum stood when an epoch was curated.
 type Curriculum struct {
 	formats.CurriculumState
-	Config map[string]any `json:"config"` // curate's settings, as its manifest has them
+	Config map[string]any `json:"config"`      // curate's settings, as its manifest has them
+	Chosen []int          `json:"kept_groups"` // indexes, in the order of the groups, of those of which a row was kept
 }
 
 // curriculumOf reads what curate left of its curriculum; nil when it had none.
-func curriculumOf(d *dataset.Dataset) (*Curriculum, error) {
+func curriculumOf(ctx context.Context, d *dataset.Dataset) (*Curriculum, error) {
 	if d.State == nil {
 		return nil, nil
 	}
@@ -31,7 +34,29 @@ func curriculumOf(d *dataset.Dataset) (*Curriculum, error) {
 		return nil, formats.Invalid(d.URI(), "", err, "the state of the curriculum cannot be read")
 	}
 	c.Config, _ = d.Params["curriculum"].(map[string]any)
-	return c, nil
+	var err error
+	c.Chosen, err = chosen(ctx, d)
+	return c, err
+}
+
+// decided are the columns of _decisions that say which groups were kept.
+type decided struct {
+	GroupID string `parquet:"group_id,dict"`
+	Kept    bool   `parquet:"kept"`
+}
+
+func chosen(ctx context.Context, d *dataset.Dataset) ([]int, error) {
+	out, at := []int{}, -1
+	all := dataset.Range{Rows: d.Tables[formats.TableDecisions].Rows}
+	err := dataset.Groups(ctx, d, formats.TableDecisions, all, func(r *decided) string { return r.GroupID },
+		func(_ int64, rows []decided) error {
+			at++
+			if slices.ContainsFunc(rows, func(r decided) bool { return r.Kept }) {
+				out = append(out, at)
+			}
+			return nil
+		})
+	return out, err
 }
 
 // curriculumState is curriculum_state.json, the harness's fields.
@@ -39,7 +64,7 @@ type curriculumState struct {
 	CurrentPercentile  *float64       `json:"current_percentile"` // null without a curriculum
 	LastExpansionEpoch int            `json:"last_expansion_epoch"`
 	TotalGroups        int            `json:"total_groups"`
-	IncludedGroups     int            `json:"included_groups"`
+	IncludedGroups     []int          `json:"included_groups"` // indexes, as the harness has them
 	Config             map[string]any `json:"config"`
 }
 
@@ -48,7 +73,7 @@ func stateOf(e Epoch) *curriculumState {
 		return nil
 	}
 	c := e.Curriculum
-	return &curriculumState{&c.Share, c.LastExpansion, c.TotalGroups, c.Included, harnessConfig(c.Config)}
+	return &curriculumState{&c.Share, c.LastExpansion, c.TotalGroups, c.Chosen, harnessConfig(c.Config)}
 }
 
 // harnessConfig is curate's settings under the harness's names.

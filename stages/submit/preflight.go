@@ -48,7 +48,7 @@ func (s *session) preflight(ctx context.Context) error {
 	}
 	hint := first.Hint
 	if hint == "" {
-		hint = "look at it with `rollmill explain`, and drop what cannot go with curate"
+		hint = "look at it with `rollmill show --in DATASET`, and drop what cannot go with curate"
 	}
 	return formats.Invalid(s.data.URI(), hint, nil, "%d rows or groups cannot go to %s (%s); the first: %s: %s",
 		len(bad), s.target.Backend, strings.Join(reasons, ", "), place(first), first.Detail)
