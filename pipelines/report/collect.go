@@ -139,8 +139,13 @@ func sampleOf(ctx context.Context, d *dataset.Dataset) (*Sample, error) {
 	return s.sample(), err
 }
 
+// groupColumns are what the report reads of _groups.
+type groupColumns struct {
+	Spread *float64 `parquet:"spread,optional"`
+}
+
 func readGroup(ctx context.Context, d *dataset.Dataset, e *Epoch) error {
-	stats, err := dataset.ReadAll[formats.GroupStats](ctx, d, formats.TableGroups, dataset.Range{First: 0, Rows: d.Tables[formats.TableGroups].Rows})
+	stats, err := dataset.ReadAll[groupColumns](ctx, d, formats.TableGroups, dataset.Range{First: 0, Rows: d.Tables[formats.TableGroups].Rows})
 	if err != nil {
 		return err
 	}

@@ -130,10 +130,11 @@ func checkFiles(t *testing.T, root string) {
 
 func TestCurriculumStateHasTheHarnessesFields(t *testing.T) {
 	data, err := json.Marshal(stateOf(Epoch{Curriculum: &Curriculum{
-		CurriculumState: formats.CurriculumState{Share: 0.5, LastExpansion: 2, TotalGroups: 8, Included: 4},
+		CurriculumState: formats.CurriculumState{Share: 0.5, LastExpansion: 2, TotalGroups: 8, Included: 2},
+		Chosen:          []int{0, 2},
 		Config:          map[string]any{"initial": 0.3, "increment": 0.2, "interval": 5, "min-reward-diff": 0.1, "ascending": false, "random-subsample": nil},
 	}}))
-	want := `{"current_percentile":0.5,"last_expansion_epoch":2,"total_groups":8,"included_groups":4,"config":{"enabled":true,` +
+	want := `{"current_percentile":0.5,"last_expansion_epoch":2,"total_groups":8,"included_groups":[0,2],"config":{"enabled":true,` +
 		`"expansion_interval":5,"increment_percentile":0.2,"initial_percentile":0.3,"min_reward_diff":0.1,"random_subsample":null,"sort_ascending":false}}`
 	if err != nil || string(data) != want {
 		t.Errorf("got %s, %v", data, err)
