@@ -21,7 +21,7 @@ func stored(t *testing.T, uri string) {
 		t.Fatal(err)
 	}
 	table := dataset.NewTable[formats.Trajectory](shard, "", -1)
-	for group := range random.Trajectories(3, random.Options{Groups: 4, Generations: 4, Messages: 4, SampledTokens: 40}) {
+	for group := range random.Trajectories(3, random.Options{Groups: 4, Generations: 4, Messages: 4, SampledTokens: 40, PromptTokens: 20}) {
 		if err := table.Write(t.Context(), group); err != nil {
 			t.Fatal(err)
 		}

@@ -194,6 +194,22 @@ func TestTheBudgetStops(t *testing.T) {
 	}
 }
 
+// TestAnAnswerUnderWayIsKept although the stage is ended meanwhile.
+func TestAnAnswerUnderWayIsKept(t *testing.T) {
+	s := judgetest.New(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	s.Answer = func(_ judgetest.Request, say string) (int, string) {
+		cancel()
+		return 200, say
+	}
+	j := s.Judging(ask)
+	_ = made(t, j, 0, "model=m").Score(ctx, rewardtest.Rows()[:1], make([]score.Value, 1))
+	s.Answer = nil
+	if v := rewardtest.Score(t, made(t, j, 0, "model=m"), rewardtest.Rows()[:1])[0]; v.Failure != "" || s.Asked.Load() != 1 {
+		t.Errorf("%+v after %d questions", v, s.Asked.Load())
+	}
+}
+
 // TestTroubleOfTheServer: what may pass is tried again, what lasts ends the
 // stage, and what concerns one question is that row's.
 func TestTroubleOfTheServer(t *testing.T) {

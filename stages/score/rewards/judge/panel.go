@@ -10,6 +10,7 @@ import (
 	"os"
 	"slices"
 	"strconv"
+	"time"
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/stages/score"
@@ -189,7 +190,7 @@ func (p *Panel) ask(ctx context.Context, seed int64, messages []formats.Message,
 		}
 		if reason = read(text); reason == nil {
 			if p.Store != nil {
-				return p.Store.Put(ctx, key, []byte(text))
+				return p.Store.Put(context.WithoutCancel(ctx), key, []byte(text))
 			}
 			return nil
 		}
@@ -214,13 +215,30 @@ func (p *Panel) once(ctx context.Context, q score.Question) (string, error) {
 	case <-ctx.Done():
 		return "", ctx.Err()
 	}
+	if err := ctx.Err(); err != nil {
+		return "", err
+	}
 	settle, err := p.Ledger.Reserve(prompt, p.MaxTokens)
 	if err != nil {
 		return "", err
 	}
-	reply, err := p.Asker.Ask(ctx, q)
+	finishing, cancel := outlive(ctx)
+	defer cancel()
+	reply, err := p.Asker.Ask(finishing, q)
 	settle(reply.PromptTokens, reply.CompletionTokens)
 	return reply.Text, err
+}
+
+// grace is how long a question under way may still be answered once the stage
+// is ended, by a signal or for its budget: it will be paid for, so its answer
+// is better kept.
+const grace = 10 * time.Second
+
+// outlive is a context that ends that much later than ctx.
+func outlive(ctx context.Context) (context.Context, func()) {
+	later, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	stop := context.AfterFunc(ctx, func() { time.AfterFunc(grace, cancel) })
+	return later, func() { stop(); cancel() }
 }
 
 // digest names a question by all that decides its answer.
