@@ -45,6 +45,17 @@ func TestWithoutAdvantagesTheMeanDecides(t *testing.T) {
 	}
 }
 
+func TestAPairOfEqualAnswersIsNone(t *testing.T) {
+	other := say(0, 0)
+	other.Content = "b"
+	if _, reason := Pair([]formats.Trajectory{member(1, ask(), say(0, 0)), member(0, ask(), say(0, 0))}); reason != Same {
+		t.Error(reason)
+	}
+	if _, reason := Pair([]formats.Trajectory{member(1, ask(), other), member(0, ask(), say(0, 0))}); reason != "" {
+		t.Error(reason)
+	}
+}
+
 func TestTheBestConversation(t *testing.T) {
 	told := formats.Message{Parent: 0, Role: "assistant", Content: "an example", Call: -1}
 	for name, c := range map[string]struct {

@@ -74,6 +74,7 @@ const (
 	TooFew   = "too_few"  // fewer than two members with a reward and an answer
 	Tie      = "tie"      // the best and the worst have the same reward; of a member: it is as good as the mean
 	Prompts  = "prompts"  // the best and the worst answered different prompts
+	Same     = "same"     // the best and the worst said the same
 	Turns    = "turns"    // more than one message was sampled: a pair would train on what others said
 	Parts    = "parts"    // content that is not text
 	Empty    = "empty"    // nothing was sampled
@@ -117,6 +118,9 @@ func Pair(rows []formats.Trajectory) (p Preference, reason string) {
 	}
 	if !slices.EqualFunc(prompt, other, equal) || tools != otherTools {
 		return p, Prompts
+	}
+	if slices.EqualFunc(chosen, rejected, equal) {
+		return p, Same
 	}
 	return Preference{
 		Prompt: prompt, Chosen: chosen, Rejected: rejected, Tools: tools,
