@@ -54,7 +54,7 @@ test:
 	@$(GO) test -json ./... | $(GO) run ./.ci/testsum .ci/skips
 
 check:
-	@test -z "$$(gofmt -l cmd formats pipelines stages storage | tee /dev/stderr)"
+	@unformatted=$$(gofmt -l cmd formats pipelines stages storage); test -z "$$unformatted" || { echo "gofmt: $$unformatted"; exit 1; }
 	$(GO) vet ./...
 	$(GO) tool staticcheck ./...
 	$(GO) mod tidy -diff
