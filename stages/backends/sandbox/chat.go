@@ -94,7 +94,7 @@ func (c *completion) response() chatResponse {
 	for i, a := range c.answers {
 		choice := chatChoice{
 			Index:        i,
-			Message:      &chatText{Role: "assistant", Content: a.text},
+			Message:      c.message(i),
 			Logprobs:     c.request.logprobs(a, 0, len(a.logprobs)),
 			FinishReason: &a.finish,
 		}
@@ -107,6 +107,16 @@ func (c *completion) response() chatResponse {
 		out.Choices = append(out.Choices, choice)
 	}
 	return out
+}
+
+// message is a whole answer. What is not whole of a tool call is not shown, as
+// its tokens are not shown in a stream.
+func (c *completion) message(choice int) *chatText {
+	a := c.answers[choice]
+	if a.calls == nil {
+		return &chatText{Role: "assistant", Content: &a.text}
+	}
+	return &chatText{Role: "assistant", ToolCalls: c.toolCalls(choice)}
 }
 
 func (c *completion) frame(object string) chatResponse {
@@ -142,7 +152,7 @@ func (c *completion) events() []chatResponse {
 		if c.request.ReturnTokenIDs && i == 0 {
 			begin.PromptTokenIDs = c.prompt
 		}
-		begin.Choices = []chatChoice{{Index: i, Delta: &chatText{Role: "assistant"}}}
+		begin.Choices = []chatChoice{{Index: i, Delta: &chatText{Role: "assistant", Content: new(string)}}}
 		all = append(all, begin)
 		all = c.tokenEvents(all, i, a)
 	}
@@ -163,9 +173,13 @@ func (c *completion) tokenEvents(all []chatResponse, index int, a answer) []chat
 		}
 		piece = piece[:min(len(piece), len(rest))]
 		rest = rest[len(piece):]
+		delta := &chatText{Content: &piece}
+		if a.calls != nil {
+			delta = &chatText{ToolCalls: c.piece(index, k)}
+		}
 		choice := chatChoice{
 			Index:    index,
-			Delta:    &chatText{Content: piece},
+			Delta:    delta,
 			Logprobs: c.request.logprobs(a, min(k, len(a.logprobs)), min(k+1, len(a.logprobs))),
 		}
 		if c.request.ReturnTokenIDs {

@@ -18,8 +18,8 @@ func TestAnAnswerHasIDsLogprobsAndText(t *testing.T) {
 	if c.Object != "chat.completion" || c.Model != DefaultBaseModel || *choice.FinishReason != "stop" {
 		t.Errorf("%+v", c)
 	}
-	if got := text(choice.TokenIDs); got != choice.Message.Content+"<|end|>" {
-		t.Errorf("ids say %q, the text is %q", got, choice.Message.Content)
+	if got := text(choice.TokenIDs); got != choice.Message.said()+"<|end|>" {
+		t.Errorf("ids say %q, the text is %q", got, choice.Message.said())
 	}
 	if got, want := text(c.PromptTokenIDs), "<|user|>"+strings.ReplaceAll(emptyBoard, `\n`, "\n")+"<|end|><|assistant|>"; got != want {
 		t.Errorf("prompt %q, want %q", got, want)
@@ -57,8 +57,8 @@ func TestTokensMayBeNamedByTheirIDs(t *testing.T) {
 		}
 		rebuilt += tokenText(id)
 	}
-	if rebuilt != c.Choices[0].Message.Content+"<|end|>" {
-		t.Errorf("ids say %q, the text is %q", rebuilt, c.Choices[0].Message.Content)
+	if rebuilt != c.Choices[0].Message.said()+"<|end|>" {
+		t.Errorf("ids say %q, the text is %q", rebuilt, c.Choices[0].Message.said())
 	}
 }
 
@@ -73,8 +73,8 @@ func TestLogprobsAreThoseOfTheDistributionDrawnFrom(t *testing.T) {
 			for _, l := range choice.Logprobs.Content {
 				sum += l.Logprob
 			}
-			drawn[choice.Message.Content]++
-			said[choice.Message.Content] = math.Exp(sum)
+			drawn[choice.Message.said()]++
+			said[choice.Message.said()] = math.Exp(sum)
 		}
 	}
 	total := 0.0
@@ -101,8 +101,8 @@ func TestAnswersDependOnSeedPromptAndSamplingAlone(t *testing.T) {
 		if d := cmp.Diff(x.Choices, y.Choices); d != "" {
 			t.Fatalf("seed %d: %s", seed, d)
 		}
-		different[x.Choices[0].Message.Content] = true
-		different[x.Choices[1].Message.Content] = true
+		different[x.Choices[0].Message.said()] = true
+		different[x.Choices[1].Message.said()] = true
 	}
 	if len(different) < 5 {
 		t.Errorf("40 answers are only %d different ones", len(different))
@@ -113,7 +113,7 @@ func TestWithoutASeedAnswersDiffer(t *testing.T) {
 	h := start(t, Options{})
 	different := map[string]bool{}
 	for range 30 {
-		different[h.chat(ask(DefaultBaseModel, emptyBoard, "")).Choices[0].Message.Content] = true
+		different[h.chat(ask(DefaultBaseModel, emptyBoard, "")).Choices[0].Message.said()] = true
 	}
 	if len(different) < 2 {
 		t.Error("thirty answers are all the same")
@@ -166,7 +166,7 @@ func assemble(t *testing.T, stream string) chatResponse {
 				continue
 			}
 			into := &out.Choices[c.Index]
-			into.Message.Content += c.Delta.Content
+			into.Message.add(c.Delta)
 			into.TokenIDs = append(into.TokenIDs, c.TokenIDs...)
 			into.Logprobs.Content = append(into.Logprobs.Content, c.Logprobs.Content...)
 			into.FinishReason, into.StopReason = c.FinishReason, c.StopReason
@@ -187,8 +187,8 @@ func TestAnswersEndWhereTheyAreToldTo(t *testing.T) {
 	}
 	for _, stop := range []string{`"</move>"`, `["never","</mo"]`} {
 		c = h.chat(ask(DefaultBaseModel, emptyBoard, `"temperature":0,"stop":`+stop)).Choices[0]
-		if *c.FinishReason != "stop" || len(c.TokenIDs) != 3 || len(c.Message.Content) != len("<move>B2") || c.StopReason == nil {
-			t.Errorf("stop %s: %q in %d tokens, %v", stop, c.Message.Content, len(c.TokenIDs), c.StopReason)
+		if *c.FinishReason != "stop" || len(c.TokenIDs) != 3 || len(c.Message.said()) != len("<move>B2") || c.StopReason == nil {
+			t.Errorf("stop %s: %q in %d tokens, %v", stop, c.Message.said(), len(c.TokenIDs), c.StopReason)
 		}
 	}
 }
@@ -214,7 +214,7 @@ func TestAConversationOnlyGrows(t *testing.T) {
 	for seed := range 20 {
 		c := h.chat(ask(DefaultBaseModel, emptyBoard, fmt.Sprintf(`"seed":%d`, seed)))
 		next := fmt.Sprintf(`{"model":%q,"return_token_ids":true,"messages":[{"role":"user","content":"%s"},{"role":"assistant","content":%q},{"role":"user","content":"go on"}]}`,
-			DefaultBaseModel, emptyBoard, c.Choices[0].Message.Content)
+			DefaultBaseModel, emptyBoard, c.Choices[0].Message.said())
 		want := append(c.PromptTokenIDs, c.Choices[0].TokenIDs...)
 		if got := h.chat(next).PromptTokenIDs; len(got) < len(want) || !cmp.Equal(got[:len(want)], want) {
 			t.Fatalf("seed %d: the second prompt begins %q, want %q", seed, text(got), text(want))

@@ -11,6 +11,7 @@ import (
 const (
 	maxContext = 16384 // tokens of a prompt and its answer
 	maxAnswer  = 64    // tokens, when the request sets no limit
+	maxCall    = 1024  // the same, with tools
 	maxChoices = 128
 	maxTop     = 20
 )
@@ -29,6 +30,9 @@ type chatRequest struct {
 	MaxCompletionTokens *int            `json:"max_completion_tokens"`
 	Logprobs            bool            `json:"logprobs"`
 	TopLogprobs         int             `json:"top_logprobs"`
+	Tools               json.RawMessage `json:"tools"`
+	ToolChoice          json.RawMessage `json:"tool_choice"`
+	Parallel            *bool           `json:"parallel_tool_calls"`
 
 	// as vLLM
 	ReturnTokenIDs         bool `json:"return_token_ids"`
@@ -50,14 +54,22 @@ type chatMessage struct {
 	ToolCalls json.RawMessage `json:"tool_calls"`
 }
 
-// turn renders a message for the policy, which reads text.
+// turn renders a message for the policy, which reads text. Its own tool calls
+// that come back with the same arguments are the same text again.
 func (m chatMessage) turn() (turn, error) {
 	text, err := contentText(m.Content)
 	if err != nil {
 		return turn{}, err
 	}
-	if calls := string(m.ToolCalls); calls != "" && calls != "null" && calls != "[]" {
-		text += calls
+	if len(m.ToolCalls) == 0 || string(m.ToolCalls) == "null" {
+		return turn{m.Role, text}, nil
+	}
+	var calls []toolCall
+	if err := json.Unmarshal(m.ToolCalls, &calls); err != nil {
+		return turn{}, fmt.Errorf("tool_calls: %w", err)
+	}
+	for _, c := range calls {
+		text += openCall + `{"name": ` + quoted(c.Function.Name) + `, "arguments": ` + c.Function.Arguments + "}" + closeCall
 	}
 	return turn{m.Role, text}, nil
 }
@@ -92,7 +104,10 @@ func (r *chatRequest) turns() ([]turn, *apiError) {
 	if len(r.Messages) == 0 {
 		return nil, badRequest("messages", "messages must have at least one element")
 	}
-	turns := make([]turn, len(r.Messages))
+	turns := make([]turn, 0, len(r.Messages)+1)
+	if hasTools(r.Tools) {
+		turns = append(turns, turn{"system", toolsText(r.Tools)})
+	}
 	for i, m := range r.Messages {
 		if !strings.Contains(" "+strings.Join(roles, " ")+" ", " "+m.Role+" ") || m.Role == "" {
 			return nil, badRequest("messages", "messages[%d]: role %q is none of %s", i, m.Role, strings.Join(roles, ", "))
@@ -101,7 +116,7 @@ func (r *chatRequest) turns() ([]turn, *apiError) {
 		if err != nil {
 			return nil, badRequest("messages", "messages[%d]: %v", i, err)
 		}
-		turns[i] = t
+		turns = append(turns, t)
 	}
 	return turns, nil
 }
@@ -110,6 +125,10 @@ func (r *chatRequest) turns() ([]turn, *apiError) {
 func (r *chatRequest) sampling(promptTokens int) (sampling, int, *apiError) {
 	s := sampling{temperature: 1, topP: 1, maxTokens: maxAnswer, top: r.TopLogprobs, seed: rand.Uint64()}
 	choices := 1
+	calling, bad := r.calling()
+	if calling != nil {
+		s.calling, s.maxTokens = calling, maxCall
+	}
 	set(&s.temperature, r.Temperature)
 	set(&s.topP, r.TopP)
 	set(&choices, r.N)
@@ -119,6 +138,8 @@ func (r *chatRequest) sampling(promptTokens int) (sampling, int, *apiError) {
 		s.seed = uint64(*r.Seed)
 	}
 	switch {
+	case bad != nil:
+		return s, 0, bad
 	case s.temperature < 0 || s.temperature > 2:
 		return s, 0, badRequest("temperature", "temperature %g: must be between 0 and 2", s.temperature)
 	case s.topP <= 0 || s.topP > 1:
@@ -137,7 +158,6 @@ func (r *chatRequest) sampling(promptTokens int) (sampling, int, *apiError) {
 		return s, 0, tooLong(promptTokens)
 	}
 	s.maxTokens = min(s.maxTokens, maxContext-promptTokens)
-	var bad *apiError
 	s.stop, bad = r.stops()
 	return s, choices, bad
 }

@@ -24,9 +24,10 @@ type chatChoice struct {
 }
 
 type chatText struct {
-	Role    string  `json:"role,omitempty"`
-	Content string  `json:"content"`
-	Refusal *string `json:"refusal,omitempty"`
+	Role      string     `json:"role,omitempty"`
+	Content   *string    `json:"content"` // null in a message of tool calls
+	Refusal   *string    `json:"refusal,omitempty"`
+	ToolCalls []toolCall `json:"tool_calls,omitempty"`
 }
 
 type tokenLogprobs struct {

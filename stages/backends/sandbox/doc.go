@@ -25,10 +25,25 @@
 // processed_logprobs); at temperature 0 those of temperature 1. Token ids come
 // as vLLM gives them: return_token_ids, and return_tokens_as_token_ids. The
 // end mark is a sampled token with a logprob, and no text. system_fingerprint
-// says which step answered. Tools are accepted and never called; penalties and
-// logit_bias are refused. A model is "name" (its newest weights), "name@step"
+// says which step answered. Penalties and logit_bias are refused. A model is "name" (its newest weights), "name@step"
 // while that checkpoint is kept, or either after "project/" where two projects
 // share a name.
+//
+// With tools in the request (and tool_choice, parallel_tool_calls) an answer may
+// be tool calls in place of words: in nine of ten answers to a user, in one of
+// ten after a tool's result. Which tool, and its arguments, are drawn from a
+// prior as the schemas allow, token by token: bytes between the marks
+// <tool_call> and </tool_call>, each with the chance it was drawn with, which is
+// 1 where the schema leaves no choice. Of a schema it reads type, enum, const,
+// the first of anyOf or oneOf, and the required properties; numbers have one or
+// two digits, texts up to eight letters, lists are empty. No call depends on
+// what was asked, and none is learnt: training leaves out the tokens of calls
+// and the choice whether to call. An answer that is cut shows as much of its
+// calls as a stream does.
+//
+// Options.SampleLog names a file that gets a JSON line for each choice of each
+// answer, before the answer is sent: see Sample. It is what a recorder's work
+// can be held to.
 //
 // # Training
 //

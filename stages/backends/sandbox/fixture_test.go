@@ -182,3 +182,28 @@ func (h host) fault(text string) {
 }
 
 func lineCount(body []byte) int { return bytes.Count(body, []byte("\n")) }
+
+// said is a message's text.
+func (m *chatText) said() string {
+	if m.Content == nil {
+		return ""
+	}
+	return *m.Content
+}
+
+// add joins a piece of a stream, as clients do.
+func (m *chatText) add(piece *chatText) {
+	text := m.said() + piece.said()
+	m.Content = &text
+	for _, p := range piece.ToolCalls {
+		if p.ID != "" {
+			m.Content, p.Index = nil, nil
+			m.ToolCalls = append(m.ToolCalls, p)
+			continue
+		}
+		m.ToolCalls[*p.Index].Function.Arguments += p.Function.Arguments
+	}
+	if len(m.ToolCalls) > 0 {
+		m.Content = nil
+	}
+}

@@ -78,7 +78,7 @@ func (l *learner) step(samples []sample) metrics {
 func (l *learner) add(s *sample, weight float64, m *metrics) {
 	var logp [words]float64
 	l.policy.logits(s.view, s.phase, l.h, &logp)
-	normalise(&logp)
+	normalise(logp[:])
 	now, old := logp[s.word], s.old
 	if math.IsNaN(old) {
 		old = now
@@ -106,7 +106,7 @@ func (l *learner) add(s *sample, weight float64, m *metrics) {
 func (l *learner) distance(s *sample, now, weight float64, m *metrics) float64 {
 	var ref [words]float64
 	l.base.logits(s.view, s.phase, l.ref, &ref)
-	normalise(&ref)
+	normalise(ref[:])
 	d := ref[s.word] - now
 	m.kl += weight * (math.Exp(d) - d - 1)
 	return 1 - math.Exp(d)

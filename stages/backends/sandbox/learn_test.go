@@ -15,11 +15,11 @@ func objective(p, base *policy, samples []sample, r rules) float64 {
 		total += s.weight
 		var logp, ref [words]float64
 		p.logits(s.view, s.phase, h, &logp)
-		normalise(&logp)
+		normalise(logp[:])
 		ratio := math.Exp(logp[s.word] - s.old)
 		gain := min(ratio*s.gain, min(max(ratio, 1-r.low), 1+r.high)*s.gain)
 		base.logits(s.view, s.phase, make([]float64, base.hidden), &ref)
-		normalise(&ref)
+		normalise(ref[:])
 		d := ref[s.word] - logp[s.word]
 		sum += s.weight * (gain - r.penalty*(math.Exp(d)-d-1))
 	}
@@ -41,7 +41,7 @@ func TestTheGradientIsThatOfTheObjective(t *testing.T) {
 		s := sample{view: newView(b), phase: phase(random.IntN(int(phases))), word: random.IntN(words), weight: random.Float64(), gain: random.NormFloat64()}
 		var logp [words]float64
 		p.logits(s.view, s.phase, make([]float64, p.hidden), &logp)
-		normalise(&logp)
+		normalise(logp[:])
 		s.old = logp[s.word] + random.NormFloat64()*0.3 // some are clipped
 		samples = append(samples, s)
 	}
@@ -182,7 +182,7 @@ func TestSamplesCarryWhatTheAnswerWas(t *testing.T) {
 	for i, w := range tokens {
 		var logp [words]float64
 		p.logits(w.view, w.phase, hidden, &logp)
-		normalise(&logp)
+		normalise(logp[:])
 		if now := logp[w.id-firstWord]; now != w.old || w.old != a.logprobs[i] {
 			t.Errorf("token %d: %v when trained, %v when sent, %v when drawn", i, now, w.old, a.logprobs[i])
 		}

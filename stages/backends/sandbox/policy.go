@@ -141,7 +141,7 @@ func (p *policy) logits(v *view, ph phase, h []float64, out *[words]float64) {
 }
 
 // normalise turns logits into log chances.
-func normalise(logits *[words]float64) {
+func normalise(logits []float64) {
 	top := math.Inf(-1)
 	for _, x := range logits {
 		top = max(top, x)

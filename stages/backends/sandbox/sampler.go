@@ -14,7 +14,8 @@ type sampling struct {
 	maxTokens   int
 	seed        uint64
 	stop        []string
-	top         int // alternatives to keep at each token
+	top         int      // alternatives to keep at each token
+	calling     *calling // nil for a request without tools
 }
 
 // answer is what the policy wrote. The logprobs are those of the distribution
@@ -25,8 +26,9 @@ type answer struct {
 	logprobs []float64
 	tops     [][]ranked
 	text     string
-	finish   string // stop, length
-	stopped  string // the stop string that ended it, or ""
+	calls    []called // of each token, what it adds to the message's tool calls; nil for a text
+	finish   string   // stop, length, tool_calls
+	stopped  string   // the stop string that ended it, or ""
 }
 
 type ranked struct {
@@ -37,7 +39,7 @@ type ranked struct {
 // sample writes the choice-th answer to a prompt. It depends on its arguments
 // and the weights alone.
 func (p *policy) sample(v *view, s sampling, choice int) answer {
-	var a answer
+	a := answer{}
 	random := rand.New(rand.NewPCG(s.seed, uint64(choice)*0x9e3779b97f4a7c15+1))
 	h := make([]float64, p.hidden)
 	for ph := phaseStart; ; ph = phaseAfter(a.ids[len(a.ids)-1]) {
@@ -45,13 +47,21 @@ func (p *policy) sample(v *view, s sampling, choice int) answer {
 			a.finish = "length"
 			return a
 		}
-		var logp [words]float64
-		p.logits(v, ph, h, &logp)
-		w := s.draw(&logp, random)
+		var chances [words + 1]float64
+		logits := (*[words]float64)(chances[:words])
+		p.logits(v, ph, h, logits)
+		logp, first := chances[:words], len(a.ids) == 0 && s.calling != nil
+		if first {
+			logp = s.calling.offer(&chances)
+		}
+		w := s.draw(logp, random)
+		if first && w == words {
+			return s.call(random, logp)
+		}
 		a.ids = append(a.ids, firstWord+w)
 		a.logprobs = append(a.logprobs, logp[w])
 		if s.top > 0 {
-			a.tops = append(a.tops, rank(&logp, s.top))
+			a.tops = append(a.tops, rank(logp, s.top))
 		}
 		if a.ended(firstWord+w, s.stop) {
 			a.finish = "stop"
@@ -75,8 +85,9 @@ func (a *answer) ended(id int, stop []string) bool {
 	return false
 }
 
-// draw picks a word and leaves in logp the distribution it was drawn from.
-func (s sampling) draw(logp *[words]float64, random *rand.Rand) int {
+// draw picks one of several and leaves in logp the distribution it was drawn
+// from.
+func (s sampling) draw(logp []float64, random *rand.Rand) int {
 	if s.temperature == 0 {
 		normalise(logp)
 		return rank(logp, 1)[0].id - firstWord
@@ -102,9 +113,9 @@ func (s sampling) draw(logp *[words]float64, random *rand.Rand) int {
 }
 
 // cut keeps the likeliest words that together reach top-p.
-func (s sampling) cut(logp *[words]float64) {
+func (s sampling) cut(logp []float64) {
 	sum := 0.0
-	for _, r := range rank(logp, words) {
+	for _, r := range rank(logp, len(logp)) {
 		if sum >= s.topP && sum > 0 {
 			logp[r.id-firstWord] = math.Inf(-1)
 		}
@@ -114,8 +125,8 @@ func (s sampling) cut(logp *[words]float64) {
 }
 
 // rank lists the n likeliest words.
-func rank(logp *[words]float64, n int) []ranked {
-	all := make([]ranked, words)
+func rank(logp []float64, n int) []ranked {
+	all := make([]ranked, len(logp))
 	for w, x := range logp {
 		all[w] = ranked{firstWord + w, x}
 	}
@@ -128,5 +139,5 @@ func rank(logp *[words]float64, n int) []ranked {
 		}
 		return 0
 	})
-	return all[:min(n, words)]
+	return all[:min(n, len(all))]
 }

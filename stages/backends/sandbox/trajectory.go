@@ -22,7 +22,8 @@ type trajectory struct {
 }
 
 type history struct {
-	Entries []entry `json:"messages_and_choices"`
+	Entries []entry         `json:"messages_and_choices"`
+	Tools   json.RawMessage `json:"tools"`
 }
 
 // entry is a message, or a choice when it has one inside.
@@ -103,19 +104,24 @@ func (r reader) read(h history) ([]written, error) {
 			if fits := r.maxTokens - prompt; len(tokens) > fits {
 				tokens = tokens[:max(fits, 0)]
 			}
-			out = appendWritten(out, newView(readBoard(turns)), tokens)
+			out = appendWritten(out, newView(readBoard(turns)), tokens, hasTools(h.Tools))
 		}
 		turns = append(turns, turn{role, text})
 	}
 	return out, nil
 }
 
-func appendWritten(out []written, v *view, tokens []written) []written {
+// appendWritten leaves out what the network does not decide: words that it
+// can never write, tool calls, and, where tools were offered, whether to call.
+func appendWritten(out []written, v *view, tokens []written, tools bool) []written {
 	ph := phaseStart
-	for _, t := range tokens {
+	for i, t := range tokens {
+		if t.id >= tokenCall {
+			break
+		}
 		t.view, t.phase = v, ph
 		ph = phaseAfter(t.id)
-		if t.id >= firstWord { // what the policy can never write cannot be learnt
+		if t.id >= firstWord && !(tools && i == 0) {
 			out = append(out, t)
 		}
 	}

@@ -15,13 +15,23 @@ const (
 	tokenClose
 	tokenCell // A1; then A2, A3, B1 … C3
 
-	vocabulary = tokenCell + 9
+	tokenCall    = tokenCell + 9 // a tool call begins; not a word that is learnt
+	tokenCallEnd = tokenCall + 1
+
+	vocabulary = tokenCallEnd + 1
 	firstWord  = tokenEnd
-	words      = vocabulary - firstWord
+	words      = tokenCall - firstWord
 )
 
-var special = [...]string{"<|system|>", "<|user|>", "<|assistant|>", "<|tool|>", "<|end|>", "<move>", "</move>",
-	"A1", "A2", "A3", "B1", "B2", "B3", "C1", "C2", "C3"}
+var special = [...]string{"<|system|>", "<|user|>", "<|assistant|>", "<|tool|>", "<|end|>", openMove, closeMove,
+	"A1", "A2", "A3", "B1", "B2", "B3", "C1", "C2", "C3", openCall, closeCall}
+
+const (
+	openMove  = "<move>"
+	closeMove = "</move>"
+	openCall  = "<tool_call>"
+	closeCall = "</tool_call>"
+)
 
 // tokenText is what a token stands for.
 func tokenText(id int) string {
@@ -43,10 +53,14 @@ func appendTokens(ids []int, text string) []int {
 
 func nextToken(text string) (id, length int) {
 	switch c := text[0]; {
-	case c == '<' && strings.HasPrefix(text, "<move>"):
-		return tokenOpen, len("<move>")
-	case c == '<' && strings.HasPrefix(text, "</move>"):
-		return tokenClose, len("</move>")
+	case c == '<' && strings.HasPrefix(text, openMove):
+		return tokenOpen, len(openMove)
+	case c == '<' && strings.HasPrefix(text, closeMove):
+		return tokenClose, len(closeMove)
+	case c == '<' && strings.HasPrefix(text, openCall):
+		return tokenCall, len(openCall)
+	case c == '<' && strings.HasPrefix(text, closeCall):
+		return tokenCallEnd, len(closeCall)
 	case c >= 'A' && c <= 'C' && len(text) > 1 && text[1] >= '1' && text[1] <= '3':
 		return tokenCell + int(c-'A')*3 + int(text[1]-'1'), 2
 	default:
