@@ -25,7 +25,8 @@
 // processed_logprobs); at temperature 0 those of temperature 1. Token ids come
 // as vLLM gives them: return_token_ids, and return_tokens_as_token_ids. The
 // end mark is a sampled token with a logprob, and no text. system_fingerprint
-// says which step answered. Penalties and logit_bias are refused. A model is "name" (its newest weights), "name@step"
+// says which step answered. Penalties and logit_bias are refused. A model is
+// "name" (its newest weights), "name@step"
 // while that checkpoint is kept, or either after "project/" where two projects
 // share a name.
 //

@@ -22,6 +22,7 @@ type Sample struct {
 	Step       int       `json:"step"`
 	Seed       *int64    `json:"seed"`
 	Trajectory string    `json:"trajectory,omitempty"`
+	Stream     bool      `json:"stream"`
 	PromptIDs  []int     `json:"prompt_token_ids"`
 	TokenIDs   []int     `json:"token_ids"`
 	Logprobs   []float64 `json:"logprobs"`
@@ -48,7 +49,7 @@ func (l *sampleLog) add(c *completion, trajectory string) {
 	lines := json.NewEncoder(l.file)
 	for i, a := range c.answers {
 		lines.Encode(Sample{
-			ID: c.id, Choice: i, Model: c.served.name, Step: c.served.step, Seed: c.request.Seed, Trajectory: trajectory,
+			ID: c.id, Choice: i, Model: c.served.name, Step: c.served.step, Seed: c.request.Seed, Trajectory: trajectory, Stream: c.request.Stream,
 			PromptIDs: c.prompt, TokenIDs: a.ids, Logprobs: a.logprobs, Text: a.text,
 		})
 	}

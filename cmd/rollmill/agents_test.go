@@ -1,0 +1,158 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/stages/backends/sandbox"
+	"github.com/rollmill/rollmill/stages/rollout/recorder"
+)
+
+// TestRealAgents runs agents written with the frameworks that teams use,
+// unchanged, against the sandbox, and holds the dataset to the sandbox's own
+// log: every token that it sampled, and its logprob, is in one message of one
+// trajectory, after the prompt that it was sampled for.
+func TestRealAgents(t *testing.T) {
+	root, err := filepath.Abs("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	python := filepath.Join(root, ".venv-agents", "bin", "python")
+	if _, err := os.Stat(python); err != nil {
+		t.Skip("run testdata/agents/venv.sh for the agents' Python packages")
+	}
+	for _, name := range []string{"langgraph", "llamaindex", "adk"} {
+		for _, mode := range []string{"whole", "stream"} {
+			t.Run(name+"/"+mode, func(t *testing.T) {
+				agent := fmt.Sprintf("command: '%s' '%s' %s", python, filepath.Join(root, "testdata", "agents", name+"_agent.py"), mode)
+				rows, log := rolloutOfSandbox(t, agent)
+				var got []string
+				for i := range rows {
+					got = append(got, checkRealAgent(t, &rows[i])...)
+				}
+				var want []string
+				for _, s := range log {
+					want = append(want, sampleText(s.PromptIDs, s.TokenIDs, s.Logprobs))
+					if s.Stream != (mode == "stream") {
+						t.Errorf("the agent streams: %v", s.Stream)
+					}
+				}
+				slices.Sort(got)
+				slices.Sort(want)
+				if !slices.Equal(got, want) {
+					t.Errorf("recorded:\n%s\nsampled:\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+				}
+			})
+		}
+	}
+}
+
+// rolloutOfSandbox runs an agent twice on an example, and returns the rows and
+// what the sandbox says that it sampled.
+func rolloutOfSandbox(t *testing.T, agent string) (rows []formats.Trajectory, log []sandbox.Sample) {
+	t.Helper()
+	dir := t.TempDir()
+	samples := filepath.Join(dir, "samples.jsonl")
+	server, err := sandbox.New(sandbox.Options{SampleLog: samples, Models: []string{"tests/policy"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	web := httptest.NewServer(server)
+	defer web.Close()
+	examples := filepath.Join(dir, "examples.jsonl")
+	if err := os.WriteFile(examples, []byte(`{"id":"a","question":"what is 2 + 3?"}`), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	out := filepath.Join(dir, "rollout")
+	code, _, talk := rollmill(t, "rollout", "--examples", examples, "--agent", agent, "--generations", "2", "--concurrency", "2",
+		"--agent-env", "LITELLM_LOCAL_MODEL_COST_MAP=True", // it would ask the network for prices
+		"--sampling-seed", "3", "--url", web.URL+"/v1", "--model", "policy", "--max-failure-rate", "0", "--out", out)
+	if code != 0 {
+		t.Fatalf("exit code %d: %s", code, talk)
+	}
+	if err := server.Close(); err != nil {
+		t.Fatal(err)
+	}
+	d, err := dataset.Open(t.Context(), out, dataset.OpenOptions{Kind: formats.KindTrajectories})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if rows, err = dataset.ReadAll[formats.Trajectory](t.Context(), d, "", d.All()); err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(samples)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range bytes.Lines(text) {
+		var s sandbox.Sample
+		if err := json.Unmarshal(line, &s); err != nil {
+			t.Fatal(err)
+		}
+		log = append(log, s)
+	}
+	return rows, log
+}
+
+// checkRealAgent holds a row to what each of these agents does: two turns, a
+// tool's result in one path, and returns what it says was sampled.
+func checkRealAgent(t *testing.T, row *formats.Trajectory) (sampled []string) {
+	t.Helper()
+	if row.Status != formats.StatusOK || row.TokenSource != formats.TokensChoice || len(row.ToolSets) != 1 {
+		t.Errorf("%s: status %s, source %q, %d sets of tools: %s", row.TrajectoryID, row.Status, row.TokenSource, len(row.ToolSets), row.Error)
+	}
+	roles := map[string]int{}
+	var context []int
+	for i, m := range row.Messages {
+		roles[m.Role]++
+		if int(m.Parent) != i-1 || m.Branch != "" {
+			t.Errorf("message %d is on another path: %+v", i, m)
+		}
+		if !m.Sampled {
+			continue
+		}
+		if m.PrefixBreak != "" {
+			context = nil // the delta is the whole
+			if m.PrefixBreak != recorder.BreakArguments {
+				t.Errorf("message %d: the prefix broke by %s", i, m.PrefixBreak)
+			}
+		}
+		context = append(context, ints(m.PromptDeltaIDs)...)
+		ids, logprobs := ints(m.TokenIDs), make([]float64, len(m.Logprobs))
+		for k, x := range m.Logprobs {
+			logprobs[k] = float64(x)
+		}
+		sampled = append(sampled, sampleText(context, ids, logprobs))
+		context = append(context, ids...)
+	}
+	if roles["user"] != 2 || roles["tool"] == 0 || roles["assistant"] < 3 || roles["assistant"] != len(row.Calls) {
+		t.Errorf("%s: the conversation is %v in %d calls", row.TrajectoryID, roles, len(row.Calls))
+	}
+	return sampled
+}
+
+// sampleText is one answer as text: equal for equal ids and logprobs.
+func sampleText(prompt, ids []int, logprobs []float64) string {
+	short := make([]float32, len(logprobs))
+	for i, x := range logprobs {
+		short[i] = float32(x)
+	}
+	return fmt.Sprint(ids, short, " after ", prompt)
+}
+
+func ints(ids []int32) []int {
+	out := make([]int, len(ids))
+	for i, id := range ids {
+		out[i] = int(id)
+	}
+	return out
+}
