@@ -4,14 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"syscall"
 
 	"github.com/google/uuid"
-	"gocloud.dev/blob"
 )
 
 // A Draft is bytes that nobody can see until Create or Replace names them.
@@ -107,28 +105,18 @@ func (d *Draft) publish(ctx context.Context, op, key string) error {
 		return err
 	}
 	var err error
-	if d.b.disk == "" {
-		err = d.upload(ctx, key, op == "create")
-	} else {
+	switch {
+	case d.b.disk != "":
 		err = d.publishFile(key, op == "create")
+	case op == "create":
+		err = d.uploadNew(ctx, key)
+	default:
+		err = d.upload(ctx, key, false, "")
 	}
 	if err != nil {
 		return d.b.fail(op, key, err)
 	}
 	return d.b.hook("published", key)
-}
-
-func (d *Draft) upload(ctx context.Context, key string, createOnly bool) error {
-	if _, err := d.file.Seek(0, io.SeekStart); err != nil {
-		return err
-	}
-	drv, err := d.b.driver()
-	if err != nil {
-		return err
-	}
-	return drv.Upload(ctx, d.b.prefix+key, d.file, &blob.WriterOptions{
-		ContentType: "application/octet-stream", IfNotExist: createOnly, DisableContentTypeDetection: true,
-	})
 }
 
 // publishFile syncs the draft and gives it its name. Another's Delete may

@@ -15,6 +15,7 @@ var (
 	ErrNotExist  error = kind{"does not exist", fs.ErrNotExist}
 	ErrExist     error = kind{"already exists", fs.ErrExist}
 	ErrDenied          = errors.New("permission denied")
+	ErrNoBucket        = errors.New("the bucket does not exist, or may not be seen")
 	ErrTemporary       = errors.New("temporary storage failure")
 )
 
@@ -32,8 +33,14 @@ type addressError string
 func (e addressError) Error() string { return string(e) }
 func (addressError) Misused() bool   { return true }
 
-// kindOf is the kind of an error of the operating system or of gocloud, or nil.
+// kindOf is the kind of an error of the operating system, of a store's server
+// or of gocloud, or nil.
 func kindOf(err error) error {
+	for _, known := range []error{ErrNotExist, ErrExist, ErrDenied, ErrNoBucket, ErrTemporary} {
+		if errors.Is(err, known) {
+			return known
+		}
+	}
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return ErrNotExist
@@ -41,6 +48,12 @@ func kindOf(err error) error {
 		return ErrExist
 	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS):
 		return ErrDenied
+	}
+	if kind := kindOfAnswer(err); kind != nil {
+		return kind
+	}
+	if name := (*net.DNSError)(nil); errors.As(err, &name) && name.IsNotFound {
+		return nil // a mistyped address stays one
 	}
 	switch gcerrors.Code(err) {
 	case gcerrors.NotFound:

@@ -1,6 +1,10 @@
 package storage
 
-import "os"
+import (
+	"os"
+	"testing"
+	"time"
+)
 
 // SwapFile makes a draft write elsewhere.
 func SwapFile(d *Draft, f *os.File) {
@@ -15,3 +19,11 @@ func Named(b *Bucket, dir string) (*Draft, error) {
 }
 
 var RenameNew = renameNew
+
+// SetSettling shortens the wait of a creator where the store takes any write
+// for a replacement.
+func SetSettling(t *testing.T, wait time.Duration) {
+	was := settling
+	settling = wait
+	t.Cleanup(func() { settling = was })
+}

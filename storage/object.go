@@ -3,7 +3,6 @@ package storage
 import (
 	"context"
 	"errors"
-	"io"
 	"iter"
 	"os"
 	"path/filepath"
@@ -21,7 +20,11 @@ func (b *Bucket) Read(ctx context.Context, key string) ([]byte, error) {
 	if err != nil {
 		return nil, b.fail("read", key, err)
 	}
-	data, err := drv.ReadAll(ctx, b.prefix+key)
+	var data []byte
+	err = b.retry(ctx, func() error {
+		data, err = drv.ReadAll(ctx, b.prefix+key)
+		return err
+	})
 	b.moved("read", key, len(data))
 	return data, b.fail("read", key, err)
 }
@@ -51,7 +54,11 @@ func (b *Bucket) Stat(ctx context.Context, key string) (Object, error) {
 	if err != nil {
 		return Object{}, b.fail("stat", key, err)
 	}
-	a, err := drv.Attributes(ctx, b.prefix+key)
+	var a *blob.Attributes
+	err = b.retry(ctx, func() error {
+		a, err = drv.Attributes(ctx, b.prefix+key)
+		return err
+	})
 	if err != nil {
 		return Object{}, b.fail("stat", key, err)
 	}
@@ -84,20 +91,33 @@ func (b *Bucket) listDriver(ctx context.Context, prefix string, yield func(Objec
 	if err != nil {
 		return err
 	}
-	it := drv.List(&blob.ListOptions{Prefix: b.prefix + prefix})
-	for {
-		o, err := it.Next(ctx)
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
+	for token := blob.FirstPageToken; token != nil; {
+		var page []*blob.ListObject
+		err := b.retry(ctx, func() (err error) {
+			var next []byte
+			if page, next, err = drv.ListPage(ctx, token, pageSize, &blob.ListOptions{Prefix: b.prefix + prefix}); err == nil {
+				token = next
+			}
+			return err
+		})
 		if err != nil {
 			return err
 		}
-		if !yield(Object{Key: strings.TrimPrefix(o.Key, b.prefix), Size: o.Size, ModTime: o.ModTime}, nil) {
-			return nil
+		for _, o := range page {
+			key := strings.TrimPrefix(o.Key, b.prefix)
+			if checkKey(key) != nil {
+				continue // not ours: such a key cannot be read
+			}
+			if !yield(Object{Key: key, Size: o.Size, ModTime: o.ModTime}, nil) {
+				return nil
+			}
 		}
 	}
+	return nil
 }
+
+// pageSize is how many objects a store lists at once: the most that S3 does.
+const pageSize = 1000
 
 // Delete removes an object; one that is not there is no error. On a local
 // disk it also removes the folders that it leaves empty.
@@ -107,7 +127,7 @@ func (b *Bucket) Delete(ctx context.Context, key string) error {
 	}
 	drv, err := b.reading(key)
 	if err == nil {
-		err = drv.Delete(ctx, b.prefix+key)
+		err = b.retry(ctx, func() error { return drv.Delete(ctx, b.prefix+key) })
 	}
 	if errors.Is(err, ErrNotExist) || kindOf(err) == ErrNotExist {
 		return nil

@@ -18,8 +18,11 @@ import (
 
 // openers is the list of schemes. A local path has none and opens as file.
 var openers = map[string]func(ctx context.Context, uri string) (*Bucket, error){
-	"file": openFile,
-	"mem":  openMem,
+	"file":   openFile,
+	"mem":    openMem,
+	"s3":     remote(dialS3),
+	"gs":     remote(dialGCS),
+	"azblob": remote(dialAzure),
 }
 
 // Schemes lists the URI schemes that Open knows, sorted.

@@ -85,7 +85,11 @@ func (r *rangeReader) ReadAt(p []byte, off int64) (int, error) {
 	}
 	want := min(int64(len(p)), max(0, r.size-off))
 	if want > 0 {
-		n, err := r.request(p[:want], off)
+		var n int
+		err := r.b.retry(r.ctx, func() (err error) {
+			n, err = r.request(p[:want], off)
+			return err
+		})
 		r.b.moved("range", r.key, n)
 		if err != nil {
 			return n, r.b.fail("range", r.key, err)

@@ -12,6 +12,10 @@
 // that is a symbolic link, and walks the whole tree again for every thousand
 // keys): see draft.go and walk.go.
 //
+// An object store is another machine: what fails for a moment is asked for
+// again (retry.go), and a create whose answer was lost is told from one that
+// another won (exclusive.go). Credentials never stand in a URI.
+//
 // To add a scheme: add a line to openers in open.go, and run
 // storagetest.Run over it.
 package storage
@@ -31,8 +35,9 @@ import (
 // Bucket is the bytes under one URI prefix. It is safe for concurrent use.
 type Bucket struct {
 	uri    string
-	prefix string // of every key within the driver's bucket: "" or "a/b/"
-	disk   string // the folder, for a local bucket; else empty
+	prefix string  // of every key within the driver's bucket: "" or "a/b/"
+	disk   string  // the folder, for a local bucket; else empty
+	far    *client // of an object store, or nil
 	driver func() (*blob.Bucket, error)
 	wrap   Hook
 	meter  Meter

@@ -1,0 +1,22 @@
+package storage
+
+import (
+	"context"
+
+	"gocloud.dev/blob"
+	_ "gocloud.dev/blob/azureblob" // its opener knows Azure's variables
+)
+
+// dialAzure opens a container of Azure Blob Storage. Account and key come from
+// Azure's own variables (AZURE_STORAGE_ACCOUNT with AZURE_STORAGE_KEY or
+// AZURE_STORAGE_SAS_TOKEN, AZURE_STORAGE_CONNECTION_STRING) or its identity.
+func dialAzure(ctx context.Context, at location) (*client, error) {
+	if err := unknown(at.query, "cdn", "domain", "localemu", "protocol", "storage_account"); err != nil {
+		return nil, err
+	}
+	drv, err := blob.DefaultURLMux().OpenBucketURL(ctx, at.url())
+	if err != nil {
+		return nil, err
+	}
+	return &client{drv: drv, exclusive: true}, nil
+}

@@ -1,0 +1,81 @@
+package fakes3
+
+import (
+	"io"
+	"net/http"
+	"strings"
+)
+
+// Counts are requests and the bytes of their bodies, as a bill has them.
+type Counts struct {
+	Get, Head, Put, Part, List, Delete, Other int
+	BytesIn, BytesOut                         int64 // written to and read from the store
+}
+
+// Requests is their sum.
+func (c Counts) Requests() int {
+	return c.Get + c.Head + c.Put + c.Part + c.List + c.Delete + c.Other
+}
+
+// Counts is what was asked since the start or the last Reset.
+func (s *Server) Counts() Counts {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.counts
+}
+
+// Reset begins to count again.
+func (s *Server) Reset() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.counts = Counts{}
+}
+
+func (s *Server) count(r *http.Request, m *metered) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c := &s.counts
+	ofObject := strings.Count(strings.Trim(r.URL.Path, "/"), "/") > 0
+	switch {
+	case r.Method == http.MethodGet && ofObject:
+		c.Get++
+	case r.Method == http.MethodGet:
+		c.List++
+	case r.Method == http.MethodHead:
+		c.Head++
+	case r.Method == http.MethodPut && r.URL.Query().Has("partNumber"):
+		c.Part++
+	case r.Method == http.MethodPut:
+		c.Put++
+	case r.Method == http.MethodDelete:
+		c.Delete++
+	default:
+		c.Other++
+	}
+	c.BytesIn += m.in.n
+	c.BytesOut += m.out
+}
+
+// metered counts the bytes of an exchange.
+type metered struct {
+	http.ResponseWriter
+	in  *counted
+	out int64
+}
+
+func (m *metered) Write(p []byte) (int, error) {
+	n, err := m.ResponseWriter.Write(p)
+	m.out += int64(n)
+	return n, err
+}
+
+type counted struct {
+	io.ReadCloser
+	n int64
+}
+
+func (c *counted) Read(p []byte) (int, error) {
+	n, err := c.ReadCloser.Read(p)
+	c.n += int64(n)
+	return n, err
+}

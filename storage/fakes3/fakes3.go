@@ -1,0 +1,127 @@
+// Package fakes3 serves S3's protocol from memory over a real socket, for
+// tests of what reads and writes object stores. It counts what it is asked and
+// misbehaves on request: see Faults.
+//
+// The objects are gofakes3's. This package adds what that lacks: a multipart
+// upload that keeps the condition under which it was begun.
+package fakes3
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/johannesboyne/gofakes3"
+	"github.com/johannesboyne/gofakes3/backend/s3mem"
+)
+
+// Bucket is the bucket that every server has.
+const Bucket = "test"
+
+// A Server is one object store.
+type Server struct {
+	URL string // http://127.0.0.1:PORT
+
+	backend *s3mem.Backend
+	objects http.Handler
+	writing sync.Mutex // conditions are checked and objects written as one
+
+	mu     sync.Mutex
+	faults Faults
+	asked  map[string]int // how often each request was made, for the faults' dice
+	counts Counts
+	failed int
+	onPart func()
+}
+
+// Start serves an empty bucket until the test ends, and gives the process
+// credentials, which the server does not look at.
+func Start(t testing.TB) *Server {
+	t.Helper()
+	s := &Server{backend: s3mem.New(), asked: map[string]int{}}
+	if err := s.backend.CreateBucket(Bucket); err != nil {
+		t.Fatal(err)
+	}
+	s.objects = gofakes3.New(s.backend).Server()
+	server := httptest.NewServer(s)
+	t.Cleanup(server.Close)
+	s.URL = server.URL
+	if t, ok := t.(interface{ Setenv(key, value string) }); ok {
+		t.Setenv("AWS_ACCESS_KEY_ID", "fake")
+		t.Setenv("AWS_SECRET_ACCESS_KEY", "fake")
+	}
+	return s
+}
+
+// URI is the address of a prefix in the bucket.
+func (s *Server) URI(prefix string) string {
+	q := url.Values{"endpoint": {s.URL}, "region": {"us-east-1"}, "use_path_style": {"true"}}
+	return "s3://" + Bucket + "/" + prefix + "?" + q.Encode()
+}
+
+// Uploads is how many multipart uploads were begun and neither completed nor
+// aborted.
+func (s *Server) Uploads() int {
+	w := httptest.NewRecorder()
+	s.objects.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/"+Bucket+"?uploads", nil))
+	return strings.Count(w.Body.String(), "<Upload>")
+}
+
+// OnPart calls f when a part of a multipart upload arrives, before it is kept.
+func (s *Server) OnPart(f func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.onPart = f
+}
+
+// DropBucket removes the bucket with all that is in it.
+func (s *Server) DropBucket() error { return s.backend.ForceDeleteBucket(Bucket) }
+
+// ServeHTTP implements http.Handler.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	meter := &metered{ResponseWriter: w, in: &counted{ReadCloser: r.Body}}
+	r.Body = meter.in
+	fault := s.roll(r)
+	defer func() { s.count(r, meter) }()
+	fault.serve(meter, r, s.serve)
+}
+
+// serve answers as S3 does.
+func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
+	if s.Faults().IgnoreConditions {
+		r.Header.Del("If-None-Match")
+	}
+	part := r.URL.Query().Has("partNumber")
+	if f := s.watcher(); part && f != nil {
+		f()
+	}
+	if r.Method == http.MethodGet || r.Method == http.MethodHead || part {
+		s.objects.ServeHTTP(w, r)
+		return
+	}
+	s.writing.Lock()
+	defer s.writing.Unlock()
+	if r.URL.Query().Has("uploadId") && r.Method == http.MethodPost && r.Header.Get("If-None-Match") == "*" && s.exists(r.URL.Path) {
+		w.Header().Set("Content-Type", "application/xml")
+		w.WriteHeader(http.StatusPreconditionFailed)
+		fmt.Fprint(w, `<?xml version="1.0" encoding="UTF-8"?><Error><Code>PreconditionFailed</Code><Message>the object exists</Message></Error>`)
+		return
+	}
+	s.objects.ServeHTTP(w, r)
+}
+
+func (s *Server) watcher() func() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.onPart
+}
+
+func (s *Server) exists(path string) bool {
+	w := httptest.NewRecorder()
+	s.objects.ServeHTTP(w, httptest.NewRequest(http.MethodHead, (&url.URL{Path: path}).String(), nil))
+	return w.Code == http.StatusOK
+}

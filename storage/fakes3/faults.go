@@ -1,0 +1,124 @@
+package fakes3
+
+import (
+	"bytes"
+	"fmt"
+	"hash/fnv"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"time"
+)
+
+// Faults say what goes wrong. Which requests are hit is a function of the
+// seed, the request and how often it was made; the shares add up to at most 1.
+type Faults struct {
+	Seed    int64
+	Refused float64       // share answered 503 SlowDown, nothing done
+	Cut     float64       // share of which half the body is read, or half the answer sent, and the connection dropped
+	Lost    float64       // share done, and the connection dropped instead of an answer
+	Slow    float64       // share answered late
+	Latency time.Duration // how late
+
+	IgnoreConditions bool // writes replace what is there, whatever the request says
+}
+
+// SetFaults changes what goes wrong from now on.
+func (s *Server) SetFaults(f Faults) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.faults = f
+}
+
+// Faults is what goes wrong at present.
+func (s *Server) Faults() Faults {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.faults
+}
+
+// Failed is how many requests went wrong.
+func (s *Server) Failed() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.failed
+}
+
+type fault int
+
+const (
+	none fault = iota
+	refused
+	cut
+	lost
+)
+
+// roll says what happens to a request, and lets a slow one wait.
+func (s *Server) roll(r *http.Request) fault {
+	s.mu.Lock()
+	f := s.faults
+	name := r.Method + " " + r.URL.RequestURI() + " " + r.Header.Get("Range")
+	chance := dice(f.Seed, name, s.asked[name])
+	s.asked[name]++
+	hit := none
+	switch {
+	case chance < f.Refused:
+		hit = refused
+	case chance < f.Refused+f.Cut:
+		hit = cut
+	case chance < f.Refused+f.Cut+f.Lost:
+		hit = lost
+	}
+	if hit != none {
+		s.failed++
+	}
+	slow := hit == none && chance < f.Refused+f.Cut+f.Lost+f.Slow
+	s.mu.Unlock()
+	if slow {
+		time.Sleep(f.Latency)
+	}
+	return hit
+}
+
+// serve answers a request in the way of the fault.
+func (f fault) serve(w http.ResponseWriter, r *http.Request, answer http.HandlerFunc) {
+	switch f {
+	case none:
+		answer(w, r)
+	case refused:
+		w.Header().Set("Content-Type", "application/xml")
+		w.WriteHeader(http.StatusServiceUnavailable)
+		fmt.Fprint(w, `<?xml version="1.0" encoding="UTF-8"?><Error><Code>SlowDown</Code><Message>reduce your request rate</Message></Error>`)
+	case lost:
+		body, err := io.ReadAll(r.Body)
+		if err == nil {
+			r.Body = io.NopCloser(bytes.NewReader(body))
+			answer(httptest.NewRecorder(), r)
+		}
+		panic(http.ErrAbortHandler)
+	case cut:
+		if r.Method != http.MethodGet {
+			_, _ = io.CopyN(io.Discard, r.Body, r.ContentLength/2)
+			panic(http.ErrAbortHandler)
+		}
+		whole := httptest.NewRecorder()
+		answer(whole, r)
+		for k, v := range whole.Header() {
+			w.Header()[k] = v
+		}
+		w.Header().Set("Content-Length", fmt.Sprint(whole.Body.Len()))
+		w.WriteHeader(whole.Code)
+		_, _ = w.Write(whole.Body.Bytes()[:whole.Body.Len()/2])
+		panic(http.ErrAbortHandler)
+	}
+}
+
+// dice is a number in [0, 1).
+func dice(seed int64, name string, nth int) float64 {
+	h := fnv.New64a()
+	fmt.Fprintf(h, "%d %q %d", seed, name, nth)
+	n := h.Sum64()
+	n = (n ^ n>>33) * 0xff51afd7ed558ccd // FNV's high bits alone are poor
+	n = (n ^ n>>33) * 0xc4ceb9fe1a85ec53
+	return float64((n^n>>33)>>11) / (1 << 53)
+}

@@ -1,0 +1,52 @@
+package storage
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+
+	gcs "cloud.google.com/go/storage"
+	"gocloud.dev/blob/gcsblob"
+	"gocloud.dev/gcp"
+	"golang.org/x/oauth2/google"
+)
+
+// dialGCS opens a bucket of Google Cloud Storage, with the application's
+// default credentials, or without any when the parameter anonymous or
+// STORAGE_EMULATOR_HOST says so.
+func dialGCS(ctx context.Context, at location) (*client, error) {
+	if err := unknown(at.query, "anonymous", "universe_domain"); err != nil {
+		return nil, err
+	}
+	http, err := gcsHTTP(ctx, at)
+	if err != nil {
+		return nil, err
+	}
+	drv, err := (&gcsblob.URLOpener{Client: http}).OpenBucketURL(ctx, at.url())
+	if err != nil {
+		return nil, err
+	}
+	var api *gcs.Client
+	if drv.As(&api) {
+		api.SetRetry(gcs.WithMaxAttempts(3)) // its default is until the context ends
+	}
+	return &client{drv: drv, exclusive: true}, nil
+}
+
+// gcsHTTP looks for credentials itself: gocloud's own opener prints to
+// standard output when there are none, and goes on.
+func gcsHTTP(ctx context.Context, at location) (*gcp.HTTPClient, error) {
+	if os.Getenv("STORAGE_EMULATOR_HOST") != "" || at.query.Get("anonymous") == "true" {
+		return gcp.NewAnonymousHTTPClient(gcp.DefaultTransport()), nil
+	}
+	creds, err := gcp.DefaultCredentialsWithParams(ctx, google.CredentialsParams{UniverseDomain: at.query.Get("universe_domain")})
+	if err != nil {
+		return nil, fmt.Errorf("%w: no Google credentials: set GOOGLE_APPLICATION_CREDENTIALS, or ?anonymous=true for a public bucket: %w", ErrDenied, err)
+	}
+	http, err := gcp.NewHTTPClient(gcp.DefaultTransport(), creds.TokenSource)
+	if err != nil {
+		return nil, errors.Join(ErrDenied, err)
+	}
+	return http, nil
+}

@@ -1,0 +1,110 @@
+package storage
+
+import (
+	"context"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+
+	"gocloud.dev/blob"
+)
+
+// A location is a bucket of an object store and the prefix within it.
+type location struct {
+	scheme, name, prefix string
+	query                url.Values // parameters of the client
+}
+
+// url is the location without its prefix: what a client is opened with.
+func (l location) url() *url.URL {
+	return &url.URL{Scheme: l.scheme, Host: l.name, RawQuery: l.query.Encode()}
+}
+
+// locate takes a URI of an object store apart. Its keys are not
+// percent-encoded.
+func locate(uri string) (location, error) {
+	scheme, rest, _ := strings.Cut(uri, "://")
+	rest, query, _ := strings.Cut(rest, "?")
+	name, prefix, _ := strings.Cut(rest, "/")
+	l := location{scheme: scheme, name: name}
+	switch {
+	case name == "":
+		return l, addressError("the bucket's name is missing: " + scheme + "://BUCKET/PREFIX")
+	case strings.Contains(name, "@"):
+		return l, addressError("no credentials in a URI: set the environment variables of the store's own tools")
+	}
+	if prefix = strings.Trim(prefix, "/"); prefix != "" {
+		if err := checkKey(prefix); err != nil {
+			return l, addressError(err.Error())
+		}
+		l.prefix = prefix + "/"
+	}
+	var err error
+	if l.query, err = url.ParseQuery(query); err != nil {
+		return l, addressError("the parameters after ? cannot be read: " + err.Error())
+	}
+	return l, nil
+}
+
+// A client is a connection to one bucket of an object store, shared by every
+// Bucket of this process that is rooted there.
+type client struct {
+	drv       *blob.Bucket
+	exclusive bool // known to create exclusively
+	probe     probe
+}
+
+// A dialer opens a client. It takes its parameters out of the location's and
+// refuses the rest.
+type dialer func(ctx context.Context, at location) (*client, error)
+
+var clients struct {
+	sync.Mutex
+	open map[string]*client
+}
+
+// remote opens what dial connects to.
+func remote(dial dialer) func(context.Context, string) (*Bucket, error) {
+	return func(ctx context.Context, uri string) (*Bucket, error) {
+		at, err := locate(uri)
+		if err != nil {
+			return nil, err
+		}
+		c, err := shared(ctx, at, dial)
+		if err != nil {
+			return nil, err
+		}
+		return &Bucket{uri: rooted(uri), prefix: at.prefix, far: c, driver: func() (*blob.Bucket, error) { return c.drv, nil }}, nil
+	}
+}
+
+// shared is the process's client of a bucket. What dialling found out (keys,
+// regions) holds for the process's life, so it is not cancelled with ctx.
+func shared(ctx context.Context, at location, dial dialer) (*client, error) {
+	key := at.url().String()
+	clients.Lock()
+	defer clients.Unlock()
+	if c := clients.open[key]; c != nil {
+		return c, nil
+	}
+	c, err := dial(context.WithoutCancel(ctx), at)
+	if err != nil {
+		return nil, err
+	}
+	if clients.open == nil {
+		clients.open = map[string]*client{}
+	}
+	clients.open[key] = c
+	return c, nil
+}
+
+// unknown names the first parameter that is not among the known ones.
+func unknown(query url.Values, known ...string) error {
+	for name := range query {
+		if !slices.Contains(known, name) {
+			return addressError("unknown parameter \"" + name + "\" (known: " + strings.Join(known, ", ") + ")")
+		}
+	}
+	return nil
+}

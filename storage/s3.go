@@ -1,0 +1,65 @@
+package storage
+
+import (
+	"context"
+	"os"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/smithy-go/logging"
+	"github.com/aws/smithy-go/middleware"
+	"gocloud.dev/blob/s3blob"
+)
+
+// s3Params are gocloud's parameters of an s3 URI.
+var s3Params = []string{"accelerate", "anonymous", "disable_https", "dualstack", "endpoint", "fips", "hostname_immutable", "kmskeyid", "profile",
+	"rate_limiter_capacity", "region", "request_checksum_calculation", "response_checksum_validation", "role", "s3ForcePathStyle", "ssetype", "use_path_style"}
+
+// dialS3 opens a bucket of S3 or of a store that speaks its protocol. Keys,
+// region and endpoint come from the URI's parameters or from AWS's own
+// variables and files (AWS_ACCESS_KEY_ID, AWS_PROFILE, AWS_ENDPOINT_URL_S3 ...).
+func dialS3(ctx context.Context, at location) (*client, error) {
+	if err := unknown(at.query, s3Params...); err != nil {
+		return nil, err
+	}
+	opener := &s3blob.URLOpener{}
+	plain, err := opener.OpenBucketURL(ctx, at.url())
+	if err != nil {
+		return nil, err
+	}
+	var from *s3.Client
+	plain.As(&from)
+	api := s3.New(from.Options(), func(o *s3.Options) {
+		o.Logger = logging.Nop{} // else a line on stderr for every object without a checksum
+		o.APIOptions = append(o.APIOptions, abortAnyway)
+	})
+	drv, err := s3blob.OpenBucket(ctx, api, at.name, &opener.Options)
+	if err != nil {
+		return nil, err
+	}
+	return &client{drv: drv, exclusive: !ofThirdParty(at)}, nil
+}
+
+// ofThirdParty tells stores that speak S3's protocol from S3, which is known
+// to create exclusively.
+func ofThirdParty(at location) bool {
+	return at.query.Get("endpoint") != "" || os.Getenv("AWS_ENDPOINT_URL") != "" || os.Getenv("AWS_ENDPOINT_URL_S3") != ""
+}
+
+// abortTime is how long an interrupted upload's end may take.
+const abortTime = 20 * time.Second
+
+// abortAnyway sends the end of a multipart upload also when the upload was
+// cancelled. Its parts would stay, and be paid for, unseen: gocloud's writer
+// ends the upload under the context that was cancelled.
+func abortAnyway(stack *middleware.Stack) error {
+	return stack.Initialize.Add(middleware.InitializeMiddlewareFunc("abortAnyway",
+		func(ctx context.Context, in middleware.InitializeInput, next middleware.InitializeHandler) (middleware.InitializeOutput, middleware.Metadata, error) {
+			if _, aborts := in.Parameters.(*s3.AbortMultipartUploadInput); aborts {
+				fresh, cancel := context.WithTimeout(context.WithoutCancel(ctx), abortTime)
+				defer cancel()
+				ctx = fresh
+			}
+			return next.HandleInitialize(ctx, in)
+		}), middleware.Before)
+}
