@@ -18,30 +18,34 @@ build: bin/rollmill bin/tictactoe
 bin/rollmill bin/tictactoe: bin/%: FORCE
 	@$(GO) build -o $@ ./cmd/$*
 
-# The demo. All that it leaves is under DEMO.
+# The demo. All that it leaves is under DEMO, but its datasets go to DEMO_ROOT,
+# which may be a bucket; DEMO_QUERY is what follows the question mark then.
 DEMO           := runs/demo
+DEMO_ROOT      := $(DEMO)
+DEMO_QUERY     :=
 DEMO_EPOCHS    := 15
 DEMO_EXAMPLES  := 64
 DEMO_HELD_OUT  := 200
 DEMO_PORT      := 17639
 VALIDATE_EVERY := 5
-export DEMO DEMO_EPOCHS VALIDATE_EVERY
+export DEMO DEMO_ROOT DEMO_QUERY DEMO_EPOCHS VALIDATE_EVERY
+export DEMO_RUN := $(DEMO_ROOT)$(if $(DEMO_QUERY),?$(DEMO_QUERY))
 export DEMO_URL := http://127.0.0.1:$(DEMO_PORT)
-EPOCHS_MK := $(MAKE) --no-print-directory -f pipelines/make/epoch.mk ROLLMILL=bin/rollmill CONFIG=pipelines/demo/rollmill.yaml \
-             ROOT=$(DEMO) EPOCHS=$(DEMO_EPOCHS) VALIDATE_EVERY=$(VALIDATE_EVERY)
+EPOCHS_MK := ROOT="$$DEMO_ROOT" QUERY="$$DEMO_QUERY" $(MAKE) --no-print-directory -f pipelines/make/epoch.mk ROLLMILL=bin/rollmill \
+             CONFIG=pipelines/demo/rollmill.yaml STAMPS=$(DEMO)/.stamps EPOCHS=$(DEMO_EPOCHS) VALIDATE_EVERY=$(VALIDATE_EVERY)
 SANDBOX   := bin/rollmill sandbox --dir $(DEMO)/sandbox --listen 127.0.0.1:$(DEMO_PORT) --exec
 
 demo: build $(DEMO)/train.jsonl $(DEMO)/held-out.jsonl
 	@if $(EPOCHS_MK) -q >/dev/null 2>&1; then \
 	  echo "demo: up to date: all $(DEMO_EPOCHS) epochs are in $(DEMO) (make clean removes them)"; \
 	else \
-	  $(SANDBOX) '$(EPOCHS_MK)' && bin/rollmill report --root $(DEMO); \
+	  $(SANDBOX) '$(EPOCHS_MK)' && bin/rollmill report --root '$(DEMO_RUN)'; \
 	fi
 
 # The same epochs in one process.
 demo-train: build $(DEMO)/train.jsonl $(DEMO)/held-out.jsonl
 	@$(SANDBOX) 'bin/rollmill train --config pipelines/demo/rollmill.yaml'
-	@bin/rollmill report --root $(DEMO)
+	@bin/rollmill report --root '$(DEMO_RUN)'
 
 $(DEMO)/train.jsonl: | build
 	@mkdir -p $(@D)

@@ -127,7 +127,7 @@ func sameFolder(t *testing.T, a, b *storage.Bucket) bool {
 
 func TestUnknownSchemesListTheKnown(t *testing.T) {
 	_, err := storage.Open(t.Context(), "ftp://h/p")
-	if err == nil || !strings.Contains(err.Error(), `"ftp"`) || !strings.Contains(err.Error(), "file, mem") {
+	if err == nil || !strings.Contains(err.Error(), `"ftp"`) || !strings.Contains(err.Error(), "azblob, file, gs, mem, s3") {
 		t.Errorf("got %v", err)
 	}
 }

@@ -91,6 +91,9 @@ func submitOptions(ctx context.Context, s *session, c *cli.Context, root, out st
 	if err != nil {
 		return o, usage("", "--ledger: %w", err)
 	}
+	if err := keepsLedgers(ctx, ledger, o.DryRun); err != nil {
+		return o, err
+	}
 	receipt, err := storage.Open(ctx, out)
 	if err != nil {
 		return o, usage("", "--out: %w", err)
@@ -103,6 +106,23 @@ func submitOptions(ctx context.Context, s *session, c *cli.Context, root, out st
 	place(&config, receipt, out)
 	o.Trainer, err = all.New(c.String("backend"), config)
 	return o, err
+}
+
+// keepsLedgers refuses a store in which two processes could both begin the
+// same submission.
+func keepsLedgers(ctx context.Context, ledger *storage.Bucket, dryRun bool) error {
+	if dryRun {
+		return nil
+	}
+	exclusive, err := ledger.Exclusive(ctx)
+	if err != nil {
+		return err
+	}
+	if !exclusive {
+		return usage("name a folder of a disk or of another store by --ledger; `rollmill storage check` tells which will do",
+			"--ledger %q: the store replaces an object that it was asked to create only if it is not there, so a batch could be trained twice", ledger.URI())
+	}
+	return nil
 }
 
 // place tells the file backend where to write.

@@ -3,7 +3,8 @@
 #   make -f pipelines/make/epoch.mk CONFIG=rollmill.yaml ROOT=runs/demo EPOCHS=15
 #
 # A stage's target is a small local file that holds the URI of the dataset it
-# wrote, so ROOT may as well be a bucket. Every recipe may be killed and run
+# wrote, so ROOT may as well be in a bucket (s3://bucket/run, with STAMPS a
+# folder, and QUERY what follows the question mark). Every recipe may be killed and run
 # again: a finished dataset is up to date, an unfinished rollout goes on where
 # it stopped, and a submission that was sent is never sent twice. All settings
 # are in CONFIG; only what changes from epoch to epoch is said here.
@@ -18,13 +19,14 @@ ROOT           ?= runs/epochs
 EPOCHS         ?= 1
 VALIDATE_EVERY ?= 0
 STAMPS         ?= $(ROOT)/.stamps
+QUERY          ?=
 
 .DELETE_ON_ERROR:
 .SECONDARY:
 .SUFFIXES:
 
 run       = @$(ROLLMILL) $(1) --config $(CONFIG)
-at        = $(ROOT)/epoch-$(1)/$(2)
+at        = '$(ROOT)/epoch-$(1)/$(2)$(if $(QUERY),?$(QUERY))'
 stamp     = $(STAMPS)/epoch-$(1)-$(2)
 write     = > $@.part && mv $@.part $@
 epochs   := $(shell seq 0 $$(($(EPOCHS) - 1)))
@@ -36,7 +38,7 @@ all: $(if $(epochs),$(call stamp,$(lastword $(epochs)),submit)) $(foreach e,$(va
 $(STAMPS)/policy: $(CONFIG)
 	@mkdir -p $(@D)
 	$(call run,check)
-	$(call run,submit) --prepare --out $(ROOT)/policy $(write)
+	$(call run,submit) --prepare --out '$(ROOT)/policy$(if $(QUERY),?$(QUERY))' $(write)
 
 # $(1) the epoch, $(2) the stamp of the policy that plays it
 define epoch
