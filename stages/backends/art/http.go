@@ -1,54 +1,19 @@
 package art
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"strings"
 	"time"
+
+	"github.com/rollmill/rollmill/stages/backends/remote"
 )
 
 // Error is what went wrong with the server.
-type Error struct {
-	What  string
-	Help  string
-	Retry bool // the same command may succeed later
-	Usage bool // the config is wrong
-	Err   error
+type Error = remote.Error
 
-	status int // of the answer; 0 when there was none
-}
-
-func (e *Error) Error() string {
-	if e.Err != nil {
-		return e.What + ": " + e.Err.Error()
-	}
-	return e.What
-}
-
-// Unwrap returns the reason below.
-func (e *Error) Unwrap() error { return e.Err }
-
-// Hint is what the command line prints after the error.
-func (e *Error) Hint() string { return e.Help }
-
-// Temporary tells that the same command may succeed later.
-func (e *Error) Temporary() bool { return e.Retry }
-
-// Misused tells that the config is wrong.
-func (e *Error) Misused() bool { return e.Usage }
-
-func status(err error) int {
-	var e *Error
-	if errors.As(err, &e) {
-		return e.status
-	}
-	return 0
-}
+func status(err error) int { return remote.Status(err) }
 
 // How long an answer may take. Preparing loads a model.
 const (
@@ -56,80 +21,54 @@ const (
 	slow  = 30 * time.Minute
 )
 
+func (t *Trainer) web() *remote.Client {
+	c := &remote.Client{Name: fmt.Sprintf("ART at %q", t.base), HTTP: t.http, Explain: t.explain}
+	if t.cfg.APIKey != "default" { // the word stands everywhere
+		c.Secrets = []string{t.cfg.APIKey}
+	}
+	return c
+}
+
 func (t *Trainer) call(ctx context.Context, limit time.Duration, path string, body, answer any) error {
-	data, err := json.Marshal(body)
-	if err != nil {
-		return &Error{What: "encoding the request of " + path, Err: err, Usage: true}
-	}
-	ctx, cancel := context.WithTimeout(ctx, limit)
-	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, t.base+path, bytes.NewReader(data))
-	if err != nil {
-		return &Error{What: fmt.Sprintf("ART at %q", t.base), Err: err, Usage: true}
-	}
-	req.Header.Set("Content-Type", "application/json")
-	return t.do(req, answer)
+	_, err := t.web().Do(ctx, remote.Request{Method: http.MethodPost, URL: t.base + path, JSON: body, Limit: limit}, answer)
+	return err
 }
 
 func (t *Trainer) get(ctx context.Context, url, key string, answer any) error {
-	ctx, cancel := context.WithTimeout(ctx, quick)
-	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
-	if err != nil {
-		return &Error{What: fmt.Sprintf("ART at %q", t.base), Err: err, Usage: true}
-	}
+	q := remote.Request{URL: url, Limit: quick}
 	if key != "" {
-		req.Header.Set("Authorization", "Bearer "+key)
+		q.Header = http.Header{"Authorization": {"Bearer " + key}}
 	}
-	return t.do(req, answer)
-}
-
-func (t *Trainer) do(req *http.Request, answer any) error {
-	resp, err := t.http.Do(req)
-	if err != nil {
-		return t.unreachable(err)
-	}
-	defer resp.Body.Close()
-	if resp.StatusCode != http.StatusOK {
-		return t.refused(req.URL.Path, resp)
-	}
-	data, err := io.ReadAll(io.LimitReader(resp.Body, 16<<20))
-	if err != nil {
-		return t.unreachable(err)
-	}
-	if answer == nil {
-		return nil
-	}
-	if err := json.Unmarshal(data, answer); err != nil {
-		return &Error{What: fmt.Sprintf("ART at %q: the answer of %s", t.base, req.URL.Path), Err: err, status: resp.StatusCode}
-	}
-	return nil
+	_, err := t.web().Do(ctx, q, answer)
+	return err
 }
 
 func (t *Trainer) unreachable(err error) error {
-	return &Error{
-		What: fmt.Sprintf("failed to connect to ART backend %q", t.base), Err: err, Retry: true,
-		Help: fmt.Sprintf("check that the server runs (curl %s/healthcheck), its address (submit --url), and firewalls", t.base),
-	}
+	e := &Error{Err: err, Retry: true}
+	t.explain(e, nil, nil)
+	return e
 }
 
-// refused turns an answer into an error with the server's own words.
-func (t *Trainer) refused(path string, resp *http.Response) error {
-	data, _ := io.ReadAll(io.LimitReader(resp.Body, 4<<10))
-	e := &Error{
-		What:   fmt.Sprintf("ART at %q refused %s with %d: %s", t.base, path, resp.StatusCode, strings.TrimSpace(string(data))),
-		Retry:  resp.StatusCode == http.StatusTooManyRequests || resp.StatusCode > http.StatusInternalServerError,
-		status: resp.StatusCode,
+func (t *Trainer) refused(_ string, resp *http.Response) error { return t.web().Refused(resp) }
+
+// explain says what helps, with the server's own words.
+func (t *Trainer) explain(e *Error, r *http.Request, answer []byte) {
+	if e.Status == 0 {
+		e.What = fmt.Sprintf("failed to connect to ART backend %q", t.base)
+		e.Help = fmt.Sprintf("check that the server runs (curl %s/healthcheck), its address (submit --url), and firewalls", t.base)
+		return
 	}
+	said := strings.TrimSpace(string(answer[:min(len(answer), 4<<10)]))
+	e.What = fmt.Sprintf("ART at %q refused %s with %d: %s", t.base, r.URL.Path, e.Status, said)
+	e.Retry = e.Status == http.StatusTooManyRequests || e.Status > http.StatusInternalServerError
 	switch {
-	case resp.StatusCode == http.StatusNotFound:
+	case e.Status == http.StatusNotFound:
 		e.Help = "is this an ART control server? The inference port is another one"
-	case strings.Contains(strings.ToLower(string(data)), "out of memory"):
+	case strings.Contains(strings.ToLower(said), "out of memory"):
 		e.Help = outOfMemory
-	case resp.StatusCode == http.StatusInternalServerError:
+	case e.Status == http.StatusInternalServerError:
 		e.Help = "the server's log says more; for CUDA out of memory: " + outOfMemory
 	}
-	return e
 }
 
 const outOfMemory = "reduce engine_args.gpu_memory_utilization, init_args.max_seq_length or --generations, or raise engine_args.tensor_parallel_size"

@@ -160,7 +160,7 @@ func (t *Trainer) upload(ctx context.Context, s formats.Submission, held bool, g
 		return "", err
 	}
 	var f fileObject
-	err := t.do(ctx, http.MethodPost, "/files", form.FormDataContentType(), read, int64(size+overhead), &f)
+	err := t.send(ctx, "/files", form.FormDataContentType(), read, int64(size+overhead), &f)
 	read.CloseWithError(io.ErrClosedPipe)
 	if ours := <-failed; ours != nil && !errors.Is(ours, io.ErrClosedPipe) {
 		return "", ours

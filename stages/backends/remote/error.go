@@ -1,0 +1,135 @@
+package remote
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Error is what went wrong with a service.
+type Error struct {
+	What  string
+	Help  string
+	Retry bool // the same may succeed later
+	Usage bool // the config is wrong
+	Err   error
+
+	Status int           // of the answer; 0 when there was none
+	Answer []byte        // its beginning
+	After  time.Duration // when the service wants to be asked again; 0 when it does not say
+}
+
+func (e *Error) Error() string {
+	if e.Err != nil {
+		return e.What + ": " + e.Err.Error()
+	}
+	return e.What
+}
+
+// Unwrap returns the reason below.
+func (e *Error) Unwrap() error { return e.Err }
+
+// Hint is what the command line prints after the error.
+func (e *Error) Hint() string { return e.Help }
+
+// Temporary tells that the same command may succeed later.
+func (e *Error) Temporary() bool { return e.Retry }
+
+// Misused tells that the config is wrong.
+func (e *Error) Misused() bool { return e.Usage }
+
+// Status is the code of the answer that an error came from; 0 for none.
+func Status(err error) int {
+	var e *Error
+	if errors.As(err, &e) {
+		return e.Status
+	}
+	return 0
+}
+
+// Unsure tells that a request may have had its effect although it failed: no
+// answer, or one from which nothing follows.
+func Unsure(err error) bool {
+	if err == nil {
+		return false
+	}
+	code := Status(err)
+	return code < 400 || code >= 500 || code == http.StatusRequestTimeout || code == http.StatusConflict
+}
+
+// clean takes secrets out of an error.
+func (c *Client) clean(e *Error) *Error {
+	for _, secret := range c.Secrets {
+		if secret == "" {
+			continue
+		}
+		hide := strings.NewReplacer(secret, "[key]")
+		e.What, e.Help, e.Answer = hide.Replace(e.What), hide.Replace(e.Help), []byte(hide.Replace(string(e.Answer)))
+		if e.Err != nil && strings.Contains(e.Err.Error(), secret) {
+			e.Err = errors.New(hide.Replace(e.Err.Error()))
+		}
+	}
+	return e
+}
+
+// Text is what an answer says to people: OpenAI's error.message, FastAPI's
+// detail, the hub's error, or the answer's beginning.
+func Text(header http.Header, data []byte) string {
+	var body struct {
+		Error  json.RawMessage `json:"error"`
+		Detail json.RawMessage `json:"detail"`
+	}
+	text := strings.TrimSpace(strings.ToValidUTF8(string(data[:min(len(data), 500)]), ""))
+	if json.Unmarshal(data, &body) == nil {
+		for _, raw := range []json.RawMessage{body.Error, body.Detail} {
+			if said := sentence(raw); said != "" {
+				return said
+			}
+		}
+	}
+	if said := header.Get("X-Error-Message"); said != "" {
+		return said
+	}
+	return text
+}
+
+func sentence(raw json.RawMessage) string {
+	var text string
+	if json.Unmarshal(raw, &text) == nil {
+		return text
+	}
+	var object struct{ Message, Param string }
+	if json.Unmarshal(raw, &object) == nil && object.Message != "" {
+		if object.Param != "" {
+			return fmt.Sprintf("%s (%s)", object.Message, object.Param)
+		}
+		return object.Message
+	}
+	if len(raw) == 0 || string(raw) == "null" {
+		return ""
+	}
+	return string(raw[:min(len(raw), 500)])
+}
+
+// patience is the longest that a service may have us wait before asking again.
+const patience = time.Minute
+
+var left = regexp.MustCompile(`(?:^|;)\s*t=(\d+)`)
+
+// after reads Retry-After, else the hub's ratelimit: "api";r=0;t=55.
+func after(h http.Header) time.Duration {
+	text, more := h.Get("Retry-After"), 0
+	if m := left.FindStringSubmatch(h.Get("Ratelimit")); text == "" && m != nil {
+		text, more = m[1], 1
+	}
+	seconds, err := strconv.Atoi(text)
+	if err != nil || seconds < 0 {
+		return 0
+	}
+	return min(time.Duration(seconds+more)*time.Second, patience)
+}

@@ -1,0 +1,173 @@
+// Package remote asks services over HTTP, for the trainers that are one: JSON
+// out, JSON in, a time limit, errors that quote the service and never a secret,
+// and patience with a service that is busy.
+//
+// It knows no service. What a refusal means is for the trainer's own Explain.
+package remote
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"time"
+)
+
+// MaxAnswer is how much of an answer is read.
+const MaxAnswer = 32 << 20
+
+// Limit is how long an answer may take, when a request does not say.
+const Limit = time.Minute
+
+// Client asks services. It is safe for concurrent use.
+type Client struct {
+	Name    string              // begins each error
+	HTTP    *http.Client        // nil: one that keeps connections
+	Sign    func(*http.Request) // adds what the service knows us by; nil for nothing
+	Secrets []string            // never stand in an error
+
+	// Explain completes the error of a request that failed; e.Status is 0
+	// when there was no answer. nil: the error is good as it is.
+	Explain func(e *Error, r *http.Request, answer []byte)
+}
+
+// Request is one question.
+type Request struct {
+	Method string // default GET
+	URL    string
+	Header http.Header
+	JSON   any       // the body, unless Body is given
+	Body   io.Reader // of Size bytes
+	Size   int64
+	Type   string        // of Body
+	Limit  time.Duration // until the answer is whole; 0 for Limit, negative for none
+}
+
+// Do asks once. answer is a pointer for the JSON of the answer, a *[]byte for
+// its bytes, or nil.
+func (c *Client) Do(ctx context.Context, q Request, answer any) (http.Header, error) {
+	if q.Limit == 0 {
+		q.Limit = Limit
+	}
+	if q.Limit > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeoutCause(ctx, q.Limit, fmt.Errorf("no answer within %s", q.Limit))
+		defer cancel()
+	}
+	r, err := c.request(ctx, q)
+	if err != nil {
+		return nil, err
+	}
+	resp, err := c.http().Do(r)
+	if err != nil {
+		return nil, c.Unreachable(r, err)
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode/100 != 2 {
+		return resp.Header, c.Refused(resp)
+	}
+	data, err := io.ReadAll(io.LimitReader(resp.Body, MaxAnswer))
+	if err != nil {
+		return resp.Header, c.Unreachable(r, err)
+	}
+	switch answer := answer.(type) {
+	case nil:
+	case *[]byte:
+		*answer = data
+	default:
+		if err := json.Unmarshal(data, answer); err != nil {
+			return resp.Header, c.clean(&Error{What: c.what(r) + ": the answer", Err: err, Status: resp.StatusCode})
+		}
+	}
+	return resp.Header, nil
+}
+
+// Get asks, and asks again while the service is busy: asking has no effect.
+func (c *Client) Get(ctx context.Context, url string, answer any) error {
+	return Again(ctx, func() error {
+		_, err := c.Do(ctx, Request{URL: url}, answer)
+		return err
+	})
+}
+
+// Post sends JSON, once.
+func (c *Client) Post(ctx context.Context, url string, body, answer any) error {
+	_, err := c.Do(ctx, Request{Method: http.MethodPost, URL: url, JSON: body}, answer)
+	return err
+}
+
+func (c *Client) http() *http.Client {
+	if c.HTTP == nil {
+		return http.DefaultClient
+	}
+	return c.HTTP
+}
+
+func (c *Client) request(ctx context.Context, q Request) (*http.Request, error) {
+	if q.Method == "" {
+		q.Method = http.MethodGet
+	}
+	if q.Body == nil && q.JSON != nil {
+		data, err := json.Marshal(q.JSON)
+		if err != nil {
+			return nil, &Error{What: c.Name + ": encoding a request", Err: err, Usage: true}
+		}
+		q.Body, q.Size, q.Type = bytes.NewReader(data), int64(len(data)), "application/json"
+	}
+	r, err := http.NewRequestWithContext(ctx, q.Method, q.URL, q.Body)
+	if err != nil {
+		return nil, c.clean(&Error{What: c.Name, Err: err, Usage: true})
+	}
+	if q.Body != nil {
+		if r.ContentLength = q.Size; q.Size == 0 {
+			r.Body = http.NoBody
+		}
+		r.Header.Set("Content-Type", q.Type)
+	}
+	for name, values := range q.Header {
+		r.Header[name] = values
+	}
+	if c.Sign != nil {
+		c.Sign(r)
+	}
+	return r, nil
+}
+
+// what names a request; a query may hold a signature.
+func (c *Client) what(r *http.Request) string {
+	return fmt.Sprintf("%s: %s %s://%s%s", c.Name, r.Method, r.URL.Scheme, r.URL.Host, r.URL.EscapedPath())
+}
+
+// Unreachable is the error of a request without a whole answer.
+func (c *Client) Unreachable(r *http.Request, err error) *Error {
+	var u *url.Error
+	if errors.As(err, &u) {
+		err = u.Err
+	}
+	if r.Context().Err() != nil {
+		err = context.Cause(r.Context())
+	}
+	return c.explained(&Error{What: c.what(r), Err: err, Retry: true, Help: "is the service up, and the address right?"}, r, nil)
+}
+
+// Refused is the error of an answer that says no, in the service's own words.
+func (c *Client) Refused(resp *http.Response) *Error {
+	data, _ := io.ReadAll(io.LimitReader(resp.Body, 64<<10))
+	e := &Error{
+		What:   fmt.Sprintf("%s: %d: %s", c.what(resp.Request), resp.StatusCode, Text(resp.Header, data)),
+		Status: resp.StatusCode, Answer: data, After: after(resp.Header),
+		Retry: resp.StatusCode == http.StatusRequestTimeout || resp.StatusCode == http.StatusTooManyRequests || resp.StatusCode >= 500,
+	}
+	return c.explained(e, resp.Request, data)
+}
+
+func (c *Client) explained(e *Error, r *http.Request, data []byte) *Error {
+	if c.Explain != nil {
+		c.Explain(e, r, data)
+	}
+	return c.clean(e)
+}

@@ -1,0 +1,127 @@
+package remote
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+)
+
+func serve(t *testing.T, answer http.HandlerFunc) *httptest.Server {
+	t.Helper()
+	s := httptest.NewServer(answer)
+	t.Cleanup(s.Close)
+	return s
+}
+
+func TestASecretIsNeverSaid(t *testing.T) {
+	s := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		w.WriteHeader(http.StatusForbidden)
+		io.WriteString(w, `{"error":"no such key: `+r.Header.Get("Authorization")+`"}`)
+	})
+	c := Client{Name: "here", Secrets: []string{"", "hush"}, Sign: func(r *http.Request) { r.Header.Set("Authorization", "hush") }}
+	_, err := c.Do(t.Context(), Request{URL: s.URL + "/a?signature=s3cret"}, nil)
+	if err == nil || strings.Contains(err.Error(), "hush") || strings.Contains(err.Error(), "s3cret") || Status(err) != 403 {
+		t.Error(err)
+	}
+	s.Close()
+	_, err = c.Do(t.Context(), Request{URL: s.URL + "/a?signature=s3cret"}, nil)
+	if err == nil || strings.Contains(err.Error(), "s3cret") || Status(err) != 0 {
+		t.Error(err)
+	}
+}
+
+func TestWhatIsBusyIsAskedAgain(t *testing.T) {
+	asked := 0
+	s := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		switch asked++; asked {
+		case 1:
+			w.WriteHeader(http.StatusTooManyRequests)
+		case 2:
+			w.WriteHeader(http.StatusBadGateway)
+		default:
+			io.WriteString(w, `{"a":1}`)
+		}
+	})
+	var answer struct{ A int }
+	if err := (&Client{}).Get(t.Context(), s.URL, &answer); err != nil || answer.A != 1 || asked != 3 {
+		t.Errorf("%+v, %v after %d", answer, err, asked)
+	}
+	asked = 0
+	if err := (&Client{}).Post(t.Context(), s.URL, 1, nil); Status(err) != 429 || asked != 1 {
+		t.Errorf("%v after %d", err, asked)
+	}
+}
+
+func TestWhatIsRefusedIsNotAskedAgain(t *testing.T) {
+	asked := 0
+	s := serve(t, func(w http.ResponseWriter, r *http.Request) { asked++; w.WriteHeader(http.StatusNotFound) })
+	if err := (&Client{}).Get(t.Context(), s.URL, nil); Status(err) != 404 || asked != 1 {
+		t.Errorf("%v after %d", err, asked)
+	}
+}
+
+func TestTheLimitIsNamed(t *testing.T) {
+	stop := make(chan struct{})
+	s := serve(t, func(w http.ResponseWriter, r *http.Request) { <-stop })
+	defer close(stop)
+	_, err := (&Client{}).Do(t.Context(), Request{URL: s.URL, Limit: time.Millisecond}, nil)
+	if err == nil || !strings.Contains(err.Error(), "no answer within 1ms") {
+		t.Error(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := (&Client{}).Get(ctx, s.URL, nil); !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+}
+
+func TestAnswersInTheWordsOfEachService(t *testing.T) {
+	for body, want := range map[string]string{
+		`{"error":{"message":"no","param":"model"}}`:  "no (model)",
+		`{"error":"not here"}`:                        "not here",
+		`{"detail":"gone"}`:                           "gone",
+		`{"detail":[{"loc":["body"],"msg":"field"}]}`: `[{"loc":["body"],"msg":"field"}]`,
+		`{"error":null}`:                              "in the header",
+		`plain`:                                       "in the header",
+	} {
+		if got := Text(http.Header{"X-Error-Message": {"in the header"}}, []byte(body)); got != want {
+			t.Errorf("%s: %q", body, got)
+		}
+	}
+	if got := Text(nil, []byte(" plain\n")); got != "plain" {
+		t.Error(got)
+	}
+}
+
+func TestWhenToAskAgain(t *testing.T) {
+	for _, c := range []struct {
+		header http.Header
+		want   time.Duration
+	}{
+		{http.Header{"Retry-After": {"3"}}, 3 * time.Second},
+		{http.Header{"Retry-After": {"3600"}}, time.Minute},
+		{http.Header{"Ratelimit": {`"api";r=0;t=5`}}, 6 * time.Second},
+		{http.Header{"Retry-After": {"soon"}}, 0},
+		{nil, 0},
+	} {
+		if got := after(c.header); got != c.want {
+			t.Errorf("%v: %s", c.header, got)
+		}
+	}
+}
+
+func TestWhatMayHaveHadItsEffect(t *testing.T) {
+	for code, unsure := range map[int]bool{0: true, 400: false, 404: false, 408: true, 409: true, 422: false, 429: false, 500: true, 503: true} {
+		if Unsure(&Error{Status: code}) != unsure {
+			t.Error(code)
+		}
+	}
+	if Unsure(nil) {
+		t.Error("nil")
+	}
+}
