@@ -51,6 +51,39 @@ func (b built) needs() Needs {
 	return most
 }
 
+// shown are the rewards whose shaped rewards others are made of; "" are those
+// stored.
+func (b built) shown() map[string]bool {
+	out := map[string]bool{}
+	for _, c := range b {
+		if s, ok := c.Reward.(Stepper); ok {
+			if name, shaped := s.Of(); shaped {
+				out[name] = true
+			}
+		}
+	}
+	return out
+}
+
+// checkSteps refuses a reward made of shaped rewards that are not there: a
+// dataset keeps their sum alone.
+func (b built) checkSteps(stored bool) error {
+	computed := map[string]bool{"": stored}
+	for _, c := range b {
+		if s, ok := c.Reward.(Stepper); ok {
+			switch name, shaped := s.Of(); {
+			case !shaped || computed[name]:
+			case name == "":
+				return usage("name a reward before it with of=, or score scores that have them", "reward %q: trajectories without scores have no shaped rewards", c.Name)
+			default:
+				return usage("compute it in this run too: a dataset keeps the sum of all shaped rewards, not those of each", "reward %q: the shaped rewards of %q are not kept", c.Name, name)
+			}
+		}
+		computed[c.Name] = true
+	}
+	return nil
+}
+
 // files digests what the rewards depend on, and what --uses adds.
 func (b built) files(uses []string) (map[string]string, error) {
 	out, err := digestFiles(uses)

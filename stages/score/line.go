@@ -18,8 +18,9 @@ import (
 type line struct {
 	earlier *earlier // nil without --only
 	source  *source
-	kept    []Spec   // rewards carried forward
-	stepped []string // those among them that may have given shaped rewards
+	kept    []Spec          // rewards carried forward
+	stepped []string        // those among them that may have given shaped rewards
+	shown   map[string]bool // whose shaped rewards others are made of
 	rewards built
 	out     *dataset.TableWriter[formats.Score]
 	workers int
@@ -196,6 +197,7 @@ func (l *line) compute(ctx context.Context, c component, rows []*Row) error {
 			}
 			if v.Shaped != nil {
 				r.steps = append(r.steps, c.Name)
+				l.show(r, c.Name, v.Shaped)
 			}
 		}
 		r.Earlier = append(r.Earlier, named(c.Spec, v))
@@ -203,9 +205,21 @@ func (l *line) compute(ctx context.Context, c component, rows []*Row) error {
 	return nil
 }
 
+// show hands a row's shaped rewards to the rewards that are made of them.
+func (l *line) show(r *Row, name string, shaped []float64) {
+	if !l.shown[name] {
+		return
+	}
+	if r.Shaped == nil {
+		r.Shaped = map[string][]float64{}
+	}
+	r.Shaped[name] = shaped
+}
+
 // carry keeps of a row's earlier rewards those that are not computed anew, in
 // one order for all rows. Shaped rewards are the sum of all components, so
-// they stay only while none of these is replaced; others are added to them.
+// they stay only while none of these is replaced; others are added to them,
+// and what is made of them takes their place.
 func (l *line) carry(r *Row) {
 	before := r.Earlier
 	r.Earlier = make([]formats.NamedReward, 0, len(l.kept)+len(l.rewards))
@@ -218,7 +232,11 @@ func (l *line) carry(r *Row) {
 		}
 		r.Earlier = append(r.Earlier, n)
 	}
-	if len(l.kept) == len(before) && r.shaped != nil {
+	switch {
+	case len(l.kept) != len(before) || r.shaped == nil:
+	case l.shown[""]:
+		l.show(r, "", r.shaped)
+	default:
 		r.fresh = slices.Clone(r.shaped)
 		r.steps = append(r.steps, l.stepped...)
 	}

@@ -47,6 +47,14 @@ type Program interface{ Words() []string }
 // Reader is a Reward that reads the values of rewards computed before it.
 type Reader interface{ Reads() []string }
 
+// Stepper is a Reward made of the shaped rewards of another (shaped is false
+// when it does without them after all): of the one named, which has to be
+// computed in the same run, or, when the name is "", of those that the input's
+// scores hold. What it gives takes the latter's place.
+type Stepper interface {
+	Of() (name string, shaped bool)
+}
+
 // Relative is a Reward whose value for a row depends on the row's whole group.
 type Relative interface{ Relative() }
 
@@ -120,6 +128,7 @@ func (k Kinds) find(name string) (Kind, bool) {
 type Row struct {
 	*formats.Trajectory
 	Earlier []formats.NamedReward // computed before, with those carried forward
+	Shaped  map[string][]float64  // that they gave in this run, by name; under "" those stored, for a Stepper
 
 	fields map[string]any // of the example, once asked for
 	err    error

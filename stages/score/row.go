@@ -65,16 +65,16 @@ func (r *Row) Reward(name string) (value *float64, known bool) {
 	return nil, false
 }
 
-// Sampled counts the messages that the model wrote: how many shaped rewards a
-// trajectory can have. Only meaningful to a reward that needs Text.
-func (r *Row) Sampled() int {
-	n := 0
-	for i := range r.Messages {
+// Steps are the messages of the main path that the model wrote, in order: a
+// shaped reward belongs to each. Only meaningful to a reward that needs Text.
+func (r *Row) Steps() []int {
+	var steps []int
+	for _, i := range r.Main() {
 		if r.Messages[i].Sampled {
-			n++
+			steps = append(steps, i)
 		}
 	}
-	return n
+	return steps
 }
 
 // Scorable tells whether a trajectory of that status is scored at all.

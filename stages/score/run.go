@@ -55,6 +55,9 @@ func (in *input) build(o Options) (built, error) {
 		return nil, usage("the total is the weighted sum: give one reward a weight", "every reward has weight 0")
 	}
 	rewards, err := build(o, names, false)
+	if err == nil {
+		err = rewards.checkSteps(in.scores != nil)
+	}
 	if err != nil || in.earlier == nil {
 		return rewards, err
 	}
@@ -97,7 +100,7 @@ func writeShard(ctx context.Context, o Options, in *input, rewards built, shard 
 	}
 	defer source.close()
 	line := &line{
-		earlier: in.earlier, source: source, kept: in.kept(o.Rewards), stepped: in.stepped(o.Rewards), rewards: rewards, workers: o.Workers, batch: o.BatchRows,
+		earlier: in.earlier, source: source, kept: in.kept(o.Rewards), stepped: in.stepped(o.Rewards), rewards: rewards, shown: rewards.shown(), workers: o.Workers, batch: o.BatchRows,
 		meter: o.Meter(stage, "trajectories", slice.Rows), log: o.Logger(), tally: newTally(),
 		out: dataset.NewTable[formats.Score](shard, "", slice.First),
 	}

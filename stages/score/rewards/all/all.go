@@ -10,6 +10,7 @@ import (
 	"github.com/rollmill/rollmill/stages/score/rewards/judge"
 	"github.com/rollmill/rollmill/stages/score/rewards/length"
 	"github.com/rollmill/rollmill/stages/score/rewards/match"
+	"github.com/rollmill/rollmill/stages/score/rewards/returns"
 	"github.com/rollmill/rollmill/stages/score/rewards/ruler"
 	"github.com/rollmill/rollmill/stages/score/rewards/tools"
 )
@@ -21,6 +22,8 @@ var Kinds = score.NewKinds(
 	tools.Kind,
 	length.Kind,
 	expr.Kind,
+	expr.Steps,
+	returns.Kind,
 	command.Kind,
 	command.Arrow,
 	http.Kind,

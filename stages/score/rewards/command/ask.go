@@ -22,20 +22,11 @@ type ask struct {
 	done   bool
 }
 
-// steps counts the sampled messages on the main path.
-func (a *ask) steps() int {
-	n := 0
-	for _, i := range a.path {
-		if a.row.Messages[i].Sampled {
-			n++
-		}
-	}
-	return n
-}
-
 func (a *ask) settle(v score.Value) {
-	if v.Failure == "" && v.Shaped != nil && len(v.Shaped) != a.steps() {
-		v = score.Failed(formats.RewardAnswer, "%d shaped rewards for %d sampled messages", len(v.Shaped), a.steps())
+	if v.Failure == "" && v.Shaped != nil {
+		if n := len(a.row.Steps()); len(v.Shaped) != n {
+			v = score.Failed(formats.RewardAnswer, "%d shaped rewards for %d sampled messages", len(v.Shaped), n)
+		}
 	}
 	*a.value, a.done = v, true
 }

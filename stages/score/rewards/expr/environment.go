@@ -7,6 +7,7 @@ import (
 	"github.com/expr-lang/expr/ast"
 	"github.com/expr-lang/expr/file"
 
+	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/stages/score"
 )
 
@@ -137,14 +138,18 @@ func messages(row *score.Row) []message {
 	path := row.Main()
 	out := make([]message, len(path))
 	for i, at := range path {
-		m := &row.Messages[at]
-		out[i] = message{
-			Role: m.Role, Content: m.Content, Name: m.Name, Reasoning: m.Reasoning,
-			ToolCallID: m.ToolCallID, Sampled: m.Sampled, FinishReason: m.FinishReason,
-		}
-		for _, c := range m.ToolCalls {
-			out[i].ToolCalls = append(out[i].ToolCalls, toolCall{c.Name, c.Arguments})
-		}
+		out[i] = newMessage(&row.Messages[at])
+	}
+	return out
+}
+
+func newMessage(m *formats.Message) message {
+	out := message{
+		Role: m.Role, Content: m.Content, Name: m.Name, Reasoning: m.Reasoning,
+		ToolCallID: m.ToolCallID, Sampled: m.Sampled, FinishReason: m.FinishReason,
+	}
+	for _, c := range m.ToolCalls {
+		out.ToolCalls = append(out.ToolCalls, toolCall{c.Name, c.Arguments})
 	}
 	return out
 }

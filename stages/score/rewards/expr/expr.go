@@ -4,11 +4,13 @@
 //	expr:len(answer) < 100 ? 1 : 0
 //	expr:example.target in split(answer, " ")
 //	expr:0.8 * rewards.tree + 0.2 * (rewards.short ?? 0)
+//	steps:any(replies, .content contains "error") ? -1 : 0
 //
 // What an expression may read stands in environment. It gives a number, or a
 // condition, which is 1 or 0. A reward computed before that has no value
 // makes the result null too, unless the expression deals with null itself, by
-// ?? or nil. Functions that would not give the same value every time (now, and
+// ?? or nil. Kind steps gives every message that the model wrote a shaped
+// reward, and the trajectory their sum; see stepEnvironment. Functions that would not give the same value every time (now, and
 // those that list a map's entries) are not there; times are in UTC.
 package expr
 
@@ -43,11 +45,13 @@ type reward struct {
 	machines sync.Pool // of *vm.VM
 }
 
-func newReward(s score.Setup) (score.Reward, error) {
+func newReward(s score.Setup) (score.Reward, error) { return compile(s, environment{}) }
+
+func compile(s score.Setup, env any) (*reward, error) {
 	if s.Arguments == "" {
 		return nil, fmt.Errorf("the expression is empty")
 	}
-	program, err := expr.Compile(s.Arguments, expr.Env(environment{}),
+	program, err := expr.Compile(s.Arguments, expr.Env(env),
 		expr.DisableBuiltin("now"), expr.DisableBuiltin("keys"), expr.DisableBuiltin("values"), expr.DisableBuiltin("toPairs"))
 	if err != nil {
 		return nil, err
@@ -112,13 +116,25 @@ func (r *reward) Score(ctx context.Context, rows []*score.Row, values []score.Va
 }
 
 func (r *reward) value(machine *vm.VM, row *score.Row) score.Value {
+	env, failed := r.environment(row)
+	if failed.Failure != "" {
+		return failed
+	}
+	return r.run(machine, env)
+}
+
+func (r *reward) environment(row *score.Row) (environment, score.Value) {
 	env, err := r.reads.environment(row)
 	if err != nil {
-		return score.Failed(formats.RewardError, "%v", err)
+		return env, score.Failed(formats.RewardError, "%v", err)
 	}
 	if name, null := r.reads.nullReward(row); null {
-		return score.Failed(formats.RewardComponent, "reward %s has no value", name)
+		return env, score.Failed(formats.RewardComponent, "reward %s has no value", name)
 	}
+	return env, score.Value{}
+}
+
+func (r *reward) run(machine *vm.VM, env any) score.Value {
 	result, err := machine.Run(r.program, env)
 	if err != nil {
 		return score.Failed(formats.RewardError, "%v", err)

@@ -46,7 +46,19 @@ func row(e, g int, earlier []string) *score.Row {
 	if g == 2 {
 		t.Status, t.StopReason = formats.StatusTruncated, formats.StopLength
 	}
-	return &score.Row{Trajectory: t, Earlier: rewards(earlier, float64(g))}
+	return &score.Row{Trajectory: t, Earlier: rewards(earlier, float64(g)), Shaped: shaped(earlier, g)}
+}
+
+// shaped are those of the two messages that the model wrote, of each earlier
+// reward that has a value and, under "", as stored.
+func shaped(names []string, g int) map[string][]float64 {
+	out := map[string][]float64{}
+	if g < 2 {
+		for _, name := range append([]string{""}, names...) {
+			out[name] = []float64{0.5, float64(2 * g)}
+		}
+	}
+	return out
 }
 
 // rewards gives the earlier rewards values; the last generation has none.

@@ -1,0 +1,89 @@
+package expr
+
+import (
+	"context"
+
+	"github.com/expr-lang/expr/vm"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/stages/score"
+)
+
+// Steps is the entry of expressions over the single messages that the model
+// wrote.
+var Steps = score.Kind{
+	Name:  "steps",
+	Usage: "an expression over message, replies (those up to the model's next), step (from 0), steps and all that expr reads, for each message that the model wrote; the reward is the sum",
+	New: func(s score.Setup) (score.Reward, error) {
+		r, err := compile(s, stepEnvironment{})
+		if err != nil {
+			return nil, err
+		}
+		return &steps{r}, nil
+	},
+}
+
+// stepEnvironment is what an expression over a step may read, beside all that
+// one over the whole trajectory may.
+type stepEnvironment struct {
+	environment
+	Message message   `expr:"message"` // that the model wrote
+	Replies []message `expr:"replies"` // what came between it and the model's next
+	Step    int       `expr:"step"`    // of the model's messages on the main path, from 0
+	Steps   int       `expr:"steps"`   // how many these are
+}
+
+type steps struct{ *reward }
+
+func (s *steps) Needs() score.Needs { return score.Text }
+
+func (s *steps) Score(ctx context.Context, rows []*score.Row, values []score.Value) error {
+	machine := s.machines.Get().(*vm.VM)
+	defer s.machines.Put(machine)
+	for i, row := range rows {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		values[i] = s.value(machine, row)
+	}
+	return nil
+}
+
+// value is the sum of the steps' values; a step without one leaves the row
+// without.
+func (s *steps) value(machine *vm.VM, row *score.Row) score.Value {
+	env, failed := s.environment(row)
+	if failed.Failure != "" {
+		return failed
+	}
+	all := stepsOf(row, env)
+	if len(all) == 0 {
+		return score.Failed(formats.RewardError, "the model wrote no message")
+	}
+	var out score.Value
+	for _, step := range all {
+		v := s.run(machine, step)
+		if v.Failure != "" {
+			return score.Failed(v.Failure, "step %d: %s", step.Step, v.Error)
+		}
+		out.Reward += v.Reward
+		out.Shaped = append(out.Shaped, v.Reward)
+	}
+	return out
+}
+
+func stepsOf(row *score.Row, env environment) []stepEnvironment {
+	var out []stepEnvironment
+	for _, i := range row.Main() {
+		m := newMessage(&row.Messages[i])
+		if m.Sampled {
+			out = append(out, stepEnvironment{environment: env, Message: m, Step: len(out)})
+		} else if n := len(out); n > 0 {
+			out[n-1].Replies = append(out[n-1].Replies, m)
+		}
+	}
+	for i := range out {
+		out[i].Steps = len(out)
+	}
+	return out
+}
