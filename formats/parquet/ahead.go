@@ -54,21 +54,30 @@ func (r *Reader[T]) source() (io.ReaderAt, error) {
 	if len(wanted) == 0 {
 		return r.f.src, nil
 	}
-	wanted = join(wanted, r.f.ahead)
+	f, err := r.f.fetch(wanted)
+	if err != nil {
+		return nil, err
+	}
+	r.fetched, r.fetchedTo = f, to
+	return r.fetched, nil
+}
+
+// fetch reads ranges into memory, several requests at once.
+func (f *File) fetch(wanted []extent) (*fetched, error) {
+	wanted = join(wanted, f.ahead)
 	var all errgroup.Group
 	all.SetLimit(atOnce)
 	for i := range wanted {
 		all.Go(func() error {
 			e := &wanted[i]
 			e.data = make([]byte, e.end-e.off)
-			return readAt(r.f.src, e.data, e.off)
+			return readAt(f.src, e.data, e.off)
 		})
 	}
 	if err := all.Wait(); err != nil {
 		return nil, err
 	}
-	r.fetched, r.fetchedTo = &fetched{r.f.src, wanted}, to
-	return r.fetched, nil
+	return &fetched{f.src, wanted}, nil
 }
 
 // plan lists the chunks of the row groups from the current one on that lie

@@ -19,6 +19,7 @@ type leaf struct {
 	bulk  bool // the field is a list of numbers: runs of values are handed out at once
 
 	optional bool // the column itself may be null
+	payload  bool // it belongs to a field with the tag rollmill:"payload"
 }
 
 // list is a repeated level on the way to a leaf.
@@ -66,6 +67,7 @@ func bindFields(out *[]*leaf, t reflect.Type, n *node, at *leaf) error {
 		inner := *at
 		inner.lists = slices.Clip(at.lists)
 		inner.off += sf.Offset
+		inner.payload = at.payload || strings.Contains(sf.Tag.Get("rollmill"), "payload")
 		if sf.Anonymous && name == "" && sf.Type.Kind() == reflect.Struct {
 			if err := bindFields(out, sf.Type, n, &inner); err != nil {
 				return err
@@ -108,7 +110,7 @@ func bindField(out *[]*leaf, t reflect.Type, n *node, at *leaf) error {
 	if n.leaf < 0 || n.repeated || n.kind != kind {
 		return fmt.Errorf("column %s is %s, not %s", at.name, n.describe(), kind)
 	}
-	*out = append(*out, &leaf{node: n, name: at.name, lists: at.lists, off: at.off, typ: t, optional: n.optional})
+	*out = append(*out, &leaf{node: n, name: at.name, lists: at.lists, off: at.off, typ: t, optional: n.optional, payload: at.payload})
 	return nil
 }
 

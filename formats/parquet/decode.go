@@ -1,6 +1,7 @@
 package parquet
 
 import (
+	"bytes"
 	"encoding/binary"
 	"unsafe"
 
@@ -425,12 +426,4 @@ func grown[V any](s []V, n int) []V {
 	return s[:n]
 }
 
-func count(levels []byte, v byte) int {
-	n := 0
-	for _, l := range levels {
-		if l == v {
-			n++
-		}
-	}
-	return n
-}
+func count(levels []byte, v byte) int { return bytes.Count(levels, []byte{v}) }

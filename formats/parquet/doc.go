@@ -9,5 +9,5 @@
 // leaves of all row groups lie together at the end of the file, column by
 // column, so that one or two ranged reads fetch any few of them.
 //
-// To make a leaf heavy, add its path to heavy in layout.go.
+// To make a leaf heavy, mark it in formats.Columns.
 package parquet

@@ -27,19 +27,18 @@ const (
 	maxBound = 64 // bytes of a string up to which it is kept as a bound
 )
 
-// heavy lists the leaves that hold nearly all bytes of wide rows. They have
-// neither dictionary nor statistics, and are what curate copies by the page.
-var heavy = map[string]bool{
-	"example":                       true,
-	"messages.content":              true,
-	"messages.content_parts":        true,
-	"messages.reasoning":            true,
-	"messages.tool_calls.arguments": true,
-	"messages.token_ids":            true,
-	"messages.logprobs":             true,
-	"messages.prompt_delta_ids":     true,
-	"candidates.content":            true,
-}
+// heavy lists the leaves that hold nearly all bytes of wide rows, as their
+// documentation marks them. They have neither dictionary nor statistics, and
+// are what Writer.Copy copies by the page.
+var heavy = func() map[string]bool {
+	out := map[string]bool{}
+	for _, c := range formats.Columns(formats.KindTrajectories) {
+		if c.Heavy {
+			out[c.Path] = true
+		}
+	}
+	return out
+}()
 
 // columnName is a leaf's path as users write it: without the two levels that
 // a Parquet list puts between a field and its elements.

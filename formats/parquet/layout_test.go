@@ -101,7 +101,7 @@ func TestHeavyPagesBeginAtGroups(t *testing.T) {
 			if !isHeavy(&group.Columns[c].MetaData) {
 				continue
 			}
-			locations, err := f.pages(&group.Columns[c])
+			locations, err := pagesOf(f.src, &group.Columns[c])
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -246,10 +246,13 @@ func TestEncodings(t *testing.T) {
 // arrow-go reads all that we read: the two share no code.
 func TestArrowReadsTheSame(t *testing.T) {
 	groups := varied(60)
-	data := fileOf(t, groups)
+	sameInArrow(t, flat(groups), fileOf(t, groups))
+}
+
+func sameInArrow(t testing.TB, want []formats.Trajectory, data []byte) {
+	t.Helper()
 	table := arrowTable(t, data)
 	defer table.Release()
-	want := flat(groups)
 	if table.NumRows() != int64(len(want)) {
 		t.Fatalf("%d rows", table.NumRows())
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"reflect"
+	"slices"
 	"unsafe"
 
 	"github.com/parquet-go/parquet-go/encoding/thrift"
@@ -120,6 +121,17 @@ func newCursor(src io.ReaderAt, l *leaf, m *format.ColumnMetaData, whole bool) *
 	return c
 }
 
+// NewHeadReader reads rows without their payload: fields with the tag
+// rollmill:"payload" stay empty, and their columns are not fetched.
+func NewHeadReader[T any](f *File, first, rows int64) (*Reader[T], error) {
+	r, err := NewReader[T](f, first, rows)
+	if err != nil {
+		return nil, err
+	}
+	r.leaves = slices.DeleteFunc(r.leaves, func(l *leaf) bool { return l.payload })
+	return r, nil
+}
+
 // seek moves a cursor to the page that holds a row of its row group, and
 // returns how many rows of the page come before it. Chunks of a page or two
 // are not worth the request for their page index.
@@ -128,7 +140,7 @@ func (r *Reader[T]) seek(c *cursor, row int64) (rest int64, err error) {
 	if row == 0 || chunk.OffsetIndexLength == 0 || chunk.MetaData.TotalCompressedSize <= readAhead/4 {
 		return row, nil
 	}
-	pages, err := r.f.pages(chunk)
+	pages, err := pagesOf(r.f.src, chunk)
 	if err != nil {
 		return 0, err
 	}
@@ -158,10 +170,10 @@ func (r *Reader[T]) seek(c *cursor, row int64) (rest int64, err error) {
 	return row - pages[to].FirstRowIndex, nil
 }
 
-// pages reads where a chunk's pages begin.
-func (f *File) pages(chunk *format.ColumnChunk) ([]format.PageLocation, error) {
+// pagesOf reads where a chunk's pages begin.
+func pagesOf(src io.ReaderAt, chunk *format.ColumnChunk) ([]format.PageLocation, error) {
 	data := make([]byte, chunk.OffsetIndexLength)
-	if err := readAt(f.src, data, chunk.OffsetIndexOffset); err != nil {
+	if err := readAt(src, data, chunk.OffsetIndexOffset); err != nil {
 		return nil, err
 	}
 	if err := weigh(data); err != nil {
@@ -174,19 +186,23 @@ func (f *File) pages(chunk *format.ColumnChunk) ([]format.PageLocation, error) {
 	return index.PageLocations, nil
 }
 
+func (r *Reader[T]) fail(column string, err error) error {
+	return r.f.fail(column, r.group, r.next, err)
+}
+
 // fail names the place of what went wrong. What the source returned is not
 // the file's fault, and comes back as it is.
-func (r *Reader[T]) fail(column string, err error) error {
+func (f *File) fail(column string, group int, row int64, err error) error {
 	truncated := errors.Is(err, io.ErrUnexpectedEOF)
 	if !errors.Is(err, errPage) && !errors.Is(err, errThrift) && !truncated {
-		return fmt.Errorf("read %q: %w", r.f.name, err)
+		return fmt.Errorf("read %q: %w", f.name, err)
 	}
 	what := "unreadable"
 	if column != "" {
-		what = fmt.Sprintf("column %s, row group %d", column, r.group)
+		what = fmt.Sprintf("column %s, row group %d", column, group)
 	}
-	e := formats.Invalid(r.f.name, "", err, "%s", what)
-	e.Row = r.next
+	e := formats.Invalid(f.name, "", err, "%s", what)
+	e.Row = row
 	return e
 }
 

@@ -22,6 +22,8 @@ type Writer[T any] struct {
 	heavy  []*chunk
 	sizes  *sizes
 
+	picks []pick // rows of the row group whose payload is still to be copied
+
 	rows, here int64 // of the file, of the row group
 	bytes      int64 // logical, of the row group
 	failed     error
@@ -62,7 +64,7 @@ func (w *Writer[T]) add(rows []T) error {
 	if err != nil {
 		return err
 	}
-	if w.here > 0 && (w.here+int64(len(rows)) > groupRows || w.bytes+total > groupBytes) {
+	if w.here > 0 && (len(w.picks) > 0 || w.here+int64(len(rows)) > groupRows || w.bytes+total > groupBytes) {
 		if err := w.flush(); err != nil {
 			return err
 		}
@@ -127,12 +129,17 @@ func (w *Writer[T]) flush() error {
 	}
 	var all errgroup.Group
 	all.SetLimit(runtime.GOMAXPROCS(0))
-	for _, c := range w.chunks {
-		all.Go(c.end)
+	if len(w.picks) == 0 {
+		for _, c := range w.chunks {
+			all.Go(c.end)
+		}
+	} else if err := w.copyPicks(&all); err != nil {
+		return err
 	}
 	if err := all.Wait(); err != nil {
 		return err
 	}
+	w.picks = w.picks[:0]
 	if err := w.tail.add(w.chunks, w.here); err != nil {
 		return err
 	}

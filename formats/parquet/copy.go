@@ -1,0 +1,195 @@
+package parquet
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"slices"
+	"unsafe"
+
+	"github.com/parquet-go/parquet-go/format"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/rollmill/rollmill/formats"
+)
+
+// Copyable tells whether Writer.Copy can take the payload of a file's rows
+// over: its columns are those of T, and its heavy leaves are laid out as a
+// Writer lays them out, in pages that can be found without reading others.
+// Files of other tools and of other versions of T are not, and are decoded.
+func Copyable[T any](f *File) bool {
+	l := layoutOf[T]()
+	if !slices.EqualFunc(l.meta.Schema[1:], f.meta.Schema[1:], sameColumn) {
+		return false
+	}
+	for g := range f.meta.RowGroups {
+		for c := range l.leaves {
+			chunk := &f.meta.RowGroups[g].Columns[c]
+			if l.leaves[c].payload && !wholeRows(&chunk.MetaData) || heavy[columnName(l.paths[c])] && !plainPages(chunk, l.encs[c]) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+func sameColumn(a, b format.SchemaElement) bool {
+	return a.Name == b.Name && a.Type == b.Type && a.TypeLength == b.TypeLength && a.RepetitionType == b.RepetitionType && a.NumChildren == b.NumChildren
+}
+
+// wholeRows tells whether a chunk's pages end where rows end.
+func wholeRows(m *format.ColumnMetaData) bool {
+	for _, s := range m.EncodingStats {
+		if s.PageType != format.DataPageV2 && s.PageType != format.DictionaryPage {
+			return false
+		}
+	}
+	return len(m.EncodingStats) > 0
+}
+
+// plainPages tells whether a chunk is nothing but indexed pages as chunk.endPage
+// makes them.
+func plainPages(chunk *format.ColumnChunk, enc format.Encoding) bool {
+	m := &chunk.MetaData
+	if m.Codec != format.Zstd || chunk.OffsetIndexLength == 0 || m.DictionaryPageOffset != 0 {
+		return false
+	}
+	for _, s := range m.EncodingStats {
+		if s.PageType != format.DataPageV2 || s.Encoding != enc {
+			return false
+		}
+	}
+	return true
+}
+
+// pick is a run of neighbouring rows of a row group that are copied.
+type pick struct {
+	f            *File
+	group        int
+	from, to     int64 // in the row group
+	begins, ends bool  // it is the first, the last of a group of rows
+}
+
+// Copy adds one group of rows, as Write does, whose payload lies in another
+// file: fields with the tag rollmill:"payload" are not looked at, and the
+// payload of rows[i] becomes that of row at[i] of f; these ascend. Heavy pages
+// of which every row is copied are taken over as they are, once their
+// checksums have been looked at. Other heavy pages are decoded, and so are
+// light leaves. f must be Copyable[T] and stay open until the row group has
+// ended (see Holds).
+func (w *Writer[T]) Copy(f *File, at []int64, rows []T) error {
+	if w.closed {
+		return fmt.Errorf("write Parquet: %w", io.ErrClosedPipe)
+	}
+	if w.failed == nil {
+		w.failed = w.copy(f, at, rows)
+	}
+	return w.failed
+}
+
+func (w *Writer[T]) copy(f *File, at []int64, rows []T) error {
+	picks, total, err := f.picks(at)
+	if err != nil || len(rows) == 0 {
+		return err
+	}
+	full := w.here+int64(len(rows)) > groupRows || w.bytes+total > groupBytes
+	if w.here > 0 && (full || len(w.picks) == 0) {
+		if err := w.flush(); err != nil {
+			return err
+		}
+	}
+	for i := range rows {
+		for _, c := range w.chunks {
+			if !c.payload {
+				c.row(unsafe.Pointer(&rows[i]))
+			}
+		}
+	}
+	w.picks = append(w.picks, picks...)
+	w.rows += int64(len(rows))
+	w.here += int64(len(rows))
+	w.bytes += total
+	return w.endPages(w.chunks, func(c *chunk) bool { return !c.payload && c.size >= pageBytes })
+}
+
+// picks finds where the rows of one group lie, and about how many bytes they
+// have.
+func (f *File) picks(at []int64) (out []pick, bytes int64, err error) {
+	group, first := 0, int64(0)
+	for i, row := range at {
+		if row < 0 || row >= f.Rows() || i > 0 && row <= at[i-1] {
+			return nil, 0, formats.Invalid(f.name, "", nil, "row %d is not among its %d after row %d", row, f.Rows(), at[max(i-1, 0)])
+		}
+		for first+f.meta.RowGroups[group].NumRows <= row {
+			first += f.meta.RowGroups[group].NumRows
+			group++
+		}
+		g := &f.meta.RowGroups[group]
+		bytes += g.TotalByteSize / g.NumRows
+		if n := len(out); n > 0 && out[n-1].group == group && out[n-1].to == row-first {
+			out[n-1].to++
+			continue
+		}
+		out = append(out, pick{f: f, group: group, from: row - first, to: row - first + 1, begins: i == 0})
+	}
+	if len(out) > 0 {
+		out[len(out)-1].ends = true
+	}
+	return out, bytes, nil
+}
+
+// Holds tells whether rows of f have yet to be copied.
+func (w *Writer[T]) Holds(f *File) bool {
+	return slices.ContainsFunc(w.picks, func(p pick) bool { return p.f == f })
+}
+
+// EndRowGroup ends the row group, after which no file is held.
+func (w *Writer[T]) EndRowGroup() error {
+	if !w.closed && w.failed == nil {
+		w.failed = w.flush()
+	}
+	return w.failed
+}
+
+// copyPicks takes over what is held, a column on each processor.
+func (w *Writer[T]) copyPicks(all *errgroup.Group) error {
+	var batches []*batch
+	for rest := w.picks; len(rest) > 0; {
+		n := 1
+		for n < len(rest) && rest[n].f == rest[0].f && rest[n].group == rest[0].group && rest[n].from >= rest[n-1].to {
+			n++
+		}
+		batches = append(batches, &batch{f: rest[0].f, src: rest[0].f.src, group: rest[0].group, picks: rest[:n]})
+		rest = rest[n:]
+	}
+	for _, b := range batches {
+		if b.f.ahead > 0 {
+			if err := b.fetch(w.chunks); err != nil {
+				return b.f.fail("", b.group, b.picks[0].from, err)
+			}
+		}
+	}
+	// The largest columns first, so that none is left to one processor at the end.
+	order := slices.Clone(w.chunks)
+	slices.SortStableFunc(order, func(a, b *chunk) int { return cmp.Compare(heaviness(b), heaviness(a)) })
+	for _, c := range order {
+		all.Go(func() error {
+			for _, b := range batches {
+				if c.payload {
+					if err := c.copy(b); err != nil {
+						return b.f.fail(c.name, b.group, b.first()+b.picks[0].from, err)
+					}
+				}
+			}
+			return c.end()
+		})
+	}
+	return nil
+}
+
+func heaviness(c *chunk) int {
+	if c.heavy {
+		return 1
+	}
+	return 0
+}

@@ -1,0 +1,215 @@
+package parquet
+
+import (
+	"hash/crc32"
+	"io"
+
+	"github.com/parquet-go/parquet-go/encoding/thrift"
+	"github.com/parquet-go/parquet-go/format"
+)
+
+// batch is rows of one row group, ascending, that are copied together.
+type batch struct {
+	f     *File
+	src   io.ReaderAt
+	group int
+	picks []pick
+}
+
+// first is the row group's first row in the file.
+func (b *batch) first() (rows int64) {
+	for _, g := range b.f.meta.RowGroups[:b.group] {
+		rows += g.NumRows
+	}
+	return rows
+}
+
+// fetch has the pages that are needed in memory, in a few requests: first
+// where the heavy ones lie, then these and the light chunks.
+func (b *batch) fetch(chunks []*chunk) error {
+	columns := b.f.meta.RowGroups[b.group].Columns
+	var indexes, wanted []extent
+	for _, c := range chunks {
+		x := &columns[c.node.leaf]
+		if start, end := span(&x.MetaData); c.payload && c.heavy {
+			indexes = append(indexes, extent{off: x.OffsetIndexOffset, end: x.OffsetIndexOffset + int64(x.OffsetIndexLength)})
+		} else if c.payload {
+			wanted = append(wanted, extent{off: start, end: end})
+		}
+	}
+	found, err := b.f.fetch(indexes)
+	if err != nil {
+		return err
+	}
+	for _, c := range chunks {
+		if !c.payload || !c.heavy {
+			continue
+		}
+		err := b.pages(found, c, func(p located, picks []pick) error {
+			wanted = append(wanted, extent{off: p.Offset, end: p.Offset + int64(p.CompressedPageSize)})
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	rest, err := b.f.fetch(wanted)
+	if err != nil {
+		return err
+	}
+	rest.extents = append(rest.extents, found.extents...)
+	b.src = rest
+	return nil
+}
+
+// located is a page and the row after its last.
+type located struct {
+	format.PageLocation
+	end int64
+}
+
+// pages calls f with every page of a heavy leaf that has rows to copy, and
+// with the picks that have rows in it.
+func (b *batch) pages(src io.ReaderAt, c *chunk, f func(located, []pick) error) error {
+	group := &b.f.meta.RowGroups[b.group]
+	x := &group.Columns[c.node.leaf]
+	locations, err := pagesOf(src, x)
+	if err != nil {
+		return err
+	}
+	picks := b.picks
+	at, end := span(&x.MetaData)
+	for i, l := range locations {
+		p := located{l, group.NumRows}
+		if i+1 < len(locations) {
+			p.end = locations[i+1].FirstRowIndex
+		}
+		if p.Offset != at || p.CompressedPageSize < 0 || i == 0 && p.FirstRowIndex != 0 || p.end <= p.FirstRowIndex || p.end > group.NumRows {
+			return badPage("its index places page %d at byte %d, rows %d to %d", i, p.Offset, p.FirstRowIndex, p.end)
+		}
+		at += int64(p.CompressedPageSize)
+		for len(picks) > 0 && picks[0].to <= p.FirstRowIndex {
+			picks = picks[1:]
+		}
+		n := 0
+		for n < len(picks) && picks[n].from < p.end {
+			n++
+		}
+		if n == 0 {
+			continue
+		}
+		if err := f(p, picks[:n]); err != nil {
+			return err
+		}
+	}
+	if at != end {
+		return badPage("its index places its pages up to byte %d, not %d", at, end)
+	}
+	return nil
+}
+
+// whole tells whether every row of the page is copied.
+func (p *located) whole(picks []pick) bool {
+	next := p.FirstRowIndex
+	for _, k := range picks {
+		if k.from > next {
+			return false
+		}
+		next = k.to
+	}
+	return next >= p.end
+}
+
+// copy takes over a batch's rows of the chunk's column.
+func (c *chunk) copy(b *batch) (err error) {
+	defer func() {
+		if v := recover(); v != nil { // parquet-go, over bytes that all checks let through
+			err = badPage("%v", v)
+		}
+	}()
+	m := &b.f.meta.RowGroups[b.group].Columns[c.node.leaf].MetaData
+	t := &taker{chunk: c}
+	t.column = column{node: b.f.leaves[c.node.leaf], codec: m.Codec, left: m.NumValues}
+	if !c.heavy {
+		return t.all(b, m)
+	}
+	var run []located
+	err = b.pages(b.src, c, func(p located, picks []pick) error {
+		if p.whole(picks) {
+			if n := len(run); n > 0 && (run[n-1].Offset+int64(run[n-1].CompressedPageSize) != p.Offset || p.Offset-run[0].Offset > splitPage) {
+				if err := c.splice(b.src, run); err != nil {
+					return err
+				}
+				run = run[:0]
+			}
+			run = append(run, p)
+			return nil
+		}
+		if err := c.splice(b.src, run); err != nil {
+			return err
+		}
+		run = run[:0]
+		return t.some(b.src, p, picks)
+	})
+	if err != nil {
+		return err
+	}
+	return c.splice(b.src, run)
+}
+
+// splice appends neighbouring pages as they are.
+func (c *chunk) splice(src io.ReaderAt, run []located) error {
+	if len(run) == 0 {
+		return nil
+	}
+	if err := c.endPage(); err != nil {
+		return err
+	}
+	last := &run[len(run)-1]
+	size := int(last.Offset - run[0].Offset + int64(last.CompressedPageSize))
+	c.body.Grow(size)
+	data := c.body.AvailableBuffer()[:size]
+	if err := readAt(src, data, run[0].Offset); err != nil {
+		return err
+	}
+	var protocol thrift.CompactProtocol
+	var head format.PageHeader
+	for i := range run {
+		p := &run[i]
+		from := p.Offset - run[0].Offset
+		page := data[from : from+int64(p.CompressedPageSize)]
+		r := protocol.NewReaderFromBytes(page)
+		head = format.PageHeader{}
+		if err := thrift.NewDecoder(r).Decode(&head); err != nil {
+			return badPage("its header: %v", err)
+		}
+		length := r.BytesRead()
+		if err := c.spliceable(&head, p, page[length:]); err != nil {
+			return err
+		}
+		h := &head.DataPageHeaderV2.V
+		c.pages = append(c.pages, format.PageLocation{Offset: int64(c.body.Len()) + from, CompressedPageSize: p.CompressedPageSize, FirstRowIndex: c.rows})
+		c.rows += int64(h.NumRows)
+		c.entries += int64(h.NumValues)
+		c.nulls += int64(h.NumNulls)
+		c.inflated += int64(length) + int64(head.UncompressedPageSize)
+	}
+	c.body.Write(data)
+	return nil
+}
+
+// spliceable checks that a page is what its chunk and its index say.
+func (c *chunk) spliceable(head *format.PageHeader, p *located, body []byte) error {
+	h := &head.DataPageHeaderV2.V
+	switch {
+	case head.Type != format.DataPageV2 || !head.DataPageHeaderV2.Valid || h.Encoding != c.enc:
+		return badPage("it is not of the kind that its chunk says")
+	case int64(h.NumRows) != p.end-p.FirstRowIndex:
+		return badPage("it has %d rows; its index says %d", h.NumRows, p.end-p.FirstRowIndex)
+	case int(head.CompressedPageSize) != len(body) || head.UncompressedPageSize < 0 || head.UncompressedPageSize > maxPage || h.NumValues < h.NumRows || h.NumNulls < 0 || h.NumNulls > h.NumValues:
+		return badPage("it claims %d bytes, %d inflated, %d values", head.CompressedPageSize, head.UncompressedPageSize, h.NumValues)
+	case head.CRC != 0 && uint32(head.CRC) != crc32.ChecksumIEEE(body):
+		return badPage("its checksum is wrong")
+	}
+	return nil
+}
