@@ -46,6 +46,11 @@ type Load struct {
 	Tokens       int64    `json:"tokens"`    // sampled tokens that train
 	Bytes        int64    `json:"bytes"`     // in the trainer's own form
 	Notes        []string `json:"notes,omitempty"`
+
+	Checks []string `json:"checks,omitempty"` // the reasons that were looked for, of the trainer's closed list
+	Total  int64    `json:"total,omitempty"`  // tokens that travel, context and all; an estimate
+	Passes int64    `json:"passes,omitempty"` // how often the trainer goes over them, where that is said; 0 counts as 1
+	Cost   *float64 `json:"cost,omitempty"`   // what that comes to at the price given
 }
 
 // Submission is one batch on its way to a trainer.

@@ -27,6 +27,9 @@ type Receipt struct {
 	MetricSteps   []json.RawMessage  `json:"metric_steps,omitempty"` // each metric line as it came
 	Files         []string           `json:"files,omitempty"`        // written by the file backend
 	Message       string             `json:"message,omitempty"`
+	Target        *Target            `json:"target,omitempty"`   // where it went; with Ledger, all that asking for the job needs
+	Ledger        string             `json:"ledger,omitempty"`   // URI, without credentials
+	Resubmit      string             `json:"resubmit,omitempty"` // what it was sent again after, on purpose
 	StartedAt     time.Time          `json:"started_at"`
 	FinishedAt    *time.Time         `json:"finished_at,omitempty"`
 }

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"iter"
 	"slices"
 	"strings"
 	"time"
@@ -75,6 +74,9 @@ func runJob(ctx context.Context, s *session) error {
 	if err != nil {
 		return err
 	}
+	if err := adopt(ctx, s.flags, in); err != nil {
+		return err
+	}
 	ledger, err := jobLedger(ctx, s, in)
 	if err != nil {
 		return err
@@ -137,16 +139,7 @@ func oneJob(ctx context.Context, s *session, verb, in string, ledger *storage.Bu
 }
 
 func listJobs(ctx context.Context, s *session, ledger *storage.Bucket) error {
-	keys := func(ctx context.Context, prefix string) iter.Seq2[string, error] {
-		return func(yield func(string, error) bool) {
-			for o, err := range ledger.List(ctx, prefix) {
-				if !yield(o.Key, err) {
-					return
-				}
-			}
-		}
-	}
-	list, err := submit.List(ctx, ledger, keys, s.stageEnv().Clock)
+	list, err := submit.List(ctx, ledger, names(ledger), s.stageEnv().Clock)
 	if err != nil {
 		return err
 	}

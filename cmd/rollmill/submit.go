@@ -3,6 +3,8 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"iter"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -52,12 +54,14 @@ func submitFlags() []cli.Flag {
 	flags = append(flags, inCategory("What becomes of the batch",
 		&cli.StringFlag{Name: "backend", Value: "art", Usage: "hand it to this `BACKEND`"},
 		&cli.BoolFlag{Name: "prepare", Usage: "give it nothing yet: make the trainer ready and leave a receipt of the first policy"},
-		&cli.IntFlag{Name: "max-staleness", Usage: "take rows whose policy is at most `N` steps older than the trainer"},
+		&cli.IntFlag{Name: "max-staleness", Usage: "take rows whose policy is at most `N` steps older than the trainer; of those that do not name one, whose epoch is"},
 		&cli.BoolFlag{Name: "wait", Usage: "follow the job to its end"},
 		&cli.DurationFlag{Name: "poll-interval", Value: 10 * time.Second, Usage: "ask for the job's state every `TIME`"},
 		&cli.DurationFlag{Name: "timeout", Usage: "wait at most `TIME`; then the same command attaches to the job", DefaultText: "none"},
 		&cli.DurationFlag{Name: "stall-timeout", Value: time.Hour, Usage: "give up waiting for a job that shows nothing new for `TIME`; 0 for never"},
-		&cli.BoolFlag{Name: "dry-run", Usage: "check and count; send and record nothing"},
+		&cli.BoolFlag{Name: "dry-run", Usage: "check and count, and name each row that cannot go; send and record nothing"},
+		&cli.Float64Flag{Name: "price", Usage: "`PRICE` of a million tokens, for the estimate", DefaultText: "unknown"},
+		&cli.BoolFlag{Name: "elsewhere", Usage: "send it although another trainer has had it"},
 		&cli.BoolFlag{Name: "resubmit", Usage: "send it although it was, or may have been, submitted before"},
 		&cli.BoolFlag{Name: "assume-trained", Usage: "somebody looked, and an ambiguous submission was trained"},
 		&cli.DurationFlag{Name: "lease", Value: time.Minute, Usage: "take a sender that was silent for `TIME` for dead"},
@@ -79,6 +83,7 @@ func submitOptions(ctx context.Context, s *session, c *cli.Context, root, out st
 		Out: out, Run: c.String("run"), Epoch: c.Int("epoch"),
 		Wait: c.Bool("wait"), PollInterval: c.Duration("poll-interval"), Timeout: c.Duration("timeout"), Stall: c.Duration("stall-timeout"), LeaseTTL: c.Duration("lease"),
 		MaxStaleness: int64(c.Int("max-staleness")), Overwrite: c.Bool("overwrite"), DryRun: c.Bool("dry-run"), Resubmit: c.Bool("resubmit"), AssumeTrained: c.Bool("assume-trained"),
+		Elsewhere: c.Bool("elsewhere"), Price: c.Float64("price"),
 	}
 	var err error
 	if o.Policy, err = policy(ctx, c.String("policy")); err != nil {
@@ -98,7 +103,7 @@ func submitOptions(ctx context.Context, s *session, c *cli.Context, root, out st
 	if err != nil {
 		return o, usage("", "--out: %w", err)
 	}
-	o.Ledger, o.Receipt = ledger, receipt
+	o.Ledger, o.Receipt, o.Keys, o.LedgerURI = ledger, receipt, names(ledger), reachable(ledger)
 	config, err := backendConfig(s, c)
 	if err != nil {
 		return o, err
@@ -149,7 +154,43 @@ func runSubmit(ctx context.Context, s *session) error {
 		o.Epoch = epochOf(ctx, in)
 	}
 	r, err := run(ctx, o)
+	if o.DryRun {
+		s.problems(r)
+	}
 	return s.finish(r.Report, r, err)
+}
+
+// problems names the rows that cannot go, one a line, and what was looked for.
+func (s *session) problems(r submit.Result) {
+	for _, p := range r.Problems {
+		s.say("%s  %s  %s: %s", p.Reason, p.GroupID, p.TrajectoryID, p.Detail)
+	}
+	if r.Load != nil && len(r.Load.Checks) > 0 {
+		s.say("looked for: %s", strings.Join(r.Load.Checks, ", "))
+	}
+}
+
+// names lists a bucket's keys.
+func names(b *storage.Bucket) submit.Keys {
+	return func(ctx context.Context, prefix string) iter.Seq2[string, error] {
+		return func(yield func(string, error) bool) {
+			for o, err := range b.List(ctx, prefix) {
+				if !yield(o.Key, err) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// reachable is a bucket's URI as it is understood in any folder.
+func reachable(b *storage.Bucket) string {
+	if dir, ok := b.Local(); ok {
+		if path, err := filepath.Abs(dir); err == nil {
+			return path
+		}
+	}
+	return storage.Redact(b.URI())
 }
 
 // submitPlaces says what to submit, where the receipt goes and where the run

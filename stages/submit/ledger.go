@@ -70,7 +70,9 @@ type intent struct {
 	Run       string         `json:"run,omitempty"`
 	Epoch     int            `json:"epoch"`
 	Load      formats.Load   `json:"load"`
-	Resubmit  string         `json:"resubmit,omitempty"` // what it was sent again after
+	Resubmit  string         `json:"resubmit,omitempty"`  // what it was sent again after
+	Elsewhere []string       `json:"elsewhere,omitempty"` // where it had been submitted before, which was no hindrance
+	Keeps     bool           `json:"keeps,omitempty"`     // the target trains nothing
 	CreatedAt time.Time      `json:"created_at"`
 	Expires   time.Time      `json:"expires"` // the first lease
 }

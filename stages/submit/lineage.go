@@ -8,24 +8,41 @@ import (
 	"strings"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/stages"
+)
+
+// Why rows are those of another policy than the one about to be trained.
+const (
+	StalePolicy = "stale_policy" // made by an older policy than is allowed
+	NewerPolicy = "newer_policy" // made by a policy that the trainer has not reached
+	OtherModel  = "other_model"  // made by another model
+	StaleEpoch  = "stale_epoch"  // of an older epoch than is allowed; no policy is known
+	LaterEpoch  = "later_epoch"  // of an epoch that is yet to come
 )
 
 // lineage is what a batch's rows say of the policy that made them. Rows
-// without a policy version come from who knows where, and are not judged.
+// without a policy version come from who knows where: they are judged by their
+// epoch.
 type lineage struct {
-	versions map[int64]int64  // rows by policy version
-	models   map[string]int64 // of rows with one
-	examples map[string]string
-	unknown  int64
-	oldest   int32 // epochs
+	versions map[int64]*origin  // by policy version
+	models   map[string]*origin // of rows with one
+	epochs   map[int64]*origin  // of rows without one
+	oldest   int32              // epochs
 	newest   int32
 	rows     int64
+	tokens   int64 // an estimate, with context
+}
+
+// origin counts rows, and names the first of them.
+type origin struct {
+	rows int64
+	ids  []formats.Problem
 }
 
 // watched is the batch, its lineage noted on the way.
 func (s *session) watched(ctx context.Context) formats.Groups {
 	return func(yield func([]formats.Trajectory, error) bool) {
-		l := &lineage{versions: map[int64]int64{}, models: map[string]int64{}, examples: map[string]string{}}
+		l := &lineage{versions: map[int64]*origin{}, models: map[string]*origin{}, epochs: map[int64]*origin{}}
 		s.made = l
 		for rows, err := range s.groups(ctx) {
 			if err == nil {
@@ -45,18 +62,25 @@ func (l *lineage) add(rows []formats.Trajectory) {
 			l.oldest, l.newest = t.Epoch, t.Epoch
 		}
 		l.rows++
+		l.tokens += tokensOf(t)
 		l.oldest, l.newest = min(l.oldest, t.Epoch), max(l.newest, t.Epoch)
 		if t.PolicyVersion == nil {
-			l.unknown++
+			count(l.epochs, int64(t.Epoch), t)
 			continue
 		}
-		l.versions[*t.PolicyVersion]++
-		l.models[t.Model]++
-		for _, key := range []string{fmt.Sprint(*t.PolicyVersion), "model " + t.Model} {
-			if _, there := l.examples[key]; !there {
-				l.examples[key] = t.TrajectoryID
-			}
-		}
+		count(l.versions, *t.PolicyVersion, t)
+		count(l.models, t.Model, t)
+	}
+}
+
+func count[K comparable](by map[K]*origin, key K, t *formats.Trajectory) {
+	o := by[key]
+	if o == nil {
+		o = &origin{}
+		by[key] = o
+	}
+	if o.rows++; len(o.ids) < keepProblems {
+		o.ids = append(o.ids, formats.Problem{GroupID: groupOf(t), TrajectoryID: t.TrajectoryID})
 	}
 }
 
@@ -71,8 +95,12 @@ func (l *lineage) notes(epoch int) (notes []string) {
 	if l.oldest != l.newest {
 		notes = append(notes, fmt.Sprintf("rows of epochs %d to %d train together", l.oldest, l.newest))
 	}
-	if l.unknown > 0 && l.unknown < l.rows {
-		notes = append(notes, fmt.Sprintf("%d of %d rows do not say which policy version made them", l.unknown, l.rows))
+	unknown := int64(0)
+	for _, o := range l.epochs {
+		unknown += o.rows
+	}
+	if unknown > 0 && unknown < l.rows {
+		notes = append(notes, fmt.Sprintf("%d of %d rows do not say which policy version made them", unknown, l.rows))
 	}
 	return notes
 }
@@ -81,31 +109,46 @@ func (l *lineage) notes(epoch int) (notes []string) {
 // trained, where the trainer counts its steps: it takes them for its own. A
 // batch sent again on purpose is older by its nature.
 func (s *session) guard(before formats.Standing) error {
-	if before.Step == nil || s.made == nil || s.Resubmit {
+	if before.Step == nil || s.made == nil || s.Resubmit || s.keeps() {
 		return nil
 	}
 	for _, v := range slices.Sorted(maps.Keys(s.made.versions)) {
-		late := *before.Step - v
-		if late >= 0 && late <= s.MaxStaleness {
-			continue
+		made := fmt.Sprintf("were made by policy version %d, and the trainer is at step %d: they are", v, *before.Step)
+		if late := *before.Step - v; late > s.MaxStaleness {
+			return s.refuse(s.made.versions[v], StalePolicy, "sample with the newest policy (rollout --policy RECEIPT), drop old rows with curate, or allow them: --max-staleness N",
+				fmt.Sprintf("%s %d steps old", made, late))
+		} else if late < 0 {
+			return s.refuse(s.made.versions[v], NewerPolicy, "this is another trainer than the one that the policy came from, or it went back to an older checkpoint", made+" newer than the trainer")
 		}
-		what, hint := fmt.Sprintf("%d steps old", late), "sample with the newest policy (rollout --policy RECEIPT), drop old rows with curate, or allow them: --max-staleness N"
-		if late < 0 {
-			what, hint = "newer than the trainer", "this is another trainer than the one that the policy came from, or it went back to an older checkpoint"
+	}
+	for _, e := range slices.Sorted(maps.Keys(s.made.epochs)) {
+		made := fmt.Sprintf("do not say which policy made them and are of epoch %d, submitted as epoch %d: they are", e, s.Epoch)
+		if late := int64(s.Epoch) - e; late > s.MaxStaleness {
+			return s.refuse(s.made.epochs[e], StaleEpoch, "is --in the epoch that is meant? Drop old rows with curate, or allow them: --max-staleness N", fmt.Sprintf("%s %d epochs old", made, late))
+		} else if late < 0 {
+			return s.refuse(s.made.epochs[e], LaterEpoch, "leave out --epoch, or name that of the rows", made+" of a later one")
 		}
-		return formats.Invalid(s.data.URI(), hint, nil, "%d rows were made by policy version %d, and the trainer is at step %d: they are %s; the first: %s",
-			s.made.versions[v], v, *before.Step, what, s.made.examples[fmt.Sprint(v)])
 	}
 	if before.Policy == nil || before.Policy.Model == "" {
 		return nil
 	}
 	for _, model := range slices.Sorted(maps.Keys(s.made.models)) {
 		if !sameModel(model, before.Policy.Model) {
-			return formats.Invalid(s.data.URI(), "submit to the trainer of that model, or sample from this one: rollout --policy RECEIPT", nil,
-				"%d rows were made by the model %q, and the one being trained is %q; the first: %s", s.made.models[model], model, before.Policy.Model, s.made.examples["model "+model])
+			return s.refuse(s.made.models[model], OtherModel, "submit to the trainer of that model, or sample from this one: rollout --policy RECEIPT",
+				fmt.Sprintf("were made by the model %q, and the one being trained is %q", model, before.Policy.Model))
 		}
 	}
 	return nil
+}
+
+// refuse names the rows in the result, and the first of them in the error.
+func (s *session) refuse(o *origin, reason, hint, what string) error {
+	for _, p := range o.ids {
+		p.Reason, p.Detail, p.Hint = reason, what, hint
+		s.name(p)
+	}
+	stages.Count(&s.result.Failures, reason, o.rows)
+	return formats.Invalid(s.data.URI(), hint, nil, "%d rows %s; the first: %s", o.rows, what, o.ids[0].TrajectoryID)
 }
 
 // sameModel compares names but for the step that some servers add: name@3.

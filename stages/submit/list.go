@@ -3,9 +3,7 @@ package submit
 import (
 	"context"
 	"errors"
-	"iter"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/rollmill/rollmill/formats"
@@ -27,25 +25,14 @@ type Listed struct {
 	CreatedAt time.Time      `json:"created_at"`
 }
 
-// List yields the submissions of a ledger, the oldest first. keys yields the
-// names under a prefix; a key that is yielded twice counts once.
-func List(ctx context.Context, store Store, keys func(ctx context.Context, prefix string) iter.Seq2[string, error], now func() time.Time) ([]Listed, error) {
-	const prefix = ".rollmill/ledger/"
-	seen := map[string]bool{}
-	var found []string
-	for name, err := range keys(ctx, prefix) {
+// List returns the submissions of a ledger, the oldest first.
+func List(ctx context.Context, store Store, keys Keys, now func() time.Time) ([]Listed, error) {
+	var out []Listed
+	var failed error
+	for key, err := range keys.submissions(ctx) {
 		if err != nil {
 			return nil, err
 		}
-		key, rest, ok := strings.Cut(strings.TrimPrefix(name, prefix), "/")
-		if ok && strings.HasSuffix(rest, "/intent.json") && !seen[key] {
-			seen[key] = true
-			found = append(found, key)
-		}
-	}
-	var out []Listed
-	var failed error
-	for _, key := range found {
 		l := &ledger{store: store, key: key, now: now, ttl: time.Minute}
 		a, err := l.last(ctx)
 		if err != nil || a == nil {
@@ -64,17 +51,21 @@ func (a *attempt) listed(l *ledger) Listed {
 	if a.job != nil {
 		e.Job = a.job.Job
 	}
+	e.State = a.state()
+	return e
+}
+
+// state is how an attempt stands, as its records have it.
+func (a *attempt) state() string {
 	switch {
 	case a.done != nil && a.done.Receipt != nil:
-		e.State = a.done.Receipt.State
+		return a.done.Receipt.State
 	case a.done != nil:
-		e.State = "void"
+		return "void"
 	case a.job != nil:
-		e.State = formats.JobRunning
+		return formats.JobRunning
 	case a.sent != nil && !a.sent.Void:
-		e.State = "sent"
-	default:
-		e.State = "begun"
+		return "sent"
 	}
-	return e
+	return "begun"
 }

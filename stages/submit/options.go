@@ -15,13 +15,17 @@ type Options struct {
 	Out     string       // URI of the receipt's prefix, for reports
 	Receipt Store        // rooted at Out; holds formats.ReceiptFile
 	Ledger  Store        // rooted at --ledger; the default is the run's root
+	Keys    Keys         // of Ledger; nil: submissions to other trainers are not looked for
 	Trainer Trainer
+
+	LedgerURI string // for the receipt; "" when nobody else could use it
 
 	Run    string          // default: the run of the first row
 	Epoch  int             // recorded in the receipt
 	Policy *formats.Policy // what answers now; the receipt of an empty batch repeats it. nil: the trainer is asked
 
-	MaxStaleness int64 // how many steps older than the trainer a row's policy may be
+	MaxStaleness int64   // how many steps older than the trainer a row's policy may be; of a row without one, how many epochs
+	Price        float64 // of a million tokens, for the estimate; 0: unknown
 
 	Wait         bool          // follow the job to its end (a trainer that trains within the request is always followed)
 	PollInterval time.Duration // default 10s
@@ -33,6 +37,7 @@ type Options struct {
 	DryRun        bool // check and count; send and record nothing
 	Resubmit      bool // send the batch although it was, or may have been, submitted before
 	AssumeTrained bool // settle an ambiguous submission: somebody looked, and it was trained
+	Elsewhere     bool // send the batch although another trainer has had it
 }
 
 func (o Options) withDefaults() Options {
@@ -61,6 +66,8 @@ func (o Options) Validate() error {
 		return usage("name a place: --ledger URI", "submit: no ledger")
 	case o.Resubmit && o.AssumeTrained:
 		return usage("--resubmit sends the batch again, --assume-trained never does", "submit: --resubmit and --assume-trained exclude each other")
+	case o.Price < 0:
+		return usage("", "submit: a price of %g: must be 0 or more", o.Price)
 	case o.LeaseTTL < 0 || o.LeaseTTL > 0 && o.LeaseTTL < time.Second:
 		return usage("", "submit: lease of %s: must be at least 1s", o.LeaseTTL)
 	}

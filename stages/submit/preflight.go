@@ -11,8 +11,11 @@ import (
 	"github.com/rollmill/rollmill/stages"
 )
 
-// keepProblems is how many problems a result names; all are counted.
-const keepProblems = 100
+// How many problems a result names; all are counted.
+const (
+	keepProblems = 100
+	keepDry      = 10_000 // when looking is all that is wanted
+)
 
 // preflight checks the whole batch, and refuses it when any row cannot go: a
 // group that lost a member on the way would train on other advantages.
@@ -24,15 +27,14 @@ func (s *session) preflight(ctx context.Context) error {
 	load, err := s.Trainer.Preflight(ctx, s.watched(ctx), func(p formats.Problem) {
 		stages.Count(&s.result.Failures, p.Reason, 1)
 		bad[p.GroupID+" "+p.TrajectoryID] = true
-		if len(s.result.Problems) < keepProblems {
-			s.result.Problems = append(s.result.Problems, p)
-		}
+		s.name(p)
 	})
 	if err != nil {
 		return kinded(err)
 	}
 	if s.made != nil {
 		load.Notes = append(load.Notes, s.made.notes(s.Epoch)...)
+		s.price(&load)
 	}
 	s.load, s.result.Load = load, &load
 	for _, note := range load.Notes {
@@ -52,6 +54,17 @@ func (s *session) preflight(ctx context.Context) error {
 	}
 	return formats.Invalid(s.data.URI(), hint, nil, "%d rows or groups cannot go to %s (%s); the first: %s: %s",
 		len(bad), s.target.Backend, strings.Join(reasons, ", "), place(first), first.Detail)
+}
+
+// name keeps a problem for the result.
+func (s *session) name(p formats.Problem) {
+	keep := keepProblems
+	if s.DryRun {
+		keep = keepDry
+	}
+	if len(s.result.Problems) < keep {
+		s.result.Problems = append(s.result.Problems, p)
+	}
 }
 
 func place(p formats.Problem) string {

@@ -63,6 +63,7 @@ type session struct {
 
 	checked bool     // preflight has passed
 	made    *lineage // of the batch, noted by preflight
+	others  []string // other trainers that have had it
 	resent  bool     // --resubmit has been obeyed
 }
 
@@ -184,10 +185,18 @@ func (s *session) dryRun(ctx context.Context) error {
 	if err := s.preflight(ctx); err != nil {
 		return err
 	}
-	s.result.Message = fmt.Sprintf("would send %d groups, %d trajectories, %d sequences, %d tokens to train, %d bytes to %s at %s for %s",
-		s.load.Groups, s.load.Trajectories, s.load.Sequences, s.load.Tokens, s.load.Bytes, s.target.Backend, s.target.Address, s.target.Model)
+	s.result.Message = fmt.Sprintf("would send %d groups, %d trajectories, %d sequences, %d tokens to train, %d bytes to %s at %s for %s; %s",
+		s.load.Groups, s.load.Trajectories, s.load.Sequences, s.load.Tokens, s.load.Bytes, s.target.Backend, s.target.Address, s.target.Model, estimate(s.load))
+	if s.Policy != nil { // what the trainer says of itself is asked for only when it is to train
+		if err := s.guard(formats.Standing{Step: &s.Policy.Version, Policy: s.Policy}); err != nil {
+			return err
+		}
+	}
 	if s.Ledger == nil {
 		return nil
+	}
+	if err := s.elsewhere(ctx); err != nil {
+		return err
 	}
 	a, err := s.ledger.last(ctx)
 	switch {
@@ -208,7 +217,7 @@ func (s *session) receipt(in intent, sent *sent, out formats.Outcome) *formats.R
 		Curated: in.Curated, CuratedDigest: in.Digest,
 		Trajectories: in.Load.Trajectories, Groups: in.Load.Groups, Tokens: in.Load.Tokens,
 		Job: out.Job, StepAfter: out.StepAfter, Policy: out.Policy, Metrics: out.Metrics, MetricSteps: out.MetricSteps, Files: out.Files,
-		Message: out.Message, StartedAt: in.CreatedAt.UTC(),
+		Message: out.Message, StartedAt: in.CreatedAt.UTC(), Target: &s.target, Ledger: s.LedgerURI, Resubmit: in.Resubmit,
 	}
 	for _, note := range in.Load.Notes {
 		if r.Message != "" {

@@ -18,6 +18,9 @@ func (s *session) send(ctx context.Context, last *attempt) (over bool, err error
 		if err := s.preflight(ctx); err != nil {
 			return true, err
 		}
+		if err := s.elsewhere(ctx); err != nil {
+			return true, err
+		}
 		s.checked = true
 	}
 	in := s.intent(last)
@@ -40,6 +43,7 @@ func (s *session) intent(last *attempt) intent {
 	in := intent{
 		Format: ledgerFormat, Key: s.ledger.key, Attempt: 1, Owner: s.ledger.me, Target: s.target,
 		Curated: s.data.URI(), Digest: s.data.RowsDigest.String(), Run: s.Run, Epoch: s.Epoch, Load: s.load,
+		Elsewhere: s.others, Keeps: s.keeps(),
 		CreatedAt: now, Expires: now.Add(s.LeaseTTL),
 	}
 	if last != nil {

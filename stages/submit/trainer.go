@@ -36,6 +36,12 @@ type Trainer interface {
 	Resolve(ctx context.Context, s formats.Submission) (formats.Outcome, error)
 }
 
+// Keeper is a Trainer that trains nothing but keeps the batch for somebody:
+// another trainer may still have it, and the rows may be as old as they are.
+type Keeper interface {
+	Keeps() bool
+}
+
 // Follower is a Trainer whose jobs outlive the connection. A state that it
 // does not know counts as JobRunning, and its message names it: waiting ends
 // by the time limits.

@@ -21,7 +21,7 @@ func (t *Trainer) Preflight(ctx context.Context, groups formats.Groups, report f
 }
 
 func (t *Trainer) preflight(groups formats.Groups, d dialect, report func(formats.Problem)) (formats.Load, error) {
-	load := formats.Load{Bytes: int64(len(t.head()) + len(tail))}
+	load := formats.Load{Bytes: int64(len(t.head()) + len(tail)), Checks: wire.Reasons}
 	drift := wire.Drift{Scale: t.cfg.scales()}
 	sound := true
 	var buf []byte

@@ -128,6 +128,9 @@ func (t *Trainer) Preflight(ctx context.Context, groups formats.Groups, report f
 	return load, nil
 }
 
+// Keeps tells that the batch may be given to a trainer as well.
+func (t *Trainer) Keeps() bool { return true }
+
 // Begin has nothing to make ready.
 func (t *Trainer) Begin(_ context.Context, known *formats.Policy) (formats.Standing, error) {
 	return formats.Standing{Policy: known}, nil

@@ -1,0 +1,73 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"slices"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/stages/submit"
+	"github.com/rollmill/rollmill/storage"
+)
+
+// adopt takes from a receipt what no flag says: the ledger, the backend, and
+// where that is. So whoever can read the receipt can ask for the job, in
+// whatever folder. Keys are not in receipts, nor are settings that do not tell
+// one trainer from another.
+func adopt(ctx context.Context, c *cli.Context, in string) error {
+	if in == "" {
+		return nil
+	}
+	b, err := storage.Open(ctx, in)
+	if err != nil {
+		return usage("", "--in: %w", err)
+	}
+	r, err := submit.ReadReceipt(ctx, b)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil // said where it is needed
+	}
+	if err != nil {
+		return err
+	}
+	said := [][2]string{{"ledger", r.Ledger}}
+	if t := r.Target; t != nil && (!c.IsSet("backend") || c.String("backend") == t.Backend) {
+		said = append(append(said, [2]string{"backend", t.Backend}), settingsOf(*t)...)
+	}
+	said = slices.DeleteFunc(said, func(s [2]string) bool { return s[1] == "" || c.IsSet(s[0]) })
+	for _, s := range said {
+		if err := c.Set(s[0], s[1]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// settingsOf are the flags that a target is made of, backend by backend.
+func settingsOf(t formats.Target) (out [][2]string) {
+	switch t.Backend {
+	case "art":
+		project, name, _ := strings.Cut(t.Model, "/")
+		address := "target"
+		if strings.HasPrefix(t.Address, "http://") {
+			address = "url"
+		}
+		return [][2]string{{"project", project}, {"name", name}, {address, t.Address}}
+	case "command":
+		if out = append(out, [2]string{"trainer", t.Address}); t.Model != "policy" {
+			out = append(out, [2]string{"name", t.Model})
+		}
+		return out
+	case "openai":
+		at := max(strings.LastIndex(t.Model, ":"), 0)
+		return [][2]string{{"fine-tuning-url", t.Address}, {"base-model", t.Model[:at]}, {"method", strings.TrimPrefix(t.Model[at:], ":")}}
+	case "file":
+		for _, kind := range strings.Split(t.Model, "+") {
+			out = append(out, [2]string{"kinds", kind})
+		}
+	}
+	return out
+}

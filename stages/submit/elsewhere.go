@@ -1,0 +1,85 @@
+package submit
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"strings"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/stages"
+)
+
+// Keys yields the names under a prefix; a name may come twice.
+type Keys func(ctx context.Context, prefix string) iter.Seq2[string, error]
+
+const ledgerPrefix = ".rollmill/ledger/"
+
+// submissions yields the keys of a ledger, each once.
+func (k Keys) submissions(ctx context.Context) iter.Seq2[string, error] {
+	return func(yield func(string, error) bool) {
+		seen := map[string]bool{}
+		for name, err := range k(ctx, ledgerPrefix) {
+			if err != nil {
+				yield("", err)
+				return
+			}
+			key, rest, ok := strings.Cut(strings.TrimPrefix(name, ledgerPrefix), "/")
+			if !ok || !strings.HasSuffix(rest, "/intent.json") || seen[key] {
+				continue
+			}
+			if seen[key] = true; !yield(key, nil) {
+				return
+			}
+		}
+	}
+}
+
+func (s *session) keeps() bool {
+	k, ok := s.Trainer.(Keeper)
+	return ok && k.Keeps()
+}
+
+// elsewhere looks for the same rows in the ledger's submissions to other
+// trainers: what one policy has learnt from is stale for another one, and a
+// wrong --name or --url is the usual cause. Only a person can say that it is
+// meant. What only keeps the rows does not count, on either side.
+func (s *session) elsewhere(ctx context.Context) error {
+	if s.Keys == nil || s.keeps() {
+		return nil
+	}
+	s.others = nil
+	for key, err := range s.Keys.submissions(ctx) {
+		if err != nil {
+			return fmt.Errorf("reading the ledger: %w", err)
+		}
+		if key == s.ledger.key {
+			continue
+		}
+		other := &ledger{store: s.Ledger, key: key, now: s.Clock, ttl: s.LeaseTTL}
+		a, err := other.last(ctx)
+		if err != nil {
+			return err
+		}
+		if a == nil || a.Keeps || a.Digest != s.data.RowsDigest.String() || !a.counts() {
+			continue
+		}
+		s.others = append(s.others, fmt.Sprintf("%s (%s, submission %s)", where(a.Target), a.state(), key))
+	}
+	if len(s.others) == 0 || s.Elsewhere || s.Resubmit {
+		return nil
+	}
+	return stages.Errorf(stages.KindPerson, "is this the trainer that is meant? To train on these rows a second time all the same: --elsewhere",
+		"submit: the batch %q was submitted to another trainer before: %s; this one is %s", s.data.URI(), strings.Join(s.others, ", "), where(s.target))
+}
+
+// counts tells whether an attempt may have had an effect.
+func (a *attempt) counts() bool {
+	switch {
+	case a.done != nil:
+		return !a.done.Void && a.done.Receipt != nil && a.done.Receipt.State != formats.JobUntrained
+	case a.sent != nil:
+		return !a.sent.Void
+	}
+	return false
+}

@@ -1,0 +1,47 @@
+package submit_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/stages"
+	"github.com/rollmill/rollmill/stages/backends/art/arttest"
+	"github.com/rollmill/rollmill/stages/submit"
+)
+
+func TestOptionsAreCheckedFirst(t *testing.T) {
+	_, place := place(t, arttest.Faults{})
+	for name, spoil := range map[string]func(*submit.Options){
+		"no input":         func(o *submit.Options) { o.In.URI = "" },
+		"no backend":       func(o *submit.Options) { o.Trainer = nil },
+		"no place":         func(o *submit.Options) { o.Receipt = nil },
+		"no ledger":        func(o *submit.Options) { o.Ledger = nil },
+		"exclude":          func(o *submit.Options) { o.Resubmit, o.AssumeTrained = true, true },
+		"must be at least": func(o *submit.Options) { o.LeaseTTL = time.Millisecond },
+	} {
+		o := options(t, place)
+		spoil(&o)
+		if e := kind(t, o, stages.KindUsage); !strings.Contains(e.Error(), name) {
+			t.Errorf("%s: %v", name, e)
+		}
+	}
+}
+
+func TestKeysAreStable(t *testing.T) {
+	target := formats.Target{Backend: "art", Address: "http://a:1", Model: "p/m"}
+	key := submit.Key("3-00ff", target)
+	if key != submit.Key("3-00ff", target) || len(key) != 32 {
+		t.Error(key)
+	}
+	other := target
+	other.Model = "p/n"
+	if key == submit.Key("3-00fe", target) || key == submit.Key("3-00ff", other) {
+		t.Error("two batches have one key")
+	}
+	if _, err := json.Marshal(target); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,102 @@
+package submit_test
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/stages"
+	"github.com/rollmill/rollmill/stages/backends/art/arttest"
+	"github.com/rollmill/rollmill/stages/backends/backendtest"
+	"github.com/rollmill/rollmill/stages/submit"
+)
+
+func TestASubmissionAndItsReceipt(t *testing.T) {
+	server, place := place(t, arttest.Faults{})
+	o := options(t, place)
+	o.Run = "" // the rows say which
+	result := completes(t, o)
+	r := result.Receipt
+	if r.Epoch != 0 || r.Run != "run" || r.Groups != 3 || r.Trajectories != 12 || r.Tokens != 24 || *r.StepBefore != 0 || *r.StepAfter != 1 ||
+		r.Policy == nil || r.Policy.Version != 1 || r.Policy.Model != "trainer_run" || len(r.MetricSteps) != 3 || r.Metrics["loss"] != 0.031 || r.FinishedAt == nil {
+		t.Errorf("%+v", r)
+	}
+	again := completes(t, o)
+	if diff := cmp.Diff(r, again.Receipt); diff != "" || !again.Attached || !again.UpToDate {
+		t.Error(diff)
+	}
+	os.RemoveAll(place.Out)
+	if moved := completes(t, o); !moved.Attached || !moved.Receipt.StartedAt.Equal(r.StartedAt) {
+		t.Errorf("%+v", moved.Receipt)
+	}
+	if stored, err := submit.ReadReceipt(t.Context(), o.Receipt); err != nil || stored.Key != r.Key {
+		t.Errorf("%+v, %v", stored, err)
+	}
+	if n := len(server.Batches()); n != 1 {
+		t.Errorf("%d batches", n)
+	}
+	receipt, _ := os.ReadFile(place.Out + "/" + formats.ReceiptFile)
+	if all := ledgerText(t, place.Ledger) + string(receipt); strings.Contains(all, "hush") {
+		t.Error("a record holds the key")
+	}
+}
+
+func TestALostLedgerDoesNotTrainAgain(t *testing.T) {
+	server, place := place(t, arttest.Faults{})
+	o := options(t, place)
+	completes(t, o)
+	os.RemoveAll(place.Ledger + "/.rollmill")
+	if again := completes(t, o); !again.Attached || server.Jobs() != 1 {
+		t.Errorf("%+v, %d jobs", again, server.Jobs())
+	}
+}
+
+func TestAnEmptyBatchSendsNothing(t *testing.T) {
+	server, place := place(t, arttest.Faults{})
+	o := options(t, place)
+	o.In.URI = curated(t, t.TempDir()+"/empty")
+	o.Policy = &formats.Policy{URL: "http://engine/v1", Model: "m", Version: 7}
+	for i := range 2 {
+		result, err := submit.Run(t.Context(), o)
+		if err != nil || result.Receipt.State != formats.JobNothing || *result.Receipt.Policy != *o.Policy || result.Attached != (i == 1) {
+			t.Errorf("%+v, %v", result, err)
+		}
+	}
+	if calls := server.Calls(); len(calls) != 0 {
+		t.Errorf("the trainer was asked: %v", calls)
+	}
+	o.Policy, o.Out = nil, t.TempDir()
+	o.Receipt = bucket(t, o.Out)
+	result, err := submit.Run(t.Context(), o)
+	if err != nil || result.Receipt.Policy == nil || result.Receipt.Policy.Model != "trainer_run" {
+		t.Errorf("%+v, %v", result.Receipt, err)
+	}
+}
+
+func TestAnotherBatchesReceiptIsNotReplaced(t *testing.T) {
+	_, place := place(t, arttest.Faults{})
+	o := options(t, place)
+	completes(t, o)
+	o.In.URI = curated(t, t.TempDir()+"/other", backendtest.Group(5), backendtest.Group(6))
+	if e := kind(t, o, stages.KindUsage); !strings.Contains(e.Hint(), "--overwrite") {
+		t.Error(e.Hint())
+	}
+	o.Overwrite = true
+	completes(t, o)
+}
+
+func TestAPreparedPolicyStands(t *testing.T) {
+	server, place := place(t, arttest.Faults{})
+	o := options(t, place)
+	first, err := submit.Prepare(t.Context(), o)
+	if err != nil || first.Receipt.State != formats.JobPrepared || first.Receipt.Policy.Model != "trainer_run" {
+		t.Fatalf("%+v, %v", first.Receipt, err)
+	}
+	again, err := submit.Prepare(t.Context(), o)
+	if err != nil || !again.UpToDate || len(server.Bodies("/_prepare_backend_for_training")) != 1 {
+		t.Errorf("%+v, %v", again, err)
+	}
+}
