@@ -1,12 +1,14 @@
 package recorder
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/rollmill/rollmill/formats"
 )
@@ -20,6 +22,9 @@ type answer struct {
 	usage   usage
 	responseState
 	err error // the engine said in the middle of a stream that it failed
+
+	cursor      cursor // over a chunk, and what the agent sees of it: used again for the next
+	text, event []byte
 }
 
 // A response of /v1/responses has more to it.
@@ -62,13 +67,15 @@ var errGarbage = errors.New("the answer is not a chat completion")
 // only carries what the agent did not ask for. NaN and infinities, which
 // Python engines write although JSON has none, are read as no numbers.
 func (a *answer) add(body []byte, see view) (seen []byte, err error) {
-	c := &cursor{b: body, i: space(body, 0)}
+	c := a.cursor.over(body)
 	found, usage := false, false
 	count := int64(0)
 	for key, e := range c.object {
 		switch string(key) {
 		case "model":
-			a.model = unquote(c.value())
+			if v := c.value(); len(v) < 2 || string(v[1:len(v)-1]) != a.model {
+				a.model = unquote(v)
+			}
 		case "prompt_token_ids":
 			a.setPrompt(c.value())
 			e.hide(!see.ids)
@@ -97,7 +104,20 @@ func (a *answer) add(body []byte, see view) (seen []byte, err error) {
 	case see.stream && !see.usage && usage && count == 0:
 		return nil, nil
 	}
-	return c.seen(), nil
+	return a.see(see), nil
+}
+
+// see is what the agent sees of what the cursor went over. That of a chunk is
+// good until the next.
+func (a *answer) see(see view) []byte {
+	if !see.stream {
+		return a.cursor.seen(nil)
+	}
+	out := a.cursor.seen(a.text)
+	if len(a.cursor.cuts) > 0 {
+		a.text = out
+	}
+	return out
 }
 
 func (a *answer) setPrompt(v []byte) {
@@ -188,20 +208,40 @@ func (c *choice) done() {
 }
 
 func (c *choice) addDelta(raw []byte) {
-	o := parseObject(raw)
-	if role := unquote(o.get("role")); role != "" {
-		c.message.Role = role
+	thought := false
+	for key, v := range members(raw) {
+		switch string(key) {
+		case "role":
+			if role := unquote(v); role != "" {
+				c.message.Role = role
+			}
+		case "content":
+			addText(&c.text.content, v)
+		case "refusal":
+			addText(&c.text.refusal, v)
+		case "reasoning_content", "reasoning":
+			if !thought { // some engines send both
+				thought = addText(&c.text.reasoning, v)
+			}
+		case "tool_calls":
+			for t := range elements(v) {
+				c.addToolDelta(t)
+			}
+		}
 	}
-	c.text.content.WriteString(unquote(o.get("content")))
-	c.text.refusal.WriteString(unquote(o.get("refusal")))
-	if thought := unquote(o.get("reasoning_content")); thought != "" {
-		c.text.reasoning.WriteString(thought)
+}
+
+// addText joins a piece of text and tells whether there was one.
+func addText(to *strings.Builder, raw []byte) bool {
+	if len(raw) <= 2 || raw[0] != '"' {
+		return false
+	}
+	if bytes.IndexByte(raw, '\\') < 0 && utf8.Valid(raw) {
+		to.Write(raw[1 : len(raw)-1])
 	} else {
-		c.text.reasoning.WriteString(unquote(o.get("reasoning")))
+		to.WriteString(unquote(raw))
 	}
-	for t := range elements(o.get("tool_calls")) {
-		c.addToolDelta(t)
-	}
+	return true
 }
 
 // addToolDelta joins the pieces of one tool call; pieces name it by index.

@@ -8,9 +8,18 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
+	"strconv"
+	"strings"
 	"syscall"
 	"testing"
+	"time"
 )
+
+// logprobText is a logprob as Python writes one of 32 bits.
+func logprobText(i int) string {
+	return strconv.FormatFloat(-float64(float32(i*4211%10000000)/3333333), 'g', -1, 64)
+}
 
 // longAnswer is a body of n tokens with logprobs and ids, as vLLM writes it.
 func longAnswer(n int) []byte {
@@ -21,7 +30,7 @@ func longAnswer(n int) []byte {
 			ids.WriteByte(',')
 		}
 		fmt.Fprintf(&content, "word%d ", i)
-		fmt.Fprintf(&entries, `{"token":"token_id:%d","logprob":-%d.%07d,"bytes":[119,111,114,100],"top_logprobs":[]}`, i*7, i%3, i*4211%10000000)
+		fmt.Fprintf(&entries, `{"token":"token_id:%d","logprob":%s,"bytes":[119,111,114,100],"top_logprobs":[]}`, i*7, logprobText(i))
 		fmt.Fprint(&ids, i*7)
 	}
 	return fmt.Appendf(nil, `{"id":"chatcmpl-1","object":"chat.completion","model":"policy","choices":[{"index":0,"message":{"role":"assistant","content":%q},"logprobs":{"content":[%s]},"finish_reason":"stop","token_ids":[%s]}],"usage":{"prompt_tokens":9,"completion_tokens":%d}}`,
@@ -108,6 +117,90 @@ func BenchmarkCall(b *testing.B) {
 			}
 		})
 	}
+}
+
+// BenchmarkAddedLatency is what the recorder adds to a call of 2000 tokens with
+// logprobs at the median: each call through it is paired with one straight to
+// the engine, so that what else the machine does weighs on both alike. The
+// agent that asks for logprobs gets all that the engine wrote. The stream comes
+// at 50 tokens a millisecond, more than any engine gives one caller; the burst
+// comes as fast as it can be written, and shows the work for each event.
+func BenchmarkAddedLatency(b *testing.B) {
+	whole, stream := longAnswer(2000), longStream(2000)
+	engine := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		q, _ := io.ReadAll(r.Body)
+		if !bytes.Contains(q, []byte(`"stream":true`)) {
+			w.Header().Set("Content-Type", "application/json")
+			w.Header().Set("Content-Length", strconv.Itoa(len(whole)))
+			w.Write(whole)
+			return
+		}
+		w.Header().Set("Content-Type", "text/event-stream")
+		flush := http.NewResponseController(w).Flush
+		began := time.Now()
+		for i, event := range stream {
+			if i%50 == 0 && bytes.Contains(q, []byte(`"paced":true`)) {
+				time.Sleep(time.Until(began.Add(time.Duration(i/50) * time.Millisecond)))
+			}
+			w.Write(event)
+			flush()
+		}
+	}))
+	defer engine.Close()
+	for _, c := range []struct{ name, asks string }{{"whole", ""}, {"logprobs", `,"logprobs":true`}, {"stream", `,"stream":true,"paced":true`}, {"burst", `,"stream":true`}} {
+		b.Run(c.name, func(b *testing.B) {
+			r, err := New(Options{Endpoints: []string{engine.URL}, Model: "policy"})
+			if err != nil {
+				b.Fatal(err)
+			}
+			defer r.Close()
+			client := &http.Client{Transport: &http.Transport{ReadBufferSize: 64 << 10}}
+			defer client.CloseIdleConnections()
+			call := func(url string) time.Duration {
+				from := time.Now()
+				resp, err := client.Post(url+"/chat/completions", "application/json", strings.NewReader(`{"model":"policy","messages":[{"role":"user","content":"what is 2+2?"}]`+c.asks+`}`))
+				if err != nil {
+					b.Fatal(err)
+				}
+				if _, err := io.Copy(io.Discard, resp.Body); err != nil {
+					b.Fatal(err)
+				}
+				resp.Body.Close()
+				return time.Since(from)
+			}
+			var direct, recorded []time.Duration
+			for b.Loop() {
+				direct = append(direct, call(engine.URL))
+				s := r.Begin(context.Background(), "t", "g")
+				recorded = append(recorded, call(s.BaseURL()))
+				if rec := s.End(); rec.Unfit != nil || rec.LastCall != nil {
+					b.Fatal(rec.Unfit, rec.LastCall)
+				}
+			}
+			d, m := median(direct), median(recorded)
+			b.ReportMetric(d.Seconds()*1e3, "direct-ms")
+			b.ReportMetric(m.Seconds()*1e3, "recorded-ms")
+			b.ReportMetric((m-d).Seconds()*1e3, "added-ms")
+		})
+	}
+}
+
+func median(all []time.Duration) time.Duration {
+	slices.Sort(all)
+	return all[len(all)/2]
+}
+
+// longStream is the same answer in events, a token each.
+func longStream(n int) (events [][]byte) {
+	for i := range n {
+		finish := "null"
+		if i == n-1 {
+			finish = `"stop"`
+		}
+		events = append(events, fmt.Appendf(nil, `data: {"id":"chatcmpl-1","object":"chat.completion.chunk","created":1,"model":"policy","choices":[{"index":0,"delta":{"content":"word%d "},"logprobs":{"content":[{"token":"token_id:%d","logprob":%s,"bytes":[119,111,114,100],"top_logprobs":[]}]},"finish_reason":%s,"token_ids":[%d]}]}`+"\n\n",
+			i, i*7, logprobText(i), finish, i*7))
+	}
+	return append(events, []byte("data: [DONE]\n\n"))
 }
 
 // cpuTime reports the processor time of a benchmark's loop by iteration, which

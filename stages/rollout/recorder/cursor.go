@@ -11,6 +11,15 @@ type cursor struct {
 	i    int
 	bad  bool
 	cuts []cut // in order; see edit
+
+	edits [4]edit // of the objects around, so that they need no memory of their own
+	depth int
+}
+
+// over is the cursor at the beginning of a text.
+func (c *cursor) over(b []byte) *cursor {
+	*c = cursor{b: b, i: space(b, 0), cuts: c.cuts[:0]}
+	return c
 }
 
 // value takes the value at the cursor.

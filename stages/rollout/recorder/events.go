@@ -1,7 +1,6 @@
 package recorder
 
 import (
-	"bufio"
 	"bytes"
 	"errors"
 	"fmt"
@@ -14,6 +13,7 @@ const (
 )
 
 // event is one server-sent event: its bytes with the blank line, and its data.
+// It is good until the next one is read.
 type event struct {
 	raw  []byte
 	data []byte // nil for a comment
@@ -39,32 +39,39 @@ func (e *event) put(a *answer, q *request) error {
 		return err
 	case out == nil:
 		e.seen = nil
-	case !bytes.Equal(out, e.data):
-		e.seen = e.with(out)
+	case len(out) != len(e.data) || &out[0] != &e.data[0]:
+		a.event = e.appendWith(a.event[:0], out)
+		e.seen = a.event
 	}
 	return nil
 }
 
-// with is the event with other data: its other lines stand.
-func (e *event) with(data []byte) []byte {
-	var out []byte
+// appendWith appends the event with other data: its other lines stand.
+func (e *event) appendWith(out, data []byte) []byte {
 	for line := range bytes.Lines(e.raw) {
-		if !bytes.HasPrefix(line, []byte("data:")) && len(bytes.TrimSpace(line)) > 0 {
+		if !bytes.HasPrefix(line, dataField) && len(bytes.TrimSpace(line)) > 0 {
 			out = append(out, line...)
 		}
 	}
 	return append(append(append(out, "data: "...), data...), "\n\n"...)
 }
 
+var dataField = []byte("data:")
+
 // events reads server-sent events.
 type events struct {
-	r     *bufio.Reader
-	close func()
-	first *event // read by peek, not yet by next
+	r       io.Reader
+	close   func()
+	buf     []byte // of which from:to was read from r and not yet returned
+	from    int
+	to      int
+	err     error // of r, once it ended
+	current event
+	first   *event // read by peek, not yet by next
 }
 
 func newEvents(r io.Reader, close func()) *events {
-	return &events{r: bufio.NewReaderSize(r, 32<<10), close: close}
+	return &events{r: r, close: close, buf: make([]byte, 32<<10)}
 }
 
 // peek waits for the first event.
@@ -86,51 +93,90 @@ func (s *events) next() (*event, error) {
 	return s.read()
 }
 
+// more tells whether another event may be read without waiting for it.
+func (s *events) more() bool {
+	rest := s.buf[s.from:s.to]
+	return bytes.Contains(rest, []byte("\n\n")) || bytes.Contains(rest, []byte("\r\n\r\n"))
+}
+
+// read finds the lines up to a blank one. Blank lines before an event are
+// skipped.
 func (s *events) read() (*event, error) {
-	e := &event{}
-	for {
-		line, err := s.line(len(e.raw))
-		if err != nil && err != io.EOF {
-			return nil, err
+	e := &s.current
+	*e = event{}
+	for at := s.from; ; {
+		n := bytes.IndexByte(s.buf[at:s.to], '\n')
+		if n < 0 {
+			if s.err == nil {
+				skipped := s.fill()
+				if at -= skipped; s.to-s.from > maxEvent {
+					return nil, fmt.Errorf("an event is larger than %d MiB", maxEvent>>20)
+				}
+				continue
+			}
+			return s.ending()
 		}
-		e.raw = append(e.raw, line...)
-		line = bytes.TrimRight(line, "\r\n")
-		if data, ok := bytes.CutPrefix(line, []byte("data:")); ok {
-			e.addData(bytes.TrimPrefix(data, []byte(" ")))
-		}
-		blank := len(bytes.TrimSpace(e.raw)) == 0
+		blank := len(bytes.TrimRight(s.buf[at:at+n], "\r")) == 0
+		at += n + 1
 		switch {
-		case err == io.EOF && blank:
-			return nil, io.EOF
-		case err == io.EOF && e.last():
-			return e, nil // some engines leave out the last line end
-		case err == io.EOF:
-			return nil, io.ErrUnexpectedEOF
+		case blank && len(bytes.TrimSpace(s.buf[s.from:at])) == 0:
+			s.from = at
 		case blank:
-			e.raw = e.raw[:0]
-		case len(line) == 0:
+			s.cut(at)
 			return e, nil
 		}
 	}
 }
 
-func (e *event) addData(data []byte) {
-	if e.data != nil {
-		e.data = append(e.data, '\n')
+// ending is what is left when the stream has ended.
+func (s *events) ending() (*event, error) {
+	if s.err != io.EOF {
+		return nil, s.err
 	}
-	e.data = append(e.data, data...)
+	if len(bytes.TrimSpace(s.buf[s.from:s.to])) == 0 {
+		return nil, io.EOF
+	}
+	if s.cut(s.to); !s.current.last() {
+		return nil, io.ErrUnexpectedEOF
+	}
+	return &s.current, nil // some engines leave out the last line end
 }
 
-func (s *events) line(have int) ([]byte, error) {
-	var line []byte
-	for {
-		part, err := s.r.ReadSlice('\n')
-		line = append(line, part...)
-		if len(line)+have > maxEvent {
-			return nil, fmt.Errorf("an event is larger than %d MiB", maxEvent>>20)
+// cut takes the event that ends at a position.
+func (s *events) cut(end int) {
+	e := &s.current
+	e.raw = s.buf[s.from:end:end]
+	s.from = end
+	for line := range bytes.Lines(e.raw) {
+		data, ok := bytes.CutPrefix(line, dataField)
+		if !ok {
+			continue
 		}
-		if err != bufio.ErrBufferFull {
-			return line, err
+		data = bytes.TrimRight(bytes.TrimPrefix(data, []byte(" ")), "\r\n")
+		if e.data == nil {
+			e.data = data[:len(data):len(data)]
+		} else {
+			e.data = append(append(e.data, '\n'), data...)
 		}
 	}
+}
+
+// fill reads more, into a larger buffer where it must. It returns by how much
+// it moved what is there.
+func (s *events) fill() (moved int) {
+	if s.to == len(s.buf) {
+		into := s.buf
+		if s.to-s.from > len(s.buf)/2 {
+			into = make([]byte, 2*len(s.buf))
+		}
+		moved = s.from
+		s.to = copy(into, s.buf[s.from:s.to])
+		s.from, s.buf = 0, into
+	}
+	n, err := s.r.Read(s.buf[s.to:])
+	s.to += n
+	if err != nil {
+		s.err = err
+	}
+	return moved
 }

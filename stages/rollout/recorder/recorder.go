@@ -142,6 +142,7 @@ func newClient(o Options) *http.Client {
 	t.DisableCompression = true
 	t.MaxIdleConns = 0
 	t.MaxIdleConnsPerHost = o.Connections
+	t.ReadBufferSize = 64 << 10 // answers with logprobs are long
 	return &http.Client{Transport: t}
 }
 

@@ -217,10 +217,10 @@ func (u *usage) readResponse(v []byte) {
 // last event holds the whole; its pieces matter only for logprobs, which some
 // engines give there alone.
 func (a *answer) addResponse(body []byte, see view) ([]byte, error) {
-	c := &cursor{b: body, i: space(body, 0)}
+	c := a.cursor.over(body)
 	if !see.stream {
 		a.readResponse(c, see)
-		return a.afterResponse(c, len(a.choices) > 0)
+		return a.afterResponse(c, see, len(a.choices) > 0)
 	}
 	kind := ""
 	for k, v := range members(body) {
@@ -255,7 +255,7 @@ func (a *answer) addResponse(body []byte, see view) ([]byte, error) {
 			}
 		}
 	}
-	return a.afterResponse(c, true)
+	return a.afterResponse(c, see, true)
 }
 
 // pieces is where the logprobs of a stream's pieces are kept, in case its last
@@ -284,7 +284,7 @@ func stripParts(c *cursor, see view) {
 	}
 }
 
-func (a *answer) afterResponse(c *cursor, found bool) ([]byte, error) {
+func (a *answer) afterResponse(c *cursor, see view, found bool) ([]byte, error) {
 	switch {
 	case !c.end():
 		return nil, fmt.Errorf("%w: not JSON: %s", errGarbage, excerpt(c.b))
@@ -298,5 +298,5 @@ func (a *answer) afterResponse(c *cursor, found bool) ([]byte, error) {
 			t.ids, t.holes = a.streamed.ids, a.streamed.holes
 		}
 	}
-	return c.seen(), nil
+	return a.see(see), nil
 }

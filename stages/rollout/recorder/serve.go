@@ -13,7 +13,7 @@ import (
 
 // ask answers one request.
 func (s *Session) ask(kind *api, w http.ResponseWriter, r *http.Request) {
-	body, err := readAll(http.MaxBytesReader(w, r.Body, maxBody), r.ContentLength)
+	body, err := readAll(new(bytes.Buffer), http.MaxBytesReader(w, r.Body, maxBody), r.ContentLength)
 	if err != nil {
 		writeError(w, http.StatusBadRequest, "invalid_request_error", "reading the request: "+err.Error())
 		return
@@ -36,6 +36,7 @@ func (s *Session) ask(kind *api, w http.ResponseWriter, r *http.Request) {
 	default:
 		s.end(c, reply)
 		writeReply(w, reply, reply.seen)
+		reply.release()
 	}
 	s.stopIfUnfit()
 }
@@ -104,7 +105,9 @@ func (s *Session) relay(ctx context.Context, w http.ResponseWriter, q *request, 
 			held.Write(out)
 		} else if len(out) > 0 {
 			w.Write(out)
-			flush()
+			if !r.events.more() {
+				flush()
+			}
 		}
 		if e.last() {
 			break

@@ -1,5 +1,7 @@
 package recorder
 
+import "slices"
+
 // view is what the agent asked for itself, and so is to see in the answer.
 type view struct{ logprobs, ids, usage, stream bool }
 
@@ -21,7 +23,8 @@ type edit struct {
 
 // object walks an object's members with an edit of it.
 func (c *cursor) object(yield func(key []byte, e *edit) bool) {
-	e := &edit{c: c, first: len(c.cuts)}
+	e := c.edit()
+	defer func() { c.depth-- }()
 	if !c.open('{') {
 		return
 	}
@@ -52,6 +55,16 @@ func (c *cursor) object(yield func(key []byte, e *edit) bool) {
 	}
 }
 
+// edit makes an edit of the object at the cursor.
+func (c *cursor) edit() *edit {
+	if c.depth++; c.depth > len(c.edits) {
+		return &edit{c: c, first: len(c.cuts)}
+	}
+	e := &c.edits[c.depth-1]
+	*e = edit{c: c, first: len(c.cuts)}
+	return e
+}
+
 // hide leaves the member out in which the cursor stands, if so.
 func (e *edit) hide(so bool) { e.dropping = so }
 
@@ -75,8 +88,8 @@ func (e *edit) close(ends int, more bool) {
 	c.cuts = append(c.cuts[:keep], cut{e.kept, ends, ""})
 }
 
-// seen is what is left.
-func (c *cursor) seen() []byte {
+// seen is what is left, in room if something is not.
+func (c *cursor) seen(room []byte) []byte {
 	if len(c.cuts) == 0 {
 		return c.b
 	}
@@ -84,7 +97,7 @@ func (c *cursor) seen() []byte {
 	for _, x := range c.cuts {
 		size -= x.to - x.from - len(x.put)
 	}
-	out, at := make([]byte, 0, size), 0
+	out, at := slices.Grow(room[:0], size), 0
 	for _, x := range c.cuts {
 		out = append(append(out, c.b[at:x.from]...), x.put...)
 		at = x.to

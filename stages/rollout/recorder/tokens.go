@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 
 	"github.com/rollmill/rollmill/formats"
@@ -80,10 +81,11 @@ func (t *tokens) readEntries(c *cursor) {
 		return
 	}
 	t.listed = true
-	var entries, texts []int32
+	var few [2][4]int32 // as a chunk has
+	entries, texts := few[0][:0], few[1][:0]
 	for range c.elements() {
-		if entries == nil {
-			entries, texts = t.room(len(c.b) - c.i)
+		if len(entries) == len(few[0]) {
+			entries, texts = t.room(entries, texts, len(c.b)-c.i)
 		}
 		id, text := t.readEntry(c)
 		entries, texts = append(entries, id), append(texts, text)
@@ -102,12 +104,10 @@ func idInText(v []byte) int32 {
 
 // room makes place for the entries of a list that has at most so many bytes
 // left; an entry seldom has fewer than 64.
-func (t *tokens) room(size int) (entries, texts []int32) {
+func (t *tokens) room(entries, texts []int32, size int) (_, _ []int32) {
 	n := min(size/64+1, 1<<16)
-	if t.logprobs == nil && n > 1 {
-		t.logprobs = make([]float32, 0, n)
-	}
-	return make([]int32, 0, n), make([]int32, 0, n)
+	t.logprobs = slices.Grow(t.logprobs, n)
+	return slices.Grow(entries, n), slices.Grow(texts, n)
 }
 
 // putWhole adds ids of which -1 marks a missing one.
@@ -122,34 +122,6 @@ func (t *tokens) putWhole(source string, ids []int32) {
 }
 
 var tokenIDPrefix = []byte(`"token_id:`)
-
-// readEntry reads one entry; its ids are -1 where it has none.
-func (t *tokens) readEntry(c *cursor) (id, text int32) {
-	id, text = -1, -1
-	found := false
-	if c.open('{') {
-		for more := true; more && !c.bad; more = c.more('}') {
-			key := c.key()
-			if c.bad {
-				break
-			}
-			v := c.value()
-			switch string(key) {
-			case `"logprob"`:
-				t.addLogprob(v)
-				found = true
-			case `"id"`:
-				id = parseID(v)
-			case `"token"`:
-				text = idInText(v)
-			}
-		}
-	}
-	if !found {
-		t.addLogprob([]byte("missing"))
-	}
-	return id, text
-}
 
 func (t *tokens) addLogprob(raw []byte) {
 	f, err := strconv.ParseFloat(string(raw), 32)
@@ -223,6 +195,21 @@ func parseIDs(raw []byte) (ids []int32, ok bool) {
 		return nil, false
 	}
 	ids = make([]int32, 0, bytes.Count(raw, []byte{','})+1)
+	for i := 1; ; {
+		n, end := digitsAt(raw, i)
+		if n < 0 || end >= len(raw) {
+			break
+		}
+		ids = append(ids, n)
+		if end == len(raw)-1 {
+			return ids, true
+		}
+		if raw[end] != ',' {
+			break
+		}
+		i = end + 1
+	}
+	ids = ids[:0] // there is space in it, or something else
 	for v := range elements(raw) {
 		id := parseID(v)
 		if id < 0 {

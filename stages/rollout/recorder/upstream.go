@@ -44,8 +44,9 @@ func newUpstream(o *Options) *upstream {
 type reply struct {
 	status   int
 	header   http.Header
-	body     []byte // of anything but a stream
-	seen     []byte // what of it the agent sees
+	body     []byte        // of anything but a stream
+	seen     []byte        // what of it the agent sees
+	buffer   *bytes.Buffer // of the body; nil where it is not to be used again
 	answer   *answer
 	events   *events // of a stream; its body is open
 	endpoint string
@@ -203,7 +204,8 @@ func (u *upstream) send(ctx context.Context, cancel context.CancelFunc, endpoint
 		return u.openStream(ctx, cancel, resp, q)
 	}
 	defer resp.Body.Close()
-	body, err := readAll(resp.Body, resp.ContentLength)
+	buffer := bodies.Get().(*bytes.Buffer)
+	body, err := readAll(buffer, resp.Body, resp.ContentLength)
 	if err != nil {
 		return nil, transportError(ctx, err)
 	}
@@ -223,12 +225,28 @@ func (u *upstream) send(ctx context.Context, cancel context.CancelFunc, endpoint
 	case len(r.answer.choices) == 0:
 		return nil, &tryError{err: fmt.Errorf("%w: no choices: %s", errGarbage, excerpt(body))}
 	}
+	r.buffer = buffer
 	return r, nil
 }
 
+// bodies are buffers of answers that were passed on. An answer has a few
+// hundred kilobytes, and nothing that is recorded of it points into them.
+var bodies = sync.Pool{New: func() any { return new(bytes.Buffer) }}
+
+const keptBody = 4 << 20 // a larger buffer is not kept
+
+// release lets go of the body, which nobody may use any more.
+func (r *reply) release() {
+	b := r.buffer
+	r.buffer, r.body, r.seen = nil, nil, nil
+	if b != nil && b.Cap() <= keptBody {
+		b.Reset()
+		bodies.Put(b)
+	}
+}
+
 // readAll reads at most maxBody+1 bytes; size is how many are announced.
-func readAll(r io.Reader, size int64) ([]byte, error) {
-	var b bytes.Buffer
+func readAll(b *bytes.Buffer, r io.Reader, size int64) ([]byte, error) {
 	if size > 0 {
 		b.Grow(int(min(size, 8<<20)) + bytes.MinRead)
 	}

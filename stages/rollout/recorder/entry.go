@@ -1,0 +1,144 @@
+package recorder
+
+import (
+	"math"
+	"strconv"
+)
+
+// Most bytes of an answer are its logprobs' entries, and engines write them
+// all alike. The functions of this file read the usual form in one pass, each
+// member where it is found; what is written otherwise goes the general way,
+// which also decides what is no JSON.
+
+// readEntry reads one entry; its ids are -1 where it has none.
+func (t *tokens) readEntry(c *cursor) (id, text int32) {
+	id, text = -1, -1
+	found := false
+	if c.open('{') {
+		for more := true; more && !c.bad; more = c.more('}') {
+			b, i := c.b, c.i
+			switch {
+			case has(b, i, `"token":"token_id:`):
+				if n, end := digitsAt(b, i+len(`"token":"token_id:`)); n >= 0 && end < len(b) && b[end] == '"' {
+					text, c.i = n, end+1
+					continue
+				}
+			case has(b, i, `"logprob":-`):
+				if f, end := decimalAt(b, i+len(`"logprob":-`)); end > 0 {
+					t.logprobs, c.i, found = append(t.logprobs, -f), end, true
+					continue
+				}
+			case has(b, i, `"bytes":[`):
+				if end := numbersEnd(b, i+len(`"bytes":[`)); end > 0 {
+					c.i = end
+					continue
+				}
+			case has(b, i, `"top_logprobs":[]`):
+				c.i = i + len(`"top_logprobs":[]`)
+				continue
+			}
+			key := c.key()
+			if c.bad {
+				break
+			}
+			v := c.value()
+			switch string(key) {
+			case `"logprob"`:
+				t.addLogprob(v)
+				found = true
+			case `"id"`:
+				id = parseID(v)
+			case `"token"`:
+				text = idInText(v)
+			}
+		}
+	}
+	if !found {
+		t.addLogprob([]byte("missing"))
+	}
+	return id, text
+}
+
+func has(b []byte, i int, text string) bool {
+	return len(b)-i >= len(text) && string(b[i:i+len(text)]) == text
+}
+
+// digitsAt reads a whole number of at most 31 bits; -1 for anything else.
+func digitsAt(b []byte, i int) (n int32, end int) {
+	from, v := i, int64(0)
+	for ; i < len(b) && b[i]-'0' <= 9 && i-from < 10; i++ {
+		v = 10*v + int64(b[i]-'0')
+	}
+	if i == from || v > math.MaxInt32 || i < len(b) && b[i]-'0' <= 9 || b[from] == '0' && i > from+1 {
+		return -1, i
+	}
+	return int32(v), i
+}
+
+// numbersEnd is the position after a list of whole numbers without space
+// between them, of which the bracket was read; -1 for anything else.
+func numbersEnd(b []byte, i int) int {
+	if i < len(b) && b[i] == ']' {
+		return i + 1
+	}
+	for i < len(b) {
+		n, end := digitsAt(b, i)
+		if n < 0 || end >= len(b) {
+			return -1
+		}
+		switch b[end] {
+		case ']':
+			return end + 1
+		case ',':
+			i = end + 1
+		default:
+			return -1
+		}
+	}
+	return -1
+}
+
+// decimalAt reads a number that is not negative and has no exponent, as
+// strconv.ParseFloat does at 32 bits. end is -1 where it cannot.
+func decimalAt(b []byte, i int) (f float32, end int) {
+	const most = 20 // so many digits and a point fit 64 bits
+	from, mantissa, point := i, uint64(0), -1
+	for ; i < len(b) && i-from < most; i++ {
+		if d := b[i] - '0'; d <= 9 {
+			mantissa = 10*mantissa + uint64(d)
+		} else if b[i] == '.' && point < 0 && i > from {
+			point = i
+		} else {
+			break
+		}
+	}
+	fraction := 0
+	if point >= 0 {
+		fraction = i - point - 1
+	}
+	switch {
+	case i == from, i >= len(b):
+		return 0, -1
+	case b[i] != ',' && b[i] != '}', point == i-1, point < 0 && i-from == most, b[from] == '0' && i > from+1 && point != from+1:
+		return general(b, from)
+	}
+	x := float64(mantissa) / tens[fraction] // at most two roundings off
+	if low := math.Float64bits(x) & (1<<29 - 1); low-(1<<28-4) <= 8 {
+		return general(b, from) // so near to the middle of two that it might be the wrong one
+	}
+	return float32(x), i
+}
+
+// general leaves it to strconv.
+func general(b []byte, from int) (f float32, end int) {
+	if end = checkNumber(b, from); end < 0 {
+		return 0, -1
+	}
+	x, err := strconv.ParseFloat(string(b[from:end]), 32)
+	if err != nil {
+		return 0, -1
+	}
+	return float32(x), end
+}
+
+var tens = [...]float64{1, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19}
