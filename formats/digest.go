@@ -81,6 +81,9 @@ func (t *Trajectory) SetPayloadDigest() {
 	t.PayloadDigest = hex.EncodeToString(sum[:])
 }
 
+// HasPayloadDigest tells whether t.PayloadDigest was set.
+func (t *Trajectory) HasPayloadDigest() bool { return len(t.PayloadDigest) == 32 }
+
 type part int
 
 const (

@@ -22,6 +22,7 @@ type Reader[T any] struct {
 	parts []Part
 	next  int64 // row to read, in the table
 	end   int64
+	head  bool  // without the payload
 	part  int   // index of the part that is or will be open
 	first int64 // its first row
 	src   storage.Reader
@@ -42,6 +43,17 @@ func NewReader[T any](ctx context.Context, d *Dataset, table string, r Range) (*
 		return nil, formats.Invalid(d.URI(), "", nil, "rows %d to %d are not among its %d", r.First, r.First+r.Rows, rows)
 	}
 	return &Reader[T]{ctx: ctx, d: d, parts: parts, next: r.First, end: r.First + r.Rows}, nil
+}
+
+// NewHeadReader reads rows of the main table of a wide dataset without their
+// payload, which is neither fetched nor decoded.
+func NewHeadReader[T any](ctx context.Context, d *Dataset, r Range) (*Reader[T], error) {
+	rd, err := NewReader[T](ctx, d, "", r)
+	if err != nil {
+		return nil, err
+	}
+	rd.head = true
+	return rd, nil
 }
 
 // Read fills rows, returning how many it set, and io.EOF after the last.
@@ -87,7 +99,11 @@ func (r *Reader[T]) open() error {
 	}
 	first := r.next - r.first
 	r.src = src
-	if r.cur, err = parquet.NewReader[T](f, first, min(p.Rows-first, r.end-r.next)); err != nil {
+	read := parquet.NewReader[T]
+	if r.head {
+		read = parquet.NewHeadReader[T]
+	}
+	if r.cur, err = read(f, first, min(p.Rows-first, r.end-r.next)); err != nil {
 		return errors.Join(err, src.Close())
 	}
 	return nil

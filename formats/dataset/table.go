@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"hash"
+	"sync"
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/parquet"
@@ -65,6 +66,16 @@ func (w *TableWriter[T]) Write(ctx context.Context, rows []T) error {
 	if w.err != nil || len(rows) == 0 {
 		return w.err
 	}
+	for i := range rows {
+		if t, wide := any(&rows[i]).(*formats.Trajectory); wide {
+			t.SetPayloadDigest()
+		}
+	}
+	return w.add(ctx, rows, func() error { return w.w.Write(rows) })
+}
+
+// add counts rows in that write hands to the part.
+func (w *TableWriter[T]) add(ctx context.Context, rows []T, write func() error) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -74,12 +85,9 @@ func (w *TableWriter[T]) Write(ctx context.Context, rows []T) error {
 		}
 	}
 	for i := range rows {
-		if t, wide := any(&rows[i]).(*formats.Trajectory); wide {
-			t.SetPayloadDigest()
-		}
 		w.t.digest.Add(formats.Digest(&rows[i]))
 	}
-	if err := w.w.Write(rows); err != nil {
+	if err := write(); err != nil {
 		return w.fail(err)
 	}
 	w.t.rows += int64(len(rows))
@@ -173,7 +181,14 @@ type hashing struct {
 }
 
 func (h hashing) Write(p []byte) (int, error) {
-	n, err := h.d.Write(p)
-	h.h.Write(p[:n])
+	if len(p) < 1<<20 {
+		n, err := h.d.Write(p)
+		h.h.Write(p[:n])
+		return n, err
+	}
+	var both sync.WaitGroup
+	both.Go(func() { h.h.Write(p) })
+	n, err := h.d.Write(p) // after an error the draft, and so its digest, is dropped
+	both.Wait()
 	return n, err
 }

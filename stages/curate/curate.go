@@ -58,7 +58,7 @@ func decide(ctx context.Context, o *Options, in *input, shard *dataset.Shard) (d
 		return dataset.Outcome{}, err
 	}
 	w := &writer{
-		plan: p, recompute: o.recompute,
+		plan: p, recompute: o.recompute, decode: o.decode,
 		rows:      dataset.NewTable[formats.Trajectory](shard, "", -1),
 		decisions: dataset.NewTable[formats.Decision](shard, formats.TableDecisions, -1),
 	}
@@ -93,9 +93,16 @@ func (w *writer) writeSet(ctx context.Context, o *Options, in *input, s *set) (i
 	}
 	defer w.members.Close()
 	w.set, w.groups = s, in.groups[s.first:s.end]
-	w.source = &source{ctx: ctx, base: s.base, end: slice.First + slice.Rows}
-	defer w.source.close()
+	w.whole = &source{ctx: ctx, base: s.base, end: slice.First + slice.Rows}
+	defer w.whole.close()
+	w.heads = &source{ctx: ctx, base: s.base, end: slice.First + slice.Rows, head: true}
+	defer w.heads.close()
+	w.payload = dataset.NewPayload(ctx, s.base)
+	defer w.payload.Close() // it was only read
 	w.meter = o.Meter(stage, "trajectories", slice.Rows)
 	defer w.meter.Done()
-	return slice.Rows, w.run(ctx, slice)
+	if err := w.run(ctx, slice); err != nil {
+		return 0, err
+	}
+	return slice.Rows, w.rows.EndRowGroup() // which holds no file of this set then
 }

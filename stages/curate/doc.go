@@ -22,5 +22,8 @@
 // and the state of the epoch before. Every shard computes the same plan for
 // the whole epoch from the group statistics, and writes its slice.
 //
+// What is kept is copied from the base by the page and not decoded, unless
+// another tool or version wrote the base; the rows are the same either way.
+//
 // To add a rule: see rules/all.
 package curate

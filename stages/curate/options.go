@@ -28,6 +28,7 @@ type Options struct {
 	Curriculum    Curriculum
 
 	recompute func([]formats.Member) error
+	decode    bool // for tests: copy no pages
 
 	// Each of the following asks for a rule; at zero it does not run.
 	SampleGroups       *float64 // keep a seeded share of the groups, in (0, 1]

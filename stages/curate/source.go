@@ -13,6 +13,7 @@ import (
 type source struct {
 	ctx  context.Context
 	base *dataset.Dataset
+	head bool  // without the payload
 	end  int64 // of the slice
 	next int64
 	r    *dataset.Reader[formats.Trajectory]
@@ -26,7 +27,7 @@ const farAway = 4096
 func (s *source) read(first int64, rows []formats.Trajectory) error {
 	if s.r == nil || first-s.next > farAway {
 		s.close()
-		r, err := dataset.NewReader[formats.Trajectory](s.ctx, s.base, "", dataset.Range{First: first, Rows: s.end - first})
+		r, err := s.open(dataset.Range{First: first, Rows: s.end - first})
 		if err != nil {
 			return err
 		}
@@ -39,6 +40,13 @@ func (s *source) read(first int64, rows []formats.Trajectory) error {
 		}
 	}
 	return s.fill(rows)
+}
+
+func (s *source) open(r dataset.Range) (*dataset.Reader[formats.Trajectory], error) {
+	if s.head {
+		return dataset.NewHeadReader[formats.Trajectory](s.ctx, s.base, r)
+	}
+	return dataset.NewReader[formats.Trajectory](s.ctx, s.base, "", r)
 }
 
 func (s *source) fill(rows []formats.Trajectory) error {

@@ -3,6 +3,7 @@ package curate
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sort"
 
 	"golang.org/x/sync/errgroup"
@@ -21,7 +22,10 @@ type writer struct {
 	recompute func([]formats.Member) error // nil: advantages stay as group made them
 	step      *batchStep
 	members   *dataset.Reader[formats.Member]
-	source    *source
+	decode    bool             // no payload is copied
+	payload   *dataset.Payload // of the base
+	heads     *source          // the base's rows without it
+	whole     *source          // with it, for rules that look at it and for what cannot be copied
 	rows      *dataset.TableWriter[formats.Trajectory]
 	decisions *dataset.TableWriter[formats.Decision]
 	meter     stages.Meter
@@ -35,9 +39,19 @@ type decided struct {
 	members  []formats.Member
 	verdicts []Verdict
 	rows     []formats.Trajectory // of the whole group, when anything is kept
+	have     have                 // what is in rows
 	kept     []formats.Trajectory // at the beginning of rows
-	read     bool                 // rows is filled
+	at       []int64              // where these lie in the base, when their payload is to be copied
 }
+
+// have says what was read of a group's rows.
+type have int
+
+const (
+	haveNothing have = iota
+	haveHeads
+	haveWhole
+)
 
 const inFlight = 4 // groups between reading and writing
 
@@ -87,7 +101,7 @@ func (w *writer) decide(ctx context.Context, slice dataset.Range, full chan<- *d
 
 // group decides about the members of a group and reads what is kept.
 func (w *writer) group(i int, g Group, d *decided) error {
-	d.read = false
+	d.have = haveNothing
 	d.members, d.verdicts = sized(d.members, g.Count), sized(d.verdicts, g.Count)
 	if n, err := w.members.Read(d.members); n < g.Count {
 		if err = notEOF(err); err == nil {
@@ -102,27 +116,24 @@ func (w *writer) group(i int, g Group, d *decided) error {
 	}
 	clear(d.verdicts)
 	rows := func() ([]formats.Trajectory, error) {
-		err := w.base(g, d)
+		err := w.base(w.whole, g, d)
 		return d.rows, err
 	}
 	if err := w.plan.members(i, g, d.members, rows, d.verdicts); err != nil {
 		return fmt.Errorf("group %q: %w", g.ID, err)
 	}
-	return w.read(g, d)
+	return w.keep(g, d)
 }
 
-// read takes the kept rows of a group from the base, and fills in what score
+// keep takes the kept rows of a group from the base, and fills in what score
 // and group found.
-func (w *writer) read(g Group, d *decided) (err error) {
-	d.kept = nil
-	wanted := false
-	for _, v := range d.verdicts {
-		wanted = wanted || v.Reason == ""
-	}
-	if !wanted {
+func (w *writer) keep(g Group, d *decided) error {
+	d.kept, d.at = nil, d.at[:0]
+	if !slices.ContainsFunc(d.verdicts, func(v Verdict) bool { return v.Reason == "" }) {
 		return nil
 	}
-	if err := w.base(g, d); err != nil {
+	copies, err := w.take(g, d)
+	if err != nil {
 		return err
 	}
 	if err := w.again(d); err != nil {
@@ -131,23 +142,49 @@ func (w *writer) read(g Group, d *decided) (err error) {
 	d.kept = d.rows[:0]
 	for k := range d.members {
 		m := &d.members[k]
-		if d.verdicts[k].Reason == "" {
-			t := d.rows[k]
-			t.Reward, t.Rewards, t.ShapedRewards = m.Reward, m.Rewards, m.ShapedRewards
-			t.GroupID, t.Advantage = m.GroupID, w.step.apply(m.Advantage)
-			d.kept = append(d.kept, t)
+		if d.verdicts[k].Reason != "" {
+			continue
+		}
+		t := d.rows[k]
+		t.Reward, t.Rewards, t.ShapedRewards = m.Reward, m.Rewards, m.ShapedRewards
+		t.GroupID, t.Advantage = m.GroupID, w.step.apply(m.Advantage)
+		d.kept = append(d.kept, t)
+		if copies {
+			d.at = append(d.at, g.FirstRow+int64(k))
 		}
 	}
 	return nil
 }
 
-// base reads a group's rows, once.
-func (w *writer) base(g Group, d *decided) error {
-	if d.read {
+// take reads a group's rows, and tells whether their payload can be copied:
+// then they may be without it.
+func (w *writer) take(g Group, d *decided) (copies bool, err error) {
+	if !w.decode {
+		copies, err = w.payload.Copyable(g.FirstRow, int64(g.Count))
+	}
+	if err == nil && copies {
+		err = w.base(w.heads, g, d)
+		for k := range d.rows {
+			copies = copies && d.rows[k].HasPayloadDigest()
+		}
+	}
+	if err == nil && !copies {
+		err = w.base(w.whole, g, d)
+	}
+	return copies, err
+}
+
+// base reads a group's rows from a source, unless they are there.
+func (w *writer) base(from *source, g Group, d *decided) error {
+	want := haveWhole
+	if from.head {
+		want = haveHeads
+	}
+	if d.have >= want {
 		return nil
 	}
-	d.rows, d.read = sized(d.rows, g.Count), true
-	if err := w.source.read(g.FirstRow, d.rows); err != nil {
+	d.rows, d.have = sized(d.rows, g.Count), want
+	if err := from.read(g.FirstRow, d.rows); err != nil {
 		return err
 	}
 	for k := range d.members {
@@ -190,7 +227,7 @@ func (w *writer) again(d *decided) error {
 }
 
 func (w *writer) write(ctx context.Context, d *decided) error {
-	if err := w.rows.Write(ctx, d.kept); err != nil {
+	if err := w.store(ctx, d); err != nil {
 		return err
 	}
 	w.tally.add(d.members, d.verdicts, d.kept)
@@ -202,6 +239,13 @@ func (w *writer) write(ctx context.Context, d *decided) error {
 		return nil
 	}
 	return w.flush(ctx)
+}
+
+func (w *writer) store(ctx context.Context, d *decided) error {
+	if len(d.at) == 0 {
+		return w.rows.Write(ctx, d.kept)
+	}
+	return w.rows.Copy(ctx, w.payload, d.at, d.kept)
 }
 
 func (w *writer) flush(ctx context.Context) error {

@@ -1,0 +1,142 @@
+package dataset
+
+import (
+	"context"
+	"errors"
+	"sort"
+	"sync"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/parquet"
+	"github.com/rollmill/rollmill/storage"
+)
+
+// Payload is a wide dataset as TableWriter.Copy takes rows from it. One
+// goroutine may ask it while another copies.
+type Payload struct {
+	ctx    context.Context
+	d      *Dataset
+	firsts []int64 // row of each part
+	mu     sync.Mutex
+	opened map[int]*payloadPart // by part
+}
+
+type payloadPart struct {
+	src      storage.Reader
+	f        *parquet.File
+	copyable bool
+}
+
+// NewPayload returns the payload of a dataset's rows. Nothing is opened
+// yet; what is lives as long as ctx.
+func NewPayload(ctx context.Context, d *Dataset) *Payload {
+	p := &Payload{ctx: ctx, d: d, opened: map[int]*payloadPart{}}
+	next := int64(0)
+	for _, part := range d.Parts {
+		p.firsts = append(p.firsts, next)
+		next += part.Rows
+	}
+	return p
+}
+
+// Copyable tells whether the payload of rows [first, first+rows) can be
+// copied: one part has them all, written by this version of the schema.
+func (p *Payload) Copyable(first, rows int64) (bool, error) {
+	part := p.partOf(first)
+	if part < 0 || first+rows > p.firsts[part]+p.d.Parts[part].Rows {
+		return false, nil
+	}
+	o, err := p.open(part)
+	if err != nil {
+		return false, err
+	}
+	return o.copyable, nil
+}
+
+// partOf finds the part that holds a row, or -1.
+func (p *Payload) partOf(row int64) int {
+	return sort.Search(len(p.firsts), func(i int) bool { return p.firsts[i] > row }) - 1
+}
+
+func (p *Payload) open(part int) (*payloadPart, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if o := p.opened[part]; o != nil {
+		return o, nil
+	}
+	src, f, err := p.d.openPart(p.ctx, p.d.Parts[part])
+	if err != nil {
+		return nil, err
+	}
+	o := &payloadPart{src: src, f: f, copyable: parquet.Copyable[formats.Trajectory](f)}
+	p.opened[part] = o
+	return o, nil
+}
+
+// closeBefore closes the parts before one that nobody holds.
+func (p *Payload) closeBefore(part int, held func(*parquet.File) bool) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var errs []error
+	for i, o := range p.opened {
+		if i < part && !held(o.f) {
+			errs = append(errs, o.src.Close())
+			delete(p.opened, i)
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// Close closes all parts. Nothing of them may be held any more: see
+// TableWriter.EndRowGroup.
+func (p *Payload) Close() error {
+	return p.closeBefore(len(p.d.Parts), func(*parquet.File) bool { return false })
+}
+
+// Copy adds rows that belong together, as Write does, whose payload is taken
+// from another dataset without decoding more of it than need be: rows[i]
+// has all other columns (NewHeadReader reads them), and its payload is that
+// of row at[i] of p. These ascend and are Copyable together. Payload digests
+// are believed: a row without one is an error.
+func (w *TableWriter[T]) Copy(ctx context.Context, p *Payload, at []int64, rows []T) error {
+	if w.err != nil || len(rows) == 0 {
+		return w.err
+	}
+	part := p.partOf(at[0])
+	if part < 0 {
+		return formats.Invalid(p.d.URI(), "", nil, "it has no row %d", at[0])
+	}
+	o, err := p.open(part)
+	if err != nil {
+		return err
+	}
+	for i := range rows {
+		if t, wide := any(&rows[i]).(*formats.Trajectory); wide && !t.HasPayloadDigest() {
+			e := formats.Invalid(p.d.URI(), "", nil, "trajectory %q has no payload digest", t.TrajectoryID)
+			e.Row = at[i]
+			return e
+		}
+	}
+	return w.add(ctx, rows, func() error {
+		within := make([]int64, len(at))
+		for i := range at {
+			within[i] = at[i] - p.firsts[part]
+		}
+		if err := w.w.Copy(o.f, within, rows); err != nil {
+			return err
+		}
+		return p.closeBefore(part, w.w.Holds)
+	})
+}
+
+// EndRowGroup ends the row group, so that what was copied into it is no
+// longer held.
+func (w *TableWriter[T]) EndRowGroup() error {
+	if w.err != nil || w.w == nil {
+		return w.err
+	}
+	if err := w.w.EndRowGroup(); err != nil {
+		return w.fail(err)
+	}
+	return nil
+}
