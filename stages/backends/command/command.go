@@ -34,7 +34,9 @@
 // The token is the same for every attempt at a batch: a program that keeps it
 // where it creates the job, by a call that fails when it is there already,
 // never trains a batch twice, and can answer resolve.
-// testdata/consumers/command/trainer.py does, and trains in a plain loop.
+// testdata/consumers/command has what that takes in Python (jobs.py), a plain
+// PyTorch loop around it (trainer.py), and OpenPipe ART called in process, for
+// the versions whose server cannot be told to train (art_trainer.py).
 package command
 
 import (
