@@ -29,7 +29,7 @@ type command struct {
 	heading string // theLine or aroundIt
 	usage   string // one lower-case phrase
 	about   string // paragraphs for --help and the page
-	words   string // the one argument it takes, as help shows it; "" for none
+	words   string // the arguments it takes, as help shows them; "" for none
 	section string // of the config whose keys it has; "" for its own
 	flags   func() []cli.Flag
 	run     func(ctx context.Context, s *session) error
@@ -52,6 +52,7 @@ func commands() []command {
 		diffCommand,
 		evalCommand,
 		sealCommand,
+		storageCommand,
 		completionCommand(),
 	}
 }
@@ -160,10 +161,7 @@ func (cmd command) configSection() string {
 }
 
 func (cmd command) checkWords(words []string) error {
-	most := 0
-	if cmd.words != "" {
-		most = 1
-	}
+	most := len(strings.Fields(cmd.words))
 	if len(words) <= most {
 		return nil
 	}

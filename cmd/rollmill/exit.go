@@ -103,6 +103,8 @@ func hint(err error) string {
 		return "was the step before it run, and is the address right?"
 	case errors.Is(err, storage.ErrDenied):
 		return "check the permissions, or the credentials in the environment"
+	case errors.Is(err, storage.ErrNoBucket):
+		return "make the bucket, or check its name and region; what was written to it may be gone with it"
 	case errors.Is(err, storage.ErrTemporary):
 		return "run the same command again; finished work is kept"
 	case errors.Is(err, formats.ErrInvalid):

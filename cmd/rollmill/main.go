@@ -12,6 +12,8 @@ package main
 
 import (
 	"context"
+	"io"
+	"log"
 	"os"
 	"os/signal"
 	"syscall"
@@ -23,6 +25,7 @@ func main() { os.Exit(process()) }
 func process() int {
 	ctx, stop := untilSignal(context.Background())
 	defer stop()
+	log.SetOutput(io.Discard) // a client library logs there what it also returns
 	return run(ctx, newStreams(os.Stdin, os.Stdout, os.Stderr, os.LookupEnv), os.Args)
 }
 
