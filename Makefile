@@ -4,14 +4,17 @@
 # make bench  runs the benchmarks
 # make docs   writes the generated pages
 # make learn SEEDS=5    shows that the demo's policy learns, and only from rewards that mean something
+# make bench/score ROWS=100000  scores a stored epoch anew, beside pyarrow and DuckDB
+# make bench/rewards    sends wide rows to a reward in Python, in lines and in record batches
 # make chaos COUNT=20   kills the demo at random moments and compares what it leaves
 
 export CGO_ENABLED := 0
 GO    ?= go
 COUNT ?= 3
 SEEDS ?= 2
+ROWS  ?= 100000
 
-.PHONY: all build demo demo-train test check bench docs chaos learn clean FORCE
+.PHONY: all build demo demo-train test check bench bench/score bench/rewards docs chaos learn clean FORCE
 all: build
 
 build: bin/rollmill bin/tictactoe
@@ -65,6 +68,16 @@ check:
 
 bench:
 	$(GO) test -run '^$$' -bench . -benchmem ./...
+
+bench/score: .venv-interop/pyvenv.cfg
+	ROWS=$(ROWS) $(GO) test ./stages/score -run TestRescore -count 1 -timeout 60m -v -long
+
+bench/rewards: .venv-interop/pyvenv.cfg
+	$(GO) test ./stages/score/rewards/command -run '^$$' -bench Python -benchtime 5s
+
+.venv-interop/pyvenv.cfg: testdata/interop/requirements.txt
+	python3 -m venv .venv-interop
+	.venv-interop/bin/pip install --quiet --disable-pip-version-check -r $<
 
 docs:
 	$(GO) test ./cmd/rollmill -run TestDocs -update

@@ -99,7 +99,7 @@ func TestAskedRowsAreWritten(t *testing.T) {
 		Messages: []formats.Message{{Role: "user", Content: "not on the path"}, {Role: "assistant", Content: "hello", Sampled: true, ToolCalls: []formats.ToolCall{{ID: "1", Name: "f", Arguments: "{}"}}}}},
 		Path: []int{1}, Rewards: []formats.NamedReward{{Name: "x", Value: &half}, {Name: "y"}}, Seed: 7}
 	large := row
-	large.Trajectory = &formats.Trajectory{TrajectoryID: "large", Answer: strings.Repeat("x", maxBatchText)}
+	large.Trajectory = &formats.Trajectory{TrajectoryID: "large", Answer: strings.Repeat("x", batchText)}
 	large.Path = nil
 	var out bytes.Buffer
 	if err := NewAskWriter(&out).Write([]Asked{row, large, row}); err != nil {

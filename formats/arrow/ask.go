@@ -10,7 +10,6 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/ipc"
-	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"github.com/rollmill/rollmill/formats"
 )
@@ -57,37 +56,64 @@ type AskWriter struct {
 // NewAskWriter writes nothing yet.
 func NewAskWriter(w io.Writer) *AskWriter {
 	out := bufio.NewWriterSize(w, 64<<10)
-	return &AskWriter{out: out, w: ipc.NewWriter(out, ipc.WithSchema(asked)), b: array.NewRecordBuilder(memory.NewGoAllocator(), asked)}
+	return &AskWriter{out: out, w: ipc.NewWriter(out, ipc.WithSchema(asked)), b: array.NewRecordBuilder(newRecycler(), asked)}
 }
 
-// maxBatchText keeps a batch's texts far below the 2 GiB that its offsets can
-// reach.
-const maxBatchText = 32 << 20
+// batchText is the size of texts at which a batch is sent: far below the 2 GiB
+// that its offsets can reach, small enough for the program to be at work on one
+// while the next is made, large enough for either not to notice the borders.
+const batchText = 1 << 20
 
 // Write writes rows as one batch, or as several when they are large, and
 // leaves nothing in a buffer.
 func (a *AskWriter) Write(rows []Asked) error {
 	for len(rows) > 0 {
 		n, size := 0, 0
-		for n < len(rows) && (n == 0 || size < maxBatchText) {
+		for n < len(rows) && (n == 0 || size < batchText) {
 			size += rows[n].size()
 			n++
 		}
 		if err := a.write(rows[:n]); err != nil {
 			return fmt.Errorf("writing a record batch: %w", err)
 		}
-		rows = rows[n:]
+		if rows = rows[n:]; a.out.Buffered() > 0 {
+			if err := a.out.Flush(); err != nil {
+				return err
+			}
+		}
 	}
-	return a.out.Flush()
+	return nil
 }
 
 func (a *AskWriter) write(rows []Asked) error {
+	a.reserve(rows)
 	for i := range rows {
 		a.append(&rows[i])
 	}
 	batch := a.b.NewRecordBatch()
 	defer batch.Release()
 	return a.w.Write(batch)
+}
+
+// reserve makes room for all texts at once: growing by doubling would cost as
+// much as all the rest.
+func (a *AskWriter) reserve(rows []Asked) {
+	examples, answers, contents, messages := 0, 0, 0, 0
+	for i := range rows {
+		r := &rows[i]
+		examples += len(r.Example)
+		answers += len(r.Answer)
+		messages += len(r.Path)
+		for _, m := range r.Path {
+			contents += len(r.Messages[m].Content)
+		}
+	}
+	a.b.Reserve(len(rows))
+	a.b.Field(1).(*array.StringBuilder).ReserveData(examples)
+	a.b.Field(2).(*array.StringBuilder).ReserveData(answers)
+	list := a.b.Field(7).(*array.ListBuilder).ValueBuilder().(*array.StructBuilder)
+	list.Reserve(messages)
+	list.FieldBuilder(1).(*array.StringBuilder).ReserveData(contents)
 }
 
 func (r *Asked) size() int {

@@ -9,29 +9,16 @@ import (
 
 	"github.com/parquet-go/parquet-go"
 
-	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
-	"github.com/rollmill/rollmill/formats/random"
 	"github.com/rollmill/rollmill/stages/score"
 	"github.com/rollmill/rollmill/storage"
 	"github.com/rollmill/rollmill/storage/counting"
 )
 
-// realistic writes trajectories of the size that real ones have, 20 messages
-// and about 2,000 sampled tokens each.
+// realistic writes such trajectories, and opens them.
 func realistic(t testing.TB, uri string, groups int) *dataset.Dataset {
 	t.Helper()
-	shard, err := dataset.Begin(t.Context(), uri, dataset.Spec{Stage: "rollout", Version: 1, Kind: formats.KindTrajectories}, dataset.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	table := dataset.NewTable[formats.Trajectory](shard, "", -1)
-	for group := range random.Trajectories(3, random.Options{Groups: groups, Generations: 8, Messages: 20, SampledTokens: 2000, Failures: 0.05}) {
-		if err := table.Write(t.Context(), group); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if _, err := shard.Commit(t.Context(), dataset.Outcome{}); err != nil {
+	if err := writeRealistic(t.Context(), uri, groups, 0.05); err != nil {
 		t.Fatal(err)
 	}
 	d, err := dataset.Open(t.Context(), uri, dataset.OpenOptions{})

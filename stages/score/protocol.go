@@ -44,11 +44,8 @@ type RequestToolCall struct {
 // NewRequest asks about a row, which must have been read with Needs Text; name
 // is the reward's. An example that is not JSON is an error.
 func NewRequest(row *Row, name string, seed int64) (Request, error) {
-	example := row.Example
-	if example == "" {
-		example = "{}"
-	}
-	if _, err := row.Fields(); err != nil {
+	example, err := row.ExampleJSON()
+	if err != nil {
 		return Request{}, err
 	}
 	r := Request{

@@ -27,6 +27,20 @@ func decodeExample(text string) (map[string]any, error) {
 	return fields, nil
 }
 
+// ExampleJSON is the example as JSON text, "{}" when there is none; an error
+// when it is not an object.
+func (r *Row) ExampleJSON() (string, error) {
+	text := strings.TrimSpace(r.Example)
+	switch {
+	case text == "":
+		return "{}", nil
+	case text[0] == '{' && json.Valid([]byte(text)):
+		return r.Example, nil
+	}
+	_, err := r.Fields()
+	return r.Example, err
+}
+
 // Field is the example's field of that name or, when there is none, at that
 // path: the names of nested objects with dots between. The error says which
 // names there are.

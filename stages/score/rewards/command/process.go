@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"runtime"
 	"strings"
 	"sync"
 	"syscall"
@@ -39,23 +40,38 @@ func start(w wire, words []string, env ...string) (*process, error) {
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	p.cmd.Stderr = &p.stderr
 	p.cmd.WaitDelay = grace // for children that hold stderr open
-	var err error
-	if p.in, err = p.cmd.StdinPipe(); err != nil {
-		return nil, err
-	}
-	out, write, err := os.Pipe()
+	read, in, err := pipe()
 	if err != nil {
 		return nil, err
 	}
-	p.out, p.cmd.Stdout = out, write
-	err = errors.Join(p.cmd.Start(), write.Close())
+	out, write, err := pipe()
 	if err != nil {
+		return nil, errors.Join(err, read.Close(), in.Close())
+	}
+	p.in, p.cmd.Stdin, p.out, p.cmd.Stdout = in, read, out, write
+	if err := errors.Join(p.cmd.Start(), read.Close(), write.Close()); err != nil {
+		in.Close()
 		out.Close()
 		return nil, err
 	}
 	go p.read()
 	go p.wait()
 	return p, nil
+}
+
+// pipe is one that holds as much as the system lets it: with the usual 64 KiB a
+// batch of wide rows takes dozens of turns.
+func pipe() (read, write *os.File, err error) {
+	const setSize, size = 1031, 1 << 20 // F_SETPIPE_SZ
+	if read, write, err = os.Pipe(); err != nil || runtime.GOOS != "linux" {
+		return read, write, err
+	}
+	if conn, err := write.SyscallConn(); err == nil {
+		_ = conn.Control(func(fd uintptr) { // refused, it stays as it was
+			_, _, _ = syscall.Syscall(syscall.SYS_FCNTL, fd, setSize, size)
+		})
+	}
+	return read, write, nil
 }
 
 // read passes the program's answers on until its output ends or is closed.

@@ -71,13 +71,12 @@ func (lines) read(out io.Reader, pass func(reply)) {
 type batches struct{ w *arrow.AskWriter }
 
 func (*batches) prepare(a *ask) error {
-	if _, err := a.row.Fields(); err != nil {
+	example, err := a.row.ExampleJSON()
+	if err != nil {
 		return err
 	}
 	t := *a.row.Trajectory
-	if t.Example == "" {
-		t.Example = "{}"
-	}
+	t.Example = example
 	// The row may change once its value is settled: this may still be being written then.
 	a.asked = arrow.Asked{Trajectory: &t, Path: a.path, Rewards: a.row.Earlier, Seed: score.RowSeed(a.row, a.reward, a.base)}
 	return nil
