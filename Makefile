@@ -6,6 +6,7 @@
 # make learn SEEDS=5    shows that the demo's policy learns, and only from rewards that mean something
 # make bench/score ROWS=100000  scores a stored epoch anew, beside pyarrow and DuckDB
 # make bench/rewards    sends wide rows to a reward in Python, in lines and in record batches
+# make llama  records a real llama-server with a model of random weights
 # make chaos COUNT=20   kills the demo at random moments and compares what it leaves
 
 export CGO_ENABLED := 0
@@ -14,7 +15,7 @@ COUNT ?= 3
 SEEDS ?= 2
 ROWS  ?= 100000
 
-.PHONY: all build demo demo-train test check bench bench/score bench/rewards docs chaos learn clean FORCE
+.PHONY: all build demo demo-train test check bench bench/score bench/rewards docs chaos learn llama clean FORCE
 all: build
 
 build: bin/rollmill bin/tictactoe
@@ -88,6 +89,11 @@ chaos: build
 learn:
 	SEEDS=$(SEEDS) $(GO) test ./pipelines/train -run TestLearn -count 1 -timeout 60m -v -long
 	$(GO) test ./cmd/tictactoe -run 'Learn' -count 1 -timeout 60m -v -long
+
+# The server is the one on the PATH, or Debian's, which is installed into
+# runs/llama; that needs root and debootstrap.
+llama:
+	LLAMA_SERVER=testdata/llama/server.sh $(GO) test ./cmd/rollmill -run TestLlamaServer -count 1 -timeout 30m -v
 
 clean:
 	rm -rf bin runs

@@ -24,6 +24,8 @@ func (c *choice) keep(completion int) (source string, f *Failure) {
 	switch {
 	case !listed && (completion > 0 || len(ids) > 0 || c.message.Content != "" || len(c.message.ToolCalls) > 0):
 		return "", &Failure{formats.FailNoLogprobs, "the engine gave no logprobs"}
+	case completion == len(logprobs)+1 && c.finish == "stop":
+		return "", &Failure{formats.FailLogprobMismatch, fmt.Sprintf("%d logprobs for %d completion tokens: the end mark's is missing, as where llama-server streams", len(logprobs), completion)}
 	case completion >= 0 && len(logprobs) != completion:
 		return "", &Failure{formats.FailLogprobMismatch, fmt.Sprintf("%d logprobs for %d completion tokens", len(logprobs), completion)}
 	case len(ids) > 0 && len(ids) != len(logprobs):
