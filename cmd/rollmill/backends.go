@@ -30,6 +30,8 @@ func backendFlags() []cli.Flag {
 		&cli.Float64Flag{Name: "learning-rate", Value: 5e-5, Usage: "step by `RATE`"},
 		&cli.Float64Flag{Name: "beta", Usage: "`COEFFICIENT` of the KL penalty", DefaultText: "0"},
 		&cli.BoolFlag{Name: "delete-old-checkpoints", Usage: "before training, keep only the newest and the best checkpoint"},
+		&cli.StringFlag{Name: "checkpoint-metric", Value: "train/reward", Usage: "`METRIC` of the best one"},
+		&cli.StringSliceFlag{Name: "keep-checkpoints", Usage: "`STEP` to keep beside the newest, where the server does not know the best (0.5.8 and later)"},
 		&cli.StringSliceFlag{Name: "init-args", Usage: "`KEY=VALUE` that loads the model: max_seq_length, ..."},
 		&cli.StringSliceFlag{Name: "engine-args", Usage: "`KEY=VALUE` for vLLM: gpu_memory_utilization, tensor_parallel_size, ..."},
 		&cli.StringSliceFlag{Name: "peft-args", Usage: "`KEY=VALUE` of the adapter: r, lora_alpha, ..."},
@@ -53,7 +55,7 @@ func backendFlags() []cli.Flag {
 func backendConfig(s *session, c *cli.Context) (all.Config, error) {
 	a := art.Config{
 		Name: c.String("name"), Project: c.String("project"), BaseModel: c.String("base-model"),
-		DeleteOldCheckpoints: c.Bool("delete-old-checkpoints"), Target: c.String("target"),
+		DeleteOldCheckpoints: c.Bool("delete-old-checkpoints"), CheckpointMetric: c.String("checkpoint-metric"), Target: c.String("target"),
 		AcceptPlainAssistant: c.Bool("accept-plain-assistant"), ReadTimeout: c.Duration("read-timeout"),
 		Training: art.Training{LearningRate: float(c, "learning-rate"), Beta: float(c, "beta")},
 	}
@@ -64,6 +66,13 @@ func backendConfig(s *session, c *cli.Context) (all.Config, error) {
 	}
 	if a.APIKey, err = s.apiKey(c.String("api-key-file"), "ROLLMILL_API_KEY"); err != nil {
 		return config, err
+	}
+	for _, text := range c.StringSlice("keep-checkpoints") {
+		step, err := strconv.ParseInt(text, 10, 64)
+		if err != nil {
+			return config, usage("write the number of a step", "--keep-checkpoints %q", text)
+		}
+		a.KeepCheckpoints = append(a.KeepCheckpoints, step)
 	}
 	for name, section := range map[string]*map[string]any{"peft-args": &a.PeftArgs, "trainer-args": &a.TrainArgs,
 		"internal-config": &a.Internal, "server-args": &a.ServerArgs, "dev-config": &a.DevConfig} {

@@ -89,6 +89,9 @@ func TestEveryReasonIsFound(t *testing.T) {
 			r.Messages = append(r.Messages, sampled(2, 1, 30))
 		})},
 		{reason: BadTools, spoil: edit(func(r *formats.Trajectory) { r.ToolSets = []string{`{}`} })},
+		{reason: ToolsWrapped, limits: Limits{Plain: true}, spoil: edit(func(r *formats.Trajectory) { r.ToolSets = []string{`[]`} })},
+		{reason: PlainToolCalls, limits: Limits{Plain: true}, spoil: edit(func(r *formats.Trajectory) { r.Messages[2].ToolCalls = []formats.ToolCall{{ID: "c"}} })},
+		{reason: PlainAssistant, limits: Limits{Plain: true}, spoil: edit(func(r *formats.Trajectory) { r.Messages[1].Role = "assistant" })},
 	} {
 		found[c.reason] = true
 		if got := reasons(c.spoil(group()), c.limits); !slices.Contains(got, c.reason) {

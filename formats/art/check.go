@@ -31,11 +31,12 @@ const (
 	PlainToolCalls = "plain_tool_calls" // tool calls outside a choice do not survive
 	ToolsDiffer    = "tools_differ"     // the tools changed within a history
 	BadTools       = "bad_tools"        // not a JSON array
+	ToolsWrapped   = "tools_wrapped"    // a server that takes plain messages alone shows the model other tool definitions
 )
 
 // Reasons is the closed list, in the order of the checks.
 var Reasons = []string{Singleton, Flat, NoReward, BadReward, FirstRole, BadRole, NoChoice, NoTokenIDs, TokenCount, BadLogprob,
-	ToolMessage, ContentParts, TooLong, BadFinish, SharedTurn, Branches, PlainAssistant, PlainToolCalls, ToolsDiffer, BadTools}
+	ToolMessage, ContentParts, TooLong, BadFinish, SharedTurn, Branches, PlainAssistant, PlainToolCalls, ToolsDiffer, BadTools, ToolsWrapped}
 
 // hints say what may help, by reason.
 var hints = map[string]string{
@@ -50,6 +51,7 @@ var hints = map[string]string{
 	Branches:       "serve ART 0.4.11, which knows additional histories",
 	PlainAssistant: "ART 0.4 would train on it; if that is meant, set accept_plain_assistant",
 	ToolsDiffer:    "drop such rows with curate",
+	ToolsWrapped:   "ART 0.5 wraps each tool once more before its template sees it; serve 0.4.11, or call the library in process",
 }
 
 // FlatTolerance is the reward spread under which a group counts as flat.
@@ -60,6 +62,7 @@ type Limits struct {
 	MaxSeqLength    int  // in tokens; 0 for the server's default
 	NoHistories     bool // it drops additional histories (0.3)
 	PlainAssistants bool // send assistant messages that were not sampled all the same
+	Plain           bool // it loses choices (0.5.2 to 0.5.17): what was sampled goes as plain messages
 }
 
 // DefaultMaxSeqLength is the server's.
@@ -127,6 +130,9 @@ func (c *checker) row(t *formats.Trajectory) {
 		c.load.Sequences++
 		c.sequence(t, s)
 	}
+	if c.limits.Plain && len(t.ToolSets) > 0 {
+		c.problem(ToolsWrapped, "it has tools")
+	}
 	for i, tools := range t.ToolSets {
 		if !strings.HasPrefix(strings.TrimSpace(tools), "[") || !json.Valid([]byte(tools)) {
 			c.problem(BadTools, "tool set %d is not a JSON array", i)
@@ -175,10 +181,14 @@ func (c *checker) message(m *formats.Message, i int) {
 
 func (c *checker) choice(t *formats.Trajectory, i int) {
 	m := &t.Messages[i]
-	c.load.Tokens += int64(len(m.TokenIDs))
 	if m.Role != "assistant" {
 		c.problem(BadRole, "message %d was sampled with role %q", i, m.Role)
 	}
+	if c.limits.Plain {
+		c.plain(t, i)
+		return
+	}
+	c.load.Tokens += int64(len(m.TokenIDs))
 	if !finishes[finish(m)] {
 		c.problem(BadFinish, "message %d ended with %q", i, m.FinishReason)
 	}
@@ -203,6 +213,18 @@ func (c *checker) choice(t *formats.Trajectory, i int) {
 			c.problem(NoTokenIDs, "message %d: token id %d is %d", i, k, id)
 			break
 		}
+	}
+}
+
+// plain checks a sampled message that goes without what was sampled.
+func (c *checker) plain(t *formats.Trajectory, i int) {
+	m := &t.Messages[i]
+	c.load.Tokens += int64(max(len(m.TokenIDs), int(t.Calls[m.Call].CompletionTokens)))
+	if len(m.ToolCalls) > 0 {
+		c.problem(PlainToolCalls, "message %d calls tools, and this server trains on text alone", i)
+	}
+	if _, ok := text(m); !ok {
+		c.problem(ContentParts, "message %d has parts that are not text", i)
 	}
 }
 

@@ -18,23 +18,35 @@ const floor = -9999
 // AppendGroup appends a group as ART takes it, in one line. The rows must
 // have passed Check.
 func AppendGroup(dst []byte, rows []formats.Trajectory) []byte {
+	return appendGroup(dst, rows, false)
+}
+
+// AppendPlainGroup appends a group whose sampled messages are plain ones, for
+// servers to which a choice arrives as a plain object and is lost (0.5.2 to
+// 0.5.17): their text trains, tokenized anew, without the ids and logprobs that
+// were sampled. The rows must have passed Check with Limits.Plain.
+func AppendPlainGroup(dst []byte, rows []formats.Trajectory) []byte {
+	return appendGroup(dst, rows, true)
+}
+
+func appendGroup(dst []byte, rows []formats.Trajectory, plain bool) []byte {
 	dst = append(dst, `{"trajectories":[`...)
 	for i := range rows {
 		if i > 0 {
 			dst = append(dst, ',')
 		}
-		dst = appendTrajectory(dst, &rows[i])
+		dst = appendTrajectory(dst, &rows[i], plain)
 	}
 	return append(dst, `],"exceptions":[]}`...)
 }
 
-func appendTrajectory(dst []byte, t *formats.Trajectory) []byte {
+func appendTrajectory(dst []byte, t *formats.Trajectory, plain bool) []byte {
 	sequences := Sequences(t, func(string, string, ...any) {})
 	dst = append(dst, '{')
 	if len(sequences) == 0 {
 		dst = append(dst, `"messages_and_choices":[]`...)
 	} else {
-		dst = appendHistory(dst, t, sequences[0])
+		dst = appendHistory(dst, t, sequences[0], plain)
 		sequences = sequences[1:]
 	}
 	dst = append(dst, `,"additional_histories":[`...)
@@ -42,7 +54,7 @@ func appendTrajectory(dst []byte, t *formats.Trajectory) []byte {
 		if i > 0 {
 			dst = append(dst, ',')
 		}
-		dst = append(appendHistory(append(dst, '{'), t, s), '}')
+		dst = append(appendHistory(append(dst, '{'), t, s, plain), '}')
 	}
 	dst = append(dst, `],"reward":`...)
 	reward := 0.0
@@ -77,13 +89,18 @@ func appendMetrics(dst []byte, rewards []formats.NamedReward) []byte {
 	return dst
 }
 
-func appendHistory(dst []byte, t *formats.Trajectory, s Sequence) []byte {
+// appendHistory appends a sequence. A plain one ends with its last sampled
+// message: ART would train an assistant's that follows.
+func appendHistory(dst []byte, t *formats.Trajectory, s Sequence, plain bool) []byte {
 	dst = append(dst, `"messages_and_choices":[`...)
 	for at, i := range s.Path {
+		if plain && at > s.last {
+			break
+		}
 		if at > 0 {
 			dst = append(dst, ',')
 		}
-		if t.Trained(i) && at <= s.last {
+		if t.Trained(i) && at <= s.last && !plain {
 			dst = appendChoice(dst, &t.Messages[i])
 		} else {
 			dst = appendMessage(dst, &t.Messages[i])

@@ -72,7 +72,7 @@ func LogRows2(rows []formats.Trajectory, group int64) []LogRow2 {
 	for i := range rows {
 		r := logRow(&rows[i], group)
 		out[i] = LogRow2{
-			FormatVersion: 2, GroupIndex: group, TrajectoryIndex: int64(i), TrajectoryJSON: string(appendTrajectory(nil, &rows[i])),
+			FormatVersion: 2, GroupIndex: group, TrajectoryIndex: int64(i), TrajectoryJSON: string(appendTrajectory(nil, &rows[i], false)),
 			GroupJSON: `{"exceptions":[],"metadata":{},"metrics":{},"logs":[]}`,
 			Reward:    r.Reward, Metrics: r.Metrics, Metadata: r.Metadata, Tools: r.Tools, Messages: r.Messages,
 		}

@@ -2,9 +2,13 @@
 // it registers the model, makes the server ready, streams a batch to it and
 // reads the metrics of the gradient steps while it trains.
 //
-// Only servers of the legacy dialect, 0.3 to 0.5.1, are trained on: later ones
-// drop the token ids on arrival or cannot be told to train, and are refused by
-// name before anything is sent. The shape of a batch is formats/art's matter.
+// Servers of the legacy dialect, 0.3 to 0.5.1, train on what was sampled. From
+// 0.5.2 to 0.5.17 they drop the token ids and logprobs on arrival: they are
+// refused by name before anything is sent, unless the config's own switch for
+// it, dev_config.allow_training_without_logprobs, says that the text alone is
+// to be trained on. Later ones cannot be told to train over HTTP; for those
+// testdata/consumers/command/art_trainer.py calls the library in process. The
+// shape of a batch is formats/art's matter.
 //
 // To follow another dialect: add what tells it to dialect.go, and a knob to
 // arttest, the test server that every promise here is tested on.
@@ -16,6 +20,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -72,7 +77,7 @@ func (t *Trainer) Begin(ctx context.Context, known *formats.Policy) (formats.Sta
 	if err != nil {
 		return formats.Standing{}, err
 	}
-	if err := d.refuse(t.base); err != nil {
+	if err := d.refuse(t.base, t.cfg.textAlone()); err != nil {
 		return formats.Standing{}, err
 	}
 	if err := t.call(ctx, quick, "/register", t.cfg.model(), nil); err != nil {
@@ -82,11 +87,17 @@ func (t *Trainer) Begin(ctx context.Context, known *formats.Policy) (formats.Sta
 	if err != nil {
 		return formats.Standing{}, err
 	}
-	policy := formats.Policy{Model: d.policyModel(t.cfg.Name, step), Version: step}
-	if known != nil && known.Model == policy.Model && known.Version == step && t.serves(ctx, *known) {
-		policy.URL = known.URL
-	} else if policy.URL, err = t.prepare(ctx); err != nil {
+	names := d.policyModels(t.cfg.Name, step)
+	policy := formats.Policy{Version: step}
+	if known != nil && slices.Contains(names, known.Model) && known.Version == step && t.serves(ctx, known.URL, known.Model) != "" {
+		policy.URL, policy.Model = known.URL, known.Model
+		return formats.Standing{Step: &step, Policy: &policy}, nil
+	}
+	if policy.URL, err = t.prepare(ctx); err != nil {
 		return formats.Standing{}, err
+	}
+	if policy.Model = t.serves(ctx, policy.URL, names...); policy.Model == "" {
+		policy.Model = names[0]
 	}
 	return formats.Standing{Step: &step, Policy: &policy}, nil
 }
@@ -150,20 +161,23 @@ func (t *Trainer) step(ctx context.Context) (int64, error) {
 	return *step, nil
 }
 
-// serves tells whether the inference server answers and lists the policy.
-func (t *Trainer) serves(ctx context.Context, p formats.Policy) bool {
+// serves is the first of the names that the inference server lists; "" when it
+// lists none, or does not answer.
+func (t *Trainer) serves(ctx context.Context, url string, names ...string) string {
 	var list struct {
 		Data []struct{ ID string } `json:"data"`
 	}
-	if t.get(ctx, strings.TrimSuffix(p.URL, "/")+"/models", t.cfg.APIKey, &list) != nil {
-		return false
+	if t.get(ctx, strings.TrimSuffix(url, "/")+"/models", t.cfg.APIKey, &list) != nil {
+		return ""
 	}
-	for _, m := range list.Data {
-		if m.ID == p.Model {
-			return true
+	for _, name := range names {
+		for _, m := range list.Data {
+			if m.ID == name {
+				return name
+			}
 		}
 	}
-	return false
+	return ""
 }
 
 // state asks a server that trains atomically what became of a submission;

@@ -112,36 +112,6 @@ func TestHowATrainingEnds(t *testing.T) {
 	}
 }
 
-func TestDialects(t *testing.T) {
-	for _, c := range []struct {
-		dialect arttest.Dialect
-		faults  arttest.Faults
-		refused string
-	}{
-		{dialect: arttest.V03},
-		{dialect: arttest.Legacy},
-		{dialect: arttest.Legacy, faults: arttest.Faults{NoOpenAPI: true}},
-		{dialect: arttest.V05, refused: "0.5.2 to 0.5.7"},
-		{dialect: arttest.Frontend, refused: "frontend dialect"},
-		{dialect: arttest.Frontend, faults: arttest.Faults{NoOpenAPI: true}, refused: "frontend dialect"},
-		{dialect: arttest.Later, refused: "cannot be told to train"},
-		{dialect: arttest.Later, faults: arttest.Faults{NoOpenAPI: true}, refused: "cannot be told to train"},
-	} {
-		server, cfg := start(t, c.dialect, c.faults)
-		tr := trainer(t, cfg)
-		_, err := tr.Preflight(t.Context(), backendtest.Batch(), func(p formats.Problem) { t.Errorf("%+v", p) })
-		_, begun := tr.Begin(t.Context(), nil)
-		for _, err := range []error{err, begun} {
-			if c.refused == "" && err != nil || c.refused != "" && (err == nil || !strings.Contains(err.Error(), c.refused)) {
-				t.Errorf("%s %+v: %v, want %q", c.dialect, c.faults, err, c.refused)
-			}
-		}
-		if n := len(server.Batches()); n > 0 {
-			t.Errorf("%s: %d batches were sent", c.dialect, n)
-		}
-	}
-}
-
 // TestBranchesNeedAServerThatKnowsThem: 0.3 would drop them without a word.
 func TestBranchesNeedAServerThatKnowsThem(t *testing.T) {
 	rows := backendtest.Group(0)

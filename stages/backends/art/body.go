@@ -36,10 +36,10 @@ type body struct {
 	failed atomic.Pointer[error] // why there will be no last byte
 }
 
-func (t *Trainer) body(groups formats.Groups, guard func() error, sent func(int64)) *body {
+func (t *Trainer) body(groups formats.Groups, plain bool, guard func() error, sent func(int64)) *body {
 	r, w := io.Pipe()
 	b := &body{PipeReader: r, guard: guard}
-	go func() { w.CloseWithError(t.encode(w, groups, sent)) }()
+	go func() { w.CloseWithError(t.encode(w, groups, shape(plain), sent)) }()
 	return b
 }
 
@@ -61,7 +61,15 @@ func (b *body) Read(p []byte) (int, error) {
 	return n, err
 }
 
-func (t *Trainer) encode(w io.Writer, groups formats.Groups, sent func(int64)) error {
+// shape is how a group is written.
+func shape(plain bool) func([]byte, []formats.Trajectory) []byte {
+	if plain {
+		return wire.AppendPlainGroup
+	}
+	return wire.AppendGroup
+}
+
+func (t *Trainer) encode(w io.Writer, groups formats.Groups, appendGroup func([]byte, []formats.Trajectory) []byte, sent func(int64)) error {
 	out := bufio.NewWriterSize(w, 256<<10)
 	if _, err := out.Write(t.head()); err != nil {
 		return err
@@ -76,7 +84,7 @@ func (t *Trainer) encode(w io.Writer, groups formats.Groups, sent func(int64)) e
 		if n > 0 {
 			buf = append(buf, ',')
 		}
-		buf = wire.AppendGroup(buf, rows)
+		buf = appendGroup(buf, rows)
 		if _, err := out.Write(buf); err != nil {
 			return err
 		}

@@ -19,7 +19,9 @@ type Config struct {
 	BaseModel string `yaml:"base_model" json:"base_model"` // default "Qwen/Qwen2.5-7B-Instruct"
 	APIKey    string `yaml:"api_key" json:"-"`             // of the inference port; default "default"
 
-	DeleteOldCheckpoints bool `yaml:"delete_old_checkpoints" json:"delete_old_checkpoints"` // before training; keeps the newest and the best
+	DeleteOldCheckpoints bool    `yaml:"delete_old_checkpoints" json:"delete_old_checkpoints"` // before training; keeps the newest and the best
+	CheckpointMetric     string  `yaml:"checkpoint_metric" json:"checkpoint_metric"`           // says which is the best, in the legacy dialect; default train/reward, which the server notes by itself
+	KeepCheckpoints      []int64 `yaml:"keep_checkpoints" json:"keep_checkpoints"`             // steps to keep beside the newest, in the frontend dialect
 
 	InitArgs   InitArgs       `yaml:"init_args" json:"init_args"`
 	EngineArgs EngineArgs     `yaml:"engine_args" json:"engine_args"`
@@ -62,6 +64,7 @@ func (c Config) WithDefaults() Config {
 	set(&c.Project, "trainer_project")
 	set(&c.BaseModel, "Qwen/Qwen2.5-7B-Instruct")
 	set(&c.APIKey, "default")
+	set(&c.CheckpointMetric, "train/reward")
 	if c.Training.LearningRate == nil {
 		rate := 5e-5
 		c.Training.LearningRate = &rate
@@ -162,8 +165,14 @@ func (c Config) scales() bool {
 	return scale || !given
 }
 
+// textAlone tells that training without what was sampled is asked for.
+func (c Config) textAlone() bool {
+	allow, _ := c.DevConfig["allow_training_without_logprobs"].(bool)
+	return allow
+}
+
 func (c Config) limits(d dialect) wire.Limits {
-	l := wire.Limits{NoHistories: !d.Histories, PlainAssistants: c.AcceptPlainAssistant}
+	l := wire.Limits{NoHistories: !d.Histories, PlainAssistants: c.AcceptPlainAssistant, Plain: d.plain()}
 	if c.InitArgs.MaxSeqLength != nil {
 		l.MaxSeqLength = *c.InitArgs.MaxSeqLength
 	}

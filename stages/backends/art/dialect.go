@@ -65,24 +65,42 @@ func (t *Trainer) probe(ctx context.Context) (dialect, error) {
 	return d, nil
 }
 
-// refuse names a server that cannot be trained on.
-func (d dialect) refuse(base string) error {
-	const hint = "run the server from openpipe-art[backend]==0.4.11 (with vllm==0.9.2); later ones cannot be trained over HTTP"
+// plain tells that only plain messages survive the way to the trainer.
+func (d dialect) plain() bool { return d.Frontend || !d.Choices }
+
+// refuse names a server that cannot be trained on, or only in a way that was
+// not asked for.
+func (d dialect) refuse(base string, textAlone bool) error {
+	const (
+		serve   = "run the server from openpipe-art[backend]==0.4.11 (with vllm==0.9.2), or call the library in process: --backend command with testdata/consumers/command/art_trainer.py"
+		orPlain = "; to train on the text alone, tokenized anew and without what was sampled: --dev-config allow_training_without_logprobs=true"
+	)
 	switch {
 	case !d.Train:
-		return &Error{What: fmt.Sprintf("ART at %q cannot be told to train: it has no route /_train_model (ART 0.5.18 and later, or not an ART server)", base), Help: hint}
+		return &Error{What: fmt.Sprintf("ART at %q cannot be told to train: it has no route /_train_model (ART 0.5.18 and later, or not an ART server)", base), Help: serve}
+	case textAlone && d.plain():
+		return nil
 	case d.Frontend:
-		return &Error{What: fmt.Sprintf("ART at %q speaks the frontend dialect (0.5.8 to 0.5.17), which drops the token ids and logprobs that it is sent", base), Help: hint}
+		return &Error{What: fmt.Sprintf("ART at %q speaks the frontend dialect (0.5.8 to 0.5.17), which drops the token ids and logprobs that it is sent", base), Help: serve + orPlain}
 	case !d.Choices:
-		return &Error{What: fmt.Sprintf("ART at %q is of a version (0.5.2 to 0.5.7) that drops the token ids and logprobs that it is sent", base), Help: hint}
+		return &Error{What: fmt.Sprintf("ART at %q is of a version (0.5.2 to 0.5.7) that drops the token ids and logprobs that it is sent", base), Help: serve + orPlain}
 	}
 	return nil
 }
 
-// policyModel is the name under which the inference server knows the policy.
-func (d dialect) policyModel(name string, step int64) string {
+// policyModels are the names under which the inference server may know the
+// policy, the likeliest first: from 0.5.10 on the step is part of it.
+func (d dialect) policyModels(name string, step int64) []string {
 	if d.Frontend {
-		return fmt.Sprintf("%s@%d", name, step)
+		return []string{fmt.Sprintf("%s@%d", name, step), name}
 	}
-	return name
+	return []string{name}
+}
+
+// stepped is a policy's name after another step.
+func stepped(model string, step int64) string {
+	if bare, _, found := strings.Cut(model, "@"); found {
+		return fmt.Sprintf("%s@%d", bare, step)
+	}
+	return model
 }

@@ -12,7 +12,7 @@ import (
 func (t *Trainer) Preflight(ctx context.Context, groups formats.Groups, report func(formats.Problem)) (formats.Load, error) {
 	d, err := t.detect(ctx)
 	if err == nil {
-		err = d.refuse(t.base)
+		err = d.refuse(t.base, t.cfg.textAlone())
 	}
 	if err != nil {
 		return formats.Load{}, err
@@ -32,7 +32,7 @@ func (t *Trainer) preflight(groups formats.Groups, d dialect, report func(format
 		wire.Check(rows, t.cfg.limits(d), &load, func(p formats.Problem) { sound = false; report(p) })
 		drift.Add(rows)
 		if sound {
-			buf = wire.AppendGroup(buf[:0], rows)
+			buf = shape(d.plain())(buf[:0], rows)
 			load.Bytes += int64(len(buf)) + 1
 		}
 	}
@@ -40,5 +40,8 @@ func (t *Trainer) preflight(groups formats.Groups, d dialect, report func(format
 		load.Bytes-- // one comma less than groups
 	}
 	load.Notes = drift.Notes()
+	if d.plain() {
+		load.Notes = append(load.Notes, "this server trains on the text alone: it is tokenized anew, and neither the token ids nor the logprobs of what was sampled count")
+	}
 	return load, nil
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 
 	"github.com/rollmill/rollmill/formats"
 	wire "github.com/rollmill/rollmill/formats/art"
@@ -14,15 +15,22 @@ import (
 // Submit posts the batch and reads the metrics until the server ends the
 // answer, which is when the new weights answer. It never posts twice.
 func (t *Trainer) Submit(ctx context.Context, s formats.Submission, groups formats.Groups, event func(formats.JobEvent)) (formats.Outcome, error) {
+	d, err := t.detect(ctx)
+	if err == nil {
+		err = d.refuse(t.base, t.cfg.textAlone())
+	}
+	if err != nil {
+		return formats.Outcome{State: formats.JobFailed, Clean: true, Message: "the batch was not sent"}, err
+	}
 	if t.cfg.DeleteOldCheckpoints {
-		t.deleteCheckpoints(ctx, event)
+		t.deleteCheckpoints(ctx, d, s, event)
 	}
 	asked := ctx // ends when the command does, not when the server falls silent
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	watch := newWatch(t.cfg.ReadTimeout, cancel)
 	defer watch.stop()
-	body := t.body(groups, s.Guard, func(n int64) { watch.touch(); event(formats.JobEvent{Sent: n}) })
+	body := t.body(groups, d.plain(), s.Guard, func(n int64) { watch.touch(); event(formats.JobEvent{Sent: n}) })
 	defer body.Close()
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, t.base+"/_train_model", body)
 	if err != nil {
@@ -165,19 +173,30 @@ func (t *Trainer) resolved(s formats.Submission, state *wire.TrainingState) form
 }
 
 // policyAt is what answers after the batch: the policy before it with new
-// weights under the same name.
+// weights, under the same name or that of the new step.
 func policyAt(s formats.Submission, step int64) *formats.Policy {
 	if s.Before.Policy == nil {
 		return nil
 	}
 	p := *s.Before.Policy
-	p.Version = step
+	p.Version, p.Model = step, stepped(p.Model, step)
 	return &p
 }
 
-// deleteCheckpoints is a courtesy: a failure is noted and no more.
-func (t *Trainer) deleteCheckpoints(ctx context.Context, event func(formats.JobEvent)) {
-	err := t.call(ctx, quick, "/_delete_checkpoints?benchmark=val%2Freward&benchmark_smoothing=1.0", t.cfg.model(), nil)
+// deleteCheckpoints is a courtesy: a failure is noted and no more. In the
+// legacy dialect the server knows which step was the best; in the other one the
+// client says what to keep.
+func (t *Trainer) deleteCheckpoints(ctx context.Context, d dialect, s formats.Submission, event func(formats.JobEvent)) {
+	var err error
+	switch {
+	case !d.Frontend:
+		q := url.Values{"benchmark": {t.cfg.CheckpointMetric}, "benchmark_smoothing": {"1.0"}}
+		err = t.call(ctx, quick, "/_delete_checkpoints?"+q.Encode(), t.cfg.model(), nil)
+	case s.Before.Step != nil:
+		keep := append(slices.Clone(t.cfg.KeepCheckpoints), *s.Before.Step)
+		slices.Sort(keep)
+		err = t.call(ctx, quick, "/_delete_checkpoint_files", map[string]any{"model": t.cfg.model(), "steps_to_keep": slices.Compact(keep)}, nil)
+	}
 	if err != nil {
 		event(formats.JobEvent{Note: "old checkpoints were not deleted: " + err.Error()})
 	}

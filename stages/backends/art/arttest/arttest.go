@@ -36,7 +36,9 @@ const (
 type Faults struct {
 	NoOpenAPI    bool   // the route list is switched off
 	PrepareHost  string // host in the answer of prepare; default 0.0.0.0, as the server's
-	SuffixedOnly bool   // inference refuses the bare model name
+	SuffixedOnly bool   // inference refuses the bare model name, as a frontend server's
+	BareNames    bool   // and the other way round, as up to 0.5.9
+	NewPort      bool   // each prepare starts another inference server, and ends the one before
 
 	Steps         int                // gradient steps of a batch; default 3
 	StepsKey      string             // default num_gradient_steps
@@ -66,8 +68,9 @@ type Batch struct {
 	Raw     json.RawMessage // the request's body
 	Groups  []wire.Group
 	Trained bool
-	Tokens  []int32 // what was trained: the ids of choices, in order
-	Plain   int     // assistant messages that were trained and not sampled
+	Tokens  []int32  // what was trained: the ids of choices, in order
+	Plain   int      // assistant messages that were trained and not sampled
+	Texts   []string // and what they said
 }
 
 // Server is the server. Its methods are safe for concurrent use.
@@ -100,7 +103,19 @@ func New(d Dialect, f Faults) *Server {
 func (s *Server) Close() {
 	s.control.CloseClientConnections()
 	s.control.Close()
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	s.inference.Close()
+}
+
+// move starts another inference server.
+func (s *Server) move() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	old := s.inference
+	s.inference = httptest.NewServer(http.HandlerFunc(s.infer))
+	old.CloseClientConnections()
+	old.Close()
 }
 
 // Addr is the host and port of the control server.
@@ -196,14 +211,14 @@ func crash(w http.ResponseWriter) {
 
 // infer is the inference port: the list of models, and their names.
 func (s *Server) infer(w http.ResponseWriter, r *http.Request) {
-	_, f := s.get()
+	d, f := s.get()
 	name := "trainer_run"
 	if posted := s.Bodies("/register"); len(posted) > 0 {
 		var m wire.Model
 		_ = json.Unmarshal(posted[len(posted)-1], &m)
 		name = m.Name
 	}
-	if f.SuffixedOnly {
+	if f.SuffixedOnly || d == Frontend && !f.BareNames {
 		name = fmt.Sprintf("%s@%d", name, s.Step())
 	}
 	switch {

@@ -78,6 +78,9 @@ func (s *Server) post(w http.ResponseWriter, r *http.Request, d Dialect, f Fault
 		if !object(w, body, &req) || !needs(w, map[string]json.RawMessage{"model": req.Model}) || !s.model(w, req.Model, true) {
 			return
 		}
+		if f.NewPort {
+			s.move()
+		}
 		reply(w, 200, []string{"http://" + net.JoinHostPort(host(f), s.port()) + "/v1", key(req.Config.Server)})
 	case "/_get_step", "/register":
 		if s.model(w, body, r.URL.Path == "/_get_step") {
@@ -95,6 +98,14 @@ func (s *Server) post(w http.ResponseWriter, r *http.Request, d Dialect, f Fault
 		if s.model(w, body, true) {
 			reply(w, 200, nil)
 		}
+	case "/_delete_checkpoint_files":
+		var req struct {
+			Model json.RawMessage `json:"model"`
+			Steps json.RawMessage `json:"steps_to_keep"`
+		}
+		if object(w, body, &req) && needs(w, map[string]json.RawMessage{"model": req.Model, "steps_to_keep": req.Steps}) && s.model(w, req.Model, true) {
+			reply(w, 200, nil)
+		}
 	default:
 		reply(w, 200, nil)
 	}
@@ -108,6 +119,8 @@ func host(f Faults) string {
 }
 
 func (s *Server) port() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	return strconv.Itoa(s.inference.Listener.Addr().(*net.TCPAddr).Port)
 }
 

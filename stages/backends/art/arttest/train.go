@@ -106,6 +106,9 @@ func (s *Server) answer(w http.ResponseWriter, b *Batch, trainable, sound bool, 
 		if f.StayUntrained {
 			advance = 0
 		}
+		if d, _ := s.get(); d == Frontend {
+			fmt.Fprintln(w, `{"data/step_num_groups_trainable": 0.0, "data/step_trainer_tokens": 0.0, "data/step_num_gradient_steps": 0.0}`)
+		}
 		s.keep(b, false, advance)
 		return
 	case f.CloseBefore:
@@ -199,11 +202,11 @@ func (b *Batch) look(d Dialect) (trainable, sound bool) {
 }
 
 func (b *Batch) history(h wire.History, d Dialect) (trainable, sound bool) {
+	if d == V05 || d == Frontend {
+		return b.plain(h)
+	}
 	last := -1
 	for i, e := range h.Entries {
-		if e.Choice != nil && (d == V05 || d == Frontend) {
-			return false, false // KeyError: 'role'
-		}
 		if e.Choice != nil && e.Choice.Logprobs != nil {
 			last = i
 		}
@@ -227,4 +230,23 @@ func (b *Batch) history(h wire.History, d Dialect) (trainable, sound bool) {
 		}
 	}
 	return last >= 0, true
+}
+
+// plain reads a history where a choice arrives as a plain object.
+func (b *Batch) plain(h wire.History) (trainable, sound bool) {
+	allowed, _ := b.Dev["allow_training_without_logprobs"].(bool)
+	for _, e := range h.Entries {
+		switch {
+		case e.Choice != nil:
+			return false, false // KeyError: 'role'
+		case e.Message.Role != "assistant" || !allowed:
+		case len(e.Message.ToolCalls) > 0:
+			return false, false // ValueError
+		default:
+			b.Plain++
+			b.Texts = append(b.Texts, e.Message.Content)
+			trainable = true
+		}
+	}
+	return trainable, true
 }
