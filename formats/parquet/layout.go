@@ -19,7 +19,7 @@ const (
 	groupRows  = 4096
 	groupBytes = 64 << 20 // logical
 
-	joinPage  = 64 << 10  // heavy pages of groups under this are joined
+	joinPage  = 16 << 10  // heavy pages of groups under this are joined
 	splitPage = 8 << 20   // heavy pages of a group over this are split, between rows
 	pageBytes = 1 << 20   // of a light page
 	maxPage   = 256 << 20 // no larger page is written, nor read

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"testing"
 
@@ -21,7 +22,7 @@ func BenchmarkCurate(b *testing.B) {
 	if n, err := strconv.Atoi(os.Getenv("ROLLMILL_BENCH_ROWS")); err == nil {
 		rows = n
 	}
-	in := randomGroups(b, rows/8)
+	in := randomGroups(b, filepath.Join(b.TempDir(), "group"), random.Options{Groups: rows / 8})
 	b.ReportAllocs()
 	n, kept := 0, int64(0)
 	for b.Loop() {
@@ -35,33 +36,45 @@ func BenchmarkCurate(b *testing.B) {
 	b.ReportMetric(float64(rows)*float64(b.N)/b.Elapsed().Seconds(), "rows/s")
 }
 
-func randomGroups(b *testing.B, n int) string {
-	o := random.Options{Groups: n}
-	base := filepath.Join(b.TempDir(), "rollout")
-	uri := filepath.Join(filepath.Dir(base), "group")
-	s := begin(b, base, dataset.Spec{Stage: "rollout", Version: 1, Kind: formats.KindTrajectories}, 0, 1)
+// randomGroups groups rows of the generator at uri, in parts of several
+// groups, beside the rollouts.
+func randomGroups(t testing.TB, uri string, o random.Options) string {
+	t.Helper()
+	base := uri + "-rollout"
+	s := begin(t, base, dataset.Spec{Stage: "rollout", Version: 1, Kind: formats.KindTrajectories, Params: map[string]any{"epoch": o.Epoch}}, 0, 1)
 	w := dataset.NewTable[formats.Trajectory](s, "", -1)
 	for rows := range random.Trajectories(1, o) {
-		check(b, w.Write(b.Context(), rows))
+		check(t, w.Write(t.Context(), rows))
 	}
-	commit(b, s)
-	ref := open(b, base).Ref("base", uri)
-	s = begin(b, uri, dataset.Spec{Stage: "group", Version: 1, Kind: formats.KindGroups, Base: &ref, Inputs: []dataset.Ref{ref}}, 0, 1)
+	commit(t, s)
+	ref := open(t, base).Ref("base", uri)
+	s = begin(t, uri, dataset.Spec{Stage: "group", Version: 1, Kind: formats.KindGroups, Base: &ref, Inputs: []dataset.Ref{ref}}, 0, 1)
 	members := dataset.NewTable[formats.Member](s, "", 0)
 	stats := dataset.NewTable[formats.GroupStats](s, formats.TableGroups, -1)
 	first := int64(0)
 	for rows := range random.Members(1, o) {
-		least, most := *rows[0].Reward, *rows[0].Reward
-		mean := 0.0
-		for _, m := range rows {
-			least, most, mean = min(least, *m.Reward), max(most, *m.Reward), mean+*m.Reward/8
-		}
-		check(b, members.Write(b.Context(), rows))
-		check(b, stats.Write(b.Context(), []formats.GroupStats{{
-			GroupID: rows[0].GroupID, ExampleID: rows[0].ExampleID, FirstRow: first, Count: 8, Valid: 8, Mean: &mean, Min: &least, Max: &most,
-		}}))
-		first += 8
+		check(t, members.Write(t.Context(), rows))
+		check(t, stats.Write(t.Context(), []formats.GroupStats{statisticsOf(rows, first)}))
+		first += int64(len(rows))
 	}
-	commit(b, s)
+	commit(t, s)
 	return uri
+}
+
+func statisticsOf(rows []formats.Member, first int64) formats.GroupStats {
+	s := formats.GroupStats{GroupID: rows[0].GroupID, ExampleID: rows[0].ExampleID, Epoch: rows[0].Epoch, FirstRow: first, Count: int32(len(rows))}
+	var rewards []float64
+	mean := 0.0
+	for _, m := range rows {
+		if m.Reward != nil {
+			rewards = append(rewards, *m.Reward)
+			mean += *m.Reward
+		}
+	}
+	if s.Valid = int32(len(rewards)); s.Valid > 0 {
+		least, most := slices.Min(rewards), slices.Max(rewards)
+		mean /= float64(len(rewards))
+		s.Mean, s.Min, s.Max = &mean, &least, &most
+	}
+	return s
 }
