@@ -53,9 +53,10 @@ func Status(err error) int {
 }
 
 // Unsure tells that a request may have had its effect although it failed: no
-// answer, or one from which nothing follows.
+// answer, or one from which nothing follows. An error that no service gave is
+// of the time before it was sent.
 func Unsure(err error) bool {
-	if err == nil {
+	if e := (*Error)(nil); !errors.As(err, &e) {
 		return false
 	}
 	code := Status(err)

@@ -123,10 +123,12 @@ func (c *Client) request(ctx context.Context, q Request) (*http.Request, error) 
 		return nil, c.clean(&Error{What: c.Name, Err: err, Usage: true})
 	}
 	if q.Body != nil {
-		if r.ContentLength = q.Size; q.Size == 0 {
+		if r.ContentLength = q.Size; q.Size == 0 { // else net/http takes it for unknown
 			r.Body = http.NoBody
 		}
-		r.Header.Set("Content-Type", q.Type)
+		if q.Type != "" {
+			r.Header.Set("Content-Type", q.Type)
+		}
 	}
 	for name, values := range q.Header {
 		r.Header[name] = values

@@ -1,0 +1,121 @@
+package hub
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/stages/backends/remote"
+	"github.com/rollmill/rollmill/stages/backends/repo"
+)
+
+// change is the one commit of a submission.
+func (t *Trainer) change(ctx context.Context, s formats.Submission, b *batch, groups int64) (repo.Change, *record, error) {
+	mark := ""
+	if t.cfg.Keep {
+		mark = short(s.Token) + "-"
+	}
+	files, recorded := b.files(mark)
+	rec := &record{Format: recordFormat, Token: s.Token, Run: s.Run, Epoch: s.Epoch, Digest: s.Digest, Groups: groups, Files: recorded, Skipped: map[string]any{}}
+	for _, sp := range b.splits {
+		if len(sp.skipped) > 0 {
+			rec.Skipped[sp.table.name+"/"+sp.name] = sp.skipped
+		}
+	}
+	data, err := json.MarshalIndent(rec, "", "  ")
+	if err != nil {
+		return repo.Change{}, nil, err
+	}
+	files = append(files, repo.Bytes(recordPath(s.Token), append(data, '\n')))
+	change := repo.Change{
+		Repo: t.cfg.Repo, Revision: t.cfg.Branch, Summary: fmt.Sprintf("rollmill: run %s, epoch %d", s.Run, s.Epoch), Description: "submission " + s.Token,
+		Guard: s.Guard, Settle: t.cfg.Settle,
+	}
+	if !t.cfg.Keep {
+		change.Delete = ours
+	}
+	card, err := t.card(ctx, files)
+	if err != nil {
+		return repo.Change{}, nil, err
+	}
+	if card != "" {
+		if err := t.store.Warnings(ctx, card); err != nil {
+			return repo.Change{}, nil, err
+		}
+		files = append(files, repo.Bytes(cardFile, []byte(card)))
+	}
+	change.Files = files
+	return change, rec, nil
+}
+
+func short(token string) string { return token[:min(len(token), 12)] }
+
+// ours tells whether a file of a repository is of a batch.
+func ours(path string) bool {
+	return slices.ContainsFunc(tables, func(t table) bool { return strings.HasPrefix(path, folder(t.name)) })
+}
+
+const (
+	cardFile = "README.md"
+	cardMark = "<!-- rollmill writes this card anew with each batch; take this line out to keep your own -->"
+)
+
+// card is the repository's README.md; "" when somebody wrote their own.
+func (t *Trainer) card(ctx context.Context, files []repo.File) (string, error) {
+	old, err := t.store.Read(ctx, t.cfg.Repo, t.cfg.Branch, cardFile)
+	if err != nil && remote.Status(err) != http.StatusNotFound {
+		return "", err
+	}
+	if err == nil && len(old) > 0 && !strings.Contains(string(old), cardMark) {
+		return "", nil
+	}
+	var paths []string
+	for _, f := range files {
+		paths = append(paths, f.Path)
+	}
+	if t.cfg.Keep {
+		tree, err := t.store.Tree(ctx, t.cfg.Repo, t.cfg.Branch)
+		if err != nil {
+			return "", err
+		}
+		for _, e := range tree {
+			paths = append(paths, e.Path)
+		}
+	}
+	return cardOf(t.cfg.Repo, paths), nil
+}
+
+func cardOf(id string, paths []string) string {
+	var b strings.Builder
+	b.WriteString("---\nconfigs:\n")
+	first := ""
+	for _, t := range tables {
+		var splits []string
+		for _, name := range []string{train, validation} {
+			if slices.ContainsFunc(paths, func(p string) bool { return strings.HasPrefix(p, folder(t.name)+name+"-") }) {
+				splits = append(splits, name)
+			}
+		}
+		if splits == nil {
+			continue
+		}
+		fmt.Fprintf(&b, "- config_name: %s\n", t.name)
+		if first == "" {
+			first = t.name
+			b.WriteString("  default: true\n")
+		}
+		b.WriteString("  data_files:\n")
+		for _, name := range splits {
+			fmt.Fprintf(&b, "  - split: %s\n    path: %s%s-*.parquet\n", name, folder(t.name), name)
+		}
+	}
+	fmt.Fprintf(&b, "tags:\n- rollmill\n---\n\n# %s\n\n%s\n\n", id, cardMark)
+	fmt.Fprintf(&b, "A batch of agent trajectories that was chosen for training.\n\n```python\nfrom datasets import load_dataset\n\nrows = load_dataset(%q, %q)\n```\n\n", id, first)
+	fmt.Fprintf(&b, "```sql\nSELECT * FROM 'hf://datasets/%s/%s*.parquet';\n```\n\n", id, folder(first))
+	b.WriteString("Each commit is one submission; `.rollmill/` says which. To train on exactly one batch, pin its commit: `revision=...`.\n")
+	return b.String()
+}

@@ -1,0 +1,271 @@
+// Package hub hands a batch over as a dataset repository of the Hugging Face
+// hub, or of a store that copies its API: Parquet files, a card that makes
+// DuckDB and `datasets` read them, and a record of the submission, in one
+// commit. It does not train; whoever does pins the commit that the receipt
+// names.
+//
+//	README.md                                    the card; one that a person wrote is left alone
+//	data/<table>/train-00000-of-00002.parquet    the batch, in a shape of Tables
+//	data/<table>/validation-00000-of-....parquet the examples held out
+//	.rollmill/<submission>.json                  what was submitted; never removed
+//
+// The record is how a submission whose sender died is found again: it comes
+// with the files or not at all. A batch replaces the one before it, which
+// remains in the history, unless Config.Keep has them lie side by side.
+//
+// To add a table: a line in tables.go.
+package hub
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/stages/backends/remote"
+	"github.com/rollmill/rollmill/stages/backends/repo"
+)
+
+// Config says which repository, and what it is to hold.
+type Config struct {
+	Endpoint string `yaml:"endpoint" json:"endpoint"` // default https://huggingface.co
+	Token    string `yaml:"-" json:"-"`
+	Repo     string `yaml:"repo" json:"repo"`     // OWNER/NAME
+	Branch   string `yaml:"branch" json:"branch"` // default main; it must be there
+	Private  bool   `yaml:"private" json:"private"`
+
+	Tables       []string      `yaml:"tables" json:"tables"`                 // of Tables; default trajectories
+	Keep         bool          `yaml:"keep" json:"keep"`                     // earlier batches stay beside this one
+	Validation   float64       `yaml:"validation" json:"validation"`         // share of the examples that is held out, chosen by SplitSeed
+	SplitSeed    int64         `yaml:"split_seed" json:"split_seed"`         //
+	MaxFileBytes int64         `yaml:"max_file_bytes" json:"max_file_bytes"` // begins another file; default 500 MB
+	Settle       time.Duration `yaml:"settle" json:"settle"`                 // until a commit whose answer was lost is there for certain; default 5s
+}
+
+// Trainer is a submit.Trainer.
+type Trainer struct {
+	cfg    Config
+	tables []table
+	store  *repo.Client
+}
+
+// New checks the config. Nothing is contacted.
+func New(cfg Config) (*Trainer, error) {
+	bad := func(hint, format string, args ...any) error {
+		return &remote.Error{What: "hub: " + fmt.Sprintf(format, args...), Help: hint, Usage: true}
+	}
+	if cfg.Branch == "" {
+		cfg.Branch = repo.Main
+	}
+	if cfg.MaxFileBytes == 0 {
+		cfg.MaxFileBytes = 500e6
+	}
+	if len(cfg.Tables) == 0 {
+		cfg.Tables = []string{Trajectories}
+	}
+	t := &Trainer{cfg: cfg, store: repo.New("hub", cfg.Endpoint, cfg.Token)}
+	t.store.Help = "put a token that may write into HF_TOKEN, or name a file: --api-key-file"
+	switch at := t.store.Endpoint; {
+	case cfg.Repo == "":
+		return nil, bad("name it: --repository OWNER/NAME", "no repository")
+	case !strings.HasPrefix(at, "http://") && !strings.HasPrefix(at, "https://"):
+		return nil, bad("write https://HOST", "endpoint %q", at)
+	case cfg.Validation < 0 || cfg.Validation >= 1:
+		return nil, bad("", "validation share %g: must be at least 0 and under 1", cfg.Validation)
+	case cfg.MaxFileBytes < 0:
+		return nil, bad("", "files of %d bytes", cfg.MaxFileBytes)
+	}
+	for _, name := range cfg.Tables {
+		at := slices.IndexFunc(tables, func(k table) bool { return k.name == name })
+		if at < 0 {
+			return nil, bad("", "unknown table %q (known: %s)", name, strings.Join(Tables(), ", "))
+		}
+		t.tables = append(t.tables, tables[at])
+	}
+	return t, repo.CheckID(cfg.Repo)
+}
+
+// Target is the store, and as the model the repository with its tables.
+func (t *Trainer) Target() formats.Target {
+	return formats.Target{Backend: "hub", Address: t.store.Endpoint, Model: t.cfg.Repo + "@" + t.cfg.Branch + ":" + strings.Join(t.cfg.Tables, "+")}
+}
+
+// NoRow: no group gives any row, so there would be nothing in the repository.
+const NoRow = "no_row"
+
+// Preflight writes the batch into nowhere, and asks whether the store lets us
+// in.
+func (t *Trainer) Preflight(ctx context.Context, groups formats.Groups, report func(formats.Problem)) (formats.Load, error) {
+	var load formats.Load
+	if err := t.entrance(ctx); err != nil {
+		return load, err
+	}
+	b := t.begin(nowhere)
+	for rows, err := range groups {
+		if err != nil {
+			return load, err
+		}
+		load.Groups++
+		load.Trajectories += int64(len(rows))
+		load.Sequences += int64(len(rows))
+		for i := range rows {
+			load.Tokens += int64(rows[i].SampledTokens)
+		}
+		if err := b.group(rows); err != nil {
+			return load, err
+		}
+	}
+	if err := b.end(); err != nil || load.Groups == 0 {
+		return load, err
+	}
+	for _, s := range b.splits {
+		load.Bytes += s.bytes
+	}
+	load.Notes = b.notes()
+	if b.rows() == 0 {
+		report(formats.Problem{Reason: NoRow, Detail: "no group gives a row of " + strings.Join(t.cfg.Tables, ", "), Hint: "push the table " + Trajectories})
+	}
+	return load, nil
+}
+
+// entrance refuses a token that the store does not know.
+func (t *Trainer) entrance(ctx context.Context) error {
+	_, err := t.store.Whoami(ctx)
+	return err
+}
+
+// Begin makes the repository, unless it is there.
+func (t *Trainer) Begin(ctx context.Context, known *formats.Policy) (formats.Standing, error) {
+	if err := t.entrance(ctx); err != nil {
+		return formats.Standing{}, err
+	}
+	if err := t.store.Create(ctx, t.cfg.Repo, t.cfg.Private); err != nil {
+		return formats.Standing{}, err
+	}
+	return formats.Standing{Policy: known}, nil
+}
+
+// record is .rollmill/<submission>.json.
+type record struct {
+	Format  string         `json:"format"`
+	Token   string         `json:"submission"`
+	Run     string         `json:"run,omitempty"`
+	Epoch   int            `json:"epoch"`
+	Digest  string         `json:"curated_digest,omitempty"`
+	Groups  int64          `json:"groups"`
+	Files   []recordedFile `json:"files"`
+	Skipped map[string]any `json:"skipped,omitempty"` // groups that gave no row of a table, by reason
+}
+
+type recordedFile struct {
+	Path   string `json:"path"`
+	Rows   int64  `json:"rows"`
+	Bytes  int64  `json:"bytes"`
+	SHA256 string `json:"sha256"`
+}
+
+const recordFormat = "rollmill-hub/1"
+
+func recordPath(token string) string { return ".rollmill/" + token + ".json" }
+
+// Submit writes the files to disk, for their digests, and commits them. What
+// it does may be repeated: a submission that is there is not made again.
+func (t *Trainer) Submit(ctx context.Context, s formats.Submission, groups formats.Groups, event func(formats.JobEvent)) (formats.Outcome, error) {
+	unsent := formats.Outcome{State: formats.JobFailed, Clean: true, Message: "nothing was committed"}
+	b := t.begin(onDisk)
+	defer b.discard()
+	sent := int64(0)
+	for rows, err := range groups {
+		if err == nil && s.Guard != nil {
+			err = s.Guard()
+		}
+		if err == nil {
+			err = b.group(rows)
+		}
+		if err != nil {
+			return unsent, err
+		}
+		sent++
+		event(formats.JobEvent{Sent: sent})
+	}
+	if err := b.end(); err != nil {
+		return unsent, err
+	}
+	change, rec, err := t.change(ctx, s, b, sent)
+	if err != nil {
+		return unsent, err
+	}
+	switch there, err := t.Resolve(ctx, s); {
+	case err != nil:
+		return unsent, err
+	case there.State == formats.JobCompleted: // another attempt's commit has landed
+		return there, nil
+	}
+	commit, err := t.store.Push(ctx, change)
+	if err != nil {
+		return t.lost(ctx, s, err)
+	}
+	if commit == "" { // an answer was lost, and the store does not say what the head is
+		return t.Resolve(ctx, s)
+	}
+	return t.outcome(rec, commit, s), nil
+}
+
+// lost tells whether a commit that failed was made.
+func (t *Trainer) lost(ctx context.Context, s formats.Submission, broken error) (formats.Outcome, error) {
+	if !repo.Open(broken) {
+		return formats.Outcome{State: formats.JobFailed, Clean: true, Message: "nothing was committed"}, broken
+	}
+	if ctx.Err() != nil {
+		return formats.Outcome{State: formats.JobUnknown, Message: broken.Error()}, broken
+	}
+	out, err := t.Resolve(ctx, s)
+	if err != nil || out.Clean {
+		return formats.Outcome{State: formats.JobUnknown, Message: broken.Error()}, broken
+	}
+	return out, nil
+}
+
+// Resolve looks for the submission's record.
+func (t *Trainer) Resolve(ctx context.Context, s formats.Submission) (formats.Outcome, error) {
+	data, err := t.store.Read(ctx, t.cfg.Repo, t.cfg.Branch, recordPath(s.Token))
+	switch remote.Status(err) {
+	case http.StatusUnauthorized: // also said of a repository that is not there
+		if err := t.entrance(ctx); err != nil {
+			return formats.Outcome{State: formats.JobUnknown}, err
+		}
+		fallthrough
+	case http.StatusNotFound:
+		return formats.Outcome{State: formats.JobFailed, Clean: true, Message: "the repository does not hold this submission"}, nil
+	}
+	if err != nil {
+		return formats.Outcome{State: formats.JobUnknown}, err
+	}
+	var rec record
+	if err := json.Unmarshal(data, &rec); err != nil || rec.Format != recordFormat {
+		return formats.Outcome{State: formats.JobUnknown, Message: fmt.Sprintf("%s in %q is no record of ours", recordPath(s.Token), t.cfg.Repo)}, nil
+	}
+	commit, err := t.store.LastCommit(ctx, t.cfg.Repo, t.cfg.Branch, recordPath(s.Token))
+	if err != nil {
+		return formats.Outcome{State: formats.JobUnknown}, err
+	}
+	return t.outcome(&rec, commit, s), nil
+}
+
+func (t *Trainer) outcome(rec *record, commit string, s formats.Submission) formats.Outcome {
+	out := formats.Outcome{State: formats.JobCompleted, Job: commit, Policy: s.Before.Policy, Metrics: map[string]float64{}}
+	rev := commit
+	if rev == "" {
+		rev = t.cfg.Branch
+	}
+	for _, f := range rec.Files {
+		out.Files = append(out.Files, fmt.Sprintf("hf://datasets/%s@%s/%s", t.cfg.Repo, rev, f.Path))
+		out.Metrics[f.Path] = float64(f.Rows)
+	}
+	out.Message = fmt.Sprintf("commit %s of %s holds it", rev, t.cfg.Repo)
+	return out
+}
