@@ -36,6 +36,7 @@ type Server struct {
 	counts Counts
 	failed int
 	onPart func()
+	onAny  func(*http.Request)
 }
 
 // Start serves an empty bucket until the test ends, and gives the process
@@ -78,6 +79,13 @@ func (s *Server) OnPart(f func()) {
 	s.onPart = f
 }
 
+// OnRequest calls f with every request before it is looked at.
+func (s *Server) OnRequest(f func(*http.Request)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.onAny = f
+}
+
 // DropBucket removes the bucket with all that is in it.
 func (s *Server) DropBucket() error { return s.backend.ForceDeleteBucket(Bucket) }
 
@@ -85,6 +93,9 @@ func (s *Server) DropBucket() error { return s.backend.ForceDeleteBucket(Bucket)
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	meter := &metered{ResponseWriter: w, in: &counted{ReadCloser: r.Body}}
 	r.Body = meter.in
+	if f := s.observer(); f != nil {
+		f(r)
+	}
 	fault := s.roll(r)
 	defer func() { s.count(r, meter) }()
 	fault.serve(meter, r, s.serve)
@@ -112,6 +123,12 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	s.objects.ServeHTTP(w, r)
+}
+
+func (s *Server) observer() func(*http.Request) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.onAny
 }
 
 func (s *Server) watcher() func() {

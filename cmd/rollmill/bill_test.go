@@ -1,0 +1,70 @@
+package main
+
+import (
+	"testing"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/random"
+	"github.com/rollmill/rollmill/storage/fakes3"
+)
+
+// storedBig writes one part of groups of 8 that is worth reading in pieces.
+func storedBig(t *testing.T, uri string, groups int) int64 {
+	t.Helper()
+	shard, err := dataset.Begin(t.Context(), uri, dataset.Spec{Stage: "rollout", Version: 1, Kind: formats.KindTrajectories}, dataset.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	table := dataset.NewTable[formats.Trajectory](shard, "", -1)
+	for group := range random.Trajectories(5, random.Options{Groups: groups, Generations: 8, Messages: 6, SampledTokens: 400, PromptTokens: 200}) {
+		if err := table.Write(t.Context(), group); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := shard.Commit(t.Context(), dataset.Outcome{}); err != nil {
+		t.Fatal(err)
+	}
+	opened, err := dataset.Open(t.Context(), uri, dataset.OpenOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var bytes int64
+	for _, p := range opened.Parts {
+		bytes += p.Bytes
+	}
+	if len(opened.Parts) != 1 {
+		t.Fatalf("%d parts", len(opened.Parts))
+	}
+	return bytes
+}
+
+// What each stage asks of an object store for one shard of one part: a bill
+// that may fall, and may not grow unseen.
+func TestWhatEachStageAsksOfAnObjectStore(t *testing.T) {
+	s := fakes3.Start(t)
+	at := func(stage string) string { return s.URI("runs/bill/" + stage) }
+	whole := storedBig(t, at("rollout"), 512)
+	for _, c := range []struct {
+		args     []string
+		requests int     // at most
+		share    float64 // of the wide part's bytes that may be read
+	}{
+		{[]string{"score", "--in", at("rollout"), "--out", at("score"), "--reward", "long=expr:len(answer) / 1000"}, 20, 0.16},
+		{[]string{"group", "--in", at("score"), "--out", at("group")}, 26, 0.05},
+		{[]string{"curate", "--in", at("group"), "--out", at("curate"), "--sample-groups", "0.3"}, 44, 1.10},
+		{[]string{"submit", "--in", at("curate"), "--out", at("submit"), "--backend", "file", "--kinds", "art"}, 32, 0.70},
+		{[]string{"score", "--in", at("rollout"), "--out", at("score"), "--reward", "long=expr:len(answer) / 1000"}, 6, 0.01}, // up to date
+	} {
+		s.Reset()
+		if code, _, talk := rollmill(t, c.args...); code != 0 {
+			t.Fatalf("%s: exit code %d:\n%s", c.args[0], code, talk)
+		}
+		got := s.Counts()
+		share := float64(got.BytesOut) / float64(whole)
+		t.Logf("%-8s %3d requests %+v, %.1f %% of the wide part read", c.args[0], got.Requests(), got, 100*share)
+		if got.Requests() > c.requests || share > c.share {
+			t.Errorf("%s: %d requests and %.2f of the part, at most %d and %.2f", c.args[0], got.Requests(), share, c.requests, c.share)
+		}
+	}
+}

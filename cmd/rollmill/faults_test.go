@@ -1,0 +1,173 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/stages/backends/sandbox"
+	"github.com/rollmill/rollmill/storage/fakes3"
+)
+
+// An epoch is the five commands over one store, with an engine that learns
+// nothing, so that every run of it gives the same rows.
+type epoch struct {
+	engine   string
+	examples string
+	at       func(name string) string // a dataset's URI
+	ledger   string
+}
+
+func newEngine(t *testing.T) (url, examples string) {
+	t.Helper()
+	server, err := sandbox.New(sandbox.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	web := httptest.NewServer(server)
+	t.Cleanup(func() { _ = server.Close(); web.Close() })
+	examples = filepath.Join(t.TempDir(), "tasks.jsonl")
+	var lines strings.Builder
+	for i := range 24 {
+		fmt.Fprintf(&lines, `{"id":"e%02d","question":"what is %d?"}`+"\n", i, i)
+	}
+	if err := os.WriteFile(examples, []byte(lines.String()), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return web.URL, examples
+}
+
+// commands are the epoch's, in order.
+func (e epoch) commands() [][]string {
+	return [][]string{
+		{"rollout", "--examples", e.examples, "--url", e.engine + "/v1", "--model", "rollmill/sandbox", "--sampling-seed", "1", "--generations", "4",
+			"--run", "faults", "--out", e.at("rollout")},
+		{"score", "--in", e.at("rollout"), "--reward", "size=expr:len(answer)", "--out", e.at("score")},
+		{"group", "--in", e.at("score"), "--out", e.at("group")},
+		{"curate", "--in", e.at("group"), "--sample-groups", "0.5", "--out", e.at("curate")},
+		{"submit", "--in", e.at("curate"), "--backend", "file", "--kinds", "art", "--ledger", e.ledger, "--out", e.at("submit")},
+	}
+}
+
+// run runs the epoch, each command again while it ends as one that may be run
+// again, and returns the digests of its datasets.
+func (e epoch) run(t *testing.T) (digests map[string]string, reruns int) {
+	t.Helper()
+	for _, args := range e.commands() {
+		for try := 1; ; try++ {
+			code, _, talk := rollmill(t, args...)
+			if code == 0 {
+				break
+			}
+			if code != exitTemporary || try == 20 {
+				t.Fatalf("%s ended with %d at try %d:\n%s", args[0], code, try, talk)
+			}
+			reruns++
+		}
+	}
+	return e.digests(t), reruns
+}
+
+func (e epoch) digests(t *testing.T) map[string]string {
+	t.Helper()
+	out := map[string]string{}
+	for _, stage := range []string{"rollout", "score", "group", "curate"} {
+		d, err := dataset.Open(t.Context(), e.at(stage), dataset.OpenOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		out[stage] = d.RowsDigest.String()
+	}
+	return out
+}
+
+// rounds is how many epochs TestEpochsOverAFaultyStore runs: COUNT, or few.
+func rounds() int {
+	if n, err := strconv.Atoi(os.Getenv("COUNT")); err == nil {
+		return n
+	}
+	return 2
+}
+
+// Whatever the store does (refusals, half bodies, lost answers, slowness, no
+// conditions), an epoch ends with the rows that it has on a disk, if need be by
+// the same command again.
+func TestEpochsOverAFaultyStore(t *testing.T) {
+	engine, examples := newEngine(t)
+	folder := t.TempDir()
+	calm := epoch{engine: engine, examples: examples, ledger: folder, at: func(name string) string { return filepath.Join(folder, name) }}
+	want, _ := calm.run(t)
+
+	s := fakes3.Start(t)
+	failed, reruns := 0, 0
+	for round := range rounds() {
+		f := fakes3.Faults{Seed: int64(round), Refused: 0.005, Cut: 0.005, Lost: 0.005, Slow: 0.005, Latency: 200 * time.Millisecond}
+		if round%10 == 9 {
+			f.Refused, f.Cut = 0.2, 0.2
+		}
+		e := epoch{engine: engine, examples: examples, at: func(name string) string { return s.URI(fmt.Sprintf("round-%d/%s", round, name)) }}
+		e.ledger = e.at("")
+		if round%5 == 4 {
+			f.IgnoreConditions = true
+			e.ledger = t.TempDir() // such a store keeps no ledger
+			e.at = func(name string) string { return s.URI(fmt.Sprintf("round-%d/%s", round, name)) + "&rate_limiter_capacity=1000000" }
+		}
+		before := s.Failed()
+		s.SetFaults(f)
+		got, again := e.run(t)
+		s.SetFaults(fakes3.Faults{})
+		if fmt.Sprint(got) != fmt.Sprint(want) {
+			t.Errorf("round %d (%+v): %v, want %v", round, f, got, want)
+		}
+		failed += s.Failed() - before
+		reruns += again
+	}
+	if n := s.Uploads(); n > 0 {
+		t.Errorf("%d multipart uploads were left behind", n)
+	}
+	t.Logf("%d epochs, %d requests went wrong, %d commands were run again", rounds(), failed, reruns)
+}
+
+// A store that replaces what it was asked to create keeps no ledger.
+func TestALooseStoreKeepsNoLedger(t *testing.T) {
+	s := fakes3.Start(t)
+	s.SetFaults(fakes3.Faults{IgnoreConditions: true})
+	folder := t.TempDir()
+	stored(t, folder+"/rollout")
+	code, _, talk := rollmill(t, "submit", "--in", folder+"/rollout", "--backend", "file", "--ledger", s.URI("x"), "--out", folder+"/submit")
+	if code != exitUsage || !strings.Contains(talk, "could be trained twice") || !strings.Contains(talk, "rollmill storage check") {
+		t.Errorf("exit code %d:\n%s", code, talk)
+	}
+}
+
+// A bucket that disappears while a stage writes into it is named, at once.
+func TestABucketThatDisappearsIsAClearError(t *testing.T) {
+	s := fakes3.Start(t)
+	stored(t, s.URI("rollout"))
+	var once atomic.Bool
+	s.OnRequest(func(r *http.Request) {
+		if r.Method == http.MethodPut && strings.Contains(r.URL.Path, "/score/part-") && once.CompareAndSwap(false, true) {
+			if err := s.DropBucket(); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+	code, _, talk := rollmill(t, "score", "--in", s.URI("rollout"), "--out", s.URI("score"), "--reward", "x=expr:1", "--log-format", "json")
+	if code != exitFailed || !strings.Contains(talk, "the bucket does not exist, or may not be seen") || !strings.Contains(talk, "make the bucket") {
+		t.Errorf("exit code %d:\n%s", code, talk)
+	}
+	var last struct{ Level, Msg, Hint string }
+	lines := strings.Split(strings.TrimSpace(talk), "\n")
+	if err := json.Unmarshal([]byte(lines[len(lines)-1]), &last); err != nil {
+		t.Errorf("the last line is no JSON: %v", err)
+	}
+}
