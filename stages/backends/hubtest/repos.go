@@ -94,6 +94,11 @@ func (h *Hub) remove(w http.ResponseWriter, r *http.Request) {
 
 func (h *Hub) base(r *http.Request) string { return "http://" + r.Host + h.Prefix }
 
+// storage is on another host, as the hub's is: who goes there leaves the hub.
+func (h *Hub) storage(r *http.Request) string {
+	return "http://" + strings.Replace(r.Host, "127.0.0.1", "localhost", 1) + h.Prefix + "/_store/"
+}
+
 func (h *Hub) whoami(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case h.faults.NoWhoami:
@@ -261,7 +266,7 @@ func (h *Hub) resolve(w http.ResponseWriter, r *http.Request, p place) {
 	w.Header().Set("X-Linked-Etag", `"`+sum256(f.data)+`"`)
 	w.Header().Set("X-Linked-Size", strconv.Itoa(len(f.data)))
 	w.Header().Set("ETag", `"`+sum256(f.data)+`"`)
-	http.Redirect(w, r, h.base(r)+"/_store/"+sum256(f.data), http.StatusFound)
+	http.Redirect(w, r, h.storage(r)+sum256(f.data), http.StatusFound)
 }
 
 func (h *Hub) get(w http.ResponseWriter, r *http.Request) {

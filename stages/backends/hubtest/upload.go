@@ -73,7 +73,7 @@ func (h *Hub) batch(w http.ResponseWriter, r *http.Request, _ place) {
 		fail(w, http.StatusBadRequest, "", fmt.Sprintf("bad batch: %+v %v", body, err))
 		return
 	}
-	store := h.base(r) + "/_store/"
+	store := h.storage(r)
 	verify := h.base(r) + "/api/verify"
 	if h.faults.PublicURLs {
 		store, verify = "https://huggingface.co"+h.Prefix+"/_store/", "https://huggingface.co"+h.Prefix+"/api/verify"

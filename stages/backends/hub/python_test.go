@@ -1,0 +1,57 @@
+package hub_test
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/rollmill/rollmill/stages/backends/hub"
+	"github.com/rollmill/rollmill/stages/backends/hubtest"
+	"github.com/rollmill/rollmill/stages/backends/repo"
+)
+
+// TestPythonClient: the hub's own client gets from the test server what ours
+// gets, and `datasets` and DuckDB read what was pushed.
+func TestPythonClient(t *testing.T) {
+	python, _ := filepath.Abs("../../../.venv-hub/bin/python")
+	if p := os.Getenv("ROLLMILL_PYTHON_HUB"); p != "" {
+		python = p
+	}
+	if exec.Command(python, "-c", "import huggingface_hub, datasets, duckdb").Run() != nil {
+		t.Skip("no Python with huggingface_hub: make .venv-hub, or set ROLLMILL_PYTHON_HUB")
+	}
+	tr, s := start(t, hubtest.Faults{ChunkSize: 100 << 10}, tables("trajectories", "trl-preference"), func(c *hub.Config) { c.Validation, c.SplitSeed = 0.5, 1 })
+	must(t, tr, "token-1")
+	folder := t.TempDir()
+	var files []repo.File
+	for path, data := range map[string][]byte{
+		"README.md": []byte("# a card\n"), "empty.txt": nil, "data/a.jsonl": []byte("{\"a\": 1}\n"),
+		"data/small.parquet": bytes.Repeat([]byte("0123456789"), 100), "data/large.parquet": bytes.Repeat([]byte("9876543210"), 30_000),
+	} {
+		at := filepath.Join(folder, path)
+		if err := os.MkdirAll(filepath.Dir(at), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(at, data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		files = append(files, repo.Bytes(path, data))
+	}
+	c := repo.New("hub", s.URL, hubtest.Token)
+	if err := c.Create(t.Context(), "acme/ours", false); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Push(t.Context(), repo.Change{Repo: "acme/ours", Summary: "a batch", Files: files, Settle: time.Millisecond}); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(python, "../../../testdata/consumers/hub/check.py", folder)
+	cmd.Env = append(os.Environ(), "HF_ENDPOINT="+s.URL, "HF_TOKEN="+hubtest.Token)
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v\n%s\nthe server was asked:\n%q", err, out, s.Log())
+	}
+	t.Logf("%s", out)
+}
