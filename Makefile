@@ -2,10 +2,13 @@
 # make test   runs the tests
 # make check  formats, vets, lints, and compares the generated pages
 # make bench  runs the benchmarks
+# make bench/rollout EPISODES=1000   what a recorded episode costs, beside the same in Python
 # make docs   writes the generated pages
 # make learn SEEDS=5    shows that the demo's policy learns, and only from rewards that mean something
 # make bench/score ROWS=100000  scores a stored epoch anew, beside pyarrow and DuckDB
 # make bench/rewards    sends wide rows to a reward in Python, in lines and in record batches
+# make bench/submit LARGE=160000  makes ART's wire form, beside the harness, and hands over a dataset of 5 GB
+# make chaos-submit COUNT=100   kills submissions to every backend at random moments, and counts the jobs
 # make llama  records a real llama-server with a model of random weights
 # make chaos COUNT=20   kills the demo at random moments and compares what it leaves
 
@@ -13,9 +16,12 @@ export CGO_ENABLED := 0
 GO    ?= go
 COUNT ?= 3
 SEEDS ?= 2
+COMPARED ?= 1600
+LARGE    ?= 8000
+EPISODES ?= 1000
 ROWS  ?= 100000
 
-.PHONY: all build demo demo-train test check bench bench/score bench/rewards docs chaos learn llama clean FORCE
+.PHONY: all build demo demo-train test check bench bench/score bench/rewards bench/submit docs chaos chaos-submit learn llama clean FORCE
 all: build
 
 build: bin/rollmill bin/tictactoe
@@ -76,12 +82,30 @@ bench/score: .venv-interop/pyvenv.cfg
 bench/rewards: .venv-interop/pyvenv.cfg
 	$(GO) test ./stages/score/rewards/command -run '^$$' -bench Python -benchtime 5s
 
+bench/submit: .venv-art-0.5.17/pyvenv.cfg
+	COMPARED=$(COMPARED) LARGE=$(LARGE) $(GO) test ./stages/submit -run TestWireForm -count 1 -timeout 60m -v -long
+
+.venv-art-0.5.17/pyvenv.cfg: testdata/consumers/art/requirements-0.5.17.txt
+	python3 -m venv .venv-art-0.5.17
+	.venv-art-0.5.17/bin/pip install --quiet --disable-pip-version-check --no-deps -r $<
+
+bench/rollout: .venv-bench-rollout/pyvenv.cfg
+	BENCH_EPISODES=$(EPISODES) $(GO) test ./cmd/rollmill -run TestRolloutCost -count 1 -timeout 60m -v
+
+.venv-bench-rollout/pyvenv.cfg: testdata/bench/rollout/requirements.txt
+	python3 -m venv .venv-bench-rollout
+	.venv-bench-rollout/bin/pip install --quiet --disable-pip-version-check --no-deps -r $<
+	touch $@
+
 .venv-interop/pyvenv.cfg: testdata/interop/requirements.txt
 	python3 -m venv .venv-interop
 	.venv-interop/bin/pip install --quiet --disable-pip-version-check -r $<
 
 docs:
 	$(GO) test ./cmd/rollmill -run TestDocs -update
+
+chaos-submit:
+	COUNT=$(COUNT) $(GO) test ./stages/submit -run TestKilledAtRandom -count 1 -timeout 60m -v
 
 chaos: build
 	COUNT=$(COUNT) $(GO) test ./pipelines/make -run TestDemoKilled -count 1 -timeout 60m -v -long

@@ -8,7 +8,9 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"rollmill": func() { os.Exit(process()) }})
+	testscript.Main(m, map[string]func(){
+		"rollmill": func() { os.Exit(process()) }, "longanswers": serveLongAnswers, "twoturns": twoTurns,
+	})
 }
 
 // TestScripts runs the stories under testdata/script.
