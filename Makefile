@@ -21,7 +21,7 @@ LARGE    ?= 8000
 EPISODES ?= 1000
 ROWS  ?= 100000
 
-.PHONY: all build demo demo-train test check bench bench/score bench/rewards bench/submit docs chaos chaos-submit learn llama clean FORCE
+.PHONY: all build demo demo-train test check bench bench/score bench/rewards bench/submit bench/rollout docs chaos chaos-submit learn llama clean FORCE
 all: build
 
 build: bin/rollmill bin/tictactoe

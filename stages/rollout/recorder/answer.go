@@ -168,7 +168,10 @@ func (a *answer) addChoice(at *cursor, position int64, see view) {
 			readMessage(&c.message, message)
 			c.tokens.readMessage(message, a)
 		case "delta":
-			c.addDelta(at.value())
+			delta := at.value()
+			if c.addDelta(delta) {
+				c.tokens.readMessage(delta, a)
+			}
 		case "text":
 			c.text.content.WriteString(unquote(at.value()))
 		case "logprobs":
@@ -207,7 +210,9 @@ func (c *choice) done() {
 	m.FinishReason, m.Sampled = c.finish, true
 }
 
-func (c *choice) addDelta(raw []byte) {
+// addDelta joins a piece of the message, and tells whether it has tokens in it,
+// as NeMo's have.
+func (c *choice) addDelta(raw []byte) (tokens bool) {
 	thought := false
 	for key, v := range members(raw) {
 		switch string(key) {
@@ -227,8 +232,11 @@ func (c *choice) addDelta(raw []byte) {
 			for t := range elements(v) {
 				c.addToolDelta(t)
 			}
+		case "generation_token_ids", "generation_log_probs", "prompt_token_ids":
+			tokens = true
 		}
 	}
+	return tokens
 }
 
 // addText joins a piece of text and tells whether there was one.

@@ -110,9 +110,6 @@ func TestEverySourceOfTokenIDs(t *testing.T) {
 	for _, source := range []string{formats.TokensChoice, formats.TokensResponse, formats.TokensInLogprobs, formats.TokensEntryID,
 		formats.TokensMetaInfo, formats.TokensMessage, ""} {
 		for _, stream := range []bool{false, true} {
-			if stream && source == formats.TokensMessage {
-				continue // NeMo puts them into whole messages only
-			}
 			t.Run(fmt.Sprintf("%s/stream=%v", source, stream), func(t *testing.T) {
 				e := &recordertest.Engine{Source: source, PromptIDs: true}
 				s := record(t, e).Begin(context.Background(), "t", "g")
