@@ -119,7 +119,9 @@ func TestEpochsOverAFaultyStore(t *testing.T) {
 		if round%5 == 4 {
 			f.IgnoreConditions = true
 			e.ledger = t.TempDir() // such a store keeps no ledger
-			e.at = func(name string) string { return s.URI(fmt.Sprintf("round-%d/%s", round, name)) + "&rate_limiter_capacity=1000000" }
+			e.at = func(name string) string {
+				return s.URI(fmt.Sprintf("round-%d/%s", round, name)) + "&rate_limiter_capacity=1000000"
+			}
 		}
 		before := s.Failed()
 		s.SetFaults(f)

@@ -1,0 +1,40 @@
+#!/usr/bin/env bash
+# Epochs on a Slurm cluster: an array of SHARDS tasks for each stage of each
+# epoch, each after the one before it has ended well. Run it once; all jobs are
+# queued at once, and their ids are printed.
+#
+#   export CONFIG=rollmill.yaml ROOT=s3://bucket/run EPOCHS=15 SHARDS=4
+#   pipelines/slurm/epochs.sh --partition=cpu --time=4:00:00
+#
+# Words are handed to every sbatch. QUERY is what follows a bucket's question
+# mark. VALIDATE_EVERY plays the held-out examples before every so many epochs.
+# Started again, it queues everything again, and what is finished is up to date.
+set -euo pipefail
+: "${CONFIG:?}" "${ROOT:?}" "${EPOCHS:=1}" "${SHARDS:=1}" "${VALIDATE_EVERY:=0}" "${LOGS:=$PWD/logs}"
+export CONFIG ROOT SHARDS
+here=$(cd "$(dirname "$0")" && pwd)
+mkdir -p "$LOGS"
+words=("$@")
+
+# queue STAGE EPOCH AFTER [--array=...] prints the job's id.
+queue() {
+  sbatch --parsable --requeue --open-mode=append --signal=B:TERM@60 --kill-on-invalid-dep=yes --job-name "rollmill-$1-$2" \
+    --output "$LOGS/%x-%A-%a.log" ${3:+--dependency=afterok:$3} "${@:4}" "${words[@]}" "$here/stage.sh" "$1" "$2"
+}
+
+array=--array=0-$((SHARDS - 1))
+after=$(queue prepare 0 '')
+echo "prepare $after"
+for epoch in $(seq 0 $((EPOCHS - 1))); do
+  if [ "$VALIDATE_EVERY" != 0 ] && [ $((epoch % VALIDATE_EVERY)) = 0 ]; then
+    after=$(queue validation "$epoch" "$after")
+  fi
+  for stage in rollout score group curate; do
+    after=$(queue $stage "$epoch" "$after" "$array")
+  done
+  after=$(queue submit "$epoch" "$after")
+  echo "epoch $epoch $after"
+done
+if [ "$VALIDATE_EVERY" != 0 ] && [ $((EPOCHS % VALIDATE_EVERY)) = 0 ]; then
+  echo "validation $(queue validation "$EPOCHS" "$after")"
+fi
