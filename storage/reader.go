@@ -59,7 +59,7 @@ func (r *fileReader) ReadAt(p []byte, off int64) (int, error) {
 		return 0, err
 	}
 	n, err := r.f.ReadAt(p, off)
-	r.b.moved("range", r.key, n)
+	r.b.movedRange(r.key, off, n)
 	if err == io.EOF {
 		return n, io.EOF // ReadAt's contract: not wrapped
 	}
@@ -90,7 +90,7 @@ func (r *rangeReader) ReadAt(p []byte, off int64) (int, error) {
 			n, err = r.request(p[:want], off)
 			return err
 		})
-		r.b.moved("range", r.key, n)
+		r.b.movedRange(r.key, off, n)
 		if err != nil {
 			return n, r.b.fail("range", r.key, err)
 		}

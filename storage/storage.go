@@ -41,6 +41,7 @@ type Bucket struct {
 	driver func() (*blob.Bucket, error)
 	wrap   Hook
 	meter  Meter
+	ranges Ranges
 }
 
 // Object describes a stored object.
@@ -61,6 +62,9 @@ type Hook func(op, key string) error
 // Meter sees how many bytes an operation moved, after it did: read, range and
 // write.
 type Meter func(op, key string, bytes int64)
+
+// Ranges sees which bytes of an object were read by ranges, after they were.
+type Ranges func(key string, off, bytes int64)
 
 // WithHook returns the same bucket, its operations reported to h before any
 // hook that it has already.
@@ -94,6 +98,21 @@ func (b *Bucket) WithMeter(m Meter) *Bucket {
 	return &c
 }
 
+// WithRanges returns the same bucket, the ranges that are read of its objects
+// reported to r and to any Ranges that it has already.
+func (b *Bucket) WithRanges(r Ranges) *Bucket {
+	c := *b
+	if inner := b.ranges; inner != nil {
+		outer := r
+		r = func(key string, off, bytes int64) {
+			outer(key, off, bytes)
+			inner(key, off, bytes)
+		}
+	}
+	c.ranges = r
+	return &c
+}
+
 // URI is where the bucket is rooted, without credentials or a trailing slash.
 func (b *Bucket) URI() string { return b.uri }
 
@@ -121,6 +140,13 @@ func (b *Bucket) hook(op, key string) error {
 func (b *Bucket) moved(op, key string, bytes int) {
 	if b.meter != nil {
 		b.meter(op, key, int64(bytes))
+	}
+}
+
+func (b *Bucket) movedRange(key string, off int64, bytes int) {
+	b.moved("range", key, bytes)
+	if b.ranges != nil && bytes > 0 {
+		b.ranges(key, off, int64(bytes))
 	}
 }
 

@@ -1,6 +1,7 @@
 package parquet
 
 import (
+	"cmp"
 	"io"
 	"slices"
 
@@ -54,7 +55,7 @@ func (r *Reader[T]) source() (io.ReaderAt, error) {
 	if len(wanted) == 0 {
 		return r.f.src, nil
 	}
-	f, err := r.f.fetch(wanted)
+	f, err := r.f.fetch(wanted, r.walls(to)...)
 	if err != nil {
 		return nil, err
 	}
@@ -62,9 +63,10 @@ func (r *Reader[T]) source() (io.ReaderAt, error) {
 	return r.fetched, nil
 }
 
-// fetch reads ranges into memory, several requests at once.
-func (f *File) fetch(wanted []extent) (*fetched, error) {
-	wanted = join(wanted, f.ahead)
+// fetch reads ranges into memory, several requests at once, and no byte of the
+// walls, which are in order.
+func (f *File) fetch(wanted []extent, walls ...extent) (*fetched, error) {
+	wanted = join(wanted, walls, f.ahead)
 	var all errgroup.Group
 	all.SetLimit(atOnce)
 	for i := range wanted {
@@ -106,12 +108,36 @@ func (r *Reader[T]) plan() (wanted []extent, to int) {
 	return wanted, to
 }
 
+// walls are the heavy chunks of the planned row groups that nobody asked for:
+// to save a request is no reason to fetch them.
+func (r *Reader[T]) walls(to int) []extent {
+	wanted := make([]bool, len(r.f.leaves))
+	for _, l := range r.leaves {
+		wanted[l.node.leaf] = true
+	}
+	var out []extent
+	for g := r.group; g < to; g++ {
+		for c := range wanted {
+			m := &r.f.meta.RowGroups[g].Columns[c].MetaData
+			if !wanted[c] && heavy[columnName(m.PathInSchema)] {
+				start, end := span(m)
+				out = append(out, extent{off: start, end: end})
+			}
+		}
+	}
+	slices.SortFunc(out, byOffset)
+	return out
+}
+
+func byOffset(a, b extent) int { return cmp.Compare(a.off, b.off) }
+
 // join merges ranges with small gaps, and with larger ones until few are left.
-func join(ranges []extent, limit int64) []extent {
-	slices.SortFunc(ranges, func(a, b extent) int { return int(min(max(a.off-b.off, -1), 1)) })
+// No gap holds a wall.
+func join(ranges, walls []extent, limit int64) []extent {
+	slices.SortFunc(ranges, byOffset)
 	joined := ranges
 	for gap := int64(nearGap); gap <= farGap; gap *= 4 {
-		next := merged(ranges, gap)
+		next := merged(ranges, walls, gap)
 		var total int64
 		for _, e := range next {
 			total += e.end - e.off
@@ -126,14 +152,20 @@ func join(ranges []extent, limit int64) []extent {
 	return joined
 }
 
-func merged(ranges []extent, gap int64) []extent {
+func merged(ranges, walls []extent, gap int64) []extent {
 	var out []extent
 	for _, e := range ranges {
-		if n := len(out); n > 0 && e.off <= out[n-1].end+gap {
+		if n := len(out); n > 0 && e.off <= out[n-1].end+gap && !between(walls, out[n-1].end, e.off) {
 			out[n-1].end = max(out[n-1].end, e.end)
 			continue
 		}
 		out = append(out, e)
 	}
 	return out
+}
+
+// between tells whether a wall begins in a gap.
+func between(walls []extent, from, to int64) bool {
+	i, _ := slices.BinarySearchFunc(walls, from, func(w extent, at int64) int { return cmp.Compare(w.off, at) })
+	return i < len(walls) && walls[i].off < to
 }

@@ -61,14 +61,15 @@ func bindFields(out *[]*leaf, t reflect.Type, n *node, at *leaf) error {
 	for i := range t.NumField() {
 		sf := t.Field(i)
 		name, rest, _ := strings.Cut(sf.Tag.Get("parquet"), ",")
-		if !sf.IsExported() || name == "-" {
+		embedded := sf.Anonymous && name == "" && sf.Type.Kind() == reflect.Struct
+		if !sf.IsExported() && !embedded || name == "-" {
 			continue
 		}
 		inner := *at
 		inner.lists = slices.Clip(at.lists)
 		inner.off += sf.Offset
 		inner.payload = at.payload || strings.Contains(sf.Tag.Get("rollmill"), "payload")
-		if sf.Anonymous && name == "" && sf.Type.Kind() == reflect.Struct {
+		if embedded {
 			if err := bindFields(out, sf.Type, n, &inner); err != nil {
 				return err
 			}

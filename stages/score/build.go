@@ -44,7 +44,7 @@ func (b built) close() error {
 }
 
 func (b built) needs() Needs {
-	most := Head
+	most := Light
 	for _, c := range b {
 		most = max(most, c.Needs())
 	}

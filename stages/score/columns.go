@@ -2,15 +2,15 @@ package score
 
 import "github.com/rollmill/rollmill/formats"
 
-// head are the light columns: what Needs Head promises. The tags are those of
-// formats.Trajectory; a test holds them together.
-type head struct {
+// light are the columns that Needs Light promises, all of which lie together
+// at a part's end. The tags are those of formats.Trajectory; a test holds them
+// together.
+type light struct {
 	TrajectoryID     string `parquet:"trajectory_id"`
 	Run              string `parquet:"run,dict"`
 	ExampleID        string `parquet:"example_id,dict"`
 	Epoch            int32  `parquet:"epoch,delta"`
 	Generation       int32  `parquet:"generation,delta"`
-	Example          string `parquet:"example"`
 	Answer           string `parquet:"answer,optional"`
 	Status           string `parquet:"status,dict"`
 	StopReason       string `parquet:"stop_reason,dict"`
@@ -23,36 +23,33 @@ type head struct {
 	Metadata         string `parquet:"metadata,optional"`
 }
 
-func (h *head) trajectory() *formats.Trajectory {
+func (l *light) trajectory() *formats.Trajectory {
 	return &formats.Trajectory{
-		TrajectoryID: h.TrajectoryID, Run: h.Run, ExampleID: h.ExampleID, Epoch: h.Epoch, Generation: h.Generation,
-		Example: h.Example, Answer: h.Answer, Status: h.Status, StopReason: h.StopReason, FailureClass: h.FailureClass,
-		Model: h.Model, PolicyVersion: h.PolicyVersion, PromptTokens: h.PromptTokens,
-		CompletionTokens: h.CompletionTokens, SampledTokens: h.SampledTokens, Metadata: h.Metadata,
+		TrajectoryID: l.TrajectoryID, Run: l.Run, ExampleID: l.ExampleID, Epoch: l.Epoch, Generation: l.Generation,
+		Answer: l.Answer, Status: l.Status, StopReason: l.StopReason, FailureClass: l.FailureClass,
+		Model: l.Model, PolicyVersion: l.PolicyVersion, PromptTokens: l.PromptTokens,
+		CompletionTokens: l.CompletionTokens, SampledTokens: l.SampledTokens, Metadata: l.Metadata,
 	}
+}
+
+// head adds the example.
+type head struct {
+	light
+	Example string `parquet:"example"`
+}
+
+func (h *head) trajectory() *formats.Trajectory {
+	out := h.light.trajectory()
+	out.Example = h.Example
+	return out
 }
 
 // text adds the messages without what was sampled into them token by token.
 type text struct {
-	TrajectoryID     string        `parquet:"trajectory_id"`
-	Run              string        `parquet:"run,dict"`
-	ExampleID        string        `parquet:"example_id,dict"`
-	Epoch            int32         `parquet:"epoch,delta"`
-	Generation       int32         `parquet:"generation,delta"`
-	Example          string        `parquet:"example"`
-	Messages         []textMessage `parquet:"messages,list"`
-	Calls            []textCall    `parquet:"calls,list"`
-	ToolSets         []string      `parquet:"tool_sets,list"`
-	Answer           string        `parquet:"answer,optional"`
-	Status           string        `parquet:"status,dict"`
-	StopReason       string        `parquet:"stop_reason,dict"`
-	FailureClass     string        `parquet:"failure_class,optional,dict"`
-	Model            string        `parquet:"model,optional,dict"`
-	PolicyVersion    *int64        `parquet:"policy_version,optional"`
-	PromptTokens     int32         `parquet:"prompt_tokens,delta"`
-	CompletionTokens int32         `parquet:"completion_tokens,delta"`
-	SampledTokens    int32         `parquet:"sampled_tokens,delta"`
-	Metadata         string        `parquet:"metadata,optional"`
+	head
+	Messages []textMessage `parquet:"messages,list"`
+	Calls    []textCall    `parquet:"calls,list"`
+	ToolSets []string      `parquet:"tool_sets,list"`
 }
 
 type textMessage struct {
@@ -77,12 +74,8 @@ type textCall struct {
 }
 
 func (t *text) trajectory() *formats.Trajectory {
-	out := &formats.Trajectory{
-		TrajectoryID: t.TrajectoryID, Run: t.Run, ExampleID: t.ExampleID, Epoch: t.Epoch, Generation: t.Generation,
-		Example: t.Example, ToolSets: t.ToolSets, Answer: t.Answer, Status: t.Status, StopReason: t.StopReason,
-		FailureClass: t.FailureClass, Model: t.Model, PolicyVersion: t.PolicyVersion, PromptTokens: t.PromptTokens,
-		CompletionTokens: t.CompletionTokens, SampledTokens: t.SampledTokens, Metadata: t.Metadata,
-	}
+	out := t.head.trajectory()
+	out.ToolSets = t.ToolSets
 	out.Messages = make([]formats.Message, len(t.Messages))
 	for i := range t.Messages {
 		m := &t.Messages[i]

@@ -227,4 +227,3 @@ func writeRealistic(ctx context.Context, uri string, groups int, failures float6
 	_, err = shard.Commit(ctx, dataset.Outcome{})
 	return err
 }
-

@@ -32,7 +32,8 @@ type Reward interface {
 type Needs int
 
 const (
-	Head   Needs = iota // ids, status, answer, example, counts, metadata; no messages
+	Light  Needs = iota // ids, status, answer, counts, metadata; neither example nor messages
+	Head                // the example, too
 	Text                // the messages without their tokens, and which calls were to the target
 	Tokens              // every column
 )

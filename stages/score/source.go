@@ -45,6 +45,8 @@ func openSource(ctx context.Context, in *input, r dataset.Range, needs Needs) (*
 
 func openRows(ctx context.Context, d *dataset.Dataset, r dataset.Range, needs Needs) (rowReader, error) {
 	switch needs {
+	case Light:
+		return openColumns(ctx, d, r, (*light).trajectory)
 	case Head:
 		return openColumns(ctx, d, r, (*head).trajectory)
 	case Text:

@@ -20,11 +20,15 @@ type Counter struct {
 	ops   map[string]int
 	bytes map[string]int64
 	keys  map[string]map[string]int
+	spans map[string][]Span
 }
+
+// Span is a range of an object's bytes, the last one not in it.
+type Span struct{ First, End int64 }
 
 // Wrap returns the bucket with its operations counted.
 func (c *Counter) Wrap(b *storage.Bucket) *storage.Bucket {
-	return b.WithHook(c.count).WithMeter(c.meter)
+	return b.WithHook(c.count).WithMeter(c.meter).WithRanges(c.span)
 }
 
 func (c *Counter) count(op, key string) error {
@@ -51,6 +55,22 @@ func (c *Counter) meter(op, _ string, n int64) {
 		c.bytes = map[string]int64{}
 	}
 	c.bytes[op] += n
+}
+
+func (c *Counter) span(key string, off, bytes int64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.spans == nil {
+		c.spans = map[string][]Span{}
+	}
+	c.spans[key] = append(c.spans[key], Span{off, off + bytes})
+}
+
+// Spans are the ranges of an object that were read, in order of time.
+func (c *Counter) Spans(key string) []Span {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Clone(c.spans[key])
 }
 
 // Ops is how often an operation of storage.Hook was asked for.
@@ -85,7 +105,7 @@ func (c *Counter) Written() int64 {
 func (c *Counter) Reset() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.ops, c.keys, c.bytes = nil, nil, nil
+	c.ops, c.keys, c.bytes, c.spans = nil, nil, nil, nil
 }
 
 // String lists the counts, for a failing test's message.

@@ -38,6 +38,9 @@ func TestCountsOperationsAndBytes(t *testing.T) {
 	if c.Ops("list") != 1 || c.Of("read", "k") != 1 || c.Of("publish", "k") != 1 || c.Ops("range") != 1 || c.Read() != 7 || c.Written() != 5 {
 		t.Error(c.String())
 	}
+	if got := c.Spans("k"); len(got) != 1 || got[0] != (Span{1, 3}) {
+		t.Errorf("spans %v", got)
+	}
 	if got, want := c.String(), "draft 1, list 1, open 1, publish 1, range 1, read 1, write 1, read 7 B, wrote 5 B"; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}

@@ -82,10 +82,13 @@ func numeric(t reflect.Type) error {
 }
 
 func (r *reward) Needs() score.Needs {
-	if r.reads.messages {
+	switch {
+	case r.reads.messages:
 		return score.Text
+	case r.reads.example:
+		return score.Head
 	}
-	return score.Head
+	return score.Light
 }
 
 func (r *reward) Close() error { return nil }

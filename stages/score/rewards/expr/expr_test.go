@@ -72,12 +72,14 @@ func TestCompileErrorsHaveAPlace(t *testing.T) {
 	}
 }
 
-func TestOnlyMessagesNeedText(t *testing.T) {
-	if n := rewardtest.New(t, expr.Kind, "len(answer)").Needs(); n != score.Head {
-		t.Errorf("answer needs %v", n)
-	}
-	if n := rewardtest.New(t, expr.Kind, "len(messages)").Needs(); n != score.Text {
-		t.Errorf("messages need %v", n)
+func TestItNeedsWhatItMentions(t *testing.T) {
+	for source, want := range map[string]score.Needs{
+		"len(answer) + completion_tokens": score.Light, "metadata.turns": score.Light, "answer == example.answer": score.Head,
+		"len(messages)": score.Text, "len($env)": score.Text,
+	} {
+		if n := rewardtest.New(t, expr.Kind, source).Needs(); n != want {
+			t.Errorf("%s needs %v", source, n)
+		}
 	}
 }
 

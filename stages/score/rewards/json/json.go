@@ -94,8 +94,15 @@ func compile(file string) (*jsonschema.Schema, error) {
 	return schema, nil
 }
 
-func (r *reward) Needs() score.Needs { return score.Head }
-func (r *reward) Close() error       { return nil }
+// Needs is the example when a field of it is compared with.
+func (r *reward) Needs() score.Needs {
+	if r.field != "" {
+		return score.Head
+	}
+	return score.Light
+}
+
+func (r *reward) Close() error { return nil }
 
 // Files is the schema.
 func (r *reward) Files() []string {

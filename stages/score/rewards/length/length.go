@@ -56,7 +56,7 @@ func newReward(s score.Setup) (score.Reward, error) {
 	return r, nil
 }
 
-func (r *reward) Needs() score.Needs { return score.Head }
+func (r *reward) Needs() score.Needs { return score.Light }
 func (r *reward) Close() error       { return nil }
 
 func (r *reward) Score(ctx context.Context, rows []*score.Row, values []score.Value) error {

@@ -62,8 +62,15 @@ func newReward(s score.Setup) (score.Reward, error) {
 	return r, err
 }
 
-func (r *reward) Needs() score.Needs { return score.Head }
-func (r *reward) Close() error       { return nil }
+// Needs is the example, unless the reference is a literal.
+func (r *reward) Needs() score.Needs {
+	if r.text != nil {
+		return score.Light
+	}
+	return score.Head
+}
+
+func (r *reward) Close() error { return nil }
 
 func (r *reward) Score(ctx context.Context, rows []*score.Row, values []score.Value) error {
 	for i, row := range rows {

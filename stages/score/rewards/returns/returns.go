@@ -111,7 +111,7 @@ func (r *reward) Needs() score.Needs {
 	if r.atEnd {
 		return score.Text
 	}
-	return score.Head
+	return score.Light
 }
 
 func (r *reward) Close() error { return nil }

@@ -135,6 +135,9 @@ func (s Suite) columns(t *testing.T) {
 		if r.Needs() < score.Tokens {
 			dropTokens(row.Trajectory)
 		}
+		if r.Needs() < score.Head {
+			row.Example = ""
+		}
 		if r.Needs() < score.Text {
 			row.Messages, row.Calls, row.ToolSets = nil, nil, nil
 		}
