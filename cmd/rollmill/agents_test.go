@@ -56,9 +56,54 @@ func TestRealAgents(t *testing.T) {
 	}
 }
 
+// TestAgentsInOtherLanguages runs the examples of programs that need no
+// framework: one a trajectory, and one that lives on.
+func TestAgentsInOtherLanguages(t *testing.T) {
+	root, err := filepath.Abs("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	agents := filepath.Join(root, "testdata", "agents")
+	t.Run("a process a trajectory", func(t *testing.T) {
+		rows, log := rolloutOfSandbox(t, fmt.Sprintf("command: python3 '%s'", filepath.Join(agents, "plain_agent.py")))
+		for _, r := range rows {
+			if r.Status != formats.StatusOK || len(r.Messages) != 4 || !strings.HasPrefix(r.Metadata, `{"same":`) {
+				t.Errorf("%s %s: %d messages, metadata %s", r.Status, r.Error, len(r.Messages), r.Metadata)
+			}
+		}
+		if len(rows) != 2 || len(log) != 4 {
+			t.Errorf("%d rows, %d answers", len(rows), len(log))
+		}
+	})
+	t.Run("a worker", func(t *testing.T) {
+		python := filepath.Join(root, ".venv-agents", "bin", "python")
+		if _, err := os.Stat(python); err != nil {
+			t.Skip("run testdata/agents/venv.sh for the openai package")
+		}
+		rows, log := rolloutOfSandbox(t, fmt.Sprintf("command: '%s' '%s'", python, filepath.Join(agents, "worker.py")), "--agent-workers", "1")
+		if len(rows) != 2 || len(log) != 2 || rows[0].Status != formats.StatusOK || rows[1].Status != formats.StatusOK {
+			t.Errorf("%d answers: %+v", len(log), rows)
+		}
+	})
+	t.Run("the page has it", func(t *testing.T) {
+		worker, err := os.ReadFile(filepath.Join(agents, "worker.py"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		page, err := os.ReadFile(filepath.Join(root, "stages", "rollout", "agents", "command", "command.go"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		shown := strings.ReplaceAll("\n"+strings.TrimSpace(string(worker)), "\n", "\n//\t")
+		if !strings.Contains(string(page), shown) {
+			t.Errorf("the page of agent command does not show worker.py as it is:%s", shown)
+		}
+	})
+}
+
 // rolloutOfSandbox runs an agent twice on an example, and returns the rows and
 // what the sandbox says that it sampled.
-func rolloutOfSandbox(t *testing.T, agent string) (rows []formats.Trajectory, log []sandbox.Sample) {
+func rolloutOfSandbox(t *testing.T, agent string, more ...string) (rows []formats.Trajectory, log []sandbox.Sample) {
 	t.Helper()
 	dir := t.TempDir()
 	samples := filepath.Join(dir, "samples.jsonl")
@@ -73,9 +118,9 @@ func rolloutOfSandbox(t *testing.T, agent string) (rows []formats.Trajectory, lo
 		t.Fatal(err)
 	}
 	out := filepath.Join(dir, "rollout")
-	code, _, talk := rollmill(t, "rollout", "--examples", examples, "--agent", agent, "--generations", "2", "--concurrency", "2",
+	code, _, talk := rollmill(t, append([]string{"rollout", "--examples", examples, "--agent", agent, "--generations", "2", "--concurrency", "2",
 		"--agent-env", "LITELLM_LOCAL_MODEL_COST_MAP=True", // it would ask the network for prices
-		"--sampling-seed", "3", "--url", web.URL+"/v1", "--model", "policy", "--max-failure-rate", "0", "--out", out)
+		"--sampling-seed", "3", "--url", web.URL + "/v1", "--model", "policy", "--max-failure-rate", "0", "--out", out}, more...)...)
 	if code != 0 {
 		t.Fatalf("exit code %d: %s", code, talk)
 	}

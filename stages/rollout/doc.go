@@ -7,6 +7,27 @@
 // reward. Finished trajectories are journalled, so a run that was killed goes
 // on where it stopped and asks the engine again only for what was in flight.
 //
-// To add an agent, write a package under agents/ whose Kind variable is an
-// AgentKind, list it in agents/all, and run agents/agenttest on it.
+// # Adding an agent
+//
+// In another language, write a program and run it as agent "command"; there is
+// nothing to add here. It reads one JSON line, finds the model by the
+// environment variables that OpenAI's clients know, and may print one JSON
+// object. Package agents/command has the protocol, also for programs that live
+// on, and a whole worker in seven lines; testdata/agents has programs that
+// need nothing but Python, and such of LangGraph, LlamaIndex and ADK. A service
+// is told where to ask by agent "http".
+//
+// In Go:
+//
+//  1. Write a package under agents/ with a type that keeps Agent: Describe says
+//     all that decides what it does, Attempt asks the model at the attempt's
+//     BaseURL until it is done or its context ends. What goes wrong is a
+//     *Failure with its class; how it ended for the row is the runner's to say.
+//     Closer, Limited and Stored are further powers that it may have.
+//  2. Give the package a variable Kind, an AgentKind: its name, a line for the
+//     help, and a New that refuses what it has no use for.
+//  3. List Kind in agents/all.
+//  4. In its test call agents/agenttest.Run, which is what the interface means,
+//     and test what is particular to it. The example of package agenttest is an
+//     agent whole, with its test.
 package rollout

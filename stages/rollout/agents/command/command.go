@@ -26,7 +26,7 @@
 // "api_key" and "model" beside it, and it answers each with one line, the
 // object above or {"error":"…"}. A worker has one task at a time. One that
 // ends, or is ended because its trajectory was, is replaced. This is a whole
-// worker in Python:
+// worker in Python (testdata/agents/worker.py):
 //
 //	import json, sys
 //	from openai import OpenAI

@@ -1,0 +1,99 @@
+package agenttest_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"testing"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/stages/rollout"
+	"github.com/rollmill/rollmill/stages/rollout/agents/agenttest"
+	"github.com/rollmill/rollmill/stages/rollout/recorder/recordertest"
+)
+
+// Sure is an agent in Go: it asks a question, and asks again whether that is
+// so. Its Kind would stand in agents/all, and --agent call it "sure".
+var Sure = rollout.AgentKind{
+	Name:  "sure",
+	Usage: "sure: asks each question, and then whether that is so",
+	New:   func(rollout.AgentConfig) (rollout.Agent, error) { return sure{"Are you sure?"}, nil },
+}
+
+type sure struct{ doubt string }
+
+// Describe says all that decides what the agent does: with another doubt, the
+// rows are others.
+func (a sure) Describe() rollout.Description {
+	return rollout.Description{Kind: "sure", Params: map[string]any{"doubt": a.doubt}}
+}
+
+// Attempt asks at the attempt's own address, where each call is recorded.
+func (a sure) Attempt(ctx context.Context, at rollout.Attempt) (rollout.Result, error) {
+	var messages []map[string]string
+	for _, text := range []string{at.Example.Question, a.doubt} {
+		messages = append(messages, map[string]string{"role": "user", "content": text})
+		answer, err := ask(ctx, at, messages)
+		if err != nil {
+			return rollout.Result{}, &rollout.Failure{Class: formats.FailEngine, Err: err}
+		}
+		messages = append(messages, map[string]string{"role": "assistant", "content": answer})
+	}
+	return rollout.Result{Stop: formats.StopDone}, nil
+}
+
+func ask(ctx context.Context, at rollout.Attempt, messages []map[string]string) (string, error) {
+	body, err := json.Marshal(map[string]any{"model": at.Model, "messages": messages})
+	if err != nil {
+		return "", err
+	}
+	q, err := http.NewRequestWithContext(ctx, http.MethodPost, at.BaseURL+"/chat/completions", bytes.NewReader(body))
+	if err != nil {
+		return "", err
+	}
+	q.Header.Set("Content-Type", "application/json")
+	q.Header.Set("Authorization", "Bearer "+at.APIKey)
+	resp, err := http.DefaultClient.Do(q)
+	if err != nil {
+		return "", err
+	}
+	defer resp.Body.Close()
+	var answer struct {
+		Choices []struct{ Message struct{ Content string } }
+	}
+	if err := json.NewDecoder(resp.Body).Decode(&answer); err != nil || len(answer.Choices) == 0 {
+		return "", fmt.Errorf("HTTP %d, no answer: %w", resp.StatusCode, err)
+	}
+	return answer.Choices[0].Message.Content, nil
+}
+
+// TestSure holds the agent to what every agent must keep.
+func TestSure(t *testing.T) {
+	agenttest.Run(t, func(t *testing.T) rollout.Agent {
+		a, err := Sure.New(rollout.AgentConfig{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return a
+	})
+}
+
+// TestSureIsRecorded: one path of four messages, of which two were sampled.
+func TestSureIsRecorded(t *testing.T) {
+	e := &recordertest.Engine{Source: formats.TokensChoice, PromptIDs: true}
+	a, err := Sure.New(rollout.AgentConfig{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rec, err := agenttest.Attempt(context.Background(), agenttest.Recorder(t, e), a, 1)
+	if err != nil || rec.Unfit != nil || len(rec.Messages) != 4 {
+		t.Fatalf("%v, %v: %+v", err, rec.Unfit, rec.Messages)
+	}
+	for k, at := range []int{1, 3} {
+		if m, want := rec.Messages[at], e.Sampled()[k]; !m.Sampled || fmt.Sprint(m.TokenIDs, m.Logprobs) != fmt.Sprint(want.IDs, want.Logprobs) {
+			t.Errorf("message %d: %+v, sampled %+v", at, m, want)
+		}
+	}
+}
