@@ -67,7 +67,7 @@ func Digest[T any](row *T) xxh3.Uint128 {
 	h := hashers.Get().(*hasher)
 	defer hashers.Put(h)
 	h.buf = h.buf[:0]
-	h.object(reflect.ValueOf(row).Elem(), skipPayload)
+	h.fields(planOf(reflect.TypeFor[T]()), unsafe.Pointer(row), skipPayload)
 	return xxh3.Hash128(h.buf)
 }
 
@@ -76,7 +76,7 @@ func (t *Trajectory) SetPayloadDigest() {
 	h := hashers.Get().(*hasher)
 	defer hashers.Put(h)
 	h.buf = h.buf[:0]
-	h.object(reflect.ValueOf(t).Elem(), onlyPayload)
+	h.fields(planOf(reflect.TypeFor[Trajectory]()), unsafe.Pointer(t), onlyPayload)
 	sum := xxh3.Hash128(h.buf).Bytes()
 	t.PayloadDigest = hex.EncodeToString(sum[:])
 }
@@ -100,83 +100,118 @@ var hashers = sync.Pool{New: func() any { return &hasher{buf: make([]byte, 0, 1<
 
 func (h *hasher) uint(n uint64) { h.buf = binary.LittleEndian.AppendUint64(h.buf, n) }
 
-func (h *hasher) object(v reflect.Value, p part) {
-	for _, f := range fieldsOf(v.Type()) {
-		if p == skipPayload && f.payload || p == onlyPayload && !f.payload {
-			continue
+// fields lays out those fields of the struct at p that a digest of a part covers.
+func (h *hasher) fields(p *plan, at unsafe.Pointer, of part) {
+	for i := range p.fields {
+		f := &p.fields[i]
+		if of == everything || f.payload == (of == onlyPayload) {
+			h.value(f.plan, unsafe.Add(at, f.off))
 		}
-		h.value(v.Field(f.index))
 	}
 }
 
-func (h *hasher) value(v reflect.Value) {
-	switch v.Kind() {
+func (h *hasher) value(p *plan, at unsafe.Pointer) {
+	switch p.kind {
 	case reflect.String:
-		h.uint(uint64(v.Len()))
-		h.buf = append(h.buf, v.String()...)
+		s := *(*string)(at)
+		h.uint(uint64(len(s)))
+		h.buf = append(h.buf, s...)
 	case reflect.Bool:
 		n := uint64(0)
-		if v.Bool() {
+		if *(*bool)(at) {
 			n = 1
 		}
 		h.uint(n)
-	case reflect.Int32, reflect.Int64, reflect.Int:
-		h.uint(uint64(v.Int()))
-	case reflect.Float32, reflect.Float64:
-		h.uint(math.Float64bits(v.Float()))
+	case reflect.Int32:
+		h.uint(uint64(*(*int32)(at)))
+	case reflect.Int64:
+		h.uint(uint64(*(*int64)(at)))
+	case reflect.Int:
+		h.uint(uint64(*(*int)(at)))
+	case reflect.Float32:
+		h.uint(math.Float64bits(float64(*(*float32)(at))))
+	case reflect.Float64:
+		h.uint(math.Float64bits(*(*float64)(at)))
 	case reflect.Pointer:
-		if v.IsNil() {
+		target := *(*unsafe.Pointer)(at)
+		if target == nil {
 			h.uint(0)
 			return
 		}
 		h.uint(1)
-		h.value(v.Elem())
+		h.value(p.elem, target)
 	case reflect.Slice:
-		h.slice(v)
+		h.slice(p, at)
 	case reflect.Struct:
-		h.object(v, everything)
-	default:
-		panic("formats: no digest for " + v.Type().String())
+		h.fields(p, at, everything)
 	}
 }
 
-func (h *hasher) slice(v reflect.Value) {
-	n := v.Len()
-	h.uint(uint64(n))
-	if n == 0 {
+func (h *hasher) slice(p *plan, at unsafe.Pointer) {
+	s := *(*[]byte)(at) // for its address and length, which every slice has
+	h.uint(uint64(len(s)))
+	if len(s) == 0 {
 		return // a null list and an empty one are the same rows
 	}
-	switch k := v.Type().Elem().Kind(); k {
-	case reflect.Int32, reflect.Float32, reflect.Float64, reflect.Int64, reflect.Uint8:
-		size := n * int(v.Type().Elem().Size())
-		h.buf = append(h.buf, unsafe.Slice((*byte)(v.UnsafePointer()), size)...)
-	default:
-		for i := range n {
-			h.value(v.Index(i))
-		}
+	first := unsafe.Pointer(unsafe.SliceData(s))
+	if p.flat {
+		h.buf = append(h.buf, unsafe.Slice((*byte)(first), uintptr(len(s))*p.size)...)
+		return
+	}
+	for i := range len(s) {
+		h.value(p.elem, unsafe.Add(first, uintptr(i)*p.size))
 	}
 }
 
-type field struct {
-	index   int
+// plan is how values of a type are laid out.
+type plan struct {
+	kind   reflect.Kind
+	fields []planField // of a struct
+	elem   *plan       // of a pointer or a slice
+	size   uintptr     // of a slice's element
+	flat   bool        // a slice's elements are numbers, taken as they lie
+}
+
+type planField struct {
+	*plan
+	off     uintptr
 	payload bool
 }
 
-var fieldCache sync.Map // reflect.Type -> []field
+var plans sync.Map // reflect.Type -> *plan
 
-func fieldsOf(t reflect.Type) []field {
-	if f, ok := fieldCache.Load(t); ok {
-		return f.([]field)
+func planOf(t reflect.Type) *plan {
+	if p, ok := plans.Load(t); ok {
+		return p.(*plan)
 	}
-	var out []field
-	for i := range t.NumField() {
-		f := t.Field(i)
-		tag := f.Tag.Get("rollmill")
-		if !f.IsExported() || strings.Contains(tag, "volatile") {
-			continue
+	p := newPlan(t)
+	plans.Store(t, p)
+	return p
+}
+
+// newPlan panics at a type that no row has: a mistake in the program.
+func newPlan(t reflect.Type) *plan {
+	p := &plan{kind: t.Kind()}
+	switch p.kind {
+	case reflect.String, reflect.Bool, reflect.Int32, reflect.Int64, reflect.Int, reflect.Float32, reflect.Float64, reflect.Uint8:
+	case reflect.Pointer:
+		p.elem = newPlan(t.Elem())
+	case reflect.Slice:
+		p.elem, p.size = newPlan(t.Elem()), t.Elem().Size()
+		switch p.elem.kind {
+		case reflect.Int32, reflect.Float32, reflect.Float64, reflect.Int64, reflect.Uint8:
+			p.flat = true
 		}
-		out = append(out, field{i, strings.Contains(tag, "payload")})
+	case reflect.Struct:
+		for i := range t.NumField() {
+			f := t.Field(i)
+			tag := f.Tag.Get("rollmill")
+			if f.IsExported() && !strings.Contains(tag, "volatile") {
+				p.fields = append(p.fields, planField{newPlan(f.Type), f.Offset, strings.Contains(tag, "payload")})
+			}
+		}
+	default:
+		panic("formats: no digest for " + t.String())
 	}
-	fieldCache.Store(t, out)
-	return out
+	return p
 }

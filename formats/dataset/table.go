@@ -161,6 +161,9 @@ func (w *TableWriter[T]) finish(ctx context.Context) error {
 }
 
 func (w *TableWriter[T]) abandon() {
+	if w.w != nil {
+		w.w.Abandon()
+	}
 	if w.draft != nil {
 		_ = w.draft.Discard()
 	}

@@ -189,14 +189,21 @@ func (c *chunk) indexes() []int32 {
 		c.dict = map[string]int32{}
 	}
 	c.index = c.index[:0]
+	var last []byte
+	at, known := int32(0), false
 	for i := range g.there {
 		s := g.text[g.offsets[i]:g.offsets[i+1]]
-		at, known := c.dict[string(s)]
-		if !known {
+		if known && bytes.Equal(s, last) { // neighbours are often the same
+			c.index = append(c.index, at)
+			continue
+		}
+		last = s
+		if at, known = c.dict[string(s)]; !known {
 			at = int32(len(c.dict))
 			c.dict[string(s)] = at
 			c.dictText = append(c.dictText, s...)
 			c.dictEnds = append(c.dictEnds, uint32(len(c.dictText)))
+			known = true
 		}
 		c.index = append(c.index, at)
 	}

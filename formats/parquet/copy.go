@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"unsafe"
 
 	"github.com/parquet-go/parquet-go/format"
 	"golang.org/x/sync/errgroup"
@@ -92,24 +91,23 @@ func (w *Writer[T]) copy(f *File, at []int64, rows []T) error {
 	if err != nil || len(rows) == 0 {
 		return err
 	}
-	full := w.here+int64(len(rows)) > groupRows || w.bytes+total > groupBytes
-	if w.here > 0 && (full || len(w.picks) == 0) {
+	full := w.current.rows+int64(len(rows)) > groupRows || w.current.bytes+total > groupBytes
+	if w.current.rows > 0 && (full || len(w.current.picks) == 0) {
 		if err := w.flush(); err != nil {
 			return err
 		}
 	}
-	for i := range rows {
-		for _, c := range w.chunks {
-			if !c.payload {
-				c.row(unsafe.Pointer(&rows[i]))
-			}
+	g := w.current
+	for _, c := range g.chunks {
+		if !c.payload {
+			c.gathered.all(rowsAt(rows))
 		}
 	}
-	w.picks = append(w.picks, picks...)
+	g.picks = append(g.picks, picks...)
+	g.rows += int64(len(rows))
+	g.bytes += total
 	w.rows += int64(len(rows))
-	w.here += int64(len(rows))
-	w.bytes += total
-	return w.endPages(w.chunks, func(c *chunk) bool { return !c.payload && c.size >= pageBytes })
+	return endPages(g.chunks, func(c *chunk) bool { return !c.payload && c.size >= pageBytes })
 }
 
 // picks finds where the rows of one group lie, and about how many bytes they
@@ -140,21 +138,15 @@ func (f *File) picks(at []int64) (out []pick, bytes int64, err error) {
 
 // Holds tells whether rows of f have yet to be copied.
 func (w *Writer[T]) Holds(f *File) bool {
-	return slices.ContainsFunc(w.picks, func(p pick) bool { return p.f == f })
+	of := func(p pick) bool { return p.f == f }
+	return slices.ContainsFunc(w.current.picks, of) || slices.ContainsFunc(w.held, of)
 }
 
-// EndRowGroup ends the row group, after which no file is held.
-func (w *Writer[T]) EndRowGroup() error {
-	if !w.closed && w.failed == nil {
-		w.failed = w.flush()
-	}
-	return w.failed
-}
-
-// copyPicks takes over what is held, a column on each processor.
-func (w *Writer[T]) copyPicks(all *errgroup.Group) error {
+// copyPicks takes over what is picked, a column on each processor, and ends
+// the chunks.
+func (g *rowGroup) copyPicks(all *errgroup.Group) error {
 	var batches []*batch
-	for rest := w.picks; len(rest) > 0; {
+	for rest := g.picks; len(rest) > 0; {
 		n := 1
 		for n < len(rest) && rest[n].f == rest[0].f && rest[n].group == rest[0].group && rest[n].from >= rest[n-1].to {
 			n++
@@ -164,13 +156,13 @@ func (w *Writer[T]) copyPicks(all *errgroup.Group) error {
 	}
 	for _, b := range batches {
 		if b.f.ahead > 0 {
-			if err := b.fetch(w.chunks); err != nil {
+			if err := b.fetch(g.chunks); err != nil {
 				return b.f.fail("", b.group, b.picks[0].from, err)
 			}
 		}
 	}
 	// The largest columns first, so that none is left to one processor at the end.
-	order := slices.Clone(w.chunks)
+	order := slices.Clone(g.chunks)
 	slices.SortStableFunc(order, func(a, b *chunk) int { return cmp.Compare(heaviness(b), heaviness(a)) })
 	for _, c := range order {
 		all.Go(func() error {

@@ -206,6 +206,9 @@ func TestCopyAmongWrites(t *testing.T) {
 		t.Error("the files are not held")
 	}
 	write(b[3])
+	if err := w.EndRowGroup(); err != nil {
+		t.Fatal(err)
+	}
 	if w.Holds(fa) || w.Holds(fb) {
 		t.Error("the files are held although their row group has ended")
 	}

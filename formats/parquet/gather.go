@@ -33,6 +33,20 @@ func (g *gathered) reset() {
 		f32: g.f32[:0], f64: g.f64[:0], text: g.text[:0], offsets: append(g.offsets[:0], 0)}
 }
 
+// all takes in the leaf's entries of rows.
+func (g *gathered) all(rows rowsIn) {
+	if len(g.lists) > 0 {
+		for i := range rows.n {
+			g.row(unsafe.Add(rows.base, uintptr(i)*rows.stride))
+		}
+		return
+	}
+	g.rows += rows.n
+	for i := range rows.n {
+		g.value(unsafe.Add(rows.base, g.off+uintptr(i)*rows.stride), 0)
+	}
+}
+
 // row takes in the leaf's entries of the row at p.
 func (g *gathered) row(p unsafe.Pointer) {
 	g.rows++

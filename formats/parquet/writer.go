@@ -12,38 +12,62 @@ import (
 )
 
 // Writer writes rows of one kind as one Parquet file. The same rows in the
-// same calls give the same bytes. Its memory is one row group, compressed,
+// same calls give the same bytes. Its memory is two row groups, compressed,
 // and about 200 bytes a row of light chunks. A Writer is for one goroutine;
-// it compresses columns on several.
+// it compresses columns on several, and ends a row group while the next is
+// gathered, so it writes to its output until Close or Abandon returns.
 type Writer[T any] struct {
 	layout *layout
 	tail   *tail
+	sizes  *sizes // nil without heavy leaves
+
+	current, spare *rowGroup
+	ending         chan error // of the row group before; nil for none
+	held           []pick     // its picks, until it has ended
+
+	rows               int64 // of the file
+	settled, unsettled int64 // stored bytes of row groups that have ended, of the one that ends
+	failed             error
+	closed             bool
+}
+
+// rowGroup is what is gathered of one row group.
+type rowGroup struct {
 	chunks []*chunk // by column
 	heavy  []*chunk
-	sizes  *sizes
+	picks  []pick // rows whose payload is still to be copied
+	rows   int64
+	bytes  int64 // logical
+}
 
-	picks []pick // rows of the row group whose payload is still to be copied
+func newRowGroup(l *layout) *rowGroup {
+	g := &rowGroup{}
+	for i := range l.leaves {
+		c := newChunk(l, i)
+		g.chunks = append(g.chunks, c)
+		if c.heavy {
+			g.heavy = append(g.heavy, c)
+		}
+	}
+	return g
+}
 
-	rows, here int64 // of the file, of the row group
-	bytes      int64 // logical, of the row group
-	failed     error
-	closed     bool
+func (g *rowGroup) reset() {
+	for _, c := range g.chunks {
+		c.reset()
+	}
+	g.picks, g.rows, g.bytes = nil, 0, 0
 }
 
 // NewWriter begins a file on out. T is a struct with parquet tags, as in
 // package formats.
 func NewWriter[T any](out io.Writer) *Writer[T] {
 	l := layoutOf[T]()
-	w := &Writer[T]{layout: l}
-	for i := range l.leaves {
-		c := newChunk(l, i)
-		w.chunks = append(w.chunks, c)
-		if c.heavy {
-			w.heavy = append(w.heavy, c)
-		}
+	w := &Writer[T]{layout: l, current: newRowGroup(l)}
+	if len(w.current.heavy) > 0 {
+		w.sizes = newSizes(reflect.TypeFor[T](), l.paths)
 	}
-	w.sizes = newSizes(reflect.TypeFor[T](), l.paths)
-	w.tail = newTail(out, l, w.chunks)
+	w.tail = newTail(out, l, w.current.chunks)
 	return w
 }
 
@@ -53,7 +77,7 @@ func (w *Writer[T]) Write(rows []T) error {
 	if w.closed {
 		return fmt.Errorf("write Parquet: %w", io.ErrClosedPipe)
 	}
-	if w.failed == nil {
+	if w.failed == nil && len(rows) > 0 {
 		w.failed = w.add(rows)
 	}
 	return w.failed
@@ -64,27 +88,24 @@ func (w *Writer[T]) add(rows []T) error {
 	if err != nil {
 		return err
 	}
-	if w.here > 0 && (len(w.picks) > 0 || w.here+int64(len(rows)) > groupRows || w.bytes+total > groupBytes) {
+	g := w.current
+	if g.rows > 0 && (len(g.picks) > 0 || g.rows+int64(len(rows)) > groupRows || g.bytes+total > groupBytes) {
 		if err := w.flush(); err != nil {
 			return err
 		}
+		g = w.current
 	}
 	// A leaf of which the group alone fills a page shares none.
-	if err := w.endPages(w.heavy, func(c *chunk) bool { return group[c.node.leaf] >= joinPage }); err != nil {
+	if err := endPages(g.heavy, func(c *chunk) bool { return group[c.node.leaf] >= joinPage }); err != nil {
 		return err
 	}
-	for i := range rows {
-		for _, c := range w.chunks {
-			c.row(unsafe.Pointer(&rows[i]))
-		}
-		if err := w.endPages(w.heavy, func(c *chunk) bool { return group[c.node.leaf] > splitPage && c.size >= pageBytes }); err != nil {
-			return err
-		}
+	if err := g.gather(rowsAt(rows), group); err != nil {
+		return err
 	}
 	w.rows += int64(len(rows))
-	w.here += int64(len(rows))
-	w.bytes += total
-	return w.endPages(w.chunks, func(c *chunk) bool {
+	g.rows += int64(len(rows))
+	g.bytes += total
+	return endPages(g.chunks, func(c *chunk) bool {
 		if c.heavy { // what is left of a group that was split must not be joined by the next
 			return c.size >= joinPage || group[c.node.leaf] > splitPage
 		}
@@ -92,13 +113,48 @@ func (w *Writer[T]) add(rows []T) error {
 	})
 }
 
+// rowsIn is rows of any type, in memory.
+type rowsIn struct {
+	base   unsafe.Pointer
+	stride uintptr
+	n      int
+}
+
+func rowsAt[T any](rows []T) rowsIn {
+	return rowsIn{unsafe.Pointer(unsafe.SliceData(rows)), unsafe.Sizeof(rows[0]), len(rows)}
+}
+
+// gather takes in the rows of a group whose columns have so many bytes.
+func (g *rowGroup) gather(rows rowsIn, sizes []int64) error {
+	for _, c := range g.chunks {
+		if !c.heavy || sizes[c.node.leaf] <= splitPage {
+			c.gathered.all(rows)
+			continue
+		}
+		for i := range rows.n {
+			c.row(unsafe.Add(rows.base, uintptr(i)*rows.stride))
+			if c.size < pageBytes {
+				continue
+			}
+			if err := c.endPage(); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
 // measure returns the logical size of a group, and that of each column of it.
+// Without heavy leaves nothing is measured: row groups are bounded by rows.
 func (w *Writer[T]) measure(rows []T) (total int64, group []int64, err error) {
-	group = make([]int64, len(w.chunks))
+	if w.sizes == nil {
+		return 0, nil, nil
+	}
+	group = make([]int64, len(w.current.chunks))
 	for i := range rows {
 		w.sizes.measure(reflect.ValueOf(&rows[i]).Elem())
 		total += w.sizes.total
-		for _, c := range w.heavy {
+		for _, c := range w.current.heavy {
 			n := w.sizes.heavy[c.node.leaf]
 			group[c.node.leaf] += n
 			if n > maxPage/2 {
@@ -111,57 +167,87 @@ func (w *Writer[T]) measure(rows []T) (total int64, group []int64, err error) {
 
 // endPages ends the pages of some columns, each on its own processor:
 // compressing them is most of the work of writing.
-func (w *Writer[T]) endPages(columns []*chunk, full func(*chunk) bool) error {
-	var some errgroup.Group
-	some.SetLimit(runtime.GOMAXPROCS(0))
+func endPages(columns []*chunk, full func(*chunk) bool) error {
+	var some []*chunk
 	for _, c := range columns {
 		if full(c) {
-			some.Go(c.endPage)
+			some = append(some, c)
 		}
 	}
-	return some.Wait()
-}
-
-// flush ends the row group.
-func (w *Writer[T]) flush() error {
-	if w.here == 0 {
+	if len(some) == 1 {
+		return some[0].endPage()
+	}
+	if len(some) == 0 {
 		return nil
 	}
 	var all errgroup.Group
 	all.SetLimit(runtime.GOMAXPROCS(0))
-	if len(w.picks) == 0 {
-		for _, c := range w.chunks {
+	for _, c := range some {
+		all.Go(c.endPage)
+	}
+	return all.Wait()
+}
+
+// flush has the row group end while the next is gathered.
+func (w *Writer[T]) flush() error {
+	if err := w.settle(); err != nil || w.current.rows == 0 {
+		return err
+	}
+	g, done := w.current, make(chan error, 1)
+	w.ending, w.held, w.unsettled = done, g.picks, g.stored()
+	if w.current, w.spare = w.spare, g; w.current == nil {
+		w.current = newRowGroup(w.layout)
+	}
+	go func() { done <- g.end(w.tail) }()
+	return nil
+}
+
+// settle waits for the row group that ends.
+func (w *Writer[T]) settle() error {
+	if w.ending == nil {
+		return nil
+	}
+	err := <-w.ending
+	w.ending, w.held = nil, nil
+	w.settled, w.unsettled = w.tail.at+w.tail.held, 0
+	w.spare.reset()
+	return err
+}
+
+// end makes a row group of what was gathered.
+func (g *rowGroup) end(t *tail) error {
+	var all errgroup.Group
+	all.SetLimit(runtime.GOMAXPROCS(0))
+	if len(g.picks) == 0 {
+		for _, c := range g.chunks {
 			all.Go(c.end)
 		}
-	} else if err := w.copyPicks(&all); err != nil {
+	} else if err := g.copyPicks(&all); err != nil {
 		return err
 	}
 	if err := all.Wait(); err != nil {
 		return err
 	}
-	w.picks = w.picks[:0]
-	if err := w.tail.add(w.chunks, w.here); err != nil {
-		return err
+	return t.add(g.chunks, g.rows)
+}
+
+func (g *rowGroup) stored() (bytes int64) {
+	for _, c := range g.chunks {
+		bytes += c.stored()
 	}
-	for _, c := range w.chunks {
-		c.reset()
-	}
-	w.here, w.bytes = 0, 0
-	return nil
+	return bytes
 }
 
 // Rows is how many rows were written.
 func (w *Writer[T]) Rows() int64 { return w.rows }
 
-// Size is how many bytes the file has; before Close, what it has so far.
+// Size is how many bytes the file has; before Close, about what it has so
+// far: the same after the same calls.
 func (w *Writer[T]) Size() int64 {
-	n := w.tail.at + w.tail.held
-	for _, c := range w.chunks {
-		if !w.closed {
-			n += c.stored()
-		}
+	if w.closed {
+		return w.settled
 	}
-	return n
+	return w.settled + w.unsettled + w.current.stored()
 }
 
 // RowGroups lists the rows of each row group; whole after Close.
@@ -181,11 +267,11 @@ func (w *Writer[T]) Note(key, value string) {
 
 // Close writes what is left and the footer. It does not close the output.
 func (w *Writer[T]) Close() error {
-	if w.closed || w.failed != nil {
+	if w.closed {
 		return w.failed
 	}
-	if w.failed = w.flush(); w.failed != nil {
-		return w.failed
+	if err := w.EndRowGroup(); err != nil {
+		return err
 	}
 	w.closed = true
 	if w.rows == 0 && len(w.tail.meta.KeyValueMetadata) == 0 {
@@ -193,5 +279,29 @@ func (w *Writer[T]) Close() error {
 	} else {
 		w.failed = w.tail.close()
 	}
+	w.settled = w.tail.at
 	return w.failed
+}
+
+// EndRowGroup ends the row group, after which no file is held (see Copy).
+func (w *Writer[T]) EndRowGroup() error {
+	if w.closed {
+		return w.failed
+	}
+	if w.failed == nil {
+		w.failed = w.flush()
+	}
+	if err := w.settle(); w.failed == nil {
+		w.failed = err
+	}
+	return w.failed
+}
+
+// Abandon ends a file that is not wanted: nothing more is written to its
+// output, nor read of the files that it holds.
+func (w *Writer[T]) Abandon() {
+	_ = w.settle()
+	if w.failed == nil {
+		w.failed = fmt.Errorf("write Parquet: %w", io.ErrClosedPipe)
+	}
 }
