@@ -1,0 +1,45 @@
+package customizer
+
+import (
+	"bytes"
+	"encoding/json"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/trl"
+)
+
+// Conversation is a row of supervised training: all that the assistant says in
+// it is trained on.
+type Conversation struct {
+	Messages []trl.Message   `json:"messages"`
+	Tools    json.RawMessage `json:"tools,omitempty"`
+}
+
+// ConversationOf makes the row of a group's best member.
+func ConversationOf(rows []formats.Trajectory) (c Conversation, reason string) {
+	best, reason := trl.Best(rows)
+	if reason != "" {
+		return c, reason
+	}
+	for _, m := range best.Messages {
+		if m.Content == "" && len(m.ToolCalls) == 0 {
+			return c, Blank
+		}
+	}
+	var tools bytes.Buffer
+	if best.Tools != "" && json.Compact(&tools, []byte(best.Tools)) != nil {
+		return c, Tools
+	}
+	return Conversation{Messages: best.Messages, Tools: tools.Bytes()}, ""
+}
+
+// Asks tells whether a prompt is one that an assistant answers: it is not
+// empty, no message of it is, and it ends with the user's.
+func (p Preference) Asks() bool {
+	for _, m := range p.Prompt {
+		if m.Content == "" {
+			return false
+		}
+	}
+	return len(p.Prompt) > 0 && p.Prompt[len(p.Prompt)-1].Role == "user"
+}

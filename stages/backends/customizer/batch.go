@@ -1,0 +1,261 @@
+package customizer
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"hash/fnv"
+	"io"
+
+	"github.com/rollmill/rollmill/formats"
+	wire "github.com/rollmill/rollmill/formats/customizer"
+	"github.com/rollmill/rollmill/formats/trl"
+)
+
+// The reasons for which a batch is refused.
+const (
+	NoRow     = "no_row"        // a group that the training type's lines have no room for
+	TooLong   = "too_long"      // longer than the configuration's max_seq_length
+	TooFew    = "too_few_rows"  // fewer than a batch of the trainer's
+	NoHeldOut = "no_validation" // one example cannot be on both sides
+	Mixed     = "mixed_tools"   // some rows have tools, and rows of a file must be alike
+)
+
+// Why a prompt is none, beside the reasons of formats/customizer.
+const lastRole = "last_role" // it is empty, or does not end with the user
+
+var hints = map[string]string{
+	trl.Same:   "the two answers say the same: drop such groups with curate",
+	trl.Tie:    "the best is no better than the worst: drop flat groups with curate",
+	trl.Turns:  "only conversations of one answer can be compared: --training-type sft, or another backend",
+	wire.Tools: "a pair has no room for tools: --training-type sft, or another backend",
+	wire.Blank: "drop such rows with curate",
+}
+
+// line is what a group adds to the file that it belongs to.
+type line struct {
+	data   []byte
+	prompt uint64   // digest of what was asked
+	ids    []string // trajectories that it is made of
+	tools  bool
+}
+
+// line makes the line of a group, or says why there is none.
+func (c Config) line(rows []formats.Trajectory) (l line, reason string, err error) {
+	var row, prompt any
+	if c.TrainingType == SFT {
+		conversation, why := wire.ConversationOf(rows)
+		if why != "" {
+			return l, why, nil
+		}
+		best, _ := trl.Best(rows)
+		l.ids, l.tools = []string{best.TrajectoryID}, len(conversation.Tools) > 0
+		row, prompt = conversation, asked(conversation.Messages)
+	} else {
+		pair, why := wire.Pair(rows)
+		switch {
+		case why != "":
+			return l, why, nil
+		case !pair.Asks():
+			return l, lastRole, nil
+		}
+		both, _ := trl.Pair(rows)
+		l.ids = []string{both.ChosenID, both.RejectedID}
+		row, prompt = pair, pair.Prompt
+	}
+	text, err := json.Marshal(prompt)
+	if err != nil {
+		return l, "", err
+	}
+	h := fnv.New64a()
+	h.Write(text)
+	l.prompt = h.Sum64()
+	l.data, err = trl.AppendLine(nil, row)
+	return l, "", err
+}
+
+// asked is what stands before the first answer.
+func asked(messages []trl.Message) []trl.Message {
+	for i, m := range messages {
+		if m.Role == "assistant" {
+			return messages[:i]
+		}
+	}
+	return messages
+}
+
+// sides says which examples are held out: a share of them by their seeds, and
+// of two or more never none and never all.
+type sides struct {
+	cfg         Config
+	low, high   uint64 // seeds of the examples at both ends
+	first, last string
+	examples    bool // there are two or more
+}
+
+func (c Config) seed(example string) uint64 {
+	return uint64(formats.Seed(c.SplitSeed, "validation", example))
+}
+
+// sides passes through the batch.
+func (c Config) sides(groups formats.Groups) (sides, error) {
+	s := sides{cfg: c}
+	for rows, err := range groups {
+		if err != nil {
+			return s, err
+		}
+		id := rows[0].ExampleID
+		seed := c.seed(id)
+		if s.first == "" || seed < s.low {
+			s.low, s.first = seed, id
+		}
+		if s.last == "" || seed > s.high {
+			s.high, s.last = seed, id
+		}
+	}
+	s.examples = s.first != s.last
+	return s, nil
+}
+
+func (s sides) held(example string) bool {
+	switch example {
+	case s.first: // the first to be held out
+		return s.examples
+	case s.last:
+		return false
+	}
+	return float64(s.cfg.seed(example)) < s.cfg.Validation*(1<<63)
+}
+
+// counted is one of the two files as the preflight sees it.
+type counted struct {
+	rows, tools int64
+	prompts     map[uint64]bool // eight bytes a row
+}
+
+// Preflight asks what can be trained, makes every line, and checks what the
+// service would refuse or, worse, take.
+func (t *Trainer) Preflight(ctx context.Context, groups formats.Groups, report func(formats.Problem)) (formats.Load, error) {
+	var load formats.Load
+	c, err := t.configuration(ctx)
+	if err != nil {
+		return load, err
+	}
+	split, err := t.cfg.sides(groups)
+	if err != nil {
+		return load, err
+	}
+	files := map[bool]*counted{false: {prompts: map[uint64]bool{}}, true: {prompts: map[uint64]bool{}}}
+	for rows, err := range groups {
+		if err != nil {
+			return load, err
+		}
+		tally(rows, &load)
+		l, reason, err := t.cfg.line(rows)
+		if err != nil {
+			return load, err
+		}
+		if reason != "" {
+			report(formats.Problem{GroupID: rows[0].GroupID, Reason: NoRow, Detail: "it gives no line: " + reason, Hint: hints[reason]})
+			continue
+		}
+		f := files[split.held(rows[0].ExampleID)]
+		f.rows++
+		f.prompts[l.prompt] = true
+		if l.tools {
+			f.tools++
+		}
+		load.Bytes += int64(len(l.data))
+		tooLong(c, rows, l.ids, report)
+	}
+	if load.Groups > 0 {
+		t.whole(files[false], files[true], &load, split, report)
+	}
+	return load, nil
+}
+
+func tally(rows []formats.Trajectory, load *formats.Load) {
+	load.Groups++
+	load.Trajectories += int64(len(rows))
+	load.Sequences++
+	for i := range rows {
+		load.Tokens += int64(rows[i].SampledTokens)
+	}
+}
+
+// tooLong compares with the engine's own count of each trajectory in a line.
+func tooLong(c configuration, rows []formats.Trajectory, ids []string, report func(formats.Problem)) {
+	if c.MaxLength == nil || *c.MaxLength <= 0 {
+		return
+	}
+	for i := range rows {
+		t := &rows[i]
+		longest := int64(0)
+		for _, call := range t.Calls {
+			if call.Target {
+				longest = max(longest, int64(call.PromptTokens)+int64(call.CompletionTokens))
+			}
+		}
+		for _, id := range ids {
+			if id == t.TrajectoryID && longest > *c.MaxLength {
+				report(formats.Problem{GroupID: t.GroupID, TrajectoryID: id, Reason: TooLong, Detail: fmt.Sprintf("%d tokens, and the configuration's max_seq_length is %d", longest, *c.MaxLength), Hint: "drop long rows with curate, or take another configuration"})
+			}
+		}
+	}
+}
+
+// whole checks what only the whole batch shows.
+func (t *Trainer) whole(train, held *counted, load *formats.Load, split sides, report func(formats.Problem)) {
+	if !split.examples {
+		report(formats.Problem{Reason: NoHeldOut, Detail: "all rows are of one example, and the service needs another to validate on", Hint: "take more examples"})
+	}
+	if size := t.cfg.whole("batch_size"); train.rows < size {
+		report(formats.Problem{Reason: TooFew, Detail: fmt.Sprintf("%d rows to train on, and batch_size is %d", train.rows, size), Hint: "lower batch_size, or take more groups"})
+	}
+	if n := train.tools + held.tools; n > 0 && n < train.rows+held.rows {
+		report(formats.Problem{Reason: Mixed, Detail: fmt.Sprintf("%d of %d rows have tools, and rows of one file must be alike", n, train.rows+held.rows), Hint: "submit them apart"})
+	}
+	load.Notes = append(load.Notes, fmt.Sprintf("%d rows to train on, %d held out; the service tokenizes the text anew", train.rows, held.rows))
+	shared := 0
+	for p := range held.prompts {
+		if train.prompts[p] {
+			shared++
+		}
+	}
+	if shared > 0 {
+		load.Notes = append(load.Notes, fmt.Sprintf("%d prompts of examples held out are trained on too, by other examples that ask the same: the validation loss will flatter", shared))
+	}
+}
+
+// write writes the lines of both files.
+func (t *Trainer) write(train, held io.Writer, s formats.Submission, groups formats.Groups, event func(formats.JobEvent)) error {
+	split, err := t.cfg.sides(groups)
+	if err != nil {
+		return err
+	}
+	sent := int64(0)
+	for rows, err := range groups {
+		if err == nil && s.Guard != nil {
+			err = s.Guard()
+		}
+		if err != nil {
+			return err
+		}
+		l, reason, err := t.cfg.line(rows)
+		if err != nil {
+			return err
+		}
+		w := train
+		if split.held(rows[0].ExampleID) {
+			w = held
+		}
+		if reason == "" {
+			if _, err := w.Write(l.data); err != nil {
+				return err
+			}
+		}
+		sent++
+		event(formats.JobEvent{Sent: sent})
+	}
+	return nil
+}

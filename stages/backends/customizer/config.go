@@ -1,0 +1,132 @@
+package customizer
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/rollmill/rollmill/stages/backends/remote"
+	"github.com/rollmill/rollmill/stages/backends/repo"
+)
+
+// How to train.
+const (
+	DPO = "dpo" // a group's best answer against its worst
+	SFT = "sft" // a group's best conversation
+)
+
+// TrainingTypes and FinetuningTypes are those that can be asked for.
+var (
+	TrainingTypes   = []string{DPO, SFT}
+	FinetuningTypes = []string{"all_weights", "lora", "lora_merged"}
+)
+
+// Config says where and how to train. Hyperparameters that are not named are
+// not sent: the service has its own defaults, which differ between releases.
+type Config struct {
+	EntityURL      string `yaml:"entity_url" json:"entity_url"` // Entity Store, Customizer and deployments, behind one gateway
+	DatastoreURL   string `yaml:"datastore_url" json:"datastore_url"`
+	NIMURL         string `yaml:"nim_url" json:"nim_url"` // what answers in the end; "" when nobody asks it
+	APIKey         string `yaml:"-" json:"-"`             // of a gateway that wants one
+	NIMKey         string `yaml:"-" json:"-"`
+	DatastoreToken string `yaml:"-" json:"-"`
+	WandBKey       string `yaml:"-" json:"-"`
+
+	Namespace   string `yaml:"namespace" json:"namespace"`       // default "default"; made in both stores unless it is there
+	Dataset     string `yaml:"dataset" json:"dataset"`           // begins the dataset's name, which ends in its content's digest; default "rollmill"
+	Project     string `yaml:"project" json:"project"`           //
+	Config      string `yaml:"config" json:"config"`             // the customization configuration, such as meta/llama-3.2-1b-instruct@v1.0.0+A100
+	OutputModel string `yaml:"output_model" json:"output_model"` // NAMESPACE/NAME[@VERSION]; without a version each submission gets its own
+
+	TrainingType      string           `yaml:"training_type" json:"training_type"`           // default dpo
+	FinetuningType    string           `yaml:"finetuning_type" json:"finetuning_type"`       // default all_weights
+	Hyperparameters   map[string]any   `yaml:"hyperparameters" json:"hyperparameters"`       // dpo.ref_policy_kl_penalty is that key of the block dpo
+	DatasetParameters map[string]any   `yaml:"dataset_parameters" json:"dataset_parameters"` //
+	Integrations      []map[string]any `yaml:"integrations" json:"integrations"`
+
+	Validation float64 `yaml:"validation" json:"validation"` // share of the examples that is held out; default 0.2
+	SplitSeed  int64   `yaml:"split_seed" json:"split_seed"`
+
+	Deployment Deployment `yaml:"deployment" json:"deployment"`
+
+	Settle time.Duration `yaml:"settle" json:"settle"` // until a job that was made is listed for certain; default 10s
+}
+
+// Deployment is a NIM that is started for the trained model. Without an image
+// there is none: the outcome of LoRA is served by the base model's.
+type Deployment struct {
+	Name  string            `yaml:"name" json:"name"`   // begins its name; default "rollmill"
+	Image string            `yaml:"image" json:"image"` // NAME:TAG
+	GPUs  int               `yaml:"gpus" json:"gpus"`   // default 1
+	Env   map[string]string `yaml:"env" json:"env"`
+	PVC   string            `yaml:"pvc_size" json:"pvc_size"`
+}
+
+func (c Config) withDefaults() Config {
+	for _, u := range []*string{&c.EntityURL, &c.DatastoreURL, &c.NIMURL} {
+		*u = strings.TrimRight(*u, "/")
+	}
+	c.NIMURL = strings.TrimSuffix(c.NIMURL, "/v1")
+	set(&c.Namespace, "default")
+	set(&c.Dataset, "rollmill")
+	set(&c.TrainingType, DPO)
+	set(&c.FinetuningType, "all_weights")
+	set(&c.Validation, 0.2)
+	set(&c.Deployment.Name, "rollmill")
+	set(&c.Deployment.GPUs, 1)
+	set(&c.Settle, 10*time.Second)
+	return c
+}
+
+func set[T comparable](field *T, value T) {
+	var zero T
+	if *field == zero {
+		*field = value
+	}
+}
+
+var (
+	kubernetes = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]*[a-z0-9])?$`)
+	model      = regexp.MustCompile(`^[^/@\s]+/[^/@\s]+(@[^/@\s]+)?$`)
+	address    = regexp.MustCompile(`^https?://[^/\s]+`)
+)
+
+func bad(hint, format string, args ...any) error {
+	return &remote.Error{What: "customizer: " + fmt.Sprintf(format, args...), Help: hint, Usage: true}
+}
+
+// validate names the first field that cannot be.
+func (c Config) validate() error {
+	image, tag, tagged := strings.Cut(c.Deployment.Image[strings.LastIndex(c.Deployment.Image, "/")+1:], ":")
+	switch {
+	case !address.MatchString(c.EntityURL):
+		return bad("name it: --entity-url http://nemo.test", "address of the Entity Store %q", c.EntityURL)
+	case !address.MatchString(c.DatastoreURL):
+		return bad("name it: --datastore-url http://data-store.test", "address of the Data Store %q", c.DatastoreURL)
+	case c.NIMURL != "" && !address.MatchString(c.NIMURL):
+		return bad("write http://HOST", "address of the NIM %q", c.NIMURL)
+	case c.Config == "":
+		return bad("name it: --customization-config meta/llama-3.2-1b-instruct@v1.0.0+A100", "no customization configuration")
+	case !slices.Contains(TrainingTypes, c.TrainingType):
+		return bad("", "unknown training type %q (known: %s)", c.TrainingType, strings.Join(TrainingTypes, ", "))
+	case !slices.Contains(FinetuningTypes, c.FinetuningType):
+		return bad("", "unknown finetuning type %q (known: %s)", c.FinetuningType, strings.Join(FinetuningTypes, ", "))
+	case c.OutputModel != "" && !model.MatchString(c.OutputModel):
+		return bad("write NAMESPACE/NAME or NAMESPACE/NAME@VERSION", "output model %q", c.OutputModel)
+	case c.Validation <= 0 || c.Validation >= 1:
+		return bad("the service validates while it trains", "validation share %g: must be over 0 and under 1", c.Validation)
+	case !kubernetes.MatchString(c.Deployment.Name) || len(c.Deployment.Name) > 40:
+		return bad("at most 40 lowercase letters, digits and -", "name of the deployment %q", c.Deployment.Name)
+	case c.Deployment.Image != "" && (!tagged || image == "" || tag == ""):
+		return bad("write NAME:TAG, the NIM of the model that is trained", "image of the deployment %q", c.Deployment.Image)
+	case c.Deployment.GPUs < 1:
+		return bad("", "%d GPUs for the deployment", c.Deployment.GPUs)
+	}
+	if err := repo.CheckID(c.Namespace + "/" + c.Dataset + "-0123456789abcdef"); err != nil {
+		return err
+	}
+	_, err := c.hyperparameters()
+	return err
+}

@@ -1,0 +1,242 @@
+// Package customizer trains on NVIDIA NeMo Customizer, by the HTTP API of the
+// NeMo Microservices 25.x: it puts a batch into the Data Store by one commit,
+// registers it in the Entity Store, makes a job, follows it, and starts a NIM
+// for the outcome when it is told to. The lines are formats/customizer's
+// matter. The NeMo Platform that came after has another API and is refused by
+// name.
+//
+// A dataset is named after its content, so no job ever trains on the files of
+// another. A job carries the submission's token in its name and its custom
+// fields, so one whose sender died is found again by listing; the API has no
+// idempotency key, so making a job is never repeated.
+//
+// Each job trains the configuration's base model anew, whatever the epoch.
+//
+// To follow a newer release: add a knob to customizertest, the test server,
+// and a hyperparameter to the table in hyperparameters.go.
+package customizer
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/stages/backends/remote"
+	"github.com/rollmill/rollmill/stages/backends/repo"
+)
+
+// Trainer is a submit.Trainer, a Follower and a Canceller.
+type Trainer struct {
+	cfg    Config
+	entity *remote.Client
+	store  *repo.Client
+}
+
+// New checks the config. Nothing is contacted.
+func New(cfg Config) (*Trainer, error) {
+	cfg = cfg.withDefaults()
+	if err := cfg.validate(); err != nil {
+		return nil, err
+	}
+	t := &Trainer{cfg: cfg, store: repo.New("customizer", cfg.DatastoreURL+"/v1/hf", cfg.DatastoreToken)}
+	t.store.Old, t.store.Help = true, "the Data Store's token: NEMO_DATASTORE_TOKEN"
+	t.entity = &remote.Client{Name: "customizer", Secrets: []string{cfg.APIKey, cfg.WandBKey, cfg.DatastoreToken}, Sign: bearer(cfg.APIKey), Explain: explain}
+	return t, nil
+}
+
+func bearer(key string) func(*http.Request) {
+	return func(r *http.Request) {
+		if key != "" { // an empty one would be an illegal header
+			r.Header.Set("Authorization", "Bearer "+key)
+		}
+	}
+}
+
+func explain(e *remote.Error, _ *http.Request, _ []byte) {
+	if e.Status == http.StatusUnauthorized || e.Status == http.StatusForbidden {
+		e.Help, e.Usage = "the gateway wants a key: put it into NEMO_API_KEY", true
+	}
+}
+
+// at is the URL of a route of the Entity Store; parts are escaped.
+func (t *Trainer) at(route string, parts ...string) string {
+	for _, p := range parts {
+		for one := range strings.SplitSeq(p, "/") { // an id is two segments
+			route += "/" + url.PathEscape(one)
+		}
+	}
+	return t.cfg.EntityURL + "/v1/" + route
+}
+
+// Target is the service and what it trains by which method.
+func (t *Trainer) Target() formats.Target {
+	return formats.Target{Backend: "customizer", Address: t.cfg.EntityURL, Model: t.cfg.Config + ":" + t.cfg.TrainingType + ":" + t.cfg.FinetuningType}
+}
+
+// configuration is what may be trained, and how.
+type configuration struct {
+	Name      string          `json:"name"`
+	Namespace string          `json:"namespace"`
+	Target    json.RawMessage `json:"target"` // a name, or an object with one
+	Options   []option        `json:"training_options"`
+	MaxLength *int64          `json:"max_seq_length"`
+}
+
+type option struct {
+	TrainingType   string `json:"training_type"`
+	FinetuningType string `json:"finetuning_type"`
+	MicroBatch     *int64 `json:"micro_batch_size"`
+	DataParallel   *int64 `json:"data_parallel_size"`
+}
+
+func (c configuration) id() string { return strings.TrimPrefix(c.Namespace+"/"+c.Name, "/") }
+
+// model is the name of the base model.
+func (c configuration) model() string {
+	var object struct{ Name, Namespace string }
+	var name string
+	if json.Unmarshal(c.Target, &name) != nil && json.Unmarshal(c.Target, &object) == nil {
+		name = strings.TrimPrefix(object.Namespace+"/"+object.Name, "/")
+	}
+	if name == "" {
+		name = c.id()
+	}
+	name, _, _ = strings.Cut(name, "@")
+	return name
+}
+
+// configuration finds the one that is meant, and makes sure that it can do
+// what is asked of it.
+func (t *Trainer) configuration(ctx context.Context) (c configuration, err error) {
+	var names []string
+	found := false
+	err = each(ctx, t, t.at("customization/configs"), func(one configuration) bool {
+		names = append(names, one.id())
+		if found = t.cfg.Config == one.id() || t.cfg.Config == one.Name; found {
+			c = one
+		}
+		return !found
+	})
+	switch {
+	case remote.Status(err) == http.StatusNotFound:
+		return c, bad("is --entity-url right? The NeMo Platform, which came after the 25.x microservices, has another API", "%s has no /v1/customization/configs", t.cfg.EntityURL)
+	case err != nil:
+		return c, err
+	case !found:
+		return c, bad(fmt.Sprintf("it has %s", strings.Join(names, ", ")), "%s has no customization configuration %q", t.cfg.EntityURL, t.cfg.Config)
+	}
+	return c, t.fits(c)
+}
+
+func (t *Trainer) fits(c configuration) error {
+	var offers []string
+	for _, o := range c.Options {
+		if o.TrainingType == t.cfg.TrainingType && o.FinetuningType == t.cfg.FinetuningType {
+			size := t.cfg.whole("batch_size")
+			if o.MicroBatch != nil && o.DataParallel != nil && *o.MicroBatch**o.DataParallel > 0 && size%(*o.MicroBatch**o.DataParallel) != 0 {
+				return bad("", "batch_size %d cannot be divided into micro batches of %d on %d devices", size, *o.MicroBatch, *o.DataParallel)
+			}
+			return nil
+		}
+		offers = append(offers, o.TrainingType+" of "+o.FinetuningType)
+	}
+	return bad("it offers "+strings.Join(offers, ", ")+": --training-type, --finetuning-type", "the configuration %q does not train %s of %s", t.cfg.Config, t.cfg.TrainingType, t.cfg.FinetuningType)
+}
+
+// Begin asks what is trained, and makes the namespaces.
+func (t *Trainer) Begin(ctx context.Context, known *formats.Policy) (formats.Standing, error) {
+	c, err := t.configuration(ctx)
+	if err != nil {
+		return formats.Standing{}, err
+	}
+	if err := t.namespaces(ctx); err != nil {
+		return formats.Standing{}, err
+	}
+	if known == nil && t.cfg.NIMURL != "" {
+		known = &formats.Policy{URL: t.cfg.NIMURL + "/v1", Model: c.model()}
+	}
+	return formats.Standing{Policy: known}, nil
+}
+
+// namespaces makes the namespace in both stores, unless it is there.
+func (t *Trainer) namespaces(ctx context.Context) error {
+	name := t.cfg.Namespace
+	entity := func() error {
+		return t.entity.Post(ctx, t.at("namespaces"), map[string]string{"id": name}, nil)
+	}
+	if err := t.ensure(ctx, t.entity, t.at("namespaces", name), entity); err != nil {
+		return err
+	}
+	base := t.cfg.DatastoreURL + "/v1/datastore/namespaces"
+	web := t.datastore()
+	return t.ensure(ctx, web, base+"/"+url.PathEscape(name), func() error {
+		form := url.Values{"namespace": {name}}.Encode()
+		_, err := web.Do(ctx, remote.Request{Method: http.MethodPost, URL: base, Type: "application/x-www-form-urlencoded", Body: strings.NewReader(form), Size: int64(len(form))}, nil)
+		return err
+	})
+}
+
+func (t *Trainer) datastore() *remote.Client {
+	return &remote.Client{Name: "customizer", Secrets: []string{t.cfg.DatastoreToken}, Sign: bearer(t.cfg.DatastoreToken)}
+}
+
+// ensure makes what is not there. A refusal may mean that it is there by now,
+// or that it cannot be: only a look tells.
+func (t *Trainer) ensure(ctx context.Context, web *remote.Client, at string, make func() error) error {
+	err := web.Get(ctx, at, nil)
+	if remote.Status(err) != http.StatusNotFound {
+		return err
+	}
+	err = make()
+	if code := remote.Status(err); code == http.StatusConflict || code == http.StatusUnprocessableEntity {
+		if web.Get(ctx, at, nil) == nil {
+			return nil
+		}
+	}
+	return err
+}
+
+const pageSize = 100
+
+// each pages through a list until f says that it is enough. Not every release
+// says how many pages there are.
+func each[T any](ctx context.Context, t *Trainer, at string, f func(T) (more bool)) error {
+	mark := "?"
+	if strings.Contains(at, "?") {
+		mark = "&"
+	}
+	var before []byte
+	for page := 1; ; page++ {
+		var answer struct {
+			Data       json.RawMessage `json:"data"`
+			Pagination struct {
+				Pages *int `json:"total_pages"`
+				Size  *int `json:"page_size"`
+			} `json:"pagination"`
+		}
+		if err := t.entity.Get(ctx, fmt.Sprintf("%s%spage=%d&page_size=%d", at, mark, page, pageSize), &answer); err != nil {
+			return err
+		}
+		var data []T
+		if err := json.Unmarshal(answer.Data, &data); err != nil {
+			return &remote.Error{What: "customizer: the list at " + at, Err: err}
+		}
+		if len(data) == 0 || slices.Equal(before, answer.Data) { // a list without pages is the same each time
+			return nil
+		}
+		before = answer.Data
+		for _, one := range data {
+			if !f(one) {
+				return nil
+			}
+		}
+		if n := answer.Pagination.Pages; n != nil && page >= *n {
+			return nil
+		}
+	}
+}

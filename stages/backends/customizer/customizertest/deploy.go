@@ -1,0 +1,109 @@
+package customizertest
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+var legal = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$`)
+
+func (s *Server) makeDeploymentConfig(w http.ResponseWriter, r *http.Request) {
+	var body map[string]any
+	_ = json.NewDecoder(r.Body).Decode(&body)
+	name, _ := body["name"].(string)
+	key := fmt.Sprint(body["namespace"], "/", name)
+	nim, _ := body["nim_deployment"].(map[string]any)
+	switch {
+	case !legal.MatchString(name) || nim["image_name"] == nil || nim["image_tag"] == nil || nim["gpu"] == nil:
+		invalid(w, "name", "bad configuration")
+	case s.configs[key] != nil:
+		fail(w, http.StatusConflict, "config exists")
+	default:
+		s.configs[key] = body
+		answer(w, http.StatusOK, body)
+	}
+}
+
+func (s *Server) deploymentConfig(w http.ResponseWriter, r *http.Request) {
+	if s.configs[id(r)] == nil {
+		fail(w, http.StatusNotFound, "no such config")
+		return
+	}
+	answer(w, http.StatusOK, s.configs[id(r)])
+}
+
+func (s *Server) makeDeployment(w http.ResponseWriter, r *http.Request) {
+	var body map[string]any
+	_ = json.NewDecoder(r.Body).Decode(&body)
+	key := fmt.Sprint(body["namespace"], "/", body["name"])
+	config, _ := body["config"].(string)
+	switch {
+	case s.configs[config] == nil:
+		invalid(w, "config", "no such config")
+	case s.deployments[key] != nil:
+		fail(w, http.StatusInternalServerError, "model deployment already exists")
+	default:
+		s.deployments[key] = &deployment{body: body}
+		if s.faults.DeploymentExists500 {
+			fail(w, http.StatusInternalServerError, "Error: model deployment already exists")
+			return
+		}
+		answer(w, http.StatusOK, s.deployments[key].show("created"))
+	}
+}
+
+func (d *deployment) show(status string) map[string]any {
+	out := map[string]any{"url": "", "deployed": status == "ready", "status_details": map[string]any{"status": status, "description": "deployment " + status}, "models": []any{}}
+	for k, v := range d.body {
+		out[k] = v
+	}
+	return out
+}
+
+func (s *Server) deployment(w http.ResponseWriter, r *http.Request) {
+	d := s.deployments[id(r)]
+	if d == nil {
+		fail(w, http.StatusNotFound, "no such deployment")
+		return
+	}
+	status := s.faults.DeploymentStates[min(d.asked, len(s.faults.DeploymentStates)-1)]
+	d.asked++
+	answer(w, http.StatusOK, d.show(status))
+}
+
+func (s *Server) listDeployments(w http.ResponseWriter, r *http.Request) {
+	var all []map[string]any
+	for _, d := range s.deployments {
+		all = append(all, d.show("pending"))
+	}
+	page(s, w, r, all)
+}
+
+// models are what the NIM answers for: the base, LoRA's outcomes, and what is
+// deployed and ready.
+func (s *Server) models(w http.ResponseWriter, _ *http.Request) {
+	out := []any{map[string]any{"id": Model, "object": "model"}}
+	s.lists++
+	for _, j := range s.jobs[s.faults.OtherJobs:] {
+		var name string
+		var hyper struct {
+			Finetuning string `json:"finetuning_type"`
+		}
+		_ = json.Unmarshal(j.Body["output_model"], &name)
+		_ = json.Unmarshal(j.Body["hyperparameters"], &hyper)
+		ready := hyper.Finetuning == "lora"
+		for key, d := range s.deployments {
+			if d.body != nil && s.configs[key]["model"] == name && d.asked >= len(s.faults.DeploymentStates) {
+				ready = slices.Contains([]string{"ready", "deployed"}, strings.ToLower(s.faults.DeploymentStates[len(s.faults.DeploymentStates)-1]))
+			}
+		}
+		if ready && s.lists > s.faults.LateList {
+			out = append(out, map[string]any{"id": name, "object": "model"})
+		}
+	}
+	answer(w, http.StatusOK, map[string]any{"object": "list", "data": out})
+}

@@ -1,0 +1,136 @@
+package customizer
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/stages/backends/remote"
+)
+
+// served brings a trained model to where it answers, one step a call, and says
+// how far that is. A job whose model cannot be served was trained all the same.
+func (t *Trainer) served(ctx context.Context, j *job, out formats.Outcome) (formats.Outcome, error) {
+	out.Message = "the model is " + j.OutputModel
+	if t.cfg.Deployment.Image != "" {
+		state, failed, err := t.deployed(ctx, j)
+		switch {
+		case err != nil:
+			return formats.Outcome{State: formats.JobUnknown, Job: j.ID}, err
+		case failed:
+			out.Message += "; its deployment failed: " + state
+			return out, nil
+		case state != "":
+			out.State, out.Message = formats.JobRunning, out.Message+"; it is being deployed: "+state
+			return out, nil
+		}
+	}
+	serves := t.cfg.Deployment.Image != "" || t.cfg.FinetuningType == "lora" // which the base model's NIM finds by itself
+	switch {
+	case t.cfg.NIMURL == "":
+		return out, nil
+	case !serves:
+		out.Message += "; no NIM serves it: --deployment-image"
+		return out, nil
+	}
+	listed, err := t.listed(ctx, j.OutputModel)
+	switch {
+	case err != nil:
+		return formats.Outcome{State: formats.JobUnknown, Job: j.ID}, err
+	case !listed:
+		out.State, out.Message = formats.JobRunning, out.Message+"; the NIM does not list it as yet"
+		return out, nil
+	}
+	out.Policy = &formats.Policy{URL: t.cfg.NIMURL + "/v1", Model: j.OutputModel, Version: j.version()}
+	return out, nil
+}
+
+// listed asks the NIM whether it answers for a model.
+func (t *Trainer) listed(ctx context.Context, model string) (bool, error) {
+	var list struct {
+		Data []struct{ ID string } `json:"data"`
+	}
+	nim := &remote.Client{Name: "customizer", Secrets: []string{t.cfg.NIMKey}, Sign: bearer(t.cfg.NIMKey)}
+	if err := nim.Get(ctx, t.cfg.NIMURL+"/v1/models", &list); err != nil {
+		return false, err
+	}
+	for _, m := range list.Data {
+		if m.ID == model {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// deployed starts the deployment of a job's model unless it is there, and
+// tells how it is: "" when it is ready.
+func (t *Trainer) deployed(ctx context.Context, j *job) (state string, failed bool, err error) {
+	mark := slug(j.ID)
+	name := t.cfg.Deployment.Name + "-" + mark[max(0, len(mark)-22):] // 63 letters at most
+	at := t.at("deployment/model-deployments", t.cfg.Namespace, name)
+	type details struct {
+		Status      string `json:"status"`
+		Description string `json:"description"`
+	}
+	var d struct {
+		Details details `json:"status_details"`
+	}
+	err = t.entity.Get(ctx, at, &d)
+	if remote.Status(err) == http.StatusNotFound {
+		if err := t.deploy(ctx, name, j.OutputModel); err != nil {
+			return "", false, err
+		}
+		return "it was asked for", false, nil
+	}
+	if err != nil {
+		return "", false, err
+	}
+	switch word := strings.ToLower(d.Details.Status); word {
+	case "ready", "deployed":
+		return "", false, nil
+	case "failed", "error", "cancelled", "canceled":
+		return strings.Trim(word+": "+d.Details.Description, ": "), true, nil
+	default:
+		return strings.Trim(word+": "+d.Details.Description, ": "), false, nil
+	}
+}
+
+func (t *Trainer) deploy(ctx context.Context, name, model string) error {
+	image, tag := t.cfg.Deployment.Image, ""
+	if i := strings.LastIndex(image, ":"); i >= 0 {
+		image, tag = image[:i], image[i+1:]
+	}
+	nim := map[string]any{"image_name": image, "image_tag": tag, "gpu": t.cfg.Deployment.GPUs}
+	if len(t.cfg.Deployment.Env) > 0 {
+		nim["additional_envs"] = t.cfg.Deployment.Env
+	}
+	if t.cfg.Deployment.PVC != "" {
+		nim["pvc_size"] = t.cfg.Deployment.PVC
+	}
+	config := map[string]any{"name": name, "namespace": t.cfg.Namespace, "model": model, "description": "rollmill", "nim_deployment": nim}
+	if err := t.entity.Post(ctx, t.at("deployment/configs"), config, nil); err != nil {
+		if !remote.Unsure(err) {
+			return err
+		}
+		var there struct {
+			Model string `json:"model"`
+		}
+		if look := t.entity.Get(ctx, t.at("deployment/configs", t.cfg.Namespace, name), &there); look != nil {
+			return err
+		}
+		if there.Model != model {
+			return &remote.Error{What: fmt.Sprintf("customizer: the deployment configuration %q is of the model %q, not %q", name, there.Model, model), Help: "another name: --deployment-name"}
+		}
+	}
+	body := map[string]any{"name": name, "namespace": t.cfg.Namespace, "config": t.cfg.Namespace + "/" + name, "description": "rollmill"}
+	if t.cfg.Project != "" {
+		body["project"] = t.cfg.Project
+	}
+	err := t.entity.Post(ctx, t.at("deployment/model-deployments"), body, nil)
+	if remote.Status(err) == http.StatusConflict || err != nil && strings.Contains(err.Error(), "already exists") { // said with a 500
+		return nil
+	}
+	return err
+}

@@ -1,0 +1,198 @@
+package customizer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/stages/backends/remote"
+)
+
+// The keys of a job's custom fields. Values are strings.
+const (
+	fieldToken   = "rollmill"
+	fieldVersion = "policy_version"
+)
+
+// Submit uploads the batch and makes the job, once. It does not wait for the
+// job: Status does.
+func (t *Trainer) Submit(ctx context.Context, s formats.Submission, groups formats.Groups, event func(formats.JobEvent)) (formats.Outcome, error) {
+	clean := func(err error) (formats.Outcome, error) {
+		return formats.Outcome{State: formats.JobFailed, Clean: true, Message: "no job was made"}, err
+	}
+	dataset, err := t.data(ctx, s, groups, event)
+	if err != nil {
+		return clean(err)
+	}
+	body, err := t.body(s, dataset)
+	if err != nil {
+		return clean(err)
+	}
+	j, err := t.find(ctx, s.Token)
+	if err != nil {
+		return clean(err)
+	}
+	if j == nil {
+		if err := s.Guard(); err != nil {
+			return clean(err)
+		}
+		q := remote.Request{Method: http.MethodPost, URL: t.at("customization/jobs"), JSON: body}
+		if t.cfg.WandBKey != "" && slices.ContainsFunc(t.cfg.Integrations, func(i map[string]any) bool { return i["type"] == "wandb" }) {
+			q.Header = http.Header{"Wandb-Api-Key": {t.cfg.WandBKey}}
+		}
+		j = &job{}
+		if _, err := t.entity.Do(ctx, q, j); err != nil {
+			if !remote.Unsure(err) {
+				return clean(err)
+			}
+			return t.lost(ctx, s, err)
+		}
+		if j.ID == "" {
+			return t.lost(ctx, s, &remote.Error{What: "customizer: the answer that makes a job names none"})
+		}
+	}
+	event(formats.JobEvent{Job: j.ID})
+	out := formats.Outcome{State: formats.JobPending, Job: j.ID}
+	for _, w := range j.Warnings {
+		out.Message = strings.TrimPrefix(fmt.Sprintf("%s; %v", out.Message, w), "; ")
+	}
+	return out, nil
+}
+
+// lost looks for a job that may have been made although its answer was not
+// seen.
+func (t *Trainer) lost(ctx context.Context, s formats.Submission, broken error) (formats.Outcome, error) {
+	unknown := formats.Outcome{State: formats.JobUnknown, Message: broken.Error()}
+	if ctx.Err() != nil {
+		return unknown, broken
+	}
+	out, err := t.Resolve(ctx, s)
+	switch {
+	case err != nil:
+		return unknown, errors.Join(broken, err)
+	case out.Clean:
+		return out, broken
+	}
+	return out, nil
+}
+
+// jobName names a job after its submission, in letters that Kubernetes takes.
+func jobName(token string) string { return "rollmill-" + slug(token) }
+
+// slug keeps what a Kubernetes name may have.
+func slug(text string) string {
+	out := strings.Map(func(r rune) rune {
+		switch {
+		case r >= 'a' && r <= 'z' || r >= '0' && r <= '9' || r == '-':
+			return r
+		case r >= 'A' && r <= 'Z':
+			return r + 'a' - 'A'
+		}
+		return '-'
+	}, text)
+	return strings.Trim(out[max(0, len(out)-40):], "-") // the end of a token tells rounds apart
+}
+
+func (t *Trainer) body(s formats.Submission, dataset string) (map[string]any, error) {
+	hyper, err := t.cfg.hyperparameters()
+	if err != nil {
+		return nil, err
+	}
+	version := int64(1)
+	if s.Before.Policy != nil {
+		version = s.Before.Policy.Version + 1
+	}
+	body := map[string]any{
+		"config": t.cfg.Config, "dataset": map[string]string{"name": dataset, "namespace": t.cfg.Namespace}, "namespace": t.cfg.Namespace,
+		"name": jobName(s.Token), "description": fmt.Sprintf("rollmill: run %s, epoch %d", s.Run, s.Epoch), "output_model": t.outputModel(s),
+		"hyperparameters": hyper,
+		"custom_fields":   map[string]string{fieldToken: s.Token, "run": s.Run, "epoch": strconv.Itoa(s.Epoch), "curated_digest": s.Digest, fieldVersion: strconv.FormatInt(version, 10)},
+	}
+	if t.cfg.Project != "" {
+		body["project"] = t.cfg.Project
+	}
+	if len(t.cfg.DatasetParameters) > 0 {
+		body["dataset_parameters"] = t.cfg.DatasetParameters
+	}
+	if len(t.cfg.Integrations) > 0 {
+		body["integrations"] = t.cfg.Integrations
+	}
+	return body, nil
+}
+
+// outputModel names what is trained. No two submissions share a name.
+func (t *Trainer) outputModel(s formats.Submission) string {
+	name := t.cfg.OutputModel
+	if name == "" {
+		name = t.cfg.Namespace + "/" + t.cfg.Dataset
+	}
+	if strings.Contains(name, "@") {
+		return name
+	}
+	token := slug(s.Token)
+	return fmt.Sprintf("%s@e%d-%s", name, s.Epoch, token[max(0, len(token)-16):])
+}
+
+// job is a job as the service shows it; what else it says is ignored.
+type job struct {
+	ID          string         `json:"id"`
+	Name        string         `json:"name"`
+	OutputModel string         `json:"output_model"`
+	Custom      map[string]any `json:"custom_fields"`
+	Warnings    []any          `json:"warnings"`
+}
+
+func (j *job) field(name string) string {
+	text, _ := j.Custom[name].(string)
+	return text
+}
+
+// Resolve looks for the submission's job by its name and its fields. The job
+// of a request whose sender is gone is listed after a while or never.
+func (t *Trainer) Resolve(ctx context.Context, s formats.Submission) (formats.Outcome, error) {
+	for again := false; ; again = true {
+		j, err := t.find(ctx, s.Token)
+		if err != nil {
+			return formats.Outcome{State: formats.JobUnknown}, err
+		}
+		if j != nil {
+			out, err := t.Status(ctx, j.ID)
+			out.Job = j.ID
+			return out, err
+		}
+		if again {
+			return formats.Outcome{State: formats.JobFailed, Clean: true, Message: "the service has no job of this submission"}, nil
+		}
+		select {
+		case <-ctx.Done():
+			return formats.Outcome{State: formats.JobUnknown}, context.Cause(ctx)
+		case <-time.After(t.cfg.Settle):
+		}
+	}
+}
+
+// find lists the jobs, newest first.
+func (t *Trainer) find(ctx context.Context, token string) (found *job, err error) {
+	err = each(ctx, t, t.at("customization/jobs")+"?sort=-created_at", func(j job) bool {
+		if j.field(fieldToken) == token || j.Name == jobName(token) {
+			found = &j
+		}
+		return found == nil
+	})
+	return found, err
+}
+
+// Cancel asks the service to end a job. It goes on for a while.
+func (t *Trainer) Cancel(ctx context.Context, id string) (formats.Outcome, error) {
+	_, err := t.entity.Do(ctx, remote.Request{Method: http.MethodPost, URL: t.at("customization/jobs", id) + "/cancel"}, nil)
+	if code := remote.Status(err); err != nil && code != http.StatusBadRequest && code != http.StatusConflict && code != http.StatusUnprocessableEntity { // those: it has ended
+		return formats.Outcome{State: formats.JobUnknown}, err
+	}
+	return t.Status(ctx, id)
+}

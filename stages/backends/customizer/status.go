@@ -1,0 +1,147 @@
+package customizer
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/rollmill/rollmill/formats"
+)
+
+// status is how a job goes. Everything but Status may be null.
+type status struct {
+	Status  string   `json:"status"`
+	Steps   *float64 `json:"steps_completed"`
+	PerEp   *float64 `json:"steps_per_epoch"`
+	Epochs  *float64 `json:"epochs_completed"`
+	Percent *float64 `json:"percentage_done"`
+	Best    *float64 `json:"best_epoch"`
+	Train   *float64 `json:"train_loss"`
+	Val     *float64 `json:"val_loss"`
+	Metrics *struct {
+		Metrics map[string][]struct {
+			Step  *int64   `json:"step"`
+			Value *float64 `json:"value"`
+		} `json:"metrics"`
+	} `json:"metrics"`
+	Logs []entry `json:"status_logs"`
+}
+
+type entry struct {
+	At      string  `json:"updated_at"`
+	Message string  `json:"message"`
+	Detail  *string `json:"detail"`
+}
+
+// noResources is what a job says that waits for machines that are not there.
+const noResources = "NotEnoughResources"
+
+// Status asks for a job. Of one that has ended well it goes on to serve the
+// model, as far as that is configured: until then the job counts as running.
+func (t *Trainer) Status(ctx context.Context, id string) (formats.Outcome, error) {
+	var s status
+	if err := t.entity.Get(ctx, t.at("customization/jobs", id)+"/status", &s); err != nil {
+		return formats.Outcome{State: formats.JobUnknown}, err
+	}
+	out := s.outcome()
+	out.Job = id
+	if out.State != formats.JobCompleted {
+		return out, nil
+	}
+	var j job
+	if err := t.entity.Get(ctx, t.at("customization/jobs", id), &j); err != nil {
+		return formats.Outcome{State: formats.JobUnknown}, err
+	}
+	if j.OutputModel == "" {
+		out.State, out.Message = formats.JobRunning, "completed, but names no model as yet"
+		return out, nil
+	}
+	return t.served(ctx, &j, out)
+}
+
+// outcome says a job's status in our words. It is decided by the word alone: a
+// job may fail at 100 %, and end well at less.
+func (s *status) outcome() formats.Outcome {
+	out := formats.Outcome{Metrics: map[string]float64{}, MetricSteps: s.steps()}
+	for name, v := range map[string]*float64{"steps_completed": s.Steps, "steps_per_epoch": s.PerEp, "epochs_completed": s.Epochs,
+		"percentage_done": s.Percent, "best_epoch": s.Best, "train_loss": s.Train, "val_loss": s.Val} {
+		if v != nil {
+			out.Metrics[name] = *v
+		}
+	}
+	message, detail := s.said()
+	switch s.Status {
+	case "created", "pending":
+		if out.State, out.Message = formats.JobPending, s.Status; message == noResources {
+			out.Message = s.Status + ": " + noResources + ": it will not start until there are more"
+		}
+	case "running", "cancelling":
+		out.State, out.Message = formats.JobRunning, s.Status
+		if s.Percent != nil {
+			out.Message = fmt.Sprintf("%s, %.0f %%", s.Status, *s.Percent)
+		}
+	case "completed", "ready":
+		out.State = formats.JobCompleted
+	case "failed":
+		if out.State, out.Message = formats.JobFailed, detail; detail == "" {
+			out.Message = message
+		}
+	case "cancelled", "canceled":
+		out.State, out.Message = formats.JobCancelled, "a cancelled job leaves no checkpoint"
+	default:
+		out.State, out.Message = formats.JobRunning, fmt.Sprintf("the service says %q, which is no known state", s.Status)
+	}
+	return out
+}
+
+// said is the newest message, and the newest detail of any.
+func (s *status) said() (message, detail string) {
+	logs := slices.Clone(s.Logs)
+	slices.SortStableFunc(logs, func(a, b entry) int { return strings.Compare(a.At, b.At) })
+	for _, l := range slices.Backward(logs) {
+		if message == "" {
+			message = l.Message
+		}
+		if detail == "" && l.Detail != nil {
+			detail = *l.Detail
+		}
+	}
+	return message, detail
+}
+
+// steps are the metrics by step, oldest first.
+func (s *status) steps() (out []json.RawMessage) {
+	if s.Metrics == nil {
+		return nil
+	}
+	rows := map[int64]map[string]any{}
+	for name, values := range s.Metrics.Metrics {
+		for _, v := range values {
+			if v.Step == nil || v.Value == nil {
+				continue
+			}
+			if rows[*v.Step] == nil {
+				rows[*v.Step] = map[string]any{"step": *v.Step}
+			}
+			rows[*v.Step][name] = *v.Value
+		}
+	}
+	for _, step := range slices.Sorted(maps.Keys(rows)) {
+		if line, err := json.Marshal(rows[step]); err == nil {
+			out = append(out, line)
+		}
+	}
+	return out
+}
+
+// version is the policy's that a job makes.
+func (j *job) version() int64 {
+	if v, err := strconv.ParseInt(j.field(fieldVersion), 10, 64); err == nil {
+		return v
+	}
+	return 1
+}
