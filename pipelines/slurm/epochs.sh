@@ -19,7 +19,7 @@ words=("$@")
 # queue STAGE EPOCH AFTER [--array=...] prints the job's id.
 queue() {
   sbatch --parsable --requeue --open-mode=append --signal=B:TERM@60 --kill-on-invalid-dep=yes --job-name "rollmill-$1-$2" \
-    --output "$LOGS/%x-%A-%a.log" ${3:+--dependency=afterok:$3} "${@:4}" "${words[@]}" "$here/stage.sh" "$1" "$2"
+    --output "$LOGS/%x-%A-%a.log" ${3:+--dependency=afterok:$3} "${@:4}" "${words[@]}" "$here/../stage.sh" "$1" "$2"
 }
 
 array=--array=0-$((SHARDS - 1))

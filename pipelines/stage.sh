@@ -1,15 +1,21 @@
 #!/usr/bin/env bash
-# One task of one stage of one epoch, as epochs.sh submits it:
+# One task of one stage of one epoch, for engines that start such tasks: a Slurm
+# array, a Kubernetes indexed job, an Argo workflow.
 #
 #   stage.sh prepare|validation|rollout|score|group|curate|submit EPOCH
 #
-# Code 75 (temporary) puts the task back into the queue, at most RETRIES times.
-# A task that Slurm requeues, or runs twice because it lost a node, is no harm:
-# the first of the two to finish is the one that counts.
+# CONFIG is the run's rollmill.yaml, ROOT its URI (QUERY what follows a question
+# mark), SHARDS the number of tasks of a stage; SHARD says i/n where the engine
+# does not number its tasks by a variable that rollmill knows.
+#
+# Code 75 (temporary) puts a Slurm task back into the queue, at most RETRIES
+# times; other engines see the code. A task that is started again, or twice
+# because its node was lost, is no harm: the first to finish counts.
 set -euo pipefail
 stage=$1 epoch=$2
 : "${CONFIG:?}" "${ROOT:?}" "${SHARDS:=1}" "${QUERY:=}" "${RETRIES:=3}" "${ROLLMILL:=rollmill}"
 
+shard=${SHARD:-auto/$SHARDS}
 at() { printf '%s/epoch-%s/%s%s' "$ROOT" "$1" "$2" "${QUERY:+?$QUERY}"; }
 policy() { if [ "$epoch" = 0 ]; then printf '%s/policy%s' "$ROOT" "${QUERY:+?$QUERY}"; else at $((epoch - 1)) submit; fi; }
 
@@ -31,13 +37,13 @@ validation)
   run rollout --validation --epoch "$epoch" --policy "$(policy)" --out "$(at "$epoch" validation/rollout)"
   run score --validation --in "$(at "$epoch" validation/rollout)" --out "$(at "$epoch" validation/score)"
   ;;
-rollout) run rollout --epoch "$epoch" --policy "$(policy)" --shard "auto/$SHARDS" --out "$(at "$epoch" rollout)" ;;
-score) run score --in "$(at "$epoch" rollout)" --shard "auto/$SHARDS" --out "$(at "$epoch" score)" ;;
-group) run group --in "$(at "$epoch" score)" --shard "auto/$SHARDS" --out "$(at "$epoch" group)" ;;
+rollout) run rollout --epoch "$epoch" --policy "$(policy)" --shard "$shard" --out "$(at "$epoch" rollout)" ;;
+score) run score --in "$(at "$epoch" rollout)" --shard "$shard" --out "$(at "$epoch" score)" ;;
+group) run group --in "$(at "$epoch" score)" --shard "$shard" --out "$(at "$epoch" group)" ;;
 curate)
   previous=()
   [ "$epoch" = 0 ] || previous=(--previous "$(at $((epoch - 1)) curate)")
-  run curate --in "$(at "$epoch" group)" --epoch "$epoch" "${previous[@]}" --shard "auto/$SHARDS" --out "$(at "$epoch" curate)"
+  run curate --in "$(at "$epoch" group)" --epoch "$epoch" "${previous[@]}" --shard "$shard" --out "$(at "$epoch" curate)"
   ;;
 submit) run submit --in "$(at "$epoch" curate)" --wait --out "$(at "$epoch" submit)" ;;
 *) echo "stage.sh: there is no stage \"$stage\"" >&2; exit 2 ;;

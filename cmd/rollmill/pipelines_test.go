@@ -1,0 +1,57 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// commandLine matches a command of ours and its words on one line of a script:
+// after rollmill, stage.sh's run, or make's $(call run,...).
+var commandLine = regexp.MustCompile(`(?:rollmill |"\$ROLLMILL" |\brun |\(call run,)(` + strings.Join(commandNames(), "|") + `)\b\)?([^\n#]*)`)
+
+var flagName = regexp.MustCompile(`(?:^|[\s"'\[(])--([a-z][a-z-]*)`)
+
+// Pipelines of other engines know the command line only as text.
+func TestPipelinesUseFlagsThatExist(t *testing.T) {
+	known := map[string][]string{}
+	for _, c := range commands() {
+		for _, f := range append(c.flags(), globalFlags()...) {
+			known[c.name] = append(known[c.name], f.Names()...)
+		}
+	}
+	uses := 0
+	for _, name := range pipelineFiles(t) {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, use := range commandLine.FindAllStringSubmatch(string(text), -1) {
+			for _, flag := range flagName.FindAllStringSubmatch(use[2], -1) {
+				uses++
+				if !slices.Contains(known[use[1]], flag[1]) {
+					t.Errorf("%s: %s has no flag --%s: %s", name, use[1], flag[1], use[0])
+				}
+			}
+		}
+	}
+	if uses < 40 {
+		t.Errorf("only %d flags were found: the patterns no longer fit the scripts", uses)
+	}
+}
+
+func pipelineFiles(t *testing.T) []string {
+	t.Helper()
+	var out []string
+	for _, pattern := range []string{"*.sh", "*/*.sh", "*/*.mk", "*/*.py", "*/*.yaml"} {
+		found, err := filepath.Glob(filepath.Join("../../pipelines", pattern))
+		if err != nil {
+			t.Fatal(err)
+		}
+		out = append(out, found...)
+	}
+	return out
+}

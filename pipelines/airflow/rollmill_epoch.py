@@ -1,0 +1,102 @@
+"""One epoch of a run as an Airflow DAG run, and the next epoch after it.
+
+    export CONFIG=rollmill.yaml ROOT=s3://bucket/run SHARDS=4
+    airflow dags trigger rollmill_epoch --conf '{"epoch": 0, "epochs": 15}'
+
+Each stage is mapped over SHARDS tasks, and a sensor on the dataset's manifest
+stands before the stage that reads it. A task that is retried, or that runs
+twice because its worker was lost, is no harm: the first to finish counts.
+"""
+
+import os
+import subprocess
+from datetime import timedelta
+from pathlib import Path
+
+from airflow.providers.standard.operators.trigger_dagrun import TriggerDagRunOperator
+from airflow.sdk import Param, dag, get_current_context, task
+from airflow.sdk.exceptions import AirflowException, AirflowFailException, AirflowSkipException
+
+STAGE = os.environ.get("STAGE", str(Path(__file__).resolve().parents[1] / "stage.sh"))
+SHARDS = int(os.environ.get("SHARDS", "4"))
+
+
+def epoch() -> int:
+    return get_current_context()["params"]["epoch"]
+
+
+def run(*words: str, shard: str = "0/1") -> None:
+    """Runs one task of a stage. Its code says what Airflow is to do."""
+    process = subprocess.Popen([STAGE, *words], env={**os.environ, "SHARD": shard, "SHARDS": str(SHARDS)})
+    try:
+        code = process.wait()
+    except BaseException:  # the task is told to end: so is the stage, which keeps its work
+        process.terminate()
+        process.wait()
+        raise
+    if code == 99:  # what --empty-exit-code 99 asks for: nothing to train on
+        raise AirflowSkipException(f"{words}: nothing is left")
+    if code in (75, 143, -15):  # temporary, or ended from outside
+        raise AirflowException(f"{words}: code {code}, to be tried again")
+    if code:
+        raise AirflowFailException(f"{words}: code {code}")
+
+
+@task
+def once(stage: str) -> None:
+    run(stage, str(epoch()))
+
+
+@task
+def shard(stage: str, index: int) -> None:
+    run(stage, str(epoch()), shard=f"{index}/{SHARDS}")
+
+
+@task.sensor(poke_interval=5, timeout=3600, mode="reschedule", retries=0)
+def sealed(stage: str) -> bool:
+    """Waits until every shard of the stage's dataset is there."""
+    root, query = os.environ["ROOT"], os.environ.get("QUERY")
+    uri = f"{root}/epoch-{epoch()}/{stage}" + (f"?{query}" if query else "")
+    code = subprocess.run([os.environ.get("ROLLMILL", "rollmill"), "seal", "--in", uri]).returncode
+    if code not in (0, 4, 75):  # 4: shards are missing
+        raise AirflowFailException(f"seal {uri}: code {code}")
+    return code == 0
+
+
+@task.short_circuit
+def prepare() -> bool:
+    if epoch() == 0:
+        run("prepare", "0")
+    return True
+
+
+@task.short_circuit
+def another() -> bool:
+    params = get_current_context()["params"]
+    return params["epoch"] + 1 < params["epochs"]
+
+
+@dag(
+    schedule=None,
+    max_active_runs=1,
+    render_template_as_native_obj=True,  # the next epoch is a number
+    params={"epoch": Param(0, type="integer", minimum=0), "epochs": Param(1, type="integer", minimum=1)},
+    default_args={"retries": 4, "retry_delay": timedelta(seconds=int(os.environ.get("RETRY_DELAY", "60")))},
+)
+def rollmill_epoch():
+    last = prepare()
+    for stage in ("rollout", "score", "group", "curate"):
+        shards = shard.override(task_id=stage).partial(stage=stage).expand(index=list(range(SHARDS)))
+        manifest = sealed.override(task_id=f"{stage}_sealed")(stage)
+        last >> shards >> manifest
+        last = manifest
+    submitted = once.override(task_id="submit")("submit")
+    following = TriggerDagRunOperator(
+        task_id="next",
+        trigger_dag_id="rollmill_epoch",
+        conf={"epoch": "{{ params.epoch + 1 }}", "epochs": "{{ params.epochs }}"},
+    )
+    last >> submitted >> another() >> following
+
+
+rollmill_epoch()
