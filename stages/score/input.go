@@ -105,7 +105,7 @@ func (in *input) spec(o Options, rewards built) (dataset.Spec, error) {
 		params["only"] = only(o.Only)
 	}
 	for i, s := range o.Rewards {
-		specs[i] = s.String()
+		specs[i] = o.Kinds.decides(s).String()
 		if kind, ok := o.Kinds.find(s.Kind); ok && kind.Seeded {
 			params["seed"] = o.Seed
 		}

@@ -73,7 +73,7 @@ func (e *earlier) compare(o Options, rewards built, names []string) error {
 	}
 	for _, c := range rewards {
 		was, known := e.specs[c.Name]
-		redefined := known && (was.Kind != c.Kind || was.Arguments != c.Arguments)
+		redefined := known && (was.Kind != c.Kind || o.Kinds.decides(was).Arguments != o.Kinds.decides(c.Spec).Arguments)
 		changed := !known || redefined || e.otherSeed(o, c) || e.Version != version || !sameFiles(c, e.Files, files, o.Uses)
 		asked := slices.Contains(e.modes, c.Name)
 		switch {

@@ -78,6 +78,10 @@ type Kind struct {
 	Usage  string // its arguments and what it does, one lower-case phrase
 	Seeded bool   // the seed may change its values
 	New    func(Setup) (Reward, error)
+
+	// Decides cuts from a spec's arguments what does not decide the values, such
+	// as the address of a service. Nil: all of them do.
+	Decides func(arguments string) string
 }
 
 // Setup is what a Kind makes a Reward from. New checks the arguments and
@@ -114,6 +118,14 @@ func (k Kinds) Names() []string {
 		names[i] = k[i].Name
 	}
 	return names
+}
+
+// decides is a spec as far as it decides the values: what counts as identity.
+func (k Kinds) decides(s Spec) Spec {
+	if kind, ok := k.find(s.Kind); ok && kind.Decides != nil {
+		s.Arguments = kind.Decides(s.Arguments)
+	}
+	return s
 }
 
 func (k Kinds) find(name string) (Kind, bool) {

@@ -1,8 +1,14 @@
 package score_test
 
 import (
+	"bytes"
+	"encoding/json"
 	"errors"
+	"fmt"
+	"io"
 	"math"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -159,6 +165,53 @@ func TestIdentityIsWhatDecidesTheRows(t *testing.T) {
 	write(t, data, "[]", 0o644)
 	if identity(func(*score.Options) {}) == first {
 		t.Error("an edited --uses file is the same identity")
+	}
+}
+
+// TestAServiceMayMove between two shards, and be asked again for what failed;
+// another version of it is another reward.
+func TestAServiceMayMove(t *testing.T) {
+	const in = "mem://moved/rollout"
+	base(t, in, trajectories())
+	serve := func(value float64) string {
+		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			body, err := io.ReadAll(r.Body)
+			if err != nil {
+				return // the client has ended
+			}
+			for line := range bytes.Lines(body) {
+				var row score.Request
+				if err := json.Unmarshal(line, &row); err != nil {
+					t.Error(err)
+				}
+				fmt.Fprintf(w, `{"id":%q,"reward":%v}`+"\n", row.ID, value)
+			}
+		}))
+		t.Cleanup(s.Close)
+		return s.URL
+	}
+	here, there := serve(1), serve(1)
+	var r stages.Report
+	for i, url := range []string{here, there} {
+		o := options(t, in, "mem://moved/score", "svc=http:"+url+"/score")
+		o.Out.Shard = stages.Shard{Index: i, Count: 2}
+		r = run(t, o)
+	}
+	if !r.Sealed || r.Counts["unscored"] != 0 {
+		t.Fatalf("%+v", r)
+	}
+	o := options(t, in, "mem://moved/score", "svc=http:"+here+"/score")
+	if again := run(t, o); !again.UpToDate {
+		t.Error("at its old address it is another reward")
+	}
+	if got := again(t, in, "mem://moved/score", "mem://moved/failed", []string{"failed"}, "svc=http:"+serve(2)+"/score"); got.RowsDigest != r.RowsDigest {
+		t.Error("--only failed asked again about rows that have a reward")
+	}
+	if _, err := score.Run(t.Context(), options(t, in, "mem://moved/score", "svc=http:version=2,"+here+"/score")); err == nil {
+		t.Error("another version is the same reward")
+	}
+	if got := again(t, in, "mem://moved/score", "mem://moved/two", []string{"changed"}, "svc=http:version=2,"+serve(2)+"/score"); got.RowsDigest == r.RowsDigest {
+		t.Error("--only changed did not notice another version")
 	}
 }
 

@@ -2,6 +2,13 @@
 // and writes (see package command), posted and answered.
 //
 //	http:https://rewards.example/score
+//	http:version=2,https://rewards.example/score
+//
+// Where the service runs decides nothing: scheme, host and port are not part of
+// what makes two score datasets the same, and the service may move between two
+// shards. Which of its rewards is meant does, so path and query count. What
+// cannot be seen from here is that the service was changed: then say another
+// version, any word, or the scores stored before are taken for up to date.
 //
 // A request's body is a line of JSON for each trajectory, score.Request, and
 // the response's a line for each answer, score.Answer, in any order, matched
@@ -28,6 +35,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -42,10 +50,35 @@ import (
 // Kind is the reward's entry in the registry.
 var Kind = score.Kind{
 	Name:   "http",
-	Usage:  "a URL; it is posted a line of JSON for each trajectory and responds with one, as a program of kind command does",
+	Usage:  "[version=V,]URL; it is posted a line of JSON for each trajectory and responds with one, as a program of kind command does",
 	Seeded: true,
 	New:    newReward,
+	Decides: func(arguments string) string {
+		version, address := split(arguments)
+		u, err := url.Parse(address)
+		if err != nil {
+			return arguments
+		}
+		decides := strings.TrimPrefix(u.EscapedPath(), "/")
+		if u.RawQuery != "" {
+			decides += "?" + u.RawQuery
+		}
+		return "version=" + version + ",/" + decides
+	},
 }
+
+// split parts the version, "" when none is said, from the URL.
+func split(arguments string) (version, address string) {
+	if rest, ok := strings.CutPrefix(arguments, "version="); ok {
+		version, address, _ = strings.Cut(rest, ",")
+		return strings.TrimSpace(version), strings.TrimSpace(address)
+	}
+	return "", arguments
+}
+
+// secret is how parameters of a URL that are none of a manifest's business tend
+// to be called.
+var secret = regexp.MustCompile(`(?i)(key|token|secret|passw|signature|^sig$|auth)`)
 
 const (
 	maxLine  = 16 << 20
@@ -61,14 +94,22 @@ type reward struct {
 }
 
 func newReward(s score.Setup) (score.Reward, error) {
-	u, err := url.Parse(s.Arguments)
+	version, address := split(s.Arguments)
+	u, err := url.Parse(address)
 	switch {
 	case err != nil:
 		return nil, err
+	case version == "" && strings.HasPrefix(s.Arguments, "version="):
+		return nil, errors.New("version= names none")
 	case u.Scheme != "http" && u.Scheme != "https" || u.Host == "":
-		return nil, fmt.Errorf("%q is not an http or https URL", s.Arguments)
+		return nil, fmt.Errorf("%q is not an http or https URL", address)
 	case u.User != nil:
 		return nil, errors.New("the URL holds a password: put a key into ROLLMILL_REWARD_API_KEY")
+	}
+	for name := range u.Query() {
+		if secret.MatchString(name) {
+			return nil, fmt.Errorf("the URL's parameter %q looks like a secret, and is kept with the scores: put a key into ROLLMILL_REWARD_API_KEY", name)
+		}
 	}
 	t := http.DefaultTransport.(*http.Transport).Clone()
 	t.MaxIdleConnsPerHost = 64

@@ -156,8 +156,29 @@ func TestTroubleOfTheService(t *testing.T) {
 	}
 }
 
+// TestAnAddressIsNoVersion: where a service runs does not decide the values;
+// which of its rewards is asked for does, and the version that one says.
+func TestAnAddressIsNoVersion(t *testing.T) {
+	decides := rewards.Kind.Decides
+	for _, same := range []string{"https://other.example:8443/score", "http://127.0.0.1/score"} {
+		if decides(same) != decides("http://rewards.example/score") {
+			t.Errorf("%s is another reward: %s", same, decides(same))
+		}
+	}
+	seen := map[string]string{}
+	for _, other := range []string{"http://x/score", "http://x/score/", "http://x/", "http://x/score?model=a", "http://x/score?model=b", "version=2,http://x/score", "version=3,http://x/score"} {
+		if was, twice := seen[decides(other)]; twice {
+			t.Errorf("%s and %s are the same reward", other, was)
+		}
+		seen[decides(other)] = other
+	}
+	if v := rewardtest.Score(t, made(t, "version=2,"+service(t, nil), time.Minute), rewardtest.Rows()[:1])[0]; v.Failure != "" {
+		t.Errorf("%+v", v)
+	}
+}
+
 func TestBadURLsAreErrors(t *testing.T) {
-	for arguments, want := range map[string]string{"": "not an http", "ftp://x": "not an http", "localhost:80": "not an http", "http://me:secret@x/": "ROLLMILL_REWARD_API_KEY"} {
+	for arguments, want := range map[string]string{"": "not an http", "ftp://x": "not an http", "localhost:80": "not an http", "http://me:secret@x/": "ROLLMILL_REWARD_API_KEY", "http://x/?api_key=s": "looks like a secret", "version=,http://x/": "names none", "version=2": "not an http"} {
 		_, err := rewards.Kind.New(score.Setup{Spec: score.Spec{Arguments: arguments}})
 		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "me:secret") {
 			t.Errorf("http:%s: %v does not mention %q", arguments, err, want)
