@@ -20,7 +20,8 @@ type Worker struct {
 	cmd    *exec.Cmd
 	grace  time.Duration
 	stdin  io.WriteCloser
-	lines  *bufio.Reader
+	out    *io.PipeReader
+	lines  *bufio.Reader // over out
 	stderr *complaints
 	ended  chan struct{} // closed when the process has ended
 	err    error         // how, after that
@@ -33,7 +34,7 @@ func StartWorker(p Program) (*Worker, error) {
 	w.cmd.Dir, w.cmd.Env, w.cmd.WaitDelay = p.Dir, append(Environ(), p.Env...), w.grace
 	w.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	out, in := io.Pipe()
-	w.cmd.Stdout = in
+	w.cmd.Stdout, w.out = in, out
 	w.lines = bufio.NewReaderSize(out, 64<<10)
 	var err error
 	if w.stderr, err = newComplaints(); err != nil {
@@ -140,7 +141,7 @@ func (w *Worker) Ended() bool {
 // at once, SIGKILL after the grace.
 func (w *Worker) Stop() {
 	w.stdin.Close()
-	go io.Copy(io.Discard, w.lines) // whoever writes must not wait for us
+	go io.Copy(io.Discard, w.out) // whoever writes must not wait for us; a read of lines may be under way
 	syscall.Kill(-w.cmd.Process.Pid, syscall.SIGTERM)
 	select {
 	case <-w.ended:
