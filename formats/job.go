@@ -79,6 +79,7 @@ type JobEvent struct {
 // Outcome is what became of a submission, as far as the trainer can tell.
 type Outcome struct {
 	State       string // JobPending, JobRunning, or how it ended
+	Strange     bool   // of JobRunning: the trainer's word for it is not known, so whatever else it says is no news
 	Clean       bool   // of JobFailed: it is certain that nothing was trained, so the batch may be sent again
 	Job         string
 	StepAfter   *int64

@@ -23,6 +23,7 @@ import (
 	"github.com/rollmill/rollmill/stages/backends/art/arttest"
 	"github.com/rollmill/rollmill/stages/backends/backendtest"
 	"github.com/rollmill/rollmill/stages/backends/command"
+	"github.com/rollmill/rollmill/stages/backends/file"
 	"github.com/rollmill/rollmill/stages/backends/finetune"
 	"github.com/rollmill/rollmill/stages/backends/finetune/finetunetest"
 	"github.com/rollmill/rollmill/stages/submit"
@@ -42,6 +43,8 @@ type order struct {
 	Port            int
 	URL             string   // of a fine-tuning service, instead of ART
 	Words           []string // of a program that trains, instead of ART
+	Files           bool     // write files, instead of ART
+	Wire            bool     // make ART's wire form of the batch, and nothing of it
 	Kill            string   // "before N" or "after N" of the store's operations, "group N", "begin", "submit", "event", "sent N", ""
 	Resubmit        bool
 	AssumeTrained   bool
@@ -55,6 +58,8 @@ type answer struct {
 	Err      string
 	Attached bool
 	Ops      int64
+	Bytes    int64   // of the wire form
+	Seconds  float64 // that Wire took
 	killed   bool
 }
 
@@ -64,7 +69,11 @@ func TestMain(m *testing.M) {
 		if err := json.Unmarshal([]byte(text), &o); err != nil {
 			panic(err)
 		}
-		json.NewEncoder(os.Stdout).Encode(obey(o))
+		if o.Wire {
+			json.NewEncoder(os.Stdout).Encode(convert(o))
+		} else {
+			json.NewEncoder(os.Stdout).Encode(obey(o))
+		}
 		os.Exit(0)
 	}
 	os.Exit(m.Run())
@@ -132,6 +141,13 @@ func (o order) trainer() (submit.Trainer, error) {
 	switch {
 	case o.URL != "":
 		return finetune.New(finetune.Config{BaseURL: o.URL, APIKey: finetunetest.Key, Model: "gpt-test", MinRows: 1, Settle: time.Millisecond, Poll: time.Millisecond})
+	case o.Files:
+		b, err := storage.Open(context.Background(), o.Out)
+		if err != nil {
+			return nil, err
+		}
+		place := file.Place{URI: o.Out, Read: b.Read, Begin: func(ctx context.Context) (file.Draft, error) { return b.Draft(ctx) }}
+		return file.New(file.Config{Kinds: []string{"art", "trl-kto"}}, place)
 	case o.Words != nil:
 		return command.New(command.Config{Words: o.Words})
 	}

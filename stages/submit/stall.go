@@ -26,7 +26,11 @@ func (w *stall) look(out formats.Outcome) error {
 	if w.limit <= 0 {
 		return nil
 	}
-	seen, err := json.Marshal(out)
+	news := out
+	if out.Strange { // it may say something new for ever
+		news = formats.Outcome{Strange: true}
+	}
+	seen, err := json.Marshal(news)
 	if err != nil { // a metric that JSON cannot carry: take it for news
 		seen = nil
 	}

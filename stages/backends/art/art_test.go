@@ -83,6 +83,7 @@ func TestHowATrainingEnds(t *testing.T) {
 		"the step jumps":                     {faults: arttest.Faults{StepJumps: true}, state: formats.JobCompleted, step: 2, says: "something else trained"},
 		"broken off at once":                 {faults: arttest.Faults{CloseAfter: ptr(0)}, state: formats.JobFailed, says: "no new checkpoint"},
 		"broken off after two lines":         {faults: arttest.Faults{CloseAfter: ptr(2)}, state: formats.JobFailed, says: "after 2 gradient steps"},
+		"failed at 100 %":                    {faults: arttest.Faults{CloseUnsaved: true}, state: formats.JobFailed, says: "after 3 gradient steps"},
 		"broken off after saving":            {faults: arttest.Faults{CloseSaved: true}, state: formats.JobCompleted, step: 1, says: "from 0 to 1"},
 		"dropped without an answer":          {faults: arttest.Faults{CloseBefore: true}, state: formats.JobCompleted, step: 1, says: "from 0 to 1"},
 		"atomic, broken off":                 {faults: arttest.Faults{Atomic: true, CloseAfter: ptr(1)}, state: formats.JobFailed, clean: true, says: "trained nothing"},

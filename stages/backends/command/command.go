@@ -324,6 +324,7 @@ func (a *answer) outcome(before formats.Standing) formats.Outcome {
 		out.State = formats.JobCancelled
 	case formats.JobPending, formats.JobRunning, formats.JobCompleted, formats.JobFailed, formats.JobCancelled, formats.JobUntrained, formats.JobUnknown:
 	default:
+		out.Strange = true
 		out.State, out.Message = formats.JobRunning, strings.TrimSuffix(fmt.Sprintf("the program says %q, which is no state: %s", a.State, a.Message), ": ")
 	}
 	if out.Policy == nil && out.StepAfter != nil && before.Policy != nil && out.State == formats.JobCompleted {

@@ -402,6 +402,7 @@ func (t *Trainer) outcome(j *job) formats.Outcome {
 	case "cancelled", "canceled":
 		out.State = formats.JobCancelled
 	default:
+		out.Strange = true
 		out.State, out.Message = formats.JobRunning, fmt.Sprintf("the service says %q, which is no known state", j.Status)
 	}
 	return out

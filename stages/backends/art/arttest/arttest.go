@@ -48,6 +48,7 @@ type Faults struct {
 	CloseAfter    *int               // break off after k lines, without the last chunk
 	CloseBefore   bool               // take the batch, train, and drop the connection without an answer
 	CloseSaved    bool               // break off after all lines, the checkpoint saved
+	CloseUnsaved  bool               // break off after all lines, no checkpoint saved
 	Untrainable   bool               // find nothing to train on
 	StayUntrained bool               // and do not advance the step then, as 0.3
 	StepStays     bool               // train, and do not advance the step

@@ -122,6 +122,9 @@ func (s *Server) answer(w http.ResponseWriter, b *Batch, trainable, sound bool, 
 		fmt.Fprintf(w, "%s\n", line(i, steps, f))
 		w.(http.Flusher).Flush()
 	}
+	if f.CloseUnsaved {
+		broken()
+	}
 	advance := int64(1)
 	switch {
 	case f.StepStays:
