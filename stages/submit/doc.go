@@ -6,6 +6,6 @@
 // (digest of the curated rows, target, model); see ledger.go for its records
 // and for what a death after each of them means.
 //
-// To add a trainer: implement Trainer in a folder of stages/backends, add it
-// to stages/backends/all, and run stages/backends/backendtest over it.
+// To add a trainer: see stages/backends/backendtest, which has the page and a
+// whole one as an example.
 package submit

@@ -1,5 +1,3 @@
-// Package backendtest is what every trainer must do, as tests. A new
-// backend's own test makes a Subject and calls Run.
 package backendtest
 
 import (

@@ -1,0 +1,39 @@
+// Package backendtest is what every trainer must do, as tests. A new backend's
+// own test makes a Subject and calls Run; example_test.go is a whole backend
+// that does, the smallest there can be, and a good place to begin.
+//
+// # How to add a backend
+//
+// A program in any language needs none of this: see stages/backends/command.
+// In Go:
+//
+//  1. Make a folder of stages/backends with a Config and a Trainer. The Trainer
+//     has the methods of submit.Trainer, which says what they promise; a
+//     backend imports formats and its codecs, and none of the stages. The shape
+//     of what is sent is a package of formats if anything else could want it.
+//     A backend that is a service asks it by stages/backends/remote.
+//  2. Decide how a submission is found again, before anything else. Submission's
+//     Token names the batch, and is the same for every attempt: put it where the
+//     trainer keeps it (a job's name, metadata, a file's name), so that Resolve
+//     can look for it. Where a trainer keeps nothing, Resolve answers
+//     formats.JobUnknown, and a person is asked; it never guesses.
+//  3. Preflight reports every row that the trainer would refuse, crash on or
+//     misread, each by a reason from a closed list, and lists that in
+//     Load.Checks. It has no effect.
+//  4. Submit streams: the groups that it ranges over are read as it goes, and no
+//     more than one is kept. It asks Guard before each piece, and never repeats a
+//     request that may have had an effect.
+//  5. Jobs that outlive the connection: add Status (submit.Follower), and Cancel
+//     (submit.Canceller). A state that is not known is formats.JobRunning with
+//     Outcome.Strange, which is waited for no longer than the stall limit.
+//     A backend that only keeps the batch says so (submit.Keeper).
+//  6. Errors tell what they are by methods: Temporary, Misused, Hint
+//     (remote.Error has them). No error, note or record holds a secret.
+//  7. Write the test server from the service's documents, each misbehaviour a
+//     knob of its own, in a folder beside the backend named after it
+//     (art/arttest, finetune/finetunetest), and run this suite over it.
+//  8. Add a line to List and a field to Config in stages/backends/all, the flags
+//     in cmd/rollmill/backends.go, what a receipt says of them in
+//     cmd/rollmill/jobreceipt.go, and a subject to the random kills of
+//     stages/submit (kill_random_test.go).
+package backendtest

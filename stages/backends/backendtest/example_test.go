@@ -1,0 +1,135 @@
+package backendtest_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/stages/backends/backendtest"
+)
+
+// notebook is the smallest trainer that keeps every promise: a job is a file
+// named after the submission's token, and training counts sampled tokens. Begin
+// a backend of your own with it.
+type notebook struct{ dir string }
+
+// page is what a job leaves.
+type page struct {
+	Tokens int64
+	Step   int64
+}
+
+func (n notebook) path(token string) string { return filepath.Join(n.dir, token+".json") }
+
+// Target is what the ledger remembers a batch by: no secrets, and the same in
+// every run.
+func (n notebook) Target() formats.Target {
+	return formats.Target{Backend: "notebook", Address: n.dir, Model: "counter"}
+}
+
+// Preflight reads the batch and tells of every row that cannot go.
+func (n notebook) Preflight(_ context.Context, groups formats.Groups, report func(formats.Problem)) (load formats.Load, err error) {
+	load.Checks = []string{"no_tokens"}
+	for rows, err := range groups {
+		if err != nil {
+			return load, err
+		}
+		load.Groups++
+		for i := range rows {
+			t := &rows[i]
+			load.Trajectories++
+			load.Tokens += int64(t.SampledTokens)
+			load.Bytes += 8
+			if t.SampledTokens == 0 {
+				report(formats.Problem{GroupID: t.GroupID, TrajectoryID: t.TrajectoryID, Reason: "no_tokens", Detail: "nothing was sampled"})
+			}
+		}
+	}
+	return load, nil
+}
+
+// steps counts the jobs.
+func (n notebook) steps() int64 {
+	jobs, _ := filepath.Glob(n.path("*"))
+	return int64(len(jobs))
+}
+
+func (n notebook) policy(step int64) *formats.Policy {
+	return &formats.Policy{URL: "http://notebook.test/v1", Model: "counter", Version: step}
+}
+
+// Begin says where it stands, and trains nothing.
+func (n notebook) Begin(context.Context, *formats.Policy) (formats.Standing, error) {
+	step := n.steps()
+	return formats.Standing{Step: &step, Policy: n.policy(step)}, nil
+}
+
+// Submit asks Guard before what cannot be undone, and makes the job by a call
+// that fails when it is there already.
+func (n notebook) Submit(_ context.Context, s formats.Submission, groups formats.Groups, event func(formats.JobEvent)) (formats.Outcome, error) {
+	clean := formats.Outcome{State: formats.JobFailed, Clean: true, Message: "nothing was written"}
+	p, sent := page{Step: *s.Before.Step + 1}, int64(0)
+	for rows, err := range groups {
+		if err == nil {
+			err = s.Guard()
+		}
+		if err != nil {
+			return clean, err
+		}
+		for i := range rows {
+			p.Tokens += int64(rows[i].SampledTokens)
+		}
+		sent++
+		event(formats.JobEvent{Sent: sent})
+	}
+	if err := s.Guard(); err != nil {
+		return clean, err
+	}
+	data, err := json.Marshal(p)
+	if err != nil {
+		return clean, err
+	}
+	part := filepath.Join(n.dir, s.Token+".part")
+	if err := os.WriteFile(part, data, 0o600); err != nil {
+		return clean, err
+	}
+	defer os.Remove(part)
+	if err := os.Link(part, n.path(s.Token)); err != nil && !errors.Is(err, fs.ErrExist) {
+		return clean, err
+	}
+	return n.outcome(p), nil
+}
+
+func (n notebook) outcome(p page) formats.Outcome {
+	return formats.Outcome{State: formats.JobCompleted, StepAfter: &p.Step, Policy: n.policy(p.Step), Metrics: map[string]float64{"tokens": float64(p.Tokens)}}
+}
+
+// Resolve is asked when a sender is gone: it looks for the token, and says
+// nothing that it does not know for certain.
+func (n notebook) Resolve(_ context.Context, s formats.Submission) (formats.Outcome, error) {
+	data, err := os.ReadFile(n.path(s.Token))
+	if errors.Is(err, fs.ErrNotExist) {
+		return formats.Outcome{State: formats.JobFailed, Clean: true, Message: "there is no such job"}, nil
+	}
+	var p page
+	if err == nil {
+		err = json.Unmarshal(data, &p)
+	}
+	if err != nil {
+		return formats.Outcome{State: formats.JobUnknown}, err
+	}
+	return n.outcome(p), nil
+}
+
+// TestTheExample is all the test that a new backend begins with.
+func TestTheExample(t *testing.T) {
+	backendtest.Run(t, func(t *testing.T) backendtest.Subject {
+		n := notebook{t.TempDir()}
+		return backendtest.Subject{Trainer: n, Jobs: func() int { return int(n.steps()) }}
+	})
+}
