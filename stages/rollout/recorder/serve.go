@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"strconv"
 
 	"github.com/rollmill/rollmill/formats"
 )
@@ -73,6 +74,7 @@ func writeFailure(w http.ResponseWriter, r *reply) {
 
 func writeReply(w http.ResponseWriter, r *reply, body []byte) {
 	forward(w.Header(), r.header)
+	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
 	w.WriteHeader(r.status)
 	w.Write(body)
 }

@@ -165,6 +165,11 @@ data: [DONE]
 		"data: {\"model\":\"policy\",\"choices\":[{\"index\":0,\"delta\":{\"refusal\":\"n\"},\"logprobs\":null}]}\n\ndata: {\"model\":\"policy\",\"choices\":[{\"index\":0,\"delta\":{\"refusal\":\"o\"},\"logprobs\":null,\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n",
 		"",
 	},
+	"NeMo's tokens in a stream's last piece": {
+		"/chat/completions", fields{"stream": true, "messages": []fields{user("hi")}},
+		"data: {\"model\":\"policy\",\"choices\":[{\"index\":0,\"delta\":{\"role\":\"assistant\",\"content\":\"yes\"}}]}\n\ndata: {\"model\":\"policy\",\"choices\":[{\"index\":0,\"delta\":{\"prompt_token_ids\":[1,2],\"generation_token_ids\":[5,6],\"generation_log_probs\":[-1,-2]},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n",
+		[]string{"-1 user | hi", "0 assistant | yes | ends stop | [5 6] [-1 -2] after [1 2]"}, "", formats.TokensMessage,
+	},
 	"image by reference": {
 		"/chat/completions", fields{"messages": []fields{{"role": "user", "content": []fields{{"type": "text", "text": "what is this?"}, {"type": "image_url", "image_url": fields{"url": "https://example.org/a.png"}}}}}},
 		`{"model":"policy","choices":[{"index":0,"message":{"role":"assistant","content":"a cat"},"logprobs":{"content":[{"logprob":-1},{"logprob":-1}]},"finish_reason":"stop"}],` + usage2 + `}`,
@@ -202,6 +207,12 @@ data: [DONE]
 		"/responses", fields{"tools": []fields{{"type": "function", "name": "f"}}, "input": []fields{{"role": "user", "content": []fields{{"type": "input_text", "text": "hi"}}}}},
 		`{"id":"resp_1","status":"completed","model":"policy","output":[{"type":"message","role":"assistant","content":[{"type":"output_text","text":"ok"}]},{"type":"function_call","call_id":"1","name":"f","arguments":"{}"},{"type":"function_call","call_id":"2","name":"f","arguments":"{\"a\":1}","prompt_token_ids":[1,2],"generation_token_ids":[5,6],"generation_log_probs":[-1,-2]}],"usage":{"input_tokens":2,"output_tokens":2}}`,
 		[]string{"-1 user | hi", `0 assistant | ok | ends tool_calls | calls 1 f{} | calls 2 f{"a":1} | [5 6] [-1 -2] after [1 2]`},
+		"", formats.TokensMessage,
+	},
+	"response to an image, refused": {
+		"/responses", fields{"input": []fields{{"role": "user", "content": []fields{{"type": "input_text", "text": "what is this?"}, {"type": "input_image", "image_url": "https://example.org/a.png"}}}}},
+		`{"id":"resp_1","status":"completed","model":"policy","output":[{"type":"message","role":"assistant","content":[{"type":"refusal","refusal":"no"}],"generation_token_ids":[5,6],"generation_log_probs":[-1,-2]}],"usage":{"input_tokens":2,"output_tokens":2}}`,
+		[]string{`-1 user | parts [{"text":"what is this?","type":"input_text"},{"image_url":"https://example.org/a.png","type":"input_image"}]`, `0 assistant | parts [{"type":"refusal","refusal":"no"}] | ends stop | [5 6] [-1 -2] after []`},
 		"", formats.TokensMessage,
 	},
 	"response, streamed": {
