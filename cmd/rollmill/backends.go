@@ -44,6 +44,8 @@ func backendFlags() []cli.Flag {
 		&cli.BoolFlag{Name: "accept-plain-assistant", Usage: "send rows whose input holds assistant messages, although ART trains on them"},
 	)
 	flags = append(flags, openaiFlags()...)
+	flags = append(flags, customizerFlags()...)
+	flags = append(flags, hubFlags()...)
 	flags = append(flags, inCategory("Backend command",
 		&cli.StringFlag{Name: "trainer", Usage: "the program that trains: `WORDS` split as a shell would"},
 		&cli.StringSliceFlag{Name: "settings", Usage: "`KEY=VALUE` that the program is told"})...)
@@ -89,6 +91,12 @@ func backendConfig(s *session, c *cli.Context) (all.Config, error) {
 	if err == nil && c.String("backend") == "openai" {
 		config.OpenAI, err = openaiConfig(s, c)
 	}
+	if err == nil && c.String("backend") == "customizer" {
+		config.Customizer, err = customizerConfig(s, c)
+	}
+	if err == nil && c.String("backend") == "hub" {
+		config.Hub, err = hubConfig(s, c)
+	}
 	config.ART = a
 	return config, err
 }
@@ -103,9 +111,9 @@ func openaiFlags() []cli.Flag {
 		&cli.StringFlag{Name: "api-version", Usage: "`VERSION` of Azure's API", DefaultText: "a preview of 2025"},
 		&cli.StringFlag{Name: "suffix", Usage: "`TEXT` in the new model's name"},
 		&cli.Int64Flag{Name: "job-seed", Usage: "`SEED` of the job", DefaultText: "the service's"},
-		&cli.StringSliceFlag{Name: "hyperparameters", Usage: "`KEY=VALUE` of the method: n_epochs, batch_size, learning_rate_multiplier, beta, ..."},
+		&cli.StringSliceFlag{Name: "hyperparameters", Usage: "`KEY=VALUE` of the method: n_epochs, batch_size, learning_rate_multiplier, beta, ...; of the backend customizer epochs, learning_rate, dpo.ref_policy_kl_penalty, lora.adapter_dim, ..."},
 		&cli.StringFlag{Name: "grader", Usage: "the grader of reinforcement stands in this JSON `FILE`"},
-		&cli.Float64Flag{Name: "validation-share", Usage: "hold out this `SHARE` of the examples as the job's validation file"},
+		&cli.Float64Flag{Name: "validation-share", Usage: "hold out this `SHARE` of the examples for validation", DefaultText: "0; of the backend customizer 0.2"},
 		&cli.Int64Flag{Name: "split-seed", Usage: "`SEED` that chooses them"},
 		&cli.IntFlag{Name: "min-rows", Value: 10, Usage: "refuse a batch of fewer than `N` rows"},
 	)

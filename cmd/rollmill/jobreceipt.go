@@ -64,6 +64,17 @@ func settingsOf(t formats.Target) (out [][2]string) {
 	case "openai":
 		at := max(strings.LastIndex(t.Model, ":"), 0)
 		return [][2]string{{"fine-tuning-url", t.Address}, {"base-model", t.Model[:at]}, {"method", strings.TrimPrefix(t.Model[at:], ":")}}
+	case "customizer":
+		if m := strings.Split(t.Model, ":"); len(m) == 3 {
+			return [][2]string{{"entity-url", t.Address}, {"customization-config", m[0]}, {"training-type", m[1]}, {"finetuning-type", m[2]}}
+		}
+	case "hub":
+		place, tables, _ := strings.Cut(t.Model, ":")
+		id, branch, _ := strings.Cut(place, "@")
+		out = [][2]string{{"hub-url", t.Address}, {"repository", id}, {"branch", branch}}
+		for _, table := range strings.Split(tables, "+") {
+			out = append(out, [2]string{"tables", table})
+		}
 	case "file":
 		for _, kind := range strings.Split(t.Model, "+") {
 			out = append(out, [2]string{"kinds", kind})

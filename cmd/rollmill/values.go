@@ -47,7 +47,7 @@ func orNone(n int) int {
 
 // objects are the repeated KEY=VALUE flags whose values have types: numbers,
 // truth values, lists, objects. The others' are text.
-var objects = []string{"sampling", "extra", "init-args", "engine-args", "peft-args", "trainer-args", "internal-config", "server-args", "dev-config", "hyperparameters"}
+var objects = []string{"sampling", "extra", "init-args", "engine-args", "peft-args", "trainer-args", "internal-config", "server-args", "dev-config", "hyperparameters", "dataset-parameters"}
 
 // object reads one of them: values are what YAML takes them for. Nil when
 // there is none.

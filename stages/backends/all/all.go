@@ -10,8 +10,10 @@ import (
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/stages/backends/art"
 	"github.com/rollmill/rollmill/stages/backends/command"
+	"github.com/rollmill/rollmill/stages/backends/customizer"
 	"github.com/rollmill/rollmill/stages/backends/file"
 	"github.com/rollmill/rollmill/stages/backends/finetune"
+	"github.com/rollmill/rollmill/stages/backends/hub"
 )
 
 // Trainer has the methods of submit.Trainer, which says what they promise.
@@ -29,7 +31,9 @@ type Config struct {
 	File    file.Config    `yaml:"file"`
 	Command command.Config `yaml:"command"`
 
-	OpenAI finetune.Config `yaml:"openai"`
+	OpenAI     finetune.Config   `yaml:"openai"`
+	Customizer customizer.Config `yaml:"customizer"`
+	Hub        hub.Config        `yaml:"hub"`
 
 	Place file.Place `yaml:"-"` // where the file backend writes
 }
@@ -45,6 +49,8 @@ type Backend struct {
 var List = []Backend{
 	{"art", "an OpenPipe ART server (or the sandbox) trains by GRPO over HTTP", func(c Config) (Trainer, error) { return trainer(art.New(c.ART)) }},
 	{"openai", "fine-tuning at OpenAI, Azure or a service that copies the API: supervised, DPO, reinforcement", func(c Config) (Trainer, error) { return trainer(finetune.New(c.OpenAI)) }},
+	{"customizer", "NVIDIA NeMo Customizer (NeMo Microservices 25.x): DPO and SFT, and a NIM for the outcome", func(c Config) (Trainer, error) { return trainer(customizer.New(c.Customizer)) }},
+	{"hub", "a dataset repository of the Hugging Face hub, or of a store with its API; whoever trains pins the commit", func(c Config) (Trainer, error) { return trainer(hub.New(c.Hub)) }},
 	{"file", "files for trainers elsewhere: ART, TRL, verl, OpenRLHF, NeMo-RL, slime, NeMo Customizer", func(c Config) (Trainer, error) { return trainer(file.New(c.File, c.Place)) }},
 	{"command", "any program: it is told where the dataset is and answers with lines of JSON", func(c Config) (Trainer, error) { return trainer(command.New(c.Command)) }},
 }

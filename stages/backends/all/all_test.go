@@ -6,8 +6,10 @@ import (
 	"testing"
 
 	"github.com/rollmill/rollmill/stages/backends/command"
+	"github.com/rollmill/rollmill/stages/backends/customizer"
 	"github.com/rollmill/rollmill/stages/backends/file"
 	"github.com/rollmill/rollmill/stages/backends/finetune"
+	"github.com/rollmill/rollmill/stages/backends/hub"
 )
 
 func TestEveryBackendIsMade(t *testing.T) {
@@ -18,13 +20,14 @@ func TestEveryBackendIsMade(t *testing.T) {
 	}
 	seen := map[string]bool{}
 	for _, b := range List {
-		tr, err := New(b.Name, Config{Place: place, Command: command.Config{Words: []string{"trainer"}}, OpenAI: finetune.Config{Model: "m"}})
+		tr, err := New(b.Name, Config{Place: place, Command: command.Config{Words: []string{"trainer"}}, OpenAI: finetune.Config{Model: "m"},
+			Customizer: customizer.Config{EntityURL: "http://nemo.test", DatastoreURL: "http://data-store.test", Config: "meta/m@v1"}, Hub: hub.Config{Repo: "acme/rollouts"}})
 		if err != nil || tr.Target().Backend != b.Name || seen[b.Name] || b.Help == "" {
 			t.Errorf("%s: %v", b.Name, err)
 		}
 		seen[b.Name] = true
 	}
-	if _, err := New("artt", Config{}); err == nil || !strings.Contains(err.Error(), "known: art, openai, file") {
+	if _, err := New("artt", Config{}); err == nil || !strings.Contains(err.Error(), "known: art, openai, customizer, hub, file") {
 		t.Error(err)
 	}
 	if tr, err := New("file", Config{}); err == nil || tr != nil {

@@ -26,10 +26,10 @@ var (
 // Config says where and how to train. Hyperparameters that are not named are
 // not sent: the service has its own defaults, which differ between releases.
 type Config struct {
-	EntityURL      string `yaml:"entity_url" json:"entity_url"` // Entity Store, Customizer and deployments, behind one gateway
-	DatastoreURL   string `yaml:"datastore_url" json:"datastore_url"`
-	NIMURL         string `yaml:"nim_url" json:"nim_url"` // what answers in the end; "" when nobody asks it
-	APIKey         string `yaml:"-" json:"-"`             // of a gateway that wants one
+	EntityURL      string `yaml:"entity_url" json:"entity_url"`       // Entity Store, Customizer and deployments, behind one gateway
+	DatastoreURL   string `yaml:"datastore_url" json:"datastore_url"` // not needed to follow a job
+	NIMURL         string `yaml:"nim_url" json:"nim_url"`             // what answers in the end; "" when nobody asks it
+	APIKey         string `yaml:"-" json:"-"`                         // of a gateway that wants one
 	NIMKey         string `yaml:"-" json:"-"`
 	DatastoreToken string `yaml:"-" json:"-"`
 	WandBKey       string `yaml:"-" json:"-"`
@@ -103,8 +103,8 @@ func (c Config) validate() error {
 	switch {
 	case !address.MatchString(c.EntityURL):
 		return bad("name it: --entity-url http://nemo.test", "address of the Entity Store %q", c.EntityURL)
-	case !address.MatchString(c.DatastoreURL):
-		return bad("name it: --datastore-url http://data-store.test", "address of the Data Store %q", c.DatastoreURL)
+	case c.DatastoreURL != "" && !address.MatchString(c.DatastoreURL):
+		return bad("write http://HOST", "address of the Data Store %q", c.DatastoreURL)
 	case c.NIMURL != "" && !address.MatchString(c.NIMURL):
 		return bad("write http://HOST", "address of the NIM %q", c.NIMURL)
 	case c.Config == "":

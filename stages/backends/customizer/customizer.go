@@ -113,6 +113,9 @@ func (c configuration) model() string {
 // configuration finds the one that is meant, and makes sure that it can do
 // what is asked of it.
 func (t *Trainer) configuration(ctx context.Context) (c configuration, err error) {
+	if t.cfg.DatastoreURL == "" {
+		return c, bad("name it: --datastore-url http://data-store.test", "no address of the Data Store")
+	}
 	var names []string
 	found := false
 	err = each(ctx, t, t.at("customization/configs"), func(one configuration) bool {

@@ -526,6 +526,7 @@ func TestAConfigurationThatDoesNotFit(t *testing.T) {
 	for want, edit := range map[string]func(*customizer.Config){
 		`no customization configuration "meta/none"`: func(c *customizer.Config) { c.Config = "meta/none" },
 		"does not train dpo of all_weights":          func(c *customizer.Config) { c.Config = "acme/cfg-8b" },
+		"no address of the Data Store":               func(c *customizer.Config) { c.DatastoreURL = "" },
 		"micro batches of 1 on 2 devices":            func(c *customizer.Config) { c.Hyperparameters = map[string]any{"batch_size": 3} },
 	} {
 		tr, _ := start(t, customizertest.Faults{}, edit)
@@ -546,7 +547,7 @@ func TestSettingsThatCannotBe(t *testing.T) {
 	}
 	for want, edit := range map[string]func(*customizer.Config){
 		"Entity Store":                 func(c *customizer.Config) { c.EntityURL = "nemo.test" },
-		"Data Store":                   func(c *customizer.Config) { c.DatastoreURL = "" },
+		"Data Store":                   func(c *customizer.Config) { c.DatastoreURL = "data-store" },
 		"of the NIM":                   func(c *customizer.Config) { c.NIMURL = "nim" },
 		"no customization":             func(c *customizer.Config) { c.Config = "" },
 		"unknown training type":        func(c *customizer.Config) { c.TrainingType = "grpo" },
