@@ -19,7 +19,12 @@
 // that reads another one is computed wherever that changed, and of a row whose
 // shaped rewards are a sum every part of it is.
 //
-// To add a reward: a folder under rewards/ with a Kind whose New returns a
-// Reward, one line in rewards/all, and a test that hands it to
+// To add a reward in Go: a folder under rewards/ with a Kind whose New returns
+// a Reward, one line in rewards/all, and a test that hands it to
 // rewardtest.Run. The Kind's Usage is what the command line's help shows.
+// ExampleKind is a whole one.
+//
+// To add one in any other language: a program that reads Requests and writes
+// Answers, or a service that is posted them, named by a spec of kind command,
+// arrow or http. testdata/rewards has one of each in Python, and says how.
 package score

@@ -141,6 +141,23 @@ func TestAnswersAreMended(t *testing.T) {
 	}
 }
 
+// TestStructuredOutputIsAskedFor as far as the server has it.
+func TestStructuredOutputIsAskedFor(t *testing.T) {
+	for format, want := range map[string]string{"": "json_schema", ",format=schema": "json_schema", ",format=object": "json_object", ",format=none": ""} {
+		s := judgetest.New(t)
+		s.Answer = func(r judgetest.Request, say string) (int, string) {
+			schema := string(r.Format.Schema.Schema)
+			if r.Format.Type != want || want == "json_schema" && (!r.Format.Schema.Strict || !strings.Contains(schema, `"additionalProperties":false`) || !strings.Contains(schema, `"score"`)) {
+				t.Errorf("judge:model=m%s asked for %+v: %s", format, r.Format, schema)
+			}
+			return 200, say
+		}
+		if v := rewardtest.Score(t, made(t, s.Judging(ask), 0, "model=m"+format), rewardtest.Rows()[:1])[0]; v.Failure != "" {
+			t.Errorf("%+v", v)
+		}
+	}
+}
+
 // TestRepeatsHaveToAgree: the mean of a majority counts, and nothing when they
 // differ by more than they may.
 func TestRepeatsHaveToAgree(t *testing.T) {

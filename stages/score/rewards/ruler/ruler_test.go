@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -191,6 +192,37 @@ func TestScoresAreMatchedByLabel(t *testing.T) {
 	}
 	if len(s.Questions()) != 6 || len(orders) < 2 {
 		t.Errorf("%d questions in %d orders", len(s.Questions()), len(orders))
+	}
+}
+
+// TestRepeatsHaveToAgree on every member; one of which they differ has no
+// reward, and costs the others nothing.
+func TestRepeatsHaveToAgree(t *testing.T) {
+	s := judgetest.New(t)
+	var asked atomic.Int64
+	s.Answer = func(r judgetest.Request, say string) (int, string) {
+		second := asked.Add(1) == 2
+		var scores []string
+		for _, label := range r.Labels() {
+			score := 0.5
+			if _, after, _ := strings.Cut(r.User(), fmt.Sprintf("<trajectory id=%q>", label)); second && strings.Contains(strings.SplitN(after, "</trajectory>", 2)[0], "The answer is 1.") {
+				score = 0.9
+			}
+			scores = append(scores, fmt.Sprintf(`{"trajectory_id":%q,"explanation":"so","score":%v}`, label, score))
+		}
+		if !strings.Contains(string(r.Format.Schema.Schema), `"trajectory_id"`) || !r.Format.Schema.Strict {
+			t.Errorf("it asked for %+v", r.Format)
+		}
+		return 200, `{"scores":[` + strings.Join(scores, ",") + `]}`
+	}
+	for i, v := range rewardtest.Score(t, made(t, s.Judging(ask), 0, "model=m,repeats=2,agree=0.3"), group()) {
+		if odd := i == 1; odd != (v.Failure == formats.RewardAnswer) || !odd && v.Reward != 0.5 {
+			t.Errorf("row %d is %+v", i, v)
+		}
+	}
+	asked.Store(0)
+	if v := rewardtest.Score(t, made(t, s.Judging(ask), 1, "model=m,repeats=2"), group())[1]; v.Failure != "" || math.Abs(v.Reward-0.7) > 1e-9 {
+		t.Errorf("any difference allowed: %+v", v)
 	}
 }
 

@@ -33,6 +33,16 @@ type Request struct {
 	Model    string `json:"model"`
 	Seed     int64  `json:"seed"`
 	Messages []struct{ Role, Content string }
+	Format   Format `json:"response_format"`
+}
+
+// Format is the structured output that was asked for.
+type Format struct {
+	Type   string `json:"type"`
+	Schema struct {
+		Strict bool            `json:"strict"`
+		Schema json.RawMessage `json:"schema"`
+	} `json:"json_schema"`
 }
 
 // User is the question; a second one is an answer sent back.

@@ -1,0 +1,36 @@
+package score_test
+
+import (
+	"testing"
+
+	"github.com/rollmill/rollmill/stages/score"
+	"github.com/rollmill/rollmill/stages/score/rewards/rewardtest"
+)
+
+// TestTheExampleConforms, as every reward must.
+func TestTheExampleConforms(t *testing.T) {
+	rewardtest.Run(t, rewardtest.Suite{Kind: politeKind, Arguments: "1."})
+}
+
+// TestSumsOfRewards: weighted sums, formulas of rewards, and how many tokens
+// were sampled; a formula of a reward without value has none.
+func TestSumsOfRewards(t *testing.T) {
+	const in = "mem://sums/rollout"
+	base(t, in, trajectories())
+	run(t, options(t, in, "mem://sums/score", "a*0.5=expr:generation", "b*-2=expr:sampled_tokens / 100", "both*0=expr:rewards.a * 10 + rewards.b", "bad*0=expr:rewards.both / (generation - 1)"))
+	got, _ := rows(t, "mem://sums/score")
+	seen := 0
+	for _, s := range got {
+		if !score.Scorable(s.Status) {
+			continue
+		}
+		a, b := *s.Rewards[0].Value, *s.Rewards[1].Value
+		if *s.Reward != 0.5*a-2*b || *s.Rewards[2].Value != 10*a+b || (s.Rewards[3].Value == nil) != (s.Generation == 1) {
+			t.Errorf("%+v", s)
+		}
+		seen++
+	}
+	if seen == 0 {
+		t.Error("no row is scored")
+	}
+}
