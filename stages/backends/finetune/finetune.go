@@ -6,7 +6,8 @@
 // it in its name, so a job whose sender died is found again by listing. The
 // API has no idempotency key: making a job is never repeated.
 //
-// Files over Config.MaxFileBytes are refused, not uploaded in parts.
+// Files over Config.MaxFileBytes go in parts, one of which is kept in memory;
+// Azure takes none.
 //
 // To follow another service: add its differences where Config.Azure is looked
 // at, and a knob to finetunetest, the test server.
@@ -56,7 +57,9 @@ type Config struct {
 	Validation   float64       `yaml:"validation" json:"validation"` // share of the examples, chosen by SplitSeed; 0 for none
 	SplitSeed    int64         `yaml:"split_seed" json:"split_seed"`
 	MinRows      int           `yaml:"min_rows" json:"min_rows"`             // default 10
-	MaxFileBytes int64         `yaml:"max_file_bytes" json:"max_file_bytes"` // default 512 MiB
+	MaxFileBytes int64         `yaml:"max_file_bytes" json:"max_file_bytes"` // of an upload in one piece; default 512 MB
+	MaxBytes     int64         `yaml:"max_bytes" json:"max_bytes"`           // of an upload in parts; default 8 GB
+	PartBytes    int           `yaml:"part_bytes" json:"part_bytes"`         // default 32 MiB; the service takes up to 64 MB
 	FileTimeout  time.Duration `yaml:"file_timeout" json:"file_timeout"`     // until a file is processed; default 15m
 	Settle       time.Duration `yaml:"settle" json:"settle"`                 // until a job that was made is listed for certain; default 30s
 	Poll         time.Duration `yaml:"poll" json:"poll"`                     // of files; default 2s
@@ -68,7 +71,9 @@ func (c Config) withDefaults() Config {
 	set(&c.APIVersion, "2025-04-01-preview")
 	set(&c.Method, Supervised)
 	set(&c.MinRows, 10)
-	set(&c.MaxFileBytes, 512<<20)
+	set(&c.MaxFileBytes, 512e6)
+	set(&c.MaxBytes, 8e9)
+	set(&c.PartBytes, 32<<20)
 	set(&c.FileTimeout, 15*time.Minute)
 	set(&c.Settle, 30*time.Second)
 	set(&c.Poll, 2*time.Second)
@@ -265,8 +270,17 @@ func (t *Trainer) Preflight(_ context.Context, groups formats.Groups, report fun
 	if t.cfg.Validation > 0 && held.rows == 0 {
 		report(formats.Problem{Reason: NoHeldOut, Detail: "no example was chosen for validation", Hint: "raise --validation-share, or leave it out"})
 	}
-	if n := max(train.bytes, held.bytes); n > t.cfg.MaxFileBytes {
-		report(formats.Problem{Reason: TooLarge, Detail: fmt.Sprintf("a file would have %d bytes; at most %d are taken", n, t.cfg.MaxFileBytes), Hint: "take fewer groups with curate"})
+	most := max(t.cfg.MaxFileBytes, t.cfg.MaxBytes)
+	if t.cfg.Azure {
+		most = t.cfg.MaxFileBytes
+	}
+	if n := max(train.bytes, held.bytes); n > most {
+		report(formats.Problem{Reason: TooLarge, Detail: fmt.Sprintf("a file would have %d bytes; at most %d are taken", n, most), Hint: "take fewer groups with curate"})
+	}
+	load.Checks = []string{NoRow, TooFew, TooLarge, GraderItem, NoHeldOut}
+	load.Total = train.bytes/4 + 1 // of JSON; the service counts by its own tokenizer
+	if n, ok := number(t.cfg.Hyperparameters["n_epochs"]); ok {
+		load.Passes = int64(n)
 	}
 	load.Notes = []string{fmt.Sprintf("%d rows to train on, %d held out; the service tokenizes the text anew", train.rows, held.rows)}
 	return load, nil

@@ -262,7 +262,7 @@ func TestPreflightRefuses(t *testing.T) {
 		group  []formats.Trajectory
 	}{
 		{finetune.TooFew, func(c *finetune.Config) { c.MinRows = 10 }, backendtest.Group(0)},
-		{finetune.TooLarge, func(c *finetune.Config) { c.MaxFileBytes = 10 }, backendtest.Group(0)},
+		{finetune.TooLarge, func(c *finetune.Config) { c.MaxFileBytes, c.MaxBytes = 10, 10 }, backendtest.Group(0)},
 		{finetune.NoRow, method(finetune.DPO), same},
 		{finetune.NoHeldOut, func(c *finetune.Config) { c.Validation = 1e-9 }, backendtest.Group(0)},
 		{finetune.GraderItem, func(c *finetune.Config) {

@@ -136,39 +136,51 @@ func (t *Trainer) upload(ctx context.Context, s formats.Submission, held bool, g
 	if err := t.lines(&size, s, held, groups, func() {}); err != nil {
 		return "", err
 	}
+	var sent int64
+	content := func(w io.Writer) error {
+		return t.lines(w, s, held, groups, func() {
+			sent++
+			event(formats.JobEvent{Sent: sent})
+		})
+	}
+	var f fileObject
+	var err error
+	if int64(size) > t.cfg.MaxFileBytes && !t.cfg.Azure {
+		f, err = t.inParts(ctx, fileName(s.Token, held), int64(size), content)
+	} else {
+		f, err = t.whole(ctx, fileName(s.Token, held), int64(size), content)
+	}
+	if err != nil {
+		return "", err
+	}
+	return f.ID, t.processed(ctx, f)
+}
+
+// whole sends a file in one piece.
+func (t *Trainer) whole(ctx context.Context, name string, size int64, content func(io.Writer) error) (f fileObject, err error) {
 	read, write := io.Pipe()
 	defer read.Close()
 	form := multipart.NewWriter(write)
 	failed := make(chan error, 1)
 	go func() {
-		err := t.form(form, fileName(s.Token, held), func(w io.Writer) error {
-			sent := int64(0)
-			return t.lines(w, s, held, groups, func() {
-				sent++
-				event(formats.JobEvent{Sent: sent})
-			})
-		})
+		err := t.form(form, name, content)
 		failed <- err
 		write.CloseWithError(err)
 	}()
 	var overhead counter
 	twin := multipart.NewWriter(&overhead)
 	if err := twin.SetBoundary(form.Boundary()); err != nil {
-		return "", err
+		return f, err
 	}
-	if err := t.form(twin, fileName(s.Token, held), func(io.Writer) error { return nil }); err != nil {
-		return "", err
+	if err := t.form(twin, name, func(io.Writer) error { return nil }); err != nil {
+		return f, err
 	}
-	var f fileObject
-	err := t.send(ctx, "/files", form.FormDataContentType(), read, int64(size+overhead), &f)
+	err = t.send(ctx, "/files", form.FormDataContentType(), read, size+int64(overhead), &f)
 	read.CloseWithError(io.ErrClosedPipe)
 	if ours := <-failed; ours != nil && !errors.Is(ours, io.ErrClosedPipe) {
-		return "", ours
+		return f, ours
 	}
-	if err != nil {
-		return "", err
-	}
-	return f.ID, t.processed(ctx, f)
+	return f, err
 }
 
 // form writes the fields of an upload.

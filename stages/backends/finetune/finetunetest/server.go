@@ -36,6 +36,8 @@ type Faults struct {
 	PageSize       int      // the most that a list gives
 	CancelTooLate  bool     // answers 400 to cancel
 	EmptyJobAnswer bool     // makes the job, and answers with an empty object
+	PartsLost      int      // parts that are taken, and the connection dropped, before one is answered
+	PartsRefused   int      // code for parts
 }
 
 // Job is a job that was made.
@@ -54,6 +56,8 @@ type Server struct {
 	mu    sync.Mutex
 	jobs  []*Job
 	files []*upload
+	parts *partial // the upload under way
+	lost  int
 	busy  map[string]int
 }
 
@@ -81,6 +85,10 @@ func New(f Faults) *Server {
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /files", s.postFile)
 	mux.HandleFunc("GET /files", s.listFiles)
+	mux.HandleFunc("POST /uploads", s.postUpload)
+	mux.HandleFunc("POST /uploads/{id}/parts", s.postPart)
+	mux.HandleFunc("POST /uploads/{id}/complete", s.completeUpload)
+	mux.HandleFunc("POST /uploads/{id}/cancel", s.cancelUpload)
 	mux.HandleFunc("GET /files/{id}", s.getFile)
 	mux.HandleFunc("POST /fine_tuning/jobs", s.postJob)
 	mux.HandleFunc("GET /fine_tuning/jobs", s.listJobs)
