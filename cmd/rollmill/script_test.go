@@ -20,6 +20,7 @@ func TestScripts(t *testing.T) {
 		RequireExplicitExec: true,
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exits": exits, "sandbox": serveSandbox, "faults": setFaults, "truncate": truncate, "finetuning": serveFineTuning,
+			"customizer": serveCustomizer, "hub": serveHub,
 		},
 	})
 }
