@@ -25,6 +25,9 @@
 //     sampling says "api": "completions", since no chat template made the prompt.
 //   - A call that is not trained is sent no request for logprobs or token ids:
 //     it may go to an engine that refuses them.
+//   - Logprobs that an engine refuses by name are asked for again in the next
+//     call, where a run can do without them: llama-server refuses them only to
+//     streams with tools.
 //   - Of a stream of /v1/responses the last event is recorded, which holds the
 //     whole; its deltas count only where the last event lacks logprobs.
 //   - A call that the engine broke off while streaming is not retried, since

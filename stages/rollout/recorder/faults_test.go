@@ -175,6 +175,24 @@ func TestRefusedFieldsAreLeftOut(t *testing.T) {
 	}
 }
 
+// TestRefusedLogprobs: an engine that does not give logprobs here is asked
+// without where the run can do without, and otherwise refuses by name.
+func TestRefusedLogprobs(t *testing.T) {
+	for _, without := range []bool{true, false} {
+		e := &recordertest.Engine{Refuses: []string{"logprobs"}}
+		s := record(t, e, func(o *recorder.Options) { o.NoLogprobs = without }).Begin(context.Background(), "t", "g")
+		status, body := ask(t, s, nil, user("one"))
+		ask(t, s, fields{"logprobs": true}, user("two")) // the agent's own wish is the engine's to refuse
+		rec := s.End()
+		if ok := status == 200; ok != without || rec.Unfit != nil || rec.LastCall == nil || rec.LastCall.Class != formats.FailEngineRefused {
+			t.Errorf("without logprobs %v: %d %s, %v, %v", without, status, body, rec.Unfit, rec.LastCall)
+		}
+		if want := map[bool]int{true: 3, false: 2}[without]; len(e.Asked()) != want || int(rec.Calls[0].Attempts) != 1 {
+			t.Errorf("without logprobs %v: asked %d times", without, len(e.Asked()))
+		}
+	}
+}
+
 // TestStreamsThatBreak: the agent's connection drops as the engine's did, and
 // nothing of the answer is recorded as sampled.
 func TestStreamsThatBreak(t *testing.T) {

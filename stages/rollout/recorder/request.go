@@ -30,8 +30,9 @@ type request struct {
 	stream  bool
 	choices int // n
 
-	view  view
-	added []string // fields that an engine may not know
+	view     view
+	added    []string // fields that an engine may not know
+	optional string   // a field that an engine may refuse here, and take elsewhere; "" for none
 }
 
 func parseRequest(kind *api, body []byte) (*request, error) {
@@ -77,6 +78,9 @@ func (q *request) enrich(o *Options, seed *int64, target bool) {
 	}
 	if target {
 		q.api.ask(q)
+		if o.NoLogprobs && !q.view.logprobs && q.api != &responsesAPI {
+			q.optional = "logprobs"
+		}
 		for _, name := range sortedKeys(o.Extra) {
 			q.addExtra(name, o.Extra[name])
 		}
@@ -115,7 +119,7 @@ func (q *request) body(without []string) []byte {
 	}
 	fields := slices.Clone(q.fields)
 	for _, name := range without {
-		if slices.Contains(q.added, name) {
+		if slices.Contains(q.added, name) || name == q.optional {
 			fields.drop(name)
 		}
 	}

@@ -147,12 +147,19 @@ func failedReply(ctx context.Context, err error) *reply {
 // try sends a request once; an error is permanent or may be tried again.
 func (u *upstream) try(ctx context.Context, endpoint string, q *request, header http.Header) (*reply, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, u.opts.CallTimeout, fmt.Errorf("no answer within %s", u.opts.CallTimeout))
+	var here []string // refused in this call
 	for {
-		without := u.without(endpoint)
+		without := slices.Concat(u.without(endpoint), here)
 		r, err := u.send(ctx, cancel, endpoint, q, header, without)
 		var try *tryError
-		if errors.As(err, &try) && try.reply != nil && u.learn(endpoint, q, without, try.reply) {
-			continue
+		if errors.As(err, &try) && try.reply != nil {
+			if u.learn(endpoint, q, without, try.reply) {
+				continue
+			}
+			if here == nil && q.optional != "" && try.reply.refuses(q.optional) {
+				here = []string{q.optional}
+				continue
+			}
 		}
 		if err != nil || r.events == nil {
 			cancel()
@@ -170,11 +177,8 @@ func (u *upstream) without(endpoint string) []string {
 // learn remembers a field of ours that an engine refused by name, and tells
 // whether there is one fewer to send.
 func (u *upstream) learn(endpoint string, q *request, without []string, r *reply) bool {
-	if r.status != http.StatusBadRequest && r.status != http.StatusUnprocessableEntity {
-		return false
-	}
 	for _, name := range q.added {
-		if !slices.Contains(without, name) && bytes.Contains(r.body, []byte(name)) {
+		if !slices.Contains(without, name) && r.refuses(name) {
 			u.mu.Lock()
 			defer u.mu.Unlock()
 			if !slices.Contains(u.refused[endpoint], name) {
@@ -185,6 +189,11 @@ func (u *upstream) learn(endpoint string, q *request, without []string, r *reply
 		}
 	}
 	return false
+}
+
+// refuses tells whether an engine refused a request because of a field.
+func (r *reply) refuses(name string) bool {
+	return (r.status == http.StatusBadRequest || r.status == http.StatusUnprocessableEntity) && bytes.Contains(r.body, []byte(name))
 }
 
 // send makes one HTTP request. cancel is handed to the stream, if it is one.
