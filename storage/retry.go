@@ -27,5 +27,8 @@ func (b *Bucket) retry(ctx context.Context, f func() error) error {
 		}
 		return struct{}{}, err
 	}, backoff.WithBackOff(pauses), backoff.WithMaxTries(attempts))
+	if err != nil && ctx.Err() != nil {
+		return ctx.Err() // clients hide it behind what else went wrong then
+	}
 	return err
 }
