@@ -23,9 +23,13 @@ import (
 	"github.com/rollmill/rollmill/stages/backends/art/arttest"
 	"github.com/rollmill/rollmill/stages/backends/backendtest"
 	"github.com/rollmill/rollmill/stages/backends/command"
+	"github.com/rollmill/rollmill/stages/backends/customizer"
+	"github.com/rollmill/rollmill/stages/backends/customizer/customizertest"
 	"github.com/rollmill/rollmill/stages/backends/file"
 	"github.com/rollmill/rollmill/stages/backends/finetune"
 	"github.com/rollmill/rollmill/stages/backends/finetune/finetunetest"
+	"github.com/rollmill/rollmill/stages/backends/hub"
+	"github.com/rollmill/rollmill/stages/backends/hubtest"
 	"github.com/rollmill/rollmill/stages/submit"
 	"github.com/rollmill/rollmill/storage"
 )
@@ -42,6 +46,8 @@ type order struct {
 	Host            string
 	Port            int
 	URL             string   // of a fine-tuning service, instead of ART
+	Entity, Data    string   // of NeMo Customizer, instead of ART
+	Hub             string   // of a hub, instead of ART
 	Words           []string // of a program that trains, instead of ART
 	Files           bool     // write files, instead of ART
 	Wire            bool     // make ART's wire form of the batch, and nothing of it
@@ -139,6 +145,10 @@ func answered(result submit.Result, err error, ops int64) answer {
 
 func (o order) trainer() (submit.Trainer, error) {
 	switch {
+	case o.Entity != "":
+		return customizer.New(customizer.Config{EntityURL: o.Entity, DatastoreURL: o.Data, APIKey: customizertest.Key, DatastoreToken: customizertest.Token, Config: customizertest.Config, Settle: time.Millisecond})
+	case o.Hub != "":
+		return hub.New(hub.Config{Endpoint: o.Hub, Token: hubtest.Token, Repo: "acme/rollouts", Settle: time.Millisecond})
 	case o.URL != "":
 		return finetune.New(finetune.Config{BaseURL: o.URL, APIKey: finetunetest.Key, Model: "gpt-test", MinRows: 1, Settle: time.Millisecond, Poll: time.Millisecond})
 	case o.Files:

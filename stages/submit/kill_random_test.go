@@ -14,7 +14,9 @@ import (
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/stages/backends/art/arttest"
+	"github.com/rollmill/rollmill/stages/backends/customizer/customizertest"
 	"github.com/rollmill/rollmill/stages/backends/finetune/finetunetest"
+	"github.com/rollmill/rollmill/stages/backends/hubtest"
 )
 
 // subject is a trainer as the outside sees it.
@@ -50,6 +52,12 @@ func subjects() map[string]subject {
 		"openai, keeps no metadata":   {tuning(finetunetest.Faults{NoMetadata: true}), false},
 		"command":                     {program, false},
 		"file":                        {files, false},
+
+		"customizer":                       {customizing(customizertest.Faults{}), false},
+		"customizer, drops after the job":  {customizing(customizertest.Faults{DropAfterJob: true, NoFields: true}), false},
+		"customizer, 500 after the commit": {customizing(customizertest.Faults{Store: hubtest.Faults{AppliedThen500: 1, EmptyCommitURL: true}}), false},
+		"hub":                              {pushing(hubtest.Faults{}), false},
+		"hub, drops after the commit":      {pushing(hubtest.Faults{DropAfterCommit: 1}), false},
 	}
 }
 
