@@ -34,6 +34,10 @@ type Difference struct {
 	Lost     int64 `json:"lost"`   // null in B, not in A
 	Neither  int64 `json:"neither"`
 
+	MovedRows  []int64 `json:"moved_rows"` // their numbers, in order
+	GainedRows []int64 `json:"gained_rows"`
+	LostRows   []int64 `json:"lost_rows"`
+
 	LostTo map[string]int64 `json:"lost_to,omitempty"` // failure classes in B of rows that lost their value
 
 	MeanA        *float64 `json:"mean_a"` // over the rows compared
@@ -98,7 +102,7 @@ func (s *scored) value(name string) (*float64, string) {
 }
 
 // Diff compares two score datasets over the same trajectories, also such as a
-// gate refused. It holds two numbers a row in memory.
+// gate refused. It holds three numbers a row in memory.
 func Diff(ctx context.Context, o DiffOptions) (*Difference, error) {
 	a, err := openScores(ctx, o.A)
 	if err != nil {
@@ -111,7 +115,7 @@ func Diff(ctx context.Context, o DiffOptions) (*Difference, error) {
 	if a.Base == nil || b.Base == nil || a.Base.Digest != b.Base.Digest || a.Rows != b.Rows {
 		return nil, formats.Invalid(b.URI(), "compare scores of one dataset of trajectories", nil, "it does not score the trajectories that %q does", a.URI())
 	}
-	d := &Difference{A: a.URI(), B: b.URI(), Reward: o.Reward, Rows: a.Rows, LostTo: map[string]int64{}, Movers: []Mover{}}
+	d := &Difference{A: a.URI(), B: b.URI(), Reward: o.Reward, Rows: a.Rows, LostTo: map[string]int64{}, Movers: []Mover{}, MovedRows: []int64{}, GainedRows: []int64{}, LostRows: []int64{}}
 	if err := d.read(ctx, a, b, o); err != nil {
 		return nil, err
 	}
@@ -172,7 +176,7 @@ func (d *Difference) group(first int64, rows, others []scored, o DiffOptions) {
 		as[i], _ = rows[i].value(o.Reward)
 		var why string
 		bs[i], why = others[i].value(o.Reward)
-		d.row(as[i], bs[i], why)
+		d.row(first+int64(i), as[i], bs[i], why)
 		if as[i] != nil && bs[i] != nil && *as[i] != *bs[i] {
 			r := &rows[i]
 			d.mover(Mover{Row: first + int64(i), TrajectoryID: r.TrajectoryID, ExampleID: r.ExampleID, Generation: r.Generation, A: *as[i], B: *bs[i]}, o.Movers)
@@ -199,20 +203,23 @@ func (d *Difference) group(first int64, rows, others []scored, o DiffOptions) {
 	}
 }
 
-func (d *Difference) row(a, b *float64, why string) {
+func (d *Difference) row(row int64, a, b *float64, why string) {
 	switch {
 	case a == nil && b == nil:
 		d.Neither++
 	case a == nil:
 		d.Gained++
+		d.GainedRows = append(d.GainedRows, row)
 	case b == nil:
 		d.Lost++
+		d.LostRows = append(d.LostRows, row)
 		d.LostTo[why]++
 	default:
 		d.Compared++
 		d.points = append(d.points, Point{*a, *b})
 		if *a != *b {
 			d.Moved++
+			d.MovedRows = append(d.MovedRows, row)
 		}
 		if *b > *a {
 			d.Up++

@@ -90,6 +90,9 @@ func TestDiff(t *testing.T) {
 		if want := "20 14 7 5 2 1 1 4 map[timeout:1] 5 1 1 1 1 2 4 5"; got != want {
 			t.Errorf("%q: got  %s\nwant %s", name, got, want)
 		}
+		if got, want := fmt.Sprint(d.MovedRows, d.GainedRows, d.LostRows), "[0 1 7 12 13 14 15] [11] [10]"; got != want {
+			t.Errorf("%q: rows %s, want %s", name, got, want)
+		}
 		factor := map[string]float64{"": 1, "half": 0.5}[name]
 		if len(d.Movers) != 3 || d.Movers[0].Row != 12 || d.Movers[2].Row != 14 || d.Movers[0].Answer != "answer 0 of example-3" || d.Movers[0].B != 5*factor {
 			t.Errorf("movers %+v", d.Movers)

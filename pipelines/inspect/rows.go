@@ -107,7 +107,7 @@ func read[T any](ctx context.Context, d *dataset.Dataset, o Options, total int64
 		} else if err != nil {
 			return nil, err
 		}
-		if o.Failed && !failed(any(one[0])) {
+		if row, has := any(one[0]).(statused); o.Failed && !(has && row.status() == formats.StatusFailed) {
 			continue
 		}
 		out = append(out, numbered[T]{row, one[0]})
@@ -115,14 +115,9 @@ func read[T any](ctx context.Context, d *dataset.Dataset, o Options, total int64
 	return out, nil
 }
 
-func failed(row any) bool {
-	switch row := row.(type) {
-	case trajectory:
-		return row.Status == formats.StatusFailed
-	case score:
-		return row.Status == formats.StatusFailed
-	case member:
-		return row.Status == formats.StatusFailed
-	}
-	return false
-}
+// statused is a row that has the status of a trajectory.
+type statused interface{ status() string }
+
+func (t trajectory) status() string { return t.Status }
+func (s score) status() string      { return s.Status }
+func (m member) status() string     { return m.Status }
