@@ -105,7 +105,7 @@ docs:
 	$(GO) test ./cmd/rollmill -run TestDocs -update
 
 chaos-submit:
-	COUNT=$(COUNT) $(GO) test ./stages/submit -run TestKilledAtRandom -count 1 -timeout 60m -v
+	COUNT=$(COUNT) $(GO) test ./stages/submit -run 'TestKilledAtRandom|TestKilledAtAnyRequest' -count 1 -timeout 60m -v
 
 chaos: build
 	COUNT=$(COUNT) $(GO) test ./pipelines/make -run TestDemoKilled -count 1 -timeout 60m -v -long
