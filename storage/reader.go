@@ -43,6 +43,33 @@ func (b *Bucket) Open(ctx context.Context, key string) (Reader, error) {
 	return &fileReader{ctx: ctx, f: f, size: info.Size(), b: b, key: key}, nil
 }
 
+// OpenSized is Open for an object whose size is known, as a manifest tells it:
+// a store is not asked for it. A reader of an object of another size fails.
+func (b *Bucket) OpenSized(ctx context.Context, key string, size int64) (Reader, error) {
+	if b.far == nil {
+		r, err := b.Open(ctx, key)
+		if err == nil && r.Size() != size {
+			r.Close()
+			err = b.fail("open", key, sizeError{r.Size(), size})
+		}
+		if err != nil {
+			return nil, err
+		}
+		return r, nil
+	}
+	if err := b.begin(ctx, "open", key); err != nil {
+		return nil, err
+	}
+	return &rangeReader{ctx: ctx, b: b, key: key, size: size}, nil
+}
+
+// sizeError says that an object is not the one that was expected.
+type sizeError struct{ is, expected int64 }
+
+func (e sizeError) Error() string {
+	return fmt.Sprintf("the object has %d bytes, and %d were expected: it was changed", e.is, e.expected)
+}
+
 type fileReader struct {
 	ctx  context.Context
 	f    *os.File
@@ -112,6 +139,9 @@ func (r *rangeReader) request(p []byte, off int64) (int, error) {
 		return 0, err
 	}
 	defer src.Close()
+	if src.Size() != r.size {
+		return 0, sizeError{src.Size(), r.size}
+	}
 	n, err := io.ReadFull(src, p)
 	if err == io.EOF {
 		err = io.ErrUnexpectedEOF

@@ -233,6 +233,37 @@ func TestRequestsAreFew(t *testing.T) {
 	}
 }
 
+// A size that is known is not asked for, and is held against every answer.
+func TestAKnownSizeSavesARequest(t *testing.T) {
+	s := fakes3.Start(t)
+	for name, b := range map[string]*storage.Bucket{"s3": open(t, s.URI("sized")), "disk": open(t, t.TempDir()), "mem": open(t, "mem://"+t.Name())} {
+		if err := b.Create(t.Context(), "k", []byte("0123456789")); err != nil {
+			t.Fatal(err)
+		}
+		s.Reset()
+		r, err := b.OpenSized(t.Context(), "k", 10)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := make([]byte, 4)
+		if _, err := r.ReadAt(p, 6); err != nil || string(p) != "6789" {
+			t.Errorf("%s: %q, %v", name, p, err)
+		}
+		if got := s.Counts(); name == "s3" && got != (fakes3.Counts{Get: 1, BytesOut: 4}) {
+			t.Errorf("%+v", got)
+		}
+		for _, size := range []int64{9, 20} {
+			r, err := b.OpenSized(t.Context(), "k", size)
+			if err == nil {
+				_, err = r.ReadAt(p[:1], 0)
+			}
+			if err == nil || !strings.Contains(err.Error(), "it was changed") {
+				t.Errorf("%s: read as %d bytes: %v", name, size, err)
+			}
+		}
+	}
+}
+
 func TestURIsOfStoresAreChecked(t *testing.T) {
 	for uri, want := range map[string]string{
 		"s3://":                            "bucket's name is missing",
