@@ -29,6 +29,7 @@ func backendFlags() []cli.Flag {
 		&cli.StringFlag{Name: "api-key-file", Usage: "read the inference port's key from this `FILE`; default: ROLLMILL_API_KEY, else the word default"},
 		&cli.Float64Flag{Name: "learning-rate", Value: 5e-5, Usage: "step by `RATE`"},
 		&cli.Float64Flag{Name: "beta", Usage: "`COEFFICIENT` of the KL penalty", DefaultText: "0"},
+		&cli.Float64Flag{Name: "kl-penalty-coef", Usage: "`COEFFICIENT` of what took the place of beta in 0.5.12", DefaultText: "none"},
 		&cli.BoolFlag{Name: "delete-old-checkpoints", Usage: "before training, keep only the newest and the best checkpoint"},
 		&cli.StringFlag{Name: "checkpoint-metric", Value: "train/reward", Usage: "`METRIC` of the best one"},
 		&cli.StringSliceFlag{Name: "keep-checkpoints", Usage: "`STEP` to keep beside the newest, where the server does not know the best (0.5.8 and later)"},
@@ -59,7 +60,7 @@ func backendConfig(s *session, c *cli.Context) (all.Config, error) {
 		Name: c.String("name"), Project: c.String("project"), BaseModel: c.String("base-model"),
 		DeleteOldCheckpoints: c.Bool("delete-old-checkpoints"), CheckpointMetric: c.String("checkpoint-metric"), Target: c.String("target"),
 		AcceptPlainAssistant: c.Bool("accept-plain-assistant"), ReadTimeout: c.Duration("read-timeout"),
-		Training: art.Training{LearningRate: float(c, "learning-rate"), Beta: float(c, "beta")},
+		Training: art.Training{LearningRate: float(c, "learning-rate"), Beta: float(c, "beta"), KLPenalty: float(c, "kl-penalty-coef")},
 	}
 	config := all.Config{File: file.Config{Kinds: c.StringSlice("kinds"), AcceptPlainAssistant: a.AcceptPlainAssistant}}
 	var err error

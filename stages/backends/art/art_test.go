@@ -192,7 +192,7 @@ func TestEveryFieldIsSent(t *testing.T) {
 	cfg.EngineArgs = art.EngineArgs{GPUMemoryUtilization: ptr(0.9), TensorParallelSize: ptr(2), More: map[string]any{"seed": 1, "nothing": nil}}
 	cfg.PeftArgs, cfg.TrainArgs, cfg.Internal = map[string]any{"r": 16}, map[string]any{"max_grad_norm": 0.2}, map[string]any{"torchtune_args": map[string]any{"x": 1}}
 	cfg.ServerArgs = map[string]any{"port": 8123}
-	cfg.Training = art.Training{LearningRate: ptr(1e-6), Beta: ptr(0.1)}
+	cfg.Training = art.Training{LearningRate: ptr(1e-6), Beta: ptr(0.1), KLPenalty: ptr(0.2)}
 	cfg.DevConfig = map[string]any{"scale_rewards": false}
 	if _, err := submit(t, trainer(t, cfg)); err != nil {
 		t.Fatal(err)
@@ -205,7 +205,7 @@ func TestEveryFieldIsSent(t *testing.T) {
 	if b.Model.Name != "run7" || b.Model.Project != "demo" || b.Model.BaseModel != "tiny" || b.Token != "batch" {
 		t.Errorf("%+v", b.Model)
 	}
-	if b.Config["learning_rate"] != 1e-6 || b.Config["beta"] != 0.1 || b.Dev["scale_rewards"] != false {
+	if b.Config["learning_rate"] != 1e-6 || b.Config["beta"] != 0.1 || b.Config["kl_penalty_coef"] != 0.2 || b.Dev["scale_rewards"] != false {
 		t.Errorf("%v %v", b.Config, b.Dev)
 	}
 	if got := string(server.Bodies("/_prepare_backend_for_training")[0]); !strings.HasPrefix(got, `{"config":{"server_args":{"api_key":"hush","port":8123}}`) {

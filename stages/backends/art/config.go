@@ -52,8 +52,9 @@ type EngineArgs struct {
 
 // Training is sent with every batch.
 type Training struct {
-	LearningRate *float64 `yaml:"learning_rate" json:"learning_rate,omitempty"` // default 5e-5
-	Beta         *float64 `yaml:"beta" json:"beta,omitempty"`                   // KL penalty; default 0.0
+	LearningRate *float64 `yaml:"learning_rate" json:"learning_rate,omitempty"`     // default 5e-5
+	Beta         *float64 `yaml:"beta" json:"beta,omitempty"`                       // KL penalty; default 0.0; ignored from 0.5.12 on
+	KLPenalty    *float64 `yaml:"kl_penalty_coef" json:"kl_penalty_coef,omitempty"` // what came in its place; counts only with dev_config.kl_penalty_coef beside it
 }
 
 // WithDefaults fills in what is unset.

@@ -77,7 +77,7 @@ func TestAFrontendServerTrainsOnTheText(t *testing.T) {
 	for _, f := range []arttest.Faults{{}, {BareNames: true}} {
 		server, cfg := start(t, arttest.Frontend, f)
 		cfg = textAlone(cfg)
-		cfg.Name = "run7"
+		cfg.Name, cfg.Training.Beta = "run7", ptr(0.1)
 		before, after := "run7@0", "run7@1"
 		if f.BareNames {
 			before, after = "run7", "run7"
@@ -88,7 +88,7 @@ func TestAFrontendServerTrainsOnTheText(t *testing.T) {
 			t.Fatalf("%+v, %v", standing.Policy, err)
 		}
 		load, err := tr.Preflight(t.Context(), backendtest.Batch(), func(p formats.Problem) { t.Errorf("%+v", p) })
-		if err != nil || !strings.Contains(strings.Join(load.Notes, "; "), "text alone") {
+		if err != nil || !strings.Contains(strings.Join(load.Notes, "; "), "text alone") || !strings.Contains(strings.Join(load.Notes, "; "), "ignore beta") {
 			t.Errorf("%+v, %v", load, err)
 		}
 		out, err := tr.Submit(t.Context(), formats.Submission{Token: "batch", Before: standing}, backendtest.Batch(), func(formats.JobEvent) {})

@@ -40,6 +40,9 @@ func (t *Trainer) preflight(groups formats.Groups, d dialect, report func(format
 		load.Bytes-- // one comma less than groups
 	}
 	load.Notes = drift.Notes()
+	if beta := t.cfg.Training.Beta; d.Frontend && beta != nil && *beta > 0 && t.cfg.Training.KLPenalty == nil {
+		load.Notes = append(load.Notes, "servers from 0.5.12 on ignore beta; they know kl_penalty_coef, of the training and of dev_config")
+	}
 	if d.plain() {
 		load.Notes = append(load.Notes, "this server trains on the text alone: it is tokenized anew, and neither the token ids nor the logprobs of what was sampled count")
 	}
