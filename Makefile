@@ -4,6 +4,9 @@
 # make bench  runs the benchmarks
 # make bench/rollout EPISODES=1000   what a recorded episode costs, beside the same in Python
 # make docs   writes the generated pages
+# make stores STORES="minio gcs azure"   runs the demo in object stores
+# make slurm, make airflow   run the demo on them, with a daemon or a worker killed
+# make bench/shards ROWS=250000   what score and group cost over a bucket, as shards and rows grow
 # make learn SEEDS=5    shows that the demo's policy learns, and only from rewards that mean something
 # make bench/score ROWS=100000  scores a stored epoch anew, beside pyarrow and DuckDB
 # make bench/rewards    sends wide rows to a reward in Python, in lines and in record batches
@@ -20,8 +23,9 @@ COMPARED ?= 1600
 LARGE    ?= 8000
 EPISODES ?= 1000
 ROWS  ?= 100000
+STORES ?= minio gcs azure
 
-.PHONY: all build demo demo-train test check bench bench/score bench/rewards bench/submit bench/rollout docs chaos chaos-submit learn llama clean FORCE
+.PHONY: all build demo demo-train test check bench bench/score bench/rewards bench/submit bench/rollout bench/shards stores slurm airflow docs chaos chaos-submit learn llama clean FORCE
 all: build
 
 build: bin/rollmill bin/tictactoe
@@ -100,6 +104,14 @@ bench/rollout: .venv-bench-rollout/pyvenv.cfg
 .venv-interop/pyvenv.cfg: testdata/interop/requirements.txt
 	python3 -m venv .venv-interop
 	.venv-interop/bin/pip install --quiet --disable-pip-version-check -r $<
+
+bench/shards:
+	ROWS=$(ROWS) bash .ci/shards
+
+stores:
+	EPOCHS=$(DEMO_EPOCHS) bash .ci/stores $(STORES)
+slurm airflow:
+	EPOCHS=$(DEMO_EPOCHS) bash .ci/$@
 
 docs:
 	$(GO) test ./cmd/rollmill -run TestDocs -update
