@@ -14,8 +14,13 @@ import (
 	"github.com/rollmill/rollmill/storage"
 )
 
-// partBytes is the size at which a part ends and the next begins.
-const partBytes = 512 << 20
+// partBytes and partGroups are the size and the row groups at which a part
+// ends and the next begins. Who reads a part holds all its row groups' places
+// in memory.
+const (
+	partBytes  = 512 << 20
+	partGroups = 256
+)
 
 // table is what a shard knows of one of its tables, whatever its row kind.
 type table struct {
@@ -78,6 +83,11 @@ func (w *TableWriter[T]) Write(ctx context.Context, rows []T) error {
 func (w *TableWriter[T]) add(ctx context.Context, rows []T, write func() error) error {
 	if err := ctx.Err(); err != nil {
 		return err
+	}
+	if w.w != nil && w.w.Ended() >= partGroups-1 && !w.w.Fits(len(rows)) {
+		if err := w.end(ctx); err != nil {
+			return err
+		}
 	}
 	if w.w == nil {
 		if err := w.begin(ctx); err != nil {

@@ -91,7 +91,7 @@ func (w *Writer[T]) copy(f *File, at []int64, rows []T) error {
 	if err != nil || len(rows) == 0 {
 		return err
 	}
-	full := w.current.rows+int64(len(rows)) > groupRows || w.current.bytes+total > groupBytes
+	full := w.current.rows+int64(len(rows)) > groupRows || w.current.bytes+total > copyBytes
 	if w.current.rows > 0 && (full || len(w.current.picks) == 0) {
 		if err := w.flush(); err != nil {
 			return err
@@ -166,11 +166,9 @@ func (g *rowGroup) copyPicks(all *errgroup.Group) error {
 	slices.SortStableFunc(order, func(a, b *chunk) int { return cmp.Compare(heaviness(b), heaviness(a)) })
 	for _, c := range order {
 		all.Go(func() error {
-			for _, b := range batches {
-				if c.payload {
-					if err := c.copy(b); err != nil {
-						return b.f.fail(c.name, b.group, b.first()+b.picks[0].from, err)
-					}
+			if c.payload {
+				if err := c.copy(batches); err != nil {
+					return err
 				}
 			}
 			return c.end()

@@ -18,6 +18,7 @@ const (
 	// larger than either has a row group to itself.
 	groupRows  = 4096
 	groupBytes = 64 << 20 // logical
+	copyBytes  = 32 << 20 // the same, of what is copied: none of its pages goes out before all are there
 
 	joinPage  = 16 << 10  // heavy pages of groups under this are joined
 	splitPage = 8 << 20   // heavy pages of a group over this are split, between rows

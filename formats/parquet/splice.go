@@ -1,6 +1,7 @@
 package parquet
 
 import (
+	"bytes"
 	"hash/crc32"
 	"io"
 
@@ -120,8 +121,57 @@ func (p *located) whole(picks []pick) bool {
 	return next >= p.end
 }
 
-// copy takes over a batch's rows of the chunk's column.
-func (c *chunk) copy(b *batch) (err error) {
+// wanted is a page of a heavy leaf and the picks that have rows in it.
+type wanted struct {
+	located
+	picks []pick
+	whole bool // every row of it is copied
+}
+
+// copy takes over the chunk's column of every batch.
+func (c *chunk) copy(batches []*batch) error {
+	pages := make([][]wanted, len(batches))
+	if c.heavy {
+		size := 0
+		for i, b := range batches {
+			err := b.pages(b.src, c, func(p located, picks []pick) error {
+				w := wanted{p, picks, p.whole(picks)}
+				if w.whole {
+					size += int(p.CompressedPageSize)
+				}
+				pages[i] = append(pages[i], w)
+				return nil
+			})
+			if err != nil {
+				return b.fail(c, err)
+			}
+		}
+		c.reserve(size)
+	}
+	for i, b := range batches {
+		if err := c.copyBatch(b, pages[i]); err != nil {
+			return b.fail(c, err)
+		}
+	}
+	return nil
+}
+
+func (b *batch) fail(c *chunk, err error) error {
+	return b.f.fail(c.name, b.group, b.first()+b.picks[0].from, err)
+}
+
+// reserve makes room for pages, and no more: they are most of what a row
+// group takes in memory.
+func (c *chunk) reserve(size int) {
+	if c.body.Available() >= size {
+		return
+	}
+	data := make([]byte, c.body.Len(), c.body.Len()+size+size/16)
+	copy(data, c.body.Bytes())
+	c.body = *bytes.NewBuffer(data)
+}
+
+func (c *chunk) copyBatch(b *batch, pages []wanted) (err error) {
 	defer func() {
 		if v := recover(); v != nil { // parquet-go, over bytes that all checks let through
 			err = badPage("%v", v)
@@ -133,35 +183,25 @@ func (c *chunk) copy(b *batch) (err error) {
 	if !c.heavy {
 		return t.all(b, m)
 	}
-	var run []located
-	err = b.pages(b.src, c, func(p located, picks []pick) error {
-		if p.whole(picks) {
-			if n := len(run); n > 0 && (run[n-1].Offset+int64(run[n-1].CompressedPageSize) != p.Offset || p.Offset-run[0].Offset > splitPage) {
-				if err := c.splice(b.src, run); err != nil {
-					return err
-				}
-				run = run[:0]
+	for n := 0; len(pages) > 0; pages = pages[n:] {
+		n = 1
+		if !pages[0].whole {
+			err = t.some(b.src, pages[0].located, pages[0].picks)
+		} else {
+			for n < len(pages) && pages[n].whole && pages[n].Offset == pages[n-1].Offset+int64(pages[n-1].CompressedPageSize) && pages[n].Offset-pages[0].Offset < splitPage {
+				n++
 			}
-			run = append(run, p)
-			return nil
+			err = c.splice(b.src, pages[:n])
 		}
-		if err := c.splice(b.src, run); err != nil {
+		if err != nil {
 			return err
 		}
-		run = run[:0]
-		return t.some(b.src, p, picks)
-	})
-	if err != nil {
-		return err
 	}
-	return c.splice(b.src, run)
+	return nil
 }
 
 // splice appends neighbouring pages as they are.
-func (c *chunk) splice(src io.ReaderAt, run []located) error {
-	if len(run) == 0 {
-		return nil
-	}
+func (c *chunk) splice(src io.ReaderAt, run []wanted) error {
 	if err := c.endPage(); err != nil {
 		return err
 	}
@@ -175,7 +215,7 @@ func (c *chunk) splice(src io.ReaderAt, run []located) error {
 	var protocol thrift.CompactProtocol
 	var head format.PageHeader
 	for i := range run {
-		p := &run[i]
+		p := &run[i].located
 		from := p.Offset - run[0].Offset
 		page := data[from : from+int64(p.CompressedPageSize)]
 		r := protocol.NewReaderFromBytes(page)

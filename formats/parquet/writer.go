@@ -27,6 +27,7 @@ type Writer[T any] struct {
 
 	rows               int64 // of the file
 	settled, unsettled int64 // stored bytes of row groups that have ended, of the one that ends
+	ended              int   // row groups
 	failed             error
 	closed             bool
 }
@@ -193,6 +194,7 @@ func (w *Writer[T]) flush() error {
 	if err := w.settle(); err != nil || w.current.rows == 0 {
 		return err
 	}
+	w.ended++
 	g, done := w.current, make(chan error, 1)
 	w.ending, w.held, w.unsettled = done, g.picks, g.stored()
 	if w.current, w.spare = w.spare, g; w.current == nil {
@@ -237,6 +239,12 @@ func (g *rowGroup) stored() (bytes int64) {
 	}
 	return bytes
 }
+
+// Ended is how many row groups have ended, or are about to.
+func (w *Writer[T]) Ended() int { return w.ended }
+
+// Fits tells whether a group of so many rows goes into the row group.
+func (w *Writer[T]) Fits(rows int) bool { return w.current.rows+int64(rows) <= groupRows }
 
 // Rows is how many rows were written.
 func (w *Writer[T]) Rows() int64 { return w.rows }
