@@ -26,6 +26,13 @@ func Seed(base int64, names ...string) int64 {
 	return int64(binary.BigEndian.Uint64(sum[:8]) >> 1)
 }
 
+// HeldOut tells whether an example is held out of a batch, for validation: a
+// share of all examples is, whichever rows and shards they come in. A share of
+// 0 holds out none.
+func HeldOut(seed int64, share float64, example string) bool {
+	return float64(Seed(seed, "validation", example)) < share*(1<<63)
+}
+
 func hash(parts ...string) [32]byte {
 	h := sha256.New()
 	var n [8]byte

@@ -39,3 +39,23 @@ func TestIDsKeepTheirPartsApart(t *testing.T) {
 		}
 	}
 }
+
+func TestAShareIsHeldOut(t *testing.T) {
+	n, same := 0, 0
+	for e := range 1000 {
+		id := "example-" + strconv.Itoa(e)
+		if HeldOut(1, 0, id) || !HeldOut(1, 1, id) {
+			t.Fatal(id)
+		}
+		held := HeldOut(1, 0.3, id)
+		if held {
+			n++
+		}
+		if held == HeldOut(2, 0.3, id) {
+			same++
+		}
+	}
+	if n < 250 || n > 350 || same > 700 {
+		t.Errorf("%d held out, %d the same by another seed", n, same)
+	}
+}

@@ -6,10 +6,12 @@ import (
 	"fmt"
 	"hash/fnv"
 	"io"
+	"net/http"
 
 	"github.com/rollmill/rollmill/formats"
 	wire "github.com/rollmill/rollmill/formats/customizer"
 	"github.com/rollmill/rollmill/formats/trl"
+	"github.com/rollmill/rollmill/stages/backends/remote"
 )
 
 // The reasons for which a batch is refused.
@@ -88,7 +90,7 @@ func asked(messages []trl.Message) []trl.Message {
 // of two or more never none and never all.
 type sides struct {
 	cfg         Config
-	low, high   uint64 // seeds of the examples at both ends
+	low, high   int64 // seeds of the examples at both ends
 	first, last string
 	examples    bool // there are two or more
 }
@@ -105,7 +107,7 @@ func (c Config) sides(groups formats.Groups) (sides, error) {
 			return s, err
 		}
 		id := rows[0].ExampleID
-		seed := c.seed(id)
+		seed := formats.Seed(c.SplitSeed, "ends", id)
 		if s.first == "" || seed < s.low {
 			s.low, s.first = seed, id
 		}
@@ -124,7 +126,7 @@ func (s sides) held(example string) bool {
 	case s.last:
 		return false
 	}
-	return float64(s.cfg.seed(example)) < s.cfg.Validation*(1<<63)
+	return formats.HeldOut(s.cfg.SplitSeed, s.cfg.Validation, example)
 }
 
 // counted is one of the two files as the preflight sees it.
@@ -139,6 +141,9 @@ func (t *Trainer) Preflight(ctx context.Context, groups formats.Groups, report f
 	var load formats.Load
 	c, err := t.configuration(ctx)
 	if err != nil {
+		return load, err
+	}
+	if err := t.datastore().Get(ctx, t.storeNamespace(), nil); err != nil && remote.Status(err) != http.StatusNotFound {
 		return load, err
 	}
 	split, err := t.cfg.sides(groups)

@@ -175,13 +175,18 @@ func (t *Trainer) namespaces(ctx context.Context) error {
 	if err := t.ensure(ctx, t.entity, t.at("namespaces", name), entity); err != nil {
 		return err
 	}
-	base := t.cfg.DatastoreURL + "/v1/datastore/namespaces"
 	web := t.datastore()
-	return t.ensure(ctx, web, base+"/"+url.PathEscape(name), func() error {
+	return t.ensure(ctx, web, t.storeNamespace(), func() error {
 		form := url.Values{"namespace": {name}}.Encode()
-		_, err := web.Do(ctx, remote.Request{Method: http.MethodPost, URL: base, Type: "application/x-www-form-urlencoded", Body: strings.NewReader(form), Size: int64(len(form))}, nil)
+		_, err := web.Do(ctx, remote.Request{Method: http.MethodPost, URL: t.cfg.DatastoreURL + storeNamespaces, Type: "application/x-www-form-urlencoded", Body: strings.NewReader(form), Size: int64(len(form))}, nil)
 		return err
 	})
+}
+
+const storeNamespaces = "/v1/datastore/namespaces"
+
+func (t *Trainer) storeNamespace() string {
+	return t.cfg.DatastoreURL + storeNamespaces + "/" + url.PathEscape(t.cfg.Namespace)
 }
 
 func (t *Trainer) datastore() *remote.Client {

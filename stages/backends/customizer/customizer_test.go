@@ -134,6 +134,40 @@ func TestTheDatasetAndTheJob(t *testing.T) {
 	}
 }
 
+func TestWhatElseGoesWithAJob(t *testing.T) {
+	tr, s := start(t, customizertest.Faults{}, func(c *customizer.Config) {
+		c.WandBKey = "wandb-hush"
+		c.Integrations = []map[string]any{{"type": "wandb", "project": "agents"}}
+		c.DatasetParameters = map[string]any{"in_context_learning": "x"}
+	})
+	if _, err := submit(t, tr); err != nil {
+		t.Fatal(err)
+	}
+	j := s.Jobs()[0]
+	if body, _ := json.Marshal(j.Body); j.WandB != "wandb-hush" || strings.Contains(string(body), "hush") ||
+		string(j.Body["integrations"]) != `[{"project":"agents","type":"wandb"}]` || string(j.Body["dataset_parameters"]) != `{"in_context_learning":"x"}` {
+		t.Errorf("%q %s", j.WandB, body)
+	}
+	// The key goes with nothing else, and what is not named is not sent.
+	tr, s = start(t, customizertest.Faults{}, func(c *customizer.Config) { c.WandBKey = "wandb-hush" })
+	if _, err := submit(t, tr); err != nil {
+		t.Fatal(err)
+	}
+	j = s.Jobs()[0]
+	if body, _ := json.Marshal(j.Body); j.WandB != "" || strings.Contains(string(body), "integrations") || strings.Contains(string(body), "dataset_parameters") || strings.Contains(string(body), `"project"`) {
+		t.Errorf("%q %s", j.WandB, body)
+	}
+}
+
+func TestTheDataStoreIsAskedBeforeABatchIsMade(t *testing.T) {
+	tr, s := start(t, customizertest.Faults{})
+	s.Datastore.Close()
+	var temporary interface{ Temporary() bool }
+	if _, err := tr.Preflight(t.Context(), backendtest.Batch(), func(formats.Problem) {}); !errors.As(err, &temporary) || !temporary.Temporary() {
+		t.Error(err)
+	}
+}
+
 func TestTheSplitIsByExample(t *testing.T) {
 	groups := func(yield func([]formats.Trajectory, error) bool) {
 		for e := range 60 {

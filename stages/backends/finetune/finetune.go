@@ -178,10 +178,7 @@ func (t *Trainer) Target() formats.Target {
 
 // held tells whether an example is for validation.
 func (c Config) held(example string) bool {
-	if c.Validation == 0 {
-		return false
-	}
-	return float64(formats.Seed(c.SplitSeed, "validation", example)) < c.Validation*(1<<63)
+	return formats.HeldOut(c.SplitSeed, c.Validation, example)
 }
 
 // line is what a group adds to the file it belongs to.

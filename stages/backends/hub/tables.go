@@ -126,14 +126,9 @@ func (t *Trainer) begin(where func() (place, error)) *batch {
 	return b
 }
 
-// held tells whether an example is for validation.
-func (c Config) held(example string) bool {
-	return c.Validation > 0 && float64(formats.Seed(c.SplitSeed, validation, example)) < c.Validation*(1<<63)
-}
-
 func (b *batch) group(rows []formats.Trajectory) error {
 	name := train
-	if b.t.cfg.held(rows[0].ExampleID) {
+	if formats.HeldOut(b.t.cfg.SplitSeed, b.t.cfg.Validation, rows[0].ExampleID) {
 		name = validation
 	}
 	for _, s := range b.splits {

@@ -66,6 +66,7 @@ type Job struct {
 	ID    string
 	Body  map[string]json.RawMessage
 	Files map[string]string // what its dataset held when it was made
+	WandB string            // the key that came with it
 
 	asked, late, fails int
 	status             string

@@ -83,7 +83,7 @@ func (s *Server) makeJob(w http.ResponseWriter, r *http.Request) {
 	if s.faults.DropBeforeJob {
 		panic(http.ErrAbortHandler)
 	}
-	j := &Job{ID: fmt.Sprintf("cust-%d-AbC", len(s.jobs)-s.faults.OtherJobs+1)}
+	j := &Job{ID: fmt.Sprintf("cust-%d-AbC", len(s.jobs)-s.faults.OtherJobs+1), WandB: r.Header.Get("wandb-api-key")}
 	if err := json.NewDecoder(r.Body).Decode(&j.Body); err != nil {
 		invalid(w, "", err.Error())
 		return
