@@ -14,6 +14,8 @@
 # make chaos-submit COUNT=100   kills submissions to every backend at random moments, and counts the jobs
 # make llama  records a real llama-server with a model of random weights
 # make chaos COUNT=20   kills the demo at random moments and compares what it leaves
+# make bench/group ROWS=10000000   groups thin data beside DuckDB and polars
+# make bench/curate GB=5           keeps 30 % of wide data beside DuckDB, polars and cp
 
 export CGO_ENABLED := 0
 GO    ?= go
@@ -25,7 +27,7 @@ EPISODES ?= 1000
 ROWS  ?= 100000
 STORES ?= minio gcs azure
 
-.PHONY: all build demo demo-train test check bench bench/score bench/rewards bench/submit bench/rollout bench/shards stores slurm airflow docs chaos chaos-submit learn llama clean FORCE
+.PHONY: all build demo demo-train test check bench bench/score bench/rewards bench/submit bench/rollout bench/shards bench/group bench/curate stores slurm airflow docs chaos chaos-submit learn llama clean FORCE
 all: build
 
 build: bin/rollmill bin/tictactoe
@@ -76,6 +78,22 @@ check:
 	$(GO) vet ./...
 	$(GO) tool staticcheck ./...
 	$(GO) mod tidy -diff
+
+# Data stays under BENCH for the next run; ROUNDS runs each competitor so often.
+BENCH  ?= runs/bench
+GB     ?= 1
+ROUNDS ?= 3
+PEERS  := .venv-bench/bin/python
+$(PEERS): testdata/bench/requirements.txt
+	python3 -m venv .venv-bench && .venv-bench/bin/pip install --quiet --disable-pip-version-check -r $< && touch $@
+$(BENCH)/bench: FORCE
+	@mkdir -p $(@D) && $(GO) build -o $@ ./testdata/bench
+bench/group: build $(PEERS) $(BENCH)/bench
+	$(BENCH)/bench thin $(ROWS) $(BENCH)/thin-$(ROWS)
+	$(PEERS) testdata/bench/group.py $(BENCH)/bench bin/rollmill $(BENCH)/thin-$(ROWS) $(ROUNDS)
+bench/curate: build $(PEERS) $(BENCH)/bench
+	$(BENCH)/bench wide $(GB)e9 $(BENCH)/wide-$(GB)
+	$(PEERS) testdata/bench/curate.py bin/rollmill $(BENCH)/wide-$(GB) $(ROUNDS)
 
 bench:
 	$(GO) test -run '^$$' -bench . -benchmem ./...

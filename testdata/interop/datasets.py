@@ -1,5 +1,6 @@
 """Open every dataset of a run with pyarrow and with DuckDB, and compare row
-counts, mean rewards and advantages with what `rollmill report --json` says.
+counts, mean rewards and advantages with what `rollmill report --json` says,
+and the rows that curate copied with those of the rollout.
 
     python datasets.py RUN REPORT_JSON
 """
@@ -99,13 +100,37 @@ def check_advantages(folder):
         assert kept == rows(f"select count(*) from read_parquet('{folder}/curate/*.parquet')")[0][0], f"{folder}/curate: a row is not in group"
 
 
+PAYLOAD = ("example", "messages", "calls", "tool_sets", "candidates")
+
+
+def check_copies(folder):
+    """What curate kept has the payload of its rollout, whose pages it copied."""
+    kept, base = folder / "curate", folder / "rollout"
+    if not list(kept.glob("*.parquet")) or json.loads((kept / "_dataset.json").read_text())["rows"] == 0:
+        return 0
+    same = " and ".join(f"k.{c} is not distinct from b.{c}" for c in PAYLOAD)
+    n, equal = rows(f"""
+        select count(*), count(*) filter (where {same})
+        from read_parquet('{kept}/*.parquet') k join read_parquet('{base}/*.parquet') b using (trajectory_id)""")[0]
+    copies, originals = read(kept), read(base)
+    assert n == equal == copies.num_rows, f"{kept}: {copies.num_rows} rows, DuckDB finds {n} of them in {base} and {equal} with the same payload"
+    place = {t: i for i, t in enumerate(originals["trajectory_id"].to_pylist())}
+    originals = originals.take([place[t] for t in copies["trajectory_id"].to_pylist()])
+    for c in PAYLOAD:
+        assert copies[c].to_pylist() == originals[c].to_pylist(), f"{kept}: pyarrow reads another {c} than in {base}"
+    return n
+
+
 def main():
     run, report = pathlib.Path(sys.argv[1]), json.loads(pathlib.Path(sys.argv[2]).read_text())
     seen = check_counts(run)
+    copied = 0
     for epoch in report["epochs"]:
         check_epoch(run, epoch)
+        copied += check_copies(run / f"epoch-{epoch['epoch']}")
+    assert copied, "no copied row was checked"
     assert seen and report["epochs"], "nothing was checked"
-    print(f"{seen} tables of {len(report['epochs'])} epochs agree with pyarrow and DuckDB")
+    print(f"{seen} tables of {len(report['epochs'])} epochs and {copied} copied rows agree with pyarrow and DuckDB")
 
 
 if __name__ == "__main__":

@@ -1,0 +1,170 @@
+// Command bench makes the datasets that the scripts beside it measure, and
+// scans one of them without writing:
+//
+//	bench thin ROWS DIR   trajectories next to empty in DIR/rollout, their scores in DIR/score
+//	bench wide BYTES DIR  trajectories with rewards, so many bytes as they lie, in DIR/rollout
+//	bench scan SCORES     statistics and advantages of every group, summed
+//
+// The same arguments give the same rows.
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strconv"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/random"
+	"github.com/rollmill/rollmill/stages/group"
+	"github.com/rollmill/rollmill/stages/group/algorithms/grpo"
+)
+
+const (
+	generations = 8
+	rowBytes    = 13_950 // of a wide row, as it lies
+)
+
+func main() {
+	if err := run(context.Background(), os.Args[1:]); err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, args []string) error {
+	if len(args) == 2 && args[0] == "scan" {
+		return scan(ctx, args[1])
+	}
+	if len(args) != 3 || args[0] != "thin" && args[0] != "wide" {
+		return fmt.Errorf("want thin ROWS DIR, wide BYTES DIR or scan SCORES")
+	}
+	size, err := strconv.ParseFloat(args[1], 64)
+	if err != nil {
+		return err
+	}
+	n := int(size)
+	rollout, score := filepath.Join(args[2], "rollout"), filepath.Join(args[2], "score")
+	if args[0] == "wide" {
+		return write(ctx, rollout, "", random.Options{Groups: max(1, n/rowBytes/generations), Generations: generations, Scored: true})
+	}
+	o := random.Options{Groups: max(1, n/generations), Generations: generations, Scored: true,
+		Messages: 3, SampledTokens: 4, PromptTokens: 4, NoTokens: true, Failures: 0.02, Unscored: 0.01}
+	return write(ctx, rollout, score, o)
+}
+
+// write makes rollouts, a shard on each processor, and then their scores.
+func write(ctx context.Context, rollout, score string, o random.Options) error {
+	of := min(runtime.NumCPU(), o.Groups)
+	spec := dataset.Spec{Stage: "rollout", Version: 1, Kind: formats.KindTrajectories, Params: map[string]any{"groups": o.Groups}}
+	err := shards(ctx, rollout, spec, of, o, func(w *dataset.TableWriter[formats.Trajectory], _ int64, rows []formats.Trajectory) error {
+		return w.Write(ctx, rows)
+	})
+	if err != nil || score == "" {
+		return err
+	}
+	base, err := dataset.Open(ctx, rollout, dataset.OpenOptions{})
+	if err != nil {
+		return err
+	}
+	ref := base.Ref("base", score)
+	spec = dataset.Spec{Stage: "score", Version: 1, Kind: formats.KindScores, Base: &ref, Inputs: []dataset.Ref{ref}}
+	return shards(ctx, score, spec, of, o, func(w *dataset.TableWriter[formats.Score], _ int64, rows []formats.Trajectory) error {
+		scores := make([]formats.Score, len(rows))
+		for i, r := range rows {
+			scores[i] = formats.Score{TrajectoryID: r.TrajectoryID, ExampleID: r.ExampleID, Epoch: r.Epoch, Generation: r.Generation,
+				Status: r.Status, Reward: r.Reward, Rewards: r.Rewards}
+		}
+		return w.Write(ctx, scores)
+	})
+}
+
+func shards[T any](ctx context.Context, uri string, spec dataset.Spec, of int, o random.Options, add func(*dataset.TableWriter[T], int64, []formats.Trajectory) error) error {
+	var all errgroup.Group
+	for i := range of {
+		all.Go(func() error {
+			s, err := dataset.Begin(ctx, uri, spec, dataset.Options{Shard: i, Of: of})
+			if err != nil || s.UpToDate() {
+				return err
+			}
+			first, end := i*o.Groups/of, (i+1)*o.Groups/of
+			at := int64(-1)
+			if spec.Base != nil {
+				at = int64(first * generations)
+			}
+			w := dataset.NewTable[T](s, "", at)
+			for g := first; g < end; g++ {
+				if err := add(w, at, random.Group(1, g, o)); err != nil {
+					return err
+				}
+			}
+			_, err = s.Commit(ctx, dataset.Outcome{})
+			return err
+		})
+	}
+	return all.Wait()
+}
+
+// scan reads the three columns that it takes, a slice on each processor.
+func scan(ctx context.Context, uri string) error {
+	d, err := dataset.Open(ctx, uri, dataset.OpenOptions{})
+	if err != nil {
+		return err
+	}
+	type row struct {
+		ExampleID string   `parquet:"example_id,dict"`
+		Status    string   `parquet:"status,dict"`
+		Reward    *float64 `parquet:"reward,optional"`
+	}
+	slices := runtime.NumCPU()
+	groups, spread, advantages := make([]int, slices), make([]float64, slices), make([]float64, slices)
+	var all errgroup.Group
+	for i := range slices {
+		all.Go(func() error {
+			algorithm, err := grpo.Estimator.New(group.Settings{Compat: group.CompatNone})
+			if err != nil {
+				return err
+			}
+			g := group.Grouper{Algorithm: algorithm, Tolerance: formats.FlatTolerance, Solved: 1}
+			slice, err := d.Slice(ctx, i, slices)
+			if err != nil {
+				return err
+			}
+			var members []formats.Member
+			return dataset.Groups(ctx, d, "", slice, func(r *row) string { return r.ExampleID }, func(_ int64, rows []row) error {
+				members = members[:0]
+				for _, r := range rows {
+					members = append(members, formats.Member{ExampleID: r.ExampleID, Status: r.Status, Reward: r.Reward})
+				}
+				s, err := g.Fill(members)
+				if err != nil {
+					return err
+				}
+				groups[i]++
+				if s.StdPop != nil {
+					spread[i] += *s.StdPop
+				}
+				for k := range members {
+					if a := members[k].Advantage; a != nil {
+						advantages[i] += *a * *a
+					}
+				}
+				return nil
+			})
+		})
+	}
+	if err := all.Wait(); err != nil {
+		return err
+	}
+	n, s, a := 0, 0.0, 0.0
+	for i := range slices {
+		n, s, a = n+groups[i], s+spread[i], a+advantages[i]
+	}
+	fmt.Printf("%d groups, mean std %.9f, sum of squared advantages %.6f\n", n, s/float64(n), a)
+	return nil
+}
