@@ -4,12 +4,17 @@ import (
 	"bytes"
 	"flag"
 	"fmt"
+	"io"
 	"math"
 	"os"
 	"path/filepath"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/parquet"
 	"github.com/rollmill/rollmill/stages/backends/backendtest"
 	"github.com/rollmill/rollmill/stages/backends/file"
 )
@@ -149,6 +154,55 @@ func TestTheGoldenFiles(t *testing.T) {
 	}
 	if problems := refused(t, file.Config{}); len(problems) > 0 {
 		t.Errorf("%+v", problems)
+	}
+}
+
+// TestTheGoldenDataset: the same batch as a curated dataset has it, for the
+// trainers of testdata/consumers that read that themselves.
+func TestTheGoldenDataset(t *testing.T) {
+	var got bytes.Buffer
+	w := parquet.NewWriter[formats.Trajectory](&got)
+	rows := int64(0)
+	for group := range varied() {
+		if err := w.Write(group); err != nil {
+			t.Fatal(err)
+		}
+		rows += int64(len(group))
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	const name = "../../../testdata/consumers/curated/varied.parquet"
+	if *update {
+		if err := os.WriteFile(name, got.Bytes(), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	f, err := os.Open(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		t.Fatal(err)
+	}
+	opened, err := parquet.Open(f, info.Size(), name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := parquet.NewReader[formats.Trajectory](opened, 0, rows)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for want := range varied() {
+		there := make([]formats.Trajectory, len(want))
+		if n, err := r.Read(there); n != len(want) || err != nil && err != io.EOF {
+			t.Fatal(n, err)
+		}
+		if diff := cmp.Diff(want, there, cmpopts.EquateEmpty()); diff != "" {
+			t.Errorf("%s is not the golden one: look at the difference, then run with -update: %s", name, diff)
+		}
 	}
 }
 
