@@ -1,8 +1,8 @@
 // Command bench makes the datasets that the scripts beside it measure, and
 // scans one of them without writing:
 //
-//	bench thin ROWS DIR   trajectories next to empty in DIR/rollout, their scores in DIR/score
-//	bench wide BYTES DIR  trajectories with rewards, so many bytes as they lie, in DIR/rollout
+//	bench thin ROWS URI   trajectories next to empty in URI/rollout, their scores in URI/score
+//	bench wide BYTES URI  trajectories with rewards, so many bytes as they lie, in URI/rollout
 //	bench scan SCORES     statistics and advantages of every group, summed
 //
 // The same arguments give the same rows.
@@ -12,7 +12,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"path/filepath"
 	"runtime"
 	"strconv"
 
@@ -23,6 +22,7 @@ import (
 	"github.com/rollmill/rollmill/formats/random"
 	"github.com/rollmill/rollmill/stages/group"
 	"github.com/rollmill/rollmill/stages/group/algorithms/grpo"
+	"github.com/rollmill/rollmill/storage"
 )
 
 const (
@@ -42,14 +42,14 @@ func run(ctx context.Context, args []string) error {
 		return scan(ctx, args[1])
 	}
 	if len(args) != 3 || args[0] != "thin" && args[0] != "wide" {
-		return fmt.Errorf("want thin ROWS DIR, wide BYTES DIR or scan SCORES")
+		return fmt.Errorf("want thin ROWS URI, wide BYTES URI or scan SCORES")
 	}
 	size, err := strconv.ParseFloat(args[1], 64)
 	if err != nil {
 		return err
 	}
 	n := int(size)
-	rollout, score := filepath.Join(args[2], "rollout"), filepath.Join(args[2], "score")
+	rollout, score := storage.Join(args[2], "rollout"), storage.Join(args[2], "score")
 	if args[0] == "wide" {
 		return write(ctx, rollout, "", random.Options{Groups: max(1, n/rowBytes/generations), Generations: generations, Scored: true})
 	}
