@@ -13,6 +13,10 @@
 // with the files or not at all. A batch replaces the one before it, which
 // remains in the history, unless Config.Keep has them lie side by side.
 //
+// The files stand in the folder for temporary files (TMPDIR) until they are
+// committed, since their digests are asked for before their bytes; memory does
+// not grow with the batch.
+//
 // To add a table: a line in tables.go.
 package hub
 

@@ -97,6 +97,9 @@ func TestOneCommitHoldsEverything(t *testing.T) {
 			if n := slices.Compact(s.Commits(id)); n[len(n)-1] != "a batch" || count(s.Commits(id), "a batch") != 1 {
 				t.Errorf("commits %q", s.Commits(id))
 			}
+			if n := count(s.Log(), "/commit/"); f.Intruders > 0 && n != f.Intruders+1 { // each named a parent that was not the head any more
+				t.Errorf("%d commits were asked for", n)
+			}
 			if head, err := c.Head(t.Context(), id, repo.Main); err != nil || head != oid && !f.NoHead {
 				t.Errorf("%q, head %q, %v", oid, head, err)
 			}
