@@ -66,6 +66,7 @@ type answer struct {
 	Ops      int64
 	Bytes    int64   // of the wire form
 	Seconds  float64 // that Wire took
+	Peak     int64   // the most memory that the process has had
 	killed   bool
 }
 
@@ -75,11 +76,13 @@ func TestMain(m *testing.M) {
 		if err := json.Unmarshal([]byte(text), &o); err != nil {
 			panic(err)
 		}
+		do := obey
 		if o.Wire {
-			json.NewEncoder(os.Stdout).Encode(convert(o))
-		} else {
-			json.NewEncoder(os.Stdout).Encode(obey(o))
+			do = convert
 		}
+		a := do(o)
+		a.Peak = peak()
+		json.NewEncoder(os.Stdout).Encode(a)
 		os.Exit(0)
 	}
 	os.Exit(m.Run())

@@ -5,7 +5,7 @@ checked by a round trip, and dumped; httpx makes the JSON.
     python wire_harness.py CURATED
 
 Only that is timed: the rows are in memory, as the harness's own models, before
-the clock runs. Prints seconds and bytes as JSON. Needs openpipe-art 0.5.17's
+the clock runs. Prints seconds, bytes and the most memory that it had, as JSON. Needs openpipe-art 0.5.17's
 models (their requirements are in ../consumers/art) and DuckDB, which reads.
 """
 
@@ -86,4 +86,5 @@ for members in groups(sys.argv[1]):
     body = json.dumps(convert(members).model_dump(), ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     seconds += time.perf_counter() - started
     size += len(body.encode())
-print(json.dumps({"Seconds": seconds, "Bytes": size}))
+peak = int(pathlib.Path("/proc/self/status").read_text().split("VmHWM:")[1].split()[0]) << 10
+print(json.dumps({"Seconds": seconds, "Bytes": size, "Peak": peak}))
