@@ -41,6 +41,9 @@ type column struct {
 	dict  values // of the chunk
 	keep  bool   // values are handed out: each page gets memory of its own
 
+	scratch bool // strings too are valid only until the next page
+	text    []byte
+
 	inflated, levels []byte
 	index            []int32
 	offsets          []uint32
@@ -268,7 +271,10 @@ func (c *column) decode(v *values, data []byte, enc format.Encoding, n int) erro
 		if err := checkDelta(data, n); err != nil {
 			return err
 		}
-		text, offsets, err := pq.DeltaLengthByteArray.DecodeByteArray(make([]byte, 0, len(data)), data, c.offsets)
+		if !c.scratch || cap(c.text) < len(data) {
+			c.text = make([]byte, 0, len(data))
+		}
+		text, offsets, err := pq.DeltaLengthByteArray.DecodeByteArray(c.text[:0], data, c.offsets)
 		c.offsets = offsets
 		c.strings(v, text, n)
 		return c.counted(v, n, err)

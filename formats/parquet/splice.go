@@ -178,8 +178,8 @@ func (c *chunk) copyBatch(b *batch, pages []wanted) (err error) {
 		}
 	}()
 	m := &b.f.meta.RowGroups[b.group].Columns[c.node.leaf].MetaData
-	t := &taker{chunk: c}
-	t.column = column{node: b.f.leaves[c.node.leaf], codec: m.Codec, left: m.NumValues}
+	t := newTaker(c, b, m)
+	defer t.free()
 	if !c.heavy {
 		return t.all(b, m)
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"sync"
 
 	"github.com/parquet-go/parquet-go/format"
 )
@@ -14,13 +15,35 @@ type taker struct {
 	column column
 	raw    rawPage
 	page   page
-	torn   bool // what is gathered begins within a group of rows
+	buf    []byte // of the window
+	torn   bool   // what is gathered begins within a group of rows
+}
+
+// takers keep the memory of pages: as many as columns are copied at once.
+var takers = sync.Pool{New: func() any { return &taker{column: column{scratch: true}} }}
+
+// newTaker gathers rows of a chunk of b in c.
+func newTaker(c *chunk, b *batch, m *format.ColumnMetaData) *taker {
+	t := takers.Get().(*taker)
+	t.chunk, t.page, t.torn = c, page{}, false
+	t.column.node, t.column.codec, t.column.left, t.column.dict = b.f.leaves[c.node.leaf], m.Codec, m.NumValues, values{}
+	return t
+}
+
+func (t *taker) free() {
+	t.chunk = nil
+	takers.Put(t)
+}
+
+func (t *taker) window(src io.ReaderAt, at, end, ahead int64) window {
+	return window{src: src, at: at, end: end, ahead: ahead, buf: t.buf[:0]}
 }
 
 // all goes through a light leaf's chunk.
 func (t *taker) all(b *batch, m *format.ColumnMetaData) error {
 	start, end := span(m)
-	w := window{src: b.src, at: start, end: end, ahead: readAhead}
+	w := t.window(b.src, start, end, readAhead)
+	defer func() { t.buf = w.buf }()
 	picks, next := b.picks, int64(0)
 	for len(picks) > 0 {
 		if err := t.column.next(&w, &t.raw, &t.page); errors.Is(err, io.EOF) {
@@ -44,7 +67,8 @@ func (t *taker) all(b *batch, m *format.ColumnMetaData) error {
 
 // some decodes one page of a heavy leaf.
 func (t *taker) some(src io.ReaderAt, p located, picks []pick) error {
-	w := window{src: src, at: p.Offset, end: p.Offset + int64(p.CompressedPageSize), ahead: int64(p.CompressedPageSize)}
+	w := t.window(src, p.Offset, p.Offset+int64(p.CompressedPageSize), int64(p.CompressedPageSize))
+	defer func() { t.buf = w.buf }()
 	t.column.left = maxValues
 	if err := t.column.next(&w, &t.raw, &t.page); err != nil {
 		return err
