@@ -95,10 +95,6 @@ type sides struct {
 	examples    bool // there are two or more
 }
 
-func (c Config) seed(example string) uint64 {
-	return uint64(formats.Seed(c.SplitSeed, "validation", example))
-}
-
 // sides passes through the batch.
 func (c Config) sides(groups formats.Groups) (sides, error) {
 	s := sides{cfg: c}
