@@ -136,6 +136,7 @@ func runCurate(ctx context.Context, s *session) error {
 		return err
 	}
 	o.Env = s.stageEnv()
+	smallHeap()
 	r, err := curate.Run(ctx, o)
 	if err = s.finish(r, r, err); err == nil && r.Sealed && r.Rows == 0 && code != 0 {
 		return exitWith{code, "nothing is worth training on"}

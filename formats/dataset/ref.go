@@ -21,16 +21,13 @@ func (d *Dataset) Ref(role, from string) Ref {
 // place splits a URI into what two places must share to be related, the path
 // from there, and the query.
 func place(uri string) (root, p, query string) {
-	scheme, rest, remote := strings.Cut(uri, "://")
-	if !remote || scheme == "file" {
-		if remote {
-			uri, _, _ = strings.Cut(rest, "?")
+	if local, is, err := storage.Path(uri); is && err == nil {
+		if abs, err := filepath.Abs(local); err == nil {
+			local = abs
 		}
-		if abs, err := filepath.Abs(uri); err == nil {
-			uri = abs
-		}
-		return "", filepath.ToSlash(uri), ""
+		return "", filepath.ToSlash(local), ""
 	}
+	scheme, rest, _ := strings.Cut(uri, "://")
 	rest, query, _ = strings.Cut(rest, "?")
 	host, p, _ := strings.Cut(rest, "/")
 	return scheme + "://" + host, path.Clean("/" + p), query

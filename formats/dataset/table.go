@@ -15,10 +15,10 @@ import (
 )
 
 // partBytes and partGroups are the size and the row groups at which a part
-// ends and the next begins. Who reads a part holds all its row groups' places
-// in memory.
+// ends and the next begins. Who writes a part holds its light chunks in memory,
+// about a twelfth of a wide one, and who reads it where all row groups lie.
 const (
-	partBytes  = 512 << 20
+	partBytes  = 256 << 20
 	partGroups = 256
 )
 

@@ -1,0 +1,88 @@
+package dataset
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/rollmill/rollmill/formats"
+)
+
+func TestGates(t *testing.T) {
+	ctx := context.Background()
+	limit := 0.5
+	spec := wideSpec()
+	spec.Gates = []Gate{{Name: "max-failure-rate", Count: "failed", Of: "rows", Max: &limit}}
+	begin := func(t *testing.T, uri string, spec Spec, shard int) (*Shard, *TableWriter[formats.Trajectory]) {
+		s, err := Begin(ctx, uri, spec, Options{Shard: shard, Of: 2})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s, NewTable[formats.Trajectory](s, "", -1)
+	}
+	places(t, func(t *testing.T, uri string) {
+		s, w := begin(t, uri, spec, 0)
+		if err := w.Write(ctx, group(0, 4)); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.Commit(ctx, Outcome{Counts: map[string]int64{"failed": 4}}); err != nil {
+			t.Fatal("a gate looked at one shard alone:", err)
+		}
+		s, w = begin(t, uri, spec, 1)
+		if err := w.Write(ctx, group(1, 2)); err != nil {
+			t.Fatal(err)
+		}
+		res, err := s.Commit(ctx, Outcome{Counts: map[string]int64{"ok": 2}})
+		var gate *GateError
+		if !errors.As(err, &gate) || res.Sealed == nil || res.Rows != 2 {
+			t.Fatalf("%+v, %v", res, err)
+		}
+		if !strings.Contains(err.Error(), "failed is 0.6667, above 0.5") || !strings.Contains(gate.Hint(), "--accept-gate max-failure-rate") {
+			t.Errorf("%v; %s", err, gate.Hint())
+		}
+		if _, err := Open(ctx, uri, OpenOptions{}); !errors.As(err, &gate) {
+			t.Errorf("a refused dataset is read: %v", err)
+		}
+		if _, err := Open(ctx, uri, OpenOptions{AcceptGates: []string{"max-failure-rate"}}); err != nil {
+			t.Error(err)
+		}
+		again, _ := begin(t, uri, spec, 0)
+		if _, err := again.Commit(ctx, Outcome{}); !errors.As(err, &gate) {
+			t.Errorf("the second run: %v", err)
+		}
+		higher := 0.7
+		spec := spec
+		spec.Gates = []Gate{{Name: "max-failure-rate", Count: "failed", Of: "rows", Max: &higher}}
+		again, _ = begin(t, uri, spec, 0)
+		if !again.UpToDate() {
+			t.Error("a gate changed the identity")
+		}
+		if _, err := again.Commit(ctx, Outcome{}); err != nil {
+			t.Errorf("with a higher limit: %v", err)
+		}
+		open(t, uri)
+	})
+}
+
+func TestGateNumbers(t *testing.T) {
+	limit := 3.0
+	m := &Manifest{Rows: 10, Counts: map[string]int64{"ok": 4}, Drops: map[string]int64{"flat": 6}, Facts: map[string]float64{"groups": 2.5}}
+	for _, c := range []struct {
+		gate    Gate
+		value   float64
+		refused bool
+	}{
+		{Gate{Count: "rows", Min: &limit}, 10, false},
+		{Gate{Count: "ok", Max: &limit}, 4, true},
+		{Gate{Count: "flat", Of: "ok"}, 1.5, false},
+		{Gate{Count: "groups", Min: &limit}, 2.5, true},
+		{Gate{Count: "never seen", Min: &limit}, 0, true},
+		{Gate{Count: "ok", Of: "never seen", Max: &limit}, 0, false},
+	} {
+		got := judge(m, []Gate{c.gate})[0]
+		if got.Value != c.value || got.Refused != c.refused {
+			t.Errorf("%+v: %v, refused %v", c.gate, got.Value, got.Refused)
+		}
+	}
+}
