@@ -53,7 +53,7 @@ DUCK = f"""
 import duckdb
 rollout, names, out = sys.argv[1:4]
 c = duckdb.connect()
-c.execute("set threads={THREADS}; set memory_limit='8GB'")
+c.execute("set threads={THREADS}; set memory_limit='8GB'; set preserve_insertion_order=false")
 timed(lambda: c.execute(f'''copy (
     select * from read_parquet('{{rollout}}/*.parquet') where example_id in (select example_id from read_parquet('{{names}}')))
     to '{{out}}.parquet' (format parquet, codec zstd, compression_level 1)''').fetchall())

@@ -17,7 +17,7 @@ import tempfile
 import threading
 import time
 
-MEMORY = 12 << 30  # what a competitor may map before it counts as failed
+MEMORY = int(os.environ.get("MEMORY_GB", 20)) << 30  # what a competitor may map before it counts as failed
 SECONDS = int(os.environ.get("SECONDS_EACH", 900))
 THREADS = int(os.environ.get("THREADS", os.cpu_count()))
 
