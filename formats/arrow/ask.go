@@ -4,11 +4,8 @@ import (
 	"bufio"
 	"fmt"
 	"io"
-	"strings"
-	"unicode/utf8"
 
 	"github.com/apache/arrow-go/v18/arrow"
-	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/ipc"
 
 	"github.com/rollmill/rollmill/formats"
@@ -48,15 +45,18 @@ func nullable(name string, t arrow.DataType) arrow.Field {
 // AskWriter writes questions as a stream of record batches (Arrow IPC, the
 // streaming format). It is for one goroutine.
 type AskWriter struct {
-	out *bufio.Writer
-	w   *ipc.Writer
-	b   *array.RecordBuilder
+	out  *bufio.Writer
+	w    *ipc.Writer
+	free chan *columns
 }
 
 // NewAskWriter writes nothing yet.
 func NewAskWriter(w io.Writer) *AskWriter {
 	out := bufio.NewWriterSize(w, 64<<10)
-	return &AskWriter{out: out, w: ipc.NewWriter(out, ipc.WithSchema(asked)), b: array.NewRecordBuilder(newRecycler(), asked)}
+	a := &AskWriter{out: out, w: ipc.NewWriter(out, ipc.WithSchema(asked)), free: make(chan *columns, 2)}
+	a.free <- new(columns)
+	a.free <- new(columns)
+	return a
 }
 
 // batchText is the size of texts at which a batch is sent: far below the 2 GiB
@@ -65,55 +65,41 @@ func NewAskWriter(w io.Writer) *AskWriter {
 const batchText = 1 << 20
 
 // Write writes rows as one batch, or as several when they are large, and
-// leaves nothing in a buffer.
+// leaves nothing in a buffer. One batch is made while the one before it is
+// written.
 func (a *AskWriter) Write(rows []Asked) error {
-	for len(rows) > 0 {
-		n, size := 0, 0
-		for n < len(rows) && (n == 0 || size < batchText) {
-			size += rows[n].size()
-			n++
-		}
-		if err := a.write(rows[:n]); err != nil {
-			return fmt.Errorf("writing a record batch: %w", err)
-		}
-		if rows = rows[n:]; a.out.Buffered() > 0 {
-			if err := a.out.Flush(); err != nil {
-				return err
+	ready := make(chan *columns, 1)
+	go func() {
+		defer close(ready)
+		for len(rows) > 0 {
+			c := <-a.free
+			c.empty()
+			for size := 0; c.rows == 0 || c.rows < len(rows) && size < batchText; {
+				r := &rows[c.rows]
+				size += r.size()
+				c.add(r)
 			}
+			rows = rows[c.rows:]
+			ready <- c
 		}
+	}()
+	var failed error
+	for c := range ready { // to the end: its maker waits
+		if failed == nil {
+			failed = a.write(c)
+		}
+		a.free <- c
 	}
-	return nil
+	return failed
 }
 
-func (a *AskWriter) write(rows []Asked) error {
-	a.reserve(rows)
-	for i := range rows {
-		a.append(&rows[i])
-	}
-	batch := a.b.NewRecordBatch()
+func (a *AskWriter) write(c *columns) error {
+	batch := c.batch()
 	defer batch.Release()
-	return a.w.Write(batch)
-}
-
-// reserve makes room for all texts at once: growing by doubling would cost as
-// much as all the rest.
-func (a *AskWriter) reserve(rows []Asked) {
-	examples, answers, contents, messages := 0, 0, 0, 0
-	for i := range rows {
-		r := &rows[i]
-		examples += len(r.Example)
-		answers += len(r.Answer)
-		messages += len(r.Path)
-		for _, m := range r.Path {
-			contents += len(r.Messages[m].Content)
-		}
+	if err := a.w.Write(batch); err != nil {
+		return fmt.Errorf("writing a record batch: %w", err)
 	}
-	a.b.Reserve(len(rows))
-	a.b.Field(1).(*array.StringBuilder).ReserveData(examples)
-	a.b.Field(2).(*array.StringBuilder).ReserveData(answers)
-	list := a.b.Field(7).(*array.ListBuilder).ValueBuilder().(*array.StructBuilder)
-	list.Reserve(messages)
-	list.FieldBuilder(1).(*array.StringBuilder).ReserveData(contents)
+	return a.out.Flush()
 }
 
 func (r *Asked) size() int {
@@ -122,58 +108,4 @@ func (r *Asked) size() int {
 		n += len(r.Messages[i].Content) + len(r.Messages[i].ContentParts) + len(r.Messages[i].Reasoning)
 	}
 	return n
-}
-
-func (a *AskWriter) append(r *Asked) {
-	for i, s := range []string{r.TrajectoryID, r.Example, r.Answer, r.Status, r.StopReason} {
-		appendString(a.b.Field(i), s)
-	}
-	a.b.Field(5).(*array.Int64Builder).Append(r.Seed)
-	rewards := a.b.Field(6).(*array.MapBuilder)
-	rewards.Append(true)
-	for _, n := range r.Rewards {
-		appendString(rewards.KeyBuilder(), n.Name)
-		if v := rewards.ItemBuilder().(*array.Float64Builder); n.Value != nil {
-			v.Append(*n.Value)
-		} else {
-			v.AppendNull()
-		}
-	}
-	list := a.b.Field(7).(*array.ListBuilder)
-	list.Append(true)
-	for _, i := range r.Path {
-		appendMessage(list.ValueBuilder().(*array.StructBuilder), &r.Messages[i])
-	}
-}
-
-func appendMessage(b *array.StructBuilder, m *formats.Message) {
-	b.Append(true)
-	appendString(b.FieldBuilder(0), m.Role)
-	appendString(b.FieldBuilder(1), m.Content)
-	for i, s := range []string{m.ContentParts, m.Name, m.Reasoning, m.ToolCallID} {
-		if f := b.FieldBuilder(2 + i); s == "" {
-			f.AppendNull()
-		} else {
-			appendString(f, s)
-		}
-	}
-	calls := b.FieldBuilder(6).(*array.ListBuilder)
-	calls.Append(true)
-	for _, c := range m.ToolCalls {
-		call := calls.ValueBuilder().(*array.StructBuilder)
-		call.Append(true)
-		for i, s := range []string{c.ID, c.Name, c.Arguments} {
-			appendString(call.FieldBuilder(i), s)
-		}
-	}
-	b.FieldBuilder(7).(*array.BooleanBuilder).Append(m.Sampled)
-}
-
-// appendString appends text as the reader's language will take it: bytes that
-// are not UTF-8 would make its decoder fail far from here.
-func appendString(b array.Builder, s string) {
-	if !utf8.ValidString(s) {
-		s = strings.ToValidUTF8(s, "\uFFFD")
-	}
-	b.(*array.StringBuilder).Append(s)
 }

@@ -35,9 +35,10 @@ func (a *ask) settle(v score.Value) {
 // failure and is not among them.
 func newAsks(r *reward, rows []*score.Row, values []score.Value) []*ask {
 	var asks []*ask
+	w := r.wire()
 	for i, row := range rows {
 		a := &ask{id: row.TrajectoryID, row: row, path: row.Main(), reward: r.Name, base: r.Seed, value: &values[i]}
-		if err := r.wire().prepare(a); err != nil {
+		if err := w.prepare(a); err != nil {
 			a.settle(score.Failed(formats.RewardError, "%v", err))
 			continue
 		}

@@ -105,7 +105,7 @@ func BenchmarkPython(b *testing.B) {
 	}{{"json", command.Kind, "json_reward.py"}, {"arrow", command.Arrow, "arrow_reward.py"}} {
 		b.Run(p.name, func(b *testing.B) {
 			r := rewardtest.New(b, p.kind, fmt.Sprintf("'%s' %s%s", py, examples, p.file))
-			rows := wide(256)
+			rows := wide(2048)
 			values := make([]score.Value, len(rows))
 			text := 0
 			for _, row := range rows {

@@ -68,15 +68,22 @@ func (lines) read(out io.Reader, pass func(reply)) {
 }
 
 // batches is Arrow, a stream of record batches each way.
-type batches struct{ w *arrow.AskWriter }
+type batches struct {
+	w *arrow.AskWriter
 
-func (*batches) prepare(a *ask) error {
-	example, err := a.row.ExampleJSON()
-	if err != nil {
-		return err
+	text, example string // the last row's, for the next of its group
+}
+
+func (b *batches) prepare(a *ask) error {
+	if a.row.Example != b.text || b.text == "" {
+		example, err := a.row.ExampleJSON()
+		if err != nil {
+			return err
+		}
+		b.text, b.example = a.row.Example, example
 	}
 	t := *a.row.Trajectory
-	t.Example = example
+	t.Example = b.example
 	// The row may change once its value is settled: this may still be being written then.
 	a.asked = arrow.Asked{Trajectory: &t, Path: a.path, Rewards: a.row.Earlier, Seed: score.RowSeed(a.row, a.reward, a.base)}
 	return nil
