@@ -13,6 +13,7 @@
 # make bench/submit LARGE=160000  makes ART's wire form, beside the harness, and hands over a dataset of 5 GB
 # make chaos-submit COUNT=100   kills submissions to every backend at random moments, and counts the jobs
 # make llama  records a real llama-server with a model of random weights
+# make chaos-rollout TRAJECTORIES=2000 KILLS=10   kills rollout over an engine that does everything wrong
 # make chaos COUNT=20   kills the demo at random moments and compares what it leaves
 # make bench/group ROWS=10000000   groups thin data beside DuckDB and polars
 # make bench/curate GB=5           keeps 30 % of wide data beside DuckDB, polars and cp
@@ -25,9 +26,11 @@ COMPARED ?= 1600
 LARGE    ?= 8000
 EPISODES ?= 1000
 ROWS  ?= 100000
+TRAJECTORIES ?= 400
+KILLS  ?= 4
 STORES ?= minio gcs azure
 
-.PHONY: all build demo demo-train test check bench bench/score bench/rewards bench/submit bench/rollout bench/shards bench/group bench/curate stores slurm airflow docs chaos chaos-submit learn llama clean FORCE
+.PHONY: all build demo demo-train test check bench bench/score bench/rewards bench/submit bench/rollout bench/shards bench/group bench/curate stores slurm airflow docs chaos chaos-rollout chaos-submit learn llama clean FORCE
 all: build
 
 build: bin/rollmill bin/tictactoe
@@ -133,6 +136,9 @@ slurm airflow:
 
 docs:
 	$(GO) test ./cmd/rollmill -run TestDocs -update
+
+chaos-rollout:
+	COUNT=$(TRAJECTORIES) KILLS=$(KILLS) $(GO) test ./cmd/rollmill -run TestChaosRollout -count 1 -timeout 60m -v
 
 chaos-submit:
 	COUNT=$(COUNT) $(GO) test ./stages/submit -run 'TestKilledAtRandom|TestKilledAtAnyRequest' -count 1 -timeout 60m -v

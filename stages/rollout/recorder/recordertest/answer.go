@@ -34,6 +34,10 @@ func (e *Engine) answer(w http.ResponseWriter, r *http.Request, q Request, fault
 		w.Write(body[:len(body)/2])
 		return
 	}
+	if fault.Kind == Drip {
+		drip(w, r, body)
+		return
+	}
 	w.Write(body)
 }
 

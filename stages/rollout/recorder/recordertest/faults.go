@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"strconv"
+	"time"
 )
 
 // Fault is something that goes wrong with one answer; the zero value is
@@ -30,6 +31,7 @@ const (
 	BadIDs     FaultKind = "bad ids" // one id too few
 	BaseModel  FaultKind = "base"    // the base model answers
 	ErrorEvent FaultKind = "in-band" // a stream that carries an error
+	Drip       FaultKind = "drip"    // a few bytes at a time, whole in the end
 )
 
 // instead answers with the fault alone, if it leaves no answer.
@@ -52,4 +54,22 @@ func (f Fault) instead(w http.ResponseWriter, r *http.Request) bool {
 		return false
 	}
 	return true
+}
+
+// drip writes a body slowly, until the client goes away.
+func drip(w http.ResponseWriter, r *http.Request, body []byte) {
+	const pieces, pause = 20, 30 * time.Millisecond
+	for rest := body; len(rest) > 0; {
+		n := min(len(rest), len(body)/pieces+1)
+		w.Write(rest[:n])
+		w.(http.Flusher).Flush()
+		if rest = rest[n:]; len(rest) == 0 {
+			return
+		}
+		select {
+		case <-r.Context().Done():
+			return
+		case <-time.After(pause):
+		}
+	}
 }

@@ -1,0 +1,250 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/stages/rollout/recorder/recordertest"
+)
+
+// The chaos run: COUNT trajectories (few by default) against an engine that
+// does everything wrong, with the stage killed KILLS times.
+const (
+	chaosGenerations = 4
+	chaosConcurrency = 16
+	chaosJournal     = 100 * time.Millisecond
+)
+
+// chaosFaults is what goes wrong with a request, each as often as the others.
+var chaosFaults = []recordertest.Fault{
+	{Status: 429, RetryAfter: "0.05"}, {Status: 500}, {Status: 503}, {Kind: recordertest.HalfBody}, {Kind: recordertest.Garbage}, {Kind: recordertest.Empty},
+	{Kind: recordertest.NoLogprobs}, {Kind: recordertest.NaN}, {Kind: recordertest.Hang}, {Kind: recordertest.Drip},
+}
+
+// chaosEngine counts the sound answers to each call: a call is known by the
+// seed that rollout gives it.
+type chaosEngine struct {
+	*recordertest.Engine
+	arrived chan int
+
+	mu     sync.Mutex
+	paid   map[string]int
+	faults map[string]int
+}
+
+func newChaosEngine(t *testing.T, seed uint64, share float64) *chaosEngine {
+	e := &chaosEngine{arrived: make(chan int, 1<<16), paid: map[string]int{}, faults: map[string]int{}}
+	e.Engine = &recordertest.Engine{Model: "policy", Source: formats.TokensChoice, Fault: func(n int, q recordertest.Request) recordertest.Fault {
+		dice := rand.New(rand.NewPCG(seed, uint64(n)))
+		var f recordertest.Fault
+		if dice.Float64() < share {
+			f = chaosFaults[dice.IntN(len(chaosFaults))]
+		}
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		if f == (recordertest.Fault{}) {
+			e.paid[string(q.Fields["seed"])]++
+		} else {
+			e.faults[fmt.Sprint(f.Status, f.Kind)]++
+		}
+		return f
+	}, Arrived: func(n int, _ recordertest.Request) { e.arrived <- n }}
+	e.Start(t)
+	return e
+}
+
+// again is how many sound answers were given to calls that had one.
+func (e *chaosEngine) again() (calls, again int) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for _, n := range e.paid {
+		calls++
+		again += n - 1
+	}
+	return calls, again
+}
+
+func TestChaosRollout(t *testing.T) {
+	trajectories, kills := 96, 2
+	if n, err := strconv.Atoi(os.Getenv("COUNT")); err == nil {
+		trajectories = n
+	}
+	if n, err := strconv.Atoi(os.Getenv("KILLS")); err == nil {
+		kills = n
+	}
+	for name, agent := range map[string][]string{
+		"chat":    {"--agent", "chat", "--user", "{{.question}}"},
+		"workers": {"--agent", "command: twoturns worker", "--agent-workers", "4"},
+	} {
+		t.Run(name, func(t *testing.T) { chaos(t, agent, trajectories/2, (kills+1)/2) })
+	}
+}
+
+func chaos(t *testing.T, agent []string, trajectories, kills int) {
+	const seed = 11
+	examples := max(1, trajectories/chaosGenerations)
+	folder := t.TempDir()
+	var lines strings.Builder
+	for i := range examples {
+		fmt.Fprintf(&lines, `{"id":"e%04d","question":"what is %d + 1?"}`+"\n", i, i)
+	}
+	file := filepath.Join(folder, "tasks.jsonl")
+	if err := os.WriteFile(file, []byte(lines.String()), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	e := newChaosEngine(t, seed, 0.15)
+	out := filepath.Join(folder, "rollout")
+	args := append([]string{"rollout", "--examples", file, "--generations", strconv.Itoa(chaosGenerations), "--url", e.URL(), "--model", "policy", "--sampling-seed", "1",
+		"--concurrency", strconv.Itoa(chaosConcurrency), "--call-timeout", "1s", "--backoff", "20ms", "--retries", "6", "--journal-every", chaosJournal.String(),
+		"--max-failure-rate", "1", "--giveup", "-1", "--out", out}, agent...)
+
+	dice := rand.New(rand.NewPCG(seed, 1))
+	for kill := range kills {
+		killAfter(t, e, args, 1+dice.IntN(max(2, trajectories/(kills+1))), kill)
+	}
+	finish(t, args)
+	rows := chaosRows(t, out, examples)
+	checkChaos(t, e, rows, examples)
+	calls, again := e.again()
+	states := map[string]int{}
+	for _, r := range rows {
+		states[r.Status+" "+r.FailureClass]++
+	}
+	t.Logf("%d trajectories, %d kills: %v; %d calls, %d answered once more than needed; faults %v", len(rows), kills, states, calls, again, e.faults)
+	// In flight at a kill: what is being asked, and what ended since the last
+	// segment of the journal began, each at most two calls long.
+	if most := kills * chaosConcurrency * 2 * 4; again > most {
+		t.Errorf("%d calls were paid for again, at most %d could be in flight at %d kills", again, most, kills)
+	}
+}
+
+// killAfter starts the stage and kills its process group when the engine was
+// asked so many more times. A stage that is done before is left alone.
+func killAfter(t *testing.T, e *chaosEngine, args []string, requests, kill int) {
+	t.Helper()
+	cmd := exec.Command("rollmill", args...)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	var talk bytes.Buffer
+	cmd.Stderr = &talk
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	for range requests {
+		select {
+		case <-e.arrived:
+		case err := <-ended:
+			t.Fatalf("kill %d: the stage ended before it was killed: %v\n%s", kill, err, talk.String())
+		}
+	}
+	if err := syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	<-ended
+	for len(e.arrived) > 0 {
+		<-e.arrived
+	}
+	if _, err := dataset.Open(t.Context(), args[len(args)-1], dataset.OpenOptions{}); err == nil {
+		t.Fatal("a dataset is there before the run has ended")
+	}
+}
+
+func finish(t *testing.T, args []string) {
+	t.Helper()
+	var talk bytes.Buffer
+	cmd := exec.Command("rollmill", args...)
+	cmd.Stderr = &talk
+	if err := cmd.Run(); err != nil {
+		t.Fatalf("the last run: %v\n%s", err, talk.String())
+	}
+}
+
+func chaosRows(t *testing.T, uri string, examples int) []formats.Trajectory {
+	t.Helper()
+	d, err := dataset.Open(t.Context(), uri, dataset.OpenOptions{Kind: formats.KindTrajectories})
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows, err := dataset.ReadAll[formats.Trajectory](t.Context(), d, "", d.All())
+	if err != nil {
+		t.Fatal(err)
+	}
+	counts := map[string]int64{}
+	for _, r := range rows {
+		counts[r.Status]++
+	}
+	for status, n := range d.Counts {
+		if counts[status] != n {
+			t.Errorf("the manifest counts %d %s, the rows are %d", n, status, counts[status])
+		}
+	}
+	if len(rows) != examples*chaosGenerations {
+		t.Errorf("%d rows, want %d", len(rows), examples*chaosGenerations)
+	}
+	return rows
+}
+
+// checkChaos: every attempt ended once, in a named state; what is sound is
+// what the engine sampled.
+func checkChaos(t *testing.T, e *chaosEngine, rows []formats.Trajectory, examples int) {
+	t.Helper()
+	sampled := map[string]bool{}
+	for _, s := range e.Sampled() {
+		sampled[fmt.Sprint(s.IDs, s.Logprobs)] = true
+	}
+	seen := map[string]bool{}
+	for _, r := range rows {
+		id := fmt.Sprint(r.ExampleID, " ", r.Generation)
+		if seen[id] {
+			t.Errorf("%s ended twice", id)
+		}
+		seen[id] = true
+		switch r.Status {
+		case formats.StatusOK:
+			checkSampled(t, id, r, sampled)
+		case formats.StatusFailed:
+			if r.FailureClass == "" || r.Error == "" {
+				t.Errorf("%s failed without a class or an error", id)
+			}
+		default:
+			t.Errorf("%s is %q", id, r.Status)
+		}
+	}
+	for i := range examples {
+		for g := range chaosGenerations {
+			if id := fmt.Sprintf("e%04d %d", i, g); !seen[id] {
+				t.Errorf("%s is missing", id)
+			}
+		}
+	}
+}
+
+func checkSampled(t *testing.T, id string, r formats.Trajectory, sampled map[string]bool) {
+	t.Helper()
+	n := 0
+	for _, m := range r.Messages {
+		if !m.Sampled {
+			continue
+		}
+		n++
+		if !sampled[fmt.Sprint(m.TokenIDs, m.Logprobs)] {
+			t.Errorf("%s: the engine never sampled %v, %v", id, m.TokenIDs, m.Logprobs)
+		}
+	}
+	if n == 0 {
+		t.Errorf("%s is sound without a sampled message", id)
+	}
+}
