@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -54,6 +55,8 @@ func rolloutFlags() []cli.Flag {
 		&cli.StringSliceFlag{Name: "agent-env", Usage: "give the program this `KEY=VALUE`"},
 		&cli.StringFlag{Name: "system", Usage: "`TEMPLATE` of the system message, over the example's fields"},
 		&cli.StringFlag{Name: "user", Usage: "`TEMPLATE` of the user message, over the example's fields"},
+		&cli.StringFlag{Name: "request", Usage: "`TEMPLATE` of what agent nat sends, JSON over the example's fields", DefaultText: `{"input_message": {{json .question}}}`},
+		&cli.StringFlag{Name: "result-path", Usage: "the answer stands at this JSON `PATH` of the workflow's; agent nat", DefaultText: "$"},
 		&cli.StringSliceFlag{Name: "tool", Usage: "the model may call this program, `NAME=WORDS` split as a shell would"},
 		&cli.StringFlag{Name: "tools", Usage: "`FILE` of the tools' definitions, the JSON array of a request's \"tools\""},
 		&cli.IntFlag{Name: "turns", Value: 16, Usage: "end a conversation with tools after `N` answers of the model"},
@@ -172,6 +175,8 @@ func agent(c *cli.Context) (rollout.Agent, error) {
 	config := rollout.AgentConfig{Dir: c.String("agent-dir"), Env: c.StringSlice("agent-env"),
 		Workers: c.Int("agent-workers"), Logs: c.String("agent-logs"),
 		System: c.String("system"), User: c.String("user"), Client: openai.Client{},
+		Request: c.String("request"), ResultPath: c.String("result-path"), TargetModel: cmp.Or(c.String("target-model"), c.String("model")),
+		Functions: c.StringSlice("target-function"), NoLogprobs: c.Bool("no-logprobs"),
 		Turns: c.Int("turns"), StopMatch: c.String("stop-match"), StopTools: c.StringSlice("stop-tool")}
 	var err error
 	if config.Tools, err = tools(c.StringSlice("tool"), c.String("tools"), config.StopTools); err != nil {

@@ -72,6 +72,12 @@ type AgentConfig struct {
 	Workers int    // long-lived processes that are asked by lines; 0 for one process a trajectory; command
 	Logs    string // local folder that keeps the standard error of every trajectory; "" for none; command, chat
 
+	Request     string   // template of the request's body; nat
+	ResultPath  string   // JSON path of the answer within the workflow's; nat
+	TargetModel string   // calls to this model are trained on; nat, whose calls pass no recorder
+	Functions   []string // and made by one of these functions; nat
+	NoLogprobs  bool     // answers may have none; nat
+
 	Tools     []Tool   // that the model may call; chat
 	Turns     int      // answers of the model in one trajectory; 0 means 16; chat
 	StopMatch string   // regular expression; an answer that matches is the last; chat
@@ -93,9 +99,10 @@ type Closer interface{ Close() error }
 // made at once.
 type Limited interface{ Limit() int }
 
-// Stored is an optional power of an Agent whose attempts were made before:
-// the runner takes the row as it is, gives it the new attempt's ids, and asks
-// no engine. A trajectory that is not there is a *Failure.
+// Stored is an optional power of an Agent whose attempts are made elsewhere or
+// were made before: the runner takes the row as it is, gives it the new
+// attempt's ids, and asks no engine. A trajectory that is not there, or whose
+// maker cannot be asked, is a *Failure.
 type Stored interface {
 	Stored(ctx context.Context, a Attempt) (formats.Trajectory, error)
 }

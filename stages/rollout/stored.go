@@ -15,10 +15,17 @@ func (o Options) asksEngine() bool {
 
 // stored takes a row that was made before. t has the new attempt's ids.
 func (r *runner) stored(ctx context.Context, t formats.Trajectory, from Stored, a Attempt) (formats.Trajectory, bool) {
-	old, err := from.Stored(ctx, a)
+	limited, cancel := context.WithTimeoutCause(ctx, r.opts.TrajectoryTimeout, errTimeout)
+	defer cancel()
+	old, err := from.Stored(limited, a)
 	switch {
 	case ctx.Err() != nil:
 		return t, false
+	case err != nil && limited.Err() != nil:
+		fail(&t, formats.StopTimeout, formats.FailTimeout, errTimeout.Error())
+		t.FinishedAt = r.opts.Clock().UnixMicro()
+		t.SetPayloadDigest()
+		return t, true
 	case err != nil:
 		class := formats.FailInternal
 		var f *Failure

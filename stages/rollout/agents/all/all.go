@@ -11,11 +11,12 @@ import (
 	"github.com/rollmill/rollmill/stages/rollout/agents/chat"
 	"github.com/rollmill/rollmill/stages/rollout/agents/command"
 	"github.com/rollmill/rollmill/stages/rollout/agents/http"
+	"github.com/rollmill/rollmill/stages/rollout/agents/nat"
 	"github.com/rollmill/rollmill/stages/rollout/agents/replay"
 )
 
 // Kinds is every agent, in the order of the help text.
-var Kinds = []rollout.AgentKind{chat.Kind, command.Kind, http.Kind, replay.Kind}
+var Kinds = []rollout.AgentKind{chat.Kind, command.Kind, http.Kind, nat.Kind, replay.Kind}
 
 // New makes the agent that a specification names: "KIND" or "KIND: ARGUMENTS",
 // the arguments split by split as a shell would.

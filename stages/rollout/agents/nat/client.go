@@ -1,0 +1,96 @@
+package nat
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/cenkalti/backoff/v5"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/stages/rollout"
+)
+
+// routes of the stream of raw steps: the versioned one, and that of servers
+// without it.
+var routes = []string{"/v1/workflow/full", "/generate/full"}
+
+// tries is how often a server that is away or busy is asked.
+const tries = 6
+
+// ask makes one attempt. Nothing is returned when the server did not begin to
+// answer; the error then is a *rollout.Failure.
+func (a *agent) ask(ctx context.Context, at rollout.Attempt, body []byte) (*stream, error) {
+	resp, err := backoff.Retry(ctx, func() (*http.Response, error) { return a.begin(ctx, at, body) },
+		backoff.WithMaxElapsedTime(0), backoff.WithMaxTries(tries))
+	if err != nil {
+		var f *rollout.Failure
+		if errors.As(err, &f) {
+			return nil, f
+		}
+		return nil, failure(formats.FailAgentExit, "the workflow's server: %w", err)
+	}
+	defer resp.Body.Close()
+	return readStream(resp.Body)
+}
+
+// begin posts to the first route that is there, and returns once the server
+// answers with a stream.
+func (a *agent) begin(ctx context.Context, at rollout.Attempt, body []byte) (*http.Response, error) {
+	var last error
+	for _, route := range routes {
+		resp, err := a.post(ctx, a.url+route, at, body)
+		if err != nil {
+			return nil, err // not there, or away: asked again
+		}
+		if resp.StatusCode == http.StatusOK {
+			return resp, nil
+		}
+		said, _ := io.ReadAll(io.LimitReader(resp.Body, 2000))
+		resp.Body.Close()
+		last = refusal(route, resp.StatusCode, strings.TrimSpace(string(said)))
+		if resp.StatusCode != http.StatusNotFound && resp.StatusCode != http.StatusMethodNotAllowed {
+			return nil, last
+		}
+	}
+	return nil, last
+}
+
+func (a *agent) post(ctx context.Context, to string, at rollout.Attempt, body []byte) (*http.Response, error) {
+	q := url.Values{"filter_steps": {strings.Join(wanted, ",")}}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, to+"?"+q.Encode(), bytes.NewReader(body))
+	if err != nil {
+		return nil, backoff.Permanent(err)
+	}
+	req.Header.Set("Content-Type", "application/json")
+	req.AddCookie(&http.Cookie{Name: "nat-session", Value: at.TrajectoryID}) // workflows that keep a user's state begin anew
+	resp, err := a.client.Do(req)
+	var u *url.Error
+	if errors.As(err, &u) {
+		err = u.Err
+	}
+	return resp, err
+}
+
+// refusal is what a status other than 200 means. Two kinds of failure share
+// 422: a request that the workflow's input does not take has a detail, a
+// workflow that raised has a code.
+func refusal(route string, status int, said string) error {
+	switch {
+	case status == http.StatusTooManyRequests || status >= 500:
+		return failure(formats.FailAgentExit, "the workflow's server: %s: HTTP %d: %s", route, status, said)
+	case status == http.StatusAccepted:
+		return backoff.Permanent(failure(formats.FailAgentExit, "the workflow waits for a person, which a rollout has none of: %s", said))
+	case status == http.StatusUnprocessableEntity && strings.Contains(said, `"code"`):
+		return backoff.Permanent(failure(formats.FailAgentExit, "the workflow failed: %s", said))
+	case status == http.StatusUnprocessableEntity:
+		return backoff.Permanent(failure(formats.FailExample, "the workflow does not take this request (see --request): %s", said))
+	case status == http.StatusNotFound, status == http.StatusMethodNotAllowed:
+		return backoff.Permanent(failure(formats.FailAgentExit, "the server has no stream of steps at %s: HTTP %d: %s", strings.Join(routes, " or "), status, said))
+	}
+	return backoff.Permanent(failure(formats.FailAgentExit, "the workflow's server: %s: HTTP %d: %s", route, status, said))
+}

@@ -1,0 +1,217 @@
+package nat
+
+import (
+	"encoding/json"
+	"regexp"
+	"strings"
+
+	"github.com/rollmill/rollmill/formats"
+)
+
+// The shapes of prompts and answers differ by the framework that the workflow
+// is written in; the shape itself tells which it is, so that a step without a
+// framework's name is read as well.
+
+// wire is a message of LangChain, of LlamaIndex or of a chat completion: the
+// fields of all of them.
+type wire struct {
+	Type       string // LangChain: human, ai, system, tool, function
+	Role       string
+	Content    json.RawMessage
+	Blocks     []struct{ Text string } // LlamaIndex
+	Name       string
+	ToolCallID string          `json:"tool_call_id"`
+	ToolCalls  []wireCall      `json:"tool_calls"`
+	Reasoning  string          `json:"reasoning_content"`
+	Additional json.RawMessage `json:"additional_kwargs"`
+	Response   struct {
+		FinishReason string          `json:"finish_reason"`
+		ModelName    string          `json:"model_name"`
+		Logprobs     json.RawMessage `json:"logprobs"`
+	} `json:"response_metadata"`
+}
+
+type wireCall struct {
+	ID       string
+	Name     string          // LangChain
+	Args     json.RawMessage // LangChain: an object
+	Function struct {
+		Name      string
+		Arguments string
+	}
+}
+
+var roles = map[string]string{"human": "user", "ai": "assistant", "AIMessageChunk": "assistant", "model": "assistant", "function": "tool"}
+
+func (w *wire) message() formats.Message {
+	m := formats.Message{Parent: -1, Call: -1, Role: w.Role, Name: w.Name, ToolCallID: w.ToolCallID, Reasoning: w.Reasoning}
+	if m.Role == "" {
+		m.Role = w.Type
+	}
+	if as, ok := roles[m.Role]; ok {
+		m.Role = as
+	}
+	if m.Role == "" {
+		m.Role = "user"
+	}
+	m.Content, m.ContentParts = text(w.Content)
+	for _, b := range w.Blocks {
+		m.Content += b.Text
+	}
+	more := w.ToolCalls
+	var additional struct {
+		ToolCalls  []wireCall `json:"tool_calls"`
+		ToolCallID string     `json:"tool_call_id"`
+		Reasoning  string     `json:"reasoning_content"`
+	}
+	if json.Unmarshal(w.Additional, &additional) == nil {
+		if len(more) == 0 {
+			more = additional.ToolCalls
+		}
+		if m.ToolCallID == "" {
+			m.ToolCallID = additional.ToolCallID
+		}
+		if m.Reasoning == "" {
+			m.Reasoning = additional.Reasoning
+		}
+	}
+	for _, c := range more {
+		m.ToolCalls = append(m.ToolCalls, c.call())
+	}
+	return m
+}
+
+func (c *wireCall) call() formats.ToolCall {
+	if c.Function.Name != "" {
+		return formats.ToolCall{ID: c.ID, Name: c.Function.Name, Arguments: c.Function.Arguments}
+	}
+	arguments := string(c.Args)
+	if arguments == "" || arguments == "null" {
+		arguments = "{}"
+	}
+	return formats.ToolCall{ID: c.ID, Name: c.Name, Arguments: arguments}
+}
+
+// text is a message's content: a text, also when it came as parts that are
+// nothing else, or the parts.
+func text(raw json.RawMessage) (content, parts string) {
+	if len(raw) == 0 || string(raw) == "null" || json.Unmarshal(raw, &content) == nil {
+		return content, ""
+	}
+	var list []struct {
+		Type string
+		Text *string
+	}
+	if json.Unmarshal(raw, &list) != nil {
+		return string(raw), ""
+	}
+	for _, p := range list {
+		if p.Text == nil || p.Type != "" && p.Type != "text" {
+			return "", string(raw)
+		}
+		content += *p.Text
+	}
+	return content, ""
+}
+
+// prompt is what a call was asked: a list of messages, or one text of which
+// LlamaIndex makes a list by writing each role and a colon.
+func (c *call) prompt() []formats.Message {
+	if c.start == nil {
+		return nil
+	}
+	for _, raw := range []json.RawMessage{c.start.data.Input, c.start.data.Payload} {
+		var list []wire
+		if json.Unmarshal(raw, &list) == nil && len(list) > 0 {
+			out := make([]formats.Message, len(list))
+			for i := range list {
+				out[i] = list[i].message()
+			}
+			return out
+		}
+	}
+	var joined string
+	if json.Unmarshal(c.start.data.Input, &joined) != nil || joined == "" {
+		return nil
+	}
+	return spoken(joined)
+}
+
+var speaker = regexp.MustCompile(`(?m)^(system|user|assistant|tool|developer|chatbot|model): `)
+
+// spoken takes a joined prompt apart at the lines that begin with a role; one
+// that does not begin with one is a user's.
+func spoken(joined string) []formats.Message {
+	at := speaker.FindAllStringSubmatchIndex(joined, -1)
+	if len(at) == 0 || at[0][0] != 0 {
+		return []formats.Message{{Parent: -1, Call: -1, Role: "user", Content: joined}}
+	}
+	var out []formats.Message
+	for i, m := range at {
+		end := len(joined)
+		if i+1 < len(at) {
+			end = at[i+1][0]
+		}
+		role := joined[m[2]:m[3]]
+		if as, ok := roles[role]; ok {
+			role = as
+		}
+		out = append(out, formats.Message{Parent: -1, Call: -1, Role: role, Content: strings.TrimSuffix(joined[m[1]:end], "\n")})
+	}
+	return out
+}
+
+// answered is what a call was answered: the message, and the logprobs as the
+// engine gave them.
+func (c *call) answered() (m formats.Message, model string, logprobs json.RawMessage) {
+	var p struct {
+		Message      *wire
+		Text         string
+		FinishReason string          `json:"finish_reason"`
+		Logprobs     json.RawMessage // a choice's, of ADK
+		Raw          struct {        // LlamaIndex
+			Model   string
+			Choices []struct {
+				FinishReason string `json:"finish_reason"`
+				Logprobs     json.RawMessage
+				Message      *wire
+			}
+		}
+	}
+	_ = json.Unmarshal(c.end.data.Payload, &p)
+	m = formats.Message{Role: "assistant", Content: p.Text}
+	if p.Message != nil {
+		m = p.Message.message()
+		m.FinishReason, model, logprobs = p.Message.Response.FinishReason, p.Message.Response.ModelName, p.Message.Response.Logprobs
+	} else if p.Text == "" {
+		m.Content, _ = text(c.end.data.Output)
+	}
+	if m.FinishReason == "" {
+		m.FinishReason = p.FinishReason
+	}
+	if empty(logprobs) {
+		logprobs = p.Logprobs
+	}
+	if n := len(p.Raw.Choices); n > 0 {
+		first := &p.Raw.Choices[0]
+		model = p.Raw.Model
+		if m.FinishReason == "" {
+			m.FinishReason = first.FinishReason
+		}
+		if empty(logprobs) {
+			logprobs = first.Logprobs
+		}
+		if len(m.ToolCalls) == 0 && first.Message != nil {
+			m.ToolCalls = first.Message.message().ToolCalls
+		}
+	}
+	m.Role, m.Sampled = "assistant", true
+	if model == "" {
+		model = c.end.name
+	}
+	return m, model, logprobs
+}
+
+func empty(raw json.RawMessage) bool {
+	return len(raw) == 0 || string(raw) == "null" || string(raw) == "{}"
+}

@@ -1,0 +1,279 @@
+// Package nat is the agent that is a NeMo Agent Toolkit server (nat serve):
+// each attempt is one POST to its /full stream, and the conversation is rebuilt
+// from the intermediate steps that come with the answer. The model's calls do
+// not pass the recording proxy, so the workflow itself must ask for logprobs.
+//
+// Each LLM_START and LLM_END of one id are one call: its prompt is the whole
+// context, and its answer carries the logprobs. LangChain's, LlamaIndex's and
+// ADK's shapes are read, by what they look like. Calls become a tree as the
+// recorder's do: a prompt that continues a path goes on there, another branches.
+// Tool results, repeated turns and parallel agents are kept, which the
+// toolkit's own parsers lose: they fold all steps into one list, drop a message
+// that was said before, and give tool calls no ids.
+//
+// The function of a call is the nearest FUNCTION or WORKFLOW step above it;
+// --target-function names it ("<workflow>" or the workflow's own name for the
+// outermost), --target-model a model as its steps name it. Candidates that
+// test-time compute scored (TTC_END) are kept in the column candidates, for
+// pairs at a turn.
+//
+// A server older than the versioned routes is asked at /generate/full. What
+// cannot be reached, is too busy or breaks before its first byte is asked again
+// for a while; a workflow that failed is not, and neither is one that waits for
+// a person.
+package nat
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"text/template"
+
+	"github.com/ohler55/ojg/jp"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/stages"
+	"github.com/rollmill/rollmill/stages/rollout"
+)
+
+// Kind is the agent's entry in agents/all.
+var Kind = rollout.AgentKind{
+	Name:  "nat",
+	Usage: "nat: URL: a NeMo Agent Toolkit server; conversations are rebuilt from its intermediate steps",
+	New:   New,
+}
+
+type agent struct {
+	config rollout.AgentConfig
+	url    string // without path
+	body   *template.Template
+	result jp.Expr // nil for the whole answer
+	client *http.Client
+}
+
+// defaultBody is what the toolkit's own client sends.
+const defaultBody = `{"input_message": {{json .question}}}`
+
+// New checks the address, the template and the path; nothing is sent yet.
+func New(c rollout.AgentConfig) (rollout.Agent, error) {
+	if len(c.Words) != 1 {
+		return nil, usage("--agent 'nat: http://127.0.0.1:8000'", "agent nat needs one URL")
+	}
+	if c.System != "" || c.User != "" {
+		return nil, usage("the request is --request", "--system and --user are for agent chat")
+	}
+	u, err := url.Parse(c.Words[0])
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		return nil, usage("write http://HOST:PORT", "agent nat: %q is not an HTTP URL", c.Words[0])
+	}
+	if u.User != nil {
+		return nil, usage("keep secrets out of flags", "agent nat: the URL holds a password")
+	}
+	a := &agent{config: c, url: base(c.Words[0]), client: &http.Client{Transport: http.DefaultTransport.(*http.Transport).Clone()}}
+	if a.config.Request == "" {
+		a.config.Request = defaultBody
+	}
+	a.body, err = template.New("--request").Option("missingkey=error").Funcs(template.FuncMap{"json": toJSON}).Parse(a.config.Request)
+	if err != nil {
+		return nil, usage("a template names an example's fields: {{json .question}}", "%w", err)
+	}
+	if c.ResultPath != "" && c.ResultPath != "$" {
+		if a.result, err = jp.ParseString(c.ResultPath); err != nil {
+			return nil, usage("a JSON path, such as $.output or $.items[0].text", "--result-path %q: %w", c.ResultPath, err)
+		}
+	}
+	return a, nil
+}
+
+// base takes the routes off a URL: people write them, since the toolkit's help
+// suggests it.
+func base(u string) string {
+	u = strings.TrimRight(u, "/")
+	for _, route := range append(routes, "/generate", "/v1/workflow") {
+		if rest, ok := strings.CutSuffix(u, route); ok {
+			return rest
+		}
+	}
+	return u
+}
+
+func toJSON(v any) (string, error) {
+	b, err := json.Marshal(v)
+	return string(b), err
+}
+
+// Describe is part of rollout.Agent. The address is where the workflow is, not
+// what it is, but there is nothing else to know it by.
+func (a *agent) Describe() rollout.Description {
+	return rollout.Description{Kind: "nat", Params: map[string]any{"url": a.url, "request": a.config.Request, "result_path": a.config.ResultPath,
+		"target_model": a.config.TargetModel, "target_functions": a.config.Functions, "no_logprobs": a.config.NoLogprobs}}
+}
+
+// Close is part of rollout.Closer.
+func (a *agent) Close() error {
+	a.client.CloseIdleConnections()
+	return nil
+}
+
+// Attempt is part of rollout.Agent; the runner calls Stored.
+func (a *agent) Attempt(context.Context, rollout.Attempt) (rollout.Result, error) {
+	return rollout.Result{}, errors.New("agent nat's calls pass no recorder")
+}
+
+// Stored is part of rollout.Stored: the row is whole, whatever became of the
+// workflow.
+func (a *agent) Stored(ctx context.Context, at rollout.Attempt) (formats.Trajectory, error) {
+	body, err := a.request(at)
+	if err != nil {
+		return formats.Trajectory{}, err
+	}
+	s, broken := a.ask(ctx, at, body)
+	if ctx.Err() != nil {
+		return formats.Trajectory{}, context.Cause(ctx)
+	}
+	if s == nil {
+		return formats.Trajectory{}, broken
+	}
+	t := a.row(s, broken)
+	return t, nil
+}
+
+func (a *agent) request(at rollout.Attempt) ([]byte, error) {
+	fields := map[string]any{}
+	_ = json.Unmarshal(at.Example.Fields, &fields)
+	for name, v := range map[string]any{"id": at.Example.ID, "question": at.Example.Question, "answer": at.Example.Answer} {
+		if _, there := fields[name]; !there {
+			fields[name] = v
+		}
+	}
+	var b bytes.Buffer
+	if err := a.body.Execute(&b, fields); err != nil {
+		return nil, failure(formats.FailExample, "example %q: %w", at.Example.ID, err)
+	}
+	if !json.Valid(b.Bytes()) {
+		return nil, failure(formats.FailExample, "example %q: --request makes no JSON of it: %.200s", at.Example.ID, b.Bytes())
+	}
+	return b.Bytes(), nil
+}
+
+// row is the attempt that a stream tells of. broken is why the stream ended
+// early, or nil.
+func (a *agent) row(s *stream, broken error) formats.Trajectory {
+	b := &builder{model: a.config.TargetModel, functions: a.config.Functions, loose: a.config.NoLogprobs}
+	for _, c := range calls(s.steps) {
+		b.add(c)
+	}
+	for i := range s.steps {
+		if s.steps[i].kind == "TTC_END" {
+			b.candidate(&s.steps[i])
+		}
+	}
+	b.settle()
+	b.count()
+	answer, err := a.answer(s)
+	b.t.Answer = answer
+	if s.trace != "" {
+		trace, _ := json.Marshal(map[string]string{"observability_trace_id": s.trace})
+		b.t.Metadata = string(trace)
+	}
+	b.conclude(s, broken, err)
+	return b.t
+}
+
+// answer is the workflow's, or what --result-path finds in it.
+func (a *agent) answer(s *stream) (string, error) {
+	text, value := s.answer()
+	if a.result == nil || len(s.values) == 0 {
+		return text, nil
+	}
+	found := a.result.Get(value)
+	if len(found) == 0 {
+		return "", failure(formats.FailAgentOutput, "--result-path %s finds nothing in the answer %.200s", a.config.ResultPath, text)
+	}
+	if one, ok := found[0].(string); ok {
+		return one, nil
+	}
+	one, err := json.Marshal(found[0])
+	return string(one), err
+}
+
+// count fills the columns that are sums.
+func (b *builder) count() {
+	t := &b.t
+	for i := range t.Calls {
+		c := &t.Calls[i]
+		t.PromptTokens += c.PromptTokens
+		t.CompletionTokens += c.CompletionTokens
+		if c.Target {
+			t.Model = c.Model
+		}
+	}
+	for i := range t.Messages {
+		if !t.Trained(i) {
+			continue
+		}
+		t.SampledTokens += int32(len(t.Messages[i].Logprobs))
+		if len(t.Messages[i].TokenIDs) > 0 {
+			t.TokenSource = formats.TokensInLogprobs
+		}
+	}
+}
+
+// conclude gives the row its state.
+func (b *builder) conclude(s *stream, broken, answer error) {
+	t := &b.t
+	target, last := false, ""
+	for i := range t.Messages {
+		if t.Trained(i) {
+			target, last = true, t.Messages[i].FinishReason
+		}
+	}
+	t.Status, t.StopReason = formats.StatusOK, formats.StopDone
+	if last == "length" {
+		t.Status, t.StopReason = formats.StatusTruncated, formats.StopLength
+	}
+	fail := func(class, text string) {
+		if t.Status != formats.StatusFailed {
+			t.Status, t.StopReason, t.FailureClass, t.Error = formats.StatusFailed, formats.StopError, class, strings.ToValidUTF8(text, "\uFFFD")
+		}
+	}
+	var f *rollout.Failure
+	switch {
+	case s.failed != nil:
+		fail(s.failed.Class, s.failed.Error())
+	case broken != nil:
+		fail(formats.FailAgentExit, fmt.Sprintf("the workflow's stream broke: %v", broken))
+	case errors.As(answer, &f):
+		fail(f.Class, f.Error())
+	case len(s.values) == 0:
+		fail(formats.FailAgentOutput, "the workflow ended without an answer")
+	case len(t.Calls) == 0:
+		fail(formats.FailNoCalls, "the workflow's steps hold no call of a model")
+	case !target:
+		fail(formats.FailNoCalls, fmt.Sprintf("none of the %d calls is to the target model and function; they were of %s", len(t.Calls), b.seen()))
+	case b.failed != "":
+		fail(b.failed, b.error)
+	}
+}
+
+// seen lists the models and functions of the calls, for who named others.
+func (b *builder) seen() string {
+	var out []string
+	known := map[string]bool{}
+	for _, c := range b.t.Calls {
+		if one := fmt.Sprintf("%q in %q", c.Model, c.Function); !known[one] {
+			known[one] = true
+			out = append(out, one)
+		}
+	}
+	return strings.Join(out, ", ")
+}
+
+func usage(hint, format string, args ...any) error {
+	return stages.Errorf(stages.KindUsage, hint, "rollout: "+format, args...)
+}
