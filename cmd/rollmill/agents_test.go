@@ -134,7 +134,13 @@ func rolloutOfSandbox(t *testing.T, agent string, more ...string) (rows []format
 	if rows, err = dataset.ReadAll[formats.Trajectory](t.Context(), d, "", d.All()); err != nil {
 		t.Fatal(err)
 	}
-	text, err := os.ReadFile(samples)
+	return rows, readSamples(t, samples)
+}
+
+// readSamples is the sandbox's log.
+func readSamples(t *testing.T, file string) (log []sandbox.Sample) {
+	t.Helper()
+	text, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -145,7 +151,7 @@ func rolloutOfSandbox(t *testing.T, agent string, more ...string) (rows []format
 		}
 		log = append(log, s)
 	}
-	return rows, log
+	return log
 }
 
 // checkRealAgent holds a row to what each of these agents does: two turns, a

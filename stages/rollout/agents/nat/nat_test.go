@@ -46,7 +46,8 @@ func langchain() []string {
 		nattest.Step("WORKFLOW_START", "w", "root", "react_agent", "", 1, nil),
 		nattest.Step("LLM_END", "l2", "f", "policy", "langchain", 6, object{"data": object{"input": "5", "output": "five", "payload": object{"text": "five", "type": "ChatGeneration", "message": second}}, "usage_info": used(9, 1)}),
 		nattest.Step("FUNCTION_START", "f", "w", "solver", "", 1.5, nil),
-		nattest.Step("LLM_START", "l1", "f", "policy", "langchain", 2, object{"data": object{"input": []object{human}}, "metadata": object{"tools_schema": schema}}),
+		nattest.Step("FUNCTION_START", "chain", "f", "RunnableSequence", "langchain", 1.7, nil),
+		nattest.Step("LLM_START", "l1", "chain", "policy", "langchain", 2, object{"data": object{"input": []object{human}}, "metadata": object{"tools_schema": schema}}),
 		nattest.Step("LLM_END", "l1", "f", "policy", "langchain", 3, object{"data": object{"input": "2+3?", "output": "\n\nTool calls: [...]", "payload": object{"text": "", "type": "ChatGeneration", "message": first}}, "usage_info": used(4, 2)}),
 		nattest.Step("TOOL_START", "t1", "f", "add", "langchain", 3.5, nil),
 		nattest.Step("TOOL_END", "t1", "f", "add", "langchain", 4, object{"data": object{"output": "5"}}),
@@ -216,7 +217,7 @@ func TestCandidatesAreKeptForPairs(t *testing.T) {
 }
 
 func TestTheAnswerIsFoundByItsPath(t *testing.T) {
-	lines := append(slices.Clone(langchain()[:8]), nattest.Value(object{"items": []object{{"text": "five"}}, "n": 5}))
+	lines := append(slices.Clone(langchain()[:9]), nattest.Value(object{"items": []object{{"text": "five"}}, "n": 5}))
 	for path, want := range map[string]string{"": `{"items":[{"text":"five"}],"n":5}`, "$.items[0].text": "five", "$.n": "5", "$.none": ""} {
 		c := config(plays(t, lines...).URL)
 		c.ResultPath = path
@@ -232,7 +233,7 @@ func TestWhatGoesWrongIsNamed(t *testing.T) {
 	without := strings.ReplaceAll(strings.Join(langchain(), "\x00"), `\"logprobs\"`, `\"others\"`)
 	merged := strings.Replace(strings.Join(langchain(), "\x00"), `\"completion_tokens\":2`, `\"completion_tokens\":7`, 1)
 	split := func(s string) []string { return strings.Split(s, "\x00") }
-	ends := func(more ...string) []string { return append(slices.Clone(langchain()[:8]), more...) }
+	ends := func(more ...string) []string { return append(slices.Clone(langchain()[:9]), more...) }
 	for name, c := range map[string]struct {
 		play  nattest.Play
 		class string
@@ -246,9 +247,9 @@ func TestWhatGoesWrongIsNamed(t *testing.T) {
 		"422, invalid":   {nattest.Play{Fault: nattest.Invalid}, formats.FailExample, "--request"},
 		"422, raised":    {nattest.Play{Fault: nattest.Raised}, formats.FailAgentExit, "boom"},
 		"reset":          {nattest.Play{Lines: langchain(), Fault: nattest.Reset}, formats.FailAgentExit, "broke"},
-		"no answer":      {nattest.Play{Lines: langchain()[:8]}, formats.FailAgentOutput, "without an answer"},
+		"no answer":      {nattest.Play{Lines: langchain()[:9]}, formats.FailAgentOutput, "without an answer"},
 		"no steps":       {nattest.Play{Lines: []string{nattest.Value("x")}}, formats.FailNoCalls, "no call"},
-		"missing ends":   {nattest.Play{Lines: []string{langchain()[3], nattest.Value("x")}}, formats.FailNoCalls, "no call"},
+		"missing ends":   {nattest.Play{Lines: []string{langchain()[4], nattest.Value("x")}}, formats.FailNoCalls, "no call"},
 		"NaN":            {nattest.Play{Lines: split(nan)}, formats.FailBadLogprobs, "logprob 0"},
 		"none":           {nattest.Play{Lines: split(without)}, formats.FailNoLogprobs, "logprobs: true"},
 		"merged":         {nattest.Play{Lines: split(merged)}, formats.FailLogprobMismatch, "7 tokens has 2"},

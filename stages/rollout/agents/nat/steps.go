@@ -160,6 +160,8 @@ const (
 
 // of is the function that a step began in, and how the workflow calls itself
 // when it is that: the stream does not tell, but it names each step's parent.
+// The chains that a framework runs within a function are logged as functions
+// too; they name their framework, and the toolkit's functions have none.
 func (f spans) of(s *step) (name, alias string) {
 	for range len(f) + 1 { // parents might go in circles
 		parent := f[s.parent]
@@ -168,7 +170,7 @@ func (f spans) of(s *step) (name, alias string) {
 			return root, ""
 		case parent.kind == "WORKFLOW_START":
 			return workflow, parent.name
-		case parent.kind == "FUNCTION_START":
+		case parent.kind == "FUNCTION_START" && parent.framework == "":
 			return parent.name, ""
 		}
 		s = parent
