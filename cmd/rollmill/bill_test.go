@@ -1,6 +1,9 @@
 package main
 
 import (
+	"fmt"
+	"os"
+	"strings"
 	"testing"
 
 	"github.com/rollmill/rollmill/formats"
@@ -40,22 +43,29 @@ func storedBig(t *testing.T, uri string, groups int) int64 {
 }
 
 // What each stage asks of an object store for one shard of one part: a bill
-// that may fall, and may not grow unseen.
+// that may fall, and may not grow unseen. The page on scaling shows it.
 func TestWhatEachStageAsksOfAnObjectStore(t *testing.T) {
 	s := fakes3.Start(t)
 	at := func(stage string) string { return s.URI("runs/bill/" + stage) }
 	whole := storedBig(t, at("rollout"), 512)
+	page, err := os.ReadFile("../../pipelines/scaling.md")
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, c := range []struct {
 		args     []string
 		requests int     // at most
 		share    float64 // of the wide part's bytes that may be read
 	}{
-		{[]string{"score", "--in", at("rollout"), "--out", at("score"), "--reward", "long=expr:len(answer) / 1000"}, 20, 0.16},
-		{[]string{"group", "--in", at("score"), "--out", at("group")}, 26, 0.05},
-		{[]string{"curate", "--in", at("group"), "--out", at("curate"), "--sample-groups", "0.3"}, 44, 1.10},
-		{[]string{"submit", "--in", at("curate"), "--out", at("submit"), "--backend", "file", "--kinds", "art"}, 32, 0.70},
-		{[]string{"score", "--in", at("rollout"), "--out", at("score"), "--reward", "long=expr:len(answer) / 1000"}, 6, 0.01}, // up to date
+		{[]string{"score", "--in", at("rollout"), "--out", at("score"), "--reward", "long=expr:len(answer) / 1000"}, 18, 0.15},
+		{[]string{"group", "--in", at("score"), "--out", at("group")}, 22, 0.04},
+		{[]string{"curate", "--in", at("group"), "--out", at("curate"), "--sample-groups", "0.3"}, 32, 1.10},
+		{[]string{"submit", "--in", at("curate"), "--out", at("submit"), "--backend", "file", "--kinds", "art"}, 29, 0.70},
+		{[]string{"score", "--in", at("rollout"), "--out", at("score"), "--reward", "long=expr:len(answer) / 1000"}, 4, 0.01}, // up to date
 	} {
+		if row := fmt.Sprintf("| %s | %d | %.0f %% |", c.args[0], c.requests, 100*c.share); !strings.Contains(string(page), row) {
+			t.Errorf("the page on scaling has no row %q", row)
+		}
 		s.Reset()
 		if code, _, talk := rollmill(t, c.args...); code != 0 {
 			t.Fatalf("%s: exit code %d:\n%s", c.args[0], code, talk)

@@ -112,32 +112,43 @@ func (r *Reader[T]) open() error {
 // fetchAhead is how much of a part in an object store is fetched at once.
 const fetchAhead = 32 << 20
 
-// openPart opens a part and holds it against the manifest.
+// openPart opens a part and holds it against the manifest, whose word for its
+// size saves a request.
 func (d *Dataset) openPart(ctx context.Context, p Part) (storage.Reader, *parquet.File, error) {
-	src, err := d.bucket.Open(ctx, p.Name)
 	place := storage.Join(d.URI(), p.Name)
-	if errors.Is(err, storage.ErrNotExist) {
-		return nil, nil, formats.Invalid(place, "", err, "the part is gone")
-	}
+	src, err := d.bucket.OpenSized(ctx, p.Name, p.Bytes)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, d.explain(ctx, p, err)
 	}
-	if src.Size() != p.Bytes {
-		src.Close()
-		return nil, nil, formats.Invalid(place, "", nil, "the part has %d bytes; the manifest says %d", src.Size(), p.Bytes)
-	}
-	f, err := parquet.Open(src, p.Bytes, place)
-	if err == nil && f.Rows() != p.Rows {
-		err = formats.Invalid(place, "", nil, "the part has %d rows; the manifest says %d", f.Rows(), p.Rows)
+	var f *parquet.File
+	if _, local := d.bucket.Local(); local {
+		f, err = parquet.Open(src, p.Bytes, place)
+	} else {
+		f, err = parquet.OpenAhead(src, p.Bytes, place, fetchAhead)
 	}
 	if err != nil {
 		src.Close()
-		return nil, nil, err
+		return nil, nil, d.explain(ctx, p, err)
 	}
-	if _, local := d.bucket.Local(); !local {
-		f.FetchAhead(fetchAhead)
+	if f.Rows() != p.Rows {
+		src.Close()
+		return nil, nil, formats.Invalid(place, "", nil, "the part has %d rows; the manifest says %d", f.Rows(), p.Rows)
 	}
 	return src, f, nil
+}
+
+// explain tells a part that is gone, or is not the one that was written, from
+// one that could not be read.
+func (d *Dataset) explain(ctx context.Context, p Part, err error) error {
+	place := storage.Join(d.URI(), p.Name)
+	o, statErr := d.bucket.Stat(ctx, p.Name)
+	switch {
+	case errors.Is(statErr, storage.ErrNotExist):
+		return formats.Invalid(place, "", statErr, "the part is gone")
+	case statErr == nil && o.Size != p.Bytes:
+		return formats.Invalid(place, "", nil, "the part has %d bytes; the manifest says %d", o.Size, p.Bytes)
+	}
+	return err
 }
 
 // advance closes the part, which has given all its rows.

@@ -2,11 +2,15 @@ package dataset
 
 import (
 	"context"
+	"slices"
+	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/random"
+	"github.com/rollmill/rollmill/storage/fakes3"
 )
 
 // A few columns of a part in an object store take three requests, whatever
@@ -49,4 +53,72 @@ func TestPrunedReadsTakeThreeRequestsAPart(t *testing.T) {
 	if n := requests.Load(); n > 3 {
 		t.Errorf("%d requests", n)
 	}
+}
+
+// A part that fits in what is read for its footer takes one request, and
+// none to learn its size.
+func TestASmallPartTakesOneRequest(t *testing.T) {
+	d, asked := smallPart(t, fakes3.Start(t).URI("small/d"))
+	if err := readIDs(t, d); err != nil {
+		t.Fatal(err)
+	}
+	if got := asked(); !slices.Equal(got, []string{"open", "range"}) {
+		t.Errorf("asked for %q", got)
+	}
+}
+
+// Without a request for the size, a part that is gone or was changed in size
+// is still called that.
+func TestAPartThatIsNotTheOneWrittenIsCalledThat(t *testing.T) {
+	for _, c := range []struct {
+		change func(*Dataset) error
+		want   string
+	}{
+		{func(d *Dataset) error { return d.bucket.Delete(t.Context(), d.Parts[0].Name) }, "the part is gone"},
+		{func(d *Dataset) error { return d.bucket.Write(t.Context(), d.Parts[0].Name, make([]byte, 20)) }, "the part has 20 bytes; the manifest says "},
+		{func(d *Dataset) error { return d.bucket.Write(t.Context(), d.Parts[0].Name, make([]byte, 1<<20)) }, "the part has 1048576 bytes; the manifest says "},
+	} {
+		d, _ := smallPart(t, fakes3.Start(t).URI("changed/d"))
+		if err := c.change(d); err != nil {
+			t.Fatal(err)
+		}
+		if err := readIDs(t, d); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%v, not %q", err, c.want)
+		}
+	}
+}
+
+func smallPart(t *testing.T, uri string) (d *Dataset, asked func() []string) {
+	t.Helper()
+	s, err := Begin(t.Context(), uri, wideSpec(), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := NewTable[formats.Trajectory](s, "", -1)
+	for rows := range random.Trajectories(1, random.Options{Groups: 4, SampledTokens: 30, PromptTokens: 20, Messages: 3}) {
+		if err := w.Write(t.Context(), rows); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := s.Commit(t.Context(), Outcome{}); err != nil {
+		t.Fatal(err)
+	}
+	d = open(t, uri)
+	var mu sync.Mutex
+	var ops []string
+	d.bucket = d.bucket.WithHook(func(op, key string) error {
+		mu.Lock()
+		defer mu.Unlock()
+		ops = append(ops, op)
+		return nil
+	})
+	return d, func() []string { mu.Lock(); defer mu.Unlock(); return ops }
+}
+
+func readIDs(t *testing.T, d *Dataset) error {
+	type row struct {
+		ExampleID string `parquet:"example_id,dict"`
+	}
+	_, err := ReadAll[row](t.Context(), d, "", d.All())
+	return err
 }

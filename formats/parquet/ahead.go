@@ -2,10 +2,13 @@ package parquet
 
 import (
 	"cmp"
+	"errors"
 	"io"
 	"slices"
 
 	"golang.org/x/sync/errgroup"
+
+	"github.com/rollmill/rollmill/formats"
 )
 
 const (
@@ -19,6 +22,26 @@ const (
 // large requests, as suits an object store, holding at most limit bytes.
 // Call it before NewReader.
 func (f *File) FetchAhead(limit int64) { f.ahead = limit }
+
+// OpenAhead is Open with FetchAhead, for a source in which each read is a
+// request: what the footer's read brings is kept, so that a small file takes
+// no other.
+func OpenAhead(src io.ReaderAt, size int64, name string, limit int64) (*File, error) {
+	end := extent{off: max(0, size-guess), end: max(0, size)}
+	end.data = make([]byte, end.end-end.off)
+	if err := readAt(src, end.data, end.off); err != nil {
+		if errors.Is(err, io.ErrUnexpectedEOF) {
+			return nil, formats.Invalid(name, "", err, "truncated")
+		}
+		return nil, err
+	}
+	f, err := Open(&fetched{src, []extent{end}}, size, name)
+	if err != nil {
+		return nil, err
+	}
+	f.FetchAhead(limit)
+	return f, nil
+}
 
 // extent is a range of a file, and what was fetched of it.
 type extent struct {
