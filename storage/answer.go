@@ -13,6 +13,9 @@ import (
 // It looks before gocloud's codes do: those take a refusal of Google's for an
 // object that is not there, and a missing bucket for a missing object.
 func kindOfAnswer(err error) error {
+	if err == nil {
+		return nil
+	}
 	status, code := answer(err)
 	switch code {
 	case "NoSuchBucket", "ContainerNotFound", "ContainerBeingDeleted", "AccountNotFound":
@@ -21,6 +24,9 @@ func kindOfAnswer(err error) error {
 		return ErrExist
 	case "RequestTimeout", "SlowDown", "OperationAborted", "ConditionalRequestConflict", "ServerBusy":
 		return ErrTemporary
+	}
+	if expired(code, err.Error()) || noCredentials(err.Error()) {
+		return ErrDenied
 	}
 	switch status {
 	case http.StatusUnauthorized, http.StatusForbidden:

@@ -51,7 +51,7 @@ func Open(ctx context.Context, uri string) (*Bucket, error) {
 	}
 	b, err := open(ctx, uri)
 	if err != nil {
-		return nil, fmt.Errorf("open storage %q: %w", Redact(uri), err)
+		return nil, failed(fmt.Sprintf("open storage %q", Redact(uri)), uri, err)
 	}
 	if wrap := wrapper(ctx); wrap != nil {
 		b = wrap(b)

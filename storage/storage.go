@@ -195,8 +195,5 @@ func (b *Bucket) fail(op, key string, err error) error {
 	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return err
 	}
-	if kind := kindOf(err); kind != nil && !errors.Is(err, kind) {
-		return fmt.Errorf("%s %q: %w: %w", op, b.place(key), kind, err)
-	}
-	return fmt.Errorf("%s %q: %w", op, b.place(key), err)
+	return failed(fmt.Sprintf("%s %q", op, b.place(key)), b.uri, err)
 }

@@ -7,7 +7,6 @@
 package fakes3
 
 import (
-	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -103,12 +102,17 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // serve answers as S3 does.
 func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
-	if s.Faults().IgnoreConditions {
+	f := s.Faults()
+	if f.Denied != "" {
+		refuse(w, f.DeniedStatus, f.Denied)
+		return
+	}
+	if f.IgnoreConditions {
 		r.Header.Del("If-None-Match")
 	}
 	part := r.URL.Query().Has("partNumber")
-	if f := s.watcher(); part && f != nil {
-		f()
+	if watch := s.watcher(); part && watch != nil {
+		watch()
 	}
 	if r.Method == http.MethodGet || r.Method == http.MethodHead || part {
 		s.objects.ServeHTTP(w, r)
@@ -117,9 +121,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	s.writing.Lock()
 	defer s.writing.Unlock()
 	if r.URL.Query().Has("uploadId") && r.Method == http.MethodPost && r.Header.Get("If-None-Match") == "*" && s.exists(r.URL.Path) {
-		w.Header().Set("Content-Type", "application/xml")
-		w.WriteHeader(http.StatusPreconditionFailed)
-		fmt.Fprint(w, `<?xml version="1.0" encoding="UTF-8"?><Error><Code>PreconditionFailed</Code><Message>the object exists</Message></Error>`)
+		refuse(w, http.StatusPreconditionFailed, "PreconditionFailed")
 		return
 	}
 	s.objects.ServeHTTP(w, r)

@@ -20,6 +20,9 @@ type Faults struct {
 	Slow    float64       // share answered late
 	Latency time.Duration // how late
 
+	Denied       string // the code with which every request is refused for good, "" for none
+	DeniedStatus int    // its status
+
 	IgnoreConditions bool // writes replace what is there, whatever the request says
 }
 
@@ -86,9 +89,7 @@ func (f fault) serve(w http.ResponseWriter, r *http.Request, answer http.Handler
 	case none:
 		answer(w, r)
 	case refused:
-		w.Header().Set("Content-Type", "application/xml")
-		w.WriteHeader(http.StatusServiceUnavailable)
-		fmt.Fprint(w, `<?xml version="1.0" encoding="UTF-8"?><Error><Code>SlowDown</Code><Message>reduce your request rate</Message></Error>`)
+		refuse(w, http.StatusServiceUnavailable, "SlowDown")
 	case lost:
 		body, err := io.ReadAll(r.Body)
 		if err == nil {
@@ -111,6 +112,13 @@ func (f fault) serve(w http.ResponseWriter, r *http.Request, answer http.Handler
 		_, _ = w.Write(whole.Body.Bytes()[:whole.Body.Len()/2])
 		panic(http.ErrAbortHandler)
 	}
+}
+
+// refuse answers as S3 does when it does not do what was asked.
+func refuse(w http.ResponseWriter, status int, code string) {
+	w.Header().Set("Content-Type", "application/xml")
+	w.WriteHeader(status)
+	fmt.Fprintf(w, `<?xml version="1.0" encoding="UTF-8"?><Error><Code>%s</Code><Message>refused</Message></Error>`, code)
 }
 
 // dice is a number in [0, 1).

@@ -1,0 +1,84 @@
+package storage
+
+import (
+	"errors"
+	"net/http"
+	"strings"
+)
+
+// failure is a failed operation: what it was, on what, of which kind, and what
+// would help.
+type failure struct {
+	text string
+	errs []error // its kind, if known, and what the store said
+	hint string
+}
+
+func (f *failure) Error() string   { return f.text }
+func (f *failure) Unwrap() []error { return f.errs }
+func (f *failure) Hint() string    { return f.hint }
+
+// failed makes a failure of an error of a step at a place.
+func failed(step, uri string, err error) error {
+	f := &failure{text: step + ": " + err.Error(), errs: []error{err}, hint: advice(uri, err)}
+	if kind := kindOf(err); kind != nil && !errors.Is(err, kind) {
+		f.text = step + ": " + kind.Error() + ": " + err.Error()
+		f.errs = []error{kind, err}
+	}
+	return f
+}
+
+// credentials is where each store's own tools look for them.
+var credentials = map[string]string{
+	"s3":     "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE; ?anonymous=true reads a public bucket",
+	"gs":     "set GOOGLE_APPLICATION_CREDENTIALS or run gcloud auth application-default login; ?anonymous=true reads a public bucket",
+	"azblob": "set AZURE_STORAGE_KEY, AZURE_STORAGE_SAS_TOKEN or AZURE_STORAGE_CONNECTION_STRING, or log in with az login",
+}
+
+// advice is what would help against a store's refusal, or "" when its kind
+// says enough.
+func advice(uri string, err error) string {
+	scheme, _, _ := strings.Cut(uri, "://")
+	where := credentials[scheme]
+	if where == "" {
+		return ""
+	}
+	status, code := answer(err)
+	text := err.Error()
+	switch {
+	case expired(code, text):
+		return "the credentials were valid and have expired: renew them and run the same command again; finished work is kept"
+	case code == "InvalidAccessKeyId" || code == "SignatureDoesNotMatch" || code == "AuthenticationFailed" || status == http.StatusUnauthorized:
+		return "the store does not know these credentials: " + where
+	case noCredentials(text):
+		return "there are no credentials: " + where
+	case code == "PermanentRedirect" || code == "AuthorizationHeaderMalformed" || status == http.StatusMovedPermanently,
+		strings.Contains(text, "Invalid region"), strings.Contains(text, "MissingRegion"):
+		return "set AWS_REGION, or ?region= in the URI, to the region the bucket is in"
+	case strings.Contains(text, "AccountName is required"):
+		return "set AZURE_STORAGE_ACCOUNT, or ?storage_account= in the URI, or AZURE_STORAGE_CONNECTION_STRING"
+	case status == http.StatusForbidden:
+		return "the credentials are known, but may not do this here: they must list, read, write and delete under the prefix"
+	}
+	return ""
+}
+
+// expired tells credentials that were once valid.
+func expired(code, text string) bool {
+	switch code {
+	case "ExpiredToken", "ExpiredTokenException", "TokenRefreshRequired", "RequestExpired":
+		return true
+	}
+	return strings.Contains(text, "invalid_grant") || strings.Contains(text, "Signature not valid in the specified time frame")
+}
+
+// noCredentials tells the words in which the client libraries say that they
+// found none; their types for it are not exported.
+func noCredentials(text string) bool {
+	for _, words := range []string{"get credentials:", "no Google credentials", "failed to acquire a token"} {
+		if strings.Contains(text, words) {
+			return true
+		}
+	}
+	return false
+}

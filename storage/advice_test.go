@@ -1,0 +1,81 @@
+package storage_test
+
+import (
+	"errors"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/rollmill/rollmill/storage"
+	"github.com/rollmill/rollmill/storage/fakes3"
+)
+
+// hintOf is what an error advises.
+func hintOf(err error) string {
+	var h interface{ Hint() string }
+	if errors.As(err, &h) {
+		return h.Hint()
+	}
+	return ""
+}
+
+// TestARefusalSaysWhatHelps: one sort of refusal after the other, as S3 words it.
+func TestARefusalSaysWhatHelps(t *testing.T) {
+	s := fakes3.Start(t)
+	b := open(t, s.URI("refused"))
+	for code, want := range map[string]struct {
+		status int
+		denied bool
+		hint   string
+	}{
+		"ExpiredToken":                 {http.StatusBadRequest, true, "renew them"},
+		"InvalidAccessKeyId":           {http.StatusForbidden, true, "AWS_PROFILE"},
+		"SignatureDoesNotMatch":        {http.StatusForbidden, true, "AWS_ACCESS_KEY_ID"},
+		"AccessDenied":                 {http.StatusForbidden, true, "must list, read, write and delete"},
+		"AuthorizationHeaderMalformed": {http.StatusBadRequest, false, "AWS_REGION"},
+		"PermanentRedirect":            {http.StatusMovedPermanently, false, "?region="},
+	} {
+		s.SetFaults(fakes3.Faults{Denied: code, DeniedStatus: want.status})
+		s.Reset()
+		err := b.Create(t.Context(), "k", []byte("v"))
+		if err == nil || errors.Is(err, storage.ErrDenied) != want.denied || !strings.Contains(hintOf(err), want.hint) {
+			t.Errorf("%s: %v\nhint: %s", code, err, hintOf(err))
+		}
+		if _, err = b.Read(t.Context(), "k"); err == nil || !strings.Contains(hintOf(err), want.hint) {
+			t.Errorf("%s: reading: %v\nhint: %s", code, err, hintOf(err))
+		}
+		if n := s.Counts(); n.Get+n.Put+n.Head > 4 {
+			t.Errorf("%s: asked again although it is refused for good: %+v", code, n)
+		}
+	}
+}
+
+// TestNoCredentials names, for each store, where its own tools keep them. No
+// request leaves this machine: what would hand out credentials is switched
+// off or answers from here.
+func TestNoCredentials(t *testing.T) {
+	for _, name := range []string{"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_PROFILE", "AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_S3", "AWS_REGION", "AWS_DEFAULT_REGION",
+		"AZURE_STORAGE_ACCOUNT", "AZURE_STORAGE_KEY", "AZURE_STORAGE_SAS_TOKEN", "AZURE_STORAGE_CONNECTION_STRING", "STORAGE_EMULATOR_HOST"} {
+		t.Setenv(name, "")
+	}
+	nothing := t.TempDir() + "/nothing"
+	t.Setenv("HOME", t.TempDir())
+	t.Setenv("AWS_CONFIG_FILE", nothing)
+	t.Setenv("AWS_SHARED_CREDENTIALS_FILE", nothing)
+	t.Setenv("AWS_EC2_METADATA_DISABLED", "true")
+	t.Setenv("GOOGLE_APPLICATION_CREDENTIALS", nothing)
+	for uri, want := range map[string]string{
+		"s3://bucket-without-keys/p?region=us-east-1": "AWS_ACCESS_KEY_ID",
+		"s3://bucket-without-region/p":                "AWS_REGION",
+		"gs://bucket-without-keys/p":                  "GOOGLE_APPLICATION_CREDENTIALS",
+		"azblob://container/p":                        "AZURE_STORAGE_ACCOUNT",
+	} {
+		b, err := storage.Open(t.Context(), uri)
+		if err == nil {
+			_, err = b.Read(t.Context(), "k")
+		}
+		if err == nil || !strings.Contains(hintOf(err), want) {
+			t.Errorf("%s: %v\nhint: %s", uri, err, hintOf(err))
+		}
+	}
+}
