@@ -8,7 +8,8 @@ import (
 // DropReasons is the closed list of why curate drops a trajectory (column
 // reason of _decisions, key of a curated manifest's drops).
 var DropReasons = []string{DropFailed, DropUnscored, DropMinValid, DropFlat, DropMinRewardDiff, DropCurriculum, DropSubsample,
-	DropLeak, DropStale, DropLogprobs, DropLength, DropFewMessages, DropDuplicate, DropFilter, DropTokenBudget, DropBestOf, DropLimit}
+	DropLeak, DropStale, DropLogprobs, DropLength, DropFewMessages, DropDuplicate, DropFilter, DropTokenBudget, DropBestOf, DropLimit,
+	DropNearDuplicate, DropPool, DropSplit}
 
 // Why a trajectory is not trained on. The first two concern the trajectory
 // itself, the others its group, but for subsample.
@@ -30,7 +31,11 @@ const (
 	DropFilter      = "filter"       // an expression is false of it
 	DropTokenBudget = "token_budget" // the budget was spent on other groups
 	DropBestOf      = "best_of"      // enough members of its group are better
-	DropLimit       = "limit"        // enough members of its group were taken
+	DropLimit       = "limit"        // enough members of its group, or groups of its example, were taken
+
+	DropNearDuplicate = "near_duplicate" // another member of its group says nearly the same
+	DropPool          = "pool"           // its example was lately solved always or never, and chance left it out
+	DropSplit         = "split"          // its example is on another side of the split
 )
 
 // FlatTolerance is the relative spread up to which a group is flat, unless an
@@ -59,6 +64,17 @@ type CurateState struct {
 
 	Recomputed bool        `json:"recomputed,omitempty"` // advantages are those of the members that are left
 	Advantages *GroupState `json:"advantages,omitempty"` // of this dataset; a batch step is done, a whitening is the trainer's
+}
+
+// RulePools is the difficulty pools' name in CurateState.Rules.
+const RulePools = "pools"
+
+// PoolsState is what the difficulty pools carry from epoch to epoch: the ids
+// of the examples that were solved always and never, sorted. The others are
+// normal.
+type PoolsState struct {
+	Easy []string `json:"easy,omitempty"`
+	Hard []string `json:"hard,omitempty"`
 }
 
 // RuleCurriculum is the curriculum's name in CurateState.Rules.

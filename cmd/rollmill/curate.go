@@ -34,7 +34,7 @@ func curateFlags() []cli.Flag {
 	)
 	flags = append(flags, inCategory(aboutInput,
 		&cli.StringSliceFlag{Name: "holdout", Usage: "train on no example that is in the rollouts at this `URI`"},
-		&cli.StringFlag{Name: "previous", Usage: "go on with the curriculum of the curated dataset at this `URI`, of the epoch before"})...)
+		&cli.StringFlag{Name: "previous", Usage: "go on with the curriculum and the pools of the curated dataset at this `URI`, of the epoch before"})...)
 	flags = append(flags, inCategory(aboutRows,
 		&cli.IntFlag{Name: "epoch", Usage: "epoch `N`, from 0; default: that of the groups"},
 		&cli.Int64Flag{Name: "seed", Usage: "`SEED` of every random choice"},
@@ -57,12 +57,21 @@ func curateFlags() []cli.Flag {
 		&cli.IntFlag{Name: "max-sequence-tokens", Usage: "drop trajectories with a call of more than `N` tokens, prompt and answer"},
 		&cli.IntFlag{Name: "min-messages", Usage: "drop trajectories of fewer than `N` messages"},
 		&cli.BoolFlag{Name: "drop-duplicates", Usage: "drop members that say what an earlier one of their group says"},
+		&cli.Float64Flag{Name: "drop-near-duplicates", Usage: "drop members that are at least so `LIKE` an earlier one of their group; 1 is the same but for case and blanks"},
+		&cli.StringFlag{Name: "split", Usage: "split the examples by the seed into `SIDES`, such as train=0.9,validation=0.1; with --take"},
+		&cli.StringFlag{Name: "take", Usage: "keep the `SIDE` of the split; curate once for each"},
+		&cli.BoolFlag{Name: "pools", Usage: "take fewer groups of examples that were always or never solved when they were last rolled out"},
+		&cli.Float64Flag{Name: "pool-easy-from", Usage: "with --pools, an example is easy from this `SHARE` of solved members", DefaultText: "1"},
+		&cli.Float64Flag{Name: "pool-hard-to", Usage: "with --pools, an example is hard up to this `SHARE` of solved members", DefaultText: "0"},
+		&cli.Float64Flag{Name: "pool-easy-share", Usage: "with --pools, take this `SHARE` of easy examples' groups", DefaultText: "0.25"},
+		&cli.Float64Flag{Name: "pool-hard-share", Usage: "with --pools, take this `SHARE` of hard examples' groups", DefaultText: "0.25"},
 		&cli.StringSliceFlag{Name: "filter", Usage: "keep what `EXPRESSION` is true of, such as 0 < group.mean && trajectory.sampled_tokens < 4000"},
 		&cli.Float64Flag{Name: "sample-groups", Usage: "keep a random `SHARE` of the groups"},
 		&cli.Float64Flag{Name: "sample-trajectories", Usage: "keep a random `SHARE` of the trajectories"},
 		&cli.Int64Flag{Name: "token-budget", Usage: "keep groups, in random order, while their sampled tokens fit into `N`"},
 		&cli.IntFlag{Name: "best-of", Usage: "keep the `N` best of each group, for supervised fine-tuning"},
 		&cli.IntFlag{Name: "max-per-group", Usage: "keep `N` of each group, chosen at random"},
+		&cli.IntFlag{Name: "max-per-example", Usage: "keep the `N` newest groups of each example, when epochs are trained on again"},
 		&cli.BoolFlag{Name: "recompute", Usage: "compute advantages anew from the members that are left"},
 	)...)
 	flags = append(flags, inCategory(aboutGates,
@@ -98,6 +107,16 @@ func curateOptions(c *cli.Context) (curate.Options, error) {
 		TokenBudget:        c.Int64("token-budget"),
 		BestOf:             c.Int("best-of"),
 		MaxPerGroup:        c.Int("max-per-group"),
+		MaxPerExample:      c.Int("max-per-example"),
+		NearDuplicates:     float(c, "drop-near-duplicates"),
+		Take:               c.String("take"),
+		Pools: curate.Pools{
+			Enabled:   c.Bool("pools"),
+			EasyFrom:  float(c, "pool-easy-from"),
+			HardTo:    float(c, "pool-hard-to"),
+			EasyShare: float(c, "pool-easy-share"),
+			HardShare: float(c, "pool-hard-share"),
+		},
 		Curriculum: curate.Curriculum{
 			Enabled:         c.Bool("curriculum"),
 			Initial:         c.Float64("curriculum-initial"),
@@ -107,6 +126,12 @@ func curateOptions(c *cli.Context) (curate.Options, error) {
 			Ascending:       c.Bool("curriculum-ascending"),
 			RandomSubsample: float(c, "random-subsample"),
 		},
+	}
+	if text := c.String("split"); text != "" {
+		var err error
+		if o.Split, err = curate.ParseSplit(text); err != nil {
+			return o, err
+		}
 	}
 	for _, uri := range c.StringSlice("holdout") {
 		o.Holdout = append(o.Holdout, stages.Input{URI: uri})

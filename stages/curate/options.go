@@ -41,10 +41,15 @@ type Options struct {
 	MaxSequenceTokens  int      // longest call, prompt and answer
 	MinMessages        int      // fewest messages of the main path
 	DropDuplicates     bool     // drop members that say what an earlier one of their group says
+	NearDuplicates     *float64 // drop members that are so alike to an earlier one of their group, in (0, 1]
 	Filters            []string // expressions over group and trajectory that must be true
 	SampleTrajectories *float64 // keep a seeded share of the trajectories, in (0, 1]
 	BestOf             int      // keep so many of each group, highest reward first
 	MaxPerGroup        int      // keep so many of each group, chosen by the seed
+	MaxPerExample      int      // keep so many groups of each example, the newest
+	Split              []Side   // of the examples, by the seed; with Take
+	Take               string   // the side that is kept
+	Pools              Pools
 
 	// Recompute makes the function that computes a group's advantages anew;
 	// nil leaves them as group made them.
@@ -187,7 +192,8 @@ func (o *Options) rules() error {
 		flag string
 		n    int64
 	}{{"token-budget", o.TokenBudget}, {"max-sampled-tokens", int64(o.MaxSampledTokens)}, {"max-sequence-tokens", int64(o.MaxSequenceTokens)},
-		{"min-messages", int64(o.MinMessages)}, {"best-of", int64(o.BestOf)}, {"max-per-group", int64(o.MaxPerGroup)}} {
+		{"min-messages", int64(o.MinMessages)}, {"best-of", int64(o.BestOf)}, {"max-per-group", int64(o.MaxPerGroup)},
+		{"max-per-example", int64(o.MaxPerExample)}} {
 		if n.n < 0 {
 			return usage("give a number, at least 1; 0 leaves the rule out", "curate: --%s %d", n.flag, n.n)
 		}
@@ -197,6 +203,15 @@ func (o *Options) rules() error {
 	}
 	if (o.MaxStaleness == nil) != (o.PolicyVersion == nil) {
 		return usage("give both: the version that is trained now, and how far behind it a trajectory may be", "curate: --max-staleness and --policy-version go together")
+	}
+	if n := o.NearDuplicates; n != nil && !(*n > 0 && *n <= 1) {
+		return usage("1 is the same text but for case and blanks, 0.9 nearly the same", "curate: --drop-near-duplicates %v is not above 0 and up to 1", *n)
+	}
+	if err := o.sides(); err != nil {
+		return err
+	}
+	if err := o.Pools.validate(); err != nil {
+		return err
 	}
 	if o.AnyTemperature && !o.CheckLogprobs {
 		return usage("it loosens --check-logprobs", "curate: --any-temperature without --check-logprobs")

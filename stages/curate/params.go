@@ -54,10 +54,16 @@ func (o *Options) ruleParams(p map[string]any) {
 	set("max-sequence-tokens", o.MaxSequenceTokens, o.MaxSequenceTokens > 0)
 	set("min-messages", o.MinMessages, o.MinMessages > 0)
 	set("drop-duplicates", true, o.DropDuplicates)
+	set("drop-near-duplicates", o.NearDuplicates, o.NearDuplicates != nil)
+	set("max-per-example", o.MaxPerExample, o.MaxPerExample > 0)
+	set("split", o.Split, len(o.Split) > 0)
+	set("take", o.Take, len(o.Split) > 0)
+	set("pools", o.Pools, o.Pools.Enabled)
 	set("filter", o.Filters, len(o.Filters) > 0)
 	set("sample-trajectories", o.SampleTrajectories, o.SampleTrajectories != nil)
 	set("best-of", o.BestOf, o.BestOf > 0)
 	set("max-per-group", o.MaxPerGroup, o.MaxPerGroup > 0)
 	set("recompute", true, o.Recompute != nil)
-	set("seed", o.Seed, o.SampleGroups != nil || o.SampleTrajectories != nil || o.TokenBudget > 0 || o.MaxPerGroup > 0 || o.BestOf > 0)
+	set("seed", o.Seed, o.SampleGroups != nil || o.SampleTrajectories != nil || o.TokenBudget > 0 || o.MaxPerGroup > 0 || o.BestOf > 0 ||
+		len(o.Split) > 0 || o.Pools.Enabled)
 }

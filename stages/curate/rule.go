@@ -1,6 +1,7 @@
 package curate
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 
@@ -36,6 +37,11 @@ type RowRule interface {
 type Row struct {
 	Member     *formats.Member
 	Trajectory *formats.Trajectory
+}
+
+// ByGeneration orders members of a group as they were asked for.
+func ByGeneration(a, b *formats.Member) int {
+	return cmp.Or(cmp.Compare(a.Generation, b.Generation), cmp.Compare(a.TrajectoryID, b.TrajectoryID))
 }
 
 // EveryGroup is the first half of rules that judge members alone.

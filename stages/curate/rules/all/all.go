@@ -17,20 +17,27 @@ import (
 	"github.com/rollmill/rollmill/stages/curate/rules/limit"
 	"github.com/rollmill/rollmill/stages/curate/rules/logprobs"
 	"github.com/rollmill/rollmill/stages/curate/rules/minvalid"
+	"github.com/rollmill/rollmill/stages/curate/rules/neardup"
+	"github.com/rollmill/rollmill/stages/curate/rules/pools"
 	"github.com/rollmill/rollmill/stages/curate/rules/sample"
+	"github.com/rollmill/rollmill/stages/curate/rules/split"
 	"github.com/rollmill/rollmill/stages/curate/rules/stale"
 )
 
 // Rules is what curate runs, after failed and unscored members are out.
 var Rules = curate.NewRegistry(
+	split.Kind,
 	leak.Kind,
+	pools.Kind,
 	stale.Kind,
 	logprobs.Kind,
 	length.Kind,
 	duplicate.Kind,
+	neardup.Kind,
 	filter.Kind,
 	minvalid.Kind,
 	flat.Kind,
+	limit.Example,
 	curriculum.Kind,
 	sample.Kind,
 	budget.Kind,

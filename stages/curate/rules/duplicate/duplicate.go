@@ -34,7 +34,7 @@ func (rule) Rows(_ curate.Batch, _ curate.Group, rows []curate.Row) []curate.Ver
 	for i, r := range rows {
 		keys[i] = digest(r.Trajectory)
 		at, known := first[keys[i]]
-		if !known || before(r.Member, rows[at].Member) {
+		if !known || curate.ByGeneration(r.Member, rows[at].Member) < 0 {
 			first[keys[i]] = i
 		}
 	}
@@ -45,13 +45,6 @@ func (rule) Rows(_ curate.Batch, _ curate.Group, rows []curate.Row) []curate.Ver
 		}
 	}
 	return verdicts
-}
-
-func before(a, b *formats.Member) bool {
-	if a.Generation != b.Generation {
-		return a.Generation < b.Generation
-	}
-	return a.TrajectoryID < b.TrajectoryID
 }
 
 // digest is of what was said, whole tree, without ids, tokens and figures.

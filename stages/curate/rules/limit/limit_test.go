@@ -8,6 +8,10 @@ import (
 	"github.com/rollmill/rollmill/stages/curate/rules/ruletest"
 )
 
+func TestExample(t *testing.T) {
+	ruletest.Run(t, limit.Example, curate.Options{MaxPerExample: 1})
+}
+
 func TestLimit(t *testing.T) {
 	ruletest.Run(t, limit.Best, curate.Options{BestOf: 2})
 	ruletest.Run(t, limit.Any, curate.Options{MaxPerGroup: 2})

@@ -68,11 +68,12 @@ func groups(t *rapid.T) []curate.Group {
 	row := int64(0)
 	for i := range out {
 		n := rapid.IntRange(1, 6).Draw(t, "members")
-		g := curate.Group{ID: fmt.Sprintf("e%d@3", i), FirstRow: row, Count: n, Valid: rapid.IntRange(0, n).Draw(t, "valid")}
+		g := curate.Group{ID: fmt.Sprintf("e%d@3", i), ExampleID: fmt.Sprintf("e%d", i/2), FirstRow: row, Count: n, Valid: rapid.IntRange(0, n).Draw(t, "valid")}
 		if g.Valid > 0 {
 			a := float64(rapid.IntRange(0, 8).Draw(t, "a")) / 8
 			b := float64(rapid.IntRange(0, 8).Draw(t, "b")) / 8
 			g.Min, g.Max, g.Mean = min(a, b), max(a, b), (a+b)/2
+			g.Solved = float64(rapid.IntRange(0, g.Valid).Draw(t, "solved")) / float64(g.Valid)
 		}
 		if g.Valid == 1 {
 			g.Min, g.Max = g.Mean, g.Mean

@@ -1,0 +1,145 @@
+// Package neardup refuses members that say nearly what another of their group
+// says. What is compared is what the policy sampled: text, reasoning and tool
+// calls, lower-case, blanks as one, cut into overlapping runs of five
+// characters (shingles). The likeness of two is the share of shingles that
+// both have of those that either has (Jaccard's index; Broder, "On the
+// resemblance and containment of documents", 1997). Members are taken in the
+// order of their generation, and one stays when it is less alike than the
+// threshold to every one that stayed before it.
+//
+// Each member is known by its 1024 lowest shingle hashes (a bottom-k sketch):
+// up to so many shingles the likeness is exact, above them an estimate with a
+// standard error of at most 1/64. Memory is 8 KiB a member of one group.
+package neardup
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/zeebo/xxh3"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/stages/curate"
+)
+
+// Kind is the registry's entry.
+var Kind = curate.Kind{
+	Name:    "near_duplicate",
+	Help:    "drop members that are --drop-near-duplicates alike to an earlier one of their group",
+	Reasons: []string{formats.DropNearDuplicate},
+	New: func(o curate.Options) (curate.Rule, error) {
+		if o.NearDuplicates == nil {
+			return nil, nil
+		}
+		return rule{likeness: *o.NearDuplicates}, nil
+	},
+}
+
+const (
+	shingle = 5    // characters
+	most    = 1024 // hashes of a sketch
+)
+
+type rule struct {
+	curate.EveryGroup
+	likeness float64
+}
+
+func (r rule) Rows(_ curate.Batch, _ curate.Group, rows []curate.Row) []curate.Verdict {
+	order := make([]int, len(rows))
+	sketches := make([]sketch, len(rows))
+	for i := range rows {
+		order[i], sketches[i] = i, sketchOf(said(rows[i].Trajectory))
+	}
+	slices.SortFunc(order, func(i, j int) int { return curate.ByGeneration(rows[i].Member, rows[j].Member) })
+	verdicts := make([]curate.Verdict, len(rows))
+	var stay []int
+	for _, i := range order {
+		if v := r.against(sketches, rows, stay, i); v.Reason != "" {
+			verdicts[i] = v
+		} else {
+			stay = append(stay, i)
+		}
+	}
+	return verdicts
+}
+
+// against compares one member with those that stay.
+func (r rule) against(sketches []sketch, rows []curate.Row, stay []int, i int) curate.Verdict {
+	for _, k := range stay {
+		if like := likeness(sketches[i], sketches[k]); like >= r.likeness {
+			return curate.Verdict{Reason: formats.DropNearDuplicate, Detail: fmt.Sprintf("%.3f like generation %d", like, rows[k].Member.Generation)}
+		}
+	}
+	return curate.Verdict{}
+}
+
+// said is what the policy sampled, normalised.
+func said(t *formats.Trajectory) string {
+	var b strings.Builder
+	for i := range t.Messages {
+		m := &t.Messages[i]
+		if !m.Sampled {
+			continue
+		}
+		for _, text := range []string{m.Reasoning, m.Content, m.ContentParts} {
+			write(&b, text)
+		}
+		for _, c := range m.ToolCalls {
+			write(&b, c.Name)
+			write(&b, c.Arguments)
+		}
+	}
+	return b.String()
+}
+
+func write(b *strings.Builder, text string) {
+	for word := range strings.FieldsSeq(strings.ToLower(text)) {
+		b.WriteString(word)
+		b.WriteByte(' ')
+	}
+}
+
+// sketch is the lowest hashes of a set of shingles, in order.
+type sketch []uint64
+
+// sketchOf cuts a text into shingles; one that is shorter than a shingle is
+// its own.
+func sketchOf(text string) sketch {
+	starts := make([]int, 0, len(text)+1)
+	for at := range text {
+		starts = append(starts, at)
+	}
+	starts = append(starts, len(text))
+	var s sketch
+	for i := 0; i == 0 || i+shingle < len(starts); i++ {
+		s = append(s, xxh3.HashString(text[starts[i]:starts[min(i+shingle, len(starts)-1)]]))
+		if len(s) == 16*most { // keep what is sorted small
+			s = s.lowest()
+		}
+	}
+	return s.lowest()
+}
+
+func (s sketch) lowest() sketch {
+	slices.Sort(s)
+	s = slices.Compact(s)
+	return s[:min(len(s), most)]
+}
+
+// likeness is the share of the lowest hashes of both that both have.
+func likeness(a, b sketch) float64 {
+	both, seen := 0, 0
+	for i, k := 0, 0; seen < most && (i < len(a) || k < len(b)); seen++ {
+		switch {
+		case k == len(b) || i < len(a) && a[i] < b[k]:
+			i++
+		case i == len(a) || b[k] < a[i]:
+			k++
+		default:
+			both, i, k = both+1, i+1, k+1
+		}
+	}
+	return float64(both) / float64(seen)
+}

@@ -1,0 +1,138 @@
+// Package pools takes fewer of the examples that the policy has lately solved
+// always, or never. Each example is in one of three pools, by its last group:
+// easy when the share of its valid members that solved it was at least
+// EasyFrom, hard when it was at most HardTo, normal otherwise or when it was
+// never seen. A group of the easy or the hard pool is trained on with the
+// chance of its pool's share, drawn anew each epoch from the seed and the
+// group's id; groups of the normal pool always are. Then every group that
+// was judged moves its example, kept or not, so an example leaves a pool as
+// soon as the policy's success with it changes.
+//
+// The pools are handed from epoch to epoch in the manifest's state
+// (--previous); the same epoch with the same state gives the same rows, so
+// a run resumes exactly. An example without valid members stays where it is.
+// The idea of weighted pools, apart from the gate that refuses flat groups,
+// is prime-rl's; there the weights choose prompts, here they choose groups.
+package pools
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/stages/curate"
+)
+
+// Kind is the registry's entry.
+var Kind = curate.Kind{
+	Name:    formats.RulePools,
+	Help:    "take fewer groups of examples that were lately solved always, or never",
+	Reasons: []string{formats.DropPool},
+	New: func(o curate.Options) (curate.Rule, error) {
+		if !o.Pools.Enabled {
+			return nil, nil
+		}
+		return rule(o.Pools), nil
+	},
+}
+
+type rule curate.Pools
+
+func (r rule) Groups(b curate.Batch, groups []curate.Group) (curate.Ruling, error) {
+	was, err := restore(b.State)
+	if err != nil {
+		return curate.Ruling{}, err
+	}
+	verdicts := make([]curate.Verdict, len(groups))
+	for i := range groups {
+		verdicts[i] = r.admit(b.Seed, &groups[i], was[groups[i].ExampleID])
+	}
+	return curate.Ruling{Verdicts: verdicts, State: r.move(was, groups)}, nil
+}
+
+// pool is where an example is.
+type pool string
+
+const (
+	normal pool = "" // so that what is not listed is there
+	easy   pool = "easy"
+	hard   pool = "hard"
+)
+
+// admit draws whether a group of a pool is trained on.
+func (r rule) admit(seed int64, g *curate.Group, in pool) curate.Verdict {
+	share := 1.0
+	switch in {
+	case easy:
+		share = *r.EasyShare
+	case hard:
+		share = *r.HardShare
+	}
+	if share == 1 || float64(formats.Seed(seed, "pool", g.ID))/math.MaxInt64 < share {
+		return curate.Verdict{}
+	}
+	return curate.Verdict{Reason: formats.DropPool, Detail: fmt.Sprintf("its example was %s, of which a share of %g is taken", in, share)}
+}
+
+// move puts every example where its newest group says it belongs.
+func (r rule) move(was map[string]pool, groups []curate.Group) formats.PoolsState {
+	now := maps.Clone(was)
+	newest := map[string]*curate.Group{}
+	for i := range groups {
+		g := &groups[i]
+		if g.Valid == 0 {
+			continue
+		}
+		if n := newest[g.ExampleID]; n == nil || cmp.Or(cmp.Compare(g.Epoch, n.Epoch), cmp.Compare(g.ID, n.ID)) > 0 {
+			newest[g.ExampleID] = g
+		}
+	}
+	for id, g := range newest {
+		now[id] = r.of(g)
+	}
+	var s formats.PoolsState
+	for id, in := range now {
+		switch in {
+		case easy:
+			s.Easy = append(s.Easy, id)
+		case hard:
+			s.Hard = append(s.Hard, id)
+		}
+	}
+	slices.Sort(s.Easy)
+	slices.Sort(s.Hard)
+	return s
+}
+
+func (r rule) of(g *curate.Group) pool {
+	switch {
+	case g.Solved >= *r.EasyFrom:
+		return easy
+	case g.Solved <= *r.HardTo:
+		return hard
+	}
+	return normal
+}
+
+// restore reads what the epoch before left, if anything.
+func restore(data json.RawMessage) (map[string]pool, error) {
+	out := map[string]pool{}
+	if data == nil {
+		return out, nil
+	}
+	var s formats.PoolsState
+	if err := json.Unmarshal(data, &s); err != nil {
+		return nil, fmt.Errorf("the pools' state in --previous: %w", err)
+	}
+	for _, id := range s.Easy {
+		out[id] = easy
+	}
+	for _, id := range s.Hard {
+		out[id] = hard
+	}
+	return out, nil
+}

@@ -1,0 +1,53 @@
+// Package split keeps one side of a seeded split of the examples. Which side an
+// example is on is a hash of the seed and its id alone: not of the epoch, the
+// run, the shard or what else there is. So one example is never on two sides,
+// and the same seed and shares split every epoch alike. Curate once for each
+// side (--take) to have all of them.
+package split
+
+import (
+	"math"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/stages/curate"
+)
+
+// Kind is the registry's entry.
+var Kind = curate.Kind{
+	Name:    "split",
+	Help:    "keep the side --take of a --split of the examples",
+	Reasons: []string{formats.DropSplit},
+	New: func(o curate.Options) (curate.Rule, error) {
+		if len(o.Split) == 0 {
+			return nil, nil
+		}
+		return rule{o.Split, o.Take}, nil
+	},
+}
+
+type rule struct {
+	sides []curate.Side
+	take  string
+}
+
+func (r rule) Groups(b curate.Batch, groups []curate.Group) (curate.Ruling, error) {
+	verdicts := make([]curate.Verdict, len(groups))
+	for i := range groups {
+		if side := r.side(b.Seed, groups[i].ExampleID); side != r.take {
+			verdicts[i] = curate.Verdict{Reason: formats.DropSplit, Detail: "its example is in " + side}
+		}
+	}
+	return curate.Ruling{Verdicts: verdicts}, nil
+}
+
+// side is where an example is: the sides lie one after the other from 0 to 1,
+// and its hash falls into one of them.
+func (r rule) side(seed int64, example string) string {
+	at, end := float64(formats.Seed(seed, "split", example))/math.MaxInt64, 0.0
+	for _, s := range r.sides {
+		if end += s.Share; at < end {
+			return s.Name
+		}
+	}
+	return r.sides[len(r.sides)-1].Name // shares add up to 1 but for rounding
+}
