@@ -1,6 +1,10 @@
 package stages
 
-import "maps"
+import (
+	"maps"
+
+	"github.com/rollmill/rollmill/formats"
+)
 
 // Report is what a stage did. With --json it is what the command prints.
 type Report struct {
@@ -15,6 +19,7 @@ type Report struct {
 	Counts     map[string]int64 `json:"counts,omitempty"` // rows by state
 	Drops      map[string]int64 `json:"drops,omitempty"`  // rows by reason
 	Failures   map[string]int64 `json:"failures,omitempty"`
+	Funnel     []formats.Sieve  `json:"funnel,omitempty"` // of curate, in the order of its rules
 	Seconds    float64          `json:"seconds"`
 	Message    string           `json:"message,omitempty"` // one line for people
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"strings"
 
 	"github.com/urfave/cli/v2"
 
@@ -163,10 +164,21 @@ func runCurate(ctx context.Context, s *session) error {
 	o.Env = s.stageEnv()
 	smallHeap()
 	r, err := curate.Run(ctx, o)
-	if err = s.finish(r, r, err); err == nil && r.Sealed && r.Rows == 0 && code != 0 {
+	if err = s.finish(r, r, err); err == nil {
+		s.funnel(r.Funnel)
+	}
+	if err == nil && r.Sealed && r.Rows == 0 && code != 0 {
 		return exitWith{code, "nothing is worth training on"}
 	}
 	return err
+}
+
+// funnel shows what each rule refused; a log has it in the report.
+func (s *session) funnel(steps []formats.Sieve) {
+	var b strings.Builder
+	if !s.logJSON && len(steps) > 0 && formats.WriteFunnel(&b, steps) == nil {
+		s.say("%s", strings.TrimRight(b.String(), "\n"))
+	}
 }
 
 // curateInputs are the groups of this epoch, and those that are replayed.

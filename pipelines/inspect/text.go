@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"text/tabwriter"
+
+	"github.com/rollmill/rollmill/formats"
 )
 
 // cellWidth is how much of a text a cell of the table shows.
@@ -48,7 +50,20 @@ func (v View) WriteText(w io.Writer) error {
 		line("table", "%s, %d rows", name, m.Tables[name].Rows)
 	}
 	v.writeRows(out)
-	return out.Flush()
+	if err := out.Flush(); err != nil {
+		return err
+	}
+	return v.writeFunnel(w)
+}
+
+// writeFunnel writes what each rule of curate refused.
+func (v View) writeFunnel(w io.Writer) error {
+	var s formats.CurateState
+	if v.Manifest.Stage != "curate" || json.Unmarshal(v.Manifest.State, &s) != nil {
+		return nil
+	}
+	rows := v.Manifest.Counts["kept"] + v.Manifest.Counts["dropped"]
+	return formats.WriteFunnel(w, formats.Funnel(s.Order, int64(v.Manifest.Facts["groups"]), rows, v.Manifest.Facts))
 }
 
 // writeRows writes the rows as a table, columns named as on disk.

@@ -45,7 +45,17 @@ func Run(ctx context.Context, o Options) (stages.Report, error) {
 	seconds := o.Clock().Sub(started).Seconds()
 	outcome.Timings = map[string]float64{"curate_seconds": seconds}
 	result, err := shard.Commit(ctx, outcome)
-	return report(result, outcome, seconds), err
+	return report(result, outcome, o.order(), seconds), err
+}
+
+// order is the names of the rules that the options ask for, as they run.
+func (o *Options) order() (names []string) {
+	for _, k := range o.Rules {
+		if rule, err := k.New(*o); err == nil && rule != nil {
+			names = append(names, k.Name)
+		}
+	}
+	return names
 }
 
 // decide plans the whole epoch and writes a shard's slice of it.

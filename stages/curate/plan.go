@@ -67,6 +67,7 @@ func (p *plan) apply(a active, groups []Group) error {
 		return err
 	}
 	for k, v := range ruling.Verdicts {
+		v.rule = a.Name
 		p.verdicts[index[k]] = v
 	}
 	if ruling.State == nil {
@@ -90,38 +91,41 @@ func (p *plan) of(a active) Batch {
 	return b
 }
 
-// members decides about every member of one group, into out. rows reads the
+// members decides about every member of one group, into out, and returns the
+// rule that ended the group, or "" when anything is kept. rows reads the
 // group's rows of the base, when a rule wants to see them.
-func (p *plan) members(i int, group Group, members []formats.Member, rows func() ([]formats.Trajectory, error), out []Verdict) error {
+func (p *plan) members(i int, group Group, members []formats.Member, rows func() ([]formats.Trajectory, error), out []Verdict) (ended string, err error) {
 	var valid []int
 	for k := range members {
 		m := &members[k]
 		switch {
 		case m.Status == formats.StatusFailed || m.Status == formats.StatusSkipped:
-			out[k] = Verdict{Reason: formats.DropFailed, Detail: m.Status}
+			out[k] = Verdict{Reason: formats.DropFailed, Detail: m.Status, rule: formats.DropFailed}
 		case m.Reward == nil:
-			out[k] = Verdict{Reason: formats.DropUnscored}
+			out[k] = Verdict{Reason: formats.DropUnscored, rule: formats.DropUnscored}
 		default:
 			out[k] = p.verdicts[i]
 			valid = append(valid, k)
 		}
 	}
 	if len(valid) != group.Valid {
-		return fmt.Errorf("%d members are valid, its statistics say %d", len(valid), group.Valid)
+		return "", fmt.Errorf("%d members are valid, its statistics say %d", len(valid), group.Valid)
 	}
-	if p.verdicts[i].Reason != "" {
-		return nil
+	if len(valid) == 0 {
+		return out[len(out)-1].rule, nil
+	}
+	if v := p.verdicts[i]; v.Reason != "" {
+		return v.rule, nil
 	}
 	var whole []formats.Trajectory
-	if p.needRows && len(valid) > 0 {
-		var err error
+	if p.needRows {
 		if whole, err = rows(); err != nil {
-			return err
+			return "", err
 		}
 	}
-	left := p.memberRules(group, members, whole, valid, out)
+	left, last := p.memberRules(group, members, whole, valid, out)
 	if len(left) == len(valid) || len(left) == 0 || p.last(members, out) {
-		return nil
+		return last, nil
 	}
 	return p.again(group, members, left, out)
 }
@@ -139,12 +143,9 @@ func (p *plan) last(members []formats.Member, out []Verdict) bool {
 }
 
 // memberRules lets each rule judge the members that are left, and returns who
-// then is.
-func (p *plan) memberRules(group Group, members []formats.Member, whole []formats.Trajectory, left []int, out []Verdict) []int {
+// then is, and the rule that left nobody.
+func (p *plan) memberRules(group Group, members []formats.Member, whole []formats.Trajectory, left []int, out []Verdict) (_ []int, ended string) {
 	for _, a := range p.active {
-		if len(left) == 0 {
-			break
-		}
 		verdicts := p.judge(a, group, members, whole, left)
 		if verdicts == nil {
 			continue
@@ -153,11 +154,15 @@ func (p *plan) memberRules(group Group, members []formats.Member, whole []format
 		for k, i := range left {
 			if out[i] = verdicts[k]; verdicts[k].Reason == "" {
 				kept = append(kept, i)
+			} else {
+				out[i].rule = a.Name
 			}
 		}
-		left = kept
+		if left = kept; len(left) == 0 {
+			return nil, a.Name
+		}
 	}
-	return left
+	return left, ""
 }
 
 // judge asks one rule about the members that are left.
@@ -180,7 +185,7 @@ func (p *plan) judge(a active, group Group, members []formats.Member, whole []fo
 }
 
 // again judges a group by the members that are left.
-func (p *plan) again(group Group, members []formats.Member, left []int, out []Verdict) error {
+func (p *plan) again(group Group, members []formats.Member, left []int, out []Verdict) (ended string, err error) {
 	g := group
 	g.Valid, g.Mean = len(left), 0
 	g.Min, g.Max = *members[left[0]].Reward, *members[left[0]].Reward
@@ -195,7 +200,7 @@ func (p *plan) again(group Group, members []formats.Member, left []int, out []Ve
 		}
 		ruling, err := a.rule.Groups(p.of(a), []Group{g})
 		if err != nil {
-			return err
+			return "", err
 		}
 		if len(ruling.Verdicts) == 0 || ruling.Verdicts[0].Reason == "" {
 			continue
@@ -203,8 +208,9 @@ func (p *plan) again(group Group, members []formats.Member, left []int, out []Ve
 		for _, i := range left {
 			out[i] = ruling.Verdicts[0]
 			out[i].Detail += ", of the members that are left"
+			out[i].rule = a.Name
 		}
-		return nil
+		return a.Name, nil
 	}
-	return nil
+	return "", nil
 }

@@ -52,6 +52,15 @@ func TestFunnel(t *testing.T) {
 				rt.Fatalf("%d decisions say %s, the manifest counts %d", drops[reason], reason, n)
 			}
 		}
+		left := r.Funnel[len(r.Funnel)-1]
+		if left.TrajectoriesLeft != r.Rows || left.GroupsLeft != int64(d.Facts["groups_kept"]) {
+			rt.Fatalf("%d rows in %v groups are kept, the funnel ends with %+v", r.Rows, d.Facts["groups_kept"], left)
+		}
+		for i, step := range r.Funnel {
+			if step.Groups < 0 || step.Trajectories < 0 || i > 0 && r.Funnel[i-1].TrajectoriesLeft-step.Trajectories != step.TrajectoriesLeft {
+				rt.Fatalf("funnel %+v", r.Funnel)
+			}
+		}
 		for _, row := range readAll[formats.Trajectory](t, d, "") {
 			if row.Reward == nil || row.Status == formats.StatusFailed {
 				rt.Fatalf("%s is kept without a reward", row.TrajectoryID)
@@ -92,6 +101,11 @@ func drawOptions(t *rapid.T) curate.Options {
 	}
 	o.Curriculum.Enabled = rapid.Bool().Draw(t, "curriculum")
 	o.Curriculum.Ascending = rapid.Bool().Draw(t, "ascending")
+	if rapid.Bool().Draw(t, "members too") {
+		half := 0.5
+		o.SampleTrajectories, o.BestOf = &half, rapid.IntRange(0, 3).Draw(t, "best of")
+		o.DropDuplicates, o.NearDuplicates = rapid.Bool().Draw(t, "duplicates"), &half
+	}
 	if rapid.Bool().Draw(t, "subsample") {
 		s := rapid.SampledFrom([]float64{0.2, 0.5, 1}).Draw(t, "share")
 		o.Curriculum.RandomSubsample = &s

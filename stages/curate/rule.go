@@ -81,6 +81,8 @@ type Ruling struct {
 type Verdict struct {
 	Reason string // one of formats.DropReasons, or "" to keep it
 	Detail string // for people: the numbers behind it
+
+	rule string // who said so; set by the plan
 }
 
 // Kind is a kind of rule.

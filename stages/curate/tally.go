@@ -34,13 +34,17 @@ type tally struct {
 	tokens                           int64
 	rewards, keptRewards             float64
 	drops                            map[string]int64
+	funnel                           funnel
 }
 
-func (t *tally) add(members []formats.Member, verdicts []Verdict, kept []formats.Trajectory) {
+func (t *tally) add(d *decided) {
+	members, kept := d.members, d.kept
 	t.groups++
-	for i, v := range verdicts {
+	t.funnel.group(d.ended)
+	for i, v := range d.verdicts {
 		if v.Reason != "" {
 			stages.Count(&t.drops, v.Reason, 1)
+			t.funnel.trajectory(v.rule)
 		}
 		if v.Reason != formats.DropFailed && v.Reason != formats.DropUnscored {
 			t.scored++
@@ -71,26 +75,26 @@ func (t *tally) dropped() (n int64) {
 
 // check holds the funnel to its sum.
 func (t *tally) check(rows int64) error {
-	if t.kept+t.dropped() != rows {
-		return fmt.Errorf("curate: %d kept and %d dropped of %d trajectories do not add up", t.kept, t.dropped(), rows)
+	groups, trajectories := t.funnel.sum()
+	if t.kept+t.dropped() != rows || trajectories != t.dropped() || groups != t.groups-t.groupsKept {
+		return fmt.Errorf("curate: %d kept and %d dropped (%d by rules) of %d trajectories, %d groups kept and %d dropped of %d do not add up",
+			t.kept, t.dropped(), trajectories, rows, t.groupsKept, groups, t.groups)
 	}
 	return nil
 }
 
 func (t *tally) outcome() dataset.Outcome {
-	return dataset.Outcome{
-		Counts: map[string]int64{countKept: t.kept, countDropped: t.dropped()},
-		Drops:  t.drops,
-		Facts: map[string]float64{
-			factGroups: float64(t.groups), factGroupsKept: float64(t.groupsKept), factScored: float64(t.scored),
-			factRewards: t.rewards, factRewardKept: t.keptRewards, factTokens: float64(t.tokens),
-		},
+	facts := map[string]float64{
+		factGroups: float64(t.groups), factGroupsKept: float64(t.groupsKept), factScored: float64(t.scored),
+		factRewards: t.rewards, factRewardKept: t.keptRewards, factTokens: float64(t.tokens),
 	}
+	t.funnel.facts(facts)
+	return dataset.Outcome{Counts: map[string]int64{countKept: t.kept, countDropped: t.dropped()}, Drops: t.drops, Facts: facts}
 }
 
 // report says what became of the shard, or of the dataset when it was there
 // already.
-func report(result dataset.Result, outcome dataset.Outcome, seconds float64) stages.Report {
+func report(result dataset.Result, outcome dataset.Outcome, order []string, seconds float64) stages.Report {
 	r := stages.Report{
 		Stage: stage, URI: result.URI, Identity: result.Identity, UpToDate: result.UpToDate, Missing: result.Missing,
 		Rows: result.Rows, Counts: outcome.Counts, Drops: outcome.Drops, Seconds: seconds,
@@ -104,6 +108,7 @@ func report(result dataset.Result, outcome dataset.Outcome, seconds float64) sta
 	}
 	if r.Counts != nil {
 		r.Message = message(r, facts)
+		r.Funnel = formats.Funnel(order, int64(facts[factGroups]), r.Counts[countKept]+r.Counts[countDropped], facts)
 	}
 	return r
 }

@@ -40,6 +40,7 @@ type decided struct {
 	verdicts []Verdict
 	rows     []formats.Trajectory // of the whole group, when anything is kept
 	have     have                 // what is in rows
+	ended    string               // the rule that left nothing of the group, or ""
 	kept     []formats.Trajectory // at the beginning of rows
 	at       []int64              // where these lie in the base, when their payload is to be copied
 }
@@ -119,7 +120,8 @@ func (w *writer) group(i int, g Group, d *decided) error {
 		err := w.base(w.whole, g, d)
 		return d.rows, err
 	}
-	if err := w.plan.members(i, g, d.members, rows, d.verdicts); err != nil {
+	var err error
+	if d.ended, err = w.plan.members(i, g, d.members, rows, d.verdicts); err != nil {
 		return fmt.Errorf("group %q: %w", g.ID, err)
 	}
 	return w.keep(g, d)
@@ -230,7 +232,7 @@ func (w *writer) write(ctx context.Context, d *decided) error {
 	if err := w.store(ctx, d); err != nil {
 		return err
 	}
-	w.tally.add(d.members, d.verdicts, d.kept)
+	w.tally.add(d)
 	for k := range d.members {
 		w.decided = append(w.decided, decision(&d.members[k], d.verdicts[k]))
 	}

@@ -1,0 +1,33 @@
+package curate
+
+import (
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/stages"
+)
+
+// funnel counts what each rule refused, of groups (those of which it left
+// nothing) and of trajectories. It goes into the manifest's facts, which add
+// up over shards; formats.Funnel reads it there.
+type funnel struct{ groups, trajectories map[string]int64 }
+
+func (f *funnel) group(ended string)     { stages.Count(&f.groups, ended, 1) }
+func (f *funnel) trajectory(rule string) { stages.Count(&f.trajectories, rule, 1) }
+
+func (f *funnel) sum() (groups, trajectories int64) {
+	for _, n := range f.groups {
+		groups += n
+	}
+	for _, n := range f.trajectories {
+		trajectories += n
+	}
+	return groups, trajectories
+}
+
+func (f *funnel) facts(into map[string]float64) {
+	for rule, n := range f.groups {
+		into[formats.FunnelGroups(rule)] = float64(n)
+	}
+	for rule, n := range f.trajectories {
+		into[formats.FunnelTrajectories(rule)] = float64(n)
+	}
+}
