@@ -77,7 +77,8 @@ func bare(err error) error {
 // ReadAt reads back what was written.
 func (d *Draft) ReadAt(p []byte, off int64) (int, error) { return d.file.ReadAt(p, off) }
 
-// Create makes the draft visible under key, or returns ErrExist.
+// Create makes the draft visible under key, or returns ErrExist. After
+// ErrExist the draft is as it was, for another key.
 func (d *Draft) Create(ctx context.Context, key string) error { return d.publish(ctx, "create", key) }
 
 // Replace makes the draft visible under key, in place of what was there.
@@ -100,12 +101,9 @@ func (d *Draft) publish(ctx context.Context, op, key string) error {
 	if d.done {
 		return d.b.fail(op, key, errors.New("the draft is already ended"))
 	}
-	defer d.Discard()
-	if err := d.b.begin(ctx, "publish", key); err != nil {
-		return err
-	}
-	var err error
+	err := d.b.begin(ctx, "publish", key)
 	switch {
+	case err != nil:
 	case d.b.disk != "":
 		err = d.publishFile(key, op == "create")
 	case op == "create":
@@ -113,8 +111,12 @@ func (d *Draft) publish(ctx context.Context, op, key string) error {
 	default:
 		err = d.upload(ctx, key, false, "")
 	}
+	if err = d.b.fail(op, key, err); errors.Is(err, ErrExist) {
+		return err
+	}
+	_ = d.Discard() // it is published, or the first error counts
 	if err != nil {
-		return d.b.fail(op, key, err)
+		return err
 	}
 	return d.b.hook("published", key)
 }

@@ -31,8 +31,12 @@ func TestDraftsWithNames(t *testing.T) {
 	if err := d.Create(t.Context(), "a/k"); err != nil {
 		t.Fatal(err)
 	}
-	if err := draft("two").Create(t.Context(), "a/k"); !errors.Is(err, storage.ErrExist) {
+	two := draft("two")
+	if err := two.Create(t.Context(), "a/k"); !errors.Is(err, storage.ErrExist) {
 		t.Errorf("creating what is there: %v", err)
+	}
+	if err := two.Create(t.Context(), "a/two"); err != nil {
+		t.Errorf("the refused draft under another key: %v", err)
 	}
 	if err := draft("three").Replace(t.Context(), "a/k"); err != nil {
 		t.Error(err)
@@ -43,7 +47,7 @@ func TestDraftsWithNames(t *testing.T) {
 	if got, err := b.Read(t.Context(), "a/k"); err != nil || string(got) != "three" {
 		t.Errorf("read %q, %v", got, err)
 	}
-	if got := files(t, dir); !slices.Equal(got, []string{"a", "a/k"}) {
+	if got := files(t, dir); !slices.Equal(got, []string{"a", "a/k", "a/two"}) {
 		t.Errorf("the folder holds %q", got)
 	}
 }

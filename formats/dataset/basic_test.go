@@ -4,18 +4,30 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/storage/fakes3"
 )
 
 // places are the stores that every story is told on.
 func places(t *testing.T, story func(t *testing.T, uri string)) {
 	t.Run("mem", func(t *testing.T) { story(t, "mem://"+t.Name()+"/ds") })
 	t.Run("local", func(t *testing.T) { story(t, filepath.Join(t.TempDir(), "ds")) })
+	t.Run("s3", func(t *testing.T) { story(t, fakes3.Start(t).URI("ds")) })
+}
+
+// beside is a sibling of a place.
+func beside(uri, suffix string) string {
+	at, parameters, found := strings.Cut(uri, "?")
+	if !found {
+		return at + suffix
+	}
+	return at + suffix + "?" + parameters
 }
 
 func wideRow(example, generation int) formats.Trajectory {

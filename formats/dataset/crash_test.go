@@ -102,13 +102,13 @@ func TestCrashAnywhere(t *testing.T) {
 						write(ctx, t, uri, old, Options{}, 2)
 					}
 				}
-				prepare(uri + "-calm")
-				if err := run(uri+"-calm", Options{}); err != nil {
+				prepare(beside(uri, "-calm"))
+				if err := run(beside(uri, "-calm"), Options{}); err != nil {
 					t.Fatal(err)
 				}
-				calm, objects := open(t, uri+"-calm"), len(keys(t, uri+"-calm"))
+				calm, objects := open(t, beside(uri, "-calm")), len(keys(t, beside(uri, "-calm")))
 				for after := 0; ; after++ {
-					uri := fmt.Sprintf("%s-%d", uri, after)
+					uri := beside(uri, fmt.Sprint("-", after))
 					prepare(uri)
 					hook, dead := killer(after)
 					err := run(uri, Options{hook: hook})

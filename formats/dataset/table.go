@@ -118,14 +118,19 @@ func (w *TableWriter[T]) begin(ctx context.Context) error {
 	return nil
 }
 
-// freeName finds a name that no other attempt has: an earlier or a rival one
-// may have left the same bytes, and whoever ends removes its parts by name.
-func (w *TableWriter[T]) freeName(ctx context.Context, digest string) (string, error) {
+// publish gives the part a name that no other attempt has: an earlier one, or
+// a rival at this moment, may have the same bytes, and whoever ends removes
+// its parts by name.
+func (w *TableWriter[T]) publish(ctx context.Context, digest string) (string, error) {
 	for {
 		name := partName(w.t.name, w.s.shard, w.s.run.of, w.seq, digest)
 		w.seq++
-		if _, err := w.s.bucket.Stat(ctx, name); errors.Is(err, storage.ErrNotExist) {
-			return name, nil
+		_, err := w.s.bucket.Stat(ctx, name)
+		if errors.Is(err, storage.ErrNotExist) {
+			err = w.draft.Create(ctx, name)
+			if !errors.Is(err, storage.ErrExist) {
+				return name, err
+			}
 		} else if err != nil {
 			return "", err
 		}
@@ -138,11 +143,8 @@ func (w *TableWriter[T]) end(ctx context.Context) error {
 		return w.fail(err)
 	}
 	digest := hex.EncodeToString(w.hash.Sum(nil))
-	name, err := w.freeName(ctx, digest)
+	name, err := w.publish(ctx, digest)
 	if err != nil {
-		return w.fail(err)
-	}
-	if err := w.draft.Create(ctx, name); err != nil {
 		return w.fail(err)
 	}
 	p := Part{Name: name, Shard: w.s.shard, Rows: w.w.Rows(), Bytes: w.w.Size(), Digest: digest, RowGroups: w.w.RowGroups()}

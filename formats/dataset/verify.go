@@ -80,6 +80,7 @@ var rowKinds = map[string]func(context.Context, *Dataset, string, Range) (format
 	formats.TablePairs:               digestRows[formats.Pair],
 	formats.TableLabels:              digestRows[formats.Label],
 	formats.TableDecisions:           digestRows[formats.Decision],
+	formats.TablePlan:                digestRows[formats.Planned],
 }
 
 func digestRows[T any](ctx context.Context, d *Dataset, table string, r Range) (formats.RowsDigest, error) {

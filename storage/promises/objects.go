@@ -89,6 +89,11 @@ func drafts(t T, b *storage.Bucket) {
 	if got, err := b.Read(t.Context(), "named/late"); err != nil || string(got) != "one two three" {
 		t.Errorf("read %q, %v", got, err)
 	}
+	must(t, d.Create(t.Context(), "named/second")) // a refused draft is as it was
+	must(t, d.Discard())
+	if got, err := b.Read(t.Context(), "named/second"); err != nil || string(got) != "loser" {
+		t.Errorf("read %q, %v", got, err)
+	}
 }
 
 // A Reader keeps io.ReaderAt's contract, also past the end.
