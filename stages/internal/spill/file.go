@@ -1,0 +1,86 @@
+// Package spill sorts more than memory holds: runs are sorted in memory,
+// appended to a temporary file, and merged when they are read. It knows
+// nothing of what it sorts.
+//
+// A Sorter orders records by their keys. A Set tells whether a number came
+// twice, in an eighth of the memory that a map of them takes.
+package spill
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"os"
+)
+
+// file holds runs one after the other. It has no name once it is open, so that
+// it is gone with the process, however that ends.
+type file struct {
+	dir  string
+	f    *os.File
+	name string // "" when it could be removed at once
+	size int64
+	runs []span
+}
+
+type span struct{ from, to int64 }
+
+// append writes a run.
+func (s *file) append(write func(*bufio.Writer) error) error {
+	if s.f == nil {
+		f, err := os.CreateTemp(s.dir, "rollmill-spill-*")
+		if err != nil {
+			return fmt.Errorf("spill: %w", err)
+		}
+		if s.f = f; os.Remove(f.Name()) != nil {
+			s.name = f.Name() // this system keeps the names of open files
+		}
+	}
+	count := &counting{f: s.f}
+	w := bufio.NewWriterSize(count, 1<<20)
+	err := write(w)
+	if err == nil {
+		err = w.Flush()
+	}
+	if err != nil {
+		return fmt.Errorf("spill: %w", err)
+	}
+	s.runs = append(s.runs, span{s.size, s.size + count.n})
+	s.size += count.n
+	return nil
+}
+
+// readers reads each run through a buffer; together they take about so many
+// bytes.
+func (s *file) readers(memory int64) []*bufio.Reader {
+	each := min(max(memory/int64(max(1, len(s.runs))), 4<<10), 1<<20)
+	out := make([]*bufio.Reader, len(s.runs))
+	for i, r := range s.runs {
+		out[i] = bufio.NewReaderSize(io.NewSectionReader(s.f, r.from, r.to-r.from), int(each))
+	}
+	return out
+}
+
+// Close removes what was spilled.
+func (s *file) Close() error {
+	if s.f == nil {
+		return nil
+	}
+	err := s.f.Close()
+	if s.name != "" {
+		_ = os.Remove(s.name)
+	}
+	s.f = nil
+	return err
+}
+
+type counting struct {
+	f *os.File
+	n int64
+}
+
+func (c *counting) Write(p []byte) (int, error) {
+	n, err := c.f.Write(p)
+	c.n += int64(n)
+	return n, err
+}

@@ -1,0 +1,23 @@
+package stages
+
+// Spill says how a stage sorts what does not lie in the order that it needs:
+// in so much memory, and beyond it in files without a name, which the system
+// takes back even from a process that was killed. It decides no row.
+type Spill struct {
+	Dir    string // where the files are; default: the system's folder for temporary files
+	Memory int64  // bytes; default DefaultSpillMemory
+}
+
+// DefaultSpillMemory is how much is sorted in memory.
+const DefaultSpillMemory = 256 << 20
+
+// Validate reports what cannot be.
+func (s *Spill) Validate(stage string) error {
+	if s.Memory < 0 {
+		return Errorf(KindUsage, "give a number of bytes", "%s: --spill-memory %d", stage, s.Memory)
+	}
+	if s.Memory == 0 {
+		s.Memory = DefaultSpillMemory
+	}
+	return nil
+}
