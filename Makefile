@@ -4,6 +4,7 @@
 # make bench  runs the benchmarks
 # make bench/rollout EPISODES=1000   what a recorded episode costs, beside the same in Python
 # make docs   writes the generated pages
+# make golden   writes what the scripts under testdata expect; read the difference
 # make stores STORES="minio gcs azure"   runs the demo in object stores
 # make slurm, make airflow   run the demo on them, with a daemon or a worker killed
 # make bench/shards ROWS=250000   what score and group cost over a bucket, as shards and rows grow
@@ -136,6 +137,9 @@ slurm airflow:
 
 docs:
 	$(GO) test ./cmd/rollmill -run TestDocs -update
+
+golden:
+	$(GO) test ./cmd/rollmill -run TestScripts -update
 
 chaos-rollout:
 	COUNT=$(TRAJECTORIES) KILLS=$(KILLS) $(GO) test ./cmd/rollmill -run TestChaosRollout -count 1 -timeout 60m -v

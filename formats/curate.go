@@ -73,8 +73,9 @@ const RulePools = "pools"
 // of the examples that were solved always and never, sorted. The others are
 // normal.
 type PoolsState struct {
-	Easy []string `json:"easy,omitempty"`
-	Hard []string `json:"hard,omitempty"`
+	Epoch int      `json:"epoch"` // the last whose groups moved examples
+	Easy  []string `json:"easy,omitempty"`
+	Hard  []string `json:"hard,omitempty"`
 }
 
 // RuleCurriculum is the curriculum's name in CurateState.Rules.

@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-var update = flag.Bool("update", false, "rewrite the generated pages")
+var update = flag.Bool("update", false, "rewrite the generated pages, and what the scripts expect")
 
 // TestDocs compares the pages under doc/ with the flags.
 func TestDocs(t *testing.T) {

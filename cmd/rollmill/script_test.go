@@ -9,7 +9,7 @@ import (
 
 func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){
-		"rollmill": func() { os.Exit(process()) }, "longanswers": serveLongAnswers, "twoturns": twoTurns,
+		"rollmill": func() { os.Exit(process()) }, "longanswers": serveLongAnswers, "twoturns": twoTurns, "recite": recite,
 	})
 }
 
@@ -18,9 +18,10 @@ func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir:                 "../../testdata/script",
 		RequireExplicitExec: true,
+		UpdateScripts:       *update,
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exits": exits, "sandbox": serveSandbox, "faults": setFaults, "truncate": truncate, "finetuning": serveFineTuning,
-			"customizer": serveCustomizer, "hub": serveHub,
+			"customizer": serveCustomizer, "hub": serveHub, "recital": serveRecital,
 		},
 	})
 }

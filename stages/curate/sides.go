@@ -64,7 +64,7 @@ func (o *Options) sides() error {
 		sum, names[i] = sum+s.Share, s.Name
 	}
 	if math.Abs(sum-1) > 1e-6 {
-		return usage("shares add up to 1", "curate: --split: the shares add up to %g", sum)
+		return usage("shares add up to 1", "curate: --split: the shares add up to %.6g", sum)
 	}
 	for _, name := range names {
 		if name == o.Take {

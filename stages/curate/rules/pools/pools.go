@@ -6,7 +6,8 @@
 // chance of its pool's share, drawn anew each epoch from the seed and the
 // group's id; groups of the normal pool always are. Then every group that
 // was judged moves its example, kept or not, so an example leaves a pool as
-// soon as the policy's success with it changes.
+// soon as the policy's success with it changes; but groups of older epochs,
+// trained on again, move nobody who was moved since.
 //
 // The pools are handed from epoch to epoch in the manifest's state
 // (--previous); the same epoch with the same state gives the same rows, so
@@ -43,7 +44,7 @@ var Kind = curate.Kind{
 type rule curate.Pools
 
 func (r rule) Groups(b curate.Batch, groups []curate.Group) (curate.Ruling, error) {
-	was, err := restore(b.State)
+	was, until, err := restore(b.State)
 	if err != nil {
 		return curate.Ruling{}, err
 	}
@@ -51,7 +52,7 @@ func (r rule) Groups(b curate.Batch, groups []curate.Group) (curate.Ruling, erro
 	for i := range groups {
 		verdicts[i] = r.admit(b.Seed, &groups[i], was[groups[i].ExampleID])
 	}
-	return curate.Ruling{Verdicts: verdicts, State: r.move(was, groups)}, nil
+	return curate.Ruling{Verdicts: verdicts, State: r.move(was, until, groups)}, nil
 }
 
 // pool is where an example is.
@@ -75,16 +76,21 @@ func (r rule) admit(seed int64, g *curate.Group, in pool) curate.Verdict {
 	if share == 1 || float64(formats.Seed(seed, "pool", g.ID))/math.MaxInt64 < share {
 		return curate.Verdict{}
 	}
-	return curate.Verdict{Reason: formats.DropPool, Detail: fmt.Sprintf("its example was %s, of which a share of %g is taken", in, share)}
+	return curate.Verdict{Reason: formats.DropPool, Detail: fmt.Sprintf("it was %s; a share of %g is taken", in, share)}
 }
 
-// move puts every example where its newest group says it belongs.
-func (r rule) move(was map[string]pool, groups []curate.Group) formats.PoolsState {
+// move puts every example where its newest group says it belongs. Groups up
+// to the epoch until were seen before, unless the epochs do not count on.
+func (r rule) move(was map[string]pool, until int, groups []curate.Group) formats.PoolsState {
 	now := maps.Clone(was)
 	newest := map[string]*curate.Group{}
+	last := -1
+	for i := range groups {
+		last = max(last, groups[i].Epoch)
+	}
 	for i := range groups {
 		g := &groups[i]
-		if g.Valid == 0 {
+		if g.Valid == 0 || g.Epoch <= until && g.Epoch < last {
 			continue
 		}
 		if n := newest[g.ExampleID]; n == nil || cmp.Or(cmp.Compare(g.Epoch, n.Epoch), cmp.Compare(g.ID, n.ID)) > 0 {
@@ -94,7 +100,7 @@ func (r rule) move(was map[string]pool, groups []curate.Group) formats.PoolsStat
 	for id, g := range newest {
 		now[id] = r.of(g)
 	}
-	var s formats.PoolsState
+	s := formats.PoolsState{Epoch: max(until, last)}
 	for id, in := range now {
 		switch in {
 		case easy:
@@ -118,15 +124,16 @@ func (r rule) of(g *curate.Group) pool {
 	return normal
 }
 
-// restore reads what the epoch before left, if anything.
-func restore(data json.RawMessage) (map[string]pool, error) {
+// restore reads what the epoch before left, if anything, and the last epoch
+// that it has seen.
+func restore(data json.RawMessage) (was map[string]pool, until int, err error) {
 	out := map[string]pool{}
 	if data == nil {
-		return out, nil
+		return out, -1, nil
 	}
 	var s formats.PoolsState
 	if err := json.Unmarshal(data, &s); err != nil {
-		return nil, fmt.Errorf("the pools' state in --previous: %w", err)
+		return nil, 0, fmt.Errorf("the pools' state in --previous: %w", err)
 	}
 	for _, id := range s.Easy {
 		out[id] = easy
@@ -134,5 +141,5 @@ func restore(data json.RawMessage) (map[string]pool, error) {
 	for _, id := range s.Hard {
 		out[id] = hard
 	}
-	return out, nil
+	return out, s.Epoch, nil
 }

@@ -1,0 +1,103 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"strings"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+// serveRecital starts an engine that says what it is told, and puts its base
+// URL into $ENGINE. The last message is a JSON list of texts, of which the
+// request's seed chooses one:
+//
+//	recital
+func serveRecital(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 0 {
+		ts.Fatalf("usage: recital")
+	}
+	web := httptest.NewServer(http.HandlerFunc(sayAsTold))
+	ts.Defer(web.Close)
+	ts.Setenv("ENGINE", web.URL+"/v1")
+}
+
+func sayAsTold(w http.ResponseWriter, r *http.Request) {
+	var q struct {
+		Seed     int
+		Model    string
+		Messages []struct{ Content string }
+	}
+	var texts []string
+	err := json.NewDecoder(r.Body).Decode(&q)
+	if err == nil && len(q.Messages) > 0 {
+		err = json.Unmarshal([]byte(q.Messages[len(q.Messages)-1].Content), &texts)
+	}
+	if err != nil || q.Seed < 0 || q.Seed >= len(texts) {
+		http.Error(w, fmt.Sprintf("text %d of %d: %v", q.Seed, len(texts), err), http.StatusBadRequest)
+		return
+	}
+	type entry struct {
+		Token   string  `json:"token"`
+		Logprob float64 `json:"logprob"`
+		Bytes   []int   `json:"bytes"`
+	}
+	entries, ids := []entry{}, []int{}
+	for i, word := range strings.Fields(texts[q.Seed]) {
+		entries, ids = append(entries, entry{Token: word, Logprob: -0.5}), append(ids, 100+i)
+	}
+	choice := map[string]any{"index": 0, "finish_reason": "stop", "token_ids": ids, "logprobs": map[string]any{"content": entries},
+		"message": map[string]any{"role": "assistant", "content": texts[q.Seed]}}
+	w.Header().Set("Content-Type", "application/json")
+	_ = json.NewEncoder(w).Encode(map[string]any{ // a client that went away has its own error
+		"id": "recital", "object": "chat.completion", "created": 1, "model": q.Model, "choices": []any{choice}, "prompt_token_ids": []int{1, 2, 3},
+		"usage": map[string]any{"prompt_tokens": 3, "completion_tokens": len(ids), "total_tokens": 3 + len(ids)}})
+}
+
+// recite is an agent's worker for that engine: it asks for the example's text
+// of the generation, so that all of a group have the same prompt.
+func recite() {
+	if err := reciteAll(os.Stdin, os.Stdout); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	os.Exit(0)
+}
+
+func reciteAll(tasks io.Reader, out io.Writer) error {
+	lines := json.NewDecoder(tasks)
+	for {
+		var task struct {
+			Fields     struct{ Says []string }
+			Generation int
+			BaseURL    string `json:"base_url"`
+			Model      string
+		}
+		if err := lines.Decode(&task); err == io.EOF {
+			return nil
+		} else if err != nil {
+			return err
+		}
+		says, err := json.Marshal(task.Fields.Says)
+		if err != nil {
+			return err
+		}
+		body, err := json.Marshal(map[string]any{"model": task.Model, "seed": task.Generation, "messages": []any{map[string]any{"role": "user", "content": string(says)}}})
+		if err != nil {
+			return err
+		}
+		resp, err := http.Post(task.BaseURL+"/chat/completions", "application/json", bytes.NewReader(body))
+		if err != nil {
+			return err
+		}
+		resp.Body.Close()
+		if _, err := fmt.Fprintln(out, `{}`); err != nil {
+			return err
+		}
+	}
+}
