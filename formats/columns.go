@@ -38,6 +38,8 @@ func Columns(kind Kind) []Column {
 		return slices.Clone(labelColumns)
 	case TableDecisions:
 		return slices.Clone(decisionColumns)
+	case TablePlan:
+		return slices.Clone(plannedColumns)
 	}
 	return nil
 }
@@ -54,6 +56,7 @@ var documented = []struct {
 	{TablePairs, "A row for each preference, beside groups: two ways to go on from one prompt, the better one chosen."},
 	{TableLabels, "A row for each scored trajectory, beside groups: an answer that is wanted or not. The manifest's facts count both kinds."},
 	{TableDecisions, "A row for each trajectory that curate looked at, beside what it kept."},
+	{TablePlan, "A row for each example that deserves more generations, beside what curate kept; `rollout --plan` makes them."},
 }
 
 // ColumnsMarkdown is the documentation of every column as a Markdown page.

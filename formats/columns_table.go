@@ -192,3 +192,15 @@ var decisionColumns = []Column{
 	{Path: "reason", Type: str, Meaning: "the first rule that refused it: " + oneOf(DropReasons), Null: "it was kept"},
 	{Path: "detail", Type: str, Meaning: "the rule's figures in words", Null: "none"},
 }
+
+var plannedColumns = []Column{
+	exampleID, groupID, epoch,
+	{Path: "generations", Type: i32, Unit: "trajectories", Meaning: "how many more"},
+	{Path: "first_generation", Type: i32, Meaning: "the number of the first of them, in this epoch"},
+	{Path: "reason", Type: str, Meaning: "why: " + oneOf(PlanReasons)},
+	{Path: "count", Type: i32, Unit: "trajectories", Meaning: "in the group so far"},
+	{Path: "valid", Type: i32, Unit: "trajectories", Meaning: "of these, with a reward"},
+	{Path: "failed", Type: i32, Unit: "trajectories", Meaning: "of these, failed or skipped"},
+	{Path: "solved", Type: f64, Unit: "share, 0 to 1", Meaning: "of valid members whose reward is at or above the solved threshold", Null: "no valid member"},
+	{Path: "std_pop", Type: f64, Meaning: "standard deviation of the rewards, divisor n", Null: "no valid member"},
+}

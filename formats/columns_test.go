@@ -15,6 +15,7 @@ var rowTypes = map[Kind]reflect.Type{
 	TablePairs:       reflect.TypeFor[Pair](),
 	TableLabels:      reflect.TypeFor[Label](),
 	TableDecisions:   reflect.TypeFor[Decision](),
+	TablePlan:        reflect.TypeFor[Planned](),
 }
 
 // structColumns derives from the struct what the table must say of it.

@@ -19,4 +19,5 @@ const (
 	TablePairs     = "_pairs"     // Pair, beside groups
 	TableLabels    = "_labels"    // Label, beside groups
 	TableDecisions = "_decisions" // Decision, beside curated trajectories
+	TablePlan      = "_plan"      // Planned, beside curated trajectories
 )

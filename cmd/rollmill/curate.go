@@ -20,8 +20,9 @@ var curateCommand = command{
 	usage:   "decide what is worth training on",
 	about: `Flat groups teach nothing and are dropped; a curriculum begins with the easiest
 groups and grows from epoch to epoch. Every trajectory is kept, or dropped with
-a reason that stands in _decisions. The result is self-contained. An empty
-result is a result.
+a reason that stands in _decisions. The table _plan says which examples deserve
+more generations, and why: rollout --plan makes them. The result is
+self-contained. An empty result is a result.
 
   rollmill curate --in runs/demo/epoch-1/group --previous runs/demo/epoch-0/curate --curriculum`,
 	flags: curateFlags,
@@ -74,6 +75,9 @@ func curateFlags() []cli.Flag {
 		&cli.IntFlag{Name: "max-per-group", Usage: "keep `N` of each group, chosen at random"},
 		&cli.IntFlag{Name: "max-per-example", Usage: "keep the `N` newest groups of each example, when epochs are trained on again"},
 		&cli.BoolFlag{Name: "recompute", Usage: "compute advantages anew from the members that are left"},
+		&cli.IntFlag{Name: "plan-generations", Usage: "_plan asks for more of groups with fewer than `N` trajectories that did not fail, and N more of flat ones", DefaultText: "as many as most groups have"},
+		&cli.IntFlag{Name: "plan-max-per-example", Usage: "_plan asks for no more than makes `N` trajectories of an example in all", DefaultText: "twice --plan-generations"},
+		&cli.Int64Flag{Name: "plan-budget", Usage: "_plan asks for `N` trajectories in all at most, and what is left of them goes where rewards differ most", DefaultText: "no limit"},
 	)...)
 	flags = append(flags, inCategory(aboutGates,
 		&cli.Float64Flag{Name: "min-groups", Usage: "refuse fewer than `N` kept groups"},
@@ -128,6 +132,7 @@ func curateOptions(c *cli.Context) (curate.Options, error) {
 			RandomSubsample: float(c, "random-subsample"),
 		},
 	}
+	o.Next = curate.Next{Generations: c.Int("plan-generations"), MaxPerExample: c.Int("plan-max-per-example"), Budget: integer64(c, "plan-budget")}
 	if text := c.String("split"); text != "" {
 		var err error
 		if o.Split, err = curate.ParseSplit(text); err != nil {

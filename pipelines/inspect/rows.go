@@ -67,6 +67,19 @@ type decision struct {
 	Detail       string `parquet:"detail,optional" json:"detail,omitempty"`
 }
 
+type planned struct {
+	ExampleID   string   `parquet:"example_id" json:"example_id"`
+	Epoch       int32    `parquet:"epoch,delta" json:"epoch"`
+	First       int32    `parquet:"first_generation,delta" json:"first_generation"`
+	Generations int32    `parquet:"generations,delta" json:"generations"`
+	Reason      string   `parquet:"reason,dict" json:"reason"`
+	Count       int32    `parquet:"count,delta" json:"count"`
+	Valid       int32    `parquet:"valid,delta" json:"valid"`
+	Failed      int32    `parquet:"failed,delta" json:"failed"`
+	Solved      *float64 `parquet:"solved,optional" json:"solved"`
+	StdPop      *float64 `parquet:"std_pop,optional" json:"std_pop"`
+}
+
 // readRows reads the rows asked for into the struct for their kind. A table
 // that is not there says so.
 func readRows(ctx context.Context, d *dataset.Dataset, o Options, total int64) (any, error) {
@@ -83,6 +96,8 @@ func readRows(ctx context.Context, d *dataset.Dataset, o Options, total int64) (
 		return read[group](ctx, d, o, total)
 	case formats.TableDecisions:
 		return read[decision](ctx, d, o, total)
+	case formats.TablePlan:
+		return read[planned](ctx, d, o, total)
 	}
 	return read[trajectory](ctx, d, o, total)
 }

@@ -12,7 +12,7 @@ import (
 
 const (
 	stage   = "curate"
-	version = 1 // raise it when the same inputs and options give other rows
+	version = 2 // raise it when the same inputs and options give other rows
 )
 
 // Run decides about the groups of o.In, writes one shard of the dataset o.Out,
@@ -71,6 +71,9 @@ func decide(ctx context.Context, o *Options, in *input, shard *dataset.Shard) (d
 		plan: p, recompute: o.recompute, decode: o.decode,
 		rows:      dataset.NewTable[formats.Trajectory](shard, "", -1),
 		decisions: dataset.NewTable[formats.Decision](shard, formats.TableDecisions, -1),
+	}
+	if w.next, err = o.newNext(ctx, in, p.verdicts, shard); err != nil {
+		return dataset.Outcome{}, err
 	}
 	total := int64(0)
 	for _, s := range in.sets {

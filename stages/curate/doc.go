@@ -1,6 +1,7 @@
 // Package curate decides what is worth training on: groups in, a wide dataset
-// of the chosen trajectories out, self-contained, and a table _decisions with
-// a row for every input trajectory. Group datasets of other epochs may be
+// of the chosen trajectories out, self-contained, a table _decisions with a
+// row for every input trajectory, and a table _plan of the examples that
+// deserve more generations (see Next). Group datasets of other epochs may be
 // trained on again beside the first (Options.Replay): all of them are one plan.
 //
 // In order: failed members go (failed), then unscored ones (unscored); then

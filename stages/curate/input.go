@@ -115,6 +115,7 @@ type stats struct {
 	Max      *float64 `parquet:"max,optional"`
 	StdPop   *float64 `parquet:"std_pop,optional"`
 	Solved   *float64 `parquet:"solved,optional"`
+	Failed   *int32   `parquet:"failed"` // older files have none
 }
 
 // statsWithTokens is the version of group whose statistics count tokens.
@@ -195,6 +196,9 @@ func (l *loader) add(s *stats) error {
 		l.epoch = &e
 	}
 	g := Group{ID: s.GroupID, ExampleID: s.Example, Epoch: int(s.Epoch), FirstRow: s.FirstRow, Count: int(s.Count), Valid: int(s.Valid)}
+	if g.Failed = g.Count - g.Valid; s.Failed != nil {
+		g.Failed = int(*s.Failed)
+	}
 	if s.Valid > 0 {
 		g.Mean, g.Min, g.Max = *s.Mean, *s.Min, *s.Max
 		g.StdPop, g.Solved = number(s.StdPop), number(s.Solved)

@@ -51,6 +51,8 @@ type Options struct {
 	Take               string   // the side that is kept
 	Pools              Pools
 
+	Next Next
+
 	// Recompute makes the function that computes a group's advantages anew;
 	// nil leaves them as group made them.
 	Recompute func(formats.GroupState) (func([]formats.Member) error, error)
@@ -211,6 +213,9 @@ func (o *Options) rules() error {
 		return err
 	}
 	if err := o.Pools.validate(); err != nil {
+		return err
+	}
+	if err := o.Next.validate(); err != nil {
 		return err
 	}
 	if o.AnyTemperature && !o.CheckLogprobs {

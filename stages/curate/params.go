@@ -64,6 +64,7 @@ func (o *Options) ruleParams(p map[string]any) {
 	set("best-of", o.BestOf, o.BestOf > 0)
 	set("max-per-group", o.MaxPerGroup, o.MaxPerGroup > 0)
 	set("recompute", true, o.Recompute != nil)
+	o.Next.params(set)
 	set("seed", o.Seed, o.SampleGroups != nil || o.SampleTrajectories != nil || o.TokenBudget > 0 || o.MaxPerGroup > 0 || o.BestOf > 0 ||
-		len(o.Split) > 0 || o.Pools.Enabled)
+		len(o.Split) > 0 || o.Pools.Enabled || o.Next.Budget != nil)
 }

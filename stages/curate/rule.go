@@ -68,6 +68,7 @@ type Group struct {
 	Count, Valid   int   // members, and those with a reward
 	Mean, Min, Max float64
 	StdPop, Solved float64 // solved is a share
+	Failed         int     // members that failed or were skipped; all without a reward when old statistics do not tell them apart
 	SampledTokens  int64   // of valid members; read only when --token-budget asks for it
 }
 

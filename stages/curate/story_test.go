@@ -2,6 +2,7 @@ package curate_test
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -64,14 +65,27 @@ func statistics(e example, epoch int, first int64) formats.GroupStats {
 	var valid []float64
 	sum := 0.0
 	for _, w := range words {
-		if w != "f" && w != "u" {
-			valid = append(valid, number(w))
-			sum += valid[len(valid)-1]
+		switch w {
+		case "f":
+			s.Failed++
+		case "u":
+			s.Unscored++
+		default:
+			r := number(w)
+			valid = append(valid, r)
+			if sum += r; r >= 1 {
+				s.SolvedCount++
+			}
 		}
 	}
 	if s.Valid = int32(len(valid)); s.Valid > 0 {
 		mean, least, most := sum/float64(len(valid)), slices.Min(valid), slices.Max(valid)
-		s.Mean, s.Min, s.Max = &mean, &least, &most
+		std, solved := 0.0, float64(s.SolvedCount)/float64(s.Valid)
+		for _, r := range valid {
+			std += (r - mean) * (r - mean) / float64(len(valid))
+		}
+		std = math.Sqrt(std)
+		s.Mean, s.Min, s.Max, s.StdPop, s.Solved = &mean, &least, &most, &std, &solved
 	}
 	return s
 }

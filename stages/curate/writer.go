@@ -2,6 +2,7 @@ package curate
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sort"
@@ -28,6 +29,7 @@ type writer struct {
 	whole     *source          // with it, for rules that look at it and for what cannot be copied
 	rows      *dataset.TableWriter[formats.Trajectory]
 	decisions *dataset.TableWriter[formats.Decision]
+	next      *next
 	meter     stages.Meter
 	tally     tally
 
@@ -36,6 +38,7 @@ type writer struct {
 
 // decided is a group on its way from the one to the other.
 type decided struct {
+	index    int // of the group, in input.groups
 	members  []formats.Member
 	verdicts []Verdict
 	rows     []formats.Trajectory // of the whole group, when anything is kept
@@ -102,7 +105,7 @@ func (w *writer) decide(ctx context.Context, slice dataset.Range, full chan<- *d
 
 // group decides about the members of a group and reads what is kept.
 func (w *writer) group(i int, g Group, d *decided) error {
-	d.have = haveNothing
+	d.index, d.have = i, haveNothing
 	d.members, d.verdicts = sized(d.members, g.Count), sized(d.verdicts, g.Count)
 	if n, err := w.members.Read(d.members); n < g.Count {
 		if err = notEOF(err); err == nil {
@@ -233,6 +236,9 @@ func (w *writer) write(ctx context.Context, d *decided) error {
 		return err
 	}
 	w.tally.add(d)
+	if err := w.next.add(ctx, d.index, w.groups[d.index-w.set.first], d.members); err != nil {
+		return err
+	}
 	for k := range d.members {
 		w.decided = append(w.decided, decision(&d.members[k], d.verdicts[k]))
 	}
@@ -253,7 +259,7 @@ func (w *writer) store(ctx context.Context, d *decided) error {
 func (w *writer) flush(ctx context.Context) error {
 	err := w.decisions.Write(ctx, w.decided)
 	w.decided = w.decided[:0]
-	return err
+	return errors.Join(err, w.next.flush(ctx))
 }
 
 func decision(m *formats.Member, v Verdict) formats.Decision {
