@@ -49,6 +49,7 @@ func commands() []command {
 		sandboxCommand,
 		reportCommand,
 		showCommand,
+		explainCommand,
 		diffCommand,
 		evalCommand,
 		sealCommand,
@@ -166,8 +167,11 @@ func (cmd command) checkWords(words []string) error {
 		return nil
 	}
 	advice := "datasets are flags: --in, --out"
-	if most == 0 && strings.HasPrefix(words[len(words)-1], "-") {
+	switch flag := strings.HasPrefix(words[len(words)-1], "-"); {
+	case flag && most == 0:
 		advice = "flags come before words, and this command takes no words"
+	case flag:
+		advice = "flags come before words: " + cmd.name + " --in URI ... " + cmd.words
 	}
 	return usage(advice, "unexpected argument %q", words[most])
 }

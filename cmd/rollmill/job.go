@@ -53,12 +53,12 @@ func jobFlags() []cli.Flag {
 // jobVerbs are the words that job takes.
 var jobVerbs = []string{"status", "wait", "cancel", "list"}
 
-// verbLast moves the verb after job or storage behind the flags, where the
-// parser looks for words.
+// verbLast moves the word after job, storage or explain behind the flags, where
+// the parser looks for words.
 func verbLast(args []string) []string {
 	verbs := map[string][]string{"job": jobVerbs, "storage": {"check"}}
 	for i := 1; i+1 < len(args); i++ {
-		if slices.Contains(verbs[args[i]], args[i+1]) {
+		if slices.Contains(verbs[args[i]], args[i+1]) || args[i] == explainCommand.name && !strings.HasPrefix(args[i+1], "-") {
 			moved := slices.Clone(args[:i+1])
 			return append(append(moved, args[i+2:]...), args[i+1])
 		}

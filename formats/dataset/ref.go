@@ -98,6 +98,13 @@ func (d *Dataset) OpenInput(ctx context.Context, role string) (*Dataset, error) 
 	return nil, formats.Invalid(d.URI(), "", nil, "the manifest names no input %q", role)
 }
 
+// OpenRef opens what one of the manifest's inputs points at, checked in the
+// same way.
+func (d *Dataset) OpenRef(ctx context.Context, r Ref) (*Dataset, error) { return d.follow(ctx, r) }
+
+// Is tells whether a Ref points at this dataset, as it is now.
+func (d *Dataset) Is(r *Ref) bool { return r != nil && d.digest == r.Digest }
+
 // follow opens what a Ref points at. Gates that refused it do not count: who
 // made this dataset from it has accepted them.
 func (d *Dataset) follow(ctx context.Context, r Ref) (*Dataset, error) {

@@ -1,0 +1,178 @@
+package inspect
+
+import (
+	"context"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/dataset"
+)
+
+// Story is what became of one trajectory, from rollout to submission. A step
+// that did not happen, or whose dataset is not under the place that was asked,
+// is missing.
+type Story struct {
+	TrajectoryID string `json:"trajectory_id"`
+	ExampleID    string `json:"example_id"`
+	Epoch        int32  `json:"epoch"`
+	Generation   int32  `json:"generation"`
+
+	Rollout     *Told        `json:"rollout,omitempty"`
+	Scores      []Scored     `json:"scores,omitempty"`
+	Groups      []Grouped    `json:"groups,omitempty"`
+	Curated     []Curated    `json:"curated,omitempty"`
+	Submissions []Submission `json:"submissions,omitempty"`
+	Others      []Appearance `json:"others,omitempty"` // trajectory datasets that have it too
+	Troubles    []string     `json:"troubles,omitempty"`
+}
+
+// Appearance is a row of a dataset.
+type Appearance struct {
+	URI string `json:"uri"`
+	Row int64  `json:"row"`
+}
+
+// Told is what rollout recorded.
+type Told struct {
+	Appearance
+	Status        string      `json:"status"`
+	StopReason    string      `json:"stop_reason"`
+	FailureClass  string      `json:"failure_class,omitempty"`
+	Error         string      `json:"error,omitempty"`
+	Model         string      `json:"model"`
+	PolicyVersion *int64      `json:"policy_version"`
+	Attempts      int32       `json:"attempts"`
+	Calls         int         `json:"calls"`
+	Branches      int         `json:"branches"` // ends of the message tree beside the main one
+	PromptTokens  int32       `json:"prompt_tokens"`
+	SampledTokens int32       `json:"sampled_tokens"`
+	Answer        string      `json:"answer"`
+	Messages      []Utterance `json:"messages"`
+}
+
+// Utterance is a message in short.
+type Utterance struct {
+	Role        string   `json:"role"`
+	Parent      int32    `json:"parent"`
+	Text        string   `json:"text"`                 // its beginning
+	ToolCalls   []string `json:"tool_calls,omitempty"` // names
+	Trained     bool     `json:"trained,omitempty"`    // its sampled tokens are for training
+	Tokens      int      `json:"tokens,omitempty"`     // sampled
+	Branch      string   `json:"branch,omitempty"`
+	PrefixBreak string   `json:"prefix_break,omitempty"`
+}
+
+// Scored is what one score dataset says.
+type Scored struct {
+	Appearance
+	Reward  *float64              `json:"reward"`
+	Rewards []formats.NamedReward `json:"rewards"`
+	Failure string                `json:"failure,omitempty"`
+	Error   string                `json:"error,omitempty"`
+}
+
+// Grouped is its place in one group dataset.
+type Grouped struct {
+	Appearance
+	Estimator   string   `json:"estimator,omitempty"`
+	Compat      string   `json:"compat,omitempty"`
+	GroupID     string   `json:"group_id"`
+	Count       int32    `json:"count"`
+	Valid       int32    `json:"valid"`
+	Mean        *float64 `json:"mean"`
+	StdPop      *float64 `json:"std_pop"`
+	Min         *float64 `json:"min"`
+	Max         *float64 `json:"max"`
+	Reward      *float64 `json:"reward"`
+	Advantage   *float64 `json:"advantage"`
+	NoAdvantage string   `json:"no_advantage,omitempty"`
+
+	ChosenOver  []string `json:"chosen_over,omitempty"`  // trajectories that it is preferred to in _pairs
+	RejectedFor []string `json:"rejected_for,omitempty"` // trajectories that are preferred to it
+}
+
+// Curated is what one curated dataset decided.
+type Curated struct {
+	Appearance          // in _decisions
+	Kept       bool     `json:"kept"`
+	Reason     string   `json:"reason,omitempty"`
+	Detail     string   `json:"detail,omitempty"`
+	Rules      []string `json:"rules,omitempty"` // that ran, in order
+
+	rowsDigest string
+}
+
+// Submission is a hand-over of a curated dataset that kept it.
+type Submission struct {
+	URI        string          `json:"uri"`
+	Backend    string          `json:"backend"`
+	State      string          `json:"state"`
+	Job        string          `json:"job,omitempty"`
+	StepBefore *int64          `json:"step_before,omitempty"`
+	StepAfter  *int64          `json:"step_after,omitempty"`
+	Policy     *formats.Policy `json:"policy,omitempty"`
+	Message    string          `json:"message,omitempty"`
+}
+
+// Explain tells the story of a trajectory: its id, or the beginning of it when
+// no other begins so. It looks through every dataset and receipt under a URI
+// (a run, an epoch, a dataset) and through what these were made from. Of wide
+// datasets it reads the ids, and one row; of thin ones the row beside it. An
+// unknown id is a formats.InputError, as is one that begins several.
+func Explain(ctx context.Context, uri, id string) (*Story, error) {
+	sets, err := gather(ctx, uri)
+	if err != nil {
+		return nil, err
+	}
+	at, err := sets.locate(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	s := &Story{}
+	for _, d := range sets.datasets {
+		row, ok := at.rows[d]
+		if !ok {
+			continue
+		}
+		if err := s.add(ctx, d, at.id, row); err != nil {
+			return nil, err
+		}
+	}
+	s.submitted(sets.receipts)
+	s.Troubles = sets.troubles
+	return s, nil
+}
+
+const (
+	stageRollout = "rollout"
+	stageCurate  = "curate"
+)
+
+// add tells what one dataset says.
+func (s *Story) add(ctx context.Context, d *dataset.Dataset, id string, row int64) error {
+	where := Appearance{d.URI(), row}
+	switch {
+	case d.Stage == stageCurate:
+		return s.decided(ctx, d, row)
+	case d.Kind == formats.KindScores:
+		return s.scored(ctx, d, where)
+	case d.Kind == formats.KindGroups:
+		return s.grouped(ctx, d, id, where)
+	case s.Rollout == nil:
+		return s.rolled(ctx, d, where)
+	}
+	s.Others = append(s.Others, where)
+	return nil
+}
+
+// one reads one row.
+func one[T any](ctx context.Context, d *dataset.Dataset, table string, row int64) (T, error) {
+	list, err := dataset.ReadAll[T](ctx, d, table, dataset.Range{First: row, Rows: 1})
+	if err == nil && len(list) == 0 {
+		err = formats.Invalid(d.URI(), "", nil, "it has no row %d", row)
+	}
+	if err != nil {
+		var none T
+		return none, err
+	}
+	return list[0], nil
+}

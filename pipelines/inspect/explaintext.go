@@ -1,0 +1,167 @@
+package inspect
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/rollmill/rollmill/formats"
+)
+
+// WriteText tells the story to people: a paragraph a step.
+func (s *Story) WriteText(w io.Writer) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, "trajectory %s: example %q, epoch %d, generation %d\n", s.TrajectoryID, s.ExampleID, s.Epoch, s.Generation)
+	if s.Rollout != nil {
+		s.Rollout.text(&b)
+	}
+	for _, a := range s.Others {
+		fmt.Fprintf(&b, "\nalso      %s\n", a)
+	}
+	for i := range s.Scores {
+		s.Scores[i].text(&b)
+	}
+	for i := range s.Groups {
+		s.Groups[i].text(&b)
+	}
+	for i := range s.Curated {
+		s.Curated[i].text(&b)
+	}
+	for i := range s.Submissions {
+		s.Submissions[i].text(&b)
+	}
+	if len(s.Curated) > 0 && len(s.Submissions) == 0 {
+		b.WriteString("\nsubmit    no receipt here is of a curated dataset that kept it\n")
+	}
+	for _, trouble := range s.Troubles {
+		fmt.Fprintf(&b, "\ntrouble   %s\n", trouble)
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+func (a Appearance) String() string { return fmt.Sprintf("%s, row %d", a.URI, a.Row) }
+
+func (t *Told) text(b *strings.Builder) {
+	fmt.Fprintf(b, "\nrollout   %s\n", t.Appearance)
+	fmt.Fprintf(b, "          %s (%s)", t.Status, t.StopReason)
+	if t.FailureClass != "" {
+		fmt.Fprintf(b, ", %s: %s", t.FailureClass, shorten(t.Error, textWidth))
+	}
+	fmt.Fprintf(b, "; model %s, policy version %s\n", orDash(t.Model), whole(t.PolicyVersion))
+	fmt.Fprintf(b, "          %d calls, %d prompt tokens, %d sampled tokens, %d branches\n", t.Calls, t.PromptTokens, t.SampledTokens, t.Branches)
+	for i, m := range t.Messages {
+		fmt.Fprintf(b, "          %s\n", m.line(i, t.Messages))
+	}
+	if t.Answer != "" {
+		fmt.Fprintf(b, "          answer: %s\n", oneLine(t.Answer))
+	}
+}
+
+// line is a message, its number when another than the one before led to it.
+func (u Utterance) line(i int, all []Utterance) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%d %s", i, u.Role)
+	if int(u.Parent) != i-1 {
+		fmt.Fprintf(&b, " after %d", u.Parent)
+	}
+	for _, note := range []string{u.Branch, u.PrefixBreak} {
+		if note != "" {
+			fmt.Fprintf(&b, " [%s]", note)
+		}
+	}
+	switch {
+	case u.Trained:
+		fmt.Fprintf(&b, " (%d tokens, trained)", u.Tokens)
+	case u.Tokens > 0:
+		fmt.Fprintf(&b, " (%d tokens)", u.Tokens)
+	}
+	if u.Text != "" {
+		b.WriteString(": " + oneLine(u.Text))
+	}
+	if len(u.ToolCalls) > 0 {
+		b.WriteString(" -> " + strings.Join(u.ToolCalls, ", "))
+	}
+	return b.String()
+}
+
+func (r *Scored) text(b *strings.Builder) {
+	fmt.Fprintf(b, "\nscore     %s\n          reward %s%s\n", r.Appearance, number(r.Reward), because(r.Failure, r.Error))
+	for _, n := range r.Rewards {
+		fmt.Fprintf(b, "          %s = %s, weight %g%s\n", n.Name, number(n.Value), n.Weight, because(n.Failure, n.Error))
+	}
+}
+
+func (g *Grouped) text(b *strings.Builder) {
+	fmt.Fprintf(b, "\ngroup     %s\n", g.Appearance)
+	fmt.Fprintf(b, "          %s: %d members, %d valid; rewards %s to %s, mean %s, deviation %s\n", g.GroupID, g.Count, g.Valid,
+		number(g.Min), number(g.Max), number(g.Mean), number(g.StdPop))
+	fmt.Fprintf(b, "          advantage %s%s", number(g.Advantage), because(g.NoAdvantage, ""))
+	if g.Estimator != "" {
+		fmt.Fprintf(b, " (%s, compat %s)", g.Estimator, g.Compat)
+	}
+	b.WriteString("\n")
+	if n, m := len(g.ChosenOver), len(g.RejectedFor); n+m > 0 {
+		fmt.Fprintf(b, "          in %d pairs: chosen in %d, rejected in %d\n", n+m, n, m)
+	}
+}
+
+func (c *Curated) text(b *strings.Builder) {
+	fmt.Fprintf(b, "\ncurate    %s\n", c.URI)
+	if c.Kept {
+		fmt.Fprintf(b, "          kept by %s\n", orDash(strings.Join(c.Rules, ", ")))
+		return
+	}
+	fmt.Fprintf(b, "          dropped: %s%s\n", c.Reason, because("", c.Detail))
+}
+
+func (s *Submission) text(b *strings.Builder) {
+	fmt.Fprintf(b, "\nsubmit    %s\n          %s: %s", s.URI, s.Backend, s.State)
+	if s.Job != "" {
+		fmt.Fprintf(b, ", job %s", s.Job)
+	}
+	if s.StepBefore != nil && s.StepAfter != nil {
+		fmt.Fprintf(b, ", step %d to %d", *s.StepBefore, *s.StepAfter)
+	}
+	if p := s.Policy; p != nil {
+		fmt.Fprintf(b, "; then %s, version %d answers", p.Model, p.Version)
+	}
+	if b.WriteString("\n"); s.Message != "" && s.State == formats.JobFailed {
+		fmt.Fprintf(b, "          %s\n", oneLine(s.Message))
+	}
+}
+
+func because(class, text string) string {
+	switch {
+	case class == "" && text == "":
+		return ""
+	case class == "":
+		return ": " + oneLine(text)
+	case text == "":
+		return ", " + class
+	}
+	return ", " + class + ": " + oneLine(text)
+}
+
+func number(x *float64) string {
+	if x == nil {
+		return "null"
+	}
+	return fmt.Sprintf("%.6g", *x)
+}
+
+func whole(x *int64) string {
+	if x == nil {
+		return "unknown"
+	}
+	return fmt.Sprint(*x)
+}
+
+func orDash(s string) string {
+	if s == "" {
+		return "-"
+	}
+	return s
+}
+
+func oneLine(s string) string { return shorten(strings.Join(strings.Fields(s), " "), textWidth) }

@@ -1,0 +1,137 @@
+package inspect
+
+import (
+	"context"
+	"errors"
+	"io"
+	"strings"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/dataset"
+)
+
+// located is where a trajectory is.
+type located struct {
+	id   string
+	rows map[*dataset.Dataset]int64 // of curated ones, in _decisions
+}
+
+type idColumn struct {
+	TrajectoryID string `parquet:"trajectory_id"`
+}
+
+// idLength is the length of a whole id.
+var idLength = len(formats.TrajectoryID("", "", 0, 0))
+
+// locate finds the rows of a trajectory. A thin dataset's row stands beside
+// its base's, so only bases are searched, and those whose base is not here.
+func (g *gathered) locate(ctx context.Context, id string) (*located, error) {
+	at := &located{id: id, rows: map[*dataset.Dataset]int64{}}
+	if err := g.whole(ctx, at); err != nil {
+		return nil, err
+	}
+	for _, d := range g.datasets {
+		row, err := g.find(ctx, d, at)
+		if err != nil {
+			return nil, err
+		}
+		if row >= 0 {
+			at.rows[d] = row
+		}
+	}
+	if len(at.rows) == 0 {
+		return nil, formats.Invalid(g.root, "ids are in column trajectory_id: rollmill show --in DATASET", nil,
+			"none of the %d datasets here has trajectory %q", len(g.datasets), id)
+	}
+	return at, nil
+}
+
+// whole makes the beginning of an id the id.
+func (g *gathered) whole(ctx context.Context, at *located) error {
+	if len(at.id) >= idLength {
+		return nil
+	}
+	begin := map[string]bool{}
+	for _, d := range g.datasets {
+		if d.Kind != formats.KindTrajectories || d.Stage == stageCurate {
+			continue
+		}
+		if _, err := scan(ctx, d, "", func(id string) bool {
+			if strings.HasPrefix(id, at.id) {
+				begin[strings.Clone(id)] = true
+			}
+			return false
+		}); err != nil {
+			return err
+		}
+	}
+	if len(begin) > 1 {
+		return formats.Invalid(g.root, "give more of the id", nil, "%d trajectories begin with %q", len(begin), at.id)
+	}
+	for id := range begin {
+		at.id = id
+	}
+	return nil
+}
+
+// find is the row of the trajectory in one dataset, or -1.
+func (g *gathered) find(ctx context.Context, d *dataset.Dataset, at *located) (int64, error) {
+	table := ""
+	if d.Stage == stageCurate {
+		table = formats.TableDecisions
+	}
+	if row, known := g.beside(d, at); known {
+		if row < 0 || row >= tableRows(d, table) {
+			return -1, nil
+		}
+		r, err := one[idColumn](ctx, d, table, row)
+		if err != nil || r.TrajectoryID == at.id {
+			return row, err
+		}
+	}
+	return scan(ctx, d, table, func(id string) bool { return id == at.id })
+}
+
+// beside is the row that a base's row has in what was made of it, when its
+// bases were searched: they are sorted before what is made of them.
+func (g *gathered) beside(d *dataset.Dataset, at *located) (row int64, known bool) {
+	for base, row := range at.rows {
+		if base != d && (base.Is(d.Base) || d.Stage == stageCurate && len(d.Inputs) > 0 && base.Is(&d.Inputs[0])) {
+			return row, true
+		}
+	}
+	known = d.Base != nil && g.has(func(o *dataset.Dataset) bool { return o.Is(d.Base) && o.Stage == stageRollout })
+	return -1, known
+}
+
+func tableRows(d *dataset.Dataset, table string) int64 {
+	if table == "" {
+		return d.Rows
+	}
+	return d.Tables[table].Rows
+}
+
+// scan reads the ids of a table and returns the first row that is wanted, or -1.
+func scan(ctx context.Context, d *dataset.Dataset, table string, wanted func(id string) bool) (int64, error) {
+	r, err := dataset.NewReader[idColumn](ctx, d, table, dataset.Range{Rows: tableRows(d, table)})
+	if err != nil {
+		return -1, err
+	}
+	defer r.Close()
+	buf := make([]idColumn, 1024)
+	for row := int64(0); ; {
+		n, err := r.Read(buf)
+		for i := range buf[:n] {
+			if wanted(buf[i].TrajectoryID) {
+				return row + int64(i), nil
+			}
+		}
+		row += int64(n)
+		if errors.Is(err, io.EOF) {
+			return -1, nil
+		}
+		if err != nil {
+			return -1, err
+		}
+	}
+}

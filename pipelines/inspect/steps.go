@@ -1,0 +1,180 @@
+package inspect
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"strings"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/dataset"
+)
+
+func (s *Story) named(id, example string, epoch, generation int32) {
+	s.TrajectoryID, s.ExampleID, s.Epoch, s.Generation = id, example, epoch, generation
+}
+
+// rolled tells what rollout recorded.
+func (s *Story) rolled(ctx context.Context, d *dataset.Dataset, where Appearance) error {
+	t, err := one[formats.Trajectory](ctx, d, "", where.Row)
+	if err != nil {
+		return err
+	}
+	s.named(t.TrajectoryID, t.ExampleID, t.Epoch, t.Generation)
+	s.Rollout = &Told{
+		Appearance: where, Status: t.Status, StopReason: t.StopReason, FailureClass: t.FailureClass, Error: t.Error,
+		Model: t.Model, PolicyVersion: t.PolicyVersion, Attempts: t.Attempts, Calls: len(t.Calls), Branches: max(0, len(t.Leaves())-1),
+		PromptTokens: t.PromptTokens, SampledTokens: t.SampledTokens, Answer: t.Answer,
+	}
+	for i := range t.Messages {
+		s.Rollout.Messages = append(s.Rollout.Messages, utterance(&t, i))
+	}
+	return nil
+}
+
+// textWidth is how much of a message is shown.
+const textWidth = 200
+
+func utterance(t *formats.Trajectory, i int) Utterance {
+	m := &t.Messages[i]
+	u := Utterance{
+		Role: m.Role, Parent: m.Parent, Text: shorten(strings.TrimSpace(m.Content+m.ContentParts), textWidth),
+		Trained: t.Trained(i), Branch: m.Branch, PrefixBreak: m.PrefixBreak,
+	}
+	if m.Sampled {
+		u.Tokens = len(m.TokenIDs)
+	}
+	for _, c := range m.ToolCalls {
+		u.ToolCalls = append(u.ToolCalls, c.Name)
+	}
+	return u
+}
+
+// shorten cuts a text at a number of characters.
+func shorten(text string, width int) string {
+	n := 0
+	for at := range text {
+		if n++; n > width {
+			return text[:at] + "…"
+		}
+	}
+	return text
+}
+
+func (s *Story) scored(ctx context.Context, d *dataset.Dataset, where Appearance) error {
+	r, err := one[formats.Score](ctx, d, "", where.Row)
+	s.named(r.TrajectoryID, r.ExampleID, r.Epoch, r.Generation)
+	s.Scores = append(s.Scores, Scored{where, r.Reward, r.Rewards, r.Failure, r.Error})
+	return err
+}
+
+func (s *Story) grouped(ctx context.Context, d *dataset.Dataset, id string, where Appearance) error {
+	m, err := one[formats.Member](ctx, d, "", where.Row)
+	if err != nil {
+		return err
+	}
+	s.named(m.TrajectoryID, m.ExampleID, m.Epoch, m.Generation)
+	g := Grouped{Appearance: where, GroupID: m.GroupID, Reward: m.Reward, Advantage: m.Advantage, NoAdvantage: m.NoAdvantage}
+	var how formats.GroupState
+	if json.Unmarshal(d.State, &how) == nil {
+		g.Estimator, g.Compat = how.Estimator, how.Compat
+	}
+	if err := g.statistics(ctx, d); err != nil {
+		return err
+	}
+	if err := g.pairs(ctx, d, id); err != nil {
+		return err
+	}
+	s.Groups = append(s.Groups, g)
+	return nil
+}
+
+// statistics finds the group among its dataset's.
+func (g *Grouped) statistics(ctx context.Context, d *dataset.Dataset) error {
+	type stats struct {
+		GroupID string   `parquet:"group_id"`
+		Count   int32    `parquet:"count,delta"`
+		Valid   int32    `parquet:"valid,delta"`
+		Mean    *float64 `parquet:"mean,optional"`
+		StdPop  *float64 `parquet:"std_pop,optional"`
+		Min     *float64 `parquet:"min,optional"`
+		Max     *float64 `parquet:"max,optional"`
+	}
+	return each(ctx, d, formats.TableGroups, func(r *stats) bool {
+		if r.GroupID == g.GroupID {
+			g.Count, g.Valid, g.Mean, g.StdPop, g.Min, g.Max = r.Count, r.Valid, r.Mean, r.StdPop, r.Min, r.Max
+		}
+		return r.GroupID == g.GroupID
+	})
+}
+
+func (g *Grouped) pairs(ctx context.Context, d *dataset.Dataset, id string) error {
+	if _, has := d.Tables[formats.TablePairs]; !has {
+		return nil
+	}
+	type pair struct {
+		ChosenID   string `parquet:"chosen_id"`
+		RejectedID string `parquet:"rejected_id"`
+	}
+	return each(ctx, d, formats.TablePairs, func(p *pair) bool {
+		switch id {
+		case p.ChosenID:
+			g.ChosenOver = append(g.ChosenOver, strings.Clone(p.RejectedID))
+		case p.RejectedID:
+			g.RejectedFor = append(g.RejectedFor, strings.Clone(p.ChosenID))
+		}
+		return false
+	})
+}
+
+func (s *Story) decided(ctx context.Context, d *dataset.Dataset, row int64) error {
+	r, err := one[formats.Decision](ctx, d, formats.TableDecisions, row)
+	if err != nil {
+		return err
+	}
+	s.named(r.TrajectoryID, r.ExampleID, r.Epoch, r.Generation)
+	c := Curated{Appearance: Appearance{d.URI(), row}, Kept: r.Kept, Reason: r.Reason, Detail: r.Detail, rowsDigest: d.RowsDigest.String()}
+	var state formats.CurateState
+	if json.Unmarshal(d.State, &state) == nil {
+		c.Rules = state.Order
+	}
+	s.Curated = append(s.Curated, c)
+	return nil
+}
+
+// submitted adds the receipts of curated datasets that kept the trajectory.
+func (s *Story) submitted(receipts []receipt) {
+	for _, r := range receipts {
+		for _, c := range s.Curated {
+			if c.Kept && c.rowsDigest == r.CuratedDigest {
+				s.Submissions = append(s.Submissions, Submission{r.uri, r.Backend, r.State, r.Job, r.StepBefore, r.StepAfter, r.Policy, r.Message})
+				break
+			}
+		}
+	}
+}
+
+// each calls f with the rows of a table until it returns true.
+func each[T any](ctx context.Context, d *dataset.Dataset, table string, f func(*T) bool) error {
+	r, err := dataset.NewReader[T](ctx, d, table, dataset.Range{Rows: tableRows(d, table)})
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	buf := make([]T, 1024)
+	for {
+		n, err := r.Read(buf)
+		for i := range buf[:n] {
+			if f(&buf[i]) {
+				return nil
+			}
+		}
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
