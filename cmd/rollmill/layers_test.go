@@ -29,7 +29,7 @@ var layers = []struct {
 	{`stages/stagetest`, `stages stages/internal/.* formats formats/.* storage storage/.*`},
 	{`stages/backends/.*`, `formats formats/[^d][^/]* stages stages/backends/[^/]+`},
 	{`stages/{x}`, `stages stages/internal/.* stages/{x}/.* formats formats/.*`},
-	{`stages/{x}/.*`, `stages stages/{x} stages/{x}/.* formats formats/.*`},
+	{`stages/{x}/.*`, `stages stages/internal/.* stages/{x} stages/{x}/.* formats formats/.*`},
 	{`pipelines/(train|eval|make)`, `stages stages/[^/]+ formats formats/.* storage`},
 	{`pipelines/check`, `stages stages/[^/]+ formats formats/.* storage`},
 	{`pipelines/.*`, `formats formats/.* storage`},
@@ -45,7 +45,7 @@ var homes = []struct{ library, home string }{
 	{`github.com/sashabaranov/go-openai`, `stages/backends/openai`},
 	{`github.com/urfave/cli`, `cmd/rollmill`},
 	{`github.com/vbauerster/mpb`, `cmd/rollmill`},
-	{`github.com/expr-lang/expr`, `stages/score/rewards/expr stages/curate/rules/filter`},
+	{`github.com/expr-lang/expr`, `stages/internal/expression stages/score/rewards/expr stages/curate/rules/filter stages/group`},
 	{`gonum.org/v1/plot`, `pipelines/report pipelines/inspect`},
 	{`golang.org/x/term`, `cmd/rollmill`},
 }

@@ -11,12 +11,12 @@ import (
 	"math"
 
 	"github.com/expr-lang/expr"
-	"github.com/expr-lang/expr/ast"
 	"github.com/expr-lang/expr/vm"
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/stages/curate"
+	"github.com/rollmill/rollmill/stages/internal/expression"
 )
 
 // Kind is the registry's entry.
@@ -95,21 +95,11 @@ type program struct {
 
 // compile reports whether the expression is about members.
 func compile(text string) (p *vm.Program, members bool, err error) {
-	var m mentions
-	p, err = expr.Compile(text, expr.Env(environment{}), expr.AsBool(), expr.DisableBuiltin("now"), expr.Patch(&m))
+	p, err = expression.Compile(text, environment{}, expr.AsBool())
 	if err != nil {
 		return nil, false, stages.Errorf(stages.KindUsage, "write a condition such as 0 < group.mean && trajectory.sampled_tokens < 4000", "curate: --filter %q: %w", text, err)
 	}
-	return p, m.trajectory, nil
-}
-
-// mentions notes whether an expression reads the trajectory.
-type mentions struct{ trajectory bool }
-
-func (m *mentions) Visit(node *ast.Node) {
-	if n, ok := (*node).(*ast.IdentifierNode); ok && (n.Value == "trajectory" || n.Value == "$env") {
-		m.trajectory = true
-	}
+	return p, expression.Reads(p)("trajectory"), nil
 }
 
 // groups is a rule whose expressions are about groups alone.

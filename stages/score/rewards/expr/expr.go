@@ -23,11 +23,11 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/expr-lang/expr"
 	"github.com/expr-lang/expr/file"
 	"github.com/expr-lang/expr/vm"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/stages/internal/expression"
 	"github.com/rollmill/rollmill/stages/score"
 )
 
@@ -51,8 +51,7 @@ func compile(s score.Setup, env any) (*reward, error) {
 	if s.Arguments == "" {
 		return nil, fmt.Errorf("the expression is empty")
 	}
-	program, err := expr.Compile(s.Arguments, expr.Env(env),
-		expr.DisableBuiltin("now"), expr.DisableBuiltin("keys"), expr.DisableBuiltin("values"), expr.DisableBuiltin("toPairs"))
+	program, err := expression.Compile(s.Arguments, env)
 	if err != nil {
 		return nil, err
 	}
