@@ -1,5 +1,7 @@
 package stages
 
+import "os"
+
 // Spill says how a stage sorts what does not lie in the order that it needs:
 // in so much memory, and beyond it in files without a name, which the system
 // takes back even from a process that was killed. It decides no row.
@@ -14,7 +16,12 @@ const DefaultSpillMemory = 256 << 20
 // Validate reports what cannot be.
 func (s *Spill) Validate(stage string) error {
 	if s.Memory < 0 {
-		return Errorf(KindUsage, "give a number of bytes", "%s: --spill-memory %d", stage, s.Memory)
+		return Errorf(KindUsage, "", "%s: --spill-memory is below 0", stage)
+	}
+	if s.Dir != "" {
+		if info, err := os.Stat(s.Dir); err != nil || !info.IsDir() {
+			return Errorf(KindUsage, "make it, or name another", "%s: --spill-dir %q is no folder", stage, s.Dir)
+		}
 	}
 	if s.Memory == 0 {
 		s.Memory = DefaultSpillMemory

@@ -130,6 +130,19 @@ func outFlags(sibling string) []cli.Flag {
 	)
 }
 
+// spillFlags say where and in how much memory to sort.
+func spillFlags(what string) []cli.Flag {
+	return inCategory(aboutRunning,
+		&cli.StringFlag{Name: "spill-dir", Usage: "sort " + what + " in files in `DIR`; default: the system's folder for temporary files"},
+		&cli.Int64Flag{Name: "spill-memory", Usage: "sort in so many `MIB` of memory before files are used", DefaultText: strconv.Itoa(stages.DefaultSpillMemory >> 20)},
+	)
+}
+
+// spill reads --spill-dir and --spill-memory.
+func (s *session) spill() stages.Spill {
+	return stages.Spill{Dir: s.flags.String("spill-dir"), Memory: s.flags.Int64("spill-memory") << 20}
+}
+
 // input reads --in and --accept-gate.
 func (s *session) input() (stages.Input, error) {
 	uri, err := s.uri("in", s.flags.String("in"))

@@ -15,7 +15,8 @@ var groupCommand = command{
 	heading: theLine,
 	usage:   "form groups by example and compute advantages",
 	about: `All trajectories of one example in one epoch are a group. Failed and unscored
-ones never vote: their advantage is null and they change nobody's.
+ones never vote: their advantage is null and they change nobody's. Rows of a
+group may lie anywhere in the dataset; where they do, they are sorted on disk.
 
   rollmill group --in runs/demo/epoch-0/score --compat art`,
 	flags: groupFlags,
@@ -25,6 +26,7 @@ ones never vote: their advantage is null and they change nobody's.
 func groupFlags() []cli.Flag {
 	flags := inFlags("scores, or trajectories with rewards,")
 	flags = append(flags, inCategory(aboutRows,
+		&cli.StringFlag{Name: "by", Value: "example_id", Usage: "form groups, in each epoch, by the value of this `EXPRESSION` over a trajectory's columns, such as metadata.topic"},
 		&cli.StringFlag{Name: "estimator", Value: "grpo", Usage: "how rewards become advantages: `NAME` of " + strings.Join(all.Algorithms.Names(), ", ")},
 		&cli.StringFlag{Name: "compat", Value: string(group.CompatNone), Usage: "compute exactly as `TRAINER` would: " + words(group.Compats)},
 		&cli.BoolFlag{Name: "no-scale", Usage: "do not divide by the standard deviation"},
@@ -38,6 +40,10 @@ func groupFlags() []cli.Flag {
 		&cli.Float64Flag{Name: "solved-threshold", Value: group.DefaultSolvedThreshold, Usage: "a reward of at least `X` counts as solved"},
 		&cli.Float64Flag{Name: "flat-tolerance", Usage: "rewards within this relative `SPREAD` are the same", DefaultText: "1e-12"},
 	)...)
+	flags = append(flags, inCategory(aboutInput,
+		&cli.BoolFlag{Name: "allow-unscored", Usage: "group trajectories although none of them was ever scored"},
+	)...)
+	flags = append(flags, spillFlags("groups that do not lie together")...)
 	flags = append(flags, inCategory(aboutGates,
 		&cli.Float64Flag{Name: "min-groups", Usage: "refuse fewer than `N` groups with an advantage"},
 		&cli.Float64Flag{Name: "max-flat-groups", Usage: "refuse a larger `SHARE` of flat groups"},
@@ -57,6 +63,8 @@ func groupOptions(c *cli.Context) (group.Options, error) {
 			Mode: group.PairMode(c.String("pairs")), From: group.PairSource(c.String("pairs-from")), Top: c.Int("pair-top"),
 			Margin: c.Float64("pair-margin"), Limit: c.Int("pair-limit"), Ties: c.Bool("pair-ties"),
 		},
+		By:              c.String("by"),
+		AllowUnscored:   c.Bool("allow-unscored"),
 		SolvedThreshold: float(c, "solved-threshold"),
 		FlatTolerance:   float(c, "flat-tolerance"),
 		MinGroups:       float(c, "min-groups"),
@@ -75,7 +83,7 @@ func runGroup(ctx context.Context, s *session) error {
 	if o.Out, err = s.output(o.In.URI); err != nil {
 		return err
 	}
-	o.Env = s.stageEnv()
+	o.Env, o.Spill = s.stageEnv(), s.spill()
 	r, err := group.Run(ctx, o)
 	return s.finish(r, r, err)
 }

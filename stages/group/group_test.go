@@ -311,29 +311,6 @@ func randomScores(t testing.TB, ro random.Options, parts int) (base, scores stri
 	return base, scores
 }
 
-func TestStraddlingGroupsAreRefused(t *testing.T) {
-	again := example{"a", "1 0"}
-	for name, parts := range map[string][][]example{
-		"later in the part": {{again, {"b", "1 0"}, again}},
-		"in another part":   {{again, {"b", "1 0"}}, {{"c", "1 0"}, again}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			in := trajectories(t, "rollout", parts)
-			_, err := group.Run(t.Context(), options(in, in+"-group"))
-			var bad *formats.InputError
-			if !errors.As(err, &bad) || !strings.Contains(err.Error(), `"a"`) || bad.Row < 4 || bad.Hint() == "" {
-				t.Errorf("got %v", err)
-			}
-		})
-	}
-	in := trajectories(t, "cut", [][]example{{{"b", "1 0"}, again}, {again, {"c", "1"}}})
-	o := options(in, in+"-group")
-	o.Out.Shard = stages.Shard{Index: 1, Count: 2}
-	if _, err := group.Run(t.Context(), o); !errors.Is(err, formats.ErrInvalid) || !strings.Contains(err.Error(), `"a"`) {
-		t.Errorf("a shard that begins inside a group: %v", err)
-	}
-}
-
 func TestRewardsThatAreNoNumbers(t *testing.T) {
 	in := trajectories(t, "rollout", [][]example{{{"a", "1 0"}, {"b", "0 +Inf 1"}}})
 	_, err := group.Run(t.Context(), options(in, in+"-group"))

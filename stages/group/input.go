@@ -5,7 +5,6 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
-	"github.com/rollmill/rollmill/stages"
 )
 
 // input is what is grouped: scores beside their base, or a wide dataset that
@@ -13,6 +12,7 @@ import (
 type input struct {
 	rows *dataset.Dataset // where rewards are read
 	base *dataset.Dataset
+	by   *by // nil: by example
 }
 
 // row has the columns that scores and wide rows share, and nothing else is read.
@@ -27,7 +27,8 @@ type row struct {
 	ShapedRewards []float64             `parquet:"shaped_rewards,optional,list"`
 }
 
-func openInput(ctx context.Context, in stages.Input) (*input, error) {
+func openInput(ctx context.Context, o *Options) (*input, error) {
+	in := o.In
 	d, err := dataset.Open(ctx, in.URI, dataset.OpenOptions{AcceptGates: in.AcceptGates})
 	if err != nil {
 		return nil, err
@@ -42,7 +43,8 @@ func openInput(ctx context.Context, in stages.Input) (*input, error) {
 	if base.Rows != d.Rows {
 		return nil, formats.Invalid(d.URI(), "score the trajectories again", nil, "it has %d rows and its base %q has %d", d.Rows, base.URI(), base.Rows)
 	}
-	return &input{d, base}, nil
+	by, err := newBy(o.By)
+	return &input{d, base, by}, err
 }
 
 // spec is what decides the rows.
@@ -55,6 +57,9 @@ func (in *input) spec(o *Options) dataset.Spec {
 	params := map[string]any{
 		"estimator": o.Estimator, "compat": string(o.Compat), "no-scale": o.NoScale,
 		"solved-threshold": o.solved(), "flat-tolerance": o.tolerance(),
+	}
+	if in.by != nil {
+		params["by"] = in.by.text
 	}
 	if o.Pairs.Mode != "" {
 		params["pairs"] = o.Pairs
@@ -88,30 +93,4 @@ func (o *Options) gates() []dataset.Gate {
 		out = append(out, dataset.Gate{Name: "max-flat-groups", Count: factFlat, Of: factCompared, Max: o.MaxFlatGroups})
 	}
 	return out
-}
-
-// whole refuses a slice that begins in the middle of a group.
-func (in *input) whole(ctx context.Context, slice dataset.Range) error {
-	if slice.First == 0 || slice.Rows == 0 {
-		return nil
-	}
-	type ids struct {
-		ExampleID string `parquet:"example_id,dict"`
-		Epoch     int32  `parquet:"epoch,delta"`
-	}
-	two, err := dataset.ReadAll[ids](ctx, in.rows, "", dataset.Range{First: slice.First - 1, Rows: 2})
-	if err != nil {
-		return err
-	}
-	if two[0] == two[1] {
-		return in.straddles(slice.First, two[0].ExampleID)
-	}
-	return nil
-}
-
-func (in *input) straddles(at int64, example string) error {
-	e := formats.Invalid(in.rows.URI(), "the trajectories of an example must lie together, as rollout writes them; sort the dataset by example_id", nil,
-		"example %q has trajectories elsewhere too", example)
-	e.Row = at
-	return e
 }

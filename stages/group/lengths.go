@@ -19,24 +19,29 @@ type lengths struct {
 	buf []length
 }
 
-// describe reads the lengths of the next members and sums up the valid ones'.
-func (l *lengths) describe(members []formats.Member, s *formats.GroupStats) error {
-	if cap(l.buf) < len(members) {
-		l.buf = make([]length, 2*len(members))
+// read returns the lengths of the next rows, valid until the next call.
+func (l *lengths) read(rows int) ([]length, error) {
+	if cap(l.buf) < rows {
+		l.buf = make([]length, 2*rows)
 	}
-	l.buf = l.buf[:len(members)]
-	if n, err := l.r.Read(l.buf); n < len(l.buf) {
+	l.buf = l.buf[:rows]
+	if n, err := l.r.Read(l.buf); n < rows {
 		if errors.Is(err, io.EOF) {
 			err = io.ErrUnexpectedEOF
 		}
-		return err
+		return nil, err
 	}
+	return l.buf, nil
+}
+
+// describeLengths sums up the lengths of valid members.
+func describeLengths(members []formats.Member, tokens []length, s *formats.GroupStats) {
 	if s.Valid == 0 {
-		return nil
+		return
 	}
 	var least, most int32 = -1, 0
 	for i, m := range members {
-		n := l.buf[i].SampledTokens
+		n := tokens[i].SampledTokens
 		if m.NoAdvantage == formats.NoAdvantageFailed || m.NoAdvantage == formats.NoAdvantageUnscored {
 			continue
 		}
@@ -48,5 +53,4 @@ func (l *lengths) describe(members []formats.Member, s *formats.GroupStats) erro
 	}
 	mean := float64(s.SampledTokens) / float64(s.Valid)
 	s.LengthMean, s.LengthMin, s.LengthMax = &mean, &least, &most
-	return nil
 }

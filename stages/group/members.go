@@ -33,6 +33,12 @@ func (g *Grouper) Fill(members []formats.Member) (formats.GroupStats, error) {
 		GroupID: first.GroupID, ExampleID: first.ExampleID, Epoch: first.Epoch,
 		Count: int32(len(members)),
 	}
+	for i := range members {
+		if members[i].ExampleID != first.ExampleID {
+			stats.ExampleID = "" // it is of several
+			break
+		}
+	}
 	if err := g.collect(members); err != nil {
 		return stats, err
 	}

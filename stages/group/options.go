@@ -21,6 +21,10 @@ type Options struct {
 	Compat     Compat   // default CompatNone
 	NoScale    bool     // do not divide by the standard deviation (scale_rewards: false)
 
+	By            string       // expression over light columns whose value makes groups, in each epoch; default the example
+	AllowUnscored bool         // group trajectories of which none was ever scored
+	Spill         stages.Spill // for groups that do not lie together
+
 	Pairs  Pairs // preferences to make; none at zero
 	Labels bool  // label every scored trajectory as wanted or not, by SolvedThreshold
 
@@ -70,6 +74,12 @@ func (o *Options) Validate() error {
 	if _, err := o.algorithm(); err != nil {
 		return err
 	}
+	if _, err := newBy(o.By); err != nil {
+		return err
+	}
+	if err := o.Spill.Validate(stage); err != nil {
+		return err
+	}
 	if err := o.Pairs.validate(o.Compat); err != nil {
 		return err
 	}
@@ -87,6 +97,9 @@ func (o *Options) Validate() error {
 	}
 	return nil
 }
+
+// preferences tells whether pairs or labels are asked for.
+func (o *Options) preferences() bool { return o.Pairs.Mode != "" || o.Labels }
 
 func (o *Options) algorithm() (Algorithm, error) {
 	for _, e := range o.Algorithms {

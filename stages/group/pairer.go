@@ -14,7 +14,7 @@ import (
 // pairer reads what was said, group by group, and writes pairs and labels.
 type pairer struct {
 	Pairs
-	rows  *dataset.Reader[said]
+	rows  *dataset.Reader[said]               // of the base, for next
 	out   *dataset.TableWriter[formats.Pair]  // nil: no pairs
 	label *dataset.TableWriter[formats.Label] // nil: no labels
 	least float64                             // reward of a wanted one
@@ -32,12 +32,9 @@ type said struct {
 	Candidates   []formats.Candidate `parquet:"candidates,list"`
 }
 
-func newPairer(ctx context.Context, o *Options, in *input, slice dataset.Range, shard *dataset.Shard, t *tally) (*pairer, error) {
-	rows, err := dataset.NewReader[said](ctx, in.base, "", slice)
-	if err != nil {
-		return nil, err
-	}
-	p := &pairer{Pairs: o.Pairs, rows: rows, least: o.solved(), facts: map[string]float64{}}
+// newPairer makes tables for what the options ask for.
+func newPairer(o *Options, shard *dataset.Shard, t *tally) *pairer {
+	p := &pairer{Pairs: o.Pairs, least: o.solved(), facts: map[string]float64{}}
 	t.pairs = p.facts
 	if o.Pairs.Mode != "" {
 		p.out = dataset.NewTable[formats.Pair](shard, formats.TablePairs, -1)
@@ -47,13 +44,13 @@ func newPairer(ctx context.Context, o *Options, in *input, slice dataset.Range, 
 		p.label = dataset.NewTable[formats.Label](shard, formats.TableLabels, -1)
 		p.facts[factDesirable], p.facts[factUndesirable] = 0, 0
 	}
-	return p, nil
+	return p
 }
 
 func (p *pairer) refuse(fact string) { p.facts[fact]++ }
 
-// group makes the pairs and labels of the next group of the base.
-func (p *pairer) group(ctx context.Context, members []formats.Member) error {
+// next makes the pairs and labels of the next group of the base.
+func (p *pairer) next(ctx context.Context, members []formats.Member) error {
 	if cap(p.buf) < len(members) {
 		p.buf = make([]said, 2*len(members))
 	}
@@ -64,8 +61,13 @@ func (p *pairer) group(ctx context.Context, members []formats.Member) error {
 		}
 		return err
 	}
+	return p.group(ctx, members, p.buf)
+}
+
+// group makes the pairs and labels of a group, given what its members said.
+func (p *pairer) group(ctx context.Context, members []formats.Member, words []said) error {
 	all := make([]formats.Trajectory, len(members))
-	for i, s := range p.buf {
+	for i, s := range words {
 		all[i] = formats.Trajectory{TrajectoryID: s.TrajectoryID, Messages: s.Messages, Calls: s.Calls, ToolSets: s.ToolSets, Candidates: s.Candidates}
 	}
 	if p.label != nil {

@@ -2,17 +2,25 @@ package group
 
 import (
 	"context"
+	"errors"
+	"io"
 
 	"golang.org/x/sync/errgroup"
 
 	"github.com/rollmill/rollmill/formats/dataset"
 )
 
-// batch is some examples' rows on their way from the reader to the writer.
+// batch is some groups' rows on their way from the reader to the writer.
 type batch struct {
-	rows  []row
-	first []int64 // of each example, in the base
-	end   []int   // of each example, in rows
+	rows []row
+	runs []run
+}
+
+// run is neighbouring rows of one group.
+type run struct {
+	first int64 // in the base
+	key   string
+	end   int // in the batch's rows
 }
 
 const (
@@ -20,10 +28,9 @@ const (
 	batches   = 3 // one being read, one being written, one between
 )
 
-// examples calls f with each run of neighbouring rows of one example, in
-// order, while the next rows are read. f may keep the rows only until it
-// returns.
-func examples(ctx context.Context, d *dataset.Dataset, slice dataset.Range, f func(first int64, rows []row) error) error {
+// runs calls f with each run of neighbouring rows of one group, in order,
+// while the next rows are read. f may keep the rows only until it returns.
+func runs(ctx context.Context, in *input, slice dataset.Range, f func(first int64, key string, rows []row) error) error {
 	full, free := make(chan *batch, batches), make(chan *batch, batches)
 	for range batches {
 		free <- &batch{}
@@ -31,19 +38,24 @@ func examples(ctx context.Context, d *dataset.Dataset, slice dataset.Range, f fu
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error {
 		defer close(full)
-		return read(ctx, d, slice, full, free)
+		rows, err := openKeyed(ctx, in, slice, func(r *row) string { return r.ExampleID })
+		if err != nil {
+			return err
+		}
+		defer rows.close()
+		return (&cutter{ctx: ctx, rows: rows, full: full, free: free, next: slice.First}).cut()
 	})
 	g.Go(func() error {
 		for b := range full {
 			from := 0
-			for i, end := range b.end {
-				if err := f(b.first[i], b.rows[from:end]); err != nil {
+			for _, r := range b.runs {
+				if err := f(r.first, r.key, b.rows[from:r.end]); err != nil {
 					return err
 				}
-				from = end
+				from = r.end
 			}
 			clear(b.rows) // the next batch has strings and pointers of its own
-			*b = batch{b.rows[:0], b.first[:0], b.end[:0]}
+			b.rows, b.runs = b.rows[:0], b.runs[:0]
 			free <- b
 		}
 		return ctx.Err()
@@ -51,35 +63,71 @@ func examples(ctx context.Context, d *dataset.Dataset, slice dataset.Range, f fu
 	return g.Wait()
 }
 
-// read fills batches with whole examples.
-func read(ctx context.Context, d *dataset.Dataset, slice dataset.Range, full chan<- *batch, free <-chan *batch) error {
-	var b *batch
-	send := func() error {
-		select {
-		case full <- b: // never blocks: it holds every batch there is
-			b = nil
-			return nil
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	}
-	err := dataset.Groups(ctx, d, "", slice, func(r *row) string { return r.ExampleID }, func(first int64, rows []row) error {
-		if b == nil {
-			select {
-			case b = <-free:
-			case <-ctx.Done():
-				return ctx.Err()
+// cutter fills batches with whole runs.
+type cutter struct {
+	ctx  context.Context
+	rows *keyed[row]
+	full chan<- *batch
+	free <-chan *batch
+	next int64 // row of the base
+	b    *batch
+}
+
+func (c *cutter) cut() error {
+	buf := make([]row, 256)
+	for {
+		n, err := c.rows.read(buf)
+		for i := range buf[:n] {
+			if err := c.add(&buf[i], c.rows.key(i, &buf[i])); err != nil {
+				return err
 			}
 		}
-		b.rows = append(b.rows, rows...)
-		b.first, b.end = append(b.first, first), append(b.end, len(b.rows))
-		if len(b.rows) < batchRows {
-			return nil
+		if errors.Is(err, io.EOF) {
+			break
 		}
-		return send()
-	})
-	if err != nil || b == nil {
-		return err
+		if err != nil {
+			return err
+		}
 	}
-	return send()
+	if c.b == nil {
+		return nil
+	}
+	return c.send()
+}
+
+func (c *cutter) add(r *row, key string) error {
+	if !c.goesOn(r, key) {
+		if c.b != nil && len(c.b.rows) >= batchRows {
+			if err := c.send(); err != nil {
+				return err
+			}
+		}
+		if c.b == nil {
+			select {
+			case c.b = <-c.free:
+			case <-c.ctx.Done():
+				return c.ctx.Err()
+			}
+		}
+		c.b.runs = append(c.b.runs, run{first: c.next, key: key})
+	}
+	c.b.rows = append(c.b.rows, *r)
+	c.b.runs[len(c.b.runs)-1].end = len(c.b.rows)
+	c.next++
+	return nil
+}
+
+// goesOn tells whether a row is of the last one's group.
+func (c *cutter) goesOn(r *row, key string) bool {
+	return c.b != nil && c.b.runs[len(c.b.runs)-1].key == key && c.b.rows[len(c.b.rows)-1].Epoch == r.Epoch
+}
+
+func (c *cutter) send() error {
+	select {
+	case c.full <- c.b: // never blocks: it holds every batch there is
+		c.b = nil
+		return nil
+	case <-c.ctx.Done():
+		return c.ctx.Err()
+	}
 }

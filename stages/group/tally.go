@@ -44,34 +44,51 @@ type tally struct {
 	pairs                                  map[string]float64 // facts of pairs and labels; nil when none were asked for
 }
 
+// add counts a group and its members.
 func (t *tally) add(members []formats.Member, solved float64) {
-	t.groups++
-	compared, flat := false, true
 	for i := range members {
-		m := &members[i]
-		switch m.NoAdvantage {
-		case formats.NoAdvantageFailed:
-			t.failed++
-			continue
-		case formats.NoAdvantageUnscored:
-			t.unscored++
-			continue
-		case formats.NoAdvantageSingleton:
-			t.singleton++
-		default:
-			t.advantage++
-			compared, flat = true, flat && *m.Advantage == 0
-		}
-		t.scored++
-		t.rewards = Finite(t.rewards + *m.Reward)
-		if *m.Reward >= solved {
-			t.solved++
+		t.member(&members[i], solved)
+	}
+	t.group(compared(members))
+}
+
+func (t *tally) member(m *formats.Member, solved float64) {
+	switch m.NoAdvantage {
+	case formats.NoAdvantageFailed:
+		t.failed++
+		return
+	case formats.NoAdvantageUnscored:
+		t.unscored++
+		return
+	case formats.NoAdvantageSingleton:
+		t.singleton++
+	default:
+		t.advantage++
+	}
+	t.scored++
+	t.rewards = Finite(t.rewards + *m.Reward)
+	if *m.Reward >= solved {
+		t.solved++
+	}
+}
+
+// compared tells whether a group has advantages, and whether all are zero.
+func compared(members []formats.Member) (has, flat bool) {
+	flat = true
+	for i := range members {
+		if a := members[i].Advantage; a != nil {
+			has, flat = true, flat && *a == 0
 		}
 	}
+	return has, has && flat
+}
+
+func (t *tally) group(compared, flat bool) {
+	t.groups++
 	if compared {
 		t.compared++
 	}
-	if compared && flat {
+	if flat {
 		t.flat++
 	}
 }

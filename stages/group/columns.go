@@ -1,0 +1,137 @@
+package group
+
+import (
+	"encoding/json"
+	"fmt"
+)
+
+// byColumns is what an expression may read.
+type byColumns struct {
+	TrajectoryID     string         `expr:"trajectory_id"`
+	Run              string         `expr:"run"`
+	ExampleID        string         `expr:"example_id"`
+	Epoch            int            `expr:"epoch"`
+	Generation       int            `expr:"generation"`
+	Answer           string         `expr:"answer"`
+	Status           string         `expr:"status"`
+	StopReason       string         `expr:"stop_reason"`
+	FailureClass     string         `expr:"failure_class"`
+	Model            string         `expr:"model"`
+	PolicyVersion    int            `expr:"policy_version"` // -1 when unknown
+	PromptTokens     int            `expr:"prompt_tokens"`
+	CompletionTokens int            `expr:"completion_tokens"`
+	SampledTokens    int            `expr:"sampled_tokens"`
+	Metadata         map[string]any `expr:"metadata"`
+	Example          map[string]any `expr:"example"` // the row as it came
+}
+
+// columns reads each of them, and no other.
+var columns = map[string]opener{
+	"trajectory_id": column(func(e *byColumns, c *struct {
+		X string `parquet:"trajectory_id"`
+	}) error {
+		e.TrajectoryID = c.X
+		return nil
+	}),
+	"run": column(func(e *byColumns, c *struct {
+		X string `parquet:"run,dict"`
+	}) error {
+		e.Run = c.X
+		return nil
+	}),
+	"example_id": column(func(e *byColumns, c *struct {
+		X string `parquet:"example_id,dict"`
+	}) error {
+		e.ExampleID = c.X
+		return nil
+	}),
+	"epoch": column(func(e *byColumns, c *struct {
+		X int32 `parquet:"epoch,delta"`
+	}) error {
+		e.Epoch = int(c.X)
+		return nil
+	}),
+	"generation": column(func(e *byColumns, c *struct {
+		X int32 `parquet:"generation,delta"`
+	}) error {
+		e.Generation = int(c.X)
+		return nil
+	}),
+	"answer": column(func(e *byColumns, c *struct {
+		X string `parquet:"answer,optional"`
+	}) error {
+		e.Answer = c.X
+		return nil
+	}),
+	"status": column(func(e *byColumns, c *struct {
+		X string `parquet:"status,dict"`
+	}) error {
+		e.Status = c.X
+		return nil
+	}),
+	"stop_reason": column(func(e *byColumns, c *struct {
+		X string `parquet:"stop_reason,dict"`
+	}) error {
+		e.StopReason = c.X
+		return nil
+	}),
+	"failure_class": column(func(e *byColumns, c *struct {
+		X string `parquet:"failure_class,optional,dict"`
+	}) error {
+		e.FailureClass = c.X
+		return nil
+	}),
+	"model": column(func(e *byColumns, c *struct {
+		X string `parquet:"model,optional,dict"`
+	}) error {
+		e.Model = c.X
+		return nil
+	}),
+	"policy_version": column(func(e *byColumns, c *struct {
+		X *int64 `parquet:"policy_version,optional"`
+	}) error {
+		e.PolicyVersion = -1
+		if c.X != nil {
+			e.PolicyVersion = int(*c.X)
+		}
+		return nil
+	}),
+	"prompt_tokens": column(func(e *byColumns, c *struct {
+		X int32 `parquet:"prompt_tokens,delta"`
+	}) error {
+		e.PromptTokens = int(c.X)
+		return nil
+	}),
+	"completion_tokens": column(func(e *byColumns, c *struct {
+		X int32 `parquet:"completion_tokens,delta"`
+	}) error {
+		e.CompletionTokens = int(c.X)
+		return nil
+	}),
+	"sampled_tokens": column(func(e *byColumns, c *length) error {
+		e.SampledTokens = int(c.SampledTokens)
+		return nil
+	}),
+	"metadata": column(func(e *byColumns, c *struct {
+		X string `parquet:"metadata,optional"`
+	}) (err error) {
+		e.Metadata, err = object("metadata", c.X)
+		return err
+	}),
+	"example": column(func(e *byColumns, c *struct {
+		X string `parquet:"example"`
+	}) (err error) {
+		e.Example, err = object("example", c.X)
+		return err
+	}),
+}
+
+func object(name, text string) (fields map[string]any, err error) {
+	if text == "" {
+		return nil, nil
+	}
+	if err := json.Unmarshal([]byte(text), &fields); err != nil {
+		return nil, fmt.Errorf("its %s is not a JSON object: %w", name, err)
+	}
+	return fields, nil
+}

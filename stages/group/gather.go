@@ -1,0 +1,234 @@
+package group
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/stages/internal/spill"
+)
+
+// gather writes a slice of rows whose groups lie anywhere in the base. What
+// the numbers need of each row is sorted by group; what becomes of it is
+// sorted back into the base's order, and written beside the rows, which are
+// read a second time. A group's statistics are written with its first row, by
+// whoever has that in his slice. Both sorts spill; a single group is held in
+// memory.
+func (j *job) gather(ctx context.Context) error {
+	half := j.o.Spill.Memory / 2
+	g := &gatherer{job: j, byGroup: spill.New(j.o.Spill.Dir, half), byPlace: spill.New(j.o.Spill.Dir, half)}
+	defer g.byGroup.Close()
+	defer g.byPlace.Close()
+	_, g.components = j.algorithm.(ComponentAlgorithm)
+	if err := g.bring(ctx); err != nil {
+		return err
+	}
+	if err := g.compute(ctx); err != nil {
+		return err
+	}
+	if err := g.byGroup.Close(); err != nil {
+		return err
+	}
+	j.log("groups do not lie together: sorted by group", g.byGroup, g.byPlace)
+	return g.write(ctx)
+}
+
+func (j *job) log(text string, sorters ...*spill.Sorter) {
+	runs := 0
+	for _, s := range sorters {
+		runs += s.Runs()
+	}
+	j.o.Logger().Info(text, "spilled", runs)
+}
+
+type gatherer struct {
+	*job
+	components bool          // the estimator looks at named rewards
+	byGroup    *spill.Sorter // rows by group: a digest of its key, the row's place
+	byPlace    *spill.Sorter // what became of rows, by place
+	hash       hasher
+	key, value []byte
+}
+
+// holds tells whether the shard writes a row of the base.
+func (j *job) holds(at int64) bool { return at >= j.slice.First && at < j.slice.First+j.slice.Rows }
+
+// bring sorts by group what the numbers need of every row that may be of a
+// group in the slice.
+func (g *gatherer) bring(ctx context.Context) error {
+	mine, err := g.sieve(ctx)
+	if err != nil {
+		return err
+	}
+	rows, err := openKeyed(ctx, g.in, g.in.base.All(), func(r *row) string { return r.ExampleID })
+	if err != nil {
+		return err
+	}
+	defer rows.close()
+	tokens := lengths{}
+	if tokens.r, err = dataset.NewReader[length](ctx, g.in.base, "", g.in.base.All()); err != nil {
+		return err
+	}
+	defer tokens.r.Close()
+	return rows.each(0, func(at int64, key string, r *row) error {
+		n, err := tokens.read(1)
+		if err != nil {
+			return err
+		}
+		sum := g.hash.sum(key, r.Epoch)
+		if !mine.has(sum.Lo) {
+			return nil
+		}
+		g.key = binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(g.key[:0], sum.Hi), sum.Lo)
+		g.key = binary.BigEndian.AppendUint64(g.key, uint64(at))
+		g.value = appendRow(g.value[:0], key, r, n[0].SampledTokens, g.components)
+		return g.byGroup.Add(g.key, g.value)
+	})
+}
+
+// sieve finds out which groups the slice has rows of. What it lets through
+// may be of others too.
+func (g *gatherer) sieve(ctx context.Context) (sieve, error) {
+	if g.slice == g.in.base.All() {
+		return nil, nil
+	}
+	mine := make(sieve, sieveBits/64)
+	return mine, g.in.eachKey(ctx, g.slice, func(_ int64, key string, epoch int32) error {
+		mine.add(g.hash.sum(key, epoch).Lo)
+		return nil
+	})
+}
+
+// sieve has a bit for every so many groups; nil lets everything through.
+type sieve []uint64
+
+const sieveBits = 1 << 26
+
+func (s sieve) add(n uint64)      { s[n%sieveBits/64] |= 1 << (n % 64) }
+func (s sieve) has(n uint64) bool { return s == nil || s[n%sieveBits/64]&(1<<(n%64)) != 0 }
+
+// compute goes through the groups, one after the other.
+func (g *gatherer) compute(ctx context.Context) error {
+	c := &collected{grouper: g.grouper()}
+	for r, err := range g.byGroup.Sorted() {
+		if err != nil {
+			return err
+		}
+		if string(c.group) != string(r.Key[:16]) {
+			if err := g.group(ctx, c); err != nil {
+				return err
+			}
+			c.reset(r.Key[:16])
+		}
+		c.add(int64(binary.BigEndian.Uint64(r.Key[16:])), r.Value)
+	}
+	return g.group(ctx, c)
+}
+
+// collected is the rows of one group.
+type collected struct {
+	grouper Grouper
+	group   []byte
+	members []formats.Member
+	tokens  []length
+	at      []int64
+}
+
+func (c *collected) reset(group []byte) {
+	c.group = append(c.group[:0], group...)
+	c.members, c.tokens, c.at = c.members[:0], c.tokens[:0], c.at[:0]
+}
+
+func (c *collected) add(at int64, value []byte) {
+	m, tokens := decodeRow(value)
+	c.members, c.tokens, c.at = append(c.members, m), append(c.tokens, length{tokens}), append(c.at, at)
+}
+
+// group computes a group, and sorts what became of its rows by place.
+func (g *gatherer) group(ctx context.Context, c *collected) error {
+	if err := ctx.Err(); err != nil || !g.touches(c) {
+		return err
+	}
+	stats, err := c.grouper.Fill(c.members)
+	if err != nil {
+		return g.place(ctx, err, c)
+	}
+	stats.FirstRow = c.at[0]
+	describeLengths(c.members, c.tokens, &stats)
+	owned := g.holds(c.at[0])
+	for i := range c.members {
+		if !g.holds(c.at[i]) && !(owned && g.o.preferences()) {
+			continue
+		}
+		f := finding{group: stats.GroupID, first: c.at[0], advantage: c.members[i].Advantage, none: c.members[i].NoAdvantage}
+		if i == 0 {
+			f.stats = &found{Stats: stats}
+			f.stats.Compared, f.stats.Flat = compared(c.members)
+		}
+		g.key = binary.BigEndian.AppendUint64(g.key[:0], uint64(c.at[i]))
+		if g.value, err = f.append(g.value[:0]); err != nil {
+			return err
+		}
+		if err := g.byPlace.Add(g.key, g.value); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (g *gatherer) touches(c *collected) bool {
+	for _, at := range c.at {
+		if g.holds(at) {
+			return true
+		}
+	}
+	return false
+}
+
+// place says in which row a reward is no number.
+func (g *gatherer) place(ctx context.Context, err error, c *collected) error {
+	var bad *BadReward
+	if !errors.As(err, &bad) {
+		return err
+	}
+	type id struct {
+		TrajectoryID string `parquet:"trajectory_id"`
+	}
+	at := c.at[bad.Member]
+	names, err := dataset.ReadAll[id](ctx, g.in.rows, "", dataset.Range{First: at, Rows: 1})
+	if err != nil {
+		return err
+	}
+	return g.in.badReward(bad, names[0].TrajectoryID, at)
+}
+
+// write walks along the rows in the base's order, beside what became of them.
+func (g *gatherer) write(ctx context.Context) error {
+	w, err := g.newBeside(ctx)
+	if err != nil {
+		return err
+	}
+	defer w.close()
+	for r, err := range g.byPlace.Sorted() {
+		if err != nil {
+			return err
+		}
+		f, err := decodeFinding(r.Value)
+		if err != nil {
+			return err
+		}
+		if err := w.add(int64(binary.BigEndian.Uint64(r.Key)), f); err != nil {
+			return err
+		}
+	}
+	if err := w.flush(); err != nil {
+		return err
+	}
+	if w.written != g.slice.Rows {
+		return fmt.Errorf("group: %d of %d rows of %q are in groups", w.written, g.slice.Rows, g.in.base.URI())
+	}
+	return w.pair()
+}

@@ -1,0 +1,113 @@
+package group
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"io"
+
+	"github.com/zeebo/xxh3"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/dataset"
+)
+
+// keyed reads a range of rows and what each is grouped by. T has the columns
+// that are read.
+type keyed[T any] struct {
+	rows    *dataset.Reader[T]
+	example func(*T) string
+	by      *keyer   // nil: the example
+	keys    []string // of by
+}
+
+// openKeyed reads a range of the rows that are grouped.
+func openKeyed[T any](ctx context.Context, in *input, r dataset.Range, example func(*T) string) (*keyed[T], error) {
+	k := &keyed[T]{example: example}
+	var err error
+	if k.rows, err = dataset.NewReader[T](ctx, in.rows, "", r); err != nil {
+		return nil, err
+	}
+	if in.by != nil {
+		k.by, err = in.by.open(ctx, in.base, r)
+	}
+	return k, err
+}
+
+// read is as dataset.Reader's Read.
+func (k *keyed[T]) read(rows []T) (int, error) {
+	n, err := k.rows.Read(rows)
+	if k.by == nil || n == 0 {
+		return n, err
+	}
+	var bad error
+	if k.keys, bad = k.by.read(n); bad != nil {
+		return 0, bad
+	}
+	return n, err
+}
+
+// key is what row i of those last read is grouped by.
+func (k *keyed[T]) key(i int, row *T) string {
+	if k.by != nil {
+		return k.keys[i]
+	}
+	return k.example(row)
+}
+
+func (k *keyed[T]) close() {
+	_ = k.rows.Close() // it was only read
+	if k.by != nil {
+		k.by.close()
+	}
+}
+
+// each calls f with every row, its place in the base and its key.
+func (k *keyed[T]) each(first int64, f func(at int64, key string, row *T) error) error {
+	buf := make([]T, 1024)
+	for {
+		n, err := k.read(buf)
+		for i := range buf[:n] {
+			if err := f(first, k.key(i, &buf[i]), &buf[i]); err != nil {
+				return err
+			}
+			first++
+		}
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// ids are the columns that make groups by example.
+type ids struct {
+	ExampleID string `parquet:"example_id,dict"`
+	Epoch     int32  `parquet:"epoch,delta"`
+}
+
+// eachKey calls f with what every row of a range is grouped by, and reads
+// nothing else.
+func (in *input) eachKey(ctx context.Context, r dataset.Range, f func(at int64, key string, epoch int32) error) error {
+	k, err := openKeyed(ctx, in, r, func(row *ids) string { return row.ExampleID })
+	if err != nil {
+		return err
+	}
+	defer k.close()
+	return k.each(r.First, func(at int64, key string, row *ids) error { return f(at, key, row.Epoch) })
+}
+
+// hasher tells groups apart by 128 bits.
+type hasher struct{ buf []byte }
+
+func (h *hasher) sum(key string, epoch int32) xxh3.Uint128 {
+	h.buf = binary.BigEndian.AppendUint32(h.buf[:0], uint32(epoch))
+	h.buf = append(h.buf, key...)
+	return xxh3.Hash128(h.buf)
+}
+
+// groupID names the group of a key in an epoch; that of an example is no
+// other than formats.GroupID.
+func groupID(key string, epoch int32) string { return formats.GroupID(key, int(epoch)) }

@@ -1,0 +1,122 @@
+package group
+
+import (
+	"context"
+	"errors"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/stages"
+)
+
+// scanner turns rows into members, one group after the other.
+type scanner struct {
+	ctx     context.Context
+	in      *input
+	tally   *tally
+	grouper Grouper
+	members *dataset.TableWriter[formats.Member]
+	groups  *dataset.TableWriter[formats.GroupStats]
+	meter   stages.Meter
+
+	lengths  lengths
+	pairer   *pairer // nil without pairs
+	together *together
+	buf      []formats.Member
+	stats    []formats.GroupStats
+}
+
+// scan reads a slice whose groups lie together, or else ends with errApart.
+func (j *job) scan(ctx context.Context) error {
+	s := &scanner{
+		ctx: ctx, in: j.in, tally: j.tally, grouper: j.grouper(),
+		members: j.members(), groups: j.groups(), meter: j.meter, together: newTogether(j.o),
+	}
+	defer s.together.close()
+	var err error
+	if s.lengths.r, err = dataset.NewReader[length](ctx, j.in.base, "", j.slice); err != nil {
+		return err
+	}
+	defer s.lengths.r.Close()
+	if j.o.preferences() {
+		s.pairer = newPairer(j.o, j.shard, j.tally)
+		if s.pairer.rows, err = dataset.NewReader[said](ctx, j.in.base, "", j.slice); err != nil {
+			return err
+		}
+		defer s.pairer.rows.Close()
+	}
+	if err := runs(ctx, j.in, j.slice, s.group); err != nil {
+		return err
+	}
+	if err := s.together.end(); err != nil {
+		return err
+	}
+	return s.flush()
+}
+
+func (s *scanner) group(first int64, key string, rows []row) error {
+	if err := s.together.begins(key, rows[0].Epoch); err != nil {
+		return err
+	}
+	s.fill(groupID(key, rows[0].Epoch), rows)
+	stats, err := s.grouper.Fill(s.buf)
+	if err != nil {
+		return s.place(err, first)
+	}
+	stats.FirstRow = first
+	tokens, err := s.lengths.read(len(rows))
+	if err != nil {
+		return err
+	}
+	describeLengths(s.buf, tokens, &stats)
+	s.tally.add(s.buf, s.grouper.Solved)
+	if s.pairer != nil {
+		if err := s.pairer.next(s.ctx, s.buf); err != nil {
+			return err
+		}
+	}
+	if err := s.members.Write(s.ctx, s.buf); err != nil {
+		return err
+	}
+	s.meter.Add(int64(len(rows)))
+	if s.stats = append(s.stats, stats); len(s.stats) < 1000 {
+		return nil
+	}
+	return s.flush()
+}
+
+func (s *scanner) flush() error {
+	err := s.groups.Write(s.ctx, s.stats)
+	s.stats = s.stats[:0]
+	return err
+}
+
+// fill copies the rows into members; what they point at is shared.
+func (s *scanner) fill(group string, rows []row) {
+	s.buf = s.buf[:0]
+	for i := range rows {
+		s.buf = append(s.buf, rows[i].member(group))
+	}
+}
+
+func (r *row) member(group string) formats.Member {
+	return formats.Member{
+		TrajectoryID: r.TrajectoryID, ExampleID: r.ExampleID, GroupID: group, Epoch: r.Epoch, Generation: r.Generation,
+		Status: r.Status, Reward: r.Reward, Rewards: r.Rewards, ShapedRewards: r.ShapedRewards,
+	}
+}
+
+// place says in which row a reward is no number.
+func (s *scanner) place(err error, first int64) error {
+	var bad *BadReward
+	if !errors.As(err, &bad) {
+		return err
+	}
+	return s.in.badReward(bad, s.buf[bad.Member].TrajectoryID, first+int64(bad.Member))
+}
+
+func (in *input) badReward(bad *BadReward, trajectory string, row int64) error {
+	e := formats.Invalid(in.rows.URI(), "a reward is a finite number or null; score the trajectories again", nil, "trajectory %q: %v", trajectory, bad)
+	e.Row = row
+	return e
+}

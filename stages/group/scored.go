@@ -1,0 +1,50 @@
+package group
+
+import (
+	"context"
+	"errors"
+	"io"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/dataset"
+)
+
+// scored refuses trajectories that were never scored: some ended well, and not
+// one has a reward or a component of one. What score wrote is believed, even
+// when it could compute no reward.
+func (in *input) scored(ctx context.Context) error {
+	if in.rows.Kind == formats.KindScores {
+		return nil
+	}
+	type columns struct {
+		Status  string                `parquet:"status,dict"`
+		Reward  *float64              `parquet:"reward,optional"`
+		Rewards []formats.NamedReward `parquet:"rewards,list"`
+	}
+	r, err := dataset.NewReader[columns](ctx, in.rows, "", in.rows.All())
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	buf, wait := make([]columns, 256), int64(0)
+	for {
+		n, err := r.Read(buf)
+		for _, c := range buf[:n] {
+			if c.Reward != nil || len(c.Rewards) > 0 {
+				return nil
+			}
+			if c.Status != formats.StatusFailed && c.Status != formats.StatusSkipped {
+				wait++
+			}
+		}
+		switch {
+		case errors.Is(err, io.EOF) && wait == 0:
+			return nil
+		case errors.Is(err, io.EOF):
+			return formats.Invalid(in.rows.URI(), "give them to rollmill score first; --allow-unscored groups them all the same", nil,
+				"none of its trajectories was ever scored; %d wait for a reward", wait)
+		case err != nil:
+			return err
+		}
+	}
+}

@@ -1,0 +1,98 @@
+package group
+
+import (
+	"context"
+	"errors"
+
+	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/stages/internal/spill"
+)
+
+// errApart says that the rows of a group do not lie together, so that they
+// have to be brought together first.
+var errApart = errors.New("the rows of a group do not lie together")
+
+// setMemory is what finding repeated groups takes before it spills: a million
+// of them.
+const setMemory = 8 << 20
+
+// together notices groups that come twice. Two groups that only look the same
+// cost time, and nothing else.
+type together struct {
+	set  *spill.Set
+	hash hasher
+}
+
+func newTogether(o *Options) *together {
+	return &together{set: spill.NewSet(o.Spill.Dir, min(setMemory, o.Spill.Memory))}
+}
+
+func (t *together) begins(key string, epoch int32) error {
+	twice, err := t.set.Add(t.hash.sum(key, epoch).Lo)
+	if err == nil && twice {
+		err = errApart
+	}
+	return err
+}
+
+func (t *together) end() error {
+	twice, err := t.set.Twice()
+	if err == nil && twice {
+		err = errApart
+	}
+	return err
+}
+
+func (t *together) close() { _ = t.set.Close() } // nothing in it is wanted any more
+
+// apart tells whether it is known, before a row of the slice is grouped, that
+// groups do not lie together within slices. A dataset in one slice is found
+// out about on the way. So is one that rollout or curate wrote, grouped by
+// example: neither lets an example's rows of one epoch stray from each other.
+// Else who writes a slice has to look at what all rows are grouped by.
+func (in *input) apart(ctx context.Context, o *Options, slice dataset.Range) (bool, error) {
+	if slice == in.base.All() {
+		return false, nil
+	}
+	for _, edge := range []int64{slice.First, slice.First + slice.Rows} {
+		cut, err := in.cuts(ctx, edge)
+		if cut || err != nil {
+			return cut, err
+		}
+	}
+	if in.by == nil && (in.base.Stage == "rollout" || in.base.Stage == "curate") {
+		return false, nil
+	}
+	t := newTogether(o)
+	defer t.close()
+	var last string
+	var lastEpoch int32
+	err := in.eachKey(ctx, in.base.All(), func(at int64, key string, epoch int32) error {
+		if at > 0 && key == last && epoch == lastEpoch {
+			return nil
+		}
+		last, lastEpoch = key, epoch
+		return t.begins(key, epoch)
+	})
+	if err == nil {
+		err = t.end()
+	}
+	if errors.Is(err, errApart) {
+		return true, nil
+	}
+	return false, err
+}
+
+// cuts tells whether a group has rows on both sides of an edge.
+func (in *input) cuts(ctx context.Context, edge int64) (bool, error) {
+	if edge == 0 || edge == in.base.Rows {
+		return false, nil
+	}
+	var keys []string
+	var epochs []int32
+	err := in.eachKey(ctx, dataset.Range{First: edge - 1, Rows: 2}, func(_ int64, key string, epoch int32) error {
+		keys, epochs = append(keys, key), append(epochs, epoch)
+		return nil
+	})
+	return err == nil && keys[0] == keys[1] && epochs[0] == epochs[1], err
+}
