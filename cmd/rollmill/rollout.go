@@ -11,6 +11,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/stages/backends/openai"
 	"github.com/rollmill/rollmill/stages/rollout"
 	"github.com/rollmill/rollmill/stages/rollout/agents/all"
@@ -29,6 +30,13 @@ crash the same command finishes the rest and pays for nothing twice.
   rollmill rollout --examples tasks.jsonl --agent chat --user '{{.question}}' --url http://127.0.0.1:8000/v1 --model my-model
   rollmill rollout --examples tasks.jsonl --agent command --command './agent --fast' --generations 8 --policy runs/demo/epoch-0/submit
 
+With --plan it attempts what curate found worth more generations, numbered
+after those that are there; --extend writes them among the rollouts that the
+plan was made of, so that score --from ... --only missing, group and curate go
+on with whole groups and nothing is made twice:
+
+  rollmill rollout --config rollmill.yaml --plan runs/demo/epoch-0/curate --extend runs/demo/epoch-0/rollout
+
 Agents:
 
 ` + agentKinds(),
@@ -46,9 +54,14 @@ func agentKinds() string {
 
 func rolloutFlags() []cli.Flag {
 	flags := exampleFlags()
+	flags = append(flags, inCategory(aboutInput,
+		&cli.StringFlag{Name: "plan", Usage: "attempt only the examples of the plan in the curated dataset at this `URI`, as often as it says"},
+		&cli.StringFlag{Name: "extend", Usage: "with --plan, copy the rollouts at this `URI`, that the plan was made of, and add to them"},
+		&cli.StringSliceFlag{Name: "accept-gate", Usage: "read either although the gate `NAME` refused it"},
+	)...)
 	flags = append(flags, inCategory(aboutRows,
-		&cli.IntFlag{Name: "epoch", Usage: "epoch `N`, from 0"},
-		&cli.IntFlag{Name: "generations", Value: 1, Usage: "attempt each example `N` times"},
+		&cli.IntFlag{Name: "epoch", Usage: "epoch `N`, from 0; default with --plan: the plan's"},
+		&cli.IntFlag{Name: "generations", Value: 1, Usage: "attempt each example `N` times, without --plan"},
 		&cli.StringFlag{Name: "agent", Value: "chat", Usage: "the agent, as `KIND[:WORDS]`"},
 		&cli.StringFlag{Name: "command", Usage: "the program that is the agent, if --agent has no words: `WORDS` split as a shell would"},
 		&cli.StringFlag{Name: "agent-dir", Usage: "run the program in this `FOLDER`"},
@@ -102,7 +115,7 @@ func rolloutFlags() []cli.Flag {
 	flags = append(flags, inCategory(aboutGates,
 		&cli.Float64Flag{Name: "max-failure-rate", Value: 0.5, Usage: "refuse a larger `SHARE` of failed trajectories"})...)
 	flags = append(flags, inCategory(aboutOutput, runFlags()...)...)
-	return append(flags, outFlags("<root>/epoch-<epoch>/rollout")...)
+	return append(flags, outFlags("<root>/epoch-<epoch>/rollout; with --extend extended/rollout beside it")...)
 }
 
 // rolloutOptions reads everything but the examples' bytes, the output and the
@@ -158,8 +171,23 @@ func rolloutOptions(ctx context.Context, s *session, c *cli.Context) (rollout.Op
 	if c.Bool("probe") && !o.NoLogprobs {
 		o.Probe = openai.Probe
 	}
+	if err := rolloutPlan(ctx, c, &o); err != nil {
+		return o, err
+	}
 	o.Examples, o.ExamplesRef, err = readExamples(ctx, s, c)
 	return o, err
+}
+
+// rolloutPlan reads the plan, which says the epoch when nobody else does.
+func rolloutPlan(ctx context.Context, c *cli.Context, o *rollout.Options) (err error) {
+	o.Extend = stages.Input{URI: c.String("extend"), AcceptGates: c.StringSlice("accept-gate")}
+	if c.String("plan") == "" {
+		return nil
+	}
+	if o.Plan, err = rollout.OpenPlan(ctx, stages.Input{URI: c.String("plan"), AcceptGates: c.StringSlice("accept-gate")}); err == nil && !c.IsSet("epoch") {
+		o.Epoch = o.Plan.Epoch()
+	}
+	return err
 }
 
 // agent makes the agent that --agent KIND[: WORDS] names; --command gives the
@@ -209,7 +237,12 @@ func runRollout(ctx context.Context, s *session) error {
 	if err != nil {
 		return err
 	}
-	if o.Out, err = s.outputAt(storage.Join(s.epochDir(o.Epoch), "rollout")); err != nil {
+	out := storage.Join(s.epochDir(o.Epoch), "rollout")
+	if o.Extend.URI != "" {
+		dir, _ := storage.Split(o.Extend.URI)
+		out = storage.Join(dir, "extended", "rollout") // where the stages after it find places of their own
+	}
+	if o.Out, err = s.outputAt(out); err != nil {
 		return err
 	}
 	o.Env = s.stageEnv()

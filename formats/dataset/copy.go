@@ -1,8 +1,10 @@
 package dataset
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"slices"
 	"sort"
 	"sync"
 
@@ -99,8 +101,17 @@ func (p *Payload) Close() error {
 // of row at[i] of p. These ascend and are Copyable together. Payload digests
 // are believed: a row without one is an error.
 func (w *TableWriter[T]) Copy(ctx context.Context, p *Payload, at []int64, rows []T) error {
-	if w.err != nil || len(rows) == 0 {
+	return w.CopyWith(ctx, p, at, rows, nil)
+}
+
+// CopyWith adds a group of rows of which the first are copied, as Copy does,
+// and more follow that are whole, as Write takes them.
+func (w *TableWriter[T]) CopyWith(ctx context.Context, p *Payload, at []int64, rows, more []T) error {
+	if w.err != nil {
 		return w.err
+	}
+	if len(rows) == 0 {
+		return w.Write(ctx, more)
 	}
 	part := p.partOf(at[0])
 	if part < 0 {
@@ -117,16 +128,44 @@ func (w *TableWriter[T]) Copy(ctx context.Context, p *Payload, at []int64, rows 
 			return e
 		}
 	}
-	return w.add(ctx, rows, func() error {
-		within := make([]int64, len(at))
-		for i := range at {
-			within[i] = at[i] - p.firsts[part]
+	within := make([]int64, len(at))
+	for i := range at {
+		within[i] = at[i] - p.firsts[part]
+	}
+	from := []parquet.Source{{File: o.f, At: within}}
+	if len(more) > 0 {
+		whole, err := inMemory(more)
+		if err != nil {
+			return w.fail(err)
 		}
-		if err := w.w.Copy(o.f, within, rows); err != nil {
+		from, rows = append(from, whole), slices.Concat(rows, more)
+	}
+	return w.add(ctx, rows, func() error {
+		if err := w.w.CopyFrom(from, rows); err != nil {
 			return err
 		}
 		return p.closeBefore(part, w.w.Holds)
 	})
+}
+
+// inMemory makes a file of whole rows, so that they go into a row group beside
+// rows that are copied.
+func inMemory[T any](rows []T) (parquet.Source, error) {
+	setDigests(rows)
+	var buf bytes.Buffer
+	w := parquet.NewWriter[T](&buf)
+	if err := w.Write(rows); err != nil {
+		return parquet.Source{}, err
+	}
+	if err := w.Close(); err != nil {
+		return parquet.Source{}, err
+	}
+	f, err := parquet.Open(bytes.NewReader(buf.Bytes()), int64(buf.Len()), "rows in memory")
+	at := make([]int64, len(rows))
+	for i := range at {
+		at[i] = int64(i)
+	}
+	return parquet.Source{File: f, At: at}, err
 }
 
 // EndRowGroup ends the row group, so that what was copied into it is no

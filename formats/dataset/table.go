@@ -71,12 +71,17 @@ func (w *TableWriter[T]) Write(ctx context.Context, rows []T) error {
 	if w.err != nil || len(rows) == 0 {
 		return w.err
 	}
+	setDigests(rows)
+	return w.add(ctx, rows, func() error { return w.w.Write(rows) })
+}
+
+// setDigests sets the payload digests of wide rows.
+func setDigests[T any](rows []T) {
 	for i := range rows {
 		if t, wide := any(&rows[i]).(*formats.Trajectory); wide {
 			t.SetPayloadDigest()
 		}
 	}
-	return w.add(ctx, rows, func() error { return w.w.Write(rows) })
 }
 
 // add counts rows in that write hands to the part.

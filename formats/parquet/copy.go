@@ -77,19 +77,40 @@ type pick struct {
 // light leaves. f must be Copyable[T] and stay open until the row group has
 // ended (see Holds).
 func (w *Writer[T]) Copy(f *File, at []int64, rows []T) error {
+	return w.CopyFrom([]Source{{f, at}}, rows)
+}
+
+// Source is rows of a file, which ascend.
+type Source struct {
+	File *File
+	At   []int64
+}
+
+// CopyFrom is Copy of one group of rows whose payload lies in several files:
+// rows are those of the first source, then those of the next.
+func (w *Writer[T]) CopyFrom(from []Source, rows []T) error {
 	if w.closed {
 		return fmt.Errorf("write Parquet: %w", io.ErrClosedPipe)
 	}
-	if w.failed == nil {
-		w.failed = w.copy(f, at, rows)
+	if w.failed == nil && len(rows) > 0 {
+		w.failed = w.copy(from, rows)
 	}
 	return w.failed
 }
 
-func (w *Writer[T]) copy(f *File, at []int64, rows []T) error {
-	picks, total, err := f.picks(at)
-	if err != nil || len(rows) == 0 {
-		return err
+func (w *Writer[T]) copy(from []Source, rows []T) error {
+	var picks []pick
+	total := int64(0)
+	for _, s := range from {
+		some, bytes, err := s.File.picks(s.At)
+		if err != nil {
+			return err
+		}
+		picks = append(picks, some...)
+		total += bytes
+	}
+	if len(picks) > 0 {
+		picks[0].begins, picks[len(picks)-1].ends = true, true
 	}
 	full := w.current.rows+int64(len(rows)) > groupRows || w.current.bytes+total > copyBytes
 	if w.current.rows > 0 && (full || len(w.current.picks) == 0) {
@@ -110,8 +131,7 @@ func (w *Writer[T]) copy(f *File, at []int64, rows []T) error {
 	return endPages(g.chunks, func(c *chunk) bool { return !c.payload && c.size >= pageBytes })
 }
 
-// picks finds where the rows of one group lie, and about how many bytes they
-// have.
+// picks finds where rows lie, and about how many bytes they have.
 func (f *File) picks(at []int64) (out []pick, bytes int64, err error) {
 	group, first := 0, int64(0)
 	for i, row := range at {
@@ -128,10 +148,7 @@ func (f *File) picks(at []int64) (out []pick, bytes int64, err error) {
 			out[n-1].to++
 			continue
 		}
-		out = append(out, pick{f: f, group: group, from: row - first, to: row - first + 1, begins: i == 0})
-	}
-	if len(out) > 0 {
-		out[len(out)-1].ends = true
+		out = append(out, pick{f: f, group: group, from: row - first, to: row - first + 1})
 	}
 	return out, bytes, nil
 }

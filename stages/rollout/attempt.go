@@ -16,7 +16,7 @@ import (
 
 // job is one attempt to make.
 type job struct {
-	example    int // index into Options.Examples
+	example    formats.Example
 	generation int
 	id         string
 	attempts   int32 // made by earlier runs of this command
@@ -26,7 +26,7 @@ type job struct {
 // trajectory did: then there is nothing to keep.
 func (r *runner) attempt(ctx context.Context, j job) (t formats.Trajectory, ok bool) {
 	o := &r.opts
-	e := o.Examples[j.example]
+	e := j.example
 	t = formats.Trajectory{
 		TrajectoryID: j.id, Run: o.Run, ExampleID: e.ID, Epoch: int32(o.Epoch), Generation: int32(j.generation),
 		Example: exampleRow(e), Attempts: j.attempts + 1, StartedAt: o.Clock().UnixMicro(),

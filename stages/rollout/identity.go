@@ -24,8 +24,8 @@ const version = 1
 // gateName is the flag that the gate is named after.
 const gateName = "max-failure-rate"
 
-// spec is what decides the rows.
-func (o Options) spec() (dataset.Spec, error) {
+// spec is what decides the rows; extended is nil without --extend.
+func (o Options) spec(extended *dataset.Dataset) (dataset.Spec, error) {
 	d := o.Agent.Describe()
 	files, err := digestFiles(o.Uses)
 	if err != nil {
@@ -33,8 +33,11 @@ func (o Options) spec() (dataset.Spec, error) {
 	}
 	maps.Copy(files, d.Files)
 	params := map[string]any{
-		"run": o.Run, "epoch": o.Epoch, "generations": o.Generations, "model": o.Model, "sampling": o.Sampling, "extra": o.Extra,
+		"run": o.Run, "epoch": o.Epoch, "model": o.Model, "sampling": o.Sampling, "extra": o.Extra,
 		"agent": map[string]any{"kind": d.Kind, "params": d.Params}, "examples": digestExamples(o.Examples),
+	}
+	if o.Plan == nil {
+		params["generations"] = o.Generations
 	}
 	if o.Policy != nil {
 		params["policy_version"] = o.Policy.Version
@@ -60,6 +63,12 @@ func (o Options) spec() (dataset.Spec, error) {
 	}
 	if o.ExamplesRef.Digest != "" {
 		spec.Inputs = []dataset.Ref{o.ExamplesRef}
+	}
+	if o.Plan != nil {
+		spec.Inputs = append(spec.Inputs, o.Plan.d.Ref("plan", o.Out.URI))
+	}
+	if extended != nil {
+		spec.Inputs = append(spec.Inputs, extended.Ref("base", o.Out.URI))
 	}
 	if _, err := json.Marshal(params); err != nil {
 		return dataset.Spec{}, usage("", "the agent's parameters: %w", err)

@@ -38,11 +38,11 @@ func readDone(ctx context.Context, shard *dataset.Shard, spent *spending) (map[s
 }
 
 // jobs are the attempts still to make, in the order of the rows.
-func (o Options) jobs(from, to int, done map[string]finished) []job {
+func (o Options) jobs(tasks []task, done map[string]finished) []job {
 	var out []job
-	for e := from; e < to; e++ {
-		for g := range o.Generations {
-			j := job{example: e, generation: g, id: formats.TrajectoryID(o.Run, o.Examples[e].ID, o.Epoch, g)}
+	for _, t := range tasks {
+		for g := t.first; g < t.first+t.n; g++ {
+			j := job{example: t.example, generation: g, id: o.id(t, g)}
 			if row, ok := done[j.id]; ok {
 				if row.Status != formats.StatusFailed || !o.RetryFailed {
 					continue
@@ -53,4 +53,9 @@ func (o Options) jobs(from, to int, done map[string]finished) []job {
 		}
 	}
 	return out
+}
+
+// id names an attempt.
+func (o Options) id(t task, generation int) string {
+	return formats.TrajectoryID(o.Run, t.example.ID, o.Epoch, generation)
 }

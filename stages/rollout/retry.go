@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"strings"
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
@@ -27,7 +28,7 @@ func (o Options) before(ctx context.Context, spec *dataset.Spec) (*dataset.Datas
 	if d.Identity != first && retried["first"] != first {
 		return nil, nil
 	}
-	if !o.RetryFailed || d.Counts[formats.StatusFailed]+d.Counts[formats.StatusSkipped] == 0 {
+	if !o.RetryFailed || lacks(d) == 0 {
 		if retried != nil {
 			spec.Params[retryOf] = retried
 		}
@@ -37,40 +38,82 @@ func (o Options) before(ctx context.Context, spec *dataset.Spec) (*dataset.Datas
 	return d, nil
 }
 
-// carry journals what did not fail in the dataset before, and notes in done
-// how often the rest was attempted.
-func (o Options) carry(ctx context.Context, d *dataset.Dataset, journal *dataset.Journal[formats.Trajectory], done map[string]finished) error {
-	from, to := o.block()
-	g := int64(o.Generations)
-	r, err := dataset.NewReader[formats.Trajectory](ctx, d, "", dataset.Range{First: int64(from) * g, Rows: int64(to-from) * g})
+// lacks is how many rows of a dataset are worth another attempt. What failed in
+// a dataset that it extends is left as it is: the plan asks for replacements.
+func lacks(d *dataset.Dataset) int64 {
+	if _, extended := d.Facts[factAdded]; extended {
+		return int64(d.Facts[factAddedFailed])
+	}
+	return d.Counts[formats.StatusFailed] + d.Counts[formats.StatusSkipped]
+}
+
+// carry journals what did not fail of the tasks in the dataset before, and
+// notes in done how often the rest was attempted.
+func carry(ctx context.Context, d *dataset.Dataset, tasks []task, o Options, journal *dataset.Journal[formats.Trajectory], done map[string]finished) error {
+	runs, err := findGood(ctx, d, tasks, o, done)
 	if err != nil {
 		return err
 	}
+	for _, run := range runs {
+		r, err := dataset.NewReader[formats.Trajectory](ctx, d, "", run)
+		if err != nil {
+			return err
+		}
+		for left := run.Rows; left > 0 && err == nil; {
+			rows := make([]formats.Trajectory, min(left, 64))
+			n := 0
+			if n, err = r.Read(rows); n == len(rows) {
+				err = journal.Append(ctx, rows)
+			}
+			left -= int64(n)
+		}
+		if err := errors.Join(err, r.Close()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// findGood finds the runs of rows to take from the dataset before.
+func findGood(ctx context.Context, d *dataset.Dataset, tasks []task, o Options, done map[string]finished) (runs []dataset.Range, err error) {
+	wanted := make(map[string]bool, attempts(tasks))
+	for _, t := range tasks {
+		for g := t.first; g < t.first+t.n; g++ {
+			wanted[o.id(t, g)] = true
+		}
+	}
+	r, err := dataset.NewReader[finished](ctx, d, "", d.All())
+	if err != nil {
+		return nil, err
+	}
 	defer r.Close()
-	for {
-		rows := make([]formats.Trajectory, 64)
-		n, err := r.Read(rows)
-		if err != nil && !errors.Is(err, io.EOF) {
-			return err
-		}
-		var good []formats.Trajectory
-		for _, t := range rows[:n] {
-			if _, has := done[t.TrajectoryID]; has {
+	buf := make([]finished, 1024)
+	for at := int64(0); ; {
+		n, err := r.Read(buf)
+		for i := range buf[:n] {
+			t := &buf[i]
+			_, has := done[t.TrajectoryID]
+			if has || !wanted[t.TrajectoryID] || t.Status == formats.StatusSkipped {
 				continue
 			}
-			if t.Status == formats.StatusSkipped {
+			id := strings.Clone(t.TrajectoryID)
+			done[id] = finished{TrajectoryID: id, Status: t.Status, Attempts: t.Attempts}
+			if t.Status == formats.StatusFailed {
 				continue
 			}
-			done[t.TrajectoryID] = finished{TrajectoryID: t.TrajectoryID, Status: t.Status, Attempts: t.Attempts}
-			if t.Status != formats.StatusFailed {
-				good = append(good, t)
+			row := at + int64(i)
+			if k := len(runs) - 1; k >= 0 && runs[k].First+runs[k].Rows == row {
+				runs[k].Rows++
+			} else {
+				runs = append(runs, dataset.Range{First: row, Rows: 1})
 			}
 		}
-		if err := journal.Append(ctx, good); err != nil {
-			return err
+		at += int64(n)
+		if errors.Is(err, io.EOF) {
+			return runs, nil
 		}
-		if n == 0 || errors.Is(err, io.EOF) {
-			return nil
+		if err != nil {
+			return nil, err
 		}
 	}
 }

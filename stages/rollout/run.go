@@ -31,7 +31,11 @@ func Run(ctx context.Context, o Options) (stages.Report, error) {
 }
 
 func runShard(ctx context.Context, o Options) (dataset.Result, dataset.Outcome, error) {
-	spec, err := o.spec()
+	extended, err := o.openPlanned(ctx)
+	if err != nil {
+		return dataset.Result{}, dataset.Outcome{}, err
+	}
+	spec, err := o.spec(extended)
 	if err != nil {
 		return dataset.Result{}, dataset.Outcome{}, err
 	}
@@ -47,7 +51,7 @@ func runShard(ctx context.Context, o Options) (dataset.Result, dataset.Outcome, 
 	var outcome dataset.Outcome
 	var spent error
 	if !shard.UpToDate() {
-		if outcome, spent, err = fillShard(ctx, o, shard, before); err != nil {
+		if outcome, spent, err = fillShard(ctx, o, shard, extended, before); err != nil {
 			return dataset.Result{}, outcome, errors.Join(err, shard.Discard())
 		}
 	}
@@ -56,32 +60,42 @@ func runShard(ctx context.Context, o Options) (dataset.Result, dataset.Outcome, 
 }
 
 // fillShard attempts what neither the journal nor the dataset before has, and
-// writes the rows. spent says that a budget ended before that, and the rest
-// was skipped.
-func fillShard(ctx context.Context, o Options, shard *dataset.Shard, before *dataset.Dataset) (outcome dataset.Outcome, spent, err error) {
+// writes the rows, with those of the dataset that is extended. spent says that
+// a budget ended before that, and the rest was skipped.
+func fillShard(ctx context.Context, o Options, shard *dataset.Shard, extended, before *dataset.Dataset) (outcome dataset.Outcome, spent, err error) {
 	started := o.Clock()
+	w := &writer{o: o, table: dataset.NewTable[formats.Trajectory](shard, "", -1)}
+	if extended == nil {
+		w.tasks = o.tasks()
+	} else {
+		if w.base, err = o.newBase(ctx, extended); err != nil {
+			return outcome, nil, err
+		}
+		defer w.base.close()
+		w.tasks = w.base.tasks
+	}
 	journal, err := dataset.OpenJournal[formats.Trajectory](ctx, shard)
 	if err != nil {
 		return outcome, nil, err
 	}
-	r := &runner{opts: o, journal: journal, spending: spending{budget: o.Budget}}
+	r := &runner{opts: o, tasks: w.tasks, journal: journal, spending: spending{budget: o.Budget}}
 	done, err := readDone(ctx, shard, &r.spending)
 	if err != nil {
 		return outcome, nil, err
 	}
 	if before != nil {
-		if err := o.carry(ctx, before, journal, done); err != nil {
+		if err := carry(ctx, before, w.tasks, o, journal, done); err != nil {
 			return outcome, nil, err
 		}
 	}
 	if err := r.run(ctx, done); err != nil {
 		return outcome, nil, err
 	}
-	from, to := o.block()
-	if spent = r.spending.stopped((to - from) * o.Generations); spent != nil && !o.Budget.SkipRest {
+	if spent = r.spending.stopped(attempts(w.tasks)); spent != nil && !o.Budget.SkipRest {
 		return outcome, nil, spent
 	}
-	outcome, err = write(ctx, o, journal, dataset.NewTable[formats.Trajectory](shard, "", -1), spent != nil)
+	w.skip = spent != nil
+	outcome, err = w.write(ctx, journal)
 	outcome.Timings = map[string]float64{"rollout_seconds": o.Clock().Sub(started).Seconds()}
 	return outcome, spent, err
 }
@@ -89,6 +103,7 @@ func fillShard(ctx context.Context, o Options, shard *dataset.Shard, before *dat
 // runner makes the attempts of one shard.
 type runner struct {
 	opts     Options
+	tasks    []task
 	journal  *dataset.Journal[formats.Trajectory]
 	recorder *recorder.Recorder
 	keeper   *keeper
@@ -100,9 +115,8 @@ type runner struct {
 
 func (r *runner) run(ctx context.Context, done map[string]finished) error {
 	o := r.opts
-	from, to := o.block()
-	total := (to - from) * o.Generations
-	jobs := o.jobs(from, to, done)
+	total := attempts(r.tasks)
+	jobs := o.jobs(r.tasks, done)
 	r.meter = o.Meter(stage, "trajectories", int64(total))
 	defer r.meter.Done()
 	r.meter.Add(int64(total - len(jobs)))

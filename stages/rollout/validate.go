@@ -46,6 +46,9 @@ func (o Options) Validate() error {
 	if s := o.Out.Shard.Of(); s.Index < 0 || s.Index >= s.Count {
 		return usage("shards are counted from 0: the last of 4 is 3/4", "--shard %d/%d is out of range", s.Index, s.Count)
 	}
+	if err := o.checkPlan(); err != nil {
+		return err
+	}
 	if o.RateLimit < 0 || o.RateLimit != o.RateLimit {
 		return usage("0 means no limit", "--rate-limit %v is negative", o.RateLimit)
 	}
@@ -63,6 +66,17 @@ func (o Options) Validate() error {
 	}
 	_, err := digestFiles(o.Uses)
 	return err
+}
+
+func (o Options) checkPlan() error {
+	switch {
+	case o.Extend.URI == "":
+	case o.Plan == nil:
+		return usage("--plan names the curated dataset that says which examples deserve more", "--extend %q without --plan", o.Extend.URI)
+	case o.Epoch != o.Plan.epoch:
+		return usage("leave --epoch out", "--epoch %d: the plan is of epoch %d, and so is what is extended", o.Epoch, o.Plan.epoch)
+	}
+	return nil
 }
 
 func (o Options) checkEndpoints() error {
@@ -147,7 +161,8 @@ func setDefault[T comparable](v *T, to T) {
 	}
 }
 
-// block is this shard's run of examples, [from, to).
+// block is this shard's run of examples, [from, to), unless it extends a
+// dataset and takes a slice of that.
 func (o Options) block() (from, to int) {
 	s := o.Out.Shard.Of()
 	n := len(o.Examples)

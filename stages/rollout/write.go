@@ -12,32 +12,27 @@ import (
 	"github.com/rollmill/rollmill/stages"
 )
 
-// write writes the journalled rows in the order of examples and generations,
-// one group at a time. With skip, what is missing becomes skipped rows.
-func write(ctx context.Context, o Options, journal *dataset.Journal[formats.Trajectory], table *dataset.TableWriter[formats.Trajectory], skip bool) (dataset.Outcome, error) {
-	from, to := o.block()
-	order := make(map[string]int64, to-from)
-	for i := from; i < to; i++ {
-		order[o.Examples[i].ID] = int64(i)
+// writer writes a shard's rows: those of its tasks, among those of the dataset
+// that is extended.
+type writer struct {
+	o       Options
+	tasks   []task
+	base    *base // nil: nothing is extended
+	table   *dataset.TableWriter[formats.Trajectory]
+	skip    bool // what is missing becomes skipped rows
+	outcome dataset.Outcome
+}
+
+// write writes the journalled rows in the order of tasks and generations, one
+// group at a time.
+func (w *writer) write(ctx context.Context, journal *dataset.Journal[formats.Trajectory]) (dataset.Outcome, error) {
+	order := make(map[string]int64, len(w.tasks))
+	for i, t := range w.tasks {
+		order[t.example.ID] = int64(i)
 	}
-	outcome := dataset.Outcome{Facts: map[string]float64{}}
-	next := int64(from)
+	w.outcome.Facts = map[string]float64{}
+	next := int64(0)
 	var group []formats.Trajectory
-	flush := func() error {
-		if skip {
-			group = o.fillUp(o.Examples[next], group)
-		}
-		rows, err := settleGroup(o, group)
-		if err != nil {
-			return err
-		}
-		for i := range rows {
-			count(&outcome, &rows[i])
-		}
-		group = nil
-		next++
-		return table.Write(ctx, rows)
-	}
 	// The journal gives, of equal rank, the row that came first. A failure
 	// ranks apart, so that the attempt that mended it is seen as well.
 	rank := func(t *formats.Trajectory) int64 {
@@ -49,32 +44,62 @@ func write(ctx context.Context, o Options, journal *dataset.Journal[formats.Traj
 	}
 	for rows, err := range journal.Sorted(ctx, rank) {
 		if err != nil {
-			return outcome, err
+			return w.outcome, err
 		}
 		for order[rows[0].ExampleID] != next {
-			if err := flush(); err != nil {
-				return outcome, err
+			if err := w.task(ctx, int(next), group); err != nil {
+				return w.outcome, err
 			}
+			group = nil
+			next++
 		}
 		group = append(group, rows...)
 	}
-	for next < int64(to) {
-		if err := flush(); err != nil {
-			return outcome, err
+	for ; next < int64(len(w.tasks)); next++ {
+		if err := w.task(ctx, int(next), group); err != nil {
+			return w.outcome, err
+		}
+		group = nil
+	}
+	if w.base == nil {
+		return w.outcome, nil
+	}
+	return w.outcome, w.base.rest(ctx, w)
+}
+
+// task writes the rows of one task, and before them what comes before them in
+// the dataset that is extended.
+func (w *writer) task(ctx context.Context, i int, rows []formats.Trajectory) error {
+	t := w.tasks[i]
+	if w.skip {
+		rows = w.fillUp(t, rows)
+	}
+	rows, err := settleGroup(t, rows)
+	if err != nil {
+		return err
+	}
+	for k := range rows {
+		count(&w.outcome, &rows[k])
+		if w.base != nil {
+			w.outcome.Facts[factAdded]++
+			w.outcome.Facts[factAddedFailed] += float64(lost(rows[k]))
 		}
 	}
-	return outcome, nil
+	if w.base == nil {
+		return w.table.Write(ctx, rows)
+	}
+	return w.base.task(ctx, w, i, rows)
 }
 
 // fillUp adds skipped rows for the generations that were not made.
-func (o Options) fillUp(e formats.Example, rows []formats.Trajectory) []formats.Trajectory {
-	made := make([]bool, o.Generations)
-	for _, t := range rows {
-		made[t.Generation] = true
+func (w *writer) fillUp(t task, rows []formats.Trajectory) []formats.Trajectory {
+	made := make([]bool, t.n)
+	for i := range rows {
+		made[int(rows[i].Generation)-t.first] = true
 	}
 	for g, is := range made {
 		if !is {
-			rows = append(rows, o.skipped(e, g))
+			rows = append(rows, w.o.skipped(t.example, t.first+g))
 		}
 	}
 	return rows
@@ -82,15 +107,23 @@ func (o Options) fillUp(e formats.Example, rows []formats.Trajectory) []formats.
 
 // settleGroup sorts a group by generation and picks one row for each: one that
 // did not fail, if there is one.
-func settleGroup(o Options, rows []formats.Trajectory) ([]formats.Trajectory, error) {
+func settleGroup(t task, rows []formats.Trajectory) ([]formats.Trajectory, error) {
 	slices.SortStableFunc(rows, func(a, b formats.Trajectory) int {
 		return cmp.Or(cmp.Compare(a.Generation, b.Generation), cmp.Compare(failed(a), failed(b)))
 	})
 	rows = slices.CompactFunc(rows, func(a, b formats.Trajectory) bool { return a.Generation == b.Generation })
-	if len(rows) != o.Generations {
-		return nil, fmt.Errorf("rollout: the journal holds %d of %d generations of an example", len(rows), o.Generations)
+	if len(rows) != t.n {
+		return nil, fmt.Errorf("rollout: the journal holds %d of %d generations of an example", len(rows), t.n)
 	}
 	return rows, nil
+}
+
+// lost is 1 for a row that no trajectory was made for.
+func lost(t formats.Trajectory) int {
+	if t.Status == formats.StatusSkipped {
+		return 1
+	}
+	return failed(t)
 }
 
 func failed(t formats.Trajectory) int {
@@ -134,5 +167,13 @@ func report(result dataset.Result, outcome dataset.Outcome) stages.Report {
 		r.Sealed, r.Rows, r.RowsDigest, r.Counts, r.Failures = true, m.Rows, m.RowsDigest.String(), m.Counts, m.Failures
 	}
 	r.Message = fmt.Sprintf("%d trajectories, %d failed", r.Rows, r.Counts[formats.StatusFailed])
+	if m := result.Sealed; m != nil {
+		if added, extended := m.Facts[factAdded]; extended {
+			r.Message += fmt.Sprintf("; %.0f of them new, %.0f of these failed", added, m.Facts[factAddedFailed])
+		}
+		if n := m.Facts[factMixed]; n > 0 {
+			r.Message += fmt.Sprintf("; %.0f groups are of more than one policy version", n)
+		}
+	}
 	return r
 }

@@ -1,0 +1,303 @@
+package rollout
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/dataset"
+)
+
+// Facts about a dataset that extends another.
+const (
+	factAdded       = "added"                // trajectories that the other has not
+	factAddedFailed = "added_failed"         // of them, failed or skipped
+	factMixed       = "mixed_version_groups" // groups that more than one policy version sampled, or an unknown one and another
+)
+
+// base is the dataset that is extended, as one shard of the new one sees it:
+// whole groups, those that begin in its slice.
+type base struct {
+	d      *dataset.Dataset
+	groups []held
+	tasks  []task // in the order of groups
+
+	payload      *dataset.Payload
+	heads, whole cursor
+	written      int // groups
+}
+
+// held is a group of the base.
+type held struct {
+	first int64
+	rows  int
+	next  int // its next generation
+	task  int // index in base.tasks; -1 when nothing is added
+	id    groupKey
+}
+
+type groupKey struct {
+	example string
+	epoch   int32
+}
+
+// openPlanned leaves the planned examples, and opens the dataset that is
+// extended, nil without one, and holds it against the plan.
+func (o *Options) openPlanned(ctx context.Context) (*dataset.Dataset, error) {
+	if o.Plan == nil {
+		return nil, nil
+	}
+	var err error
+	if o.Examples, err = o.Plan.choose(o.Examples); err != nil || o.Extend.URI == "" {
+		return nil, err
+	}
+	d, err := dataset.Open(ctx, o.Extend.URI, dataset.OpenOptions{Kind: formats.KindTrajectories, AcceptGates: o.Extend.AcceptGates})
+	if err != nil {
+		return nil, err
+	}
+	if d.Stage == "curate" {
+		return nil, formats.Invalid(d.URI(), "extend the rollouts that it was made of", nil, "--extend: curate wrote it")
+	}
+	if old, err := dataset.Open(ctx, o.Out.URI, dataset.OpenOptions{AcceptGates: []string{gateName}}); err == nil && old.Ref("", "").Digest == d.Ref("", "").Digest {
+		return nil, usage("write the extended dataset elsewhere", "--out and --extend are both %q", d.URI())
+	}
+	for _, in := range o.Plan.d.Inputs {
+		if in.Role != "base" {
+			continue
+		}
+		if in.RowsDigest != d.RowsDigest.String() {
+			return nil, formats.Invalid(o.Plan.d.URI(), "curate what was made of the dataset that is extended", nil,
+				"the plan was made of %q, with rows %s, not of %q, with rows %s", in.URI, in.RowsDigest, d.URI(), d.RowsDigest)
+		}
+		return d, nil
+	}
+	return nil, formats.Invalid(o.Plan.d.URI(), "", nil, "its manifest names no base")
+}
+
+// newBase finds the groups of this shard's slice, and what is added to them.
+func (o Options) newBase(ctx context.Context, d *dataset.Dataset) (*base, error) {
+	of := o.Out.Shard.Of()
+	slice, err := d.Slice(ctx, of.Index, of.Count)
+	if err != nil {
+		return nil, err
+	}
+	b := &base{d: d, payload: dataset.NewPayload(ctx, d)}
+	all := func(r dataset.Range) (*dataset.Reader[formats.Trajectory], error) {
+		return dataset.NewReader[formats.Trajectory](ctx, d, "", r)
+	}
+	heads := func(r dataset.Range) (*dataset.Reader[formats.Trajectory], error) {
+		return dataset.NewHeadReader[formats.Trajectory](ctx, d, r)
+	}
+	b.whole, b.heads = cursor{open: all, end: d.Rows}, cursor{open: heads, end: d.Rows}
+	planned := make(map[groupKey]*formats.Example, len(o.Examples))
+	for i := range o.Examples {
+		planned[groupKey{o.Examples[i].ID, int32(o.Epoch)}] = &o.Examples[i]
+	}
+	met := 0
+	err = o.eachGroup(ctx, d, func(g held) error {
+		e, is := planned[g.id]
+		if is && e == nil {
+			bad := formats.Invalid(d.URI(), "the trajectories of an example must lie together; sort the dataset by example_id", nil, "example %q is there twice", g.id.example)
+			bad.Row = g.first
+			return bad
+		}
+		if is {
+			planned[g.id] = nil
+			met++
+		}
+		if g.first < slice.First || g.first >= slice.First+slice.Rows {
+			return nil
+		}
+		if g.task = -1; is {
+			t := o.task(*e)
+			t.first = max(t.first, g.next)
+			g.task, b.tasks = len(b.tasks), append(b.tasks, t)
+		}
+		g.id = groupKey{}
+		b.groups = append(b.groups, g)
+		return nil
+	})
+	if err == nil && met < len(planned) {
+		err = formats.Invalid(d.URI(), "curate what was made of it", nil, "it lacks %d of the planned examples", len(planned)-met)
+	}
+	return b, err
+}
+
+// eachGroup calls f with every run of rows of one example and epoch. An
+// example to which something is added must lie together.
+func (o Options) eachGroup(ctx context.Context, d *dataset.Dataset, f func(held) error) error {
+	type columns struct {
+		Run        string `parquet:"run,dict"`
+		ExampleID  string `parquet:"example_id,dict"`
+		Epoch      int32  `parquet:"epoch,delta"`
+		Generation int32  `parquet:"generation,delta"`
+	}
+	r, err := dataset.NewReader[columns](ctx, d, "", d.All())
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	var g held
+	buf := make([]columns, 1024)
+	for {
+		n, err := r.Read(buf)
+		for i := range buf[:n] {
+			c := &buf[i]
+			if c.Run != o.Run {
+				return usage(fmt.Sprintf("say --run %s: it is part of the trajectories' ids", c.Run), "the dataset that is extended is of run %q, this one of run %q", c.Run, o.Run)
+			}
+			if g.rows > 0 && (c.ExampleID != g.id.example || c.Epoch != g.id.epoch) {
+				if err := f(g); err != nil {
+					return err
+				}
+				g = held{first: g.first + int64(g.rows)}
+			}
+			if g.rows == 0 {
+				g.id = groupKey{strings.Clone(c.ExampleID), c.Epoch}
+			}
+			g.rows++
+			g.next = max(g.next, int(c.Generation)+1)
+		}
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if g.rows == 0 {
+		return nil
+	}
+	return f(g)
+}
+
+// task copies the groups before the one of a task, and that one with its new
+// rows.
+func (b *base) task(ctx context.Context, w *writer, task int, added []formats.Trajectory) error {
+	for {
+		g := b.groups[b.written]
+		b.written++
+		if g.task == task {
+			return b.group(ctx, w, g, added)
+		}
+		if err := b.group(ctx, w, g, nil); err != nil {
+			return err
+		}
+	}
+}
+
+// rest copies what is left after the last task.
+func (b *base) rest(ctx context.Context, w *writer) error {
+	w.outcome.Facts[factAdded] += 0 // stands there when nothing was added
+	if w.o.Out.Shard.Of().Index == 0 {
+		w.outcome.Facts["calls"] += b.d.Facts["calls"] // rows without payload do not say
+	}
+	for _, g := range b.groups[b.written:] {
+		if err := b.group(ctx, w, g, nil); err != nil {
+			return err
+		}
+	}
+	return w.table.EndRowGroup() // which holds no file of the base then
+}
+
+// group writes the rows of one group. Their payload is copied, unless another
+// tool or version wrote it.
+func (b *base) group(ctx context.Context, w *writer, g held, more []formats.Trajectory) error {
+	copies, err := b.payload.Copyable(g.first, int64(g.rows))
+	if err != nil {
+		return err
+	}
+	var rows []formats.Trajectory
+	if copies {
+		if rows, err = b.heads.read(g.first, g.rows); err != nil {
+			return err
+		}
+		for i := range rows {
+			copies = copies && rows[i].HasPayloadDigest()
+		}
+	}
+	if !copies {
+		if rows, err = b.whole.read(g.first, g.rows); err != nil {
+			return err
+		}
+	}
+	for i := range rows {
+		count(&w.outcome, &rows[i])
+		w.outcome.Facts["calls"] -= float64(len(rows[i].Calls))
+	}
+	if mixed(rows, more) {
+		w.outcome.Facts[factMixed]++
+	}
+	if !copies {
+		return w.table.Write(ctx, append(rows, more...))
+	}
+	at := make([]int64, len(rows))
+	for i := range at {
+		at[i] = g.first + int64(i)
+	}
+	return w.table.CopyWith(ctx, b.payload, at, rows, more)
+}
+
+// mixed tells whether members that may be trained on have not all the same
+// policy version.
+func mixed(lists ...[]formats.Trajectory) bool {
+	var first *formats.Trajectory
+	for _, rows := range lists {
+		for i := range rows {
+			t := &rows[i]
+			switch {
+			case t.Status == formats.StatusFailed || t.Status == formats.StatusSkipped:
+			case first == nil:
+				first = t
+			case (first.PolicyVersion == nil) != (t.PolicyVersion == nil), t.PolicyVersion != nil && *t.PolicyVersion != *first.PolicyVersion:
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func (b *base) close() error {
+	b.heads.close()
+	b.whole.close()
+	return b.payload.Close()
+}
+
+// cursor reads runs of rows, in ascending order.
+type cursor struct {
+	open func(dataset.Range) (*dataset.Reader[formats.Trajectory], error)
+	end  int64
+	at   int64
+	r    *dataset.Reader[formats.Trajectory]
+}
+
+func (c *cursor) read(first int64, n int) ([]formats.Trajectory, error) {
+	if c.r == nil || c.at != first {
+		c.close()
+		var err error
+		if c.r, err = c.open(dataset.Range{First: first, Rows: c.end - first}); err != nil {
+			return nil, err
+		}
+		c.at = first
+	}
+	rows := make([]formats.Trajectory, n)
+	read, err := c.r.Read(rows)
+	c.at += int64(read)
+	if read < n {
+		if err == nil || errors.Is(err, io.EOF) {
+			err = fmt.Errorf("rollout: the dataset that is extended ends at row %d", c.at)
+		}
+		return nil, err
+	}
+	return rows, nil
+}
+
+func (c *cursor) close() {
+	if c.r != nil {
+		_ = c.r.Close() // it was only read
+		c.r = nil
+	}
+}
