@@ -10,80 +10,172 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/stages/curate"
 )
 
 // TestFunnel draws epochs and options and holds every result to its promises:
-// each input row has one decision, kept and drops add up, what is kept was
-// scored, and neither the order of the groups nor shards matter.
+// each input row has one decision, kept and drops add up, by reason and by
+// rule, what is kept was scored, and neither the order of the groups nor
+// shards nor how rows are copied matter.
 func TestFunnel(t *testing.T) {
 	n := 0
 	rapid.Check(t, func(rt *rapid.T) {
 		n++
-		part := rapid.SliceOfN(rapid.Custom(draw), 1, 12).Draw(rt, "groups")
-		for i := range part {
-			part[i].id = fmt.Sprintf("e%d", i)
+		name := fmt.Sprint("groups-", n)
+		now, old := drawPart(rt, "now"), []example(nil)
+		if rapid.Bool().Draw(rt, "replay") {
+			old = drawPart(rt, "old")
 		}
 		o := drawOptions(rt)
-		name := fmt.Sprint("groups-", n)
-		in := groups(t, name, 1, part)
-		o.In.URI, o.Out.URI = in, in+"-curate"
+		write := func(name string, part []example, old []example) {
+			o.In.URI, o.Replay = spoken(2).write(t, name, part), nil
+			if old != nil {
+				o.Replay = []stages.Input{{URI: spoken(1).write(t, name+"-old", old)}}
+			}
+			o.Out.URI = o.In.URI + "-curate"
+		}
+		if rapid.Bool().Draw(rt, "previous") {
+			write(name+"-previous", now, nil)
+			epoch := 1
+			before := o
+			before.Epoch = &epoch
+			run(t, before)
+			o.Previous.URI = o.Out.URI
+		}
+		write(name, now, old)
 		r, d := run(t, o)
-		rows := 0
-		for _, e := range part {
-			rows += len(strings.Fields(e.rewards))
-		}
-		all := readAll[formats.Decision](t, d, formats.TableDecisions)
-		if len(all) != rows || r.Rows+sum(r.Drops) != int64(rows) || r.Counts["kept"] != r.Rows || r.Counts["dropped"] != sum(r.Drops) {
-			rt.Fatalf("%d input rows, %d decisions, %d kept, drops %v", rows, len(all), r.Rows, r.Drops)
-		}
-		drops := map[string]int64{}
-		for _, x := range all {
-			if x.Kept != (x.Reason == "") || !x.Kept && !slices.Contains(formats.DropReasons, x.Reason) {
-				rt.Fatalf("decision %+v", x)
-			}
-			if !x.Kept {
-				drops[x.Reason]++
-			}
-		}
-		for reason, n := range r.Drops {
-			if drops[reason] != n {
-				rt.Fatalf("%d decisions say %s, the manifest counts %d", drops[reason], reason, n)
-			}
-		}
-		left := r.Funnel[len(r.Funnel)-1]
-		if left.TrajectoriesLeft != r.Rows || left.GroupsLeft != int64(d.Facts["groups_kept"]) {
-			rt.Fatalf("%d rows in %v groups are kept, the funnel ends with %+v", r.Rows, d.Facts["groups_kept"], left)
-		}
-		for i, step := range r.Funnel {
-			if step.Groups < 0 || step.Trajectories < 0 || i > 0 && r.Funnel[i-1].TrajectoriesLeft-step.Trajectories != step.TrajectoriesLeft {
-				rt.Fatalf("funnel %+v", r.Funnel)
-			}
-		}
-		for _, row := range readAll[formats.Trajectory](t, d, "") {
-			if row.Reward == nil || row.Status == formats.StatusFailed {
-				rt.Fatalf("%s is kept without a reward", row.TrajectoryID)
-			}
-		}
+		funnelAddsUp(rt, r, d)
+		decisionsAddUp(t, rt, r, d, slices.Concat(now, old))
 		if o.Compat == curate.CompatNAT {
 			return // which breaks ties by place
 		}
 		rng := rand.New(rand.NewPCG(rapid.Uint64().Draw(rt, "order"), 1))
-		rng.Shuffle(len(part), func(i, j int) { part[i], part[j] = part[j], part[i] })
-		cut := rng.IntN(len(part) + 1)
-		moved := groups(t, name+"-moved", 1, part[:cut], part[cut:])
-		o.In.URI, o.Out.URI = moved, moved+"-curate"
+		for _, part := range [][]example{now, old} {
+			rng.Shuffle(len(part), func(i, j int) { part[i], part[j] = part[j], part[i] })
+		}
+		write(name+"-moved", now, old)
+		o.Decode()
 		for i := range 2 {
 			o.Out.Shard = stages.Shard{Index: i, Count: 2}
 			if _, err := curate.Run(t.Context(), o); err != nil {
 				rt.Fatal(err)
 			}
 		}
-		if m := open(t, o.Out.URI); m.RowsDigest != d.RowsDigest {
+		m := open(t, o.Out.URI)
+		if m.RowsDigest != d.RowsDigest || m.Tables[formats.TableDecisions].RowsDigest != d.Tables[formats.TableDecisions].RowsDigest {
 			rt.Fatalf("in another order and two shards: %s, not %s", kept(t, m), kept(t, d))
 		}
 	})
+}
+
+// funnelAddsUp: each step leaves what the one before it left but for what it
+// refused, and the last leaves what is kept.
+func funnelAddsUp(t *rapid.T, r stages.Report, d *dataset.Dataset) {
+	trajectories, groups := r.Rows+sum(r.Drops), int64(d.Facts["groups"])
+	for _, step := range r.Funnel {
+		trajectories, groups = trajectories-step.Trajectories, groups-step.Groups
+		if step.Groups < 0 || step.Trajectories < 0 || step.TrajectoriesLeft != trajectories || step.GroupsLeft != groups {
+			t.Fatalf("funnel %+v", r.Funnel)
+		}
+	}
+	if trajectories != r.Rows || groups != int64(d.Facts["groups_kept"]) {
+		t.Fatalf("%d rows in %v groups are kept, the funnel ends with %d in %d", r.Rows, d.Facts["groups_kept"], trajectories, groups)
+	}
+}
+
+// decisionsAddUp: there is one for each row of the input, they say what the
+// manifest counts, and what they keep is there.
+func decisionsAddUp(t *testing.T, rt *rapid.T, r stages.Report, d *dataset.Dataset, input []example) {
+	want := int64(0)
+	for _, e := range input {
+		want += int64(len(strings.Fields(e.rewards)))
+	}
+	all := readAll[formats.Decision](t, d, formats.TableDecisions)
+	if int64(len(all)) != want || r.Rows+sum(r.Drops) != want || r.Counts["kept"] != r.Rows || r.Counts["dropped"] != sum(r.Drops) {
+		rt.Fatalf("%d input rows, %d decisions, %d kept, drops %v", want, len(all), r.Rows, r.Drops)
+	}
+	drops, keeps := map[string]int64{}, map[string]bool{}
+	for _, x := range all {
+		if x.Kept != (x.Reason == "") || !x.Kept && !slices.Contains(formats.DropReasons, x.Reason) {
+			rt.Fatalf("decision %+v", x)
+		}
+		if keeps[x.TrajectoryID] = x.Kept; !x.Kept {
+			drops[x.Reason]++
+		}
+	}
+	if len(keeps) != len(all) || fmt.Sprint(drops) != fmt.Sprint(r.Drops) && len(drops)+len(r.Drops) > 0 {
+		rt.Fatalf("%d decisions about %d trajectories drop %v, the manifest counts %v", len(all), len(keeps), drops, r.Drops)
+	}
+	rows := readAll[formats.Trajectory](t, d, "")
+	for _, row := range rows {
+		if row.Reward == nil || row.Status == formats.StatusFailed || !keeps[row.TrajectoryID] {
+			rt.Fatalf("%s is there", row.TrajectoryID)
+		}
+	}
+	if int64(len(rows)) != r.Rows {
+		rt.Fatalf("%d rows, %d are kept", len(rows), r.Rows)
+	}
+}
+
+// TestNoExampleIsOnTwoSides of a split, in whatever epochs, shards and
+// replays it comes, and each is on one.
+func TestNoExampleIsOnTwoSides(t *testing.T) {
+	n := 0
+	rapid.Check(t, func(rt *rapid.T) {
+		n++
+		seed, sides := rapid.Int64().Draw(rt, "seed"), drawSides(rt)
+		shards := rapid.IntRange(1, 3).Draw(rt, "shards")
+		now, old := drawPart(rt, "now"), drawPart(rt, "old")
+		in := spoken(4).write(t, fmt.Sprint("now-", n), now)
+		replay := spoken(2).write(t, fmt.Sprint("old-", n), old)
+		on := map[string]string{}
+		rows := 0
+		for _, side := range sides {
+			for _, more := range [][]stages.Input{nil, {{URI: replay}}} { // the replay joins later
+				o := options(in, fmt.Sprint(in, "-", side.Name, len(more)))
+				o.KeepFlat, o.MinValid, o.Seed, o.Split, o.Take, o.Replay = true, 1, seed, sides, side.Name, more
+				for i := range shards {
+					o.Out.Shard = stages.Shard{Index: i, Count: shards}
+					_, err := curate.Run(t.Context(), o)
+					check(t, err)
+				}
+				for _, row := range readAll[formats.Trajectory](t, open(t, o.Out.URI), "") {
+					if was := on[row.ExampleID]; was != "" && was != side.Name {
+						rt.Fatalf("%s is in %s and in %s", row.ExampleID, was, side.Name)
+					}
+					on[row.ExampleID] = side.Name
+					rows += len(more)
+				}
+			}
+		}
+		want := 0
+		for _, e := range slices.Concat(now, old) {
+			want += len(slices.DeleteFunc(strings.Fields(e.rewards), func(w string) bool { return w == "f" || w == "u" }))
+		}
+		if rows != want {
+			rt.Fatalf("%d of %d scored trajectories are on a side", rows, want)
+		}
+	})
+}
+
+func drawSides(t *rapid.T) []curate.Side {
+	first := rapid.Float64Range(0.1, 0.8).Draw(t, "share")
+	if rapid.Bool().Draw(t, "two") {
+		return []curate.Side{{Name: "train", Share: first}, {Name: "test", Share: 1 - first}}
+	}
+	return []curate.Side{{Name: "train", Share: first}, {Name: "validation", Share: (1 - first) / 2}, {Name: "test", Share: (1 - first) / 2}}
+}
+
+// drawPart draws groups of different examples, some of e0 to e13.
+func drawPart(t *rapid.T, name string) []example {
+	part := rapid.SliceOfN(rapid.Custom(draw), 1, 10).Draw(t, name)
+	first := rapid.IntRange(0, 4).Draw(t, name+" first")
+	for i := range part {
+		part[i].id = fmt.Sprint("e", first+i)
+	}
+	return part
 }
 
 func draw(t *rapid.T) example {
@@ -91,24 +183,60 @@ func draw(t *rapid.T) example {
 	return example{rewards: strings.Join(rapid.SliceOfN(word, 1, 6).Draw(t, "rewards"), " ")}
 }
 
+// spoken writes trajectories of all lengths, some of which say the same, or
+// nearly.
+func spoken(epoch int) recipe {
+	return recipe{epoch: epoch, version: 2, change: func(row *formats.Trajectory) {
+		row.Messages[1].Content = []string{"the answer is 4", "the answer is 4", "the answer is 5", "nothing", "no idea"}[row.Generation%5]
+		row.SampledTokens = 3 + row.Generation
+		if row.Generation == 3 {
+			row.Messages[1].Logprobs = nil
+		}
+	}}
+}
+
+// drawOptions asks for each rule now and then.
 func drawOptions(t *rapid.T) curate.Options {
 	o := options("", "")
+	asked := func(rule string) bool { return rapid.IntRange(0, 3).Draw(t, rule) == 0 }
+	share := func(rule string) *float64 {
+		s := rapid.SampledFrom([]float64{0.2, 0.5, 1}).Draw(t, rule+" share")
+		return &s
+	}
 	o.Seed = rapid.Int64().Draw(t, "seed")
 	o.Compat = rapid.SampledFrom(curate.Compats).Draw(t, "compat")
 	o.KeepFlat = rapid.Bool().Draw(t, "keep flat")
 	if o.Compat != curate.CompatNAT {
 		o.MinValid = rapid.IntRange(0, 3).Draw(t, "min valid")
 	}
-	o.Curriculum.Enabled = rapid.Bool().Draw(t, "curriculum")
+	o.Curriculum.Enabled = asked("curriculum")
 	o.Curriculum.Ascending = rapid.Bool().Draw(t, "ascending")
-	if rapid.Bool().Draw(t, "members too") {
-		half := 0.5
-		o.SampleTrajectories, o.BestOf = &half, rapid.IntRange(0, 3).Draw(t, "best of")
-		o.DropDuplicates, o.NearDuplicates = rapid.Bool().Draw(t, "duplicates"), &half
+	if asked("subsample") {
+		o.Curriculum.RandomSubsample = share("subsample")
 	}
-	if rapid.Bool().Draw(t, "subsample") {
-		s := rapid.SampledFrom([]float64{0.2, 0.5, 1}).Draw(t, "share")
-		o.Curriculum.RandomSubsample = &s
+	for _, r := range []struct {
+		name string
+		ask  func(rule string)
+	}{
+		"pools": func(rule string) {
+			o.Pools = curate.Pools{Enabled: true, EasyShare: share(rule), HardShare: share(rule)}
+		},
+		{"split", func(string) { o.Split, o.Take = []curate.Side{{Name: "a", Share: 0.5}, {Name: "b", Share: 0.5}}, "a" }},
+		{"groups", func(rule string) { o.SampleGroups = share(rule) }},
+		{"trajectories", func(rule string) { o.SampleTrajectories = share(rule) }},
+		{"near", func(rule string) { o.NearDuplicates = share(rule) }},
+		{"duplicates", func(string) { o.DropDuplicates = true }},
+		{"logprobs", func(string) { o.CheckLogprobs = true }},
+		{"length", func(string) { o.MaxSampledTokens = 5 }},
+		{"budget", func(string) { o.TokenBudget = 30 }},
+		{"filter", func(string) { o.Filters = []string{"group.mean < 0.8", "trajectory.reward > 0"} }},
+		{"best of", func(string) { o.BestOf = 2 }},
+		{"per group", func(string) { o.MaxPerGroup = 3 }},
+		{"per example", func(string) { o.MaxPerExample = 1 }},
+	} {
+		if asked(r.name) {
+			r.ask(r.name)
+		}
 	}
 	return o
 }

@@ -8,51 +8,9 @@ import (
 	"testing"
 
 	"github.com/rollmill/rollmill/formats"
-	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/stages/curate"
 )
-
-// troubled writes groups whose trajectories are changed as told.
-func troubled(t *testing.T, name string, epoch int, part []example, change func(*formats.Trajectory)) string {
-	t.Helper()
-	uri := "mem://" + strings.ReplaceAll(t.Name()+"-"+name, "/", "-") + "/group"
-	base := uri + "-rollout"
-	s := begin(t, base, dataset.Spec{Stage: "rollout", Version: 1, Kind: formats.KindTrajectories}, 0, 1)
-	w := dataset.NewTable[formats.Trajectory](s, "", -1)
-	for _, e := range part {
-		var rows []formats.Trajectory
-		for g := range strings.Fields(e.rewards) {
-			row := trajectory(e, epoch, g)
-			row.Messages[1].TokenIDs, row.Messages[1].Logprobs = []int32{1, 2, 3}, []float32{-1, -2, -3}
-			change(&row)
-			rows = append(rows, row)
-		}
-		check(t, w.Write(t.Context(), rows))
-	}
-	commit(t, s)
-	ref := open(t, base).Ref("base", uri)
-	s = begin(t, uri, dataset.Spec{Stage: "group", Version: 2, Kind: formats.KindGroups, Base: &ref, Inputs: []dataset.Ref{ref}}, 0, 1)
-	members := dataset.NewTable[formats.Member](s, "", 0)
-	table := dataset.NewTable[formats.GroupStats](s, formats.TableGroups, -1)
-	first := int64(0)
-	for _, e := range part {
-		st := statistics(e, epoch, first)
-		st.SampledTokens = 3 * int64(st.Valid)
-		var rows []formats.Member
-		for g, word := range strings.Fields(e.rewards) {
-			rows = append(rows, member(trajectory(e, epoch, g), word, *st.Mean))
-		}
-		check(t, members.Write(t.Context(), rows))
-		check(t, table.Write(t.Context(), []formats.GroupStats{st}))
-		first += int64(len(rows))
-	}
-	state, err := json.Marshal(formats.GroupState{Estimator: "drgrpo", Compat: "none"})
-	check(t, err)
-	_, err = s.Commit(t.Context(), dataset.Outcome{State: state})
-	check(t, err)
-	return uri
-}
 
 var three = []example{{"a", "1 0 0.5"}, {"b", "0 1 1"}, {"c", "0 0.5 1"}}
 

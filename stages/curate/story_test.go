@@ -1,6 +1,7 @@
 package curate_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"math"
 	"slices"
@@ -78,6 +79,7 @@ func statistics(e example, epoch int, first int64) formats.GroupStats {
 			}
 		}
 	}
+	s.SampledTokens = 3 * int64(len(valid))
 	if s.Valid = int32(len(valid)); s.Valid > 0 {
 		mean, least, most := sum/float64(len(valid)), slices.Min(valid), slices.Max(valid)
 		std, solved := 0.0, float64(s.SolvedCount)/float64(s.Valid)
@@ -90,9 +92,30 @@ func statistics(e example, epoch int, first int64) formats.GroupStats {
 	return s
 }
 
-// groups writes rollouts in so many parts and the groups beside them, and
-// returns the URI of the groups.
+// groups writes rollouts in so many parts and the groups beside them, as the
+// first version of group did, and returns the URI of the groups.
 func groups(t testing.TB, name string, epoch int, parts ...[]example) string {
+	t.Helper()
+	return recipe{epoch: epoch, version: 1}.write(t, name, parts...)
+}
+
+// troubled writes groups whose trajectories are changed as told.
+func troubled(t testing.TB, name string, epoch int, part []example, change func(*formats.Trajectory)) string {
+	t.Helper()
+	state, err := json.Marshal(formats.GroupState{Estimator: "drgrpo", Compat: "none"})
+	check(t, err)
+	return recipe{epoch: epoch, version: 2, state: state, change: change}.write(t, name, part)
+}
+
+// recipe says how groups are written.
+type recipe struct {
+	epoch   int
+	version int // of group
+	state   json.RawMessage
+	change  func(*formats.Trajectory) // each of those that did not fail; may be nil
+}
+
+func (y recipe) write(t testing.TB, name string, parts ...[]example) string {
 	t.Helper()
 	uri := "mem://" + strings.ReplaceAll(t.Name()+"-"+name, "/", "-") + "/group" // a bucket of its own: memory lists slowly
 	base := uri + "-rollout"
@@ -100,41 +123,49 @@ func groups(t testing.TB, name string, epoch int, parts ...[]example) string {
 		s := begin(t, base, dataset.Spec{Stage: "rollout", Version: 1, Kind: formats.KindTrajectories}, i, len(parts))
 		w := dataset.NewTable[formats.Trajectory](s, "", -1)
 		for _, e := range part {
-			var rows []formats.Trajectory
-			for g, word := range strings.Fields(e.rewards) {
-				row := trajectory(e, epoch, g)
-				if word == "f" {
-					row.Status, row.StopReason, row.FailureClass = formats.StatusFailed, formats.StopError, formats.FailEngine
-				}
-				rows = append(rows, row)
-			}
-			check(t, w.Write(t.Context(), rows))
+			check(t, w.Write(t.Context(), y.rows(e)))
 		}
 		commit(t, s)
 	}
 	ref := open(t, base).Ref("base", uri)
-	s := begin(t, uri, dataset.Spec{Stage: "group", Version: 1, Kind: formats.KindGroups, Base: &ref, Inputs: []dataset.Ref{ref}}, 0, 1)
+	s := begin(t, uri, dataset.Spec{Stage: "group", Version: y.version, Kind: formats.KindGroups, Base: &ref, Inputs: []dataset.Ref{ref}}, 0, 1)
 	members := dataset.NewTable[formats.Member](s, "", 0)
 	stats := dataset.NewTable[formats.GroupStats](s, formats.TableGroups, -1)
 	first := int64(0)
-	for _, part := range parts {
-		for _, e := range part {
-			st := statistics(e, epoch, first)
-			var rows []formats.Member
-			for g, word := range strings.Fields(e.rewards) {
-				mean := 0.0
-				if st.Mean != nil {
-					mean = *st.Mean
-				}
-				rows = append(rows, member(trajectory(e, epoch, g), word, mean))
-			}
-			check(t, members.Write(t.Context(), rows))
-			check(t, stats.Write(t.Context(), []formats.GroupStats{st}))
-			first += int64(len(rows))
-		}
+	for _, e := range slices.Concat(parts...) {
+		st := statistics(e, y.epoch, first)
+		rows := y.members(e, st)
+		check(t, members.Write(t.Context(), rows))
+		check(t, stats.Write(t.Context(), []formats.GroupStats{st}))
+		first += int64(len(rows))
 	}
-	commit(t, s)
+	_, err := s.Commit(t.Context(), dataset.Outcome{State: y.state})
+	check(t, err)
 	return uri
+}
+
+func (y recipe) rows(e example) (rows []formats.Trajectory) {
+	for g, word := range strings.Fields(e.rewards) {
+		row := trajectory(e, y.epoch, g)
+		if word == "f" {
+			row.Status, row.StopReason, row.FailureClass = formats.StatusFailed, formats.StopError, formats.FailEngine
+		} else if y.change != nil {
+			y.change(&row)
+		}
+		rows = append(rows, row)
+	}
+	return rows
+}
+
+func (y recipe) members(e example, st formats.GroupStats) (rows []formats.Member) {
+	mean := 0.0
+	if st.Mean != nil {
+		mean = *st.Mean
+	}
+	for g, word := range strings.Fields(e.rewards) {
+		rows = append(rows, member(trajectory(e, y.epoch, g), word, mean))
+	}
+	return rows
 }
 
 func check(t testing.TB, err error) {
