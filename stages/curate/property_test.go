@@ -218,9 +218,7 @@ func drawOptions(t *rapid.T) curate.Options {
 		name string
 		ask  func(rule string)
 	}{
-		"pools": func(rule string) {
-			o.Pools = curate.Pools{Enabled: true, EasyShare: share(rule), HardShare: share(rule)}
-		},
+		{"pools", func(r string) { o.Pools = curate.Pools{Enabled: true, EasyShare: share(r), HardShare: share(r)} }},
 		{"split", func(string) { o.Split, o.Take = []curate.Side{{Name: "a", Share: 0.5}, {Name: "b", Share: 0.5}}, "a" }},
 		{"groups", func(rule string) { o.SampleGroups = share(rule) }},
 		{"trajectories", func(rule string) { o.SampleTrajectories = share(rule) }},
