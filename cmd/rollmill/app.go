@@ -50,6 +50,7 @@ func commands() []command {
 		reportCommand,
 		showCommand,
 		explainCommand,
+		auditCommand,
 		diffCommand,
 		evalCommand,
 		sealCommand,

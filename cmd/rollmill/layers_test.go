@@ -32,6 +32,7 @@ var layers = []struct {
 	{`stages/{x}/.*`, `stages stages/internal/.* stages/{x} stages/{x}/.* formats formats/.*`},
 	{`pipelines/(train|eval|make)`, `stages stages/[^/]+ formats formats/.* storage`},
 	{`pipelines/check`, `stages stages/[^/]+ formats formats/.* storage`},
+	{`pipelines/inspect/.*`, `formats formats/.* storage pipelines/inspect`},
 	{`pipelines/.*`, `formats formats/.* storage`},
 	{`\.ci/.*`, ``},
 }

@@ -119,16 +119,17 @@ type Submission struct {
 // datasets it reads the ids, and one row; of thin ones the row beside it. An
 // unknown id is a formats.InputError, as is one that begins several.
 func Explain(ctx context.Context, uri, id string) (*Story, error) {
-	sets, err := gather(ctx, uri)
+	sets, err := Find(ctx, uri)
 	if err != nil {
 		return nil, err
 	}
+	sets.Follow(ctx)
 	at, err := sets.locate(ctx, id)
 	if err != nil {
 		return nil, err
 	}
 	s := &Story{}
-	for _, d := range sets.datasets {
+	for _, d := range sets.Datasets {
 		row, ok := at.rows[d]
 		if !ok {
 			continue
@@ -137,8 +138,8 @@ func Explain(ctx context.Context, uri, id string) (*Story, error) {
 			return nil, err
 		}
 	}
-	s.submitted(sets.receipts)
-	s.Troubles = sets.troubles
+	s.submitted(sets.Receipts)
+	s.Troubles = sets.Troubles
 	return s, nil
 }
 

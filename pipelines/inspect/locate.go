@@ -25,12 +25,12 @@ var idLength = len(formats.TrajectoryID("", "", 0, 0))
 
 // locate finds the rows of a trajectory. A thin dataset's row stands beside
 // its base's, so only bases are searched, and those whose base is not here.
-func (g *gathered) locate(ctx context.Context, id string) (*located, error) {
+func (g *Found) locate(ctx context.Context, id string) (*located, error) {
 	at := &located{id: id, rows: map[*dataset.Dataset]int64{}}
 	if err := g.whole(ctx, at); err != nil {
 		return nil, err
 	}
-	for _, d := range g.datasets {
+	for _, d := range g.Datasets {
 		row, err := g.find(ctx, d, at)
 		if err != nil {
 			return nil, err
@@ -40,19 +40,19 @@ func (g *gathered) locate(ctx context.Context, id string) (*located, error) {
 		}
 	}
 	if len(at.rows) == 0 {
-		return nil, formats.Invalid(g.root, "ids are in column trajectory_id: rollmill show --in DATASET", nil,
-			"none of the %d datasets here has trajectory %q", len(g.datasets), id)
+		return nil, formats.Invalid(g.Root, "ids are in column trajectory_id: rollmill show --in DATASET", nil,
+			"none of the %d datasets here has trajectory %q", len(g.Datasets), id)
 	}
 	return at, nil
 }
 
 // whole makes the beginning of an id the id.
-func (g *gathered) whole(ctx context.Context, at *located) error {
+func (g *Found) whole(ctx context.Context, at *located) error {
 	if len(at.id) >= idLength {
 		return nil
 	}
 	begin := map[string]bool{}
-	for _, d := range g.datasets {
+	for _, d := range g.Datasets {
 		if d.Kind != formats.KindTrajectories || d.Stage == stageCurate {
 			continue
 		}
@@ -66,7 +66,7 @@ func (g *gathered) whole(ctx context.Context, at *located) error {
 		}
 	}
 	if len(begin) > 1 {
-		return formats.Invalid(g.root, "give more of the id", nil, "%d trajectories begin with %q", len(begin), at.id)
+		return formats.Invalid(g.Root, "give more of the id", nil, "%d trajectories begin with %q", len(begin), at.id)
 	}
 	for id := range begin {
 		at.id = id
@@ -75,7 +75,7 @@ func (g *gathered) whole(ctx context.Context, at *located) error {
 }
 
 // find is the row of the trajectory in one dataset, or -1.
-func (g *gathered) find(ctx context.Context, d *dataset.Dataset, at *located) (int64, error) {
+func (g *Found) find(ctx context.Context, d *dataset.Dataset, at *located) (int64, error) {
 	table := ""
 	if d.Stage == stageCurate {
 		table = formats.TableDecisions
@@ -94,7 +94,7 @@ func (g *gathered) find(ctx context.Context, d *dataset.Dataset, at *located) (i
 
 // beside is the row that a base's row has in what was made of it, when its
 // bases were searched: they are sorted before what is made of them.
-func (g *gathered) beside(d *dataset.Dataset, at *located) (row int64, known bool) {
+func (g *Found) beside(d *dataset.Dataset, at *located) (row int64, known bool) {
 	for base, row := range at.rows {
 		if base != d && (base.Is(d.Base) || d.Stage == stageCurate && len(d.Inputs) > 0 && base.Is(&d.Inputs[0])) {
 			return row, true

@@ -144,11 +144,11 @@ func (s *Story) decided(ctx context.Context, d *dataset.Dataset, row int64) erro
 }
 
 // submitted adds the receipts of curated datasets that kept the trajectory.
-func (s *Story) submitted(receipts []receipt) {
+func (s *Story) submitted(receipts []Receipt) {
 	for _, r := range receipts {
 		for _, c := range s.Curated {
 			if c.Kept && c.rowsDigest == r.CuratedDigest {
-				s.Submissions = append(s.Submissions, Submission{r.uri, r.Backend, r.State, r.Job, r.StepBefore, r.StepAfter, r.Policy, r.Message})
+				s.Submissions = append(s.Submissions, Submission{r.URI, r.Backend, r.State, r.Job, r.StepBefore, r.StepAfter, r.Policy, r.Message})
 				break
 			}
 		}

@@ -1,9 +1,7 @@
 package curate
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"strings"
 
 	"github.com/zeebo/xxh3"
@@ -33,28 +31,15 @@ func (h *Holdout) Holds(id, example string) (why string, held bool) {
 	if h == nil {
 		return "", false
 	}
-	if _, ok := h.ids[id]; ok && !strings.HasPrefix(id, "row-") {
+	if _, ok := h.ids[id]; ok && !formats.Numbered(id) {
 		return "an example of this id is held out", true
 	}
-	if key, ok := content(example); ok {
+	if key, ok := formats.ExampleContent(example); ok {
 		if _, ok := h.contents[key]; ok {
 			return "an example that says the same is held out", true
 		}
 	}
 	return "", false
-}
-
-// content is a digest of what an example says; false for one that says nothing.
-func content(example string) (xxh3.Uint128, bool) {
-	var fields map[string]any
-	d := json.NewDecoder(bytes.NewReader([]byte(example)))
-	d.UseNumber()
-	if d.Decode(&fields) != nil {
-		return xxh3.HashString128(example), example != ""
-	}
-	delete(fields, "id")
-	canonical, err := json.Marshal(fields)
-	return xxh3.Hash128(canonical), err == nil && len(fields) > 0
 }
 
 func (in *input) openHoldout(ctx context.Context, o *Options) error {
@@ -82,7 +67,7 @@ func (in *input) openHoldout(ctx context.Context, o *Options) error {
 			}
 			last = columns{strings.Clone(c.ExampleID), strings.Clone(c.Example)}
 			in.holdout.ids[last.ExampleID] = struct{}{}
-			if key, ok := content(c.Example); ok {
+			if key, ok := formats.ExampleContent(c.Example); ok {
 				in.holdout.contents[key] = struct{}{}
 			}
 			return nil

@@ -7,10 +7,8 @@
 package logprobs
 
 import (
-	"encoding/json"
 	"fmt"
 	"math"
-	"strings"
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/stages/curate"
@@ -68,7 +66,7 @@ func (c rule) trouble(t *formats.Trajectory) string {
 			what = values(m.Logprobs)
 		}
 		if what == "" && !c.anyTemperature {
-			what = temperature(t.Calls[m.Call].Sampling)
+			what = temperature(&t.Calls[m.Call])
 		}
 		if what != "" {
 			return fmt.Sprintf("message %d: %s", i, what)
@@ -96,13 +94,9 @@ func values(list []float32) string {
 	return ""
 }
 
-func temperature(sampling string) string {
-	var s struct {
-		Temperature *float64 `json:"temperature"`
-		Mode        string   `json:"logprobs_mode"`
+func temperature(c *formats.Call) string {
+	if t, raw := c.RawTemperature(); raw {
+		return fmt.Sprintf("log probabilities are raw at temperature %g", t)
 	}
-	if json.Unmarshal([]byte(sampling), &s) != nil || s.Temperature == nil || *s.Temperature == 1 || strings.HasPrefix(s.Mode, "processed") {
-		return ""
-	}
-	return fmt.Sprintf("log probabilities are raw at temperature %g", *s.Temperature)
+	return ""
 }

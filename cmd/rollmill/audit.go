@@ -1,0 +1,75 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/rollmill/rollmill/pipelines/inspect/audit"
+)
+
+var auditCommand = command{
+	name:    "audit",
+	heading: aroundIt,
+	usage:   "read datasets whole and say what would spoil training",
+	about: `It reads every complete dataset of a run, an epoch or a dataset again: each
+part's bytes, each row's digest, and looks for the troubles that such data has.
+Damage ends it with exit code 4, another finding that is as bad as --fail-on
+with 3.
+
+  rollmill audit --in runs/demo
+
+Checks:
+
+` + auditHelp(),
+	flags: func() []cli.Flag {
+		return inCategory(aboutInput,
+			&cli.StringFlag{Name: "in", Usage: "audit what is under this `URI`; - takes it from stdin"},
+			&cli.StringSliceFlag{Name: "only", Usage: "make the check `NAME`, and those named so too"},
+			&cli.StringSliceFlag{Name: "skip", Usage: "leave the check `NAME` out"},
+			&cli.StringFlag{Name: "fail-on", Value: string(audit.Error), Usage: "fail on findings as bad as `SEVERITY`: " + words(audit.Severities)},
+		)
+	},
+	run: runAudit,
+}
+
+// auditHelp lists the checks.
+func auditHelp() string {
+	var b strings.Builder
+	for _, c := range slices.Concat(audit.Further, audit.Checks) {
+		fmt.Fprintf(&b, "  %-14s %-8s %s\n", c.Name, c.Severity, c.Help)
+	}
+	return b.String()
+}
+
+func runAudit(ctx context.Context, s *session) error {
+	in, err := s.input()
+	if err != nil {
+		return err
+	}
+	least := audit.Severity(s.flags.String("fail-on"))
+	if !slices.Contains(audit.Severities, least) {
+		return usage("use "+words(audit.Severities), "unknown --fail-on %q", least)
+	}
+	a, err := audit.Run(ctx, audit.Options{URI: in.URI, Only: s.flags.StringSlice("only"), Skip: s.flags.StringSlice("skip")})
+	if err != nil {
+		return err
+	}
+	if s.json {
+		err = json.NewEncoder(s.out).Encode(a)
+	} else {
+		err = a.WriteText(s.out)
+	}
+	switch worst := a.Worst(); {
+	case err != nil || worst == "" || !worst.AtLeast(least):
+		return err
+	case worst == audit.Damage:
+		return exitWith{exitInput, "a dataset is damaged"}
+	default:
+		return exitWith{exitGate, fmt.Sprintf("what was found is as bad as %s", least)}
+	}
+}

@@ -1,0 +1,190 @@
+package audit
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/zeebo/xxh3"
+
+	"github.com/rollmill/rollmill/formats"
+)
+
+const (
+	manyFlat = 0.5
+	manySame = 0.2
+)
+
+// member is what the checks of groups gather of a row.
+type member struct {
+	Row
+	reward  float64
+	digest  xxh3.Uint128
+	version int64
+	known   bool // its version is
+}
+
+func copied(r *Row) member {
+	m := member{Row: Row{Number: r.Number, TrajectoryID: strings.Clone(r.TrajectoryID), Group: strings.Clone(r.Group)}}
+	if m.Status = r.Status; r.Reward != nil {
+		m.reward = *r.Reward
+		m.Reward = &m.reward
+	}
+	return m
+}
+
+func everyone(r *Row) (member, bool) { return copied(r), true }
+
+// grouped is a check of groups: judge is told the members of each that one
+// wants to know of.
+type grouped struct {
+	count
+	next  neighbours[member]
+	wants func(*Row) (member, bool)
+	found func(*count) []Finding
+}
+
+func newGrouped(wants func(*Row) (member, bool), judge func(*count, []member), found func(*count) []Finding) *grouped {
+	g := &grouped{wants: wants, found: found}
+	g.next.f = func(members []member) { judge(&g.count, members) }
+	return g
+}
+
+func (g *grouped) Row(r *Row) {
+	if m, ok := g.wants(r); ok {
+		g.next.add(r.Group, m)
+	}
+}
+
+func (g *grouped) Found() []Finding {
+	g.next.end()
+	return g.found(&g.count)
+}
+
+func rewarded(r *Row) (member, bool) {
+	if r.Reward == nil || !r.Valid() {
+		return member{}, false
+	}
+	return copied(r), true
+}
+
+func newFlat() Looker {
+	return newGrouped(rewarded, func(c *count, members []member) {
+		if len(members) < 2 {
+			return
+		}
+		c.of++
+		lo, hi := members[0].reward, members[0].reward
+		for _, m := range members {
+			lo, hi = min(lo, m.reward), max(hi, m.reward)
+		}
+		if formats.Flat(lo, hi, formats.FlatTolerance) {
+			c.add(&members[0].Row, "", fmt.Sprintf("group %s: all rewards are %.6g", members[0].Group, lo))
+		}
+	}, func(c *count) []Finding {
+		return c.over(manyFlat, "groups teach nothing: all their rewards are the same")
+	})
+}
+
+func newSingleton() Looker {
+	return newGrouped(everyone, func(c *count, members []member) {
+		if len(members) == 1 { // nobody asked for more
+			return
+		}
+		c.of++
+		var valid []member
+		for _, m := range members {
+			if m.Reward != nil && m.Valid() {
+				valid = append(valid, m)
+			}
+		}
+		if len(valid) == 1 {
+			c.add(&valid[0].Row, "", fmt.Sprintf("group %s, of %d", valid[0].Group, len(members)))
+		}
+	}, func(c *count) []Finding { return c.over(0, "groups have one valid member") })
+}
+
+func newRepeated() Looker {
+	return newGrouped(everyone, func(c *count, members []member) {
+		c.of += int64(len(members))
+		slices.SortFunc(members, func(a, b member) int { return strings.Compare(a.TrajectoryID, b.TrajectoryID) })
+		for i := 1; i < len(members); i++ {
+			if members[i].TrajectoryID == members[i-1].TrajectoryID {
+				c.add(&members[i].Row, "", fmt.Sprintf("row %d has the same id", members[i-1].Number))
+			}
+		}
+	}, func(c *count) []Finding { return c.over(0, "trajectories are in their group twice") })
+}
+
+func newSameAnswers() Looker {
+	return newGrouped(func(r *Row) (member, bool) {
+		if r.Trajectory == nil || !r.Valid() {
+			return member{}, false
+		}
+		m := copied(r)
+		m.digest = xxh3.HashString128(r.Trajectory.Answer)
+		return m, true
+	}, func(c *count, members []member) {
+		if len(members) < 2 {
+			return
+		}
+		c.of++
+		for _, m := range members {
+			if m.digest != members[0].digest {
+				return
+			}
+		}
+		c.add(&members[0].Row, "", fmt.Sprintf("group %s: %d members", members[0].Group, len(members)))
+	}, func(c *count) []Finding { return c.over(manySame, "groups whose members all answered the same") })
+}
+
+// models wants one model in a dataset, and one policy version in a group.
+type models struct {
+	answered count
+	versions *grouped
+}
+
+func newModels() Looker {
+	return &models{versions: newGrouped(versioned, func(c *count, members []member) {
+		c.of++
+		for _, m := range members {
+			if m.version != members[0].version || m.known != members[0].known {
+				c.add(&m.Row, "", fmt.Sprintf("group %s", m.Group))
+				return
+			}
+		}
+	}, func(c *count) []Finding { return c.over(0, "groups were sampled by several policy versions") })}
+}
+
+func versioned(r *Row) (member, bool) {
+	if r.Trajectory == nil || !r.Valid() {
+		return member{}, false
+	}
+	m := copied(r)
+	if v := r.Trajectory.PolicyVersion; v != nil {
+		m.version, m.known = *v, true
+	}
+	return m, true
+}
+
+func (c *models) Row(r *Row) {
+	c.versions.Row(r)
+	if r.Trajectory == nil || !r.Valid() {
+		return
+	}
+	for i := range r.Trajectory.Calls {
+		if call := &r.Trajectory.Calls[i]; call.Target && call.Error == "" {
+			c.answered.of++
+			c.answered.add(r, call.Model, call.Model)
+		}
+	}
+}
+
+func (c *models) Found() []Finding {
+	found := c.versions.Found()
+	if len(c.answered.sorts) > 1 {
+		c.answered.first = nil
+		found = append(found, c.answered.over(0, "several models answered for the target")...)
+	}
+	return found
+}

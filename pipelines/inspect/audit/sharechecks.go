@@ -1,0 +1,109 @@
+package audit
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/rollmill/rollmill/formats"
+)
+
+// The shares from which a trouble that is normal in small numbers is one.
+const (
+	manyFailures  = 0.1
+	manyUnscored  = 0.1
+	manyTruncated = 0.2
+)
+
+type failures struct{ count }
+
+func newFailures() Looker { return &failures{} }
+
+func (c *failures) Row(r *Row) {
+	c.of++
+	if r.Status != formats.StatusFailed {
+		return
+	}
+	class, detail := "failed", ""
+	if t := r.Trajectory; t != nil {
+		class, detail = t.FailureClass, t.Error
+	}
+	c.add(r, class, detail)
+}
+
+func (c *failures) Found() []Finding { return c.over(manyFailures, "trajectories failed") }
+
+// unscored looks at what finished and has no reward: a judge that fails looks
+// like a low score to who fills the gap with 0.
+type unscored struct{ count }
+
+func newUnscored() Looker { return &unscored{} }
+
+func (c *unscored) Row(r *Row) {
+	if r.Score == nil || !r.Valid() {
+		return
+	}
+	c.of++
+	if r.Reward == nil {
+		c.add(r, r.Score.Failure, r.Score.Error)
+	}
+}
+
+func (c *unscored) Found() []Finding {
+	return c.over(manyUnscored, "finished trajectories have no reward")
+}
+
+type truncated struct{ count }
+
+func newTruncated() Looker { return &truncated{} }
+
+func (c *truncated) Row(r *Row) {
+	if r.Trajectory == nil {
+		return
+	}
+	c.of++
+	if r.Status == formats.StatusTruncated {
+		c.add(r, r.Trajectory.StopReason, "")
+	}
+}
+
+func (c *truncated) Found() []Finding { return c.over(manyTruncated, "trajectories were cut off") }
+
+// length is Pearson's correlation of reward and sampled tokens, in one pass
+// (Welford's updates). A reward that mostly pays for length is learned as such.
+type length struct {
+	n                    float64
+	mr, mt, rr, tt, both float64
+}
+
+const (
+	fewRows        = 20
+	strongRelation = 0.5
+)
+
+func newLength() Looker { return &length{} }
+
+func (c *length) Row(r *Row) {
+	if r.Reward == nil || r.Tokens == nil || !r.Valid() {
+		return
+	}
+	x, y := *r.Reward, float64(*r.Tokens)
+	c.n++
+	dx, dy := x-c.mr, y-c.mt
+	c.mr += dx / c.n
+	c.mt += dy / c.n
+	c.rr += dx * (x - c.mr)
+	c.tt += dy * (y - c.mt)
+	c.both += dx * (y - c.mt)
+}
+
+func (c *length) Found() []Finding {
+	r := c.both / math.Sqrt(c.rr*c.tt)
+	if c.n < fewRows || !(math.Abs(r) >= strongRelation) {
+		return nil
+	}
+	goes := "with"
+	if r < 0 {
+		goes = "against"
+	}
+	return []Finding{{What: fmt.Sprintf("reward goes %s length: correlation %.2f with the number of sampled tokens", goes, r), Of: int64(c.n)}}
+}

@@ -1,0 +1,61 @@
+package audit
+
+import (
+	"fmt"
+	"io"
+	"strings"
+)
+
+// WriteText writes what was found for people.
+func (a *Audited) WriteText(w io.Writer) error {
+	var b strings.Builder
+	for _, f := range a.Findings {
+		f.text(&b)
+	}
+	rows := int64(0)
+	for _, d := range a.Datasets {
+		rows += d.Rows
+	}
+	fmt.Fprintf(&b, "%d rows of %d datasets read: %s\n", rows, len(a.Datasets), a.verdict())
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+func (f *Finding) text(b *strings.Builder) {
+	fmt.Fprintf(b, "%-7s  %s  %s\n         ", f.Severity, f.Check, f.URI)
+	switch {
+	case f.Count > 0 && f.Of > 0:
+		fmt.Fprintf(b, "%d of %d ", f.Count, f.Of)
+	case f.Count > 0:
+		fmt.Fprintf(b, "%d: ", f.Count)
+	}
+	fmt.Fprintf(b, "%s\n", f.What)
+	for _, p := range f.First {
+		fmt.Fprintf(b, "         row %d %s", p.Row, p.TrajectoryID)
+		if p.Detail != "" {
+			fmt.Fprintf(b, ": %s", strings.Join(strings.Fields(p.Detail), " "))
+		}
+		b.WriteString("\n")
+	}
+	b.WriteString("\n")
+}
+
+// verdict counts the findings.
+func (a *Audited) verdict() string {
+	var parts []string
+	for _, s := range Severities {
+		n := 0
+		for _, f := range a.Findings {
+			if f.Severity == s {
+				n++
+			}
+		}
+		if n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", n, s))
+		}
+	}
+	if parts == nil {
+		return "nothing found"
+	}
+	return strings.Join(parts, ", ")
+}
