@@ -43,7 +43,7 @@ func scoreFlags() []cli.Flag {
 	flags = append(flags, inCategory(aboutRows,
 		&cli.StringSliceFlag{Name: "reward", Usage: "compute `NAME[*WEIGHT]=KIND:ARGUMENTS`"},
 		&cli.StringSliceFlag{Name: "only", Usage: "compute `WHAT`: missing, failed, changed or a reward's name; the rest is carried over from --from"},
-		&cli.StringFlag{Name: "from", Usage: "the earlier scores' `URI`, of the same trajectories; default: the input, when it is scores"},
+		&cli.StringFlag{Name: "from", Usage: "the earlier scores' `URI`, of the same trajectories or of those that they extend; default: the input, when it is scores"},
 		&cli.StringSliceFlag{Name: "uses", Usage: "the values depend on the content of this `FILE`, too"},
 		&cli.Int64Flag{Name: "seed", Usage: "`SEED` that programs derive theirs from"},
 		validationFlag(),

@@ -26,7 +26,9 @@ type earlier struct {
 	modes []string // of --only
 	fresh map[string]bool
 	moved bool // the shaped rewards are no longer the same sum
-	steps map[string]bool
+
+	extended bool // it stands beside a dataset that the base extends
+	steps    map[string]bool
 }
 
 // openEarlier opens Options.From, by default In when that holds scores.
@@ -41,15 +43,22 @@ func (in *input) openEarlier(ctx context.Context, o Options) error {
 	if d == nil {
 		return usage("name the scores to carry over with --from", "--only %s: there are no earlier scores", strings.Join(o.Only, ", "))
 	}
-	base := in.base.Ref("base", d.URI())
-	if d.Base == nil || d.Base.Digest != base.Digest || d.Rows != in.base.Rows {
+	same := in.base.Is(d.Base) && d.Rows == in.base.Rows
+	extended := false
+	if !same {
+		var err error
+		if extended, err = extends(ctx, in.base, d.Base); err != nil {
+			return err
+		}
+	}
+	if !same && !extended {
 		return formats.Invalid(d.URI(), "carry over scores of the same trajectories", nil, "it does not stand beside %q", in.base.URI())
 	}
 	var s state
 	if err := json.Unmarshal(d.State, &s); err != nil {
 		return formats.Invalid(d.URI(), "score the trajectories again", err, "its manifest does not say which rewards it has")
 	}
-	in.earlier = &earlier{Dataset: d, specs: map[string]Spec{}, modes: o.Only, fresh: map[string]bool{}, steps: map[string]bool{}}
+	in.earlier = &earlier{Dataset: d, extended: extended, specs: map[string]Spec{}, modes: o.Only, fresh: map[string]bool{}, steps: map[string]bool{}}
 	for _, spec := range s.Rewards {
 		in.earlier.specs[spec.Name] = spec
 	}

@@ -15,6 +15,7 @@ type source struct {
 	base   rowReader
 	scores *aligned // to carry forward; nil without
 	before *aligned // whose rows are carried over; nil without
+	former *former  // the same, of a dataset that the base extends; nil without
 	first  int64    // row of the next trajectory, for errors
 	held   []*Row   // read, but its group may go on
 	ended  bool
@@ -34,7 +35,11 @@ func openSource(ctx context.Context, in *input, r dataset.Range, needs Needs) (*
 	if in.scores != nil {
 		s.scores, err = openAligned(ctx, in.scores, r)
 	}
-	if in.earlier != nil && err == nil {
+	switch {
+	case in.earlier == nil || err != nil:
+	case in.earlier.extended:
+		s.former, err = openFormer(ctx, in.earlier.Dataset, in.base, r)
+	default:
 		s.before, err = openAligned(ctx, in.earlier.Dataset, r)
 	}
 	if err != nil {
@@ -57,7 +62,7 @@ func openRows(ctx context.Context, d *dataset.Dataset, r dataset.Range, needs Ne
 }
 
 func (s *source) close() error {
-	return errors.Join(s.base.close(), s.scores.close(), s.before.close())
+	return errors.Join(s.base.close(), s.scores.close(), s.before.close(), s.former.close())
 }
 
 // batch returns the next whole groups, about n rows or one larger group; none
@@ -120,7 +125,7 @@ func (s *source) join(rows []*Row) error {
 	for i := range scores {
 		rows[i].before = newBefore(&scores[i])
 	}
-	return err
+	return errors.Join(err, s.former.join(rows, s.first))
 }
 
 // columnReader reads rows of T, some of a trajectory's columns.
