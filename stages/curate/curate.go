@@ -71,7 +71,9 @@ func decide(ctx context.Context, o *Options, in *input, shard *dataset.Shard) (d
 		plan: p, recompute: o.recompute, decode: o.decode,
 		rows:      dataset.NewTable[formats.Trajectory](shard, "", -1),
 		decisions: dataset.NewTable[formats.Decision](shard, formats.TableDecisions, -1),
+		side:      newSide(in, shard),
 	}
+	defer w.side.close()
 	if w.next, err = o.newNext(ctx, in, p.verdicts, shard); err != nil {
 		return dataset.Outcome{}, err
 	}
@@ -87,6 +89,7 @@ func decide(ctx context.Context, o *Options, in *input, shard *dataset.Shard) (d
 		return dataset.Outcome{}, err
 	}
 	outcome := w.tally.outcome()
+	w.side.facts(outcome.Facts)
 	outcome.State, err = json.Marshal(p.state)
 	return outcome, err
 }
@@ -112,9 +115,15 @@ func (w *writer) writeSet(ctx context.Context, o *Options, in *input, s *set) (i
 	defer w.heads.close()
 	w.payload = dataset.NewPayload(ctx, s.base)
 	defer w.payload.Close() // it was only read
+	if err := w.side.begin(ctx, s, w.groups, slice); err != nil {
+		return 0, err
+	}
 	w.meter = o.Meter(stage, "trajectories", slice.Rows)
 	defer w.meter.Done()
 	if err := w.run(ctx, slice); err != nil {
+		return 0, err
+	}
+	if err := w.side.end(); err != nil {
 		return 0, err
 	}
 	return slice.Rows, w.rows.EndRowGroup() // which holds no file of this set then

@@ -254,6 +254,9 @@ func (in *input) spec(o *Options) dataset.Spec {
 		Stage: stage, Version: version, Kind: formats.KindTrajectories,
 		Params: o.params(in.epoch), Inputs: inputs,
 	}
+	if tables := in.carried(); tables != nil {
+		s.Params["carried"] = tables
+	}
 	if o.MinGroups != nil {
 		s.Gates = []dataset.Gate{{Name: "min-groups", Count: factGroupsKept, Min: o.MinGroups}}
 	}

@@ -113,6 +113,8 @@ type recipe struct {
 	version int // of group
 	state   json.RawMessage
 	change  func(*formats.Trajectory) // each of those that did not fail; may be nil
+
+	beside func(s *dataset.Shard, groups [][]formats.Member) // writes further tables; may be nil
 }
 
 func (y recipe) write(t testing.TB, name string, parts ...[]example) string {
@@ -132,12 +134,17 @@ func (y recipe) write(t testing.TB, name string, parts ...[]example) string {
 	members := dataset.NewTable[formats.Member](s, "", 0)
 	stats := dataset.NewTable[formats.GroupStats](s, formats.TableGroups, -1)
 	first := int64(0)
+	var all [][]formats.Member
 	for _, e := range slices.Concat(parts...) {
 		st := statistics(e, y.epoch, first)
 		rows := y.members(e, st)
+		all = append(all, rows)
 		check(t, members.Write(t.Context(), rows))
 		check(t, stats.Write(t.Context(), []formats.GroupStats{st}))
 		first += int64(len(rows))
+	}
+	if y.beside != nil {
+		y.beside(s, all)
 	}
 	_, err := s.Commit(t.Context(), dataset.Outcome{State: y.state})
 	check(t, err)

@@ -125,5 +125,5 @@ func message(r stages.Report, f map[string]float64) string {
 	if len(why) > 0 {
 		text += "; dropped: " + strings.Join(why, ", ")
 	}
-	return text
+	return text + sideMessage(f)
 }

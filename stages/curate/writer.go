@@ -30,6 +30,7 @@ type writer struct {
 	rows      *dataset.TableWriter[formats.Trajectory]
 	decisions *dataset.TableWriter[formats.Decision]
 	next      *next
+	side      *side
 	meter     stages.Meter
 	tally     tally
 
@@ -236,6 +237,9 @@ func (w *writer) write(ctx context.Context, d *decided) error {
 		return err
 	}
 	w.tally.add(d)
+	if err := w.side.add(ctx, d); err != nil {
+		return err
+	}
 	if err := w.next.add(ctx, d.index, w.groups[d.index-w.set.first], d.members); err != nil {
 		return err
 	}
