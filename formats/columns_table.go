@@ -13,7 +13,7 @@ const (
 var (
 	trajectoryID = Column{Path: "trajectory_id", Type: str, Meaning: "the attempt's id, from run, example, epoch and generation: the same after a re-run"}
 	exampleID    = Column{Path: "example_id", Type: str, Meaning: "id of the row of the task dataset; `row-<n>` when that has none"}
-	groupID      = Column{Path: "group_id", Type: str, Meaning: "`<example_id>@<epoch>`: names all trajectories of one example in one epoch"}
+	groupID      = Column{Path: "group_id", Type: str, Meaning: "`<example_id>@<epoch>`: names all trajectories of one example in one epoch; what group's `--by` gave in place of the example"}
 	epoch        = Column{Path: "epoch", Type: i32, Meaning: "which pass of the five stages, from 0"}
 	generation   = Column{Path: "generation", Type: i32, Meaning: "which attempt at the example, from 0"}
 	status       = Column{Path: "status", Type: str, Meaning: oneOf(Statuses)}
@@ -140,8 +140,10 @@ var memberColumns = slices.Concat(
 )
 
 var groupStatsColumns = []Column{
-	groupID, exampleID, epoch,
-	{Path: "first_row", Type: i64, Meaning: "the group's first row in the base's order, from 0"},
+	groupID,
+	{Path: "example_id", Type: str, Meaning: exampleID.Meaning + "; empty for a group of several examples"},
+	epoch,
+	{Path: "first_row", Type: i64, Meaning: "the group's first row in the base's order, from 0; where groups do not lie together the others follow among those of other groups"},
 	{Path: "count", Type: i32, Unit: "trajectories", Meaning: "in the group"},
 	{Path: "valid", Type: i32, Unit: "trajectories", Meaning: "with a reward"},
 	{Path: "mean", Type: f64, Meaning: "mean reward", Null: "no valid member"},

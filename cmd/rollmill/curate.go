@@ -75,10 +75,11 @@ func curateFlags() []cli.Flag {
 		&cli.IntFlag{Name: "max-per-group", Usage: "keep `N` of each group, chosen at random"},
 		&cli.IntFlag{Name: "max-per-example", Usage: "keep the `N` newest groups of each example, when epochs are trained on again"},
 		&cli.BoolFlag{Name: "recompute", Usage: "compute advantages anew from the members that are left"},
-		&cli.IntFlag{Name: "plan-generations", Usage: "_plan asks for more of groups with fewer than `N` trajectories that did not fail, and N more of flat ones", DefaultText: "as many as most groups have"},
+		&cli.IntFlag{Name: "plan-generations", Usage: "_plan asks for more of groups with fewer than `N` trajectories that did not fail, and N more of flat ones", DefaultText: "rollout's --generations"},
 		&cli.IntFlag{Name: "plan-max-per-example", Usage: "_plan asks for no more than makes `N` trajectories of an example in all", DefaultText: "twice --plan-generations"},
 		&cli.Int64Flag{Name: "plan-budget", Usage: "_plan asks for `N` trajectories in all at most, and what is left of them goes where rewards differ most", DefaultText: "no limit"},
 	)...)
+	flags = append(flags, spillFlags("groups that do not lie together")...)
 	flags = append(flags, inCategory(aboutGates,
 		&cli.Float64Flag{Name: "min-groups", Usage: "refuse fewer than `N` kept groups"},
 		&cli.IntFlag{Name: "empty-exit-code", Usage: "exit with `CODE` when nothing is kept; the empty dataset is written all the same"},
@@ -166,7 +167,7 @@ func runCurate(ctx context.Context, s *session) error {
 	if o.Out, err = s.output(o.In.URI); err != nil {
 		return err
 	}
-	o.Env = s.stageEnv()
+	o.Env, o.Spill = s.stageEnv(), s.spill()
 	smallHeap()
 	r, err := curate.Run(ctx, o)
 	if err = s.finish(r, r, err); err == nil {

@@ -68,7 +68,7 @@ func decide(ctx context.Context, o *Options, in *input, shard *dataset.Shard) (d
 		return dataset.Outcome{}, err
 	}
 	w := &writer{
-		plan: p, recompute: o.recompute, decode: o.decode,
+		plan: p, recompute: o.recompute, decode: o.decode, spill: o.Spill,
 		rows:      dataset.NewTable[formats.Trajectory](shard, "", -1),
 		decisions: dataset.NewTable[formats.Decision](shard, formats.TableDecisions, -1),
 		side:      newSide(in, shard),
@@ -94,7 +94,8 @@ func decide(ctx context.Context, o *Options, in *input, shard *dataset.Shard) (d
 	return outcome, err
 }
 
-// writeSet writes a shard's slice of one set, and returns its rows.
+// writeSet writes a shard's slice of one set, and returns how many rows it
+// decided about.
 func (w *writer) writeSet(ctx context.Context, o *Options, in *input, s *set) (int64, error) {
 	of := o.Out.Shard.Of()
 	slice, err := s.base.Slice(ctx, of.Index, of.Count)
@@ -104,21 +105,26 @@ func (w *writer) writeSet(ctx context.Context, o *Options, in *input, s *set) (i
 	if w.step, err = s.step(ctx); err != nil {
 		return 0, err
 	}
+	w.set, w.groups = s, in.groups[s.first:s.end]
+	decided, end := w.count(slice), s.base.Rows
+	if !s.scattered {
+		slice = w.together(slice)
+		end = slice.First + slice.Rows
+	}
 	if w.members, err = dataset.NewReader[formats.Member](ctx, s.members, "", slice); err != nil {
 		return 0, err
 	}
 	defer w.members.Close()
-	w.set, w.groups = s, in.groups[s.first:s.end]
-	w.whole = &source{ctx: ctx, base: s.base, end: slice.First + slice.Rows}
+	w.whole = &source{ctx: ctx, base: s.base, end: end}
 	defer w.whole.close()
-	w.heads = &source{ctx: ctx, base: s.base, end: slice.First + slice.Rows, head: true}
+	w.heads = &source{ctx: ctx, base: s.base, end: end, head: true}
 	defer w.heads.close()
 	w.payload = dataset.NewPayload(ctx, s.base)
 	defer w.payload.Close() // it was only read
 	if err := w.side.begin(ctx, s, w.groups, slice); err != nil {
 		return 0, err
 	}
-	w.meter = o.Meter(stage, "trajectories", slice.Rows)
+	w.meter = o.Meter(stage, "trajectories", decided)
 	defer w.meter.Done()
 	if err := w.run(ctx, slice); err != nil {
 		return 0, err
@@ -126,5 +132,5 @@ func (w *writer) writeSet(ctx context.Context, o *Options, in *input, s *set) (i
 	if err := w.side.end(); err != nil {
 		return 0, err
 	}
-	return slice.Rows, w.rows.EndRowGroup() // which holds no file of this set then
+	return decided, w.rows.EndRowGroup() // which holds no file of this set then
 }

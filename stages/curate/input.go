@@ -21,16 +21,18 @@ type input struct {
 	before   formats.CurateState // what it hands on
 	epoch    int
 	groups   []Group // of all sets, in their bases' order
+	several  bool    // some are of several examples
 	holdout  *Holdout
 }
 
 // set is one group dataset and the base of its rows.
 type set struct {
-	members *dataset.Dataset
-	base    *dataset.Dataset
-	handed  *formats.GroupState // what group says about its advantages
-	first   int                 // its groups, in input.groups
-	end     int
+	members   *dataset.Dataset
+	base      *dataset.Dataset
+	handed    *formats.GroupState // what group says about its advantages
+	scattered bool                // members of a group do not lie together
+	first     int                 // its groups, in input.groups
+	end       int
 }
 
 func openInput(ctx context.Context, o *Options) (*input, error) {
@@ -121,12 +123,13 @@ type stats struct {
 // statsWithTokens is the version of group whose statistics count tokens.
 const statsWithTokens = 2
 
-// loader checks that groups follow one another and cover the rows.
+// loader checks that groups cover the rows, in order of their first rows.
 type loader struct {
 	in    *input
 	set   *set
 	epoch *int
-	next  int64 // the row after the last group
+	first int64 // row of the last group
+	next  int64 // the row after it, if groups lie together
 	seen  map[xxh3.Uint128]struct{}
 }
 
@@ -182,7 +185,7 @@ func each[T any](ctx context.Context, d *dataset.Dataset, table string, all data
 }
 
 func (l *loader) add(s *stats) error {
-	if s.FirstRow != l.next || s.Count < 1 || s.Valid > 0 && (s.Mean == nil || s.Min == nil || s.Max == nil) {
+	if s.FirstRow > l.next || l.next > 0 && s.FirstRow <= l.first || s.Count < 1 || s.Valid > 0 && (s.Mean == nil || s.Min == nil || s.Max == nil) {
 		return l.set.damaged("table %s: group %q does not follow the one before", formats.TableGroups, s.GroupID)
 	}
 	id := xxh3.HashString128(s.GroupID)
@@ -203,7 +206,10 @@ func (l *loader) add(s *stats) error {
 		g.Mean, g.Min, g.Max = *s.Mean, *s.Min, *s.Max
 		g.StdPop, g.Solved = number(s.StdPop), number(s.Solved)
 	}
+	l.in.several = l.in.several || g.ExampleID == ""
 	l.in.groups = append(l.in.groups, g)
+	l.set.scattered = l.set.scattered || s.FirstRow != l.next
+	l.first = s.FirstRow
 	l.next += int64(s.Count)
 	return nil
 }

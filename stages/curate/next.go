@@ -24,10 +24,10 @@ import (
 //
 // No example has more asked for than MaxPerExample allows. None is asked for
 // of groups that a rule refused for what their example is (the other side of a
-// split, held out, an easy pool, a filter), of those it had enough of, and of
-// replayed epochs.
+// split, held out, an easy pool, a filter), of those it had enough of, of
+// replayed epochs, and when groups are formed by something else than examples.
 type Next struct {
-	Generations   int    // that a group should have; default: as many as most groups have
+	Generations   int    // that a group should have; default: as rollout was told, or else as many as most groups have
 	MaxPerExample int    // of an example in all, those too that failed; default twice Generations
 	Budget        *int64 // of all examples together; nil: no limit, and nothing for varied groups
 }
@@ -62,8 +62,11 @@ type wish struct {
 // wishes looks at the groups of the first set, and returns those of which
 // more is asked for, by index. Every shard finds the same.
 func (o *Options) wishes(ctx context.Context, in *input, verdicts []Verdict) (map[int]wish, error) {
+	if _, other := in.sets[0].members.Params["by"]; other {
+		return nil, nil // its groups do not say how often an example was tried
+	}
 	groups := in.groups[in.sets[0].first:in.sets[0].end]
-	size := cmp.Or(o.Next.Generations, usual(groups))
+	size := cmp.Or(o.Next.Generations, rolled(in.sets[0].base), usual(groups))
 	most := cmp.Or(o.Next.MaxPerExample, 2*size)
 	var all []wish
 	for i, g := range groups {
@@ -89,8 +92,7 @@ func (o *Options) wishes(ctx context.Context, in *input, verdicts []Verdict) (ma
 	return out, nil
 }
 
-// withoutHeldOut leaves out groups, given in the base's order, whose example is
-// held out. Of a group that is refused as a whole no other rule looks at it.
+// withoutHeldOut leaves out groups whose example is held out. Of a group that is refused as a whole no other rule looks at it.
 func (in *input) withoutHeldOut(ctx context.Context, all []wish) ([]wish, error) {
 	if in.holdout == nil || len(all) == 0 {
 		return all, nil
@@ -99,29 +101,38 @@ func (in *input) withoutHeldOut(ctx context.Context, all []wish) ([]wish, error)
 		ExampleID string `parquet:"example_id,dict"`
 		Example   string `parquet:"example"`
 	}
-	var out []wish
+	first := make(map[int64]int, len(all)) // in all, by row
+	for i, w := range all {
+		first[in.groups[w.group].FirstRow] = i
+	}
 	at, base := int64(0), in.sets[0].base
 	err := each(ctx, base, "", base.All(), func(c *columns) error {
-		if len(all) > 0 && in.groups[all[0].group].FirstRow == at {
-			if _, held := in.holdout.Holds(c.ExampleID, c.Example); !held {
-				out = append(out, all[0])
+		if i, is := first[at]; is {
+			if _, held := in.holdout.Holds(c.ExampleID, c.Example); held {
+				all[i].n = 0
 			}
-			all = all[1:]
 		}
 		at++
 		return nil
 	})
-	return out, err
+	return slices.DeleteFunc(all, func(w wish) bool { return w.n == 0 }), err
 }
 
-// usual is the number of members that most groups have, the larger of equals.
+// rolled is how many generations rollout was told to make, of what extends
+// nothing; 0 when nobody says.
+func rolled(d *dataset.Dataset) int {
+	n, _ := d.Params["generations"].(float64)
+	return int(n)
+}
+
+// usual is the number of members that most groups have, the smaller of equals.
 func usual(groups []Group) (size int) {
 	times := map[int]int{}
 	for _, g := range groups {
 		times[g.Count]++
 	}
 	for n, k := range times {
-		if k > times[size] || k == times[size] && n > size {
+		if k > times[size] || k == times[size] && n < size {
 			size = n
 		}
 	}

@@ -27,6 +27,8 @@ type Options struct {
 	MinValid      int      // fewest valid members of a group worth training; default 2
 	Curriculum    Curriculum
 
+	Spill stages.Spill // for groups that do not lie together
+
 	recompute func([]formats.Member) error
 	decode    bool // for tests: copy no pages
 
@@ -112,6 +114,9 @@ func (o *Options) Validate() error {
 	}
 	if n := o.MinGroups; n != nil && !(*n >= 0) {
 		return usage("give a number of groups", "curate: --min-groups %v", *n)
+	}
+	if err := o.Spill.Validate(stage); err != nil {
+		return err
 	}
 	if err := o.compat(); err != nil {
 		return err
@@ -226,6 +231,9 @@ func (o *Options) rules() error {
 
 // prepare makes what depends on the input.
 func (o *Options) prepare(in *input) error {
+	if in.several && (len(o.Split) > 0 || o.Pools.Enabled || o.MaxPerExample > 0) {
+		return usage("group by example, or leave them out", "curate: --split, --pools and --max-per-example are about examples, and there are groups of several")
+	}
 	s := in.handed()
 	if o.Recompute == nil {
 		return nil

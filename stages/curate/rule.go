@@ -62,9 +62,10 @@ type Batch struct {
 
 // Group is one group as rules see it; the statistics are of its valid members.
 type Group struct {
-	ID, ExampleID  string
+	ID             string
+	ExampleID      string // "" for a group of several
 	Epoch          int
-	FirstRow       int64 // in the base
+	FirstRow       int64 // in the base; the others follow unless the set lies scattered
 	Count, Valid   int   // members, and those with a reward
 	Mean, Min, Max float64
 	StdPop, Solved float64 // solved is a share

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sort"
 
 	"golang.org/x/sync/errgroup"
 
@@ -24,6 +23,7 @@ type writer struct {
 	step      *batchStep
 	members   *dataset.Reader[formats.Member]
 	decode    bool             // no payload is copied
+	spill     stages.Spill     // for groups that lie scattered
 	payload   *dataset.Payload // of the base
 	heads     *source          // the base's rows without it
 	whole     *source          // with it, for rules that look at it and for what cannot be copied
@@ -68,6 +68,9 @@ func (w *writer) run(ctx context.Context, slice dataset.Range) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error {
 		defer close(full)
+		if w.set.scattered {
+			return w.decideScattered(ctx, slice, full, free)
+		}
 		return w.decide(ctx, slice, full, free)
 	})
 	g.Go(func() error {
@@ -85,10 +88,10 @@ func (w *writer) run(ctx context.Context, slice dataset.Range) error {
 // decide goes through the slice's groups.
 func (w *writer) decide(ctx context.Context, slice dataset.Range, full chan<- *decided, free <-chan *decided) error {
 	groups, end := w.groups, slice.First+slice.Rows
-	i := sort.Search(len(groups), func(i int) bool { return groups[i].FirstRow >= slice.First })
+	i, _ := w.owned(slice)
 	for at := slice.First; at < end; i++ {
 		if i == len(groups) || groups[i].FirstRow != at || at+int64(groups[i].Count) > end {
-			return w.set.damaged("a group straddles row %d, where row groups of its base meet", at)
+			return w.set.damaged("table %s: no group begins at row %d", formats.TableGroups, at)
 		}
 		select {
 		case d := <-free:
@@ -104,9 +107,9 @@ func (w *writer) decide(ctx context.Context, slice dataset.Range, full chan<- *d
 	return nil
 }
 
-// group decides about the members of a group and reads what is kept.
+// group reads the members of the next group and decides about them.
 func (w *writer) group(i int, g Group, d *decided) error {
-	d.index, d.have = i, haveNothing
+	d.have = haveNothing
 	d.members, d.verdicts = sized(d.members, g.Count), sized(d.verdicts, g.Count)
 	if n, err := w.members.Read(d.members); n < g.Count {
 		if err = notEOF(err); err == nil {
@@ -119,6 +122,12 @@ func (w *writer) group(i int, g Group, d *decided) error {
 			return w.set.damaged("trajectory %q is in group %q, not %q", m.TrajectoryID, m.GroupID, g.ID)
 		}
 	}
+	return w.judge(i, g, d)
+}
+
+// judge decides about the members of a group and reads what is kept.
+func (w *writer) judge(i int, g Group, d *decided) error {
+	d.index = i
 	clear(d.verdicts)
 	rows := func() ([]formats.Trajectory, error) {
 		err := w.base(w.whole, g, d)
@@ -165,7 +174,7 @@ func (w *writer) keep(g Group, d *decided) error {
 // take reads a group's rows, and tells whether their payload can be copied:
 // then they may be without it.
 func (w *writer) take(g Group, d *decided) (copies bool, err error) {
-	if !w.decode {
+	if !w.decode && !w.set.scattered {
 		copies, err = w.payload.Copyable(g.FirstRow, int64(g.Count))
 	}
 	if err == nil && copies {
@@ -194,14 +203,22 @@ func (w *writer) base(from *source, g Group, d *decided) error {
 		return err
 	}
 	for k := range d.members {
-		if m := &d.members[k]; m.TrajectoryID != d.rows[k].TrajectoryID {
-			e := formats.Invalid(w.set.members.URI(), "group the scores again", nil, "its row is trajectory %q, its base's %q is %q",
-				m.TrajectoryID, w.set.base.URI(), d.rows[k].TrajectoryID)
-			e.Row = g.FirstRow + int64(k)
-			return e
+		if err := w.same(&d.members[k], &d.rows[k], g.FirstRow+int64(k)); err != nil {
+			return err
 		}
 	}
 	return nil
+}
+
+// same refuses a member that stands beside another's row.
+func (w *writer) same(m *formats.Member, t *formats.Trajectory, at int64) error {
+	if m.TrajectoryID == t.TrajectoryID {
+		return nil
+	}
+	e := formats.Invalid(w.set.members.URI(), "group the scores again", nil, "its row is trajectory %q, its base's %q is %q",
+		m.TrajectoryID, w.set.base.URI(), t.TrajectoryID)
+	e.Row = at
+	return e
 }
 
 // again computes the advantages of the members that are left anew, if asked.

@@ -4,10 +4,8 @@ import (
 	"bytes"
 	"context"
 	"encoding/binary"
-	"encoding/json"
 	"errors"
 	"io"
-	"math"
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
@@ -123,17 +121,8 @@ func (w *beside) keep(at, first int64, m formats.Member, s said) error {
 		x := &s.Messages[i]
 		x.TokenIDs, x.Logprobs, x.PromptDeltaIDs = nil, nil, nil
 	}
-	for i := range s.Candidates { // one whose score is no number competes as little as one without
-		if x := s.Candidates[i].Score; x != nil && (math.IsNaN(*x) || math.IsInf(*x, 0)) {
-			s.Candidates[i].Score = nil
-		}
-	}
-	value, err := json.Marshal(spoke{m, s})
-	if err != nil {
-		return err
-	}
 	key := binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(nil, uint64(first)), uint64(at))
-	return w.pairs.Add(key, value)
+	return w.pairs.Add(key, spill.Append(nil, &spoke{m, s}))
 }
 
 // pair makes the preferences of each group that begins in the slice.
@@ -164,9 +153,7 @@ func (w *beside) pair() error {
 			group = append(group[:0], r.Key[:8]...)
 		}
 		var s spoke
-		if err := json.Unmarshal(r.Value, &s); err != nil {
-			return err
-		}
+		spill.Decode(r.Value, &s)
 		members, words = append(members, s.Member), append(words, s.Said)
 	}
 	return end()

@@ -2,10 +2,10 @@ package group
 
 import (
 	"encoding/binary"
-	"encoding/json"
 	"math"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/stages/internal/spill"
 )
 
 // appendRow writes down what a group's numbers need of a row.
@@ -59,26 +59,25 @@ type found struct {
 	Compared, Flat bool
 }
 
-func (f finding) append(b []byte) ([]byte, error) {
+func (f finding) append(b []byte) []byte {
 	b = appendText(b, f.group)
 	b = binary.AppendVarint(b, f.first)
 	b = appendNumber(b, f.advantage)
 	b = appendText(b, f.none)
 	if f.stats == nil {
-		return b, nil
+		return b
 	}
-	text, err := json.Marshal(f.stats)
-	return append(b, text...), err
+	return spill.Append(b, f.stats)
 }
 
-func decodeFinding(value []byte) (f finding, err error) {
+func decodeFinding(value []byte) (f finding) {
 	d := decoder{value}
 	f.group, f.first, f.advantage, f.none = d.text(), d.integer(), d.number(), d.text()
 	if len(d.b) > 0 {
 		f.stats = &found{}
-		err = json.Unmarshal(d.b, f.stats)
+		spill.Decode(d.b, f.stats)
 	}
-	return f, err
+	return f
 }
 
 func appendText(b []byte, s string) []byte {

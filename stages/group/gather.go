@@ -169,9 +169,7 @@ func (g *gatherer) group(ctx context.Context, c *collected) error {
 			f.stats.Compared, f.stats.Flat = compared(c.members)
 		}
 		g.key = binary.BigEndian.AppendUint64(g.key[:0], uint64(c.at[i]))
-		if g.value, err = f.append(g.value[:0]); err != nil {
-			return err
-		}
+		g.value = f.append(g.value[:0])
 		if err := g.byPlace.Add(g.key, g.value); err != nil {
 			return err
 		}
@@ -216,11 +214,7 @@ func (g *gatherer) write(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		f, err := decodeFinding(r.Value)
-		if err != nil {
-			return err
-		}
-		if err := w.add(int64(binary.BigEndian.Uint64(r.Key)), f); err != nil {
+		if err := w.add(int64(binary.BigEndian.Uint64(r.Key)), decodeFinding(r.Value)); err != nil {
 			return err
 		}
 	}

@@ -1,0 +1,142 @@
+package curate
+
+import (
+	"context"
+	"encoding/binary"
+	"iter"
+	"sort"
+
+	"github.com/zeebo/xxh3"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/stages/internal/spill"
+)
+
+// bringer brings together the members of groups that lie scattered over the
+// base. A group is of the slice that has its first row, and its members may be
+// anywhere behind; so every member is looked at, and of the groups that no
+// rule refused as a whole the rows are read. Both are sorted by group, and
+// spill. What is kept is written decoded: pages hold rows of several groups.
+type bringer struct {
+	*writer
+	sorter *spill.Sorter
+	mine   map[xxh3.Uint128]int // the slice's groups, by name: index in groups
+	key    []byte
+	value  []byte
+}
+
+// brought is a member, and its row unless its group was refused as a whole.
+type brought struct {
+	Member formats.Member
+	Row    *formats.Trajectory
+}
+
+// owned is the groups whose first row is in a slice, as a range of indexes.
+func (w *writer) owned(slice dataset.Range) (from, to int) {
+	search := func(at int64) int {
+		return sort.Search(len(w.groups), func(i int) bool { return w.groups[i].FirstRow >= at })
+	}
+	return search(slice.First), search(slice.First + slice.Rows)
+}
+
+// count is the members of the groups whose first row is in a slice.
+func (w *writer) count(slice dataset.Range) (n int64) {
+	from, to := w.owned(slice)
+	for _, g := range w.groups[from:to] {
+		n += int64(g.Count)
+	}
+	return n
+}
+
+// together is the rows of the groups whose first row is in a slice, where
+// groups lie together: an edge of the slice may go through one.
+func (w *writer) together(slice dataset.Range) dataset.Range {
+	from, to := w.owned(slice)
+	if from == to {
+		return dataset.Range{First: slice.First}
+	}
+	return dataset.Range{First: w.groups[from].FirstRow, Rows: w.count(slice)}
+}
+
+// decideScattered is as decide.
+func (w *writer) decideScattered(ctx context.Context, slice dataset.Range, full chan<- *decided, free <-chan *decided) error {
+	b := &bringer{writer: w, sorter: spill.New(w.spill.Dir, w.spill.Memory), mine: map[xxh3.Uint128]int{}}
+	defer b.sorter.Close()
+	from, to := w.owned(slice)
+	for i := from; i < to; i++ {
+		b.mine[xxh3.HashString128(w.groups[i].ID)] = i
+	}
+	if err := b.bring(ctx); err != nil {
+		return err
+	}
+	next, stop := iter.Pull2(b.sorter.Sorted())
+	defer stop()
+	for i := from; i < to; i++ {
+		select {
+		case d := <-free:
+			if err := b.collect(next, i, d); err != nil {
+				return err
+			}
+			if err := w.judge(w.set.first+i, w.groups[i], d); err != nil {
+				return err
+			}
+			full <- d // never blocks: it holds every group there is
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	if _, _, more := next(); more {
+		return w.set.damaged("the last group has more members than its statistics say")
+	}
+	return nil
+}
+
+// collect takes the members of a group, which come next.
+func (b *bringer) collect(next func() (spill.Record, error, bool), i int, d *decided) error {
+	g := b.groups[i]
+	d.members, d.verdicts, d.rows = sized(d.members, g.Count), sized(d.verdicts, g.Count), sized(d.rows, g.Count)
+	d.have = haveNothing
+	for k := range g.Count {
+		r, err, more := next()
+		if err != nil {
+			return err
+		}
+		if !more || binary.BigEndian.Uint64(r.Key) != uint64(i) {
+			return b.set.damaged("group %q, or the one before, has not as many members as its statistics say", g.ID)
+		}
+		var x brought
+		spill.Decode(r.Value, &x)
+		if d.members[k] = x.Member; x.Row != nil {
+			d.rows[k], d.have = *x.Row, haveWhole
+		}
+	}
+	return nil
+}
+
+// bring sorts the members of the slice's groups.
+func (b *bringer) bring(ctx context.Context) error {
+	at := int64(-1)
+	return each(ctx, b.set.members, "", b.set.members.All(), func(m *formats.Member) error {
+		at++
+		i, mine := b.mine[xxh3.HashString128(m.GroupID)]
+		if !mine {
+			return nil
+		}
+		x := brought{Member: *m}
+		if b.plan.verdicts[b.set.first+i].Reason == "" {
+			var row [1]formats.Trajectory
+			if err := b.whole.read(at, row[:]); err != nil {
+				return err
+			}
+			if err := b.same(m, &row[0], at); err != nil {
+				return err
+			}
+			x.Row = &row[0]
+		}
+		b.key = binary.BigEndian.AppendUint64(b.key[:0], uint64(i))
+		b.key = binary.BigEndian.AppendUint64(b.key, uint64(at))
+		b.value = spill.Append(b.value[:0], &x)
+		return b.sorter.Add(b.key, b.value)
+	})
+}
