@@ -15,7 +15,7 @@ import (
 
 // serveRecital starts an engine that says what it is told, and puts its base
 // URL into $ENGINE. The last message is a JSON list of texts, of which the
-// request's seed chooses one:
+// request's seed chooses one; an empty one is refused:
 //
 //	recital
 func serveRecital(ts *testscript.TestScript, neg bool, args []string) {
@@ -38,7 +38,7 @@ func sayAsTold(w http.ResponseWriter, r *http.Request) {
 	if err == nil && len(q.Messages) > 0 {
 		err = json.Unmarshal([]byte(q.Messages[len(q.Messages)-1].Content), &texts)
 	}
-	if err != nil || q.Seed < 0 || q.Seed >= len(texts) {
+	if err != nil || q.Seed < 0 || q.Seed >= len(texts) || texts[q.Seed] == "" {
 		http.Error(w, fmt.Sprintf("text %d of %d: %v", q.Seed, len(texts), err), http.StatusBadRequest)
 		return
 	}

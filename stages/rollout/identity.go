@@ -68,6 +68,9 @@ func (o Options) spec(extended *dataset.Dataset) (dataset.Spec, error) {
 		spec.Inputs = append(spec.Inputs, o.Plan.d.Ref("plan", o.Out.URI))
 	}
 	if extended != nil {
+		if n, known := extended.Params["generations"]; known {
+			params["generations"] = n // of what extends nothing: curate plans by it
+		}
 		spec.Inputs = append(spec.Inputs, extended.Ref("base", o.Out.URI))
 	}
 	if _, err := json.Marshal(params); err != nil {
