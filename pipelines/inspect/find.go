@@ -1,6 +1,7 @@
 package inspect
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -28,37 +29,56 @@ type Receipt struct {
 }
 
 // Find finds the complete datasets and the receipts under a URI: a run's, an
-// epoch's, a dataset's.
+// epoch's, a dataset's. What is damaged is a trouble as long as something else
+// is there.
 func Find(ctx context.Context, uri string) (*Found, error) {
 	g := &Found{Root: storage.Redact(uri)}
 	b, err := storage.Open(ctx, uri)
 	if err != nil {
 		return nil, err
 	}
+	var damage error
 	for o, err := range b.List(ctx, "") {
 		if err != nil {
 			return nil, err
 		}
-		folder := storage.Join(uri, path.Dir(o.Key))
-		if path.Dir(o.Key) == "." {
-			folder = uri
+		err := g.add(ctx, b, uri, o.Key)
+		if err != nil && !errors.Is(err, formats.ErrInvalid) {
+			return nil, err
 		}
-		switch path.Base(o.Key) {
-		case dataset.ManifestFile:
-			if err := g.open(ctx, folder); err != nil {
-				return nil, err
-			}
-		case formats.ReceiptFile:
-			if err := g.receipt(ctx, b, o.Key, folder); err != nil {
-				return nil, err
-			}
+		if err != nil {
+			damage = cmp.Or(damage, err)
+			g.Troubles = append(g.Troubles, err.Error())
 		}
 	}
 	if len(g.Datasets) == 0 {
-		return nil, formats.Invalid(g.Root, "name a run's folder, an epoch's, or a dataset", storage.ErrNotExist, "there is no complete dataset")
+		return nil, cmp.Or(damage, g.nothing(ctx, uri))
 	}
 	g.sort()
 	return g, nil
+}
+
+// add adds what an object belongs to, if it is the one that stands for it.
+func (g *Found) add(ctx context.Context, b *storage.Bucket, uri, key string) error {
+	folder := uri
+	if path.Dir(key) != "." {
+		folder = storage.Join(uri, path.Dir(key))
+	}
+	switch path.Base(key) {
+	case dataset.ManifestFile:
+		return g.open(ctx, folder)
+	case formats.ReceiptFile:
+		return g.receipt(ctx, b, key, folder)
+	}
+	return nil
+}
+
+// nothing says why there is no dataset: one with missing shards names them.
+func (g *Found) nothing(ctx context.Context, uri string) error {
+	if _, err := openAny(ctx, uri); errors.Is(err, dataset.ErrIncomplete) {
+		return err
+	}
+	return formats.Invalid(g.Root, "name a run's folder, an epoch's, or a dataset", storage.ErrNotExist, "there is no complete dataset")
 }
 
 // sort puts bases before what is made of them.
@@ -110,7 +130,7 @@ func (g *Found) receipt(ctx context.Context, b *storage.Bucket, key, folder stri
 // trouble to tell of, and no reason to tell nothing.
 func (g *Found) upstream(ctx context.Context, d *dataset.Dataset) {
 	for _, ref := range d.Inputs {
-		if ref.Identity == "" || ref.Role == "previous" || g.has(func(o *dataset.Dataset) bool { return o.Is(&ref) }) { // a file, an epoch that this one only goes on from, or there already
+		if !tells(ref) || g.has(func(o *dataset.Dataset) bool { return o.Is(&ref) }) {
 			continue
 		}
 		in, err := d.OpenRef(ctx, ref)
@@ -121,5 +141,10 @@ func (g *Found) upstream(ctx context.Context, d *dataset.Dataset) {
 		g.Datasets = append(g.Datasets, in)
 	}
 }
+
+// tells tells whether an input has trajectories that went into what was made
+// of it: a file has none, and an epoch that another only goes on from has its
+// own.
+func tells(ref dataset.Ref) bool { return ref.Identity != "" && ref.Role != "previous" }
 
 func (g *Found) has(f func(*dataset.Dataset) bool) bool { return slices.ContainsFunc(g.Datasets, f) }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"strings"
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
@@ -19,9 +18,6 @@ type located struct {
 type idColumn struct {
 	TrajectoryID string `parquet:"trajectory_id"`
 }
-
-// idLength is the length of a whole id.
-var idLength = len(formats.TrajectoryID("", "", 0, 0))
 
 // locate finds the rows of a trajectory. A thin dataset's row stands beside
 // its base's, so only bases are searched, and those whose base is not here.
@@ -39,47 +35,19 @@ func (g *Found) locate(ctx context.Context, id string) (*located, error) {
 			at.rows[d] = row
 		}
 	}
-	if len(at.rows) == 0 {
-		return nil, formats.Invalid(g.Root, "ids are in column trajectory_id: rollmill show --in DATASET", nil,
-			"none of the %d datasets here has trajectory %q", len(g.Datasets), id)
+	if len(at.rows) > 0 {
+		return at, nil
 	}
-	return at, nil
-}
-
-// whole makes the beginning of an id the id.
-func (g *Found) whole(ctx context.Context, at *located) error {
-	if len(at.id) >= idLength {
-		return nil
+	hint, err := g.nearest(ctx, id)
+	if err != nil {
+		return nil, err
 	}
-	begin := map[string]bool{}
-	for _, d := range g.Datasets {
-		if d.Kind != formats.KindTrajectories || d.Stage == stageCurate {
-			continue
-		}
-		if _, err := scan(ctx, d, "", func(id string) bool {
-			if strings.HasPrefix(id, at.id) {
-				begin[strings.Clone(id)] = true
-			}
-			return false
-		}); err != nil {
-			return err
-		}
-	}
-	if len(begin) > 1 {
-		return formats.Invalid(g.Root, "give more of the id", nil, "%d trajectories begin with %q", len(begin), at.id)
-	}
-	for id := range begin {
-		at.id = id
-	}
-	return nil
+	return nil, formats.Invalid(g.Root, hint, nil, "none of the %d datasets here has trajectory %q", len(g.Datasets), id)
 }
 
 // find is the row of the trajectory in one dataset, or -1.
 func (g *Found) find(ctx context.Context, d *dataset.Dataset, at *located) (int64, error) {
-	table := ""
-	if d.Stage == stageCurate {
-		table = formats.TableDecisions
-	}
+	table := idTable(d)
 	if row, known := g.beside(d, at); known {
 		if row < 0 || row >= tableRows(d, table) {
 			return -1, nil
@@ -102,6 +70,15 @@ func (g *Found) beside(d *dataset.Dataset, at *located) (row int64, known bool) 
 	}
 	known = d.Base != nil && g.has(func(o *dataset.Dataset) bool { return o.Is(d.Base) && o.Stage == stageRollout })
 	return -1, known
+}
+
+// idTable is the table with every trajectory that a dataset tells of: of a
+// curated one, also of those that it dropped.
+func idTable(d *dataset.Dataset) string {
+	if d.Stage == stageCurate {
+		return formats.TableDecisions
+	}
+	return ""
 }
 
 func tableRows(d *dataset.Dataset, table string) int64 {
