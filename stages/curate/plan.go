@@ -33,6 +33,7 @@ func newPlan(o *Options, in *input) (*plan, error) {
 		verdicts: make([]Verdict, len(in.groups)),
 		state:    formats.CurateState{Epoch: in.epoch, Compat: string(o.Compat), Rules: maps.Clone(in.before.Rules), Advantages: in.handed(), Recomputed: o.recompute != nil},
 	}
+	left := remaining{groups: in.groups}
 	for _, k := range o.Rules {
 		rule, err := k.New(*o)
 		if err != nil {
@@ -47,29 +48,25 @@ func newPlan(o *Options, in *input) (*plan, error) {
 		if _, ok := rule.(RowRule); ok {
 			p.needRows = true
 		}
-		if err := p.apply(a, in.groups); err != nil {
+		if err := p.apply(a, &left); err != nil {
 			return nil, fmt.Errorf("curate: rule %s: %w", k.Name, err)
 		}
 	}
 	return p, nil
 }
 
-func (p *plan) apply(a active, groups []Group) error {
-	left := make([]Group, 0, len(groups))
-	index := make([]int, 0, len(groups))
-	for i, v := range p.verdicts {
-		if v.Reason == "" {
-			left, index = append(left, groups[i]), append(index, i)
-		}
-	}
-	ruling, err := a.rule.Groups(p.of(a), left)
+func (p *plan) apply(a active, left *remaining) error {
+	ruling, err := a.rule.Groups(p.of(a), left.groups)
 	if err != nil {
 		return err
 	}
 	for k, v := range ruling.Verdicts {
-		v.rule = a.Name
-		p.verdicts[index[k]] = v
+		if v.Reason != "" {
+			v.rule = a.Name
+			p.verdicts[left.at(k)] = v
+		}
 	}
+	left.drop(ruling.Verdicts)
 	if ruling.State == nil {
 		return nil
 	}
@@ -82,6 +79,44 @@ func (p *plan) apply(a active, groups []Group) error {
 	}
 	p.state.Rules[a.Name] = data
 	return nil
+}
+
+// remaining is the groups that no rule has refused yet. It is the input's own
+// list until one is refused, and from then on one copy of those that are left:
+// lists of groups are most of what curate holds in memory.
+type remaining struct {
+	groups []Group
+	index  []int // of each, in the input; nil: the same
+}
+
+func (r *remaining) at(k int) int {
+	if r.index == nil {
+		return k
+	}
+	return r.index[k]
+}
+
+// drop leaves out the groups that were refused.
+func (r *remaining) drop(verdicts []Verdict) {
+	kept := 0
+	for _, v := range verdicts {
+		if v.Reason == "" {
+			kept++
+		}
+	}
+	if kept == len(verdicts) {
+		return
+	}
+	groups, index := r.groups[:0], r.index[:0]
+	if r.index == nil {
+		groups, index = make([]Group, 0, kept), make([]int, 0, kept)
+	}
+	for k, v := range verdicts {
+		if v.Reason == "" {
+			groups, index = append(groups, r.groups[k]), append(index, r.at(k))
+		}
+	}
+	r.groups, r.index = groups, index
 }
 
 // of is the batch as a rule sees it.
