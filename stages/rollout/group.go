@@ -8,7 +8,7 @@ import (
 // ownGroup puts the program into a process group of its own, so that it ends
 // with all its children: SIGTERM first, SIGKILL after the grace.
 func ownGroup(cmd *exec.Cmd) {
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.SysProcAttr = leader()
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) }
 }
 

@@ -28,6 +28,10 @@ func TestMain(m *testing.M) {
 		victim()
 		return
 	}
+	if script := os.Getenv("ROLLOUT_TEST_PROGRAM"); script != "" {
+		_, _ = rollout.Program{Words: []string{"sh", "-c", script}}.Run(context.Background())
+		return
+	}
 	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("net/http.(*persistConn).readLoop"), goleak.IgnoreAnyFunction("net/http.(*persistConn).writeLoop"))
 }
 

@@ -32,7 +32,7 @@ func StartWorker(p Program) (*Worker, error) {
 	w := &Worker{name: p.Words[0], grace: graceOr(p.Grace), ended: make(chan struct{})}
 	w.cmd = exec.Command(p.Words[0], p.Words[1:]...)
 	w.cmd.Dir, w.cmd.Env, w.cmd.WaitDelay = p.Dir, append(Environ(), p.Env...), w.grace
-	w.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	w.cmd.SysProcAttr = leader()
 	out, in := io.Pipe()
 	w.cmd.Stdout, w.out = in, out
 	w.lines = bufio.NewReaderSize(out, 64<<10)

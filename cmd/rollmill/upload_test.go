@@ -1,0 +1,80 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+
+	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/storage/fakes3"
+)
+
+// TestTerminatedWhileUploading: SIGTERM in the middle of a multipart upload
+// ends the stage with 143, leaves no parts behind that somebody pays for, and
+// no dataset; the same command then makes the rows of a run that nobody
+// stopped.
+func TestTerminatedWhileUploading(t *testing.T) {
+	server := fakes3.Start(t)
+	at := func(name string) string { return server.URI("run/" + name) }
+	storedBig(t, at("rollout"), 700)
+	curate := func(ctx context.Context, out string) (int, string) {
+		var stdout, stderr bytes.Buffer
+		code := run(ctx, newStreams(strings.NewReader(""), &stdout, &stderr, os.LookupEnv),
+			[]string{"rollmill", "curate", "--in", at("group"), "--keep-flat", "--out", out})
+		return code, stderr.String()
+	}
+	for _, args := range [][]string{
+		{"score", "--in", at("rollout"), "--reward", "size=expr:len(answer)", "--out", at("score")},
+		{"group", "--in", at("score"), "--out", at("group")},
+	} {
+		if code, _, talk := rollmill(t, args...); code != 0 {
+			t.Fatalf("%s: exit code %d: %s", args[0], code, talk)
+		}
+	}
+	if code, talk := curate(t.Context(), at("calm")); code != 0 {
+		t.Fatalf("exit code %d: %s", code, talk)
+	}
+
+	ctx, cancel := context.WithCancelCause(t.Context())
+	var once sync.Once
+	var parts atomic.Int64
+	server.OnPart(func() {
+		once.Do(func() { cancel(interrupted{syscall.SIGTERM}) })
+		parts.Add(1)
+	})
+	code, talk := curate(ctx, at("stopped"))
+	server.OnPart(nil)
+	if code != exitTerminated {
+		t.Fatalf("exit code %d: %s", code, talk)
+	}
+	if parts.Load() == 0 {
+		t.Fatal("nothing was uploaded in parts")
+	}
+	if n := server.Uploads(); n != 0 {
+		t.Errorf("%d multipart uploads were left behind", n)
+	}
+	if _, err := dataset.Open(t.Context(), at("stopped"), dataset.OpenOptions{}); err == nil {
+		t.Error("half a dataset is there")
+	}
+	if code, talk := curate(t.Context(), at("stopped")); code != 0 {
+		t.Fatalf("again: exit code %d: %s", code, talk)
+	}
+	calm, again := opened(t, at("calm")), opened(t, at("stopped"))
+	if calm.RowsDigest != again.RowsDigest || calm.Rows == 0 {
+		t.Errorf("%d rows %s, undisturbed %d rows %s", again.Rows, again.RowsDigest, calm.Rows, calm.RowsDigest)
+	}
+}
+
+func opened(t *testing.T, uri string) *dataset.Dataset {
+	t.Helper()
+	d, err := dataset.Open(t.Context(), uri, dataset.OpenOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
