@@ -77,7 +77,7 @@ func TestTimeBudget(t *testing.T) {
 	spentRun(t, o, "700ms")
 	o.Budget.Time = time.Hour
 	run(t, o)
-	if n := len(e.Asked()); n != 19 {
+	if n := len(e.Asked()); n < 18 || n > 19 { // on a machine too slow to come to the one that hangs, 18 or one that was cut
 		t.Errorf("%d calls of 18, and the one that hung", n)
 	}
 }
