@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"slices"
+	"strings"
 
 	"github.com/zeebo/xxh3"
 
@@ -37,13 +39,12 @@ type set struct {
 
 func openInput(ctx context.Context, o *Options) (*input, error) {
 	in := &input{}
-	seen := map[xxh3.Uint128]struct{}{}
 	for i, from := range append([]stages.Input{o.In}, o.Replay...) {
 		s, err := openSet(ctx, from)
 		if err != nil {
 			return nil, err
 		}
-		l := loader{in: in, set: s, seen: seen, epoch: o.Epoch}
+		l := loader{in: in, set: s, epoch: o.Epoch}
 		s.first = len(in.groups)
 		if err := l.load(ctx, o.TokenBudget > 0); err != nil {
 			return nil, err
@@ -56,6 +57,9 @@ func openInput(ctx context.Context, o *Options) (*input, error) {
 			return nil, formats.Invalid(s.members.URI(), "group both in the same way", nil, "its advantages are not those of %q: another estimator or compat", in.sets[0].members.URI())
 		}
 		in.sets = append(in.sets, s)
+	}
+	if err := in.twice(); err != nil {
+		return nil, err
 	}
 	if err := in.openHoldout(ctx, o); err != nil {
 		return nil, err
@@ -130,14 +134,17 @@ type loader struct {
 	epoch *int
 	first int64 // row of the last group
 	next  int64 // the row after it, if groups lie together
-	seen  map[xxh3.Uint128]struct{}
 }
+
+// atOnce is the most groups that memory is asked for on a manifest's word.
+const atOnce = 1 << 22
 
 // load reads every group's statistics and finds the epoch.
 func (l *loader) load(ctx context.Context, tokens bool) error {
 	d := l.set.members
 	all := dataset.Range{Rows: d.Tables[formats.TableGroups].Rows}
-	if err := each(ctx, d, formats.TableGroups, all, func(s *stats) error { return l.add(s) }); err != nil {
+	l.in.groups = slices.Grow(l.in.groups, int(min(all.Rows, atOnce)))
+	if err := each(ctx, d, formats.TableGroups, all, l.add); err != nil {
 		return err
 	}
 	if l.next != d.Rows {
@@ -188,17 +195,15 @@ func (l *loader) add(s *stats) error {
 	if s.FirstRow > l.next || l.next > 0 && s.FirstRow <= l.first || s.Count < 1 || s.Valid > 0 && (s.Mean == nil || s.Min == nil || s.Max == nil) {
 		return l.set.damaged("table %s: group %q does not follow the one before", formats.TableGroups, s.GroupID)
 	}
-	id := xxh3.HashString128(s.GroupID)
-	if _, again := l.seen[id]; again {
-		return formats.Invalid(l.set.members.URI(), "the trajectories of an example must lie together; sort the rollouts by example_id", nil,
-			"group %q is there twice", s.GroupID)
-	}
-	l.seen[id] = struct{}{}
 	if l.epoch == nil {
 		e := int(s.Epoch)
 		l.epoch = &e
 	}
-	g := Group{ID: s.GroupID, ExampleID: s.Example, Epoch: int(s.Epoch), FirstRow: s.FirstRow, Count: int(s.Count), Valid: int(s.Valid)}
+	example := s.Example
+	if strings.HasPrefix(s.GroupID, example) { // which it is called after, as a rule: one text in memory
+		example = s.GroupID[:len(example)]
+	}
+	g := Group{ID: s.GroupID, ExampleID: example, Epoch: int(s.Epoch), FirstRow: s.FirstRow, Count: int(s.Count), Valid: int(s.Valid)}
 	if g.Failed = g.Count - g.Valid; s.Failed != nil {
 		g.Failed = int(*s.Failed)
 	}
@@ -212,6 +217,37 @@ func (l *loader) add(s *stats) error {
 	l.first = s.FirstRow
 	l.next += int64(s.Count)
 	return nil
+}
+
+// twice refuses a group that is there twice.
+func (in *input) twice() error {
+	hashes := make([]uint64, len(in.groups))
+	for i := range in.groups {
+		hashes[i] = xxh3.HashString(in.groups[i].ID)
+	}
+	slices.Sort(hashes)
+	for k := 1; k < len(hashes); k++ {
+		if hashes[k] != hashes[k-1] {
+			continue
+		}
+		seen := map[string]bool{}
+		for i := range in.groups {
+			id := in.groups[i].ID
+			if xxh3.HashString(id) != hashes[k] {
+				continue
+			}
+			if seen[id] {
+				return formats.Invalid(in.of(i).members.URI(), "the trajectories of an example must lie together; sort the rollouts by example_id", nil, "group %q is there twice", id)
+			}
+			seen[id] = true
+		}
+	}
+	return nil
+}
+
+// of is the set that a group is in.
+func (in *input) of(group int) *set {
+	return in.sets[slices.IndexFunc(in.sets, func(s *set) bool { return group < s.end })]
 }
 
 func number(p *float64) float64 {

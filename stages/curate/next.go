@@ -60,8 +60,8 @@ type wish struct {
 }
 
 // wishes looks at the groups of the first set, and returns those of which
-// more is asked for, by index. Every shard finds the same.
-func (o *Options) wishes(ctx context.Context, in *input, verdicts []Verdict) (map[int]wish, error) {
+// more is asked for, by index, in its order. Every shard finds the same.
+func (o *Options) wishes(ctx context.Context, in *input, verdicts []Verdict) ([]wish, error) {
 	if _, other := in.sets[0].members.Params["by"]; other {
 		return nil, nil // its groups do not say how often an example was tried
 	}
@@ -74,9 +74,14 @@ func (o *Options) wishes(ctx context.Context, in *input, verdicts []Verdict) (ma
 			continue
 		}
 		w := o.wish(g, size)
+		if w.reason == wishVaried && o.Next.Budget == nil {
+			continue
+		}
 		if w.n = min(w.n, most-g.Count); w.n > 0 {
-			w.group, w.std = i, g.StdPop
-			w.lot = formats.Seed(o.Seed, "plan", g.ID)
+			w.group = i
+			if o.Next.Budget != nil {
+				w.std, w.lot = g.StdPop, formats.Seed(o.Seed, "plan", g.ID)
+			}
 			all = append(all, w)
 		}
 	}
@@ -84,12 +89,12 @@ func (o *Options) wishes(ctx context.Context, in *input, verdicts []Verdict) (ma
 	if err != nil {
 		return nil, err
 	}
-	slices.SortFunc(all, urgent)
-	out := make(map[int]wish, len(all))
-	for _, w := range o.afford(all) {
-		out[w.group] = w
+	if o.Next.Budget != nil {
+		slices.SortFunc(all, urgent)
+		all = afford(all, *o.Next.Budget)
+		slices.SortFunc(all, func(a, b wish) int { return cmp.Compare(a.group, b.group) })
 	}
-	return out, nil
+	return all, nil
 }
 
 // withoutHeldOut leaves out groups whose example is held out. Of a group that is refused as a whole no other rule looks at it.
@@ -183,17 +188,9 @@ func urgent(a, b wish) int {
 	return cmp.Or(cmp.Compare(a.n, b.n), cmp.Compare(a.lot, b.lot), cmp.Compare(a.group, b.group))
 }
 
-// afford is the wishes that the budget pays for, the last of them perhaps in
+// afford is the wishes that a budget pays for, the last of them perhaps in
 // part.
-func (o *Options) afford(all []wish) []wish {
-	if o.Next.Budget == nil {
-		varied := slices.IndexFunc(all, func(w wish) bool { return w.reason == wishVaried })
-		if varied < 0 {
-			return all
-		}
-		return all[:varied]
-	}
-	left := *o.Next.Budget
+func afford(all []wish, left int64) []wish {
 	for i := range all {
 		if left == 0 {
 			return all[:i]
@@ -206,7 +203,7 @@ func (o *Options) afford(all []wish) []wish {
 
 // next writes a shard's slice of _plan.
 type next struct {
-	wishes map[int]wish
+	wishes []wish // those that are to come
 	out    *dataset.TableWriter[formats.Planned]
 	rows   []formats.Planned
 }
@@ -218,10 +215,13 @@ func (o *Options) newNext(ctx context.Context, in *input, verdicts []Verdict, sh
 
 // add is told of every group, by its index, in the base's order.
 func (n *next) add(ctx context.Context, i int, g Group, members []formats.Member) error {
-	w, ok := n.wishes[i]
-	if !ok {
+	for len(n.wishes) > 0 && n.wishes[0].group < i {
+		n.wishes = n.wishes[1:]
+	}
+	if len(n.wishes) == 0 || n.wishes[0].group > i {
 		return nil
 	}
+	w := n.wishes[0]
 	row := formats.Planned{
 		ExampleID: g.ExampleID, GroupID: g.ID, Epoch: int32(g.Epoch), Generations: int32(w.n), Reason: formats.PlanReasons[w.reason],
 		Count: int32(g.Count), Valid: int32(g.Valid), Failed: int32(g.Failed),

@@ -11,7 +11,8 @@ import (
 // Rule refuses groups. It is a pure function of its arguments: the same
 // groups, in any order, the same epoch and state give the same verdicts.
 type Rule interface {
-	// Groups judges the groups that no earlier rule refused.
+	// Groups judges the groups that no earlier rule refused. It must not
+	// change the list, nor keep it.
 	Groups(b Batch, groups []Group) (Ruling, error)
 }
 
