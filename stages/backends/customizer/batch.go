@@ -34,47 +34,67 @@ var hints = map[string]string{
 	wire.Blank: "drop such rows with curate",
 }
 
-// line is what a group adds to the file that it belongs to.
+// line is a line of one of the files, or the reason why there is none.
 type line struct {
 	data   []byte
 	prompt uint64   // digest of what was asked
 	ids    []string // trajectories that it is made of
 	tools  bool
+	reason string
 }
 
-// line makes the line of a group, or says why there is none.
-func (c Config) line(rows []formats.Trajectory) (l line, reason string, err error) {
-	var row, prompt any
-	if c.TrainingType == SFT {
+// lines calls f with the lines of a group.
+func (t *Trainer) lines(walk *trl.Preferences, rows []formats.Trajectory, f func(line) error) error {
+	if t.cfg.TrainingType == SFT {
 		conversation, why := wire.ConversationOf(rows)
 		if why != "" {
-			return l, why, nil
+			return f(line{reason: why})
 		}
 		best, _ := trl.Best(rows)
-		l.ids, l.tools = []string{best.TrajectoryID}, len(conversation.Tools) > 0
-		row, prompt = conversation, asked(conversation.Messages)
-	} else {
-		pair, why := wire.Pair(rows)
-		switch {
-		case why != "":
-			return l, why, nil
-		case !pair.Asks():
-			return l, lastRole, nil
-		}
-		both, _ := trl.Pair(rows)
-		l.ids = []string{both.ChosenID, both.RejectedID}
-		row, prompt = pair, pair.Prompt
+		l := line{ids: []string{best.TrajectoryID}, tools: len(conversation.Tools) > 0}
+		return l.of(conversation, asked(conversation.Messages), f)
 	}
+	return walk.Of(rows, func(p trl.Preference, why string) error {
+		l := line{ids: []string{p.ChosenID, p.RejectedID}, reason: why}
+		var pair wire.Preference
+		if why == "" {
+			pair, l.reason = wire.PreferenceOf(p)
+		}
+		if l.reason == "" && !pair.Asks() {
+			l.reason = lastRole
+		}
+		if l.reason != "" {
+			return f(l)
+		}
+		return l.of(pair, pair.Prompt, f)
+	})
+}
+
+// of completes a line.
+func (l line) of(row, prompt any, f func(line) error) error {
 	text, err := json.Marshal(prompt)
 	if err != nil {
-		return l, "", err
+		return err
 	}
 	h := fnv.New64a()
 	h.Write(text)
 	l.prompt = h.Sum64()
-	l.data, err = trl.AppendLine(nil, row)
-	return l, "", err
+	if l.data, err = trl.AppendLine(nil, row); err != nil {
+		return err
+	}
+	return f(l)
 }
+
+// Compares names the table that DPO's rows are made of.
+func (t *Trainer) Compares() []string {
+	if t.cfg.TrainingType == DPO {
+		return []string{formats.TablePairs}
+	}
+	return nil
+}
+
+// Beside takes the tables that the batch has.
+func (t *Trainer) Beside(tables formats.Tables) { t.tables = tables }
 
 // asked is what stands before the first answer.
 func asked(messages []trl.Message) []trl.Message {
@@ -131,6 +151,14 @@ type counted struct {
 	prompts     map[uint64]bool // eight bytes a row
 }
 
+func (f *counted) add(l line) {
+	f.rows++
+	f.prompts[l.prompt] = true
+	if l.tools {
+		f.tools++
+	}
+}
+
 // Preflight asks what can be trained, makes every line, and checks what the
 // service would refuse or, worse, take.
 func (t *Trainer) Preflight(ctx context.Context, groups formats.Groups, report func(formats.Problem)) (formats.Load, error) {
@@ -147,27 +175,38 @@ func (t *Trainer) Preflight(ctx context.Context, groups formats.Groups, report f
 		return load, err
 	}
 	files := map[bool]*counted{false: {prompts: map[uint64]bool{}}, true: {prompts: map[uint64]bool{}}}
+	walk := trl.NewPreferences(t.tables)
+	defer walk.Close()
 	for rows, err := range groups {
 		if err != nil {
 			return load, err
 		}
 		tally(rows, &load)
-		l, reason, err := t.cfg.line(rows)
+		long := map[string]bool{}
+		err = t.lines(walk, rows, func(l line) error {
+			load.Sequences++
+			if l.reason != "" {
+				p := formats.Problem{GroupID: rows[0].GroupID, Reason: NoRow, Detail: "it gives no line: " + l.reason, Hint: hints[l.reason]}
+				if len(l.ids) > 0 {
+					p.TrajectoryID = l.ids[0]
+				}
+				report(p)
+				return nil
+			}
+			files[split.held(rows[0].ExampleID)].add(l)
+			load.Bytes += int64(len(l.data))
+			for _, id := range l.ids {
+				long[id] = true
+			}
+			return nil
+		})
 		if err != nil {
 			return load, err
 		}
-		if reason != "" {
-			report(formats.Problem{GroupID: rows[0].GroupID, Reason: NoRow, Detail: "it gives no line: " + reason, Hint: hints[reason]})
-			continue
-		}
-		f := files[split.held(rows[0].ExampleID)]
-		f.rows++
-		f.prompts[l.prompt] = true
-		if l.tools {
-			f.tools++
-		}
-		load.Bytes += int64(len(l.data))
-		tooLong(c, rows, l.ids, report)
+		tooLong(c, rows, long, report)
+	}
+	if err := walk.End(); err != nil {
+		return load, err
 	}
 	if load.Groups > 0 {
 		t.whole(files[false], files[true], &load, split, report)
@@ -178,14 +217,13 @@ func (t *Trainer) Preflight(ctx context.Context, groups formats.Groups, report f
 func tally(rows []formats.Trajectory, load *formats.Load) {
 	load.Groups++
 	load.Trajectories += int64(len(rows))
-	load.Sequences++
 	for i := range rows {
 		load.Tokens += int64(rows[i].SampledTokens)
 	}
 }
 
 // tooLong compares with the engine's own count of each trajectory in a line.
-func tooLong(c configuration, rows []formats.Trajectory, ids []string, report func(formats.Problem)) {
+func tooLong(c configuration, rows []formats.Trajectory, used map[string]bool, report func(formats.Problem)) {
 	if c.MaxLength == nil || *c.MaxLength <= 0 {
 		return
 	}
@@ -197,10 +235,8 @@ func tooLong(c configuration, rows []formats.Trajectory, ids []string, report fu
 				longest = max(longest, int64(call.PromptTokens)+int64(call.CompletionTokens))
 			}
 		}
-		for _, id := range ids {
-			if id == t.TrajectoryID && longest > *c.MaxLength {
-				report(formats.Problem{GroupID: t.GroupID, TrajectoryID: id, Reason: TooLong, Detail: fmt.Sprintf("%d tokens, and the configuration's max_seq_length is %d", longest, *c.MaxLength), Hint: "drop long rows with curate, or take another configuration"})
-			}
+		if used[t.TrajectoryID] && longest > *c.MaxLength {
+			report(formats.Problem{GroupID: t.GroupID, TrajectoryID: t.TrajectoryID, Reason: TooLong, Detail: fmt.Sprintf("%d tokens, and the configuration's max_seq_length is %d", longest, *c.MaxLength), Hint: "drop long rows with curate, or take another configuration"})
 		}
 	}
 }
@@ -216,7 +252,7 @@ func (t *Trainer) whole(train, held *counted, load *formats.Load, split sides, r
 	if n := train.tools + held.tools; n > 0 && n < train.rows+held.rows {
 		report(formats.Problem{Reason: Mixed, Detail: fmt.Sprintf("%d of %d rows have tools, and rows of one file must be alike", n, train.rows+held.rows), Hint: "submit them apart"})
 	}
-	load.Notes = append(load.Notes, fmt.Sprintf("%d rows to train on, %d held out; the service tokenizes the text anew", train.rows, held.rows))
+	load.Notes = append(load.Notes, fmt.Sprintf("%d rows to train on, %d held out; the service tokenizes the text anew%s", train.rows, held.rows, t.fallback()))
 	shared := 0
 	for p := range held.prompts {
 		if train.prompts[p] {
@@ -228,12 +264,22 @@ func (t *Trainer) whole(train, held *counted, load *formats.Load, split sides, r
 	}
 }
 
+// fallback says what pairs are made of when the batch has none.
+func (t *Trainer) fallback() string {
+	if t.cfg.TrainingType != DPO || t.tables.Pairs != nil {
+		return ""
+	}
+	return "; there are no " + formats.TablePairs + ", so each group's best is compared with its worst"
+}
+
 // write writes the lines of both files.
 func (t *Trainer) write(train, held io.Writer, s formats.Submission, groups formats.Groups, event func(formats.JobEvent)) error {
 	split, err := t.cfg.sides(groups)
 	if err != nil {
 		return err
 	}
+	walk := trl.NewPreferences(t.tables)
+	defer walk.Close()
 	sent := int64(0)
 	for rows, err := range groups {
 		if err == nil && s.Guard != nil {
@@ -242,21 +288,19 @@ func (t *Trainer) write(train, held io.Writer, s formats.Submission, groups form
 		if err != nil {
 			return err
 		}
-		l, reason, err := t.cfg.line(rows)
-		if err != nil {
-			return err
-		}
 		w := train
 		if split.held(rows[0].ExampleID) {
 			w = held
 		}
-		if reason == "" {
-			if _, err := w.Write(l.data); err != nil {
-				return err
-			}
+		err = t.lines(walk, rows, func(l line) error {
+			_, err := w.Write(l.data)
+			return err
+		})
+		if err != nil {
+			return err
 		}
 		sent++
 		event(formats.JobEvent{Sent: sent})
 	}
-	return nil
+	return walk.End()
 }

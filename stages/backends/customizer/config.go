@@ -13,7 +13,7 @@ import (
 
 // How to train.
 const (
-	DPO = "dpo" // a group's best answer against its worst
+	DPO = "dpo" // the batch's pairs; without any, a group's best answer against its worst
 	SFT = "sft" // a group's best conversation
 )
 

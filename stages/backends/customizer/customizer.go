@@ -35,6 +35,7 @@ type Trainer struct {
 	cfg    Config
 	entity *remote.Client
 	store  *repo.Client
+	tables formats.Tables
 }
 
 // New checks the config. Nothing is contacted.

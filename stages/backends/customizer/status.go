@@ -93,7 +93,7 @@ func (s *status) outcome() formats.Outcome {
 	case "cancelled", "canceled":
 		out.State, out.Message = formats.JobCancelled, "a cancelled job leaves no checkpoint"
 	default:
-		out.State, out.Message = formats.JobRunning, fmt.Sprintf("the service says %q, which is no known state", s.Status)
+		out.State, out.Strange, out.Message = formats.JobRunning, true, fmt.Sprintf("the service says %q, which is no known state", s.Status)
 	}
 	return out
 }
