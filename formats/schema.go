@@ -16,8 +16,8 @@ const SchemaVersion = "1.1"
 // The further tables of a dataset.
 const (
 	TableGroups    = "_groups"    // GroupStats, beside groups
-	TablePairs     = "_pairs"     // Pair, beside groups
-	TableLabels    = "_labels"    // Label, beside groups
+	TablePairs     = "_pairs"     // Pair, beside groups and curated trajectories
+	TableLabels    = "_labels"    // Label, beside groups and curated trajectories
 	TableDecisions = "_decisions" // Decision, beside curated trajectories
 	TablePlan      = "_plan"      // Planned, beside curated trajectories
 )

@@ -2,10 +2,7 @@
 // on: a prompt, and one text of an answer on each side.
 package customizer
 
-import (
-	"github.com/rollmill/rollmill/formats"
-	"github.com/rollmill/rollmill/formats/trl"
-)
+import "github.com/rollmill/rollmill/formats/trl"
 
 // Preference is one pair.
 type Preference struct {
@@ -27,12 +24,8 @@ const (
 	Same  = "same"  // the two answers are equal
 )
 
-// Pair makes the row of a group: its best against its worst.
-func Pair(rows []formats.Trajectory) (p Preference, reason string) {
-	pair, reason := trl.Pair(rows)
-	if reason != "" {
-		return p, reason
-	}
+// PreferenceOf makes TRL's row into one of this shape.
+func PreferenceOf(pair trl.Preference) (p Preference, reason string) {
 	for _, m := range append(append(append([]trl.Message{}, pair.Prompt...), pair.Chosen...), pair.Rejected...) {
 		if m.ToolCallID != "" || len(m.ToolCalls) > 0 {
 			return p, Tools

@@ -66,12 +66,15 @@ func TestWhyAPairIsNone(t *testing.T) {
 	called := say("a")
 	called.ToolCalls = []formats.ToolCall{{ID: "1", Name: "f"}}
 	for want, rows := range map[string][]formats.Trajectory{
-		"":      {member(1, ask("q"), say("a")), member(0, ask("q"), say("b"))},
-		Tools:   {member(1, ask("q"), called), member(0, ask("q"), say("b"))},
-		Blank:   {member(1, ask("q"), say("")), member(0, ask("q"), say("b"))},
-		trl.Tie: {member(1, ask("q"), say("a")), member(1, ask("q"), say("b"))},
+		"":    {member(1, ask("q"), say("a")), member(0, ask("q"), say("b"))},
+		Tools: {member(1, ask("q"), called), member(0, ask("q"), say("b"))},
+		Blank: {member(1, ask("q"), say("")), member(0, ask("q"), say("b"))},
 	} {
-		if _, reason := Pair(rows); reason != want {
+		pair, reason := trl.Pair(rows)
+		if reason == "" {
+			_, reason = PreferenceOf(pair)
+		}
+		if reason != want {
 			t.Errorf("%q, want %q", reason, want)
 		}
 	}

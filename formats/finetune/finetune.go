@@ -2,8 +2,8 @@
 // supervised conversations, preferences (DPO) and reinforcement prompts. Keys
 // that the services do not know they refuse, so there are no others.
 //
-// It chooses one row of a group: the best conversation, the best answer
-// against the worst, the prompt. Which groups is curate's matter.
+// Of a group it takes the best conversation, or the prompt; preferences are
+// made of package trl's.
 package finetune
 
 import (
@@ -102,12 +102,8 @@ func SupervisedOf(rows []formats.Trajectory) (s Supervised, reason string) {
 	return s, sound(s.Messages)
 }
 
-// PreferenceOf makes the row of a group: its best against its worst.
-func PreferenceOf(rows []formats.Trajectory) (p Preference, reason string) {
-	pair, reason := trl.Pair(rows)
-	if reason != "" {
-		return p, reason
-	}
+// PreferenceOf makes TRL's row into one of this shape.
+func PreferenceOf(pair trl.Preference) (p Preference, reason string) {
 	p = Preference{Input: Supervised{Messages: convert(pair.Prompt), Tools: compact(pair.Tools)}, Preferred: convert(pair.Chosen), NonPreferred: convert(pair.Rejected)}
 	one, _ := json.Marshal(p.Preferred)
 	two, _ := json.Marshal(p.NonPreferred)

@@ -56,7 +56,13 @@ func TestWhyThereIsNoRow(t *testing.T) {
 	orphan := told(0, "tool", "4")
 	orphan.ToolCallID = "c9"
 	supervised := func(rows ...formats.Trajectory) string { _, r := SupervisedOf(rows); return r }
-	preference := func(rows ...formats.Trajectory) string { _, r := PreferenceOf(rows); return r }
+	preference := func(rows ...formats.Trajectory) string {
+		pair, reason := trl.Pair(rows)
+		if reason == "" {
+			_, reason = PreferenceOf(pair)
+		}
+		return reason
+	}
 	system := attempt(1, told(-1, "system", "s"), told(0, "user", "q"), says(1, "a"))
 	_, noSystem := ReinforcementOf([]formats.Trajectory{system}, true)
 	_, last := ReinforcementOf([]formats.Trajectory{attempt(1, told(-1, "system", "s"), says(0, "a"))}, false)

@@ -2,16 +2,13 @@
 // a context and its completions by rank, 0 being the best.
 package nemorl
 
-import (
-	"github.com/rollmill/rollmill/formats"
-	"github.com/rollmill/rollmill/formats/trl"
-)
+import "github.com/rollmill/rollmill/formats/trl"
 
-// Row is one pair.
+// Row is one pair. The loader adds the column task_name, and fails where it is
+// there already (0.6 and later; those before have no need of it).
 type Row struct {
 	Context     []trl.Message `json:"context"`
 	Completions []Completion  `json:"completions"`
-	TaskName    string        `json:"task_name"`
 }
 
 // Completion is an answer with its rank.
@@ -20,8 +17,7 @@ type Completion struct {
 	Completion []trl.Message `json:"completion"`
 }
 
-// Pair makes the row of a group: its best against its worst.
-func Pair(rows []formats.Trajectory) (Row, string) {
-	p, reason := trl.Pair(rows)
-	return Row{Context: p.Prompt, Completions: []Completion{{0, p.Chosen}, {1, p.Rejected}}, TaskName: "rollmill"}, reason
+// RowOf is TRL's row in this shape.
+func RowOf(p trl.Preference) Row {
+	return Row{Context: p.Prompt, Completions: []Completion{{0, p.Chosen}, {1, p.Rejected}}}
 }

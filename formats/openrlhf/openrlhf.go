@@ -1,7 +1,9 @@
 // Package openrlhf writes the JSON lines that OpenRLHF loads with
 // --apply_chat_template, under the column names that are its defaults:
-// prompts for its RL trainers (--input_key input --label_key label), and
-// preferences for DPO and reward models (--prompt_key prompt).
+// prompts for its RL trainers (--input_key input --label_key label),
+// preferences for DPO and reward models (--prompt_key prompt), and single
+// answers with a label for the KTO trainer that it had until March 2026
+// (--output_key output).
 package openrlhf
 
 import (
@@ -31,8 +33,19 @@ func PromptOf(rows []formats.Trajectory) (Prompt, string) {
 	return Prompt{Input: p.Prompt, Label: formats.AnswerOf(p.Example), DataSource: "rollmill", ExampleID: p.ExampleID}, reason
 }
 
-// Pair makes the preference of a group: its best against its worst.
-func Pair(rows []formats.Trajectory) (Preference, string) {
-	p, reason := trl.Pair(rows)
-	return Preference{Prompt: p.Prompt, Chosen: p.Chosen, Rejected: p.Rejected, Margin: p.ScoreChosen - p.ScoreRejected}, reason
+// Unpaired is a single answer, good or bad.
+type Unpaired struct {
+	Input  []trl.Message `json:"input"`
+	Output []trl.Message `json:"output"`
+	Label  bool          `json:"label"`
+}
+
+// PreferenceOf is TRL's row in this shape.
+func PreferenceOf(p trl.Preference) Preference {
+	return Preference{Prompt: p.Prompt, Chosen: p.Chosen, Rejected: p.Rejected, Margin: p.Margin}
+}
+
+// UnpairedOf is TRL's row in this shape.
+func UnpairedOf(u trl.Unpaired) Unpaired {
+	return Unpaired{Input: u.Prompt, Output: u.Completion, Label: u.Label}
 }

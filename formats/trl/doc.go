@@ -7,5 +7,7 @@
 // the example) is written as a JSON string, since Arrow would otherwise unite
 // the keys of all rows and fill them with nulls.
 //
-// It chooses no rows: what is worth training on is curate's matter.
+// It chooses no rows: what is worth training on is curate's matter, and what to
+// compare group's. Only for batches without pairs or labels does it compare
+// the best of each group with the worst, and label by the advantage.
 package trl

@@ -6,7 +6,8 @@ import (
 	"github.com/rollmill/rollmill/formats"
 )
 
-// UnpairedOf labels each member of a group that answered with one message: good
+// UnpairedOf labels each member of a group without labels of its own (see
+// Labelled), if it answered with one message: good
 // when its advantage is positive, bad when negative. Without an advantage its
 // reward is compared with the mean of the group's. skip hears why a member
 // gives no row.

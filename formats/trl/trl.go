@@ -37,6 +37,7 @@ type Preference struct {
 	Tools         string    `json:"tools,omitempty" parquet:"tools,optional"` // JSON array
 	ScoreChosen   float64   `json:"score_chosen" parquet:"score_chosen"`
 	ScoreRejected float64   `json:"score_rejected" parquet:"score_rejected"`
+	Margin        float64   `json:"margin" parquet:"margin"` // of the scores, for reward models
 	ChosenID      string    `json:"chosen_id" parquet:"chosen_id"`
 	RejectedID    string    `json:"rejected_id" parquet:"rejected_id"`
 }
@@ -69,12 +70,12 @@ type Conversation struct {
 	TrajectoryID string    `json:"trajectory_id" parquet:"trajectory_id"`
 }
 
-// Why a group gives no row: a closed list.
+// Why a group, a pair or a label gives no row: a closed list.
 const (
 	TooFew   = "too_few"  // fewer than two members with a reward and an answer
 	Tie      = "tie"      // the best and the worst have the same reward; of a member: it is as good as the mean
-	Prompts  = "prompts"  // the best and the worst answered different prompts
-	Same     = "same"     // the best and the worst said the same
+	Prompts  = "prompts"  // the two answered different prompts, or one that is not known
+	Same     = "same"     // the two said the same
 	Turns    = "turns"    // more than one message was sampled: a pair would train on what others said
 	Parts    = "parts"    // content that is not text
 	Empty    = "empty"    // nothing was sampled
@@ -85,8 +86,9 @@ const (
 // tolerance is the difference of rewards that still is a tie.
 const tolerance = 1e-9
 
-// Pair makes the preference of a group: its best against its worst member.
-// The reason is not "" when there is none.
+// Pair makes the preference of a group that has no pairs of its own (see
+// Compared): its best against its worst member. The reason is not "" when
+// there is none.
 func Pair(rows []formats.Trajectory) (p Preference, reason string) {
 	best, worst := -1, -1
 	for i := range rows {
@@ -124,7 +126,7 @@ func Pair(rows []formats.Trajectory) (p Preference, reason string) {
 	}
 	return Preference{
 		Prompt: prompt, Chosen: chosen, Rejected: rejected, Tools: tools,
-		ScoreChosen: *win.Reward, ScoreRejected: *lose.Reward, ChosenID: win.TrajectoryID, RejectedID: lose.TrajectoryID,
+		ScoreChosen: *win.Reward, ScoreRejected: *lose.Reward, Margin: *win.Reward - *lose.Reward, ChosenID: win.TrajectoryID, RejectedID: lose.TrajectoryID,
 	}, ""
 }
 

@@ -45,12 +45,13 @@ type ledger struct {
 }
 
 // Key names a batch for a target: the same rows, target and model have the
-// same key whenever and wherever they are submitted.
-func Key(rowsDigest string, target formats.Target) string {
+// same key whenever and wherever they are submitted. The digest covers the
+// tables beside the rows too, where the target uses any.
+func Key(digest string, target formats.Target) string {
 	data, _ := json.Marshal(struct {
 		Digest string
 		Target formats.Target
-	}{rowsDigest, target})
+	}{digest, target})
 	sum := sha256.Sum256(data)
 	return hex.EncodeToString(sum[:16])
 }

@@ -38,6 +38,7 @@ type Options struct {
 	Resubmit      bool // send the batch although it was, or may have been, submitted before
 	AssumeTrained bool // settle an ambiguous submission: somebody looked, and it was trained
 	Elsewhere     bool // send the batch although another trainer has had it
+	IgnoreTables  bool // a Comparer makes its rows as of a batch without pairs and labels
 }
 
 func (o Options) withDefaults() Options {

@@ -42,7 +42,7 @@ func Run(ctx context.Context, o Options) (Result, error) {
 			return Result{}, fmt.Errorf("reading the curated dataset: %w", err)
 		}
 	}
-	s := newSession(o, d)
+	s := newSession(o, d, o.compare(ctx, d))
 	err = s.run(ctx)
 	s.result.Seconds = o.Clock().Sub(s.began).Seconds()
 	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() != nil {
@@ -67,11 +67,11 @@ type session struct {
 	resent  bool     // --resubmit has been obeyed
 }
 
-func newSession(o Options, d *dataset.Dataset) *session {
+// newSession begins one; digest is that of what is submitted.
+func newSession(o Options, d *dataset.Dataset, digest string) *session {
 	s := &session{Options: o, data: d, target: o.Trainer.Target(), began: o.Clock()}
-	digest := d.RowsDigest.String()
 	s.ledger = &ledger{store: o.Ledger, key: Key(digest, s.target), me: self(), now: o.Clock, ttl: o.LeaseTTL}
-	s.result.Report = stages.Report{Stage: "submit", URI: o.Out, Identity: s.ledger.key, Sealed: true, Rows: d.Rows, RowsDigest: digest}
+	s.result.Report = stages.Report{Stage: "submit", URI: o.Out, Identity: s.ledger.key, Sealed: true, Rows: d.Rows, RowsDigest: d.RowsDigest.String()}
 	return s
 }
 

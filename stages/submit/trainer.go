@@ -36,6 +36,20 @@ type Trainer interface {
 	Resolve(ctx context.Context, s formats.Submission) (formats.Outcome, error)
 }
 
+// Comparer is a Trainer that makes rows of the pairs or labels that a batch has
+// in tables of its own. What it makes without them, its package says. The
+// tables that it uses are part of what is submitted: the same rows with other
+// pairs are another batch.
+type Comparer interface {
+	// Compares names the tables that it would use: formats.TablePairs,
+	// formats.TableLabels.
+	Compares() []string
+
+	// Beside gives it those of them that the batch has, before anything else
+	// is asked of it but Compares and Target.
+	Beside(tables formats.Tables)
+}
+
 // Keeper is a Trainer that trains nothing but keeps the batch for somebody:
 // another trainer may still have it, and the rows may be as old as they are.
 type Keeper interface {

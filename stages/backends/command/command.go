@@ -130,6 +130,13 @@ func (t *Trainer) Preflight(_ context.Context, groups formats.Groups, _ func(for
 	return load, nil
 }
 
+// Compares names the tables that the program may read: it is told where the
+// batch is.
+func (t *Trainer) Compares() []string { return []string{formats.TablePairs, formats.TableLabels} }
+
+// Beside takes nothing: the program reads by itself.
+func (t *Trainer) Beside(formats.Tables) {}
+
 // request is what the program is told.
 type request struct {
 	Protocol string            `json:"protocol"`

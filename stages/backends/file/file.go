@@ -4,7 +4,7 @@
 //	art.jsonl                  one art.TrajectoryGroup a line
 //	art-log-v1.parquet         ART's trajectory log of 0.5, for people and its viewers
 //	art-log-v2.parquet         its successor, which keeps everything
-//	trl-preference.jsonl       TRL's preference rows: a group's best against its worst
+//	trl-preference.jsonl       TRL's preference rows
 //	trl-preference.parquet     the same rows
 //	trl-kto.jsonl              TRL's unpaired preference rows: single answers, good or bad
 //	trl-sft.jsonl              TRL's conversations: each group's best
@@ -12,13 +12,20 @@
 //	verl.parquet               verl's prompts with reference answers
 //	openrlhf-prompts.jsonl     OpenRLHF's prompts
 //	openrlhf-preference.jsonl  OpenRLHF's pairs
+//	openrlhf-kto.jsonl         OpenRLHF's single answers, good or bad
 //	nemo-rl-preference.jsonl   NeMo-RL's pairs by rank
 //	slime.jsonl                slime's samples: token ids, masks, log probabilities
 //	customizer-dpo.jsonl       NeMo Customizer's pairs
 //	_files.json                what was written, and for which submission; comes last
 //
-// A group that a shape has no room for gives no row there, and is counted by
-// reason in _files.json and in the notes before.
+// Preferences are those of the batch's table _pairs, and single answers those
+// of its _labels; then _files.json says so. A batch without such a table has
+// each group's best compared with its worst, and answers that are good or bad
+// by their advantage. Beside single answers _files.json has the weights with
+// which those in the file balance.
+//
+// A group, pair or label that a shape has no room for gives no row there, and
+// is counted by reason in _files.json and in the notes before.
 //
 // The same batch gives the same bytes. It does not train, so the policy that
 // answers stays what it was.
@@ -62,9 +69,10 @@ type Draft interface {
 
 // Trainer is a submit.Trainer.
 type Trainer struct {
-	place Place
-	kinds []kind
-	cfg   Config
+	place  Place
+	kinds  []kind
+	cfg    Config
+	tables formats.Tables
 }
 
 // New checks the config. Nothing is written.
@@ -102,23 +110,26 @@ func (t *Trainer) Target() formats.Target {
 // Preflight writes every file into nowhere.
 func (t *Trainer) Preflight(ctx context.Context, groups formats.Groups, report func(formats.Problem)) (formats.Load, error) {
 	var load formats.Load
-	w := t.writers(func(string) (io.Writer, error) { return io.Discard, nil })
+	whole := true
+	w := t.pass(func(string) (io.Writer, error) { return io.Discard, nil })
+	defer w.close()
 	for rows, err := range groups {
 		if err != nil {
 			return load, err
 		}
 		sound := true
-		t.check(rows, &load, func(p formats.Problem) { sound = false; report(p) })
+		t.check(rows, &load, func(p formats.Problem) { sound, whole = false, false; report(p) })
 		if !sound {
 			continue
 		}
-		for _, one := range w {
-			if err := one.group(rows); err != nil {
-				return load, err
-			}
+		if err := w.group(rows); err != nil {
+			return load, err
 		}
 	}
-	for _, one := range w {
+	if err := w.end(); err != nil && whole {
+		return load, err
+	}
+	for _, one := range w.writers {
 		if err := one.end(); err != nil {
 			return load, err
 		}
@@ -165,8 +176,7 @@ func (t *Trainer) write(ctx context.Context, s formats.Submission, groups format
 			_ = d.Discard()
 		}
 	}()
-	var failed error
-	w := t.writers(func(name string) (io.Writer, error) {
+	w := t.pass(func(name string) (io.Writer, error) {
 		d, err := t.place.Begin(ctx)
 		if err != nil {
 			return nil, err
@@ -174,6 +184,7 @@ func (t *Trainer) write(ctx context.Context, s formats.Submission, groups format
 		drafts[name] = d
 		return d, nil
 	})
+	defer w.close()
 	m := &manifest{Format: manifestFormat, Token: s.Token}
 	for rows, err := range groups {
 		if err == nil && s.Guard != nil {
@@ -183,15 +194,15 @@ func (t *Trainer) write(ctx context.Context, s formats.Submission, groups format
 			return nil, err
 		}
 		m.Groups++
-		for _, one := range w {
-			failed = errors.Join(failed, one.group(rows))
-		}
-		if failed != nil {
-			return nil, failed
+		if err := w.group(rows); err != nil {
+			return nil, err
 		}
 		event(formats.JobEvent{Sent: m.Groups})
 	}
-	for _, one := range w {
+	if err := w.end(); err != nil {
+		return nil, err
+	}
+	for _, one := range w.writers {
 		if err := one.end(); err != nil {
 			return nil, err
 		}

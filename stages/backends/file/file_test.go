@@ -52,10 +52,14 @@ func TestConformance(t *testing.T) {
 }
 
 // write submits a batch and returns the folder.
-func write(t *testing.T, cfg file.Config, groups formats.Groups) string {
+func write(t *testing.T, cfg file.Config, groups formats.Groups, tables ...formats.Tables) string {
 	t.Helper()
 	dir := t.TempDir()
-	out, err := trainer(t, cfg, place(t, dir)).Submit(t.Context(), formats.Submission{Token: "x"}, groups, func(formats.JobEvent) {})
+	tr := trainer(t, cfg, place(t, dir))
+	for _, beside := range tables {
+		tr.Beside(beside)
+	}
+	out, err := tr.Submit(t.Context(), formats.Submission{Token: "x"}, groups, func(formats.JobEvent) {})
 	if err != nil || out.State != formats.JobCompleted {
 		t.Fatalf("%+v, %v", out, err)
 	}
@@ -175,5 +179,21 @@ func TestToolsAreText(t *testing.T) {
 func TestAnUnknownKindIsRefused(t *testing.T) {
 	if _, err := file.New(file.Config{Kinds: []string{"parquet"}}, place(t, t.TempDir())); err == nil || !strings.Contains(err.Error(), "trl-prompts") {
 		t.Error(err)
+	}
+}
+
+// TestPairsOfOtherGroups: a table that is not in the order of the groups fails,
+// and no file is there.
+func TestPairsOfOtherGroups(t *testing.T) {
+	dir := t.TempDir()
+	tr := trainer(t, file.Config{Kinds: []string{"trl-kto"}}, place(t, dir))
+	tr.Beside(backendtest.Beside(nil, []formats.Label{{GroupID: "nobody's"}}))
+	_, err := tr.Submit(t.Context(), formats.Submission{Token: "x"}, backendtest.Batch(), func(formats.JobEvent) {})
+	files, _ := filepath.Glob(dir + "/*")
+	if err == nil || !strings.Contains(err.Error(), `group "nobody's"`) || files != nil {
+		t.Errorf("%v, files %v", err, files)
+	}
+	if _, err := tr.Preflight(t.Context(), backendtest.Batch(), func(formats.Problem) {}); err == nil {
+		t.Error("not seen before")
 	}
 }

@@ -2,6 +2,7 @@ package file_test
 
 import (
 	"bytes"
+	"cmp"
 	"flag"
 	"fmt"
 	"io"
@@ -10,7 +11,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	gocmp "github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/rollmill/rollmill/formats"
@@ -130,10 +131,60 @@ func withBranch() []formats.Trajectory {
 	return rows
 }
 
+// compared is the tables beside the varied batch: a group without any pair,
+// several of one group, one that shares turns with tools, and those that
+// trainers have no room for.
+func compared() formats.Tables {
+	chat, tables := backendtest.Chat, [][]formats.Trajectory{}
+	for rows := range varied() {
+		tables = append(tables, rows)
+	}
+	plain, spoken, tools, branch := tables[0], tables[2], tables[3], tables[4]
+	pairs := []formats.Pair{backendtest.PairOf(plain, 3, 0), backendtest.PairOf(plain, 3, 1), backendtest.PairOf(plain, 2, 0)}
+	system := backendtest.PairOf(spoken, 0, 2)
+	system.Prompt, system.Chosen, system.Rejected = chat(spoken[0].Messages[:2]...), chat(spoken[0].Messages[2]), chat(spoken[2].Messages[2], told(-1, "user", "not trained on"))
+	turn := backendtest.PairOf(tools, 1, 1) // two candidates of one turn
+	turn.Turn, turn.Tools, turn.ChosenScore, turn.RejectedScore, turn.Margin = "the sum", searchTool, 0.75, 0.5, 0.25
+	turn.Prompt, turn.Chosen, turn.Rejected = chat(tools[1].Messages[:3]...), chat(tools[1].Messages[3]), chat(says(-1, 0, "it is five"))
+	long := backendtest.PairOf(tools, 1, 0)
+	parted := backendtest.PairOf(branch, 0, 1)
+	parted.Prompt = `[{"role":"user","content":[{"type":"text","text":"q"}]}]`
+	unasked := backendtest.PairOf(branch, 0, 1)
+	unasked.Prompt = "[]"
+	var labels []formats.Label
+	for _, rows := range [][]formats.Trajectory{plain, spoken, tools} {
+		for i := range rows {
+			t, end := &rows[i], len(rows[i].Messages)-1
+			if len(rows) == 2 { // the whole of it: two turns
+				end = 1
+			}
+			labels = append(labels, formats.Label{
+				TrajectoryID: t.TrajectoryID, ExampleID: t.ExampleID, GroupID: t.GroupID, Generation: t.Generation, Desirable: *t.Reward >= 1, Reward: *t.Reward,
+				Prompt: chat(t.Messages[:end]...), Completion: chat(t.Messages[end:]...),
+			})
+		}
+	}
+	return backendtest.Beside(append(pairs, system, turn, long, parted, unasked), labels)
+}
+
 func TestTheGoldenFiles(t *testing.T) {
-	dir := write(t, file.Config{}, varied())
+	theGoldenFiles(t, golden, file.Config{}, formats.Tables{})
+	if problems := refused(t, file.Config{}); len(problems) > 0 {
+		t.Errorf("%+v", problems)
+	}
+}
+
+// TestTheGoldenFilesOfTables: the same batch with pairs and labels of its own.
+func TestTheGoldenFilesOfTables(t *testing.T) {
+	cfg := file.Config{Kinds: []string{"trl-preference", "trl-preference-parquet", "trl-kto", "openrlhf-preference", "openrlhf-kto", "nemo-rl-preference", "customizer-dpo"}}
+	theGoldenFiles(t, golden+"-tables", cfg, compared())
+}
+
+func theGoldenFiles(t *testing.T, golden string, cfg file.Config, tables formats.Tables) {
+	t.Helper()
+	dir := write(t, cfg, varied(), tables)
 	files, err := filepath.Glob(dir + "/*")
-	if err != nil || len(files) != len(file.Kinds())+1 {
+	if kinds := cmp.Or(len(cfg.Kinds), len(file.Kinds())); err != nil || len(files) != kinds+1 {
 		t.Fatal(files, err)
 	}
 	for _, f := range files {
@@ -151,9 +202,6 @@ func TestTheGoldenFiles(t *testing.T) {
 		if err != nil || !bytes.Equal(got, want) {
 			t.Errorf("%s is not the golden one (%v): look at the difference, then run with -update", name, err)
 		}
-	}
-	if problems := refused(t, file.Config{}); len(problems) > 0 {
-		t.Errorf("%+v", problems)
 	}
 }
 
@@ -200,7 +248,7 @@ func TestTheGoldenDataset(t *testing.T) {
 		if n, err := r.Read(there); n != len(want) || err != nil && err != io.EOF {
 			t.Fatal(n, err)
 		}
-		if diff := cmp.Diff(want, there, cmpopts.EquateEmpty()); diff != "" {
+		if diff := gocmp.Diff(want, there, cmpopts.EquateEmpty()); diff != "" {
 			t.Errorf("%s is not the golden one: look at the difference, then run with -update: %s", name, diff)
 		}
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/art"
+	"github.com/rollmill/rollmill/formats/trl"
 )
 
 // entry describes a file in the manifest.
@@ -21,7 +22,9 @@ type entry struct {
 	Rows    int64            `json:"rows"`
 	Bytes   int64            `json:"bytes"`
 	SHA256  string           `json:"sha256"`
-	Skipped map[string]int64 `json:"skipped,omitempty"` // groups or members that gave no row, by reason
+	Of      string           `json:"of,omitempty"`      // the batch's table that it is made of; "" is the groups themselves
+	Skipped map[string]int64 `json:"skipped,omitempty"` // of these, or their members, what gave no row, by reason
+	Balance *trl.Balance     `json:"balance,omitempty"` // of labels
 }
 
 // writer writes one file.
@@ -35,12 +38,15 @@ type writer struct {
 	groups int64
 }
 
-func (t *Trainer) writers(begin func(name string) (io.Writer, error)) []*writer {
-	var out []*writer
-	for _, k := range t.kinds {
-		out = append(out, &writer{kind: k, begin: begin, entry: entry{Name: k.file, Skipped: map[string]int64{}}})
+func (t *Trainer) writer(k kind, begin func(name string) (io.Writer, error)) *writer {
+	w := &writer{kind: k, begin: begin, entry: entry{Name: k.file, Skipped: map[string]int64{}}}
+	if k.of == ofPairs && t.tables.Pairs != nil || k.of == ofLabels && t.tables.Labels != nil {
+		w.Of = string(k.of)
 	}
-	return out
+	if k.of == ofLabels {
+		w.Balance = &trl.Balance{DesirableWeight: 1, UndesirableWeight: 1}
+	}
+	return w
 }
 
 // open opens the file; an empty one is opened at its end.
@@ -66,15 +72,22 @@ func (c *counter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-func (w *writer) group(rows []formats.Trajectory) error {
+// give makes rows of what the batch holds.
+func (w *writer) give(b *batch) error {
 	if err := w.open(); err != nil {
 		return err
 	}
-	n, err := w.sink.group(&batch{rows: rows, group: w.groups, given: w.Rows, skip: func(reason string) { w.Skipped[reason]++ }})
+	b.group, b.given, b.skip = w.groups, w.Rows, w.skip
+	if w.Balance != nil {
+		b.count = w.Balance.Add
+	}
+	n, err := w.sink.group(b)
 	w.groups++
 	w.Rows += n
 	return err
 }
+
+func (w *writer) skip(reason string) { w.Skipped[reason]++ }
 
 func (w *writer) end() error {
 	if err := w.open(); err != nil {
@@ -98,7 +111,11 @@ func (w *writer) notes() []string {
 	if reasons == nil {
 		return nil
 	}
-	return []string{fmt.Sprintf("%s has no row for some groups: %s", w.Name, strings.Join(reasons, ", "))}
+	what := "groups"
+	if w.Of != "" {
+		what = "rows of " + w.Of
+	}
+	return []string{fmt.Sprintf("%s has no row for some %s: %s", w.Name, what, strings.Join(reasons, ", "))}
 }
 
 // check counts a group and, for files that must be whole, refuses what cannot

@@ -6,6 +6,10 @@
 // it in its name, so a job whose sender died is found again by listing. The
 // API has no idempotency key: making a job is never repeated.
 //
+// DPO trains on the preferences of the batch's table _pairs; a batch without one
+// has each group's best compared with its worst, and a note says so. Of the
+// other methods each group gives one row.
+//
 // Files over Config.MaxFileBytes go in parts, one of which is kept in memory;
 // Azure takes none.
 //
@@ -26,6 +30,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	wire "github.com/rollmill/rollmill/formats/finetune"
+	"github.com/rollmill/rollmill/formats/trl"
 )
 
 // The methods.
@@ -158,8 +163,9 @@ func number(v any) (float64, bool) {
 
 // Trainer is a submit.Trainer, a Follower and a Canceller.
 type Trainer struct {
-	cfg  Config
-	http *http.Client
+	cfg    Config
+	http   *http.Client
+	tables formats.Tables
 }
 
 // New checks the config. Nothing is contacted.
@@ -181,23 +187,20 @@ func (c Config) held(example string) bool {
 	return formats.HeldOut(c.SplitSeed, c.Validation, example)
 }
 
-// line is what a group adds to the file it belongs to.
-func (c Config) line(rows []formats.Trajectory) ([]byte, string, error) {
-	var row any
-	var reason string
-	switch c.Method {
-	case DPO:
-		row, reason = wire.PreferenceOf(rows)
-	case Reinforcement:
-		row, reason = wire.ReinforcementOf(rows, c.Azure)
-	default:
-		row, reason = wire.SupervisedOf(rows)
+// made is a line of a file, or why there is none.
+type made struct {
+	rows   []formats.Trajectory // its group
+	id     string               // a trajectory that it is made of; "" for the group's best
+	data   []byte
+	reason string
+}
+
+// row is a group's row, of the methods that make one of each group.
+func (c Config) row(rows []formats.Trajectory) (any, string) {
+	if c.Method == Reinforcement {
+		return wire.ReinforcementOf(rows, c.Azure)
 	}
-	if reason != "" {
-		return nil, reason, nil
-	}
-	data, err := json.Marshal(row)
-	return append(data, '\n'), "", err
+	return wire.SupervisedOf(rows)
 }
 
 // file is one of the two files of a batch, as counted.
@@ -207,23 +210,58 @@ type file struct {
 	bytes int64
 }
 
-// write passes through the batch, giving out the lines of one file. line may
-// be nil.
-func (c Config) each(groups formats.Groups, f func(rows []formats.Trajectory, line []byte, reason string) error) error {
+// each passes through the batch: group is told of each group, and then line of
+// every line that it gives.
+func (t *Trainer) each(groups formats.Groups, group func(rows []formats.Trajectory) error, line func(made) error) error {
+	walk := trl.NewPreferences(t.tables)
+	defer walk.Close()
 	for rows, err := range groups {
+		if err == nil {
+			err = group(rows)
+		}
 		if err != nil {
 			return err
 		}
-		line, reason, err := c.line(rows)
-		if err != nil {
-			return err
+		if t.cfg.Method == DPO {
+			err = walk.Of(rows, func(p trl.Preference, reason string) error {
+				var row any
+				if reason == "" {
+					row, reason = wire.PreferenceOf(p)
+				}
+				return give(made{rows: rows, id: p.ChosenID, reason: reason}, row, line)
+			})
+		} else {
+			row, reason := t.cfg.row(rows)
+			err = give(made{rows: rows, reason: reason}, row, line)
 		}
-		if err := f(rows, line, reason); err != nil {
+		if err != nil {
 			return err
 		}
 	}
+	return walk.End()
+}
+
+func give(m made, row any, line func(made) error) error {
+	if m.reason == "" {
+		data, err := json.Marshal(row)
+		if err != nil {
+			return err
+		}
+		m.data = append(data, '\n')
+	}
+	return line(m)
+}
+
+// Compares names the table that DPO's rows are made of.
+func (t *Trainer) Compares() []string {
+	if t.cfg.Method == DPO {
+		return []string{formats.TablePairs}
+	}
 	return nil
 }
+
+// Beside takes the tables that the batch has.
+func (t *Trainer) Beside(tables formats.Tables) { t.tables = tables }
 
 // The reasons for which a batch is refused.
 const (
@@ -239,24 +277,26 @@ func (t *Trainer) Preflight(_ context.Context, groups formats.Groups, report fun
 	var load formats.Load
 	train, held := file{}, file{held: true}
 	names := t.cfg.graderItems()
-	err := t.cfg.each(groups, func(rows []formats.Trajectory, line []byte, reason string) error {
+	err := t.each(groups, func(rows []formats.Trajectory) error {
 		load.Groups++
 		load.Trajectories += int64(len(rows))
-		load.Sequences++
 		for i := range rows {
 			load.Tokens += int64(rows[i].SampledTokens)
 		}
-		if reason != "" {
-			report(formats.Problem{GroupID: rows[0].GroupID, Reason: NoRow, Detail: "it gives no line: " + reason, Hint: hints[reason]})
+		return nil
+	}, func(m made) error {
+		load.Sequences++
+		if m.reason != "" {
+			report(formats.Problem{GroupID: m.rows[0].GroupID, TrajectoryID: m.id, Reason: NoRow, Detail: "it gives no line: " + m.reason, Hint: hints[m.reason]})
 			return nil
 		}
-		load.Bytes += int64(len(line))
-		if t.cfg.held(rows[0].ExampleID) {
-			held.rows, held.bytes = held.rows+1, held.bytes+int64(len(line))
-		} else {
-			train.rows, train.bytes = train.rows+1, train.bytes+int64(len(line))
+		load.Bytes += int64(len(m.data))
+		to := &train
+		if t.cfg.held(m.rows[0].ExampleID) {
+			to = &held
 		}
-		return checkItems(names, rows[0].GroupID, line, report)
+		to.rows, to.bytes = to.rows+1, to.bytes+int64(len(m.data))
+		return checkItems(names, m.rows[0].GroupID, m.data, report)
 	})
 	if err != nil || load.Groups == 0 {
 		return load, err
@@ -280,6 +320,9 @@ func (t *Trainer) Preflight(_ context.Context, groups formats.Groups, report fun
 		load.Passes = int64(n)
 	}
 	load.Notes = []string{fmt.Sprintf("%d rows to train on, %d held out; the service tokenizes the text anew", train.rows, held.rows)}
+	if t.cfg.Method == DPO && t.tables.Pairs == nil {
+		load.Notes[0] += "; there are no " + formats.TablePairs + ", so each group's best is compared with its worst"
+	}
 	return load, nil
 }
 
@@ -328,17 +371,19 @@ func (t *Trainer) Begin(ctx context.Context, known *formats.Policy) (formats.Sta
 
 // lines writes the lines of one of the two files.
 func (t *Trainer) lines(w io.Writer, s formats.Submission, held bool, groups formats.Groups, passed func()) error {
-	return t.cfg.each(groups, func(rows []formats.Trajectory, line []byte, _ string) error {
+	return t.each(groups, func([]formats.Trajectory) error {
 		if s.Guard != nil {
 			if err := s.Guard(); err != nil {
 				return err
 			}
 		}
 		passed()
-		if t.cfg.held(rows[0].ExampleID) != held {
+		return nil
+	}, func(m made) error {
+		if t.cfg.held(m.rows[0].ExampleID) != held {
 			return nil
 		}
-		_, err := w.Write(line)
+		_, err := w.Write(m.data)
 		return err
 	})
 }

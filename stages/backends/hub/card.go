@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/trl"
 	"github.com/rollmill/rollmill/stages/backends/remote"
 	"github.com/rollmill/rollmill/stages/backends/repo"
 )
@@ -24,6 +25,12 @@ func (t *Trainer) change(ctx context.Context, s formats.Submission, b *batch, gr
 	for _, sp := range b.splits {
 		if len(sp.skipped) > 0 {
 			rec.Skipped[sp.table.name+"/"+sp.name] = sp.skipped
+		}
+		if sp.balance != (trl.Balance{}) {
+			put(&rec.Balance, sp.table.name+"/"+sp.name, sp.balance)
+		}
+		if of := t.madeOf(sp.table); of != "groups" {
+			put(&rec.Of, sp.table.name, string(sp.table.of))
 		}
 	}
 	data, err := json.MarshalIndent(rec, "", "  ")
@@ -50,6 +57,13 @@ func (t *Trainer) change(ctx context.Context, s formats.Submission, b *batch, gr
 	}
 	change.Files = files
 	return change, rec, nil
+}
+
+func put[V any](m *map[string]V, key string, value V) {
+	if *m == nil {
+		*m = map[string]V{}
+	}
+	(*m)[key] = value
 }
 
 func short(token string) string { return token[:min(len(token), 12)] }

@@ -17,6 +17,11 @@
 // committed, since their digests are asked for before their bytes; memory does
 // not grow with the batch.
 //
+// Preferences are those of the batch's table _pairs, and single answers those
+// of its _labels, as the record says; a batch without such a table has each
+// group's best compared with its worst, and answers good or bad by their
+// advantage.
+//
 // To add a table: a line in tables.go.
 package hub
 
@@ -30,6 +35,7 @@ import (
 	"time"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/trl"
 	"github.com/rollmill/rollmill/stages/backends/remote"
 	"github.com/rollmill/rollmill/stages/backends/repo"
 )
@@ -55,6 +61,7 @@ type Trainer struct {
 	cfg    Config
 	tables []table
 	store  *repo.Client
+	beside formats.Tables
 }
 
 // New checks the config. Nothing is contacted.
@@ -98,6 +105,31 @@ func (t *Trainer) Target() formats.Target {
 	return formats.Target{Backend: "hub", Address: t.store.Endpoint, Model: t.cfg.Repo + "@" + t.cfg.Branch + ":" + strings.Join(t.cfg.Tables, "+")}
 }
 
+// Compares names the tables of a batch that rows would be made of.
+func (t *Trainer) Compares() (names []string) {
+	for _, of := range []source{ofPairs, ofLabels} {
+		if t.wants(of) {
+			names = append(names, string(of))
+		}
+	}
+	return names
+}
+
+// Beside takes those that the batch has.
+func (t *Trainer) Beside(tables formats.Tables) { t.beside = tables }
+
+func (t *Trainer) wants(of source) bool {
+	return slices.ContainsFunc(t.tables, func(k table) bool { return k.of == of })
+}
+
+// madeOf says what a table's rows are made of.
+func (t *Trainer) madeOf(k table) string {
+	if k.of == ofPairs && t.beside.Pairs != nil || k.of == ofLabels && t.beside.Labels != nil {
+		return "rows of " + string(k.of)
+	}
+	return "groups"
+}
+
 // NoRow: no group gives any row, so there would be nothing in the repository.
 const NoRow = "no_row"
 
@@ -109,6 +141,7 @@ func (t *Trainer) Preflight(ctx context.Context, groups formats.Groups, report f
 		return load, err
 	}
 	b := t.begin(nowhere)
+	defer b.close()
 	for rows, err := range groups {
 		if err != nil {
 			return load, err
@@ -142,6 +175,9 @@ func (t *Trainer) entrance(ctx context.Context) error {
 	return err
 }
 
+// Keeps tells that the batch may be given to a trainer as well.
+func (t *Trainer) Keeps() bool { return true }
+
 // Begin makes the repository, unless it is there.
 func (t *Trainer) Begin(ctx context.Context, known *formats.Policy) (formats.Standing, error) {
 	if err := t.entrance(ctx); err != nil {
@@ -162,7 +198,10 @@ type record struct {
 	Digest  string         `json:"curated_digest,omitempty"`
 	Groups  int64          `json:"groups"`
 	Files   []recordedFile `json:"files"`
-	Skipped map[string]any `json:"skipped,omitempty"` // groups that gave no row of a table, by reason
+	Skipped map[string]any `json:"skipped,omitempty"` // what gave no row of a table, by reason
+
+	Of      map[string]string      `json:"of,omitempty"`      // by table: the batch's table that it is made of, where not its groups
+	Balance map[string]trl.Balance `json:"balance,omitempty"` // of single answers, by table and side
 }
 
 type recordedFile struct {

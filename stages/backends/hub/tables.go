@@ -19,15 +19,32 @@ const Trajectories = "trajectories"
 // table is a shape of rows, and a config of the card.
 type table struct {
 	name string
+	of   source
 	open func(w io.Writer) sink
 }
 
+// source is what a table's rows are made of.
+type source string
+
+const (
+	ofGroups source = "groups"
+	ofPairs  source = formats.TablePairs  // or of each group's best against its worst
+	ofLabels source = formats.TableLabels // or of advantages
+)
+
 var tables = []table{
-	{Trajectories, rowsOf(func(rows []formats.Trajectory, _ func(string)) []formats.Trajectory { return rows })},
-	{"trl-preference", rowsOf(one(trl.Pair))},
-	{"trl-sft", rowsOf(one(trl.Best))},
-	{"trl-kto", rowsOf(trl.UnpairedOf)},
-	{"trl-prompts", rowsOf(one(trl.PromptOf))},
+	{Trajectories, ofGroups, rowsOf(func(x item, _ func(string)) []formats.Trajectory { return x.rows })},
+	{"trl-preference", ofPairs, rowsOf(func(x item, _ func(string)) []trl.Preference { return []trl.Preference{x.pair} })},
+	{"trl-sft", ofGroups, rowsOf(one(trl.Best))},
+	{"trl-kto", ofLabels, rowsOf(func(x item, _ func(string)) []trl.Unpaired { return []trl.Unpaired{x.single} })},
+	{"trl-prompts", ofGroups, rowsOf(one(trl.PromptOf))},
+}
+
+// item is a group, or one preference or single answer of it.
+type item struct {
+	rows   []formats.Trajectory
+	pair   trl.Preference
+	single trl.Unpaired
 }
 
 // Tables lists what can be pushed.
@@ -39,21 +56,21 @@ func Tables() []string {
 	return out
 }
 
-// sink writes a table's rows of each group into one Parquet file.
+// sink writes a table's rows into one Parquet file.
 type sink interface {
-	group(rows []formats.Trajectory, skip func(reason string)) error
+	give(x item, skip func(reason string)) error
 	Rows() int64
 	Size() int64
 	Close() error
 }
 
-func rowsOf[T any](f func([]formats.Trajectory, func(string)) []T) func(io.Writer) sink {
+func rowsOf[T any](f func(item, func(string)) []T) func(io.Writer) sink {
 	return func(w io.Writer) sink { return &written[T]{parquet.NewWriter[T](w), f} }
 }
 
-func one[T any](f func([]formats.Trajectory) (T, string)) func([]formats.Trajectory, func(string)) []T {
-	return func(rows []formats.Trajectory, skip func(string)) []T {
-		r, reason := f(rows)
+func one[T any](f func([]formats.Trajectory) (T, string)) func(item, func(string)) []T {
+	return func(x item, skip func(string)) []T {
+		r, reason := f(x.rows)
 		if reason != "" {
 			skip(reason)
 			return nil
@@ -64,11 +81,11 @@ func one[T any](f func([]formats.Trajectory) (T, string)) func([]formats.Traject
 
 type written[T any] struct {
 	*parquet.Writer[T]
-	of func([]formats.Trajectory, func(string)) []T
+	of func(item, func(string)) []T
 }
 
-func (w *written[T]) group(rows []formats.Trajectory, skip func(string)) error {
-	out := w.of(rows, skip)
+func (w *written[T]) give(x item, skip func(string)) error {
+	out := w.of(x, skip)
 	if len(out) == 0 {
 		return nil
 	}
@@ -79,6 +96,8 @@ func (w *written[T]) group(rows []formats.Trajectory, skip func(string)) error {
 type batch struct {
 	t      *Trainer
 	splits []*split // of each table, train and then validation
+	pairs  *trl.Preferences
+	labels *trl.Labels
 }
 
 // split is a table's train or validation files.
@@ -92,6 +111,7 @@ type split struct {
 	rows    []int64
 	bytes   int64
 	skipped map[string]int64
+	balance trl.Balance // of single answers
 }
 
 // place is where a file's bytes go.
@@ -118,6 +138,12 @@ const (
 
 func (t *Trainer) begin(where func() (place, error)) *batch {
 	b := &batch{t: t}
+	if t.wants(ofPairs) {
+		b.pairs = trl.NewPreferences(t.beside)
+	}
+	if t.wants(ofLabels) {
+		b.labels = trl.NewLabels(t.beside)
+	}
 	for _, k := range t.tables {
 		for _, name := range []string{train, validation} {
 			b.splits = append(b.splits, &split{table: k, name: name, limit: t.cfg.MaxFileBytes, place: where, skipped: map[string]int64{}})
@@ -126,23 +152,46 @@ func (t *Trainer) begin(where func() (place, error)) *batch {
 	return b
 }
 
+// group adds a group, its preferences and its single answers.
 func (b *batch) group(rows []formats.Trajectory) error {
 	name := train
 	if formats.HeldOut(b.t.cfg.SplitSeed, b.t.cfg.Validation, rows[0].ExampleID) {
 		name = validation
 	}
+	if err := b.give(name, ofGroups, item{rows: rows}, ""); err != nil {
+		return err
+	}
+	if b.pairs != nil {
+		if err := b.pairs.Of(rows, func(p trl.Preference, reason string) error { return b.give(name, ofPairs, item{pair: p}, reason) }); err != nil {
+			return err
+		}
+	}
+	if b.labels == nil {
+		return nil
+	}
+	return b.labels.Of(rows, func(u trl.Unpaired, reason string) error { return b.give(name, ofLabels, item{single: u}, reason) })
+}
+
+func (b *batch) give(name string, of source, x item, reason string) error {
 	for _, s := range b.splits {
-		if s.name != name {
+		if s.name != name || s.table.of != of {
 			continue
 		}
-		if err := s.group(rows); err != nil {
+		if reason != "" {
+			s.skipped[reason]++
+			continue
+		}
+		if of == ofLabels {
+			s.balance.Add(x.single.Label)
+		}
+		if err := s.give(x); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (s *split) group(rows []formats.Trajectory) error {
+func (s *split) give(x item) error {
 	if s.open == nil {
 		f, err := s.place()
 		if err != nil {
@@ -150,7 +199,7 @@ func (s *split) group(rows []formats.Trajectory) error {
 		}
 		s.files, s.open = append(s.files, f), s.table.open(f)
 	}
-	if err := s.open.group(rows, func(reason string) { s.skipped[reason]++ }); err != nil || s.open.Size() < s.limit {
+	if err := s.open.give(x, func(reason string) { s.skipped[reason]++ }); err != nil || s.open.Size() < s.limit {
 		return err
 	}
 	return s.end()
@@ -175,6 +224,16 @@ func (s *split) end() error {
 }
 
 func (b *batch) end() error {
+	if b.pairs != nil {
+		if err := b.pairs.End(); err != nil {
+			return err
+		}
+	}
+	if b.labels != nil {
+		if err := b.labels.End(); err != nil {
+			return err
+		}
+	}
 	for _, s := range b.splits {
 		if err := s.end(); err != nil {
 			return err
@@ -184,10 +243,21 @@ func (b *batch) end() error {
 }
 
 func (b *batch) discard() {
+	b.close()
 	for _, s := range b.splits {
 		for _, f := range s.files {
 			_ = f.Close()
 		}
+	}
+}
+
+// close ends the walks along the batch's tables.
+func (b *batch) close() {
+	if b.pairs != nil {
+		b.pairs.Close()
+	}
+	if b.labels != nil {
+		b.labels.Close()
 	}
 }
 
@@ -207,7 +277,7 @@ func (b *batch) notes() (out []string) {
 			reasons = append(reasons, fmt.Sprintf("%s %d", r, s.skipped[r]))
 		}
 		if reasons != nil {
-			out = append(out, fmt.Sprintf("%s/%s has no row for some groups: %s", s.table.name, s.name, strings.Join(reasons, ", ")))
+			out = append(out, fmt.Sprintf("%s/%s has no row for some %s: %s", s.table.name, s.name, b.t.madeOf(s.table), strings.Join(reasons, ", ")))
 		}
 	}
 	return out

@@ -50,7 +50,7 @@ def tools(row):
 def trl_preference(rows):
     for r in rows:
         asks(r["prompt"]), answers(r["chosen"]), answers(r["rejected"]), tools(r)
-        assert r["chosen"] != r["rejected"] and r["score_chosen"] > r["score_rejected"]
+        assert r["chosen"] != r["rejected"] and r["score_chosen"] > r["score_rejected"] and r["margin"] > 0
 
 
 @check("trl-kto.jsonl")
@@ -59,6 +59,15 @@ def trl_kto(rows):
         asks(r["prompt"]), answers(r["completion"]), tools(r)
         assert isinstance(r["label"], bool)
     assert {r["label"] for r in rows} == {True, False}
+    balanced("trl-kto.jsonl", rows)
+
+
+def balanced(name, rows):
+    """The weights balance the labels of this very file, as TRL's documentation advises."""
+    b = entries[name]["balance"]
+    wanted = sum(r["label"] for r in rows)
+    assert (b["desirable"], b["undesirable"]) == (wanted, len(rows) - wanted)
+    assert 1 - 1e-9 <= b["desirable_weight"] * wanted / (b["undesirable_weight"] * (len(rows) - wanted)) <= 4 / 3 + 1e-9
 
 
 @check("trl-sft.jsonl")
@@ -102,8 +111,17 @@ def openrlhf_preference(rows):
         assert r["margin"] > 0
 
 
+@check("openrlhf-kto.jsonl")
+def openrlhf_kto(rows):
+    for r in rows:
+        asks(r["input"]), answers(r["output"])
+        assert isinstance(r["label"], bool)
+    balanced("openrlhf-kto.jsonl", rows)
+
+
 @check("nemo-rl-preference.jsonl")
 def nemo_rl(rows):
+    datasets.Dataset.from_list(rows).add_column("task_name", ["t"] * len(rows))  # as its PreferenceDataset does
     for r in rows:
         asks(r["context"])
         assert [c["rank"] for c in r["completions"]] == [0, 1]

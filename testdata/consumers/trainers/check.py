@@ -3,7 +3,7 @@ and take a step on a tiny model, and verl's dataset class load its own.
 
     python check.py FOLDER
 
-FOLDER is the --out of submit. Everything runs on the CPU, without a network.
+FOLDER is the --out of submit; what is not there is not checked. Everything runs on the CPU, without a network.
 """
 
 import importlib.machinery
@@ -64,7 +64,9 @@ def dpo(name):
 
 
 def kto(name):
-    config = trl.KTOConfig(**settings(max_length=1024))
+    balance = entries[name]["balance"]
+    weights = {w: balance[w] for w in ("desirable_weight", "undesirable_weight")}
+    config = trl.KTOConfig(**settings(max_length=1024, **weights))
     step(f"KTO {name}", trl.KTOTrainer(model=base, args=config, train_dataset=load(name), processing_class=tiny.tokenizer()))
 
 
@@ -79,13 +81,6 @@ def grpo(name):
     config = trl.GRPOConfig(**settings(num_generations=2, max_completion_length=8))
     step(f"GRPO {name}", trl.GRPOTrainer(model=base, args=config, reward_funcs=reward, train_dataset=load(name), processing_class=tiny.tokenizer()))
     assert seen
-
-
-sft("trl-sft.jsonl")
-dpo("trl-preference.jsonl")
-dpo("trl-preference.parquet")
-kto("trl-kto.jsonl")
-grpo("trl-prompts.jsonl")
 
 
 def verl(name):
@@ -108,4 +103,7 @@ def verl(name):
     print(f"verl {name}: {len(rows)} rows")
 
 
-verl("verl.parquet")
+for name, check in [("trl-sft.jsonl", sft), ("trl-preference.jsonl", dpo), ("trl-preference.parquet", dpo), ("trl-kto.jsonl", kto),
+                    ("trl-prompts.jsonl", grpo), ("verl.parquet", verl)]:
+    if name in entries:
+        check(name)

@@ -1,0 +1,85 @@
+package trl
+
+import (
+	"encoding/json"
+	"slices"
+
+	"github.com/rollmill/rollmill/formats"
+)
+
+// Compared makes the preference of a pair that group made: turns of a
+// conversation, or alternatives at one of them. Both sides must answer with
+// one message, since TRL trains on all that follows the prompt; what others
+// said after it is left out.
+func Compared(pair *formats.Pair) (p Preference, reason string) {
+	prompt, ok := parse(pair.Prompt)
+	chosen, fine := parse(pair.Chosen)
+	rejected, sound := parse(pair.Rejected)
+	if !ok || !fine || !sound {
+		return p, Parts
+	}
+	if len(prompt) == 0 {
+		return p, Prompts
+	}
+	if chosen, reason = answer(chosen); reason != "" {
+		return p, reason
+	}
+	if rejected, reason = answer(rejected); reason != "" {
+		return p, reason
+	}
+	if slices.EqualFunc(chosen, rejected, equal) {
+		return p, Same
+	}
+	return Preference{
+		Prompt: prompt, Chosen: chosen, Rejected: rejected, Tools: pair.Tools, ScoreChosen: pair.ChosenScore, ScoreRejected: pair.RejectedScore,
+		Margin: pair.Margin, ChosenID: pair.ChosenID, RejectedID: pair.RejectedID,
+	}, ""
+}
+
+// Labelled makes the row of a label that group made, under the same rules.
+func Labelled(l *formats.Label) (u Unpaired, reason string) {
+	prompt, ok := parse(l.Prompt)
+	completion, fine := parse(l.Completion)
+	if !ok || !fine {
+		return u, Parts
+	}
+	if len(prompt) == 0 {
+		return u, Prompts
+	}
+	if completion, reason = answer(completion); reason != "" {
+		return u, reason
+	}
+	return Unpaired{Prompt: prompt, Completion: completion, Label: l.Desirable, Tools: l.Tools, Score: l.Reward, TrajectoryID: l.TrajectoryID}, ""
+}
+
+// answer is what the policy said first; it must be all that it said.
+func answer(tail []Message) ([]Message, string) {
+	if len(tail) == 0 || tail[0].Role != "assistant" {
+		return nil, Empty
+	}
+	if slices.ContainsFunc(tail[1:], func(m Message) bool { return m.Role == "assistant" }) {
+		return nil, Turns
+	}
+	return tail[:1], ""
+}
+
+// parse reads chat messages as pairs and labels hold them.
+func parse(text string) ([]Message, bool) {
+	var list []struct {
+		Message
+		Content any `json:"content"`
+	}
+	if json.Unmarshal([]byte(text), &list) != nil {
+		return nil, false
+	}
+	out := make([]Message, len(list))
+	for i, m := range list {
+		out[i] = m.Message
+		content, isText := m.Content.(string)
+		if !isText && m.Content != nil {
+			return nil, false
+		}
+		out[i].Content = content
+	}
+	return out, true
+}

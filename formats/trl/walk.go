@@ -1,0 +1,91 @@
+package trl
+
+import "github.com/rollmill/rollmill/formats"
+
+// Preferences walks along a batch's groups and gives their preferences: those
+// of the batch's own pairs, or where it has no such table each group's best
+// against its worst. Close it.
+type Preferences struct{ pairs *formats.Along[formats.Pair] }
+
+// NewPreferences begins a walk.
+func NewPreferences(t formats.Tables) *Preferences { return &Preferences{t.AlongPairs()} }
+
+// Of calls f with each preference of a group, or with the reason why there is
+// none; the ids are those of the pair also then. Groups are asked for in the
+// batch's order, each of them.
+func (p *Preferences) Of(rows []formats.Trajectory, f func(p Preference, reason string) error) error {
+	if p.pairs == nil {
+		return f(Pair(rows))
+	}
+	return p.pairs.Of(rows[0].GroupID, func(pair *formats.Pair) error {
+		made, reason := Compared(pair)
+		made.ChosenID, made.RejectedID = pair.ChosenID, pair.RejectedID
+		return f(made, reason)
+	})
+}
+
+// End is an error when the batch has pairs of other groups.
+func (p *Preferences) End() error { return p.pairs.End() }
+
+// Close ends the walk.
+func (p *Preferences) Close() { p.pairs.Close() }
+
+// Labels walks along a batch's groups and gives their single answers: those of
+// the batch's own labels, or where it has no such table those that the
+// advantages make good or bad. Close it.
+type Labels struct {
+	labels *formats.Along[formats.Label]
+}
+
+// NewLabels begins a walk.
+func NewLabels(t formats.Tables) *Labels { return &Labels{t.AlongLabels()} }
+
+// Of is as that of Preferences.
+func (l *Labels) Of(rows []formats.Trajectory, f func(u Unpaired, reason string) error) error {
+	if l.labels != nil {
+		return l.labels.Of(rows[0].GroupID, func(label *formats.Label) error {
+			made, reason := Labelled(label)
+			made.TrajectoryID = label.TrajectoryID
+			return f(made, reason)
+		})
+	}
+	var failed error
+	made := UnpairedOf(rows, func(reason string) {
+		if failed == nil {
+			failed = f(Unpaired{}, reason)
+		}
+	})
+	for i := range made {
+		if failed == nil {
+			failed = f(made[i], "")
+		}
+	}
+	return failed
+}
+
+// End is an error when the batch has labels of other groups.
+func (l *Labels) End() error { return l.labels.End() }
+
+// Close ends the walk.
+func (l *Labels) Close() { l.labels.Close() }
+
+// Balance counts single answers of each kind, and has the weights with which
+// they balance (formats.KTOWeights): what TRL calls desirable_weight and
+// undesirable_weight, OpenRLHF desirable_loss_weight and
+// undesirable_loss_weight.
+type Balance struct {
+	Desirable         int64   `json:"desirable"`
+	Undesirable       int64   `json:"undesirable"`
+	DesirableWeight   float64 `json:"desirable_weight"`
+	UndesirableWeight float64 `json:"undesirable_weight"`
+}
+
+// Add counts an answer.
+func (b *Balance) Add(label bool) {
+	if label {
+		b.Desirable++
+	} else {
+		b.Undesirable++
+	}
+	b.DesirableWeight, b.UndesirableWeight = formats.KTOWeights(b.Desirable, b.Undesirable)
+}

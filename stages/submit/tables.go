@@ -1,0 +1,66 @@
+package submit
+
+import (
+	"context"
+	"errors"
+	"io"
+	"iter"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/dataset"
+)
+
+// compare gives the trainer the batch's tables that it would use, and returns
+// the digest of what is submitted: of the rows, and of those tables.
+func (o *Options) compare(ctx context.Context, d *dataset.Dataset) string {
+	digest := d.RowsDigest.String()
+	c, ok := o.Trainer.(Comparer)
+	if !ok || o.IgnoreTables {
+		return digest
+	}
+	var tables formats.Tables
+	for _, name := range c.Compares() {
+		t, has := d.Tables[name]
+		if !has {
+			continue
+		}
+		digest += " " + name + " " + t.RowsDigest.String()
+		switch name {
+		case formats.TablePairs:
+			tables.Pairs = rowsOf[formats.Pair](ctx, d, name)
+		case formats.TableLabels:
+			tables.Labels = rowsOf[formats.Label](ctx, d, name)
+		}
+	}
+	c.Beside(tables)
+	return digest
+}
+
+// rowsOf yields the rows of a table, of which it holds a few. Each range reads
+// them anew.
+func rowsOf[T any](ctx context.Context, d *dataset.Dataset, table string) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		var rows [16]T
+		r, err := dataset.NewReader[T](ctx, d, table, dataset.Range{Rows: d.Tables[table].Rows})
+		if err != nil {
+			yield(rows[0], err)
+			return
+		}
+		defer r.Close()
+		for {
+			n, err := r.Read(rows[:])
+			for _, row := range rows[:n] {
+				if !yield(row, nil) {
+					return
+				}
+			}
+			if errors.Is(err, io.EOF) {
+				return
+			}
+			if err != nil {
+				yield(rows[0], err)
+				return
+			}
+		}
+	}
+}
