@@ -1,7 +1,6 @@
 package rollout_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -18,71 +17,6 @@ import (
 	"github.com/rollmill/rollmill/stages/rollout"
 	"github.com/rollmill/rollmill/stages/rollout/recorder/recordertest"
 )
-
-// wish is a row of a plan.
-type wish struct {
-	example string
-	n       int
-}
-
-// planOf writes what curate would of a dataset, and opens its plan.
-func planOf(t testing.TB, base, out string, wishes ...wish) *rollout.Plan {
-	t.Helper()
-	ctx := context.Background()
-	d, err := dataset.Open(ctx, base, dataset.OpenOptions{AcceptGates: []string{"max-failure-rate"}})
-	check(t, err)
-	epoch, next := int32(0), map[string]int32{}
-	for _, row := range rows(t, base) {
-		epoch = row.Epoch
-		next[row.ExampleID] = max(next[row.ExampleID], row.Generation+1)
-	}
-	params := map[string]any{"epoch": epoch, "wishes": fmt.Sprint(wishes)}
-	s, err := dataset.Begin(ctx, out, dataset.Spec{Stage: "curate", Kind: formats.KindTrajectories, Params: params, Inputs: []dataset.Ref{d.Ref("base", out)}}, dataset.Options{})
-	check(t, err)
-	if !s.UpToDate() {
-		check(t, dataset.NewTable[formats.Trajectory](s, "", -1).Write(ctx, nil))
-		var list []formats.Planned
-		for _, w := range wishes {
-			list = append(list, formats.Planned{ExampleID: w.example, GroupID: formats.GroupID(w.example, int(epoch)), Epoch: epoch,
-				Generations: int32(w.n), First: next[w.example], Reason: formats.PlanFlat})
-		}
-		check(t, dataset.NewTable[formats.Planned](s, formats.TablePlan, -1).Write(ctx, list))
-	}
-	_, err = s.Commit(ctx, dataset.Outcome{})
-	check(t, err)
-	p, err := rollout.OpenPlan(ctx, stages.Input{URI: out})
-	check(t, err)
-	return p
-}
-
-func check(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
-func opened(t testing.TB, uri string) *dataset.Dataset {
-	t.Helper()
-	d, err := dataset.Open(context.Background(), uri, dataset.OpenOptions{AcceptGates: []string{"max-failure-rate"}})
-	check(t, err)
-	return d
-}
-
-// extending are the options of an extended rollout.
-func extending(o rollout.Options, base string, p *rollout.Plan, out string) rollout.Options {
-	o.Plan, o.Extend, o.Out.URI = p, stages.Input{URI: base}, out
-	return o
-}
-
-// names shows rows in order: "ex-0:0 ex-0:1".
-func names(list []formats.Trajectory) string {
-	var out []string
-	for _, r := range list {
-		out = append(out, fmt.Sprintf("%s:%d", r.ExampleID, r.Generation))
-	}
-	return strings.Join(out, " ")
-}
 
 // What was there is there still, and what is planned stands beside it; nothing
 // else is asked for. Two shards, or three, give the rows of one.
