@@ -84,6 +84,7 @@ func runGroup(ctx context.Context, s *session) error {
 		return err
 	}
 	o.Env, o.Spill = s.stageEnv(), s.spill()
+	smallHeap()
 	r, err := group.Run(ctx, o)
 	return s.finish(r, r, err)
 }

@@ -29,6 +29,7 @@ type Reader[T any] struct {
 	group   int   // row group that holds next
 	first   int64 // its first row
 	cursors []*cursor
+	spent   []*cursor // of the row group before
 
 	fetched   *fetched // of the row groups before fetchedTo
 	fetchedTo int
@@ -84,7 +85,9 @@ func (r *Reader[T]) open() error {
 	for r.first+groups[r.group].NumRows <= r.next {
 		r.first += groups[r.group].NumRows
 		r.group++
-		r.cursors = nil
+		if r.cursors != nil {
+			r.spent, r.cursors = r.cursors, nil
+		}
 	}
 	if r.cursors != nil {
 		return nil
@@ -95,8 +98,11 @@ func (r *Reader[T]) open() error {
 	}
 	skip := r.next - r.first
 	whole := skip == 0 && r.end >= r.first+groups[r.group].NumRows
-	for _, l := range r.leaves {
+	for i, l := range r.leaves {
 		c := newCursor(src, l, &groups[r.group].Columns[l.node.leaf].MetaData, whole)
+		if i < len(r.spent) {
+			c.inherit(r.spent[i])
+		}
 		rest, err := r.seek(c, skip)
 		if err == nil {
 			err = c.skip(rest)
@@ -119,6 +125,13 @@ func newCursor(src io.ReaderAt, l *leaf, m *format.ColumnMetaData, whole bool) *
 		c.window.ahead = readAhead / 16
 	}
 	return c
+}
+
+// inherit takes over memory that nothing handed out lies in.
+func (c *cursor) inherit(spent *cursor) {
+	from := &spent.column
+	c.column.inflated, c.column.levels, c.column.index, c.column.offsets, c.column.spare = from.inflated, from.levels, from.index, from.offsets, from.spare
+	c.window.buf = spent.window.buf[:0]
 }
 
 // NewHeadReader reads rows without their payload: fields with the tag
@@ -208,7 +221,7 @@ func (f *File) fail(column string, group int, row int64, err error) error {
 
 // Close releases the reader, not the file.
 func (r *Reader[T]) Close() error {
-	r.cursors, r.fetched = nil, nil
+	r.cursors, r.spent, r.fetched = nil, nil, nil
 	r.next = r.end
 	return nil
 }
