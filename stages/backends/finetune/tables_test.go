@@ -1,0 +1,64 @@
+package finetune_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/stages/backends/backendtest"
+	"github.com/rollmill/rollmill/stages/backends/finetune"
+	"github.com/rollmill/rollmill/stages/backends/finetune/finetunetest"
+)
+
+// DPO trains on the batch's pairs: several of a group, those of examples held
+// out in the other file; without a table the note says what is compared.
+func TestPairsOfTheBatch(t *testing.T) {
+	tr, server := start(t, finetunetest.Faults{}, method(finetune.DPO), func(c *finetune.Config) { c.Validation, c.SplitSeed = 0.4, 1 })
+	if tables := tr.Compares(); len(tables) != 1 || tables[0] != formats.TablePairs {
+		t.Errorf("%v", tables)
+	}
+	none, err := tr.Preflight(t.Context(), backendtest.Batch(), func(p formats.Problem) { t.Errorf("%+v", p) })
+	if err != nil || !strings.HasSuffix(none.Notes[0], "; there are no _pairs, so each group's best is compared with its worst") || none.Sequences != 3 {
+		t.Errorf("%+v, %v", none, err)
+	}
+	tr.Beside(backendtest.Tables())
+	load, err := tr.Preflight(t.Context(), backendtest.Batch(), func(p formats.Problem) { t.Errorf("%+v", p) })
+	if err != nil || strings.Contains(load.Notes[0], "_pairs") || load.Sequences != 9 || load.Groups != 3 {
+		t.Errorf("%+v, %v", load, err)
+	}
+	if _, err := submit(t, tr); err != nil {
+		t.Fatal(err)
+	}
+	train, held := strings.Split(strings.TrimSpace(server.File("training")), "\n"), strings.Split(strings.TrimSpace(server.File("validation")), "\n")
+	if len(train)+len(held) != 9 || len(train)%3 != 0 || len(held)%3 != 0 {
+		t.Fatalf("%d and %d lines", len(train), len(held))
+	}
+	for i, answers := range [][2]string{{"3", "0"}, {"3", "1"}, {"2", "0"}} {
+		if !strings.Contains(train[i], `"preferred_output":[{"role":"assistant","content":"answer `+answers[0]+`"}]`) ||
+			!strings.Contains(train[i], `"non_preferred_output":[{"role":"assistant","content":"answer `+answers[1]+`"}]`) {
+			t.Errorf("%d: %s", i, train[i])
+		}
+	}
+	if sft, _ := start(t, finetunetest.Faults{}); sft.Compares() != nil {
+		t.Error("conversations are not made of pairs")
+	}
+}
+
+// A pair that has no line is refused by its ids, and none of it is sent.
+func TestAPairWithoutALine(t *testing.T) {
+	tr, _ := start(t, finetunetest.Faults{}, method(finetune.DPO))
+	var long formats.Pair
+	for rows := range backendtest.Batch() {
+		long = backendtest.PairOf(rows, 3, 0)
+		long.Chosen = backendtest.Chat(rows[3].Messages[1], rows[3].Messages[0], rows[3].Messages[1])
+		break
+	}
+	tr.Beside(backendtest.Beside([]formats.Pair{long}, nil))
+	var problems []formats.Problem
+	if _, err := tr.Preflight(t.Context(), backendtest.Batch(), func(p formats.Problem) { problems = append(problems, p) }); err != nil {
+		t.Fatal(err)
+	}
+	if len(problems) != 2 || problems[0].Reason != finetune.NoRow || problems[0].TrajectoryID != long.ChosenID || !strings.HasSuffix(problems[0].Detail, "turns") || problems[1].Reason != finetune.TooFew {
+		t.Errorf("%+v", problems)
+	}
+}

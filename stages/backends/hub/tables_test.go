@@ -1,0 +1,64 @@
+package hub_test
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/rollmill/rollmill/formats/parquet"
+	"github.com/rollmill/rollmill/formats/trl"
+	"github.com/rollmill/rollmill/stages/backends/backendtest"
+	"github.com/rollmill/rollmill/stages/backends/hub"
+	"github.com/rollmill/rollmill/stages/backends/hubtest"
+)
+
+// What compares is made of the batch's tables, and the record says so, with
+// the weights that balance the labels of each side.
+func TestTablesOfTheBatch(t *testing.T) {
+	tr, s := start(t, hubtest.Faults{}, tables("trl-preference", "trl-kto"), func(c *hub.Config) { c.Validation, c.SplitSeed = 0.4, 1 })
+	if got := fmt.Sprint(tr.Compares()); got != "[_pairs _labels]" {
+		t.Error(got)
+	}
+	tr.Beside(backendtest.Tables())
+	must(t, tr, "token-1")
+	record := s.Files(id)[".rollmill/token-1.json"]
+	for _, part := range []string{
+		`"trl-preference": "_pairs"`, `"trl-kto": "_labels"`,
+		`"trl-kto/train": { "desirable": 2, "undesirable": 6, "desirable_weight": 3, "undesirable_weight": 1 }`,
+		`"trl-kto/validation": { "desirable": 1, "undesirable": 3, "desirable_weight": 3, "undesirable_weight": 1 }`,
+	} {
+		if !strings.Contains(strings.Join(strings.Fields(record), " "), part) {
+			t.Errorf("%s lacks %s", record, part)
+		}
+	}
+	var got []string
+	for _, side := range []string{"train", "validation"} {
+		for _, p := range read[trl.Preference](t, s.Files(id)["data/trl-preference/"+side+"-00000-of-00001.parquet"]) {
+			got = append(got, fmt.Sprintf("%s: %s > %s by %.2g", side, p.Chosen[0].Content, p.Rejected[0].Content, p.Margin))
+		}
+	}
+	if len(got) != 9 || got[0] != "train: answer 3 > answer 0 by 1" || got[1] != "train: answer 3 > answer 1 by 0.67" || got[2] != "train: answer 2 > answer 0 by 0.67" {
+		t.Errorf("%q", got)
+	}
+	if plain, _ := start(t, hubtest.Faults{}); plain.Compares() != nil {
+		t.Error("rows are not made of pairs")
+	}
+}
+
+func read[T any](t *testing.T, data string) []T {
+	t.Helper()
+	f, err := parquet.Open(bytes.NewReader([]byte(data)), int64(len(data)), "file")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := parquet.NewReader[T](f, 0, f.Rows())
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows := make([]T, f.Rows())
+	if n, err := r.Read(rows); n != len(rows) {
+		t.Fatal(n, err)
+	}
+	return rows
+}
