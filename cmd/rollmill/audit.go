@@ -41,7 +41,7 @@ Checks:
 func auditHelp() string {
 	var b strings.Builder
 	for _, c := range slices.Concat(audit.Further, audit.Checks) {
-		fmt.Fprintf(&b, "  %-14s %-8s %s\n", c.Name, c.Severity, c.Help)
+		fmt.Fprintf(&b, "  %-16s %-8s %s\n", c.Name, c.Severity, c.Help)
 	}
 	return b.String()
 }

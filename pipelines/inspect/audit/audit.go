@@ -6,8 +6,12 @@
 // Whether a trainer can take a dataset is the backend's preflight (submit
 // --dry-run); what to do about a trouble is curate's and rollout's matter.
 //
-// To add a check: a Looker in a file here, a line in Checks, and a dataset that
-// has the trouble in TestEveryCheckFinds.
+// To add a check: a Looker in a file here, a line in Checks, and in
+// TestEveryCheckFinds a dataset that has the trouble. A Looker sees each row
+// once and keeps little of it: counts, a group's members, a few places. Say
+// whether it needs the payload, so that who asks for that check alone does not
+// pay for reading it. A share that is normal in small numbers is a trouble from
+// a threshold on; the severity says how sure it is that training suffers.
 package audit
 
 import (
@@ -22,64 +26,6 @@ import (
 	"github.com/rollmill/rollmill/pipelines/inspect"
 )
 
-// Severity says how bad a finding is.
-type Severity string
-
-// From worst to least.
-const (
-	Damage  Severity = "damage"  // the dataset cannot be trusted at all
-	Error   Severity = "error"   // training on it would go wrong
-	Warning Severity = "warning" // it probably would be worse than it could be
-	Note    Severity = "note"    // worth knowing
-)
-
-// Severities lists them, the worst first.
-var Severities = []Severity{Damage, Error, Warning, Note}
-
-// AtLeast tells whether s is as bad as o, or worse.
-func (s Severity) AtLeast(o Severity) bool {
-	return slices.Index(Severities, s) <= slices.Index(Severities, o)
-}
-
-// Finding is one trouble of one dataset.
-type Finding struct {
-	Check    string   `json:"check"`
-	Severity Severity `json:"severity"`
-	URI      string   `json:"uri"`
-	What     string   `json:"what"`
-	Count    int64    `json:"count,omitempty"` // how many rows, groups or messages have it
-	Of       int64    `json:"of,omitempty"`    // of how many
-	First    []Place  `json:"first,omitempty"` // a few of them
-}
-
-// Place is a row that has a trouble.
-type Place struct {
-	Row          int64  `json:"row"`
-	TrajectoryID string `json:"trajectory_id"`
-	Detail       string `json:"detail,omitempty"`
-}
-
-// Audited is what was looked at and found.
-type Audited struct {
-	Datasets []Looked  `json:"datasets"`
-	Findings []Finding `json:"findings"` // the worst first, then by dataset and check
-}
-
-// Looked is a dataset that was read.
-type Looked struct {
-	URI  string       `json:"uri"`
-	Kind formats.Kind `json:"kind"`
-	Rows int64        `json:"rows"`
-}
-
-// Worst is the severity of the worst finding, or "".
-func (a *Audited) Worst() Severity {
-	if len(a.Findings) == 0 {
-		return ""
-	}
-	return a.Findings[0].Severity
-}
-
 // Options say where to look, and for what.
 type Options struct {
 	URI  string
@@ -92,6 +38,7 @@ type Check struct {
 	Name     string
 	Severity Severity
 	Help     string // a lower-case phrase
+	Payload  bool   // it looks into messages, calls or the example
 	New      func() Looker
 }
 
@@ -100,6 +47,22 @@ type Looker interface {
 	Row(*Row)
 	// Found returns what it found; Check, Severity and URI are filled in.
 	Found() []Finding
+}
+
+// groupLooker is a Looker that wants the statistics of groups instead of the
+// rows, where there are some: rows of a group may lie anywhere.
+type groupLooker interface {
+	Group(*formats.GroupStats)
+}
+
+// auditor is one run.
+type auditor struct {
+	Options
+	found   *inspect.Found
+	checks  []Check
+	damaged map[*dataset.Dataset]bool // nothing more is asked of these
+	sound   map[string]error          // what was said of a base that lies elsewhere, by its digest
+	out     *Audited
 }
 
 // Run audits every complete dataset under a URI. Damage is a finding like
@@ -113,25 +76,26 @@ func Run(ctx context.Context, o Options) (*Audited, error) {
 	if err != nil {
 		return nil, err
 	}
-	a := &Audited{Findings: []Finding{}}
+	a := &auditor{o, found, checks, map[*dataset.Dataset]bool{}, map[string]error{}, &Audited{Findings: []Finding{}}}
+	for _, trouble := range found.Troubles {
+		a.add(Finding{Check: checkDamage, Severity: Damage, URI: found.Root, What: trouble})
+	}
 	for _, d := range found.Datasets {
-		a.Datasets = append(a.Datasets, Looked{d.URI(), d.Kind, d.Rows})
-		findings, err := one(ctx, d, checks)
-		if err != nil {
+		a.out.Datasets = append(a.out.Datasets, Looked{d.URI(), d.Kind, d.Rows})
+		if err := a.one(ctx, d); err != nil {
 			return nil, err
 		}
-		a.Findings = append(a.Findings, findings...)
 	}
-	more, err := together(ctx, found, o)
-	if err != nil {
+	if err := a.together(ctx); err != nil {
 		return nil, err
 	}
-	a.Findings = append(a.Findings, more...)
-	slices.SortStableFunc(a.Findings, func(x, y Finding) int {
+	slices.SortStableFunc(a.out.Findings, func(x, y Finding) int {
 		return slices.Index(Severities, x.Severity) - slices.Index(Severities, y.Severity)
 	})
-	return a, nil
+	return a.out, nil
 }
+
+func (a *auditor) add(f ...Finding) { a.out.Findings = append(a.out.Findings, f...) }
 
 // wants tells whether a check was asked for.
 func (o *Options) wants(name string) bool {
@@ -161,38 +125,98 @@ func (u unknown) Error() string { return fmt.Sprintf("there is no check %q", str
 func (u unknown) Hint() string  { return "the checks are " + strings.Join(Names(), ", ") }
 func (u unknown) Misused() bool { return true }
 
-// one audits one dataset: its bytes, then its rows. A damaged one's rows are
-// not looked at.
-func one(ctx context.Context, d *dataset.Dataset, checks []Check) ([]Finding, error) {
-	damage := func(err error) ([]Finding, error) {
-		if !errors.Is(err, formats.ErrInvalid) {
-			return nil, err
+// one audits one dataset: its bytes, what it was made from, then its rows. A
+// damaged one's rows are not looked at; that one cannot be read is said even
+// when nobody asked.
+func (a *auditor) one(ctx context.Context, d *dataset.Dataset) error {
+	err := a.verify(ctx, d)
+	if err == nil {
+		err = a.look(ctx, d)
+	}
+	if errors.Is(err, formats.ErrInvalid) {
+		a.damaged[d] = true
+		a.add(Finding{Check: checkDamage, Severity: Damage, URI: d.URI(), What: err.Error()})
+		return nil
+	}
+	return err
+}
+
+func (a *auditor) verify(ctx context.Context, d *dataset.Dataset) error {
+	if !a.wants(checkDamage) {
+		return nil
+	}
+	return dataset.Verify(ctx, d)
+}
+
+// look makes the checks of one dataset.
+func (a *auditor) look(ctx context.Context, d *dataset.Dataset) error {
+	if a.wants(checkChanged) {
+		if err := a.changed(ctx, d); err != nil {
+			return err
 		}
-		return []Finding{{Check: checkDamage, Severity: Damage, URI: d.URI(), What: err.Error()}}, nil
 	}
-	if err := dataset.Verify(ctx, d); err != nil {
-		return damage(err)
+	if a.wants(checkRepeated) {
+		if err := a.repeated(ctx, d); err != nil {
+			return err
+		}
 	}
-	lookers := make([]Looker, len(checks))
-	for i, c := range checks {
+	lookers := make([]Looker, len(a.checks))
+	for i, c := range a.checks {
 		lookers[i] = c.New()
 	}
-	findings, err := changed(ctx, d)
-	if err != nil {
-		return nil, err
+	if err := a.show(ctx, d, lookers); err != nil {
+		return err
 	}
-	if err := rows(ctx, d, func(r *Row) {
-		for _, l := range lookers {
-			l.Row(r)
-		}
-	}); err != nil {
-		return damage(err)
-	}
-	for i, c := range checks {
+	for i, c := range a.checks {
 		for _, f := range lookers[i].Found() {
 			f.Check, f.Severity, f.URI = c.Name, c.Severity, d.URI()
-			findings = append(findings, f)
+			a.add(f)
 		}
 	}
-	return findings, nil
+	return nil
+}
+
+// show shows a dataset to those who look at its groups, and to the others.
+func (a *auditor) show(ctx context.Context, d *dataset.Dataset, lookers []Looker) error {
+	ofRows := lookers
+	if _, has := d.Tables[formats.TableGroups]; has {
+		var ofGroups []groupLooker
+		ofRows = slices.DeleteFunc(slices.Clone(lookers), func(l Looker) bool {
+			g, is := l.(groupLooker)
+			if is {
+				ofGroups = append(ofGroups, g)
+			}
+			return is
+		})
+		if err := groups(ctx, d, ofGroups); err != nil {
+			return err
+		}
+	}
+	if len(ofRows) == 0 {
+		return nil
+	}
+	payload := slices.ContainsFunc(a.checks, func(c Check) bool { return c.Payload })
+	return rows(ctx, d, payload, func(r *Row) {
+		for _, l := range ofRows {
+			l.Row(r)
+		}
+	})
+}
+
+func groups(ctx context.Context, d *dataset.Dataset, lookers []groupLooker) error {
+	if len(lookers) == 0 {
+		return nil
+	}
+	r, err := dataset.NewReader[formats.GroupStats](ctx, d, formats.TableGroups, dataset.Range{Rows: d.Tables[formats.TableGroups].Rows})
+	if err != nil {
+		return err
+	}
+	return batches(r, func(_ int64, list []formats.GroupStats) error {
+		for i := range list {
+			for _, l := range lookers {
+				l.Group(&list[i])
+			}
+		}
+		return nil
+	})
 }

@@ -6,10 +6,17 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"unicode"
 )
 
 // shown is how many places of a trouble are shown.
 const shown = 5
+
+// maxSorts is how many sorts of a trouble are told apart: the rest is one.
+// Model names and temperatures are the data's, and no list is closed.
+const maxSorts = 20
+
+const otherSorts = "others"
 
 // count is how often a trouble was met, by its sort.
 type count struct {
@@ -22,14 +29,39 @@ type count struct {
 func (c *count) add(r *Row, sort, detail string) {
 	c.n++
 	if sort != "" {
-		if c.sorts == nil {
-			c.sorts = map[string]int64{}
-		}
-		c.sorts[strings.Clone(sort)]++
+		c.sorted(sort)
 	}
 	if len(c.first) < shown {
-		c.first = append(c.first, Place{r.Number, strings.Clone(r.TrajectoryID), strings.Clone(detail)})
+		c.first = append(c.first, place(r.Number, r.TrajectoryID, detail))
 	}
+}
+
+func (c *count) sorted(sort string) {
+	if c.sorts == nil {
+		c.sorts = map[string]int64{}
+	}
+	if _, known := c.sorts[sort]; !known && len(c.sorts) >= maxSorts {
+		sort = otherSorts
+	}
+	c.sorts[strings.Clone(sort)]++
+}
+
+// place keeps a row that is only lent.
+func place(row int64, id, detail string) Place {
+	return Place{row, strings.Clone(id), strings.Clone(line(detail))}
+}
+
+// maxDetail is how many characters of a detail are kept: a program's last
+// words may be many.
+const maxDetail = 160
+
+// line makes a text of the data one line that a terminal can show.
+func line(text string) string {
+	text = strings.Join(strings.FieldsFunc(text, func(r rune) bool { return r == ' ' || !unicode.IsPrint(r) }), " ")
+	if runes := []rune(text); len(runes) > maxDetail {
+		return string(runes[:maxDetail]) + "…"
+	}
+	return text
 }
 
 // over returns the finding when the trouble was met in more than a share.
@@ -50,7 +82,7 @@ func (c *count) list() string {
 	for _, s := range slices.SortedFunc(maps.Keys(c.sorts), func(a, b string) int {
 		return cmp.Or(cmp.Compare(c.sorts[b], c.sorts[a]), strings.Compare(a, b))
 	}) {
-		parts = append(parts, fmt.Sprintf("%d %s", c.sorts[s], s))
+		parts = append(parts, fmt.Sprintf("%d %s", c.sorts[s], line(s)))
 	}
 	return strings.Join(parts, ", ")
 }

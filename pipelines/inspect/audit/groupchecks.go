@@ -2,7 +2,6 @@ package audit
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/zeebo/xxh3"
@@ -68,57 +67,65 @@ func rewarded(r *Row) (member, bool) {
 	return copied(r), true
 }
 
+// ofGroups is a check of groups that the statistics of a group dataset
+// answer, too.
+type ofGroups struct {
+	*grouped
+	judge func(*count, *formats.GroupStats)
+}
+
+func (g *ofGroups) Group(s *formats.GroupStats) { g.judge(&g.count, s) }
+
 func newFlat() Looker {
-	return newGrouped(rewarded, func(c *count, members []member) {
+	flat := func(c *count, r *Row, group string, lo, hi float64) {
+		c.of++
+		if formats.Flat(lo, hi, formats.FlatTolerance) {
+			c.add(r, "", fmt.Sprintf("group %s: all rewards are %.6g", group, lo))
+		}
+	}
+	return &ofGroups{newGrouped(rewarded, func(c *count, members []member) {
 		if len(members) < 2 {
 			return
 		}
-		c.of++
 		lo, hi := members[0].reward, members[0].reward
 		for _, m := range members {
 			lo, hi = min(lo, m.reward), max(hi, m.reward)
 		}
-		if formats.Flat(lo, hi, formats.FlatTolerance) {
-			c.add(&members[0].Row, "", fmt.Sprintf("group %s: all rewards are %.6g", members[0].Group, lo))
-		}
+		flat(c, &members[0].Row, members[0].Group, lo, hi)
 	}, func(c *count) []Finding {
 		return c.over(manyFlat, "groups teach nothing: all their rewards are the same")
-	})
+	}), func(c *count, s *formats.GroupStats) {
+		if s.Valid >= 2 && s.Min != nil && s.Max != nil {
+			flat(c, &Row{Number: s.FirstRow}, s.GroupID, *s.Min, *s.Max)
+		}
+	}}
 }
 
 func newSingleton() Looker {
-	return newGrouped(everyone, func(c *count, members []member) {
-		if len(members) == 1 { // nobody asked for more
+	single := func(c *count, r *Row, group string, members, valid int) {
+		if members == 1 { // nobody asked for more
 			return
 		}
-		c.of++
-		var valid []member
-		for _, m := range members {
+		if c.of++; valid == 1 {
+			c.add(r, "", fmt.Sprintf("group %s, of %d", group, members))
+		}
+	}
+	return &ofGroups{newGrouped(everyone, func(c *count, members []member) {
+		last, valid := 0, 0
+		for i, m := range members {
 			if m.Reward != nil && m.Valid() {
-				valid = append(valid, m)
+				last, valid = i, valid+1
 			}
 		}
-		if len(valid) == 1 {
-			c.add(&valid[0].Row, "", fmt.Sprintf("group %s, of %d", valid[0].Group, len(members)))
-		}
-	}, func(c *count) []Finding { return c.over(0, "groups have one valid member") })
-}
-
-func newRepeated() Looker {
-	return newGrouped(everyone, func(c *count, members []member) {
-		c.of += int64(len(members))
-		slices.SortFunc(members, func(a, b member) int { return strings.Compare(a.TrajectoryID, b.TrajectoryID) })
-		for i := 1; i < len(members); i++ {
-			if members[i].TrajectoryID == members[i-1].TrajectoryID {
-				c.add(&members[i].Row, "", fmt.Sprintf("row %d has the same id", members[i-1].Number))
-			}
-		}
-	}, func(c *count) []Finding { return c.over(0, "trajectories are in their group twice") })
+		single(c, &members[last].Row, members[last].Group, len(members), valid)
+	}, func(c *count) []Finding { return c.over(0, "groups have one valid member") }), func(c *count, s *formats.GroupStats) {
+		single(c, &Row{Number: s.FirstRow}, s.GroupID, int(s.Count), int(s.Valid))
+	}}
 }
 
 func newSameAnswers() Looker {
 	return newGrouped(func(r *Row) (member, bool) {
-		if r.Trajectory == nil || !r.Valid() {
+		if r.Trajectory == nil || !r.Valid() || r.Trajectory.Answer == "" {
 			return member{}, false
 		}
 		m := copied(r)

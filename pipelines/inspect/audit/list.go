@@ -1,40 +1,43 @@
 package audit
 
-// Checks is the list of what every dataset is looked at for.
+// Checks is the list of what every dataset's rows are looked at for.
 var Checks = []Check{
-	{"rows", Error, "a row breaks what the columns promise: a failure with a reward, a log probability that is none, a parent after its child", newRows},
-	{"empty", Error, "there are no rows", newEmpty},
-	{"logprobs", Error, "what is to be trained on has no token ids or no log probabilities", newLogprobs},
-	{"untrained", Error, "a finished trajectory holds nothing that was sampled from the target model", newUntrained},
-	{"repeated", Error, "a trajectory is in its group twice", newRepeated},
-	{"temperature", Warning, "log probabilities are raw at a temperature other than 1", newTemperature},
-	{"failures", Warning, "more than a tenth of the trajectories failed", newFailures},
-	{"unscored", Warning, "more than a tenth of the finished trajectories have no reward", newUnscored},
-	{"truncated", Warning, "more than a fifth of the trajectories were cut off", newTruncated},
-	{"flat", Warning, "in more than half of the groups all rewards are the same", newFlat},
-	{"singleton", Warning, "of a group only one member is valid, with nothing to compare it with", newSingleton},
-	{"same_answers", Warning, "in more than a fifth of the groups all members answered the same", newSameAnswers},
-	{"prefix_breaks", Warning, "a prompt is not the earlier tokens and more: training would see other tokens than the policy did", newPrefixBreaks},
-	{"tools_lost", Warning, "the model called tools whose definitions were not recorded, or whose answers are missing", newToolsLost},
-	{"models", Warning, "several models, or several policy versions in one group, answered", newModels},
-	{"branches", Note, "trajectories branch: retries, sub-agents, compacted histories", newBranches},
-	{"length", Note, "reward goes with length, or against it", newLength},
+	{"rows", Error, "a row breaks what the columns promise: a failure with a reward, a log probability that is none, a parent after its child", true, newRows},
+	{"empty", Error, "there are no rows", false, newEmpty},
+	{"logprobs", Error, "what is to be trained on has no token ids or no log probabilities", true, newLogprobs},
+	{"untrained", Error, "a finished trajectory holds nothing that was sampled from the target model", true, newUntrained},
+	{"temperature", Warning, "log probabilities are raw at a temperature other than 1", true, newTemperature},
+	{"failures", Warning, "more than a tenth of the trajectories failed", false, newFailures},
+	{"unscored", Warning, "more than a tenth of the finished trajectories have no reward", false, newUnscored},
+	{"truncated", Warning, "more than a fifth of the trajectories were cut off", false, newTruncated},
+	{"flat", Warning, "in more than half of the groups all rewards are the same", false, newFlat},
+	{"singleton", Warning, "of a group only one member is valid, with nothing to compare it with", false, newSingleton},
+	{"same_answers", Warning, "in more than a fifth of the groups all members answered the same", false, newSameAnswers},
+	{"prefix_breaks", Warning, "a prompt is not the earlier tokens and more: training would see other tokens than the policy did", true, newPrefixBreaks},
+	{"tools_lost", Warning, "the model called tools whose definitions were not recorded, or whose answers are missing", true, newToolsLost},
+	{"models", Warning, "several models, or several policy versions in one group, answered", true, newModels},
+	{"stale", Warning, "policies long before the newest one answered", false, newStale},
+	{"branches", Note, "trajectories branch: retries, sub-agents, compacted histories", true, newBranches},
+	{"truncated_scored", Note, "attempts that were cut off have a reward, and vote", false, newTruncatedScored},
+	{"length", Note, "reward goes with length, or against it", false, newLength},
 }
 
 // The checks of datasets together, and of a dataset as a whole.
 const (
 	checkDamage      = "damage"
 	checkChanged     = "changed"
+	checkRepeated    = "repeated"
 	checkLeak        = "leak"
 	checkResubmitted = "resubmitted"
 )
 
-// Further are the checks that look at more than rows.
+// Further are the checks that look at more than one row after another.
 var Further = []Check{
-	{checkDamage, Damage, "a part's bytes, a table's rows or a row's payload are not what the manifest says", nil},
-	{checkChanged, Error, "what the dataset was made from is gone or has changed", nil},
-	{checkLeak, Error, "an example of a validation is trained on", nil},
-	{checkResubmitted, Warning, "one batch was handed over twice", nil},
+	{checkDamage, Damage, "a part's bytes, a table's rows or a row's payload are not what the manifest says", true, nil},
+	{checkChanged, Error, "what the dataset was made from is gone, has changed or is damaged", true, nil},
+	{checkRepeated, Error, "a trajectory is there twice", false, nil},
+	{checkLeak, Error, "an example of a validation is trained on", true, nil},
+	{checkResubmitted, Warning, "one batch was handed over twice", false, nil},
 }
 
 // Names lists every check's name.

@@ -3,7 +3,6 @@ package audit
 import (
 	"fmt"
 
-	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/validate"
 )
 
@@ -14,7 +13,11 @@ func newRows() Looker { return &invariants{} }
 
 func (c *invariants) Row(r *Row) {
 	c.of++
-	if problems := problemsOf(r); len(problems) > 0 {
+	problems := problemsOf(r)
+	if r.Base != "" && r.Base != r.TrajectoryID {
+		problems = append(problems, validate.Problem{Column: "trajectory_id", What: "the base's row is " + r.Base})
+	}
+	if len(problems) > 0 {
 		c.add(r, "", problems[0].String())
 	}
 }
@@ -123,7 +126,7 @@ type prefixBreaks struct{ count }
 func newPrefixBreaks() Looker { return &prefixBreaks{} }
 
 func (c *prefixBreaks) Row(r *Row) {
-	if r.Trajectory == nil {
+	if r.Trajectory == nil || !r.Valid() {
 		return
 	}
 	for i := range r.Trajectory.Messages {
@@ -158,43 +161,3 @@ func (c *branches) Row(r *Row) {
 }
 
 func (c *branches) Found() []Finding { return c.over(0, "branches of trajectories") }
-
-// toolsLost wants a definition of the tools that were called, and an answer to
-// each call that something follows.
-type toolsLost struct{ count }
-
-func newToolsLost() Looker { return &toolsLost{} }
-
-func (c *toolsLost) Row(r *Row) {
-	t := r.Trajectory
-	if t == nil || !r.Valid() {
-		return
-	}
-	c.of++
-	for i := range t.Messages {
-		m := &t.Messages[i]
-		if len(m.ToolCalls) == 0 || !m.Sampled {
-			continue
-		}
-		if m.Call >= 0 && int(m.Call) < len(t.Calls) && t.Calls[m.Call].Tools < 0 {
-			c.add(r, "without definitions", fmt.Sprintf("message %d calls %s", i, m.ToolCalls[0].Name))
-			return
-		}
-		if next := follower(t, i); next >= 0 && t.Messages[next].Role != "tool" {
-			c.add(r, "without answers", fmt.Sprintf("message %d calls %s and message %d is the %s's", i, m.ToolCalls[0].Name, next, t.Messages[next].Role))
-			return
-		}
-	}
-}
-
-// follower is the first message that continues one, or -1.
-func follower(t *formats.Trajectory, i int) int {
-	for k := i + 1; k < len(t.Messages); k++ {
-		if int(t.Messages[k].Parent) == i {
-			return k
-		}
-	}
-	return -1
-}
-
-func (c *toolsLost) Found() []Finding { return c.over(0, "trajectories have lost their tools") }

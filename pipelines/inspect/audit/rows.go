@@ -1,6 +1,7 @@
 package audit
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -14,10 +15,11 @@ import (
 type Row struct {
 	Number       int64
 	TrajectoryID string
-	Group        string // example and epoch; members of a group follow one another
+	Group        string // neighbours have the same when they are of one group
 	Status       string
 	Reward       *float64
 	Tokens       *int32 // sampled; nil when the base of a thin dataset is not here
+	Base         string // the trajectory of the base's row; "" when it is not here, or this is wide
 
 	Trajectory *formats.Trajectory
 	Score      *formats.Score
@@ -30,7 +32,7 @@ func (r *Row) Valid() bool {
 }
 
 // rows calls f with every row of a dataset. f may keep nothing of it.
-func rows(ctx context.Context, d *dataset.Dataset, f func(*Row)) error {
+func rows(ctx context.Context, d *dataset.Dataset, payload bool, f func(*Row)) error {
 	switch d.Kind {
 	case formats.KindScores:
 		return thin(ctx, d, f, func(s *formats.Score) Row {
@@ -41,57 +43,122 @@ func rows(ctx context.Context, d *dataset.Dataset, f func(*Row)) error {
 			return Row{TrajectoryID: m.TrajectoryID, Group: m.GroupID, Status: m.Status, Reward: m.Reward, Member: m}
 		})
 	}
-	return each(ctx, d, func(number int64, t *formats.Trajectory) error {
-		f(&Row{Number: number, TrajectoryID: t.TrajectoryID, Group: formats.GroupID(t.ExampleID, int(t.Epoch)), Status: t.Status,
-			Reward: t.Reward, Tokens: &t.SampledTokens, Trajectory: t})
-		return nil
-	})
-}
-
-// lengths is what a thin dataset's checks want of its base.
-type lengths struct {
-	SampledTokens int32 `parquet:"sampled_tokens,delta"`
-}
-
-// thin reads a thin dataset beside its base's lengths, when the base is here.
-func thin[T any](ctx context.Context, d *dataset.Dataset, f func(*Row), row func(*T) Row) error {
-	var beside *dataset.Reader[lengths]
-	if base, err := d.OpenBase(ctx); err == nil {
-		if beside, err = dataset.NewReader[lengths](ctx, base, "", base.All()); err != nil {
-			return err
+	open := dataset.NewHeadReader[formats.Trajectory]
+	if payload {
+		open = func(ctx context.Context, d *dataset.Dataset, r dataset.Range) (*dataset.Reader[formats.Trajectory], error) {
+			return dataset.NewReader[formats.Trajectory](ctx, d, "", r)
 		}
-		defer beside.Close()
 	}
-	length := make([]lengths, 1)
-	return each(ctx, d, func(number int64, t *T) error {
-		r := row(t)
-		r.Number = number
-		if beside != nil {
-			if _, err := beside.Read(length); err != nil {
-				return err
-			}
-			r.Tokens = &length[0].SampledTokens
+	r, err := open(ctx, d, d.All())
+	if err != nil {
+		return err
+	}
+	return batches(r, func(first int64, list []formats.Trajectory) error {
+		for i := range list {
+			t := &list[i]
+			f(&Row{Number: first + int64(i), TrajectoryID: t.TrajectoryID, Status: t.Status, Reward: t.Reward, Tokens: &t.SampledTokens, Trajectory: t,
+				Group: cmp.Or(t.GroupID, formats.GroupID(t.ExampleID, int(t.Epoch)))})
 		}
-		f(&r)
 		return nil
 	})
 }
 
-func each[T any](ctx context.Context, d *dataset.Dataset, f func(number int64, t *T) error) error {
+// thin reads a thin dataset beside its base.
+func thin[T any](ctx context.Context, d *dataset.Dataset, f func(*Row), row func(*T) Row) error {
+	base, err := openBeside(ctx, d)
+	if err != nil {
+		return err
+	}
+	defer base.close()
 	r, err := dataset.NewReader[T](ctx, d, "", d.All())
 	if err != nil {
 		return err
 	}
+	return batches(r, func(first int64, list []T) error {
+		of, err := base.read(len(list))
+		if err != nil {
+			return err
+		}
+		for i := range list {
+			r := row(&list[i])
+			r.Number = first + int64(i)
+			if of != nil {
+				r.Tokens, r.Base = &of[i].SampledTokens, of[i].TrajectoryID
+			}
+			f(&r)
+		}
+		return nil
+	})
+}
+
+// baseRow is what a thin dataset's checks want of its base.
+type baseRow struct {
+	TrajectoryID  string `parquet:"trajectory_id"`
+	SampledTokens int32  `parquet:"sampled_tokens,delta"`
+}
+
+// beside walks along a base. One that is gone or damaged is a finding of its
+// own; the checks do without.
+type beside struct {
+	r   *dataset.Reader[baseRow] // nil: do without
+	buf []baseRow
+}
+
+func openBeside(ctx context.Context, d *dataset.Dataset) (*beside, error) {
+	base, err := d.OpenBase(ctx)
+	if err != nil {
+		return &beside{}, without(err)
+	}
+	r, err := dataset.NewReader[baseRow](ctx, base, "", base.All())
+	return &beside{r: r, buf: make([]baseRow, batch)}, err
+}
+
+// without lets an error pass that a base itself is told of for.
+func without(err error) error {
+	if errors.Is(err, formats.ErrInvalid) {
+		return nil
+	}
+	return err
+}
+
+// read returns the rows beside the next n, or nil to do without.
+func (b *beside) read(n int) ([]baseRow, error) {
+	if b.r == nil {
+		return nil, nil
+	}
+	got, err := b.r.Read(b.buf[:n])
+	if got == n {
+		return b.buf[:n], nil
+	}
+	b.close()
+	b.r = nil
+	if errors.Is(err, io.EOF) {
+		return nil, nil
+	}
+	return nil, without(err)
+}
+
+func (b *beside) close() {
+	if b.r != nil {
+		b.r.Close()
+	}
+}
+
+// batch is how many rows are in memory at once.
+const batch = 64
+
+// batches calls f with the rows of a reader in order, and closes it.
+func batches[T any](r *dataset.Reader[T], f func(first int64, list []T) error) error {
 	defer r.Close()
-	buf := make([]T, 64)
-	for number := int64(0); ; {
+	buf := make([]T, batch)
+	for first := int64(0); ; {
 		n, err := r.Read(buf)
-		for i := range buf[:n] {
-			if err := f(number, &buf[i]); err != nil {
+		if n > 0 {
+			if err := f(first, buf[:n]); err != nil {
 				return err
 			}
-			number++
 		}
+		first += int64(n)
 		if errors.Is(err, io.EOF) {
 			return nil
 		}

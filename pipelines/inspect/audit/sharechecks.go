@@ -68,6 +68,26 @@ func (c *truncated) Row(r *Row) {
 
 func (c *truncated) Found() []Finding { return c.over(manyTruncated, "trajectories were cut off") }
 
+// truncatedScored looks at attempts that were cut off and vote in their group
+// all the same: right for a task that wants short answers, noise for others.
+type truncatedScored struct{ count }
+
+func newTruncatedScored() Looker { return &truncatedScored{} }
+
+func (c *truncatedScored) Row(r *Row) {
+	if r.Reward == nil {
+		return
+	}
+	c.of++
+	if r.Status == formats.StatusTruncated {
+		c.add(r, "", fmt.Sprintf("reward %.6g", *r.Reward))
+	}
+}
+
+func (c *truncatedScored) Found() []Finding {
+	return c.over(0, "rewards are of attempts that were cut off")
+}
+
 // length is Pearson's correlation of reward and sampled tokens, in one pass
 // (Welford's updates). A reward that mostly pays for length is learned as such.
 type length struct {

@@ -31,13 +31,17 @@ func (f *Finding) text(b *strings.Builder) {
 	}
 	fmt.Fprintf(b, "%s\n", f.What)
 	for _, p := range f.First {
-		fmt.Fprintf(b, "         row %d %s", p.Row, p.TrajectoryID)
-		if p.Detail != "" {
-			fmt.Fprintf(b, ": %s", strings.Join(strings.Fields(p.Detail), " "))
-		}
-		b.WriteString("\n")
+		b.WriteString("         " + p.String() + "\n")
 	}
 	b.WriteString("\n")
+}
+
+func (p Place) String() string {
+	s := strings.TrimSuffix(fmt.Sprintf("row %d %s", p.Row, p.TrajectoryID), " ")
+	if p.Detail != "" {
+		s += ": " + p.Detail
+	}
+	return s
 }
 
 // verdict counts the findings.

@@ -1,0 +1,264 @@
+package audit
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/random"
+	"github.com/rollmill/rollmill/storage"
+	"github.com/rollmill/rollmill/storage/counting"
+)
+
+// Each check finds its trouble in the sick one and no check finds anything in
+// its twin.
+func TestEveryCheckFinds(t *testing.T) {
+	for i, c := range troubles {
+		t.Run(fmt.Sprintf("%s/%s", c.check, c.name), func(t *testing.T) {
+			well := &world{t, fmt.Sprintf("mem://audit-well-%d/run", i)}
+			c.make(well, false)
+			if a := audited(t, well.root); len(a.Findings) > 0 && !(c.check == "leak" && onlyNotes(a)) {
+				t.Errorf("the twin: %+v", a.Findings)
+			}
+			sick := &world{t, fmt.Sprintf("mem://audit-sick-%d/run", i)}
+			c.make(sick, true)
+			found := audited(t, sick.root, c.check).Findings
+			if len(found) == 0 {
+				t.Fatalf("%s finds nothing; all: %+v", c.check, audited(t, sick.root).Findings)
+			}
+			for _, f := range found {
+				if f.Check != c.check || f.Severity != severity(c.check) || !strings.HasPrefix(f.URI, sick.root) || !strings.Contains(f.What+" "+listed(f), c.what) {
+					t.Errorf("%+v", f)
+				}
+			}
+			if !slices.ContainsFunc(audited(t, sick.root).Findings, func(f Finding) bool { return f.Check == c.check }) {
+				t.Error("among all checks it finds nothing")
+			}
+		})
+	}
+}
+
+func onlyNotes(a *Audited) bool { return a.Worst() == Note }
+
+func listed(f Finding) string {
+	var all []string
+	for _, p := range f.First {
+		all = append(all, p.String())
+	}
+	return strings.Join(all, "\n")
+}
+
+func audited(t *testing.T, uri string, only ...string) *Audited {
+	t.Helper()
+	a, err := Run(context.Background(), Options{URI: uri, Only: only})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+func severity(name string) Severity {
+	for _, c := range slices.Concat(Checks, Further) {
+		if c.Name == name {
+			return c.Severity
+		}
+	}
+	return ""
+}
+
+func TestEveryCheckHasACase(t *testing.T) {
+	seen := map[string]bool{}
+	for _, name := range Names() {
+		if seen[name] {
+			t.Errorf("two checks are called %s", name)
+		}
+		seen[name] = true
+		if !slices.ContainsFunc(troubles, func(c trouble) bool { return c.check == name }) {
+			t.Errorf("no case has the trouble of %s", name)
+		}
+	}
+	for _, c := range troubles {
+		if !seen[c.check] {
+			t.Errorf("no check is called %s", c.check)
+		}
+	}
+}
+
+func checksOf(a *Audited) []string {
+	var names []string
+	for _, f := range a.Findings {
+		names = append(names, f.Check)
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+func TestOnlyAndSkip(t *testing.T) {
+	w := &world{t, "mem://audit-only/run"}
+	rows := trajectories(small)
+	rows[3].Reward, rows[5].Messages[2].Logprobs, rows[7].Messages[2].Branch = nil, nil, "retry"
+	fail(&rows[9])
+	rows[9].Reward = number(0.0)
+	d := w.wide("rollout", "rollout", rows)
+	for _, c := range []struct {
+		only, skip, want []string
+	}{
+		{nil, nil, []string{"branches", "logprobs", "rows"}},
+		{[]string{"logprobs", "flat"}, nil, []string{"logprobs"}},
+		{nil, []string{"rows"}, []string{"branches", "logprobs"}},
+		{[]string{"rows", "branches"}, []string{"rows"}, []string{"branches"}},
+	} {
+		a, err := Run(t.Context(), Options{URI: w.root, Only: c.only, Skip: c.skip})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(c.want, checksOf(a)); diff != "" {
+			t.Errorf("only %v, skip %v: %s", c.only, c.skip, diff)
+		}
+	}
+	for _, o := range []Options{{Only: []string{"none"}}, {Skip: []string{"none"}}} {
+		o.URI = w.root
+		_, err := Run(t.Context(), o)
+		var misused interface{ Misused() bool }
+		if !errors.As(err, &misused) || !strings.Contains(err.Error(), `no check "none"`) {
+			t.Error(err)
+		}
+	}
+	w.bytes(d, flip) // in the payload: who does not ask for it, does not read it
+	if a := audited(t, w.root, "flat", "failures"); len(a.Findings) > 0 {
+		t.Errorf("%+v", a.Findings)
+	}
+	if a := audited(t, w.root, "logprobs"); a.Worst() != Damage {
+		t.Errorf("what cannot be read is said: %+v", a.Findings)
+	}
+}
+
+// A check that needs no payload, asked for alone, fetches a small part of the
+// bytes; all of them fetch everything a few times at most.
+func TestChecksReadWhatTheyNeed(t *testing.T) {
+	o := small
+	o.Groups, o.SampledTokens, o.PromptTokens = 120, 1500, 700
+	w := &world{t, "mem://audit-bytes/run"}
+	d := w.wide("rollout", "rollout", trajectories(o))
+	read := func(only ...string) int64 {
+		var moved counting.Counter
+		if _, err := Run(storage.Wrapping(t.Context(), moved.Wrap), Options{URI: w.root, Only: only}); err != nil {
+			t.Fatal(err)
+		}
+		return moved.Read()
+	}
+	var light []string
+	for _, c := range slices.Concat(Checks, Further) {
+		if !c.Payload {
+			light = append(light, c.Name)
+		}
+	}
+	if n := read(light...); n > d.Bytes/5 {
+		t.Errorf("%v read %d of %d bytes", light, n, d.Bytes)
+	}
+	if n := read(); n < 2*d.Bytes || n > 4*d.Bytes+d.Bytes/5 {
+		t.Errorf("all checks read %d; there are %d bytes", n, d.Bytes)
+	}
+}
+
+// Damage of one dataset keeps nothing from being said of the others.
+func TestDamageIsOneFindingAmongOthers(t *testing.T) {
+	w := &world{t, "mem://audit-among/run"}
+	base := w.wide("epoch-0/rollout", "rollout", trajectories(small))
+	leak(true, w)
+	var rows []formats.Score
+	for group := range random.Scores(5, small) {
+		rows = append(rows, group...)
+	}
+	rows[1].Status = formats.StatusFailed
+	put(w, "epoch-0/score", thinSpec(w, base, "epoch-0/score", formats.KindScores), rows)
+	w.bytes(base, flip)
+	a := audited(t, w.root)
+	if diff := cmp.Diff([]string{"damage", "rows"}, checksOf(a)); diff != "" || a.Findings[0].Check != "damage" {
+		t.Errorf("%s: %+v", diff, a.Findings)
+	}
+}
+
+// Repeated ids are found wherever they lie, however few fit into memory.
+func TestRepeatedIDsAreFoundInShares(t *testing.T) {
+	defer func(was int64) { repeatedRows = was }(repeatedRows)
+	rows := trajectories(small)
+	rows[20].TrajectoryID, rows[30].TrajectoryID, rows[39].TrajectoryID = rows[0].TrajectoryID, rows[0].TrajectoryID, rows[17].TrajectoryID
+	w := &world{t, "mem://audit-shares/run"}
+	w.wide("rollout", "rollout", rows)
+	var want []Finding
+	for _, repeatedRows = range []int64{1 << 20, 40, 13, 1} {
+		found := audited(t, w.root, "repeated").Findings
+		if want == nil {
+			want = found
+		}
+		if len(found) != 1 || found[0].Count != 3 || len(found[0].First) != 3 || found[0].First[1].Detail != "row 0 has the same id" {
+			t.Errorf("%d rows in memory: %+v", repeatedRows, found)
+		}
+		if diff := cmp.Diff(want, found); diff != "" {
+			t.Error(diff)
+		}
+	}
+}
+
+// What a check keeps does not grow with the data.
+func TestChecksForgetMostOfWhatTheySee(t *testing.T) {
+	var c count
+	for i := range 10_000 {
+		c.add(&Row{Number: int64(i)}, fmt.Sprint("sort ", i), strings.Repeat("long ", 1000))
+	}
+	if len(c.sorts) > maxSorts+1 || len(c.first) != shown || len([]rune(c.first[0].Detail)) > maxDetail+1 {
+		t.Errorf("%d sorts, %d places", len(c.sorts), len(c.first))
+	}
+	s := newStale().(*stale)
+	for _, v := range rand.New(rand.NewPCG(1, 2)).Perm(10_000) {
+		version := int64(v)
+		s.Row(&Row{Status: formats.StatusOK, Trajectory: &formats.Trajectory{PolicyVersion: &version}})
+	}
+	if len(s.versions) > maxVersions+1 {
+		t.Errorf("%d versions", len(s.versions))
+	}
+	if f := s.Found(); len(f) != 1 || f[0].Count != 9995 || f[0].Of != 10_000 || len(f[0].First) != shown {
+		t.Errorf("%+v", f)
+	}
+}
+
+// A program's last words are shown on one line and cannot command a terminal.
+func TestDetailsAreOneLine(t *testing.T) {
+	rows := trajectories(small)
+	for i := range 8 {
+		fail(&rows[i])
+		rows[i].Error = "one\n\ttwo \x1b[2J three\r"
+	}
+	w := &world{t, "mem://audit-line/run"}
+	w.wide("rollout", "rollout", rows)
+	var text strings.Builder
+	if err := audited(t, w.root, "failures").WriteText(&text); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(text.String(), ": one two [2J three\n") {
+		t.Error(text.String())
+	}
+}
+
+func TestAnIncompleteDatasetIsNamed(t *testing.T) {
+	s, err := dataset.Begin(t.Context(), "mem://audit-half/rollout", dataset.Spec{Stage: "rollout", Kind: formats.KindTrajectories}, dataset.Options{Of: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Commit(t.Context(), dataset.Outcome{}); err != nil {
+		t.Fatal(err)
+	}
+	_, err = Run(t.Context(), Options{URI: "mem://audit-half/rollout"})
+	if !errors.Is(err, dataset.ErrIncomplete) || !errors.Is(err, formats.ErrInvalid) {
+		t.Error(err)
+	}
+}

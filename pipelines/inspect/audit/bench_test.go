@@ -1,0 +1,49 @@
+package audit
+
+import (
+	"context"
+	"path/filepath"
+	"testing"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/random"
+)
+
+// One audit of a wide dataset on disk: all checks, and those of light columns.
+func BenchmarkAudit(b *testing.B) {
+	ctx := context.Background()
+	uri := filepath.Join(b.TempDir(), "rollout")
+	s, err := dataset.Begin(ctx, uri, dataset.Spec{Stage: "rollout", Kind: formats.KindTrajectories}, dataset.Options{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	w := dataset.NewTable[formats.Trajectory](s, "", -1)
+	for rows := range random.Trajectories(1, random.Options{Groups: 400, Scored: true}) {
+		if err := w.Write(ctx, rows); err != nil {
+			b.Fatal(err)
+		}
+	}
+	res, err := s.Commit(ctx, dataset.Outcome{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	for _, c := range []struct {
+		name string
+		Options
+	}{
+		{"all", Options{URI: uri}},
+		{"verify", Options{URI: uri, Only: []string{"damage"}}},
+		{"checks", Options{URI: uri, Skip: []string{"damage"}}},
+		{"light", Options{URI: uri, Only: []string{"failures", "flat", "singleton", "length"}}},
+	} {
+		b.Run(c.name, func(b *testing.B) {
+			b.SetBytes(res.Sealed.Bytes)
+			for b.Loop() {
+				if _, err := Run(ctx, c.Options); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}

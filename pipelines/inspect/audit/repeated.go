@@ -1,0 +1,87 @@
+package audit
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/zeebo/xxh3"
+
+	"github.com/rollmill/rollmill/formats/dataset"
+)
+
+// repeatedRows is how many rows' digests are in memory at once, 16 bytes each.
+// It is a variable for tests.
+var repeatedRows int64 = 4 << 20
+
+type ids struct {
+	TrajectoryID string `parquet:"trajectory_id"`
+}
+
+// repeated finds trajectories that are in a dataset twice, wherever. Of more
+// rows than fit into memory it reads the ids again for each share of them.
+func (a *auditor) repeated(ctx context.Context, d *dataset.Dataset) error {
+	c := count{of: d.Rows}
+	few := map[xxh3.Uint128]bool{}
+	shares := uint64(1 + d.Rows/repeatedRows)
+	for share := range shares {
+		var of []xxh3.Uint128
+		if err := eachID(ctx, d, func(_ int64, _ string, id xxh3.Uint128) {
+			if id.Lo%shares == share {
+				of = append(of, id)
+			}
+		}); err != nil {
+			return err
+		}
+		c.n += twice(of, few)
+	}
+	if c.n == 0 {
+		return nil
+	}
+	first := map[xxh3.Uint128]int64{}
+	if err := eachID(ctx, d, func(row int64, id string, key xxh3.Uint128) {
+		was, again := first[key]
+		switch {
+		case again && len(c.first) < shown:
+			c.first = append(c.first, place(row, id, fmt.Sprintf("row %d has the same id", was)))
+		case few[key] && !again:
+			first[key] = row
+		}
+	}); err != nil {
+		return err
+	}
+	for _, f := range c.over(0, "rows are of trajectories that are there before") {
+		f.Check, f.Severity, f.URI = checkRepeated, Error, d.URI()
+		a.add(f)
+	}
+	return nil
+}
+
+// twice counts what repeats, and adds a few of it.
+func twice(of []xxh3.Uint128, few map[xxh3.Uint128]bool) (n int64) {
+	slices.SortFunc(of, func(a, b xxh3.Uint128) int { return cmp.Or(cmp.Compare(a.Hi, b.Hi), cmp.Compare(a.Lo, b.Lo)) })
+	for i := 1; i < len(of); i++ {
+		if of[i] != of[i-1] {
+			continue
+		}
+		n++
+		if len(few) < shown {
+			few[of[i]] = true
+		}
+	}
+	return n
+}
+
+func eachID(ctx context.Context, d *dataset.Dataset, f func(row int64, id string, key xxh3.Uint128)) error {
+	r, err := dataset.NewReader[ids](ctx, d, "", d.All())
+	if err != nil {
+		return err
+	}
+	return batches(r, func(first int64, list []ids) error {
+		for i := range list {
+			f(first+int64(i), list[i].TrajectoryID, xxh3.HashString128(list[i].TrajectoryID))
+		}
+		return nil
+	})
+}

@@ -1,0 +1,63 @@
+package audit
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+)
+
+// oldVersions is how far behind the newest policy a trajectory may be: what
+// ART drops by default.
+const oldVersions = 4
+
+// maxVersions is how many policy versions are told apart. The oldest of more
+// are behind enough.
+const maxVersions = 1000
+
+// stale counts trajectories by the policy that sampled them, since the newest
+// may come last.
+type stale struct {
+	of       int64
+	versions map[int64]*count
+	older    count
+}
+
+func newStale() Looker { return &stale{versions: map[int64]*count{}} }
+
+func (c *stale) Row(r *Row) {
+	if r.Trajectory == nil || !r.Valid() || r.Trajectory.PolicyVersion == nil {
+		return
+	}
+	c.of++
+	v := *r.Trajectory.PolicyVersion
+	if c.versions[v] == nil {
+		c.versions[v] = &count{}
+	}
+	c.versions[v].add(r, "", fmt.Sprintf("policy version %d", v))
+	if len(c.versions) > maxVersions {
+		c.retire(slices.Min(slices.Collect(maps.Keys(c.versions))))
+	}
+}
+
+// retire counts a version among those that are behind.
+func (c *stale) retire(version int64) {
+	old := c.versions[version]
+	delete(c.versions, version)
+	c.older.n += old.n
+	c.older.first = append(c.older.first, old.first[:min(len(old.first), shown-len(c.older.first))]...)
+}
+
+func (c *stale) Found() []Finding {
+	if c.of == 0 {
+		return nil
+	}
+	versions := slices.Sorted(maps.Keys(c.versions))
+	newest := versions[len(versions)-1]
+	for _, v := range versions {
+		if newest-v > oldVersions {
+			c.retire(v)
+		}
+	}
+	c.older.of = c.of
+	return c.older.over(0, "trajectories are of policies more than %d versions before %d, the newest here", oldVersions, newest)
+}

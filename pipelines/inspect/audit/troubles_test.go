@@ -1,0 +1,450 @@
+package audit
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/random"
+	"github.com/rollmill/rollmill/storage"
+)
+
+// world is a run in memory that one case is about.
+type world struct {
+	t    *testing.T
+	root string
+}
+
+var small = random.Options{Groups: 10, Generations: 4, Messages: 8, SampledTokens: 60, PromptTokens: 40, Scored: true}
+
+func (w *world) at(name string) string { return storage.Join(w.root, name) }
+
+func trajectories(o random.Options) []formats.Trajectory {
+	var rows []formats.Trajectory
+	for group := range random.Trajectories(5, o) {
+		rows = append(rows, group...)
+	}
+	return rows
+}
+
+// put writes a dataset; further tables are written beside it.
+func put[T any](w *world, name string, spec dataset.Spec, rows []T, further ...func(*dataset.Shard)) *dataset.Dataset {
+	w.t.Helper()
+	ctx := context.Background()
+	s, err := dataset.Begin(ctx, w.at(name), spec, dataset.Options{})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	if err := dataset.NewTable[T](s, "", -1).Write(ctx, rows); err != nil {
+		w.t.Fatal(err)
+	}
+	for _, f := range further {
+		f(s)
+	}
+	res, err := s.Commit(ctx, dataset.Outcome{})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return res.Sealed
+}
+
+func (w *world) wide(name, stage string, rows []formats.Trajectory, inputs ...dataset.Ref) *dataset.Dataset {
+	return put(w, name, dataset.Spec{Stage: stage, Kind: formats.KindTrajectories, Inputs: inputs, Params: map[string]any{"name": name}}, rows)
+}
+
+func thinSpec(w *world, base *dataset.Dataset, name string, kind formats.Kind) dataset.Spec {
+	ref := base.Ref("base", w.at(name))
+	return dataset.Spec{Stage: map[formats.Kind]string{formats.KindScores: "score", formats.KindGroups: "group"}[kind], Kind: kind, Inputs: []dataset.Ref{ref}, Base: &ref}
+}
+
+// bytes changes the bytes of a dataset's first part.
+func (w *world) bytes(d *dataset.Dataset, change func([]byte) []byte) {
+	ctx := context.Background()
+	b, err := storage.Open(ctx, d.URI())
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	data, err := b.Read(ctx, d.Parts[0].Name)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	if err := b.Write(ctx, d.Parts[0].Name, change(data)); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func flip(data []byte) []byte {
+	data[len(data)/2] ^= 1
+	return data
+}
+
+func (w *world) write(name, key string, data []byte) {
+	b, err := storage.Open(context.Background(), w.at(name))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	if err := b.Write(context.Background(), key, data); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// remove takes a dataset away.
+func (w *world) remove(d *dataset.Dataset) {
+	ctx := context.Background()
+	b, err := storage.Open(ctx, d.URI())
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	var keys []string
+	for o, err := range b.List(ctx, "") {
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		keys = append(keys, o.Key)
+	}
+	for _, k := range keys {
+		if err := b.Delete(ctx, k); err != nil {
+			w.t.Fatal(err)
+		}
+	}
+}
+
+// story makes a run with a trouble, or its twin without.
+type story func(w *world, sick bool)
+
+// rollout is a rollout whose rows are spoiled.
+func rollout(o random.Options, spoil func(rows []formats.Trajectory, sick bool)) story {
+	return func(w *world, sick bool) {
+		rows := trajectories(o)
+		spoil(rows, sick)
+		w.wide("rollout", "rollout", rows)
+	}
+}
+
+// spoiled is one in which only a sick one's rows are touched.
+func spoiled(spoil func(rows []formats.Trajectory)) story {
+	return rollout(small, func(rows []formats.Trajectory, sick bool) {
+		if sick {
+			spoil(rows)
+		}
+	})
+}
+
+func scores(spoil func(rows []formats.Score, sick bool)) story {
+	return func(w *world, sick bool) {
+		var rows []formats.Score
+		for group := range random.Scores(5, small) {
+			rows = append(rows, group...)
+		}
+		spoil(rows, sick)
+		base := w.wide("rollout", "rollout", trajectories(small))
+		put(w, "score", thinSpec(w, base, "score", formats.KindScores), rows)
+	}
+}
+
+// groups is a group dataset; its rows are of groups that do not lie together,
+// so that only _groups tells of them.
+func groupTables(spoil func(stats []formats.GroupStats, sick bool)) story {
+	return func(w *world, sick bool) {
+		var rows []formats.Member
+		for group := range random.Members(5, small) {
+			rows = append(rows, group...)
+		}
+		lo, hi := 0.0, 1.0
+		stats := make([]formats.GroupStats, 10)
+		for i := range rows {
+			rows[i].GroupID = fmt.Sprintf("kind-%d@0", i%10)
+		}
+		for i := range stats {
+			stats[i] = formats.GroupStats{GroupID: fmt.Sprintf("kind-%d@0", i), FirstRow: int64(i), Count: 4, Valid: 4, Min: &lo, Max: &hi}
+		}
+		spoil(stats, sick)
+		base := w.wide("rollout", "rollout", trajectories(small))
+		put(w, "group", thinSpec(w, base, "group", formats.KindGroups), rows, func(s *dataset.Shard) {
+			if err := dataset.NewTable[formats.GroupStats](s, formats.TableGroups, -1).Write(context.Background(), stats); err != nil {
+				w.t.Fatal(err)
+			}
+		})
+	}
+}
+
+// other is another digest: its last digit is changed.
+func other(digest string) string {
+	last := len(digest) - 1
+	if digest[last] == '0' {
+		return digest[:last] + "1"
+	}
+	return digest[:last] + "0"
+}
+
+func fail(t *formats.Trajectory) {
+	t.Status, t.StopReason, t.FailureClass, t.Reward, t.Rewards = formats.StatusFailed, formats.StopError, formats.FailEngine, nil, nil
+}
+
+func unscore(s *formats.Score) {
+	s.Reward, s.Rewards, s.Failure = nil, nil, formats.RewardCrashed
+}
+
+func number[T any](x T) *T { return &x }
+
+// withTools is a row whose message 2 calls a tool and 3 answers it.
+func withTools(rows []formats.Trajectory) *formats.Trajectory {
+	i := slices.IndexFunc(rows, func(t formats.Trajectory) bool { return len(t.Messages) > 4 })
+	return &rows[i]
+}
+
+// leak is a validation beside an epoch. Examples of the validation that are
+// held out are of another run of random rows.
+func leak(sick bool, w *world) {
+	o := small
+	o.Epoch, o.Scored = 7, false
+	rows := trajectories(o)
+	if !sick {
+		for i := range rows {
+			rows[i].ExampleID, rows[i].Example = "held-"+rows[i].ExampleID, strings.Replace(rows[i].Example, `"question":"`, `"question":"held `, 1)
+		}
+	}
+	w.wide("epoch-0/validation/rollout", "rollout", rows)
+}
+
+func receipts(second formats.Receipt) story {
+	return func(w *world, sick bool) {
+		w.wide("curate", "curate", trajectories(small))
+		first := formats.Receipt{Key: "k", Backend: "art", State: formats.JobCompleted, CuratedDigest: "d", Trajectories: 40, StartedAt: time.Unix(1, 0)}
+		if sick {
+			second = first
+			second.StartedAt = time.Unix(2, 0)
+		}
+		for name, r := range map[string]formats.Receipt{"submit": first, "submit-again": second} {
+			data, err := json.Marshal(r)
+			if err != nil {
+				w.t.Fatal(err)
+			}
+			w.write(name, formats.ReceiptFile, data)
+		}
+	}
+}
+
+// trouble is one that a check finds.
+type trouble struct {
+	check, name string
+	make        story
+	what        string // of the finding
+}
+
+var troubles = []trouble{
+	{"damage", "a byte of a part was changed", func(w *world, sick bool) {
+		d := w.wide("rollout", "rollout", trajectories(small))
+		if sick {
+			w.bytes(d, flip)
+		}
+	}, "digest is"},
+	{"damage", "a part was cut short", func(w *world, sick bool) {
+		d := w.wide("rollout", "rollout", trajectories(small))
+		if sick {
+			w.bytes(d, func(data []byte) []byte { return data[:len(data)-9] })
+		}
+	}, "bytes; the manifest says"},
+	{"damage", "a manifest beside sound ones is none", func(w *world, sick bool) {
+		w.wide("rollout", "rollout", trajectories(small))
+		if sick {
+			w.write("score", dataset.ManifestFile, []byte("none"))
+		}
+	}, "not a manifest"},
+	{"damage", "the rows are others than the manifest says", func(w *world, sick bool) {
+		rows := trajectories(small)
+		spec := dataset.Spec{Stage: "rollout", Kind: formats.KindTrajectories}
+		d := put(w, "rollout", spec, rows)
+		if sick { // each part is what it was
+			data, err := json.Marshal(d.Manifest)
+			if err != nil {
+				w.t.Fatal(err)
+			}
+			w.write("rollout", dataset.ManifestFile, []byte(strings.Replace(string(data), d.RowsDigest.String(), other(d.RowsDigest.String()), 1)))
+		}
+	}, "rows digest"},
+	{"changed", "the base is gone", func(w *world, sick bool) {
+		scores(func([]formats.Score, bool) {})(w, sick)
+		if d, err := dataset.Open(context.Background(), w.at("rollout"), dataset.OpenOptions{}); err != nil {
+			w.t.Fatal(err)
+		} else if sick {
+			w.remove(d)
+		}
+	}, "is gone"},
+	{"changed", "the base is another now", func(w *world, sick bool) {
+		scores(func([]formats.Score, bool) {})(w, sick)
+		if sick {
+			d, err := dataset.Open(context.Background(), w.at("rollout"), dataset.OpenOptions{})
+			if err != nil {
+				w.t.Fatal(err)
+			}
+			w.remove(d)
+			w.wide("rollout", "rollout", trajectories(small)[:36])
+		}
+	}, "changed since"},
+	{"changed", "a byte was changed of a base that lies elsewhere", func(w *world, sick bool) {
+		root := w.root
+		w.root = root + "-elsewhere"
+		base := w.wide("rollout", "rollout", trajectories(small))
+		w.root = root
+		var rows []formats.Score
+		for group := range random.Scores(5, small) {
+			rows = append(rows, group...)
+		}
+		put(w, "score", thinSpec(w, base, "score", formats.KindScores), rows)
+		if sick {
+			w.bytes(base, flip)
+		}
+	}, "its base is damaged"},
+	{"repeated", "the last row is the first again", spoiled(func(rows []formats.Trajectory) { rows[39].TrajectoryID = rows[0].TrajectoryID }), "there before"},
+	{"leak", "a validation's examples are rolled out", func(w *world, sick bool) {
+		w.wide("epoch-0/rollout", "rollout", trajectories(small))
+		leak(sick, w)
+	}, "in a validation too"},
+	{"leak", "a validation's examples are curated", func(w *world, sick bool) {
+		rows := trajectories(small)
+		w.wide("epoch-0/rollout", "rollout", rows)
+		leak(true, w)
+		if !sick { // it is what curate left out
+			for i := range rows {
+				rows[i].ExampleID, rows[i].Example = "x"+rows[i].ExampleID, `{"question":"x"}`
+			}
+		}
+		w.wide("epoch-0/curate", "curate", rows)
+	}, "in a validation too"},
+	{"resubmitted", "a batch was sent twice; the twin attached to its job", receipts(formats.Receipt{Key: "k", Backend: "art", State: formats.JobCompleted,
+		Trajectories: 40, StartedAt: time.Unix(1, 0)}), "handed to art before"},
+	{"resubmitted", "a batch was sent twice; the twin failed", receipts(formats.Receipt{Key: "k", Backend: "art", State: formats.JobFailed,
+		Trajectories: 40, StartedAt: time.Unix(2, 0)}), "handed to art before"},
+	{"resubmitted", "a batch was sent twice; the twin to another trainer", receipts(formats.Receipt{Key: "l", Backend: "art", State: formats.JobCompleted,
+		Trajectories: 40, StartedAt: time.Unix(2, 0)}), "handed to art before"},
+
+	{"rows", "a failure counts as reward 0", spoiled(func(rows []formats.Trajectory) { fail(&rows[3]); rows[3].Reward = number(0.0) }), "break what"},
+	{"rows", "a reward is NaN", spoiled(func(rows []formats.Trajectory) { rows[3].Reward = number(math.NaN()) }), "break what"},
+	{"rows", "log probabilities are fewer than tokens", spoiled(func(rows []formats.Trajectory) {
+		rows[3].Messages[2].Logprobs = rows[3].Messages[2].Logprobs[1:]
+	}), "break what"},
+	{"rows", "a log probability is positive", spoiled(func(rows []formats.Trajectory) { rows[3].Messages[2].Logprobs[0] = 2 }), "break what"},
+	{"rows", "a failure is scored", scores(func(rows []formats.Score, sick bool) {
+		if rows[3].Status = formats.StatusFailed; !sick {
+			rows[3].Reward, rows[3].Rewards, rows[3].Failure = nil, nil, formats.RewardTrajectory
+		}
+	}), "break what"},
+	{"rows", "scores stand beside other trajectories", scores(func(rows []formats.Score, sick bool) {
+		if sick {
+			rows[0].TrajectoryID, rows[1].TrajectoryID = rows[1].TrajectoryID, rows[0].TrajectoryID
+		}
+	}), "break what"},
+	{"empty", "nothing was kept", func(w *world, sick bool) {
+		rows := trajectories(small)
+		if sick {
+			rows = nil
+		}
+		w.wide("curate", "curate", rows)
+	}, "no rows"},
+	{"logprobs", "an answer has no log probabilities", spoiled(func(rows []formats.Trajectory) { rows[3].Messages[2].Logprobs = nil }), "1 without log probabilities"},
+	{"logprobs", "an answer has no token ids", spoiled(func(rows []formats.Trajectory) { rows[3].Messages[2].TokenIDs = nil }), "1 without token ids"},
+	{"untrained", "only another model was asked", spoiled(func(rows []formats.Trajectory) {
+		for i := range rows[3].Calls {
+			rows[3].Calls[i].Target = false
+		}
+	}), "nothing sampled"},
+	{"temperature", "raw log probabilities at 0.7; the twin's are processed", rollout(small, func(rows []formats.Trajectory, sick bool) {
+		rows[3].Calls[0].Sampling = `{"temperature":0.7,"logprobs_mode":"processed_logprobs"}`
+		if sick {
+			rows[3].Calls[0].Sampling = `{"temperature":0.7}`
+		}
+	}), "1 at temperature 0.7"},
+	{"failures", "5 of 40 failed; of the twin 4", rollout(small, func(rows []formats.Trajectory, sick bool) {
+		for i := range count4(sick) {
+			fail(&rows[8*i])
+		}
+	}), "5 engine"},
+	{"unscored", "5 of 40 have no reward; of the twin 4", scores(func(rows []formats.Score, sick bool) {
+		for i := range count4(sick) {
+			unscore(&rows[8*i])
+		}
+	}), "5 crashed"},
+	{"truncated", "9 of 40 were cut off; of the twin 8", rollout(bare(small), func(rows []formats.Trajectory, sick bool) {
+		for i := range 4 + count4(sick) {
+			rows[4*i].Status, rows[4*i].StopReason = formats.StatusTruncated, formats.StopLength
+		}
+	}), "9 length"},
+	{"flat", "6 of 10 groups are flat; of the twin 5", scores(func(rows []formats.Score, sick bool) {
+		for i := range 4 * (1 + count4(sick)) {
+			rows[i].Reward = number(0.5)
+		}
+	}), "teach nothing"},
+	{"flat", "6 of 10 groups that are scattered are flat; of the twin 5", groupTables(func(stats []formats.GroupStats, sick bool) {
+		for i := range 1 + count4(sick) {
+			stats[i].Min = stats[i].Max
+		}
+	}), "teach nothing"},
+	{"singleton", "one member of 4 has a reward; of the twin 2", scores(func(rows []formats.Score, sick bool) {
+		for i := range count4(sick) - 2 {
+			unscore(&rows[i])
+		}
+	}), "one valid member"},
+	{"singleton", "one member of 4 is valid in a group that is scattered", groupTables(func(stats []formats.GroupStats, sick bool) {
+		if stats[3].Valid = 2; sick {
+			stats[3].Valid = 1
+		}
+	}), "one valid member"},
+	{"same_answers", "in 3 of 10 groups all answered the same; in the twin 2, and some said nothing", rollout(small, func(rows []formats.Trajectory, sick bool) {
+		for i := range rows {
+			switch group := i / 4; {
+			case group < count4(sick)-2:
+				rows[i].Answer = "the same"
+			case group > 7 && i%4 < 2:
+				rows[i].Answer = ""
+			}
+		}
+	}), "answered the same"},
+	{"prefix_breaks", "a template renders the same otherwise", spoiled(func(rows []formats.Trajectory) { rows[3].Messages[2].PrefixBreak = "template" }), "1 template"},
+	{"tools_lost", "a call was made without tools", spoiled(func(rows []formats.Trajectory) { withTools(rows).Calls[0].Tools = -1 }), "without definitions"},
+	{"tools_lost", "a tool's answer became the user's", spoiled(func(rows []formats.Trajectory) { withTools(rows).Messages[3].Role = "user" }), "without answers"},
+	{"tools_lost", "two tools were called and one answered", spoiled(func(rows []formats.Trajectory) {
+		m := &withTools(rows).Messages[2]
+		m.ToolCalls = append(slices.Clone(m.ToolCalls), m.ToolCalls[0])
+	}), "without answers"},
+	{"models", "another model answered", spoiled(func(rows []formats.Trajectory) { rows[3].Calls[0].Model = "other" }), "1 other"},
+	{"models", "a group has two policy versions", spoiled(func(rows []formats.Trajectory) { rows[3].PolicyVersion = number(int64(1)) }), "several policy versions"},
+	{"stale", "a group is 5 versions old; the twin 4", rollout(small, func(rows []formats.Trajectory, sick bool) {
+		for i := range rows {
+			if rows[i].PolicyVersion = number(int64(9)); i < 4 {
+				rows[i].PolicyVersion = number(int64(9 - count4(sick)))
+			}
+		}
+	}), "before 9"},
+	{"branches", "a prompt was asked again", spoiled(func(rows []formats.Trajectory) { rows[3].Messages[2].Branch = "retry" }), "1 retry"},
+	{"truncated_scored", "an attempt that was cut off has a reward", spoiled(func(rows []formats.Trajectory) {
+		rows[3].Status, rows[3].StopReason = formats.StatusTruncated, formats.StopLength
+	}), "cut off"},
+	{"length", "reward is paid by the token", scores(func(rows []formats.Score, sick bool) {
+		for i, t := range trajectories(small) {
+			if sick {
+				rows[i].Reward = number(1 - float64(t.SampledTokens)/1000)
+			}
+		}
+	}), "against length: correlation -1.00"},
+}
+
+// count4 is 4, or 5 in what is sick.
+func count4(sick bool) int {
+	if sick {
+		return 5
+	}
+	return 4
+}
+
+func bare(o random.Options) random.Options {
+	o.Scored = false
+	return o
+}
