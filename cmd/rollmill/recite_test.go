@@ -60,7 +60,8 @@ func sayAsTold(w http.ResponseWriter, r *http.Request) {
 }
 
 // recite is an agent's worker for that engine: it asks for the example's text
-// of the generation, so that all of a group have the same prompt.
+// of the generation, so that all of a group have the same prompt. An example
+// that has texts to say then is asked for these too, in a second turn.
 func recite() {
 	if err := reciteAll(os.Stdin, os.Stdout); err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -73,7 +74,7 @@ func reciteAll(tasks io.Reader, out io.Writer) error {
 	lines := json.NewDecoder(tasks)
 	for {
 		var task struct {
-			Fields     struct{ Says []string }
+			Fields     struct{ Says, Then []string }
 			Generation int
 			BaseURL    string `json:"base_url"`
 			Model      string
@@ -83,21 +84,44 @@ func reciteAll(tasks io.Reader, out io.Writer) error {
 		} else if err != nil {
 			return err
 		}
-		says, err := json.Marshal(task.Fields.Says)
-		if err != nil {
-			return err
+		var talk []any
+		for _, says := range [][]string{task.Fields.Says, task.Fields.Then} {
+			if says == nil {
+				break
+			}
+			text, err := json.Marshal(says)
+			if err != nil {
+				return err
+			}
+			talk = append(talk, map[string]any{"role": "user", "content": string(text)})
+			answer, err := asks(task.BaseURL, map[string]any{"model": task.Model, "seed": task.Generation, "messages": talk})
+			if err != nil {
+				return err
+			}
+			talk = append(talk, map[string]any{"role": "assistant", "content": answer})
 		}
-		body, err := json.Marshal(map[string]any{"model": task.Model, "seed": task.Generation, "messages": []any{map[string]any{"role": "user", "content": string(says)}}})
-		if err != nil {
-			return err
-		}
-		resp, err := http.Post(task.BaseURL+"/chat/completions", "application/json", bytes.NewReader(body))
-		if err != nil {
-			return err
-		}
-		resp.Body.Close()
 		if _, err := fmt.Fprintln(out, `{}`); err != nil {
 			return err
 		}
 	}
+}
+
+// asks returns what the model says; "" when it says nothing.
+func asks(url string, request map[string]any) (string, error) {
+	body, err := json.Marshal(request)
+	if err != nil {
+		return "", err
+	}
+	resp, err := http.Post(url+"/chat/completions", "application/json", bytes.NewReader(body))
+	if err != nil {
+		return "", err
+	}
+	defer resp.Body.Close()
+	var said struct {
+		Choices []struct{ Message struct{ Content string } }
+	}
+	if json.NewDecoder(resp.Body).Decode(&said) != nil || len(said.Choices) == 0 {
+		return "", nil // the recorder knows why
+	}
+	return said.Choices[0].Message.Content, nil
 }

@@ -19,7 +19,7 @@ var showCommand = command{
 	flags: func() []cli.Flag {
 		return inCategory(aboutInput,
 			&cli.StringFlag{Name: "in", Usage: "look at the dataset at this `URI`; - takes it from stdin"},
-			&cli.StringFlag{Name: "table", Usage: "show rows of this `TABLE`: _groups, _decisions; default: the main one"},
+			&cli.StringFlag{Name: "table", Usage: "show rows of this `TABLE`: _groups, _pairs, _labels, _decisions, _plan; default: the main one"},
 			&cli.Int64Flag{Name: "first", Usage: "begin with row `N`, from 0"},
 			&cli.IntFlag{Name: "rows", Value: 5, Usage: "show at most `N` rows"},
 			&cli.BoolFlag{Name: "failed", Usage: "show only rows of failed trajectories"},

@@ -80,6 +80,29 @@ type planned struct {
 	StdPop      *float64 `parquet:"std_pop,optional" json:"std_pop"`
 }
 
+type paired struct {
+	GroupID       string  `parquet:"group_id,dict" json:"group_id"`
+	Turn          string  `parquet:"turn,optional,dict" json:"turn,omitempty"`
+	ChosenID      string  `parquet:"chosen_id" json:"chosen_id"`
+	ChosenIndex   int32   `parquet:"chosen_index,delta" json:"chosen_index"`
+	RejectedID    string  `parquet:"rejected_id" json:"rejected_id"`
+	RejectedIndex int32   `parquet:"rejected_index,delta" json:"rejected_index"`
+	ChosenScore   float64 `parquet:"chosen_score" json:"chosen_score"`
+	RejectedScore float64 `parquet:"rejected_score" json:"rejected_score"`
+	Margin        float64 `parquet:"margin" json:"margin"`
+	Chosen        string  `parquet:"chosen" json:"chosen"`
+	Rejected      string  `parquet:"rejected" json:"rejected"`
+}
+
+type labelled struct {
+	TrajectoryID string  `parquet:"trajectory_id" json:"trajectory_id"`
+	GroupID      string  `parquet:"group_id,dict" json:"group_id"`
+	Generation   int32   `parquet:"generation,delta" json:"generation"`
+	Desirable    bool    `parquet:"desirable" json:"desirable"`
+	Reward       float64 `parquet:"reward" json:"reward"`
+	Completion   string  `parquet:"completion" json:"completion"`
+}
+
 // readRows reads the rows asked for into the struct for their kind. A table
 // that is not there says so.
 func readRows(ctx context.Context, d *dataset.Dataset, o Options, total int64) (any, error) {
@@ -96,6 +119,10 @@ func readRows(ctx context.Context, d *dataset.Dataset, o Options, total int64) (
 		return read[group](ctx, d, o, total)
 	case formats.TableDecisions:
 		return read[decision](ctx, d, o, total)
+	case formats.TablePairs:
+		return read[paired](ctx, d, o, total)
+	case formats.TableLabels:
+		return read[labelled](ctx, d, o, total)
 	case formats.TablePlan:
 		return read[planned](ctx, d, o, total)
 	}
