@@ -132,6 +132,9 @@ func sampleOptions(ctx context.Context, s *session, args []string) (r rollout.Op
 	if err != nil {
 		return r, sc, err
 	}
+	if c.String("plan") != "" || c.String("extend") != "" {
+		return r, sc, usage("use the five commands for an epoch that is extended", "rollout.plan and rollout.extend are of one epoch, and train runs several")
+	}
 	if r, err = rolloutOptions(ctx, s, c); err != nil {
 		return r, sc, err
 	}

@@ -7,6 +7,22 @@
 // reward. Finished trajectories are journalled, so a run that was killed goes
 // on where it stopped and asks the engine again only for what was in flight.
 //
+// # More generations
+//
+// What curate found worth more generations is a plan (Options.Plan): only its
+// examples are attempted, as often as it says. In the epoch of the plan they are
+// numbered on from what is there, so that no id comes twice; in another one from
+// 0. With Options.Extend they are written among the rollouts that the plan was
+// made of: the rows of these are copied, by the page where this version wrote
+// them, keep their ids and their order, failures too, and each group is followed
+// by what is new of it. So scores can be carried over, and partial groups are
+// completed, not made again. Extending twice by halves of a plan is extending
+// once. Groups of more than one policy version are counted in the manifest, and
+// curate's staleness rule tells their members apart.
+//
+// The alternative, a dataset of the new rows alone beside the old one, would
+// leave every later stage to find the members of a group in several places.
+//
 // # Adding an agent
 //
 // In another language, write a program and run it as agent "command"; there is
