@@ -1,11 +1,9 @@
 package inspect
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"io"
-	"math"
 	"slices"
 
 	"github.com/rollmill/rollmill/formats"
@@ -58,18 +56,6 @@ type Difference struct {
 	Movers []Mover `json:"movers"`
 
 	points []Point
-}
-
-// Mover is a row that moved far.
-type Mover struct {
-	Row          int64   `json:"row"`
-	TrajectoryID string  `json:"trajectory_id"`
-	ExampleID    string  `json:"example_id"`
-	Generation   int32   `json:"generation"`
-	A            float64 `json:"a"`
-	B            float64 `json:"b"`
-	Example      string  `json:"example"`
-	Answer       string  `json:"answer"`
 }
 
 // Point is a row with a value in both.
@@ -227,117 +213,4 @@ func (d *Difference) row(row int64, a, b *float64, why string) {
 			d.Down++
 		}
 	}
-}
-
-// signs are those of the advantages in a group, and whether it is flat: equal
-// rewards have advantages of exactly 0, whatever rounding makes of their mean.
-func signs(values []*float64) (out []int, flat bool) {
-	out = make([]int, len(values))
-	n, sum := 0, 0.0
-	least, most := math.Inf(1), math.Inf(-1)
-	for _, v := range values {
-		if v != nil {
-			n, sum, least, most = n+1, sum+*v, min(least, *v), max(most, *v)
-		}
-	}
-	if n < 2 || least == most {
-		return out, n >= 2
-	}
-	mean := sum / float64(n)
-	rounding := 1e-12 * max(math.Abs(least), math.Abs(most))
-	for i, v := range values {
-		if v != nil && math.Abs(*v-mean) > rounding {
-			out[i] = cmp.Compare(*v, mean)
-		}
-	}
-	return out, false
-}
-
-// mover keeps the rows that moved most, the first of those that moved as far.
-func (d *Difference) mover(m Mover, most int) {
-	far := func(m Mover) float64 { return math.Abs(m.B - m.A) }
-	at := len(d.Movers)
-	for at > 0 && far(d.Movers[at-1]) < far(m) {
-		at--
-	}
-	if at < most {
-		d.Movers = slices.Insert(d.Movers, at, m)
-		d.Movers = d.Movers[:min(len(d.Movers), most)]
-	}
-}
-
-func (d *Difference) sums() {
-	if len(d.points) == 0 {
-		return
-	}
-	var a, b, moved float64
-	for _, p := range d.points {
-		a, b, moved = a+p.A, b+p.B, moved+math.Abs(p.B-p.A)
-	}
-	n := float64(len(d.points))
-	a, b, moved = a/n, b/n, moved/n
-	d.MeanA, d.MeanB, d.MeanMovement = &a, &b, &moved
-	if rho, ok := spearman(d.points); ok {
-		d.Spearman = &rho
-	}
-}
-
-// spearman is the correlation of the ranks.
-func spearman(points []Point) (float64, bool) {
-	x := ranks(points, func(p Point) float64 { return p.A })
-	y := ranks(points, func(p Point) float64 { return p.B })
-	mean := float64(len(points)+1) / 2
-	var xy, xx, yy float64
-	for i := range x {
-		dx, dy := x[i]-mean, y[i]-mean
-		xy, xx, yy = xy+dx*dy, xx+dx*dx, yy+dy*dy
-	}
-	if xx == 0 || yy == 0 {
-		return 0, false
-	}
-	return xy / math.Sqrt(xx*yy), true
-}
-
-// ranks count from 1; equal values share the mean of their ranks.
-func ranks(points []Point, value func(Point) float64) []float64 {
-	order := make([]int, len(points))
-	for i := range order {
-		order[i] = i
-	}
-	slices.SortFunc(order, func(i, j int) int { return cmp.Compare(value(points[i]), value(points[j])) })
-	out := make([]float64, len(points))
-	for first := 0; first < len(order); {
-		end := first + 1
-		for end < len(order) && value(points[order[end]]) == value(points[order[first]]) {
-			end++
-		}
-		for _, i := range order[first:end] {
-			out[i] = float64(first+1+end) / 2
-		}
-		first = end
-	}
-	return out
-}
-
-// texts reads what the movers were asked and said, from the trajectories.
-func (d *Difference) texts(ctx context.Context, b *dataset.Dataset) error {
-	if len(d.Movers) == 0 {
-		return nil
-	}
-	base, err := b.OpenBase(ctx)
-	if err != nil {
-		return err
-	}
-	type said struct {
-		Example string `parquet:"example"`
-		Answer  string `parquet:"answer,optional"`
-	}
-	for i := range d.Movers {
-		rows, err := dataset.ReadAll[said](ctx, base, "", dataset.Range{First: d.Movers[i].Row, Rows: 1})
-		if err != nil {
-			return err
-		}
-		d.Movers[i].Example, d.Movers[i].Answer = rows[0].Example, rows[0].Answer
-	}
-	return nil
 }

@@ -1,0 +1,57 @@
+package inspect
+
+import (
+	"context"
+	"math"
+	"slices"
+
+	"github.com/rollmill/rollmill/formats/dataset"
+)
+
+// Mover is a row that moved far.
+type Mover struct {
+	Row          int64   `json:"row"`
+	TrajectoryID string  `json:"trajectory_id"`
+	ExampleID    string  `json:"example_id"`
+	Generation   int32   `json:"generation"`
+	A            float64 `json:"a"`
+	B            float64 `json:"b"`
+	Example      string  `json:"example"`
+	Answer       string  `json:"answer"`
+}
+
+// mover keeps the rows that moved most, the first of those that moved as far.
+func (d *Difference) mover(m Mover, most int) {
+	far := func(m Mover) float64 { return math.Abs(m.B - m.A) }
+	at := len(d.Movers)
+	for at > 0 && far(d.Movers[at-1]) < far(m) {
+		at--
+	}
+	if at < most {
+		d.Movers = slices.Insert(d.Movers, at, m)
+		d.Movers = d.Movers[:min(len(d.Movers), most)]
+	}
+}
+
+// texts reads what the movers were asked and said, from the trajectories.
+func (d *Difference) texts(ctx context.Context, b *dataset.Dataset) error {
+	if len(d.Movers) == 0 {
+		return nil
+	}
+	base, err := b.OpenBase(ctx)
+	if err != nil {
+		return err
+	}
+	type said struct {
+		Example string `parquet:"example"`
+		Answer  string `parquet:"answer,optional"`
+	}
+	for i := range d.Movers {
+		rows, err := dataset.ReadAll[said](ctx, base, "", dataset.Range{First: d.Movers[i].Row, Rows: 1})
+		if err != nil {
+			return err
+		}
+		d.Movers[i].Example, d.Movers[i].Answer = rows[0].Example, rows[0].Answer
+	}
+	return nil
+}
