@@ -1,0 +1,82 @@
+package inspect
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/random"
+	"github.com/rollmill/rollmill/storage"
+	"github.com/rollmill/rollmill/storage/counting"
+)
+
+// scoredRun is a rollout and its scores.
+func scoredRun(t *testing.T, root string, o random.Options, change func(*formats.Trajectory, *formats.Score)) (rollout, score *dataset.Dataset) {
+	t.Helper()
+	rows, scores := slices.Collect(random.Trajectories(1, o)), slices.Collect(random.Scores(1, o))
+	for g := range rows {
+		for i := range rows[g] {
+			change(&rows[g][i], &scores[g][i])
+		}
+	}
+	rollout = written(t, storage.Join(root, "rollout"), dataset.Spec{Stage: "rollout", Kind: formats.KindTrajectories}, rows, -1)
+	ref := rollout.Ref("base", storage.Join(root, "score"))
+	spec := dataset.Spec{Stage: "score", Kind: formats.KindScores, Inputs: []dataset.Ref{ref}, Base: &ref}
+	return rollout, written(t, storage.Join(root, "score"), spec, scores, 0)
+}
+
+// The story of one trajectory among many reads the ids of the rollout, its own
+// pages, and of what was made of it the pages of one row.
+func TestAStoryReadsLittle(t *testing.T) {
+	root := filepath.Join(t.TempDir(), "run")
+	id := ""
+	rollout, score := scoredRun(t, root, random.Options{Groups: 400, Scored: true}, func(r *formats.Trajectory, s *formats.Score) {
+		if s.TrajectoryID = r.TrajectoryID; r.ExampleID == "example-000200" && r.Generation == 3 {
+			id = r.TrajectoryID
+		}
+	})
+	var moved counting.Counter
+	s, err := Explain(storage.Wrapping(t.Context(), moved.Wrap), root, id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.Rollout == nil || s.Rollout.Row != 1603 || len(s.Scores) != 1 || s.Scores[0].Row != 1603 {
+		t.Errorf("%+v", s)
+	}
+	if n, all := moved.Read(), rollout.Bytes+score.Bytes; n > all/10 {
+		t.Errorf("%d of %d bytes were read", n, all)
+	}
+}
+
+// Ids of others may be short, and begin one another.
+func TestAnIDIsNotTheBeginningOfAnother(t *testing.T) {
+	at := 0
+	root := "mem://explain-short/run"
+	scoredRun(t, root, random.Options{Groups: 3, Generations: 4, SampledTokens: 20, PromptTokens: 20}, func(r *formats.Trajectory, s *formats.Score) {
+		r.TrajectoryID = fmt.Sprintf("t%d", at)
+		s.TrajectoryID = r.TrajectoryID
+		at++
+	})
+	for _, c := range []struct{ asked, id string }{{"t1", "t1"}, {"t10", "t10"}, {"t7", "t7"}} {
+		s, err := Explain(t.Context(), root, c.asked)
+		if err != nil || s.Rollout == nil || s.TrajectoryID != c.id {
+			t.Errorf("%s: %+v, %v", c.asked, s, err)
+		}
+	}
+	for _, c := range []struct{ asked, says, hint string }{
+		{"t", `more than 5 trajectories begin with "t"`, "give more of the id"},
+		{"", `more than 5 trajectories begin with ""`, "give more of the id"},
+		{"u", `none of the 2 datasets here has trajectory "u"`, "rollmill show"},
+	} {
+		_, err := Explain(t.Context(), root, c.asked)
+		var bad *formats.InputError
+		if !errors.As(err, &bad) || !strings.Contains(bad.What, c.says) || !strings.Contains(bad.Help, c.hint) {
+			t.Errorf("%q: %v", c.asked, err)
+		}
+	}
+}
