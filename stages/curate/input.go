@@ -46,7 +46,7 @@ func openInput(ctx context.Context, o *Options) (*input, error) {
 		}
 		l := loader{in: in, set: s, epoch: o.Epoch}
 		s.first = len(in.groups)
-		if err := l.load(ctx, o.TokenBudget > 0); err != nil {
+		if err := l.load(ctx, o.tokens()); err != nil {
 			return nil, err
 		}
 		s.end = len(in.groups)
@@ -154,7 +154,7 @@ func (l *loader) load(ctx context.Context, tokens bool) error {
 		return nil
 	}
 	if d.Version < statsWithTokens {
-		return formats.Invalid(d.URI(), "group the scores again with this version", nil, "--token-budget: its statistics do not say how many tokens were sampled")
+		return formats.Invalid(d.URI(), "group the scores again with this version", nil, "--token-budget, or a --filter: its statistics do not say how many tokens were sampled")
 	}
 	type tokenStats struct {
 		SampledTokens int64 `parquet:"sampled_tokens,delta"`
@@ -165,6 +165,11 @@ func (l *loader) load(ctx context.Context, tokens bool) error {
 		i++
 		return nil
 	})
+}
+
+// tokens tells whether a rule looks at how many were sampled.
+func (o *Options) tokens() bool {
+	return slices.ContainsFunc(o.Rules, func(k Kind) bool { return k.Tokens != nil && k.Tokens(*o) })
 }
 
 // each calls f with every row of a range.

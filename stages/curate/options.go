@@ -39,6 +39,7 @@ type Options struct {
 	MaxStaleness       *int64   // drop what an older version than PolicyVersion less this sampled
 	CheckLogprobs      bool     // drop what has no sound log probabilities
 	AnyTemperature     bool     // they may be raw at a temperature other than 1
+	LogprobFloor       *float64 // one at or under it says nothing; default DefaultLogprobFloor
 	MaxSampledTokens   int      // longest trajectory, in sampled tokens
 	MaxSequenceTokens  int      // longest call, prompt and answer
 	MinMessages        int      // fewest messages of the main path
@@ -93,6 +94,10 @@ const (
 	DefaultInterval      = 5
 	DefaultMinRewardDiff = 0.1
 )
+
+// DefaultLogprobFloor is what vLLM writes for a log probability of minus
+// infinity.
+const DefaultLogprobFloor = -9999
 
 // Validate fills in the defaults and reports the first option that cannot
 // work, before a byte is read.
@@ -225,6 +230,12 @@ func (o *Options) rules() error {
 	}
 	if o.AnyTemperature && !o.CheckLogprobs {
 		return usage("it loosens --check-logprobs", "curate: --any-temperature without --check-logprobs")
+	}
+	if o.LogprobFloor != nil && !o.CheckLogprobs {
+		return usage("it says more about --check-logprobs", "curate: --logprob-floor without --check-logprobs")
+	}
+	if f := o.LogprobFloor; f != nil && !(*f < 0) {
+		return usage("a log probability is 0 or less: give what the engine writes for one that it does not know", "curate: --logprob-floor %v", *f)
 	}
 	return nil
 }

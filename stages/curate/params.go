@@ -50,6 +50,7 @@ func (o *Options) ruleParams(p map[string]any) {
 	set("max-staleness", o.MaxStaleness, o.MaxStaleness != nil)
 	set("check-logprobs", true, o.CheckLogprobs)
 	set("any-temperature", true, o.AnyTemperature)
+	set("logprob-floor", o.LogprobFloor, o.LogprobFloor != nil)
 	set("max-sampled-tokens", o.MaxSampledTokens, o.MaxSampledTokens > 0)
 	set("max-sequence-tokens", o.MaxSequenceTokens, o.MaxSequenceTokens > 0)
 	set("min-messages", o.MinMessages, o.MinMessages > 0)

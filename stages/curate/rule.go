@@ -71,7 +71,7 @@ type Group struct {
 	Mean, Min, Max float64
 	StdPop, Solved float64 // solved is a share
 	Failed         int     // members that failed or were skipped; all without a reward when old statistics do not tell them apart
-	SampledTokens  int64   // of valid members; read only when --token-budget asks for it
+	SampledTokens  int64   // of valid members; read only when a rule asks for it (Kind.Tokens)
 }
 
 // Ruling is what a rule found.
@@ -95,6 +95,7 @@ type Kind struct {
 	Reasons []string                    // what its verdicts may say
 	Again   bool                        // it looks at each group alone, and runs again on groups that lost members
 	Last    bool                        // groups that lost members by it are not judged again: it takes them apart on purpose
+	Tokens  func(Options) bool          // it looks at the groups' SampledTokens; nil for never
 	New     func(Options) (Rule, error) // of valid options; a nil Rule when they do not ask for it
 }
 

@@ -20,7 +20,7 @@ func at(names string, row *formats.Trajectory) bool {
 }
 
 func TestEachRulesStory(t *testing.T) {
-	version, behind, half := int64(7), int64(2), 0.5
+	version, behind, half, most := int64(7), int64(2), 0.5, 0.8
 	for name, c := range map[string]struct {
 		trouble func(*formats.Trajectory)
 		options func(*curate.Options)
@@ -99,6 +99,22 @@ func TestEachRulesStory(t *testing.T) {
 			},
 			"a0 a1 a2 c1 c2", "map[filter:4]",
 		},
+		"columns of groups": {nil, func(o *curate.Options) {
+			o.Filters = []string{"group.pass_at_k[1] == 1 && group.length_mean == 3", "trajectory.sampled_tokens < group.sampled_tokens"}
+		}, "b0 b1 b2", "map[filter:6]"},
+		"near duplicates": {
+			func(r *formats.Trajectory) {
+				says := map[string]string{"a0": "it is the seventh", "a2": "It is the seventh.", "b1": "no", "b2": "No "}
+				if text, ok := says[fmt.Sprint(r.ExampleID, r.Generation)]; ok {
+					r.Messages[1].Content = text
+				}
+			},
+			func(o *curate.Options) { o.NearDuplicates = &most },
+			"a0 a1 b0 b1 c0 c1 c2", "map[near_duplicate:2]",
+		},
+		"split": {nil, func(o *curate.Options) {
+			o.Split, o.Take, o.Seed = []curate.Side{{Name: "one", Share: 0.5}, {Name: "other", Share: 0.5}}, "other", 2
+		}, "b0 b1 b2", "map[split:6]"},
 		"best of": {nil, func(o *curate.Options) { o.BestOf = 1 }, "a0 b1 c2", "map[best_of:6]"},
 		"limit":   {nil, func(o *curate.Options) { o.MaxPerGroup, o.MinValid, o.KeepFlat = 1, 1, true }, "a1 b2 c1", "map[limit:6]"},
 		"budget":  {nil, func(o *curate.Options) { o.TokenBudget = 20 }, "a0 a1 a2 c0 c1 c2", "map[token_budget:3]"},
@@ -262,6 +278,8 @@ func TestOptionsOfRulesAreCheckedFirst(t *testing.T) {
 		"without --check":        func(o *curate.Options) { o.AnyTemperature = true },
 		`--filter "group.meen"`:  func(o *curate.Options) { o.Filters = []string{"group.meen"} },
 		"--max-sequence-tokens ": func(o *curate.Options) { o.MaxSequenceTokens = -1 },
+		"--logprob-floor 1.5":    func(o *curate.Options) { o.CheckLogprobs, o.LogprobFloor = true, &bad },
+		"floor without --check":  func(o *curate.Options) { o.LogprobFloor = &bad },
 	} {
 		o := options("mem://nowhere/in", "mem://nowhere/out")
 		change(&o)

@@ -19,6 +19,7 @@ var Kind = curate.Kind{
 	Name:    "token_budget",
 	Help:    "keep groups, in seeded order, while their sampled tokens fit into --token-budget",
 	Reasons: []string{formats.DropTokenBudget},
+	Tokens:  func(o curate.Options) bool { return o.TokenBudget > 0 },
 	New: func(o curate.Options) (curate.Rule, error) {
 		if o.TokenBudget == 0 {
 			return nil, nil

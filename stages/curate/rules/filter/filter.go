@@ -8,7 +8,6 @@ package filter
 import (
 	"encoding/json"
 	"fmt"
-	"math"
 
 	"github.com/expr-lang/expr"
 	"github.com/expr-lang/expr/vm"
@@ -24,6 +23,7 @@ var Kind = curate.Kind{
 	Name:    "filter",
 	Help:    "keep what each --filter expression is true of",
 	Reasons: []string{formats.DropFilter},
+	Tokens:  readsTokens,
 	New: func(o curate.Options) (curate.Rule, error) {
 		if len(o.Filters) == 0 {
 			return nil, nil
@@ -34,6 +34,7 @@ var Kind = curate.Kind{
 			if err != nil {
 				return nil, err
 			}
+			r.passes = r.passes || fields(p)["pass_at_k"]
 			if members {
 				r.members = append(r.members, program{text, p})
 			} else {
@@ -47,20 +48,28 @@ var Kind = curate.Kind{
 	},
 }
 
-// Group is what an expression may read of a group; statistics are of its
-// valid members, NaN when there is none.
+// Group is what an expression may read of a group, named as the columns of
+// _groups; statistics are of its valid members, NaN when there is none.
 type Group struct {
-	ID        string  `expr:"id"`
-	ExampleID string  `expr:"example_id"`
-	Epoch     int     `expr:"epoch"`
-	Count     int     `expr:"count"`
-	Valid     int     `expr:"valid"`
-	Mean      float64 `expr:"mean"`
-	Std       float64 `expr:"std"` // divisor n
-	Min       float64 `expr:"min"`
-	Max       float64 `expr:"max"`
-	Spread    float64 `expr:"spread"`
-	Solved    float64 `expr:"solved"` // share
+	ID            string    `expr:"id"`
+	ExampleID     string    `expr:"example_id"` // "" for a group of several
+	Epoch         int       `expr:"epoch"`
+	Count         int       `expr:"count"`
+	Valid         int       `expr:"valid"`
+	Failed        int       `expr:"failed"`
+	Unscored      int       `expr:"unscored"`
+	Mean          float64   `expr:"mean"`
+	Std           float64   `expr:"std"` // divisor n
+	StdPop        float64   `expr:"std_pop"`
+	StdSample     float64   `expr:"std_sample"` // divisor n-1; NaN under 2 valid
+	Min           float64   `expr:"min"`
+	Max           float64   `expr:"max"`
+	Spread        float64   `expr:"spread"`
+	Solved        float64   `expr:"solved"` // share
+	SolvedCount   int       `expr:"solved_count"`
+	PassAtK       []float64 `expr:"pass_at_k"` // for k = 1, 2, ...: pass_at_k[0] is of 1
+	SampledTokens int       `expr:"sampled_tokens"`
+	LengthMean    float64   `expr:"length_mean"` // sampled tokens a valid member
 }
 
 // Trajectory is what it may read of a member.
@@ -109,19 +118,22 @@ func (g groups) Groups(b curate.Batch, list []curate.Group) (curate.Ruling, erro
 	return g.r.Groups(b, list)
 }
 
-type rule struct{ groups, members []program }
+type rule struct {
+	groups, members []program
+	passes          bool // an expression reads pass_at_k
+}
 
 func (r rule) Groups(_ curate.Batch, list []curate.Group) (curate.Ruling, error) {
 	verdicts := make([]curate.Verdict, len(list))
 	for i, g := range list {
-		verdicts[i] = judge(r.groups, environment{Group: group(g)})
+		verdicts[i] = judge(r.groups, environment{Group: group(g, r.passes)})
 	}
 	return curate.Ruling{Verdicts: verdicts}, nil
 }
 
 func (r rule) Rows(_ curate.Batch, g curate.Group, rows []curate.Row) []curate.Verdict {
 	verdicts := make([]curate.Verdict, len(rows))
-	env := environment{Group: group(g)}
+	env := environment{Group: group(g, r.passes)}
 	for i, row := range rows {
 		env.Trajectory = trajectory(row)
 		verdicts[i] = judge(r.members, env)
@@ -142,16 +154,6 @@ func judge(programs []program, env environment) curate.Verdict {
 	return curate.Verdict{}
 }
 
-func group(g curate.Group) Group {
-	out := Group{ID: g.ID, ExampleID: g.ExampleID, Epoch: g.Epoch, Count: g.Count, Valid: g.Valid,
-		Mean: g.Mean, Std: g.StdPop, Min: g.Min, Max: g.Max, Spread: g.Max - g.Min, Solved: g.Solved}
-	if g.Valid == 0 {
-		nan := math.NaN()
-		out.Mean, out.Std, out.Min, out.Max, out.Spread, out.Solved = nan, nan, nan, nan, nan, nan
-	}
-	return out
-}
-
 func trajectory(r curate.Row) Trajectory {
 	m, t := r.Member, r.Trajectory
 	out := Trajectory{ID: m.TrajectoryID, Generation: int(m.Generation), Status: m.Status, StopReason: t.StopReason, Model: t.Model, Answer: t.Answer,
@@ -169,11 +171,4 @@ func trajectory(r curate.Row) Trajectory {
 		_ = json.Unmarshal([]byte(t.Metadata), &out.Metadata) // what is no object has no fields
 	}
 	return out
-}
-
-func number(p *float64) float64 {
-	if p == nil {
-		return math.NaN()
-	}
-	return *p
 }

@@ -1,7 +1,7 @@
 // Package logprobs refuses trajectories whose sampled tokens' log
 // probabilities cannot be trained on: missing, not one for each token id, NaN,
-// infinite or above 0, at a floor that engines write when they do not know
-// (-9999), or raw at a temperature other than 1, where they are not those of
+// infinite or above 0, at or under a floor (an engine writes -9999 for what it
+// does not know; others have other floors), or raw at a temperature other than 1, where they are not those of
 // the distribution that was sampled. An engine's logprobs count as raw unless
 // the call asked for processed ones (logprobs_mode "processed_logprobs").
 package logprobs
@@ -23,16 +23,18 @@ var Kind = curate.Kind{
 		if !o.CheckLogprobs {
 			return nil, nil
 		}
-		return rule{anyTemperature: o.AnyTemperature}, nil
+		r := rule{anyTemperature: o.AnyTemperature, floor: curate.DefaultLogprobFloor}
+		if o.LogprobFloor != nil {
+			r.floor = *o.LogprobFloor
+		}
+		return r, nil
 	},
 }
-
-// Floor is what engines write instead of a log probability that they lost.
-const Floor = -9999
 
 type rule struct {
 	curate.EveryGroup
 	anyTemperature bool
+	floor          float64
 }
 
 func (c rule) Rows(_ curate.Batch, _ curate.Group, rows []curate.Row) []curate.Verdict {
@@ -63,7 +65,7 @@ func (c rule) trouble(t *formats.Trajectory) string {
 		case len(m.Logprobs) != len(m.TokenIDs):
 			what = fmt.Sprintf("%d log probabilities for %d tokens", len(m.Logprobs), len(m.TokenIDs))
 		default:
-			what = values(m.Logprobs)
+			what = c.values(m.Logprobs)
 		}
 		if what == "" && !c.anyTemperature {
 			what = temperature(&t.Calls[m.Call])
@@ -78,7 +80,7 @@ func (c rule) trouble(t *formats.Trajectory) string {
 	return ""
 }
 
-func values(list []float32) string {
+func (c rule) values(list []float32) string {
 	for i, p := range list {
 		switch x := float64(p); {
 		case math.IsNaN(x):
@@ -87,8 +89,8 @@ func values(list []float32) string {
 			return fmt.Sprintf("the log probability of token %d is infinite", i)
 		case p > 0:
 			return fmt.Sprintf("the log probability of token %d is above 0", i)
-		case p <= Floor:
-			return fmt.Sprintf("the log probability of token %d is the floor %v", i, p)
+		case x <= c.floor:
+			return fmt.Sprintf("the log probability of token %d is %v, at or under the floor", i, p)
 		}
 	}
 	return ""

@@ -31,7 +31,7 @@ func TestEachTrouble(t *testing.T) {
 		{"token 1 is NaN", []int32{1, 2}, []float32{-1, nan}, "{}"},
 		{"token 0 is infinite", []int32{1}, []float32{inf}, "{}"},
 		{"token 0 is above 0", []int32{1}, []float32{0.5}, "{}"},
-		{"token 0 is the floor -9999", []int32{1}, []float32{-9999}, "{}"},
+		{"token 0 is -9999, at or under the floor", []int32{1}, []float32{-9999}, "{}"},
 		{"raw at temperature 0.7", []int32{1}, []float32{-1}, `{"temperature":0.7}`},
 		{"", []int32{1}, []float32{-1}, `{"temperature":0.7,"logprobs_mode":"processed_logprobs"}`},
 	} {
@@ -46,5 +46,21 @@ func TestEachTrouble(t *testing.T) {
 	row := formats.Trajectory{Messages: []formats.Message{{Parent: -1, Sampled: true, TokenIDs: []int32{1}, Logprobs: []float32{-1}}}, Calls: []formats.Call{{Target: true, Sampling: `{"temperature":0.7}`}}}
 	if v := rule.(curate.RowRule).Rows(curate.Batch{}, curate.Group{}, []curate.Row{{Member: &formats.Member{}, Trajectory: &row}})[0]; v.Reason != "" {
 		t.Errorf("at any temperature: %v", v)
+	}
+}
+
+// Another engine has another floor.
+func TestFloor(t *testing.T) {
+	floor := -100.0
+	rule, err := logprobs.Kind.New(curate.Options{CheckLogprobs: true, LogprobFloor: &floor})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for p, refused := range map[float32]bool{-99.5: false, -100: true, -9999: true} {
+		row := formats.Trajectory{Messages: []formats.Message{{Parent: -1, Sampled: true, TokenIDs: []int32{1}, Logprobs: []float32{p}}}, Calls: []formats.Call{{Target: true, Sampling: "{}"}}}
+		v := rule.(curate.RowRule).Rows(curate.Batch{}, curate.Group{}, []curate.Row{{Member: &formats.Member{}, Trajectory: &row}})[0]
+		if (v.Reason != "") != refused {
+			t.Errorf("%v: %v", p, v)
+		}
 	}
 }
