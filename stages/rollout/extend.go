@@ -2,6 +2,7 @@ package rollout
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -75,6 +76,21 @@ func (o *Options) openPlanned(ctx context.Context) (*dataset.Dataset, error) {
 		return d, nil
 	}
 	return nil, formats.Invalid(o.Plan.d.URI(), "", nil, "its manifest names no base")
+}
+
+// otherwise tells what of the agent's doing is not as it was when the base was
+// made: members of one group should differ by chance alone.
+func (o Options) otherwise(spec dataset.Spec, base *dataset.Dataset) {
+	if base == nil || base.Stage != stage {
+		return
+	}
+	for _, name := range []string{"agent", "sampling", "target_functions", "no_logprobs"} {
+		was, err := json.Marshal(base.Params[name])
+		is, again := json.Marshal(spec.Params[name])
+		if err == nil && again == nil && string(was) != string(is) {
+			o.Logger().Warn("what is added is made otherwise than what is there", "parameter", name, "was", string(was), "is", string(is), "extended", base.URI())
+		}
+	}
 }
 
 // newBase finds the groups of this shard's slice, and what is added to them.

@@ -39,6 +39,7 @@ func runShard(ctx context.Context, o Options) (dataset.Result, dataset.Outcome, 
 	if err != nil {
 		return dataset.Result{}, dataset.Outcome{}, err
 	}
+	o.otherwise(spec, extended)
 	before, err := o.before(ctx, &spec)
 	if err != nil {
 		return dataset.Result{}, dataset.Outcome{}, err

@@ -1,0 +1,103 @@
+package rollout_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"log/slog"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/random"
+	"github.com/rollmill/rollmill/stages"
+	"github.com/rollmill/rollmill/stages/rollout"
+)
+
+// remembered is an agent whose attempts were made before, of all kinds.
+type remembered map[string]formats.Trajectory
+
+func (remembered) Describe() rollout.Description { return rollout.Description{Kind: "remembered"} }
+
+func (remembered) Attempt(context.Context, rollout.Attempt) (rollout.Result, error) {
+	return rollout.Result{}, nil
+}
+
+func (r remembered) Stored(_ context.Context, a rollout.Attempt) (formats.Trajectory, error) {
+	return r[a.TrajectoryID], nil
+}
+
+// To extend by as many as are missing is to roll out more at once, whatever
+// the rows are like and however their base lies in parts: tiny ones, of which
+// many share a page, and such that fill several.
+func TestExtendingIsRollingOutMore(t *testing.T) {
+	for name, like := range map[string]random.Options{
+		"tiny":   {Groups: 90, SampledTokens: 10, PromptTokens: 8, Messages: 3, Failures: 0.3},
+		"medium": {Groups: 40, SampledTokens: 900, Messages: 4, Branches: 0.3, Failures: 0.2},
+		"large":  {Groups: 3, SampledTokens: 60_000, Messages: 3},
+	} {
+		t.Run(name, func(t *testing.T) {
+			like.Run, like.Generations = "run", 5
+			agent := remembered{}
+			o := rollout.Options{Run: "run", Agent: agent, Concurrency: 4, MaxFailureRate: new(float64)}
+			*o.MaxFailureRate = 1
+			var wishes []wish
+			for rows := range random.Trajectories(11, like) {
+				id := rows[0].ExampleID
+				o.Examples = append(o.Examples, formats.Example{ID: id, Row: len(o.Examples)})
+				wishes = append(wishes, wish{id, 2})
+				for _, row := range rows {
+					agent[row.TrajectoryID] = row
+				}
+			}
+			dir := t.TempDir()
+			sharded := func(o rollout.Options, name string, generations, shards int) (r stages.Report) {
+				o.Out.URI, o.Generations = filepath.Join(dir, name), generations
+				for i := range shards {
+					o.Out.Shard = stages.Shard{Index: i, Count: shards}
+					r = run(t, o)
+				}
+				return r
+			}
+			want := sharded(o, "all", 5, 1)
+			sharded(o, "rollout", 3, 3)
+			p := planOf(t, filepath.Join(dir, "rollout"), filepath.Join(dir, "curate"), wishes...)
+			for _, n := range []int{1, 2} {
+				more := extending(o, filepath.Join(dir, "rollout"), p, "")
+				got := sharded(more, fmt.Sprint("extended-", n), 0, n)
+				if got.RowsDigest != want.RowsDigest || got.Counts[formats.StatusFailed] != want.Counts[formats.StatusFailed] {
+					t.Errorf("%d shards: extended %s, rolled out at once %s", n, got.RowsDigest, want.RowsDigest)
+				}
+				d := opened(t, filepath.Join(dir, fmt.Sprint("extended-", n)))
+				check(t, dataset.Verify(t.Context(), d))
+				if at := names(rows(t, d.URI())); at != names(rows(t, filepath.Join(dir, "all"))) {
+					t.Errorf("%d shards: the rows lie as %s", n, at)
+				}
+				if calls := opened(t, filepath.Join(dir, "all")).Facts["calls"]; d.Facts["calls"] != calls {
+					t.Errorf("%d shards: %v calls, want %v", n, d.Facts["calls"], calls)
+				}
+			}
+		})
+	}
+}
+
+// An agent that does otherwise than the one before is told of.
+func TestExtendingOtherwiseIsTold(t *testing.T) {
+	e := newEngine(t, &engine{})
+	dir := t.TempDir()
+	o := options(e, filepath.Join(dir, "rollout"), 2)
+	run(t, o)
+	p := planOf(t, o.Out.URI, filepath.Join(dir, "curate"), wish{"ex-1", 1})
+	for temperature, told := range map[float64]int{0.7: 0, 1.5: 1} {
+		var log bytes.Buffer
+		o := extending(o, filepath.Join(dir, "rollout"), p, filepath.Join(dir, fmt.Sprint("extended-", temperature)))
+		o.Log = slog.New(slog.NewTextHandler(&log, nil))
+		o.Sampling = map[string]any{"temperature": temperature}
+		run(t, o)
+		if n := strings.Count(log.String(), "made otherwise"); n != told {
+			t.Errorf("temperature %v: %s", temperature, log.String())
+		}
+	}
+}
