@@ -10,8 +10,9 @@ type Spill struct {
 	Memory int64  // bytes; default DefaultSpillMemory
 }
 
-// DefaultSpillMemory is how much is sorted in memory.
-const DefaultSpillMemory = 256 << 20
+// DefaultSpillMemory is how much is sorted in memory: more of it saves no time,
+// since runs of any number are merged at once.
+const DefaultSpillMemory = 64 << 20
 
 // Validate reports what cannot be.
 func (s *Spill) Validate(stage string) error {
