@@ -36,6 +36,7 @@ func groupFlags() []cli.Flag {
 		&cli.Float64Flag{Name: "pair-margin", Usage: "pair only what differs by at least `X`"},
 		&cli.IntFlag{Name: "pair-limit", Usage: "make at most `N` pairs of a group, or of a turn; 0: no limit"},
 		&cli.BoolFlag{Name: "pair-ties", Usage: "pair equal scores too"},
+		&cli.BoolFlag{Name: "pair-once", Usage: "of a group's pairs that say the same make one"},
 		&cli.BoolFlag{Name: "labels", Usage: "label scored trajectories into _labels, for KTO: wanted ones reach --solved-threshold"},
 		&cli.Float64Flag{Name: "solved-threshold", Value: group.DefaultSolvedThreshold, Usage: "a reward of at least `X` counts as solved"},
 		&cli.Float64Flag{Name: "flat-tolerance", Usage: "rewards within this relative `SPREAD` are the same", DefaultText: "1e-12"},
@@ -61,7 +62,7 @@ func groupOptions(c *cli.Context) (group.Options, error) {
 		Labels:     c.Bool("labels"),
 		Pairs: group.Pairs{
 			Mode: group.PairMode(c.String("pairs")), From: group.PairSource(c.String("pairs-from")), Top: c.Int("pair-top"),
-			Margin: c.Float64("pair-margin"), Limit: c.Int("pair-limit"), Ties: c.Bool("pair-ties"),
+			Margin: c.Float64("pair-margin"), Limit: c.Int("pair-limit"), Ties: c.Bool("pair-ties"), Once: c.Bool("pair-once"),
 		},
 		By:              c.String("by"),
 		AllowUnscored:   c.Bool("allow-unscored"),

@@ -7,6 +7,8 @@ import (
 	"math"
 	"strconv"
 
+	"github.com/zeebo/xxh3"
+
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
 )
@@ -20,8 +22,15 @@ type pairer struct {
 	least float64                             // reward of a wanted one
 	facts map[string]float64
 
-	buf []said
+	buf  []said
+	of   *formats.Member // one of the group, for its pairs' ids
+	some []formats.Pair  // made and not written
+	made map[xxh3.Uint128]bool
 }
+
+// pairsAtOnce is how many pairs are held: each repeats its prompt, and a group
+// has as many as the square of its members.
+const pairsAtOnce = 16
 
 // said has the columns that pairs are made of.
 type said struct {
@@ -78,22 +87,35 @@ func (p *pairer) group(ctx context.Context, members []formats.Member, words []sa
 	if p.out == nil {
 		return nil
 	}
-	var pairs []formats.Pair
+	p.of = &members[0]
+	clear(p.made)
 	if p.From == PairCandidates {
-		pairs = p.candidates(members, all)
-	} else {
-		pairs = p.trajectories(members, all)
+		err := p.candidates(ctx, members, all)
+		return errors.Join(err, p.flush(ctx))
 	}
-	for i := range pairs {
-		m := &members[0]
-		pairs[i].ExampleID, pairs[i].GroupID, pairs[i].Epoch = m.ExampleID, m.GroupID, m.Epoch
+	err := p.trajectories(ctx, members, all)
+	return errors.Join(err, p.flush(ctx))
+}
+
+// put adds a pair of the group.
+func (p *pairer) put(ctx context.Context, x formats.Pair) error {
+	x.ExampleID, x.GroupID, x.Epoch = p.of.ExampleID, p.of.GroupID, p.of.Epoch
+	if p.some = append(p.some, x); len(p.some) < pairsAtOnce {
+		return nil
 	}
-	p.facts[factPairs] += float64(len(pairs))
-	return p.out.Write(ctx, pairs)
+	return p.flush(ctx)
+}
+
+func (p *pairer) flush(ctx context.Context) error {
+	p.facts[factPairs] += float64(len(p.some))
+	err := p.out.Write(ctx, p.some)
+	clear(p.some)
+	p.some = p.some[:0]
+	return err
 }
 
 // trajectories pairs whole members by reward.
-func (p *pairer) trajectories(members []formats.Member, all []formats.Trajectory) []formats.Pair {
+func (p *pairer) trajectories(ctx context.Context, members []formats.Member, all []formats.Trajectory) error {
 	var valid []int
 	var scores []float64
 	var paths [][]int
@@ -102,7 +124,7 @@ func (p *pairer) trajectories(members []formats.Member, all []formats.Trajectory
 			valid, scores, paths = append(valid, i), append(scores, *m.Reward), append(paths, all[i].Main())
 		}
 	}
-	return p.take(p.options(scores, p.refuse), func(o option) (formats.Pair, string) {
+	return p.take(ctx, p.options(scores, p.refuse), func(o option) (formats.Pair, string) {
 		a, b := &all[valid[o.better]], &all[valid[o.worse]]
 		pathA, pathB := paths[o.better], paths[o.worse]
 		shared, refused := part(a, b, pathA, pathB)
@@ -133,14 +155,13 @@ type candidate struct {
 func (c candidate) get() *formats.Candidate { return &c.t.Candidates[c.index] }
 
 // candidates pairs the alternatives of each turn by the agent's scores.
-func (p *pairer) candidates(members []formats.Member, all []formats.Trajectory) []formats.Pair {
-	var out []formats.Pair
+func (p *pairer) candidates(ctx context.Context, members []formats.Member, all []formats.Trajectory) error {
 	for _, turn := range p.turns(members, all) {
 		scores := make([]float64, len(turn.of))
 		for i, c := range turn.of {
 			scores[i] = *c.get().Score
 		}
-		out = append(out, p.take(p.options(scores, p.refuse), func(o option) (formats.Pair, string) {
+		err := p.take(ctx, p.options(scores, p.refuse), func(o option) (formats.Pair, string) {
 			a, b := turn.of[o.better], turn.of[o.worse]
 			if !p.nat && a.get().Content == b.get().Content {
 				return formats.Pair{}, factPairsSame
@@ -157,9 +178,12 @@ func (p *pairer) candidates(members []formats.Member, all []formats.Trajectory) 
 				return formats.Pair{}, factPairsPrompts
 			}
 			return x, ""
-		})...)
+		})
+		if err != nil {
+			return err
+		}
 	}
-	return out
+	return nil
 }
 
 func answer(content string) string {
@@ -213,20 +237,44 @@ func (p *pairer) key(t *formats.Trajectory, c *formats.Candidate) ([2]string, bo
 }
 
 // take makes pairs until the limit.
-func (p *pairer) take(options []option, make func(option) (formats.Pair, string)) []formats.Pair {
-	var out []formats.Pair
+func (p *pairer) take(ctx context.Context, options []option, make func(option) (formats.Pair, string)) error {
+	taken := 0
 	for i, o := range options {
-		if p.Limit > 0 && len(out) == p.Limit {
+		if p.Limit > 0 && taken == p.Limit {
 			p.facts[factPairsLimit] += float64(len(options) - i)
 			break
 		}
 		x, refused := make(o)
+		if refused == "" && p.Once && p.again(&x) {
+			if refused = factPairsAgain; p.nat {
+				taken++ // NAT limits first
+			}
+		}
 		if refused != "" {
 			p.refuse(refused)
 			continue
 		}
+		taken++
 		x.Margin = o.margin
-		out = append(out, x)
+		if err := p.put(ctx, x); err != nil {
+			return err
+		}
 	}
-	return out
+	return nil
+}
+
+// again tells whether a pair of the group says the same as an earlier one.
+func (p *pairer) again(x *formats.Pair) bool {
+	if p.made == nil {
+		p.made = map[xxh3.Uint128]bool{}
+	}
+	h := xxh3.New()
+	for _, text := range []string{x.Prompt, x.Chosen, x.Rejected} {
+		_, _ = h.WriteString(text)
+		_, _ = h.Write([]byte{0})
+	}
+	sum := h.Sum128()
+	was := p.made[sum]
+	p.made[sum] = true
+	return was
 }

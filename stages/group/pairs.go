@@ -21,7 +21,9 @@ import (
 // does it: a turn is what the agent named so, wherever in the group; prompts
 // are not compared (the better one's is taken); equal scores make pairs unless
 // a margin forbids it; the order of equal differences is that of its stable
-// sorts.
+// sorts. What its trainer does to these pairs by default is asked for by Once
+// (over all examples there, over a group here): of those that say the same one
+// is left, after the limit.
 type Pairs struct {
 	Mode   PairMode   `json:"mode"`           // "" makes none
 	From   PairSource `json:"from"`           // default PairTrajectories; PairCandidates under CompatNAT
@@ -29,6 +31,7 @@ type Pairs struct {
 	Margin float64    `json:"margin"`         // least difference of scores
 	Limit  int        `json:"limit"`          // most pairs of a group, or of a turn; 0 is no limit
 	Ties   bool       `json:"ties,omitempty"` // equal scores make pairs too
+	Once   bool       `json:"once,omitempty"` // of a group's pairs that say the same, the first
 
 	nat bool
 }
@@ -68,7 +71,7 @@ func (p *Pairs) validate(compat Compat) error {
 	}
 	switch {
 	case p.Mode == "":
-		if p.Limit != 0 || p.Margin != 0 || p.Top != 0 || p.Ties {
+		if p.Limit != 0 || p.Margin != 0 || p.Top != 0 || p.Ties || p.Once {
 			return usage("say which with --pairs", "group: pairs are described but not asked for")
 		}
 		return nil

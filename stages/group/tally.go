@@ -34,6 +34,7 @@ const (
 	factDesirable    = "desirable"     // labels of each kind
 	factUndesirable  = "undesirable"
 	factPairsLimit   = "pairs_limit" // left out: the group or turn has enough
+	factPairsAgain   = "pairs_again" // refused: an earlier one says the same
 )
 
 // tally counts rows and groups for the shard's record.
