@@ -36,18 +36,23 @@ func collect(ctx context.Context, root string) (Run, error) {
 func collectEpoch(ctx context.Context, root string, e int) (Epoch, bool, error) {
 	dir := storage.Join(root, fmt.Sprintf("epoch-%d", e))
 	epoch := Epoch{Epoch: e, Seconds: map[string]float64{}}
+	last, err := extended(ctx, dir)
+	if err != nil {
+		return epoch, false, err
+	}
 	found := false
 	for _, stage := range []struct {
 		name string
+		dir  string
 		read func(context.Context, *dataset.Dataset, *Epoch) error
 	}{
-		{"validation/score", readValidation},
-		{"rollout", readRollout},
-		{"score", readScore},
-		{"group", readGroup},
-		{"curate", readCurate},
+		{"validation/score", dir, readValidation},
+		{"rollout", last, readRollout},
+		{"score", last, readScore},
+		{"group", last, readGroup},
+		{"curate", last, readCurate},
 	} {
-		d, err := open(ctx, storage.Join(dir, stage.name))
+		d, err := open(ctx, storage.Join(stage.dir, stage.name))
 		if err != nil {
 			return epoch, found, err
 		}
@@ -65,7 +70,19 @@ func collectEpoch(ctx context.Context, root string, e int) (Epoch, bool, error) 
 	if !found {
 		return epoch, false, nil
 	}
-	return epoch, true, readReceipt(ctx, storage.Join(dir, "submit"), &epoch)
+	return epoch, true, readReceipt(ctx, storage.Join(last, "submit"), &epoch)
+}
+
+// extended is the folder of an epoch to which generations were added: the last
+// of them that is scored, where rollout --extend puts them.
+func extended(ctx context.Context, dir string) (string, error) {
+	for {
+		next := storage.Join(dir, "extended")
+		if d, err := open(ctx, storage.Join(next, "score")); err != nil || d == nil {
+			return dir, err
+		}
+		dir = next
+	}
 }
 
 // open returns nil for a dataset that is not there or not complete yet. Gates
