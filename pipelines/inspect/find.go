@@ -20,6 +20,8 @@ type Found struct {
 	Datasets []*dataset.Dataset // wide ones of rollout first, then by URI
 	Receipts []Receipt
 	Troubles []string // what could not be opened, and why
+
+	Unfinished []string // datasets of which shards are missing, and which
 }
 
 // Receipt is a receipt and where it is.
@@ -37,48 +39,57 @@ func Find(ctx context.Context, uri string) (*Found, error) {
 	if err != nil {
 		return nil, err
 	}
-	var damage error
+	var worst error
+	folders := map[string]bool{}
 	for o, err := range b.List(ctx, "") {
 		if err != nil {
 			return nil, err
 		}
-		err := g.add(ctx, b, uri, o.Key)
-		if err != nil && !errors.Is(err, formats.ErrInvalid) {
+		err := g.add(ctx, b, uri, o.Key, folders)
+		switch {
+		case errors.Is(err, dataset.ErrIncomplete):
+			g.Unfinished = append(g.Unfinished, err.Error())
+		case errors.Is(err, formats.ErrInvalid):
+			g.Troubles = append(g.Troubles, err.Error())
+		case err != nil:
 			return nil, err
 		}
-		if err != nil {
-			damage = cmp.Or(damage, err)
-			g.Troubles = append(g.Troubles, err.Error())
-		}
+		worst = cmp.Or(worst, err)
 	}
 	if len(g.Datasets) == 0 {
-		return nil, cmp.Or(damage, g.nothing(ctx, uri))
+		return nil, cmp.Or(worst, error(formats.Invalid(g.Root, "name a run's folder, an epoch's, or a dataset", storage.ErrNotExist, "there is no complete dataset")))
 	}
 	g.sort()
 	return g, nil
 }
 
-// add adds what an object belongs to, if it is the one that stands for it.
-func (g *Found) add(ctx context.Context, b *storage.Bucket, uri, key string) error {
-	folder := uri
-	if path.Dir(key) != "." {
-		folder = storage.Join(uri, path.Dir(key))
+// add adds the dataset or the receipt that an object belongs to. A dataset's
+// folder has a manifest, or records of shards that await one.
+func (g *Found) add(ctx context.Context, b *storage.Bucket, uri, key string, folders map[string]bool) error {
+	folder := path.Dir(key)
+	switch name := path.Base(key); {
+	case name == formats.ReceiptFile:
+		return g.receipt(ctx, b, key, within(uri, folder))
+	case strings.HasPrefix(name, "shard-") && path.Base(path.Dir(folder)) == privateFolder:
+		folder = path.Dir(path.Dir(folder))
+	case name != dataset.ManifestFile:
+		return nil
 	}
-	switch path.Base(key) {
-	case dataset.ManifestFile:
-		return g.open(ctx, folder)
-	case formats.ReceiptFile:
-		return g.receipt(ctx, b, key, folder)
+	if folders[folder] {
+		return nil
 	}
-	return nil
+	folders[folder] = true
+	return g.open(ctx, within(uri, folder))
 }
 
-// nothing says why there is no dataset: one with missing shards names them.
-func (g *Found) nothing(ctx context.Context, uri string) error {
-	if _, err := openAny(ctx, uri); errors.Is(err, dataset.ErrIncomplete) {
-		return err
+// privateFolder is where a dataset keeps the records of its shards.
+const privateFolder = ".rollmill"
+
+func within(uri, folder string) string {
+	if folder == "." {
+		return uri
 	}
-	return formats.Invalid(g.Root, "name a run's folder, an epoch's, or a dataset", storage.ErrNotExist, "there is no complete dataset")
+	return storage.Join(uri, folder)
 }
 
 // sort puts bases before what is made of them.
@@ -100,17 +111,16 @@ func (g *Found) Follow(ctx context.Context) {
 	g.sort()
 }
 
-// open adds a dataset. One that is being written is none yet.
+// open adds a dataset, also one that a gate refused.
 func (g *Found) open(ctx context.Context, uri string) error {
 	d, err := openAny(ctx, uri)
-	if errors.Is(err, storage.ErrNotExist) || errors.Is(err, dataset.ErrIncomplete) {
+	if errors.Is(err, storage.ErrNotExist) { // it was removed meanwhile
 		return nil
 	}
-	if err != nil {
-		return err
+	if err == nil {
+		g.Datasets = append(g.Datasets, d)
 	}
-	g.Datasets = append(g.Datasets, d)
-	return nil
+	return err
 }
 
 func (g *Found) receipt(ctx context.Context, b *storage.Bucket, key, folder string) error {

@@ -80,6 +80,11 @@ func Run(ctx context.Context, o Options) (*Audited, error) {
 	for _, trouble := range found.Troubles {
 		a.add(Finding{Check: checkDamage, Severity: Damage, URI: found.Root, What: trouble})
 	}
+	if a.wants(checkUnfinished) {
+		for _, what := range found.Unfinished {
+			a.add(Finding{Check: checkUnfinished, Severity: Note, URI: found.Root, What: what})
+		}
+	}
 	for _, d := range found.Datasets {
 		a.out.Datasets = append(a.out.Datasets, Looked{d.URI(), d.Kind, d.Rows})
 		if err := a.one(ctx, d); err != nil {

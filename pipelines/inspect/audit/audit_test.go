@@ -262,3 +262,19 @@ func TestAnIncompleteDatasetIsNamed(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// A dataset whose last writer was killed before it left the manifest is whole.
+func TestADatasetWithoutItsManifestIsLookedAt(t *testing.T) {
+	w := &world{t, "mem://audit-manifest/run"}
+	d := w.wide("epoch-0/rollout", "rollout", trajectories(small))
+	b, err := storage.Open(t.Context(), d.URI())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := b.Delete(t.Context(), dataset.ManifestFile); err != nil {
+		t.Fatal(err)
+	}
+	if a := audited(t, w.root); len(a.Datasets) != 1 || a.Datasets[0].Rows != 40 {
+		t.Errorf("%+v", a)
+	}
+}

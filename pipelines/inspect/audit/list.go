@@ -18,7 +18,7 @@ var Checks = []Check{
 	{"models", Warning, "several models, or several policy versions in one group, answered", true, newModels},
 	{"stale", Warning, "policies long before the newest one answered", false, newStale},
 	{"branches", Note, "trajectories branch: retries, sub-agents, compacted histories", true, newBranches},
-	{"truncated_scored", Note, "attempts that were cut off have a reward, and vote", false, newTruncatedScored},
+	{"truncated_scored", Note, "attempts that were cut off have a reward, and vote in their group", false, newTruncatedScored},
 	{"length", Note, "reward goes with length, or against it", false, newLength},
 }
 
@@ -29,6 +29,7 @@ const (
 	checkRepeated    = "repeated"
 	checkLeak        = "leak"
 	checkResubmitted = "resubmitted"
+	checkUnfinished  = "unfinished"
 )
 
 // Further are the checks that look at more than one row after another.
@@ -38,6 +39,7 @@ var Further = []Check{
 	{checkRepeated, Error, "a trajectory is there twice", false, nil},
 	{checkLeak, Error, "an example of a validation is trained on", true, nil},
 	{checkResubmitted, Warning, "one batch was handed over twice", false, nil},
+	{checkUnfinished, Note, "shards of a dataset are missing: it is being written, or its stage ended early; it is not looked at", false, nil},
 }
 
 // Names lists every check's name.

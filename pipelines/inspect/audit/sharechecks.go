@@ -75,7 +75,7 @@ type truncatedScored struct{ count }
 func newTruncatedScored() Looker { return &truncatedScored{} }
 
 func (c *truncatedScored) Row(r *Row) {
-	if r.Reward == nil {
+	if r.Reward == nil || r.Member != nil { // its scores tell of it
 		return
 	}
 	c.of++

@@ -326,6 +326,20 @@ var troubles = []trouble{
 	{"resubmitted", "a batch was sent twice; the twin to another trainer", receipts(formats.Receipt{Key: "l", Backend: "art", State: formats.JobCompleted,
 		Trajectories: 40, StartedAt: time.Unix(2, 0)}), "handed to art before"},
 
+	{"unfinished", "one of two shards is there", func(w *world, sick bool) {
+		w.wide("rollout", "rollout", trajectories(small))
+		s, err := dataset.Begin(context.Background(), w.at("score"), dataset.Spec{Stage: "score", Kind: formats.KindScores}, dataset.Options{Of: 2})
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		if !sick {
+			return
+		}
+		if _, err := s.Commit(context.Background(), dataset.Outcome{}); err != nil {
+			w.t.Fatal(err)
+		}
+	}, "shard 1 of 2 missing"},
+
 	{"rows", "a failure counts as reward 0", spoiled(func(rows []formats.Trajectory) { fail(&rows[3]); rows[3].Reward = number(0.0) }), "break what"},
 	{"rows", "a reward is NaN", spoiled(func(rows []formats.Trajectory) { rows[3].Reward = number(math.NaN()) }), "break what"},
 	{"rows", "log probabilities are fewer than tokens", spoiled(func(rows []formats.Trajectory) {
