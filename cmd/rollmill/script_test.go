@@ -21,7 +21,7 @@ func TestScripts(t *testing.T) {
 		UpdateScripts:       *update,
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exits": exits, "sandbox": serveSandbox, "faults": setFaults, "truncate": truncate, "finetuning": serveFineTuning,
-			"customizer": serveCustomizer, "hub": serveHub, "recital": serveRecital,
+			"customizer": serveCustomizer, "hub": serveHub, "recital": serveRecital, "weighing": serveWeighing,
 		},
 	})
 }
