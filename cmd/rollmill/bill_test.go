@@ -59,7 +59,7 @@ func TestWhatEachStageAsksOfAnObjectStore(t *testing.T) {
 	}{
 		{[]string{"score", "--in", at("rollout"), "--out", at("score"), "--reward", "long=expr:len(answer) / 1000"}, 18, 0.15},
 		{[]string{"group", "--in", at("score"), "--out", at("group")}, 22, 0.04},
-		{[]string{"curate", "--in", at("group"), "--out", at("curate"), "--sample-groups", "0.3"}, 32, 1.10},
+		{[]string{"curate", "--in", at("group"), "--out", at("curate"), "--sample-groups", "0.3"}, 34, 1.10},
 		{[]string{"submit", "--in", at("curate"), "--out", at("submit"), "--backend", "file", "--kinds", "art"}, 29, 0.70},
 		{[]string{"score", "--in", at("rollout"), "--out", at("score"), "--reward", "long=expr:len(answer) / 1000"}, 4, 0.01}, // up to date
 	} {
