@@ -97,7 +97,8 @@ func (o *Options) wishes(ctx context.Context, in *input, verdicts []Verdict) ([]
 	return all, nil
 }
 
-// withoutHeldOut leaves out groups whose example is held out. Of a group that is refused as a whole no other rule looks at it.
+// withoutHeldOut leaves out groups whose example is held out. Of a group that
+// is refused as a whole no other rule looks at it.
 func (in *input) withoutHeldOut(ctx context.Context, all []wish) ([]wish, error) {
 	if in.holdout == nil || len(all) == 0 {
 		return all, nil
