@@ -50,6 +50,8 @@ func backendFlags() []cli.Flag {
 	flags = append(flags, inCategory("Backend command",
 		&cli.StringFlag{Name: "trainer", Usage: "the program that trains: `WORDS` split as a shell would"},
 		&cli.StringSliceFlag{Name: "settings", Usage: "`KEY=VALUE` that the program is told"})...)
+	flags = append(flags, inCategory("What supervised training imitates",
+		&cli.IntFlag{Name: "best", Value: 1, Usage: "the `N` best conversations of each group; -1: all that are left (backends openai, customizer, file and hub)"})...)
 	return append(flags, inCategory("Backend file",
 		&cli.StringSliceFlag{Name: "kinds", Usage: "write this `KIND` of file: " + words(file.Kinds()) + "; default: all"})...)
 }
@@ -62,7 +64,7 @@ func backendConfig(s *session, c *cli.Context) (all.Config, error) {
 		AcceptPlainAssistant: c.Bool("accept-plain-assistant"), ReadTimeout: c.Duration("read-timeout"),
 		Training: art.Training{LearningRate: float(c, "learning-rate"), Beta: float(c, "beta"), KLPenalty: float(c, "kl-penalty-coef")},
 	}
-	config := all.Config{File: file.Config{Kinds: c.StringSlice("kinds"), AcceptPlainAssistant: a.AcceptPlainAssistant}}
+	config := all.Config{File: file.Config{Kinds: c.StringSlice("kinds"), AcceptPlainAssistant: a.AcceptPlainAssistant, Best: c.Int("best")}}
 	var err error
 	if a.IP, a.Port, err = hostPort(c.String("url")); err != nil {
 		return config, err
@@ -98,6 +100,7 @@ func backendConfig(s *session, c *cli.Context) (all.Config, error) {
 	if err == nil && c.String("backend") == "hub" {
 		config.Hub, err = hubConfig(s, c)
 	}
+	config.OpenAI.Best, config.Customizer.Best, config.Hub.Best = c.Int("best"), c.Int("best"), c.Int("best")
 	config.ART = a
 	return config, err
 }

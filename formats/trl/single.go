@@ -1,7 +1,9 @@
 package trl
 
 import (
+	"cmp"
 	"math"
+	"slices"
 
 	"github.com/rollmill/rollmill/formats"
 )
@@ -46,6 +48,39 @@ func meanReward(rows []formats.Trajectory) float64 {
 		}
 	}
 	return sum / max(n, 1)
+}
+
+// Top lists the places of a group's n best members that have a reward and
+// answered, the best first and the earlier one of equals; all of them when n is
+// below 0, the best alone when it is 0. So Best(rows[i:i+1]) makes the
+// conversation of each.
+func Top(rows []formats.Trajectory, n int) []int {
+	var places []int
+	for i := range rows {
+		if r := rows[i].Reward; r != nil && !math.IsNaN(*r) && cut(&rows[i]) >= 0 {
+			places = append(places, i)
+		}
+	}
+	slices.SortStableFunc(places, func(a, b int) int { return cmp.Compare(*rows[b].Reward, *rows[a].Reward) })
+	if n < 0 {
+		return places
+	}
+	return places[:min(len(places), max(n, 1))]
+}
+
+// EachTop calls f with each of a group's n best members alone; with the whole
+// group, of which nothing can be made, when there is none.
+func EachTop(rows []formats.Trajectory, n int, f func(rows []formats.Trajectory) error) error {
+	places := Top(rows, n)
+	if places == nil {
+		return f(rows)
+	}
+	for _, i := range places {
+		if err := f(rows[i : i+1]); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Best makes the conversation of a group's best member, the first of equals:

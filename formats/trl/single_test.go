@@ -77,3 +77,18 @@ func TestTheBestConversation(t *testing.T) {
 		}
 	}
 }
+
+func TestTheTopOfAGroup(t *testing.T) {
+	bare := member(9, ask(), say(0, 0))
+	bare.Reward = nil
+	rows := []formats.Trajectory{member(0.5, ask(), say(0, 0)), member(1, ask(), say(0, 0)), member(7, ask()), bare, member(0.5, ask(), say(0, 0)), member(1, ask(), say(0, 0))}
+	for n, want := range map[int][]int{-1: {1, 5, 0, 4}, 0: {1}, 1: {1}, 3: {1, 5, 0}, 9: {1, 5, 0, 4}} {
+		if got := Top(rows, n); !slices.Equal(got, want) {
+			t.Errorf("%d: %v, want %v", n, got, want)
+		}
+	}
+	sizes := []int{}
+	if err := EachTop(rows[2:4], 2, func(rows []formats.Trajectory) error { sizes = append(sizes, len(rows)); return nil }); err != nil || !slices.Equal(sizes, []int{2}) {
+		t.Errorf("nobody answered: %v, %v", sizes, err)
+	}
+}

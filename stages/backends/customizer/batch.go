@@ -46,13 +46,14 @@ type line struct {
 // lines calls f with the lines of a group.
 func (t *Trainer) lines(walk *trl.Preferences, rows []formats.Trajectory, f func(line) error) error {
 	if t.cfg.TrainingType == SFT {
-		conversation, why := wire.ConversationOf(rows)
-		if why != "" {
-			return f(line{reason: why})
-		}
-		best, _ := trl.Best(rows)
-		l := line{ids: []string{best.TrajectoryID}, tools: len(conversation.Tools) > 0}
-		return l.of(conversation, asked(conversation.Messages), f)
+		return trl.EachTop(rows, t.cfg.Best, func(some []formats.Trajectory) error {
+			conversation, why := wire.ConversationOf(some)
+			if why != "" {
+				return f(line{reason: why})
+			}
+			l := line{ids: []string{some[0].TrajectoryID}, tools: len(conversation.Tools) > 0}
+			return l.of(conversation, asked(conversation.Messages), f)
+		})
 	}
 	return walk.Of(rows, func(p trl.Preference, why string) error {
 		l := line{ids: []string{p.ChosenID, p.RejectedID}, reason: why}

@@ -14,7 +14,7 @@ import (
 // How to train.
 const (
 	DPO = "dpo" // the batch's pairs; without any, a group's best answer against its worst
-	SFT = "sft" // a group's best conversation
+	SFT = "sft" // a group's best conversation, or its best ones
 )
 
 // TrainingTypes and FinetuningTypes are those that can be asked for.
@@ -41,6 +41,7 @@ type Config struct {
 	OutputModel string `yaml:"output_model" json:"output_model"` // NAMESPACE/NAME[@VERSION]; without a version each submission gets its own
 
 	TrainingType      string           `yaml:"training_type" json:"training_type"`           // default dpo
+	Best              int              `yaml:"best" json:"best"`                             // of SFT: conversations of a group; default 1, below 0 all
 	FinetuningType    string           `yaml:"finetuning_type" json:"finetuning_type"`       // default all_weights
 	Hyperparameters   map[string]any   `yaml:"hyperparameters" json:"hyperparameters"`       // dpo.ref_policy_kl_penalty is that key of the block dpo
 	DatasetParameters map[string]any   `yaml:"dataset_parameters" json:"dataset_parameters"` //

@@ -6,6 +6,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/stages/backends/backendtest"
+	"github.com/rollmill/rollmill/stages/backends/customizer"
 	"github.com/rollmill/rollmill/stages/backends/customizer/customizertest"
 )
 
@@ -37,5 +38,18 @@ func TestPairsOfTheBatch(t *testing.T) {
 	}
 	if sfts, _ := start(t, customizertest.Faults{}, sft); sfts.Compares() != nil {
 		t.Error("conversations are not made of pairs")
+	}
+}
+
+// Of each group the best conversations, as many as are asked for.
+func TestTheBestConversations(t *testing.T) {
+	tr, s := start(t, customizertest.Faults{}, sft, func(c *customizer.Config) { c.Best = 2 })
+	if _, err := submit(t, tr); err != nil {
+		t.Fatal(err)
+	}
+	files := s.Jobs()[0].Files
+	all := files["training/training_file.jsonl"] + files["validation/validation_file.jsonl"]
+	if strings.Count(all, "\n") != 6 || strings.Count(all, `"answer 3"`) != 3 || strings.Count(all, `"answer 2"`) != 3 {
+		t.Error(all)
 	}
 }

@@ -7,7 +7,7 @@
 //	trl-preference.jsonl       TRL's preference rows
 //	trl-preference.parquet     the same rows
 //	trl-kto.jsonl              TRL's unpaired preference rows: single answers, good or bad
-//	trl-sft.jsonl              TRL's conversations: each group's best
+//	trl-sft.jsonl              TRL's conversations: each group's best, or its best n
 //	trl-prompts.jsonl          TRL's prompt-only rows, for GRPO and RLOO
 //	verl.parquet               verl's prompts with reference answers
 //	openrlhf-prompts.jsonl     OpenRLHF's prompts
@@ -51,6 +51,7 @@ import (
 type Config struct {
 	Kinds                []string `yaml:"kinds" json:"kinds"`                                   // of Kinds; default all
 	AcceptPlainAssistant bool     `yaml:"accept_plain_assistant" json:"accept_plain_assistant"` // of art: write rows whose input holds assistant messages
+	Best                 int      `yaml:"best" json:"best"`                                     // of trl-sft: conversations of a group; default 1, below 0 all
 }
 
 // Place is where the files go.
@@ -104,7 +105,11 @@ func (e *Error) Misused() bool { return true }
 
 // Target is the place, and as the model the kinds.
 func (t *Trainer) Target() formats.Target {
-	return formats.Target{Backend: "file", Address: t.place.URI, Model: strings.Join(t.cfg.Kinds, "+")}
+	model := strings.Join(t.cfg.Kinds, "+")
+	if t.cfg.Best != 0 && t.cfg.Best != 1 {
+		model += fmt.Sprintf(" best %d", t.cfg.Best)
+	}
+	return formats.Target{Backend: "file", Address: t.place.URI, Model: model}
 }
 
 // Preflight writes every file into nowhere.

@@ -26,6 +26,7 @@ type source string
 
 const (
 	ofGroups source = "groups"
+	ofTop    source = "best members"      // of each group: Config.Best
 	ofPairs  source = formats.TablePairs  // or of each group's best against its worst
 	ofLabels source = formats.TableLabels // or of advantages
 )
@@ -37,7 +38,7 @@ var kinds = []kind{
 	{"trl-preference", "trl-preference.jsonl", ofPairs, lines(pair(always[trl.Preference]))},
 	{"trl-preference-parquet", "trl-preference.parquet", ofPairs, table(pair(always[trl.Preference]))},
 	{"trl-kto", "trl-kto.jsonl", ofLabels, lines(label(func(u trl.Unpaired) trl.Unpaired { return u }))},
-	{"trl-sft", "trl-sft.jsonl", ofGroups, lines(each(trl.Best))},
+	{"trl-sft", "trl-sft.jsonl", ofTop, lines(each(trl.Best))},
 	{"trl-prompts", "trl-prompts.jsonl", ofGroups, lines(each(trl.PromptOf))},
 	{"verl", "verl.parquet", ofGroups, table(func(b *batch) []verl.Row {
 		return each(func(rows []formats.Trajectory) (verl.Row, string) { return verl.RowOf(rows, b.given) })(b)

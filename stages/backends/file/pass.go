@@ -28,13 +28,14 @@ func (t *Trainer) wants(of source) bool {
 
 // pass writes every file in one walk along the batch. Close it.
 type pass struct {
+	best    int
 	writers []*writer
 	pairs   *trl.Preferences // nil when no file wants any
 	labels  *trl.Labels
 }
 
 func (t *Trainer) pass(begin func(name string) (io.Writer, error)) *pass {
-	p := &pass{}
+	p := &pass{best: t.cfg.Best}
 	for _, k := range t.kinds {
 		p.writers = append(p.writers, t.writer(k, begin))
 	}
@@ -58,7 +59,9 @@ func (p *pass) close() {
 
 // group writes a group, its preferences and its single answers.
 func (p *pass) group(rows []formats.Trajectory) error {
-	failed := p.give(ofGroups, batch{rows: rows}, "")
+	failed := errors.Join(p.give(ofGroups, batch{rows: rows}, ""), trl.EachTop(rows, p.best, func(some []formats.Trajectory) error {
+		return p.give(ofTop, batch{rows: some}, "")
+	}))
 	if p.pairs != nil {
 		failed = errors.Join(failed, p.pairs.Of(rows, func(x trl.Preference, reason string) error {
 			return p.give(ofPairs, batch{pair: x}, reason)

@@ -8,7 +8,8 @@
 //
 // DPO trains on the preferences of the batch's table _pairs; a batch without one
 // has each group's best compared with its worst, and a note says so. Of the
-// other methods each group gives one row.
+// other methods each group gives one row, or its best conversations several
+// (Config.Best).
 //
 // Files over Config.MaxFileBytes go in parts, one of which is kept in memory;
 // Azure takes none.
@@ -54,6 +55,7 @@ type Config struct {
 
 	Model           string         `yaml:"model" json:"model"`
 	Method          string         `yaml:"method" json:"method"` // default supervised
+	Best            int            `yaml:"best" json:"best"`     // of supervised: conversations of a group; default 1, below 0 all
 	Suffix          string         `yaml:"suffix" json:"suffix"` // of the new model's name
 	Seed            *int64         `yaml:"seed" json:"seed"`
 	Hyperparameters map[string]any `yaml:"hyperparameters" json:"hyperparameters"`
@@ -195,12 +197,16 @@ type made struct {
 	reason string
 }
 
-// row is a group's row, of the methods that make one of each group.
-func (c Config) row(rows []formats.Trajectory) (any, string) {
+// made is of a group, by the methods that compare nothing.
+func (c Config) made(rows []formats.Trajectory, line func(made) error) error {
 	if c.Method == Reinforcement {
-		return wire.ReinforcementOf(rows, c.Azure)
+		row, reason := wire.ReinforcementOf(rows, c.Azure)
+		return give(made{rows: rows, reason: reason}, row, line)
 	}
-	return wire.SupervisedOf(rows)
+	return trl.EachTop(rows, c.Best, func(some []formats.Trajectory) error {
+		row, reason := wire.SupervisedOf(some)
+		return give(made{rows: rows, reason: reason}, row, line)
+	})
 }
 
 // file is one of the two files of a batch, as counted.
@@ -231,8 +237,7 @@ func (t *Trainer) each(groups formats.Groups, group func(rows []formats.Trajecto
 				return give(made{rows: rows, id: p.ChosenID, reason: reason}, row, line)
 			})
 		} else {
-			row, reason := t.cfg.row(rows)
-			err = give(made{rows: rows, reason: reason}, row, line)
+			err = t.cfg.made(rows, line)
 		}
 		if err != nil {
 			return err

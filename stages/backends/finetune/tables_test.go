@@ -62,3 +62,23 @@ func TestAPairWithoutALine(t *testing.T) {
 		t.Errorf("%+v", problems)
 	}
 }
+
+// Of each group the best conversations, as many as are asked for.
+func TestTheBestConversations(t *testing.T) {
+	for best, want := range map[int]string{0: "3", 2: "3 2", -1: "3 2 1 0"} {
+		tr, server := start(t, finetunetest.Faults{}, func(c *finetune.Config) { c.Best = best })
+		if _, err := submit(t, tr); err != nil {
+			t.Fatal(err)
+		}
+		lines := strings.Split(strings.TrimSpace(server.File("training")), "\n")
+		answers := strings.Fields(want)
+		if len(lines) != 3*len(answers) {
+			t.Fatalf("%d: %d lines", best, len(lines))
+		}
+		for i, answer := range answers {
+			if !strings.Contains(lines[i], `"what is example-0"`) || !strings.Contains(lines[i], `"content":"answer `+answer+`"`) {
+				t.Errorf("%d: %s", best, lines[i])
+			}
+		}
+	}
+}

@@ -49,6 +49,7 @@ type Config struct {
 	Private  bool   `yaml:"private" json:"private"`
 
 	Tables       []string      `yaml:"tables" json:"tables"`                 // of Tables; default trajectories
+	Best         int           `yaml:"best" json:"best"`                     // of trl-sft: conversations of a group; default 1, below 0 all
 	Keep         bool          `yaml:"keep" json:"keep"`                     // earlier batches stay beside this one
 	Validation   float64       `yaml:"validation" json:"validation"`         // share of the examples that is held out, chosen by SplitSeed
 	SplitSeed    int64         `yaml:"split_seed" json:"split_seed"`         //
@@ -102,7 +103,11 @@ func New(cfg Config) (*Trainer, error) {
 
 // Target is the store, and as the model the repository with its tables.
 func (t *Trainer) Target() formats.Target {
-	return formats.Target{Backend: "hub", Address: t.store.Endpoint, Model: t.cfg.Repo + "@" + t.cfg.Branch + ":" + strings.Join(t.cfg.Tables, "+")}
+	model := t.cfg.Repo + "@" + t.cfg.Branch + ":" + strings.Join(t.cfg.Tables, "+")
+	if t.cfg.Best != 0 && t.cfg.Best != 1 {
+		model += fmt.Sprintf(" best %d", t.cfg.Best)
+	}
+	return formats.Target{Backend: "hub", Address: t.store.Endpoint, Model: model}
 }
 
 // Compares names the tables of a batch that rows would be made of.

@@ -28,6 +28,7 @@ type source string
 
 const (
 	ofGroups source = "groups"
+	ofTop    source = "best members"      // of each group: Config.Best
 	ofPairs  source = formats.TablePairs  // or of each group's best against its worst
 	ofLabels source = formats.TableLabels // or of advantages
 )
@@ -35,7 +36,7 @@ const (
 var tables = []table{
 	{Trajectories, ofGroups, rowsOf(func(x item, _ func(string)) []formats.Trajectory { return x.rows })},
 	{"trl-preference", ofPairs, rowsOf(func(x item, _ func(string)) []trl.Preference { return []trl.Preference{x.pair} })},
-	{"trl-sft", ofGroups, rowsOf(one(trl.Best))},
+	{"trl-sft", ofTop, rowsOf(one(trl.Best))},
 	{"trl-kto", ofLabels, rowsOf(func(x item, _ func(string)) []trl.Unpaired { return []trl.Unpaired{x.single} })},
 	{"trl-prompts", ofGroups, rowsOf(one(trl.PromptOf))},
 }
@@ -159,6 +160,10 @@ func (b *batch) group(rows []formats.Trajectory) error {
 		name = validation
 	}
 	if err := b.give(name, ofGroups, item{rows: rows}, ""); err != nil {
+		return err
+	}
+	err := trl.EachTop(rows, b.t.cfg.Best, func(some []formats.Trajectory) error { return b.give(name, ofTop, item{rows: some}, "") })
+	if err != nil {
 		return err
 	}
 	if b.pairs != nil {

@@ -62,3 +62,13 @@ func read[T any](t *testing.T, data string) []T {
 	}
 	return rows
 }
+
+// Of each group the best conversations, as many as are asked for.
+func TestTheBestConversations(t *testing.T) {
+	tr, s := start(t, hubtest.Faults{}, tables("trl-sft"), func(c *hub.Config) { c.Best = -1 })
+	must(t, tr, "token-1")
+	rows := read[trl.Conversation](t, s.Files(id)["data/trl-sft/train-00000-of-00001.parquet"])
+	if len(rows) != 12 || rows[0].Messages[1].Content != "answer 3" || rows[3].Messages[1].Content != "answer 0" {
+		t.Errorf("%d rows, %+v", len(rows), rows)
+	}
+}
