@@ -4,17 +4,17 @@ package formats
 // Prompt, Chosen and Rejected are JSON arrays of chat messages as the OpenAI
 // API has them, so that the table can be read alone.
 type Pair struct {
-	ExampleID     string  `parquet:"example_id,dict"`
+	ExampleID     string  `parquet:"example_id,dict"` // of the chosen one, where a group has several
 	GroupID       string  `parquet:"group_id,dict"`
 	Epoch         int32   `parquet:"epoch,delta"`
-	Turn          string  `parquet:"turn,optional,dict"`
+	Turn          string  `parquet:"turn,optional,dict"` // null: whole trajectories from where they part
 	ChosenID      string  `parquet:"chosen_id"`
 	RejectedID    string  `parquet:"rejected_id"`
-	ChosenIndex   int32   `parquet:"chosen_index,delta"`
+	ChosenIndex   int32   `parquet:"chosen_index,delta"` // the message that parts the two; of a turn the place in candidates
 	RejectedIndex int32   `parquet:"rejected_index,delta"`
 	ChosenScore   float64 `parquet:"chosen_score"`
 	RejectedScore float64 `parquet:"rejected_score"`
-	Margin        float64 `parquet:"margin"`
+	Margin        float64 `parquet:"margin"` // difference of the scores
 	Prompt        string  `parquet:"prompt"`
 	Chosen        string  `parquet:"chosen"`
 	Rejected      string  `parquet:"rejected"`

@@ -19,6 +19,11 @@
 // are left. A step that an estimator left for the whole batch
 // (formats.BatchStep) is done here, over every member that has an advantage.
 //
+// What group wrote beside the rows goes along: _pairs of which both members are
+// kept, and _labels of kept members; what does not is counted by reason in the
+// facts (see side). So one trajectory with alternatives to compare at its turns
+// goes on only when the rules let a group of one go on (KeepFlat, MinValid 1).
+//
 // Decisions are a pure function of the groups, their rows, the epoch, the seed
 // and the state of the epoch before. Every shard computes the same plan for
 // the whole epoch from the group statistics, and writes its slice.

@@ -77,7 +77,7 @@ func (p *pairer) next(ctx context.Context, members []formats.Member) error {
 func (p *pairer) group(ctx context.Context, members []formats.Member, words []said) error {
 	all := make([]formats.Trajectory, len(members))
 	for i, s := range words {
-		all[i] = formats.Trajectory{TrajectoryID: s.TrajectoryID, Messages: s.Messages, Calls: s.Calls, ToolSets: s.ToolSets, Candidates: s.Candidates}
+		all[i] = formats.Trajectory{TrajectoryID: s.TrajectoryID, ExampleID: members[i].ExampleID, Messages: s.Messages, Calls: s.Calls, ToolSets: s.ToolSets, Candidates: s.Candidates}
 	}
 	if p.label != nil {
 		if err := p.labels(ctx, members, all); err != nil {
@@ -99,7 +99,7 @@ func (p *pairer) group(ctx context.Context, members []formats.Member, words []sa
 
 // put adds a pair of the group.
 func (p *pairer) put(ctx context.Context, x formats.Pair) error {
-	x.ExampleID, x.GroupID, x.Epoch = p.of.ExampleID, p.of.GroupID, p.of.Epoch
+	x.GroupID, x.Epoch = p.of.GroupID, p.of.Epoch
 	if p.some = append(p.some, x); len(p.some) < pairsAtOnce {
 		return nil
 	}
@@ -132,7 +132,7 @@ func (p *pairer) trajectories(ctx context.Context, members []formats.Member, all
 			return formats.Pair{}, refused
 		}
 		return formats.Pair{
-			ChosenID: a.TrajectoryID, RejectedID: b.TrajectoryID,
+			ExampleID: a.ExampleID, ChosenID: a.TrajectoryID, RejectedID: b.TrajectoryID,
 			ChosenIndex: int32(pathA[shared]), RejectedIndex: int32(pathB[shared]),
 			ChosenScore: scores[o.better], RejectedScore: scores[o.worse],
 			Prompt: chatOf(a, pathA[:shared]), Chosen: chatOf(a, pathA[shared:]), Rejected: chatOf(b, pathB[shared:]),
@@ -167,7 +167,7 @@ func (p *pairer) candidates(ctx context.Context, members []formats.Member, all [
 				return formats.Pair{}, factPairsSame
 			}
 			x := formats.Pair{
-				Turn: turn.name, ChosenID: a.t.TrajectoryID, RejectedID: b.t.TrajectoryID, ChosenIndex: int32(a.index), RejectedIndex: int32(b.index),
+				ExampleID: a.t.ExampleID, Turn: turn.name, ChosenID: a.t.TrajectoryID, RejectedID: b.t.TrajectoryID, ChosenIndex: int32(a.index), RejectedIndex: int32(b.index),
 				ChosenScore: scores[o.better], RejectedScore: scores[o.worse],
 				Prompt: "[]", Chosen: answer(a.get().Content), Rejected: answer(b.get().Content),
 			}
