@@ -14,67 +14,70 @@ import (
 const maxLogprob = 1e-4
 
 func (c *checks) messages(t *formats.Trajectory) {
+	defer c.out()
 	for i := range t.Messages {
 		m := &t.Messages[i]
-		at := func(column string) string { return fmt.Sprintf("messages[%d].%s", i, column) }
-		c.unless(m.Parent < -1 || int(m.Parent) >= i, at("parent"), "is %d; parents come before their children", m.Parent)
-		c.unless(m.Role == "", at("role"), "is empty")
-		c.text(at("content"), m.Content)
-		c.text(at("reasoning"), m.Reasoning)
-		c.unless(m.ContentParts != "" && m.Content != "", at("content_parts"), "is set beside content")
-		c.unless(m.ContentParts != "" && !isJSON(m.ContentParts, '['), at("content_parts"), "is not a JSON array")
-		for k, call := range m.ToolCalls {
-			c.unless(call.Name == "", fmt.Sprintf("%s[%d].name", at("tool_calls"), k), "is empty")
+		c.in("messages", i)
+		c.unless(m.Parent < -1 || int(m.Parent) >= i, "parent", "is %d; parents come before their children", m.Parent)
+		c.unless(m.Role == "", "role", "is empty")
+		c.text("content", m.Content)
+		c.text("reasoning", m.Reasoning)
+		c.unless(m.ContentParts != "" && m.Content != "", "content_parts", "is set beside content")
+		c.unless(m.ContentParts != "" && !isJSON(m.ContentParts, '['), "content_parts", "is not a JSON array")
+		if k := slices.IndexFunc(m.ToolCalls, func(call formats.ToolCall) bool { return call.Name == "" }); k >= 0 {
+			c.unless(true, fmt.Sprintf("tool_calls[%d].name", k), "is empty")
 		}
 		if m.Sampled {
-			c.unless(m.Call < 0 || int(m.Call) >= len(t.Calls), at("call"), "is %d of %d calls", m.Call, len(t.Calls))
-			c.sampledTokens(m, at)
+			c.unless(m.Call < 0 || int(m.Call) >= len(t.Calls), "call", "is %d of %d calls", m.Call, len(t.Calls))
+			c.sampledTokens(m)
 			continue
 		}
-		c.unless(m.Call != -1, at("call"), "is %d, but the message is not sampled", m.Call)
-		c.unless(m.TokenIDs != nil, at("token_ids"), "are set, but the message is not sampled")
-		c.unless(m.Logprobs != nil, at("logprobs"), "are set, but the message is not sampled")
-		c.unless(m.PromptDeltaIDs != nil, at("prompt_delta_ids"), "are set, but the message is not sampled")
+		c.unless(m.Call != -1, "call", "is %d, but the message is not sampled", m.Call)
+		c.unless(m.TokenIDs != nil, "token_ids", "are set, but the message is not sampled")
+		c.unless(m.Logprobs != nil, "logprobs", "are set, but the message is not sampled")
+		c.unless(m.PromptDeltaIDs != nil, "prompt_delta_ids", "are set, but the message is not sampled")
 	}
 }
 
-func (c *checks) sampledTokens(m *formats.Message, at func(string) string) {
+func (c *checks) sampledTokens(m *formats.Message) {
 	ids, logprobs := m.TokenIDs, m.Logprobs
-	c.unless(len(ids) > 0 && len(logprobs) > 0 && len(ids) != len(logprobs), at("logprobs"), "are %d for %d tokens", len(logprobs), len(ids))
+	c.unless(len(ids) > 0 && len(logprobs) > 0 && len(ids) != len(logprobs), "logprobs", "are %d for %d tokens", len(logprobs), len(ids))
 	if i := slices.IndexFunc(logprobs, func(p float32) bool { return !finite(float64(p)) || p > maxLogprob }); i >= 0 {
-		c.unless(true, fmt.Sprintf("%s[%d]", at("logprobs"), i), "is %v; log probabilities are finite and at most 0", logprobs[i])
+		c.unless(true, fmt.Sprintf("logprobs[%d]", i), "is %v; log probabilities are finite and at most 0", logprobs[i])
 	}
 	negative := func(id int32) bool { return id < 0 }
-	c.unless(slices.ContainsFunc(ids, negative), at("token_ids"), "has a negative id")
-	c.unless(slices.ContainsFunc(m.PromptDeltaIDs, negative), at("prompt_delta_ids"), "has a negative id")
+	c.unless(slices.ContainsFunc(ids, negative), "token_ids", "has a negative id")
+	c.unless(slices.ContainsFunc(m.PromptDeltaIDs, negative), "prompt_delta_ids", "has a negative id")
 }
 
 func (c *checks) calls(t *formats.Trajectory) {
 	for i := range t.Calls {
 		call := &t.Calls[i]
-		at := func(column string) string { return fmt.Sprintf("calls[%d].%s", i, column) }
-		c.unless(call.Tools < -1 || int(call.Tools) >= len(t.ToolSets), at("tools"), "is %d of %d tool sets", call.Tools, len(t.ToolSets))
-		c.unless(call.PromptTokens < 0, at("prompt_tokens"), "is %d", call.PromptTokens)
-		c.unless(call.CompletionTokens < 0, at("completion_tokens"), "is %d", call.CompletionTokens)
-		c.unless(call.LatencyMS < 0, at("latency_ms"), "is %d", call.LatencyMS)
+		c.in("calls", i)
+		c.unless(call.Tools < -1 || int(call.Tools) >= len(t.ToolSets), "tools", "is %d of %d tool sets", call.Tools, len(t.ToolSets))
+		c.unless(call.PromptTokens < 0, "prompt_tokens", "is %d", call.PromptTokens)
+		c.unless(call.CompletionTokens < 0, "completion_tokens", "is %d", call.CompletionTokens)
+		c.unless(call.LatencyMS < 0, "latency_ms", "is %d", call.LatencyMS)
 		if call.Sampling != "" {
-			c.object(at("sampling"), call.Sampling)
+			c.object("sampling", call.Sampling)
 		}
 	}
+	c.out()
 	for i, tools := range t.ToolSets {
 		c.unless(!isJSON(tools, '['), fmt.Sprintf("tool_sets[%d]", i), "is not a JSON array")
 	}
 }
 
 func (c *checks) candidates(t *formats.Trajectory) {
+	defer c.out()
 	for i := range t.Candidates {
 		a := &t.Candidates[i]
-		at := func(column string) string { return fmt.Sprintf("candidates[%d].%s", i, column) }
-		c.unless(a.Message < -1 || int(a.Message) >= len(t.Messages), at("message"), "is %d of %d messages", a.Message, len(t.Messages))
-		c.number(at("score"), a.Score)
-		c.text(at("content"), a.Content)
+		c.in("candidates", i)
+		c.unless(a.Message < -1 || int(a.Message) >= len(t.Messages), "message", "is %d of %d messages", a.Message, len(t.Messages))
+		c.number("score", a.Score)
+		c.text("content", a.Content)
 		if a.Metadata != "" {
-			c.object(at("metadata"), a.Metadata)
+			c.object("metadata", a.Metadata)
 		}
 	}
 }

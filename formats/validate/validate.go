@@ -54,7 +54,7 @@ func Score(s *formats.Score) []Problem {
 	c.ids(s.TrajectoryID, s.ExampleID, s.Epoch, s.Generation)
 	c.listed("status", s.Status, formats.Statuses)
 	c.reward(s.Reward, s.Rewards, s.ShapedRewards, s.Status == formats.StatusOK || s.Status == formats.StatusTruncated)
-	c.unless((s.Reward == nil) != (s.Failure != ""), "failure", "is %q, but reward is %s", s.Failure, shown(s.Reward))
+	c.unless((s.Reward == nil) != (s.Failure != ""), "failure", "is %q, but reward is %s", s.Failure, shown{s.Reward})
 	if s.Failure != "" {
 		c.listed("failure", s.Failure, formats.RewardFailures)
 	}
@@ -71,28 +71,45 @@ func Member(m *formats.Member) []Problem {
 	c.reward(m.Reward, m.Rewards, m.ShapedRewards, m.Status == formats.StatusOK || m.Status == formats.StatusTruncated)
 	c.number("advantage", m.Advantage)
 	c.unless(m.Advantage != nil && m.Reward == nil, "advantage", "is set, but there is no reward")
-	c.unless((m.Advantage == nil) != (m.NoAdvantage != ""), "no_advantage", "is %q, but advantage is %s", m.NoAdvantage, shown(m.Advantage))
+	c.unless((m.Advantage == nil) != (m.NoAdvantage != ""), "no_advantage", "is %q, but advantage is %s", m.NoAdvantage, shown{m.Advantage})
 	if m.NoAdvantage != "" {
 		c.listed("no_advantage", m.NoAdvantage, []string{formats.NoAdvantageFailed, formats.NoAdvantageUnscored, formats.NoAdvantageSingleton})
 	}
 	return c.problems
 }
 
-func shown(v *float64) string {
-	if v == nil {
+// shown is a number as a problem says it. Most rows have none, so nothing is
+// spelled out before one is found.
+type shown struct{ v *float64 }
+
+func (s shown) String() string {
+	if s.v == nil {
 		return "null"
 	}
-	return fmt.Sprint(*v)
+	return fmt.Sprint(*s.v)
 }
 
 // checks collects problems.
-type checks struct{ problems []Problem }
+type checks struct {
+	problems []Problem
+	list     string // whose element is looked at; "" for the row itself
+	element  int
+}
+
+// in makes columns those of an element of a list, until out.
+func (c *checks) in(list string, element int) { c.list, c.element = list, element }
+
+func (c *checks) out() { c.list = "" }
 
 // unless notes a problem when wrong.
 func (c *checks) unless(wrong bool, column, format string, args ...any) {
-	if wrong {
-		c.problems = append(c.problems, Problem{column, fmt.Sprintf(format, args...)})
+	if !wrong {
+		return
 	}
+	if c.list != "" {
+		column = fmt.Sprintf("%s[%d].%s", c.list, c.element, column)
+	}
+	c.problems = append(c.problems, Problem{column, fmt.Sprintf(format, args...)})
 }
 
 func (c *checks) ids(trajectory, example string, epoch, generation int32) {
@@ -107,7 +124,7 @@ func (c *checks) listed(column, value string, list []string) {
 }
 
 func (c *checks) number(column string, v *float64) {
-	c.unless(v != nil && !finite(*v), column, "is %s", shown(v))
+	c.unless(v != nil && !finite(*v), column, "is %s", shown{v})
 }
 
 func finite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }
@@ -116,19 +133,21 @@ func finite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }
 // trajectories have no total: a failure never votes.
 func (c *checks) reward(total *float64, rewards []formats.NamedReward, shaped []float64, valid bool) {
 	c.number("reward", total)
-	c.unless(total != nil && !valid, "reward", "is %s, but the trajectory is not valid", shown(total))
-	names := map[string]bool{}
-	for i, r := range rewards {
-		at := func(column string) string { return fmt.Sprintf("rewards[%d].%s", i, column) }
-		c.unless(r.Name == "" || names[r.Name], at("name"), "%q is empty or comes twice", r.Name)
+	c.unless(total != nil && !valid, "reward", "is %s, but the trajectory is not valid", shown{total})
+	names := make(map[string]bool, len(rewards))
+	for i := range rewards {
+		r := &rewards[i]
+		c.in("rewards", i)
+		c.unless(r.Name == "" || names[r.Name], "name", "%q is empty or comes twice", r.Name)
 		names[r.Name] = true
-		c.number(at("value"), r.Value)
-		c.number(at("weight"), &r.Weight)
-		c.unless((r.Value == nil) != (r.Failure != ""), at("failure"), "is %q, but value is %s", r.Failure, shown(r.Value))
+		c.number("value", r.Value)
+		c.number("weight", &r.Weight)
+		c.unless((r.Value == nil) != (r.Failure != ""), "failure", "is %q, but value is %s", r.Failure, shown{r.Value})
 		if r.Failure != "" {
-			c.listed(at("failure"), r.Failure, formats.RewardFailures)
+			c.listed("failure", r.Failure, formats.RewardFailures)
 		}
 	}
+	c.out()
 	for i, v := range shaped {
 		c.unless(!finite(v), fmt.Sprintf("shaped_rewards[%d]", i), "is %v", v)
 	}

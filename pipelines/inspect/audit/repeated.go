@@ -25,8 +25,9 @@ func (a *auditor) repeated(ctx context.Context, d *dataset.Dataset) error {
 	c := count{of: d.Rows}
 	few := map[xxh3.Uint128]bool{}
 	shares := uint64(1 + d.Rows/repeatedRows)
+	of := make([]xxh3.Uint128, 0, uint64(d.Rows)/shares*9/8)
 	for share := range shares {
-		var of []xxh3.Uint128
+		of = of[:0]
 		if err := eachID(ctx, d, func(_ int64, _ string, id xxh3.Uint128) {
 			if id.Lo%shares == share {
 				of = append(of, id)
