@@ -1,9 +1,11 @@
 package curate_test
 
 import (
+	"flag"
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -15,13 +17,25 @@ import (
 	"github.com/rollmill/rollmill/stages/curate"
 )
 
+// some checks fewer cases than is usual, unless the command says how many:
+// each of them writes whole datasets.
+func some(t *testing.T, cases int, property func(*rapid.T)) {
+	t.Helper()
+	checks := flag.Lookup("rapid.checks")
+	if usual := checks.Value.String(); usual == checks.DefValue {
+		check(t, checks.Value.Set(strconv.Itoa(cases)))
+		defer func() { check(t, checks.Value.Set(usual)) }()
+	}
+	rapid.Check(t, property)
+}
+
 // TestFunnel draws epochs and options and holds every result to its promises:
 // each input row has one decision, kept and drops add up, by reason and by
 // rule, what is kept was scored, and neither the order of the groups nor
 // shards nor how rows are copied matter.
 func TestFunnel(t *testing.T) {
 	n := 0
-	rapid.Check(t, func(rt *rapid.T) {
+	some(t, 50, func(rt *rapid.T) {
 		n++
 		name := fmt.Sprint("groups-", n)
 		now, old := drawPart(rt, "now"), []example(nil)
@@ -123,7 +137,7 @@ func decisionsAddUp(t *testing.T, rt *rapid.T, r stages.Report, d *dataset.Datas
 // replays it comes, and each is on one.
 func TestNoExampleIsOnTwoSides(t *testing.T) {
 	n := 0
-	rapid.Check(t, func(rt *rapid.T) {
+	some(t, 20, func(rt *rapid.T) {
 		n++
 		seed, sides := rapid.Int64().Draw(rt, "seed"), drawSides(rt)
 		shards := rapid.IntRange(1, 3).Draw(rt, "shards")
