@@ -5,7 +5,6 @@ import (
 	"io"
 	"maps"
 	"slices"
-	"strings"
 	"text/tabwriter"
 )
 
@@ -47,7 +46,7 @@ func float(v *float64) string {
 
 // short is the beginning of a text, on one line.
 func short(text string) string {
-	text = strings.Join(strings.Fields(text), " ")
+	text = Line(text)
 	if runes := []rune(text); len(runes) > cellWidth {
 		return string(runes[:cellWidth-1]) + "…"
 	}

@@ -80,3 +80,29 @@ func TestAnIDIsNotTheBeginningOfAnother(t *testing.T) {
 		}
 	}
 }
+
+// What a model said is shown, and commands no terminal.
+func TestTextsAreOneLine(t *testing.T) {
+	root := "mem://explain-line/run"
+	scoredRun(t, root, random.Options{Groups: 1, Generations: 1, SampledTokens: 20, PromptTokens: 20}, func(r *formats.Trajectory, s *formats.Score) {
+		s.TrajectoryID = r.TrajectoryID
+		r.Answer = "one\n\ttwo \x1b]0;title\x07 thr\u00e9e\r\u202e"
+		r.Messages[1].Content = r.Answer
+	})
+	s, err := Explain(t.Context(), root, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	v, err := Show(t.Context(), root+"/rollout", Options{Rows: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var text strings.Builder
+	if err := errors.Join(s.WriteText(&text), v.WriteText(&text)); err != nil {
+		t.Fatal(err)
+	}
+	const want = "one two ]0;title thr\u00e9e"
+	if n := strings.Count(text.String(), want+"\n"); n != 3 || strings.ContainsAny(text.String(), "\x1b\x07\r\u202e") {
+		t.Errorf("%d times %q: %q", n, want, text.String())
+	}
+}

@@ -164,4 +164,4 @@ func orDash(s string) string {
 	return s
 }
 
-func oneLine(s string) string { return shorten(strings.Join(strings.Fields(s), " "), textWidth) }
+func oneLine(s string) string { return shorten(Line(s), textWidth) }

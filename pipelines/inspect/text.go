@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"text/tabwriter"
+	"unicode"
 
 	"github.com/rollmill/rollmill/formats"
 )
@@ -66,6 +67,12 @@ func (v View) writeFunnel(w io.Writer) error {
 	return formats.WriteFunnel(w, formats.Funnel(s.Order, int64(v.Manifest.Facts["groups"]), rows, v.Manifest.Facts))
 }
 
+// Line makes a text of the data, which a model or a program wrote, one line
+// that cannot command a terminal.
+func Line(text string) string {
+	return strings.Join(strings.FieldsFunc(text, func(r rune) bool { return r == ' ' || !unicode.IsPrint(r) }), " ")
+}
+
 // writeRows writes the rows as a table, columns named as on disk.
 func (v View) writeRows(out io.Writer) {
 	rows := reflect.ValueOf(v.Rows)
@@ -109,9 +116,5 @@ func cell(v reflect.Value) string {
 	case v.Kind() != reflect.String:
 		return fmt.Sprint(v.Interface())
 	}
-	text := strings.Join(strings.Fields(v.String()), " ")
-	if short := []rune(text); len(short) > cellWidth {
-		text = string(short[:cellWidth-1]) + "…"
-	}
-	return text
+	return short(v.String())
 }

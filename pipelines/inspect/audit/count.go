@@ -6,7 +6,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"unicode"
+
+	"github.com/rollmill/rollmill/pipelines/inspect"
 )
 
 // shown is how many places of a trouble are shown.
@@ -55,9 +56,9 @@ func place(row int64, id, detail string) Place {
 // words may be many.
 const maxDetail = 160
 
-// line makes a text of the data one line that a terminal can show.
+// line makes a text of the data one line, and not too long.
 func line(text string) string {
-	text = strings.Join(strings.FieldsFunc(text, func(r rune) bool { return r == ' ' || !unicode.IsPrint(r) }), " ")
+	text = inspect.Line(text)
 	if runes := []rune(text); len(runes) > maxDetail {
 		return string(runes[:maxDetail]) + "…"
 	}
