@@ -24,6 +24,11 @@ a reason that stands in _decisions. The table _plan says which examples deserve
 more generations, and why: rollout --plan makes them. The result is
 self-contained. An empty result is a result.
 
+A --filter reads a group's columns of _groups (group.mean, group.failed,
+group.solved_count, group.pass_at_k[3], …) and, of each trajectory, reward,
+rewards.NAME, advantage, answer, status, stop_reason, model, metadata.NAME,
+messages, calls, policy_version and the counts of tokens (trajectory.reward).
+
   rollmill curate --in runs/demo/epoch-1/group --previous runs/demo/epoch-0/curate --curriculum`,
 	flags: curateFlags,
 	run:   runCurate,

@@ -232,20 +232,31 @@ func (in *input) twice() error {
 	}
 	slices.Sort(hashes)
 	for k := 1; k < len(hashes); k++ {
-		if hashes[k] != hashes[k-1] {
+		if hashes[k] == hashes[k-1] {
+			if err := in.named(hashes[k]); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// named refuses two groups of one name among those whose names have a hash.
+func (in *input) named(hash uint64) error {
+	seen := map[string]*set{}
+	for i := range in.groups {
+		id := in.groups[i].ID
+		if xxh3.HashString(id) != hash {
 			continue
 		}
-		seen := map[string]bool{}
-		for i := range in.groups {
-			id := in.groups[i].ID
-			if xxh3.HashString(id) != hashes[k] {
-				continue
-			}
-			if seen[id] {
-				return formats.Invalid(in.of(i).members.URI(), "the trajectories of an example must lie together; sort the rollouts by example_id", nil, "group %q is there twice", id)
-			}
-			seen[id] = true
+		here, hint := in.of(i), "name the groups of each epoch once"
+		if seen[id] == here {
+			hint = "the trajectories of an example must lie together; sort the rollouts by example_id"
 		}
+		if seen[id] != nil {
+			return formats.Invalid(here.members.URI(), hint, nil, "group %q is there twice", id)
+		}
+		seen[id] = here
 	}
 	return nil
 }
