@@ -11,6 +11,7 @@ import (
 // Set finds out whether any number was added twice. It is for one goroutine.
 type Set struct {
 	limit int
+	look  int // numbers among which to look for the first one that came twice
 	file  file
 	list  []uint64
 	twice bool
@@ -19,12 +20,16 @@ type Set struct {
 // NewSet returns a set that spills to dir ("": the system's) what exceeds
 // about so many bytes of memory. It must be closed.
 func NewSet(dir string, memory int64) *Set {
-	return &Set{limit: int(max(memory/8, 1)), file: file{dir: dir}}
+	return &Set{limit: int(max(memory/8, 1)), look: 64, file: file{dir: dir}}
 }
 
 // Add adds a number, and tells whether one is known to have come twice: it
-// looks only when memory is full.
+// looks now and then, ever more seldom, and when memory is full.
 func (s *Set) Add(n uint64) (twice bool, err error) {
+	if len(s.list) == s.look {
+		s.sort()
+		s.look *= 4
+	}
 	if len(s.list) == s.limit {
 		s.sort()
 		if err := s.spill(); err != nil {

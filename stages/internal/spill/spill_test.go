@@ -58,6 +58,22 @@ func TestTwice(t *testing.T) {
 	})
 }
 
+// What comes again soon is noticed soon.
+func TestTwiceIsNoticedOnTheWay(t *testing.T) {
+	s := spill.NewSet(t.TempDir(), 1<<20)
+	defer s.Close()
+	for i := range 5000 {
+		twice, err := s.Add(uint64(i % 300))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if twice {
+			return
+		}
+	}
+	t.Error("5000 numbers of 300 are all new")
+}
+
 // Memory is full every four records; no file is seen meanwhile.
 func TestRunsHaveNoName(t *testing.T) {
 	dir := t.TempDir()
