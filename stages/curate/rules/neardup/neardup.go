@@ -119,9 +119,10 @@ func sketchOf(text string) sketch {
 			s = s.lowest()
 		}
 	}
-	return s.lowest()
+	return slices.Clone(s.lowest()) // the others' memory goes
 }
 
+// lowest keeps the lowest hashes, in order, and may change the list.
 func (s sketch) lowest() sketch {
 	slices.Sort(s)
 	s = slices.Compact(s)
