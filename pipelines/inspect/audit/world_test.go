@@ -1,0 +1,232 @@
+package audit
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/random"
+	"github.com/rollmill/rollmill/storage"
+)
+
+// world is a run in memory that one case is about.
+type world struct {
+	t    *testing.T
+	root string
+}
+
+var small = random.Options{Groups: 10, Generations: 4, Messages: 8, SampledTokens: 60, PromptTokens: 40, Scored: true}
+
+func (w *world) at(name string) string { return storage.Join(w.root, name) }
+
+func trajectories(o random.Options) []formats.Trajectory {
+	var rows []formats.Trajectory
+	for group := range random.Trajectories(5, o) {
+		rows = append(rows, group...)
+	}
+	return rows
+}
+
+// put writes a dataset; further tables are written beside it.
+func put[T any](w *world, name string, spec dataset.Spec, rows []T, further ...func(*dataset.Shard)) *dataset.Dataset {
+	w.t.Helper()
+	ctx := context.Background()
+	s, err := dataset.Begin(ctx, w.at(name), spec, dataset.Options{})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	if err := dataset.NewTable[T](s, "", -1).Write(ctx, rows); err != nil {
+		w.t.Fatal(err)
+	}
+	for _, f := range further {
+		f(s)
+	}
+	res, err := s.Commit(ctx, dataset.Outcome{})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return res.Sealed
+}
+
+func (w *world) wide(name, stage string, rows []formats.Trajectory, inputs ...dataset.Ref) *dataset.Dataset {
+	return put(w, name, dataset.Spec{Stage: stage, Kind: formats.KindTrajectories, Inputs: inputs, Params: map[string]any{"name": name}}, rows)
+}
+
+func thinSpec(w *world, base *dataset.Dataset, name string, kind formats.Kind) dataset.Spec {
+	ref := base.Ref("base", w.at(name))
+	return dataset.Spec{Stage: map[formats.Kind]string{formats.KindScores: "score", formats.KindGroups: "group"}[kind], Kind: kind, Inputs: []dataset.Ref{ref}, Base: &ref}
+}
+
+// bytes changes the bytes of a dataset's first part.
+func (w *world) bytes(d *dataset.Dataset, change func([]byte) []byte) {
+	ctx := context.Background()
+	b, err := storage.Open(ctx, d.URI())
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	data, err := b.Read(ctx, d.Parts[0].Name)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	if err := b.Write(ctx, d.Parts[0].Name, change(data)); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func flip(data []byte) []byte {
+	data[len(data)/2] ^= 1
+	return data
+}
+
+func (w *world) write(name, key string, data []byte) {
+	b, err := storage.Open(context.Background(), w.at(name))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	if err := b.Write(context.Background(), key, data); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// remove takes a dataset away.
+func (w *world) remove(d *dataset.Dataset) {
+	ctx := context.Background()
+	b, err := storage.Open(ctx, d.URI())
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	var keys []string
+	for o, err := range b.List(ctx, "") {
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		keys = append(keys, o.Key)
+	}
+	for _, k := range keys {
+		if err := b.Delete(ctx, k); err != nil {
+			w.t.Fatal(err)
+		}
+	}
+}
+
+// story makes a run with a trouble, or its twin without.
+type story func(w *world, sick bool)
+
+// rollout is a rollout whose rows are spoiled.
+func rollout(o random.Options, spoil func(rows []formats.Trajectory, sick bool)) story {
+	return func(w *world, sick bool) {
+		rows := trajectories(o)
+		spoil(rows, sick)
+		w.wide("rollout", "rollout", rows)
+	}
+}
+
+// spoiled is one in which only a sick one's rows are touched.
+func spoiled(spoil func(rows []formats.Trajectory)) story {
+	return rollout(small, func(rows []formats.Trajectory, sick bool) {
+		if sick {
+			spoil(rows)
+		}
+	})
+}
+
+func scores(spoil func(rows []formats.Score, sick bool)) story {
+	return func(w *world, sick bool) {
+		var rows []formats.Score
+		for group := range random.Scores(5, small) {
+			rows = append(rows, group...)
+		}
+		spoil(rows, sick)
+		base := w.wide("rollout", "rollout", trajectories(small))
+		put(w, "score", thinSpec(w, base, "score", formats.KindScores), rows)
+	}
+}
+
+// groupTables is a group dataset; its rows are of groups that do not lie together,
+// so that only _groups tells of them.
+func groupTables(spoil func(stats []formats.GroupStats, sick bool)) story {
+	return func(w *world, sick bool) {
+		var rows []formats.Member
+		for group := range random.Members(5, small) {
+			rows = append(rows, group...)
+		}
+		lo, hi := 0.0, 1.0
+		stats := make([]formats.GroupStats, 10)
+		for i := range rows {
+			rows[i].GroupID = fmt.Sprintf("kind-%d@0", i%10)
+		}
+		for i := range stats {
+			stats[i] = formats.GroupStats{GroupID: fmt.Sprintf("kind-%d@0", i), FirstRow: int64(i), Count: 4, Valid: 4, Min: &lo, Max: &hi}
+		}
+		spoil(stats, sick)
+		base := w.wide("rollout", "rollout", trajectories(small))
+		put(w, "group", thinSpec(w, base, "group", formats.KindGroups), rows, func(s *dataset.Shard) {
+			if err := dataset.NewTable[formats.GroupStats](s, formats.TableGroups, -1).Write(context.Background(), stats); err != nil {
+				w.t.Fatal(err)
+			}
+		})
+	}
+}
+
+// other is another digest: its last digit is changed.
+func other(digest string) string {
+	last := len(digest) - 1
+	if digest[last] == '0' {
+		return digest[:last] + "1"
+	}
+	return digest[:last] + "0"
+}
+
+func fail(t *formats.Trajectory) {
+	t.Status, t.StopReason, t.FailureClass, t.Reward, t.Rewards = formats.StatusFailed, formats.StopError, formats.FailEngine, nil, nil
+}
+
+func unscore(s *formats.Score) {
+	s.Reward, s.Rewards, s.Failure = nil, nil, formats.RewardCrashed
+}
+
+func number[T any](x T) *T { return &x }
+
+// withTools is a row whose message 2 calls a tool and 3 answers it.
+func withTools(rows []formats.Trajectory) *formats.Trajectory {
+	i := slices.IndexFunc(rows, func(t formats.Trajectory) bool { return len(t.Messages) > 4 })
+	return &rows[i]
+}
+
+// leak is a validation beside an epoch. Examples of the validation that are
+// held out are of another run of random rows.
+func leak(sick bool, w *world) {
+	o := small
+	o.Epoch, o.Scored = 7, false
+	rows := trajectories(o)
+	if !sick {
+		for i := range rows {
+			rows[i].ExampleID, rows[i].Example = "held-"+rows[i].ExampleID, strings.Replace(rows[i].Example, `"question":"`, `"question":"held `, 1)
+		}
+	}
+	w.wide("epoch-0/validation/rollout", "rollout", rows)
+}
+
+func receipts(second formats.Receipt) story {
+	return func(w *world, sick bool) {
+		w.wide("curate", "curate", trajectories(small))
+		first := formats.Receipt{Key: "k", Backend: "art", State: formats.JobCompleted, CuratedDigest: "d", Trajectories: 40, StartedAt: time.Unix(1, 0)}
+		if sick {
+			second = first
+			second.StartedAt = time.Unix(2, 0)
+		}
+		for name, r := range map[string]formats.Receipt{"submit": first, "submit-again": second} {
+			data, err := json.Marshal(r)
+			if err != nil {
+				w.t.Fatal(err)
+			}
+			w.write(name, formats.ReceiptFile, data)
+		}
+	}
+}
