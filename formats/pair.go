@@ -21,6 +21,16 @@ type Pair struct {
 	Tools         string  `parquet:"tools,optional"` // a JSON array
 }
 
+// Size is the bytes of a pair's texts.
+func (p *Pair) Size() int { return len(p.Prompt) + len(p.Chosen) + len(p.Rejected) + len(p.Tools) }
+
+// Size is the bytes of a label's texts.
+func (l *Label) Size() int { return len(l.Prompt) + len(l.Completion) + len(l.Tools) }
+
+// PairBytes is the size of pairs or labels at which who writes them ends a row
+// group: each repeats its prompt, and a row group is held in memory.
+const PairBytes = 4 << 20
+
 // Label is a row of _labels: a trajectory that is wanted or not, for trainers
 // that learn from single answers (KTO). Prompt and Completion are JSON arrays
 // of chat messages.

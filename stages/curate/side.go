@@ -31,10 +31,13 @@ func newSide(in *input, shard *dataset.Shard) *side {
 	s := &side{}
 	s.pairs = along[formats.Pair]{table: formats.TablePairs, of: func(p *formats.Pair) (string, string, string) {
 		return p.GroupID, p.ChosenID, p.RejectedID
-	}, kept: func(*formats.Pair) {}}
+	}, kept: func(p *formats.Pair) { s.pairs.bytes += p.Size() }}
 	s.labels = along[formats.Label]{table: formats.TableLabels, of: func(l *formats.Label) (string, string, string) {
 		return l.GroupID, l.TrajectoryID, l.TrajectoryID
-	}, kept: func(l *formats.Label) { s.kinds[number01(l.Desirable)]++ }}
+	}, kept: func(l *formats.Label) {
+		s.labels.bytes += l.Size()
+		s.kinds[number01(l.Desirable)]++
+	}}
 	for _, table := range in.carried() {
 		if table == formats.TablePairs {
 			s.pairs.out = dataset.NewTable[formats.Pair](shard, table, -1)
@@ -156,6 +159,7 @@ type along[T any] struct {
 	kept  func(*T)
 	out   *dataset.TableWriter[T] // nil: no set has the table
 	rows  int64                   // carried on
+	bytes int                     // of the row group being written
 	drops map[string]int64
 
 	from *set
@@ -298,7 +302,11 @@ func (a *along[T]) flush(ctx context.Context) error {
 	a.rows += int64(len(a.some))
 	clear(a.some)
 	a.some = a.some[:0]
-	return err
+	if err != nil || a.bytes < formats.PairBytes {
+		return err
+	}
+	a.bytes = 0
+	return a.out.EndRowGroup()
 }
 
 // end looks for rows of no group.

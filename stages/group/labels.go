@@ -31,7 +31,12 @@ func (p *pairer) labels(ctx context.Context, members []formats.Member, all []for
 			fact = factDesirable
 		}
 		p.facts[fact]++
+		p.labelBytes += x.Size()
 		out = append(out, x)
 	}
-	return p.label.Write(ctx, out)
+	if err := p.label.Write(ctx, out); err != nil || p.labelBytes < formats.PairBytes {
+		return err
+	}
+	p.labelBytes = 0
+	return p.label.EndRowGroup()
 }

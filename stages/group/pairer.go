@@ -26,6 +26,8 @@ type pairer struct {
 	of   *formats.Member // one of the group, for its pairs' ids
 	some []formats.Pair  // made and not written
 	made map[xxh3.Uint128]bool
+
+	bytes, labelBytes int // of the row groups being written
 }
 
 // pairsAtOnce is how many pairs are held: each repeats its prompt, and a group
@@ -109,9 +111,16 @@ func (p *pairer) put(ctx context.Context, x formats.Pair) error {
 func (p *pairer) flush(ctx context.Context) error {
 	p.facts[factPairs] += float64(len(p.some))
 	err := p.out.Write(ctx, p.some)
+	for i := range p.some {
+		p.bytes += p.some[i].Size()
+	}
 	clear(p.some)
 	p.some = p.some[:0]
-	return err
+	if err != nil || p.bytes < formats.PairBytes {
+		return err
+	}
+	p.bytes = 0
+	return p.out.EndRowGroup()
 }
 
 // trajectories pairs whole members by reward.
