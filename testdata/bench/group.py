@@ -19,7 +19,7 @@ DUCK = f"""
 import duckdb
 score, rollout, out = sys.argv[1:4]
 c = duckdb.connect()
-c.execute("set threads={THREADS}; set memory_limit='8GB'")
+c.execute("set threads={THREADS}; set memory_limit='8GB'; set enable_progress_bar=false")
 S, R = f"read_parquet('{{score}}/*.parquet')", f"read_parquet('{{rollout}}/*.parquet')"
 """
 DUCK_SCAN = DUCK + """
