@@ -12,9 +12,9 @@ import (
 // have to be brought together first.
 var errApart = errors.New("the rows of a group do not lie together")
 
-// setMemory is what finding repeated groups takes before it spills: a million
-// of them.
-const setMemory = 8 << 20
+// setMemory is what finding repeated groups takes before it spills: a quarter
+// of a million of them.
+const setMemory = 2 << 20
 
 // together notices groups that come twice. Two groups that only look the same
 // cost time, and nothing else.

@@ -2,6 +2,7 @@ package spill
 
 import (
 	"bufio"
+	"container/heap"
 	"encoding/binary"
 	"errors"
 	"io"
@@ -77,40 +78,56 @@ func (s *Set) Twice() (bool, error) {
 
 // merge walks along all runs at once, the smallest number first.
 func (s *Set) merge() (bool, error) {
-	type run struct {
-		from *bufio.Reader
-		head uint64
-	}
-	next := func(r *run) error {
-		var b [8]byte
-		_, err := io.ReadFull(r.from, b[:])
-		r.head = binary.LittleEndian.Uint64(b[:])
-		return err
-	}
-	var runs []run
+	var runs numbers
 	for _, r := range s.file.readers(int64(s.limit) * 4) {
-		runs = append(runs, run{from: r})
-		if err := next(&runs[len(runs)-1]); err != nil {
+		run := &numberRun{from: r}
+		if err := run.next(); err != nil {
 			return false, err
 		}
+		runs = append(runs, run)
 	}
-	for len(runs) > 0 {
-		least := 0
-		for i := 1; i < len(runs); i++ {
-			switch {
-			case runs[i].head == runs[least].head:
-				return true, nil
-			case runs[i].head < runs[least].head:
-				least = i
-			}
+	heap.Init(&runs)
+	for last, begun := uint64(0), false; len(runs) > 0; begun = true {
+		n := runs[0].head
+		if begun && n == last {
+			return true, nil
 		}
-		if err := next(&runs[least]); errors.Is(err, io.EOF) {
-			runs = slices.Delete(runs, least, least+1)
-		} else if err != nil {
+		last = n
+		switch err := runs[0].next(); {
+		case errors.Is(err, io.EOF):
+			heap.Pop(&runs)
+		case err != nil:
 			return false, err
+		default:
+			heap.Fix(&runs, 0)
 		}
 	}
 	return false, nil
+}
+
+// numberRun is one sorted run of numbers being read.
+type numberRun struct {
+	from *bufio.Reader
+	head uint64
+	buf  [8]byte
+}
+
+func (r *numberRun) next() error {
+	_, err := io.ReadFull(r.from, r.buf[:])
+	r.head = binary.LittleEndian.Uint64(r.buf[:])
+	return err
+}
+
+type numbers []*numberRun
+
+func (m numbers) Len() int           { return len(m) }
+func (m numbers) Less(i, j int) bool { return m[i].head < m[j].head }
+func (m numbers) Swap(i, j int)      { m[i], m[j] = m[j], m[i] }
+func (m *numbers) Push(x any)        { *m = append(*m, x.(*numberRun)) }
+func (m *numbers) Pop() any {
+	last := (*m)[len(*m)-1]
+	*m = (*m)[:len(*m)-1]
+	return last
 }
 
 // Close removes what was spilled.
