@@ -2,6 +2,7 @@ package dataset
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"iter"
@@ -142,21 +143,25 @@ func (j *Journal[T]) Sorted(ctx context.Context, rank func(*T) int64) iter.Seq2[
 			return
 		}
 		cache := &cache[T]{journal: j, segments: segments, limit: cacheBytes}
+		id := idOf[T]()
 		var group []T
+		var names []string // of the group's rows
 		for i, e := range index {
 			rows, err := cache.get(ctx, e.segment)
 			if err != nil {
 				yield(nil, err)
 				return
 			}
-			group = append(group, rows[e.row])
+			if name := id(&rows[e.row]); !slices.Contains(names, name) {
+				group, names = append(group, rows[e.row]), append(names, name)
+			}
 			if i+1 < len(index) && index[i+1].rank == e.rank {
 				continue
 			}
 			if !yield(group, nil) {
 				return
 			}
-			group = group[:0]
+			group, names = group[:0], names[:0]
 		}
 	}
 }
@@ -167,14 +172,9 @@ type entry struct {
 	segment, row int32
 }
 
-// index reads every segment once, and orders the rows without duplicates.
+// index reads every segment once, and orders the rows: 16 bytes of each stay
+// in memory.
 func (j *Journal[T]) index(ctx context.Context, segments []segment, rank func(*T) int64) ([]entry, error) {
-	type key struct {
-		rank int64
-		id   string
-	}
-	id := idOf[T]()
-	seen := map[key]bool{}
 	var out []entry
 	for s := range segments {
 		rows, err := j.load(ctx, segments[s])
@@ -182,22 +182,11 @@ func (j *Journal[T]) index(ctx context.Context, segments []segment, rank func(*T
 			return nil, err
 		}
 		for i := range rows {
-			k := key{rank(&rows[i]), id(&rows[i])}
-			if seen[k] {
-				continue
-			}
-			seen[k] = true
-			out = append(out, entry{k.rank, int32(s), int32(i)})
+			out = append(out, entry{rank(&rows[i]), int32(s), int32(i)})
 		}
 	}
-	slices.SortStableFunc(out, func(a, b entry) int {
-		switch {
-		case a.rank < b.rank:
-			return -1
-		case a.rank > b.rank:
-			return 1
-		}
-		return 0
+	slices.SortFunc(out, func(a, b entry) int {
+		return cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(a.segment, b.segment), cmp.Compare(a.row, b.row))
 	})
 	return out, nil
 }
@@ -211,8 +200,18 @@ func idOf[T any]() func(*T) string {
 	return func(row *T) string { return reflect.ValueOf(row).Elem().FieldByIndex(f.Index).String() }
 }
 
-// cacheBytes bounds the stored size of the segments that Sorted keeps decoded.
-const cacheBytes = 64 << 20
+// What a segment takes in memory, about: its bytes inflated, and what a row is
+// beside its texts and tokens.
+const (
+	inflation = 4
+	rowBytes  = 3 << 10
+)
+
+func (s segment) decoded(rows int) int64 { return s.size*inflation + int64(rows)*rowBytes }
+
+// cacheBytes bounds what Sorted keeps decoded, as long as that is more than
+// two segments.
+const cacheBytes = 24 << 20
 
 // cache keeps the segments used last. Rows end in nearly the order in which
 // they are wanted, so a few suffice.
@@ -241,10 +240,10 @@ func (c *cache[T]) get(ctx context.Context, s int32) ([]T, error) {
 		return nil, err
 	}
 	c.held = append(c.held, cached[T]{s, rows})
-	c.bytes += c.segments[s].size
-	for c.bytes > c.limit && len(c.held) > 1 {
-		c.bytes -= c.segments[c.held[0].segment].size
-		c.held = c.held[1:]
+	c.bytes += c.segments[s].decoded(len(rows))
+	for c.bytes > c.limit && len(c.held) > 2 {
+		c.bytes -= c.segments[c.held[0].segment].decoded(len(c.held[0].rows))
+		c.held = slices.Delete(c.held, 0, 1) // and nothing points at it any more
 	}
 	return rows, nil
 }

@@ -180,7 +180,7 @@ func TestSortedInBoundedMemory(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := &cache[formats.Trajectory]{journal: j, segments: j.list(), limit: 3 * j.segments[0].size}
+	c := &cache[formats.Trajectory]{journal: j, segments: j.list(), limit: 3 * j.segments[0].decoded(1)}
 	for _, e := range index {
 		rows, err := c.get(ctx, e.segment)
 		if err != nil || rank(&rows[e.row]) != e.rank {

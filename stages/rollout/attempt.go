@@ -16,9 +16,8 @@ import (
 
 // job is one attempt to make.
 type job struct {
-	example    formats.Example
-	generation int
-	id         string
+	task       *task
+	generation int32
 	attempts   int32 // made by earlier runs of this command
 }
 
@@ -26,23 +25,23 @@ type job struct {
 // trajectory did: then there is nothing to keep.
 func (r *runner) attempt(ctx context.Context, j job) (t formats.Trajectory, ok bool) {
 	o := &r.opts
-	e := j.example
+	e, id, generation := j.task.example, o.id(*j.task, int(j.generation)), int(j.generation)
 	t = formats.Trajectory{
-		TrajectoryID: j.id, Run: o.Run, ExampleID: e.ID, Epoch: int32(o.Epoch), Generation: int32(j.generation),
+		TrajectoryID: id, Run: o.Run, ExampleID: e.ID, Epoch: int32(o.Epoch), Generation: j.generation,
 		Example: exampleRow(e), Attempts: j.attempts + 1, StartedAt: o.Clock().UnixMicro(),
 	}
 	if from, ok := o.Agent.(Stored); ok {
-		return r.stored(ctx, t, from, Attempt{Example: e, TrajectoryID: j.id, Run: o.Run, Epoch: o.Epoch, Generation: j.generation})
+		return r.stored(ctx, t, from, Attempt{Example: e, TrajectoryID: id, Run: o.Run, Epoch: o.Epoch, Generation: generation})
 	}
 	limited, cancel := context.WithTimeoutCause(ctx, o.TrajectoryTimeout, errTimeout)
 	defer cancel()
-	session := r.recorder.Begin(limited, j.id, formats.GroupID(e.ID, o.Epoch))
+	session := r.recorder.Begin(limited, id, formats.GroupID(e.ID, o.Epoch))
 	a := Attempt{
-		Example: e, TrajectoryID: j.id, Run: o.Run, Epoch: o.Epoch, Generation: j.generation,
+		Example: e, TrajectoryID: id, Run: o.Run, Epoch: o.Epoch, Generation: generation,
 		BaseURL: session.BaseURL(), APIKey: agentKey, Model: o.Model,
 	}
 	if o.SamplingSeed != nil {
-		seed := formats.Seed(*o.SamplingSeed, j.id)
+		seed := formats.Seed(*o.SamplingSeed, id)
 		a.Seed = &seed
 	}
 	result, err := safely(session.Context(), o.Agent, a)

@@ -40,10 +40,11 @@ func readDone(ctx context.Context, shard *dataset.Shard, spent *spending) (map[s
 // jobs are the attempts still to make, in the order of the rows.
 func (o Options) jobs(tasks []task, done map[string]finished) []job {
 	var out []job
-	for _, t := range tasks {
+	for i := range tasks {
+		t := &tasks[i]
 		for g := t.first; g < t.first+t.n; g++ {
-			j := job{example: t.example, generation: g, id: o.id(t, g)}
-			if row, ok := done[j.id]; ok {
+			j := job{task: t, generation: int32(g)}
+			if row, ok := done[o.id(*t, g)]; ok {
 				if row.Status != formats.StatusFailed || !o.RetryFailed {
 					continue
 				}
