@@ -6,6 +6,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/stages/group"
 	"github.com/rollmill/rollmill/stages/group/algorithms/all"
 )
@@ -18,7 +19,8 @@ var groupCommand = command{
 ones never vote: their advantage is null and they change nobody's. Rows of a
 group may lie anywhere in the dataset; where they do, they are sorted on disk.
 
-  rollmill group --in runs/demo/epoch-0/score --compat art`,
+  rollmill group --in runs/demo/epoch-0/score --compat art
+  rollmill group --in runs/demo/epoch-0/score --scores runs/demo/epoch-0/judged --out runs/demo/epoch-0/group`,
 	flags: groupFlags,
 	run:   runGroup,
 }
@@ -42,6 +44,7 @@ func groupFlags() []cli.Flag {
 		&cli.Float64Flag{Name: "flat-tolerance", Usage: "rewards within this relative `SPREAD` are the same", DefaultText: "1e-12"},
 	)...)
 	flags = append(flags, inCategory(aboutInput,
+		&cli.StringSliceFlag{Name: "scores", Usage: "join the rewards of the scores at this `URI` to those of the input, scores of the same trajectories, and sum the total again"},
 		&cli.BoolFlag{Name: "allow-unscored", Usage: "group trajectories although none of them was ever scored"},
 	)...)
 	flags = append(flags, spillFlags("groups that do not lie together")...)
@@ -83,6 +86,9 @@ func runGroup(ctx context.Context, s *session) error {
 	}
 	if o.Out, err = s.output(o.In.URI); err != nil {
 		return err
+	}
+	for _, uri := range s.flags.StringSlice("scores") {
+		o.Scores = append(o.Scores, stages.Input{URI: uri, AcceptGates: o.In.AcceptGates})
 	}
 	o.Env, o.Spill = s.stageEnv(), s.spill()
 	smallHeap()

@@ -18,7 +18,7 @@ import (
 type beside struct {
 	*gatherer
 	ctx   context.Context
-	rows  *dataset.Reader[row]
+	rows  reader[row]
 	next  int64 // row of the base that is read next
 	table *dataset.TableWriter[formats.Member]
 	stats *dataset.TableWriter[formats.GroupStats]
@@ -43,7 +43,7 @@ func (g *gatherer) newBeside(ctx context.Context) (*beside, error) {
 			return nil, err
 		}
 	}
-	w.rows, err = dataset.NewReader[row](ctx, g.in.rows, "", scope)
+	w.rows, err = open[row](ctx, g.in, scope)
 	return w, err
 }
 

@@ -9,6 +9,9 @@
 // never vote: they are out of every sum and count, their advantage is null,
 // and nobody else's depends on how many there are.
 //
+// Rewards may come from several score datasets of the same trajectories: those
+// named in Options.Scores join the input's (joined).
+//
 // As rollout writes them groups lie together, and one walk along the light
 // columns does (scan). It notices when a group comes again: then rows are
 // sorted by group and back, on disk (gather). Members stand in the base's order

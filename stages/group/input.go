@@ -5,6 +5,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/stages"
 )
 
 // input is what is grouped: scores beside their base, or a wide dataset that
@@ -12,7 +13,8 @@ import (
 type input struct {
 	rows *dataset.Dataset // where rewards are read
 	base *dataset.Dataset
-	by   *by // nil: by example
+	more []*dataset.Dataset // scores beside rows, whose rewards join its own
+	by   *by                // nil: by example
 }
 
 // row has the columns that scores and wide rows share, and nothing else is read.
@@ -28,8 +30,7 @@ type row struct {
 }
 
 func openInput(ctx context.Context, o *Options) (*input, error) {
-	in := o.In
-	d, err := dataset.Open(ctx, in.URI, dataset.OpenOptions{AcceptGates: in.AcceptGates})
+	d, err := dataset.Open(ctx, o.In.URI, dataset.OpenOptions{AcceptGates: o.In.AcceptGates})
 	if err != nil {
 		return nil, err
 	}
@@ -43,8 +44,29 @@ func openInput(ctx context.Context, o *Options) (*input, error) {
 	if base.Rows != d.Rows {
 		return nil, formats.Invalid(d.URI(), "score the trajectories again", nil, "it has %d rows and its base %q has %d", d.Rows, base.URI(), base.Rows)
 	}
-	by, err := newBy(o.By)
-	return &input{d, base, by}, err
+	in := &input{rows: d, base: base}
+	if in.by, err = newBy(o.By); err == nil {
+		err = in.join(ctx, o.Scores)
+	}
+	return in, err
+}
+
+// join opens further scores of the same trajectories.
+func (in *input) join(ctx context.Context, scores []stages.Input) error {
+	if len(scores) > 0 && in.rows == in.base {
+		return usage("name scores with --in, and the others with --scores", "group: %q holds trajectories, and --scores joins scores to scores", in.rows.URI())
+	}
+	for _, s := range scores {
+		d, err := dataset.Open(ctx, s.URI, dataset.OpenOptions{AcceptGates: s.AcceptGates, Kind: formats.KindScores})
+		if err != nil {
+			return err
+		}
+		if !in.base.Is(d.Base) || d.Rows != in.base.Rows {
+			return formats.Invalid(d.URI(), "give scores of one dataset of trajectories", nil, "it does not score the trajectories that %q does", in.rows.URI())
+		}
+		in.more = append(in.more, d)
+	}
+	return nil
 }
 
 // spec is what decides the rows.
@@ -53,6 +75,9 @@ func (in *input) spec(o *Options) dataset.Spec {
 	inputs := []dataset.Ref{base}
 	if in.rows != in.base {
 		inputs = append(inputs, in.rows.Ref("scores", o.Out.URI))
+	}
+	for _, d := range in.more {
+		inputs = append(inputs, d.Ref("scores", o.Out.URI))
 	}
 	params := map[string]any{
 		"estimator": o.Estimator, "compat": string(o.Compat), "no-scale": o.NoScale,

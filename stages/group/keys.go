@@ -15,7 +15,7 @@ import (
 // keyed reads a range of rows and what each is grouped by. T has the columns
 // that are read.
 type keyed[T any] struct {
-	rows    *dataset.Reader[T]
+	rows    reader[T]
 	example func(*T) string
 	by      *keyer   // nil: the example
 	keys    []string // of by
@@ -25,7 +25,7 @@ type keyed[T any] struct {
 func openKeyed[T any](ctx context.Context, in *input, r dataset.Range, example func(*T) string) (*keyed[T], error) {
 	k := &keyed[T]{example: example}
 	var err error
-	if k.rows, err = dataset.NewReader[T](ctx, in.rows, "", r); err != nil {
+	if k.rows, err = open[T](ctx, in, r); err != nil {
 		return nil, err
 	}
 	if in.by != nil {

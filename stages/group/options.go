@@ -13,8 +13,9 @@ import (
 // its comment names.
 type Options struct {
 	stages.Env
-	In  stages.Input  // a score dataset, or a wide dataset with rewards
-	Out stages.Output // default of its URI: the caller's
+	In     stages.Input   // a score dataset, or a wide dataset with rewards
+	Scores []stages.Input // score datasets beside In, one too: their rewards join its own, and the total is summed again
+	Out    stages.Output  // default of its URI: the caller's
 
 	Algorithms Registry // what --estimator may name: algorithms/all
 	Estimator  string   // default "grpo"
