@@ -31,6 +31,7 @@ func Run(ctx context.Context, o Options) (stages.Report, error) {
 	if err != nil {
 		return stages.Report{}, err
 	}
+	defer in.groups.close()
 	of := o.Out.Shard.Of()
 	shard, err := dataset.Begin(ctx, o.Out.URI, in.spec(&o), dataset.Options{Shard: of.Index, Of: of.Count, Overwrite: o.Out.Overwrite})
 	if err != nil {
@@ -74,9 +75,10 @@ func decide(ctx context.Context, o *Options, in *input, shard *dataset.Shard) (d
 		side:      newSide(in, shard),
 	}
 	defer w.side.close()
-	if w.next, err = o.newNext(ctx, in, p.verdicts, shard); err != nil {
+	if w.next, err = o.newNext(ctx, in, p, shard); err != nil {
 		return dataset.Outcome{}, err
 	}
+	defer w.next.close()
 	total := int64(0)
 	for _, s := range in.sets {
 		rows, err := w.writeSet(ctx, o, in, s)
@@ -105,10 +107,13 @@ func (w *writer) writeSet(ctx context.Context, o *Options, in *input, s *set) (i
 	if w.step, err = s.step(ctx); err != nil {
 		return 0, err
 	}
-	w.set, w.groups = s, in.groups[s.first:s.end]
-	decided, end := w.count(slice), s.base.Rows
-	if !s.scattered {
-		slice = w.together(slice)
+	w.set = s
+	if w.own, err = in.groups.owned(s, slice); err != nil {
+		return 0, err
+	}
+	end := s.base.Rows
+	if !s.scattered { // an edge of the slice may go through a group
+		slice = dataset.Range{First: w.own.first, Rows: w.own.rows}
 		end = slice.First + slice.Rows
 	}
 	if w.members, err = dataset.NewReader[formats.Member](ctx, s.members, "", slice); err != nil {
@@ -121,16 +126,16 @@ func (w *writer) writeSet(ctx context.Context, o *Options, in *input, s *set) (i
 	defer w.heads.close()
 	w.payload = dataset.NewPayload(ctx, s.base)
 	defer w.payload.Close() // it was only read
-	if err := w.side.begin(ctx, s, w.groups, slice); err != nil {
+	if err := w.side.begin(ctx, s, in.groups, slice); err != nil {
 		return 0, err
 	}
-	w.meter = o.Meter(stage, "trajectories", decided)
+	w.meter = o.Meter(stage, "trajectories", w.own.rows)
 	defer w.meter.Done()
-	if err := w.run(ctx, slice); err != nil {
+	if err := w.run(ctx); err != nil {
 		return 0, err
 	}
 	if err := w.side.end(); err != nil {
 		return 0, err
 	}
-	return decided, w.rows.EndRowGroup() // which holds no file of this set then
+	return w.own.rows, w.rows.EndRowGroup() // which holds no file of this set then
 }

@@ -3,6 +3,7 @@ package curate
 import (
 	"cmp"
 	"context"
+	"iter"
 	"slices"
 
 	"github.com/rollmill/rollmill/formats"
@@ -52,76 +53,89 @@ func (n Next) params(set func(name string, value any, asked bool)) {
 
 // wish is what is asked for of one group.
 type wish struct {
-	group  int // index in input.groups
-	n      int
-	reason int // index in formats.PlanReasons
-	std    float64
-	lot    int64 // decides between equals, by the seed
+	Group  int   // index
+	Row    int64 // the group's first
+	N      int
+	Reason int // index in formats.PlanReasons
+	Std    float64
+	Lot    int64 // decides between equals, by the seed
 }
 
-// wishes looks at the groups of the first set, and returns those of which
-// more is asked for, by index, in its order. Every shard finds the same.
-func (o *Options) wishes(ctx context.Context, in *input, verdicts []Verdict) ([]wish, error) {
+// wishes looks at the groups of the first set, and lists those of which more
+// is asked for, in its order. Every shard finds the same.
+func (o *Options) wishes(ctx context.Context, in *input, p *plan) (*wishList, error) {
+	all := newWishList(in.groups.spill)
 	if _, other := in.sets[0].members.Params["by"]; other {
-		return nil, nil // its groups do not say how often an example was tried
+		return all, nil // its groups do not say how often an example was tried
 	}
-	groups := in.groups[in.sets[0].first:in.sets[0].end]
-	size := cmp.Or(o.Next.Generations, rolled(in.sets[0].base), usual(groups))
+	size := cmp.Or(o.Next.Generations, rolled(in.sets[0].base))
+	if size == 0 {
+		var err error
+		if size, err = in.usual(); err != nil {
+			return all, err
+		}
+	}
 	most := cmp.Or(o.Next.MaxPerExample, 2*size)
-	var all []wish
-	for i, g := range groups {
-		if g.Epoch != in.epoch || !wanted(verdicts[i].Reason) {
+	for j, err := range p.verdicts(0, in.sets[0].end) {
+		if err != nil {
+			return all, err
+		}
+		if j.Epoch != in.epoch || !wanted(j.Reason) {
 			continue
 		}
-		w := o.wish(g, size)
-		if w.reason == wishVaried && o.Next.Budget == nil {
+		w := o.wish(j.Group, size)
+		if w.Reason == wishVaried && o.Next.Budget == nil {
 			continue
 		}
-		if w.n = min(w.n, most-g.Count); w.n > 0 {
-			w.group = i
-			if o.Next.Budget != nil {
-				w.std, w.lot = g.StdPop, formats.Seed(o.Seed, "plan", g.ID)
-			}
-			all = append(all, w)
+		if w.N = min(w.N, most-j.Count); w.N <= 0 {
+			continue
+		}
+		w.Group, w.Row = j.index, j.FirstRow
+		if o.Next.Budget != nil {
+			w.Std, w.Lot = j.StdPop, formats.Seed(o.Seed, "plan", j.ID)
+		}
+		if err := all.add(&w); err != nil {
+			return all, err
 		}
 	}
 	all, err := in.withoutHeldOut(ctx, all)
-	if err != nil {
-		return nil, err
+	if err == nil && o.Next.Budget != nil {
+		all, err = all.afford(*o.Next.Budget)
 	}
-	if o.Next.Budget != nil {
-		slices.SortFunc(all, urgent)
-		all = afford(all, *o.Next.Budget)
-		slices.SortFunc(all, func(a, b wish) int { return cmp.Compare(a.group, b.group) })
-	}
-	return all, nil
+	return all, err
 }
 
 // withoutHeldOut leaves out groups whose example is held out. Of a group that
 // is refused as a whole no other rule looks at it.
-func (in *input) withoutHeldOut(ctx context.Context, all []wish) ([]wish, error) {
-	if in.holdout == nil || len(all) == 0 {
+func (in *input) withoutHeldOut(ctx context.Context, all *wishList) (*wishList, error) {
+	if in.holdout == nil || all.list.Len() == 0 {
 		return all, nil
+	}
+	defer all.close()
+	left := newWishList(all.spill)
+	next, stop := iter.Pull2(all.each())
+	defer stop()
+	w, err, more := next()
+	if err != nil {
+		return left, err
 	}
 	type columns struct {
 		ExampleID string `parquet:"example_id,dict"`
 		Example   string `parquet:"example"`
 	}
-	first := make(map[int64]int, len(all)) // in all, by row
-	for i, w := range all {
-		first[in.groups[w.group].FirstRow] = i
-	}
-	at, base := int64(0), in.sets[0].base
-	err := each(ctx, base, "", base.All(), func(c *columns) error {
-		if i, is := first[at]; is {
-			if _, held := in.holdout.Holds(c.ExampleID, c.Example); held {
-				all[i].n = 0
+	at, base := int64(-1), in.sets[0].base
+	return left, each(ctx, base, "", base.All(), func(c *columns) error {
+		if at++; !more || w.Row != at {
+			return nil
+		}
+		if _, held := in.holdout.Holds(c.ExampleID, c.Example); !held {
+			if err := left.add(w); err != nil {
+				return err
 			}
 		}
-		at++
-		return nil
+		w, err, more = next()
+		return err
 	})
-	return slices.DeleteFunc(all, func(w wish) bool { return w.n == 0 }), err
 }
 
 // rolled is how many generations rollout was told to make, of what extends
@@ -131,10 +145,14 @@ func rolled(d *dataset.Dataset) int {
 	return int(n)
 }
 
-// usual is the number of members that most groups have, the smaller of equals.
-func usual(groups []Group) (size int) {
+// usual is the number of members that most groups of the first set have, the
+// smaller of equals.
+func (in *input) usual() (size int, err error) {
 	times := map[int]int{}
-	for _, g := range groups {
+	for g, err := range in.groups.every(0, in.sets[0].end) {
+		if err != nil {
+			return 0, err
+		}
 		times[g.Count]++
 	}
 	for n, k := range times {
@@ -142,7 +160,7 @@ func usual(groups []Group) (size int) {
 			size = n
 		}
 	}
-	return size
+	return size, nil
 }
 
 // wanted tells whether a group that was refused for a reason may be worth
@@ -159,7 +177,7 @@ const (
 )
 
 // wish is what a group of which size members are wanted deserves.
-func (o *Options) wish(g Group, size int) wish {
+func (o *Options) wish(g *Group, size int) wish {
 	tolerance := o.tolerance()
 	flat := g.Valid > 0 && formats.Flat(g.Min, g.Max, tolerance)
 	lacks := size - (g.Count - g.Failed)
@@ -167,71 +185,65 @@ func (o *Options) wish(g Group, size int) wish {
 	case flat && g.Solved >= 1 && g.Valid >= o.minValid():
 		return wish{}
 	case lacks > 0 && g.Failed > 0:
-		return wish{n: lacks, reason: wishFailed}
+		return wish{N: lacks, Reason: wishFailed}
 	case lacks > 0:
-		return wish{n: lacks, reason: wishFew}
+		return wish{N: lacks, Reason: wishFew}
 	case flat:
-		return wish{n: size, reason: wishFlat}
+		return wish{N: size, Reason: wishFlat}
 	case g.Valid > 0:
-		return wish{n: size, reason: wishVaried}
+		return wish{N: size, Reason: wishVaried}
 	}
 	return wish{}
 }
 
-// urgent orders wishes: see Next.
-func urgent(a, b wish) int {
-	if c := cmp.Compare(a.reason, b.reason); c != 0 {
-		return c
-	}
-	if a.reason == wishVaried {
-		return cmp.Or(cmp.Compare(b.std, a.std), cmp.Compare(a.lot, b.lot), cmp.Compare(a.group, b.group))
-	}
-	return cmp.Or(cmp.Compare(a.n, b.n), cmp.Compare(a.lot, b.lot), cmp.Compare(a.group, b.group))
-}
-
-// afford is the wishes that a budget pays for, the last of them perhaps in
-// part.
-func afford(all []wish, left int64) []wish {
-	for i := range all {
-		if left == 0 {
-			return all[:i]
-		}
-		all[i].n = int(min(int64(all[i].n), left))
-		left -= int64(all[i].n)
-	}
-	return all
-}
-
 // next writes a shard's slice of _plan.
 type next struct {
-	wishes []wish // those that are to come
-	out    *dataset.TableWriter[formats.Planned]
-	rows   []formats.Planned
+	list  *wishList
+	to    func() (*wish, error, bool) // the wishes that are to come
+	stop  func()
+	first *wish // of them; nil: none
+	out   *dataset.TableWriter[formats.Planned]
+	rows  []formats.Planned
 }
 
-func (o *Options) newNext(ctx context.Context, in *input, verdicts []Verdict, shard *dataset.Shard) (*next, error) {
-	wishes, err := o.wishes(ctx, in, verdicts)
-	return &next{wishes: wishes, out: dataset.NewTable[formats.Planned](shard, formats.TablePlan, -1)}, err
+func (o *Options) newNext(ctx context.Context, in *input, p *plan, shard *dataset.Shard) (*next, error) {
+	list, err := o.wishes(ctx, in, p)
+	if err != nil {
+		list.close()
+		return nil, err
+	}
+	n := &next{list: list, out: dataset.NewTable[formats.Planned](shard, formats.TablePlan, -1)}
+	n.to, n.stop = iter.Pull2(list.each())
+	if n.first, err, _ = n.to(); err != nil {
+		n.close()
+	}
+	return n, err
 }
 
-// add is told of every group, by its index, in the base's order.
-func (n *next) add(ctx context.Context, i int, g Group, members []formats.Member) error {
-	for len(n.wishes) > 0 && n.wishes[0].group < i {
-		n.wishes = n.wishes[1:]
+func (n *next) close() {
+	n.stop()
+	n.list.close()
+}
+
+// add is told of every group, in the base's order.
+func (n *next) add(ctx context.Context, g *Group, members []formats.Member) error {
+	var err error
+	for err == nil && n.first != nil && n.first.Group < g.index {
+		n.first, err, _ = n.to()
 	}
-	if len(n.wishes) == 0 || n.wishes[0].group > i {
-		return nil
+	if err != nil || n.first == nil || n.first.Group > g.index {
+		return err
 	}
-	w := n.wishes[0]
 	row := formats.Planned{
-		ExampleID: g.ExampleID, GroupID: g.ID, Epoch: int32(g.Epoch), Generations: int32(w.n), Reason: formats.PlanReasons[w.reason],
+		ExampleID: g.ExampleID, GroupID: g.ID, Epoch: int32(g.Epoch), Generations: int32(n.first.N), Reason: formats.PlanReasons[n.first.Reason],
 		Count: int32(g.Count), Valid: int32(g.Valid), Failed: int32(g.Failed),
 	}
 	for k := range members {
 		row.First = max(row.First, members[k].Generation+1)
 	}
 	if g.Valid > 0 {
-		row.Solved, row.StdPop = &g.Solved, &g.StdPop
+		solved, std := g.Solved, g.StdPop
+		row.Solved, row.StdPop = &solved, &std
 	}
 	if n.rows = append(n.rows, row); len(n.rows) < 1000 {
 		return nil

@@ -43,6 +43,7 @@ func TestFunnel(t *testing.T) {
 			old = drawPart(rt, "old")
 		}
 		o := drawOptions(rt)
+		o.Spill.Memory = int64(rapid.SampledFrom([]int{1, 300, 1 << 20}).Draw(rt, "memory"))
 		write := func(name string, part []example, old []example) {
 			o.In.URI, o.Replay = spoken(2).write(t, name, part), nil
 			if old != nil {

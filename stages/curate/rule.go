@@ -8,27 +8,37 @@ import (
 	"github.com/rollmill/rollmill/formats"
 )
 
-// Rule refuses groups. It is a pure function of its arguments: the same
-// groups, in any order, the same epoch and state give the same verdicts.
-type Rule interface {
-	// Groups judges the groups that no earlier rule refused. It must not
-	// change the list, nor keep it.
-	Groups(b Batch, groups []Group) (Ruling, error)
+// Rule refuses groups or members of groups: it is a GroupRule or a BatchRule,
+// a MemberRule or a RowRule, or one of either pair. Rules are pure functions of
+// their arguments: the same groups, in any order, the same epoch and state
+// give the same verdicts.
+type Rule any
+
+// GroupRule judges each group for itself.
+type GroupRule interface {
+	// Group judges a group that no earlier rule refused. It must not change
+	// the group, nor keep it.
+	Group(b Batch, g *Group) Verdict
 }
 
-// MemberRule is a Rule that also refuses single members of the groups that
-// every rule's Groups kept.
+// BatchRule judges groups by what other groups there are.
+type BatchRule interface {
+	// Groups calls groups.Refuse for what it refuses, and returns what it has
+	// to say to itself in the next epoch, to be written as JSON; nil for
+	// nothing. There may be more groups than fit into memory.
+	Groups(b Batch, groups *Groups) (state any, err error)
+}
+
+// MemberRule judges single members of the groups that no rule refused.
 type MemberRule interface {
-	Rule
 	// Members judges the valid members of one group that no earlier rule
 	// refused, in the base's order. Nil keeps all.
 	Members(b Batch, members []formats.Member) []Verdict
 }
 
-// RowRule is a Rule that looks at whole trajectories. Rules that refuse
-// members, this and the last kind, run in the registry's order.
+// RowRule judges whole trajectories. Rules that refuse members, this and the
+// last kind, run in the registry's order.
 type RowRule interface {
-	Rule
 	// Rows judges members of one group as Members does. It must not change
 	// the rows, nor keep them.
 	Rows(b Batch, g Group, rows []Row) []Verdict
@@ -45,12 +55,6 @@ func ByGeneration(a, b *formats.Member) int {
 	return cmp.Or(cmp.Compare(a.Generation, b.Generation), cmp.Compare(a.TrajectoryID, b.TrajectoryID))
 }
 
-// EveryGroup is the first half of rules that judge members alone.
-type EveryGroup struct{}
-
-// Groups refuses none.
-func (EveryGroup) Groups(Batch, []Group) (Ruling, error) { return Ruling{}, nil }
-
 // Batch is what a rule knows beside the groups.
 type Batch struct {
 	Epoch int
@@ -59,25 +63,6 @@ type Batch struct {
 	State json.RawMessage // what this rule left in --previous; nil for nothing
 
 	Holdout *Holdout // examples that are never trained on; nil for none
-}
-
-// Group is one group as rules see it; the statistics are of its valid members.
-type Group struct {
-	ID             string
-	ExampleID      string // "" for a group of several
-	Epoch          int
-	FirstRow       int64 // in the base; the others follow unless the set lies scattered
-	Count, Valid   int   // members, and those with a reward
-	Mean, Min, Max float64
-	StdPop, Solved float64 // solved is a share
-	Failed         int     // members that failed or were skipped; all without a reward when old statistics do not tell them apart
-	SampledTokens  int64   // of valid members; read only when a rule asks for it (Kind.Tokens)
-}
-
-// Ruling is what a rule found.
-type Ruling struct {
-	Verdicts []Verdict // one for each group; nil keeps all
-	State    any       // for the next epoch, as JSON; nil for none
 }
 
 // Verdict is about one group or member; at zero it is kept.
@@ -93,7 +78,7 @@ type Kind struct {
 	Name    string                      // the key of its state in the manifest
 	Help    string                      // a lower-case phrase
 	Reasons []string                    // what its verdicts may say
-	Again   bool                        // it looks at each group alone, and runs again on groups that lost members
+	Again   bool                        // it is a GroupRule that judges groups again that lost members
 	Last    bool                        // groups that lost members by it are not judged again: it takes them apart on purpose
 	Tokens  func(Options) bool          // it looks at the groups' SampledTokens; nil for never
 	New     func(Options) (Rule, error) // of valid options; a nil Rule when they do not ask for it

@@ -4,12 +4,10 @@ import (
 	"context"
 	"encoding/binary"
 	"iter"
-	"sort"
 
 	"github.com/zeebo/xxh3"
 
 	"github.com/rollmill/rollmill/formats"
-	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/stages/internal/spill"
 )
 
@@ -21,7 +19,7 @@ import (
 type bringer struct {
 	*writer
 	sorter *spill.Sorter
-	mine   map[xxh3.Uint128]int // the slice's groups, by name: index in groups
+	mine   map[xxh3.Uint128]int // the slice's groups, by name: index
 	key    []byte
 	value  []byte
 }
@@ -32,59 +30,23 @@ type brought struct {
 	Row    *formats.Trajectory
 }
 
-// owned is the groups whose first row is in a slice, as a range of indexes.
-func (w *writer) owned(slice dataset.Range) (from, to int) {
-	search := func(at int64) int {
-		return sort.Search(len(w.groups), func(i int) bool { return w.groups[i].FirstRow >= at })
-	}
-	return search(slice.First), search(slice.First + slice.Rows)
-}
-
-// count is the members of the groups whose first row is in a slice.
-func (w *writer) count(slice dataset.Range) (n int64) {
-	from, to := w.owned(slice)
-	for _, g := range w.groups[from:to] {
-		n += int64(g.Count)
-	}
-	return n
-}
-
-// together is the rows of the groups whose first row is in a slice, where
-// groups lie together: an edge of the slice may go through one.
-func (w *writer) together(slice dataset.Range) dataset.Range {
-	from, to := w.owned(slice)
-	if from == to {
-		return dataset.Range{First: slice.First}
-	}
-	return dataset.Range{First: w.groups[from].FirstRow, Rows: w.count(slice)}
-}
-
 // decideScattered is as decide.
-func (w *writer) decideScattered(ctx context.Context, slice dataset.Range, full chan<- *decided, free <-chan *decided) error {
+func (w *writer) decideScattered(ctx context.Context, full chan<- *decided, free <-chan *decided) error {
 	b := &bringer{writer: w, sorter: spill.New(w.spill.Dir, w.spill.Memory), mine: map[xxh3.Uint128]int{}}
 	defer b.sorter.Close()
-	from, to := w.owned(slice)
-	for i := from; i < to; i++ {
-		b.mine[xxh3.HashString128(w.groups[i].ID)] = i
+	for g, err := range w.plan.groups.every(w.own.from, w.own.to) {
+		if err != nil {
+			return err
+		}
+		b.mine[xxh3.HashString128(g.ID)] = g.index
 	}
 	if err := b.bring(ctx); err != nil {
 		return err
 	}
 	next, stop := iter.Pull2(b.sorter.Sorted())
 	defer stop()
-	for i := from; i < to; i++ {
-		select {
-		case d := <-free:
-			if err := b.collect(next, i, d); err != nil {
-				return err
-			}
-			if err := w.judge(w.set.first+i, w.groups[i], d); err != nil {
-				return err
-			}
-			full <- d // never blocks: it holds every group there is
-		case <-ctx.Done():
-			return ctx.Err()
-		}
+	if err := w.decide(ctx, full, free, func(d *decided) error { return b.collect(next, d) }); err != nil {
+		return err
 	}
 	if _, _, more := next(); more {
 		return w.set.damaged("the last group has more members than its statistics say")
@@ -93,8 +55,8 @@ func (w *writer) decideScattered(ctx context.Context, slice dataset.Range, full 
 }
 
 // collect takes the members of a group, which come next.
-func (b *bringer) collect(next func() (spill.Record, error, bool), i int, d *decided) error {
-	g := b.groups[i]
+func (b *bringer) collect(next func() (spill.Record, error, bool), d *decided) error {
+	g := &d.group
 	d.members, d.verdicts, d.rows = sized(d.members, g.Count), sized(d.verdicts, g.Count), sized(d.rows, g.Count)
 	d.have = haveNothing
 	for k := range g.Count {
@@ -102,7 +64,7 @@ func (b *bringer) collect(next func() (spill.Record, error, bool), i int, d *dec
 		if err != nil {
 			return err
 		}
-		if !more || binary.BigEndian.Uint64(r.Key) != uint64(i) {
+		if !more || binary.BigEndian.Uint64(r.Key) != uint64(g.index) {
 			return b.set.damaged("group %q, or the one before, has not as many members as its statistics say", g.ID)
 		}
 		var x brought
@@ -124,7 +86,7 @@ func (b *bringer) bring(ctx context.Context) error {
 			return nil
 		}
 		x := brought{Member: *m}
-		if b.plan.verdicts[b.set.first+i].Reason == "" {
+		if b.plan.groups.refused[i] == 0 {
 			var row [1]formats.Trajectory
 			if err := b.whole.read(at, row[:]); err != nil {
 				return err

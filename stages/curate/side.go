@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"iter"
 	"maps"
 	"slices"
 	"strings"
@@ -66,7 +67,7 @@ func (in *input) carried() (tables []string) {
 }
 
 // begin goes to a slice of a set; end looks whether all of it was seen.
-func (s *side) begin(ctx context.Context, from *set, groups []Group, slice dataset.Range) error {
+func (s *side) begin(ctx context.Context, from *set, groups *Groups, slice dataset.Range) error {
 	if err := s.pairs.begin(ctx, from, groups, slice); err != nil {
 		return err
 	}
@@ -171,7 +172,7 @@ type along[T any] struct {
 	at   map[string]int // places of a group's members
 }
 
-func (a *along[T]) begin(ctx context.Context, from *set, groups []Group, slice dataset.Range) error {
+func (a *along[T]) begin(ctx context.Context, from *set, groups *Groups, slice dataset.Range) error {
 	a.close()
 	a.from, a.left, a.buf = from, 0, nil
 	if _, has := from.members.Tables[a.table]; !has {
@@ -187,7 +188,7 @@ func (a *along[T]) begin(ctx context.Context, from *set, groups []Group, slice d
 }
 
 // beside finds the rows of a table that are of a slice's groups.
-func (s *set) beside(ctx context.Context, table string, groups []Group, slice dataset.Range) (dataset.Range, error) {
+func (s *set) beside(ctx context.Context, table string, groups *Groups, slice dataset.Range) (dataset.Range, error) {
 	all := dataset.Range{Rows: s.members.Tables[table].Rows}
 	if slice == s.base.All() {
 		return all, nil
@@ -196,22 +197,28 @@ func (s *set) beside(ctx context.Context, table string, groups []Group, slice da
 		GroupID string `parquet:"group_id,dict"`
 	}
 	var found dataset.Range
-	i := 0
-	err := each(ctx, s.members, table, all, func(c *column) error {
-		for i < len(groups) && groups[i].ID != c.GroupID {
-			i++
+	next, stop := iter.Pull2(groups.every(s.first, s.end))
+	defer stop()
+	g, err, more := next()
+	if err != nil {
+		return found, err
+	}
+	return found, each(ctx, s.members, table, all, func(c *column) error {
+		for more && g.ID != c.GroupID {
+			if g, err, more = next(); err != nil {
+				return err
+			}
 		}
 		switch {
-		case i == len(groups):
+		case !more:
 			return s.outOfOrder(table, c.GroupID)
-		case groups[i].FirstRow < slice.First:
+		case g.FirstRow < slice.First:
 			found.First++
-		case groups[i].FirstRow < slice.First+slice.Rows:
+		case g.FirstRow < slice.First+slice.Rows:
 			found.Rows++
 		}
 		return nil
 	})
-	return found, err
 }
 
 func (s *set) outOfOrder(table, group string) error {

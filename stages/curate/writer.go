@@ -17,7 +17,7 @@ import (
 // and reads what is kept of them, the other writes.
 type writer struct {
 	set       *set
-	groups    []Group // of the set
+	own       own // its groups that are written here
 	plan      *plan
 	recompute func([]formats.Member) error // nil: advantages stay as group made them
 	step      *batchStep
@@ -39,7 +39,8 @@ type writer struct {
 
 // decided is a group on its way from the one to the other.
 type decided struct {
-	index    int // of the group, in input.groups
+	group    Group
+	verdict  Verdict // about it
 	members  []formats.Member
 	verdicts []Verdict
 	rows     []formats.Trajectory // of the whole group, when anything is kept
@@ -60,7 +61,7 @@ const (
 
 const inFlight = 4 // groups between reading and writing
 
-func (w *writer) run(ctx context.Context, slice dataset.Range) error {
+func (w *writer) run(ctx context.Context) error {
 	full, free := make(chan *decided, inFlight), make(chan *decided, inFlight)
 	for range inFlight {
 		free <- &decided{}
@@ -69,9 +70,9 @@ func (w *writer) run(ctx context.Context, slice dataset.Range) error {
 	g.Go(func() error {
 		defer close(full)
 		if w.set.scattered {
-			return w.decideScattered(ctx, slice, full, free)
+			return w.decideScattered(ctx, full, free)
 		}
-		return w.decide(ctx, slice, full, free)
+		return w.decide(ctx, full, free, w.group)
 	})
 	g.Go(func() error {
 		for d := range full {
@@ -85,30 +86,32 @@ func (w *writer) run(ctx context.Context, slice dataset.Range) error {
 	return g.Wait()
 }
 
-// decide goes through the slice's groups.
-func (w *writer) decide(ctx context.Context, slice dataset.Range, full chan<- *decided, free <-chan *decided) error {
-	groups, end := w.groups, slice.First+slice.Rows
-	i, _ := w.owned(slice)
-	for at := slice.First; at < end; i++ {
-		if i == len(groups) || groups[i].FirstRow != at || at+int64(groups[i].Count) > end {
-			return w.set.damaged("table %s: no group begins at row %d", formats.TableGroups, at)
+// decide goes through the groups: read fetches the members of one.
+func (w *writer) decide(ctx context.Context, full chan<- *decided, free <-chan *decided, read func(*decided) error) error {
+	for j, err := range w.plan.verdicts(w.own.from, w.own.to) {
+		if err != nil {
+			return err
 		}
 		select {
 		case d := <-free:
-			if err := w.group(w.set.first+i, groups[i], d); err != nil {
+			d.group, d.verdict = *j.Group, j.Verdict
+			if err := read(d); err != nil {
+				return err
+			}
+			if err := w.judge(d); err != nil {
 				return err
 			}
 			full <- d // never blocks: it holds every group there is
 		case <-ctx.Done():
 			return ctx.Err()
 		}
-		at += int64(groups[i].Count)
 	}
 	return nil
 }
 
-// group reads the members of the next group and decides about them.
-func (w *writer) group(i int, g Group, d *decided) error {
+// group reads the members of the next group.
+func (w *writer) group(d *decided) error {
+	g := &d.group
 	d.have = haveNothing
 	d.members, d.verdicts = sized(d.members, g.Count), sized(d.verdicts, g.Count)
 	if n, err := w.members.Read(d.members); n < g.Count {
@@ -122,32 +125,31 @@ func (w *writer) group(i int, g Group, d *decided) error {
 			return w.set.damaged("trajectory %q is in group %q, not %q", m.TrajectoryID, m.GroupID, g.ID)
 		}
 	}
-	return w.judge(i, g, d)
+	return nil
 }
 
 // judge decides about the members of a group and reads what is kept.
-func (w *writer) judge(i int, g Group, d *decided) error {
-	d.index = i
+func (w *writer) judge(d *decided) error {
 	clear(d.verdicts)
 	rows := func() ([]formats.Trajectory, error) {
-		err := w.base(w.whole, g, d)
+		err := w.base(w.whole, d)
 		return d.rows, err
 	}
 	var err error
-	if d.ended, err = w.plan.members(i, g, d.members, rows, d.verdicts); err != nil {
-		return fmt.Errorf("group %q: %w", g.ID, err)
+	if d.ended, err = w.plan.members(judged{&d.group, d.verdict}, d.members, rows, d.verdicts); err != nil {
+		return fmt.Errorf("group %q: %w", d.group.ID, err)
 	}
-	return w.keep(g, d)
+	return w.keep(d)
 }
 
 // keep takes the kept rows of a group from the base, and fills in what score
 // and group found.
-func (w *writer) keep(g Group, d *decided) error {
+func (w *writer) keep(d *decided) error {
 	d.kept, d.at = nil, d.at[:0]
 	if !slices.ContainsFunc(d.verdicts, func(v Verdict) bool { return v.Reason == "" }) {
 		return nil
 	}
-	copies, err := w.take(g, d)
+	copies, err := w.take(d)
 	if err != nil {
 		return err
 	}
@@ -165,7 +167,7 @@ func (w *writer) keep(g Group, d *decided) error {
 		t.GroupID, t.Advantage = m.GroupID, w.step.apply(m.Advantage)
 		d.kept = append(d.kept, t)
 		if copies {
-			d.at = append(d.at, g.FirstRow+int64(k))
+			d.at = append(d.at, d.group.FirstRow+int64(k))
 		}
 	}
 	return nil
@@ -173,24 +175,25 @@ func (w *writer) keep(g Group, d *decided) error {
 
 // take reads a group's rows, and tells whether their payload can be copied:
 // then they may be without it.
-func (w *writer) take(g Group, d *decided) (copies bool, err error) {
+func (w *writer) take(d *decided) (copies bool, err error) {
 	if !w.decode && !w.set.scattered {
-		copies, err = w.payload.Copyable(g.FirstRow, int64(g.Count))
+		copies, err = w.payload.Copyable(d.group.FirstRow, int64(d.group.Count))
 	}
 	if err == nil && copies {
-		err = w.base(w.heads, g, d)
+		err = w.base(w.heads, d)
 		for k := range d.rows {
 			copies = copies && d.rows[k].HasPayloadDigest()
 		}
 	}
 	if err == nil && !copies {
-		err = w.base(w.whole, g, d)
+		err = w.base(w.whole, d)
 	}
 	return copies, err
 }
 
 // base reads a group's rows from a source, unless they are there.
-func (w *writer) base(from *source, g Group, d *decided) error {
+func (w *writer) base(from *source, d *decided) error {
+	g := &d.group
 	want := haveWhole
 	if from.head {
 		want = haveHeads
@@ -257,7 +260,7 @@ func (w *writer) write(ctx context.Context, d *decided) error {
 	if err := w.side.add(ctx, d); err != nil {
 		return err
 	}
-	if err := w.next.add(ctx, d.index, w.groups[d.index-w.set.first], d.members); err != nil {
+	if err := w.next.add(ctx, &d.group, d.members); err != nil {
 		return err
 	}
 	for k := range d.members {

@@ -2,8 +2,9 @@
 // appended to a temporary file, and merged when they are read. It knows
 // nothing of what it sorts.
 //
-// A Sorter orders records by their keys. A Set tells whether a number came
-// twice, in an eighth of the memory that a map of them takes.
+// A Sorter orders records by their keys. A List keeps them in the order in
+// which they came. A Set tells whether a number came twice, in an eighth of the
+// memory that a map of them takes.
 package spill
 
 import (

@@ -104,3 +104,37 @@ func TestNoPlaceToSpill(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+// A list gives back what was added, as often as it is asked, whatever fits
+// into memory; and when its reader stops early.
+func TestList(t *testing.T) {
+	dir := t.TempDir()
+	rapid.Check(t, func(t *rapid.T) {
+		want := rapid.SliceOf(rapid.SliceOfN(rapid.Byte(), 0, 200)).Draw(t, "records")
+		l := spill.NewList(dir, int64(rapid.IntRange(0, 600).Draw(t, "memory")))
+		defer l.Close()
+		for _, b := range want {
+			if err := l.Add(b); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for range 2 {
+			var got [][]byte
+			for b, err := range l.All() {
+				if err != nil {
+					t.Fatal(err)
+				}
+				got = append(got, bytes.Clone(b))
+			}
+			if l.Len() != len(want) || !slices.EqualFunc(got, want, bytes.Equal) {
+				t.Fatalf("got %q, want %q", got, want)
+			}
+			for b, err := range l.All() {
+				if err != nil || !bytes.Equal(b, want[0]) {
+					t.Fatal(b, err)
+				}
+				break
+			}
+		}
+	})
+}

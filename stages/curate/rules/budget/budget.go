@@ -6,9 +6,7 @@
 package budget
 
 import (
-	"cmp"
 	"fmt"
-	"slices"
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/stages/curate"
@@ -30,23 +28,22 @@ var Kind = curate.Kind{
 
 type rule int64
 
-func (r rule) Groups(b curate.Batch, groups []curate.Group) (curate.Ruling, error) {
-	order, seeds := make([]int, len(groups)), make([]int64, len(groups))
-	for i, g := range groups {
-		order[i], seeds[i] = i, formats.Seed(b.Seed, "token_budget", g.ID)
-	}
-	slices.SortFunc(order, func(i, j int) int {
-		return cmp.Or(cmp.Compare(seeds[i], seeds[j]), cmp.Compare(groups[i].ID, groups[j].ID))
-	})
+func (r rule) Groups(b curate.Batch, groups *curate.Groups) (any, error) {
 	left := int64(r)
-	verdicts := make([]curate.Verdict, len(groups))
-	for _, i := range order {
-		n := groups[i].SampledTokens
-		if n > left {
-			verdicts[i] = curate.Verdict{Reason: formats.DropTokenBudget, Detail: fmt.Sprintf("%d tokens, %d are left", n, left)}
+	for g, err := range groups.Sorted(func(g *curate.Group) (curate.Rank, bool) {
+		return curate.Rank{Lot: formats.Seed(b.Seed, "token_budget", g.ID)}, true
+	}) {
+		if err != nil {
+			return nil, err
+		}
+		if g.SampledTokens <= left {
+			left -= g.SampledTokens
 			continue
 		}
-		left -= n
+		v := curate.Verdict{Reason: formats.DropTokenBudget, Detail: fmt.Sprintf("%d tokens, %d are left", g.SampledTokens, left)}
+		if err := groups.Refuse(g, v); err != nil {
+			return nil, err
+		}
 	}
-	return curate.Ruling{Verdicts: verdicts}, nil
+	return nil, nil
 }

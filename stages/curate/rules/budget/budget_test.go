@@ -17,7 +17,7 @@ func TestItIsNotOverspent(t *testing.T) {
 	for i := range groups {
 		groups[i] = curate.Group{ID: fmt.Sprint(i), SampledTokens: int64(1 + 7*i%30)}
 	}
-	r, err := rule.Groups(curate.Batch{Seed: 1}, groups)
+	r, err := curate.Judge(rule, curate.Batch{Seed: 1}, groups)
 	if err != nil {
 		t.Fatal(err)
 	}

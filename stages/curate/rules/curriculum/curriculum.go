@@ -24,11 +24,9 @@
 package curriculum
 
 import (
-	"cmp"
 	"encoding/json"
 	"fmt"
 	"math"
-	"slices"
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/stages/curate"
@@ -55,22 +53,19 @@ const noise = 1e-9
 
 type documented struct{ curate.Curriculum }
 
-func (d documented) Groups(b curate.Batch, groups []curate.Group) (curate.Ruling, error) {
+func (d documented) Groups(b curate.Batch, groups *curate.Groups) (any, error) {
 	state, err := d.advance(b)
 	if err != nil {
-		return curate.Ruling{}, err
+		return nil, err
 	}
-	verdicts := make([]curate.Verdict, len(groups))
-	order := survivors(groups, verdicts, *d.MinRewardDiff-noise)
-	tie := make([]int64, len(groups))
-	for _, i := range order {
-		tie[i] = formats.Seed(b.Seed, "curriculum", groups[i].ID)
+	n, err := survivors(groups, *d.MinRewardDiff-noise)
+	if err != nil {
+		return nil, err
 	}
-	slices.SortFunc(order, func(i, j int) int {
-		return cmp.Or(d.compare(groups[i].Mean, groups[j].Mean), cmp.Compare(tie[i], tie[j]), cmp.Compare(groups[i].ID, groups[j].ID))
+	include(&state, n, ceil(float64(n)*state.Share-noise))
+	return state, cut(&state, groups, func(g *curate.Group) (curate.Rank, bool) {
+		return curate.Rank{Value: direction(d.Ascending, g.Mean), Lot: formats.Seed(b.Seed, "curriculum", g.ID)}, true
 	})
-	cut(&state, verdicts, order, ceil(float64(len(order))*state.Share-noise))
-	return curate.Ruling{Verdicts: verdicts, State: state}, nil
 }
 
 // advance returns the state with the share of this epoch.
@@ -94,14 +89,12 @@ func (d documented) Members(b curate.Batch, members []formats.Member) []curate.V
 	return sampleMembers(b.Seed, members, max(1, ceil(float64(len(members))**d.RandomSubsample-noise)))
 }
 
-// compare orders mean rewards: the first to be learned first.
-func (d documented) compare(a, b float64) int { return compare(d.Ascending, a, b) }
-
-func compare(ascending bool, a, b float64) int {
+// direction turns mean rewards so that the least is to be learned first.
+func direction(ascending bool, mean float64) float64 {
 	if ascending {
-		return cmp.Compare(a, b)
+		return mean
 	}
-	return cmp.Compare(b, a)
+	return -mean
 }
 
 // restore reads what the epoch before left, if anything.
@@ -115,37 +108,52 @@ func restore(b curate.Batch, s *formats.CurriculumState) error {
 	return nil
 }
 
-// survivors refuses groups with a smaller spread and returns the others'
-// indexes, in order.
-func survivors(groups []curate.Group, verdicts []curate.Verdict, diff float64) []int {
-	var order []int
-	for i, g := range groups {
+// survivors refuses groups with a smaller spread and counts the others.
+func survivors(groups *curate.Groups, diff float64) (n int, err error) {
+	for g, err := range groups.All() {
 		switch {
+		case err != nil:
+			return 0, err
 		case g.Valid == 0:
-			verdicts[i].Reason = formats.DropMinRewardDiff
+			err = groups.Refuse(g, curate.Verdict{Reason: formats.DropMinRewardDiff})
 		case g.Max-g.Min < diff:
-			verdicts[i] = curate.Verdict{Reason: formats.DropMinRewardDiff, Detail: fmt.Sprintf("spread %.6g", g.Max-g.Min)}
+			err = groups.Refuse(g, curate.Verdict{Reason: formats.DropMinRewardDiff, Detail: fmt.Sprintf("spread %.6g", g.Max-g.Min)})
 		default:
-			order = append(order, i)
+			n++
+		}
+		if err != nil {
+			return 0, err
 		}
 	}
-	return order
+	return n, nil
 }
 
-// cut refuses all but the first n of order, at least one, and notes the
-// numbers.
-func cut(s *formats.CurriculumState, verdicts []curate.Verdict, order []int, n int) {
-	n = min(max(1, n), len(order))
-	for rank := n; rank < len(order); rank++ {
-		verdicts[order[rank]] = curate.Verdict{
-			Reason: formats.DropCurriculum,
-			Detail: fmt.Sprintf("rank %d of %d, the first %d are in", rank+1, len(order), n),
+// include notes that n of the surviving groups are in, at least one.
+func include(s *formats.CurriculumState, surviving, n int) {
+	if s.TotalGroups == 0 {
+		s.TotalGroups = surviving
+	}
+	s.Surviving, s.Included = surviving, min(max(1, n), surviving)
+}
+
+// cut refuses all but the included groups that rank first.
+func cut(s *formats.CurriculumState, groups *curate.Groups, rank func(*curate.Group) (curate.Rank, bool)) error {
+	if s.Included == s.Surviving {
+		return nil
+	}
+	at := 0
+	for g, err := range groups.Sorted(rank) {
+		if at++; err == nil && at > s.Included {
+			err = groups.Refuse(g, curate.Verdict{
+				Reason: formats.DropCurriculum,
+				Detail: fmt.Sprintf("rank %d of %d, the first %d are in", at, s.Surviving, s.Included),
+			})
+		}
+		if err != nil {
+			return err
 		}
 	}
-	if s.TotalGroups == 0 {
-		s.TotalGroups = len(order)
-	}
-	s.Surviving, s.Included = len(order), n
+	return nil
 }
 
 func ceil(x float64) int { return int(math.Ceil(x)) }

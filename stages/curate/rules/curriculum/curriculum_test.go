@@ -39,7 +39,7 @@ func chain(t *testing.T, o curate.Options, epochs []int, groups func(epoch int) 
 	var state json.RawMessage
 	for _, e := range epochs {
 		g := groups(e)
-		r, err := rule.Groups(curate.Batch{Epoch: e, Total: len(g), State: state}, g)
+		r, err := curate.Judge(rule, curate.Batch{Epoch: e, Total: len(g), State: state}, g)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -138,7 +138,7 @@ func TestEasiestOrHardestFirst(t *testing.T) {
 			t.Fatal(err)
 		}
 		rule, _ := curriculum.Kind.New(o)
-		r, err := rule.Groups(curate.Batch{Total: 10}, ten(0))
+		r, err := curate.Judge(rule, curate.Batch{Total: 10}, ten(0))
 		if err != nil {
 			t.Fatal(err)
 		}

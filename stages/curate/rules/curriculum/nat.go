@@ -2,7 +2,6 @@ package curriculum
 
 import (
 	"math"
-	"slices"
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/stages/curate"
@@ -16,40 +15,51 @@ import (
 // process that began with this epoch.
 type nat struct{ curate.Curriculum }
 
-func (n nat) Groups(b curate.Batch, groups []curate.Group) (curate.Ruling, error) {
+func (n nat) Groups(b curate.Batch, groups *curate.Groups) (any, error) {
 	s := formats.CurriculumState{Share: n.Initial, LastExpansion: -1}
 	if err := restore(b, &s); err != nil {
-		return curate.Ruling{}, err
+		return nil, err
 	}
 	s.Surviving, s.Included = 0, 0
 	if b.Total == 1 {
-		s.Surviving, s.Included = len(groups), len(groups)
-		return curate.Ruling{State: s}, nil
+		s.Surviving, s.Included = groups.Len(), groups.Len()
+		return s, nil
 	}
-	verdicts := make([]curate.Verdict, len(groups))
-	order := survivors(groups, verdicts, *n.MinRewardDiff)
-	if len(order) == 0 {
-		return curate.Ruling{Verdicts: verdicts, State: s}, nil
+	left, err := survivors(groups, *n.MinRewardDiff)
+	if err != nil || left == 0 {
+		return s, err
 	}
-	slices.SortStableFunc(order, func(i, j int) int { return compare(n.Ascending, groups[i].Mean, groups[j].Mean) })
 	if b.Epoch-s.LastExpansion >= n.Interval && s.Share < 1 {
 		s.Share, s.LastExpansion = math.Min(1, s.Share+n.Increment), b.Epoch
 	}
-	cut(&s, verdicts, order, ceil(float64(len(order))*s.Share))
-	n.sampleGroups(b, groups, verdicts, order[:s.Included], len(order))
-	return curate.Ruling{Verdicts: verdicts, State: s}, nil
+	include(&s, left, ceil(float64(left)*s.Share))
+	place := int64(0)
+	if err := cut(&s, groups, func(g *curate.Group) (curate.Rank, bool) {
+		place++
+		return curate.Rank{Value: direction(n.Ascending, g.Mean), Lot: place}, true
+	}); err != nil {
+		return nil, err
+	}
+	return s, n.sampleGroups(b, groups, left)
 }
 
 // sampleGroups keeps at most a share of the survivors among the chosen.
-func (n nat) sampleGroups(b curate.Batch, groups []curate.Group, verdicts []curate.Verdict, chosen []int, survivors int) {
+func (n nat) sampleGroups(b curate.Batch, groups *curate.Groups, survivors int) error {
 	if n.RandomSubsample == nil {
-		return
+		return nil
 	}
-	keep := ceil(float64(survivors) * *n.RandomSubsample)
-	out := leaveOut(len(chosen), keep, func(i int) int64 { return formats.Seed(b.Seed, "subsample", groups[chosen[i]].ID) })
-	for _, i := range out {
-		verdicts[chosen[i]].Reason = formats.DropSubsample
+	keep, at := ceil(float64(survivors)**n.RandomSubsample), 0
+	for g, err := range groups.Sorted(func(g *curate.Group) (curate.Rank, bool) {
+		return curate.Rank{Lot: formats.Seed(b.Seed, "subsample", g.ID)}, true
+	}) {
+		if at++; err == nil && at > keep {
+			err = groups.Refuse(g, curate.Verdict{Reason: formats.DropSubsample})
+		}
+		if err != nil {
+			return err
+		}
 	}
+	return nil
 }
 
 // Members samples the trajectories of a group that is alone in its epoch.

@@ -26,7 +26,7 @@ var Kind = curate.Kind{
 	},
 }
 
-type rule struct{ curate.EveryGroup }
+type rule struct{}
 
 func (rule) Rows(_ curate.Batch, _ curate.Group, rows []curate.Row) []curate.Verdict {
 	first := map[xxh3.Uint128]int{}

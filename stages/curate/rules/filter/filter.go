@@ -114,21 +114,15 @@ func compile(text string) (p *vm.Program, members bool, err error) {
 // groups is a rule whose expressions are about groups alone.
 type groups struct{ r rule }
 
-func (g groups) Groups(b curate.Batch, list []curate.Group) (curate.Ruling, error) {
-	return g.r.Groups(b, list)
-}
+func (g groups) Group(b curate.Batch, of *curate.Group) curate.Verdict { return g.r.Group(b, of) }
 
 type rule struct {
 	groups, members []program
 	passes          bool // an expression reads pass_at_k
 }
 
-func (r rule) Groups(_ curate.Batch, list []curate.Group) (curate.Ruling, error) {
-	verdicts := make([]curate.Verdict, len(list))
-	for i, g := range list {
-		verdicts[i] = judge(r.groups, environment{Group: group(g, r.passes)})
-	}
-	return curate.Ruling{Verdicts: verdicts}, nil
+func (r rule) Group(_ curate.Batch, g *curate.Group) curate.Verdict {
+	return judge(r.groups, environment{Group: group(*g, r.passes)})
 }
 
 func (r rule) Rows(_ curate.Batch, g curate.Group, rows []curate.Row) []curate.Verdict {

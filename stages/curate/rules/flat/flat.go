@@ -29,12 +29,9 @@ var Kind = curate.Kind{
 
 type rule float64
 
-func (r rule) Groups(_ curate.Batch, groups []curate.Group) (curate.Ruling, error) {
-	verdicts := make([]curate.Verdict, len(groups))
-	for i, g := range groups {
-		if g.Valid > 0 && formats.Flat(g.Min, g.Max, float64(r)) {
-			verdicts[i] = curate.Verdict{Reason: formats.DropFlat, Detail: fmt.Sprintf("all rewards are %.6g", g.Mean)}
-		}
+func (r rule) Group(_ curate.Batch, g *curate.Group) curate.Verdict {
+	if g.Valid == 0 || !formats.Flat(g.Min, g.Max, float64(r)) {
+		return curate.Verdict{}
 	}
-	return curate.Ruling{Verdicts: verdicts}, nil
+	return curate.Verdict{Reason: formats.DropFlat, Detail: fmt.Sprintf("all rewards are %.6g", g.Mean)}
 }

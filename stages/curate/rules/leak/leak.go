@@ -20,7 +20,7 @@ var Kind = curate.Kind{
 	},
 }
 
-type rule struct{ curate.EveryGroup }
+type rule struct{}
 
 func (rule) Rows(b curate.Batch, g curate.Group, rows []curate.Row) []curate.Verdict {
 	if b.Holdout == nil {

@@ -24,7 +24,6 @@ var Kind = curate.Kind{
 
 // rule has 0 for what does not matter.
 type rule struct {
-	curate.EveryGroup
 	sampled, sequence, messages int
 }
 

@@ -1,9 +1,7 @@
 package limit
 
 import (
-	"cmp"
 	"fmt"
-	"slices"
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/stages/curate"
@@ -25,24 +23,24 @@ var Example = curate.Kind{
 
 type perExample int
 
-func (most perExample) Groups(_ curate.Batch, groups []curate.Group) (curate.Ruling, error) {
-	order := make([]int, len(groups))
-	for i := range order {
-		order[i] = i
-	}
-	slices.SortFunc(order, func(i, j int) int {
-		a, b := &groups[i], &groups[j]
-		return cmp.Or(cmp.Compare(a.ExampleID, b.ExampleID), cmp.Compare(b.Epoch, a.Epoch), cmp.Compare(a.ID, b.ID))
-	})
-	verdicts := make([]curate.Verdict, len(groups))
-	rank := 0
-	for k, i := range order {
-		if rank++; k == 0 || groups[order[k-1]].ExampleID != groups[i].ExampleID {
-			rank = 1
+func (most perExample) Groups(_ curate.Batch, groups *curate.Groups) (any, error) {
+	example, rank := "", 0
+	for g, err := range groups.Sorted(func(g *curate.Group) (curate.Rank, bool) {
+		return curate.Rank{Text: g.ExampleID, Value: -float64(g.Epoch)}, true
+	}) {
+		if err != nil {
+			return nil, err
 		}
-		if rank > int(most) {
-			verdicts[i] = curate.Verdict{Reason: formats.DropLimit, Detail: fmt.Sprintf("%d newer groups of its example are kept", most)}
+		if rank++; g.ExampleID != example {
+			example, rank = g.ExampleID, 1
+		}
+		if rank <= int(most) {
+			continue
+		}
+		v := curate.Verdict{Reason: formats.DropLimit, Detail: fmt.Sprintf("%d newer groups of its example are kept", most)}
+		if err := groups.Refuse(g, v); err != nil {
+			return nil, err
 		}
 	}
-	return curate.Ruling{Verdicts: verdicts}, nil
+	return nil, nil
 }

@@ -40,7 +40,6 @@ var Any = curate.Kind{
 }
 
 type rule struct {
-	curate.EveryGroup
 	keep   int
 	best   bool
 	reason string

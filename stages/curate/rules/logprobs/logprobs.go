@@ -32,7 +32,6 @@ var Kind = curate.Kind{
 }
 
 type rule struct {
-	curate.EveryGroup
 	anyTemperature bool
 	floor          float64
 }

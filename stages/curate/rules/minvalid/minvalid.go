@@ -29,12 +29,9 @@ var Kind = curate.Kind{
 
 type rule int
 
-func (r rule) Groups(_ curate.Batch, groups []curate.Group) (curate.Ruling, error) {
-	verdicts := make([]curate.Verdict, len(groups))
-	for i, g := range groups {
-		if g.Valid < int(r) {
-			verdicts[i] = curate.Verdict{Reason: formats.DropMinValid, Detail: fmt.Sprintf("%d of %d needed", g.Valid, int(r))}
-		}
+func (r rule) Group(_ curate.Batch, g *curate.Group) curate.Verdict {
+	if g.Valid >= int(r) {
+		return curate.Verdict{}
 	}
-	return curate.Ruling{Verdicts: verdicts}, nil
+	return curate.Verdict{Reason: formats.DropMinValid, Detail: fmt.Sprintf("%d of %d needed", g.Valid, int(r))}
 }

@@ -41,10 +41,7 @@ const (
 	most    = 1024 // hashes of a sketch
 )
 
-type rule struct {
-	curate.EveryGroup
-	likeness float64
-}
+type rule struct{ likeness float64 }
 
 func (r rule) Rows(_ curate.Batch, _ curate.Group, rows []curate.Row) []curate.Verdict {
 	order := make([]int, len(rows))

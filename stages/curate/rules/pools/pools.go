@@ -17,7 +17,6 @@
 package pools
 
 import (
-	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -43,16 +42,26 @@ var Kind = curate.Kind{
 
 type rule curate.Pools
 
-func (r rule) Groups(b curate.Batch, groups []curate.Group) (curate.Ruling, error) {
+func (r rule) Groups(b curate.Batch, groups *curate.Groups) (any, error) {
 	was, until, err := restore(b.State)
 	if err != nil {
-		return curate.Ruling{}, err
+		return nil, err
 	}
-	verdicts := make([]curate.Verdict, len(groups))
-	for i := range groups {
-		verdicts[i] = r.admit(b.Seed, &groups[i], was[groups[i].ExampleID])
+	state, err := r.move(was, until, groups)
+	if err != nil {
+		return nil, err
 	}
-	return curate.Ruling{Verdicts: verdicts, State: r.move(was, until, groups)}, nil
+	for g, err := range groups.All() {
+		if err == nil {
+			if v := r.admit(b.Seed, g, was[g.ExampleID]); v.Reason != "" {
+				err = groups.Refuse(g, v)
+			}
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return state, nil
 }
 
 // pool is where an example is.
@@ -81,37 +90,39 @@ func (r rule) admit(seed int64, g *curate.Group, in pool) curate.Verdict {
 
 // move puts every example where its newest group says it belongs. Groups up
 // to the epoch until were seen before, unless the epochs do not count on.
-func (r rule) move(was map[string]pool, until int, groups []curate.Group) formats.PoolsState {
-	now := maps.Clone(was)
-	newest := map[string]*curate.Group{}
+func (r rule) move(was map[string]pool, until int, groups *curate.Groups) (s formats.PoolsState, err error) {
 	last := -1
-	for i := range groups {
-		last = max(last, groups[i].Epoch)
-	}
-	for i := range groups {
-		g := &groups[i]
-		if g.Valid == 0 || g.Epoch <= until && g.Epoch < last {
-			continue
+	for g, err := range groups.All() {
+		if err != nil {
+			return s, err
 		}
-		if n := newest[g.ExampleID]; n == nil || cmp.Or(cmp.Compare(g.Epoch, n.Epoch), cmp.Compare(g.ID, n.ID)) > 0 {
-			newest[g.ExampleID] = g
+		last = max(last, g.Epoch)
+	}
+	now := maps.Clone(was)
+	for g, err := range groups.Sorted(func(g *curate.Group) (curate.Rank, bool) {
+		seen := g.Epoch <= until && g.Epoch < last
+		return curate.Rank{Text: g.ExampleID, Value: float64(g.Epoch)}, g.Valid > 0 && !seen
+	}) {
+		if err != nil {
+			return s, err
+		}
+		if in := r.of(g); in != normal { // the last one's word stands
+			now[g.ExampleID] = in
+		} else {
+			delete(now, g.ExampleID)
 		}
 	}
-	for id, g := range newest {
-		now[id] = r.of(g)
-	}
-	s := formats.PoolsState{Epoch: max(until, last)}
+	s.Epoch = max(until, last)
 	for id, in := range now {
-		switch in {
-		case easy:
+		if in == easy {
 			s.Easy = append(s.Easy, id)
-		case hard:
+		} else {
 			s.Hard = append(s.Hard, id)
 		}
 	}
 	slices.Sort(s.Easy)
 	slices.Sort(s.Hard)
-	return s
+	return s, nil
 }
 
 func (r rule) of(g *curate.Group) pool {

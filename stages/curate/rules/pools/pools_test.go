@@ -48,7 +48,7 @@ func epoch(t *testing.T, o curate.Options, n int, before any, solved map[string]
 			t.Fatal(err)
 		}
 	}
-	r, err := rule.Groups(b, groups)
+	r, err := curate.Judge(rule, b, groups)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -96,7 +96,7 @@ func TestOldGroupsMoveNobody(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := rule.Groups(curate.Batch{Epoch: 3, State: state}, []curate.Group{
+	r, err := curate.Judge(rule, curate.Batch{Epoch: 3, State: state}, []curate.Group{
 		group("c", 3, 0), group("a", 0, 0), group("b", 1, 0.5), group("d", 0, 1), group("b", 2, 1), group("e", 2, 0), group("e", 3, 0.5),
 	})
 	if err != nil {
@@ -105,7 +105,7 @@ func TestOldGroupsMoveNobody(t *testing.T) {
 	if diff := cmp.Diff(formats.PoolsState{Epoch: 3, Easy: []string{"a", "b"}, Hard: []string{"c"}}, r.State); diff != "" {
 		t.Error(diff)
 	}
-	first, err := rule.Groups(curate.Batch{Epoch: 3}, []curate.Group{group("a", 3, 0.5), group("a", 0, 1), group("b", 0, 0), group("b", 1, 1)})
+	first, err := curate.Judge(rule, curate.Batch{Epoch: 3}, []curate.Group{group("a", 3, 0.5), group("a", 0, 1), group("b", 0, 0), group("b", 1, 1)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -140,7 +140,7 @@ func TestSharesOfPools(t *testing.T) {
 		for i := range groups {
 			groups[i].ID = fmt.Sprint(groups[i].ExampleID, "@", n)
 		}
-		r, err := rule.Groups(curate.Batch{Epoch: n, State: state}, groups)
+		r, err := curate.Judge(rule, curate.Batch{Epoch: n, State: state}, groups)
 		if err != nil {
 			t.Fatal(err)
 		}

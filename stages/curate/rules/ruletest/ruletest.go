@@ -37,8 +37,14 @@ func Run(t *testing.T, k curate.Kind, o curate.Options) {
 	if o.Compat != curate.CompatNAT { // which breaks ties by place
 		t.Run("order does not matter", func(t *testing.T) { rapid.Check(t, s.order) })
 	}
-	if k.Again {
-		t.Run("each group alone", func(t *testing.T) { rapid.Check(t, s.alone) })
+	_, each := rule.(curate.GroupRule)
+	_, compares := rule.(curate.BatchRule)
+	_, looks := rule.(curate.MemberRule)
+	if _, reads := rule.(curate.RowRule); each && compares || looks && reads || !each && !compares && !looks && !reads {
+		t.Errorf("%T is not a rule, or too many", rule)
+	}
+	if k.Again && !each {
+		t.Error("it is asked again, and does not judge each group for itself")
 	}
 	if m, ok := rule.(curate.RowRule); ok {
 		t.Run("rows", func(t *testing.T) { rapid.Check(t, func(t *rapid.T) { s.rows(t, m) }) })
@@ -85,12 +91,9 @@ func groups(t *rapid.T) []curate.Group {
 }
 
 func (s suite) judge(t *rapid.T, b curate.Batch, g []curate.Group) curate.Ruling {
-	r, err := s.rule.Groups(b, g)
+	r, err := curate.Judge(s.rule, b, g)
 	if err != nil {
 		t.Fatal(err)
-	}
-	if r.Verdicts == nil {
-		r.Verdicts = make([]curate.Verdict, len(g))
 	}
 	s.check(t, r.Verdicts, len(g))
 	return r
@@ -111,6 +114,11 @@ func (s suite) pure(t *rapid.T) {
 	g := groups(t)
 	b := batch(t, g)
 	was := slices.Clone(g)
+	if each, ok := s.rule.(curate.GroupRule); ok {
+		for i := range g {
+			each.Group(b, &g[i])
+		}
+	}
 	first, second := s.judge(t, b, g), s.judge(t, b, g)
 	if !reflect.DeepEqual(first, second) {
 		t.Fatalf("twice the same groups: %+v and %+v", first, second)
@@ -140,7 +148,7 @@ func (s suite) state(t *rapid.T) {
 		t.Fatalf("the state is not a function of its past: %s, %s", data, again)
 	}
 	b.State = json.RawMessage(`"nonsense"`)
-	if _, err := s.rule.Groups(b, g); err == nil {
+	if _, err := curate.Judge(s.rule, b, g); err == nil {
 		t.Fatal("a nonsensical state is accepted")
 	}
 }
@@ -157,17 +165,6 @@ func (s suite) order(t *rapid.T) {
 	for i, p := range perm {
 		if here.Verdicts[i] != there.Verdicts[p] {
 			t.Fatalf("group %s: %v in one order, %v in another", g[i].ID, here.Verdicts[i], there.Verdicts[p])
-		}
-	}
-}
-
-func (s suite) alone(t *rapid.T) {
-	g := groups(t)
-	b := batch(t, g)
-	together := s.judge(t, b, g)
-	for i := range g {
-		if alone := s.judge(t, b, g[i:i+1]); alone.Verdicts[0] != together.Verdicts[i] {
-			t.Fatalf("group %s: %v alone, %v among others", g[i].ID, alone.Verdicts[0], together.Verdicts[i])
 		}
 	}
 }

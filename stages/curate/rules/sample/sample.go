@@ -26,12 +26,8 @@ var Kind = curate.Kind{
 
 type rule struct{ groups, trajectories *float64 }
 
-func (r rule) Groups(b curate.Batch, groups []curate.Group) (curate.Ruling, error) {
-	verdicts := make([]curate.Verdict, len(groups))
-	for i, g := range groups {
-		verdicts[i] = draw(r.groups, b.Seed, "group", g.ID)
-	}
-	return curate.Ruling{Verdicts: verdicts}, nil
+func (r rule) Group(b curate.Batch, g *curate.Group) curate.Verdict {
+	return draw(r.groups, b.Seed, "group", g.ID)
 }
 
 func (r rule) Members(b curate.Batch, members []formats.Member) []curate.Verdict {

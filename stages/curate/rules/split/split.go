@@ -30,14 +30,12 @@ type rule struct {
 	take  string
 }
 
-func (r rule) Groups(b curate.Batch, groups []curate.Group) (curate.Ruling, error) {
-	verdicts := make([]curate.Verdict, len(groups))
-	for i := range groups {
-		if side := r.side(b.Seed, groups[i].ExampleID); side != r.take {
-			verdicts[i] = curate.Verdict{Reason: formats.DropSplit, Detail: "its example is in " + side}
-		}
+func (r rule) Group(b curate.Batch, g *curate.Group) curate.Verdict {
+	side := r.side(b.Seed, g.ExampleID)
+	if side == r.take {
+		return curate.Verdict{}
 	}
-	return curate.Ruling{Verdicts: verdicts}, nil
+	return curate.Verdict{Reason: formats.DropSplit, Detail: "its example is in " + side}
 }
 
 // side is where an example is: the sides lie one after the other from 0 to 1,

@@ -24,7 +24,6 @@ var Kind = curate.Kind{
 }
 
 type rule struct {
-	curate.EveryGroup
 	now, most int64
 }
 

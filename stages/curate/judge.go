@@ -1,0 +1,39 @@
+package curate
+
+import "github.com/rollmill/rollmill/stages"
+
+// Ruling is what a rule found about a list of groups.
+type Ruling struct {
+	Verdicts []Verdict // one for each
+	State    any       // for the next epoch; nil for none
+}
+
+// Judge has one rule judge a list of groups, as the plan of an epoch would.
+func Judge(rule Rule, b Batch, list []Group) (Ruling, error) {
+	groups := newGroups(stages.Spill{Memory: mostInMemory})
+	defer groups.close()
+	for i := range list {
+		if err := groups.add(&list[i]); err != nil {
+			return Ruling{}, err
+		}
+	}
+	p := &plan{groups: groups, active: []active{{rule: rule, state: b.State}}, batch: b}
+	var out Ruling
+	var err error
+	groups.by = 1
+	if r, is := rule.(BatchRule); is {
+		out.State, err = r.Groups(b, groups)
+	} else {
+		err = p.each(0, 1)
+	}
+	if err != nil {
+		return Ruling{}, err
+	}
+	for j, err := range p.verdicts(0, len(list)) {
+		if err != nil {
+			return Ruling{}, err
+		}
+		out.Verdicts = append(out.Verdicts, j.Verdict)
+	}
+	return out, nil
+}

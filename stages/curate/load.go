@@ -1,0 +1,163 @@
+package curate
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"io"
+	"slices"
+
+	"github.com/zeebo/xxh3"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/stages/internal/spill"
+)
+
+// stats are the columns of _groups that decide.
+type stats struct {
+	GroupID  string   `parquet:"group_id"`
+	Example  string   `parquet:"example_id,dict"`
+	Epoch    int32    `parquet:"epoch,delta"`
+	FirstRow int64    `parquet:"first_row,delta"`
+	Count    int32    `parquet:"count,delta"`
+	Valid    int32    `parquet:"valid,delta"`
+	Mean     *float64 `parquet:"mean,optional"`
+	Min      *float64 `parquet:"min,optional"`
+	Max      *float64 `parquet:"max,optional"`
+	StdPop   *float64 `parquet:"std_pop,optional"`
+	Solved   *float64 `parquet:"solved,optional"`
+	Failed   *int32   `parquet:"failed"` // older files have none, nor
+	Sampled  *int64   `parquet:"sampled_tokens"`
+}
+
+// statsWithTokens is the version of group whose statistics count tokens.
+const statsWithTokens = 2
+
+// loader checks that groups cover the rows, in order of their first rows.
+type loader struct {
+	in    *input
+	set   *set
+	names *spill.Set // of the groups of all sets
+	epoch *int
+	first int64 // row of the last group
+	next  int64 // the row after it, if groups lie together
+}
+
+// load reads every group's statistics and finds the epoch.
+func (l *loader) load(ctx context.Context, tokens bool) error {
+	d := l.set.members
+	if tokens && d.Version < statsWithTokens {
+		return formats.Invalid(d.URI(), "group the scores again with this version", nil, "--token-budget, or a --filter: its statistics do not say how many tokens were sampled")
+	}
+	if err := each(ctx, d, formats.TableGroups, dataset.Range{Rows: d.Tables[formats.TableGroups].Rows}, l.add); err != nil {
+		return err
+	}
+	if l.next != d.Rows {
+		return l.set.damaged("table %s covers %d of %d rows", formats.TableGroups, l.next, d.Rows)
+	}
+	return nil
+}
+
+// tokens tells whether a rule looks at how many were sampled.
+func (o *Options) tokens() bool {
+	return slices.ContainsFunc(o.Rules, func(k Kind) bool { return k.Tokens != nil && k.Tokens(*o) })
+}
+
+// each calls f with every row of a range.
+func each[T any](ctx context.Context, d *dataset.Dataset, table string, all dataset.Range, f func(*T) error) error {
+	r, err := dataset.NewReader[T](ctx, d, table, all)
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	buf := make([]T, 1024)
+	for {
+		n, err := r.Read(buf)
+		for i := range buf[:n] {
+			if err := f(&buf[i]); err != nil {
+				return err
+			}
+		}
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+func (l *loader) add(s *stats) error {
+	if s.FirstRow > l.next || l.next > 0 && s.FirstRow <= l.first || s.Count < 1 || s.Valid > 0 && (s.Mean == nil || s.Min == nil || s.Max == nil) {
+		return l.set.damaged("table %s: group %q does not follow the one before", formats.TableGroups, s.GroupID)
+	}
+	if l.epoch == nil {
+		e := int(s.Epoch)
+		l.epoch = &e
+	}
+	g := Group{ID: s.GroupID, ExampleID: s.Example, Epoch: int(s.Epoch), FirstRow: s.FirstRow, Count: int(s.Count), Valid: int(s.Valid)}
+	if g.Failed = g.Count - g.Valid; s.Failed != nil {
+		g.Failed = int(*s.Failed)
+	}
+	if s.Sampled != nil {
+		g.SampledTokens = *s.Sampled
+	}
+	if s.Valid > 0 {
+		g.Mean, g.Min, g.Max = *s.Mean, *s.Min, *s.Max
+		g.StdPop, g.Solved = number(s.StdPop), number(s.Solved)
+	}
+	l.in.several = l.in.several || g.ExampleID == ""
+	l.set.scattered = l.set.scattered || s.FirstRow != l.next
+	l.first = s.FirstRow
+	l.next += int64(s.Count)
+	if _, err := l.names.Add(xxh3.HashString(g.ID)); err != nil {
+		return err
+	}
+	return l.in.groups.add(&g)
+}
+
+// named refuses two groups of one name. It is asked when there are such, or
+// two whose names only look alike to a hash.
+func (in *input) named() error {
+	sorter := spill.New(in.groups.spill.Dir, in.groups.spill.Memory)
+	defer sorter.Close()
+	for g, err := range in.groups.All() {
+		if err == nil {
+			value := appendText(binary.AppendUvarint(nil, uint64(g.index)), g.ID)
+			err = sorter.Add(appendRank(nil, Rank{Text: g.ID, Lot: int64(g.index)}), value)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	last, at := "", -1
+	for r, err := range sorter.Sorted() {
+		if err != nil {
+			return err
+		}
+		index, n := binary.Uvarint(r.Value)
+		id, _ := readText(r.Value[n:])
+		if here := in.of(int(index)); at >= 0 && id == last {
+			hint := "name the groups of each epoch once"
+			if here == in.of(at) {
+				hint = "the trajectories of an example must lie together; sort the rollouts by example_id"
+			}
+			return formats.Invalid(here.members.URI(), hint, nil, "group %q is there twice", id)
+		}
+		last, at = id, int(index)
+	}
+	return nil
+}
+
+// of is the set that a group is in.
+func (in *input) of(group int) *set {
+	return in.sets[slices.IndexFunc(in.sets, func(s *set) bool { return group < s.end })]
+}
+
+func number(p *float64) float64 {
+	if p == nil {
+		return 0
+	}
+	return *p
+}

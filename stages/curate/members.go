@@ -1,0 +1,130 @@
+package curate
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/rollmill/rollmill/formats"
+)
+
+// members decides about every member of one group, into out, and returns the
+// rule that ended the group, or "" when anything is kept. rows reads the
+// group's rows of the base, when a rule wants to see them.
+func (p *plan) members(group judged, members []formats.Member, rows func() ([]formats.Trajectory, error), out []Verdict) (ended string, err error) {
+	var valid []int
+	for k := range members {
+		m := &members[k]
+		switch {
+		case m.Status == formats.StatusFailed || m.Status == formats.StatusSkipped:
+			out[k] = Verdict{Reason: formats.DropFailed, Detail: m.Status, rule: formats.DropFailed}
+		case m.Reward == nil:
+			out[k] = Verdict{Reason: formats.DropUnscored, rule: formats.DropUnscored}
+		default:
+			out[k] = group.Verdict
+			valid = append(valid, k)
+		}
+	}
+	if len(valid) != group.Valid {
+		return "", fmt.Errorf("%d members are valid, its statistics say %d", len(valid), group.Valid)
+	}
+	if len(valid) == 0 {
+		return out[len(out)-1].rule, nil
+	}
+	if group.Reason != "" {
+		return group.rule, nil
+	}
+	var whole []formats.Trajectory
+	if p.needRows {
+		if whole, err = rows(); err != nil {
+			return "", err
+		}
+	}
+	left, last := p.memberRules(*group.Group, members, whole, valid, out)
+	if len(left) == len(valid) || len(left) == 0 || p.last(members, out) {
+		return last, nil
+	}
+	return p.again(*group.Group, members, left, out), nil
+}
+
+// last tells whether a rule that is the last word refused a member.
+func (p *plan) last(members []formats.Member, out []Verdict) bool {
+	for _, a := range p.active {
+		for k := range members {
+			if a.Last && slices.Contains(a.Reasons, out[k].Reason) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// memberRules lets each rule judge the members that are left, and returns who
+// then is, and the rule that left nobody.
+func (p *plan) memberRules(group Group, members []formats.Member, whole []formats.Trajectory, left []int, out []Verdict) (_ []int, ended string) {
+	for _, a := range p.active {
+		verdicts := p.judge(a, group, members, whole, left)
+		if verdicts == nil {
+			continue
+		}
+		kept := left[:0:0]
+		for k, i := range left {
+			if out[i] = verdicts[k]; verdicts[k].Reason == "" {
+				kept = append(kept, i)
+			} else {
+				out[i].rule = a.Name
+			}
+		}
+		if left = kept; len(left) == 0 {
+			return nil, a.Name
+		}
+	}
+	return left, ""
+}
+
+// judge asks one rule about the members that are left.
+func (p *plan) judge(a active, group Group, members []formats.Member, whole []formats.Trajectory, left []int) []Verdict {
+	switch rule := a.rule.(type) {
+	case RowRule:
+		some := make([]Row, len(left))
+		for k, i := range left {
+			some[k] = Row{&members[i], &whole[i]}
+		}
+		return rule.Rows(p.of(a), group, some)
+	case MemberRule:
+		some := make([]formats.Member, len(left))
+		for k, i := range left {
+			some[k] = members[i]
+		}
+		return rule.Members(p.of(a), some)
+	}
+	return nil
+}
+
+// again judges a group by the members that are left.
+func (p *plan) again(group Group, members []formats.Member, left []int, out []Verdict) (ended string) {
+	g := group
+	g.Valid, g.Mean = len(left), 0
+	g.Min, g.Max = *members[left[0]].Reward, *members[left[0]].Reward
+	for _, i := range left {
+		r := *members[i].Reward
+		g.Min, g.Max = min(g.Min, r), max(g.Max, r)
+		g.Mean += r / float64(len(left))
+	}
+	for _, a := range p.active {
+		rule, is := a.rule.(GroupRule)
+		if !a.Again || !is {
+			continue
+		}
+		verdict := rule.Group(p.of(a), &g)
+		if verdict.Reason == "" {
+			continue
+		}
+		for _, i := range left {
+			out[i] = verdict
+			out[i].Detail += ", of the members that are left"
+			out[i].rule = a.Name
+		}
+		return a.Name
+	}
+	return ""
+}

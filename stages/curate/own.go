@@ -1,0 +1,34 @@
+package curate
+
+import "github.com/rollmill/rollmill/formats/dataset"
+
+// own is the groups of a set whose first row is in a slice of its base: those
+// that one shard writes.
+type own struct {
+	from, to int   // indexes, up to below
+	first    int64 // row
+	rows     int64 // members
+}
+
+func (gs *Groups) owned(s *set, slice dataset.Range) (own, error) {
+	if slice == s.base.All() {
+		return own{s.first, s.end, 0, s.base.Rows}, nil
+	}
+	out := own{from: s.end, to: s.end, first: slice.First}
+	for g, err := range gs.every(s.first, s.end) {
+		if err != nil {
+			return own{}, err
+		}
+		switch {
+		case g.FirstRow >= slice.First+slice.Rows:
+			out.to = min(out.to, g.index)
+		case g.FirstRow >= slice.First:
+			if g.index < out.from {
+				out.from, out.first = g.index, g.FirstRow
+			}
+			out.rows += int64(g.Count)
+		}
+	}
+	out.from = min(out.from, out.to)
+	return out, nil
+}
