@@ -121,6 +121,32 @@ func TestPartsRollOver(t *testing.T) {
 	})
 }
 
+// Light chunks wait in memory for their part's end, so there are not many.
+func TestPartsEndBeforeTheyFillTheMemory(t *testing.T) {
+	s, err := Begin(t.Context(), "mem://held/d", wideSpec(), Options{partHeld: 4000})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := NewTable[formats.Trajectory](s, "", -1)
+	for e := range 60 {
+		if err := w.Write(t.Context(), group(e, 4)); err != nil {
+			t.Fatal(err)
+		}
+		if err := w.EndRowGroup(); err != nil {
+			t.Fatal(err)
+		}
+		if w.w != nil && w.w.Waiting() > 8000 { // a row group more, until the next row
+			t.Fatalf("%d bytes wait", w.w.Waiting())
+		}
+	}
+	if _, err := s.Commit(t.Context(), Outcome{Counts: map[string]int64{"ok": 240}}); err != nil {
+		t.Fatal(err)
+	}
+	if d := open(t, "mem://held/d"); len(d.Parts) < 10 || d.Rows != 240 {
+		t.Errorf("%d parts, %d rows", len(d.Parts), d.Rows)
+	}
+}
+
 // A shard without rows still has a part: readers of plain Parquet find columns.
 func TestNoRows(t *testing.T) {
 	ctx := context.Background()

@@ -14,12 +14,13 @@ import (
 	"github.com/rollmill/rollmill/storage"
 )
 
-// partBytes and partGroups are the size and the row groups at which a part
-// ends and the next begins. Who writes a part holds its light chunks in memory,
-// about a twelfth of a wide one, and who reads it where all row groups lie.
+// A part ends, and the next begins, when it has so many bytes, or row groups,
+// or light chunks. Who writes a part holds these in memory, of rows with next
+// to no payload nearly all of it; and who reads it where all row groups lie.
 const (
 	partBytes  = 256 << 20
 	partGroups = 256
+	partLight  = 24 << 20
 )
 
 // table is what a shard knows of one of its tables, whatever its row kind.
@@ -106,7 +107,7 @@ func (w *TableWriter[T]) add(ctx context.Context, rows []T, write func() error) 
 		return w.fail(err)
 	}
 	w.t.rows += int64(len(rows))
-	if w.w.Size() < w.s.partSize {
+	if w.w.Size() < w.s.partSize && w.w.Waiting() < w.s.partHeld {
 		return nil
 	}
 	return w.end(ctx)

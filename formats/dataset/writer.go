@@ -17,6 +17,7 @@ type Options struct {
 
 	hook     storage.Hook // for tests: sees every operation, and may fail it
 	partSize int64        // for tests; 0 means partBytes
+	partHeld int64        // for tests; 0 means partLight
 }
 
 // Shard is one shard of a dataset being written. Its tables may be written
@@ -28,6 +29,7 @@ type Shard struct {
 	run       run
 	shard     int
 	partSize  int64
+	partHeld  int64
 	upToDate  bool
 	overwrite bool
 	ended     bool
@@ -57,8 +59,11 @@ func Begin(ctx context.Context, uri string, spec Spec, o Options) (*Shard, error
 	if o.partSize == 0 {
 		o.partSize = partBytes
 	}
+	if o.partHeld == 0 {
+		o.partHeld = partLight
+	}
 	s := &Shard{bucket: bucket, uri: uri, spec: spec.conceal(ctx), run: run{spec.Identity(), o.Of}, shard: o.Shard, overwrite: o.Overwrite,
-		partSize: o.partSize, tables: map[string]*table{}}
+		partSize: o.partSize, partHeld: o.partHeld, tables: map[string]*table{}}
 	if err := s.look(ctx, o.Overwrite); err != nil {
 		return nil, err
 	}

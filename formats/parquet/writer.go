@@ -27,6 +27,7 @@ type Writer[T any] struct {
 
 	rows               int64 // of the file
 	settled, unsettled int64 // stored bytes of row groups that have ended, of the one that ends
+	waiting            int64 // of the settled, those in memory
 	ended              int   // row groups
 	failed             error
 	closed             bool
@@ -211,7 +212,7 @@ func (w *Writer[T]) settle() error {
 	}
 	err := <-w.ending
 	w.ending, w.held = nil, nil
-	w.settled, w.unsettled = w.tail.at+w.tail.held, 0
+	w.settled, w.unsettled, w.waiting = w.tail.at+w.tail.held, 0, w.tail.held
 	w.spare.reset()
 	return err
 }
@@ -257,6 +258,10 @@ func (w *Writer[T]) Size() int64 {
 	}
 	return w.settled + w.unsettled + w.current.stored()
 }
+
+// Waiting is how many bytes of row groups that have ended wait in memory for
+// the file's end.
+func (w *Writer[T]) Waiting() int64 { return w.waiting }
 
 // RowGroups lists the rows of each row group; whole after Close.
 func (w *Writer[T]) RowGroups() []int64 {
