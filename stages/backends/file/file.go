@@ -16,6 +16,7 @@
 //	nemo-rl-preference.jsonl   NeMo-RL's pairs by rank
 //	slime.jsonl                slime's samples: token ids, masks, log probabilities
 //	customizer-dpo.jsonl       NeMo Customizer's pairs
+//	customizer-sft.jsonl       NeMo Customizer's conversations: each group's best, or its best n
 //	_files.json                what was written, and for which submission; comes last
 //
 // Preferences are those of the batch's table _pairs, and single answers those
@@ -51,7 +52,7 @@ import (
 type Config struct {
 	Kinds                []string `yaml:"kinds" json:"kinds"`                                   // of Kinds; default all
 	AcceptPlainAssistant bool     `yaml:"accept_plain_assistant" json:"accept_plain_assistant"` // of art: write rows whose input holds assistant messages
-	Best                 int      `yaml:"best" json:"best"`                                     // of trl-sft: conversations of a group; default 1, below 0 all
+	Best                 int      `yaml:"best" json:"best"`                                     // of trl-sft and customizer-sft: conversations of a group; default 1, below 0 all
 }
 
 // Place is where the files go.

@@ -49,6 +49,7 @@ var kinds = []kind{
 	{"nemo-rl-preference", "nemo-rl-preference.jsonl", ofPairs, lines(pair(func(p trl.Preference) (nemorl.Row, string) { return nemorl.RowOf(p), "" }))},
 	{"slime", "slime.jsonl", ofGroups, lines(func(b *batch) []slime.Sample { return slime.Samples(b.rows, b.group, b.given, b.skip) })},
 	{"customizer-dpo", "customizer-dpo.jsonl", ofPairs, lines(pair(customizer.PreferenceOf))},
+	{"customizer-sft", "customizer-sft.jsonl", ofTop, lines(each(customizer.ConversationOf))},
 }
 
 // Kinds lists the files that can be written.

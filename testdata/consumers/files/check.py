@@ -147,6 +147,16 @@ def customizer(rows):
         assert set(r) == {"prompt", "chosen_response", "rejected_response"}
 
 
+@check("customizer-sft.jsonl")
+def customizer_sft(rows):
+    for r in rows:
+        texts(r["messages"])
+        assert r["messages"][-1]["role"] == "assistant" and set(r) <= {"messages", "tools"}
+        for m in r["messages"]:
+            for call in m.get("tool_calls") or []:
+                assert isinstance(json.loads(call["function"]["arguments"]), dict)
+
+
 @check("art-log-v1.parquet")
 def art_log(rows):
     for r in rows:
