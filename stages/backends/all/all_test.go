@@ -2,6 +2,9 @@ package all
 
 import (
 	"context"
+	"os"
+	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -32,5 +35,32 @@ func TestEveryBackendIsMade(t *testing.T) {
 	}
 	if tr, err := New("file", Config{}); err == nil || tr != nil {
 		t.Errorf("%v, %v", tr, err)
+	}
+}
+
+// TestEveryBackendConforms: the package of each that is listed hands its
+// trainer to the suite.
+func TestEveryBackendConforms(t *testing.T) {
+	source, err := os.ReadFile("all.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	listed := regexp.MustCompile(`trainer\((\w+)\.New\(`).FindAllStringSubmatch(string(source), -1)
+	if len(listed) != len(List) {
+		t.Fatalf("%d backends are listed in lines of their own, of %d", len(listed), len(List))
+	}
+	for _, m := range listed {
+		files, _ := filepath.Glob("../" + m[1] + "/*_test.go")
+		tried := false
+		for _, f := range files {
+			text, err := os.ReadFile(f)
+			if err != nil {
+				t.Fatal(err)
+			}
+			tried = tried || strings.Contains(string(text), "backendtest.Run(")
+		}
+		if !tried {
+			t.Errorf("no test of package %s hands its trainer to backendtest.Run", m[1])
+		}
 	}
 }
