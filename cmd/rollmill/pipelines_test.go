@@ -10,8 +10,8 @@ import (
 )
 
 // commandLine matches a command of ours and its words on one line of a script:
-// after rollmill, stage.sh's run, or make's $(call run,...).
-var commandLine = regexp.MustCompile(`(?:rollmill |"\$ROLLMILL" |\brun |\(call run,)(` + strings.Join(commandNames(), "|") + `)\b\)?([^\n#]*)`)
+// after rollmill, stage.sh's run, or make's $(call run,...) and $(call shards,...).
+var commandLine = regexp.MustCompile(`(?:rollmill |"\$ROLLMILL" |\brun |\(call (?:run|shards),)(` + strings.Join(commandNames(), "|") + `)\b\)?([^\n#]*)`)
 
 var flagName = regexp.MustCompile(`(?:^|[\s"'\[(])--([a-z][a-z-]*)`)
 

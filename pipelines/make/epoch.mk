@@ -12,6 +12,10 @@
 # Before epoch e, when VALIDATE_EVERY divides e (and after the last epoch, when
 # it divides EPOCHS), the policy plays the held-out examples of CONFIG's
 # section "validation": rollout and score only, never grouped or submitted.
+#
+# With SHARDS above 1, GNU parallel does each stage in so many shards, as many
+# at once as there are processors (PARALLEL='parallel --jobs 8' says otherwise).
+# A shard that fails ends the stage; one that is finished is not redone.
 
 ROLLMILL       ?= rollmill
 CONFIG         ?= rollmill.yaml
@@ -20,15 +24,22 @@ EPOCHS         ?= 1
 VALIDATE_EVERY ?= 0
 STAMPS         ?= $(ROOT)/.stamps
 QUERY          ?=
+SHARDS         ?= 1
+PARALLEL       ?= parallel
 
 .DELETE_ON_ERROR:
 .SECONDARY:
 .SUFFIXES:
 
 run       = @$(ROLLMILL) $(1) --config $(CONFIG)
+# The same in shards: parallel numbers them in a variable that auto reads. Each
+# prints where it wrote, which is the same place.
+shards    = @$(if $(filter-out 1,$(SHARDS)),$(PARALLEL) --quote --halt soon$(comma)fail=1 -N0 )$(ROLLMILL) $(1) --config $(CONFIG)
+comma    := ,
 at        = '$(ROOT)/epoch-$(1)/$(2)$(if $(QUERY),?$(QUERY))'
 stamp     = $(STAMPS)/epoch-$(1)-$(2)
 write     = > $@.part && mv $@.part $@
+each      = $(if $(filter-out 1,$(SHARDS)),--shard auto/$(SHARDS) ::: $(shell seq $(SHARDS)) > $@.all && tail -n 1 $@.all )$(write)
 epochs   := $(shell seq 0 $$(($(EPOCHS) - 1)))
 before    = $(if $(filter-out 0,$(1)),$(call stamp,$(word $(1),$(epochs)),submit),$(STAMPS)/policy)
 validated:= $(if $(filter-out 0,$(VALIDATE_EVERY)),$(shell seq 0 $(VALIDATE_EVERY) $(EPOCHS)))
@@ -43,13 +54,13 @@ $(STAMPS)/policy: $(CONFIG)
 # $(1) the epoch, $(2) the stamp of the policy that plays it
 define epoch
 $(call stamp,$(1),rollout): $(2) $(if $(filter $(1),$(validated)),$(call stamp,$(1),validation))
-	$$(call run,rollout) --epoch $(1) --policy "$$$$(cat $(2))" --out $(call at,$(1),rollout) $$(write)
+	$$(call shards,rollout) --epoch $(1) --policy "$$$$(cat $(2))" --out $(call at,$(1),rollout) $$(each)
 $(call stamp,$(1),score): $(call stamp,$(1),rollout)
-	$$(call run,score) --in "$$$$(cat $$<)" --out $(call at,$(1),score) $$(write)
+	$$(call shards,score) --in "$$$$(cat $$<)" --out $(call at,$(1),score) $$(each)
 $(call stamp,$(1),group): $(call stamp,$(1),score)
-	$$(call run,group) --in "$$$$(cat $$<)" --out $(call at,$(1),group) $$(write)
+	$$(call shards,group) --in "$$$$(cat $$<)" --out $(call at,$(1),group) $$(each)
 $(call stamp,$(1),curate): $(call stamp,$(1),group) $(if $(filter-out 0,$(1)),$(call stamp,$(word $(1),$(epochs)),curate))
-	$$(call run,curate) --in "$$$$(cat $$<)" --epoch $(1) $(if $(filter-out 0,$(1)),--previous "$$$$(cat $(call stamp,$(word $(1),$(epochs)),curate))") --out $(call at,$(1),curate) $$(write)
+	$$(call shards,curate) --in "$$$$(cat $$<)" --epoch $(1) $(if $(filter-out 0,$(1)),--previous "$$$$(cat $(call stamp,$(word $(1),$(epochs)),curate))") --out $(call at,$(1),curate) $$(each)
 $(call stamp,$(1),submit): $(call stamp,$(1),curate)
 	$$(call run,submit) --in "$$$$(cat $$<)" --wait --out $(call at,$(1),submit) $$(write)
 endef
