@@ -5,15 +5,18 @@
 // It differs from that harness where the harness loses data without a word:
 // values stay as written (an answer "None" or an id "001" survives), a row
 // without id gets one, and every row that is not kept is in the Report with
-// its reason. It opens nothing: the caller brings the bytes.
+// its reason. It opens no task file: the caller brings the bytes. What it read
+// it keeps out of memory, in a Set.
 //
 // To add a format: write a function like readCSV that yields rows as JSON
 // objects, and add a line to readers in format.go.
 package examples
 
 import (
+	"errors"
 	"fmt"
 	"io"
+	"iter"
 
 	"github.com/rollmill/rollmill/formats"
 )
@@ -44,23 +47,18 @@ type Drop struct {
 	Detail string `json:"detail,omitempty"`
 }
 
-// Report says what became of every row of the file: Rows is Kept plus the
-// number of Drops.
-type Report struct {
-	Rows     int      `json:"rows"`
-	Kept     int      `json:"kept"`
-	Drops    []Drop   `json:"drops,omitempty"`
-	Columns  []string `json:"columns,omitempty"` // in order of first appearance
-	Warnings []string `json:"warnings,omitempty"`
-}
+// listedDrops is how many drops a report lists.
+const listedDrops = 100
 
-// Counts returns the number of drops by reason.
-func (r Report) Counts() map[string]int64 {
-	out := map[string]int64{}
-	for _, d := range r.Drops {
-		out[d.Reason]++
-	}
-	return out
+// Report says what became of every row of the file: Rows is Kept plus the sum
+// of Counts.
+type Report struct {
+	Rows     int              `json:"rows"`
+	Kept     int              `json:"kept"`
+	Counts   map[string]int64 `json:"counts,omitempty"`  // of drops, by reason
+	Drops    []Drop           `json:"drops,omitempty"`   // the first 100
+	Columns  []string         `json:"columns,omitempty"` // in order of first appearance
+	Warnings []string         `json:"warnings,omitempty"`
 }
 
 func (r *Report) warn(format string, args ...any) {
@@ -69,11 +67,15 @@ func (r *Report) warn(format string, args ...any) {
 
 // Read reads a whole task file of size bytes. name is its path or URI: it
 // chooses the format, and errors quote it. Rows are kept in the file's order.
+// The set is the caller's to close.
+//
+// Rows pass through one by one, whatever their number, except those of a column
+// map as pandas writes it, which is read whole (see readJSON).
 //
 // What cannot be used as a whole (not the format it should be, no question
 // column) is a formats.InputError with file, row and cause; read errors of r
 // come back wrapped.
-func Read(name string, r io.ReaderAt, size int64, o Options) ([]formats.Example, Report, error) {
+func Read(name string, r io.ReaderAt, size int64, o Options) (*Set, Report, error) {
 	read, err := reader(name, o.Format)
 	if err != nil {
 		return nil, Report{}, err
@@ -82,12 +84,19 @@ func Read(name string, r io.ReaderAt, size int64, o Options) ([]formats.Example,
 	if err != nil {
 		return nil, Report{}, err
 	}
-	for row, err := range read(source{name, r, size}) {
+	if err := p.read(read(source{name, r, size})); err != nil {
+		return nil, p.report, errors.Join(err, p.set.Close())
+	}
+	return p.set, p.report, nil
+}
+
+func (p *picker) read(rows iter.Seq2[line, error]) error {
+	for row, err := range rows {
 		if err != nil {
-			return nil, p.report, err
+			return err
 		}
 		if err := p.add(row); err != nil {
-			return nil, p.report, err
+			return err
 		}
 	}
 	return p.finish()

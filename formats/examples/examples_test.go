@@ -16,11 +16,41 @@ import (
 
 func read(t *testing.T, name, text string, o Options) ([]formats.Example, Report, error) {
 	t.Helper()
-	rows, report, err := Read(name, strings.NewReader(text), int64(len(text)), o)
-	if err == nil && report.Rows != report.Kept+len(report.Drops) {
-		t.Errorf("counts do not add up: %d rows, %d kept, %d dropped", report.Rows, report.Kept, len(report.Drops))
+	set, report, err := Read(name, strings.NewReader(text), int64(len(text)), o)
+	if err != nil {
+		return nil, report, err
 	}
-	return rows, report, err
+	if report.Rows != report.Kept+int(dropped(report)) || len(report.Drops) > listedDrops {
+		t.Errorf("counts do not add up: %d rows, %d kept, dropped %v", report.Rows, report.Kept, report.Counts)
+	}
+	return list(t, set), report, nil
+}
+
+func dropped(r Report) (n int64) {
+	for _, k := range r.Counts {
+		n += k
+	}
+	return n
+}
+
+// list is what a set holds, and closes it.
+func list(t testing.TB, set *Set) []formats.Example {
+	t.Helper()
+	rows := make([]formats.Example, set.Len())
+	for i := range rows {
+		var err error
+		if rows[i], err = set.At(i); err != nil {
+			t.Fatal(err)
+		}
+		at, ok, err := set.Find(rows[i].ID)
+		if at != i || !ok || err != nil {
+			t.Errorf("example %q is found at %d (%v, %v), not at %d", rows[i].ID, at, ok, err, i)
+		}
+	}
+	if err := set.Close(); err != nil {
+		t.Error(err)
+	}
+	return rows
 }
 
 func mustRead(t *testing.T, name, text string, o Options) ([]formats.Example, Report) {
@@ -56,7 +86,7 @@ func TestOneTableInEveryFormat(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, report, err := Read(path, bytes.NewReader(file), int64(len(file)), Options{RequireQuestion: true})
+		got, report, err := read(t, path, string(file), Options{RequireQuestion: true})
 		if err != nil || report.Kept != 3 || len(report.Warnings) != 0 {
 			t.Errorf("%s: %+v, %v", path, report, err)
 			continue
@@ -139,7 +169,7 @@ func TestRowsThatAreNotKeptAreReported(t *testing.T) {
 	if diff := cmp.Diff(want, report.Drops); diff != "" {
 		t.Error(diff)
 	}
-	if diff := cmp.Diff(map[string]int64{DropBlank: 3, DropDuplicate: 1}, report.Counts()); diff != "" {
+	if diff := cmp.Diff(map[string]int64{DropBlank: 3, DropDuplicate: 1}, report.Counts); diff != "" {
 		t.Error(diff)
 	}
 	warned(t, report, "1 rows have no id", "mixed types")

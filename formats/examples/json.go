@@ -8,61 +8,98 @@ import (
 	"fmt"
 	"io"
 	"iter"
-	"slices"
-	"strconv"
 
 	"github.com/rollmill/rollmill/formats"
 )
 
-// readJSON yields the records of an array, or of a column map as pandas
-// writes it: {"id":{"0":"q1"},"question":{"0":"2+2?"}}. The file is held in
-// memory while it is read.
+// readJSON yields the records of an array one by one, or of a column map as
+// pandas writes it: {"id":{"0":"q1"},"question":{"0":"2+2?"}}. A column map is
+// held in memory while it is read: its first row ends in the last column.
 func readJSON(s source) iter.Seq2[line, error] {
 	return func(yield func(line, error) bool) {
-		data, err := s.document()
+		text, err := s.text()
 		if err != nil {
 			yield(line{}, err)
 			return
 		}
-		switch data[0] {
-		case '[':
-			s.records(data, yield)
-		case '{':
+		in := bufio.NewReader(text)
+		start, first, err := skipSpace(in)
+		switch {
+		case errors.Is(err, io.EOF):
+			yield(line{}, formats.Invalid(s.name, wantJSON, nil, "the file is empty"))
+		case err != nil:
+			yield(line{}, s.textError(err))
+		case first == '[':
+			s.records(&array{text: text, dec: json.NewDecoder(in), start: start}, yield)
+		case first == '{':
+			data, err := io.ReadAll(in)
+			if err != nil {
+				yield(line{}, s.textError(err))
+				return
+			}
 			s.columns(data, yield)
 		default:
-			yield(line{}, formats.Invalid(s.name, wantJSON, nil, "the file begins with %s", brief(data)))
+			head, _ := in.Peek(64)
+			yield(line{}, formats.Invalid(s.name, wantJSON, nil, "the file begins with %s", brief(head)))
 		}
 	}
 }
 
 const wantJSON = "the json format is an array of records [{…}, …] or a map of columns; for one object a line use --examples-format jsonl"
 
-// document reads the whole file, as standard JSON text without space around.
-func (s source) document() ([]byte, error) {
-	r := bufio.NewReader(s.reader())
-	if err := skipBOM(s.name, r); err != nil {
-		return nil, err
+// skipSpace returns the first byte that is none, which stays to be read, and
+// how many were.
+func skipSpace(in *bufio.Reader) (n int64, first byte, err error) {
+	for {
+		b, err := in.ReadByte()
+		if err != nil {
+			return n, 0, err
+		}
+		if b != ' ' && b != '\t' && b != '\r' && b != '\n' {
+			return n, b, in.UnreadByte()
+		}
+		n++
 	}
-	data, err := io.ReadAll(r)
-	if err != nil {
-		return nil, fmt.Errorf("reading %q: %w", s.name, err)
-	}
-	if err := checkUTF8(data); err != nil {
-		return nil, formats.Invalid(s.name, "save the file as UTF-8", err, "it cannot be read")
-	}
-	if len(bytes.TrimSpace(data)) == 0 {
-		return nil, formats.Invalid(s.name, wantJSON, nil, "the file is empty")
-	}
-	return standard(data), nil
 }
 
-func (s source) records(data []byte, yield func(line, error) bool) {
-	dec := json.NewDecoder(bytes.NewReader(data))
-	_, err := dec.Token()
-	for row := 0; err == nil && dec.More(); row++ {
+// textError is an error of reading the file's text.
+func (s source) textError(err error) error {
+	switch {
+	case errors.Is(err, errNotUTF8):
+		return formats.Invalid(s.name, "save the file as UTF-8", err, "it cannot be read")
+	case errors.Is(err, errLongRecord):
+		return formats.Invalid(s.name, wantWhole, err, "it cannot be read")
+	}
+	return fmt.Errorf("reading %q: %w", s.name, err)
+}
+
+// array is a JSON array being read.
+type array struct {
+	text  *text
+	dec   *json.Decoder
+	start int64 // of the array, in the text
+}
+
+// next decodes the next value, when it is not longer than what is allowed.
+func (a *array) next() (v json.RawMessage, err error) {
+	a.text.most = a.at() + maxLine
+	err = a.dec.Decode(&v)
+	return v, err
+}
+
+// at is where the last token ended, in the text.
+func (a *array) at() int64 { return a.start + a.dec.InputOffset() }
+
+func (s source) records(a *array, yield func(line, error) bool) {
+	_, err := a.dec.Token()
+	for row := 0; err == nil && a.dec.More(); row++ {
 		var record json.RawMessage
-		if err = dec.Decode(&record); err != nil {
-			yield(line{}, invalid(s.name, row, err, "%s is not JSON", s.where(data, dec, err)))
+		if record, err = a.next(); err != nil {
+			if a.text.failed() {
+				yield(line{}, s.textError(err))
+				return
+			}
+			yield(line{}, invalid(s.name, row, err, "%s is not JSON", s.lineOfError(a.at())))
 			return
 		}
 		if !yield(line{object: record}, nil) {
@@ -70,14 +107,22 @@ func (s source) records(data []byte, yield func(line, error) bool) {
 		}
 	}
 	if err == nil {
-		_, err = dec.Token()
+		_, err = a.dec.Token()
 	}
-	if err != nil {
-		yield(line{}, formats.Invalid(s.name, wantWhole, unexpected(err), "%s: the array does not end", s.where(data, dec, err)))
+	switch {
+	case err != nil && a.text.failed():
+		yield(line{}, s.textError(err))
+		return
+	case err != nil:
+		yield(line{}, formats.Invalid(s.name, wantWhole, unexpected(err), "%s: the array does not end", s.lineOf(a.at())))
 		return
 	}
-	if _, err := dec.Token(); err != io.EOF {
-		yield(line{}, formats.Invalid(s.name, wantJSON, nil, "%s: something follows the array", s.where(data, dec, err)))
+	if _, err := a.dec.Token(); err != io.EOF {
+		if a.text.failed() {
+			yield(line{}, s.textError(err))
+			return
+		}
+		yield(line{}, formats.Invalid(s.name, wantJSON, nil, "%s: something follows the array", s.lineOf(a.at())))
 	}
 }
 
@@ -88,98 +133,32 @@ func unexpected(err error) error {
 	return err
 }
 
-func (s source) where(data []byte, dec *json.Decoder, err error) string {
-	at := dec.InputOffset()
-	if syntax := (*json.SyntaxError)(nil); errors.As(err, &syntax) {
-		at = syntax.Offset
-	}
-	return lineAt(data, at)
-}
-
-// columns yields the rows of a column map, in the order of their indexes.
-func (s source) columns(data []byte, yield func(line, error) bool) {
-	if !json.Valid(data) {
-		yield(line{}, s.notOneObject(data))
-		return
-	}
-	columns, names, err := fields(data)
+// lineOf says on which line of the text an offset lies, by reading it again.
+func (s source) lineOf(offset int64) string {
+	text, err := s.text()
 	if err != nil {
-		yield(line{}, formats.Invalid(s.name, wantJSON, err, "it cannot be read"))
-		return
+		return "the text"
 	}
-	var order []string
-	cells := map[string]map[string]json.RawMessage{}
-	known := map[string]bool{}
-	for _, name := range names {
-		values, index, err := fields(columns[name])
-		if err != nil {
-			yield(line{}, formats.Invalid(s.name, wantJSON, err, "column %q is not a map from row to value", name))
-			return
-		}
-		cells[name] = values
-		for _, i := range index {
-			if !known[i] {
-				known[i] = true
-				order = append(order, i)
-			}
-		}
-	}
-	slices.SortStableFunc(order, byNumber)
-	for _, i := range order {
-		if !yield(line{object: assemble(names, func(name string) json.RawMessage { return cells[name][i] })}, nil) {
-			return
-		}
-	}
+	var lines lineCounter
+	_, _ = io.CopyN(&lines, text, offset) // what is not there has no lines
+	return fmt.Sprintf("line %d", 1+lines)
 }
 
-// byNumber sorts indexes that are numbers by value, and leaves others alone.
-func byNumber(a, b string) int {
-	x, errX := strconv.ParseInt(a, 10, 64)
-	y, errY := strconv.ParseInt(b, 10, 64)
-	if errX != nil || errY != nil || x == y {
-		return 0
+// lineOfError says on which line the value after an offset breaks off or goes
+// wrong.
+func (s source) lineOfError(after int64) string {
+	text, err := s.text()
+	if err != nil {
+		return "the text"
 	}
-	if x < y {
-		return -1
-	}
-	return 1
+	_, _ = io.CopyN(io.Discard, text, after)
+	dec := json.NewDecoder(text)
+	return s.lineOf(after + offsetOf(dec.Decode(new(json.RawMessage)), dec))
 }
 
-func (s source) notOneObject(data []byte) error {
-	dec := json.NewDecoder(bytes.NewReader(data))
-	var first, second json.RawMessage
-	if dec.Decode(&first) == nil && dec.Decode(&second) == nil {
-		return formats.Invalid(s.name, "this looks like JSON lines: name the file .jsonl, or use --examples-format jsonl", nil,
-			"%s: a second value follows the first", lineAt(data, dec.InputOffset()))
-	}
-	err := json.Unmarshal(data, &first)
-	return formats.Invalid(s.name, wantJSON, err, "%s is not JSON", s.where(data, dec, err))
-}
+type lineCounter int
 
-// assemble writes a JSON object of the columns that have a value.
-func assemble(names []string, value func(name string) json.RawMessage) json.RawMessage {
-	b := []byte{'{'}
-	for _, name := range names {
-		v := value(name)
-		if v == nil {
-			continue
-		}
-		if len(b) > 1 {
-			b = append(b, ',')
-		}
-		b = append(append(quote(b, name), ':'), v...)
-	}
-	return append(b, '}')
-}
-
-// quote appends a JSON string. It differs from json.Marshal in leaving < > &
-// as they are written.
-func quote(b []byte, s string) []byte {
-	var out bytes.Buffer
-	enc := json.NewEncoder(&out)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(s); err != nil {
-		return append(b, `""`...) // a string always encodes
-	}
-	return append(b, bytes.TrimSuffix(out.Bytes(), []byte("\n"))...)
+func (c *lineCounter) Write(p []byte) (int, error) {
+	*c += lineCounter(bytes.Count(p, []byte("\n")))
+	return len(p), nil
 }

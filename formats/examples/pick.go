@@ -13,25 +13,19 @@ import (
 )
 
 // picker turns rows into examples, in the harness's order of steps: filters,
-// duplicate ids, blank questions. Ids wait for the last row, since a generated
-// id must not take one that a later row brings.
+// duplicate ids, blank questions. All rows wait in the set's spool for the last
+// one, since a generated id must not take one that a later row brings.
 type picker struct {
 	name    string
 	o       Options
 	filters []filter
 	report  Report
-	rows    []picked
+	set     *Set
 	columns map[string]bool
 	ids     struct{ text, number, missing int }
+	rowIDs  bool // some look like generated ones
 	short   int
 	done    int // rows with a generated answer
-}
-
-type picked struct {
-	formats.Example
-	hasID    bool
-	blank    bool
-	refusals []int // filters that would refuse it
 }
 
 func newPicker(name string, o Options) (*picker, error) {
@@ -40,7 +34,8 @@ func newPicker(name string, o Options) (*picker, error) {
 	o.Names.Answer = cmp.Or(o.Names.Answer, "answer")
 	o.Names.GeneratedAnswer = cmp.Or(o.Names.GeneratedAnswer, "generated_answer")
 	filters, err := newFilters(name, o)
-	return &picker{name: name, o: o, filters: filters, columns: map[string]bool{}}, err
+	report := Report{Counts: map[string]int64{}}
+	return &picker{name: name, o: o, filters: filters, report: report, set: &Set{}, columns: map[string]bool{}}, err
 }
 
 // add takes one row in.
@@ -67,8 +62,7 @@ func (p *picker) add(l line) error {
 	if err := json.Compact(&compact, l.object); err != nil {
 		return invalid(p.name, row, err, "the row is not JSON")
 	}
-	e := picked{Example: formats.Example{Row: row, Fields: compact.Bytes()}}
-	e.ID, e.hasID = p.id(values[p.o.Names.ID])
+	e := record{Example: formats.Example{ID: p.id(values[p.o.Names.ID]), Row: row, Fields: compact.Bytes()}}
 	if p.o.Unstructured {
 		e.Question = string(e.Fields)
 	} else {
@@ -79,24 +73,22 @@ func (p *picker) add(l line) error {
 	if e.GeneratedAnswer != "" {
 		p.done++
 	}
-	e.blank = strings.TrimSpace(e.Question) == ""
 	e.refusals = refusals(p.filters, values)
-	p.rows = append(p.rows, e)
-	return nil
+	return p.set.spool(&e)
 }
 
 // wholeFloat is how a numeric id looks after a table held it as a float.
 var wholeFloat = regexp.MustCompile(`^-?[0-9]+\.0$`)
 
-// id is the row's id as a string. A whole number written as a float loses its
+// id is the row's id as a string, "" when it has none. A whole number written as a float loses its
 // ".0", so that ids survive tools that read number columns as floats; a text
 // such as "v1.0" keeps it.
-func (p *picker) id(v json.RawMessage) (string, bool) {
+func (p *picker) id(v json.RawMessage) string {
 	id := strings.TrimSpace(Text(v))
 	switch {
 	case id == "":
 		p.ids.missing++
-		return "", false
+		return ""
 	case v[0] == '"':
 		p.ids.text++
 	default:
@@ -105,55 +97,107 @@ func (p *picker) id(v json.RawMessage) (string, bool) {
 	if wholeFloat.MatchString(id) {
 		id = strings.TrimSuffix(id, ".0")
 	}
-	return id, true
+	p.rowIDs = p.rowIDs || formats.Numbered(id)
+	return id
 }
 
 // finish drops rows and names the nameless.
-func (p *picker) finish() ([]formats.Example, Report, error) {
+func (p *picker) finish() error {
 	if err := p.requireQuestion(); err != nil {
-		return nil, p.report, err
+		return err
 	}
-	taken := map[string]bool{}
-	for _, e := range p.rows {
-		taken[e.ID] = taken[e.ID] || e.hasID
+	taken, err := p.taken()
+	if err != nil {
+		return err
 	}
-	seen := map[string]int{}
-	out := make([]formats.Example, 0, len(p.rows))
-	for _, e := range p.rows {
-		if !e.hasID {
-			e.ID = freeID(e.Row, taken)
+	p.set.places = newTable(p.report.Rows)
+	for e, err := range p.set.records() {
+		underscores := 0
+		if err == nil && e.ID == "" {
+			e.ID, underscores, err = freeID(e.Row, taken)
 		}
-		first, dup := seen[e.ID]
-		switch by := p.refusedBy(e.refusals); {
-		case by != "":
-			p.drop(e, DropFiltered, by)
-			continue
-		case dup:
-			p.drop(e, DropDuplicate, fmt.Sprintf("row %d has the same id", first))
-			continue
+		if err == nil {
+			err = p.pick(e, underscores)
 		}
-		seen[e.ID] = e.Row
-		if e.blank && p.o.RequireQuestion {
-			p.drop(e, DropBlank, "")
-			continue
+		if err != nil {
+			return err
 		}
-		out = append(out, e.Example)
 	}
-	p.report.Kept = len(out)
+	p.report.Kept = p.set.n
 	p.warnings()
-	return out, p.report, nil
+	return nil
 }
 
-func (p *picker) drop(e picked, reason, detail string) {
-	p.report.Drops = append(p.report.Drops, Drop{Row: e.Row, ID: e.ID, Reason: reason, Detail: detail})
-}
-
-func freeID(row int, taken map[string]bool) string {
-	id := fmt.Sprintf("row-%d", row)
-	for taken[id] {
-		id += "_"
+// pick keeps a row or drops it.
+func (p *picker) pick(e record, underscores int) error {
+	if by := p.refusedBy(e.refusals); by != "" {
+		p.drop(e, DropFiltered, by)
+		return nil
 	}
-	return id
+	first, dup, err := p.set.first(e.ID)
+	switch {
+	case err != nil:
+		return err
+	case dup:
+		p.drop(e, DropDuplicate, fmt.Sprintf("row %d has the same id", first.Row))
+		return nil
+	case p.o.RequireQuestion && strings.TrimSpace(e.Question) == "":
+		p.drop(e, DropBlank, "")
+		return p.set.pass(e.ID, e.at)
+	}
+	return p.set.keep(e.ID, e.at, underscores)
+}
+
+func (p *picker) drop(e record, reason, detail string) {
+	p.report.Counts[reason]++
+	if len(p.report.Drops) < listedDrops {
+		p.report.Drops = append(p.report.Drops, Drop{Row: e.Row, ID: e.ID, Reason: reason, Detail: detail})
+	}
+}
+
+// taken tells which ids like those that are generated the file brings; nil for
+// none.
+func (p *picker) taken() (func(id string) (bool, error), error) {
+	if p.ids.missing == 0 || !p.rowIDs {
+		return nil, nil
+	}
+	places := newTable(p.report.Rows)
+	find := func(id string) (bool, error) {
+		_, ok, err := places.find(id, func(at int64) (bool, error) {
+			e, err := p.set.record(at)
+			return e.ID == id, err
+		})
+		return ok, err
+	}
+	for e, err := range p.set.records() {
+		known := false
+		if err == nil && formats.Numbered(e.ID) {
+			known, err = find(e.ID)
+		}
+		if err != nil {
+			return nil, err
+		}
+		if formats.Numbered(e.ID) && !known {
+			places.put(e.ID, e.at.from)
+		}
+	}
+	return find, nil
+}
+
+// freeID names a row that has no name, by its number and as many underscores
+// as it takes.
+func freeID(row int, taken func(id string) (bool, error)) (id string, underscores int, err error) {
+	for id = rowID(row, 0); taken != nil; id = rowID(row, underscores) {
+		if is, err := taken(id); err != nil || !is {
+			return id, underscores, err
+		}
+		underscores++
+	}
+	return id, 0, nil
+}
+
+func rowID(row, underscores int) string {
+	return fmt.Sprintf("row-%d", row) + strings.Repeat("_", underscores)
 }
 
 func (p *picker) requireQuestion() error {

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"unicode/utf8"
 
 	"github.com/rollmill/rollmill/formats"
@@ -59,6 +60,89 @@ func standard(b []byte) []byte {
 		}
 	}
 	return out
+}
+
+// text is a JSON file's text: checked to be UTF-8, without what is outside the
+// standard (see standard).
+type text struct {
+	in      *bufio.Reader
+	most    int64 // how far the text may be read; 0: to its end
+	given   int64
+	buf     []byte
+	out     []byte // of buf, not given yet
+	quoted  bool
+	escaped bool
+	err     error
+}
+
+var errLongRecord = fmt.Errorf("a record is longer than %d MiB", maxLine>>20)
+
+func (s source) text() (*text, error) {
+	in := bufio.NewReaderSize(s.reader(), 1<<16)
+	return &text{in: in}, skipBOM(s.name, in)
+}
+
+// failed tells whether the text could not be had.
+func (t *text) failed() bool { return t.err != nil && t.err != io.EOF }
+
+// Read is io.Reader.
+func (t *text) Read(p []byte) (int, error) {
+	if t.most > 0 && t.given > t.most {
+		t.err = errLongRecord
+		return 0, t.err
+	}
+	if len(t.out) == 0 {
+		t.fill()
+	}
+	if len(t.out) == 0 {
+		return 0, t.err
+	}
+	n := copy(p, t.out)
+	t.out = t.out[n:]
+	t.given += int64(n)
+	return n, nil
+}
+
+func (t *text) fill() {
+	const enough = 4 << 10
+	b := t.buf[:0]
+	for len(b) < enough && t.err == nil {
+		c, size, err := t.in.ReadRune()
+		switch {
+		case err != nil:
+			t.err = err
+			continue
+		case c == utf8.RuneError && size == 1:
+			if _, t.err = t.in.Peek(utf8.UTFMax); t.err == nil || t.err == io.EOF {
+				t.err = errNotUTF8
+			}
+			continue
+		case t.escaped:
+			t.escaped = false
+		case t.quoted && c == '\\':
+			t.escaped = true
+		case c == '"':
+			t.quoted = !t.quoted
+		case !t.quoted && (c == 'N' || c == 'I' || c == '-'):
+			if n := t.notANumber(); n > 0 {
+				_, t.err = t.in.Discard(n)
+				b = append(b, "null"...)
+				continue
+			}
+		}
+		b = utf8.AppendRune(b, c)
+	}
+	t.buf, t.out = b, b
+}
+
+// notANumber is the length of what follows the first letter of such a word.
+func (t *text) notANumber() int {
+	if t.in.UnreadRune() != nil {
+		return 0
+	}
+	b, _ := t.in.Peek(len("-Infinity"))
+	_, _, _ = t.in.ReadRune() // again
+	return max(0, notANumber(b)-1)
 }
 
 // stringLen is the length of the JSON string that b begins with, or 0.

@@ -1,0 +1,107 @@
+package examples
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"slices"
+	"strconv"
+
+	"github.com/rollmill/rollmill/formats"
+)
+
+// columns yields the rows of a column map, in the order of their indexes.
+func (s source) columns(data []byte, yield func(line, error) bool) {
+	if !json.Valid(data) {
+		yield(line{}, s.notOneObject(data))
+		return
+	}
+	columns, names, err := fields(data)
+	if err != nil {
+		yield(line{}, formats.Invalid(s.name, wantJSON, err, "it cannot be read"))
+		return
+	}
+	var order []string
+	cells := map[string]map[string]json.RawMessage{}
+	known := map[string]bool{}
+	for _, name := range names {
+		values, index, err := fields(columns[name])
+		if err != nil {
+			yield(line{}, formats.Invalid(s.name, wantJSON, err, "column %q is not a map from row to value", name))
+			return
+		}
+		cells[name] = values
+		for _, i := range index {
+			if !known[i] {
+				known[i] = true
+				order = append(order, i)
+			}
+		}
+	}
+	slices.SortStableFunc(order, byNumber)
+	for _, i := range order {
+		if !yield(line{object: assemble(names, func(name string) json.RawMessage { return cells[name][i] })}, nil) {
+			return
+		}
+	}
+}
+
+// byNumber sorts indexes that are numbers by value, and leaves others alone.
+func byNumber(a, b string) int {
+	x, errX := strconv.ParseInt(a, 10, 64)
+	y, errY := strconv.ParseInt(b, 10, 64)
+	if errX != nil || errY != nil || x == y {
+		return 0
+	}
+	if x < y {
+		return -1
+	}
+	return 1
+}
+
+func (s source) notOneObject(data []byte) error {
+	dec := json.NewDecoder(bytes.NewReader(data))
+	var first, second json.RawMessage
+	if dec.Decode(&first) == nil && dec.Decode(&second) == nil {
+		return formats.Invalid(s.name, "this looks like JSON lines: name the file .jsonl, or use --examples-format jsonl", nil,
+			"%s: a second value follows the first", lineAt(data, dec.InputOffset()))
+	}
+	err := json.Unmarshal(data, &first)
+	return formats.Invalid(s.name, wantJSON, err, "%s is not JSON", lineAt(data, offsetOf(err, dec)))
+}
+
+// offsetOf is where a decoder stands, or found the error.
+func offsetOf(err error, dec *json.Decoder) int64 {
+	if syntax := (*json.SyntaxError)(nil); errors.As(err, &syntax) {
+		return syntax.Offset
+	}
+	return dec.InputOffset()
+}
+
+// assemble writes a JSON object of the columns that have a value.
+func assemble(names []string, value func(name string) json.RawMessage) json.RawMessage {
+	b := []byte{'{'}
+	for _, name := range names {
+		v := value(name)
+		if v == nil {
+			continue
+		}
+		if len(b) > 1 {
+			b = append(b, ',')
+		}
+		b = append(append(quote(b, name), ':'), v...)
+	}
+	return append(b, '}')
+}
+
+// quote appends a JSON string. It differs from json.Marshal in leaving < > &
+// as they are written.
+func quote(b []byte, s string) []byte {
+	var out bytes.Buffer
+	enc := json.NewEncoder(&out)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(s); err != nil {
+		return append(b, `""`...) // a string always encodes
+	}
+	return append(b, bytes.TrimSuffix(out.Bytes(), []byte("\n"))...)
+}

@@ -1,0 +1,192 @@
+package examples
+
+import (
+	"bufio"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+
+	"github.com/rollmill/rollmill/formats"
+)
+
+// Set is the examples of a task file, in the file's order. Their text stands in
+// a temporary file (of the folder TMPDIR) once it is more than a little; about
+// ten bytes of each example are in memory. Methods other than Close are safe
+// for concurrent use.
+type Set struct {
+	rows   spool  // every row of the file, each after its length
+	index  spool  // an entry for each example
+	n      int    // examples
+	places *table // of ids: see pass and keep
+}
+
+// span is where a record stands among the rows.
+type span struct{ from, to int64 }
+
+// entryBytes is what the index holds of an example: its span, and how many
+// underscores follow its generated id.
+const entryBytes = 3 * 8
+
+// Of is a set of these examples. Each needs an id of its own.
+func Of(list ...formats.Example) (*Set, error) {
+	s := &Set{places: newTable(len(list))}
+	for i, e := range list {
+		_, twice, err := s.Find(e.ID)
+		if err == nil && (twice || e.ID == "") {
+			err = formats.Invalid("examples", "every example needs an id of its own", nil, "the id %q of example %d is empty or not the first of its name", e.ID, i)
+		}
+		r := record{Example: e}
+		if err == nil {
+			err = s.spool(&r)
+		}
+		if err == nil {
+			err = s.keep(e.ID, r.at, 0)
+		}
+		if err != nil {
+			return nil, errors.Join(err, s.Close())
+		}
+	}
+	return s, nil
+}
+
+// Len is the number of examples.
+func (s *Set) Len() int { return s.n }
+
+// At returns an example, which is the caller's own.
+func (s *Set) At(i int) (formats.Example, error) {
+	if i < 0 || i >= s.n {
+		return formats.Example{}, fmt.Errorf("there is no example %d among %d", i, s.n)
+	}
+	var b [entryBytes]byte
+	if _, err := s.index.ReadAt(b[:], int64(i)*entryBytes); err != nil {
+		return formats.Example{}, err
+	}
+	number := func(k int) int64 { return int64(binary.LittleEndian.Uint64(b[8*k:])) }
+	r, err := s.read(span{number(0), number(1)})
+	if r.ID == "" {
+		r.ID = rowID(r.Row, int(number(2)))
+	}
+	return r.Example, err
+}
+
+// Find returns the place of the example with this id.
+func (s *Set) Find(id string) (i int, ok bool, err error) {
+	number, ok, err := s.places.find(id, func(number int64) (bool, error) {
+		e, err := s.named(number)
+		return e.ID == id, err
+	})
+	return int(number), ok && number < passed, err
+}
+
+// Close removes what is in the temporary file. The set is of no use then.
+func (s *Set) Close() error { return errors.Join(s.rows.Close(), s.index.Close()) }
+
+// A number of the table is the place of an example or, from passed on, that of
+// a row which is no example, and whose id no later row may have either.
+const passed = 1 << (numberBits - 1)
+
+// keep makes a row the next example.
+func (s *Set) keep(id string, at span, underscores int) error {
+	var b [entryBytes]byte
+	for k, n := range [...]int64{at.from, at.to, int64(underscores)} {
+		binary.LittleEndian.PutUint64(b[8*k:], uint64(n))
+	}
+	if _, err := s.index.append(b[:]); err != nil {
+		return err
+	}
+	s.places.put(id, int64(s.n))
+	s.n++
+	return nil
+}
+
+// pass remembers the id of a row that is no example.
+func (s *Set) pass(id string, at span) error {
+	if at.from >= maxNumber-passed {
+		return fmt.Errorf("keeping the examples: more than %d GiB of them", (maxNumber-passed)>>30)
+	}
+	s.places.put(id, passed+at.from)
+	return nil
+}
+
+// first returns the row that was kept, or passed, with this id.
+func (s *Set) first(id string) (e formats.Example, ok bool, err error) {
+	_, ok, err = s.places.find(id, func(number int64) (bool, error) {
+		e, err = s.named(number)
+		return e.ID == id, err
+	})
+	return e, ok, err
+}
+
+// named is the row that a number of the table stands for. One that is no
+// example has the id that it came with.
+func (s *Set) named(number int64) (formats.Example, error) {
+	if number < passed {
+		return s.At(int(number))
+	}
+	r, err := s.record(number - passed)
+	return r.Example, err
+}
+
+// spool appends a row, after its length, and notes where.
+func (s *Set) spool(r *record) error {
+	body := r.encode(make([]byte, lengthBytes, 512))
+	binary.LittleEndian.PutUint64(body, uint64(len(body)-lengthBytes))
+	at, err := s.rows.append(body)
+	r.at = span{at + lengthBytes, at + int64(len(body))}
+	return err
+}
+
+const lengthBytes = 8
+
+// read decodes a row.
+func (s *Set) read(at span) (record, error) {
+	b := make([]byte, at.to-at.from)
+	if _, err := s.rows.ReadAt(b, at.from); err != nil {
+		return record{}, err
+	}
+	return decode(b)
+}
+
+// record decodes the row that begins there.
+func (s *Set) record(from int64) (record, error) {
+	var b [lengthBytes]byte
+	if _, err := s.rows.ReadAt(b[:], from-lengthBytes); err != nil {
+		return record{}, err
+	}
+	return s.read(span{from, from + int64(binary.LittleEndian.Uint64(b[:]))})
+}
+
+// records yields every row, in order.
+func (s *Set) records() iter.Seq2[record, error] {
+	return func(yield func(record, error) bool) {
+		in := bufio.NewReaderSize(io.NewSectionReader(&s.rows, 0, s.rows.size), 1<<16)
+		for at, err := int64(0), error(nil); at < s.rows.size && err == nil; {
+			var r record
+			r, err = s.next(in, at)
+			if !yield(r, err) {
+				return
+			}
+			at = r.at.to
+		}
+	}
+}
+
+func (s *Set) next(in *bufio.Reader, at int64) (record, error) {
+	var length [lengthBytes]byte
+	if _, err := io.ReadFull(in, length[:]); err != nil {
+		return record{}, err
+	}
+	from, n := at+lengthBytes, binary.LittleEndian.Uint64(length[:])
+	if n > uint64(s.rows.size-from) {
+		return record{}, errRecord
+	}
+	body := make([]byte, n)
+	if _, err := io.ReadFull(in, body); err != nil {
+		return record{}, err
+	}
+	r, err := decode(body)
+	r.at = span{from, from + int64(n)}
+	return r, err
+}
