@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"runtime/debug"
@@ -66,6 +67,15 @@ type session struct {
 	flags   *cli.Context // of this command, config and environment already applied
 	config  *config
 	words   []string
+	opened  []io.Closer // for as long as the command runs
+}
+
+// close ends what the command opened.
+func (s *session) close() (err error) {
+	for _, c := range s.opened {
+		err = errors.Join(err, c.Close())
+	}
+	return err
 }
 
 // stageEnv is what the process gives a stage.
@@ -126,7 +136,7 @@ func (cmd command) build(s *streams, name *string) *cli.Command {
 				return err
 			}
 			c.Context = dataset.WithConcealed(c.Context, session.config.expanded)
-			return cmd.run(c.Context, session)
+			return errors.Join(cmd.run(c.Context, session), session.close())
 		},
 	}
 }

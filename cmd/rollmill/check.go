@@ -106,12 +106,12 @@ func probes(o train.Options) []probe {
 }
 
 func foundExamples(o train.Options) (string, error) {
-	found := fmt.Sprintf("%d to train on", len(o.Rollout.Examples))
-	if len(o.Rollout.Examples) == 0 {
+	found := fmt.Sprintf("%d to train on", o.Rollout.Examples.Len())
+	if o.Rollout.Examples.Len() == 0 {
 		return "", formats.Invalid(o.Rollout.ExamplesRef.URI, "is it the right file, and do --allow and --deny leave any?", nil, "there is no example in it")
 	}
 	if o.Validation != nil {
-		found += fmt.Sprintf(", %d held out", len(o.Validation.Rollout.Examples))
+		found += fmt.Sprintf(", %d held out", o.Validation.Rollout.Examples.Len())
 	}
 	return found, nil
 }

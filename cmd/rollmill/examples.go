@@ -8,7 +8,6 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/formats/examples"
 	"github.com/rollmill/rollmill/storage"
@@ -30,8 +29,9 @@ func exampleFlags() []cli.Flag {
 	)
 }
 
-// readExamples reads the task file, telling what it did not keep.
-func readExamples(ctx context.Context, s *session, c *cli.Context) ([]formats.Example, dataset.Ref, error) {
+// readExamples reads the task file, telling what it did not keep. The set is
+// there as long as the command runs.
+func readExamples(ctx context.Context, s *session, c *cli.Context) (*examples.Set, dataset.Ref, error) {
 	ref := dataset.Ref{Role: "examples", URI: storage.Redact(c.String("examples"))}
 	o := examples.Options{
 		Format: c.String("examples-format"), Names: fieldNames(c),
@@ -53,14 +53,17 @@ func readExamples(ctx context.Context, s *session, c *cli.Context) ([]formats.Ex
 		return nil, ref, err
 	}
 	ref.Digest = digest
-	rows, report, err := examples.Read(ref.URI, file, size, o)
+	set, report, err := examples.Read(ref.URI, file, size, o)
+	if err == nil {
+		s.opened = append(s.opened, set)
+	}
 	for _, w := range report.Warnings {
 		s.logger().Warn(w, "examples", ref.URI)
 	}
-	for reason, n := range report.Counts() {
+	for reason, n := range report.Counts {
 		s.logger().Warn("examples not kept", "examples", ref.URI, "reason", reason, "rows", n)
 	}
-	return rows, ref, err
+	return set, ref, err
 }
 
 // openFile opens one object for random access, with its size and digest.

@@ -174,7 +174,8 @@ func rolloutOptions(ctx context.Context, s *session, c *cli.Context) (rollout.Op
 	if err := rolloutPlan(ctx, c, &o); err != nil {
 		return o, err
 	}
-	o.Examples, o.ExamplesRef, err = readExamples(ctx, s, c)
+	set, ref, err := readExamples(ctx, s, c)
+	o.Examples, o.ExamplesRef = set, ref
 	return o, err
 }
 

@@ -114,7 +114,7 @@ func (l lesson) options(t *testing.T, tictactoe string, port int, root string) t
 }
 
 // games are what `tictactoe examples` gives.
-func games(t *testing.T, tictactoe string, seed, offset, count int) ([]formats.Example, dataset.Ref) {
+func games(t *testing.T, tictactoe string, seed, offset, count int) (*examples.Set, dataset.Ref) {
 	t.Helper()
 	out, err := exec.Command(tictactoe, "examples", "--count", strconv.Itoa(count), "--seed", strconv.Itoa(seed), "--offset", strconv.Itoa(offset)).Output()
 	if err != nil {

@@ -16,16 +16,16 @@ import (
 
 // job is one attempt to make.
 type job struct {
-	task       *task
+	example    int // its place among the examples
 	generation int32
 	attempts   int32 // made by earlier runs of this command
 }
 
 // attempt makes a trajectory. It is not ok when ctx ended before the
 // trajectory did: then there is nothing to keep.
-func (r *runner) attempt(ctx context.Context, j job) (t formats.Trajectory, ok bool) {
-	o := &r.opts
-	e, id, generation := j.task.example, o.id(*j.task, int(j.generation)), int(j.generation)
+func (r *runner) attempt(ctx context.Context, e formats.Example, j job) (t formats.Trajectory, ok bool) {
+	o, generation := &r.opts, int(j.generation)
+	id := formats.TrajectoryID(o.Run, e.ID, o.Epoch, generation)
 	t = formats.Trajectory{
 		TrajectoryID: id, Run: o.Run, ExampleID: e.ID, Epoch: int32(o.Epoch), Generation: j.generation,
 		Example: exampleRow(e), Attempts: j.attempts + 1, StartedAt: o.Clock().UnixMicro(),

@@ -46,7 +46,7 @@ type spending struct {
 	mu                 sync.Mutex
 	prompt, completion int64
 	timeUp             bool
-	left               int // trajectories that were not made
+	left               int64 // trajectories that were not made
 }
 
 func (s *spending) add(prompt, completion int64) {
@@ -95,7 +95,7 @@ func (s *spending) limit(ctx context.Context) (context.Context, context.CancelFu
 
 // stopped is the error that tells the reason, when there is one and something
 // is left to do.
-func (s *spending) stopped(total int) error {
+func (s *spending) stopped(total int64) error {
 	over := s.over()
 	if over == "" || s.left == 0 {
 		return nil

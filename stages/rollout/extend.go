@@ -24,7 +24,7 @@ const (
 type base struct {
 	d      *dataset.Dataset
 	groups []held
-	tasks  []task // in the order of groups
+	tasks  tasks // in the order of groups
 
 	payload      *dataset.Payload
 	heads, whole cursor
@@ -34,27 +34,26 @@ type base struct {
 // held is a group of the base.
 type held struct {
 	first int64
-	rows  int
-	next  int // its next generation
-	task  int // index in base.tasks; -1 when nothing is added
-	id    groupKey
+	rows  int32
+	task  int32 // index in base.tasks; -1 when nothing is added
 }
 
-type groupKey struct {
-	example string
-	epoch   int32
-}
-
-// openPlanned leaves the planned examples, and opens the dataset that is
-// extended, nil without one, and holds it against the plan.
-func (o *Options) openPlanned(ctx context.Context) (*dataset.Dataset, error) {
+// openPlanned returns what all shards attempt, and opens the dataset that is
+// extended, nil without one.
+func (o Options) openPlanned(ctx context.Context) (all tasks, extended *dataset.Dataset, err error) {
 	if o.Plan == nil {
-		return nil, nil
+		return every(0, o.Examples.Len(), o.Generations), nil, nil
 	}
-	var err error
-	if o.Examples, err = o.Plan.choose(o.Examples); err != nil || o.Extend.URI == "" {
-		return nil, err
+	if all, err = o.Plan.tasks(ctx, o.Examples, o.Epoch); err != nil || o.Extend.URI == "" {
+		return all, nil, err
 	}
+	extended, err = o.openExtended(ctx)
+	return all, extended, err
+}
+
+// openExtended opens the dataset that is extended, and holds it against the
+// plan.
+func (o Options) openExtended(ctx context.Context) (*dataset.Dataset, error) {
 	d, err := dataset.Open(ctx, o.Extend.URI, dataset.OpenOptions{Kind: formats.KindTrajectories, AcceptGates: o.Extend.AcceptGates})
 	if err != nil {
 		return nil, err
@@ -94,7 +93,7 @@ func (o Options) otherwise(spec dataset.Spec, base *dataset.Dataset) {
 }
 
 // newBase finds the groups of this shard's slice, and what is added to them.
-func (o Options) newBase(ctx context.Context, d *dataset.Dataset) (*base, error) {
+func (o Options) newBase(ctx context.Context, d *dataset.Dataset, planned tasks) (*base, error) {
 	of := o.Out.Shard.Of()
 	slice, err := d.Slice(ctx, of.Index, of.Count)
 	if err != nil {
@@ -108,43 +107,64 @@ func (o Options) newBase(ctx context.Context, d *dataset.Dataset) (*base, error)
 		return dataset.NewHeadReader[formats.Trajectory](ctx, d, r)
 	}
 	b.whole, b.heads = cursor{open: all, end: d.Rows}, cursor{open: heads, end: d.Rows}
-	planned := make(map[groupKey]*formats.Example, len(o.Examples))
-	for i := range o.Examples {
-		planned[groupKey{o.Examples[i].ID, int32(o.Epoch)}] = &o.Examples[i]
-	}
-	met := 0
-	err = o.eachGroup(ctx, d, func(g held) error {
-		e, is := planned[g.id]
-		if is && e == nil {
-			bad := formats.Invalid(d.URI(), "the trajectories of an example must lie together; sort the dataset by example_id", nil, "example %q is there twice", g.id.example)
+	met, n := make([]bool, planned.len()), 0
+	var list []task
+	err = o.eachGroup(ctx, d, func(g group) error {
+		i, is, err := o.plannedTask(planned, g)
+		if err != nil {
+			return err
+		}
+		if is && met[i] {
+			bad := formats.Invalid(d.URI(), "the trajectories of an example must lie together; sort the dataset by example_id", nil, "example %q is there twice", g.example)
 			bad.Row = g.first
 			return bad
 		}
 		if is {
-			planned[g.id] = nil
-			met++
+			met[i] = true
+			n++
 		}
 		if g.first < slice.First || g.first >= slice.First+slice.Rows {
 			return nil
 		}
 		if g.task = -1; is {
-			t := o.task(*e)
+			t := planned.at(i)
 			t.first = max(t.first, g.next)
-			g.task, b.tasks = len(b.tasks), append(b.tasks, t)
+			g.task, list = int32(len(list)), append(list, t)
 		}
-		g.id = groupKey{}
-		b.groups = append(b.groups, g)
+		b.groups = append(b.groups, g.held)
 		return nil
 	})
-	if err == nil && met < len(planned) {
-		err = formats.Invalid(d.URI(), "curate what was made of it", nil, "it lacks %d of the planned examples", len(planned)-met)
+	b.tasks = listed(list)
+	if err == nil && n < len(met) {
+		err = formats.Invalid(d.URI(), "curate what was made of it", nil, "it lacks %d of the planned examples", len(met)-n)
 	}
 	return b, err
 }
 
+// plannedTask finds the task of a group.
+func (o Options) plannedTask(planned tasks, g group) (i int, ok bool, err error) {
+	if int(g.epoch) != o.Epoch {
+		return 0, false, nil
+	}
+	example, ok, err := o.Examples.Find(g.example)
+	if !ok || err != nil {
+		return 0, false, err
+	}
+	i, ok = planned.of(example)
+	return i, ok, nil
+}
+
+// group is one of the base as it is found.
+type group struct {
+	held
+	example string
+	epoch   int32
+	next    int32 // generation
+}
+
 // eachGroup calls f with every run of rows of one example and epoch. An
 // example to which something is added must lie together.
-func (o Options) eachGroup(ctx context.Context, d *dataset.Dataset, f func(held) error) error {
+func (o Options) eachGroup(ctx context.Context, d *dataset.Dataset, f func(group) error) error {
 	type columns struct {
 		Run        string `parquet:"run,dict"`
 		ExampleID  string `parquet:"example_id,dict"`
@@ -156,7 +176,7 @@ func (o Options) eachGroup(ctx context.Context, d *dataset.Dataset, f func(held)
 		return err
 	}
 	defer r.Close()
-	var g held
+	var g group
 	buf := make([]columns, 1024)
 	for {
 		n, err := r.Read(buf)
@@ -165,17 +185,17 @@ func (o Options) eachGroup(ctx context.Context, d *dataset.Dataset, f func(held)
 			if c.Run != o.Run {
 				return usage(fmt.Sprintf("say --run %s: it is part of the trajectories' ids", c.Run), "the dataset that is extended is of run %q, this one of run %q", c.Run, o.Run)
 			}
-			if g.rows > 0 && (c.ExampleID != g.id.example || c.Epoch != g.id.epoch) {
+			if g.rows > 0 && (c.ExampleID != g.example || c.Epoch != g.epoch) {
 				if err := f(g); err != nil {
 					return err
 				}
-				g = held{first: g.first + int64(g.rows)}
+				g = group{held: held{first: g.first + int64(g.rows)}}
 			}
 			if g.rows == 0 {
-				g.id = groupKey{strings.Clone(c.ExampleID), c.Epoch}
+				g.example, g.epoch = strings.Clone(c.ExampleID), c.Epoch
 			}
 			g.rows++
-			g.next = max(g.next, int(c.Generation)+1)
+			g.next = max(g.next, c.Generation+1)
 		}
 		if errors.Is(err, io.EOF) {
 			break
@@ -196,7 +216,7 @@ func (b *base) task(ctx context.Context, w *writer, task int, added []formats.Tr
 	for {
 		g := b.groups[b.written]
 		b.written++
-		if g.task == task {
+		if int(g.task) == task {
 			return b.group(ctx, w, g, added)
 		}
 		if err := b.group(ctx, w, g, nil); err != nil {
@@ -228,7 +248,7 @@ func (b *base) group(ctx context.Context, w *writer, g held, more []formats.Traj
 	}
 	var rows []formats.Trajectory
 	if copies {
-		if rows, err = b.heads.read(g.first, g.rows); err != nil {
+		if rows, err = b.heads.read(g.first, int(g.rows)); err != nil {
 			return err
 		}
 		for i := range rows {
@@ -236,7 +256,7 @@ func (b *base) group(ctx context.Context, w *writer, g held, more []formats.Traj
 		}
 	}
 	if !copies {
-		if rows, err = b.whole.read(g.first, g.rows); err != nil {
+		if rows, err = b.whole.read(g.first, int(g.rows)); err != nil {
 			return err
 		}
 	}

@@ -96,7 +96,7 @@ func TestExtendTwiceIsOnce(t *testing.T) {
 		*o.SamplingSeed = int64(seed)
 		run(t, o)
 		var whole, first, second []wish
-		for _, x := range o.Examples {
+		for _, x := range questions(o.Examples.Len()) {
 			if n := r.IntN(5); n > 0 {
 				whole = append(whole, wish{x.ID, n})
 				half := r.IntN(n + 1)
@@ -289,11 +289,11 @@ func TestExtendRefuses(t *testing.T) {
 		"the plan was made of":        func(o *rollout.Options) { o.Extend.URI = other },
 		"curate wrote it":             func(o *rollout.Options) { o.Extend.URI = curated },
 		"--out and --extend are both": func(o *rollout.Options) { o.Out.URI = base },
-		"has not, such as":            func(o *rollout.Options) { o.Examples = o.Examples[:1] },
+		"has not, such as":            func(o *rollout.Options) { o.Examples = set(questions(1)) },
 		"no dataset":                  func(o *rollout.Options) { o.Extend.URI = filepath.Join(dir, "nothing") },
 		"it lacks 1 of the planned exam": func(o *rollout.Options) {
 			o.Plan = planOf(t, base, curated+"-2", wish{"ex-1", 2}, wish{"ex-9", 1})
-			o.Examples = examples(10)
+			o.Examples = set(questions(10))
 		},
 		"holds another dataset": func(o *rollout.Options) { o.Out.URI = other },
 	} {

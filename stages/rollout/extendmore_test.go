@@ -44,14 +44,16 @@ func TestExtendingIsRollingOutMore(t *testing.T) {
 			o := rollout.Options{Run: "run", Agent: agent, Concurrency: 4, MaxFailureRate: new(float64)}
 			*o.MaxFailureRate = 1
 			var wishes []wish
+			var list []formats.Example
 			for rows := range random.Trajectories(11, like) {
 				id := rows[0].ExampleID
-				o.Examples = append(o.Examples, formats.Example{ID: id, Row: len(o.Examples)})
+				list = append(list, formats.Example{ID: id, Row: len(list)})
 				wishes = append(wishes, wish{id, 2})
 				for _, row := range rows {
 					agent[row.TrajectoryID] = row
 				}
 			}
+			o.Examples = set(list)
 			dir := t.TempDir()
 			if name == "medium" {
 				dir = "mem://extending" // parts are fetched in pieces

@@ -24,17 +24,22 @@ const version = 1
 // gateName is the flag that the gate is named after.
 const gateName = "max-failure-rate"
 
-// spec is what decides the rows; extended is nil without --extend.
-func (o Options) spec(extended *dataset.Dataset) (dataset.Spec, error) {
+// spec is what decides the rows: those of all shards' tasks; extended is nil
+// without --extend.
+func (o Options) spec(all tasks, extended *dataset.Dataset) (dataset.Spec, error) {
 	d := o.Agent.Describe()
 	files, err := digestFiles(o.Uses)
 	if err != nil {
 		return dataset.Spec{}, err
 	}
 	maps.Copy(files, d.Files)
+	examples, err := digestExamples(o.Examples, all)
+	if err != nil {
+		return dataset.Spec{}, err
+	}
 	params := map[string]any{
 		"run": o.Run, "epoch": o.Epoch, "model": o.Model, "sampling": o.Sampling, "extra": o.Extra,
-		"agent": map[string]any{"kind": d.Kind, "params": d.Params}, "examples": digestExamples(o.Examples),
+		"agent": map[string]any{"kind": d.Kind, "params": d.Params}, "examples": examples,
 	}
 	if o.Plan == nil {
 		params["generations"] = o.Generations
@@ -77,17 +82,6 @@ func (o Options) spec(extended *dataset.Dataset) (dataset.Spec, error) {
 		return dataset.Spec{}, usage("", "the agent's parameters: %w", err)
 	}
 	return spec, nil
-}
-
-// digestExamples covers what was read from the file, whichever rows and
-// fields of it were chosen.
-func digestExamples(list []formats.Example) string {
-	h := sha256.New()
-	enc := json.NewEncoder(h)
-	for _, e := range list {
-		enc.Encode([]string{e.ID, e.Question, e.Answer, string(e.Fields)})
-	}
-	return hex.EncodeToString(h.Sum(nil)[:16])
 }
 
 func digestFiles(names []string) (map[string]string, error) {

@@ -2,6 +2,7 @@ package rollout_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"os"
 	"path/filepath"
@@ -12,6 +13,34 @@ import (
 	"github.com/rollmill/rollmill/stages/rollout"
 	"github.com/rollmill/rollmill/stages/rollout/agents/command"
 )
+
+// TestIdentityStays: what was made before is found again by the examples that
+// it was made of, whole and by a plan.
+func TestIdentityStays(t *testing.T) {
+	e := newEngine(t, &engine{})
+	dir := t.TempDir()
+	o := options(e, filepath.Join(dir, "rollout"), 0)
+	o.Examples = set([]formats.Example{
+		{ID: "a", Question: "1 < 2 & \"so\"\n?", Answer: "ja \u2028", Fields: json.RawMessage(`{"id":"a","b":[1,{"c":null}]}`)},
+		{ID: "row-1_", Row: 1, Fields: json.RawMessage(`{"question":""}`), GeneratedAnswer: "made before"},
+		{ID: "ç", Question: "no fields", Row: 7},
+	})
+	if got, want := run(t, o).Identity, "a3222f19a87ba624"; got != want {
+		t.Errorf("identity %s, want %s", got, want)
+	}
+	if got, want := opened(t, o.Out.URI).Params["examples"], "01542022e9be0191efc69d7bed0e2c1a"; got != want {
+		t.Errorf("all examples are %s, want %s", got, want)
+	}
+	o.Plan = planOf(t, o.Out.URI, filepath.Join(dir, "curate"), wish{"ç", 2}, wish{"a", 1})
+	o.Out.URI = filepath.Join(dir, "more")
+	run(t, o)
+	if got, want := opened(t, o.Out.URI).Params["examples"], "880a1a0810a2e14e5229ed27e2a2859c"; got != want {
+		t.Errorf("the planned examples are %s, want %s", got, want)
+	}
+	if got := names(rows(t, o.Out.URI)); got != "a:3 ç:3 ç:4" {
+		t.Errorf("rows %s", got)
+	}
+}
 
 // TestWhatIsAnotherDataset: what changes rows is refused at the same place,
 // and what does not is up to date.
@@ -60,9 +89,13 @@ func TestWhatIsAnotherDataset(t *testing.T) {
 		"policy":      func(o *rollout.Options) { o.Policy = &formats.Policy{Version: 2} },
 		"sampling":    func(o *rollout.Options) { o.Sampling = map[string]any{"temperature": 0} },
 		"seed":        func(o *rollout.Options) { o.SamplingSeed = nil },
-		"examples":    func(o *rollout.Options) { o.Examples[0].Question = "another" },
-		"agent":       func(o *rollout.Options) { o.Agent = chatAgent("") },
-		"program":     func(o *rollout.Options) { write(program, "#!/bin/sh\nexit 2\n"); *o = base(out) },
+		"examples": func(o *rollout.Options) {
+			other := questions(1)
+			other[0].Question = "another"
+			o.Examples = set(other)
+		},
+		"agent":   func(o *rollout.Options) { o.Agent = chatAgent("") },
+		"program": func(o *rollout.Options) { write(program, "#!/bin/sh\nexit 2\n"); *o = base(out) },
 		"used file": func(o *rollout.Options) {
 			write(program, "#!/bin/sh\nexit 1\n")
 			write(used, "be verbose")

@@ -8,8 +8,12 @@ import (
 	"github.com/rollmill/rollmill/formats/dataset"
 )
 
-// pendingBytes is how much a segment holds at most before it is written early.
-const pendingBytes = 32 << 20
+// pendingBytes is how much a segment holds at most before it is written early,
+// in memory: sorting holds two of them.
+const pendingBytes = 12 << 20
+
+// rowBytes is about what a row takes beside its texts and tokens.
+const rowBytes = 3 << 10
 
 // keeper makes finished trajectories durable within a time. Whoever
 // keeps a row waits while a segment is being written, so that memory does not
@@ -93,9 +97,9 @@ func (k *keeper) append(ctx context.Context, rows []formats.Trajectory) error {
 	return err
 }
 
-// weight is about how many bytes a row is.
+// weight is about how many bytes a row takes.
 func weight(t *formats.Trajectory) int {
-	n := len(t.Example) + len(t.Metadata) + len(t.Error)
+	n := rowBytes + len(t.Example) + len(t.Metadata) + len(t.Error)
 	for i := range t.Messages {
 		m := &t.Messages[i]
 		n += len(m.Content) + len(m.ContentParts) + len(m.Reasoning) + 4*(len(m.TokenIDs)+len(m.Logprobs)+len(m.PromptDeltaIDs))

@@ -15,13 +15,13 @@ type Options struct {
 	stages.Env
 	Out stages.Output
 
-	Run          string            // name of the run, part of every trajectory id
-	Epoch        int               // from 0
-	Examples     []formats.Example // in the order that the rows will have
-	ExamplesRef  dataset.Ref       // where they came from, with the digest of the file; Role defaults to "examples"
-	Generations  int               // attempts at each example; default 1
-	Plan         *Plan             // attempt only the examples of this plan, as often as it says; nil: all, Generations times
-	Extend       stages.Input      // with Plan: rollouts that are copied, the new attempts beside them; URI "" for none
+	Run          string       // name of the run, part of every trajectory id
+	Epoch        int          // from 0
+	Examples     Examples     // in the order that the rows will have; whoever opened them closes them
+	ExamplesRef  dataset.Ref  // where they came from, with the digest of the file; Role defaults to "examples"
+	Generations  int          // attempts at each example; default 1
+	Plan         *Plan        // attempt only the examples of this plan, as often as it says; nil: all, Generations times
+	Extend       stages.Input // with Plan: rollouts that are copied, the new attempts beside them; URI "" for none
 	Agent        Agent
 	Model        string          // asked for; default: the policy's
 	Policy       *formats.Policy // of the last receipt, or nil: gives model, endpoint and version, and answers are checked against it

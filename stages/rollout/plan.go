@@ -1,7 +1,12 @@
 package rollout
 
 import (
+	"cmp"
 	"context"
+	"errors"
+	"io"
+	"slices"
+	"strings"
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
@@ -13,10 +18,11 @@ import (
 type Plan struct {
 	d     *dataset.Dataset
 	epoch int
-	rows  map[string]*formats.Planned // by example
+	rows  int64
 }
 
-// OpenPlan reads the plan of a curated dataset.
+// OpenPlan opens the plan of a curated dataset. Its rows are read when the
+// examples are known.
 func OpenPlan(ctx context.Context, in stages.Input) (*Plan, error) {
 	d, err := dataset.Open(ctx, in.URI, dataset.OpenOptions{AcceptGates: in.AcceptGates})
 	if err != nil {
@@ -27,84 +33,92 @@ func OpenPlan(ctx context.Context, in stages.Input) (*Plan, error) {
 	if !ok || !known {
 		return nil, formats.Invalid(d.URI(), "give --plan the dataset that curate wrote, with this version", nil, "it has no table %s", formats.TablePlan)
 	}
-	rows, err := dataset.ReadAll[formats.Planned](ctx, d, formats.TablePlan, dataset.Range{Rows: table.Rows})
-	if err != nil {
-		return nil, err
-	}
-	p := &Plan{d: d, epoch: int(epoch), rows: make(map[string]*formats.Planned, len(rows))}
-	for i := range rows {
-		r := &rows[i]
-		if r.Generations < 1 || r.First < 0 || int(r.Epoch) != p.epoch || p.rows[r.ExampleID] != nil {
-			return nil, formats.Invalid(d.URI(), "curate again", nil, "table %s: row %d, of example %q, cannot be", formats.TablePlan, i, r.ExampleID)
-		}
-		p.rows[r.ExampleID] = r
-	}
-	return p, nil
+	return &Plan{d: d, epoch: int(epoch), rows: table.Rows}, nil
 }
 
 // Epoch is that of the groups that the plan was made of.
 func (p *Plan) Epoch() int { return p.epoch }
 
-// choose leaves of the examples those that are planned, in their order.
-func (p *Plan) choose(all []formats.Example) ([]formats.Example, error) {
-	var out []formats.Example
-	for _, e := range all {
-		if p.rows[e.ID] != nil {
-			out = append(out, e)
+// planned is a row of the plan.
+type planned struct {
+	ExampleID   string `parquet:"example_id"`
+	Epoch       int32  `parquet:"epoch,delta"`
+	Generations int32  `parquet:"generations,delta"`
+	First       int32  `parquet:"first_generation,delta"`
+}
+
+// tasks are the planned ones, in the order of the examples. In the epoch of the
+// plan they add to what is there; in another one there is nothing yet.
+func (p *Plan) tasks(ctx context.Context, all Examples, epoch int) (tasks, error) {
+	var list []task
+	var lacks missing
+	err := p.each(ctx, func(row *planned) error {
+		i, ok, err := all.Find(row.ExampleID)
+		if !ok || err != nil {
+			lacks.add(row.ExampleID)
+			return err
+		}
+		t := task{example: i, n: row.Generations}
+		if epoch == p.epoch {
+			t.first = row.First
+		}
+		list = append(list, t)
+		return nil
+	})
+	if err != nil {
+		return tasks{}, err
+	}
+	if lacks.n > 0 {
+		return tasks{}, formats.Invalid(p.d.URI(), "give --examples the task file that the plan's rollouts were made from", nil,
+			"table %s names %d examples that the task file has not, such as %q", formats.TablePlan, lacks.n, lacks.first)
+	}
+	slices.SortFunc(list, func(a, b task) int { return cmp.Compare(a.example, b.example) })
+	for k := 1; k < len(list); k++ {
+		if i := list[k].example; i == list[k-1].example {
+			e, err := all.At(i)
+			return tasks{}, errors.Join(err, formats.Invalid(p.d.URI(), "curate again", nil, "table %s: example %q is there twice", formats.TablePlan, e.ID))
 		}
 	}
-	if len(out) == len(p.rows) {
-		return out, nil
+	return listed(list), nil
+}
+
+// each calls f with every row.
+func (p *Plan) each(ctx context.Context, f func(*planned) error) error {
+	r, err := dataset.NewReader[planned](ctx, p.d, formats.TablePlan, dataset.Range{Rows: p.rows})
+	if err != nil {
+		return err
 	}
-	have := make(map[string]bool, len(out))
-	for _, e := range out {
-		have[e.ID] = true
-	}
-	missing := ""
-	for id := range p.rows {
-		if !have[id] && (missing == "" || id < missing) {
-			missing = id
+	defer r.Close()
+	buf := make([]planned, 1024)
+	for at := 0; ; {
+		n, err := r.Read(buf)
+		for k := range buf[:n] {
+			row := &buf[k]
+			if row.Generations < 1 || row.First < 0 || int(row.Epoch) != p.epoch {
+				return formats.Invalid(p.d.URI(), "curate again", nil, "table %s: row %d, of example %q, cannot be", formats.TablePlan, at+k, row.ExampleID)
+			}
+			if err := f(row); err != nil {
+				return err
+			}
+		}
+		at += n
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
 		}
 	}
-	return nil, formats.Invalid(p.d.URI(), "give --examples the task file that the plan's rollouts were made from", nil,
-		"table %s names %d examples that the task file has not, such as %q", formats.TablePlan, len(p.rows)-len(out), missing)
 }
 
-// task is the attempts to make at one example: n of them, from generation
-// first on.
-type task struct {
-	example  formats.Example
-	first, n int
+// missing counts planned examples that are not there.
+type missing struct {
+	n     int
+	first string // by name
 }
 
-// task is what to make of an example. In the epoch of the plan it adds to what
-// is there; in another one there is nothing yet.
-func (o Options) task(e formats.Example) task {
-	if o.Plan == nil {
-		return task{example: e, n: o.Generations}
+func (m *missing) add(example string) {
+	if m.n++; m.n == 1 || example < m.first {
+		m.first = strings.Clone(example)
 	}
-	row := o.Plan.rows[e.ID]
-	t := task{example: e, n: int(row.Generations)}
-	if o.Epoch == o.Plan.epoch {
-		t.first = int(row.First)
-	}
-	return t
-}
-
-// tasks is this shard's, in the order of the rows.
-func (o Options) tasks() []task {
-	from, to := o.block()
-	out := make([]task, 0, to-from)
-	for _, e := range o.Examples[from:to] {
-		out = append(out, o.task(e))
-	}
-	return out
-}
-
-// attempts is how many trajectories tasks come to.
-func attempts(tasks []task) (n int) {
-	for _, t := range tasks {
-		n += t.n
-	}
-	return n
 }

@@ -2,6 +2,7 @@ package rollout
 
 import (
 	"context"
+	"iter"
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
@@ -9,54 +10,98 @@ import (
 
 // finished is what resuming needs of a journalled row.
 type finished struct {
-	TrajectoryID string `parquet:"trajectory_id"`
-	Status       string `parquet:"status,dict"`
-	Attempts     int32  `parquet:"attempts,delta"`
+	Run        string `parquet:"run,dict"`
+	ExampleID  string `parquet:"example_id,dict"`
+	Epoch      int32  `parquet:"epoch,delta"`
+	Generation int32  `parquet:"generation,delta"`
+	Status     string `parquet:"status,dict"`
+	Attempts   int32  `parquet:"attempts,delta"`
 
 	PromptTokens     int32 `parquet:"prompt_tokens,delta"`
 	CompletionTokens int32 `parquet:"completion_tokens,delta"`
 }
 
-// readDone reads which trajectories earlier runs of this shard finished. Of
-// one that failed and was attempted again, the better end counts.
-func readDone(ctx context.Context, shard *dataset.Shard, spent *spending) (map[string]finished, error) {
+// done is which trajectories of a shard are finished, by slot: a bit for each,
+// and for those that failed how often they were attempted.
+type done struct {
+	tasks  tasks
+	bits   []uint64
+	n      int64
+	failed map[int64]int32
+}
+
+func newDone(t tasks) *done {
+	return &done{tasks: t, bits: make([]uint64, (t.attempts()+63)/64), failed: map[int64]int32{}}
+}
+
+func (d *done) has(slot int64) bool { return d.bits[slot/64]>>(slot%64)&1 == 1 }
+
+// add notes how a trajectory ended. Of one that failed and was attempted again,
+// the better end counts.
+func (d *done) add(slot int64, status string, attempts int32) {
+	_, failed := d.failed[slot]
+	switch has := d.has(slot); {
+	case has && !failed:
+		return
+	case !has:
+		d.bits[slot/64] |= 1 << (slot % 64)
+		d.n++
+	}
+	if status == formats.StatusFailed {
+		d.failed[slot] = attempts
+	} else {
+		delete(d.failed, slot)
+	}
+}
+
+// readDone reads which trajectories earlier runs of this shard finished.
+func (o Options) readDone(ctx context.Context, t tasks, shard *dataset.Shard, spent *spending) (*done, error) {
 	journal, err := dataset.OpenJournal[finished](ctx, shard)
 	if err != nil {
 		return nil, err
 	}
-	done := map[string]finished{}
+	d := newDone(t)
 	for row, err := range journal.Rows(ctx) {
 		if err != nil {
 			return nil, err
 		}
 		spent.add(int64(row.PromptTokens), int64(row.CompletionTokens))
-		if old, seen := done[row.TrajectoryID]; !seen || old.Status == formats.StatusFailed {
-			done[row.TrajectoryID] = *row
+		at, ok, err := o.locate(t, row.key())
+		if err != nil {
+			return nil, err
+		}
+		if ok {
+			d.add(at.slot, row.Status, row.Attempts)
 		}
 	}
-	return done, nil
+	return d, nil
 }
 
-// jobs are the attempts still to make, in the order of the rows.
-func (o Options) jobs(tasks []task, done map[string]finished) []job {
-	var out []job
-	for i := range tasks {
-		t := &tasks[i]
-		for g := t.first; g < t.first+t.n; g++ {
-			j := job{task: t, generation: int32(g)}
-			if row, ok := done[o.id(*t, g)]; ok {
-				if row.Status != formats.StatusFailed || !o.RetryFailed {
+func (f *finished) key() key { return key{f.Run, f.ExampleID, f.Epoch, f.Generation} }
+
+// left is how many attempts are still to make.
+func (o Options) left(d *done) int64 {
+	n := d.tasks.attempts() - d.n
+	if o.RetryFailed {
+		n += int64(len(d.failed))
+	}
+	return n
+}
+
+// jobs are these attempts, in the order of the rows.
+func (o Options) jobs(d *done) iter.Seq[job] {
+	return func(yield func(job) bool) {
+		for i := range d.tasks.len() {
+			t := d.tasks.at(i)
+			for k := range t.n {
+				attempts, failed := d.failed[t.slot+int64(k)]
+				if d.has(t.slot+int64(k)) && !(failed && o.RetryFailed) {
 					continue
 				}
-				j.attempts = row.Attempts
+				if !yield(job{example: t.example, generation: t.first + k, attempts: attempts}) {
+					return
+				}
 			}
-			out = append(out, j)
 		}
 	}
-	return out
-}
-
-// id names an attempt.
-func (o Options) id(t task, generation int) string {
-	return formats.TrajectoryID(o.Run, t.example.ID, o.Epoch, generation)
 }

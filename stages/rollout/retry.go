@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"strings"
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
@@ -49,8 +48,8 @@ func lacks(d *dataset.Dataset) int64 {
 
 // carry journals what did not fail of the tasks in the dataset before, and
 // notes in done how often the rest was attempted.
-func carry(ctx context.Context, d *dataset.Dataset, tasks []task, o Options, journal *dataset.Journal[formats.Trajectory], done map[string]finished) error {
-	runs, err := findGood(ctx, d, tasks, o, done)
+func (o Options) carry(ctx context.Context, d *dataset.Dataset, journal *dataset.Journal[formats.Trajectory], done *done) error {
+	runs, err := o.findGood(ctx, d, done)
 	if err != nil {
 		return err
 	}
@@ -75,13 +74,7 @@ func carry(ctx context.Context, d *dataset.Dataset, tasks []task, o Options, jou
 }
 
 // findGood finds the runs of rows to take from the dataset before.
-func findGood(ctx context.Context, d *dataset.Dataset, tasks []task, o Options, done map[string]finished) (runs []dataset.Range, err error) {
-	wanted := make(map[string]bool, attempts(tasks))
-	for _, t := range tasks {
-		for g := t.first; g < t.first+t.n; g++ {
-			wanted[o.id(t, g)] = true
-		}
-	}
+func (o Options) findGood(ctx context.Context, d *dataset.Dataset, done *done) (runs []dataset.Range, err error) {
 	r, err := dataset.NewReader[finished](ctx, d, "", d.All())
 	if err != nil {
 		return nil, err
@@ -92,12 +85,14 @@ func findGood(ctx context.Context, d *dataset.Dataset, tasks []task, o Options, 
 		n, err := r.Read(buf)
 		for i := range buf[:n] {
 			t := &buf[i]
-			_, has := done[t.TrajectoryID]
-			if has || !wanted[t.TrajectoryID] || t.Status == formats.StatusSkipped {
+			where, wanted, err := o.locate(done.tasks, t.key())
+			if err != nil {
+				return nil, err
+			}
+			if !wanted || t.Status == formats.StatusSkipped || done.has(where.slot) {
 				continue
 			}
-			id := strings.Clone(t.TrajectoryID)
-			done[id] = finished{TrajectoryID: id, Status: t.Status, Attempts: t.Attempts}
+			done.add(where.slot, t.Status, t.Attempts)
 			if t.Status == formats.StatusFailed {
 				continue
 			}

@@ -31,11 +31,11 @@ func Run(ctx context.Context, o Options) (stages.Report, error) {
 }
 
 func runShard(ctx context.Context, o Options) (dataset.Result, dataset.Outcome, error) {
-	extended, err := o.openPlanned(ctx)
+	all, extended, err := o.openPlanned(ctx)
 	if err != nil {
 		return dataset.Result{}, dataset.Outcome{}, err
 	}
-	spec, err := o.spec(extended)
+	spec, err := o.spec(all, extended)
 	if err != nil {
 		return dataset.Result{}, dataset.Outcome{}, err
 	}
@@ -52,7 +52,7 @@ func runShard(ctx context.Context, o Options) (dataset.Result, dataset.Outcome, 
 	var outcome dataset.Outcome
 	var spent error
 	if !shard.UpToDate() {
-		if outcome, spent, err = fillShard(ctx, o, shard, extended, before); err != nil {
+		if outcome, spent, err = fillShard(ctx, o, all, shard, extended, before); err != nil {
 			return dataset.Result{}, outcome, errors.Join(err, shard.Discard())
 		}
 	}
@@ -63,13 +63,13 @@ func runShard(ctx context.Context, o Options) (dataset.Result, dataset.Outcome, 
 // fillShard attempts what neither the journal nor the dataset before has, and
 // writes the rows, with those of the dataset that is extended. spent says that
 // a budget ended before that, and the rest was skipped.
-func fillShard(ctx context.Context, o Options, shard *dataset.Shard, extended, before *dataset.Dataset) (outcome dataset.Outcome, spent, err error) {
+func fillShard(ctx context.Context, o Options, all tasks, shard *dataset.Shard, extended, before *dataset.Dataset) (outcome dataset.Outcome, spent, err error) {
 	started := o.Clock()
 	w := &writer{o: o, table: dataset.NewTable[formats.Trajectory](shard, "", -1)}
-	if extended == nil {
-		w.tasks = o.tasks()
+	if of := o.Out.Shard.Of(); extended == nil {
+		w.tasks = all.slice(of.Index, of.Count)
 	} else {
-		if w.base, err = o.newBase(ctx, extended); err != nil {
+		if w.base, err = o.newBase(ctx, extended, all); err != nil {
 			return outcome, nil, err
 		}
 		defer w.base.close()
@@ -79,20 +79,20 @@ func fillShard(ctx context.Context, o Options, shard *dataset.Shard, extended, b
 	if err != nil {
 		return outcome, nil, err
 	}
-	r := &runner{opts: o, tasks: w.tasks, journal: journal, spending: spending{budget: o.Budget}}
-	done, err := readDone(ctx, shard, &r.spending)
+	r := &runner{opts: o, journal: journal, spending: spending{budget: o.Budget}}
+	done, err := o.readDone(ctx, w.tasks, shard, &r.spending)
 	if err != nil {
 		return outcome, nil, err
 	}
 	if before != nil {
-		if err := carry(ctx, before, w.tasks, o, journal, done); err != nil {
+		if err := o.carry(ctx, before, journal, done); err != nil {
 			return outcome, nil, err
 		}
 	}
 	if err := r.run(ctx, done); err != nil {
 		return outcome, nil, err
 	}
-	if spent = r.spending.stopped(attempts(w.tasks)); spent != nil && !o.Budget.SkipRest {
+	if spent = r.spending.stopped(w.tasks.attempts()); spent != nil && !o.Budget.SkipRest {
 		return outcome, nil, spent
 	}
 	w.skip = spent != nil
@@ -104,7 +104,6 @@ func fillShard(ctx context.Context, o Options, shard *dataset.Shard, extended, b
 // runner makes the attempts of one shard.
 type runner struct {
 	opts     Options
-	tasks    []task
 	journal  *dataset.Journal[formats.Trajectory]
 	recorder *recorder.Recorder
 	keeper   *keeper
@@ -114,14 +113,13 @@ type runner struct {
 	spending spending
 }
 
-func (r *runner) run(ctx context.Context, done map[string]finished) error {
+func (r *runner) run(ctx context.Context, done *done) error {
 	o := r.opts
-	total := attempts(r.tasks)
-	jobs := o.jobs(r.tasks, done)
-	r.meter = o.Meter(stage, "trajectories", int64(total))
+	total, left := done.tasks.attempts(), o.left(done)
+	r.meter = o.Meter(stage, "trajectories", total)
 	defer r.meter.Done()
-	r.meter.Add(int64(total - len(jobs)))
-	if len(jobs) == 0 {
+	r.meter.Add(total - left)
+	if left == 0 {
 		return nil
 	}
 	if o.asksEngine() {
@@ -142,7 +140,7 @@ func (r *runner) run(ctx context.Context, done map[string]finished) error {
 	if r.watch.after = o.Giveup; !o.asksEngine() {
 		r.watch.after = -1
 	}
-	if err := r.attempts(ctx, jobs, len(done) == 0); err != nil {
+	if err := r.attempts(ctx, done); err != nil {
 		return err
 	}
 	if err := ctx.Err(); err != nil {
@@ -151,9 +149,9 @@ func (r *runner) run(ctx context.Context, done map[string]finished) error {
 	return nil
 }
 
-// attempts works the jobs off in order, a bounded number at once, and returns
-// when every finished trajectory is durable.
-func (r *runner) attempts(ctx context.Context, jobs []job, fresh bool) error {
+// attempts makes what is not done in order, a bounded number at once, and
+// returns when every finished trajectory is durable.
+func (r *runner) attempts(ctx context.Context, done *done) error {
 	limited, cancel := r.spending.limit(ctx)
 	defer cancel()
 	work, stop := context.WithCancelCause(limited)
@@ -162,7 +160,7 @@ func (r *runner) attempts(ctx context.Context, jobs []job, fresh bool) error {
 	r.keeper = newKeeper(ctx, r.journal, r.opts.JournalEvery, func(err error) { stop(err) })
 	var g errgroup.Group
 	g.SetLimit(r.opts.atOnce())
-	for _, j := range jobs {
+	for j := range r.opts.jobs(done) {
 		if work.Err() != nil {
 			break
 		}
@@ -181,14 +179,14 @@ func (r *runner) attempts(ctx context.Context, jobs []job, fresh bool) error {
 		})
 	}
 	g.Wait()
-	r.spending.left = len(jobs) - int(made.Load())
+	r.spending.left = r.opts.left(done) - made.Load()
 	err := context.Cause(work)
 	if ctx.Err() != nil || err == errTimeSpent {
 		err = nil // run says so, or fillShard
 	}
 	if err == nil && ctx.Err() == nil {
 		var rows []formats.Trajectory
-		if rows, err = r.watch.end(fresh); err == nil {
+		if rows, err = r.watch.end(done.n == 0); err == nil {
 			r.keepAll(rows)
 		}
 	}
@@ -204,7 +202,11 @@ func (o Options) atOnce() int {
 }
 
 func (r *runner) one(ctx context.Context, j job) (ended bool, err error) {
-	t, ok := r.attempt(ctx, j)
+	e, err := r.opts.Examples.At(j.example)
+	if err != nil {
+		return false, err
+	}
+	t, ok := r.attempt(ctx, e, j)
 	if !ok {
 		return false, nil
 	}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/examples"
 	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/stages/backends/openai"
 	"github.com/rollmill/rollmill/stages/rollout"
@@ -37,13 +38,22 @@ func TestMain(m *testing.M) {
 
 type engine = recordertest.Engine
 
-func examples(n int) []formats.Example {
+func questions(n int) []formats.Example {
 	out := make([]formats.Example, n)
 	for i := range out {
 		out[i] = formats.Example{ID: fmt.Sprintf("ex-%d", i), Question: fmt.Sprintf("what is %d?", i), Row: i,
 			Fields: json.RawMessage(fmt.Sprintf(`{"id":"ex-%d","question":"what is %d?"}`, i, i))}
 	}
 	return out
+}
+
+// set is a set of examples. Its file, if it needs one, ends with it.
+func set(list []formats.Example) rollout.Examples {
+	s, err := examples.Of(list...)
+	if err != nil {
+		panic(err)
+	}
+	return s
 }
 
 func chatAgent(user string) rollout.Agent {
@@ -60,7 +70,7 @@ func options(e *engine, out string, n int) rollout.Options { return optionsAt(e.
 func optionsAt(url, out string, n int) rollout.Options {
 	seed := int64(11)
 	return rollout.Options{
-		Out: stages.Output{URI: out}, Run: "run", Examples: examples(n), ExamplesRef: dataset.Ref{URI: "examples.jsonl", Digest: "d1"},
+		Out: stages.Output{URI: out}, Run: "run", Examples: set(questions(n)), ExamplesRef: dataset.Ref{URI: "examples.jsonl", Digest: "d1"},
 		Generations: 3, Agent: chatAgent(""), Model: "policy", Sampling: map[string]any{"temperature": 0.7}, SamplingSeed: &seed,
 		Endpoints: []string{url}, Concurrency: 4, Backoff: time.Millisecond,
 	}
@@ -230,7 +240,9 @@ func TestFailuresAreRows(t *testing.T) {
 	}})
 	out := filepath.Join(t.TempDir(), "out")
 	o := options(e, out, 7)
-	o.Examples[6].Fields, o.Examples[6].Question = json.RawMessage(`{"other":1}`), ""
+	asked := questions(7)
+	asked[6].Fields, asked[6].Question = json.RawMessage(`{"other":1}`), ""
+	o.Examples = set(asked)
 	o.Retries, o.TrajectoryTimeout = 1, 300*time.Millisecond
 	_, err := rollout.Run(context.Background(), o)
 	var gate *dataset.GateError
@@ -413,6 +425,7 @@ func TestOptionsAreChecked(t *testing.T) {
 	for what, change := range map[string]func(*rollout.Options){
 		"no output":        func(o *rollout.Options) { o.Out.URI = "" },
 		"no name":          func(o *rollout.Options) { o.Run = "" },
+		"no examples":      func(o *rollout.Options) { o.Examples = nil },
 		"--epoch":          func(o *rollout.Options) { o.Epoch = -1 },
 		"--generations":    func(o *rollout.Options) { o.Generations = -1 },
 		"no agent":         func(o *rollout.Options) { o.Agent = nil },
@@ -430,11 +443,6 @@ func TestOptionsAreChecked(t *testing.T) {
 		if _, err := rollout.Run(context.Background(), o); kind(err) != stages.KindUsage || !strings.Contains(err.Error(), what) {
 			t.Errorf("%s: %v", what, err)
 		}
-	}
-	o := options(e, filepath.Join(t.TempDir(), "out"), 2)
-	o.Examples[1].ID = "ex-0"
-	if _, err := rollout.Run(context.Background(), o); !errors.Is(err, formats.ErrInvalid) {
-		t.Errorf("two examples of one id: %v", err)
 	}
 	if len(e.Asked()) != 0 {
 		t.Error("a token was paid for")

@@ -2,13 +2,11 @@ package rollout
 
 import (
 	"encoding/json"
-	"fmt"
 	"net/url"
 	"slices"
 	"strings"
 	"time"
 
-	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/stages/rollout/recorder"
 )
@@ -28,6 +26,8 @@ func (o Options) Validate() error {
 		return usage("name the dataset to write with --out", "no output")
 	case o.Run == "":
 		return usage("it is part of every trajectory's id", "the run has no name")
+	case o.Examples == nil:
+		return usage("name the task file with --examples", "no examples")
 	case o.Epoch < 0:
 		return usage("epochs count from 0", "--epoch %d is negative", o.Epoch)
 	case o.Generations < 1:
@@ -59,9 +59,6 @@ func (o Options) Validate() error {
 		return err
 	}
 	if err := o.checkFields(); err != nil {
-		return err
-	}
-	if err := o.checkExamples(); err != nil {
 		return err
 	}
 	_, err := digestFiles(o.Uses)
@@ -114,18 +111,6 @@ func (o Options) checkFields() error {
 	return nil
 }
 
-func (o Options) checkExamples() error {
-	seen := make(map[string]bool, len(o.Examples))
-	for _, e := range o.Examples {
-		if e.ID == "" || seen[e.ID] {
-			return &formats.InputError{Place: o.ExamplesRef.URI, Row: int64(e.Row), What: fmt.Sprintf("example id %q is empty or not the first of its name", e.ID),
-				Help: "every example needs an id of its own"}
-		}
-		seen[e.ID] = true
-	}
-	return nil
-}
-
 // defaults fills in what was left at zero.
 func (o Options) defaults() Options {
 	if o.Policy != nil {
@@ -159,14 +144,6 @@ func setDefault[T comparable](v *T, to T) {
 	if *v == zero {
 		*v = to
 	}
-}
-
-// block is this shard's run of examples, [from, to), unless it extends a
-// dataset and takes a slice of that.
-func (o Options) block() (from, to int) {
-	s := o.Out.Shard.Of()
-	n := len(o.Examples)
-	return s.Index * n / s.Count, (s.Index + 1) * n / s.Count
 }
 
 func usage(hint, format string, args ...any) error {

@@ -16,7 +16,7 @@ import (
 // that is extended.
 type writer struct {
 	o       Options
-	tasks   []task
+	tasks   tasks
 	base    *base // nil: nothing is extended
 	table   *dataset.TableWriter[formats.Trajectory]
 	skip    bool // what is missing becomes skipped rows
@@ -26,37 +26,29 @@ type writer struct {
 // write writes the journalled rows in the order of tasks and generations, one
 // group at a time.
 func (w *writer) write(ctx context.Context, journal *dataset.Journal[formats.Trajectory]) (dataset.Outcome, error) {
-	order := make(map[string]int64, len(w.tasks))
-	for i, t := range w.tasks {
-		order[t.example.ID] = int64(i)
-	}
 	w.outcome.Facts = map[string]float64{}
-	next := int64(0)
+	next := 0
 	var group []formats.Trajectory
-	// The journal gives, of equal rank, the row that came first. A failure
-	// ranks apart, so that the attempt that mended it is seen as well.
+	var lost error
 	rank := func(t *formats.Trajectory) int64 {
-		r := 2 * order[t.ExampleID]
-		if t.Status == formats.StatusFailed {
-			r++
-		}
+		r, err := w.rank(t)
+		lost = cmp.Or(lost, err)
 		return r
 	}
 	for rows, err := range journal.Sorted(ctx, rank) {
-		if err != nil {
+		if err = cmp.Or(lost, err); err != nil {
 			return w.outcome, err
 		}
-		for order[rows[0].ExampleID] != next {
-			if err := w.task(ctx, int(next), group); err != nil {
+		for at := int(rank(&rows[0]) / 2); next < at; next++ {
+			if err := w.task(ctx, next, group); err != nil {
 				return w.outcome, err
 			}
 			group = nil
-			next++
 		}
 		group = append(group, rows...)
 	}
-	for ; next < int64(len(w.tasks)); next++ {
-		if err := w.task(ctx, int(next), group); err != nil {
+	for ; next < w.tasks.len(); next++ {
+		if err := w.task(ctx, next, group); err != nil {
 			return w.outcome, err
 		}
 		group = nil
@@ -67,12 +59,29 @@ func (w *writer) write(ctx context.Context, journal *dataset.Journal[formats.Tra
 	return w.outcome, w.base.rest(ctx, w)
 }
 
+// rank is a row's place among those of the journal, two for a task: of equal
+// rank the journal gives the row that came first. A failure ranks apart, so that
+// the attempt that mended it is seen as well.
+func (w *writer) rank(t *formats.Trajectory) (int64, error) {
+	at, ok, err := w.o.locate(w.tasks, keyOf(t))
+	if err != nil {
+		return 0, err
+	}
+	if !ok {
+		return 0, fmt.Errorf("rollout: the journal holds generation %d of example %q in epoch %d of run %q, which nobody asked for", t.Generation, t.ExampleID, t.Epoch, t.Run)
+	}
+	return 2*int64(at.task) + int64(failed(*t)), nil
+}
+
 // task writes the rows of one task, and before them what comes before them in
 // the dataset that is extended.
 func (w *writer) task(ctx context.Context, i int, rows []formats.Trajectory) error {
-	t := w.tasks[i]
+	t := w.tasks.at(i)
 	if w.skip {
-		rows = w.fillUp(t, rows)
+		var err error
+		if rows, err = w.fillUp(t, rows); err != nil {
+			return err
+		}
 	}
 	rows, err := settleGroup(t, rows)
 	if err != nil {
@@ -92,17 +101,21 @@ func (w *writer) task(ctx context.Context, i int, rows []formats.Trajectory) err
 }
 
 // fillUp adds skipped rows for the generations that were not made.
-func (w *writer) fillUp(t task, rows []formats.Trajectory) []formats.Trajectory {
+func (w *writer) fillUp(t task, rows []formats.Trajectory) ([]formats.Trajectory, error) {
 	made := make([]bool, t.n)
 	for i := range rows {
-		made[int(rows[i].Generation)-t.first] = true
+		made[rows[i].Generation-t.first] = true
 	}
+	if !slices.Contains(made, false) {
+		return rows, nil
+	}
+	e, err := w.o.Examples.At(t.example)
 	for g, is := range made {
 		if !is {
-			rows = append(rows, w.o.skipped(t.example, t.first+g))
+			rows = append(rows, w.o.skipped(e, int(t.first)+g))
 		}
 	}
-	return rows
+	return rows, err
 }
 
 // settleGroup sorts a group by generation and picks one row for each: one that
@@ -112,7 +125,7 @@ func settleGroup(t task, rows []formats.Trajectory) ([]formats.Trajectory, error
 		return cmp.Or(cmp.Compare(a.Generation, b.Generation), cmp.Compare(failed(a), failed(b)))
 	})
 	rows = slices.CompactFunc(rows, func(a, b formats.Trajectory) bool { return a.Generation == b.Generation })
-	if len(rows) != t.n {
+	if len(rows) != int(t.n) {
 		return nil, fmt.Errorf("rollout: the journal holds %d of %d generations of an example", len(rows), t.n)
 	}
 	return rows, nil

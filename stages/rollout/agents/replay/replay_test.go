@@ -12,6 +12,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/examples"
 	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/stages/backends/openai"
 	"github.com/rollmill/rollmill/stages/rollout"
@@ -34,9 +35,13 @@ func record(t *testing.T) (uri string, o rollout.Options) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	set, err := examples.Of(agenttest.Example(0), agenttest.Example(1), agenttest.Example(2))
+	if err != nil {
+		t.Fatal(err)
+	}
 	o = rollout.Options{
 		Out: stages.Output{URI: filepath.Join(t.TempDir(), "out")}, Run: "first", Generations: 2, Agent: agent, Model: "policy",
-		Examples:  []formats.Example{agenttest.Example(0), agenttest.Example(1), agenttest.Example(2)},
+		Examples:  set,
 		Endpoints: []string{e.URL()}, Backoff: time.Millisecond,
 	}
 	if _, err := rollout.Run(context.Background(), o); err != nil {
