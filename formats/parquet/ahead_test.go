@@ -3,6 +3,7 @@ package parquet
 import (
 	"bytes"
 	"io"
+	"math"
 	"sync/atomic"
 	"testing"
 
@@ -67,13 +68,67 @@ func TestAFewColumnsTakeThreeRequests(t *testing.T) {
 	}
 }
 
+// TestFetchingAheadKeepsToItsLimit: what is held is never more, and the more
+// may be held, the fewer the requests.
 func TestFetchingAheadKeepsToItsLimit(t *testing.T) {
 	_, data, f := epoch(t)
+	before := int64(math.MaxInt64)
 	for _, limit := range []int64{1, 1 << 20, 4 << 20, 1 << 30} {
-		rows, src := fetch[formats.Trajectory](t, data, limit)
-		if rows != f.Rows() {
-			t.Errorf("limit %d: %d rows of %d", limit, rows, f.Rows())
+		src := &counting{ReaderAt: bytes.NewReader(data)}
+		some, err := Open(src, int64(len(data)), "x")
+		if err != nil {
+			t.Fatal(err)
 		}
-		t.Logf("limit %d: %d requests, %d bytes of %d", limit, src.requests.Load(), src.bytes.Load(), len(data))
+		some.FetchAhead(limit)
+		r, err := NewReader[formats.Trajectory](some, 0, some.Rows())
+		if err != nil {
+			t.Fatal(err)
+		}
+		rows, most := int64(0), int64(0)
+		for buf := make([]formats.Trajectory, 10); err == nil; {
+			var n int
+			n, err = r.Read(buf)
+			rows += int64(n)
+			if held := int64(0); r.fetched != nil {
+				for _, e := range r.fetched.extents {
+					held += int64(len(e.data))
+				}
+				most = max(most, held)
+			}
+		}
+		requests := src.requests.Load()
+		t.Logf("limit %d: %d requests, %d bytes of %d, at most %d held", limit, requests, src.bytes.Load(), len(data), most)
+		if err != io.EOF || rows != f.Rows() || requests > before {
+			t.Errorf("limit %d: %v; %d rows of %d; %d requests, and %d with less", limit, err, rows, f.Rows(), requests, before)
+		}
+		if most > limit || most == 0 && limit > int64(len(data)) {
+			t.Errorf("limit %d: %d bytes were held", limit, most)
+		}
+		before = requests
+	}
+}
+
+// meeting is a source whose first read waits for the second.
+type meeting struct {
+	io.ReaderAt
+	second chan struct{}
+}
+
+func (m *meeting) ReadAt(p []byte, off int64) (int, error) {
+	if off == 0 {
+		<-m.second
+	} else {
+		close(m.second)
+	}
+	return m.ReaderAt.ReadAt(p, off)
+}
+
+// TestRangesAreFetchedAtOnce: one after the other, they would wait for ever.
+func TestRangesAreFetchedAtOnce(t *testing.T) {
+	data := make([]byte, 1<<20)
+	f := &File{src: &meeting{bytes.NewReader(data), make(chan struct{})}, ahead: 1 << 20}
+	got, err := f.fetch([]extent{{off: 0, end: 10}, {off: 1 << 19, end: 1<<19 + 10}})
+	if err != nil || len(got.extents) != 2 {
+		t.Errorf("%+v, %v", got, err)
 	}
 }
