@@ -6,6 +6,9 @@
 Each stage is mapped over SHARDS tasks, and a sensor on the dataset's manifest
 stands before the stage that reads it. A task that is retried, or that runs
 twice because its worker was lost, is no harm: the first to finish counts.
+
+Airflow does not tell programs which of the mapped tasks they are; this file
+does, by AIRFLOW_CTX_MAP_INDEX, from which `--shard auto/n` takes it.
 """
 
 import os
@@ -25,9 +28,9 @@ def epoch() -> int:
     return get_current_context()["params"]["epoch"]
 
 
-def run(*words: str, shard: str = "0/1") -> None:
+def run(*words: str, index: int = -1) -> None:
     """Runs one task of a stage. Its code says what Airflow is to do."""
-    process = subprocess.Popen([STAGE, *words], env={**os.environ, "SHARD": shard, "SHARDS": str(SHARDS)})
+    process = subprocess.Popen([STAGE, *words], env={**os.environ, "AIRFLOW_CTX_MAP_INDEX": str(index), "SHARDS": str(SHARDS)})
     try:
         code = process.wait()
     except BaseException:  # the task is told to end: so is the stage, which keeps its work
@@ -49,7 +52,7 @@ def once(stage: str) -> None:
 
 @task
 def shard(stage: str, index: int) -> None:
-    run(stage, str(epoch()), shard=f"{index}/{SHARDS}")
+    run(stage, str(epoch()), index=index)
 
 
 @task.sensor(poke_interval=5, timeout=3600, mode="reschedule", retries=0)

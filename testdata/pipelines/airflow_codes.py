@@ -1,0 +1,32 @@
+"""Holds what pipelines/airflow makes of a stage's exit code against Airflow's own
+exceptions, and what it tells a mapped task against what the task is told.
+
+Run from the repository's root.
+"""
+
+import os
+import pathlib
+import sys
+import tempfile
+
+folder = pathlib.Path(tempfile.mkdtemp())
+stage = folder / "stage.sh"
+stage.write_text('#!/bin/sh\necho "$AIRFLOW_CTX_MAP_INDEX of $SHARDS" > "$1"\n[ "$2" = TERM ] && kill -TERM $$\nexit "$2"\n')
+stage.chmod(0o755)
+os.environ.update(STAGE=str(stage), SHARDS="4")
+sys.path.insert(0, "pipelines/airflow")
+
+import rollmill_epoch as dag
+from airflow.sdk.exceptions import AirflowException, AirflowFailException, AirflowSkipException
+
+retried = ["75", "143", "TERM"]
+failed = ["1", "2", "3", "4", "5", "6", "130", "137"]
+for code, wanted in {"0": None, "99": AirflowSkipException, **dict.fromkeys(retried, AirflowException), **dict.fromkeys(failed, AirflowFailException)}.items():
+    try:
+        dag.run(str(folder / "told"), code, index=2)
+        got = None
+    except AirflowException as e:
+        got = type(e)
+    assert got is wanted, f"code {code}: {got}, not {wanted}"
+    assert (folder / "told").read_text() == "2 of 4\n"
+print("exit codes: 99 skips, 75, 143 and a signal are tried again, the rest fails")
