@@ -7,9 +7,8 @@
 // In order: failed members go (failed), then unscored ones (unscored); then
 // each Rule of the registry refuses groups by their statistics; then rules
 // that are RowRules or MemberRules refuse single members of the groups that
-// are left; and rules that look at each group alone (Kind.Again) judge the
-// groups that lost members once more, unless a rule took them apart on purpose
-// (Kind.Last). So a rule that compares groups, such as the curriculum, counts
+// are left; and some GroupRules (Kind.Again) judge the groups that lost members
+// once more, unless a rule took them apart on purpose (Kind.Last). So a rule that compares groups, such as the curriculum, counts
 // groups of which a later look at the rows may leave nothing. A trajectory
 // carries the first reason that refused it; the state in the manifest lists
 // the rules as they ran.
@@ -26,7 +25,9 @@
 //
 // Decisions are a pure function of the groups, their rows, the epoch, the seed
 // and the state of the epoch before. Every shard computes the same plan for
-// the whole epoch from the group statistics, and writes its slice.
+// the whole epoch from the group statistics, and writes its slice. Memory holds
+// a byte of each group: the statistics lie in a temporary file when there are
+// many (Groups).
 //
 // What is kept is copied from the base by the page and not decoded, unless
 // another tool or version wrote the base; the rows are the same either way.
