@@ -146,6 +146,9 @@ func rolloutOptions(ctx context.Context, s *session, c *cli.Context) (rollout.Op
 		JournalEvery:      c.Duration("journal-every"),
 		Giveup:            c.Int("giveup"),
 	}
+	if o.Generations < 1 {
+		return o, usage("1 attempt at each example is the least", "--generations %d is not positive", o.Generations)
+	}
 	if o.Slowdown == 0 {
 		o.Slowdown = -1
 	}
