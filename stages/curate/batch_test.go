@@ -28,7 +28,7 @@ func TestBatchStepOfTRL(t *testing.T) {
 		}
 	}
 	check(t, json.Unmarshal(data, &file))
-	if len(file.Batches) < 40 {
+	if len(file.Batches) < 55 {
 		t.Fatalf("%d batches", len(file.Batches))
 	}
 	step := &formats.BatchStep{Of: formats.BatchRewards, Sample: true, Epsilon: 1e-4}
