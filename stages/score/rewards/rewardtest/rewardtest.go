@@ -178,12 +178,24 @@ func (s Suite) neighbours(t *testing.T) {
 func (s Suite) cancellation(t *testing.T) {
 	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
 	r := s.reward(t)
-	Score(t, r, Rows(s.Earlier...))
+	want := Score(t, r, Rows(s.Earlier...))
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	rows := Rows(s.Earlier...)
 	if err := r.Score(ctx, rows, make([]score.Value, len(rows))); !errors.Is(err, context.Canceled) {
 		t.Errorf("a cancelled batch ended with %v", err)
+	}
+	for range 5 { // and while it is at it, which it may be done with before
+		ctx, cancel := context.WithCancel(t.Context())
+		rows := Rows(s.Earlier...)
+		go cancel()
+		if err := r.Score(ctx, rows, make([]score.Value, len(rows))); err != nil && !errors.Is(err, context.Canceled) {
+			t.Errorf("a batch that was cancelled under way ended with %v", err)
+		}
+		cancel()
+	}
+	if diff := cmp.Diff(want, Score(t, r, Rows(s.Earlier...))); diff != "" {
+		t.Errorf("after cancelled batches it gives other values:\n%s", diff)
 	}
 	if err := r.Close(); err != nil {
 		t.Errorf("closing: %v", err)
