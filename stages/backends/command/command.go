@@ -11,6 +11,8 @@
 //	begin    Make ready; train nothing. Answer with step and policy, if there are any.
 //	submit   Train on the dataset at curated, plain Parquet: *.parquet under that URI.
 //	         Either train and end, or leave a process of its own session and end.
+//	         What an estimator leaves to the trainer, a whitening of advantages over
+//	         tokens, stands in _dataset.json there, at state.advantages.whiten.
 //	status   What became of the job named by job?
 //	cancel   End that job.
 //	resolve  What became of the submission named by token? Its sender is gone.
