@@ -10,8 +10,12 @@
 package replay
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"slices"
+
+	"github.com/zeebo/xxh3"
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
@@ -27,13 +31,18 @@ var Kind = rollout.AgentKind{
 }
 
 type agent struct {
-	data *dataset.Dataset
-	rows map[key]int64
+	data   *dataset.Dataset
+	places []place // sorted
 }
 
-type key struct {
-	example    string
-	generation int32
+// place is where a trajectory lies; which one it is, the row itself says.
+type place struct {
+	hash uint64
+	row  int64
+}
+
+func hash(example string, generation int32) uint64 {
+	return xxh3.HashStringSeed(example, uint64(generation))
 }
 
 // New opens the dataset and reads which attempts it holds.
@@ -49,7 +58,7 @@ func New(c rollout.AgentConfig) (rollout.Agent, error) {
 	if err != nil {
 		return nil, fmt.Errorf("rollout: agent replay: %w", err)
 	}
-	a := &agent{data: d, rows: make(map[key]int64, d.Rows)}
+	a := &agent{data: d}
 	return a, a.index(ctx)
 }
 
@@ -67,15 +76,13 @@ func (a *agent) index(ctx context.Context) error {
 	for at := int64(0); at < a.data.Rows; {
 		n, err := r.Read(buffer)
 		for i, row := range buffer[:n] {
-			k := key{row.ExampleID, row.Generation}
-			if _, twice := a.rows[k]; !twice {
-				a.rows[k] = at + int64(i)
-			}
+			a.places = append(a.places, place{hash(row.ExampleID, row.Generation), at + int64(i)})
 		}
 		if at += int64(n); n == 0 {
 			return fmt.Errorf("rollout: agent replay: %w", err)
 		}
 	}
+	slices.SortFunc(a.places, func(a, b place) int { return cmp.Or(cmp.Compare(a.hash, b.hash), cmp.Compare(a.row, b.row)) })
 	return nil
 }
 
@@ -86,16 +93,22 @@ func (a *agent) Describe() rollout.Description {
 
 // Stored is part of rollout.Stored.
 func (a *agent) Stored(ctx context.Context, at rollout.Attempt) (formats.Trajectory, error) {
-	row, ok := a.rows[key{at.Example.ID, int32(at.Generation)}]
-	if !ok {
-		return formats.Trajectory{}, &rollout.Failure{Class: formats.FailExample,
-			Err: fmt.Errorf("the replayed dataset has no generation %d of example %q", at.Generation, at.Example.ID)}
+	hash := hash(at.Example.ID, int32(at.Generation))
+	from, _ := slices.BinarySearchFunc(a.places, hash, func(p place, hash uint64) int { return cmp.Compare(p.hash, hash) })
+	for _, p := range a.places[from:] {
+		if p.hash != hash {
+			break
+		}
+		rows, err := dataset.ReadAll[formats.Trajectory](ctx, a.data, "", dataset.Range{First: p.row, Rows: 1})
+		if err != nil {
+			return formats.Trajectory{}, fmt.Errorf("rollout: agent replay: %w", err)
+		}
+		if rows[0].ExampleID == at.Example.ID && int(rows[0].Generation) == at.Generation {
+			return rows[0], nil
+		}
 	}
-	rows, err := dataset.ReadAll[formats.Trajectory](ctx, a.data, "", dataset.Range{First: row, Rows: 1})
-	if err != nil {
-		return formats.Trajectory{}, fmt.Errorf("rollout: agent replay: %w", err)
-	}
-	return rows[0], nil
+	return formats.Trajectory{}, &rollout.Failure{Class: formats.FailExample,
+		Err: fmt.Errorf("the replayed dataset has no generation %d of example %q", at.Generation, at.Example.ID)}
 }
 
 // Attempt is part of rollout.Agent; the runner calls Stored.
