@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"io"
 
 	"github.com/urfave/cli/v2"
@@ -52,6 +53,7 @@ func readExamples(ctx context.Context, s *session, c *cli.Context) (*examples.Se
 	if err != nil {
 		return nil, ref, err
 	}
+	defer file.Close() // it was only read
 	ref.Digest = digest
 	set, report, err := examples.Read(ref.URI, file, size, o)
 	if err == nil {
@@ -67,7 +69,7 @@ func readExamples(ctx context.Context, s *session, c *cli.Context) (*examples.Se
 }
 
 // openFile opens one object for random access, with its size and digest.
-func openFile(ctx context.Context, uri string) (io.ReaderAt, int64, string, error) {
+func openFile(ctx context.Context, uri string) (storage.Reader, int64, string, error) {
 	dir, name := storage.Split(uri)
 	bucket, err := storage.Open(ctx, dir)
 	if err != nil {
@@ -78,8 +80,8 @@ func openFile(ctx context.Context, uri string) (io.ReaderAt, int64, string, erro
 		return nil, 0, "", err
 	}
 	sum := sha256.New()
-	if _, err := io.Copy(sum, io.NewSectionReader(file, 0, file.Size())); err != nil {
-		return nil, 0, "", err
+	if _, err := io.CopyBuffer(sum, io.NewSectionReader(file, 0, file.Size()), make([]byte, 1<<20)); err != nil {
+		return nil, 0, "", errors.Join(err, file.Close())
 	}
 	return file, file.Size(), hex.EncodeToString(sum.Sum(nil)), nil
 }

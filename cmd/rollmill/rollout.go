@@ -25,7 +25,8 @@ var rolloutCommand = command{
 	usage:   "run an agent on each example and record every model call",
 	about: `The agent asks any OpenAI-compatible engine, through a proxy that keeps the
 sampled tokens and their logprobs. Finished trajectories are journalled: after a
-crash the same command finishes the rest and pays for nothing twice.
+crash the same command finishes the rest and pays for nothing twice. The text of
+many examples stands in a temporary file (of the folder TMPDIR) meanwhile.
 
   rollmill rollout --examples tasks.jsonl --agent chat --user '{{.question}}' --url http://127.0.0.1:8000/v1 --model my-model
   rollmill rollout --examples tasks.jsonl --agent command --command './agent --fast' --generations 8 --policy runs/demo/epoch-0/submit

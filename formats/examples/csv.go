@@ -1,7 +1,6 @@
 package examples
 
 import (
-	"bufio"
 	"encoding/csv"
 	"encoding/json"
 	"errors"
@@ -18,7 +17,7 @@ import (
 // an error.
 func readCSV(s source) iter.Seq2[line, error] {
 	return func(yield func(line, error) bool) {
-		buf := bufio.NewReaderSize(s.reader(), 1<<16)
+		buf := s.reader()
 		if err := skipBOM(s.name, buf); err != nil {
 			yield(line{}, err)
 			return

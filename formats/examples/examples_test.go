@@ -26,33 +26,6 @@ func read(t *testing.T, name, text string, o Options) ([]formats.Example, Report
 	return list(t, set), report, nil
 }
 
-func dropped(r Report) (n int64) {
-	for _, k := range r.Counts {
-		n += k
-	}
-	return n
-}
-
-// list is what a set holds, and closes it.
-func list(t testing.TB, set *Set) []formats.Example {
-	t.Helper()
-	rows := make([]formats.Example, set.Len())
-	for i := range rows {
-		var err error
-		if rows[i], err = set.At(i); err != nil {
-			t.Fatal(err)
-		}
-		at, ok, err := set.Find(rows[i].ID)
-		if at != i || !ok || err != nil {
-			t.Errorf("example %q is found at %d (%v, %v), not at %d", rows[i].ID, at, ok, err, i)
-		}
-	}
-	if err := set.Close(); err != nil {
-		t.Error(err)
-	}
-	return rows
-}
-
 func mustRead(t *testing.T, name, text string, o Options) ([]formats.Example, Report) {
 	t.Helper()
 	rows, report, err := read(t, name, text, o)

@@ -1,6 +1,7 @@
 package examples
 
 import (
+	"bufio"
 	"encoding/json"
 	"io"
 	"iter"
@@ -19,7 +20,13 @@ type source struct {
 	size int64
 }
 
-func (s source) reader() io.Reader { return io.NewSectionReader(s.r, 0, s.size) }
+// readBytes is how much is read at once: each time may be a request to an
+// object store. Tests make it less.
+var readBytes = 1 << 20
+
+func (s source) reader() *bufio.Reader {
+	return bufio.NewReaderSize(io.NewSectionReader(s.r, 0, s.size), readBytes)
+}
 
 // line is a row as a JSON object, and where a person finds it.
 type line struct {

@@ -14,7 +14,7 @@ import (
 func FuzzRead(f *testing.F) {
 	for _, text := range []string{
 		`[{"id":"a","question":"q"}]`, `{"id":{"0":1},"question":{"0":NaN}}`, "{\"id\":1}\n\n{\"id\":2.0}",
-		"id,question\n1,\"a\nb\"\n", "\xef\xbb\xbfid\n", `[{"a":-Infinity,"b":"\ud800"}]`, "{\"\":\"\\\"NaN\"}",
+		"id,question\n1,\"a\nb\"\n", "\xef\xbb\xbfid\n", `[{"a":-Infinity,"b":"\ud800"}]`, "{\"\":\"\\\"NaN\"}", "[A0\xf0",
 	} {
 		for _, format := range []string{"json", "jsonl", "csv"} {
 			f.Add(format, text)

@@ -96,7 +96,7 @@ func (s source) records(a *array, yield func(line, error) bool) {
 		var record json.RawMessage
 		if record, err = a.next(); err != nil {
 			if a.text.failed() {
-				yield(line{}, s.textError(err))
+				yield(line{}, s.textError(a.text.err))
 				return
 			}
 			yield(line{}, invalid(s.name, row, err, "%s is not JSON", s.lineOfError(a.at())))
@@ -111,7 +111,7 @@ func (s source) records(a *array, yield func(line, error) bool) {
 	}
 	switch {
 	case err != nil && a.text.failed():
-		yield(line{}, s.textError(err))
+		yield(line{}, s.textError(a.text.err))
 		return
 	case err != nil:
 		yield(line{}, formats.Invalid(s.name, wantWhole, unexpected(err), "%s: the array does not end", s.lineOf(a.at())))
@@ -119,7 +119,7 @@ func (s source) records(a *array, yield func(line, error) bool) {
 	}
 	if _, err := a.dec.Token(); err != io.EOF {
 		if a.text.failed() {
-			yield(line{}, s.textError(err))
+			yield(line{}, s.textError(a.text.err))
 			return
 		}
 		yield(line{}, formats.Invalid(s.name, wantJSON, nil, "%s: something follows the array", s.lineOf(a.at())))

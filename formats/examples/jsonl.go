@@ -18,7 +18,7 @@ const maxLine = 64 << 20
 // readJSONL yields one object a line. Blank lines are passed over.
 func readJSONL(s source) iter.Seq2[line, error] {
 	return func(yield func(line, error) bool) {
-		r := bufio.NewReaderSize(s.reader(), 1<<16)
+		r := s.reader()
 		if err := skipBOM(s.name, r); err != nil {
 			yield(line{}, err)
 			return

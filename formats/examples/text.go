@@ -78,7 +78,7 @@ type text struct {
 var errLongRecord = fmt.Errorf("a record is longer than %d MiB", maxLine>>20)
 
 func (s source) text() (*text, error) {
-	in := bufio.NewReaderSize(s.reader(), 1<<16)
+	in := s.reader()
 	return &text{in: in}, skipBOM(s.name, in)
 }
 

@@ -7,6 +7,14 @@
 // reward. Finished trajectories are journalled, so a run that was killed goes
 // on where it stopped and asks the engine again only for what was in flight.
 //
+// # Memory
+//
+// What is in memory follows from how many trajectories run at once, not from
+// how many there are: an example is read when its attempt begins, and which
+// attempts are made is a bit for each. When the rows are written, sixteen bytes
+// for each put them in order. A plan takes 24 bytes for each of its examples,
+// and a dataset that is extended 16 for each of its groups.
+//
 // # More generations
 //
 // What curate found worth more generations is a plan (Options.Plan): only its

@@ -1,0 +1,67 @@
+package examples
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/rollmill/rollmill/formats"
+)
+
+// A text that is read bit by bit is what it is at once, or refused as it is.
+func TestTextIsStandardHoweverItIsRead(t *testing.T) {
+	words := []string{"NaN", "-Infinity", "Infinity", "-", "N", "Inf", `"`, `\`, `\"`, "é", "\ufffd", "漢", "1", ",", "\n", "\xff", "\xe6\xbc"}
+	for seed := range uint64(500) {
+		r := rand.New(rand.NewPCG(seed, 4))
+		var b strings.Builder
+		last := len(words)
+		if seed%4 > 0 {
+			last -= 2 // valid
+		}
+		for range r.IntN(3000) {
+			b.WriteString(words[r.IntN(last)])
+		}
+		in, err := source{"x", strings.NewReader(b.String()), int64(b.Len())}.text()
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := io.ReadAll(in)
+		switch bad := checkUTF8([]byte(b.String())); {
+		case bad != nil && !errors.Is(err, errNotUTF8):
+			t.Fatalf("seed %d: bytes that are not UTF-8: %v", seed, err)
+		case bad == nil && (err != nil || !bytes.Equal(got, standard([]byte(b.String())))):
+			t.Fatalf("seed %d: %v\n%q\n%q", seed, err, got, b.String())
+		}
+	}
+}
+
+func TestARecordWithoutEndIsRefusedBeforeItFillsTheMemory(t *testing.T) {
+	_, _, err := Read("x.json", io.NewSectionReader(opened{endless{}}, 0, 1<<40), 1<<40, Options{})
+	if !errors.Is(err, formats.ErrInvalid) || !strings.Contains(err.Error(), "longer than") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// opened begins with an array of one text.
+type opened struct{ io.ReaderAt }
+
+func (o opened) ReadAt(p []byte, off int64) (int, error) {
+	n, err := o.ReaderAt.ReadAt(p, off)
+	for i := off; i < 2 && i-off < int64(n); i++ {
+		p[i-off] = `["`[i]
+	}
+	return n, err
+}
+
+// The line of a mistake is told, however far down it is.
+func TestTheLineOfAMistakeInAnArray(t *testing.T) {
+	text := "\n[" + strings.Repeat("{\"id\": \"some id\"} ,\n", 5000) + "{\"id\": 1,\n\"question\": oh}]"
+	_, _, err := read(t, "x.json", text, Options{})
+	bad := (*formats.InputError)(nil)
+	if !errors.As(err, &bad) || bad.Row != 5000 || !strings.Contains(err.Error(), "line 5003") {
+		t.Errorf("got %v", err)
+	}
+}
