@@ -106,9 +106,13 @@ func (w *window) header(h *format.PageHeader) (length int64, err error) {
 	}
 }
 
+// runPadding is how many values a last bit-packed run may have that are none:
+// its groups are of 8 values, and DuckDB writes 32 groups at once.
+const runPadding = 255
+
 // checkRuns walks levels or indexes in the RLE and bit-packing hybrid, whose
-// runs claim lengths that nothing backs: they must give n values, or up to 7
-// more in the last bit-packed run. It returns the bytes that hold them.
+// runs claim lengths that nothing backs: they must give n values, or so many
+// more as the last run is padded with. It returns the bytes that hold them.
 func checkRuns(data []byte, width, n int) ([]byte, error) {
 	if width > 32 {
 		return nil, badPage("values of %d bits", width)
@@ -120,11 +124,11 @@ func checkRuns(data []byte, width, n int) ([]byte, error) {
 			return nil, badPage("%d values where there are %d", n, total)
 		}
 		rest = rest[k:]
-		size, count := uint64(width+7)/8, head>>1
+		size, count, most := uint64(width+7)/8, head>>1, uint64(n)+7
 		if head&1 == 1 {
-			size, count = count*uint64(width), count*8
+			size, count, most = count*uint64(width), count*8, uint64(n)+runPadding
 		}
-		if head>>1 > maxValues || size > uint64(len(rest)) || total+count > uint64(n)+7 {
+		if head>>1 > maxValues || size > uint64(len(rest)) || total+count > most {
 			return nil, badPage("a run of %d values among %d", count, n)
 		}
 		rest = rest[size:]
