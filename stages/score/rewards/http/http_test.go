@@ -1,10 +1,11 @@
 package http_test
 
 import (
-	"bufio"
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -26,10 +27,14 @@ const bad = "bad"
 func service(t *testing.T, misbehave func(w http.ResponseWriter, rows []score.Request) bool) string {
 	t.Helper()
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			return // the client has ended
+		}
 		var rows []score.Request
-		for lines := json.NewDecoder(bufio.NewReader(r.Body)); lines.More(); {
+		for line := range bytes.Lines(body) {
 			var row score.Request
-			if err := lines.Decode(&row); err != nil {
+			if err := json.Unmarshal(line, &row); err != nil {
 				t.Error(err)
 			}
 			rows = append(rows, row)

@@ -185,7 +185,7 @@ func (s Suite) cancellation(t *testing.T) {
 	if err := r.Score(ctx, rows, make([]score.Value, len(rows))); !errors.Is(err, context.Canceled) {
 		t.Errorf("a cancelled batch ended with %v", err)
 	}
-	for range 5 { // and while it is at it, which it may be done with before
+	for range 2 { // and while it is at it, which it may be done with before
 		ctx, cancel := context.WithCancel(t.Context())
 		rows := Rows(s.Earlier...)
 		go cancel()
