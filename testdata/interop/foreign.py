@@ -1,0 +1,60 @@
+"""Write a rollout's parts anew with pyarrow and with DuckDB, in their own
+pages, and hold score, group and curate to the rows that the original gives:
+curate decodes what it cannot copy.
+
+    foreign.py ROLLMILL ROLLOUT FOLDER
+"""
+
+import hashlib
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+
+import duckdb
+import pyarrow.parquet as pq
+
+WRITERS = {
+    "itself": None,
+    "pyarrow": lambda source, out: pq.write_table(pq.read_table(source), out, compression="snappy", row_group_size=50, data_page_version="1.0"),
+    "duckdb": lambda source, out: duckdb.sql(f"copy (select * from read_parquet('{source}')) to '{out}' (format parquet)"),
+}
+
+
+def rewrite(folder, write):
+    manifest = folder / "_dataset.json"
+    said = json.loads(manifest.read_text())
+    for part in said["parts"]:
+        file, new = folder / part["name"], folder / "new"
+        write(file, new)
+        os.replace(new, file)
+        footer = pq.read_metadata(file)
+        part["row_groups"] = [footer.row_group(i).num_rows for i in range(footer.num_row_groups)]
+        part["bytes"], part["digest"] = file.stat().st_size, hashlib.sha256(file.read_bytes()).hexdigest()
+    said["bytes"] = sum(part["bytes"] for part in said["parts"])
+    manifest.write_text(json.dumps(said))
+
+
+def main():
+    rollmill, rollout, out = sys.argv[1], pathlib.Path(sys.argv[2]), pathlib.Path(sys.argv[3])
+    shutil.rmtree(out, ignore_errors=True)
+    digests = {}
+    for name, write in WRITERS.items():
+        at = out / name
+        shutil.copytree(rollout, at / "rollout")
+        if write:
+            rewrite(at / "rollout", write)
+        for words in (
+            ["score", "--in", at / "rollout", "--reward", "x=expr:(generation + len(answer)) % 3"],
+            ["group", "--in", at / "score"],
+            ["curate", "--in", at / "group", "--sample-trajectories", "0.7", "--seed", "3"],
+        ):
+            subprocess.run([rollmill, *words, "--quiet"], check=True, stdout=subprocess.DEVNULL)
+        digests[name] = json.loads((at / "curate" / "_dataset.json").read_text())["rows_digest"]
+    assert len(set(digests.values())) == 1 and not digests["itself"].startswith("0-"), digests
+    print(f"curate keeps {digests['itself']} of rollouts written by {', '.join(digests)}")
+
+
+main()
