@@ -7,6 +7,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
@@ -52,7 +53,7 @@ func program(mode string) {
 				fmt.Fprintln(os.Stderr, "no board for", r.ID)
 				os.Exit(3)
 			}
-			select {}
+			time.Sleep(time.Hour) // select {} may be found to be a deadlock
 		}
 		if mode == "shaped" {
 			shaped := []int{}

@@ -86,7 +86,7 @@ func program(mode string) int {
 		child := exec.Command("sleep", "600")
 		child.Start()
 		os.WriteFile(os.Getenv("EXTRA"), []byte(strconv.Itoa(child.Process.Pid)), 0o600)
-		select {}
+		time.Sleep(time.Hour) // select {} may be found to be a deadlock
 	case "orphan":
 		child := exec.Command("sleep", "600")
 		child.Stdout = os.Stdout

@@ -140,7 +140,7 @@ func arrowMisbehave(mode string, columns []string) []string {
 	case "quit":
 		os.Exit(0)
 	case "hang":
-		select {}
+		time.Sleep(time.Hour) // select {} may be found to be a deadlock
 	case "endless":
 		for {
 			os.Stdout.WriteString(strings.Repeat("x", 1<<20))

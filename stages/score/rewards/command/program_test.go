@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/rollmill/rollmill/stages/score"
 )
@@ -82,7 +83,7 @@ func misbehave(mode string, r score.Request, more []string) string {
 			child.Start()
 			os.WriteFile(more[0], fmt.Append(nil, child.Process.Pid), 0o600)
 		}
-		select {}
+		time.Sleep(time.Hour) // select {} may be found to be a deadlock
 	case "flood":
 		for {
 			os.Stderr.WriteString(strings.Repeat("no! ", 1<<14))
