@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -208,7 +207,7 @@ func agent(c *cli.Context) (rollout.Agent, error) {
 	config := rollout.AgentConfig{Dir: c.String("agent-dir"), Env: c.StringSlice("agent-env"),
 		Workers: c.Int("agent-workers"), Logs: c.String("agent-logs"),
 		System: c.String("system"), User: c.String("user"), Client: openai.Client{},
-		Request: c.String("request"), ResultPath: c.String("result-path"), TargetModel: cmp.Or(c.String("target-model"), c.String("model")),
+		Request: c.String("request"), ResultPath: c.String("result-path"), Model: c.String("model"), TargetModel: c.String("target-model"),
 		Functions: c.StringSlice("target-function"), NoLogprobs: c.Bool("no-logprobs"),
 		Turns: c.Int("turns"), StopMatch: c.String("stop-match"), StopTools: c.StringSlice("stop-tool")}
 	var err error

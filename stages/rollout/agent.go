@@ -74,9 +74,10 @@ type AgentConfig struct {
 
 	Request     string   // template of the request's body; nat
 	ResultPath  string   // JSON path of the answer within the workflow's; nat
-	TargetModel string   // calls to this model are trained on; nat, whose calls pass no recorder
-	Functions   []string // and made by one of these functions; nat
-	NoLogprobs  bool     // answers may have none; nat
+	Model       string   // that is asked for; nat
+	TargetModel string   // calls to this model are trained on; nat and replay, whose calls pass no recorder
+	Functions   []string // and made by one of these functions; nat, replay
+	NoLogprobs  bool     // answers may have none; nat, replay
 
 	Tools     []Tool   // that the model may call; chat
 	Turns     int      // answers of the model in one trajectory; 0 means 16; chat

@@ -25,6 +25,7 @@ package nat
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -75,6 +76,7 @@ func New(c rollout.AgentConfig) (rollout.Agent, error) {
 		return nil, usage("keep secrets out of flags", "agent nat: the URL holds a password")
 	}
 	a := &agent{config: c, url: base(c.Words[0]), client: &http.Client{Transport: http.DefaultTransport.(*http.Transport).Clone()}}
+	a.config.TargetModel = cmp.Or(c.TargetModel, c.Model)
 	if a.config.Request == "" {
 		a.config.Request = defaultBody
 	}

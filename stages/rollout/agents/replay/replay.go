@@ -7,6 +7,13 @@
 //
 // A stored trajectory is found by its example and generation, whatever its run
 // and epoch. One that is not there fails (class example).
+//
+// With --target-model or --target-function other calls are trained on than
+// were: those to this model, or else to the trajectory's, that the function
+// made, by the names that the calls have. One that has no such call fails
+// (class no_calls), and so does one whose calls were recorded without log
+// probabilities, as those that are not trained on are (no_logprobs), unless
+// none are needed. What had failed stays failed.
 package replay
 
 import (
@@ -31,6 +38,7 @@ var Kind = rollout.AgentKind{
 }
 
 type agent struct {
+	config rollout.AgentConfig
 	data   *dataset.Dataset
 	places []place // sorted
 }
@@ -58,7 +66,7 @@ func New(c rollout.AgentConfig) (rollout.Agent, error) {
 	if err != nil {
 		return nil, fmt.Errorf("rollout: agent replay: %w", err)
 	}
-	a := &agent{data: d}
+	a := &agent{config: c, data: d}
 	return a, a.index(ctx)
 }
 
@@ -104,6 +112,7 @@ func (a *agent) Stored(ctx context.Context, at rollout.Attempt) (formats.Traject
 			return formats.Trajectory{}, fmt.Errorf("rollout: agent replay: %w", err)
 		}
 		if rows[0].ExampleID == at.Example.ID && int(rows[0].Generation) == at.Generation {
+			a.aim(&rows[0])
 			return rows[0], nil
 		}
 	}
@@ -118,4 +127,39 @@ func (a *agent) Attempt(ctx context.Context, at rollout.Attempt) (rollout.Result
 
 func usage(hint, format string, args ...any) error {
 	return stages.Errorf(stages.KindUsage, hint, "rollout: "+format, args...)
+}
+
+// aim makes targets of the calls that the config names, if it names any.
+func (a *agent) aim(t *formats.Trajectory) {
+	functions := a.config.Functions
+	if a.config.TargetModel == "" && len(functions) == 0 {
+		return
+	}
+	model, found := cmp.Or(a.config.TargetModel, t.Model), false
+	for i := range t.Calls {
+		c := &t.Calls[i]
+		c.Target = c.Model == model && (len(functions) == 0 || slices.Contains(functions, c.Function))
+		found = found || c.Target
+	}
+	t.Model, t.SampledTokens = model, 0
+	bare := -1
+	for i := range t.Messages {
+		if t.Trained(i) {
+			t.SampledTokens += int32(len(t.Messages[i].Logprobs))
+			if len(t.Messages[i].Logprobs) == 0 {
+				bare = i
+			}
+		}
+	}
+	switch {
+	case t.Status == formats.StatusFailed || t.Status == formats.StatusSkipped:
+	case !found:
+		spoil(t, formats.FailNoCalls, "none of its %d calls was to the target model and function", len(t.Calls))
+	case bare >= 0 && !a.config.NoLogprobs:
+		spoil(t, formats.FailNoLogprobs, "message %d was recorded without log probabilities", bare)
+	}
+}
+
+func spoil(t *formats.Trajectory, class, text string, args ...any) {
+	t.Status, t.StopReason, t.FailureClass, t.Error = formats.StatusFailed, formats.StopError, class, fmt.Sprintf(text, args...)
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/formats/examples"
+	"github.com/rollmill/rollmill/formats/validate"
 	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/stages/backends/openai"
 	"github.com/rollmill/rollmill/stages/rollout"
@@ -105,6 +106,51 @@ func TestReplayIsTheSameRowsUnderNewIds(t *testing.T) {
 		ids := cmpopts.IgnoreFields(formats.Trajectory{}, "TrajectoryID", "Run", "Epoch", "StartedAt", "FinishedAt", "Attempts")
 		if d := cmp.Diff(old, row, ids); d != "" {
 			t.Errorf("row %d: %s", i, d)
+		}
+	}
+}
+
+// TestOtherTargets: a replay trains on the calls that it is told to.
+func TestOtherTargets(t *testing.T) {
+	uri, o := record(t)
+	most := 1.0
+	o.Model, o.Endpoints, o.MaxFailureRate = "", nil, &most
+	again := func(c rollout.AgentConfig) map[string]int {
+		t.Helper()
+		c.Words = []string{uri}
+		a, err := replay.New(c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		o.Agent, o.Out.URI, o.TargetModel, o.Functions = a, filepath.Join(t.TempDir(), "again"), c.TargetModel, c.Functions
+		if _, err := rollout.Run(context.Background(), o); err != nil {
+			t.Fatal(err)
+		}
+		got := map[string]int{}
+		for i, row := range rows(t, o.Out.URI) {
+			got[row.Status+" "+row.FailureClass]++
+			if sampled := row.SampledTokens > 0; sampled != (row.Status == formats.StatusOK) || len(row.Messages) == 0 {
+				t.Errorf("row %d: %s with %d sampled tokens", i, row.Status, row.SampledTokens)
+			}
+			for _, p := range validate.Trajectory(&row) {
+				t.Errorf("row %d: %v", i, p)
+			}
+		}
+		return got
+	}
+	kept := map[string]int{"ok ": 4, "failed engine_refused": 2}
+	none := map[string]int{"failed no_calls": 4, "failed engine_refused": 2}
+	for _, c := range []struct {
+		config rollout.AgentConfig
+		want   map[string]int
+	}{
+		{rollout.AgentConfig{Model: "next"}, kept}, // what is asked for is no target
+		{rollout.AgentConfig{TargetModel: "policy"}, kept},
+		{rollout.AgentConfig{TargetModel: "judge"}, none},
+		{rollout.AgentConfig{Functions: []string{"act"}}, none},
+	} {
+		if diff := cmp.Diff(c.want, again(c.config)); diff != "" {
+			t.Errorf("%+v: %s", c.config, diff)
 		}
 	}
 }
