@@ -62,7 +62,8 @@ func program(mode string) int {
 	}
 	switch mode {
 	case "metadata":
-		fmt.Printf(`{"metadata":{"id":%q,"base":%q,"seed":%q,"extra":%q,"key":%q},"stop":"turns"}`, in.ID, os.Getenv("OPENAI_API_BASE"), os.Getenv("ROLLMILL_SEED"), os.Getenv("EXTRA"), os.Getenv("ROLLMILL_API_KEY")+os.Getenv("OPENAI_API_KEY"))
+		dir, _ := os.Getwd()
+		fmt.Printf(`{"metadata":{"dir":%q,"id":%q,"base":%q,"seed":%q,"extra":%q,"key":%q},"stop":"turns"}`, dir, in.ID, os.Getenv("OPENAI_API_BASE"), os.Getenv("ROLLMILL_SEED"), os.Getenv("EXTRA"), os.Getenv("ROLLMILL_API_KEY")+os.Getenv("OPENAI_API_KEY"))
 	case "chatter":
 		fmt.Println("the answer is 42")
 	case "nonsense":
@@ -130,6 +131,33 @@ func TestWhatTheProgramIsTold(t *testing.T) {
 	}
 	if rec.Messages[0].Content != "what is 5?" {
 		t.Errorf("%+v", rec.Messages)
+	}
+}
+
+// TestFolderAndEnvironment are the program's, of a process and of a worker.
+func TestFolderAndEnvironment(t *testing.T) {
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := agenttest.Recorder(t, &recordertest.Engine{Source: formats.TokensChoice})
+	for words, workers := range map[string]int{"agent metadata": 0, "worker folder": 1} {
+		a, err := command.New(rollout.AgentConfig{Words: append([]string{self}, strings.Fields(words)...), Workers: workers, Dir: dir, Env: []string{"EXTRA=more"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		result, _, err := agenttest.Attempt(context.Background(), r, a, 1)
+		var m map[string]string
+		if json.Unmarshal(result.Metadata, &m); err != nil || m["dir"] != dir || m["extra"] != "more" {
+			t.Errorf("%s: %v, %v, want folder %s", words, err, m, dir)
+		}
+		if c, ok := a.(rollout.Closer); ok {
+			c.Close()
+		}
 	}
 }
 

@@ -48,6 +48,9 @@ func worker(mode string) int {
 		case mode == "dies" && n == 1:
 			fmt.Fprintln(os.Stderr, "out of memory")
 			return 3
+		case mode == "folder":
+			dir, _ := os.Getwd()
+			fmt.Printf("{\"metadata\":{\"dir\":%q,\"extra\":%q}}\n", dir, os.Getenv("EXTRA"))
 		case mode == "floods":
 			fmt.Println("{" + strings.Repeat("x", 2<<20))
 		default:
