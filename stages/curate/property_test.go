@@ -198,12 +198,14 @@ func draw(t *rapid.T) example {
 	return example{rewards: strings.Join(rapid.SliceOfN(word, 1, 6).Draw(t, "rewards"), " ")}
 }
 
-// spoken writes trajectories of all lengths, some of which say the same, or
-// nearly.
+// spoken writes trajectories of all lengths, by several policies, some of
+// which say the same, or nearly.
 func spoken(epoch int) recipe {
 	return recipe{epoch: epoch, version: 2, change: func(row *formats.Trajectory) {
 		row.Messages[1].Content = []string{"the answer is 4", "the answer is 4", "the answer is 5", "nothing", "no idea"}[row.Generation%5]
 		row.SampledTokens = 3 + row.Generation
+		policy := int64(row.Generation % 3)
+		row.PolicyVersion, row.Calls[0].PolicyVersion = &policy, &policy
 		if row.Generation == 3 {
 			row.Messages[1].Logprobs = nil
 		}
@@ -241,6 +243,11 @@ func drawOptions(t *rapid.T) curate.Options {
 		{"duplicates", func(string) { o.DropDuplicates = true }},
 		{"logprobs", func(string) { o.CheckLogprobs = true }},
 		{"length", func(string) { o.MaxSampledTokens = 5 }},
+		{"messages", func(string) { o.MinMessages = 2 }},
+		{"stale", func(string) {
+			now, most := int64(2), int64(1)
+			o.PolicyVersion, o.MaxStaleness = &now, &most
+		}},
 		{"budget", func(string) { o.TokenBudget = 30 }},
 		{"filter", func(string) { o.Filters = []string{"group.mean < 0.8", "trajectory.reward > 0"} }},
 		{"best of", func(string) { o.BestOf = 2 }},
