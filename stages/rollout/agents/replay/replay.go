@@ -96,7 +96,11 @@ func (a *agent) index(ctx context.Context) error {
 
 // Describe is part of rollout.Agent.
 func (a *agent) Describe() rollout.Description {
-	return rollout.Description{Kind: "replay", Params: map[string]any{"rows": a.data.RowsDigest.String()}}
+	params := map[string]any{"rows": a.data.RowsDigest.String()}
+	if a.config.TargetModel != "" {
+		params["target_model"] = a.config.TargetModel
+	}
+	return rollout.Description{Kind: "replay", Params: params}
 }
 
 // Stored is part of rollout.Stored.

@@ -153,6 +153,22 @@ func TestOtherTargets(t *testing.T) {
 			t.Errorf("%+v: %s", c.config, diff)
 		}
 	}
+	o.Model = "judge"
+	ids := map[string]bool{}
+	for _, target := range []string{"", "judge"} { // the model that is asked for may be the target, or nothing
+		a, err := replay.New(rollout.AgentConfig{Words: []string{uri}, Model: o.Model, TargetModel: target})
+		if err != nil {
+			t.Fatal(err)
+		}
+		o.Agent, o.TargetModel, o.Functions, o.Out.URI = a, target, nil, filepath.Join(t.TempDir(), "model")
+		report, err := rollout.Run(context.Background(), o)
+		if ids[report.Identity] = true; err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(ids) != 2 {
+		t.Errorf("other targets are no other dataset: %v", ids)
+	}
 }
 
 func TestBadConfigIsRefused(t *testing.T) {
