@@ -2,6 +2,7 @@ package replay_test
 
 import (
 	"context"
+	"fmt"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -168,6 +169,47 @@ func TestOtherTargets(t *testing.T) {
 	}
 	if len(ids) != 2 {
 		t.Errorf("other targets are no other dataset: %v", ids)
+	}
+}
+
+// TestAimedAtAnotherModel: at calls that were recorded with log probabilities,
+// and at ones without.
+func TestAimedAtAnotherModel(t *testing.T) {
+	uri := filepath.Join(t.TempDir(), "stored")
+	s, err := dataset.Begin(t.Context(), uri, dataset.Spec{Stage: "rollout", Version: 1, Kind: formats.KindTrajectories}, dataset.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	row := formats.Trajectory{TrajectoryID: "t", ExampleID: "ex-1", Example: "{}", Status: formats.StatusOK, StopReason: formats.StopDone, Model: "policy", SampledTokens: 2,
+		Calls: []formats.Call{{Model: "policy", Function: "act", Tools: -1, Target: true}, {Model: "judge", Function: "weigh", Tools: -1}, {Model: "policy", Function: "plan", Tools: -1}},
+		Messages: []formats.Message{{Parent: -1, Role: "user", Content: "q", Call: -1},
+			{Parent: 0, Role: "assistant", Content: "a", Sampled: true, Call: 0, TokenIDs: []int32{1, 2}, Logprobs: []float32{-1, -2}},
+			{Parent: 0, Role: "assistant", Content: "b", Sampled: true, Call: 1},
+			{Parent: 0, Role: "assistant", Content: "c", Sampled: true, Call: 2, TokenIDs: []int32{3}, Logprobs: []float32{-3}}}}
+	row.SetPayloadDigest()
+	if err := dataset.NewTable[formats.Trajectory](s, "", -1).Write(t.Context(), []formats.Trajectory{row}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Commit(t.Context(), dataset.Outcome{}); err != nil {
+		t.Fatal(err)
+	}
+	for want, c := range map[string]rollout.AgentConfig{
+		"ok  policy 2":               {},
+		"ok  policy 3":               {TargetModel: "policy"},
+		"ok  policy 1":               {Functions: []string{"plan"}},
+		"failed no_logprobs judge 0": {TargetModel: "judge"},
+		"ok  judge 0":                {TargetModel: "judge", NoLogprobs: true},
+		"failed no_calls policy 0":   {Functions: []string{"weigh"}},
+	} {
+		c.Words = []string{uri}
+		a, err := replay.New(c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := a.(rollout.Stored).Stored(t.Context(), rollout.Attempt{Example: agenttest.Example(1)})
+		if is := fmt.Sprint(got.Status, " ", got.FailureClass, " ", got.Model, " ", got.SampledTokens); err != nil || is != want {
+			t.Errorf("%+v: %s, %v, want %s", c, is, err, want)
+		}
 	}
 }
 
