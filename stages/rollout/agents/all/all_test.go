@@ -1,6 +1,9 @@
 package all_test
 
 import (
+	"os"
+	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -33,5 +36,32 @@ func TestNamesAreUnique(t *testing.T) {
 			t.Errorf("agent %q", k.Name)
 		}
 		seen[k.Name] = true
+	}
+}
+
+// TestEveryAgentConforms: the package of each that is listed hands its agent
+// to the suite.
+func TestEveryAgentConforms(t *testing.T) {
+	source, err := os.ReadFile("all.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	listed := regexp.MustCompile(`(\w+)\.Kind\b`).FindAllStringSubmatch(string(source), -1)
+	if len(listed) != len(all.Kinds) {
+		t.Fatalf("%d agents are listed by their Kind, of %d", len(listed), len(all.Kinds))
+	}
+	for _, m := range listed {
+		files, _ := filepath.Glob("../" + m[1] + "/*_test.go")
+		tried := false
+		for _, f := range files {
+			text, err := os.ReadFile(f)
+			if err != nil {
+				t.Fatal(err)
+			}
+			tried = tried || regexp.MustCompile(`agenttest\.Run(Stored)?\(`).Match(text)
+		}
+		if !tried {
+			t.Errorf("no test of package %s hands its agent to agenttest", m[1])
+		}
 	}
 }
