@@ -45,6 +45,9 @@ func Vectors(t *testing.T, e group.Estimator) {
 						compare(t, i, k, members[k].Advantage, g.Advantages[k])
 					}
 				}
+				if g.Unscaled != nil {
+					g.unscaled(t, i, e, compat)
+				}
 			}
 			for i, b := range f.Batches {
 				b.compare(t, i, a)
@@ -58,7 +61,21 @@ type file struct {
 	Batches []batch
 }
 
-type vector struct{ Rewards, Advantages []*float64 }
+// vector is a group; Unscaled is what the trainer has when it does not divide.
+type vector struct{ Rewards, Advantages, Unscaled []*float64 }
+
+func (v vector) unscaled(t *testing.T, i int, e group.Estimator, compat string) {
+	t.Helper()
+	a, err := e.New(group.Settings{Compat: group.Compat(compat), NoScale: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	members := v.members()
+	fill(t, a, members)
+	for k := range members {
+		compare(t, i, k, members[k].Advantage, v.Unscaled[k])
+	}
+}
 
 func (v vector) members() []formats.Member {
 	out := make([]formats.Member, len(v.Rewards))

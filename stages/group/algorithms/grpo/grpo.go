@@ -18,7 +18,8 @@
 //
 // With NoScale nothing is divided (ART and TRL: scale_rewards false or
 // "none"; verl: norm_adv_by_std_in_grpo false, also known as Dr.GRPO; slime:
-// grpo_std_normalization false; NeMo-RL: normalize_rewards false). slime
+// grpo_std_normalization false; NeMo-RL: normalize_rewards false), and what is
+// NaN by the division is 0 (OpenRLHF's dr_grpo). slime
 // normalises over the whole batch when its groups are of different sizes,
 // which is no group advantage; here it is always the group.
 //
@@ -58,9 +59,9 @@ func newAlgorithm(s group.Settings) (group.Algorithm, error) {
 	case group.CompatVerl:
 		a.epsilon, a.singleton = 1e-6, group.SingletonRaw
 	case group.CompatOpenRLHF:
-		a.epsilon = 1e-9
+		a.epsilon, a.singleton = 1e-9, undivided(s)
 	case group.CompatSlime:
-		a.epsilon = 1e-6
+		a.epsilon, a.singleton = 1e-6, undivided(s)
 	case group.CompatPrimeRL:
 		a.noScale, a.singleton = true, group.SingletonZero
 	case group.CompatNemoRL:
@@ -69,6 +70,14 @@ func newAlgorithm(s group.Settings) (group.Algorithm, error) {
 		return nil, group.Refuse("grpo", s, group.Compats...)
 	}
 	return a, nil
+}
+
+// undivided is the singleton rule of trainers that get NaN from the division.
+func undivided(s group.Settings) group.Singleton {
+	if s.NoScale {
+		return group.SingletonZero
+	}
+	return group.SingletonNone
 }
 
 func (a algorithm) Advantages(v *group.Valid, out []float64) bool {
