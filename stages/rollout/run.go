@@ -144,10 +144,20 @@ func (r *runner) run(ctx context.Context, done *done) error {
 		return err
 	}
 	if err := ctx.Err(); err != nil {
-		return fmt.Errorf("rollout: interrupted; what had ended is kept, and the same command does the rest: %w", err)
+		return interrupted{err}
 	}
 	return nil
 }
+
+// interrupted is that the context ended. Why, which it wraps, the one who ended
+// it knows.
+type interrupted struct{ error }
+
+func (interrupted) Error() string {
+	return "rollout: interrupted; what had ended is kept, and the same command does the rest"
+}
+
+func (i interrupted) Unwrap() error { return i.error }
 
 // attempts makes what is not done in order, a bounded number at once, and
 // returns when every finished trajectory is durable.
