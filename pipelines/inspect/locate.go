@@ -2,8 +2,6 @@ package inspect
 
 import (
 	"context"
-	"errors"
-	"io"
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
@@ -88,27 +86,21 @@ func tableRows(d *dataset.Dataset, table string) int64 {
 	return d.Tables[table].Rows
 }
 
+func allOf(d *dataset.Dataset, table string) dataset.Range {
+	return dataset.Range{Rows: tableRows(d, table)}
+}
+
 // scan reads the ids of a table and returns the first row that is wanted, or -1.
 func scan(ctx context.Context, d *dataset.Dataset, table string, wanted func(id string) bool) (int64, error) {
-	r, err := dataset.NewReader[idColumn](ctx, d, table, dataset.Range{Rows: tableRows(d, table)})
-	if err != nil {
-		return -1, err
-	}
-	defer r.Close()
-	buf := make([]idColumn, 1024)
-	for row := int64(0); ; {
-		n, err := r.Read(buf)
-		for i := range buf[:n] {
-			if wanted(buf[i].TrajectoryID) {
-				return row + int64(i), nil
-			}
-		}
-		row += int64(n)
-		if errors.Is(err, io.EOF) {
-			return -1, nil
-		}
+	row := int64(0)
+	for c, err := range dataset.Each[idColumn](ctx, d, table, allOf(d, table)) {
 		if err != nil {
 			return -1, err
 		}
+		if wanted(c.TrajectoryID) {
+			return row, nil
+		}
+		row++
 	}
+	return -1, nil
 }

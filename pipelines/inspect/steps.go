@@ -3,8 +3,6 @@ package inspect
 import (
 	"context"
 	"encoding/json"
-	"errors"
-	"io"
 	"strings"
 
 	"github.com/rollmill/rollmill/formats"
@@ -101,12 +99,16 @@ func (g *Grouped) statistics(ctx context.Context, d *dataset.Dataset) error {
 		Min     *float64 `parquet:"min,optional"`
 		Max     *float64 `parquet:"max,optional"`
 	}
-	return each(ctx, d, formats.TableGroups, func(r *stats) bool {
+	for r, err := range dataset.Each[stats](ctx, d, formats.TableGroups, allOf(d, formats.TableGroups)) {
+		if err != nil {
+			return err
+		}
 		if r.GroupID == g.GroupID {
 			g.Count, g.Valid, g.Mean, g.StdPop, g.Min, g.Max = r.Count, r.Valid, r.Mean, r.StdPop, r.Min, r.Max
+			return nil
 		}
-		return r.GroupID == g.GroupID
-	})
+	}
+	return nil
 }
 
 func (g *Grouped) pairs(ctx context.Context, d *dataset.Dataset, id string) error {
@@ -117,15 +119,18 @@ func (g *Grouped) pairs(ctx context.Context, d *dataset.Dataset, id string) erro
 		ChosenID   string `parquet:"chosen_id"`
 		RejectedID string `parquet:"rejected_id"`
 	}
-	return each(ctx, d, formats.TablePairs, func(p *pair) bool {
+	for p, err := range dataset.Each[pair](ctx, d, formats.TablePairs, allOf(d, formats.TablePairs)) {
+		if err != nil {
+			return err
+		}
 		switch id {
 		case p.ChosenID:
 			g.ChosenOver = append(g.ChosenOver, strings.Clone(p.RejectedID))
 		case p.RejectedID:
 			g.RejectedFor = append(g.RejectedFor, strings.Clone(p.ChosenID))
 		}
-		return false
-	})
+	}
+	return nil
 }
 
 func (s *Story) decided(ctx context.Context, d *dataset.Dataset, row int64) error {
@@ -151,30 +156,6 @@ func (s *Story) submitted(receipts []Receipt) {
 				s.Submissions = append(s.Submissions, Submission{r.URI, r.Backend, r.State, r.Job, r.StepBefore, r.StepAfter, r.Policy, r.Message})
 				break
 			}
-		}
-	}
-}
-
-// each calls f with the rows of a table until it returns true.
-func each[T any](ctx context.Context, d *dataset.Dataset, table string, f func(*T) bool) error {
-	r, err := dataset.NewReader[T](ctx, d, table, dataset.Range{Rows: tableRows(d, table)})
-	if err != nil {
-		return err
-	}
-	defer r.Close()
-	buf := make([]T, 1024)
-	for {
-		n, err := r.Read(buf)
-		for i := range buf[:n] {
-			if f(&buf[i]) {
-				return nil
-			}
-		}
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		if err != nil {
-			return err
 		}
 	}
 }

@@ -125,10 +125,13 @@ func advantages(ctx context.Context, d *dataset.Dataset, f func(reward, advantag
 		Reward    *float64 `parquet:"reward,optional"`
 		Advantage *float64 `parquet:"advantage,optional"`
 	}
-	return each(ctx, d, "", d.All(), func(c *columns) error {
+	for c, err := range dataset.Each[columns](ctx, d, "", d.All()) {
+		if err != nil {
+			return err
+		}
 		if c.Reward != nil && c.Advantage != nil {
 			f(*c.Reward, *c.Advantage)
 		}
-		return nil
-	})
+	}
+	return nil
 }

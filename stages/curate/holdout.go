@@ -61,18 +61,18 @@ func (in *input) openHoldout(ctx context.Context, o *Options) error {
 			Example   string `parquet:"example"`
 		}
 		var last columns
-		if err := each(ctx, d, "", d.All(), func(c *columns) error {
+		for c, err := range dataset.Each[columns](ctx, d, "", d.All()) {
+			if err != nil {
+				return err
+			}
 			if *c == last { // the generations of one example lie together
-				return nil
+				continue
 			}
 			last = columns{strings.Clone(c.ExampleID), strings.Clone(c.Example)}
 			in.holdout.ids[last.ExampleID] = struct{}{}
 			if key, ok := formats.ExampleContent(c.Example); ok {
 				in.holdout.contents[key] = struct{}{}
 			}
-			return nil
-		}); err != nil {
-			return err
 		}
 	}
 	return nil

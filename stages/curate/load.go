@@ -3,8 +3,6 @@ package curate
 import (
 	"context"
 	"encoding/binary"
-	"errors"
-	"io"
 	"slices"
 
 	"github.com/zeebo/xxh3"
@@ -50,8 +48,13 @@ func (l *loader) load(ctx context.Context, tokens bool) error {
 	if tokens && d.Version < statsWithTokens {
 		return formats.Invalid(d.URI(), "group the scores again with this version", nil, "--token-budget, or a --filter: its statistics do not say how many tokens were sampled")
 	}
-	if err := each(ctx, d, formats.TableGroups, dataset.Range{Rows: d.Tables[formats.TableGroups].Rows}, l.add); err != nil {
-		return err
+	for s, err := range dataset.Each[stats](ctx, d, formats.TableGroups, dataset.Range{Rows: d.Tables[formats.TableGroups].Rows}) {
+		if err == nil {
+			err = l.add(s)
+		}
+		if err != nil {
+			return err
+		}
 	}
 	if l.next != d.Rows {
 		return l.set.damaged("table %s covers %d of %d rows", formats.TableGroups, l.next, d.Rows)
@@ -62,30 +65,6 @@ func (l *loader) load(ctx context.Context, tokens bool) error {
 // tokens tells whether a rule looks at how many were sampled.
 func (o *Options) tokens() bool {
 	return slices.ContainsFunc(o.Rules, func(k Kind) bool { return k.Tokens != nil && k.Tokens(*o) })
-}
-
-// each calls f with every row of a range.
-func each[T any](ctx context.Context, d *dataset.Dataset, table string, all dataset.Range, f func(*T) error) error {
-	r, err := dataset.NewReader[T](ctx, d, table, all)
-	if err != nil {
-		return err
-	}
-	defer r.Close()
-	buf := make([]T, 1024)
-	for {
-		n, err := r.Read(buf)
-		for i := range buf[:n] {
-			if err := f(&buf[i]); err != nil {
-				return err
-			}
-		}
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-	}
 }
 
 func (l *loader) add(s *stats) error {

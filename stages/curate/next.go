@@ -116,7 +116,7 @@ func (in *input) withoutHeldOut(ctx context.Context, all *wishList) (*wishList, 
 	next, stop := iter.Pull2(all.each())
 	defer stop()
 	w, err, more := next()
-	if err != nil {
+	if err != nil || !more {
 		return left, err
 	}
 	type columns struct {
@@ -124,18 +124,23 @@ func (in *input) withoutHeldOut(ctx context.Context, all *wishList) (*wishList, 
 		Example   string `parquet:"example"`
 	}
 	at, base := int64(-1), in.sets[0].base
-	return left, each(ctx, base, "", base.All(), func(c *columns) error {
-		if at++; !more || w.Row != at {
-			return nil
+	for c, err := range dataset.Each[columns](ctx, base, "", base.All()) {
+		if err != nil {
+			return left, err
+		}
+		if at++; w.Row != at {
+			continue
 		}
 		if _, held := in.holdout.Holds(c.ExampleID, c.Example); !held {
 			if err := left.add(w); err != nil {
-				return err
+				return left, err
 			}
 		}
-		w, err, more = next()
-		return err
-	})
+		if w, err, more = next(); err != nil || !more {
+			return left, err
+		}
+	}
+	return left, nil
 }
 
 // rolled is how many generations rollout was told to make, of what extends

@@ -8,6 +8,7 @@ import (
 	"github.com/zeebo/xxh3"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/stages/internal/spill"
 )
 
@@ -79,11 +80,14 @@ func (b *bringer) collect(next func() (spill.Record, error, bool), d *decided) e
 // bring sorts the members of the slice's groups.
 func (b *bringer) bring(ctx context.Context) error {
 	at := int64(-1)
-	return each(ctx, b.set.members, "", b.set.members.All(), func(m *formats.Member) error {
+	for m, err := range dataset.Each[formats.Member](ctx, b.set.members, "", b.set.members.All()) {
+		if err != nil {
+			return err
+		}
 		at++
 		i, mine := b.mine[xxh3.HashString128(m.GroupID)]
 		if !mine {
-			return nil
+			continue
 		}
 		x := brought{Member: *m}
 		if b.plan.groups.refused[i] == 0 {
@@ -99,6 +103,9 @@ func (b *bringer) bring(ctx context.Context) error {
 		b.key = binary.BigEndian.AppendUint64(b.key[:0], uint64(i))
 		b.key = binary.BigEndian.AppendUint64(b.key, uint64(at))
 		b.value = spill.Append(b.value[:0], &x)
-		return b.sorter.Add(b.key, b.value)
-	})
+		if err := b.sorter.Add(b.key, b.value); err != nil {
+			return err
+		}
+	}
+	return nil
 }

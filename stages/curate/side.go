@@ -203,22 +203,22 @@ func (s *set) beside(ctx context.Context, table string, groups *Groups, slice da
 	if err != nil {
 		return found, err
 	}
-	return found, each(ctx, s.members, table, all, func(c *column) error {
-		for more && g.ID != c.GroupID {
-			if g, err, more = next(); err != nil {
-				return err
-			}
+	for c, err := range dataset.Each[column](ctx, s.members, table, all) {
+		for err == nil && more && g.ID != c.GroupID {
+			g, err, more = next()
 		}
 		switch {
+		case err != nil:
+			return found, err
 		case !more:
-			return s.outOfOrder(table, c.GroupID)
+			return found, s.outOfOrder(table, c.GroupID)
 		case g.FirstRow < slice.First:
 			found.First++
 		case g.FirstRow < slice.First+slice.Rows:
 			found.Rows++
 		}
-		return nil
-	})
+	}
+	return found, nil
 }
 
 func (s *set) outOfOrder(table, group string) error {

@@ -171,38 +171,25 @@ func (o Options) eachGroup(ctx context.Context, d *dataset.Dataset, f func(group
 		Epoch      int32  `parquet:"epoch,delta"`
 		Generation int32  `parquet:"generation,delta"`
 	}
-	r, err := dataset.NewReader[columns](ctx, d, "", d.All())
-	if err != nil {
-		return err
-	}
-	defer r.Close()
 	var g group
-	buf := make([]columns, 1024)
-	for {
-		n, err := r.Read(buf)
-		for i := range buf[:n] {
-			c := &buf[i]
-			if c.Run != o.Run {
-				return usage(fmt.Sprintf("say --run %s: it is part of the trajectories' ids", c.Run), "the dataset that is extended is of run %q, this one of run %q", c.Run, o.Run)
-			}
-			if g.rows > 0 && (c.ExampleID != g.example || c.Epoch != g.epoch) {
-				if err := f(g); err != nil {
-					return err
-				}
-				g = group{held: held{first: g.first + int64(g.rows)}}
-			}
-			if g.rows == 0 {
-				g.example, g.epoch = strings.Clone(c.ExampleID), c.Epoch
-			}
-			g.rows++
-			g.next = max(g.next, c.Generation+1)
-		}
-		if errors.Is(err, io.EOF) {
-			break
-		}
+	for c, err := range dataset.Each[columns](ctx, d, "", d.All()) {
 		if err != nil {
 			return err
 		}
+		if c.Run != o.Run {
+			return usage(fmt.Sprintf("say --run %s: it is part of the trajectories' ids", c.Run), "the dataset that is extended is of run %q, this one of run %q", c.Run, o.Run)
+		}
+		if g.rows > 0 && (c.ExampleID != g.example || c.Epoch != g.epoch) {
+			if err := f(g); err != nil {
+				return err
+			}
+			g = group{held: held{first: g.first + int64(g.rows)}}
+		}
+		if g.rows == 0 {
+			g.example, g.epoch = strings.Clone(c.ExampleID), c.Epoch
+		}
+		g.rows++
+		g.next = max(g.next, c.Generation+1)
 	}
 	if g.rows == 0 {
 		return nil

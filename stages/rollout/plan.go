@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"io"
 	"slices"
 	"strings"
 
@@ -84,31 +83,20 @@ func (p *Plan) tasks(ctx context.Context, all Examples, epoch int) (tasks, error
 
 // each calls f with every row.
 func (p *Plan) each(ctx context.Context, f func(*planned) error) error {
-	r, err := dataset.NewReader[planned](ctx, p.d, formats.TablePlan, dataset.Range{Rows: p.rows})
-	if err != nil {
-		return err
-	}
-	defer r.Close()
-	buf := make([]planned, 1024)
-	for at := 0; ; {
-		n, err := r.Read(buf)
-		for k := range buf[:n] {
-			row := &buf[k]
-			if row.Generations < 1 || row.First < 0 || int(row.Epoch) != p.epoch {
-				return formats.Invalid(p.d.URI(), "curate again", nil, "table %s: row %d, of example %q, cannot be", formats.TablePlan, at+k, row.ExampleID)
-			}
-			if err := f(row); err != nil {
-				return err
-			}
+	at := -1
+	for row, err := range dataset.Each[planned](ctx, p.d, formats.TablePlan, dataset.Range{Rows: p.rows}) {
+		at++
+		if err == nil && (row.Generations < 1 || row.First < 0 || int(row.Epoch) != p.epoch) {
+			err = formats.Invalid(p.d.URI(), "curate again", nil, "table %s: row %d, of example %q, cannot be", formats.TablePlan, at, row.ExampleID)
 		}
-		at += n
-		if errors.Is(err, io.EOF) {
-			return nil
+		if err == nil {
+			err = f(row)
 		}
 		if err != nil {
 			return err
 		}
 	}
+	return nil
 }
 
 // missing counts planned examples that are not there.

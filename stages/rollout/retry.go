@@ -3,7 +3,6 @@ package rollout
 import (
 	"context"
 	"errors"
-	"io"
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
@@ -75,40 +74,28 @@ func (o Options) carry(ctx context.Context, d *dataset.Dataset, journal *dataset
 
 // findGood finds the runs of rows to take from the dataset before.
 func (o Options) findGood(ctx context.Context, d *dataset.Dataset, done *done) (runs []dataset.Range, err error) {
-	r, err := dataset.NewReader[finished](ctx, d, "", d.All())
-	if err != nil {
-		return nil, err
-	}
-	defer r.Close()
-	buf := make([]finished, 1024)
-	for at := int64(0); ; {
-		n, err := r.Read(buf)
-		for i := range buf[:n] {
-			t := &buf[i]
-			where, wanted, err := o.locate(done.tasks, t.key())
-			if err != nil {
-				return nil, err
-			}
-			if !wanted || t.Status == formats.StatusSkipped || done.has(where.slot) {
-				continue
-			}
-			done.add(where.slot, t.Status, t.Attempts)
-			if t.Status == formats.StatusFailed {
-				continue
-			}
-			row := at + int64(i)
-			if k := len(runs) - 1; k >= 0 && runs[k].First+runs[k].Rows == row {
-				runs[k].Rows++
-			} else {
-				runs = append(runs, dataset.Range{First: row, Rows: 1})
-			}
-		}
-		at += int64(n)
-		if errors.Is(err, io.EOF) {
-			return runs, nil
-		}
+	row := int64(-1)
+	for t, err := range dataset.Each[finished](ctx, d, "", d.All()) {
 		if err != nil {
 			return nil, err
 		}
+		row++
+		where, wanted, err := o.locate(done.tasks, t.key())
+		if err != nil {
+			return nil, err
+		}
+		if !wanted || t.Status == formats.StatusSkipped || done.has(where.slot) {
+			continue
+		}
+		done.add(where.slot, t.Status, t.Attempts)
+		if t.Status == formats.StatusFailed {
+			continue
+		}
+		if k := len(runs) - 1; k >= 0 && runs[k].First+runs[k].Rows == row {
+			runs[k].Rows++
+		} else {
+			runs = append(runs, dataset.Range{First: row, Rows: 1})
+		}
 	}
+	return runs, nil
 }

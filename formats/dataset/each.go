@@ -1,0 +1,37 @@
+package dataset
+
+import (
+	"context"
+	"errors"
+	"io"
+	"iter"
+)
+
+// Each yields the rows of a range of a table ("": the dataset's own rows), in
+// order. A row is valid until the next; an error is the last that is yielded.
+func Each[T any](ctx context.Context, d *Dataset, table string, r Range) iter.Seq2[*T, error] {
+	return func(yield func(*T, error) bool) {
+		rd, err := NewReader[T](ctx, d, table, r)
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		defer rd.Close()
+		buf := make([]T, 1024)
+		for {
+			n, err := rd.Read(buf)
+			for i := range buf[:n] {
+				if !yield(&buf[i], nil) {
+					return
+				}
+			}
+			if errors.Is(err, io.EOF) {
+				return
+			}
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+		}
+	}
+}

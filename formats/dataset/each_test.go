@@ -1,0 +1,48 @@
+package dataset
+
+import (
+	"testing"
+
+	"github.com/rollmill/rollmill/formats"
+)
+
+func TestEach(t *testing.T) {
+	places(t, func(t *testing.T, uri string) {
+		write(t.Context(), t, uri, wideSpec(), Options{partSize: 1}, 6)
+		d := open(t, uri)
+		type id struct {
+			TrajectoryID string `parquet:"trajectory_id"`
+		}
+		all, err := ReadAll[id](t.Context(), d, "", d.All())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range []Range{d.All(), {First: 3, Rows: 7}, {First: 24}} {
+			at := r.First
+			for row, err := range Each[id](t.Context(), d, "", r) {
+				if err != nil || *row != all[at] {
+					t.Fatalf("row %d is %v, want %v: %v", at, row, all[at], err)
+				}
+				at++
+			}
+			if at != r.First+r.Rows {
+				t.Errorf("rows %d to %d, it ended at %d", r.First, r.First+r.Rows, at)
+			}
+		}
+		for row := range Each[id](t.Context(), d, "", d.All()) {
+			if *row != all[0] {
+				t.Error(row)
+			}
+			break
+		}
+		failed := 0
+		for row, err := range Each[formats.Pair](t.Context(), d, formats.TablePairs, Range{Rows: 1}) {
+			if failed++; err == nil || row != nil {
+				t.Error("a table that is not there has rows")
+			}
+		}
+		if failed != 1 {
+			t.Errorf("%d errors", failed)
+		}
+	})
+}
