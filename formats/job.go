@@ -1,6 +1,7 @@
 package formats
 
 import (
+	"context"
 	"encoding/json"
 	"iter"
 	"time"
@@ -66,6 +67,25 @@ type Submission struct {
 	// Guard fails once the sender no longer owns the submission. Ask before
 	// each piece that is sent, and send nothing after it failed.
 	Guard func() error `json:"-"`
+
+	// Fence is Guard that also reads the submission's record again, which
+	// costs a request. Ask right before each request that cannot be taken
+	// back (Fenced does). nil when there is nothing to read.
+	Fence func(ctx context.Context) error `json:"-"`
+}
+
+// Fenced fails when the sender no longer owns the submission, as its Guard
+// and its Fence say. A trainer calls it right before a request that may train.
+func (s *Submission) Fenced(ctx context.Context) error {
+	if s.Guard != nil {
+		if err := s.Guard(); err != nil {
+			return err
+		}
+	}
+	if s.Fence != nil {
+		return s.Fence(ctx)
+	}
+	return nil
 }
 
 // JobEvent is news of a job under way.

@@ -10,6 +10,26 @@
 // testdata/consumers/command/art_trainer.py calls the library in process. The
 // shape of a batch is formats/art's matter.
 //
+// The one request that cannot be taken back is POST /_train_model. The server
+// can act once the last byte of its body has arrived; the ledger is read again
+// right before that byte.
+//
+//	what is seen of it                         what it proves             outcome
+//	an error before the last byte was sent     no training                clean: failed, may be sent again
+//	400 or 422 with {"detail": ...}, 401,      the server refused it      clean, if the step stands still
+//	403, 404, 405                              before training            else unknown
+//	any other refusal (408, 409, 413, 425,     nothing: a proxy may have  unknown: a person decides (exit 6)
+//	429, 499, every 5xx)                       answered for the server
+//	200, all lines, the step one higher        trained                    completed
+//	200, all lines, no gradient steps          nothing to train on        untrained
+//	200, broken off, the step stands still     an exception in training   failed, not clean
+//	no answer, the step one higher             trained, by the one owner  completed
+//	no answer, the step stands still           nothing                    unknown
+//
+// A server that says by its own route that it trains atomically is asked
+// instead, whatever was seen. The other requests may be repeated: they register
+// the model, make the server ready, read the step, or delete old checkpoints.
+//
 // To follow another dialect: add what tells it to dialect.go, and a knob to
 // arttest, the test server that every promise here is tested on.
 package art

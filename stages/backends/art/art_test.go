@@ -89,7 +89,8 @@ func TestHowATrainingEnds(t *testing.T) {
 		"atomic, broken off":                 {faults: arttest.Faults{Atomic: true, CloseAfter: ptr(1)}, state: formats.JobFailed, clean: true, says: "trained nothing"},
 		"atomic, broken off after saving":    {faults: arttest.Faults{Atomic: true, CloseSaved: true}, state: formats.JobCompleted, step: 1, says: "it trained this submission"},
 		"refused with 422":                   {faults: arttest.Faults{TrainStatus: 422}, state: formats.JobFailed, clean: true, refused: "422"},
-		"refused with 500":                   {faults: arttest.Faults{TrainStatus: 500}, state: formats.JobFailed, clean: true, refused: "500"},
+		"a proxy's 422":                      {faults: arttest.Faults{TrainStatus: 422, Proxy: true}, state: formats.JobUnknown, says: "422"},
+		"refused with 500":                   {faults: arttest.Faults{TrainStatus: 500}, state: formats.JobUnknown, says: "as it was before"},
 		"a gateway's 502":                    {faults: arttest.Faults{TrainStatus: 502}, state: formats.JobUnknown, says: "as it was before"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -2,6 +2,7 @@ package art
 
 import (
 	"bufio"
+	"context"
 	"encoding/json"
 	"io"
 	"sync/atomic"
@@ -36,10 +37,11 @@ type body struct {
 	failed atomic.Pointer[error] // why there will be no last byte
 }
 
-func (t *Trainer) body(groups formats.Groups, plain bool, guard func() error, sent func(int64)) *body {
+func (t *Trainer) body(ctx context.Context, s formats.Submission, groups formats.Groups, plain bool, sent func(int64)) *body {
 	r, w := io.Pipe()
-	b := &body{PipeReader: r, guard: guard}
-	go func() { w.CloseWithError(t.encode(w, groups, shape(plain), sent)) }()
+	b := &body{PipeReader: r, guard: s.Guard}
+	last := func() error { return s.Fenced(ctx) }
+	go func() { w.CloseWithError(t.encode(w, groups, shape(plain), sent, last)) }()
 	return b
 }
 
@@ -69,7 +71,7 @@ func shape(plain bool) func([]byte, []formats.Trajectory) []byte {
 	return wire.AppendGroup
 }
 
-func (t *Trainer) encode(w io.Writer, groups formats.Groups, appendGroup func([]byte, []formats.Trajectory) []byte, sent func(int64)) error {
+func (t *Trainer) encode(w io.Writer, groups formats.Groups, appendGroup func([]byte, []formats.Trajectory) []byte, sent func(int64), last func() error) error {
 	out := bufio.NewWriterSize(w, 256<<10)
 	if _, err := out.Write(t.head()); err != nil {
 		return err
@@ -90,6 +92,12 @@ func (t *Trainer) encode(w io.Writer, groups formats.Groups, appendGroup func([]
 		}
 		n++
 		sent(n)
+	}
+	if err := out.Flush(); err != nil {
+		return err
+	}
+	if err := last(); err != nil { // what follows lets the server train
+		return err
 	}
 	if _, err := out.WriteString(tail); err != nil {
 		return err

@@ -49,8 +49,6 @@ func (t *Trainer) unreachable(err error) error {
 	return e
 }
 
-func (t *Trainer) refused(_ string, resp *http.Response) error { return t.web().Refused(resp) }
-
 // explain says what helps, with the server's own words.
 func (t *Trainer) explain(e *Error, r *http.Request, answer []byte) {
 	if e.Status == 0 {

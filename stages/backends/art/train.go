@@ -1,6 +1,7 @@
 package art
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -30,7 +31,7 @@ func (t *Trainer) Submit(ctx context.Context, s formats.Submission, groups forma
 	defer cancel(nil)
 	watch := newWatch(t.cfg.ReadTimeout, cancel)
 	defer watch.stop()
-	body := t.body(groups, d.plain(), s.Guard, func(n int64) { watch.touch(); event(formats.JobEvent{Sent: n}) })
+	body := t.body(ctx, s, groups, d.plain(), func(n int64) { watch.touch(); event(formats.JobEvent{Sent: n}) })
 	defer body.Close()
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, t.base+"/_train_model", body)
 	if err != nil {
@@ -47,7 +48,7 @@ func (t *Trainer) Submit(ctx context.Context, s formats.Submission, groups forma
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusOK {
-		return t.afterRefusal(ctx, s, t.refused("/_train_model", resp), resp.StatusCode)
+		return t.afterRefusal(ctx, s, t.web().Refused(resp))
 	}
 	lines := readLines(resp.Body, watch, event)
 	if silent := context.Cause(ctx); lines.err != nil && silent != nil {
@@ -83,27 +84,51 @@ func (t *Trainer) unsent(b *body, err error) error {
 	return t.unreachable(err)
 }
 
-// afterRefusal: a 4xx comes before the training, and so does a plain 500, since
-// the training answers 200 before it begins; but a 500 may come from something
-// in between, so the step has to stand still.
-func (t *Trainer) afterRefusal(ctx context.Context, s formats.Submission, refusal error, code int) (formats.Outcome, error) {
-	state, err := t.state(ctx, s.Token)
-	if err != nil {
-		return formats.Outcome{State: formats.JobUnknown, Message: refusal.Error()}, errors.Join(refusal, err)
-	}
+// afterRefusal: the whole batch was sent, so a refusal alone proves nothing:
+// something between may have given up while the server trains. The batch is
+// clean when an atomic server says so, or when the refusal is one that the
+// server gives before it begins and the step stands still. See the table in
+// the package's comment.
+func (t *Trainer) afterRefusal(ctx context.Context, s formats.Submission, refusal error) (formats.Outcome, error) {
+	unknown := formats.Outcome{State: formats.JobUnknown, Message: refusal.Error()}
 	clean := formats.Outcome{State: formats.JobFailed, Clean: true, Message: refusal.Error()}
-	if state == nil && code < http.StatusInternalServerError {
+	state, err := t.state(ctx, s.Token)
+	if err == nil && state != nil {
+		if out := t.resolved(s, state); !out.Clean {
+			out.Message = join(refusal.Error(), out.Message)
+			return out, nil
+		}
 		return clean, refusal
 	}
-	out, err := t.Resolve(ctx, s)
+	step, unread := t.step(ctx)
 	switch {
-	case err != nil:
-		return formats.Outcome{State: formats.JobUnknown, Message: refusal.Error()}, errors.Join(refusal, err)
-	case out.Clean, code == http.StatusInternalServerError && same(out.StepAfter, s.Before.Step):
+	case err != nil || unread != nil:
+		unknown.Message = join(unknown.Message, fmt.Sprintf("and the step could not be read afterwards (%v)", errors.Join(err, unread)))
+	case !same(&step, s.Before.Step):
+		unknown.StepAfter, unknown.Message = &step, join(unknown.Message, fmt.Sprintf("but the step is %d now", step))
+	case beforeTraining(refusal):
 		return clean, refusal
+	default:
+		unknown.StepAfter, unknown.Message = &step, join(unknown.Message, fmt.Sprintf("the step is %d, as it was before, but the whole batch was sent: the server may be training it still", step))
 	}
-	out.Message = join(refusal.Error(), out.Message)
-	return out, nil
+	return unknown, nil
+}
+
+// beforeTraining reports whether an ART server gives this refusal before it
+// trains: its framework's own answers, and those of its handlers that say a
+// detail. Anything else may come from a proxy, or from the server later.
+func beforeTraining(refusal error) bool {
+	var e *Error
+	if !errors.As(refusal, &e) {
+		return false
+	}
+	switch e.Status {
+	case http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound, http.StatusMethodNotAllowed:
+		return true
+	case http.StatusBadRequest, http.StatusUnprocessableEntity:
+		return bytes.HasPrefix(bytes.TrimSpace(e.Answer), []byte(`{"detail":`))
+	}
+	return false
 }
 
 // afterBreak: the connection ended before the answer did. The server is asked

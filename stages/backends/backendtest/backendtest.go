@@ -41,6 +41,7 @@ func Run(t *testing.T, fresh func(t *testing.T) Subject) {
 		{"what was never sent is never resolved as done", neverSent},
 		{"a batch that cannot be read has no effect", unreadable},
 		{"a sender that lost its lease sends nothing whole", guarded},
+		{"a sender whose place was taken sends nothing whole", fenced},
 		{"a cancelled sender ends at once", cancelled},
 	} {
 		t.Run(story.name, func(t *testing.T) { story.run(t, fresh(t)) })

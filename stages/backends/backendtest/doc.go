@@ -21,8 +21,11 @@
 //     misread, each by a reason from a closed list, and lists that in
 //     Load.Checks. It has no effect.
 //  4. Submit streams: the groups that it ranges over are read as it goes, and no
-//     more than one is kept. It asks Guard before each piece, and never repeats a
-//     request that may have had an effect.
+//     more than one is kept. It asks Guard before each piece, Fenced right before
+//     the request that cannot be taken back, and never repeats one that may have
+//     had an effect. The package's comment has a table: which request that is,
+//     and what each answer to it proves. A refusal of it proves little, since a
+//     proxy may have answered: RefusedAfter is the suite for that.
 //  5. Jobs that outlive the connection: add Status (submit.Follower), and Cancel
 //     (submit.Canceller). A state that is not known is formats.JobRunning with
 //     Outcome.Strange, which is waited for no longer than the stall limit.

@@ -39,18 +39,15 @@ func (t *Trainer) Submit(ctx context.Context, s formats.Submission, groups forma
 		return clean(err)
 	}
 	if j == nil {
-		if err := s.Guard(); err != nil {
+		if err := s.Fenced(ctx); err != nil {
 			return clean(err)
 		}
-		q := remote.Request{Method: http.MethodPost, URL: t.at("customization/jobs"), JSON: body}
+		q := remote.Request{Method: http.MethodPost, URL: t.at("customization/jobs"), JSON: body, Header: http.Header{remote.IdempotencyHeader: {s.Token}}}
 		if t.cfg.WandBKey != "" && slices.ContainsFunc(t.cfg.Integrations, func(i map[string]any) bool { return i["type"] == "wandb" }) {
-			q.Header = http.Header{"Wandb-Api-Key": {t.cfg.WandBKey}}
+			q.Header.Set("Wandb-Api-Key", t.cfg.WandBKey)
 		}
 		j = &job{}
 		if _, err := t.entity.Do(ctx, q, j); err != nil {
-			if !remote.Unsure(err) {
-				return clean(err)
-			}
 			return t.lost(ctx, s, err)
 		}
 		if j.ID == "" {
@@ -65,14 +62,19 @@ func (t *Trainer) Submit(ctx context.Context, s formats.Submission, groups forma
 	return out, nil
 }
 
-// lost looks for a job that may have been made although its answer was not
-// seen.
+// lost looks for a job that may have been made although making it failed: a
+// refusal may be a proxy's. After one that the service gives before it makes a
+// job, a single look decides.
 func (t *Trainer) lost(ctx context.Context, s formats.Submission, broken error) (formats.Outcome, error) {
 	unknown := formats.Outcome{State: formats.JobUnknown, Message: broken.Error()}
 	if ctx.Err() != nil {
 		return unknown, broken
 	}
-	out, err := t.Resolve(ctx, s)
+	settle := time.Duration(0)
+	if remote.Unsure(broken) {
+		settle = t.cfg.Settle
+	}
+	out, err := t.look(ctx, s, settle)
 	switch {
 	case err != nil:
 		return unknown, errors.Join(broken, err)
@@ -156,7 +158,12 @@ func (j *job) field(name string) string {
 // Resolve looks for the submission's job by its name and its fields. The job
 // of a request whose sender is gone is listed after a while or never.
 func (t *Trainer) Resolve(ctx context.Context, s formats.Submission) (formats.Outcome, error) {
-	for again := false; ; again = true {
+	return t.look(ctx, s, t.cfg.Settle)
+}
+
+// look looks for the submission's job, and once more after a while.
+func (t *Trainer) look(ctx context.Context, s formats.Submission, settle time.Duration) (formats.Outcome, error) {
+	for again := settle <= 0; ; again = true {
 		j, err := t.find(ctx, s.Token)
 		if err != nil {
 			return formats.Outcome{State: formats.JobUnknown}, err
@@ -172,7 +179,7 @@ func (t *Trainer) Resolve(ctx context.Context, s formats.Submission) (formats.Ou
 		select {
 		case <-ctx.Done():
 			return formats.Outcome{State: formats.JobUnknown}, context.Cause(ctx)
-		case <-time.After(t.cfg.Settle):
+		case <-time.After(settle):
 		}
 	}
 }

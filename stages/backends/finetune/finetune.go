@@ -3,8 +3,23 @@
 // follows it. The lines of the file are formats/finetune's matter.
 //
 // A job carries the submission's token in its metadata, and its file carries
-// it in its name, so a job whose sender died is found again by listing. The
-// API has no idempotency key: making a job is never repeated.
+// it in its name, so a job whose sender died is found again by listing.
+//
+// The one request that cannot be taken back is POST /fine_tuning/jobs. Right
+// before it the jobs are listed and the ledger is read again. The request has
+// the token as its idempotency key, which OpenAI does not document and other
+// services may honour, and it is never repeated.
+//
+//	answer to it                               what it proves             outcome
+//	2xx with an id                             the job was made           followed
+//	400, 401, 403, 404, 413, 415, 422, ...     refused, by the service    clean, if a look finds no job
+//	                                           or by a proxy
+//	408, 409, 425, 429, 499, every 5xx, a      nothing                    clean, if neither a look nor
+//	redirect, no answer, 2xx without an id                                another after Config.Settle finds one
+//	a job is found                             it was made                followed, whatever was answered
+//	the jobs cannot be listed                  nothing                    unknown: the next run looks again
+//
+// Files and parts of files train nothing by themselves.
 //
 // DPO trains on the preferences of the batch's table _pairs; a batch without one
 // has each group's best compared with its worst, and a note says so. Of the

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/stages/backends/remote"
 )
 
 // The keys of a job's metadata. Values are strings.
@@ -40,33 +41,43 @@ func (t *Trainer) Submit(ctx context.Context, s formats.Submission, groups forma
 		}
 		body["validation_file"] = held
 	}
-	if err := s.Guard(); err != nil {
+	j, err := t.find(ctx, s.Token) // another sender's, since the files were sent
+	if err != nil {
 		return clean(err)
 	}
-	var j job
-	if err := t.post(ctx, "/fine_tuning/jobs", body, &j); err != nil {
-		if code := status(err); code >= 400 && code < 500 && code != http.StatusRequestTimeout && code != http.StatusConflict {
+	if j == nil {
+		if err := s.Fenced(ctx); err != nil {
 			return clean(err)
 		}
-		return t.lost(ctx, s, err)
-	}
-	if j.ID == "" {
-		return t.lost(ctx, s, &Error{What: "openai: the answer that makes a job names none"})
+		j = &job{}
+		q := remote.Request{Method: http.MethodPost, URL: t.url("/fine_tuning/jobs"), JSON: body, Header: http.Header{remote.IdempotencyHeader: {s.Token}}}
+		if _, err := t.web().Do(ctx, q, j); err != nil {
+			return t.lost(ctx, s, err)
+		}
+		if j.ID == "" {
+			return t.lost(ctx, s, &Error{What: "openai: the answer that makes a job names none"})
+		}
 	}
 	event(formats.JobEvent{Job: j.ID})
-	return t.outcome(&j), nil
+	return t.outcome(j), nil
 }
 
-// lost looks for a job that may have been made although its answer was not
-// seen.
+// lost looks for a job that may have been made although making it failed: a
+// refusal may be a proxy's. After one that the service gives before it makes a
+// job, a single look decides.
 func (t *Trainer) lost(ctx context.Context, s formats.Submission, broken error) (formats.Outcome, error) {
+	unknown := formats.Outcome{State: formats.JobUnknown, Message: broken.Error()}
 	if ctx.Err() != nil {
-		return formats.Outcome{State: formats.JobUnknown, Message: broken.Error()}, broken
+		return unknown, broken
 	}
-	out, err := t.Resolve(ctx, s)
+	settle := time.Duration(0)
+	if remote.Unsure(broken) {
+		settle = t.cfg.Settle
+	}
+	out, err := t.look(ctx, s, settle)
 	switch {
 	case err != nil:
-		return formats.Outcome{State: formats.JobUnknown, Message: broken.Error()}, errors.Join(broken, err)
+		return unknown, errors.Join(broken, err)
 	case out.Clean:
 		return out, broken
 	}
@@ -245,7 +256,12 @@ type job struct {
 // Resolve looks for the submission's job by its token and by its file. The
 // job of a request whose sender is gone is listed after a while or never.
 func (t *Trainer) Resolve(ctx context.Context, s formats.Submission) (formats.Outcome, error) {
-	for again := false; ; again = true {
+	return t.look(ctx, s, t.cfg.Settle)
+}
+
+// look looks for the submission's job, and once more after a while.
+func (t *Trainer) look(ctx context.Context, s formats.Submission, settle time.Duration) (formats.Outcome, error) {
+	for again := settle <= 0; ; again = true {
 		j, err := t.find(ctx, s.Token)
 		if err != nil {
 			return formats.Outcome{State: formats.JobUnknown}, err
@@ -259,7 +275,7 @@ func (t *Trainer) Resolve(ctx context.Context, s formats.Submission) (formats.Ou
 		select {
 		case <-ctx.Done():
 			return formats.Outcome{State: formats.JobUnknown}, context.Cause(ctx)
-		case <-time.After(t.cfg.Settle):
+		case <-time.After(settle):
 		}
 	}
 }

@@ -40,7 +40,7 @@ func (t *Trainer) change(ctx context.Context, s formats.Submission, b *batch, gr
 	files = append(files, repo.Bytes(recordPath(s.Token), append(data, '\n')))
 	change := repo.Change{
 		Repo: t.cfg.Repo, Revision: t.cfg.Branch, Summary: fmt.Sprintf("rollmill: run %s, epoch %d", s.Run, s.Epoch), Description: "submission " + s.Token,
-		Guard: s.Guard, Settle: t.cfg.Settle,
+		Guard: s.Guard, Fence: s.Fence, Settle: t.cfg.Settle,
 	}
 	if !t.cfg.Keep {
 		change.Delete = ours

@@ -263,19 +263,21 @@ func (t *Trainer) Submit(ctx context.Context, s formats.Submission, groups forma
 	return t.outcome(rec, commit, s), nil
 }
 
-// lost tells whether a commit that failed was made.
+// lost looks whether a commit that failed was made: a refusal may be a
+// proxy's.
 func (t *Trainer) lost(ctx context.Context, s formats.Submission, broken error) (formats.Outcome, error) {
-	if !repo.Open(broken) {
-		return formats.Outcome{State: formats.JobFailed, Clean: true, Message: "nothing was committed"}, broken
+	unknown := formats.Outcome{State: formats.JobUnknown, Message: broken.Error()}
+	if ctx.Err() != nil && repo.Open(broken) {
+		return unknown, broken
 	}
-	if ctx.Err() != nil {
-		return formats.Outcome{State: formats.JobUnknown, Message: broken.Error()}, broken
+	out, err := t.Resolve(context.WithoutCancel(ctx), s)
+	switch {
+	case err == nil && out.State == formats.JobCompleted:
+		return out, nil
+	case repo.Open(broken):
+		return unknown, broken
 	}
-	out, err := t.Resolve(ctx, s)
-	if err != nil || out.Clean {
-		return formats.Outcome{State: formats.JobUnknown, Message: broken.Error()}, broken
-	}
-	return out, nil
+	return formats.Outcome{State: formats.JobFailed, Clean: true, Message: "nothing was committed"}, broken
 }
 
 // Resolve looks for the submission's record.

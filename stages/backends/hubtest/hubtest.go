@@ -35,6 +35,7 @@ type Faults struct {
 	NoCommitOID      bool
 	CommitRefused    int // with this code, each time
 	AppliedThen500   int // commits that are made, and answered with 500
+	AppliedThen      int // commits are made, and answered with this code
 	DropAfterCommit  int // commits that are made, and not answered
 	DropBeforeCommit int // commits that are neither
 	Intruders        int // commits that somebody else makes just before ours

@@ -205,6 +205,9 @@ func (h *Hub) commit(w http.ResponseWriter, r *http.Request, p place) {
 		maps.Copy(files, c.files)
 	})
 	switch {
+	case h.faults.AppliedThen != 0:
+		fail(w, h.faults.AppliedThen, "", "refused")
+		return
 	case h.faults.AppliedThen500 > 0:
 		h.faults.AppliedThen500--
 		fail(w, http.StatusInternalServerError, "", "Internal Error")

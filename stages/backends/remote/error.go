@@ -52,16 +52,23 @@ func Status(err error) int {
 	return 0
 }
 
-// Unsure tells that a request may have had its effect although it failed: no
-// answer, or one from which nothing follows. An error that no service gave is
-// of the time before it was sent.
+// Unsure reports whether a request may have had its effect although it failed:
+// no answer, or one from which nothing follows, such as a proxy's when it gave
+// up waiting. An error that no service gave is of the time before it was sent.
 func Unsure(err error) bool {
 	if e := (*Error)(nil); !errors.As(err, &e) {
 		return false
 	}
-	code := Status(err)
-	return code < 400 || code >= 500 || code == http.StatusRequestTimeout || code == http.StatusConflict
+	switch code := Status(err); code {
+	case http.StatusRequestTimeout, http.StatusConflict, http.StatusTooEarly, http.StatusTooManyRequests, clientClosed:
+		return true
+	default:
+		return code < 400 || code >= 500
+	}
 }
+
+// clientClosed is what proxies answer, or log, when a client went away.
+const clientClosed = 499
 
 // clean takes secrets out of an error.
 func (c *Client) clean(e *Error) *Error {

@@ -35,6 +35,13 @@ type Client struct {
 	Explain func(e *Error, r *http.Request, answer []byte)
 }
 
+// IdempotencyHeader names a request that is sent once: a service that knows the
+// header answers a second one of the same name with the first one's answer. It
+// is written in lower case because net/http repeats a POST of its own accord,
+// after a connection that broke, when it finds the canonical name; a service
+// that does not know the header would act twice.
+const IdempotencyHeader = "idempotency-key"
+
 // Request is one question.
 type Request struct {
 	Method string // default GET

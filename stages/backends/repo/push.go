@@ -26,6 +26,8 @@ type Change struct {
 
 	// Guard is asked before each thing that is sent; nil for always.
 	Guard func() error
+	// Fence is asked right before the commit; nil for always.
+	Fence func(ctx context.Context) error
 	// Settle is how long an answer that was not seen is given to have its
 	// effect; default 5s.
 	Settle time.Duration
@@ -136,13 +138,18 @@ func (c *Client) pushOnce(ctx context.Context, change Change) (commit string, po
 	if err := p.Guard(); err != nil {
 		return "", false, false, err
 	}
+	if p.Fence != nil {
+		if err := p.Fence(ctx); err != nil {
+			return "", false, false, err
+		}
+	}
 	commit, err = p.commit(ctx)
 	switch {
 	case err == nil || ctx.Err() != nil:
 		return commit, true, false, err
 	case remote.Status(err) == http.StatusPreconditionFailed: // somebody committed meanwhile
 		return "", true, true, err
-	case !remote.Unsure(err) && remote.Status(err) != http.StatusTooManyRequests:
+	case !remote.Unsure(err):
 		return "", true, false, err
 	}
 	// It may have been made, or still be on its way: look again.

@@ -53,7 +53,10 @@ type Faults struct {
 	StayUntrained bool               // and do not advance the step then, as 0.3
 	StepStays     bool               // train, and do not advance the step
 	StepJumps     bool               // advance the step by two
-	TrainStatus   int                // answer the batch with this status
+	TrainStatus   int                // answer the batch with this status, before training
+	StatusAfter   int                // train, then answer with this status
+	AwayAfter     bool               // answer nothing but 503 after the first batch
+	Proxy         bool               // such an answer is a proxy's, in its own words
 	Atomic        bool               // be a server that trains atomically and says so
 	Discard       bool               // count a batch's bytes and look at none of them
 	Hold          <-chan struct{}    // wait before the first line

@@ -34,6 +34,10 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	s.calls = append(s.calls, r.Method+" "+r.URL.Path)
 	s.mu.Unlock()
+	if f.AwayAfter && len(s.Batches()) > 0 {
+		http.Error(w, "away", http.StatusServiceUnavailable)
+		return
+	}
 	if r.URL.Path == "/openapi.json" && !f.NoOpenAPI {
 		reply(w, 200, openapi(d))
 		return

@@ -49,7 +49,7 @@ func (s *Server) train(w http.ResponseWriter, r *http.Request, d Dialect, f Faul
 		return
 	}
 	if f.TrainStatus != 0 {
-		http.Error(w, "refused", f.TrainStatus)
+		refuse(w, f)
 		return
 	}
 	b := Batch{Token: r.Header.Get(wire.SubmissionHeader), Raw: body, Groups: groups}
@@ -65,6 +65,12 @@ func (s *Server) train(w http.ResponseWriter, r *http.Request, d Dialect, f Faul
 	if f.Received != nil {
 		f.Received(b.Token)
 	}
+	if f.StatusAfter != 0 {
+		s.keep(&b, true, 1)
+		f.TrainStatus = f.StatusAfter
+		refuse(w, f)
+		return
+	}
 	if f.Hold != nil {
 		w.Header()["Content-Type"] = nil
 		w.WriteHeader(200)
@@ -72,6 +78,15 @@ func (s *Server) train(w http.ResponseWriter, r *http.Request, d Dialect, f Faul
 		<-f.Hold
 	}
 	s.answer(w, &b, trainable, sound, f)
+}
+
+// refuse answers as the server does, or as a proxy before it.
+func refuse(w http.ResponseWriter, f Faults) {
+	if f.Proxy {
+		http.Error(w, "refused by the proxy", f.TrainStatus)
+		return
+	}
+	detail(w, f.TrainStatus, "refused")
 }
 
 // admit takes each submission once.

@@ -33,6 +33,7 @@ type Faults struct {
 	DropAfterJob   bool // stores the job and drops the connection
 	DropBeforeJob  bool // drops the connection and stores nothing
 	EmptyJobAnswer bool
+	StatusAfterJob int      // stores the job and answers with this code
 	JobStatus      int      // refuses to make a job with this code
 	Statuses       []string // what a job's status is, one a request; default created, pending, running, completed
 	StatusFails    int      // times that the status answers 500 first

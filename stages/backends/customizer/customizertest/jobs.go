@@ -98,6 +98,8 @@ func (s *Server) makeJob(w http.ResponseWriter, r *http.Request) {
 		panic(http.ErrAbortHandler)
 	case s.faults.EmptyJobAnswer:
 		answer(w, http.StatusOK, map[string]any{})
+	case s.faults.StatusAfterJob != 0:
+		fail(w, s.faults.StatusAfterJob, "refused")
 	default:
 		answer(w, http.StatusOK, s.look(j))
 	}

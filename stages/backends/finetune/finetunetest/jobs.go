@@ -15,7 +15,12 @@ func (s *Server) postJob(w http.ResponseWriter, r *http.Request) {
 	if s.faults.DropBeforeJob {
 		panic(http.ErrAbortHandler)
 	}
-	j := &Job{ID: fmt.Sprint("ftjob-", len(s.jobs)+1)}
+	j := &Job{ID: fmt.Sprint("ftjob-", len(s.jobs)+1), Key: r.Header.Get("Idempotency-Key")}
+	at := slices.IndexFunc(s.jobs, func(o *Job) bool { return o.Key != "" && o.Key == j.Key })
+	if at >= 0 && !s.faults.ForgetsKeys {
+		s.answer(w, s.look(s.jobs[at], false))
+		return
+	}
 	if err := json.NewDecoder(r.Body).Decode(&j.Body); err != nil {
 		fail(w, http.StatusBadRequest, err.Error(), "")
 		return
@@ -30,6 +35,8 @@ func (s *Server) postJob(w http.ResponseWriter, r *http.Request) {
 		panic(http.ErrAbortHandler)
 	case s.faults.EmptyJobAnswer:
 		s.answer(w, map[string]any{})
+	case s.faults.StatusAfterJob != 0:
+		fail(w, s.faults.StatusAfterJob, "refused", "")
 	default:
 		s.answer(w, s.look(j, false))
 	}

@@ -22,6 +22,8 @@ const Key = "sk-test-hush"
 type Faults struct {
 	DropAfterJob   bool     // stores the job and drops the connection
 	DropBeforeJob  bool     // drops the connection and stores nothing
+	StatusAfterJob int      // stores the job and answers with this code
+	ForgetsKeys    bool     // makes a second job for a second request of one idempotency key
 	JobStatus      int      // refuses to make a job with this code
 	FileStatuses   []string // what a file's status is, one a request; default uploaded, processed
 	JobStatuses    []string // what a job's status is, one a request; default validating_files, queued, running, succeeded
@@ -43,6 +45,7 @@ type Faults struct {
 // Job is a job that was made.
 type Job struct {
 	ID     string
+	Key    string // the request's idempotency key
 	Body   map[string]json.RawMessage
 	asked  int
 	status string

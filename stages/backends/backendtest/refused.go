@@ -1,0 +1,50 @@
+package backendtest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/rollmill/rollmill/formats"
+)
+
+// Refusals are codes that a service, or a proxy before it, may answer with
+// although it did what it was asked.
+var Refusals = []int{400, 401, 403, 404, 405, 408, 409, 413, 415, 422, 425, 429, 499, 500, 502, 503, 504}
+
+// RefusedAfter tests that a batch which was trained counts as trained, as
+// running or as unknown whatever code is answered afterwards, and never as one
+// that may be sent again. fresh makes a subject whose service does its work
+// and then answers with code.
+func RefusedAfter(t *testing.T, fresh func(t *testing.T, code int) Subject) {
+	for _, code := range Refusals {
+		t.Run(fmt.Sprint(code), func(t *testing.T) {
+			s := fresh(t, code)
+			before, err := s.Trainer.Begin(t.Context(), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			out, err := s.Trainer.Submit(t.Context(), submission("batch", before), Batch(), ignore)
+			if out.Clean || out.State == formats.JobFailed || s.Jobs() != 1 {
+				t.Errorf("%+v, %v; %d jobs", out, err, s.Jobs())
+			}
+			if again, err := s.Trainer.Resolve(t.Context(), submission("batch", before)); again.Clean {
+				t.Errorf("resolved: %+v, %v", again, err)
+			}
+		})
+	}
+}
+
+// fenced: the record is read again right before the request that cannot be
+// taken back, when all that comes before it is done.
+func fenced(t *testing.T, s Subject) {
+	lost := errors.New("another process took it over")
+	asked := 0
+	sub := submission("batch", formats.Standing{})
+	sub.Fence = func(context.Context) error { asked++; return lost }
+	fails(t, s, t.Context(), sub, Batch(), lost)
+	if asked == 0 {
+		t.Error("the record was not read again")
+	}
+}

@@ -1,0 +1,61 @@
+package finetune_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/stages/backends/backendtest"
+	"github.com/rollmill/rollmill/stages/backends/finetune/finetunetest"
+)
+
+// TestARefusalAfterTheJobWasMadeFindsIt: a proxy may refuse what the service
+// did.
+func TestARefusalAfterTheJobWasMadeFindsIt(t *testing.T) {
+	for name, f := range map[string]finetunetest.Faults{"plain": {}, "among others": {OtherJobs: 120}} {
+		t.Run(name, func(t *testing.T) {
+			backendtest.RefusedAfter(t, func(t *testing.T, code int) backendtest.Subject {
+				f.StatusAfterJob = code
+				tr, s := start(t, f)
+				return backendtest.Subject{Trainer: tr, Jobs: func() int { return len(s.Jobs()) }}
+			})
+		})
+	}
+}
+
+// TestAnotherSendersJobIsFoundBeforeOneIsMade: it was made while our files
+// were uploaded.
+func TestAnotherSendersJobIsFoundBeforeOneIsMade(t *testing.T) {
+	tr, s := start(t, finetunetest.Faults{ForgetsKeys: true})
+	raced := func(yield func([]formats.Trajectory, error) bool) {
+		if len(s.Jobs()) == 0 {
+			if _, err := submit(t, tr); err != nil {
+				t.Error(err)
+			}
+		}
+		backendtest.Batch()(yield)
+	}
+	out, err := tr.Submit(t.Context(), submission(), raced, func(formats.JobEvent) {})
+	if err != nil || out.Job != "ftjob-1" || len(s.Jobs()) != 1 {
+		t.Errorf("%+v, %v, %d jobs", out, err, len(s.Jobs()))
+	}
+}
+
+// TestTheIdempotencyKeyJoinsTwoRequests: another sender makes the job between
+// our look and our request.
+func TestTheIdempotencyKeyJoinsTwoRequests(t *testing.T) {
+	tr, s := start(t, finetunetest.Faults{})
+	sub := submission()
+	sub.Fence = func(context.Context) error {
+		if len(s.Jobs()) == 0 {
+			if _, err := submit(t, tr); err != nil {
+				t.Error(err)
+			}
+		}
+		return nil
+	}
+	out, err := tr.Submit(t.Context(), sub, backendtest.Batch(), func(formats.JobEvent) {})
+	if err != nil || out.Job != "ftjob-1" || len(s.Jobs()) != 1 {
+		t.Errorf("%+v, %v, %d jobs", out, err, len(s.Jobs()))
+	}
+}
