@@ -17,7 +17,9 @@ type cursor struct {
 	page   page
 	at     int   // entry of the page
 	value  int   // value of the page: entries that are there so far
-	index  []int // by list: of the current element
+	index  []int // by list: of the current element, -1 when it has none
+
+	open []*slice // by list: the current one, whose elements are counted when it ends
 }
 
 // more makes an entry available, or returns false at the end of the chunk.
@@ -43,7 +45,7 @@ func (c *cursor) fill(base unsafe.Pointer, stride uintptr, n int) error {
 	row := -1
 	for {
 		if c.at == c.page.entries && row == n-1 && c.page.whole {
-			return nil
+			return c.close(0)
 		}
 		ok, err := c.more()
 		if err != nil {
@@ -51,20 +53,22 @@ func (c *cursor) fill(base unsafe.Pointer, stride uintptr, n int) error {
 		}
 		if !ok {
 			if row == n-1 {
-				return nil
+				return c.close(0)
 			}
 			return badPage("the column ended %d rows early", n-1-row)
 		}
 		for c.at < c.page.entries {
 			if c.page.reps[c.at] == 0 {
 				if row == n-1 {
-					return nil
+					return c.close(0)
 				}
 				row++
 			} else if row < 0 {
 				return badPage("it does not begin with a row")
 			}
-			c.entry(unsafe.Add(base, uintptr(row)*stride))
+			if err := c.entry(unsafe.Add(base, uintptr(row)*stride)); err != nil {
+				return err
+			}
 		}
 	}
 }
@@ -95,14 +99,28 @@ func (c *cursor) flat(base unsafe.Pointer, stride uintptr, n int) error {
 // entry takes in one entry of a repeated leaf: or a run of them, of a list of
 // numbers. An entry says at which list it repeats (its repetition level) and
 // how far down the way to the leaf there is something (its definition level).
-func (c *cursor) entry(p unsafe.Pointer) {
+// It repeats only at a list that has an element, and gives it one more.
+func (c *cursor) entry(p unsafe.Pointer) error {
 	rep, def := c.page.reps[c.at], c.page.defs[c.at]
+	if rep > 0 && (c.index[rep-1] < 0 || def < c.lists[rep-1].def) {
+		return badPage("entry %d continues a list that is null or empty (levels %d and %d)", c.at, rep, def)
+	}
+	if err := c.close(rep); err != nil {
+		return err
+	}
 	last := len(c.lists) - 1
 	for i := range c.lists {
 		l := &c.lists[i]
-		if def < l.def {
-			c.at++ // the list is null or empty
-			return
+		p = unsafe.Add(p, l.off)
+		if def < l.def { // the list is null or empty
+			if n := (*slice)(p).len; n > 0 {
+				return badPage("a list has no elements here, and %d in another column", n)
+			}
+			for ; i <= last; i++ {
+				c.index[i] = -1
+			}
+			c.at++
+			return nil
 		}
 		switch {
 		case rep < l.rep:
@@ -110,17 +128,33 @@ func (c *cursor) entry(p unsafe.Pointer) {
 		case rep == l.rep:
 			c.index[i]++
 		}
-		p = unsafe.Add(p, l.off)
 		if i == last && c.bulk && c.index[i] == 0 {
-			c.run(p, l)
-			return
+			return c.run(p, l)
 		}
-		p = c.element(p, l, c.index[i])
+		var err error
+		if p, err = c.element(p, l, i); err != nil {
+			return err
+		}
 	}
 	if def == byte(c.node.def) {
 		c.set(unsafe.Add(p, c.off))
 	}
 	c.at++
+	return nil
+}
+
+// close ends the lists in which an entry of a repetition level has no more
+// elements. All columns of a list must have the same number.
+func (c *cursor) close(rep byte) error {
+	for i := int(rep); i < len(c.open); i++ {
+		if s := c.open[i]; s != nil {
+			if s.len != c.index[i]+1 {
+				return badPage("a list has %d elements here, and %d in another column", c.index[i]+1, s.len)
+			}
+			c.open[i] = nil
+		}
+	}
+	return nil
 }
 
 // slice is the header of any Go slice.
@@ -129,20 +163,30 @@ type slice struct {
 	len, cap int
 }
 
-// element returns the i-th element of the list at p, making it if need be.
-// The first leaf to come makes them all at once.
-func (c *cursor) element(p unsafe.Pointer, l *list, i int) unsafe.Pointer {
-	s := (*slice)(p)
-	if i >= s.len {
+// element returns the current element of the cursor's i-th list, which is at
+// p. The first leaf to come makes them all at once.
+func (c *cursor) element(p unsafe.Pointer, l *list, i int) (unsafe.Pointer, error) {
+	s, at := (*slice)(p), c.index[i]
+	c.open[i] = s
+	if at >= s.len {
+		if !l.makes || at > s.len {
+			return nil, badPage("a list has more than %d elements here, and %d in another column", at, s.len)
+		}
+		n := 1
+		if at == 0 {
+			n = c.length(l)
+		}
+		if err := c.column.hand(int64(n) * int64(l.size)); err != nil {
+			return nil, err
+		}
 		v := reflect.NewAt(l.typ, p).Elem()
-		if i == 0 {
-			n := c.length(l)
+		if at == 0 {
 			v.Set(reflect.MakeSlice(l.typ, n, n))
 		} else {
-			v.Set(reflect.Append(v, reflect.Zero(l.typ.Elem())))
+			v.Set(reflect.Append(v, reflect.Zero(l.typ.Elem()))) // the list goes on in another page
 		}
 	}
-	return unsafe.Add(s.data, uintptr(i)*l.size)
+	return unsafe.Add(s.data, uintptr(at)*l.size), nil
 }
 
 // length is how many elements the list has whose first the current entry is:
@@ -162,7 +206,7 @@ func (c *cursor) length(l *list) int {
 
 // run hands the values of a whole list of numbers to the slice at p. They
 // stay in the memory of the page; a null among them is 0.
-func (c *cursor) run(p unsafe.Pointer, l *list) {
+func (c *cursor) run(p unsafe.Pointer, l *list) error {
 	reps, defs := c.page.reps, c.page.defs
 	max := byte(c.node.def)
 	end := c.at
@@ -170,12 +214,15 @@ func (c *cursor) run(p unsafe.Pointer, l *list) {
 		end++
 	}
 	if end < len(reps) && (end == c.at || reps[end] == l.rep) {
-		c.element(p, l, 0) // a null element: one by one from here
+		first, err := c.element(p, l, len(c.lists)-1) // a null element: one by one from here
+		if err != nil {
+			return err
+		}
 		if defs[c.at] == max {
-			c.set((*slice)(p).data)
+			c.set(first)
 		}
 		c.at++
-		return
+		return nil
 	}
 	n := end - c.at
 	from, to := c.value, c.value+n
@@ -192,6 +239,7 @@ func (c *cursor) run(p unsafe.Pointer, l *list) {
 	}
 	c.at, c.value = end, to
 	c.index[len(c.index)-1] = n - 1
+	return nil
 }
 
 // set stores the next value in the field at p.

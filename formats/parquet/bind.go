@@ -30,7 +30,9 @@ type list struct {
 	rep  byte    // level at which an element repeats
 	def  byte    // level from which an element is there
 
+	node     *node
 	optional bool // the list may be null
+	makes    bool // this leaf is the first with the list: it makes the elements
 }
 
 var kinds = map[reflect.Kind]format.Type{
@@ -53,7 +55,22 @@ func bind(t reflect.Type, root *node) ([]*leaf, error) {
 		return nil, fmt.Errorf("has none of the columns wanted")
 	}
 	slices.SortStableFunc(out, func(a, b *leaf) int { return len(a.lists) - len(b.lists) })
+	firstMakes(out)
 	return out, nil
+}
+
+// firstMakes has the first leaf of each list make its elements. A Reader that
+// drops leaves calls it again.
+func firstMakes(leaves []*leaf) {
+	made := map[*node]bool{}
+	for _, l := range leaves {
+		l.lists = slices.Clone(l.lists) // leaves of one struct share them
+		for i := range l.lists {
+			n := l.lists[i].node
+			l.lists[i].makes = !made[n]
+			made[n] = true
+		}
+	}
 }
 
 // bindFields binds the fields of a struct that lies where at says.
@@ -95,7 +112,7 @@ func bindFields(out *[]*leaf, t reflect.Type, n *node, at *leaf) error {
 
 func bindField(out *[]*leaf, t reflect.Type, n *node, at *leaf) error {
 	switch {
-	case t.Kind() == reflect.Struct && n.leaf < 0:
+	case t.Kind() == reflect.Struct && n.leaf < 0 && !n.repeated:
 		return bindFields(out, t, n, at)
 	case t.Kind() == reflect.Slice:
 		return bindList(out, t, n, at)
@@ -117,20 +134,19 @@ func bindField(out *[]*leaf, t reflect.Type, n *node, at *leaf) error {
 
 func bindList(out *[]*leaf, t reflect.Type, n *node, at *leaf) error {
 	repeated, element := n.element()
-	if element == nil {
+	if element == nil || n.repeated {
 		return fmt.Errorf("column %s is %s, not a list", at.name, n.describe())
 	}
 	inner := *at
 	inner.off = 0
 	inner.lists = append(slices.Clip(at.lists), list{off: at.off, typ: t, size: t.Elem().Size(), rep: byte(repeated.rep),
-		def: byte(repeated.def), optional: n.optional})
+		def: byte(repeated.def), node: repeated, optional: n.optional})
 	if err := bindField(out, t.Elem(), element, &inner); err != nil {
 		return err
 	}
-	l := (*out)[len(*out)-1]
 	switch t.Elem().Kind() {
 	case reflect.Int32, reflect.Int64, reflect.Float32, reflect.Float64:
-		l.bulk = true
+		(*out)[len(*out)-1].bulk = true
 	}
 	return nil
 }
@@ -141,6 +157,8 @@ func (n *node) describe() string {
 		return "repeated " + n.kind.String()
 	case n.leaf >= 0:
 		return n.kind.String()
+	case n.repeated:
+		return "a repeated group"
 	case element != nil:
 		return "a list"
 	}

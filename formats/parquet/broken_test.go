@@ -112,8 +112,9 @@ func TestFlippedBytes(t *testing.T) {
 	}
 }
 
-// forge makes a file with one page of one column of numbers, as told.
-func forge(page format.PageHeader, body []byte, change func(*format.FileMetaData)) []byte {
+// forge makes a file with one page of one column of numbers, as told; or with
+// other bytes where the page would be.
+func forge(page format.PageHeader, body []byte, change func(*format.FileMetaData), instead ...byte) []byte {
 	type row struct {
 		N int64 `parquet:"n"`
 	}
@@ -121,6 +122,9 @@ func forge(page format.PageHeader, body []byte, change func(*format.FileMetaData
 	head, err := thrift.Marshal(new(thrift.CompactProtocol), &page)
 	if err != nil {
 		panic(err)
+	}
+	if instead != nil {
+		head, body = nil, instead
 	}
 	var out bytes.Buffer
 	t := &tail{out: bufio.NewWriter(&out), waits: []bool{false}}

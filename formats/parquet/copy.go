@@ -168,7 +168,7 @@ func (g *rowGroup) copyPicks(all *errgroup.Group) error {
 		for n < len(rest) && rest[n].f == rest[0].f && rest[n].group == rest[0].group && rest[n].from >= rest[n-1].to {
 			n++
 		}
-		batches = append(batches, &batch{f: rest[0].f, src: rest[0].f.src, group: rest[0].group, picks: rest[:n]})
+		batches = append(batches, &batch{f: rest[0].f, src: rest[0].f.src, group: rest[0].group, picks: rest[:n], budget: rest[0].f.newBudget()})
 		rest = rest[n:]
 	}
 	for _, b := range batches {

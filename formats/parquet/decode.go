@@ -43,6 +43,7 @@ type column struct {
 
 	scratch bool // strings too are valid only until the next page
 	text    []byte
+	holding
 
 	inflated, levels []byte
 	index            []int32
@@ -74,16 +75,21 @@ func (c *column) dictionary(raw *rawPage) error {
 	if !h.DictionaryPageHeader.Valid || n < 0 || n > maxValues {
 		return badPage("a dictionary of %d values", n)
 	}
+	c.turn()
 	data, err := c.inflate(raw.body, int(h.UncompressedPageSize))
 	if err != nil {
 		return err
 	}
 	c.dict = values{}
-	return c.plain(&c.dict, data, n)
+	err = c.plain(&c.dict, data, n, true)
+	c.words += c.page // until the chunk ends
+	c.page, c.kept = 0, 0
+	return err
 }
 
 func (c *column) data(raw *rawPage, p *page) error {
 	h := &raw.header
+	c.turn()
 	var err error
 	var data []byte
 	var enc format.Encoding
@@ -192,6 +198,9 @@ func (c *column) level(data []byte, max, n int) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := c.claim(2*int64(n), false); err != nil {
+		return nil, err
+	}
 	from := len(c.levels)
 	if need := from + n + 8; cap(c.levels) < need {
 		c.levels = append(make([]byte, 0, 2*need), c.levels...)
@@ -220,7 +229,18 @@ func (c *column) inflate(data []byte, size int) ([]byte, error) {
 	if size < 0 || size > maxPage {
 		return nil, badPage("it claims %d bytes inflated", size)
 	}
+	if most := int64(len(data)/4+1) << 17; c.codec == format.Zstd && int64(size) > most {
+		return nil, badPage("it claims %d bytes inflated, %d at most are in %d", size, most, len(data)) // a block has 4 bytes, and holds 128 KiB
+	}
 	var err error
+	if c.codec == format.Snappy {
+		if n, e := snappy.DecodedLen(data); e != nil || n != size || n > 64*len(data) {
+			return nil, badPage("it inflates to %d bytes, not %d", n, size)
+		}
+	}
+	if err = c.claim(int64(len(data))+int64(size), false); err != nil {
+		return nil, err
+	}
 	switch c.codec {
 	case format.Uncompressed:
 		c.inflated = append(c.inflated[:0], data...)
@@ -231,9 +251,6 @@ func (c *column) inflate(data []byte, size int) ([]byte, error) {
 		out, err = codec{}.Decode(c.inflated[:0:limit], data)
 		c.inflated = c.inflated[:len(out)]
 	case format.Snappy:
-		if n, e := snappy.DecodedLen(data); e != nil || n != size {
-			return nil, badPage("it inflates to %d bytes, not %d", n, size)
-		}
 		c.inflated, err = snappy.Decode(c.inflated[:cap(c.inflated)], data)
 	}
 	if err != nil {
@@ -245,17 +262,40 @@ func (c *column) inflate(data []byte, size int) ([]byte, error) {
 	return c.inflated, nil
 }
 
+// room claims the memory of n values, before they are decoded.
+func (c *column) room(n int, keep bool) error { return c.claim(int64(n)*valueSize(c.kind), keep) }
+
+// valueSize is what a value takes in memory, but for a string's text.
+func valueSize(kind format.Type) int64 {
+	switch kind {
+	case format.Boolean:
+		return 1
+	case format.Int32, format.Float:
+		return 4
+	case format.Int64, format.Double:
+		return 8
+	}
+	return 20 // a string, and the offset that it is cut at
+}
+
 // decode decodes n values of an encoding.
 func (c *column) decode(v *values, data []byte, enc format.Encoding, n int) error {
 	switch {
 	case n == 0:
 		*v = values{v.bools[:0], v.i32[:0], v.i64[:0], v.f32[:0], v.f64[:0], v.strs[:0]}
 		return nil
+	case enc == format.Plain:
+		return c.plain(v, data, n, c.keep)
+	case enc == format.ByteStreamSplit:
+		return c.split(v, data, n)
+	}
+	if err := c.room(n, c.keep); err != nil {
+		return err
+	}
+	switch {
 	//lint:ignore SA1019 older writers' files say so
 	case enc == format.RLEDictionary || enc == format.PlainDictionary:
 		return c.indexed(v, data, n)
-	case enc == format.Plain:
-		return c.plain(v, data, n)
 	case enc == format.DeltaBinaryPacked:
 		if err := checkDelta(data, n); err != nil {
 			return err
@@ -271,6 +311,9 @@ func (c *column) decode(v *values, data []byte, enc format.Encoding, n int) erro
 		if err := checkDelta(data, n); err != nil {
 			return err
 		}
+		if err := c.claim(int64(len(data)), !c.scratch); err != nil {
+			return err
+		}
 		if !c.scratch || cap(c.text) < len(data) {
 			c.text = make([]byte, 0, len(data))
 		}
@@ -278,11 +321,12 @@ func (c *column) decode(v *values, data []byte, enc format.Encoding, n int) erro
 		c.offsets = offsets
 		c.strings(v, text, n)
 		return c.counted(v, n, err)
-	case enc == format.ByteStreamSplit:
-		return c.split(v, data, n)
 	case enc == format.RLE && c.kind == format.Boolean && len(data) >= 4:
 		runs, err := checkRuns(data[4:], 1, n)
 		if err != nil {
+			return err
+		}
+		if err := c.claim(int64(n), false); err != nil {
 			return err
 		}
 		packed, err := (&rle.Encoding{BitWidth: 1}).DecodeLevels(nil, runs)
@@ -298,12 +342,28 @@ func (c *column) decode(v *values, data []byte, enc format.Encoding, n int) erro
 	return badPage("%s values in %s are not read here", c.kind, enc)
 }
 
-func (c *column) plain(v *values, data []byte, n int) (err error) {
+// fits checks that n numbers of the plain encoding, or split, are all of the
+// data, and claims their memory.
+func (c *column) fits(data []byte, n int, keep bool) error {
+	switch c.kind {
+	case format.Boolean, format.ByteArray:
+	default:
+		if int64(len(data)) != int64(n)*valueSize(c.kind) {
+			return badPage("%d values of %s in %d bytes", n, c.kind, len(data))
+		}
+	}
+	return c.room(n, keep)
+}
+
+func (c *column) plain(v *values, data []byte, n int, keep bool) (err error) {
+	if c.kind == format.Boolean && len(data) < (n+7)/8 || c.kind == format.ByteArray && int64(n)*4 > int64(len(data)) {
+		return badPage("%d values of %s in %d bytes", n, c.kind, len(data))
+	}
+	if err := c.fits(data, n, keep); err != nil {
+		return err
+	}
 	switch c.kind {
 	case format.Boolean:
-		if len(data) < (n+7)/8 {
-			return badPage("%d booleans in %d bytes", n, len(data))
-		}
 		v.bools = v.bools[:0]
 		for i := range n {
 			v.bools = append(v.bools, data[i/8]>>(i%8)&1 == 1)
@@ -317,8 +377,8 @@ func (c *column) plain(v *values, data []byte, n int) (err error) {
 	case format.Double:
 		v.f64, err = pq.Plain.DecodeDouble(grown(v.f64, n), data)
 	case format.ByteArray:
-		if int64(n)*4 > int64(len(data)) {
-			return badPage("%d strings in %d bytes", n, len(data))
+		if err := c.claim(int64(len(data)), !c.scratch); err != nil {
+			return err
 		}
 		var text []byte
 		text, c.offsets, err = pq.Plain.DecodeByteArray(make([]byte, 0, len(data)), data, c.offsets)
@@ -330,6 +390,9 @@ func (c *column) plain(v *values, data []byte, n int) (err error) {
 }
 
 func (c *column) split(v *values, data []byte, n int) (err error) {
+	if err := c.fits(data, n, c.keep); err != nil {
+		return err
+	}
 	switch c.kind {
 	case format.Int32:
 		v.i32, err = pq.ByteStreamSplit.DecodeInt32(grown(v.i32, n), data)
@@ -387,6 +450,9 @@ func (c *column) indexed(v *values, data []byte, n int) error {
 	}
 	runs, err := checkRuns(data[1:], int(data[0]), n)
 	if err != nil {
+		return err
+	}
+	if err := c.claim(4*int64(n), false); err != nil {
 		return err
 	}
 	c.index, err = (&rle.Encoding{BitWidth: int(data[0])}).DecodeInt32(grown(c.index, n+8), runs)

@@ -19,6 +19,7 @@ type File struct {
 	root   *node
 	leaves []*node
 	ahead  int64 // bytes to fetch at once; 0: as they come
+	budget int64 // bytes that a reader may hold
 }
 
 // codecs are those whose pages can be checked before they are inflated. LZ4
@@ -53,7 +54,7 @@ func Open(src io.ReaderAt, size int64, name string) (*File, error) {
 			}
 		}
 	}
-	return &File{name: name, src: src, size: size, meta: meta, root: root, leaves: leaves}, nil
+	return &File{name: name, src: src, size: size, meta: meta, root: root, leaves: leaves, budget: defaultBudget(size)}, nil
 }
 
 // Rows is the number of rows.

@@ -17,6 +17,7 @@ const (
 	footerEnd = 8         // the footer's length and the magic number
 	guess     = 512 << 10 // read from the end in the hope that the footer is in it
 	maxFooter = 128 << 20 // thousands of row groups have a few megabytes
+	maxIndex  = 16 << 20  // of the pages of one chunk: a million have it
 )
 
 // readFooter reads the metadata of a file, nothing of which is to be believed
@@ -109,6 +110,9 @@ func checkChunk(chunk *format.ColumnChunk, size int64) error {
 	}
 	if m.NumValues < 0 {
 		return fmt.Errorf("it has %d values", m.NumValues)
+	}
+	if chunk.OffsetIndexLength > maxIndex {
+		return fmt.Errorf("its page index has %d bytes, more than %d", chunk.OffsetIndexLength, maxIndex)
 	}
 	start, _ := span(m)
 	if err := within("it", start, m.TotalCompressedSize); err != nil {

@@ -24,6 +24,7 @@ const (
 	maxValues  = 1 << 26 // of a page
 	readAhead  = 256 << 10
 	headerRead = 512 // long enough for most page headers
+	maxHeader  = 1 << 20
 )
 
 // rawPage is a page as it lies in the file. Its body is valid until the next.
@@ -90,20 +91,31 @@ func (w *window) next(p *rawPage) error {
 }
 
 func (w *window) header(h *format.PageHeader) (length int64, err error) {
-	for n := int64(headerRead); ; n *= 8 {
+	for n := int64(headerRead); ; n = min(n*8, maxHeader) {
 		data, err := w.have(n)
 		if err != nil {
 			return 0, err
 		}
-		r := w.protocol.NewReaderFromBytes(data)
-		*h = format.PageHeader{}
-		if err = thrift.NewDecoder(r).Decode(h); err == nil {
-			return int64(r.BytesRead()), nil
-		}
-		if int64(len(data)) < n || n > 1<<24 {
+		length, err := decodeHeader(&w.protocol, data, h)
+		switch {
+		case err == nil:
+			return int64(length), nil
+		case !errors.Is(err, errShort) || int64(len(data)) < n:
 			return 0, badPage("its header: %v", err)
+		case n >= maxHeader:
+			return 0, badPage("its header has more than %d bytes", maxHeader)
 		}
 	}
+}
+
+// decodeHeader decodes the page header that data begins with, and returns its
+// length. Its depth and its lists are checked before.
+func decodeHeader(protocol *thrift.CompactProtocol, data []byte, h *format.PageHeader) (length int, err error) {
+	if length, err = measure(data); err != nil {
+		return 0, err
+	}
+	*h = format.PageHeader{}
+	return length, thrift.NewDecoder(protocol.NewReaderFromBytes(data[:length])).Decode(h)
 }
 
 // runPadding is how many values a last bit-packed run may have that are none:
@@ -153,6 +165,25 @@ func checkDelta(data []byte, n int) error {
 	}
 	if count != uint64(n) {
 		return badPage("%d delta values where there are %d", count, n)
+	}
+	return nil
+}
+
+// checkLevels checks that entries repeat only at lists that have an element,
+// and give them one more, as cursor.entry does for pages that are read.
+func (l *leaf) checkLevels(reps, defs []byte) error {
+	all, full := byte(len(l.lists)), byte(l.node.def)
+	open := byte(0) // lists that have an element
+	for i, rep := range reps {
+		def := defs[i]
+		if open == all && def == full {
+			continue // any list may go on, with a value
+		}
+		if rep > open || rep > 0 && def < l.lists[rep-1].def {
+			return badPage("entry %d continues a list that is null or empty (levels %d and %d)", i, rep, def)
+		}
+		for open = 0; open < all && def >= l.lists[open].def; open++ {
+		}
 	}
 	return nil
 }

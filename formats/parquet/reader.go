@@ -30,6 +30,7 @@ type Reader[T any] struct {
 	first   int64 // its first row
 	cursors []*cursor
 	spent   []*cursor // of the row group before
+	budget  *budget
 
 	fetched   *fetched // of the row groups before fetchedTo
 	fetchedTo int
@@ -45,7 +46,7 @@ func NewReader[T any](f *File, first, rows int64) (*Reader[T], error) {
 	if first < 0 || rows < 0 || first > f.Rows() || rows > f.Rows()-first {
 		return nil, formats.Invalid(f.name, "", nil, "rows %d to %d are not among its %d", first, first+rows, f.Rows())
 	}
-	return &Reader[T]{f: f, leaves: leaves, next: first, end: first + rows}, nil
+	return &Reader[T]{f: f, leaves: leaves, next: first, end: first + rows, budget: f.newBudget()}, nil
 }
 
 // Read fills rows, returning how many it set, and io.EOF after the last. A
@@ -56,6 +57,7 @@ func (r *Reader[T]) Read(rows []T) (n int, err error) {
 			err = r.fail("", badPage("%v", v))
 		}
 	}()
+	r.budget.next()
 	for n < len(rows) {
 		if r.next >= r.end {
 			return n, io.EOF
@@ -87,6 +89,9 @@ func (r *Reader[T]) open() error {
 		r.group++
 		if r.cursors != nil {
 			r.spent, r.cursors = r.cursors, nil
+			for _, c := range r.spent {
+				c.column.end()
+			}
 		}
 	}
 	if r.cursors != nil {
@@ -100,6 +105,7 @@ func (r *Reader[T]) open() error {
 	whole := skip == 0 && r.end >= r.first+groups[r.group].NumRows
 	for i, l := range r.leaves {
 		c := newCursor(src, l, &groups[r.group].Columns[l.node.leaf].MetaData, whole)
+		c.column.budget = r.budget
 		if i < len(r.spent) {
 			c.inherit(r.spent[i])
 		}
@@ -118,7 +124,7 @@ func (r *Reader[T]) open() error {
 
 func newCursor(src io.ReaderAt, l *leaf, m *format.ColumnMetaData, whole bool) *cursor {
 	start, end := span(m)
-	c := &cursor{leaf: l, index: make([]int, len(l.lists))}
+	c := &cursor{leaf: l, index: make([]int, len(l.lists)), open: make([]*slice, len(l.lists))}
 	c.column = column{node: l.node, codec: m.Codec, left: m.NumValues, keep: l.kept()}
 	c.window = window{src: src, at: start, end: end, ahead: readAhead}
 	if !whole {
@@ -142,6 +148,7 @@ func NewHeadReader[T any](f *File, first, rows int64) (*Reader[T], error) {
 		return nil, err
 	}
 	r.leaves = slices.DeleteFunc(r.leaves, func(l *leaf) bool { return l.payload })
+	firstMakes(r.leaves)
 	return r, nil
 }
 

@@ -15,6 +15,8 @@ type batch struct {
 	src   io.ReaderAt
 	group int
 	picks []pick
+
+	budget *budget // of all columns
 }
 
 // first is the row group's first row in the file.
@@ -218,12 +220,10 @@ func (c *chunk) splice(src io.ReaderAt, run []wanted) error {
 		p := &run[i].located
 		from := p.Offset - run[0].Offset
 		page := data[from : from+int64(p.CompressedPageSize)]
-		r := protocol.NewReaderFromBytes(page)
-		head = format.PageHeader{}
-		if err := thrift.NewDecoder(r).Decode(&head); err != nil {
+		length, err := decodeHeader(&protocol, page, &head)
+		if err != nil {
 			return badPage("its header: %v", err)
 		}
-		length := r.BytesRead()
 		if err := c.spliceable(&head, p, page[length:]); err != nil {
 			return err
 		}

@@ -27,11 +27,13 @@ func newTaker(c *chunk, b *batch, m *format.ColumnMetaData) *taker {
 	t := takers.Get().(*taker)
 	t.chunk, t.page, t.torn = c, page{}, false
 	t.column.node, t.column.codec, t.column.left, t.column.dict = b.f.leaves[c.node.leaf], m.Codec, m.NumValues, values{}
+	t.column.holding = holding{budget: b.budget}
 	return t
 }
 
 func (t *taker) free() {
 	t.chunk = nil
+	t.column.give(t.column.page + t.column.words)
 	takers.Put(t)
 }
 
@@ -84,6 +86,11 @@ func (t *taker) take(first int64, picks []pick) error {
 	p := &t.page
 	if p.reps == nil && p.rows != p.entries || p.reps != nil && (bytes.Count(p.reps, []byte{0}) != p.rows || p.rows > 0 && p.reps[0] != 0) {
 		return badPage("it does not have %d rows", p.rows)
+	}
+	if p.reps != nil {
+		if err := t.leaf.checkLevels(p.reps, p.defs); err != nil {
+			return err
+		}
 	}
 	at, value, next, end := 0, 0, first, first+int64(p.rows)
 	for i := range picks {

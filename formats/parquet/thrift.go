@@ -14,31 +14,41 @@ var errThrift = errors.New("damaged Thrift")
 
 const (
 	thriftMemory = 512 << 20 // what decoding one structure may allocate
-	elementSize  = 1 << 10   // what an element that is a structure does, about
+	thriftDepth  = 32        // of structures and lists in each other
+	elementSize  = 1 << 10   // what an element that is a structure allocates, about
+	scalarSize   = 32        // what any other element does
 )
 
 // weigh walks a Thrift compact structure without decoding it. The decoder
-// allocates whatever length a list claims, so claims are held against the
-// bytes there are, and their sum against thriftMemory, first.
+// allocates whatever length a list claims and recurses into fields that it
+// does not know, so lengths are compared with the bytes there are, their sum
+// with thriftMemory and the depth with thriftDepth, first.
 func weigh(data []byte) error {
-	w := &weighing{data: data, left: thriftMemory / elementSize}
-	if err := w.structure(0); err != nil {
-		return err
+	n, err := measure(data)
+	if err == nil && n < len(data) {
+		err = fmt.Errorf("%w: %d bytes too many", errThrift, len(data)-n)
 	}
-	if len(w.data) > 0 {
-		return fmt.Errorf("%w: %d bytes too many", errThrift, len(w.data))
-	}
-	return nil
+	return err
 }
+
+// measure is weigh of a structure that others may follow: it returns the
+// structure's length. errShort is its error when more bytes may help.
+func measure(data []byte) (int, error) {
+	w := &weighing{data: data, left: thriftMemory}
+	err := w.structure(0)
+	return len(data) - len(w.data), err
+}
+
+var errShort = fmt.Errorf("%w: it ends early", errThrift)
 
 type weighing struct {
 	data []byte
-	left int // structures in lists that there may still be
+	left int64 // bytes that elements of lists may still allocate
 }
 
 func (w *weighing) byte() (byte, error) {
 	if len(w.data) == 0 {
-		return 0, fmt.Errorf("%w: it ends early", errThrift)
+		return 0, errShort
 	}
 	b := w.data[0]
 	w.data = w.data[1:]
@@ -47,7 +57,10 @@ func (w *weighing) byte() (byte, error) {
 
 func (w *weighing) varint() (uint64, error) {
 	v, n := binary.Uvarint(w.data)
-	if n <= 0 {
+	if n == 0 {
+		return 0, errShort
+	}
+	if n < 0 {
 		return 0, fmt.Errorf("%w: bad number", errThrift)
 	}
 	w.data = w.data[n:]
@@ -56,15 +69,15 @@ func (w *weighing) varint() (uint64, error) {
 
 func (w *weighing) skip(n uint64) error {
 	if n > uint64(len(w.data)) {
-		return fmt.Errorf("%w: %d bytes claimed where %d are left", errThrift, n, len(w.data))
+		return fmt.Errorf("%w: %d bytes claimed where %d are left", errShort, n, len(w.data))
 	}
 	w.data = w.data[n:]
 	return nil
 }
 
 func (w *weighing) structure(depth int) error {
-	if depth > 32 {
-		return fmt.Errorf("%w: nested too deeply", errThrift)
+	if depth > thriftDepth {
+		return fmt.Errorf("%w: nested deeper than %d", errThrift, thriftDepth)
 	}
 	for {
 		head, err := w.byte()
@@ -100,7 +113,7 @@ func (w *weighing) value(t thrift.Type, depth int) error {
 		}
 		return w.skip(n)
 	case thrift.LIST, thrift.SET:
-		return w.list(depth)
+		return w.list(depth + 1)
 	case thrift.STRUCT:
 		return w.structure(depth + 1)
 	}
@@ -108,6 +121,9 @@ func (w *weighing) value(t thrift.Type, depth int) error {
 }
 
 func (w *weighing) list(depth int) error {
+	if depth > thriftDepth {
+		return fmt.Errorf("%w: nested deeper than %d", errThrift, thriftDepth)
+	}
 	head, err := w.byte()
 	if err != nil {
 		return err
@@ -119,12 +135,14 @@ func (w *weighing) list(depth int) error {
 		}
 	}
 	if size > uint64(len(w.data)) {
-		return fmt.Errorf("%w: a list claims %d elements in %d bytes", errThrift, size, len(w.data))
+		return fmt.Errorf("%w: a list claims %d elements in %d bytes", errShort, size, len(w.data))
 	}
+	each := int64(scalarSize)
 	if elem == thrift.STRUCT {
-		if w.left -= int(size); w.left < 0 {
-			return fmt.Errorf("%w: more structures than a footer has", errThrift)
-		}
+		each = elementSize
+	}
+	if w.left -= each * int64(size); w.left < 0 {
+		return fmt.Errorf("%w: its lists need more than %d MiB", errThrift, thriftMemory>>20)
 	}
 	for range size {
 		if err := w.value(elem, depth); err != nil {

@@ -1,0 +1,97 @@
+package parquet
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"io"
+	"slices"
+	"testing"
+
+	"github.com/parquet-go/parquet-go/encoding/thrift"
+	"github.com/parquet-go/parquet-go/format"
+)
+
+// laidOut is a file taken apart: its pages, inflated and without checksums, in
+// the order of their chunks.
+type laidOut struct {
+	meta  format.FileMetaData
+	pages [][]plainPage // (row group, column)
+}
+
+type plainPage struct {
+	header format.PageHeader
+	body   []byte // levels, and then values
+}
+
+// takenApart takes a file of this package's Writer apart.
+func takenApart(t testing.TB, data []byte) *laidOut {
+	t.Helper()
+	f := opened(t, data)
+	out := &laidOut{meta: *f.meta}
+	out.meta.RowGroups = slices.Clone(f.meta.RowGroups)
+	for g := range out.meta.RowGroups {
+		group := &out.meta.RowGroups[g]
+		group.Columns = slices.Clone(group.Columns)
+		for c := range group.Columns {
+			m := &group.Columns[c].MetaData
+			start, end := span(m)
+			w, raw, inflater := window{src: f.src, at: start, end: end, ahead: readAhead}, rawPage{}, column{codec: m.Codec, holding: holding{budget: f.newBudget()}}
+			var pages []plainPage
+			for {
+				if err := w.next(&raw); errors.Is(err, io.EOF) {
+					break
+				} else if err != nil {
+					t.Fatal(err)
+				}
+				h := raw.header
+				levels := int(h.DataPageHeaderV2.V.RepetitionLevelsByteLength + h.DataPageHeaderV2.V.DefinitionLevelsByteLength)
+				values, err := inflater.inflate(raw.body[levels:], int(h.UncompressedPageSize)-levels)
+				if err != nil {
+					t.Fatal(err)
+				}
+				pages = append(pages, plainPage{h, append(bytes.Clone(raw.body[:levels]), values...)})
+			}
+			out.pages = append(out.pages, pages)
+		}
+	}
+	return out
+}
+
+// put joins the pages again: uncompressed, without checksums and page indexes,
+// so that any byte of them may change.
+func (l *laidOut) put(t testing.TB) []byte {
+	t.Helper()
+	var out bytes.Buffer
+	f := &tail{out: bufio.NewWriter(&out), meta: l.meta}
+	if err := f.begin(); err != nil {
+		t.Fatal(err)
+	}
+	next := 0
+	for g := range f.meta.RowGroups {
+		for c := range f.meta.RowGroups[g].Columns {
+			chunk := &f.meta.RowGroups[g].Columns[c]
+			m := &chunk.MetaData
+			chunk.OffsetIndexLength, chunk.ColumnIndexLength, chunk.OffsetIndexOffset, chunk.ColumnIndexOffset = 0, 0, 0, 0
+			m.Codec, m.DataPageOffset, m.DictionaryPageOffset, m.Statistics = format.Uncompressed, f.at, 0, format.Statistics{}
+			for _, p := range l.pages[next] {
+				p.header.CRC, p.header.CompressedPageSize, p.header.UncompressedPageSize = 0, int32(len(p.body)), int32(len(p.body))
+				if p.header.Type == format.DataPageV2 {
+					p.header.DataPageHeaderV2.V.IsCompressed = thrift.New(false)
+				}
+				if _, err := f.encode(&p.header); err != nil {
+					t.Fatal(err)
+				}
+				if err := f.write(p.body); err != nil {
+					t.Fatal(err)
+				}
+			}
+			m.TotalCompressedSize = f.at - m.DataPageOffset
+			next++
+		}
+	}
+	if err := f.footer(); err != nil {
+		t.Fatal(err)
+	}
+	return out.Bytes()
+}
