@@ -11,7 +11,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/rollmill/rollmill/formats"
-	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/secret"
 	"github.com/rollmill/rollmill/stages"
 )
 
@@ -135,7 +135,7 @@ func (cmd command) build(s *streams, name *string) *cli.Command {
 			if err != nil {
 				return err
 			}
-			c.Context = dataset.WithConcealed(c.Context, session.config.expanded)
+			c.Context = secret.With(c.Context, s.secrets)
 			return errors.Join(cmd.run(c.Context, session), session.close())
 		},
 	}
@@ -160,6 +160,9 @@ func (cmd command) session(s *streams, c *cli.Context) (*session, error) {
 		return nil, err
 	}
 	if err := s.setGlobals(c); err != nil {
+		return nil, err
+	}
+	if err := s.secretFlags(c, cmd.flags()); err != nil {
 		return nil, err
 	}
 	return &session{streams: s, command: cmd.name, flags: c, config: config, words: c.Args().Slice()}, nil

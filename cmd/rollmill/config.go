@@ -28,7 +28,6 @@ var notKeys = []string{"config", "set"}
 type config struct {
 	file, set map[string]map[string]setting
 	lookup    func(string) (string, bool)
-	expanded  map[string]string // text -> the ${NAME} it came out of
 }
 
 // setting is the text of a value, or of several.
@@ -87,7 +86,12 @@ func readConfig(s *streams, c *cli.Context) (*config, error) {
 		if err != nil {
 			return nil, usage("name the config file with --config, or unset ROLLMILL_CONFIG", "config: %w", err)
 		}
-		if cfg.file, cfg.expanded, err = parseConfig(path, data, s.lookup); err != nil {
+		var expanded map[string]expansion
+		cfg.file, expanded, err = parseConfig(path, data, s.lookup)
+		for name, e := range expanded {
+			s.secrets.AddExpanded(name, e.value, e.public)
+		}
+		if err != nil {
 			return nil, err
 		}
 	}
@@ -197,7 +201,10 @@ func (s *session) section(cmd command, args ...string) (*cli.Context, error) {
 	if err := app.RunContext(s.flags.Context, append([]string{cmd.name}, args...)); err != nil {
 		return nil, fmt.Errorf("section %s: %w", cmd.name, err)
 	}
-	return c, s.config.apply(c, cmd.name, flags)
+	if err := s.config.apply(c, cmd.name, flags); err != nil {
+		return nil, err
+	}
+	return c, s.secretFlags(c, flags)
 }
 
 // parseSets reads --set SECTION.KEY=VALUE. A VALUE in brackets is a YAML list;

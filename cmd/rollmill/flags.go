@@ -277,7 +277,7 @@ func arrayIndex(lookup func(string) (string, bool)) (int, error) {
 // apiKey reads a secret from --api-key-file, else from the environment, and
 // keeps it out of everything this process writes.
 func (s *session) apiKey(file string, variables ...string) (string, error) {
-	key := ""
+	key, source := "", "api-key-file"
 	if file != "" {
 		data, err := os.ReadFile(file)
 		if err != nil {
@@ -290,9 +290,10 @@ func (s *session) apiKey(file string, variables ...string) (string, error) {
 	for _, v := range variables {
 		if key == "" {
 			key, _ = s.lookup(v)
+			source = v
 		}
 	}
-	s.talk.conceal(key)
+	s.secrets.Add(source, key)
 	return key, nil
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/rollmill/rollmill/formats/secret"
 	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/stages/backends/openai"
 	"github.com/rollmill/rollmill/stages/score"
@@ -88,5 +89,5 @@ func (s judgeStore) Get(ctx context.Context, key string) ([]byte, bool, error) {
 }
 
 func (s judgeStore) Put(ctx context.Context, key string, value []byte) error {
-	return s.Write(ctx, key[:2]+"/"+key, value)
+	return s.Write(ctx, key[:2]+"/"+key, secret.From(ctx).JSON(value))
 }

@@ -3,11 +3,11 @@ package main
 import (
 	"fmt"
 	"io"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"github.com/rollmill/rollmill/formats/secret"
 	"github.com/rollmill/rollmill/stages"
 	"github.com/vbauerster/mpb/v8"
 	"github.com/vbauerster/mpb/v8/decor"
@@ -22,20 +22,18 @@ type talk struct {
 	w        io.Writer
 	terminal bool
 
-	mu      sync.Mutex
-	secrets []string
-	bars    *mpb.Progress
-	live    int
+	secrets *secret.Set
+
+	mu   sync.Mutex
+	bars *mpb.Progress
+	live int
 }
 
 // Write writes whole lines.
 func (t *talk) Write(p []byte) (int, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	text := string(p)
-	for _, s := range t.secrets {
-		text = strings.ReplaceAll(text, s, "[secret]")
-	}
+	text := t.secrets.Redact(string(p))
 	if t.bars != nil {
 		if _, err := t.bars.Write([]byte(text)); err == nil {
 			return len(p), nil
@@ -43,15 +41,6 @@ func (t *talk) Write(p []byte) (int, error) {
 	}
 	_, err := io.WriteString(t.w, text)
 	return len(p), err
-}
-
-// conceal keeps a secret out of everything written from now on.
-func (t *talk) conceal(secret string) {
-	if len(secret) >= 4 { // shorter ones are no secrets, and are in every word
-		t.mu.Lock()
-		t.secrets = append(t.secrets, secret)
-		t.mu.Unlock()
-	}
 }
 
 // meter begins to show a stage's progress: a bar on a terminal, else a line

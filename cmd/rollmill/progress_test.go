@@ -103,10 +103,10 @@ func TestQuiet(t *testing.T) {
 func TestConcealedKey(t *testing.T) {
 	var err buffer
 	s := testStreams(&err, false)
-	s.talk.conceal("sk-12345")
+	s.secrets.Add("KEY", "sk-12345")
 	s.logger().Warn("refused", "key", "sk-12345")
 	s.fail("rollout", 1, usage("is sk-12345 right?", "key sk-12345 refused"))
-	if strings.Contains(err.String(), "sk-12345") || strings.Count(err.String(), "[secret]") != 3 {
+	if strings.Contains(err.String(), "sk-12345") || strings.Count(err.String(), "[redacted:KEY]") != 3 {
 		t.Errorf("got %q", err.String())
 	}
 }

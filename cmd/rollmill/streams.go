@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"golang.org/x/term"
+
+	"github.com/rollmill/rollmill/formats/secret"
 )
 
 // streams are the process as a command sees it: tests inject their own.
@@ -18,6 +20,8 @@ type streams struct {
 	out    io.Writer
 	talk   *talk // stderr
 	lookup func(string) (string, bool)
+
+	secrets *secret.Set // in nothing that this process writes
 
 	json, quiet bool
 	logJSON     bool
@@ -29,7 +33,8 @@ func newStreams(in io.Reader, out, err io.Writer, lookup func(string) (string, b
 	if f, ok := err.(*os.File); ok {
 		terminal = term.IsTerminal(int(f.Fd()))
 	}
-	return &streams{in: in, out: out, talk: &talk{w: err, terminal: terminal}, lookup: lookup}
+	secrets := knownSecrets(lookup)
+	return &streams{in: in, out: out, talk: &talk{w: err, terminal: terminal, secrets: secrets}, lookup: lookup, secrets: secrets}
 }
 
 // logger writes to stderr in the format asked for.
@@ -53,10 +58,14 @@ func (s *streams) logger() *slog.Logger {
 // JSON object.
 func (s *streams) result(line string, object any) error {
 	if !s.json {
-		_, err := fmt.Fprintln(s.out, line)
+		_, err := fmt.Fprintln(s.out, s.secrets.Redact(line))
 		return err
 	}
-	return json.NewEncoder(s.out).Encode(object)
+	data, err := json.Marshal(object)
+	if err == nil {
+		_, err = fmt.Fprintf(s.out, "%s\n", s.secrets.JSON(data))
+	}
+	return err
 }
 
 // say tells people something, on stderr.

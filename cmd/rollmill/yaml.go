@@ -16,9 +16,9 @@ import (
 
 // parseConfig reads a config file: global and shared keys, and a section per
 // command. Every value stays text until its flag reads it. What came out of
-// environment variables is returned, too.
-func parseConfig(path string, data []byte, lookup func(string) (string, bool)) (settings map[string]map[string]setting, expanded map[string]string, err error) {
-	p := &configParser{name: filepath.Base(path), lookup: lookup, schema: schema(), out: map[string]map[string]setting{}, expanded: map[string]string{}}
+// environment variables is returned by name, too.
+func parseConfig(path string, data []byte, lookup func(string) (string, bool)) (settings map[string]map[string]setting, expanded map[string]expansion, err error) {
+	p := &configParser{name: filepath.Base(path), lookup: lookup, schema: schema(), out: map[string]map[string]setting{}, expanded: map[string]expansion{}}
 	root, err := p.document(data)
 	if err != nil || root == nil {
 		return nil, nil, err
@@ -32,7 +32,19 @@ type configParser struct {
 	schema map[string][]cli.Flag
 	out    map[string]map[string]setting
 
-	expanded map[string]string
+	key      string // being read
+	expanded map[string]expansion
+}
+
+// expansion is what the config file took from an environment variable.
+type expansion struct {
+	value  string
+	public bool // also the value of a setting that is written into rows by intent
+}
+
+// publicKey reports whether a setting is written into rows by intent.
+func publicKey(key string) bool {
+	return strings.HasSuffix(key, "model") || slices.Contains([]string{"run", "root", "in", "out", "examples", "policy"}, key)
 }
 
 func (p *configParser) at(n *yaml.Node) string { return fmt.Sprintf("%s:%d", p.name, n.Line) }
@@ -124,6 +136,7 @@ func (p *configParser) add(section string, key, value *yaml.Node) error {
 	if empty(value) {
 		return nil
 	}
+	p.key = key.Value
 	st, err := p.setting(value, slices.Contains(objects, key.Value))
 	if err != nil {
 		return err
@@ -218,7 +231,7 @@ func (p *configParser) expand(n *yaml.Node) (string, error) {
 		name, otherwise, hasOtherwise := strings.Cut(ref[2:len(ref)-1], ":-")
 		if v, ok := p.lookup(name); ok && (v != "" || !hasOtherwise) {
 			if v != "" {
-				p.expanded[v] = "${" + name + "}"
+				p.expanded[name] = expansion{v, p.expanded[name].public || publicKey(p.key)}
 			}
 			return v
 		}

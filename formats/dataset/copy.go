@@ -133,6 +133,7 @@ func (w *TableWriter[T]) CopyWith(ctx context.Context, p *Payload, at []int64, r
 		within[i] = at[i] - p.firsts[part]
 	}
 	from := []parquet.Source{{File: o.f, At: within}}
+	redactRows(w.s.secrets, more)
 	if len(more) > 0 {
 		whole, err := inMemory(more)
 		if err != nil {

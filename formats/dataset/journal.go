@@ -15,6 +15,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/parquet"
+	"github.com/rollmill/rollmill/formats/secret"
 	"github.com/rollmill/rollmill/storage"
 )
 
@@ -30,6 +31,7 @@ import (
 type Journal[T any] struct {
 	bucket *storage.Bucket
 	dir    string
+	set    *secret.Set
 
 	mu       sync.Mutex
 	segments []segment // in name order
@@ -43,7 +45,7 @@ type segment struct {
 
 // OpenJournal finds what earlier runs of this shard left.
 func OpenJournal[T any](ctx context.Context, s *Shard) (*Journal[T], error) {
-	j := &Journal[T]{bucket: s.bucket, dir: s.run.journal(s.shard)}
+	j := &Journal[T]{bucket: s.bucket, dir: s.run.journal(s.shard), set: s.secrets}
 	for o, err := range s.bucket.List(ctx, j.dir) {
 		if err != nil {
 			return nil, err
@@ -59,10 +61,12 @@ func OpenJournal[T any](ctx context.Context, s *Shard) (*Journal[T], error) {
 }
 
 // Append makes rows durable as one segment. It is safe for concurrent use.
+// Secrets of the process are redacted in the rows.
 func (j *Journal[T]) Append(ctx context.Context, rows []T) error {
 	if len(rows) == 0 {
 		return nil
 	}
+	redactRows(j.set, rows)
 	var buf bytes.Buffer
 	w := parquet.NewWriter[T](&buf)
 	if err := w.Write(rows); err != nil {

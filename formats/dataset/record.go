@@ -22,7 +22,7 @@ func (s *Shard) record(o Outcome) record {
 	r := record{Shard: s.shard, Manifest: Manifest{
 		Format: Format, Kind: s.spec.Kind, Schema: formats.SchemaVersion, Stage: s.spec.Stage, Version: s.spec.Version,
 		Identity: s.run.identity, Shards: s.run.of, Base: s.spec.Base, Inputs: s.spec.Inputs, Params: s.spec.Params,
-		Files: s.spec.Files, Counts: o.Counts, Drops: o.Drops, Failures: o.Failures, Facts: o.Facts, State: o.State, Timings: o.Timings,
+		Files: s.spec.Files, Counts: o.Counts, Drops: o.Drops, Failures: o.Failures, Facts: o.Facts, State: s.secrets.Settings().JSON(o.State), Timings: o.Timings,
 	}}
 	for _, g := range s.spec.Gates {
 		r.Gates = append(r.Gates, GateResult{Gate: g})

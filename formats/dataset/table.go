@@ -67,11 +67,13 @@ func NewTable[T any](s *Shard, name string, baseFirst int64) *TableWriter[T] {
 
 // Write adds rows that belong together: of a wide or thin main table, one
 // whole group a call (it stays in one row group, and its heavy pages begin
-// with it). Rows may be changed only in that their payload digest is set.
+// with it). Rows may be changed in that their payload digest is set, and secrets
+// of the process are redacted.
 func (w *TableWriter[T]) Write(ctx context.Context, rows []T) error {
 	if w.err != nil || len(rows) == 0 {
 		return w.err
 	}
+	redactRows(w.s.secrets, rows)
 	setDigests(rows)
 	return w.add(ctx, rows, func() error { return w.w.Write(rows) })
 }

@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/secret"
 	"github.com/rollmill/rollmill/storage"
 )
 
@@ -26,6 +27,7 @@ type Shard struct {
 	bucket    *storage.Bucket
 	uri       string
 	spec      Spec
+	secrets   *secret.Set
 	run       run
 	shard     int
 	partSize  int64
@@ -62,7 +64,7 @@ func Begin(ctx context.Context, uri string, spec Spec, o Options) (*Shard, error
 	if o.partHeld == 0 {
 		o.partHeld = partLight
 	}
-	s := &Shard{bucket: bucket, uri: uri, spec: spec.conceal(ctx), run: run{spec.Identity(), o.Of}, shard: o.Shard, overwrite: o.Overwrite,
+	s := &Shard{bucket: bucket, uri: uri, spec: spec.redacted(secret.From(ctx)), secrets: secret.From(ctx), run: run{spec.Identity(), o.Of}, shard: o.Shard, overwrite: o.Overwrite,
 		partSize: o.partSize, partHeld: o.partHeld, tables: map[string]*table{}}
 	if err := s.look(ctx, o.Overwrite); err != nil {
 		return nil, err

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/secret"
 	"github.com/rollmill/rollmill/stages"
 )
 
@@ -159,7 +160,7 @@ func (l *ledger) create(ctx context.Context, n int, record string, v any) (bool,
 	if err != nil {
 		return false, fmt.Errorf("writing the ledger: %w", err)
 	}
-	data = append(data, '\n')
+	data = append(secret.From(ctx).JSON(data), '\n')
 	key := l.path(n, record)
 	created := l.store.Create(ctx, key, data)
 	if created == nil {

@@ -9,6 +9,7 @@ import (
 	"io/fs"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/secret"
 )
 
 // Store keeps small records by key; a *storage.Bucket is one. Read of a
@@ -58,7 +59,7 @@ func write(ctx context.Context, s Store, key string, v any) error {
 	if err != nil {
 		return fmt.Errorf("writing %q: %w", key, err)
 	}
-	return s.Write(ctx, key, append(data, '\n'))
+	return s.Write(ctx, key, append(secret.From(ctx).JSON(data), '\n'))
 }
 
 func read(ctx context.Context, s Store, key string, v any) (found bool, err error) {

@@ -6,16 +6,20 @@ import (
 	"testing"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/secret"
 	"github.com/rollmill/rollmill/storage"
 )
 
 // What came out of ${TOKEN} decides the identity and is stored nowhere.
-func TestConcealed(t *testing.T) {
+func TestSecretsInSettingsAreNotStored(t *testing.T) {
 	uri := "mem://" + t.Name() + "/d"
 	spec := Spec{Stage: "rollout", Version: 1, Kind: formats.KindTrajectories,
 		Params: map[string]any{"command": []string{"agent", "--token=s3cr3t-s3cr3t"}, "short": "abc", "has": "abcd", "n": 4},
 		Files:  map[string]string{"s3cr3t-s3cr3t/agent": "00"}}
-	ctx := WithConcealed(context.Background(), map[string]string{"s3cr3t-s3cr3t": "${TOKEN}", "abc": "${SHORT}"})
+	set := &secret.Set{}
+	set.AddExpanded("TOKEN", "s3cr3t-s3cr3t", false)
+	set.AddExpanded("SHORT", "abc", false)
+	ctx := secret.With(context.Background(), set)
 	s, err := Begin(ctx, uri, spec, Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -44,7 +48,7 @@ func TestConcealed(t *testing.T) {
 		}
 	}
 	p := r.Sealed.Params
-	if p["short"] != "${SHORT}" || p["has"] != "abcd" {
+	if p["short"] != "[redacted:SHORT]" || p["has"] != "abcd" {
 		t.Errorf("a short text is concealed where it stands alone, and nowhere else: %v", p)
 	}
 	if again, err := Begin(ctx, uri, spec, Options{}); err != nil || !again.UpToDate() {

@@ -1,0 +1,49 @@
+package dataset
+
+import (
+	"bytes"
+	"encoding/json"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/secret"
+)
+
+// redactRows keeps the secrets of the process out of rows.
+func redactRows[T any](s *secret.Set, rows []T) {
+	if !s.Known() {
+		return
+	}
+	for i := range rows {
+		if t, wide := any(&rows[i]).(*formats.Trajectory); wide {
+			s.Trajectory(t)
+		} else {
+			s.Value(&rows[i])
+		}
+	}
+}
+
+// redacted returns the spec as it may be stored: without secrets, and without
+// what the config file expanded. The identity is that of the real text.
+func (s Spec) redacted(set *secret.Set) Spec {
+	if !set.Settings().Known() {
+		return s
+	}
+	settings := set.Settings()
+	if s.Params != nil {
+		dec := json.NewDecoder(bytes.NewReader(encode(s.Params)))
+		dec.UseNumber()
+		var params map[string]any
+		if dec.Decode(&params) == nil {
+			settings.Value(&params)
+			s.Params = params
+		}
+	}
+	if s.Files != nil {
+		files := make(map[string]string, len(s.Files))
+		for name, digest := range s.Files {
+			files[settings.Redact(name)] = digest
+		}
+		s.Files = files
+	}
+	return s
+}

@@ -1,0 +1,114 @@
+package secret
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// Looks reports whether a variable, flag or parameter of this name holds a
+// secret, as API_KEY, db-password and X-Amz-Signature do, and max_tokens,
+// stop_token and API_KEY_FILE do not.
+func Looks(name string) bool {
+	words := strings.FieldsFunc(strings.ToLower(camel.ReplaceAllString(name, "${1}_${2}")), func(r rune) bool { return strings.ContainsRune("_-. ", r) })
+	if n := len(words); n > 1 && words[n-1] == "id" && words[n-2] == "key" {
+		words = words[:n-1] // half of a pair, but nobody's business
+	}
+	if len(words) == 0 {
+		return false
+	}
+	last, before := words[len(words)-1], ""
+	if len(words) > 1 {
+		before = words[len(words)-2]
+	}
+	switch {
+	case last == "token" && slices.Contains(vocabulary, before):
+		return false
+	case last == "string":
+		return before == "connection"
+	}
+	return slices.Contains(known, last)
+}
+
+var (
+	camel = regexp.MustCompile(`([a-z])([A-Z])`)
+	known = []string{"key", "apikey", "token", "accesstoken", "secret", "secrets", "password", "passwd", "passphrase", "credential",
+		"credentials", "signature", "sig", "auth", "authorization", "bearer", "pat", "cookie", "jwt"}
+	vocabulary = []string{"stop", "eos", "bos", "pad", "unk", "mask", "sep", "cls", "first", "last", "next", "max", "min", "per"} // ... _token is one of a tokenizer's
+)
+
+// Guess reports whether a value looks like a secret, whatever it is called: one
+// word of letters and digits, neither a number nor a path.
+func Guess(value string) bool {
+	return len(value) >= Short && !strings.ContainsAny(value, " \t\n/\\{}[]") && strings.ContainsAny(value, "0123456789") &&
+		strings.ContainsFunc(value, func(r rune) bool { return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' }) && !number.MatchString(value)
+}
+
+var number = regexp.MustCompile(`^[+-]?[0-9.]+([eE][+-]?[0-9]+)?$`)
+
+// assigned finds the values that words give to names: --api-key X, TOKEN=X,
+// "password": "X".
+var assigned = regexp.MustCompile(`([A-Za-z][A-Za-z0-9_.-]*)["']?(?:\s*[=:]\s*|\s+)["']?([^\s"',;&}]+)`)
+
+// AddAssigned makes known what a flag's text gives to names that are called as
+// secrets are. Values that do not look like secrets are left.
+func (s *Set) AddAssigned(flag, text string) {
+	for from := 0; from < len(text); {
+		m := assigned.FindStringSubmatchIndex(text[from:])
+		if m == nil {
+			return
+		}
+		name, value := text[from+m[2]:from+m[3]], text[from+m[4]:from+m[5]]
+		separator := text[from+m[3] : from+m[4]]
+		spoken := strings.ContainsAny(separator, "=:") || strings.HasPrefix(text[:from+m[2]], "-") || strings.Contains(text[:from+m[2]], " -")
+		if Looks(name) && spoken && len(value) >= Short && !number.MatchString(value) {
+			s.Add(flag, value)
+		}
+		from += m[3] // the value may be a name itself
+	}
+}
+
+// InURL refuses an address that holds a secret: user information, or a
+// parameter that is called as secrets are. Who connects takes keys from the
+// environment or from files.
+func InURL(address string) error {
+	u, err := url.Parse(address)
+	if err != nil {
+		if strings.Contains(address, "@") {
+			return errors.New("the URL is not valid, and may hold a password")
+		}
+		return nil // whoever connects says so better
+	}
+	if u.User != nil {
+		return fmt.Errorf("the URL of %q holds a user or password", u.Host)
+	}
+	for name := range u.Query() {
+		if Looks(name) {
+			return fmt.Errorf("the URL of %q has the parameter %q, which is called as secrets are", u.Host, name)
+		}
+	}
+	return nil
+}
+
+// Environ returns this process's environment as its programs get it: without
+// variables that are called as secrets are, or whose value is an address with
+// a password, except those that pass names.
+func Environ(pass ...string) []string {
+	return slices.DeleteFunc(os.Environ(), func(variable string) bool {
+		name, value, _ := strings.Cut(variable, "=")
+		return !slices.Contains(pass, name) && isSecret(name, value)
+	})
+}
+
+// agents of keys hold no key themselves, and programs need them.
+var harmless = []string{"SSH_AUTH_SOCK", "XAUTHORITY", "TOKENIZERS_PARALLELISM"}
+
+func isSecret(name, value string) bool {
+	return Looks(name) && !slices.Contains(harmless, name) || withPassword.MatchString(value)
+}
+
+var withPassword = regexp.MustCompile(`^[a-zA-Z][a-zA-Z0-9+.-]*://[^/@\s]*:[^/@\s]+@`)

@@ -1,0 +1,188 @@
+// Package secret keeps secret values out of what Rollmill writes: rows,
+// journals, manifests, the ledger, receipts, errors and logs.
+//
+// A Set holds the values that a process was given: keys from environment
+// variables and key files, what the config file expands from the environment,
+// the values of --agent-env. cmd/rollmill fills it and puts it into the context
+// (With); who writes takes it from there (From) and calls Redact, JSON or Value.
+// A nil Set knows nothing and changes nothing.
+//
+// A value is replaced by [redacted:NAME]. Values of at least 8 characters are
+// found anywhere, also escaped as in JSON or a URL; shorter ones only where no
+// letter, digit, hyphen or underscore stands beside them, since a few letters
+// are part of many words. Values of fewer than 4 characters, and the words that
+// people write where a key is asked for and none is needed (EMPTY, none), are
+// no secrets.
+package secret
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+)
+
+const (
+	// Short is the length below which a value is found as a whole word only.
+	Short = 8
+	least = 4 // characters of a secret
+)
+
+// Set is the secret values of a process. It is safe for concurrent use, and
+// values may be added while others read.
+type Set struct {
+	mu       sync.Mutex
+	found    atomic.Pointer[matcher]
+	settings atomic.Pointer[matcher] // found, and what the config file expanded beside it
+}
+
+// With returns a context whose writers redact what s holds.
+func With(ctx context.Context, s *Set) context.Context {
+	return context.WithValue(ctx, contextKey{}, s)
+}
+
+// From returns the set of a context, nil when it has none.
+func From(ctx context.Context) *Set {
+	s, _ := ctx.Value(contextKey{}).(*Set)
+	return s
+}
+
+type contextKey struct{}
+
+// placeholders are keys that keep nothing secret.
+var placeholders = []string{"empty", "none", "null", "true", "false", "test", "default", "dummy", "rollmill", "policy", "token",
+	"secret", "password", "local", "ollama", "vllm", "sglang", "openai", "api_key", "api-key", "apikey", "not-needed", "no-key",
+	"no-key-required", "sk-no-key-required", "sk-no-key", "unused", "changeme", "placeholder"}
+
+// IsPlaceholder reports whether a key is a word that keeps nothing secret.
+func IsPlaceholder(value string) bool {
+	return len(value) < least || slices.Contains(placeholders, strings.ToLower(value))
+}
+
+// Add makes a value known by a name, as a rule that of the environment variable
+// it came from. Lines around it do not count. It reports whether the value is
+// taken for a secret.
+func (s *Set) Add(name, value string) bool {
+	value = strings.TrimSpace(value)
+	if s == nil || IsPlaceholder(value) {
+		return false
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	known := patternsOf(s.found.Load(), name, value, asWord)
+	s.found.Store(newMatcher(known))
+	s.settings.Store(newMatcher(patternsOf(s.settings.Load(), name, value, asWord)))
+	return true
+}
+
+// AddExpanded makes known what the config file took from the variable name.
+// Such a value stands in no stored setting (Settings). It is a secret like
+// others when the variable is called as secrets are, or the value looks like
+// one and is not public: the name of a model or of the run.
+func (s *Set) AddExpanded(name, value string, public bool) {
+	if s == nil || strings.TrimSpace(value) == "" {
+		return
+	}
+	if Looks(name) || Guess(value) && !public {
+		s.Add(name, value)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.settings.Store(newMatcher(patternsOf(s.settings.Load(), name, value, asWhole)))
+}
+
+// Settings returns a set that also knows what the config file expanded. It is
+// for settings alone: in a row, such a value may be anything.
+func (s *Set) Settings() *Set {
+	if s == nil {
+		return nil
+	}
+	out := &Set{}
+	out.found.Store(s.settings.Load())
+	return out
+}
+
+// patternsOf adds a value's spellings to those of a matcher; short is where a
+// short value is looked for.
+func patternsOf(m *matcher, name, value string, short place) []pattern {
+	var all []pattern
+	if m != nil {
+		all = m.patterns
+	}
+	where := anywhere
+	if len(value) < Short {
+		where = short
+	}
+	for _, text := range spellings(value) {
+		if !slices.ContainsFunc(all, func(p pattern) bool { return p.text == text }) {
+			all = append(slices.Clip(all), pattern{text, Mark(name), where})
+		}
+	}
+	return all
+}
+
+// Mark is what stands in place of a value.
+func Mark(name string) string { return markBegin + name + "]" }
+
+const markBegin = "[redacted:"
+
+// spellings are the forms in which a value may stand in a text.
+func spellings(value string) []string {
+	out := []string{value, url.QueryEscape(value), url.PathEscape(value)}
+	if data, err := json.Marshal(value); err == nil {
+		out = append(out, string(data[1:len(data)-1]))
+	}
+	plain := strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`, "\t", `\t`).Replace(value)
+	return append(out, plain, strings.ReplaceAll(plain, "/", `\/`))
+}
+
+// Known reports whether the set holds any value.
+func (s *Set) Known() bool { return s != nil && s.found.Load() != nil }
+
+// Redact returns a text without the values. When there is none in it, it is
+// the same string.
+func (s *Set) Redact(text string) string {
+	text, _ = s.redact(text)
+	return text
+}
+
+// redact also counts the values that it replaced.
+func (s *Set) redact(text string) (string, int) {
+	if s == nil {
+		return text, 0
+	}
+	m := s.found.Load()
+	if m == nil || len(text) < m.shortest {
+		return text, 0
+	}
+	return m.redact(text)
+}
+
+// pattern is one spelling of a value.
+type pattern struct {
+	text, mark string
+	where      place
+}
+
+// place is where a pattern is looked for.
+type place int8
+
+const (
+	anywhere place = iota
+	asWord         // with no part of a word beside it
+	asWhole        // as the whole text
+)
+
+func newMatcher(patterns []pattern) *matcher {
+	m := &matcher{patterns: slices.SortedFunc(slices.Values(patterns), func(a, b pattern) int {
+		return cmp.Or(cmp.Compare(len(b.text), len(a.text)), cmp.Compare(a.text, b.text))
+	})}
+	m.longest = len(m.patterns[0].text)
+	m.shortest = len(m.patterns[len(m.patterns)-1].text)
+	m.lines = !slices.ContainsFunc(m.patterns, func(p pattern) bool { return strings.Contains(p.text, "\n") })
+	return m
+}

@@ -1,0 +1,25 @@
+package secret
+
+import "github.com/rollmill/rollmill/formats"
+
+// Trajectory redacts a row, and returns how many values it replaced. When one
+// stood in the conversation, said is true, and the row loses all token ids and
+// logprobs: ids spell the value out, and would no longer be those of the text.
+func (s *Set) Trajectory(t *formats.Trajectory) (n int, said bool) {
+	if !s.Known() {
+		return 0, false
+	}
+	n = s.Value(&t.Messages)
+	if said = n > 0; said {
+		for i := range t.Messages {
+			m := &t.Messages[i]
+			m.TokenIDs, m.Logprobs, m.PromptDeltaIDs = nil, nil, nil
+		}
+		t.TokenSource, t.SampledTokens = "", 0
+	}
+	messages := t.Messages
+	t.Messages = nil // they are done
+	n += s.Value(t)
+	t.Messages = messages
+	return n, said
+}

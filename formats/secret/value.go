@@ -1,0 +1,188 @@
+package secret
+
+import (
+	"bytes"
+	"encoding/json"
+	"reflect"
+	"sync"
+)
+
+// Value redacts every text that v, a pointer, leads to: strings, bytes, and
+// those in structs, slices, maps and interfaces. It returns how many values it
+// replaced. Slices and maps are changed in place; unexported fields are left.
+func (s *Set) Value(v any) int {
+	if !s.Known() {
+		return 0
+	}
+	return s.walk(reflect.ValueOf(v).Elem())
+}
+
+// JSON redacts the strings of a JSON text, keys too, and keeps it valid.
+// What is not JSON is redacted as text.
+func (s *Set) JSON(data []byte) []byte {
+	if !s.Known() {
+		return data
+	}
+	out, n := s.json(data)
+	if n == 0 {
+		return data
+	}
+	return out
+}
+
+func (s *Set) json(data []byte) ([]byte, int) {
+	text, n := s.redact(string(data))
+	if n == 0 || json.Valid([]byte(text)) || !json.Valid(data) {
+		return []byte(text), n
+	}
+	dec := json.NewDecoder(bytes.NewReader(data)) // a value stood where no quotes are
+	dec.UseNumber()
+	var v any
+	if dec.Decode(&v) != nil {
+		return []byte(text), n
+	}
+	n = s.walk(reflect.ValueOf(&v).Elem())
+	out, err := json.Marshal(v)
+	if err != nil {
+		return []byte(text), n
+	}
+	return out, n
+}
+
+var rawType = reflect.TypeFor[json.RawMessage]()
+
+// walk redacts below a value that can be set.
+func (s *Set) walk(v reflect.Value) (n int) {
+	t := v.Type()
+	if !holdsText(t) {
+		return 0
+	}
+	switch v.Kind() {
+	case reflect.String:
+		text, n := s.redact(v.String())
+		if n > 0 && v.CanSet() {
+			v.SetString(text)
+		}
+		return n
+	case reflect.Pointer:
+		if !v.IsNil() {
+			return s.walk(v.Elem())
+		}
+	case reflect.Interface:
+		return s.walkInterface(v)
+	case reflect.Slice:
+		return s.walkSlice(v)
+	case reflect.Array:
+		for i := range v.Len() {
+			n += s.walk(v.Index(i))
+		}
+	case reflect.Map:
+		return s.walkMap(v)
+	case reflect.Struct:
+		for _, i := range textFields(t) {
+			n += s.walk(v.Field(i))
+		}
+	}
+	return n
+}
+
+// walkInterface replaces what an interface holds, which cannot be set.
+func (s *Set) walkInterface(v reflect.Value) int {
+	if v.IsNil() {
+		return 0
+	}
+	inner := v.Elem()
+	if inner.Kind() == reflect.Pointer {
+		return s.walk(inner)
+	}
+	if number, ok := inner.Interface().(json.Number); ok {
+		if len(number) < Short {
+			return 0 // a short number is none
+		}
+		text, n := s.redact(number.String())
+		if n > 0 && v.CanSet() {
+			v.Set(reflect.ValueOf(text))
+		}
+		return n
+	}
+	own := reflect.New(inner.Type()).Elem()
+	own.Set(inner)
+	n := s.walk(own)
+	if n > 0 && v.CanSet() {
+		v.Set(own)
+	}
+	return n
+}
+
+func (s *Set) walkSlice(v reflect.Value) (n int) {
+	if v.Type().Elem().Kind() == reflect.Uint8 {
+		if v.Len() == 0 {
+			return 0
+		}
+		var data []byte
+		if v.Type() == rawType {
+			data, n = s.json(v.Bytes())
+		} else {
+			var text string
+			text, n = s.redact(string(v.Bytes()))
+			data = []byte(text)
+		}
+		if n > 0 && v.CanSet() {
+			v.SetBytes(data)
+		}
+		return n
+	}
+	for i := range v.Len() {
+		n += s.walk(v.Index(i))
+	}
+	return n
+}
+
+func (s *Set) walkMap(v reflect.Value) (n int) {
+	for _, key := range v.MapKeys() {
+		k, value := reflect.New(key.Type()).Elem(), reflect.New(v.Type().Elem()).Elem()
+		k.Set(key)
+		value.Set(v.MapIndex(key))
+		inKey := s.walk(k)
+		found := inKey + s.walk(value)
+		if n += found; found == 0 {
+			continue
+		}
+		if inKey > 0 {
+			v.SetMapIndex(key, reflect.Value{})
+		}
+		v.SetMapIndex(k, value)
+	}
+	return n
+}
+
+// fields remembers, of a struct type, the fields that lead to texts.
+var fields sync.Map // reflect.Type -> []int
+
+func textFields(t reflect.Type) []int {
+	if known, ok := fields.Load(t); ok {
+		return known.([]int)
+	}
+	out := []int{}
+	for i := range t.NumField() {
+		if f := t.Field(i); f.IsExported() && holdsText(f.Type) {
+			out = append(out, i)
+		}
+	}
+	fields.Store(t, out)
+	return out
+}
+
+// holdsText reports whether a value of the type may lead to a text. Token ids
+// and logprobs do not, and are most of a row.
+func holdsText(t reflect.Type) bool {
+	switch t.Kind() {
+	case reflect.String, reflect.Interface, reflect.Map, reflect.Struct:
+		return true
+	case reflect.Slice:
+		return t.Elem().Kind() == reflect.Uint8 || holdsText(t.Elem())
+	case reflect.Pointer, reflect.Array:
+		return holdsText(t.Elem())
+	}
+	return false
+}
