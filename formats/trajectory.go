@@ -121,7 +121,7 @@ var (
 	StopReasons = []string{StopDone, StopLength, StopTurns, StopError, StopTimeout, StopCancelled, StopBudget, StopSkipped}
 
 	FailureClasses = []string{FailAgentExit, FailAgentOutput, FailTimeout, FailEngine, FailEngineRefused, FailNoCalls,
-		FailNoLogprobs, FailLogprobMismatch, FailBadLogprobs, FailModelMismatch, FailExample, FailCancelled, FailInternal}
+		FailNoLogprobs, FailLogprobMismatch, FailBadLogprobs, FailUnfinished, FailModelMismatch, FailExample, FailCancelled, FailInternal}
 )
 
 // Why a trajectory stopped, as the runner saw it.
@@ -147,6 +147,7 @@ const (
 	FailNoLogprobs      = "no_logprobs"      // the engine gave none
 	FailLogprobMismatch = "logprob_mismatch" // entries are not one per completion token
 	FailBadLogprobs     = "bad_logprobs"     // NaN, or positive
+	FailUnfinished      = "unfinished"       // the last answer's finish reason is not one of an ended or truncated answer (see FinishState)
 	FailModelMismatch   = "model_mismatch"   // another model or policy version answered
 	FailExample         = "example"          // the example cannot be templated
 	FailCancelled       = "cancelled"

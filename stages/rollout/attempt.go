@@ -1,13 +1,11 @@
 package rollout
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"runtime/debug"
-	"slices"
 	"strings"
 
 	"github.com/rollmill/rollmill/formats"
@@ -52,7 +50,7 @@ func (r *runner) attempt(ctx context.Context, e formats.Example, j job) (t forma
 		return t, false
 	}
 	r.fill(&t, record)
-	conclude(&t, result, err, record, timedOut)
+	o.conclude(&t, result, err, record, timedOut)
 	return t, true
 }
 
@@ -116,62 +114,4 @@ func lastSampled(t *formats.Trajectory) *formats.Message {
 		}
 	}
 	return nil
-}
-
-// conclude gives the row its one state. What makes it unfit for training comes
-// first, then the time limit, then what the agent said.
-func conclude(t *formats.Trajectory, result Result, err error, rec recorder.Record, timedOut bool) {
-	last := lastSampled(t)
-	switch {
-	case rec.Unfit != nil:
-		fail(t, formats.StopError, rec.Unfit.Class, rec.Unfit.Text)
-	case timedOut && err != nil:
-		fail(t, formats.StopTimeout, formats.FailTimeout, errTimeout.Error())
-	case err != nil:
-		class, text := classify(err, rec.LastCall)
-		fail(t, formats.StopError, class, text)
-	case last == nil && engineFailed(rec.LastCall):
-		fail(t, formats.StopError, rec.LastCall.Class, rec.LastCall.Text)
-	case last == nil:
-		fail(t, formats.StopError, formats.FailNoCalls, "the agent ended without an answer from the model")
-	case !slices.ContainsFunc(t.Calls, func(c formats.Call) bool { return c.Target }):
-		fail(t, formats.StopError, formats.FailNoCalls, fmt.Sprintf("none of the agent's %d calls was to the target model and function; the first asked for %q", len(t.Calls), t.Calls[0].Model))
-	case result.Stop == formats.StopTurns:
-		t.Status, t.StopReason = formats.StatusTruncated, formats.StopTurns
-	case last.FinishReason == "length":
-		t.Status, t.StopReason = formats.StatusTruncated, formats.StopLength
-	default:
-		t.Status, t.StopReason = formats.StatusOK, formats.StopDone
-	}
-	if result.Metadata != nil {
-		var b bytes.Buffer
-		if json.Compact(&b, result.Metadata) == nil {
-			t.Metadata = strings.ToValidUTF8(b.String(), "\uFFFD")
-		}
-	}
-}
-
-// classify blames the engine when the agent fell over a call that failed.
-func classify(err error, last *recorder.Failure) (class, text string) {
-	class, text = formats.FailInternal, err.Error()
-	var f *Failure
-	if errors.As(err, &f) {
-		class = f.Class
-	}
-	switch {
-	case !engineFailed(last) || class == formats.FailExample || class == formats.FailInternal:
-		return class, text
-	case class == formats.FailEngine: // the agent says no more than that its call failed
-		return last.Class, last.Text
-	}
-	return last.Class, last.Text + "; then " + text
-}
-
-func engineFailed(f *recorder.Failure) bool {
-	return f != nil && (f.Class == formats.FailEngine || f.Class == formats.FailEngineRefused)
-}
-
-func fail(t *formats.Trajectory, stop, class, text string) {
-	t.Status, t.StopReason, t.FailureClass = formats.StatusFailed, stop, class
-	t.Error = strings.ToValidUTF8(text, "\uFFFD")
 }

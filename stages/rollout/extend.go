@@ -216,7 +216,9 @@ func (b *base) task(ctx context.Context, w *writer, task int, added []formats.Tr
 func (b *base) rest(ctx context.Context, w *writer) error {
 	w.outcome.Facts[factAdded] += 0 // stands there when nothing was added
 	if w.o.Out.Shard.Of().Index == 0 {
-		w.outcome.Facts["calls"] += b.d.Facts["calls"] // rows without payload do not say
+		for name := range payloadFacts(&formats.Trajectory{}) {
+			w.outcome.Facts[name] += b.d.Facts[name] // rows without payload do not say
+		}
 	}
 	for _, g := range b.groups[b.written:] {
 		if err := b.group(ctx, w, g, nil); err != nil {
@@ -249,7 +251,9 @@ func (b *base) group(ctx context.Context, w *writer, g held, more []formats.Traj
 	}
 	for i := range rows {
 		count(&w.outcome, &rows[i])
-		w.outcome.Facts["calls"] -= float64(len(rows[i].Calls))
+		for name, n := range payloadFacts(&rows[i]) {
+			w.outcome.Facts[name] -= n
+		}
 	}
 	if mixed(rows, more) {
 		w.outcome.Facts[factMixed]++

@@ -10,7 +10,7 @@ import (
 
 // hopeless are classes of which the engine is the cause, whatever the example.
 var hopeless = []string{formats.FailEngine, formats.FailNoLogprobs, formats.FailLogprobMismatch, formats.FailBadLogprobs,
-	formats.FailModelMismatch, formats.FailEngineRefused}
+	formats.FailUnfinished, formats.FailModelMismatch, formats.FailEngineRefused}
 
 // watch holds back the first trajectories while all of them fail at the
 // engine, so that a run against a dead or unfit one ends early and leaves
@@ -62,6 +62,7 @@ var advice = map[string]string{
 	formats.FailNoLogprobs:      "start the engine so that it returns logprobs (vLLM and SGLang do by default; llama-server needs a build that supports them), or accept none with --no-logprobs",
 	formats.FailLogprobMismatch: "the engine merges or drops logprobs, as llama-server does with incomplete UTF-8; train with another engine, or keep none with --no-logprobs",
 	formats.FailBadLogprobs:     "the engine's logprobs are not numbers at most 0; its sampling is broken or modified",
+	formats.FailUnfinished:      "the engine breaks its answers off; look at its log, or accept the finish reason with --accept-finish",
 	formats.FailModelMismatch:   "another model answers, so its tokens are not the policy's; check --model and which adapters are loaded, or accept the name with --accept-model",
 }
 

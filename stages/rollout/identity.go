@@ -53,6 +53,12 @@ func (o Options) spec(all tasks, extended *dataset.Dataset) (dataset.Spec, error
 	if o.NoLogprobs {
 		params["no_logprobs"] = true
 	}
+	if len(o.AcceptFinish) > 0 {
+		params["accept_finish"] = o.AcceptFinish
+	}
+	if o.TolerateEngineErrors {
+		params["tolerate_engine_errors"] = true
+	}
 	if o.TargetModel != "" && o.TargetModel != o.Model {
 		params["target_model"] = o.TargetModel
 	}

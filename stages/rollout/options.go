@@ -32,7 +32,10 @@ type Options struct {
 	SamplingSeed *int64          // nil: the engine is sent no seed
 	Extra        map[string]any  // request fields that make the engine return token ids; nil: recorder.DefaultExtra
 	NoLogprobs   bool            // keep trajectories although the engine gives no logprobs
-	Uses         []string        // further files whose content decides the rows
+	AcceptFinish []string        // finish reasons that count as the end of an answer, besides formats.EndedReasons; "null" for none
+
+	TolerateEngineErrors bool     // keep trajectories that ended well although a call failed at the engine and no later one succeeded
+	Uses                 []string // further files whose content decides the rows
 
 	Endpoints         []string      // base URLs of OpenAI-compatible servers, ending in /v1; default: the policy's
 	APIKey            string        // sent to the endpoints, never to agents

@@ -149,10 +149,29 @@ func failed(t formats.Trajectory) int {
 func count(o *dataset.Outcome, t *formats.Trajectory) {
 	stages.Count(&o.Counts, t.Status, 1)
 	stages.Count(&o.Failures, t.FailureClass, 1)
-	o.Facts["calls"] += float64(len(t.Calls))
+	for name, n := range payloadFacts(t) {
+		o.Facts[name] += n
+	}
 	o.Facts["prompt_tokens"] += float64(t.PromptTokens)
 	o.Facts["completion_tokens"] += float64(t.CompletionTokens)
 	o.Facts["sampled_tokens"] += float64(t.SampledTokens)
+}
+
+// Facts that the payload of a row tells.
+const (
+	factCalls       = "calls"
+	factFailedCalls = "failed_calls" // calls to the target model that failed, whether or not the agent recovered
+)
+
+// payloadFacts are a row's; a row without its payload has none of them.
+func payloadFacts(t *formats.Trajectory) map[string]float64 {
+	facts := map[string]float64{factCalls: float64(len(t.Calls)), factFailedCalls: 0}
+	for i := range t.Calls {
+		if t.Calls[i].Target && t.Calls[i].Error != "" {
+			facts[factFailedCalls]++
+		}
+	}
+	return facts
 }
 
 // tally is what the progress bar notes.
@@ -181,6 +200,9 @@ func report(result dataset.Result, outcome dataset.Outcome) stages.Report {
 	}
 	r.Message = fmt.Sprintf("%d trajectories, %d failed", r.Rows, r.Counts[formats.StatusFailed])
 	if m := result.Sealed; m != nil {
+		if n := m.Facts[factFailedCalls]; n > 0 {
+			r.Message += fmt.Sprintf("; %.0f calls failed at the engine", n)
+		}
 		if added, extended := m.Facts[factAdded]; extended {
 			r.Message += fmt.Sprintf("; %.0f of them new, %.0f of these failed", added, m.Facts[factAddedFailed])
 		}

@@ -9,8 +9,9 @@ import (
 // Failure says why a trajectory is unfit for training, or which way its last
 // call failed.
 type Failure struct {
-	Class string // one of formats.FailureClasses
-	Text  string
+	Class   string // one of formats.FailureClasses
+	Text    string
+	TooLong bool // the engine refused a prompt that does not fit its context
 }
 
 func (f *Failure) Error() string { return f.Text }
@@ -23,15 +24,15 @@ func (c *choice) keep(completion int) (source string, f *Failure) {
 	ids, source := c.tokens.best()
 	switch {
 	case !listed && (completion > 0 || len(ids) > 0 || c.message.Content != "" || len(c.message.ToolCalls) > 0):
-		return "", &Failure{formats.FailNoLogprobs, "the engine gave no logprobs"}
+		return "", &Failure{Class: formats.FailNoLogprobs, Text: "the engine gave no logprobs"}
 	case completion == len(logprobs)+1 && c.finish == "stop":
-		return "", &Failure{formats.FailLogprobMismatch, fmt.Sprintf("%d logprobs for %d completion tokens: the end mark's is missing, as where llama-server streams", len(logprobs), completion)}
+		return "", &Failure{Class: formats.FailLogprobMismatch, Text: fmt.Sprintf("%d logprobs for %d completion tokens: the end mark's is missing, as where llama-server streams", len(logprobs), completion)}
 	case completion >= 0 && len(logprobs) != completion:
-		return "", &Failure{formats.FailLogprobMismatch, fmt.Sprintf("%d logprobs for %d completion tokens", len(logprobs), completion)}
+		return "", &Failure{Class: formats.FailLogprobMismatch, Text: fmt.Sprintf("%d logprobs for %d completion tokens", len(logprobs), completion)}
 	case len(ids) > 0 && len(ids) != len(logprobs):
-		return "", &Failure{formats.FailLogprobMismatch, fmt.Sprintf("%d logprobs for %d token ids (%s)", len(logprobs), len(ids), source)}
+		return "", &Failure{Class: formats.FailLogprobMismatch, Text: fmt.Sprintf("%d logprobs for %d token ids (%s)", len(logprobs), len(ids), source)}
 	case bad != "":
-		return "", &Failure{formats.FailBadLogprobs, bad}
+		return "", &Failure{Class: formats.FailBadLogprobs, Text: bad}
 	}
 	c.message.Logprobs, c.message.TokenIDs = logprobs, ids
 	return source, nil
@@ -53,7 +54,7 @@ func (a *answer) keepAll() (source string, failure *Failure) {
 		total += len(c.message.Logprobs)
 	}
 	if failure == nil && a.usage.known && total != int(a.usage.completion) {
-		failure = &Failure{formats.FailLogprobMismatch, fmt.Sprintf("%d logprobs for %d completion tokens", total, a.usage.completion)}
+		failure = &Failure{Class: formats.FailLogprobMismatch, Text: fmt.Sprintf("%d logprobs for %d completion tokens", total, a.usage.completion)}
 		for _, c := range a.choices {
 			c.message.Logprobs, c.message.TokenIDs = nil, nil
 		}

@@ -8,8 +8,10 @@ import (
 )
 
 const (
-	maxBody  = 256 << 20 // of a request or a whole answer
-	maxEvent = 64 << 20
+	maxRequest = 256 << 20 // an agent's, with images in it
+	maxAnswer  = 64 << 20  // an engine's: half a million tokens with logprobs, and more
+	maxRefusal = 1 << 20   // an engine's error
+	maxEvent   = 64 << 20
 )
 
 // event is one server-sent event: its bytes with the blank line, and its data.

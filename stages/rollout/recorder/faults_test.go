@@ -170,8 +170,8 @@ func TestRefusedFieldsAreLeftOut(t *testing.T) {
 		}
 		s.End()
 	}
-	if n := len(e.Asked()); n != 5 {
-		t.Errorf("asked %d times; two refusals and three answers are 5", n)
+	if n := len(e.Asked()); n != 6 {
+		t.Errorf("asked %d times; two refusals of the first, one of the second and three answers are 6", n)
 	}
 }
 

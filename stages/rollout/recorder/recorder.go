@@ -136,14 +136,15 @@ func New(o Options) (*Recorder, error) {
 }
 
 // newClient asks for no compression, so that an answer's bytes are passed on
-// as they came, and waits as long as the call's time limit says.
+// as they came, and waits as long as the call's time limit says. It follows no
+// redirect: the key and the prompts are for the address that was named.
 func newClient(o Options) *http.Client {
 	t := http.DefaultTransport.(*http.Transport).Clone()
 	t.DisableCompression = true
 	t.MaxIdleConns = 0
 	t.MaxIdleConnsPerHost = o.Connections
 	t.ReadBufferSize = 64 << 10 // answers with logprobs are long
-	return &http.Client{Transport: t}
+	return &http.Client{Transport: t, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 }
 
 // Close stops listening and ends every session's calls.
@@ -197,7 +198,34 @@ func (r *Recorder) in(serve func(*Session, http.ResponseWriter, *http.Request)) 
 			return
 		}
 		defer s.busy.Done()
-		serve(s, w, req)
+		func() {
+			defer s.bound(w)()
+			serve(s, w, req)
+		}()
+		s.stopIfUnfit()
+	}
+}
+
+// lingering is how long an agent has to take the end of an answer when its
+// handler has returned.
+const lingering = time.Minute
+
+// bound ends the reading of a request and the writing of its answer with the
+// session: an agent that stopped reading, or that never ends its request, would
+// else hold the session for ever. Until then an agent may be as slow as it
+// likes. The function that it returns is called when the request was served.
+func (s *Session) bound(w http.ResponseWriter) (served func()) {
+	c := http.NewResponseController(w)
+	_ = c.SetWriteDeadline(time.Time{}) // left from the connection's last request
+	stop := context.AfterFunc(s.ctx, func() {
+		now := time.Now()
+		_ = c.SetReadDeadline(now)
+		_ = c.SetWriteDeadline(now)
+	})
+	return func() {
+		if stop() {
+			_ = c.SetWriteDeadline(time.Now().Add(lingering))
+		}
 	}
 }
 

@@ -14,7 +14,7 @@ import (
 
 // ask answers one request.
 func (s *Session) ask(kind *api, w http.ResponseWriter, r *http.Request) {
-	body, err := readAll(new(bytes.Buffer), http.MaxBytesReader(w, r.Body, maxBody), r.ContentLength)
+	body, err := readAll(new(bytes.Buffer), r.Body, r.ContentLength, maxRequest)
 	if err != nil {
 		writeError(w, http.StatusBadRequest, "invalid_request_error", "reading the request: "+err.Error())
 		return
@@ -39,7 +39,6 @@ func (s *Session) ask(kind *api, w http.ResponseWriter, r *http.Request) {
 		writeReply(w, reply, reply.seen)
 		reply.release()
 	}
-	s.stopIfUnfit()
 }
 
 // during is the time in which a call makes sense: the agent waits for it and
@@ -99,7 +98,7 @@ func (s *Session) relay(ctx context.Context, w http.ResponseWriter, q *request, 
 		}
 		out := e.seen
 		if r.answer.err != nil {
-			r.failure = &Failure{formats.FailEngine, r.answer.err.Error()}
+			r.failure = &Failure{Class: formats.FailEngine, Text: r.answer.err.Error()}
 			w.Write(out)
 			break
 		}
@@ -126,12 +125,12 @@ func (s *Session) relay(ctx context.Context, w http.ResponseWriter, q *request, 
 // connection, as the engine dropped ours.
 func (s *Session) broken(ctx context.Context, c *call, r *reply, err error) {
 	if cause := context.Cause(ctx); cause != nil {
-		r.failure = &Failure{formats.FailCancelled, cause.Error()}
+		r.failure = &Failure{Class: formats.FailCancelled, Text: cause.Error()}
 	} else {
 		if err == io.EOF {
 			err = io.ErrUnexpectedEOF
 		}
-		r.failure = &Failure{formats.FailEngine, fmt.Sprintf("the stream broke off: %v", err)}
+		r.failure = &Failure{Class: formats.FailEngine, Text: fmt.Sprintf("the stream broke off: %v", err)}
 	}
 	s.end(c, r)
 	panic(http.ErrAbortHandler)
@@ -166,7 +165,11 @@ func (s *Session) models(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer resp.Body.Close()
+	if resp.StatusCode/100 == 3 {
+		writeError(w, http.StatusBadGateway, "rollmill_upstream_error", "the engine redirects elsewhere, which is not followed")
+		return
+	}
 	forward(w.Header(), resp.Header)
 	w.WriteHeader(resp.StatusCode)
-	io.Copy(w, resp.Body)
+	io.Copy(w, io.LimitReader(resp.Body, maxAnswer))
 }

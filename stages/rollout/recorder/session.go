@@ -31,6 +31,9 @@ type Session struct {
 	unfit  *Failure // the first reason against training on this
 	last   *Failure // of the last call to end, when it failed
 
+	lost   *Failure // of a target call that failed at the engine; nil once a later one was answered
+	lostAt int      // when it ended, by clock
+
 	responses map[string]int // id of a response -> its message
 }
 
@@ -78,6 +81,7 @@ type Record struct {
 	TokenSource string
 	Unfit       *Failure // why the trajectory must not be trained on, or nil
 	LastCall    *Failure // how the last call to end failed, or nil
+	Lost        *Failure // how a target call failed at the engine after which no other was begun and answered, or nil
 }
 
 // End stops the calls under way, closes the URL and returns the record.
@@ -91,7 +95,7 @@ func (s *Session) End() Record {
 	}
 	s.cancel(errEnded)
 	s.busy.Wait()
-	return Record{s.tree.messages, s.calls, s.tools, s.source, s.unfit, s.last}
+	return Record{Messages: s.tree.messages, Calls: s.calls, ToolSets: s.tools, TokenSource: s.source, Unfit: s.unfit, LastCall: s.last, Lost: s.lost}
 }
 
 var errEnded = fmt.Errorf("the trajectory ended before the answer came")
@@ -168,6 +172,7 @@ func (s *Session) end(c *call, r *reply) {
 	rec.Endpoint, rec.Attempts = r.endpoint, r.tries
 	rec.LatencyMS = s.rec.opts.Now().Sub(c.at).Milliseconds()
 	s.last = r.failure
+	s.noteLost(c, r.failure)
 	if r.failure != nil {
 		rec.Error = r.failure.Text
 		return
@@ -182,6 +187,18 @@ func (s *Session) end(c *call, r *reply) {
 	}
 	s.checkModel(c, rec, a)
 	s.addAnswer(c, a)
+}
+
+// noteLost remembers a target call that the engine failed, until one that
+// began later is answered: so the agent shows that it recovered.
+func (s *Session) noteLost(c *call, f *Failure) {
+	switch {
+	case !c.target:
+	case f == nil && c.began > s.lostAt:
+		s.lost = nil
+	case f != nil && (f.Class == formats.FailEngine || f.Class == formats.FailEngineRefused):
+		s.lost, s.lostAt = f, s.clock
+	}
 }
 
 func (s *Session) checkModel(c *call, rec *formats.Call, a *answer) {
@@ -204,7 +221,7 @@ func (s *Session) checkModel(c *call, rec *formats.Call, a *answer) {
 
 func (s *Session) reject(class, text string) {
 	if s.unfit == nil {
-		s.unfit = &Failure{class, text}
+		s.unfit = &Failure{Class: class, Text: text}
 	}
 }
 

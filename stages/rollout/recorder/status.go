@@ -4,7 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/cenkalti/backoff/v5"
@@ -16,16 +18,28 @@ import (
 // pass, or a refusal.
 func statusError(r *reply) error {
 	text := fmt.Sprintf("HTTP %d: %s", r.status, errorText(r.body))
+	if r.status/100 == 3 {
+		text = fmt.Sprintf("HTTP %d: the engine redirects elsewhere, which is not followed; give its address itself (--url)", r.status)
+		r.body = nil // the agent must not follow it either
+	}
 	try := &tryError{reply: r, err: errors.New(text)}
 	if passing(r.status) {
-		r.failure = &Failure{formats.FailEngine, text}
+		r.failure = &Failure{Class: formats.FailEngine, Text: text}
 		if wait, ok := retryAfter(r.header); ok {
 			try.after = &backoff.RetryAfterError{Duration: wait}
 		}
 		return try
 	}
-	r.failure = &Failure{formats.FailEngineRefused, text}
+	r.failure = &Failure{Class: formats.FailEngineRefused, Text: text, TooLong: tooLong(text)}
 	return backoff.Permanent(try)
+}
+
+// tooLong reports whether a refusal is of a prompt that does not fit the
+// context, in the words of vLLM, OpenAI, SGLang and llama.cpp.
+func tooLong(text string) bool {
+	text = strings.ToLower(text)
+	return slices.ContainsFunc([]string{"maximum context length", "context_length_exceeded", "exceed_context_size", "exceeds the available context size",
+		"longer than the model's context length"}, func(words string) bool { return strings.Contains(text, words) })
 }
 
 func passing(status int) bool {
@@ -36,17 +50,22 @@ func passing(status int) bool {
 	return status >= 500
 }
 
-// retryAfter reads Retry-After (seconds or a date) and retry-after-ms.
+// maxRetryAfter is the longest that an engine may ask to wait before a retry.
+const maxRetryAfter = time.Minute
+
+// retryAfter reads Retry-After (seconds or a date) and retry-after-ms, at most
+// maxRetryAfter.
 func retryAfter(h http.Header) (time.Duration, bool) {
-	if ms, err := strconv.ParseFloat(h.Get("Retry-After-Ms"), 64); err == nil && ms >= 0 {
-		return time.Duration(ms * float64(time.Millisecond)), true
+	for _, c := range []struct {
+		name string
+		unit time.Duration
+	}{{"Retry-After-Ms", time.Millisecond}, {"Retry-After", time.Second}} {
+		if n, err := strconv.ParseFloat(h.Get(c.name), 64); err == nil && n >= 0 {
+			return time.Duration(min(n*float64(c.unit), float64(maxRetryAfter))), true
+		}
 	}
-	value := h.Get("Retry-After")
-	if seconds, err := strconv.ParseFloat(value, 64); err == nil && seconds >= 0 {
-		return time.Duration(seconds * float64(time.Second)), true
-	}
-	if at, err := http.ParseTime(value); err == nil {
-		return max(0, time.Until(at)), true
+	if at, err := http.ParseTime(h.Get("Retry-After")); err == nil {
+		return min(max(0, time.Until(at)), maxRetryAfter), true
 	}
 	return 0, false
 }

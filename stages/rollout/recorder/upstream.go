@@ -137,29 +137,29 @@ func failedReply(ctx context.Context, err error) *reply {
 	var try *tryError
 	switch {
 	case ctx.Err() != nil:
-		return &reply{failure: &Failure{formats.FailCancelled, context.Cause(ctx).Error()}}
+		return &reply{failure: &Failure{Class: formats.FailCancelled, Text: context.Cause(ctx).Error()}}
 	case errors.As(err, &try) && try.reply != nil:
 		return try.reply
 	}
-	return &reply{failure: &Failure{formats.FailEngine, err.Error()}}
+	return &reply{failure: &Failure{Class: formats.FailEngine, Text: err.Error()}}
 }
 
-// try sends a request once; an error is permanent or may be tried again.
+// try sends a request once; an error is permanent or may be tried again. A
+// request that is refused with the name of a field that was added to it is sent
+// again without. Only when that is answered has the engine refused the field:
+// an error may echo the whole request, whatever it is about.
 func (u *upstream) try(ctx context.Context, endpoint string, q *request, header http.Header) (*reply, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, u.opts.CallTimeout, fmt.Errorf("no answer within %s", u.opts.CallTimeout))
-	var here []string // refused in this call
+	var here []string // left out of this request
 	for {
 		without := slices.Concat(u.without(endpoint), here)
 		r, err := u.send(ctx, cancel, endpoint, q, header, without)
-		var try *tryError
-		if errors.As(err, &try) && try.reply != nil {
-			if u.learn(endpoint, q, without, try.reply) {
-				continue
-			}
-			if here == nil && q.optional != "" && try.reply.refuses(q.optional) {
-				here = []string{q.optional}
-				continue
-			}
+		if field := q.suspect(without, err); field != "" {
+			here = append(here, field)
+			continue
+		}
+		if err == nil && len(here) > 0 {
+			u.learn(endpoint, q, here[len(here)-1])
 		}
 		if err != nil || r.events == nil {
 			cancel()
@@ -168,27 +168,41 @@ func (u *upstream) try(ctx context.Context, endpoint string, q *request, header 
 	}
 }
 
+// suspect returns a field of ours that a refusal names and that was sent, or "".
+func (q *request) suspect(without []string, err error) string {
+	var try *tryError
+	if !errors.As(err, &try) || try.reply == nil {
+		return ""
+	}
+	for _, name := range append(slices.Clone(q.added), q.optional) {
+		if name != "" && !slices.Contains(without, name) && try.reply.refuses(name) {
+			return name
+		}
+	}
+	return ""
+}
+
 func (u *upstream) without(endpoint string) []string {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	return u.refused[endpoint]
 }
 
-// learn remembers a field of ours that an engine refused by name, and tells
-// whether there is one fewer to send.
-func (u *upstream) learn(endpoint string, q *request, without []string, r *reply) bool {
-	for _, name := range q.added {
-		if !slices.Contains(without, name) && r.refuses(name) {
-			u.mu.Lock()
-			defer u.mu.Unlock()
-			if !slices.Contains(u.refused[endpoint], name) {
-				u.refused[endpoint] = append(slices.Clone(u.refused[endpoint]), name)
-				u.opts.Log.Warn("the engine does not take a field", "endpoint", endpoint, "field", name)
-			}
-			return true
-		}
+// learn remembers the field without which a refused request was answered, and
+// reports it once. Fields that were left out before it may be innocent: they
+// are sent again.
+func (u *upstream) learn(endpoint string, q *request, field string) {
+	if !slices.Contains(q.added, field) {
+		return // optional: refused here, and perhaps taken elsewhere
 	}
-	return false
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if slices.Contains(u.refused[endpoint], field) {
+		return
+	}
+	u.refused[endpoint] = append(slices.Clone(u.refused[endpoint]), field)
+	u.opts.Log.Error("the engine refuses a request field; it is left out from now on, and what it asks for will be missing from the rows",
+		"endpoint", endpoint, "field", field)
 }
 
 // refuses tells whether an engine refused a request because of a field.
@@ -213,13 +227,17 @@ func (u *upstream) send(ctx context.Context, cancel context.CancelFunc, endpoint
 		return u.openStream(ctx, cancel, resp, q)
 	}
 	defer resp.Body.Close()
-	buffer := bodies.Get().(*bytes.Buffer)
-	body, err := readAll(buffer, resp.Body, resp.ContentLength)
-	if err != nil {
-		return nil, transportError(ctx, err)
+	most := maxAnswer
+	if resp.StatusCode/100 != 2 {
+		most = maxRefusal
 	}
-	if len(body) > maxBody {
-		return nil, backoff.Permanent(&tryError{err: fmt.Errorf("the answer is larger than %d MiB", maxBody>>20)})
+	buffer := bodies.Get().(*bytes.Buffer)
+	body, err := readAll(buffer, resp.Body, resp.ContentLength, most)
+	switch {
+	case errors.Is(err, errTooLarge):
+		return nil, backoff.Permanent(&tryError{err: fmt.Errorf("HTTP %d: the answer is larger than %d MiB", resp.StatusCode, most>>20)})
+	case err != nil:
+		return nil, transportError(ctx, err)
 	}
 	r := &reply{status: resp.StatusCode, header: resp.Header, body: body, answer: &answer{}}
 	if resp.StatusCode/100 != 2 {
@@ -254,13 +272,35 @@ func (r *reply) release() {
 	}
 }
 
-// readAll reads at most maxBody+1 bytes; size is how many are announced.
-func readAll(b *bytes.Buffer, r io.Reader, size int64) ([]byte, error) {
+var errTooLarge = errors.New("too large")
+
+// readAll reads at most so many bytes, or returns errTooLarge; size is how many
+// are announced. It holds at most one and a half times what it may read.
+func readAll(b *bytes.Buffer, r io.Reader, size int64, most int) ([]byte, error) {
+	if size > int64(most) {
+		return nil, errTooLarge
+	}
 	if size > 0 {
 		b.Grow(int(min(size, 8<<20)) + bytes.MinRead)
 	}
-	_, err := b.ReadFrom(io.LimitReader(r, maxBody+1))
-	return b.Bytes(), err
+	for {
+		if b.Available() == 0 {
+			grown := make([]byte, b.Len(), min(max(2*b.Len(), 8<<10), most+1))
+			copy(grown, b.Bytes())
+			*b = *bytes.NewBuffer(grown)
+		}
+		room := b.AvailableBuffer()
+		n, err := r.Read(room[:min(cap(room), most+1-b.Len())])
+		b.Write(room[:n])
+		switch {
+		case b.Len() > most:
+			return nil, errTooLarge
+		case err == io.EOF:
+			return b.Bytes(), nil
+		case err != nil:
+			return nil, err
+		}
+	}
 }
 
 func (u *upstream) openStream(ctx context.Context, cancel context.CancelFunc, resp *http.Response, q *request) (*reply, error) {

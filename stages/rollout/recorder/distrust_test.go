@@ -1,0 +1,205 @@
+package recorder_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"runtime"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/stages/rollout/recorder"
+	"github.com/rollmill/rollmill/stages/rollout/recorder/recordertest"
+)
+
+// serving starts a recorder in front of a handler.
+func serving(t *testing.T, h http.HandlerFunc, change ...func(*recorder.Options)) *recorder.Recorder {
+	t.Helper()
+	engine := httptest.NewServer(h)
+	t.Cleanup(func() { engine.CloseClientConnections(); engine.Close() })
+	o := recorder.Options{Endpoints: []string{engine.URL + "/v1"}, Model: "policy", Retries: -1, Backoff: time.Millisecond}
+	for _, c := range change {
+		c(&o)
+	}
+	r, err := recorder.New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { r.Close() })
+	return r
+}
+
+const plainAnswer = `{"model":"policy","choices":[{"index":0,"message":{"role":"assistant","content":"a"},"logprobs":{"content":[{"token":"a","logprob":-1}]},"finish_reason":"stop","token_ids":[7]}],"usage":{"prompt_tokens":1,"completion_tokens":1}}`
+
+// TestAnErrorThatEchoesTheRequestSwitchesNothingOff: an error of validation
+// repeats the whole request, with the names of the fields that were added to it.
+func TestAnErrorThatEchoesTheRequestSwitchesNothingOff(t *testing.T) {
+	var log bytes.Buffer
+	bad := true
+	var asked []string
+	r := serving(t, func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		asked = append(asked, string(body))
+		w.Header().Set("Content-Type", "application/json")
+		if bad {
+			w.WriteHeader(http.StatusUnprocessableEntity)
+			fmt.Fprintf(w, `{"detail":[{"loc":["body","messages"],"msg":"Input should be a valid list","input":%s}]}`, body)
+			return
+		}
+		io.WriteString(w, plainAnswer)
+	}, func(o *recorder.Options) { o.Log = slog.New(slog.NewTextHandler(&log, nil)) })
+	s := r.Begin(context.Background(), "t", "g")
+	if status, _ := ask(t, s, nil, user("bad")); status != http.StatusUnprocessableEntity {
+		t.Fatalf("status %d", status)
+	}
+	bad = false
+	ask(t, s, nil, user("good"))
+	if last := asked[len(asked)-1]; !strings.Contains(last, "return_token_ids") || !strings.Contains(last, "return_tokens_as_token_ids") {
+		t.Errorf("after an error that echoed its request, the engine is asked %s", last)
+	}
+	if rec := s.End(); len(sampled(rec)) != 1 || sampled(rec)[0].TokenIDs == nil || strings.Contains(log.String(), "refuses a request field") {
+		t.Errorf("%+v\n%s", rec, log.String())
+	}
+}
+
+// TestARefusedFieldIsReportedOnce, and only the one that was refused.
+func TestARefusedFieldIsReportedOnce(t *testing.T) {
+	var log bytes.Buffer
+	e := &recordertest.Engine{Source: formats.TokensInLogprobs, Refuses: []string{"return_token_ids"}}
+	r := record(t, e, func(o *recorder.Options) { o.Log = slog.New(slog.NewTextHandler(&log, nil)) })
+	for range 3 {
+		s := r.Begin(context.Background(), "t", "g")
+		ask(t, s, nil, user("one"))
+		s.End()
+	}
+	if n := strings.Count(log.String(), "level=ERROR"); n != 1 || !strings.Contains(log.String(), "field=return_token_ids") {
+		t.Errorf("%d reports:\n%s", n, log.String())
+	}
+	if last := e.Asked()[len(e.Asked())-1]; last.Fields["return_token_ids"] != nil || last.Fields["return_tokens_as_token_ids"] == nil {
+		t.Errorf("asked %v", last.Fields)
+	}
+}
+
+func TestRedirectsAreNotFollowed(t *testing.T) {
+	var elsewhere atomic.Int32
+	other := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		elsewhere.Add(1)
+		io.WriteString(w, plainAnswer)
+	}))
+	defer other.Close()
+	r := serving(t, func(w http.ResponseWriter, r *http.Request) {
+		http.Redirect(w, r, other.URL+r.URL.Path, http.StatusTemporaryRedirect)
+	}, func(o *recorder.Options) { o.APIKey = "secret" })
+	s := r.Begin(context.Background(), "t", "g")
+	status, body := ask(t, s, nil, user("one"))
+	resp, err := http.Get(s.BaseURL() + "/models")
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp.Body.Close()
+	rec := s.End()
+	if elsewhere.Load() != 0 || status != http.StatusBadGateway || resp.StatusCode != http.StatusBadGateway {
+		t.Errorf("%d requests went elsewhere; status %d %s, models %d", elsewhere.Load(), status, body, resp.StatusCode)
+	}
+	if rec.LastCall == nil || rec.LastCall.Class != formats.FailEngineRefused || !strings.Contains(rec.LastCall.Text, "redirects") {
+		t.Errorf("%+v", rec.LastCall)
+	}
+}
+
+// TestAnOversizedAnswerIsRefused with little memory, and the limit is named.
+func TestAnOversizedAnswerIsRefused(t *testing.T) {
+	for _, announced := range []bool{true, false} {
+		r := serving(t, func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Type", "application/json")
+			if announced {
+				w.Header().Set("Content-Length", fmt.Sprint(300<<20))
+			}
+			piece := bytes.Repeat([]byte(" "), 1<<20)
+			for range 300 {
+				if _, err := w.Write(piece); err != nil {
+					return
+				}
+			}
+		})
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		s := r.Begin(context.Background(), "t", "g")
+		status, body := ask(t, s, nil, user("one"))
+		runtime.ReadMemStats(&after)
+		if rec := s.End(); status != http.StatusBadGateway || !strings.Contains(string(body), "larger than 64 MiB") || rec.Calls[0].Attempts != 1 {
+			t.Errorf("announced=%v: %d %s", announced, status, body)
+		}
+		if took := (after.TotalAlloc - before.TotalAlloc) >> 20; took > 220 {
+			t.Errorf("announced=%v: %d MiB were allocated", announced, took)
+		}
+	}
+}
+
+// TestAClientThatStopsReadingDoesNotHoldTheSession: its stream is larger than
+// what the connection holds.
+func TestAClientThatStopsReadingDoesNotHoldTheSession(t *testing.T) {
+	for name, stream := range map[string]string{"stream": `,"stream":true`, "whole": ""} {
+		t.Run(name, func(t *testing.T) {
+			sent := make(chan struct{})
+			r := serving(t, func(w http.ResponseWriter, r *http.Request) {
+				long := strings.Repeat("long ", 4<<20)
+				if stream == "" {
+					fmt.Fprintf(w, `{"model":"policy","choices":[{"index":0,"message":{"role":"assistant","content":%q},"logprobs":{"content":[{"logprob":-1}]},"finish_reason":"stop"}]}`, long)
+					close(sent)
+					return
+				}
+				w.Header().Set("Content-Type", "text/event-stream")
+				fmt.Fprintf(w, "data: {\"model\":\"policy\",\"choices\":[{\"index\":0,\"delta\":{\"content\":%q}}]}\n\n", long)
+				w.(http.Flusher).Flush()
+				close(sent)
+				<-r.Context().Done()
+			})
+			s := r.Begin(context.Background(), "t", "g")
+			u, _ := url.Parse(s.BaseURL())
+			c, err := net.Dial("tcp", u.Host)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer c.Close()
+			body := `{"model":"policy","messages":[{"role":"user","content":"x"}]` + stream + `}`
+			fmt.Fprintf(c, "POST %s/chat/completions HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n%s", u.Path, len(body), body)
+			<-sent
+			endsSoon(t, s)
+		})
+	}
+}
+
+// TestARequestThatNeverEndsDoesNotHoldTheSession.
+func TestARequestThatNeverEndsDoesNotHoldTheSession(t *testing.T) {
+	r := serving(t, func(w http.ResponseWriter, r *http.Request) {})
+	s := r.Begin(context.Background(), "t", "g")
+	u, _ := url.Parse(s.BaseURL())
+	c, err := net.Dial("tcp", u.Host)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	fmt.Fprintf(c, "POST %s/chat/completions HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n{", u.Path)
+	time.Sleep(50 * time.Millisecond) // so that its handler is likely to wait for the rest
+	endsSoon(t, s)
+}
+
+func endsSoon(t *testing.T, s *recorder.Session) {
+	t.Helper()
+	ended := make(chan struct{})
+	go func() { s.End(); close(ended) }()
+	select {
+	case <-ended:
+	case <-time.After(10 * time.Second):
+		t.Fatal("the session waits for a client that does nothing")
+	}
+}

@@ -1,0 +1,102 @@
+package rollout
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/stages/rollout/recorder"
+)
+
+// conclude gives the row its one state. What makes it unfit for training comes
+// first, then the time limit, then what the agent reports, then what the engine
+// did: an agent that ends well although its last call failed, or was answered
+// by half an answer, made no trajectory that may be scored.
+func (o *Options) conclude(t *formats.Trajectory, result Result, err error, rec recorder.Record, timedOut bool) {
+	last := lastSampled(t)
+	switch {
+	case rec.Unfit != nil:
+		fail(t, formats.StopError, rec.Unfit.Class, rec.Unfit.Text)
+	case timedOut && err != nil:
+		fail(t, formats.StopTimeout, formats.FailTimeout, errTimeout.Error())
+	case err != nil:
+		class, text := classify(err, rec.LastCall)
+		fail(t, formats.StopError, class, text)
+	case last == nil && engineFailed(rec.LastCall):
+		fail(t, formats.StopError, rec.LastCall.Class, rec.LastCall.Text)
+	case last == nil:
+		fail(t, formats.StopError, formats.FailNoCalls, "the agent ended without an answer from the model")
+	case !slices.ContainsFunc(t.Calls, func(c formats.Call) bool { return c.Target }):
+		fail(t, formats.StopError, formats.FailNoCalls, fmt.Sprintf("none of the agent's %d calls was to the target model and function; the first asked for %q", len(t.Calls), t.Calls[0].Model))
+	case rec.Lost != nil && rec.Lost.TooLong:
+		t.Status, t.StopReason = formats.StatusTruncated, formats.StopLength
+	case rec.Lost != nil && !o.TolerateEngineErrors:
+		fail(t, formats.StopError, rec.Lost.Class, rec.Lost.Text+"; the agent ended without an answer to this call (--tolerate-engine-errors keeps such trajectories)")
+	default:
+		o.finished(t, result)
+	}
+	if result.Metadata != nil {
+		var b bytes.Buffer
+		if json.Compact(&b, result.Metadata) == nil {
+			t.Metadata = strings.ToValidUTF8(b.String(), "\uFFFD")
+		}
+	}
+}
+
+// finished judges a trajectory by how its last trained answer ended.
+func (o *Options) finished(t *formats.Trajectory, result Result) {
+	reason := ""
+	for i := range t.Messages {
+		if t.Trained(i) {
+			reason = t.Messages[i].FinishReason
+		}
+	}
+	switch state := formats.FinishState(reason, o.AcceptFinish); {
+	case state == formats.FinishFailed:
+		fail(t, formats.StopError, formats.FailUnfinished, Unfinished(reason))
+	case result.Stop == formats.StopTurns:
+		t.Status, t.StopReason = formats.StatusTruncated, formats.StopTurns
+	case state == formats.FinishTruncated:
+		t.Status, t.StopReason = formats.StatusTruncated, formats.StopLength
+	default:
+		t.Status, t.StopReason = formats.StatusOK, formats.StopDone
+	}
+}
+
+// Unfinished is the error of a trajectory whose last answer has a finish reason
+// that is neither an ended nor a truncated answer's.
+func Unfinished(reason string) string {
+	if reason == "" {
+		reason = formats.NoFinishReason
+	}
+	return fmt.Sprintf("the last answer's finish reason is %q, so the model did not end it (--accept-finish %s keeps such answers)", reason, reason)
+}
+
+// classify blames the engine when the agent fell over a call that failed.
+func classify(err error, last *recorder.Failure) (class, text string) {
+	class, text = formats.FailInternal, err.Error()
+	var f *Failure
+	if errors.As(err, &f) {
+		class = f.Class
+	}
+	switch {
+	case !engineFailed(last) || class == formats.FailExample || class == formats.FailInternal:
+		return class, text
+	case class == formats.FailEngine: // the agent says no more than that its call failed
+		return last.Class, last.Text
+	}
+	return last.Class, last.Text + "; then " + text
+}
+
+func engineFailed(f *recorder.Failure) bool {
+	return f != nil && (f.Class == formats.FailEngine || f.Class == formats.FailEngineRefused)
+}
+
+func fail(t *formats.Trajectory, stop, class, text string) {
+	t.Status, t.StopReason, t.FailureClass = formats.StatusFailed, stop, class
+	t.Error = strings.ToValidUTF8(text, "\uFFFD")
+}

@@ -1,0 +1,129 @@
+package rollout_test
+
+import (
+	"context"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/stages/backends/openai"
+	"github.com/rollmill/rollmill/stages/rollout"
+	"github.com/rollmill/rollmill/stages/rollout/recorder/recordertest"
+)
+
+// careless asks the model as often as it says and never minds an error.
+type careless struct{ calls int }
+
+func (careless) Describe() rollout.Description { return rollout.Description{Kind: "careless"} }
+
+func (c careless) Attempt(ctx context.Context, a rollout.Attempt) (rollout.Result, error) {
+	messages := []formats.Message{{Role: "user", Content: a.Example.Question}}
+	for range c.calls {
+		if m, err := (openai.Client{}).Chat(ctx, a.BaseURL, a.APIKey, a.Model, messages, nil); err == nil {
+			messages = append(messages, m)
+		}
+		messages = append(messages, formats.Message{Role: "user", Content: "go on"})
+	}
+	return rollout.Result{}, nil
+}
+
+// verdict makes one trajectory of a careless agent's.
+func verdict(t *testing.T, e *engine, calls int, change ...func(*rollout.Options)) (formats.Trajectory, *dataset.Dataset) {
+	t.Helper()
+	o := options(newEngine(t, e), filepath.Join(t.TempDir(), "out"), 1)
+	all := 1.0
+	o.Agent, o.Generations, o.Retries, o.Giveup, o.MaxFailureRate = careless{calls}, 1, -1, -1, &all
+	for _, c := range change {
+		c(&o)
+	}
+	if _, err := rollout.Run(context.Background(), o); err != nil {
+		t.Fatal(err)
+	}
+	d, err := dataset.Open(context.Background(), o.Out.URI, dataset.OpenOptions{AcceptGates: []string{"max-failure-rate"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows, err := dataset.ReadAll[formats.Trajectory](context.Background(), d, "", d.All())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return rows[0], d
+}
+
+// failing makes the calls of these numbers fail.
+func failing(status int, calls ...int) func(int, recordertest.Request) recordertest.Fault {
+	return func(n int, _ recordertest.Request) recordertest.Fault {
+		for _, c := range calls {
+			if c == n {
+				return recordertest.Fault{Status: status}
+			}
+		}
+		return recordertest.Fault{}
+	}
+}
+
+// TestAnAgentThatSwallowsAnEngineErrorFails, unless it recovered or such errors
+// are tolerated; the failed calls are counted in each case.
+func TestAnAgentThatSwallowsAnEngineErrorFails(t *testing.T) {
+	tolerant := func(o *rollout.Options) { o.TolerateEngineErrors = true }
+	for name, c := range map[string]struct {
+		status int
+		fails  []int
+		change func(*rollout.Options)
+		class  string
+	}{
+		"last call failed":           {500, []int{1}, func(*rollout.Options) {}, formats.FailEngine},
+		"last call refused":          {404, []int{1}, func(*rollout.Options) {}, formats.FailEngineRefused},
+		"recovered":                  {500, []int{0}, func(*rollout.Options) {}, ""},
+		"last call failed, accepted": {500, []int{1}, tolerant, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			row, d := verdict(t, &engine{Fault: failing(c.status, c.fails...)}, 2, c.change)
+			if row.FailureClass != c.class || (c.class == "") != (row.Status == formats.StatusOK) {
+				t.Errorf("%s %s: %s", row.Status, row.FailureClass, row.Error)
+			}
+			if d.Facts["failed_calls"] != 1 {
+				t.Errorf("facts %v", d.Facts)
+			}
+		})
+	}
+}
+
+// TestAnswersThatTheEngineBrokeOffFail: the closed list of finish reasons.
+func TestAnswersThatTheEngineBrokeOffFail(t *testing.T) {
+	for reason, want := range map[string]string{
+		"stop": "ok", "tool_calls": "ok", "function_call": "ok", "end_turn": "ok",
+		"length": "truncated", "max_tokens": "truncated",
+		"abort": "failed", "error": "failed", "cancelled": "failed", "content_filter": "failed", "unheard_of": "failed",
+	} {
+		e := func() *engine {
+			return &engine{Script: func(recordertest.Request) recordertest.Reply {
+				return recordertest.Reply{Content: "well", Finish: reason}
+			}}
+		}
+		row, _ := verdict(t, e(), 1)
+		if row.Status != want || (want == "failed") != (row.FailureClass == formats.FailUnfinished) || want == "failed" && !strings.Contains(row.Error, "--accept-finish "+reason) {
+			t.Errorf("%s: %s %s %s, want %s", reason, row.Status, row.FailureClass, row.Error, want)
+		}
+		if want == "failed" {
+			if row, _ := verdict(t, e(), 1, func(o *rollout.Options) { o.AcceptFinish = []string{reason} }); row.Status != formats.StatusOK {
+				t.Errorf("%s, accepted: %s %s", reason, row.Status, row.Error)
+			}
+		}
+	}
+}
+
+// TestAnOldBrokenAnswerDoesNotCount: the agent asked again and was answered.
+func TestAnOldBrokenAnswerDoesNotCount(t *testing.T) {
+	e := &engine{Script: func(q recordertest.Request) recordertest.Reply {
+		if len(q.Messages) == 1 {
+			return recordertest.Reply{Content: "we", Finish: "abort"}
+		}
+		return recordertest.Reply{Content: "well"}
+	}}
+	if row, _ := verdict(t, e, 2); row.Status != formats.StatusOK {
+		t.Errorf("%s %s", row.Status, row.Error)
+	}
+}
