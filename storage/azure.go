@@ -2,7 +2,11 @@ package storage
 
 import (
 	"context"
+	"errors"
 
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob"
+	azblobs "github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
 	"gocloud.dev/blob"
 	_ "gocloud.dev/blob/azureblob" // its opener knows Azure's variables
 )
@@ -18,5 +22,18 @@ func dialAzure(ctx context.Context, at location) (*client, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &client{drv: drv, exclusive: true}, nil
+	return &client{drv: drv, exclusive: true, ifVersion: ifMatch}, nil
+}
+
+// ifMatch makes a write conditional on the blob's ETag.
+func ifMatch(ctx context.Context, a *blob.Attributes) (context.Context, *blob.WriterOptions) {
+	return ctx, &blob.WriterOptions{BeforeWrite: func(as func(any) bool) error {
+		var o *azblob.UploadStreamOptions
+		if !as(&o) {
+			return errors.New("the client library has no conditional writes")
+		}
+		etag := azcore.ETag(a.ETag)
+		o.AccessConditions = &azblob.AccessConditions{ModifiedAccessConditions: &azblobs.ModifiedAccessConditions{IfMatch: &etag}}
+		return nil
+	}}
 }

@@ -138,13 +138,24 @@ func (d *Draft) publishFile(key string, createOnly bool) error {
 		switch {
 		case errors.Is(err, fs.ErrNotExist) && tries < 100:
 			continue
-		case errors.Is(err, fs.ErrExist):
+		case errors.Is(err, fs.ErrExist) && !d.is(dst):
 			return ErrExist
+		case errors.Is(err, fs.ErrExist): // a network file system made the link, and lost its answer
 		case err != nil:
 			return err
 		}
 		return syncFolder(filepath.Dir(dst))
 	}
+}
+
+// is reports whether a file is the draft itself.
+func (d *Draft) is(path string) bool {
+	mine, err := d.file.Stat()
+	if err != nil {
+		return false
+	}
+	there, err := os.Lstat(path)
+	return err == nil && os.SameFile(mine, there)
 }
 
 // replaceFile links under a name that nobody else has and renames that.

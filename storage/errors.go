@@ -17,6 +17,7 @@ var (
 	ErrDenied          = errors.New("permission denied")
 	ErrNoBucket        = errors.New("the bucket does not exist, or may not be seen")
 	ErrTemporary       = errors.New("temporary storage failure")
+	ErrChanged         = errors.New("the object was changed meanwhile")
 )
 
 type kind struct {
@@ -36,7 +37,7 @@ func (addressError) Misused() bool   { return true }
 // kindOf is the kind of an error of the operating system, of a store's server
 // or of gocloud, or nil.
 func kindOf(err error) error {
-	for _, known := range []error{ErrNotExist, ErrExist, ErrDenied, ErrNoBucket, ErrTemporary} {
+	for _, known := range []error{ErrNotExist, ErrExist, ErrDenied, ErrNoBucket, ErrTemporary, ErrChanged} {
 		if errors.Is(err, known) {
 			return known
 		}

@@ -27,3 +27,20 @@ func SetSettling(t *testing.T, wait time.Duration) {
 	settling = wait
 	t.Cleanup(func() { settling = was })
 }
+
+// LockFolder holds a folder as a process within Swap does.
+func LockFolder(t *testing.T, dir string) (unlock func()) {
+	t.Helper()
+	unlock, err := lockFolder(t.Context(), dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return unlock
+}
+
+// SetLockWait shortens the wait for another's lock.
+func SetLockWait(t *testing.T, wait time.Duration) {
+	was := lockWait
+	lockWait = wait
+	t.Cleanup(func() { lockWait = was })
+}

@@ -7,6 +7,7 @@ import (
 	"os"
 
 	gcs "cloud.google.com/go/storage"
+	"gocloud.dev/blob"
 	"gocloud.dev/blob/gcsblob"
 	"gocloud.dev/gcp"
 	"golang.org/x/oauth2/google"
@@ -31,7 +32,7 @@ func dialGCS(ctx context.Context, at location) (*client, error) {
 	if drv.As(&api) {
 		api.SetRetry(gcs.WithMaxAttempts(3)) // its default is until the context ends
 	}
-	return &client{drv: drv, exclusive: true}, nil
+	return &client{drv: drv, exclusive: true, ifVersion: ifGeneration}, nil
 }
 
 // gcsHTTP looks for credentials itself: gocloud's own opener prints to
@@ -49,4 +50,17 @@ func gcsHTTP(ctx context.Context, at location) (*gcp.HTTPClient, error) {
 		return nil, errors.Join(ErrDenied, err)
 	}
 	return http, nil
+}
+
+// ifGeneration makes a write conditional on the object's generation.
+func ifGeneration(ctx context.Context, a *blob.Attributes) (context.Context, *blob.WriterOptions) {
+	return ctx, &blob.WriterOptions{BeforeWrite: func(as func(any) bool) error {
+		var of gcs.ObjectAttrs
+		var object **gcs.ObjectHandle
+		if !a.As(&of) || !as(&object) {
+			return errors.New("the client library has no conditional writes")
+		}
+		*object = (*object).If(gcs.Conditions{GenerationMatch: of.Generation})
+		return nil
+	}}
 }

@@ -3,6 +3,8 @@ package storage
 import (
 	"context"
 	"errors"
+	"fmt"
+	"io"
 	"iter"
 	"os"
 	"path/filepath"
@@ -11,8 +13,17 @@ import (
 	"gocloud.dev/blob"
 )
 
-// Read returns the whole object, or ErrNotExist.
+// readLimit is the most that Read reads. What is larger is read by ranges.
+const readLimit = 64 << 20
+
+// Read returns the whole object, or ErrNotExist. It is for small ones
+// (manifests, records, ledgers): one of more than 64 MiB is an error.
 func (b *Bucket) Read(ctx context.Context, key string) ([]byte, error) {
+	return b.ReadMost(ctx, key, readLimit)
+}
+
+// ReadMost is Read for an object of at most limit bytes.
+func (b *Bucket) ReadMost(ctx context.Context, key string, limit int64) ([]byte, error) {
 	if err := b.begin(ctx, "read", key); err != nil {
 		return nil, err
 	}
@@ -22,11 +33,43 @@ func (b *Bucket) Read(ctx context.Context, key string) ([]byte, error) {
 	}
 	var data []byte
 	err = b.retry(ctx, func() error {
-		data, err = drv.ReadAll(ctx, b.prefix+key)
+		data, err = readMost(ctx, drv, b.prefix+key, limit)
 		return err
 	})
 	b.moved("read", key, len(data))
 	return data, b.fail("read", key, err)
+}
+
+// readMost looks at the size before it takes memory for it.
+func readMost(ctx context.Context, drv *blob.Bucket, key string, limit int64) ([]byte, error) {
+	r, err := drv.NewReader(ctx, key, nil)
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	if r.Size() > limit {
+		return nil, tooLargeError{r.Size(), limit}
+	}
+	if r.Size() < 0 { // the store does not say
+		data, err := io.ReadAll(io.LimitReader(r, limit+1))
+		if int64(len(data)) > limit {
+			return nil, tooLargeError{int64(len(data)), limit}
+		}
+		return data, err
+	}
+	data := make([]byte, r.Size())
+	_, err = io.ReadFull(r, data)
+	if err == io.EOF {
+		err = io.ErrUnexpectedEOF
+	}
+	return data, err
+}
+
+// tooLargeError says that an object is larger than what is read whole.
+type tooLargeError struct{ is, limit int64 }
+
+func (e tooLargeError) Error() string {
+	return fmt.Sprintf("the object has %d bytes, and at most %d are read: it is not what was written there", e.is, e.limit)
 }
 
 // reading is the driver, for an object that is to be read. A folder of a

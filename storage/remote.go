@@ -51,8 +51,12 @@ func locate(uri string) (location, error) {
 // Bucket of this process that is rooted there.
 type client struct {
 	drv       *blob.Bucket
-	exclusive bool // known to create exclusively
+	exclusive bool // known to create exclusively and to compare versions
 	probe     probe
+	versions  probe // whether it compares versions
+
+	// ifVersion makes a write conditional on the object's version.
+	ifVersion func(context.Context, *blob.Attributes) (context.Context, *blob.WriterOptions)
 }
 
 // A dialer opens a client. It takes its parameters out of the location's and

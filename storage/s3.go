@@ -8,6 +8,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/smithy-go/logging"
 	"github.com/aws/smithy-go/middleware"
+	"gocloud.dev/blob"
 	"gocloud.dev/blob/s3blob"
 )
 
@@ -31,13 +32,13 @@ func dialS3(ctx context.Context, at location) (*client, error) {
 	plain.As(&from)
 	api := s3.New(from.Options(), func(o *s3.Options) {
 		o.Logger = logging.Nop{} // else a line on stderr for every object without a checksum
-		o.APIOptions = append(o.APIOptions, abortAnyway)
+		o.APIOptions = append(o.APIOptions, abortAnyway, matchVersion)
 	})
 	drv, err := s3blob.OpenBucket(ctx, api, at.name, &opener.Options)
 	if err != nil {
 		return nil, err
 	}
-	return &client{drv: drv, exclusive: !ofThirdParty(at)}, nil
+	return &client{drv: drv, exclusive: !ofThirdParty(at), ifVersion: ifETag}, nil
 }
 
 // ofThirdParty tells stores that speak S3's protocol from S3, which is known
@@ -59,6 +60,27 @@ func abortAnyway(stack *middleware.Stack) error {
 				fresh, cancel := context.WithTimeout(context.WithoutCancel(ctx), abortTime)
 				defer cancel()
 				ctx = fresh
+			}
+			return next.HandleInitialize(ctx, in)
+		}), middleware.Before)
+}
+
+type etagKey struct{}
+
+// ifETag makes the writes of a context conditional: gocloud has no option for
+// it.
+func ifETag(ctx context.Context, a *blob.Attributes) (context.Context, *blob.WriterOptions) {
+	return context.WithValue(ctx, etagKey{}, a.ETag), &blob.WriterOptions{}
+}
+
+// matchVersion puts the condition of ifETag into the request.
+func matchVersion(stack *middleware.Stack) error {
+	return stack.Initialize.Add(middleware.InitializeMiddlewareFunc("matchVersion",
+		func(ctx context.Context, in middleware.InitializeInput, next middleware.InitializeHandler) (middleware.InitializeOutput, middleware.Metadata, error) {
+			if put, puts := in.Parameters.(*s3.PutObjectInput); puts {
+				if etag, ok := ctx.Value(etagKey{}).(string); ok {
+					put.IfMatch = &etag
+				}
 			}
 			return next.HandleInitialize(ctx, in)
 		}), middleware.Before)

@@ -110,6 +110,9 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	if f.IgnoreConditions {
 		r.Header.Del("If-None-Match")
 	}
+	if f.IgnoreConditions || f.IgnoreVersions {
+		r.Header.Del("If-Match")
+	}
 	part := r.URL.Query().Has("partNumber")
 	if watch := s.watcher(); part && watch != nil {
 		watch()

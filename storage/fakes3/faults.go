@@ -24,6 +24,7 @@ type Faults struct {
 	DeniedStatus int    // its status
 
 	IgnoreConditions bool // writes replace what is there, whatever the request says
+	IgnoreVersions   bool // writes replace what is there, whatever version the request names
 }
 
 // SetFaults changes what goes wrong from now on.

@@ -33,6 +33,8 @@ var All = []Promise{
 	{"what is written is read", written},
 	{"replacing", replacing},
 	{"one winner", oneWinner},
+	{"swapping", swapping},
+	{"one swap", oneSwap},
 	{"drafts are invisible", drafts},
 	{"replaced whole", replacedWhole},
 	{"listing", listing},

@@ -34,6 +34,54 @@ func oneWinner(t T, b *storage.Bucket) {
 	}
 }
 
+// A swap replaces exactly what it names, and nothing else.
+func swapping(t T, b *storage.Bucket) {
+	ctx := t.Context()
+	if err := b.Swap(ctx, "dir/k", []byte("one"), []byte("two")); !errors.Is(err, storage.ErrChanged) {
+		t.Errorf("swapping what is not there: %v", err)
+	}
+	must(t, b.Create(ctx, "dir/k", []byte("one")))
+	if err := b.Swap(ctx, "dir/k", []byte("two"), []byte("three")); !errors.Is(err, storage.ErrChanged) {
+		t.Errorf("swapping another content: %v", err)
+	}
+	must(t, b.Swap(ctx, "dir/k", []byte("one"), []byte("two")))
+	if err := b.Swap(ctx, "dir/k", []byte("one"), []byte("three")); !errors.Is(err, storage.ErrChanged) {
+		t.Errorf("swapping what was swapped: %v", err)
+	}
+	if got, err := b.Read(ctx, "dir/k"); err != nil || string(got) != "two" {
+		t.Errorf("the object is %q, %v", got, err)
+	}
+}
+
+// Of any number of racing swaps of one content exactly one succeeds; its bytes
+// are the object, and all others are told that it was changed.
+func oneSwap(t T, b *storage.Bucket) {
+	const racers = 12
+	before := []byte("at first")
+	must(t, b.Create(t.Context(), "k", before))
+	for round := range 4 {
+		errs := race(racers, func(i int) error {
+			return b.Swap(t.Context(), "k", before, fmt.Appendf(nil, "round %d, racer %d", round, i))
+		})
+		winner := -1
+		for i, err := range errs {
+			switch {
+			case err == nil && winner < 0:
+				winner = i
+			case err == nil:
+				t.Errorf("round %d: racers %d and %d both swapped", round, winner, i)
+			case !errors.Is(err, storage.ErrChanged):
+				t.Errorf("round %d: racer %d lost with %v", round, i, err)
+			}
+		}
+		got, err := b.Read(t.Context(), "k")
+		if want := fmt.Sprintf("round %d, racer %d", round, winner); err != nil || string(got) != want {
+			t.Errorf("round %d: the object is %q, %v; want %q", round, got, err, want)
+		}
+		before = got
+	}
+}
+
 // race calls f from n goroutines at once.
 func race(n int, f func(i int) error) []error {
 	errs := make([]error, n)

@@ -1,0 +1,67 @@
+//go:build linux || darwin || freebsd || netbsd || openbsd
+
+package storage
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+	"time"
+)
+
+// lockWait is how long to wait for a lock: its holder compares and renames one
+// small file, so whoever has it longer was suspended.
+var lockWait = 20 * time.Second
+
+// lockFolder locks a folder against other processes and other goroutines of
+// this one, by a file that is there as long as somebody holds it or waits. The
+// lock ends with the process, however that ends.
+func lockFolder(ctx context.Context, dir string) (unlock func(), err error) {
+	name := filepath.Join(dir, tempPrefix+"lock")
+	for deadline := time.Now().Add(lockWait); ; {
+		f, err := lockFile(name)
+		switch {
+		case err == nil:
+			return func() { _ = os.Remove(name); f.Close() }, nil
+		case errors.Is(err, fs.ErrNotExist):
+			return nil, ErrChanged // no folder, so no object
+		case err != errLocked:
+			return nil, fmt.Errorf("lock: %w", bare(err))
+		case time.Now().After(deadline):
+			return nil, fmt.Errorf("%w: another process has locked the folder for %v", ErrTemporary, lockWait)
+		}
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-time.After(5 * time.Millisecond):
+		}
+	}
+}
+
+var errLocked = errors.New("locked")
+
+// lockFile opens and locks a file, if nobody else has locked it. Whoever held
+// the lock before removed the file, so it must still be the one of that name.
+func lockFile(name string) (*os.File, error) {
+	f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o666)
+	if err != nil {
+		return nil, err
+	}
+	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		f.Close()
+		if err == syscall.EWOULDBLOCK || err == syscall.EINTR {
+			err = errLocked
+		}
+		return nil, err
+	}
+	mine, err := f.Stat()
+	if there, look := os.Lstat(name); err != nil || look != nil || !os.SameFile(mine, there) {
+		f.Close()
+		return nil, errLocked
+	}
+	return f, nil
+}
