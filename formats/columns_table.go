@@ -62,8 +62,8 @@ var trajectoryColumns = slices.Concat(
 		{Path: "group_id", Type: str, Meaning: groupID.Meaning, Null: "not grouped yet"},
 		{Path: "advantage", Type: f64, Meaning: "what the estimator made of the group's rewards", Null: "not grouped yet, or the estimator gave none"},
 		{Path: "attempts", Type: i32, Meaning: "how often it was started until it ended this way", Volatile: true},
-		{Path: "started_at", Type: "timestamp", Unit: "microseconds, UTC", Meaning: "when the attempt began; 1970 when it was not made", Volatile: true},
-		{Path: "finished_at", Type: "timestamp", Unit: "microseconds, UTC", Meaning: "when the attempt ended; 1970 when it was not made", Volatile: true},
+		{Path: "started_at", Type: "timestamp", Unit: "microseconds, UTC", Meaning: "when the attempt began", Null: "the attempt was not made", Volatile: true},
+		{Path: "finished_at", Type: "timestamp", Unit: "microseconds, UTC", Meaning: "when the attempt ended", Null: "the attempt was not made", Volatile: true},
 		{Path: "metadata", Type: str, Meaning: "a JSON object of whatever else the agent or an import told", Null: "nothing"},
 	},
 )
@@ -78,11 +78,7 @@ var messageColumns = slices.Concat(
 		{Path: "reasoning", Type: str, Meaning: "reasoning that the engine gave apart from the content", Null: "none", Heavy: true},
 		{Path: "tool_call_id", Type: str, Meaning: "of a tool message: the id of the call that it answers", Null: "not a tool message"},
 	},
-	under("tool_calls", []Column{
-		{Path: "id", Type: str, Meaning: "the tool call's id"},
-		{Path: "name", Type: str, Meaning: "the tool's name"},
-		{Path: "arguments", Type: str, Meaning: "the arguments' JSON text as sampled, valid or not", Heavy: true},
-	}),
+	toolCallColumns,
 	[]Column{
 		{Path: "sampled", Type: flag, Meaning: "the model made it in this trajectory; false: it was given to the model"},
 		{Path: "finish_reason", Type: str, Meaning: "why the model stopped, in the engine's word", Null: "not sampled, or the engine gave none"},
@@ -90,10 +86,17 @@ var messageColumns = slices.Concat(
 		{Path: "branch", Type: str, Meaning: "why this message begins another branch of the tree", Null: "it continues its parent"},
 		{Path: "token_ids", Type: "list of int32", Meaning: "the sampled tokens, exactly as the engine gave them", Null: "not sampled, or the engine gave none", Heavy: true},
 		{Path: "logprobs", Type: "list of float32", Unit: "nats", Meaning: "log probability of each sampled token, one for each of token_ids", Null: "not sampled, or the engine gave none", Heavy: true},
+		{Path: "token_texts", Type: "list of string", Meaning: "texts of the sampled tokens, as they came with the log probabilities: one for each of them", Null: "not sampled, or the engine gave token ids or no texts", Heavy: true},
 		{Path: "prompt_delta_ids", Type: "list of int32", Meaning: "of a sampled message: the prompt's ids after its nearest sampled ancestor's end; the whole prompt when there is none, or on a prefix break", Null: "not sampled, or the engine gave no prompt ids", Heavy: true},
 		{Path: "prefix_break", Type: str, Meaning: "why the prompt does not begin with the ancestor's prompt and tokens", Null: "it does, or there is nothing to compare"},
 	},
 )
+
+var toolCallColumns = under("tool_calls", []Column{
+	{Path: "id", Type: str, Meaning: "the tool call's id"},
+	{Path: "name", Type: str, Meaning: "the tool's name"},
+	{Path: "arguments", Type: str, Meaning: "the arguments' JSON text as sampled, valid or not", Heavy: true},
+})
 
 var callColumns = []Column{
 	{Path: "model", Type: str, Meaning: "the model, as the answer named it; as asked when there is no answer"},
@@ -111,13 +114,21 @@ var callColumns = []Column{
 	{Path: "attempts", Type: i32, Meaning: "requests made until the answer came", Volatile: true},
 }
 
-var candidateColumns = []Column{
+var candidateColumns = slices.Concat([]Column{
 	{Path: "message", Type: i32, Meaning: "index in messages of the message that it was an alternative to; -1 when unknown"},
 	{Path: "turn", Type: str, Meaning: "the agent's name for the turn", Null: "none"},
 	{Path: "content", Type: str, Meaning: "the alternative's text", Heavy: true},
 	{Path: "score", Type: f64, Meaning: "the agent's score of it, higher is better", Null: "not scored"},
 	{Path: "metadata", Type: str, Meaning: "a JSON object", Null: "nothing"},
-}
+	{Path: "reason", Type: str, Meaning: "why it is kept: " + oneOf(CandidateReasons) + " (another choice of one call, or an answer that the agent asked again for); it does not train", Null: "the agent scored it"},
+	{Path: "reasoning", Type: str, Meaning: "as the message's", Null: "none", Heavy: true},
+}, toolCallColumns, []Column{
+	{Path: "finish_reason", Type: str, Meaning: "why the model stopped, in the engine's word", Null: "the engine gave none, or it is the agent's"},
+	{Path: "call", Type: i32, Meaning: "index in calls of the call that answered with it", Null: "unknown"},
+	{Path: "token_ids", Type: "list of int32", Meaning: "the sampled tokens, exactly as the engine gave them", Null: "the engine gave none, or it is the agent's", Heavy: true},
+	{Path: "logprobs", Type: "list of float32", Unit: "nats", Meaning: "log probability of each sampled token", Null: "the engine gave none, or it is the agent's", Heavy: true},
+	{Path: "token_texts", Type: "list of string", Meaning: "texts of the sampled tokens, as they came with the log probabilities", Null: "the engine gave token ids or no texts", Heavy: true},
+})
 
 var scoreColumns = slices.Concat(
 	[]Column{trajectoryID, exampleID, epoch, generation, statusOfBase, reward},

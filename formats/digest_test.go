@@ -17,12 +17,14 @@ func full() *Trajectory {
 		TrajectoryID: "t", Run: "r", ExampleID: "e", Epoch: 1, Generation: 2, Example: `{"id":"e"}`,
 		Messages: []Message{{Parent: -1, Role: "assistant", Content: "c", ContentParts: "[]", Name: "n", Reasoning: "r", ToolCallID: "i",
 			ToolCalls: []ToolCall{{ID: "i", Name: "n", Arguments: "{}"}}, Sampled: true, FinishReason: "stop", Call: 0, Branch: "b",
-			TokenIDs: []int32{1, 2}, Logprobs: []float32{-1, -2}, PromptDeltaIDs: []int32{3}, PrefixBreak: "p"}},
+			TokenIDs: []int32{1, 2}, Logprobs: []float32{-1, -2}, TokenTexts: []string{"a", "b"}, PromptDeltaIDs: []int32{3}, PrefixBreak: "p"}},
 		Calls: []Call{{Model: "m", PolicyVersion: i(3), Sampling: "{}", Tools: 0, PromptTokens: 1, CompletionTokens: 2, CachedTokens: 1,
 			Target: true, Function: "f", Error: "e", Endpoint: "u", LatencyMS: 5, Attempts: 1}},
-		ToolSets:   []string{"[]"},
-		Candidates: []Candidate{{Message: 0, Turn: "t", Content: "c", Score: f(1), Metadata: "{}"}},
-		Answer:     "a", Status: StatusOK, StopReason: StopDone, FailureClass: "x", Error: "e", Model: "m", PolicyVersion: i(3), TokenSource: "s",
+		ToolSets: []string{"[]"},
+		Candidates: []Candidate{{Message: 0, Turn: "t", Content: "c", Score: f(1), Metadata: "{}", Reason: CandidateRetried, Reasoning: "r",
+			ToolCalls: []ToolCall{{ID: "i", Name: "n", Arguments: "{}"}}, FinishReason: "stop", Call: new(int32),
+			TokenIDs: []int32{1}, Logprobs: []float32{-1}, TokenTexts: []string{"a"}}},
+		Answer: "a", Status: StatusOK, StopReason: StopDone, FailureClass: "x", Error: "e", Model: "m", PolicyVersion: i(3), TokenSource: "s",
 		PromptTokens: 1, CompletionTokens: 2, SampledTokens: 2, Reward: f(1),
 		Rewards:       []NamedReward{{Name: "n", Value: f(1), Weight: 1, Failure: "f", Error: "e"}},
 		ShapedRewards: []float64{1}, GroupID: "g", Advantage: f(0.5), Attempts: 1, StartedAt: 1, FinishedAt: 2, Metadata: "{}",
@@ -181,13 +183,13 @@ func TestRowsDigestSurvivesJSON(t *testing.T) {
 // only together with the schema's major version.
 func TestDigestsAreStable(t *testing.T) {
 	row := full()
-	if got, want := row.PayloadDigest, "0755859b7b89a1fbc49f0a3c1969983f"; got != want {
+	if got, want := row.PayloadDigest, "af90f6104e75ad62468bd248e6aabd28"; got != want {
 		t.Errorf("payload digest %s, want %s", got, want)
 	}
 	var d RowsDigest
 	d.Add(Digest(row))
 	d.Add(Digest(&Score{TrajectoryID: "t", Status: StatusOK}))
-	if got, want := d.String(), "2-1211a326397da8d3739a7019b717ab72"; got != want {
+	if got, want := d.String(), "2-3ea1edbeeded5047e95975e16368cb93"; got != want {
 		t.Errorf("rows digest %s, want %s", got, want)
 	}
 }

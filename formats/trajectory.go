@@ -39,9 +39,9 @@ type Trajectory struct {
 	Advantage     *float64      `parquet:"advantage,optional"`
 
 	Attempts   int32  `parquet:"attempts,delta" rollmill:"volatile"`
-	StartedAt  int64  `parquet:"started_at,timestamp(microsecond),delta" rollmill:"volatile"`
-	FinishedAt int64  `parquet:"finished_at,timestamp(microsecond),delta" rollmill:"volatile"`
-	Metadata   string `parquet:"metadata,optional"` // a JSON object
+	StartedAt  int64  `parquet:"started_at,optional,timestamp(microsecond),delta" rollmill:"volatile"`  // 0: not made
+	FinishedAt int64  `parquet:"finished_at,optional,timestamp(microsecond),delta" rollmill:"volatile"` // 0: not made
+	Metadata   string `parquet:"metadata,optional"`                                                     // a JSON object
 }
 
 // Message is one node of a trajectory's tree.
@@ -60,6 +60,7 @@ type Message struct {
 	Branch         string     `parquet:"branch,optional,dict"`
 	TokenIDs       []int32    `parquet:"token_ids,optional,list"`
 	Logprobs       []float32  `parquet:"logprobs,optional,list" parquet-element:",split"`
+	TokenTexts     []string   `parquet:"token_texts,optional,list"`
 	PromptDeltaIDs []int32    `parquet:"prompt_delta_ids,optional,list"`
 	PrefixBreak    string     `parquet:"prefix_break,optional,dict"`
 }
@@ -88,14 +89,33 @@ type Call struct {
 	Attempts         int32  `parquet:"attempts,delta" rollmill:"volatile"`
 }
 
-// Candidate is a scored alternative to a sampled message, kept for pairs.
+// Candidate is an alternative to a sampled message: one that the agent
+// scored, or an answer of the model that the agent did not go on from.
 type Candidate struct {
-	Message  int32    `parquet:"message,delta"` // index of the message it was an alternative to; -1 unknown
-	Turn     string   `parquet:"turn,optional"`
-	Content  string   `parquet:"content"`
-	Score    *float64 `parquet:"score,optional"`
-	Metadata string   `parquet:"metadata,optional"`
+	Message      int32      `parquet:"message,delta"` // index of the message it was an alternative to; -1 unknown
+	Turn         string     `parquet:"turn,optional"`
+	Content      string     `parquet:"content"`
+	Score        *float64   `parquet:"score,optional"`
+	Metadata     string     `parquet:"metadata,optional"`
+	Reason       string     `parquet:"reason,optional,dict"` // one of CandidateReasons; null: the agent scored it
+	Reasoning    string     `parquet:"reasoning,optional"`
+	ToolCalls    []ToolCall `parquet:"tool_calls,optional,list"`
+	FinishReason string     `parquet:"finish_reason,optional,dict"`
+	Call         *int32     `parquet:"call,optional"` // index into calls
+	TokenIDs     []int32    `parquet:"token_ids,optional,list"`
+	Logprobs     []float32  `parquet:"logprobs,optional,list" parquet-element:",split"`
+	TokenTexts   []string   `parquet:"token_texts,optional,list"`
 }
+
+// Why a candidate is kept that the agent did not score (column
+// candidates.reason).
+const (
+	CandidateAlternative = "alternative" // another of the n choices of one call
+	CandidateRetried     = "retried"     // the agent asked again with the same prompt
+)
+
+// CandidateReasons is the closed list.
+var CandidateReasons = []string{CandidateAlternative, CandidateRetried}
 
 // NamedReward is one component of a reward. Value is null when the component
 // failed or was not computed, and Failure then says which.

@@ -91,7 +91,7 @@ func (s *Shard) result(ctx context.Context, upToDate bool) (Result, error) {
 	}
 	if upToDate && !slices.EqualFunc(m.Gates, s.spec.Gates, func(r GateResult, g Gate) bool { return sameGate(r.Gate, g) }) {
 		m.Gates = judge(m, s.spec.Gates)
-		if err := s.bucket.Write(ctx, ManifestFile, encode(m)); err != nil {
+		if err := s.bucket.Write(ctx, ManifestFile, m.encode()); err != nil {
 			return res, err
 		}
 	}

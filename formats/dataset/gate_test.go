@@ -67,7 +67,7 @@ func TestGates(t *testing.T) {
 
 func TestGateNumbers(t *testing.T) {
 	limit := 3.0
-	m := &Manifest{Rows: 10, Counts: map[string]int64{"ok": 4}, Drops: map[string]int64{"flat": 6}, Facts: map[string]float64{"groups": 2.5}}
+	m := &Manifest{Content: Content{Rows: 10, Counts: map[string]int64{"ok": 4}, Drops: map[string]int64{"flat": 6}, Facts: map[string]float64{"groups": 2.5}}}
 	for _, c := range []struct {
 		gate    Gate
 		value   float64

@@ -12,13 +12,35 @@ const (
 	// ManifestFile is the manifest's name in a dataset.
 	ManifestFile = "_dataset.json"
 	// Format is the manifest's own format, "name/major".
-	Format = "rollmill-dataset/1"
+	Format = "rollmill-dataset/2"
 )
 
 // Manifest describes a complete dataset. It is a pure function of the shard
-// records.
+// records. Other datasets refer to it by the SHA-256 of the bytes of the value
+// of "dataset", as they are in the file: a reader need not know every field in
+// there, and what is beside it may change.
 type Manifest struct {
-	Format     string             `json:"format"`
+	Format  string `json:"format"`
+	Content `json:"dataset"`
+	Gates   []GateResult       `json:"gates,omitempty"`
+	Timings map[string]float64 `json:"timings,omitempty"` // seconds, summed over shards; volatile
+	Run     Run                `json:"run,omitzero"`
+
+	raw   json.RawMessage            // of Content, as stored
+	other map[string]json.RawMessage // fields beside it that a newer version added
+}
+
+// Run is the run that a dataset belongs to. It is part of neither the identity
+// nor the digest. The zero Run is none.
+type Run struct {
+	ID   string `json:"id,omitempty"`   // random, of <root>/.rollmill/run.json
+	Root string `json:"root,omitempty"` // where that is; a hint, without credentials
+}
+
+// Content is what a manifest's digest covers: what the rows are, what they
+// were made from, and where they lie. Numbers in Params are json.Number, so
+// that integers stay exact.
+type Content struct {
 	Kind       formats.Kind       `json:"kind"`
 	Schema     string             `json:"schema"` // formats.SchemaVersion of the writer
 	Stage      string             `json:"stage"`
@@ -39,8 +61,6 @@ type Manifest struct {
 	Failures   map[string]int64   `json:"failures,omitempty"` // rows by class
 	Facts      map[string]float64 `json:"facts,omitempty"`    // sums the stage wants known: tokens, groups, ...
 	State      json.RawMessage    `json:"state,omitempty"`    // the stage's own, the same from every shard: the curriculum, ...
-	Gates      []GateResult       `json:"gates,omitempty"`
-	Timings    map[string]float64 `json:"timings,omitempty"` // seconds, summed over shards; volatile
 }
 
 // Table is a further table of a dataset.
@@ -68,12 +88,20 @@ type GateResult struct {
 	Refused bool    `json:"refused"`
 }
 
-// fingerprint is the digest by which other datasets refer to this one. It
-// covers what the rows are and where they lie, neither timings nor gates.
-func (m Manifest) fingerprint() string {
-	m.Timings, m.Gates = nil, nil
-	sum := sha256.Sum256(encode(m))
+// fingerprint is the digest by which other datasets refer to this one.
+func (m *Manifest) fingerprint() string {
+	sum := sha256.Sum256(m.raw)
 	return hex.EncodeToString(sum[:])
+}
+
+// Int returns an integer among the parameters, and whether it is there.
+func (c *Content) Int(param string) (int64, bool) {
+	n, ok := c.Params[param].(json.Number)
+	if !ok {
+		return 0, false
+	}
+	v, err := n.Int64()
+	return v, err == nil
 }
 
 // refused lists the gates that refuse the dataset.
@@ -85,13 +113,4 @@ func (m *Manifest) refused() []GateResult {
 		}
 	}
 	return out
-}
-
-// encode writes JSON that is the same for equal values, ending in a newline.
-func encode(v any) []byte {
-	data, err := json.MarshalIndent(v, "", " ")
-	if err != nil {
-		panic("dataset: not JSON: " + err.Error()) // Identity and Commit have checked what callers hand in
-	}
-	return append(data, '\n')
 }

@@ -2,9 +2,7 @@ package dataset
 
 import (
 	"context"
-	"encoding/json"
 	"slices"
-	"strings"
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/storage"
@@ -61,24 +59,11 @@ func readManifest(ctx context.Context, b *storage.Bucket) (*Manifest, error) {
 	if err != nil {
 		return nil, err
 	}
-	place := storage.Join(b.URI(), ManifestFile)
-	var m Manifest
-	if err := json.Unmarshal(data, &m); err != nil {
-		return nil, formats.Invalid(place, "", err, "not a manifest")
-	}
-	return &m, m.check(place)
+	return decodeManifest(storage.Join(b.URI(), ManifestFile), data)
 }
 
-// check refuses by name what this version cannot read.
+// check refuses what cannot be true of a dataset.
 func (m *Manifest) check(place string) error {
-	const hint = "a newer rollmill wrote it; read it with that one"
-	if m.Format != Format {
-		return formats.Invalid(place, hint, nil, "format %q is not %q", m.Format, Format)
-	}
-	major := func(v string) string { v, _, _ = strings.Cut(v, "."); return v }
-	if major(m.Schema) != major(formats.SchemaVersion) {
-		return formats.Invalid(place, hint, nil, "schema version %q is not %s.x", m.Schema, major(formats.SchemaVersion))
-	}
 	for _, p := range m.allParts() {
 		if !partKey.MatchString(p.Name) || p.Rows < 0 {
 			return formats.Invalid(place, "", nil, "damaged: part %q", p.Name)

@@ -80,9 +80,10 @@ func TestVersionsThatAreNotReadHere(t *testing.T) {
 		t.Fatal(err)
 	}
 	for manifest, says := range map[string]string{
-		`{"format":"rollmill-dataset/2","schema":"1.0"}`:                                      `format "rollmill-dataset/2"`,
-		`{"format":"rollmill-dataset/1","schema":"2.0"}`:                                      `schema version "2.0"`,
-		`{"format":"rollmill-dataset/1","schema":"1.0","parts":[{"name":"../../x.parquet"}]}`: "x.parquet",
+		`{"format":"rollmill-dataset/3","dataset":{"schema":"2.0"}}`:                                      `format "rollmill-dataset/3"`,
+		`{"format":"rollmill-dataset/1","schema":"1.1","kind":"scores"}`:                                  `format "rollmill-dataset/1"`,
+		`{"format":"rollmill-dataset/2","dataset":{"schema":"3.0"}}`:                                      `schema version "3.0"`,
+		`{"format":"rollmill-dataset/2","dataset":{"schema":"2.0","parts":[{"name":"../../x.parquet"}]}}`: "x.parquet",
 		`[]`: "not a manifest",
 	} {
 		if err := b.Write(ctx, ManifestFile, []byte(manifest)); err != nil {
@@ -93,10 +94,10 @@ func TestVersionsThatAreNotReadHere(t *testing.T) {
 		_, err = Begin(ctx, "mem://versions/d", wideSpec(), Options{})
 		invalid(t, err, says)
 	}
-	if err := b.Write(ctx, ManifestFile, []byte(`{"format":"rollmill-dataset/1","schema":"1.9","kind":"scores","new":1}`)); err != nil {
+	if err := b.Write(ctx, ManifestFile, []byte(`{"format":"rollmill-dataset/2","dataset":{"schema":"2.9","kind":"scores","new":1},"newer":1}`)); err != nil {
 		t.Fatal(err)
 	}
-	if d := open(t, "mem://versions/d"); d.Schema != "1.9" {
+	if d := open(t, "mem://versions/d"); d.Schema != "2.9" {
 		t.Error("a newer minor version is not read")
 	}
 	_, err = Open(ctx, "mem://versions/d", OpenOptions{Kind: formats.KindGroups})

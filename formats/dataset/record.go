@@ -2,7 +2,6 @@ package dataset
 
 import (
 	"context"
-	"encoding/json"
 	"maps"
 	"slices"
 	"sort"
@@ -19,11 +18,11 @@ type record struct {
 
 // record describes a shard whose tables are finished.
 func (s *Shard) record(o Outcome) record {
-	r := record{Shard: s.shard, Manifest: Manifest{
-		Format: Format, Kind: s.spec.Kind, Schema: formats.SchemaVersion, Stage: s.spec.Stage, Version: s.spec.Version,
+	r := record{Shard: s.shard, Manifest: Manifest{Format: Format, Timings: o.Timings, Run: s.spec.Run, Content: Content{
+		Kind: s.spec.Kind, Schema: formats.SchemaVersion, Stage: s.spec.Stage, Version: s.spec.Version,
 		Identity: s.run.identity, Shards: s.run.of, Base: s.spec.Base, Inputs: s.spec.Inputs, Params: s.spec.Params,
-		Files: s.spec.Files, Counts: o.Counts, Drops: o.Drops, Failures: o.Failures, Facts: o.Facts, State: s.secrets.Settings().JSON(o.State), Timings: o.Timings,
-	}}
+		Files: s.spec.Files, Counts: o.Counts, Drops: o.Drops, Failures: o.Failures, Facts: o.Facts, State: s.secrets.Settings().JSON(o.State),
+	}}}
 	for _, g := range s.spec.Gates {
 		r.Gates = append(r.Gates, GateResult{Gate: g})
 	}
@@ -75,6 +74,7 @@ func merge(all []record) Manifest {
 		gates = append(gates, g.Gate)
 	}
 	m.Gates = judge(&m, gates)
+	m.raw = encodeContent(m.Content)
 	return m
 }
 
@@ -98,12 +98,9 @@ func readRecord(ctx context.Context, b *storage.Bucket, r run, shard int) (recor
 	if err != nil {
 		return record{}, err
 	}
-	var rec record
 	place := storage.Join(b.URI(), key)
-	if err := json.Unmarshal(data, &rec); err != nil {
-		return record{}, formats.Invalid(place, "", err, "damaged shard record")
-	}
-	if err := rec.check(place); err != nil {
+	rec, err := decodeRecord(place, data)
+	if err != nil {
 		return record{}, err
 	}
 	if rec.Identity != r.identity || rec.Shards != r.of || rec.Shard != shard {

@@ -104,7 +104,7 @@ func seal(ctx context.Context, b *storage.Bucket, m *Manifest, replace bool) (*M
 	if replace {
 		publish = b.Write
 	}
-	if err := publish(ctx, ManifestFile, encode(m)); err != nil {
+	if err := publish(ctx, ManifestFile, m.encode()); err != nil {
 		if !errors.Is(err, storage.ErrExist) {
 			return nil, err
 		}

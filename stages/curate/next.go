@@ -146,7 +146,7 @@ func (in *input) withoutHeldOut(ctx context.Context, all *wishList) (*wishList, 
 // rolled is how many generations rollout was told to make, of what extends
 // nothing; 0 when nobody says.
 func rolled(d *dataset.Dataset) int {
-	n, _ := d.Params["generations"].(float64)
+	n, _ := d.Int("generations")
 	return int(n)
 }
 

@@ -28,7 +28,7 @@ func OpenPlan(ctx context.Context, in stages.Input) (*Plan, error) {
 		return nil, err
 	}
 	table, ok := d.Tables[formats.TablePlan]
-	epoch, known := d.Params["epoch"].(float64)
+	epoch, known := d.Int("epoch")
 	if !ok || !known {
 		return nil, formats.Invalid(d.URI(), "give --plan the dataset that curate wrote, with this version", nil, "it has no table %s", formats.TablePlan)
 	}

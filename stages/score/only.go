@@ -102,8 +102,8 @@ func (e *earlier) compare(o Options, rewards built, names []string) error {
 
 func (e *earlier) otherSeed(o Options, c component) bool {
 	kind, _ := o.Kinds.find(c.Kind)
-	was, _ := e.Params["seed"].(float64)
-	return kind.Seeded && int64(was) != o.Seed
+	was, _ := e.Int("seed")
+	return kind.Seeded && was != o.Seed
 }
 
 // sameFiles tells whether what a reward reads is what it read then. Files

@@ -31,7 +31,7 @@ def clean():
 # Once, to know which rows: the groups' names for the others, and as many bytes for cp.
 clean()
 subprocess.run(curate, check=True, stdout=subprocess.DEVNULL)
-kept = json.loads((out / "_dataset.json").read_text())
+kept = json.loads((out / "_dataset.json").read_text())["dataset"]
 remove(chosen)
 bytes_kept = sum(p["bytes"] for p in kept["parts"])
 with open(chosen, "wb") as f:  # cp's source: bytes of the dataset itself

@@ -20,7 +20,7 @@ duck = duckdb.connect()
 def tables(run):
     """Every table of every dataset: (manifest, name, folder, rows)."""
     for path in sorted(run.rglob("_dataset.json")):
-        manifest = json.loads(path.read_text())
+        manifest = json.loads(path.read_text())["dataset"]
         yield manifest, "", path.parent, manifest["rows"]
         for name, table in manifest.get("tables", {}).items():
             yield manifest, name, path.parent / name, table["rows"]
@@ -80,7 +80,7 @@ def check_epoch(run, epoch):
 
 def check_advantages(folder):
     """The advantages of group, once more by a window function."""
-    params = json.loads((folder / "group" / "_dataset.json").read_text())["params"]
+    params = json.loads((folder / "group" / "_dataset.json").read_text())["dataset"]["params"]
     assert params["estimator"] == "grpo" and params["compat"] in ("art", "none"), params
     members = f"read_parquet('{folder}/group/*.parquet')"
     off, nulls = rows(f"""
@@ -106,7 +106,7 @@ PAYLOAD = ("example", "messages", "calls", "tool_sets", "candidates")
 def check_copies(folder):
     """What curate kept has the payload of its rollout, whose pages it copied."""
     kept, base = folder / "curate", folder / "rollout"
-    if not list(kept.glob("*.parquet")) or json.loads((kept / "_dataset.json").read_text())["rows"] == 0:
+    if not list(kept.glob("*.parquet")) or json.loads((kept / "_dataset.json").read_text())["dataset"]["rows"] == 0:
         return 0
     same = " and ".join(f"k.{c} is not distinct from b.{c}" for c in PAYLOAD)
     n, equal = rows(f"""

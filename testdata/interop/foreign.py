@@ -25,7 +25,8 @@ WRITERS = {
 
 def rewrite(folder, write):
     manifest = folder / "_dataset.json"
-    said = json.loads(manifest.read_text())
+    whole = json.loads(manifest.read_text())
+    said = whole["dataset"]
     for part in said["parts"]:
         file, new = folder / part["name"], folder / "new"
         write(file, new)
@@ -34,7 +35,7 @@ def rewrite(folder, write):
         part["row_groups"] = [footer.row_group(i).num_rows for i in range(footer.num_row_groups)]
         part["bytes"], part["digest"] = file.stat().st_size, hashlib.sha256(file.read_bytes()).hexdigest()
     said["bytes"] = sum(part["bytes"] for part in said["parts"])
-    manifest.write_text(json.dumps(said))
+    manifest.write_text(json.dumps(whole))
 
 
 def main():
@@ -52,7 +53,7 @@ def main():
             ["curate", "--in", at / "group", "--sample-trajectories", "0.7", "--seed", "3"],
         ):
             subprocess.run([rollmill, *words, "--quiet"], check=True, stdout=subprocess.DEVNULL)
-        digests[name] = json.loads((at / "curate" / "_dataset.json").read_text())["rows_digest"]
+        digests[name] = json.loads((at / "curate" / "_dataset.json").read_text())["dataset"]["rows_digest"]
     assert len(set(digests.values())) == 1 and not digests["itself"].startswith("0-"), digests
     print(f"curate keeps {digests['itself']} of rollouts written by {', '.join(digests)}")
 

@@ -1,0 +1,138 @@
+package dataset
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/rollmill/rollmill/formats"
+)
+
+// encode lays the manifest out as its file. The bytes of Content are those
+// that it was read with, so that writing other gates leaves the digest alone.
+func (m *Manifest) encode() []byte {
+	var out bytes.Buffer
+	field := func(name string, value []byte) {
+		if out.Len() > 0 {
+			out.WriteString(",")
+		}
+		out.WriteString("\n " + string(encodeText(name)) + ": ")
+		out.Write(value)
+	}
+	field("format", encodeText(m.Format))
+	field("dataset", m.raw)
+	if len(m.Gates) > 0 {
+		field("gates", indented(m.Gates))
+	}
+	if len(m.Timings) > 0 {
+		field("timings", indented(m.Timings))
+	}
+	if m.Run != (Run{}) {
+		field("run", indented(m.Run))
+	}
+	for _, name := range slices.Sorted(maps.Keys(m.other)) {
+		field(name, m.other[name])
+	}
+	return slices.Concat([]byte("{"), out.Bytes(), []byte("\n}\n"))
+}
+
+// encodeContent is the same for equal values.
+func encodeContent(c Content) json.RawMessage { return indented(c) }
+
+// indented writes a value as a field of the manifest.
+func indented(v any) []byte {
+	data, err := json.MarshalIndent(v, " ", " ")
+	if err != nil {
+		panic("dataset: not JSON: " + err.Error()) // Identity and Commit have checked what callers hand in
+	}
+	return data
+}
+
+func encodeText(s string) []byte {
+	data, _ := json.Marshal(s) // a string always is JSON
+	return data
+}
+
+// encode writes JSON that is the same for equal values, ending in a newline.
+func encode(v any) []byte {
+	data, err := json.MarshalIndent(v, "", " ")
+	if err != nil {
+		panic("dataset: not JSON: " + err.Error())
+	}
+	return append(data, '\n')
+}
+
+func decodeManifest(place string, data []byte) (*Manifest, error) {
+	if err := readable(place, data, "not a manifest"); err != nil {
+		return nil, err
+	}
+	var m Manifest
+	if err := unmarshal(data, &m); err != nil {
+		return nil, formats.Invalid(place, "", err, "not a manifest")
+	}
+	if err := unmarshal(data, &m.other); err != nil {
+		return nil, formats.Invalid(place, "", err, "not a manifest")
+	}
+	m.raw = m.other["dataset"]
+	for _, known := range []string{"format", "dataset", "gates", "timings", "run"} {
+		delete(m.other, known)
+	}
+	return &m, m.check(place)
+}
+
+func decodeRecord(place string, data []byte) (record, error) {
+	if err := readable(place, data, "damaged shard record"); err != nil {
+		return record{}, err
+	}
+	var r record
+	if err := unmarshal(data, &r); err != nil {
+		return record{}, formats.Invalid(place, "", err, "damaged shard record")
+	}
+	return r, r.check(place)
+}
+
+// readable refuses by name the file of another version. It looks at nothing
+// else, which may mean something else there.
+func readable(place string, data []byte, otherwise string) error {
+	var head struct {
+		Format  string `json:"format"`
+		Dataset struct {
+			Schema string `json:"schema"`
+		} `json:"dataset"`
+	}
+	if err := unmarshal(data, &head); err != nil {
+		return formats.Invalid(place, "", err, "%s", otherwise)
+	}
+	if head.Format != Format {
+		return formats.Invalid(place, otherVersion(head.Format, Format), nil, "format %q is not %q", head.Format, Format)
+	}
+	major := func(v string) string { v, _, _ = strings.Cut(v, "."); return v }
+	if mine := major(formats.SchemaVersion); major(head.Dataset.Schema) != mine {
+		return formats.Invalid(place, otherVersion(head.Dataset.Schema, formats.SchemaVersion), nil,
+			"schema version %q is not %s.x", head.Dataset.Schema, mine)
+	}
+	return nil
+}
+
+func otherVersion(theirs, mine string) string {
+	if theirs < mine {
+		return "an older rollmill wrote it; make it again with this one"
+	}
+	return "a newer rollmill wrote it; read it with that one"
+}
+
+// unmarshal decodes one JSON value and keeps its numbers as they are written.
+func unmarshal(data []byte, v any) error {
+	dec := json.NewDecoder(bytes.NewReader(data))
+	dec.UseNumber()
+	if err := dec.Decode(v); err != nil {
+		return err
+	}
+	if _, err := dec.Token(); err != io.EOF {
+		return &json.SyntaxError{Offset: dec.InputOffset()}
+	}
+	return nil
+}
