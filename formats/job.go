@@ -1,7 +1,6 @@
 package formats
 
 import (
-	"context"
 	"encoding/json"
 	"iter"
 	"time"
@@ -56,7 +55,11 @@ type Load struct {
 
 // Submission is one batch on its way to a trainer.
 type Submission struct {
-	Token   string    `json:"token"` // names the batch to the trainer: the same for every attempt, another after --resubmit
+	// Token names the batch to the trainer: the same for every attempt,
+	// another after --resubmit. It is in the intent before anything is sent.
+	// A service that takes an idempotency key is given it with the request
+	// that makes the job.
+	Token   string    `json:"token"`
 	Run     string    `json:"run,omitempty"`
 	Epoch   int       `json:"epoch"`
 	Curated string    `json:"curated,omitempty"`        // URI of the dataset, for a trainer that reads it by itself
@@ -65,25 +68,23 @@ type Submission struct {
 	Started time.Time `json:"started"`
 
 	// Guard fails once the sender no longer owns the submission. Ask before
-	// each piece that is sent, and send nothing after it failed.
+	// each piece that is sent, and send nothing after it failed. It is cheap:
+	// most calls ask nobody.
 	Guard func() error `json:"-"`
 
-	// Fence is Guard that also reads the submission's record again, which
-	// costs a request. Ask right before each request that cannot be taken
-	// back (Fenced does). nil when there is nothing to read.
-	Fence func(ctx context.Context) error `json:"-"`
+	// Owned is what Fence asks; nil: Guard is asked.
+	Owned func() error `json:"-"`
 }
 
-// Fenced fails when the sender no longer owns the submission, as its Guard
-// and its Fence say. A trainer calls it right before a request that may train.
-func (s *Submission) Fenced(ctx context.Context) error {
-	if s.Guard != nil {
-		if err := s.Guard(); err != nil {
-			return err
-		}
-	}
-	if s.Fence != nil {
-		return s.Fence(ctx)
+// Fence reads the ledger again and fails if the sender no longer owns the
+// submission. Ask right before the request that cannot be undone: the one that
+// makes a job, or the last piece of a batch that trains when it is whole.
+func (s *Submission) Fence() error {
+	switch {
+	case s.Owned != nil:
+		return s.Owned()
+	case s.Guard != nil:
+		return s.Guard()
 	}
 	return nil
 }

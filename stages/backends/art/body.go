@@ -2,7 +2,6 @@ package art
 
 import (
 	"bufio"
-	"context"
 	"encoding/json"
 	"io"
 	"sync/atomic"
@@ -37,11 +36,10 @@ type body struct {
 	failed atomic.Pointer[error] // why there will be no last byte
 }
 
-func (t *Trainer) body(ctx context.Context, s formats.Submission, groups formats.Groups, plain bool, sent func(int64)) *body {
+func (t *Trainer) body(s formats.Submission, groups formats.Groups, plain bool, sent func(int64)) *body {
 	r, w := io.Pipe()
 	b := &body{PipeReader: r, guard: s.Guard}
-	last := func() error { return s.Fenced(ctx) }
-	go func() { w.CloseWithError(t.encode(w, groups, shape(plain), sent, last)) }()
+	go func() { w.CloseWithError(t.encode(w, groups, shape(plain), s.Fence, sent)) }()
 	return b
 }
 
@@ -71,7 +69,7 @@ func shape(plain bool) func([]byte, []formats.Trajectory) []byte {
 	return wire.AppendGroup
 }
 
-func (t *Trainer) encode(w io.Writer, groups formats.Groups, appendGroup func([]byte, []formats.Trajectory) []byte, sent func(int64), last func() error) error {
+func (t *Trainer) encode(w io.Writer, groups formats.Groups, appendGroup func([]byte, []formats.Trajectory) []byte, fence func() error, sent func(int64)) error {
 	out := bufio.NewWriterSize(w, 256<<10)
 	if _, err := out.Write(t.head()); err != nil {
 		return err
@@ -96,7 +94,7 @@ func (t *Trainer) encode(w io.Writer, groups formats.Groups, appendGroup func([]
 	if err := out.Flush(); err != nil {
 		return err
 	}
-	if err := last(); err != nil { // what follows lets the server train
+	if err := fence(); err != nil { // what follows lets the server train
 		return err
 	}
 	if _, err := out.WriteString(tail); err != nil {

@@ -31,7 +31,7 @@ func (t *Trainer) Submit(ctx context.Context, s formats.Submission, groups forma
 	defer cancel(nil)
 	watch := newWatch(t.cfg.ReadTimeout, cancel)
 	defer watch.stop()
-	body := t.body(ctx, s, groups, d.plain(), func(n int64) { watch.touch(); event(formats.JobEvent{Sent: n}) })
+	body := t.body(s, groups, d.plain(), func(n int64) { watch.touch(); event(formats.JobEvent{Sent: n}) })
 	defer body.Close()
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, t.base+"/_train_model", body)
 	if err != nil {

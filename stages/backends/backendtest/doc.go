@@ -21,7 +21,7 @@
 //     misread, each by a reason from a closed list, and lists that in
 //     Load.Checks. It has no effect.
 //  4. Submit streams: the groups that it ranges over are read as it goes, and no
-//     more than one is kept. It asks Guard before each piece, Fenced right before
+//     more than one is kept. It asks Guard before each piece, Fence right before
 //     the request that cannot be taken back, and never repeats one that may have
 //     had an effect. The package's comment has a table: which request that is,
 //     and what each answer to it proves. A refusal of it proves little, since a

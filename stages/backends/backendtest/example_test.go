@@ -69,9 +69,9 @@ func (n notebook) Begin(context.Context, *formats.Policy) (formats.Standing, err
 	return formats.Standing{Step: &step, Policy: n.policy(step)}, nil
 }
 
-// Submit asks Fenced before what cannot be undone, and makes the job by a call
+// Submit asks Fence before what cannot be undone, and makes the job by a call
 // that fails when it is there already.
-func (n notebook) Submit(ctx context.Context, s formats.Submission, groups formats.Groups, event func(formats.JobEvent)) (formats.Outcome, error) {
+func (n notebook) Submit(_ context.Context, s formats.Submission, groups formats.Groups, event func(formats.JobEvent)) (formats.Outcome, error) {
 	clean := formats.Outcome{State: formats.JobFailed, Clean: true, Message: "nothing was written"}
 	p, sent := page{Step: *s.Before.Step + 1}, int64(0)
 	for rows, err := range groups {
@@ -87,7 +87,7 @@ func (n notebook) Submit(ctx context.Context, s formats.Submission, groups forma
 		sent++
 		event(formats.JobEvent{Sent: sent})
 	}
-	if err := s.Fenced(ctx); err != nil {
+	if err := s.Fence(); err != nil {
 		return clean, err
 	}
 	data, err := json.Marshal(p)

@@ -1,7 +1,6 @@
 package backendtest
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"testing"
@@ -42,7 +41,7 @@ func fenced(t *testing.T, s Subject) {
 	lost := errors.New("another process took it over")
 	asked := 0
 	sub := submission("batch", formats.Standing{})
-	sub.Fence = func(context.Context) error { asked++; return lost }
+	sub.Owned = func() error { asked++; return lost }
 	fails(t, s, t.Context(), sub, Batch(), lost)
 	if asked == 0 {
 		t.Error("the record was not read again")

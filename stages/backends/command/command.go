@@ -185,7 +185,7 @@ func (t *Trainer) Begin(ctx context.Context, known *formats.Policy) (formats.Sta
 func (t *Trainer) Submit(ctx context.Context, s formats.Submission, groups formats.Groups, event func(formats.JobEvent)) (formats.Outcome, error) {
 	load, err := readable(s, groups)
 	if err == nil {
-		err = s.Fenced(ctx)
+		err = s.Fence()
 	}
 	if err != nil {
 		return formats.Outcome{State: formats.JobFailed, Clean: true, Message: "the program was not told"}, err

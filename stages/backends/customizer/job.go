@@ -39,7 +39,7 @@ func (t *Trainer) Submit(ctx context.Context, s formats.Submission, groups forma
 		return clean(err)
 	}
 	if j == nil {
-		if err := s.Fenced(ctx); err != nil {
+		if err := s.Fence(); err != nil {
 			return clean(err)
 		}
 		q := remote.Request{Method: http.MethodPost, URL: t.at("customization/jobs"), JSON: body, Header: http.Header{remote.IdempotencyHeader: {s.Token}}}

@@ -212,7 +212,7 @@ func (t *Trainer) write(ctx context.Context, s formats.Submission, groups format
 		if err := one.end(); err != nil {
 			return nil, err
 		}
-		if err := s.Fenced(ctx); err != nil { // what stands there is replaced
+		if err := s.Fence(); err != nil { // what stands there is replaced
 			return nil, err
 		}
 		if err := drafts[one.Name].Replace(ctx, one.Name); err != nil {

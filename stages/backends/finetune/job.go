@@ -46,7 +46,7 @@ func (t *Trainer) Submit(ctx context.Context, s formats.Submission, groups forma
 		return clean(err)
 	}
 	if j == nil {
-		if err := s.Fenced(ctx); err != nil {
+		if err := s.Fence(); err != nil {
 			return clean(err)
 		}
 		j = &job{}

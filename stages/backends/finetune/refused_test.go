@@ -1,7 +1,6 @@
 package finetune_test
 
 import (
-	"context"
 	"testing"
 
 	"github.com/rollmill/rollmill/formats"
@@ -46,7 +45,7 @@ func TestAnotherSendersJobIsFoundBeforeOneIsMade(t *testing.T) {
 func TestTheIdempotencyKeyJoinsTwoRequests(t *testing.T) {
 	tr, s := start(t, finetunetest.Faults{})
 	sub := submission()
-	sub.Fence = func(context.Context) error {
+	sub.Owned = func() error {
 		if len(s.Jobs()) == 0 {
 			if _, err := submit(t, tr); err != nil {
 				t.Error(err)

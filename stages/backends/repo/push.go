@@ -27,7 +27,7 @@ type Change struct {
 	// Guard is asked before each thing that is sent; nil for always.
 	Guard func() error
 	// Fence is asked right before the commit; nil for always.
-	Fence func(ctx context.Context) error
+	Fence func() error
 	// Settle is how long an answer that was not seen is given to have its
 	// effect; default 5s.
 	Settle time.Duration
@@ -139,7 +139,7 @@ func (c *Client) pushOnce(ctx context.Context, change Change) (commit string, po
 		return "", false, false, err
 	}
 	if p.Fence != nil {
-		if err := p.Fence(ctx); err != nil {
+		if err := p.Fence(); err != nil {
 			return "", false, false, err
 		}
 	}
