@@ -27,7 +27,7 @@ var layers = []struct {
 	{`stages`, `formats`},
 	{`stages/internal/.*`, `stages formats`},
 	{`stages/stagetest`, `stages stages/internal/.* formats formats/.* storage storage/.*`},
-	{`stages/backends/.*`, `formats formats/[^d][^/]* stages stages/backends/[^/]+`},
+	{`stages/backends/.*`, `formats formats/[^d][^/]* stages stages/internal/.* stages/backends/[^/]+`},
 	{`stages/{x}`, `stages stages/internal/.* stages/{x}/.* formats formats/.*`},
 	{`stages/{x}/.*`, `stages stages/internal/.* stages/{x} stages/{x}/.* formats formats/.*`},
 	{`pipelines/(train|eval|make)`, `stages stages/[^/]+ formats formats/.* storage`},

@@ -47,6 +47,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	wire "github.com/rollmill/rollmill/formats/art"
+	"github.com/rollmill/rollmill/stages/internal/web"
 )
 
 // Trainer is a submit.Trainer. It is safe for concurrent use, but a server
@@ -69,7 +70,7 @@ func New(cfg Config) (*Trainer, error) {
 		base: "http://" + net.JoinHostPort(reachable(cfg.IP), strconv.Itoa(cfg.Port)),
 		// No keep-alive between requests: a request that is never sent twice
 		// must not meet a connection that is just being closed.
-		http: &http.Client{Transport: &http.Transport{Proxy: http.ProxyFromEnvironment, DialContext: dialer.DialContext, DisableKeepAlives: true}},
+		http: web.Staying(&http.Client{Transport: &http.Transport{Proxy: http.ProxyFromEnvironment, DialContext: dialer.DialContext, DisableKeepAlives: true}}),
 	}, nil
 }
 

@@ -23,6 +23,7 @@ import (
 	openai "github.com/sashabaranov/go-openai"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/stages/internal/web"
 )
 
 // Client asks models. Its zero value is good and safe for concurrent use.
@@ -30,7 +31,7 @@ type Client struct {
 	HTTP *http.Client // nil: one that keeps connections
 }
 
-var shared = &http.Client{Transport: transport()}
+var shared = web.Staying(&http.Client{Transport: transport()})
 
 func transport() http.RoundTripper {
 	t := http.DefaultTransport.(*http.Transport).Clone()
@@ -42,7 +43,7 @@ func (c Client) http() *http.Client {
 	if c.HTTP == nil {
 		return shared
 	}
-	return c.HTTP
+	return web.Staying(c.HTTP)
 }
 
 // Chat sends messages to baseURL/chat/completions and returns the model's.
@@ -76,6 +77,7 @@ func (c Client) complete(ctx context.Context, baseURL, apiKey, model string, mes
 type Error struct {
 	Status int
 	Text   string
+	Param  string // the parameter that the service names; "" for none
 }
 
 func (e *Error) Error() string { return fmt.Sprintf("HTTP %d: %s", e.Status, e.Text) }
@@ -87,9 +89,13 @@ func plain(err error) error {
 	var u *url.Error
 	switch {
 	case errors.As(err, &api):
-		return &Error{api.HTTPStatusCode, api.Message}
+		e := &Error{Status: api.HTTPStatusCode, Text: api.Message}
+		if api.Param != nil {
+			e.Param = *api.Param
+		}
+		return e
 	case errors.As(err, &request):
-		return &Error{request.HTTPStatusCode, strings.TrimSpace(string(bytes.ToValidUTF8(request.Body[:min(len(request.Body), 200)], nil)))}
+		return &Error{Status: request.HTTPStatusCode, Text: strings.TrimSpace(string(bytes.ToValidUTF8(request.Body[:min(len(request.Body), 200)], nil)))}
 	case errors.As(err, &u):
 		return u.Err
 	}

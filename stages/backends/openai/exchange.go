@@ -8,9 +8,15 @@ import (
 	"net/http"
 
 	openai "github.com/sashabaranov/go-openai"
+
+	"github.com/rollmill/rollmill/stages/internal/web"
 )
 
-const maxBody = 256 << 20
+// How much of an answer is read, and of a refusal.
+const (
+	maxBody  = 64 << 20
+	maxError = 1 << 20
+)
 
 // exchange is one request and its answer, on either side of go-openai.
 type exchange struct {
@@ -33,8 +39,19 @@ func (x *exchange) Do(req *http.Request) (*http.Response, error) {
 		}
 	}
 	resp, err := x.http.Do(req)
-	if err != nil || resp.StatusCode/100 != 2 {
-		return resp, err
+	if err != nil {
+		return nil, err
+	}
+	if to := web.Elsewhere(resp); to != "" {
+		resp.Body.Close()
+		return nil, &Error{Status: resp.StatusCode, Text: "it redirects to " + to + ", which is not followed"}
+	}
+	if resp.StatusCode/100 != 2 {
+		resp.Body = struct {
+			io.Reader
+			io.Closer
+		}{io.LimitReader(resp.Body, maxError), resp.Body}
+		return resp, nil
 	}
 	defer resp.Body.Close()
 	x.body, err = io.ReadAll(io.LimitReader(resp.Body, maxBody+1))

@@ -54,7 +54,7 @@ func (j Judge) Ask(ctx context.Context, model string, messages []formats.Message
 }
 
 func (j Judge) once(ctx context.Context, model string, messages []formats.Message, fields map[string]any) (Judgement, error) {
-	body, err := j.complete(ctx, j.URL, j.Key, model, messages, fields)
+	body, err := j.bounded(ctx, j.URL, j.Key, model, messages, fields)
 	if err != nil {
 		return Judgement{}, err
 	}

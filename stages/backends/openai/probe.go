@@ -37,10 +37,10 @@ func (c Client) Look(ctx context.Context, baseURL, apiKey, model string) (Found,
 	}
 	question := []formats.Message{{Role: "user", Content: "Hello"}}
 	fields := map[string]any{"max_tokens": 1, "logprobs": true, "return_token_ids": true}
-	body, err := c.complete(ctx, baseURL, apiKey, model, question, fields)
+	body, err := c.bounded(ctx, baseURL, apiKey, model, question, fields)
 	if refused(err, "return_token_ids") {
 		delete(fields, "return_token_ids")
-		body, err = c.complete(ctx, baseURL, apiKey, model, question, fields)
+		body, err = c.bounded(ctx, baseURL, apiKey, model, question, fields)
 	}
 	if err != nil {
 		return f, probeError(ctx, baseURL, model, f, err)

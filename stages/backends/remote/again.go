@@ -24,7 +24,7 @@ func Again(ctx context.Context, do func() error) error {
 		case ctx.Err() != nil || !errors.As(last, &e) || !e.Retry:
 			return struct{}{}, backoff.Permanent(last)
 		case e.After > 0:
-			return struct{}{}, backoff.RetryAfter(int(e.After.Seconds()))
+			return struct{}{}, &backoff.RetryAfterError{Duration: e.After}
 		}
 		return struct{}{}, last
 	}, backoff.WithMaxTries(tries), backoff.WithBackOff(&backoff.ExponentialBackOff{

@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"regexp"
-	"strconv"
 	"strings"
 	"time"
 )
@@ -122,22 +120,4 @@ func sentence(raw json.RawMessage) string {
 		return ""
 	}
 	return string(raw[:min(len(raw), 500)])
-}
-
-// patience is the longest that a service may have us wait before asking again.
-const patience = time.Minute
-
-var left = regexp.MustCompile(`(?:^|;)\s*t=(\d+)`)
-
-// after reads Retry-After, else the hub's ratelimit: "api";r=0;t=55.
-func after(h http.Header) time.Duration {
-	text, more := h.Get("Retry-After"), 0
-	if m := left.FindStringSubmatch(h.Get("Ratelimit")); text == "" && m != nil {
-		text, more = m[1], 1
-	}
-	seconds, err := strconv.Atoi(text)
-	if err != nil || seconds < 0 {
-		return 0
-	}
-	return min(time.Duration(seconds+more)*time.Second, patience)
 }

@@ -15,6 +15,8 @@ import (
 	"net/http"
 	"net/url"
 	"time"
+
+	"github.com/rollmill/rollmill/stages/internal/web"
 )
 
 // MaxAnswer is how much of an answer is read.
@@ -77,9 +79,12 @@ func (c *Client) Do(ctx context.Context, q Request, answer any) (http.Header, er
 	if resp.StatusCode/100 != 2 {
 		return resp.Header, c.Refused(resp)
 	}
-	data, err := io.ReadAll(io.LimitReader(resp.Body, MaxAnswer))
+	data, err := io.ReadAll(io.LimitReader(resp.Body, MaxAnswer+1))
 	if err != nil {
 		return resp.Header, c.Unreachable(r, err)
+	}
+	if len(data) > MaxAnswer {
+		return resp.Header, c.clean(&Error{What: fmt.Sprintf("%s: the answer is larger than %d MiB", c.what(r), MaxAnswer>>20), Status: resp.StatusCode})
 	}
 	switch answer := answer.(type) {
 	case nil:
@@ -107,12 +112,15 @@ func (c *Client) Post(ctx context.Context, url string, body, answer any) error {
 	return err
 }
 
+// http follows no redirect to another host or port, which would learn the key.
 func (c *Client) http() *http.Client {
 	if c.HTTP == nil {
-		return http.DefaultClient
+		return staying
 	}
-	return c.HTTP
+	return web.Staying(c.HTTP)
 }
+
+var staying = web.Staying(http.DefaultClient)
 
 func (c *Client) request(ctx context.Context, q Request) (*http.Request, error) {
 	if q.Method == "" {
@@ -166,9 +174,17 @@ func (c *Client) Unreachable(r *http.Request, err error) *Error {
 // Refused is the error of an answer that says no, in the service's own words.
 func (c *Client) Refused(resp *http.Response) *Error {
 	data, _ := io.ReadAll(io.LimitReader(resp.Body, 64<<10))
+	if to := web.Elsewhere(resp); to != "" {
+		return c.explained(&Error{
+			What:   fmt.Sprintf("%s: %d: it redirects to %s, which is not followed", c.what(resp.Request), resp.StatusCode, to),
+			Help:   "give the address that the service really has",
+			Status: resp.StatusCode,
+		}, resp.Request, nil)
+	}
+	wait, _ := web.After(resp.Header, time.Now())
 	e := &Error{
 		What:   fmt.Sprintf("%s: %d: %s", c.what(resp.Request), resp.StatusCode, Text(resp.Header, data)),
-		Status: resp.StatusCode, Answer: data, After: after(resp.Header),
+		Status: resp.StatusCode, Answer: data, After: wait,
 		Retry: resp.StatusCode == http.StatusRequestTimeout || resp.StatusCode == http.StatusTooManyRequests || resp.StatusCode >= 500,
 	}
 	return c.explained(e, resp.Request, data)

@@ -40,6 +40,7 @@ func TestWhatIsBusyIsAskedAgain(t *testing.T) {
 	s := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		switch asked++; asked {
 		case 1:
+			w.Header().Set("Retry-After-Ms", "1")
 			w.WriteHeader(http.StatusTooManyRequests)
 		case 2:
 			w.WriteHeader(http.StatusBadGateway)
@@ -98,20 +99,33 @@ func TestAnswersInTheWordsOfEachService(t *testing.T) {
 	}
 }
 
-func TestWhenToAskAgain(t *testing.T) {
-	for _, c := range []struct {
-		header http.Header
-		want   time.Duration
-	}{
-		{http.Header{"Retry-After": {"3"}}, 3 * time.Second},
-		{http.Header{"Retry-After": {"3600"}}, time.Minute},
-		{http.Header{"Ratelimit": {`"api";r=0;t=5`}}, 6 * time.Second},
-		{http.Header{"Retry-After": {"soon"}}, 0},
-		{nil, 0},
-	} {
-		if got := after(c.header); got != c.want {
-			t.Errorf("%v: %s", c.header, got)
+func TestARedirectIsNamedAndNotFollowed(t *testing.T) {
+	asked := 0
+	other := serve(t, func(http.ResponseWriter, *http.Request) { asked++ })
+	s := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		http.Redirect(w, r, other.URL+"/a?sig=s3cret", http.StatusPermanentRedirect)
+	})
+	c := Client{Sign: func(r *http.Request) { r.Header.Set("Authorization", "hush") }}
+	for _, q := range []Request{{URL: s.URL}, {URL: s.URL, Method: http.MethodPost, JSON: 1}} {
+		_, err := c.Do(t.Context(), q, nil)
+		if err == nil || !strings.Contains(err.Error(), "redirects to "+other.URL+"/a, which is not followed") || !Unsure(err) || asked != 0 {
+			t.Errorf("%v, %d", err, asked)
 		}
+	}
+}
+
+func TestAnAnswerThatIsTooLargeIsAnError(t *testing.T) {
+	s := serve(t, func(w http.ResponseWriter, _ *http.Request) {
+		piece := make([]byte, 1<<20)
+		for range MaxAnswer>>20 + 8 {
+			if _, err := w.Write(piece); err != nil {
+				return
+			}
+		}
+	})
+	var data []byte
+	if _, err := (&Client{}).Do(t.Context(), Request{URL: s.URL}, &data); err == nil || !strings.Contains(err.Error(), "larger than 32 MiB") {
+		t.Errorf("%v, %d bytes", err, len(data))
 	}
 }
 

@@ -1,0 +1,81 @@
+package openai
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+)
+
+// limitServer takes the most tokens by one name and refuses the other, as
+// OpenAI's current models or an older engine do. It may echo requests.
+func limitServer(t *testing.T, takes string, broken *bool) (url string, asked *[]string) {
+	t.Helper()
+	asked = &[]string{}
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body := map[string]json.RawMessage{}
+		json.NewDecoder(r.Body).Decode(&body)
+		for _, name := range []string{maxTokens, maxCompletionTokens} {
+			if body[name] == nil {
+				continue
+			}
+			*asked = append(*asked, name)
+			if name != takes {
+				w.WriteHeader(400)
+				fmt.Fprintf(w, `{"error":{"message":"Unsupported parameter: '%s' is not supported with this model. Use '%s' instead.","type":"invalid_request_error","param":%q,"code":"unsupported_parameter"}}`, name, takes, name)
+				return
+			}
+		}
+		if broken != nil && *broken {
+			w.WriteHeader(400)
+			fmt.Fprintf(w, `{"detail":[{"loc":["body","messages"],"input":{"max_tokens":%s}}]}`, body[takes])
+			return
+		}
+		fmt.Fprint(w, answered)
+	}))
+	t.Cleanup(s.Close)
+	return s.URL + "/v1", asked
+}
+
+func TestTheJudgeSendsTheLimitByTheNameThatTheServiceTakes(t *testing.T) {
+	for takes, want := range map[string]string{
+		maxCompletionTokens: "max_tokens max_completion_tokens max_completion_tokens",
+		maxTokens:           "max_tokens max_tokens",
+	} {
+		url, asked := limitServer(t, takes, nil)
+		for range 2 {
+			if _, err := (Judge{URL: url, Tries: 1}).Ask(context.Background(), "m", question, map[string]any{"max_tokens": 7}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got := strings.Join(*asked, " "); got != want {
+			t.Errorf("%s: asked by %s", takes, got)
+		}
+	}
+}
+
+// TestARefusalThatEchoesTheRequestTeachesNothing: only the same request that
+// is taken by the other name does.
+func TestARefusalThatEchoesTheRequestTeachesNothing(t *testing.T) {
+	broken := true
+	url, asked := limitServer(t, maxTokens, &broken)
+	j := Judge{URL: url, Tries: 1}
+	if _, err := j.Ask(context.Background(), "m", question, map[string]any{"max_tokens": 7}); err == nil || strings.Contains(err.Error(), "Unsupported") {
+		t.Errorf("%v", err)
+	}
+	broken = false
+	*asked = nil
+	if _, err := j.Ask(context.Background(), "m", question, map[string]any{"max_tokens": 7}); err != nil || strings.Join(*asked, " ") != maxTokens {
+		t.Errorf("%v, %v", err, *asked)
+	}
+}
+
+func TestTheProbeToo(t *testing.T) {
+	url, _ := limitServer(t, maxCompletionTokens, nil)
+	if err := Probe(context.Background(), url, "k", "m"); err != nil {
+		t.Error(err)
+	}
+}
