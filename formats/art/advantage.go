@@ -1,6 +1,7 @@
 package art
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 
@@ -28,10 +29,14 @@ func Advantages(rewards []float64, scale bool) []float64 {
 	return out
 }
 
-// Drift compares the dataset's advantages with those that ART will compute
-// from the members it receives.
+// Drift compares the dataset's advantages with those that a trainer will
+// compute from the members it receives: the mean of a group whose members were
+// dropped is another one.
 type Drift struct {
-	Scale bool // ART's scale_rewards
+	Trainer string // default ART
+	Compat  string // group's --compat for it; default art
+	Scale   bool   // ART's scale_rewards
+	Sample  bool   // by the sample standard deviation, as slime
 
 	groups, differing, without int64
 	worst                      float64
@@ -50,7 +55,18 @@ func (d *Drift) Add(rows []formats.Trajectory) {
 		rewards[i] = *rows[i].Reward
 	}
 	differs := false
-	for i, theirs := range Advantages(rewards, d.Scale) {
+	theirs := Advantages(rewards, d.Scale)
+	if n := float64(len(rewards)); d.Sample && d.Scale && n > 1 {
+		theirs = Advantages(rewards, false)
+		square := 0.0
+		for _, a := range theirs {
+			square += a * a / (n - 1)
+		}
+		for i := range theirs {
+			theirs[i] /= math.Sqrt(square) + 1e-6
+		}
+	}
+	for i, theirs := range theirs {
 		off := math.Abs(theirs - *rows[i].Advantage)
 		if off <= 1e-6*max(1, math.Abs(theirs)) {
 			continue
@@ -68,12 +84,13 @@ func (d *Drift) Add(rows []formats.Trajectory) {
 // Notes says what will mean something else, in words for people.
 func (d *Drift) Notes() []string {
 	var out []string
+	trainer, compat := cmp.Or(d.Trainer, "ART"), cmp.Or(d.Compat, "art")
 	if d.differing > 0 {
-		out = append(out, fmt.Sprintf("ART recomputes advantages from the members it receives: in %d of %d groups they will not be the dataset's (by up to %.3g, trajectory %s); members were dropped, or group used another estimator than --compat art",
-			d.differing, d.groups, d.worst, d.example))
+		out = append(out, fmt.Sprintf("%s recomputes advantages from the members it receives: in %d of %d groups they will not be the dataset's (by up to %.3g, trajectory %s); members were dropped, or group used another estimator than --compat %s",
+			trainer, d.differing, d.groups, d.worst, d.example, compat))
 	}
 	if d.without > 0 {
-		out = append(out, fmt.Sprintf("%d of %d groups have members without an advantage; ART will compute its own", d.without, d.groups))
+		out = append(out, fmt.Sprintf("%d of %d groups have members without an advantage; %s will compute its own", d.without, d.groups, trainer))
 	}
 	return out
 }

@@ -14,14 +14,14 @@ import (
 	"github.com/rollmill/rollmill/formats/random"
 )
 
-func number(f float64) *float64 { return &f }
+func value(f float64) *float64 { return &f }
 
 // group is two members of one example, each a question and a sampled answer.
 func group() []formats.Trajectory {
 	rows := make([]formats.Trajectory, 2)
 	for g := range rows {
 		rows[g] = formats.Trajectory{
-			TrajectoryID: fmt.Sprintf("t-%d", g), ExampleID: "e-1", GroupID: "e-1@0", Generation: int32(g), Reward: number(float64(g)),
+			TrajectoryID: fmt.Sprintf("t-%d", g), ExampleID: "e-1", GroupID: "e-1@0", Generation: int32(g), Reward: value(float64(g)),
 			Messages: []formats.Message{
 				{Parent: -1, Role: "system", Content: "you play", Call: -1},
 				{Parent: 0, Role: "user", Content: "your move", Call: -1},
@@ -61,9 +61,9 @@ func TestEveryReasonIsFound(t *testing.T) {
 		spoil  func(rows []formats.Trajectory) []formats.Trajectory
 	}{
 		{reason: Singleton, spoil: func(rows []formats.Trajectory) []formats.Trajectory { return rows[:1] }},
-		{reason: Flat, spoil: edit(func(r *formats.Trajectory) { r.Reward = number(0.1) })},
+		{reason: Flat, spoil: edit(func(r *formats.Trajectory) { r.Reward = value(0.1) })},
 		{reason: NoReward, spoil: edit(func(r *formats.Trajectory) { r.Reward = nil })},
-		{reason: BadReward, spoil: edit(func(r *formats.Trajectory) { r.Reward = number(math.NaN()) })},
+		{reason: BadReward, spoil: edit(func(r *formats.Trajectory) { r.Reward = value(math.NaN()) })},
 		{reason: FirstRole, spoil: edit(func(r *formats.Trajectory) { r.Messages[0].Role, r.Messages[0].ToolCallID = "tool", "x" })},
 		{reason: BadRole, spoil: edit(func(r *formats.Trajectory) { r.Messages[1].Role = "critic" })},
 		{reason: NoChoice, spoil: edit(func(r *formats.Trajectory) { r.Calls[0].Target = false })},
@@ -71,6 +71,12 @@ func TestEveryReasonIsFound(t *testing.T) {
 		{reason: TokenCount, spoil: edit(func(r *formats.Trajectory) { r.Messages[2].Logprobs = r.Messages[2].Logprobs[:1] })},
 		{reason: TokenCount, spoil: edit(func(r *formats.Trajectory) { r.Calls[0].CompletionTokens = 3 })},
 		{reason: BadLogprob, spoil: edit(func(r *formats.Trajectory) { r.Messages[2].Logprobs[1] = float32(math.NaN()) })},
+		{reason: BadLogprob, spoil: edit(func(r *formats.Trajectory) { r.Messages[2].Logprobs[1] = -9999 })},
+		{reason: BadLogprob, spoil: edit(func(r *formats.Trajectory) { r.Messages[2].Logprobs[1] = float32(math.Inf(-1)) })},
+		{reason: PrefixBreak, spoil: edit(func(r *formats.Trajectory) {
+			r.Messages = append(r.Messages, formats.Message{Parent: 2, Role: "user", Call: -1}, sampled(3, 1, 30))
+			r.Messages[4].PrefixBreak = "template"
+		})},
 		{reason: ToolMessage, spoil: edit(func(r *formats.Trajectory) { r.Messages[1].Role = "tool" })},
 		{reason: ContentParts, spoil: edit(func(r *formats.Trajectory) { r.Messages[1].ContentParts = `[{"type":"image_url"}]` })},
 		{reason: TooLong, limits: Limits{MaxSeqLength: 21}, spoil: edit(func(*formats.Trajectory) {})},
@@ -196,7 +202,7 @@ func TestWhatArrivesIsWhatWasSampled(t *testing.T) {
 		r.Messages[2].ToolCalls = []formats.ToolCall{{ID: "c1", Name: "search", Arguments: `{"q":"\u0001"}`}}
 		r.Messages[2].Content = "quote \" slash \\ tab \t null \x00 bad \xff é"
 		r.Messages[2].Logprobs[1] = float32(math.Inf(-1))
-		r.Rewards = []formats.NamedReward{{Name: "win", Value: number(1)}, {Name: "lost"}}
+		r.Rewards = []formats.NamedReward{{Name: "win", Value: value(1)}, {Name: "lost"}}
 	})(group())
 	got := decode(t, AppendGroup(nil, rows)).Trajectories[1]
 	choice := got.Entries[2].Choice
@@ -270,7 +276,7 @@ func TestAdvantagesAreART(t *testing.T) {
 	if d.Notes() != nil {
 		t.Error(d.Notes())
 	}
-	rows[0].Advantage = number(-2) // as if a third member had been dropped
+	rows[0].Advantage = value(-2) // as if a third member had been dropped
 	d.Add(rows)
 	if notes := d.Notes(); len(notes) != 1 || !strings.Contains(notes[0], "in 1 of 2 groups") {
 		t.Error(notes)
@@ -283,7 +289,7 @@ func TestValidateRefusesWhatPydanticRefuses(t *testing.T) {
 		"no top_logprobs":    {`,"top_logprobs":[]`, ``},
 		"null finish_reason": {`"finish_reason":"stop"`, `"finish_reason":null`},
 		"nested metadata":    {`"scenario_id":"e-1"`, `"scenario_id":{"a":1}`},
-		"no reward":          {`"reward":0,`, ``},
+		"no reward":          {`"reward":0.0,`, ``},
 		"unknown role":       {`"role":"user"`, `"role":"critic"`},
 		"base64 bytes":       {`"bytes":null`, `"bytes":"ZTQ="`},
 	} {

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/validate"
 )
 
 // Why a row or a group cannot be handed to ART: a closed list.
@@ -20,7 +21,8 @@ const (
 	NoChoice       = "no_choice"        // nothing that the policy sampled
 	NoTokenIDs     = "no_token_ids"     // a sampled message without token ids
 	TokenCount     = "token_count"      // ids, logprobs and the engine's count disagree
-	BadLogprob     = "bad_logprob"      // NaN or positive infinity
+	BadLogprob     = "bad_logprob"      // NaN, an infinity, or an engine's floor (-9999)
+	PrefixBreak    = "prefix_break"     // a prompt that does not go on from the turn before it
 	ToolMessage    = "tool_message"     // a tool's answer without the id of its call
 	ContentParts   = "content_parts"    // content that is not text
 	TooLong        = "too_long"         // longer than max_seq_length: ART would cut it silently
@@ -35,7 +37,7 @@ const (
 )
 
 // Reasons is the closed list, in the order of the checks.
-var Reasons = []string{Singleton, Flat, NoReward, BadReward, FirstRole, BadRole, NoChoice, NoTokenIDs, TokenCount, BadLogprob,
+var Reasons = []string{Singleton, Flat, NoReward, BadReward, FirstRole, BadRole, NoChoice, NoTokenIDs, TokenCount, BadLogprob, PrefixBreak,
 	ToolMessage, ContentParts, TooLong, BadFinish, SharedTurn, Branches, PlainAssistant, PlainToolCalls, ToolsDiffer, BadTools, ToolsWrapped}
 
 // hints say what may help, by reason.
@@ -46,6 +48,8 @@ var hints = map[string]string{
 	NoChoice:       "check --target-model and --target-function of rollout: no call counted as the policy's",
 	NoTokenIDs:     "the engine gave no token ids: serve with vLLM, or ask for return_tokens_as_token_ids",
 	TokenCount:     "the engine merged or lost logprobs; run rollout again on one that gives one per token",
+	BadLogprob:     "the engine did not know it; drop such rows with curate's rule logprobs",
+	PrefixBreak:    "ART would train the turn on a history that the policy did not see; drop such rows with curate, or keep the template from rewriting what was said",
 	TooLong:        "raise init_args.max_seq_length, or drop long rows with curate",
 	SharedTurn:     "ART has no way to give a turn as context without training it; drop such rows with curate, or train elsewhere",
 	Branches:       "serve ART 0.4.11, which knows additional histories",
@@ -146,10 +150,15 @@ func (c *checker) sequence(t *formats.Trajectory, s Sequence) {
 	default:
 		c.problem(FirstRole, "the first message is of role %q", t.Messages[s.Path[0]].Role)
 	}
+	first := true
 	for at, i := range s.Path {
 		switch m := &t.Messages[i]; {
 		case at > s.last:
 		case t.Trained(i):
+			if !first && m.PrefixBreak != "" && !c.limits.Plain {
+				c.problem(PrefixBreak, "message %d: its prompt does not go on from the turn before it: %s", i, m.PrefixBreak)
+			}
+			first = false
 			c.choice(t, i)
 		default:
 			c.message(m, i)
@@ -202,11 +211,8 @@ func (c *checker) choice(t *formats.Trajectory, i int) {
 	if n := t.Calls[m.Call].CompletionTokens; len(m.Logprobs) != len(m.TokenIDs) || n > 0 && int(n) != len(m.TokenIDs) {
 		c.problem(TokenCount, "message %d has %d token ids, %d logprobs and %d completion tokens", i, len(m.TokenIDs), len(m.Logprobs), n)
 	}
-	for k, p := range m.Logprobs {
-		if p != p || p > math.MaxFloat32 {
-			c.problem(BadLogprob, "message %d: logprob %d is %g", i, k, p)
-			break
-		}
+	if k := validate.Floored(m.Logprobs); k >= 0 {
+		c.problem(BadLogprob, "message %d: logprob %d is %g", i, k, m.Logprobs[k])
 	}
 	for k, id := range m.TokenIDs {
 		if id < 0 {

@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/number"
 )
 
 // floor stands for a logprob of minus infinity, which JSON cannot carry; it
@@ -61,7 +62,7 @@ func appendTrajectory(dst []byte, t *formats.Trajectory, plain bool) []byte {
 	if t.Reward != nil {
 		reward = *t.Reward
 	}
-	dst = strconv.AppendFloat(dst, reward, 'g', -1, 64)
+	dst = number.Append(dst, reward, 64)
 	dst = appendMetrics(append(dst, `,"metrics":{`...), t.Rewards)
 	dst = appendMetadata(append(dst, `},"metadata":`...), t)
 	return append(dst, `,"logs":[]}`...)
@@ -84,7 +85,7 @@ func appendMetrics(dst []byte, rewards []formats.NamedReward) []byte {
 		}
 		first = false
 		dst = append(appendString(dst, r.Name), ':')
-		dst = strconv.AppendFloat(dst, *r.Value, 'g', -1, 64)
+		dst = number.Append(dst, *r.Value, 64)
 	}
 	return dst
 }
@@ -178,7 +179,7 @@ func appendLogprob(dst []byte, logprobs []float32, i int) []byte {
 	if i < len(logprobs) && logprobs[i] >= -math.MaxFloat32 {
 		p = float64(logprobs[i])
 	}
-	return strconv.AppendFloat(dst, p, 'g', -1, 32)
+	return number.Append(dst, p, 32)
 }
 
 const hex = "0123456789abcdef"

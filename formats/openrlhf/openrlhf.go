@@ -8,6 +8,7 @@ package openrlhf
 
 import (
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/number"
 	"github.com/rollmill/rollmill/formats/trl"
 )
 
@@ -24,7 +25,7 @@ type Preference struct {
 	Prompt   []trl.Message `json:"prompt"`
 	Chosen   []trl.Message `json:"chosen"`
 	Rejected []trl.Message `json:"rejected"`
-	Margin   float64       `json:"margin"`
+	Margin   number.Float  `json:"margin"`
 }
 
 // PromptOf makes the prompt of a group.

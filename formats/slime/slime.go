@@ -12,7 +12,9 @@ import (
 	"strconv"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/number"
 	"github.com/rollmill/rollmill/formats/trl"
+	"github.com/rollmill/rollmill/formats/validate"
 )
 
 // Sample is one sequence.
@@ -24,9 +26,9 @@ type Sample struct {
 	Response        string         `json:"response"`
 	ResponseLength  int            `json:"response_length"` // tokens after the first prompt
 	Label           string         `json:"label"`
-	Reward          float64        `json:"reward"`
+	Reward          number.Float   `json:"reward"`
 	LossMask        []int8         `json:"loss_mask"`         // of the response: 1 was sampled
-	RolloutLogProbs []float32      `json:"rollout_log_probs"` // of the response; 0 where it was not sampled
+	RolloutLogProbs number.Floats  `json:"rollout_log_probs"` // of the response; 0 where it was not sampled
 	Status          string         `json:"status"`            // completed or truncated
 	WeightVersions  []string       `json:"weight_versions"`
 	Metadata        map[string]any `json:"metadata"`
@@ -37,6 +39,7 @@ const (
 	NoIDs    = "no_ids"    // the engine's ids do not cover it
 	Breaks   = "breaks"    // a prompt does not go on from the one before it
 	NoReward = "no_reward" // it has no reward
+	Floored  = "logprob"   // a log probability is no number, or the engine's floor (-9999)
 )
 
 // Samples makes the samples of a group. index is the first sample's; skip
@@ -55,9 +58,6 @@ func Samples(rows []formats.Trajectory, group, index int64, skip func(reason str
 	return out
 }
 
-// floor stands for a logprob of minus infinity, which JSON cannot carry.
-const floor = -9999
-
 func sample(t *formats.Trajectory) (s Sample, reason string) {
 	prompt, reason := trl.PromptOf([]formats.Trajectory{*t})
 	switch {
@@ -66,7 +66,7 @@ func sample(t *formats.Trajectory) (s Sample, reason string) {
 	case t.Reward == nil:
 		return s, NoReward
 	}
-	s = Sample{Prompt: prompt.Prompt, Label: formats.AnswerOf(t.Example), Reward: *t.Reward, Status: "completed", Metadata: map[string]any{"trajectory_id": t.TrajectoryID, "example_id": t.ExampleID}}
+	s = Sample{Prompt: prompt.Prompt, Label: formats.AnswerOf(t.Example), Reward: number.Float(*t.Reward), Status: "completed", Metadata: map[string]any{"trajectory_id": t.TrajectoryID, "example_id": t.ExampleID}}
 	if t.Status == formats.StatusTruncated {
 		s.Status = "truncated"
 	}
@@ -89,6 +89,8 @@ func (s *Sample) add(t *formats.Trajectory) string {
 		switch {
 		case len(m.TokenIDs) == 0 || len(m.Logprobs) != len(m.TokenIDs) || first && len(m.PromptDeltaIDs) == 0:
 			return NoIDs
+		case validate.Floored(m.Logprobs) >= 0:
+			return Floored
 		case !first && m.PrefixBreak != "":
 			return Breaks
 		case !first && m.PromptDeltaIDs == nil:
@@ -101,9 +103,6 @@ func (s *Sample) add(t *formats.Trajectory) string {
 		}
 		s.Tokens = append(s.Tokens, m.TokenIDs...)
 		for _, p := range m.Logprobs {
-			if !(p > floor) {
-				p = floor
-			}
 			s.LossMask, s.RolloutLogProbs = append(s.LossMask, 1), append(s.RolloutLogProbs, p)
 		}
 		s.Response = m.Content

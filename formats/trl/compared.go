@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/number"
 )
 
 // Compared makes the preference of a pair that group made: turns of a
@@ -31,8 +32,8 @@ func Compared(pair *formats.Pair) (p Preference, reason string) {
 		return p, Same
 	}
 	return Preference{
-		Prompt: prompt, Chosen: chosen, Rejected: rejected, Tools: pair.Tools, ScoreChosen: pair.ChosenScore, ScoreRejected: pair.RejectedScore,
-		Margin: pair.Margin, ChosenID: pair.ChosenID, RejectedID: pair.RejectedID,
+		Prompt: prompt, Chosen: chosen, Rejected: rejected, Tools: pair.Tools, ScoreChosen: number.Float(pair.ChosenScore), ScoreRejected: number.Float(pair.RejectedScore),
+		Margin: number.Float(pair.Margin), ChosenID: pair.ChosenID, RejectedID: pair.RejectedID,
 	}, ""
 }
 
@@ -49,7 +50,7 @@ func Labelled(l *formats.Label) (u Unpaired, reason string) {
 	if completion, reason = answer(completion); reason != "" {
 		return u, reason
 	}
-	return Unpaired{Prompt: prompt, Completion: completion, Label: l.Desirable, Tools: l.Tools, Score: l.Reward, TrajectoryID: l.TrajectoryID}, ""
+	return Unpaired{Prompt: prompt, Completion: completion, Label: l.Desirable, Tools: l.Tools, Score: number.Float(l.Reward), TrajectoryID: l.TrajectoryID}, ""
 }
 
 // answer is what the policy said first; it must be all that it said.

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/number"
 )
 
 // UnpairedOf labels each member of a group without labels of its own (see
@@ -35,7 +36,7 @@ func UnpairedOf(rows []formats.Trajectory, skip func(reason string)) []Unpaired 
 			skip(reason)
 			continue
 		}
-		out = append(out, Unpaired{Prompt: prompt, Completion: answer, Label: edge > 0, Tools: tools, Score: *t.Reward, TrajectoryID: t.TrajectoryID})
+		out = append(out, Unpaired{Prompt: prompt, Completion: answer, Label: edge > 0, Tools: tools, Score: number.Float(*t.Reward), TrajectoryID: t.TrajectoryID})
 	}
 	return out
 }
@@ -109,7 +110,7 @@ func Best(rows []formats.Trajectory) (c Conversation, reason string) {
 	if !ok {
 		return c, Parts
 	}
-	return Conversation{Messages: messages, Tools: tools(t, path[len(path)-1]), Score: *t.Reward, TrajectoryID: t.TrajectoryID}, ""
+	return Conversation{Messages: messages, Tools: tools(t, path[len(path)-1]), Score: number.Float(*t.Reward), TrajectoryID: t.TrajectoryID}, ""
 }
 
 // whole is the main path up to its last sampled message, if that is all there

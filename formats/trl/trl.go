@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/number"
 )
 
 // Message is a chat message.
@@ -31,15 +32,15 @@ type ToolCall struct {
 // Preference is a row of a preference dataset. Chosen and Rejected hold what
 // the policy said after the same prompt.
 type Preference struct {
-	Prompt        []Message `json:"prompt" parquet:"prompt,list"`
-	Chosen        []Message `json:"chosen" parquet:"chosen,list"`
-	Rejected      []Message `json:"rejected" parquet:"rejected,list"`
-	Tools         string    `json:"tools,omitempty" parquet:"tools,optional"` // JSON array
-	ScoreChosen   float64   `json:"score_chosen" parquet:"score_chosen"`
-	ScoreRejected float64   `json:"score_rejected" parquet:"score_rejected"`
-	Margin        float64   `json:"margin" parquet:"margin"` // of the scores, for reward models
-	ChosenID      string    `json:"chosen_id" parquet:"chosen_id"`
-	RejectedID    string    `json:"rejected_id" parquet:"rejected_id"`
+	Prompt        []Message    `json:"prompt" parquet:"prompt,list"`
+	Chosen        []Message    `json:"chosen" parquet:"chosen,list"`
+	Rejected      []Message    `json:"rejected" parquet:"rejected,list"`
+	Tools         string       `json:"tools,omitempty" parquet:"tools,optional"` // JSON array
+	ScoreChosen   number.Float `json:"score_chosen" parquet:"score_chosen"`
+	ScoreRejected number.Float `json:"score_rejected" parquet:"score_rejected"`
+	Margin        number.Float `json:"margin" parquet:"margin"` // of the scores, for reward models
+	ChosenID      string       `json:"chosen_id" parquet:"chosen_id"`
+	RejectedID    string       `json:"rejected_id" parquet:"rejected_id"`
 }
 
 // Prompt is a row of a prompt-only dataset. Reward functions get the other
@@ -54,20 +55,20 @@ type Prompt struct {
 // Unpaired is a row of an unpaired preference dataset (KTO): one answer, good
 // or bad.
 type Unpaired struct {
-	Prompt       []Message `json:"prompt" parquet:"prompt,list"`
-	Completion   []Message `json:"completion" parquet:"completion,list"`
-	Label        bool      `json:"label" parquet:"label"`
-	Tools        string    `json:"tools,omitempty" parquet:"tools,optional"`
-	Score        float64   `json:"score" parquet:"score"`
-	TrajectoryID string    `json:"trajectory_id" parquet:"trajectory_id"`
+	Prompt       []Message    `json:"prompt" parquet:"prompt,list"`
+	Completion   []Message    `json:"completion" parquet:"completion,list"`
+	Label        bool         `json:"label" parquet:"label"`
+	Tools        string       `json:"tools,omitempty" parquet:"tools,optional"`
+	Score        number.Float `json:"score" parquet:"score"`
+	TrajectoryID string       `json:"trajectory_id" parquet:"trajectory_id"`
 }
 
 // Conversation is a row of a language modelling dataset (SFT).
 type Conversation struct {
-	Messages     []Message `json:"messages" parquet:"messages,list"`
-	Tools        string    `json:"tools,omitempty" parquet:"tools,optional"`
-	Score        float64   `json:"score" parquet:"score"`
-	TrajectoryID string    `json:"trajectory_id" parquet:"trajectory_id"`
+	Messages     []Message    `json:"messages" parquet:"messages,list"`
+	Tools        string       `json:"tools,omitempty" parquet:"tools,optional"`
+	Score        number.Float `json:"score" parquet:"score"`
+	TrajectoryID string       `json:"trajectory_id" parquet:"trajectory_id"`
 }
 
 // Why a group, a pair or a label gives no row: a closed list.
@@ -126,7 +127,7 @@ func Pair(rows []formats.Trajectory) (p Preference, reason string) {
 	}
 	return Preference{
 		Prompt: prompt, Chosen: chosen, Rejected: rejected, Tools: tools,
-		ScoreChosen: *win.Reward, ScoreRejected: *lose.Reward, Margin: *win.Reward - *lose.Reward, ChosenID: win.TrajectoryID, RejectedID: lose.TrajectoryID,
+		ScoreChosen: number.Float(*win.Reward), ScoreRejected: number.Float(*lose.Reward), Margin: number.Float(*win.Reward - *lose.Reward), ChosenID: win.TrajectoryID, RejectedID: lose.TrajectoryID,
 	}, ""
 }
 

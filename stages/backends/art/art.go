@@ -146,6 +146,7 @@ func (t *Trainer) visible(base string) (string, error) {
 	if err != nil {
 		return "", &Error{What: fmt.Sprintf("preparing ART at %q: inference URL %q", t.base, base), Err: err}
 	}
+	u.User, u.RawQuery, u.Fragment = nil, "", "" // the URL stands in receipts
 	control, _ := url.Parse(t.base)
 	switch host := u.Hostname(); host {
 	case "", "0.0.0.0", "::", "localhost", "127.0.0.1", "::1":

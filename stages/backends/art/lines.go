@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"strings"
 	"time"
 
@@ -17,10 +18,11 @@ import (
 
 // lines is what the server said while it trained: one object a gradient step.
 type lines struct {
-	raw []json.RawMessage
-	sum map[string]float64
-	n   map[string]int
-	nan map[string]int // values that were NaN or infinite
+	raw  []json.RawMessage
+	kept int
+	mean map[string]float64
+	n    map[string]int
+	nan  map[string]int // values that were NaN or infinite
 
 	announced float64 // gradient steps; -1 when no line says
 	most      float64
@@ -31,7 +33,12 @@ type lines struct {
 // ART reports an exception while training.
 var errEnded = errors.New("the server gave up in the middle of its answer")
 
-const maxLine = 64 << 20
+// How much of a line is read, and of all lines kept. ART says a line a gradient
+// step, of some hundred bytes.
+const (
+	maxLine  = 1 << 20
+	maxLines = 64 << 20
+)
 
 // watch ends a connection that is silent for too long. A limit of 0 is none.
 type watch struct {
@@ -61,7 +68,7 @@ func (w *watch) stop() {
 
 // readLines reads to the end of the answer.
 func readLines(r io.Reader, w *watch, event func(formats.JobEvent)) *lines {
-	l := &lines{sum: map[string]float64{}, n: map[string]int{}, nan: map[string]int{}, announced: -1}
+	l := &lines{mean: map[string]float64{}, n: map[string]int{}, nan: map[string]int{}, announced: -1}
 	in := bufio.NewReaderSize(r, 64<<10)
 	for {
 		line, err := readLine(in)
@@ -111,12 +118,15 @@ func (l *lines) add(line []byte) error {
 	if err := json.Compact(&compact, fixed); err != nil {
 		return fmt.Errorf("metric line %d: %w", len(l.raw)+1, err)
 	}
+	if l.kept += compact.Len(); l.kept > maxLines {
+		return fmt.Errorf("metric line %d: more than %d MiB of metrics", len(l.raw)+1, maxLines>>20)
+	}
 	l.raw = append(l.raw, compact.Bytes())
 	for key, v := range values {
 		switch v := v.(type) {
 		case float64:
-			l.sum[key] += v
 			l.n[key]++
+			l.mean[key] += v/float64(l.n[key]) - l.mean[key]/float64(l.n[key]) // a sum could overflow
 			if key == "num_gradient_steps" || key == "data/step_num_gradient_steps" {
 				l.announced = v
 				l.most = max(l.most, v)
@@ -128,13 +138,7 @@ func (l *lines) add(line []byte) error {
 	return nil
 }
 
-func (l *lines) means() map[string]float64 {
-	out := map[string]float64{}
-	for key, sum := range l.sum {
-		out[key] = sum / float64(l.n[key])
-	}
-	return out
-}
+func (l *lines) means() map[string]float64 { return maps.Clone(l.mean) }
 
 // decide: trained means that as many lines came as were announced, at least
 // one, and that the step advanced. A step alone proves nothing: ART 0.4

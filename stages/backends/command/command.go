@@ -271,7 +271,8 @@ type answer struct {
 	Files   []string           `json:"files"`
 	Message string             `json:"message"`
 	steps   []json.RawMessage  // every metrics
-	sums    map[string]float64 // of each metric
+	kept    int                // bytes of steps
+	means   map[string]float64 // of each metric
 	counts  map[string]float64
 }
 
@@ -296,36 +297,38 @@ func (a *answer) add(line answer) {
 	if line.Metrics == nil {
 		return
 	}
-	if len(a.steps) < maxSteps {
-		a.steps = append(a.steps, line.Metrics)
+	if n := len(line.Metrics); len(a.steps) < maxSteps && a.kept+n <= maxKept {
+		a.steps, a.kept = append(a.steps, line.Metrics), a.kept+n
 	}
 	var numbers map[string]any
 	if json.Unmarshal(line.Metrics, &numbers) != nil {
 		return
 	}
 	for name, v := range numbers {
-		if n, ok := v.(float64); ok {
-			if a.sums == nil {
-				a.sums, a.counts = map[string]float64{}, map[string]float64{}
-			}
-			a.sums[name] += n
-			a.counts[name]++
+		n, ok := v.(float64)
+		if !ok || a.counts[name] == 0 && len(a.counts) >= maxMetrics {
+			continue
 		}
+		if a.means == nil {
+			a.means, a.counts = map[string]float64{}, map[string]float64{}
+		}
+		a.counts[name]++
+		a.means[name] += n/a.counts[name] - a.means[name]/a.counts[name] // a sum could overflow
 	}
 }
 
-const maxSteps = 10000
+// What is kept of the metrics of an answer; the means are of all lines.
+const (
+	maxSteps   = 10000   // lines
+	maxKept    = 8 << 20 // bytes of lines
+	maxMetrics = 1000    // names
+)
 
 // outcome is the answer in our words. A state that nobody knows counts as
 // running: waiting ends by the time limits.
 func (a *answer) outcome(before formats.Standing) formats.Outcome {
 	out := formats.Outcome{State: a.State, Clean: a.Clean && a.State == formats.JobFailed, Job: a.Job, StepAfter: a.Step, Policy: a.Policy, MetricSteps: a.steps, Files: a.Files, Message: a.Message}
-	for name, sum := range a.sums {
-		if out.Metrics == nil {
-			out.Metrics = map[string]float64{}
-		}
-		out.Metrics[name] = sum / a.counts[name]
-	}
+	out.Metrics = a.means
 	switch a.State {
 	case "":
 		out.State = formats.JobUnknown

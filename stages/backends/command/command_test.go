@@ -69,6 +69,12 @@ func program(dir, behaviour string) int {
 	case "not JSON":
 		say(`epoch 1 loss 0.3`)
 		return 0
+	case "lines without end":
+		for {
+			if _, err := fmt.Printf(`{"metrics":{"loss":1,"text":"%s"}}`+"\n", strings.Repeat("x", 100<<10)); err != nil {
+				return 1
+			}
+		}
 	case "a line without end":
 		for range 1 << 12 {
 			fmt.Print(strings.Repeat("x", 1<<10))
@@ -222,5 +228,19 @@ func TestAProgramThatIsNotThere(t *testing.T) {
 	}
 	if _, err := command.New(command.Config{}); !errors.As(err, &misused) {
 		t.Error(err)
+	}
+}
+
+// TestMetricLinesWithoutEndAreBounded: the program is killed, what is kept of
+// its lines is a little, and nobody says that it trained.
+func TestMetricLinesWithoutEndAreBounded(t *testing.T) {
+	tr, _ := trainer(t, "lines without end")
+	kept := 0
+	out, err := tr.Submit(t.Context(), formats.Submission{Token: "t1", Guard: func() error { return nil }}, backendtest.Batch(), func(formats.JobEvent) {})
+	for _, line := range out.MetricSteps {
+		kept += len(line)
+	}
+	if err == nil || !strings.Contains(err.Error(), "more than 64 MiB of answers") || out.State != formats.JobUnknown || kept == 0 || kept > 8<<20 {
+		t.Errorf("%s, %v; %d bytes kept", out.State, err, kept)
 	}
 }

@@ -14,10 +14,12 @@ import (
 	"time"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/secret"
 )
 
 const (
 	maxLine = 1 << 20         // of an answer
+	maxAll  = 64 << 20        // of all lines of an answer; a program that says more is killed
 	tailLen = 4 << 10         // of stderr kept for an error
 	grace   = 2 * time.Second // for output that children hold open
 )
@@ -30,6 +32,8 @@ func (t *Trainer) ask(ctx context.Context, r request, event func(formats.JobEven
 	if err != nil {
 		return a, err
 	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
 	cmd := exec.CommandContext(ctx, t.cfg.Words[0], t.cfg.Words[1:]...)
 	cmd.Stdin = bytes.NewReader(append(line, '\n'))
 	errs := &tail{}
@@ -41,6 +45,9 @@ func (t *Trainer) ask(ctx context.Context, r request, event func(formats.JobEven
 	read := make(chan error, 1)
 	go func() {
 		err := a.read(out, event)
+		if errors.Is(err, errFlood) {
+			cancel(err)
+		}
 		_, _ = io.Copy(io.Discard, out)
 		read <- err
 	}()
@@ -57,7 +64,7 @@ func (t *Trainer) ask(ctx context.Context, r request, event func(formats.JobEven
 		ended = nil
 	}
 	switch {
-	case ctx.Err() != nil:
+	case ctx.Err() != nil && wrong == nil:
 		return a, context.Cause(ctx)
 	case wrong != nil:
 		return a, &Error{What: fmt.Sprintf("command: what %q answered to %q", t.cfg.Words[0], r.Request), Err: wrong, Help: errs.hint()}
@@ -67,17 +74,29 @@ func (t *Trainer) ask(ctx context.Context, r request, event func(formats.JobEven
 	return a, nil
 }
 
+// errFlood ends a program that does not stop talking.
+var errFlood = fmt.Errorf("more than %d MiB of answers", maxAll>>20)
+
 // read takes in the lines of an answer.
 func (a *answer) read(out io.Reader, event func(formats.JobEvent)) error {
 	lines := bufio.NewScanner(out)
 	lines.Buffer(make([]byte, 0, 64<<10), maxLine)
+	all := 0
 	for n := 1; lines.Scan(); n++ {
+		if all += len(lines.Bytes()); all > maxAll {
+			return fmt.Errorf("%w: it was killed at line %d", errFlood, n)
+		}
 		if len(bytes.TrimSpace(lines.Bytes())) == 0 {
 			continue
 		}
 		var line answer
 		if err := json.Unmarshal(lines.Bytes(), &line); err != nil {
 			return fmt.Errorf("line %d is not JSON as it should be: %w", n, err)
+		}
+		if line.Policy != nil {
+			if err := secret.InURL(line.Policy.URL); err != nil { // it stands in receipts
+				return fmt.Errorf("line %d: policy: %w", n, err)
+			}
 		}
 		a.add(line)
 		if event != nil && (line.Job != "" || line.Metrics != nil || line.Note != "") {

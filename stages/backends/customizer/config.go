@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/rollmill/rollmill/formats/secret"
 	"github.com/rollmill/rollmill/stages/backends/remote"
 	"github.com/rollmill/rollmill/stages/backends/repo"
 )
@@ -98,6 +99,16 @@ func bad(hint, format string, args ...any) error {
 	return &remote.Error{What: "customizer: " + fmt.Sprintf(format, args...), Help: hint, Usage: true}
 }
 
+// leaked refuses addresses that hold a secret: they stand in receipts.
+func leaked(addresses ...string) error {
+	for _, a := range addresses {
+		if err := secret.InURL(a); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // validate names the first field that cannot be.
 func (c Config) validate() error {
 	image, tag, tagged := strings.Cut(c.Deployment.Image[strings.LastIndex(c.Deployment.Image, "/")+1:], ":")
@@ -108,6 +119,8 @@ func (c Config) validate() error {
 		return bad("write http://HOST", "address of the Data Store %q", c.DatastoreURL)
 	case c.NIMURL != "" && !address.MatchString(c.NIMURL):
 		return bad("write http://HOST", "address of the NIM %q", c.NIMURL)
+	case leaked(c.EntityURL, c.DatastoreURL, c.NIMURL) != nil:
+		return bad("put the keys into NEMO_API_KEY, NEMO_DATASTORE_TOKEN and ROLLMILL_API_KEY", "%v", leaked(c.EntityURL, c.DatastoreURL, c.NIMURL))
 	case c.Config == "":
 		return bad("name it: --customization-config meta/llama-3.2-1b-instruct@v1.0.0+A100", "no customization configuration")
 	case !slices.Contains(TrainingTypes, c.TrainingType):

@@ -26,7 +26,9 @@
 // which those in the file balance.
 //
 // A group, pair or label that a shape has no room for gives no row there, and
-// is counted by reason in _files.json and in the notes before.
+// is counted by reason in _files.json and in the notes before. A file without
+// any row is not written: of kinds that were named it is a problem; of all kinds,
+// the default, the rest is written, and a note has the reasons.
 //
 // The same batch gives the same bytes. It does not train, so the policy that
 // answers stays what it was.
@@ -36,6 +38,7 @@
 package file
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -46,6 +49,7 @@ import (
 	"strings"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/art"
 )
 
 // Config says which files to write.
@@ -73,6 +77,7 @@ type Draft interface {
 type Trainer struct {
 	place  Place
 	kinds  []kind
+	any    bool // no kinds were named: those are written that can be
 	cfg    Config
 	tables formats.Tables
 }
@@ -82,10 +87,11 @@ func New(cfg Config, place Place) (*Trainer, error) {
 	if place.Begin == nil || place.Read == nil {
 		return nil, fmt.Errorf("file: no place to write to")
 	}
-	if len(cfg.Kinds) == 0 {
+	t := &Trainer{place: place, any: len(cfg.Kinds) == 0}
+	if t.any {
 		cfg.Kinds = Kinds()
 	}
-	t := &Trainer{place: place, cfg: cfg}
+	t.cfg = cfg
 	for _, name := range cfg.Kinds {
 		at := slices.IndexFunc(kinds, func(k kind) bool { return k.name == name })
 		if at < 0 {
@@ -113,36 +119,90 @@ func (t *Trainer) Target() formats.Target {
 	return formats.Target{Backend: "file", Address: t.place.URI, Model: model}
 }
 
+// NoRows is the reason of a file without a row.
+const NoRows = "no_rows"
+
 // Preflight writes every file into nowhere.
-func (t *Trainer) Preflight(ctx context.Context, groups formats.Groups, report func(formats.Problem)) (formats.Load, error) {
-	var load formats.Load
-	whole := true
+func (t *Trainer) Preflight(_ context.Context, groups formats.Groups, report func(formats.Problem)) (formats.Load, error) {
+	load, _, err := t.survey(groups, report)
+	return load, err
+}
+
+// survey writes every file into nowhere, and returns the kinds that can be
+// written. Of kinds that were named each must be; of all kinds one at least.
+func (t *Trainer) survey(groups formats.Groups, report func(formats.Problem)) (load formats.Load, fit []kind, err error) {
+	whole, unfit := true, map[string]int64{}
+	drifts := t.drifts()
 	w := t.pass(func(string) (io.Writer, error) { return io.Discard, nil })
 	defer w.close()
 	for rows, err := range groups {
 		if err != nil {
-			return load, err
+			return load, nil, err
+		}
+		for _, d := range drifts {
+			d.Add(rows)
 		}
 		sound := true
-		t.check(rows, &load, func(p formats.Problem) { sound, whole = false, false; report(p) })
-		if !sound {
+		t.check(rows, &load, func(p formats.Problem) {
+			sound = false
+			if unfit[p.Reason]++; !t.any {
+				whole = false
+				report(p)
+			}
+		})
+		if !sound && !t.any {
 			continue
 		}
-		if err := w.group(rows); err != nil {
-			return load, err
+		if err := w.group(rows, sound); err != nil {
+			return load, nil, err
 		}
 	}
 	if err := w.end(); err != nil && whole {
-		return load, err
+		return load, nil, err
 	}
 	for _, one := range w.writers {
 		if err := one.end(); err != nil {
-			return load, err
+			return load, nil, err
 		}
-		load.Bytes += one.Bytes
-		load.Notes = append(load.Notes, one.notes()...)
+		why := ""
+		switch {
+		case t.any && one.kind.whole() && len(unfit) > 0:
+			why = counted(unfit)
+		case whole && load.Groups > 0 && one.Rows == 0:
+			why = cmp.Or(counted(one.Skipped), "the batch has nothing of the kind")
+		}
+		switch {
+		case why == "":
+			fit = append(fit, one.kind)
+			load.Bytes += one.Bytes
+			load.Notes = append(load.Notes, one.notes()...)
+		case t.any:
+			load.Notes = append(load.Notes, fmt.Sprintf("%s is not written: %s", one.Name, why))
+		default:
+			report(formats.Problem{Reason: NoRows, Detail: fmt.Sprintf("%s would have no row: %s", one.Name, why), Hint: "leave the kind out of --kinds, or change what group and curate give"})
+		}
 	}
-	return load, nil
+	if t.any && load.Groups > 0 && len(fit) == 0 {
+		report(formats.Problem{Reason: NoRows, Detail: "none of the kinds can be written: " + strings.Join(load.Notes, "; ")})
+	}
+	for _, d := range drifts {
+		load.Notes = append(load.Notes, d.Notes()...)
+	}
+	return load, fit, nil
+}
+
+// drifts compare the advantages with those of the trainers that compute their
+// own from the rewards in a file.
+func (t *Trainer) drifts() (out []*art.Drift) {
+	for _, k := range t.kinds {
+		switch k.name {
+		case "art":
+			out = append(out, &art.Drift{Scale: true})
+		case "slime":
+			out = append(out, &art.Drift{Trainer: "slime", Compat: "slime", Scale: true, Sample: true})
+		}
+	}
+	return out
 }
 
 // Keeps tells that the batch may be given to a trainer as well.
@@ -168,7 +228,16 @@ const (
 
 // Submit writes all files, then says so.
 func (t *Trainer) Submit(ctx context.Context, s formats.Submission, groups formats.Groups, event func(formats.JobEvent)) (formats.Outcome, error) {
-	m, err := t.write(ctx, s, groups, event)
+	to := t
+	if t.any {
+		_, fit, err := t.survey(groups, func(formats.Problem) {})
+		if err != nil {
+			return formats.Outcome{State: formats.JobFailed, Clean: true, Message: "the files were not written"}, err
+		}
+		some := *t
+		some.kinds, to = fit, &some
+	}
+	m, err := to.write(ctx, s, groups, event)
 	if err != nil {
 		return formats.Outcome{State: formats.JobFailed, Clean: true, Message: "the files were not written"}, err
 	}
@@ -200,7 +269,7 @@ func (t *Trainer) write(ctx context.Context, s formats.Submission, groups format
 			return nil, err
 		}
 		m.Groups++
-		if err := w.group(rows); err != nil {
+		if err := w.group(rows, true); err != nil {
 			return nil, err
 		}
 		event(formats.JobEvent{Sent: m.Groups})
@@ -211,6 +280,9 @@ func (t *Trainer) write(ctx context.Context, s formats.Submission, groups format
 	for _, one := range w.writers {
 		if err := one.end(); err != nil {
 			return nil, err
+		}
+		if m.Groups > 0 && one.Rows == 0 {
+			return nil, formats.Invalid(s.Curated, "leave the kind out of --kinds", nil, "%s would have no row: %s", one.Name, counted(one.Skipped))
 		}
 		if err := s.Fence(); err != nil { // what stands there is replaced
 			return nil, err

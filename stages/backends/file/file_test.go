@@ -108,9 +108,9 @@ func TestTheFiles(t *testing.T) {
 }
 
 func TestTheSameBatchGivesTheSameBytes(t *testing.T) {
-	one, two := write(t, file.Config{}, backendtest.Batch()), write(t, file.Config{}, backendtest.Batch())
+	one, two := write(t, file.Config{}, backendtest.Batch()), write(t, file.Config{}, backendtest.Batch()) // no slime: there are no prompt ids
 	files, err := filepath.Glob(one + "/*")
-	if err != nil || len(files) != len(file.Kinds())+1 {
+	if err != nil || len(files) != len(file.Kinds()) {
 		t.Fatal(files, err)
 	}
 	for _, f := range files {
@@ -195,5 +195,72 @@ func TestPairsOfOtherGroups(t *testing.T) {
 	}
 	if _, err := tr.Preflight(t.Context(), backendtest.Batch(), func(formats.Problem) {}); err == nil {
 		t.Error("not seen before")
+	}
+}
+
+// TestAFileWithoutARowIsAProblem: of a kind that was named. Of all kinds, the
+// default, those are written that can be, and a note has the rest.
+func TestAFileWithoutARowIsAProblem(t *testing.T) {
+	preflight := func(cfg file.Config) (formats.Load, []formats.Problem) {
+		tr, err := file.New(cfg, place(t, t.TempDir()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var problems []formats.Problem
+		load, err := tr.Preflight(t.Context(), withoutIDs(), func(p formats.Problem) { problems = append(problems, p) })
+		if err != nil {
+			t.Fatal(err)
+		}
+		return load, problems
+	}
+	if _, problems := preflight(file.Config{Kinds: []string{"slime"}}); len(problems) != 1 || problems[0].Reason != file.NoRows || !strings.Contains(problems[0].Detail, "slime.jsonl would have no row: no_ids 12") {
+		t.Errorf("%+v", problems)
+	}
+	load, problems := preflight(file.Config{})
+	notes := strings.Join(load.Notes, "\n")
+	if len(problems) != 0 || !strings.Contains(notes, "art.jsonl is not written: no_token_ids 12") || !strings.Contains(notes, "slime.jsonl is not written: no_ids 12") {
+		t.Errorf("%+v\n%s", problems, notes)
+	}
+	dir := write(t, file.Config{}, withoutIDs())
+	for name, want := range map[string]bool{"art.jsonl": false, "slime.jsonl": false, "trl-sft.jsonl": true} {
+		if _, err := os.Stat(filepath.Join(dir, name)); (err == nil) != want {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func withoutIDs() formats.Groups {
+	return func(yield func([]formats.Trajectory, error) bool) {
+		for rows := range backendtest.Batch() {
+			for i := range rows {
+				m := &rows[i].Messages[1]
+				m.TokenIDs, m.Logprobs = nil, nil
+			}
+			if !yield(rows, nil) {
+				return
+			}
+		}
+	}
+}
+
+// TestAMovedBaselineIsNoted: art and slime compute advantages of their own
+// from the rewards that they are given.
+func TestAMovedBaselineIsNoted(t *testing.T) {
+	for kind, says := range map[string]string{"art": "ART recomputes advantages", "slime": "slime recomputes advantages"} {
+		tr, err := file.New(file.Config{Kinds: []string{kind}}, place(t, t.TempDir()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		batch := func(yield func([]formats.Trajectory, error) bool) {
+			rows := backendtest.Group(0)
+			for i := range rows {
+				rows[i].Advantage, rows[i].Messages[1].PromptDeltaIDs = new(float64), []int32{1}
+			}
+			yield(rows, nil)
+		}
+		load, err := tr.Preflight(t.Context(), batch, func(p formats.Problem) { t.Errorf("%+v", p) })
+		if notes := strings.Join(load.Notes, "\n"); err != nil || !strings.Contains(notes, says) || !strings.Contains(notes, "--compat "+kind) {
+			t.Errorf("%s: %v, %s", kind, err, notes)
+		}
 	}
 }

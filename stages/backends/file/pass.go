@@ -29,6 +29,7 @@ func (t *Trainer) wants(of source) bool {
 // pass writes every file in one walk along the batch. Close it.
 type pass struct {
 	best    int
+	sound   bool // the group that is written
 	writers []*writer
 	pairs   *trl.Preferences // nil when no file wants any
 	labels  *trl.Labels
@@ -57,8 +58,10 @@ func (p *pass) close() {
 	}
 }
 
-// group writes a group, its preferences and its single answers.
-func (p *pass) group(rows []formats.Trajectory) error {
+// group writes a group, its preferences and its single answers. What is not
+// sound goes into no file that must be whole.
+func (p *pass) group(rows []formats.Trajectory, sound bool) error {
+	p.sound = sound
 	failed := errors.Join(p.give(ofGroups, batch{rows: rows}, ""), trl.EachTop(rows, p.best, func(some []formats.Trajectory) error {
 		return p.give(ofTop, batch{rows: some}, "")
 	}))
@@ -78,7 +81,7 @@ func (p *pass) group(rows []formats.Trajectory) error {
 func (p *pass) give(of source, b batch, reason string) (failed error) {
 	for _, w := range p.writers {
 		switch {
-		case w.kind.of != of:
+		case w.kind.of != of, !p.sound && w.kind.whole():
 		case reason != "":
 			w.skip(reason)
 		default:

@@ -104,24 +104,32 @@ func (w *writer) end() error {
 }
 
 func (w *writer) notes() []string {
-	var reasons []string
-	for _, r := range slices.Sorted(maps.Keys(w.Skipped)) {
-		reasons = append(reasons, fmt.Sprintf("%s %d", r, w.Skipped[r]))
-	}
-	if reasons == nil {
+	if len(w.Skipped) == 0 {
 		return nil
 	}
 	what := "groups"
 	if w.Of != "" {
 		what = "rows of " + w.Of
 	}
-	return []string{fmt.Sprintf("%s has no row for some %s: %s", w.Name, what, strings.Join(reasons, ", "))}
+	return []string{fmt.Sprintf("%s has no row for some %s: %s", w.Name, what, counted(w.Skipped))}
 }
+
+// counted says how often each reason was given.
+func counted(by map[string]int64) string {
+	var reasons []string
+	for _, r := range slices.Sorted(maps.Keys(by)) {
+		reasons = append(reasons, fmt.Sprintf("%s %d", r, by[r]))
+	}
+	return strings.Join(reasons, ", ")
+}
+
+// whole reports whether the file must hold every row or be refused.
+func (k kind) whole() bool { return strings.HasPrefix(k.name, "art") }
 
 // check counts a group and, for files that must be whole, refuses what cannot
 // be written.
 func (t *Trainer) check(rows []formats.Trajectory, load *formats.Load, report func(formats.Problem)) {
-	if slices.ContainsFunc(t.kinds, func(k kind) bool { return strings.HasPrefix(k.name, "art") }) {
+	if slices.ContainsFunc(t.kinds, kind.whole) {
 		art.Check(rows, art.Limits{PlainAssistants: t.cfg.AcceptPlainAssistant}, load, report)
 		return
 	}

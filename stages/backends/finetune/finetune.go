@@ -45,6 +45,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	wire "github.com/rollmill/rollmill/formats/finetune"
+	"github.com/rollmill/rollmill/formats/secret"
 )
 
 // The methods.
@@ -119,6 +120,8 @@ func (c Config) validate() error {
 		return bad("", "unknown method %q (known: %s)", c.Method, strings.Join(Methods, ", "))
 	case !strings.HasPrefix(c.BaseURL, "http://") && !strings.HasPrefix(c.BaseURL, "https://"):
 		return bad("write https://HOST/v1", "base URL %q", c.BaseURL)
+	case secret.InURL(c.BaseURL) != nil:
+		return bad("put the key into OPENAI_API_KEY, or name a file: --api-key-file", "base URL: %v", secret.InURL(c.BaseURL))
 	case len(c.Suffix) > 64:
 		return bad("", "the suffix has %d characters; at most 64 are allowed", len(c.Suffix))
 	case c.Method == Reinforcement && c.Grader == nil:

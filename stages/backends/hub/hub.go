@@ -35,6 +35,7 @@ import (
 	"time"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/secret"
 	"github.com/rollmill/rollmill/formats/trl"
 	"github.com/rollmill/rollmill/stages/backends/remote"
 	"github.com/rollmill/rollmill/stages/backends/repo"
@@ -86,6 +87,8 @@ func New(cfg Config) (*Trainer, error) {
 		return nil, bad("name it: --repository OWNER/NAME", "no repository")
 	case !strings.HasPrefix(at, "http://") && !strings.HasPrefix(at, "https://"):
 		return nil, bad("write https://HOST", "endpoint %q", at)
+	case secret.InURL(at) != nil:
+		return nil, bad("put the token into HF_TOKEN, or name a file: --api-key-file", "endpoint: %v", secret.InURL(at))
 	case cfg.Validation < 0 || cfg.Validation >= 1:
 		return nil, bad("", "validation share %g: must be at least 0 and under 1", cfg.Validation)
 	case cfg.MaxFileBytes < 0:

@@ -1,0 +1,49 @@
+// Package number writes the numbers of float columns as JSON that stays a float
+// column: 1.0, never 1. Loaders infer a column's type from the first block of
+// a file, and fail on a later 0.5 where all rewards before it were whole.
+package number
+
+import (
+	"bytes"
+	"math"
+	"strconv"
+)
+
+// Float is a number of a float column.
+type Float float64
+
+// MarshalJSON writes a fraction or an exponent always. JSON has no NaN and no
+// infinities: they become null.
+func (f Float) MarshalJSON() ([]byte, error) { return Append(nil, float64(f), 64), nil }
+
+// Floats are the numbers of a list column of 32-bit floats.
+type Floats []float32
+
+// MarshalJSON writes each number as Float does.
+func (l Floats) MarshalJSON() ([]byte, error) {
+	if l == nil {
+		return []byte("null"), nil
+	}
+	out := append(make([]byte, 0, 8*len(l)+2), '[')
+	for i, f := range l {
+		if i > 0 {
+			out = append(out, ',')
+		}
+		out = Append(out, float64(f), 32)
+	}
+	return append(out, ']'), nil
+}
+
+// Append appends a number in the shortest form that reads back as the same
+// float of so many bits.
+func Append(dst []byte, f float64, bits int) []byte {
+	if math.IsNaN(f) || math.IsInf(f, 0) {
+		return append(dst, "null"...)
+	}
+	start := len(dst)
+	dst = strconv.AppendFloat(dst, f, 'g', -1, bits)
+	if !bytes.ContainsAny(dst[start:], ".e") {
+		dst = append(dst, ".0"...)
+	}
+	return dst
+}
