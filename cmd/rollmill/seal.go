@@ -13,7 +13,10 @@ var sealCommand = command{
 	heading: aroundIt,
 	usage:   "find a dataset's shards complete and write its manifest",
 	about: `The last shard to finish does this by itself, and so does every reader. Use it
-when the shards ran elsewhere, or to learn which ones are missing (exit code 4).`,
+when the shards ran elsewhere, or to learn which ones are missing (exit code 4).
+Once the dataset is complete, it also removes what killed writers left: parts
+that no record names, which readers of plain Parquet would take for rows. What a
+command with --overwrite is writing stays.`,
 	flags: func() []cli.Flag { return inFlags("the dataset") },
 	run:   runSeal,
 }
@@ -25,6 +28,9 @@ func runSeal(ctx context.Context, s *session) error {
 	}
 	d, err := dataset.Open(ctx, in.URI, dataset.OpenOptions{AcceptGates: in.AcceptGates})
 	if err != nil {
+		return err
+	}
+	if d, err = dataset.Seal(ctx, in.URI); err != nil {
 		return err
 	}
 	s.say("seal: %d rows in %d shards", d.Rows, d.Shards)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/pipelines/inspect"
 )
 
@@ -41,8 +42,21 @@ func runShow(ctx context.Context, s *session) error {
 	if err != nil {
 		return err
 	}
+	if err := warnOfUnnamed(ctx, s, in.URI); err != nil {
+		return err
+	}
 	if s.json {
 		return json.NewEncoder(s.out).Encode(view)
 	}
 	return view.WriteText(s.out)
+}
+
+// warnOfUnnamed says which parts lie at a dataset and are none of it.
+func warnOfUnnamed(ctx context.Context, s *session, uri string) error {
+	names, err := dataset.UnnamedAt(ctx, uri)
+	if err != nil || len(names) == 0 {
+		return err
+	}
+	s.say("show: warning: no record names %d parts (%q, ...): a killed writer left them, or one is at work; readers of *.parquet take them for rows; `rollmill seal` removes them", len(names), names[0])
+	return nil
 }

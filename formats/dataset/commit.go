@@ -53,35 +53,113 @@ func (s *Shard) Commit(ctx context.Context, o Outcome) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	if err := s.bucketRemove(ctx, s.run.journal(s.shard)); err != nil {
-		return Result{}, err
+	res, err := s.result(ctx, lost)
+	if exists := (*ExistsError)(nil); errors.As(err, &exists) {
+		return res, errors.Join(err, s.withdraw(ctx))
 	}
-	return s.result(ctx, lost)
+	if gate := (*GateError)(nil); err != nil && !errors.As(err, &gate) {
+		return res, err
+	}
+	// The rows of a run that overwrites may be wanted again until it is sealed.
+	if s.run.base == "" && res.Sealed == nil {
+		err = errors.Join(err, s.bucketRemove(ctx, s.run.journal(s.shard)))
+	}
+	return res, err
 }
 
-// leave writes the shard's record, and tells whether another's stands.
+// leave writes the shard's record, and reports whether another's stands. The
+// parts that a record or a manifest names are never removed, also when we are
+// told that the record exists because the answer to our own create was lost.
 func (s *Shard) leave(ctx context.Context, data []byte) (lost bool, err error) {
-	m, err := readManifest(ctx, s.bucket)
-	if err == nil && m.Identity == s.run.identity {
-		err = storage.ErrExist // sealed meanwhile, perhaps in another number of shards
-	} else {
-		s.ended = true // from here on the record may stand, whatever we are told
-		err = s.bucket.Create(ctx, s.run.record(s.shard), data)
+	now, err := standing(ctx, s.bucket)
+	if err != nil {
+		return false, err
 	}
+	sealed := now.manifest != nil && now.manifest.Identity == s.run.identity // perhaps in another number of shards
+	if !sealed && now.generation != s.run.base {
+		return false, errors.Join(late(s.bucket, now, s.run), s.withdraw(ctx))
+	}
+	s.ended = true // from here on the record may stand, whatever we are told
+	if sealed {
+		return true, s.removeParts(ctx, now.manifest.allParts())
+	}
+	err = s.bucket.Create(ctx, s.run.record(s.shard), data)
 	if err == nil {
 		return false, nil
 	}
 	if !errors.Is(err, storage.ErrExist) {
 		return false, fmt.Errorf("commit shard %d of %d: %w", s.shard, s.run.of, err)
 	}
+	stands, err := readRecord(ctx, s.bucket, s.run, s.shard)
+	if err != nil {
+		return false, fmt.Errorf("commit shard %d of %d: %w", s.shard, s.run.of, err)
+	}
+	for _, p := range stands.allParts() {
+		if s.published(p.Name) {
+			return false, nil // nobody else can name our parts
+		}
+	}
+	return true, s.removeParts(ctx, stands.allParts())
+}
+
+// published reports whether this shard made a part visible.
+func (s *Shard) published(name string) bool {
+	for _, t := range s.tables {
+		for _, p := range t.parts {
+			if p.Name == name {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// Overtaken reports whether an error is only that another process finished
+// this shard meanwhile and removed its journal. The shard is UpToDate then,
+// and what it wrote is removed; Commit says what stands.
+func (s *Shard) Overtaken(ctx context.Context, err error) bool {
+	if !errors.Is(err, storage.ErrNotExist) {
+		return false
+	}
+	done, look := s.finished(ctx)
+	if look != nil || !done || s.Discard() != nil {
+		return false
+	}
+	s.upToDate = true
+	return true
+}
+
+// finished reports whether the shard's record, or the whole dataset, stands.
+func (s *Shard) finished(ctx context.Context) (bool, error) {
+	now, err := standing(ctx, s.bucket)
+	if err != nil || now.manifest != nil && now.manifest.Identity == s.run.identity {
+		return err == nil, err
+	}
+	_, err = s.bucket.Stat(ctx, s.run.record(s.shard))
+	if errors.Is(err, storage.ErrNotExist) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// withdraw removes what this shard left of a run that can no longer be sealed.
+// Its journal stays: the rows are worth having when the command is run again.
+func (s *Shard) withdraw(ctx context.Context) error {
 	s.ended = true
-	return true, s.removeParts(ctx)
+	rec, err := readRecord(ctx, s.bucket, s.run, s.shard)
+	if err == nil && len(rec.allParts()) > 0 && s.published(rec.allParts()[0].Name) {
+		err = s.bucket.Delete(ctx, s.run.record(s.shard))
+	}
+	if err != nil && !errors.Is(err, storage.ErrNotExist) {
+		return err
+	}
+	return s.removeParts(ctx, nil)
 }
 
 // result looks at what stands now.
 func (s *Shard) result(ctx context.Context, upToDate bool) (Result, error) {
 	res := Result{URI: s.bucket.URI(), Identity: s.run.identity, UpToDate: upToDate}
-	m, missing, err := settle(ctx, s.bucket, s.run, s.overwrite)
+	m, missing, err := settle(ctx, s.bucket, s.run)
 	if err != nil {
 		return res, err
 	}
@@ -89,9 +167,8 @@ func (s *Shard) result(ctx context.Context, upToDate bool) (Result, error) {
 		res.Missing = missing
 		return res, s.count(ctx, &res)
 	}
-	if upToDate && !slices.EqualFunc(m.Gates, s.spec.Gates, func(r GateResult, g Gate) bool { return sameGate(r.Gate, g) }) {
-		m.Gates = judge(m, s.spec.Gates)
-		if err := s.bucket.Write(ctx, ManifestFile, m.encode()); err != nil {
+	if upToDate {
+		if err := s.judgeAnew(ctx, m); err != nil {
 			return res, err
 		}
 	}
@@ -105,6 +182,26 @@ func (s *Shard) result(ctx context.Context, upToDate bool) (Result, error) {
 		return res, &GateError{URI: s.bucket.URI(), Gates: g}
 	}
 	return res, nil
+}
+
+// judgeAnew looks at a sealed dataset with the gates of this command, when they
+// changed. A manifest that was replaced meanwhile is left alone.
+func (s *Shard) judgeAnew(ctx context.Context, m *Manifest) error {
+	if slices.EqualFunc(m.Gates, s.spec.Gates, func(r GateResult, g Gate) bool { return sameGate(r.Gate, g) }) {
+		return nil
+	}
+	now, err := standing(ctx, s.bucket)
+	if err != nil {
+		return err
+	}
+	if now.manifest == nil || now.generation != m.generation() {
+		return late(s.bucket, now, s.run)
+	}
+	m.Gates = judge(m, s.spec.Gates)
+	if err := s.bucket.Swap(ctx, ManifestFile, now.raw, m.encode()); err != nil && !errors.Is(err, storage.ErrChanged) {
+		return err
+	}
+	return nil // of two that judge at once, the first is kept: each is told what its own gates say
 }
 
 // count fills in the rows of a shard whose dataset is not sealed yet.
@@ -128,18 +225,28 @@ func (s *Shard) Discard() error {
 		return nil
 	}
 	s.ended = true
-	return s.removeParts(context.Background())
+	return s.removeParts(context.Background(), nil)
 }
 
-// removeParts removes the parts that this shard published. No one else can
-// have a part of these names: a part is only ever created under a free one.
-func (s *Shard) removeParts(ctx context.Context) error {
+// removeParts removes the parts that this shard published, but those to keep,
+// and the word that it is at work. No one else can have a part of these names:
+// a part is only ever created under a free one.
+func (s *Shard) removeParts(ctx context.Context, keep []Part) error {
+	kept := map[string]bool{}
+	for _, p := range keep {
+		kept[p.Name] = true
+	}
 	var errs []error
 	for _, t := range s.tables {
 		t.abandon()
 		for _, p := range t.parts {
-			errs = append(errs, s.bucket.Delete(ctx, p.Name))
+			if !kept[p.Name] {
+				errs = append(errs, s.bucket.Delete(ctx, p.Name))
+			}
 		}
+	}
+	if s.marker != "" {
+		errs = append(errs, s.bucket.Delete(ctx, s.marker))
 	}
 	return errors.Join(errs...)
 }

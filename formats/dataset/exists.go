@@ -13,6 +13,7 @@ type ExistsError struct {
 	Old     string   // its identity
 	New     string   // what was to be written
 	Sealed  bool     // false: only records of some shards are there
+	Late    bool     // it came while the new one was being written
 	Differs []string // what differs: "generations was 4, is 8", ...
 }
 
@@ -20,6 +21,9 @@ func (e *ExistsError) Error() string {
 	what := "holds another dataset"
 	if !e.Sealed {
 		what = "holds shards of another dataset"
+	}
+	if e.Late {
+		what = "was written by another command meanwhile: it holds another dataset"
 	}
 	msg := fmt.Sprintf("%q %s (identity %s, this is %s)", e.URI, what, e.Old, e.New)
 	if len(e.Differs) > 0 {
@@ -30,6 +34,9 @@ func (e *ExistsError) Error() string {
 
 // Hint is what the command line prints after the error.
 func (e *ExistsError) Hint() string {
+	if e.Late {
+		return "nothing was replaced; write to another --out, or run this again with --overwrite to replace what is there now"
+	}
 	return "write to another --out, or replace it with --overwrite"
 }
 

@@ -4,14 +4,15 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
 	"fmt"
 	"iter"
 	"reflect"
 	"slices"
 	"strings"
 	"sync"
-
-	"github.com/google/uuid"
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/parquet"
@@ -25,7 +26,7 @@ import (
 // removes it.
 //
 // Two live owners of one shard may both journal a row. Segments are ordered
-// by name, a number and a random part; of rows with equal rank and equal
+// by name, a number and the digest of the content; of rows with equal rank and equal
 // trajectory_id (equal rank alone, when T has no such column) the one in the
 // first segment is the row, and Sorted drops the others.
 type Journal[T any] struct {
@@ -79,8 +80,8 @@ func (j *Journal[T]) Append(ctx context.Context, rows []T) error {
 	n := j.next
 	j.next++
 	j.mu.Unlock()
-	key := fmt.Sprintf("%s%08d-%s.parquet", j.dir, n, uuid.NewString()[:8])
-	if err := j.bucket.Create(ctx, key, buf.Bytes()); err != nil {
+	key := fmt.Sprintf("%s%08d-%s.parquet", j.dir, n, segmentDigest(buf.Bytes()))
+	if err := j.bucket.Create(ctx, key, buf.Bytes()); err != nil && !errors.Is(err, storage.ErrExist) { // the same bytes
 		return fmt.Errorf("journal: %w", err)
 	}
 	j.mu.Lock()
@@ -88,6 +89,12 @@ func (j *Journal[T]) Append(ctx context.Context, rows []T) error {
 	j.segments = append(j.segments, segment{key, int64(buf.Len())})
 	slices.SortFunc(j.segments, func(a, b segment) int { return strings.Compare(a.key, b.key) })
 	return nil
+}
+
+// segmentDigest is what a segment's name says of its content.
+func segmentDigest(data []byte) string {
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:8])
 }
 
 // list is the segments of this moment.
@@ -101,9 +108,13 @@ func (j *Journal[T]) list() []segment {
 // it: its rows were paid for, so nothing but a person may drop them.
 func (j *Journal[T]) load(ctx context.Context, s segment) ([]T, error) {
 	place := storage.Join(j.bucket.URI(), s.key)
-	data, err := j.bucket.Read(ctx, s.key)
+	data, err := j.bucket.ReadMost(ctx, s.key, s.size)
 	if err != nil {
 		return nil, err
+	}
+	if digest := segmentDigest(data); !strings.HasSuffix(s.key, "-"+digest+".parquet") {
+		return nil, formats.Invalid(place, "restore it, or delete it to have its trajectories made again", nil,
+			"damaged journal segment: its digest is %s, which its name does not say", digest)
 	}
 	f, err := parquet.Open(bytes.NewReader(data), int64(len(data)), place)
 	if err != nil {

@@ -2,6 +2,8 @@ package dataset
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"regexp"
 	"strconv"
@@ -10,33 +12,79 @@ import (
 	"github.com/rollmill/rollmill/storage"
 )
 
-const (
-	private = ".rollmill/"        // what only the tool reads
-	sealing = private + "sealing" // names the identity whose seal has not yet tidied up
-)
+const private = ".rollmill/" // what only the tool reads
+
+// MaxShards is the most shards that a dataset has.
+const MaxShards = 99999
 
 // run names one attempt to make the dataset: records of one run fit together.
+// A run that overwrites is one with the manifest that it replaces, so once
+// another manifest stands, the run can never be sealed, and what it left can
+// be removed by anybody at any time.
 type run struct {
 	identity string
 	of       int
+	base     string // generation of the manifest to be replaced; "" for none
 }
 
-func (r run) dir() string              { return fmt.Sprintf("%s%s-%d/", private, r.identity, r.of) }
-func (r run) record(shard int) string  { return fmt.Sprintf("%sshard-%d.json", r.dir(), shard) }
-func (r run) journal(shard int) string { return fmt.Sprintf("%sjournal-%d/", r.dir(), shard) }
+func (r run) dir() string {
+	if r.base == "" {
+		return r.home()
+	}
+	return fmt.Sprintf("%s%s-%d-%s/", private, r.identity, r.of, r.base)
+}
 
-func partName(table string, shard, of, seq int, digest string) string {
-	name := fmt.Sprintf("part-%05d-of-%05d-%05d-%s.parquet", shard, of, seq, digest[:8])
+// home is the folder of what does not depend on what is replaced.
+func (r run) home() string { return fmt.Sprintf("%s%s-%d/", private, r.identity, r.of) }
+
+func (r run) record(shard int) string  { return fmt.Sprintf("%sshard-%d.json", r.dir(), shard) }
+func (r run) journal(shard int) string { return fmt.Sprintf("%sjournal-%d/", r.home(), shard) }
+func (r run) lease(shard int) string   { return fmt.Sprintf("%slease-%d/", r.home(), shard) }
+
+// part is the name of a part. Its last eight digits are of a digest over the
+// run and the content, so that a name is never used again for another run.
+func (r run) part(table string, shard, seq int, digest string) string {
+	name := fmt.Sprintf("part-%05d-of-%05d-%05d%s", shard, r.of, seq, r.suffix(digest))
 	if table != "" {
 		name = table + "/" + name
 	}
 	return name
 }
 
+func (r run) suffix(digest string) string {
+	sum := sha256.Sum256([]byte(r.dir() + digest))
+	return "-" + hex.EncodeToString(sum[:4]) + ".parquet"
+}
+
+// wrote reports whether a part with this name and content is of the run.
+func (r run) wrote(name, digest string) bool { return strings.HasSuffix(name, r.suffix(digest)) }
+
 var (
-	recordKey = regexp.MustCompile(`^\.rollmill/([0-9a-f]+)-([0-9]+)/shard-([0-9]+)\.json$`)
+	runKey    = regexp.MustCompile(`^\.rollmill/([0-9a-f]{16})-([0-9]{1,5})(?:-([0-9a-f]{16}))?/(.+)$`)
+	recordKey = regexp.MustCompile(`^shard-([0-9]{1,5})\.json$`)
 	partKey   = regexp.MustCompile(`^(_[a-z_]+/)?part-[0-9]{5}-of-[0-9]{5}-[0-9]{5}-[0-9a-f]{8}\.parquet$`)
 )
+
+// runOf takes the key of an object of a run apart. A folder of more shards
+// than a dataset has is none of ours.
+func runOf(key string) (r run, file string, ok bool) {
+	m := runKey.FindStringSubmatch(key)
+	if m == nil {
+		return run{}, "", false
+	}
+	of, _ := strconv.Atoi(m[2])
+	return run{m[1], of, m[3]}, m[4], of >= 1 && of <= MaxShards
+}
+
+// recordOf is the shard whose record a file of a run is.
+func recordOf(r run, file string) (shard int, ok bool) {
+	m := recordKey.FindStringSubmatch(file)
+	if m == nil {
+		return 0, false
+	}
+	shard, _ = strconv.Atoi(m[1])
+	return shard, shard < r.of
+}
 
 // records lists the shards that have a record, by run.
 func records(ctx context.Context, b *storage.Bucket) (map[run]map[int]bool, error) {
@@ -45,14 +93,12 @@ func records(ctx context.Context, b *storage.Bucket) (map[run]map[int]bool, erro
 		if err != nil {
 			return nil, err
 		}
-		m := recordKey.FindStringSubmatch(o.Key)
-		if m == nil {
+		r, file, ok := runOf(o.Key)
+		if !ok {
 			continue
 		}
-		of, _ := strconv.Atoi(m[2])
-		shard, _ := strconv.Atoi(m[3])
-		r := run{m[1], of}
-		if shard >= of {
+		shard, ok := recordOf(r, file)
+		if !ok {
 			continue
 		}
 		if out[r] == nil {

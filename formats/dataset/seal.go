@@ -4,16 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"regexp"
-	"strings"
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/storage"
 )
 
 // Seal writes the manifest of a dataset whose shard records are all there,
-// and tidies up. A dataset with missing shards is a formats.InputError that
-// names them; one that is sealed already is only tidied.
+// and tidies up: what a killed writer left is removed. A dataset with missing
+// shards is a formats.InputError that names them; one that is sealed already is
+// only tidied.
 func Seal(ctx context.Context, uri string) (*Dataset, error) {
 	b, err := storage.Open(ctx, uri)
 	if err != nil {
@@ -23,7 +22,7 @@ func Seal(ctx context.Context, uri string) (*Dataset, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newDataset(*m, uri, b), nil
+	return newDataset(*m, uri, b), tidy(ctx, b, m)
 }
 
 // find returns the manifest that stands at a place, writing it first when
@@ -43,7 +42,7 @@ func find(ctx context.Context, b *storage.Bucket) (*Manifest, error) {
 	runs := sortedRuns(found)
 	for _, r := range runs {
 		if len(found[r]) == r.of {
-			m, _, err := settle(ctx, b, r, false)
+			m, err := publish(ctx, b, r, stand{})
 			return m, err
 		}
 	}
@@ -63,20 +62,19 @@ func incomplete(b *storage.Bucket, r run, shards []int) error {
 }
 
 // settle returns the manifest of a run, writing it when the records of all
-// shards are there, or says which are missing. The dataset of another
-// identity that was sealed meanwhile is only replaced when overwriting.
-func settle(ctx context.Context, b *storage.Bucket, r run, overwrite bool) (*Manifest, []int, error) {
-	old, err := readManifest(ctx, b)
-	if err == nil && old.Identity == r.identity {
-		return old, nil, resume(ctx, b, old)
-	}
-	if err == nil && !overwrite {
-		return nil, nil, &ExistsError{URI: b.URI(), Old: old.Identity, New: r.identity, Sealed: true}
-	}
-	if err != nil && !errors.Is(err, storage.ErrNotExist) && !errors.Is(err, formats.ErrInvalid) {
+// shards are there, or says which are missing. When another manifest stands
+// than the one that the run replaces, that is an *ExistsError.
+func settle(ctx context.Context, b *storage.Bucket, r run) (*Manifest, []int, error) {
+	now, err := standing(ctx, b)
+	if err != nil {
 		return nil, nil, err
 	}
-	replace := !errors.Is(err, storage.ErrNotExist)
+	if now.manifest != nil && now.manifest.Identity == r.identity {
+		return now.manifest, nil, tidy(ctx, b, now.manifest)
+	}
+	if now.generation != r.base {
+		return nil, nil, late(b, now, r)
+	}
 	found, err := records(ctx, b)
 	if err != nil {
 		return nil, nil, err
@@ -84,96 +82,50 @@ func settle(ctx context.Context, b *storage.Bucket, r run, overwrite bool) (*Man
 	if list := missing(found[r], r.of); list != nil {
 		return nil, list, nil
 	}
+	m, err := publish(ctx, b, r, now)
+	return m, nil, err
+}
+
+// late is the error of a run whose turn is over: another manifest stands than
+// the one that it was to replace.
+func late(b *storage.Bucket, now stand, r run) error {
+	e := &ExistsError{URI: b.URI(), New: r.identity, Sealed: true, Late: true, Old: "unknown"}
+	if now.manifest != nil {
+		e.Old = now.manifest.Identity
+	}
+	return e
+}
+
+// publish makes a complete run visible in place of what stood a moment ago,
+// and tidies up. A crash leaves either the old manifest, and the next finisher
+// starts over, or the new one, and the next of this identity tidies up.
+func publish(ctx context.Context, b *storage.Bucket, r run, now stand) (*Manifest, error) {
 	all, err := readAllRecords(ctx, b, r)
 	if err != nil {
-		return nil, nil, err
-	}
-	m := merge(all)
-	stands, err := seal(ctx, b, &m, replace)
-	return stands, nil, err
-}
-
-// seal makes the dataset visible, then tidies up. A crash leaves either no
-// manifest, and the next finisher starts over, or the manifest and the mark
-// that tells the next reader of this identity to tidy.
-func seal(ctx context.Context, b *storage.Bucket, m *Manifest, replace bool) (*Manifest, error) {
-	if err := b.Write(ctx, sealing, []byte(m.Identity)); err != nil {
 		return nil, err
 	}
-	publish := b.Create
-	if replace {
-		publish = b.Write
-	}
-	if err := publish(ctx, ManifestFile, m.encode()); err != nil {
-		if !errors.Is(err, storage.ErrExist) {
+	m := merge(all)
+	for {
+		if now.raw == nil {
+			err = b.Create(ctx, ManifestFile, m.encode())
+		} else {
+			err = b.Swap(ctx, ManifestFile, now.raw, m.encode())
+		}
+		if err == nil {
+			return &m, tidy(ctx, b, &m)
+		}
+		if !errors.Is(err, storage.ErrExist) && !errors.Is(err, storage.ErrChanged) {
 			return nil, err
 		}
-		stands, err := readManifest(ctx, b) // another finisher was faster
-		if err != nil {
+		before := now.generation
+		if now, err = standing(ctx, b); err != nil {
 			return nil, err
 		}
-		if stands.Identity != m.Identity {
-			return nil, &ExistsError{URI: b.URI(), Old: stands.Identity, New: m.Identity, Sealed: true}
-		}
-		m = stands
-	}
-	return m, tidy(ctx, b, m)
-}
-
-// resume finishes the tidying that a crash interrupted.
-func resume(ctx context.Context, b *storage.Bucket, m *Manifest) error {
-	mark, err := b.Read(ctx, sealing)
-	if errors.Is(err, storage.ErrNotExist) {
-		return nil
-	}
-	if err != nil || string(mark) != m.Identity {
-		return err
-	}
-	return tidy(ctx, b, m)
-}
-
-var runDir = regexp.MustCompile(`^\.rollmill/[0-9a-f]{16}-[0-9]+/`)
-
-// tidy removes what the dataset does not name: records of other runs first,
-// since a record without its parts would be believed, then parts, then
-// journals.
-func tidy(ctx context.Context, b *storage.Bucket, m *Manifest) error {
-	keep := map[string]bool{}
-	for _, p := range m.allParts() {
-		keep[p.Name] = true
-	}
-	mine := run{m.Identity, m.Shards}
-	var records, parts, rest []string
-	for o, err := range b.List(ctx, "") {
 		switch {
-		case err != nil:
-			return err
-		case partKey.MatchString(o.Key):
-			if !keep[o.Key] {
-				parts = append(parts, o.Key)
-			}
-		case !runDir.MatchString(o.Key):
-		case !recordKey.MatchString(o.Key):
-			rest = append(rest, o.Key)
-		case !strings.HasPrefix(o.Key, mine.dir()):
-			records = append(records, o.Key)
-		}
+		case now.manifest != nil && now.manifest.Identity == r.identity: // another finisher was faster
+			return now.manifest, tidy(ctx, b, now.manifest)
+		case now.generation != before:
+			return nil, late(b, now, r)
+		} // else its gates were judged anew
 	}
-	for _, list := range [][]string{records, parts, rest, {sealing}} {
-		for _, key := range list {
-			if err := b.Delete(ctx, key); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-// allParts lists the parts of every table.
-func (m *Manifest) allParts() []Part {
-	out := append([]Part(nil), m.Parts...)
-	for _, t := range m.Tables {
-		out = append(out, t.Parts...)
-	}
-	return out
 }

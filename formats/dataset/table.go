@@ -130,8 +130,11 @@ func (w *TableWriter[T]) begin(ctx context.Context) error {
 // a rival at this moment, may have the same bytes, and whoever ends removes
 // its parts by name.
 func (w *TableWriter[T]) publish(ctx context.Context, digest string) (string, error) {
+	if err := w.s.announce(ctx); err != nil {
+		return "", err
+	}
 	for {
-		name := partName(w.t.name, w.s.shard, w.s.run.of, w.seq, digest)
+		name := w.s.run.part(w.t.name, w.s.shard, w.seq, digest)
 		w.seq++
 		_, err := w.s.bucket.Stat(ctx, name)
 		if errors.Is(err, storage.ErrNotExist) {

@@ -2,11 +2,11 @@ package dataset
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync"
 
-	"github.com/rollmill/rollmill/formats"
+	"github.com/google/uuid"
+
 	"github.com/rollmill/rollmill/formats/secret"
 	"github.com/rollmill/rollmill/storage"
 )
@@ -24,31 +24,33 @@ type Options struct {
 // Shard is one shard of a dataset being written. Its tables may be written
 // from different goroutines, each table from one.
 type Shard struct {
-	bucket    *storage.Bucket
-	uri       string
-	spec      Spec
-	secrets   *secret.Set
-	run       run
-	shard     int
-	partSize  int64
-	partHeld  int64
-	upToDate  bool
-	overwrite bool
-	ended     bool
+	bucket   *storage.Bucket
+	uri      string
+	spec     Spec
+	secrets  *secret.Set
+	run      run
+	shard    int
+	partSize int64
+	partHeld int64
+	upToDate bool
+	ended    bool
 
 	mu     sync.Mutex
 	tables map[string]*table
+	marker string // names this writer while it overwrites; "" before its first part
 }
 
 // Begin starts a shard of the dataset that spec describes. When the dataset,
 // or this shard's record, is already there, the shard is UpToDate and must
 // not be written. Another identity at the URI is an *ExistsError unless
 // Overwrite; the old dataset then stays readable until the new one is sealed.
+// Overwrite replaces what stands when Begin looks: when something else stands
+// at the end, Commit fails, and the newer dataset is left alone.
 func Begin(ctx context.Context, uri string, spec Spec, o Options) (*Shard, error) {
 	if o.Of == 0 {
 		o.Of = 1
 	}
-	if o.Shard < 0 || o.Of < 1 || o.Of > 99999 || o.Shard >= o.Of {
+	if o.Shard < 0 || o.Of < 1 || o.Of > MaxShards || o.Shard >= o.Of {
 		return nil, fmt.Errorf("begin %q: no shard %d of %d", storage.Redact(uri), o.Shard, o.Of)
 	}
 	bucket, err := storage.Open(ctx, uri)
@@ -64,7 +66,7 @@ func Begin(ctx context.Context, uri string, spec Spec, o Options) (*Shard, error
 	if o.partHeld == 0 {
 		o.partHeld = partLight
 	}
-	s := &Shard{bucket: bucket, uri: uri, spec: spec.redacted(secret.From(ctx)), secrets: secret.From(ctx), run: run{spec.Identity(), o.Of}, shard: o.Shard, overwrite: o.Overwrite,
+	s := &Shard{bucket: bucket, uri: uri, spec: spec.redacted(secret.From(ctx)), secrets: secret.From(ctx), run: run{identity: spec.Identity(), of: o.Of}, shard: o.Shard,
 		partSize: o.partSize, partHeld: o.partHeld, tables: map[string]*table{}}
 	if err := s.look(ctx, o.Overwrite); err != nil {
 		return nil, err
@@ -72,20 +74,24 @@ func Begin(ctx context.Context, uri string, spec Spec, o Options) (*Shard, error
 	return s, nil
 }
 
-// look finds what is already at the URI.
+// look finds what is already at the URI. What stands there now is what this
+// run may replace.
 func (s *Shard) look(ctx context.Context, overwrite bool) error {
-	m, err := readManifest(ctx, s.bucket)
-	switch {
-	case err == nil && m.Identity == s.run.identity:
-		s.upToDate = true
-		return nil
-	case err == nil && !overwrite:
-		return &ExistsError{URI: s.bucket.URI(), Old: m.Identity, New: s.run.identity, Sealed: true, Differs: differences(m, s.spec)}
-	case errors.Is(err, formats.ErrInvalid) && !overwrite:
-		return err // an unreadable manifest is not ours to replace unasked
-	case err != nil && !errors.Is(err, storage.ErrNotExist) && !errors.Is(err, formats.ErrInvalid):
+	stands, err := standing(ctx, s.bucket)
+	if err != nil {
 		return err
 	}
+	m := stands.manifest
+	switch {
+	case m != nil && m.Identity == s.run.identity:
+		s.upToDate = true
+		return nil
+	case m != nil && !overwrite:
+		return &ExistsError{URI: s.bucket.URI(), Old: m.Identity, New: s.run.identity, Sealed: true, Differs: differences(m, s.spec)}
+	case stands.damage != nil && !overwrite:
+		return stands.damage // an unreadable manifest is not ours to replace unasked
+	}
+	s.run.base = stands.generation
 	found, err := records(ctx, s.bucket)
 	if err != nil {
 		return err
@@ -114,6 +120,23 @@ func (s *Shard) foreign(ctx context.Context, other run, have map[int]bool) error
 		}
 	}
 	return e
+}
+
+// announce says, before the first part of a run that overwrites is visible,
+// that a part which no record names may be ours: whoever tidies the dataset
+// that is being replaced leaves it alone.
+func (s *Shard) announce(ctx context.Context) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.run.base == "" || s.marker != "" {
+		return nil
+	}
+	marker := fmt.Sprintf("%swriting-%d-%s", s.run.dir(), s.shard, uuid.NewString())
+	if err := s.bucket.Create(ctx, marker, nil); err != nil {
+		return err
+	}
+	s.marker = marker
+	return nil
 }
 
 // UpToDate tells that there is nothing to do.

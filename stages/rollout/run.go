@@ -52,7 +52,11 @@ func runShard(ctx context.Context, o Options) (dataset.Result, dataset.Outcome, 
 	var outcome dataset.Outcome
 	var spent error
 	if !shard.UpToDate() {
-		if outcome, spent, err = fillShard(ctx, o, all, shard, extended, before); err != nil {
+		outcome, spent, err = fillShard(ctx, o, all, shard, extended, before)
+		if err != nil && shard.Overtaken(ctx, err) {
+			outcome, spent, err = dataset.Outcome{}, nil, nil
+		}
+		if err != nil {
 			return dataset.Result{}, outcome, errors.Join(err, shard.Discard())
 		}
 	}

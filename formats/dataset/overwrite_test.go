@@ -1,0 +1,205 @@
+package dataset
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/storage"
+	"github.com/rollmill/rollmill/storage/fakes3"
+	"github.com/rollmill/rollmill/storage/faulty"
+)
+
+func specOf(generations int) Spec {
+	spec := wideSpec()
+	spec.Params = map[string]any{"generations": generations}
+	return spec
+}
+
+// begun is a shard that has written a part and not ended.
+func begun(t *testing.T, uri string, spec Spec, o Options) *Shard {
+	t.Helper()
+	o.partSize = 1
+	s, err := Begin(t.Context(), uri, spec, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := NewTable[formats.Trajectory](s, "", -1).Write(t.Context(), group(0, 4)); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// orphans lists the parts that a dataset does not name.
+func orphans(t *testing.T, uri string) []string {
+	t.Helper()
+	d := open(t, uri)
+	var out []string
+	for _, k := range keys(t, uri) {
+		if partKey.MatchString(k) && !slices.ContainsFunc(d.allParts(), func(p Part) bool { return p.Name == k }) {
+			out = append(out, k)
+		}
+	}
+	return out
+}
+
+// Of two commands that overwrite one dataset, the one that ends later replaces
+// nothing: what it began with does not stand any more.
+func TestOverwriteReplacesWhatStoodAtItsStartOrFails(t *testing.T) {
+	places(t, func(t *testing.T, uri string) {
+		ctx := context.Background()
+		write(ctx, t, uri, specOf(2), Options{}, 3)
+		slow := begun(t, uri, specOf(3), Options{Overwrite: true}) // a process that is stopped here
+		write(ctx, t, uri, specOf(4), Options{Overwrite: true}, 3)
+		_, err := slow.Commit(ctx, Outcome{})
+		if exists := (*ExistsError)(nil); !errors.As(err, &exists) || !exists.Late || !strings.Contains(exists.Hint(), "--overwrite") {
+			t.Fatalf("the slow one: %v", err)
+		}
+		d := open(t, uri)
+		if d.Identity != specOf(4).Identity() {
+			t.Error("the newer dataset was replaced")
+		}
+		if err := Verify(ctx, d); err != nil {
+			t.Error(err)
+		}
+		if left := orphans(t, uri); left != nil {
+			t.Errorf("%q is left", left)
+		}
+		write(ctx, t, uri, specOf(3), Options{Overwrite: true}, 3)
+		if d := open(t, uri); d.Identity != specOf(3).Identity() || Verify(ctx, d) != nil {
+			t.Error("begun again, it does not replace what stands now")
+		}
+	})
+}
+
+// What a command writes that is to replace the dataset stays, also while
+// others tidy the dataset up; it is no part of the dataset until then.
+func TestTidyingLeavesALiveOverwriterAlone(t *testing.T) {
+	places(t, func(t *testing.T, uri string) {
+		ctx := context.Background()
+		write(ctx, t, uri, specOf(2), Options{}, 3)
+		one := begun(t, uri, specOf(3), Options{Overwrite: true, Shard: 0, Of: 2})
+		write(ctx, t, uri, specOf(3), Options{Overwrite: true, Shard: 1, Of: 2}, 3)
+		if _, err := Seal(ctx, uri); err != nil {
+			t.Fatal(err)
+		}
+		write(ctx, t, uri, specOf(2), Options{}, 3) // up to date, and tidies
+		if res, err := one.Commit(ctx, Outcome{}); err != nil || res.Sealed == nil {
+			t.Fatalf("%+v, %v", res, err)
+		}
+		if err := Verify(ctx, open(t, uri)); err != nil {
+			t.Error(err)
+		}
+		if left := orphans(t, uri); left != nil {
+			t.Errorf("%q is left", left)
+		}
+	})
+}
+
+// A part that a killed writer left is found, and removed by Seal or when the
+// stage is run again.
+func TestPartsThatNobodyNames(t *testing.T) {
+	places(t, func(t *testing.T, uri string) {
+		ctx := context.Background()
+		for name, remove := range map[string]func(){
+			"seal":  func() { _, err := Seal(ctx, uri); check(t, err) },
+			"again": func() { write(ctx, t, uri, specOf(2), Options{}, 3) },
+		} {
+			write(ctx, t, uri, specOf(2), Options{}, 3)
+			b, err := storage.Open(ctx, uri)
+			check(t, err)
+			check(t, b.Write(ctx, "part-00000-of-00001-00009-01234567.parquet", []byte("left")))
+			d := open(t, uri)
+			if got, err := d.Unnamed(ctx); err != nil || !slices.Contains(got, "part-00000-of-00001-00009-01234567.parquet") {
+				t.Errorf("%s: unnamed: %q, %v", name, got, err)
+			}
+			remove()
+			if left := orphans(t, uri); left != nil {
+				t.Errorf("%s: %q is left", name, left)
+			}
+			if got, err := d.Unnamed(ctx); err != nil || got != nil {
+				t.Errorf("%s: unnamed: %q, %v", name, got, err)
+			}
+			check(t, Verify(ctx, d))
+		}
+	})
+}
+
+func check(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// An answer may be lost after an object was made, and the repetition be told
+// that it exists. Whatever was lost, the dataset has its parts, and nothing
+// else is left once the command was run again.
+func TestLostAnswersLoseNothing(t *testing.T) {
+	for name, lost := range map[string]error{"exists": storage.ErrExist, "temporary": storage.ErrTemporary} {
+		t.Run(name, func(t *testing.T) {
+			places(t, func(t *testing.T, uri string) {
+				for seed := range int64(8) {
+					uri := beside(uri, "-"+string(rune('a'+seed)))
+					faults := faulty.New(faulty.Options{Seed: seed, Rate: 0.3, Ops: []string{"published"}, Err: lost})
+					ctx := storage.Wrapping(context.Background(), faults.Wrap)
+					spec := Spec{Stage: "score", Version: 1, Kind: formats.KindScores}
+					for range 40 {
+						if shardOnce(ctx, uri, spec, Options{Of: 1, partSize: 1}) == nil {
+							break
+						}
+					}
+					check(t, shardOnce(context.Background(), uri, spec, Options{Of: 1, partSize: 1}))
+					d := open(t, uri)
+					if err := Verify(context.Background(), d); err != nil || d.Rows != 6 {
+						t.Errorf("seed %d: %d rows, %v", seed, d.Rows, err)
+					}
+					if left := orphans(t, uri); left != nil {
+						t.Errorf("seed %d: %q is left", seed, left)
+					}
+				}
+			})
+		})
+	}
+}
+
+// The same over a store whose connections break after the request was done.
+func TestLostAnswersOfAnObjectStore(t *testing.T) {
+	s := fakes3.Start(t)
+	for seed := range int64(2) {
+		uri := s.URI("lost/" + string(rune('a'+seed)))
+		spec := Spec{Stage: "score", Version: 1, Kind: formats.KindScores}
+		s.SetFaults(fakes3.Faults{Seed: seed, Lost: 0.2})
+		for range 10 {
+			if shardOnce(t.Context(), uri, spec, Options{Of: 1, partSize: 1}) == nil {
+				break
+			}
+		}
+		s.SetFaults(fakes3.Faults{})
+		check(t, shardOnce(t.Context(), uri, spec, Options{Of: 1, partSize: 1}))
+		d := open(t, uri)
+		if err := Verify(t.Context(), d); err != nil || d.Rows != 6 {
+			t.Errorf("seed %d: %d rows, %v", seed, d.Rows, err)
+		}
+		if left := orphans(t, uri); left != nil {
+			t.Errorf("seed %d: %q is left", seed, left)
+		}
+	}
+}
+
+// A folder that names more shards than a dataset can have is none of ours.
+func TestAFolderOfTooManyShardsIsPassedOver(t *testing.T) {
+	ctx := context.Background()
+	b, err := storage.Open(ctx, "mem://shards/d")
+	check(t, err)
+	check(t, b.Create(ctx, ".rollmill/0123456789abcdef-400000000/shard-0.json", []byte("{}")))
+	if _, err := Open(ctx, "mem://shards/d", OpenOptions{}); !errors.Is(err, storage.ErrNotExist) {
+		t.Error(err)
+	}
+	if _, err := Begin(ctx, "mem://shards/d", wideSpec(), Options{Of: MaxShards + 1}); err == nil {
+		t.Error("too many shards are begun")
+	}
+}
