@@ -10,7 +10,8 @@
 //
 //	begin    Make ready; train nothing. Answer with step and policy, if there are any.
 //	submit   Train on the dataset at curated, plain Parquet: *.parquet under that URI.
-//	         Either train and end, or leave a process of its own session and end.
+//	         Either train and end, or name a job, leave a process of its own
+//	         session and end. Without a job whatever is left is killed.
 //	         What an estimator leaves to the trainer, a whitening of advantages over
 //	         tokens, stands in _dataset.json there, at state.advantages.whiten.
 //	status   What became of the job named by job?

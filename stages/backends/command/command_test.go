@@ -6,7 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -242,5 +244,42 @@ func TestMetricLinesWithoutEndAreBounded(t *testing.T) {
 	}
 	if err == nil || !strings.Contains(err.Error(), "more than 64 MiB of answers") || out.State != formats.JobUnknown || kept == 0 || kept > 8<<20 {
 		t.Errorf("%s, %v; %d bytes kept", out.State, err, kept)
+	}
+}
+
+// TestWhatIsLeftInASessionOfItsOwnIsKilled: unless it is a job that was named.
+func TestWhatIsLeftInASessionOfItsOwnIsKilled(t *testing.T) {
+	if _, err := os.Stat("/proc/self/environ"); err != nil {
+		t.Skip(err)
+	}
+	if _, err := exec.LookPath("setsid"); err != nil {
+		t.Skip(err)
+	}
+	for says, survives := range map[string]bool{`{"state":"failed"}`: false, `{"job":"j","state":"running"}`: true} {
+		file := filepath.Join(t.TempDir(), "pid")
+		script := `cat >/dev/null; setsid sleep 600 >/dev/null 2>&1 & echo $! > ` + file + `; echo '` + says + `'`
+		tr, err := command.New(command.Config{Words: []string{"sh", "-c", script}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, _ = tr.Submit(t.Context(), formats.Submission{Token: "t1", Guard: func() error { return nil }}, backendtest.Batch(), func(formats.JobEvent) {})
+		data, _ := os.ReadFile(file)
+		pid, err := strconv.Atoi(strings.TrimSpace(string(data)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		alive := func() bool {
+			line, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
+			return err == nil && len(line) > 0
+		}
+		for end := time.Now().Add(5 * time.Second); !survives && alive() && time.Now().Before(end); {
+			time.Sleep(time.Millisecond)
+		}
+		if alive() != survives {
+			t.Errorf("%s: alive %t", says, alive())
+		}
+		if p, err := os.FindProcess(pid); err == nil {
+			_ = p.Kill()
+		}
 	}
 }

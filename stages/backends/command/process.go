@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"os/exec"
 	"strings"
 	"sync"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/secret"
+	"github.com/rollmill/rollmill/stages/internal/offspring"
 )
 
 const (
@@ -25,7 +27,8 @@ const (
 )
 
 // ask starts the program for one request and reads its answer to the end. It
-// ends with ctx: the program and its children are then killed.
+// ends with ctx: the program and its children are then killed. What it left in a
+// session of its own is killed, too, unless it named a job of a submit.
 func (t *Trainer) ask(ctx context.Context, r request, event func(formats.JobEvent)) (answer, error) {
 	var a answer
 	line, err := json.Marshal(r)
@@ -40,6 +43,8 @@ func (t *Trainer) ask(ctx context.Context, r request, event func(formats.JobEven
 	cmd.Stderr = errs
 	cmd.WaitDelay = grace
 	ownGroup(cmd)
+	mark := offspring.New()
+	cmd.Env = append(os.Environ(), mark.Env())
 	out, in := io.Pipe()
 	cmd.Stdout = in
 	read := make(chan error, 1)
@@ -60,6 +65,9 @@ func (t *Trainer) ask(ctx context.Context, r request, event func(formats.JobEven
 	in.Close()
 	wrong := <-read
 	killGroup(cmd)
+	if r.Request != "submit" || a.Job == "" { // a job that was named goes on by itself
+		mark.Kill()
+	}
 	if errors.Is(ended, exec.ErrWaitDelay) { // a child holds the pipe; the program itself ended well
 		ended = nil
 	}
