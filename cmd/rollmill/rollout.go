@@ -84,6 +84,9 @@ func rolloutFlags() []cli.Flag {
 		&cli.Int64Flag{Name: "sampling-seed", Usage: "send the engine a seed derived from `SEED`, the trajectory and the call"},
 		&cli.StringSliceFlag{Name: "extra", Usage: "`KEY=VALUE` of requests that makes the engine return token ids; default: what vLLM and SGLang understand"},
 		&cli.BoolFlag{Name: "no-logprobs", Usage: "keep trajectories although the engine gives no logprobs"},
+		&cli.StringSliceFlag{Name: "accept-finish", Usage: "an answer with this finish `REASON` also counts as ended (such as content_filter; null for none); without it only stop, tool_calls and their like do, and a trajectory whose last answer has another fails"},
+		&cli.BoolFlag{Name: "tolerate-engine-errors", Usage: "keep a trajectory that ended well although a call failed at the engine and no later one was answered"},
+		&cli.StringFlag{Name: "alternatives", Value: "keep", Usage: "answers that the agent did not choose (of n > 1, or to a prompt that it asked again): `keep` them as candidates, or train on them as well (train)"},
 		&cli.StringSliceFlag{Name: "uses", Usage: "the rows depend on the content of this `FILE`, too"},
 		validationFlag(),
 	)...)
@@ -97,9 +100,9 @@ func rolloutFlags() []cli.Flag {
 		&cli.IntFlag{Name: "concurrency", Value: 16, Usage: "run `N` trajectories at once"},
 		&cli.Float64Flag{Name: "rate-limit", Usage: "send the engines at most `N` requests a second", DefaultText: "no limit"},
 		&cli.Float64Flag{Name: "max-slowdown", Value: 10, Usage: "ask an engine less at once when a token takes `N` times as long as at its best; 0 for never"},
-		&cli.Int64Flag{Name: "budget-tokens", Usage: "begin nothing more after `N` tokens of prompts and answers", DefaultText: "no limit"},
-		&cli.Float64Flag{Name: "budget-money", Usage: "begin nothing more when the calls have cost `AMOUNT`", DefaultText: "no limit"},
-		&cli.DurationFlag{Name: "budget-time", Usage: "stop after `TIME`", DefaultText: "no limit"},
+		&cli.Int64Flag{Name: "budget-tokens", Usage: "begin nothing more after `N` tokens of prompts and answers, in each shard", DefaultText: "no limit"},
+		&cli.Float64Flag{Name: "budget-money", Usage: "begin nothing more when the calls have cost `AMOUNT`, in each shard", DefaultText: "no limit"},
+		&cli.DurationFlag{Name: "budget-time", Usage: "stop each shard after `TIME`", DefaultText: "no limit"},
 		&cli.Float64Flag{Name: "price-prompt", Usage: "`PRICE` of a million prompt tokens"},
 		&cli.Float64Flag{Name: "price-completion", Usage: "`PRICE` of a million tokens of answers"},
 		&cli.BoolFlag{Name: "skip-rest", Usage: "when a budget is spent, write the rest as skipped rows"},
@@ -130,6 +133,7 @@ func rolloutOptions(ctx context.Context, s *session, c *cli.Context) (rollout.Op
 		AcceptModels:      c.StringSlice("accept-model"),
 		SamplingSeed:      integer64(c, "sampling-seed"),
 		NoLogprobs:        c.Bool("no-logprobs"),
+		AcceptFinish:      c.StringSlice("accept-finish"),
 		Uses:              c.StringSlice("uses"),
 		Endpoints:         c.StringSlice("url"),
 		Listen:            c.String("listen"),
@@ -146,16 +150,20 @@ func rolloutOptions(ctx context.Context, s *session, c *cli.Context) (rollout.Op
 		JournalEvery:      c.Duration("journal-every"),
 		Giveup:            c.Int("giveup"),
 	}
+	var err error
 	if o.Generations < 1 {
 		return o, usage("1 attempt at each example is the least", "--generations %d is not positive", o.Generations)
 	}
+	if o.TrainAlternatives, err = trainAlternatives(c); err != nil {
+		return o, err
+	}
+	o.TolerateEngineErrors = c.Bool("tolerate-engine-errors")
 	if o.Slowdown == 0 {
 		o.Slowdown = -1
 	}
 	o.Budget = rollout.Budget{Tokens: c.Int64("budget-tokens"), Money: c.Float64("budget-money"), Time: c.Duration("budget-time"),
 		PromptPrice: c.Float64("price-prompt"), CompletionPrice: c.Float64("price-completion"), SkipRest: c.Bool("skip-rest")}
 	o.Run, _ = runAndRoot(c)
-	var err error
 	if o.Sampling, err = object(c, "sampling"); err != nil {
 		return o, err
 	}
@@ -180,6 +188,17 @@ func rolloutOptions(ctx context.Context, s *session, c *cli.Context) (rollout.Op
 	set, ref, err := readExamples(ctx, s, c)
 	o.Examples, o.ExamplesRef = set, ref
 	return o, err
+}
+
+func trainAlternatives(c *cli.Context) (bool, error) {
+	switch v := c.String("alternatives"); v {
+	case "train":
+		return true, nil
+	case "keep", "":
+		return false, nil
+	default:
+		return false, usage("keep or train", "--alternatives %q is neither", v)
+	}
 }
 
 // rolloutPlan reads the plan, which says the epoch when nobody else does.
@@ -211,6 +230,10 @@ func agent(c *cli.Context) (rollout.Agent, error) {
 		Functions: c.StringSlice("target-function"), NoLogprobs: c.Bool("no-logprobs"),
 		Turns: c.Int("turns"), StopMatch: c.String("stop-match"), StopTools: c.StringSlice("stop-tool")}
 	var err error
+	if config.TrainAlternatives, err = trainAlternatives(c); err != nil {
+		return nil, err
+	}
+	config.AcceptFinish = c.StringSlice("accept-finish")
 	if config.Tools, err = tools(c.StringSlice("tool"), c.String("tools"), config.StopTools); err != nil {
 		return nil, err
 	}

@@ -79,6 +79,9 @@ type AgentConfig struct {
 	Functions   []string // and made by one of these functions; nat, replay
 	NoLogprobs  bool     // answers may have none; nat, replay
 
+	AcceptFinish      []string // finish reasons that count as the end of an answer; nat
+	TrainAlternatives bool     // answers that were not chosen stay in the tree; nat
+
 	Tools     []Tool   // that the model may call; chat
 	Turns     int      // answers of the model in one trajectory; 0 means 16; chat
 	StopMatch string   // regular expression; an answer that matches is the last; chat
@@ -107,6 +110,10 @@ type Limited interface{ Limit() int }
 type Stored interface {
 	Stored(ctx context.Context, a Attempt) (formats.Trajectory, error)
 }
+
+// Paid is an optional power of a Stored agent whose attempts ask a model now:
+// budgets count what their rows say.
+type Paid interface{ Paid() }
 
 // Client asks a model for the next message. Backends implement it; cmd hands
 // one in.

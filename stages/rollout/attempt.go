@@ -80,6 +80,9 @@ func exampleRow(e formats.Example) string {
 // fill copies the record into the row and counts.
 func (r *runner) fill(t *formats.Trajectory, rec recorder.Record) {
 	t.Messages, t.Calls, t.ToolSets, t.TokenSource = rec.Messages, rec.Calls, rec.ToolSets, rec.TokenSource
+	if !r.opts.TrainAlternatives {
+		t.Messages, t.Candidates = recorder.SetAside(t.Messages, t.Calls)
+	}
 	t.Model = r.opts.Model
 	if r.opts.Policy != nil {
 		t.PolicyVersion = &r.opts.Policy.Version

@@ -56,6 +56,9 @@ func (o Options) spec(all tasks, extended *dataset.Dataset) (dataset.Spec, error
 	if len(o.AcceptFinish) > 0 {
 		params["accept_finish"] = o.AcceptFinish
 	}
+	if o.TrainAlternatives {
+		params["alternatives"] = "train"
+	}
 	if o.TolerateEngineErrors {
 		params["tolerate_engine_errors"] = true
 	}

@@ -34,6 +34,7 @@ type Options struct {
 	NoLogprobs   bool            // keep trajectories although the engine gives no logprobs
 	AcceptFinish []string        // finish reasons that count as the end of an answer, besides formats.EndedReasons; "null" for none
 
+	TrainAlternatives    bool     // answers that the agent did not choose stay in the tree and train; otherwise they become candidates (see recorder.SetAside)
 	TolerateEngineErrors bool     // keep trajectories that ended well although a call failed at the engine and no later one succeeded
 	Uses                 []string // further files whose content decides the rows
 

@@ -37,6 +37,9 @@ func (r *runner) stored(ctx context.Context, t formats.Trajectory, from Stored, 
 		t.SetPayloadDigest()
 		return t, true
 	}
+	if _, paid := from.(Paid); paid {
+		r.spending.add(int64(old.PromptTokens), int64(old.CompletionTokens))
+	}
 	old.TrajectoryID, old.Run, old.ExampleID, old.Epoch, old.Generation = t.TrajectoryID, t.Run, t.ExampleID, t.Epoch, t.Generation
 	old.Example, old.Attempts, old.StartedAt, old.FinishedAt = t.Example, t.Attempts, t.StartedAt, r.opts.Clock().UnixMicro()
 	old.Reward, old.Rewards, old.ShapedRewards, old.GroupID, old.Advantage = nil, nil, nil, "", nil

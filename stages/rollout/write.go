@@ -159,13 +159,19 @@ func count(o *dataset.Outcome, t *formats.Trajectory) {
 
 // Facts that the payload of a row tells.
 const (
-	factCalls       = "calls"
-	factFailedCalls = "failed_calls" // calls to the target model that failed, whether or not the agent recovered
+	factCalls        = "calls"
+	factAlternatives = "alternatives" // answers that the agent did not choose: candidates, which do not train
+	factFailedCalls  = "failed_calls" // calls to the target model that failed, whether or not the agent recovered
 )
 
 // payloadFacts are a row's; a row without its payload has none of them.
 func payloadFacts(t *formats.Trajectory) map[string]float64 {
-	facts := map[string]float64{factCalls: float64(len(t.Calls)), factFailedCalls: 0}
+	facts := map[string]float64{factCalls: float64(len(t.Calls)), factFailedCalls: 0, factAlternatives: 0}
+	for i := range t.Candidates {
+		if t.Candidates[i].Reason != "" {
+			facts[factAlternatives]++
+		}
+	}
 	for i := range t.Calls {
 		if t.Calls[i].Target && t.Calls[i].Error != "" {
 			facts[factFailedCalls]++
@@ -200,6 +206,9 @@ func report(result dataset.Result, outcome dataset.Outcome) stages.Report {
 	}
 	r.Message = fmt.Sprintf("%d trajectories, %d failed", r.Rows, r.Counts[formats.StatusFailed])
 	if m := result.Sealed; m != nil {
+		if n := m.Facts[factAlternatives]; n > 0 {
+			r.Message += fmt.Sprintf("; %.0f answers that the agent did not choose are candidates and do not train", n)
+		}
 		if n := m.Facts[factFailedCalls]; n > 0 {
 			r.Message += fmt.Sprintf("; %.0f calls failed at the engine", n)
 		}

@@ -16,6 +16,7 @@ import (
 // fields of all of them.
 type wire struct {
 	Type       string // LangChain: human, ai, system, tool, function
+	ID         string
 	Role       string
 	Content    json.RawMessage
 	Blocks     []struct{ Text string } // LlamaIndex
@@ -116,25 +117,26 @@ func text(raw json.RawMessage) (content, parts string) {
 
 // prompt is what a call was asked: a list of messages, or one text of which
 // LlamaIndex makes a list by writing each role and a colon.
-func (c *call) prompt() []formats.Message {
+func (c *call) prompt() (messages []formats.Message, ids []string) {
 	if c.start == nil {
-		return nil
+		return nil, nil
 	}
 	for _, raw := range []json.RawMessage{c.start.data.Input, c.start.data.Payload} {
 		var list []wire
 		if json.Unmarshal(raw, &list) == nil && len(list) > 0 {
-			out := make([]formats.Message, len(list))
+			messages, ids = make([]formats.Message, len(list)), make([]string, len(list))
 			for i := range list {
-				out[i] = list[i].message()
+				messages[i], ids[i] = list[i].message(), list[i].ID
 			}
-			return out
+			return messages, ids
 		}
 	}
 	var joined string
 	if json.Unmarshal(c.start.data.Input, &joined) != nil || joined == "" {
-		return nil
+		return nil, nil
 	}
-	return spoken(joined)
+	messages = spoken(joined)
+	return messages, make([]string, len(messages))
 }
 
 var speaker = regexp.MustCompile(`(?m)^(system|user|assistant|tool|developer|chatbot|model): `)
@@ -161,9 +163,10 @@ func spoken(joined string) []formats.Message {
 	return out
 }
 
-// answered is what a call was answered: the message, and the logprobs as the
+// answered is what a call was answered: the message with the framework's id of
+// it, and the logprobs as the
 // engine gave them.
-func (c *call) answered() (m formats.Message, model string, logprobs json.RawMessage) {
+func (c *call) answered() (m formats.Message, id, model string, logprobs json.RawMessage) {
 	var p struct {
 		Message      *wire
 		Text         string
@@ -181,7 +184,7 @@ func (c *call) answered() (m formats.Message, model string, logprobs json.RawMes
 	_ = json.Unmarshal(c.end.data.Payload, &p)
 	m = formats.Message{Role: "assistant", Content: p.Text}
 	if p.Message != nil {
-		m = p.Message.message()
+		m, id = p.Message.message(), p.Message.ID
 		m.FinishReason, model, logprobs = p.Message.Response.FinishReason, p.Message.Response.ModelName, p.Message.Response.Logprobs
 	} else if p.Text == "" {
 		m.Content, _ = text(c.end.data.Output)
@@ -209,7 +212,7 @@ func (c *call) answered() (m formats.Message, model string, logprobs json.RawMes
 	if model == "" {
 		model = c.end.name
 	}
-	return m, model, logprobs
+	return m, id, model, logprobs
 }
 
 func empty(raw json.RawMessage) bool {

@@ -17,6 +17,17 @@
 // test-time compute scored (TTC_END) are kept in the column candidates, for
 // pairs at a turn.
 //
+// The workflow's configuration of the model must ask for logprobs (logprobs:
+// true), and for exact token ids of vLLM also for return_tokens_as_token_ids
+// (model_kwargs: {extra_body: {return_tokens_as_token_ids: true}} with
+// LangChain), since steps carry no other ids. Where that cannot be had, the
+// other route is a program: --agent 'command: nat run --config_file workflow.yml
+// ...' with base_url: ${OPENAI_BASE_URL} in the workflow, whose calls then pass
+// the recorder, which asks for ids itself.
+//
+// A server that streams leaves the tool calls out of LLM_END. They stand in the
+// next prompt, in the message of the same id, and are taken from there.
+//
 // A server older than the versioned routes is asked at /generate/full. What
 // cannot be reached, is too busy or breaks before its first byte is asked again
 // for a while; a workflow that failed is not, and neither is one that waits for
@@ -40,6 +51,7 @@ import (
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/stages/rollout"
+	"github.com/rollmill/rollmill/stages/rollout/recorder"
 )
 
 // Kind is the agent's entry in agents/all.
@@ -113,7 +125,8 @@ func toJSON(v any) (string, error) {
 // what it is, but there is nothing else to know it by.
 func (a *agent) Describe() rollout.Description {
 	return rollout.Description{Kind: "nat", Params: map[string]any{"url": a.url, "request": a.config.Request, "result_path": a.config.ResultPath,
-		"target_model": a.config.TargetModel, "target_functions": a.config.Functions, "no_logprobs": a.config.NoLogprobs}}
+		"target_model": a.config.TargetModel, "target_functions": a.config.Functions, "no_logprobs": a.config.NoLogprobs,
+		"accept_finish": a.config.AcceptFinish, "train_alternatives": a.config.TrainAlternatives}}
 }
 
 // Close is part of rollout.Closer.
@@ -121,6 +134,9 @@ func (a *agent) Close() error {
 	a.client.CloseIdleConnections()
 	return nil
 }
+
+// Paid is part of rollout.Paid.
+func (a *agent) Paid() {}
 
 // Attempt is part of rollout.Agent; the runner calls Stored.
 func (a *agent) Attempt(context.Context, rollout.Attempt) (rollout.Result, error) {
@@ -166,7 +182,7 @@ func (a *agent) request(at rollout.Attempt) ([]byte, error) {
 // row is the attempt that a stream tells of. broken is why the stream ended
 // early, or nil.
 func (a *agent) row(s *stream, broken error) formats.Trajectory {
-	b := &builder{model: a.config.TargetModel, functions: a.config.Functions, loose: a.config.NoLogprobs}
+	b := &builder{model: a.config.TargetModel, functions: a.config.Functions, loose: a.config.NoLogprobs, accept: a.config.AcceptFinish, ids: map[string]int32{}}
 	for _, c := range calls(s.steps) {
 		b.add(c)
 	}
@@ -175,7 +191,14 @@ func (a *agent) row(s *stream, broken error) formats.Trajectory {
 			b.candidate(&s.steps[i])
 		}
 	}
-	b.settle()
+	if !a.config.TrainAlternatives {
+		var aside []formats.Candidate
+		b.t.Messages, aside = recorder.SetAside(b.t.Messages, b.t.Calls)
+		b.settle()
+		b.t.Candidates = append(b.t.Candidates, aside...)
+	} else {
+		b.settle()
+	}
 	b.count()
 	answer, err := a.answer(s)
 	b.t.Answer = answer
@@ -236,7 +259,8 @@ func (b *builder) conclude(s *stream, broken, answer error) {
 		}
 	}
 	t.Status, t.StopReason = formats.StatusOK, formats.StopDone
-	if last == "length" {
+	state := formats.FinishState(last, b.accept)
+	if state == formats.FinishTruncated {
 		t.Status, t.StopReason = formats.StatusTruncated, formats.StopLength
 	}
 	fail := func(class, text string) {
@@ -260,6 +284,8 @@ func (b *builder) conclude(s *stream, broken, answer error) {
 		fail(formats.FailNoCalls, fmt.Sprintf("none of the %d calls is to the target model and function; they were of %s", len(t.Calls), b.seen()))
 	case b.failed != "":
 		fail(b.failed, b.error)
+	case state == formats.FinishFailed:
+		fail(formats.FailUnfinished, rollout.Unfinished(last))
 	}
 }
 

@@ -19,7 +19,9 @@ type builder struct {
 	failed    string   // the class of what is wrong with a target call's logprobs
 	error     string
 	loose     bool // logprobs are not needed
+	accept    []string
 	ends      []float64
+	ids       map[string]int32 // the framework's ids of sampled messages
 }
 
 // add puts a call into the tree: where its prompt continues a path it goes on
@@ -28,7 +30,7 @@ func (b *builder) add(c *call) {
 	if c.end == nil {
 		return // it was not answered, or its end was not sent
 	}
-	m, model, logprobs := c.answered()
+	m, id, model, logprobs := c.answered()
 	parent := b.place(c.prompt())
 	record := formats.Call{Model: model, Sampling: "{}", Tools: b.toolSet(c), Function: c.function, Attempts: 1,
 		PromptTokens: c.end.prompt, CompletionTokens: c.end.completion, CachedTokens: c.end.cached}
@@ -43,15 +45,19 @@ func (b *builder) add(c *call) {
 	if record.Target && class != "" && b.failed == "" && !(b.loose && class == formats.FailNoLogprobs) {
 		b.failed, b.error = class, text
 	}
+	if id != "" {
+		b.ids[id] = int32(len(b.t.Messages))
+	}
 	b.t.Calls = append(b.t.Calls, record)
 	b.t.Messages = append(b.t.Messages, m)
 }
 
 // place is the index of a prompt's last message, which it adds as far as it is
 // not there.
-func (b *builder) place(prompt []formats.Message) int32 {
+func (b *builder) place(prompt []formats.Message, ids []string) int32 {
 	at := int32(-1)
-	for _, m := range prompt {
+	for i, m := range prompt {
+		b.complete(at, ids[i], &m)
 		next := b.child(at, &m)
 		if next < 0 {
 			m.Parent = at
@@ -67,6 +73,18 @@ func (b *builder) place(prompt []formats.Message) int32 {
 		at = next
 	}
 	return at
+}
+
+// complete gives a sampled message the tool calls that its LLM_END did not
+// have, from the prompt in which it comes back after the same messages.
+func (b *builder) complete(parent int32, id string, m *formats.Message) {
+	at, known := b.ids[id]
+	if id == "" || !known || b.t.Messages[at].Parent != parent {
+		return
+	}
+	if said := &b.t.Messages[at]; len(said.ToolCalls) == 0 {
+		said.ToolCalls = m.ToolCalls
+	}
 }
 
 // again tells why an answer is not the first to its prompt: that was asked
