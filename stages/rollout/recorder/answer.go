@@ -44,6 +44,8 @@ type choice struct {
 	finish  string
 	text    pieces
 	tokens  tokens
+	pieces  int  // of a stream that brought something; about its tokens
+	twice   bool // a whole answer has two choices of this index
 }
 
 // pieces joins the text of a stream.
@@ -156,7 +158,9 @@ func (a *answer) addChoice(at *cursor, position int64, see view) {
 			break
 		}
 	}
+	before := len(a.choices)
 	c := a.choice(position)
+	c.twice = c.twice || !see.stream && len(a.choices) == before
 	for key, e := range at.object {
 		switch string(key) {
 		case "finish_reason":
@@ -169,6 +173,9 @@ func (a *answer) addChoice(at *cursor, position int64, see view) {
 			c.tokens.readMessage(message, a)
 		case "delta":
 			delta := at.value()
+			if len(delta) > len("{}") {
+				c.pieces++
+			}
 			if c.addDelta(delta) {
 				c.tokens.readMessage(delta, a)
 			}

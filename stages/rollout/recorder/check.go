@@ -31,6 +31,10 @@ func (c *choice) keep(completion int) (source string, f *Failure) {
 		return "", &Failure{Class: formats.FailLogprobMismatch, Text: fmt.Sprintf("%d logprobs for %d completion tokens", len(logprobs), completion)}
 	case len(ids) > 0 && len(ids) != len(logprobs):
 		return "", &Failure{Class: formats.FailLogprobMismatch, Text: fmt.Sprintf("%d logprobs for %d token ids (%s)", len(logprobs), len(ids), source)}
+	case c.twice:
+		return "", &Failure{Class: formats.FailLogprobMismatch, Text: fmt.Sprintf("the answer has two choices of index %d", c.index)}
+	case c.tokens.contradiction() != "":
+		return "", &Failure{Class: formats.FailLogprobMismatch, Text: c.tokens.contradiction()}
 	case bad != "":
 		return "", &Failure{Class: formats.FailBadLogprobs, Text: bad}
 	}

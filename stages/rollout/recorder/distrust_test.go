@@ -203,3 +203,66 @@ func endsSoon(t *testing.T, s *recorder.Session) {
 		t.Fatal("the session waits for a client that does nothing")
 	}
 }
+
+// TestAnswersThatContradictThemselvesAreUnfit.
+func TestAnswersThatContradictThemselvesAreUnfit(t *testing.T) {
+	for says, body := range map[string]string{
+		"are not those of": strings.Replace(plainAnswer, `"token":"a"`, `"token":"token_id:8"`, 1),
+		"two choices of index 0": `{"model":"policy","choices":[{"index":0,"message":{"role":"assistant","content":"a"},"logprobs":{"content":[{"token":"a","logprob":-1}]},"finish_reason":"stop"},` +
+			`{"index":0,"message":{"role":"assistant","content":"b"},"logprobs":{"content":[{"token":"b","logprob":-1}]},"finish_reason":"stop"}]}`,
+	} {
+		_, s := play(t, body)
+		ask(t, s, nil, user("one"))
+		if rec := s.End(); rec.Unfit == nil || rec.Unfit.Class != formats.FailLogprobMismatch || !strings.Contains(rec.Unfit.Text, says) {
+			t.Errorf("%s: %+v", says, rec.Unfit)
+		}
+	}
+}
+
+// TestAnAgentThatWantsNoIDsLosesNone: they are recorded and not shown.
+func TestAnAgentThatWantsNoIDsLosesNone(t *testing.T) {
+	e := &recordertest.Engine{Source: formats.TokensChoice}
+	s := record(t, e).Begin(context.Background(), "t", "g")
+	_, body := ask(t, s, fields{"return_token_ids": false}, user("one"))
+	if rec := s.End(); sampled(rec)[0].TokenIDs == nil || strings.Contains(string(body), "token_ids") {
+		t.Errorf("%+v\n%s", rec, body)
+	}
+}
+
+// TestTokensWithoutUsageAreCounted, of every choice, and of a stream that the
+// agent breaks off.
+func TestTokensWithoutUsageAreCounted(t *testing.T) {
+	choice := func(i int) string {
+		return fmt.Sprintf(`{"index":%d,"message":{"role":"assistant","content":"a"},"logprobs":{"content":[{"token":"a","logprob":-1},{"token":"b","logprob":-1}]},"finish_reason":"stop"}`, i)
+	}
+	_, s := play(t, `{"model":"policy","choices":[`+choice(0)+","+choice(1)+","+choice(2)+`]}`)
+	ask(t, s, fields{"n": 3}, user("one"))
+	if rec := s.End(); rec.Calls[0].CompletionTokens != 6 {
+		t.Errorf("%d tokens of 3 choices of 2", rec.Calls[0].CompletionTokens)
+	}
+
+	sent := make(chan struct{})
+	r := serving(t, func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/event-stream")
+		for range 5 {
+			io.WriteString(w, `data: {"model":"policy","prompt_token_ids":[1,2,3],"choices":[{"index":0,"delta":{"content":"a"},"logprobs":{"content":[{"token":"a","logprob":-1}]}}]}`+"\n\n")
+			w.(http.Flusher).Flush()
+		}
+		close(sent)
+		<-r.Context().Done()
+	})
+	s = r.Begin(context.Background(), "t", "g")
+	resp, err := http.Post(s.BaseURL()+"/chat/completions", "application/json", strings.NewReader(`{"messages":[],"stream":true}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	<-sent
+	read := make([]byte, 1)
+	resp.Body.Read(read)
+	time.Sleep(100 * time.Millisecond) // the recorder has read what was sent
+	resp.Body.Close()
+	time.Sleep(50 * time.Millisecond)
+	if c := s.End().Calls[0]; c.PromptTokens != 3 || c.CompletionTokens != 5 {
+		t.Errorf("%d and %d tokens of a stream that was broken off after 5", c.PromptTokens, c.CompletionTokens)
+	}
+}

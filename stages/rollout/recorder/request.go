@@ -96,8 +96,10 @@ func (q *request) enrich(o *Options, seed *int64, target bool) {
 }
 
 // addExtra leaves the texts of tokens alone when the agent wants to read them.
+// An agent that asks for no ids is not shown any, but they are recorded.
 func (q *request) addExtra(name string, value any) {
-	if q.fields.has(name) || name == "return_tokens_as_token_ids" && q.view.logprobs {
+	off := string(q.fields.get(name)) == "false"
+	if q.fields.has(name) && !off || name == "return_tokens_as_token_ids" && q.view.logprobs {
 		return
 	}
 	q.fields.set(name, encode(value))

@@ -1,6 +1,7 @@
 package recorder
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/http"
@@ -175,6 +176,7 @@ func (s *Session) end(c *call, r *reply) {
 	s.noteLost(c, r.failure)
 	if r.failure != nil {
 		rec.Error = r.failure.Text
+		countSpent(rec, r.answer)
 		return
 	}
 	a := r.answer
@@ -240,6 +242,7 @@ func (s *Session) addAnswer(c *call, a *answer) {
 		a.prompt = c.promptIDs
 	}
 	delta, broke := s.tree.promptDelta(c.path, a.prompt)
+	slices.SortStableFunc(a.choices, func(x, y *choice) int { return cmp.Compare(x.index, y.index) })
 	for k, choice := range a.choices {
 		m := choice.message
 		m.Call, m.PromptDeltaIDs, m.PrefixBreak = int32(c.index), delta, broke
@@ -250,8 +253,28 @@ func (s *Session) addAnswer(c *call, a *answer) {
 			}
 			s.responses[a.id] = at
 		}
-		if rec := &s.calls[c.index]; rec.CompletionTokens == 0 {
-			rec.CompletionTokens += int32(len(m.Logprobs))
-		}
+	}
+	if rec := &s.calls[c.index]; rec.CompletionTokens == 0 {
+		countSpent(rec, a)
+	}
+}
+
+// countSpent counts, for budgets, the tokens of an answer whose usage is not
+// known: the engine did not say it, or its stream was broken off.
+func countSpent(rec *formats.Call, a *answer) {
+	if a == nil {
+		return
+	}
+	rec.PromptTokens, rec.CompletionTokens = a.usage.prompt, a.usage.completion
+	if rec.PromptTokens == 0 {
+		rec.PromptTokens = int32(len(a.prompt))
+	}
+	if rec.CompletionTokens > 0 {
+		return
+	}
+	for _, c := range a.choices {
+		logprobs, _, _ := c.tokens.probs()
+		ids, _ := c.tokens.best()
+		rec.CompletionTokens += int32(max(len(logprobs), len(ids), c.pieces))
 	}
 }

@@ -111,7 +111,7 @@ var tapes = map[string]struct {
 	"two choices": {
 		"/chat/completions", fields{"n": 2, "messages": []fields{user("hi")}},
 		`{"id":"x","model":"policy","prompt_token_ids":[1,2,3],"choices":[{"index":1,"message":{"role":"assistant","content":"b"},"logprobs":{"content":[{"token":"b","logprob":-2}]},"finish_reason":"stop","token_ids":[8]},{"index":0,"message":{"role":"assistant","content":"a"},"logprobs":{"content":[{"token":"a","logprob":-1}]},"finish_reason":"length","token_ids":[7],"stop_reason":null}],` + usage2 + `,"new_thing":{"a":[]}}`,
-		[]string{"-1 user | hi", "0 assistant | b | ends stop | [8] [-2] after [1 2 3]", "0 assistant | a | branch choice | ends length | [7] [-1] after [1 2 3]"},
+		[]string{"-1 user | hi", "0 assistant | a | ends length | [7] [-1] after [1 2 3]", "0 assistant | b | branch choice | ends stop | [8] [-2] after [1 2 3]"},
 		`{"id":"x","model":"policy","choices":[{"index":1,"message":{"role":"assistant","content":"b"},"logprobs":null,"finish_reason":"stop"},{"index":0,"message":{"role":"assistant","content":"a"},"logprobs":null,"finish_reason":"length","stop_reason":null}],` + usage2 + `,"new_thing":{"a":[]}}`,
 		formats.TokensChoice,
 	},

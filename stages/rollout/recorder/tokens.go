@@ -24,6 +24,21 @@ func (t *tokens) best() (ids []int32, source string) {
 	return nil, ""
 }
 
+// contradiction names two sources whose ids differ, or is "". Each of them
+// claims to be what was sampled.
+func (t *tokens) contradiction() string {
+	ids, source := t.best()
+	if len(t.ids) < 2 {
+		return ""
+	}
+	for _, other := range sources {
+		if _, hole := t.holes[other]; !hole && len(t.ids[other]) > 0 && !slices.Equal(t.ids[other], ids) {
+			return fmt.Sprintf("the token ids of %s are not those of %s", source, other)
+		}
+	}
+	return ""
+}
+
 func (t *tokens) addIDs(source string, raw []byte) {
 	if string(raw) == "null" {
 		return

@@ -128,6 +128,60 @@ func TestLangChainsStepsBecomeAConversation(t *testing.T) {
 	}
 }
 
+// streaming is the same agent where the model streams: LLM_END has no tool
+// calls, and messages have the ids by which they come back.
+func streaming() []string {
+	human := object{"type": "human", "content": "2+3?"}
+	end := func(id, text, finish string, words ...string) object {
+		return object{"type": "AIMessageChunk", "id": "lc_run--" + id, "content": text, "tool_calls": []object{}, "tool_call_chunks": []object{},
+			"response_metadata": object{"finish_reason": finish, "model_name": "policy", "logprobs": logprobs(words...)}}
+	}
+	back := object{"type": "ai", "id": "lc_run--one", "content": "", "tool_calls": []object{{"name": "add", "args": object{"a": 2, "b": 3}, "id": "call-1", "type": "tool_call"}}}
+	tool := object{"type": "tool", "content": "5", "tool_call_id": "call-1"}
+	return []string{
+		nattest.Step("LLM_START", "l1", "root", "policy", "langchain", 2, object{"data": object{"input": []object{human}}}),
+		nattest.Step("LLM_END", "l1", "root", "policy", "langchain", 3, object{"data": object{"output": "", "payload": object{"text": "", "message": end("one", "", "tool_calls", "call", "add")}}, "usage_info": used(4, 2)}),
+		nattest.Step("LLM_START", "l2", "root", "policy", "langchain", 5, object{"data": object{"input": []object{human, back, tool}}}),
+		nattest.Step("LLM_END", "l2", "root", "policy", "langchain", 6, object{"data": object{"output": "five", "payload": object{"text": "five", "message": end("two", "five", "stop", "five")}}, "usage_info": used(9, 1)}),
+		nattest.Value("five"),
+	}
+}
+
+// TestStreamedToolCallsAreFoundInTheNextPrompt.
+func TestStreamedToolCallsAreFoundInTheNextPrompt(t *testing.T) {
+	row := attempt(t, config(plays(t, streaming()...).URL))
+	if row.Status != formats.StatusOK || len(row.Messages) != 4 {
+		t.Fatalf("%s %s: %+v", row.Status, row.Error, row.Messages)
+	}
+	if m := row.Messages[1]; !m.Sampled || fmt.Sprint(m.ToolCalls) != `[{call-1 add {"a":2,"b":3}}]` || len(m.TokenIDs) != 2 {
+		t.Errorf("%+v", m)
+	}
+	if m := row.Messages[3]; m.Parent != 2 || m.Branch != "" || row.Messages[2].Parent != 1 {
+		t.Errorf("%+v", row.Messages)
+	}
+}
+
+// TestFinishReasonsOfWorkflows are judged as the recorder's.
+func TestFinishReasonsOfWorkflows(t *testing.T) {
+	broken := strings.Split(strings.ReplaceAll(strings.Join(streaming(), "\x00"), `\"stop\"`, `\"content_filter\"`), "\x00")
+	c := config(plays(t, broken...).URL)
+	if row := attempt(t, c); row.FailureClass != formats.FailUnfinished {
+		t.Errorf("%s %s", row.Status, row.Error)
+	}
+	c.AcceptFinish = []string{"content_filter"}
+	if row := attempt(t, c); row.Status != formats.StatusOK {
+		t.Errorf("%s %s", row.Status, row.Error)
+	}
+}
+
+// TestBudgetsCountWorkflows: their calls pass no recorder, but their rows say
+// what they cost.
+func TestBudgetsCountWorkflows(t *testing.T) {
+	if _, paid := newAgent(t, config("http://c")).(rollout.Paid); !paid {
+		t.Error("agent nat's attempts are not counted")
+	}
+}
+
 func TestLlamaIndexAndADKAreReadToo(t *testing.T) {
 	llama := []string{
 		nattest.Step("LLM_START", "a", "root", "policy", "llama_index", 1, object{"data": object{"input": "system: be brief\nuser: hi\nthere"}}),
@@ -172,7 +226,12 @@ func TestTreesAndTargets(t *testing.T) {
 	lines = append(lines, ask("4", "w", "policy", 4, []object{yes, said("and?"), yes}, "what?")...)
 	lines = append(lines, nattest.Value("so?"))
 	s := plays(t, lines...)
-	row := attempt(t, config(s.URL))
+	if row := attempt(t, config(s.URL)); row.SampledTokens != 2 || len(row.Candidates) != 1 || row.Candidates[0].Reason != formats.CandidateRetried {
+		t.Errorf("of two answers to one prompt, one trains: %d tokens, %+v", row.SampledTokens, row.Candidates)
+	}
+	all := config(s.URL)
+	all.TrainAlternatives = true
+	row := attempt(t, all)
 	if row.Status != formats.StatusOK || len(row.Calls) != 4 || row.SampledTokens != 3 {
 		t.Fatalf("%s %s: %+v", row.Status, row.Error, row.Calls)
 	}
