@@ -252,10 +252,11 @@ func (b *builder) count() {
 // conclude gives the row its state.
 func (b *builder) conclude(s *stream, broken, answer error) {
 	t := &b.t
-	target, last := false, ""
+	target, last, lost := false, "", false
 	for i := range t.Messages {
-		if t.Trained(i) {
-			target, last = true, t.Messages[i].FinishReason
+		if m := &t.Messages[i]; t.Trained(i) {
+			target, last = true, m.FinishReason
+			lost = lost || m.FinishReason == "tool_calls" && len(m.ToolCalls) == 0
 		}
 	}
 	t.Status, t.StopReason = formats.StatusOK, formats.StopDone
@@ -284,6 +285,8 @@ func (b *builder) conclude(s *stream, broken, answer error) {
 		fail(formats.FailNoCalls, fmt.Sprintf("none of the %d calls is to the target model and function; they were of %s", len(t.Calls), b.seen()))
 	case b.failed != "":
 		fail(b.failed, b.error)
+	case lost:
+		fail(formats.FailAgentOutput, "an answer ended with tool calls that no step holds: the server streams, and no later prompt brings them back")
 	case state == formats.FinishFailed:
 		fail(formats.FailUnfinished, rollout.Unfinished(last))
 	}

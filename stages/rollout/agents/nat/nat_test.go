@@ -133,7 +133,7 @@ func TestLangChainsStepsBecomeAConversation(t *testing.T) {
 func streaming() []string {
 	human := object{"type": "human", "content": "2+3?"}
 	end := func(id, text, finish string, words ...string) object {
-		return object{"type": "AIMessageChunk", "id": "lc_run--" + id, "content": text, "tool_calls": []object{}, "tool_call_chunks": []object{},
+		return object{"type": "AIMessageChunk", "id": "lc_run--" + id, "content": text, "name": nil, "additional_kwargs": object{},
 			"response_metadata": object{"finish_reason": finish, "model_name": "policy", "logprobs": logprobs(words...)}}
 	}
 	back := object{"type": "ai", "id": "lc_run--one", "content": "", "tool_calls": []object{{"name": "add", "args": object{"a": 2, "b": 3}, "id": "call-1", "type": "tool_call"}}}
@@ -158,6 +158,15 @@ func TestStreamedToolCallsAreFoundInTheNextPrompt(t *testing.T) {
 	}
 	if m := row.Messages[3]; m.Parent != 2 || m.Branch != "" || row.Messages[2].Parent != 1 {
 		t.Errorf("%+v", row.Messages)
+	}
+}
+
+// TestToolCallsThatNoStepNamesFailTheRow: it would train an answer that says
+// nothing of what was called.
+func TestToolCallsThatNoStepNamesFailTheRow(t *testing.T) {
+	lines := append(streaming()[:2:2], nattest.Value("done"))
+	if row := attempt(t, config(plays(t, lines...).URL)); row.FailureClass != formats.FailAgentOutput || !strings.Contains(row.Error, "tool calls") {
+		t.Errorf("%s %s: %s", row.Status, row.FailureClass, row.Error)
 	}
 }
 
