@@ -206,17 +206,17 @@ func report(result dataset.Result, outcome dataset.Outcome) stages.Report {
 	}
 	r.Message = fmt.Sprintf("%d trajectories, %d failed", r.Rows, r.Counts[formats.StatusFailed])
 	if m := result.Sealed; m != nil {
-		if n := m.Facts[factAlternatives]; n > 0 {
-			r.Message += fmt.Sprintf("; %.0f answers that the agent did not choose are candidates and do not train", n)
-		}
-		if n := m.Facts[factFailedCalls]; n > 0 {
-			r.Message += fmt.Sprintf("; %.0f calls failed at the engine", n)
-		}
 		if added, extended := m.Facts[factAdded]; extended {
 			r.Message += fmt.Sprintf("; %.0f of them new, %.0f of these failed", added, m.Facts[factAddedFailed])
 		}
 		if n := m.Facts[factMixed]; n > 0 {
 			r.Message += fmt.Sprintf("; %.0f groups are of more than one policy version", n)
+		}
+		if n := m.Facts[factAlternatives]; n > 0 {
+			r.Message += fmt.Sprintf("; %.0f answers that the agent did not choose are candidates and do not train", n)
+		}
+		if n := m.Facts[factFailedCalls]; n > 0 {
+			r.Message += fmt.Sprintf("; %.0f calls failed at the engine", n)
 		}
 	}
 	return r

@@ -58,7 +58,9 @@ type tokens struct {
 	bad      string              // the first logprob that is not one
 	ids      map[string][]int32  // by formats.Tokens… source
 	holes    map[string]struct{} // sources that miss an entry
-	beside   *tokens             // logprobs from another place than choice.logprobs
+	texts    []byte              // of tokens without ids in them, as JSON, each up to its end
+	textEnds []int
+	beside   *tokens // logprobs from another place than choice.logprobs
 }
 
 var errGarbage = errors.New("the answer is not a chat completion")

@@ -39,6 +39,9 @@ func (c *choice) keep(completion int) (source string, f *Failure) {
 		return "", &Failure{Class: formats.FailBadLogprobs, Text: bad}
 	}
 	c.message.Logprobs, c.message.TokenIDs = logprobs, ids
+	if len(ids) == 0 {
+		c.message.TokenTexts = c.tokens.pieces() // what trainers that take texts can use
+	}
 	return source, nil
 }
 
@@ -60,7 +63,7 @@ func (a *answer) keepAll() (source string, failure *Failure) {
 	if failure == nil && a.usage.known && total != int(a.usage.completion) {
 		failure = &Failure{Class: formats.FailLogprobMismatch, Text: fmt.Sprintf("%d logprobs for %d completion tokens", total, a.usage.completion)}
 		for _, c := range a.choices {
-			c.message.Logprobs, c.message.TokenIDs = nil, nil
+			c.message.Logprobs, c.message.TokenIDs, c.message.TokenTexts = nil, nil, nil
 		}
 	}
 	return source, failure

@@ -266,3 +266,33 @@ func TestTokensWithoutUsageAreCounted(t *testing.T) {
 		t.Errorf("%d and %d tokens of a stream that was broken off after 5", c.PromptTokens, c.CompletionTokens)
 	}
 }
+
+// TestTokenTextsAreKeptWhereThereAreNoIDs, and only there.
+func TestTokenTextsAreKeptWhereThereAreNoIDs(t *testing.T) {
+	for _, stream := range []bool{false, true} {
+		for source, want := range map[string]bool{"": true, formats.TokensEntryID: false, formats.TokensChoice: false} {
+			e := &recordertest.Engine{Source: source}
+			s := record(t, e).Begin(context.Background(), "t", "g")
+			ask(t, s, fields{"stream": stream}, user("one"))
+			m := sampled(s.End())[0]
+			if (m.TokenTexts != nil) != want || want && (len(m.TokenTexts) != len(m.Logprobs) || !strings.HasPrefix(strings.Join(m.TokenTexts, ""), m.Content)) {
+				t.Errorf("source %q, stream=%v: %q of %q", source, stream, m.TokenTexts, m.Content)
+			}
+		}
+	}
+}
+
+// TestConstrainedCallsAreMarked in their sampling.
+func TestConstrainedCallsAreMarked(t *testing.T) {
+	e := &recordertest.Engine{}
+	s := record(t, e).Begin(context.Background(), "t", "g")
+	for _, q := range []fields{{"tool_choice": "auto"}, {"response_format": fields{"type": "text"}},
+		{"tool_choice": "required"}, {"tool_choice": fields{"type": "function"}}, {"response_format": fields{"type": "json_object"}}, {"guided_regex": "a+"}} {
+		ask(t, s, q, user("one"))
+	}
+	for i, c := range s.End().Calls {
+		if got := strings.Contains(c.Sampling, `"constrained_by":"`); got != (i > 1) {
+			t.Errorf("%s", c.Sampling)
+		}
+	}
+}

@@ -50,6 +50,7 @@ func (t *tokens) readEntry(c *cursor) (id, text int32) {
 				id = parseID(v)
 			case `"token"`:
 				text = idInText(v)
+				t.addText(v)
 			}
 		}
 	}

@@ -144,6 +144,9 @@ func (q *request) sampling(o *Options) string {
 	if q.api != &chatAPI {
 		out["api"] = encode(q.api.name) // whose prompts are rendered otherwise, or not at all
 	}
+	if by := q.constrainedBy(); by != "" {
+		out["constrained_by"] = encode(by)
+	}
 	text, err := json.Marshal(out)
 	if err != nil {
 		return "{}"

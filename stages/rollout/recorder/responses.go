@@ -153,6 +153,7 @@ func (a *answer) readResponse(c *cursor, see view) {
 		case "output":
 			choice = a.choice(0)
 			choice.message, choice.tokens.logprobs, choice.tokens.listed = formats.Message{Role: "assistant", Parent: -1, Call: -1}, nil, false
+			choice.tokens.texts, choice.tokens.textEnds = nil, nil
 			for range c.elements() {
 				choice.readOutput(c, a, see)
 			}

@@ -24,6 +24,30 @@ func (t *tokens) best() (ids []int32, source string) {
 	return nil, ""
 }
 
+// addText keeps the text of a token, as JSON: decoded only where no ids came.
+func (t *tokens) addText(v []byte) {
+	if len(v) > 1 && v[0] == '"' && !bytes.HasPrefix(v, tokenIDPrefix) {
+		t.texts = append(t.texts, v...)
+		t.textEnds = append(t.textEnds, len(t.texts))
+	}
+}
+
+// pieces are the texts of the tokens, one for each logprob; nil unless all have
+// one.
+func (t *tokens) pieces() []string {
+	if len(t.logprobs) == 0 && t.beside != nil {
+		t = t.beside
+	}
+	if len(t.textEnds) == 0 || len(t.textEnds) != len(t.logprobs) {
+		return nil
+	}
+	out, from := make([]string, len(t.textEnds)), 0
+	for i, end := range t.textEnds {
+		out[i], from = unquote(t.texts[from:end]), end
+	}
+	return out
+}
+
 // contradiction names two sources whose ids differ, or is "". Each of them
 // claims to be what was sampled.
 func (t *tokens) contradiction() string {
@@ -83,7 +107,9 @@ func (t *tokens) readLogprobs(c *cursor) {
 		case "tokens":
 			var texts []int32
 			for range c.elements() {
-				texts = append(texts, idInText(c.value()))
+				v := c.value()
+				texts = append(texts, idInText(v))
+				t.addText(v)
 			}
 			t.putWhole(formats.TokensInLogprobs, texts)
 		}

@@ -1,0 +1,27 @@
+package recorder
+
+import "slices"
+
+// constrainedBy returns the field by which a request lets a grammar mask the
+// model's choices, or "". The logprobs of such an answer may be those after the
+// mask, whatever the engine says elsewhere: they are not the policy's alone. It
+// stands in the call's sampling as "constrained_by".
+func (q *request) constrainedBy() string {
+	choice := q.fields.get("tool_choice")
+	if len(choice) > 0 && choice[0] == '{' || slices.Contains([]string{"required", "any"}, unquote(choice)) {
+		return "tool_choice"
+	}
+	if kind := unquote(parseObject(q.fields.get("response_format")).get("type")); kind != "" && kind != "text" {
+		return "response_format"
+	}
+	if kind := unquote(parseObject(parseObject(q.fields.get("text")).get("format")).get("type")); kind != "" && kind != "text" {
+		return "text.format"
+	}
+	for _, name := range []string{"structured_outputs", "guided_json", "guided_regex", "guided_choice", "guided_grammar", // vLLM
+		"json_schema", "regex", "ebnf", "structural_tag", "grammar"} { // SGLang, llama.cpp
+		if q.fields.has(name) {
+			return name
+		}
+	}
+	return ""
+}
