@@ -49,7 +49,8 @@ func backendFlags() []cli.Flag {
 	flags = append(flags, hubFlags()...)
 	flags = append(flags, inCategory("Backend command",
 		&cli.StringFlag{Name: "trainer", Usage: "the program that trains: `WORDS` split as a shell would"},
-		&cli.StringSliceFlag{Name: "settings", Usage: "`KEY=VALUE` that the program is told"})...)
+		&cli.StringSliceFlag{Name: "settings", Usage: "`KEY=VALUE` that the program is told"},
+		&cli.BoolFlag{Name: "new-model", Usage: "each submission makes a new model, so an epoch may be submitted in several forms; default: all submissions advance one policy, and an epoch trains it once"})...)
 	flags = append(flags, inCategory("What supervised training imitates",
 		&cli.IntFlag{Name: "best", Value: 1, Usage: "the `N` best conversations of each group; -1: all that are left (backends openai, customizer, file and hub)"})...)
 	return append(flags, inCategory("Backend file",
@@ -159,7 +160,7 @@ func openaiConfig(s *session, c *cli.Context) (finetune.Config, error) {
 // commandConfig reads those of the backend command. Its model is --name, when
 // that is given.
 func commandConfig(c *cli.Context) (program.Config, error) {
-	config := program.Config{Target: c.String("target"), Settings: map[string]string{}}
+	config := program.Config{Target: c.String("target"), NewModel: c.Bool("new-model"), Settings: map[string]string{}}
 	if c.IsSet("name") {
 		config.Model = c.String("name")
 	}

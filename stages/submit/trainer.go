@@ -56,6 +56,20 @@ type Keeper interface {
 	Keeps() bool
 }
 
+// InPlace is a Trainer whose submissions advance one policy, the one that is
+// served: an epoch of a run trains it once, with whatever rows. The others make
+// a new model for each submission, so the same epoch may go to them in several
+// forms: other settings, the parts of a split.
+type InPlace interface {
+	InPlace() bool
+}
+
+// Configured is a Trainer that names the settings which change what comes of a
+// batch. They are part of the submission's key.
+type Configured interface {
+	Settings() formats.Settings
+}
+
 // Follower is a Trainer whose jobs outlive the connection. A state that it
 // does not know counts as JobRunning, and its message names it: waiting ends
 // by the time limits.

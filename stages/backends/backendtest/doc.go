@@ -29,7 +29,9 @@
 //  5. Jobs that outlive the connection: add Status (submit.Follower), and Cancel
 //     (submit.Canceller). A state that is not known is formats.JobRunning with
 //     Outcome.Strange, which is waited for no longer than the stall limit.
-//     A backend that only keeps the batch says so (submit.Keeper).
+//     A backend that only keeps the batch says so (submit.Keeper), and so does
+//     one that trains the served policy itself (submit.InPlace). Settings that
+//     change the outcome are named by Settings (submit.Configured).
 //  6. Errors tell what they are by methods: Temporary, Misused, Hint
 //     (remote.Error has them). No error, note or record holds a secret.
 //  7. Write the test server from the service's documents, each misbehaviour a

@@ -59,6 +59,7 @@ type Config struct {
 	Model    string            `yaml:"model" json:"model"`     // what it trains; default "policy"
 	Target   string            `yaml:"target" json:"target"`   // its name in the ledger; default: the words
 	Settings map[string]string `yaml:"settings" json:"settings"`
+	NewModel bool              `yaml:"new_model" json:"new_model"` // each submission makes a model of its own; else all advance one
 }
 
 // Trainer is a submit.Trainer, a Follower and a Canceller.
