@@ -40,10 +40,12 @@ func (s *session) keeps() bool {
 	return ok && k.Keeps()
 }
 
-// elsewhere looks for the same rows in the ledger's submissions to other
-// trainers: what one policy has learnt from is stale for another one, and a
-// wrong --name or --url is the usual cause. Only a person can say that it is
-// meant. What only keeps the rows does not count, on either side.
+// elsewhere looks for the same rows in the ledger's other submissions. What one
+// policy has learnt from is stale for another one, and a wrong --name or --url
+// is the usual cause; the same policy with other settings would learn it twice.
+// Only a person can say that it is meant. What only keeps the rows does not
+// count, on either side, nor do other settings of a trainer that makes a new
+// model for each submission.
 func (s *session) elsewhere(ctx context.Context) error {
 	if s.Keys == nil || s.keeps() {
 		return nil
@@ -56,12 +58,17 @@ func (s *session) elsewhere(ctx context.Context) error {
 		if key == s.ledger.key {
 			continue
 		}
-		other := &ledger{store: s.Ledger, key: key, now: s.Clock, ttl: s.LeaseTTL}
-		a, err := other.last(ctx)
+		a, err := s.other(key).last(ctx)
 		if err != nil {
 			return err
 		}
 		if a == nil || a.Keeps || a.Digest != s.data.RowsDigest.String() || !a.counts() {
+			continue
+		}
+		if a.Target == s.target {
+			if err := s.otherSettings(a); err != nil {
+				return err
+			}
 			continue
 		}
 		s.others = append(s.others, fmt.Sprintf("%s (%s, submission %s)", where(a.Target), a.state(), key))
@@ -73,11 +80,46 @@ func (s *session) elsewhere(ctx context.Context) error {
 		"submit: the batch %q was submitted to another trainer before: %s; this one is %s", s.data.URI(), strings.Join(s.others, ", "), where(s.target))
 }
 
-// counts tells whether an attempt may have had an effect.
+// other is the ledger's view of another submission.
+func (s *session) other(key string) *ledger {
+	return &ledger{store: s.Ledger, key: key, me: s.ledger.me, now: s.Clock, ttl: s.LeaseTTL}
+}
+
+// otherSettings is about the same rows, submitted to the same target before
+// with other settings.
+func (s *session) otherSettings(a *attempt) error {
+	what := fmt.Sprintf("the batch %q was submitted to %s before with other settings (%s, submission %s): %s",
+		s.data.URI(), where(s.target), a.state(), a.Key, s.changed(a))
+	switch {
+	case s.Resubmit:
+	case s.inPlace():
+		return stages.Errorf(stages.KindUsage, "say the settings as they were, and the command finds its submission; to train on these rows a second time: --resubmit", "submit: %s", what)
+	default:
+		s.Logger().Warn(what + "; this makes another model")
+	}
+	return nil
+}
+
+// changed names the settings that differ from those of an attempt.
+func (s *session) changed(a *attempt) string {
+	if list := a.Settings.Differences(s.settings); len(list) > 0 {
+		return strings.Join(list, "; ")
+	}
+	return "the tables that were handed over beside the rows differ"
+}
+
+func (s *session) inPlace() bool {
+	p, ok := s.Trainer.(InPlace)
+	return ok && p.InPlace()
+}
+
+// counts reports whether an attempt may have had an effect.
 func (a *attempt) counts() bool {
 	switch {
+	case a.damage != nil:
+		return true
 	case a.done != nil:
-		return !a.done.Void && a.done.Receipt != nil && a.done.Receipt.State != formats.JobUntrained
+		return !a.done.Void && a.done.Receipt.State != formats.JobUntrained
 	case a.sent != nil:
 		return !a.sent.Void
 	}

@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -52,9 +53,13 @@ type order struct {
 	Files           bool     // write files, instead of ART
 	Wire            bool     // make ART's wire form of the batch, and nothing of it
 	Kill            string   // "before N" or "after N" of the store's operations, "group N", "begin", "submit", "event", "sent N", ""
+	Stop            string   // where it stops as by ctrl-Z, in the same words
 	Resubmit        bool
 	AssumeTrained   bool
 	Wait            bool
+	Machine         string        // another than the other helpers'
+	Skew            time.Duration // of its clock
+	Lease           time.Duration
 }
 
 // answer is what it came to.
@@ -93,6 +98,9 @@ func die() {
 	time.Sleep(time.Hour) // select {} may be found to be a deadlock
 }
 
+// halt stops this process, once, until it is told to go on.
+var halt = sync.OnceFunc(func() { syscall.Kill(os.Getpid(), syscall.SIGSTOP) })
+
 // obey submits in this process, and dies where it is told to.
 func obey(o order) answer {
 	ctx := context.Background()
@@ -103,6 +111,13 @@ func obey(o order) answer {
 		panic(err)
 	}
 	var ops atomic.Int64
+	die := die
+	if o.Stop != "" {
+		o.Kill, die = o.Stop, halt
+	}
+	if o.Machine != "" {
+		submit.Foreign(o.Machine)
+	}
 	when, count, _ := strings.Cut(o.Kill, " ")
 	n, _ := strconv.ParseInt(count, 10, 64)
 	step := func(op func() error) error {
@@ -118,13 +133,14 @@ func obey(o order) answer {
 	}
 	result, err := submit.Run(ctx, submit.Options{
 		In: stages.Input{URI: o.In}, Out: o.Out, Receipt: stepped{receipts, step}, Ledger: stepped{ledger, step},
-		Trainer: dying(tr, when, n), Run: "run", Resubmit: o.Resubmit, AssumeTrained: o.AssumeTrained, Wait: o.Wait, PollInterval: time.Millisecond,
+		Env: stages.Env{Now: func() time.Time { return time.Now().Add(o.Skew) }}, LeaseTTL: o.Lease,
+		Trainer: dying(tr, when, n, die), Run: "run", Resubmit: o.Resubmit, AssumeTrained: o.AssumeTrained, Wait: o.Wait, PollInterval: time.Millisecond,
 	})
 	return answered(result, err, ops.Load())
 }
 
-func dying(tr submit.Trainer, when string, n int64) submit.Trainer {
-	m := mortal{tr, when, n}
+func dying(tr submit.Trainer, when string, n int64, die func()) submit.Trainer {
+	m := mortal{tr, when, n, die}
 	if f, ok := tr.(submit.Follower); ok {
 		return mortalFollower{m, f}
 	}
@@ -192,12 +208,27 @@ type mortal struct {
 	submit.Trainer
 	when string
 	n    int64
+	die  func()
+}
+
+// InPlace is the trainer's own.
+func (m mortal) InPlace() bool {
+	p, ok := m.Trainer.(submit.InPlace)
+	return ok && p.InPlace()
+}
+
+// Settings are the trainer's own.
+func (m mortal) Settings() formats.Settings {
+	if c, ok := m.Trainer.(submit.Configured); ok {
+		return c.Settings()
+	}
+	return nil
 }
 
 func (m mortal) Begin(ctx context.Context, known *formats.Policy) (formats.Standing, error) {
 	standing, err := m.Trainer.Begin(ctx, known)
 	if m.when == "begin" {
-		die()
+		m.die()
 	}
 	return standing, err
 }
@@ -207,18 +238,18 @@ func (m mortal) Submit(ctx context.Context, s formats.Submission, groups formats
 		k := int64(0)
 		groups(func(rows []formats.Trajectory, err error) bool {
 			if k++; m.when == "group" && k == m.n {
-				die()
+				m.die()
 			}
 			return yield(rows, err)
 		})
 	}, func(e formats.JobEvent) {
 		if m.when == "event" && (e.Metrics != nil || e.Job != "") || m.when == "sent" && e.Sent == m.n {
-			die()
+			m.die()
 		}
 		event(e)
 	})
 	if m.when == "submit" {
-		die()
+		m.die()
 	}
 	return out, err
 }

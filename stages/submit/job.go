@@ -37,7 +37,7 @@ func Job(ctx context.Context, o JobOptions) (Result, error) {
 	if o.Ledger == nil || o.Trainer == nil || o.Receipt == nil && o.Key == "" {
 		return Result{}, stages.Errorf(stages.KindUsage, "name the submission: --in URI of its receipt, or --key", "job: no submission")
 	}
-	s := newJobSession(o)
+	s := newJobSession(ctx, o)
 	if o.Timeout > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeoutCause(ctx, o.Timeout, stages.Errorf(stages.KindTemporary, "run the same command again", "job: gave up after %s", o.Timeout))
@@ -51,11 +51,11 @@ func Job(ctx context.Context, o JobOptions) (Result, error) {
 	return s.result, err
 }
 
-func newJobSession(o JobOptions) *session {
+func newJobSession(ctx context.Context, o JobOptions) *session {
 	s := &session{Options: Options{
 		Env: o.Env, Out: o.Out, Receipt: o.Receipt, Ledger: o.Ledger, Trainer: o.Trainer,
 		Wait: o.Wait, PollInterval: o.PollInterval, Stall: o.Stall, LeaseTTL: o.LeaseTTL,
-	}.withDefaults(), target: o.Trainer.Target(), began: o.Clock()}
+	}.withDefaults(), target: stored(ctx, o.Trainer.Target()), began: o.Clock()}
 	if s.Receipt == nil {
 		s.Receipt = noReceipt{}
 	}
@@ -77,6 +77,8 @@ func (s *session) job(ctx context.Context, cancel bool) error {
 	case a == nil && receipt != nil: // nothing was sent, or it is another ledger
 		s.result.Attached, s.result.UpToDate = true, true
 		return s.told(receipt)
+	case a != nil && a.damage != nil:
+		return s.damaged(a)
 	case a == nil:
 		return formats.Invalid(s.ledger.key, "`rollmill job list` shows what the ledger holds; name another with --ledger", fs.ErrNotExist, "no such submission in the ledger")
 	case a.Target != s.target:
@@ -115,9 +117,14 @@ func (s *session) named(ctx context.Context) (*formats.Receipt, error) {
 // look finds out how the newest attempt stands.
 func (s *session) look(ctx context.Context, a *attempt) error {
 	s.result.Attached = true
-	if a.done == nil && s.ledger.alive(a) {
+	if a.done == nil && !a.gone() && (!s.Wait || a.job != nil) { // perhaps its owner is at work: only watching it would tell
 		return s.besides(ctx, a)
 	}
+	return s.conclusion(ctx, a)
+}
+
+// conclusion settles the attempt and says how it ended.
+func (s *session) conclusion(ctx context.Context, a *attempt) error {
 	end, err := s.settle(ctx, a)
 	if err != nil || end == nil { // nil: it runs, and the receipt says so
 		return err
@@ -132,8 +139,9 @@ func (s *session) look(ctx context.Context, a *attempt) error {
 	return s.told(end.Receipt)
 }
 
-// besides looks at an attempt whose owner is alive: what becomes of it is the
-// owner's to record.
+// besides looks at an attempt whose owner may be alive: what becomes of it is
+// the owner's to record. When the job has ended and the owner has not said so,
+// whoever waits finds out whether it is silent.
 func (s *session) besides(ctx context.Context, a *attempt) error {
 	for {
 		out := formats.Outcome{State: formats.JobPending, Message: "it is being handed over by " + a.Owner.String()}
@@ -145,23 +153,24 @@ func (s *session) besides(ctx context.Context, a *attempt) error {
 			out.Job = a.job.Job
 		}
 		if !s.Wait {
-			if a.sent == nil {
-				return s.told(s.receipt(a.intent, nil, out))
-			}
 			return s.told(s.receipt(a.intent, a.sent, out))
+		}
+		if out.State != formats.JobPending && out.State != formats.JobRunning {
+			return s.conclusion(ctx, a)
 		}
 		select {
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		case <-time.After(s.PollInterval):
 		}
-		var err error
-		if a, err = s.ledger.last(ctx); err != nil {
+		next, err := s.ledger.last(ctx)
+		if err != nil {
 			return err
 		}
-		if a.done != nil || !s.ledger.alive(a) {
-			return s.look(ctx, a)
+		if next == nil || next.damage != nil || next.done != nil || next.gone() || next.Attempt != a.Attempt {
+			return s.job(ctx, false)
 		}
+		a = next
 	}
 }
 

@@ -16,11 +16,12 @@ import (
 	"github.com/rollmill/rollmill/stages"
 )
 
-// The ledger holds, for each batch, its attempts in order:
+// The ledger holds, for each submission, its attempts in order:
 //
 //	.rollmill/ledger/<key>/<attempt>/intent.json  create-only: who means to send it
-//	                                 lease.json   renewed while the owner lives
+//	                                 lease.json   written anew while the owner lives
 //	                                 sent.json    create-only: nothing was sent before it is there
+//	                                 taken.json   create-only: the owner is silent, and another finds out
 //	                                 job.json     create-only: the trainer's reference
 //	                                 done.json    create-only: how it ended
 //
@@ -30,13 +31,18 @@ import (
 //	intent      nothing was sent. The next run creates sent.json in the
 //	            owner's place, so that an owner that only slept cannot send
 //	            any more, and begins a new attempt.
-//	sent        the batch may have arrived. The trainer is asked; where it
-//	            cannot tell, a person has to.
+//	sent        the batch may have arrived. The next run creates taken.json,
+//	            which an owner that only slept looks for before it sends, and
+//	            asks the trainer; where it cannot tell, a person has to.
+//	taken       the next run asks the trainer too; the first to end the
+//	            attempt decides.
 //	job         the next run follows the job.
 //	done        the next run returns the same receipt.
 //
 // An attempt that is void (nothing was trained, for certain) makes room for
-// the next; any other end is the end, unless --resubmit.
+// the next; any other end is the end, unless --resubmit. No decision compares
+// the clocks of two machines: see lease.go. Which submission may train an
+// epoch is in epoch.go.
 type ledger struct {
 	store Store
 	key   string
@@ -45,38 +51,41 @@ type ledger struct {
 	ttl   time.Duration
 }
 
-// Key names a batch for a target: the same rows, target and model have the
-// same key whenever and wherever they are submitted. The digest covers the
-// tables beside the rows too, where the target uses any.
-func Key(digest string, target formats.Target) string {
+// Key names a submission: the same rows with the same settings for the same
+// target and model have the same key whenever and wherever they are submitted.
+// The digest covers the tables beside the rows too, where the target uses any.
+func Key(digest string, settings formats.Settings, target formats.Target) string {
 	data, _ := json.Marshal(struct {
-		Digest string
-		Target formats.Target
-	}{digest, target})
+		Digest   string
+		Settings formats.Settings
+		Target   formats.Target
+	}{digest, settings, target})
 	sum := sha256.Sum256(data)
 	return hex.EncodeToString(sum[:16])
 }
 
-const ledgerFormat = "rollmill-ledger/1"
+const ledgerFormat = "rollmill-ledger/2"
 
 type intent struct {
-	Format    string         `json:"format"`
-	Key       string         `json:"key"`
-	Attempt   int            `json:"attempt"`
-	Round     int            `json:"round"` // how often the batch was sent anew on purpose
-	Token     string         `json:"token"`
-	Owner     owner          `json:"owner"`
-	Target    formats.Target `json:"target"`
-	Curated   string         `json:"curated"`
-	Digest    string         `json:"curated_digest"`
-	Run       string         `json:"run,omitempty"`
-	Epoch     int            `json:"epoch"`
-	Load      formats.Load   `json:"load"`
-	Resubmit  string         `json:"resubmit,omitempty"`  // what it was sent again after
-	Elsewhere []string       `json:"elsewhere,omitempty"` // where it had been submitted before, which was no hindrance
-	Keeps     bool           `json:"keeps,omitempty"`     // the target trains nothing
-	CreatedAt time.Time      `json:"created_at"`
-	Expires   time.Time      `json:"expires"` // the first lease
+	Format    string           `json:"format"`
+	Key       string           `json:"key"`
+	Attempt   int              `json:"attempt"`
+	Round     int              `json:"round"` // how often the batch was sent anew on purpose
+	Token     string           `json:"token"`
+	Owner     owner            `json:"owner"`
+	Target    formats.Target   `json:"target"`
+	Settings  formats.Settings `json:"settings,omitempty"`
+	Curated   string           `json:"curated"`
+	Digest    string           `json:"curated_digest"`
+	Run       string           `json:"run,omitempty"`
+	Epoch     int              `json:"epoch"`
+	Load      formats.Load     `json:"load"`
+	Resubmit  string           `json:"resubmit,omitempty"`  // what it was sent again after
+	Elsewhere []string         `json:"elsewhere,omitempty"` // where it had been submitted before, which was no hindrance
+	Keeps     bool             `json:"keeps,omitempty"`     // the target trains nothing
+	CreatedAt time.Time        `json:"created_at"`
+	Lease     float64          `json:"lease_seconds"`     // how long its owner may be silent
+	Assumes   bool             `json:"assumes,omitempty"` // sends nothing: it ends what an attempt with damaged records left open
 }
 
 type sent struct {
@@ -84,6 +93,11 @@ type sent struct {
 	Void   bool             `json:"void,omitempty"` // created in a dead owner's place: nothing was or will be sent
 	Before formats.Standing `json:"before"`
 	At     time.Time        `json:"at"`
+}
+
+type taken struct {
+	Owner string    `json:"owner"`
+	At    time.Time `json:"at"`
 }
 
 type job struct {
@@ -104,69 +118,111 @@ type attempt struct {
 	intent
 	lease *lease
 	sent  *sent
+	taken *taken
 	job   *job
 	done  *done
+
+	damage *damage // of one of the records: none of them counts
 }
 
 func (l *ledger) path(n int, record string) string {
 	return fmt.Sprintf(".rollmill/ledger/%s/%d/%s.json", l.key, n, record)
 }
 
-// last loads the newest attempt; nil when there is none.
+// last loads the newest attempt; nil when there is none. A damaged one has its
+// key and number, and its damage.
 func (l *ledger) last(ctx context.Context) (*attempt, error) {
-	var a *attempt
-	for n := 1; ; n++ {
-		var next attempt
-		found, err := read(ctx, l.store, l.path(n, "intent"), &next.intent)
+	var data []byte
+	n := 0
+	for ; ; n++ {
+		next, err := fetch(ctx, l.store, l.path(n+1, "intent"), maxRecord)
+		if missing(err) {
+			break
+		}
 		if err != nil {
 			return nil, fmt.Errorf("reading the ledger: %w", err)
 		}
-		if !found {
-			break
-		}
-		if next.Format != ledgerFormat {
-			return nil, formats.Invalid(l.path(n, "intent"), "another version of rollmill wrote it", nil, "format is %q, want %q", next.Format, ledgerFormat)
-		}
-		a = &next
+		data = next
 	}
-	if a == nil {
+	if n == 0 {
 		return nil, nil
 	}
+	a := &attempt{}
+	if a.damage = parse(l.path(n, "intent"), data, &a.intent); a.damage == nil && (a.Key != l.key || a.Attempt != n) {
+		a.damage = &damage{l.path(n, "intent"), fmt.Sprintf("it is of attempt %d of %q", a.Attempt, a.Key)}
+	}
 	err := errors.Join(
-		load(ctx, l, a.Attempt, "lease", &a.lease), load(ctx, l, a.Attempt, "sent", &a.sent),
-		load(ctx, l, a.Attempt, "job", &a.job), load(ctx, l, a.Attempt, "done", &a.done))
+		load(ctx, l, n, "lease", &a.lease, a), load(ctx, l, n, "sent", &a.sent, a), load(ctx, l, n, "taken", &a.taken, a),
+		load(ctx, l, n, "job", &a.job, a), load(ctx, l, n, "done", &a.done, a))
+	a.Key, a.Attempt = l.key, n
+	a.contradicts(l)
 	if a.done != nil && a.done.Receipt != nil {
 		compact(a.done.Receipt)
 	}
 	return a, err
 }
 
-func load[T any](ctx context.Context, l *ledger, n int, record string, into **T) error {
-	var v T
-	found, err := read(ctx, l.store, l.path(n, record), &v)
+// contradicts notes records that cannot stand side by side.
+func (a *attempt) contradicts(l *ledger) {
+	what, record := "", "done"
+	switch {
+	case a.damage != nil:
+	case a.Assumes && (a.done == nil || a.done.Void):
+		what, record = "--assume-trained did not come to its end, and the attempt before this one is damaged", "intent"
+	case a.done != nil && a.done.Receipt != nil && a.sent == nil, a.job != nil && a.sent == nil:
+		what, record = "it is missing, and later ones are there", "sent"
+	case a.done != nil && a.done.Receipt != nil && a.done.Receipt.Key != a.Key:
+		what = "its receipt is of the submission " + a.done.Receipt.Key
+	case a.done != nil && a.done.Receipt != nil && a.sent.Void:
+		what = "it has a receipt, and nothing was sent"
+	}
+	if what != "" {
+		a.damage = &damage{l.path(a.Attempt, record), what}
+	}
+}
+
+// load reads one record of an attempt, if it is there. What is damaged is
+// noted; the lease decides nothing for good, so a damaged one counts as none.
+func load[T any](ctx context.Context, l *ledger, n int, record string, into **T, a *attempt) error {
+	limit := int64(maxRecord)
+	if record == "done" {
+		limit = maxReceipt
+	}
+	data, err := fetch(ctx, l.store, l.path(n, record), limit)
+	if missing(err) {
+		return nil
+	}
 	if err != nil {
 		return fmt.Errorf("reading the ledger: %w", err)
 	}
-	if found {
+	var v T
+	wrong := parse(l.path(n, record), data, &v)
+	switch {
+	case wrong == nil:
 		*into = &v
+	case record != "lease" && a.damage == nil:
+		a.damage = wrong
 	}
 	return nil
 }
 
-// create makes a record that must not exist and tells whether this call did.
+// create makes a record that must not exist and reports whether this call did.
 // A store's answer that got lost is no failure: the record itself tells.
 func (l *ledger) create(ctx context.Context, n int, record string, v any) (bool, error) {
+	return l.createAt(ctx, l.path(n, record), v)
+}
+
+func (l *ledger) createAt(ctx context.Context, key string, v any) (bool, error) {
 	data, err := json.MarshalIndent(v, "", "  ")
 	if err != nil {
 		return false, fmt.Errorf("writing the ledger: %w", err)
 	}
 	data = append(secret.From(ctx).JSON(data), '\n')
-	key := l.path(n, record)
 	created := l.store.Create(ctx, key, data)
 	if created == nil {
 		return true, nil
 	}
-	there, err := l.store.Read(ctx, key)
+	there, err := fetch(ctx, l.store, key, maxReceipt)
 	switch {
 	case err == nil:
 		return bytes.Equal(there, data), nil
@@ -203,14 +259,21 @@ func (l *ledger) claim(ctx context.Context, in intent) (bool, error) {
 // finish ends an attempt. Of several enders the first one's record stands and
 // is returned.
 func (l *ledger) finish(ctx context.Context, n int, d done) (*done, error) {
+	if d.Receipt != nil {
+		trim(d.Receipt)
+	}
 	d.Owner, d.At = l.me.ID, l.now()
 	won, err := l.create(ctx, n, "done", d)
 	if err != nil || won {
 		return &d, err
 	}
 	var other *done
-	if err := load(ctx, l, n, "done", &other); err != nil {
+	var a attempt
+	if err := load(ctx, l, n, "done", &other, &a); err != nil {
 		return nil, err
+	}
+	if a.damage != nil {
+		return nil, stages.Errorf(stages.KindPerson, "put the record back from a backup, or look at the trainer", "submit: the ledger cannot be believed: %w", a.damage)
 	}
 	return other, nil
 }

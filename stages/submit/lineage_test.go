@@ -44,7 +44,7 @@ func TestRowsOfAnotherPolicyAreRefused(t *testing.T) {
 			o := options(t, place)
 			o.In.URI = curated(t, t.TempDir()+"/curate", madeBy(backendtest.Group(5), c.version, c.model), backendtest.Group(6))
 			o.Out = t.TempDir()
-			o.Receipt, o.MaxStaleness = bucket(t, o.Out), c.staleness
+			o.Receipt, o.MaxStaleness, o.Run = bucket(t, o.Out), c.staleness, "another"
 			result, err := submit.Run(t.Context(), o)
 			if c.refused == "" {
 				if err != nil || result.Receipt.State != formats.JobCompleted {

@@ -14,14 +14,14 @@ import (
 type Listed struct {
 	Key       string         `json:"key"`
 	Attempt   int            `json:"attempt"`
-	State     string         `json:"state"` // of the receipt; else void, sent, begun, or running when the job is known
+	State     string         `json:"state"` // of the receipt; else void, sent, begun, damaged, or running when the job is known
 	Job       string         `json:"job,omitempty"`
 	Target    formats.Target `json:"target"`
 	Run       string         `json:"run,omitempty"`
 	Epoch     int            `json:"epoch"`
 	Curated   string         `json:"curated"`
 	Owner     string         `json:"owner"`
-	Alive     bool           `json:"alive"` // its owner is at work
+	Alive     bool           `json:"alive"` // its owner has not ended, as far as can be seen at once
 	CreatedAt time.Time      `json:"created_at"`
 }
 
@@ -39,15 +39,15 @@ func List(ctx context.Context, store Store, keys Keys, now func() time.Time) ([]
 			failed = errors.Join(failed, err)
 			continue
 		}
-		out = append(out, a.listed(l))
+		out = append(out, a.listed())
 	}
 	slices.SortStableFunc(out, func(a, b Listed) int { return a.CreatedAt.Compare(b.CreatedAt) })
 	return out, failed
 }
 
-func (a *attempt) listed(l *ledger) Listed {
+func (a *attempt) listed() Listed {
 	e := Listed{Key: a.Key, Attempt: a.Attempt, Target: a.Target, Run: a.Run, Epoch: a.Epoch, Curated: a.Curated,
-		Owner: a.Owner.String(), Alive: a.done == nil && l.alive(a), CreatedAt: a.CreatedAt}
+		Owner: a.Owner.String(), Alive: a.damage == nil && a.done == nil && !a.gone(), CreatedAt: a.CreatedAt}
 	if a.job != nil {
 		e.Job = a.job.Job
 	}
@@ -58,6 +58,8 @@ func (a *attempt) listed(l *ledger) Listed {
 // state is how an attempt stands, as its records have it.
 func (a *attempt) state() string {
 	switch {
+	case a.damage != nil:
+		return "damaged"
 	case a.done != nil && a.done.Receipt != nil:
 		return a.done.Receipt.State
 	case a.done != nil:

@@ -69,8 +69,8 @@ func (o Options) Validate() error {
 		return usage("--resubmit sends the batch again, --assume-trained never does", "submit: --resubmit and --assume-trained exclude each other")
 	case o.Price < 0:
 		return usage("", "submit: a price of %g: must be 0 or more", o.Price)
-	case o.LeaseTTL < 0 || o.LeaseTTL > 0 && o.LeaseTTL < time.Second:
-		return usage("", "submit: lease of %s: must be at least 1s", o.LeaseTTL)
+	case o.LeaseTTL < 0 || o.LeaseTTL > 0 && o.LeaseTTL < time.Second || o.LeaseTTL > maxLease:
+		return usage("", "submit: lease of %s: must be at least 1s and at most %s", o.LeaseTTL, maxLease)
 	}
 	return nil
 }

@@ -32,13 +32,14 @@ func TestOptionsAreCheckedFirst(t *testing.T) {
 
 func TestKeysAreStable(t *testing.T) {
 	target := formats.Target{Backend: "art", Address: "http://a:1", Model: "p/m"}
-	key := submit.Key("3-00ff", target)
-	if key != submit.Key("3-00ff", target) || len(key) != 32 {
+	settings := formats.Settings{"learning-rate": "1", "beta": "2"}
+	key := submit.Key("3-00ff", settings, target)
+	if key != submit.Key("3-00ff", formats.Settings{"beta": "2", "learning-rate": "1"}, target) || len(key) != 32 {
 		t.Error(key)
 	}
 	other := target
 	other.Model = "p/n"
-	if key == submit.Key("3-00fe", target) || key == submit.Key("3-00ff", other) {
+	if key == submit.Key("3-00fe", settings, target) || key == submit.Key("3-00ff", settings, other) || key == submit.Key("3-00ff", nil, target) {
 		t.Error("two batches have one key")
 	}
 	if _, err := json.Marshal(target); err != nil {

@@ -25,7 +25,7 @@ type owner struct {
 func self() owner {
 	host, _ := os.Hostname()
 	pid := os.Getpid()
-	o := owner{ID: uuid.NewString(), Host: host, PID: pid, Boot: boot(), Namespace: namespace()}
+	o := owner{ID: uuid.NewString(), Host: host, PID: pid, Boot: bootID(), Namespace: namespace()}
 	o.Started, _ = started(pid)
 	return o
 }
@@ -35,7 +35,7 @@ func (o owner) String() string { return fmt.Sprintf("process %d on %s", o.PID, o
 // gone is true only when it is certain: the same boot, the same process ids,
 // and nobody of that id and start time.
 func (o owner) gone() bool {
-	if o.Boot == "" || o.Namespace == "" || o.Started == "" || o.Boot != boot() || o.Namespace != namespace() {
+	if o.Boot == "" || o.Namespace == "" || o.Started == "" || o.Boot != bootID() || o.Namespace != namespace() {
 		return false
 	}
 	now, err := started(o.PID)
@@ -45,7 +45,8 @@ func (o owner) gone() bool {
 	return now != o.Started
 }
 
-func boot() string {
+// bootID is another after each start of the machine.
+var bootID = func() string {
 	data, _ := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	return string(bytes.TrimSpace(data))
 }

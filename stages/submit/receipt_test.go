@@ -84,7 +84,7 @@ func TestAnotherBatchesReceiptIsNotReplaced(t *testing.T) {
 	if e := kind(t, o, stages.KindUsage); !strings.Contains(e.Hint(), "--overwrite") {
 		t.Error(e.Hint())
 	}
-	o.Overwrite = true
+	o.Overwrite, o.Run = true, "another"
 	completes(t, o)
 }
 

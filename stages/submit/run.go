@@ -2,6 +2,7 @@ package submit
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/secret"
 	"github.com/rollmill/rollmill/stages"
 )
 
@@ -42,7 +44,7 @@ func Run(ctx context.Context, o Options) (Result, error) {
 			return Result{}, fmt.Errorf("reading the curated dataset: %w", err)
 		}
 	}
-	s := newSession(o, d, o.compare(ctx, d))
+	s := newSession(ctx, o, d, o.compare(ctx, d))
 	err = s.run(ctx)
 	s.result.Seconds = o.Clock().Sub(s.began).Seconds()
 	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() != nil {
@@ -61,6 +63,9 @@ type session struct {
 	result Result
 	began  time.Time
 
+	settings formats.Settings // of the trainer
+	runID    string           // of the dataset's run; "" when it has none
+
 	checked bool     // preflight has passed
 	made    *lineage // of the batch, noted by preflight
 	others  []string // other trainers that have had it
@@ -68,11 +73,29 @@ type session struct {
 }
 
 // newSession begins one; digest is that of what is submitted.
-func newSession(o Options, d *dataset.Dataset, digest string) *session {
+func newSession(ctx context.Context, o Options, d *dataset.Dataset, digest string) *session {
 	s := &session{Options: o, data: d, target: o.Trainer.Target(), began: o.Clock()}
-	s.ledger = &ledger{store: o.Ledger, key: Key(digest, s.target), me: self(), now: o.Clock, ttl: o.LeaseTTL}
+	if c, ok := o.Trainer.(Configured); ok {
+		s.settings = c.Settings()
+	}
+	s.ledger = &ledger{store: o.Ledger, key: Key(digest, s.settings, s.target), me: self(), now: o.Clock, ttl: o.LeaseTTL}
+	s.target = stored(ctx, s.target)
 	s.result.Report = stages.Report{Stage: "submit", URI: o.Out, Identity: s.ledger.key, Sealed: true, Rows: d.Rows, RowsDigest: d.RowsDigest.String()}
 	return s
+}
+
+// stored is a target as records have it, without secrets. Its key is of the
+// target itself.
+func stored(ctx context.Context, t formats.Target) formats.Target {
+	data, err := json.Marshal(t)
+	if err != nil {
+		return t
+	}
+	var out formats.Target
+	if json.Unmarshal(secret.From(ctx).JSON(data), &out) != nil {
+		return t
+	}
+	return out
 }
 
 func (s *session) groups(ctx context.Context) formats.Groups { return groups(ctx, s.data) }
@@ -96,7 +119,10 @@ func (s *session) run(ctx context.Context) error {
 		if a == nil && old != nil && ended(old) && !s.Resubmit { // the ledger was lost or is another one
 			return s.attach(ctx, old)
 		}
-		if a != nil {
+		if a != nil && a.damage != nil && s.AssumeTrained {
+			return s.assume(ctx, a)
+		}
+		if a != nil && (a.damage == nil || !s.Resubmit || s.resent) {
 			end, err := s.settle(ctx, a)
 			if err != nil || end == nil {
 				return err
@@ -113,8 +139,8 @@ func (s *session) run(ctx context.Context) error {
 	}
 }
 
-// oldReceipt is the receipt already there, if it is this batch's. Another
-// batch's is refused, unless it is to be replaced.
+// oldReceipt is the receipt already there, if it is this submission's. Another
+// one's is refused, unless it is to be replaced.
 func (s *session) oldReceipt(ctx context.Context) (*formats.Receipt, error) {
 	r, err := ReadReceipt(ctx, s.Receipt)
 	switch {
@@ -124,11 +150,26 @@ func (s *session) oldReceipt(ctx context.Context) (*formats.Receipt, error) {
 		return nil, fmt.Errorf("reading the receipt at %q: %w", s.Out, err)
 	case r.Key == s.ledger.key:
 		return r, nil
-	case r.Key == "" || s.Overwrite:
+	case r.Key == "":
 		return nil, nil
 	}
-	return nil, stages.Errorf(stages.KindUsage, "write to another --out, or replace it with --overwrite",
-		"submit: %q holds the receipt of another batch (%s, digest %s)", s.Out, r.Curated, r.CuratedDigest)
+	what := fmt.Sprintf("%q holds the receipt of another batch (%s, digest %s)", s.Out, r.Curated, r.CuratedDigest)
+	if r.CuratedDigest == s.data.RowsDigest.String() && r.Target != nil && *r.Target == s.target {
+		a, err := s.other(r.Key).last(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if a != nil && a.damage == nil {
+			if err := s.otherSettings(a); err != nil && a.counts() {
+				return nil, err
+			}
+			what = fmt.Sprintf("%q holds the receipt of these rows with other settings: %s", s.Out, s.changed(a))
+		}
+	}
+	if s.Overwrite {
+		return nil, nil
+	}
+	return nil, stages.Errorf(stages.KindUsage, "write to another --out, or replace it with --overwrite", "submit: %s", what)
 }
 
 func ended(r *formats.Receipt) bool {
@@ -199,9 +240,14 @@ func (s *session) dryRun(ctx context.Context) error {
 		return err
 	}
 	a, err := s.ledger.last(ctx)
+	if err == nil && (a == nil || a.damage == nil && a.done != nil && a.done.Void) {
+		err = s.epochTaken(ctx)
+	}
 	switch {
 	case err != nil:
 		return err
+	case a != nil && a.damage != nil:
+		return s.damaged(a)
 	case a != nil && a.done != nil && !a.done.Void:
 		s.result.Message += "; it was submitted before (" + a.done.Receipt.State + "), so nothing would be sent"
 	case a != nil && a.done == nil:

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 
@@ -23,13 +24,17 @@ func (s *session) send(ctx context.Context, last *attempt) (over bool, err error
 		}
 		s.checked = true
 	}
+	if err := s.winEpoch(ctx); err != nil {
+		return true, err
+	}
 	in := s.intent(last)
+	began := now()
 	won, err := s.ledger.claim(ctx, in)
 	if err != nil || !won {
 		return err != nil, err
 	}
 	s.resent = true
-	hold := s.ledger.hold(ctx, in, s.Logger())
+	hold := s.ledger.hold(ctx, in, began, s.Logger())
 	a := &attempt{intent: in}
 	err = s.hand(ctx, a, hold)
 	// What must be recorded is recorded even when the command is interrupted.
@@ -39,16 +44,17 @@ func (s *session) send(ctx context.Context, last *attempt) (over bool, err error
 }
 
 func (s *session) intent(last *attempt) intent {
-	now := s.Clock()
 	in := intent{
-		Format: ledgerFormat, Key: s.ledger.key, Attempt: 1, Owner: s.ledger.me, Target: s.target,
+		Format: ledgerFormat, Key: s.ledger.key, Attempt: 1, Owner: s.ledger.me, Target: s.target, Settings: s.settings,
 		Curated: s.data.URI(), Digest: s.data.RowsDigest.String(), Run: s.Run, Epoch: s.Epoch, Load: s.load,
 		Elsewhere: s.others, Keeps: s.keeps(),
-		CreatedAt: now, Expires: now.Add(s.LeaseTTL),
+		CreatedAt: s.Clock(), Lease: s.LeaseTTL.Seconds(),
 	}
 	if last != nil {
 		in.Attempt, in.Round = last.Attempt+1, last.Round
-		if end := last.done; s.Resubmit && !s.resent && (!end.Void || end.Settled != "") {
+		if last.damage != nil {
+			in.Round, in.Resubmit = last.Attempt, fmt.Sprintf("attempt %d, whose records are damaged", last.Attempt)
+		} else if end := last.done; s.Resubmit && !s.resent && (!end.Void || end.Settled != "") {
 			in.Round++
 			in.Resubmit = fmt.Sprintf("attempt %d: %s", last.Attempt, end.Why)
 			if end.Receipt != nil {
@@ -67,6 +73,9 @@ func (s *session) intent(last *attempt) intent {
 
 // hand gives the batch to the trainer, under a lease.
 func (s *session) hand(ctx context.Context, a *attempt, hold *holding) error {
+	if err := s.keepEpoch(ctx); err != nil {
+		return errors.Join(err, s.void(ctx, a, err.Error()))
+	}
 	standing, err := s.Trainer.Begin(ctx, s.Policy)
 	if err != nil {
 		return errors.Join(kinded(err), s.void(ctx, a, err.Error()))
@@ -86,7 +95,7 @@ func (s *session) hand(ctx context.Context, a *attempt, hold *holding) error {
 		return stages.Errorf(stages.KindTemporary, "run the same command again", "submit: another process took this submission over")
 	}
 	submission := a.submission()
-	submission.Guard = hold.guard
+	submission.Guard, submission.Fence = hold.guard, hold.fence
 	news := s.listen(ctx, a)
 	out, err := s.Trainer.Submit(ctx, submission, s.groups(ctx), news.hear)
 	news.meter.Done()
@@ -103,28 +112,64 @@ func (s *session) after(ctx context.Context, a *attempt, out formats.Outcome, fa
 		if failure == nil {
 			failure = stages.Errorf(stages.KindFailed, "", "submit: %s", out.Message)
 		}
-		return errors.Join(kinded(failure), s.void(ctx, a, out.Message))
+		err := s.void(ctx, a, out.Message)
+		if err == nil && !a.done.Void { // another process found that it was trained
+			return s.contradiction(a, out)
+		}
+		return errors.Join(kinded(failure), err)
 	case failure != nil && (out.State == formats.JobUnknown || out.State == ""):
-		// The trainer could not be asked: the attempt stays open, and the
-		// next run asks again.
-		if ctx.Err() != nil {
+		if ctx.Err() != nil { // the attempt stays open, and the next run asks
 			return failure
 		}
-		return stages.Errorf(stages.KindTemporary, "run the same command again: it finds out, and sends nothing twice",
-			"submit: the end of the job was not seen: %w", failure)
+		// Whatever the failure says of itself, the batch was sent: only the
+		// trainer can tell what became of it.
+		s.Logger().Warn("the end of the job was not seen; the trainer is asked", "error", failure)
+		asked, err := s.follow(ctx, a, formats.Outcome{})
+		if err != nil {
+			return s.open(ctx, a, failure, err)
+		}
+		if asked.Message == "" || asked.State == formats.JobUnknown {
+			asked.Message = strings.TrimSuffix(failure.Error()+"; "+asked.Message, "; ")
+		}
+		out = asked
+	default:
+		var err error
+		if out, err = s.follow(ctx, a, out); err != nil {
+			return s.unseen(ctx, a, err)
+		}
 	}
-	out, err := s.follow(ctx, a, out)
-	if err != nil {
-		return kinded(err)
-	}
+	var err error
 	a.done, err = s.conclude(context.WithoutCancel(ctx), a, out)
-	if err != nil || a.done == nil {
+	switch {
+	case err != nil || a.done == nil:
 		return err
-	}
-	if a.done.Receipt == nil {
+	case a.done.Receipt != nil:
+		return s.deliver(context.WithoutCancel(ctx), a.done.Receipt)
+	case out.State == formats.JobFailed && out.Clean:
 		return stages.Errorf(stages.KindFailed, "run the same command again", "submit: nothing was trained: %s", a.done.Why)
 	}
-	return s.deliver(context.WithoutCancel(ctx), a.done.Receipt)
+	return s.contradiction(a, out)
+}
+
+// open leaves the attempt to the next run, which asks first and sends nothing
+// before it knows.
+func (s *session) open(ctx context.Context, a *attempt, failure, asking error) error {
+	if s.inPlace() && ctx.Err() == nil {
+		return s.unseen(ctx, a, errors.Join(failure, asking))
+	}
+	return stages.Errorf(stages.KindTemporary, "run the same command again: it finds out, and sends nothing twice",
+		"submit: the end of the job was not seen: %w", errors.Join(failure, asking))
+}
+
+// contradiction: this process and another that took its attempt over saw
+// different ends. Nothing of that may look like success.
+func (s *session) contradiction(a *attempt, out formats.Outcome) error {
+	ended := "that nothing was trained: " + a.done.Why
+	if a.done.Receipt != nil {
+		ended = "as " + a.done.Receipt.State
+	}
+	return stages.Errorf(stages.KindPerson, "look at the trainer (its log, its checkpoints): the batch may have been trained twice, or the ledger may be wrong about it",
+		"submit: attempt %d of %s was taken over while this process slept; the other process recorded %s, and here the trainer said %s: %s", a.Attempt, a.Key, ended, out.State, out.Message)
 }
 
 func (s *session) void(ctx context.Context, a *attempt, why string) error {

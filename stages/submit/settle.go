@@ -2,6 +2,7 @@ package submit
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -13,13 +14,30 @@ import (
 // gone. It is nil when the job still runs and is not to be waited for: the
 // result is whole then.
 func (s *session) settle(ctx context.Context, a *attempt) (*done, error) {
+	if a.damage != nil {
+		return nil, s.damaged(a)
+	}
 	if a.done != nil {
 		return a.done, nil
 	}
-	if s.ledger.alive(a) {
+	a, alive, err := s.ledger.watch(ctx, a)
+	switch {
+	case err != nil:
+		return nil, err
+	case a.damage != nil:
+		return nil, s.damaged(a)
+	case a.done != nil:
+		return a.done, nil
+	case alive:
 		return nil, stages.Errorf(stages.KindTemporary, "wait for it; should that process be gone, the next run finds out when its lease ends",
 			"submit: %s is submitting this batch", a.Owner)
 	}
+	return s.takeOver(ctx, a)
+}
+
+// takeOver ends an attempt whose owner is silent, in a way that the owner
+// notices before it sends anything, should it only have slept.
+func (s *session) takeOver(ctx context.Context, a *attempt) (*done, error) {
 	if a.sent == nil {
 		// Whoever creates this record decides: the owner can send no more.
 		won, err := s.ledger.create(ctx, a.Attempt, "sent", sent{Owner: s.ledger.me.ID, Void: true, At: s.Clock()})
@@ -34,11 +52,28 @@ func (s *session) settle(ctx context.Context, a *attempt) (*done, error) {
 	if a.sent.Void {
 		return s.ledger.finish(ctx, a.Attempt, done{Void: true, Why: "its owner ended before anything was sent"})
 	}
+	if a.taken == nil { // before the trainer is asked: its answer holds only if nothing is sent after it
+		if _, err := s.ledger.create(ctx, a.Attempt, "taken", taken{Owner: s.ledger.me.ID, At: s.Clock()}); err != nil {
+			return nil, err
+		}
+	}
 	out, err := s.follow(ctx, a, formats.Outcome{})
 	if err != nil {
-		return nil, kinded(err)
+		return nil, s.unseen(ctx, a, err)
 	}
 	return s.conclude(ctx, a, out)
+}
+
+// unseen is the error of a batch that was sent and whose trainer cannot be
+// asked. Where the policy may have moved, that is for a person: who only tries
+// again is told nothing new. A job of its own is found later, by its reference
+// or its token.
+func (s *session) unseen(ctx context.Context, a *attempt, failure error) error {
+	var ours *stages.Error
+	if ctx.Err() != nil || errors.As(failure, &ours) || a.job != nil || !s.inPlace() {
+		return kinded(failure)
+	}
+	return s.person(a, formats.Outcome{State: formats.JobUnknown, Message: fmt.Sprintf("and the trainer cannot be asked now (%v); when it answers again, the same command asks it first", failure)})
 }
 
 // follow asks for the state of a job, and again for as long as it runs and is

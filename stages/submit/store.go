@@ -4,9 +4,9 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io/fs"
+	"slices"
+	"strings"
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/secret"
@@ -24,7 +24,7 @@ type Store interface {
 // ReadReceipt reads the receipt under submit's --out. A missing one is
 // fs.ErrNotExist.
 func ReadReceipt(ctx context.Context, s Store) (*formats.Receipt, error) {
-	data, err := s.Read(ctx, formats.ReceiptFile)
+	data, err := fetch(ctx, s, formats.ReceiptFile, maxReceipt)
 	if err != nil {
 		return nil, err
 	}
@@ -49,8 +49,28 @@ func compact(r *formats.Receipt) {
 	}
 }
 
+// trim cuts a receipt's metric lines to what records may hold: those in the
+// middle go, and the message says so.
+func trim(r *formats.Receipt) {
+	var bytes int
+	for _, line := range r.MetricSteps {
+		bytes += len(line)
+	}
+	cut := 0
+	for bytes > keepMetrics {
+		middle := len(r.MetricSteps) / 2
+		bytes -= len(r.MetricSteps[middle])
+		r.MetricSteps = slices.Delete(r.MetricSteps, middle, middle+1)
+		cut++
+	}
+	if cut > 0 {
+		r.Message = strings.TrimPrefix(fmt.Sprintf("%s; %d metric lines from the middle are left out", r.Message, cut), "; ")
+	}
+}
+
 // WriteReceipt makes or replaces the receipt.
 func WriteReceipt(ctx context.Context, s Store, r *formats.Receipt) error {
+	trim(r)
 	return write(ctx, s, formats.ReceiptFile, r)
 }
 
@@ -60,18 +80,4 @@ func write(ctx context.Context, s Store, key string, v any) error {
 		return fmt.Errorf("writing %q: %w", key, err)
 	}
 	return s.Write(ctx, key, append(secret.From(ctx).JSON(data), '\n'))
-}
-
-func read(ctx context.Context, s Store, key string, v any) (found bool, err error) {
-	data, err := s.Read(ctx, key)
-	if errors.Is(err, fs.ErrNotExist) {
-		return false, nil
-	}
-	if err != nil {
-		return false, err
-	}
-	if err := json.Unmarshal(data, v); err != nil {
-		return false, formats.Invalid(key, "", err, "is not a record of the ledger")
-	}
-	return true, nil
 }

@@ -1,0 +1,239 @@
+package submit
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/stages"
+)
+
+// Where submissions advance one policy, an epoch of a run trains it once,
+// whatever rows are submitted: those of a dataset that was made again with
+// other rules are other rows, and the same epoch.
+//
+//	.rollmill/epochs/<target, run, epoch>/<n>.json  create-only: which submission may train the epoch
+//
+// The newest record names the holder. Another submission may add a record when
+// everything that the earlier holders sent is void. A holder looks twice: it
+// adds its record and then looks at the others' attempts (winEpoch); it
+// creates its intent and then looks whether its record is the newest
+// (keepEpoch). So of two that do both at the same moment at least one sees the
+// other and stops.
+//
+// What if the owner dies after...
+//
+//	its record   nothing was sent, and the holder has no attempt: the next
+//	             submission adds its own record, and the dead one's is void.
+//	the intent   as in ledger.go: the attempt has to be void first.
+type epochClaim struct {
+	Format    string           `json:"format"`
+	Key       string           `json:"key"` // of the submission
+	Owner     owner            `json:"owner"`
+	Target    formats.Target   `json:"target"`
+	Run       string           `json:"run"`
+	Epoch     int              `json:"epoch"`
+	Curated   string           `json:"curated"`
+	Digest    string           `json:"curated_digest"`
+	Settings  formats.Settings `json:"settings,omitempty"`
+	Resubmit  string           `json:"resubmit,omitempty"` // the earlier holder, which was no hindrance
+	CreatedAt time.Time        `json:"created_at"`
+}
+
+const epochFormat = "rollmill-epoch/1"
+
+func (c *epochClaim) check() string {
+	if c.Format != epochFormat || c.Key == "" {
+		return "it does not say which submission trains the epoch"
+	}
+	return ""
+}
+
+// epochKey names an epoch of a run for a target. A run has its random id, or,
+// where a dataset has none, its name.
+func (s *session) epochKey(n int) string {
+	run := s.Run
+	if s.runID != "" {
+		run = s.runID
+	}
+	data, _ := json.Marshal(struct {
+		Target formats.Target
+		Run    string
+		Epoch  int
+	}{s.target, run, s.Epoch})
+	sum := sha256.Sum256(data)
+	return fmt.Sprintf(".rollmill/epochs/%s/%d.json", hex.EncodeToString(sum[:16]), n)
+}
+
+// claims are an epoch's records, the oldest first.
+func (s *session) claims(ctx context.Context) ([]epochClaim, error) {
+	var out []epochClaim
+	for n := 1; ; n++ {
+		key := s.epochKey(n)
+		data, err := fetch(ctx, s.Ledger, key, maxRecord)
+		if missing(err) {
+			return out, nil
+		}
+		if err != nil {
+			return nil, fmt.Errorf("reading the ledger: %w", err)
+		}
+		var c epochClaim
+		if wrong := parse(key, data, &c); wrong != nil {
+			if !s.Resubmit {
+				return nil, stages.Errorf(stages.KindPerson, "put the record back from a backup; or look at the trainer, and when epoch "+fmt.Sprint(s.Epoch)+" was not trained, --resubmit", "submit: the ledger cannot be believed: %w", wrong)
+			}
+			c = epochClaim{}
+		}
+		out = append(out, c)
+	}
+}
+
+// winEpoch makes this submission the one that trains its epoch, or says which
+// other does.
+func (s *session) winEpoch(ctx context.Context) error {
+	if !s.inPlace() {
+		return nil
+	}
+	for {
+		list, err := s.claims(ctx)
+		if err != nil {
+			return err
+		}
+		before, err := s.earlier(ctx, list)
+		if err != nil {
+			return err
+		}
+		if len(list) > 0 && list[len(list)-1].Key == s.ledger.key {
+			return nil
+		}
+		c := epochClaim{Format: epochFormat, Key: s.ledger.key, Owner: s.ledger.me, Target: s.target, Run: s.Run, Epoch: s.Epoch,
+			Curated: s.data.URI(), Digest: s.data.RowsDigest.String(), Settings: s.settings, Resubmit: before, CreatedAt: s.Clock()}
+		// Won or lost, look again: at the others' attempts, with the record there.
+		if _, err := s.ledger.createAt(ctx, s.epochKey(len(list)+1), c); err != nil {
+			return err
+		}
+	}
+}
+
+// earlier is the newest other submission that trained the epoch and is no
+// hindrance.
+func (s *session) earlier(ctx context.Context, list []epochClaim) (string, error) {
+	before := ""
+	for _, c := range list {
+		if c.Key == s.ledger.key || c.Key == "" {
+			continue
+		}
+		free, err := s.epochFree(ctx, c)
+		if err != nil {
+			return "", err
+		}
+		if !free {
+			before = c.Key
+		}
+	}
+	return before, nil
+}
+
+// epochTaken is winEpoch without a record.
+func (s *session) epochTaken(ctx context.Context) error {
+	if !s.inPlace() {
+		return nil
+	}
+	list, err := s.claims(ctx)
+	if err == nil {
+		_, err = s.earlier(ctx, list)
+	}
+	return err
+}
+
+// keepEpoch is asked with the intent there: another submission that took the
+// epoch meanwhile has seen no attempt of ours, and may send.
+func (s *session) keepEpoch(ctx context.Context) error {
+	if !s.inPlace() {
+		return nil
+	}
+	list, err := s.claims(ctx)
+	if err != nil {
+		return err
+	}
+	if n := len(list); n == 0 || list[n-1].Key != s.ledger.key {
+		return stages.Errorf(stages.KindTemporary, "run the same command again", "submit: another submission took epoch %d meanwhile", s.Epoch)
+	}
+	return nil
+}
+
+// epochFree reports whether an earlier holder of the epoch trained nothing, or
+// is to be no hindrance.
+func (s *session) epochFree(ctx context.Context, c epochClaim) (bool, error) {
+	a, err := s.other(c.Key).last(ctx)
+	if err != nil || a == nil {
+		return a == nil, err
+	}
+	if a.damage == nil && a.done == nil && a.Target == s.target && !s.DryRun {
+		if a, err = s.settleOther(ctx, a); err != nil {
+			return false, err
+		}
+	}
+	switch {
+	case a.damage != nil && !s.Resubmit:
+		return false, s.damaged(a)
+	case a.damage == nil && !a.counts():
+		return true, nil
+	case s.Resubmit:
+		return false, nil
+	case a.Digest == s.data.RowsDigest.String():
+		return false, s.otherSettings(a)
+	}
+	return false, stages.Errorf(stages.KindPerson,
+		"an epoch trains a policy once. Is --in the dataset that is meant, and --epoch its epoch? To train on this one too: --resubmit",
+		"submit: epoch %d of the run %q was submitted to %s before, with other rows: %q (%s, submission %s); this is %q",
+		s.Epoch, s.Run, where(s.target), c.Curated, a.state(), c.Key, s.data.URI())
+}
+
+// settleOther finds out how another submission of the epoch ended. The trainer
+// is the same, so it can be asked.
+func (s *session) settleOther(ctx context.Context, a *attempt) (*attempt, error) {
+	o := *s
+	o.ledger, o.Resubmit, o.AssumeTrained = s.other(a.Key), false, false
+	o.settings, o.Wait = a.Settings, false
+	o.Receipt, o.result, o.Out = noReceipt{}, Result{}, "THE --out OF THAT SUBMISSION"
+	end, err := o.settle(ctx, a)
+	var staged *stages.Error
+	if err != nil && !(s.Resubmit && errors.As(err, &staged) && staged.Kind == stages.KindPerson) {
+		return nil, fmt.Errorf("epoch %d was submitted before, as %q (submission %s): %w", s.Epoch, a.Curated, a.Key, err)
+	}
+	if err != nil || end == nil { // it runs
+		return a, nil
+	}
+	settled := *a
+	settled.done = end
+	return &settled, nil
+}
+
+// assume ends a submission with damaged records as trained: somebody looked.
+func (s *session) assume(ctx context.Context, damaged *attempt) error {
+	in := s.intent(damaged)
+	in.Assumes = true
+	won, err := s.ledger.claim(ctx, in)
+	if err != nil || !won {
+		return err
+	}
+	standing, err := s.Trainer.Begin(ctx, s.Policy)
+	if err != nil {
+		return kinded(err)
+	}
+	a := &attempt{intent: in, sent: &sent{Owner: s.ledger.me.ID, Before: standing, At: s.Clock()}}
+	if _, err := s.ledger.create(ctx, a.Attempt, "sent", a.sent); err != nil {
+		return err
+	}
+	end, err := s.conclude(ctx, a, formats.Outcome{State: formats.JobUnknown, Message: damaged.damage.Error()})
+	if err != nil || end.Receipt == nil {
+		return err
+	}
+	return s.deliver(ctx, end.Receipt)
+}

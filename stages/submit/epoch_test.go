@@ -1,0 +1,215 @@
+package submit_test
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/stages"
+	"github.com/rollmill/rollmill/stages/backends/art"
+	"github.com/rollmill/rollmill/stages/backends/art/arttest"
+	"github.com/rollmill/rollmill/stages/backends/backendtest"
+	"github.com/rollmill/rollmill/stages/backends/finetune"
+	"github.com/rollmill/rollmill/stages/backends/finetune/finetunetest"
+	"github.com/rollmill/rollmill/stages/submit"
+	"github.com/rollmill/rollmill/storage"
+	"github.com/rollmill/rollmill/storage/fakes3"
+)
+
+// stores are where a ledger may be.
+func stores(t *testing.T) map[string]string {
+	return map[string]string{"disk": "", "bucket": fakes3.Start(t).URI("run")}
+}
+
+// made is another dataset of the same epoch: curated anew, by other rules.
+func made(t *testing.T, o submit.Options, groups ...int) submit.Options {
+	t.Helper()
+	var rows [][]formats.Trajectory
+	for _, g := range groups {
+		rows = append(rows, backendtest.Group(g))
+	}
+	o.In.URI, o.Out = curated(t, t.TempDir()+"/curate", rows...), t.TempDir()
+	o.Receipt = bucket(t, o.Out)
+	return o
+}
+
+func TestAnEpochTrainsAServedPolicyOnce(t *testing.T) {
+	for name, uri := range stores(t) {
+		t.Run(name, func(t *testing.T) {
+			server, place := place(t, arttest.Faults{})
+			if uri != "" {
+				place.Ledger = uri
+			}
+			first := options(t, place)
+			first.Keys = listed(bucket(t, place.Ledger))
+			completes(t, first)
+			other := made(t, first, 0, 1)
+			for _, dry := range []bool{true, false} {
+				other.DryRun = dry
+				e := kind(t, other, stages.KindPerson)
+				if !strings.Contains(e.Error(), `epoch 0 of the run "run" was submitted to art at`) || !strings.Contains(e.Error(), "with other rows") || !strings.Contains(e.Hint(), "--resubmit") {
+					t.Errorf("%v; %s", e, e.Hint())
+				}
+			}
+			if server.Jobs() != 1 {
+				t.Fatalf("%d jobs", server.Jobs())
+			}
+			if r := completes(t, first); !r.Attached {
+				t.Error("the first one is no longer attached to")
+			}
+			// The next epoch is free, and so is another run.
+			next := made(t, first, 2, 0)
+			next.Epoch, next.MaxStaleness = 1, 9
+			completes(t, next)
+			elsewhere := made(t, first, 1, 2)
+			elsewhere.Run, elsewhere.MaxStaleness = "another", 9
+			completes(t, elsewhere)
+			other.Resubmit, other.MaxStaleness = true, 9
+			completes(t, other)
+			other.Resubmit = false
+			if r := completes(t, other); !r.Attached || server.Jobs() != 4 {
+				t.Errorf("%+v, %d jobs", r, server.Jobs())
+			}
+		})
+	}
+}
+
+func TestAVoidAttemptFreesItsEpoch(t *testing.T) {
+	server, place := place(t, arttest.Faults{TrainStatus: 422})
+	first := options(t, place)
+	kind(t, first, stages.KindFailed)
+	server.Set(arttest.Faults{})
+	second := made(t, first, 0, 1)
+	completes(t, second)
+	if e := kind(t, first, stages.KindPerson); !strings.Contains(e.Error(), "with other rows") || server.Jobs() != 1 {
+		t.Errorf("%v, %d jobs", e, server.Jobs())
+	}
+}
+
+// TestRacingDatasetsOfOneEpochTrainOnce: several datasets of an epoch at the
+// same moment; at most one is trained, and in the end exactly one is.
+func TestRacingDatasetsOfOneEpochTrainOnce(t *testing.T) {
+	server, place := place(t, arttest.Faults{Atomic: true})
+	first := options(t, place)
+	racers := []submit.Options{first, made(t, first, 0, 1), made(t, first, 0, 2), made(t, first, 1, 2)}
+	var all sync.WaitGroup
+	for _, o := range racers {
+		all.Go(func() { submit.Run(t.Context(), o) })
+	}
+	all.Wait()
+	if server.Jobs() > 1 {
+		t.Fatalf("%d jobs", server.Jobs())
+	}
+	done := 0
+	for _, o := range racers {
+		if r, err := submit.Run(t.Context(), o); err == nil && r.Receipt.State == formats.JobCompleted {
+			done++
+		}
+	}
+	if done != 1 || server.Jobs() != 1 {
+		t.Errorf("%d completed, %d jobs", done, server.Jobs())
+	}
+}
+
+// TestKilledWithTheEpochWonAnotherDatasetMayHaveIt kills the sender at each of
+// its writes; the dataset is then made anew, and submitted in its place.
+func TestKilledWithTheEpochWonAnotherDatasetMayHaveIt(t *testing.T) {
+	for n := int64(1); n <= 7; n++ {
+		for _, when := range []string{"before", "after"} {
+			t.Run(fmt.Sprintf("%s-%d", when, n), func(t *testing.T) {
+				t.Parallel()
+				server, o := place(t, arttest.Faults{Atomic: true})
+				doomed := o
+				doomed.Kill = fmt.Sprintf("%s %d", when, n)
+				if a := run(t, doomed); !a.killed {
+					t.Skipf("it has fewer writes: %+v", a)
+				}
+				other := made(t, options(t, o), 0, 1)
+				result, err := submit.Run(t.Context(), other)
+				if server.Jobs() != 1 {
+					t.Errorf("%+v, %v, %d jobs", result.Receipt, err, server.Jobs())
+				}
+				again := run(t, o)
+				if _, err2 := submit.Run(t.Context(), other); server.Jobs() != 1 || (err == nil) == (again.Err == "") || (err == nil) != (err2 == nil) {
+					t.Errorf("%v, %+v, %v, %d jobs", err, again, err2, server.Jobs())
+				}
+			})
+		}
+	}
+}
+
+func TestChangedSettingsAreNamed(t *testing.T) {
+	server, place := place(t, arttest.Faults{})
+	first := options(t, place)
+	first.Keys = listed(bucket(t, place.Ledger))
+	completes(t, first)
+	rate := 3e-5
+	tr, err := art.New(art.Config{IP: place.Host, Port: place.Port, APIKey: "hush", Training: art.Training{LearningRate: &rate}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	changed := first
+	changed.Trainer = tr
+	for _, out := range []string{first.Out, t.TempDir()} {
+		changed.Out, changed.Receipt = out, bucket(t, out)
+		for _, keys := range []submit.Keys{first.Keys, nil} {
+			changed.Keys = keys
+			e := kind(t, changed, stages.KindUsage)
+			if !strings.Contains(e.Error(), "learning-rate was 0.00005, is 0.00003") || !strings.Contains(e.Hint(), "--resubmit") {
+				t.Errorf("%v; %s", e, e.Hint())
+			}
+		}
+	}
+	if server.Jobs() != 1 {
+		t.Errorf("%d jobs", server.Jobs())
+	}
+}
+
+// TestASweepMakesAModelForEachSetting: jobs that make a new model each are
+// keyed by digest and settings alone.
+func TestASweepMakesAModelForEachSetting(t *testing.T) {
+	for name, uri := range stores(t) {
+		t.Run(name, func(t *testing.T) {
+			server, o := tuned(t, finetunetest.Faults{})
+			if uri != "" {
+				o.Ledger = bucket(t, uri)
+			}
+			o.Keys = listed(o.Ledger.(*storage.Bucket))
+			submission := func(epochs int, groups ...int) submit.Options {
+				tr, err := finetune.New(finetune.Config{BaseURL: server.URL, APIKey: finetunetest.Key, Model: "gpt-test", MinRows: 1, Settle: 1, Poll: 1, Hyperparameters: map[string]any{"n_epochs": epochs}})
+				if err != nil {
+					t.Fatal(err)
+				}
+				o := o
+				if groups != nil {
+					o = made(t, o, groups...)
+				} else {
+					o.Out = t.TempDir()
+					o.Receipt = bucket(t, o.Out)
+				}
+				o.Trainer = tr
+				return o
+			}
+			for epochs := range 3 {
+				one := submission(epochs + 1)
+				completes(t, one)
+				if r := completes(t, one); !r.Attached {
+					t.Error("it was sent again")
+				}
+			}
+			completes(t, submission(1, 0)) // the halves of a split
+			completes(t, submission(1, 1, 2))
+			if n := len(server.Jobs()); n != 5 {
+				t.Errorf("%d jobs, want 5", n)
+			}
+			one, two := submission(1), submission(7)
+			two.Out, two.Receipt = one.Out, one.Receipt
+			completes(t, one)
+			if e := kind(t, two, stages.KindUsage); !strings.Contains(e.Error(), "n_epochs was 1, is 7") {
+				t.Error(e)
+			}
+		})
+	}
+}

@@ -1,0 +1,136 @@
+package submit
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/stages"
+)
+
+// How large a record may be. A receipt holds metric lines; keepMetrics is what
+// it is cut to before it is written.
+const (
+	maxRecord   = 1 << 20
+	maxReceipt  = 64 << 20
+	keepMetrics = 16 << 20
+)
+
+// A bounded store refuses what is larger than it was asked for before it reads
+// it; a *storage.Bucket is one.
+type bounded interface {
+	ReadAtMost(ctx context.Context, key string, limit int64) ([]byte, error)
+}
+
+// fetch reads a record, of at most limit bytes.
+func fetch(ctx context.Context, s Store, key string, limit int64) ([]byte, error) {
+	if b, ok := s.(bounded); ok {
+		return b.ReadAtMost(ctx, key, limit)
+	}
+	data, err := s.Read(ctx, key)
+	if err == nil && int64(len(data)) > limit {
+		return nil, fmt.Errorf("%q has %d bytes, more than the %d that such a record has at most", key, len(data), limit)
+	}
+	return data, err
+}
+
+// damage is what is wrong with an attempt's records. It is no error of the
+// store: reading again gives the same.
+type damage struct {
+	Record string
+	What   string
+}
+
+func (d *damage) Error() string { return fmt.Sprintf("the record %q is damaged: %s", d.Record, d.What) }
+
+// parse reads a record whole, or says what is wrong with it.
+func parse(key string, data []byte, v any) *damage {
+	if err := json.Unmarshal(data, v); err != nil {
+		return &damage{key, err.Error()}
+	}
+	if c, ok := v.(interface{ check() string }); ok {
+		if what := c.check(); what != "" {
+			return &damage{key, what}
+		}
+	}
+	return nil
+}
+
+func (i *intent) check() string {
+	switch {
+	case i.Format != ledgerFormat:
+		return fmt.Sprintf("its format is %q, and this version of rollmill writes %q", i.Format, ledgerFormat)
+	case i.Key == "" || i.Attempt < 1 || i.Round < 0:
+		return "it names no submission"
+	case i.Owner.ID == "":
+		return "it names no owner"
+	case i.Token != i.Key && !strings.HasPrefix(i.Token, i.Key+"-"):
+		return "its token is not of its key"
+	case i.Target.Backend == "":
+		return "it names no target"
+	}
+	return ""
+}
+
+func (s *sent) check() string {
+	if s.Owner == "" || s.At.IsZero() {
+		return "it does not say who sent, and when"
+	}
+	return ""
+}
+
+func (j *job) check() string {
+	if j.Job == "" {
+		return "it names no job"
+	}
+	return ""
+}
+
+func (l *lease) check() string {
+	if l.Owner == "" {
+		return "it names no owner"
+	}
+	return ""
+}
+
+func (t *taken) check() string {
+	if t.Owner == "" {
+		return "it does not say by whom"
+	}
+	return ""
+}
+
+func (d *done) check() string {
+	switch {
+	case d.Owner == "":
+		return "it does not say who ended the attempt"
+	case d.Void == (d.Receipt != nil):
+		return "it must hold a receipt or say that nothing was trained"
+	case d.Receipt != nil && (d.Receipt.Format != formats.ReceiptFormat || d.Receipt.Key == "" || !ended(d.Receipt) || !knownState(d.Receipt.State)):
+		return "its receipt is not one of a submission that ended"
+	}
+	return ""
+}
+
+func knownState(state string) bool {
+	switch state {
+	case formats.JobNothing, formats.JobPending, formats.JobRunning, formats.JobCompleted, formats.JobFailed, formats.JobCancelled, formats.JobUntrained:
+		return true
+	}
+	return false
+}
+
+// damaged is the error of an attempt whose records cannot be believed.
+func (s *session) damaged(a *attempt) error {
+	help := fmt.Sprintf(`put the record back from a backup; do not delete it, since a missing record means that its step was never made.
+  Without a backup look at the trainer (its log, its checkpoints), then run the same command with one flag more:
+  --assume-trained if the batch was trained, --resubmit if it was not. The wrong one loses the batch, or trains it twice (the ledger is at %q)`, s.LedgerURI)
+	return stages.Errorf(stages.KindPerson, help, "submit: the ledger cannot be believed: %w", a.damage)
+}
+
+// missing reports whether a record is not there.
+func missing(err error) bool { return errors.Is(err, fs.ErrNotExist) }
