@@ -17,6 +17,7 @@ stage=$1 epoch=$2
 
 shard=${SHARD:-auto/$SHARDS}
 at() { printf '%s/epoch-%s/%s%s' "$ROOT" "$1" "$2" "${QUERY:+?$QUERY}"; }
+ledger=$ROOT${QUERY:+?$QUERY}
 policy() { if [ "$epoch" = 0 ]; then printf '%s/policy%s' "$ROOT" "${QUERY:+?$QUERY}"; else at $((epoch - 1)) submit; fi; }
 
 # run executes rollmill, hands on a signal to end, and ends with its code.
@@ -32,7 +33,7 @@ run() {
 }
 
 case $stage in
-prepare) run submit --prepare --out "$(epoch=0 policy)" ;;
+prepare) run submit --prepare --ledger "$ledger" --out "$(epoch=0 policy)" ;;
 validation)
   run rollout --validation --epoch "$epoch" --policy "$(policy)" --out "$(at "$epoch" validation/rollout)"
   run score --validation --in "$(at "$epoch" validation/rollout)" --out "$(at "$epoch" validation/score)"
@@ -45,6 +46,6 @@ curate)
   [ "$epoch" = 0 ] || previous=(--previous "$(at $((epoch - 1)) curate)")
   run curate --in "$(at "$epoch" group)" --epoch "$epoch" "${previous[@]}" --shard "$shard" --out "$(at "$epoch" curate)"
   ;;
-submit) run submit --in "$(at "$epoch" curate)" --wait --out "$(at "$epoch" submit)" ;;
+submit) run submit --in "$(at "$epoch" curate)" --wait --ledger "$ledger" --out "$(at "$epoch" submit)" ;;
 *) echo "stage.sh: there is no stage \"$stage\"" >&2; exit 2 ;;
 esac

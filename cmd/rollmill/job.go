@@ -94,7 +94,7 @@ func jobLedger(ctx context.Context, s *session, in string) (*storage.Bucket, err
 	uri := c.String("ledger")
 	if uri == "" {
 		_, uri = runAndRoot(c)
-		if in != "" && c.String("run") == "" && c.String("root") == "" {
+		if in != "" && c.String("root") == "" {
 			uri, _ = storage.Split(in)
 			if parent, name := storage.Split(uri); strings.HasPrefix(name, "epoch-") {
 				uri = parent

@@ -201,7 +201,7 @@ func reachable(b *storage.Bucket) string {
 func (s *session) submitPlaces() (in stages.Input, out, root string, err error) {
 	c := s.flags
 	out = c.String("out")
-	named := c.String("run") != "" || c.String("root") != ""
+	named := c.String("root") != ""
 	_, root = runAndRoot(c)
 	if c.Bool("prepare") && c.String("in") == "" {
 		if out == "" {

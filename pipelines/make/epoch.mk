@@ -36,6 +36,7 @@ run       = @$(ROLLMILL) $(1) --config $(CONFIG)
 # prints where it wrote, which is the same place.
 shards    = @$(if $(filter-out 1,$(SHARDS)),$(PARALLEL) --quote --halt soon$(comma)fail=1 -N0 )$(ROLLMILL) $(1) --config $(CONFIG)
 comma    := ,
+ledger    = --ledger '$(ROOT)$(if $(QUERY),?$(QUERY))'
 at        = '$(ROOT)/epoch-$(1)/$(2)$(if $(QUERY),?$(QUERY))'
 stamp     = $(STAMPS)/epoch-$(1)-$(2)
 write     = > $@.part && mv $@.part $@
@@ -49,7 +50,7 @@ all: $(if $(epochs),$(call stamp,$(lastword $(epochs)),submit)) $(foreach e,$(va
 $(STAMPS)/policy: $(CONFIG)
 	@mkdir -p $(@D)
 	$(call run,check)
-	$(call run,submit) --prepare --out '$(ROOT)/policy$(if $(QUERY),?$(QUERY))' $(write)
+	$(call run,submit) --prepare $(ledger) --out '$(ROOT)/policy$(if $(QUERY),?$(QUERY))' $(write)
 
 # $(1) the epoch, $(2) the stamp of the policy that plays it
 define epoch
@@ -62,7 +63,7 @@ $(call stamp,$(1),group): $(call stamp,$(1),score)
 $(call stamp,$(1),curate): $(call stamp,$(1),group) $(if $(filter-out 0,$(1)),$(call stamp,$(word $(1),$(epochs)),curate))
 	$$(call shards,curate) --in "$$$$(cat $$<)" --epoch $(1) $(if $(filter-out 0,$(1)),--previous "$$$$(cat $(call stamp,$(word $(1),$(epochs)),curate))") --out $(call at,$(1),curate) $$(each)
 $(call stamp,$(1),submit): $(call stamp,$(1),curate)
-	$$(call run,submit) --in "$$$$(cat $$<)" --wait --out $(call at,$(1),submit) $$(write)
+	$$(call run,submit) --in "$$$$(cat $$<)" --wait $$(ledger) --out $(call at,$(1),submit) $$(write)
 endef
 $(foreach e,$(epochs),$(eval $(call epoch,$(e),$(call before,$(e)))))
 

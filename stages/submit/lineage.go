@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/stages"
 )
 
@@ -44,9 +45,11 @@ func (s *session) watched(ctx context.Context) formats.Groups {
 	return func(yield func([]formats.Trajectory, error) bool) {
 		l := &lineage{versions: map[int64]*origin{}, models: map[string]*origin{}, epochs: map[int64]*origin{}}
 		s.made = l
+		s.rows = dataset.NewRowCheck(s.data)
 		for rows, err := range s.groups(ctx) {
 			if err == nil {
 				l.add(rows)
+				s.rows.Add(rows)
 			}
 			if !yield(rows, err) {
 				return

@@ -32,6 +32,11 @@ func (s *session) preflight(ctx context.Context) error {
 	if err != nil {
 		return kinded(err)
 	}
+	if s.rows != nil { // the key is made of the manifest's digest
+		if err := s.rows.End(); err != nil {
+			return err
+		}
+	}
 	if s.made != nil {
 		load.Notes = append(load.Notes, s.made.notes(s.Epoch)...)
 		s.price(&load)

@@ -39,6 +39,9 @@ func Run(ctx context.Context, o Options) (Result, error) {
 	if err != nil {
 		return Result{}, fmt.Errorf("opening the curated dataset: %w", err)
 	}
+	if err := d.CheckCounts(); err != nil {
+		return Result{}, fmt.Errorf("opening the curated dataset: %w", err)
+	}
 	if o.Run == "" {
 		if o.Run, err = runOf(ctx, d); err != nil {
 			return Result{}, fmt.Errorf("reading the curated dataset: %w", err)
@@ -65,6 +68,8 @@ type session struct {
 
 	settings formats.Settings // of the trainer
 	runID    string           // of the dataset's run; "" when it has none
+
+	rows *dataset.RowCheck // of the batch, taken by preflight
 
 	checked bool     // preflight has passed
 	made    *lineage // of the batch, noted by preflight

@@ -95,7 +95,7 @@ func (s *session) hand(ctx context.Context, a *attempt, hold *holding) error {
 		return stages.Errorf(stages.KindTemporary, "run the same command again", "submit: another process took this submission over")
 	}
 	submission := a.submission()
-	submission.Guard, submission.Fence = hold.guard, hold.fence
+	submission.Guard, submission.Owned = hold.guard, func() error { return hold.fence(ctx) }
 	news := s.listen(ctx, a)
 	out, err := s.Trainer.Submit(ctx, submission, s.groups(ctx), news.hear)
 	news.meter.Done()
