@@ -15,6 +15,7 @@
 # make chaos-submit COUNT=100   kills submissions to every backend at random moments, and counts the jobs
 # make llama  records a real llama-server with a model of random weights
 # make chaos-rollout TRAJECTORIES=2000 KILLS=10   kills rollout over an engine that does everything wrong
+# make chaos-stages COUNT=100   kills score, group and curate at random, and lets commands with --overwrite race, on a disk and on a bucket
 # make chaos COUNT=20   kills the demo at random moments and compares what it leaves
 # make bench/group ROWS=10000000   groups thin data beside DuckDB and polars
 # make bench/curate GB=5           keeps 30 % of wide data beside DuckDB, polars and cp
@@ -31,7 +32,7 @@ TRAJECTORIES ?= 400
 KILLS  ?= 4
 STORES ?= minio gcs azure
 
-.PHONY: all build demo demo-train test check bench bench/score bench/rewards bench/submit bench/rollout bench/shards bench/group bench/curate stores slurm airflow docs golden chaos chaos-rollout chaos-submit learn llama clean FORCE
+.PHONY: all build demo demo-train test check bench bench/score bench/rewards bench/submit bench/rollout bench/shards bench/group bench/curate stores slurm airflow docs golden chaos chaos-rollout chaos-stages chaos-submit learn llama clean FORCE
 all: build
 
 build: bin/rollmill bin/tictactoe
@@ -143,6 +144,9 @@ golden:
 
 chaos-rollout:
 	COUNT=$(TRAJECTORIES) KILLS=$(KILLS) $(GO) test ./cmd/rollmill -run TestChaosRollout -count 1 -timeout 60m -v
+
+chaos-stages:
+	COUNT=$(COUNT) $(GO) test ./cmd/rollmill -run 'TestStagesKilledAtRandom|TestOverwriteRaces' -count 1 -timeout 120m -v
 
 chaos-submit:
 	COUNT=$(COUNT) $(GO) test ./stages/submit -run 'TestKilledAtRandom|TestKilledAtAnyRequest' -count 1 -timeout 60m -v
