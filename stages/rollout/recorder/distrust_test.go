@@ -296,3 +296,16 @@ func TestConstrainedCallsAreMarked(t *testing.T) {
 		}
 	}
 }
+
+// TestAnAgentMayEndAsSoonAsItHasItsAnswer, and its connection serves the next
+// trajectory.
+func TestAnAgentMayEndAsSoonAsItHasItsAnswer(t *testing.T) {
+	r := serving(t, func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, plainAnswer) })
+	for range 500 {
+		s := r.Begin(context.Background(), "t", "g")
+		status, _ := ask(t, s, nil, user("one"))
+		if rec := s.End(); status != 200 || rec.LastCall != nil {
+			t.Fatalf("%d %+v", status, rec.LastCall)
+		}
+	}
+}

@@ -160,6 +160,7 @@ func (r *Recorder) Close() error {
 func (r *Recorder) Begin(ctx context.Context, trajectoryID, group string) *Session {
 	ctx, cancel := context.WithCancelCause(ctx)
 	s := &Session{rec: r, id: trajectoryID, group: group, token: rand.Text(), ctx: ctx, cancel: cancel}
+	s.cut, s.cutOff = context.WithCancel(context.WithoutCancel(ctx))
 	r.up.balance.join(group)
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -210,14 +211,14 @@ func (r *Recorder) in(serve func(*Session, http.ResponseWriter, *http.Request)) 
 // handler has returned.
 const lingering = time.Minute
 
-// bound ends the reading of a request and the writing of its answer with the
-// session: an agent that stopped reading, or that never ends its request, would
-// else hold the session for ever. Until then an agent may be as slow as it
-// likes. The function that it returns is called when the request was served.
+// bound ends the reading of a request and the writing of its answer when the
+// session has ended and waited a little: an agent that stopped reading, or that
+// never ends its request, would else hold the session for ever. Until then an
+// agent may be as slow as it likes. The function that it returns is called when the request was served.
 func (s *Session) bound(w http.ResponseWriter) (served func()) {
 	c := http.NewResponseController(w)
 	_ = c.SetWriteDeadline(time.Time{}) // left from the connection's last request
-	stop := context.AfterFunc(s.ctx, func() {
+	stop := context.AfterFunc(s.cut, func() {
 		now := time.Now()
 		_ = c.SetReadDeadline(now)
 		_ = c.SetWriteDeadline(now)

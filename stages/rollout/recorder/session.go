@@ -21,6 +21,8 @@ type Session struct {
 	ctx              context.Context
 	cancel           context.CancelCauseFunc
 	busy             sync.WaitGroup
+	cut              context.Context // ends when agents' connections are cut off
+	cutOff           context.CancelFunc
 
 	mu     sync.Mutex
 	ended  bool
@@ -95,9 +97,16 @@ func (s *Session) End() Record {
 		s.rec.forget(s)
 	}
 	s.cancel(errEnded)
+	late := time.AfterFunc(farewell, s.cutOff)
 	s.busy.Wait()
+	late.Stop()
+	s.cutOff()
 	return Record{Messages: s.tree.messages, Calls: s.calls, ToolSets: s.tools, TokenSource: s.source, Unfit: s.unfit, LastCall: s.last, Lost: s.lost}
 }
+
+// farewell is how long the handlers of an ended session have to return by
+// themselves. Their connections may be used again by other trajectories.
+const farewell = time.Second
 
 var errEnded = fmt.Errorf("the trajectory ended before the answer came")
 
