@@ -24,6 +24,7 @@ import (
 	"github.com/apache/arrow-go/v18/parquet/pqarrow"
 
 	"github.com/rollmill/rollmill/formats"
+	rollparquet "github.com/rollmill/rollmill/formats/parquet"
 )
 
 // batchRows is how many rows are decoded at a time.
@@ -69,6 +70,11 @@ type scan struct {
 }
 
 func (s *scan) open(src *io.SectionReader, columns []string) error {
+	// arrow-go recurses as deep as the schema nests, and a stack that overflows
+	// cannot be recovered.
+	if err := rollparquet.CheckFooter(src, src.Size(), s.name); err != nil {
+		return err
+	}
 	mem := newLimited()
 	props := parquet.NewReaderProperties(mem)
 	props.BufferedStreamEnabled = true

@@ -2,6 +2,7 @@ package arrow
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"io"
 	"math"
@@ -35,7 +36,7 @@ func rowsOf(t *testing.T, file []byte, columns ...string) ([]string, error) {
 }
 
 // write makes a Parquet file of a table built by fill.
-func write(t *testing.T, codec compress.Compression, schema *arrow.Schema, fill func(*array.RecordBuilder)) []byte {
+func write(t testing.TB, codec compress.Compression, schema *arrow.Schema, fill func(*array.RecordBuilder)) []byte {
 	t.Helper()
 	b := array.NewRecordBuilder(memory.DefaultAllocator, schema)
 	fill(b)
@@ -131,7 +132,7 @@ func TestLZ4RawPagesThatCompressWell(t *testing.T) {
 	}
 }
 
-func wellFormed(t *testing.T) []byte {
+func wellFormed(t testing.TB) []byte {
 	schema := arrow.NewSchema([]arrow.Field{
 		{Name: "q", Type: arrow.BinaryTypes.String},
 		{Name: "s", Type: arrow.StructOf(arrow.Field{Name: "l", Type: arrow.ListOf(arrow.PrimitiveTypes.Int32)})},
@@ -175,10 +176,18 @@ func TestAnyWrongByteEndsInRowsOrAnError(t *testing.T) {
 
 func FuzzRows(f *testing.F) {
 	f.Add([]byte("PAR1"))
+	f.Add(nested(3))
+	f.Add(wellFormed(f))
 	f.Fuzz(func(t *testing.T, file []byte) {
-		for _, err := range Rows("x.parquet", bytes.NewReader(file), int64(len(file))) {
+		for object, err := range Rows("x.parquet", bytes.NewReader(file), int64(len(file))) {
 			if err != nil {
+				if !errors.Is(err, formats.ErrInvalid) || !strings.Contains(err.Error(), `"x.parquet"`) {
+					t.Fatalf("an error without kind or place: %v", err)
+				}
 				return
+			}
+			if !json.Valid(object) {
+				t.Fatalf("%q is not JSON", object)
 			}
 		}
 	})

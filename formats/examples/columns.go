@@ -12,10 +12,6 @@ import (
 
 // columns yields the rows of a column map, in the order of their indexes.
 func (s source) columns(data []byte, yield func(line, error) bool) {
-	if !json.Valid(data) {
-		yield(line{}, s.notOneObject(data))
-		return
-	}
 	columns, names, err := fields(data)
 	if err != nil {
 		yield(line{}, formats.Invalid(s.name, wantJSON, err, "it cannot be read"))
@@ -57,17 +53,6 @@ func byNumber(a, b string) int {
 		return -1
 	}
 	return 1
-}
-
-func (s source) notOneObject(data []byte) error {
-	dec := json.NewDecoder(bytes.NewReader(data))
-	var first, second json.RawMessage
-	if dec.Decode(&first) == nil && dec.Decode(&second) == nil {
-		return formats.Invalid(s.name, "this looks like JSON lines: name the file .jsonl, or use --examples-format jsonl", nil,
-			"%s: a second value follows the first", lineAt(data, dec.InputOffset()))
-	}
-	err := json.Unmarshal(data, &first)
-	return formats.Invalid(s.name, wantJSON, err, "%s is not JSON", lineAt(data, offsetOf(err, dec)))
 }
 
 // offsetOf is where a decoder stands, or found the error.

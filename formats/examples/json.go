@@ -32,17 +32,42 @@ func readJSON(s source) iter.Seq2[line, error] {
 		case first == '[':
 			s.records(&array{text: text, dec: json.NewDecoder(in), start: start}, yield)
 		case first == '{':
-			data, err := io.ReadAll(in)
-			if err != nil {
-				yield(line{}, s.textError(err))
-				return
-			}
-			s.columns(data, yield)
+			s.columnMap(text, in, start, yield)
 		default:
 			head, _ := in.Peek(64)
 			yield(line{}, formats.Invalid(s.name, wantJSON, nil, "the file begins with %s", brief(head)))
 		}
 	}
+}
+
+// maxColumnMap bounds a column map, which is held in memory whole. Tests make
+// it less.
+var maxColumnMap int64 = 512 << 20
+
+// columnMap reads the one object of a column map. The first object of JSON
+// lines ends long before the file does: no more than it is held.
+func (s source) columnMap(text *text, in *bufio.Reader, start int64, yield func(line, error) bool) {
+	text.most, text.tooLong = maxColumnMap, errLongColumnMap
+	dec := json.NewDecoder(in)
+	var object json.RawMessage
+	if err := dec.Decode(&object); err != nil {
+		if text.failed() {
+			yield(line{}, s.textError(text.err))
+			return
+		}
+		yield(line{}, formats.Invalid(s.name, wantJSON, unexpected(err), "%s is not JSON", s.lineOf(start+offsetOf(err, dec))))
+		return
+	}
+	if _, err := dec.Token(); err != io.EOF {
+		if text.failed() {
+			yield(line{}, s.textError(text.err))
+			return
+		}
+		yield(line{}, formats.Invalid(s.name, "this looks like JSON lines: name the file .jsonl, or use --examples-format jsonl", nil,
+			"%s: a second value follows the first", s.lineOf(start+dec.InputOffset())))
+		return
+	}
+	s.columns(object, yield)
 }
 
 const wantJSON = "the json format is an array of records [{…}, …] or a map of columns; for one object a line use --examples-format jsonl"
@@ -67,6 +92,8 @@ func (s source) textError(err error) error {
 	switch {
 	case errors.Is(err, errNotUTF8):
 		return formats.Invalid(s.name, "save the file as UTF-8", err, "it cannot be read")
+	case errors.Is(err, errLongColumnMap):
+		return formats.Invalid(s.name, "write it as JSON lines, which are read one by one: in pandas, to_json(orient=\"records\", lines=True)", err, "it cannot be read")
 	case errors.Is(err, errLongRecord):
 		return formats.Invalid(s.name, wantWhole, err, "it cannot be read")
 	}

@@ -1,11 +1,14 @@
 package examples
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"runtime"
 	"strings"
 	"testing"
+
+	"github.com/rollmill/rollmill/formats"
 )
 
 func heap() int64 {
@@ -98,5 +101,47 @@ func TestMemoryOfASetDoesNotGrowWithItsText(t *testing.T) {
 		} else {
 			t.Logf("%s: %.1f bytes of each example stay in memory, %.1f while it is read", name, each, during)
 		}
+	}
+}
+
+// JSON lines in a file named .json are told by their second line, whatever the
+// size of the file.
+func TestJSONLinesNamedJSONAreNotReadWhole(t *testing.T) {
+	var text strings.Builder
+	for i := range 200000 {
+		fmt.Fprintf(&text, "{\"id\":\"ex-%d\",\"question\":\"%s\"}\n", i, strings.Repeat("x", 100))
+	}
+	file := &counted{ReaderAt: strings.NewReader(text.String())}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	_, _, err := Read("x.json", file, int64(text.Len()), Options{})
+	runtime.ReadMemStats(&after)
+	in := (*formats.InputError)(nil)
+	if !errors.As(err, &in) || !strings.Contains(err.Error(), "line 2: a second value follows the first") || !strings.Contains(in.Hint(), "jsonl") {
+		t.Errorf("got %v", err)
+	}
+	if got := after.TotalAlloc - before.TotalAlloc; file.read > 4*int64(readBytes) || got > 8<<20 {
+		t.Errorf("of %d bytes %d were read, and %d allocated", text.Len(), file.read, got)
+	}
+}
+
+type counted struct {
+	io.ReaderAt
+	read int64
+}
+
+func (c *counted) ReadAt(p []byte, off int64) (int, error) {
+	n, err := c.ReaderAt.ReadAt(p, off)
+	c.read += int64(n)
+	return n, err
+}
+
+// A column map is held in memory, so it has a limit.
+func TestALongColumnMapIsRefused(t *testing.T) {
+	maxColumnMap = 1 << 20
+	defer func() { maxColumnMap = 512 << 20 }()
+	text := `{"question":{"0":"` + strings.Repeat("x", 2<<20) + `"}}`
+	if _, _, err := Read("x.json", strings.NewReader(text), int64(len(text)), Options{}); err == nil || !strings.Contains(err.Error(), "one object is longer than 512 MiB") {
+		t.Errorf("got %v", err)
 	}
 }

@@ -3,6 +3,7 @@ package examples
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -67,6 +68,7 @@ func standard(b []byte) []byte {
 type text struct {
 	in      *bufio.Reader
 	most    int64 // how far the text may be read; 0: to its end
+	tooLong error // what reading further is; nil: errLongRecord
 	given   int64
 	buf     []byte
 	out     []byte // of buf, not given yet
@@ -75,7 +77,10 @@ type text struct {
 	err     error
 }
 
-var errLongRecord = fmt.Errorf("a record is longer than %d MiB", maxLine>>20)
+var (
+	errLongRecord    = fmt.Errorf("a record is longer than %d MiB", maxLine>>20)
+	errLongColumnMap = fmt.Errorf("one object is longer than %d MiB", maxColumnMap>>20)
+)
 
 func (s source) text() (*text, error) {
 	in := s.reader()
@@ -88,7 +93,7 @@ func (t *text) failed() bool { return t.err != nil && t.err != io.EOF }
 // Read is io.Reader.
 func (t *text) Read(p []byte) (int, error) {
 	if t.most > 0 && t.given > t.most {
-		t.err = errLongRecord
+		t.err = cmp.Or(t.tooLong, errLongRecord)
 		return 0, t.err
 	}
 	if len(t.out) == 0 {
@@ -168,10 +173,4 @@ func notANumber(b []byte) int {
 		}
 	}
 	return 0
-}
-
-// lineAt says on which line the byte at offset lies.
-func lineAt(b []byte, offset int64) string {
-	offset = min(max(offset, 0), int64(len(b)))
-	return fmt.Sprintf("line %d", 1+bytes.Count(b[:offset], []byte("\n")))
 }

@@ -57,6 +57,20 @@ func Open(src io.ReaderAt, size int64, name string) (*File, error) {
 	return &File{name: name, src: src, size: size, meta: meta, root: root, leaves: leaves, budget: defaultBudget(size)}, nil
 }
 
+// CheckFooter reads the footer of a file of any tool. An error, which is as
+// Open's, says that it is none, or nests deeper or claims more than a reader
+// that believes it survives.
+func CheckFooter(src io.ReaderAt, size int64, name string) error {
+	meta, err := readFooter(src, size, name)
+	if err != nil {
+		return err
+	}
+	if _, _, err = newSchema(meta.Schema); err != nil {
+		return formats.Invalid(name, "", err, "damaged footer")
+	}
+	return nil
+}
+
 // Rows is the number of rows.
 func (f *File) Rows() int64 { return f.meta.NumRows }
 

@@ -19,6 +19,8 @@ type node struct {
 	length int // of a FIXED_LEN_BYTE_ARRAY
 }
 
+const maxNesting = 32 // of columns in columns
+
 // newSchema builds the tree of the flat list that a footer has.
 func newSchema(elements []format.SchemaElement) (root *node, leaves []*node, err error) {
 	if len(elements) == 0 {
@@ -27,7 +29,10 @@ func newSchema(elements []format.SchemaElement) (root *node, leaves []*node, err
 	rest := elements
 	var build func(rep, def, depth int) (*node, error)
 	build = func(rep, def, depth int) (*node, error) {
-		if len(rest) == 0 || depth > 32 {
+		if depth > maxNesting {
+			return nil, fmt.Errorf("its schema nests deeper than %d", maxNesting)
+		}
+		if len(rest) == 0 {
 			return nil, fmt.Errorf("its schema does not add up")
 		}
 		e := &rest[0]
