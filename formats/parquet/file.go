@@ -40,7 +40,7 @@ func Open(src io.ReaderAt, size int64, name string) (*File, error) {
 	}
 	root, leaves, err := newSchema(meta.Schema)
 	if err == nil {
-		err = check(meta, len(leaves), size)
+		err = check(meta, leaves, size)
 	}
 	if err != nil {
 		return nil, formats.Invalid(name, "", err, "damaged footer")

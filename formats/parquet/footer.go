@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 
 	"github.com/parquet-go/parquet-go/encoding/thrift"
 	"github.com/parquet-go/parquet-go/format"
@@ -71,23 +72,27 @@ func readAt(src io.ReaderAt, p []byte, off int64) error {
 }
 
 // check holds the metadata against the file and itself.
-func check(meta *format.FileMetaData, leaves int, size int64) error {
+func check(meta *format.FileMetaData, leaves []*node, size int64) error {
 	var rows int64
 	if len(meta.RowGroups) > math.MaxInt16 {
 		return fmt.Errorf("%d row groups", len(meta.RowGroups))
 	}
 	for g := range meta.RowGroups {
 		group := &meta.RowGroups[g]
-		if len(group.Columns) != leaves {
-			return fmt.Errorf("row group %d has %d columns, the schema %d", g, len(group.Columns), leaves)
+		if len(group.Columns) != len(leaves) {
+			return fmt.Errorf("row group %d has %d columns, the schema %d", g, len(group.Columns), len(leaves))
 		}
 		if group.NumRows < 0 || rows+group.NumRows < rows {
 			return fmt.Errorf("row group %d has %d rows", g, group.NumRows)
 		}
 		rows += group.NumRows
 		for c := range group.Columns {
+			m := &group.Columns[c].MetaData
+			if l := leaves[c]; !slices.Equal(m.PathInSchema, l.path) || m.Type != l.kind {
+				return fmt.Errorf("row group %d has the column %q of %s where the schema has %q of %s", g, columnName(m.PathInSchema), m.Type, columnName(l.path), l.kind)
+			}
 			if err := checkChunk(&group.Columns[c], size); err != nil {
-				return fmt.Errorf("row group %d, column %s: %w", g, columnName(group.Columns[c].MetaData.PathInSchema), err)
+				return fmt.Errorf("row group %d, column %s: %w", g, columnName(m.PathInSchema), err)
 			}
 		}
 	}

@@ -2,6 +2,7 @@ package parquet
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/parquet-go/parquet-go/format"
 )
@@ -9,6 +10,7 @@ import (
 // node is a column or a group of columns in a file's schema.
 type node struct {
 	name     string
+	path     []string // of a leaf: the names from the root to it
 	optional bool
 	repeated bool
 	rep, def int // levels of a value that is there
@@ -27,6 +29,7 @@ func newSchema(elements []format.SchemaElement) (root *node, leaves []*node, err
 		return nil, nil, fmt.Errorf("it has no schema")
 	}
 	rest := elements
+	var path []string
 	var build func(rep, def, depth int) (*node, error)
 	build = func(rep, def, depth int) (*node, error) {
 		if depth > maxNesting {
@@ -49,7 +52,12 @@ func newSchema(elements []format.SchemaElement) (root *node, leaves []*node, err
 				n.def++
 			}
 		}
+		if depth > 0 {
+			path = append(path, e.Name)
+			defer func() { path = path[:len(path)-1] }()
+		}
 		if e.Type.Valid {
+			n.path = slices.Clone(path)
 			n.kind, n.leaf, n.length = e.Type.V, len(leaves), int(e.TypeLength.V)
 			leaves = append(leaves, n)
 			return n, nil

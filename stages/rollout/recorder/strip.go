@@ -25,6 +25,10 @@ type edit struct {
 func (c *cursor) object(yield func(key []byte, e *edit) bool) {
 	e := c.edit()
 	defer func() { c.depth-- }()
+	if c.depth > maxDepth { // callers may walk objects in objects
+		c.fail()
+		return
+	}
 	if !c.open('{') {
 		return
 	}

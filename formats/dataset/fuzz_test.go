@@ -1,0 +1,130 @@
+package dataset
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/storage"
+)
+
+// drained reads all rows of the main table, and returns the first error.
+func drained[T any](ctx context.Context, d *Dataset) (rows []T, err error) {
+	r, err := NewReader[T](ctx, d, "", d.All())
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	buf := make([]T, 16)
+	for {
+		n, err := r.Read(buf)
+		rows = append(rows, buf[:n]...)
+		if errors.Is(err, io.EOF) {
+			return rows, nil
+		}
+		if err != nil {
+			return rows, err
+		}
+	}
+}
+
+// Whatever a manifest says, opening and reading its dataset ends in as many
+// rows as it counts, or in an error.
+func FuzzManifest(f *testing.F) {
+	ctx := context.Background()
+	const uri = "mem://fuzz-manifest/d"
+	s, err := Begin(ctx, uri, wideSpec(), Options{})
+	if err != nil {
+		f.Fatal(err)
+	}
+	t := NewTable[formats.Trajectory](s, "", 0)
+	for e := range 2 {
+		if err := t.Write(ctx, group(e, 2)); err != nil {
+			f.Fatal(err)
+		}
+	}
+	if _, err := s.Commit(ctx, Outcome{}); err != nil {
+		f.Fatal(err)
+	}
+	b, err := storage.Open(ctx, uri)
+	if err != nil {
+		f.Fatal(err)
+	}
+	good, err := b.Read(ctx, ManifestFile)
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(good)
+	f.Add([]byte(`{"format":"` + Format + `","schema":"` + formats.SchemaVersion + `"}`))
+	f.Add([]byte("null"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		if err := b.Write(ctx, ManifestFile, data); err != nil {
+			t.Fatal(err)
+		}
+		d, err := Open(ctx, uri, OpenOptions{})
+		if err != nil {
+			if !strings.Contains(err.Error(), "fuzz-manifest") {
+				t.Fatalf("an error without a place: %v", err)
+			}
+			return
+		}
+		if rows, err := drained[formats.Trajectory](ctx, d); err == nil && int64(len(rows)) != d.Rows {
+			t.Fatalf("%d rows; the manifest counts %d", len(rows), d.Rows)
+		}
+		for i := range 3 {
+			if r, err := d.Slice(ctx, i, 3); err == nil && (r.First < 0 || r.Rows < 0 || r.First+r.Rows > d.Rows) {
+				t.Fatalf("slice %d of 3 is %+v of %d rows", i, r, d.Rows)
+			}
+		}
+	})
+}
+
+// Whatever a segment's bytes are, a journal yields rows or an error that names
+// the segment.
+func FuzzSegment(f *testing.F) {
+	ctx := context.Background()
+	const uri = "mem://fuzz-segment/d"
+	s, err := Begin(ctx, uri, wideSpec(), Options{})
+	if err != nil {
+		f.Fatal(err)
+	}
+	j, err := OpenJournal[formats.Trajectory](ctx, s)
+	if err != nil {
+		f.Fatal(err)
+	}
+	if err := j.Append(ctx, group(0, 2)); err != nil {
+		f.Fatal(err)
+	}
+	key := j.list()[0].key
+	good, err := j.bucket.Read(ctx, key)
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(good)
+	f.Add(good[:len(good)/2])
+	f.Add([]byte{})
+	f.Fuzz(func(t *testing.T, data []byte) {
+		if err := j.bucket.Write(ctx, key, data); err != nil {
+			t.Fatal(err)
+		}
+		n := 0
+		for row, err := range j.Rows(ctx) {
+			if err != nil {
+				if !strings.Contains(err.Error(), key[strings.LastIndexByte(key, '/')+1:]) {
+					t.Fatalf("an error without a place: %v", err)
+				}
+				return
+			}
+			if n++; row == nil {
+				t.Fatal("no row and no error")
+			}
+		}
+		if bytes.Equal(data, good) && n != 2 {
+			t.Fatalf("%d rows of 2", n)
+		}
+	})
+}

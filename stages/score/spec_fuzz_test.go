@@ -1,0 +1,41 @@
+package score
+
+import "testing"
+
+// A spec that is read is written as one that is read as the same.
+func FuzzParseReward(f *testing.F) {
+	for _, s := range []string{"match:exact", "exact*0.5=match:exact", "short=expr:len(answer) < 100", " a * 1e-3 = k : x=1,text=a,b ", "a*NaN=k", "=:", "*=:*", "a=b=c:d"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		s, err := ParseReward(text)
+		if err != nil {
+			return
+		}
+		if !nameForm.MatchString(s.Name) || !nameForm.MatchString(s.Kind) {
+			t.Fatalf("%q has the name %q and the kind %q", text, s.Name, s.Kind)
+		}
+		again, err := ParseReward(s.String())
+		if again.unnamed = s.unnamed; err != nil || again != s {
+			t.Fatalf("%q is %+v, and as %q %+v: %v", text, s, s.String(), again, err)
+		}
+	})
+}
+
+// Each option has the value that was given, and text what follows it.
+func FuzzParseArguments(f *testing.F) {
+	for _, s := range []string{"exact", "exact,at=1,text=a,b", "at=1,at=2", "text=", ",,", "a b, at = x"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		a, err := ParseArguments(text, "at", "text")
+		if err != nil {
+			return
+		}
+		for key, value := range a.values {
+			if key != "at" && key != "text" || a.Value(key, "-") != value {
+				t.Fatalf("%q has the option %q: %q", text, key, value)
+			}
+		}
+	})
+}
