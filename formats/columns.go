@@ -17,6 +17,7 @@ type Column struct {
 	Volatile bool   // decided by time and machines, in no digest
 	Payload  bool   // counted by payload_digest
 	Heavy    bool   // stored for copying by the page, without statistics
+	Since    string // the schema version that added it; "" for the first of this major version
 }
 
 // Columns documents the rows of a kind, or of a further table (by its name),

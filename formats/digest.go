@@ -7,6 +7,7 @@ import (
 	"math"
 	"math/bits"
 	"reflect"
+	"slices"
 	"strings"
 	"sync"
 	"unsafe"
@@ -16,8 +17,31 @@ import (
 
 // RowsDigest sums the digests of rows, in any order and from any number of
 // shards: equal sums mean equal rows (a multiset; every row kind carries its
-// ids, so order adds nothing). It is XXH3-128 per row, added modulo 2^128: a
-// guard against accidents, not against forgers.
+// ids, so order adds nothing). It is a guard against accidents, not against
+// forgers.
+//
+// A row's digest is the XXH3-128 (seed 0) of these bytes, where u64(n) is n as
+// 8 bytes, little-endian:
+//
+//   - A row is its columns that have a value, ordered by the bytes of their
+//     names, and u64(0) after the last. A column is u64(XXH3-64 of its name,
+//     without the names above it) and its value. Left out are: columns that
+//     are null, or an empty string or list; volatile columns; and of a wide
+//     row the payload columns.
+//   - A string is u64(its length in bytes) and its bytes. A boolean is u64(0)
+//     or u64(1). An integer or a timestamp is u64(it), sign-extended. A
+//     float32 or float64 is u64(the bits of it as a float64).
+//   - A list is u64(its length) and its elements: a number in its own width,
+//     little-endian, any other as above. A group of columns is as a row is,
+//     and so is an element that is one.
+//
+// payload_digest is the XXH3-128 of the bytes of a row with the payload
+// columns alone: 32 hex digits, the high half first. It is itself a column of
+// the row, so the row's digest covers the payload through it. Which columns
+// are volatile or payload, the part's footer says: see Marks.
+//
+// The digest of rows is the sum of their digests modulo 2^128, written as
+// "<rows>-<32 hex digits>".
 type RowsDigest struct {
 	hi, lo uint64
 	rows   uint64
@@ -92,8 +116,7 @@ const (
 	everything
 )
 
-// hasher lays a row out as bytes: fields in order, lengths before lists and
-// strings, a presence byte before what may be null.
+// hasher lays a row out as bytes: see RowsDigest.
 type hasher struct{ buf []byte }
 
 var hashers = sync.Pool{New: func() any { return &hasher{buf: make([]byte, 0, 1<<16)} }}
@@ -104,10 +127,28 @@ func (h *hasher) uint(n uint64) { h.buf = binary.LittleEndian.AppendUint64(h.buf
 func (h *hasher) fields(p *plan, at unsafe.Pointer, of part) {
 	for i := range p.fields {
 		f := &p.fields[i]
-		if of == everything || f.payload == (of == onlyPayload) {
-			h.value(f.plan, unsafe.Add(at, f.off))
+		if of != everything && f.payload != (of == onlyPayload) {
+			continue
+		}
+		if at := unsafe.Add(at, f.off); !f.absent(at) {
+			h.uint(f.name)
+			h.value(f.plan, at)
 		}
 	}
+	h.uint(0)
+}
+
+// absent reports whether the field at p is null, or what counts as null.
+func (f *planField) absent(at unsafe.Pointer) bool {
+	switch f.kind {
+	case reflect.String:
+		return len(*(*string)(at)) == 0
+	case reflect.Slice:
+		return len(*(*[]byte)(at)) == 0 // every slice has its length there
+	case reflect.Pointer:
+		return *(*unsafe.Pointer)(at) == nil
+	}
+	return false
 }
 
 func (h *hasher) value(p *plan, at unsafe.Pointer) {
@@ -133,13 +174,7 @@ func (h *hasher) value(p *plan, at unsafe.Pointer) {
 	case reflect.Float64:
 		h.uint(math.Float64bits(*(*float64)(at)))
 	case reflect.Pointer:
-		target := *(*unsafe.Pointer)(at)
-		if target == nil {
-			h.uint(0)
-			return
-		}
-		h.uint(1)
-		h.value(p.elem, target)
+		h.value(p.elem, *(*unsafe.Pointer)(at)) // fields that are nil are left out, and no list has pointers
 	case reflect.Slice:
 		h.slice(p, at)
 	case reflect.Struct:
@@ -150,9 +185,6 @@ func (h *hasher) value(p *plan, at unsafe.Pointer) {
 func (h *hasher) slice(p *plan, at unsafe.Pointer) {
 	s := *(*[]byte)(at) // for its address and length, which every slice has
 	h.uint(uint64(len(s)))
-	if len(s) == 0 {
-		return // a null list and an empty one are the same rows
-	}
 	first := unsafe.Pointer(unsafe.SliceData(s))
 	if p.flat {
 		h.buf = append(h.buf, unsafe.Slice((*byte)(first), uintptr(len(s))*p.size)...)
@@ -175,6 +207,8 @@ type plan struct {
 type planField struct {
 	*plan
 	off     uintptr
+	name    uint64 // hash of the column's name
+	column  string
 	payload bool
 }
 
@@ -206,10 +240,14 @@ func newPlan(t reflect.Type) *plan {
 		for i := range t.NumField() {
 			f := t.Field(i)
 			tag := f.Tag.Get("rollmill")
-			if f.IsExported() && !strings.Contains(tag, "volatile") {
-				p.fields = append(p.fields, planField{newPlan(f.Type), f.Offset, strings.Contains(tag, "payload")})
+			if !f.IsExported() || strings.Contains(tag, "volatile") {
+				continue
 			}
+			name, _, _ := strings.Cut(f.Tag.Get("parquet"), ",")
+			p.fields = append(p.fields, planField{newPlan(f.Type), f.Offset, xxh3.HashString(name), name,
+				strings.Contains(tag, "payload")})
 		}
+		slices.SortFunc(p.fields, func(a, b planField) int { return strings.Compare(a.column, b.column) })
 	default:
 		panic("formats: no digest for " + t.String())
 	}

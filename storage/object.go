@@ -72,6 +72,11 @@ func (e tooLargeError) Error() string {
 	return fmt.Sprintf("the object has %d bytes, and at most %d are read: it is not what was written there", e.is, e.limit)
 }
 
+// ErrTooLarge marks an object that Read does not read.
+var ErrTooLarge = errors.New("too large")
+
+func (tooLargeError) Is(target error) bool { return target == ErrTooLarge }
+
 // reading is the driver, for an object that is to be read. A folder of a
 // local disk is no object, but fileblob takes it for one.
 func (b *Bucket) reading(key string) (*blob.Bucket, error) {

@@ -77,6 +77,7 @@ type Part struct {
 	Rows      int64   `json:"rows"`
 	Bytes     int64   `json:"bytes"`
 	Digest    string  `json:"digest"`               // SHA-256 of the file, hex
+	Footer    string  `json:"footer_digest"`        // SHA-256 of its footer, compared whenever it is opened
 	RowGroups []int64 `json:"row_groups"`           // rows of each row group
 	BaseFirst *int64  `json:"base_first,omitempty"` // of a thin part: the base row its first row stands beside
 }

@@ -55,21 +55,11 @@ func Open(ctx context.Context, uri string, o OpenOptions) (*Dataset, error) {
 }
 
 func readManifest(ctx context.Context, b *storage.Bucket) (*Manifest, error) {
-	data, err := b.Read(ctx, ManifestFile)
+	data, err := readFile(ctx, b, ManifestFile)
 	if err != nil {
 		return nil, err
 	}
 	return decodeManifest(storage.Join(b.URI(), ManifestFile), data)
-}
-
-// check refuses what cannot be true of a dataset.
-func (m *Manifest) check(place string) error {
-	for _, p := range m.allParts() {
-		if !partKey.MatchString(p.Name) || p.Rows < 0 {
-			return formats.Invalid(place, "", nil, "damaged: part %q", p.Name)
-		}
-	}
-	return nil
 }
 
 // URI is where the dataset is, without credentials.

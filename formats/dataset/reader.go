@@ -2,6 +2,7 @@ package dataset
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -39,7 +40,7 @@ func NewReader[T any](ctx context.Context, d *Dataset, table string, r Range) (*
 		}
 		rows, parts = t.Rows, t.Parts
 	}
-	if r.First < 0 || r.Rows < 0 || r.First+r.Rows > rows {
+	if r.First < 0 || r.Rows < 0 || r.First > rows || r.Rows > rows-r.First {
 		return nil, formats.Invalid(d.URI(), "", nil, "rows %d to %d are not among its %d", r.First, r.First+r.Rows, rows)
 	}
 	return &Reader[T]{ctx: ctx, d: d, parts: parts, next: r.First, end: r.First + r.Rows}, nil
@@ -130,11 +131,34 @@ func (d *Dataset) openPart(ctx context.Context, p Part) (storage.Reader, *parque
 		src.Close()
 		return nil, nil, d.explain(ctx, p, err)
 	}
-	if f.Rows() != p.Rows {
+	if err := d.checkPart(f, p, place); err != nil {
 		src.Close()
-		return nil, nil, formats.Invalid(place, "", nil, "the part has %d rows; the manifest says %d", f.Rows(), p.Rows)
+		return nil, nil, err
 	}
 	return src, f, nil
+}
+
+// checkPart holds a part's footer against the manifest, and against the schema
+// that its writer had: a column that is missing must be one that was added
+// later, else its rows would be read as if it were null.
+func (d *Dataset) checkPart(f *parquet.File, p Part, place string) error {
+	if f.Rows() != p.Rows {
+		return formats.Invalid(place, "", nil, "the part has %d rows; the manifest says %d", f.Rows(), p.Rows)
+	}
+	if f.FooterDigest() != p.Footer {
+		return formats.Invalid(place, "the part is damaged, or was written again by another program", nil,
+			"the part's footer has digest %s; the manifest says %s", f.FooterDigest(), p.Footer)
+	}
+	marks := formats.Marks{Schema: d.Schema}
+	if text := f.Noted(formats.MarksKey); text != "" {
+		if err := json.Unmarshal([]byte(text), &marks); err != nil {
+			return formats.Invalid(place, "", err, "the footer's metadata %q is damaged", formats.MarksKey)
+		}
+	}
+	if name := formats.Missing(d.kindOf(p), marks.Schema, f.Columns()); name != "" {
+		return formats.Invalid(place, "", nil, "has no column %s, which schema %s has", name, marks.Schema)
+	}
+	return nil
 }
 
 // explain tells a part that is gone, or is not the one that was written, from

@@ -34,7 +34,7 @@ func TestDamagedParts(t *testing.T) {
 	flipped[len(flipped)/3] ^= 0xff
 	damage(flipped)
 	_, err = ReadAll[formats.Trajectory](ctx, d, "", d.All())
-	invalid(t, err, d.Parts[0].Name, "checksum")
+	invalid(t, err, d.Parts[0].Name, "damaged page")
 	invalid(t, Verify(ctx, d), d.Parts[0].Name, "digest")
 
 	if err := os.Remove(part); err != nil {

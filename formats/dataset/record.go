@@ -94,7 +94,7 @@ func sum[V int64 | float64](a, b map[string]V) map[string]V {
 
 func readRecord(ctx context.Context, b *storage.Bucket, r run, shard int) (record, error) {
 	key := r.record(shard)
-	data, err := b.Read(ctx, key)
+	data, err := readFile(ctx, b, key)
 	if err != nil {
 		return record{}, err
 	}
@@ -115,6 +115,10 @@ func readAllRecords(ctx context.Context, b *storage.Bucket, r run) ([]record, er
 		var err error
 		if all[i], err = readRecord(ctx, b, r, i); err != nil {
 			return nil, err
+		}
+		if formats.Newer(all[i].Schema, formats.SchemaVersion) { // what it says besides would be lost in the manifest
+			return nil, formats.Invalid(storage.Join(b.URI(), r.record(i)), "run `rollmill seal` with the version that wrote it", nil,
+				"the record has schema %s; this rollmill makes manifests of schema %s", all[i].Schema, formats.SchemaVersion)
 		}
 	}
 	return all, nil

@@ -1,9 +1,13 @@
 package dataset
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"maps"
+	"slices"
+	"unicode/utf8"
 
 	"github.com/rollmill/rollmill/formats"
 )
@@ -63,4 +67,48 @@ func (s Spec) Identity() string {
 	}
 	sum := sha256.Sum256(data)
 	return hex.EncodeToString(sum[:8])
+}
+
+// checkText refuses parameters and file names that are not UTF-8: as JSON they
+// would be the same as others, and share their identity.
+func (s Spec) checkText(place string) error {
+	refuse := func(what, name string) error {
+		return formats.Invalid(place, "write it as UTF-8", nil, "%s %q is not UTF-8", what, name)
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.Params)) {
+		data, err := json.Marshal(s.Params[name])
+		if err != nil {
+			return formats.Invalid(place, "", err, "parameter %q is not JSON", name)
+		}
+		if !utf8.ValidString(name) || !utf8.Valid(data) || replaced(data) {
+			return refuse("parameter", name)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.Files)) {
+		if !utf8.ValidString(name) {
+			return refuse("the name of file", name)
+		}
+	}
+	return nil
+}
+
+// replaced reports whether encoding/json put its mark where bytes were not
+// UTF-8. The character itself it writes as it is.
+func replaced(data []byte) bool {
+	mark := []byte(`\ufffd`)
+	for from := 0; ; {
+		i := bytes.Index(data[from:], mark)
+		if i < 0 {
+			return false
+		}
+		at := from + i
+		before := 0
+		for at-before > 0 && data[at-before-1] == '\\' {
+			before++
+		}
+		if before%2 == 0 {
+			return true
+		}
+		from = at + 1
+	}
 }

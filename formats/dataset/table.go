@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"hash"
+	"reflect"
 	"sync"
 
 	"github.com/rollmill/rollmill/formats"
@@ -123,6 +124,7 @@ func (w *TableWriter[T]) begin(ctx context.Context) error {
 	}
 	w.draft, w.hash = d, sha256.New()
 	w.w = parquet.NewWriter[T](hashing{d, w.hash})
+	w.w.Note(formats.MarksKey, formats.MarksOf(reflect.TypeFor[T]()).String())
 	return nil
 }
 
@@ -158,7 +160,7 @@ func (w *TableWriter[T]) end(ctx context.Context) error {
 	if err != nil {
 		return w.fail(err)
 	}
-	p := Part{Name: name, Shard: w.s.shard, Rows: w.w.Rows(), Bytes: w.w.Size(), Digest: digest, RowGroups: w.w.RowGroups()}
+	p := Part{Name: name, Shard: w.s.shard, Rows: w.w.Rows(), Bytes: w.w.Size(), Digest: digest, Footer: w.w.FooterDigest(), RowGroups: w.w.RowGroups()}
 	if w.t.baseFirst >= 0 {
 		first := w.t.baseFirst + w.t.rows - p.Rows
 		p.BaseFirst = &first

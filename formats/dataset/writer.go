@@ -53,6 +53,9 @@ func Begin(ctx context.Context, uri string, spec Spec, o Options) (*Shard, error
 	if o.Shard < 0 || o.Of < 1 || o.Of > MaxShards || o.Shard >= o.Of {
 		return nil, fmt.Errorf("begin %q: no shard %d of %d", storage.Redact(uri), o.Shard, o.Of)
 	}
+	if err := spec.checkText(storage.Redact(uri)); err != nil {
+		return nil, err
+	}
 	bucket, err := storage.Open(ctx, uri)
 	if err != nil {
 		return nil, err

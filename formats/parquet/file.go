@@ -20,6 +20,8 @@ type File struct {
 	leaves []*node
 	ahead  int64 // bytes to fetch at once; 0: as they come
 	budget int64 // bytes that a reader may hold
+
+	footerDigest string
 }
 
 // codecs are those whose pages can be checked before they are inflated. LZ4
@@ -31,7 +33,7 @@ var codecs = []format.CompressionCodec{format.Uncompressed, format.Snappy, forma
 // wrong with the bytes is a formats.InputError; what src returns comes back
 // as it is.
 func Open(src io.ReaderAt, size int64, name string) (*File, error) {
-	meta, err := readFooter(src, size, name)
+	meta, digest, err := readFooter(src, size, name)
 	if err != nil {
 		if errors.Is(err, io.ErrUnexpectedEOF) {
 			return nil, formats.Invalid(name, "", err, "truncated")
@@ -54,7 +56,7 @@ func Open(src io.ReaderAt, size int64, name string) (*File, error) {
 			}
 		}
 	}
-	return &File{name: name, src: src, size: size, meta: meta, root: root, leaves: leaves, budget: defaultBudget(size)}, nil
+	return &File{name: name, src: src, size: size, meta: meta, root: root, leaves: leaves, footerDigest: digest, budget: defaultBudget(size)}, nil
 }
 
 // CheckFooter reads the footer of a file of any tool. An error, which is as
@@ -73,6 +75,19 @@ func CheckFooter(src io.ReaderAt, size int64, name string) error {
 
 // Rows is the number of rows.
 func (f *File) Rows() int64 { return f.meta.NumRows }
+
+// FooterDigest is the SHA-256 of the footer: see Writer.FooterDigest.
+func (f *File) FooterDigest() string { return f.footerDigest }
+
+// Noted returns what the footer's metadata says under a key, "" for nothing.
+func (f *File) Noted(key string) string {
+	for _, kv := range f.meta.KeyValueMetadata {
+		if kv.Key == key {
+			return kv.Value
+		}
+	}
+	return ""
+}
 
 // RowGroups lists the rows of each row group.
 func (f *File) RowGroups() []int64 {

@@ -1,7 +1,9 @@
 package parquet
 
 import (
+	"crypto/sha256"
 	"encoding/binary"
+	"encoding/hex"
 	"fmt"
 	"io"
 	"math"
@@ -22,42 +24,48 @@ const (
 )
 
 // readFooter reads the metadata of a file, nothing of which is to be believed
-// before check.
-func readFooter(src io.ReaderAt, size int64, name string) (*format.FileMetaData, error) {
-	bad := func(err error, text string, args ...any) error {
-		return formats.Invalid(name, "", err, text, args...)
+// before check, and the digest of the footer.
+func readFooter(src io.ReaderAt, size int64, name string) (*format.FileMetaData, string, error) {
+	bad := func(err error, text string, args ...any) (*format.FileMetaData, string, error) {
+		return nil, "", formats.Invalid(name, "", err, text, args...)
 	}
 	if size < int64(len(magic))+footerEnd {
-		return nil, bad(nil, "not a Parquet file: it has %d bytes", size)
+		return bad(nil, "not a Parquet file: it has %d bytes", size)
 	}
 	end := make([]byte, min(guess, size))
 	if err := readAt(src, end, size-int64(len(end))); err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	if string(end[len(end)-4:]) != magic {
-		return nil, bad(nil, "not a Parquet file, or a truncated one: it ends in %q, not %q", end[len(end)-4:], magic)
+		return bad(nil, "not a Parquet file, or a truncated one: it ends in %q, not %q", end[len(end)-4:], magic)
 	}
 	n := int64(binary.LittleEndian.Uint32(end[len(end)-footerEnd:]))
 	if n > size-footerEnd-int64(len(magic)) || n > maxFooter {
-		return nil, bad(nil, "damaged footer: it claims %d of the file's %d bytes", n, size)
+		return bad(nil, "damaged footer: it claims %d of the file's %d bytes", n, size)
 	}
-	data := end[:len(end)-footerEnd]
-	if n <= int64(len(data)) {
-		data = data[int64(len(data))-n:]
+	whole := end
+	if n += footerEnd; n <= int64(len(end)) {
+		whole = end[int64(len(end))-n:]
 	} else {
-		data = make([]byte, n)
-		if err := readAt(src, data, size-footerEnd-n); err != nil {
-			return nil, err
+		whole = make([]byte, n)
+		if err := readAt(src, whole, size-n); err != nil {
+			return nil, "", err
 		}
 	}
+	data := whole[:n-footerEnd]
 	if err := weigh(data); err != nil {
-		return nil, bad(err, "damaged footer")
+		return bad(err, "damaged footer")
 	}
 	meta := new(format.FileMetaData)
 	if err := thrift.Unmarshal(new(thrift.CompactProtocol), data, meta); err != nil {
-		return nil, bad(err, "damaged footer")
+		return bad(err, "damaged footer")
 	}
-	return meta, nil
+	return meta, digestOf(whole), nil
+}
+
+func digestOf(footer []byte) string {
+	sum := sha256.Sum256(footer)
+	return hex.EncodeToString(sum[:])
 }
 
 func readAt(src io.ReaderAt, p []byte, off int64) error {

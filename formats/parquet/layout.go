@@ -78,7 +78,7 @@ func layoutOf[T any]() *layout {
 	if err := w.Close(); err != nil {
 		panic(err)
 	}
-	meta, err := readFooter(bytes.NewReader(empty.Bytes()), int64(empty.Len()), t.String())
+	meta, _, err := readFooter(bytes.NewReader(empty.Bytes()), int64(empty.Len()), t.String())
 	if err != nil {
 		panic(err)
 	}

@@ -26,6 +26,8 @@ type tail struct {
 	meta    format.FileMetaData
 	columns []*format.ColumnIndex // (row group, column)
 	offsets []format.OffsetIndex
+
+	footerDigest string // once it is written
 }
 
 // newTail begins a file. Without heavy leaves there is nothing for the others
@@ -141,11 +143,13 @@ func (t *tail) close() error {
 }
 
 func (t *tail) footer() error {
-	n, err := t.encode(&t.meta)
+	data, err := thrift.Marshal(new(thrift.CompactProtocol), &t.meta)
 	if err != nil {
 		return err
 	}
-	if err := t.write(append(binary.LittleEndian.AppendUint32(nil, uint32(n)), magic...)); err != nil {
+	data = append(binary.LittleEndian.AppendUint32(data, uint32(len(data))), magic...)
+	t.footerDigest = digestOf(data)
+	if err := t.write(data); err != nil {
 		return err
 	}
 	return t.out.Flush()
@@ -192,6 +196,8 @@ func (t *tail) indexes() error {
 
 // empty writes a file that has a schema and no rows.
 func (t *tail) empty(l *layout) error {
+	n := len(l.empty)
+	t.footerDigest = digestOf(l.empty[n-footerEnd-int(binary.LittleEndian.Uint32(l.empty[n-footerEnd:])):])
 	if err := t.write(l.empty); err != nil {
 		return err
 	}

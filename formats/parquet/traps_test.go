@@ -209,7 +209,7 @@ func TestResetWriterForgetsPaths(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	meta, err := readFooter(bytes.NewReader(buf.Bytes()), int64(buf.Len()), "x")
+	meta, _, err := readFooter(bytes.NewReader(buf.Bytes()), int64(buf.Len()), "x")
 	if err != nil {
 		t.Fatal(err)
 	}

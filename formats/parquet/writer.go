@@ -272,8 +272,12 @@ func (w *Writer[T]) RowGroups() []int64 {
 	return out
 }
 
+// FooterDigest is the SHA-256 of the file's footer, from its first byte to the
+// file's end, in hex; "" before Close.
+func (w *Writer[T]) FooterDigest() string { return w.tail.footerDigest }
+
 // Note adds a pair to the footer's key-value metadata, for a consumer that
-// looks for one. Our own datasets have none: their manifest says it all.
+// looks for one.
 func (w *Writer[T]) Note(key, value string) {
 	w.tail.meta.KeyValueMetadata = append(w.tail.meta.KeyValueMetadata, format.KeyValue{Key: key, Value: value})
 }

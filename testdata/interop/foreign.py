@@ -33,7 +33,10 @@ def rewrite(folder, write):
         os.replace(new, file)
         footer = pq.read_metadata(file)
         part["row_groups"] = [footer.row_group(i).num_rows for i in range(footer.num_row_groups)]
-        part["bytes"], part["digest"] = file.stat().st_size, hashlib.sha256(file.read_bytes()).hexdigest()
+        data = file.read_bytes()
+        part["bytes"], part["digest"] = len(data), hashlib.sha256(data).hexdigest()
+        end = 8 + int.from_bytes(data[-8:-4], "little")  # the footer, its length and the magic number
+        part["footer_digest"] = hashlib.sha256(data[-end:]).hexdigest()
     said["bytes"] = sum(part["bytes"] for part in said["parts"])
     manifest.write_text(json.dumps(whole))
 

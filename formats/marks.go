@@ -1,0 +1,75 @@
+package formats
+
+import (
+	"encoding/json"
+	"reflect"
+	"strconv"
+	"strings"
+)
+
+// MarksKey is the key of Marks in the metadata of a part's footer.
+const MarksKey = "rollmill"
+
+// Marks is what a part says of its columns, as JSON in its footer: a reader of
+// an older minor version knows from it how to digest columns that it does not
+// know, and one of a newer version which columns must be there.
+type Marks struct {
+	Schema   string   `json:"schema"`             // SchemaVersion of the writer
+	Volatile []string `json:"volatile,omitempty"` // paths as in Columns
+	Payload  []string `json:"payload,omitempty"`  // columns of the row that payload_digest covers
+}
+
+// MarksOf returns the marks of a row type.
+func MarksOf(row reflect.Type) Marks {
+	m := Marks{Schema: SchemaVersion}
+	m.add("", row)
+	return m
+}
+
+func (m *Marks) add(prefix string, t reflect.Type) {
+	for i := range t.NumField() {
+		f := t.Field(i)
+		name, _, _ := strings.Cut(f.Tag.Get("parquet"), ",")
+		tag := f.Tag.Get("rollmill")
+		if strings.Contains(tag, "payload") {
+			m.Payload = append(m.Payload, prefix+name)
+		}
+		if strings.Contains(tag, "volatile") {
+			m.Volatile = append(m.Volatile, prefix+name)
+			continue
+		}
+		if f.Type.Kind() == reflect.Slice && f.Type.Elem().Kind() == reflect.Struct {
+			m.add(prefix+name+".", f.Type.Elem())
+		}
+	}
+}
+
+// String is the JSON.
+func (m Marks) String() string {
+	text, _ := json.Marshal(m) // it has only strings
+	return string(text)
+}
+
+// Missing returns a column that rows of a kind have in a version of the schema
+// and that is not among a file's columns; "" when none is missing.
+func Missing(kind Kind, schema string, have []string) string {
+	there := make(map[string]bool, len(have))
+	for _, name := range have {
+		there[name] = true
+	}
+	for _, c := range Columns(kind) {
+		if !there[c.Path] && !Newer(c.Since, schema) {
+			return c.Path
+		}
+	}
+	return ""
+}
+
+// Newer reports whether schema version a is a later minor version than b.
+func Newer(a, b string) bool { return minor(a) > minor(b) }
+
+func minor(version string) int {
+	_, text, _ := strings.Cut(version, ".")
+	n, _ := strconv.Atoi(text)
+	return n
+}
