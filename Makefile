@@ -4,6 +4,7 @@
 # make bench  runs the benchmarks
 # make bench/rollout EPISODES=1000   what a recorded episode costs, beside the same in Python
 # make docs   writes the generated pages
+# make versions   writes the datasets of this schema version under testdata/versions; those of others stay
 # make golden   writes what the scripts under testdata expect; read the difference
 # make stores STORES="minio gcs azure"   runs the demo in object stores
 # make slurm, make airflow   run the demo on them, with a daemon or a worker killed
@@ -32,7 +33,7 @@ TRAJECTORIES ?= 400
 KILLS  ?= 4
 STORES ?= minio gcs azure
 
-.PHONY: all build demo demo-train test check bench bench/score bench/rewards bench/submit bench/rollout bench/shards bench/group bench/curate stores slurm airflow docs golden chaos chaos-rollout chaos-stages chaos-submit learn llama clean FORCE
+.PHONY: all build demo demo-train test check bench bench/score bench/rewards bench/submit bench/rollout bench/shards bench/group bench/curate stores slurm airflow docs versions golden chaos chaos-rollout chaos-stages chaos-submit learn llama clean FORCE
 all: build
 
 build: bin/rollmill bin/tictactoe
@@ -138,6 +139,9 @@ slurm airflow:
 
 docs:
 	$(GO) test ./cmd/rollmill -run TestDocs -update
+
+versions:
+	$(GO) test ./cmd/rollmill -run TestEveryVersionIsReadable -count 1 -update
 
 golden:
 	$(GO) test ./cmd/rollmill -run TestScripts -update

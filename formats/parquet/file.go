@@ -63,7 +63,7 @@ func Open(src io.ReaderAt, size int64, name string) (*File, error) {
 // Open's, says that it is none, or nests deeper or claims more than a reader
 // that believes it survives.
 func CheckFooter(src io.ReaderAt, size int64, name string) error {
-	meta, err := readFooter(src, size, name)
+	meta, _, err := readFooter(src, size, name)
 	if err != nil {
 		return err
 	}

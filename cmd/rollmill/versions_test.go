@@ -1,0 +1,109 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/random"
+)
+
+// versions has a folder for each schema version, with a dataset of each stage
+// that a rollmill of that version wrote. They are kept for ever.
+const versions = "../../testdata/versions"
+
+// later are the stages after rollout as the folders were made with them.
+var later = [][]string{
+	{"score", "--in", "rollout", "--reward", "long=expr:len(answer) % 7 / 7.0"},
+	{"group", "--in", "score"},
+	{"curate", "--in", "group"},
+}
+
+// TestEveryVersionIsReadable reads and verifies the datasets of each version,
+// and scores, groups and curates them again: the same rows come out. With
+// -update it writes those of this version anew, and leaves the others alone.
+func TestEveryVersionIsReadable(t *testing.T) {
+	if *update {
+		writeVersion(t, filepath.Join(versions, formats.SchemaVersion))
+	}
+	list, err := os.ReadDir(versions)
+	if err != nil || len(list) == 0 {
+		t.Fatal("no versions", err)
+	}
+	for _, version := range list {
+		t.Run(version.Name(), func(t *testing.T) {
+			dir := t.TempDir()
+			if err := os.CopyFS(dir, os.DirFS(filepath.Join(versions, version.Name()))); err != nil {
+				t.Fatal(err)
+			}
+			before := map[string]*dataset.Dataset{}
+			for _, stage := range []string{"rollout", "score", "group", "curate"} {
+				before[stage] = verified(t, filepath.Join(dir, stage))
+			}
+			if got := before["rollout"].Schema; got != version.Name() {
+				t.Errorf("the folder has schema %s", got)
+			}
+			for _, words := range later {
+				stage, from, to := words[0], filepath.Join(dir, words[2]), filepath.Join(dir, "again", words[0])
+				inProcess(t, append([]string{stage, "--in", from, "--out", to}, words[3:]...)...)
+				again, was := verified(t, to), before[stage]
+				if again.Version == was.Version && again.RowsDigest != was.RowsDigest {
+					t.Errorf("%s gives rows %s; it gave %s", stage, again.RowsDigest, was.RowsDigest)
+				}
+			}
+		})
+	}
+}
+
+func verified(t *testing.T, uri string) *dataset.Dataset {
+	t.Helper()
+	d, err := dataset.Open(t.Context(), uri, dataset.OpenOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := dataset.Verify(t.Context(), d); err != nil {
+		t.Fatal(err)
+	}
+	if err := dataset.VerifyRows(t.Context(), d); err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+func writeVersion(t *testing.T, dir string) {
+	t.Helper()
+	if err := os.RemoveAll(dir); err != nil {
+		t.Fatal(err)
+	}
+	spec := dataset.Spec{Stage: "rollout", Version: 1, Kind: formats.KindTrajectories, Params: map[string]any{"generations": 4, "seed": uint64(1<<53 + 1)}}
+	shard, err := dataset.Begin(t.Context(), filepath.Join(dir, "rollout"), spec, dataset.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	table := dataset.NewTable[formats.Trajectory](shard, "", -1)
+	for group := range random.Trajectories(1, random.Options{Groups: 6, Generations: 4, Messages: 4, SampledTokens: 60, PromptTokens: 40, Failures: 0.2, Branches: 0.3}) {
+		if err := table.Write(t.Context(), group); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := shard.Commit(t.Context(), dataset.Outcome{}); err != nil {
+		t.Fatal(err)
+	}
+	for _, words := range later {
+		inProcess(t, append([]string{words[0], "--in", filepath.Join(dir, words[2]), "--out", filepath.Join(dir, words[0])}, words[3:]...)...)
+	}
+}
+
+// inProcess runs a command, which must end well.
+func inProcess(t *testing.T, words ...string) {
+	t.Helper()
+	var stdout, stderr bytes.Buffer
+	none := func(string) (string, bool) { return "", false }
+	if code := run(t.Context(), newStreams(strings.NewReader(""), &stdout, &stderr, none), append([]string{"rollmill", "--quiet"}, words...)); code != 0 {
+		t.Fatalf("%q exits %d:\n%s", words, code, &stderr)
+	}
+}
