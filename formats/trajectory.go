@@ -138,10 +138,10 @@ const (
 // Statuses, StopReasons and FailureClasses are closed lists, in display order.
 var (
 	Statuses    = []string{StatusOK, StatusTruncated, StatusFailed, StatusSkipped}
-	StopReasons = []string{StopDone, StopLength, StopTurns, StopError, StopTimeout, StopCancelled, StopBudget, StopSkipped}
+	StopReasons = []string{StopDone, StopLength, StopTurns, StopMaxCalls, StopMaxTokens, StopError, StopTimeout, StopCancelled, StopBudget, StopSkipped}
 
 	FailureClasses = []string{FailAgentExit, FailAgentOutput, FailTimeout, FailEngine, FailEngineRefused, FailNoCalls,
-		FailNoLogprobs, FailLogprobMismatch, FailBadLogprobs, FailUnfinished, FailModelMismatch, FailExample, FailCancelled, FailInternal}
+		FailNoLogprobs, FailLogprobMismatch, FailBadLogprobs, FailUnfinished, FailModelMismatch, FailExample, FailTooLarge, FailCancelled, FailInternal}
 )
 
 // Why a trajectory stopped, as the runner saw it.
@@ -149,6 +149,8 @@ const (
 	StopDone      = "done"
 	StopLength    = "length"
 	StopTurns     = "turns"
+	StopMaxCalls  = "max_calls"  // it asked for one call more than it may make
+	StopMaxTokens = "max_tokens" // its calls have taken as many tokens as they may
 	StopError     = "error"
 	StopTimeout   = "timeout"
 	StopCancelled = "cancelled"
@@ -169,6 +171,7 @@ const (
 	FailBadLogprobs     = "bad_logprobs"     // NaN, or positive
 	FailUnfinished      = "unfinished"       // the last answer's finish reason is not one of an ended or truncated answer (see FinishState)
 	FailModelMismatch   = "model_mismatch"   // another model or policy version answered
+	FailTooLarge        = "too_large"        // a column of it has more bytes than a page of a dataset may
 	FailExample         = "example"          // the example cannot be templated
 	FailCancelled       = "cancelled"
 	FailInternal        = "internal"

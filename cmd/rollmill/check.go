@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -21,10 +22,12 @@ var checkCommand = command{
 	heading: aroundIt,
 	usage:   "probe the engine, the trainer, storage and programs before anything is paid for",
 	about: `Reads the config as train would and tries everything a run will need: settings
-and programs of every stage, the task file, one token with logprobs from the
-engine (when rollout.url names one), what the trainer is, and whether storage
-keeps the promises that submissions rest on. It trains nothing and leaves
-nothing behind. Every check is made; the exit code is the first failure's.
+and programs of every stage, the task file, whether storage creates an object
+once, whether the agent starts (it begins one attempt, which ends with its first
+call) and the rewards' programs, whether the model that is sampled is the one
+that is trained, what the trainer is, and one token with logprobs from the
+engine (when rollout.url names one). It trains nothing and leaves nothing
+behind. Every check is made; the exit code is the first failure's.
 
   rollmill check --config rollmill.yaml`,
 	section: trainCommand.name,
@@ -95,6 +98,9 @@ func probes(o train.Options) []probe {
 		}},
 		{"examples", func(context.Context) (string, error) { return foundExamples(o) }},
 		{"storage", func(ctx context.Context) (string, error) { return tryStorage(ctx, o.Root) }},
+		{"agent", func(ctx context.Context) (string, error) { return o.Rollout.TryAgent(ctx) }},
+		{"rewards", func(ctx context.Context) (string, error) { return o.Score.TryRewards(ctx) }},
+		{"model", func(context.Context) (string, error) { return sampledModel(o) }},
 		{"trainer", func(ctx context.Context) (string, error) { return tryTrainer(ctx, o) }},
 	}
 	for _, url := range o.Rollout.Endpoints {
@@ -114,6 +120,44 @@ func foundExamples(o train.Options) (string, error) {
 		found += fmt.Sprintf(", %d held out", o.Validation.Rollout.Examples.Len())
 	}
 	return found, nil
+}
+
+// sampledModel makes sure that rollout.model, which is asked for in place of the
+// model that the trainer names, is what the trainer trains.
+func sampledModel(o train.Options) (string, error) {
+	trained, sampled := trainedModel(o.Submit.Trainer.Target()), cmp.Or(o.Rollout.TargetModel, o.Rollout.Model)
+	switch {
+	case sampled == "":
+		return "what the trainer says after each epoch is sampled", nil
+	case trained == "":
+		return sampled + " is sampled; the trainer names no model", nil
+	case !sameModel(sampled, trained):
+		return "", usage("leave rollout.model and rollout.target-model out: each epoch then samples the policy that the trainer names", "%q is sampled, but %q is trained", sampled, trained)
+	}
+	return sampled + " is sampled and trained", nil
+}
+
+// trainedModel is the model's name in a target; "" where targets have none that
+// an engine would know.
+func trainedModel(t formats.Target) string {
+	switch t.Backend {
+	case "art", "command":
+		return t.Model
+	case "openai":
+		return t.Model[:max(0, strings.LastIndex(t.Model, ":"))] // the method stands behind it
+	}
+	return ""
+}
+
+// sameModel reports whether an engine's name of a model may mean a trainer's:
+// engines leave the project out or put the step behind it, and a fine-tuned
+// model's name holds that of its base.
+func sameModel(sampled, trained string) bool {
+	bare := func(name string) string {
+		name, _, _ = strings.Cut(name, "@")
+		return name[strings.LastIndex(name, "/")+1:]
+	}
+	return bare(sampled) == bare(trained) || strings.HasPrefix(sampled, "ft:"+trained)
 }
 
 // tryStorage makes, reads and removes an object, and makes sure that it cannot

@@ -74,10 +74,11 @@ func reciteAll(tasks io.Reader, out io.Writer) error {
 	lines := json.NewDecoder(tasks)
 	for {
 		var task struct {
-			Fields     struct{ Says, Then []string }
-			Generation int
-			BaseURL    string `json:"base_url"`
-			Model      string
+			Fields       struct{ Says, Then []string }
+			Generation   int
+			TrajectoryID string `json:"trajectory_id"`
+			BaseURL      string `json:"base_url"`
+			Model        string
 		}
 		if err := lines.Decode(&task); err == io.EOF {
 			return nil
@@ -100,7 +101,7 @@ func reciteAll(tasks io.Reader, out io.Writer) error {
 			}
 			talk = append(talk, map[string]any{"role": "assistant", "content": answer})
 		}
-		if _, err := fmt.Fprintln(out, `{}`); err != nil {
+		if _, err := fmt.Fprintf(out, "{\"trajectory_id\":%q}\n", task.TrajectoryID); err != nil {
 			return err
 		}
 	}

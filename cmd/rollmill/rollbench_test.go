@@ -217,8 +217,9 @@ func playTwoTurns(mode string, args []string) error {
 		lines := json.NewDecoder(os.Stdin)
 		for {
 			var task struct {
-				Question string
-				BaseURL  string `json:"base_url"`
+				Question     string
+				BaseURL      string `json:"base_url"`
+				TrajectoryID string `json:"trajectory_id"`
 			}
 			if err := lines.Decode(&task); err == io.EOF {
 				return nil
@@ -228,7 +229,7 @@ func playTwoTurns(mode string, args []string) error {
 			if err := twoCalls(client, task.BaseURL, task.Question, ""); err != nil {
 				return err
 			}
-			fmt.Println(`{}`)
+			fmt.Printf("{\"trajectory_id\":%q}\n", task.TrajectoryID)
 		}
 	}
 	episodes, err := strconv.Atoi(args[1])

@@ -83,6 +83,8 @@ func rolloutFlags() []cli.Flag {
 		&cli.StringSliceFlag{Name: "sampling", Usage: "`KEY=VALUE` for calls that do not set it: temperature, top_p, max_tokens, ..."},
 		&cli.Int64Flag{Name: "sampling-seed", Usage: "send the engine a seed derived from `SEED`, the trajectory and the call"},
 		&cli.StringSliceFlag{Name: "extra", Usage: "`KEY=VALUE` of requests that makes the engine return token ids; default: what vLLM and SGLang understand"},
+		&cli.IntFlag{Name: "max-calls", Usage: "truncate a trajectory that asks for more than `N` calls of a model", DefaultText: "no limit"},
+		&cli.Int64Flag{Name: "max-tokens-per-trajectory", Usage: "truncate a trajectory that asks for another call after `N` tokens of prompts and answers", DefaultText: "no limit"},
 		&cli.BoolFlag{Name: "no-logprobs", Usage: "keep trajectories although the engine gives no logprobs"},
 		&cli.StringSliceFlag{Name: "accept-finish", Usage: "an answer with this finish `REASON` also counts as ended (such as content_filter; null for none); without it only stop, tool_calls and their like do, and a trajectory whose last answer has another fails"},
 		&cli.BoolFlag{Name: "tolerate-engine-errors", Usage: "keep a trajectory that ended well although a call failed at the engine and no later one was answered"},
@@ -111,7 +113,7 @@ func rolloutFlags() []cli.Flag {
 		&cli.IntFlag{Name: "retries", Value: 5, Usage: "try a call `N` more times"},
 		&cli.DurationFlag{Name: "backoff", Value: 500 * time.Millisecond, Usage: "wait `TIME` before the first retry, longer before the next"},
 		&cli.DurationFlag{Name: "journal-every", Value: 2 * time.Second, Usage: "make finished trajectories durable at most every `TIME`"},
-		&cli.IntFlag{Name: "giveup", Usage: "stop when the first `N` trajectories all fail at the engine; -1 for never", DefaultText: "twice the concurrency, at least 8"},
+		&cli.IntFlag{Name: "max-initial-failures", Usage: "stop when the first `N` trajectories all fail, for whatever reason; -1 for never", DefaultText: "twice the concurrency, at least 8"},
 		&cli.BoolFlag{Name: "retry-failed", Usage: "attempt again what failed or was skipped in earlier runs of this command"},
 		&cli.BoolFlag{Name: "probe", Usage: "first ask the engine for one token, to see that it gives logprobs"},
 	)...)
@@ -148,7 +150,10 @@ func rolloutOptions(ctx context.Context, s *session, c *cli.Context) (rollout.Op
 		MaxFailureRate:    float(c, "max-failure-rate"),
 		RetryFailed:       c.Bool("retry-failed"),
 		JournalEvery:      c.Duration("journal-every"),
-		Giveup:            c.Int("giveup"),
+
+		MaxInitialFailures: c.Int("max-initial-failures"),
+		MaxCalls:           c.Int("max-calls"),
+		MaxTokens:          c.Int64("max-tokens-per-trajectory"),
 	}
 	var err error
 	if o.Generations < 1 {

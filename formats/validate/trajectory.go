@@ -94,7 +94,7 @@ func (c *checks) state(t *formats.Trajectory) {
 	}
 	stops := map[string][]string{
 		formats.StatusOK:        {formats.StopDone},
-		formats.StatusTruncated: {formats.StopLength, formats.StopTurns},
+		formats.StatusTruncated: {formats.StopLength, formats.StopTurns, formats.StopMaxCalls, formats.StopMaxTokens},
 		formats.StatusFailed:    {formats.StopError, formats.StopTimeout, formats.StopCancelled, formats.StopBudget},
 		formats.StatusSkipped:   {formats.StopSkipped, formats.StopBudget, formats.StopCancelled},
 	}

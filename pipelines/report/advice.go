@@ -30,6 +30,9 @@ func advice(epochs []Epoch) []string {
 	if rows > 0 && 2*failed > rows {
 		out = append(out, fmt.Sprintf("advice: %d of %d trajectories failed: look at failure_class and error before anything else", failed, rows))
 	}
+	if groups > 0 && rows <= groups {
+		out = append(out, fmt.Sprintf("advice: each of the %d groups has one trajectory, so an estimator that compares members has nothing to compare: raise --generations (8 is usual, 2 is the least)", groups))
+	}
 	if n := len(means); n >= adviceEpochs && average(means[n-n/3:]) <= average(means[:n/3]) {
 		out = append(out, "advice: rewards are not increasing: raise --generations, try the curriculum, change --learning-rate, and check that the reward tells good from bad")
 		if groups > 0 && float64(flat) > flatShare*float64(groups) {

@@ -153,6 +153,7 @@ func TestAdviceWhenNothingCameOfAnEpoch(t *testing.T) {
 		"no trajectories collected for epoch 3":               {},
 		"9 of 10 trajectories failed":                         {Trajectories: 10, Failed: 9},
 		"none of the 10 trajectories of epoch 3 has a reward": {Trajectories: 10, Groups: 2},
+		"each of the 10 groups has one trajectory":            {Trajectories: 10, Groups: 10, Scored: 10, Mean: ptr(0.5)},
 	} {
 		if a := advice([]Epoch{{Epoch: 3, Train: &s}}); len(a) != 1 || !strings.Contains(a[0], want) {
 			t.Errorf("%+v: %q, want %q", s, a, want)

@@ -14,6 +14,7 @@
 package train
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -80,6 +81,9 @@ func (o Options) Validate() error {
 		return usage("", "train: --epochs %d: must be at least 1", o.Epochs)
 	case o.Validation != nil && o.Validation.Every < 1:
 		return usage("", "train: --validation-interval %d: must be at least 1", o.Validation.Every)
+	case o.Rollout.Generations < 2 && o.Group.Compares():
+		return usage("set rollout.generations: 8 is usual, 2 is the least", "train: --generations %d: estimator %q compares the attempts at one example, and one attempt has nothing to be compared with, so nothing would be trained",
+			max(1, o.Rollout.Generations), cmp.Or(o.Group.Estimator, "grpo"))
 	}
 	return nil
 }

@@ -130,8 +130,17 @@ func report(result dataset.Result, outcome dataset.Outcome, seconds float64) sta
 	return r
 }
 
+// alone reports whether no group has two scored members, and none of them an
+// advantage other than 0.
+func alone(f map[string]float64) bool {
+	return f[factScored] > 0 && f[factScored] <= f[factGroups] && f[factCompared] == f[factFlat]
+}
+
 func message(f map[string]float64) string {
 	text := fmt.Sprintf("%.0f groups, %.0f with advantages, %.0f of them flat", f[factGroups], f[factCompared], f[factFlat])
+	if alone(f) {
+		text += "; every group has one scored member, so there is nothing to compare and nothing to train on: attempt each example several times (rollout --generations 8 is usual, 2 is the least)"
+	}
 	if n := f[factScored]; n > 0 {
 		text += fmt.Sprintf("; mean reward %.4g", f[factRewardSum]/n)
 	}

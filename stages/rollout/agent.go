@@ -106,13 +106,14 @@ type Limited interface{ Limit() int }
 // Stored is an optional power of an Agent whose attempts are made elsewhere or
 // were made before: the runner takes the row as it is, gives it the new
 // attempt's ids, and asks no engine. A trajectory that is not there, or whose
-// maker cannot be asked, is a *Failure.
+// maker cannot be asked, is a *Failure. Any other error ends the run: what the
+// attempts are read from is damaged or cannot be read.
 type Stored interface {
 	Stored(ctx context.Context, a Attempt) (formats.Trajectory, error)
 }
 
 // Paid is an optional power of a Stored agent whose attempts ask a model now:
-// budgets count what their rows say.
+// budgets count what their rows say, and failures of all the first end the run.
 type Paid interface{ Paid() }
 
 // Client asks a model for the next message. Backends implement it; cmd hands

@@ -1,12 +1,14 @@
 package rollout
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"runtime/debug"
 	"strings"
+	"time"
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/stages/rollout/recorder"
@@ -42,15 +44,20 @@ func (r *runner) attempt(ctx context.Context, e formats.Example, j job) (t forma
 		seed := formats.Seed(*o.SamplingSeed, id)
 		a.Seed = &seed
 	}
-	result, err := safely(session.Context(), o.Agent, a)
+	result, err := r.ask(session.Context(), a)
 	timedOut := errors.Is(context.Cause(session.Context()), errTimeout)
 	record := session.End()
 	t.FinishedAt = o.Clock().UnixMicro()
 	if err != nil && ctx.Err() != nil {
 		return t, false
 	}
+	if exhausted(err) || record.LastCall != nil && exhaustedText(record.LastCall.Text) {
+		r.stop(noRoom(cmp.Or(err, error(errFiles))))
+		return t, false
+	}
 	r.fill(&t, record)
 	o.conclude(&t, result, err, record, timedOut)
+	fit(&t)
 	return t, true
 }
 
@@ -58,6 +65,35 @@ func (r *runner) attempt(ctx context.Context, e formats.Example, j job) (t forma
 const agentKey = "rollmill"
 
 var errTimeout = errors.New("the trajectory's time limit passed")
+
+// patience is how long an agent may take to end after it was told to.
+var patience = time.Minute
+
+// ask has the agent make the attempt. One that does not end when it should is
+// left alone: no trajectory keeps the run from ending.
+func (r *runner) ask(ctx context.Context, a Attempt) (Result, error) {
+	type end struct {
+		result Result
+		err    error
+	}
+	ended := make(chan end, 1)
+	go func() {
+		result, err := safely(ctx, r.opts.Agent, a)
+		ended <- end{result, err}
+	}()
+	select {
+	case e := <-ended:
+		return e.result, e.err
+	case <-ctx.Done():
+	}
+	select {
+	case e := <-ended:
+		return e.result, e.err
+	case <-time.After(patience):
+		r.opts.Logger().Warn("an agent did not end when it was told to, and is left alone", "trajectory", a.TrajectoryID, "waited", patience)
+		return Result{}, context.Cause(ctx)
+	}
+}
 
 // safely keeps a panicking agent from taking its siblings down.
 func safely(ctx context.Context, agent Agent, a Attempt) (result Result, err error) {

@@ -62,6 +62,12 @@ func (o Options) spec(all tasks, extended *dataset.Dataset) (dataset.Spec, error
 	if o.TolerateEngineErrors {
 		params["tolerate_engine_errors"] = true
 	}
+	if o.MaxCalls > 0 {
+		params["max_calls"] = o.MaxCalls
+	}
+	if o.MaxTokens > 0 {
+		params["max_tokens_per_trajectory"] = o.MaxTokens
+	}
 	if o.TargetModel != "" && o.TargetModel != o.Model {
 		params["target_model"] = o.TargetModel
 	}

@@ -63,7 +63,7 @@ func TestWhatIsAnotherDataset(t *testing.T) {
 			t.Fatal(err)
 		}
 		rate := 1.0
-		o.Agent, o.Uses, o.MaxFailureRate, o.Giveup = agent, []string{used}, &rate, -1
+		o.Agent, o.Uses, o.MaxFailureRate, o.MaxInitialFailures = agent, []string{used}, &rate, -1
 		return o
 	}
 	out := filepath.Join(dir, "out")

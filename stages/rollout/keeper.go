@@ -102,7 +102,19 @@ func weight(t *formats.Trajectory) int {
 	n := rowBytes + len(t.Example) + len(t.Metadata) + len(t.Error)
 	for i := range t.Messages {
 		m := &t.Messages[i]
-		n += len(m.Content) + len(m.ContentParts) + len(m.Reasoning) + 4*(len(m.TokenIDs)+len(m.Logprobs)+len(m.PromptDeltaIDs))
+		n += 200 + len(m.Content) + len(m.ContentParts) + len(m.Reasoning) + 4*(len(m.TokenIDs)+len(m.Logprobs)+len(m.PromptDeltaIDs))
+		for k := range m.ToolCalls {
+			n += 100 + len(m.ToolCalls[k].Arguments)
+		}
 	}
-	return n
+	for _, set := range t.ToolSets {
+		n += len(set)
+	}
+	for i := range t.Calls {
+		n += 200 + len(t.Calls[i].Sampling) + len(t.Calls[i].Error)
+	}
+	for i := range t.Candidates {
+		n += 100 + len(t.Candidates[i].Content) + len(t.Candidates[i].Metadata)
+	}
+	return n + len(t.Answer)
 }

@@ -32,6 +32,8 @@ type Options struct {
 	SamplingSeed *int64          // nil: the engine is sent no seed
 	Extra        map[string]any  // request fields that make the engine return token ids; nil: recorder.DefaultExtra
 	NoLogprobs   bool            // keep trajectories although the engine gives no logprobs
+	MaxCalls     int             // a trajectory that asks for one call more is truncated; 0 means no limit
+	MaxTokens    int64           // one whose calls took as many tokens and that asks for another is truncated; 0 means no limit
 	AcceptFinish []string        // finish reasons that count as the end of an answer, besides formats.EndedReasons; "null" for none
 
 	TrainAlternatives    bool     // answers that the agent did not choose stay in the tree and train; otherwise they become candidates (see recorder.SetAside)
@@ -53,7 +55,8 @@ type Options struct {
 	MaxFailureRate    *float64      // gate; nil means 0.5
 	RetryFailed       bool          // attempt again what failed or was skipped in earlier runs of this command, even when they finished the dataset
 	JournalEvery      time.Duration // a finished trajectory is durable within this time; default 2 s
-	Giveup            int           // stop when the first this many trajectories all fail at the engine; 0 means 2 x concurrency, at least 8; negative never
+
+	MaxInitialFailures int // stop when the first this many trajectories all fail, for whatever reason; 0 means 2 x concurrency, at least 8; negative never
 
 	// Probe looks at an endpoint before anything is paid for; nil: only that
 	// something answers there. It may cost a token.

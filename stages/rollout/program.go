@@ -17,15 +17,17 @@ import (
 )
 
 const (
-	maxOutput    = 1 << 20  // of a program's standard output; more is a failure
-	keptErrors   = 4 << 10  // of standard error, its end, in a failure's text
-	maxLog       = 16 << 20 // of standard error in a log
+	afterKill    = 5 * time.Second // for the system to take a killed process away
+	maxOutput    = 1 << 20         // of a program's standard output; more is a failure
+	keptErrors   = 4 << 10         // of standard error, its end, in a failure's text
+	maxLog       = 16 << 20        // of standard error in a log
 	defaultGrace = 2 * time.Second
 )
 
 // Program is a process to run for an attempt, with everything that it starts:
 // its process group gets SIGTERM and, after Grace, SIGKILL when the context
-// ends, and nothing of it is left when it has ended by itself.
+// ends, and nothing of it is left when it has ended by itself: what left the
+// group is found by its environment (see mark).
 type Program struct {
 	Words  []string
 	Dir    string   // "" is this process's own
@@ -36,20 +38,25 @@ type Program struct {
 }
 
 // Run returns what the program printed. Its errors are of type *Failure, but
-// for the cause of a context that ended.
+// for the cause of a context that ended and for a machine that has no room for
+// another process.
 func (p Program) Run(ctx context.Context) ([]byte, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	out := &limited{most: maxOutput, over: func() { cancel(errFlood) }}
 	errs := &tail{most: keptErrors}
 	cmd := exec.CommandContext(ctx, p.Words[0], p.Words[1:]...)
-	cmd.Dir, cmd.Env = p.Dir, append(Environ(), p.Env...)
+	m := newMark()
+	cmd.Dir, cmd.Env = p.Dir, append(Environ(), append(p.Env[:len(p.Env):len(p.Env)], m.env())...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(p.Stdin), out, both(errs, p.Stderr)
 	cmd.WaitDelay = graceOr(p.Grace)
 	ownGroup(cmd)
 	err := cmd.Run()
 	killGroup(cmd)
+	m.kill()
 	switch {
+	case cmd.Process == nil && err != nil && ctx.Err() == nil:
+		return nil, started(p.Words[0], err)
 	case ctx.Err() != nil && context.Cause(ctx) == errFlood:
 		return nil, &Failure{formats.FailAgentOutput, errFlood}
 	case ctx.Err() != nil && (err != nil || cmd.ProcessState == nil):
@@ -69,10 +76,13 @@ func exitError(name string, err error, errs *tail) error {
 	return fmt.Errorf("%s: %w", name, err)
 }
 
-// Environ is this process's environment without the engine's key, which is
-// not for agents.
+// Environ is this process's environment without its keys, which are not for
+// agents.
 func Environ() []string {
-	return slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "ROLLMILL_API_KEY=") })
+	return slices.DeleteFunc(os.Environ(), func(v string) bool {
+		name, _, _ := strings.Cut(v, "=")
+		return strings.HasPrefix(name, "ROLLMILL_") && strings.HasSuffix(name, "_API_KEY")
+	})
 }
 
 func graceOr(d time.Duration) time.Duration {

@@ -13,6 +13,9 @@ import (
 	"github.com/rollmill/rollmill/stages"
 )
 
+// probeTimeout is for one token, of an engine that may be loading its model.
+const probeTimeout = 5 * time.Minute
+
 // reach makes sure that something answers before work is handed out. One
 // endpoint of several is enough.
 func (o Options) reach(ctx context.Context) error {
@@ -22,7 +25,12 @@ func (o Options) reach(ctx context.Context) error {
 		if probe == nil {
 			probe = listModels
 		}
-		err := probe(ctx, strings.TrimRight(e, "/"), o.APIKey, o.Model)
+		limited, cancel := context.WithTimeout(ctx, probeTimeout)
+		err := probe(limited, strings.TrimRight(e, "/"), o.APIKey, o.Model)
+		cancel()
+		if err != nil && ctx.Err() == nil && errors.Is(limited.Err(), context.DeadlineExceeded) {
+			err = stages.Errorf(stages.KindTemporary, "is the engine overloaded?", "rollout: %q: no answer within %s: %w", e, probeTimeout, err)
+		}
 		if err != nil {
 			o.Logger().Warn("an endpoint does not answer", "endpoint", e, "error", err)
 			errs = append(errs, err)

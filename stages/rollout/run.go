@@ -24,6 +24,9 @@ func Run(ctx context.Context, o Options) (stages.Report, error) {
 		return stages.Report{}, err
 	}
 	o = o.defaults()
+	if o.Examples.Len() == 0 {
+		return stages.Report{}, o.noExamples()
+	}
 	result, outcome, err := runShard(ctx, o)
 	report := report(result, outcome)
 	report.Seconds = o.Clock().Sub(started).Seconds()
@@ -111,7 +114,9 @@ type runner struct {
 	journal  *dataset.Journal[formats.Trajectory]
 	recorder *recorder.Recorder
 	keeper   *keeper
+	stop     context.CancelCauseFunc // ends the run with an error
 	watch    watch
+	warnings warnings
 	meter    stages.Meter
 	tally    tally
 	spending spending
@@ -141,9 +146,11 @@ func (r *runner) run(ctx context.Context, done *done) error {
 	if c, ok := o.Agent.(Closer); ok {
 		defer c.Close()
 	}
-	if r.watch.after = o.Giveup; !o.asksEngine() {
-		r.watch.after = -1
+	r.watch.after = o.MaxInitialFailures
+	if _, paid := o.Agent.(Paid); !paid && !o.asksEngine() {
+		r.watch.after = -1 // the failures are what was stored
 	}
+	o.announce(done, left)
 	if err := r.attempts(ctx, done); err != nil {
 		return err
 	}
@@ -170,6 +177,8 @@ func (r *runner) attempts(ctx context.Context, done *done) error {
 	defer cancel()
 	work, stop := context.WithCancelCause(limited)
 	defer stop(nil)
+	r.stop = stop
+	defer r.warnings.end(r.opts.Logger())
 	var made atomic.Int64
 	r.keeper = newKeeper(ctx, r.journal, r.opts.JournalEvery, func(err error) { stop(err) })
 	var g errgroup.Group
@@ -225,7 +234,7 @@ func (r *runner) one(ctx context.Context, j job) (ended bool, err error) {
 		return false, nil
 	}
 	if t.Status == formats.StatusFailed {
-		r.opts.Logger().Warn("a trajectory failed", "trajectory", t.TrajectoryID, "example", t.ExampleID, "generation", t.Generation, "class", t.FailureClass, "error", t.Error)
+		r.warnings.failed(r.opts.Logger(), &t)
 	}
 	r.meter.Note(r.tally.note(&t))
 	r.meter.Add(1)
@@ -244,6 +253,7 @@ func (o Options) recorderOptions() recorder.Options {
 	rec := recorder.Options{
 		Endpoints: o.Endpoints, APIKey: o.APIKey, Model: o.Model, Target: o.TargetModel, Functions: o.Functions, Accept: o.AcceptModels, Sampling: o.Sampling, Seed: o.SamplingSeed,
 		Extra: o.Extra, NoLogprobs: o.NoLogprobs, Retries: o.Retries, Backoff: o.Backoff, CallTimeout: o.CallTimeout, Listen: o.Listen, Advertise: o.Advertise,
+		MaxCalls: o.MaxCalls, MaxTokens: o.MaxTokens,
 		Connections: max(64, 4*o.Concurrency), RateLimit: o.RateLimit, Slowdown: o.Slowdown, Log: o.Logger(), Now: o.Now,
 	}
 	if o.Policy != nil {

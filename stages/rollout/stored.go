@@ -18,6 +18,7 @@ func (r *runner) stored(ctx context.Context, t formats.Trajectory, from Stored, 
 	limited, cancel := context.WithTimeoutCause(ctx, r.opts.TrajectoryTimeout, errTimeout)
 	defer cancel()
 	old, err := from.Stored(limited, a)
+	var failure *Failure
 	switch {
 	case ctx.Err() != nil:
 		return t, false
@@ -26,13 +27,14 @@ func (r *runner) stored(ctx context.Context, t formats.Trajectory, from Stored, 
 		t.FinishedAt = r.opts.Clock().UnixMicro()
 		t.SetPayloadDigest()
 		return t, true
+	case exhausted(err):
+		r.stop(noRoom(err))
+		return t, false
+	case err != nil && !errors.As(err, &failure):
+		r.stop(err) // the input is damaged or cannot be read: no trajectory failed
+		return t, false
 	case err != nil:
-		class := formats.FailInternal
-		var f *Failure
-		if errors.As(err, &f) {
-			class = f.Class
-		}
-		fail(&t, formats.StopError, class, err.Error())
+		fail(&t, formats.StopError, failure.Class, err.Error())
 		t.FinishedAt = r.opts.Clock().UnixMicro()
 		t.SetPayloadDigest()
 		return t, true
@@ -43,6 +45,7 @@ func (r *runner) stored(ctx context.Context, t formats.Trajectory, from Stored, 
 	old.TrajectoryID, old.Run, old.ExampleID, old.Epoch, old.Generation = t.TrajectoryID, t.Run, t.ExampleID, t.Epoch, t.Generation
 	old.Example, old.Attempts, old.StartedAt, old.FinishedAt = t.Example, t.Attempts, t.StartedAt, r.opts.Clock().UnixMicro()
 	old.Reward, old.Rewards, old.ShapedRewards, old.GroupID, old.Advantage = nil, nil, nil, "", nil
+	fit(&old)
 	old.SetPayloadDigest()
 	return old, true
 }

@@ -55,6 +55,9 @@ func (o Options) Validate() error {
 	if err := o.Budget.check(); err != nil {
 		return err
 	}
+	if err := o.checkLimits(); err != nil {
+		return err
+	}
 	if err := o.checkEndpoints(); err != nil {
 		return err
 	}
@@ -135,7 +138,7 @@ func (o Options) defaults() Options {
 	setDefault(&o.Concurrency, 16)
 	setDefault(&o.TrajectoryTimeout, 30*time.Minute)
 	setDefault(&o.JournalEvery, 2*time.Second)
-	setDefault(&o.Giveup, max(8, 2*o.Concurrency))
+	setDefault(&o.MaxInitialFailures, max(8, 2*o.Concurrency))
 	return o
 }
 

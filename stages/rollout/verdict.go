@@ -23,7 +23,7 @@ func (o *Options) conclude(t *formats.Trajectory, result Result, err error, rec 
 		fail(t, formats.StopError, rec.Unfit.Class, rec.Unfit.Text)
 	case timedOut && err != nil:
 		fail(t, formats.StopTimeout, formats.FailTimeout, errTimeout.Error())
-	case err != nil:
+	case err != nil && rec.Limit == "": // at its limit the trajectory is ended, and the agent with it
 		class, text := classify(err, rec.LastCall)
 		fail(t, formats.StopError, class, text)
 	case last == nil && engineFailed(rec.LastCall):
@@ -37,7 +37,7 @@ func (o *Options) conclude(t *formats.Trajectory, result Result, err error, rec 
 	case rec.Lost != nil && !o.TolerateEngineErrors:
 		fail(t, formats.StopError, rec.Lost.Class, rec.Lost.Text+"; the agent ended without an answer to this call (--tolerate-engine-errors keeps such trajectories)")
 	default:
-		o.finished(t, result)
+		o.finished(t, result, rec.Limit)
 	}
 	if result.Metadata != nil {
 		var b bytes.Buffer
@@ -47,8 +47,9 @@ func (o *Options) conclude(t *formats.Trajectory, result Result, err error, rec 
 	}
 }
 
-// finished judges a trajectory by how its last trained answer ended.
-func (o *Options) finished(t *formats.Trajectory, result Result) {
+// finished judges a trajectory by how its last trained answer ended. limit is
+// the stop reason of one that asked for more than it may, or "".
+func (o *Options) finished(t *formats.Trajectory, result Result, limit string) {
 	reason := ""
 	for i := range t.Messages {
 		if t.Trained(i) {
@@ -58,6 +59,8 @@ func (o *Options) finished(t *formats.Trajectory, result Result) {
 	switch state := formats.FinishState(reason, o.AcceptFinish); {
 	case state == formats.FinishFailed:
 		fail(t, formats.StopError, formats.FailUnfinished, Unfinished(reason))
+	case limit != "":
+		t.Status, t.StopReason = formats.StatusTruncated, limit
 	case result.Stop == formats.StopTurns:
 		t.Status, t.StopReason = formats.StatusTruncated, formats.StopTurns
 	case state == formats.FinishTruncated:

@@ -3,10 +3,13 @@ package rollout
 import (
 	"bufio"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"os/exec"
+	"sync"
 	"syscall"
 	"time"
 
@@ -14,120 +17,216 @@ import (
 )
 
 // Worker is a program that lives for many attempts and is asked by lines. It
-// answers one question at a time.
+// answers one question at a time, and its answer echoes the trajectory's id.
 type Worker struct {
 	name   string
 	cmd    *exec.Cmd
+	mark   mark
 	grace  time.Duration
 	stdin  io.WriteCloser
-	out    *io.PipeReader
-	lines  *bufio.Reader // over out
+	stdout *os.File
 	stderr *complaints
+	silent chan struct{} // closed when nothing more can be read
 	ended  chan struct{} // closed when the process has ended
 	err    error         // how, after that
+
+	mu     sync.Mutex
+	asked  *question // nil between attempts: what is written then is dropped
+	before string    // the trajectory that was answered last
+}
+
+// question is one attempt that a worker was asked to make.
+type question struct {
+	id     string
+	answer chan reply // holds one
+}
+
+type reply struct {
+	line []byte
+	err  error
 }
 
 // StartWorker starts p; its Stdin and Stderr are not used.
 func StartWorker(p Program) (*Worker, error) {
-	w := &Worker{name: p.Words[0], grace: graceOr(p.Grace), ended: make(chan struct{})}
+	w := &Worker{name: p.Words[0], mark: newMark(), grace: graceOr(p.Grace), silent: make(chan struct{}), ended: make(chan struct{})}
 	w.cmd = exec.Command(p.Words[0], p.Words[1:]...)
-	w.cmd.Dir, w.cmd.Env, w.cmd.WaitDelay = p.Dir, append(Environ(), p.Env...), w.grace
+	w.cmd.Dir, w.cmd.Env, w.cmd.WaitDelay = p.Dir, append(Environ(), append(p.Env[:len(p.Env):len(p.Env)], w.mark.env())...), w.grace
 	w.cmd.SysProcAttr = leader()
-	out, in := io.Pipe()
-	w.cmd.Stdout, w.out = in, out
-	w.lines = bufio.NewReaderSize(out, 64<<10)
-	var err error
-	if w.stderr, err = newComplaints(); err != nil {
-		return nil, fmt.Errorf("starting %s: %w", w.name, err)
+	out, in, err := os.Pipe()
+	if err != nil {
+		return nil, started(w.name, err)
 	}
-	w.cmd.Stderr = w.stderr.write
+	defer in.Close()
+	if w.stderr, err = newComplaints(); err != nil {
+		out.Close()
+		return nil, started(w.name, err)
+	}
+	w.stdout, w.cmd.Stdout, w.cmd.Stderr = out, in, w.stderr.write
 	if w.stdin, err = w.cmd.StdinPipe(); err == nil {
 		err = w.cmd.Start()
 	}
 	if err != nil {
 		w.stderr.close(0)
-		return nil, &Failure{formats.FailAgentExit, fmt.Errorf("starting %s: %w", w.name, err)}
+		out.Close()
+		return nil, started(w.name, err)
 	}
-	go func() {
-		w.err = w.cmd.Wait()
-		killGroup(w.cmd)
-		w.stderr.close(w.grace)
-		in.Close()
-		close(w.ended)
-	}()
+	go w.listen()
+	go w.wait()
 	return w, nil
 }
 
-// Ask sends a line and returns the next one that begins with "{". While it
+// started is why a program could not be started: that it is no program is its
+// own failure, that this process has no room for one is not.
+func started(name string, err error) error {
+	err = fmt.Errorf("starting %s: %w", name, err)
+	if exhausted(err) {
+		return err
+	}
+	return &Failure{formats.FailAgentExit, err}
+}
+
+// wait notices the program's end, and ends what it left running. Whoever else
+// holds its output is not waited for longer than the grace.
+func (w *Worker) wait() {
+	w.err = w.cmd.Wait()
+	killGroup(w.cmd)
+	w.mark.kill()
+	w.stderr.close(w.grace)
+	w.stdout.SetReadDeadline(time.Now().Add(w.grace))
+	<-w.silent
+	w.stdout.Close()
+	close(w.ended)
+}
+
+// Ask sends the attempt's line and returns the answer to it, which is a JSON
+// object in one line with the "trajectory_id" that was asked about. While it
 // waits, the worker's standard error goes to log. After an error the worker
 // has ended.
-func (w *Worker) Ask(ctx context.Context, line []byte, log io.Writer) ([]byte, error) {
+func (w *Worker) Ask(ctx context.Context, trajectoryID string, line []byte, log io.Writer) ([]byte, error) {
 	errs := &tail{most: keptErrors}
 	w.stderr.to(both(errs, log))
 	defer w.stderr.to(nil)
 	defer w.stderr.sync()
-	type answer struct {
-		line []byte
-		err  error
-	}
-	answered := make(chan answer, 1)
+	q := &question{id: trajectoryID, answer: make(chan reply, 1)}
+	w.mu.Lock()
+	w.asked = q
+	w.mu.Unlock()
+	written := make(chan error, 1)
 	go func() {
-		if _, err := w.stdin.Write(line); err != nil {
-			answered <- answer{nil, errGone}
-			return
-		}
-		out, err := w.read()
-		answered <- answer{out, err}
+		_, err := w.stdin.Write(line)
+		written <- err
 	}()
-	select {
-	case a := <-answered:
-		if a.err == nil {
-			return a.line, nil
+	var a reply
+	for waiting := true; waiting; {
+		select {
+		case a = <-q.answer:
+			waiting = false
+		case err := <-written:
+			written = nil
+			if err != nil {
+				a, waiting = reply{err: errGone}, false
+			}
+		case <-w.silent:
+			select {
+			case a = <-q.answer:
+			default:
+				a.err = errGone
+			}
+			waiting = false
+		case <-ctx.Done():
+			w.Stop()
+			return nil, context.Cause(ctx)
 		}
-		w.Stop()
-		if errors.Is(a.err, errGone) {
-			return nil, &Failure{formats.FailAgentExit, exitError(w.name, w.how(), errs)}
-		}
-		return nil, &Failure{formats.FailAgentOutput, a.err}
-	case <-ctx.Done():
-		w.Stop()
-		<-answered
-		return nil, context.Cause(ctx)
 	}
+	if a.err == nil {
+		return a.line, nil
+	}
+	w.Stop()
+	w.stderr.to(nil)
+	if errors.Is(a.err, errGone) {
+		return nil, &Failure{formats.FailAgentExit, exitError(w.name, w.how(), errs)}
+	}
+	return nil, &Failure{formats.FailAgentOutput, a.err}
 }
 
 var errGone = errors.New("the worker ended before it answered")
 
 func (w *Worker) how() error {
-	if w.err != nil {
+	if w.Ended() && w.err != nil {
 		return w.err
 	}
 	return errGone
 }
 
-func (w *Worker) read() ([]byte, error) {
+// listen reads what the program writes for as long as it can: lines between
+// attempts are dropped, so that none of them is taken for a later answer.
+func (w *Worker) listen() {
+	defer close(w.silent)
+	lines := bufio.NewReaderSize(w.stdout, 64<<10)
 	for {
-		var line []byte
-		for {
-			part, err := w.lines.ReadSlice('\n')
-			line = append(line, part...)
-			if len(line) > maxOutput {
-				return nil, fmt.Errorf("the worker wrote a line of more than %d bytes", maxOutput)
-			}
-			if err == nil {
-				break
-			}
-			if err != bufio.ErrBufferFull {
-				return nil, errGone
-			}
+		line, err := readLine(lines)
+		if err != nil && !errors.Is(err, errLine) {
+			return
 		}
-		if line[0] == '{' {
-			return line, nil
+		w.hear(line, err)
+		if err != nil {
+			_, _ = io.Copy(io.Discard, lines) // so that the program does not wait for us
+			return
 		}
 	}
 }
 
-// Ended tells whether the process is gone.
+var errLine = fmt.Errorf("the worker wrote a line of more than %d bytes", maxOutput)
+
+// readLine reads up to a line feed. errLine is for one that is too long.
+func readLine(lines *bufio.Reader) ([]byte, error) {
+	var line []byte
+	for {
+		part, err := lines.ReadSlice('\n')
+		line = append(line, part...)
+		switch {
+		case len(line) > maxOutput:
+			return nil, errLine
+		case err == nil:
+			return line, nil
+		case err != bufio.ErrBufferFull:
+			return nil, err
+		}
+	}
+}
+
+// hear takes in one line, or why there are no more.
+func (w *Worker) hear(line []byte, err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.asked == nil {
+		return
+	}
+	if err == nil {
+		if line[0] != '{' {
+			return
+		}
+		var said struct {
+			ID *string `json:"trajectory_id"`
+		}
+		switch parsed := json.Unmarshal(line, &said); {
+		case said.ID != nil && *said.ID == w.asked.id:
+		case said.ID != nil && *said.ID == w.before:
+			return // said again
+		case parsed != nil:
+			err = fmt.Errorf("the worker's answer is not JSON: %w: %.200s", parsed, line)
+		case said.ID == nil:
+			err = fmt.Errorf(`the worker wrote a line without "trajectory_id", which every answer has to echo; logs go to standard error: %.200s`, line)
+		default:
+			err = fmt.Errorf("the worker was asked about trajectory %q and answered about %.200q", w.asked.id, *said.ID)
+		}
+	}
+	w.before = w.asked.id
+	w.asked.answer <- reply{line, err}
+	w.asked = nil
+}
+
+// Ended reports whether the process is gone.
 func (w *Worker) Ended() bool {
 	select {
 	case <-w.ended:
@@ -138,15 +237,18 @@ func (w *Worker) Ended() bool {
 }
 
 // Stop closes the worker's standard input and ends its process group: SIGTERM
-// at once, SIGKILL after the grace.
+// at once, SIGKILL after the grace. It waits until that has been done.
 func (w *Worker) Stop() {
 	w.stdin.Close()
-	go io.Copy(io.Discard, w.out) // whoever writes must not wait for us; a read of lines may be under way
 	syscall.Kill(-w.cmd.Process.Pid, syscall.SIGTERM)
 	select {
 	case <-w.ended:
+		return
 	case <-time.After(w.grace):
-		killGroup(w.cmd)
-		<-w.ended
+	}
+	killGroup(w.cmd)
+	select {
+	case <-w.ended:
+	case <-time.After(w.grace + afterKill): // not even SIGKILL ends a process that the kernel holds
 	}
 }

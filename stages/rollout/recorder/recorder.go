@@ -36,6 +36,8 @@ type Options struct {
 	CallTimeout time.Duration // of one try; 0 means 10 minutes
 	Listen      string        // "" means 127.0.0.1:0
 	Advertise   string        // base URL by which agents reach it; "" means http:// and its address
+	MaxCalls    int           // of one trajectory; 0 means no limit
+	MaxTokens   int64         // of prompts and answers of one trajectory's calls; 0 means no limit
 	Connections int           // to each endpoint at once, at most; 0 means 64
 	RateLimit   float64       // requests a second to all endpoints together; 0 means no limit
 	Slowdown    float64       // fewer calls at once when a token takes this many times as long as at best; 0 means 10, negative never

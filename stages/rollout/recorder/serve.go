@@ -24,6 +24,11 @@ func (s *Session) ask(kind *api, w http.ResponseWriter, r *http.Request) {
 		writeError(w, http.StatusBadRequest, "invalid_request_error", err.Error())
 		return
 	}
+	if why := s.admit(); why != "" {
+		s.refuse(w, why)
+		return
+	}
+	defer s.leave()
 	ctx, cancel := s.during(r)
 	defer cancel(nil)
 	c := s.begin(q, functionOf(r))

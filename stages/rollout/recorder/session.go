@@ -37,6 +37,10 @@ type Session struct {
 	lost   *Failure // of a target call that failed at the engine; nil once a later one was answered
 	lostAt int      // when it ended, by clock
 
+	admitted, underway int // calls
+	tokens             int64
+	limit              string // the stop reason, once a call was refused by it
+
 	responses map[string]int // id of a response -> its message
 }
 
@@ -85,6 +89,7 @@ type Record struct {
 	Unfit       *Failure // why the trajectory must not be trained on, or nil
 	LastCall    *Failure // how the last call to end failed, or nil
 	Lost        *Failure // how a target call failed at the engine after which no other was begun and answered, or nil
+	Limit       string   // stop reason of a trajectory that asked for more than it may; "" for none
 }
 
 // End stops the calls under way, closes the URL and returns the record.
@@ -101,7 +106,7 @@ func (s *Session) End() Record {
 	s.busy.Wait()
 	late.Stop()
 	s.cutOff()
-	return Record{Messages: s.tree.messages, Calls: s.calls, ToolSets: s.tools, TokenSource: s.source, Unfit: s.unfit, LastCall: s.last, Lost: s.lost}
+	return Record{Messages: s.tree.messages, Calls: s.calls, ToolSets: s.tools, TokenSource: s.source, Unfit: s.unfit, LastCall: s.last, Lost: s.lost, Limit: s.limit}
 }
 
 // farewell is how long the handlers of an ended session have to return by
@@ -176,6 +181,7 @@ func (s *Session) end(c *call, r *reply) {
 	defer s.mu.Unlock()
 	s.clock++
 	rec := &s.calls[c.index]
+	defer func() { s.tokens += int64(rec.PromptTokens) + int64(rec.CompletionTokens) }()
 	if ended := s.rec.opts.Ended; ended != nil {
 		defer func() { ended(*rec) }()
 	}

@@ -24,9 +24,13 @@
 // With AgentConfig.Workers the program is started that many times and lives
 // on: each line on its standard input is a task as above with "base_url",
 // "api_key" and "model" beside it, and it answers each with one line, the
-// object above or {"error":"…"}. A worker has one task at a time. One that
-// ends, or is ended because its trajectory was, is replaced. This is a whole
-// worker in Python (testdata/agents/worker.py):
+// object above or {"error":"…"}, in which "trajectory_id" is the task's. A line
+// that begins with "{" and has no such id, or another one, is no answer: it
+// fails the trajectory (class agent_output) and ends the worker, so that no
+// answer is ever taken for another's. Other lines are ignored, and so is what
+// is written between two tasks; logs belong on standard error. A worker has one
+// task at a time. One that ends, or is ended because its trajectory was, is
+// replaced. This is a whole worker in Python (testdata/agents/worker.py):
 //
 //	import json, sys
 //	from openai import OpenAI
@@ -34,7 +38,7 @@
 //	    task = json.loads(line)
 //	    model = OpenAI(base_url=task["base_url"], api_key=task["api_key"])
 //	    model.chat.completions.create(model=task["model"], messages=[{"role": "user", "content": task["question"]}])
-//	    print(json.dumps({"metadata": {}}), flush=True)
+//	    print(json.dumps({"trajectory_id": task["trajectory_id"], "metadata": {}}), flush=True)
 package command
 
 import (

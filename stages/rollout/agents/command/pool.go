@@ -37,7 +37,7 @@ func (p *pool) ask(ctx context.Context, at rollout.Attempt, log io.Writer) ([]by
 	if err != nil {
 		return nil, err
 	}
-	out, err := w.Ask(ctx, line, log)
+	out, err := w.Ask(ctx, at.TrajectoryID, line, log)
 	if err != nil {
 		return nil, err // Ask ended the worker
 	}

@@ -36,7 +36,7 @@ func worker(mode string) int {
 		req.Header.Set("Authorization", "Bearer "+task.APIKey)
 		resp, err := http.DefaultClient.Do(req)
 		if err != nil {
-			fmt.Printf("{\"error\":%q}\n", err.Error())
+			fmt.Printf("{\"trajectory_id\":%q,\"error\":%q}\n", task.TrajectoryID, err.Error())
 			continue
 		}
 		io.Copy(io.Discard, resp.Body)
@@ -44,17 +44,27 @@ func worker(mode string) int {
 		fmt.Println("chatter that is no answer")
 		switch {
 		case resp.StatusCode != 200:
-			fmt.Printf("{\"error\":\"the model answered %d\"}\n", resp.StatusCode)
+			fmt.Printf("{\"trajectory_id\":%q,\"error\":\"the model answered %d\"}\n", task.TrajectoryID, resp.StatusCode)
 		case mode == "dies" && n == 1:
 			fmt.Fprintln(os.Stderr, "out of memory")
 			return 3
 		case mode == "folder":
 			dir, _ := os.Getwd()
-			fmt.Printf("{\"metadata\":{\"dir\":%q,\"extra\":%q}}\n", dir, os.Getenv("EXTRA"))
+			fmt.Printf("{\"trajectory_id\":%q,\"metadata\":{\"dir\":%q,\"extra\":%q}}\n", task.TrajectoryID, dir, os.Getenv("EXTRA"))
 		case mode == "floods":
 			fmt.Println("{" + strings.Repeat("x", 2<<20))
+		case mode == "logs" && n == 1:
+			fmt.Println(`{"level":"info","msg":"thinking"}`)
+			fmt.Printf("{\"trajectory_id\":%q,\"metadata\":{\"n\":%d}}\n", task.TrajectoryID, n)
+		case mode == "echoes nothing":
+			fmt.Printf("{\"metadata\":{\"n\":%d}}\n", n)
+		case mode == "mistakes":
+			fmt.Println(`{"trajectory_id":"another"}`)
+		case mode == "says more":
+			answer := fmt.Sprintf("{\"trajectory_id\":%q,\"metadata\":{\"pid\":%d,\"n\":%d}}\n", task.TrajectoryID, os.Getpid(), n)
+			fmt.Print(answer, answer, `{"level":"info","msg":"that was it"}`, "\n")
 		default:
-			fmt.Printf("{\"metadata\":{\"pid\":%d,\"n\":%d}}\n", os.Getpid(), n)
+			fmt.Printf("{\"trajectory_id\":%q,\"metadata\":{\"pid\":%d,\"n\":%d}}\n", task.TrajectoryID, os.Getpid(), n)
 		}
 	}
 	return 0
@@ -107,6 +117,46 @@ func TestWorkersLiveOn(t *testing.T) {
 		if alive := 1 + strings.Count(mode, "dies"); len(pids) != alive {
 			t.Errorf("%s: %d processes", mode, len(pids))
 		}
+	}
+}
+
+// TestALogLineIsNoAnswer: a line that echoes no trajectory or another one fails
+// the trajectory that was asked about, by name, and no other gets its answer.
+func TestALogLineIsNoAnswer(t *testing.T) {
+	r := agenttest.Recorder(t, &recordertest.Engine{Source: formats.TokensChoice})
+	for mode, want := range map[string]struct {
+		fails []bool
+		says  string
+	}{
+		"logs":           {[]bool{false, true, false}, `"thinking"`},
+		"echoes nothing": {[]bool{true, true}, `without "trajectory_id"`},
+		"mistakes":       {[]bool{true, true}, `answered about "another"`},
+	} {
+		a := newPool(t, mode, 1)
+		for i, fails := range want.fails {
+			result, _, err := agenttest.Attempt(context.Background(), r, a, i)
+			var f *rollout.Failure
+			switch {
+			case fails && (!errors.As(err, &f) || f.Class != formats.FailAgentOutput || !strings.Contains(err.Error(), want.says)):
+				t.Errorf("%s, attempt %d: %v", mode, i, err)
+			case !fails && (err != nil || !strings.Contains(string(result.Metadata), `"n":0`)):
+				t.Errorf("%s, attempt %d: %v, metadata %s", mode, i, err, result.Metadata)
+			}
+		}
+	}
+}
+
+// TestWhatAWorkerSaysLaterIsDropped: a second answer and a log line that come
+// between two attempts are neither the next one's answer nor its failure.
+func TestWhatAWorkerSaysLaterIsDropped(t *testing.T) {
+	r := agenttest.Recorder(t, &recordertest.Engine{Source: formats.TokensChoice})
+	a := newPool(t, "says more", 1)
+	for i := range 4 {
+		result, _, err := agenttest.Attempt(context.Background(), r, a, i)
+		if want := fmt.Sprintf(`"n":%d`, i); err != nil || !strings.Contains(string(result.Metadata), want) {
+			t.Errorf("attempt %d: %v, metadata %s, want %s", i, err, result.Metadata, want)
+		}
+		time.Sleep(20 * time.Millisecond) // for the line after the answer
 	}
 }
 

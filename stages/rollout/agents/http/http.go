@@ -9,6 +9,11 @@
 // ignored. Any other status fails the trajectory, with the body's beginning in
 // its error. When the trajectory is ended, the connection is.
 //
+// Host and port are not part of the dataset's identity, so a service that moved
+// is the same agent. One that was changed is another when it says so: a version
+// stands before the address, "http: version=2,http://127.0.0.1:9000/run". A key
+// comes from ROLLMILL_AGENT_API_KEY, never from the URL.
+//
 // It is not a client of agent protocols; for the NeMo Agent Toolkit see
 // agents/nat. A service on another machine must reach the recording proxy:
 // give that an address with --listen and --advertise.
@@ -42,34 +47,27 @@ var Kind = rollout.AgentKind{
 const maxAnswer = 1 << 20
 
 type agent struct {
-	url    string
-	client *http.Client
+	service rollout.Service
+	client  *http.Client
 }
 
 // New checks the address; nothing is sent there yet.
 func New(c rollout.AgentConfig) (rollout.Agent, error) {
-	if len(c.Words) != 1 {
-		return nil, usage("--agent 'http: http://127.0.0.1:9000/run'", "agent http needs one URL")
-	}
 	if c.System != "" || c.User != "" {
 		return nil, usage("a service makes its own messages", "--system and --user are for agent chat")
 	}
-	u, err := url.Parse(c.Words[0])
-	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return nil, usage("write http://HOST:PORT/PATH", "agent http: %q is not an HTTP URL", c.Words[0])
-	}
-	if u.User != nil {
-		return nil, usage("keep secrets out of flags", "agent http: the URL holds a password")
+	service, err := rollout.ParseService("http", c.Words)
+	if err != nil {
+		return nil, err
 	}
 	t := http.DefaultTransport.(*http.Transport).Clone()
 	t.MaxIdleConns, t.MaxIdleConnsPerHost = 0, 256
-	return &agent{url: c.Words[0], client: &http.Client{Transport: t}}, nil
+	return &agent{service: service, client: &http.Client{Transport: t}}, nil
 }
 
-// Describe is part of rollout.Agent. The address is where the agent is, not
-// what it is, but there is nothing else to know it by.
+// Describe is part of rollout.Agent.
 func (a *agent) Describe() rollout.Description {
-	return rollout.Description{Kind: "http", Params: map[string]any{"url": a.url}}
+	return rollout.Description{Kind: "http", Params: a.service.Params()}
 }
 
 // Close is part of rollout.Closer.
@@ -106,11 +104,14 @@ func (a *agent) Attempt(ctx context.Context, at rollout.Attempt) (rollout.Result
 }
 
 func (a *agent) post(ctx context.Context, task []byte) ([]byte, error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, a.url, bytes.NewReader(task))
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, a.service.URL.String(), bytes.NewReader(task))
 	if err != nil {
 		return nil, err
 	}
 	req.Header.Set("Content-Type", "application/json")
+	if a.service.Key != "" {
+		req.Header.Set("Authorization", "Bearer "+a.service.Key)
+	}
 	resp, err := a.client.Do(req)
 	if err != nil {
 		var u *url.Error

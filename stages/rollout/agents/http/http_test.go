@@ -112,16 +112,50 @@ func TestServiceThatJustStarts(t *testing.T) {
 	}
 }
 
+// TestAServiceThatMovedIsTheSameAgent; another version or another path of it is
+// not, and its key goes to it alone.
+func TestAServiceThatMovedIsTheSameAgent(t *testing.T) {
+	identity := func(url string) string {
+		text, err := json.Marshal(at(t, url).Describe())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(text)
+	}
+	one := identity("http://127.0.0.1:9000/run?mode=fast")
+	if other := identity("https://elsewhere:9443/run?mode=fast"); other != one || strings.Contains(one, "9000") {
+		t.Errorf("%s and %s", one, other)
+	}
+	for _, url := range []string{"http://127.0.0.1:9000/run", "http://127.0.0.1:9000/walk?mode=fast", "version=2,http://127.0.0.1:9000/run?mode=fast"} {
+		if other := identity(url); other == one {
+			t.Errorf("%s is %s too", url, one)
+		}
+	}
+	t.Setenv("ROLLMILL_AGENT_API_KEY", "secret")
+	got := ""
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { got = r.Header.Get("Authorization") }))
+	defer s.Close()
+	r := agenttest.Recorder(t, &recordertest.Engine{Source: formats.TokensChoice})
+	if _, _, err := agenttest.Attempt(context.Background(), r, at(t, "version=2,"+s.URL), 1); err != nil || got != "Bearer secret" {
+		t.Errorf("%v, %q", err, got)
+	}
+	if text := identity(s.URL); strings.Contains(text, "secret") {
+		t.Error(text)
+	}
+}
+
 func TestBadConfigIsRefused(t *testing.T) {
 	for what, c := range map[string]rollout.AgentConfig{
 		"needs one URL":      {},
 		"is not an HTTP URL": {Words: []string{"localhost:80"}},
-		"holds a password":   {Words: []string{"http://me:secret@host/"}},
+		"or a password":      {Words: []string{"http://me:hunter2@host/"}},
+		`"api_key"`:          {Words: []string{"http://host/run?api_key=hunter2"}},
+		"names none":         {Words: []string{"version=,http://host/"}},
 		"are for agent chat": {Words: []string{"http://host/"}, User: "x"},
 	} {
 		_, err := agent.New(c)
 		var e *stages.Error
-		if !errors.As(err, &e) || e.Kind != stages.KindUsage || !strings.Contains(err.Error(), what) || strings.Contains(fmt.Sprint(err), "secret") {
+		if !errors.As(err, &e) || e.Kind != stages.KindUsage || !strings.Contains(err.Error(), what) || strings.Contains(fmt.Sprint(err), "hunter2") {
 			t.Errorf("%s: %v", what, err)
 		}
 	}

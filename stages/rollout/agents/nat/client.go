@@ -67,6 +67,9 @@ func (a *agent) post(ctx context.Context, to string, at rollout.Attempt, body []
 		return nil, backoff.Permanent(err)
 	}
 	req.Header.Set("Content-Type", "application/json")
+	if a.service.Key != "" {
+		req.Header.Set("Authorization", "Bearer "+a.service.Key)
+	}
 	req.AddCookie(&http.Cookie{Name: "nat-session", Value: at.TrajectoryID}) // workflows that keep a user's state begin anew
 	resp, err := a.client.Do(req)
 	var u *url.Error

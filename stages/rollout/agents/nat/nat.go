@@ -41,6 +41,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
 	"strings"
@@ -62,11 +63,12 @@ var Kind = rollout.AgentKind{
 }
 
 type agent struct {
-	config rollout.AgentConfig
-	url    string // without path
-	body   *template.Template
-	result jp.Expr // nil for the whole answer
-	client *http.Client
+	config  rollout.AgentConfig
+	service rollout.Service
+	url     string // without route
+	body    *template.Template
+	result  jp.Expr // nil for the whole answer
+	client  *http.Client
 }
 
 // defaultBody is what the toolkit's own client sends.
@@ -74,20 +76,18 @@ const defaultBody = `{"input_message": {{json .question}}}`
 
 // New checks the address, the template and the path; nothing is sent yet.
 func New(c rollout.AgentConfig) (rollout.Agent, error) {
-	if len(c.Words) != 1 {
-		return nil, usage("--agent 'nat: http://127.0.0.1:8000'", "agent nat needs one URL")
-	}
 	if c.System != "" || c.User != "" {
 		return nil, usage("the request is --request", "--system and --user are for agent chat")
 	}
-	u, err := url.Parse(c.Words[0])
-	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return nil, usage("write http://HOST:PORT", "agent nat: %q is not an HTTP URL", c.Words[0])
+	service, err := rollout.ParseService("nat", c.Words)
+	if err != nil {
+		return nil, err
 	}
-	if u.User != nil {
-		return nil, usage("keep secrets out of flags", "agent nat: the URL holds a password")
+	if service.URL.RawQuery != "" {
+		return nil, usage("write http://HOST:PORT", "agent nat: the URL has a query, which the server's routes take none of")
 	}
-	a := &agent{config: c, url: base(c.Words[0]), client: &http.Client{Transport: http.DefaultTransport.(*http.Transport).Clone()}}
+	service.URL = base(service.URL)
+	a := &agent{config: c, service: service, url: service.URL.String(), client: &http.Client{Transport: http.DefaultTransport.(*http.Transport).Clone()}}
 	a.config.TargetModel = cmp.Or(c.TargetModel, c.Model)
 	if a.config.Request == "" {
 		a.config.Request = defaultBody
@@ -106,14 +106,15 @@ func New(c rollout.AgentConfig) (rollout.Agent, error) {
 
 // base takes the routes off a URL: people write them, since the toolkit's help
 // suggests it.
-func base(u string) string {
-	u = strings.TrimRight(u, "/")
+func base(u *url.URL) *url.URL {
+	out := &url.URL{Scheme: u.Scheme, Host: u.Host, Path: strings.TrimRight(u.Path, "/")}
 	for _, route := range append(routes, "/generate", "/v1/workflow") {
-		if rest, ok := strings.CutSuffix(u, route); ok {
-			return rest
+		if rest, ok := strings.CutSuffix(out.Path, route); ok {
+			out.Path = rest
+			break
 		}
 	}
-	return u
+	return out
 }
 
 func toJSON(v any) (string, error) {
@@ -121,12 +122,13 @@ func toJSON(v any) (string, error) {
 	return string(b), err
 }
 
-// Describe is part of rollout.Agent. The address is where the workflow is, not
-// what it is, but there is nothing else to know it by.
+// Describe is part of rollout.Agent.
 func (a *agent) Describe() rollout.Description {
-	return rollout.Description{Kind: "nat", Params: map[string]any{"url": a.url, "request": a.config.Request, "result_path": a.config.ResultPath,
+	params := a.service.Params()
+	maps.Copy(params, map[string]any{"request": a.config.Request, "result_path": a.config.ResultPath,
 		"target_model": a.config.TargetModel, "target_functions": a.config.Functions, "no_logprobs": a.config.NoLogprobs,
-		"accept_finish": a.config.AcceptFinish, "train_alternatives": a.config.TrainAlternatives}}
+		"accept_finish": a.config.AcceptFinish, "train_alternatives": a.config.TrainAlternatives})
+	return rollout.Description{Kind: "nat", Params: params}
 }
 
 // Close is part of rollout.Closer.

@@ -387,7 +387,9 @@ func TestWrongWordsAreRefused(t *testing.T) {
 	for says, c := range map[string]rollout.AgentConfig{
 		"needs one URL":   {},
 		"not an HTTP URL": {Words: []string{"localhost:8000"}},
-		"a password":      {Words: []string{"http://a:b@c"}},
+		"or a password":   {Words: []string{"http://a:b@c"}},
+		"looks like":      {Words: []string{"http://c?token=b"}},
+		"has a query":     {Words: []string{"http://c?a=b"}},
 		"agent chat":      {Words: []string{"http://c"}, User: "x"},
 		"--request":       {Words: []string{"http://c"}, Request: "{{"},
 		"--result-path":   {Words: []string{"http://c"}, ResultPath: "$.["},
@@ -396,7 +398,7 @@ func TestWrongWordsAreRefused(t *testing.T) {
 			t.Errorf("%+v: %v", c, err)
 		}
 	}
-	if text, _ := json.Marshal(newAgent(t, config("http://c/generate/full/")).(rollout.Agent).Describe()); !strings.Contains(string(text), `"url":"http://c"`) {
+	if text, _ := json.Marshal(newAgent(t, config("http://c/generate/full/")).(rollout.Agent).Describe()); !strings.Contains(string(text), `"path":"/"`) {
 		t.Errorf("%s", text)
 	}
 }

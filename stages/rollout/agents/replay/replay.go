@@ -6,7 +6,8 @@
 // Rewards and groups are left out; they are the later stages' to make.
 //
 // A stored trajectory is found by its example and generation, whatever its run
-// and epoch. One that is not there fails (class example).
+// and epoch. One that is not there fails (class example). Rows that cannot be
+// read end the run: the dataset is damaged, and no attempt failed.
 //
 // With --target-model or --target-function other calls are trained on than
 // were: those to this model, or else to the trajectory's, that the function

@@ -1,0 +1,31 @@
+package group
+
+// Compares reports whether a trajectory that is alone in its group trains
+// nothing: the estimator compares the attempts at one example with each other.
+// Groups of another kind (By) and labels do not depend on how often an example
+// is attempted.
+func (o Options) Compares() bool {
+	if o.By != "" && o.By != byExample || o.Labels {
+		return false
+	}
+	if o.Estimator == "" {
+		o.Estimator = "grpo"
+	}
+	if o.Compat == "" {
+		o.Compat = CompatNone
+	}
+	a, err := o.algorithm()
+	if err != nil {
+		return false // Validate says why
+	}
+	var v Valid
+	v.Set([]float64{1})
+	out := []float64{0}
+	has := false
+	if c, ok := a.(ComponentAlgorithm); ok {
+		has = c.Components([]Component{{Name: "reward", Weight: 1, Values: v.Rewards, Valid: v}}, out)
+	} else {
+		has = a.Advantages(&v, out)
+	}
+	return !has || out[0] == 0
+}

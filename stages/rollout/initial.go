@@ -1,0 +1,98 @@
+package rollout
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/stages"
+)
+
+// hopeless are classes of which the engine is the cause, whatever the example.
+var hopeless = []string{formats.FailEngine, formats.FailNoLogprobs, formats.FailLogprobMismatch, formats.FailBadLogprobs,
+	formats.FailUnfinished, formats.FailModelMismatch, formats.FailEngineRefused}
+
+// watch holds back the first trajectories while all of them fail, so that a
+// run with a dead engine or a broken agent ends early and leaves nothing that
+// would have to be attempted again.
+type watch struct {
+	mu     sync.Mutex
+	after  int // how many at the beginning may fail; negative: any number
+	held   []formats.Trajectory
+	passed bool
+}
+
+// look returns the rows that may be kept now, or the error that ends the run.
+func (w *watch) look(t formats.Trajectory) ([]formats.Trajectory, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.passed || w.after < 0 {
+		return []formats.Trajectory{t}, nil
+	}
+	w.held = append(w.held, t)
+	if t.Status != formats.StatusFailed {
+		return w.release(), nil
+	}
+	if len(w.held) >= w.after {
+		return nil, unfit(w.held)
+	}
+	return nil, nil
+}
+
+func (w *watch) release() []formats.Trajectory {
+	rows := w.held
+	w.held, w.passed = nil, true
+	return rows
+}
+
+// end is called after the last trajectory. fresh says that nothing was kept
+// before: then a run of nothing but engine failures is an error, too. A short
+// run of other failures is a dataset, which the gate refuses.
+func (w *watch) end(fresh bool) ([]formats.Trajectory, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if fresh && len(w.held) > 0 && !slices.ContainsFunc(w.held, func(t formats.Trajectory) bool { return !slices.Contains(hopeless, t.FailureClass) }) {
+		return nil, unfit(w.held)
+	}
+	return w.release(), nil
+}
+
+var advice = map[string]string{
+	formats.FailEngine:          "is the engine up? look at its log, or try `rollmill check`; nothing was kept, so run the same command again",
+	formats.FailEngineRefused:   "the engine refuses these requests; check --model, the key and the sampling fields",
+	formats.FailNoLogprobs:      "start the engine so that it returns logprobs (vLLM and SGLang do by default; llama-server needs a build that supports them), or accept none with --no-logprobs",
+	formats.FailLogprobMismatch: "the engine merges or drops logprobs, as llama-server does with incomplete UTF-8; train with another engine, or keep none with --no-logprobs",
+	formats.FailBadLogprobs:     "the engine's logprobs are not numbers at most 0; its sampling is broken or modified",
+	formats.FailUnfinished:      "the engine breaks its answers off; look at its log, or accept the finish reason with --accept-finish",
+	formats.FailModelMismatch:   "another model answers, so its tokens are not the policy's; check --model and which adapters are loaded, or accept the name with --accept-model",
+	formats.FailAgentExit:       "the agent fails before it does anything: mend it (`rollmill check` starts it once) and run the same command again, since nothing was kept; --max-initial-failures -1 goes on all the same",
+	formats.FailAgentOutput:     "the agent does not answer as its protocol says (`rollmill rollout --help`); nothing was kept, so mend it and run the same command again",
+	formats.FailTimeout:         "raise --trajectory-timeout, or see with --agent-logs what the agent waits for; nothing was kept",
+	formats.FailNoCalls:         "the agent has to ask the model where OPENAI_BASE_URL says, and --target-model and --target-function have to name calls that it makes; nothing was kept",
+	formats.FailExample:         "do the examples have the fields that --system, --user or --request name? nothing was kept",
+	formats.FailTooLarge:        "the agent sends more than a row of a dataset holds, such as many screenshots; nothing was kept",
+}
+
+// unfit is the error of a run whose first trajectories all failed. The class
+// that most of them have decides what it says.
+func unfit(rows []formats.Trajectory) error {
+	counts := map[string]int{}
+	for i := range rows {
+		counts[rows[i].FailureClass]++
+	}
+	classes := slices.SortedFunc(maps.Keys(counts), func(a, b string) int { return cmp.Or(cmp.Compare(counts[b], counts[a]), cmp.Compare(a, b)) })
+	for i, class := range classes {
+		classes[i] = fmt.Sprintf("%d %s", counts[class], class)
+	}
+	most := strings.Fields(classes[0])[1]
+	last := slices.IndexFunc(rows, func(t formats.Trajectory) bool { return t.FailureClass == most })
+	kind := stages.KindFailed
+	if most == formats.FailEngine {
+		kind = stages.KindTemporary
+	}
+	return stages.Errorf(kind, advice[most], "rollout: all of the first %d trajectories failed (%s): %s", len(rows), strings.Join(classes, ", "), rows[last].Error)
+}

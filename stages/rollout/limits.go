@@ -1,0 +1,54 @@
+package rollout
+
+import (
+	"fmt"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/parquet"
+)
+
+// checkLimits refuses limits that nothing would hold a trajectory to.
+func (o Options) checkLimits() error {
+	switch {
+	case o.MaxCalls < 0 || o.MaxTokens < 0:
+		return usage("0 means no limit", "--max-calls or --max-tokens-per-trajectory is negative")
+	case (o.MaxCalls > 0 || o.MaxTokens > 0) && !o.asksEngine():
+		return usage("limit the calls where the agent makes them", "--max-calls and --max-tokens-per-trajectory limit calls that pass the recording proxy, and those of agent %s do not", o.Agent.Describe().Kind)
+	}
+	return nil
+}
+
+// noExamples is that the task file leaves nothing to attempt.
+func (o Options) noExamples() error {
+	return formats.Invalid(o.ExamplesRef.URI, "is it the right file, and do --allow and --deny leave any?", nil, "there is no example in it")
+}
+
+// announce says what is about to be paid for.
+func (o Options) announce(d *done, left int64) {
+	text := fmt.Sprintf("%d attempts to make: %d examples", left, d.tasks.len())
+	if d.tasks.list == nil {
+		text += fmt.Sprintf(", %d generations each", d.tasks.each)
+	}
+	if before := d.tasks.attempts() - left; before > 0 {
+		text += fmt.Sprintf("; %d were made before", before)
+	}
+	o.Logger().Info(text)
+}
+
+// fit makes a failed row of a trajectory that no dataset can hold, so that the
+// others are kept and it is not attempted, and paid for, again and again.
+func fit(t *formats.Trajectory) {
+	if weight(t) < parquet.MaxColumnBytes { // of all columns together
+		return
+	}
+	column, n := parquet.Oversize(t)
+	if column == "" {
+		return
+	}
+	fail(t, formats.StopError, formats.FailTooLarge, fmt.Sprintf("column %s has %d bytes in %d messages, and a dataset holds at most %d in one row; let the agent send less, such as fewer or smaller images",
+		column, n, len(t.Messages), parquet.MaxColumnBytes))
+	t.Messages, t.Candidates, t.Answer, t.SampledTokens, t.TokenSource = nil, nil, "", 0, ""
+	if column, _ = parquet.Oversize(t); column != "" { // of calls, tools or metadata
+		t.Calls, t.ToolSets, t.Metadata, t.PromptTokens, t.CompletionTokens = nil, nil, "", 0, 0
+	}
+}

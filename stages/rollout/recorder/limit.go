@@ -1,0 +1,57 @@
+package recorder
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+
+	"github.com/rollmill/rollmill/formats"
+)
+
+// ErrLimit is the cause with which a session's context ends when the
+// trajectory has made as many calls, or taken as many tokens, as it may.
+var ErrLimit = errors.New("the trajectory has reached its limit of calls or tokens")
+
+// admit counts a call that is about to begin. It returns why the call is
+// refused, or "". The calls under way then still end, and are recorded.
+func (s *Session) admit() (refused string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	o := &s.rec.opts
+	switch {
+	case o.MaxCalls > 0 && s.admitted >= o.MaxCalls:
+		s.limit = formats.StopMaxCalls
+		return fmt.Sprintf("this trajectory has made %d calls, as many as it may", s.admitted)
+	case o.MaxTokens > 0 && s.tokens >= o.MaxTokens:
+		s.limit = formats.StopMaxTokens
+		return fmt.Sprintf("the calls of this trajectory have taken %d tokens, of %d that they may", s.tokens, o.MaxTokens)
+	}
+	s.admitted++
+	s.underway++
+	return ""
+}
+
+// leave is called when an admitted call has ended.
+func (s *Session) leave() {
+	s.mu.Lock()
+	s.underway--
+	s.mu.Unlock()
+	s.stopAtLimit()
+}
+
+// stopAtLimit ends the trajectory once a call was refused and none is under
+// way.
+func (s *Session) stopAtLimit() {
+	s.mu.Lock()
+	reached := s.limit != "" && s.underway == 0
+	s.mu.Unlock()
+	if reached {
+		s.cancel(ErrLimit)
+	}
+}
+
+// refuse answers a call over the limit. The agent's client does not try again.
+func (s *Session) refuse(w http.ResponseWriter, why string) {
+	writeError(w, http.StatusForbidden, "trajectory_limit", why)
+	s.stopAtLimit()
+}

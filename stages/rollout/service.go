@@ -1,0 +1,66 @@
+package rollout
+
+import (
+	"net/url"
+	"os"
+	"regexp"
+	"strings"
+)
+
+// Service is an agent that is a server: "URL" or "version=V,URL". Where it
+// listens is not what it is, so the identity has its path, its query and the
+// version that somebody gives it, and a server that moved is the same agent.
+type Service struct {
+	URL     *url.URL
+	Version string
+	Key     string // of ROLLMILL_AGENT_API_KEY, sent as a bearer token; "" for none
+}
+
+// secretName is how parameters of a URL that belong into no manifest tend to be
+// called.
+var secretName = regexp.MustCompile(`(?i)(key|token|secret|passw|signature|^sig$|auth)`)
+
+// ParseService reads the one word of agent http or nat. It refuses a URL with a
+// secret, which every dataset would keep. Its errors are of kind usage.
+func ParseService(agent string, words []string) (s Service, err error) {
+	if len(words) != 1 {
+		return s, usage("--agent '"+agent+": http://127.0.0.1:9000/run'", "agent %s needs one URL", agent)
+	}
+	address := words[0]
+	if rest, said := strings.CutPrefix(address, "version="); said {
+		if s.Version, address, _ = strings.Cut(rest, ","); s.Version == "" {
+			return s, usage("version=2,http://HOST:PORT/PATH", "agent %s: version= names none", agent)
+		}
+	}
+	const key = "put a key into ROLLMILL_AGENT_API_KEY: it is sent as a bearer token and kept nowhere"
+	s.URL, err = url.Parse(address)
+	switch {
+	case err != nil || s.URL.Host == "" || s.URL.Scheme != "http" && s.URL.Scheme != "https":
+		return s, usage("write http://HOST:PORT/PATH", "agent %s: %q is not an HTTP URL", agent, redactURL(address))
+	case s.URL.User != nil:
+		return s, usage(key, "agent %s: the URL holds a user or a password", agent)
+	}
+	for name := range s.URL.Query() {
+		if secretName.MatchString(name) {
+			return s, usage(key, "agent %s: the URL's parameter %q looks like a secret", agent, name)
+		}
+	}
+	s.Key = os.Getenv("ROLLMILL_AGENT_API_KEY")
+	return s, nil
+}
+
+// redactURL is what may be shown of an address that could not be read: nothing
+// before an @ or after a question mark.
+func redactURL(address string) string {
+	address, _, _ = strings.Cut(address, "?")
+	return address[strings.LastIndex(address, "@")+1:]
+}
+
+// Params are the service's part of the identity.
+func (s Service) Params() map[string]any {
+	params := map[string]any{"path": (&url.URL{Path: s.URL.Path, RawPath: s.URL.RawPath, RawQuery: s.URL.RawQuery}).RequestURI()}
+	if s.Version != "" {
+		params["version"] = s.Version
+	}
+	return params
+}

@@ -1,0 +1,94 @@
+package rollout
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/stages"
+)
+
+// Starter is an optional power of a Stored agent: Start finds out whether an
+// attempt could be made, without making one.
+type Starter interface{ Start(context.Context) error }
+
+// startTime is how long an agent may take to its first call before a check goes
+// on without knowing.
+const startTime = 20 * time.Second
+
+var errAsked = errors.New("the agent asked the model")
+
+// TryAgent has the agent begin its first attempt, for `rollmill check`. The
+// model that it is told of is a server that answers no call, so nothing is paid
+// for; the attempt is ended with the first call. It returns what was found.
+func (o Options) TryAgent(ctx context.Context) (found string, err error) {
+	o = o.defaults()
+	if c, ok := o.Agent.(Closer); ok {
+		defer func() { err = errors.Join(err, c.Close()) }()
+	}
+	if !o.asksEngine() {
+		if s, ok := o.Agent.(Starter); ok {
+			return "it can be reached", s.Start(ctx)
+		}
+		return "it asks no engine", nil
+	}
+	if o.Examples.Len() == 0 {
+		return "", o.noExamples()
+	}
+	e, err := o.Examples.At(0)
+	if err != nil {
+		return "", err
+	}
+	limited, cancel := context.WithTimeoutCause(ctx, startTime, errTimeout)
+	defer cancel()
+	begun, asked := context.WithCancelCause(limited)
+	url, stop, err := serveNothing(o, func() { asked(errAsked) })
+	if err != nil {
+		return "", err
+	}
+	defer stop()
+	r := &runner{opts: o}
+	_, err = r.ask(begun, Attempt{Example: e, TrajectoryID: formats.TrajectoryID(o.Run+"-check", e.ID, o.Epoch, 0), Run: o.Run, Epoch: o.Epoch,
+		BaseURL: url, APIKey: agentKey, Model: o.Model})
+	switch cause := context.Cause(begun); {
+	case errors.Is(cause, errAsked):
+		return "it starts, and asks the model", nil
+	case ctx.Err() != nil:
+		return "", ctx.Err()
+	case errors.Is(cause, errTimeout):
+		return fmt.Sprintf("it starts; it asked the model nothing within %s", startTime), nil
+	case err != nil:
+		return "", stages.Errorf(stages.KindUsage, "it was given example "+fmt.Sprintf("%q", e.ID)+" and ended before it asked the model", "rollout: the agent cannot start: %w", err)
+	}
+	return "it starts; it ended without asking the model", nil
+}
+
+// serveNothing listens where the recording proxy would, and refuses every call.
+func serveNothing(o Options, asked func()) (url string, stop func(), err error) {
+	address := o.Listen
+	if address == "" {
+		address = "127.0.0.1:0"
+	}
+	l, err := net.Listen("tcp", address)
+	if err != nil {
+		return "", nil, fmt.Errorf("rollout: listening for the agents' calls: %w", err)
+	}
+	var once sync.Once
+	server := &http.Server{ReadHeaderTimeout: startTime, Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("X-Should-Retry", "false")
+		http.Error(w, `{"error":{"message":"this is a check: no model answers","type":"rollmill_check"}}`, http.StatusServiceUnavailable)
+		once.Do(asked)
+	})}
+	go server.Serve(l)
+	url = "http://" + l.Addr().String()
+	if o.Advertise != "" {
+		url = strings.TrimRight(o.Advertise, "/")
+	}
+	return url + "/t/check/v1", func() { server.Close() }, nil
+}

@@ -1,0 +1,87 @@
+package rollout
+
+import (
+	"fmt"
+	"log/slog"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/rollmill/rollmill/formats"
+)
+
+// warnings tells of failed trajectories. Of failures that differ in numbers
+// alone the first is told whole, and then how many there were: when there are
+// ten, a hundred, and so on, and at the end.
+type warnings struct {
+	mu   sync.Mutex
+	seen map[string]*alike
+}
+
+// alike counts failures of one text.
+type alike struct {
+	class, text string
+	n, told     int
+}
+
+// mostTexts bounds what is remembered; further texts are counted by class.
+const mostTexts = 200
+
+func (w *warnings) failed(log *slog.Logger, t *formats.Trajectory) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	key := t.FailureClass + ": " + likeness(t)
+	if w.seen[key] == nil && len(w.seen) >= mostTexts {
+		key = t.FailureClass
+	}
+	a := w.seen[key]
+	if a == nil {
+		if w.seen == nil {
+			w.seen = map[string]*alike{}
+		}
+		a = &alike{class: t.FailureClass, text: t.Error, told: 1}
+		w.seen[key] = a
+		log.Warn("a trajectory failed", "trajectory", t.TrajectoryID, "example", t.ExampleID, "generation", t.Generation, "class", t.FailureClass, "error", t.Error)
+	}
+	if a.n++; a.n == 10*a.told {
+		a.tell(log)
+	}
+}
+
+// end tells what is left to tell.
+func (w *warnings) end(log *slog.Logger) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, key := range slices.Sorted(maps.Keys(w.seen)) {
+		if a := w.seen[key]; a.n > a.told {
+			a.tell(log)
+		}
+	}
+	w.seen = nil
+}
+
+func (a *alike) tell(log *slog.Logger) {
+	a.told = a.n
+	log.Warn(fmt.Sprintf("%d trajectories failed alike", a.n), "class", a.class, "error", ending(a.text))
+}
+
+// ending is the end of a long text: the last line of a traceback says what
+// went wrong.
+func ending(text string) string {
+	const most = 200
+	if len(text) <= most {
+		return text
+	}
+	return "…" + strings.ToValidUTF8(text[len(text)-most:], "")
+}
+
+var numbers = regexp.MustCompile(`[0-9a-fA-F]*[0-9][0-9a-fA-F]*`)
+
+// likeness is an error without what differs between trajectories that fail for
+// one reason: ids, ports, addresses, times.
+func likeness(t *formats.Trajectory) string {
+	text := strings.ReplaceAll(t.Error, t.TrajectoryID, "#")
+	return numbers.ReplaceAllString(strings.ReplaceAll(text, fmt.Sprintf("%q", t.ExampleID), "#"), "#")
+}

@@ -1,0 +1,47 @@
+package command
+
+import (
+	"context"
+	"time"
+
+	"github.com/rollmill/rollmill/formats"
+)
+
+const startTime = 3 * time.Second // for a program to say that it cannot start
+
+// Start is part of score.Starter: it starts the program, which has to end well
+// when its input ends at once, or to wait for its input.
+func (r *reward) Start(ctx context.Context) error {
+	var err error
+	for _, waits := range []bool{false, true} {
+		if err = r.tryStart(ctx, waits); err == nil || ctx.Err() != nil {
+			return err
+		}
+	}
+	return err
+}
+
+func (r *reward) tryStart(ctx context.Context, waits bool) error {
+	p, err := r.start()
+	if err != nil {
+		return err
+	}
+	if !waits {
+		p.in.Close()
+	}
+	ended := false
+	select {
+	case <-p.done:
+		ended = true
+	case <-time.After(startTime):
+	case <-ctx.Done():
+	}
+	p.kill(0)
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case ended && (waits || !p.cmd.ProcessState.Success()):
+		return p.explain(&failure{class: formats.RewardCrashed, text: "the program ended without a question", ended: true})
+	}
+	return nil
+}

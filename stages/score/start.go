@@ -1,0 +1,33 @@
+package score
+
+import (
+	"context"
+	"errors"
+	"fmt"
+)
+
+// Starter is an optional power of a Reward: Start finds out whether it can be
+// computed at all, without a row.
+type Starter interface{ Start(context.Context) error }
+
+// TryRewards starts every reward that needs something outside this process, for
+// `rollmill check`, and returns how many there were.
+func (o Options) TryRewards(ctx context.Context) (found string, err error) {
+	rewards, err := build(o, nil, false)
+	if err != nil {
+		return "", err
+	}
+	defer func() { err = errors.Join(err, rewards.close()) }()
+	n := 0
+	for _, c := range rewards {
+		s, ok := c.Reward.(Starter)
+		if !ok {
+			continue
+		}
+		n++
+		if err := s.Start(ctx); err != nil {
+			return "", usage("start the program by itself, and look at its words in --reward", "reward %q cannot be computed: %w", c.Name, err)
+		}
+	}
+	return fmt.Sprintf("%d rewards, %d programs of them start", len(rewards), n), nil
+}
