@@ -32,7 +32,7 @@ func TestFlippedBitsOfFooters(t *testing.T) {
 	flippedFooters(t, "scores", spec, scores)
 	one := 1.5
 	spec.Kind = formats.KindGroups
-	flippedFooters(t, "groups", spec, [][]formats.GroupStats{{{GroupID: "g", ExampleID: "e", Count: 2, Valid: 2, Mean: &one}, {GroupID: "h", ExampleID: "f"}}})
+	flippedFooters(t, "groups", spec, [][]formats.Member{{{TrajectoryID: "a", GroupID: "g", ExampleID: "e", Reward: &one, Advantage: &one}, {TrajectoryID: "b", GroupID: "h", ExampleID: "f"}}})
 }
 
 func flippedFooters[T any](t *testing.T, name string, spec Spec, groups [][]T) {
