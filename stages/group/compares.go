@@ -2,10 +2,11 @@ package group
 
 // Compares reports whether a trajectory that is alone in its group trains
 // nothing: the estimator compares the attempts at one example with each other.
-// Groups of another kind (By) and labels do not depend on how often an example
-// is attempted.
+// Groups of another kind (By), labels, and pairs of candidates do not depend on
+// how often an example is attempted.
 func (o Options) Compares() bool {
-	if o.By != "" && o.By != byExample || o.Labels {
+	candidates := o.Pairs.Mode != "" && (o.Pairs.From == PairCandidates || o.Pairs.From == "" && o.Compat == CompatNAT)
+	if o.By != "" && o.By != byExample || o.Labels || candidates {
 		return false
 	}
 	if o.Estimator == "" {

@@ -12,7 +12,7 @@ import (
 func TestWhoCompares(t *testing.T) {
 	for want, options := range map[bool][]group.Options{
 		true:  {{}, {Estimator: "rloo"}, {Estimator: "drgrpo"}, {Compat: group.CompatTRL}, {Estimator: "gdpo"}, {By: "example_id"}},
-		false: {{Compat: group.CompatVerl}, {By: "metadata.topic"}, {Labels: true}},
+		false: {{Compat: group.CompatVerl}, {By: "metadata.topic"}, {Labels: true}, {Pairs: group.Pairs{Mode: group.PairBestWorst, From: group.PairCandidates}}},
 	} {
 		for _, o := range options {
 			if o.Algorithms = all.Algorithms; o.Compares() != want {
