@@ -141,7 +141,7 @@ var (
 	StopReasons = []string{StopDone, StopLength, StopTurns, StopMaxCalls, StopMaxTokens, StopError, StopTimeout, StopCancelled, StopBudget, StopSkipped}
 
 	FailureClasses = []string{FailAgentExit, FailAgentOutput, FailTimeout, FailEngine, FailEngineRefused, FailNoCalls,
-		FailNoLogprobs, FailLogprobMismatch, FailBadLogprobs, FailUnfinished, FailModelMismatch, FailExample, FailTooLarge, FailCancelled, FailInternal}
+		FailNoLogprobs, FailLogprobMismatch, FailBadLogprobs, FailUnfinished, FailModelMismatch, FailExample, FailSecret, FailTooLarge, FailCancelled, FailInternal}
 )
 
 // Why a trajectory stopped, as the runner saw it.
@@ -173,6 +173,7 @@ const (
 	FailModelMismatch   = "model_mismatch"   // another model or policy version answered
 	FailTooLarge        = "too_large"        // a column of it has more bytes than a page of a dataset may
 	FailExample         = "example"          // the example cannot be templated
+	FailSecret          = "secret"           // the conversation held a secret of the process; redacted, without tokens
 	FailCancelled       = "cancelled"
 	FailInternal        = "internal"
 )

@@ -65,7 +65,7 @@ func rolloutFlags() []cli.Flag {
 		&cli.StringFlag{Name: "agent", Value: "chat", Usage: "the agent, as `KIND[:WORDS]`"},
 		&cli.StringFlag{Name: "command", Usage: "the program that is the agent, if --agent has no words: `WORDS` split as a shell would"},
 		&cli.StringFlag{Name: "agent-dir", Usage: "run the program in this `FOLDER`"},
-		&cli.StringSliceFlag{Name: "agent-env", Usage: "give the program this `KEY=VALUE`"},
+		&cli.StringSliceFlag{Name: "agent-env", Usage: "give the program this `KEY=VALUE`; KEY alone passes it from the environment, which for names of secrets (KEY, TOKEN, PASSWORD, ...) happens only so"},
 		&cli.StringFlag{Name: "system", Usage: "`TEMPLATE` of the system message, over the example's fields"},
 		&cli.StringFlag{Name: "user", Usage: "`TEMPLATE` of the user message, over the example's fields"},
 		&cli.StringFlag{Name: "request", Usage: "`TEMPLATE` of what agent nat sends, JSON over the example's fields", DefaultText: `{"input_message": {{json .question}}}`},
@@ -178,7 +178,7 @@ func rolloutOptions(ctx context.Context, s *session, c *cli.Context) (rollout.Op
 	if o.APIKey, err = s.apiKey(c.String("api-key-file"), "ROLLMILL_API_KEY", "OPENAI_API_KEY"); err != nil {
 		return o, err
 	}
-	if o.Agent, err = agent(c); err != nil {
+	if o.Agent, err = s.agent(c); err != nil {
 		return o, err
 	}
 	if o.Policy, err = policy(ctx, c.String("policy")); err != nil {
@@ -220,7 +220,7 @@ func rolloutPlan(ctx context.Context, c *cli.Context, o *rollout.Options) (err e
 
 // agent makes the agent that --agent KIND[: WORDS] names; --command gives the
 // words as well.
-func agent(c *cli.Context) (rollout.Agent, error) {
+func (s *session) agent(c *cli.Context) (rollout.Agent, error) {
 	spec := c.String("agent")
 	if words := c.String("command"); words != "" {
 		if strings.Contains(spec, ":") {
@@ -228,13 +228,16 @@ func agent(c *cli.Context) (rollout.Agent, error) {
 		}
 		spec += ": " + words
 	}
-	config := rollout.AgentConfig{Dir: c.String("agent-dir"), Env: c.StringSlice("agent-env"),
+	env, err := s.agentEnv(c.StringSlice("agent-env"))
+	if err != nil {
+		return nil, err
+	}
+	config := rollout.AgentConfig{Dir: c.String("agent-dir"), Env: env,
 		Workers: c.Int("agent-workers"), Logs: c.String("agent-logs"),
 		System: c.String("system"), User: c.String("user"), Client: openai.Client{},
 		Request: c.String("request"), ResultPath: c.String("result-path"), Model: c.String("model"), TargetModel: c.String("target-model"),
 		Functions: c.StringSlice("target-function"), NoLogprobs: c.Bool("no-logprobs"),
 		Turns: c.Int("turns"), StopMatch: c.String("stop-match"), StopTools: c.StringSlice("stop-tool")}
-	var err error
 	if config.TrainAlternatives, err = trainAlternatives(c); err != nil {
 		return nil, err
 	}

@@ -51,6 +51,7 @@ func scoreFlags() []cli.Flag {
 	flags = append(flags, inCategory(aboutRunning,
 		&cli.IntFlag{Name: "workers", Usage: "score `N` batches at once", DefaultText: "one per processor"},
 		&cli.IntFlag{Name: "batch-rows", Value: 64, Usage: "hand `N` rows to a reward at once"},
+		&cli.StringSliceFlag{Name: "reward-env", Usage: "pass the environment variable `NAME` to reward programs; without it they get none that is called as secrets are (KEY, TOKEN, PASSWORD, ...)"},
 		&cli.DurationFlag{Name: "timeout", Value: time.Minute, Usage: "wait at most `TIME` for a program's next answer"},
 	)...)
 	flags = append(flags, judgeFlags()...)
@@ -64,6 +65,7 @@ func scoreOptions(c *cli.Context) (score.Options, error) {
 	o := score.Options{
 		Kinds:          all.Kinds,
 		Uses:           c.StringSlice("uses"),
+		PassEnv:        c.StringSlice("reward-env"),
 		Seed:           c.Int64("seed"),
 		Workers:        c.Int("workers"),
 		BatchRows:      c.Int("batch-rows"),

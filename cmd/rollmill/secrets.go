@@ -48,7 +48,9 @@ func (s *streams) secretFlags(c *cli.Context, flags []cli.Flag) error {
 			texts = c.StringSlice(name)
 		}
 		for _, text := range texts {
-			s.secrets.AddAssigned(name, text)
+			if name != "agent-env" { // agentEnv knows each by its name
+				s.secrets.AddAssigned(name, text)
+			}
 			if err := s.addresses(name, text); err != nil {
 				return err
 			}
@@ -78,4 +80,23 @@ func (s *streams) addresses(flag, text string) error {
 		}
 	}
 	return nil
+}
+
+// agentEnv completes variables that are named without a value, and keeps the
+// values that look like secrets out of everything.
+func (s *session) agentEnv(given []string) ([]string, error) {
+	var out []string
+	for _, variable := range given {
+		name, value, ok := strings.Cut(variable, "=")
+		if !ok {
+			if value, ok = s.lookup(name); !ok {
+				return nil, usage("write --agent-env NAME=VALUE, or set it in the environment", "--agent-env %q is not set", name)
+			}
+		}
+		if secret.Looks(name) || secret.Guess(value) {
+			s.secrets.Add(name, value)
+		}
+		out = append(out, name+"="+value)
+	}
+	return out, nil
 }

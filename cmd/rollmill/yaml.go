@@ -44,7 +44,7 @@ type expansion struct {
 
 // publicKey reports whether a setting is written into rows by intent.
 func publicKey(key string) bool {
-	return strings.HasSuffix(key, "model") || slices.Contains([]string{"run", "root", "in", "out", "examples", "policy"}, key)
+	return strings.HasSuffix(key, "model") || slices.Contains([]string{"run", "root", "in", "out", "examples", "policy", "system", "user", "request"}, key)
 }
 
 func (p *configParser) at(n *yaml.Node) string { return fmt.Sprintf("%s:%d", p.name, n.Line) }

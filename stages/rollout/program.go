@@ -9,11 +9,11 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/secret"
 )
 
 const (
@@ -31,7 +31,7 @@ const (
 type Program struct {
 	Words  []string
 	Dir    string   // "" is this process's own
-	Env    []string // over Environ
+	Env    []string // over secret.Environ
 	Stdin  []byte
 	Stderr io.Writer     // told everything, beside what failures quote; may be nil
 	Grace  time.Duration // 0 means 2 s
@@ -47,7 +47,7 @@ func (p Program) Run(ctx context.Context) ([]byte, error) {
 	errs := &tail{most: keptErrors}
 	cmd := exec.CommandContext(ctx, p.Words[0], p.Words[1:]...)
 	m := newMark()
-	cmd.Dir, cmd.Env = p.Dir, append(Environ(), append(p.Env[:len(p.Env):len(p.Env)], m.env())...)
+	cmd.Dir, cmd.Env = p.Dir, append(secret.Environ(), append(p.Env[:len(p.Env):len(p.Env)], m.env())...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(p.Stdin), out, both(errs, p.Stderr)
 	cmd.WaitDelay = graceOr(p.Grace)
 	ownGroup(cmd)
@@ -76,13 +76,18 @@ func exitError(name string, err error, errs *tail) error {
 	return fmt.Errorf("%s: %w", name, err)
 }
 
-// Environ is this process's environment without its keys, which are not for
-// agents.
-func Environ() []string {
-	return slices.DeleteFunc(os.Environ(), func(v string) bool {
-		name, _, _ := strings.Cut(v, "=")
-		return strings.HasPrefix(name, "ROLLMILL_") && strings.HasSuffix(name, "_API_KEY")
-	})
+// EnvParams is what an identity holds of KEY=VALUE variables: a digest of each
+// value. Of one that is called as secrets are the name alone, since a key that
+// is replaced by another gives the same rows.
+func EnvParams(env []string) map[string]string {
+	out := map[string]string{}
+	for _, variable := range env {
+		name, value, _ := strings.Cut(variable, "=")
+		if out[name] = "secret"; !secret.Looks(name) {
+			out[name] = secret.Digest(name, value)
+		}
+	}
+	return out
 }
 
 func graceOr(d time.Duration) time.Duration {
@@ -101,8 +106,8 @@ func both(a, b io.Writer) io.Writer {
 
 // OpenLog opens the file in which an agent's standard error is kept, named
 // after the trajectory; a further attempt is appended. Without a folder
-// nothing is kept.
-func OpenLog(folder, trajectoryID string) (io.WriteCloser, error) {
+// nothing is kept. Secrets of the context are redacted in it.
+func OpenLog(ctx context.Context, folder, trajectoryID string) (io.WriteCloser, error) {
 	if folder == "" {
 		return discard{}, nil
 	}
@@ -113,13 +118,22 @@ func OpenLog(folder, trajectoryID string) (io.WriteCloser, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the agents' logs: %w", err)
 	}
-	return &logFile{f: f, left: maxLog}, nil
+	file := &logFile{f: f, left: maxLog}
+	return &redactedLog{secret.From(ctx).NewWriter(file), file}, nil
 }
 
 type discard struct{}
 
 func (discard) Write(p []byte) (int, error) { return len(p), nil }
 func (discard) Close() error                { return nil }
+
+// redactedLog is a log without secrets.
+type redactedLog struct {
+	*secret.Writer
+	file *logFile
+}
+
+func (l *redactedLog) Close() error { return errors.Join(l.Writer.Close(), l.file.Close()) }
 
 // logFile keeps the beginning of what is written, and never fails its writer:
 // a full disk is no fault of the agent's.

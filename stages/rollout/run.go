@@ -233,6 +233,7 @@ func (r *runner) one(ctx context.Context, j job) (ended bool, err error) {
 	if !ok {
 		return false, nil
 	}
+	redact(ctx, &t)
 	if t.Status == formats.StatusFailed {
 		r.warnings.failed(r.opts.Logger(), &t)
 	}

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/secret"
 )
 
 // Worker is a program that lives for many attempts and is asked by lines. It
@@ -50,7 +51,7 @@ type reply struct {
 func StartWorker(p Program) (*Worker, error) {
 	w := &Worker{name: p.Words[0], mark: newMark(), grace: graceOr(p.Grace), silent: make(chan struct{}), ended: make(chan struct{})}
 	w.cmd = exec.Command(p.Words[0], p.Words[1:]...)
-	w.cmd.Dir, w.cmd.Env, w.cmd.WaitDelay = p.Dir, append(Environ(), append(p.Env[:len(p.Env):len(p.Env)], w.mark.env())...), w.grace
+	w.cmd.Dir, w.cmd.Env, w.cmd.WaitDelay = p.Dir, append(secret.Environ(), append(p.Env[:len(p.Env):len(p.Env)], w.mark.env())...), w.grace
 	w.cmd.SysProcAttr = leader()
 	out, in, err := os.Pipe()
 	if err != nil {

@@ -25,7 +25,7 @@ func build(o Options, carried []string, partial bool) (built, error) {
 		if !ok {
 			return nil, usage(suggest(spec.Kind, o.Kinds.Names()), "reward %q: there is no kind %q", spec.String(), spec.Kind)
 		}
-		reward, err := kind.New(Setup{Spec: spec, Earlier: earlier, Partial: partial, Seed: o.Seed, Timeout: o.Timeout, Judging: o.Judging, Log: o.Logger()})
+		reward, err := kind.New(Setup{Spec: spec, Earlier: earlier, Partial: partial, Seed: o.Seed, Timeout: o.Timeout, PassEnv: o.PassEnv, Judging: o.Judging, Log: o.Logger()})
 		if err != nil {
 			return nil, usage(kind.Name+": "+kind.Usage, "reward %q: %w", spec.Name, err)
 		}

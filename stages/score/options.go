@@ -23,6 +23,7 @@ type Options struct {
 	Kinds   Kinds    // the rewards there are: all.Kinds
 	Rewards []Spec   // in the order they are computed; see ParseReward
 	Uses    []string // further files whose content decides the values
+	PassEnv []string // environment variables for programs although they are called as secrets are
 	Seed    int64    // what programs and services derive theirs from
 
 	Judging        Judging       // for rewards that ask a model

@@ -92,6 +92,7 @@ type Setup struct {
 	Partial bool     // Earlier is not complete: the input is not open yet
 	Seed    int64
 	Timeout time.Duration
+	PassEnv []string // environment variables for programs although they are called as secrets are
 	Judging Judging
 	Log     *slog.Logger // never nil
 }

@@ -60,6 +60,7 @@ type Config struct {
 	Target   string            `yaml:"target" json:"target"`   // its name in the ledger; default: the words
 	Settings map[string]string `yaml:"settings" json:"settings"`
 	NewModel bool              `yaml:"new_model" json:"new_model"` // each submission makes a model of its own; else all advance one
+	PassEnv  []string          `yaml:"-" json:"-"`                 // environment variables for the program although they are called as secrets are
 }
 
 // Trainer is a submit.Trainer, a Follower and a Canceller.

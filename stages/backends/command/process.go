@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"os/exec"
 	"strings"
 	"sync"
@@ -44,7 +43,7 @@ func (t *Trainer) ask(ctx context.Context, r request, event func(formats.JobEven
 	cmd.WaitDelay = grace
 	ownGroup(cmd)
 	mark := offspring.New()
-	cmd.Env = append(os.Environ(), mark.Env())
+	cmd.Env = append(secret.Environ(t.cfg.PassEnv...), mark.Env())
 	out, in := io.Pipe()
 	cmd.Stdout = in
 	read := make(chan error, 1)

@@ -120,7 +120,7 @@ func (a *agent) Describe() rollout.Description {
 		for _, t := range a.config.Tools {
 			programs = append(programs, append([]string{t.Name}, t.Words...))
 		}
-		d.Params["tools"], d.Params["programs"], d.Params["env"] = a.fields["tools"], programs, a.config.Env
+		d.Params["tools"], d.Params["programs"], d.Params["env"] = a.fields["tools"], programs, rollout.EnvParams(a.config.Env)
 	}
 	if a.stop != nil {
 		d.Params["stop_match"] = a.config.StopMatch
@@ -134,7 +134,7 @@ func (a *agent) Attempt(ctx context.Context, at rollout.Attempt) (rollout.Result
 	if err != nil {
 		return rollout.Result{}, &rollout.Failure{Class: formats.FailExample, Err: err}
 	}
-	log, err := rollout.OpenLog(a.config.Logs, at.TrajectoryID)
+	log, err := rollout.OpenLog(ctx, a.config.Logs, at.TrajectoryID)
 	if err != nil {
 		return rollout.Result{}, err
 	}

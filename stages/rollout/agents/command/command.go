@@ -97,7 +97,7 @@ func (a *agent) program() rollout.Program {
 func (a *agent) Describe() rollout.Description {
 	params := map[string]any{"words": a.config.Words}
 	if len(a.config.Env) > 0 {
-		params["env"] = a.config.Env
+		params["env"] = rollout.EnvParams(a.config.Env)
 	}
 	if a.pool != nil {
 		params["protocol"] = "lines"
@@ -107,7 +107,7 @@ func (a *agent) Describe() rollout.Description {
 
 // Attempt is part of rollout.Agent.
 func (a *agent) Attempt(ctx context.Context, at rollout.Attempt) (rollout.Result, error) {
-	log, err := rollout.OpenLog(a.config.Logs, at.TrajectoryID)
+	log, err := rollout.OpenLog(ctx, a.config.Logs, at.TrajectoryID)
 	if err != nil {
 		return rollout.Result{}, err
 	}

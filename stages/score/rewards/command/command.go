@@ -147,7 +147,7 @@ func (r *reward) put(p *process) {
 
 func (r *reward) start() (*process, error) {
 	seed := formats.Seed(r.Seed, "reward", r.Name)
-	p, err := start(r.wire(), r.words, fmt.Sprintf("ROLLMILL_SEED=%d", seed), "ROLLMILL_REWARD="+r.Name, "PYTHONUNBUFFERED=1")
+	p, err := start(r.wire(), r.words, r.PassEnv, fmt.Sprintf("ROLLMILL_SEED=%d", seed), "ROLLMILL_REWARD="+r.Name, "PYTHONUNBUFFERED=1")
 	if err != nil {
 		return nil, fmt.Errorf("starting %q: %w", r.words[0], err)
 	}

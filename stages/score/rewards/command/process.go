@@ -10,6 +10,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/rollmill/rollmill/formats/secret"
 )
 
 const (
@@ -30,13 +32,14 @@ type process struct {
 	seen    map[string]bool // ids of the batch before: a second answer is no news
 }
 
-// start runs the program in a process group of its own.
-func start(w wire, words []string, env ...string) (*process, error) {
+// start runs the program in a process group of its own; pass names the
+// variables that it gets although they are called as secrets are.
+func start(w wire, words, pass []string, env ...string) (*process, error) {
 	p := &process{wire: w, cmd: exec.Command(words[0], words[1:]...), replies: make(chan reply, 64), done: make(chan struct{})}
 	if errors.Is(p.cmd.Err, exec.ErrDot) {
 		p.cmd.Err = nil
 	}
-	p.cmd.Env = append(os.Environ(), env...)
+	p.cmd.Env = append(secret.Environ(pass...), env...)
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	p.cmd.Stderr = &p.stderr
 	p.cmd.WaitDelay = grace // for children that hold stderr open
