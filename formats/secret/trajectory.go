@@ -9,17 +9,20 @@ func (s *Set) Trajectory(t *formats.Trajectory) (n int, said bool) {
 	if !s.Known() {
 		return 0, false
 	}
-	n = s.Value(&t.Messages)
+	n = s.Value(&t.Messages) + s.Value(&t.Candidates)
 	if said = n > 0; said {
 		for i := range t.Messages {
 			m := &t.Messages[i]
 			m.TokenIDs, m.Logprobs, m.PromptDeltaIDs = nil, nil, nil
 		}
+		for i := range t.Candidates {
+			t.Candidates[i].TokenIDs, t.Candidates[i].Logprobs = nil, nil
+		}
 		t.TokenSource, t.SampledTokens = "", 0
 	}
-	messages := t.Messages
-	t.Messages = nil // they are done
+	messages, candidates := t.Messages, t.Candidates
+	t.Messages, t.Candidates = nil, nil // they are done
 	n += s.Value(t)
-	t.Messages = messages
+	t.Messages, t.Candidates = messages, candidates
 	return n, said
 }
