@@ -95,7 +95,7 @@ score:
 	url := engine.URL + "/v1"
 	chat := try(0, "rollout", "--examples", tasks, "--url", url, "--generations", "2", "--extra", "cache_key=canary-extra-08", "--retries", "0", "--out", work+"/rollout")
 	try(3, "rollout", "--examples", tasks, "--url", url, "--agent", "command: "+dump+" --api-key canary-words-09", "--agent-env", "MODE_KEY=canary-env-10",
-		"--agent-env", "PASSED_TOKEN", "--agent-logs", work+"/logs", "--giveup", "-1", "--out", work+"/programs/rollout")
+		"--agent-env", "PASSED_TOKEN", "--agent-logs", work+"/logs", "--max-initial-failures", "-1", "--out", work+"/programs/rollout")
 	scores := try(0, "score", "--in", chat, "--out", work+"/score")
 	good := try(0, "score", "--in", chat, "--reward", "len=expr:len(answer)", "--out", work+"/good")
 	groups := try(0, "group", "--in", good, "--out", work+"/group")
