@@ -180,7 +180,7 @@ const (
 
 // The accepted sources of token ids, in the order of preference (column
 // token_source). The order is FIELD practice: vLLM, SGLang, vLLM's
-// "token_id:N" strings, SGLang's meta_info, NeMo.
+// "token_id:N" strings, SGLang's meta_info, NeMo, vLLM's responses.
 const (
 	TokensChoice     = "choice.token_ids"
 	TokensResponse   = "choice.response_token_ids"
@@ -188,6 +188,7 @@ const (
 	TokensEntryID    = "logprobs.id"
 	TokensMetaInfo   = "meta_info.output_token_logprobs"
 	TokensMessage    = "message.generation_token_ids"
+	TokensOutput     = "response.output_messages.tokens"
 )
 
 // Trained tells whether a message's sampled tokens are for training: it was

@@ -46,6 +46,8 @@ type choice struct {
 	tokens  tokens
 	pieces  int  // of a stream that brought something; about its tokens
 	twice   bool // a whole answer has two choices of this index
+
+	response, streamed bool // of /v1/responses; of a stream of it
 }
 
 // pieces joins the text of a stream.

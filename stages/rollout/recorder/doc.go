@@ -28,8 +28,14 @@
 //   - Logprobs that an engine refuses by name are asked for again in the next
 //     call, where a run can do without them: llama-server refuses them only to
 //     streams with tools.
-//   - Of a stream of /v1/responses the last event is recorded, which holds the
-//     whole; its deltas count only where the last event lacks logprobs.
+//   - A call of /v1/responses is always asked of the engine without streaming,
+//     whatever the agent wants: vLLM's streams lack the logprobs of tokens
+//     without visible text, the end mark's among them. An agent that streams
+//     gets the events made of the whole response, each text in one delta, once
+//     all of it is there.
+//   - Of an engine that streams a response all the same, the last event is
+//     recorded, which holds the whole; its deltas count only where the last
+//     event lacks logprobs.
 //   - A call that the engine broke off while streaming is not retried, since
 //     the agent has seen its beginning; the agent sees its connection drop.
 //

@@ -30,6 +30,7 @@ type request struct {
 	stream  bool
 	choices int // n
 
+	whole    bool // the engine is asked for the whole answer, of which the agent's stream is made
 	view     view
 	added    []string // fields that an engine may not know
 	optional string   // a field that an engine may refuse here, and take elsewhere; "" for none
@@ -76,6 +77,11 @@ func (q *request) enrich(o *Options, seed *int64, target bool) {
 			q.added = append(q.added, "seed") // which that API does not have; engines do
 		}
 	}
+	if q.stream && q.api == &responsesAPI {
+		q.whole = true
+		q.fields.set("stream", []byte("false"))
+		q.fields.drop("stream_options")
+	}
 	if target {
 		q.api.ask(q)
 		if o.NoLogprobs && !q.view.logprobs && q.api != &responsesAPI {
@@ -83,6 +89,9 @@ func (q *request) enrich(o *Options, seed *int64, target bool) {
 		}
 		for _, name := range sortedKeys(o.Extra) {
 			q.addExtra(name, o.Extra[name])
+		}
+		if ids := o.Extra["return_token_ids"]; ids == true && q.api == &responsesAPI {
+			q.addExtra(responseMessages, true)
 		}
 	}
 	if q.stream && !q.view.usage && q.api.usage {
@@ -130,7 +139,7 @@ func (q *request) body(without []string) []byte {
 
 // notSampling are the fields that do not change what is sampled, or stand in
 // columns of their own.
-var notSampling = []string{"model", "messages", "prompt", "input", "instructions", "previous_response_id", "include", "tools", "stream", "stream_options", "logprobs", "top_logprobs",
+var notSampling = []string{responseMessages, "model", "messages", "prompt", "input", "instructions", "previous_response_id", "include", "tools", "stream", "stream_options", "logprobs", "top_logprobs",
 	"prompt_logprobs", "user", "metadata", "store"}
 
 // sampling is the request's other fields as one JSON object, keys sorted.

@@ -12,6 +12,10 @@ import (
 // outputLogprobs is the value of "include" that asks for them.
 const outputLogprobs = `"message.output_text.logprobs"`
 
+// responseMessages is the field that makes vLLM add to a response the texts and
+// token ids of its prompt and its answer; return_token_ids does nothing there.
+const responseMessages = "enable_response_messages"
+
 func askResponse(q *request) {
 	if q.view.logprobs {
 		return
@@ -30,6 +34,7 @@ func parseResponse(q *request) error {
 	for v := range elements(q.fields.get("include")) {
 		q.view.logprobs = q.view.logprobs || string(v) == outputLogprobs
 	}
+	q.view.messages = isTrue(q.fields.get(responseMessages))
 	q.previous = unquote(q.fields.get("previous_response_id"))
 	input := q.fields.get("input")
 	if text := unquote(q.fields.get("instructions")); text != "" {
@@ -127,6 +132,7 @@ func readItem(m *formats.Message, o object) {
 // readResponse reads the whole of a stream's last event, or of an answer.
 func (a *answer) readResponse(c *cursor, see view) {
 	var choice *choice
+	turns, ids, known := 0, []int32(nil), false // of output_messages
 	for key, e := range c.object {
 		switch string(key) {
 		case "id":
@@ -150,14 +156,27 @@ func (a *answer) readResponse(c *cursor, see view) {
 			choice = a.choice(0)
 			choice.tokens.addIDs(formats.TokensChoice, c.value())
 			e.hide(!see.ids)
+		case "input_messages":
+			prompt, ok := tokensOf(c.value(), &turns)
+			if turns == 1 && ok && a.prompt == nil {
+				a.prompt = prompt
+			}
+			e.hide(!see.messages)
+		case "output_messages":
+			ids, known = tokensOf(c.value(), new(int))
+			e.hide(!see.messages)
 		case "output":
 			choice = a.choice(0)
+			choice.response = true
 			choice.message, choice.tokens.logprobs, choice.tokens.listed = formats.Message{Role: "assistant", Parent: -1, Call: -1}, nil, false
 			choice.tokens.texts, choice.tokens.textEnds = nil, nil
 			for range c.elements() {
 				choice.readOutput(c, a, see)
 			}
 		}
+	}
+	if choice != nil && known && turns <= 1 { // of several turns, each has a prompt of its own
+		choice.tokens.put(formats.TokensOutput, ids...)
 	}
 	if choice == nil || a.status == "" || a.status == "in_progress" || a.status == "queued" {
 		return
@@ -174,6 +193,18 @@ func (a *answer) readResponse(c *cursor, see view) {
 	default:
 		choice.finish = a.status
 	}
+}
+
+// tokensOf joins the token ids of vLLM's raw messages, and counts those; ok
+// tells whether all have ids.
+func tokensOf(list []byte, count *int) (ids []int32, ok bool) {
+	ok = true
+	for raw := range elements(list) {
+		*count++
+		some, found := parseIDs(parseObject(raw).get("tokens"))
+		ids, ok = append(ids, some...), ok && found
+	}
+	return ids, ok && len(ids) > 0
 }
 
 // readOutput reads one item of an answer.
@@ -237,6 +268,8 @@ func (a *answer) addResponse(body []byte, see view) ([]byte, error) {
 			a.readResponse(c, see)
 			if kind != "response.completed" && kind != "response.incomplete" && kind != "response.failed" {
 				a.choices = a.choices[:before] // the beginning, of which the end tells all
+			} else if len(a.choices) > 0 {
+				a.choices[0].streamed = true
 			}
 		case "logprobs":
 			start := c.i

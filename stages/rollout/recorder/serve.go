@@ -41,7 +41,11 @@ func (s *Session) ask(kind *api, w http.ResponseWriter, r *http.Request) {
 		s.relay(ctx, w, q, c, reply)
 	default:
 		s.end(c, reply)
-		writeReply(w, reply, reply.seen)
+		if q.whole {
+			writeEvents(w, reply)
+		} else {
+			writeReply(w, reply, reply.seen)
+		}
 		reply.release()
 	}
 }

@@ -3,7 +3,7 @@ package recorder
 import "slices"
 
 // view is what the agent asked for itself, and so is to see in the answer.
-type view struct{ logprobs, ids, usage, stream bool }
+type view struct{ logprobs, ids, messages, usage, stream bool }
 
 // cut is a span of an answer that the agent does not see, and what stands there instead.
 type cut struct {

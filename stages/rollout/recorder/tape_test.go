@@ -21,6 +21,7 @@ import (
 // tape is an engine that answers with bodies in turn, as engines write them.
 type tape struct {
 	bodies []string
+	status []int // of the bodies, in turn; 200 for the rest
 	asked  []map[string]json.RawMessage
 	paths  []string
 }
@@ -29,23 +30,32 @@ func (p *tape) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	data, _ := io.ReadAll(r.Body)
 	var q map[string]json.RawMessage
 	json.Unmarshal(data, &q)
-	body := p.bodies[len(p.asked)]
+	body, status := p.bodies[len(p.asked)], http.StatusOK
+	if len(p.asked) < len(p.status) {
+		status = p.status[len(p.asked)]
+	}
 	p.asked, p.paths = append(p.asked, q), append(p.paths, r.URL.Path)
 	kind := "application/json"
 	if strings.HasPrefix(body, "data:") || strings.HasPrefix(body, "event:") {
 		kind = "text/event-stream"
 	}
 	w.Header().Set("Content-Type", kind)
+	w.WriteHeader(status)
 	io.WriteString(w, body)
 }
 
 // play starts a recorder in front of a tape.
 func play(t *testing.T, bodies ...string) (*tape, *recorder.Session) {
 	t.Helper()
-	p := &tape{bodies: bodies}
+	return playAs(t, "policy", &tape{bodies: bodies})
+}
+
+// playAs starts a recorder in front of a tape of a model.
+func playAs(t *testing.T, model string, p *tape) (*tape, *recorder.Session) {
+	t.Helper()
 	server := httptest.NewServer(p)
 	t.Cleanup(server.Close)
-	r, err := recorder.New(recorder.Options{Endpoints: []string{server.URL + "/v1"}, Model: "policy", Retries: -1, Sampling: fields{"max_tokens": 64}})
+	r, err := recorder.New(recorder.Options{Endpoints: []string{server.URL + "/v1"}, Model: model, Retries: -1, Sampling: fields{"max_tokens": 64}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -284,6 +294,9 @@ func TestTapes(t *testing.T) {
 			}
 			for k, v := range c.request {
 				want, _ := json.Marshal(v)
+				if k == "stream" && c.path == "/responses" {
+					want = []byte("false")
+				}
 				if got := string(p.asked[0][k]); got != string(want) && k != "logprobs" {
 					t.Errorf("field %s was sent as %s, want %s", k, got, want)
 				}

@@ -12,7 +12,7 @@ import (
 
 // sources is the order of preference among sources of token ids.
 var sources = []string{formats.TokensChoice, formats.TokensResponse, formats.TokensInLogprobs,
-	formats.TokensEntryID, formats.TokensMetaInfo, formats.TokensMessage}
+	formats.TokensEntryID, formats.TokensMetaInfo, formats.TokensMessage, formats.TokensOutput}
 
 // best returns the ids of the first source that has them all.
 func (t *tokens) best() (ids []int32, source string) {

@@ -243,7 +243,9 @@ func (u *upstream) send(ctx context.Context, cancel context.CancelFunc, endpoint
 	if resp.StatusCode/100 != 2 {
 		return nil, statusError(r)
 	}
-	if r.seen, err = q.api.add(r.answer, body, q.view); err != nil {
+	see := q.view
+	see.stream = see.stream && !q.whole
+	if r.seen, err = q.api.add(r.answer, body, see); err != nil {
 		return nil, &tryError{err: err}
 	}
 	switch {
