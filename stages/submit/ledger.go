@@ -54,6 +54,7 @@ type ledger struct {
 // Key names a submission: the same rows with the same settings for the same
 // target and model have the same key whenever and wherever they are submitted.
 // The digest covers the tables beside the rows too, where the target uses any.
+// Settings and target are as they are stored, without secrets.
 func Key(digest string, settings formats.Settings, target formats.Target) string {
 	data, _ := json.Marshal(struct {
 		Digest   string

@@ -79,26 +79,26 @@ type session struct {
 
 // newSession begins one; digest is that of what is submitted.
 func newSession(ctx context.Context, o Options, d *dataset.Dataset, digest string) *session {
-	s := &session{Options: o, data: d, target: o.Trainer.Target(), began: o.Clock()}
+	s := &session{Options: o, data: d, target: stored(ctx, o.Trainer.Target()), began: o.Clock()}
 	if c, ok := o.Trainer.(Configured); ok {
-		s.settings = c.Settings()
+		s.settings = stored(ctx, c.Settings())
 	}
 	s.ledger = &ledger{store: o.Ledger, key: Key(digest, s.settings, s.target), me: self(), now: o.Clock, ttl: o.LeaseTTL}
-	s.target = stored(ctx, s.target)
 	s.result.Report = stages.Report{Stage: "submit", URI: o.Out, Identity: s.ledger.key, Sealed: true, Rows: d.Rows, RowsDigest: d.RowsDigest.String()}
 	return s
 }
 
-// stored is a target as records have it, without secrets. Its key is of the
-// target itself.
-func stored(ctx context.Context, t formats.Target) formats.Target {
-	data, err := json.Marshal(t)
+// stored is a target, or a trainer's settings, as records have it: without
+// secrets. Keys are of what is stored, so that a secret that is replaced by
+// another does not make another submission.
+func stored[T formats.Target | formats.Settings](ctx context.Context, v T) T {
+	data, err := json.Marshal(v)
 	if err != nil {
-		return t
+		return v
 	}
-	var out formats.Target
+	var out T
 	if json.Unmarshal(secret.From(ctx).JSON(data), &out) != nil {
-		return t
+		return v
 	}
 	return out
 }
