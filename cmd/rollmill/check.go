@@ -196,7 +196,7 @@ func tryEngine(ctx context.Context, url, key, model string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	ids := "without token ids"
+	ids := "without token ids: enough for SFT, DPO and judging; not for GRPO with trainers that take token ids"
 	if f.TokenIDs {
 		ids = "with token ids"
 	}
