@@ -17,7 +17,7 @@ type Score struct {
 // Why a reward is null (columns failure, rewards.failure).
 const (
 	RewardTrajectory = "trajectory" // the trajectory itself failed or was skipped
-	RewardMissing    = "missing"    // not computed
+	RewardMissing    = "missing"    // not computed, or a field that it reads is not there
 	RewardCrashed    = "crashed"    // the program or service ended
 	RewardTimeout    = "timeout"
 	RewardAnswer     = "answer"    // it answered nonsense

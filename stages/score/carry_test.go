@@ -17,7 +17,7 @@ func TestEarlierScoresAreCarriedForward(t *testing.T) {
 	in, first, second := "mem://carry/rollout", "mem://carry/first", "mem://carry/second"
 	wide := trajectories()
 	base(t, in, wide)
-	run(t, options(t, in, first, "a=expr:generation", "b*0.5=expr:sampled_tokens", "bad*0=expr:example.nothing"))
+	run(t, options(t, in, first, "a=expr:generation", "b*0.5=expr:sampled_tokens", "bad*0=expr:example.question"))
 	run(t, options(t, first, second, "a*10=expr:generation + 1", "c=expr:rewards.b / 2", "d*0=expr:rewards.bad ?? 3"))
 	got, d := rows(t, second)
 	if d.Base == nil || d.Base.URI != "../rollout" || len(d.Inputs) != 2 || d.Inputs[1].URI != "../first" || d.Inputs[1].Role != "scores" {

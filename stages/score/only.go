@@ -201,11 +201,14 @@ func (e *earlier) due(r *Row, c component) bool {
 
 func sameValue(a, b *float64) bool { return a == b || a != nil && b != nil && *a == *b }
 
+// notComputed is the error of a row that --only left out.
+const notComputed = "it was not computed for this row; --only missing does"
+
 // kept is the value that a row is carried over with.
 func (b *before) kept(spec Spec) formats.NamedReward {
 	n, ok := b.rewards[spec.Name]
 	if !ok {
-		n = named(spec, Failed(formats.RewardMissing, "it was not computed for this row; --only missing does"))
+		n = named(spec, Failed(formats.RewardMissing, notComputed))
 	}
 	n.Weight = spec.Weight
 	return n

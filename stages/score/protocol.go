@@ -2,6 +2,7 @@ package score
 
 import (
 	"encoding/json"
+	"errors"
 
 	"github.com/rollmill/rollmill/formats"
 )
@@ -17,6 +18,16 @@ type Request struct {
 	StopReason string              `json:"stop_reason"`
 	Rewards    map[string]*float64 `json:"rewards"` // computed before; null without a value
 	Seed       int64               `json:"seed"`    // of this row and reward
+
+	Metadata         json.RawMessage   `json:"metadata"`  // an object; {} without any
+	ToolSets         []json.RawMessage `json:"tool_sets"` // each an array of tool definitions that a call offered
+	Model            string            `json:"model"`
+	ExampleID        string            `json:"example_id"`
+	Epoch            int32             `json:"epoch"`
+	Generation       int32             `json:"generation"`
+	PromptTokens     int32             `json:"prompt_tokens"`
+	CompletionTokens int32             `json:"completion_tokens"`
+	SampledTokens    int32             `json:"sampled_tokens"`
 }
 
 // RequestMessage is a message as chat completions spell it. Sampled marks what
@@ -51,6 +62,20 @@ func NewRequest(row *Row, name string, seed int64) (Request, error) {
 	r := Request{
 		ID: row.TrajectoryID, Example: json.RawMessage(example), Messages: []RequestMessage{}, Answer: row.Answer,
 		Status: row.Status, StopReason: row.StopReason, Rewards: map[string]*float64{}, Seed: RowSeed(row, name, seed),
+		Metadata: json.RawMessage(row.Metadata), ToolSets: []json.RawMessage{}, Model: row.Model,
+		ExampleID: row.ExampleID, Epoch: row.Epoch, Generation: row.Generation,
+		PromptTokens: row.PromptTokens, CompletionTokens: row.CompletionTokens, SampledTokens: row.SampledTokens,
+	}
+	if row.Metadata == "" {
+		r.Metadata = json.RawMessage("{}")
+	} else if !json.Valid(r.Metadata) {
+		return Request{}, errors.New("the metadata is not JSON")
+	}
+	for _, set := range row.ToolSets {
+		if !json.Valid([]byte(set)) {
+			return Request{}, errors.New("a tool set is not JSON")
+		}
+		r.ToolSets = append(r.ToolSets, json.RawMessage(set))
 	}
 	for _, e := range row.Earlier {
 		r.Rewards[e.Name] = e.Value

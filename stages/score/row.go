@@ -2,6 +2,7 @@ package score
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -41,6 +42,20 @@ func (r *Row) ExampleJSON() (string, error) {
 	return r.Example, err
 }
 
+// MissingField is the error of a field that a row does not have.
+type MissingField struct{ text string }
+
+func (m *MissingField) Error() string { return m.text }
+
+// FieldFailed is the value of a row whose fields could not be read.
+func FieldFailed(err error) Value {
+	var missing *MissingField
+	if errors.As(err, &missing) {
+		return Failed(formats.RewardMissing, "%v", err)
+	}
+	return Failed(formats.RewardError, "%v", err)
+}
+
 // Field is the example's field of that name or, when there is none, at that
 // path: the names of nested objects with dots between. The error says which
 // names there are.
@@ -49,24 +64,42 @@ func (r *Row) Field(path string) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if v, ok := fields[path]; ok {
+	if v, ok := at(fields, path); ok {
 		return v, nil
 	}
-	var at any = fields
-	for name := range strings.SplitSeq(path, ".") {
-		object, ok := at.(map[string]any)
-		if !ok {
-			return nil, r.noField(path, fields)
-		}
-		if at, ok = object[name]; !ok {
-			return nil, r.noField(path, fields)
-		}
-	}
-	return at, nil
+	return nil, &MissingField{fmt.Sprintf("the example has no field %q (it has %s)", path, quotedNames(fields))}
 }
 
-func (r *Row) noField(path string, fields map[string]any) error {
-	return fmt.Errorf("the example has no field %q (it has %s)", path, quotedNames(fields))
+// MetadataField is nil when the trajectory's metadata has such a field.
+func (r *Row) MetadataField(path string) error {
+	fields := map[string]any{}
+	if r.Metadata != "" {
+		if err := json.Unmarshal([]byte(r.Metadata), &fields); err != nil {
+			return fmt.Errorf("the metadata is not a JSON object: %w", err)
+		}
+	}
+	if _, ok := at(fields, path); !ok {
+		return &MissingField{fmt.Sprintf("the metadata has no field %q (it has %s)", path, quotedNames(fields))}
+	}
+	return nil
+}
+
+// at is the value of a name or, when there is none, at a path.
+func at(fields map[string]any, path string) (any, bool) {
+	if v, ok := fields[path]; ok {
+		return v, true
+	}
+	var found any = fields
+	for name := range strings.SplitSeq(path, ".") {
+		object, ok := found.(map[string]any)
+		if !ok {
+			return nil, false
+		}
+		if found, ok = object[name]; !ok {
+			return nil, false
+		}
+	}
+	return found, true
 }
 
 // Reward is the value of a reward computed before; null is (nil, true).

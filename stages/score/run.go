@@ -108,6 +108,11 @@ func writeShard(ctx context.Context, o Options, in *input, rewards built, shard 
 	if err := line.run(ctx); err != nil {
 		return dataset.Outcome{}, err
 	}
+	if of.Count <= 1 {
+		if err := line.tally.check(o.Rewards); err != nil {
+			return dataset.Outcome{}, err
+		}
+	}
 	outcome := line.tally.outcome()
 	maps.Copy(outcome.Facts, o.Judging.Ledger.Spent().facts(spent))
 	outcome.Timings = map[string]float64{"score_seconds": o.Clock().Sub(started).Seconds()}

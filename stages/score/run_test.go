@@ -240,7 +240,7 @@ func TestAnotherIdentityIsRefusedUnlessOverwritten(t *testing.T) {
 func TestTooManyFailuresAreRefused(t *testing.T) {
 	in, out := "mem://gate/rollout", "mem://gate/score"
 	base(t, in, trajectories())
-	o := options(t, in, out, `half=expr:generation < 2 ? 1 : example.nothing`)
+	o := options(t, in, out, `half=expr:generation < 2 ? 1 : example.question`)
 	rate := 0.25
 	o.MaxFailureRate = &rate
 	r, err := score.Run(t.Context(), o)

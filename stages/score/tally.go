@@ -30,11 +30,18 @@ const factAttempted = "attempted"
 type tally struct {
 	counts, failures map[string]int64
 	facts            map[string]float64
+	missing          map[string]*missing // fields that rewards read, by reward
+}
+
+// missing counts the rows that do not have a field that a reward reads.
+type missing struct {
+	rows int64
+	text string // of the first
 }
 
 func newTally() *tally {
 	return &tally{
-		counts: map[string]int64{countScored: 0, countUnscored: 0, countFailed: 0}, failures: map[string]int64{},
+		counts: map[string]int64{countScored: 0, countUnscored: 0, countFailed: 0}, failures: map[string]int64{}, missing: map[string]*missing{},
 		facts: map[string]float64{factAttempted: 0, "reward_sum": 0},
 	}
 }
@@ -66,6 +73,12 @@ func (t *tally) add(s *formats.Score, r *Row) {
 	}
 	for i := range s.Rewards {
 		r := &s.Rewards[i]
+		if r.Failure == formats.RewardMissing && r.Error != "" && r.Error != notComputed {
+			if t.missing[r.Name] == nil {
+				t.missing[r.Name] = &missing{text: r.Error}
+			}
+			t.missing[r.Name].rows++
+		}
 		if r.Value == nil {
 			t.facts["rewards."+r.Name+".failed"]++
 			continue
@@ -73,6 +86,18 @@ func (t *tally) add(s *formats.Score, r *Row) {
 		t.facts["rewards."+r.Name+".sum"] += *r.Value
 		t.facts["rewards."+r.Name+".scored"]++
 	}
+}
+
+// check refuses a reward that reads a field that no row has: it is the reward
+// that is wrong, and nothing is kept. It is for a dataset that one process
+// makes, since the rows of one shard of several may all be of one kind.
+func (t *tally) check(specs []Spec) error {
+	for _, s := range specs {
+		if m := t.missing[s.Name]; m != nil && float64(m.rows) == t.facts[factAttempted] {
+			return usage("name a field that the examples have, or say what a missing one is worth: example.x ?? 0", "reward %q: of all %d trajectories: %s", s.Name, m.rows, m.text)
+		}
+	}
+	return nil
 }
 
 func (t *tally) outcome() dataset.Outcome {

@@ -50,9 +50,11 @@ type toolCall struct {
 type reads struct {
 	example, messages, metadata, earlier bool
 	rewards                              []use
-	mentions                             int  // of rewards, by name or not
-	anyReward                            bool // not only by name
-	null                                 bool // it deals with null itself
+	mentions                             int      // of rewards, by name or not
+	anyReward                            bool     // not only by name
+	null                                 bool     // it deals with null itself
+	fields                               []string // of the example, by constant names
+	metas                                []string // of the metadata
 }
 
 type use struct {
@@ -84,13 +86,59 @@ func (r *reads) Visit(node *ast.Node) {
 	case *ast.NilNode:
 		r.null = true
 	case *ast.BinaryNode:
-		r.null = r.null || n.Operator == "??"
+		r.null = r.null || n.Operator == "??" || n.Operator == "in"
 	case *ast.MemberNode:
+		r.null = r.null || n.Optional
+		switch of, path := pathOf(n); {
+		case path == "":
+		case of == "example":
+			r.fields = append(r.fields, path)
+		case of == "metadata":
+			r.metas = append(r.metas, path)
+		}
 		of, ok := n.Node.(*ast.IdentifierNode)
 		if name, constant := n.Property.(*ast.StringNode); ok && constant && of.Value == "rewards" {
 			r.rewards = append(r.rewards, use{name.Value, n.Location()})
 		}
 	}
+}
+
+// pathOf returns the variable and the names, with dots between, that a chain
+// of members spells; no names when one is computed.
+func pathOf(n *ast.MemberNode) (variable, path string) {
+	name, constant := n.Property.(*ast.StringNode)
+	if !constant {
+		return "", ""
+	}
+	switch of := n.Node.(type) {
+	case *ast.IdentifierNode:
+		return of.Value, name.Value
+	case *ast.MemberNode:
+		if variable, path := pathOf(of); path != "" {
+			return variable, path + "." + name.Value
+		}
+	}
+	return "", ""
+}
+
+// missing is the error of a field that the expression reads and the row does
+// not have. An expression that deals with null itself (??, nil, in, ?.) is left
+// to do so.
+func (r *reads) missing(row *score.Row) error {
+	if r.null {
+		return nil
+	}
+	for _, path := range r.fields {
+		if _, err := row.Field(path); err != nil {
+			return err
+		}
+	}
+	for _, path := range r.metas {
+		if err := row.MetadataField(path); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (r *reads) nullReward(row *score.Row) (string, bool) {

@@ -8,8 +8,9 @@
 //
 // What an expression may read stands in environment. It gives a number, or a
 // condition, which is 1 or 0. A reward computed before that has no value
-// makes the result null too, unless the expression deals with null itself, by
-// ?? or nil. Kind steps gives every message that the model wrote a shaped
+// makes the result null too, and so does a field of the example or the metadata
+// that is not there, unless the expression deals with null itself, by ??, ?.,
+// in or nil. Kind steps gives every message that the model wrote a shaped
 // reward, and the trajectory their sum; see stepEnvironment. Functions that would not give the same value every time (now, and
 // those that list a map's entries) are not there; times are in UTC.
 package expr
@@ -129,6 +130,9 @@ func (r *reward) environment(row *score.Row) (environment, score.Value) {
 	env, err := r.reads.environment(row)
 	if err != nil {
 		return env, score.Failed(formats.RewardError, "%v", err)
+	}
+	if err := r.reads.missing(row); err != nil {
+		return env, score.FieldFailed(err)
 	}
 	if name, null := r.reads.nullReward(row); null {
 		return env, score.Failed(formats.RewardComponent, "reward %s has no value", name)

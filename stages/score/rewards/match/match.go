@@ -82,7 +82,7 @@ func (r *reward) Score(ctx context.Context, rows []*score.Row, values []score.Va
 func (r *reward) value(row *score.Row) score.Value {
 	references, err := r.references(row)
 	if err != nil {
-		return score.Failed(formats.RewardError, "%v", err)
+		return score.FieldFailed(err)
 	}
 	for _, reference := range references {
 		ok, err := r.matches(row.Answer, reference)

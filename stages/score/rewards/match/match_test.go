@@ -33,7 +33,7 @@ func TestMatch(t *testing.T) {
 		{"exact,field=a.b", `{"a.b":"x"}`, "x", 1, ""},
 		{"exact", `{"answer":["a","b"]}`, "b", 1, ""},
 		{"exact", `{"answer":[]}`, "b", 0, formats.RewardError},
-		{"exact", `{"question":"?"}`, "b", 0, formats.RewardError},
+		{"exact", `{"question":"?"}`, "b", 0, formats.RewardMissing},
 		{"exact", `{"answer":null}`, "", 0, formats.RewardError},
 		{"exact", `{"answer":""}`, "", 1, ""},
 		{"contains", `{"answer":"Paris"}`, "It is Paris.", 1, ""},
