@@ -24,7 +24,6 @@ import (
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
-	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/stages/score"
 )
 
@@ -117,7 +116,7 @@ func (r *reward) Score(ctx context.Context, rows []*score.Row, values []score.Va
 		ok, err := r.right(row)
 		switch {
 		case err != nil:
-			values[i] = score.Failed(formats.RewardError, "%v", err)
+			values[i] = score.FieldFailed(err)
 		case ok:
 			values[i] = score.Value{Reward: 1}
 		default:

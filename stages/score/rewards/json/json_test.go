@@ -58,7 +58,7 @@ func TestJSON(t *testing.T) {
 		}
 	}
 	row := &score.Row{Trajectory: &formats.Trajectory{Answer: "1", Example: `{}`}}
-	if v := rewardtest.Score(t, rewardtest.New(t, json.Kind, "whole,field=capital"), []*score.Row{row})[0]; v.Failure != formats.RewardError {
+	if v := rewardtest.Score(t, rewardtest.New(t, json.Kind, "whole,field=capital"), []*score.Row{row})[0]; v.Failure != formats.RewardMissing {
 		t.Errorf("without the field it is %+v", v)
 	}
 }

@@ -23,7 +23,6 @@ import (
 	"fmt"
 	"reflect"
 
-	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/stages/score"
 )
 
@@ -96,7 +95,7 @@ func (r *reward) Score(ctx context.Context, rows []*score.Row, values []score.Va
 	for i, row := range rows {
 		value, err := r.value(row)
 		if values[i] = (score.Value{Reward: value}); err != nil {
-			values[i] = score.Failed(formats.RewardError, "%v", err)
+			values[i] = score.FieldFailed(err)
 		}
 	}
 	return ctx.Err()
