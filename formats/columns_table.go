@@ -107,6 +107,7 @@ var callColumns = []Column{
 	{Path: "completion_tokens", Type: i32, Unit: "tokens", Meaning: "of the answer, as the engine counted; 0 when it did not"},
 	{Path: "cached_tokens", Type: i32, Unit: "tokens", Meaning: "of the prompt, found in the engine's cache", Volatile: true},
 	{Path: "target", Type: flag, Meaning: "a call to the model and function under training; false: recorded, not trained"},
+	{Path: "logprobs_mode", Type: str, Meaning: "what the engine was found to give as logprobs: raw (of the model, before temperature, penalties and truncation) or processed (of the distribution that was sampled)", Null: "nobody asked the engine"},
 	{Path: "function", Type: str, Meaning: "the agent's function that made the call", Null: "unknown"},
 	{Path: "error", Type: str, Meaning: "why there is no answer", Null: "there is one"},
 	{Path: "endpoint", Type: str, Meaning: "which of several endpoints answered, without credentials", Null: "unknown", Volatile: true},

@@ -1,20 +1,109 @@
 package formats
 
-import (
-	"encoding/json"
-	"strings"
+import "encoding/json"
+
+// What an engine's logprobs are of (column calls.logprobs_mode).
+const (
+	LogprobsRaw       = "raw"       // the model's, before temperature, penalties and truncation
+	LogprobsProcessed = "processed" // the distribution that was sampled
 )
 
-// RawTemperature tells whether the call's log probabilities are those of the
-// model before the temperature was applied, at a temperature other than 1:
-// not of the distribution that was sampled. An engine's count as raw unless
-// the call asked for processed ones (logprobs_mode "processed_logprobs").
-func (c *Call) RawTemperature() (temperature float64, raw bool) {
-	var s struct {
-		Temperature *float64 `json:"temperature"`
-		Mode        string   `json:"logprobs_mode"`
+// Sampling is what the column calls.sampling says of how tokens were chosen.
+// What was not sent is nil.
+type Sampling struct {
+	Temperature       *float64        `json:"temperature"`
+	TopP              *float64        `json:"top_p"`
+	TopK              *float64        `json:"top_k"`
+	MinP              *float64        `json:"min_p"`
+	PresencePenalty   *float64        `json:"presence_penalty"`
+	FrequencyPenalty  *float64        `json:"frequency_penalty"`
+	RepetitionPenalty *float64        `json:"repetition_penalty"`
+	LogitBias         json.RawMessage `json:"logit_bias"`
+	ToolChoice        json.RawMessage `json:"tool_choice"`
+	ResponseFormat    json.RawMessage `json:"response_format"`
+	StructuredOutputs json.RawMessage `json:"structured_outputs"`
+	GuidedJSON        json.RawMessage `json:"guided_json"`
+	GuidedRegex       json.RawMessage `json:"guided_regex"`
+	GuidedChoice      json.RawMessage `json:"guided_choice"`
+	GuidedGrammar     json.RawMessage `json:"guided_grammar"`
+	Text              struct {
+		Format json.RawMessage `json:"format"`
+	} `json:"text"`
+}
+
+// Settings returns what the call's sampling says; nothing of it is set when
+// the column holds no such object.
+func (c *Call) Settings() Sampling {
+	var s Sampling
+	_ = json.Unmarshal([]byte(c.Sampling), &s) // a field of another type is as if it were not sent
+	return s
+}
+
+// Truncated names the settings that kept tokens from being sampled at all.
+func (s *Sampling) Truncated() []string {
+	var out []string
+	if s.TopP != nil && *s.TopP < 1 {
+		out = append(out, "top_p")
 	}
-	if json.Unmarshal([]byte(c.Sampling), &s) != nil || s.Temperature == nil || *s.Temperature == 1 || strings.HasPrefix(s.Mode, "processed") {
+	if s.TopK != nil && *s.TopK > 0 {
+		out = append(out, "top_k")
+	}
+	if s.MinP != nil && *s.MinP > 0 {
+		out = append(out, "min_p")
+	}
+	return out
+}
+
+// Reshaped names the settings, temperature apart, that gave tokens other
+// probabilities than the model's.
+func (s *Sampling) Reshaped() []string {
+	var out []string
+	for _, p := range []struct {
+		name    string
+		value   *float64
+		neutral float64
+	}{{"presence_penalty", s.PresencePenalty, 0}, {"frequency_penalty", s.FrequencyPenalty, 0}, {"repetition_penalty", s.RepetitionPenalty, 1}} {
+		if p.value != nil && *p.value != p.neutral {
+			out = append(out, p.name)
+		}
+	}
+	if given(s.LogitBias) && string(s.LogitBias) != "{}" {
+		out = append(out, "logit_bias")
+	}
+	return out
+}
+
+// Constrained names the field by which a grammar masked tokens, or "".
+func (s *Sampling) Constrained() string {
+	switch string(s.ToolChoice) {
+	case "", "null", `"auto"`, `"none"`:
+	default:
+		return "tool_choice"
+	}
+	for _, f := range []struct {
+		name  string
+		value json.RawMessage
+	}{{"response_format", s.ResponseFormat}, {"text.format", s.Text.Format}, {"structured_outputs", s.StructuredOutputs},
+		{"guided_json", s.GuidedJSON}, {"guided_regex", s.GuidedRegex}, {"guided_choice", s.GuidedChoice}, {"guided_grammar", s.GuidedGrammar}} {
+		var typed struct {
+			Type string `json:"type"`
+		}
+		if given(f.value) && (json.Unmarshal(f.value, &typed) != nil || typed.Type != "text") {
+			return f.name
+		}
+	}
+	return ""
+}
+
+func given(v json.RawMessage) bool { return len(v) > 0 && string(v) != "null" }
+
+// RawTemperature reports whether the call's logprobs are those of the model
+// before the temperature was applied, at a temperature other than 1: not of
+// the distribution that was sampled. Logprobs count as raw unless the engine
+// was found to give processed ones; what the request asked for proves nothing.
+func (c *Call) RawTemperature() (temperature float64, raw bool) {
+	s := c.Settings()
+	if s.Temperature == nil || *s.Temperature == 1 || c.LogprobsMode == LogprobsProcessed {
 		return 1, false
 	}
 	return *s.Temperature, true

@@ -81,7 +81,8 @@ type Call struct {
 	PromptTokens     int32  `parquet:"prompt_tokens,delta"`
 	CompletionTokens int32  `parquet:"completion_tokens,delta"`
 	CachedTokens     int32  `parquet:"cached_tokens,delta" rollmill:"volatile"`
-	Target           bool   `parquet:"target"` // false: recorded, not trained
+	Target           bool   `parquet:"target"`                      // false: recorded, not trained
+	LogprobsMode     string `parquet:"logprobs_mode,optional,dict"` // LogprobsRaw or LogprobsProcessed
 	Function         string `parquet:"function,optional,dict"`
 	Error            string `parquet:"error,optional"`
 	Endpoint         string `parquet:"endpoint,optional,dict" rollmill:"volatile"`

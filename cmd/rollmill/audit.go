@@ -9,6 +9,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/rollmill/rollmill/formats/validate"
 	"github.com/rollmill/rollmill/pipelines/inspect/audit"
 )
 
@@ -17,7 +18,9 @@ var auditCommand = command{
 	heading: aroundIt,
 	usage:   "read datasets whole and say what would spoil training",
 	about: `It reads every complete dataset of a run, an epoch or a dataset again: each
-part's bytes, each row's digest, and looks for the troubles that such data has.
+part's bytes, each row's digest, and looks for the faults that such data has.
+Each finding is proved by the rows, inferred from recorded settings, or needs
+the engine, which rollmill check asks. submit refuses errors that are proved.
 Damage ends it with exit code 4, another finding that is as bad as --fail-on
 with 3.
 
@@ -31,7 +34,8 @@ Checks:
 			&cli.StringFlag{Name: "in", Usage: "audit what is under this `URI`; - takes it from stdin"},
 			&cli.StringSliceFlag{Name: "only", Usage: "make the check `NAME`, and those named so too"},
 			&cli.StringSliceFlag{Name: "skip", Usage: "leave the check `NAME` out"},
-			&cli.StringFlag{Name: "fail-on", Value: string(audit.Error), Usage: "fail on findings as bad as `SEVERITY`: " + words(audit.Severities)},
+			&cli.StringSliceFlag{Name: "held-out", Usage: "report examples of the rollout at this `URI` that are trained on; a run's own validation is always looked at"},
+			&cli.StringFlag{Name: "fail-on", Value: string(validate.Error), Usage: "fail on findings as bad as `SEVERITY`: " + words(validate.Severities)},
 		)
 	},
 	run: runAudit,
@@ -40,8 +44,8 @@ Checks:
 // auditHelp lists the checks.
 func auditHelp() string {
 	var b strings.Builder
-	for _, c := range slices.Concat(audit.Further, audit.Checks) {
-		fmt.Fprintf(&b, "  %-16s %-8s %s\n", c.Name, c.Severity, c.Help)
+	for _, c := range audit.Checks() {
+		fmt.Fprintf(&b, "  %-16s %-8s %-9s %s\n", c.Name, c.Severity, c.Basis, c.Help)
 	}
 	return b.String()
 }
@@ -51,11 +55,11 @@ func runAudit(ctx context.Context, s *session) error {
 	if err != nil {
 		return err
 	}
-	least := audit.Severity(s.flags.String("fail-on"))
-	if !slices.Contains(audit.Severities, least) {
-		return usage("use "+words(audit.Severities), "unknown --fail-on %q", least)
+	least := validate.Severity(s.flags.String("fail-on"))
+	if !slices.Contains(validate.Severities, least) {
+		return usage("use "+words(validate.Severities), "unknown --fail-on %q", least)
 	}
-	a, err := audit.Run(ctx, audit.Options{URI: in.URI, Only: s.flags.StringSlice("only"), Skip: s.flags.StringSlice("skip")})
+	a, err := audit.Run(ctx, audit.Options{URI: in.URI, Only: s.flags.StringSlice("only"), Skip: s.flags.StringSlice("skip"), HeldOut: s.flags.StringSlice("held-out")})
 	if err != nil {
 		return err
 	}
@@ -67,7 +71,7 @@ func runAudit(ctx context.Context, s *session) error {
 	switch worst := a.Worst(); {
 	case err != nil || worst == "" || !worst.AtLeast(least):
 		return err
-	case worst == audit.Damage:
+	case worst == validate.Damage:
 		return exitWith{exitInput, "a dataset is damaged"}
 	default:
 		return exitWith{exitGate, fmt.Sprintf("what was found is as bad as %s", least)}

@@ -64,6 +64,7 @@ func submitFlags() []cli.Flag {
 		&cli.BoolFlag{Name: "dry-run", Usage: "check and count, and name each row that cannot go; send and record nothing"},
 		&cli.Float64Flag{Name: "price", Usage: "`PRICE` of a million tokens, for the estimate", DefaultText: "unknown"},
 		&cli.BoolFlag{Name: "elsewhere", Usage: "send it although another trainer has had it"},
+		&cli.StringSliceFlag{Name: "accept-finding", Usage: "send the rows although check `NAME` of audit proves them wrong"},
 		&cli.BoolFlag{Name: "ignore-pairs", Usage: "compare each group's best with its worst, and label by the advantage, although the batch has _pairs or _labels"},
 		&cli.BoolFlag{Name: "resubmit", Usage: "send it although it was, or may have been, submitted before"},
 		&cli.BoolFlag{Name: "assume-trained", Usage: "somebody looked, and an ambiguous submission was trained"},
@@ -86,7 +87,7 @@ func submitOptions(ctx context.Context, s *session, c *cli.Context, root, out st
 		Out: out, Run: c.String("run"), Epoch: c.Int("epoch"),
 		Wait: c.Bool("wait"), PollInterval: c.Duration("poll-interval"), Timeout: c.Duration("timeout"), Stall: c.Duration("stall-timeout"), LeaseTTL: c.Duration("lease"),
 		MaxStaleness: int64(c.Int("max-staleness")), Overwrite: c.Bool("overwrite"), DryRun: c.Bool("dry-run"), Resubmit: c.Bool("resubmit"), AssumeTrained: c.Bool("assume-trained"),
-		Elsewhere: c.Bool("elsewhere"), IgnoreTables: c.Bool("ignore-pairs"), Price: c.Float64("price"),
+		Elsewhere: c.Bool("elsewhere"), AcceptFindings: c.StringSlice("accept-finding"), IgnoreTables: c.Bool("ignore-pairs"), Price: c.Float64("price"),
 	}
 	var err error
 	if o.Policy, err = policy(ctx, c.String("policy")); err != nil {

@@ -44,10 +44,11 @@ type origin struct {
 func (s *session) watched(ctx context.Context) formats.Groups {
 	return func(yield func([]formats.Trajectory, error) bool) {
 		l := &lineage{versions: map[int64]*origin{}, models: map[string]*origin{}, epochs: map[int64]*origin{}}
-		s.made = l
+		s.made, s.doctor = l, newDoctor()
 		s.rows = dataset.NewRowCheck(s.data)
 		for rows, err := range s.groups(ctx) {
 			if err == nil {
+				look(s.doctor, l.rows, rows)
 				l.add(rows)
 				s.rows.Add(rows)
 			}

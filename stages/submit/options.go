@@ -33,12 +33,13 @@ type Options struct {
 	Stall        time.Duration // gives up waiting for a job that shows nothing new; 0 for never
 	LeaseTTL     time.Duration // a silent owner is taken for dead after this; default 60s
 
-	Overwrite     bool // replace the receipt of another batch
-	DryRun        bool // check and count; send and record nothing
-	Resubmit      bool // send the batch although it was, or may have been, submitted before
-	AssumeTrained bool // settle an ambiguous submission: somebody looked, and it was trained
-	Elsewhere     bool // send the batch although another trainer has had it
-	IgnoreTables  bool // a Comparer makes its rows as of a batch without pairs and labels
+	Overwrite      bool     // replace the receipt of another batch
+	DryRun         bool     // check and count; send and record nothing
+	Resubmit       bool     // send the batch although it was, or may have been, submitted before
+	AssumeTrained  bool     // settle an ambiguous submission: somebody looked, and it was trained
+	Elsewhere      bool     // send the batch although another trainer has had it
+	AcceptFindings []string // names of audit's checks whose findings do not refuse the batch
+	IgnoreTables   bool     // a Comparer makes its rows as of a batch without pairs and labels
 }
 
 func (o Options) withDefaults() Options {
@@ -67,6 +68,8 @@ func (o Options) Validate() error {
 		return usage("name a place: --ledger URI", "submit: no ledger")
 	case o.Resubmit && o.AssumeTrained:
 		return usage("--resubmit sends the batch again, --assume-trained never does", "submit: --resubmit and --assume-trained exclude each other")
+	case checkFindings(o.AcceptFindings) != nil:
+		return checkFindings(o.AcceptFindings)
 	case o.Price < 0:
 		return usage("", "submit: a price of %g: must be 0 or more", o.Price)
 	case o.LeaseTTL < 0 || o.LeaseTTL > 0 && o.LeaseTTL < time.Second || o.LeaseTTL > maxLease:

@@ -41,12 +41,18 @@ func (s *session) preflight(ctx context.Context) error {
 		load.Notes = append(load.Notes, s.made.notes(s.Epoch)...)
 		s.price(&load)
 	}
+	var unsound error
+	if s.doctor != nil {
+		var notes []string
+		notes, unsound = s.diagnose(s.doctor)
+		load.Notes = append(load.Notes, notes...)
+	}
 	s.load, s.result.Load = load, &load
 	for _, note := range load.Notes {
 		s.Logger().Warn(note)
 	}
 	if len(bad) == 0 {
-		return nil
+		return unsound
 	}
 	first := s.result.Problems[0]
 	var reasons []string

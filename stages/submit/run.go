@@ -11,6 +11,7 @@ import (
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/formats/secret"
+	"github.com/rollmill/rollmill/formats/validate"
 	"github.com/rollmill/rollmill/stages"
 )
 
@@ -71,10 +72,11 @@ type session struct {
 
 	rows *dataset.RowCheck // of the batch, taken by preflight
 
-	checked bool     // preflight has passed
-	made    *lineage // of the batch, noted by preflight
-	others  []string // other trainers that have had it
-	resent  bool     // --resubmit has been obeyed
+	checked bool             // preflight has passed
+	made    *lineage         // of the batch, noted by preflight
+	doctor  *validate.Doctor // of the batch, shown its rows by preflight
+	others  []string         // other trainers that have had it
+	resent  bool             // --resubmit has been obeyed
 }
 
 // newSession begins one; digest is that of what is submitted.

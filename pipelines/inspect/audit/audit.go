@@ -6,15 +6,13 @@
 // Whether a trainer can take a dataset is the backend's preflight (submit
 // --dry-run); what to do about a trouble is curate's and rollout's matter.
 //
-// To add a check: a Looker in a file here, a line in Checks, and in
-// TestEveryCheckFinds a dataset that has the trouble. A Looker sees each row
-// once and keeps little of it: counts, a group's members, a few places. Say
-// whether it needs the payload, so that who asks for that check alone does not
-// pay for reading it. A share that is normal in small numbers is a trouble from
-// a threshold on; the severity says how sure it is that training suffers.
+// The checks of rows are package formats/validate's, where one more is added;
+// TestEveryCheckFinds wants a dataset that has its fault. Here are the checks
+// of datasets: their bytes, their inputs, their leaks.
 package audit
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -23,6 +21,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/validate"
 	"github.com/rollmill/rollmill/pipelines/inspect"
 )
 
@@ -31,35 +30,15 @@ type Options struct {
 	URI  string
 	Only []string // names of checks; nil for all
 	Skip []string
-}
 
-// Check is one trouble to look for in every dataset.
-type Check struct {
-	Name     string
-	Severity Severity
-	Help     string // a lower-case phrase
-	Payload  bool   // it looks into messages, calls or the example
-	New      func() Looker
-}
-
-// Looker sees every row of one dataset's main table, in order.
-type Looker interface {
-	Row(*Row)
-	// Found returns what it found; Check, Severity and URI are filled in.
-	Found() []Finding
-}
-
-// groupLooker is a Looker that wants the statistics of groups instead of the
-// rows, where there are some: rows of a group may lie anywhere.
-type groupLooker interface {
-	Group(*formats.GroupStats)
+	HeldOut []string // rollouts, wherever they lie, whose examples must not be trained on
 }
 
 // auditor is one run.
 type auditor struct {
 	Options
 	found   *inspect.Found
-	checks  []Check
+	checks  []validate.Check
 	damaged map[*dataset.Dataset]bool // nothing more is asked of these
 	sound   map[string]error          // what was said of a base that lies elsewhere, by its digest
 	out     *Audited
@@ -76,13 +55,13 @@ func Run(ctx context.Context, o Options) (*Audited, error) {
 	if err != nil {
 		return nil, err
 	}
-	a := &auditor{o, found, checks, map[*dataset.Dataset]bool{}, map[string]error{}, &Audited{Findings: []Finding{}}}
+	a := &auditor{o, found, checks, map[*dataset.Dataset]bool{}, map[string]error{}, &Audited{Findings: []validate.Finding{}}}
 	for _, trouble := range found.Troubles {
-		a.add(Finding{Check: checkDamage, Severity: Damage, URI: found.Root, What: trouble})
+		a.find(checkDamage, validate.Finding{URI: found.Root, What: trouble})
 	}
 	if a.wants(checkUnfinished) {
 		for _, what := range found.Unfinished {
-			a.add(Finding{Check: checkUnfinished, Severity: Note, URI: found.Root, What: what})
+			a.find(checkUnfinished, validate.Finding{URI: found.Root, What: what})
 		}
 	}
 	for _, d := range found.Datasets {
@@ -94,28 +73,44 @@ func Run(ctx context.Context, o Options) (*Audited, error) {
 	if err := a.together(ctx); err != nil {
 		return nil, err
 	}
-	slices.SortStableFunc(a.out.Findings, func(x, y Finding) int {
-		return slices.Index(Severities, x.Severity) - slices.Index(Severities, y.Severity)
+	slices.SortStableFunc(a.out.Findings, func(x, y validate.Finding) int {
+		return slices.Index(validate.Severities, x.Severity) - slices.Index(validate.Severities, y.Severity)
 	})
 	return a.out, nil
 }
 
-func (a *auditor) add(f ...Finding) { a.out.Findings = append(a.out.Findings, f...) }
+// find adds what a check of datasets found.
+func (a *auditor) find(check string, found ...validate.Finding) {
+	c := Further[slices.IndexFunc(Further, func(c validate.Check) bool { return c.Name == check })]
+	for _, f := range found {
+		a.out.Findings = append(a.out.Findings, c.Sign(f, f.URI))
+	}
+}
 
 // wants tells whether a check was asked for.
 func (o *Options) wants(name string) bool {
 	return (len(o.Only) == 0 || slices.Contains(o.Only, name)) && !slices.Contains(o.Skip, name)
 }
 
-func chosen(o Options) ([]Check, error) {
+// findIn adds what a check of datasets found in one.
+func (a *auditor) findIn(d *dataset.Dataset, check string, found []validate.Finding) {
+	for i := range found {
+		found[i].URI = d.URI()
+	}
+	if a.wants(check) {
+		a.find(check, found...)
+	}
+}
+
+func chosen(o Options) ([]validate.Check, error) {
 	names := Names()
 	for _, name := range slices.Concat(o.Only, o.Skip) {
 		if !slices.Contains(names, name) {
 			return nil, unknown(name)
 		}
 	}
-	var out []Check
-	for _, c := range Checks {
+	var out []validate.Check
+	for _, c := range validate.Checks {
 		if o.wants(c.Name) {
 			out = append(out, c)
 		}
@@ -130,20 +125,24 @@ func (u unknown) Error() string { return fmt.Sprintf("there is no check %q", str
 func (u unknown) Hint() string  { return "the checks are " + strings.Join(Names(), ", ") }
 func (u unknown) Misused() bool { return true }
 
-// one audits one dataset: its bytes, what it was made from, then its rows. A
-// damaged one's rows are not looked at; that one cannot be read is said even
-// when nobody asked.
+// one audits one dataset: its bytes, what it was made from, then its rows. Of
+// a damaged one, the rows that can be read are looked at too: what was changed
+// in them says what happened. That one cannot be read is said even when nobody
+// asked.
 func (a *auditor) one(ctx context.Context, d *dataset.Dataset) error {
-	err := a.verify(ctx, d)
-	if err == nil {
-		err = a.look(ctx, d)
+	damage := a.verify(ctx, d)
+	if damage != nil && !errors.Is(damage, formats.ErrInvalid) {
+		return damage
 	}
-	if errors.Is(err, formats.ErrInvalid) {
+	err := a.look(ctx, d)
+	if err != nil && !errors.Is(err, formats.ErrInvalid) {
+		return err
+	}
+	if damage = cmp.Or(damage, err); damage != nil {
 		a.damaged[d] = true
-		a.add(Finding{Check: checkDamage, Severity: Damage, URI: d.URI(), What: err.Error()})
-		return nil
+		a.find(checkDamage, validate.Finding{URI: d.URI(), What: damage.Error()})
 	}
-	return err
+	return nil
 }
 
 func (a *auditor) verify(ctx context.Context, d *dataset.Dataset) error {
@@ -165,50 +164,30 @@ func (a *auditor) look(ctx context.Context, d *dataset.Dataset) error {
 			return err
 		}
 	}
-	lookers := make([]Looker, len(a.checks))
-	for i, c := range a.checks {
-		lookers[i] = c.New()
-	}
-	if err := a.show(ctx, d, lookers); err != nil {
+	doctor := validate.NewDoctor(a.checks)
+	if err := a.show(ctx, d, doctor); err != nil {
 		return err
 	}
-	for i, c := range a.checks {
-		for _, f := range lookers[i].Found() {
-			f.Check, f.Severity, f.URI = c.Name, c.Severity, d.URI()
-			a.add(f)
-		}
-	}
+	a.out.Findings = append(a.out.Findings, doctor.Found(d.URI())...)
 	return nil
 }
 
-// show shows a dataset to those who look at its groups, and to the others.
-func (a *auditor) show(ctx context.Context, d *dataset.Dataset, lookers []Looker) error {
-	ofRows := lookers
+// show shows a dataset to the checks of groups, where it has statistics of
+// them, and its rows to the others.
+func (a *auditor) show(ctx context.Context, d *dataset.Dataset, doctor *validate.Doctor) error {
 	if _, has := d.Tables[formats.TableGroups]; has {
-		var ofGroups []groupLooker
-		ofRows = slices.DeleteFunc(slices.Clone(lookers), func(l Looker) bool {
-			g, is := l.(groupLooker)
-			if is {
-				ofGroups = append(ofGroups, g)
-			}
-			return is
-		})
-		if err := groups(ctx, d, ofGroups); err != nil {
+		if err := groups(ctx, d, doctor.TakeGroups()); err != nil {
 			return err
 		}
 	}
-	if len(ofRows) == 0 {
+	if !doctor.WantsRows() {
 		return nil
 	}
-	payload := slices.ContainsFunc(a.checks, func(c Check) bool { return c.Payload })
-	return rows(ctx, d, payload, func(r *Row) {
-		for _, l := range ofRows {
-			l.Row(r)
-		}
-	})
+	payload := slices.ContainsFunc(a.checks, func(c validate.Check) bool { return c.Payload })
+	return rows(ctx, d, payload, doctor.Row)
 }
 
-func groups(ctx context.Context, d *dataset.Dataset, lookers []groupLooker) error {
+func groups(ctx context.Context, d *dataset.Dataset, lookers []validate.GroupLooker) error {
 	if len(lookers) == 0 {
 		return nil
 	}

@@ -2,6 +2,7 @@ package audit
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -9,13 +10,35 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/validate"
 )
 
-// example is what a row was made for.
+// example is what a row was made for, and what its model was told.
 type example struct {
-	TrajectoryID string `parquet:"trajectory_id"`
-	ExampleID    string `parquet:"example_id,dict"`
-	Example      string `parquet:"example"`
+	TrajectoryID string     `parquet:"trajectory_id"`
+	ExampleID    string     `parquet:"example_id,dict"`
+	Example      string     `parquet:"example"`
+	Messages     []question `parquet:"messages,list"`
+}
+
+type question struct {
+	Role    string `parquet:"role,dict"`
+	Content string `parquet:"content,optional"`
+}
+
+// minQuestion is how long a user's first message must be to name an example.
+const minQuestion = 24
+
+// asked is a hash of the words of the user's first message; false when there
+// is none, or it is too short to name an example.
+func (e *example) asked() (xxh3.Uint128, bool) {
+	for _, m := range e.Messages {
+		if m.Role == "user" {
+			text := strings.Join(strings.Fields(m.Content), " ")
+			return xxh3.HashString128(text), len(text) >= minQuestion
+		}
+	}
+	return xxh3.Uint128{}, false
 }
 
 func (e *example) says(o *example) bool { return e.ExampleID == o.ExampleID && e.Example == o.Example }
@@ -25,11 +48,13 @@ func validation(d *dataset.Dataset) bool {
 	return slices.Contains(strings.Split(d.URI(), "/"), "validation")
 }
 
-// heldOut is what validations ask: ids, unless these are row numbers, and what
-// examples say. It grows with the validation's examples.
+// heldOut is what validations ask: ids, unless these are row numbers, what
+// examples say, and what their models are asked first. It grows with the
+// validation's examples.
 type heldOut struct {
-	ids      map[string]bool
-	contents map[xxh3.Uint128]bool
+	ids       map[string]bool
+	contents  map[xxh3.Uint128]bool
+	questions map[xxh3.Uint128]string // the example that alone asks this; "" when several do
 }
 
 func (h *heldOut) add(_ int64, e *example) {
@@ -39,6 +64,13 @@ func (h *heldOut) add(_ int64, e *example) {
 	if key, ok := formats.ExampleContent(e.Example); ok {
 		h.contents[key] = true
 	}
+	if key, ok := e.asked(); ok {
+		if was, again := h.questions[key]; again && was != e.ExampleID {
+			h.questions[key] = ""
+		} else {
+			h.questions[key] = e.ExampleID
+		}
+	}
 }
 
 func (h *heldOut) has(e *example) bool {
@@ -46,14 +78,29 @@ func (h *heldOut) has(e *example) bool {
 	return h.ids[e.ExampleID] || says && h.contents[key]
 }
 
+// asks reports whether a model is asked what one held-out example alone asks.
+func (h *heldOut) asks(e *example) bool {
+	key, ok := e.asked()
+	return ok && h.questions[key] != ""
+}
+
 // leaks says which examples are trained on and also in a validation. Curated
 // datasets are what is trained on; where there is none yet, rollouts are.
 func (a *auditor) leaks(ctx context.Context) error {
-	held := heldOut{map[string]bool{}, map[xxh3.Uint128]bool{}}
+	held := heldOut{map[string]bool{}, map[xxh3.Uint128]bool{}, map[xxh3.Uint128]string{}}
+	for _, uri := range a.HeldOut {
+		d, err := dataset.Open(ctx, uri, dataset.OpenOptions{Kind: formats.KindTrajectories})
+		if err == nil {
+			err = distinct(ctx, d, held.add)
+		}
+		if err != nil {
+			return fmt.Errorf("reading held-out %q: %w", uri, err)
+		}
+	}
 	var rollouts, curated []*dataset.Dataset
 	for _, d := range a.found.Datasets {
 		switch {
-		case d.Kind != formats.KindTrajectories || a.damaged[d]:
+		case d.Kind != formats.KindTrajectories || a.damaged[d] || slices.Contains(a.HeldOut, d.URI()):
 		case validation(d):
 			if err := distinct(ctx, d, held.add); err != nil {
 				return err
@@ -71,20 +118,40 @@ func (a *auditor) leaks(ctx context.Context) error {
 		curated = rollouts
 	}
 	for _, d := range curated {
-		c := count{}
-		if err := distinct(ctx, d, func(row int64, e *example) {
-			if c.of++; held.has(e) {
-				c.add(&Row{Number: row, TrajectoryID: e.TrajectoryID}, "", "example "+e.ExampleID)
-			}
-		}); err != nil {
+		if err := a.leaked(ctx, d, &held); err != nil {
 			return err
-		}
-		for _, f := range c.over(0, "examples are in a validation too") {
-			f.Check, f.Severity, f.URI = checkLeak, Error, d.URI()
-			a.add(f)
 		}
 	}
 	return nil
+}
+
+// leaked looks for what is held out in one dataset.
+func (a *auditor) leaked(ctx context.Context, d *dataset.Dataset, held *heldOut) error {
+	var same, asked validate.Count
+	err := distinct(ctx, d, func(row int64, e *example) {
+		same.Of++
+		asked.Of++
+		switch at := (&validate.Row{Number: row, TrajectoryID: e.TrajectoryID}); {
+		case held.has(e):
+			same.Add(at, "", "example "+e.ExampleID)
+		case held.asks(e):
+			asked.Add(at, "", "example "+e.ExampleID)
+		}
+	})
+	if err != nil {
+		return err
+	}
+	a.findIn(d, checkLeak, same.Over(0, "examples are in a validation too"))
+	a.findIn(d, checkLeakText, asked.Over(0, "examples ask first what one example of a validation asks"))
+	return nil
+}
+
+func (e *example) clone() example {
+	out := example{strings.Clone(e.TrajectoryID), strings.Clone(e.ExampleID), strings.Clone(e.Example), make([]question, len(e.Messages))}
+	for i, m := range e.Messages {
+		out.Messages[i] = question{strings.Clone(m.Role), strings.Clone(m.Content)}
+	}
+	return out
 }
 
 // distinct calls f with each example of a dataset, its generations once.
@@ -98,7 +165,7 @@ func distinct(ctx context.Context, d *dataset.Dataset, f func(row int64, e *exam
 		for i := range list {
 			e := &list[i]
 			if row := first + int64(i); row == 0 || !e.says(&last) {
-				last = example{strings.Clone(e.TrajectoryID), strings.Clone(e.ExampleID), strings.Clone(e.Example)}
+				last = e.clone()
 				f(row, &last)
 			}
 		}

@@ -9,6 +9,7 @@ import (
 	"github.com/zeebo/xxh3"
 
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/validate"
 )
 
 // repeatedRows is how many rows' digests are in memory at once, 16 bytes each.
@@ -22,7 +23,7 @@ type ids struct {
 // repeated finds trajectories that are in a dataset twice, wherever. Of more
 // rows than fit into memory it reads the ids again for each share of them.
 func (a *auditor) repeated(ctx context.Context, d *dataset.Dataset) error {
-	c := count{of: d.Rows}
+	c := validate.Count{Of: d.Rows}
 	few := map[xxh3.Uint128]bool{}
 	shares := uint64(1 + d.Rows/repeatedRows)
 	of := make([]xxh3.Uint128, 0, uint64(d.Rows)/shares*9/8)
@@ -35,27 +36,24 @@ func (a *auditor) repeated(ctx context.Context, d *dataset.Dataset) error {
 		}); err != nil {
 			return err
 		}
-		c.n += twice(of, few)
+		c.N += twice(of, few)
 	}
-	if c.n == 0 {
+	if c.N == 0 {
 		return nil
 	}
 	first := map[xxh3.Uint128]int64{}
 	if err := eachID(ctx, d, func(row int64, id string, key xxh3.Uint128) {
 		was, again := first[key]
 		switch {
-		case again && len(c.first) < shown:
-			c.first = append(c.first, place(row, id, fmt.Sprintf("row %d has the same id", was)))
+		case again && len(c.First) < validate.MaxPlaces:
+			c.First = append(c.First, validate.PlaceOf(row, id, fmt.Sprintf("row %d has the same id", was)))
 		case few[key] && !again:
 			first[key] = row
 		}
 	}); err != nil {
 		return err
 	}
-	for _, f := range c.over(0, "rows are of trajectories that are there before") {
-		f.Check, f.Severity, f.URI = checkRepeated, Error, d.URI()
-		a.add(f)
-	}
+	a.findIn(d, checkRepeated, c.Over(0, "rows are of trajectories that are there before"))
 	return nil
 }
 
@@ -67,7 +65,7 @@ func twice(of []xxh3.Uint128, few map[xxh3.Uint128]bool) (n int64) {
 			continue
 		}
 		n++
-		if len(few) < shown {
+		if len(few) < validate.MaxPlaces {
 			few[of[i]] = true
 		}
 	}

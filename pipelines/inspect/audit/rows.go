@@ -1,46 +1,25 @@
 package audit
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"io"
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/validate"
 )
 
-// Row is a row of a main table, whatever its kind: exactly one of the last
-// three is set.
-type Row struct {
-	Number       int64
-	TrajectoryID string
-	Group        string // neighbours have the same when they are of one group
-	Status       string
-	Reward       *float64
-	Tokens       *int32 // sampled; nil when the base of a thin dataset is not here
-	Base         string // the trajectory of the base's row; "" when it is not here, or this is wide
-
-	Trajectory *formats.Trajectory
-	Score      *formats.Score
-	Member     *formats.Member
-}
-
-// Valid tells whether the trajectory itself can be trained on.
-func (r *Row) Valid() bool {
-	return r.Status == formats.StatusOK || r.Status == formats.StatusTruncated
-}
-
 // rows calls f with every row of a dataset. f may keep nothing of it.
-func rows(ctx context.Context, d *dataset.Dataset, payload bool, f func(*Row)) error {
+func rows(ctx context.Context, d *dataset.Dataset, payload bool, f func(*validate.Row)) error {
 	switch d.Kind {
 	case formats.KindScores:
-		return thin(ctx, d, f, func(s *formats.Score) Row {
-			return Row{TrajectoryID: s.TrajectoryID, Group: formats.GroupID(s.ExampleID, int(s.Epoch)), Status: s.Status, Reward: s.Reward, Score: s}
+		return thin(ctx, d, f, func(s *formats.Score) validate.Row {
+			return validate.Row{TrajectoryID: s.TrajectoryID, Group: formats.GroupID(s.ExampleID, int(s.Epoch)), Status: s.Status, Reward: s.Reward, Score: s}
 		})
 	case formats.KindGroups:
-		return thin(ctx, d, f, func(m *formats.Member) Row {
-			return Row{TrajectoryID: m.TrajectoryID, Group: m.GroupID, Status: m.Status, Reward: m.Reward, Member: m}
+		return thin(ctx, d, f, func(m *formats.Member) validate.Row {
+			return validate.Row{TrajectoryID: m.TrajectoryID, Group: m.GroupID, Status: m.Status, Reward: m.Reward, Member: m}
 		})
 	}
 	open := dataset.NewHeadReader[formats.Trajectory]
@@ -55,16 +34,15 @@ func rows(ctx context.Context, d *dataset.Dataset, payload bool, f func(*Row)) e
 	}
 	return batches(r, func(first int64, list []formats.Trajectory) error {
 		for i := range list {
-			t := &list[i]
-			f(&Row{Number: first + int64(i), TrajectoryID: t.TrajectoryID, Status: t.Status, Reward: t.Reward, Tokens: &t.SampledTokens, Trajectory: t,
-				Group: cmp.Or(t.GroupID, formats.GroupID(t.ExampleID, int(t.Epoch)))})
+			r := validate.WideRow(first+int64(i), &list[i])
+			f(&r)
 		}
 		return nil
 	})
 }
 
 // thin reads a thin dataset beside its base.
-func thin[T any](ctx context.Context, d *dataset.Dataset, f func(*Row), row func(*T) Row) error {
+func thin[T any](ctx context.Context, d *dataset.Dataset, f func(*validate.Row), row func(*T) validate.Row) error {
 	base, err := openBeside(ctx, d)
 	if err != nil {
 		return err

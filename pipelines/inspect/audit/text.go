@@ -4,13 +4,15 @@ import (
 	"fmt"
 	"io"
 	"strings"
+
+	"github.com/rollmill/rollmill/formats/validate"
 )
 
 // WriteText writes what was found for people.
 func (a *Audited) WriteText(w io.Writer) error {
 	var b strings.Builder
 	for _, f := range a.Findings {
-		f.text(&b)
+		writeFinding(&b, &f)
 	}
 	rows := int64(0)
 	for _, d := range a.Datasets {
@@ -21,8 +23,8 @@ func (a *Audited) WriteText(w io.Writer) error {
 	return err
 }
 
-func (f *Finding) text(b *strings.Builder) {
-	fmt.Fprintf(b, "%-7s  %s  %s\n         ", f.Severity, f.Check, f.URI)
+func writeFinding(b *strings.Builder, f *validate.Finding) {
+	fmt.Fprintf(b, "%-7s  %s (%s)  %s\n         ", f.Severity, f.Check, f.Basis, f.URI)
 	switch {
 	case f.Count > 0 && f.Of > 0:
 		fmt.Fprintf(b, "%d of %d ", f.Count, f.Of)
@@ -36,18 +38,10 @@ func (f *Finding) text(b *strings.Builder) {
 	b.WriteString("\n")
 }
 
-func (p Place) String() string {
-	s := strings.TrimSuffix(fmt.Sprintf("row %d %s", p.Row, p.TrajectoryID), " ")
-	if p.Detail != "" {
-		s += ": " + p.Detail
-	}
-	return s
-}
-
 // verdict counts the findings.
 func (a *Audited) verdict() string {
 	var parts []string
-	for _, s := range Severities {
+	for _, s := range validate.Severities {
 		n := 0
 		for _, f := range a.Findings {
 			if f.Severity == s {

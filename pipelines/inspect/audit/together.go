@@ -8,6 +8,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/validate"
 	"github.com/rollmill/rollmill/pipelines/inspect"
 )
 
@@ -24,7 +25,7 @@ func (a *auditor) changed(ctx context.Context, d *dataset.Dataset) error {
 			err = a.base(ctx, d, in)
 		}
 		if errors.Is(err, formats.ErrInvalid) {
-			a.add(Finding{Check: checkChanged, Severity: Error, URI: d.URI(), What: err.Error()})
+			a.find(checkChanged, validate.Finding{URI: d.URI(), What: err.Error()})
 		} else if err != nil {
 			return err
 		}
@@ -53,9 +54,9 @@ func (a *auditor) base(ctx context.Context, d, base *dataset.Dataset) error {
 // together looks at what several datasets and receipts say of one another.
 func (a *auditor) together(ctx context.Context) error {
 	if a.wants(checkResubmitted) {
-		a.add(resubmitted(a.found.Receipts)...)
+		a.find(checkResubmitted, resubmitted(a.found.Receipts)...)
 	}
-	if !a.wants(checkLeak) {
+	if !a.wants(checkLeak) && !a.wants(checkLeakText) {
 		return nil
 	}
 	return a.leaks(ctx)
@@ -67,16 +68,16 @@ var trained = []string{formats.JobPending, formats.JobRunning, formats.JobComple
 // resubmitted says which batches were sent to one target more than once.
 // Receipts of one sending, such as those of who attached to its job, began at
 // the same moment.
-func resubmitted(receipts []inspect.Receipt) []Finding {
+func resubmitted(receipts []inspect.Receipt) []validate.Finding {
 	first := map[string]inspect.Receipt{}
-	var out []Finding
+	var out []validate.Finding
 	for _, r := range receipts {
 		if r.Trajectories == 0 || r.Backend == "file" || !slices.Contains(trained, r.State) {
 			continue
 		}
 		was, again := first[r.Key]
 		if again && !was.StartedAt.Equal(r.StartedAt) {
-			out = append(out, Finding{Check: checkResubmitted, Severity: Warning, URI: r.URI, Count: r.Trajectories,
+			out = append(out, validate.Finding{URI: r.URI, Count: r.Trajectories,
 				What: fmt.Sprintf("the batch was handed to %s before: %s", r.Backend, was.URI)})
 		}
 		if !again {

@@ -3,6 +3,7 @@ package audit
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -100,6 +101,21 @@ var troubles = []trouble{
 		}
 		w.wide("epoch-0/curate", "curate", rows)
 	}, "in a validation too"},
+	{"leak_text", "a validation's question is asked under another id and example", func(w *world, sick bool) {
+		rows := trajectories(small)
+		for i := range rows {
+			rows[i].Messages[1].Role, rows[i].Messages[1].Content = "user", fmt.Sprintf("what is the %d-th of the questions that are held out?", i/4)
+		}
+		w.wide("epoch-0/validation/rollout", "rollout", rows)
+		rows = trajectories(small)
+		for i := range rows {
+			rows[i].TrajectoryID, rows[i].ExampleID, rows[i].Example = "x"+rows[i].TrajectoryID, "x"+rows[i].ExampleID, fmt.Sprintf(`{"question":"x%d"}`, i/4)
+			if rows[i].Messages[1].Role, rows[i].Messages[1].Content = "user", fmt.Sprintf("what is another question, %d?", i/4); sick && i < 4 {
+				rows[i].Messages[1].Content = "what is  the 3-th of the questions that\nare held out?"
+			}
+		}
+		w.wide("epoch-0/rollout", "rollout", rows)
+	}, "ask first what one example"},
 	{"resubmitted", "a batch was sent twice; the twin attached to its job", receipts(formats.Receipt{Key: "k", Backend: "art", State: formats.JobCompleted,
 		Trajectories: 40, StartedAt: time.Unix(1, 0)}), "handed to art before"},
 	{"resubmitted", "a batch was sent twice; the twin failed", receipts(formats.Receipt{Key: "k", Backend: "art", State: formats.JobFailed,
@@ -151,12 +167,83 @@ var troubles = []trouble{
 			rows[3].Calls[i].Target = false
 		}
 	}), "nothing sampled"},
-	{"temperature", "raw log probabilities at 0.7; the twin's are processed", rollout(small, func(rows []formats.Trajectory, sick bool) {
-		rows[3].Calls[0].Sampling = `{"temperature":0.7,"logprobs_mode":"processed_logprobs"}`
-		if sick {
-			rows[3].Calls[0].Sampling = `{"temperature":0.7}`
+	{"temperature", "raw logprobs at 0.7; the twin's are processed", rollout(small, func(rows []formats.Trajectory, sick bool) {
+		rows[3].Calls[0].Sampling, rows[3].Calls[0].LogprobsMode = `{"temperature":0.7,"logprobs_mode":"processed_logprobs"}`, formats.LogprobsRaw
+		if !sick {
+			rows[3].Calls[0].LogprobsMode = formats.LogprobsProcessed
 		}
 	}), "1 at temperature 0.7"},
+	{"temperature", "nobody asked the engine whether its logprobs are raw", spoiled(sampledBy(`{"temperature":0.7}`)), "rollmill check"},
+	{"reshaped", "a penalty", rollout(small, sampledAs(`{"presence_penalty":0}`, `{"presence_penalty":1.5}`)), "1 presence_penalty"},
+	{"support", "top_p and top_k", rollout(small, sampledAs(`{"top_p":1,"top_k":-1}`, `{"top_p":0.9,"top_k":20}`)), "1 top_p and top_k"},
+	{"grammar", "a tool was required", rollout(small, sampledAs(`{"tool_choice":"auto","response_format":{"type":"text"}}`, `{"tool_choice":"required"}`)), "1 tool_choice"},
+	{"grammar", "a schema", spoiled(sampledBy(`{"response_format":{"type":"json_schema"}}`)), "1 response_format"},
+	{"logprob_floors", "a logprob is missing", spoiled(func(rows []formats.Trajectory) { rows[3].Messages[2].Logprobs[1] = -9999 }), "messages[2].logprobs[1] is -9999"},
+	{"clamped", "low logprobs are cut at one value; the twin's differ", rollout(small, func(rows []formats.Trajectory, sick bool) {
+		for i := range 6 {
+			if rows[i].Messages[2].Logprobs[0] = -12.5; !sick {
+				rows[i].Messages[2].Logprobs[0] -= float32(i)
+			}
+		}
+	}), "clamped"},
+	{"prompt_ids", "the history was tokenised again, into one id less", spoiled(func(rows []formats.Trajectory) {
+		m := &rows[3].Messages[2]
+		m.PromptDeltaIDs = m.PromptDeltaIDs[1:]
+	}), "message 2: the ids before it are"},
+	{"answer_ids", "an id and its logprob were cut off", spoiled(func(rows []formats.Trajectory) {
+		m := &rows[3].Messages[2]
+		m.TokenIDs, m.Logprobs = m.TokenIDs[1:], m.Logprobs[1:]
+	}), "the engine counted"},
+	{"disagreement", "two members begin alike, with other logprobs; the twins' are equal", rollout(small, func(rows []formats.Trajectory, sick bool) {
+		a, b := &rows[0].Messages[2], &rows[1].Messages[2]
+		for i := range 5 {
+			b.TokenIDs[i], a.Logprobs[i], b.Logprobs[i] = a.TokenIDs[i], -0.5, -0.5
+			if sick {
+				b.Logprobs[i] = -3
+			}
+		}
+	}), "has logprob -3 here and -0.5"},
+	{"copies", "an attempt has two ids; the twin's began later", rollout(small, func(rows []formats.Trajectory, sick bool) {
+		if sick {
+			id, generation := rows[1].TrajectoryID, rows[1].Generation
+			rows[1] = rows[0]
+			rows[1].TrajectoryID, rows[1].Generation = id, generation
+		}
+	}), "the same attempt as"},
+	{"twins", "two rows sampled the same; the twin's differ in a bit", func(w *world, sick bool) {
+		o := small
+		o.SampledTokens = 400
+		rows := trajectories(o)
+		digest, id, generation := rows[1].PayloadDigest, rows[1].TrajectoryID, rows[1].Generation
+		rows[1] = rows[0]
+		rows[1].PayloadDigest, rows[1].TrajectoryID, rows[1].Generation = digest, id, generation
+		rows[1].StartedAt = rows[0].StartedAt + 1
+		rows[1].Messages = slices.Clone(rows[1].Messages)
+		m := &rows[1].Messages[2]
+		if m.Logprobs = slices.Clone(m.Logprobs); !sick {
+			m.Logprobs[0] = math.Nextafter32(m.Logprobs[0], 0)
+		}
+		w.wide("rollout", "rollout", rows)
+	}, "very ids and logprobs"},
+	{"shifted", "an end of turn comes first; the twin's comes last", rollout(small, func(rows []formats.Trajectory, sick bool) {
+		for i := range rows {
+			for k := range rows[i].Messages {
+				if delta := rows[i].Messages[k].PromptDeltaIDs; len(delta) > 0 {
+					delta[0] = 3
+				}
+				if ids := rows[i].Messages[k].TokenIDs; len(ids) > 0 && sick {
+					ids[0] = 3
+				} else if len(ids) > 0 {
+					ids[len(ids)-1] = 3
+				}
+			}
+		}
+	}), "begins with id 3"},
+	{"tool_calls", "a sampled call was lost", spoiled(func(rows []formats.Trajectory) { withTools(rows).Messages[2].ToolCalls = nil }), "which no message before it makes"},
+	{"unparsed_tools", "a call stands in the text", spoiled(func(rows []formats.Trajectory) {
+		m := &rows[3].Messages[len(rows[3].Messages)-1]
+		m.Content, m.ToolCalls = "<tool_call>{}</tool_call>", nil
+	}), "1 <tool_call>"},
 	{"failures", "5 of 40 failed; of the twin 4", rollout(small, func(rows []formats.Trajectory, sick bool) {
 		for i := range count4(sick) {
 			fail(&rows[8*i])
@@ -242,4 +329,17 @@ func count4(sick bool) int {
 func bare(o random.Options) random.Options {
 	o.Scored = false
 	return o
+}
+
+// sampledBy gives one call other settings.
+func sampledBy(settings string) func([]formats.Trajectory) {
+	return func(rows []formats.Trajectory) { rows[3].Calls[0].Sampling = settings }
+}
+
+func sampledAs(well, sick string) func([]formats.Trajectory, bool) {
+	return func(rows []formats.Trajectory, isSick bool) {
+		if rows[3].Calls[0].Sampling = well; isSick {
+			rows[3].Calls[0].Sampling = sick
+		}
+	}
 }

@@ -3,7 +3,7 @@
 // infinite or above 0, at or under a floor (an engine writes -9999 for what it
 // does not know; others have other floors), or raw at a temperature other than 1, where they are not those of
 // the distribution that was sampled. An engine's logprobs count as raw unless
-// the call asked for processed ones (logprobs_mode "processed_logprobs").
+// it was found to give processed ones (column calls.logprobs_mode).
 package logprobs
 
 import (

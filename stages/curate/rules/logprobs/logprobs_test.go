@@ -33,7 +33,7 @@ func TestEachTrouble(t *testing.T) {
 		{"token 0 is above 0", []int32{1}, []float32{0.5}, "{}"},
 		{"token 0 is -9999, at or under the floor", []int32{1}, []float32{-9999}, "{}"},
 		{"raw at temperature 0.7", []int32{1}, []float32{-1}, `{"temperature":0.7}`},
-		{"", []int32{1}, []float32{-1}, `{"temperature":0.7,"logprobs_mode":"processed_logprobs"}`},
+		{"raw at temperature 0.7", []int32{1}, []float32{-1}, `{"temperature":0.7,"logprobs_mode":"processed_logprobs"}`}, // the request decides nothing
 	} {
 		rule, _ := logprobs.Kind.New(curate.Options{CheckLogprobs: true})
 		row := formats.Trajectory{Messages: []formats.Message{{Parent: -1, Sampled: true, TokenIDs: c.ids, Logprobs: c.logprobs}}, Calls: []formats.Call{{Target: true, Sampling: c.sampling}}}
@@ -46,6 +46,11 @@ func TestEachTrouble(t *testing.T) {
 	row := formats.Trajectory{Messages: []formats.Message{{Parent: -1, Sampled: true, TokenIDs: []int32{1}, Logprobs: []float32{-1}}}, Calls: []formats.Call{{Target: true, Sampling: `{"temperature":0.7}`}}}
 	if v := rule.(curate.RowRule).Rows(curate.Batch{}, curate.Group{}, []curate.Row{{Member: &formats.Member{}, Trajectory: &row}})[0]; v.Reason != "" {
 		t.Errorf("at any temperature: %v", v)
+	}
+	rule, _ = logprobs.Kind.New(curate.Options{CheckLogprobs: true})
+	row.Calls[0].LogprobsMode = formats.LogprobsProcessed
+	if v := rule.(curate.RowRule).Rows(curate.Batch{}, curate.Group{}, []curate.Row{{Member: &formats.Member{}, Trajectory: &row}})[0]; v.Reason != "" {
+		t.Errorf("from an engine of processed logprobs: %v", v)
 	}
 }
 

@@ -1,4 +1,4 @@
-package audit
+package validate
 
 import (
 	"fmt"
@@ -14,12 +14,12 @@ const (
 	manyTruncated = 0.2
 )
 
-type failures struct{ count }
+type failures struct{ Count }
 
 func newFailures() Looker { return &failures{} }
 
 func (c *failures) Row(r *Row) {
-	c.of++
+	c.Of++
 	if r.Status != formats.StatusFailed {
 		return
 	}
@@ -27,14 +27,14 @@ func (c *failures) Row(r *Row) {
 	if t := r.Trajectory; t != nil {
 		class, detail = t.FailureClass, t.Error
 	}
-	c.add(r, class, detail)
+	c.Add(r, class, detail)
 }
 
-func (c *failures) Found() []Finding { return c.over(manyFailures, "trajectories failed") }
+func (c *failures) Found() []Finding { return c.Over(manyFailures, "trajectories failed") }
 
 // unscored looks at what finished and has no reward: a judge that fails looks
 // like a low score to who fills the gap with 0.
-type unscored struct{ count }
+type unscored struct{ Count }
 
 func newUnscored() Looker { return &unscored{} }
 
@@ -42,17 +42,17 @@ func (c *unscored) Row(r *Row) {
 	if r.Score == nil || !r.Valid() {
 		return
 	}
-	c.of++
+	c.Of++
 	if r.Reward == nil {
-		c.add(r, r.Score.Failure, r.Score.Error)
+		c.Add(r, r.Score.Failure, r.Score.Error)
 	}
 }
 
 func (c *unscored) Found() []Finding {
-	return c.over(manyUnscored, "finished trajectories have no reward")
+	return c.Over(manyUnscored, "finished trajectories have no reward")
 }
 
-type truncated struct{ count }
+type truncated struct{ Count }
 
 func newTruncated() Looker { return &truncated{} }
 
@@ -60,17 +60,17 @@ func (c *truncated) Row(r *Row) {
 	if r.Trajectory == nil {
 		return
 	}
-	c.of++
+	c.Of++
 	if r.Status == formats.StatusTruncated {
-		c.add(r, r.Trajectory.StopReason, "")
+		c.Add(r, r.Trajectory.StopReason, "")
 	}
 }
 
-func (c *truncated) Found() []Finding { return c.over(manyTruncated, "trajectories were cut off") }
+func (c *truncated) Found() []Finding { return c.Over(manyTruncated, "trajectories were cut off") }
 
 // truncatedScored looks at attempts that were cut off and vote in their group
 // all the same: right for a task that wants short answers, noise for others.
-type truncatedScored struct{ count }
+type truncatedScored struct{ Count }
 
 func newTruncatedScored() Looker { return &truncatedScored{} }
 
@@ -78,14 +78,14 @@ func (c *truncatedScored) Row(r *Row) {
 	if r.Reward == nil || r.Member != nil { // its scores tell of it
 		return
 	}
-	c.of++
+	c.Of++
 	if r.Status == formats.StatusTruncated {
-		c.add(r, "", fmt.Sprintf("reward %.6g", *r.Reward))
+		c.Add(r, "", fmt.Sprintf("reward %.6g", *r.Reward))
 	}
 }
 
 func (c *truncatedScored) Found() []Finding {
-	return c.over(0, "rewards are of attempts that were cut off")
+	return c.Over(0, "rewards are of attempts that were cut off")
 }
 
 // length is Pearson's correlation of reward and sampled tokens, in one pass

@@ -1,4 +1,4 @@
-package audit
+package validate
 
 import (
 	"fmt"
@@ -37,15 +37,15 @@ func everyone(r *Row) (member, bool) { return copied(r), true }
 // grouped is a check of groups: judge is told the members of each that one
 // wants to know of.
 type grouped struct {
-	count
+	Count
 	next  neighbours[member]
 	wants func(*Row) (member, bool)
-	found func(*count) []Finding
+	found func(*Count) []Finding
 }
 
-func newGrouped(wants func(*Row) (member, bool), judge func(*count, []member), found func(*count) []Finding) *grouped {
+func newGrouped(wants func(*Row) (member, bool), judge func(*Count, []member), found func(*Count) []Finding) *grouped {
 	g := &grouped{wants: wants, found: found}
-	g.next.f = func(members []member) { judge(&g.count, members) }
+	g.next.f = func(members []member) { judge(&g.Count, members) }
 	return g
 }
 
@@ -57,7 +57,7 @@ func (g *grouped) Row(r *Row) {
 
 func (g *grouped) Found() []Finding {
 	g.next.end()
-	return g.found(&g.count)
+	return g.found(&g.Count)
 }
 
 func rewarded(r *Row) (member, bool) {
@@ -71,19 +71,19 @@ func rewarded(r *Row) (member, bool) {
 // answer, too.
 type ofGroups struct {
 	*grouped
-	judge func(*count, *formats.GroupStats)
+	judge func(*Count, *formats.GroupStats)
 }
 
-func (g *ofGroups) Group(s *formats.GroupStats) { g.judge(&g.count, s) }
+func (g *ofGroups) Group(s *formats.GroupStats) { g.judge(&g.Count, s) }
 
 func newFlat() Looker {
-	flat := func(c *count, r *Row, group string, lo, hi float64) {
-		c.of++
+	flat := func(c *Count, r *Row, group string, lo, hi float64) {
+		c.Of++
 		if formats.Flat(lo, hi, formats.FlatTolerance) {
-			c.add(r, "", fmt.Sprintf("group %s: all rewards are %.6g", group, lo))
+			c.Add(r, "", fmt.Sprintf("group %s: all rewards are %.6g", group, lo))
 		}
 	}
-	return &ofGroups{newGrouped(rewarded, func(c *count, members []member) {
+	return &ofGroups{newGrouped(rewarded, func(c *Count, members []member) {
 		if len(members) < 2 {
 			return
 		}
@@ -92,9 +92,9 @@ func newFlat() Looker {
 			lo, hi = min(lo, m.reward), max(hi, m.reward)
 		}
 		flat(c, &members[0].Row, members[0].Group, lo, hi)
-	}, func(c *count) []Finding {
-		return c.over(manyFlat, "groups teach nothing: all their rewards are the same")
-	}), func(c *count, s *formats.GroupStats) {
+	}, func(c *Count) []Finding {
+		return c.Over(manyFlat, "groups teach nothing: all their rewards are the same")
+	}), func(c *Count, s *formats.GroupStats) {
 		if s.Valid >= 2 && s.Min != nil && s.Max != nil {
 			flat(c, &Row{Number: s.FirstRow}, s.GroupID, *s.Min, *s.Max)
 		}
@@ -102,15 +102,15 @@ func newFlat() Looker {
 }
 
 func newSingleton() Looker {
-	single := func(c *count, r *Row, group string, members, valid int) {
+	single := func(c *Count, r *Row, group string, members, valid int) {
 		if members == 1 { // nobody asked for more
 			return
 		}
-		if c.of++; valid == 1 {
-			c.add(r, "", fmt.Sprintf("group %s, of %d", group, members))
+		if c.Of++; valid == 1 {
+			c.Add(r, "", fmt.Sprintf("group %s, of %d", group, members))
 		}
 	}
-	return &ofGroups{newGrouped(everyone, func(c *count, members []member) {
+	return &ofGroups{newGrouped(everyone, func(c *Count, members []member) {
 		last, valid := 0, 0
 		for i, m := range members {
 			if m.Reward != nil && m.Valid() {
@@ -118,7 +118,7 @@ func newSingleton() Looker {
 			}
 		}
 		single(c, &members[last].Row, members[last].Group, len(members), valid)
-	}, func(c *count) []Finding { return c.over(0, "groups have one valid member") }), func(c *count, s *formats.GroupStats) {
+	}, func(c *Count) []Finding { return c.Over(0, "groups have one valid member") }), func(c *Count, s *formats.GroupStats) {
 		single(c, &Row{Number: s.FirstRow}, s.GroupID, int(s.Count), int(s.Valid))
 	}}
 }
@@ -131,36 +131,36 @@ func newSameAnswers() Looker {
 		m := copied(r)
 		m.digest = xxh3.HashString128(r.Trajectory.Answer)
 		return m, true
-	}, func(c *count, members []member) {
+	}, func(c *Count, members []member) {
 		if len(members) < 2 {
 			return
 		}
-		c.of++
+		c.Of++
 		for _, m := range members {
 			if m.digest != members[0].digest {
 				return
 			}
 		}
-		c.add(&members[0].Row, "", fmt.Sprintf("group %s: %d members", members[0].Group, len(members)))
-	}, func(c *count) []Finding { return c.over(manySame, "groups whose members all answered the same") })
+		c.Add(&members[0].Row, "", fmt.Sprintf("group %s: %d members", members[0].Group, len(members)))
+	}, func(c *Count) []Finding { return c.Over(manySame, "groups whose members all answered the same") })
 }
 
 // models wants one model in a dataset, and one policy version in a group.
 type models struct {
-	answered count
+	answered Count
 	versions *grouped
 }
 
 func newModels() Looker {
-	return &models{versions: newGrouped(versioned, func(c *count, members []member) {
-		c.of++
+	return &models{versions: newGrouped(versioned, func(c *Count, members []member) {
+		c.Of++
 		for _, m := range members {
 			if m.version != members[0].version || m.known != members[0].known {
-				c.add(&m.Row, "", fmt.Sprintf("group %s", m.Group))
+				c.Add(&m.Row, "", fmt.Sprintf("group %s", m.Group))
 				return
 			}
 		}
-	}, func(c *count) []Finding { return c.over(0, "groups were sampled by several policy versions") })}
+	}, func(c *Count) []Finding { return c.Over(0, "groups were sampled by several policy versions") })}
 }
 
 func versioned(r *Row) (member, bool) {
@@ -181,8 +181,8 @@ func (c *models) Row(r *Row) {
 	}
 	for i := range r.Trajectory.Calls {
 		if call := &r.Trajectory.Calls[i]; call.Target && call.Error == "" {
-			c.answered.of++
-			c.answered.add(r, call.Model, call.Model)
+			c.answered.Of++
+			c.answered.Add(r, call.Model, call.Model)
 		}
 	}
 }
@@ -190,8 +190,8 @@ func (c *models) Row(r *Row) {
 func (c *models) Found() []Finding {
 	found := c.versions.Found()
 	if len(c.answered.sorts) > 1 {
-		c.answered.first = nil
-		found = append(found, c.answered.over(0, "several models answered for the target")...)
+		c.answered.First = nil
+		found = append(found, c.answered.Over(0, "several models answered for the target")...)
 	}
 	return found
 }

@@ -1,4 +1,4 @@
-package audit
+package validate
 
 import (
 	"fmt"
@@ -18,11 +18,11 @@ const maxVersions = 1000
 // may come last.
 type stale struct {
 	of       int64
-	versions map[int64]*count
-	older    count
+	versions map[int64]*Count
+	older    Count
 }
 
-func newStale() Looker { return &stale{versions: map[int64]*count{}} }
+func newStale() Looker { return &stale{versions: map[int64]*Count{}} }
 
 func (c *stale) Row(r *Row) {
 	if r.Trajectory == nil || !r.Valid() || r.Trajectory.PolicyVersion == nil {
@@ -31,9 +31,9 @@ func (c *stale) Row(r *Row) {
 	c.of++
 	v := *r.Trajectory.PolicyVersion
 	if c.versions[v] == nil {
-		c.versions[v] = &count{}
+		c.versions[v] = &Count{}
 	}
-	c.versions[v].add(r, "", fmt.Sprintf("policy version %d", v))
+	c.versions[v].Add(r, "", fmt.Sprintf("policy version %d", v))
 	if len(c.versions) > maxVersions {
 		c.retire(slices.Min(slices.Collect(maps.Keys(c.versions))))
 	}
@@ -43,8 +43,8 @@ func (c *stale) Row(r *Row) {
 func (c *stale) retire(version int64) {
 	old := c.versions[version]
 	delete(c.versions, version)
-	c.older.n += old.n
-	c.older.first = append(c.older.first, old.first[:min(len(old.first), shown-len(c.older.first))]...)
+	c.older.N += old.N
+	c.older.First = append(c.older.First, old.First[:min(len(old.First), MaxPlaces-len(c.older.First))]...)
 }
 
 func (c *stale) Found() []Finding {
@@ -58,6 +58,6 @@ func (c *stale) Found() []Finding {
 			c.retire(v)
 		}
 	}
-	c.older.of = c.of
-	return c.older.over(0, "trajectories are of policies more than %d versions before %d, the newest here", oldVersions, newest)
+	c.older.Of = c.of
+	return c.older.Over(0, "trajectories are of policies more than %d versions before %d, the newest here", oldVersions, newest)
 }

@@ -1,4 +1,4 @@
-package audit
+package validate
 
 import (
 	"cmp"
@@ -6,38 +6,37 @@ import (
 	"maps"
 	"slices"
 	"strings"
-
-	"github.com/rollmill/rollmill/pipelines/inspect"
+	"unicode"
 )
 
-// shown is how many places of a trouble are shown.
-const shown = 5
+// MaxPlaces is how many places of a fault are kept.
+const MaxPlaces = 5
 
-// maxSorts is how many sorts of a trouble are told apart: the rest is one.
+// maxSorts is how many sorts of a fault are told apart: the rest is one.
 // Model names and temperatures are the data's, and no list is closed.
 const maxSorts = 20
 
 const otherSorts = "others"
 
-// count is how often a trouble was met, by its sort.
-type count struct {
-	n, of int64
+// Count is how often a fault was met, by its sort.
+type Count struct {
+	N, Of int64   // how often, of how many
+	First []Place // a few
 	sorts map[string]int64
-	first []Place
 }
 
-// add counts a row in. A sort of "" has no name of its own.
-func (c *count) add(r *Row, sort, detail string) {
-	c.n++
+// Add counts a row in. A sort of "" has no name of its own.
+func (c *Count) Add(r *Row, sort, detail string) {
+	c.N++
 	if sort != "" {
 		c.sorted(sort)
 	}
-	if len(c.first) < shown {
-		c.first = append(c.first, place(r.Number, r.TrajectoryID, detail))
+	if len(c.First) < MaxPlaces {
+		c.First = append(c.First, PlaceOf(r.Number, r.TrajectoryID, detail))
 	}
 }
 
-func (c *count) sorted(sort string) {
+func (c *Count) sorted(sort string) {
 	if c.sorts == nil {
 		c.sorts = map[string]int64{}
 	}
@@ -47,8 +46,8 @@ func (c *count) sorted(sort string) {
 	c.sorts[strings.Clone(sort)]++
 }
 
-// place keeps a row that is only lent.
-func place(row int64, id, detail string) Place {
+// PlaceOf keeps a row that is only lent.
+func PlaceOf(row int64, id, detail string) Place {
 	return Place{row, strings.Clone(id), strings.Clone(line(detail))}
 }
 
@@ -58,27 +57,27 @@ const maxDetail = 160
 
 // line makes a text of the data one line, and not too long.
 func line(text string) string {
-	text = inspect.Line(text)
+	text = strings.Join(strings.FieldsFunc(text, func(r rune) bool { return r == ' ' || !unicode.IsPrint(r) }), " ")
 	if runes := []rune(text); len(runes) > maxDetail {
 		return string(runes[:maxDetail]) + "…"
 	}
 	return text
 }
 
-// over returns the finding when the trouble was met in more than a share.
-func (c *count) over(share float64, what string, args ...any) []Finding {
-	if c.n == 0 || float64(c.n) <= share*float64(c.of) {
+// Over returns the finding when more than a share has the fault.
+func (c *Count) Over(share float64, what string, args ...any) []Finding {
+	if c.N == 0 || float64(c.N) <= share*float64(c.Of) {
 		return nil
 	}
 	what = fmt.Sprintf(what, args...)
 	if len(c.sorts) > 0 {
 		what += ": " + c.list()
 	}
-	return []Finding{{What: what, Count: c.n, Of: c.of, First: c.first}}
+	return []Finding{{What: what, Count: c.N, Of: c.Of, First: c.First}}
 }
 
 // list is the sorts, the most frequent first.
-func (c *count) list() string {
+func (c *Count) list() string {
 	var parts []string
 	for _, s := range slices.SortedFunc(maps.Keys(c.sorts), func(a, b string) int {
 		return cmp.Or(cmp.Compare(c.sorts[b], c.sorts[a]), strings.Compare(a, b))

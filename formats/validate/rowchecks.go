@@ -1,38 +1,34 @@
-package audit
+package validate
 
-import (
-	"fmt"
-
-	"github.com/rollmill/rollmill/formats/validate"
-)
+import "fmt"
 
 // invariants holds each row against package validate.
-type invariants struct{ count }
+type invariants struct{ Count }
 
 func newRows() Looker { return &invariants{} }
 
 func (c *invariants) Row(r *Row) {
-	c.of++
+	c.Of++
 	problems := problemsOf(r)
 	if r.Base != "" && r.Base != r.TrajectoryID {
-		problems = append(problems, validate.Problem{Column: "trajectory_id", What: "the base's row is " + r.Base})
+		problems = append(problems, Problem{Column: "trajectory_id", What: "the base's row is " + r.Base})
 	}
 	if len(problems) > 0 {
-		c.add(r, "", problems[0].String())
+		c.Add(r, "", problems[0].String())
 	}
 }
 
-func problemsOf(r *Row) []validate.Problem {
+func problemsOf(r *Row) []Problem {
 	switch {
 	case r.Trajectory != nil:
-		return validate.Trajectory(r.Trajectory)
+		return Trajectory(r.Trajectory)
 	case r.Score != nil:
-		return validate.Score(r.Score)
+		return Score(r.Score)
 	}
-	return validate.Member(r.Member)
+	return Member(r.Member)
 }
 
-func (c *invariants) Found() []Finding { return c.over(0, "rows break what their columns promise") }
+func (c *invariants) Found() []Finding { return c.Over(0, "rows break what their columns promise") }
 
 type empty struct{ rows int64 }
 
@@ -48,7 +44,7 @@ func (c *empty) Found() []Finding {
 }
 
 // logprobs wants token ids and log probabilities of every trained message.
-type logprobs struct{ count }
+type logprobs struct{ Count }
 
 func newLogprobs() Looker { return &logprobs{} }
 
@@ -56,27 +52,27 @@ func (c *logprobs) Row(r *Row) {
 	if r.Trajectory == nil || !r.Valid() {
 		return
 	}
-	c.of++
+	c.Of++
 	for i := range r.Trajectory.Messages {
 		if !r.Trajectory.Trained(i) {
 			continue
 		}
 		switch m := &r.Trajectory.Messages[i]; {
 		case len(m.TokenIDs) == 0:
-			c.add(r, "without token ids", fmt.Sprintf("message %d", i))
+			c.Add(r, "without token ids", fmt.Sprintf("message %d", i))
 			return
 		case len(m.Logprobs) == 0:
-			c.add(r, "without log probabilities", fmt.Sprintf("message %d", i))
+			c.Add(r, "without log probabilities", fmt.Sprintf("message %d", i))
 			return
 		}
 	}
 }
 
 func (c *logprobs) Found() []Finding {
-	return c.over(0, "trajectories cannot be trained on as they were sampled")
+	return c.Over(0, "trajectories cannot be trained on as they were sampled")
 }
 
-type untrained struct{ count }
+type untrained struct{ Count }
 
 func newUntrained() Looker { return &untrained{} }
 
@@ -84,44 +80,22 @@ func (c *untrained) Row(r *Row) {
 	if r.Trajectory == nil || !r.Valid() {
 		return
 	}
-	c.of++
+	c.Of++
 	for i := range r.Trajectory.Messages {
 		if r.Trajectory.Trained(i) {
 			return
 		}
 	}
-	c.add(r, "", fmt.Sprintf("%d calls", len(r.Trajectory.Calls)))
+	c.Add(r, "", fmt.Sprintf("%d calls", len(r.Trajectory.Calls)))
 }
 
 func (c *untrained) Found() []Finding {
-	return c.over(0, "finished trajectories hold nothing sampled from the target model")
-}
-
-type temperature struct{ count }
-
-func newTemperature() Looker { return &temperature{} }
-
-func (c *temperature) Row(r *Row) {
-	if r.Trajectory == nil || !r.Valid() {
-		return
-	}
-	c.of++
-	for i := range r.Trajectory.Calls {
-		call := &r.Trajectory.Calls[i]
-		if t, raw := call.RawTemperature(); raw && call.Target {
-			c.add(r, fmt.Sprintf("at temperature %g", t), "")
-			return
-		}
-	}
-}
-
-func (c *temperature) Found() []Finding {
-	return c.over(0, "trajectories have log probabilities of another distribution than was sampled")
+	return c.Over(0, "finished trajectories hold nothing sampled from the target model")
 }
 
 // prefixBreaks counts messages whose prompt did not go on from the tokens
 // before it.
-type prefixBreaks struct{ count }
+type prefixBreaks struct{ Count }
 
 func newPrefixBreaks() Looker { return &prefixBreaks{} }
 
@@ -132,19 +106,19 @@ func (c *prefixBreaks) Row(r *Row) {
 	for i := range r.Trajectory.Messages {
 		m := &r.Trajectory.Messages[i]
 		if m.Sampled {
-			c.of++
+			c.Of++
 		}
 		if m.PrefixBreak != "" {
-			c.add(r, m.PrefixBreak, fmt.Sprintf("message %d", i))
+			c.Add(r, m.PrefixBreak, fmt.Sprintf("message %d", i))
 		}
 	}
 }
 
 func (c *prefixBreaks) Found() []Finding {
-	return c.over(0, "answers whose prompt is not the earlier tokens and more")
+	return c.Over(0, "answers whose prompt is not the earlier tokens and more")
 }
 
-type branches struct{ count }
+type branches struct{ Count }
 
 func newBranches() Looker { return &branches{} }
 
@@ -152,12 +126,12 @@ func (c *branches) Row(r *Row) {
 	if r.Trajectory == nil {
 		return
 	}
-	c.of++
+	c.Of++
 	for i := range r.Trajectory.Messages {
 		if b := r.Trajectory.Messages[i].Branch; b != "" {
-			c.add(r, b, fmt.Sprintf("message %d", i))
+			c.Add(r, b, fmt.Sprintf("message %d", i))
 		}
 	}
 }
 
-func (c *branches) Found() []Finding { return c.over(0, "branches of trajectories") }
+func (c *branches) Found() []Finding { return c.Over(0, "branches of trajectories") }

@@ -1,0 +1,131 @@
+package validate
+
+import (
+	"fmt"
+	"hash/maphash"
+	"math"
+	"regexp"
+	"slices"
+
+	"github.com/rollmill/rollmill/formats"
+)
+
+// agreement compares members of a group where they must agree: the same
+// weights give the same token after the same tokens the same logprob, but for
+// rounding. Ids that are shifted against their logprobs, logprobs of another
+// kind and weights that changed under one policy version all break it.
+type agreement struct {
+	Count
+	next neighbours[opening]
+}
+
+// opening is the first answer of a trajectory.
+type opening struct {
+	row      Row
+	message  int
+	prompt   uint64 // hash of the prompt's ids, the model, its version and the settings
+	ids      []int32
+	logprobs []float32
+}
+
+const (
+	minShared   = 4    // ids that two answers must share before they are compared
+	maxOpening  = 256  // ids of an answer that are kept
+	maxApart    = 1.0  // nats; rounding in bf16 and in batches stays well below
+	wellBelow   = -5.0 // a logprob under it is not compared: rounding grows there
+	manyApart   = 0.01 // of the comparisons: one of many may be an accident
+	maxCompared = 8    // different answers that each member is compared with
+)
+
+var (
+	hashSeed = maphash.MakeSeed()
+	seeds    = regexp.MustCompile(`"seed":-?[0-9]+,?`)
+)
+
+func newAgreement() Looker {
+	c := &agreement{}
+	c.next.f = c.group
+	return c
+}
+
+func (c *agreement) Row(r *Row) {
+	r.trained(func(i int, m *formats.Message) bool {
+		if len(m.TokenIDs) >= minShared && len(m.TokenIDs) == len(m.Logprobs) && m.PromptDeltaIDs != nil && !afterSampled(r.Trajectory, i) {
+			o := opening{row: copied(r).Row, message: i, prompt: promptHash(r.Trajectory, m)}
+			n := min(len(m.TokenIDs), maxOpening)
+			o.ids, o.logprobs = slices.Clone(m.TokenIDs[:n]), slices.Clone(m.Logprobs[:n])
+			c.next.add(r.Group, o)
+		}
+		return false // the first only: later prompts differ
+	})
+}
+
+// afterSampled reports whether a message continues a sampled one, so that
+// prompt_delta_ids are not its whole prompt.
+func afterSampled(t *formats.Trajectory, i int) bool {
+	for p := t.Messages[i].Parent; p >= 0 && int(p) < i; p = t.Messages[p].Parent {
+		if t.Messages[p].Sampled {
+			return true
+		}
+		i = int(p)
+	}
+	return false
+}
+
+func promptHash(t *formats.Trajectory, m *formats.Message) uint64 {
+	call := &t.Calls[m.Call]
+	var h maphash.Hash
+	h.SetSeed(hashSeed)
+	for _, id := range m.PromptDeltaIDs {
+		maphash.WriteComparable(&h, id)
+	}
+	h.WriteString(call.Model)
+	h.WriteString(seeds.ReplaceAllString(call.Sampling, ""))
+	if call.PolicyVersion != nil {
+		maphash.WriteComparable(&h, *call.PolicyVersion)
+	}
+	return h.Sum64()
+}
+
+func (c *agreement) group(members []opening) {
+	compared := map[uint64][]*opening{}
+	for i := range members {
+		m := &members[i]
+		others := compared[m.prompt]
+		for _, o := range others {
+			at, shared := apart(m, o)
+			if shared < minShared {
+				continue
+			}
+			c.Of++
+			if at >= 0 {
+				c.Add(&m.row, "", fmt.Sprintf("messages[%d]: after the same %d ids, id %d has logprob %.4g here and %.4g in %s",
+					m.message, at, m.ids[at], m.logprobs[at], o.logprobs[at], o.row.TrajectoryID))
+				break
+			}
+		}
+		if len(others) < maxCompared {
+			compared[m.prompt] = append(others, m)
+		}
+	}
+}
+
+// apart returns where two answers first disagree, or -1, and how many ids they
+// share from the beginning.
+func apart(a, b *opening) (at, shared int) {
+	at = -1
+	for shared < min(len(a.ids), len(b.ids)) && a.ids[shared] == b.ids[shared] {
+		x, y := float64(a.logprobs[shared]), float64(b.logprobs[shared])
+		if at < 0 && max(x, y) > wellBelow && math.Abs(x-y) > maxApart {
+			at = shared
+		}
+		shared++
+	}
+	return at, shared
+}
+
+func (c *agreement) Found() []Finding {
+	c.next.end()
+	return c.Over(manyApart, "answers disagree with another member of their group about the same tokens after the same tokens: "+
+		"ids are shifted against logprobs, or other weights or settings sampled them than recorded")
+}

@@ -1,0 +1,99 @@
+package validate
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/rollmill/rollmill/formats"
+)
+
+// shifted looks at the ids that end answers. A model ends a turn with one of a
+// few ids, which its prompts hold too, where earlier turns end. An answer that
+// begins with such an id, or has it before its last, is off by one.
+type shifted struct {
+	Count
+	last, first, prior edges
+}
+
+// edges are the ids met at one place of answers.
+type edges map[int32]*edge
+
+type edge struct {
+	n  int64
+	at Place // of the first
+}
+
+const (
+	minEnded  = 20   // answers from which shares mean something
+	endShare  = 0.2  // of the answers that an id must end to be an end of turn
+	mostOf    = 0.8  // of the answers that begin, or nearly end, with one id when none ends them
+	maxIDs    = 4096 // different ids that are told apart at each place
+	beginning = "begins with"
+	beforeEnd = "has before its last id"
+)
+
+func newShifted() Looker { return &shifted{last: edges{}, first: edges{}, prior: edges{}} }
+
+func (e edges) add(id int32, r *Row, i int, where string) {
+	if e[id] == nil && len(e) < maxIDs {
+		e[id] = &edge{at: PlaceOf(r.Number, r.TrajectoryID, fmt.Sprintf("message %d %s id %d", i, where, id))}
+	}
+	if e[id] != nil {
+		e[id].n++
+	}
+}
+
+func (c *shifted) Row(r *Row) {
+	r.trained(func(i int, m *formats.Message) bool {
+		n := len(m.TokenIDs)
+		if n < 2 || formats.FinishState(m.FinishReason, nil) != formats.FinishEnded {
+			return true
+		}
+		c.Of++
+		first, prior, last := m.TokenIDs[0], m.TokenIDs[n-2], m.TokenIDs[n-1]
+		c.last.add(last, r, i, "ends with")
+		if first != last && slices.Contains(m.PromptDeltaIDs, first) {
+			c.first.add(first, r, i, beginning)
+		}
+		if prior != last && slices.Contains(m.PromptDeltaIDs, prior) {
+			c.prior.add(prior, r, i, beforeEnd)
+		}
+		return true
+	})
+}
+
+func (c *shifted) Found() []Finding {
+	if c.Of < minEnded {
+		return nil
+	}
+	ended := false
+	for id, e := range c.last {
+		if float64(e.n) < endShare*float64(c.Of) {
+			continue
+		}
+		ended = true
+		c.odd(c.first[id])
+		c.odd(c.prior[id])
+	}
+	if !ended {
+		for _, place := range []edges{c.first, c.prior} {
+			for _, e := range place {
+				if float64(e.n) >= mostOf*float64(c.Of) {
+					c.odd(e)
+				}
+			}
+		}
+	}
+	slices.SortFunc(c.Count.First, func(a, b Place) int { return int(a.Row - b.Row) })
+	return c.Over(0, "answers have an end-of-turn id in the wrong place: the ids look shifted by one")
+}
+
+func (c *shifted) odd(e *edge) {
+	if e == nil {
+		return
+	}
+	c.N += e.n
+	if len(c.Count.First) < MaxPlaces {
+		c.Count.First = append(c.Count.First, e.at)
+	}
+}

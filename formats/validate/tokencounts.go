@@ -1,0 +1,103 @@
+package validate
+
+import (
+	"fmt"
+
+	"github.com/rollmill/rollmill/formats"
+)
+
+// promptTokens holds the prompt's ids of each sampled message, which its
+// ancestors' ids and prompt_delta_ids make, against the number of prompt
+// tokens that the engine counted. Ids of a history that was tokenised again
+// are other ids, and nearly always more or fewer.
+type promptTokens struct{ Count }
+
+func newPromptTokens() Looker { return &promptTokens{} }
+
+func (c *promptTokens) Row(r *Row) {
+	t := r.Trajectory
+	if t == nil || !r.Valid() {
+		return
+	}
+	lengths := make([]int, len(t.Messages)) // of each message's prompt and its own ids; -1 unknown
+	for i := range t.Messages {
+		m := &t.Messages[i]
+		if !m.Sampled {
+			continue
+		}
+		prompt := promptLength(t, lengths, i)
+		if lengths[i] = -1; prompt < 0 || len(m.TokenIDs) == 0 {
+			continue
+		}
+		lengths[i] = prompt + len(m.TokenIDs)
+		if m.Call < 0 || int(m.Call) >= len(t.Calls) || t.Calls[m.Call].PromptTokens == 0 {
+			continue
+		}
+		c.Of++
+		if counted := int(t.Calls[m.Call].PromptTokens); counted != prompt {
+			c.Add(r, "", fmt.Sprintf("message %d: the ids before it are %d, the engine counted %d", i, prompt, counted))
+		}
+	}
+}
+
+// promptLength is how many ids the prompt of a sampled message has; -1 when
+// they are not all there.
+func promptLength(t *formats.Trajectory, lengths []int, i int) int {
+	m := &t.Messages[i]
+	if m.PromptDeltaIDs == nil {
+		return -1
+	}
+	for p := m.Parent; m.PrefixBreak == "" && p >= 0 && int(p) < i; p = t.Messages[p].Parent {
+		if t.Messages[p].Sampled {
+			if lengths[p] < 0 {
+				return -1
+			}
+			return lengths[p] + len(m.PromptDeltaIDs)
+		}
+	}
+	return len(m.PromptDeltaIDs)
+}
+
+func (c *promptTokens) Found() []Finding {
+	return c.Over(0, "prompts have another number of ids than the engine counted: the history was tokenised again, or ids are missing")
+}
+
+// answerTokens holds the sampled ids and logprobs of each call against the
+// number of completion tokens that the engine counted.
+type answerTokens struct{ Count }
+
+func newAnswerTokens() Looker { return &answerTokens{} }
+
+func (c *answerTokens) Row(r *Row) {
+	t := r.Trajectory
+	if t == nil || !r.Valid() {
+		return
+	}
+	kept := make([]int, len(t.Calls))
+	for i := range t.Messages {
+		m := &t.Messages[i]
+		if m.Sampled && m.Call >= 0 && int(m.Call) < len(kept) {
+			kept[m.Call] += max(len(m.TokenIDs), len(m.Logprobs))
+		}
+	}
+	for i := range t.Candidates {
+		a := &t.Candidates[i]
+		if a.Call != nil && *a.Call >= 0 && int(*a.Call) < len(kept) {
+			kept[*a.Call] += max(len(a.TokenIDs), len(a.Logprobs))
+		}
+	}
+	for i := range t.Calls {
+		call := &t.Calls[i]
+		if !call.Target || call.Error != "" || call.CompletionTokens == 0 || kept[i] == 0 {
+			continue
+		}
+		c.Of++
+		if kept[i] != int(call.CompletionTokens) {
+			c.Add(r, "", fmt.Sprintf("call %d: %d ids are recorded, the engine counted %d", i, kept[i], call.CompletionTokens))
+		}
+	}
+}
+
+func (c *answerTokens) Found() []Finding {
+	return c.Over(0, "calls have another number of sampled ids than the engine counted: ids were tokenised again, cut or shifted")
+}

@@ -1,0 +1,133 @@
+package validate
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/rollmill/rollmill/formats"
+)
+
+// toolsLost wants a definition of the tools that were called, and an answer to
+// each call that the conversation goes on from.
+type toolsLost struct{ Count }
+
+func newToolsLost() Looker { return &toolsLost{} }
+
+func (c *toolsLost) Row(r *Row) {
+	t := r.Trajectory
+	if t == nil || !r.Valid() {
+		return
+	}
+	c.Of++
+	next := followers(t)
+	for i := range t.Messages {
+		m := &t.Messages[i]
+		if len(m.ToolCalls) == 0 || !m.Sampled {
+			continue
+		}
+		if m.Call >= 0 && int(m.Call) < len(t.Calls) && t.Calls[m.Call].Tools < 0 {
+			c.Add(r, "without definitions", fmt.Sprintf("message %d calls %s", i, m.ToolCalls[0].Name))
+			return
+		}
+		if answers, on := answered(t, next, i); on >= 0 && answers < len(m.ToolCalls) {
+			c.Add(r, "without answers", fmt.Sprintf("message %d calls %s, %d times in all; %d answers come before the %s's message %d",
+				i, m.ToolCalls[0].Name, len(m.ToolCalls), answers, t.Messages[on].Role, on))
+			return
+		}
+	}
+}
+
+// followers is the first message that continues each, or -1.
+func followers(t *formats.Trajectory) []int {
+	next := make([]int, len(t.Messages))
+	for i := range next {
+		next[i] = -1
+	}
+	for i := len(t.Messages) - 1; i >= 0; i-- {
+		if p := int(t.Messages[i].Parent); p >= 0 && p < i {
+			next[p] = i
+		}
+	}
+	return next
+}
+
+// answered counts the tools' messages after message i, and returns the message
+// that goes on from them, or -1 when the conversation ends there.
+func answered(t *formats.Trajectory, next []int, i int) (answers, on int) {
+	for on = next[i]; on >= 0; on = next[on] {
+		if role := t.Messages[on].Role; role != "tool" && role != "function" {
+			return answers, on
+		}
+		answers++
+	}
+	return answers, -1
+}
+
+func (c *toolsLost) Found() []Finding { return c.Over(0, "trajectories have lost their tools") }
+
+// toolCallsMissing looks for tools' answers to calls that nobody made: the
+// calls were lost, and a trainer would teach the model to go on without them.
+type toolCallsMissing struct{ Count }
+
+func newToolCallsMissing() Looker { return &toolCallsMissing{} }
+
+func (c *toolCallsMissing) Row(r *Row) {
+	t := r.Trajectory
+	if t == nil || !r.Valid() {
+		return
+	}
+	c.Of++
+	for i := range t.Messages {
+		if m := &t.Messages[i]; m.Role == "tool" && !called(t, i) {
+			c.Add(r, "", fmt.Sprintf("message %d answers call %q, which no message before it makes", i, m.ToolCallID))
+			return
+		}
+	}
+}
+
+// called reports whether a message before a tool's message makes the call that
+// it answers; any call, when it does not say which.
+func called(t *formats.Trajectory, i int) bool {
+	id := t.Messages[i].ToolCallID
+	for p := t.Messages[i].Parent; p >= 0 && int(p) < i; p = t.Messages[p].Parent {
+		for _, call := range t.Messages[p].ToolCalls {
+			if id == "" || call.ID == "" || call.ID == id {
+				return true
+			}
+		}
+		i = int(p)
+	}
+	return false
+}
+
+func (c *toolCallsMissing) Found() []Finding {
+	return c.Over(0, "trajectories have tools' answers without the calls: sampled tool calls were lost")
+}
+
+// toolMarks begin a tool call in the text of models whose engine did not
+// parse it.
+var toolMarks = []string{"<tool_call>", "[TOOL_CALLS]", "<|python_tag|>", "<function=", "<|tool_call_begin|>", "<|tool▁call▁begin|>"}
+
+type unparsedTools struct{ Count }
+
+func newUnparsedTools() Looker { return &unparsedTools{} }
+
+func (c *unparsedTools) Row(r *Row) {
+	r.trained(func(i int, m *formats.Message) bool {
+		c.Of++
+		if len(m.ToolCalls) > 0 {
+			return true
+		}
+		for _, mark := range toolMarks {
+			if strings.Contains(m.Content, mark) {
+				c.Add(r, mark, fmt.Sprintf("message %d", i))
+				break
+			}
+		}
+		return true
+	})
+}
+
+func (c *unparsedTools) Found() []Finding {
+	return c.Over(0, "answers hold tool calls as text: the engine has no parser for them, or the wrong one")
+}

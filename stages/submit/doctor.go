@@ -1,0 +1,64 @@
+package submit
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/validate"
+	"github.com/rollmill/rollmill/stages"
+)
+
+// newDoctor returns a doctor that looks at the rows that preflight reads anyway, for faults that every
+// trainer would suffer from. What only some trainers cannot take, such as rows
+// without logprobs, is for the trainer's own preflight to refuse.
+func newDoctor() *validate.Doctor {
+	return validate.NewDoctor(slices.DeleteFunc(slices.Clone(validate.Checks), func(c validate.Check) bool {
+		return c.ByTrainer || !c.Severity.AtLeast(validate.Warning)
+	}))
+}
+
+// look shows a group's rows to the doctor.
+func look(d *validate.Doctor, first int64, rows []formats.Trajectory) {
+	for i := range rows {
+		r := validate.WideRow(first+int64(i), &rows[i])
+		d.Row(&r)
+	}
+}
+
+// diagnose refuses a batch whose rows prove errors, but for those that are
+// accepted by name, and returns the other findings as notes.
+func (s *session) diagnose(d *validate.Doctor) (notes []string, err error) {
+	var names, errs []string
+	for _, f := range d.Found(s.data.URI()) {
+		text := fmt.Sprintf("%s (%s): %d of %d %s", f.Check, f.Basis, f.Count, f.Of, f.What)
+		if !f.Refuses() || slices.Contains(s.AcceptFindings, f.Check) {
+			notes = append(notes, text)
+			continue
+		}
+		if len(f.First) > 0 {
+			text += "; the first: " + f.First[0].String()
+		}
+		names, errs = append(names, "--accept-finding "+f.Check), append(errs, text)
+	}
+	if errs == nil {
+		return notes, nil
+	}
+	return notes, formats.Invalid(s.data.URI(), "make the rows again, or send them all the same: "+strings.Join(names, " "), nil,
+		"its rows are not sound: %s", strings.Join(errs, "; "))
+}
+
+// checkFindings refuses names that no check of the doctor's has.
+func checkFindings(accepted []string) error {
+	var known []string
+	for _, c := range validate.Checks {
+		known = append(known, c.Name)
+	}
+	for _, name := range accepted {
+		if !slices.Contains(known, name) {
+			return stages.Errorf(stages.KindUsage, "the checks are "+strings.Join(known, ", "), "submit: no check %q", name)
+		}
+	}
+	return nil
+}
