@@ -20,7 +20,7 @@ func TestScoresAreJoined(t *testing.T) {
 			t.Fatalf("%q: %s", args, talk)
 		}
 	}
-	rewards := []string{"a=expr:generation", "b*-0.5=steps:len(message.content)", "c*2=expr:generation == 1 ? example.nothing : len(answer)", "d*0.25=steps:step + 1"}
+	rewards := []string{"a=expr:generation", "b*-0.5=steps:len(message.content)", "c*2=expr:generation == 1 ? int(answer + \"x\") : len(answer)", "d*0.25=steps:step + 1"}
 	all := []string{"score", "--in", root + "/rollout", "--out", root + "/all"}
 	for _, r := range rewards {
 		all = append(all, "--reward", r)

@@ -161,7 +161,7 @@ func mutated[T any](t testing.TB, r *rand.Rand, file []byte) {
 		}
 		p := &pages[r.IntN(len(pages))]
 		h := &p.header.DataPageHeaderV2.V
-		levels := int(h.RepetitionLevelsByteLength + h.DefinitionLevelsByteLength)
+		levels := min(max(0, int(h.RepetitionLevelsByteLength+h.DefinitionLevelsByteLength)), len(p.body)) // an earlier change may have made it a lie
 		switch r.IntN(6) {
 		case 0, 1: // levels
 			if levels > 0 {

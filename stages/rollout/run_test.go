@@ -243,7 +243,7 @@ func TestFailuresAreRows(t *testing.T) {
 	asked := questions(7)
 	asked[6].Fields, asked[6].Question = json.RawMessage(`{"other":1}`), ""
 	o.Examples = set(asked)
-	o.Retries, o.TrajectoryTimeout = 1, 300*time.Millisecond
+	o.Retries, o.TrajectoryTimeout = 1, 2*time.Second
 	_, err := rollout.Run(context.Background(), o)
 	var gate *dataset.GateError
 	if !errors.As(err, &gate) {

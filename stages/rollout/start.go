@@ -1,6 +1,7 @@
 package rollout
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -55,7 +56,7 @@ func (o Options) TryAgent(ctx context.Context) (found string, err error) {
 	defer stop()
 	r := &runner{opts: o}
 	_, err = r.ask(begun, Attempt{Example: e, TrajectoryID: formats.TrajectoryID(o.Run+"-check", e.ID, o.Epoch, 0), Run: o.Run, Epoch: o.Epoch,
-		BaseURL: url, APIKey: agentKey, Model: o.Model})
+		BaseURL: url, APIKey: agentKey, Model: cmp.Or(o.Model, "check")}) // a receipt may name the model only later
 	switch cause := context.Cause(begun); {
 	case errors.Is(cause, errAsked):
 		return "it starts, and asks the model", nil
