@@ -1,6 +1,7 @@
 package storage
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -27,42 +28,78 @@ func (b *Bucket) ReadMost(ctx context.Context, key string, limit int64) ([]byte,
 	if err := b.begin(ctx, "read", key); err != nil {
 		return nil, err
 	}
-	drv, err := b.reading(key)
-	if err != nil {
-		return nil, b.fail("read", key, err)
-	}
 	var data []byte
-	err = b.retry(ctx, func() error {
-		data, err = readMost(ctx, drv, b.prefix+key, limit)
+	err := b.retry(ctx, func() (err error) {
+		data, err = b.readMost(ctx, key, limit)
 		return err
 	})
 	b.moved("read", key, len(data))
 	return data, b.fail("read", key, err)
 }
 
-// readMost looks at the size before it takes memory for it.
-func readMost(ctx context.Context, drv *blob.Bucket, key string, limit int64) ([]byte, error) {
-	r, err := drv.NewReader(ctx, key, nil)
+// readMost opens the object once: its size and its bytes are of one version,
+// also where others replace it meanwhile. It looks at the size before it takes
+// memory for it, and reads no more than a byte above limit.
+func (b *Bucket) readMost(ctx context.Context, key string, limit int64) ([]byte, error) {
+	r, size, err := b.whole(ctx, key)
 	if err != nil {
 		return nil, err
 	}
 	defer r.Close()
-	if r.Size() > limit {
-		return nil, tooLargeError{r.Size(), limit}
+	if size > limit {
+		return nil, tooLargeError{size, limit}
 	}
-	if r.Size() < 0 { // the store does not say
-		data, err := io.ReadAll(io.LimitReader(r, limit+1))
-		if int64(len(data)) > limit {
-			return nil, tooLargeError{int64(len(data)), limit}
+	var data bytes.Buffer
+	data.Grow(int(max(size, 0)) + bytes.MinRead)
+	n, err := data.ReadFrom(io.LimitReader(r, limit+1))
+	switch {
+	case err != nil:
+		return nil, err
+	case n > limit:
+		return nil, tooLargeError{n, limit}
+	case n < size:
+		return nil, io.ErrUnexpectedEOF
+	}
+	return data.Bytes(), nil
+}
+
+// whole opens an object, and tells its size: -1 if the store does not say. A
+// local file is not opened by fileblob, which tells the size of the file that
+// had the name before it opened it.
+func (b *Bucket) whole(ctx context.Context, key string) (io.ReadCloser, int64, error) {
+	if b.disk != "" {
+		f, size, err := b.file(key)
+		if err != nil {
+			return nil, 0, err
 		}
-		return data, err
+		return f, size, nil
 	}
-	data := make([]byte, r.Size())
-	_, err = io.ReadFull(r, data)
-	if err == io.EOF {
-		err = io.ErrUnexpectedEOF
+	drv, err := b.driver()
+	if err != nil {
+		return nil, 0, err
 	}
-	return data, err
+	r, err := drv.NewReader(ctx, b.prefix+key, nil)
+	if err != nil {
+		return nil, 0, err
+	}
+	return r, r.Size(), nil
+}
+
+// file opens an object of a local disk, and tells its size. A folder is none.
+func (b *Bucket) file(key string) (*os.File, int64, error) {
+	f, err := os.Open(b.path(key))
+	if err != nil {
+		return nil, 0, err
+	}
+	info, err := f.Stat()
+	if err == nil && info.IsDir() {
+		err = ErrNotExist
+	}
+	if err != nil {
+		f.Close()
+		return nil, 0, err
+	}
+	return f, info.Size(), nil
 }
 
 // tooLargeError says that an object is larger than what is read whole.

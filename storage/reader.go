@@ -28,19 +28,11 @@ func (b *Bucket) Open(ctx context.Context, key string) (Reader, error) {
 	if err := b.begin(ctx, "open", key); err != nil {
 		return nil, err
 	}
-	f, err := os.Open(b.path(key))
+	f, size, err := b.file(key)
 	if err != nil {
 		return nil, b.fail("open", key, err)
 	}
-	info, err := f.Stat()
-	if err == nil && info.IsDir() {
-		err = ErrNotExist
-	}
-	if err != nil {
-		f.Close()
-		return nil, b.fail("open", key, err)
-	}
-	return &fileReader{ctx: ctx, f: f, size: info.Size(), b: b, key: key}, nil
+	return &fileReader{ctx: ctx, f: f, size: size, b: b, key: key}, nil
 }
 
 // OpenSized is Open for an object whose size is known, as a manifest tells it:
