@@ -14,6 +14,7 @@
 # make bench/rewards    sends wide rows to a reward in Python, in lines and in record batches
 # make bench/submit LARGE=160000  makes ART's wire form, beside the harness, and hands over a dataset of 5 GB
 # make chaos-submit COUNT=100   kills submissions to every backend at random moments, and counts the jobs
+# make vllm   records a real vLLM on CPU with a tiny trained model; installs 2.5 GB
 # make llama  records a real llama-server with a model of random weights
 # make chaos-rollout TRAJECTORIES=2000 KILLS=10   kills rollout over an engine that does everything wrong
 # make chaos-stages COUNT=100   kills score, group and curate at random, and lets commands with --overwrite race, on a disk and on a bucket
@@ -33,7 +34,7 @@ TRAJECTORIES ?= 400
 KILLS  ?= 4
 STORES ?= minio gcs azure
 
-.PHONY: all build demo demo-train test check bench bench/score bench/rewards bench/submit bench/rollout bench/shards bench/group bench/curate stores slurm airflow docs versions golden chaos chaos-rollout chaos-stages chaos-submit learn llama clean FORCE
+.PHONY: all build demo demo-train test check bench bench/score bench/rewards bench/submit bench/rollout bench/shards bench/group bench/curate stores slurm airflow docs versions golden chaos chaos-rollout chaos-stages chaos-submit learn llama vllm clean FORCE
 all: build
 
 build: bin/rollmill bin/tictactoe
@@ -166,6 +167,10 @@ learn:
 # runs/llama; that needs root and debootstrap.
 llama:
 	LLAMA_SERVER=testdata/llama/server.sh $(GO) test ./cmd/rollmill -run TestLlamaServer -count 1 -timeout 30m -v
+
+vllm:
+	sh testdata/vllm/venv.sh
+	VLLM=1 $(GO) test ./cmd/rollmill -run TestVLLM -count 1 -timeout 30m -v
 
 clean:
 	rm -rf bin runs

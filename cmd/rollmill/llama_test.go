@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"github.com/rollmill/rollmill/formats"
-	"github.com/rollmill/rollmill/formats/dataset"
 )
 
 const addTools = `[{"type":"function","function":{"name":"add","description":"add two numbers","parameters":{"type":"object","properties":{"a":{"enum":[1,2]},"b":{"enum":[3]}},"required":["a","b"]}}}]`
@@ -68,7 +67,7 @@ func TestLlamaServer(t *testing.T) {
 		{"any bytes", bytes, []string{"--agent", "chat", "--sampling", "max_tokens=4"}, "some", formats.FailLogprobMismatch, "completion tokens", nil},            // incomplete characters are merged
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			rows := rolloutOfLlama(t, c.url, c.args...)
+			rows := rolloutAt(t, c.url, 8, c.args...)
 			held, failed := c.holds == nil, 0
 			for i := range rows {
 				r := &rows[i]
@@ -135,49 +134,6 @@ func serveLlama(t *testing.T, server, root string, flags ...string) string {
 		case <-time.After(100 * time.Millisecond):
 		}
 	}
-}
-
-// rolloutOfLlama makes 2 attempts at 8 examples, and says what came of them.
-func rolloutOfLlama(t *testing.T, url string, args ...string) []formats.Trajectory {
-	t.Helper()
-	dir := t.TempDir()
-	var examples strings.Builder
-	for i := range 8 {
-		fmt.Fprintf(&examples, `{"id":"e%d","question":"what is %d + 3?"}`+"\n", i, i)
-	}
-	file := filepath.Join(dir, "examples.jsonl")
-	if err := os.WriteFile(file, []byte(examples.String()), 0o666); err != nil {
-		t.Fatal(err)
-	}
-	all := []string{"rollout", "--examples", file, "--generations", "2", "--concurrency", "8", "--retries", "0", "--max-initial-failures", "-1", "--max-failure-rate", "1",
-		"--url", url, "--model", "tiny", "--sampling-seed", "1", "--out", filepath.Join(dir, "rollout")}
-	if !strings.Contains(strings.Join(args, " "), "max_tokens") {
-		all = append(all, "--sampling", "max_tokens=64")
-	}
-	from := time.Now()
-	code, out, talk := rollmill(t, append(all, args...)...)
-	took := time.Since(from)
-	if code != 0 {
-		t.Fatalf("exit code %d: %s", code, talk)
-	}
-	d, err := dataset.Open(t.Context(), out, dataset.OpenOptions{Kind: formats.KindTrajectories})
-	if err != nil {
-		t.Fatal(err)
-	}
-	rows, err := dataset.ReadAll[formats.Trajectory](t.Context(), d, "", d.All())
-	if err != nil {
-		t.Fatal(err)
-	}
-	states, calls, sampled, called := map[string]int{}, 0, 0, 0
-	for _, r := range rows {
-		states[strings.TrimSpace(r.Status+" "+r.FailureClass)]++
-		calls, sampled = calls+len(r.Calls), sampled+int(r.SampledTokens)
-		for _, m := range r.Messages {
-			called += len(m.ToolCalls)
-		}
-	}
-	t.Logf("%d trajectories %v, %d calls, %d sampled tokens, %d tool calls, in %.2f s", len(rows), states, calls, sampled, called, took.Seconds())
-	return rows
 }
 
 // checkLlama holds a row to what the model's vocabulary makes of its tokens:
