@@ -39,7 +39,6 @@ func (r run) home() string { return fmt.Sprintf("%s%s-%d/", private, r.identity,
 
 func (r run) record(shard int) string  { return fmt.Sprintf("%sshard-%d.json", r.dir(), shard) }
 func (r run) journal(shard int) string { return fmt.Sprintf("%sjournal-%d/", r.home(), shard) }
-func (r run) lease(shard int) string   { return fmt.Sprintf("%slease-%d/", r.home(), shard) }
 
 // part is the name of a part. Its last eight digits are of a digest over the
 // run and the content, so that a name is never used again for another run.

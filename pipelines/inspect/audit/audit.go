@@ -159,6 +159,11 @@ func (a *auditor) look(ctx context.Context, d *dataset.Dataset) error {
 			return err
 		}
 	}
+	if a.wants(checkUnnamed) {
+		if err := a.unnamed(ctx, d); err != nil {
+			return err
+		}
+	}
 	if a.wants(checkRepeated) {
 		if err := a.repeated(ctx, d); err != nil {
 			return err

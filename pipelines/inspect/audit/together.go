@@ -86,3 +86,13 @@ func resubmitted(receipts []inspect.Receipt) []validate.Finding {
 	}
 	return out
 }
+
+// unnamed looks for parts that a killed writer left, or that one is writing.
+func (a *auditor) unnamed(ctx context.Context, d *dataset.Dataset) error {
+	parts, err := d.Unnamed(ctx)
+	if err != nil || len(parts) == 0 {
+		return err
+	}
+	a.findIn(d, checkUnnamed, []validate.Finding{{What: "parts that the manifest does not name, such as " + parts[0], Count: int64(len(parts))}})
+	return nil
+}

@@ -123,6 +123,12 @@ var troubles = []trouble{
 	{"resubmitted", "a batch was sent twice; the twin to another trainer", receipts(formats.Receipt{Key: "l", Backend: "art", State: formats.JobCompleted,
 		Trajectories: 40, StartedAt: time.Unix(2, 0)}), "handed to art before"},
 
+	{"unnamed", "a killed writer left a part", func(w *world, sick bool) {
+		d := w.wide("rollout", "rollout", trajectories(small))
+		if sick {
+			w.write("rollout", strings.Replace(d.Parts[0].Name, "-00000-", "-00001-", 1), []byte("PAR1"))
+		}
+	}, "does not name"},
 	{"unfinished", "one of two shards is there", func(w *world, sick bool) {
 		w.wide("rollout", "rollout", trajectories(small))
 		s, err := dataset.Begin(context.Background(), w.at("score"), dataset.Spec{Stage: "score", Kind: formats.KindScores}, dataset.Options{Of: 2})
