@@ -26,11 +26,11 @@ func runSeal(ctx context.Context, s *session) error {
 	if err != nil {
 		return err
 	}
-	d, err := dataset.Open(ctx, in.URI, dataset.OpenOptions{AcceptGates: in.AcceptGates})
-	if err != nil {
-		return err
+	if _, err := dataset.Open(ctx, in.URI, dataset.OpenOptions{AcceptGates: in.AcceptGates}); err != nil {
+		return err // a gate refuses it, or shards are missing
 	}
-	if d, err = dataset.Seal(ctx, in.URI); err != nil {
+	d, err := dataset.Seal(ctx, in.URI)
+	if err != nil {
 		return err
 	}
 	s.say("seal: %d rows in %d shards", d.Rows, d.Shards)
