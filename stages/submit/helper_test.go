@@ -176,7 +176,7 @@ func (o order) trainer() (submit.Trainer, error) {
 			return nil, err
 		}
 		place := file.Place{URI: o.Out, Read: b.Read, Begin: func(ctx context.Context) (file.Draft, error) { return b.Draft(ctx) }}
-		return file.New(file.Config{Kinds: []string{"art", "trl-kto"}}, place)
+		return file.New(file.Config{Kinds: []string{"art", "trl-prompts"}}, place)
 	case o.Words != nil:
 		return command.New(command.Config{Words: o.Words})
 	}
