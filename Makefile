@@ -13,7 +13,7 @@
 # make bench/score ROWS=100000  scores a stored epoch anew, beside pyarrow and DuckDB
 # make bench/rewards    sends wide rows to a reward in Python, in lines and in record batches
 # make bench/submit LARGE=160000  makes ART's wire form, beside the harness, and hands over a dataset of 5 GB
-# make chaos-submit COUNT=100   kills submissions to every backend at random moments, and counts the jobs
+# make chaos-submit COUNT=100   kills submissions to every backend at random moments, also beside a racing copy, on a disk and on a bucket, and counts the jobs
 # make vllm   records a real vLLM on CPU with a tiny trained model; installs 2.5 GB
 # make llama  records a real llama-server with a model of random weights
 # make chaos-rollout TRAJECTORIES=2000 KILLS=10   kills rollout over an engine that does everything wrong
@@ -56,7 +56,8 @@ export DEMO_RUN := $(DEMO_ROOT)$(if $(DEMO_QUERY),?$(DEMO_QUERY))
 export DEMO_URL := http://127.0.0.1:$(DEMO_PORT)
 EPOCHS_MK := ROOT="$$DEMO_ROOT" QUERY="$$DEMO_QUERY" $(MAKE) --no-print-directory -f pipelines/make/epoch.mk ROLLMILL=bin/rollmill \
              CONFIG=pipelines/demo/rollmill.yaml STAMPS=$(DEMO)/.stamps EPOCHS=$(DEMO_EPOCHS) VALIDATE_EVERY=$(VALIDATE_EVERY)
-SANDBOX   := bin/rollmill sandbox --dir $(DEMO)/sandbox --listen 127.0.0.1:$(DEMO_PORT) --exec
+STORE_KEYS := AWS_ACCESS_KEY_ID AWS_SECRET_ACCESS_KEY AWS_SESSION_TOKEN AZURE_STORAGE_KEY AZURE_STORAGE_SAS_TOKEN
+SANDBOX   := bin/rollmill sandbox --dir $(DEMO)/sandbox --listen 127.0.0.1:$(DEMO_PORT) $(STORE_KEYS:%=--exec-env %) --exec
 
 demo: build $(DEMO)/train.jsonl $(DEMO)/held-out.jsonl
 	@if $(EPOCHS_MK) -q >/dev/null 2>&1; then \
@@ -92,7 +93,7 @@ GB     ?= 1
 ROUNDS ?= 3
 PEERS  := .venv-bench/bin/python
 $(PEERS): testdata/bench/requirements.txt
-	python3 -m venv .venv-bench && .venv-bench/bin/pip install --quiet --disable-pip-version-check -r $< && touch $@
+	.ci/venv bench $< && touch $@
 $(BENCH)/bench: FORCE
 	@mkdir -p $(@D) && $(GO) build -o $@ ./testdata/bench
 bench/group: build $(PEERS) $(BENCH)/bench
@@ -105,30 +106,21 @@ bench/curate: build $(PEERS) $(BENCH)/bench
 bench:
 	$(GO) test -run '^$$' -bench . -benchmem ./...
 
-bench/score: .venv-interop/pyvenv.cfg
+bench/score:
+	.ci/venv interop testdata/interop/requirements.txt --no-deps
 	ROWS=$(ROWS) $(GO) test ./stages/score -run TestRescore -count 1 -timeout 60m -v -long
 
-bench/rewards: .venv-interop/pyvenv.cfg
+bench/rewards:
+	.ci/venv interop testdata/interop/requirements.txt --no-deps
 	$(GO) test ./stages/score/rewards/command -run '^$$' -bench Python -benchtime 5s
 
-bench/submit: .venv-art-0.5.17/pyvenv.cfg
+bench/submit:
+	.ci/venv art-0.5.17 testdata/consumers/art/requirements-0.5.17.txt --no-deps
 	COMPARED=$(COMPARED) LARGE=$(LARGE) $(GO) test ./stages/submit -run TestWireForm -count 1 -timeout 60m -v -long
 
-.venv-art-0.5.17/pyvenv.cfg: testdata/consumers/art/requirements-0.5.17.txt
-	python3 -m venv .venv-art-0.5.17
-	.venv-art-0.5.17/bin/pip install --quiet --disable-pip-version-check --no-deps -r $<
-
-bench/rollout: .venv-bench-rollout/pyvenv.cfg
+bench/rollout:
+	.ci/venv bench-rollout testdata/bench/rollout/requirements.txt --no-deps
 	BENCH_EPISODES=$(EPISODES) $(GO) test ./cmd/rollmill -run TestRolloutCost -count 1 -timeout 60m -v
-
-.venv-bench-rollout/pyvenv.cfg: testdata/bench/rollout/requirements.txt
-	python3 -m venv .venv-bench-rollout
-	.venv-bench-rollout/bin/pip install --quiet --disable-pip-version-check --no-deps -r $<
-	touch $@
-
-.venv-interop/pyvenv.cfg: testdata/interop/requirements.txt
-	python3 -m venv .venv-interop
-	.venv-interop/bin/pip install --quiet --disable-pip-version-check -r $<
 
 bench/shards:
 	ROWS=$(ROWS) bash .ci/shards
@@ -154,7 +146,7 @@ chaos-stages:
 	COUNT=$(COUNT) $(GO) test ./cmd/rollmill -run 'TestStagesKilledAtRandom|TestOverwriteRaces' -count 1 -timeout 120m -v
 
 chaos-submit:
-	COUNT=$(COUNT) $(GO) test ./stages/submit -run 'TestKilledAtRandom|TestKilledAtAnyRequest' -count 1 -timeout 60m -v
+	COUNT=$(COUNT) $(GO) test ./stages/submit -run 'TestKilledAtRandom|TestKilledAtAnyRequest|TestRacingCopiesKilledAtRandom' -count 1 -parallel 8 -timeout 240m -v
 
 chaos: build
 	COUNT=$(COUNT) $(GO) test ./pipelines/make -run TestDemoKilled -count 1 -timeout 60m -v -long

@@ -24,6 +24,9 @@ func structColumns(t *testing.T, row reflect.Type, inherited Column) []Column {
 	var out []Column
 	for i := range row.NumField() {
 		f := row.Field(i)
+		if f.Anonymous {
+			continue
+		}
 		tag := strings.Split(f.Tag.Get("parquet"), ",")
 		marks := strings.Split(f.Tag.Get("rollmill"), ",")
 		c := Column{

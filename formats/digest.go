@@ -26,8 +26,9 @@ import (
 //   - A row is its columns that have a value, ordered by the bytes of their
 //     names, and u64(0) after the last. A column is u64(XXH3-64 of its name,
 //     without the names above it) and its value. Left out are: columns that
-//     are null, or an empty string or list; volatile columns; and of a wide
-//     row the payload columns.
+//     are null, or an empty string or list, or a group of columns of which
+//     none has a value; volatile columns; and of a wide row the payload
+//     columns.
 //   - A string is u64(its length in bytes) and its bytes. A boolean is u64(0)
 //     or u64(1). An integer or a timestamp is u64(it), sign-extended. A
 //     float32 or float64 is u64(the bits of it as a float64).
@@ -90,19 +91,18 @@ func (d *RowsDigest) UnmarshalText(b []byte) error {
 func Digest[T any](row *T) xxh3.Uint128 {
 	h := hashers.Get().(*hasher)
 	defer hashers.Put(h)
-	h.buf = h.buf[:0]
-	h.fields(planOf(reflect.TypeFor[T]()), unsafe.Pointer(row), skipPayload)
-	return xxh3.Hash128(h.buf)
+	return h.row(planOf(reflect.TypeFor[T]()), unsafe.Pointer(row), skipPayload)
 }
 
 // SetPayloadDigest fills in t.PayloadDigest from the payload columns.
-func (t *Trajectory) SetPayloadDigest() {
+func (t *Trajectory) SetPayloadDigest() { t.PayloadDigest = PayloadDigest(t) }
+
+// PayloadDigest returns the digest of a row's payload columns.
+func PayloadDigest[T any](row *T) string {
 	h := hashers.Get().(*hasher)
 	defer hashers.Put(h)
-	h.buf = h.buf[:0]
-	h.fields(planOf(reflect.TypeFor[Trajectory]()), unsafe.Pointer(t), onlyPayload)
-	sum := xxh3.Hash128(h.buf).Bytes()
-	t.PayloadDigest = hex.EncodeToString(sum[:])
+	sum := h.row(planOf(reflect.TypeFor[T]()), unsafe.Pointer(row), onlyPayload).Bytes()
+	return hex.EncodeToString(sum[:])
 }
 
 // HasPayloadDigest tells whether t.PayloadDigest was set.
@@ -123,6 +123,17 @@ var hashers = sync.Pool{New: func() any { return &hasher{buf: make([]byte, 0, 1<
 
 func (h *hasher) uint(n uint64) { h.buf = binary.LittleEndian.AppendUint64(h.buf, n) }
 
+// row digests a part of the row at p.
+func (h *hasher) row(p *plan, at unsafe.Pointer, of part) xxh3.Uint128 {
+	h.buf = h.buf[:0]
+	if u := p.unknown(at); u != nil {
+		h.both(p, at, planOf(u.Columns.Type()), u.At, of)
+	} else {
+		h.fields(p, at, of)
+	}
+	return xxh3.Hash128(h.buf)
+}
+
 // fields lays out those fields of the struct at p that a digest of a part covers.
 func (h *hasher) fields(p *plan, at unsafe.Pointer, of part) {
 	for i := range p.fields {
@@ -130,12 +141,36 @@ func (h *hasher) fields(p *plan, at unsafe.Pointer, of part) {
 		if of != everything && f.payload != (of == onlyPayload) {
 			continue
 		}
-		if at := unsafe.Add(at, f.off); !f.absent(at) {
+		at := unsafe.Add(at, f.off)
+		if f.rare {
+			h.field(f, at)
+		} else if !f.absent(at) {
 			h.uint(f.name)
 			h.value(f.plan, at)
 		}
 	}
 	h.uint(0)
+}
+
+// field lays out any field.
+func (h *hasher) field(f *planField, at unsafe.Pointer) {
+	if f.absent(at) || f.rare && f.scalar() && reflect.NewAt(f.typ, at).Elem().IsZero() {
+		return
+	}
+	from := len(h.buf)
+	h.uint(f.name)
+	h.value(f.plan, at)
+	if f.kind == reflect.Struct {
+		h.dropEmpty(from)
+	}
+}
+
+// dropEmpty takes back the group of columns that begins at from, when none of
+// them has a value.
+func (h *hasher) dropEmpty(from int) {
+	if len(h.buf) == from+2*8 {
+		h.buf = h.buf[:from]
+	}
 }
 
 // absent reports whether the field at p is null, or what counts as null.
@@ -197,11 +232,22 @@ func (h *hasher) slice(p *plan, at unsafe.Pointer) {
 
 // plan is how values of a type are laid out.
 type plan struct {
+	typ    reflect.Type
 	kind   reflect.Kind
 	fields []planField // of a struct
 	elem   *plan       // of a pointer or a slice
 	size   uintptr     // of a slice's element
 	flat   bool        // a slice's elements are numbers, taken as they lie
+	keeps  bool        // a struct is a row that keeps its unknown columns
+	keptAt uintptr
+}
+
+// unknown is the unknown columns of the row at p, nil for none.
+func (p *plan) unknown(at unsafe.Pointer) *Unknown {
+	if !p.keeps {
+		return nil
+	}
+	return (*Carried)(unsafe.Add(at, p.keptAt)).Beyond
 }
 
 type planField struct {
@@ -210,6 +256,17 @@ type planField struct {
 	name    uint64 // hash of the column's name
 	column  string
 	payload bool
+
+	rare bool // a group of columns; or a number or boolean of a column that may be null, where zero is
+}
+
+// scalar reports whether a value is a number or a boolean.
+func (p *plan) scalar() bool {
+	switch p.kind {
+	case reflect.String, reflect.Pointer, reflect.Slice, reflect.Struct:
+		return false
+	}
+	return true
 }
 
 var plans sync.Map // reflect.Type -> *plan
@@ -225,7 +282,7 @@ func planOf(t reflect.Type) *plan {
 
 // newPlan panics at a type that no row has: a mistake in the program.
 func newPlan(t reflect.Type) *plan {
-	p := &plan{kind: t.Kind()}
+	p := &plan{typ: t, kind: t.Kind()}
 	switch p.kind {
 	case reflect.String, reflect.Bool, reflect.Int32, reflect.Int64, reflect.Int, reflect.Float32, reflect.Float64, reflect.Uint8:
 	case reflect.Pointer:
@@ -239,13 +296,18 @@ func newPlan(t reflect.Type) *plan {
 	case reflect.Struct:
 		for i := range t.NumField() {
 			f := t.Field(i)
+			if f.Type == reflect.TypeFor[Carried]() {
+				p.keeps, p.keptAt = true, f.Offset
+				continue
+			}
 			tag := f.Tag.Get("rollmill")
 			if !f.IsExported() || strings.Contains(tag, "volatile") {
 				continue
 			}
-			name, _, _ := strings.Cut(f.Tag.Get("parquet"), ",")
-			p.fields = append(p.fields, planField{newPlan(f.Type), f.Offset, xxh3.HashString(name), name,
-				strings.Contains(tag, "payload")})
+			name, rest, _ := strings.Cut(f.Tag.Get("parquet"), ",")
+			of := newPlan(f.Type)
+			p.fields = append(p.fields, planField{of, f.Offset, xxh3.HashString(name), name, strings.Contains(tag, "payload"),
+				of.kind == reflect.Struct || of.scalar() && slices.Contains(strings.Split(rest, ","), "optional")})
 		}
 		slices.SortFunc(p.fields, func(a, b planField) int { return strings.Compare(a.column, b.column) })
 	default:

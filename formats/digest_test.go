@@ -58,6 +58,9 @@ func change(t *testing.T, f func(path string, row *Trajectory)) {
 			f(path+" longer", row)
 		case reflect.Struct:
 			for i := range v.NumField() {
+				if v.Type().Field(i).Anonymous {
+					continue
+				}
 				name, _, _ := strings.Cut(v.Type().Field(i).Tag.Get("parquet"), ",")
 				walk(strings.TrimPrefix(path+"."+name, "."), func(r *Trajectory) reflect.Value { return at(r).Field(i) })
 			}

@@ -3,6 +3,8 @@ package formats
 // Member is the thin row of group: a trajectory as a member of its group.
 // Rewards are repeated from the scores, so that this dataset can be read alone.
 type Member struct {
+	Carried
+
 	TrajectoryID  string        `parquet:"trajectory_id"`
 	ExampleID     string        `parquet:"example_id,dict"`
 	GroupID       string        `parquet:"group_id,dict"`
@@ -26,6 +28,8 @@ const (
 // GroupStats is a row of _groups: one group, its valid members' statistics.
 // A statistic without enough valid members is null.
 type GroupStats struct {
+	Carried
+
 	GroupID   string   `parquet:"group_id"`
 	ExampleID string   `parquet:"example_id,dict"`
 	Epoch     int32    `parquet:"epoch,delta"`
@@ -65,6 +69,8 @@ func PassAtK(n, c, k int) float64 {
 
 // Decision is a row of _decisions: what curate did with one input trajectory.
 type Decision struct {
+	Carried
+
 	TrajectoryID string `parquet:"trajectory_id"`
 	ExampleID    string `parquet:"example_id,dict"`
 	GroupID      string `parquet:"group_id,dict"`

@@ -47,10 +47,19 @@ type Load struct {
 	Bytes        int64    `json:"bytes"`     // in the trainer's own form
 	Notes        []string `json:"notes,omitempty"`
 
-	Checks []string `json:"checks,omitempty"` // the reasons that were looked for, of the trainer's closed list
-	Total  int64    `json:"total,omitempty"`  // tokens that travel, context and all; an estimate
-	Passes int64    `json:"passes,omitempty"` // how often the trainer goes over them, where that is said; 0 counts as 1
-	Cost   *float64 `json:"cost,omitempty"`   // what that comes to at the price given
+	Files  []FileLoad `json:"files,omitempty"`  // of a trainer that writes files
+	Checks []string   `json:"checks,omitempty"` // the reasons that were looked for, of the trainer's closed list
+	Total  int64      `json:"total,omitempty"`  // tokens that travel, context and all; an estimate
+	Passes int64      `json:"passes,omitempty"` // how often the trainer goes over them, where that is said; 0 counts as 1
+	Cost   *float64   `json:"cost,omitempty"`   // what that comes to at the price given
+}
+
+// FileLoad is what a batch amounts to in one file.
+type FileLoad struct {
+	Name    string           `json:"name"`
+	Rows    int64            `json:"rows"`
+	Skipped map[string]int64 `json:"skipped,omitempty"` // groups, pairs or labels without a row, by reason
+	Unfit   string           `json:"unfit,omitempty"`   // why it is not written
 }
 
 // Submission is one batch on its way to a trainer.

@@ -29,6 +29,9 @@ func MarksOf(row reflect.Type) Marks {
 func (m *Marks) add(prefix string, t reflect.Type) {
 	for i := range t.NumField() {
 		f := t.Field(i)
+		if !f.IsExported() {
+			continue
+		}
 		name, _, _ := strings.Cut(f.Tag.Get("parquet"), ",")
 		tag := f.Tag.Get("rollmill")
 		if strings.Contains(tag, "payload") {
@@ -48,6 +51,14 @@ func (m *Marks) add(prefix string, t reflect.Type) {
 func (m Marks) String() string {
 	text, _ := json.Marshal(m) // it has only strings
 	return string(text)
+}
+
+// ParseMarks reads what String wrote. Of a file without marks they are zero.
+func ParseMarks(text string) (m Marks, err error) {
+	if text != "" {
+		err = json.Unmarshal([]byte(text), &m)
+	}
+	return m, err
 }
 
 // Missing returns a column that rows of a kind have in a version of the schema

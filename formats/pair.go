@@ -4,6 +4,8 @@ package formats
 // Prompt, Chosen and Rejected are JSON arrays of chat messages as the OpenAI
 // API has them, so that the table can be read alone.
 type Pair struct {
+	Carried
+
 	ExampleID     string  `parquet:"example_id,dict"` // of the chosen one, where a group has several
 	GroupID       string  `parquet:"group_id,dict"`
 	Epoch         int32   `parquet:"epoch,delta"`
@@ -35,6 +37,8 @@ const PairBytes = 4 << 20
 // that learn from single answers (KTO). Prompt and Completion are JSON arrays
 // of chat messages.
 type Label struct {
+	Carried
+
 	TrajectoryID string  `parquet:"trajectory_id"`
 	ExampleID    string  `parquet:"example_id,dict"`
 	GroupID      string  `parquet:"group_id,dict"`

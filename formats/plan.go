@@ -3,6 +3,8 @@ package formats
 // Planned is a row of _plan: an example that deserves more generations, and
 // what its group was when curate looked at it.
 type Planned struct {
+	Carried
+
 	ExampleID   string   `parquet:"example_id"`
 	GroupID     string   `parquet:"group_id"`
 	Epoch       int32    `parquet:"epoch,delta"`

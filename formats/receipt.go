@@ -13,6 +13,7 @@ type Receipt struct {
 	Backend       string             `json:"backend"`
 	State         string             `json:"state"`
 	Run           string             `json:"run,omitempty"`
+	RunID         string             `json:"run_id,omitempty"` // of the curated dataset's run: with it the ledger is found when the run's folder was moved
 	Epoch         int                `json:"epoch"`
 	Curated       string             `json:"curated"`        // URI of the dataset submitted
 	CuratedDigest string             `json:"curated_digest"` // its rows_digest

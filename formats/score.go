@@ -2,6 +2,8 @@ package formats
 
 // Score is a thin row: what score found of the base row at the same place.
 type Score struct {
+	Carried
+
 	TrajectoryID  string        `parquet:"trajectory_id"`
 	ExampleID     string        `parquet:"example_id,dict"`
 	Epoch         int32         `parquet:"epoch,delta"`

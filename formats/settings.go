@@ -1,8 +1,6 @@
 package formats
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -29,7 +27,7 @@ func (s Settings) Add(name string, v any) {
 }
 
 // AddAll notes settings whose names a user chose. Numbers and booleans are
-// kept as they are; of anything else, which may hold a secret, the digest.
+// kept as they are; of anything else, which may hold a secret, the slow digest.
 func AddAll[V any](s Settings, prefix string, all map[string]V) {
 	for name, v := range all {
 		data, err := json.Marshal(v)
@@ -45,14 +43,11 @@ func AddAll[V any](s Settings, prefix string, all map[string]V) {
 		switch data[0] {
 		case 't', 'f', 'n', '-', '0', '1', '2', '3', '4', '5', '6', '7', '8', '9':
 		default:
-			sum := sha256.Sum256(data)
-			data = []byte(digested + hex.EncodeToString(sum[:8]))
+			data = []byte(SlowDigest(name, string(data)))
 		}
 		s[prefix+"."+name] = string(data)
 	}
 }
-
-const digested = "sha256:"
 
 // Differences says what changed from one to the other, sorted by name.
 func (s Settings) Differences(now Settings) []string {

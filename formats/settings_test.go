@@ -31,3 +31,10 @@ func TestSettingsNameWhatChangedAndKeepNoSecret(t *testing.T) {
 		t.Errorf("%v", was)
 	}
 }
+
+func TestSlowDigestsTellValuesApart(t *testing.T) {
+	a, b := formats.SlowDigest("A", "x"), formats.SlowDigest("A", "y")
+	if a == b || a == formats.SlowDigest("B", "x") || a != formats.SlowDigest("A", "x") {
+		t.Error("digests do not tell values and names apart")
+	}
+}

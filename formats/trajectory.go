@@ -7,6 +7,8 @@ package formats
 // The tag rollmill:"payload" marks what PayloadDigest covers, and
 // rollmill:"volatile" what time and machines decide: no digest covers it.
 type Trajectory struct {
+	Carried
+
 	TrajectoryID string `parquet:"trajectory_id"`
 	Run          string `parquet:"run,dict"`
 	ExampleID    string `parquet:"example_id,dict"`

@@ -17,7 +17,7 @@ stage=$1 epoch=$2
 
 shard=${SHARD:-auto/$SHARDS}
 at() { printf '%s/epoch-%s/%s%s' "$ROOT" "$1" "$2" "${QUERY:+?$QUERY}"; }
-ledger=$ROOT${QUERY:+?$QUERY}
+root=$ROOT${QUERY:+?$QUERY} # which holds the run's id, and the ledger, whatever root CONFIG names
 policy() { if [ "$epoch" = 0 ]; then printf '%s/policy%s' "$ROOT" "${QUERY:+?$QUERY}"; else at $((epoch - 1)) submit; fi; }
 
 # run executes rollmill, hands on a signal to end, and ends with its code.
@@ -33,12 +33,12 @@ run() {
 }
 
 case $stage in
-prepare) run submit --prepare --ledger "$ledger" --out "$(epoch=0 policy)" ;;
+prepare) run submit --prepare --root "$root" --out "$(epoch=0 policy)" ;;
 validation)
-  run rollout --validation --epoch "$epoch" --policy "$(policy)" --out "$(at "$epoch" validation/rollout)"
+  run rollout --validation --root "$root" --epoch "$epoch" --policy "$(policy)" --out "$(at "$epoch" validation/rollout)"
   run score --validation --in "$(at "$epoch" validation/rollout)" --out "$(at "$epoch" validation/score)"
   ;;
-rollout) run rollout --epoch "$epoch" --policy "$(policy)" --shard "$shard" --out "$(at "$epoch" rollout)" ;;
+rollout) run rollout --root "$root" --epoch "$epoch" --policy "$(policy)" --shard "$shard" --out "$(at "$epoch" rollout)" ;;
 score) run score --in "$(at "$epoch" rollout)" --shard "$shard" --out "$(at "$epoch" score)" ;;
 group) run group --in "$(at "$epoch" score)" --shard "$shard" --out "$(at "$epoch" group)" ;;
 curate)
@@ -46,6 +46,6 @@ curate)
   [ "$epoch" = 0 ] || previous=(--previous "$(at $((epoch - 1)) curate)")
   run curate --in "$(at "$epoch" group)" --epoch "$epoch" "${previous[@]}" --shard "$shard" --out "$(at "$epoch" curate)"
   ;;
-submit) run submit --in "$(at "$epoch" curate)" --wait --ledger "$ledger" --out "$(at "$epoch" submit)" ;;
+submit) run submit --in "$(at "$epoch" curate)" --wait --out "$(at "$epoch" submit)" ;;
 *) echo "stage.sh: there is no stage \"$stage\"" >&2; exit 2 ;;
 esac

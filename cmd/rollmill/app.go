@@ -11,6 +11,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/formats/secret"
 	"github.com/rollmill/rollmill/stages"
 )
@@ -86,7 +87,7 @@ func (s *session) stageEnv() stages.Env {
 // run is the whole program. It returns the exit code.
 func run(ctx context.Context, s *streams, args []string) int {
 	name := ""
-	err := newApp(s, &name).RunContext(ctx, verbLast(args))
+	err := newApp(s, &name).RunContext(ctx, wordsLast(args))
 	code := exitCode(ctx, err)
 	if err != nil {
 		s.fail(name, code, err)
@@ -135,8 +136,12 @@ func (cmd command) build(s *streams, name *string) *cli.Command {
 			if err != nil {
 				return err
 			}
-			c.Context = secret.With(c.Context, s.secrets)
-			return errors.Join(cmd.run(c.Context, session), session.close())
+			c.Context = dataset.WithBases(secret.With(c.Context, s.secrets), session.flags.StringSlice("base"))
+			err = errors.Join(cmd.run(c.Context, session), session.close())
+			if n := s.secrets.Replaced(); n > 0 {
+				session.logger().Warn("secrets of this process stood in what it wrote, and were redacted; who repeats them?", "values", n)
+			}
+			return err
 		},
 	}
 }
@@ -162,6 +167,9 @@ func (cmd command) session(s *streams, c *cli.Context) (*session, error) {
 	if err := s.setGlobals(c); err != nil {
 		return nil, err
 	}
+	if err := s.checkVariables(); err != nil {
+		return nil, err
+	}
 	if err := s.secretFlags(c, cmd.flags()); err != nil {
 		return nil, err
 	}
@@ -181,11 +189,12 @@ func (cmd command) checkWords(words []string) error {
 		return nil
 	}
 	advice := "datasets are flags: --in, --out"
-	switch flag := strings.HasPrefix(words[len(words)-1], "-"); {
-	case flag && most == 0:
+	if most == 0 && flagNamed(cmd.flags(), "in") != nil && len(words) == 1 {
+		advice += "; did you mean --in " + words[0] + "?"
+	}
+	switch {
+	case strings.HasPrefix(words[len(words)-1], "-") && most == 0:
 		advice = "flags come before words, and this command takes no words"
-	case flag:
-		advice = "flags come before words: " + cmd.name + " --in URI ... " + cmd.words
 	}
 	return usage(advice, "unexpected argument %q", words[most])
 }

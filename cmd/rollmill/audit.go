@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -63,11 +62,7 @@ func runAudit(ctx context.Context, s *session) error {
 	if err != nil {
 		return err
 	}
-	if s.json {
-		err = json.NewEncoder(s.out).Encode(a)
-	} else {
-		err = a.WriteText(s.out)
-	}
+	err = s.print(a, a.WriteText)
 	switch worst := a.Worst(); {
 	case err != nil || worst == "" || !worst.AtLeast(least):
 		return err

@@ -49,7 +49,7 @@ func backendFlags() []cli.Flag {
 	flags = append(flags, hubFlags()...)
 	flags = append(flags, inCategory("Backend command",
 		&cli.StringFlag{Name: "trainer", Usage: "the program that trains: `WORDS` split as a shell would"},
-		&cli.StringSliceFlag{Name: "trainer-env", Usage: "pass the environment variable `NAME` to the program; without it the program gets none that is called as secrets are (KEY, TOKEN, PASSWORD, ...)"},
+		&cli.StringSliceFlag{Name: "trainer-env", Usage: "pass the environment variable `NAME` to the program; without it the program gets none that is named like a secret (KEY, TOKEN, PASSWORD, ...)"},
 		&cli.StringSliceFlag{Name: "settings", Usage: "`KEY=VALUE` that the program is told"},
 		&cli.BoolFlag{Name: "new-model", Usage: "each submission makes a new model, so an epoch may be submitted in several forms; default: all submissions advance one policy, and an epoch trains it once"})...)
 	flags = append(flags, inCategory("What supervised training imitates",

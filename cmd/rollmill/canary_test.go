@@ -100,7 +100,10 @@ score:
 	good := try(0, "score", "--in", chat, "--reward", "len=expr:len(answer)", "--out", work+"/good")
 	groups := try(0, "group", "--in", good, "--out", work+"/group")
 	curated := try(0, "curate", "--in", groups, "--out", work+"/curate", "--keep-flat")
-	try(1, "submit", "--in", curated, "--backend", "command", "--trainer", trainer+" --token=canary-trainer-11 --for "+short, "--wait", "--out", work+"/submit", "--ledger", work)
+	try(1, "submit", "--in", curated, "--backend", "command", "--trainer", trainer+" --token=canary-trainer-11 --for "+short, "--settings", "api-key=canary-setting-15", "--wait", "--out", work+"/submit", "--ledger", work)
+	if said := try(0, "sandbox", "--listen", "127.0.0.1:0", "--exec-env", "PASSED_TOKEN", "--exec", `echo "<$ROLLMILL_JUDGE_API_KEY$UNRELATED_TOKEN$HF_TOKEN> ${#PASSED_TOKEN}"`); said != "<> 16" {
+		t.Errorf("a command that the sandbox runs was given %q", said)
+	}
 	for _, bad := range []string{"http://canary-user-12:canary-pass-13@127.0.0.1:1/v1", url + "?api_key=canary-query-14"} {
 		try(2, "rollout", "--examples", tasks, "--url", bad, "--out", work+"/bad")
 	}
@@ -114,6 +117,9 @@ score:
 		}
 	}
 	clean("what was printed", talk.String())
+	if !strings.Contains(talk.String(), "and were redacted") {
+		t.Error("nobody is told that rows held secrets")
+	}
 	files, kept := 0, ""
 	err := filepath.WalkDir(work, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
@@ -133,7 +139,7 @@ score:
 	clean("programs", programs)
 	clean("score", rowsOf[formats.Score](t, scores))
 	clean("curate", rowsOf[formats.Trajectory](t, curated))
-	for _, want := range []string{"[redacted:MODE_KEY]", "[redacted:PASSED_TOKEN]", "[redacted:agent]"} {
+	for _, want := range []string{"[redacted:MODE_KEY]", "[redacted:PASSED_TOKEN]", "[redacted:agent]", `"settings.api-key": "\"secret\""`} {
 		if !strings.Contains(programs+kept, want) {
 			t.Errorf("no %s in what the program left, which repeats its words and environment: the test proves nothing", want)
 		}

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 
 	"github.com/google/uuid"
@@ -56,17 +57,20 @@ func runCheck(ctx context.Context, s *session) error {
 		return err
 	}
 	results, err := check(ctx, probes(o))
-	if s.json {
-		return errors.Join(s.result("", map[string][]checked{"checks": results}), err)
-	}
+	return errors.Join(s.print(map[string][]checked{"checks": results}, func(w io.Writer) error { return writeChecks(w, results) }), err)
+}
+
+func writeChecks(w io.Writer, results []checked) error {
 	for _, r := range results {
-		if r.OK {
-			fmt.Fprintf(s.out, "ok      %-8s %s\n", r.Check, r.Found)
-		} else {
-			fmt.Fprintf(s.out, "failed  %-8s %s\n", r.Check, r.Error)
+		state, text := "ok", r.Found
+		if !r.OK {
+			state, text = "failed", r.Error
+		}
+		if _, err := fmt.Fprintf(w, "%-6s  %-8s %s\n", state, r.Check, text); err != nil {
+			return err
 		}
 	}
-	return err
+	return nil
 }
 
 // check makes every probe; its error is the first failure.
@@ -199,6 +203,12 @@ func tryEngine(ctx context.Context, url, key, model string) (string, error) {
 	ids := "without token ids: enough for SFT, DPO and judging; not for GRPO with trainers that take token ids"
 	if f.TokenIDs {
 		ids = "with token ids"
+	}
+	switch f.Logprobs {
+	case formats.LogprobsRaw:
+		ids += "; its logprobs are raw: sampling settings other than temperature 1 make them those of another distribution than was sampled"
+	case formats.LogprobsProcessed:
+		ids += "; its logprobs are processed: those of the distribution that was sampled"
 	}
 	return fmt.Sprintf("%s answers as %s, with logprobs, %s", storage.Redact(url), f.Model, ids), nil
 }

@@ -29,15 +29,18 @@ func runCompletion(_ context.Context, s *session) error {
 	if len(s.words) > 0 {
 		shell = s.words[0]
 	}
+	script := bashCompletion()
 	switch shell {
 	case "bash":
-		_, err := io.WriteString(s.out, bashCompletion())
-		return err
 	case "zsh":
-		_, err := io.WriteString(s.out, "autoload -U +X bashcompinit && bashcompinit\n"+bashCompletion())
-		return err
+		script = "autoload -U +X bashcompinit && bashcompinit\n" + script
+	default:
+		return usage("say `rollmill completion bash` or `rollmill completion zsh`", "no completion for the shell %q", shell)
 	}
-	return usage("say `rollmill completion bash` or `rollmill completion zsh`", "no completion for the shell %q", shell)
+	return s.print(map[string]string{"shell": shell, "script": script}, func(w io.Writer) error {
+		_, err := io.WriteString(w, script)
+		return err
+	})
 }
 
 // bashCompletion completes commands, flags, and file names as their values.

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"os"
 
 	"github.com/urfave/cli/v2"
@@ -51,10 +50,7 @@ func runDiff(ctx context.Context, s *session) error {
 			return err
 		}
 	}
-	if s.json {
-		return json.NewEncoder(s.out).Encode(d)
-	}
-	return d.WriteText(s.out)
+	return s.print(d, d.WriteText)
 }
 
 func plotDiff(d *inspect.Difference, file string) error {

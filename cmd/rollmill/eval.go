@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"strconv"
 
 	"github.com/urfave/cli/v2"
@@ -86,10 +85,7 @@ func runEval(ctx context.Context, s *session) error {
 	for _, r := range result.Stages {
 		s.say("%s", summary(r))
 	}
-	if s.json {
-		return json.NewEncoder(s.out).Encode(result)
-	}
-	return result.WriteText(s.out)
+	return s.print(result, result.WriteText)
 }
 
 // evalOptions makes rollout's and score's as for a validation.
@@ -110,5 +106,8 @@ func evalOptions(ctx context.Context, s *session) (eval.Options, error) {
 	}
 	var err error
 	o.Rollout, o.Score, err = sampleOptions(ctx, s, args)
+	if s.flags.String("root") == "" && s.flags.String("out") != "" {
+		o.Rollout.Root = "" // the default root has nothing to do with it
+	}
 	return o, err
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/formats/examples"
 	"github.com/rollmill/rollmill/storage"
@@ -50,6 +51,9 @@ func readExamples(ctx context.Context, s *session, c *cli.Context) (*examples.Se
 		return nil, ref, usage("name the task file with --examples", "no examples")
 	}
 	file, size, digest, err := openFile(ctx, uri)
+	if errors.Is(err, storage.ErrNotExist) {
+		return nil, ref, formats.Invalid(ref.URI, "check --examples; a path is relative to where rollmill is run", storage.ErrNotExist, "no task file")
+	}
 	if err != nil {
 		return nil, ref, err
 	}

@@ -22,8 +22,10 @@ const (
 	exitInput      = 4
 	exitBudget     = 5
 	exitPerson     = 6
+	exitCrash      = 70 // EX_SOFTWARE of sysexits.h
 	exitTemporary  = 75
 	exitInterrupt  = 130
+	exitAbort      = 134 // 128 + SIGABRT, which Go's runtime raises
 	exitTerminated = 143
 )
 
@@ -39,8 +41,10 @@ var exitCodes = []struct {
 	{exitInput, "input invalid or incomplete"},
 	{exitBudget, "budget spent; the work is kept"},
 	{exitPerson, "somebody has to look; the hint says where"},
+	{exitCrash, "crashed; please report it at " + bugReports},
 	{exitTemporary, "temporary; the same command may succeed later"},
 	{exitInterrupt, "interrupted; the work is kept"},
+	{exitAbort, "crashed outside the command's own goroutine, or ended by Go's runtime; report it too"},
 	{exitTerminated, "terminated; the work is kept"},
 }
 

@@ -55,7 +55,7 @@ func TestExitCodes(t *testing.T) {
 
 // TestExitHelp holds the list in --help to what exitCode returns.
 func TestExitHelp(t *testing.T) {
-	want := []int{0, 1, 2, 3, 4, 5, 6, 75, 130, 143}
+	want := []int{0, 1, 2, 3, 4, 5, 6, 70, 75, 130, 134, 143}
 	var got []int
 	for _, e := range exitCodes {
 		got = append(got, e.code)

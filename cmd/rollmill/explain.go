@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 
 	"github.com/urfave/cli/v2"
 
@@ -39,8 +38,5 @@ func runExplain(ctx context.Context, s *session) error {
 	if err != nil {
 		return err
 	}
-	if s.json {
-		return json.NewEncoder(s.out).Encode(story)
-	}
-	return story.WriteText(s.out)
+	return s.print(story, story.WriteText)
 }

@@ -31,6 +31,7 @@ func globalFlags() []cli.Flag {
 	flags := []cli.Flag{
 		&cli.StringFlag{Name: "config", Usage: "read settings from this YAML `FILE`, a section per command"},
 		&cli.StringSliceFlag{Name: "set", Usage: "set `SECTION.KEY=VALUE` as the config file would"},
+		&cli.StringSliceFlag{Name: "base", Usage: "read a dataset that the input was made from at this `URI`, as when it lies in another bucket or at another endpoint"},
 		&cli.BoolFlag{Name: "json", Usage: "print one JSON object on stdout instead of a URI"},
 		&cli.BoolFlag{Name: "quiet", Usage: "no progress and no summary on stderr"},
 		&cli.StringFlag{Name: "log-level", Value: "info", Usage: "tell what happens from this `LEVEL` on: debug, info, warn, error"},
@@ -308,8 +309,15 @@ func flagError(err error, flags []cli.Flag) error {
 	}
 	if m := badValue.FindStringSubmatch(err.Error()); m != nil {
 		if f := flagNamed(flags, m[2]); f != nil {
-			return usage("see --help", "--%s: %s is not %s", m[2], m[1], kindOf(f))
+			advice := "see --help"
+			if _, ok := f.(*cli.DurationFlag); ok {
+				advice = "write the unit: 90s, 5m, 2h"
+			}
+			return usage(advice, "--%s: %s is not %s", m[2], m[1], kindOf(f))
 		}
+	}
+	if name, ok := strings.CutPrefix(err.Error(), "flag needs an argument: -"); ok {
+		return usage("see --help", "--%s needs a value", strings.TrimPrefix(name, "-"))
 	}
 	name, ok := strings.CutPrefix(err.Error(), "flag provided but not defined: -")
 	if !ok {

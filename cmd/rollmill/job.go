@@ -20,7 +20,9 @@ var jobCommand = command{
 	usage:   "look at a submission: status, wait, cancel, list",
 	words:   "status|wait|cancel|list",
 	section: "submit",
-	about: `From any machine that can read the receipt and the ledger; the settings of the
+	about: `From any machine that can read the receipt and the ledger, which is --ledger,
+else where the receipt says (on a local disk, or in the receipt's own store),
+else in the folder above the receipt that holds the id of its run. Settings of the
 backend are those of submit. Status asks the trainer and prints the state; wait
 follows the job to its end and ends as submit --wait would; cancel asks the
 trainer to end it; list prints what the ledger holds, without asking anybody.
@@ -36,7 +38,7 @@ func jobFlags() []cli.Flag {
 	flags := inCategory(aboutInput,
 		&cli.StringFlag{Name: "in", Usage: "the receipt stands at this `URI`, the --out of submit; - takes it from stdin"},
 		&cli.StringFlag{Name: "key", Usage: "`KEY` of the submission, as list prints it, when there is no receipt yet"},
-		&cli.StringFlag{Name: "ledger", Usage: "submissions are remembered at this `URI`; default: the run's root"},
+		&cli.StringFlag{Name: "ledger", Usage: "submissions are remembered at this `URI`; default: the receipt's, or the folder that holds the id of its run"},
 	)
 	flags = append(flags, inCategory(aboutInput, runFlags()...)...)
 	flags = append(flags, inCategory("Waiting",
@@ -53,32 +55,20 @@ func jobFlags() []cli.Flag {
 // jobVerbs are the words that job takes.
 var jobVerbs = []string{"status", "wait", "cancel", "list"}
 
-// verbLast moves the word after job, storage or explain behind the flags, where
-// the parser looks for words.
-func verbLast(args []string) []string {
-	verbs := map[string][]string{"job": jobVerbs, "storage": {"check"}}
-	for i := 1; i+1 < len(args); i++ {
-		if slices.Contains(verbs[args[i]], args[i+1]) || args[i] == explainCommand.name && !strings.HasPrefix(args[i+1], "-") {
-			moved := slices.Clone(args[:i+1])
-			return append(append(moved, args[i+2:]...), args[i+1])
-		}
-	}
-	return args
-}
-
 func runJob(ctx context.Context, s *session) error {
 	verb := strings.Join(s.words, " ")
 	if !slices.Contains(jobVerbs, verb) {
-		return usage("say `rollmill job status`, wait, cancel or list", "job: %q is none of %s", verb, strings.Join(jobVerbs, ", "))
+		return usage(nearest(verb, jobVerbs, "say `rollmill job status`, wait, cancel or list"), "job: %q is none of %s", verb, strings.Join(jobVerbs, ", "))
 	}
 	in, err := s.uri("in", s.flags.String("in"))
 	if err != nil {
 		return err
 	}
-	if err := adopt(ctx, s.flags, in); err != nil {
+	receipt, err := adopt(ctx, s.flags, in)
+	if err != nil {
 		return err
 	}
-	ledger, err := jobLedger(ctx, s, in)
+	ledger, err := jobLedger(ctx, s, in, receipt)
 	if err != nil {
 		return err
 	}
@@ -86,26 +76,6 @@ func runJob(ctx context.Context, s *session) error {
 		return listJobs(ctx, s, ledger)
 	}
 	return oneJob(ctx, s, verb, in, ledger)
-}
-
-// jobLedger is found as submit finds it.
-func jobLedger(ctx context.Context, s *session, in string) (*storage.Bucket, error) {
-	c := s.flags
-	uri := c.String("ledger")
-	if uri == "" {
-		_, uri = runAndRoot(c)
-		if in != "" && c.String("root") == "" {
-			uri, _ = storage.Split(in)
-			if parent, name := storage.Split(uri); strings.HasPrefix(name, "epoch-") {
-				uri = parent
-			}
-		}
-	}
-	b, err := storage.Open(ctx, uri)
-	if err != nil {
-		return nil, usage("", "--ledger: %w", err)
-	}
-	return b, nil
 }
 
 func oneJob(ctx context.Context, s *session, verb, in string, ledger *storage.Bucket) error {

@@ -14,36 +14,36 @@ import (
 	"github.com/rollmill/rollmill/storage"
 )
 
-// adopt takes from a receipt what no flag says: the ledger, the backend, and
-// where that is. So whoever can read the receipt can ask for the job, in
+// adopt takes from a receipt what no flag says: the backend, and where that is.
+// It returns the receipt, nil when there is none. So whoever can read the receipt can ask for the job, in
 // whatever folder. Keys are not in receipts, nor are settings that do not tell
 // one trainer from another.
-func adopt(ctx context.Context, c *cli.Context, in string) error {
+func adopt(ctx context.Context, c *cli.Context, in string) (*formats.Receipt, error) {
 	if in == "" {
-		return nil
+		return nil, nil
 	}
 	b, err := storage.Open(ctx, in)
 	if err != nil {
-		return usage("", "--in: %w", err)
+		return nil, usage("", "--in: %w", err)
 	}
 	r, err := submit.ReadReceipt(ctx, b)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil // said where it is needed
+		return nil, nil // said where it is needed
 	}
 	if err != nil {
-		return err
+		return nil, err
 	}
-	said := [][2]string{{"ledger", r.Ledger}}
+	var said [][2]string
 	if t := r.Target; t != nil && (!c.IsSet("backend") || c.String("backend") == t.Backend) {
-		said = append(append(said, [2]string{"backend", t.Backend}), settingsOf(*t)...)
+		said = append([][2]string{{"backend", t.Backend}}, settingsOf(*t)...)
 	}
 	said = slices.DeleteFunc(said, func(s [2]string) bool { return s[1] == "" || c.IsSet(s[0]) })
 	for _, s := range said {
 		if err := c.Set(s[0], s[1]); err != nil {
-			return err
+			return nil, err
 		}
 	}
-	return nil
+	return r, nil
 }
 
 // settingsOf are the flags that a target is made of, backend by backend.

@@ -16,17 +16,23 @@ import (
 	"log"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 )
 
-func main() { os.Exit(process()) }
+func main() { os.Exit(guarded(process)) }
 
 // process runs the command line in the real process.
 func process() int {
 	ctx, stop := untilSignal(context.Background())
 	defer stop()
 	log.SetOutput(io.Discard) // a client library logs there what it also returns
-	return run(ctx, newStreams(os.Stdin, os.Stdout, os.Stderr, os.LookupEnv), os.Args)
+	s := newStreams(os.Stdin, os.Stdout, os.Stderr, os.LookupEnv)
+	for _, text := range os.Environ() {
+		name, _, _ := strings.Cut(text, "=")
+		s.environ = append(s.environ, name)
+	}
+	return run(ctx, s, os.Args)
 }
 
 // interrupted is the cause of a context that a signal ended.

@@ -17,7 +17,8 @@ import (
 const pace = 15 * time.Second
 
 // talk is stderr: log lines, remarks and errors, above the bars while there
-// are any, and without the secrets that this process was given.
+// are any, without the secrets that this process was given and
+// without control characters of the data.
 type talk struct {
 	w        io.Writer
 	terminal bool
@@ -33,7 +34,7 @@ type talk struct {
 func (t *talk) Write(p []byte) (int, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	text := t.secrets.Redact(string(p))
+	text := visible(t.secrets.Redact(string(p)))
 	if t.bars != nil {
 		if _, err := t.bars.Write([]byte(text)); err == nil {
 			return len(p), nil

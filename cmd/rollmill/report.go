@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 
 	"github.com/urfave/cli/v2"
 
@@ -39,8 +38,5 @@ func runReport(ctx context.Context, s *session) error {
 	if err != nil {
 		return err
 	}
-	if s.json {
-		return json.NewEncoder(s.out).Encode(run)
-	}
-	return run.WriteTable(s.out)
+	return s.print(run, run.WriteTable)
 }

@@ -169,6 +169,7 @@ func rolloutOptions(ctx context.Context, s *session, c *cli.Context) (rollout.Op
 	o.Budget = rollout.Budget{Tokens: c.Int64("budget-tokens"), Money: c.Float64("budget-money"), Time: c.Duration("budget-time"),
 		PromptPrice: c.Float64("price-prompt"), CompletionPrice: c.Float64("price-completion"), SkipRest: c.Bool("skip-rest")}
 	o.Run, _ = runAndRoot(c)
+	o.Root = c.String("root")
 	if o.Sampling, err = object(c, "sampling"); err != nil {
 		return o, err
 	}

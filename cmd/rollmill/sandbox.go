@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"os"
 	"os/exec"
 	"syscall"
 	"time"
@@ -13,6 +12,7 @@ import (
 	"github.com/urfave/cli/v2"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/rollmill/rollmill/formats/secret"
 	"github.com/rollmill/rollmill/stages/backends/sandbox"
 )
 
@@ -36,6 +36,7 @@ func sandboxFlags() []cli.Flag {
 		&cli.StringFlag{Name: "listen", Value: "127.0.0.1:7999", Usage: "answer at this `ADDRESS`; port 0 for any that is free"},
 		&cli.StringFlag{Name: "dir", Usage: "keep checkpoints in this `FOLDER`; default: in memory"},
 		&cli.StringFlag{Name: "exec", Usage: "run this shell `COMMAND` with ROLLMILL_SANDBOX_URL set, and end when it ends"},
+		&cli.StringSliceFlag{Name: "exec-env", Usage: "pass the environment variable `NAME` to the command; without it the command gets none that is named like a secret (KEY, TOKEN, PASSWORD, ...)"},
 		&cli.StringFlag{Name: "api-key-file", Usage: "ask on /v1 for the key in this `FILE`; default: ask for none"},
 		&cli.StringFlag{Name: "sample-log", Usage: "append every sampled id and logprob to this `FILE`"},
 	)
@@ -91,7 +92,7 @@ func (s *session) serveFor(ctx context.Context, server *sandbox.Server, l net.Li
 	defer stop()
 	var group errgroup.Group
 	group.Go(func() error { return server.Serve(serving, l) })
-	err := s.shell(ctx, s.flags.String("exec"), "ROLLMILL_SANDBOX_URL="+url)
+	err := s.shell(ctx, s.flags.String("exec"), s.flags.StringSlice("exec-env"), "ROLLMILL_SANDBOX_URL="+url)
 	stop()
 	if served := group.Wait(); err == nil {
 		err = served
@@ -100,10 +101,11 @@ func (s *session) serveFor(ctx context.Context, server *sandbox.Server, l net.Li
 }
 
 // shell runs a shell command on our streams, and ends it gently when ctx ends.
-func (s *session) shell(ctx context.Context, command string, env ...string) error {
+// pass names the variables that it gets although they are called as secrets are.
+func (s *session) shell(ctx context.Context, command string, pass []string, env ...string) error {
 	cmd := exec.CommandContext(ctx, "sh", "-c", command)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = s.in, s.out, s.talk.w
-	cmd.Env = append(os.Environ(), env...)
+	cmd.Env = append(secret.Environ(pass...), env...)
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	cmd.WaitDelay = 10 * time.Second
 	err := cmd.Run()

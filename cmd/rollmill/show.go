@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 
 	"github.com/urfave/cli/v2"
 
@@ -45,10 +44,7 @@ func runShow(ctx context.Context, s *session) error {
 	if err := warnOfUnnamed(ctx, s, in.URI); err != nil {
 		return err
 	}
-	if s.json {
-		return json.NewEncoder(s.out).Encode(view)
-	}
-	return view.WriteText(s.out)
+	return s.print(view, view.WriteText)
 }
 
 // warnOfUnnamed says which parts lie at a dataset and are none of it.
@@ -57,6 +53,6 @@ func warnOfUnnamed(ctx context.Context, s *session, uri string) error {
 	if err != nil || len(names) == 0 {
 		return err
 	}
-	s.say("show: warning: no record names %d parts (%q, ...): a killed writer left them, or one is at work; readers of *.parquet take them for rows; `rollmill seal` removes them", len(names), names[0])
+	s.say("show: warning: no record names %d parts (%q, ...): a killed writer left them, one is at work, or something else put them there; readers of *.parquet take them for rows; `rollmill seal` removes those that a writer left", len(names), names[0])
 	return nil
 }

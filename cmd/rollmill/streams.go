@@ -21,6 +21,8 @@ type streams struct {
 	talk   *talk // stderr
 	lookup func(string) (string, bool)
 
+	environ []string // names of the environment's variables
+
 	secrets *secret.Set // in nothing that this process writes
 
 	json, quiet bool
@@ -57,14 +59,27 @@ func (s *streams) logger() *slog.Logger {
 // result prints what a command is for: a line for people and $(…), or one
 // JSON object.
 func (s *streams) result(line string, object any) error {
-	if !s.json {
-		_, err := fmt.Fprintln(s.out, s.secrets.Redact(line))
+	return s.print(object, func(w io.Writer) error {
+		_, err := fmt.Fprintln(w, line)
+		return err
+	})
+}
+
+// print writes an object to stdout: as one JSON object with --json, else as
+// the text for people. No control character of the data gets through.
+func (s *streams) print(object any, text func(io.Writer) error) error {
+	if s.json {
+		data, err := json.Marshal(object)
+		if err == nil {
+			_, err = fmt.Fprintf(s.out, "%s\n", visibleJSON(string(s.secrets.JSON(data))))
+		}
 		return err
 	}
-	data, err := json.Marshal(object)
-	if err == nil {
-		_, err = fmt.Fprintf(s.out, "%s\n", s.secrets.JSON(data))
+	var b strings.Builder
+	if err := text(&b); err != nil {
+		return err
 	}
+	_, err := io.WriteString(s.out, visible(s.secrets.Redact(b.String())))
 	return err
 }
 

@@ -3,8 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"iter"
-	"path/filepath"
+	"fmt"
 	"strings"
 	"time"
 
@@ -26,6 +25,8 @@ var submitCommand = command{
 	about: `A batch is never trained twice: what was begun stands in the ledger, and the
 same command attaches to the job, or says what to do (exit code 6). The URI that
 it prints holds the receipt, which rollout --policy reads.
+
+` + whereLedgersAre + `
 
   rollmill submit --in runs/demo/epoch-0/curate --backend art --url http://127.0.0.1:7999 --wait
   rollmill submit --in runs/demo/epoch-0/curate --backend file
@@ -75,14 +76,14 @@ func submitFlags() []cli.Flag {
 	return append(flags, inCategory(aboutOutput,
 		&cli.IntFlag{Name: "epoch", Usage: "epoch `N` for the receipt; default: that of the dataset"},
 		&cli.StringFlag{Name: "out", Usage: "write the receipt at this `URI`; default: the sibling \"submit\" of the input"},
-		&cli.StringFlag{Name: "ledger", Usage: "remember submissions at this `URI`; default: the run's root"},
+		&cli.StringFlag{Name: "ledger", Usage: "remember submissions at this `URI`; default: the folder that holds the id of the input's run"},
 		&cli.BoolFlag{Name: "overwrite", Usage: "replace the receipt of another batch"},
 	)...)
 }
 
-// submitOptions reads everything but the input and the process. in and out
-// decide where the ledger and the files of the file backend are.
-func submitOptions(ctx context.Context, s *session, c *cli.Context, root, out string) (submit.Options, error) {
+// submitOptions reads everything but the input and the process. ledger and out
+// are where the ledger and the files of the file backend are.
+func submitOptions(ctx context.Context, s *session, c *cli.Context, ledger, out string) (submit.Options, error) {
 	o := submit.Options{
 		Out: out, Run: c.String("run"), Epoch: c.Int("epoch"),
 		Wait: c.Bool("wait"), PollInterval: c.Duration("poll-interval"), Timeout: c.Duration("timeout"), Stall: c.Duration("stall-timeout"), LeaseTTL: c.Duration("lease"),
@@ -93,21 +94,14 @@ func submitOptions(ctx context.Context, s *session, c *cli.Context, root, out st
 	if o.Policy, err = policy(ctx, c.String("policy")); err != nil {
 		return o, err
 	}
-	if ledger := c.String("ledger"); ledger != "" {
-		root = ledger
-	}
-	ledger, err := storage.Open(ctx, root)
-	if err != nil {
-		return o, usage("", "--ledger: %w", err)
-	}
-	if err := keepsLedgers(ctx, ledger, o.DryRun); err != nil {
+	if err := openLedger(ctx, ledger, &o); err != nil {
 		return o, err
 	}
 	receipt, err := storage.Open(ctx, out)
 	if err != nil {
 		return o, usage("", "--out: %w", err)
 	}
-	o.Ledger, o.Receipt, o.Keys, o.LedgerURI = ledger, receipt, names(ledger), reachable(ledger)
+	o.Receipt = receipt
 	config, err := backendConfig(s, c)
 	if err != nil {
 		return o, err
@@ -115,23 +109,6 @@ func submitOptions(ctx context.Context, s *session, c *cli.Context, root, out st
 	place(&config, receipt, out)
 	o.Trainer, err = all.New(c.String("backend"), config)
 	return o, err
-}
-
-// keepsLedgers refuses a store in which two processes could both begin the
-// same submission.
-func keepsLedgers(ctx context.Context, ledger *storage.Bucket, dryRun bool) error {
-	if dryRun {
-		return nil
-	}
-	exclusive, err := ledger.Exclusive(ctx)
-	if err != nil {
-		return err
-	}
-	if !exclusive {
-		return usage("name a folder of a disk or of another store by --ledger; `rollmill storage check` tells which will do",
-			"--ledger %q: the store replaces an object that it was asked to create only if it is not there, so a batch could be trained twice", ledger.URI())
-	}
-	return nil
 }
 
 // place tells the file backend where to write.
@@ -146,7 +123,15 @@ func runSubmit(ctx context.Context, s *session) error {
 	if err != nil {
 		return err
 	}
-	o, err := submitOptions(ctx, s, s.flags, root, out)
+	d, err := s.curated(ctx, in)
+	if err != nil {
+		return err
+	}
+	ledger, err := s.ledger(ctx, s.flags, in.URI, dataset.RunOf(d), root)
+	if err != nil {
+		return err
+	}
+	o, err := submitOptions(ctx, s, s.flags, ledger, out)
 	if err != nil {
 		return err
 	}
@@ -155,7 +140,7 @@ func runSubmit(ctx context.Context, s *session) error {
 	if s.flags.Bool("prepare") {
 		run = submit.Prepare
 	} else if !s.flags.IsSet("epoch") {
-		o.Epoch = epochOf(ctx, in)
+		o.Epoch = epochOf(d)
 	}
 	r, err := run(ctx, o)
 	if o.DryRun {
@@ -169,44 +154,30 @@ func (s *session) problems(r submit.Result) {
 	for _, p := range r.Problems {
 		s.say("%s  %s  %s: %s", p.Reason, p.GroupID, p.TrajectoryID, p.Detail)
 	}
-	if r.Load != nil && len(r.Load.Checks) > 0 {
+	if r.Load == nil {
+		return
+	}
+	for _, f := range r.Load.Files {
+		s.say("%s", fileLine(f))
+	}
+	if len(r.Load.Checks) > 0 {
 		s.say("looked for: %s", strings.Join(r.Load.Checks, ", "))
 	}
 }
 
-// names lists a bucket's keys.
-func names(b *storage.Bucket) submit.Keys {
-	return func(ctx context.Context, prefix string) iter.Seq2[string, error] {
-		return func(yield func(string, error) bool) {
-			for o, err := range b.List(ctx, prefix) {
-				if !yield(o.Key, err) {
-					return
-				}
-			}
-		}
-	}
-}
-
-// reachable is a bucket's URI as it is understood in any folder.
-func reachable(b *storage.Bucket) string {
-	if dir, ok := b.Local(); ok {
-		if path, err := filepath.Abs(dir); err == nil {
-			return path
-		}
-	}
-	return storage.Redact(b.URI())
-}
-
-// submitPlaces says what to submit, where the receipt goes and where the run
-// is rooted. Preparing needs no input.
+// submitPlaces says what to submit, where the receipt goes, and where the
+// ledger of a dataset without a run's id is. Preparing needs no input.
 func (s *session) submitPlaces() (in stages.Input, out, root string, err error) {
 	c := s.flags
 	out = c.String("out")
 	named := c.String("root") != ""
 	_, root = runAndRoot(c)
 	if c.Bool("prepare") && c.String("in") == "" {
-		if out == "" {
+		switch {
+		case out == "":
 			out = storage.Join(root, "policy")
+		case !named:
+			root = dataset.RootOf(out)
 		}
 		return in, out, root, nil
 	}
@@ -226,14 +197,35 @@ func (s *session) submitPlaces() (in stages.Input, out, root string, err error) 
 	return in, out, root, nil
 }
 
-// epochOf is the epoch of a curated dataset, as curate left it; 0 when it did
-// not. What is wrong with the dataset is for the stage to say.
-func epochOf(ctx context.Context, in stages.Input) int {
-	d, err := dataset.Open(ctx, in.URI, dataset.OpenOptions{AcceptGates: in.AcceptGates})
-	if err != nil {
-		return 0
+// curated opens what is submitted; nil when nothing is. An error ends the
+// command: without the run's id the wrong ledger would be begun.
+func (s *session) curated(ctx context.Context, in stages.Input) (*dataset.Dataset, error) {
+	if s.flags.Bool("prepare") {
+		return nil, nil
 	}
+	d, err := dataset.Open(ctx, in.URI, dataset.OpenOptions{AcceptGates: in.AcceptGates, Kind: formats.KindTrajectories})
+	if err != nil {
+		return nil, fmt.Errorf("opening the curated dataset: %w", err)
+	}
+	return d, nil
+}
+
+// epochOf is the epoch of a curated dataset, as curate left it; 0 when it did
+// not.
+func epochOf(d *dataset.Dataset) int {
 	var state formats.CurateState
 	_ = json.Unmarshal(d.State, &state)
 	return state.Epoch
+}
+
+// fileLine says what a file would hold, and what it leaves out and why.
+func fileLine(f formats.FileLoad) string {
+	text := fmt.Sprintf("%-26s %d rows", f.Name, f.Rows)
+	if f.Unfit != "" {
+		text = fmt.Sprintf("%-26s not written: %s", f.Name, f.Unfit)
+	}
+	if len(f.Skipped) > 0 && f.Unfit == "" {
+		text += "; without a row: " + tally(f.Skipped)
+	}
+	return text
 }

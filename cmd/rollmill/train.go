@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"strconv"
@@ -8,10 +9,12 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/pipelines/train"
 	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/stages/rollout"
 	"github.com/rollmill/rollmill/stages/score"
+	"github.com/rollmill/rollmill/stages/submit"
 	"github.com/rollmill/rollmill/storage"
 )
 
@@ -100,7 +103,15 @@ func trainOptions(ctx context.Context, s *session) (train.Options, error) {
 	if c.String("backend") == "file" {
 		return o, usage("use the five commands, and train elsewhere", "--backend file trains nothing, so there is no next epoch")
 	}
-	o.Submit, err = submitOptions(ctx, s, c, root, storage.Join(root, "policy"))
+	ledger := cmp.Or(c.String("ledger"), root)
+	o.FindLedger = func(ctx context.Context, in string, run dataset.Run, submitting *submit.Options) error {
+		uri, err := s.ledger(ctx, c, in, run, root)
+		if err != nil || uri == ledger {
+			return err
+		}
+		return openLedger(ctx, uri, submitting)
+	}
+	o.Submit, err = submitOptions(ctx, s, c, ledger, storage.Join(root, "policy"))
 	return o, err
 }
 

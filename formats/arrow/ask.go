@@ -19,6 +19,12 @@ import (
 //	rewards: map<string, double>
 //	messages: list<struct<role, content, content_parts, name, reasoning_content, tool_call_id: string,
 //	                      tool_calls: list<struct<id, name, arguments: string>>, sampled: bool>>
+//	metadata: string                                   (JSON, {} without any)
+//	model, example_id: string
+//	tool_sets: list<string>                            (each the JSON array of tools that a call offered)
+//	epoch, generation, prompt_tokens, completion_tokens, sampled_tokens: int32
+//
+// New columns are added at the end; find columns by name.
 type Asked struct {
 	*formats.Trajectory
 	Path    []int                 // of messages, the ones to send
@@ -28,13 +34,16 @@ type Asked struct {
 
 var (
 	text     = arrow.BinaryTypes.String
+	int32s   = arrow.PrimitiveTypes.Int32
 	toolCall = arrow.StructOf(plain("id", text), plain("name", text), plain("arguments", text))
 	message  = arrow.StructOf(plain("role", text), plain("content", text), nullable("content_parts", text), nullable("name", text),
 		nullable("reasoning_content", text), nullable("tool_call_id", text), plain("tool_calls", arrow.ListOf(toolCall)),
 		plain("sampled", arrow.FixedWidthTypes.Boolean))
 	asked = arrow.NewSchema([]arrow.Field{plain("id", text), plain("example", text), plain("answer", text), plain("status", text),
 		plain("stop_reason", text), plain("seed", arrow.PrimitiveTypes.Int64),
-		plain("rewards", arrow.MapOf(text, arrow.PrimitiveTypes.Float64)), plain("messages", arrow.ListOf(message))}, nil)
+		plain("rewards", arrow.MapOf(text, arrow.PrimitiveTypes.Float64)), plain("messages", arrow.ListOf(message)),
+		plain("metadata", text), plain("model", text), plain("example_id", text), plain("tool_sets", arrow.ListOf(text)),
+		plain("epoch", int32s), plain("generation", int32s), plain("prompt_tokens", int32s), plain("completion_tokens", int32s), plain("sampled_tokens", int32s)}, nil)
 )
 
 func plain(name string, t arrow.DataType) arrow.Field { return arrow.Field{Name: name, Type: t} }
@@ -103,7 +112,10 @@ func (a *AskWriter) write(c *columns) error {
 }
 
 func (r *Asked) size() int {
-	n := len(r.Example) + len(r.Answer)
+	n := len(r.Example) + len(r.Answer) + len(r.Metadata)
+	for _, set := range r.ToolSets {
+		n += len(set)
+	}
 	for _, i := range r.Path {
 		n += len(r.Messages[i].Content) + len(r.Messages[i].ContentParts) + len(r.Messages[i].Reasoning)
 	}

@@ -1,6 +1,7 @@
 package arrow
 
 import (
+	"cmp"
 	"strings"
 	"unicode/utf8"
 	"unsafe"
@@ -96,7 +97,13 @@ type columns struct {
 	rows  int
 	heads [5]texts // id, example, answer, status, stop_reason
 	seeds []int64
+	tails [3]texts   // metadata, model, example_id
+	whole [5][]int32 // epoch, generation, prompt_tokens, completion_tokens, sampled_tokens
 
+	toolSets struct {
+		ends  []int32
+		texts texts
+	}
 	rewards struct {
 		ends   []int32
 		names  texts
@@ -120,8 +127,13 @@ func (c *columns) empty() {
 	c.rewards.ends, c.rewards.values, c.rewards.valid = append(c.rewards.ends[:0], 0), c.rewards.values[:0], c.rewards.valid[:0]
 	c.messages.ends, c.messages.sampled = append(c.messages.ends[:0], 0), c.messages.sampled[:0]
 	c.calls.ends = append(c.calls.ends[:0], 0)
+	c.toolSets.ends = append(c.toolSets.ends[:0], 0)
 	c.rewards.names.empty()
-	for _, set := range [][]texts{c.heads[:], c.messages.texts[:], c.calls.texts[:]} {
+	c.toolSets.texts.empty()
+	for i := range c.whole {
+		c.whole[i] = c.whole[i][:0]
+	}
+	for _, set := range [][]texts{c.heads[:], c.tails[:], c.messages.texts[:], c.calls.texts[:]} {
 		for i := range set {
 			set[i].empty()
 		}
@@ -134,6 +146,16 @@ func (c *columns) add(r *Asked) {
 		c.heads[i].add(s)
 	}
 	c.seeds = append(c.seeds, r.Seed)
+	for i, s := range [...]string{cmp.Or(r.Metadata, "{}"), r.Model, r.ExampleID} {
+		c.tails[i].add(s)
+	}
+	for i, n := range [...]int32{r.Epoch, r.Generation, r.PromptTokens, r.CompletionTokens, r.SampledTokens} {
+		c.whole[i] = append(c.whole[i], n)
+	}
+	for _, set := range r.ToolSets {
+		c.toolSets.texts.add(set)
+	}
+	c.toolSets.ends = append(c.toolSets.ends, int32(len(c.toolSets.texts.offsets)-1))
 	for _, n := range r.Rewards {
 		c.rewards.names.add(n.Name)
 		c.rewards.valid = c.rewards.valid.set(len(c.rewards.values), n.Value != nil)
@@ -176,6 +198,14 @@ func (c *columns) batch() arrow.RecordBatch {
 	}
 	out = append(out, array.MakeFromData(array.NewData(arrow.PrimitiveTypes.Int64, c.rows, []*memory.Buffer{nil, bufferOf(c.seeds)}, nil, 0, 0)))
 	out = append(out, array.MakeFromData(c.rewardColumn()), array.MakeFromData(c.messageColumn()))
+	for i := range c.tails {
+		out = append(out, array.MakeFromData(c.tails[i].column()))
+	}
+	sets := array.NewData(arrow.ListOf(text), c.rows, []*memory.Buffer{nil, bufferOf(c.toolSets.ends)}, []arrow.ArrayData{c.toolSets.texts.column()}, 0, 0)
+	out = append(out, array.MakeFromData(sets))
+	for i := range c.whole {
+		out = append(out, array.MakeFromData(array.NewData(int32s, c.rows, []*memory.Buffer{nil, bufferOf(c.whole[i])}, nil, 0, 0)))
+	}
 	return array.NewRecordBatch(asked, out, int64(c.rows))
 }
 

@@ -10,11 +10,12 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/number"
+	"github.com/rollmill/rollmill/formats/validate"
 )
 
 // floor stands for a logprob of minus infinity, which JSON cannot carry; it
 // is what vLLM sends.
-const floor = -9999
+const floor = validate.LogprobFloor
 
 // AppendGroup appends a group as ART takes it, in one line. The rows must
 // have passed Check.

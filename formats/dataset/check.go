@@ -26,6 +26,9 @@ func (m *Manifest) check(place string) error {
 	bad := func(format string, args ...any) error {
 		return formats.Invalid(place, "put back the file that rollmill wrote, or make the dataset again", nil, "damaged: "+format, args...)
 	}
+	if m.Run.ID != "" && !runID.MatchString(m.Run.ID) {
+		return bad("the id of its run is %q, not 32 hexadecimal digits", m.Run.ID)
+	}
 	if m.Shards < 0 || m.Shards > MaxShards {
 		return bad("%d shards; a dataset has at most %d", m.Shards, MaxShards)
 	}

@@ -121,12 +121,19 @@ func (s *Shard) Overtaken(ctx context.Context, err error) bool {
 	if !errors.Is(err, storage.ErrNotExist) {
 		return false
 	}
-	done, look := s.finished(ctx)
-	if look != nil || !done || s.Discard() != nil {
-		return false
+	done, look := s.Finished(ctx)
+	return look == nil && done
+}
+
+// Finished looks whether another process finished this shard meanwhile. The
+// shard is UpToDate then, and what it wrote is removed.
+func (s *Shard) Finished(ctx context.Context) (bool, error) {
+	done, err := s.finished(ctx)
+	if err == nil && done {
+		err = s.Discard()
+		s.upToDate = err == nil
 	}
-	s.upToDate = true
-	return true
+	return s.upToDate, err
 }
 
 // finished reports whether the shard's record, or the whole dataset, stands.

@@ -141,7 +141,7 @@ func (w *TableWriter[T]) CopyWith(ctx context.Context, p *Payload, at []int64, r
 		}
 		from, rows = append(from, whole), slices.Concat(rows, more)
 	}
-	return w.add(ctx, rows, func() error {
+	return w.add(ctx, rows, nil, func() error {
 		if err := w.w.CopyFrom(from, rows); err != nil {
 			return err
 		}
@@ -153,15 +153,11 @@ func (w *TableWriter[T]) CopyWith(ctx context.Context, p *Payload, at []int64, r
 // rows that are copied.
 func inMemory[T any](rows []T) (parquet.Source, error) {
 	setDigests(rows)
-	var buf bytes.Buffer
-	w := parquet.NewWriter[T](&buf)
-	if err := w.Write(rows); err != nil {
+	data, err := encodeRows(rows, func(*parquet.Writer[T]) {})
+	if err != nil {
 		return parquet.Source{}, err
 	}
-	if err := w.Close(); err != nil {
-		return parquet.Source{}, err
-	}
-	f, err := parquet.Open(bytes.NewReader(buf.Bytes()), int64(buf.Len()), "rows in memory")
+	f, err := parquet.Open(bytes.NewReader(data), int64(len(data)), "rows in memory")
 	at := make([]int64, len(rows))
 	for i := range at {
 		at[i] = int64(i)

@@ -157,13 +157,13 @@ func TestTheDigestCoversTheBytesOfOneObject(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	text := strings.Replace(string(data), "\n}\n", ",\n \"newer\": {\"a\":  1}, \"run\": {\"id\": \"x\", \"root\": \"runs\"}\n}\n", 1)
+	text := strings.Replace(string(data), "\n}\n", ",\n \"newer\": {\"a\":  1}, \"run\": {\"id\": \"0123456789abcdef0123456789abcdef\", \"root\": \"runs\"}\n}\n", 1)
 	if err := os.WriteFile(file, []byte(text), 0o666); err != nil {
 		t.Fatal(err)
 	}
 	after := open(t, uri)
 	ref := before.Ref("base", "other")
-	if !after.Is(&ref) || after.Run != (Run{"x", "runs"}) {
+	if !after.Is(&ref) || after.Run != (Run{"0123456789abcdef0123456789abcdef", "runs"}) {
 		t.Errorf("the digest changed, or the run is %+v", after.Run)
 	}
 	if again := string(after.encode()); !strings.Contains(again, `"newer": {"a":  1}`) || !strings.Contains(again, string(before.raw)) {

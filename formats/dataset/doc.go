@@ -5,6 +5,7 @@
 //	_dataset.json                                the manifest
 //	.rollmill/<identity>-<n>/shard-<i>.json      one create-only record a shard
 //	.rollmill/<identity>-<n>/journal-<i>/…       finished rows not yet in a part
+//	.rollmill/<identity>-<n>/lease-<i>.json      who is at work on the shard, see Slot
 //
 // A shard writes parts under names that no one else can write, then its
 // record; the first record wins. n records are the dataset: the manifest is a

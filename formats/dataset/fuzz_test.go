@@ -128,3 +128,57 @@ func FuzzSegment(f *testing.F) {
 		}
 	})
 }
+
+// Whatever a shard's record says, sealing its dataset ends in one whose rows
+// are as many as it counts, or in an error that names it.
+func FuzzRecord(f *testing.F) {
+	ctx := context.Background()
+	const uri = "mem://fuzz-record/d"
+	var s *Shard
+	for i := range 2 {
+		var err error
+		if s, err = Begin(ctx, uri, wideSpec(), Options{Shard: i, Of: 2}); err != nil {
+			f.Fatal(err)
+		}
+		if err := NewTable[formats.Trajectory](s, "", 0).Write(ctx, group(i, 2)); err != nil {
+			f.Fatal(err)
+		}
+		if _, err := s.Commit(ctx, Outcome{}); err != nil {
+			f.Fatal(err)
+		}
+	}
+	b, err := storage.Open(ctx, uri)
+	if err != nil {
+		f.Fatal(err)
+	}
+	key := s.run.record(1)
+	good, err := b.Read(ctx, key)
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(good)
+	f.Add(bytes.ReplaceAll(good, []byte(`"rows": 2`), []byte(`"rows": 3`)))
+	f.Add([]byte(`{"format":"` + Format + `"}`))
+	f.Add([]byte("null"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		if err := b.Delete(ctx, ManifestFile); err != nil && !errors.Is(err, storage.ErrNotExist) {
+			t.Fatal(err)
+		}
+		if err := b.Write(ctx, key, data); err != nil {
+			t.Fatal(err)
+		}
+		d, err := Seal(ctx, uri)
+		if err == nil {
+			d, err = Open(ctx, uri, OpenOptions{})
+		}
+		if err != nil {
+			if !strings.Contains(err.Error(), "fuzz-record") {
+				t.Fatalf("an error without a place: %v", err)
+			}
+			return
+		}
+		if rows, err := drained[formats.Trajectory](ctx, d); err == nil && int64(len(rows)) != d.Rows {
+			t.Fatalf("%d rows; the manifest counts %d", len(rows), d.Rows)
+		}
+	})
+}

@@ -11,6 +11,7 @@ import (
 	"iter"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -34,10 +35,18 @@ type Journal[T any] struct {
 	dir    string
 	set    *secret.Set
 
+	// Expected is how many rows the shard will have, when that is known. It is
+	// noted in each segment, so that a dataset that is not there yet can say
+	// how much of it is.
+	Expected int64
+
 	mu       sync.Mutex
 	segments []segment // in name order
 	next     int
 }
+
+// noteExpected is the key of Journal.Expected in a segment's metadata.
+const noteExpected = "rollmill.journal.expected"
 
 type segment struct {
 	key  string
@@ -68,25 +77,25 @@ func (j *Journal[T]) Append(ctx context.Context, rows []T) error {
 		return nil
 	}
 	redactRows(j.set, rows)
-	var buf bytes.Buffer
-	w := parquet.NewWriter[T](&buf)
-	if err := w.Write(rows); err != nil {
-		return fmt.Errorf("journal: %w", err)
-	}
-	if err := w.Close(); err != nil {
+	data, err := encodeRows(rows, func(w *parquet.Writer[T]) {
+		if j.Expected > 0 {
+			w.Note(noteExpected, strconv.FormatInt(j.Expected, 10))
+		}
+	})
+	if err != nil {
 		return fmt.Errorf("journal: %w", err)
 	}
 	j.mu.Lock()
 	n := j.next
 	j.next++
 	j.mu.Unlock()
-	key := fmt.Sprintf("%s%08d-%s.parquet", j.dir, n, segmentDigest(buf.Bytes()))
-	if err := j.bucket.Create(ctx, key, buf.Bytes()); err != nil && !errors.Is(err, storage.ErrExist) { // the same bytes
+	key := fmt.Sprintf("%s%08d-%s.parquet", j.dir, n, segmentDigest(data))
+	if err := j.bucket.Create(ctx, key, data); err != nil && !errors.Is(err, storage.ErrExist) { // the same bytes
 		return fmt.Errorf("journal: %w", err)
 	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	j.segments = append(j.segments, segment{key, int64(buf.Len())})
+	j.segments = append(j.segments, segment{key, int64(len(data))})
 	slices.SortFunc(j.segments, func(a, b segment) int { return strings.Compare(a.key, b.key) })
 	return nil
 }
@@ -120,12 +129,16 @@ func (j *Journal[T]) load(ctx context.Context, s segment) ([]T, error) {
 	if err != nil {
 		return nil, err
 	}
-	r, err := parquet.NewReader[T](f, 0, f.Rows())
+	r, more, err := readRows[T](f, 0, f.Rows(), false)
 	if err != nil {
 		return nil, err
 	}
 	defer r.Close()
-	return drain(r.Read, f.Rows())
+	rows, err := drain(r.Read, f.Rows())
+	if err == nil && more != nil && len(rows) > 0 {
+		err = readUnknown(more, rows)
+	}
+	return rows, err
 }
 
 // Rows yields every journalled row, segment by segment, unsorted. Of rows

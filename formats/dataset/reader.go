@@ -2,7 +2,6 @@ package dataset
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -28,6 +27,7 @@ type Reader[T any] struct {
 	first int64 // its first row
 	src   storage.Reader
 	cur   *parquet.Reader[T]
+	more  *parquet.UnknownReader // of the columns of rows that T does not know; nil for none
 }
 
 // NewReader reads a range of rows of a table; table "" is the main one.
@@ -75,6 +75,11 @@ func (r *Reader[T]) Read(rows []T) (int, error) {
 		}
 		want := min(int64(len(rows)-n), r.end-r.next)
 		k, err := r.cur.Read(rows[n : n+int(want)])
+		if r.more != nil && k > 0 {
+			if err := readUnknown(r.more, rows[n:n+k]); err != nil {
+				return n, err
+			}
+		}
 		n += k
 		r.next += int64(k)
 		if errors.Is(err, io.EOF) {
@@ -100,11 +105,7 @@ func (r *Reader[T]) open() error {
 	}
 	first := r.next - r.first
 	r.src = src
-	read := parquet.NewReader[T]
-	if r.head {
-		read = parquet.NewHeadReader[T]
-	}
-	if r.cur, err = read(f, first, min(p.Rows-first, r.end-r.next)); err != nil {
+	if r.cur, r.more, err = readRows[T](f, first, min(p.Rows-first, r.end-r.next), r.head); err != nil {
 		return errors.Join(err, src.Close())
 	}
 	return nil
@@ -149,11 +150,12 @@ func (d *Dataset) checkPart(f *parquet.File, p Part, place string) error {
 		return formats.Invalid(place, "the part is damaged, or was written again by another program", nil,
 			"the part's footer has digest %s; the manifest says %s", f.FooterDigest(), p.Footer)
 	}
-	marks := formats.Marks{Schema: d.Schema}
-	if text := f.Noted(formats.MarksKey); text != "" {
-		if err := json.Unmarshal([]byte(text), &marks); err != nil {
-			return formats.Invalid(place, "", err, "the footer's metadata %q is damaged", formats.MarksKey)
-		}
+	marks, err := formats.ParseMarks(f.Noted(formats.MarksKey))
+	if err != nil {
+		return formats.Invalid(place, "", err, "the footer's metadata %q is damaged", formats.MarksKey)
+	}
+	if marks.Schema == "" {
+		marks.Schema = d.Schema
 	}
 	if name := formats.Missing(d.kindOf(p), marks.Schema, f.Columns()); name != "" {
 		return formats.Invalid(place, "", nil, "has no column %s, which schema %s has", name, marks.Schema)
@@ -189,7 +191,7 @@ func (r *Reader[T]) Close() error {
 		return nil
 	}
 	err := errors.Join(r.cur.Close(), r.src.Close())
-	r.cur, r.src = nil, nil
+	r.cur, r.src, r.more = nil, nil, nil
 	return err
 }
 

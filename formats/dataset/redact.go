@@ -19,6 +19,9 @@ func redactRows[T any](s *secret.Set, rows []T) {
 		} else {
 			s.Value(&rows[i])
 		}
+		if row, carries := any(&rows[i]).(formats.Carrier); carries && row.Unknown() != nil {
+			s.Value(row.Unknown().Value())
+		}
 	}
 }
 

@@ -3,6 +3,7 @@ package dataset
 import (
 	"context"
 	"errors"
+	"fmt"
 	"path"
 	"path/filepath"
 	"strings"
@@ -34,13 +35,13 @@ func place(uri string) (root, p, query string) {
 }
 
 func relative(from, to string) string {
-	fromRoot, fromPath, _ := place(from)
-	root, p, _ := place(to)
+	fromRoot, fromPath, fromQuery := place(from)
+	root, p, query := place(to)
 	absolute := to
 	if root == "" {
 		absolute = p
 	}
-	if fromRoot != root {
+	if fromRoot != root || !sameQuery(fromQuery, query) {
 		return absolute
 	}
 	a, b := strings.Split(fromPath, "/")[1:], strings.Split(p, "/")[1:]
@@ -105,10 +106,18 @@ func (d *Dataset) OpenRef(ctx context.Context, r Ref) (*Dataset, error) { return
 // Is tells whether a Ref points at this dataset, as it is now.
 func (d *Dataset) Is(r *Ref) bool { return r != nil && d.digest == r.Digest }
 
-// follow opens what a Ref points at. Gates that refused it do not count: who
-// made this dataset from it has accepted them.
+// follow opens what a Ref points at: where the context says, or where the Ref
+// says if that may be asked (see Follows). Gates that refused it do not
+// count: who made this dataset from it has accepted them.
 func (d *Dataset) follow(ctx context.Context, r Ref) (*Dataset, error) {
+	if out, err := d.given(ctx, r); out != nil || err != nil {
+		return out, err
+	}
 	uri := d.resolve(r.URI)
+	if !Follows(d.uri, uri) {
+		return nil, formats.Invalid(d.URI(), fmt.Sprintf("if you trust that place, say --base %q, or where a copy of it is", storage.Redact(uri)), nil,
+			"its %s is at %q, in another store or at another endpoint, where a manifest alone sends nobody", r.Role, storage.Redact(uri))
+	}
 	b, err := storage.Open(ctx, uri)
 	if err != nil {
 		return nil, err
@@ -126,6 +135,35 @@ func (d *Dataset) follow(ctx context.Context, r Ref) (*Dataset, error) {
 			"its %s %q changed since (identity was %s, is %s; rows digest was %s, is %s)", r.Role, b.URI(), r.Identity, m.Identity, r.RowsDigest, m.RowsDigest)
 	}
 	return out, out.checkSizes(ctx, d, r)
+}
+
+type basesKey struct{}
+
+// WithBases returns a context in which datasets that others refer to are also
+// looked for at URIs, wherever these are: what has the digest that is wanted is
+// taken.
+func WithBases(ctx context.Context, uris []string) context.Context {
+	return context.WithValue(ctx, basesKey{}, uris)
+}
+
+// given opens what a Ref points at among the bases of the context; nil when it
+// is none of them.
+func (d *Dataset) given(ctx context.Context, r Ref) (*Dataset, error) {
+	uris, _ := ctx.Value(basesKey{}).([]string)
+	for _, uri := range uris {
+		b, err := storage.Open(ctx, uri)
+		if err != nil {
+			return nil, err
+		}
+		m, err := find(ctx, b)
+		if err != nil {
+			return nil, fmt.Errorf("--base: %w", err)
+		}
+		if out := newDataset(*m, uri, b); out.digest == r.Digest {
+			return out, out.checkSizes(ctx, d, r)
+		}
+	}
+	return nil, nil
 }
 
 // checkSizes lists the parts once and compares their sizes.

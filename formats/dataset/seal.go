@@ -29,6 +29,9 @@ func Seal(ctx context.Context, uri string) (*Dataset, error) {
 // some run's records are complete.
 func find(ctx context.Context, b *storage.Bucket) (*Manifest, error) {
 	m, err := readManifest(ctx, b)
+	if inFile(err) {
+		return nil, aFile(b.URI())
+	}
 	if err == nil || !errors.Is(err, storage.ErrNotExist) {
 		return m, err
 	}
@@ -37,7 +40,7 @@ func find(ctx context.Context, b *storage.Bucket) (*Manifest, error) {
 		return nil, err
 	}
 	if len(found) == 0 {
-		return nil, formats.Invalid(b.URI(), "has the stage that writes it run?", storage.ErrNotExist, "no dataset")
+		return nil, noDataset(ctx, b)
 	}
 	runs := sortedRuns(found)
 	for _, r := range runs {

@@ -25,7 +25,7 @@ type Spec struct {
 	Base    *Ref              // of a thin dataset: the wide dataset it is aligned with; also one of Inputs
 
 	Gates []Gate // looked at when the dataset is sealed; not part of the identity
-	Run   Run    // that it belongs to; not part of the identity
+	Run   Run    // that it belongs to, from OpenRun or RunOf its inputs; not part of the identity
 }
 
 // Ref points at a dataset that another was made from.

@@ -44,6 +44,8 @@ type TableWriter[T any] struct {
 	hash  hash.Hash
 	w     *parquet.Writer[T]
 	seq   int // of the next part
+
+	unknown *parquet.Unknown // columns of the part that T does not know
 }
 
 // NewTable returns the writer of a table; "" is the main one. For a thin main
@@ -74,9 +76,17 @@ func (w *TableWriter[T]) Write(ctx context.Context, rows []T) error {
 	if w.err != nil || len(rows) == 0 {
 		return w.err
 	}
+	unknown, err := unknownOf(rows)
+	if err != nil {
+		return w.fail(err)
+	}
+	if unknown == nil && w.w != nil {
+		unknown = w.unknown
+	}
+	complete(rows, unknown)
 	redactRows(w.s.secrets, rows)
 	setDigests(rows)
-	return w.add(ctx, rows, func() error { return w.w.Write(rows) })
+	return w.add(ctx, rows, unknown, func() error { return w.w.Write(rows) })
 }
 
 // setDigests sets the payload digests of wide rows.
@@ -88,17 +98,19 @@ func setDigests[T any](rows []T) {
 	}
 }
 
-// add counts rows in that write hands to the part.
-func (w *TableWriter[T]) add(ctx context.Context, rows []T, write func() error) error {
+// add counts rows in that write hands to the part, which has the unknown
+// columns: another part begins where they change.
+func (w *TableWriter[T]) add(ctx context.Context, rows []T, unknown *parquet.Unknown, write func() error) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	if w.w != nil && w.w.Ended() >= partGroups-1 && !w.w.Fits(len(rows)) {
+	if w.w != nil && (w.w.Ended() >= partGroups-1 && !w.w.Fits(len(rows)) || !w.unknown.Same(unknown)) {
 		if err := w.end(ctx); err != nil {
 			return err
 		}
 	}
 	if w.w == nil {
+		w.unknown = unknown
 		if err := w.begin(ctx); err != nil {
 			return err
 		}
@@ -123,6 +135,12 @@ func (w *TableWriter[T]) begin(ctx context.Context) error {
 		return w.fail(err)
 	}
 	w.draft, w.hash = d, sha256.New()
+	if w.unknown != nil {
+		if w.w, err = parquet.NewWriterWith[T](hashing{d, w.hash}, w.unknown); err != nil {
+			return w.fail(err)
+		}
+		return nil
+	}
 	w.w = parquet.NewWriter[T](hashing{d, w.hash})
 	w.w.Note(formats.MarksKey, formats.MarksOf(reflect.TypeFor[T]()).String())
 	return nil

@@ -191,8 +191,9 @@ func digestOf(ctx context.Context, b *storage.Bucket, o storage.Object) (string,
 }
 
 // Unnamed lists the parts at a dataset that nobody names: what a killed writer
-// left, or one that is at work has written so far. Readers of plain Parquet
-// take them for rows; Seal removes them once the dataset is sealed.
+// left, or one that is at work has written so far, and Parquet files that
+// something else put there. Readers of plain Parquet take them for rows; Seal
+// removes those of writers once the dataset is sealed.
 func (d *Dataset) Unnamed(ctx context.Context) ([]string, error) {
 	all, err := list(ctx, d.bucket, "")
 	if err != nil {
@@ -207,7 +208,18 @@ func (d *Dataset) Unnamed(ctx context.Context) ([]string, error) {
 	for _, o := range left.parts {
 		out = append(out, o.Key)
 	}
+	for _, o := range all {
+		if foreign(o.Key) {
+			out = append(out, o.Key)
+		}
+	}
 	return out, nil
+}
+
+// foreign reports whether a file that no writer of datasets left would be read
+// as rows of the main table.
+func foreign(key string) bool {
+	return strings.HasSuffix(key, ".parquet") && !strings.ContainsAny(key[:1], "._") && !strings.Contains(key, "/") && !partKey.MatchString(key)
 }
 
 // UnnamedAt is Unnamed of the sealed dataset at a URI; none when there is none.

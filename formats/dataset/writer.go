@@ -69,6 +69,7 @@ func Begin(ctx context.Context, uri string, spec Spec, o Options) (*Shard, error
 	if o.partHeld == 0 {
 		o.partHeld = partLight
 	}
+	spec.Run = spec.Run.stored(ctx)
 	s := &Shard{bucket: bucket, uri: uri, spec: spec.redacted(secret.From(ctx)), secrets: secret.From(ctx), run: run{identity: spec.Identity(), of: o.Of}, shard: o.Shard,
 		partSize: o.partSize, partHeld: o.partHeld, tables: map[string]*table{}}
 	if err := s.look(ctx, o.Overwrite); err != nil {

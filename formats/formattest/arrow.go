@@ -81,6 +81,9 @@ func differFields(field reflect.Value, got any) string {
 	}
 	n := 0
 	for i := range field.NumField() {
+		if field.Type().Field(i).Anonymous {
+			continue
+		}
 		tag := strings.Split(field.Type().Field(i).Tag.Get("parquet"), ",")
 		value, there := object[tag[0]]
 		if !there {

@@ -66,7 +66,7 @@ func (s *fetched) ReadAt(p []byte, off int64) (int, error) {
 
 // source is what the next row group is read from. When it is time to, it
 // fetches the chunks of as many row groups as the limit allows.
-func (r *Reader[T]) source() (io.ReaderAt, error) {
+func (r *reader) source() (io.ReaderAt, error) {
 	if r.f.ahead == 0 {
 		return r.f.src, nil
 	}
@@ -107,7 +107,7 @@ func (f *File) fetch(wanted []extent, walls ...extent) (*fetched, error) {
 
 // plan lists the chunks of the row groups from the current one on that lie
 // in the range and together under the limit.
-func (r *Reader[T]) plan() (wanted []extent, to int) {
+func (r *reader) plan() (wanted []extent, to int) {
 	groups := r.f.meta.RowGroups
 	var total int64
 	first := r.first
@@ -133,7 +133,7 @@ func (r *Reader[T]) plan() (wanted []extent, to int) {
 
 // walls are the heavy chunks of the planned row groups that nobody asked for:
 // to save a request is no reason to fetch them.
-func (r *Reader[T]) walls(to int) []extent {
+func (r *reader) walls(to int) []extent {
 	wanted := make([]bool, len(r.f.leaves))
 	for _, l := range r.leaves {
 		wanted[l.node.leaf] = true

@@ -67,6 +67,9 @@ func jsonOf(t testing.TB, row any) map[string]any {
 func plainStruct(v reflect.Value) map[string]any {
 	out := map[string]any{}
 	for i := range v.NumField() {
+		if v.Type().Field(i).Anonymous {
+			continue
+		}
 		name, rest, _ := strings.Cut(v.Type().Field(i).Tag.Get("parquet"), ",")
 		optional := strings.Contains(rest, "optional")
 		out[name] = plainValue(v.Field(i), optional)

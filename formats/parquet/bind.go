@@ -20,6 +20,7 @@ type leaf struct {
 
 	optional bool // the column itself may be null
 	payload  bool // it belongs to a field with the tag rollmill:"payload"
+	unknown  bool // the row's type has no field for it: its values are among formats.Unknown
 }
 
 // list is a repeated level on the way to a leaf.
@@ -99,6 +100,12 @@ func bindFields(out *[]*leaf, t reflect.Type, n *node, at *leaf) error {
 		column := n.child(name)
 		if column == nil {
 			if sf.Type.Kind() == reflect.Slice || sf.Type.Kind() == reflect.Pointer || slices.Contains(strings.Split(rest, ","), "optional") {
+				continue
+			}
+			if sf.Type.Kind() == reflect.Struct { // absent, if each of its columns may be
+				if err := bindFields(out, sf.Type, &node{}, &inner); err != nil {
+					return err
+				}
 				continue
 			}
 			return fmt.Errorf("has no column %s", inner.name)

@@ -73,6 +73,9 @@ func CheckFooter(src io.ReaderAt, size int64, name string) error {
 	return nil
 }
 
+// Name is what errors call the file.
+func (f *File) Name() string { return f.name }
+
 // Rows is the number of rows.
 func (f *File) Rows() int64 { return f.meta.NumRows }
 

@@ -35,6 +35,12 @@ func (g *gathered) reset() {
 
 // all takes in the leaf's entries of rows.
 func (g *gathered) all(rows rowsIn) {
+	if g.unknown {
+		for _, p := range rows.unknown {
+			g.row(p)
+		}
+		return
+	}
 	if len(g.lists) > 0 {
 		for i := range rows.n {
 			g.row(unsafe.Add(rows.base, uintptr(i)*rows.stride))

@@ -6,7 +6,6 @@ import (
 	"io"
 	"reflect"
 	"slices"
-	"unsafe"
 
 	"github.com/parquet-go/parquet-go/encoding/thrift"
 	"github.com/parquet-go/parquet-go/format"
@@ -22,6 +21,12 @@ import (
 // caller's for good, but one row kept keeps its page. A Reader is for one
 // goroutine.
 type Reader[T any] struct {
+	reader
+	bound int // leaves of the file that T has fields for
+}
+
+// reader reads rows of any type.
+type reader struct {
 	f       *File
 	leaves  []*leaf
 	next    int64 // row of the file
@@ -43,10 +48,15 @@ func NewReader[T any](f *File, first, rows int64) (*Reader[T], error) {
 	if err != nil {
 		return nil, formats.Invalid(f.name, "", nil, "%s", err)
 	}
+	r, err := f.newReader(leaves, first, rows)
+	return &Reader[T]{r, len(leaves)}, err
+}
+
+func (f *File) newReader(leaves []*leaf, first, rows int64) (reader, error) {
 	if first < 0 || rows < 0 || first > f.Rows() || rows > f.Rows()-first {
-		return nil, formats.Invalid(f.name, "", nil, "rows %d to %d are not among its %d", first, first+rows, f.Rows())
+		return reader{}, formats.Invalid(f.name, "", nil, "rows %d to %d are not among its %d", first, first+rows, f.Rows())
 	}
-	return &Reader[T]{f: f, leaves: leaves, next: first, end: first + rows, budget: f.newBudget()}, nil
+	return reader{f: f, leaves: leaves, next: first, end: first + rows, budget: f.newBudget()}, nil
 }
 
 // Read fills rows, returning how many it set, and io.EOF after the last. A
@@ -65,24 +75,36 @@ func (r *Reader[T]) Read(rows []T) (n int, err error) {
 		if err := r.open(); err != nil {
 			return n, err
 		}
-		left := r.first + r.f.meta.RowGroups[r.group].NumRows - r.next
-		k := int(min(int64(len(rows)-n), r.end-r.next, left))
-		some := rows[n : n+k]
+		some := rows[n : n+r.run(len(rows)-n)]
 		clear(some)
-		for _, c := range r.cursors {
-			if err := c.fill(unsafe.Pointer(&some[0]), unsafe.Sizeof(some[0]), k); err != nil {
-				clear(some)
-				return n, r.fail(c.name, err)
-			}
+		if err := r.fill(rowsAt(some)); err != nil {
+			clear(some)
+			return n, err
 		}
-		n += k
-		r.next += int64(k)
+		n += len(some)
 	}
 	return n, nil
 }
 
+// run is how many of the next n rows lie in the row group that is open.
+func (r *reader) run(n int) int {
+	left := r.first + r.f.meta.RowGroups[r.group].NumRows - r.next
+	return int(min(int64(n), r.end-r.next, left))
+}
+
+// fill reads a run of rows, which are zero.
+func (r *reader) fill(rows rowsIn) error {
+	for _, c := range r.cursors {
+		if err := c.fill(rows.base, rows.stride, rows.n); err != nil {
+			return r.fail(c.name, err)
+		}
+	}
+	r.next += int64(rows.n)
+	return nil
+}
+
 // open moves to the row group that holds the next row.
-func (r *Reader[T]) open() error {
+func (r *reader) open() error {
 	groups := r.f.meta.RowGroups
 	for r.first+groups[r.group].NumRows <= r.next {
 		r.first += groups[r.group].NumRows
@@ -147,15 +169,19 @@ func NewHeadReader[T any](f *File, first, rows int64) (*Reader[T], error) {
 	if err != nil {
 		return nil, err
 	}
+	r.dropPayload()
+	return r, nil
+}
+
+func (r *reader) dropPayload() {
 	r.leaves = slices.DeleteFunc(r.leaves, func(l *leaf) bool { return l.payload })
 	firstMakes(r.leaves)
-	return r, nil
 }
 
 // seek moves a cursor to the page that holds a row of its row group, and
 // returns how many rows of the page come before it. Chunks of a page or two
 // are not worth the request for their page index.
-func (r *Reader[T]) seek(c *cursor, row int64) (rest int64, err error) {
+func (r *reader) seek(c *cursor, row int64) (rest int64, err error) {
 	chunk := &r.f.meta.RowGroups[r.group].Columns[c.node.leaf]
 	if row == 0 || chunk.OffsetIndexLength == 0 || chunk.MetaData.TotalCompressedSize <= readAhead/4 {
 		return row, nil
@@ -206,7 +232,7 @@ func pagesOf(src io.ReaderAt, chunk *format.ColumnChunk) ([]format.PageLocation,
 	return index.PageLocations, nil
 }
 
-func (r *Reader[T]) fail(column string, err error) error {
+func (r *reader) fail(column string, err error) error {
 	return r.f.fail(column, r.group, r.next, err)
 }
 
@@ -227,7 +253,7 @@ func (f *File) fail(column string, group int, row int64, err error) error {
 }
 
 // Close releases the reader, not the file.
-func (r *Reader[T]) Close() error {
+func (r *reader) Close() error {
 	r.cursors, r.spent, r.fetched = nil, nil, nil
 	r.next = r.end
 	return nil

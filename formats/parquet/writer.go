@@ -21,6 +21,8 @@ type Writer[T any] struct {
 	tail   *tail
 	sizes  *sizes // nil without heavy leaves
 
+	unknown *Unknown // columns that are written beside those of T; nil for none
+
 	current, spare *rowGroup
 	ending         chan error // of the row group before; nil for none
 	held           []pick     // its picks, until it has ended
@@ -63,8 +65,9 @@ func (g *rowGroup) reset() {
 
 // NewWriter begins a file on out. T is a struct with parquet tags, as in
 // package formats.
-func NewWriter[T any](out io.Writer) *Writer[T] {
-	l := layoutOf[T]()
+func NewWriter[T any](out io.Writer) *Writer[T] { return newWriter[T](out, layoutOf[T]()) }
+
+func newWriter[T any](out io.Writer, l *layout) *Writer[T] {
 	w := &Writer[T]{layout: l, current: newRowGroup(l)}
 	if len(w.current.heavy) > 0 {
 		w.sizes = newSizes(reflect.TypeFor[T](), l.paths)
@@ -90,6 +93,14 @@ func (w *Writer[T]) add(rows []T) error {
 	if err != nil {
 		return err
 	}
+	in := rowsAt(rows)
+	if w.unknown != nil {
+		bytes := int64(0)
+		if in.unknown, bytes, err = w.unknown.of(w.carriers(rows)); err != nil {
+			return err
+		}
+		total += bytes
+	}
 	g := w.current
 	if g.rows > 0 && (len(g.picks) > 0 || g.rows+int64(len(rows)) > groupRows || g.bytes+total > groupBytes) {
 		if err := w.flush(); err != nil {
@@ -101,7 +112,7 @@ func (w *Writer[T]) add(rows []T) error {
 	if err := endPages(g.heavy, func(c *chunk) bool { return group[c.node.leaf] >= joinPage }); err != nil {
 		return err
 	}
-	if err := g.gather(rowsAt(rows), group); err != nil {
+	if err := g.gather(in, group); err != nil {
 		return err
 	}
 	w.rows += int64(len(rows))
@@ -117,13 +128,14 @@ func (w *Writer[T]) add(rows []T) error {
 
 // rowsIn is rows of any type, in memory.
 type rowsIn struct {
-	base   unsafe.Pointer
-	stride uintptr
-	n      int
+	base    unsafe.Pointer
+	stride  uintptr
+	n       int
+	unknown []unsafe.Pointer // the unknown columns of each, where these are written
 }
 
 func rowsAt[T any](rows []T) rowsIn {
-	return rowsIn{unsafe.Pointer(unsafe.SliceData(rows)), unsafe.Sizeof(rows[0]), len(rows)}
+	return rowsIn{base: unsafe.Pointer(unsafe.SliceData(rows)), stride: unsafe.Sizeof(rows[0]), n: len(rows)}
 }
 
 // gather takes in the rows of a group whose columns have so many bytes.

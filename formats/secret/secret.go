@@ -38,6 +38,7 @@ type Set struct {
 	mu       sync.Mutex
 	found    atomic.Pointer[matcher]
 	settings atomic.Pointer[matcher] // found, and what the config file expanded beside it
+	replaced atomic.Int64
 }
 
 // With returns a context whose writers redact what s holds.
@@ -140,6 +141,15 @@ func spellings(value string) []string {
 	return append(out, plain, strings.ReplaceAll(plain, "/", `\/`))
 }
 
+// Replaced is how many values were replaced in rows and records so far; those in
+// errors and logs do not count.
+func (s *Set) Replaced() int64 {
+	if s == nil {
+		return 0
+	}
+	return s.replaced.Load()
+}
+
 // Known reports whether the set holds any value.
 func (s *Set) Known() bool { return s != nil && s.found.Load() != nil }
 
@@ -184,5 +194,6 @@ func newMatcher(patterns []pattern) *matcher {
 	m.longest = len(m.patterns[0].text)
 	m.shortest = len(m.patterns[len(m.patterns)-1].text)
 	m.lines = !slices.ContainsFunc(m.patterns, func(p pattern) bool { return strings.Contains(p.text, "\n") })
+	m.skip = newSkip(m.patterns, m.shortest)
 	return m
 }

@@ -165,13 +165,6 @@ func TestEnvironOfPrograms(t *testing.T) {
 	}
 }
 
-func TestDigestTellsValuesApart(t *testing.T) {
-	a, b := Digest("A", "x"), Digest("A", "y")
-	if a == b || a == Digest("B", "x") || a != Digest("A", "x") {
-		t.Error("digests do not tell values and names apart")
-	}
-}
-
 func TestWriterFindsValuesAcrossWrites(t *testing.T) {
 	const secret = "sk-canary-1234"
 	s := &Set{}

@@ -14,7 +14,9 @@ func (s *Set) Value(v any) int {
 	if !s.Known() {
 		return 0
 	}
-	return s.walk(reflect.ValueOf(v).Elem())
+	n := s.walk(reflect.ValueOf(v).Elem())
+	s.replaced.Add(int64(n))
+	return n
 }
 
 // JSON redacts the strings of a JSON text, keys too, and keeps it valid.
@@ -27,6 +29,7 @@ func (s *Set) JSON(data []byte) []byte {
 	if n == 0 {
 		return data
 	}
+	s.replaced.Add(int64(n))
 	return out
 }
 

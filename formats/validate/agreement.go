@@ -50,7 +50,7 @@ func newAgreement() Looker {
 
 func (c *agreement) Row(r *Row) {
 	r.trained(func(i int, m *formats.Message) bool {
-		if len(m.TokenIDs) >= minShared && len(m.TokenIDs) == len(m.Logprobs) && m.PromptDeltaIDs != nil && !afterSampled(r.Trajectory, i) {
+		if len(m.TokenIDs) >= minShared && len(m.TokenIDs) == len(m.Logprobs) && m.PromptDeltaIDs != nil && sampledBefore(r.Trajectory, i) < 0 {
 			o := opening{row: copied(r).Row, message: i, prompt: promptHash(r.Trajectory, m)}
 			n := min(len(m.TokenIDs), maxOpening)
 			o.ids, o.logprobs = slices.Clone(m.TokenIDs[:n]), slices.Clone(m.Logprobs[:n])
@@ -60,16 +60,16 @@ func (c *agreement) Row(r *Row) {
 	})
 }
 
-// afterSampled reports whether a message continues a sampled one, so that
-// prompt_delta_ids are not its whole prompt.
-func afterSampled(t *formats.Trajectory, i int) bool {
+// sampledBefore returns the nearest sampled message that a message continues,
+// or -1: after one, prompt_delta_ids are not the whole prompt.
+func sampledBefore(t *formats.Trajectory, i int) int {
 	for p := t.Messages[i].Parent; p >= 0 && int(p) < i; p = t.Messages[p].Parent {
 		if t.Messages[p].Sampled {
-			return true
+			return int(p)
 		}
 		i = int(p)
 	}
-	return false
+	return -1
 }
 
 func promptHash(t *formats.Trajectory, m *formats.Message) uint64 {

@@ -12,7 +12,8 @@ import (
 )
 
 // copies finds rows of a group that are one attempt under two ids: the same
-// payload, begun and ended at the same microsecond.
+// payload, begun and ended at the same microsecond. It finds an id that comes
+// twice in a group, too.
 type copies struct {
 	Count
 	next neighbours[attempt]
@@ -32,11 +33,15 @@ func newCopies() Looker {
 
 func (c *copies) Row(r *Row) {
 	t := r.Trajectory
-	if t == nil || !r.Valid() || t.StartedAt == 0 || t.FinishedAt == 0 || !t.HasPayloadDigest() {
+	if t == nil || !r.Valid() {
 		return
 	}
+	a := attempt{row: copied(r).Row}
+	if t.StartedAt != 0 && t.FinishedAt != 0 && t.HasPayloadDigest() {
+		a.digest, a.began, a.ended = strings.Clone(t.PayloadDigest), t.StartedAt, t.FinishedAt
+	}
 	c.Of++
-	c.next.add(r.Group, attempt{copied(r).Row, strings.Clone(t.PayloadDigest), t.StartedAt, t.FinishedAt})
+	c.next.add(r.Group, a)
 }
 
 func (c *copies) group(members []attempt) {
@@ -44,9 +49,16 @@ func (c *copies) group(members []attempt) {
 		digest       string
 		began, ended int64
 	}
-	seen := map[key]*attempt{}
+	seen, ids := map[key]*attempt{}, map[string]bool{}
 	for i := range members {
 		m := &members[i]
+		if ids[m.row.TrajectoryID] {
+			c.Add(&m.row, "", "a row before it has the same id")
+			continue
+		}
+		if ids[m.row.TrajectoryID] = true; m.digest == "" {
+			continue
+		}
 		k := key{m.digest, m.began, m.ended}
 		if was := seen[k]; was != nil {
 			c.Add(&m.row, "", "the same attempt as "+was.row.TrajectoryID)
@@ -58,7 +70,7 @@ func (c *copies) group(members []attempt) {
 
 func (c *copies) Found() []Finding {
 	c.next.end()
-	return c.Over(0, "rows are copies of another row of their group under another id")
+	return c.Over(0, "rows are copies of another row of their group, or have its id")
 }
 
 // twins finds rows of a group that sampled the same ids with the same logprobs

@@ -9,7 +9,7 @@ var Checks = []Check{
 	{"prompt_ids", Error, Proved, "a prompt has another number of ids than the engine counted: the history was tokenised again", true, false, newPromptTokens},
 	{"answer_ids", Error, Proved, "an answer has another number of ids than the engine counted", true, false, newAnswerTokens},
 	{"disagreement", Error, Proved, "members of a group give the same token after the same tokens other logprobs: ids off by one, or mixed weights", true, false, newAgreement},
-	{"copies", Error, Proved, "a row is a copy of another row of its group under another id", false, false, newCopies},
+	{"copies", Error, Proved, "a row is a copy of another row of its group, under another id or its own", false, false, newCopies},
 	{"tool_calls", Error, Proved, "a tool's answer has no call: sampled tool calls were lost", true, false, newToolCallsMissing},
 	{"untrained", Error, Proved, "a finished trajectory holds nothing that was sampled from the target model", true, true, newUntrained},
 	{"prefix_breaks", Warning, Proved, "a prompt does not continue the earlier tokens: training would see other tokens than the policy did", true, true, newPrefixBreaks},

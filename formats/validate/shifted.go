@@ -9,10 +9,19 @@ import (
 
 // shifted looks at the ids that end answers. A model ends a turn with one of a
 // few ids, which its prompts hold too, where earlier turns end. An answer that
-// begins with such an id, or has it before its last, is off by one.
+// begins with such an id, or has it before its last, is off by one. So are
+// answers that nearly all begin with the id that ends their prompt, or end
+// with the id that begins what follows them.
 type shifted struct {
 	Count
 	last, first, prior edges
+	before, after      seam
+}
+
+// seam counts where an answer meets its prompt, or what follows it.
+type seam struct {
+	same Count // the ids of both sides are one
+	of   int64
 }
 
 // edges are the ids met at one place of answers.
@@ -43,9 +52,22 @@ func (e edges) add(id int32, r *Row, i int, where string) {
 	}
 }
 
+func (s *seam) add(left, right []int32, r *Row, i int, what string) {
+	if len(left) == 0 || len(right) == 0 {
+		return
+	}
+	if s.of++; left[len(left)-1] == right[0] {
+		s.same.Add(r, "", fmt.Sprintf("message %d %s, id %d", i, what, right[0]))
+	}
+}
+
 func (c *shifted) Row(r *Row) {
 	r.trained(func(i int, m *formats.Message) bool {
 		n := len(m.TokenIDs)
+		c.before.add(m.PromptDeltaIDs, m.TokenIDs, r, i, "begins with its prompt's last id")
+		if p := sampledBefore(r.Trajectory, i); p >= 0 && m.PrefixBreak == "" {
+			c.after.add(r.Trajectory.Messages[p].TokenIDs, m.PromptDeltaIDs, r, p, "ends with the first id after it")
+		}
 		if n < 2 || formats.FinishState(m.FinishReason, nil) != formats.FinishEnded {
 			return true
 		}
@@ -84,8 +106,14 @@ func (c *shifted) Found() []Finding {
 			}
 		}
 	}
+	for _, s := range []*seam{&c.before, &c.after} {
+		if s.of >= minEnded && float64(s.same.N) >= mostOf*float64(s.of) {
+			c.N = max(c.N, s.same.N)
+			c.Count.First = s.same.First
+		}
+	}
 	slices.SortFunc(c.Count.First, func(a, b Place) int { return int(a.Row - b.Row) })
-	return c.Over(0, "answers have an end-of-turn id in the wrong place: the ids look shifted by one")
+	return c.Over(0, "answers have ids of turns' ends in the wrong place: the ids look shifted by one")
 }
 
 func (c *shifted) odd(e *edge) {

@@ -5,6 +5,7 @@ import (
 	"io"
 	"maps"
 	"slices"
+	"strings"
 	"text/tabwriter"
 )
 
@@ -57,7 +58,7 @@ func (s *Slice) name() string {
 	if s.Value == "" {
 		return "(none)"
 	}
-	return s.Value
+	return strings.Join(strings.Fields(s.Value), " ")
 }
 
 func (s *Slice) at(k int) string {

@@ -32,7 +32,7 @@ func (d *Difference) WriteText(w io.Writer) error {
 		fmt.Fprintln(out, "\nrow\texample\tgeneration\ta\tb\tanswer")
 	}
 	for _, m := range d.Movers {
-		fmt.Fprintf(out, "%d\t%s\t%d\t%.4g\t%.4g\t%s\n", m.Row, m.ExampleID, m.Generation, m.A, m.B, short(m.Answer))
+		fmt.Fprintf(out, "%d\t%s\t%d\t%.4g\t%.4g\t%s\n", m.Row, short(m.ExampleID), m.Generation, m.A, m.B, short(m.Answer))
 	}
 	return out.Flush()
 }

@@ -64,10 +64,19 @@ type Utterance struct {
 // Scored is what one score dataset says.
 type Scored struct {
 	Appearance
-	Reward  *float64              `json:"reward"`
-	Rewards []formats.NamedReward `json:"rewards"`
-	Failure string                `json:"failure,omitempty"`
-	Error   string                `json:"error,omitempty"`
+	Reward  *float64    `json:"reward"`
+	Rewards []Component `json:"rewards"`
+	Failure string      `json:"failure,omitempty"`
+	Error   string      `json:"error,omitempty"`
+}
+
+// Component is a named reward.
+type Component struct {
+	Name    string   `json:"name"`
+	Value   *float64 `json:"value"`
+	Weight  float64  `json:"weight"`
+	Failure string   `json:"failure,omitempty"`
+	Error   string   `json:"error,omitempty"`
 }
 
 // Grouped is its place in one group dataset.

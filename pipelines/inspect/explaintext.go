@@ -11,7 +11,7 @@ import (
 // WriteText tells the story to people: a paragraph a step.
 func (s *Story) WriteText(w io.Writer) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "trajectory %s: example %q, epoch %d, generation %d\n", s.TrajectoryID, s.ExampleID, s.Epoch, s.Generation)
+	fmt.Fprintf(&b, "trajectory %s: example %q, epoch %d, generation %d\n", Line(s.TrajectoryID), s.ExampleID, s.Epoch, s.Generation)
 	if s.Rollout != nil {
 		s.Rollout.text(&b)
 	}
@@ -44,11 +44,11 @@ func (a Appearance) String() string { return fmt.Sprintf("%s, row %d", a.URI, a.
 
 func (t *Told) text(b *strings.Builder) {
 	fmt.Fprintf(b, "\nrollout   %s\n", t.Appearance)
-	fmt.Fprintf(b, "          %s (%s)", t.Status, t.StopReason)
+	fmt.Fprintf(b, "          %s (%s)", Line(t.Status), Line(t.StopReason))
 	if t.FailureClass != "" {
-		fmt.Fprintf(b, ", %s: %s", t.FailureClass, shorten(t.Error, textWidth))
+		fmt.Fprintf(b, ", %s: %s", Line(t.FailureClass), oneLine(t.Error))
 	}
-	fmt.Fprintf(b, "; model %s, policy version %s\n", orDash(t.Model), whole(t.PolicyVersion))
+	fmt.Fprintf(b, "; model %s, policy version %s\n", orDash(Line(t.Model)), whole(t.PolicyVersion))
 	fmt.Fprintf(b, "          %d calls, %d prompt tokens, %d sampled tokens, %d branches\n", t.Calls, t.PromptTokens, t.SampledTokens, t.Branches)
 	for i, m := range t.Messages {
 		fmt.Fprintf(b, "          %s\n", m.line(i, t.Messages))
@@ -61,13 +61,13 @@ func (t *Told) text(b *strings.Builder) {
 // line is a message, its number when another than the one before led to it.
 func (u Utterance) line(i int, all []Utterance) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%d %s", i, u.Role)
+	fmt.Fprintf(&b, "%d %s", i, Line(u.Role))
 	if int(u.Parent) != i-1 {
 		fmt.Fprintf(&b, " after %d", u.Parent)
 	}
 	for _, note := range []string{u.Branch, u.PrefixBreak} {
 		if note != "" {
-			fmt.Fprintf(&b, " [%s]", note)
+			fmt.Fprintf(&b, " [%s]", oneLine(note))
 		}
 	}
 	switch {
@@ -80,7 +80,7 @@ func (u Utterance) line(i int, all []Utterance) string {
 		b.WriteString(": " + oneLine(u.Text))
 	}
 	if len(u.ToolCalls) > 0 {
-		b.WriteString(" -> " + strings.Join(u.ToolCalls, ", "))
+		b.WriteString(" -> " + oneLine(strings.Join(u.ToolCalls, ", ")))
 	}
 	return b.String()
 }
@@ -88,13 +88,13 @@ func (u Utterance) line(i int, all []Utterance) string {
 func (r *Scored) text(b *strings.Builder) {
 	fmt.Fprintf(b, "\nscore     %s\n          reward %s%s\n", r.Appearance, number(r.Reward), because(r.Failure, r.Error))
 	for _, n := range r.Rewards {
-		fmt.Fprintf(b, "          %s = %s, weight %g%s\n", n.Name, number(n.Value), n.Weight, because(n.Failure, n.Error))
+		fmt.Fprintf(b, "          %s = %s, weight %g%s\n", Line(n.Name), number(n.Value), n.Weight, because(n.Failure, n.Error))
 	}
 }
 
 func (g *Grouped) text(b *strings.Builder) {
 	fmt.Fprintf(b, "\ngroup     %s\n", g.Appearance)
-	fmt.Fprintf(b, "          %s: %d members, %d valid; rewards %s to %s, mean %s, deviation %s\n", g.GroupID, g.Count, g.Valid,
+	fmt.Fprintf(b, "          %s: %d members, %d valid; rewards %s to %s, mean %s, deviation %s\n", Line(g.GroupID), g.Count, g.Valid,
 		number(g.Min), number(g.Max), number(g.Mean), number(g.StdPop))
 	fmt.Fprintf(b, "          advantage %s%s", number(g.Advantage), because(g.NoAdvantage, ""))
 	if g.Estimator != "" {
@@ -112,7 +112,7 @@ func (c *Curated) text(b *strings.Builder) {
 		fmt.Fprintf(b, "          kept by %s\n", orDash(strings.Join(c.Rules, ", ")))
 		return
 	}
-	fmt.Fprintf(b, "          dropped: %s%s\n", c.Reason, because("", c.Detail))
+	fmt.Fprintf(b, "          dropped: %s%s\n", Line(c.Reason), because("", c.Detail))
 }
 
 func (s *Submission) text(b *strings.Builder) {
@@ -138,9 +138,9 @@ func because(class, text string) string {
 	case class == "":
 		return ": " + oneLine(text)
 	case text == "":
-		return ", " + class
+		return ", " + Line(class)
 	}
-	return ", " + class + ": " + oneLine(text)
+	return ", " + Line(class) + ": " + oneLine(text)
 }
 
 func number(x *float64) string {

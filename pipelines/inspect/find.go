@@ -8,6 +8,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"syscall"
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
@@ -42,6 +43,9 @@ func Find(ctx context.Context, uri string) (*Found, error) {
 	var worst error
 	folders := map[string]bool{}
 	for o, err := range b.List(ctx, "") {
+		if errors.Is(err, syscall.ENOTDIR) {
+			_, err = dataset.Open(ctx, uri, dataset.OpenOptions{}) // says that a file is none
+		}
 		if err != nil {
 			return nil, err
 		}

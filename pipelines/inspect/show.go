@@ -3,6 +3,7 @@ package inspect
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
@@ -20,6 +21,7 @@ type Options struct {
 // View is a dataset as a person looks at it.
 type View struct {
 	URI      string           `json:"uri"`
+	Groups   *GroupSizes      `json:"groups,omitempty"` // of a group dataset
 	Manifest dataset.Manifest `json:"manifest"`
 	Table    string           `json:"table,omitempty"`
 	First    int64            `json:"first"`
@@ -40,8 +42,52 @@ func Show(ctx context.Context, uri string, o Options) (View, error) {
 	if o.First < 0 || o.First > total {
 		return v, formats.Invalid(d.URI(), "rows count from 0", nil, "row %d is not among its %d", o.First, total)
 	}
+	if v.Groups, err = groupSizes(ctx, d); err != nil {
+		return v, err
+	}
 	v.Rows, err = readRows(ctx, d, o, total)
 	return v, err
+}
+
+// GroupSizes is how many groups there are and how many members they have.
+type GroupSizes struct {
+	Groups   int64 `json:"groups"`
+	Smallest int32 `json:"smallest"`
+	Largest  int32 `json:"largest"`
+}
+
+// String is "6 groups of 8", or "6 groups of 7 to 8".
+func (g *GroupSizes) String() string {
+	text := fmt.Sprintf("%d groups of %d", g.Groups, g.Smallest)
+	if g.Groups == 1 {
+		text = fmt.Sprintf("1 group of %d", g.Smallest)
+	}
+	if g.Largest > g.Smallest {
+		text += fmt.Sprintf(" to %d", g.Largest)
+	}
+	return text
+}
+
+// groupSizes reads one column of the groups of a group dataset; nil for
+// another.
+func groupSizes(ctx context.Context, d *dataset.Dataset) (*GroupSizes, error) {
+	if _, ok := d.Tables[formats.TableGroups]; !ok || d.Kind != formats.KindGroups {
+		return nil, nil
+	}
+	g := &GroupSizes{}
+	type size struct {
+		Count int32 `parquet:"count,delta"`
+	}
+	for s, err := range dataset.Each[size](ctx, d, formats.TableGroups, allOf(d, formats.TableGroups)) {
+		if err != nil {
+			return nil, err
+		}
+		if g.Groups++; g.Groups == 1 {
+			g.Smallest = s.Count
+		}
+		g.Smallest, g.Largest = min(g.Smallest, s.Count), max(g.Largest, s.Count)
+	}
+	return g, nil
 }
 
 func openAny(ctx context.Context, uri string) (*dataset.Dataset, error) {

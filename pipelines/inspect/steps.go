@@ -63,7 +63,11 @@ func shorten(text string, width int) string {
 func (s *Story) scored(ctx context.Context, d *dataset.Dataset, where Appearance) error {
 	r, err := one[formats.Score](ctx, d, "", where.Row)
 	s.named(r.TrajectoryID, r.ExampleID, r.Epoch, r.Generation)
-	s.Scores = append(s.Scores, Scored{where, r.Reward, r.Rewards, r.Failure, r.Error})
+	components := make([]Component, len(r.Rewards))
+	for i := range r.Rewards {
+		components[i] = Component(r.Rewards[i])
+	}
+	s.Scores = append(s.Scores, Scored{where, r.Reward, components, r.Failure, r.Error})
 	return err
 }
 

@@ -26,7 +26,14 @@ func (v View) WriteText(w io.Writer) error {
 	}
 	line("dataset", "%s", v.URI)
 	line("stage", "%s, identity %s", m.Stage, m.Identity)
-	line("rows", "%d %s in %d shards, %d parts, %d bytes", m.Rows, m.Kind, m.Shards, len(m.Parts), m.Bytes)
+	kind := string(m.Kind)
+	if m.Kind == formats.KindGroups {
+		kind = "members"
+	}
+	line("rows", "%d %s in %d shards, %d parts, %d bytes", m.Rows, kind, m.Shards, len(m.Parts), m.Bytes)
+	if v.Groups != nil {
+		line("groups", "%s", v.Groups)
+	}
 	line("digest", "%s", m.RowsDigest)
 	for _, in := range m.Inputs {
 		line("input", "%s (%s)", in.URI, in.Role)

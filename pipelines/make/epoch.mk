@@ -6,8 +6,9 @@
 # wrote, so ROOT may as well be in a bucket (s3://bucket/run, with STAMPS a
 # folder, and QUERY what follows the question mark). Every recipe may be killed and run
 # again: a finished dataset is up to date, an unfinished rollout goes on where
-# it stopped, and a submission that was sent is never sent twice. All settings
-# are in CONFIG; only what changes from epoch to epoch is said here.
+# it stopped, and a submission that was sent is never sent twice: ROOT holds the
+# ledger, whatever root CONFIG names. All settings are in CONFIG; only what
+# changes from epoch to epoch is said here.
 #
 # Before epoch e, when VALIDATE_EVERY divides e (and after the last epoch, when
 # it divides EPOCHS), the policy plays the held-out examples of CONFIG's
@@ -36,7 +37,7 @@ run       = @$(ROLLMILL) $(1) --config $(CONFIG)
 # prints where it wrote, which is the same place.
 shards    = @$(if $(filter-out 1,$(SHARDS)),$(PARALLEL) --quote --halt soon$(comma)fail=1 -N0 )$(ROLLMILL) $(1) --config $(CONFIG)
 comma    := ,
-ledger    = --ledger '$(ROOT)$(if $(QUERY),?$(QUERY))'
+root      = --root '$(ROOT)$(if $(QUERY),?$(QUERY))'
 at        = '$(ROOT)/epoch-$(1)/$(2)$(if $(QUERY),?$(QUERY))'
 stamp     = $(STAMPS)/epoch-$(1)-$(2)
 write     = > $@.part && mv $@.part $@
@@ -49,13 +50,13 @@ all: $(if $(epochs),$(call stamp,$(lastword $(epochs)),submit)) $(foreach e,$(va
 
 $(STAMPS)/policy: $(CONFIG)
 	@mkdir -p $(@D)
-	$(call run,check)
-	$(call run,submit) --prepare $(ledger) --out '$(ROOT)/policy$(if $(QUERY),?$(QUERY))' $(write)
+	$(call run,check) --set 'root=$(ROOT)$(if $(QUERY),?$(QUERY))'
+	$(call run,submit) --prepare $(root) --out '$(ROOT)/policy$(if $(QUERY),?$(QUERY))' $(write)
 
 # $(1) the epoch, $(2) the stamp of the policy that plays it
 define epoch
 $(call stamp,$(1),rollout): $(2) $(if $(filter $(1),$(validated)),$(call stamp,$(1),validation))
-	$$(call shards,rollout) --epoch $(1) --policy "$$$$(cat $(2))" --out $(call at,$(1),rollout) $$(each)
+	$$(call shards,rollout) $$(root) --epoch $(1) --policy "$$$$(cat $(2))" --out $(call at,$(1),rollout) $$(each)
 $(call stamp,$(1),score): $(call stamp,$(1),rollout)
 	$$(call shards,score) --in "$$$$(cat $$<)" --out $(call at,$(1),score) $$(each)
 $(call stamp,$(1),group): $(call stamp,$(1),score)
@@ -63,13 +64,13 @@ $(call stamp,$(1),group): $(call stamp,$(1),score)
 $(call stamp,$(1),curate): $(call stamp,$(1),group) $(if $(filter-out 0,$(1)),$(call stamp,$(word $(1),$(epochs)),curate))
 	$$(call shards,curate) --in "$$$$(cat $$<)" --epoch $(1) $(if $(filter-out 0,$(1)),--previous "$$$$(cat $(call stamp,$(word $(1),$(epochs)),curate))") --out $(call at,$(1),curate) $$(each)
 $(call stamp,$(1),submit): $(call stamp,$(1),curate)
-	$$(call run,submit) --in "$$$$(cat $$<)" --wait $$(ledger) --out $(call at,$(1),submit) $$(write)
+	$$(call run,submit) --in "$$$$(cat $$<)" --wait --out $(call at,$(1),submit) $$(write)
 endef
 $(foreach e,$(epochs),$(eval $(call epoch,$(e),$(call before,$(e)))))
 
 define validation
 $(call stamp,$(1),validation): $(2)
-	$$(call run,rollout) --validation --epoch $(1) --policy "$$$$(cat $(2))" --out $(call at,$(1),validation/rollout) > $$@.rollout
+	$$(call run,rollout) --validation $$(root) --epoch $(1) --policy "$$$$(cat $(2))" --out $(call at,$(1),validation/rollout) > $$@.rollout
 	$$(call run,score) --validation --in "$$$$(cat $$@.rollout)" --out $(call at,$(1),validation/score) $$(write)
 endef
 $(foreach e,$(validated),$(eval $(call validation,$(e),$(call before,$(e)))))

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/stages/curate"
 	"github.com/rollmill/rollmill/stages/group"
@@ -91,6 +92,9 @@ func (o Options) submit(ctx context.Context, e int, before *formats.Receipt, don
 	if err != nil {
 		return nil, err
 	}
+	if err := o.findLedger(ctx, o.at(e, "curate"), &s); err != nil {
+		return nil, fmt.Errorf("submit: %w", err)
+	}
 	s.In.URI, s.Epoch, s.Wait, s.Policy = o.at(e, "curate"), e, true, before.Policy
 	result, err := submit.Run(ctx, s)
 	if err != nil {
@@ -98,6 +102,28 @@ func (o Options) submit(ctx context.Context, e int, before *formats.Receipt, don
 	}
 	done["submit"] = result.Report
 	return result.Receipt, nil
+}
+
+// ownRoot finds out before anything is paid for that the root is a copy of
+// another.
+func (o Options) ownRoot(ctx context.Context) error {
+	run, err := dataset.OpenRun(ctx, o.Root)
+	if err != nil || o.FindLedger == nil {
+		return err
+	}
+	s := o.Submit
+	return o.FindLedger(ctx, storage.Join(o.Root, "policy"), run, &s)
+}
+
+func (o Options) findLedger(ctx context.Context, curated string, s *submit.Options) error {
+	if o.FindLedger == nil {
+		return nil
+	}
+	d, err := dataset.Open(ctx, curated, dataset.OpenOptions{AcceptGates: s.In.AcceptGates})
+	if err != nil {
+		return fmt.Errorf("opening the curated dataset: %w", err)
+	}
+	return o.FindLedger(ctx, curated, dataset.RunOf(d), s)
 }
 
 // submitTo is the submit template with a place for the receipt.

@@ -19,6 +19,7 @@ import (
 	"fmt"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/stages/curate"
 	"github.com/rollmill/rollmill/stages/group"
@@ -40,6 +41,10 @@ type Options struct {
 	Group   group.Options
 	Curate  curate.Options
 	Submit  submit.Options
+
+	// FindLedger sets the ledger of o to that of a dataset at a URI which belongs
+	// to a run. Nil: that of Submit is the one.
+	FindLedger func(ctx context.Context, in string, run dataset.Run, o *submit.Options) error
 
 	Validation *Validation // nil for none
 }
@@ -94,6 +99,9 @@ func Run(ctx context.Context, o Options) (Report, error) {
 	report := Report{Root: storage.Redact(o.Root)}
 	if err := o.Validate(); err != nil {
 		return report, err
+	}
+	if err := o.ownRoot(ctx); err != nil {
+		return report, fmt.Errorf("train: %w", err)
 	}
 	receipt, err := o.prepare(ctx)
 	if err != nil {

@@ -83,7 +83,7 @@ func decodedRows(t *testing.T, o curate.Options, out string) *dataset.Dataset {
 
 // Rules that look at whole rows, and advantages made anew, go with copying.
 func TestRowRulesAndCopies(t *testing.T) {
-	in := randomGroups(t, "mem://"+t.Name(), random.Options{Groups: 40, SampledTokens: 300, Failures: 0.2})
+	in := randomGroups(t, "mem://"+t.Name()+"/group", random.Options{Groups: 40, SampledTokens: 300, Failures: 0.2})
 	o := options(in, in+"-copied")
 	o.KeepFlat, o.CheckLogprobs, o.DropDuplicates, o.MaxSampledTokens = true, true, true, 320
 	_, copied := run(t, o)

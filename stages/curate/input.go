@@ -140,6 +140,16 @@ func (in *input) openPrevious(ctx context.Context, o *Options) error {
 	return nil
 }
 
+// run is that of the epoch which is curated; that of the replayed ones when it
+// has none.
+func (in *input) run() dataset.Run {
+	var all []*dataset.Dataset
+	for _, s := range in.sets {
+		all = append(all, s.members, s.base)
+	}
+	return dataset.RunOf(all...)
+}
+
 // spec is what decides the rows.
 func (in *input) spec(o *Options) dataset.Spec {
 	var inputs []dataset.Ref
@@ -154,7 +164,7 @@ func (in *input) spec(o *Options) dataset.Spec {
 	}
 	s := dataset.Spec{
 		Stage: stage, Version: version, Kind: formats.KindTrajectories,
-		Params: o.params(in.epoch), Inputs: inputs,
+		Params: o.params(in.epoch), Inputs: inputs, Run: in.run(),
 	}
 	if tables := in.carried(); tables != nil {
 		s.Params["carried"] = tables

@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/validate"
 	"github.com/rollmill/rollmill/stages"
 )
 
@@ -95,9 +96,8 @@ const (
 	DefaultMinRewardDiff = 0.1
 )
 
-// DefaultLogprobFloor is what vLLM writes for a log probability of minus
-// infinity.
-const DefaultLogprobFloor = -9999
+// DefaultLogprobFloor is the one of audit and submit.
+const DefaultLogprobFloor = validate.LogprobFloor
 
 // Validate fills in the defaults and reports the first option that cannot
 // work, before a byte is read.

@@ -27,8 +27,9 @@ type bringer struct {
 
 // brought is a member, and its row unless its group was refused as a whole.
 type brought struct {
-	Member formats.Member
-	Row    *formats.Trajectory
+	Member  formats.Member
+	Row     *formats.Trajectory
+	Unknown bool // the row has columns that this version does not know, which do not spill
 }
 
 // decideScattered is as decide.
@@ -73,7 +74,23 @@ func (b *bringer) collect(next func() (spill.Record, error, bool), d *decided) e
 		if d.members[k] = x.Member; x.Row != nil {
 			d.rows[k], d.have = *x.Row, haveWhole
 		}
+		if x.Unknown {
+			if err := b.unknown(&d.rows[k], int64(binary.BigEndian.Uint64(r.Key[8:]))); err != nil {
+				return err
+			}
+		}
 	}
+	return nil
+}
+
+// unknown reads what a row of the base has in columns that this version does
+// not know.
+func (b *bringer) unknown(t *formats.Trajectory, at int64) error {
+	rows, err := dataset.ReadAll[formats.Trajectory](b.whole.ctx, b.set.base, "", dataset.Range{First: at, Rows: 1})
+	if err != nil {
+		return err
+	}
+	t.SetUnknown(rows[0].Unknown())
 	return nil
 }
 
@@ -90,6 +107,7 @@ func (b *bringer) bring(ctx context.Context) error {
 			continue
 		}
 		x := brought{Member: *m}
+		x.Member.SetUnknown(nil)
 		if b.plan.groups.refused[i] == 0 {
 			var row [1]formats.Trajectory
 			if err := b.whole.read(at, row[:]); err != nil {
@@ -98,7 +116,8 @@ func (b *bringer) bring(ctx context.Context) error {
 			if err := b.same(m, &row[0], at); err != nil {
 				return err
 			}
-			x.Row = &row[0]
+			x.Row, x.Unknown = &row[0], row[0].Unknown() != nil
+			x.Row.SetUnknown(nil)
 		}
 		b.key = binary.BigEndian.AppendUint64(b.key[:0], uint64(i))
 		b.key = binary.BigEndian.AppendUint64(b.key, uint64(at))

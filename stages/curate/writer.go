@@ -164,6 +164,7 @@ func (w *writer) keep(d *decided) error {
 		}
 		t := d.rows[k]
 		t.Reward, t.Rewards, t.ShapedRewards = m.Reward, m.Rewards, m.ShapedRewards
+		formats.TakeUnknown(&t, "rewards", m)
 		t.GroupID, t.Advantage = m.GroupID, w.step.apply(m.Advantage)
 		d.kept = append(d.kept, t)
 		if copies {

@@ -8,8 +8,6 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/expr-lang/expr/vm"
-
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/stages/internal/expression"
@@ -23,7 +21,7 @@ const byExample = "example_id"
 // group. A text is taken as it is, anything else as JSON.
 type by struct {
 	text    string
-	program *vm.Program
+	program *expression.Program
 	columns []string
 }
 
@@ -90,16 +88,16 @@ func (v *valuesOf[T]) close()                           { _ = v.r.Close() } // i
 // keyer computes the keys of the rows of a range, one after the other.
 type keyer struct {
 	*by
-	base    *dataset.Dataset
-	next    int64
-	values  []values
-	machine vm.VM
-	env     byColumns
-	keys    []string
+	base   *dataset.Dataset
+	next   int64
+	values []values
+	ctx    context.Context // of the stage, which ends an expression
+	env    byColumns
+	keys   []string
 }
 
 func (b *by) open(ctx context.Context, base *dataset.Dataset, r dataset.Range) (*keyer, error) {
-	k := &keyer{by: b, base: base, next: r.First}
+	k := &keyer{ctx: ctx, by: b, base: base, next: r.First}
 	for _, name := range b.columns {
 		v, err := columns[name](ctx, base, r)
 		if err != nil {
@@ -137,7 +135,7 @@ func (k *keyer) key(i int) (string, error) {
 			return "", err
 		}
 	}
-	value, err := k.machine.Run(k.program, k.env)
+	value, err := k.program.Run(k.ctx, k.env)
 	if err != nil {
 		return "", err
 	}

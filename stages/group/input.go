@@ -94,7 +94,7 @@ func (in *input) spec(o *Options) dataset.Spec {
 	}
 	return dataset.Spec{
 		Stage: stage, Version: version, Kind: formats.KindGroups, Params: params,
-		Inputs: inputs, Base: &base,
+		Inputs: inputs, Base: &base, Run: dataset.RunOf(in.rows, in.base),
 		Gates: o.gates(),
 	}
 }

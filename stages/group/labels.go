@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/trl"
 )
 
 // labels labels each member that has a reward. One that sampled nothing for
@@ -32,6 +33,9 @@ func (p *pairer) labels(ctx context.Context, members []formats.Member, all []for
 		}
 		p.facts[fact]++
 		p.labelBytes += x.Size()
+		if _, reason := trl.Labelled(&x); reason != "" {
+			p.facts[factLabelsUnfit+reason]++
+		}
 		out = append(out, x)
 	}
 	if err := p.label.Write(ctx, out); err != nil || p.labelBytes < formats.PairBytes {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/trl"
 )
 
 // pairer reads what was said, group by group, and writes pairs and labels.
@@ -113,6 +114,9 @@ func (p *pairer) flush(ctx context.Context) error {
 	err := p.out.Write(ctx, p.some)
 	for i := range p.some {
 		p.bytes += p.some[i].Size()
+		if _, reason := trl.Compared(&p.some[i]); reason != "" {
+			p.facts[factPairsUnfit+reason]++
+		}
 	}
 	clear(p.some)
 	p.some = p.some[:0]

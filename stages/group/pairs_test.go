@@ -253,7 +253,7 @@ func TestLabels(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
-	if d.Facts["desirable"] != 3 || d.Facts["undesirable"] != 1 || !strings.HasSuffix(r.Message, "3 desirable, 1 undesirable: KTO weights 1 and 2.25") {
+	if d.Facts["desirable"] != 3 || d.Facts["undesirable"] != 1 || !strings.HasSuffix(r.Message, "3 desirable, 1 undesirable: KTO weights 1 and 2.25 (1 of them unfit for the files of preference trainers: several answers after the prompt 1)") {
 		t.Errorf("facts %v, %q", d.Facts, r.Message)
 	}
 	if _, pairs := d.Tables[formats.TablePairs]; pairs {
@@ -273,5 +273,25 @@ func TestKTOWeights(t *testing.T) {
 	}
 	if d, u := formats.KTOWeights(0, 5); d != 1 || u != 1 {
 		t.Errorf("nothing to balance: %v, %v", d, u)
+	}
+}
+
+// What preference trainers' files have no room for is said when it is made.
+func TestPairsThatCannotBeExportedAreCounted(t *testing.T) {
+	one := []formats.Trajectory{say(0, 1, "u:q", "a:yes"), say(1, 0, "u:q", "a:no")}
+	turns := []formats.Trajectory{say(0, 1, "u:q", "a:first", "u:more", "a:second"), say(1, 0, "u:q", "a:no"), say(2, 0.5, "u:q", "a:well")}
+	for i := range turns {
+		turns[i].TrajectoryID, turns[i].ExampleID = turns[i].TrajectoryID+"-turns", "turns"
+	}
+	o := options(talks(t, "rollout-unfit", one, turns), "mem://unfit/group")
+	o.Pairs, o.Labels = group.Pairs{Mode: group.PairExhaustive}, true
+	report, d := run(t, o)
+	for _, want := range []string{"4 pairs (2 of them unfit for the files of preference trainers: several answers after the prompt 2)", "(1 of them unfit for the files of preference trainers: several answers after the prompt 1)"} {
+		if !strings.Contains(report.Message, want) {
+			t.Errorf("%q does not say %q", report.Message, want)
+		}
+	}
+	if d.Facts["pairs_unfit_turns"] != 2 || d.Facts["labels_unfit_turns"] != 1 {
+		t.Errorf("%v", d.Facts)
 	}
 }

@@ -3,9 +3,12 @@ package group
 import (
 	"fmt"
 	"maps"
+	"slices"
+	"strings"
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/trl"
 	"github.com/rollmill/rollmill/stages"
 )
 
@@ -35,6 +38,11 @@ const (
 	factUndesirable  = "undesirable"
 	factPairsLimit   = "pairs_limit" // left out: the group or turn has enough
 	factPairsAgain   = "pairs_again" // refused: an earlier one says the same
+
+	// Made, but the files of preference trainers have no room for them; the
+	// exporter's reason follows.
+	factPairsUnfit  = "pairs_unfit_"
+	factLabelsUnfit = "labels_unfit_"
 )
 
 // tally counts rows and groups for the shard's record.
@@ -145,12 +153,38 @@ func message(f map[string]float64) string {
 		text += fmt.Sprintf("; mean reward %.4g", f[factRewardSum]/n)
 	}
 	if n, ok := f[factPairs]; ok {
-		text += fmt.Sprintf("; %.0f pairs", n)
+		text += fmt.Sprintf("; %.0f pairs", n) + unfit(f, factPairsUnfit)
 	}
 	if d, ok := f[factDesirable]; ok {
 		n := f[factUndesirable]
 		wd, wu := formats.KTOWeights(int64(d), int64(n))
-		text += fmt.Sprintf("; %.0f desirable, %.0f undesirable: KTO weights %.4g and %.4g", d, n, wd, wu)
+		text += fmt.Sprintf("; %.0f desirable, %.0f undesirable: KTO weights %.4g and %.4g", d, n, wd, wu) + unfit(f, factLabelsUnfit)
 	}
 	return text
+}
+
+// unfit says what of the pairs or labels submit could not write for preference
+// trainers, and why.
+func unfit(f map[string]float64, prefix string) string {
+	var why []string
+	sum := 0.0
+	for _, key := range slices.Sorted(maps.Keys(f)) {
+		if reason, ok := strings.CutPrefix(key, prefix); ok {
+			sum += f[key]
+			why = append(why, fmt.Sprintf("%s %.0f", unfitReasons[reason], f[key]))
+		}
+	}
+	if why == nil {
+		return ""
+	}
+	return fmt.Sprintf(" (%.0f of them unfit for the files of preference trainers: %s)", sum, strings.Join(why, ", "))
+}
+
+// unfitReasons are the exporter's, in words.
+var unfitReasons = map[string]string{
+	trl.Parts:   "content that is not text",
+	trl.Prompts: "no shared prompt",
+	trl.Turns:   "several answers after the prompt",
+	trl.Empty:   "no answer after the prompt",
+	trl.Same:    "both answers the same",
 }

@@ -6,6 +6,8 @@
 // (recorder/ is) and not a judge of what the agent did: its rows have no
 // reward. Finished trajectories are journalled, so a run that was killed goes
 // on where it stopped and asks the engine again only for what was in flight.
+// Of two commands that run the same shard at once, one makes the attempts and
+// the other waits, since each would pay for all of them: see turn.
 //
 // # Memory
 //

@@ -31,6 +31,7 @@ func victim() {
 			os.Exit(1)
 		}
 	}
+	o.Lease, _ = time.ParseDuration(os.Getenv("ROLLOUT_TEST_LEASE"))
 	if _, err := rollout.Run(context.Background(), o); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)

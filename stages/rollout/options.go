@@ -16,6 +16,7 @@ type Options struct {
 	Out stages.Output
 
 	Run          string       // name of the run, part of every trajectory id
+	Root         string       // URI of the run's folder, which holds its id; not part of the identity; default: dataset.RootOf the output
 	Epoch        int          // from 0
 	Examples     Examples     // in the order that the rows will have; whoever opened them closes them
 	ExamplesRef  dataset.Ref  // where they came from, with the digest of the file; Role defaults to "examples"
@@ -54,11 +55,13 @@ type Options struct {
 	Budget            Budget        // zero: none
 	MaxFailureRate    *float64      // gate; nil means 0.5
 	RetryFailed       bool          // attempt again what failed or was skipped in earlier runs of this command, even when they finished the dataset
+	Lease             time.Duration // another rollout of this shard takes over when this one is silent for one and a half times as long; default 30 s
 	JournalEvery      time.Duration // a finished trajectory is durable within this time; default 2 s
 
 	MaxInitialFailures int // stop when the first this many trajectories all fail, for whatever reason; 0 means 2 x concurrency, at least 8; negative never
 
 	// Probe looks at an endpoint before anything is paid for; nil: only that
-	// something answers there. It may cost a token.
-	Probe func(ctx context.Context, baseURL, apiKey, model string) error
+	// something answers there. It may cost a few tokens. logprobs is what the
+	// engine's logprobs are found to be of, a value of calls.logprobs_mode.
+	Probe func(ctx context.Context, baseURL, apiKey, model string) (logprobs string, err error)
 }

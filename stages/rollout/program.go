@@ -14,6 +14,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/secret"
+	"github.com/rollmill/rollmill/stages/internal/offspring"
 )
 
 const (
@@ -27,7 +28,7 @@ const (
 // Program is a process to run for an attempt, with everything that it starts:
 // its process group gets SIGTERM and, after Grace, SIGKILL when the context
 // ends, and nothing of it is left when it has ended by itself: what left the
-// group is found by its environment (see mark).
+// group is found by its environment (see package offspring).
 type Program struct {
 	Words  []string
 	Dir    string   // "" is this process's own
@@ -46,14 +47,14 @@ func (p Program) Run(ctx context.Context) ([]byte, error) {
 	out := &limited{most: maxOutput, over: func() { cancel(errFlood) }}
 	errs := &tail{most: keptErrors}
 	cmd := exec.CommandContext(ctx, p.Words[0], p.Words[1:]...)
-	m := newMark()
-	cmd.Dir, cmd.Env = p.Dir, append(secret.Environ(), append(p.Env[:len(p.Env):len(p.Env)], m.env())...)
+	mark := offspring.New()
+	cmd.Dir, cmd.Env = p.Dir, append(secret.Environ(), append(p.Env[:len(p.Env):len(p.Env)], mark.Env())...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(p.Stdin), out, both(errs, p.Stderr)
 	cmd.WaitDelay = graceOr(p.Grace)
 	ownGroup(cmd)
 	err := cmd.Run()
 	killGroup(cmd)
-	m.kill()
+	mark.Kill()
 	switch {
 	case cmd.Process == nil && err != nil && ctx.Err() == nil:
 		return nil, started(p.Words[0], err)
@@ -84,7 +85,7 @@ func EnvParams(env []string) map[string]string {
 	for _, variable := range env {
 		name, value, _ := strings.Cut(variable, "=")
 		if out[name] = "secret"; !secret.Looks(name) {
-			out[name] = secret.Digest(name, value)
+			out[name] = formats.SlowDigest(name, value)
 		}
 	}
 	return out

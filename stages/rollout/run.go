@@ -1,6 +1,7 @@
 package rollout
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/stages"
+	"github.com/rollmill/rollmill/stages/internal/lease"
 	"github.com/rollmill/rollmill/stages/rollout/recorder"
 )
 
@@ -42,6 +44,9 @@ func runShard(ctx context.Context, o Options) (dataset.Result, dataset.Outcome, 
 	if err != nil {
 		return dataset.Result{}, dataset.Outcome{}, err
 	}
+	if spec.Run, err = o.run(ctx, extended); err != nil {
+		return dataset.Result{}, dataset.Outcome{}, err
+	}
 	o.otherwise(spec, extended)
 	before, err := o.before(ctx, &spec)
 	if err != nil {
@@ -55,23 +60,48 @@ func runShard(ctx context.Context, o Options) (dataset.Result, dataset.Outcome, 
 	var outcome dataset.Outcome
 	var spent error
 	if !shard.UpToDate() {
-		outcome, spent, err = fillShard(ctx, o, all, shard, extended, before)
-		if err != nil && shard.Overtaken(ctx, err) {
-			outcome, spent, err = dataset.Outcome{}, nil, nil
-		}
+		turn, err := o.take(ctx, shard)
 		if err != nil {
 			return dataset.Result{}, outcome, errors.Join(err, shard.Discard())
+		}
+		defer func() {
+			if err := turn.lease.Release(ctx); err != nil {
+				o.Logger().Warn("others will wait until this rollout counts as dead", "error", err)
+			}
+		}()
+		if !shard.UpToDate() {
+			outcome, spent, err = fillShard(ctx, o, all, turn, extended, before)
+			if err != nil && shard.Overtaken(ctx, err) {
+				outcome, spent, err = dataset.Outcome{}, nil, nil
+			}
+			if err != nil {
+				return dataset.Result{}, outcome, errors.Join(err, shard.Discard())
+			}
 		}
 	}
 	result, err := shard.Commit(ctx, outcome)
 	return result, outcome, errors.Join(err, spent)
 }
 
+// run is the run that the dataset belongs to: that of the rollouts which it
+// extends, else the one at the root.
+func (o Options) run(ctx context.Context, extended *dataset.Dataset) (dataset.Run, error) {
+	if r := dataset.RunOf(extended); r.ID != "" {
+		return r, nil
+	}
+	r, err := dataset.OpenRun(ctx, cmp.Or(o.Root, dataset.RootOf(o.Out.URI)))
+	if err != nil {
+		return r, fmt.Errorf("rollout: giving the run its id: %w", err)
+	}
+	return r, nil
+}
+
 // fillShard attempts what neither the journal nor the dataset before has, and
 // writes the rows, with those of the dataset that is extended. spent says that
-// a budget ended before that, and the rest was skipped.
-func fillShard(ctx context.Context, o Options, all tasks, shard *dataset.Shard, extended, before *dataset.Dataset) (outcome dataset.Outcome, spent, err error) {
-	started := o.Clock()
+// a budget ended before that, and the rest was skipped. When another process
+// takes the shard over, it waits for that one, and goes on with what is left.
+func fillShard(ctx context.Context, o Options, all tasks, turn *turn, extended, before *dataset.Dataset) (outcome dataset.Outcome, spent, err error) {
+	started, shard := o.Clock(), turn.shard
 	w := &writer{o: o, table: dataset.NewTable[formats.Trajectory](shard, "", -1)}
 	if of := o.Out.Shard.Of(); extended == nil {
 		w.tasks = all.slice(of.Index, of.Count)
@@ -82,25 +112,15 @@ func fillShard(ctx context.Context, o Options, all tasks, shard *dataset.Shard, 
 		defer w.base.close()
 		w.tasks = w.base.tasks
 	}
-	journal, err := dataset.OpenJournal[formats.Trajectory](ctx, shard)
-	if err != nil {
-		return outcome, nil, err
-	}
-	r := &runner{opts: o, journal: journal, spending: spending{budget: o.Budget}}
-	done, err := o.readDone(ctx, w.tasks, shard, &r.spending)
-	if err != nil {
-		return outcome, nil, err
-	}
-	if before != nil {
-		if err := o.carry(ctx, before, journal, done); err != nil {
+	journal, spent, err := o.attempted(ctx, w.tasks, turn, before)
+	for errors.Is(err, lease.ErrTaken) {
+		if err = turn.again(ctx, o); err != nil || shard.UpToDate() {
 			return outcome, nil, err
 		}
+		journal, spent, err = o.attempted(ctx, w.tasks, turn, before)
 	}
-	if err := r.run(ctx, done); err != nil {
+	if err != nil {
 		return outcome, nil, err
-	}
-	if spent = r.spending.stopped(w.tasks.attempts()); spent != nil && !o.Budget.SkipRest {
-		return outcome, nil, spent
 	}
 	w.skip = spent != nil
 	outcome, err = w.write(ctx, journal)
@@ -108,10 +128,36 @@ func fillShard(ctx context.Context, o Options, all tasks, shard *dataset.Shard, 
 	return outcome, spent, err
 }
 
+// attempted makes what is not made yet, and returns the journal of all.
+func (o Options) attempted(ctx context.Context, t tasks, turn *turn, before *dataset.Dataset) (journal *dataset.Journal[formats.Trajectory], spent, err error) {
+	if journal, err = dataset.OpenJournal[formats.Trajectory](ctx, turn.shard); err != nil {
+		return nil, nil, err
+	}
+	journal.Expected = t.attempts()
+	r := &runner{opts: o, journal: journal, lease: turn.lease, spending: spending{budget: o.Budget}}
+	done, err := o.readDone(ctx, t, turn.shard, &r.spending)
+	if err != nil {
+		return nil, nil, err
+	}
+	if before != nil {
+		if err := o.carry(ctx, before, journal, done); err != nil {
+			return nil, nil, err
+		}
+	}
+	if err := r.run(ctx, done); err != nil {
+		return nil, nil, err
+	}
+	if spent = r.spending.stopped(t.attempts()); spent != nil && !o.Budget.SkipRest {
+		return nil, nil, spent
+	}
+	return journal, spent, nil
+}
+
 // runner makes the attempts of one shard.
 type runner struct {
 	opts     Options
 	journal  *dataset.Journal[formats.Trajectory]
+	lease    *lease.Lease
 	recorder *recorder.Recorder
 	keeper   *keeper
 	stop     context.CancelCauseFunc // ends the run with an error
@@ -132,12 +178,12 @@ func (r *runner) run(ctx context.Context, done *done) error {
 		return nil
 	}
 	if o.asksEngine() {
-		if err := o.reach(ctx); err != nil {
+		logprobs, err := o.reach(ctx)
+		if err != nil {
 			return err
 		}
-		var err error
 		options := o.recorderOptions()
-		options.Ended = r.spending.call
+		options.Ended, options.Logprobs = r.spending.call, logprobs
 		if r.recorder, err = recorder.New(options); err != nil {
 			return fmt.Errorf("rollout: %w", err)
 		}
@@ -175,6 +221,8 @@ func (i interrupted) Unwrap() error { return i.error }
 func (r *runner) attempts(ctx context.Context, done *done) error {
 	limited, cancel := r.spending.limit(ctx)
 	defer cancel()
+	limited, unbind := r.lease.Bind(limited)
+	defer unbind()
 	work, stop := context.WithCancelCause(limited)
 	defer stop(nil)
 	r.stop = stop
@@ -188,7 +236,7 @@ func (r *runner) attempts(ctx context.Context, done *done) error {
 			break
 		}
 		g.Go(func() error {
-			if work.Err() != nil || r.spending.over() != "" {
+			if work.Err() != nil || r.spending.over() != "" || r.lease.Check(work) != nil {
 				return nil
 			}
 			ended, err := r.one(work, j)

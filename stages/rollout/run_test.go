@@ -394,10 +394,11 @@ func TestHopelessEnginesEndTheRun(t *testing.T) {
 		{recordertest.Fault{Status: 503}, "HTTP 503", stages.KindTemporary},
 	} {
 		for _, n := range []int{1, 50} {
-			bad := true
+			var bad atomic.Bool // calls under way may end after the run
+			bad.Store(true)
 			e := newEngine(t, &engine{})
 			e.Fault = func(int, recordertest.Request) recordertest.Fault {
-				if bad {
+				if bad.Load() {
 					return c.fault
 				}
 				return recordertest.Fault{}
@@ -412,7 +413,7 @@ func TestHopelessEnginesEndTheRun(t *testing.T) {
 			if asked := len(e.Asked()); asked > 8+4 {
 				t.Errorf("%+v: asked %d times before giving up", c.fault, asked)
 			}
-			bad = false
+			bad.Store(false)
 			if report := run(t, o); report.Counts[formats.StatusOK] != int64(3*n) {
 				t.Errorf("%+v: after the engine was mended: %+v", c.fault, report)
 			}

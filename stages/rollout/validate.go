@@ -89,7 +89,7 @@ func (o Options) checkEndpoints() error {
 		}
 	}
 	if len(o.Endpoints) == 0 {
-		return usage("name one with --endpoint http://HOST:PORT/v1, or take it from a receipt with --policy", "no endpoint")
+		return usage("name one with --url http://HOST:PORT/v1, or take it from a receipt with --policy", "no endpoint")
 	}
 	for _, e := range o.Endpoints {
 		u, err := url.Parse(e)
@@ -138,6 +138,7 @@ func (o Options) defaults() Options {
 	setDefault(&o.Concurrency, 16)
 	setDefault(&o.TrajectoryTimeout, 30*time.Minute)
 	setDefault(&o.JournalEvery, 2*time.Second)
+	setDefault(&o.Lease, 30*time.Second)
 	setDefault(&o.MaxInitialFailures, max(8, 2*o.Concurrency))
 	return o
 }

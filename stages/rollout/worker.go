@@ -15,6 +15,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/secret"
+	"github.com/rollmill/rollmill/stages/internal/offspring"
 )
 
 // Worker is a program that lives for many attempts and is asked by lines. It
@@ -22,7 +23,7 @@ import (
 type Worker struct {
 	name   string
 	cmd    *exec.Cmd
-	mark   mark
+	mark   offspring.Mark
 	grace  time.Duration
 	stdin  io.WriteCloser
 	stdout *os.File
@@ -49,10 +50,10 @@ type reply struct {
 
 // StartWorker starts p; its Stdin and Stderr are not used.
 func StartWorker(p Program) (*Worker, error) {
-	w := &Worker{name: p.Words[0], mark: newMark(), grace: graceOr(p.Grace), silent: make(chan struct{}), ended: make(chan struct{})}
+	w := &Worker{name: p.Words[0], mark: offspring.New(), grace: graceOr(p.Grace), silent: make(chan struct{}), ended: make(chan struct{})}
 	w.cmd = exec.Command(p.Words[0], p.Words[1:]...)
-	w.cmd.Dir, w.cmd.Env, w.cmd.WaitDelay = p.Dir, append(secret.Environ(), append(p.Env[:len(p.Env):len(p.Env)], w.mark.env())...), w.grace
-	w.cmd.SysProcAttr = leader()
+	w.cmd.Dir, w.cmd.Env, w.cmd.WaitDelay = p.Dir, append(secret.Environ(), append(p.Env[:len(p.Env):len(p.Env)], w.mark.Env())...), w.grace
+	w.cmd.SysProcAttr = offspring.Leader()
 	out, in, err := os.Pipe()
 	if err != nil {
 		return nil, started(w.name, err)
@@ -91,7 +92,7 @@ func started(name string, err error) error {
 func (w *Worker) wait() {
 	w.err = w.cmd.Wait()
 	killGroup(w.cmd)
-	w.mark.kill()
+	w.mark.Kill()
 	w.stderr.close(w.grace)
 	w.stdout.SetReadDeadline(time.Now().Add(w.grace))
 	<-w.silent

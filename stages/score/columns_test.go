@@ -63,7 +63,9 @@ func fill(v reflect.Value) {
 		fill(v.Index(0))
 	case reflect.Struct:
 		for i := range v.NumField() {
-			fill(v.Field(i))
+			if !v.Type().Field(i).Anonymous {
+				fill(v.Field(i))
+			}
 		}
 	}
 }

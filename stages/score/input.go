@@ -3,6 +3,7 @@ package score
 import (
 	"context"
 	"encoding/json"
+	"math"
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
@@ -112,6 +113,21 @@ func (in *input) spec(o Options, rewards built) (dataset.Spec, error) {
 	}
 	return dataset.Spec{
 		Stage: stage, Version: version, Kind: formats.KindScores, Params: params, Files: files, Inputs: inputs, Base: &base,
-		Gates: []dataset.Gate{{Name: "max-failure-rate", Count: countUnscored, Of: factAttempted, Max: o.MaxFailureRate}},
+		Run:   dataset.RunOf(in.scores, in.base),
+		Gates: gates(o),
 	}, nil
+}
+
+// missingField is the gate of rewards that read a field that no row has. A run
+// of one shard fails before that; of several only the sealed dataset knows, as
+// the rows of one shard may all be of one kind.
+const missingField = "missing-field"
+
+func gates(o Options) []dataset.Gate {
+	list := []dataset.Gate{{Name: "max-failure-rate", Count: countUnscored, Of: factAttempted, Max: o.MaxFailureRate}}
+	short := math.Nextafter(1, 0) // of all of them
+	for _, s := range o.Rewards {
+		list = append(list, dataset.Gate{Name: missingField, Count: factMissing(s.Name), Of: factAttempted, Max: &short})
+	}
+	return list
 }

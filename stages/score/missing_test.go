@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/stages/score"
 	"github.com/rollmill/rollmill/storage"
@@ -76,5 +77,39 @@ func TestRequestsHoldWhatExpressionsRead(t *testing.T) {
 	row.Metadata = "{"
 	if _, err := score.NewRequest(&score.Row{Trajectory: &row}, "r", 1); err == nil {
 		t.Error("metadata that is not JSON is sent")
+	}
+}
+
+// A shard may hold no row with the field while others do: only when none of the
+// dataset has it, the dataset is refused.
+func TestAFieldThatNoShardHasIsAGate(t *testing.T) {
+	in := "mem://missing-sharded/rollout"
+	wide := trajectories()
+	for i := range wide[:len(wide)/2] {
+		wide[i].Example = `{"id":"x","gold":"y"}`
+	}
+	base(t, in, wide)
+	for _, c := range []struct {
+		field   string
+		refused bool
+	}{{"gold", false}, {"silver", true}} {
+		out := "mem://missing-sharded/" + c.field
+		var last error
+		most := 1.0
+		for i := range 3 {
+			o := options(t, in, out, "one=expr:1", "a=expr:example."+c.field+" == answer")
+			o.MaxFailureRate, o.Out.Shard = &most, stages.Shard{Index: i, Count: 3}
+			if last != nil {
+				t.Fatalf("%s: shard %d of 3 fails: %v", c.field, i-1, last)
+			}
+			_, last = score.Run(t.Context(), o)
+		}
+		var gate *dataset.GateError
+		if c.refused != errors.As(last, &gate) || !c.refused && last != nil {
+			t.Fatalf("%s: %v", c.field, last)
+		}
+		if c.refused && (len(gate.Gates) != 1 || gate.Gates[0].Name != "missing-field" || !strings.Contains(last.Error(), "rewards.a.missing")) {
+			t.Errorf("%v", last)
+		}
 	}
 }

@@ -46,6 +46,9 @@ func newTally() *tally {
 	}
 }
 
+// factMissing counts the rows without a field that a reward reads.
+func factMissing(name string) string { return "rewards." + name + ".missing" }
+
 func factSteps(name string) string { return "rewards." + name + ".shaped" }
 
 func (t *tally) add(s *formats.Score, r *Row) {
@@ -74,6 +77,7 @@ func (t *tally) add(s *formats.Score, r *Row) {
 	for i := range s.Rewards {
 		r := &s.Rewards[i]
 		if r.Failure == formats.RewardMissing && r.Error != "" && r.Error != notComputed {
+			t.facts[factMissing(r.Name)]++
 			if t.missing[r.Name] == nil {
 				t.missing[r.Name] = &missing{text: r.Error}
 			}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/stages"
+	"github.com/rollmill/rollmill/stages/internal/lease"
 )
 
 // Where submissions advance one policy, an epoch of a run trains it once,
@@ -34,9 +35,10 @@ import (
 type epochClaim struct {
 	Format    string           `json:"format"`
 	Key       string           `json:"key"` // of the submission
-	Owner     owner            `json:"owner"`
+	Owner     lease.Owner      `json:"owner"`
 	Target    formats.Target   `json:"target"`
 	Run       string           `json:"run"`
+	RunID     string           `json:"run_id,omitempty"`
 	Epoch     int              `json:"epoch"`
 	Curated   string           `json:"curated"`
 	Digest    string           `json:"curated_digest"`
@@ -111,7 +113,7 @@ func (s *session) winEpoch(ctx context.Context) error {
 		if len(list) > 0 && list[len(list)-1].Key == s.ledger.key {
 			return nil
 		}
-		c := epochClaim{Format: epochFormat, Key: s.ledger.key, Owner: s.ledger.me, Target: s.target, Run: s.Run, Epoch: s.Epoch,
+		c := epochClaim{Format: epochFormat, Key: s.ledger.key, Owner: s.ledger.me, Target: s.target, Run: s.Run, RunID: s.runID, Epoch: s.Epoch,
 			Curated: s.data.URI(), Digest: s.data.RowsDigest.String(), Settings: s.settings, Resubmit: before, CreatedAt: s.Clock()}
 		// Won or lost, look again: at the others' attempts, with the record there.
 		if _, err := s.ledger.createAt(ctx, s.epochKey(len(list)+1), c); err != nil {

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/stages/backends/art"
 	"github.com/rollmill/rollmill/stages/backends/art/arttest"
@@ -23,16 +24,24 @@ func stores(t *testing.T) map[string]string {
 	return map[string]string{"disk": "", "bucket": fakes3.Start(t).URI("run")}
 }
 
-// made is another dataset of the same epoch: curated anew, by other rules.
+// made is another dataset of the same run and epoch: curated anew, by other
+// rules.
 func made(t *testing.T, o submit.Options, groups ...int) submit.Options {
 	t.Helper()
-	var rows [][]formats.Trajectory
+	d, err := dataset.Open(t.Context(), o.In.URI, dataset.OpenOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.In.URI, o.Out = curatedIn(t, d.Run, t.TempDir()+"/curate", rowsOf(groups...)...), t.TempDir()
+	o.Receipt = bucket(t, o.Out)
+	return o
+}
+
+func rowsOf(groups ...int) (rows [][]formats.Trajectory) {
 	for _, g := range groups {
 		rows = append(rows, backendtest.Group(g))
 	}
-	o.In.URI, o.Out = curated(t, t.TempDir()+"/curate", rows...), t.TempDir()
-	o.Receipt = bucket(t, o.Out)
-	return o
+	return rows
 }
 
 func TestAnEpochTrainsAServedPolicyOnce(t *testing.T) {
@@ -177,6 +186,7 @@ func TestASweepMakesAModelForEachSetting(t *testing.T) {
 				o.Ledger = bucket(t, uri)
 			}
 			o.Keys = listed(o.Ledger.(*storage.Bucket))
+			o.In.URI = curatedIn(t, opened(t, t.TempDir()), t.TempDir()+"/curate", rowsOf(0, 1, 2)...)
 			submission := func(epochs int, groups ...int) submit.Options {
 				tr, err := finetune.New(finetune.Config{BaseURL: server.URL, APIKey: finetunetest.Key, Model: "gpt-test", MinRows: 1, Settle: 1, Poll: 1, Hyperparameters: map[string]any{"n_epochs": epochs}})
 				if err != nil {

@@ -1,7 +1,9 @@
 package submit
 
+import "github.com/rollmill/rollmill/stages/internal/lease"
+
 // Foreign makes this process one of a machine of its own: no other can look
 // whether it is gone, so its lease has to tell.
 func Foreign(machine string) {
-	bootID = func() string { return machine }
+	lease.Boot = func() string { return machine }
 }

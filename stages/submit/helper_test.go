@@ -43,7 +43,7 @@ var (
 
 // order is what a helper process is told to do.
 type order struct {
-	In, Out, Ledger string
+	In, Out, Ledger string // without a ledger, it is found by the id of the input's run
 	Host            string
 	Port            int
 	URL             string   // of a fine-tuning service, instead of ART
@@ -105,6 +105,9 @@ var halt = sync.OnceFunc(func() { syscall.Kill(os.Getpid(), syscall.SIGSTOP) })
 func obey(o order) answer {
 	ctx := context.Background()
 	receipts, _ := storage.Open(ctx, o.Out)
+	if o.Ledger == "" {
+		o.Ledger = ledgerOf(ctx, o.In)
+	}
 	ledger, _ := storage.Open(ctx, o.Ledger)
 	tr, err := o.trainer()
 	if err != nil {
@@ -139,6 +142,19 @@ func obey(o order) answer {
 	return answered(result, err, ops.Load())
 }
 
+// ledgerOf finds the ledger of a dataset as the command line does.
+func ledgerOf(ctx context.Context, in string) string {
+	d, err := dataset.Open(ctx, in, dataset.OpenOptions{})
+	if err != nil {
+		panic(err)
+	}
+	root, err := dataset.FindRun(ctx, in, d.Run)
+	if err != nil {
+		panic(err)
+	}
+	return root
+}
+
 func dying(tr submit.Trainer, when string, n int64, die func()) submit.Trainer {
 	m := mortal{tr, when, n, die}
 	if f, ok := tr.(submit.Follower); ok {
@@ -162,14 +178,17 @@ func answered(result submit.Result, err error, ops int64) answer {
 	return a
 }
 
+// settle is longer than a test's server takes for what a killed sender sent.
+const settle = 300 * time.Millisecond
+
 func (o order) trainer() (submit.Trainer, error) {
 	switch {
 	case o.Entity != "":
-		return customizer.New(customizer.Config{EntityURL: o.Entity, DatastoreURL: o.Data, APIKey: customizertest.Key, DatastoreToken: customizertest.Token, Config: customizertest.Config, Settle: time.Millisecond})
+		return customizer.New(customizer.Config{EntityURL: o.Entity, DatastoreURL: o.Data, APIKey: customizertest.Key, DatastoreToken: customizertest.Token, Config: customizertest.Config, Settle: settle})
 	case o.Hub != "":
-		return hub.New(hub.Config{Endpoint: o.Hub, Token: hubtest.Token, Repo: "acme/rollouts", Settle: time.Millisecond})
+		return hub.New(hub.Config{Endpoint: o.Hub, Token: hubtest.Token, Repo: "acme/rollouts", Settle: settle})
 	case o.URL != "":
-		return finetune.New(finetune.Config{BaseURL: o.URL, APIKey: finetunetest.Key, Model: "gpt-test", MinRows: 1, Settle: time.Millisecond, Poll: time.Millisecond})
+		return finetune.New(finetune.Config{BaseURL: o.URL, APIKey: finetunetest.Key, Model: "gpt-test", MinRows: 1, Settle: settle, Poll: time.Millisecond})
 	case o.Files:
 		b, err := storage.Open(context.Background(), o.Out)
 		if err != nil {
@@ -257,11 +276,18 @@ func (m mortal) Submit(ctx context.Context, s formats.Submission, groups formats
 // helper starts a process that obeys.
 func helper(t *testing.T, o order) (*exec.Cmd, func() answer) {
 	t.Helper()
+	return helperIn(t, "", o)
+}
+
+// helperIn starts it in a working folder.
+func helperIn(t *testing.T, dir string, o order) (*exec.Cmd, func() answer) {
+	t.Helper()
 	text, err := json.Marshal(o)
 	if err != nil {
 		t.Fatal(err)
 	}
 	cmd := exec.Command(os.Args[0])
+	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), "ROLLMILL_TEST_SUBMIT="+string(text))
 	out := &strings.Builder{}
 	cmd.Stdout, cmd.Stderr = out, os.Stderr
@@ -295,7 +321,13 @@ func run(t *testing.T, o order) answer {
 // curated writes a dataset of groups and returns its URI.
 func curated(t *testing.T, uri string, groups ...[]formats.Trajectory) string {
 	t.Helper()
-	s, err := dataset.Begin(t.Context(), uri, dataset.Spec{Stage: "curate", Version: 1, Kind: formats.KindTrajectories, Params: map[string]any{"groups": fmt.Sprint(len(groups))}}, dataset.Options{})
+	return curatedIn(t, dataset.Run{}, uri, groups...)
+}
+
+// curatedIn writes one that belongs to a run.
+func curatedIn(t *testing.T, r dataset.Run, uri string, groups ...[]formats.Trajectory) string {
+	t.Helper()
+	s, err := dataset.Begin(t.Context(), uri, dataset.Spec{Stage: "curate", Version: 1, Kind: formats.KindTrajectories, Params: map[string]any{"groups": fmt.Sprint(len(groups))}, Run: r}, dataset.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

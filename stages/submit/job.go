@@ -9,6 +9,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/stages"
+	"github.com/rollmill/rollmill/stages/internal/lease"
 )
 
 // JobOptions name a submission that was made, from whatever machine. The
@@ -59,7 +60,7 @@ func newJobSession(ctx context.Context, o JobOptions) *session {
 	if s.Receipt == nil {
 		s.Receipt = noReceipt{}
 	}
-	s.ledger = &ledger{store: o.Ledger, key: o.Key, me: self(), now: o.Clock, ttl: s.LeaseTTL}
+	s.ledger = &ledger{store: o.Ledger, key: o.Key, me: lease.Self(), now: o.Clock, ttl: s.LeaseTTL}
 	s.result.Report = stages.Report{Stage: "job", URI: o.Out, Sealed: true}
 	return s
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/secret"
 	"github.com/rollmill/rollmill/stages"
+	"github.com/rollmill/rollmill/stages/internal/lease"
 )
 
 // The ledger holds, for each submission, its attempts in order:
@@ -46,7 +47,7 @@ import (
 type ledger struct {
 	store Store
 	key   string
-	me    owner
+	me    lease.Owner
 	now   func() time.Time
 	ttl   time.Duration
 }
@@ -73,12 +74,13 @@ type intent struct {
 	Attempt   int              `json:"attempt"`
 	Round     int              `json:"round"` // how often the batch was sent anew on purpose
 	Token     string           `json:"token"`
-	Owner     owner            `json:"owner"`
+	Owner     lease.Owner      `json:"owner"`
 	Target    formats.Target   `json:"target"`
 	Settings  formats.Settings `json:"settings,omitempty"`
 	Curated   string           `json:"curated"`
 	Digest    string           `json:"curated_digest"`
 	Run       string           `json:"run,omitempty"`
+	RunID     string           `json:"run_id,omitempty"`
 	Epoch     int              `json:"epoch"`
 	Load      formats.Load     `json:"load"`
 	Resubmit  string           `json:"resubmit,omitempty"`  // what it was sent again after
@@ -117,7 +119,7 @@ type done struct {
 
 type attempt struct {
 	intent
-	lease *lease
+	lease *heartbeat
 	sent  *sent
 	taken *taken
 	job   *job
@@ -128,6 +130,16 @@ type attempt struct {
 
 func (l *ledger) path(n int, record string) string {
 	return fmt.Sprintf(".rollmill/ledger/%s/%d/%s.json", l.key, n, record)
+}
+
+// Holds reports whether a ledger has a submission.
+func Holds(ctx context.Context, store Store, key string) (bool, error) {
+	l := ledger{store: store, key: key}
+	_, err := fetch(ctx, store, l.path(1, "intent"), maxRecord)
+	if missing(err) {
+		return false, nil
+	}
+	return err == nil, err
 }
 
 // last loads the newest attempt; nil when there is none. A damaged one has its

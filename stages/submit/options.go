@@ -5,6 +5,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/stages"
+	"github.com/rollmill/rollmill/stages/internal/lease"
 )
 
 // Options say what to submit, where to, and what to remember it in.
@@ -72,8 +73,8 @@ func (o Options) Validate() error {
 		return checkFindings(o.AcceptFindings)
 	case o.Price < 0:
 		return usage("", "submit: a price of %g: must be 0 or more", o.Price)
-	case o.LeaseTTL < 0 || o.LeaseTTL > 0 && o.LeaseTTL < time.Second || o.LeaseTTL > maxLease:
-		return usage("", "submit: lease of %s: must be at least 1s and at most %s", o.LeaseTTL, maxLease)
+	case o.LeaseTTL < 0 || o.LeaseTTL > 0 && o.LeaseTTL < time.Second || o.LeaseTTL > lease.Most:
+		return usage("", "submit: lease of %s: must be at least 1s and at most %s", o.LeaseTTL, lease.Most)
 	}
 	return nil
 }

@@ -90,7 +90,7 @@ func (j *job) check() string {
 	return ""
 }
 
-func (l *lease) check() string {
+func (l *heartbeat) check() string {
 	if l.Owner == "" {
 		return "it names no owner"
 	}

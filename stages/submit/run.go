@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"strings"
 	"time"
 
 	"github.com/rollmill/rollmill/formats"
@@ -13,6 +14,7 @@ import (
 	"github.com/rollmill/rollmill/formats/secret"
 	"github.com/rollmill/rollmill/formats/validate"
 	"github.com/rollmill/rollmill/stages"
+	"github.com/rollmill/rollmill/stages/internal/lease"
 )
 
 // Result is what submit prints with --json.
@@ -82,12 +84,26 @@ type session struct {
 // newSession begins one; digest is that of what is submitted.
 func newSession(ctx context.Context, o Options, d *dataset.Dataset, digest string) *session {
 	s := &session{Options: o, data: d, target: stored(ctx, o.Trainer.Target()), began: o.Clock()}
-	if c, ok := o.Trainer.(Configured); ok {
-		s.settings = stored(ctx, c.Settings())
+	if d != nil {
+		s.runID = d.Run.ID
 	}
-	s.ledger = &ledger{store: o.Ledger, key: Key(digest, s.settings, s.target), me: self(), now: o.Clock, ttl: o.LeaseTTL}
+	if c, ok := o.Trainer.(Configured); ok {
+		s.settings = stored(ctx, nameless(c.Settings()))
+	}
+	s.ledger = &ledger{store: o.Ledger, key: Key(digest, s.settings, s.target), me: lease.Self(), now: o.Clock, ttl: o.LeaseTTL}
 	s.result.Report = stages.Report{Stage: "submit", URI: o.Out, Identity: s.ledger.key, Sealed: true, Rows: d.Rows, RowsDigest: d.RowsDigest.String()}
 	return s
+}
+
+// nameless are settings without the values of those that are called as secrets
+// are, as settings.api-key is: another key is the same submission.
+func nameless(settings formats.Settings) formats.Settings {
+	for name := range settings {
+		if secret.Looks(name[strings.LastIndex(name, ".")+1:]) {
+			settings[name] = `"secret"`
+		}
+	}
+	return settings
 }
 
 // stored is a target, or a trainer's settings, as records have it: without
@@ -196,7 +212,7 @@ func (s *session) nothing(ctx context.Context, old *formats.Receipt) error {
 		}
 		policy = standing.Policy
 	}
-	r := s.receipt(intent{Curated: s.data.URI(), Digest: s.data.RowsDigest.String(), Run: s.Run, Epoch: s.Epoch, CreatedAt: s.began}, nil, formats.Outcome{State: formats.JobNothing, Policy: policy, Message: "the curated dataset is empty"})
+	r := s.receipt(intent{Curated: s.data.URI(), Digest: s.data.RowsDigest.String(), Run: s.Run, RunID: s.runID, Epoch: s.Epoch, CreatedAt: s.began}, nil, formats.Outcome{State: formats.JobNothing, Policy: policy, Message: "the curated dataset is empty"})
 	return s.deliver(ctx, r)
 }
 
@@ -266,7 +282,7 @@ func (s *session) dryRun(ctx context.Context) error {
 func (s *session) receipt(in intent, sent *sent, out formats.Outcome) *formats.Receipt {
 	now := s.Clock().UTC()
 	r := &formats.Receipt{
-		Format: formats.ReceiptFormat, Key: s.ledger.key, Backend: s.target.Backend, State: out.State, Run: in.Run, Epoch: in.Epoch,
+		Format: formats.ReceiptFormat, Key: s.ledger.key, Backend: s.target.Backend, State: out.State, Run: in.Run, RunID: in.RunID, Epoch: in.Epoch,
 		Curated: in.Curated, CuratedDigest: in.Digest,
 		Trajectories: in.Load.Trajectories, Groups: in.Load.Groups, Tokens: in.Load.Tokens,
 		Job: out.Job, StepAfter: out.StepAfter, Policy: out.Policy, Metrics: out.Metrics, MetricSteps: out.MetricSteps, Files: out.Files,

@@ -10,6 +10,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/stages"
+	"github.com/rollmill/rollmill/stages/internal/lease"
 )
 
 // send makes one attempt after the last one (nil for the first). It is over
@@ -28,7 +29,7 @@ func (s *session) send(ctx context.Context, last *attempt) (over bool, err error
 		return true, err
 	}
 	in := s.intent(last)
-	began := now()
+	began := lease.Now()
 	won, err := s.ledger.claim(ctx, in)
 	if err != nil || !won {
 		return err != nil, err
@@ -46,7 +47,7 @@ func (s *session) send(ctx context.Context, last *attempt) (over bool, err error
 func (s *session) intent(last *attempt) intent {
 	in := intent{
 		Format: ledgerFormat, Key: s.ledger.key, Attempt: 1, Owner: s.ledger.me, Target: s.target, Settings: s.settings,
-		Curated: s.data.URI(), Digest: s.data.RowsDigest.String(), Run: s.Run, Epoch: s.Epoch, Load: s.load,
+		Curated: s.data.URI(), Digest: s.data.RowsDigest.String(), Run: s.Run, RunID: s.runID, Epoch: s.Epoch, Load: s.load,
 		Elsewhere: s.others, Keeps: s.keeps(),
 		CreatedAt: s.Clock(), Lease: s.LeaseTTL.Seconds(),
 	}

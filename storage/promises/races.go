@@ -16,17 +16,7 @@ func oneWinner(t T, b *storage.Bucket) {
 	for round := range 8 {
 		key := fmt.Sprintf("race/%d", round)
 		errs := race(racers, func(i int) error { return b.Create(t.Context(), key, fmt.Appendf(nil, "racer %d", i)) })
-		winner := -1
-		for i, err := range errs {
-			switch {
-			case err == nil && winner < 0:
-				winner = i
-			case err == nil:
-				t.Errorf("round %d: racers %d and %d both won", round, winner, i)
-			case !errors.Is(err, storage.ErrExist):
-				t.Errorf("round %d: racer %d lost with %v", round, i, err)
-			}
-		}
+		winner := onlyWinner(t, round, errs, storage.ErrExist)
 		got, err := b.Read(t.Context(), key)
 		if want := fmt.Sprintf("racer %d", winner); err != nil || string(got) != want {
 			t.Errorf("round %d: the object is %q, %v; want %q", round, got, err, want)
@@ -63,23 +53,30 @@ func oneSwap(t T, b *storage.Bucket) {
 		errs := race(racers, func(i int) error {
 			return b.Swap(t.Context(), "k", before, fmt.Appendf(nil, "round %d, racer %d", round, i))
 		})
-		winner := -1
-		for i, err := range errs {
-			switch {
-			case err == nil && winner < 0:
-				winner = i
-			case err == nil:
-				t.Errorf("round %d: racers %d and %d both swapped", round, winner, i)
-			case !errors.Is(err, storage.ErrChanged):
-				t.Errorf("round %d: racer %d lost with %v", round, i, err)
-			}
-		}
+		winner := onlyWinner(t, round, errs, storage.ErrChanged)
 		got, err := b.Read(t.Context(), "k")
 		if want := fmt.Sprintf("round %d, racer %d", round, winner); err != nil || string(got) != want {
 			t.Errorf("round %d: the object is %q, %v; want %q", round, got, err, want)
 		}
 		before = got
 	}
+}
+
+// onlyWinner returns the one racer without an error; -1 when there is none.
+// The others lost with the error given.
+func onlyWinner(t T, round int, errs []error, lost error) int {
+	winner := -1
+	for i, err := range errs {
+		switch {
+		case err == nil && winner < 0:
+			winner = i
+		case err == nil:
+			t.Errorf("round %d: racers %d and %d both won", round, winner, i)
+		case !errors.Is(err, lost):
+			t.Errorf("round %d: racer %d lost with %v", round, i, err)
+		}
+	}
+	return winner
 }
 
 // race calls f from n goroutines at once.

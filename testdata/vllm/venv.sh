@@ -5,12 +5,10 @@ set -eu
 cd "$(dirname "$0")/../.."
 here=testdata/vllm
 venv=.venv-vllm
-if ! cat "$here/requirements.lock" "$here/stubs.py" | cmp -s - "$venv/made-from"; then
-	rm -rf "$venv"
-	python3 -m venv "$venv"
-	"$venv/bin/pip" install --quiet --disable-pip-version-check --no-deps -r "$here/requirements.lock"
+.ci/venv vllm "$here/requirements.lock" --no-deps
+if ! cmp -s "$here/stubs.py" "$venv/stubbed-by"; then
 	"$venv/bin/python" "$here/stubs.py"
-	cat "$here/requirements.lock" "$here/stubs.py" >"$venv/made-from"
+	cp "$here/stubs.py" "$venv/stubbed-by"
 fi
 if ! cmp -s "$here/model.py" "$venv/model/made-from"; then
 	"$venv/bin/python" "$here/model.py" "$venv/model"

@@ -27,7 +27,7 @@ var Further = []validate.Check{
 	{Name: checkLeak, Severity: validate.Error, Basis: validate.Proved, Payload: true, Help: "an example of a validation, or of --held-out, is trained on"},
 	{Name: checkLeakText, Severity: validate.Warning, Basis: validate.Inferred, Payload: true, Help: "an example begins with the words of one example of a validation, under another id"},
 	{Name: checkResubmitted, Severity: validate.Warning, Basis: validate.Proved, Help: "one batch was handed over twice"},
-	{Name: checkUnnamed, Severity: validate.Warning, Basis: validate.Proved, Help: "parts that the manifest does not name: readers of plain Parquet take them for rows; rollmill seal removes them"},
+	{Name: checkUnnamed, Severity: validate.Warning, Basis: validate.Proved, Help: "parts that the manifest does not name: readers of plain Parquet take them for rows; rollmill seal removes those that a writer left"},
 	{Name: checkUnfinished, Severity: validate.Note, Basis: validate.Proved, Help: "shards of a dataset are missing: it is being written, or its stage ended early; it is not looked at"},
 }
 

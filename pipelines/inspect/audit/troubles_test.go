@@ -129,6 +129,12 @@ var troubles = []trouble{
 			w.write("rollout", strings.Replace(d.Parts[0].Name, "-00000-", "-00001-", 1), []byte("PAR1"))
 		}
 	}, "does not name"},
+	{"unnamed", "a copy of a part lies beside it", func(w *world, sick bool) {
+		w.wide("rollout", "rollout", trajectories(small))
+		if sick {
+			w.write("rollout", "copy of part.parquet", []byte("PAR1"))
+		}
+	}, "such as copy of part.parquet"},
 	{"unfinished", "one of two shards is there", func(w *world, sick bool) {
 		w.wide("rollout", "rollout", trajectories(small))
 		s, err := dataset.Begin(context.Background(), w.at("score"), dataset.Spec{Stage: "score", Kind: formats.KindScores}, dataset.Options{Of: 2})
@@ -235,7 +241,7 @@ var troubles = []trouble{
 		for i := range rows {
 			for k := range rows[i].Messages {
 				if delta := rows[i].Messages[k].PromptDeltaIDs; len(delta) > 0 {
-					delta[0] = 3
+					delta[len(delta)/2] = 3
 				}
 				if ids := rows[i].Messages[k].TokenIDs; len(ids) > 0 && sick {
 					ids[0] = 3
@@ -245,6 +251,33 @@ var troubles = []trouble{
 			}
 		}
 	}), "begins with id 3"},
+	{"shifted", "answers begin with their prompt's last id; the twin's do not", rollout(small, func(rows []formats.Trajectory, sick bool) {
+		for i := range rows {
+			for k := range rows[i].Messages {
+				if m := &rows[i].Messages[k]; len(m.PromptDeltaIDs) > 0 && len(m.TokenIDs) > 0 {
+					last := m.PromptDeltaIDs[len(m.PromptDeltaIDs)-1]
+					if m.TokenIDs[0] = last + 1; sick {
+						m.TokenIDs[0] = last
+					}
+				}
+			}
+		}
+	}), "begins with its prompt's last id"},
+	{"shifted", "answers end with the first id after them; the twin's do not", rollout(small, func(rows []formats.Trajectory, sick bool) {
+		for i := range rows {
+			for k := range rows[i].Messages {
+				m := &rows[i].Messages[k]
+				if len(m.PromptDeltaIDs) > 0 {
+					m.PromptDeltaIDs[0] = 3
+				}
+				if n := len(m.TokenIDs); n > 0 {
+					if m.TokenIDs[n-1] = 4; sick {
+						m.TokenIDs[n-1] = 3
+					}
+				}
+			}
+		}
+	}), "ends with the first id after it"},
 	{"tool_calls", "a sampled call was lost", spoiled(func(rows []formats.Trajectory) { withTools(rows).Messages[2].ToolCalls = nil }), "which no message before it makes"},
 	{"unparsed_tools", "a call stands in the text", spoiled(func(rows []formats.Trajectory) {
 		m := &rows[3].Messages[len(rows[3].Messages)-1]

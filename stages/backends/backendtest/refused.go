@@ -47,3 +47,14 @@ func fenced(t *testing.T, s Subject) {
 		t.Error("the record was not read again")
 	}
 }
+
+// FoundAfterRefusal is RefusedAfter for a service whose jobs are found in its
+// list: a proxy may refuse what the service did. The list holds no other job,
+// or so many that it comes in pages.
+func FoundAfterRefusal(t *testing.T, fresh func(t *testing.T, others, code int) Subject) {
+	for name, others := range map[string]int{"alone": 0, "among others": 120} {
+		t.Run(name, func(t *testing.T) {
+			RefusedAfter(t, func(t *testing.T, code int) Subject { return fresh(t, others, code) })
+		})
+	}
+}

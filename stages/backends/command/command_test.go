@@ -257,7 +257,7 @@ func TestWhatIsLeftInASessionOfItsOwnIsKilled(t *testing.T) {
 	}
 	for says, survives := range map[string]bool{`{"state":"failed"}`: false, `{"job":"j","state":"running"}`: true} {
 		file := filepath.Join(t.TempDir(), "pid")
-		script := `cat >/dev/null; setsid sleep 600 >/dev/null 2>&1 & echo $! > ` + file + `; echo '` + says + `'`
+		script := `cat >/dev/null; setsid sh -c 'echo $$ > ` + file + `; exec sleep 600' >/dev/null 2>&1 & while ! [ -s ` + file + ` ]; do sleep 0.01; done; echo '` + says + `'`
 		tr, err := command.New(command.Config{Words: []string{"sh", "-c", script}})
 		if err != nil {
 			t.Fatal(err)

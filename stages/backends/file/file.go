@@ -171,6 +171,7 @@ func (t *Trainer) survey(groups formats.Groups, report func(formats.Problem)) (l
 		case whole && load.Groups > 0 && one.Rows == 0:
 			why = cmp.Or(counted(one.Skipped), "the batch has nothing of the kind")
 		}
+		load.Files = append(load.Files, formats.FileLoad{Name: one.Name, Rows: one.Rows, Skipped: one.Skipped, Unfit: why})
 		switch {
 		case why == "":
 			fit = append(fit, one.kind)

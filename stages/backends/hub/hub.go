@@ -55,7 +55,7 @@ type Config struct {
 	Validation   float64       `yaml:"validation" json:"validation"`         // share of the examples that is held out, chosen by SplitSeed
 	SplitSeed    int64         `yaml:"split_seed" json:"split_seed"`         //
 	MaxFileBytes int64         `yaml:"max_file_bytes" json:"max_file_bytes"` // begins another file; default 500 MB
-	Settle       time.Duration `yaml:"settle" json:"settle"`                 // until a commit whose answer was lost is there for certain; default 5s
+	Settle       time.Duration `yaml:"settle" json:"settle"`                 // until a commit whose answer was lost, or whose sender died, is there for certain; default 5s
 }
 
 // Trainer is a submit.Trainer.
@@ -76,6 +76,9 @@ func New(cfg Config) (*Trainer, error) {
 	}
 	if cfg.MaxFileBytes == 0 {
 		cfg.MaxFileBytes = 500e6
+	}
+	if cfg.Settle == 0 {
+		cfg.Settle = 5 * time.Second
 	}
 	if len(cfg.Tables) == 0 {
 		cfg.Tables = []string{Trajectories}
@@ -250,7 +253,7 @@ func (t *Trainer) Submit(ctx context.Context, s formats.Submission, groups forma
 	if err != nil {
 		return unsent, err
 	}
-	switch there, err := t.Resolve(ctx, s); {
+	switch there, err := t.look(ctx, s); {
 	case err != nil:
 		return unsent, err
 	case there.State == formats.JobCompleted: // another attempt's commit has landed
@@ -273,7 +276,7 @@ func (t *Trainer) lost(ctx context.Context, s formats.Submission, broken error) 
 	if ctx.Err() != nil && repo.Open(broken) {
 		return unknown, broken
 	}
-	out, err := t.Resolve(context.WithoutCancel(ctx), s)
+	out, err := t.look(context.WithoutCancel(ctx), s) // Push has waited
 	switch {
 	case err == nil && out.State == formats.JobCompleted:
 		return out, nil
@@ -283,8 +286,24 @@ func (t *Trainer) lost(ctx context.Context, s formats.Submission, broken error) 
 	return formats.Outcome{State: formats.JobFailed, Clean: true, Message: "nothing was committed"}, broken
 }
 
-// Resolve looks for the submission's record.
+// Resolve looks for the submission's record, until Config.Settle has passed: the
+// store may be at work on a commit whose sender was killed.
 func (t *Trainer) Resolve(ctx context.Context, s formats.Submission) (formats.Outcome, error) {
+	for began := time.Now(); ; {
+		settled := time.Since(began) >= t.cfg.Settle
+		out, err := t.look(ctx, s)
+		if err != nil || !out.Clean || settled {
+			return out, err
+		}
+		select {
+		case <-ctx.Done():
+			return formats.Outcome{State: formats.JobUnknown}, context.Cause(ctx)
+		case <-time.After(t.cfg.Settle / 10):
+		}
+	}
+}
+
+func (t *Trainer) look(ctx context.Context, s formats.Submission) (formats.Outcome, error) {
 	data, err := t.store.Read(ctx, t.cfg.Repo, t.cfg.Branch, recordPath(s.Token))
 	switch remote.Status(err) {
 	case http.StatusUnauthorized: // also said of a repository that is not there

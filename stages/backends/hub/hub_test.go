@@ -284,3 +284,21 @@ func TestSettingsThatCannotBe(t *testing.T) {
 		}
 	}
 }
+
+// TestACommitUnderWayIsWaitedFor: the store may act on what a sender sent that
+// was killed since.
+func TestACommitUnderWayIsWaitedFor(t *testing.T) {
+	tr, s := start(t, hubtest.Faults{}, func(c *hub.Config) { c.Settle = 10 * time.Second })
+	out := make(chan formats.Outcome, 1)
+	if _, err := tr.Begin(t.Context(), nil); err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		resolved, _ := trainer(t, s, func(c *hub.Config) { c.Settle = 10 * time.Second }).Resolve(t.Context(), submission("late"))
+		out <- resolved
+	}()
+	must(t, tr, "late")
+	if resolved := <-out; resolved.State != formats.JobCompleted || resolved.Clean || len(s.Commits(id)) != 1 {
+		t.Errorf("%+v, %d commits", resolved, len(s.Commits(id)))
+	}
+}

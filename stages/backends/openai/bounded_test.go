@@ -75,7 +75,7 @@ func TestARefusalThatEchoesTheRequestTeachesNothing(t *testing.T) {
 
 func TestTheProbeToo(t *testing.T) {
 	url, _ := limitServer(t, maxCompletionTokens, nil)
-	if err := Probe(context.Background(), url, "k", "m"); err != nil {
+	if _, err := Probe(context.Background(), url, "k", "m"); err != nil {
 		t.Error(err)
 	}
 }

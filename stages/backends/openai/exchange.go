@@ -9,13 +9,15 @@ import (
 
 	openai "github.com/sashabaranov/go-openai"
 
+	"github.com/rollmill/rollmill/stages/internal/room"
 	"github.com/rollmill/rollmill/stages/internal/web"
 )
 
 // How much of an answer is read, and of a refusal.
 const (
-	maxBody  = 64 << 20
-	maxError = 1 << 20
+	maxBody   = 64 << 20
+	maxError  = 1 << 20
+	smallBody = 1 << 20 // of which any number may be read at once
 )
 
 // exchange is one request and its answer, on either side of go-openai.
@@ -54,7 +56,9 @@ func (x *exchange) Do(req *http.Request) (*http.Response, error) {
 		return resp, nil
 	}
 	defer resp.Body.Close()
-	x.body, err = io.ReadAll(io.LimitReader(resp.Body, maxBody+1))
+	from, free := room.Reader(req.Context(), resp.Body, resp.ContentLength, smallBody, maxBody)
+	defer free()
+	x.body, err = io.ReadAll(io.LimitReader(from, maxBody+1))
 	if err != nil {
 		return nil, fmt.Errorf("reading the answer: %w", err)
 	}

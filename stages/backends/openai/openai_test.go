@@ -131,7 +131,7 @@ func TestProbe(t *testing.T) {
 		if c.status != 0 {
 			url, _ = server(t, c.status, c.body)
 		}
-		err := Probe(context.Background(), url, "k", "m")
+		_, err := Probe(context.Background(), url, "k", "m")
 		if c.kind == "" {
 			if err != nil {
 				t.Errorf("%s: %v", c.name, err)

@@ -19,13 +19,15 @@ type Found struct {
 	Model     string   // that answered
 	TokenIDs  bool     // it gives token ids
 	PromptIDs bool     // and the prompt's
+	Logprobs  string   // what its logprobs are of: formats.LogprobsRaw or LogprobsProcessed; "" when it cannot be told
 }
 
 // Probe makes sure that an engine is fit for rollouts: that it answers, knows
-// the model and gives logprobs. It costs one token.
-func Probe(ctx context.Context, baseURL, apiKey, model string) error {
-	_, err := Client{}.Look(ctx, baseURL, apiKey, model)
-	return err
+// the model and gives logprobs. It costs one token, and two more of an engine
+// that gives token ids, to find out what its logprobs are of (see Found).
+func Probe(ctx context.Context, baseURL, apiKey, model string) (logprobs string, err error) {
+	f, err := Client{}.Look(ctx, baseURL, apiKey, model)
+	return f.Logprobs, err
 }
 
 // Look is Probe that also says what it saw.
@@ -45,7 +47,11 @@ func (c Client) Look(ctx context.Context, baseURL, apiKey, model string) (Found,
 	if err != nil {
 		return f, probeError(ctx, baseURL, model, f, err)
 	}
-	return f, f.read(baseURL, body)
+	prompt, err := f.read(baseURL, body)
+	if err == nil && f.TokenIDs && len(prompt) > 0 {
+		f.Logprobs = c.logprobsMode(ctx, baseURL, apiKey, model, prompt)
+	}
+	return f, err
 }
 
 // models lists the engine's models; nil when it has no list.
@@ -75,7 +81,8 @@ func (c Client) models(ctx context.Context, baseURL, apiKey string) ([]string, e
 	return out, nil
 }
 
-func (f *Found) read(baseURL string, body []byte) error {
+// read returns the prompt's ids, where the engine gives them.
+func (f *Found) read(baseURL string, body []byte) (prompt []int32, err error) {
 	var answer struct {
 		completion
 		Prompt []int32 `json:"prompt_token_ids"`
@@ -84,7 +91,7 @@ func (f *Found) read(baseURL string, body []byte) error {
 		Choices []map[string]json.RawMessage `json:"choices"`
 	}
 	if err := json.Unmarshal(body, &answer); err != nil || len(answer.Choices) == 0 {
-		return stages.Errorf(stages.KindFailed, "is this the base URL of an OpenAI-compatible server? it usually ends in /v1",
+		return nil, stages.Errorf(stages.KindFailed, "is this the base URL of an OpenAI-compatible server? it usually ends in /v1",
 			"%q does not answer with a chat completion", baseURL)
 	}
 	json.Unmarshal(body, &ids)
@@ -93,10 +100,10 @@ func (f *Found) read(baseURL string, body []byte) error {
 		f.TokenIDs = f.TokenIDs || ids.Choices[0][name] != nil
 	}
 	if l := answer.Choices[0].Logprobs; l == nil || len(l.Content) == 0 {
-		return stages.Errorf(stages.KindFailed, "start the engine with logprobs on (vLLM and SGLang give them unless --max-logprobs is 0; a hosted API may not offer them), or accept none with --no-logprobs",
+		return nil, stages.Errorf(stages.KindFailed, "start the engine with logprobs on (vLLM and SGLang give them unless --max-logprobs is 0; a hosted API may not offer them), or accept none with --no-logprobs",
 			"the engine at %q gives no logprobs", baseURL)
 	}
-	return nil
+	return answer.Prompt, nil
 }
 
 // refused tells whether an engine refused a field by name.

@@ -1,31 +1,20 @@
 // Package expression compiles what users write in the language of
-// expr-lang/expr: rewards, filters, what to group by. An expression always
-// ends, touches nothing but what it is given, and gives the same value every
+// expr-lang/expr: rewards, filters, what to group by. An expression ends
+// within bounds, touches nothing but what it is given, and gives the same value every
 // time. What it may read is said by who compiles it.
 package expression
 
 import (
-	"github.com/expr-lang/expr"
 	"github.com/expr-lang/expr/ast"
-	"github.com/expr-lang/expr/vm"
 )
 
 // unsteady are functions that do not give the same value every time: the time,
 // and those that list a map's entries.
 var unsteady = []string{"now", "keys", "values", "toPairs"}
 
-// Compile compiles an expression over the fields of env, a struct.
-func Compile(text string, env any, options ...expr.Option) (*vm.Program, error) {
-	options = append(options, expr.Env(env))
-	for _, name := range unsteady {
-		options = append(options, expr.DisableBuiltin(name))
-	}
-	return expr.Compile(text, options...)
-}
-
 // Reads returns what tells whether a program reads a field of its
 // environment, by the name that the expression has for it.
-func Reads(p *vm.Program) func(name string) bool {
+func Reads(p *Program) func(name string) bool {
 	m := mentions{}
 	root := p.Node()
 	ast.Walk(&root, m)

@@ -37,12 +37,14 @@ func (m Mark) Kill() {
 
 // killOnce reports whether there was any.
 func (m Mark) killOnce() (found bool) {
-	entries, err := os.ReadDir("/proc")
+	all, err := os.Open("/proc")
 	if err != nil {
 		return false
 	}
-	for _, e := range entries {
-		pid, err := strconv.Atoi(e.Name())
+	defer all.Close()
+	names, _ := all.Readdirnames(-1)
+	for _, name := range names {
+		pid, err := strconv.Atoi(name)
 		if err != nil || pid == os.Getpid() || !m.has(pid) {
 			continue
 		}

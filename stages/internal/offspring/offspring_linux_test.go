@@ -41,3 +41,14 @@ func TestAChildInASessionOfItsOwnIsFound(t *testing.T) {
 		t.Error("another program's child was killed")
 	}
 }
+
+// BenchmarkKill is what looking through all processes of the machine costs, as
+// is done once for each program that ended.
+func BenchmarkKill(b *testing.B) {
+	m := New()
+	all, _ := os.ReadDir("/proc")
+	b.ReportMetric(float64(len(all)), "entries")
+	for b.Loop() {
+		m.Kill()
+	}
+}

@@ -12,6 +12,9 @@ const (
 	maxAnswer  = 64 << 20  // an engine's: half a million tokens with logprobs, and more
 	maxRefusal = 1 << 20   // an engine's error
 	maxEvent   = 64 << 20
+	maxStream  = 256 << 20 // of all events and comments of an engine's stream
+
+	smallAnswer = 1 << 20 // of which any number may be read at once
 )
 
 // event is one server-sent event: its bytes with the blank line, and its data.
@@ -67,6 +70,7 @@ type events struct {
 	buf     []byte // of which from:to was read from r and not yet returned
 	from    int
 	to      int
+	all     int   // bytes that were read
 	err     error // of r, once it ended
 	current event
 	first   *event // read by peek, not yet by next
@@ -177,6 +181,9 @@ func (s *events) fill() (moved int) {
 	}
 	n, err := s.r.Read(s.buf[s.to:])
 	s.to += n
+	if s.all += n; s.all > maxStream && err == nil {
+		err = fmt.Errorf("the stream is longer than %d MiB", maxStream>>20)
+	}
 	if err != nil {
 		s.err = err
 	}

@@ -30,6 +30,8 @@ type Options struct {
 	Seed      *int64         // base of the seeds sent to the engine; nil sends none
 	Extra     map[string]any // nil means DefaultExtra
 
+	Logprobs map[string]string // what those of each endpoint were found to be of, for calls.logprobs_mode; nil: nobody asked
+
 	NoLogprobs  bool          // missing or unfit logprobs do not fail a trajectory
 	Retries     int           // further tries; 0 means 5, negative none
 	Backoff     time.Duration // before the first retry; 0 means 500 ms

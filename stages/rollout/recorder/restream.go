@@ -8,8 +8,8 @@ import (
 )
 
 // writeEvents gives the agent a whole response as the stream that it asked for.
-func writeEvents(w http.ResponseWriter, r *reply) {
-	forward(w.Header(), r.header)
+func (s *Session) writeEvents(w http.ResponseWriter, r *reply) {
+	s.headers(w, r.header)
 	w.Header().Set("Content-Type", "text/event-stream; charset=utf-8")
 	w.Header().Set("Cache-Control", "no-cache")
 	w.WriteHeader(r.status)

@@ -10,6 +10,7 @@ import (
 	"strconv"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/secret"
 )
 
 // ask answers one request.
@@ -36,15 +37,15 @@ func (s *Session) ask(kind *api, w http.ResponseWriter, r *http.Request) {
 	switch {
 	case reply.failure != nil:
 		s.end(c, reply)
-		writeFailure(w, reply)
+		s.writeFailure(w, reply)
 	case reply.events != nil:
 		s.relay(ctx, w, q, c, reply)
 	default:
 		s.end(c, reply)
 		if q.whole {
-			writeEvents(w, reply)
+			s.writeEvents(w, reply)
 		} else {
-			writeReply(w, reply, reply.seen)
+			s.writeReply(w, reply, reply.seen)
 		}
 		reply.release()
 	}
@@ -70,18 +71,28 @@ func (s *Session) stopIfUnfit() {
 }
 
 // writeFailure gives the agent the engine's own last answer, or says that
-// there was none.
-func writeFailure(w http.ResponseWriter, r *reply) {
+// there was none. The agent is told no secret that an engine repeats.
+func (s *Session) writeFailure(w http.ResponseWriter, r *reply) {
+	known := secret.From(s.ctx)
 	if r.body != nil {
 		w.Header().Set("X-Should-Retry", "false")
-		writeReply(w, r, r.body)
+		s.writeReply(w, r, known.JSON(r.body))
 		return
 	}
-	writeError(w, http.StatusBadGateway, "rollmill_upstream_error", r.failure.Text)
+	writeError(w, http.StatusBadGateway, "rollmill_upstream_error", known.Redact(r.failure.Text))
 }
 
-func writeReply(w http.ResponseWriter, r *reply, body []byte) {
-	forward(w.Header(), r.header)
+// headers passes an engine's headers on, without secrets.
+func (s *Session) headers(w http.ResponseWriter, from http.Header) {
+	if known := secret.From(s.ctx); known.Known() {
+		from = from.Clone()
+		known.Value(&from)
+	}
+	forward(w.Header(), from)
+}
+
+func (s *Session) writeReply(w http.ResponseWriter, r *reply, body []byte) {
+	s.headers(w, r.header)
 	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
 	w.WriteHeader(r.status)
 	w.Write(body)
@@ -90,7 +101,7 @@ func writeReply(w http.ResponseWriter, r *reply, body []byte) {
 // relay passes a stream on as it comes and records it when it has ended.
 func (s *Session) relay(ctx context.Context, w http.ResponseWriter, q *request, c *call, r *reply) {
 	defer r.events.close()
-	forward(w.Header(), r.header)
+	s.headers(w, r.header)
 	w.WriteHeader(r.status)
 	flush := http.NewResponseController(w).Flush
 	var held bytes.Buffer
@@ -108,7 +119,7 @@ func (s *Session) relay(ctx context.Context, w http.ResponseWriter, q *request, 
 		out := e.seen
 		if r.answer.err != nil {
 			r.failure = &Failure{Class: formats.FailEngine, Text: r.answer.err.Error()}
-			w.Write(out)
+			io.WriteString(w, secret.From(s.ctx).Redact(string(out)))
 			break
 		}
 		if e.last() || r.answer.finished(q.choices) {
@@ -170,7 +181,7 @@ func (s *Session) models(w http.ResponseWriter, r *http.Request) {
 	up.authorize(req)
 	resp, err := up.client.Do(req)
 	if err != nil {
-		writeError(w, http.StatusBadGateway, "rollmill_upstream_error", transportError(ctx, err).Error())
+		writeError(w, http.StatusBadGateway, "rollmill_upstream_error", secret.From(ctx).Redact(transportError(ctx, err).Error()))
 		return
 	}
 	defer resp.Body.Close()
@@ -178,7 +189,9 @@ func (s *Session) models(w http.ResponseWriter, r *http.Request) {
 		writeError(w, http.StatusBadGateway, "rollmill_upstream_error", "the engine redirects elsewhere, which is not followed")
 		return
 	}
-	forward(w.Header(), resp.Header)
+	s.headers(w, resp.Header)
 	w.WriteHeader(resp.StatusCode)
-	io.Copy(w, io.LimitReader(resp.Body, maxAnswer))
+	redacted := secret.From(ctx).NewWriter(w)
+	io.Copy(redacted, io.LimitReader(resp.Body, maxAnswer))
+	redacted.Close()
 }

@@ -202,6 +202,7 @@ func (s *Session) end(c *call, r *reply) {
 	if len(a.prompt) > 0 && rec.PromptTokens == 0 {
 		rec.PromptTokens = int32(len(a.prompt))
 	}
+	rec.LogprobsMode = s.rec.opts.Logprobs[r.endpoint]
 	s.checkModel(c, rec, a)
 	s.addAnswer(c, a)
 }

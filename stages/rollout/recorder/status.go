@@ -5,13 +5,13 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
 	"github.com/cenkalti/backoff/v5"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/stages/internal/web"
 )
 
 // statusError turns an engine's error answer into a try's error: one that may
@@ -25,7 +25,7 @@ func statusError(r *reply) error {
 	try := &tryError{reply: r, err: errors.New(text)}
 	if passing(r.status) {
 		r.failure = &Failure{Class: formats.FailEngine, Text: text}
-		if wait, ok := retryAfter(r.header); ok {
+		if wait, said := web.After(r.header, time.Now()); said {
 			try.after = &backoff.RetryAfterError{Duration: wait}
 		}
 		return try
@@ -48,26 +48,6 @@ func passing(status int) bool {
 		return status != http.StatusNotImplemented
 	}
 	return status >= 500
-}
-
-// maxRetryAfter is the longest that an engine may ask to wait before a retry.
-const maxRetryAfter = time.Minute
-
-// retryAfter reads Retry-After (seconds or a date) and retry-after-ms, at most
-// maxRetryAfter.
-func retryAfter(h http.Header) (time.Duration, bool) {
-	for _, c := range []struct {
-		name string
-		unit time.Duration
-	}{{"Retry-After-Ms", time.Millisecond}, {"Retry-After", time.Second}} {
-		if n, err := strconv.ParseFloat(h.Get(c.name), 64); err == nil && n >= 0 {
-			return time.Duration(min(n*float64(c.unit), float64(maxRetryAfter))), true
-		}
-	}
-	if at, err := http.ParseTime(h.Get("Retry-After")); err == nil {
-		return min(max(0, time.Until(at)), maxRetryAfter), true
-	}
-	return 0, false
 }
 
 // errorText finds the message in an error body of any usual shape.

@@ -17,6 +17,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/stages/internal/room"
 )
 
 // upstream sends requests to the engines.
@@ -47,6 +48,7 @@ type reply struct {
 	body     []byte        // of anything but a stream
 	seen     []byte        // what of it the agent sees
 	buffer   *bytes.Buffer // of the body; nil where it is not to be used again
+	free     func()        // gives back the room that the body takes; nil where it takes none
 	answer   *answer
 	events   *events // of a stream; its body is open
 	endpoint string
@@ -232,7 +234,14 @@ func (u *upstream) send(ctx context.Context, cancel context.CancelFunc, endpoint
 		most = maxRefusal
 	}
 	buffer := bodies.Get().(*bytes.Buffer)
-	body, err := readAll(buffer, resp.Body, resp.ContentLength, most)
+	from, free := room.Reader(ctx, resp.Body, resp.ContentLength, smallAnswer, maxAnswer)
+	kept := false
+	defer func() {
+		if !kept {
+			free()
+		}
+	}()
+	body, err := readAll(buffer, from, resp.ContentLength, most)
 	switch {
 	case errors.Is(err, errTooLarge):
 		return nil, backoff.Permanent(&tryError{err: fmt.Errorf("HTTP %d: the answer is larger than %d MiB", resp.StatusCode, most>>20)})
@@ -254,7 +263,7 @@ func (u *upstream) send(ctx context.Context, cancel context.CancelFunc, endpoint
 	case len(r.answer.choices) == 0:
 		return nil, &tryError{err: fmt.Errorf("%w: no choices: %s", errGarbage, excerpt(body))}
 	}
-	r.buffer = buffer
+	r.buffer, r.free, kept = buffer, free, true
 	return r, nil
 }
 
@@ -271,6 +280,9 @@ func (r *reply) release() {
 	if b != nil && b.Cap() <= keptBody {
 		b.Reset()
 		bodies.Put(b)
+	}
+	if r.free != nil {
+		r.free()
 	}
 }
 
@@ -306,7 +318,8 @@ func readAll(b *bytes.Buffer, r io.Reader, size int64, most int) ([]byte, error)
 }
 
 func (u *upstream) openStream(ctx context.Context, cancel context.CancelFunc, resp *http.Response, q *request) (*reply, error) {
-	e := newEvents(resp.Body, func() { cancel(); resp.Body.Close() })
+	from, free := room.Reader(ctx, resp.Body, -1, maxAnswer, maxStream)
+	e := newEvents(from, func() { cancel(); resp.Body.Close(); free() })
 	r := &reply{status: resp.StatusCode, header: resp.Header, answer: &answer{}, events: e}
 	err := e.peek()
 	if err == nil {
@@ -316,6 +329,7 @@ func (u *upstream) openStream(ctx context.Context, cancel context.CancelFunc, re
 	}
 	if err != nil {
 		resp.Body.Close()
+		free()
 		return nil, transportError(ctx, err)
 	}
 	return r, nil

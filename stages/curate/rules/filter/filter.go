@@ -6,11 +6,11 @@
 package filter
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 
 	"github.com/expr-lang/expr"
-	"github.com/expr-lang/expr/vm"
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/stages"
@@ -34,7 +34,7 @@ var Kind = curate.Kind{
 			if err != nil {
 				return nil, err
 			}
-			r.passes = r.passes || fields(p)["pass_at_k"]
+			r.passes = r.passes || fields(p.Program)["pass_at_k"]
 			if members {
 				r.members = append(r.members, program{text, p})
 			} else {
@@ -99,11 +99,11 @@ type environment struct {
 
 type program struct {
 	text string
-	*vm.Program
+	*expression.Program
 }
 
 // compile reports whether the expression is about members.
-func compile(text string) (p *vm.Program, members bool, err error) {
+func compile(text string) (p *expression.Program, members bool, err error) {
 	p, err = expression.Compile(text, environment{}, expr.AsBool())
 	if err != nil {
 		return nil, false, stages.Errorf(stages.KindUsage, "write a condition such as 0 < group.mean && trajectory.sampled_tokens < 4000", "curate: --filter %q: %w", text, err)
@@ -137,7 +137,7 @@ func (r rule) Rows(_ curate.Batch, g curate.Group, rows []curate.Row) []curate.V
 
 func judge(programs []program, env environment) curate.Verdict {
 	for _, p := range programs {
-		out, err := expr.Run(p.Program, env)
+		out, err := p.Run(context.Background(), env) // bounded by its budget
 		if err != nil {
 			return curate.Verdict{Reason: formats.DropFilter, Detail: fmt.Sprintf("%s: %v", p.text, err)}
 		}

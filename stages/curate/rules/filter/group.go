@@ -43,7 +43,7 @@ func readsTokens(o curate.Options) bool {
 		if err != nil {
 			continue // it is refused elsewhere
 		}
-		if f := fields(p); f["sampled_tokens"] || f["length_mean"] {
+		if f := fields(p.Program); f["sampled_tokens"] || f["length_mean"] {
 			return true
 		}
 	}

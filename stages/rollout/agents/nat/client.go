@@ -12,6 +12,7 @@ import (
 	"github.com/cenkalti/backoff/v5"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/stages/internal/room"
 	"github.com/rollmill/rollmill/stages/rollout"
 )
 
@@ -35,7 +36,9 @@ func (a *agent) ask(ctx context.Context, at rollout.Attempt, body []byte) (*stre
 		return nil, failure(formats.FailAgentExit, "the workflow's server: %w", err)
 	}
 	defer resp.Body.Close()
-	return readStream(resp.Body)
+	from, free := room.Reader(ctx, resp.Body, -1, smallStream, maxStream)
+	defer free()
+	return readStream(from)
 }
 
 // begin posts to the first route that is there, and returns once the server

@@ -25,6 +25,7 @@ type Engine struct {
 	Model     string                                     // answers as this; "" echoes the request's
 	Source    string                                     // where token ids are: a formats.Tokens… constant, or ""
 	PromptIDs bool                                       // give the prompt's ids
+	Logprobs  string                                     // what those of completions are of, as vLLM's --logprobs-mode says; "": it has no completions
 	Reasoning bool                                       // put a thought before each answer
 	Script    func(q Request) Reply                      // what to say; nil: a short text that depends on prompt and seed
 	Fault     func(n int, q Request) Fault               // what goes wrong with request n, from 0; nil: nothing
@@ -36,6 +37,7 @@ type Engine struct {
 	mu     sync.Mutex
 	asked  []Request
 	log    []Sample
+	judged int // requests for completions
 }
 
 // Request is one chat request as it arrived.
@@ -71,6 +73,7 @@ func (e *Engine) StartServer() {
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /v1/chat/completions", e.chat)
 	mux.HandleFunc("GET /v1/models", e.models)
+	mux.HandleFunc("POST /v1/completions", e.complete)
 	e.server = httptest.NewServer(mux)
 }
 

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/rollmill/rollmill/formats/secret"
+	"github.com/rollmill/rollmill/stages/internal/offspring"
 )
 
 const (
@@ -21,6 +22,7 @@ const (
 // process is one running program; one goroutine talks to it at a time.
 type process struct {
 	cmd     *exec.Cmd
+	mark    offspring.Mark
 	in      io.WriteCloser
 	out     *os.File
 	wire    wire
@@ -32,15 +34,16 @@ type process struct {
 	seen    map[string]bool // ids of the batch before: a second answer is no news
 }
 
-// start runs the program in a process group of its own; pass names the
+// start runs the program in a process group of its own, which ends with this
+// process, and so does what left the group; pass names the
 // variables that it gets although they are called as secrets are.
 func start(w wire, words, pass []string, env ...string) (*process, error) {
-	p := &process{wire: w, cmd: exec.Command(words[0], words[1:]...), replies: make(chan reply, 64), done: make(chan struct{})}
+	p := &process{wire: w, mark: offspring.New(), cmd: exec.Command(words[0], words[1:]...), replies: make(chan reply, 64), done: make(chan struct{})}
 	if errors.Is(p.cmd.Err, exec.ErrDot) {
 		p.cmd.Err = nil
 	}
-	p.cmd.Env = append(secret.Environ(pass...), env...)
-	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	p.cmd.Env = append(append(secret.Environ(pass...), env...), p.mark.Env())
+	p.cmd.SysProcAttr = offspring.Leader()
 	p.cmd.Stderr = &p.stderr
 	p.cmd.WaitDelay = grace // for children that hold stderr open
 	read, in, err := pipe()
@@ -87,6 +90,7 @@ func (p *process) read() {
 func (p *process) wait() {
 	p.cmd.Wait()
 	p.signal()
+	p.mark.Kill()
 	close(p.done)
 }
 

@@ -22,10 +22,8 @@ import (
 	"reflect"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/expr-lang/expr/file"
-	"github.com/expr-lang/expr/vm"
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/stages/internal/expression"
@@ -40,10 +38,9 @@ var Kind = score.Kind{
 }
 
 type reward struct {
-	program  *vm.Program
-	reads    reads
-	earlier  []string
-	machines sync.Pool // of *vm.VM
+	program *expression.Program
+	reads   reads
+	earlier []string
 }
 
 func newReward(s score.Setup) (score.Reward, error) { return compile(s, environment{}) }
@@ -56,7 +53,7 @@ func compile(s score.Setup, env any) (*reward, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &reward{program: program, earlier: s.Earlier, reads: readsOf(program.Node()), machines: sync.Pool{New: func() any { return new(vm.VM) }}}
+	r := &reward{program: program, earlier: s.Earlier, reads: readsOf(program.Node())}
 	if err := numeric(program.Node().Type()); err != nil {
 		return nil, err
 	}
@@ -107,23 +104,21 @@ func (r *reward) Reads() []string {
 }
 
 func (r *reward) Score(ctx context.Context, rows []*score.Row, values []score.Value) error {
-	machine := r.machines.Get().(*vm.VM)
-	defer r.machines.Put(machine)
 	for i, row := range rows {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		values[i] = r.value(machine, row)
+		values[i] = r.value(ctx, row)
 	}
-	return nil
+	return ctx.Err() // what it ended is no failure of a row
 }
 
-func (r *reward) value(machine *vm.VM, row *score.Row) score.Value {
+func (r *reward) value(ctx context.Context, row *score.Row) score.Value {
 	env, failed := r.environment(row)
 	if failed.Failure != "" {
 		return failed
 	}
-	return r.run(machine, env)
+	return r.run(ctx, env)
 }
 
 func (r *reward) environment(row *score.Row) (environment, score.Value) {
@@ -140,8 +135,8 @@ func (r *reward) environment(row *score.Row) (environment, score.Value) {
 	return env, score.Value{}
 }
 
-func (r *reward) run(machine *vm.VM, env any) score.Value {
-	result, err := machine.Run(r.program, env)
+func (r *reward) run(ctx context.Context, env any) score.Value {
+	result, err := r.program.Run(ctx, env)
 	if err != nil {
 		return score.Failed(formats.RewardError, "%v", err)
 	}

@@ -3,8 +3,6 @@ package expr
 import (
 	"context"
 
-	"github.com/expr-lang/expr/vm"
-
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/stages/score"
 )
@@ -38,20 +36,18 @@ type steps struct{ *reward }
 func (s *steps) Needs() score.Needs { return score.Text }
 
 func (s *steps) Score(ctx context.Context, rows []*score.Row, values []score.Value) error {
-	machine := s.machines.Get().(*vm.VM)
-	defer s.machines.Put(machine)
 	for i, row := range rows {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		values[i] = s.value(machine, row)
+		values[i] = s.value(ctx, row)
 	}
-	return nil
+	return ctx.Err() // what it ended is no failure of a row
 }
 
 // value is the sum of the steps' values; a step without one leaves the row
 // without.
-func (s *steps) value(machine *vm.VM, row *score.Row) score.Value {
+func (s *steps) value(ctx context.Context, row *score.Row) score.Value {
 	env, failed := s.environment(row)
 	if failed.Failure != "" {
 		return failed
@@ -62,7 +58,7 @@ func (s *steps) value(machine *vm.VM, row *score.Row) score.Value {
 	}
 	var out score.Value
 	for _, step := range all {
-		v := s.run(machine, step)
+		v := s.run(ctx, step)
 		if v.Failure != "" {
 			return score.Failed(v.Failure, "step %d: %s", step.Step, v.Error)
 		}

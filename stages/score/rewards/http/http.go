@@ -36,7 +36,6 @@ import (
 	"net/url"
 	"os"
 	"regexp"
-	"strconv"
 	"strings"
 	"time"
 
@@ -44,6 +43,8 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/stages"
+	"github.com/rollmill/rollmill/stages/internal/room"
+	"github.com/rollmill/rollmill/stages/internal/web"
 	"github.com/rollmill/rollmill/stages/score"
 )
 
@@ -81,9 +82,11 @@ func split(arguments string) (version, address string) {
 var secret = regexp.MustCompile(`(?i)(key|token|secret|passw|signature|^sig$|auth)`)
 
 const (
-	maxLine  = 16 << 20
-	maxTries = 5
-	first    = 200 * time.Millisecond // before the second try
+	maxLine     = 16 << 20
+	maxResponse = 64 << 20
+	smallAnswer = 1 << 20 // of which any number may be read at once
+	maxTries    = 5
+	first       = 200 * time.Millisecond // before the second try
 )
 
 type reward struct {
@@ -257,9 +260,14 @@ func (r *reward) post(ctx context.Context, body []byte) ([]byte, error) {
 		return nil, backoff.Permanent(err)
 	}
 	defer resp.Body.Close()
-	data, err := io.ReadAll(io.LimitReader(resp.Body, maxLine*4))
+	from, free := room.Reader(ctx, resp.Body, resp.ContentLength, smallAnswer, maxResponse)
+	defer free()
+	data, err := io.ReadAll(io.LimitReader(from, maxResponse+1))
 	if err != nil {
 		return nil, backoff.Permanent(fmt.Errorf("reading the response: %w", err))
+	}
+	if len(data) > maxResponse {
+		return nil, backoff.Permanent(fmt.Errorf("the response is longer than %d MiB; --batch-rows asks for fewer rows at once", maxResponse>>20))
 	}
 	if resp.StatusCode/100 == 2 {
 		return data, nil
@@ -267,8 +275,8 @@ func (r *reward) post(ctx context.Context, body []byte) ([]byte, error) {
 	err = &statusError{resp.StatusCode, score.Quote(bytes.TrimSpace(data))}
 	switch resp.StatusCode {
 	case http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
-		if seconds, e := strconv.Atoi(strings.TrimSpace(resp.Header.Get("Retry-After"))); e == nil && seconds >= 0 && seconds <= 60 {
-			return nil, errors.Join(err, backoff.RetryAfter(seconds))
+		if wait, said := web.After(resp.Header, time.Now()); said {
+			return nil, errors.Join(err, &backoff.RetryAfterError{Duration: wait})
 		}
 		return nil, err
 	}

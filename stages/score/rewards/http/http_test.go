@@ -190,3 +190,21 @@ func TestBadURLsAreErrors(t *testing.T) {
 		}
 	}
 }
+
+// A response is read up to a bound, and one beyond it is named as such.
+func TestAResponseOverTheBoundIsNamed(t *testing.T) {
+	blank := bytes.Repeat([]byte("\n"), 1<<20)
+	url := service(t, func(w http.ResponseWriter, _ []score.Request) bool {
+		for range 65 {
+			if _, err := w.Write(blank); err != nil {
+				break
+			}
+		}
+		return true
+	})
+	rows := rewardtest.Rows()[:1]
+	rows[0].Answer = bad
+	if v := rewardtest.Score(t, rewardtest.New(t, rewards.Kind, url), rows)[0]; v.Failure == "" || !strings.Contains(v.Error, "longer than 64 MiB") {
+		t.Errorf("%+v", v)
+	}
+}

@@ -1,4 +1,4 @@
-package submit
+package lease
 
 import (
 	"bytes"
@@ -11,9 +11,9 @@ import (
 	"github.com/google/uuid"
 )
 
-// owner names a process, so that another one on the same machine can tell
+// Owner names a process, so that another one on the same machine can tell
 // whether it is gone without waiting for its lease.
-type owner struct {
+type Owner struct {
 	ID        string `json:"id"` // of this one call, random
 	Host      string `json:"host"`
 	PID       int    `json:"pid"`
@@ -22,20 +22,21 @@ type owner struct {
 	Started   string `json:"started,omitempty"`   // the process, in ticks since boot
 }
 
-func self() owner {
+// Self is this process, under a new random id.
+func Self() Owner {
 	host, _ := os.Hostname()
 	pid := os.Getpid()
-	o := owner{ID: uuid.NewString(), Host: host, PID: pid, Boot: bootID(), Namespace: namespace()}
+	o := Owner{ID: uuid.NewString(), Host: host, PID: pid, Boot: Boot(), Namespace: namespace()}
 	o.Started, _ = started(pid)
 	return o
 }
 
-func (o owner) String() string { return fmt.Sprintf("process %d on %s", o.PID, o.Host) }
+func (o Owner) String() string { return fmt.Sprintf("process %d on %s", o.PID, o.Host) }
 
-// gone is true only when it is certain: the same boot, the same process ids,
+// Gone is true only when it is certain: the same boot, the same process ids,
 // and nobody of that id and start time.
-func (o owner) gone() bool {
-	if o.Boot == "" || o.Namespace == "" || o.Started == "" || o.Boot != bootID() || o.Namespace != namespace() {
+func (o Owner) Gone() bool {
+	if o.Boot == "" || o.Namespace == "" || o.Started == "" || o.Boot != Boot() || o.Namespace != namespace() {
 		return false
 	}
 	now, err := started(o.PID)
@@ -45,8 +46,9 @@ func (o owner) gone() bool {
 	return now != o.Started
 }
 
-// bootID is another after each start of the machine.
-var bootID = func() string {
+// Boot is another after each start of the machine. Tests set it, to be a machine
+// of their own.
+var Boot = func() string {
 	data, _ := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	return string(bytes.TrimSpace(data))
 }

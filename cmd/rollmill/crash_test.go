@@ -1,0 +1,47 @@
+package main
+
+import (
+	"os/exec"
+	"strings"
+	"testing"
+)
+
+// crashes are what a bug in the program does, for the tests.
+func crashes() int {
+	return guarded(func() int { panic("a bug \x1b]0;title\a") })
+}
+
+func crashesAside() int {
+	return guarded(func() int {
+		done := make(chan bool)
+		go func() { panic("a bug aside") }()
+		<-done
+		return 0
+	})
+}
+
+// A crash is not wrong usage, and says where to report it.
+func TestACrashHasAnExitCodeOfItsOwn(t *testing.T) {
+	for _, c := range []struct {
+		program string
+		code    int
+		says    string
+	}{
+		{"crashes", exitCrash, "hint: this is a bug; please report it with the lines above: " + bugReports},
+		{"crashes-aside", -1, "a bug aside"}, // by SIGABRT: 134 to a shell
+	} {
+		cmd := exec.Command(c.program)
+		var stderr strings.Builder
+		cmd.Stderr = &stderr
+		_ = cmd.Run()
+		if code := cmd.ProcessState.ExitCode(); code != c.code || !strings.Contains(stderr.String(), c.says) {
+			t.Errorf("%s: exit code %d, want %d: %s", c.program, code, c.code, stderr.String())
+		}
+		if strings.ContainsAny(stderr.String(), "\x1b\a") {
+			t.Errorf("%s prints raw escapes: %q", c.program, stderr.String())
+		}
+	}
+	if out, _ := exec.Command("sh", "-c", "crashes-aside 2>/dev/null; echo $?").Output(); strings.TrimSpace(string(out)) != "134" {
+		t.Errorf("a shell takes it for exit code %q, want 134", out)
+	}
+}

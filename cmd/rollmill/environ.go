@@ -1,0 +1,92 @@
+package main
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/xrash/smetrics"
+)
+
+const variablePrefix = "ROLLMILL_"
+
+// givenVariables are those that this program sets for the programs that it
+// runs, which may run it again.
+var givenVariables = []string{
+	"ROLLMILL_SANDBOX_URL", "ROLLMILL_TRAJECTORY_ID", "ROLLMILL_EXAMPLE_ID", "ROLLMILL_GENERATION", "ROLLMILL_EPOCH",
+	"ROLLMILL_SEED", "ROLLMILL_TOOL", "ROLLMILL_REWARD",
+}
+
+// variables are the environment variables that have a meaning here: those of
+// all flags of all commands, of the config file, of keys, and the given ones.
+func variables() map[string]bool {
+	known := map[string]bool{"ROLLMILL_CONFIG": true}
+	for section, flags := range schema() {
+		for _, f := range flags {
+			if name := f.Names()[0]; !slices.Contains(notKeys, name) {
+				known[variable(section, name)] = true
+			}
+		}
+	}
+	for _, name := range shared {
+		known[variable("", name)] = true
+	}
+	for _, name := range append(slices.Clone(keyVariables), givenVariables...) {
+		known[name] = true
+	}
+	return known
+}
+
+// checkVariables looks for variables of ours that mean nothing. A name within
+// two letters of a known one, or one that begins with the name of a command,
+// is a mistake that would silently change a run, so it is an error. Another
+// may be somebody else's, and is reported.
+func (s *streams) checkVariables() error {
+	var known map[string]bool
+	for _, name := range slices.Sorted(slices.Values(s.environ)) {
+		value, ok := s.lookup(name)
+		if !strings.HasPrefix(name, variablePrefix) || !ok || value == "" {
+			continue
+		}
+		if known == nil {
+			known = variables()
+		}
+		if known[name] {
+			continue
+		}
+		meant, distance := nearestVariable(name, known)
+		switch section := sectionOf(name); {
+		case distance <= 2:
+			return usage("did you mean "+meant+"?", "environment: there is no variable %s", name)
+		case section != "":
+			hint := "`rollmill " + section + " --help` lists its flags; each has a variable"
+			if distance < 6 {
+				hint = "did you mean " + meant + "? " + hint
+			}
+			return usage(hint, "environment: there is no variable %s", name)
+		}
+		s.say("warning: the environment variable %s means nothing to rollmill", name)
+	}
+	return nil
+}
+
+// nearestVariable is the known variable with the fewest letters to change.
+func nearestVariable(name string, known map[string]bool) (string, int) {
+	best, least := "", len(name)
+	for _, k := range slices.Sorted(maps.Keys(known)) {
+		if d := smetrics.WagnerFischer(name, k, 1, 1, 1); d < least {
+			best, least = k, d
+		}
+	}
+	return best, least
+}
+
+// sectionOf is the command whose variable a name would be, "" for none.
+func sectionOf(name string) string {
+	for section := range schema() {
+		if section != "" && strings.HasPrefix(name, variable(section, "")) {
+			return section
+		}
+	}
+	return ""
+}

@@ -1,0 +1,135 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"unicode"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/random"
+)
+
+func TestWhatDoesNotShowItselfIsEscaped(t *testing.T) {
+	for _, c := range []struct{ text, text2, json string }{
+		{"plain, thrée\t日本\n", "plain, thrée\t日本\n", "plain, thrée\t日本\n"},
+		{"a\x1b[31mb\u009bc", `a\x1b[31mb\u009bc`, `a\u001b[31mb\u009bc`},
+		{"\u202egnp.exe\u200b", `\u202egnp.exe\u200b`, `\u202egnp.exe\u200b`},
+		{"\U000e0041", `\U000e0041`, `\udb40\udc41`},
+		{"\xff\r", `\xff\x0d`, `\ufffd\u000d`},
+	} {
+		if got := visible(c.text); got != c.text2 {
+			t.Errorf("visible(%q) = %q, want %q", c.text, got, c.text2)
+		}
+		if got := visibleJSON(c.text); got != c.json {
+			t.Errorf("visibleJSON(%q) = %q, want %q", c.text, got, c.json)
+		}
+	}
+	var back string
+	if err := json.Unmarshal([]byte(visibleJSON("\"\U000e0041\u009b\"")), &back); err != nil || back != "\U000e0041\u009b" {
+		t.Errorf("%q, %v", back, err)
+	}
+}
+
+const planted = "\x1b]0;owned\a\x1b[2J\u009b31m\u202e\u200b"
+
+// plant puts characters that command a terminal into every text of a row, but
+// into words of closed lists and JSON.
+func plant(v reflect.Value, name string) {
+	switch v.Kind() {
+	case reflect.Pointer:
+		if !v.IsNil() {
+			plant(v.Elem(), name)
+		}
+	case reflect.Slice:
+		for i := range v.Len() {
+			plant(v.Index(i), name)
+		}
+	case reflect.Struct:
+		for i := range v.NumField() {
+			plant(v.Field(i), v.Type().Field(i).Name)
+		}
+	case reflect.String:
+		closed := []string{"Status", "StopReason", "FailureClass", "Failure", "Role", "FinishReason", "TokenSource"}
+		if text := v.String(); !slices.Contains(closed, name) && !json.Valid([]byte(text)) {
+			v.SetString(text + planted)
+		}
+	}
+}
+
+// No command prints a control character that a model, a program or a file put
+// into the data, to a terminal or in JSON.
+func TestTextsOfTheDataCommandNoTerminal(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "run")
+	at := func(stage string) string { return filepath.Join(dir, "epoch-0", stage) }
+	shard, err := dataset.Begin(t.Context(), at("rollout"), dataset.Spec{Stage: "rollout", Version: 1, Kind: formats.KindTrajectories, Params: map[string]any{"model": planted}}, dataset.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	table := dataset.NewTable[formats.Trajectory](shard, "", -1)
+	id := ""
+	for group := range random.Trajectories(1, random.Options{Groups: 3, Generations: 4, Messages: 5, SampledTokens: 40, PromptTokens: 40, Failures: 0.3, Branches: 0.5}) {
+		for i := range group {
+			plant(reflect.ValueOf(&group[i]).Elem(), "")
+			if group[i].Status == formats.StatusOK {
+				id = group[i].TrajectoryID
+			}
+			if group[i].Status == formats.StatusFailed {
+				group[i].Error = "no " + planted
+			}
+		}
+		if err := table.Write(t.Context(), group); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := shard.Commit(t.Context(), dataset.Outcome{}); err != nil {
+		t.Fatal(err)
+	}
+	for _, words := range [][]string{
+		{"score", "--in", at("rollout"), "--reward", "n=expr:generation"},
+		{"score", "--in", at("rollout"), "--reward", "n=expr:len(answer)", "--out", at("score-2")},
+		{"group", "--in", at("score"), "--pairs", "exhaustive", "--labels"},
+		{"curate", "--in", at("group"), "--keep-flat"},
+		{"submit", "--in", at("curate"), "--backend", "file", "--kinds", "sft", "--accept-finding", "prompt_ids"},
+		{"submit", "--in", at("curate"), "--backend", "file", "--dry-run"},
+		{"show", "--in", at("rollout"), "--rows", "50"},
+		{"show", "--in", at("rollout"), "--rows", "50", "--failed"},
+		{"show", "--in", at("score"), "--rows", "50"},
+		{"show", "--in", at("group"), "--rows", "50"},
+		{"show", "--in", at("group"), "--table", "_groups"},
+		{"show", "--in", at("group"), "--table", "_pairs"},
+		{"show", "--in", at("group"), "--table", "_labels"},
+		{"show", "--in", at("curate"), "--rows", "50"},
+		{"show", "--in", at("curate"), "--table", "_decisions"},
+		{"explain", "--in", dir, id},
+		{"explain", "--in", dir, planted},
+		{"diff", "--a", at("score"), "--b", at("score-2")},
+		{"audit", "--in", dir},
+		{"report", "--root", dir, "--no-files"},
+		{"eval", "--in", at("score")},
+		{"job", "list", "--in", at("submit")},
+		{"score", "--in", planted, "--reward", planted},
+		{"score", "--in", at("rollout") + planted, "--reward", "n=expr:nothing"},
+		{"score", "--in", at("rollout"), "--reward", "n=expr:" + planted, "--out", at("score-3")},
+		{planted},
+	} {
+		for _, more := range [][]string{nil, {"--json"}} {
+			var stdout, stderr bytes.Buffer
+			none := func(string) (string, bool) { return "", false }
+			code := run(t.Context(), newStreams(strings.NewReader(""), &stdout, &stderr, none), append(append([]string{"rollmill"}, words...), more...))
+			if strings.HasPrefix(words[0], "s") && more == nil && !strings.Contains(strings.Join(words, ""), planted) {
+				t.Logf("%q exits %d: %s", words, code, stderr.String())
+			}
+			for name, text := range map[string]string{"stdout": stdout.String(), "stderr": stderr.String()} {
+				if i := strings.IndexFunc(text, func(r rune) bool { return r != '\n' && r != '\t' && !unicode.IsGraphic(r) }); i >= 0 {
+					t.Errorf("%q prints on %s %q", words, name, text[max(0, i-60):min(len(text), i+20)])
+				}
+			}
+		}
+	}
+}

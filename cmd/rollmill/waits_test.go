@@ -1,0 +1,293 @@
+package main
+
+import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// endlessWaits lists the waits that no context, deadline or default ends where
+// they stand, by folder and function, each with what ends it.
+var endlessWaits = map[string]string{
+	"cmd/rollmill Done":                      "the bars are aborted before",
+	"cmd/rollmill serveFor":                  "its context is cancelled before, and Serve gives requests a time",
+	"formats/arrow Write":                    "the reader of ready hands each buffer back, also after a failure",
+	"formats/dataset Write":                  "of digests, which are computed",
+	"formats/parquet end":                    "of columns, which are encoded",
+	"formats/parquet endPages":               "of pages, which are encoded",
+	"formats/parquet fetch":                  "of reads, whose storage gives each a time",
+	"formats/parquet settle":                 "of a row group, which is encoded and written",
+	"stages/backends/command ask":            "the command's context kills it, WaitDelay closes its pipes, and the reader ends with them",
+	"stages/backends/finetune whole":         "the pipe is closed before, which ends the writer",
+	"stages/backends/repo upload":            "of requests with a time limit",
+	"stages/curate run":                      "the group's context ends every side",
+	"stages/group runs":                      "the group's context ends every side",
+	"stages/internal/lease Release":          "the renewal is stopped before, and each write has a time",
+	"stages/rollout attempts":                "of attempts, each of which has --trajectory-timeout",
+	"stages/rollout close":                   "the pipe has a deadline; the keeper's channel is closed, and a segment has a minute",
+	"stages/rollout run":                     "the keeper's channel is closed by close",
+	"stages/rollout sync":                    "the reader of the pipe has a deadline once the process has ended",
+	"stages/rollout wait":                    "of a process that is killed by whoever started it; the pipe has a deadline",
+	"stages/rollout/agents/chat answerTools": "of programs that the attempt's context kills",
+	"stages/rollout/agents/command ask":      "takes back the place that this call holds",
+	"stages/rollout/agents/command close":    "Worker.Stop kills after its grace",
+	"stages/rollout/recorder End":            "cutOff closes the connections of handlers that stay",
+	"stages/rollout/recorder close":          "the health checks' context is cancelled before",
+	"stages/score run":                       "the group's context ends every side",
+	"stages/score/rewards/command Close":     "kill has a grace",
+	"stages/score/rewards/command wait":      "of a process that is killed by whoever started it",
+	"stages/score/rewards/judge Score":       "of questions whose requests have a time limit",
+	"stages/score/rewards/judge once":        "takes back the place that this call holds",
+	"stages/score/rewards/ruler Score":       "of questions whose requests have a time limit",
+	"stages/submit end":                      "the renewal is stopped before, and each write has a time",
+}
+
+// readers are packages in which a size may come from a file or a peer.
+var readers = append([]string{"formats/dataset", "storage", "stages/backends/remote", "stages/backends/openai", "stages/internal/spill"}, parsers...)
+
+// unsized lists what readers make of a size that is not bounded where it
+// stands, each with what bounds it.
+var unsized = map[string]string{
+	"formats/arrow answers":            "checker.batch: maxRows",
+	"formats/arrow next":               "maxMetadata, two lines above",
+	"formats/arrow objects":            "a batch of batchRows at most, of a file that CheckFooter let through",
+	"formats/dataset readAllRecords":   "MaxShards, where the run is read",
+	"formats/examples newTable":        "the examples that were read",
+	"formats/examples next":            "what is left of our own file",
+	"formats/examples read":            "a span of our own file",
+	"formats/examples spool":           "a constant",
+	"formats/parquet OpenAhead":        "guess",
+	"formats/parquet Read":             "the rows that the caller has room for",
+	"formats/parquet fetch":            "extents of a footer that check let through, of at most the limit of FetchAhead or one chunk",
+	"formats/parquet fillBytes":        "rows that are in memory",
+	"formats/parquet grown":            "values that claim paid for",
+	"formats/parquet have":             "what is left of the chunk, which lies in the file; a page's size is claimed before",
+	"formats/parquet level":            "claimed three lines above",
+	"formats/parquet pagesOf":          "check: maxIndex",
+	"formats/parquet readFooter":       "maxFooter",
+	"formats/parquet reserve":          "pages of the input that are copied",
+	"formats/parquet splice":           "pages of the input that are copied",
+	"stages/internal/spill grow":       "doubles what is there, up to the sorter's memory",
+	"stages/internal/spill next":       "a record of our own file",
+	"stages/internal/spill spilled":    "a record of our own file",
+	"stages/rollout/recorder bytes":    "lengths that are summed above",
+	"stages/rollout/recorder parseIDs": "commas that are there",
+	"stages/rollout/recorder readAll":  "most",
+	"stages/rollout/recorder room":     "min(size/64+1, 1<<16)",
+	"stages/rollout/recorder seen":     "shorter than the text it is cut from",
+	"storage readMost":                 "limit, two lines above",
+}
+
+// TestWaitsEnd finds new waits that nothing ends.
+func TestWaitsEnd(t *testing.T) {
+	found := map[string]string{}
+	eachFunction(t, func(dir string, set *token.FileSet, f *ast.FuncDecl) {
+		for _, w := range endless(f.Body) {
+			found[dir+" "+f.Name.Name] = fmt.Sprintf("%s: %s", set.Position(w.pos), w.what)
+		}
+	})
+	compare(t, found, endlessWaits, "give it an end")
+}
+
+// TestSizesAreBounded finds new memory whose size a file or a peer may choose.
+func TestSizesAreBounded(t *testing.T) {
+	found := map[string]string{}
+	eachFunction(t, func(dir string, set *token.FileSet, f *ast.FuncDecl) {
+		if !slices.Contains(readers, dir) {
+			return
+		}
+		for _, m := range grown(f.Body) {
+			found[dir+" "+f.Name.Name] = fmt.Sprintf("%s: %s", set.Position(m.pos), m.what)
+		}
+	})
+	compare(t, found, unsized, "give it a bound")
+}
+
+// compare fails for what was found and is not listed, and for what is listed
+// and was not found.
+func compare(t *testing.T, found, listed map[string]string, hint string) {
+	t.Helper()
+	for name, what := range found {
+		if listed[name] == "" {
+			t.Errorf("%s: %s, or %q a line with the reason", what, hint, name)
+		}
+	}
+	for name := range listed {
+		if found[name] == "" {
+			t.Errorf("%q is listed and is not found any more: remove the line", name)
+		}
+	}
+}
+
+// TestWaitsAreSeen checks that the lint can refuse.
+func TestWaitsAreSeen(t *testing.T) {
+	for text, want := range map[string]int{
+		"func() { <-done }":                                                1,
+		"func() { select { case <-done: } }":                               1,
+		"func() { select { case <-done: case <-ctx.Done(): } }":            0,
+		"func() { select { case <-done: case <-time.After(grace): } }":     0,
+		"func() { select { case v := <-in: _ = v; default: } }":            0,
+		"func() { wg.Wait() }":                                             1,
+		"func() { limiter.Wait(ctx) }":                                     0,
+		"func() { <-ctx.Done(); <-timer.C }":                               0,
+		"func() { select { case <-ctx.Done(): <-done; case <-timer.C: } }": 1,
+	} {
+		e, err := parser.ParseExpr(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := len(endless(e)); got != want {
+			t.Errorf("%s: %d waits", text, got)
+		}
+	}
+	for text, want := range map[string]int{
+		"func() { x = make([]byte, n) }":               1,
+		"func() { x = make([]byte, len(a)+8) }":        0,
+		"func() { x = make([]byte, min(n, 1<<20)) }":   0,
+		"func() { x = make([]byte, 0, h.Length) }":     1,
+		"func() { x = slices.Grow(x, int(n)) }":        1,
+		"func() { x = make(map[string]int) }":          0,
+		"func() { x = make([]byte, max(len(a), 16)) }": 0,
+		"func() { buf.Grow(len(a) * 2) }":              0,
+	} {
+		e, err := parser.ParseExpr(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := len(grown(e)); got != want {
+			t.Errorf("%s: %d sizes", text, got)
+		}
+	}
+}
+
+// spot is a piece of code and what is wrong with it.
+type spot struct {
+	pos  token.Pos
+	what string
+}
+
+// endless returns the waits in a body that nothing ends but what is waited
+// for: a receive or a select without a context, a deadline or a default, and
+// the Wait of a program or of goroutines.
+func endless(body ast.Node) (waits []spot) {
+	inSelect := map[ast.Node]bool{}
+	ast.Inspect(body, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.SelectStmt:
+			ends := false
+			for _, c := range n.Body.List {
+				clause := c.(*ast.CommClause)
+				if clause.Comm == nil || ended(received(clause.Comm)) {
+					ends = true
+				}
+				if clause.Comm != nil {
+					ast.Inspect(clause.Comm, func(n ast.Node) bool {
+						if n != nil {
+							inSelect[n] = true
+						}
+						return true
+					})
+				}
+			}
+			if !ends {
+				waits = append(waits, spot{n.Pos(), "a select without a context or a deadline"})
+			}
+		case *ast.UnaryExpr:
+			if n.Op == token.ARROW && !inSelect[n] && !ended(n.X) {
+				waits = append(waits, spot{n.Pos(), "a receive that only a sender ends"})
+			}
+		case *ast.CallExpr:
+			if strings.HasSuffix(selector(n.Fun), ".Wait") && len(n.Args) == 0 {
+				waits = append(waits, spot{n.Pos(), "a wait for a program or goroutines"})
+			}
+		}
+		return true
+	})
+	return waits
+}
+
+// received is the channel that a case of a select reads from, or nil.
+func received(s ast.Stmt) (channel ast.Expr) {
+	ast.Inspect(s, func(n ast.Node) bool {
+		if u, ok := n.(*ast.UnaryExpr); ok && u.Op == token.ARROW && channel == nil {
+			channel = u.X
+		}
+		return true
+	})
+	return channel
+}
+
+// ended reports whether a channel is that of a context, a timer or a ticker.
+func ended(channel ast.Expr) bool {
+	switch c := channel.(type) {
+	case *ast.CallExpr:
+		name := selector(c.Fun)
+		return strings.HasSuffix(name, ".Done") || name == "time.After" || name == "time.Tick"
+	case *ast.SelectorExpr:
+		return c.Sel.Name == "C"
+	}
+	return false
+}
+
+// grown returns what a function makes of a size that is neither a constant nor
+// the length of something that is there.
+func grown(body ast.Node) (made []spot) {
+	ast.Inspect(body, func(n ast.Node) bool {
+		call, ok := n.(*ast.CallExpr)
+		if !ok {
+			return true
+		}
+		if id, ok := call.Fun.(*ast.Ident); ok && id.Name == "make" && len(call.Args) > 1 {
+			for _, size := range call.Args[1:] {
+				if !sized(size) {
+					made = append(made, spot{call.Pos(), "make with a size that is not bounded here"})
+				}
+			}
+		}
+		if name := selector(call.Fun); name == "slices.Grow" && !sized(call.Args[1]) || strings.HasSuffix(name, ".Grow") && len(call.Args) == 1 && !sized(call.Args[0]) {
+			made = append(made, spot{call.Pos(), "a growth that is not bounded here"})
+		}
+		return true
+	})
+	return made
+}
+
+// sized reports whether a size is bounded where it stands: constants, lengths,
+// and sums and minima of them.
+func sized(e ast.Expr) bool {
+	switch e := e.(type) {
+	case *ast.BasicLit:
+		return true
+	case *ast.ParenExpr:
+		return sized(e.X)
+	case *ast.BinaryExpr:
+		return sized(e.X) && sized(e.Y)
+	case *ast.CallExpr:
+		switch name, _ := e.Fun.(*ast.Ident); {
+		case name == nil:
+			return strings.HasSuffix(selector(e.Fun), ".Len")
+		case name.Name == "len" || name.Name == "cap":
+			return true
+		case name.Name == "min":
+			for _, a := range e.Args {
+				if sized(a) {
+					return true
+				}
+			}
+		case name.Name == "max":
+			for _, a := range e.Args {
+				if !sized(a) {
+					return false
+				}
+			}
+			return true
+		case name.Name == "int" || name.Name == "int64":
+			return sized(e.Args[0])
+		}
+	}
+	return false
+}

@@ -1,0 +1,28 @@
+package main
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestFlagsMayFollowWords(t *testing.T) {
+	for _, c := range []struct{ given, parsed string }{
+		{"explain 3f8a --json --in runs/demo", "explain --json --in runs/demo -- 3f8a"},
+		{"explain --in runs/demo --json 3f8a", "explain --in runs/demo --json -- 3f8a"},
+		{"explain --in=runs/demo 3f8a --json", "explain --in=runs/demo --json -- 3f8a"},
+		{"explain --in - 3f8a", "explain --in - -- 3f8a"},
+		{"explain --in runs -- -odd-id --json", "explain --in runs -- -odd-id --json"},
+		{"--quiet --log-level warn job list --in runs", "--quiet --log-level warn job --in runs -- list"},
+		{"job --in runs wait --timeout 2h", "job --in runs --timeout 2h -- wait"},
+		{"job list --help", "job --help"},
+		{"storage check runs --json", "storage --json -- check runs"},
+		{"group --in a b --json", "group --in a b --json"}, // takes no words
+		{"help job", "help job"},
+		{"--version", "--version"},
+	} {
+		got := wordsLast(append([]string{"rollmill"}, strings.Fields(c.given)...))
+		if text := strings.Join(got[1:], " "); text != c.parsed {
+			t.Errorf("%s: %s, want %s", c.given, text, c.parsed)
+		}
+	}
+}

@@ -1,0 +1,85 @@
+// Package datasettest writes a dataset for tests as a later version of rollmill
+// would: with columns that this version does not know.
+package datasettest
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/random"
+)
+
+// Schema is the version that Newer writes.
+const Schema = "2.99"
+
+// Newer writes a wide dataset of that version into a folder on disk: groups of
+// four trajectories, of which every column holds a value in some row and none
+// in another. It returns the rows.
+func Newer(ctx context.Context, folder string, groups int) ([]Trajectory, error) {
+	spec := dataset.Spec{Stage: "rollout", Version: 1, Kind: formats.KindTrajectories, Params: map[string]any{"generations": 4}}
+	shard, err := dataset.Begin(ctx, folder, spec, dataset.Options{})
+	if err != nil {
+		return nil, err
+	}
+	table := dataset.NewTable[Trajectory](shard, "", -1)
+	var all []Trajectory
+	for group := range random.Trajectories(1, random.Options{Groups: groups, Generations: 4, Messages: 4, SampledTokens: 40, PromptTokens: 30, Branches: 0.3}) {
+		rows := make([]Trajectory, len(group))
+		for i := range group {
+			fill(reflect.ValueOf(&rows[i]).Elem(), reflect.ValueOf(&group[i]).Elem())
+			rows[i].add(len(all) + i)
+			rows[i].PayloadDigest = formats.PayloadDigest(&rows[i])
+		}
+		if err := table.Write(ctx, rows); err != nil {
+			return nil, err
+		}
+		all = append(all, rows...)
+	}
+	if _, err := shard.Commit(ctx, dataset.Outcome{}); err != nil {
+		return nil, err
+	}
+	return all, relabel(folder)
+}
+
+// fill copies the fields that two structs both have.
+func fill(to, from reflect.Value) {
+	for i := range to.NumField() {
+		source := from.FieldByName(to.Type().Field(i).Name)
+		switch {
+		case !source.IsValid():
+		case source.Type() == to.Field(i).Type():
+			to.Field(i).Set(source)
+		default:
+			to.Field(i).Set(reflect.MakeSlice(to.Field(i).Type(), source.Len(), source.Len()))
+			for k := range source.Len() {
+				fill(to.Field(i).Index(k), source.Index(k))
+			}
+		}
+	}
+}
+
+// relabel has the records and the manifest say that the newer version wrote
+// them.
+func relabel(folder string) error {
+	return filepath.WalkDir(folder, func(path string, _ os.DirEntry, err error) error {
+		if err != nil || !strings.HasSuffix(path, ".json") {
+			return err
+		}
+		data, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		was, is := `"schema": "`+formats.SchemaVersion+`"`, `"schema": "`+Schema+`"`
+		if n := bytes.Count(data, []byte(was)); n != 1 {
+			return fmt.Errorf("%s names its schema %d times", path, n)
+		}
+		return os.WriteFile(path, bytes.Replace(data, []byte(was), []byte(is), 1), 0o666)
+	})
+}

@@ -1,0 +1,162 @@
+package datasettest
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/rollmill/rollmill/formats"
+)
+
+// Trajectory is the wide row of the newer version: those of formats, as they
+// were in schema 2.0, and more.
+type Trajectory struct {
+	TrajectoryID string `parquet:"trajectory_id"`
+	Run          string `parquet:"run,dict"`
+	ExampleID    string `parquet:"example_id,dict"`
+	Epoch        int32  `parquet:"epoch,delta"`
+	Generation   int32  `parquet:"generation,delta"`
+
+	Example    string              `parquet:"example" rollmill:"payload"`
+	Messages   []Message           `parquet:"messages,list" rollmill:"payload"`
+	Calls      []Call              `parquet:"calls,list" rollmill:"payload"`
+	ToolSets   []string            `parquet:"tool_sets,list" rollmill:"payload"`
+	Candidates []formats.Candidate `parquet:"candidates,list" rollmill:"payload"`
+
+	Answer           string `parquet:"answer,optional"`
+	Status           string `parquet:"status,dict"`
+	StopReason       string `parquet:"stop_reason,dict"`
+	FailureClass     string `parquet:"failure_class,optional,dict"`
+	Error            string `parquet:"error,optional"`
+	Model            string `parquet:"model,optional,dict"`
+	PolicyVersion    *int64 `parquet:"policy_version,optional"`
+	TokenSource      string `parquet:"token_source,optional,dict"`
+	PromptTokens     int32  `parquet:"prompt_tokens,delta"`
+	CompletionTokens int32  `parquet:"completion_tokens,delta"`
+	SampledTokens    int32  `parquet:"sampled_tokens,delta"`
+	PayloadDigest    string `parquet:"payload_digest"`
+
+	Reward        *float64      `parquet:"reward,optional"`
+	Rewards       []NamedReward `parquet:"rewards,list"`
+	ShapedRewards []float64     `parquet:"shaped_rewards,optional,list"`
+	GroupID       string        `parquet:"group_id,optional,dict"`
+	Advantage     *float64      `parquet:"advantage,optional"`
+
+	Attempts   int32  `parquet:"attempts,delta" rollmill:"volatile"`
+	StartedAt  int64  `parquet:"started_at,optional,timestamp(microsecond),delta" rollmill:"volatile"`
+	FinishedAt int64  `parquet:"finished_at,optional,timestamp(microsecond),delta" rollmill:"volatile"`
+	Metadata   string `parquet:"metadata,optional"`
+
+	Note    *string   `parquet:"note,optional"`
+	Effort  *float64  `parquet:"effort,optional"`
+	Agreed  bool      `parquet:"agreed,optional"`          // false: null
+	Retries int64     `parquet:"a_retries,optional,delta"` // 0: null
+	Tags    []string  `parquet:"tags,optional,list"`
+	Weights []float32 `parquet:"weights,optional,list" parquet-element:",split"`
+	Steps   []Step    `parquet:"steps,optional,list"`
+	Origin  Origin    `parquet:"origin"`
+	Screens string    `parquet:"screens,optional" rollmill:"payload"`
+	Host    string    `parquet:"host,optional,dict" rollmill:"volatile"`
+}
+
+// Step is an element of a list of groups.
+type Step struct {
+	Name  string   `parquet:"name,dict"`
+	Score *float64 `parquet:"score,optional"`
+	IDs   []int32  `parquet:"ids,optional,list"`
+	Took  int64    `parquet:"took" rollmill:"volatile"`
+}
+
+// Origin is a group of columns.
+type Origin struct {
+	Site string `parquet:"site,optional"`
+	Seat int32  `parquet:"seat,optional"` // 0: null
+}
+
+// Message is that of formats, and more.
+type Message struct {
+	Parent         int32              `parquet:"parent,delta"`
+	Role           string             `parquet:"role,dict"`
+	Content        string             `parquet:"content,optional"`
+	ContentParts   string             `parquet:"content_parts,optional"`
+	Name           string             `parquet:"name,optional,dict"`
+	Reasoning      string             `parquet:"reasoning,optional"`
+	ToolCallID     string             `parquet:"tool_call_id,optional"`
+	ToolCalls      []formats.ToolCall `parquet:"tool_calls,list"`
+	Sampled        bool               `parquet:"sampled"`
+	FinishReason   string             `parquet:"finish_reason,optional,dict"`
+	Call           int32              `parquet:"call,delta"`
+	Branch         string             `parquet:"branch,optional,dict"`
+	TokenIDs       []int32            `parquet:"token_ids,optional,list"`
+	Logprobs       []float32          `parquet:"logprobs,optional,list" parquet-element:",split"`
+	TokenTexts     []string           `parquet:"token_texts,optional,list"`
+	PromptDeltaIDs []int32            `parquet:"prompt_delta_ids,optional,list"`
+	PrefixBreak    string             `parquet:"prefix_break,optional,dict"`
+
+	Certainty *float64  `parquet:"certainty,optional"`
+	Spans     []Span    `parquet:"spans,optional,list"`
+	Entropies []float32 `parquet:"entropies,optional,list"`
+}
+
+// Span is an element of a list in a list.
+type Span struct {
+	From int32  `parquet:"from"`
+	Text string `parquet:"text,optional"`
+}
+
+// Call is that of formats, and more.
+type Call struct {
+	Model            string `parquet:"model,dict"`
+	PolicyVersion    *int64 `parquet:"policy_version,optional"`
+	Sampling         string `parquet:"sampling"`
+	Tools            int32  `parquet:"tools,delta"`
+	PromptTokens     int32  `parquet:"prompt_tokens,delta"`
+	CompletionTokens int32  `parquet:"completion_tokens,delta"`
+	CachedTokens     int32  `parquet:"cached_tokens,delta" rollmill:"volatile"`
+	Target           bool   `parquet:"target"`
+	LogprobsMode     string `parquet:"logprobs_mode,optional,dict"`
+	Function         string `parquet:"function,optional,dict"`
+	Error            string `parquet:"error,optional"`
+	Endpoint         string `parquet:"endpoint,optional,dict" rollmill:"volatile"`
+	LatencyMS        int64  `parquet:"latency_ms,delta" rollmill:"volatile"`
+	Attempts         int32  `parquet:"attempts,delta" rollmill:"volatile"`
+
+	QueueMS int64  `parquet:"queue_ms,optional" rollmill:"volatile"`
+	Adapter string `parquet:"adapter,optional,dict"`
+}
+
+// NamedReward is that of formats, and more.
+type NamedReward struct {
+	Name    string   `parquet:"name,dict"`
+	Value   *float64 `parquet:"value,optional"`
+	Weight  float64  `parquet:"weight"`
+	Failure string   `parquet:"failure,optional,dict"`
+	Error   string   `parquet:"error,optional"`
+
+	Unit string `parquet:"unit,optional"`
+}
+
+// add sets the columns that are new in the n-th row.
+func (t *Trajectory) add(n int) {
+	if n%3 > 0 {
+		note, effort := fmt.Sprint("note ", n), float64(n)/7
+		if n%3 == 2 {
+			note = "" // a value, and not null
+		}
+		t.Note, t.Effort, t.Agreed, t.Retries = &note, &effort, n%2 == 0, int64(n%4)
+		t.Tags, t.Weights = []string{"a", "", fmt.Sprint(n)}, []float32{float32(n), 0.5}
+		t.Steps = []Step{{Name: "first", Score: &effort, IDs: []int32{1, 2, int32(n)}, Took: int64(n)}, {Name: "second"}}
+		t.Origin = Origin{Site: "here", Seat: int32(n)}
+		t.Screens = strings.Repeat(fmt.Sprintf("screen %d ", n), 20_000)
+	}
+	t.Host = fmt.Sprint("host-", n%2)
+	for i := range t.Messages {
+		if m := &t.Messages[i]; i%2 == 1 {
+			certainty := float64(i) / float64(n+1)
+			m.Certainty, m.Entropies = &certainty, []float32{float32(i), float32(n)}
+			m.Spans = []Span{{int32(i), "text"}, {int32(n), ""}}
+		}
+	}
+	for i := range t.Calls {
+		t.Calls[i].QueueMS, t.Calls[i].Adapter = int64(n+i), fmt.Sprint("adapter-", n%2)
+	}
+}

@@ -1,0 +1,149 @@
+package dataset
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"syscall"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/storage"
+)
+
+// FindRun returns the root of the run that a dataset (or a receipt) at a URI
+// belongs to: the place whose RunFile holds the run's id. Looked at are, in
+// this order, the folders above the URI, the root that the dataset records,
+// where neither has it the roots that the caller was told of, and the root that
+// a RunFile found so far says it was made at. A recorded root is followed only on a local disk
+// and within the store of the place that names it, so that a dataset from
+// elsewhere cannot send requests to another host.
+//
+// No such place is a formats.InputError; so are two different ones, since one
+// of them is a copy, and only a person can say which ledger counts.
+func FindRun(ctx context.Context, in string, r Run, told ...string) (string, error) {
+	f := finder{id: r.ID}
+	for dir := range above(in) {
+		if err := f.look(ctx, dir); err != nil {
+			return "", err
+		}
+		if len(f.found) > 0 {
+			break
+		}
+	}
+	if err := f.follow(ctx, in, r.Root); err != nil {
+		return "", err
+	}
+	for _, root := range told {
+		if len(f.found) > 0 {
+			break // it may be the same place, reached in another way
+		}
+		if err := f.look(ctx, root); err != nil {
+			return "", err
+		}
+	}
+	for i := 0; i < len(f.found); i++ {
+		if err := f.follow(ctx, f.found[i], f.origin[i]); err != nil {
+			return "", err
+		}
+	}
+	switch len(f.found) {
+	case 0:
+		return "", f.none(in, r)
+	case 1:
+		return f.found[0], nil
+	}
+	return "", formats.Invalid(storage.Redact(in), "one is a copy of the other: name the one whose ledger counts with --ledger URI, or remove "+RunFile+" from the copy", nil,
+		"two places hold the id of its run (%s): %q and %q", r.ID, storage.Redact(f.found[0]), storage.Redact(f.found[1]))
+}
+
+// finder collects the places that hold an id, each once.
+type finder struct {
+	id      string
+	found   []string
+	origin  []string // the roots that the RunFiles found record
+	ignored string   // a recorded root in another store, which was not asked
+}
+
+// look adds a place when it holds the id.
+func (f *finder) look(ctx context.Context, root string) error {
+	for _, known := range f.found {
+		if samePlace(known, root) {
+			return nil
+		}
+	}
+	b, err := storage.Open(ctx, root)
+	if err != nil {
+		return err
+	}
+	r, err := readRun(ctx, b)
+	switch {
+	case errors.Is(err, storage.ErrNotExist), errors.Is(err, storage.ErrDenied), errors.Is(err, storage.ErrNoBucket), errors.Is(err, syscall.ENOTDIR):
+		return nil
+	case err != nil:
+		return fmt.Errorf("looking for the ledger: %w", err)
+	}
+	if r.ID == f.id {
+		f.found, f.origin = append(f.found, absolute(root)), append(f.origin, r.Root)
+	}
+	return nil
+}
+
+// follow looks at a root that a file at a place records.
+func (f *finder) follow(ctx context.Context, from, root string) error {
+	if root == "" {
+		return nil
+	}
+	if _, err := storage.Open(ctx, root); err != nil || !Follows(from, root) {
+		f.ignored = root
+		return nil
+	}
+	return f.look(ctx, root)
+}
+
+func (f *finder) none(in string, r Run) error {
+	help := "name the run's root with --ledger URI; with an empty ledger the epoch could be trained a second time"
+	switch {
+	case f.ignored != "":
+		return formats.Invalid(storage.Redact(in), help, nil, "no folder above it holds the id of its run (%s), and the root that it records, %q, is in another store and is not followed", r.ID, storage.Redact(f.ignored))
+	case r.Root != "":
+		return formats.Invalid(storage.Redact(in), help, nil, "neither a folder above it nor the root that it records, %q, holds the id of its run (%s)", storage.Redact(r.Root), r.ID)
+	}
+	return formats.Invalid(storage.Redact(in), help, nil, "no folder above it holds the id of its run (%s), and it records no root", r.ID)
+}
+
+// Follows reports whether a URI that a file at another URI records may be
+// asked: it is on a local disk, or in the same store, reached in the same way.
+func Follows(from, uri string) bool {
+	root, _, query := place(uri)
+	if root == "" {
+		return true
+	}
+	fromRoot, _, fromQuery := place(from)
+	return root == fromRoot && sameQuery(query, fromQuery)
+}
+
+// samePlace reports whether two URIs name one folder.
+func samePlace(a, b string) bool {
+	rootA, pathA, queryA := place(a)
+	rootB, pathB, queryB := place(b)
+	if rootA != rootB {
+		return false
+	}
+	if rootA != "" || pathA == pathB {
+		return pathA == pathB && sameQuery(queryA, queryB)
+	}
+	infoA, errA := os.Stat(pathA)
+	infoB, errB := os.Stat(pathB)
+	return errA == nil && errB == nil && os.SameFile(infoA, infoB)
+}
+
+func sameQuery(a, b string) bool {
+	if a == b {
+		return true
+	}
+	valuesA, errA := url.ParseQuery(a)
+	valuesB, errB := url.ParseQuery(b)
+	return errA == nil && errB == nil && valuesA.Encode() == valuesB.Encode()
+}

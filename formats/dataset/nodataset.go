@@ -1,0 +1,108 @@
+package dataset
+
+import (
+	"context"
+	"errors"
+	"path"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/parquet"
+	"github.com/rollmill/rollmill/storage"
+)
+
+// noDataset is the error of a place that holds no dataset. It says what is there
+// instead: a file, or the journal of a stage that was interrupted.
+func noDataset(ctx context.Context, b *storage.Bucket) error {
+	rows, of, err := journalled(ctx, b)
+	if err != nil {
+		return err
+	}
+	switch {
+	case rows > 0 && of >= rows:
+		return formats.Invalid(b.URI(), "run the same command again: it makes the rest", ErrIncomplete, "%d of %d attempts are journalled", rows, of)
+	case rows > 0:
+		return formats.Invalid(b.URI(), "run the same command again: it makes the rest", ErrIncomplete, "%d attempts are journalled", rows)
+	case fileName(b.URI()): // an object store does not say whether there is one
+		return formats.Invalid(b.URI(), folderHint(b.URI()), storage.ErrNotExist, "no dataset")
+	}
+	return formats.Invalid(b.URI(), "has the stage that writes it run? a dataset is one stage's folder, such as epoch-0/rollout in the run's", storage.ErrNotExist, "no dataset")
+}
+
+// fileName reports whether a URI is called as a file is.
+func fileName(uri string) bool {
+	_, name := storage.Split(uri)
+	switch path.Ext(name) {
+	case ".parquet", ".json", ".jsonl", ".csv":
+		return true
+	}
+	return false
+}
+
+// inFile reports whether a read failed because a folder of its path is a file.
+func inFile(err error) bool { return errors.Is(err, syscall.ENOTDIR) }
+
+func aFile(uri string) error {
+	return formats.Invalid(storage.Redact(uri), folderHint(uri), nil, "it is a file, and a dataset is a folder")
+}
+
+// folderHint says what to name in place of a file.
+func folderHint(uri string) string {
+	hint := "a dataset is a folder with " + ManifestFile + ": name the folder"
+	folder, name := storage.Split(uri)
+	switch {
+	case partKey.MatchString(name):
+		hint += ", " + storage.Redact(folder)
+	case path.Ext(name) == ".parquet":
+		hint += "; trajectories in plain Parquet that no stage wrote cannot be read, and a task file goes to rollout --examples"
+	case fileName(name):
+		hint += "; task files go to rollout --examples"
+	}
+	return hint
+}
+
+// journalled counts the rows in journals here, and how many the shards that
+// have one will have; of is 0 when a journal does not say. Rows that two
+// owners of a shard both journalled count twice.
+func journalled(ctx context.Context, b *storage.Bucket) (rows, of int64, err error) {
+	shards := map[string]int64{}
+	for o, err := range b.List(ctx, private) {
+		if err != nil {
+			return 0, 0, err
+		}
+		_, file, ok := runOf(o.Key)
+		if !ok || !strings.HasPrefix(file, "journal-") || path.Ext(file) != ".parquet" {
+			continue
+		}
+		n, all, err := segmentRows(ctx, b, o)
+		if err != nil {
+			return 0, 0, err
+		}
+		rows += n
+		shards[path.Dir(o.Key)] = max(shards[path.Dir(o.Key)], all)
+	}
+	for _, n := range shards {
+		if n == 0 {
+			return rows, 0, nil
+		}
+		of += n
+	}
+	return rows, of, nil
+}
+
+// segmentRows reads the footer of a journal's segment.
+func segmentRows(ctx context.Context, b *storage.Bucket, o storage.Object) (rows, of int64, err error) {
+	src, err := b.OpenSized(ctx, o.Key, o.Size)
+	if err != nil {
+		return 0, 0, err
+	}
+	defer src.Close()
+	f, err := parquet.Open(src, o.Size, storage.Join(b.URI(), o.Key))
+	if err != nil {
+		return 0, 0, err
+	}
+	of, _ = strconv.ParseInt(f.Noted(noteExpected), 10, 64)
+	return f.Rows(), of, nil
+}

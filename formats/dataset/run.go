@@ -1,0 +1,152 @@
+package dataset
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"iter"
+	"net/url"
+	"path/filepath"
+	"regexp"
+	"strings"
+
+	"github.com/google/uuid"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/secret"
+	"github.com/rollmill/rollmill/storage"
+)
+
+// RunFile is the object under a run's root that holds the run's id. It is
+// created once and never changes.
+const RunFile = private + "run.json"
+
+const (
+	runFormat  = "rollmill-run/1"
+	maxRunFile = 64 << 10
+)
+
+// runFile is the content of RunFile: the id, and where the root was when the
+// id was made. A root that was moved or copied says so by lying elsewhere.
+type runFile struct {
+	Format string `json:"format"`
+	Run
+}
+
+var runID = regexp.MustCompile(`^[0-9a-f]{32}$`)
+
+// OpenRun returns the run whose root is at a URI, giving it an id when it has
+// none. Of racing callers one makes the id, and all return it.
+func OpenRun(ctx context.Context, root string) (Run, error) {
+	b, err := storage.Open(ctx, root)
+	if err != nil {
+		return Run{}, err
+	}
+	r, err := readRun(ctx, b)
+	if errors.Is(err, storage.ErrNotExist) {
+		id := strings.ReplaceAll(uuid.NewString(), "-", "")
+		made := runFile{runFormat, Run{ID: id, Root: hint(ctx, absolute(root))}}
+		if err = b.Create(ctx, RunFile, encode(made)); errors.Is(err, storage.ErrExist) {
+			made.Run, err = readRun(ctx, b) // another was faster
+		}
+		r = made.Run
+	}
+	if err != nil {
+		return Run{}, err
+	}
+	return Run{ID: r.ID, Root: hint(ctx, absolute(root))}, nil
+}
+
+func readRun(ctx context.Context, b *storage.Bucket) (Run, error) {
+	data, err := b.ReadMost(ctx, RunFile, maxRunFile)
+	if errors.Is(err, storage.ErrTooLarge) {
+		err = formats.Invalid(storage.Join(b.URI(), RunFile), damagedRun, err, "not the id of a run")
+	}
+	if err != nil {
+		return Run{}, err
+	}
+	var f runFile
+	err = json.Unmarshal(data, &f)
+	if err != nil || f.Format != runFormat || !runID.MatchString(f.ID) {
+		return Run{}, formats.Invalid(storage.Join(b.URI(), RunFile), damagedRun, err, "not the id of a run (format %q, id %q)", f.Format, f.ID)
+	}
+	return f.Run, nil
+}
+
+const damagedRun = "put it back from a backup: the datasets of the run hold its id, and its ledger is found by it; or name the ledger with --ledger"
+
+// hint returns a root as it may be stored: unchanged, or "" when any part of
+// it may be a secret. A root without its secret would be of no use.
+func hint(ctx context.Context, root string) string {
+	_, query, _ := strings.Cut(root, "?")
+	text, err := url.QueryUnescape(query)
+	if err != nil || strings.Contains(text, "@") || storage.Redact(root) != root || strings.Contains(root, "=redacted") || secret.From(ctx).Redact(root) != root {
+		return ""
+	}
+	return root
+}
+
+// stored is the run as a dataset may hold it.
+func (r Run) stored(ctx context.Context) Run {
+	r.Root = hint(ctx, r.Root)
+	return r
+}
+
+// RunOf returns the first run that is one: that of a thin dataset, else of its
+// base, and so on. A nil dataset has none.
+func RunOf(all ...*Dataset) Run {
+	for _, d := range all {
+		if d != nil && d.Run.ID != "" {
+			return d.Run
+		}
+	}
+	return Run{}
+}
+
+var epochFolder = regexp.MustCompile(`^epoch-[0-9]+$`)
+
+// RootOf returns the root of the run that a dataset at a URI belongs to by its
+// place: the folder above the nearest epoch-<e>, else the dataset's parent. A
+// local one is absolute.
+func RootOf(uri string) string {
+	parent := ""
+	for dir, child := range above(uri) {
+		if _, name := storage.Split(child); epochFolder.MatchString(name) {
+			return dir
+		}
+		if parent == "" {
+			parent = dir
+		}
+	}
+	if parent == "" { // the top of a bucket
+		return uri
+	}
+	return parent
+}
+
+// above yields the folders above a URI, the nearest first, and what each is
+// the folder of. Local ones are absolute paths; the top of a bucket is the last.
+func above(uri string) iter.Seq2[string, string] {
+	return func(yield func(dir, child string) bool) {
+		child := absolute(uri)
+		for {
+			dir, _ := storage.Split(child)
+			base, _, _ := strings.Cut(dir, "?")
+			if dir == child || strings.HasSuffix(base, "://") || !yield(dir, child) {
+				return
+			}
+			child = dir
+		}
+	}
+}
+
+// absolute is a URI as it is understood in any working folder, a local one as
+// a path.
+func absolute(uri string) string {
+	if local, is, err := storage.Path(uri); is && err == nil {
+		if abs, err := filepath.Abs(local); err == nil {
+			return abs
+		}
+	}
+	return uri
+}

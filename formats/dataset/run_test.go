@@ -1,0 +1,271 @@
+package dataset_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/secret"
+	"github.com/rollmill/rollmill/storage/fakes3"
+)
+
+// TestRacingCallersShareOneRunID: whoever opens a run first makes its id, and
+// nobody has another, now or later.
+func TestRacingCallersShareOneRunID(t *testing.T) {
+	for name, root := range map[string]string{"disk": t.TempDir(), "memory": "mem://racing/run", "bucket": fakes3.Start(t).URI("run")} {
+		t.Run(name, func(t *testing.T) {
+			ids := make([]string, 16)
+			var all sync.WaitGroup
+			for i := range ids {
+				all.Go(func() {
+					r, err := dataset.OpenRun(t.Context(), root)
+					if err != nil {
+						t.Error(err)
+					}
+					ids[i] = r.ID
+				})
+			}
+			all.Wait()
+			again, err := dataset.OpenRun(t.Context(), root)
+			if err != nil || len(again.ID) != 32 {
+				t.Fatalf("%+v, %v", again, err)
+			}
+			for _, id := range ids {
+				if id != again.ID {
+					t.Errorf("a caller has %q, and the run is %q", id, again.ID)
+				}
+			}
+		})
+	}
+}
+
+// copied copies a folder.
+func copied(t *testing.T, from, to string) {
+	t.Helper()
+	if err := os.CopyFS(to, os.DirFS(from)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestARunIsFoundByItsID looks from where datasets and copies of them may lie.
+func TestARunIsFoundByItsID(t *testing.T) {
+	fresh := func(t *testing.T) (root string, r dataset.Run) {
+		root = filepath.Join(t.TempDir(), "root")
+		r, err := dataset.OpenRun(t.Context(), root)
+		if err != nil || r.Root != root {
+			t.Fatalf("%+v, %v", r, err)
+		}
+		return root, r
+	}
+	found := func(t *testing.T, in string, r dataset.Run, want string, told ...string) {
+		t.Helper()
+		if root, err := dataset.FindRun(t.Context(), in, r, told...); err != nil || root != want {
+			t.Errorf("found %q, %v; want %q", root, err, want)
+		}
+	}
+	refused := func(t *testing.T, in string, r dataset.Run, words ...string) {
+		t.Helper()
+		root, err := dataset.FindRun(t.Context(), in, r)
+		var input *formats.InputError
+		if !errors.As(err, &input) {
+			t.Fatalf("found %q, %v", root, err)
+		}
+		for _, w := range append(words, "--ledger") {
+			if text := err.Error() + input.Hint(); !strings.Contains(text, w) {
+				t.Errorf("%q does not say %q", text, w)
+			}
+		}
+	}
+	t.Run("beneath the root", func(t *testing.T) {
+		root, r := fresh(t)
+		found(t, root+"/epoch-0/curate", dataset.Run{ID: r.ID}, root)
+	})
+	t.Run("beneath a link to the root", func(t *testing.T) {
+		root, r := fresh(t)
+		link := filepath.Join(t.TempDir(), "link")
+		if err := os.Symlink(root, link); err != nil {
+			t.Fatal(err)
+		}
+		found(t, link+"/epoch-0/curate", r, link) // one place, not two
+	})
+	t.Run("beneath another run's root", func(t *testing.T) {
+		root, r := fresh(t)
+		other, _ := fresh(t)
+		found(t, other+"/epoch-0/curate", r, root)
+	})
+	t.Run("elsewhere", func(t *testing.T) {
+		root, r := fresh(t)
+		found(t, t.TempDir()+"/copy", r, root)
+		found(t, t.TempDir()+"/copy", dataset.Run{ID: r.ID}, root, root)
+	})
+	t.Run("the root was moved", func(t *testing.T) {
+		root, r := fresh(t)
+		moved := filepath.Join(t.TempDir(), "moved")
+		if err := os.Rename(root, moved); err != nil {
+			t.Fatal(err)
+		}
+		found(t, moved+"/epoch-0/curate", r, moved)
+	})
+	t.Run("the root was copied", func(t *testing.T) {
+		root, r := fresh(t)
+		copy := filepath.Join(t.TempDir(), "copy")
+		copied(t, root, copy)
+		refused(t, copy+"/epoch-0/curate", r, root, copy)
+		made, err := dataset.OpenRun(t.Context(), copy) // a dataset that was made there knows of no other root
+		if err != nil {
+			t.Fatal(err)
+		}
+		refused(t, copy+"/epoch-1/curate", made, root, copy)
+	})
+	t.Run("nowhere", func(t *testing.T) {
+		root, r := fresh(t)
+		os.RemoveAll(root)
+		refused(t, t.TempDir()+"/copy", r, r.ID, root)
+		if _, err := dataset.OpenRun(t.Context(), root); err != nil { // another run, at the same place
+			t.Fatal(err)
+		}
+		refused(t, root+"/epoch-0/curate", r, r.ID)
+	})
+	t.Run("the root is a file now", func(t *testing.T) {
+		root, r := fresh(t)
+		os.RemoveAll(root)
+		if err := os.WriteFile(root, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		refused(t, t.TempDir()+"/copy", r, root)
+	})
+	t.Run("the id is damaged", func(t *testing.T) {
+		for _, text := range []string{"", "{}", `{"format":"rollmill-run/1","id":"short"}`, strings.Repeat(" ", 1<<20)} {
+			root, r := fresh(t)
+			if err := os.WriteFile(filepath.Join(root, dataset.RunFile), []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			refused(t, root+"/epoch-0/curate", r, "run.json", "backup")
+			if _, err := dataset.OpenRun(t.Context(), root); !errors.Is(err, formats.ErrInvalid) {
+				t.Errorf("opened: %v", err)
+			}
+		}
+	})
+}
+
+// TestARecordedRootIsFollowedWithinItsStoreOnly: a manifest cannot send
+// requests to another host.
+func TestARecordedRootIsFollowedWithinItsStoreOnly(t *testing.T) {
+	mine, other := fakes3.Start(t), fakes3.Start(t)
+	r, err := dataset.OpenRun(t.Context(), other.URI("run"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.Root != other.URI("run") {
+		t.Fatalf("it records %q", r.Root)
+	}
+	before := other.Counts().Requests()
+	for _, in := range []string{mine.URI("copy/curate"), t.TempDir()} {
+		if root, err := dataset.FindRun(t.Context(), in, r); !errors.Is(err, formats.ErrInvalid) || !strings.Contains(err.Error(), "not followed") {
+			t.Errorf("from %q: found %q, %v", in, root, err)
+		}
+	}
+	if n := other.Counts().Requests() - before; n != 0 {
+		t.Errorf("the other store was asked %d times", n)
+	}
+	if root, err := dataset.FindRun(t.Context(), other.URI("elsewhere/curate"), r); err != nil || root != r.Root {
+		t.Errorf("in its own store: %q, %v", root, err)
+	}
+	told := strings.Replace(r.Root, "us-east-1", "us-west-2", 1) // the same place in other words
+	for _, told := range [][]string{nil, {told}} {
+		if root, err := dataset.FindRun(t.Context(), other.URI("run/epoch-0/curate"), r, told...); err != nil || root != r.Root {
+			t.Errorf("beneath it: %q, %v", root, err)
+		}
+	}
+	if root, err := dataset.FindRun(t.Context(), t.TempDir(), r, told); err != nil || root != told {
+		t.Errorf("told of it: %q, %v", root, err)
+	}
+}
+
+// TestARootWithASecretIsNotRecorded: the hint is left out, the id stays.
+func TestARootWithASecretIsNotRecorded(t *testing.T) {
+	secrets := &secret.Set{}
+	secrets.Add("TEAM_TOKEN", "wanderlust-42")
+	ctx := secret.With(t.Context(), secrets)
+	const sealed = "s3://b/run?endpoint=http%3A%2F%2Fme%3Ahush%40host"
+	for i, root := range []string{t.TempDir() + "/wanderlust-42", sealed, "s3://b/run?password=hush", "s3://me:hush@b/run", "s3://b/run?apikey=redacted"} {
+		id := dataset.Run{ID: strings.Repeat("a", 32), Root: root}
+		if i == 0 {
+			made, err := dataset.OpenRun(ctx, root)
+			if err != nil || made.ID == "" || made.Root != "" {
+				t.Errorf("%+v, %v", made, err)
+			}
+			text, err := os.ReadFile(filepath.Join(root, dataset.RunFile))
+			if err != nil || strings.Contains(string(text), "wanderlust") {
+				t.Errorf("%s, %v", text, err)
+			}
+		}
+		d := ofRun(ctx, t, t.TempDir()+"/d", id)
+		if d.Run.ID != id.ID || d.Run.Root != "" {
+			t.Errorf("%q is stored as %+v", root, d.Run)
+		}
+	}
+}
+
+func ofRun(ctx context.Context, t *testing.T, uri string, r dataset.Run) *dataset.Dataset {
+	t.Helper()
+	s, err := dataset.Begin(ctx, uri, dataset.Spec{Stage: "rollout", Kind: formats.KindTrajectories, Run: r}, dataset.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Commit(ctx, dataset.Outcome{}); err != nil {
+		t.Fatal(err)
+	}
+	d, err := dataset.Open(ctx, uri, dataset.OpenOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+// TestTheRunIsNoPartOfADatasetsIdentity: the same rows in two runs are the same
+// dataset, and refer to one another as such.
+func TestTheRunIsNoPartOfADatasetsIdentity(t *testing.T) {
+	dir := t.TempDir()
+	one := ofRun(t.Context(), t, dir+"/one", dataset.Run{ID: strings.Repeat("1", 32), Root: "/one"})
+	two := ofRun(t.Context(), t, dir+"/two", dataset.Run{ID: strings.Repeat("2", 32), Root: "/two"})
+	if a, b := one.Ref("base", dir), two.Ref("base", dir); a.Identity != b.Identity || a.Digest != b.Digest {
+		t.Errorf("%+v and %+v", a, b)
+	}
+	if one.Run == two.Run {
+		t.Error("both have the same run")
+	}
+}
+
+// TestRootOf is where a run's root is by the place of a dataset.
+func TestRootOf(t *testing.T) {
+	for uri, want := range map[string]string{
+		"/r/epoch-0/rollout":              "/r",
+		"/r/epoch-12/validation/rollout":  "/r",
+		"/r/epoch-1/extended/rollout":     "/r",
+		"/r/rollout":                      "/r",
+		"/r/epochs/rollout":               "/r/epochs",
+		"s3://b/r/epoch-0/rollout?region": "s3://b/r?region",
+		"s3://b/epoch-0/rollout":          "s3://b",
+		"s3://b/rollout":                  "s3://b",
+		"s3://b":                          "s3://b",
+		"file:///r/epoch-0/rollout":       "/r",
+	} {
+		if root := dataset.RootOf(uri); root != want {
+			t.Errorf("RootOf(%q) = %q, want %q", uri, root, want)
+		}
+	}
+	here, err := filepath.Abs(".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if root := dataset.RootOf("rollout"); root != here {
+		t.Errorf("RootOf of a relative path is %q", root)
+	}
+}

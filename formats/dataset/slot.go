@@ -1,0 +1,56 @@
+package dataset
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/rollmill/rollmill/storage"
+)
+
+// Slot is one small object by which those who want to write the same shard
+// agree who does. It decides no row: whoever writes, the first record stands.
+// Sealing the dataset removes it.
+type Slot struct {
+	bucket *storage.Bucket
+	key    string
+}
+
+// Slot is the shard's.
+func (s *Shard) Slot() Slot {
+	return Slot{s.bucket, fmt.Sprintf("%slease-%d.json", s.run.home(), s.shard)}
+}
+
+// Read returns what the slot holds, nil when it holds nothing.
+func (l Slot) Read(ctx context.Context) ([]byte, error) {
+	data, err := l.bucket.ReadMost(ctx, l.key, 1<<20)
+	if errors.Is(err, storage.ErrNotExist) {
+		return nil, nil
+	}
+	return data, err
+}
+
+// Swap puts next in place of exactly old, and reports whether it did; nil is an
+// empty slot.
+func (l Slot) Swap(ctx context.Context, old, next []byte) (bool, error) {
+	var err error
+	switch {
+	case old == nil:
+		if err = l.bucket.Create(ctx, l.key, next); errors.Is(err, storage.ErrExist) {
+			now, err := l.Read(ctx) // perhaps ours, and its answer was lost
+			return bytes.Equal(now, next), err
+		}
+	case next == nil:
+		now, err := l.Read(ctx)
+		if err != nil || !bytes.Equal(now, old) {
+			return false, err
+		}
+		return true, l.bucket.Delete(ctx, l.key)
+	default:
+		if err = l.bucket.Swap(ctx, l.key, old, next); errors.Is(err, storage.ErrChanged) {
+			return false, nil
+		}
+	}
+	return err == nil, err
+}

@@ -1,0 +1,103 @@
+package dataset
+
+import (
+	"bytes"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/parquet"
+)
+
+// readRows begins to read rows of a file: where a newer minor version wrote
+// columns that T has no field for, and T keeps them, with a reader of these.
+func readRows[T any](f *parquet.File, first, rows int64, head bool) (*parquet.Reader[T], *parquet.UnknownReader, error) {
+	read := parquet.NewReader[T]
+	if head {
+		read = parquet.NewHeadReader[T]
+	}
+	r, err := read(f, first, rows)
+	if err != nil {
+		return nil, nil, err
+	}
+	if _, carries := any((*T)(nil)).(formats.Carrier); !carries {
+		return r, nil, nil
+	}
+	unknown, err := r.Unknown()
+	if err != nil || unknown == nil {
+		return r, nil, err
+	}
+	more, err := unknown.NewReader(f, first, rows, head)
+	return r, more, err
+}
+
+// readUnknown adds to rows their unknown columns, which come next.
+func readUnknown[T any](more *parquet.UnknownReader, rows []T) error {
+	unknown, err := more.Read(len(rows))
+	if err != nil {
+		return err
+	}
+	for i := range rows {
+		row := any(&rows[i]).(formats.Carrier)
+		if !more.Head() && !unknown[i].Fits(row) {
+			return formats.Invalid(more.Name(), "", nil, "the lists of a row have other lengths in some columns than in others")
+		}
+		row.SetUnknown(&unknown[i])
+	}
+	return nil
+}
+
+// unknownOf returns the unknown columns that rows have, nil for none.
+func unknownOf[T any](rows []T) (found *parquet.Unknown, err error) {
+	for i := range rows {
+		row, carries := any(&rows[i]).(formats.Carrier)
+		if !carries {
+			return nil, nil
+		}
+		u := row.Unknown()
+		if u == nil {
+			continue
+		}
+		its := u.Columns.(*parquet.Unknown)
+		if found != nil && !found.Same(its) {
+			return nil, formats.Invalid("", "write them with the newest of the versions that made them", nil,
+				"rows of one group have different columns that this version does not know")
+		}
+		found = its
+	}
+	return found, nil
+}
+
+// complete gives rows that lack the unknown columns null ones.
+func complete[T any](rows []T, unknown *parquet.Unknown) {
+	if unknown == nil {
+		return
+	}
+	for i := range rows {
+		if row := any(&rows[i]).(formats.Carrier); row.Unknown() == nil {
+			row.SetUnknown(formats.NewUnknown(unknown, row))
+		}
+	}
+}
+
+// encodeRows makes a file of rows; note may add to its footer.
+func encodeRows[T any](rows []T, note func(*parquet.Writer[T])) ([]byte, error) {
+	unknown, err := unknownOf(rows)
+	if err != nil {
+		return nil, err
+	}
+	complete(rows, unknown)
+	var buf bytes.Buffer
+	w := parquet.NewWriter[T](&buf)
+	if unknown != nil {
+		if w, err = parquet.NewWriterWith[T](&buf, unknown); err != nil {
+			return nil, err
+		}
+	}
+	if err := w.Write(rows); err != nil {
+		return nil, err
+	}
+	note(w)
+	if err := w.Close(); err != nil {
+		return nil, err
+	}
+	return buf.Bytes(), nil
+}

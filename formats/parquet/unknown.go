@@ -1,0 +1,346 @@
+package parquet
+
+import (
+	"fmt"
+	"io"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"unsafe"
+
+	"github.com/parquet-go/parquet-go/format"
+
+	"github.com/rollmill/rollmill/formats"
+)
+
+// Unknown is the columns of a file that a row type has no field for: a newer
+// minor version of the schema added them. Their values are read into structs
+// of a type made for them, beside the rows, and are written from there into
+// files of the same schema.
+type Unknown struct {
+	typ  reflect.Type
+	note string // the file's formats.Marks
+
+	meta   *format.FileMetaData // of a file that has them
+	root   *node
+	leaves []*node
+
+	sizes *sizes
+}
+
+// Type is part of formats.UnknownColumns.
+func (u *Unknown) Type() reflect.Type { return u.typ }
+
+// maxUnknown bounds the columns that a schema may have beside those known.
+const maxUnknown = 1000
+
+// Unknown returns the columns of the file that T has no field for, at any
+// depth; nil when there are none.
+func (r *Reader[T]) Unknown() (*Unknown, error) {
+	f := r.f
+	if r.bound == len(f.leaves) {
+		return nil, nil
+	}
+	marks, err := formats.ParseMarks(f.Noted(formats.MarksKey))
+	if err != nil {
+		return nil, formats.Invalid(f.name, "", err, "the footer's metadata %q is damaged", formats.MarksKey)
+	}
+	m := unknownMaker{marks: marks, left: maxUnknown}
+	fields, err := m.fields(f.root, reflect.TypeFor[T](), "")
+	if err != nil {
+		return nil, formats.Invalid(f.name, "read it with the version that wrote it", nil, "%s", err)
+	}
+	u := &Unknown{typ: reflect.StructOf(fields), note: f.Noted(formats.MarksKey), meta: f.meta, root: f.root, leaves: f.leaves}
+	paths := make([][]string, len(f.leaves))
+	for i, l := range f.leaves {
+		paths[i] = l.path
+	}
+	u.sizes = newSizes(u.typ, paths)
+	return u, nil
+}
+
+// unknownMaker makes the type of unknown columns.
+type unknownMaker struct {
+	marks formats.Marks
+	left  int // columns that may still come
+}
+
+var unknownTypes = map[format.Type]reflect.Type{
+	format.Boolean: reflect.TypeFor[bool](), format.Int32: reflect.TypeFor[int32](), format.Int64: reflect.TypeFor[int64](),
+	format.Float: reflect.TypeFor[float32](), format.Double: reflect.TypeFor[float64](), format.ByteArray: reflect.TypeFor[string](),
+}
+
+// fields makes fields of the columns under n that a struct, nil for none, has
+// no field for.
+func (m *unknownMaker) fields(n *node, known reflect.Type, prefix string) ([]reflect.StructField, error) {
+	var out []reflect.StructField
+	for _, c := range n.children {
+		path := prefix + c.name
+		add := reflect.StructField{Name: "C" + strconv.Itoa(len(out))}
+		tags := m.tags(path)
+		if field, is := fieldOf(known, c.name); is {
+			inner, err := m.inside(c, field.Type, path)
+			if err != nil {
+				return nil, err
+			}
+			if inner == nil {
+				continue
+			}
+			add.Type, tags = inner, field.Tag.Get("rollmill")
+		} else {
+			var err error
+			if add.Type, err = m.typ(c, path, true); err != nil {
+				return nil, err
+			}
+		}
+		if strings.ContainsAny(c.name, ",\"`\\") || c.name == "" || c.name == "-" {
+			return nil, fmt.Errorf("column %q cannot be carried: its name", path)
+		}
+		add.Tag = reflect.StructTag(fmt.Sprintf("parquet:%q rollmill:%q", c.name, tags))
+		out = append(out, add)
+	}
+	return out, nil
+}
+
+func (m *unknownMaker) tags(path string) string {
+	var out []string
+	if slices.Contains(m.marks.Volatile, path) {
+		out = append(out, "volatile")
+	}
+	if slices.Contains(m.marks.Payload, path) {
+		out = append(out, "payload")
+	}
+	return strings.Join(out, ",")
+}
+
+// inside makes the type of what is unknown in a column that is known; nil when
+// nothing is.
+func (m *unknownMaker) inside(c *node, known reflect.Type, path string) (reflect.Type, error) {
+	_, element := c.element()
+	list := known.Kind() == reflect.Slice && element != nil
+	if list {
+		c, known = element, known.Elem()
+	}
+	if known.Kind() != reflect.Struct {
+		return nil, nil
+	}
+	fields, err := m.fields(c, known, path+".")
+	if err != nil || len(fields) == 0 {
+		return nil, err
+	}
+	if list {
+		return reflect.SliceOf(reflect.StructOf(fields)), nil
+	}
+	return reflect.StructOf(fields), nil
+}
+
+// typ makes the type of an unknown column. What may be null is a pointer, but
+// in a list.
+func (m *unknownMaker) typ(c *node, path string, null bool) (reflect.Type, error) {
+	list, element := c.element()
+	switch {
+	case c.leaf >= 0 && !c.repeated && unknownTypes[c.kind] != nil:
+		if m.left--; m.left < 0 {
+			return nil, fmt.Errorf("has more than %d columns that this version does not know", maxUnknown)
+		}
+		t := unknownTypes[c.kind]
+		if c.optional && null {
+			t = reflect.PointerTo(t)
+		}
+		return t, nil
+	case list != nil && !c.repeated && !element.repeated:
+		t, err := m.typ(element, path, false)
+		if err != nil {
+			return nil, err
+		}
+		return reflect.SliceOf(t), nil
+	case c.leaf < 0 && !c.repeated && !c.optional:
+		fields, err := m.fields(c, nil, path+".")
+		if err != nil {
+			return nil, err
+		}
+		return reflect.StructOf(fields), nil
+	}
+	return nil, fmt.Errorf("column %s cannot be carried: it is %s, of a kind that this version has no columns of", path, c.describe())
+}
+
+// fieldOf finds the field of a struct that takes a column.
+func fieldOf(t reflect.Type, column string) (reflect.StructField, bool) {
+	if t == nil {
+		return reflect.StructField{}, false
+	}
+	for i := range t.NumField() {
+		f := t.Field(i)
+		if name, _, _ := strings.Cut(f.Tag.Get("parquet"), ","); name == column && f.IsExported() {
+			return f, true
+		}
+	}
+	return reflect.StructField{}, false
+}
+
+// UnknownReader reads the unknown columns of rows in order.
+type UnknownReader struct {
+	reader
+	of   *Unknown
+	head bool
+}
+
+// Head reports whether the payload is left out.
+func (r *UnknownReader) Head() bool { return r.head }
+
+// Name is what errors call the file.
+func (r *UnknownReader) Name() string { return r.f.name }
+
+// NewReader reads the unknown columns of rows [first, first+rows); head leaves
+// the payload out. The file is the one they were found in.
+func (u *Unknown) NewReader(f *File, first, rows int64, head bool) (*UnknownReader, error) {
+	leaves, err := bind(u.typ, f.root)
+	if err != nil {
+		return nil, formats.Invalid(f.name, "", nil, "%s", err)
+	}
+	r, err := f.newReader(leaves, first, rows)
+	if err != nil {
+		return nil, err
+	}
+	if head {
+		r.dropPayload()
+	}
+	return &UnknownReader{r, u, head}, nil
+}
+
+// Read returns those of the next n rows, which must be there.
+func (r *UnknownReader) Read(n int) (out []formats.Unknown, err error) {
+	defer func() {
+		if v := recover(); v != nil { // parquet-go, over bytes that all checks let through
+			err = r.fail("", badPage("%v", v))
+		}
+	}()
+	r.budget.next()
+	stride := r.of.typ.Size()
+	all := reflect.MakeSlice(reflect.SliceOf(r.of.typ), n, n).UnsafePointer()
+	for at := 0; at < n; {
+		if r.next >= r.end {
+			return nil, io.ErrUnexpectedEOF
+		}
+		if err := r.open(); err != nil {
+			return nil, err
+		}
+		k := r.run(n - at)
+		if err := r.fill(rowsIn{base: unsafe.Add(all, uintptr(at)*stride), stride: stride, n: k}); err != nil {
+			return nil, err
+		}
+		at += k
+	}
+	out = make([]formats.Unknown, n)
+	for i := range out {
+		out[i] = formats.Unknown{Columns: r.of, At: unsafe.Add(all, uintptr(i)*stride)}
+	}
+	return out, nil
+}
+
+// Same reports whether two files' unknown columns are the same.
+func (u *Unknown) Same(v *Unknown) bool {
+	return u == v || u != nil && v != nil && u.typ == v.typ && u.note == v.note
+}
+
+// NewWriterWith begins a file with the columns of T and unknown ones, as the
+// file had them in which they were found, and with its marks. Rows of T are
+// carriers that all have them.
+func NewWriterWith[T any](out io.Writer, u *Unknown) (*Writer[T], error) {
+	l, err := u.layout(layoutOf[T](), reflect.TypeFor[T]())
+	if err != nil {
+		return nil, err
+	}
+	w := newWriter[T](out, l)
+	w.unknown = u
+	if u.note != "" {
+		w.Note(formats.MarksKey, u.note)
+	}
+	return w, nil
+}
+
+// layout is that of a row type, with the unknown columns.
+func (u *Unknown) layout(of *layout, t reflect.Type) (*layout, error) {
+	meta := *of.meta
+	meta.Schema, meta.ColumnOrders = u.meta.Schema, u.meta.ColumnOrders
+	l := &layout{meta: &meta, leaves: make([]*leaf, len(u.leaves)), paths: make([][]string, len(u.leaves)), encs: make([]format.Encoding, len(u.leaves))}
+	known, err := bind(t, u.root)
+	if err != nil {
+		return nil, err
+	}
+	more, err := bind(u.typ, u.root)
+	if err != nil {
+		return nil, err
+	}
+	for _, b := range more {
+		b.unknown = true
+	}
+	for _, b := range slices.Concat(known, more) {
+		l.leaves[b.node.leaf] = b
+	}
+	encodings := map[string]format.Encoding{}
+	for i, path := range of.paths {
+		encodings[columnName(path)] = of.encs[i]
+	}
+	for i, n := range u.leaves {
+		if l.leaves[i] == nil {
+			return nil, fmt.Errorf("column %s cannot be written", columnName(n.path))
+		}
+		l.paths[i] = n.path
+		if enc, is := encodings[columnName(n.path)]; is {
+			l.encs[i] = enc
+		} else {
+			l.encs[i] = u.encoding(n)
+		}
+	}
+	return l, nil
+}
+
+// encoding is the one that the file has, where a chunk writes it.
+func (u *Unknown) encoding(n *node) format.Encoding {
+	plain := format.Plain
+	if n.kind == format.ByteArray {
+		plain = format.DeltaLengthByteArray
+	}
+	if len(u.meta.RowGroups) == 0 {
+		return plain
+	}
+	for _, s := range u.meta.RowGroups[0].Columns[n.leaf].MetaData.EncodingStats {
+		if s.PageType != format.DataPageV2 {
+			continue
+		}
+		switch enc, kind := s.Encoding, n.kind; {
+		case enc == format.RLEDictionary && kind == format.ByteArray,
+			enc == format.DeltaBinaryPacked && (kind == format.Int32 || kind == format.Int64),
+			enc == format.ByteStreamSplit && (kind == format.Float || kind == format.Double):
+			return enc
+		}
+	}
+	return plain
+}
+
+// carriers are the rows as such.
+func (w *Writer[T]) carriers(rows []T) []formats.Carrier {
+	out := make([]formats.Carrier, len(rows))
+	for i := range rows {
+		out[i], _ = any(&rows[i]).(formats.Carrier)
+	}
+	return out
+}
+
+// of returns where the unknown columns of rows are, and their logical bytes.
+func (u *Unknown) of(rows []formats.Carrier) (out []unsafe.Pointer, bytes int64, err error) {
+	for i, row := range rows {
+		its := row.Unknown()
+		if its == nil || its.Columns.Type() != u.typ {
+			return nil, 0, fmt.Errorf("row %d has other columns that this version does not know than the row before", i)
+		}
+		if !its.Fits(row) {
+			return nil, 0, fmt.Errorf("row %d: its lists have other lengths than in columns that this version does not know", i)
+		}
+		u.sizes.measure(reflect.ValueOf(its.Value()).Elem())
+		out, bytes = append(out, its.At), bytes+u.sizes.total
+	}
+	return out, bytes, nil
+}

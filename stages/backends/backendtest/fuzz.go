@@ -1,0 +1,88 @@
+package backendtest
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"net/http"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/rollmill/rollmill/formats"
+)
+
+// said answers the requests of one execution in turn, with the parts of a text
+// over and over. It answers no more than most of them.
+type said struct {
+	status int
+	parts  [][]byte
+	asked  int
+}
+
+// most is more requests than a look at one submission takes, whatever pages a
+// service claims to have.
+const most = 2000
+
+func (s *said) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.Body != nil {
+		_, _ = io.Copy(io.Discard, r.Body)
+		r.Body.Close()
+	}
+	body := s.parts[s.asked%len(s.parts)]
+	s.asked++
+	return &http.Response{StatusCode: s.status, Header: http.Header{}, Body: io.NopCloser(bytes.NewReader(body)), Request: r}, nil
+}
+
+// codes are those that are not asked again, which would take time.
+var codes = []int{200, 201, 204, 301, 400, 401, 404, 409, 422}
+
+// FuzzAnswers feeds a trainer whatever a service might say to Begin, Resolve
+// and Status: a text is cut at NUL bytes, and each request gets the next part.
+// It ends in an outcome of a known state or in an error of a bounded length,
+// after a bounded number of requests. The trainer has to ask through
+// http.DefaultTransport. The token that is resolved is "token-1".
+func FuzzAnswers(f *testing.F, fresh func() Trainer, seeds ...string) {
+	for _, text := range seeds {
+		for code := range codes {
+			f.Add(uint8(code), []byte(text))
+		}
+	}
+	before := http.DefaultTransport
+	f.Cleanup(func() { http.DefaultTransport = before })
+	f.Fuzz(func(t *testing.T, code uint8, text []byte) {
+		s := &said{status: codes[int(code)%len(codes)], parts: bytes.Split(text, []byte{0})}
+		http.DefaultTransport = s
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		tr := fresh()
+		_, err := tr.Begin(ctx, nil)
+		short(t, err)
+		out, err := tr.Resolve(ctx, submission("token-1", formats.Standing{}))
+		outcome(t, out, err)
+		if follower, ok := tr.(interface {
+			Status(ctx context.Context, job string) (formats.Outcome, error)
+		}); ok {
+			out, err := follower.Status(ctx, "job-1")
+			outcome(t, out, err)
+		}
+		if s.asked > most {
+			t.Fatalf("%d requests", s.asked)
+		}
+	})
+}
+
+var states = []string{"", formats.JobUnknown, formats.JobNothing, formats.JobPending, formats.JobRunning, formats.JobCompleted, formats.JobFailed, formats.JobCancelled, formats.JobUntrained}
+
+func outcome(t *testing.T, out formats.Outcome, err error) {
+	short(t, err)
+	if !slices.Contains(states, out.State) || out.Clean && out.State != formats.JobFailed {
+		t.Fatalf("%+v, %v", out, err)
+	}
+}
+
+func short(t *testing.T, err error) {
+	if err != nil && len(err.Error()) > 16<<10 {
+		t.Fatalf("an error of %d bytes", len(err.Error()))
+	}
+}

@@ -1,0 +1,45 @@
+package lease
+
+import (
+	"bytes"
+	"os"
+	"strconv"
+	"time"
+)
+
+// uptime goes on while the machine sleeps, where the system has such a clock.
+func uptime() time.Duration {
+	data, err := os.ReadFile("/proc/uptime")
+	if err == nil {
+		first, _, _ := bytes.Cut(data, []byte(" "))
+		if seconds, err := strconv.ParseFloat(string(first), 64); err == nil {
+			return time.Duration(seconds * float64(time.Second))
+		}
+	}
+	return time.Since(processBegan)
+}
+
+var processBegan = time.Now()
+
+// Moment is a point in time on every clock that there is. They disagree after
+// the machine slept, or the process was stopped.
+type Moment struct {
+	monotonic, wall time.Time
+	up              time.Duration
+}
+
+// Now is this moment.
+func Now() Moment {
+	t := time.Now()
+	return Moment{t, t.Round(0), uptime()}
+}
+
+// Since is the longest time that any of the clocks says.
+func (m Moment) Since() time.Duration {
+	n := Now()
+	wall := n.wall.Sub(m.wall)
+	if wall < 0 { // set back: it may have passed any time
+		wall = -wall
+	}
+	return max(n.monotonic.Sub(m.monotonic), wall, n.up-m.up)
+}

@@ -1,0 +1,183 @@
+package lease
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+)
+
+// Place is where a lease is kept: one small object. Read returns nil when there
+// is none. Swap puts next in place of exactly old, nil for none, and reports
+// whether it did; of racing swaps of the same content one succeeds.
+type Place interface {
+	Read(ctx context.Context) ([]byte, error)
+	Swap(ctx context.Context, old, next []byte) (bool, error)
+}
+
+// ErrTaken is the cause with which an owner's work ends when another process
+// has taken its place over.
+var ErrTaken = errors.New("another process took this work over, while this one was silent")
+
+type record struct {
+	Owner   Owner     `json:"owner"`
+	Since   time.Time `json:"since"`
+	Seconds float64   `json:"lease_seconds"`
+	Beat    int64     `json:"beat"`
+}
+
+// Lease is held by this process until it is released, or another takes it. It
+// is safe for concurrent use.
+type Lease struct {
+	place Place
+	ttl   time.Duration
+	taken context.Context // ends when another has it
+	lose  context.CancelCauseFunc
+	end   context.CancelFunc
+	done  chan struct{} // closed when nothing is renewed any more
+
+	mu      sync.Mutex
+	record  record
+	raw     []byte // what stands at the place
+	renewed Moment
+}
+
+// Take waits until no other process holds the place, and holds it. waiting is
+// told of each owner that is waited for.
+func Take(ctx context.Context, place Place, ttl time.Duration, waiting func(Owner, time.Time), log *slog.Logger) (*Lease, error) {
+	told := "nobody"
+	for {
+		stands, err := place.Read(ctx)
+		if err != nil {
+			return nil, err
+		}
+		var there record
+		_ = json.Unmarshal(stands, &there) // one that cannot be read is waited for as well
+		if stands != nil && !there.Owner.Gone() {
+			if told != there.Owner.ID {
+				told = there.Owner.ID
+				waiting(there.Owner, there.Since)
+			}
+			alive, err := Watch(ctx, Silence(cmp.Or(there.Seconds, ttl.Seconds())), func(ctx context.Context) (string, bool, error) {
+				now, err := place.Read(ctx)
+				return string(now), now == nil || there.Owner.Gone(), err
+			})
+			if err != nil {
+				return nil, err
+			}
+			if alive {
+				continue
+			}
+		}
+		l := &Lease{place: place, ttl: ttl, done: make(chan struct{}), renewed: Now(),
+			record: record{Owner: Self(), Since: time.Now().UTC().Truncate(time.Second), Seconds: ttl.Seconds()}}
+		won, err := l.put(ctx, stands)
+		if err != nil {
+			return nil, err
+		}
+		if won { // else another was faster, or the owner released it
+			l.hold(ctx, log)
+			return l, nil
+		}
+	}
+}
+
+func (l *Lease) put(ctx context.Context, old []byte) (bool, error) {
+	next, err := json.MarshalIndent(l.record, "", " ")
+	if err != nil {
+		return false, fmt.Errorf("writing a lease: %w", err)
+	}
+	won, err := l.place.Swap(ctx, old, append(next, '\n'))
+	if won {
+		l.raw = append(next, '\n')
+	}
+	return won, err
+}
+
+func (l *Lease) hold(ctx context.Context, log *slog.Logger) {
+	ctx, l.end = context.WithCancel(context.WithoutCancel(ctx))
+	l.taken, l.lose = context.WithCancelCause(context.Background())
+	go func() {
+		defer close(l.done)
+		Every(ctx, l.ttl/4, l.renew, log)
+	}()
+}
+
+func (l *Lease) renew(ctx context.Context) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.taken.Err() != nil {
+		return nil
+	}
+	began := Now()
+	ctx, cancel := context.WithTimeout(ctx, l.ttl)
+	defer cancel()
+	l.record.Beat++
+	won, err := l.put(ctx, l.raw)
+	if err == nil && !won {
+		won, err = l.mine(ctx)
+	}
+	switch {
+	case err != nil:
+		return err
+	case won:
+		l.renewed = began
+	default:
+		l.lose(ErrTaken)
+	}
+	return nil
+}
+
+// mine reports whether what stands is this process's all the same: the answer to
+// a renewal was lost.
+func (l *Lease) mine(ctx context.Context) (bool, error) {
+	stands, err := l.place.Read(ctx)
+	var there record
+	if err != nil || json.Unmarshal(stands, &there) != nil || there.Owner.ID != l.record.Owner.ID {
+		return false, err
+	}
+	l.raw = stands
+	return true, nil
+}
+
+// Check returns ErrTaken when another has the lease. It looks again when the
+// last renewal is so old, by any clock, that this process may have slept.
+func (l *Lease) Check(ctx context.Context) error {
+	l.mu.Lock()
+	old := l.renewed.Since() > l.ttl/2
+	l.mu.Unlock()
+	if old {
+		if err := l.renew(ctx); err != nil { // the store does not answer: nobody can take over there
+			return nil
+		}
+	}
+	return context.Cause(l.taken)
+}
+
+// Bind returns a context that ends, with ErrTaken, when another takes over.
+func (l *Lease) Bind(ctx context.Context) (context.Context, context.CancelFunc) {
+	bound, cancel := context.WithCancelCause(ctx)
+	stop := context.AfterFunc(l.taken, func() { cancel(ErrTaken) })
+	return bound, func() { stop(); cancel(nil) }
+}
+
+// Release gives the place free, so that nobody has to wait. A nil Lease has
+// none.
+func (l *Lease) Release(ctx context.Context) error {
+	if l == nil {
+		return nil
+	}
+	l.end()
+	<-l.done
+	if l.taken.Err() != nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), l.ttl)
+	defer cancel()
+	_, err := l.place.Swap(ctx, l.raw, nil)
+	return err
+}

@@ -1,0 +1,68 @@
+// Package lease says who is at work on something that several processes may
+// want to do, and when one that fell silent counts as dead.
+//
+// An owner shows a sign of life four times in the time that its lease holds.
+// Whoever waits judges it by a clock of its own: the clocks of two machines are
+// never compared. A process on the same machine that has ended is seen at once
+// (Owner.Gone). An owner that slept past its lease finds out on waking that
+// another took over.
+//
+// submit keeps its signs in the ledger, among the records that decide what was
+// sent; rollout keeps a Lease, one object that is swapped.
+package lease
+
+import (
+	"context"
+	"log/slog"
+	"time"
+)
+
+// Most bounds what a lease may ask others to wait.
+const Most = time.Hour
+
+// Silence is how long the sign of life of a lease of so many seconds must stay
+// as it is until its owner counts as dead.
+func Silence(seconds float64) time.Duration {
+	ttl := time.Duration(seconds * float64(time.Second))
+	if ttl <= 0 || ttl > Most {
+		ttl = Most
+	}
+	return ttl + ttl/2
+}
+
+// Watch looks now and then until the sign of life is another than at first, or
+// was the same for the time of silence. look may also say that the owner has
+// ended.
+func Watch(ctx context.Context, silence time.Duration, look func(context.Context) (sign string, ended bool, err error)) (alive bool, err error) {
+	seen, ended, err := look(ctx)
+	var waited time.Duration // on the clock that stops while the machine sleeps, until before the last look
+	for first := time.Now(); err == nil && !ended && waited < silence; {
+		select {
+		case <-ctx.Done():
+			return false, context.Cause(ctx)
+		case <-time.After(min(time.Second, max(silence/20, 10*time.Millisecond))):
+		}
+		waited = time.Since(first)
+		var sign string
+		if sign, ended, err = look(ctx); err == nil && !ended && sign != seen {
+			return true, nil
+		}
+	}
+	return false, err
+}
+
+// Every renews until ctx ends.
+func Every(ctx context.Context, pause time.Duration, renew func(context.Context) error, log *slog.Logger) {
+	tick := time.NewTicker(pause)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+			if err := renew(ctx); err != nil && ctx.Err() == nil {
+				log.Warn("the lease was not renewed", "error", err)
+			}
+		}
+	}
+}
