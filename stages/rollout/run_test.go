@@ -228,38 +228,35 @@ func TestFailuresAreRows(t *testing.T) {
 			return recordertest.Fault{Kind: recordertest.Merged}
 		case strings.Contains(question, "is 3?"):
 			return recordertest.Fault{Status: 500}
-		case strings.Contains(question, "is 4?"):
-			return recordertest.Fault{Kind: recordertest.Hang}
 		}
 		return recordertest.Fault{}
 	}, Script: func(q recordertest.Request) recordertest.Reply {
-		if strings.Contains(q.Messages[0].Content, "is 5?") {
+		if strings.Contains(q.Messages[0].Content, "is 4?") {
 			return recordertest.Reply{Content: "cut off in the mid", Finish: "length"}
 		}
 		return recordertest.Reply{Content: "fine"}
 	}})
 	out := filepath.Join(t.TempDir(), "out")
-	o := options(e, out, 7)
-	asked := questions(7)
-	asked[6].Fields, asked[6].Question = json.RawMessage(`{"other":1}`), ""
+	o := options(e, out, 6)
+	asked := questions(6)
+	asked[5].Fields, asked[5].Question = json.RawMessage(`{"other":1}`), ""
 	o.Examples = set(asked)
-	o.Retries, o.TrajectoryTimeout = 1, 2*time.Second
+	o.Retries = 1
 	_, err := rollout.Run(context.Background(), o)
 	var gate *dataset.GateError
 	if !errors.As(err, &gate) {
-		t.Fatalf("15 of 21 failed, and the gate said %v", err)
+		t.Fatalf("12 of 18 failed, and the gate said %v", err)
 	}
 	want := map[int][3]string{
 		0: {formats.StatusOK, formats.StopDone, ""},
 		1: {formats.StatusFailed, formats.StopError, formats.FailEngineRefused},
 		2: {formats.StatusFailed, formats.StopError, formats.FailLogprobMismatch},
 		3: {formats.StatusFailed, formats.StopError, formats.FailEngine},
-		4: {formats.StatusFailed, formats.StopTimeout, formats.FailTimeout},
-		5: {formats.StatusTruncated, formats.StopLength, ""},
-		6: {formats.StatusFailed, formats.StopError, formats.FailExample},
+		4: {formats.StatusTruncated, formats.StopLength, ""},
+		5: {formats.StatusFailed, formats.StopError, formats.FailExample},
 	}
 	list := rows(t, out)
-	if len(list) != 21 {
+	if len(list) != 18 {
 		t.Fatalf("%d rows", len(list))
 	}
 	for i, row := range list {
@@ -273,8 +270,25 @@ func TestFailuresAreRows(t *testing.T) {
 	rate := 0.9
 	o.MaxFailureRate = &rate
 	report := run(t, o)
-	if !report.UpToDate || report.Counts[formats.StatusFailed] != 15 || report.Counts[formats.StatusOK] != 3 || report.Counts[formats.StatusTruncated] != 3 {
+	if !report.UpToDate || report.Counts[formats.StatusFailed] != 12 || report.Counts[formats.StatusOK] != 3 || report.Counts[formats.StatusTruncated] != 3 {
 		t.Errorf("%+v", report)
+	}
+}
+
+// TestAHangingEngineIsATimeout of each trajectory that waits for it.
+func TestAHangingEngineIsATimeout(t *testing.T) {
+	e := newEngine(t, &engine{Fault: func(int, recordertest.Request) recordertest.Fault {
+		return recordertest.Fault{Kind: recordertest.Hang}
+	}})
+	o := options(e, filepath.Join(t.TempDir(), "out"), 1)
+	o.TrajectoryTimeout = 300 * time.Millisecond
+	rate := 1.0
+	o.MaxFailureRate = &rate
+	run(t, o)
+	for i, row := range rows(t, o.Out.URI) {
+		if row.Status != formats.StatusFailed || row.StopReason != formats.StopTimeout || row.FailureClass != formats.FailTimeout || row.Error == "" {
+			t.Errorf("row %d: %s %s %s (%s)", i, row.Status, row.StopReason, row.FailureClass, row.Error)
+		}
 	}
 }
 

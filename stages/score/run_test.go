@@ -106,7 +106,7 @@ func TestAHungProgramTimesOut(t *testing.T) {
 	wide[2].TrajectoryID, wide[2].Status = "0-hangs", formats.StatusOK
 	base(t, in, wide)
 	o := options(t, in, out, "prog=command:"+words("hang"))
-	o.Timeout = 3 * time.Second // kept by a program that has to be started first
+	o.Timeout = 10 * time.Second // kept by a program that has to be started first
 	run(t, o)
 	got, d := rows(t, out)
 	if d.Failures[formats.RewardTimeout] == 0 || d.Failures[formats.RewardTimeout] != d.Counts["unscored"] {

@@ -179,7 +179,7 @@ func answered(result submit.Result, err error, ops int64) answer {
 }
 
 // settle is longer than a test's server takes for what a killed sender sent.
-const settle = 300 * time.Millisecond
+const settle = 600 * time.Millisecond
 
 func (o order) trainer() (submit.Trainer, error) {
 	switch {

@@ -51,7 +51,7 @@ func TestPassingFaultsAreRetried(t *testing.T) {
 			e := &recordertest.Engine{Fault: first(f)}
 			s := record(t, e, func(o *recorder.Options) {
 				if name == "hangs" {
-					o.CallTimeout = 200 * time.Millisecond
+					o.CallTimeout = 2 * time.Second
 				}
 			}).Begin(context.Background(), "t", "g")
 			status, body := ask(t, s, nil, user("one"))
