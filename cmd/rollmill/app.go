@@ -66,7 +66,7 @@ type session struct {
 	*streams
 	command string
 	flags   *cli.Context // of this command, config and environment already applied
-	config  *config
+	config  *settings
 	words   []string
 	opened  []io.Closer // for as long as the command runs
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/rollmill/rollmill/cmd/internal/config"
 	"github.com/urfave/cli/v2"
 	"go.yaml.in/yaml/v4"
 )
@@ -23,18 +24,11 @@ const validation = "validation"
 // notKeys are flags that say where the settings are.
 var notKeys = []string{"config", "set"}
 
-// config is what the config file and --set say, by section and key; the
+// settings are what the config file and --set say, by section and key; the
 // section of global and shared flags is "".
-type config struct {
-	file, set map[string]map[string]setting
+type settings struct {
+	file, set config.Settings
 	lookup    func(string) (string, bool)
-}
-
-// setting is the text of a value, or of several.
-type setting struct {
-	values []string
-	list   bool   // written as one
-	where  string // for errors: rollmill.yaml:12, --set, the variable's name
 }
 
 // schema maps the sections to their flags.
@@ -59,6 +53,21 @@ func schema() map[string][]cli.Flag {
 	return all
 }
 
+// keySchema says of the config file's keys what these flags say.
+func keySchema(all map[string][]cli.Flag) config.Schema {
+	return config.Schema{
+		Has:    func(section string) bool { return all[section] != nil },
+		Check:  func(where, section, key string) error { return checkKey(where, section, key, all) },
+		Object: func(key string) bool { return slices.Contains(objects, key) },
+		Public: publicKey,
+	}
+}
+
+// publicKey reports whether a setting is written into rows by intent.
+func publicKey(key string) bool {
+	return strings.HasSuffix(key, "model") || slices.Contains([]string{"run", "root", "in", "out", "examples", "policy", "system", "user", "request"}, key)
+}
+
 // keys are the config keys of a section.
 func keys(section string, all map[string][]cli.Flag) []string {
 	var names []string
@@ -74,8 +83,8 @@ func keys(section string, all map[string][]cli.Flag) []string {
 }
 
 // readConfig reads --config, ROLLMILL_CONFIG and --set.
-func readConfig(s *streams, c *cli.Context) (*config, error) {
-	cfg := &config{lookup: s.lookup}
+func readConfig(s *streams, c *cli.Context) (*settings, error) {
+	cfg := &settings{lookup: s.lookup}
 	path := c.String("config")
 	if path == "" {
 		path, _ = s.lookup("ROLLMILL_CONFIG")
@@ -86,10 +95,10 @@ func readConfig(s *streams, c *cli.Context) (*config, error) {
 		if err != nil {
 			return nil, usage("name the config file with --config, or unset ROLLMILL_CONFIG", "config: %w", err)
 		}
-		var expanded map[string]expansion
-		cfg.file, expanded, err = parseConfig(path, data, s.lookup)
+		var expanded map[string]config.Expansion
+		cfg.file, expanded, err = config.Parse(path, data, keySchema(schema()), s.lookup)
 		for name, e := range expanded {
-			s.secrets.AddExpanded(name, e.value, e.public)
+			s.secrets.AddExpanded(name, e.Value, e.Public)
 		}
 		if err != nil {
 			return nil, err
@@ -101,7 +110,7 @@ func readConfig(s *streams, c *cli.Context) (*config, error) {
 
 // apply gives each flag that the command line does not set its value from
 // --set, the environment or the file, in this order.
-func (cfg *config) apply(c *cli.Context, section string, flags []cli.Flag) error {
+func (cfg *settings) apply(c *cli.Context, section string, flags []cli.Flag) error {
 	sections := []string{section}
 	if flagNamed(flags, validation) != nil && c.Bool(validation) {
 		sections = []string{validation, section}
@@ -122,7 +131,7 @@ func (cfg *config) apply(c *cli.Context, section string, flags []cli.Flag) error
 	return nil
 }
 
-func (cfg *config) find(places []string, name string) (setting, bool) {
+func (cfg *settings) find(places []string, name string) (config.Setting, bool) {
 	if slices.Contains(shared, name) {
 		places = append(places, "")
 	}
@@ -134,7 +143,7 @@ func (cfg *config) find(places []string, name string) (setting, bool) {
 	for _, place := range places {
 		variable := variable(place, name)
 		if text, ok := cfg.lookup(variable); ok && text != "" {
-			return setting{values: strings.Split(strings.TrimSuffix(text, "\n"), "\n"), where: variable}, true
+			return config.Setting{Values: strings.Split(strings.TrimSuffix(text, "\n"), "\n"), Where: variable}, true
 		}
 	}
 	for _, place := range places {
@@ -142,7 +151,7 @@ func (cfg *config) find(places []string, name string) (setting, bool) {
 			return st, true
 		}
 	}
-	return setting{}, false
+	return config.Setting{}, false
 }
 
 // variable names the environment variable of a flag. A repeated flag's holds
@@ -156,20 +165,20 @@ func variable(section, name string) string {
 }
 
 // assign sets a flag from text.
-func assign(c *cli.Context, f cli.Flag, section string, st setting) error {
+func assign(c *cli.Context, f cli.Flag, section string, st config.Setting) error {
 	name, key := f.Names()[0], f.Names()[0]
 	if section != "" {
 		key = section + "." + key
 	}
 	if describe(f).repeats {
-		return setAll(c, name, st.values)
+		return setAll(c, name, st.Values)
 	}
-	text := strings.Join(st.values, "\n") // of several lines in the environment
-	if st.list {
-		return usage("", "%s: %s takes one value, not a list", st.where, key)
+	text := strings.Join(st.Values, "\n") // of several lines in the environment
+	if st.List {
+		return usage("", "%s: %s takes one value, not a list", st.Where, key)
 	}
 	if err := c.Set(name, text); err != nil {
-		return usage("", "%s: %s: %q is not %s", st.where, key, text, kindOf(f))
+		return usage("", "%s: %s: %q is not %s", st.Where, key, text, kindOf(f))
 	}
 	return nil
 }
@@ -209,8 +218,8 @@ func (s *session) section(cmd command, args ...string) (*cli.Context, error) {
 
 // parseSets reads --set SECTION.KEY=VALUE. A VALUE in brackets is a YAML list;
 // the same key again replaces one value and adds to a list.
-func parseSets(sets []string) (map[string]map[string]setting, error) {
-	all, out := schema(), map[string]map[string]setting{}
+func parseSets(sets []string) (config.Settings, error) {
+	all, out := schema(), config.Settings{}
 	for _, text := range sets {
 		path, value, ok := strings.Cut(text, "=")
 		if !ok {
@@ -223,21 +232,18 @@ func parseSets(sets []string) (map[string]map[string]setting, error) {
 		if err := checkKey("--set", section, key, all); err != nil {
 			return nil, err
 		}
-		st := setting{values: []string{value}, where: "--set"}
+		st := config.Setting{Values: []string{value}, Where: "--set"}
 		if strings.HasPrefix(value, "[") {
 			var list []string
 			if err := yaml.Load([]byte(value), &list); err != nil {
 				return nil, usage("", "--set %s: %q is not a list: %w", path, value, err)
 			}
-			st.values, st.list = list, true
+			st.Values, st.List = list, true
 		}
 		if before, ok := out[section][key]; ok && repeats(all[section], key) {
-			st.values = append(before.values, st.values...)
+			st.Values = append(before.Values, st.Values...)
 		}
-		if out[section] == nil {
-			out[section] = map[string]setting{}
-		}
-		out[section][key] = st
+		out.Add(section, key, st)
 	}
 	return out, nil
 }

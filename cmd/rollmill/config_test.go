@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/rollmill/rollmill/cmd/internal/config"
 	"github.com/urfave/cli/v2"
 )
 
@@ -12,12 +13,7 @@ import (
 func flagsFrom(t *testing.T, flags []cli.Flag, section, file string, env map[string]string, args ...string) *cli.Context {
 	t.Helper()
 	lookup := func(name string) (string, bool) { v, ok := env[name]; return v, ok }
-	parser := &configParser{name: "test.yaml", lookup: lookup, out: map[string]map[string]setting{}, expanded: map[string]expansion{},
-		schema: map[string][]cli.Flag{"": nil, section: flags}}
-	root, err := parser.document([]byte(file))
-	if err == nil && root != nil {
-		err = parser.top(root)
-	}
+	parsed, _, err := config.Parse("test.yaml", []byte(file), keySchema(map[string][]cli.Flag{"": {}, section: flags}), lookup)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -26,7 +22,7 @@ func flagsFrom(t *testing.T, flags []cli.Flag, section, file string, env map[str
 	if err := app.Run(append([]string{"x"}, args...)); err != nil {
 		t.Fatal(err)
 	}
-	cfg := &config{file: parser.out, lookup: lookup}
+	cfg := &settings{file: parsed, lookup: lookup}
 	if err := cfg.apply(c, section, flags); err != nil {
 		t.Fatal(err)
 	}

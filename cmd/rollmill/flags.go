@@ -177,7 +177,7 @@ func (s *session) outputAt(otherwise string) (stages.Output, error) {
 	if out.URI == "" {
 		out.URI = otherwise
 	}
-	shard, err := parseShard(s.flags.String("shard"), s.lookup)
+	shard, err := stages.ParseShard(s.flags.String("shard"), s.lookup)
 	out.Shard = shard
 	return out, err
 }
@@ -203,76 +203,6 @@ func runAndRoot(c *cli.Context) (run, root string) {
 		root = storage.Join("runs", run)
 	}
 	return run, root
-}
-
-// arrayIndexes are where schedulers say which of n tasks this is.
-var arrayIndexes = []struct {
-	name  string
-	first string // holds the first index, when it is not zero
-	from  int
-}{
-	{name: "SLURM_ARRAY_TASK_ID", first: "SLURM_ARRAY_TASK_MIN"},
-	{name: "JOB_COMPLETION_INDEX"},
-	{name: "AWS_BATCH_JOB_ARRAY_INDEX"},
-	{name: "PARALLEL_SEQ", from: 1},
-	{name: "AIRFLOW_CTX_MAP_INDEX"}, // -1 for a task that is not mapped
-}
-
-// parseShard reads "i/n" and "auto/n"; "" is all of the work.
-func parseShard(text string, lookup func(string) (string, bool)) (stages.Shard, error) {
-	if text == "" {
-		return stages.Shard{}, nil
-	}
-	const form = "write I/N with I from 0, as in 0/4, or auto/4"
-	index, count, ok := strings.Cut(text, "/")
-	n, err := strconv.Atoi(count)
-	if !ok || err != nil || n < 1 {
-		return stages.Shard{}, usage(form, "--shard %q", text)
-	}
-	i := 0
-	if index == "auto" {
-		if i, err = arrayIndex(lookup); err != nil {
-			return stages.Shard{}, err
-		}
-	} else if i, err = strconv.Atoi(index); err != nil {
-		return stages.Shard{}, usage(form, "--shard %q", text)
-	}
-	if i < 0 || i >= n {
-		return stages.Shard{}, usage("shards are counted from 0, the last of "+count+" is "+strconv.Itoa(n-1), "--shard %q: %d is not one of %d", text, i, n)
-	}
-	return stages.Shard{Index: i, Count: n}, nil
-}
-
-// arrayIndex asks the scheduler's environment. Two that disagree are an error:
-// a wrong guess would do one shard twice and another never.
-func arrayIndex(lookup func(string) (string, bool)) (int, error) {
-	found, by := -1, ""
-	for _, a := range arrayIndexes {
-		text, _ := lookup(a.name)
-		if text == "" || text == "-1" {
-			continue
-		}
-		i, err := strconv.Atoi(text)
-		first := a.from
-		if min, _ := lookup(a.first); a.first != "" && min != "" && err == nil {
-			first, err = strconv.Atoi(min)
-		}
-		if err != nil {
-			return 0, usage("", "--shard auto: %s=%q is not a number", a.name, text)
-		}
-		if i -= first; by != "" && i != found {
-			return 0, usage("say --shard I/N", "--shard auto: %s and %s disagree, %d and %d", by, a.name, found, i)
-		}
-		found, by = i, a.name
-	}
-	if by == "" {
-		names := make([]string, len(arrayIndexes))
-		for i, a := range arrayIndexes {
-			names[i] = a.name
-		}
-		return 0, usage("say --shard I/N", "--shard auto: none of %s is set", strings.Join(names, ", "))
-	}
-	return found, nil
 }
 
 // apiKey reads a secret from --api-key-file, else from the environment, and

@@ -20,6 +20,7 @@ var layers = []struct {
 }{
 	{`cmd/tictactoe`, ``},
 	{`cmd/rollmill`, `.*`},
+	{`cmd/internal/config`, `stages`},
 	{`storage(/.*)?`, `storage storage/.*`},
 	{`formats`, ``},
 	{`formats/dataset(/.*)?`, `formats formats/.* storage`},

@@ -174,9 +174,9 @@ func validationInterval(s *session) (int, error) {
 	if !ok {
 		return 0, nil
 	}
-	n, err := strconv.Atoi(st.values[0])
-	if err != nil || n < 0 || len(st.values) > 1 {
-		return 0, usage("", "%s: validation.interval: %q is not a number of epochs", st.where, st.values)
+	n, err := strconv.Atoi(st.Values[0])
+	if err != nil || n < 0 || len(st.Values) > 1 {
+		return 0, usage("", "%s: validation.interval: %q is not a number of epochs", st.Where, st.Values)
 	}
 	return n, nil
 }

@@ -1,4 +1,7 @@
-package main
+// Package config reads rollmill's config file: YAML of which each value is text,
+// with the line it stands in. It knows no flags: a Schema says which keys there
+// are.
+package config
 
 import (
 	"encoding/json"
@@ -7,18 +10,51 @@ import (
 	"io"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 
-	"github.com/urfave/cli/v2"
+	"github.com/rollmill/rollmill/stages"
 	"go.yaml.in/yaml/v4"
 )
 
-// parseConfig reads a config file: global and shared keys, and a section per
+// Schema says which sections and keys there are. Global and shared keys are
+// those of section "".
+type Schema struct {
+	Has    func(section string) bool
+	Check  func(where, section, key string) error // refuses what there is not, with a hint
+	Object func(key string) bool                  // whether a key's values have types, and become JSON
+	Public func(key string) bool                  // whether a key's value is written into rows by intent
+}
+
+// Setting is the text of a value, or of several.
+type Setting struct {
+	Values []string
+	List   bool   // written as one
+	Where  string // for errors: rollmill.yaml:12, --set, the variable's name
+}
+
+// Settings are by section and key.
+type Settings map[string]map[string]Setting
+
+// Add keeps a setting.
+func (s Settings) Add(section, key string, st Setting) {
+	if s[section] == nil {
+		s[section] = map[string]Setting{}
+	}
+	s[section][key] = st
+}
+
+// Expansion is what the file took from an environment variable.
+type Expansion struct {
+	Value  string
+	Public bool // also the value of a setting that is written into rows by intent
+}
+
+// Parse reads a config file: global and shared keys, and a section per
 // command. Every value stays text until its flag reads it. What came out of
-// environment variables is returned by name, too.
-func parseConfig(path string, data []byte, lookup func(string) (string, bool)) (settings map[string]map[string]setting, expanded map[string]expansion, err error) {
-	p := &configParser{name: filepath.Base(path), lookup: lookup, schema: schema(), out: map[string]map[string]setting{}, expanded: map[string]expansion{}}
+// environment variables is returned by name, too, also with an error. Errors
+// are of the user's, and name the file and line.
+func Parse(path string, data []byte, schema Schema, lookup func(string) (string, bool)) (Settings, map[string]Expansion, error) {
+	p := &parser{name: filepath.Base(path), lookup: lookup, schema: schema, out: Settings{}, expanded: map[string]Expansion{}}
 	root, err := p.document(data)
 	if err != nil || root == nil {
 		return nil, nil, err
@@ -26,31 +62,24 @@ func parseConfig(path string, data []byte, lookup func(string) (string, bool)) (
 	return p.out, p.expanded, p.top(root)
 }
 
-type configParser struct {
+type parser struct {
 	name   string
 	lookup func(string) (string, bool)
-	schema map[string][]cli.Flag
-	out    map[string]map[string]setting
+	schema Schema
+	out    Settings
 
 	key      string // being read
-	expanded map[string]expansion
+	expanded map[string]Expansion
 }
 
-// expansion is what the config file took from an environment variable.
-type expansion struct {
-	value  string
-	public bool // also the value of a setting that is written into rows by intent
+func usage(hint, format string, args ...any) error {
+	return stages.Errorf(stages.KindUsage, hint, format, args...)
 }
 
-// publicKey reports whether a setting is written into rows by intent.
-func publicKey(key string) bool {
-	return strings.HasSuffix(key, "model") || slices.Contains([]string{"run", "root", "in", "out", "examples", "policy", "system", "user", "request"}, key)
-}
-
-func (p *configParser) at(n *yaml.Node) string { return fmt.Sprintf("%s:%d", p.name, n.Line) }
+func (p *parser) at(n *yaml.Node) string { return fmt.Sprintf("%s:%d", p.name, n.Line) }
 
 // document returns the one document's node, nil when it is empty.
-func (p *configParser) document(data []byte) (*yaml.Node, error) {
+func (p *parser) document(data []byte) (*yaml.Node, error) {
 	loader, err := yaml.NewLoader(strings.NewReader(string(data)))
 	if err != nil {
 		return nil, err
@@ -79,7 +108,7 @@ func (p *configParser) document(data []byte) (*yaml.Node, error) {
 }
 
 // broken says where a file stops being YAML.
-func (p *configParser) broken(err error) error {
+func (p *parser) broken(err error) error {
 	var at *yaml.LoadError
 	if !errors.As(err, &at) {
 		return usage("", "%s: %w", p.name, err)
@@ -91,11 +120,11 @@ func (p *configParser) broken(err error) error {
 	return usage("look for a quote or bracket left open, or a tab", "%s:%d: not YAML: %s", p.name, line, at.Message)
 }
 
-func (p *configParser) top(root *yaml.Node) error {
+func (p *parser) top(root *yaml.Node) error {
 	return p.pairs(root, func(key, value *yaml.Node) error {
-		if _, ok := p.schema[key.Value]; !ok || key.Value == "" {
+		if key.Value == "" || !p.schema.Has(key.Value) {
 			if value.Kind == yaml.MappingNode {
-				return checkKey(p.at(key), key.Value, "", p.schema)
+				return p.schema.Check(p.at(key), key.Value, "")
 			}
 			return p.add("", key, value)
 		}
@@ -110,7 +139,7 @@ func (p *configParser) top(root *yaml.Node) error {
 }
 
 // pairs walks a mapping, refusing a key that comes twice.
-func (p *configParser) pairs(n *yaml.Node, f func(key, value *yaml.Node) error) error {
+func (p *parser) pairs(n *yaml.Node, f func(key, value *yaml.Node) error) error {
 	seen := map[string]int{}
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		key, value := resolve(n.Content[i]), resolve(n.Content[i+1])
@@ -129,53 +158,50 @@ func (p *configParser) pairs(n *yaml.Node, f func(key, value *yaml.Node) error) 
 }
 
 // add keeps one setting. A key without a value counts as not there.
-func (p *configParser) add(section string, key, value *yaml.Node) error {
-	if err := checkKey(p.at(key), section, key.Value, p.schema); err != nil {
+func (p *parser) add(section string, key, value *yaml.Node) error {
+	if err := p.schema.Check(p.at(key), section, key.Value); err != nil {
 		return err
 	}
 	if empty(value) {
 		return nil
 	}
 	p.key = key.Value
-	st, err := p.setting(value, slices.Contains(objects, key.Value))
+	st, err := p.setting(value, p.schema.Object(key.Value))
 	if err != nil {
 		return err
 	}
-	if p.out[section] == nil {
-		p.out[section] = map[string]setting{}
-	}
-	p.out[section][key.Value] = st
+	p.out.Add(section, key.Value, st)
 	return nil
 }
 
 // setting turns a node into texts: a scalar, a list of scalars, or a mapping
 // of scalars, which is a list of KEY=VALUE. The values of an object may be
 // anything; they become JSON.
-func (p *configParser) setting(n *yaml.Node, object bool) (setting, error) {
-	st := setting{where: p.at(n)}
+func (p *parser) setting(n *yaml.Node, object bool) (Setting, error) {
+	st := Setting{Where: p.at(n)}
 	var err error
 	add := func(prefix string, n *yaml.Node) error {
 		if n.Kind != yaml.ScalarNode {
 			return usage("", "%s: a value must be text, a number, true or false", p.at(n))
 		}
 		text, err := p.expand(n)
-		st.values = append(st.values, prefix+text)
+		st.Values = append(st.Values, prefix+text)
 		return err
 	}
 	switch n.Kind {
 	case yaml.SequenceNode:
-		st.list = true
+		st.List = true
 		for i := 0; err == nil && i < len(n.Content); i++ {
 			err = add("", resolve(n.Content[i]))
 		}
 	case yaml.MappingNode:
-		st.list = true
+		st.List = true
 		err = p.pairs(n, func(k, v *yaml.Node) error {
 			if !object {
 				return add(k.Value+"=", v)
 			}
 			text, err := p.json(v)
-			st.values = append(st.values, k.Value+"="+text)
+			st.Values = append(st.Values, k.Value+"="+text)
 			return err
 		})
 	default:
@@ -185,7 +211,7 @@ func (p *configParser) setting(n *yaml.Node, object bool) (setting, error) {
 }
 
 // json writes a node as JSON, environment variables put in.
-func (p *configParser) json(n *yaml.Node) (string, error) {
+func (p *parser) json(n *yaml.Node) (string, error) {
 	if err := p.expandAll(n); err != nil {
 		return "", err
 	}
@@ -202,7 +228,7 @@ func (p *configParser) json(n *yaml.Node) (string, error) {
 
 // expandAll expands every scalar below a node. What stood without quotes may
 // become a number.
-func (p *configParser) expandAll(n *yaml.Node) error {
+func (p *parser) expandAll(n *yaml.Node) error {
 	if n.Kind == yaml.ScalarNode && reference.MatchString(n.Value) {
 		text, err := p.expand(n)
 		if n.Value = text; n.Style == 0 {
@@ -222,7 +248,7 @@ var reference = regexp.MustCompile(`\$?\$\{[^}]*\}`)
 
 // expand puts in environment variables: ${NAME}, or ${NAME:-otherwise}. $${
 // stands for itself.
-func (p *configParser) expand(n *yaml.Node) (string, error) {
+func (p *parser) expand(n *yaml.Node) (string, error) {
 	var err error
 	text := reference.ReplaceAllStringFunc(n.Value, func(ref string) string {
 		if strings.HasPrefix(ref, "$$") {
@@ -231,7 +257,7 @@ func (p *configParser) expand(n *yaml.Node) (string, error) {
 		name, otherwise, hasOtherwise := strings.Cut(ref[2:len(ref)-1], ":-")
 		if v, ok := p.lookup(name); ok && (v != "" || !hasOtherwise) {
 			if v != "" {
-				p.expanded[name] = expansion{v, p.expanded[name].public || publicKey(p.key)}
+				p.expanded[name] = Expansion{v, p.expanded[name].Public || p.schema.Public(p.key)}
 			}
 			return v
 		}
