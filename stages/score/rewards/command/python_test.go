@@ -59,6 +59,65 @@ func TestPythonExamples(t *testing.T) {
 	})
 }
 
+// columnsProgram is a reward that is a number made of every column but the
+// messages' own; with the word arrow it speaks record batches.
+const columnsProgram = `
+import hashlib, json, sys
+
+names = ["example_id", "model", "answer", "status", "stop_reason", "seed", "epoch", "generation", "prompt_tokens", "completion_tokens", "sampled_tokens"]
+
+def reward(row, example, metadata, tool_sets, rewards):
+    seen = [[row[name] for name in names], example, metadata, tool_sets, rewards]
+    digest = hashlib.sha256(json.dumps(seen, sort_keys=True).encode()).hexdigest()
+    return int(digest[:12], 16) / 16.0**12
+
+if sys.argv[1] == "lines":
+    for line in sys.stdin:
+        row = json.loads(line)
+        value = reward(row, row["example"], row["metadata"], row["tool_sets"], row["rewards"])
+        print(json.dumps({"id": row["id"], "reward": value}), flush=True)
+else:
+    import pyarrow as pa
+    schema = pa.schema([("id", pa.string()), ("reward", pa.float64())])
+    with pa.ipc.open_stream(sys.stdin.buffer) as asked, pa.ipc.new_stream(sys.stdout.buffer, schema) as answers:
+        for rows in asked:
+            values = [reward(row, json.loads(row["example"]), json.loads(row["metadata"]), [json.loads(set) for set in row["tool_sets"]], dict(row["rewards"]))
+                      for row in rows.to_pylist()]
+            answers.write_batch(pa.record_batch([rows["id"], pa.array(values, pa.float64())], schema=schema))
+            sys.stdout.buffer.flush()
+`
+
+// TestPythonSeesTheSameColumns in lines as in record batches.
+func TestPythonSeesTheSameColumns(t *testing.T) {
+	program := filepath.Join(t.TempDir(), "columns.py")
+	if err := os.WriteFile(program, []byte(columnsProgram), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	words := fmt.Sprintf("'%s' %s ", python(t), program)
+	rows := wide(64)
+	for i, r := range rows {
+		r.Metadata, r.Example, r.ExampleID = fmt.Sprintf(`{"row":%d,"deep":{"a":[1,2.5,null]}}`, i), `{"question":"é","n":1}`, fmt.Sprint("ex-", i)
+		r.Epoch, r.Generation, r.ToolSets = int32(i), int32(i%8), []string{`[{"type":"function","function":{"name":"f"}}]`, `[]`}[:i%3]
+		value := float64(i) / 3
+		r.Earlier = []formats.NamedReward{{Name: "first", Value: &value}, {Name: "none"}}[:i%3]
+	}
+	lines := rewardtest.Score(t, madeOf(t, command.Kind, words+"lines", time.Minute), rows)
+	batches := rewardtest.Score(t, madeOf(t, command.Arrow, words+"arrow", time.Minute), rows)
+	if diff := cmp.Diff(lines, batches); diff != "" {
+		t.Errorf("-JSON +Arrow:\n%s", diff)
+	}
+	distinct := map[float64]bool{}
+	for _, v := range lines {
+		if v.Failure != "" {
+			t.Fatalf("%+v", v)
+		}
+		distinct[v.Reward] = true
+	}
+	if len(distinct) != len(rows) {
+		t.Errorf("%d rows have %d values", len(rows), len(distinct))
+	}
+}
+
 // wide are rows of about 20 messages and 2,000 sampled tokens each.
 func wide(n int) []*score.Row {
 	var rows []*score.Row
