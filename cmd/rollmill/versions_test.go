@@ -47,12 +47,19 @@ func TestEveryVersionIsReadable(t *testing.T) {
 			if got := before["rollout"].Schema; got != version.Name() {
 				t.Errorf("the folder has schema %s", got)
 			}
+			id := before["rollout"].Run.ID
+			if r, err := dataset.OpenRun(t.Context(), dir); err != nil || id == "" || r.ID != id {
+				t.Errorf("its datasets are of run %q, its root is that of %q, %v", id, r.ID, err)
+			}
 			for _, words := range later {
 				stage, from, to := words[0], filepath.Join(dir, words[2]), filepath.Join(dir, "again", words[0])
 				inProcess(t, append([]string{stage, "--in", from, "--out", to}, words[3:]...)...)
 				again, was := verified(t, to), before[stage]
 				if again.Version == was.Version && again.RowsDigest != was.RowsDigest {
 					t.Errorf("%s gives rows %s; it gave %s", stage, again.RowsDigest, was.RowsDigest)
+				}
+				if again.Run.ID != id {
+					t.Errorf("%s is of run %q, was of %q", stage, again.Run.ID, id)
 				}
 			}
 		})
@@ -79,7 +86,8 @@ func writeVersion(t *testing.T, dir string) {
 	if err := os.RemoveAll(dir); err != nil {
 		t.Fatal(err)
 	}
-	spec := dataset.Spec{Stage: "rollout", Version: 1, Kind: formats.KindTrajectories, Params: map[string]any{"generations": 4, "seed": uint64(1<<53 + 1)}}
+	run := dataset.Run{ID: "0123456789abcdef0123456789abcdef"}
+	spec := dataset.Spec{Stage: "rollout", Version: 1, Run: run, Kind: formats.KindTrajectories, Params: map[string]any{"generations": 4, "seed": uint64(1<<53 + 1)}}
 	shard, err := dataset.Begin(t.Context(), filepath.Join(dir, "rollout"), spec, dataset.Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -91,6 +99,12 @@ func writeVersion(t *testing.T, dir string) {
 		}
 	}
 	if _, err := shard.Commit(t.Context(), dataset.Outcome{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.MkdirAll(filepath.Join(dir, filepath.Dir(dataset.RunFile)), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, dataset.RunFile), []byte(`{"format":"rollmill-run/1","id":"`+run.ID+`"}`+"\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	for _, words := range later {
