@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -150,8 +151,10 @@ func TestOverwriteRaces(t *testing.T) {
 			racers := 2 + trial%2
 			ended := make([]error, racers)
 			var racing []*exec.Cmd
+			said := make([]bytes.Buffer, racers)
 			for nth := range racers {
 				cmd := exec.Command("rollmill", append([]string{stage.name, "--in", in[stage.name], "--out", out, "--overwrite"}, stage.args(nth)...)...)
+				cmd.Stderr = &said[nth]
 				if err := cmd.Start(); err != nil {
 					t.Fatal(err)
 				}
@@ -174,7 +177,7 @@ func TestOverwriteRaces(t *testing.T) {
 				case errors.As(err, &exit) && (exit.ExitCode() == exitUsage || exit.ExitCode() == exitTemporary):
 					lost++
 				default:
-					t.Errorf("trial %d, racer %d: %v", trial, nth, err)
+					t.Errorf("trial %d, racer %d: %v\n%s", trial, nth, err, &said[nth])
 				}
 			}
 			sound(t, out)

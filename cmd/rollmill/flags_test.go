@@ -2,7 +2,6 @@ package main
 
 import (
 	"testing"
-
 )
 
 // TestFlags holds every flag to the house style, and keeps one meaning for

@@ -91,6 +91,9 @@ func (s *Shard) leave(ctx context.Context, data []byte) (lost bool, err error) {
 		return false, fmt.Errorf("commit shard %d of %d: %w", s.shard, s.run.of, err)
 	}
 	stands, err := readRecord(ctx, s.bucket, s.run, s.shard)
+	if errors.Is(err, storage.ErrNotExist) { // removed since, by who replaced the manifest
+		return true, s.removeParts(ctx, nil)
+	}
 	if err != nil {
 		return false, fmt.Errorf("commit shard %d of %d: %w", s.shard, s.run.of, err)
 	}
@@ -166,7 +169,7 @@ func (s *Shard) withdraw(ctx context.Context) error {
 // result looks at what stands now.
 func (s *Shard) result(ctx context.Context, upToDate bool) (Result, error) {
 	res := Result{URI: s.bucket.URI(), Identity: s.run.identity, UpToDate: upToDate}
-	m, missing, err := settle(ctx, s.bucket, s.run)
+	m, missing, err := settle(ctx, s.bucket, s.run, s.shard)
 	if err != nil {
 		return res, err
 	}

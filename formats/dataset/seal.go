@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/storage"
@@ -46,6 +47,9 @@ func find(ctx context.Context, b *storage.Bucket) (*Manifest, error) {
 	for _, r := range runs {
 		if len(found[r]) == r.of {
 			m, err := publish(ctx, b, r, stand{})
+			if errors.Is(err, storage.ErrNotExist) { // another run was sealed first, and this one's records are removed
+				return readManifest(ctx, b)
+			}
 			return m, err
 		}
 	}
@@ -66,18 +70,35 @@ func incomplete(b *storage.Bucket, r run, shards []int) error {
 
 // settle returns the manifest of a run, writing it when the records of all
 // shards are there, or says which are missing. When another manifest stands
-// than the one that the run replaces, that is an *ExistsError.
-func settle(ctx context.Context, b *storage.Bucket, r run) (*Manifest, []int, error) {
-	now, err := standing(ctx, b)
-	if err != nil {
-		return nil, nil, err
+// than the one that the run replaces, that is an *ExistsError. shard is one
+// whose record was there a moment ago: only who replaced the manifest can have
+// removed it.
+func settle(ctx context.Context, b *storage.Bucket, r run, shard int) (*Manifest, []int, error) {
+	for {
+		now, err := standing(ctx, b)
+		if err != nil {
+			return nil, nil, err
+		}
+		if now.manifest != nil && now.manifest.Identity == r.identity {
+			return now.manifest, nil, tidy(ctx, b, now.manifest)
+		}
+		if now.generation != r.base {
+			return nil, nil, late(b, now, r)
+		}
+		m, list, err := r.seal(ctx, b, now)
+		if !slices.Contains(list, shard) && !errors.Is(err, storage.ErrNotExist) {
+			return m, list, err
+		}
+		again, look := standing(ctx, b)
+		if look != nil || again.generation == now.generation {
+			return nil, list, errors.Join(err, look)
+		}
 	}
-	if now.manifest != nil && now.manifest.Identity == r.identity {
-		return now.manifest, nil, tidy(ctx, b, now.manifest)
-	}
-	if now.generation != r.base {
-		return nil, nil, late(b, now, r)
-	}
+}
+
+// seal publishes a run in place of what stands, or says which shards are
+// missing.
+func (r run) seal(ctx context.Context, b *storage.Bucket, now stand) (*Manifest, []int, error) {
 	found, err := records(ctx, b)
 	if err != nil {
 		return nil, nil, err

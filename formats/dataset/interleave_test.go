@@ -1,0 +1,104 @@
+package dataset
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/storage/fakes3"
+)
+
+// attempt writes one shard, as a command would.
+func attempt(ctx context.Context, uri string, spec Spec, o Options) (Result, error) {
+	s, err := Begin(ctx, uri, spec, o)
+	if err != nil {
+		return Result{}, err
+	}
+	defer s.Discard()
+	if !s.UpToDate() {
+		if err := NewTable[formats.Trajectory](s, "", -1).Write(ctx, group(o.Shard, 4)); err != nil {
+			return Result{}, err
+		}
+	}
+	return s.Commit(ctx, Outcome{})
+}
+
+// TestAnotherCommandAtAnyOperation: before each operation of a command on the
+// store, another one that writes to the same place runs from its beginning to
+// its end. The first one replaces what stood or says that it came late, and
+// never reports a dataset that is not there; what stands in the end is whole.
+func TestAnotherCommandAtAnyOperation(t *testing.T) {
+	for name, c := range map[string]struct {
+		stands bool // another dataset, which both are to replace
+		of     int
+		other  Spec
+	}{
+		"both overwrite":             {true, 1, specOf(4)},
+		"both overwrite, two shards": {true, 2, specOf(4)},
+		"neither overwrites":         {false, 1, specOf(4)},
+		"the same dataset":           {true, 1, specOf(3)},
+		"the same, two shards":       {false, 2, specOf(3)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			store := fakes3.Start(t) // which no command locks
+			for at, last := 0, false; !last; at++ {
+				last = interleaved(t, store.URI(fmt.Sprint(at)), c.stands, c.of, c.other, at)
+				if t.Failed() {
+					t.Fatalf("before operation %d", at)
+				}
+			}
+		})
+	}
+}
+
+// interleaved reports whether the command had fewer operations.
+func interleaved(t *testing.T, uri string, stands bool, of int, other Spec, at int) bool {
+	ctx := context.Background()
+	if stands {
+		write(ctx, t, uri, specOf(2), Options{}, 3)
+	}
+	mine := Options{Shard: of - 1, Of: of, Overwrite: stands}
+	for shard := range of - 1 {
+		_, err := attempt(ctx, uri, specOf(3), Options{Shard: shard, Of: of, Overwrite: stands})
+		check(t, err)
+	}
+	n := 0
+	mine.hook = func(string, string) error {
+		if n++; n == at+1 {
+			others := Options{Overwrite: stands}
+			if other.Identity() == specOf(3).Identity() {
+				others.Shard, others.Of = mine.Shard, of
+			}
+			tolerable(t, "the other", second(attempt(ctx, uri, other, others)))
+		}
+		return nil
+	}
+	res, err := attempt(ctx, uri, specOf(3), mine)
+	tolerable(t, "the first", err)
+	d := open(t, uri)
+	if err == nil && (slices.Contains(res.Missing, mine.Shard) || res.Missing == nil && res.Sealed.Identity != specOf(3).Identity()) {
+		t.Errorf("the first one ends with %+v", res)
+	}
+	if id := d.Identity; id != specOf(3).Identity() && id != other.Identity() {
+		t.Errorf("%s stands", id)
+	}
+	check(t, Verify(ctx, d))
+	d, err = Seal(ctx, uri)
+	check(t, err)
+	if left, err := d.Unnamed(ctx); left != nil || err != nil {
+		t.Errorf("%q is left, %v", left, err)
+	}
+	return n <= at
+}
+
+func second[A any](_ A, err error) error { return err }
+
+func tolerable(t *testing.T, who string, err error) {
+	t.Helper()
+	if exists := (*ExistsError)(nil); err != nil && !errors.As(err, &exists) {
+		t.Errorf("%s: %v", who, err)
+	}
+}
