@@ -2,11 +2,14 @@ package submit_test
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"maps"
 	"math/rand/v2"
 	"os"
+	"runtime"
 	"slices"
+	"strconv"
 	"sync"
 	"testing"
 	"time"
@@ -88,13 +91,13 @@ func TestKilledAtRandom(t *testing.T) {
 			if calm := run(t, o); calm.State != formats.JobCompleted || jobs() != 1 {
 				t.Fatalf("%+v, %d jobs", calm, jobs())
 			}
-			whole := time.Since(started)
+			whole := time.Since(started) * crowd(count) // the others at work make it slower
 			tally := map[string]int{}
 			var mu sync.Mutex
 			t.Run("kills", func(t *testing.T) {
 				for i := range count {
 					r := rand.New(rand.NewPCG(uint64(seed), uint64(formats.Seed(int64(seed), name, fmt.Sprint(i)))))
-					delay := time.Duration((0.2 + 1.5*r.Float64()) * float64(whole)) // the others at work make it slower
+					delay := time.Duration((0.2 + 1.5*r.Float64()) * float64(whole))
 					t.Run(fmt.Sprint(i), func(t *testing.T) {
 						t.Parallel()
 						came := killedAfter(t, s, delay)
@@ -107,6 +110,15 @@ func TestKilledAtRandom(t *testing.T) {
 			t.Logf("%d kills within %s: %v", count, whole.Round(time.Millisecond), tally)
 		})
 	}
+}
+
+// crowd is how many of so many parallel tests share a processor.
+func crowd(tests int) time.Duration {
+	atOnce, err := strconv.Atoi(flag.Lookup("test.parallel").Value.String())
+	if err != nil {
+		return 1
+	}
+	return time.Duration(max(1, min(tests, atOnce)/runtime.NumCPU()))
 }
 
 // killedAfter says how it went.
