@@ -25,7 +25,12 @@ func (d *Draft) upload(ctx context.Context, key string, createOnly bool, mark st
 	if mark != "" {
 		o.Metadata = map[string]string{draftMark: mark}
 	}
-	err = d.b.retry(ctx, func() error {
+	size, err := d.file.Seek(0, io.SeekEnd)
+	if err != nil {
+		return err
+	}
+	err = d.b.retry(ctx, func(ctx request) error {
+		ctx.moves(size)
 		if _, err := d.file.Seek(0, io.SeekStart); err != nil {
 			return err
 		}
@@ -69,7 +74,7 @@ func (d *Draft) owner(ctx context.Context, key string) (string, error) {
 		return "", err
 	}
 	var a *blob.Attributes
-	err = d.b.retry(ctx, func() error {
+	err = d.b.retry(ctx, func(ctx request) error {
 		a, err = drv.Attributes(ctx, d.b.prefix+key)
 		return err
 	})

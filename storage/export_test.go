@@ -44,3 +44,10 @@ func SetLockWait(t *testing.T, wait time.Duration) {
 	lockWait = wait
 	t.Cleanup(func() { lockWait = was })
 }
+
+// SetPatience shortens the wait for a store that says nothing.
+func SetPatience(t *testing.T, wait time.Duration) {
+	was := patience
+	patience = wait
+	t.Cleanup(func() { patience = was })
+}

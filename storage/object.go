@@ -29,7 +29,7 @@ func (b *Bucket) ReadMost(ctx context.Context, key string, limit int64) ([]byte,
 		return nil, err
 	}
 	var data []byte
-	err := b.retry(ctx, func() (err error) {
+	err := b.retry(ctx, func(ctx request) (err error) {
 		data, err = b.readMost(ctx, key, limit)
 		return err
 	})
@@ -40,7 +40,7 @@ func (b *Bucket) ReadMost(ctx context.Context, key string, limit int64) ([]byte,
 // readMost opens the object once: its size and its bytes are of one version,
 // also where others replace it meanwhile. It looks at the size before it takes
 // memory for it, and reads no more than a byte above limit.
-func (b *Bucket) readMost(ctx context.Context, key string, limit int64) ([]byte, error) {
+func (b *Bucket) readMost(ctx request, key string, limit int64) ([]byte, error) {
 	r, size, err := b.whole(ctx, key)
 	if err != nil {
 		return nil, err
@@ -49,6 +49,7 @@ func (b *Bucket) readMost(ctx context.Context, key string, limit int64) ([]byte,
 	if size > limit {
 		return nil, tooLargeError{size, limit}
 	}
+	ctx.moves(min(max(size, 0), limit))
 	var data bytes.Buffer
 	data.Grow(int(max(size, 0)) + bytes.MinRead)
 	n, err := data.ReadFrom(io.LimitReader(r, limit+1))
@@ -140,7 +141,7 @@ func (b *Bucket) Stat(ctx context.Context, key string) (Object, error) {
 		return Object{}, b.fail("stat", key, err)
 	}
 	var a *blob.Attributes
-	err = b.retry(ctx, func() error {
+	err = b.retry(ctx, func(ctx request) error {
 		a, err = drv.Attributes(ctx, b.prefix+key)
 		return err
 	})
@@ -178,7 +179,7 @@ func (b *Bucket) listDriver(ctx context.Context, prefix string, yield func(Objec
 	}
 	for token := blob.FirstPageToken; token != nil; {
 		var page []*blob.ListObject
-		err := b.retry(ctx, func() (err error) {
+		err := b.retry(ctx, func(ctx request) (err error) {
 			var next []byte
 			if page, next, err = drv.ListPage(ctx, token, pageSize, &blob.ListOptions{Prefix: b.prefix + prefix}); err == nil {
 				token = next
@@ -212,7 +213,7 @@ func (b *Bucket) Delete(ctx context.Context, key string) error {
 	}
 	drv, err := b.reading(key)
 	if err == nil {
-		err = b.retry(ctx, func() error { return drv.Delete(ctx, b.prefix+key) })
+		err = b.retry(ctx, func(ctx request) error { return drv.Delete(ctx, b.prefix+key) })
 	}
 	if errors.Is(err, ErrNotExist) || kindOf(err) == ErrNotExist {
 		return nil

@@ -105,8 +105,9 @@ func (r *rangeReader) ReadAt(p []byte, off int64) (int, error) {
 	want := min(int64(len(p)), max(0, r.size-off))
 	if want > 0 {
 		var n int
-		err := r.b.retry(r.ctx, func() (err error) {
-			n, err = r.request(p[:want], off)
+		err := r.b.retry(r.ctx, func(ctx request) (err error) {
+			ctx.moves(want)
+			n, err = r.request(ctx, p[:want], off)
 			return err
 		})
 		r.b.movedRange(r.key, off, n)
@@ -121,12 +122,12 @@ func (r *rangeReader) ReadAt(p []byte, off int64) (int, error) {
 }
 
 // request fills p; an object that ends early was changed under us.
-func (r *rangeReader) request(p []byte, off int64) (int, error) {
+func (r *rangeReader) request(ctx context.Context, p []byte, off int64) (int, error) {
 	drv, err := r.b.driver()
 	if err != nil {
 		return 0, err
 	}
-	src, err := drv.NewRangeReader(r.ctx, r.b.prefix+r.key, off, int64(len(p)), nil)
+	src, err := drv.NewRangeReader(ctx, r.b.prefix+r.key, off, int64(len(p)), nil)
 	if err != nil {
 		return 0, err
 	}

@@ -2,6 +2,7 @@ package storage
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/cenkalti/backoff/v5"
@@ -11,17 +12,51 @@ import (
 // library repeats a request by itself a few times within each.
 const attempts = 5
 
+// A store that takes a connection and then says nothing would be waited for
+// without end: of the client libraries none has a limit of its own. So each
+// request has its time, by the bytes that it moves.
+var patience = 2 * time.Minute // beside the bytes; tests make it shorter
+
+const slowest = 256 << 10 // bytes a second
+
+// request is the context of one request, which ends when its time is over.
+type request struct {
+	context.Context
+	timer *time.Timer // nil on a local disk and in memory
+}
+
+// moves gives the request time for so many bytes, from now.
+func (r request) moves(bytes int64) {
+	if r.timer != nil {
+		r.timer.Reset(patience + time.Duration(bytes/slowest)*time.Second)
+	}
+}
+
+var errSilent = fmt.Errorf("%w: the store did not answer in time", ErrTemporary)
+
+func inTime(ctx context.Context, f func(request) error) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	timer := time.AfterFunc(patience, func() { cancel(errSilent) })
+	defer timer.Stop()
+	err := f(request{ctx, timer})
+	if err != nil && context.Cause(ctx) == errSilent {
+		return errSilent // clients hide it behind what else went wrong then
+	}
+	return err
+}
+
 // retry calls f again while it fails for a moment, if the bucket is in an
-// object store.
-func (b *Bucket) retry(ctx context.Context, f func() error) error {
+// object store. Each call ends with the request that it is given.
+func (b *Bucket) retry(ctx context.Context, f func(request) error) error {
 	if b.far == nil {
-		return f()
+		return f(request{Context: ctx})
 	}
 	pauses := backoff.NewExponentialBackOff()
 	pauses.InitialInterval = 100 * time.Millisecond
 	pauses.MaxInterval = 5 * time.Second
 	_, err := backoff.Retry(ctx, func() (struct{}, error) {
-		err := f()
+		err := inTime(ctx, f)
 		if err != nil && kindOf(err) != ErrTemporary {
 			err = backoff.Permanent(err)
 		}

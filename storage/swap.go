@@ -88,7 +88,10 @@ func (b *Bucket) upload(ctx context.Context, key string, data []byte, o *blob.Wr
 		return err
 	}
 	o.ContentType, o.DisableContentTypeDetection = "application/octet-stream", true
-	return b.retry(ctx, func() error { return drv.Upload(ctx, b.prefix+key, bytes.NewReader(data), o) })
+	return b.retry(ctx, func(ctx request) error {
+		ctx.moves(int64(len(data)))
+		return drv.Upload(ctx, b.prefix+key, bytes.NewReader(data), o)
+	})
 }
 
 // swapFar asks the store for the object's version first, then for its
@@ -107,7 +110,7 @@ func (b *Bucket) swapFar(ctx context.Context, key string, old, data []byte) erro
 		return err
 	}
 	var version *blob.Attributes
-	err = b.retry(ctx, func() error {
+	err = b.retry(ctx, func(ctx request) error {
 		version, err = drv.Attributes(ctx, b.prefix+key)
 		return err
 	})

@@ -7,6 +7,8 @@
 package fakes3
 
 import (
+	"bytes"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -121,6 +123,11 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 		s.objects.ServeHTTP(w, r)
 		return
 	}
+	body, err := io.ReadAll(r.Body) // before the lock: a client that stops while it sends holds up no other
+	if err != nil {
+		panic(http.ErrAbortHandler)
+	}
+	r.Body = io.NopCloser(bytes.NewReader(body))
 	s.writing.Lock()
 	defer s.writing.Unlock()
 	if r.URL.Query().Has("uploadId") && r.Method == http.MethodPost && r.Header.Get("If-None-Match") == "*" && s.exists(r.URL.Path) {

@@ -19,6 +19,7 @@ type Faults struct {
 	Lost    float64       // share done, and the connection dropped instead of an answer
 	Slow    float64       // share answered late
 	Latency time.Duration // how late
+	Silent  float64       // share not answered at all, and nothing done, while the client waits
 
 	Denied       string // the code with which every request is refused for good, "" for none
 	DeniedStatus int    // its status
@@ -55,6 +56,7 @@ const (
 	refused
 	cut
 	lost
+	silent
 )
 
 // roll says what happens to a request, and lets a slow one wait.
@@ -72,6 +74,8 @@ func (s *Server) roll(r *http.Request) fault {
 		hit = cut
 	case chance < f.Refused+f.Cut+f.Lost:
 		hit = lost
+	case chance >= 1-f.Silent:
+		hit = silent
 	}
 	if hit != none {
 		s.failed++
@@ -91,6 +95,10 @@ func (f fault) serve(w http.ResponseWriter, r *http.Request, answer http.Handler
 		answer(w, r)
 	case refused:
 		refuse(w, http.StatusServiceUnavailable, "SlowDown")
+	case silent:
+		_, _ = io.Copy(io.Discard, r.Body) // else nobody notices that the client has gone
+		<-r.Context().Done()
+		panic(http.ErrAbortHandler)
 	case lost:
 		body, err := io.ReadAll(r.Body)
 		if err == nil {

@@ -178,7 +178,7 @@ func TestArrowFailures(t *testing.T) {
 	for mode, want := range map[string]score.Value{
 		"crash":    {Failure: formats.RewardCrashed, Error: "exit status 3; stderr ends: Traceback: the board is bad"},
 		"quit":     {Failure: formats.RewardCrashed, Error: "ended without an answer: exit status 0"},
-		"hang":     {Failure: formats.RewardTimeout, Error: "no answer within 3s"},
+		"hang":     {Failure: formats.RewardTimeout, Error: "no answer within " + slow.String()},
 		"prose":    {Failure: formats.RewardAnswer, Error: "not a stream of Arrow record batches"},
 		"flood":    {Failure: formats.RewardAnswer, Error: "not a stream of Arrow record batches"},
 		"endless":  {Failure: formats.RewardAnswer, Error: "not a stream of Arrow record batches"},
