@@ -24,6 +24,13 @@ type builder struct {
 	ids       map[string]int32 // the framework's ids of sampled messages
 }
 
+// latency is the time between a call's events, in milliseconds. A server whose
+// clock was set back, or that writes nonsense, has taken none.
+func latency(start, end float64) int64 {
+	const most = 1e12 // 30 years
+	return int64(math.Round(max(0, min((end-start)*1000, most))))
+}
+
 // add puts a call into the tree: where its prompt continues a path it goes on
 // there, else it branches where the prompts part.
 func (b *builder) add(c *call) {
@@ -36,7 +43,7 @@ func (b *builder) add(c *call) {
 		PromptTokens: c.end.prompt, CompletionTokens: c.end.completion, CachedTokens: c.end.cached}
 	record.Target = b.targets(c, model)
 	if c.start != nil {
-		record.LatencyMS = int64(math.Round((c.end.time - c.start.time) * 1000))
+		record.LatencyMS = latency(c.start.time, c.end.time)
 	}
 	m.Parent, m.Call = parent, int32(len(b.t.Calls))
 	m.Branch = b.again(c, parent)
