@@ -8,7 +8,9 @@ import (
 	"bufio"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
+	"slices"
 	"sort"
 	"strings"
 )
@@ -47,7 +49,7 @@ func main() {
 			if e.Test == "" {
 				if e.Action == "fail" {
 					failed++
-					print(output, name)
+					printUnended(output, e.Package)
 				}
 				fmt.Printf("%-6s %7.1fs  %s\n", e.Action, e.Elapsed, e.Package)
 				continue
@@ -76,6 +78,16 @@ func main() {
 	fmt.Printf("%d passed, %d failed, %d skipped\n", passed, failed, len(skipped))
 	if bad {
 		os.Exit(1)
+	}
+}
+
+// printUnended prints what a package and its tests wrote that had not ended when
+// it failed: where it panicked, or what it waited for when its time was over.
+func printUnended(output map[string]*strings.Builder, pkg string) {
+	for _, name := range slices.Sorted(maps.Keys(output)) {
+		if strings.HasPrefix(name, pkg+" ") {
+			print(output, name)
+		}
 	}
 }
 
