@@ -29,9 +29,9 @@ func (t *Trainer) post(ctx context.Context, path string, body, answer any) error
 	return t.web().Post(ctx, t.url(path), body, answer)
 }
 
-// send sends a stream of a known length, once, for as long as it takes.
+// send sends a stream of a known length, once.
 func (t *Trainer) send(ctx context.Context, path, kind string, body io.Reader, size int64, answer any) error {
-	_, err := t.web().Do(ctx, remote.Request{Method: http.MethodPost, URL: t.url(path), Body: body, Size: size, Type: kind, Limit: -1}, answer)
+	_, err := t.web().Do(ctx, remote.Request{Method: http.MethodPost, URL: t.url(path), Body: body, Size: size, Type: kind}, answer)
 	return err
 }
 

@@ -17,6 +17,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/rollmill/rollmill/stages/backends/backendtest"
 )
 
 // Token is the one that may write.
@@ -136,6 +138,10 @@ func New(prefix string, f Faults) *Hub {
 
 // ServeHTTP answers one request at a time.
 func (h *Hub) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	backendtest.Whole(http.HandlerFunc(h.serve)).ServeHTTP(w, r)
+}
+
+func (h *Hub) serve(w http.ResponseWriter, r *http.Request) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.log = append(h.log, r.Method+" "+r.URL.Path)

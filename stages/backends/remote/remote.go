@@ -22,8 +22,11 @@ import (
 // MaxAnswer is how much of an answer is read.
 const MaxAnswer = 32 << 20
 
-// Limit is how long an answer may take, when a request does not say.
+// Limit is how long an answer may take, when a request does not say, beside a
+// second for each 256 KiB of a body that is sent.
 const Limit = time.Minute
+
+const slowest = 256 << 10 // bytes a second
 
 // Client asks services. It is safe for concurrent use.
 type Client struct {
@@ -53,20 +56,17 @@ type Request struct {
 	Body   io.Reader // of Size bytes
 	Size   int64
 	Type   string        // of Body
-	Limit  time.Duration // until the answer is whole; 0 for Limit, negative for none
+	Limit  time.Duration // until the answer is whole; 0 for Limit and the body's time
 }
 
 // Do asks once. answer is a pointer for the JSON of the answer, a *[]byte for
 // its bytes, or nil.
 func (c *Client) Do(ctx context.Context, q Request, answer any) (http.Header, error) {
 	if q.Limit == 0 {
-		q.Limit = Limit
+		q.Limit = Limit + time.Duration(q.Size/slowest)*time.Second
 	}
-	if q.Limit > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeoutCause(ctx, q.Limit, fmt.Errorf("no answer within %s", q.Limit))
-		defer cancel()
-	}
+	ctx, cancel := context.WithTimeoutCause(ctx, q.Limit, fmt.Errorf("no answer within %s", q.Limit))
+	defer cancel()
 	r, err := c.request(ctx, q)
 	if err != nil {
 		return nil, err

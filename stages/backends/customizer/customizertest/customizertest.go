@@ -14,6 +14,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/rollmill/rollmill/stages/backends/backendtest"
 	"github.com/rollmill/rollmill/stages/backends/hubtest"
 )
 
@@ -160,7 +161,7 @@ func (s *Server) routes() http.Handler {
 }
 
 func (s *Server) gate(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	return backendtest.Whole(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		s.log = append(s.log, r.Method+" "+r.URL.Path)
@@ -177,7 +178,7 @@ func (s *Server) gate(next http.Handler) http.Handler {
 			return
 		}
 		next.ServeHTTP(w, r)
-	})
+	}))
 }
 
 func fail(w http.ResponseWriter, code int, detail any) {

@@ -13,6 +13,8 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+
+	"github.com/rollmill/rollmill/stages/backends/backendtest"
 )
 
 // Key is the key that it takes.
@@ -105,7 +107,7 @@ func New(f Faults) *Server {
 
 // gate wants the key and does what comes before any answer.
 func (s *Server) gate(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	return backendtest.Whole(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		key := strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")
@@ -133,7 +135,7 @@ func (s *Server) gate(next http.Handler) http.Handler {
 		}
 		s.busy[at] = 0
 		next.ServeHTTP(w, r)
-	})
+	}))
 }
 
 func fail(w http.ResponseWriter, code int, message, param string) {
