@@ -21,6 +21,13 @@ var endlessWaits = map[string]string{
 	"formats/parquet endPages":               "of pages, which are encoded",
 	"formats/parquet fetch":                  "of reads, whose storage gives each a time",
 	"formats/parquet settle":                 "of a row group, which is encoded and written",
+	"stages/backends/art Submit":             "training is silent for as long as it takes; --read-timeout ends it sooner, and so does a connection that is dead",
+	"stages/backends/openai Do":              "the context of a question, a probe or a trajectory has a time",
+	"stages/backends/openai completion":      "the probe's context has a time",
+	"stages/rollout/agents/http post":        "the attempt's context has --trajectory-timeout",
+	"stages/rollout/agents/nat post":         "the attempt's context has --trajectory-timeout",
+	"stages/rollout/recorder models":         "it ends with the session, and that with its trajectory",
+	"stages/rollout/recorder send":           "each try's context has the time of a call",
 	"stages/backends/command ask":            "the command's context kills it, WaitDelay closes its pipes, and the reader ends with them",
 	"stages/backends/finetune whole":         "the pipe is closed before, which ends the writer",
 	"stages/backends/repo upload":            "of requests with a time limit",
@@ -126,15 +133,19 @@ func compare(t *testing.T, found, listed map[string]string, hint string) {
 // TestWaitsAreSeen checks that the lint can refuse.
 func TestWaitsAreSeen(t *testing.T) {
 	for text, want := range map[string]int{
-		"func() { <-done }":                                                1,
-		"func() { select { case <-done: } }":                               1,
-		"func() { select { case <-done: case <-ctx.Done(): } }":            0,
-		"func() { select { case <-done: case <-time.After(grace): } }":     0,
-		"func() { select { case v := <-in: _ = v; default: } }":            0,
-		"func() { wg.Wait() }":                                             1,
-		"func() { limiter.Wait(ctx) }":                                     0,
-		"func() { <-ctx.Done(); <-timer.C }":                               0,
-		"func() { select { case <-ctx.Done(): <-done; case <-timer.C: } }": 1,
+		"func() { <-done }":                                                                       1,
+		"func() { select { case <-done: } }":                                                      1,
+		"func() { select { case <-done: case <-ctx.Done(): } }":                                   0,
+		"func() { select { case <-done: case <-time.After(grace): } }":                            0,
+		"func() { select { case v := <-in: _ = v; default: } }":                                   0,
+		"func() { wg.Wait() }":                                                                    1,
+		"func() { limiter.Wait(ctx) }":                                                            0,
+		"func() { <-ctx.Done(); <-timer.C }":                                                      0,
+		"func() { resp, err = client.Do(req) }":                                                   1,
+		"func() { x.client().Do(req) }":                                                           1,
+		"func() { once.Do(func() {}); s.once.Do(begin) }":                                         0,
+		"func() { c, _ := context.WithTimeout(ctx, time.Second); client.Do(req.WithContext(c)) }": 0,
+		"func() { select { case <-ctx.Done(): <-done; case <-timer.C: } }":                        1,
 	} {
 		e, err := parser.ParseExpr(text)
 		if err != nil {
@@ -204,10 +215,43 @@ func endless(body ast.Node) (waits []spot) {
 			if strings.HasSuffix(selector(n.Fun), ".Wait") && len(n.Args) == 0 {
 				waits = append(waits, spot{n.Pos(), "a wait for a program or goroutines"})
 			}
+			if sends(n) && !timed(body) {
+				waits = append(waits, spot{n.Pos(), "a request without a time of its own"})
+			}
 		}
 		return true
 	})
 	return waits
+}
+
+// sends reports whether a call sends an HTTP request: client.Do(req), and not
+// once.Do(f).
+func sends(call *ast.CallExpr) bool {
+	do, ok := call.Fun.(*ast.SelectorExpr)
+	if !ok || do.Sel.Name != "Do" || len(call.Args) != 1 {
+		return false
+	}
+	of := ""
+	switch x := do.X.(type) {
+	case *ast.Ident:
+		of = x.Name
+	case *ast.SelectorExpr:
+		of = x.Sel.Name
+	}
+	_, does := call.Args[0].(*ast.FuncLit)
+	return !does && !strings.HasSuffix(strings.ToLower(of), "once")
+}
+
+// timed reports whether a function gives a context a time.
+func timed(body ast.Node) (yes bool) {
+	ast.Inspect(body, func(n ast.Node) bool {
+		if call, ok := n.(*ast.CallExpr); ok {
+			name := selector(call.Fun)
+			yes = yes || strings.HasPrefix(name, "context.WithTimeout") || strings.HasPrefix(name, "context.WithDeadline")
+		}
+		return true
+	})
+	return yes
 }
 
 // received is the channel that a case of a select reads from, or nil.

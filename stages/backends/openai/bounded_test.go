@@ -4,10 +4,15 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
+
+	"github.com/rollmill/rollmill/formats"
 )
 
 // limitServer takes the most tokens by one name and refuses the other, as
@@ -77,5 +82,21 @@ func TestTheProbeToo(t *testing.T) {
 	url, _ := limitServer(t, maxCompletionTokens, nil)
 	if _, err := Probe(context.Background(), url, "k", "m"); err != nil {
 		t.Error(err)
+	}
+}
+
+// A judge that says nothing is asked again, and then given up.
+func TestAJudgeThatSaysNothingIsNotWaitedFor(t *testing.T) {
+	var asked atomic.Int64
+	silent := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		asked.Add(1)
+		_, _ = io.Copy(io.Discard, r.Body)
+		<-r.Context().Done()
+	}))
+	t.Cleanup(silent.Close)
+	j := Judge{URL: silent.URL, Tries: 2, First: time.Millisecond, Limit: 30 * time.Millisecond}
+	_, err := j.Ask(t.Context(), "judge", []formats.Message{{Role: "user", Content: "well?"}}, nil)
+	if err == nil || !strings.Contains(err.Error(), "no answer within 30ms") || asked.Load() != 2 {
+		t.Errorf("asked %d times: %v", asked.Load(), err)
 	}
 }

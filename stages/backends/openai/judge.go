@@ -1,6 +1,7 @@
 package openai
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -22,7 +23,10 @@ type Judge struct {
 	Key   string
 	Tries uint          // 0: 6
 	First time.Duration // the wait before the second try, doubled each time; 0: a second
+	Limit time.Duration // how long an answer may take; 0: ten minutes
 }
+
+const answerLimit = 10 * time.Minute
 
 // Judgement is an answer with what it cost.
 type Judgement struct {
@@ -54,7 +58,13 @@ func (j Judge) Ask(ctx context.Context, model string, messages []formats.Message
 }
 
 func (j Judge) once(ctx context.Context, model string, messages []formats.Message, fields map[string]any) (Judgement, error) {
-	body, err := j.bounded(ctx, j.URL, j.Key, model, messages, fields)
+	late := fmt.Errorf("no answer within %s", cmp.Or(j.Limit, answerLimit))
+	limited, cancel := context.WithTimeoutCause(ctx, cmp.Or(j.Limit, answerLimit), late)
+	defer cancel()
+	body, err := j.bounded(limited, j.URL, j.Key, model, messages, fields)
+	if err != nil && context.Cause(limited) == late {
+		err = late
+	}
 	if err != nil {
 		return Judgement{}, err
 	}
