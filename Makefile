@@ -1,4 +1,6 @@
 # make demo   plays and trains tic-tac-toe, epoch after epoch, against the sandbox
+# make build  builds bin/rollmill and bin/tictactoe
+# make release  builds rollmill for linux and darwin, amd64 and arm64, into bin/release
 # make test   runs the tests
 # make check  formats, vets, lints, and compares the generated pages
 # make bench  runs the benchmarks
@@ -22,8 +24,13 @@
 # make bench/group ROWS=10000000   groups thin data beside DuckDB and polars
 # make bench/curate GB=5           keeps 30 % of wide data beside DuckDB, polars and cp
 
-export CGO_ENABLED := 0
 GO    ?= go
+# .ci/flags has the same, and says why.
+export CGO_ENABLED := 0
+export GOFLAGS := $(shell $(GO) env GOFLAGS)
+ifeq ($(findstring disable_grpc_modules,$(GOFLAGS)),)
+GOFLAGS := -trimpath -tags=disable_grpc_modules -vet=off $(GOFLAGS)
+endif
 COUNT ?= 3
 SEEDS ?= 2
 COMPARED ?= 1600
@@ -34,27 +41,39 @@ TRAJECTORIES ?= 400
 KILLS  ?= 4
 STORES ?= minio gcs azure
 
-.PHONY: all build demo demo-train test check bench bench/score bench/rewards bench/submit bench/rollout bench/shards bench/group bench/curate stores slurm airflow docs versions golden chaos chaos-rollout chaos-stages chaos-submit learn llama vllm clean FORCE
+.PHONY: all build release demo demo-train test check bench bench/score bench/rewards bench/submit bench/rollout bench/shards bench/group bench/curate stores slurm airflow docs versions golden chaos chaos-rollout chaos-stages chaos-submit learn llama vllm clean FORCE
 all: build
 
+VERSION = $(shell git describe --tags --always --dirty 2>/dev/null)
+COMMIT  = $(shell git rev-parse --short=12 HEAD 2>/dev/null)
+DATE    = $(shell git log -1 --format=%cs 2>/dev/null)
+BUILD   = -ldflags \
+          "-s -w -X main.releaseVersion=$(VERSION) -X main.releaseCommit=$(COMMIT) -X main.releaseDate=$(DATE)"
+
 build: bin/rollmill bin/tictactoe
-bin/rollmill bin/tictactoe: bin/%: FORCE
-	@$(GO) build -o $@ ./cmd/$*
+bin/rollmill: FORCE
+	@$(GO) build $(BUILD) -o $@ ./cmd/rollmill
+bin/tictactoe: FORCE
+	@$(GO) build -ldflags "-s -w" -o $@ ./cmd/tictactoe
+
+PLATFORMS ?= linux-amd64 linux-arm64 darwin-amd64 darwin-arm64
+release: $(PLATFORMS:%=bin/release/rollmill-%)
+bin/release/rollmill-%: FORCE
+	GOOS=$(word 1,$(subst -, ,$*)) GOARCH=$(word 2,$(subst -, ,$*)) $(GO) build $(BUILD) -o $@ ./cmd/rollmill
 
 # The demo. All that it leaves is under DEMO, but its datasets go to DEMO_ROOT,
-# which may be a bucket; DEMO_QUERY is what follows the question mark then.
+# which may be a bucket, with a question mark and what follows it.
 DEMO           := runs/demo
 DEMO_ROOT      := $(DEMO)
-DEMO_QUERY     :=
 DEMO_EPOCHS    := 15
 DEMO_EXAMPLES  := 64
 DEMO_HELD_OUT  := 200
 DEMO_PORT      := 17639
 VALIDATE_EVERY := 5
-export DEMO DEMO_ROOT DEMO_QUERY DEMO_EPOCHS VALIDATE_EVERY
-export DEMO_RUN := $(DEMO_ROOT)$(if $(DEMO_QUERY),?$(DEMO_QUERY))
+export DEMO DEMO_EPOCHS VALIDATE_EVERY
+export DEMO_RUN := $(DEMO_ROOT)
 export DEMO_URL := http://127.0.0.1:$(DEMO_PORT)
-EPOCHS_MK := ROOT="$$DEMO_ROOT" QUERY="$$DEMO_QUERY" $(MAKE) --no-print-directory -f pipelines/make/epoch.mk ROLLMILL=bin/rollmill \
+EPOCHS_MK := ROOT="$$DEMO_RUN" $(MAKE) --no-print-directory -f pipelines/make/epoch.mk ROLLMILL=bin/rollmill \
              CONFIG=pipelines/demo/rollmill.yaml STAMPS=$(DEMO)/.stamps EPOCHS=$(DEMO_EPOCHS) VALIDATE_EVERY=$(VALIDATE_EVERY)
 STORE_KEYS := AWS_ACCESS_KEY_ID AWS_SECRET_ACCESS_KEY AWS_SESSION_TOKEN AZURE_STORAGE_KEY AZURE_STORAGE_SAS_TOKEN
 SANDBOX   := bin/rollmill sandbox --dir $(DEMO)/sandbox --listen 127.0.0.1:$(DEMO_PORT) $(STORE_KEYS:%=--exec-env %) --exec
@@ -91,9 +110,9 @@ check:
 BENCH  ?= runs/bench
 GB     ?= 1
 ROUNDS ?= 3
-PEERS  := .venv-bench/bin/python
-$(PEERS): testdata/bench/requirements.txt
-	.ci/venv bench $< && touch $@
+PEERS  := .venv-data/bin/python
+$(PEERS): .ci/locks/data.txt
+	.ci/venv data && touch $@
 $(BENCH)/bench: FORCE
 	@mkdir -p $(@D) && $(GO) build -o $@ ./testdata/bench
 bench/group: build $(PEERS) $(BENCH)/bench
@@ -107,19 +126,19 @@ bench:
 	$(GO) test -run '^$$' -bench . -benchmem ./...
 
 bench/score:
-	.ci/venv interop testdata/interop/requirements.txt --no-deps
+	.ci/venv data
 	ROWS=$(ROWS) $(GO) test ./stages/score -run TestRescore -count 1 -timeout 60m -v -long
 
 bench/rewards:
-	.ci/venv interop testdata/interop/requirements.txt --no-deps
+	.ci/venv data
 	$(GO) test ./stages/score/rewards/command -run '^$$' -bench Python -benchtime 5s
 
 bench/submit:
-	.ci/venv art-0.5.17 testdata/consumers/art/requirements-0.5.17.txt --no-deps
+	.ci/venv art-0.5.17
 	COMPARED=$(COMPARED) LARGE=$(LARGE) $(GO) test ./stages/submit -run TestWireForm -count 1 -timeout 60m -v -long
 
 bench/rollout:
-	.ci/venv bench-rollout testdata/bench/rollout/requirements.txt --no-deps
+	.ci/venv bench-rollout
 	BENCH_EPISODES=$(EPISODES) $(GO) test ./cmd/rollmill -run TestRolloutCost -count 1 -timeout 60m -v
 
 bench/shards:

@@ -8,9 +8,9 @@ import (
 	"text/tabwriter"
 )
 
-// Sieve is one step of curate's funnel: what it refused, and what was left
+// FunnelStep is one step of curate's funnel: what it refused, and what was left
 // after it.
-type Sieve struct {
+type FunnelStep struct {
 	Rule         string `json:"rule"`
 	Groups       int64  `json:"groups"`       // that it ended: nothing of them was left
 	Trajectories int64  `json:"trajectories"` // that it refused
@@ -35,10 +35,10 @@ func FunnelTrajectories(rule string) string { return funnelPrefix + rule + funne
 // in the order they ran, those too that refused nothing. All groups' rules run
 // before all members' rules, and a rule may do both, so that what is left after
 // a step is a count, not what was left at some time.
-func Funnel(order []string, groups, trajectories int64, facts map[string]float64) []Sieve {
-	var steps []Sieve
-	for _, rule := range sieves(order, facts) {
-		s := Sieve{Rule: rule, Groups: int64(facts[FunnelGroups(rule)]), Trajectories: int64(facts[FunnelTrajectories(rule)])}
+func Funnel(order []string, groups, trajectories int64, facts map[string]float64) []FunnelStep {
+	var steps []FunnelStep
+	for _, rule := range funnelRules(order, facts) {
+		s := FunnelStep{Rule: rule, Groups: int64(facts[FunnelGroups(rule)]), Trajectories: int64(facts[FunnelTrajectories(rule)])}
 		groups, trajectories = groups-s.Groups, trajectories-s.Trajectories
 		s.GroupsLeft, s.TrajectoriesLeft = groups, trajectories
 		steps = append(steps, s)
@@ -46,9 +46,9 @@ func Funnel(order []string, groups, trajectories int64, facts map[string]float64
 	return steps
 }
 
-// sieves is the rules of a funnel: those in order, and any other that the
+// funnelRules is the rules of a funnel: those in order, and any other that the
 // facts know.
-func sieves(order []string, facts map[string]float64) []string {
+func funnelRules(order []string, facts map[string]float64) []string {
 	names := append([]string{DropFailed, DropUnscored}, order...)
 	var others []string
 	for fact := range facts {
@@ -62,7 +62,7 @@ func sieves(order []string, facts map[string]float64) []string {
 }
 
 // WriteFunnel writes a funnel as a table.
-func WriteFunnel(w io.Writer, steps []Sieve) error {
+func WriteFunnel(w io.Writer, steps []FunnelStep) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(t, "rule\ttrajectories refused\tleft\tgroups ended\tleft\t")
 	for _, s := range steps {

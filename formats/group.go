@@ -84,12 +84,13 @@ type Decision struct {
 // GroupState is the state in a group dataset's manifest: what its advantages
 // are, and what is left to do with them. curate hands it on.
 type GroupState struct {
-	Estimator string     `json:"estimator"`
-	Compat    string     `json:"compat"`
-	NoScale   bool       `json:"no_scale,omitempty"`
-	Tolerance float64    `json:"flat_tolerance"`
-	Batch     *BatchStep `json:"batch,omitempty"`  // curate does it
-	Whiten    *Whitening `json:"whiten,omitempty"` // the trainer does it; nobody here
+	Estimator string         `json:"estimator"`
+	Compat    string         `json:"compat"`
+	NoScale   bool           `json:"no_scale,omitempty"`
+	Settings  map[string]any `json:"settings,omitempty"` // of the estimator itself; absent at their defaults
+	Tolerance float64        `json:"flat_tolerance"`
+	Batch     *BatchStep     `json:"batch,omitempty"`  // curate does it
+	Whiten    *Whitening     `json:"whiten,omitempty"` // the trainer does it; nobody here
 }
 
 // BatchStep makes an advantage out of what an estimator left of it, given all

@@ -35,6 +35,15 @@ type Receipt struct {
 	FinishedAt    *time.Time         `json:"finished_at,omitempty"`
 }
 
+// Target says where a batch trains. With the batch's digest it makes the key
+// under which a submission is remembered, so nothing in it may change from
+// one run of a command to the next, and it never holds credentials.
+type Target struct {
+	Backend string `json:"backend"`
+	Address string `json:"address"`
+	Model   string `json:"model"`
+}
+
 // Policy says which weights answer, and where.
 type Policy struct {
 	URL     string `json:"url"` // OpenAI-compatible base URL, ending in /v1

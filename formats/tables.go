@@ -13,9 +13,10 @@ type Tables struct {
 	Labels iter.Seq2[Label, error]
 }
 
-// Along walks along a table, beside who ranges over the batch's groups. It
-// holds one row, however many there are. A nil one has no rows.
-type Along[T any] struct {
+// GroupCursor reads a table group by group, for a caller that ranges over the
+// batch's groups. It holds one row, however many there are. A nil one has no
+// rows.
+type GroupCursor[T any] struct {
 	next  func() (T, error, bool)
 	stop  func()
 	group func(*T) string
@@ -23,35 +24,35 @@ type Along[T any] struct {
 	have  bool
 }
 
-// NewAlong begins a walk; it is nil when there is no table.
-func NewAlong[T any](rows iter.Seq2[T, error], group func(*T) string) *Along[T] {
+// NewGroupCursor begins at the first row; it is nil when there is no table.
+func NewGroupCursor[T any](rows iter.Seq2[T, error], group func(*T) string) *GroupCursor[T] {
 	if rows == nil {
 		return nil
 	}
-	a := &Along[T]{group: group}
-	a.next, a.stop = iter.Pull2(rows)
-	return a
+	c := &GroupCursor[T]{group: group}
+	c.next, c.stop = iter.Pull2(rows)
+	return c
 }
 
-// AlongPairs walks along the pairs.
-func (t Tables) AlongPairs() *Along[Pair] {
-	return NewAlong(t.Pairs, func(p *Pair) string { return p.GroupID })
+// PairCursor reads the pairs.
+func (t Tables) PairCursor() *GroupCursor[Pair] {
+	return NewGroupCursor(t.Pairs, func(p *Pair) string { return p.GroupID })
 }
 
-// AlongLabels walks along the labels.
-func (t Tables) AlongLabels() *Along[Label] {
-	return NewAlong(t.Labels, func(l *Label) string { return l.GroupID })
+// LabelCursor reads the labels.
+func (t Tables) LabelCursor() *GroupCursor[Label] {
+	return NewGroupCursor(t.Labels, func(l *Label) string { return l.GroupID })
 }
 
 // Of calls f with each row of a group. Groups are asked for in the batch's
 // order, each of them.
-func (a *Along[T]) Of(group string, f func(*T) error) error {
-	for a != nil {
-		row, err := a.peek()
-		if err != nil || row == nil || a.group(row) != group {
+func (c *GroupCursor[T]) Of(group string, f func(*T) error) error {
+	for c != nil {
+		row, err := c.peek()
+		if err != nil || row == nil || c.group(row) != group {
 			return err
 		}
-		a.have = false
+		c.have = false
 		if err := f(row); err != nil {
 			return err
 		}
@@ -59,33 +60,33 @@ func (a *Along[T]) Of(group string, f func(*T) error) error {
 	return nil
 }
 
-func (a *Along[T]) peek() (*T, error) {
-	if !a.have {
-		row, err, more := a.next()
+func (c *GroupCursor[T]) peek() (*T, error) {
+	if !c.have {
+		row, err, more := c.next()
 		if err != nil || !more {
 			return nil, err
 		}
-		a.row, a.have = row, true
+		c.row, c.have = row, true
 	}
-	return &a.row, nil
+	return &c.row, nil
 }
 
 // End is an error when rows are left: they are of no group, or not where it
 // was.
-func (a *Along[T]) End() error {
-	if a == nil {
+func (c *GroupCursor[T]) End() error {
+	if c == nil {
 		return nil
 	}
-	row, err := a.peek()
+	row, err := c.peek()
 	if err != nil || row == nil {
 		return err
 	}
-	return fmt.Errorf("the batch has pairs or labels of group %q, which are not where its rows are", a.group(row))
+	return fmt.Errorf("the batch has pairs or labels of group %q, which are not where its rows are", c.group(row))
 }
 
-// Close ends the walk.
-func (a *Along[T]) Close() {
-	if a != nil {
-		a.stop()
+// Close ends the reading.
+func (c *GroupCursor[T]) Close() {
+	if c != nil {
+		c.stop()
 	}
 }

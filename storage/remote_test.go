@@ -17,7 +17,7 @@ import (
 	"github.com/rollmill/rollmill/storage/storagetest"
 )
 
-func TestAnS3BucketKeepsThePromises(t *testing.T) {
+func TestS3Conformance(t *testing.T) {
 	s := fakes3.Start(t)
 	count := 0
 	storagetest.Run(t, func(t *testing.T) *storage.Bucket {
@@ -31,7 +31,7 @@ func TestAnS3BucketKeepsThePromises(t *testing.T) {
 
 // Servers that run elsewhere: ROLLMILL_TEST_STORES lists the URIs, separated
 // by blanks. The suite leaves what it wrote.
-func TestOtherStoresKeepThePromises(t *testing.T) {
+func TestOtherStoresConformance(t *testing.T) {
 	uris := strings.Fields(os.Getenv("ROLLMILL_TEST_STORES"))
 	if len(uris) == 0 {
 		t.Skip("ROLLMILL_TEST_STORES names no store")

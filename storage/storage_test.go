@@ -39,7 +39,7 @@ func files(t *testing.T, dir string) []string {
 	return out
 }
 
-func TestEveryBucketKeepsThePromises(t *testing.T) {
+func TestBucketConformance(t *testing.T) {
 	count := 0
 	for name, uri := range map[string]func(*testing.T) string{
 		"path":      func(t *testing.T) string { return filepath.Join(t.TempDir(), "not", "made", "yet") },

@@ -10,17 +10,17 @@ import (
 	"time"
 
 	"github.com/rollmill/rollmill/storage"
+	"github.com/rollmill/rollmill/storage/conformance"
 	"github.com/rollmill/rollmill/storage/fakes3"
-	"github.com/rollmill/rollmill/storage/promises"
 )
 
 // A store that creates exclusively and ignores versions swaps by claims.
 func TestSwapWhereTheStoreIgnoresVersions(t *testing.T) {
 	s := fakes3.Start(t)
 	s.SetFaults(fakes3.Faults{IgnoreVersions: true})
-	for i, p := range promises.All {
-		if strings.Contains(p.Name, "swap") {
-			t.Run(p.Name, func(t *testing.T) { p.Hold(t, open(t, s.URI(fmt.Sprintf("swaps/%d", i)))) })
+	for i, c := range conformance.All {
+		if strings.Contains(c.Name, "swap") {
+			t.Run(c.Name, func(t *testing.T) { c.Test(t, open(t, s.URI(fmt.Sprintf("swaps/%d", i)))) })
 		}
 	}
 }

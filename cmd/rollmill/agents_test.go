@@ -28,7 +28,7 @@ func TestRealAgents(t *testing.T) {
 	}
 	python := filepath.Join(root, ".venv-agents", "bin", "python")
 	if _, err := os.Stat(python); err != nil {
-		t.Skip("run .ci/venv agents testdata/agents/requirements.lock --no-deps")
+		t.Skip("run .ci/venv agents")
 	}
 	for _, name := range []string{"langgraph", "llamaindex", "adk"} {
 		for _, mode := range []string{"whole", "stream"} {
@@ -78,7 +78,7 @@ func TestAgentsInOtherLanguages(t *testing.T) {
 	t.Run("a worker", func(t *testing.T) {
 		python := filepath.Join(root, ".venv-agents", "bin", "python")
 		if _, err := os.Stat(python); err != nil {
-			t.Skip("run .ci/venv agents testdata/agents/requirements.lock --no-deps")
+			t.Skip("run .ci/venv agents")
 		}
 		rows, log := rolloutOfSandbox(t, fmt.Sprintf("command: '%s' '%s'", python, filepath.Join(agents, "worker.py")), "--agent-workers", "1")
 		if len(rows) != 2 || len(log) != 2 || rows[0].Status != formats.StatusOK || rows[1].Status != formats.StatusOK {

@@ -3,23 +3,23 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
-	"runtime/debug"
+	"slices"
 	"strings"
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/formats/secret"
 	"github.com/rollmill/rollmill/stages"
+	"github.com/rollmill/rollmill/stages/plugin"
 )
 
 // The headings of --help.
 const (
-	theLine   = "The line, in the order of the data"
-	aroundIt  = "Around it"
+	stagesHeading   = "Stages"
+	commandsHeading = "Other commands"
+
 	synopsis  = "turn an agent's runs into training data, one epoch at a time"
 	dataFlow  = "examples -> rollout -> score -> group -> curate -> submit -> trainer"
 	firstStep = "see `rollmill --help`"
@@ -28,13 +28,44 @@ const (
 // command is one subcommand: what help says, its flags, its plain function.
 type command struct {
 	name    string
-	heading string // theLine or aroundIt
-	usage   string // one lower-case phrase
-	about   string // paragraphs for --help and the page
-	words   string // the arguments it takes, as help shows them; "" for none
-	section string // of the config whose keys it has; "" for its own
-	flags   func() []cli.Flag
-	run     func(ctx context.Context, s *session) error
+	heading string   // stagesHeading or commandsHeading
+	usage   string   // one lower-case phrase
+	about   string   // paragraphs for --help and the page
+	words   string   // the arguments it takes, as help shows them; "" for none
+	gives   []string // settings that the words are given to, in order; nil when the command reads words itself
+	section string   // of the config whose keys it has; "" for its own
+	body
+
+	parts []command // subcommands, each with a full name such as "storage check"; such a command does nothing itself
+}
+
+// body is what a command does with its settings.
+type body struct {
+	settings func() plugin.Settings // at their defaults
+	do       func(ctx context.Context, s *session, o plugin.Settings) error
+}
+
+// with makes a command's body of its settings and its function.
+func with[S plugin.Settings](fresh func() S, do func(context.Context, *session, S) error) body {
+	return body{
+		settings: func() plugin.Settings { return fresh() },
+		do:       func(ctx context.Context, s *session, o plugin.Settings) error { return do(ctx, s, o.(S)) },
+	}
+}
+
+// fresh returns the command's settings at their defaults, and their options.
+func (cmd command) fresh() (plugin.Settings, []*option) {
+	if cmd.body.settings == nil {
+		return nil, nil
+	}
+	settings := cmd.body.settings()
+	return settings, optionsOf(plugin.Declared(settings))
+}
+
+// options are the command's own, at their defaults.
+func (cmd command) options() []*option {
+	_, options := cmd.fresh()
+	return options
 }
 
 // commands is the list, in the order of the data.
@@ -65,8 +96,8 @@ func commands() []command {
 type session struct {
 	*streams
 	command string
-	flags   *cli.Context // of this command, config and environment already applied
-	config  *settings
+	config  *configured
+	options []*option
 	words   []string
 	opened  []io.Closer // for as long as the command runs
 }
@@ -77,6 +108,13 @@ func (s *session) close() (err error) {
 		err = errors.Join(err, c.Close())
 	}
 	return err
+}
+
+// given reports whether the command line, the environment or the configuration
+// says a setting.
+func (s *session) given(name string) bool {
+	o := optionNamed(s.options, name)
+	return o != nil && o.texts != nil
 }
 
 // stageEnv is what the process gives a stage.
@@ -96,48 +134,62 @@ func run(ctx context.Context, s *streams, args []string) int {
 }
 
 func newApp(s *streams, name *string) *cli.App {
+	global := newGlobals()
+	everywhere := optionsOf(plugin.Declared(global)) // shared, so that they may stand before the command or after it
 	app := &cli.App{
 		Name:                      "rollmill",
 		Usage:                     synopsis,
 		Version:                   version(),
 		Writer:                    s.out,
 		ErrWriter:                 io.Discard, // errors are told once, by run
-		Flags:                     globalFlags(),
-		CustomAppHelpTemplate:     escapeTemplate(appHelp()),
-		HideHelpCommand:           true,
+		Flags:                     flagsOf(everywhere),
+		HideHelp:                  true, // --help is a setting of ours, so that it can show the plug-ins chosen
 		DisableSliceFlagSeparator: true,
 		ExitErrHandler:            func(*cli.Context, error) {},
-		OnUsageError:              func(_ *cli.Context, err error, _ bool) error { return flagError(err, globalFlags()) },
+		OnUsageError:              func(_ *cli.Context, err error, _ bool) error { return flagError(err, everywhere) },
 		Action: func(c *cli.Context) error {
-			return appAction(s, c)
+			return appAction(s, c, global)
 		},
 	}
 	for _, cmd := range commands() {
-		app.Commands = append(app.Commands, cmd.build(s, name))
+		app.Commands = append(app.Commands, cmd.build(s, name, global, everywhere))
 	}
 	return app
 }
 
-func (cmd command) build(s *streams, name *string) *cli.Command {
+func (cmd command) build(s *streams, name *string, global *globals, everywhere []*option) *cli.Command {
+	settings, own := cmd.fresh()
+	var parts []*cli.Command
+	for _, p := range cmd.parts {
+		parts = append(parts, p.build(s, name, global, everywhere))
+	}
 	return &cli.Command{
-		Name:               cmd.name,
-		Usage:              cmd.usage,
-		Category:           cmd.heading,
-		Flags:              append(cmd.flags(), globalFlags()...),
-		CustomHelpTemplate: escapeTemplate(cmd.help()),
-		HideHelpCommand:    true,
+		Name:     cmd.name[strings.LastIndex(cmd.name, " ")+1:],
+		Usage:    cmd.usage,
+		Category: cmd.heading,
+		Flags:    flagsOf(append(slices.Clip(own), everywhere...)),
+		HideHelp: true,
+
+		Subcommands: parts,
 		OnUsageError: func(_ *cli.Context, err error, _ bool) error {
 			*name = cmd.name
-			return flagError(err, append(cmd.flags(), globalFlags()...))
+			return flagError(err, append(slices.Clip(own), everywhere...))
 		},
 		Action: func(c *cli.Context) error {
 			*name = cmd.name
-			session, err := cmd.session(s, c)
+			if global.Help {
+				_, err := io.WriteString(s.out, cmd.help(settings, own))
+				return err
+			}
+			if cmd.parts != nil {
+				return cmd.noPart(c.Args().First())
+			}
+			session, err := cmd.session(s, c, global, everywhere, settings, own)
 			if err != nil {
 				return err
 			}
-			c.Context = dataset.WithBases(secret.With(c.Context, s.secrets), session.flags.StringSlice("base"))
-			err = errors.Join(cmd.run(c.Context, session), session.close())
+			c.Context = dataset.WithBases(secret.With(c.Context, s.secrets), global.Bases)
+			err = errors.Join(cmd.do(c.Context, session, settings), session.close())
 			if n := s.secrets.Replaced(); n > 0 {
 				session.logger().Warn("secrets of this process stood in what it wrote, and were redacted; who repeats them?", "values", n)
 			}
@@ -147,40 +199,44 @@ func (cmd command) build(s *streams, name *string) *cli.Command {
 }
 
 // session reads what decides a run: flags, --set, environment, config file.
-func (cmd command) session(s *streams, c *cli.Context) (*session, error) {
+func (cmd command) session(s *streams, c *cli.Context, global *globals, everywhere []*option, settings plugin.Settings, own []*option) (*session, error) {
 	if err := cmd.checkWords(c.Args().Slice()); err != nil {
 		return nil, err
 	}
-	if err := inheritGlobals(c); err != nil {
+	if err := cmd.giveWords(c.Args().Slice(), own); err != nil {
 		return nil, err
 	}
-	config, err := readConfig(s, c)
+	config, err := readConfig(s, global)
 	if err != nil {
 		return nil, err
 	}
-	if err := config.apply(c, "", globalFlags()); err != nil {
+	if err := config.apply("", everywhere); err != nil {
 		return nil, err
 	}
-	if err := config.apply(c, cmd.configSection(), cmd.flags()); err != nil {
+	if err := config.apply(cmd.configSection(), own); err != nil {
 		return nil, err
 	}
-	if err := s.setGlobals(c); err != nil {
+	if err := strangers(own); err != nil {
+		return nil, err
+	}
+	if err := s.setGlobals(global); err != nil {
 		return nil, err
 	}
 	if err := s.checkVariables(); err != nil {
 		return nil, err
 	}
-	if err := s.secretFlags(c, cmd.flags()); err != nil {
+	if err := s.settle(settings, own); err != nil {
 		return nil, err
 	}
-	return &session{streams: s, command: cmd.name, flags: c, config: config, words: c.Args().Slice()}, nil
+	return &session{streams: s, command: cmd.name, config: config, options: own, words: c.Args().Slice()}, nil
 }
 
 func (cmd command) configSection() string {
 	if cmd.section != "" {
 		return cmd.section
 	}
-	return cmd.name
+	name, _, _ := strings.Cut(cmd.name, " ")
+	return name
 }
 
 func (cmd command) checkWords(words []string) error {
@@ -189,7 +245,10 @@ func (cmd command) checkWords(words []string) error {
 		return nil
 	}
 	advice := "datasets are flags: --in, --out"
-	if most == 0 && flagNamed(cmd.flags(), "in") != nil && len(words) == 1 {
+	if most > 0 {
+		advice = "write " + cmd.synopsis()
+	}
+	if most == 0 && optionNamed(cmd.options(), "in") != nil && len(words) == 1 {
 		advice += "; did you mean --in " + words[0] + "?"
 	}
 	switch {
@@ -201,24 +260,17 @@ func (cmd command) checkWords(words []string) error {
 
 // appAction runs when no command was found: nothing was asked for, help was,
 // or the name is wrong.
-func appAction(s *streams, c *cli.Context) error {
+func appAction(s *streams, c *cli.Context, global *globals) error {
 	words := c.Args().Slice()
-	if len(words) == 0 {
-		return usage(firstStep, "no command")
+	switch {
+	case len(words) > 0 && words[0] == "help":
+		return help(s, words[1:])
+	case len(words) > 0:
+		return usage(plugin.Nearest(words[0], commandNames(), firstStep), "there is no command %q", words[0])
+	case global.Help:
+		return help(s, nil)
 	}
-	if words[0] != "help" {
-		return usage(nearest(words[0], commandNames(), firstStep), "there is no command %q", words[0])
-	}
-	if len(words) == 1 {
-		return cli.ShowAppHelp(c)
-	}
-	for _, cmd := range commands() {
-		if cmd.name == words[1] {
-			_, err := io.WriteString(s.out, cmd.help())
-			return err
-		}
-	}
-	return usage(nearest(words[1], commandNames(), firstStep), "there is no command %q", words[1])
+	return usage(firstStep, "no command")
 }
 
 func commandNames() []string {
@@ -227,13 +279,4 @@ func commandNames() []string {
 		names = append(names, cmd.name)
 	}
 	return names
-}
-
-// version is the module's, or the revision it was built from.
-func version() string {
-	v := "(unknown)"
-	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
-		v = info.Main.Version
-	}
-	return fmt.Sprintf("%s, dataset schema %s", v, formats.SchemaVersion)
 }

@@ -28,21 +28,20 @@ var unbounded = map[string]string{
 // tests send them.
 func testDouble(dir string) bool {
 	base := filepath.Base(dir)
-	return strings.HasSuffix(base, "test") || base == "fakes3" || base == "promises" || base == "conformance" || base == "faulty" ||
+	return strings.HasSuffix(base, "test") || base == "fakes3" || base == "conformance" || base == "faulty" ||
 		strings.HasPrefix(dir, "testdata") || strings.HasPrefix(dir, "cmd/tictactoe") || strings.HasPrefix(dir, "stages/backends/sandbox")
 }
 
 // parsers are packages of which every function that calls itself takes a depth.
-var parsers = []string{"formats/parquet", "formats/arrow", "formats/examples", "stages/rollout/recorder", "stages/rollout/agents/nat", "stages/backends/remote"}
+var parsers = []string{"formats/parquet", "formats/arrow", "formats/examples", "stages/rollout/recorder", "stages/rollout/agents/nat", "stages/internal/remote"}
 
 // recursion lists parsers' functions that may call themselves without a depth.
 var recursion = map[string]string{
-	"formats/arrow appendValue":           "as deep as the schema, which parquet.CheckFooter bounds",
 	"formats/arrow textAt":                "into a dictionary's values, once; maxDepth bounds the schema",
 	"formats/parquet typ":                 "as deep as a schema may be: see maxNesting",
 	"formats/parquet bindFields":          "as deep as the Go type of the rows",
 	"formats/parquet sizeFields":          "as deep as the Go type of the rows",
-	"formats/parquet value":               "as deep as the Go type of the rows",
+	"formats/parquet value":               "as deep as the Go type of the rows, or as a schema may be: see maxNesting",
 	"formats/parquet walk":                "as deep as the Go type of the rows",
 	"stages/rollout/recorder longestText": "as deep as the messages of a trajectory, each of which is a call that was recorded",
 	"stages/rollout/recorder stripParts":  "cursor.object bounds it by maxDepth",

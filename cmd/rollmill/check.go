@@ -14,13 +14,14 @@ import (
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/pipelines/train"
 	"github.com/rollmill/rollmill/stages"
+	"github.com/rollmill/rollmill/stages/backends"
 	"github.com/rollmill/rollmill/stages/backends/openai"
 	"github.com/rollmill/rollmill/storage"
 )
 
 var checkCommand = command{
 	name:    "check",
-	heading: aroundIt,
+	heading: commandsHeading,
 	usage:   "probe the engine, the trainer, storage and programs before anything is paid for",
 	about: `Reads the config as train would and tries everything a run will need: settings
 and programs of every stage, the task file, whether storage creates an object
@@ -32,8 +33,7 @@ behind. Every check is made; the exit code is the first failure's.
 
   rollmill check --config rollmill.yaml`,
 	section: trainCommand.name,
-	flags:   trainFlags,
-	run:     runCheck,
+	body:    with(newTrainSettings, runCheck),
 }
 
 // probe is one thing to try: what it found, or why it will not do.
@@ -51,8 +51,8 @@ type checked struct {
 	Hint  string `json:"hint,omitempty"`
 }
 
-func runCheck(ctx context.Context, s *session) error {
-	o, err := trainOptions(ctx, s)
+func runCheck(ctx context.Context, s *session, c *trainSettings) error {
+	o, err := c.options(ctx, s)
 	if err != nil {
 		return err
 	}
@@ -190,7 +190,7 @@ func tryStorage(ctx context.Context, root string) (found string, err error) {
 // server what it is and gives it nothing.
 func tryTrainer(ctx context.Context, o train.Options) (string, error) {
 	nothing := func(func([]formats.Trajectory, error) bool) {}
-	_, err := o.Submit.Trainer.Preflight(ctx, nothing, func(formats.Problem) {})
+	_, err := o.Submit.Trainer.Preflight(ctx, nothing, func(backends.Problem) {})
 	t := o.Submit.Trainer.Target()
 	return strings.TrimSpace(t.Backend + " at " + t.Address + ", model " + t.Model), err
 }

@@ -6,7 +6,7 @@ import (
 	"io"
 	"strings"
 
-	"github.com/urfave/cli/v2"
+	"github.com/rollmill/rollmill/stages/plugin"
 )
 
 // completionCommand is made by a function: its body lists all commands, itself
@@ -14,21 +14,25 @@ import (
 func completionCommand() command {
 	return command{
 		name:    "completion",
-		heading: aroundIt,
+		heading: commandsHeading,
 		usage:   "print a completion script for bash or zsh",
 		words:   "bash|zsh",
+		gives:   []string{"shell"},
 		about: `  source <(rollmill completion bash)     # in ~/.bashrc
   source <(rollmill completion zsh)      # in ~/.zshrc, after compinit`,
-		flags: func() []cli.Flag { return nil },
-		run:   runCompletion,
+		body: with(func() *completionSettings { return &completionSettings{} }, runCompletion),
 	}
 }
 
-func runCompletion(_ context.Context, s *session) error {
-	shell := ""
-	if len(s.words) > 0 {
-		shell = s.words[0]
-	}
+type completionSettings struct{ Shell string }
+
+func (c *completionSettings) Declare(d *plugin.Declarer) {
+	d.Heading(plugin.Output)
+	d.String(&c.Shell, "shell", "complete commands in this `SHELL`: bash or zsh")
+}
+
+func runCompletion(_ context.Context, s *session, c *completionSettings) error {
+	shell := c.Shell
 	script := bashCompletion()
 	switch shell {
 	case "bash":
@@ -48,15 +52,19 @@ func runCompletion(_ context.Context, s *session) error {
 func bashCompletion() string {
 	var b strings.Builder
 	b.WriteString(`_rollmill() {
-  local cur="${COMP_WORDS[COMP_CWORD]}" word command="" flags=""
+  local cur="${COMP_WORDS[COMP_CWORD]}" word command="" flags="" words=""
   for word in "${COMP_WORDS[@]:1:$((COMP_CWORD-1))}"; do
     case "$word" in
 `)
 	fmt.Fprintf(&b, "      %s) command=\"$word\"; break ;;\n", strings.Join(commandNames(), "|"))
 	b.WriteString("    esac\n  done\n  case \"$command\" in\n")
-	fmt.Fprintf(&b, "    \"\") flags=\"%s --help --version\" ;;\n", flagNames(globalFlags()))
+	fmt.Fprintf(&b, "    \"\") flags=\"%s --version\" ;;\n", flagNames(globalOptions()))
 	for _, cmd := range commands() {
-		fmt.Fprintf(&b, "    %s) flags=\"%s --help\" ;;\n", cmd.name, flagNames(append(cmd.flags(), globalFlags()...)))
+		options := cmd.options()
+		for _, p := range cmd.parts {
+			options = append(options, p.options()...)
+		}
+		fmt.Fprintf(&b, "    %s) flags=\"%s\" words=\"%s\" ;;\n", cmd.name, flagNames(append(options, globalOptions()...)), cmd.choices())
 	}
 	fmt.Fprintf(&b, `  esac
   COMPREPLY=()
@@ -64,8 +72,8 @@ func bashCompletion() string {
     COMPREPLY=($(compgen -W "$flags" -- "$cur"))
   elif [[ -z "$command" && "${COMP_WORDS[$((COMP_CWORD-1))]}" != --config ]]; then
     COMPREPLY=($(compgen -W "%s" -- "$cur"))
-  elif [[ "$command" == completion ]]; then
-    COMPREPLY=($(compgen -W "bash zsh" -- "$cur"))
+  elif [[ -n "$words" && "${COMP_WORDS[$((COMP_CWORD-1))]}" == "$command" ]]; then
+    COMPREPLY=($(compgen -W "$words" -- "$cur"))
   fi
 }
 complete -o default -F _rollmill rollmill
@@ -73,10 +81,21 @@ complete -o default -F _rollmill rollmill
 	return b.String()
 }
 
-func flagNames(flags []cli.Flag) string {
+// choices are the words that may follow a command's name, where these are known.
+func (cmd command) choices() string {
+	switch {
+	case cmd.parts != nil:
+		return strings.Join(cmd.partNames(), " ")
+	case strings.Contains(cmd.words, "|"):
+		return strings.ReplaceAll(cmd.words, "|", " ")
+	}
+	return ""
+}
+
+func flagNames(options []*option) string {
 	var names []string
-	for _, f := range flags {
-		names = append(names, "--"+f.Names()[0])
+	for _, o := range options {
+		names = append(names, "--"+o.Name)
 	}
 	return strings.Join(names, " ")
 }

@@ -1,14 +1,14 @@
 package main
 
 import (
-	"fmt"
 	"os"
 	"slices"
 	"strings"
 
-	"github.com/rollmill/rollmill/cmd/internal/config"
-	"github.com/urfave/cli/v2"
 	"go.yaml.in/yaml/v4"
+
+	"github.com/rollmill/rollmill/cmd/internal/config"
+	"github.com/rollmill/rollmill/stages/plugin"
 )
 
 // shared are flags that may stand at the top of the config file, for every
@@ -21,59 +21,75 @@ var shared = []string{"run", "root"}
 // when the flag is given.
 const validation = "validation"
 
-// notKeys are flags that say where the settings are.
-var notKeys = []string{"config", "set"}
+// notKeys are flags that have no key: where the settings are, and help.
+var notKeys = []string{"config", "set", "help"}
 
-// settings are what the config file and --set say, by section and key; the
+// configured is what the config file and --set say, by section and key; the
 // section of global and shared flags is "".
-type settings struct {
+type configured struct {
 	file, set config.Settings
 	lookup    func(string) (string, bool)
 }
 
-// schema maps the sections to their flags.
-func schema() map[string][]cli.Flag {
-	all := map[string][]cli.Flag{
-		"":         globalFlags(),
-		validation: inCategory(aboutRows, &cli.IntFlag{Name: "interval", Usage: "what --validation-interval of train is by default, `N`"}),
-	}
-	for _, cmd := range commands() {
-		flags := cmd.flags()
-		if len(flags) > 0 && cmd.section == "" {
-			all[cmd.name] = flags
+// validationSettings are the keys that section validation has of its own.
+type validationSettings struct{ Interval int }
+
+func (v *validationSettings) Declare(d *plugin.Declarer) {
+	d.Heading(plugin.Rows)
+	d.Int(&v.Interval, "interval", "default of train's --validation-interval, `N`")
+}
+
+// schema maps the sections to their options.
+func schema() map[string][]*option { return schemaOf(commands()) }
+
+func schemaOf(commands []command) map[string][]*option {
+	all := map[string][]*option{"": globalOptions(), validation: optionsOf(plugin.Declared(&validationSettings{}))}
+	for _, cmd := range runnableOf(commands) {
+		own := cmd.options()
+		if cmd.section == "" {
+			addOptions(all, cmd.configSection(), own)
 		}
-		if flagNamed(flags, "validation") != nil {
-			for _, f := range flags {
-				if name := f.Names()[0]; name != validation && flagNamed(all[validation], name) == nil {
-					all[validation] = append(all[validation], f)
-				}
-			}
+		if optionNamed(own, validation) == nil {
+			continue
 		}
+		addOptions(all, validation, slices.DeleteFunc(slices.Clone(own), func(o *option) bool { return o.Name == validation }))
 	}
 	return all
 }
 
-// keySchema says of the config file's keys what these flags say.
-func keySchema(all map[string][]cli.Flag) config.Schema {
-	return config.Schema{
-		Has:    func(section string) bool { return all[section] != nil },
-		Check:  func(where, section, key string) error { return checkKey(where, section, key, all) },
-		Object: func(key string) bool { return slices.Contains(objects, key) },
-		Public: publicKey,
+// addOptions adds to a section the options that it does not have yet.
+func addOptions(all map[string][]*option, section string, options []*option) {
+	for _, o := range options {
+		if optionNamed(all[section], o.Name) == nil {
+			all[section] = append(all[section], o)
+		}
 	}
 }
 
-// publicKey reports whether a setting is written into rows by intent.
-func publicKey(key string) bool {
-	return strings.HasSuffix(key, "model") || slices.Contains([]string{"run", "root", "in", "out", "examples", "policy", "system", "user", "request"}, key)
+// keySchema says of the config file's keys what their options say.
+func keySchema(all map[string][]*option) config.Schema {
+	find := func(key string, is func(*option) bool) bool {
+		for _, options := range all {
+			if o := optionNamed(options, key); o != nil && is(o) {
+				return true
+			}
+		}
+		return false
+	}
+	return config.Schema{
+		Has:    func(section string) bool { return all[section] != nil },
+		Check:  func(where, section, key string) error { return checkKey(where, section, key, all) },
+		Object: func(key string) bool { return find(key, func(o *option) bool { return o.Type == plugin.Object }) },
+		Public: func(key string) bool { return find(key, func(o *option) bool { return o.Public }) },
+	}
 }
 
 // keys are the config keys of a section.
-func keys(section string, all map[string][]cli.Flag) []string {
+func keys(section string, all map[string][]*option) []string {
 	var names []string
-	for _, f := range all[section] {
-		if name := f.Names()[0]; !slices.Contains(notKeys, name) {
-			names = append(names, name)
+	for _, o := range all[section] {
+		if !slices.Contains(notKeys, o.Name) {
+			names = append(names, o.Name)
 		}
 	}
 	if section == "" {
@@ -83,9 +99,9 @@ func keys(section string, all map[string][]cli.Flag) []string {
 }
 
 // readConfig reads --config, ROLLMILL_CONFIG and --set.
-func readConfig(s *streams, c *cli.Context) (*settings, error) {
-	cfg := &settings{lookup: s.lookup}
-	path := c.String("config")
+func readConfig(s *streams, g *globals) (*configured, error) {
+	cfg := &configured{lookup: s.lookup}
+	path := g.Config
 	if path == "" {
 		path, _ = s.lookup("ROLLMILL_CONFIG")
 	}
@@ -104,34 +120,33 @@ func readConfig(s *streams, c *cli.Context) (*settings, error) {
 			return nil, err
 		}
 	}
-	cfg.set, err = parseSets(c.StringSlice("set"))
+	cfg.set, err = parseSets(g.Sets)
 	return cfg, err
 }
 
-// apply gives each flag that the command line does not set its value from
+// apply gives each option that the command line does not set its value from
 // --set, the environment or the file, in this order.
-func (cfg *settings) apply(c *cli.Context, section string, flags []cli.Flag) error {
+func (cfg *configured) apply(section string, options []*option) error {
 	sections := []string{section}
-	if flagNamed(flags, validation) != nil && c.Bool(validation) {
+	if v := optionNamed(options, validation); v != nil && v.on() {
 		sections = []string{validation, section}
 	}
-	for _, f := range flags {
-		name := f.Names()[0]
-		if c.IsSet(name) || slices.Contains(notKeys, name) {
+	for _, o := range options {
+		if o.given || slices.Contains(notKeys, o.Name) {
 			continue
 		}
-		st, ok := cfg.find(sections, name)
+		st, ok := cfg.find(sections, o.Name)
 		if !ok {
 			continue
 		}
-		if err := assign(c, f, section, st); err != nil {
+		if err := assign(o, section, st); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (cfg *settings) find(places []string, name string) (config.Setting, bool) {
+func (cfg *configured) find(places []string, name string) (config.Setting, bool) {
 	if slices.Contains(shared, name) {
 		places = append(places, "")
 	}
@@ -164,56 +179,43 @@ func variable(section, name string) string {
 	return strings.ToUpper(strings.ReplaceAll(full, "-", "_"))
 }
 
-// assign sets a flag from text.
-func assign(c *cli.Context, f cli.Flag, section string, st config.Setting) error {
-	name, key := f.Names()[0], f.Names()[0]
+// assign sets an option from text.
+func assign(o *option, section string, st config.Setting) error {
+	key := o.Name
 	if section != "" {
 		key = section + "." + key
 	}
-	if describe(f).repeats {
-		return setAll(c, name, st.Values)
+	if o.Repeats {
+		return assigned(o, st, key, strings.Join(st.Values, ", "), o.assign(st.Values))
 	}
 	text := strings.Join(st.Values, "\n") // of several lines in the environment
 	if st.List {
 		return usage("", "%s: %s takes one value, not a list", st.Where, key)
 	}
-	if err := c.Set(name, text); err != nil {
-		return usage("", "%s: %s: %q is not %s", st.Where, key, text, kindOf(f))
-	}
-	return nil
+	return assigned(o, st, key, text, o.assign([]string{text}))
 }
 
-func kindOf(f cli.Flag) string {
-	switch f.(type) {
-	case *cli.IntFlag, *cli.Int64Flag:
-		return "a whole number"
-	case *cli.Float64Flag:
-		return "a number"
-	case *cli.BoolFlag:
-		return "true or false"
-	case *cli.DurationFlag:
-		return `a duration such as "90s"`
+func assigned(o *option, st config.Setting, key, text string, err error) error {
+	if err == nil {
+		return nil
 	}
-	return "valid"
+	return o.refused(st.Where+": "+key, text, err)
 }
 
-// section gives the flags of another command their values as that command
-// would see them, its own command line being args. This is how a command that
-// runs several stages makes the same Options as the stages' own commands.
-func (s *session) section(cmd command, args ...string) (*cli.Context, error) {
-	flags := cmd.flags()
-	var c *cli.Context
-	app := &cli.App{
-		Flags: flags, HideHelp: true, HideVersion: true, DisableSliceFlagSeparator: true,
-		Action: func(inner *cli.Context) error { c = inner; return nil },
+// sectionSettings are the settings of another command as that command would
+// see them, with some of its flags given.
+func sectionSettings[S plugin.Settings](s *session, name string, fresh func() S, given map[string]string) (S, error) {
+	settings := fresh()
+	options := optionsOf(plugin.Declared(settings))
+	for name, text := range given {
+		if err := optionNamed(options, name).Set(text); err != nil {
+			return settings, err
+		}
 	}
-	if err := app.RunContext(s.flags.Context, append([]string{cmd.name}, args...)); err != nil {
-		return nil, fmt.Errorf("section %s: %w", cmd.name, err)
+	if err := s.config.apply(name, options); err != nil {
+		return settings, err
 	}
-	if err := s.config.apply(c, cmd.name, flags); err != nil {
-		return nil, err
-	}
-	return c, s.secretFlags(c, flags)
+	return settings, s.settle(settings, options)
 }
 
 // parseSets reads --set SECTION.KEY=VALUE. A VALUE in brackets is a YAML list;
@@ -248,37 +250,31 @@ func parseSets(sets []string) (config.Settings, error) {
 	return out, nil
 }
 
-func repeats(flags []cli.Flag, name string) bool {
-	f := flagNamed(flags, name)
-	return f != nil && describe(f).repeats
-}
-
-func flagNamed(flags []cli.Flag, name string) cli.Flag {
-	for _, f := range flags {
-		if f.Names()[0] == name {
-			return f
-		}
-	}
-	return nil
+func repeats(options []*option, name string) bool {
+	o := optionNamed(options, name)
+	return o != nil && o.Repeats
 }
 
 // checkKey refuses a section or key that does not exist.
-func checkKey(where, section, key string, all map[string][]cli.Flag) error {
+func checkKey(where, section, key string, all map[string][]*option) error {
 	if _, ok := all[section]; !ok {
-		return usage(nearest(section, sections(all), "sections are "+strings.Join(sections(all), ", ")), "%s: there is no section %q", where, section)
+		return usage(plugin.Nearest(section, sections(all), "sections are "+strings.Join(sections(all), ", ")), "%s: there is no section %q", where, section)
 	}
 	known := keys(section, all)
 	if slices.Contains(known, key) {
 		return nil
 	}
+	if now, ok := renamed[key]; ok && slices.Contains(known, now) {
+		return usage("write "+now, "%s: %s is now %s", where, key, now)
+	}
 	if section == "" {
 		known = append(known, sections(all)...)
-		return usage(nearest(key, known, "see rollmill --help"), "%s: unknown key %q", where, key)
+		return usage(plugin.Nearest(key, known, "see rollmill --help"), "%s: unknown key %q", where, key)
 	}
-	return usage(nearest(key, known, "see rollmill "+section+" --help"), "%s: unknown key %q in section %s", where, key, section)
+	return usage(plugin.Nearest(key, known, "see rollmill "+section+" --help"), "%s: unknown key %q in section %s", where, key, section)
 }
 
-func sections(all map[string][]cli.Flag) []string {
+func sections(all map[string][]*option) []string {
 	var names []string
 	for _, cmd := range commands() {
 		if _, ok := all[cmd.name]; ok {

@@ -5,45 +5,52 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/rollmill/rollmill/cmd/internal/config"
 	"github.com/urfave/cli/v2"
+
+	"github.com/rollmill/rollmill/cmd/internal/config"
+	"github.com/rollmill/rollmill/stages/plugin"
 )
 
-// context runs a command line of flags against a config file's text.
-func flagsFrom(t *testing.T, flags []cli.Flag, section, file string, env map[string]string, args ...string) *cli.Context {
+// tried are settings of every sort that this file is about.
+type tried struct {
+	Sampling    map[string]any
+	Env, Reward []string
+	Gate        *float64
+}
+
+func (o *tried) Declare(d *plugin.Declarer) {
+	d.Objects(&o.Sampling, "sampling", "x `KEY=VALUE`")
+	d.Strings(&o.Env, "agent-env", "x `KEY=VALUE`")
+	d.Strings(&o.Reward, "reward", "x `SPEC`")
+	d.OptionalFloat(&o.Gate, "gate", "x `X`")
+}
+
+// configuredFrom runs a command line against a config file's text.
+func configuredFrom(t *testing.T, file string, env map[string]string, args ...string) *tried {
 	t.Helper()
 	lookup := func(name string) (string, bool) { v, ok := env[name]; return v, ok }
-	parsed, _, err := config.Parse("test.yaml", []byte(file), keySchema(map[string][]cli.Flag{"": {}, section: flags}), lookup)
+	settings := &tried{}
+	options := optionsOf(plugin.Declared(settings))
+	parsed, _, err := config.Parse("test.yaml", []byte(file), keySchema(map[string][]*option{"": {}, "rollout": options}), lookup)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var c *cli.Context
-	app := &cli.App{Flags: flags, DisableSliceFlagSeparator: true, Action: func(inner *cli.Context) error { c = inner; return nil }}
+	app := &cli.App{Flags: flagsOf(options), DisableSliceFlagSeparator: true, Action: func(*cli.Context) error { return nil }}
 	if err := app.Run(append([]string{"x"}, args...)); err != nil {
 		t.Fatal(err)
 	}
-	cfg := &settings{file: parsed, lookup: lookup}
-	if err := cfg.apply(c, section, flags); err != nil {
+	cfg := &configured{file: parsed, lookup: lookup}
+	if err := cfg.apply("rollout", options); err != nil {
 		t.Fatal(err)
 	}
-	return c
-}
-
-func testFlags() []cli.Flag {
-	return []cli.Flag{
-		&cli.StringSliceFlag{Name: "sampling", Usage: "x"},
-		&cli.StringSliceFlag{Name: "agent-env", Usage: "x"},
-		&cli.StringSliceFlag{Name: "reward", Usage: "x"},
-		&cli.IntFlag{Name: "generations", Value: 1, Usage: "x"},
-		&cli.Float64Flag{Name: "gate", Usage: "x"},
-	}
+	return settings
 }
 
 // Values of sampling and the like have types; everything else is text.
 func TestObjects(t *testing.T) {
 	want := map[string]any{"temperature": 0.5, "max_tokens": 64, "stop": []any{"</move>", "5"}, "note": "0.5",
 		"top_p": 0.9, "nested": map[string]any{"a": true}}
-	c := flagsFrom(t, testFlags(), "rollout", `
+	c := configuredFrom(t, `
 rollout:
   sampling:
     temperature: 0.5
@@ -54,46 +61,44 @@ rollout:
     nested: {a: true}
   agent-env: {A: 1.0, B: "x, y", C: "${TOP}"}
 `, map[string]string{"TOP": "0.9"})
-	got, err := object(c, "sampling")
-	if err != nil || !reflect.DeepEqual(got, want) {
-		t.Errorf("sampling from the file: %v %v, want %v", got, err, want)
+	if got := c.Sampling; !reflect.DeepEqual(got, want) {
+		t.Errorf("sampling from the file: %v, want %v", got, want)
 	}
-	if got := c.StringSlice("agent-env"); !reflect.DeepEqual(got, []string{"A=1.0", "B=x, y", "C=0.9"}) {
+	if got := c.Env; !reflect.DeepEqual(got, []string{"A=1.0", "B=x, y", "C=0.9"}) {
 		t.Errorf("agent-env from the file: %q", got)
 	}
-	c = flagsFrom(t, testFlags(), "rollout", "", nil, "--sampling", "temperature=0.5", "--sampling", `stop=["a", "b"]`, "--sampling", "word=a: b: c")
-	got, err = object(c, "sampling")
-	if err != nil || !reflect.DeepEqual(got, map[string]any{"temperature": 0.5, "stop": []any{"a", "b"}, "word": "a: b: c"}) {
-		t.Errorf("sampling from flags: %v %v", got, err)
+	c = configuredFrom(t, "", nil, "--sampling", "temperature=0.5", "--sampling", `stop=["a", "b"]`, "--sampling", "word=a: b: c")
+	if got := c.Sampling; !reflect.DeepEqual(got, map[string]any{"temperature": 0.5, "stop": []any{"a", "b"}, "word": "a: b: c"}) {
+		t.Errorf("sampling from flags: %v", got)
 	}
 }
 
 // A flag's list replaces the file's; commas and colons in it are text.
 func TestLists(t *testing.T) {
 	const file = `rollout: {reward: ["a=match:exact", "b=expr:x ? 1, 2 : 3"]}`
-	c := flagsFrom(t, testFlags(), "rollout", file, nil)
-	if got := c.StringSlice("reward"); !reflect.DeepEqual(got, []string{"a=match:exact", "b=expr:x ? 1, 2 : 3"}) {
+	c := configuredFrom(t, file, nil)
+	if got := c.Reward; !reflect.DeepEqual(got, []string{"a=match:exact", "b=expr:x ? 1, 2 : 3"}) {
 		t.Errorf("from the file: %q", got)
 	}
-	c = flagsFrom(t, testFlags(), "rollout", file, map[string]string{"ROLLMILL_ROLLOUT_REWARD": "c=1,2\nd=3"})
-	if got := c.StringSlice("reward"); !reflect.DeepEqual(got, []string{"c=1,2", "d=3"}) {
+	c = configuredFrom(t, file, map[string]string{"ROLLMILL_ROLLOUT_REWARD": "c=1,2\nd=3"})
+	if got := c.Reward; !reflect.DeepEqual(got, []string{"c=1,2", "d=3"}) {
 		t.Errorf("from the environment: %q", got)
 	}
-	c = flagsFrom(t, testFlags(), "rollout", file, nil, "--reward", "e=4,5")
-	if got := c.StringSlice("reward"); !reflect.DeepEqual(got, []string{"e=4,5"}) {
+	c = configuredFrom(t, file, nil, "--reward", "e=4,5")
+	if got := c.Reward; !reflect.DeepEqual(got, []string{"e=4,5"}) {
 		t.Errorf("from a flag: %q", got)
 	}
 }
 
 // What nobody says stays unsaid: absent is not zero.
 func TestAbsent(t *testing.T) {
-	if c := flagsFrom(t, testFlags(), "rollout", "rollout:\n  gate:\n", nil); float(c, "gate") != nil {
+	if c := configuredFrom(t, "rollout:\n  gate:\n", nil); c.Gate != nil {
 		t.Error("a key without a value counts as set")
 	}
-	if c := flagsFrom(t, testFlags(), "rollout", "rollout:\n  gate: 0\n", nil); float(c, "gate") == nil || *float(c, "gate") != 0 {
+	if c := configuredFrom(t, "rollout:\n  gate: 0\n", nil); c.Gate == nil || *c.Gate != 0 {
 		t.Error("a gate of 0 from the file does not count as set")
 	}
-	if c := flagsFrom(t, testFlags(), "rollout", "", map[string]string{"ROLLMILL_ROLLOUT_GATE": "0"}); float(c, "gate") == nil {
+	if c := configuredFrom(t, "", map[string]string{"ROLLMILL_ROLLOUT_GATE": "0"}); c.Gate == nil {
 		t.Error("a gate of 0 from the environment does not count as set")
 	}
 }

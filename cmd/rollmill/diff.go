@@ -4,49 +4,58 @@ import (
 	"context"
 	"os"
 
-	"github.com/urfave/cli/v2"
-
 	"github.com/rollmill/rollmill/pipelines/inspect"
 	"github.com/rollmill/rollmill/pipelines/report"
+	"github.com/rollmill/rollmill/stages/plugin"
 )
 
 var diffCommand = command{
 	name:    "diff",
-	heading: aroundIt,
+	heading: commandsHeading,
 	usage:   "compare two score datasets over the same trajectories",
 	about: `It says which rows moved, how far the order agrees, how many groups became flat
 or stopped being so, how many advantages changed sign, and shows the rows that
 moved most with their text. Datasets that a gate refused are compared like any
 other.
 
-  rollmill diff --a runs/demo/epoch-0/score --b runs/demo/epoch-0/score-2 --plot moved.png`,
-	flags: func() []cli.Flag {
-		flags := inCategory(aboutInput,
-			&cli.StringFlag{Name: "a", Usage: "the scores at this `URI`"},
-			&cli.StringFlag{Name: "b", Usage: "and those at this `URI`"},
-			&cli.StringFlag{Name: "reward", Usage: "compare the reward `NAME`; default: the total"},
-			&cli.IntFlag{Name: "movers", Value: 10, Usage: "show the `N` rows that moved most"},
-		)
-		return append(flags, inCategory(aboutOutput,
-			&cli.StringFlag{Name: "plot", Usage: "draw it into the PNG `FILE`"})...)
-	},
-	run: runDiff,
+  rollmill diff runs/demo/epoch-0/score runs/demo/epoch-0/score-2 --plot moved.png`,
+	words: "A B",
+	gives: []string{"a", "b"},
+	body:  with(newDiffSettings, runDiff),
 }
 
-func runDiff(ctx context.Context, s *session) error {
-	o := inspect.DiffOptions{A: s.flags.String("a"), B: s.flags.String("b"), Reward: s.flags.String("reward"), Movers: s.flags.Int("movers")}
+type diffSettings struct {
+	inspect.DiffOptions
+	Plot string
+}
+
+func newDiffSettings() *diffSettings {
+	return &diffSettings{DiffOptions: inspect.DiffOptions{Movers: 10}}
+}
+
+func (o *diffSettings) Declare(d *plugin.Declarer) {
+	d.Heading(plugin.Input)
+	d.String(&o.A, "a", "compare the scores at this `URI`")
+	d.String(&o.B, "b", "with the scores at this `URI`")
+	d.String(&o.Reward, "reward", "compare the reward `NAME`").Shown("the total")
+	d.Int(&o.Movers, "movers", "show the `N` rows that moved most")
+	d.Heading(plugin.Output)
+	d.String(&o.Plot, "plot", "draw the comparison into the PNG `FILE`")
+}
+
+func runDiff(ctx context.Context, s *session, o *diffSettings) error {
 	if o.A == "" || o.B == "" {
-		return usage("name them with --a URI and --b URI", "two datasets are compared")
+		return usage("name two datasets: rollmill diff A B", "diff compares two datasets")
 	}
 	if o.Movers < 0 {
 		return usage("0 shows none", "--movers %d is negative", o.Movers)
 	}
-	d, err := inspect.Diff(ctx, o)
+	d, err := inspect.Diff(ctx, o.DiffOptions)
 	if err != nil {
 		return err
 	}
-	if file := s.flags.String("plot"); file != "" {
-		if err := plotDiff(d, file); err != nil {
+	if o.Plot != "" {
+		if err := plotDiff(d, o.Plot); err != nil {
 			return err
 		}
 	}

@@ -5,9 +5,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/urfave/cli/v2"
-
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/stages/plugin"
 )
 
 // page is a command's page under doc/, in Markdown.
@@ -15,7 +14,20 @@ func (cmd command) page() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "<!-- Generated from the flags: `make docs` rewrites it. -->\n\n# rollmill %s\n\n%s.\n\n```\n%s\n```\n\n", cmd.name, cmd.usage, cmd.synopsis())
 	b.WriteString(markdown(cmd.about))
-	writeTables(&b, cmd.configSection(), cmd.flags())
+	if cmd.parts != nil {
+		b.WriteString("\n## Subcommands\n\n")
+		for _, p := range cmd.parts {
+			fmt.Fprintf(&b, "- [%s](%s.md): %s\n", p.name, commandPage(p.name), p.usage)
+		}
+	}
+	settings, options := cmd.fresh()
+	writeTables(&b, cmd.configSection(), ownSettings(declared(options)))
+	for _, sort := range sortsOf(settings) {
+		fmt.Fprintf(&b, "\n## %ss\n\n", strings.ToUpper(sort.name[:1])+sort.name[1:])
+		for _, p := range sort.plugins {
+			fmt.Fprintf(&b, "- [%s](%s.md): %s\n", p.Name, pluginPage(sort.name, p.Name), p.Help)
+		}
+	}
 	b.WriteString("\nFlags that every command has, and the exit codes: [rollmill](rollmill.md).\n")
 	return b.String()
 }
@@ -48,23 +60,53 @@ func markdown(text string) string {
 	return b.String()
 }
 
-func writeTables(b *strings.Builder, section string, flags []cli.Flag) {
-	order, in := byCategory(flags)
-	for _, category := range order {
-		fmt.Fprintf(b, "\n## %s\n\n| flag | | environment | config key |\n|---|---|---|---|\n", category)
-		for _, t := range in[category] {
-			env, key := "`"+variable(section, t.name)+"`", "`"+strings.TrimPrefix(section+"."+t.name, ".")+"`"
-			if slices.Contains(shared, t.name) {
-				env, key = env+", `"+variable("", t.name)+"`", key+", `"+t.name+"`"
+func writeTables(b *strings.Builder, section string, settings []*plugin.Setting) {
+	order, in := byHeading(settings)
+	for _, heading := range order {
+		fmt.Fprintf(b, "\n## %s\n\n| flag | | environment | config key |\n|---|---|---|---|\n", heading)
+		for _, s := range in[heading] {
+			env, key := "`"+variable(section, s.Name)+"`", "`"+strings.TrimPrefix(section+"."+s.Name, ".")+"`"
+			if slices.Contains(shared, s.Name) {
+				env, key = env+", `"+variable("", s.Name)+"`", key+", `"+s.Name+"`"
 			}
-			if slices.Contains(notKeys, t.name) {
+			if slices.Contains(notKeys, s.Name) {
 				key = ""
 			}
-			if t.name == "set" {
+			if s.Name == "set" || s.Name == "help" {
 				env = ""
 			}
-			fmt.Fprintf(b, "| `%s` | %s | %s | %s |\n", t.form(), strings.ReplaceAll(t.usage+t.notes(), "|", "\\|"), env, key)
+			fmt.Fprintf(b, "| `%s` | %s | %s | %s |\n", form(s), strings.ReplaceAll(s.Phrase()+notes(s), "|", "\\|"), env, key)
 		}
+	}
+}
+
+// commandPage is the name of a command's page, without its extension.
+func commandPage(name string) string { return strings.ReplaceAll(name, " ", "-") }
+
+// pluginPage is the name of a plug-in's page, without its extension.
+func pluginPage(sort, name string) string { return sort + "-" + strings.ReplaceAll(name, "_", "-") }
+
+// page is a plug-in's page under doc/.
+func (of *pluginSort) page(p *plugin.Owner) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "<!-- Generated from the settings: `make docs` rewrites it. -->\n\n# %s %s\n\n%s.\n", of.name, p.Name, strings.ToUpper(p.Help[:1])+p.Help[1:])
+	if len(p.Settings) == 0 {
+		b.WriteString("\nIt has no settings of its own.\n")
+	}
+	if p.Spec != "" {
+		fmt.Fprintf(&b, "\n```\n%s\n```\n", p.Spec)
+		writeKeys(&b, p.Settings)
+	} else {
+		writeTables(&b, of.section, p.Settings)
+	}
+	return b.String()
+}
+
+// writeKeys is writeTables for settings that are keys of a spec.
+func writeKeys(b *strings.Builder, settings []*plugin.Setting) {
+	b.WriteString("\n| key | |\n|---|---|\n")
+	for _, s := range settings {
+		fmt.Fprintf(b, "| `%s` | %s |\n", form(s), strings.ReplaceAll(s.Phrase()+notes(s), "|", "\\|"))
 	}
 }
 
@@ -77,7 +119,7 @@ func columnsPage() string {
 func indexPage() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "<!-- Generated from the flags: `make docs` rewrites it. -->\n\n# rollmill\n\n%s.\n\n```\n%s\n```\n", synopsis, dataFlow)
-	for _, heading := range []string{theLine, aroundIt} {
+	for _, heading := range []string{stagesHeading, commandsHeading} {
 		fmt.Fprintf(&b, "\n## %s\n\n", heading)
 		for _, cmd := range commands() {
 			if cmd.heading == heading {
@@ -85,7 +127,7 @@ func indexPage() string {
 			}
 		}
 	}
-	writeTables(&b, "", globalFlags())
+	writeTables(&b, "", declared(globalOptions()))
 	b.WriteString("\n## Settings\n\n" + settingsText + "\n## Exit codes\n\n| code | |\n|---|---|\n")
 	for _, e := range exitCodes {
 		fmt.Fprintf(&b, "| %d | %s |\n", e.code, e.meaning)

@@ -14,8 +14,13 @@ var update = flag.Bool("update", false, "rewrite the generated pages, and what t
 // TestDocs compares the pages under doc/ with the flags.
 func TestDocs(t *testing.T) {
 	pages := map[string]string{"rollmill.md": indexPage(), "columns.md": columnsPage()}
-	for _, cmd := range commands() {
-		pages[cmd.name+".md"] = cmd.page()
+	for _, cmd := range runnable() {
+		pages[commandPage(cmd.name)+".md"] = cmd.page()
+	}
+	for _, sort := range pluginSorts() {
+		for _, p := range sort.plugins {
+			pages[pluginPage(sort.name, p.Name)+".md"] = sort.page(p)
+		}
 	}
 	if *update {
 		writePages(t, pages)

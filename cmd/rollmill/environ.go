@@ -21,17 +21,17 @@ var givenVariables = []string{
 // all flags of all commands, of the config file, of keys, and the given ones.
 func variables() map[string]bool {
 	known := map[string]bool{"ROLLMILL_CONFIG": true}
-	for section, flags := range schema() {
-		for _, f := range flags {
-			if name := f.Names()[0]; !slices.Contains(notKeys, name) {
-				known[variable(section, name)] = true
+	for section, options := range schema() {
+		for _, o := range options {
+			if !slices.Contains(notKeys, o.Name) {
+				known[variable(section, o.Name)] = true
 			}
 		}
 	}
 	for _, name := range shared {
 		known[variable("", name)] = true
 	}
-	for _, name := range append(slices.Clone(keyVariables), givenVariables...) {
+	for _, name := range append(keyVariables(), givenVariables...) {
 		known[name] = true
 	}
 	return known
@@ -54,6 +54,9 @@ func (s *streams) checkVariables() error {
 		if known[name] {
 			continue
 		}
+		if now := renamedVariable(name); now != "" {
+			return usage("set "+now, "environment: %s is now %s", name, now)
+		}
 		meant, distance := nearestVariable(name, known)
 		switch section := sectionOf(name); {
 		case distance <= 2:
@@ -68,6 +71,19 @@ func (s *streams) checkVariables() error {
 		s.say("warning: the environment variable %s means nothing to rollmill", name)
 	}
 	return nil
+}
+
+// renamedVariable is what a variable of a renamed setting is called now, "" for
+// another.
+func renamedVariable(name string) string {
+	for section := range schema() {
+		for was, now := range renamed {
+			if name == variable(section, was) {
+				return variable(section, now)
+			}
+		}
+	}
+	return ""
 }
 
 // nearestVariable is the known variable with the fewest letters to change.

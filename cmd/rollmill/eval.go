@@ -4,16 +4,15 @@ import (
 	"context"
 	"strconv"
 
-	"github.com/urfave/cli/v2"
-
 	"github.com/rollmill/rollmill/pipelines/eval"
 	"github.com/rollmill/rollmill/stages/group"
+	"github.com/rollmill/rollmill/stages/plugin"
 	"github.com/rollmill/rollmill/storage"
 )
 
 var evalCommand = command{
 	name:    "eval",
-	heading: aroundIt,
+	heading: commandsHeading,
 	usage:   "measure a policy on held-out examples: rollout and score, nothing is trained",
 	about: `Rollout and score are set by their own sections of the config file, after the
 section validation. It prints the mean reward and its spread, pass@k, and their
@@ -23,49 +22,58 @@ that are there already.
 
   rollmill eval --config rollmill.yaml --examples held-out.jsonl --generations 8 --policy runs/demo/policy
   rollmill eval --in runs/demo/epoch-0/score --k 1 --k 4 --slice level`,
-	flags: evalFlags,
-	run:   runEval,
+	body: with(newEvalSettings, runEval),
 }
 
-func evalFlags() []cli.Flag {
-	flags := inFlags("existing scores")
-	flags = append(flags, inCategory(aboutRows,
-		&cli.StringFlag{Name: "examples", Usage: "held-out examples are in the task file at this `URI`; default: validation.examples"},
-		&cli.IntFlag{Name: "generations", Usage: "attempt each example `N` times", DefaultText: "validation.generations, else rollout's"},
-		&cli.StringFlag{Name: "policy", Usage: "take endpoint, model and version from the receipt at this `URI`; default: rollout's"},
-	)...)
-	flags = append(flags, inCategory("What is measured",
-		&cli.StringSliceFlag{Name: "k", Usage: "pass@`K`", DefaultText: "1, 2, 4, ... up to the attempts"},
-		&cli.Float64Flag{Name: "solved-threshold", Value: group.DefaultSolvedThreshold, Usage: "a reward of at least `X` counts as solved"},
-		&cli.StringSliceFlag{Name: "slice", Usage: "a table by this `FIELD` of the examples"},
-		&cli.Float64Flag{Name: "confidence", Value: 0.95, Usage: "of the intervals, as a `SHARE`"},
-		&cli.BoolFlag{Name: "failures-count", Usage: "a trajectory without a reward is an unsolved attempt"},
-	)...)
-	return append(flags, inCategory(aboutOutput, append(runFlags(),
-		&cli.StringFlag{Name: "out", Usage: "keep the datasets rollout and score at this `URI`; default: the root's folder eval"})...)...)
+// evalSettings are eval's own; rollout's and score's are in their sections.
+type evalSettings struct {
+	source
+	Measure     eval.MeasureOptions
+	Examples    string
+	Generations *int
+	Policy      string
+	Out         string
+	runPlace
 }
 
-func measureOptions(c *cli.Context) (eval.MeasureOptions, error) {
-	o := eval.MeasureOptions{Solved: c.Float64("solved-threshold"), Slices: c.StringSlice("slice"), Confidence: c.Float64("confidence"),
-		FailuresCount: c.Bool("failures-count"), AcceptGates: c.StringSlice("accept-gate")}
-	for _, text := range c.StringSlice("k") {
-		k, err := strconv.Atoi(text)
-		if err != nil {
-			return o, usage("write --k 1 --k 4", "--k %q is not a number", text)
-		}
-		o.K = append(o.K, k)
-	}
-	return o, o.Validate()
+func newEvalSettings() *evalSettings {
+	return &evalSettings{source: source{what: "existing scores"}, Measure: eval.MeasureOptions{Solved: group.DefaultSolvedThreshold, Confidence: 0.95}}
 }
 
-func runEval(ctx context.Context, s *session) error {
-	m, err := measureOptions(s.flags)
+func (c *evalSettings) Declare(d *plugin.Declarer) {
+	d.Include(&c.source)
+	d.Heading(plugin.Input)
+	d.String(&c.Examples, "examples", "read the held-out examples from the task file at this `URI`").Shown("validation.examples").Open()
+	d.OptionalInt(&c.Generations, "generations", "attempt each example `N` times").Shown("validation.generations, else rollout's")
+	d.String(&c.Policy, "policy", "take endpoint, model and version from the receipt at this `URI`").Shown("rollout's").Open()
+	d.Heading("Measures")
+	plugin.List(d, &c.Measure.K, "k", "measure pass@`K`", parseK).Shown("1, 2, 4, ... up to the attempts")
+	d.Float(&c.Measure.Solved, "solved-threshold", "count a reward of at least `X` as solved")
+	d.Strings(&c.Measure.Slices, "slice", "make a table by this `FIELD` of the examples")
+	d.Float(&c.Measure.Confidence, "confidence", "confidence of the intervals, as a `SHARE`")
+	d.Bool(&c.Measure.FailuresCount, "failures-count", "count a trajectory without a reward as an unsolved attempt")
+	d.Include(&c.runPlace)
+	d.Heading(plugin.Output)
+	d.String(&c.Out, "out", "keep the datasets rollout and score at this `URI`").Shown("the root's folder eval").Open()
+}
+
+func parseK(text string) (int, error) {
+	k, err := strconv.Atoi(text)
 	if err != nil {
+		return 0, plugin.Badf("write --k 1 --k 4", "%q is not a number", text)
+	}
+	return k, nil
+}
+
+func runEval(ctx context.Context, s *session, c *evalSettings) error {
+	m := c.Measure
+	m.AcceptGates = c.AcceptGates
+	if err := m.Validate(); err != nil {
 		return err
 	}
 	var result *eval.Result
-	if s.flags.String("in") != "" {
-		in, err := s.input()
+	if c.URI != "" {
+		in, err := c.source.open(s)
 		if err != nil {
 			return err
 		}
@@ -73,7 +81,7 @@ func runEval(ctx context.Context, s *session) error {
 			return err
 		}
 	} else {
-		o, err := evalOptions(ctx, s)
+		o, err := c.options(ctx, s)
 		if err != nil {
 			return err
 		}
@@ -88,25 +96,26 @@ func runEval(ctx context.Context, s *session) error {
 	return s.print(result, result.WriteText)
 }
 
-// evalOptions makes rollout's and score's as for a validation.
-func evalOptions(ctx context.Context, s *session) (eval.Options, error) {
-	run, root := runAndRoot(s.flags)
-	o := eval.Options{Root: s.flags.String("out"), Env: s.stageEnv()}
+// options are rollout's and score's as for a validation.
+func (c *evalSettings) options(ctx context.Context, s *session) (eval.Options, error) {
+	run, root := c.both()
+	o := eval.Options{Root: c.Out, Env: s.stageEnv()}
 	if o.Root == "" {
 		o.Root = storage.Join(root, "eval")
 	}
-	args := []string{"--run", run, "--root", root, "--" + validation}
-	for _, name := range []string{"examples", "policy"} {
-		if v := s.flags.String(name); v != "" {
-			args = append(args, "--"+name, v)
-		}
+	given := map[string]string{"run": run, "root": root, validation: "true"}
+	if c.Examples != "" {
+		given["examples"] = c.Examples
 	}
-	if n := integer(s.flags, "generations"); n != nil {
-		args = append(args, "--generations", strconv.Itoa(*n))
+	if c.Policy != "" {
+		given["policy"] = c.Policy
+	}
+	if c.Generations != nil {
+		given["generations"] = strconv.Itoa(*c.Generations)
 	}
 	var err error
-	o.Rollout, o.Score, err = sampleOptions(ctx, s, args)
-	if s.flags.String("root") == "" && s.flags.String("out") != "" {
+	o.Rollout, o.Score, err = sampleOptions(ctx, s, root, given)
+	if c.Root == "" && c.Out != "" {
 		o.Rollout.Root = "" // the default root has nothing to do with it
 	}
 	return o, err

@@ -7,46 +7,39 @@ import (
 	"errors"
 	"io"
 
-	"github.com/urfave/cli/v2"
-
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/formats/examples"
+	"github.com/rollmill/rollmill/stages/plugin"
 	"github.com/rollmill/rollmill/storage"
 )
 
-// exampleFlags say which task file to read, and how.
-func exampleFlags() []cli.Flag {
-	return inCategory(aboutInput,
-		&cli.StringFlag{Name: "examples", Usage: "read the examples from the task file at this `URI`: JSON, JSON lines, CSV or Parquet"},
-		&cli.StringFlag{Name: "examples-format", Usage: "`FORMAT` of the task file; default: by its extension"},
-		&cli.StringFlag{Name: "id-key", Value: "id", Usage: "`COLUMN` of the id"},
-		&cli.StringFlag{Name: "question-key", Value: "question", Usage: "`COLUMN` of the question"},
-		&cli.StringFlag{Name: "answer-key", Value: "answer", Usage: "`COLUMN` of the reference answer"},
-		&cli.StringFlag{Name: "generated-answer-key", Value: "generated_answer", Usage: "`COLUMN` of an answer made elsewhere"},
-		&cli.BoolFlag{Name: "unstructured", Usage: "the question is the whole row, as JSON"},
-		&cli.BoolFlag{Name: "require-question", Usage: "drop rows without a question, and refuse a file without that column"},
-		&cli.StringSliceFlag{Name: "allow", Usage: "keep only rows that match this `COLUMN=PATTERN`"},
-		&cli.StringSliceFlag{Name: "deny", Usage: "drop rows that match this `COLUMN=PATTERN`"},
-	)
+// taskFile says which examples to read, and how.
+type taskFile struct {
+	Examples string // URI
+	Format   examples.Options
 }
 
-// readExamples reads the task file, telling what it did not keep. The set is
-// there as long as the command runs.
-func readExamples(ctx context.Context, s *session, c *cli.Context) (*examples.Set, dataset.Ref, error) {
-	ref := dataset.Ref{Role: "examples", URI: storage.Redact(c.String("examples"))}
-	o := examples.Options{
-		Format: c.String("examples-format"), Names: fieldNames(c),
-		Unstructured: c.Bool("unstructured"), RequireQuestion: c.Bool("require-question"),
-	}
-	var err error
-	if o.Allow, err = patterns(c, "allow"); err != nil {
-		return nil, ref, err
-	}
-	if o.Deny, err = patterns(c, "deny"); err != nil {
-		return nil, ref, err
-	}
-	uri := c.String("examples")
+func (f *taskFile) Declare(d *plugin.Declarer) {
+	o := &f.Format
+	d.Heading(plugin.Input)
+	d.String(&f.Examples, "examples", "read the examples from the task file at this `URI`: JSON, JSON lines, CSV or Parquet").Open()
+	d.String(&o.Format, "examples-format", "read the task file as `FORMAT`").Shown("by its extension")
+	d.String(&o.Names.ID, "id-key", "take the id from this `COLUMN`").Shown("id")
+	d.String(&o.Names.Question, "question-key", "take the question from this `COLUMN`").Shown("question")
+	d.String(&o.Names.Answer, "answer-key", "take the reference answer from this `COLUMN`").Shown("answer")
+	d.String(&o.Names.GeneratedAnswer, "generated-answer-key", "take an answer made elsewhere from this `COLUMN`").Shown("generated_answer")
+	d.Bool(&o.Unstructured, "unstructured", "use the whole row as the question, as JSON")
+	d.Bool(&o.RequireQuestion, "require-question", "drop rows without a question, and refuse a file without that column")
+	d.Lists(&o.Allow, "allow", "keep only rows that match this `COLUMN=PATTERN`")
+	d.Lists(&o.Deny, "deny", "drop rows that match this `COLUMN=PATTERN`")
+}
+
+// read reads the task file and reports what it did not keep. The set is there
+// as long as the command runs.
+func (f *taskFile) read(ctx context.Context, s *session) (*examples.Set, dataset.Ref, error) {
+	uri := f.Examples
+	ref := dataset.Ref{Role: "examples", URI: storage.Redact(uri)}
 	if uri == "" {
 		return nil, ref, usage("name the task file with --examples", "no examples")
 	}
@@ -59,7 +52,7 @@ func readExamples(ctx context.Context, s *session, c *cli.Context) (*examples.Se
 	}
 	defer file.Close() // it was only read
 	ref.Digest = digest
-	set, report, err := examples.Read(ref.URI, file, size, o)
+	set, report, err := examples.Read(ref.URI, file, size, f.Format)
 	if err == nil {
 		s.opened = append(s.opened, set)
 	}

@@ -68,8 +68,8 @@ func TestExitHelp(t *testing.T) {
 			t.Errorf("rollmill --help does not list %d", code)
 		}
 	}
-	for _, cmd := range commands() {
-		if !strings.Contains(cmd.help(), exitHelp()) {
+	for _, cmd := range runnable() {
+		if !strings.Contains(cmd.help(cmd.fresh()), exitHelp()) {
 			t.Errorf("rollmill %s --help does not list the exit codes", cmd.name)
 		}
 	}

@@ -3,7 +3,7 @@ package main
 import (
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"github.com/rollmill/rollmill/stages/backends/finetune/finetunetest"
+	"github.com/rollmill/rollmill/stages/backends/openai/openaitest"
 )
 
 // serveFineTuning starts a test server of the OpenAI fine-tuning API and puts
@@ -14,8 +14,8 @@ func serveFineTuning(ts *testscript.TestScript, neg bool, _ []string) {
 	if neg {
 		ts.Fatalf("unsupported: ! finetuning")
 	}
-	server := finetunetest.New(finetunetest.Faults{})
+	server := openaitest.New(openaitest.Faults{})
 	ts.Defer(server.Close)
 	ts.Setenv("FINETUNING", server.URL)
-	ts.Setenv("OPENAI_API_KEY", finetunetest.Key)
+	ts.Setenv("OPENAI_API_KEY", openaitest.Key)
 }

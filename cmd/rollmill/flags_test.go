@@ -2,30 +2,27 @@ package main
 
 import (
 	"testing"
+
+	"github.com/rollmill/rollmill/stages/plugin"
 )
 
-// TestFlags holds every flag to the house style, and keeps one meaning for
-// one name.
+// TestFlags holds every flag to the house style, and keeps plug-ins of one sort
+// that share a name to one type.
 func TestFlags(t *testing.T) {
-	usages := map[string]string{}
-	for section, flags := range schema() {
-		seen := map[string]bool{}
-		for _, f := range flags {
-			d := describe(f)
-			if seen[d.name] {
-				t.Errorf("%s: two flags --%s", section, d.name)
+	for section, options := range schema() {
+		for _, o := range options {
+			for _, s := range declared([]*option{o}) {
+				switch {
+				case s.Help == "" || s.Heading == "":
+					t.Errorf("%s --%s has no help or heading", section, s.Name)
+				case s.Type != plugin.Switch && s.Placeholder() == "VALUE":
+					t.Errorf("%s --%s names no placeholder in backquotes", section, s.Name)
+				case section != "" && optionNamed(globalOptions(), s.Name) != nil:
+					t.Errorf("%s --%s hides the global flag", section, s.Name)
+				case s.Type != o.Type || s.Repeats != o.Repeats:
+					t.Errorf("%s --%s is of two types", section, s.Name)
+				}
 			}
-			seen[d.name] = true
-			if d.usage == "" || d.category == "" {
-				t.Errorf("%s --%s has no usage or category", section, d.name)
-			}
-			if d.takesValue && d.placeholder == "VALUE" {
-				t.Errorf("%s --%s names no placeholder in backticks", section, d.name)
-			}
-			if section != "" && flagNamed(globalFlags(), d.name) != nil {
-				t.Errorf("%s --%s hides the global flag", section, d.name)
-			}
-			usages[d.name] = d.usage
 		}
 	}
 }
@@ -36,8 +33,8 @@ func TestNearest(t *testing.T) {
 		"generatons": `did you mean "generations"?`, "grup": `did you mean "group"?`,
 		"curriculum_initial": `did you mean "curriculum-initial"?`, "zebra": "no idea",
 	} {
-		if got := nearest(word, known, "no idea"); got != want {
-			t.Errorf("nearest(%q) = %q, want %q", word, got, want)
+		if got := plugin.Nearest(word, known, "no idea"); got != want {
+			t.Errorf("Nearest(%q) = %q, want %q", word, got, want)
 		}
 	}
 }

@@ -2,48 +2,37 @@ package main
 
 import (
 	"fmt"
-	"regexp"
+	"io"
+	"slices"
 	"strings"
+	"time"
 
-	"github.com/urfave/cli/v2"
+	"github.com/rollmill/rollmill/stages/plugin"
 )
 
-// flagText is a flag as help, the pages and completion show it.
-type flagText struct {
-	name, placeholder, usage, fallback, category string
-	takesValue, repeats                          bool
+// shownDefault is a setting's default as help shows it, "" for none.
+func shownDefault(s *plugin.Setting) string {
+	if s.Default != "" || s.Repeats || s.Type == plugin.Switch {
+		return s.Default
+	}
+	switch v := s.Initial().(type) {
+	case nil:
+		return ""
+	case time.Duration:
+		return v.String()
+	default:
+		return fmt.Sprint(v)
+	}
 }
 
-var quotedWord = regexp.MustCompile("`([^`]+)`")
-
-func describe(f cli.Flag) flagText {
-	doc := f.(cli.DocGenerationFlag)
-	t := flagText{name: f.Names()[0], usage: doc.GetUsage(), takesValue: doc.TakesValue()}
-	if c, ok := f.(cli.CategorizableFlag); ok {
-		t.category = c.GetCategory()
-	}
-	if s, ok := f.(cli.DocGenerationSliceFlag); ok {
-		t.repeats = s.IsSliceFlag()
-	}
-	if t.takesValue {
-		t.placeholder = "VALUE"
-		if m := quotedWord.FindStringSubmatch(t.usage); m != nil {
-			t.placeholder = m[1]
-		}
-		t.fallback = strings.Trim(doc.GetDefaultText(), `"`)
-	}
-	t.usage = quotedWord.ReplaceAllString(t.usage, "$1")
-	return t
-}
-
-// notes are what follows a flag's usage in parentheses.
-func (t flagText) notes() string {
+// notes are what follows a flag's phrase in parentheses.
+func notes(s *plugin.Setting) string {
 	var notes []string
-	if t.fallback != "" && t.fallback != "0" && t.fallback != "0s" {
-		notes = append(notes, "default: "+t.fallback)
+	if d := shownDefault(s); d != "" && d != "0" && d != "0s" && d != "[]" && s.Type != plugin.Switch {
+		notes = append(notes, "default: "+d)
 	}
-	if t.repeats {
-		notes = append(notes, "may be repeated")
+	if s.Repeats {
+		notes = append(notes, "repeatable")
 	}
 	if len(notes) == 0 {
 		return ""
@@ -51,56 +40,119 @@ func (t flagText) notes() string {
 	return " (" + strings.Join(notes, "; ") + ")"
 }
 
-func (t flagText) form() string {
-	if !t.takesValue {
-		return "--" + t.name
+// form is a flag, or the key of a spec, as one types it.
+func form(s *plugin.Setting) string {
+	if s.Owner != nil && s.Owner.Spec != "" {
+		return s.SpecForm()
 	}
-	return "--" + t.name + " " + t.placeholder
+	return strings.TrimSpace("--" + s.Name + " " + s.Placeholder())
 }
 
-// byCategory keeps the order of the first flag of each category.
-func byCategory(flags []cli.Flag) (order []string, in map[string][]flagText) {
-	in = map[string][]flagText{}
-	for _, f := range flags {
-		t := describe(f)
-		if t.category == "" {
-			t.category = "Options"
+// byHeading keeps the order of the first setting of each heading.
+func byHeading(settings []*plugin.Setting) (order []string, in map[string][]*plugin.Setting) {
+	in = map[string][]*plugin.Setting{}
+	for _, s := range settings {
+		heading := s.Heading
+		if heading == "" {
+			heading = "Options"
 		}
-		if in[t.category] == nil {
-			order = append(order, t.category)
+		if in[heading] == nil {
+			order = append(order, heading)
 		}
-		in[t.category] = append(in[t.category], t)
+		in[heading] = append(in[heading], s)
 	}
 	return order, in
 }
 
-// help is what `rollmill COMMAND --help` prints.
-func (cmd command) help() string {
+// help is what `rollmill COMMAND --help` prints: the command's own flags and a
+// line for each plug-in. When the command line chose a plug-in by name, it is the
+// flags of both alone.
+func (cmd command) help(settings plugin.Settings, options []*option) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "rollmill %s - %s\n\nUsage: %s\n\n%s\n", cmd.name, cmd.usage, cmd.synopsis(), strings.TrimSpace(cmd.about))
-	writeFlags(&b, append(cmd.flags(), globalFlags()...))
-	if cmd.flags() != nil {
+	fmt.Fprintf(&b, "rollmill %s - %s\n\nUsage: %s\n", cmd.name, cmd.usage, cmd.synopsis())
+	sorts := sortsOf(settings)
+	if slices.ContainsFunc(sorts, func(of *pluginSort) bool { return of.named(options) != nil }) {
+		for _, of := range sorts {
+			if p := of.named(options); p != nil {
+				of.flags(&b, p)
+			}
+		}
+		writeFlags(&b, ownSettings(declared(options)))
+		fmt.Fprintf(&b, "\n`rollmill help %s` says what the command does, and lists the global flags and the exit codes.\n", cmd.name)
+		return b.String()
+	}
+	fmt.Fprintf(&b, "\n%s\n", strings.TrimSpace(cmd.about))
+	if cmd.parts != nil {
+		b.WriteString("\nSubcommands:\n")
+		for _, p := range cmd.parts {
+			fmt.Fprintf(&b, "  %-12s  %s\n", p.name, p.usage)
+		}
+	}
+	writeFlags(&b, ownSettings(declared(options)))
+	for _, of := range sorts {
+		of.list(&b)
+	}
+	writeFlags(&b, declared(globalOptions()))
+	if len(options) > 0 {
 		fmt.Fprintf(&b, "\nEvery flag has an environment variable, as %s, and a key in the config file, in section %q.\n",
-			variable(cmd.configSection(), describe(cmd.flags()[0]).name), cmd.configSection())
+			variable(cmd.configSection(), options[0].Name), cmd.configSection())
 	}
 	fmt.Fprintf(&b, "\nExit codes:\n%s", exitHelp())
 	return b.String()
 }
 
+// help prints help on a command, on a plug-in, or on the whole program.
+func help(s *streams, words []string) error {
+	text := ""
+	for _, cmd := range runnable() {
+		if cmd.name == strings.Join(words, " ") {
+			text = cmd.help(cmd.fresh())
+		}
+	}
+	switch {
+	case text != "":
+	case len(words) == 0:
+		text = appHelp()
+	case len(words) == 1:
+		return usage(plugin.Nearest(words[0], commandNames(), firstStep), "there is no command %q", words[0])
+	case len(words) == 2:
+		var err error
+		if text, err = pluginHelp(words[0], words[1]); err != nil {
+			return err
+		}
+	default:
+		return usage("write `rollmill help COMMAND` or `rollmill help SORT NAME`", "unexpected argument %q", words[2])
+	}
+	_, err := io.WriteString(s.out, text)
+	return err
+}
+
 func (cmd command) synopsis() string {
+	if cmd.parts != nil {
+		return fmt.Sprintf("rollmill %s %s [flags]", cmd.name, strings.Join(cmd.partNames(), "|"))
+	}
 	return strings.TrimSpace(fmt.Sprintf("rollmill %s [flags] %s", cmd.name, cmd.words))
 }
 
-func writeFlags(b *strings.Builder, flags []cli.Flag) {
-	order, in := byCategory(flags)
-	for _, category := range order {
-		fmt.Fprintf(b, "\n%s:\n", category)
+// settingsOf are the settings behind options.
+func declared(options []*option) []*plugin.Setting {
+	var out []*plugin.Setting
+	for _, o := range options {
+		out = append(out, o.all...)
+	}
+	return out
+}
+
+func writeFlags(b *strings.Builder, settings []*plugin.Setting) {
+	order, in := byHeading(settings)
+	for _, heading := range order {
+		fmt.Fprintf(b, "\n%s:\n", heading)
 		width := 0
-		for _, t := range in[category] {
-			width = max(width, min(len(t.form()), 32))
+		for _, s := range in[heading] {
+			width = max(width, min(len(form(s)), 32))
 		}
-		for _, t := range in[category] {
-			fmt.Fprintf(b, "  %-*s  %s%s\n", width, t.form(), t.usage, t.notes())
+		for _, s := range in[heading] {
+			fmt.Fprintf(b, "  %-*s  %s%s\n", width, form(s), s.Phrase(), notes(s))
 		}
 	}
 }
@@ -109,7 +161,7 @@ func writeFlags(b *strings.Builder, flags []cli.Flag) {
 func appHelp() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "rollmill - %s\n\n  %s\n\nUsage: rollmill [global flags] COMMAND [flags]\n", synopsis, dataFlow)
-	for _, heading := range []string{theLine, aroundIt} {
+	for _, heading := range []string{stagesHeading, commandsHeading} {
 		fmt.Fprintf(&b, "\n%s:\n", heading)
 		for _, cmd := range commands() {
 			if cmd.heading == heading {
@@ -117,12 +169,9 @@ func appHelp() string {
 			}
 		}
 	}
-	writeFlags(&b, globalFlags())
+	writeFlags(&b, declared(globalOptions()))
 	fmt.Fprintf(&b, "\nstdout carries the result, the URI of the dataset written; stderr the rest.\n")
 	fmt.Fprintf(&b, "A flag beats --set, which beats the environment, the config file and the default.\n")
 	fmt.Fprintf(&b, "\nExit codes:\n%s", exitHelp())
 	return b.String()
 }
-
-// escapeTemplate makes text a template of itself.
-func escapeTemplate(text string) string { return strings.ReplaceAll(text, "{{", `{{"{{"}}`) }

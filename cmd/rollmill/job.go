@@ -3,98 +3,108 @@ package main
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
-	"time"
-
-	"github.com/urfave/cli/v2"
 
 	"github.com/rollmill/rollmill/stages/backends/all"
+	"github.com/rollmill/rollmill/stages/plugin"
 	"github.com/rollmill/rollmill/stages/submit"
 	"github.com/rollmill/rollmill/storage"
 )
 
 var jobCommand = command{
 	name:    "job",
-	heading: aroundIt,
+	heading: commandsHeading,
 	usage:   "look at a submission: status, wait, cancel, list",
-	words:   "status|wait|cancel|list",
-	section: "submit",
 	about: `From any machine that can read the receipt and the ledger, which is --ledger,
 else where the receipt says (on a local disk, or in the receipt's own store),
 else in the folder above the receipt that holds the id of its run. Settings of the
-backend are those of submit. Status asks the trainer and prints the state; wait
-follows the job to its end and ends as submit --wait would; cancel asks the
-trainer to end it; list prints what the ledger holds, without asking anybody.
+backend are those of submit.
 
   rollmill job status --in runs/demo/epoch-0/submit
   rollmill job wait --in runs/demo/epoch-0/submit --timeout 2h
   rollmill job list --ledger runs/demo --json`,
-	flags: jobFlags,
-	run:   runJob,
+	parts: []command{
+		jobPart("status", "ask the trainer for the state of a submission, and print it"),
+		jobPart("wait", "follow a job to its end, and exit as submit --wait would"),
+		jobPart("cancel", "ask the trainer to end a job"),
+		{name: "job list", section: submitSection, usage: "print what the ledger holds, without asking a trainer", body: with(newJobSettings, runJobList)},
+	},
 }
 
-func jobFlags() []cli.Flag {
-	flags := inCategory(aboutInput,
-		&cli.StringFlag{Name: "in", Usage: "the receipt stands at this `URI`, the --out of submit; - takes it from stdin"},
-		&cli.StringFlag{Name: "key", Usage: "`KEY` of the submission, as list prints it, when there is no receipt yet"},
-		&cli.StringFlag{Name: "ledger", Usage: "submissions are remembered at this `URI`; default: the receipt's, or the folder that holds the id of its run"},
-	)
-	flags = append(flags, inCategory(aboutInput, runFlags()...)...)
-	flags = append(flags, inCategory("Waiting",
-		&cli.DurationFlag{Name: "poll-interval", Value: 10 * time.Second, Usage: "ask for the job's state every `TIME`"},
-		&cli.DurationFlag{Name: "timeout", Usage: "wait at most `TIME`", DefaultText: "none"},
-		&cli.DurationFlag{Name: "stall-timeout", Value: time.Hour, Usage: "give up on a job that shows nothing new for `TIME`; 0 for never"},
-		&cli.DurationFlag{Name: "lease", Value: time.Minute, Usage: "take a sender that was silent for `TIME` for dead"},
-	)...)
-	flags = append(flags, inCategory("What it was handed to",
-		&cli.StringFlag{Name: "backend", Value: "art", Usage: "`BACKEND` that it was handed to"})...)
-	return append(flags, backendFlags()...)
+// submitSection is the section of the config file that the settings of job are
+// in, too.
+const submitSection = "submit"
+
+// jobPart is a subcommand that looks at one submission.
+func jobPart(verb, usage string) command {
+	return command{name: "job " + verb, section: submitSection, usage: usage, body: with(newJobSettings, func(ctx context.Context, s *session, c *jobSettings) error {
+		return c.one(ctx, s, verb)
+	})}
 }
 
-// jobVerbs are the words that job takes.
-var jobVerbs = []string{"status", "wait", "cancel", "list"}
-
-func runJob(ctx context.Context, s *session) error {
-	verb := strings.Join(s.words, " ")
-	if !slices.Contains(jobVerbs, verb) {
-		return usage(nearest(verb, jobVerbs, "say `rollmill job status`, wait, cancel or list"), "job: %q is none of %s", verb, strings.Join(jobVerbs, ", "))
-	}
-	in, err := s.uri("in", s.flags.String("in"))
-	if err != nil {
-		return err
-	}
-	receipt, err := adopt(ctx, s.flags, in)
-	if err != nil {
-		return err
-	}
-	ledger, err := jobLedger(ctx, s, in, receipt)
-	if err != nil {
-		return err
-	}
-	if verb == "list" {
-		return listJobs(ctx, s, ledger)
-	}
-	return oneJob(ctx, s, verb, in, ledger)
+// jobSettings say which submission to look at, and how to wait for it.
+type jobSettings struct {
+	Wait    submit.JobOptions
+	Backend backend
+	In      string
+	Ledger  string
+	Place   runPlace
 }
 
-func oneJob(ctx context.Context, s *session, verb, in string, ledger *storage.Bucket) error {
-	c := s.flags
-	config, err := backendConfig(s, c)
+func newJobSettings() *jobSettings {
+	o := submit.Defaults()
+	return &jobSettings{Backend: plugin.Pick(all.Backends, "art"), Wait: submit.JobOptions{PollInterval: o.PollInterval, Stall: o.Stall, LeaseTTL: o.LeaseTTL}}
+}
+
+func (c *jobSettings) Declare(d *plugin.Declarer) {
+	d.Heading(plugin.Input)
+	d.String(&c.In, "in", "receipt of the submission, at this `URI`, the --out of submit; - takes it from stdin")
+	d.String(&c.Wait.Key, "key", "`KEY` of the submission, as list prints it, when there is no receipt yet")
+	d.String(&c.Ledger, "ledger", "submissions are recorded at this `URI`").Shown("the receipt's, or the folder that holds the id of its run")
+	d.Include(&c.Place)
+	d.Heading(plugin.Execution)
+	submit.DeclareWaiting(d, &c.Wait.PollInterval, &c.Wait.Timeout, &c.Wait.Stall, &c.Wait.LeaseTTL)
+	d.Heading(plugin.Submission)
+	plugin.Choose(d, &c.Backend, "backend", "`BACKEND` that it was submitted to").Shown("that of the receipt, else art")
+}
+
+// find reads the receipt, if there is one, and opens the ledger.
+func (c *jobSettings) find(ctx context.Context, s *session) (in string, ledger *storage.Bucket, err error) {
+	if in, err = s.uri("in", c.In); err != nil {
+		return "", nil, err
+	}
+	receipt, err := c.adopt(ctx, s, in)
+	if err != nil {
+		return "", nil, err
+	}
+	ledger, err = c.findLedger(ctx, in, receipt)
+	return in, ledger, err
+}
+
+func runJobList(ctx context.Context, s *session, c *jobSettings) error {
+	_, ledger, err := c.find(ctx, s)
 	if err != nil {
 		return err
 	}
-	o := submit.JobOptions{Env: s.stageEnv(), Key: c.String("key"), Out: in, Ledger: ledger, Wait: verb == "wait", Cancel: verb == "cancel",
-		PollInterval: c.Duration("poll-interval"), Timeout: c.Duration("timeout"), Stall: c.Duration("stall-timeout"), LeaseTTL: c.Duration("lease")}
+	return listJobs(ctx, s, ledger)
+}
+
+// one looks at one submission.
+func (c *jobSettings) one(ctx context.Context, s *session, verb string) error {
+	in, ledger, err := c.find(ctx, s)
+	if err != nil {
+		return err
+	}
+	o := c.Wait
+	o.Env, o.Out, o.Ledger, o.Wait, o.Cancel = s.stageEnv(), in, ledger, verb == "wait", verb == "cancel"
+	var receipt *storage.Bucket
 	if in != "" {
-		receipt, err := storage.Open(ctx, in)
-		if err != nil {
+		if receipt, err = storage.Open(ctx, in); err != nil {
 			return usage("", "--in: %w", err)
 		}
 		o.Receipt = receipt
-		place(&config, receipt, in)
 	}
-	if o.Trainer, err = all.New(c.String("backend"), config); err != nil {
+	if o.Trainer, err = trainer(&c.Backend, receipt, in); err != nil {
 		return err
 	}
 	r, err := submit.Job(ctx, o)

@@ -4,57 +4,71 @@ import (
 	"context"
 	"errors"
 	"fmt"
-
-	"github.com/urfave/cli/v2"
+	"strconv"
 
 	"github.com/rollmill/rollmill/formats/secret"
 	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/stages/backends/openai"
+	"github.com/rollmill/rollmill/stages/plugin"
 	"github.com/rollmill/rollmill/stages/score"
 	"github.com/rollmill/rollmill/storage"
 )
 
-// judgeFlags say whom rewards of kind judge and ruler ask.
-func judgeFlags() []cli.Flag {
-	return inCategory("Judges",
-		&cli.StringFlag{Name: "judge-url", Usage: "ask the OpenAI-compatible server at this `URL`, with /v1"},
-		&cli.StringFlag{Name: "judge-key-file", Usage: "read its key from this `FILE`; default: ROLLMILL_JUDGE_API_KEY, else OPENAI_API_KEY"},
-		&cli.StringFlag{Name: "judge-cache", Usage: "keep its answers at this `URI`; default: the sibling \"judge-cache\" of the output"},
-		&cli.IntFlag{Name: "judge-at-once", Value: 16, Usage: "ask each judge `N` things at once"},
-		&cli.Int64Flag{Name: "judge-max-tokens", Usage: "stop before more than `N` tokens are spent, the work kept", DefaultText: "no limit"},
-		&cli.Float64Flag{Name: "judge-max-cost", Usage: "stop before more than `MONEY` is spent, in the currency of the prices", DefaultText: "no limit"},
-		&cli.Float64Flag{Name: "judge-prompt-price", Usage: "`MONEY` for a million tokens of questions"},
-		&cli.Float64Flag{Name: "judge-completion-price", Usage: "`MONEY` for a million tokens of answers"},
-	)
+// judgeFolder keeps the answers of judges, beside the scores.
+const judgeFolder = "judge-cache"
+
+// judgeSettings say whom rewards of kind judge and ruler ask.
+type judgeSettings struct {
+	URL, Key, Cache              string
+	Concurrency                  int
+	BudgetTokens                 int64
+	BudgetMoney                  float64
+	PromptPrice, CompletionPrice float64
 }
 
-// judging reads them; out is where the scores go.
-func judging(ctx context.Context, s *session, c *cli.Context, out string) (score.Judging, error) {
-	if c.String("judge-url") == "" {
+func (j *judgeSettings) Declare(d *plugin.Declarer) {
+	d.Heading("Judges")
+	d.String(&j.URL, "judge-url", "ask the OpenAI-compatible server at this `URL`, with /v1")
+	d.Key(&j.Key, "judge-key-file", "read its key from this `FILE`", "ROLLMILL_JUDGE_API_KEY", "OPENAI_API_KEY").Shown("ROLLMILL_JUDGE_API_KEY, else OPENAI_API_KEY")
+	d.String(&j.Cache, "judge-cache", "keep its answers at this `URI`").Shown("the sibling judge-cache of the output")
+	d.Int(&j.Concurrency, "judge-concurrency", "ask each judge `N` things at once").Shown(strconv.Itoa(score.DefaultJudgeConcurrency))
+	d.Int64(&j.BudgetTokens, "judge-budget-tokens", "stop before more than `N` tokens are spent; the work is kept").Shown("no limit")
+	d.Float(&j.BudgetMoney, "judge-budget-money", "stop before more than `MONEY` is spent, in the currency of the prices; the work is kept").Shown("no limit")
+	d.Float(&j.PromptPrice, "judge-prompt-price", "count `MONEY` for a million tokens of questions")
+	d.Float(&j.CompletionPrice, "judge-completion-price", "count `MONEY` for a million tokens of answers")
+}
+
+func (j *judgeSettings) check() error {
+	if j.BudgetTokens < 0 || j.BudgetMoney < 0 || j.PromptPrice < 0 || j.CompletionPrice < 0 || j.Concurrency < 0 {
+		return usage("leave a limit out for none", "a --judge- flag is negative")
+	}
+	if j.BudgetMoney > 0 && j.PromptPrice == 0 && j.CompletionPrice == 0 {
+		return usage("give --judge-prompt-price and --judge-completion-price", "--judge-budget-money without prices")
+	}
+	return nil
+}
+
+// open makes what asks the judges; out is where the scores go.
+func (j *judgeSettings) open(ctx context.Context, out string) (score.Judging, error) {
+	if j.URL == "" {
 		return score.Judging{}, nil
 	}
-	key, err := s.apiKey(c.String("judge-key-file"), "ROLLMILL_JUDGE_API_KEY", "OPENAI_API_KEY")
-	if err != nil {
+	if err := j.check(); err != nil {
 		return score.Judging{}, err
 	}
-	l := &score.Ledger{PromptPrice: c.Float64("judge-prompt-price"), CompletionPrice: c.Float64("judge-completion-price"),
-		MaxTokens: c.Int64("judge-max-tokens"), MaxCost: c.Float64("judge-max-cost")}
-	if l.MaxTokens < 0 || l.MaxCost < 0 || l.PromptPrice < 0 || l.CompletionPrice < 0 || c.Int("judge-at-once") < 0 {
-		return score.Judging{}, usage("leave a limit out for none", "a --judge- flag is negative")
-	}
-	if l.MaxCost > 0 && l.PromptPrice == 0 && l.CompletionPrice == 0 {
-		return score.Judging{}, usage("give --judge-prompt-price and --judge-completion-price", "--judge-max-cost without prices")
-	}
-	uri := c.String("judge-cache")
+	uri := j.Cache
 	if uri == "" {
 		dir, _ := storage.Split(out)
-		uri = storage.Join(dir, "judge-cache")
+		uri = storage.Join(dir, judgeFolder)
 	}
 	b, err := storage.Open(ctx, uri)
 	if err != nil {
 		return score.Judging{}, err
 	}
-	return score.Judging{Asker: asker{openai.Judge{URL: c.String("judge-url"), Key: key}}, Store: judgeStore{b}, Ledger: l, AtOnce: c.Int("judge-at-once")}, nil
+	return score.Judging{
+		Asker: asker{openai.Judge{URL: j.URL, Key: j.Key}}, Store: judgeStore{b}, Concurrency: j.Concurrency,
+		Ledger: &score.Ledger{PromptPrice: j.PromptPrice, CompletionPrice: j.CompletionPrice, BudgetTokens: j.BudgetTokens, BudgetMoney: j.BudgetMoney},
+	}, nil
 }
 
 // asker is the judges' server, its errors as package score knows them.

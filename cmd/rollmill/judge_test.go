@@ -46,9 +46,9 @@ func TestJudgesAreAskedAndPaidForOnce(t *testing.T) {
 	root := t.TempDir()
 	stored(t, root+"/rollout")
 	t.Setenv("ROLLMILL_JUDGE_API_KEY", "sk-very-secret")
-	args := []string{"score", "--in", root + "/rollout", "--judge-url", s.URL, "--judge-at-once", "1", "--judge-prompt-price", "2",
+	args := []string{"score", "--in", root + "/rollout", "--judge-url", s.URL, "--judge-concurrency", "1", "--judge-prompt-price", "2",
 		"--reward", "judged=judge:model=m,max-tokens=50", "--reward", "side=ruler:model=m,max-tokens=50"}
-	code, _, talk := rollmill(t, append(args, "--judge-max-tokens", "2000")...)
+	code, _, talk := rollmill(t, append(args, "--judge-budget-tokens", "2000")...)
 	asked := s.Asked.Load()
 	if code != 5 || asked == 0 || asked >= 20 || !strings.Contains(talk, "the judges' budget of 2000 tokens is spent") {
 		t.Fatalf("exit code %d after %d questions:\n%s", code, asked, talk)

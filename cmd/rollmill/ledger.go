@@ -5,8 +5,6 @@ import (
 	"iter"
 	"path/filepath"
 
-	"github.com/urfave/cli/v2"
-
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/stages/submit"
@@ -24,17 +22,18 @@ for it too when two places hold the id, since one of them is a copy. Data
 without a run's id (made by other programs) has its ledger at --root; default:
 the folder that holds the input, or the one above epoch-<e>.`
 
-// ledger is where the submissions of a dataset are remembered; otherwise is for
-// one that has no run's id.
-func (s *session) ledger(ctx context.Context, c *cli.Context, in string, r dataset.Run, otherwise string) (string, error) {
+// findLedger is where the submissions of a dataset are recorded: named, or found
+// by the run's id, with root as a hint; otherwise is for one that has no run's
+// id.
+func findLedger(ctx context.Context, named, root, in string, r dataset.Run, otherwise string) (string, error) {
 	switch {
-	case c.String("ledger") != "":
-		return c.String("ledger"), nil
+	case named != "":
+		return named, nil
 	case r.ID == "":
 		return otherwise, nil
 	}
 	var told []string
-	if root := c.String("root"); root != "" {
+	if root != "" {
 		told = []string{root}
 	}
 	return dataset.FindRun(ctx, in, r, told...)
@@ -90,10 +89,10 @@ func reachable(b *storage.Bucket) string {
 	return storage.Redact(b.URI())
 }
 
-// jobLedger finds the ledger of a job: --ledger, else what the receipt says,
+// findLedger finds the ledger of a job: --ledger, else what the receipt says,
 // else as submit finds it. in is the receipt's place, or "".
-func jobLedger(ctx context.Context, s *session, in string, r *formats.Receipt) (*storage.Bucket, error) {
-	uri, err := s.jobLedgerURI(ctx, in, r)
+func (c *jobSettings) findLedger(ctx context.Context, in string, r *formats.Receipt) (*storage.Bucket, error) {
+	uri, err := c.ledgerURI(ctx, in, r)
 	if err != nil {
 		return nil, err
 	}
@@ -104,11 +103,10 @@ func jobLedger(ctx context.Context, s *session, in string, r *formats.Receipt) (
 	return b, nil
 }
 
-func (s *session) jobLedgerURI(ctx context.Context, in string, r *formats.Receipt) (string, error) {
-	c := s.flags
+func (c *jobSettings) ledgerURI(ctx context.Context, in string, r *formats.Receipt) (string, error) {
 	switch {
-	case c.String("ledger") != "":
-		return c.String("ledger"), nil
+	case c.Ledger != "":
+		return c.Ledger, nil
 	case r != nil && r.Ledger != "" && dataset.Follows(in, r.Ledger):
 		if held, err := holds(ctx, r.Ledger, r.Key); err != nil || held || r.RunID == "" {
 			return r.Ledger, err
@@ -117,16 +115,16 @@ func (s *session) jobLedgerURI(ctx context.Context, in string, r *formats.Receip
 		return "", formats.Invalid(storage.Redact(in), "name it with --ledger URI", nil, "the receipt's ledger, %q, is in another store and is not followed", r.Ledger)
 	}
 	if r != nil && r.RunID != "" {
-		return s.ledger(ctx, c, in, dataset.Run{ID: r.RunID, Root: r.Ledger}, "")
+		return findLedger(ctx, c.Ledger, c.Place.Root, in, dataset.Run{ID: r.RunID, Root: r.Ledger}, "")
 	}
 	if in != "" && r == nil { // a dataset, of which list is asked
 		d, err := dataset.Open(ctx, in, dataset.OpenOptions{})
 		if err == nil && d.Run.ID != "" {
-			return s.ledger(ctx, c, in, d.Run, c.String("root"))
+			return findLedger(ctx, c.Ledger, c.Place.Root, in, d.Run, c.Place.Root)
 		}
 	}
-	_, root := runAndRoot(c)
-	if in != "" && c.String("root") == "" {
+	_, root := c.Place.both()
+	if in != "" && c.Place.Root == "" {
 		root = dataset.RootOf(in)
 	}
 	return root, nil

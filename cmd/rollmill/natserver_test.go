@@ -30,7 +30,7 @@ func TestRealWorkflowServer(t *testing.T) {
 	}
 	nat := filepath.Join(root, ".venv-nat", "bin", "nat")
 	if _, err := os.Stat(nat); err != nil {
-		t.Skip("install testdata/agents/nat/requirements.txt into .venv-nat")
+		t.Skip("run .ci/venv nat")
 	}
 	dir := t.TempDir()
 	samples := filepath.Join(dir, "samples.jsonl")

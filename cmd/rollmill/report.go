@@ -3,38 +3,47 @@ package main
 import (
 	"context"
 
-	"github.com/urfave/cli/v2"
-
 	"github.com/rollmill/rollmill/pipelines/report"
+	"github.com/rollmill/rollmill/stages/plugin"
 )
 
 var reportCommand = command{
 	name:    "report",
-	heading: aroundIt,
+	heading: commandsHeading,
 	usage:   "sum up a run, epoch by epoch: a table, a plot, history files",
 	about: `It only reads the run's datasets, prints the table with its advice on stdout,
 and writes reward_plot.png, training_metrics.jsonl, reward_history.json,
 validation_history.json and curriculum_state.json.
 
-  rollmill report --root runs/demo`,
-	flags: reportFlags,
-	run:   runReport,
+  rollmill report runs/demo`,
+	words: "ROOT",
+	gives: []string{"root"},
+	body:  with(newReportSettings, runReport),
 }
 
-func reportFlags() []cli.Flag {
-	flags := inCategory(aboutInput, runFlags()...)
-	return append(flags, inCategory(aboutOutput,
-		&cli.StringFlag{Name: "out", Usage: "write the files at this `URI`; default: the root"},
-		&cli.BoolFlag{Name: "no-files", Usage: "print the table alone"},
-	)...)
+type reportSettings struct {
+	runPlace
+	Out     string
+	NoFiles bool
 }
 
-func runReport(ctx context.Context, s *session) error {
-	if s.flags.String("run") == "" && s.flags.String("root") == "" {
-		return usage("name the run's folder with --root", "no run")
+func newReportSettings() *reportSettings {
+	return &reportSettings{runPlace: runPlace{heading: plugin.Input}}
+}
+
+func (o *reportSettings) Declare(d *plugin.Declarer) {
+	d.Include(&o.runPlace)
+	d.Heading(plugin.Output)
+	d.String(&o.Out, "out", "write the files at this `URI`").Shown("the root").Open()
+	d.Bool(&o.NoFiles, "no-files", "print the table alone")
+}
+
+func runReport(ctx context.Context, s *session, o *reportSettings) error {
+	if o.Run == "" && o.Root == "" {
+		return usage("name the run's folder: rollmill report ROOT", "no run")
 	}
-	_, root := runAndRoot(s.flags)
-	run, err := report.Make(ctx, report.Options{Root: root, Out: s.flags.String("out"), NoFiles: s.flags.Bool("no-files")})
+	_, root := o.both()
+	run, err := report.Make(ctx, report.Options{Root: root, Out: o.Out, NoFiles: o.NoFiles})
 	if err != nil {
 		return err
 	}

@@ -9,16 +9,16 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/urfave/cli/v2"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/rollmill/rollmill/formats/secret"
 	"github.com/rollmill/rollmill/stages/backends/sandbox"
+	"github.com/rollmill/rollmill/stages/plugin"
 )
 
 var sandboxCommand = command{
 	name:    "sandbox",
-	heading: aroundIt,
+	heading: commandsHeading,
 	usage:   "serve a small real policy that learns, behind the real protocols",
 	about: `An engine and a trainer for machines without GPU, network or key: OpenAI-style
 chat with logprobs and token ids, and ART's training endpoints. It prints its
@@ -27,44 +27,47 @@ of --exec ends.
 
   rollmill sandbox --dir runs/sandbox
   rollmill sandbox --listen 127.0.0.1:0 --exec 'rollmill train --config rollmill.yaml --set submit.url=$ROLLMILL_SANDBOX_URL'`,
-	flags: sandboxFlags,
-	run:   runSandbox,
+	body: with(newSandboxSettings, runSandbox),
 }
 
-func sandboxFlags() []cli.Flag {
-	flags := inCategory(aboutRunning,
-		&cli.StringFlag{Name: "listen", Value: "127.0.0.1:7999", Usage: "answer at this `ADDRESS`; port 0 for any that is free"},
-		&cli.StringFlag{Name: "dir", Usage: "keep checkpoints in this `FOLDER`; default: in memory"},
-		&cli.StringFlag{Name: "exec", Usage: "run this shell `COMMAND` with ROLLMILL_SANDBOX_URL set, and end when it ends"},
-		&cli.StringSliceFlag{Name: "exec-env", Usage: "pass the environment variable `NAME` to the command; without it the command gets none that is named like a secret (KEY, TOKEN, PASSWORD, ...)"},
-		&cli.StringFlag{Name: "api-key-file", Usage: "ask on /v1 for the key in this `FILE`; default: ask for none"},
-		&cli.StringFlag{Name: "sample-log", Usage: "append every sampled id and logprob to this `FILE`"},
-	)
-	return append(flags, inCategory("What it is",
-		&cli.Int64Flag{Name: "seed", Usage: "`SEED` of the untrained weights"},
-		&cli.StringFlag{Name: "base-model", Value: sandbox.DefaultBaseModel, Usage: "serve the untrained policy as this `MODEL`"},
-		&cli.StringSliceFlag{Name: "model", Usage: "know this `PROJECT/NAME` from the start"},
-		&cli.IntFlag{Name: "hidden", Usage: "`UNITS` of the hidden layer", DefaultText: "64"},
-		&cli.IntFlag{Name: "gradient-steps", Usage: "gradient `STEPS` of a training call", DefaultText: "8"},
-		&cli.Float64Flag{Name: "learning-rate-scale", Value: 1, Usage: "multiply the trainer's learning rate by `X`"},
-		&cli.StringFlag{Name: "dialect", Value: string(sandbox.Legacy), Usage: "be this `AGE` of ART server: legacy, frontend or none"},
-		&cli.BoolFlag{Name: "suffixed-only", Usage: "serve name@step alone, as newer ART servers do"},
-		&cli.StringFlag{Name: "prepare-host", Usage: "name this `HOST` when asked where the policy answers"},
-	)...)
+type sandboxSettings struct {
+	sandbox.Options
+	Listen, Exec string
+	ExecEnv      []string
 }
 
-func runSandbox(ctx context.Context, s *session) error {
-	c := s.flags
-	o := sandbox.Options{
-		Dir: c.String("dir"), Seed: c.Int64("seed"), BaseModel: c.String("base-model"), Models: c.StringSlice("model"),
-		Hidden: c.Int("hidden"), GradientSteps: c.Int("gradient-steps"), LearningRateScale: c.Float64("learning-rate-scale"),
-		Dialect: sandbox.Dialect(c.String("dialect")), SuffixedOnly: c.Bool("suffixed-only"), PrepareHost: c.String("prepare-host"),
-		SampleLog: c.String("sample-log"), Log: s.logger(),
+func newSandboxSettings() *sandboxSettings {
+	return &sandboxSettings{
+		Options: sandbox.Options{BaseModel: sandbox.DefaultBaseModel, LearningRateScale: 1, Dialect: sandbox.Legacy},
+		Listen:  "127.0.0.1:7999",
 	}
-	var err error
-	if o.APIKey, err = s.apiKey(c.String("api-key-file")); err != nil {
-		return err
-	}
+}
+
+func (o *sandboxSettings) Declare(d *plugin.Declarer) {
+	d.Heading(plugin.Execution)
+	d.String(&o.Listen, "listen", "answer at this `ADDRESS`; port 0 takes any that is free")
+	d.String(&o.Dir, "dir", "keep checkpoints in this `FOLDER`").Shown("in memory")
+	d.String(&o.Exec, "exec", "run this shell `COMMAND` with ROLLMILL_SANDBOX_URL set, and end when it ends")
+	d.Strings(&o.ExecEnv, "exec-env", "pass the environment variable `NAME` to the command; without this it gets none that is named like a secret (KEY, TOKEN, PASSWORD, ...)")
+	d.Key(&o.APIKey, "api-key-file", "require on /v1 the key in this `FILE`").Shown("none is required")
+	d.String(&o.SampleLog, "sample-log", "append every sampled id and logprob to this `FILE`")
+	d.Heading("Policy")
+	d.Int64(&o.Seed, "seed", "draw the untrained weights with this `SEED`")
+	d.String(&o.BaseModel, "base-model", "serve the untrained policy as this `MODEL`").Open()
+	d.Strings(&o.Models, "model", "know this `PROJECT/NAME` from the start").Open()
+	d.Int(&o.Hidden, "hidden", "use a hidden layer of this many `UNITS`").Shown("64")
+	d.Int(&o.GradientSteps, "gradient-steps", "do this many gradient `STEPS` in a training call").Shown("8")
+	d.Float(&o.LearningRateScale, "learning-rate-scale", "multiply the trainer's learning rate by `X`")
+	plugin.Choice(d, &o.Dialect, "dialect", "behave as this `AGE` of ART server: "+words(dialects), dialects...)
+	d.Bool(&o.SuffixedOnly, "suffixed-only", "serve name@step alone, as newer ART servers do")
+	d.String(&o.PrepareHost, "prepare-host", "name this `HOST` when asked where the policy answers")
+}
+
+var dialects = []sandbox.Dialect{sandbox.Legacy, sandbox.Frontend, sandbox.Inference}
+
+func runSandbox(ctx context.Context, s *session, settings *sandboxSettings) error {
+	o := settings.Options
+	o.Log = s.logger()
 	if err := o.Validate(); err != nil {
 		return usage("see rollmill sandbox --help", "%w", err)
 	}
@@ -72,13 +75,13 @@ func runSandbox(ctx context.Context, s *session) error {
 	if err != nil {
 		return err
 	}
-	listener, err := net.Listen("tcp", c.String("listen"))
+	listener, err := net.Listen("tcp", settings.Listen)
 	if err != nil {
 		return errors.Join(usage("choose another --listen; port 0 takes any that is free", "%w", err), server.Close())
 	}
 	url := "http://" + listener.Addr().String()
-	if c.String("exec") != "" {
-		return s.serveFor(ctx, server, listener, url)
+	if settings.Exec != "" {
+		return s.serveFor(ctx, server, listener, url, settings)
 	}
 	if err := s.result(url, map[string]string{"url": url, "model": o.BaseModel}); err != nil {
 		return err
@@ -87,12 +90,12 @@ func runSandbox(ctx context.Context, s *session) error {
 }
 
 // serveFor serves while a program runs, and ends as the program did.
-func (s *session) serveFor(ctx context.Context, server *sandbox.Server, l net.Listener, url string) error {
+func (s *session) serveFor(ctx context.Context, server *sandbox.Server, l net.Listener, url string, settings *sandboxSettings) error {
 	serving, stop := context.WithCancel(ctx)
 	defer stop()
 	var group errgroup.Group
 	group.Go(func() error { return server.Serve(serving, l) })
-	err := s.shell(ctx, s.flags.String("exec"), s.flags.StringSlice("exec-env"), "ROLLMILL_SANDBOX_URL="+url)
+	err := s.shell(ctx, settings.Exec, settings.ExecEnv, "ROLLMILL_SANDBOX_URL="+url)
 	stop()
 	if served := group.Wait(); err == nil {
 		err = served

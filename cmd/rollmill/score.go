@@ -2,18 +2,16 @@ package main
 
 import (
 	"context"
-	"time"
-
-	"github.com/urfave/cli/v2"
 
 	"github.com/rollmill/rollmill/stages"
+	"github.com/rollmill/rollmill/stages/plugin"
 	"github.com/rollmill/rollmill/stages/score"
 	"github.com/rollmill/rollmill/stages/score/rewards/all"
 )
 
 var scoreCommand = command{
 	name:    "score",
-	heading: theLine,
+	heading: stagesHeading,
 	usage:   "compute named rewards from stored trajectories",
 	about: `A reward is a finite number, or null with the reason; a failed trajectory is
 never scored. Given scores instead of trajectories, their named rewards are
@@ -23,81 +21,59 @@ carried forward and the total is summed again.
   rollmill score --in DATASET --reward 'exact*0.5=match:exact' --reward 'short=expr:len(answer) < 100 ? 1 : 0'
   rollmill score --in SCORES --only failed --out SCORES-2
 
-A reward is NAME[*WEIGHT]=KIND:ARGUMENTS. Kinds:
-
-` + rewardKinds(),
-	flags: scoreFlags,
-	run:   runScore,
+A reward is NAME[*WEIGHT]=KIND:ARGUMENTS; without *WEIGHT its weight is 1.`,
+	body: with(newScoreSettings, runScore),
 }
 
-func rewardKinds() string {
-	text := ""
-	for _, k := range all.Kinds {
-		text += "  " + k.Name + ": " + k.Usage + "\n"
-	}
-	return text
+// scoreSettings are score's, with where it reads and writes.
+type scoreSettings struct {
+	score.Options
+	Only       []string
+	From       string
+	Validation bool
+	Epoch      *int
+	judges     judgeSettings
+	runPlace
+	source
+	target
 }
 
-func scoreFlags() []cli.Flag {
-	flags := inFlags("trajectories, or scores to carry forward,")
-	flags = append(flags, inCategory(aboutRows,
-		&cli.StringSliceFlag{Name: "reward", Usage: "compute `NAME[*WEIGHT]=KIND:ARGUMENTS`"},
-		&cli.StringSliceFlag{Name: "only", Usage: "compute `WHAT`: missing, failed, changed or a reward's name; the rest is carried over from --from"},
-		&cli.StringFlag{Name: "from", Usage: "the earlier scores' `URI`, of the same trajectories or of those that they extend; default: the input, when it is scores"},
-		&cli.StringSliceFlag{Name: "uses", Usage: "the values depend on the content of this `FILE`, too"},
-		&cli.Int64Flag{Name: "seed", Usage: "`SEED` that programs derive theirs from"},
-		validationFlag(),
-	)...)
-	flags = append(flags, inCategory(aboutRunning,
-		&cli.IntFlag{Name: "workers", Usage: "score `N` batches at once", DefaultText: "one per processor"},
-		&cli.IntFlag{Name: "batch-rows", Value: 64, Usage: "hand `N` rows to a reward at once"},
-		&cli.StringSliceFlag{Name: "reward-env", Usage: "pass the environment variable `NAME` to reward programs; without it they get none that is called as secrets are (KEY, TOKEN, PASSWORD, ...)"},
-		&cli.DurationFlag{Name: "timeout", Value: time.Minute, Usage: "wait at most `TIME` for a program's next answer"},
-	)...)
-	flags = append(flags, judgeFlags()...)
-	flags = append(flags, inCategory(aboutGates,
-		&cli.Float64Flag{Name: "max-failure-rate", Value: 0.5, Usage: "refuse a larger `SHARE` of unscored among the trajectories that did not fail"})...)
-	return append(flags, outFlags("the sibling \"score\" of the input")...)
+func newScoreSettings() *scoreSettings {
+	return &scoreSettings{
+		Options: score.Options{Registry: all.Rewards},
+		source:  source{what: "trajectories, or scores to carry forward,"},
+		target:  target{otherwise: "the sibling \"score\" of the input"},
+	}
 }
 
-// scoreOptions reads everything but the input, the output and the process.
-func scoreOptions(c *cli.Context) (score.Options, error) {
-	o := score.Options{
-		Kinds:          all.Kinds,
-		Uses:           c.StringSlice("uses"),
-		PassEnv:        c.StringSlice("reward-env"),
-		Seed:           c.Int64("seed"),
-		Workers:        c.Int("workers"),
-		BatchRows:      c.Int("batch-rows"),
-		Timeout:        c.Duration("timeout"),
-		MaxFailureRate: float(c, "max-failure-rate"),
-	}
-	for _, text := range c.StringSlice("reward") {
-		spec, err := score.ParseReward(text)
-		if err != nil {
-			return o, err
-		}
-		o.Rewards = append(o.Rewards, spec)
-	}
-	return o, nil
+func (c *scoreSettings) Declare(d *plugin.Declarer) {
+	d.Include(&c.source)
+	d.Include(&c.Options)
+	d.Heading(plugin.Rows)
+	d.Strings(&c.Only, "only", "compute `WHAT`: missing, failed, changed or a reward's name; the rest is carried over from --from")
+	d.String(&c.From, "from", "carry over the scores at this `URI`, of the same trajectories or of those that they extend").Shown("the input, when it is scores")
+	d.Bool(&c.Validation, validation, "score held-out examples: the config file's section validation comes before the command's own")
+	d.Include(&c.judges)
+	d.Heading(plugin.Input)
+	d.OptionalInt(&c.Epoch, "epoch", "read and write in the folder of epoch `N` of --root, when --in names no dataset")
+	d.Include(&c.runPlace)
+	d.Include(&c.target)
 }
 
-func runScore(ctx context.Context, s *session) error {
-	o, err := scoreOptions(s.flags)
-	if err != nil {
+func runScore(ctx context.Context, s *session, c *scoreSettings) error {
+	o := c.Options
+	var err error
+	if o.In, err = c.runPlace.input(s, c.source, c.Epoch, c.Validation); err != nil {
 		return err
 	}
-	if o.In, err = s.input(); err != nil {
+	if o.Out, err = c.target.besides(s, o.In.URI); err != nil {
 		return err
 	}
-	if o.Out, err = s.output(o.In.URI); err != nil {
+	if o.Judging, err = c.judges.open(ctx, o.Out.URI); err != nil {
 		return err
 	}
-	if o.Judging, err = judging(ctx, s, s.flags, o.Out.URI); err != nil {
-		return err
-	}
-	o.Only = s.flags.StringSlice("only")
-	o.From = stages.Input{URI: s.flags.String("from"), AcceptGates: o.In.AcceptGates}
+	o.Only = c.Only
+	o.From = stages.Input{URI: c.From, AcceptGates: o.In.AcceptGates}
 	o.Env = s.stageEnv()
 	r, err := score.Run(ctx, o)
 	return s.finish(r, r, err)

@@ -3,26 +3,25 @@ package main
 import (
 	"context"
 
-	"github.com/urfave/cli/v2"
-
 	"github.com/rollmill/rollmill/formats/dataset"
 )
 
 var sealCommand = command{
 	name:    "seal",
-	heading: aroundIt,
-	usage:   "find a dataset's shards complete and write its manifest",
+	heading: commandsHeading,
+	usage:   "write the manifest of a dataset whose shards are complete",
 	about: `The last shard to finish does this by itself, and so does every reader. Use it
 when the shards ran elsewhere, or to learn which ones are missing (exit code 4).
 Once the dataset is complete, it also removes what killed writers left: parts
 that no record names, which readers of plain Parquet would take for rows. What a
 command with --overwrite is writing stays.`,
-	flags: func() []cli.Flag { return inFlags("the dataset") },
-	run:   runSeal,
+	body: with(newSealSettings, runSeal),
 }
 
-func runSeal(ctx context.Context, s *session) error {
-	in, err := s.input()
+func newSealSettings() *source { return &source{what: "the dataset"} }
+
+func runSeal(ctx context.Context, s *session, o *source) error {
+	in, err := o.open(s)
 	if err != nil {
 		return err
 	}

@@ -5,23 +5,55 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/urfave/cli/v2"
-
 	"github.com/rollmill/rollmill/formats/secret"
+	"github.com/rollmill/rollmill/stages/plugin"
 )
+
+// storeKeys are the environment variables from which the libraries of object
+// stores read keys.
+var storeKeys = []string{"AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AZURE_STORAGE_KEY", "AZURE_STORAGE_SAS_TOKEN", "AZURE_CLIENT_SECRET"}
 
 // keyVariables are the environment variables from which this program and its
 // libraries read keys.
-var keyVariables = []string{
-	"ROLLMILL_API_KEY", "ROLLMILL_JUDGE_API_KEY", "ROLLMILL_REWARD_API_KEY", "ROLLMILL_AGENT_API_KEY", "OPENAI_API_KEY", "AZURE_OPENAI_API_KEY",
-	"NEMO_API_KEY", "NEMO_DATASTORE_TOKEN", "HF_TOKEN", "WANDB_API_KEY",
-	"AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AZURE_STORAGE_KEY", "AZURE_STORAGE_SAS_TOKEN", "AZURE_CLIENT_SECRET",
+func keyVariables() []string {
+	names := append([]string{"ROLLMILL_REWARD_API_KEY"}, storeKeys...)
+	for _, cmd := range commands() {
+		if settings, _ := cmd.fresh(); settings != nil {
+			names = append(names, plugin.SecretVariables(settings)...)
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// settle fills in what is not in any text: keys from files and variables, which
+// are secrets from now on; and makes known the secrets in the texts. Plug-ins that
+// are not chosen yet have theirs, too: a receipt may choose one later.
+func (s *streams) settle(settings plugin.Settings, options []*option) error {
+	for _, o := range options {
+		for _, x := range o.all {
+			value, from, err := x.Resolve(s.lookup)
+			if err != nil {
+				return usage("the file holds the key and nothing else", "%w", err)
+			}
+			s.secrets.Add(from, value)
+		}
+	}
+	if settings != nil {
+		for _, v := range plugin.Variables(settings) {
+			text, _ := s.lookup(v.Name)
+			if v.Set(text); v.Secret {
+				s.secrets.Add(v.Name, text)
+			}
+		}
+	}
+	return s.secretOptions(options)
 }
 
 // knownSecrets holds the keys in the environment.
 func knownSecrets(lookup func(string) (string, bool)) *secret.Set {
 	set := &secret.Set{}
-	for _, name := range keyVariables {
+	for _, name := range keyVariables() {
 		if value, ok := lookup(name); ok {
 			set.Add(name, value)
 		}
@@ -29,29 +61,18 @@ func knownSecrets(lookup func(string) (string, bool)) *secret.Set {
 	return set
 }
 
-// prompts are flags whose text is for a model, and may show any address.
-var prompts = []string{"system", "user", "request", "stop-match"}
-
-// secretFlags makes known what the flags' texts give to names of secrets, and
-// refuses addresses that hold one.
-func (s *streams) secretFlags(c *cli.Context, flags []cli.Flag) error {
-	for _, f := range flags {
-		name := f.Names()[0]
-		if !c.IsSet(name) || slices.Contains(prompts, name) {
+// secretOptions makes known what the options' texts give to names of secrets,
+// and refuses addresses that hold one.
+func (s *streams) secretOptions(options []*option) error {
+	for _, o := range options {
+		if o.Prompt || o.Type != plugin.Text && o.Type != plugin.Object {
 			continue
 		}
-		var texts []string
-		switch f.(type) {
-		case *cli.StringFlag:
-			texts = []string{c.String(name)}
-		case *cli.StringSliceFlag:
-			texts = c.StringSlice(name)
-		}
-		for _, text := range texts {
-			if name != "agent-env" { // agentEnv knows each by its name
-				s.secrets.AddAssigned(name, text)
+		for _, text := range o.texts {
+			if !o.Secret { // whoever uses it makes each known by a name of its own
+				s.secrets.AddAssigned(o.Name, text)
 			}
-			if err := s.addresses(name, text); err != nil {
+			if err := s.addresses(o.Name, text); err != nil {
 				return err
 			}
 		}
@@ -80,23 +101,4 @@ func (s *streams) addresses(flag, text string) error {
 		}
 	}
 	return nil
-}
-
-// agentEnv completes variables that are named without a value, and keeps the
-// values that look like secrets out of everything.
-func (s *session) agentEnv(given []string) ([]string, error) {
-	var out []string
-	for _, variable := range given {
-		name, value, ok := strings.Cut(variable, "=")
-		if !ok {
-			if value, ok = s.lookup(name); !ok {
-				return nil, usage("write --agent-env NAME=VALUE, or set it in the environment", "--agent-env %q is not set", name)
-			}
-		}
-		if secret.Looks(name) || secret.Guess(value) {
-			s.secrets.Add(name, value)
-		}
-		out = append(out, name+"="+value)
-	}
-	return out, nil
 }

@@ -3,45 +3,54 @@ package main
 import (
 	"context"
 
-	"github.com/urfave/cli/v2"
-
 	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/pipelines/inspect"
+	"github.com/rollmill/rollmill/stages/plugin"
 )
 
 var showCommand = command{
 	name:    "show",
-	heading: aroundIt,
-	usage:   "show what a dataset's manifest says, and some of its rows",
+	heading: commandsHeading,
+	usage:   "print a dataset's manifest and some of its rows",
 	about: `Datasets that a gate refused are shown like any other.
 
-  rollmill show --in runs/demo/epoch-0/group --table _groups --rows 20`,
-	flags: func() []cli.Flag {
-		return inCategory(aboutInput,
-			&cli.StringFlag{Name: "in", Usage: "look at the dataset at this `URI`; - takes it from stdin"},
-			&cli.StringFlag{Name: "table", Usage: "show rows of this `TABLE`: _groups, _pairs, _labels, _decisions, _plan; default: the main one"},
-			&cli.Int64Flag{Name: "first", Usage: "begin with row `N`, from 0"},
-			&cli.IntFlag{Name: "rows", Value: 5, Usage: "show at most `N` rows"},
-			&cli.BoolFlag{Name: "failed", Usage: "show only rows of failed trajectories"},
-		)
-	},
-	run: runShow,
+  rollmill show runs/demo/epoch-0/group --table _groups --rows 20`,
+	words: "URI",
+	gives: []string{"in"},
+	body:  with(newShowSettings, runShow),
 }
 
-func runShow(ctx context.Context, s *session) error {
-	in, err := s.input()
+type showSettings struct {
+	looked
+	inspect.Options
+}
+
+func newShowSettings() *showSettings {
+	return &showSettings{looked: looked{help: "show the dataset"}, Options: inspect.Options{Rows: 5}}
+}
+
+func (o *showSettings) Declare(d *plugin.Declarer) {
+	d.Include(&o.looked)
+	d.Heading(plugin.Input)
+	d.String(&o.Table, "table", "show rows of this `TABLE`: _groups, _pairs, _labels, _decisions, _plan").Shown("the main one")
+	d.Int64(&o.First, "first", "begin with row `N`, from 0")
+	d.Int(&o.Rows, "rows", "show at most `N` rows")
+	d.Bool(&o.Failed, "failed", "show only rows of failed trajectories")
+}
+
+func runShow(ctx context.Context, s *session, o *showSettings) error {
+	uri, err := o.open(s)
 	if err != nil {
 		return err
 	}
-	o := inspect.Options{Table: s.flags.String("table"), First: s.flags.Int64("first"), Rows: s.flags.Int("rows"), Failed: s.flags.Bool("failed")}
 	if o.Rows < 0 || o.First < 0 {
 		return usage("", "--rows %d, --first %d: neither may be negative", o.Rows, o.First)
 	}
-	view, err := inspect.Show(ctx, in.URI, o)
+	view, err := inspect.Show(ctx, uri, o.Options)
 	if err != nil {
 		return err
 	}
-	if err := warnOfUnnamed(ctx, s, in.URI); err != nil {
+	if err := warnOfUnnamed(ctx, s, uri); err != nil {
 		return err
 	}
 	return s.print(view, view.WriteText)

@@ -2,27 +2,33 @@ package main
 
 import (
 	"context"
-	"slices"
 	"strings"
 
 	"github.com/google/uuid"
-	"github.com/urfave/cli/v2"
 
 	"github.com/rollmill/rollmill/stages"
+	"github.com/rollmill/rollmill/stages/plugin"
 	"github.com/rollmill/rollmill/storage"
-	"github.com/rollmill/rollmill/storage/promises"
+	"github.com/rollmill/rollmill/storage/conformance"
 )
 
 var storageCommand = command{
 	name:    "storage",
-	heading: aroundIt,
-	usage:   "check what a bucket or a folder can do: storage check URI",
-	words:   "check URI",
-	about: `Holds the place against everything that datasets and ledgers rely on: whole
-writes, creation of what is not there yet by exactly one of many, listings in
-order, ranges, odd names, big objects. It writes about three thousand small
-objects and 50 MB under URI, in a folder with a name of its own that it removes
-again, and ends with code 1 when a promise is not kept.
+	heading: commandsHeading,
+	usage:   "test whether a bucket or a folder can hold datasets",
+	about:   `Datasets and ledgers lie in a folder, or in a bucket of an object store.`,
+	parts:   []command{storageCheckCommand},
+}
+
+var storageCheckCommand = command{
+	name:  "storage check",
+	usage: "run the conformance suite on a bucket or a folder",
+	words: "URI",
+	about: `Tests everything that datasets and ledgers rely on: whole writes, creation of a
+missing object by exactly one of many writers, listings in order, ranges, odd
+names, big objects. It writes about three thousand small objects and 50 MB
+under URI, in a folder with a name of its own that it removes again, and exits
+with code 1 when a case fails.
 
 The parameters behind the question mark and the environment variables are those
 of each store's own tools; credentials come from the environment only.
@@ -32,47 +38,50 @@ of each store's own tools; credentials come from the environment only.
   rollmill storage check 's3://bucket?endpoint=http://127.0.0.1:9000&use_path_style=true'
   rollmill storage check gs://bucket/prefix
   rollmill storage check 'azblob://container?storage_account=account'`,
-	flags: func() []cli.Flag { return nil },
-	run:   runStorage,
+	gives: []string{"uri"},
+	body:  with(func() *storageSettings { return &storageSettings{} }, runStorageCheck),
 }
 
-func runStorage(ctx context.Context, s *session) error {
-	words := slices.Clone(s.words)
-	verb := slices.Index(words, "check")
-	if verb >= 0 {
-		words = slices.Delete(words, verb, verb+1)
+type storageSettings struct{ URI string }
+
+func (c *storageSettings) Declare(d *plugin.Declarer) {
+	d.Heading(plugin.Input)
+	d.String(&c.URI, "uri", "test the bucket or the folder at this `URI`")
+}
+
+func runStorageCheck(ctx context.Context, s *session, c *storageSettings) error {
+	if c.URI == "" {
+		return usage("say `rollmill storage check URI`", "storage check takes one URI")
 	}
-	if verb < 0 || len(words) != 1 {
-		return usage("say `rollmill storage check URI`", "storage: got %q", strings.Join(s.words, " "))
-	}
-	root, err := storage.Open(ctx, words[0])
+	uri := c.URI
+	root, err := storage.Open(ctx, uri)
 	if err != nil {
 		return usage("", "%w", err)
 	}
-	place := storage.Join(words[0], "rollmill-check-"+uuid.NewString()[:8])
+	place := storage.Join(uri, "rollmill-check-"+uuid.NewString()[:8])
 	exclusive, err := exclusiveAt(ctx, place)
 	if err != nil {
 		return err
 	}
-	broken := 0
-	var results []promises.Result
-	err = promises.Check(ctx, func(folder string) (*storage.Bucket, error) { return storage.Open(ctx, storage.Join(place, folder)) },
-		func(r promises.Result) {
+	failed := 0
+	var results []conformance.Result
+	err = conformance.Run(ctx, func(folder string) (*storage.Bucket, error) { return storage.Open(ctx, storage.Join(place, folder)) },
+		func(r conformance.Result) {
 			results = append(results, r)
-			tellPromise(s, r)
-			if !r.Kept {
-				broken++
+			tellCase(s, r)
+			if !r.Pass {
+				failed++
 			}
 		})
 	if err != nil {
 		return err
 	}
-	result := map[string]any{"uri": root.URI(), "exclusive_create": exclusive, "promises": results, "broken": broken}
-	if err := s.result(root.URI(), result); err != nil || broken == 0 {
+	result := map[string]any{"uri": root.URI(), "exclusive_create": exclusive, "cases": results, "failed": failed}
+	if err := s.result(root.URI(), result); err != nil || failed == 0 {
 		return err
 	}
-	return stages.Errorf(stages.KindFailed, "the lines above tell what differs; a dataset needs all but \"one winner\", a ledger needs that one too",
-		"storage %q: %d of %d promises are not kept", root.URI(), broken, len(results))
+	return stages.Errorf(stages.KindFailed, "the lines above say what failed; datasets need every case but \"one winner\", a ledger needs that one too",
+		"storage %q: %d of %d cases failed", root.URI(), failed, len(results))
 }
 
 // exclusiveAt asks whether the place creates exclusively, and removes what it
@@ -97,10 +106,10 @@ func exclusiveAt(ctx context.Context, place string) (bool, error) {
 	return yes, nil
 }
 
-func tellPromise(s *session, r promises.Result) {
-	if r.Kept {
-		s.say("kept    %-24s %5.2f s", r.Promise, r.Took.Seconds())
+func tellCase(s *session, r conformance.Result) {
+	if r.Pass {
+		s.say("pass    %-24s %5.2f s", r.Case, r.Took.Seconds())
 		return
 	}
-	s.say("broken  %-24s %s", r.Promise, strings.Join(r.Problems, "; "))
+	s.say("fail    %-24s %s", r.Case, strings.Join(r.Problems, "; "))
 }

@@ -4,14 +4,14 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"strconv"
-
-	"github.com/urfave/cli/v2"
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/pipelines/report"
 	"github.com/rollmill/rollmill/pipelines/train"
 	"github.com/rollmill/rollmill/stages"
+	"github.com/rollmill/rollmill/stages/backends/file"
+	"github.com/rollmill/rollmill/stages/plugin"
 	"github.com/rollmill/rollmill/stages/rollout"
 	"github.com/rollmill/rollmill/stages/score"
 	"github.com/rollmill/rollmill/stages/submit"
@@ -20,7 +20,7 @@ import (
 
 var trainCommand = command{
 	name:    "train",
-	heading: aroundIt,
+	heading: commandsHeading,
 	usage:   "run the line for several epochs in one process",
 	about: `The stages' settings are their own sections of the config file. Datasets lie
 where the five commands would put them, so a run that was begun here can be
@@ -29,21 +29,29 @@ stopped. Before epoch e, when the validation interval divides e, the policy
 plays the held-out examples of section validation, which is never trained on.
 
   rollmill train --config rollmill.yaml --epochs 15`,
-	flags: trainFlags,
-	run:   runTrain,
+	body: with(newTrainSettings, runTrain),
 }
 
-func trainFlags() []cli.Flag {
-	flags := inCategory(aboutRows,
-		&cli.IntFlag{Name: "epochs", Value: 1, Usage: "train for `N` epochs"},
-		&cli.IntFlag{Name: "validation-interval", Usage: "validate before every `N`th epoch and after the last; default: validation.interval, else never"},
-		&cli.StringFlag{Name: "validation-examples", Usage: "held-out examples are in the task file at this `URI`; default: validation.examples"},
-	)
-	return append(flags, inCategory(aboutOutput, runFlags()...)...)
+// trainSettings are train's own; the stages' are in their sections.
+type trainSettings struct {
+	Epochs     int
+	Interval   *int
+	Validation string
+	runPlace
 }
 
-func runTrain(ctx context.Context, s *session) error {
-	o, err := trainOptions(ctx, s)
+func newTrainSettings() *trainSettings { return &trainSettings{Epochs: 1} }
+
+func (c *trainSettings) Declare(d *plugin.Declarer) {
+	d.Heading(plugin.Execution)
+	d.Int(&c.Epochs, "epochs", "train for `N` epochs")
+	d.OptionalInt(&c.Interval, "validation-interval", "validate before every `N`th epoch and after the last; 0 for never").Shown("validation.interval, else 0")
+	d.String(&c.Validation, "validation-examples", "read the held-out examples from the task file at this `URI`").Shown("validation.examples")
+	d.Include(&c.runPlace)
+}
+
+func runTrain(ctx context.Context, s *session, c *trainSettings) error {
+	o, err := c.options(ctx, s)
 	if err != nil {
 		return err
 	}
@@ -54,64 +62,64 @@ func runTrain(ctx context.Context, s *session) error {
 		return err
 	}
 	o.Env = s.stageEnv()
-	report, err := train.Run(ctx, o)
+	o.StageDone = func(e int, r stages.Report) { s.say("epoch %d: %s", e, summary(r)) }
+	o.EpochDone = func(e report.Epoch) { s.say("%s", e.Line()) }
+	result, err := train.Run(ctx, o)
 	if err != nil {
 		return err
 	}
-	s.say("train: %d epochs in %s", o.Epochs, report.Root)
-	return s.result(report.Root, report)
+	s.say("train: %d epochs in %s", o.Epochs, result.Root)
+	return s.result(result.Root, result)
 }
 
-// trainOptions makes the stages' options as their own commands would.
-func trainOptions(ctx context.Context, s *session) (train.Options, error) {
-	run, root := runAndRoot(s.flags)
-	o := train.Options{Root: root, Epochs: s.flags.Int("epochs")}
-	every, err := validationInterval(s)
+// options are the stages' as their own commands would make them.
+func (c *trainSettings) options(ctx context.Context, s *session) (train.Options, error) {
+	run, root := c.both()
+	o := train.Options{Root: root, Epochs: c.Epochs}
+	every, err := c.interval(s)
 	if err != nil {
 		return o, err
 	}
-	args := []string{"--run", run, "--root", root}
-	if o.Rollout, o.Score, err = sampleOptions(ctx, s, args); err != nil {
+	given := map[string]string{"run": run, "root": root}
+	if o.Rollout, o.Score, err = sampleOptions(ctx, s, root, given); err != nil {
 		return o, err
 	}
 	if every > 0 {
 		o.Validation = &train.Validation{Every: every}
-		args := append(args, "--validation")
-		if examples := s.flags.String("validation-examples"); examples != "" {
-			args = append(args, "--examples", examples)
+		given[validation] = "true"
+		if c.Validation != "" {
+			given["examples"] = c.Validation
 		}
-		if o.Validation.Rollout, o.Validation.Score, err = sampleOptions(ctx, s, args); err != nil {
+		if o.Validation.Rollout, o.Validation.Score, err = sampleOptions(ctx, s, root, given); err != nil {
 			return o, err
 		}
 	}
-	c, err := s.section(groupCommand)
+	grouping, err := sectionSettings(s, groupCommand.name, newGroupSettings, nil)
 	if err != nil {
 		return o, err
 	}
-	if o.Group, err = groupOptions(c); err != nil {
+	o.Group = grouping.Options
+	curating, err := sectionSettings(s, curateCommand.name, newCurateSettings, nil)
+	if err != nil {
 		return o, err
 	}
-	if c, err = s.section(curateCommand); err != nil {
+	o.Curate = curating.Options
+	submitting, err := sectionSettings(s, submitCommand.name, newSubmitSettings, map[string]string{"run": run, "root": root})
+	if err != nil {
 		return o, err
 	}
-	if o.Curate, err = curateOptions(c); err != nil {
-		return o, err
-	}
-	if c, err = s.section(submitCommand, args...); err != nil {
-		return o, err
-	}
-	if c.String("backend") == "file" {
+	if submitting.Backend.Name == file.Kind.Name {
 		return o, usage("use the five commands, and train elsewhere", "--backend file trains nothing, so there is no next epoch")
 	}
-	ledger := cmp.Or(c.String("ledger"), root)
-	o.FindLedger = func(ctx context.Context, in string, run dataset.Run, submitting *submit.Options) error {
-		uri, err := s.ledger(ctx, c, in, run, root)
+	ledger := cmp.Or(submitting.Ledger, root)
+	o.FindLedger = func(ctx context.Context, in string, run dataset.Run, o *submit.Options) error {
+		uri, err := findLedger(ctx, submitting.Ledger, root, in, run, root)
 		if err != nil || uri == ledger {
 			return err
 		}
-		return openLedger(ctx, uri, submitting)
+		return openLedger(ctx, uri, o)
 	}
-	o.Submit, err = submitOptions(ctx, s, c, ledger, storage.Join(root, "policy"))
+	o.Submit, err = submitting.options(ctx, ledger, storage.Join(root, "policy"))
 	return o, err
 }
 
@@ -136,47 +144,43 @@ func checkStages(o train.Options) error {
 	return errors.Join(o.Validate(), o.Group.Validate(), o.Curate.Validate(), o.Submit.Validate())
 }
 
-// sampleOptions are those of rollout and score. args are flags of rollout;
-// score takes --validation alone.
-func sampleOptions(ctx context.Context, s *session, args []string) (r rollout.Options, sc score.Options, err error) {
-	c, err := s.section(rolloutCommand, args...)
+// sampleOptions are those of rollout and score, with some flags of rollout
+// given; score takes --validation alone.
+func sampleOptions(ctx context.Context, s *session, root string, given map[string]string) (r rollout.Options, sc score.Options, err error) {
+	rolling, err := sectionSettings(s, rolloutCommand.name, newRolloutSettings, given)
 	if err != nil {
 		return r, sc, err
 	}
-	if c.String("plan") != "" || c.String("extend") != "" {
+	if rolling.PlanURI != "" || rolling.ExtendURI != "" {
 		return r, sc, usage("use the five commands for an epoch that is extended", "rollout.plan and rollout.extend are of one epoch, and train runs several")
 	}
-	if r, err = rolloutOptions(ctx, s, c); err != nil {
+	if r, err = rolling.options(ctx, s); err != nil {
 		return r, sc, err
 	}
-	if c.Bool(validation) {
-		c, err = s.section(scoreCommand, "--validation")
-	} else {
-		c, err = s.section(scoreCommand)
+	scored := map[string]string{}
+	if rolling.Validation {
+		scored[validation] = "true"
 	}
+	scoring, err := sectionSettings(s, scoreCommand.name, newScoreSettings, scored)
 	if err != nil {
 		return r, sc, err
 	}
-	if sc, err = scoreOptions(c); err != nil {
-		return r, sc, err
-	}
-	_, root := runAndRoot(s.flags)
-	sc.Judging, err = judging(ctx, s, c, storage.Join(root, "score"))
+	sc = scoring.Options
+	sc.Judging, err = scoring.judges.open(ctx, storage.Join(root, "score"))
 	return r, sc, err
 }
 
-// validationInterval is the flag's, or that of section validation.
-func validationInterval(s *session) (int, error) {
-	if s.flags.IsSet("validation-interval") {
-		return s.flags.Int("validation-interval"), nil
+// interval is the flag's, or that of section validation.
+func (c *trainSettings) interval(s *session) (int, error) {
+	if c.Interval != nil {
+		return *c.Interval, nil
 	}
-	st, ok := s.config.find([]string{validation}, "interval")
-	if !ok {
-		return 0, nil
+	v := &validationSettings{}
+	if err := s.config.apply(validation, optionsOf(plugin.Declared(v))); err != nil {
+		return 0, err
 	}
-	n, err := strconv.Atoi(st.Values[0])
-	if err != nil || n < 0 || len(st.Values) > 1 {
-		return 0, usage("", "%s: validation.interval: %q is not a number of epochs", st.Where, st.Values)
+	if v.Interval < 0 {
+		return 0, usage("", "validation.interval %d is not a number of epochs", v.Interval)
 	}
-	return n, nil
+	return v.Interval, nil
 }

@@ -23,14 +23,12 @@ var endlessWaits = map[string]string{
 	"formats/parquet settle":                 "of a row group, which is encoded and written",
 	"stages/backends/art Submit":             "training is silent for as long as it takes; --read-timeout ends it sooner, and so does a connection that is dead",
 	"stages/backends/openai Do":              "the context of a question, a probe or a trajectory has a time",
-	"stages/backends/openai completion":      "the probe's context has a time",
-	"stages/rollout/agents/http post":        "the attempt's context has --trajectory-timeout",
 	"stages/rollout/agents/nat post":         "the attempt's context has --trajectory-timeout",
 	"stages/rollout/recorder models":         "it ends with the session, and that with its trajectory",
 	"stages/rollout/recorder send":           "each try's context has the time of a call",
 	"stages/backends/command ask":            "the command's context kills it, WaitDelay closes its pipes, and the reader ends with them",
-	"stages/backends/finetune whole":         "the pipe is closed before, which ends the writer",
-	"stages/backends/repo upload":            "of requests with a time limit",
+	"stages/backends/openai whole":           "the pipe is closed before, which ends the writer",
+	"stages/backends/hfhub upload":           "of requests with a time limit",
 	"stages/curate run":                      "the group's context ends every side",
 	"stages/group runs":                      "the group's context ends every side",
 	"stages/internal/lease Release":          "the renewal is stopped before, and each write has a time",
@@ -38,6 +36,10 @@ var endlessWaits = map[string]string{
 	"stages/rollout close":                   "the pipe has a deadline; the keeper's channel is closed, and a segment has a minute",
 	"stages/rollout run":                     "the keeper's channel is closed by close",
 	"stages/rollout sync":                    "the reader of the pipe has a deadline once the process has ended",
+	"stages/internal/process Wait":           "of a program that is killed by whoever started it",
+	"stages/internal/process wait":           "of a program that is killed by whoever started it; WaitDelay closes its pipes",
+	"stages/internal/remote Do":              "limited gives it a time, and the callers that ask for none have one in their context",
+	"stages/rollout Run":                     "the attempt's context kills the program",
 	"stages/rollout wait":                    "of a process that is killed by whoever started it; the pipe has a deadline",
 	"stages/rollout/agents/chat answerTools": "of programs that the attempt's context kills",
 	"stages/rollout/agents/command ask":      "takes back the place that this call holds",
@@ -46,7 +48,6 @@ var endlessWaits = map[string]string{
 	"stages/rollout/recorder close":          "the health checks' context is cancelled before",
 	"stages/score run":                       "the group's context ends every side",
 	"stages/score/rewards/command Close":     "kill has a grace",
-	"stages/score/rewards/command wait":      "of a process that is killed by whoever started it",
 	"stages/score/rewards/judge Score":       "of questions whose requests have a time limit",
 	"stages/score/rewards/judge once":        "takes back the place that this call holds",
 	"stages/score/rewards/ruler Score":       "of questions whose requests have a time limit",
@@ -54,14 +55,13 @@ var endlessWaits = map[string]string{
 }
 
 // readers are packages in which a size may come from a file or a peer.
-var readers = append([]string{"formats/dataset", "storage", "stages/backends/remote", "stages/backends/openai", "stages/internal/spill"}, parsers...)
+var readers = append([]string{"formats/dataset", "storage", "stages/internal/remote", "stages/backends/openai", "stages/internal/spill"}, parsers...)
 
 // unsized lists what readers make of a size that is not bounded where it
 // stands, each with what bounds it.
 var unsized = map[string]string{
 	"formats/arrow answers":            "checker.batch: maxRows",
 	"formats/arrow next":               "maxMetadata, two lines above",
-	"formats/arrow objects":            "a batch of batchRows at most, of a file that CheckFooter let through",
 	"formats/dataset readAllRecords":   "MaxShards, where the run is read",
 	"formats/examples newTable":        "the examples that were read",
 	"formats/examples next":            "what is left of our own file",
@@ -69,15 +69,18 @@ var unsized = map[string]string{
 	"formats/examples spool":           "a constant",
 	"formats/parquet OpenAhead":        "guess",
 	"formats/parquet Read":             "the rows that the caller has room for",
+	"formats/parquet deltas":           "prefixed: the values are claimed",
 	"formats/parquet fetch":            "extents of a footer that check let through, of at most the limit of FetchAhead or one chunk",
 	"formats/parquet fillBytes":        "rows that are in memory",
 	"formats/parquet grown":            "values that claim paid for",
 	"formats/parquet have":             "what is left of the chunk, which lies in the file; a page's size is claimed before",
 	"formats/parquet level":            "claimed three lines above",
+	"formats/parquet next":             "readAhead",
 	"formats/parquet pagesOf":          "check: maxIndex",
 	"formats/parquet readFooter":       "maxFooter",
 	"formats/parquet reserve":          "pages of the input that are copied",
 	"formats/parquet splice":           "pages of the input that are copied",
+	"formats/parquet textRoom":         "claimed one line above",
 	"stages/internal/spill grow":       "doubles what is there, up to the sorter's memory",
 	"stages/internal/spill next":       "a record of our own file",
 	"stages/internal/spill spilled":    "a record of our own file",

@@ -2,6 +2,7 @@ package main
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -14,10 +15,17 @@ func wordsLast(args []string) []string {
 		return args
 	}
 	i := slices.IndexFunc(commands(), func(c command) bool { return c.name == args[at] })
-	if i < 0 || commands()[i].words == "" {
+	if i < 0 {
 		return args
 	}
-	known := append(commands()[i].flags(), globalFlags()...)
+	cmd := commands()[i]
+	if cmd.words == "" && cmd.parts == nil {
+		return args
+	}
+	known := append(cmd.options(), globalOptions()...)
+	for _, p := range cmd.parts {
+		known = append(known, p.options()...)
+	}
 	var flags, words []string
 	for rest := args[at+1:]; len(rest) > 0; {
 		arg := rest[0]
@@ -29,16 +37,17 @@ func wordsLast(args []string) []string {
 		case arg == "-" || !strings.HasPrefix(arg, "-"):
 			words = append(words, arg)
 		case name == "help" || name == "h":
-			return append(slices.Clone(args[:at+1]), "--help")
+			return append(append(slices.Clone(args[:at+1]), cmd.subcommand(words)...), "--help")
 		default:
 			flags = append(flags, arg)
-			if f := flagNamed(known, name); f != nil && describe(f).takesValue && len(rest) > 0 {
+			if o := optionNamed(known, name); o != nil && !o.IsBoolFlag() && len(rest) > 0 {
 				flags, rest = append(flags, rest[0]), rest[1:]
 			}
 		}
 	}
-	moved := append(slices.Clone(args[:at+1]), flags...)
-	return append(append(moved, "--"), words...)
+	sub := cmd.subcommand(words)
+	moved := append(append(slices.Clone(args[:at+1]), sub...), flags...)
+	return append(append(moved, "--"), words[len(sub):]...)
 }
 
 // commandAt is the place of the command among the arguments, or -1.
@@ -47,9 +56,23 @@ func commandAt(args []string) int {
 		if !strings.HasPrefix(args[i], "-") {
 			return i
 		}
-		if f := flagNamed(globalFlags(), strings.TrimLeft(args[i], "-")); f != nil && describe(f).takesValue {
+		if o := optionNamed(globalOptions(), strings.TrimLeft(args[i], "-")); o != nil && !o.IsBoolFlag() {
 			i++
 		}
 	}
 	return -1
+}
+
+// giveWords gives the words to the settings that they stand for.
+func (cmd command) giveWords(words []string, own []*option) error {
+	for i, name := range cmd.gives[:min(len(words), len(cmd.gives))] {
+		o := optionNamed(own, name)
+		if o.given {
+			return usage("write it once, as "+cmd.synopsis(), "both --%s and the argument %q are given", name, words[i])
+		}
+		if err := o.Set(words[i]); err != nil {
+			return o.refused("argument "+strconv.Itoa(i+1), words[i], err)
+		}
+	}
+	return nil
 }

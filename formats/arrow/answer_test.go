@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/arrow/arrowtest"
 )
 
 // stream writes n batches of one row.
@@ -118,7 +119,7 @@ func TestAskedRowsAreWritten(t *testing.T) {
 		}
 		var got []byte
 		for c, f := range r.RecordBatch().Schema().Fields() {
-			if got, err = appendValue(append(got, f.Name+"="...), r.RecordBatch().Column(c), 0); err != nil {
+			if got, err = arrowtest.AppendValue(append(got, f.Name+"="...), r.RecordBatch().Column(c), 0); err != nil {
 				t.Fatal(err)
 			}
 			got = append(got, ' ')

@@ -45,7 +45,7 @@ func sampled(parent, call int32, id int32) formats.Message {
 // reasons checks a group and returns each reason once, in order.
 func reasons(rows []formats.Trajectory, l Limits) []string {
 	var out []string
-	Check(rows, l, &formats.Load{}, func(p formats.Problem) {
+	Check(rows, l, func(p Problem) {
 		if !slices.Contains(out, p.Reason) {
 			out = append(out, p.Reason)
 		}

@@ -72,32 +72,42 @@ type Limits struct {
 // DefaultMaxSeqLength is the server's.
 const DefaultMaxSeqLength = 32768
 
-// Check reports every reason not to send a group, and counts what it holds.
-func Check(rows []formats.Trajectory, l Limits, load *formats.Load, report func(formats.Problem)) {
-	c := checker{limits: l, report: report, load: load}
-	load.Groups++
+// Problem is a reason not to send a group, or one of its trajectories.
+type Problem struct {
+	GroupID      string
+	TrajectoryID string // "" when the whole group is meant
+	Reason       string // of Reasons
+	Detail       string
+	Hint         string
+}
+
+// Check reports every reason not to send a group. It returns how many sequences
+// the server would train on, and how many sampled tokens.
+func Check(rows []formats.Trajectory, l Limits, report func(Problem)) (sequences, tokens int64) {
+	c := checker{limits: l, report: report}
 	if len(rows) > 0 {
 		c.group(rows)
 	}
 	for i := range rows {
 		c.row(&rows[i])
 	}
+	return c.sequences, c.tokens
 }
 
 type checker struct {
-	limits Limits
-	report func(formats.Problem)
-	load   *formats.Load
-	at     *formats.Trajectory
+	limits            Limits
+	report            func(Problem)
+	at                *formats.Trajectory
+	sequences, tokens int64
 }
 
 func (c *checker) problem(reason, detail string, args ...any) {
-	c.report(formats.Problem{GroupID: c.at.GroupID, TrajectoryID: c.at.TrajectoryID, Reason: reason, Detail: fmt.Sprintf(detail, args...), Hint: hints[reason]})
+	c.report(Problem{GroupID: c.at.GroupID, TrajectoryID: c.at.TrajectoryID, Reason: reason, Detail: fmt.Sprintf(detail, args...), Hint: hints[reason]})
 }
 
 func (c *checker) group(rows []formats.Trajectory) {
 	whole := func(reason, detail string) {
-		c.report(formats.Problem{GroupID: rows[0].GroupID, Reason: reason, Detail: detail, Hint: hints[reason]})
+		c.report(Problem{GroupID: rows[0].GroupID, Reason: reason, Detail: detail, Hint: hints[reason]})
 	}
 	if len(rows) < 2 {
 		whole(Singleton, "ART drops a group of one")
@@ -116,7 +126,6 @@ func (c *checker) group(rows []formats.Trajectory) {
 
 func (c *checker) row(t *formats.Trajectory) {
 	c.at = t
-	c.load.Trajectories++
 	switch {
 	case t.Reward == nil:
 		c.problem(NoReward, "the reward is null")
@@ -131,7 +140,7 @@ func (c *checker) row(t *formats.Trajectory) {
 		c.problem(Branches, "it has %d branches to train, and this server takes one", len(sequences))
 	}
 	for _, s := range sequences {
-		c.load.Sequences++
+		c.sequences++
 		c.sequence(t, s)
 	}
 	if c.limits.Plain && len(t.ToolSets) > 0 {
@@ -197,7 +206,7 @@ func (c *checker) choice(t *formats.Trajectory, i int) {
 		c.plain(t, i)
 		return
 	}
-	c.load.Tokens += int64(len(m.TokenIDs))
+	c.tokens += int64(len(m.TokenIDs))
 	if !finishes[finish(m)] {
 		c.problem(BadFinish, "message %d ended with %q", i, m.FinishReason)
 	}
@@ -225,7 +234,7 @@ func (c *checker) choice(t *formats.Trajectory, i int) {
 // plain checks a sampled message that goes without what was sampled.
 func (c *checker) plain(t *formats.Trajectory, i int) {
 	m := &t.Messages[i]
-	c.load.Tokens += int64(max(len(m.TokenIDs), int(t.Calls[m.Call].CompletionTokens)))
+	c.tokens += int64(max(len(m.TokenIDs), int(t.Calls[m.Call].CompletionTokens)))
 	if len(m.ToolCalls) > 0 {
 		c.problem(PlainToolCalls, "message %d calls tools, and this server trains on text alone", i)
 	}

@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 
 	"github.com/google/uuid"
@@ -103,7 +104,12 @@ func RunOf(all ...*Dataset) Run {
 	return Run{}
 }
 
-var epochFolder = regexp.MustCompile(`^epoch-[0-9]+$`)
+// EpochFolder is the name of an epoch's folder in the folder of its run.
+func EpochFolder(e int) string { return epochPrefix + strconv.Itoa(e) }
+
+const epochPrefix = "epoch-"
+
+var epochFolder = regexp.MustCompile("^" + epochPrefix + "[0-9]+$")
 
 // RootOf returns the root of the run that a dataset at a URI belongs to by its
 // place: the folder above the nearest epoch-<e>, else the dataset's parent. A
@@ -122,6 +128,16 @@ func RootOf(uri string) string {
 		return uri
 	}
 	return parent
+}
+
+// ParentOf returns the folder that holds a dataset or, when that is an epoch's,
+// the folder above it.
+func ParentOf(uri string) string {
+	dir, _ := storage.Split(uri)
+	if parent, name := storage.Split(dir); epochFolder.MatchString(name) {
+		return parent
+	}
+	return dir
 }
 
 // above yields the folders above a URI, the nearest first, and what each is

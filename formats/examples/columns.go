@@ -1,13 +1,13 @@
 package examples
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"slices"
 	"strconv"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/jsontext"
 )
 
 // columns yields the rows of a column map, in the order of their indexes.
@@ -74,19 +74,7 @@ func assemble(names []string, value func(name string) json.RawMessage) json.RawM
 		if len(b) > 1 {
 			b = append(b, ',')
 		}
-		b = append(append(quote(b, name), ':'), v...)
+		b = append(append(jsontext.AppendString(b, name), ':'), v...)
 	}
 	return append(b, '}')
-}
-
-// quote appends a JSON string. It differs from json.Marshal in leaving < > &
-// as they are written.
-func quote(b []byte, s string) []byte {
-	var out bytes.Buffer
-	enc := json.NewEncoder(&out)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(s); err != nil {
-		return append(b, `""`...) // a string always encodes
-	}
-	return append(b, bytes.TrimSuffix(out.Bytes(), []byte("\n"))...)
 }

@@ -9,6 +9,7 @@ import (
 	"iter"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/jsontext"
 )
 
 // readCSV yields one object a record, every value a string as it is written:
@@ -83,7 +84,7 @@ func cells(r *csv.Reader, names, record []string) (line, error) {
 		if err := checkUTF8([]byte(text)); err != nil {
 			return line{}, fmt.Errorf("line %d, column %q: %w", number, names[i], err)
 		}
-		values[names[i]] = quote(nil, text)
+		values[names[i]] = jsontext.AppendString(nil, text)
 	}
 	object := assemble(names, func(name string) json.RawMessage { return values[name] })
 	return line{object: object, number: number, short: len(record) < len(names)}, nil

@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rollmill/rollmill/formats/arrow"
+	"github.com/rollmill/rollmill/formats/arrow/arrowtest"
 )
 
 // Arrow reads a file with arrow-go and compares every leaf with the rows'
@@ -20,14 +20,14 @@ import (
 // and floats to the last bit.
 func Arrow[T any](t testing.TB, file []byte, want []T) {
 	t.Helper()
-	i := 0
-	for object, err := range arrow.Rows("file", bytes.NewReader(file), int64(len(file))) {
-		if err != nil {
-			t.Fatal(err)
-		}
-		if i == len(want) {
-			t.Fatalf("arrow-go reads more than the %d rows written", len(want))
-		}
+	rows, err := arrowtest.Rows(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(rows) != len(want) {
+		t.Fatalf("arrow-go reads %d rows of the %d written", len(rows), len(want))
+	}
+	for i, object := range rows {
 		dec := json.NewDecoder(bytes.NewReader(object))
 		dec.UseNumber()
 		var got any
@@ -37,10 +37,6 @@ func Arrow[T any](t testing.TB, file []byte, want []T) {
 		if diff := differ(reflect.ValueOf(want[i]), nil, got); diff != "" {
 			t.Fatalf("row %d%s", i, diff)
 		}
-		i++
-	}
-	if i != len(want) {
-		t.Fatalf("arrow-go reads %d rows of the %d written", i, len(want))
 	}
 }
 

@@ -74,7 +74,7 @@ func (c *column) dictionary(raw *rawPage) error {
 		return err
 	}
 	c.dict = values{}
-	err = c.plain(&c.dict, data, n, true)
+	err = c.direct(&c.dict, data, format.Plain, n, true)
 	c.words += c.page // until the chunk ends
 	c.page, c.kept = 0, 0
 	return err

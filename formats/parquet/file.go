@@ -33,6 +33,11 @@ var codecs = []format.CompressionCodec{format.Uncompressed, format.Snappy, forma
 // wrong with the bytes is a formats.InputError; what src returns comes back
 // as it is.
 func Open(src io.ReaderAt, size int64, name string) (*File, error) {
+	return open(src, size, name, codecs)
+}
+
+// open opens a file whose pages are compressed with some of the codecs.
+func open(src io.ReaderAt, size int64, name string, codecs []format.CompressionCodec) (*File, error) {
 	meta, digest, err := readFooter(src, size, name)
 	if err != nil {
 		if errors.Is(err, io.ErrUnexpectedEOF) {
@@ -51,26 +56,12 @@ func Open(src io.ReaderAt, size int64, name string) (*File, error) {
 		for c := range meta.RowGroups[g].Columns {
 			m := &meta.RowGroups[g].Columns[c].MetaData
 			if !slices.Contains(codecs, m.Codec) {
-				return nil, formats.Invalid(name, "datasets are written with zstd; a task file (--examples) may be compressed with anything", nil,
+				return nil, formats.Invalid(name, "write it with zstd, snappy or no compression; a task file (--examples) may have gzip, brotli or lz4_raw, too", nil,
 					"column %s is compressed with %s, which is not read here", columnName(m.PathInSchema), m.Codec)
 			}
 		}
 	}
 	return &File{name: name, src: src, size: size, meta: meta, root: root, leaves: leaves, footerDigest: digest, budget: defaultBudget(size)}, nil
-}
-
-// CheckFooter reads the footer of a file of any tool. An error, which is as
-// Open's, says that it is none, or nests deeper or claims more than a reader
-// that believes it survives.
-func CheckFooter(src io.ReaderAt, size int64, name string) error {
-	meta, _, err := readFooter(src, size, name)
-	if err != nil {
-		return err
-	}
-	if _, _, err = newSchema(meta.Schema); err != nil {
-		return formats.Invalid(name, "", err, "damaged footer")
-	}
-	return nil
 }
 
 // Name is what errors call the file.

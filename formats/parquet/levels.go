@@ -1,11 +1,16 @@
 package parquet
 
 import (
+	"bytes"
 	"encoding/binary"
+	"io"
 
+	"github.com/andybalholm/brotli"
+	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/snappy"
 	"github.com/parquet-go/parquet-go/encoding/rle"
 	"github.com/parquet-go/parquet-go/format"
+	"github.com/pierrec/lz4/v4"
 )
 
 func (c *column) levelsV2(raw *rawPage, p *page) (data []byte, enc format.Encoding, err error) {
@@ -134,6 +139,15 @@ func (c *column) inflate(data []byte, size int) ([]byte, error) {
 		c.inflated = c.inflated[:len(out)]
 	case format.Snappy:
 		c.inflated, err = snappy.Decode(c.inflated[:cap(c.inflated)], data)
+	case format.Lz4Raw:
+		c.inflated = grown(c.inflated, size)
+		var n int
+		n, err = lz4.UncompressBlock(data, c.inflated)
+		c.inflated = c.inflated[:max(n, 0)]
+	case format.Gzip:
+		c.inflated, err = inflateStream(c.inflated, size, func() (io.Reader, error) { return gzip.NewReader(bytes.NewReader(data)) })
+	case format.Brotli:
+		c.inflated, err = inflateStream(c.inflated, size, func() (io.Reader, error) { return brotli.NewReader(bytes.NewReader(data)), nil })
 	}
 	if err != nil {
 		return nil, badPage("%v", err)
@@ -142,4 +156,18 @@ func (c *column) inflate(data []byte, size int) ([]byte, error) {
 		return nil, badPage("it inflates to %d bytes, not %d", len(c.inflated), size)
 	}
 	return c.inflated, nil
+}
+
+// inflateStream reads size bytes, and one more if there are more.
+func inflateStream(into []byte, size int, open func() (io.Reader, error)) ([]byte, error) {
+	r, err := open()
+	if err != nil {
+		return nil, err
+	}
+	into = grown(into, size+1)
+	n, err := io.ReadFull(r, into)
+	if err == io.EOF || err == io.ErrUnexpectedEOF {
+		err = nil // short of the one byte too many
+	}
+	return into[:n], err
 }

@@ -169,6 +169,44 @@ func checkDelta(data []byte, n int) error {
 	return nil
 }
 
+// deltaEnd returns where the DELTA_BINARY_PACKED block of n values ends that
+// data begins with.
+func deltaEnd(data []byte, n int) (int, error) {
+	at := 0
+	next := func() uint64 {
+		v, k := binary.Uvarint(data[min(at, len(data)):])
+		at += max(k, 1) // one that is cut short is found out at the end
+		return v
+	}
+	block, minis := next(), next()
+	next() // the number of values
+	next() // the first
+	if minis == 0 || minis > block || block > maxValues || block/minis%8 != 0 {
+		return 0, badPage("delta blocks of %d values in %d parts", block, minis)
+	}
+	each := int(block / minis)
+	for left := n - 1; left > 0; {
+		next() // the least difference
+		widths := data[min(at, len(data)):]
+		widths = widths[:min(int(minis), len(widths))]
+		if len(widths) < int(minis) {
+			break
+		}
+		at += len(widths)
+		for _, width := range widths {
+			if left <= 0 {
+				break
+			}
+			at += each / 8 * int(width)
+			left -= each
+		}
+	}
+	if at > len(data) {
+		return 0, badPage("delta values are cut short")
+	}
+	return at, nil
+}
+
 // checkLevels checks that entries repeat only at lists that have an element,
 // and give them one more, as cursor.entry does for pages that are read.
 func (l *leaf) checkLevels(reps, defs []byte) error {

@@ -18,7 +18,9 @@ type node struct {
 
 	leaf   int // column, -1 for a group
 	kind   format.Type
-	length int // of a FIXED_LEN_BYTE_ARRAY
+	length int // of a value of a fixed number of bytes
+
+	schema *format.SchemaElement
 }
 
 const maxNesting = 32 // of columns in columns
@@ -40,7 +42,7 @@ func newSchema(elements []format.SchemaElement) (root *node, leaves []*node, err
 		}
 		e := &rest[0]
 		rest = rest[1:]
-		n := &node{name: e.Name, rep: rep, def: def, leaf: -1}
+		n := &node{name: e.Name, rep: rep, def: def, leaf: -1, schema: e}
 		if depth > 0 && e.RepetitionType.Valid {
 			switch e.RepetitionType.V {
 			case format.Optional:
@@ -58,7 +60,13 @@ func newSchema(elements []format.SchemaElement) (root *node, leaves []*node, err
 		}
 		if e.Type.Valid {
 			n.path = slices.Clone(path)
-			n.kind, n.leaf, n.length = e.Type.V, len(leaves), int(e.TypeLength.V)
+			n.kind, n.leaf = e.Type.V, len(leaves)
+			switch n.kind {
+			case format.Int96:
+				n.length = 12
+			case format.FixedLenByteArray:
+				n.length = int(e.TypeLength.V)
+			}
 			leaves = append(leaves, n)
 			return n, nil
 		}

@@ -2,9 +2,11 @@ package parquet
 
 import (
 	"bytes"
+	"errors"
 	"unsafe"
 
 	pq "github.com/parquet-go/parquet-go"
+	"github.com/parquet-go/parquet-go/encoding"
 	"github.com/parquet-go/parquet-go/encoding/rle"
 	"github.com/parquet-go/parquet-go/format"
 )
@@ -25,134 +27,200 @@ func valueSize(kind format.Type) int64 {
 	return 20 // a string, and the offset that it is cut at
 }
 
+// encodings are those that direct decodes.
+var encodings = map[format.Encoding]encoding.Encoding{
+	format.Plain: &pq.Plain, format.ByteStreamSplit: &pq.ByteStreamSplit, format.DeltaBinaryPacked: &pq.DeltaBinaryPacked,
+	format.DeltaLengthByteArray: &pq.DeltaLengthByteArray,
+}
+
 // decode decodes n values of an encoding.
 func (c *column) decode(v *values, data []byte, enc format.Encoding, n int) error {
 	switch {
 	case n == 0:
 		*v = values{v.bools[:0], v.i32[:0], v.i64[:0], v.f32[:0], v.f64[:0], v.strs[:0]}
 		return nil
-	case enc == format.Plain:
-		return c.plain(v, data, n, c.keep)
-	case enc == format.ByteStreamSplit:
-		return c.split(v, data, n)
-	}
-	if err := c.room(n, c.keep); err != nil {
-		return err
-	}
-	switch {
 	//lint:ignore SA1019 older writers' files say so
 	case enc == format.RLEDictionary || enc == format.PlainDictionary:
 		return c.indexed(v, data, n)
-	case enc == format.DeltaBinaryPacked:
-		if err := checkDelta(data, n); err != nil {
-			return err
-		}
-		var err error
-		if c.kind == format.Int32 {
-			v.i32, err = pq.DeltaBinaryPacked.DecodeInt32(grown(v.i32, n), data)
-		} else if c.kind == format.Int64 {
-			v.i64, err = pq.DeltaBinaryPacked.DecodeInt64(grown(v.i64, n), data)
-		}
-		return c.counted(v, n, err)
-	case enc == format.DeltaLengthByteArray && c.kind == format.ByteArray:
-		if err := checkDelta(data, n); err != nil {
-			return err
-		}
-		if err := c.claim(int64(len(data)), !c.scratch); err != nil {
-			return err
-		}
-		if !c.scratch || cap(c.text) < len(data) {
-			c.text = make([]byte, 0, len(data))
-		}
-		text, offsets, err := pq.DeltaLengthByteArray.DecodeByteArray(c.text[:0], data, c.offsets)
-		c.offsets = offsets
-		c.strings(v, text, n)
-		return c.counted(v, n, err)
 	case enc == format.RLE && c.kind == format.Boolean && len(data) >= 4:
-		runs, err := checkRuns(data[4:], 1, n)
-		if err != nil {
-			return err
-		}
-		if err := c.claim(int64(n), false); err != nil {
-			return err
-		}
-		packed, err := (&rle.Encoding{BitWidth: 1}).DecodeLevels(nil, runs)
-		if err != nil || len(packed) < n {
-			return badPage("%d booleans where there are %d: %v", len(packed), n, err)
-		}
-		v.bools = v.bools[:0]
-		for _, b := range packed[:n] {
-			v.bools = append(v.bools, b != 0)
-		}
-		return nil
+		return c.runs(v, data[4:], n)
+	case enc == format.DeltaByteArray && (c.kind == format.ByteArray || c.length > 0):
+		return c.prefixed(v, data, n)
 	}
-	return badPage("%s values in %s are not read here", c.kind, enc)
+	return c.direct(v, data, enc, n, c.keep)
 }
 
-// fits checks that n numbers of the plain encoding, or split, are all of the
-// data, and claims their memory.
-func (c *column) fits(data []byte, n int, keep bool) error {
-	switch c.kind {
-	case format.Boolean, format.ByteArray:
+// fits checks the number of values that data claims to hold.
+func (c *column) fits(data []byte, enc format.Encoding, n int) error {
+	short := false
+	switch {
+	case enc == format.DeltaBinaryPacked || enc == format.DeltaLengthByteArray:
+		return checkDelta(data, n)
+	case c.kind == format.Boolean:
+		short = len(data) < (n+7)/8
+	case c.kind == format.ByteArray:
+		short = int64(n)*4 > int64(len(data))
+	case c.length > 0:
+		short = int64(len(data)) != int64(n)*int64(c.length)
 	default:
-		if int64(len(data)) != int64(n)*valueSize(c.kind) {
-			return badPage("%d values of %s in %d bytes", n, c.kind, len(data))
-		}
+		short = int64(len(data)) != int64(n)*valueSize(c.kind)
 	}
-	return c.room(n, keep)
-}
-
-func (c *column) plain(v *values, data []byte, n int, keep bool) (err error) {
-	if c.kind == format.Boolean && len(data) < (n+7)/8 || c.kind == format.ByteArray && int64(n)*4 > int64(len(data)) {
+	if short {
 		return badPage("%d values of %s in %d bytes", n, c.kind, len(data))
 	}
-	if err := c.fits(data, n, keep); err != nil {
+	return nil
+}
+
+// direct decodes values that stand in the page themselves; keep says that
+// they outlive it.
+func (c *column) direct(v *values, data []byte, enc format.Encoding, n int, keep bool) error {
+	e := encodings[enc]
+	if e == nil {
+		return c.unread(enc)
+	}
+	err := c.fits(data, enc, n)
+	if err != nil {
 		return err
 	}
-	switch c.kind {
-	case format.Boolean:
+	if err := c.room(n, keep); err != nil {
+		return err
+	}
+	switch {
+	case c.kind == format.Boolean && enc == format.Plain:
 		v.bools = v.bools[:0]
 		for i := range n {
 			v.bools = append(v.bools, data[i/8]>>(i%8)&1 == 1)
 		}
-	case format.Int32:
-		v.i32, err = pq.Plain.DecodeInt32(grown(v.i32, n), data)
-	case format.Int64:
-		v.i64, err = pq.Plain.DecodeInt64(grown(v.i64, n), data)
-	case format.Float:
-		v.f32, err = pq.Plain.DecodeFloat(grown(v.f32, n), data)
-	case format.Double:
-		v.f64, err = pq.Plain.DecodeDouble(grown(v.f64, n), data)
-	case format.ByteArray:
-		if err := c.claim(int64(len(data)), !c.scratch); err != nil {
-			return err
-		}
-		var text []byte
-		text, c.offsets, err = pq.Plain.DecodeByteArray(make([]byte, 0, len(data)), data, c.offsets)
-		c.strings(v, text, n)
+	case c.kind == format.Int32:
+		v.i32, err = e.DecodeInt32(grown(v.i32, n), data)
+	case c.kind == format.Int64:
+		v.i64, err = e.DecodeInt64(grown(v.i64, n), data)
+	case c.kind == format.Float:
+		v.f32, err = e.DecodeFloat(grown(v.f32, n), data)
+	case c.kind == format.Double:
+		v.f64, err = e.DecodeDouble(grown(v.f64, n), data)
+	case c.kind == format.ByteArray || c.length > 0:
+		err = c.texts(v, data, e, n, keep)
 	default:
-		return badPage("%s values are not read here", c.kind)
+		return c.unread(enc)
+	}
+	if errors.Is(err, encoding.ErrNotSupported) {
+		return c.unread(enc)
 	}
 	return c.counted(v, n, err)
 }
 
-func (c *column) split(v *values, data []byte, n int) (err error) {
-	if err := c.fits(data, n, c.keep); err != nil {
+func (c *column) unread(enc format.Encoding) error {
+	return badPage("%s values in %s are not read here", c.kind, enc)
+}
+
+// texts decodes strings of any length, or of one.
+func (c *column) texts(v *values, data []byte, e encoding.Encoding, n int, keep bool) error {
+	text, err := c.textRoom(int64(len(data)), keep)
+	if err != nil {
 		return err
 	}
-	switch c.kind {
-	case format.Int32:
-		v.i32, err = pq.ByteStreamSplit.DecodeInt32(grown(v.i32, n), data)
-	case format.Int64:
-		v.i64, err = pq.ByteStreamSplit.DecodeInt64(grown(v.i64, n), data)
-	case format.Float:
-		v.f32, err = pq.ByteStreamSplit.DecodeFloat(grown(v.f32, n), data)
-	case format.Double:
-		v.f64, err = pq.ByteStreamSplit.DecodeDouble(grown(v.f64, n), data)
-	default:
-		return badPage("%s values in BYTE_STREAM_SPLIT are not read here", c.kind)
+	if c.kind == format.ByteArray {
+		text, c.offsets, err = e.DecodeByteArray(text, data, c.offsets)
+	} else if text, err = e.DecodeFixedLenByteArray(text, data, c.length); err == nil {
+		c.offsets = c.offsets[:0]
+		for at := 0; at <= len(text); at += c.length {
+			c.offsets = append(c.offsets, uint32(at))
+		}
 	}
-	return c.counted(v, n, err)
+	c.strings(v, text, n)
+	return err
+}
+
+// textRoom returns room for so many bytes of text.
+func (c *column) textRoom(size int64, keep bool) ([]byte, error) {
+	if err := c.claim(size, !c.scratch); err != nil {
+		return nil, err
+	}
+	if keep || !c.scratch {
+		return make([]byte, 0, size), nil
+	}
+	if int64(cap(c.text)) < size {
+		c.text = make([]byte, 0, size)
+	}
+	return c.text[:0], nil
+}
+
+// prefixed decodes DELTA_BYTE_ARRAY, in which a value repeats a part of the
+// one before. parquet-go's own decoder does not bound what repeats.
+func (c *column) prefixed(v *values, data []byte, n int) error {
+	if err := c.room(2*n, c.keep); err != nil {
+		return err
+	}
+	prefixes, rest, err := deltas(data, n)
+	if err != nil {
+		return err
+	}
+	suffixes, rest, err := deltas(rest, n)
+	if err != nil {
+		return err
+	}
+	size := int64(len(rest))
+	for _, p := range prefixes {
+		size += int64(max(p, 0))
+	}
+	text, err := c.textRoom(size, false)
+	if err != nil {
+		return err
+	}
+	c.offsets = append(c.offsets[:0], 0)
+	last := 0
+	for i, p := range prefixes {
+		k := suffixes[i]
+		if p < 0 || k < 0 || int(p) > len(text)-last || int(k) > len(rest) || c.length > 0 && int(p+k) != c.length {
+			return badPage("a value of %d and %d bytes after one of %d", p, k, len(text)-last)
+		}
+		from := last
+		last = len(text)
+		text = append(append(text, text[from:from+int(p)]...), rest[:k]...)
+		rest = rest[k:]
+		c.offsets = append(c.offsets, uint32(len(text)))
+	}
+	c.strings(v, text, n)
+	return nil
+}
+
+// deltas decodes the n lengths that data begins with.
+func deltas(data []byte, n int) (lengths []int32, rest []byte, err error) {
+	if err := checkDelta(data, n); err != nil {
+		return nil, nil, err
+	}
+	end, err := deltaEnd(data, n)
+	if err != nil {
+		return nil, nil, err
+	}
+	if lengths, err = pq.DeltaBinaryPacked.DecodeInt32(make([]int32, 0, n), data[:end]); err != nil || len(lengths) != n {
+		return nil, nil, badPage("%d lengths where there are %d: %v", len(lengths), n, err)
+	}
+	return lengths, data[end:], nil
+}
+
+// runs decodes booleans in runs.
+func (c *column) runs(v *values, data []byte, n int) error {
+	if err := c.room(n, c.keep); err != nil {
+		return err
+	}
+	runs, err := checkRuns(data, 1, n)
+	if err != nil {
+		return err
+	}
+	if err := c.claim(int64(n), false); err != nil {
+		return err
+	}
+	packed, err := (&rle.Encoding{BitWidth: 1}).DecodeLevels(nil, runs)
+	if err != nil || len(packed) < n {
+		return badPage("%d booleans where there are %d: %v", len(packed), n, err)
+	}
+	v.bools = v.bools[:0]
+	for _, b := range packed[:n] {
+		v.bools = append(v.bools, b != 0)
+	}
+	return nil
 }
 
 // strings cuts a page's text into values that share its memory.
@@ -181,7 +249,7 @@ func (c *column) counted(v *values, n int, err error) error {
 		got = len(v.f32)
 	case format.Double:
 		got = len(v.f64)
-	case format.ByteArray:
+	default:
 		got = len(v.strs)
 	}
 	if got != n {
@@ -194,6 +262,9 @@ func (c *column) counted(v *values, n int, err error) error {
 func (c *column) indexed(v *values, data []byte, n int) error {
 	if len(data) == 0 {
 		return badPage("no indexes")
+	}
+	if err := c.room(n, c.keep); err != nil {
+		return err
 	}
 	runs, err := checkRuns(data[1:], int(data[0]), n)
 	if err != nil {
@@ -217,7 +288,7 @@ func (c *column) indexed(v *values, data []byte, n int) error {
 		v.f32, ok = lookup(v.f32, c.dict.f32, index)
 	case format.Double:
 		v.f64, ok = lookup(v.f64, c.dict.f64, index)
-	case format.ByteArray:
+	default:
 		v.strs, ok = lookup(v.strs, c.dict.strs, index)
 	}
 	if !ok {

@@ -1,8 +1,6 @@
 package trl
 
 import (
-	"bytes"
-	"encoding/json"
 	"math"
 	"slices"
 
@@ -212,13 +210,4 @@ func convert(t *formats.Trajectory, path []int) ([]Message, bool) {
 
 func equal(a, b Message) bool {
 	return a.Role == b.Role && a.Content == b.Content && a.Name == b.Name && a.ToolCallID == b.ToolCallID && slices.Equal(a.ToolCalls, b.ToolCalls)
-}
-
-// AppendLine appends a row as one line of JSON.
-func AppendLine[T any](dst []byte, row T) ([]byte, error) {
-	out := bytes.NewBuffer(dst)
-	enc := json.NewEncoder(out)
-	enc.SetEscapeHTML(false)
-	err := enc.Encode(row)
-	return out.Bytes(), err
 }

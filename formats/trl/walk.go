@@ -5,10 +5,12 @@ import "github.com/rollmill/rollmill/formats"
 // Preferences walks along a batch's groups and gives their preferences: those
 // of the batch's own pairs, or where it has no such table each group's best
 // against its worst. Close it.
-type Preferences struct{ pairs *formats.Along[formats.Pair] }
+type Preferences struct {
+	pairs *formats.GroupCursor[formats.Pair]
+}
 
 // NewPreferences begins a walk.
-func NewPreferences(t formats.Tables) *Preferences { return &Preferences{t.AlongPairs()} }
+func NewPreferences(t formats.Tables) *Preferences { return &Preferences{t.PairCursor()} }
 
 // Of calls f with each preference of a group, or with the reason why there is
 // none; the ids are those of the pair also then. Groups are asked for in the
@@ -34,11 +36,11 @@ func (p *Preferences) Close() { p.pairs.Close() }
 // the batch's own labels, or where it has no such table those that the
 // advantages make good or bad. Close it.
 type Labels struct {
-	labels *formats.Along[formats.Label]
+	labels *formats.GroupCursor[formats.Label]
 }
 
 // NewLabels begins a walk.
-func NewLabels(t formats.Tables) *Labels { return &Labels{t.AlongLabels()} }
+func NewLabels(t formats.Tables) *Labels { return &Labels{t.LabelCursor()} }
 
 // Of is as that of Preferences.
 func (l *Labels) Of(rows []formats.Trajectory, f func(u Unpaired, reason string) error) error {

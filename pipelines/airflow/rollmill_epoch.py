@@ -1,6 +1,6 @@
 """One epoch of a run as an Airflow DAG run, and the next epoch after it.
 
-    export CONFIG=rollmill.yaml ROOT=s3://bucket/run SHARDS=4
+    export CONFIG=rollmill.yaml ROOT=s3://bucket/run SHARDS=4 VALIDATE_EVERY=5
     airflow dags trigger rollmill_epoch --conf '{"epoch": 0, "epochs": 15}'
 
 Each stage is mapped over SHARDS tasks, and a sensor on the dataset's manifest
@@ -22,6 +22,7 @@ from airflow.sdk.exceptions import AirflowException, AirflowFailException, Airfl
 
 STAGE = os.environ.get("STAGE", str(Path(__file__).resolve().parents[1] / "stage.sh"))
 SHARDS = int(os.environ.get("SHARDS", "4"))
+VALIDATE_EVERY = int(os.environ.get("VALIDATE_EVERY", "0"))  # epochs; 0 plays no held-out examples
 
 
 def epoch() -> int:
@@ -58,8 +59,8 @@ def shard(stage: str, index: int) -> None:
 @task.sensor(poke_interval=5, timeout=3600, mode="reschedule", retries=0)
 def sealed(stage: str) -> bool:
     """Waits until every shard of the stage's dataset is there."""
-    root, query = os.environ["ROOT"], os.environ.get("QUERY")
-    uri = f"{root}/epoch-{epoch()}/{stage}" + (f"?{query}" if query else "")
+    root, mark, query = os.environ["ROOT"].partition("?")
+    uri = f"{root}/epoch-{epoch()}/{stage}{mark}{query}"
     code = subprocess.run([os.environ.get("ROLLMILL", "rollmill"), "seal", "--in", uri]).returncode
     if code not in (0, 4, 75):  # 4: shards are missing
         raise AirflowFailException(f"seal {uri}: code {code}")
@@ -70,6 +71,8 @@ def sealed(stage: str) -> bool:
 def prepare() -> bool:
     if epoch() == 0:
         run("prepare", "0")
+    if VALIDATE_EVERY and epoch() % VALIDATE_EVERY == 0:
+        run("validation", str(epoch()))
     return True
 
 
@@ -99,7 +102,8 @@ def rollmill_epoch():
         trigger_dag_id="rollmill_epoch",
         conf={"epoch": "{{ params.epoch + 1 }}", "epochs": "{{ params.epochs }}"},
     )
-    last >> submitted >> another() >> following
+    reported = once.override(task_id="report")("report")
+    last >> submitted >> reported >> another() >> following
 
 
 rollmill_epoch()

@@ -67,7 +67,7 @@ func (g *Found) nearest(ctx context.Context, id string) (string, error) {
 		return false
 	})
 	if len(near) == 0 {
-		return "ids are in column trajectory_id: rollmill show --in DATASET", err
+		return "ids are in column trajectory_id: rollmill show DATASET", err
 	}
 	return "was it " + strings.Join(slices.Sorted(maps.Keys(near)), " or ") + "?", err
 }
@@ -94,7 +94,7 @@ func (g *Found) everyID(ctx context.Context, f func(id string) bool) error {
 	return nil
 }
 
-// repeats tells whether a dataset has the trajectories of others that are
+// repeats reports whether a dataset has the trajectories of others that are
 // here, and no more.
 func (g *Found) repeats(d *dataset.Dataset) bool {
 	if d.Kind == formats.KindTrajectories && d.Stage != stageCurate {

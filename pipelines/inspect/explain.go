@@ -7,22 +7,21 @@ import (
 	"github.com/rollmill/rollmill/formats/dataset"
 )
 
-// Story is what became of one trajectory, from rollout to submission. A step
-// that did not happen, or whose dataset is not under the place that was asked,
-// is missing.
-type Story struct {
+// Trace is one trajectory from rollout to submission. A step that did not
+// happen, or whose dataset is not under the URI, is missing.
+type Trace struct {
 	TrajectoryID string `json:"trajectory_id"`
 	ExampleID    string `json:"example_id"`
 	Epoch        int32  `json:"epoch"`
 	Generation   int32  `json:"generation"`
 
-	Rollout     *Told        `json:"rollout,omitempty"`
+	Rollout     *RolloutStep `json:"rollout,omitempty"`
 	Scores      []Scored     `json:"scores,omitempty"`
 	Groups      []Grouped    `json:"groups,omitempty"`
 	Curated     []Curated    `json:"curated,omitempty"`
 	Submissions []Submission `json:"submissions,omitempty"`
 	Others      []Appearance `json:"others,omitempty"` // trajectory datasets that have it too
-	Troubles    []string     `json:"troubles,omitempty"`
+	Problems    []string     `json:"problems,omitempty"`
 }
 
 // Appearance is a row of a dataset.
@@ -31,26 +30,26 @@ type Appearance struct {
 	Row int64  `json:"row"`
 }
 
-// Told is what rollout recorded.
-type Told struct {
+// RolloutStep is what rollout recorded.
+type RolloutStep struct {
 	Appearance
-	Status        string      `json:"status"`
-	StopReason    string      `json:"stop_reason"`
-	FailureClass  string      `json:"failure_class,omitempty"`
-	Error         string      `json:"error,omitempty"`
-	Model         string      `json:"model"`
-	PolicyVersion *int64      `json:"policy_version"`
-	Attempts      int32       `json:"attempts"`
-	Calls         int         `json:"calls"`
-	Branches      int         `json:"branches"` // ends of the message tree beside the main one
-	PromptTokens  int32       `json:"prompt_tokens"`
-	SampledTokens int32       `json:"sampled_tokens"`
-	Answer        string      `json:"answer"`
-	Messages      []Utterance `json:"messages"`
+	Status        string           `json:"status"`
+	StopReason    string           `json:"stop_reason"`
+	FailureClass  string           `json:"failure_class,omitempty"`
+	Error         string           `json:"error,omitempty"`
+	Model         string           `json:"model"`
+	PolicyVersion *int64           `json:"policy_version"`
+	Attempts      int32            `json:"attempts"`
+	Calls         int              `json:"calls"`
+	Branches      int              `json:"branches"` // ends of the message tree beside the main one
+	PromptTokens  int32            `json:"prompt_tokens"`
+	SampledTokens int32            `json:"sampled_tokens"`
+	Answer        string           `json:"answer"`
+	Messages      []MessageSummary `json:"messages"`
 }
 
-// Utterance is a message in short.
-type Utterance struct {
+// MessageSummary is a message, shortened.
+type MessageSummary struct {
 	Role        string   `json:"role"`
 	Parent      int32    `json:"parent"`
 	Text        string   `json:"text"`                 // its beginning
@@ -122,12 +121,12 @@ type Submission struct {
 	Message    string          `json:"message,omitempty"`
 }
 
-// Explain tells the story of a trajectory: its id, or the beginning of it when
-// no other begins so. It looks through every dataset and receipt under a URI
+// Explain traces one trajectory, given its id, or the beginning of it when no
+// other begins so. It looks through every dataset and receipt under a URI
 // (a run, an epoch, a dataset) and through what these were made from. Of wide
 // datasets it reads the ids, and one row; of thin ones the row beside it. An
 // unknown id is a formats.InputError, as is one that begins several.
-func Explain(ctx context.Context, uri, id string) (*Story, error) {
+func Explain(ctx context.Context, uri, id string) (*Trace, error) {
 	sets, err := Find(ctx, uri)
 	if err != nil {
 		return nil, err
@@ -137,7 +136,7 @@ func Explain(ctx context.Context, uri, id string) (*Story, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Story{}
+	s := &Trace{}
 	for _, d := range sets.Datasets {
 		row, ok := at.rows[d]
 		if !ok {
@@ -148,7 +147,7 @@ func Explain(ctx context.Context, uri, id string) (*Story, error) {
 		}
 	}
 	s.submitted(sets.Receipts)
-	s.Troubles = sets.Troubles
+	s.Problems = sets.Problems
 	return s, nil
 }
 
@@ -157,8 +156,8 @@ const (
 	stageCurate  = "curate"
 )
 
-// add tells what one dataset says.
-func (s *Story) add(ctx context.Context, d *dataset.Dataset, id string, row int64) error {
+// add adds what one dataset says.
+func (s *Trace) add(ctx context.Context, d *dataset.Dataset, id string, row int64) error {
 	where := Appearance{d.URI(), row}
 	switch {
 	case d.Stage == stageCurate:

@@ -30,9 +30,9 @@ func scoredRun(t *testing.T, root string, o random.Options, change func(*formats
 	return rollout, written(t, storage.Join(root, "score"), spec, scores, 0)
 }
 
-// The story of one trajectory among many reads the ids of the rollout, its own
+// The trace of one trajectory among many reads the ids of the rollout, its own
 // pages, and of what was made of it the pages of one row.
-func TestAStoryReadsLittle(t *testing.T) {
+func TestExplainReadsLittle(t *testing.T) {
 	root := filepath.Join(t.TempDir(), "run")
 	id := ""
 	rollout, score := scoredRun(t, root, random.Options{Groups: 150, Scored: true}, func(r *formats.Trajectory, s *formats.Score) {

@@ -8,8 +8,8 @@ import (
 	"github.com/rollmill/rollmill/formats"
 )
 
-// WriteText tells the story to people: a paragraph a step.
-func (s *Story) WriteText(w io.Writer) error {
+// WriteText writes the trace for people: a paragraph a step.
+func (s *Trace) WriteText(w io.Writer) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "trajectory %s: example %q, epoch %d, generation %d\n", Line(s.TrajectoryID), s.ExampleID, s.Epoch, s.Generation)
 	if s.Rollout != nil {
@@ -33,8 +33,8 @@ func (s *Story) WriteText(w io.Writer) error {
 	if len(s.Curated) > 0 && len(s.Submissions) == 0 {
 		b.WriteString("\nsubmit    no receipt here is of a curated dataset that kept it\n")
 	}
-	for _, trouble := range s.Troubles {
-		fmt.Fprintf(&b, "\ntrouble   %s\n", trouble)
+	for _, problem := range s.Problems {
+		fmt.Fprintf(&b, "\nproblem   %s\n", problem)
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
@@ -42,7 +42,7 @@ func (s *Story) WriteText(w io.Writer) error {
 
 func (a Appearance) String() string { return fmt.Sprintf("%s, row %d", a.URI, a.Row) }
 
-func (t *Told) text(b *strings.Builder) {
+func (t *RolloutStep) text(b *strings.Builder) {
 	fmt.Fprintf(b, "\nrollout   %s\n", t.Appearance)
 	fmt.Fprintf(b, "          %s (%s)", Line(t.Status), Line(t.StopReason))
 	if t.FailureClass != "" {
@@ -59,7 +59,7 @@ func (t *Told) text(b *strings.Builder) {
 }
 
 // line is a message, its number when another than the one before led to it.
-func (u Utterance) line(i int, all []Utterance) string {
+func (u MessageSummary) line(i int, all []MessageSummary) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%d %s", i, Line(u.Role))
 	if int(u.Parent) != i-1 {

@@ -15,12 +15,12 @@ import (
 	"github.com/rollmill/rollmill/storage"
 )
 
-// Found is every dataset and receipt that may tell of a trajectory.
+// Found is every dataset and receipt that may have a trajectory.
 type Found struct {
 	Root     string
 	Datasets []*dataset.Dataset // wide ones of rollout first, then by URI
 	Receipts []Receipt
-	Troubles []string // what could not be opened, and why
+	Problems []string // what could not be opened, and why
 
 	Unfinished []string // datasets of which shards are missing, and which
 }
@@ -32,7 +32,7 @@ type Receipt struct {
 }
 
 // Find finds the complete datasets and the receipts under a URI: a run's, an
-// epoch's, a dataset's. What is damaged is a trouble as long as something else
+// epoch's, a dataset's. What is damaged is a problem as long as something else
 // is there.
 func Find(ctx context.Context, uri string) (*Found, error) {
 	g := &Found{Root: storage.Redact(uri)}
@@ -54,7 +54,7 @@ func Find(ctx context.Context, uri string) (*Found, error) {
 		case errors.Is(err, dataset.ErrIncomplete):
 			g.Unfinished = append(g.Unfinished, err.Error())
 		case errors.Is(err, formats.ErrInvalid):
-			g.Troubles = append(g.Troubles, err.Error())
+			g.Problems = append(g.Problems, err.Error())
 		case err != nil:
 			return nil, err
 		}
@@ -141,7 +141,7 @@ func (g *Found) receipt(ctx context.Context, b *storage.Bucket, key, folder stri
 }
 
 // upstream adds what a dataset was made from. What is gone or has changed is a
-// trouble to tell of, and no reason to tell nothing.
+// problem, and does not end the search.
 func (g *Found) upstream(ctx context.Context, d *dataset.Dataset) {
 	for _, ref := range d.Inputs {
 		if !tells(ref) || g.has(func(o *dataset.Dataset) bool { return o.Is(&ref) }) {
@@ -149,14 +149,14 @@ func (g *Found) upstream(ctx context.Context, d *dataset.Dataset) {
 		}
 		in, err := d.OpenRef(ctx, ref)
 		if err != nil {
-			g.Troubles = append(g.Troubles, err.Error())
+			g.Problems = append(g.Problems, err.Error())
 			continue
 		}
 		g.Datasets = append(g.Datasets, in)
 	}
 }
 
-// tells tells whether an input has trajectories that went into what was made
+// tells reports whether an input has trajectories that went into what was made
 // of it: a file has none, and an epoch that another only goes on from has its
 // own.
 func tells(ref dataset.Ref) bool { return ref.Identity != "" && ref.Role != "previous" }

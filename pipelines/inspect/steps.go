@@ -9,24 +9,24 @@ import (
 	"github.com/rollmill/rollmill/formats/dataset"
 )
 
-func (s *Story) named(id, example string, epoch, generation int32) {
+func (s *Trace) named(id, example string, epoch, generation int32) {
 	s.TrajectoryID, s.ExampleID, s.Epoch, s.Generation = id, example, epoch, generation
 }
 
-// rolled tells what rollout recorded.
-func (s *Story) rolled(ctx context.Context, d *dataset.Dataset, where Appearance) error {
+// rolled adds what rollout recorded.
+func (s *Trace) rolled(ctx context.Context, d *dataset.Dataset, where Appearance) error {
 	t, err := one[formats.Trajectory](ctx, d, "", where.Row)
 	if err != nil {
 		return err
 	}
 	s.named(t.TrajectoryID, t.ExampleID, t.Epoch, t.Generation)
-	s.Rollout = &Told{
+	s.Rollout = &RolloutStep{
 		Appearance: where, Status: t.Status, StopReason: t.StopReason, FailureClass: t.FailureClass, Error: t.Error,
 		Model: t.Model, PolicyVersion: t.PolicyVersion, Attempts: t.Attempts, Calls: len(t.Calls), Branches: max(0, len(t.Leaves())-1),
 		PromptTokens: t.PromptTokens, SampledTokens: t.SampledTokens, Answer: t.Answer,
 	}
 	for i := range t.Messages {
-		s.Rollout.Messages = append(s.Rollout.Messages, utterance(&t, i))
+		s.Rollout.Messages = append(s.Rollout.Messages, summarize(&t, i))
 	}
 	return nil
 }
@@ -34,9 +34,9 @@ func (s *Story) rolled(ctx context.Context, d *dataset.Dataset, where Appearance
 // textWidth is how much of a message is shown.
 const textWidth = 200
 
-func utterance(t *formats.Trajectory, i int) Utterance {
+func summarize(t *formats.Trajectory, i int) MessageSummary {
 	m := &t.Messages[i]
-	u := Utterance{
+	u := MessageSummary{
 		Role: m.Role, Parent: m.Parent, Text: shorten(strings.TrimSpace(m.Content+m.ContentParts), textWidth),
 		Trained: t.Trained(i), Branch: m.Branch, PrefixBreak: m.PrefixBreak,
 	}
@@ -60,7 +60,7 @@ func shorten(text string, width int) string {
 	return text
 }
 
-func (s *Story) scored(ctx context.Context, d *dataset.Dataset, where Appearance) error {
+func (s *Trace) scored(ctx context.Context, d *dataset.Dataset, where Appearance) error {
 	r, err := one[formats.Score](ctx, d, "", where.Row)
 	s.named(r.TrajectoryID, r.ExampleID, r.Epoch, r.Generation)
 	components := make([]Component, len(r.Rewards))
@@ -71,7 +71,7 @@ func (s *Story) scored(ctx context.Context, d *dataset.Dataset, where Appearance
 	return err
 }
 
-func (s *Story) grouped(ctx context.Context, d *dataset.Dataset, id string, where Appearance) error {
+func (s *Trace) grouped(ctx context.Context, d *dataset.Dataset, id string, where Appearance) error {
 	m, err := one[formats.Member](ctx, d, "", where.Row)
 	if err != nil {
 		return err
@@ -137,7 +137,7 @@ func (g *Grouped) pairs(ctx context.Context, d *dataset.Dataset, id string) erro
 	return nil
 }
 
-func (s *Story) decided(ctx context.Context, d *dataset.Dataset, row int64) error {
+func (s *Trace) decided(ctx context.Context, d *dataset.Dataset, row int64) error {
 	r, err := one[formats.Decision](ctx, d, formats.TableDecisions, row)
 	if err != nil {
 		return err
@@ -153,7 +153,7 @@ func (s *Story) decided(ctx context.Context, d *dataset.Dataset, row int64) erro
 }
 
 // submitted adds the receipts of curated datasets that kept the trajectory.
-func (s *Story) submitted(receipts []Receipt) {
+func (s *Trace) submitted(receipts []Receipt) {
 	for _, r := range receipts {
 		for _, c := range s.Curated {
 			if c.Kept && c.rowsDigest == r.CuratedDigest {

@@ -12,6 +12,7 @@ import (
 	"unicode"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/jsontext"
 )
 
 // cellWidth is how much of a text a cell of the table shows.
@@ -105,13 +106,11 @@ func (v View) writeRows(out io.Writer) {
 
 // asJSON is a parameter as the manifest holds it.
 func asJSON(v any) string {
-	var b strings.Builder
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
+	b, err := jsontext.Append(nil, v)
+	if err != nil {
 		return fmt.Sprint(v)
 	}
-	return strings.TrimSuffix(b.String(), "\n")
+	return string(b)
 }
 
 func cell(v reflect.Value) string {

@@ -3,13 +3,16 @@
 #
 #   kubectl create configmap rollmill --from-file=rollmill.yaml
 #   kubectl create secret generic rollmill --from-env-file=keys.env
-#   export RUN=demo ROOT=s3://bucket/demo IMAGE=registry/rollmill SHARDS=4
+#   export RUN=demo ROOT=s3://bucket/demo IMAGE=registry/rollmill SHARDS=4 VALIDATE_EVERY=5
 #   pipelines/kubernetes/epoch.sh 0
+#
+# When VALIDATE_EVERY divides the epoch, the policy plays the held-out examples
+# first. The report's files are written at the end.
 #
 # Started again, it waits for the jobs that are there. --print shows the
 # manifests and applies nothing.
 set -euo pipefail
-: "${RUN:?}" "${ROOT:?}" "${IMAGE:?}" "${SHARDS:=1}" "${QUERY:=}" "${TIMEOUT:=24h}"
+: "${RUN:?}" "${ROOT:?}" "${IMAGE:?}" "${SHARDS:=1}" "${VALIDATE_EVERY:=0}" "${TIMEOUT:=24h}"
 here=$(cd "$(dirname "$0")" && pwd)
 print=
 if [ "$1" = --print ]; then print=yes; shift; fi
@@ -18,15 +21,16 @@ epoch=$1
 manifest() {
   local text
   text=$(<"$here/stage.yaml")
-  for name in RUN EPOCH STAGE TASKS IMAGE ROOT QUERY; do text=${text//"\${$name}"/"${!name}"}; done
+  for name in RUN EPOCH STAGE TASKS IMAGE ROOT; do text=${text//"\${$name}"/"${!name}"}; done
   printf '%s\n---\n' "$text"
 }
 
-stages=(rollout score group curate submit)
+stages=(rollout score group curate submit report)
+[ "$VALIDATE_EVERY" = 0 ] || [ $((epoch % VALIDATE_EVERY)) != 0 ] || stages=(validation "${stages[@]}")
 [ "$epoch" != 0 ] || stages=(prepare "${stages[@]}")
 for STAGE in "${stages[@]}"; do
   EPOCH=$epoch TASKS=$SHARDS
-  case $STAGE in prepare | submit) TASKS=1 ;; esac
+  case $STAGE in prepare | validation | submit | report) TASKS=1 ;; esac
   if [ -n "$print" ]; then manifest; continue; fi
   manifest | kubectl apply -f -
   kubectl wait --for=condition=Complete --timeout="$TIMEOUT" "job/$RUN-$EPOCH-$STAGE" &

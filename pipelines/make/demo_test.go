@@ -210,30 +210,30 @@ func (r run) torment(random *rand.Rand, took time.Duration) (kills int) {
 	return kills
 }
 
-func TestDemoTwiceDoesNothing(t *testing.T) {
+// TestDemo plays the demo once. Again, it does nothing; the same epochs in one
+// process give the same rows.
+func TestDemo(t *testing.T) {
 	r := newRun(t)
 	if out := r.demo(); !strings.Contains(out, "epoch") {
 		t.Fatalf("no table:\n%s", out)
 	}
-	before := r.digests()
-	out := r.demo()
-	if !strings.Contains(out, "up to date") {
-		t.Errorf("a second `make demo` said:\n%s", out)
-	}
-	if got := r.digests(); !maps.Equal(got, before) {
-		t.Errorf("a second `make demo` changed %v to %v", before, got)
-	}
-}
-
-// TestTrainGivesTheSameRows runs the same epochs in one process.
-func TestTrainGivesTheSameRows(t *testing.T) {
-	a, b := newRun(t), newRun(t)
-	a.demo()
-	cmd, out := b.make("demo-train")
-	if err := cmd.Run(); err != nil {
-		t.Fatalf("make demo-train: %v\n%s", err, out)
-	}
-	if got, want := b.digests(), a.digests(); !maps.Equal(got, want) {
-		t.Errorf("rollmill train left other rows than epoch.mk:\n got %v\nwant %v", got, want)
-	}
+	want := r.digests()
+	t.Run("twice", func(t *testing.T) {
+		if out := r.demo(); !strings.Contains(out, "up to date") {
+			t.Errorf("a second `make demo` said:\n%s", out)
+		}
+		if got := r.digests(); !maps.Equal(got, want) {
+			t.Errorf("a second `make demo` changed %v to %v", want, got)
+		}
+	})
+	t.Run("train", func(t *testing.T) {
+		one := newRun(t)
+		cmd, out := one.make("demo-train")
+		if err := cmd.Run(); err != nil {
+			t.Fatalf("make demo-train: %v\n%s", err, out)
+		}
+		if got := one.digests(); !maps.Equal(got, want) {
+			t.Errorf("rollmill train left other rows than epoch.mk:\n got %v\nwant %v", got, want)
+		}
+	})
 }

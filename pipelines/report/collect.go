@@ -4,20 +4,20 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"math"
 	"strings"
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/pipelines/run"
 	"github.com/rollmill/rollmill/storage"
 )
 
 // collect reads epoch-0, epoch-1, ... until one has neither rollouts nor a
-// validation.
-func collect(ctx context.Context, root string) (Run, error) {
-	run := Run{Root: storage.Redact(root)}
-	for e := 0; ; e++ {
+// validation; known are the first of them, which are not read again.
+func collect(ctx context.Context, root string, known []Epoch) (Run, error) {
+	run := Run{Root: storage.Redact(root), Epochs: known}
+	for e := len(known); ; e++ {
 		epoch, found, err := collectEpoch(ctx, root, e)
 		if err != nil {
 			return run, err
@@ -34,7 +34,7 @@ func collect(ctx context.Context, root string) (Run, error) {
 }
 
 func collectEpoch(ctx context.Context, root string, e int) (Epoch, bool, error) {
-	dir := storage.Join(root, fmt.Sprintf("epoch-%d", e))
+	dir := run.Layout{Root: root}.Epoch(e)
 	epoch := Epoch{Epoch: e, Seconds: map[string]float64{}}
 	last, err := extended(ctx, dir)
 	if err != nil {

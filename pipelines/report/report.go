@@ -28,6 +28,9 @@ type Options struct {
 	Out  string // where to put the files; "" for Root
 	// NoFiles only collects.
 	NoFiles bool
+	// Known are the run's first epochs, from an earlier report; they are not read
+	// again.
+	Known []Epoch
 }
 
 // Run is what the report knows of a run.
@@ -69,7 +72,7 @@ type Sample struct {
 
 // Make collects a run and writes its files.
 func Make(ctx context.Context, o Options) (Run, error) {
-	run, err := collect(ctx, o.Root)
+	run, err := collect(ctx, o.Root, o.Known)
 	if err != nil {
 		return run, err
 	}

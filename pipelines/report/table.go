@@ -32,6 +32,17 @@ func (r Run) WriteTable(w io.Writer) error {
 	return nil
 }
 
+// Line is an epoch in one line for people: mean reward, that of held-out
+// examples, what was kept, the trainer's step and the seconds of all stages.
+func (e Epoch) Line() string {
+	seconds := 0.0
+	for _, s := range e.Seconds {
+		seconds += s
+	}
+	return fmt.Sprintf("epoch %d: reward %s, validation %s, kept %s of %s, step %s, %.1f s", e.Epoch, number(meanOf(e.Train)), number(meanOf(e.Validation)),
+		count(e.Kept, func(s *Sample) int64 { return s.Trajectories }), count(e.Train, func(s *Sample) int64 { return s.Trajectories }), step(e), seconds)
+}
+
 // namedRewards lists the components measured on held-out examples; a single
 // one is the reward itself and needs no column.
 func namedRewards(epochs []Epoch) []string {

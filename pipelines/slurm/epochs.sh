@@ -6,8 +6,8 @@
 #   export CONFIG=rollmill.yaml ROOT=s3://bucket/run EPOCHS=15 SHARDS=4
 #   pipelines/slurm/epochs.sh --partition=cpu --time=4:00:00
 #
-# Words are handed to every sbatch. QUERY is what follows a bucket's question
-# mark. VALIDATE_EVERY plays the held-out examples before every so many epochs.
+# Words are handed to every sbatch. VALIDATE_EVERY plays the held-out examples
+# before every so many epochs. The report's files are written after each epoch.
 # Started again, it queues everything again, and what is finished is up to date.
 set -euo pipefail
 : "${CONFIG:?}" "${ROOT:?}" "${EPOCHS:=1}" "${SHARDS:=1}" "${VALIDATE_EVERY:=0}" "${LOGS:=$PWD/logs}"
@@ -33,8 +33,12 @@ for epoch in $(seq 0 $((EPOCHS - 1))); do
     after=$(queue $stage "$epoch" "$after" "$array")
   done
   after=$(queue submit "$epoch" "$after")
+  report=$(queue report "$epoch" "$after")
   echo "epoch $epoch $after"
 done
 if [ "$VALIDATE_EVERY" != 0 ] && [ $((EPOCHS % VALIDATE_EVERY)) = 0 ]; then
-  echo "validation $(queue validation "$EPOCHS" "$after")"
+  after=$(queue validation "$EPOCHS" "$after")
+  report=$(queue report "$EPOCHS" "$after")
+  echo "validation $after"
 fi
+echo "report $report"

@@ -17,7 +17,7 @@ import (
 
 // prepare asks the trainer which policy answers before the first epoch.
 func (o Options) prepare(ctx context.Context) (*formats.Receipt, error) {
-	s, err := o.submitTo(ctx, storage.Join(o.Root, "policy"))
+	s, err := o.submitTo(ctx, o.layout().Policy())
 	if err != nil {
 		return nil, err
 	}
@@ -31,8 +31,12 @@ func (o Options) epoch(ctx context.Context, e int, before *formats.Receipt, done
 		name string
 		run  func() (stages.Report, error)
 	}{
-		{"rollout", func() (stages.Report, error) { return o.rollout(ctx, o.Rollout, o.Env, e, before, o.at(e, "rollout")) }},
-		{"score", func() (stages.Report, error) { return o.score(ctx, o.Score, o.at(e, "rollout"), o.at(e, "score")) }},
+		{"rollout", func() (stages.Report, error) {
+			return o.rollout(ctx, o.Rollout, o.Env, e, before, o.layout().Stage(e, "rollout"))
+		}},
+		{"score", func() (stages.Report, error) {
+			return o.score(ctx, o.Score, o.layout().Stage(e, "rollout"), o.layout().Stage(e, "score"))
+		}},
 		{"group", func() (stages.Report, error) { return o.group(ctx, e) }},
 		{"curate", func() (stages.Report, error) { return o.curate(ctx, e) }},
 	} {
@@ -41,26 +45,29 @@ func (o Options) epoch(ctx context.Context, e int, before *formats.Receipt, done
 			return nil, fmt.Errorf("%s: %w", step.name, err)
 		}
 		done[step.name] = report
+		o.stageDone(e, report)
 	}
 	return o.submit(ctx, e, before, done)
 }
 
 func (o Options) validate(ctx context.Context, e int, receipt *formats.Receipt, done map[string]stages.Report) error {
-	report, err := o.rollout(ctx, o.Validation.Rollout, o.Env, e, receipt, o.at(e, "validation/rollout"))
+	report, err := o.rollout(ctx, o.Validation.Rollout, o.Env, e, receipt, o.layout().Validation(e, "rollout"))
 	if err != nil {
 		return fmt.Errorf("validation: rollout: %w", err)
 	}
 	done["rollout"] = report
-	report, err = o.score(ctx, o.Validation.Score, o.at(e, "validation/rollout"), o.at(e, "validation/score"))
+	o.validationDone(e, report)
+	report, err = o.score(ctx, o.Validation.Score, o.layout().Validation(e, "rollout"), o.layout().Validation(e, "score"))
 	if err != nil {
 		return fmt.Errorf("validation: score: %w", err)
 	}
 	done["score"] = report
+	o.validationDone(e, report)
 	return nil
 }
 
 func (o Options) rollout(ctx context.Context, r rollout.Options, env stages.Env, e int, receipt *formats.Receipt, out string) (stages.Report, error) {
-	r.Env, r.Epoch, r.Out.URI = env, e, out
+	r.Env, r.Epoch, r.Out.URI = env, &e, out
 	if receipt.Policy != nil {
 		r.Policy = receipt.Policy
 	}
@@ -74,33 +81,32 @@ func (o Options) score(ctx context.Context, s score.Options, in, out string) (st
 
 func (o Options) group(ctx context.Context, e int) (stages.Report, error) {
 	g := o.Group
-	g.Env, g.In.URI, g.Out.URI = o.Env, o.at(e, "score"), o.at(e, "group")
+	g.Env, g.In.URI, g.Out.URI = o.Env, o.layout().Stage(e, "score"), o.layout().Stage(e, "group")
 	return group.Run(ctx, g)
 }
 
 func (o Options) curate(ctx context.Context, e int) (stages.Report, error) {
 	c := o.Curate
-	c.Env, c.In.URI, c.Out.URI, c.Epoch = o.Env, o.at(e, "group"), o.at(e, "curate"), &e
-	if e > 0 {
-		c.Previous.URI = o.at(e-1, "curate")
-	}
+	c.Env, c.In.URI, c.Out.URI, c.Epoch = o.Env, o.layout().Stage(e, "group"), o.layout().Stage(e, "curate"), &e
+	c.Previous.URI = o.layout().Previous(e)
 	return curate.Run(ctx, c)
 }
 
 func (o Options) submit(ctx context.Context, e int, before *formats.Receipt, done map[string]stages.Report) (*formats.Receipt, error) {
-	s, err := o.submitTo(ctx, o.at(e, "submit"))
+	s, err := o.submitTo(ctx, o.layout().Stage(e, "submit"))
 	if err != nil {
 		return nil, err
 	}
-	if err := o.findLedger(ctx, o.at(e, "curate"), &s); err != nil {
+	if err := o.findLedger(ctx, o.layout().Stage(e, "curate"), &s); err != nil {
 		return nil, fmt.Errorf("submit: %w", err)
 	}
-	s.In.URI, s.Epoch, s.Wait, s.Policy = o.at(e, "curate"), e, true, before.Policy
+	s.In.URI, s.Epoch, s.Wait, s.Policy = o.layout().Stage(e, "curate"), e, true, before.Policy
 	result, err := submit.Run(ctx, s)
 	if err != nil {
 		return result.Receipt, fmt.Errorf("submit: %w", err)
 	}
 	done["submit"] = result.Report
+	o.stageDone(e, result.Report)
 	return result.Receipt, nil
 }
 
@@ -112,7 +118,7 @@ func (o Options) ownRoot(ctx context.Context) error {
 		return err
 	}
 	s := o.Submit
-	return o.FindLedger(ctx, storage.Join(o.Root, "policy"), run, &s)
+	return o.FindLedger(ctx, o.layout().Policy(), run, &s)
 }
 
 func (o Options) findLedger(ctx context.Context, curated string, s *submit.Options) error {

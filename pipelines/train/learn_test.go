@@ -27,9 +27,10 @@ import (
 	"github.com/rollmill/rollmill/stages/curate"
 	rules "github.com/rollmill/rollmill/stages/curate/rules/all"
 	"github.com/rollmill/rollmill/stages/group"
-	algorithms "github.com/rollmill/rollmill/stages/group/algorithms/all"
+	estimators "github.com/rollmill/rollmill/stages/group/estimators/all"
+	"github.com/rollmill/rollmill/stages/plugin"
 	"github.com/rollmill/rollmill/stages/rollout"
-	agents "github.com/rollmill/rollmill/stages/rollout/agents/all"
+	program "github.com/rollmill/rollmill/stages/rollout/agents/command"
 	"github.com/rollmill/rollmill/stages/score"
 	"github.com/rollmill/rollmill/stages/score/rewards/all"
 	"github.com/rollmill/rollmill/stages/score/rewards/command"
@@ -72,7 +73,7 @@ func (l lesson) won(t *testing.T, tictactoe string) (before, after float64) {
 
 func (l lesson) options(t *testing.T, tictactoe string, port int, root string) train.Options {
 	t.Helper()
-	agent, err := agents.New("command", rollout.AgentConfig{}, func(string) ([]string, error) { return []string{tictactoe, "play"}, nil })
+	agent, err := (&program.Settings{Command: []string{tictactoe, "play"}}).Agent(t.Context(), rollout.Setup{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -95,7 +96,7 @@ func (l lesson) options(t *testing.T, tictactoe string, port int, root string) t
 		if err != nil {
 			t.Fatal(err)
 		}
-		return score.Options{Kinds: append(all.Kinds, shuffled(l.seed)), Rewards: []score.Spec{s}}
+		return score.Options{Registry: plugin.NewRegistry("reward", append(all.Rewards.All(), shuffled(l.seed))...), Rewards: []score.Spec{s}}
 	}
 	kind := "command"
 	if l.shuffled {
@@ -105,8 +106,8 @@ func (l lesson) options(t *testing.T, tictactoe string, port int, root string) t
 		Root: root, Epochs: l.epochs,
 		Rollout: play(int(l.seed), 0, 64, 8),
 		Score:   judge("tree=" + kind + ":" + tictactoe + " reward"),
-		Group:   group.Options{Algorithms: algorithms.Algorithms, Compat: group.CompatART},
-		Curate:  curate.Options{Rules: rules.Rules},
+		Group:   group.Options{Estimator: plugin.Pick(estimators.Estimators, group.DefaultEstimator), Compat: group.CompatART},
+		Curate:  curate.Options{Rules: plugin.Every(rules.Rules)},
 		Submit:  submit.Options{Trainer: trainer, Ledger: ledger},
 		Validation: &train.Validation{Every: l.epochs, Rollout: play(1000+int(l.seed), 1_000_000, heldOut, 1),
 			Score: judge("won=command:" + tictactoe + " won")},
@@ -131,11 +132,20 @@ func games(t *testing.T, tictactoe string, seed, offset, count int) (*examples.S
 
 // shuffled is the command reward, its values dealt out anew within each group:
 // as many good and bad rewards as before, on the wrong trajectories.
-func shuffled(seed int64) score.Kind {
-	return score.Kind{Name: "shuffled", New: func(s score.Setup) (score.Reward, error) {
-		inner, err := command.Kind.New(s)
-		return shuffling{inner, seed}, err
-	}}
+func shuffled(seed int64) score.RewardKind {
+	return score.RewardKind{Kind: plugin.Kind[score.RewardSettings]{Name: "shuffled", New: func() score.RewardSettings {
+		return shuffledSettings{&command.Settings{}, seed}
+	}}}
+}
+
+type shuffledSettings struct {
+	*command.Settings
+	seed int64
+}
+
+func (s shuffledSettings) Reward(setup score.Setup) (score.Reward, error) {
+	inner, err := s.Settings.Reward(setup)
+	return shuffling{inner, s.seed}, err
 }
 
 type shuffling struct {

@@ -14,12 +14,13 @@
 package train
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
+	summary "github.com/rollmill/rollmill/pipelines/report"
+	"github.com/rollmill/rollmill/pipelines/run"
 	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/stages/curate"
 	"github.com/rollmill/rollmill/stages/group"
@@ -47,6 +48,11 @@ type Options struct {
 	FindLedger func(ctx context.Context, in string, run dataset.Run, o *submit.Options) error
 
 	Validation *Validation // nil for none
+
+	// Progress for people, both optional: what a stage of an epoch did, and what
+	// an epoch came to.
+	StageDone func(epoch int, r stages.Report)
+	EpochDone func(summary.Epoch)
 }
 
 // Validation plays held-out examples with the current policy before epoch e
@@ -88,7 +94,7 @@ func (o Options) Validate() error {
 		return usage("", "train: --validation-interval %d: must be at least 1", o.Validation.Every)
 	case o.Rollout.Generations < 2 && o.Group.Compares():
 		return usage("set rollout.generations: 8 is usual, 2 is the least", "train: --generations %d: estimator %q compares the attempts at one example, and one attempt has nothing to be compared with, so nothing would be trained",
-			max(1, o.Rollout.Generations), cmp.Or(o.Group.Estimator, "grpo"))
+			max(1, o.Rollout.Generations), o.Group.Estimator.Name)
 	}
 	return nil
 }
@@ -107,6 +113,7 @@ func Run(ctx context.Context, o Options) (Report, error) {
 	if err != nil {
 		return report, fmt.Errorf("train: prepare: %w", err)
 	}
+	var known []summary.Epoch
 	for e := range o.Epochs + 1 {
 		epoch := Epoch{Epoch: e, Stages: map[string]stages.Report{}}
 		last := e == o.Epochs
@@ -121,6 +128,9 @@ func Run(ctx context.Context, o Options) (Report, error) {
 		if !last || epoch.Validation != nil {
 			report.Epochs = append(report.Epochs, epoch)
 		}
+		if err == nil {
+			known, err = o.sumUp(ctx, e, known)
+		}
 		if err != nil {
 			return report, fmt.Errorf("train: epoch %d: %w", e, err)
 		}
@@ -129,9 +139,31 @@ func Run(ctx context.Context, o Options) (Report, error) {
 	return report, nil
 }
 
+// sumUp writes the report's files after an epoch, and returns the epochs that
+// need not be read again.
+func (o Options) sumUp(ctx context.Context, e int, known []summary.Epoch) ([]summary.Epoch, error) {
+	r, err := summary.Make(ctx, summary.Options{Root: o.Root, Known: known})
+	if err != nil {
+		return nil, fmt.Errorf("report: %w", err)
+	}
+	if o.EpochDone != nil && e < len(r.Epochs) {
+		o.EpochDone(r.Epochs[e])
+	}
+	return r.Epochs[:min(e+1, len(r.Epochs))], nil
+}
+
+func (o Options) stageDone(e int, r stages.Report) {
+	if o.StageDone != nil {
+		o.StageDone(e, r)
+	}
+}
+
+func (o Options) validationDone(e int, r stages.Report) {
+	r.Stage = "validation " + r.Stage
+	o.stageDone(e, r)
+}
+
 func (o Options) validates(e int) bool { return o.Validation != nil && e%o.Validation.Every == 0 }
 
-// at is where a dataset of an epoch lies.
-func (o Options) at(e int, name string) string {
-	return storage.Join(o.Root, fmt.Sprintf("epoch-%d", e), name)
-}
+// layout is where the datasets of the run lie.
+func (o Options) layout() run.Layout { return run.Layout{Root: o.Root} }

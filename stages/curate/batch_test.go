@@ -47,7 +47,8 @@ func TestBatchStepOfTRL(t *testing.T) {
 		}
 		in := stepped(t, i, step, rewards)
 		o := options(in, in+"-curate")
-		o.KeepFlat, o.MinValid = true, 1
+		ask(o, "keep-flat", true)
+		o.MinValid = 1
 		_, d := run(t, o)
 		rows := readAll[formats.Trajectory](t, d, "")
 		k := 0
@@ -132,7 +133,7 @@ func TestBatchStepKeepsItsBits(t *testing.T) {
 		}
 		return out
 	}
-	all := func(o *curate.Options) { o.KeepFlat = true }
+	all := func(o *curate.Options) { ask(*o, "keep-flat", true) }
 	want := advantages(0, forward, all)
 	for r, a := range advantages(1, backward, all) {
 		if want[r] != a {
@@ -150,7 +151,7 @@ func TestBatchStepKeepsItsBits(t *testing.T) {
 	}
 	in := stepped(t, 3, step, forward)
 	o := options(in, in+"-curate")
-	o.KeepFlat = true
+	ask(o, "keep-flat", true)
 	for i := range 2 {
 		o.Out.Shard = stages.Shard{Index: i, Count: 2}
 		_, err := curate.Run(t.Context(), o)

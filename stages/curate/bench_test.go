@@ -11,7 +11,6 @@ import (
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/formats/random"
-	"github.com/rollmill/rollmill/stages/curate"
 )
 
 // BenchmarkCurate keeps about 30 % of the groups of a wide dataset on disk,
@@ -28,7 +27,7 @@ func BenchmarkCurate(b *testing.B) {
 	for b.Loop() {
 		n++
 		o := options(in, filepath.Join(filepath.Dir(in), fmt.Sprint("curate-", n)))
-		o.Curriculum = curate.Curriculum{Enabled: true}
+		ask(o, "curriculum", true)
 		r, _ := run(b, o)
 		kept = r.Rows
 	}

@@ -19,9 +19,8 @@ import (
 // row and in its digest: of groups that share pages and groups of several
 // pages, whole and in part, of one epoch and of two, in one shard and in three.
 func TestCopiedAndDecodedRowsAreTheSame(t *testing.T) {
-	half, third := 0.5, 0.3
-	some := func(o *curate.Options) { o.SampleGroups = &third }
-	parts := func(o *curate.Options) { o.SampleTrajectories = &half }
+	some := func(o *curate.Options) { ask(*o, "sample-groups", 0.3) }
+	parts := func(o *curate.Options) { ask(*o, "sample-trajectories", 0.5) }
 	tiny := random.Options{Groups: 200, Generations: 3, Messages: 3, SampledTokens: 12, PromptTokens: 10}
 	medium := random.Options{Groups: 24, Generations: 6, SampledTokens: 900, Branches: 0.3}
 	large := random.Options{Groups: 1, Generations: 6, Messages: 4, SampledTokens: 400_000} // two pages a group
@@ -31,13 +30,14 @@ func TestCopiedAndDecodedRowsAreTheSame(t *testing.T) {
 		rules    func(*curate.Options)
 	}{
 		"tiny": {tiny, 0, some}, "tiny in part": {tiny, 0.3, parts}, "medium": {medium, 0, some}, "medium in part": {medium, 0.3, parts},
-		"large": {large, 0, func(o *curate.Options) { o.MaxPerGroup = 5 }}, // a page and a part of one
+		"large": {large, 0, func(o *curate.Options) { ask(*o, "max-per-group", 5) }}, // a page and a part of one
 	} {
 		t.Run(name, func(t *testing.T) {
 			c.sizes.Failures, c.sizes.Unscored = c.failures, c.failures/3
 			in := randomGroups(t, "mem://"+t.Name(), c.sizes)
 			first := options(in, in+"-copied")
-			first.KeepFlat, first.Seed = true, 7
+			first.Seed = 7
+			ask(first, "keep-flat", true)
 			c.rules(&first)
 			if again := c.sizes; again.Groups > 1 {
 				again.Epoch, again.Groups = 1, (c.sizes.Groups+1)/2
@@ -85,7 +85,7 @@ func decodedRows(t *testing.T, o curate.Options, out string) *dataset.Dataset {
 func TestRowRulesAndCopies(t *testing.T) {
 	in := randomGroups(t, "mem://"+t.Name()+"/group", random.Options{Groups: 40, SampledTokens: 300, Failures: 0.2})
 	o := options(in, in+"-copied")
-	o.KeepFlat, o.CheckLogprobs, o.DropDuplicates, o.MaxSampledTokens = true, true, true, 320
+	ask(o, "keep-flat", true, "check-logprobs", true, "drop-duplicates", true, "max-sampled-tokens", 320)
 	_, copied := run(t, o)
 	want := decodedRows(t, o, in+"-decoded")
 	if copied.RowsDigest != want.RowsDigest || copied.Rows == 0 || copied.Drops[formats.DropLength] == 0 {

@@ -24,7 +24,7 @@ func Run(ctx context.Context, o Options) (stages.Report, error) {
 	if err := o.Validate(); err != nil {
 		return stages.Report{}, err
 	}
-	if len(o.Rules) == 0 {
+	if len(o.Rules.All()) == 0 {
 		return stages.Report{}, stages.Errorf(stages.KindFailed, "", "curate: it was given no rules")
 	}
 	in, err := openInput(ctx, &o)
@@ -51,10 +51,8 @@ func Run(ctx context.Context, o Options) (stages.Report, error) {
 
 // order is the names of the rules that the options ask for, as they run.
 func (o *Options) order() (names []string) {
-	for _, k := range o.Rules {
-		if rule, err := k.New(*o); err == nil && rule != nil {
-			names = append(names, k.Name)
-		}
+	for _, a := range o.running {
+		names = append(names, a.Name)
 	}
 	return names
 }
@@ -72,7 +70,7 @@ func decide(ctx context.Context, o *Options, in *input, shard *dataset.Shard) (d
 		plan: p, recompute: o.recompute, decode: o.decode, spill: o.Spill,
 		rows:      dataset.NewTable[formats.Trajectory](shard, "", -1),
 		decisions: dataset.NewTable[formats.Decision](shard, formats.TableDecisions, -1),
-		side:      newSide(in, shard),
+		side:      newSideTables(in, shard),
 	}
 	defer w.side.close()
 	if w.next, err = o.newNext(ctx, in, p, shard); err != nil {

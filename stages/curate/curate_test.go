@@ -71,8 +71,8 @@ func TestRowsAreWholeAndCarryTheirAdvantage(t *testing.T) {
 func TestKeepFlatAndMinimum(t *testing.T) {
 	in := groups(t, "groups", 0, story)
 	for want, change := range map[string]func(*curate.Options){
-		"a0 a2 a3 b0 b1 e0 e1 e3 e5":     func(o *curate.Options) { o.KeepFlat = true },
-		"a0 a2 a3 b0 b1 c0 e0 e1 e3 e5":  func(o *curate.Options) { o.KeepFlat, o.MinValid = true, 1 },
+		"a0 a2 a3 b0 b1 e0 e1 e3 e5":     func(o *curate.Options) { ask(*o, "keep-flat", true) },
+		"a0 a2 a3 b0 b1 c0 e0 e1 e3 e5":  func(o *curate.Options) { ask(*o, "keep-flat", true); o.MinValid = 1 },
 		"e0 e1 e3 e5":                    func(o *curate.Options) { o.MinValid = 4 },
 		"":                               func(o *curate.Options) { o.MinValid = 5 },
 		"a0 a2 a3 b0 b1 c0 e0 e1 e3 e5 ": func(o *curate.Options) { o.Compat = curate.CompatNAT },
@@ -122,10 +122,9 @@ func TestShardsGiveTheRowsOfOne(t *testing.T) {
 		parts = append(parts, part)
 	}
 	in := groups(t, "groups", 3, parts...)
-	half := 0.5
 	o := options(in, in+"-one")
 	o.Seed = 7
-	o.Curriculum = curate.Curriculum{Enabled: true, RandomSubsample: &half}
+	ask(o, "curriculum", true, "random-subsample", 0.5)
 	_, one := run(t, o)
 	for _, n := range []int{2, 3, 4, 7} {
 		o.Out.URI = fmt.Sprint(in, "-", n)
@@ -160,7 +159,7 @@ func TestSecondRunDoesNothing(t *testing.T) {
 	if !again.UpToDate || again.RowsDigest != first.RowsDigest || again.Message != first.Message || again.Rows != first.Rows {
 		t.Errorf("%+v", again)
 	}
-	o.Curriculum.Enabled = true
+	ask(o, "curriculum", true)
 	var exists *dataset.ExistsError
 	if _, err := curate.Run(t.Context(), o); !errors.As(err, &exists) {
 		t.Errorf("other options at the same place: %v", err)
@@ -219,10 +218,10 @@ func TestOptionsAreCheckedFirst(t *testing.T) {
 		"--flat-tolerance":       func(o *curate.Options) { o.FlatTolerance = &bad },
 		`--compat "nats"`:        func(o *curate.Options) { o.Compat = "nats" },
 		"under --compat nat":     func(o *curate.Options) { o.Compat, o.MinValid = curate.CompatNAT, 2 },
-		"--curriculum-initial":   func(o *curate.Options) { o.Curriculum.Initial = 1.5 },
-		"--curriculum-increment": func(o *curate.Options) { o.Curriculum.Increment = -0.1 },
-		"--curriculum-interval":  func(o *curate.Options) { o.Curriculum.Interval = -5 },
-		"--random-subsample":     func(o *curate.Options) { o.Curriculum.RandomSubsample = &bad },
+		"--curriculum-initial":   func(o *curate.Options) { ask(*o, "curriculum-initial", 1.5) },
+		"--curriculum-increment": func(o *curate.Options) { ask(*o, "curriculum-increment", -0.1) },
+		"--curriculum-interval":  func(o *curate.Options) { ask(*o, "curriculum-interval", -5) },
+		"--random-subsample":     func(o *curate.Options) { ask(*o, "random-subsample", 1.5) },
 	} {
 		o := options("mem://nowhere/in", "mem://nowhere/out")
 		change(&o)

@@ -52,7 +52,10 @@ func TestCurriculumOverTwentyEpochs(t *testing.T) {
 		curate.CompatNAT:  "[3 3 3 3 5 5 5 5 5 7 7 7 7 7 9 9 9 9 9 10 10]",
 	} {
 		t.Run(string(compat), func(t *testing.T) {
-			got, last := chain(t, 21, func(o *curate.Options) { o.Compat, o.Curriculum.Enabled = compat, true })
+			got, last := chain(t, 21, func(o *curate.Options) {
+				o.Compat = compat
+				ask(*o, "curriculum", true)
+			})
 			if fmt.Sprint(got) != want {
 				t.Errorf("kept groups %v, want %s", got, want)
 			}
@@ -70,13 +73,16 @@ func TestCurriculumOverTwentyEpochs(t *testing.T) {
 // Without --previous the documented share is that of a run from epoch 0;
 // with the rule off for an epoch its state is handed on.
 func TestStateIsHandedOn(t *testing.T) {
-	got, _ := chain(t, 8, func(o *curate.Options) { o.Previous.URI, o.Curriculum.Enabled = "", true })
+	got, _ := chain(t, 8, func(o *curate.Options) {
+		o.Previous.URI = ""
+		ask(*o, "curriculum", true)
+	})
 	if fmt.Sprint(got) != "[3 3 3 3 3 5 5 5]" {
 		t.Errorf("without --previous: %v", got)
 	}
 	in := ladder(t, 20)
 	o := options(in, in+"-a")
-	o.Curriculum = curate.Curriculum{Enabled: true, Initial: 0.8, Interval: 100}
+	ask(o, "curriculum", true, "curriculum-initial", 0.8, "curriculum-interval", 100)
 	run(t, o)
 	next := ladder(t, 21)
 	off := options(next, next+"-b")
@@ -92,7 +98,7 @@ func TestStateIsHandedOn(t *testing.T) {
 func TestCurriculumReasons(t *testing.T) {
 	in := groups(t, "groups", 0, []example{{"a", "0 1"}, {"b", "0.5 1.5 f"}, {"c", "0.5 0.55"}, {"d", "1 1"}, {"e", "3"}})
 	o := options(in, in+"-curate")
-	o.Curriculum.Enabled = true
+	ask(o, "curriculum", true)
 	_, d := run(t, o)
 	want := "a0 curriculum, a1 curriculum, b0 kept, b1 kept, b2 failed, c0 min_reward_diff, c1 min_reward_diff, d0 flat, d1 flat, e0 min_valid"
 	if got := decisions(t, d); got != want {
@@ -113,9 +119,8 @@ func TestSubsampleAndRulesAgain(t *testing.T) {
 		part = append(part, example{fmt.Sprint(i), "0 0 0 1"})
 	}
 	in := groups(t, "groups", 0, part)
-	half := 0.5
 	o := options(in, in+"-curate")
-	o.Curriculum = curate.Curriculum{Enabled: true, Initial: 1, RandomSubsample: &half}
+	ask(o, "curriculum", true, "curriculum-initial", 1, "random-subsample", 0.5)
 	r, d := run(t, o)
 	if r.Drops["subsample"] != 80 {
 		t.Errorf("drops %v", r.Drops)
@@ -143,16 +148,17 @@ func TestSubsampleAndRulesAgain(t *testing.T) {
 }
 
 func TestNATSubsamplesGroups(t *testing.T) {
-	half := 0.5
 	got, _ := chain(t, 1, func(o *curate.Options) {
-		o.Compat, o.Curriculum = curate.CompatNAT, curate.Curriculum{Enabled: true, Initial: 1, RandomSubsample: &half}
+		o.Compat = curate.CompatNAT
+		ask(*o, "curriculum", true, "curriculum-initial", 1, "random-subsample", 0.5)
 	})
 	if got[0] != 5 {
 		t.Errorf("%d of 10 groups", got[0])
 	}
 	in := groups(t, "single", 0, []example{{"a", "1 1 1 1 f"}})
 	o := options(in, in+"-curate")
-	o.Compat, o.Curriculum = curate.CompatNAT, curate.Curriculum{Enabled: true, RandomSubsample: &half}
+	o.Compat = curate.CompatNAT
+	ask(o, "curriculum", true, "random-subsample", 0.5)
 	if r, _ := run(t, o); r.Rows != 2 {
 		t.Errorf("NAT keeps half of a single group, flat or not; here %d rows", r.Rows)
 	}

@@ -20,7 +20,7 @@
 //
 // What group wrote beside the rows goes along: _pairs of which both members are
 // kept, and _labels of kept members; what does not is counted by reason in the
-// facts (see side). So one trajectory with alternatives to compare at its turns
+// facts (see sideTables). So one trajectory with alternatives to compare at its turns
 // goes on only when the rules let a group of one go on (KeepFlat, MinValid 1).
 //
 // Decisions are a pure function of the groups, their rows, the epoch, the seed

@@ -30,7 +30,7 @@ func TestCentredStep(t *testing.T) {
 	}
 	flat := stepped(t, 1, &formats.BatchStep{Of: formats.BatchAdvantages, Center: true, Sample: true}, [][]float64{{3, 3}, {1, 1}})
 	o := options(flat, flat+"-curate")
-	o.KeepFlat = true
+	ask(o, "keep-flat", true)
 	_, d := run(t, o)
 	for _, r := range readAll[formats.Trajectory](t, d, "") {
 		if *r.Advantage != 0 {

@@ -24,7 +24,7 @@ func (h *Holdout) datasets() []*dataset.Dataset {
 	return h.from
 }
 
-// Holds tells whether an example is held out, and why. Ids that are only row
+// Holds reports whether an example is held out, and why. Ids that are only row
 // numbers name nothing; two rows of a task are the same when they are, but for
 // the order of keys and a field "id".
 func (h *Holdout) Holds(id, example string) (why string, held bool) {
@@ -43,12 +43,18 @@ func (h *Holdout) Holds(id, example string) (why string, held bool) {
 }
 
 func (in *input) openHoldout(ctx context.Context, o *Options) error {
-	if len(o.Holdout) == 0 {
+	var held []string
+	for _, r := range o.Rules.All() {
+		if h, ok := r.Settings.(Holder); ok {
+			held = append(held, h.HeldOut()...)
+		}
+	}
+	if len(held) == 0 {
 		return nil
 	}
 	in.holdout = &Holdout{ids: map[string]struct{}{}, contents: map[xxh3.Uint128]struct{}{}}
-	for _, from := range o.Holdout {
-		d, err := dataset.Open(ctx, from.URI, dataset.OpenOptions{AcceptGates: from.AcceptGates})
+	for _, uri := range held {
+		d, err := dataset.Open(ctx, uri, dataset.OpenOptions{})
 		if err != nil {
 			return err
 		}

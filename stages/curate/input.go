@@ -3,6 +3,7 @@ package curate
 import (
 	"context"
 	"encoding/json"
+	"reflect"
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
@@ -110,7 +111,7 @@ func sameEstimator(a, b *formats.GroupState) bool {
 	if a == nil || b == nil {
 		return a == b
 	}
-	return a.Estimator == b.Estimator && a.Compat == b.Compat && a.NoScale == b.NoScale
+	return a.Estimator == b.Estimator && a.Compat == b.Compat && a.NoScale == b.NoScale && reflect.DeepEqual(a.Settings, b.Settings)
 }
 
 func (s *set) damaged(format string, args ...any) error {

@@ -64,7 +64,10 @@ func (l *loader) load(ctx context.Context, tokens bool) error {
 
 // tokens tells whether a rule looks at how many were sampled.
 func (o *Options) tokens() bool {
-	return slices.ContainsFunc(o.Rules, func(k Kind) bool { return k.Tokens != nil && k.Tokens(*o) })
+	return slices.ContainsFunc(o.running, func(a active) bool {
+		r, ok := a.rule.(TokenReader)
+		return ok && r.Tokens()
+	})
 }
 
 func (l *loader) add(s *stats) error {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/stages/plugin"
 )
 
 // Next says what the table _plan asks for: more generations of examples whose
@@ -45,14 +46,15 @@ func (n Next) validate() error {
 	return nil
 }
 
-func (n Next) params(set func(name string, value any, asked bool)) {
-	set("plan-generations", n.Generations, n.Generations > 0)
-	set("plan-max-per-example", n.MaxPerExample, n.MaxPerExample > 0)
-	set("plan-budget", n.Budget, n.Budget != nil)
+// Declare names the settings of the plan.
+func (n *Next) Declare(d *plugin.Declarer) {
+	d.Int(&n.Generations, "plan-generations", "plan more generations for groups with fewer than `N` trajectories that did not fail, and N more for flat ones").ID("plan-generations").Shown("rollout's --generations")
+	d.Int(&n.MaxPerExample, "plan-max-per-example", "plan at most `N` trajectories of an example in all").ID("plan-max-per-example").Shown("twice --plan-generations")
+	d.OptionalInt64(&n.Budget, "plan-budget", "plan at most `N` trajectories in all; what is left of them goes where rewards differ most").ID("plan-budget").Shown("no limit")
 }
 
-// wish is what is asked for of one group.
-type wish struct {
+// request is what is asked for of one group.
+type request struct {
 	Group  int   // index
 	Row    int64 // the group's first
 	N      int
@@ -61,10 +63,10 @@ type wish struct {
 	Lot    int64 // decides between equals, by the seed
 }
 
-// wishes looks at the groups of the first set, and lists those of which more
+// requests looks at the groups of the first set, and lists those of which more
 // is asked for, in its order. Every shard finds the same.
-func (o *Options) wishes(ctx context.Context, in *input, p *plan) (*wishList, error) {
-	all := newWishList(in.groups.spill)
+func (o *Options) requests(ctx context.Context, in *input, p *plan) (*requestList, error) {
+	all := newRequestList(in.groups.spill)
 	if _, other := in.sets[0].members.Params["by"]; other {
 		return all, nil // its groups do not say how often an example was tried
 	}
@@ -83,8 +85,8 @@ func (o *Options) wishes(ctx context.Context, in *input, p *plan) (*wishList, er
 		if j.Epoch != in.epoch || !wanted(j.Reason) {
 			continue
 		}
-		w := o.wish(j.Group, size)
-		if w.Reason == wishVaried && o.Next.Budget == nil {
+		w := o.request(j.Group, size)
+		if w.Reason == requestVaried && o.Next.Budget == nil {
 			continue
 		}
 		if w.N = min(w.N, most-j.Count); w.N <= 0 {
@@ -107,12 +109,12 @@ func (o *Options) wishes(ctx context.Context, in *input, p *plan) (*wishList, er
 
 // withoutHeldOut leaves out groups whose example is held out. Of a group that
 // is refused as a whole no other rule looks at it.
-func (in *input) withoutHeldOut(ctx context.Context, all *wishList) (*wishList, error) {
+func (in *input) withoutHeldOut(ctx context.Context, all *requestList) (*requestList, error) {
 	if in.holdout == nil || all.list.Len() == 0 {
 		return all, nil
 	}
 	defer all.close()
-	left := newWishList(all.spill)
+	left := newRequestList(all.spill)
 	next, stop := iter.Pull2(all.each())
 	defer stop()
 	w, err, more := next()
@@ -175,44 +177,44 @@ func wanted(reason string) bool {
 }
 
 const (
-	wishFailed = iota // indexes in formats.PlanReasons
-	wishFew
-	wishFlat
-	wishVaried
+	requestFailed = iota // indexes in formats.PlanReasons
+	requestFew
+	requestFlat
+	requestVaried
 )
 
-// wish is what a group of which size members are wanted deserves.
-func (o *Options) wish(g *Group, size int) wish {
+// request is what a group of which size members are wanted deserves.
+func (o *Options) request(g *Group, size int) request {
 	tolerance := o.tolerance()
 	flat := g.Valid > 0 && formats.Flat(g.Min, g.Max, tolerance)
 	lacks := size - (g.Count - g.Failed)
 	switch {
 	case flat && g.Solved >= 1 && g.Valid >= o.minValid():
-		return wish{}
+		return request{}
 	case lacks > 0 && g.Failed > 0:
-		return wish{N: lacks, Reason: wishFailed}
+		return request{N: lacks, Reason: requestFailed}
 	case lacks > 0:
-		return wish{N: lacks, Reason: wishFew}
+		return request{N: lacks, Reason: requestFew}
 	case flat:
-		return wish{N: size, Reason: wishFlat}
+		return request{N: size, Reason: requestFlat}
 	case g.Valid > 0:
-		return wish{N: size, Reason: wishVaried}
+		return request{N: size, Reason: requestVaried}
 	}
-	return wish{}
+	return request{}
 }
 
 // next writes a shard's slice of _plan.
 type next struct {
-	list  *wishList
-	to    func() (*wish, error, bool) // the wishes that are to come
+	list  *requestList
+	to    func() (*request, error, bool) // the requests that are to come
 	stop  func()
-	first *wish // of them; nil: none
+	first *request // of them; nil: none
 	out   *dataset.TableWriter[formats.Planned]
 	rows  []formats.Planned
 }
 
 func (o *Options) newNext(ctx context.Context, in *input, p *plan, shard *dataset.Shard) (*next, error) {
-	list, err := o.wishes(ctx, in, p)
+	list, err := o.requests(ctx, in, p)
 	if err != nil {
 		list.close()
 		return nil, err

@@ -86,7 +86,7 @@ func TestPlanLeavesOut(t *testing.T) {
 	held := groups(t, "held", 0, []example{{"failed", "1"}, {"never", "0"}})
 	o := options(in, in+"-curate")
 	o.Replay = []stages.Input{{URI: old}}
-	o.Holdout = []stages.Input{{URI: held + "-rollout"}}
+	ask(o, "holdout", held+"-rollout")
 	_, d := run(t, o)
 	if got := planned(t, d); got != "gone +4 from 4 failed, few +1 from 3 few" {
 		t.Errorf("plan %s", got)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"iter"
 	"maps"
+	"slices"
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/stages/internal/spill"
@@ -23,7 +24,7 @@ type plan struct {
 
 // active is a rule that the options ask for.
 type active struct {
-	Kind
+	RuleKind
 	rule  Rule
 	state json.RawMessage // from the epoch before
 }
@@ -35,17 +36,12 @@ func newPlan(o *Options, in *input) (*plan, error) {
 		groups: in.groups,
 		state:  formats.CurateState{Epoch: in.epoch, Compat: string(o.Compat), Rules: maps.Clone(in.before.Rules), Advantages: in.handed(), Recomputed: o.recompute != nil},
 	}
-	for _, k := range o.Rules {
-		rule, err := k.New(*o)
-		if err != nil {
-			return nil, err
-		}
-		if rule == nil {
-			continue
-		}
-		p.active = append(p.active, active{k, rule, in.before.Rules[k.Name]})
-		p.state.Order = append(p.state.Order, k.Name)
-		if _, ok := rule.(RowRule); ok {
+	p.active = slices.Clone(o.running)
+	for i := range p.active {
+		a := &p.active[i]
+		a.state = in.before.Rules[a.Name]
+		p.state.Order = append(p.state.Order, a.Name)
+		if _, ok := a.rule.(RowRule); ok {
 			p.needRows = true
 		}
 	}

@@ -140,27 +140,29 @@ func TestNoExampleIsOnTwoSides(t *testing.T) {
 	n := 0
 	some(t, 20, func(rt *rapid.T) {
 		n++
-		seed, sides := rapid.Int64().Draw(rt, "seed"), drawSides(rt)
+		seed := rapid.Int64().Draw(rt, "seed")
+		sides, names := drawSides(rt)
 		shards := rapid.IntRange(1, 3).Draw(rt, "shards")
 		now, old := drawPart(rt, "now"), drawPart(rt, "old")
 		in := spoken(4).write(t, fmt.Sprint("now-", n), now)
 		replay := spoken(2).write(t, fmt.Sprint("old-", n), old)
 		on := map[string]string{}
 		rows := 0
-		for _, side := range sides {
+		for _, side := range names {
 			for _, more := range [][]stages.Input{nil, {{URI: replay}}} { // the replay joins later
-				o := options(in, fmt.Sprint(in, "-", side.Name, len(more)))
-				o.KeepFlat, o.MinValid, o.Seed, o.Split, o.Take, o.Replay = true, 1, seed, sides, side.Name, more
+				o := options(in, fmt.Sprint(in, "-", side, len(more)))
+				o.MinValid, o.Seed, o.Replay = 1, seed, more
+				ask(o, "keep-flat", true, "split", sides, "take", side)
 				for i := range shards {
 					o.Out.Shard = stages.Shard{Index: i, Count: shards}
 					_, err := curate.Run(t.Context(), o)
 					check(t, err)
 				}
 				for _, row := range readAll[formats.Trajectory](t, open(t, o.Out.URI), "") {
-					if was := on[row.ExampleID]; was != "" && was != side.Name {
-						rt.Fatalf("%s is in %s and in %s", row.ExampleID, was, side.Name)
+					if was := on[row.ExampleID]; was != "" && was != side {
+						rt.Fatalf("%s is in %s and in %s", row.ExampleID, was, side)
 					}
-					on[row.ExampleID] = side.Name
+					on[row.ExampleID] = side
 					rows += len(more)
 				}
 			}
@@ -175,12 +177,14 @@ func TestNoExampleIsOnTwoSides(t *testing.T) {
 	})
 }
 
-func drawSides(t *rapid.T) []curate.Side {
+// drawSides draws a split and the names of its sides.
+func drawSides(t *rapid.T) (sides string, names []string) {
 	first := rapid.Float64Range(0.1, 0.8).Draw(t, "share")
 	if rapid.Bool().Draw(t, "two") {
-		return []curate.Side{{Name: "train", Share: first}, {Name: "test", Share: 1 - first}}
+		return fmt.Sprintf("train=%v,test=%v", first, 1-first), []string{"train", "test"}
 	}
-	return []curate.Side{{Name: "train", Share: first}, {Name: "validation", Share: (1 - first) / 2}, {Name: "test", Share: (1 - first) / 2}}
+	rest := (1 - first) / 2
+	return fmt.Sprintf("train=%v,validation=%v,test=%v", first, rest, rest), []string{"train", "validation", "test"}
 }
 
 // drawPart draws groups of different examples, some of e0 to e13.
@@ -216,46 +220,41 @@ func spoken(epoch int) recipe {
 func drawOptions(t *rapid.T) curate.Options {
 	o := options("", "")
 	asked := func(rule string) bool { return rapid.IntRange(0, 3).Draw(t, rule) == 0 }
-	share := func(rule string) *float64 {
-		s := rapid.SampledFrom([]float64{0.2, 0.5, 1}).Draw(t, rule+" share")
-		return &s
-	}
+	share := func(rule string) float64 { return rapid.SampledFrom([]float64{0.2, 0.5, 1}).Draw(t, rule+" share") }
 	o.Seed = rapid.Int64().Draw(t, "seed")
 	o.Compat = rapid.SampledFrom(curate.Compats).Draw(t, "compat")
-	o.KeepFlat = rapid.Bool().Draw(t, "keep flat")
+	ask(o, "keep-flat", rapid.Bool().Draw(t, "keep flat"))
 	if o.Compat != curate.CompatNAT {
 		o.MinValid = rapid.IntRange(0, 3).Draw(t, "min valid")
 	}
-	o.Curriculum.Enabled = asked("curriculum")
-	o.Curriculum.Ascending = rapid.Bool().Draw(t, "ascending")
+	ask(o, "curriculum", asked("curriculum"), "curriculum-ascending", rapid.Bool().Draw(t, "ascending"))
 	if asked("subsample") {
-		o.Curriculum.RandomSubsample = share("subsample")
+		ask(o, "random-subsample", share("subsample"))
 	}
 	for _, r := range []struct {
-		name string
-		ask  func(rule string)
+		name  string
+		given func(rule string) []any
 	}{
-		{"pools", func(r string) { o.Pools = curate.Pools{Enabled: true, EasyShare: share(r), HardShare: share(r)} }},
-		{"split", func(string) { o.Split, o.Take = []curate.Side{{Name: "a", Share: 0.5}, {Name: "b", Share: 0.5}}, "a" }},
-		{"groups", func(rule string) { o.SampleGroups = share(rule) }},
-		{"trajectories", func(rule string) { o.SampleTrajectories = share(rule) }},
-		{"near", func(rule string) { o.NearDuplicates = share(rule) }},
-		{"duplicates", func(string) { o.DropDuplicates = true }},
-		{"logprobs", func(string) { o.CheckLogprobs = true }},
-		{"length", func(string) { o.MaxSampledTokens = 5 }},
-		{"messages", func(string) { o.MinMessages = 2 }},
-		{"stale", func(string) {
-			now, most := int64(2), int64(1)
-			o.PolicyVersion, o.MaxStaleness = &now, &most
+		{"pools", func(r string) []any {
+			return []any{"pools", true, "pool-easy-share", share(r), "pool-hard-share", share(r)}
 		}},
-		{"budget", func(string) { o.TokenBudget = 30 }},
-		{"filter", func(string) { o.Filters = []string{"group.mean < 0.8", "trajectory.reward > 0"} }},
-		{"best of", func(string) { o.BestOf = 2 }},
-		{"per group", func(string) { o.MaxPerGroup = 3 }},
-		{"per example", func(string) { o.MaxPerExample = 1 }},
+		{"split", func(string) []any { return []any{"split", "a=0.5,b=0.5", "take", "a"} }},
+		{"groups", func(rule string) []any { return []any{"sample-groups", share(rule)} }},
+		{"trajectories", func(rule string) []any { return []any{"sample-trajectories", share(rule)} }},
+		{"near", func(rule string) []any { return []any{"drop-near-duplicates", share(rule)} }},
+		{"duplicates", func(string) []any { return []any{"drop-duplicates", true} }},
+		{"logprobs", func(string) []any { return []any{"check-logprobs", true} }},
+		{"length", func(string) []any { return []any{"max-sampled-tokens", 5} }},
+		{"messages", func(string) []any { return []any{"min-messages", 2} }},
+		{"stale", func(string) []any { return []any{"policy-version", 2, "max-staleness", 1} }},
+		{"budget", func(string) []any { return []any{"token-budget", 30} }},
+		{"filter", func(string) []any { return []any{"filter", []string{"group.mean < 0.8", "trajectory.reward > 0"}} }},
+		{"best of", func(string) []any { return []any{"best-of", 2} }},
+		{"per group", func(string) []any { return []any{"max-per-group", 3} }},
+		{"per example", func(string) []any { return []any{"max-per-example", 1} }},
 	} {
 		if asked(r.name) {
-			r.ask(r.name)
+			ask(o, r.given(r.name)...)
 		}
 	}
 	return o

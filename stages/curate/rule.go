@@ -4,8 +4,10 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"strconv"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/stages/plugin"
 )
 
 // Rule refuses groups or members of groups: it is a GroupRule or a BatchRule,
@@ -73,29 +75,60 @@ type Verdict struct {
 	rule string // who said so; set by the plan
 }
 
-// Kind is a kind of rule.
-type Kind struct {
-	Name    string                      // the key of its state in the manifest
-	Help    string                      // a lower-case phrase
-	Reasons []string                    // what its verdicts may say
-	Again   bool                        // it is a GroupRule that judges groups again that lost members
-	Last    bool                        // groups that lost members by it are not judged again: it takes them apart on purpose
-	Tokens  func(Options) bool          // it looks at the groups' SampledTokens; nil for never
-	New     func(Options) (Rule, error) // of valid options; a nil Rule when they do not ask for it
+// RuleKind is an entry of the registry of rules.
+type RuleKind struct {
+	plugin.Kind[RuleSettings]
+	Reasons []string // what its verdicts may say
+	Again   bool     // it is a GroupRule that judges groups again that lost members
+	Last    bool     // groups that lost members by it are not judged again: it takes them apart on purpose
+	Seeded  bool     // the seed may change its verdicts
+
+	OfExamples bool // it needs groups of one example each
 }
+
+// RuleSettings are what a rule can be told.
+type RuleSettings interface {
+	plugin.Settings
+
+	// Rule makes the rule, or nil when the settings do not ask for it. An error
+	// is of kind usage.
+	Rule(s Setup) (Rule, error)
+}
+
+// Setup is what curate's own options mean to a rule.
+type Setup struct {
+	Compat        Compat
+	FlatTolerance float64 // relative spread up to which a group is flat
+	MinValid      int     // fewest valid members of a group worth training on
+}
+
+// TokenReader is an optional power of a Rule that may look at the groups'
+// SampledTokens, which older statistics do not have.
+type TokenReader interface{ Tokens() bool }
+
+// Holder is an optional power of RuleSettings: trajectories at these URIs are
+// held out, and the batch's Holdout knows their examples.
+type Holder interface{ HeldOut() []string }
+
+// Identified is an optional power of RuleSettings that are part of the identity
+// in another way than plugin.Identity of active rules.
+type Identified interface {
+	Identity(s Setup) map[string]any
+}
+
+// NotNegative refuses whole numbers below 0 among settings; 0 leaves a rule out.
+func NotNegative(s plugin.Settings) error {
+	for _, x := range plugin.Declared(s) {
+		if n, err := strconv.ParseInt(fmt.Sprint(x.Value()), 10, 64); err == nil && n < 0 {
+			return Usage("give a number, at least 1; 0 leaves the rule out", "curate: --%s %d", x.Name, n)
+		}
+	}
+	return nil
+}
+
+// Rules are all rules, in the order they run, with their settings. plugin.Every
+// makes them of a registry.
+type Rules = plugin.Each[RuleSettings, RuleKind]
 
 // Registry lists rules in the order they run.
-type Registry []Kind
-
-// NewRegistry lists rules; a name given twice is a mistake in the program,
-// and panics.
-func NewRegistry(kinds ...Kind) Registry {
-	seen := map[string]bool{}
-	for _, k := range kinds {
-		if seen[k.Name] {
-			panic(fmt.Sprintf("curate: two rules named %q", k.Name))
-		}
-		seen[k.Name] = true
-	}
-	return Registry(kinds)
-}
+type Registry = plugin.Registry[RuleSettings, RuleKind]

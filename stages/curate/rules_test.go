@@ -20,7 +20,6 @@ func at(names string, row *formats.Trajectory) bool {
 }
 
 func TestEachRulesStory(t *testing.T) {
-	version, behind, half, most := int64(7), int64(2), 0.5, 0.8
 	for name, c := range map[string]struct {
 		trouble func(*formats.Trajectory)
 		options func(*curate.Options)
@@ -38,7 +37,7 @@ func TestEachRulesStory(t *testing.T) {
 					r.PolicyVersion, r.Calls[0].PolicyVersion = nil, nil
 				}
 			},
-			func(o *curate.Options) { o.PolicyVersion, o.MaxStaleness = &version, &behind },
+			func(o *curate.Options) { ask(*o, "policy-version", 7, "max-staleness", 2) },
 			"a0 a2 c0 c1", "map[flat:2 stale:3]", // b1 and b2 are flat without b0
 		},
 		"logprobs": {
@@ -54,7 +53,7 @@ func TestEachRulesStory(t *testing.T) {
 					r.Calls[0].Sampling = `{"temperature":0.6}`
 				}
 			},
-			func(o *curate.Options) { o.CheckLogprobs = true },
+			func(o *curate.Options) { ask(*o, "check-logprobs", true) },
 			"a1 a2", "map[flat:2 logprobs:4 min_valid:1]",
 		},
 		"length": {
@@ -66,7 +65,7 @@ func TestEachRulesStory(t *testing.T) {
 					r.Calls[0].PromptTokens, r.Calls[0].CompletionTokens = 900, 200
 				}
 			},
-			func(o *curate.Options) { o.MaxSampledTokens, o.MaxSequenceTokens = 40, 1000 },
+			func(o *curate.Options) { ask(*o, "max-sampled-tokens", 40, "max-sequence-tokens", 1000) },
 			"a1 a2 b0 b1 b2 c1 c2", "map[length:2]",
 		},
 		"few messages": {
@@ -76,7 +75,7 @@ func TestEachRulesStory(t *testing.T) {
 					r.Messages[0].Parent = -1
 				}
 			},
-			func(o *curate.Options) { o.MinMessages = 2 },
+			func(o *curate.Options) { ask(*o, "min-messages", 2) },
 			"a1 a2 b0 b1 b2 c0 c1 c2", "map[few_messages:1]",
 		},
 		"duplicates": {
@@ -85,7 +84,7 @@ func TestEachRulesStory(t *testing.T) {
 					r.Messages[1].Content = "the same"
 				}
 			},
-			func(o *curate.Options) { o.DropDuplicates = true },
+			func(o *curate.Options) { ask(*o, "drop-duplicates", true) },
 			"a0 a1 b0 b1 c0 c1 c2", "map[duplicate:2]",
 		},
 		"filter": {
@@ -95,12 +94,12 @@ func TestEachRulesStory(t *testing.T) {
 				}
 			},
 			func(o *curate.Options) {
-				o.Filters = []string{"group.mean < 0.6", "trajectory.sampled_tokens < 40 && trajectory.reward <= group.max"}
+				ask(*o, "filter", []string{"group.mean < 0.6", "trajectory.sampled_tokens < 40 && trajectory.reward <= group.max"})
 			},
 			"a0 a1 a2 c1 c2", "map[filter:4]",
 		},
 		"columns of groups": {nil, func(o *curate.Options) {
-			o.Filters = []string{"group.pass_at_k[1] == 1 && group.length_mean == 3", "trajectory.sampled_tokens < group.sampled_tokens"}
+			ask(*o, "filter", []string{"group.pass_at_k[1] == 1 && group.length_mean == 3", "trajectory.sampled_tokens < group.sampled_tokens"})
 		}, "b0 b1 b2", "map[filter:6]"},
 		"near duplicates": {
 			func(r *formats.Trajectory) {
@@ -109,16 +108,17 @@ func TestEachRulesStory(t *testing.T) {
 					r.Messages[1].Content = text
 				}
 			},
-			func(o *curate.Options) { o.NearDuplicates = &most },
+			func(o *curate.Options) { ask(*o, "drop-near-duplicates", 0.8) },
 			"a0 a1 b0 b1 c0 c1 c2", "map[near_duplicate:2]",
 		},
 		"split": {nil, func(o *curate.Options) {
-			o.Split, o.Take, o.Seed = []curate.Side{{Name: "one", Share: 0.5}, {Name: "other", Share: 0.5}}, "other", 2
+			ask(*o, "split", "one=0.5,other=0.5", "take", "other")
+			o.Seed = 2
 		}, "b0 b1 b2", "map[split:6]"},
-		"best of": {nil, func(o *curate.Options) { o.BestOf = 1 }, "a0 b1 c2", "map[best_of:6]"},
-		"limit":   {nil, func(o *curate.Options) { o.MaxPerGroup, o.MinValid, o.KeepFlat = 1, 1, true }, "a1 b2 c1", "map[limit:6]"},
-		"budget":  {nil, func(o *curate.Options) { o.TokenBudget = 20 }, "a0 a1 a2 c0 c1 c2", "map[token_budget:3]"},
-		"sample":  {nil, func(o *curate.Options) { o.SampleGroups, o.Seed = &half, 4 }, "b0 b1 b2", "map[subsample:6]"},
+		"best of": {nil, func(o *curate.Options) { ask(*o, "best-of", 1) }, "a0 b1 c2", "map[best_of:6]"},
+		"limit":   {nil, func(o *curate.Options) { ask(*o, "max-per-group", 1, "keep-flat", true); o.MinValid = 1 }, "a1 b2 c1", "map[limit:6]"},
+		"budget":  {nil, func(o *curate.Options) { ask(*o, "token-budget", 20) }, "a0 a1 a2 c0 c1 c2", "map[token_budget:3]"},
+		"sample":  {nil, func(o *curate.Options) { ask(*o, "sample-groups", 0.5); o.Seed = 4 }, "b0 b1 b2", "map[subsample:6]"},
 		"the first rule that refuses": {
 			func(r *formats.Trajectory) {
 				if at("a0", r) {
@@ -126,7 +126,7 @@ func TestEachRulesStory(t *testing.T) {
 				}
 			},
 			func(o *curate.Options) {
-				o.CheckLogprobs, o.MaxSampledTokens, o.Filters = true, 40, []string{"group.id != \"b@0\""}
+				ask(*o, "check-logprobs", true, "max-sampled-tokens", 40, "filter", `group.id != "b@0"`)
 			},
 			"a1 a2 c0 c1 c2", "map[filter:3 logprobs:1]",
 		},
@@ -169,7 +169,7 @@ func TestHeldOutExamples(t *testing.T) {
 	validation := troubled(t, "validation", 0, []example{{"a", "1"}, {"x", "1"}, {"row-3", "1"}},
 		says(map[string]string{"a": `{"id":"a","q":99}`, "x": `{"z":0,"q":2}`, "row-3": `{"q":77}`})) + "-rollout"
 	o := options(in, in+"-curate")
-	o.Holdout = []stages.Input{{URI: validation}}
+	ask(o, "holdout", validation)
 	r, d := run(t, o)
 	if got := kept(t, d); got != "row-30 row-31 d0 d1" || r.Drops["leak"] != 4 {
 		t.Errorf("kept %s, drops %v", got, r.Drops)
@@ -178,7 +178,7 @@ func TestHeldOutExamples(t *testing.T) {
 		t.Errorf("inputs %v", d.Inputs)
 	}
 	o = options(in, in+"-other")
-	o.Holdout = []stages.Input{{URI: in}}
+	ask(o, "holdout", in)
 	if _, err := curate.Run(t.Context(), o); !errors.Is(err, formats.ErrInvalid) {
 		t.Errorf("groups as --holdout: %v", err)
 	}
@@ -242,10 +242,8 @@ func TestRecompute(t *testing.T) {
 	}
 	for recompute, want := range map[bool]float64{false: -0.5, true: -0.25} {
 		o := options(in, fmt.Sprint(in, "-", recompute))
-		o.MaxSampledTokens = 40
-		if recompute {
-			o.Recompute = centred
-		}
+		ask(o, "max-sampled-tokens", 40)
+		o.Recompute, o.Recomputer = recompute, centred
 		_, d := run(t, o)
 		rows := readAll[formats.Trajectory](t, d, "")
 		if got := *rows[0].Advantage; got != want || rows[0].Generation != 1 {
@@ -259,7 +257,7 @@ func TestRecompute(t *testing.T) {
 	}
 	batch := stepped(t, 0, &formats.BatchStep{Of: formats.BatchRewards}, [][]float64{{0, 1}})
 	o := options(batch, batch+"-curate")
-	o.Recompute = centred
+	o.Recompute, o.Recomputer = true, centred
 	var usage *stages.Error
 	if _, err := curate.Run(t.Context(), o); !errors.As(err, &usage) || usage.Kind != stages.KindUsage {
 		t.Errorf("a batch's step on a part of the batch: %v", err)
@@ -267,19 +265,18 @@ func TestRecompute(t *testing.T) {
 }
 
 func TestOptionsOfRulesAreCheckedFirst(t *testing.T) {
-	bad, minus := 1.5, int64(-1)
 	for want, change := range map[string]func(*curate.Options){
-		"--sample-groups":        func(o *curate.Options) { o.SampleGroups = &bad },
-		"--sample-trajectories":  func(o *curate.Options) { o.SampleTrajectories = &bad },
-		"--token-budget":         func(o *curate.Options) { o.TokenBudget = -1 },
-		"--best-of":              func(o *curate.Options) { o.BestOf = -1 },
-		"--max-staleness -1":     func(o *curate.Options) { o.MaxStaleness = &minus },
-		"go together":            func(o *curate.Options) { o.PolicyVersion = &minus },
-		"without --check":        func(o *curate.Options) { o.AnyTemperature = true },
-		`--filter "group.meen"`:  func(o *curate.Options) { o.Filters = []string{"group.meen"} },
-		"--max-sequence-tokens ": func(o *curate.Options) { o.MaxSequenceTokens = -1 },
-		"--logprob-floor 1.5":    func(o *curate.Options) { o.CheckLogprobs, o.LogprobFloor = true, &bad },
-		"floor without --check":  func(o *curate.Options) { o.LogprobFloor = &bad },
+		"--sample-groups":        func(o *curate.Options) { ask(*o, "sample-groups", 1.5) },
+		"--sample-trajectories":  func(o *curate.Options) { ask(*o, "sample-trajectories", 1.5) },
+		"--token-budget":         func(o *curate.Options) { ask(*o, "token-budget", -1) },
+		"--best-of":              func(o *curate.Options) { ask(*o, "best-of", -1) },
+		"--max-staleness -1":     func(o *curate.Options) { ask(*o, "max-staleness", -1) },
+		"go together":            func(o *curate.Options) { ask(*o, "policy-version", -1) },
+		"without --check":        func(o *curate.Options) { ask(*o, "any-temperature", true) },
+		`--filter "group.meen"`:  func(o *curate.Options) { ask(*o, "filter", "group.meen") },
+		"--max-sequence-tokens ": func(o *curate.Options) { ask(*o, "max-sequence-tokens", -1) },
+		"--logprob-floor 1.5":    func(o *curate.Options) { ask(*o, "check-logprobs", true, "logprob-floor", 1.5) },
+		"floor without --check":  func(o *curate.Options) { ask(*o, "logprob-floor", 1.5) },
 	} {
 		o := options("mem://nowhere/in", "mem://nowhere/out")
 		change(&o)
@@ -295,7 +292,7 @@ func TestOptionsOfRulesAreCheckedFirst(t *testing.T) {
 func TestBudgetNeedsTokenCounts(t *testing.T) {
 	in := groups(t, "older", 0, story) // of version 1
 	o := options(in, in+"-curate")
-	o.TokenBudget = 10
+	ask(o, "token-budget", 10)
 	var bad *formats.InputError
 	if _, err := curate.Run(t.Context(), o); !errors.As(err, &bad) || bad.Hint() == "" || !strings.Contains(err.Error(), "--token-budget") {
 		t.Errorf("got %v", err)

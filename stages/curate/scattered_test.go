@@ -132,15 +132,9 @@ func TestGroupsOfSeveralExamples(t *testing.T) {
 	in := groups(t, "groups", 1, []example{{"", "1 0"}})
 	o := options(in, in+"-curate")
 	run(t, o)
-	for _, change := range []func(*curate.Options){
-		func(o *curate.Options) { o.Pools.Enabled = true },
-		func(o *curate.Options) { o.MaxPerExample = 1 },
-		func(o *curate.Options) {
-			o.Split, o.Take = []curate.Side{{Name: "a", Share: 0.5}, {Name: "b", Share: 0.5}}, "a"
-		},
-	} {
+	for _, given := range [][]any{{"pools", true}, {"max-per-example", 1}, {"split", "a=0.5,b=0.5", "take", "a"}} {
 		o := options(in, in+"-more")
-		change(&o)
+		ask(o, given...)
 		if _, err := curate.Run(t.Context(), o); err == nil || !strings.Contains(err.Error(), "about examples") {
 			t.Errorf("got %v", err)
 		}
@@ -178,7 +172,7 @@ func TestScatteredRowsKeepColumnsOfANewerVersion(t *testing.T) {
 	check(t, dataset.NewTable[formats.GroupStats](s, formats.TableGroups, -1).Write(t.Context(), stats))
 	commit(t, s)
 	o := options(out, filepath.Join(dir, "curate"))
-	o.KeepFlat = true
+	ask(o, "keep-flat", true)
 	_, d := run(t, o)
 	check(t, dataset.Verify(t.Context(), d))
 	was := map[string]datasettest.Trajectory{}

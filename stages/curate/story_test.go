@@ -13,6 +13,8 @@ import (
 	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/stages/curate"
 	"github.com/rollmill/rollmill/stages/curate/rules/all"
+	"github.com/rollmill/rollmill/stages/curate/rules/ruletest"
+	"github.com/rollmill/rollmill/stages/plugin"
 )
 
 // An example's rewards, written short: f is failed, u unscored.
@@ -203,8 +205,11 @@ func open(t testing.TB, uri string) *dataset.Dataset {
 }
 
 func options(in, out string) curate.Options {
-	return curate.Options{In: stages.Input{URI: in}, Out: stages.Output{URI: out}, Rules: all.Rules}
+	return curate.Options{In: stages.Input{URI: in}, Out: stages.Output{URI: out}, Rules: plugin.Every(all.Rules)}
 }
+
+// ask gives the rules of o some of their settings.
+func ask(o curate.Options, given ...any) { ruletest.Give(o.Rules, given...) }
 
 func run(t testing.TB, o curate.Options) (stages.Report, *dataset.Dataset) {
 	t.Helper()

@@ -30,7 +30,7 @@ type writer struct {
 	rows      *dataset.TableWriter[formats.Trajectory]
 	decisions *dataset.TableWriter[formats.Decision]
 	next      *next
-	side      *side
+	side      *sideTables
 	meter     stages.Meter
 	tally     tally
 

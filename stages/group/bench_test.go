@@ -11,7 +11,7 @@ import (
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/stages/group"
-	"github.com/rollmill/rollmill/stages/group/algorithms/grpo"
+	"github.com/rollmill/rollmill/stages/group/estimators/grpo"
 )
 
 // BenchmarkGroup groups thin rows on disk, groups of 8, ROLLMILL_BENCH_ROWS of
@@ -70,8 +70,8 @@ func thin(b *testing.B, rows int) (scores string) {
 
 // BenchmarkFill is the arithmetic alone.
 func BenchmarkFill(b *testing.B) {
-	a, _ := grpo.Estimator.New(group.Settings{Compat: group.CompatNone})
-	g := group.Grouper{Algorithm: a, Tolerance: formats.FlatTolerance, Solved: 1}
+	a, _ := new(grpo.Settings).Estimator(group.Setup{Compat: group.CompatNone})
+	g := group.Grouper{Estimator: a, Tolerance: formats.FlatTolerance, Solved: 1}
 	rewards := []float64{0.1, 0.7, 1, 0, 0.3, 0.3, 0.9, 0.2}
 	members := make([]formats.Member, len(rewards))
 	for i := range members {

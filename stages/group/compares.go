@@ -9,13 +9,7 @@ func (o Options) Compares() bool {
 	if o.By != "" && o.By != byExample || o.Labels || candidates {
 		return false
 	}
-	if o.Estimator == "" {
-		o.Estimator = "grpo"
-	}
-	if o.Compat == "" {
-		o.Compat = CompatNone
-	}
-	a, err := o.algorithm()
+	e, err := o.estimator()
 	if err != nil {
 		return false // Validate says why
 	}
@@ -23,10 +17,10 @@ func (o Options) Compares() bool {
 	v.Set([]float64{1})
 	out := []float64{0}
 	has := false
-	if c, ok := a.(ComponentAlgorithm); ok {
+	if c, ok := e.(ComponentEstimator); ok {
 		has = c.Components([]Component{{Name: "reward", Weight: 1, Values: v.Rewards, Valid: v}}, out)
 	} else {
-		has = a.Advantages(&v, out)
+		has = e.Advantages(&v, out)
 	}
 	return !has || out[0] == 0
 }

@@ -1,21 +1,24 @@
 package group_test
 
 import (
+	"cmp"
 	"testing"
 
 	"github.com/rollmill/rollmill/stages/group"
-	"github.com/rollmill/rollmill/stages/group/algorithms/all"
+	"github.com/rollmill/rollmill/stages/group/estimators/all"
+	"github.com/rollmill/rollmill/stages/plugin"
 )
 
 // TestWhoCompares: an estimator compares unless one attempt alone has an
 // advantage of its own.
 func TestWhoCompares(t *testing.T) {
 	for want, options := range map[bool][]group.Options{
-		true:  {{}, {Estimator: "rloo"}, {Estimator: "drgrpo"}, {Compat: group.CompatTRL}, {Estimator: "gdpo"}, {By: "example_id"}},
+		true:  {{}, {Estimator: group.Chosen{Name: "rloo"}}, {Estimator: group.Chosen{Name: "drgrpo"}}, {Compat: group.CompatTRL}, {Estimator: group.Chosen{Name: "gdpo"}}, {By: "example_id"}},
 		false: {{Compat: group.CompatVerl}, {By: "metadata.topic"}, {Labels: true}, {Pairs: group.Pairs{Mode: group.PairBestWorst, From: group.PairCandidates}}},
 	} {
 		for _, o := range options {
-			if o.Algorithms = all.Algorithms; o.Compares() != want {
+			o.Estimator = plugin.Pick(all.Estimators, cmp.Or(o.Estimator.Name, group.DefaultEstimator))
+			if o.Compares() != want {
 				t.Errorf("%+v: %v", o, !want)
 			}
 		}

@@ -6,8 +6,8 @@
 //
 // A group is all trajectories of one example in one epoch, or of one value of
 // Options.By in one epoch. Failed and unscored trajectories are members that
-// never vote: they are out of every sum and count, their advantage is null,
-// and nobody else's depends on how many there are.
+// are excluded, never scored as 0: they are in no sum and no count, their
+// advantage is null, and no other depends on how many there are.
 //
 // Rewards may come from several score datasets of the same trajectories: those
 // named in Options.Scores join the input's (joined).
@@ -25,8 +25,8 @@
 // need all rewards of a group at once, and statistics must not depend on the
 // rows' order to the last bit.
 //
-// What the rewards of a group become is an Algorithm's matter. To add one:
-// see algorithms/all. What needs the whole batch is left to curate, and what
+// What the rewards of a group become is an Estimator's matter. To add one:
+// see estimators/all. What needs the whole batch is left to curate, and what
 // needs tokens to the trainer; the manifest's state says both (Finisher,
 // formats.GroupState). This package does not drop anything; that is curate's.
 package group

@@ -22,7 +22,7 @@ func (j *job) gather(ctx context.Context) error {
 	g := &gatherer{job: j, byGroup: spill.New(j.o.Spill.Dir, half), byPlace: spill.New(j.o.Spill.Dir, half)}
 	defer g.byGroup.Close()
 	defer g.byPlace.Close()
-	_, g.components = j.algorithm.(ComponentAlgorithm)
+	_, g.components = j.estimator.(ComponentEstimator)
 	if err := g.bring(ctx); err != nil {
 		return err
 	}
@@ -53,7 +53,7 @@ type gatherer struct {
 	key, value []byte
 }
 
-// holds tells whether the shard writes a row of the base.
+// holds reports whether the shard writes a row of the base.
 func (j *job) holds(at int64) bool { return at >= j.slice.First && at < j.slice.First+j.slice.Rows }
 
 // bring sorts by group what the numbers need of every row that may be of a
@@ -205,7 +205,7 @@ func (g *gatherer) place(ctx context.Context, err error, c *collected) error {
 
 // write walks along the rows in the base's order, beside what became of them.
 func (g *gatherer) write(ctx context.Context) error {
-	w, err := g.newBeside(ctx)
+	w, err := g.newAligned(ctx)
 	if err != nil {
 		return err
 	}

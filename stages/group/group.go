@@ -53,7 +53,7 @@ type job struct {
 	tally *tally
 	meter stages.Meter
 
-	algorithm Algorithm
+	estimator Estimator
 }
 
 func (j *job) begin(ctx context.Context) (err error) {
@@ -66,7 +66,7 @@ func (j *job) begin(ctx context.Context) (err error) {
 // when it turns out on the way that they do not, what was written is dropped,
 // and they are brought together first.
 func (j *job) run(ctx context.Context) (err error) {
-	if j.algorithm, err = j.o.algorithm(); err != nil {
+	if j.estimator, err = j.o.estimator(); err != nil {
 		return err
 	}
 	if !j.o.AllowUnscored {
@@ -102,7 +102,7 @@ func (j *job) run(ctx context.Context) (err error) {
 }
 
 func (j *job) grouper() Grouper {
-	return Grouper{Algorithm: j.algorithm, Tolerance: j.o.tolerance(), Solved: j.o.solved()}
+	return Grouper{Estimator: j.estimator, Tolerance: j.o.tolerance(), Solved: j.o.solved()}
 }
 
 func (j *job) members() *dataset.TableWriter[formats.Member] {

@@ -16,7 +16,8 @@ import (
 	"github.com/rollmill/rollmill/formats/random"
 	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/stages/group"
-	"github.com/rollmill/rollmill/stages/group/algorithms/all"
+	"github.com/rollmill/rollmill/stages/group/estimators/all"
+	"github.com/rollmill/rollmill/stages/plugin"
 )
 
 // An example's rewards, written short: f is failed, u unscored.
@@ -81,7 +82,7 @@ func trajectories(t *testing.T, name string, parts [][]example) string {
 }
 
 func options(in, out string) group.Options {
-	return group.Options{In: stages.Input{URI: in}, Out: stages.Output{URI: out}, Algorithms: all.Algorithms}
+	return group.Options{In: stages.Input{URI: in}, Out: stages.Output{URI: out}, Estimator: plugin.Pick(all.Estimators, group.DefaultEstimator)}
 }
 
 func run(t *testing.T, o group.Options) (stages.Report, *dataset.Dataset) {
@@ -345,7 +346,7 @@ func TestOptionsAreCheckedFirst(t *testing.T) {
 	for want, change := range map[string]func(*group.Options){
 		"no input":             func(o *group.Options) { o.In.URI = "" },
 		"no output":            func(o *group.Options) { o.Out.URI = "" },
-		`estimator "grop"`:     func(o *group.Options) { o.Estimator = "grop" },
+		`estimator "grop"`:     func(o *group.Options) { o.Estimator.Name = "grop" },
 		`--compat "arts"`:      func(o *group.Options) { o.Compat = "arts" },
 		`--pairs "all"`:        func(o *group.Options) { o.Pairs.Mode = "all" },
 		"not asked for":        func(o *group.Options) { o.Pairs.Limit = 2 },

@@ -79,21 +79,8 @@ func (in *input) spec(o *Options) dataset.Spec {
 	for _, d := range in.more {
 		inputs = append(inputs, d.Ref("scores", o.Out.URI))
 	}
-	params := map[string]any{
-		"estimator": o.Estimator, "compat": string(o.Compat), "no-scale": o.NoScale,
-		"solved-threshold": o.solved(), "flat-tolerance": o.tolerance(),
-	}
-	if in.by != nil {
-		params["by"] = in.by.text
-	}
-	if o.Pairs.Mode != "" {
-		params["pairs"] = o.Pairs
-	}
-	if o.Labels {
-		params["labels"] = true
-	}
 	return dataset.Spec{
-		Stage: stage, Version: version, Kind: formats.KindGroups, Params: params,
+		Stage: stage, Version: version, Kind: formats.KindGroups, Params: o.params(),
 		Inputs: inputs, Base: &base, Run: dataset.RunOf(in.rows, in.base),
 		Gates: o.gates(),
 	}

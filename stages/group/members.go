@@ -10,7 +10,7 @@ import (
 // Grouper turns the members of one group after the other into advantages and
 // statistics. It reuses its memory, so it is for one goroutine.
 type Grouper struct {
-	Algorithm Algorithm
+	Estimator Estimator
 	Tolerance float64 // see formats.Flat
 	Solved    float64 // a reward at or above it counts as solved
 
@@ -24,7 +24,7 @@ type Grouper struct {
 
 // Fill sets Advantage and NoAdvantage of every member of one group and
 // returns the group's statistics, all but FirstRow. A failed or unscored
-// member never votes: it is out of every sum and count, and changes nobody's
+// member is excluded: it is in no sum and no count, and changes no other's
 // advantage. A reward that is not finite is an error that names the member's
 // index. The members' advantages are valid until the next call.
 func (g *Grouper) Fill(members []formats.Member) (formats.GroupStats, error) {
@@ -95,12 +95,12 @@ func (g *Grouper) advantages(members []formats.Member) {
 		g.out = make([]float64, 2*n)
 	}
 	out, has := g.out[:n], true
-	if a, ok := g.Algorithm.(ComponentAlgorithm); ok {
-		has = a.Components(g.named.set(members, g.index), out)
+	if e, ok := g.Estimator.(ComponentEstimator); ok {
+		has = e.Components(g.named.set(members, g.index), out)
 	} else if n > 1 && formats.Flat(g.valid.Min, g.valid.Max, g.Tolerance) {
 		clear(out)
 	} else {
-		has = g.Algorithm.Advantages(&g.valid, out)
+		has = g.Estimator.Advantages(&g.valid, out)
 	}
 	for k, i := range g.index {
 		if has {

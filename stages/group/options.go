@@ -2,11 +2,14 @@ package group
 
 import (
 	"encoding/json"
+	"fmt"
+	"maps"
 	"math"
 	"strings"
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/stages"
+	"github.com/rollmill/rollmill/stages/plugin"
 )
 
 // Options are what group needs to know. A field at zero has the default that
@@ -17,10 +20,9 @@ type Options struct {
 	Scores []stages.Input // score datasets beside In, one too: their rewards join its own, and the total is summed again
 	Out    stages.Output  // default of its URI: the caller's
 
-	Algorithms Registry // what --estimator may name: algorithms/all
-	Estimator  string   // default "grpo"
-	Compat     Compat   // default CompatNone
-	NoScale    bool     // do not divide by the standard deviation (scale_rewards: false)
+	Estimator Chosen // with its settings: plugin.Pick(all.Estimators, DefaultEstimator)
+	Compat    Compat // default CompatNone
+	NoScale   bool   // do not divide by the standard deviation (scale_rewards: false)
 
 	By            string       // expression over light columns whose value makes groups, in each epoch; default the example
 	AllowUnscored bool         // group trajectories of which none was ever scored
@@ -34,6 +36,26 @@ type Options struct {
 
 	MinGroups     *float64 // gate: refuse fewer groups with an advantage
 	MaxFlatGroups *float64 // gate: refuse a larger share of flat groups among them
+}
+
+// Chosen is one estimator of a registry, and its settings.
+type Chosen = plugin.Chosen[EstimatorSettings, EstimatorKind]
+
+// Declare names the options that are the user's, but for the datasets.
+func (o *Options) Declare(d *plugin.Declarer) {
+	d.Heading(plugin.Rows)
+	d.String(&o.By, "by", "form groups, in each epoch, by the value of this `EXPRESSION` over a trajectory's columns, such as metadata.topic").Shown(byExample).ID("by")
+	plugin.Choose(d, &o.Estimator, "estimator", "compute advantages with the estimator `NAME`").IDAlways("estimator")
+	plugin.Choice(d, &o.Compat, "compat", "compute exactly as `TRAINER` does: "+words(Compats), Compats...).Shown(string(CompatNone)).IDAlways("compat")
+	d.Bool(&o.NoScale, "no-scale", "do not divide by the standard deviation").IDAlways("no-scale")
+	d.Include(&o.Pairs)
+	d.Bool(&o.Labels, "labels", "label scored trajectories in _labels, for KTO: desirable from --solved-threshold").ID("labels")
+	d.OptionalFloat(&o.SolvedThreshold, "solved-threshold", "count a reward of at least `X` as solved").Shown(fmt.Sprint(DefaultSolvedThreshold)).IDAlways("solved-threshold")
+	d.OptionalFloat(&o.FlatTolerance, "flat-tolerance", "treat rewards within this relative `SPREAD` as equal").Shown(fmt.Sprint(formats.FlatTolerance)).IDAlways("flat-tolerance")
+	d.Heading(plugin.Checks)
+	d.Bool(&o.AllowUnscored, "allow-unscored", "group trajectories although none of them was ever scored")
+	d.OptionalFloat(&o.MinGroups, "min-groups", "refuse fewer than `N` groups with an advantage")
+	d.OptionalFloat(&o.MaxFlatGroups, "max-flat-groups", "refuse a larger `SHARE` of flat groups")
 }
 
 // Compat says whose numbers to compute, to the last rule: divisor, epsilon and
@@ -58,7 +80,8 @@ var Compats = []Compat{CompatNone, CompatART, CompatTRL, CompatVerl, CompatOpenR
 // DefaultSolvedThreshold is the reward from which a trajectory counts as solved.
 const DefaultSolvedThreshold = 1.0
 
-// Validate reports the first option that cannot work, before a byte is read.
+// Validate fills in the defaults and reports the first option that cannot
+// work, before a byte is read.
 func (o *Options) Validate() error {
 	if o.In.URI == "" {
 		return usage("name a score dataset with --in", "group: no input")
@@ -66,14 +89,11 @@ func (o *Options) Validate() error {
 	if o.Out.URI == "" {
 		return usage("name the dataset to write with --out", "group: no output")
 	}
-	if o.Estimator == "" {
-		o.Estimator = "grpo"
-	}
-	if o.Compat == "" {
-		o.Compat = CompatNone
-	}
-	if _, err := o.algorithm(); err != nil {
+	if _, err := o.estimator(); err != nil {
 		return err
+	}
+	if o.By == byExample {
+		o.By = ""
 	}
 	if _, err := newBy(o.By); err != nil {
 		return err
@@ -90,6 +110,8 @@ func (o *Options) Validate() error {
 	if t := o.FlatTolerance; t != nil && !(*t >= 0 && *t < 1) {
 		return usage("give a number from 0 to below 1; it is relative to the group's largest reward", "group: --flat-tolerance %v", *t)
 	}
+	solved, tolerance := o.solved(), o.tolerance()
+	o.SolvedThreshold, o.FlatTolerance = &solved, &tolerance
 	if n := o.MinGroups; n != nil && !(*n >= 0) {
 		return usage("give a number of groups", "group: --min-groups %v", *n)
 	}
@@ -99,29 +121,68 @@ func (o *Options) Validate() error {
 	return nil
 }
 
-// preferences tells whether pairs or labels are asked for.
+// preferences reports whether pairs or labels are asked for.
 func (o *Options) preferences() bool { return o.Pairs.Mode != "" || o.Labels }
 
-func (o *Options) algorithm() (Algorithm, error) {
-	for _, e := range o.Algorithms {
-		if e.Name == o.Estimator {
-			return e.New(Settings{Compat: o.Compat, NoScale: o.NoScale})
-		}
+// estimator makes the chosen estimator.
+func (o *Options) estimator() (Estimator, error) {
+	if o.Compat == "" {
+		o.Compat = CompatNone
 	}
-	return nil, usage("known estimators: "+strings.Join(o.Algorithms.Names(), ", "), "group: unknown estimator %q", o.Estimator)
+	_, settings, err := o.Estimator.Get()
+	if err != nil {
+		return nil, err
+	}
+	return settings.Estimator(Setup{Compat: o.Compat, NoScale: o.NoScale})
+}
+
+// params are the options that change rows.
+func (o *Options) params() map[string]any {
+	p := plugin.Identity(o, &Options{})
+	if o.Pairs.Mode != "" {
+		p["pairs"] = o.Pairs
+	}
+	kind, settings, _ := o.Estimator.Get() // Validate found it
+	maps.Copy(p, plugin.Identity(settings, kind.New()))
+	return p
 }
 
 // state is what the manifest says about the advantages.
 func (o *Options) state() (json.RawMessage, error) {
-	s := formats.GroupState{Estimator: o.Estimator, Compat: string(o.Compat), NoScale: o.NoScale, Tolerance: o.tolerance()}
-	a, err := o.algorithm()
+	s := formats.GroupState{Estimator: o.Estimator.Name, Compat: string(o.Compat), NoScale: o.NoScale, Tolerance: o.tolerance()}
+	e, err := o.estimator()
 	if err != nil {
 		return nil, err
 	}
-	if f, ok := a.(Finisher); ok {
+	kind, settings, err := o.Estimator.Get()
+	if err == nil && len(plugin.Changed(settings, kind.New())) > 0 {
+		err = convert(settings, &s.Settings)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if f, ok := e.(Finisher); ok {
 		s.Batch, s.Whiten = f.Finish()
 	}
 	return json.Marshal(s)
+}
+
+// convert sets to from what from is as JSON.
+func convert(from, to any) error {
+	data, err := json.Marshal(from)
+	if err != nil {
+		return err
+	}
+	return json.Unmarshal(data, to)
+}
+
+// words lists the values of a closed set of texts.
+func words[T ~string](list []T) string {
+	texts := make([]string, len(list))
+	for i, v := range list {
+		texts[i] = string(v)
+	}
+	return strings.Join(texts, ", ")
 }
 
 func usage(hint, format string, args ...any) error {

@@ -276,7 +276,7 @@ func (p *pairer) take(ctx context.Context, options []option, make func(option) (
 	return nil
 }
 
-// again tells whether a pair of the group says the same as an earlier one.
+// again reports whether a pair of the group says the same as an earlier one.
 func (p *pairer) again(x *formats.Pair) bool {
 	if p.made == nil {
 		p.made = map[xxh3.Uint128]bool{}

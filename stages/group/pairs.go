@@ -3,8 +3,10 @@ package group
 import (
 	"math"
 	"slices"
+	"strconv"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/stages/plugin"
 )
 
 // Pairs says which preferences to make of a group. Members without a reward,
@@ -22,8 +24,8 @@ import (
 // are not compared (the better one's is taken); equal scores make pairs unless
 // a margin forbids it; the order of equal differences is that of its stable
 // sorts. What its trainer does to these pairs by default is asked for by Once
-// (over all examples there, over a group here): of those that say the same one
-// is left, after the limit.
+// (over all examples there, over a group here): identical pairs are made one
+// after the limit.
 type Pairs struct {
 	Mode   PairMode   `json:"mode"`           // "" makes none
 	From   PairSource `json:"from"`           // default PairTrajectories; PairCandidates under CompatNAT
@@ -31,7 +33,7 @@ type Pairs struct {
 	Margin float64    `json:"margin"`         // least difference of scores
 	Limit  int        `json:"limit"`          // most pairs of a group, or of a turn; 0 is no limit
 	Ties   bool       `json:"ties,omitempty"` // equal scores make pairs too
-	Once   bool       `json:"once,omitempty"` // of a group's pairs that say the same, the first
+	Once   bool       `json:"once,omitempty"` // identical pairs of a group are one
 
 	nat bool
 }
@@ -61,6 +63,18 @@ var PairSources = []PairSource{PairTrajectories, PairCandidates}
 
 // DefaultTop is how many are paired in mode PairTop.
 const DefaultTop = 2
+
+// Declare names its fields. They are in the identity as one object, when there
+// are pairs.
+func (p *Pairs) Declare(d *plugin.Declarer) {
+	plugin.Choice(d, &p.Mode, "pairs", "make preference pairs in _pairs in this `MODE`: "+words(PairModes), PairModes...)
+	plugin.Choice(d, &p.From, "pairs-from", "pair `WHAT`: "+words(PairSources), PairSources...).Shown("trajectories, or candidates with --compat nat")
+	d.Int(&p.Top, "pair-top", "with --pairs top-k, pair the `K` best with the K worst").Shown(strconv.Itoa(DefaultTop))
+	d.Float(&p.Margin, "pair-margin", "pair only scores that differ by at least `X`")
+	d.Int(&p.Limit, "pair-limit", "make at most `N` pairs of a group, or of a turn; 0 for no limit")
+	d.Bool(&p.Ties, "pair-ties", "pair equal scores too")
+	d.Bool(&p.Once, "pair-once", "deduplicate identical pairs within a group")
+}
 
 func (p *Pairs) validate(compat Compat) error {
 	p.nat = compat == CompatNAT

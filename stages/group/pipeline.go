@@ -117,7 +117,7 @@ func (c *cutter) add(r *row, key string) error {
 	return nil
 }
 
-// goesOn tells whether a row is of the last one's group.
+// goesOn reports whether a row is of the last one's group.
 func (c *cutter) goesOn(r *row, key string) bool {
 	return c.b != nil && c.b.runs[len(c.b.runs)-1].key == key && c.b.rows[len(c.b.rows)-1].Epoch == r.Epoch
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/jsontext"
 )
 
 // part finds where two main paths part: the number of messages that are the
@@ -111,11 +112,9 @@ func text(s string) json.RawMessage { return json.RawMessage(encode(s)) }
 
 // encode writes JSON as it is read: <, > and & stay.
 func encode(v any) string {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(v); err != nil {
+	b, err := jsontext.Append(nil, v)
+	if err != nil {
 		panic("group: not JSON: " + err.Error()) // only strings, and JSON that was checked
 	}
-	return string(bytes.TrimSuffix(b.Bytes(), []byte("\n")))
+	return string(b)
 }

@@ -81,7 +81,7 @@ func (t *tally) member(m *formats.Member, solved float64) {
 	}
 }
 
-// compared tells whether a group has advantages, and whether all are zero.
+// compared reports whether a group has advantages, and whether all are zero.
 func compared(members []formats.Member) (has, flat bool) {
 	flat = true
 	for i := range members {

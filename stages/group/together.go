@@ -45,7 +45,7 @@ func (t *together) end() error {
 
 func (t *together) close() { _ = t.set.Close() } // nothing in it is wanted any more
 
-// apart tells whether it is known, before a row of the slice is grouped, that
+// apart reports whether it is known, before a row of the slice is grouped, that
 // groups do not lie together within slices. A dataset in one slice is found
 // out about on the way. So is one that rollout or curate wrote, grouped by
 // example: neither lets an example's rows of one epoch stray from each other.
@@ -83,7 +83,7 @@ func (in *input) apart(ctx context.Context, o *Options, slice dataset.Range) (bo
 	return false, err
 }
 
-// cuts tells whether a group has rows on both sides of an edge.
+// cuts reports whether a group has rows on both sides of an edge.
 func (in *input) cuts(ctx context.Context, edge int64) (bool, error) {
 	if edge == 0 || edge == in.base.Rows {
 		return false, nil

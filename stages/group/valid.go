@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// Valid is what an Algorithm sees of a group: the rewards of its valid
+// Valid is what an Estimator sees of a group: the rewards of its valid
 // members in the base's order, and their statistics. Statistics do not depend
 // on the order, to the last bit: they are summed in ascending order.
 type Valid struct {

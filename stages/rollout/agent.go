@@ -3,7 +3,6 @@ package rollout
 import (
 	"context"
 	"encoding/json"
-	"time"
 
 	"github.com/rollmill/rollmill/formats"
 )
@@ -58,43 +57,6 @@ type Failure struct {
 func (f *Failure) Error() string { return f.Err.Error() }
 func (f *Failure) Unwrap() error { return f.Err }
 
-// AgentConfig is what the command line knows of an agent. A kind refuses what
-// it has no use for.
-type AgentConfig struct {
-	Words  []string      // of --agent, after "KIND:", split as a shell would
-	System string        // template of the system message; chat
-	User   string        // template of the user message; chat
-	Dir    string        // working folder of programs; command, and chat's tools
-	Env    []string      // KEY=VALUE for programs, over the process's own; command, and chat's tools
-	Grace  time.Duration // between SIGTERM and SIGKILL of a program's process group; default 2 s; command, chat
-	Client Client        // asks the model; chat
-
-	Workers int    // long-lived processes that are asked by lines; 0 for one process a trajectory; command
-	Logs    string // local folder that keeps the standard error of every trajectory; "" for none; command, chat
-
-	Request     string   // template of the request's body; nat
-	ResultPath  string   // JSON path of the answer within the workflow's; nat
-	Model       string   // that is asked for; nat
-	TargetModel string   // calls to this model are trained on; nat and replay, whose calls pass no recorder
-	Functions   []string // and made by one of these functions; nat, replay
-	NoLogprobs  bool     // answers may have none; nat, replay
-
-	AcceptFinish      []string // finish reasons that count as the end of an answer; nat
-	TrainAlternatives bool     // answers that were not chosen stay in the tree; nat
-
-	Tools     []Tool   // that the model may call; chat
-	Turns     int      // answers of the model in one trajectory; 0 means 16; chat
-	StopMatch string   // regular expression; an answer that matches is the last; chat
-	StopTools []string // a call of one of these is the last; chat
-}
-
-// Tool is something the model may call.
-type Tool struct {
-	Name       string
-	Words      []string        // the program that answers; none for a tool that only ends the conversation
-	Definition json.RawMessage // as in a request's "tools"; nil makes one with open parameters
-}
-
 // Closer is an optional power of an Agent that keeps something running
 // between attempts. The next attempt starts it anew.
 type Closer interface{ Close() error }
@@ -122,11 +84,4 @@ type Client interface {
 	// Chat sends messages to baseURL/chat/completions. fields are added to the
 	// request as they are (tools, temperature, ...).
 	Chat(ctx context.Context, baseURL, apiKey, model string, messages []formats.Message, fields map[string]any) (formats.Message, error)
-}
-
-// AgentKind is a kind of agent, by the name that --agent calls it.
-type AgentKind struct {
-	Name  string
-	Usage string // of --agent: one line
-	New   func(AgentConfig) (Agent, error)
 }

@@ -25,19 +25,19 @@ type job struct {
 // trajectory did: then there is nothing to keep.
 func (r *runner) attempt(ctx context.Context, e formats.Example, j job) (t formats.Trajectory, ok bool) {
 	o, generation := &r.opts, int(j.generation)
-	id := formats.TrajectoryID(o.Run, e.ID, o.Epoch, generation)
+	id := formats.TrajectoryID(o.Run, e.ID, o.AtEpoch(), generation)
 	t = formats.Trajectory{
-		TrajectoryID: id, Run: o.Run, ExampleID: e.ID, Epoch: int32(o.Epoch), Generation: j.generation,
+		TrajectoryID: id, Run: o.Run, ExampleID: e.ID, Epoch: int32(o.AtEpoch()), Generation: j.generation,
 		Example: exampleRow(e), Attempts: j.attempts + 1, StartedAt: o.Clock().UnixMicro(),
 	}
 	if from, ok := o.Agent.(Stored); ok {
-		return r.stored(ctx, t, from, Attempt{Example: e, TrajectoryID: id, Run: o.Run, Epoch: o.Epoch, Generation: generation})
+		return r.stored(ctx, t, from, Attempt{Example: e, TrajectoryID: id, Run: o.Run, Epoch: o.AtEpoch(), Generation: generation})
 	}
 	limited, cancel := context.WithTimeoutCause(ctx, o.TrajectoryTimeout, errTimeout)
 	defer cancel()
-	session := r.recorder.Begin(limited, id, formats.GroupID(e.ID, o.Epoch))
+	session := r.recorder.Begin(limited, id, formats.GroupID(e.ID, o.AtEpoch()))
 	a := Attempt{
-		Example: e, TrajectoryID: id, Run: o.Run, Epoch: o.Epoch, Generation: generation,
+		Example: e, TrajectoryID: id, Run: o.Run, Epoch: o.AtEpoch(), Generation: generation,
 		BaseURL: session.BaseURL(), APIKey: agentKey, Model: o.Model,
 	}
 	if o.SamplingSeed != nil {
@@ -116,7 +116,7 @@ func exampleRow(e formats.Example) string {
 // fill copies the record into the row and counts.
 func (r *runner) fill(t *formats.Trajectory, rec recorder.Record) {
 	t.Messages, t.Calls, t.ToolSets, t.TokenSource = rec.Messages, rec.Calls, rec.ToolSets, rec.TokenSource
-	if !r.opts.TrainAlternatives {
+	if r.opts.Alternatives != TrainAlternatives {
 		t.Messages, t.Candidates = recorder.SetAside(t.Messages, t.Calls)
 	}
 	t.Model = r.opts.Model

@@ -9,6 +9,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/stages"
+	"github.com/rollmill/rollmill/stages/plugin"
 )
 
 // Budget is what a shard may cost. Tokens and money count what its journal
@@ -25,6 +26,16 @@ type Budget struct {
 	// SkipRest writes what was not begun as skipped rows, so that the dataset
 	// is there. Otherwise it waits for the same command with a larger budget.
 	SkipRest bool
+}
+
+// Declare names it.
+func (b *Budget) Declare(d *plugin.Declarer) {
+	d.Int64(&b.Tokens, "budget-tokens", "begin nothing more after `N` tokens of prompts and answers, in each shard").Shown("no limit")
+	d.Float(&b.Money, "budget-money", "begin nothing more when the calls have cost `AMOUNT`, in each shard").Shown("no limit")
+	d.Duration(&b.Time, "budget-time", "stop each shard after `TIME`").Shown("no limit")
+	d.Float(&b.PromptPrice, "price-prompt", "count `PRICE` for a million prompt tokens")
+	d.Float(&b.CompletionPrice, "price-completion", "count `PRICE` for a million tokens of answers")
+	d.Bool(&b.SkipRest, "skip-rest", "when a budget is spent, write the rest as skipped rows")
 }
 
 var errTimeSpent = errors.New("the time budget is spent")
@@ -110,7 +121,7 @@ func (s *spending) stopped(total int64) error {
 // skipped is the row of a trajectory that was not made.
 func (o Options) skipped(e formats.Example, generation int) formats.Trajectory {
 	return formats.Trajectory{
-		TrajectoryID: formats.TrajectoryID(o.Run, e.ID, o.Epoch, generation), Run: o.Run, ExampleID: e.ID, Epoch: int32(o.Epoch),
+		TrajectoryID: formats.TrajectoryID(o.Run, e.ID, o.AtEpoch(), generation), Run: o.Run, ExampleID: e.ID, Epoch: int32(o.AtEpoch()),
 		Generation: int32(generation), Example: exampleRow(e), Status: formats.StatusSkipped, StopReason: formats.StopBudget,
 	}
 }

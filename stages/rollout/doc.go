@@ -50,9 +50,11 @@
 //     BaseURL until it is done or its context ends. What goes wrong is a
 //     *Failure with its class; how it ended for the row is the runner's to say.
 //     Closer, Limited and Stored are further powers that it may have.
-//  2. Give the package a variable Kind, an AgentKind: its name, a line for the
-//     help, and a New that refuses what it has no use for.
-//  3. List Kind in agents/all.
+//  2. Write its Settings, an AgentSettings: Declare names what the agent can be
+//     told, and Agent makes it. Arguments and ProgramSettings are there to embed.
+//     What plugin.Identity finds in them serves as Description.Params.
+//  3. Give the package a variable Kind: its name, a phrase of help and New, which
+//     returns Settings at their defaults. List it in agents/all.
 //  4. In its test call agents/agenttest.Run, which is what the interface means,
 //     and test what is particular to it. The example of package agenttest is an
 //     agent whole, with its test.

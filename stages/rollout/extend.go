@@ -44,7 +44,7 @@ func (o Options) openPlanned(ctx context.Context) (all tasks, extended *dataset.
 	if o.Plan == nil {
 		return every(0, o.Examples.Len(), o.Generations), nil, nil
 	}
-	if all, err = o.Plan.tasks(ctx, o.Examples, o.Epoch); err != nil || o.Extend.URI == "" {
+	if all, err = o.Plan.tasks(ctx, o.Examples, o.AtEpoch()); err != nil || o.Extend.URI == "" {
 		return all, nil, err
 	}
 	extended, err = o.openExtended(ctx)
@@ -143,7 +143,7 @@ func (o Options) newBase(ctx context.Context, d *dataset.Dataset, planned tasks)
 
 // plannedTask finds the task of a group.
 func (o Options) plannedTask(planned tasks, g group) (i int, ok bool, err error) {
-	if int(g.epoch) != o.Epoch {
+	if int(g.epoch) != o.AtEpoch() {
 		return 0, false, nil
 	}
 	example, ok, err := o.Examples.Find(g.example)

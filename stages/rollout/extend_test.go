@@ -128,7 +128,7 @@ func TestPlanAlone(t *testing.T) {
 	p := planOf(t, base, filepath.Join(dir, "curate"), wish{"ex-3", 1}, wish{"ex-1", 2})
 	for epoch, want := range []string{"ex-1:3 ex-1:4 ex-3:3", "ex-1:0 ex-1:1 ex-3:0"} {
 		o := options(e, filepath.Join(dir, fmt.Sprint("more-", epoch)), 4)
-		o.Plan, o.Epoch = p, epoch
+		o.Plan, o.Epoch = p, &epoch
 		one := run(t, o)
 		list := rows(t, o.Out.URI)
 		if names(list) != want || list[0].TrajectoryID != formats.TrajectoryID("run", "ex-1", epoch, int(list[0].Generation)) {
@@ -284,7 +284,7 @@ func TestExtendRefuses(t *testing.T) {
 	p := planOf(t, base, curated, wish{"ex-1", 2})
 	for want, change := range map[string]func(*rollout.Options){
 		"without --plan":              func(o *rollout.Options) { o.Plan = nil },
-		"the plan is of epoch 0":      func(o *rollout.Options) { o.Epoch = 1 },
+		"the plan is of epoch 0":      func(o *rollout.Options) { o.Epoch = new(1) },
 		`of run "run", this one`:      func(o *rollout.Options) { o.Run = "another" },
 		"the plan was made of":        func(o *rollout.Options) { o.Extend.URI = other },
 		"curate wrote it":             func(o *rollout.Options) { o.Extend.URI = curated },

@@ -15,20 +15,21 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/stages/plugin"
 )
 
 // version is of the stage's semantics; raise it when the same inputs give
 // other rows.
 const version = 1
 
-// gateName is the flag that the gate is named after.
+// gateName is the gate's, and of the setting that is its limit.
 const gateName = "max-failure-rate"
 
 // spec is what decides the rows: those of all shards' tasks; extended is nil
 // without --extend.
 func (o Options) spec(all tasks, extended *dataset.Dataset) (dataset.Spec, error) {
 	d := o.Agent.Describe()
-	files, err := digestFiles(o.Uses)
+	files, err := digestFiles(o.DependsOn)
 	if err != nil {
 		return dataset.Spec{}, err
 	}
@@ -37,45 +38,17 @@ func (o Options) spec(all tasks, extended *dataset.Dataset) (dataset.Spec, error
 	if err != nil {
 		return dataset.Spec{}, err
 	}
-	params := map[string]any{
-		"run": o.Run, "epoch": o.Epoch, "model": o.Model, "sampling": o.Sampling, "extra": o.Extra,
-		"agent": map[string]any{"kind": d.Kind, "params": d.Params}, "examples": examples,
-	}
+	fresh := Options{}.defaults()
+	params := plugin.Identity(&o, &fresh)
+	maps.Copy(params, map[string]any{"run": o.Run, "epoch": o.AtEpoch(), "agent": map[string]any{"kind": d.Kind, "params": d.Params}, "examples": examples})
 	if o.Plan == nil {
 		params["generations"] = o.Generations
 	}
 	if o.Policy != nil {
 		params["policy_version"] = o.Policy.Version
 	}
-	if o.SamplingSeed != nil {
-		params["sampling_seed"] = *o.SamplingSeed
-	}
-	if o.NoLogprobs {
-		params["no_logprobs"] = true
-	}
-	if len(o.AcceptFinish) > 0 {
-		params["accept_finish"] = o.AcceptFinish
-	}
-	if o.TrainAlternatives {
-		params["alternatives"] = "train"
-	}
-	if o.TolerateEngineErrors {
-		params["tolerate_engine_errors"] = true
-	}
-	if o.MaxCalls > 0 {
-		params["max_calls"] = o.MaxCalls
-	}
-	if o.MaxTokens > 0 {
-		params["max_tokens_per_trajectory"] = o.MaxTokens
-	}
 	if o.TargetModel != "" && o.TargetModel != o.Model {
 		params["target_model"] = o.TargetModel
-	}
-	if len(o.Functions) > 0 {
-		params["target_functions"] = o.Functions
-	}
-	if len(o.AcceptModels) > 0 {
-		params["accept_models"] = o.AcceptModels
 	}
 	spec := dataset.Spec{
 		Stage: stage, Version: version, Kind: formats.KindTrajectories, Params: params, Files: files,
@@ -104,7 +77,7 @@ func digestFiles(names []string) (map[string]string, error) {
 	for _, name := range names {
 		digest, err := DigestFile(name)
 		if err != nil {
-			return nil, usage("--uses names files whose content decides the rows", "%w", err)
+			return nil, usage("--depends-on names files whose content decides the rows", "%w", err)
 		}
 		out[name] = digest
 	}
@@ -136,7 +109,7 @@ func cause(err error) error {
 
 // DigestWords is the content digest of every file among a program's words: the
 // program itself, found as a shell in dir would, and each word that names a
-// regular file. What folders hold is for --uses.
+// regular file. What folders hold is for --depends-on.
 func DigestWords(dir string, words []string) (map[string]string, error) {
 	out := map[string]string{}
 	for i, word := range words {

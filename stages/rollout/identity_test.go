@@ -58,12 +58,12 @@ func TestWhatIsAnotherDataset(t *testing.T) {
 	write(used, "be brief")
 	base := func(out string) rollout.Options {
 		o := options(e, out, 1)
-		agent, err := command.New(rollout.AgentConfig{Words: []string{program, "--fast"}})
+		agent, err := (&command.Settings{Command: []string{program, "--fast"}}).Agent(t.Context(), rollout.Setup{})
 		if err != nil {
 			t.Fatal(err)
 		}
 		rate := 1.0
-		o.Agent, o.Uses, o.MaxFailureRate, o.MaxInitialFailures = agent, []string{used}, &rate, -1
+		o.Agent, o.DependsOn, o.MaxFailureRate, o.MaxInitialFailures = agent, []string{used}, &rate, -1
 		return o
 	}
 	out := filepath.Join(dir, "out")
@@ -72,7 +72,7 @@ func TestWhatIsAnotherDataset(t *testing.T) {
 		"nothing":     func(*rollout.Options) {},
 		"concurrency": func(o *rollout.Options) { o.Concurrency = 1 },
 		"endpoint":    func(o *rollout.Options) { o.Endpoints = []string{"http://127.0.0.1:1/v1"} },
-		"retries":     func(o *rollout.Options) { o.Retries, o.Backoff = 1, 1 },
+		"retries":     func(o *rollout.Options) { o.Retries, o.Backoff = new(1), 1 },
 		"key":         func(o *rollout.Options) { o.APIKey = "secret" },
 	} {
 		o := base(out)
@@ -83,7 +83,7 @@ func TestWhatIsAnotherDataset(t *testing.T) {
 	}
 	for name, change := range map[string]func(*rollout.Options){
 		"run":         func(o *rollout.Options) { o.Run = "other" },
-		"epoch":       func(o *rollout.Options) { o.Epoch = 1 },
+		"epoch":       func(o *rollout.Options) { o.Epoch = new(1) },
 		"generations": func(o *rollout.Options) { o.Generations = 4 },
 		"model":       func(o *rollout.Options) { o.Model = "other" },
 		"policy":      func(o *rollout.Options) { o.Policy = &formats.Policy{Version: 2} },

@@ -14,7 +14,7 @@ func TestTheEngineIsAskedWhatItsLogprobsAre(t *testing.T) {
 	for _, mode := range []string{formats.LogprobsRaw, formats.LogprobsProcessed, ""} {
 		e := newEngine(t, &engine{Logprobs: mode})
 		o := options(e, filepath.Join(t.TempDir(), "out"), 4)
-		o.Probe = openai.Probe
+		o.Probe, o.Prober = true, openai.Probe
 		o.Sampling = map[string]any{"temperature": 0.7, "logprobs_mode": "processed_logprobs"}
 		report := run(t, o)
 		for _, row := range rows(t, o.Out.URI) {

@@ -8,8 +8,14 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/stages"
+	"github.com/rollmill/rollmill/stages/plugin"
+	"github.com/rollmill/rollmill/stages/plugin/plugintest"
 	"github.com/rollmill/rollmill/stages/rollout"
 )
+
+func TestOptionsAreDeclared(t *testing.T) {
+	plugintest.Settings(t, func() plugin.Settings { return &rollout.Options{} })
+}
 
 func TestOptionsAreChecked(t *testing.T) {
 	e := newEngine(t, &engine{})
@@ -17,7 +23,7 @@ func TestOptionsAreChecked(t *testing.T) {
 		"no output":        func(o *rollout.Options) { o.Out.URI = "" },
 		"no name":          func(o *rollout.Options) { o.Run = "" },
 		"no examples":      func(o *rollout.Options) { o.Examples = nil },
-		"--epoch":          func(o *rollout.Options) { o.Epoch = -1 },
+		"--epoch":          func(o *rollout.Options) { o.Epoch = new(-1) },
 		"--generations":    func(o *rollout.Options) { o.Generations = -1 },
 		"no agent":         func(o *rollout.Options) { o.Agent = nil },
 		"no model":         func(o *rollout.Options) { o.Model = "" },
@@ -26,7 +32,7 @@ func TestOptionsAreChecked(t *testing.T) {
 		`"logprobs"`:       func(o *rollout.Options) { o.Sampling = map[string]any{"logprobs": false} },
 		"--shard 2/2":      func(o *rollout.Options) { o.Out.Shard = stages.Shard{Index: 2, Count: 2} },
 		"--concurrency":    func(o *rollout.Options) { o.Concurrency = -1 },
-		"no-such-file":     func(o *rollout.Options) { o.Uses = []string{"no-such-file"} },
+		"no-such-file":     func(o *rollout.Options) { o.DependsOn = []string{"no-such-file"} },
 		"max-failure-rate": func(o *rollout.Options) { rate := 1.5; o.MaxFailureRate = &rate },
 	} {
 		o := options(e, filepath.Join(t.TempDir(), "out"), 1)

@@ -19,30 +19,3 @@ func (l *limited) Write(p []byte) (int, error) {
 	}
 	return len(p), nil
 }
-
-// tail keeps the end of a program's output, however long that is.
-type tail struct {
-	b    []byte
-	most int
-	cut  bool
-}
-
-func (t *tail) Write(p []byte) (int, error) {
-	t.b = append(t.b, p...)
-	if len(t.b) > 4*t.most {
-		t.b = append(t.b[:0], t.b[len(t.b)-t.most:]...)
-		t.cut = true
-	}
-	return len(p), nil
-}
-
-func (t *tail) String() string {
-	b, cut := t.b, t.cut
-	if len(b) > t.most {
-		b, cut = b[len(b)-t.most:], true
-	}
-	if cut {
-		return "…" + string(b)
-	}
-	return string(b)
-}

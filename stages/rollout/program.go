@@ -7,35 +7,32 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"time"
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/secret"
-	"github.com/rollmill/rollmill/stages/internal/offspring"
+	"github.com/rollmill/rollmill/stages"
+	"github.com/rollmill/rollmill/stages/internal/process"
 )
 
 const (
-	afterKill    = 5 * time.Second // for the system to take a killed process away
-	maxOutput    = 1 << 20         // of a program's standard output; more is a failure
-	keptErrors   = 4 << 10         // of standard error, its end, in a failure's text
-	maxLog       = 16 << 20        // of standard error in a log
-	defaultGrace = 2 * time.Second
+	afterKill  = 5 * time.Second // for the system to take a killed process away
+	maxOutput  = 1 << 20         // of a program's standard output; more is a failure
+	keptErrors = 4 << 10         // of standard error, its end, in a failure's text
+	maxLog     = 16 << 20        // of standard error in a log
 )
 
-// Program is a process to run for an attempt, with everything that it starts:
-// its process group gets SIGTERM and, after Grace, SIGKILL when the context
-// ends, and nothing of it is left when it has ended by itself: what left the
-// group is found by its environment (see package offspring).
+// Program is a process to run for an attempt. It is ended, with everything that
+// it starts, as package process says.
 type Program struct {
 	Words  []string
 	Dir    string   // "" is this process's own
-	Env    []string // over secret.Environ
+	Env    []string // KEY=VALUE, over this process's environment without secrets
 	Stdin  []byte
 	Stderr io.Writer     // told everything, beside what failures quote; may be nil
-	Grace  time.Duration // 0 means 2 s
+	Grace  time.Duration // from SIGTERM to SIGKILL; 0 means 2 s
 }
 
 // Run returns what the program printed. Its errors are of type *Failure, but
@@ -45,33 +42,36 @@ func (p Program) Run(ctx context.Context) ([]byte, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	out := &limited{most: maxOutput, over: func() { cancel(errFlood) }}
-	errs := &tail{most: keptErrors}
-	cmd := exec.CommandContext(ctx, p.Words[0], p.Words[1:]...)
-	mark := offspring.New()
-	cmd.Dir, cmd.Env = p.Dir, append(secret.Environ(), append(p.Env[:len(p.Env):len(p.Env)], mark.Env())...)
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(p.Stdin), out, both(errs, p.Stderr)
-	cmd.WaitDelay = graceOr(p.Grace)
-	ownGroup(cmd)
-	err := cmd.Run()
-	killGroup(cmd)
-	mark.Kill()
+	errs := process.NewTail(ctx, keptErrors)
+	program := p.program()
+	program.Stdin, program.Stdout, program.Stderr = bytes.NewReader(p.Stdin), out, both(errs, p.Stderr)
+	running, err := program.Start(ctx)
 	switch {
-	case cmd.Process == nil && err != nil && ctx.Err() == nil:
+	case err != nil && ctx.Err() != nil:
+		return nil, context.Cause(ctx)
+	case err != nil:
 		return nil, started(p.Words[0], err)
+	}
+	err = running.Wait()
+	switch {
 	case ctx.Err() != nil && context.Cause(ctx) == errFlood:
 		return nil, &Failure{formats.FailAgentOutput, errFlood}
-	case ctx.Err() != nil && (err != nil || cmd.ProcessState == nil):
+	case ctx.Err() != nil && err != nil:
 		return nil, context.Cause(ctx)
-	case err != nil && !errors.Is(err, exec.ErrWaitDelay): // a child that outlived the program held its output open
+	case err != nil:
 		return nil, &Failure{formats.FailAgentExit, exitError(p.Words[0], err, errs)}
 	}
 	return out.b.Bytes(), nil
 }
 
+func (p Program) program() process.Program {
+	return process.Program{Words: p.Words, Dir: p.Dir, Env: p.Env, Grace: p.Grace}
+}
+
 var errFlood = fmt.Errorf("the program wrote more than %d bytes to its standard output", maxOutput)
 
-func exitError(name string, err error, errs *tail) error {
-	if text := strings.TrimSpace(errs.String()); text != "" {
+func exitError(name string, err error, errs *process.Tail) error {
+	if text := errs.String(); text != "" {
 		return fmt.Errorf("%s: %w: %s", name, err, text)
 	}
 	return fmt.Errorf("%s: %w", name, err)
@@ -85,17 +85,10 @@ func EnvParams(env []string) map[string]string {
 	for _, variable := range env {
 		name, value, _ := strings.Cut(variable, "=")
 		if out[name] = "secret"; !secret.Looks(name) {
-			out[name] = formats.SlowDigest(name, value)
+			out[name] = stages.SlowDigest(name, value)
 		}
 	}
 	return out
-}
-
-func graceOr(d time.Duration) time.Duration {
-	if d == 0 {
-		return defaultGrace
-	}
-	return d
 }
 
 func both(a, b io.Writer) io.Writer {

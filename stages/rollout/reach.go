@@ -1,16 +1,16 @@
 package rollout
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
-	"net/url"
 	"strings"
 	"time"
 
 	"github.com/rollmill/rollmill/stages"
+	"github.com/rollmill/rollmill/stages/internal/remote"
 )
 
 // probeTimeout is for one token, of an engine that may be loading its model.
@@ -22,9 +22,9 @@ func (o Options) reach(ctx context.Context) (logprobs map[string]string, _ error
 	var errs []error
 	logprobs = map[string]string{}
 	for _, e := range o.Endpoints {
-		probe := o.Probe
-		if probe == nil {
-			probe = listModels
+		probe := listModels
+		if o.Probe && !o.NoLogprobs {
+			probe = o.Prober
 		}
 		limited, cancel := context.WithTimeout(ctx, probeTimeout)
 		url := strings.TrimRight(e, "/")
@@ -47,30 +47,15 @@ func (o Options) reach(ctx context.Context) (logprobs map[string]string, _ error
 
 // listModels asks for the list of models; any answer but a refused key is good.
 func listModels(ctx context.Context, baseURL, apiKey, _ string) (string, error) {
-	limited, cancel := context.WithTimeout(ctx, 30*time.Second)
-	defer cancel()
-	req, err := http.NewRequestWithContext(limited, http.MethodGet, baseURL+"/models", nil)
-	if err != nil {
-		return "", err
-	}
-	if apiKey != "" {
-		req.Header.Set("Authorization", "Bearer "+apiKey)
-	}
-	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		if ctx.Err() != nil {
-			return "", ctx.Err()
-		}
-		var u *url.Error
-		if errors.As(err, &u) {
-			err = u.Err
-		}
-		return "", stages.Errorf(stages.KindTemporary, "is the engine running, and is this its address?", "rollout: failed to connect to %q: %w", baseURL, err)
-	}
-	io.Copy(io.Discard, io.LimitReader(resp.Body, 1<<20))
-	resp.Body.Close()
-	if resp.StatusCode == http.StatusUnauthorized || resp.StatusCode == http.StatusForbidden {
-		return "", stages.Errorf(stages.KindUsage, "give the engine's key in the environment", "rollout: %w", fmt.Errorf("%q refused the API key: HTTP %d", baseURL, resp.StatusCode))
+	c := remote.Client{Sign: func(r *http.Request) { remote.Authorize(r, apiKey) }}
+	_, err := c.Do(ctx, remote.Request{URL: baseURL + "/models", Limit: 30 * time.Second}, nil)
+	switch status := remote.Status(err); {
+	case status == http.StatusUnauthorized || status == http.StatusForbidden:
+		return "", stages.Errorf(stages.KindUsage, "give the engine's key in the environment", "rollout: %w", fmt.Errorf("%q refused the API key: HTTP %d", baseURL, status))
+	case ctx.Err() != nil:
+		return "", ctx.Err()
+	case err != nil && status == 0:
+		return "", stages.Errorf(stages.KindTemporary, "is the engine running, and is this its address?", "rollout: failed to connect to %q: %w", baseURL, cmp.Or(errors.Unwrap(err), err))
 	}
 	return "", nil
 }

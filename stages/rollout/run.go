@@ -298,12 +298,24 @@ func (r *runner) keepAll(rows []formats.Trajectory) {
 	}
 }
 
+// orNone is an option as the recorder has it: 0 is its default, and a negative
+// number is none.
+func orNone[T int | float64](p *T) T {
+	switch {
+	case p == nil:
+		return 0
+	case *p == 0:
+		return -1
+	}
+	return *p
+}
+
 func (o Options) recorderOptions() recorder.Options {
 	rec := recorder.Options{
 		Endpoints: o.Endpoints, APIKey: o.APIKey, Model: o.Model, Target: o.TargetModel, Functions: o.Functions, Accept: o.AcceptModels, Sampling: o.Sampling, Seed: o.SamplingSeed,
-		Extra: o.Extra, NoLogprobs: o.NoLogprobs, Retries: o.Retries, Backoff: o.Backoff, CallTimeout: o.CallTimeout, Listen: o.Listen, Advertise: o.Advertise,
+		Extra: o.Extra, NoLogprobs: o.NoLogprobs, Retries: orNone(o.Retries), Backoff: o.Backoff, CallTimeout: o.CallTimeout, Listen: o.Listen, Advertise: o.Advertise,
 		MaxCalls: o.MaxCalls, MaxTokens: o.MaxTokens,
-		Connections: max(64, 4*o.Concurrency), RateLimit: o.RateLimit, Slowdown: o.Slowdown, Log: o.Logger(), Now: o.Now,
+		Connections: max(64, 4*o.Concurrency), RateLimit: o.RateLimit, Slowdown: orNone(o.Slowdown), Log: o.Logger(), Now: o.Now,
 	}
 	if o.Policy != nil {
 		rec.Version = &o.Policy.Version

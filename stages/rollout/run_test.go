@@ -57,7 +57,7 @@ func set(list []formats.Example) rollout.Examples {
 }
 
 func chatAgent(user string) rollout.Agent {
-	a, err := chat.New(rollout.AgentConfig{User: user, Client: openai.Client{}})
+	a, err := (&chat.Settings{User: user}).Agent(context.Background(), rollout.Setup{Client: openai.Client{}})
 	if err != nil {
 		panic(err)
 	}
@@ -154,7 +154,7 @@ func TestTwiceIsOnce(t *testing.T) {
 	o := options(e, filepath.Join(t.TempDir(), "out"), 2)
 	first := run(t, o)
 	asked := len(e.Asked())
-	o.Concurrency, o.Retries, o.TrajectoryTimeout, o.Endpoints = 1, 9, time.Hour, []string{"http://127.0.0.1:1/v1"}
+	o.Concurrency, o.Retries, o.TrajectoryTimeout, o.Endpoints = 1, new(9), time.Hour, []string{"http://127.0.0.1:1/v1"}
 	second := run(t, o)
 	if !second.UpToDate || second.RowsDigest != first.RowsDigest || len(e.Asked()) != asked {
 		t.Errorf("second run %+v, asked %d after %d", second, len(e.Asked()), asked)
@@ -241,7 +241,7 @@ func TestFailuresAreRows(t *testing.T) {
 	asked := questions(6)
 	asked[5].Fields, asked[5].Question = json.RawMessage(`{"other":1}`), ""
 	o.Examples = set(asked)
-	o.Retries = 1
+	o.Retries = new(1)
 	_, err := rollout.Run(context.Background(), o)
 	var gate *dataset.GateError
 	if !errors.As(err, &gate) {
@@ -418,7 +418,7 @@ func TestHopelessEnginesEndTheRun(t *testing.T) {
 				return recordertest.Fault{}
 			}
 			o := options(e, filepath.Join(t.TempDir(), "out"), n)
-			o.Retries = -1
+			o.Retries = new(0)
 			_, err := rollout.Run(context.Background(), o)
 			var hint interface{ Hint() string }
 			if kind(err) != c.kind || !strings.Contains(err.Error(), c.says) || !errors.As(err, &hint) || hint.Hint() == "" {

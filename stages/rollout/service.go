@@ -2,9 +2,10 @@ package rollout
 
 import (
 	"net/url"
-	"os"
 	"regexp"
 	"strings"
+
+	"github.com/rollmill/rollmill/stages/plugin"
 )
 
 // Service is an agent that is a server: "URL" or "version=V,URL". Where it
@@ -13,16 +14,28 @@ import (
 type Service struct {
 	URL     *url.URL
 	Version string
-	Key     string // of ROLLMILL_AGENT_API_KEY, sent as a bearer token; "" for none
+	Key     string // see ServiceSettings
+}
+
+// ServiceSettings are those of agents that are servers, which embed it.
+type ServiceSettings struct {
+	Arguments        // where it is; see Service
+	Key       string // of ROLLMILL_AGENT_API_KEY, sent as a bearer token; "" for none
+}
+
+// Declare names them.
+func (s *ServiceSettings) Declare(d *plugin.Declarer) {
+	d.SecretVariable(&s.Key, "ROLLMILL_AGENT_API_KEY")
 }
 
 // secretName is how parameters of a URL that belong into no manifest tend to be
 // called.
 var secretName = regexp.MustCompile(`(?i)(key|token|secret|passw|signature|^sig$|auth)`)
 
-// ParseService reads the one word of agent http or nat. It refuses a URL with a
+// Service reads the one word of agent http or nat. It refuses a URL with a
 // secret, which every dataset would keep. Its errors are of kind usage.
-func ParseService(agent string, words []string) (s Service, err error) {
+func (set *ServiceSettings) Service(agent string) (s Service, err error) {
+	words := set.Words
 	if len(words) != 1 {
 		return s, usage("--agent '"+agent+": http://127.0.0.1:9000/run'", "agent %s needs one URL", agent)
 	}
@@ -45,7 +58,7 @@ func ParseService(agent string, words []string) (s Service, err error) {
 			return s, usage(key, "agent %s: the URL's parameter %q looks like a secret", agent, name)
 		}
 	}
-	s.Key = os.Getenv("ROLLMILL_AGENT_API_KEY")
+	s.Key = set.Key
 	return s, nil
 }
 

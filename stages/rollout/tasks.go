@@ -106,7 +106,7 @@ type located struct {
 // the tasks.
 func (o Options) locate(t tasks, k key) (at located, ok bool, err error) {
 	example, ok, err := o.Examples.Find(k.example)
-	if !ok || err != nil || k.run != o.Run || int(k.epoch) != o.Epoch {
+	if !ok || err != nil || k.run != o.Run || int(k.epoch) != o.AtEpoch() {
 		return at, false, err
 	}
 	if at.task, ok = t.of(example); !ok {

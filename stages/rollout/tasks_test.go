@@ -94,7 +94,7 @@ func TestWhatIsLeft(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer set.Close()
-		o := Options{Run: "run", Epoch: 2, Examples: set, RetryFailed: r.IntN(2) == 0}
+		o := Options{Run: "run", Epoch: new(2), Examples: set, RetryFailed: r.IntN(2) == 0}
 		all := every(0, n, 1+r.IntN(3)).slice(r.IntN(2), 2)
 		done, ends := newDone(all), map[made]formats.Trajectory{}
 		for range r.IntN(300) {

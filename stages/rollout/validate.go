@@ -28,8 +28,8 @@ func (o Options) Validate() error {
 		return usage("it is part of every trajectory's id", "the run has no name")
 	case o.Examples == nil:
 		return usage("name the task file with --examples", "no examples")
-	case o.Epoch < 0:
-		return usage("epochs count from 0", "--epoch %d is negative", o.Epoch)
+	case o.AtEpoch() < 0:
+		return usage("epochs count from 0", "--epoch %d is negative", o.AtEpoch())
 	case o.Generations < 1:
 		return usage("1 attempt at each example is the least", "--generations %d is not positive", o.Generations)
 	case o.Agent == nil:
@@ -64,7 +64,7 @@ func (o Options) Validate() error {
 	if err := o.checkFields(); err != nil {
 		return err
 	}
-	_, err := digestFiles(o.Uses)
+	_, err := digestFiles(o.DependsOn)
 	return err
 }
 
@@ -73,8 +73,8 @@ func (o Options) checkPlan() error {
 	case o.Extend.URI == "":
 	case o.Plan == nil:
 		return usage("--plan names the curated dataset that says which examples deserve more", "--extend %q without --plan", o.Extend.URI)
-	case o.Epoch != o.Plan.epoch:
-		return usage("leave --epoch out", "--epoch %d: the plan is of epoch %d, and so is what is extended", o.Epoch, o.Plan.epoch)
+	case o.AtEpoch() != o.Plan.epoch:
+		return usage("leave --epoch out", "--epoch %d: the plan is of epoch %d, and so is what is extended", o.AtEpoch(), o.Plan.epoch)
 	}
 	return nil
 }
@@ -134,6 +134,7 @@ func (o Options) defaults() Options {
 		rate := 0.5
 		o.MaxFailureRate = &rate
 	}
+	setDefault(&o.Alternatives, KeepAlternatives)
 	setDefault(&o.Generations, 1)
 	setDefault(&o.Concurrency, 16)
 	setDefault(&o.TrajectoryTimeout, 30*time.Minute)
@@ -149,6 +150,9 @@ func setDefault[T comparable](v *T, to T) {
 		*v = to
 	}
 }
+
+// Usage is an error of kind usage, for agents.
+func Usage(hint, format string, args ...any) error { return usage(hint, format, args...) }
 
 func usage(hint, format string, args ...any) error {
 	return stages.Errorf(stages.KindUsage, hint, stage+": "+strings.TrimSpace(format), args...)

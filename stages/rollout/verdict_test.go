@@ -34,7 +34,7 @@ func verdict(t *testing.T, e *engine, calls int, change ...func(*rollout.Options
 	t.Helper()
 	o := options(newEngine(t, e), filepath.Join(t.TempDir(), "out"), 1)
 	all := 1.0
-	o.Agent, o.Generations, o.Retries, o.MaxInitialFailures, o.MaxFailureRate = careless{calls}, 1, -1, -1, &all
+	o.Agent, o.Generations, o.Retries, o.MaxInitialFailures, o.MaxFailureRate = careless{calls}, 1, new(0), -1, &all
 	for _, c := range change {
 		c(&o)
 	}

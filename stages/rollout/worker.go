@@ -2,35 +2,31 @@ package rollout
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"sync"
-	"syscall"
 	"time"
 
 	"github.com/rollmill/rollmill/formats"
-	"github.com/rollmill/rollmill/formats/secret"
-	"github.com/rollmill/rollmill/stages/internal/offspring"
+	"github.com/rollmill/rollmill/stages/internal/process"
 )
 
 // Worker is a program that lives for many attempts and is asked by lines. It
 // answers one question at a time, and its answer echoes the trajectory's id.
 type Worker struct {
-	name   string
-	cmd    *exec.Cmd
-	mark   offspring.Mark
-	grace  time.Duration
-	stdin  io.WriteCloser
-	stdout *os.File
-	stderr *complaints
-	silent chan struct{} // closed when nothing more can be read
-	ended  chan struct{} // closed when the process has ended
-	err    error         // how, after that
+	name    string
+	process *process.Process
+	grace   time.Duration
+	stdin   *os.File
+	stdout  *os.File
+	stderr  *errorStream
+	silent  chan struct{} // closed when nothing more can be read
+	ended   chan struct{} // closed when the process has ended and its output was read
 
 	mu     sync.Mutex
 	asked  *question // nil between attempts: what is written then is dropped
@@ -50,26 +46,15 @@ type reply struct {
 
 // StartWorker starts p; its Stdin and Stderr are not used.
 func StartWorker(p Program) (*Worker, error) {
-	w := &Worker{name: p.Words[0], mark: offspring.New(), grace: graceOr(p.Grace), silent: make(chan struct{}), ended: make(chan struct{})}
-	w.cmd = exec.Command(p.Words[0], p.Words[1:]...)
-	w.cmd.Dir, w.cmd.Env, w.cmd.WaitDelay = p.Dir, append(secret.Environ(), append(p.Env[:len(p.Env):len(p.Env)], w.mark.Env())...), w.grace
-	w.cmd.SysProcAttr = offspring.Leader()
-	out, in, err := os.Pipe()
-	if err != nil {
+	w := &Worker{name: p.Words[0], grace: cmp.Or(p.Grace, process.DefaultGrace), silent: make(chan struct{}), ended: make(chan struct{})}
+	var err error
+	if w.stderr, err = newErrorStream(); err != nil {
 		return nil, started(w.name, err)
 	}
-	defer in.Close()
-	if w.stderr, err = newComplaints(); err != nil {
-		out.Close()
-		return nil, started(w.name, err)
-	}
-	w.stdout, w.cmd.Stdout, w.cmd.Stderr = out, in, w.stderr.write
-	if w.stdin, err = w.cmd.StdinPipe(); err == nil {
-		err = w.cmd.Start()
-	}
-	if err != nil {
+	program := p.program()
+	program.Stderr = w.stderr.write
+	if w.process, w.stdin, w.stdout, err = program.StartPiped(context.Background(), 0); err != nil {
 		w.stderr.close(0)
-		out.Close()
 		return nil, started(w.name, err)
 	}
 	go w.listen()
@@ -87,12 +72,11 @@ func started(name string, err error) error {
 	return &Failure{formats.FailAgentExit, err}
 }
 
-// wait notices the program's end, and ends what it left running. Whoever else
-// holds its output is not waited for longer than the grace.
+// wait notices the program's end. Whoever else holds its output is not waited
+// for longer than the grace.
 func (w *Worker) wait() {
-	w.err = w.cmd.Wait()
-	killGroup(w.cmd)
-	w.mark.Kill()
+	_ = w.process.Wait() // how says it
+	w.stdin.Close()
 	w.stderr.close(w.grace)
 	w.stdout.SetReadDeadline(time.Now().Add(w.grace))
 	<-w.silent
@@ -105,7 +89,7 @@ func (w *Worker) wait() {
 // waits, the worker's standard error goes to log. After an error the worker
 // has ended.
 func (w *Worker) Ask(ctx context.Context, trajectoryID string, line []byte, log io.Writer) ([]byte, error) {
-	errs := &tail{most: keptErrors}
+	errs := process.NewTail(ctx, keptErrors)
 	w.stderr.to(both(errs, log))
 	defer w.stderr.to(nil)
 	defer w.stderr.sync()
@@ -154,8 +138,8 @@ func (w *Worker) Ask(ctx context.Context, trajectoryID string, line []byte, log 
 var errGone = errors.New("the worker ended before it answered")
 
 func (w *Worker) how() error {
-	if w.Ended() && w.err != nil {
-		return w.err
+	if w.Ended() {
+		return cmp.Or(w.process.Err(), errGone)
 	}
 	return errGone
 }
@@ -242,13 +226,7 @@ func (w *Worker) Ended() bool {
 // at once, SIGKILL after the grace. It waits until that has been done.
 func (w *Worker) Stop() {
 	w.stdin.Close()
-	syscall.Kill(-w.cmd.Process.Pid, syscall.SIGTERM)
-	select {
-	case <-w.ended:
-		return
-	case <-time.After(w.grace):
-	}
-	killGroup(w.cmd)
+	w.process.Stop()
 	select {
 	case <-w.ended:
 	case <-time.After(w.grace + afterKill): // not even SIGKILL ends a process that the kernel holds

@@ -10,7 +10,8 @@ import (
 	"github.com/rollmill/rollmill/formats/dataset"
 )
 
-// aligned reads scores that stand beside trajectories. Nil is none.
+// aligned reads scores row by row with their trajectories. A nil aligned has
+// none.
 type aligned struct {
 	*dataset.Reader[formats.Score]
 	place string // for errors

@@ -84,8 +84,7 @@ func number(text json.RawMessage) (float64, string) {
 	return n, ""
 }
 
-// withoutOddNumbers puts null where NaN, Infinity or -Infinity stand as
-// numbers, as several languages' JSON libraries write them, and tells whether
+// withoutOddNumbers replaces the numbers NaN, Infinity and -Infinity by null, as several languages' JSON libraries write them, and reports whether
 // there were any.
 func withoutOddNumbers(data []byte) ([]byte, bool) {
 	if !bytes.Contains(data, []byte("NaN")) && !bytes.Contains(data, []byte("Infinity")) {

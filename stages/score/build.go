@@ -4,6 +4,8 @@ import (
 	"errors"
 	"maps"
 	"strings"
+
+	"github.com/rollmill/rollmill/stages/plugin"
 )
 
 // built are a run's rewards, in the order they are computed.
@@ -21,13 +23,13 @@ func build(o Options, carried []string, partial bool) (built, error) {
 	var out built
 	earlier := carried
 	for _, spec := range o.Rewards {
-		kind, ok := o.Kinds.find(spec.Kind)
-		if !ok {
-			return nil, usage(suggest(spec.Kind, o.Kinds.Names()), "reward %q: there is no kind %q", spec.String(), spec.Kind)
-		}
-		reward, err := kind.New(Setup{Spec: spec, Earlier: earlier, Partial: partial, Seed: o.Seed, Timeout: o.Timeout, PassEnv: o.PassEnv, Judging: o.Judging, Log: o.Logger()})
+		kind, err := o.Registry.Find(spec.Kind)
 		if err != nil {
-			return nil, usage(kind.Name+": "+kind.Usage, "reward %q: %w", spec.Name, err)
+			return nil, usage(plugin.Nearest(spec.Kind, o.Registry.Names(), "kinds: "+strings.Join(o.Registry.Names(), ", ")), "reward %q: there is no kind %q", spec.String(), spec.Kind)
+		}
+		reward, err := kind.Make(spec.Arguments, Setup{Name: spec.Name, Earlier: earlier, Partial: partial, Seed: o.Seed, Timeout: o.Timeout, PassEnv: o.PassEnv, Judging: o.Judging, Log: o.Logger()})
+		if err != nil {
+			return nil, usage("see `rollmill help reward "+kind.Name+"`", "reward %q: %w", spec.Name, err)
 		}
 		out = append(out, component{spec, reward})
 		earlier = append(earlier[:len(earlier):len(earlier)], spec.Name)
@@ -84,9 +86,9 @@ func (b built) checkSteps(stored bool) error {
 	return nil
 }
 
-// files digests what the rewards depend on, and what --uses adds.
-func (b built) files(uses []string) (map[string]string, error) {
-	out, err := digestFiles(uses)
+// files digests what the rewards depend on, and what --depends-on adds.
+func (b built) files(dependsOn []string) (map[string]string, error) {
+	out, err := digestFiles(dependsOn)
 	if err != nil {
 		return nil, err
 	}
@@ -107,38 +109,4 @@ func (b built) files(uses []string) (map[string]string, error) {
 		}
 	}
 	return out, nil
-}
-
-// suggest is a hint that names the nearest known name, or all of them.
-func suggest(name string, known []string) string {
-	best, distance := "", len(name)/2+1
-	for _, k := range known {
-		if d := editDistance(strings.ToLower(name), k); d < distance {
-			best, distance = k, d
-		}
-	}
-	if best != "" {
-		return "did you mean " + best + "?"
-	}
-	return "there are " + strings.Join(known, ", ")
-}
-
-func editDistance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := diagonal
-			if a[i] != b[j] {
-				cost++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(cost, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(b)]
 }

@@ -10,7 +10,7 @@
 // value for a row leaves the row's total null, unless its weight is 0.
 //
 // Given a score dataset instead of a wide one, its named rewards are carried
-// forward, those computed anew take the place of their namesakes, and the
+// forward, rewards of the same name are replaced by those computed anew, and the
 // total is summed again.
 //
 // Options.Only says of which rewards and rows something is computed at all;
@@ -19,10 +19,11 @@
 // that reads another one is computed wherever that changed, and of a row whose
 // shaped rewards are a sum every part of it is.
 //
-// To add a reward in Go: a folder under rewards/ with a Kind whose New returns
-// a Reward, one line in rewards/all, and a test that hands it to
-// rewardtest.Run. The Kind's Usage is what the command line's help shows.
-// ExampleKind is a whole one.
+// To add a reward in Go: a folder under rewards/ with its Kind and a Settings
+// struct that makes the Reward, one line in rewards/all, and a test that hands
+// the Kind to rewardtest.Run. What a spec's arguments may say, and help and the
+// generated page, come from the settings' Declare. ExampleRewardKind is a whole
+// one.
 //
 // To add one in any other language: a program that reads Requests and writes
 // Answers, or a service that is posted them, named by a spec of kind command,

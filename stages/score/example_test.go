@@ -2,27 +2,37 @@ package score_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/stages/plugin"
 	"github.com/rollmill/rollmill/stages/score"
 )
 
-// polite is a whole reward: 1 for an answer that ends in the text given, else
-// 0. As a plugin it has a folder under rewards/, a line in rewards/all and a
-// test that hands its Kind to rewardtest.Run.
-type polite struct{ ending string }
+// politeKind is a whole reward: 1 for an answer that ends in the text given,
+// else 0. As a plug-in it has a folder under rewards/, a line in rewards/all and
+// a test that hands its Kind to rewardtest.Run.
+var politeKind = score.RewardKind{Kind: plugin.Kind[score.RewardSettings]{
+	Name: "polite",
+	Help: "check how the answer ends",
+	New:  func() score.RewardSettings { return &politeSettings{} },
+}}
 
-var politeKind = score.Kind{
-	Name:  "polite",
-	Usage: "ENDING; 1 when the answer ends so",
-	New: func(s score.Setup) (score.Reward, error) {
-		if s.Arguments == "" {
-			return nil, fmt.Errorf("no ending is given")
-		}
-		return polite{s.Arguments}, nil
-	},
+type politeSettings struct{ Ending string }
+
+func (s *politeSettings) Declare(d *plugin.Declarer) {
+	d.String(&s.Ending, "ending", "reward answers that end in `TEXT`").First()
 }
+
+func (s *politeSettings) Reward(score.Setup) (score.Reward, error) {
+	if s.Ending == "" {
+		return nil, errors.New("no ending is given")
+	}
+	return polite{s.Ending}, nil
+}
+
+type polite struct{ ending string }
 
 func (polite) Needs() score.Needs { return score.Light }
 func (polite) Close() error       { return nil }
@@ -39,8 +49,8 @@ func (p polite) Score(ctx context.Context, rows []*score.Row, values []score.Val
 	return ctx.Err()
 }
 
-func ExampleKind() {
-	reward, err := politeKind.New(score.Setup{Spec: score.Spec{Name: "polite", Arguments: "please."}})
+func ExampleRewardKind() {
+	reward, err := politeKind.Make("please.", score.Setup{Name: "polite"})
 	if err != nil {
 		panic(err)
 	}

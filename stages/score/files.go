@@ -41,7 +41,7 @@ func digestFile(name string) (string, error) {
 
 // digestWords is the content digest of every file among a program's words:
 // the program itself, found as the shell would, and each word that names a
-// regular file. Folders do not count; --uses names what they hold.
+// regular file. Folders do not count; --depends-on names what they hold.
 func digestWords(words []string) (map[string]string, error) {
 	out := map[string]string{}
 	for i, word := range words {

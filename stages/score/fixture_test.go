@@ -107,7 +107,7 @@ func base(t testing.TB, uri string, rows []formats.Trajectory) {
 
 func options(t testing.TB, in, out string, specs ...string) score.Options {
 	t.Helper()
-	o := score.Options{In: stages.Input{URI: in}, Out: stages.Output{URI: out}, Kinds: all.Kinds}
+	o := score.Options{In: stages.Input{URI: in}, Out: stages.Output{URI: out}, Registry: all.Rewards}
 	for _, s := range specs {
 		spec, err := score.ParseReward(s)
 		if err != nil {

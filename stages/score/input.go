@@ -90,7 +90,7 @@ func has(specs []Spec, name string) bool {
 
 // spec is what decides the rows.
 func (in *input) spec(o Options, rewards built) (dataset.Spec, error) {
-	files, err := rewards.files(o.Uses)
+	files, err := rewards.files(o.DependsOn)
 	if err != nil {
 		return dataset.Spec{}, err
 	}
@@ -106,8 +106,8 @@ func (in *input) spec(o Options, rewards built) (dataset.Spec, error) {
 		params["only"] = only(o.Only)
 	}
 	for i, s := range o.Rewards {
-		specs[i] = o.Kinds.decides(s).String()
-		if kind, ok := o.Kinds.find(s.Kind); ok && kind.Seeded {
+		specs[i] = deciding(o.Registry, s).String()
+		if kind, err := o.Registry.Find(s.Kind); err == nil && kind.Seeded {
 			params["seed"] = o.Seed
 		}
 	}

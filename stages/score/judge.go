@@ -11,11 +11,14 @@ import (
 
 // Judging is what rewards that ask a model need. Its zero value is no model.
 type Judging struct {
-	Asker  Asker
-	Store  Store   // nil: answers are not kept, and paid for again
-	Ledger *Ledger // nil: nothing is counted or stopped
-	AtOnce int     // questions under way; 0: 16
+	Asker       Asker
+	Store       Store   // nil: answers are not kept, and paid for again
+	Ledger      *Ledger // nil: nothing is counted or stopped
+	Concurrency int     // questions under way; 0: DefaultJudgeConcurrency
 }
+
+// DefaultJudgeConcurrency is the default of Judging.Concurrency.
+const DefaultJudgeConcurrency = 16
 
 // Asker asks a model. Errors that concern the question alone are ErrTooLong or
 // ErrRefused; any other ends the stage. It retries what may pass.
@@ -54,8 +57,8 @@ type Store interface {
 type Ledger struct {
 	PromptPrice     float64 // per million tokens, in any currency
 	CompletionPrice float64
-	MaxTokens       int64   // 0: no limit
-	MaxCost         float64 // 0: no limit
+	BudgetTokens    int64   // 0: no limit
+	BudgetMoney     float64 // 0: no limit
 
 	mu       sync.Mutex
 	spent    Spent
@@ -105,12 +108,12 @@ func (l *Ledger) Reserve(prompt, completion int64) (settle func(prompt, completi
 	sum.add(l.reserved, 1)
 	sum.add(guess, 1)
 	const hint = "the answers paid for are kept: raise the budget and run the same command again"
-	if tokens := sum.PromptTokens + sum.CompletionTokens; l.MaxTokens > 0 && tokens > l.MaxTokens {
+	if tokens := sum.PromptTokens + sum.CompletionTokens; l.BudgetTokens > 0 && tokens > l.BudgetTokens {
 		return nil, stages.Errorf(stages.KindBudget, hint, "the judges' budget of %d tokens is spent: %d are used and the next question may need %d",
-			l.MaxTokens, l.spent.PromptTokens+l.spent.CompletionTokens, prompt+completion)
+			l.BudgetTokens, l.spent.PromptTokens+l.spent.CompletionTokens, prompt+completion)
 	}
-	if l.MaxCost > 0 && sum.Cost > l.MaxCost {
-		return nil, stages.Errorf(stages.KindBudget, hint, "the judges' budget of %g is spent: %.4g is used and the next question may need %.4g", l.MaxCost, l.spent.Cost, guess.Cost)
+	if l.BudgetMoney > 0 && sum.Cost > l.BudgetMoney {
+		return nil, stages.Errorf(stages.KindBudget, hint, "the judges' budget of %g is spent: %.4g is used and the next question may need %.4g", l.BudgetMoney, l.spent.Cost, guess.Cost)
 	}
 	l.reserved.add(guess, 1)
 	return func(prompt, completion int64) {

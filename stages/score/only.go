@@ -9,6 +9,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/stages/plugin"
 )
 
 // What --only may say beside the name of a reward.
@@ -27,7 +28,7 @@ type earlier struct {
 	fresh map[string]bool
 	moved bool // the shaped rewards are no longer the same sum
 
-	extended bool // it stands beside a dataset that the base extends
+	extended bool // its base is a dataset that this base extends
 	steps    map[string]bool
 }
 
@@ -52,7 +53,7 @@ func (in *input) openEarlier(ctx context.Context, o Options) error {
 		}
 	}
 	if !same && !extended {
-		return formats.Invalid(d.URI(), "carry over scores of the same trajectories", nil, "it does not stand beside %q", in.base.URI())
+		return formats.Invalid(d.URI(), "carry over scores of the same trajectories", nil, "its rows are not those of %q", in.base.URI())
 	}
 	var s state
 	if err := json.Unmarshal(d.State, &s); err != nil {
@@ -71,19 +72,20 @@ func (in *input) openEarlier(ctx context.Context, o Options) error {
 // compare finds which rewards have to be computed for every row, and refuses
 // to mix the values of two definitions unasked.
 func (e *earlier) compare(o Options, rewards built, names []string) error {
-	files, err := rewards.files(o.Uses)
+	files, err := rewards.files(o.DependsOn)
 	if err != nil {
 		return err
 	}
 	for _, mode := range e.modes {
 		if mode != onlyMissing && mode != onlyFailed && mode != onlyChanged && !has(o.Rewards, mode) {
-			return usage(suggest(mode, append(names, onlyMissing, onlyFailed, onlyChanged)), "--only %s: there is no such reward", mode)
+			known := append(slices.Clip(names), onlyMissing, onlyFailed, onlyChanged)
+			return usage(plugin.Nearest(mode, known, "choose among "+strings.Join(known, ", ")), "--only %s: there is no such reward", mode)
 		}
 	}
 	for _, c := range rewards {
 		was, known := e.specs[c.Name]
-		redefined := known && (was.Kind != c.Kind || o.Kinds.decides(was).Arguments != o.Kinds.decides(c.Spec).Arguments)
-		changed := !known || redefined || e.otherSeed(o, c) || e.Version != version || !sameFiles(c, e.Files, files, o.Uses)
+		redefined := known && (was.Kind != c.Kind || deciding(o.Registry, was).Arguments != deciding(o.Registry, c.Spec).Arguments)
+		changed := !known || redefined || e.otherSeed(o, c) || e.Version != version || !sameFiles(c, e.Files, files, o.DependsOn)
 		asked := slices.Contains(e.modes, c.Name)
 		switch {
 		case asked || changed && slices.Contains(e.modes, onlyChanged):
@@ -101,15 +103,15 @@ func (e *earlier) compare(o Options, rewards built, names []string) error {
 }
 
 func (e *earlier) otherSeed(o Options, c component) bool {
-	kind, _ := o.Kinds.find(c.Kind)
+	kind, _ := o.Registry.Find(c.Kind)
 	was, _ := e.Int("seed")
 	return kind.Seeded && was != o.Seed
 }
 
-// sameFiles tells whether what a reward reads is what it read then. Files
-// that --uses names count for every reward.
-func sameFiles(c component, then, now map[string]string, uses []string) bool {
-	own, err := built{c}.files(uses)
+// sameFiles reports whether what a reward reads is what it read then. Files
+// that --depends-on names count for every reward.
+func sameFiles(c component, then, now map[string]string, dependsOn []string) bool {
+	own, err := built{c}.files(dependsOn)
 	if err != nil {
 		return false
 	}
@@ -167,7 +169,7 @@ func (e *earlier) lookAt(r *Row, rewards built) {
 	}
 }
 
-// asks tells whether --only asks for this reward of this row.
+// asks reports whether --only asks for this reward of this row.
 func (e *earlier) asks(r *Row, c component) bool {
 	if e.fresh[c.Name] {
 		return true
@@ -179,7 +181,7 @@ func (e *earlier) asks(r *Row, c component) bool {
 	return was.Failure != "" && slices.Contains(e.modes, onlyFailed)
 }
 
-// due tells whether a reward of a row has to be computed: asked for, or read
+// due reports whether a reward of a row has to be computed: asked for, or read
 // from another that is no longer what it was, or a part of the shaped rewards,
 // of which only the sum was kept.
 func (e *earlier) due(r *Row, c component) bool {

@@ -129,7 +129,7 @@ func TestOnlyRefusesToMix(t *testing.T) {
 	}{
 		"another definition": {in, "mem://only-mix/old", []string{"failed"}, []string{"a=expr:generation * 2"}, nil, "reward \"a\" is a=expr:generation in"},
 		"an unknown reward":  {in, "mem://only-mix/old", []string{"bb"}, []string{"b=expr:2"}, nil, "--only bb: there is no such reward"},
-		"other trajectories": {"mem://only-mix/other", "mem://only-mix/old", []string{"failed"}, []string{"b=expr:2"}, formats.ErrInvalid, "does not stand beside"},
+		"other trajectories": {"mem://only-mix/other", "mem://only-mix/old", []string{"failed"}, []string{"b=expr:2"}, formats.ErrInvalid, "its rows are not those of"},
 		"no scores":          {in, "", []string{"failed"}, []string{"b=expr:2"}, nil, "there are no earlier scores"},
 		"no --only":          {in, "mem://only-mix/old", nil, []string{"b=expr:2"}, nil, "without --only"},
 	} {

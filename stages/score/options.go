@@ -3,12 +3,15 @@ package score
 import (
 	"fmt"
 	"runtime"
+	"slices"
+	"strconv"
 	"time"
 
 	"github.com/rollmill/rollmill/stages"
+	"github.com/rollmill/rollmill/stages/plugin"
 )
 
-// Options are what Run is told. Only In, Out, Kinds and Rewards are needed.
+// Options are what Run is told. Only In, Out, Registry and Rewards are needed.
 type Options struct {
 	stages.Env
 	In  stages.Input // a wide dataset, or scores to carry forward
@@ -20,14 +23,14 @@ type Options struct {
 	Only []string
 	From stages.Input
 
-	Kinds   Kinds    // the rewards there are: all.Kinds
-	Rewards []Spec   // in the order they are computed; see ParseReward
-	Uses    []string // further files whose content decides the values
-	PassEnv []string // environment variables for programs although they are called as secrets are
-	Seed    int64    // what programs and services derive theirs from
+	Registry  Registry // the rewards there are: all.Rewards
+	Rewards   Specs    // in the order they are computed; see ParseReward
+	DependsOn []string // further files whose content decides the values
+	PassEnv   []string // environment variables for programs although they are called as secrets are
+	Seed      int64    // what programs and services derive theirs from
 
 	Judging        Judging       // for rewards that ask a model
-	Workers        int           // batches scored at once, and programs run for one reward; 0: one per processor
+	Concurrency    int           // batches scored at once, and programs run for one reward; 0: one per processor
 	BatchRows      int           // rows handed to a reward at once, more when a group is larger; 0: 64
 	Timeout        time.Duration // the longest wait for a program's next answer; 0: one minute
 	MaxFailureRate *float64      // of the trajectories that did not fail, the share that may stay unscored; nil: 0.5
@@ -39,6 +42,25 @@ const (
 	defaultMaxFailureRate = 0.5
 )
 
+// Declare names the options that are the user's, but for the datasets and the
+// judges.
+func (o *Options) Declare(d *plugin.Declarer) {
+	d.Heading(plugin.Rows)
+	plugin.Var(d, &o.Rewards, "reward", "compute `NAME[*WEIGHT]=KIND:ARGUMENTS`").Repeats = true
+	plugin.Specs(d, o.Registry, "--reward 'NAME[*WEIGHT]=KIND:ARGUMENTS'", func(kind string) bool {
+		return slices.ContainsFunc(o.Rewards, func(s Spec) bool { return s.Kind == kind })
+	})
+	d.Strings(&o.DependsOn, "depends-on", "make the identity depend on the content of this `FILE`, too")
+	d.Int64(&o.Seed, "seed", "give programs and services this `SEED` to derive theirs from")
+	d.Heading(plugin.Execution)
+	d.Int(&o.Concurrency, "concurrency", "score `N` batches at once").Shown("one per processor")
+	d.Int(&o.BatchRows, "batch-rows", "hand `N` rows to a reward at once").Shown(strconv.Itoa(defaultBatchRows))
+	d.Strings(&o.PassEnv, "reward-env", "pass the environment variable `NAME` to reward programs; variables named like secrets (KEY, TOKEN, PASSWORD, ...) are not passed otherwise")
+	d.Duration(&o.Timeout, "timeout", "wait at most `TIME` for a program's next answer").Shown(defaultTimeout.String())
+	d.Heading(plugin.Checks)
+	d.OptionalFloat(&o.MaxFailureRate, "max-failure-rate", "refuse a larger `SHARE` of unscored trajectories among those that did not fail").Shown(strconv.FormatFloat(defaultMaxFailureRate, 'g', -1, 64))
+}
+
 // Validate checks everything that can be checked before a byte is read. Its
 // errors are of kind usage.
 func (o Options) Validate() error {
@@ -47,8 +69,8 @@ func (o Options) Validate() error {
 		return usage("name the dataset to score with --in", "no input")
 	case o.Out.URI == "":
 		return usage("name the dataset to write with --out", "no output")
-	case o.Workers < 0:
-		return usage("0 means one per processor", "--workers %d is negative", o.Workers)
+	case o.Concurrency < 0:
+		return usage("0 means one per processor", "--concurrency %d is negative", o.Concurrency)
 	case o.BatchRows < 0:
 		return usage("0 means the default", "--batch-rows %d is negative", o.BatchRows)
 	case o.Timeout < 0:
@@ -67,7 +89,7 @@ func (o Options) Validate() error {
 	if err := o.checkShard(); err != nil {
 		return err
 	}
-	if _, err := digestFiles(o.Uses); err != nil {
+	if _, err := digestFiles(o.DependsOn); err != nil {
 		return err
 	}
 	rewards, err := build(o, nil, true)
@@ -86,8 +108,8 @@ func (o Options) checkShard() error {
 
 // defaults fills in what was left at zero.
 func (o Options) defaults() Options {
-	if o.Workers == 0 {
-		o.Workers = runtime.GOMAXPROCS(0)
+	if o.Concurrency == 0 {
+		o.Concurrency = runtime.GOMAXPROCS(0)
 	}
 	if o.BatchRows == 0 {
 		o.BatchRows = defaultBatchRows

@@ -107,12 +107,12 @@ func load() string {
 
 // python has pyarrow and DuckDB.
 func python(t *testing.T) string {
-	for _, p := range []string{os.Getenv("ROLLMILL_PYTHON"), "../../.venv-interop/bin/python"} {
+	for _, p := range []string{os.Getenv("ROLLMILL_PYTHON"), "../../.venv-data/bin/python"} {
 		if p != "" && exec.Command(p, "-c", "import pyarrow, duckdb").Run() == nil {
 			return p
 		}
 	}
-	t.Fatal("no Python with pyarrow and DuckDB: make .venv-interop, or set ROLLMILL_PYTHON")
+	t.Fatal("no Python with pyarrow and DuckDB: run .ci/venv data, or set ROLLMILL_PYTHON")
 	return ""
 }
 

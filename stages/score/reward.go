@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/stages/plugin"
 )
 
 // Reward computes one named reward. Score is called from several goroutines
@@ -72,22 +73,29 @@ func Failed(class, format string, args ...any) Value {
 	return Value{Failure: class, Error: fmt.Sprintf(format, args...)}
 }
 
-// Kind is a sort of reward: the word before the colon in a spec.
-type Kind struct {
-	Name   string
-	Usage  string // its arguments and what it does, one lower-case phrase
-	Seeded bool   // the seed may change its values
-	New    func(Setup) (Reward, error)
+// RewardKind is an entry of the registry of rewards: the word before the colon
+// in a spec.
+type RewardKind struct {
+	plugin.Kind[RewardSettings]
+	Seeded bool // the seed may change its values
 
 	// Decides cuts from a spec's arguments what does not decide the values, such
 	// as the address of a service. Nil: all of them do.
 	Decides func(arguments string) string
 }
 
-// Setup is what a Kind makes a Reward from. New checks the arguments and
-// starts nothing; its errors are about them alone.
+// RewardSettings are what a spec's arguments say.
+type RewardSettings interface {
+	plugin.Settings
+
+	// Reward makes the reward. It checks the settings and starts nothing; its
+	// errors are about them alone.
+	Reward(s Setup) (Reward, error)
+}
+
+// Setup is what a reward is made from beside its settings.
 type Setup struct {
-	Spec
+	Name    string
 	Earlier []string // names of the rewards computed before this one
 	Partial bool     // Earlier is not complete: the input is not open yet
 	Seed    int64
@@ -97,45 +105,24 @@ type Setup struct {
 	Log     *slog.Logger // never nil
 }
 
-// Kinds is the registry.
-type Kinds []Kind
-
-// NewKinds lists kinds; a duplicate name is a mistake in the program.
-func NewKinds(kinds ...Kind) Kinds {
-	seen := map[string]bool{}
-	for _, k := range kinds {
-		if seen[k.Name] {
-			panic("score: two kinds of reward are named " + k.Name)
-		}
-		seen[k.Name] = true
+// Make makes the reward that a spec's arguments ask for.
+func (k RewardKind) Make(arguments string, s Setup) (Reward, error) {
+	settings := k.New()
+	if err := plugin.Parse(settings, arguments); err != nil {
+		return nil, err
 	}
-	return kinds
+	return settings.Reward(s)
 }
 
-// Names are the kinds' names, in order.
-func (k Kinds) Names() []string {
-	names := make([]string, len(k))
-	for i := range k {
-		names[i] = k[i].Name
-	}
-	return names
-}
+// Registry lists the rewards that a spec may name.
+type Registry = plugin.Registry[RewardSettings, RewardKind]
 
-// decides is a spec as far as it decides the values: what counts as identity.
-func (k Kinds) decides(s Spec) Spec {
-	if kind, ok := k.find(s.Kind); ok && kind.Decides != nil {
+// deciding is a spec as far as it decides the values: what counts as identity.
+func deciding(r Registry, s Spec) Spec {
+	if kind, err := r.Find(s.Kind); err == nil && kind.Decides != nil {
 		s.Arguments = kind.Decides(s.Arguments)
 	}
 	return s
-}
-
-func (k Kinds) find(name string) (Kind, bool) {
-	for i := range k {
-		if k[i].Name == name {
-			return k[i], true
-		}
-	}
-	return Kind{}, false
 }
 
 // Row is one trajectory to score. A reward reads it and changes nothing.

@@ -124,7 +124,7 @@ func (r *Row) Steps() []int {
 	return steps
 }
 
-// Scorable tells whether a trajectory of that status is scored at all.
+// Scorable reports whether a trajectory of that status is scored at all.
 func Scorable(status string) bool {
 	return status == formats.StatusOK || status == formats.StatusTruncated
 }

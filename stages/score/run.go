@@ -99,21 +99,21 @@ func writeShard(ctx context.Context, o Options, in *input, rewards built, shard 
 		return dataset.Outcome{}, err
 	}
 	defer source.close()
-	line := &line{
-		earlier: in.earlier, source: source, kept: in.kept(o.Rewards), stepped: in.stepped(o.Rewards), rewards: rewards, shown: rewards.shown(), workers: o.Workers, batch: o.BatchRows,
+	p := &pipeline{
+		earlier: in.earlier, source: source, kept: in.kept(o.Rewards), stepped: in.stepped(o.Rewards), rewards: rewards, shown: rewards.shown(), workers: o.Concurrency, batch: o.BatchRows,
 		meter: o.Meter(stage, "trajectories", slice.Rows), log: o.Logger(), tally: newTally(),
 		out: dataset.NewTable[formats.Score](shard, "", slice.First),
 	}
-	defer line.meter.Done()
-	if err := line.run(ctx); err != nil {
+	defer p.meter.Done()
+	if err := p.run(ctx); err != nil {
 		return dataset.Outcome{}, err
 	}
 	if of.Count <= 1 {
-		if err := line.tally.check(o.Rewards); err != nil {
+		if err := p.tally.check(o.Rewards); err != nil {
 			return dataset.Outcome{}, err
 		}
 	}
-	outcome := line.tally.outcome()
+	outcome := p.tally.outcome()
 	maps.Copy(outcome.Facts, o.Judging.Ledger.Spent().facts(spent))
 	outcome.Timings = map[string]float64{"score_seconds": o.Clock().Sub(started).Seconds()}
 	outcome.State, err = json.Marshal(state{append(in.kept(o.Rewards), o.Rewards...)})

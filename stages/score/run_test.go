@@ -73,7 +73,7 @@ func TestHowItIsRunDoesNotMatter(t *testing.T) {
 		var r stages.Report
 		for i := range how.shards {
 			o := options(t, in, out, specs...)
-			o.Workers, o.BatchRows, o.Out.Shard = how.workers, how.batch, stages.Shard{Index: i, Count: how.shards}
+			o.Concurrency, o.BatchRows, o.Out.Shard = how.workers, how.batch, stages.Shard{Index: i, Count: how.shards}
 			r = run(t, o)
 		}
 		if digest == "" {
@@ -130,13 +130,13 @@ func TestIdentityIsWhatDecidesTheRows(t *testing.T) {
 	identity := func(change func(*score.Options)) string {
 		n++
 		o := options(t, in, "mem://identity/score-"+stringOf(n), "prog=command:"+program)
-		o.Uses = []string{data}
+		o.DependsOn = []string{data}
 		change(&o)
 		return run(t, o).Identity
 	}
 	first := identity(func(*score.Options) {})
 	for what, change := range map[string]func(*score.Options){
-		"workers": func(o *score.Options) { o.Workers = 7 },
+		"workers": func(o *score.Options) { o.Concurrency = 7 },
 		"batches": func(o *score.Options) { o.BatchRows = 3 },
 		"timeout": func(o *score.Options) { o.Timeout = time.Hour },
 		"gate":    func(o *score.Options) { rate := 0.9; o.MaxFailureRate = &rate },
@@ -150,7 +150,7 @@ func TestIdentityIsWhatDecidesTheRows(t *testing.T) {
 		"name":    func(o *score.Options) { o.Rewards[0].Name = "p" },
 		"words":   func(o *score.Options) { o.Rewards[0].Arguments += " more" },
 		"seed":    func(o *score.Options) { o.Seed = 2 },
-		"no file": func(o *score.Options) { o.Uses = nil },
+		"no file": func(o *score.Options) { o.DependsOn = nil },
 		"program": func(*score.Options) { write(t, program, "#!/bin/sh\n# edited\nexec "+words("answer")+"\n", 0o755) },
 	}
 	for what, change := range changes {

@@ -12,13 +12,13 @@ import (
 // source reads a range of trajectories, with what the columns needed, and
 // beside each the rewards that earlier scores gave it.
 type source struct {
-	base   rowReader
-	scores *aligned // to carry forward; nil without
-	before *aligned // whose rows are carried over; nil without
-	former *former  // the same, of a dataset that the base extends; nil without
-	first  int64    // row of the next trajectory, for errors
-	held   []*Row   // read, but its group may go on
-	ended  bool
+	base     rowReader
+	scores   *aligned  // to carry forward; nil without
+	before   *aligned  // whose rows are carried over; nil without
+	previous *previous // the same, of a dataset that the base extends; nil without
+	first    int64     // row of the next trajectory, for errors
+	held     []*Row    // read, but its group may go on
+	ended    bool
 }
 
 type rowReader interface {
@@ -38,7 +38,7 @@ func openSource(ctx context.Context, in *input, r dataset.Range, needs Needs) (*
 	switch {
 	case in.earlier == nil || err != nil:
 	case in.earlier.extended:
-		s.former, err = openFormer(ctx, in.earlier.Dataset, in.base, r)
+		s.previous, err = openPrevious(ctx, in.earlier.Dataset, in.base, r)
 	default:
 		s.before, err = openAligned(ctx, in.earlier.Dataset, r)
 	}
@@ -62,7 +62,7 @@ func openRows(ctx context.Context, d *dataset.Dataset, r dataset.Range, needs Ne
 }
 
 func (s *source) close() error {
-	return errors.Join(s.base.close(), s.scores.close(), s.before.close(), s.former.close())
+	return errors.Join(s.base.close(), s.scores.close(), s.before.close(), s.previous.close())
 }
 
 // batch returns the next whole groups, about n rows or one larger group; none
@@ -125,7 +125,7 @@ func (s *source) join(rows []*Row) error {
 	for i := range scores {
 		rows[i].before = newBefore(&scores[i])
 	}
-	return errors.Join(err, s.former.join(rows, s.first))
+	return errors.Join(err, s.previous.join(rows, s.first))
 }
 
 // columnReader reads rows of T, some of a trajectory's columns.

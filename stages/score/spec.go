@@ -17,6 +17,23 @@ type Spec struct {
 	unnamed bool // named after its kind, for want of a name
 }
 
+// Specs are rewards in the order they are computed.
+type Specs []Spec
+
+// Parse reads each text as ParseReward does.
+func (s *Specs) Parse(texts []string) error {
+	var out Specs
+	for _, text := range texts {
+		spec, err := ParseReward(text)
+		if err != nil {
+			return err
+		}
+		out = append(out, spec)
+	}
+	*s = out
+	return nil
+}
+
 var nameForm = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_-]*$`)
 
 const specHint = "write NAME[*WEIGHT]=KIND:ARGUMENTS, as in 'exact*0.5=match:exact' or 'short=expr:len(answer) < 100'"

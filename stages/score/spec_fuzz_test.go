@@ -21,21 +21,3 @@ func FuzzParseReward(f *testing.F) {
 		}
 	})
 }
-
-// Each option has the value that was given, and text what follows it.
-func FuzzParseArguments(f *testing.F) {
-	for _, s := range []string{"exact", "exact,at=1,text=a,b", "at=1,at=2", "text=", ",,", "a b, at = x"} {
-		f.Add(s)
-	}
-	f.Fuzz(func(t *testing.T, text string) {
-		a, err := ParseArguments(text, "at", "text")
-		if err != nil {
-			return
-		}
-		for key, value := range a.values {
-			if key != "at" && key != "text" || a.Value(key, "-") != value {
-				t.Fatalf("%q has the option %q: %q", text, key, value)
-			}
-		}
-	})
-}

@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/rollmill/rollmill/stages"
+	"github.com/rollmill/rollmill/stages/plugin"
 )
 
 func TestParseReward(t *testing.T) {
@@ -59,27 +60,34 @@ func TestASpecReadsBackAsItself(t *testing.T) {
 	})
 }
 
+// refusing are settings that make no reward.
+type refusing struct{ text string }
+
+func (r *refusing) Declare(d *plugin.Declarer) { d.String(&r.text, "text", "say `TEXT`").Whole() }
+
+func (r *refusing) Reward(Setup) (Reward, error) {
+	if r.text == "bad" {
+		return nil, errors.New("bad arguments")
+	}
+	return nil, errors.New("made")
+}
+
 func TestOptionsAreCheckedBeforeAnyWork(t *testing.T) {
-	kinds := NewKinds(Kind{Name: "match", Usage: "exact", New: func(s Setup) (Reward, error) {
-		if s.Arguments == "bad" {
-			return nil, errors.New("bad arguments")
-		}
-		return nil, errors.New("made")
-	}})
-	good := Options{In: stages.Input{URI: "a"}, Out: stages.Output{URI: "b"}, Kinds: kinds}
+	kinds := plugin.NewRegistry("reward", RewardKind{Kind: plugin.Kind[RewardSettings]{Name: "match", New: func() RewardSettings { return new(refusing) }}})
+	good := Options{In: stages.Input{URI: "a"}, Out: stages.Output{URI: "b"}, Registry: kinds}
 	two := func(a, b string) []Spec { x, _ := ParseReward(a); y, _ := ParseReward(b); return []Spec{x, y} }
 	for want, change := range map[string]func(*Options){
 		"no input":                       func(o *Options) { o.In.URI = "" },
 		"no output":                      func(o *Options) { o.Out.URI = "" },
 		"no reward is named":             func(o *Options) { o.Rewards = nil },
-		"--workers -1 is negative":       func(o *Options) { o.Workers = -1 },
+		"--concurrency -1 is negative":   func(o *Options) { o.Concurrency = -1 },
 		"--max-failure-rate 2":           func(o *Options) { r := 2.0; o.MaxFailureRate = &r },
 		"--shard 4/4 is out of range":    func(o *Options) { o.Out.Shard = stages.Shard{Index: 4, Count: 4} },
 		`two rewards are named "a"`:      func(o *Options) { o.Rewards = two("a=match:x", "a=match:y") },
 		`reward "match:y" has no name`:   func(o *Options) { o.Rewards = two("a=match:x", "match:y") },
 		`there is no kind "mach"`:        func(o *Options) { o.Rewards[0].Kind = "mach" },
 		`reward "a": bad arguments`:      func(o *Options) { o.Rewards[0].Arguments = "bad" },
-		`reading "no-such-file"`:         func(o *Options) { o.Uses = []string{"no-such-file"} },
+		`reading "no-such-file"`:         func(o *Options) { o.DependsOn = []string{"no-such-file"} },
 		"--timeout -1s is negative":      func(o *Options) { o.Timeout = -1e9 },
 		"--batch-rows -5 is negative":    func(o *Options) { o.BatchRows = -5 },
 		`reward "a": made`:               func(*Options) {},
@@ -94,7 +102,7 @@ func TestOptionsAreCheckedBeforeAnyWork(t *testing.T) {
 		if !errors.As(err, &e) || e.Kind != stages.KindUsage || !strings.Contains(e.Error(), want) {
 			t.Errorf("error %v does not mention %q", err, want)
 		}
-		if want == `there is no kind "mach"` && e.Hint() != "did you mean match?" {
+		if want == `there is no kind "mach"` && e.Hint() != `did you mean "match"?` {
 			t.Errorf("the hint is %q", e.Hint())
 		}
 	}

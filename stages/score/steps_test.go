@@ -51,7 +51,7 @@ func TestReturnsOfSteps(t *testing.T) {
 	anew := run(t, options(t, in, "mem://returns/anew", specs...))
 	for i := range 4 {
 		o := options(t, in, "mem://returns/sharded", specs...)
-		o.Workers, o.BatchRows, o.Out.Shard = 8, 5, stages.Shard{Index: i, Count: 4}
+		o.Concurrency, o.BatchRows, o.Out.Shard = 8, 5, stages.Shard{Index: i, Count: 4}
 		if r := run(t, o); r.Sealed && r.RowsDigest != anew.RowsDigest {
 			t.Error("four shards give other rows")
 		}

@@ -6,10 +6,11 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/stages/backends"
 )
 
 // groups yields the dataset's groups in order. Each range reads it anew.
-func groups(ctx context.Context, d *dataset.Dataset) formats.Groups {
+func groups(ctx context.Context, d *dataset.Dataset) backends.Groups {
 	return func(yield func([]formats.Trajectory, error) bool) {
 		stop := errors.New("stop")
 		err := dataset.Groups(ctx, d, "", d.All(), groupOf, func(_ int64, rows []formats.Trajectory) error {

@@ -19,7 +19,7 @@
 // made, have their ledger in the folder above.
 //
 // A trainer that compares answers is given the batch's _pairs or _labels
-// (Comparer), and these are part of the batch then.
+// (backends.Comparer), and these are part of the batch then.
 //
 // To add a trainer: see stages/backends/backendtest, which has the page and a
 // whole one as an example.

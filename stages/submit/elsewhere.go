@@ -8,6 +8,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/stages"
+	"github.com/rollmill/rollmill/stages/backends"
 )
 
 // Keys yields the names under a prefix; a name may come twice.
@@ -36,7 +37,7 @@ func (k Keys) submissions(ctx context.Context) iter.Seq2[string, error] {
 }
 
 func (s *session) keeps() bool {
-	k, ok := s.Trainer.(Keeper)
+	k, ok := s.Trainer.(backends.Keeper)
 	return ok && k.Keeps()
 }
 
@@ -73,10 +74,10 @@ func (s *session) elsewhere(ctx context.Context) error {
 		}
 		s.others = append(s.others, fmt.Sprintf("%s (%s, submission %s)", where(a.Target), a.state(), key))
 	}
-	if len(s.others) == 0 || s.Elsewhere || s.Resubmit {
+	if len(s.others) == 0 || s.AllowOther || s.Resubmit {
 		return nil
 	}
-	return stages.Errorf(stages.KindPerson, "is this the trainer that is meant? To train on these rows a second time all the same: --elsewhere",
+	return stages.Errorf(stages.KindPerson, "is this the trainer that is meant? To train on these rows a second time all the same: --allow-other-trainer",
 		"submit: the batch %q was submitted to another trainer before: %s; this one is %s", s.data.URI(), strings.Join(s.others, ", "), where(s.target))
 }
 
@@ -109,7 +110,7 @@ func (s *session) changed(a *attempt) string {
 }
 
 func (s *session) inPlace() bool {
-	p, ok := s.Trainer.(InPlace)
+	p, ok := s.Trainer.(backends.InPlace)
 	return ok && p.InPlace()
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/stages"
+	"github.com/rollmill/rollmill/stages/backends"
 	"github.com/rollmill/rollmill/stages/backends/art/arttest"
 	"github.com/rollmill/rollmill/stages/backends/file"
 	"github.com/rollmill/rollmill/stages/submit"
@@ -47,7 +48,7 @@ func TestABatchThatAnotherTrainerHasHadNeedsAPerson(t *testing.T) {
 	server, two := another(t, first)
 	for _, dry := range []bool{true, false} {
 		two.DryRun = dry
-		if e := kind(t, two, stages.KindPerson); !strings.Contains(e.Error(), "submitted to another trainer before: art at") || !strings.Contains(e.Error(), "(completed, submission ") || !strings.Contains(e.Hint(), "--elsewhere") {
+		if e := kind(t, two, stages.KindPerson); !strings.Contains(e.Error(), "submitted to another trainer before: art at") || !strings.Contains(e.Error(), "(completed, submission ") || !strings.Contains(e.Hint(), "--allow-other-trainer") {
 			t.Errorf("%v; %s", e, e.Hint())
 		}
 	}
@@ -57,7 +58,7 @@ func TestABatchThatAnotherTrainerHasHadNeedsAPerson(t *testing.T) {
 	if again := completes(t, one); !again.Attached {
 		t.Error("the first one is no longer attached to")
 	}
-	two.Elsewhere = true
+	two.AllowOther = true
 	completes(t, two)
 	if !strings.Contains(ledgerText(t, first.Ledger), `"elsewhere": [`) {
 		t.Error("the ledger does not say that it was meant")
@@ -83,7 +84,7 @@ func TestFilesAreNoTraining(t *testing.T) {
 		o.Keys, o.Out = listed(bucket(t, first.Ledger)), t.TempDir()
 		o.Receipt = bucket(t, o.Out)
 		b := bucket(t, o.Out)
-		tr, err := file.New(file.Config{}, file.Place{URI: o.Out, Read: b.Read, Begin: func(ctx context.Context) (file.Draft, error) { return b.Draft(ctx) }})
+		tr, err := file.New(file.Config{}, backends.Place{URI: o.Out, Read: b.Read, Begin: func(ctx context.Context) (backends.Draft, error) { return b.Draft(ctx) }})
 		if err != nil {
 			t.Fatal(err)
 		}

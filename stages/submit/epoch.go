@@ -11,6 +11,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/stages"
+	"github.com/rollmill/rollmill/stages/backends"
 	"github.com/rollmill/rollmill/stages/internal/lease"
 )
 
@@ -33,18 +34,18 @@ import (
 //	             submission adds its own record, and the dead one's is void.
 //	the intent   as in ledger.go: the attempt has to be void first.
 type epochClaim struct {
-	Format    string           `json:"format"`
-	Key       string           `json:"key"` // of the submission
-	Owner     lease.Owner      `json:"owner"`
-	Target    formats.Target   `json:"target"`
-	Run       string           `json:"run"`
-	RunID     string           `json:"run_id,omitempty"`
-	Epoch     int              `json:"epoch"`
-	Curated   string           `json:"curated"`
-	Digest    string           `json:"curated_digest"`
-	Settings  formats.Settings `json:"settings,omitempty"`
-	Resubmit  string           `json:"resubmit,omitempty"` // the earlier holder, which was no hindrance
-	CreatedAt time.Time        `json:"created_at"`
+	Format    string            `json:"format"`
+	Key       string            `json:"key"` // of the submission
+	Owner     lease.Owner       `json:"owner"`
+	Target    formats.Target    `json:"target"`
+	Run       string            `json:"run"`
+	RunID     string            `json:"run_id,omitempty"`
+	Epoch     int               `json:"epoch"`
+	Curated   string            `json:"curated"`
+	Digest    string            `json:"curated_digest"`
+	Settings  backends.Identity `json:"settings,omitempty"`
+	Resubmit  string            `json:"resubmit,omitempty"` // the earlier holder, which was no hindrance
+	CreatedAt time.Time         `json:"created_at"`
 }
 
 const epochFormat = "rollmill-epoch/1"
@@ -225,15 +226,15 @@ func (s *session) assume(ctx context.Context, damaged *attempt) error {
 	if err != nil || !won {
 		return err
 	}
-	standing, err := s.Trainer.Begin(ctx, s.Policy)
+	state, err := s.Trainer.Begin(ctx, s.Policy)
 	if err != nil {
 		return kinded(err)
 	}
-	a := &attempt{intent: in, sent: &sent{Owner: s.ledger.me.ID, Before: standing, At: s.Clock()}}
+	a := &attempt{intent: in, sent: &sent{Owner: s.ledger.me.ID, Before: state, At: s.Clock()}}
 	if _, err := s.ledger.create(ctx, a.Attempt, "sent", a.sent); err != nil {
 		return err
 	}
-	end, err := s.conclude(ctx, a, formats.Outcome{State: formats.JobUnknown, Message: damaged.damage.Error()})
+	end, err := s.conclude(ctx, a, backends.Outcome{State: backends.JobUnknown, Message: damaged.damage.Error()})
 	if err != nil || end.Receipt == nil {
 		return err
 	}

@@ -12,8 +12,8 @@ import (
 	"github.com/rollmill/rollmill/stages/backends/art"
 	"github.com/rollmill/rollmill/stages/backends/art/arttest"
 	"github.com/rollmill/rollmill/stages/backends/backendtest"
-	"github.com/rollmill/rollmill/stages/backends/finetune"
-	"github.com/rollmill/rollmill/stages/backends/finetune/finetunetest"
+	"github.com/rollmill/rollmill/stages/backends/openai"
+	"github.com/rollmill/rollmill/stages/backends/openai/openaitest"
 	"github.com/rollmill/rollmill/stages/submit"
 	"github.com/rollmill/rollmill/storage"
 	"github.com/rollmill/rollmill/storage/fakes3"
@@ -181,14 +181,14 @@ func TestChangedSettingsAreNamed(t *testing.T) {
 func TestASweepMakesAModelForEachSetting(t *testing.T) {
 	for name, uri := range stores(t) {
 		t.Run(name, func(t *testing.T) {
-			server, o := tuned(t, finetunetest.Faults{})
+			server, o := tuned(t, openaitest.Faults{})
 			if uri != "" {
 				o.Ledger = bucket(t, uri)
 			}
 			o.Keys = listed(o.Ledger.(*storage.Bucket))
 			o.In.URI = curatedIn(t, opened(t, t.TempDir()), t.TempDir()+"/curate", rowsOf(0, 1, 2)...)
 			submission := func(epochs int, groups ...int) submit.Options {
-				tr, err := finetune.New(finetune.Config{BaseURL: server.URL, APIKey: finetunetest.Key, Model: "gpt-test", MinRows: 1, Settle: 1, Poll: 1, Hyperparameters: map[string]any{"n_epochs": epochs}})
+				tr, err := openai.New(openai.Config{BaseURL: server.URL, APIKey: openaitest.Key, Model: "gpt-test", MinRows: 1, Settle: 1, Poll: 1, Hyperparameters: map[string]any{"n_epochs": epochs}})
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/stages/backends"
 )
 
 // tokensOf estimates how many tokens of a row travel: what the engine counted
@@ -24,25 +25,25 @@ func tokensOf(t *formats.Trajectory) int64 {
 	return bytes/4 + 1
 }
 
-// price completes a load with what the trainer did not estimate by itself.
-func (s *session) price(load *formats.Load) {
-	if load.Total == 0 {
-		load.Total = s.made.tokens
+// price completes the statistics with what the trainer did not estimate by itself.
+func (s *session) price(stats *backends.BatchStats) {
+	if stats.Total == 0 {
+		stats.Total = s.made.tokens
 	}
 	if s.Price > 0 {
-		cost := float64(load.Total) * float64(max(1, load.Passes)) / 1e6 * s.Price
-		load.Cost = &cost
+		cost := float64(stats.Total) * float64(max(1, stats.Passes)) / 1e6 * s.Price
+		stats.Cost = &cost
 	}
 }
 
-// estimate says a load's tokens and cost in words.
-func estimate(load formats.Load) string {
-	text := fmt.Sprintf("about %d tokens with their context", load.Total)
-	if load.Passes > 1 {
-		text += fmt.Sprintf(", %d times", load.Passes)
+// estimate describes the tokens and cost of a batch.
+func estimate(stats backends.BatchStats) string {
+	text := fmt.Sprintf("about %d tokens with their context", stats.Total)
+	if stats.Passes > 1 {
+		text += fmt.Sprintf(", %d times", stats.Passes)
 	}
-	if load.Cost == nil {
+	if stats.Cost == nil {
 		return text + ", at a price that is not known (--price)"
 	}
-	return text + fmt.Sprintf(", about %.4g at the price given", *load.Cost)
+	return text + fmt.Sprintf(", about %.4g at the price given", *stats.Cost)
 }

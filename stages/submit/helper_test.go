@@ -19,7 +19,7 @@ import (
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/stages"
-	"github.com/rollmill/rollmill/stages/backends/all"
+	"github.com/rollmill/rollmill/stages/backends"
 	"github.com/rollmill/rollmill/stages/backends/art"
 	"github.com/rollmill/rollmill/stages/backends/art/arttest"
 	"github.com/rollmill/rollmill/stages/backends/backendtest"
@@ -27,18 +27,12 @@ import (
 	"github.com/rollmill/rollmill/stages/backends/customizer"
 	"github.com/rollmill/rollmill/stages/backends/customizer/customizertest"
 	"github.com/rollmill/rollmill/stages/backends/file"
-	"github.com/rollmill/rollmill/stages/backends/finetune"
-	"github.com/rollmill/rollmill/stages/backends/finetune/finetunetest"
 	"github.com/rollmill/rollmill/stages/backends/hub"
 	"github.com/rollmill/rollmill/stages/backends/hubtest"
+	"github.com/rollmill/rollmill/stages/backends/openai"
+	"github.com/rollmill/rollmill/stages/backends/openai/openaitest"
 	"github.com/rollmill/rollmill/stages/submit"
 	"github.com/rollmill/rollmill/storage"
-)
-
-// A backend is a trainer as both sides see it.
-var (
-	_ submit.Trainer = all.Trainer(nil)
-	_ submit.Trainer = backendtest.Trainer(nil)
 )
 
 // order is what a helper process is told to do.
@@ -155,9 +149,9 @@ func ledgerOf(ctx context.Context, in string) string {
 	return root
 }
 
-func dying(tr submit.Trainer, when string, n int64, die func()) submit.Trainer {
+func dying(tr backends.Trainer, when string, n int64, die func()) backends.Trainer {
 	m := mortal{tr, when, n, die}
-	if f, ok := tr.(submit.Follower); ok {
+	if f, ok := tr.(backends.Follower); ok {
 		return mortalFollower{m, f}
 	}
 	return m
@@ -181,20 +175,20 @@ func answered(result submit.Result, err error, ops int64) answer {
 // settle is longer than a test's server takes for what a killed sender sent.
 const settle = 600 * time.Millisecond
 
-func (o order) trainer() (submit.Trainer, error) {
+func (o order) trainer() (backends.Trainer, error) {
 	switch {
 	case o.Entity != "":
 		return customizer.New(customizer.Config{EntityURL: o.Entity, DatastoreURL: o.Data, APIKey: customizertest.Key, DatastoreToken: customizertest.Token, Config: customizertest.Config, Settle: settle})
 	case o.Hub != "":
 		return hub.New(hub.Config{Endpoint: o.Hub, Token: hubtest.Token, Repo: "acme/rollouts", Settle: settle})
 	case o.URL != "":
-		return finetune.New(finetune.Config{BaseURL: o.URL, APIKey: finetunetest.Key, Model: "gpt-test", MinRows: 1, Settle: settle, Poll: time.Millisecond})
+		return openai.New(openai.Config{BaseURL: o.URL, APIKey: openaitest.Key, Model: "gpt-test", MinRows: 1, Settle: settle, Poll: time.Millisecond})
 	case o.Files:
 		b, err := storage.Open(context.Background(), o.Out)
 		if err != nil {
 			return nil, err
 		}
-		place := file.Place{URI: o.Out, Read: b.Read, Begin: func(ctx context.Context) (file.Draft, error) { return b.Draft(ctx) }}
+		place := backends.Place{URI: o.Out, Read: b.Read, Begin: func(ctx context.Context) (backends.Draft, error) { return b.Draft(ctx) }}
 		return file.New(file.Config{Kinds: []string{"art", "trl-prompts"}}, place)
 	case o.Words != nil:
 		return command.New(command.Config{Words: o.Words})
@@ -219,12 +213,12 @@ func (s stepped) Write(ctx context.Context, key string, data []byte) error {
 // mortalFollower is a mortal trainer whose jobs outlive the connection.
 type mortalFollower struct {
 	mortal
-	submit.Follower
+	backends.Follower
 }
 
 // mortal dies between and within the calls of a trainer.
 type mortal struct {
-	submit.Trainer
+	backends.Trainer
 	when string
 	n    int64
 	die  func()
@@ -232,27 +226,27 @@ type mortal struct {
 
 // InPlace is the trainer's own.
 func (m mortal) InPlace() bool {
-	p, ok := m.Trainer.(submit.InPlace)
+	p, ok := m.Trainer.(backends.InPlace)
 	return ok && p.InPlace()
 }
 
 // Settings are the trainer's own.
-func (m mortal) Settings() formats.Settings {
-	if c, ok := m.Trainer.(submit.Configured); ok {
-		return c.Settings()
+func (m mortal) Identity() backends.Identity {
+	if c, ok := m.Trainer.(backends.Identified); ok {
+		return c.Identity()
 	}
 	return nil
 }
 
-func (m mortal) Begin(ctx context.Context, known *formats.Policy) (formats.Standing, error) {
-	standing, err := m.Trainer.Begin(ctx, known)
+func (m mortal) Begin(ctx context.Context, known *formats.Policy) (backends.TrainerState, error) {
+	state, err := m.Trainer.Begin(ctx, known)
 	if m.when == "begin" {
 		m.die()
 	}
-	return standing, err
+	return state, err
 }
 
-func (m mortal) Submit(ctx context.Context, s formats.Submission, groups formats.Groups, event func(formats.JobEvent)) (formats.Outcome, error) {
+func (m mortal) Submit(ctx context.Context, s backends.Submission, groups backends.Groups, event func(backends.JobEvent)) (backends.Outcome, error) {
 	out, err := m.Trainer.Submit(ctx, s, func(yield func([]formats.Trajectory, error) bool) {
 		k := int64(0)
 		groups(func(rows []formats.Trajectory, err error) bool {
@@ -261,7 +255,7 @@ func (m mortal) Submit(ctx context.Context, s formats.Submission, groups formats
 			}
 			return yield(rows, err)
 		})
-	}, func(e formats.JobEvent) {
+	}, func(e backends.JobEvent) {
 		if m.when == "event" && (e.Metrics != nil || e.Job != "") || m.when == "sent" && e.Sent == m.n {
 			m.die()
 		}

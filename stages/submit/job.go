@@ -9,6 +9,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/stages"
+	"github.com/rollmill/rollmill/stages/backends"
 	"github.com/rollmill/rollmill/stages/internal/lease"
 )
 
@@ -21,7 +22,7 @@ type JobOptions struct {
 	Out     string // URI of the receipt's prefix, for reports
 	Receipt Store  // nil: no receipt is read or written
 	Ledger  Store
-	Trainer Trainer // the one that it was submitted to
+	Trainer backends.Trainer // the one that it was submitted to
 
 	Wait         bool          // follow the job to its end
 	Cancel       bool          // ask the trainer to end it, first
@@ -145,7 +146,7 @@ func (s *session) conclusion(ctx context.Context, a *attempt) error {
 // whoever waits finds out whether it is silent.
 func (s *session) besides(ctx context.Context, a *attempt) error {
 	for {
-		out := formats.Outcome{State: formats.JobPending, Message: "it is being handed over by " + a.Owner.String()}
+		out := backends.Outcome{State: formats.JobPending, Message: "it is being handed over by " + a.Owner.String()}
 		if a.job != nil {
 			var err error
 			if out, err = s.ask(ctx, a); err != nil {
@@ -176,15 +177,15 @@ func (s *session) besides(ctx context.Context, a *attempt) error {
 }
 
 // ask asks the trainer once.
-func (s *session) ask(ctx context.Context, a *attempt) (formats.Outcome, error) {
-	if follower, ok := s.Trainer.(Follower); ok && a.job != nil {
+func (s *session) ask(ctx context.Context, a *attempt) (backends.Outcome, error) {
+	if follower, ok := s.Trainer.(backends.Follower); ok && a.job != nil {
 		return follower.Status(ctx, a.job.Job)
 	}
 	return s.Trainer.Resolve(ctx, a.submission())
 }
 
 func (s *session) cancel(ctx context.Context, a *attempt) error {
-	canceller, ok := s.Trainer.(Canceller)
+	canceller, ok := s.Trainer.(backends.Canceller)
 	switch {
 	case !ok:
 		return stages.Errorf(stages.KindUsage, "stop the trainer itself", "job: jobs of the backend %s cannot be cancelled", s.target.Backend)

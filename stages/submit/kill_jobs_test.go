@@ -10,8 +10,8 @@ import (
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/stages/backends/art/arttest"
 	"github.com/rollmill/rollmill/stages/backends/customizer/customizertest"
-	"github.com/rollmill/rollmill/stages/backends/finetune/finetunetest"
 	"github.com/rollmill/rollmill/stages/backends/hubtest"
+	"github.com/rollmill/rollmill/stages/backends/openai/openaitest"
 )
 
 // TestKilledAnywhereAJobIsMadeAtMostOnce kills the sender at every step, for
@@ -62,7 +62,7 @@ func TestKilledAnywhereAJobIsMadeAtMostOnce(t *testing.T) {
 
 func fineTuning(t *testing.T) (order, func() int) {
 	_, o := place(t, arttest.Faults{})
-	server := finetunetest.New(finetunetest.Faults{})
+	server := openaitest.New(openaitest.Faults{})
 	t.Cleanup(server.Close)
 	o.URL = server.URL
 	return o, func() int { return len(server.Jobs()) }

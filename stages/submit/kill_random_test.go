@@ -18,8 +18,8 @@ import (
 	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/stages/backends/art/arttest"
 	"github.com/rollmill/rollmill/stages/backends/customizer/customizertest"
-	"github.com/rollmill/rollmill/stages/backends/finetune/finetunetest"
 	"github.com/rollmill/rollmill/stages/backends/hubtest"
+	"github.com/rollmill/rollmill/stages/backends/openai/openaitest"
 )
 
 // subject is a trainer as the outside sees it.
@@ -36,10 +36,10 @@ func subjects() map[string]subject {
 			return o, server.Jobs
 		}
 	}
-	tuning := func(f finetunetest.Faults) func(t *testing.T) (order, func() int) {
+	tuning := func(f openaitest.Faults) func(t *testing.T) (order, func() int) {
 		return func(t *testing.T) (order, func() int) {
 			_, o := place(t, arttest.Faults{})
-			server := finetunetest.New(f)
+			server := openaitest.New(f)
 			t.Cleanup(server.Close)
 			o.URL = server.URL
 			return o, func() int { return len(server.Jobs()) }
@@ -50,9 +50,9 @@ func subjects() map[string]subject {
 		"art, drops the answer":       {server(arttest.Faults{CloseBefore: true}), true},
 		"art, no last chunk":          {server(arttest.Faults{CloseSaved: true}), true},
 		"art, atomic":                 {server(arttest.Faults{Atomic: true}), false},
-		"openai":                      {tuning(finetunetest.Faults{}), false},
-		"openai, drops after the job": {tuning(finetunetest.Faults{DropAfterJob: true}), false},
-		"openai, keeps no metadata":   {tuning(finetunetest.Faults{NoMetadata: true}), false},
+		"openai":                      {tuning(openaitest.Faults{}), false},
+		"openai, drops after the job": {tuning(openaitest.Faults{DropAfterJob: true}), false},
+		"openai, keeps no metadata":   {tuning(openaitest.Faults{NoMetadata: true}), false},
 		"command":                     {program, false},
 		"file":                        {files, false},
 

@@ -14,8 +14,8 @@ import (
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/stages/backends/art/arttest"
 	"github.com/rollmill/rollmill/stages/backends/customizer/customizertest"
-	"github.com/rollmill/rollmill/stages/backends/finetune/finetunetest"
 	"github.com/rollmill/rollmill/stages/backends/hubtest"
+	"github.com/rollmill/rollmill/stages/backends/openai/openaitest"
 )
 
 // customizing is a batch for NeMo Customizer.
@@ -88,7 +88,7 @@ func (g *toll) at(t *testing.T, address string) string {
 // every other request.
 func TestKilledAtAnyRequestAJobIsMadeAtMostOnce(t *testing.T) {
 	for backend, fresh := range map[string]func(t *testing.T) (order, func() int){
-		"openai": fineTuningOf(finetunetest.Faults{}), "customizer": customizing(customizertest.Faults{}), "hub": pushing(hubtest.Faults{ChunkSize: 4000}),
+		"openai": fineTuningOf(openaitest.Faults{}), "customizer": customizing(customizertest.Faults{}), "hub": pushing(hubtest.Faults{ChunkSize: 4000}),
 	} {
 		calm := &toll{}
 		o, jobs := tolled(t, fresh, calm)
@@ -152,10 +152,10 @@ func tolled(t *testing.T, fresh func(t *testing.T) (order, func() int), g *toll)
 	return o, jobs
 }
 
-func fineTuningOf(f finetunetest.Faults) func(t *testing.T) (order, func() int) {
+func fineTuningOf(f openaitest.Faults) func(t *testing.T) (order, func() int) {
 	return func(t *testing.T) (order, func() int) {
 		_, o := place(t, arttest.Faults{})
-		server := finetunetest.New(f)
+		server := openaitest.New(f)
 		t.Cleanup(server.Close)
 		o.URL = server.URL
 		return o, func() int { return len(server.Jobs()) }

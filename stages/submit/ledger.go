@@ -14,6 +14,7 @@ import (
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/secret"
 	"github.com/rollmill/rollmill/stages"
+	"github.com/rollmill/rollmill/stages/backends"
 	"github.com/rollmill/rollmill/stages/internal/lease"
 )
 
@@ -56,10 +57,10 @@ type ledger struct {
 // target and model have the same key whenever and wherever they are submitted.
 // The digest covers the tables beside the rows too, where the target uses any.
 // Settings and target are as they are stored, without secrets.
-func Key(digest string, settings formats.Settings, target formats.Target) string {
+func Key(digest string, settings backends.Identity, target formats.Target) string {
 	data, _ := json.Marshal(struct {
 		Digest   string
-		Settings formats.Settings
+		Settings backends.Identity
 		Target   formats.Target
 	}{digest, settings, target})
 	sum := sha256.Sum256(data)
@@ -69,33 +70,33 @@ func Key(digest string, settings formats.Settings, target formats.Target) string
 const ledgerFormat = "rollmill-ledger/2"
 
 type intent struct {
-	Format    string           `json:"format"`
-	Key       string           `json:"key"`
-	Attempt   int              `json:"attempt"`
-	Round     int              `json:"round"` // how often the batch was sent anew on purpose
-	Token     string           `json:"token"`
-	Owner     lease.Owner      `json:"owner"`
-	Target    formats.Target   `json:"target"`
-	Settings  formats.Settings `json:"settings,omitempty"`
-	Curated   string           `json:"curated"`
-	Digest    string           `json:"curated_digest"`
-	Run       string           `json:"run,omitempty"`
-	RunID     string           `json:"run_id,omitempty"`
-	Epoch     int              `json:"epoch"`
-	Load      formats.Load     `json:"load"`
-	Resubmit  string           `json:"resubmit,omitempty"`  // what it was sent again after
-	Elsewhere []string         `json:"elsewhere,omitempty"` // where it had been submitted before, which was no hindrance
-	Keeps     bool             `json:"keeps,omitempty"`     // the target trains nothing
-	CreatedAt time.Time        `json:"created_at"`
-	Lease     float64          `json:"lease_seconds"`     // how long its owner may be silent
-	Assumes   bool             `json:"assumes,omitempty"` // sends nothing: it ends what an attempt with damaged records left open
+	Format    string              `json:"format"`
+	Key       string              `json:"key"`
+	Attempt   int                 `json:"attempt"`
+	Round     int                 `json:"round"` // how often the batch was sent anew on purpose
+	Token     string              `json:"token"`
+	Owner     lease.Owner         `json:"owner"`
+	Target    formats.Target      `json:"target"`
+	Settings  backends.Identity   `json:"settings,omitempty"`
+	Curated   string              `json:"curated"`
+	Digest    string              `json:"curated_digest"`
+	Run       string              `json:"run,omitempty"`
+	RunID     string              `json:"run_id,omitempty"`
+	Epoch     int                 `json:"epoch"`
+	Stats     backends.BatchStats `json:"load"`
+	Resubmit  string              `json:"resubmit,omitempty"`  // what it was sent again after
+	Elsewhere []string            `json:"elsewhere,omitempty"` // where it had been submitted before, which was no hindrance
+	Keeps     bool                `json:"keeps,omitempty"`     // the target trains nothing
+	CreatedAt time.Time           `json:"created_at"`
+	Lease     float64             `json:"lease_seconds"`     // how long its owner may be silent
+	Assumes   bool                `json:"assumes,omitempty"` // sends nothing: it ends what an attempt with damaged records left open
 }
 
 type sent struct {
-	Owner  string           `json:"owner"`
-	Void   bool             `json:"void,omitempty"` // created in a dead owner's place: nothing was or will be sent
-	Before formats.Standing `json:"before"`
-	At     time.Time        `json:"at"`
+	Owner  string                `json:"owner"`
+	Void   bool                  `json:"void,omitempty"` // created in a dead owner's place: nothing was or will be sent
+	Before backends.TrainerState `json:"before"`
+	At     time.Time             `json:"at"`
 }
 
 type taken struct {

@@ -10,6 +10,7 @@ import (
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/stages"
+	"github.com/rollmill/rollmill/stages/backends"
 )
 
 // Why rows are those of another policy than the one about to be trained.
@@ -37,11 +38,11 @@ type lineage struct {
 // origin counts rows, and names the first of them.
 type origin struct {
 	rows int64
-	ids  []formats.Problem
+	ids  []backends.Problem
 }
 
 // watched is the batch, its lineage noted on the way.
-func (s *session) watched(ctx context.Context) formats.Groups {
+func (s *session) watched(ctx context.Context) backends.Groups {
 	return func(yield func([]formats.Trajectory, error) bool) {
 		l := &lineage{versions: map[int64]*origin{}, models: map[string]*origin{}, epochs: map[int64]*origin{}}
 		s.made, s.doctor = l, newDoctor()
@@ -84,7 +85,7 @@ func count[K comparable](by map[K]*origin, key K, t *formats.Trajectory) {
 		by[key] = o
 	}
 	if o.rows++; len(o.ids) < keepProblems {
-		o.ids = append(o.ids, formats.Problem{GroupID: groupOf(t), TrajectoryID: t.TrajectoryID})
+		o.ids = append(o.ids, backends.Problem{GroupID: groupOf(t), TrajectoryID: t.TrajectoryID})
 	}
 }
 
@@ -112,7 +113,7 @@ func (l *lineage) notes(epoch int) (notes []string) {
 // guard refuses rows that another policy made than the one about to be
 // trained, where the trainer counts its steps: it takes them for its own. A
 // batch sent again on purpose is older by its nature.
-func (s *session) guard(before formats.Standing) error {
+func (s *session) guard(before backends.TrainerState) error {
 	if before.Step == nil || s.made == nil || s.Resubmit || s.keeps() {
 		return nil
 	}

@@ -9,15 +9,15 @@ import (
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/stages/backends/art/arttest"
-	"github.com/rollmill/rollmill/stages/backends/finetune/finetunetest"
+	"github.com/rollmill/rollmill/stages/backends/openai/openaitest"
 	"github.com/rollmill/rollmill/stages/submit"
 )
 
 // tuned are the options of a submission to a fine-tuning service.
-func tuned(t *testing.T, f finetunetest.Faults) (*finetunetest.Server, submit.Options) {
+func tuned(t *testing.T, f openaitest.Faults) (*openaitest.Server, submit.Options) {
 	t.Helper()
 	_, o := place(t, arttest.Faults{})
-	server := finetunetest.New(f)
+	server := openaitest.New(f)
 	t.Cleanup(server.Close)
 	o.URL = server.URL
 	opts := options(t, o)
@@ -39,7 +39,7 @@ func ticking() func() time.Time {
 // as running, by its name, until the stall is reported; the next command
 // attaches to the same job.
 func TestUnknownStatesDoNotLoopForEver(t *testing.T) {
-	server, o := tuned(t, finetunetest.Faults{JobStatuses: []string{"pondering"}})
+	server, o := tuned(t, openaitest.Faults{JobStatuses: []string{"pondering"}})
 	o.Now, o.Stall, o.LeaseTTL = ticking(), time.Minute, time.Hour
 	for range 2 {
 		if e := kind(t, o, stages.KindTemporary); !strings.Contains(e.Error(), "shows nothing new for") || !strings.Contains(e.Error(), `"pondering", which is no known state`) || !strings.Contains(e.Hint(), "job cancel") {
@@ -54,7 +54,7 @@ func TestUnknownStatesDoNotLoopForEver(t *testing.T) {
 // TestFailedAtTheEnd: a job that had all its steps and failed is a failure, and
 // the receipt keeps what is known of it.
 func TestFailedAtTheEnd(t *testing.T) {
-	_, o := tuned(t, finetunetest.Faults{JobStatuses: []string{"running", "failed"}, JobError: `{"code":"exceeded_quota","message":"at 100 %"}`})
+	_, o := tuned(t, openaitest.Faults{JobStatuses: []string{"running", "failed"}, JobError: `{"code":"exceeded_quota","message":"at 100 %"}`})
 	if e := kind(t, o, stages.KindFailed); !strings.Contains(e.Error(), "at 100 %") {
 		t.Error(e)
 	}
@@ -75,7 +75,7 @@ func TestFailedAtTheEnd(t *testing.T) {
 
 // TestTheConnectionDropsAfterTheJobIsStored: it is found again by its token.
 func TestTheConnectionDropsAfterTheJobIsStored(t *testing.T) {
-	server, o := tuned(t, finetunetest.Faults{DropAfterJob: true})
+	server, o := tuned(t, openaitest.Faults{DropAfterJob: true})
 	completes(t, o)
 	if n := len(server.Jobs()); n != 1 {
 		t.Errorf("%d jobs", n)

@@ -5,7 +5,9 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/stages"
+	"github.com/rollmill/rollmill/stages/backends"
 	"github.com/rollmill/rollmill/stages/internal/lease"
+	"github.com/rollmill/rollmill/stages/plugin"
 )
 
 // Options say what to submit, where to, and what to remember it in.
@@ -17,7 +19,7 @@ type Options struct {
 	Receipt Store        // rooted at Out; holds formats.ReceiptFile
 	Ledger  Store        // rooted at --ledger; the default is the run's root
 	Keys    Keys         // of Ledger; nil: submissions to other trainers are not looked for
-	Trainer Trainer
+	Trainer backends.Trainer
 
 	LedgerURI string // for the receipt; "" when nobody else could use it
 
@@ -38,9 +40,38 @@ type Options struct {
 	DryRun         bool     // check and count; send and record nothing
 	Resubmit       bool     // send the batch although it was, or may have been, submitted before
 	AssumeTrained  bool     // settle an ambiguous submission: somebody looked, and it was trained
-	Elsewhere      bool     // send the batch although another trainer has had it
+	AllowOther     bool     // send the batch although another trainer has had it
 	AcceptFindings []string // names of audit's checks whose findings do not refuse the batch
-	IgnoreTables   bool     // a Comparer makes its rows as of a batch without pairs and labels
+	IgnoreTables   bool     // a backends.Comparer makes its rows as of a batch without pairs and labels
+}
+
+// Defaults are options with the defaults of the command line.
+func Defaults() Options {
+	return Options{PollInterval: 10 * time.Second, Stall: time.Hour, LeaseTTL: time.Minute}
+}
+
+// Declare names the options that are the user's, but for the datasets and the
+// ledger.
+func (o *Options) Declare(d *plugin.Declarer) {
+	d.Heading(plugin.Submission)
+	d.Int64(&o.MaxStaleness, "max-staleness", "accept rows whose policy is at most `N` steps older than the trainer's; of rows that name no policy, whose epoch is")
+	d.Bool(&o.Wait, "wait", "follow the job to its end")
+	DeclareWaiting(d, &o.PollInterval, &o.Timeout, &o.Stall, &o.LeaseTTL)
+	d.Bool(&o.DryRun, "dry-run", "check, count, and name each row that cannot be submitted; send and record nothing")
+	d.Float(&o.Price, "price", "estimate the cost with this `PRICE` of a million tokens").Shown("unknown")
+	d.Bool(&o.AllowOther, "allow-other-trainer", "submit although another trainer has had the batch")
+	d.Strings(&o.AcceptFindings, "accept-finding", "submit rows although the check `NAME` of audit proves them wrong")
+	d.Bool(&o.IgnoreTables, "ignore-pairs", "compare each group's best with its worst, and label by the advantage, although the batch has _pairs or _labels")
+	d.Bool(&o.Resubmit, "resubmit", "submit again although the batch was, or may have been, submitted before")
+	d.Bool(&o.AssumeTrained, "assume-trained", "confirm that an ambiguous submission was trained")
+}
+
+// DeclareWaiting declares how a job is waited for.
+func DeclareWaiting(d *plugin.Declarer, poll, timeout, stall, ttl *time.Duration) {
+	d.Duration(poll, "poll-interval", "ask for the job's state every `TIME`")
+	d.Duration(timeout, "timeout", "wait at most `TIME`; the same command then attaches to the job").Shown("none")
+	d.Duration(stall, "stall-timeout", "stop waiting for a job that shows nothing new for `TIME`; 0 for never")
+	d.Duration(ttl, "lease", "treat a submitter as dead after `TIME` without a heartbeat")
 }
 
 func (o Options) withDefaults() Options {

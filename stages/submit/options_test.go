@@ -8,6 +8,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/stages"
+	"github.com/rollmill/rollmill/stages/backends"
 	"github.com/rollmill/rollmill/stages/backends/art/arttest"
 	"github.com/rollmill/rollmill/stages/submit"
 )
@@ -32,9 +33,9 @@ func TestOptionsAreCheckedFirst(t *testing.T) {
 
 func TestKeysAreStable(t *testing.T) {
 	target := formats.Target{Backend: "art", Address: "http://a:1", Model: "p/m"}
-	settings := formats.Settings{"learning-rate": "1", "beta": "2"}
+	settings := backends.Identity{"learning-rate": "1", "beta": "2"}
 	key := submit.Key("3-00ff", settings, target)
-	if key != submit.Key("3-00ff", formats.Settings{"beta": "2", "learning-rate": "1"}, target) || len(key) != 32 {
+	if key != submit.Key("3-00ff", backends.Identity{"beta": "2", "learning-rate": "1"}, target) || len(key) != 32 {
 		t.Error(key)
 	}
 	other := target

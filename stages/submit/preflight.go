@@ -9,6 +9,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/stages"
+	"github.com/rollmill/rollmill/stages/backends"
 )
 
 // How many problems a result names; all are counted.
@@ -24,7 +25,7 @@ func (s *session) preflight(ctx context.Context) error {
 	defer meter.Done()
 	meter.Note("checking")
 	bad := map[string]bool{}
-	load, err := s.Trainer.Preflight(ctx, s.watched(ctx), func(p formats.Problem) {
+	stats, err := s.Trainer.Preflight(ctx, s.watched(ctx), func(p backends.Problem) {
 		stages.Count(&s.result.Failures, p.Reason, 1)
 		bad[p.GroupID+" "+p.TrajectoryID] = true
 		s.name(p)
@@ -38,17 +39,17 @@ func (s *session) preflight(ctx context.Context) error {
 		}
 	}
 	if s.made != nil {
-		load.Notes = append(load.Notes, s.made.notes(s.Epoch)...)
-		s.price(&load)
+		stats.Notes = append(stats.Notes, s.made.notes(s.Epoch)...)
+		s.price(&stats)
 	}
 	var unsound error
 	if s.doctor != nil {
 		var notes []string
 		notes, unsound = s.diagnose(s.doctor)
-		load.Notes = append(load.Notes, notes...)
+		stats.Notes = append(stats.Notes, notes...)
 	}
-	s.load, s.result.Load = load, &load
-	for _, note := range load.Notes {
+	s.stats, s.result.Stats = stats, &stats
+	for _, note := range stats.Notes {
 		s.Logger().Warn(note)
 	}
 	if len(bad) == 0 {
@@ -68,7 +69,7 @@ func (s *session) preflight(ctx context.Context) error {
 }
 
 // name keeps a problem for the result.
-func (s *session) name(p formats.Problem) {
+func (s *session) name(p backends.Problem) {
 	keep := keepProblems
 	if s.DryRun {
 		keep = keepDry
@@ -78,7 +79,7 @@ func (s *session) name(p formats.Problem) {
 	}
 }
 
-func place(p formats.Problem) string {
+func place(p backends.Problem) string {
 	if p.TrajectoryID == "" {
 		return fmt.Sprintf("group %q", p.GroupID)
 	}

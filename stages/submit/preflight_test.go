@@ -23,7 +23,7 @@ func TestADryRunSendsAndRecordsNothing(t *testing.T) {
 	o := options(t, place)
 	o.DryRun = true
 	result, err := submit.Run(t.Context(), o)
-	if err != nil || result.Load.Groups != 3 || result.Load.Tokens != 24 || !strings.Contains(result.Message, "would send 3 groups, 12 trajectories") {
+	if err != nil || result.Stats.Groups != 3 || result.Stats.Tokens != 24 || !strings.Contains(result.Message, "would send 3 groups, 12 trajectories") {
 		t.Fatalf("%+v, %v", result, err)
 	}
 	for _, call := range server.Calls() {
@@ -36,8 +36,8 @@ func TestADryRunSendsAndRecordsNothing(t *testing.T) {
 	}
 	o.DryRun = false
 	completes(t, o)
-	if got := int64(len(server.Batches()[0].Raw)); got != result.Load.Bytes {
-		t.Errorf("%d bytes were announced, %d sent", result.Load.Bytes, got)
+	if got := int64(len(server.Batches()[0].Raw)); got != result.Stats.Bytes {
+		t.Errorf("%d bytes were announced, %d sent", result.Stats.Bytes, got)
 	}
 	o.DryRun = true
 	if result, err := submit.Run(t.Context(), o); err != nil || !strings.Contains(result.Message, "nothing would be sent") {
@@ -99,16 +99,16 @@ func TestADryRunEstimatesTokensAndCost(t *testing.T) {
 	o.DryRun = true
 	result, err := submit.Run(t.Context(), o)
 	// Each row: a prompt of 5 tokens and 2 sampled ones.
-	if err != nil || result.Load.Total != 12*7 || result.Load.Cost != nil || !strings.Contains(result.Message, "about 84 tokens with their context, at a price that is not known (--price)") {
-		t.Errorf("%+v, %s, %v", result.Load, result.Message, err)
+	if err != nil || result.Stats.Total != 12*7 || result.Stats.Cost != nil || !strings.Contains(result.Message, "about 84 tokens with their context, at a price that is not known (--price)") {
+		t.Errorf("%+v, %s, %v", result.Stats, result.Message, err)
 	}
 	o.Price = 3e6 / 84
 	result, err = submit.Run(t.Context(), o)
-	if err != nil || result.Load.Cost == nil || *result.Load.Cost != 3 || !strings.Contains(result.Message, "about 3 at the price given") {
-		t.Errorf("%+v, %s, %v", result.Load, result.Message, err)
+	if err != nil || result.Stats.Cost == nil || *result.Stats.Cost != 3 || !strings.Contains(result.Message, "about 3 at the price given") {
+		t.Errorf("%+v, %s, %v", result.Stats, result.Message, err)
 	}
-	if !slices.Contains(result.Load.Checks, wire.Flat) || !slices.Contains(result.Load.Checks, wire.TooLong) {
-		t.Errorf("%v", result.Load.Checks)
+	if !slices.Contains(result.Stats.Checks, wire.Flat) || !slices.Contains(result.Stats.Checks, wire.TooLong) {
+		t.Errorf("%v", result.Stats.Checks)
 	}
 	o.Price = -1
 	kind(t, o, stages.KindUsage)

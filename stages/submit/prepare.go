@@ -25,14 +25,14 @@ func Prepare(ctx context.Context, o Options) (Result, error) {
 		return Result{}, err
 	}
 	started := o.Clock()
-	standing, err := o.Trainer.Begin(ctx, o.Policy)
+	state, err := o.Trainer.Begin(ctx, o.Policy)
 	if err != nil {
 		return Result{}, kinded(err)
 	}
 	finished := o.Clock()
 	receipt := &formats.Receipt{
 		Format: formats.ReceiptFormat, Backend: o.Trainer.Target().Backend, State: formats.JobPrepared, Run: o.Run, Epoch: o.Epoch,
-		StepBefore: standing.Step, StepAfter: standing.Step, Policy: standing.Policy, StartedAt: started, FinishedAt: &finished,
+		StepBefore: state.Step, StepAfter: state.Step, Policy: state.Policy, StartedAt: started, FinishedAt: &finished,
 	}
 	return prepared(o, receipt, false), WriteReceipt(ctx, o.Receipt, receipt)
 }

@@ -14,16 +14,17 @@ import (
 	"github.com/rollmill/rollmill/formats/secret"
 	"github.com/rollmill/rollmill/formats/validate"
 	"github.com/rollmill/rollmill/stages"
+	"github.com/rollmill/rollmill/stages/backends"
 	"github.com/rollmill/rollmill/stages/internal/lease"
 )
 
 // Result is what submit prints with --json.
 type Result struct {
 	stages.Report
-	Receipt  *formats.Receipt  `json:"receipt,omitempty"`
-	Attached bool              `json:"attached"` // the batch had been submitted before; nothing was sent now
-	Load     *formats.Load     `json:"load,omitempty"`
-	Problems []formats.Problem `json:"problems,omitempty"` // the first of them; Failures counts all by reason
+	Receipt  *formats.Receipt     `json:"receipt,omitempty"`
+	Attached bool                 `json:"attached"` // the batch had been submitted before; nothing was sent now
+	Stats    *backends.BatchStats `json:"load,omitempty"`
+	Problems []backends.Problem   `json:"problems,omitempty"` // the first of them; Failures counts all by reason
 }
 
 // Run submits a curated dataset to a trainer, once. With a receipt of a job
@@ -65,12 +66,12 @@ type session struct {
 	data   *dataset.Dataset
 	target formats.Target
 	ledger *ledger
-	load   formats.Load
+	stats  backends.BatchStats
 	result Result
 	began  time.Time
 
-	settings formats.Settings // of the trainer
-	runID    string           // of the dataset's run; "" when it has none
+	settings backends.Identity // of the trainer
+	runID    string            // of the dataset's run; "" when it has none
 
 	rows *dataset.RowCheck // of the batch, taken by preflight
 
@@ -87,8 +88,8 @@ func newSession(ctx context.Context, o Options, d *dataset.Dataset, digest strin
 	if d != nil {
 		s.runID = d.Run.ID
 	}
-	if c, ok := o.Trainer.(Configured); ok {
-		s.settings = stored(ctx, nameless(c.Settings()))
+	if c, ok := o.Trainer.(backends.Identified); ok {
+		s.settings = stored(ctx, nameless(c.Identity()))
 	}
 	s.ledger = &ledger{store: o.Ledger, key: Key(digest, s.settings, s.target), me: lease.Self(), now: o.Clock, ttl: o.LeaseTTL}
 	s.result.Report = stages.Report{Stage: "submit", URI: o.Out, Identity: s.ledger.key, Sealed: true, Rows: d.Rows, RowsDigest: d.RowsDigest.String()}
@@ -97,7 +98,7 @@ func newSession(ctx context.Context, o Options, d *dataset.Dataset, digest strin
 
 // nameless are settings without the values of those that are called as secrets
 // are, as settings.api-key is: another key is the same submission.
-func nameless(settings formats.Settings) formats.Settings {
+func nameless(settings backends.Identity) backends.Identity {
 	for name := range settings {
 		if secret.Looks(name[strings.LastIndex(name, ".")+1:]) {
 			settings[name] = `"secret"`
@@ -109,7 +110,7 @@ func nameless(settings formats.Settings) formats.Settings {
 // stored is a target, or a trainer's settings, as records have it: without
 // secrets. Keys are of what is stored, so that a secret that is replaced by
 // another does not make another submission.
-func stored[T formats.Target | formats.Settings](ctx context.Context, v T) T {
+func stored[T formats.Target | backends.Identity](ctx context.Context, v T) T {
 	data, err := json.Marshal(v)
 	if err != nil {
 		return v
@@ -121,7 +122,7 @@ func stored[T formats.Target | formats.Settings](ctx context.Context, v T) T {
 	return out
 }
 
-func (s *session) groups(ctx context.Context) formats.Groups { return groups(ctx, s.data) }
+func (s *session) groups(ctx context.Context) backends.Groups { return groups(ctx, s.data) }
 
 func (s *session) run(ctx context.Context) error {
 	if s.DryRun {
@@ -206,13 +207,13 @@ func (s *session) nothing(ctx context.Context, old *formats.Receipt) error {
 	}
 	policy := s.Policy
 	if policy == nil {
-		standing, err := s.Trainer.Begin(ctx, nil)
+		state, err := s.Trainer.Begin(ctx, nil)
 		if err != nil {
 			return kinded(err)
 		}
-		policy = standing.Policy
+		policy = state.Policy
 	}
-	r := s.receipt(intent{Curated: s.data.URI(), Digest: s.data.RowsDigest.String(), Run: s.Run, RunID: s.runID, Epoch: s.Epoch, CreatedAt: s.began}, nil, formats.Outcome{State: formats.JobNothing, Policy: policy, Message: "the curated dataset is empty"})
+	r := s.receipt(intent{Curated: s.data.URI(), Digest: s.data.RowsDigest.String(), Run: s.Run, RunID: s.runID, Epoch: s.Epoch, CreatedAt: s.began}, nil, backends.Outcome{State: formats.JobNothing, Policy: policy, Message: "the curated dataset is empty"})
 	return s.deliver(ctx, r)
 }
 
@@ -250,9 +251,9 @@ func (s *session) dryRun(ctx context.Context) error {
 		return err
 	}
 	s.result.Message = fmt.Sprintf("would send %d groups, %d trajectories, %d sequences, %d tokens to train, %d bytes to %s at %s for %s; %s",
-		s.load.Groups, s.load.Trajectories, s.load.Sequences, s.load.Tokens, s.load.Bytes, s.target.Backend, s.target.Address, s.target.Model, estimate(s.load))
+		s.stats.Groups, s.stats.Trajectories, s.stats.Sequences, s.stats.Tokens, s.stats.Bytes, s.target.Backend, s.target.Address, s.target.Model, estimate(s.stats))
 	if s.Policy != nil { // what the trainer says of itself is asked for only when it is to train
-		if err := s.guard(formats.Standing{Step: &s.Policy.Version, Policy: s.Policy}); err != nil {
+		if err := s.guard(backends.TrainerState{Step: &s.Policy.Version, Policy: s.Policy}); err != nil {
 			return err
 		}
 	}
@@ -279,16 +280,16 @@ func (s *session) dryRun(ctx context.Context) error {
 	return nil
 }
 
-func (s *session) receipt(in intent, sent *sent, out formats.Outcome) *formats.Receipt {
+func (s *session) receipt(in intent, sent *sent, out backends.Outcome) *formats.Receipt {
 	now := s.Clock().UTC()
 	r := &formats.Receipt{
 		Format: formats.ReceiptFormat, Key: s.ledger.key, Backend: s.target.Backend, State: out.State, Run: in.Run, RunID: in.RunID, Epoch: in.Epoch,
 		Curated: in.Curated, CuratedDigest: in.Digest,
-		Trajectories: in.Load.Trajectories, Groups: in.Load.Groups, Tokens: in.Load.Tokens,
+		Trajectories: in.Stats.Trajectories, Groups: in.Stats.Groups, Tokens: in.Stats.Tokens,
 		Job: out.Job, StepAfter: out.StepAfter, Policy: out.Policy, Metrics: out.Metrics, MetricSteps: out.MetricSteps, Files: out.Files,
 		Message: out.Message, StartedAt: in.CreatedAt.UTC(), Target: &s.target, Ledger: s.LedgerURI, Resubmit: in.Resubmit,
 	}
-	for _, note := range in.Load.Notes {
+	for _, note := range in.Stats.Notes {
 		if r.Message != "" {
 			r.Message += "; "
 		}

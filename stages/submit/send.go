@@ -10,6 +10,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/stages"
+	"github.com/rollmill/rollmill/stages/backends"
 	"github.com/rollmill/rollmill/stages/internal/lease"
 )
 
@@ -47,7 +48,7 @@ func (s *session) send(ctx context.Context, last *attempt) (over bool, err error
 func (s *session) intent(last *attempt) intent {
 	in := intent{
 		Format: ledgerFormat, Key: s.ledger.key, Attempt: 1, Owner: s.ledger.me, Target: s.target, Settings: s.settings,
-		Curated: s.data.URI(), Digest: s.data.RowsDigest.String(), Run: s.Run, RunID: s.runID, Epoch: s.Epoch, Load: s.load,
+		Curated: s.data.URI(), Digest: s.data.RowsDigest.String(), Run: s.Run, RunID: s.runID, Epoch: s.Epoch, Stats: s.stats,
 		Elsewhere: s.others, Keeps: s.keeps(),
 		CreatedAt: s.Clock(), Lease: s.LeaseTTL.Seconds(),
 	}
@@ -77,17 +78,17 @@ func (s *session) hand(ctx context.Context, a *attempt, hold *holding) error {
 	if err := s.keepEpoch(ctx); err != nil {
 		return errors.Join(err, s.void(ctx, a, err.Error()))
 	}
-	standing, err := s.Trainer.Begin(ctx, s.Policy)
+	state, err := s.Trainer.Begin(ctx, s.Policy)
 	if err != nil {
 		return errors.Join(kinded(err), s.void(ctx, a, err.Error()))
 	}
-	if err := s.guard(standing); err != nil {
+	if err := s.guard(state); err != nil {
 		return errors.Join(err, s.void(ctx, a, err.Error()))
 	}
 	if err := hold.renew(ctx); err != nil { // making ready may have taken long
 		return errors.Join(fmt.Errorf("renewing the lease: %w", err), s.void(ctx, a, err.Error()))
 	}
-	a.sent = &sent{Owner: s.ledger.me.ID, Before: standing, At: s.Clock()}
+	a.sent = &sent{Owner: s.ledger.me.ID, Before: state, At: s.Clock()}
 	won, err := s.ledger.create(ctx, a.Attempt, "sent", a.sent)
 	if err != nil {
 		return err
@@ -107,7 +108,7 @@ func (s *session) hand(ctx context.Context, a *attempt, hold *holding) error {
 }
 
 // after records how the trainer's part ended.
-func (s *session) after(ctx context.Context, a *attempt, out formats.Outcome, failure error) error {
+func (s *session) after(ctx context.Context, a *attempt, out backends.Outcome, failure error) error {
 	switch {
 	case out.State == formats.JobFailed && out.Clean:
 		if failure == nil {
@@ -118,18 +119,18 @@ func (s *session) after(ctx context.Context, a *attempt, out formats.Outcome, fa
 			return s.contradiction(a, out)
 		}
 		return errors.Join(kinded(failure), err)
-	case failure != nil && (out.State == formats.JobUnknown || out.State == ""):
+	case failure != nil && (out.State == backends.JobUnknown || out.State == ""):
 		if ctx.Err() != nil { // the attempt stays open, and the next run asks
 			return failure
 		}
 		// Whatever the failure says of itself, the batch was sent: only the
 		// trainer can tell what became of it.
 		s.Logger().Warn("the end of the job was not seen; the trainer is asked", "error", failure)
-		asked, err := s.follow(ctx, a, formats.Outcome{})
+		asked, err := s.follow(ctx, a, backends.Outcome{})
 		if err != nil {
 			return s.open(ctx, a, failure, err)
 		}
-		if asked.Message == "" || asked.State == formats.JobUnknown {
+		if asked.Message == "" || asked.State == backends.JobUnknown {
 			asked.Message = strings.TrimSuffix(failure.Error()+"; "+asked.Message, "; ")
 		}
 		out = asked
@@ -164,7 +165,7 @@ func (s *session) open(ctx context.Context, a *attempt, failure, asking error) e
 
 // contradiction: this process and another that took its attempt over saw
 // different ends. Nothing of that may look like success.
-func (s *session) contradiction(a *attempt, out formats.Outcome) error {
+func (s *session) contradiction(a *attempt, out backends.Outcome) error {
 	ended := "that nothing was trained: " + a.done.Why
 	if a.done.Receipt != nil {
 		ended = "as " + a.done.Receipt.State
@@ -203,10 +204,10 @@ type news struct {
 }
 
 func (s *session) listen(ctx context.Context, a *attempt) *news {
-	return &news{s: s, ctx: ctx, a: a, meter: s.Meter("submit", "groups", s.load.Groups)}
+	return &news{s: s, ctx: ctx, a: a, meter: s.Meter("submit", "groups", s.stats.Groups)}
 }
 
-func (n *news) hear(e formats.JobEvent) {
+func (n *news) hear(e backends.JobEvent) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if e.Sent > n.groups {

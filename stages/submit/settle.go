@@ -8,6 +8,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/stages"
+	"github.com/rollmill/rollmill/stages/backends"
 )
 
 // settle finds out how the newest attempt ended, and ends it when its owner is
@@ -57,7 +58,7 @@ func (s *session) takeOver(ctx context.Context, a *attempt) (*done, error) {
 			return nil, err
 		}
 	}
-	out, err := s.follow(ctx, a, formats.Outcome{})
+	out, err := s.follow(ctx, a, backends.Outcome{})
 	if err != nil {
 		return nil, s.unseen(ctx, a, err)
 	}
@@ -73,13 +74,13 @@ func (s *session) unseen(ctx context.Context, a *attempt, failure error) error {
 	if ctx.Err() != nil || errors.As(failure, &ours) || a.job != nil || !s.inPlace() {
 		return kinded(failure)
 	}
-	return s.person(a, formats.Outcome{State: formats.JobUnknown, Message: fmt.Sprintf("and the trainer cannot be asked now (%v); when it answers again, the same command asks it first", failure)})
+	return s.person(a, backends.Outcome{State: backends.JobUnknown, Message: fmt.Sprintf("and the trainer cannot be asked now (%v); when it answers again, the same command asks it first", failure)})
 }
 
 // follow asks for the state of a job, and again for as long as it runs and is
 // waited for.
-func (s *session) follow(ctx context.Context, a *attempt, out formats.Outcome) (formats.Outcome, error) {
-	follower, _ := s.Trainer.(Follower)
+func (s *session) follow(ctx context.Context, a *attempt, out backends.Outcome) (backends.Outcome, error) {
+	follower, _ := s.Trainer.(backends.Follower)
 	submission := a.submission()
 	still := s.newStall()
 	for first := true; ; first = false {
@@ -108,27 +109,27 @@ func (s *session) follow(ctx context.Context, a *attempt, out formats.Outcome) (
 	}
 }
 
-func (a *attempt) submission() formats.Submission {
-	return formats.Submission{Token: a.Token, Run: a.Run, Epoch: a.Epoch, Curated: a.Curated, Digest: a.Digest, Before: a.sent.Before, Started: a.sent.At}
+func (a *attempt) submission() backends.Submission {
+	return backends.Submission{Token: a.Token, Run: a.Run, Epoch: a.Epoch, Curated: a.Curated, Digest: a.Digest, Before: a.sent.Before, Started: a.sent.At}
 }
 
 // conclude ends an attempt with what the trainer said, or with what somebody
 // found out where it could not say.
-func (s *session) conclude(ctx context.Context, a *attempt, out formats.Outcome) (*done, error) {
+func (s *session) conclude(ctx context.Context, a *attempt, out backends.Outcome) (*done, error) {
 	end := done{Why: out.Message}
 	switch {
 	case out.State == formats.JobFailed && out.Clean:
 		end.Void = true
 	case out.State == formats.JobRunning || out.State == formats.JobPending:
 		return nil, s.running(ctx, a, out)
-	case out.State != formats.JobUnknown && out.State != "":
+	case out.State != backends.JobUnknown && out.State != "":
 		end.Receipt = s.receipt(a.intent, a.sent, out)
 	case s.AssumeTrained:
-		standing, err := s.Trainer.Begin(ctx, s.Policy)
+		state, err := s.Trainer.Begin(ctx, s.Policy)
 		if err != nil {
 			return nil, kinded(err)
 		}
-		out = formats.Outcome{State: formats.JobCompleted, StepAfter: standing.Step, Policy: standing.Policy, Message: "taken as trained on somebody's word (--assume-trained): " + out.Message}
+		out = backends.Outcome{State: formats.JobCompleted, StepAfter: state.Step, Policy: state.Policy, Message: "taken as trained on somebody's word (--assume-trained): " + out.Message}
 		end.Receipt, end.Settled = s.receipt(a.intent, a.sent, out), "assume-trained"
 	case s.Resubmit:
 		end.Void, end.Settled = true, "resubmit"
@@ -140,7 +141,7 @@ func (s *session) conclude(ctx context.Context, a *attempt, out formats.Outcome)
 
 // running leaves the receipt of a job that goes on. One that can only be
 // found by asking for its submission is not yet worth a receipt.
-func (s *session) running(ctx context.Context, a *attempt, out formats.Outcome) error {
+func (s *session) running(ctx context.Context, a *attempt, out backends.Outcome) error {
 	if a.job == nil {
 		return stages.Errorf(stages.KindTemporary, "run the same command again, or with --wait", "submit: the batch is being trained: %s", out.Message)
 	}
@@ -150,7 +151,7 @@ func (s *session) running(ctx context.Context, a *attempt, out formats.Outcome) 
 }
 
 // person spells out what nobody but a person can decide.
-func (s *session) person(a *attempt, out formats.Outcome) error {
+func (s *session) person(a *attempt, out backends.Outcome) error {
 	where := fmt.Sprintf("%s at %s, model %s", s.target.Backend, s.target.Address, s.target.Model)
 	help := fmt.Sprintf(`look at the trainer (its log, its checkpoints), then run the same command with one flag more.
   If the batch was trained:     rollmill submit --in %[1]s --out %[2]s --assume-trained

@@ -4,8 +4,8 @@ import (
 	"encoding/json"
 	"time"
 
-	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/stages"
+	"github.com/rollmill/rollmill/stages/backends"
 )
 
 // stall notices a job that shows nothing new for too long: one that waits for
@@ -22,13 +22,13 @@ func (s *session) newStall() *stall {
 }
 
 // look takes in what the trainer says now.
-func (w *stall) look(out formats.Outcome) error {
+func (w *stall) look(out backends.Outcome) error {
 	if w.limit <= 0 {
 		return nil
 	}
 	news := out
-	if out.Strange { // it may say something new for ever
-		news = formats.Outcome{Strange: true}
+	if out.UnknownState { // it may say something new for ever
+		news = backends.Outcome{UnknownState: true}
 	}
 	seen, err := json.Marshal(news)
 	if err != nil { // a metric that JSON cannot carry: take it for news

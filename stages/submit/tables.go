@@ -8,13 +8,14 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/stages/backends"
 )
 
 // compare gives the trainer the batch's tables that it would use, and returns
 // the digest of what is submitted: of the rows, and of those tables.
 func (o *Options) compare(ctx context.Context, d *dataset.Dataset) string {
 	digest := d.RowsDigest.String()
-	c, ok := o.Trainer.(Comparer)
+	c, ok := o.Trainer.(backends.Comparer)
 	if !ok || o.IgnoreTables {
 		return digest
 	}

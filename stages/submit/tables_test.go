@@ -11,6 +11,7 @@ import (
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/stages"
+	"github.com/rollmill/rollmill/stages/backends"
 	"github.com/rollmill/rollmill/stages/backends/backendtest"
 	"github.com/rollmill/rollmill/stages/backends/file"
 	"github.com/rollmill/rollmill/stages/submit"
@@ -48,7 +49,7 @@ func toFiles(t *testing.T, in, ledger string, kinds ...string) submit.Options {
 	t.Helper()
 	out := filepath.Join(t.TempDir(), "submit")
 	b := bucket(t, out)
-	tr, err := file.New(file.Config{Kinds: kinds}, file.Place{URI: "files", Begin: func(ctx context.Context) (file.Draft, error) { return b.Draft(ctx) }, Read: b.Read})
+	tr, err := file.New(file.Config{Kinds: kinds}, backends.Place{URI: "files", Begin: func(ctx context.Context) (backends.Draft, error) { return b.Draft(ctx) }, Read: b.Read})
 	if err != nil {
 		t.Fatal(err)
 	}

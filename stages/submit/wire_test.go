@@ -152,10 +152,10 @@ func convert(o order) (a answer) {
 		return answer{Err: err.Error()}
 	}
 	var buf []byte
-	sound, load := true, formats.Load{}
+	sound := true
 	group := func(t *formats.Trajectory) string { return t.GroupID }
 	err = dataset.Groups(ctx, d, "", d.All(), group, func(_ int64, rows []formats.Trajectory) error {
-		wire.Check(rows, wire.Limits{}, &load, func(formats.Problem) { sound = false })
+		wire.Check(rows, wire.Limits{}, func(wire.Problem) { sound = false })
 		buf = wire.AppendGroup(buf[:0], rows)
 		a.Bytes += int64(len(buf))
 		return nil

@@ -1,16 +1,16 @@
-// Package storagetest runs the promises of every bucket as tests.
+// Package storagetest runs the conformance suite of buckets as tests.
 package storagetest
 
 import (
 	"testing"
 
 	"github.com/rollmill/rollmill/storage"
-	"github.com/rollmill/rollmill/storage/promises"
+	"github.com/rollmill/rollmill/storage/conformance"
 )
 
-// Run holds buckets that open makes, each empty, against every promise.
+// Run holds buckets that open makes, each empty, against every case.
 func Run(t *testing.T, open func(t *testing.T) *storage.Bucket) {
-	for _, p := range promises.All {
-		t.Run(p.Name, func(t *testing.T) { p.Hold(t, open(t)) })
+	for _, c := range conformance.All {
+		t.Run(c.Name, func(t *testing.T) { c.Test(t, open(t)) })
 	}
 }

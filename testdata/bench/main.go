@@ -21,7 +21,7 @@ import (
 	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/formats/random"
 	"github.com/rollmill/rollmill/stages/group"
-	"github.com/rollmill/rollmill/stages/group/algorithms/grpo"
+	"github.com/rollmill/rollmill/stages/group/estimators/grpo"
 	"github.com/rollmill/rollmill/storage"
 )
 
@@ -126,11 +126,11 @@ func scan(ctx context.Context, uri string) error {
 	var all errgroup.Group
 	for i := range slices {
 		all.Go(func() error {
-			algorithm, err := grpo.Estimator.New(group.Settings{Compat: group.CompatNone})
+			estimator, err := new(grpo.Settings).Estimator(group.Setup{Compat: group.CompatNone})
 			if err != nil {
 				return err
 			}
-			g := group.Grouper{Algorithm: algorithm, Tolerance: formats.FlatTolerance, Solved: 1}
+			g := group.Grouper{Estimator: estimator, Tolerance: formats.FlatTolerance, Solved: 1}
 			slice, err := d.Slice(ctx, i, slices)
 			if err != nil {
 				return err

@@ -6,7 +6,7 @@ checked by a round trip, and dumped; httpx makes the JSON.
 
 Only that is timed: the rows are in memory, as the harness's own models, before
 the clock runs. Prints seconds, bytes and the most memory that it had, as JSON. Needs openpipe-art 0.5.17's
-models (their requirements are in ../consumers/art) and DuckDB, which reads.
+models (.ci/locks/art-0.5.17.txt has their requirements) and DuckDB, which reads.
 """
 
 import importlib

@@ -15,8 +15,8 @@ from pydantic import BaseModel
 
 
 def jobs():
-    env = {**os.environ, "RUN": "demo", "ROOT": "s3://bucket/demo", "QUERY": "endpoint=http://store:9000&use_path_style=true",
-           "IMAGE": "example.invalid/rollmill:1", "SHARDS": "4"}
+    env = {**os.environ, "RUN": "demo", "ROOT": "s3://bucket/demo?endpoint=http://store:9000&use_path_style=true",
+           "VALIDATE_EVERY": "5", "IMAGE": "example.invalid/rollmill:1", "SHARDS": "4"}
     text = subprocess.run(["pipelines/kubernetes/epoch.sh", "--print", "0"], env=env, check=True, capture_output=True, text=True).stdout
     return [d for d in yaml.safe_load_all(text) if d]
 
@@ -66,7 +66,8 @@ def job(document):
 
 
 documents = jobs()
-assert [d["metadata"]["labels"]["rollmill/stage"] for d in documents] == ["prepare", "rollout", "score", "group", "curate", "submit"]
+assert [d["metadata"]["labels"]["rollmill/stage"] for d in documents] == ["prepare", "validation", "rollout", "score", "group", "curate", "submit", "report"]
+assert all(e["value"].endswith("use_path_style=true") for d in documents for e in d["spec"]["template"]["spec"]["containers"][0]["env"] if e["name"] == "ROOT")
 for document in documents:
     job(document)
 refused(job, documents[0], "spec", "completionModes", value="Indexed")

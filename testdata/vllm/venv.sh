@@ -1,11 +1,11 @@
 #!/bin/sh
-# Makes .venv-vllm at the root: a real vLLM for CPUs from requirements.lock,
+# Makes .venv-vllm at the root: a real vLLM for CPUs from .ci/locks/vllm.txt,
 # and a tiny model that it serves. Twice is once. Needs cc and binutils.
 set -eu
 cd "$(dirname "$0")/../.."
 here=testdata/vllm
 venv=.venv-vllm
-.ci/venv vllm "$here/requirements.lock" --no-deps
+.ci/venv vllm
 if ! cmp -s "$here/stubs.py" "$venv/stubbed-by"; then
 	"$venv/bin/python" "$here/stubs.py"
 	cp "$here/stubs.py" "$venv/stubbed-by"

@@ -1,10 +1,10 @@
 // Package audit reads datasets whole and says what would spoil training: parts
 // that are damaged or were changed, rows that break what package formats
-// promises, and the troubles that teams report of such data. It changes
+// promises, and the faults that teams report of such data. It changes
 // nothing.
 //
 // Whether a trainer can take a dataset is the backend's preflight (submit
-// --dry-run); what to do about a trouble is curate's and rollout's matter.
+// --dry-run); what to do about a fault is curate's and rollout's matter.
 //
 // The checks of rows are package formats/validate's, where one more is added;
 // TestEveryCheckFinds wants a dataset that has its fault. Here are the checks
@@ -56,8 +56,8 @@ func Run(ctx context.Context, o Options) (*Audited, error) {
 		return nil, err
 	}
 	a := &auditor{o, found, checks, map[*dataset.Dataset]bool{}, map[string]error{}, &Audited{Findings: []validate.Finding{}}}
-	for _, trouble := range found.Troubles {
-		a.find(checkDamage, validate.Finding{URI: found.Root, What: trouble})
+	for _, problem := range found.Problems {
+		a.find(checkDamage, validate.Finding{URI: found.Root, What: problem})
 	}
 	if a.wants(checkUnfinished) {
 		for _, what := range found.Unfinished {

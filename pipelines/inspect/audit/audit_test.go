@@ -18,10 +18,10 @@ import (
 	"github.com/rollmill/rollmill/storage/counting"
 )
 
-// Each check finds its trouble in the sick one and no check finds anything in
+// Each check finds its fault in the sick one and no check finds anything in
 // its twin.
 func TestEveryCheckFinds(t *testing.T) {
-	for i, c := range troubles {
+	for i, c := range faults {
 		t.Run(fmt.Sprintf("%s/%s", c.check, c.name), func(t *testing.T) {
 			well := &world{t, fmt.Sprintf("mem://audit-well-%d/run", i)}
 			c.make(well, false)
@@ -85,11 +85,11 @@ func TestEveryCheckHasACase(t *testing.T) {
 			t.Errorf("two checks are called %s", name)
 		}
 		seen[name] = true
-		if !slices.ContainsFunc(troubles, func(c trouble) bool { return c.check == name }) {
-			t.Errorf("no case has the trouble of %s", name)
+		if !slices.ContainsFunc(faults, func(c fault) bool { return c.check == name }) {
+			t.Errorf("no case has the fault of %s", name)
 		}
 	}
-	for _, c := range troubles {
+	for _, c := range faults {
 		if !seen[c.check] {
 			t.Errorf("no check is called %s", c.check)
 		}

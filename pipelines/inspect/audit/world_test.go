@@ -115,11 +115,11 @@ func (w *world) remove(d *dataset.Dataset) {
 	}
 }
 
-// story makes a run with a trouble, or its twin without.
-type story func(w *world, sick bool)
+// scenario makes a run with a fault, or its twin without.
+type scenario func(w *world, sick bool)
 
 // rollout is a rollout whose rows are spoiled.
-func rollout(o random.Options, spoil func(rows []formats.Trajectory, sick bool)) story {
+func rollout(o random.Options, spoil func(rows []formats.Trajectory, sick bool)) scenario {
 	return func(w *world, sick bool) {
 		rows := trajectories(o)
 		spoil(rows, sick)
@@ -128,7 +128,7 @@ func rollout(o random.Options, spoil func(rows []formats.Trajectory, sick bool))
 }
 
 // spoiled is one in which only a sick one's rows are touched.
-func spoiled(spoil func(rows []formats.Trajectory)) story {
+func spoiled(spoil func(rows []formats.Trajectory)) scenario {
 	return rollout(small, func(rows []formats.Trajectory, sick bool) {
 		if sick {
 			spoil(rows)
@@ -136,7 +136,7 @@ func spoiled(spoil func(rows []formats.Trajectory)) story {
 	})
 }
 
-func scores(spoil func(rows []formats.Score, sick bool)) story {
+func scores(spoil func(rows []formats.Score, sick bool)) scenario {
 	return func(w *world, sick bool) {
 		var rows []formats.Score
 		for group := range random.Scores(5, small) {
@@ -150,7 +150,7 @@ func scores(spoil func(rows []formats.Score, sick bool)) story {
 
 // groupTables is a group dataset; its rows are of groups that do not lie together,
 // so that only _groups tells of them.
-func groupTables(spoil func(stats []formats.GroupStats, sick bool)) story {
+func groupTables(spoil func(stats []formats.GroupStats, sick bool)) scenario {
 	return func(w *world, sick bool) {
 		var rows []formats.Member
 		for group := range random.Members(5, small) {
@@ -213,7 +213,7 @@ func leak(sick bool, w *world) {
 	w.wide("epoch-0/validation/rollout", "rollout", rows)
 }
 
-func receipts(second formats.Receipt) story {
+func receipts(second formats.Receipt) scenario {
 	return func(w *world, sick bool) {
 		w.wide("curate", "curate", trajectories(small))
 		first := formats.Receipt{Key: "k", Backend: "art", State: formats.JobCompleted, CuratedDigest: "d", Trajectories: 40, StartedAt: time.Unix(1, 0)}

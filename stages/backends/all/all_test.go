@@ -8,33 +8,50 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/rollmill/rollmill/stages/backends/command"
-	"github.com/rollmill/rollmill/stages/backends/customizer"
+	"github.com/rollmill/rollmill/stages/backends"
 	"github.com/rollmill/rollmill/stages/backends/file"
-	"github.com/rollmill/rollmill/stages/backends/finetune"
-	"github.com/rollmill/rollmill/stages/backends/hub"
+	"github.com/rollmill/rollmill/stages/plugin"
+	"github.com/rollmill/rollmill/stages/plugin/plugintest"
 )
 
 func TestEveryBackendIsMade(t *testing.T) {
-	place := file.Place{
+	place := backends.Place{
 		URI:   "mem://out",
-		Begin: func(context.Context) (file.Draft, error) { return nil, nil },
+		Begin: func(context.Context) (backends.Draft, error) { return nil, nil },
 		Read:  func(context.Context, string) ([]byte, error) { return nil, nil },
 	}
-	seen := map[string]bool{}
-	for _, b := range List {
-		tr, err := New(b.Name, Config{Place: place, Command: command.Config{Words: []string{"trainer"}}, OpenAI: finetune.Config{Model: "m"},
-			Customizer: customizer.Config{EntityURL: "http://nemo.test", DatastoreURL: "http://data-store.test", Config: "meta/m@v1"}, Hub: hub.Config{Repo: "acme/rollouts"}})
-		if err != nil || tr.Target().Backend != b.Name || seen[b.Name] || b.Help == "" {
-			t.Errorf("%s: %v", b.Name, err)
-		}
-		seen[b.Name] = true
+	needed := map[string]map[string]string{
+		"command":    {"trainer": "trainer"},
+		"openai":     {"base-model": "m"},
+		"customizer": {"entity-url": "http://nemo.test", "datastore-url": "http://data-store.test", "customization-config": "meta/m@v1"},
+		"hub":        {"repository": "acme/rollouts"},
 	}
-	if _, err := New("artt", Config{}); err == nil || !strings.Contains(err.Error(), "known: art, openai, customizer, hub, file") {
+	for _, k := range Backends.All() {
+		settings := k.New()
+		for _, s := range plugin.Declared(settings) {
+			if text, ok := needed[k.Name][s.Name]; ok {
+				if err := s.Set(text); err != nil {
+					t.Errorf("%s: %v", k.Name, err)
+				}
+			}
+		}
+		tr, err := settings.Trainer(backends.Setup{Place: place})
+		if err != nil || tr.Target().Backend != k.Name || k.Help == "" {
+			t.Errorf("%s: %v", k.Name, err)
+		}
+	}
+	if _, err := Backends.Find("artt"); err == nil || !strings.Contains(err.Error(), "artt") {
 		t.Error(err)
 	}
-	if tr, err := New("file", Config{}); err == nil || tr != nil {
+	if tr, err := file.Kind.New().Trainer(backends.Setup{}); err == nil || tr != nil {
 		t.Errorf("%v, %v", tr, err)
+	}
+}
+
+// TestSettings holds the settings of every backend to what all settings must.
+func TestSettings(t *testing.T) {
+	for _, k := range Backends.All() {
+		t.Run(k.Name, func(t *testing.T) { plugintest.Settings(t, func() plugin.Settings { return k.New() }) })
 	}
 }
 
@@ -45,9 +62,9 @@ func TestEveryBackendConforms(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	listed := regexp.MustCompile(`trainer\((\w+)\.New\(`).FindAllStringSubmatch(string(source), -1)
-	if len(listed) != len(List) {
-		t.Fatalf("%d backends are listed in lines of their own, of %d", len(listed), len(List))
+	listed := regexp.MustCompile(`(\w+)\.Kind,`).FindAllStringSubmatch(string(source), -1)
+	if len(listed) != len(Backends.All()) {
+		t.Fatalf("%d backends are listed in lines of their own, of %d", len(listed), len(Backends.All()))
 	}
 	for _, m := range listed {
 		files, _ := filepath.Glob("../" + m[1] + "/*_test.go")

@@ -47,10 +47,11 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	wire "github.com/rollmill/rollmill/formats/art"
-	"github.com/rollmill/rollmill/stages/internal/web"
+	"github.com/rollmill/rollmill/stages/backends"
+	"github.com/rollmill/rollmill/stages/internal/remote"
 )
 
-// Trainer is a submit.Trainer. It is safe for concurrent use, but a server
+// Trainer is a backends.Trainer. It is safe for concurrent use, but a server
 // trains one batch of a model at a time.
 type Trainer struct {
 	cfg  Config
@@ -70,7 +71,7 @@ func New(cfg Config) (*Trainer, error) {
 		base: "http://" + net.JoinHostPort(reachable(cfg.IP), strconv.Itoa(cfg.Port)),
 		// No keep-alive between requests: a request that is never sent twice
 		// must not meet a connection that is just being closed.
-		http: web.Staying(&http.Client{Transport: &http.Transport{Proxy: http.ProxyFromEnvironment, DialContext: dialer.DialContext, DisableKeepAlives: true}}),
+		http: remote.Staying(&http.Client{Transport: &http.Transport{Proxy: http.ProxyFromEnvironment, DialContext: dialer.DialContext, DisableKeepAlives: true}}),
 	}, nil
 }
 
@@ -93,34 +94,34 @@ func (t *Trainer) Target() formats.Target {
 
 // Begin registers the model, starts the inference server unless it still
 // serves the known policy, and asks for the step.
-func (t *Trainer) Begin(ctx context.Context, known *formats.Policy) (formats.Standing, error) {
+func (t *Trainer) Begin(ctx context.Context, known *formats.Policy) (backends.TrainerState, error) {
 	d, err := t.detect(ctx)
 	if err != nil {
-		return formats.Standing{}, err
+		return backends.TrainerState{}, err
 	}
 	if err := d.refuse(t.base, t.cfg.textAlone()); err != nil {
-		return formats.Standing{}, err
+		return backends.TrainerState{}, err
 	}
 	if err := t.call(ctx, quick, "/register", t.cfg.model(), nil); err != nil {
-		return formats.Standing{}, err
+		return backends.TrainerState{}, err
 	}
 	step, err := t.step(ctx)
 	if err != nil {
-		return formats.Standing{}, err
+		return backends.TrainerState{}, err
 	}
 	names := d.policyModels(t.cfg.Name, step)
 	policy := formats.Policy{Version: step}
 	if known != nil && slices.Contains(names, known.Model) && known.Version == step && t.serves(ctx, known.URL, known.Model) != "" {
 		policy.URL, policy.Model = known.URL, known.Model
-		return formats.Standing{Step: &step, Policy: &policy}, nil
+		return backends.TrainerState{Step: &step, Policy: &policy}, nil
 	}
 	if policy.URL, err = t.prepare(ctx); err != nil {
-		return formats.Standing{}, err
+		return backends.TrainerState{}, err
 	}
 	if policy.Model = t.serves(ctx, policy.URL, names...); policy.Model == "" {
 		policy.Model = names[0]
 	}
-	return formats.Standing{Step: &step, Policy: &policy}, nil
+	return backends.TrainerState{Step: &step, Policy: &policy}, nil
 }
 
 func (t *Trainer) prepare(ctx context.Context) (string, error) {

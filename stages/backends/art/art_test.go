@@ -14,6 +14,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/stages/backends"
 	"github.com/rollmill/rollmill/stages/backends/art"
 	"github.com/rollmill/rollmill/stages/backends/art/arttest"
 	"github.com/rollmill/rollmill/stages/backends/backendtest"
@@ -50,13 +51,13 @@ func TestConformance(t *testing.T) {
 }
 
 // submit begins and submits the standard batch.
-func submit(t *testing.T, tr *art.Trainer) (formats.Outcome, error) {
+func submit(t *testing.T, tr *art.Trainer) (backends.Outcome, error) {
 	t.Helper()
 	before, err := tr.Begin(t.Context(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return tr.Submit(t.Context(), formats.Submission{Token: "batch", Before: before}, backendtest.Batch(), func(formats.JobEvent) {})
+	return tr.Submit(t.Context(), backends.Submission{Token: "batch", Before: before}, backendtest.Batch(), func(backends.JobEvent) {})
 }
 
 func ptr[T any](v T) *T { return &v }
@@ -89,9 +90,9 @@ func TestHowATrainingEnds(t *testing.T) {
 		"atomic, broken off":                 {faults: arttest.Faults{Atomic: true, CloseAfter: ptr(1)}, state: formats.JobFailed, clean: true, says: "trained nothing"},
 		"atomic, broken off after saving":    {faults: arttest.Faults{Atomic: true, CloseSaved: true}, state: formats.JobCompleted, step: 1, says: "it trained this submission"},
 		"refused with 422":                   {faults: arttest.Faults{TrainStatus: 422}, state: formats.JobFailed, clean: true, refused: "422"},
-		"a proxy's 422":                      {faults: arttest.Faults{TrainStatus: 422, Proxy: true}, state: formats.JobUnknown, says: "422"},
-		"refused with 500":                   {faults: arttest.Faults{TrainStatus: 500}, state: formats.JobUnknown, says: "as it was before"},
-		"a gateway's 502":                    {faults: arttest.Faults{TrainStatus: 502}, state: formats.JobUnknown, says: "as it was before"},
+		"a proxy's 422":                      {faults: arttest.Faults{TrainStatus: 422, Proxy: true}, state: backends.JobUnknown, says: "422"},
+		"refused with 500":                   {faults: arttest.Faults{TrainStatus: 500}, state: backends.JobUnknown, says: "as it was before"},
+		"a gateway's 502":                    {faults: arttest.Faults{TrainStatus: 502}, state: backends.JobUnknown, says: "as it was before"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, cfg := start(t, arttest.Legacy, c.faults)
@@ -126,9 +127,9 @@ func TestBranchesNeedAServerThatKnowsThem(t *testing.T) {
 	for dialect, want := range map[arttest.Dialect]int{arttest.V03: 4, arttest.Legacy: 0} {
 		_, cfg := start(t, dialect, arttest.Faults{})
 		n := 0
-		load, err := trainer(t, cfg).Preflight(t.Context(), batch, func(p formats.Problem) { n++ })
-		if err != nil || n != want || load.Sequences != 8 {
-			t.Errorf("%s: %d problems, %+v, %v", dialect, n, load, err)
+		stats, err := trainer(t, cfg).Preflight(t.Context(), batch, func(p backends.Problem) { n++ })
+		if err != nil || n != want || stats.Sequences != 8 {
+			t.Errorf("%s: %d problems, %+v, %v", dialect, n, stats, err)
 		}
 	}
 }
@@ -136,19 +137,19 @@ func TestBranchesNeedAServerThatKnowsThem(t *testing.T) {
 func TestPrepareGivesAnAddressThatReachesTheEngine(t *testing.T) {
 	for _, host := range []string{"0.0.0.0", "localhost", ""} {
 		_, cfg := start(t, arttest.Legacy, arttest.Faults{PrepareHost: host})
-		standing, err := trainer(t, cfg).Begin(t.Context(), nil)
+		state, err := trainer(t, cfg).Begin(t.Context(), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		p := standing.Policy
+		p := state.Policy
 		if !strings.HasPrefix(p.URL, "http://127.0.0.1:") || !strings.HasSuffix(p.URL, "/v1") || p.Model != "trainer_run" || p.Version != 0 {
 			t.Errorf("%s: %+v", host, p)
 		}
 	}
 	_, cfg := start(t, arttest.Legacy, arttest.Faults{PrepareHost: "gpu-7.example"})
-	standing, err := trainer(t, cfg).Begin(t.Context(), nil)
-	if err != nil || !strings.HasPrefix(standing.Policy.URL, "http://gpu-7.example:") {
-		t.Errorf("%+v, %v", standing.Policy, err)
+	state, err := trainer(t, cfg).Begin(t.Context(), nil)
+	if err != nil || !strings.HasPrefix(state.Policy.URL, "http://gpu-7.example:") {
+		t.Errorf("%+v, %v", state.Policy, err)
 	}
 }
 
@@ -156,11 +157,11 @@ func TestPrepareGivesAnAddressThatReachesTheEngine(t *testing.T) {
 func TestAServingEngineIsNotRestarted(t *testing.T) {
 	server, cfg := start(t, arttest.Legacy, arttest.Faults{})
 	tr := trainer(t, cfg)
-	standing, err := tr.Begin(t.Context(), nil)
+	state, err := tr.Begin(t.Context(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := tr.Begin(t.Context(), standing.Policy); err != nil {
+	if _, err := tr.Begin(t.Context(), state.Policy); err != nil {
 		t.Fatal(err)
 	}
 	if n := len(server.Bodies("/_prepare_backend_for_training")); n != 1 {
@@ -244,7 +245,7 @@ func TestLongSilenceIsNoFailureUnlessItIsToBe(t *testing.T) {
 	_, cfg := start(t, arttest.Legacy, arttest.Faults{Hold: hold})
 	cfg.ReadTimeout = 50 * time.Millisecond
 	type end struct {
-		out formats.Outcome
+		out backends.Outcome
 		err error
 	}
 	ended := make(chan end, 1)
@@ -254,7 +255,7 @@ func TestLongSilenceIsNoFailureUnlessItIsToBe(t *testing.T) {
 	}()
 	got := <-ended
 	close(hold)
-	if got.err != nil || got.out.State != formats.JobUnknown || !strings.Contains(got.out.Message, "no news for 50ms") {
+	if got.err != nil || got.out.State != backends.JobUnknown || !strings.Contains(got.out.Message, "no news for 50ms") {
 		t.Errorf("%+v, %v", got.out, got.err)
 	}
 }

@@ -7,12 +7,13 @@ import (
 	"github.com/rollmill/rollmill/formats"
 	wire "github.com/rollmill/rollmill/formats/art"
 	"github.com/rollmill/rollmill/formats/random"
+	"github.com/rollmill/rollmill/stages/backends"
 	"github.com/rollmill/rollmill/stages/backends/art"
 	"github.com/rollmill/rollmill/stages/backends/art/arttest"
 )
 
 // repeated is a batch of any size from one group of realistic rows.
-func repeated(n int) (formats.Groups, int64) {
+func repeated(n int) (backends.Groups, int64) {
 	rows := random.Group(1, 0, random.Options{Scored: true})
 	size := int64(len(wire.AppendGroup(nil, rows)))
 	return func(yield func([]formats.Trajectory, error) bool) {
@@ -42,7 +43,7 @@ func BenchmarkSubmit(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		out, err := tr.Submit(b.Context(), formats.Submission{Token: "bench", Before: before}, batch, func(formats.JobEvent) {})
+		out, err := tr.Submit(b.Context(), backends.Submission{Token: "bench", Before: before}, batch, func(backends.JobEvent) {})
 		if err != nil || out.State != formats.JobCompleted {
 			b.Fatal(out, err)
 		}
@@ -64,7 +65,7 @@ func TestMemoryDoesNotGrowWithTheBatch(t *testing.T) {
 	runtime.GC()
 	runtime.ReadMemStats(&base)
 	var most uint64
-	out, err := tr.Submit(t.Context(), formats.Submission{Token: "large", Before: before}, batch, func(e formats.JobEvent) {
+	out, err := tr.Submit(t.Context(), backends.Submission{Token: "large", Before: before}, batch, func(e backends.JobEvent) {
 		if e.Sent%20 == 1 {
 			runtime.GC()
 			runtime.ReadMemStats(&now)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	wire "github.com/rollmill/rollmill/formats/art"
+	"github.com/rollmill/rollmill/stages/backends"
 )
 
 // head is a training request up to its first group, tail what follows the last.
@@ -36,7 +37,7 @@ type body struct {
 	failed atomic.Pointer[error] // why there will be no last byte
 }
 
-func (t *Trainer) body(s formats.Submission, groups formats.Groups, plain bool, sent func(int64)) *body {
+func (t *Trainer) body(s backends.Submission, groups backends.Groups, plain bool, sent func(int64)) *body {
 	r, w := io.Pipe()
 	b := &body{PipeReader: r, guard: s.Guard}
 	go func() { w.CloseWithError(t.encode(w, groups, shape(plain), s.Fence, sent)) }()
@@ -69,7 +70,7 @@ func shape(plain bool) func([]byte, []formats.Trajectory) []byte {
 	return wire.AppendGroup
 }
 
-func (t *Trainer) encode(w io.Writer, groups formats.Groups, appendGroup func([]byte, []formats.Trajectory) []byte, fence func() error, sent func(int64)) error {
+func (t *Trainer) encode(w io.Writer, groups backends.Groups, appendGroup func([]byte, []formats.Trajectory) []byte, fence func() error, sent func(int64)) error {
 	out := bufio.NewWriterSize(w, 256<<10)
 	if _, err := out.Write(t.head()); err != nil {
 		return err

@@ -8,6 +8,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	wire "github.com/rollmill/rollmill/formats/art"
+	"github.com/rollmill/rollmill/stages/backends"
 	"github.com/rollmill/rollmill/stages/backends/art"
 	"github.com/rollmill/rollmill/stages/backends/art/arttest"
 	"github.com/rollmill/rollmill/stages/backends/backendtest"
@@ -45,9 +46,9 @@ func TestDialects(t *testing.T) {
 			cfg = textAlone(cfg)
 		}
 		tr := trainer(t, cfg)
-		_, err := tr.Preflight(t.Context(), backendtest.Batch(), func(p formats.Problem) { t.Errorf("%+v", p) })
+		_, err := tr.Preflight(t.Context(), backendtest.Batch(), func(p backends.Problem) { t.Errorf("%+v", p) })
 		_, begun := tr.Begin(t.Context(), nil)
-		out, sent := tr.Submit(t.Context(), formats.Submission{Token: "batch"}, backendtest.Batch(), func(formats.JobEvent) {})
+		out, sent := tr.Submit(t.Context(), backends.Submission{Token: "batch"}, backendtest.Batch(), func(backends.JobEvent) {})
 		for _, err := range []error{err, begun, sent} {
 			if c.refused == "" && err != nil || c.refused != "" && (err == nil || !strings.Contains(err.Error(), c.refused)) {
 				t.Errorf("%s %+v: %v, want %q", c.dialect, c.faults, err, c.refused)
@@ -83,21 +84,21 @@ func TestAFrontendServerTrainsOnTheText(t *testing.T) {
 			before, after = "run7", "run7"
 		}
 		tr := trainer(t, cfg)
-		standing, err := tr.Begin(t.Context(), nil)
-		if err != nil || standing.Policy.Model != before {
-			t.Fatalf("%+v, %v", standing.Policy, err)
+		state, err := tr.Begin(t.Context(), nil)
+		if err != nil || state.Policy.Model != before {
+			t.Fatalf("%+v, %v", state.Policy, err)
 		}
-		load, err := tr.Preflight(t.Context(), backendtest.Batch(), func(p formats.Problem) { t.Errorf("%+v", p) })
-		if err != nil || !strings.Contains(strings.Join(load.Notes, "; "), "text alone") || !strings.Contains(strings.Join(load.Notes, "; "), "ignore beta") {
-			t.Errorf("%+v, %v", load, err)
+		stats, err := tr.Preflight(t.Context(), backendtest.Batch(), func(p backends.Problem) { t.Errorf("%+v", p) })
+		if err != nil || !strings.Contains(strings.Join(stats.Notes, "; "), "text alone") || !strings.Contains(strings.Join(stats.Notes, "; "), "ignore beta") {
+			t.Errorf("%+v, %v", stats, err)
 		}
-		out, err := tr.Submit(t.Context(), formats.Submission{Token: "batch", Before: standing}, backendtest.Batch(), func(formats.JobEvent) {})
-		if err != nil || out.State != formats.JobCompleted || out.Policy.Model != after || out.Policy.URL != standing.Policy.URL {
+		out, err := tr.Submit(t.Context(), backends.Submission{Token: "batch", Before: state}, backendtest.Batch(), func(backends.JobEvent) {})
+		if err != nil || out.State != formats.JobCompleted || out.Policy.Model != after || out.Policy.URL != state.Policy.URL {
 			t.Errorf("%+v, %v", out.Policy, err)
 		}
 		b := server.Batches()[0]
-		if b.Plain != 12 || len(b.Tokens) != 0 || b.Texts[3] != "answer 3" || b.Dev["allow_training_without_logprobs"] != true || int64(len(b.Raw)) != load.Bytes {
-			t.Errorf("%d plain, %d tokens, %v, %d bytes of %d", b.Plain, len(b.Tokens), b.Dev, len(b.Raw), load.Bytes)
+		if b.Plain != 12 || len(b.Tokens) != 0 || b.Texts[3] != "answer 3" || b.Dev["allow_training_without_logprobs"] != true || int64(len(b.Raw)) != stats.Bytes {
+			t.Errorf("%d plain, %d tokens, %v, %d bytes of %d", b.Plain, len(b.Tokens), b.Dev, len(b.Raw), stats.Bytes)
 		}
 		// The next epoch goes on where it stands: the engine is not prepared anew.
 		if again, err := tr.Begin(t.Context(), out.Policy); err != nil || *again.Policy != *out.Policy || len(server.Bodies("/_prepare_backend_for_training")) != 1 {
@@ -122,7 +123,7 @@ func TestWhatATextCannotCarryIsRefused(t *testing.T) {
 	rows[1].ToolSets = []string{"[]"}
 	rows[2].Messages[1].TokenIDs, rows[2].Messages[1].Logprobs = nil, nil // no hindrance: they do not travel
 	found := map[string]string{}
-	_, err := trainer(t, textAlone(cfg)).Preflight(t.Context(), func(yield func([]formats.Trajectory, error) bool) { yield(rows, nil) }, func(p formats.Problem) { found[p.TrajectoryID] = p.Reason })
+	_, err := trainer(t, textAlone(cfg)).Preflight(t.Context(), func(yield func([]formats.Trajectory, error) bool) { yield(rows, nil) }, func(p backends.Problem) { found[p.TrajectoryID] = p.Reason })
 	if err != nil || len(found) != 2 || found[rows[0].TrajectoryID] != wire.PlainToolCalls || found[rows[1].TrajectoryID] != wire.ToolsWrapped {
 		t.Errorf("%v, %v", found, err)
 	}
@@ -143,7 +144,7 @@ func TestOldCheckpointsAreDeletedInEachDialect(t *testing.T) {
 			t.Fatal(err)
 		}
 		var notes []string
-		out, err := tr.Submit(t.Context(), formats.Submission{Token: "batch", Before: before}, backendtest.Batch(), func(e formats.JobEvent) {
+		out, err := tr.Submit(t.Context(), backends.Submission{Token: "batch", Before: before}, backendtest.Batch(), func(e backends.JobEvent) {
 			if e.Note != "" {
 				notes = append(notes, e.Note)
 			}
@@ -184,7 +185,7 @@ func TestARandomInferencePortIsFollowed(t *testing.T) {
 	if fourth, err := tr.Begin(t.Context(), third.Policy); err != nil || *fourth.Policy != *third.Policy {
 		t.Errorf("%+v, %v", fourth.Policy, err)
 	}
-	out, err := tr.Submit(t.Context(), formats.Submission{Token: "batch", Before: third}, backendtest.Batch(), func(formats.JobEvent) {})
+	out, err := tr.Submit(t.Context(), backends.Submission{Token: "batch", Before: third}, backendtest.Batch(), func(backends.JobEvent) {})
 	if err != nil || out.Policy.URL != third.Policy.URL {
 		t.Errorf("%+v, %v", out.Policy, err)
 	}

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/rollmill/rollmill/stages/backends/remote"
+	"github.com/rollmill/rollmill/stages/internal/remote"
 )
 
 // Error is what went wrong with the server.

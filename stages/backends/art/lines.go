@@ -14,6 +14,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	wire "github.com/rollmill/rollmill/formats/art"
+	"github.com/rollmill/rollmill/stages/backends"
 )
 
 // lines is what the server said while it trained: one object a gradient step.
@@ -67,7 +68,7 @@ func (w *watch) stop() {
 }
 
 // readLines reads to the end of the answer.
-func readLines(r io.Reader, w *watch, event func(formats.JobEvent)) *lines {
+func readLines(r io.Reader, w *watch, event func(backends.JobEvent)) *lines {
 	l := &lines{mean: map[string]float64{}, n: map[string]int{}, nan: map[string]int{}, announced: -1}
 	in := bufio.NewReaderSize(r, 64<<10)
 	for {
@@ -78,7 +79,7 @@ func readLines(r io.Reader, w *watch, event func(formats.JobEvent)) *lines {
 				l.err = bad
 				return l
 			}
-			event(formats.JobEvent{Metrics: l.raw[len(l.raw)-1]})
+			event(backends.JobEvent{Metrics: l.raw[len(l.raw)-1]})
 		}
 		switch {
 		case err == io.EOF:
@@ -143,8 +144,8 @@ func (l *lines) means() map[string]float64 { return maps.Clone(l.mean) }
 // decide: trained means that as many lines came as were announced, at least
 // one, and that the step advanced. A step alone proves nothing: ART 0.4
 // advances it without training.
-func (l *lines) decide(s formats.Submission, step int64) formats.Outcome {
-	out := formats.Outcome{State: formats.JobFailed, StepAfter: &step, Policy: policyAt(s, step), Metrics: l.means(), MetricSteps: l.raw}
+func (l *lines) decide(s backends.Submission, step int64) backends.Outcome {
+	out := backends.Outcome{State: formats.JobFailed, StepAfter: &step, Policy: policyAt(s, step), Metrics: l.means(), MetricSteps: l.raw}
 	before := s.Before.Step
 	switch {
 	case len(l.raw) == 0 || l.announced >= 0 && l.most == 0:

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/stages/backends"
 	"github.com/rollmill/rollmill/stages/backends/art/arttest"
 	"github.com/rollmill/rollmill/stages/backends/backendtest"
 )
@@ -35,7 +35,7 @@ func TestARefusalThatTheServerDoesNotGiveIsUnknown(t *testing.T) {
 	for _, code := range []int{408, 409, 413, 425, 429, 499, 500, 502, 503, 504} {
 		_, cfg := start(t, arttest.Legacy, arttest.Faults{TrainStatus: code})
 		out, err := submit(t, trainer(t, cfg))
-		if out.State != formats.JobUnknown || err != nil || !strings.Contains(out.Message, fmt.Sprint(code)) || !strings.Contains(out.Message, "may be training it still") {
+		if out.State != backends.JobUnknown || err != nil || !strings.Contains(out.Message, fmt.Sprint(code)) || !strings.Contains(out.Message, "may be training it still") {
 			t.Errorf("%d: %+v, %v", code, out, err)
 		}
 	}

@@ -1,24 +1,106 @@
 package art
 
-import "github.com/rollmill/rollmill/formats"
+import (
+	"fmt"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/stages/backends"
+	"github.com/rollmill/rollmill/stages/plugin"
+)
+
+// Kind is the registry's entry.
+var Kind = backends.Kind{
+	Name: "art", Help: "an OpenPipe ART server (or the sandbox) trains by GRPO over HTTP",
+	New: func() backends.TrainerSettings { return defaults() },
+}
+
+func defaults() *Config {
+	c := Config{}.WithDefaults()
+	return &c
+}
+
+// Declare names the settings. How the model is served and which checkpoints are
+// kept changes no outcome, and is not part of the identity.
+func (c *Config) Declare(d *plugin.Declarer) {
+	d.Heading(plugin.Submission)
+	d.Func(func() any { return fmt.Sprintf("http://%s:%d", c.IP, c.Port) }, c.setURL, "url", "`URL` of the control server")
+	d.String(&c.Name, "name", "`NAME` of the model to train").Open()
+	d.String(&c.Project, "project", "`PROJECT` of the model").Open()
+	d.String(&c.BaseModel, "base-model", "train from this `MODEL`; it must be the server's").IDAlways("base-model").Open()
+	d.Key(&c.APIKey, "api-key-file", "read the inference port's key from this `FILE`", "ROLLMILL_API_KEY").Shown("ROLLMILL_API_KEY, else the word default")
+	d.OptionalFloat(&c.Training.LearningRate, "learning-rate", "train with this learning `RATE`").IDAlways("learning-rate")
+	d.OptionalFloat(&c.Training.Beta, "beta", "KL `COEFFICIENT`; ignored by ART 0.5.12 and later").IDAlways("beta")
+	d.OptionalFloat(&c.Training.KLPenalty, "kl-penalty-coef", "KL `COEFFICIENT` (ART 0.5.12 and later; replaces beta)").ID("kl-penalty-coef").Shown("none")
+	d.Bool(&c.DeleteOldCheckpoints, "delete-old-checkpoints", "keep only the newest and the best checkpoint, before training")
+	d.String(&c.CheckpointMetric, "checkpoint-metric", "choose the best checkpoint by this `METRIC`")
+	plugin.List(d, &c.KeepCheckpoints, "keep-checkpoints", "keep the checkpoint of this `STEP` beside the newest, where the server does not know the best (0.5.8 and later)", parseStep)
+	plugin.Into(d, &c.InitArgs, "init-args", "load the model with `KEY=VALUE`: max_seq_length, ...").ID("init-args")
+	plugin.Into(d, &c.EngineArgs, "engine-args", "start vLLM with `KEY=VALUE`: gpu_memory_utilization, tensor_parallel_size, ...")
+	d.Objects(&c.PeftArgs, "peft-args", "make the adapter with `KEY=VALUE`: r, lora_alpha, ...").ID("peft-args")
+	d.Objects(&c.TrainArgs, "trainer-args", "give the trainer `KEY=VALUE`").ID("trainer-args")
+	d.Objects(&c.Internal, "internal-config", "set further `KEY=VALUE` of the model's internal config").ID("internal-config")
+	d.Objects(&c.ServerArgs, "server-args", "start the inference server with `KEY=VALUE`: host, port, ...")
+	d.Objects(&c.DevConfig, "dev-config", "set `KEY=VALUE` of a training call: scale_rewards, epsilon, ...").ID("dev-config")
+	d.String(&c.Target, "target", "`NAME` of this trainer in the ledger, for one whose address changes")
+	d.Duration(&c.ReadTimeout, "read-timeout", "give up after a silence of `TIME` while it trains").Shown("none")
+	d.Bool(&c.AcceptPlainAssistant, "accept-plain-assistant", "send rows whose input holds assistant messages, although ART trains on them").ID("accept-plain-assistant")
+}
+
+func (c *Config) setURL(text string) error {
+	u, err := url.Parse(text)
+	if err != nil || u.Scheme != "http" || u.Hostname() == "" || u.Path != "" && u.Path != "/" {
+		return plugin.Badf("write http://HOST:PORT", "%q", text)
+	}
+	port := 80
+	if u.Port() != "" {
+		if port, err = strconv.Atoi(u.Port()); err != nil {
+			return err
+		}
+	}
+	c.IP, c.Port = u.Hostname(), port
+	return nil
+}
+
+func parseStep(text string) (int64, error) {
+	step, err := strconv.ParseInt(text, 10, 64)
+	if err != nil {
+		return 0, fmt.Errorf("%q is not the number of a step", text)
+	}
+	return step, nil
+}
+
+// Identity is what of the arguments counts.
+func (a InitArgs) Identity(add func(name string, v any)) {
+	add("max_seq_length", a.MaxSeqLength)
+	add("", a.More)
+}
+
+// Trainer makes the trainer.
+func (c *Config) Trainer(backends.Setup) (backends.Trainer, error) {
+	t, err := New(*c)
+	if err != nil {
+		return nil, err
+	}
+	return t, nil
+}
+
+// Adopt takes the model and the address, or the name that stands for it.
+func (c *Config) Adopt(t formats.Target, given func(name string) bool) {
+	project, name, _ := strings.Cut(t.Model, "/")
+	plugin.Adopt(c, given, "project", project)
+	plugin.Adopt(c, given, "name", name)
+	address := "target"
+	if strings.HasPrefix(t.Address, "http://") {
+		address = "url"
+	}
+	plugin.Adopt(c, given, address, t.Address)
+}
 
 // InPlace reports that ART advances the policy that it serves.
 func (t *Trainer) InPlace() bool { return true }
 
-// Settings are what changes the outcome of a batch. How the model is served
-// and which checkpoints are kept does not.
-func (t *Trainer) Settings() formats.Settings {
-	c, s := t.cfg, formats.Settings{}
-	s.Add("base-model", c.BaseModel)
-	s.Add("learning-rate", c.Training.LearningRate)
-	s.Add("beta", c.Training.Beta)
-	s.Add("kl-penalty-coef", c.Training.KLPenalty)
-	s.Add("init-args.max_seq_length", c.InitArgs.MaxSeqLength)
-	formats.AddAll(s, "init-args", c.InitArgs.More)
-	formats.AddAll(s, "peft-args", c.PeftArgs)
-	formats.AddAll(s, "trainer-args", c.TrainArgs)
-	formats.AddAll(s, "internal-config", c.Internal)
-	formats.AddAll(s, "dev-config", c.DevConfig)
-	s.Add("accept-plain-assistant", c.AcceptPlainAssistant)
-	return s
-}
+// Identity is what changes the outcome of a batch.
+func (t *Trainer) Identity() backends.Identity { return backends.IdentityOf(&t.cfg, defaults()) }

@@ -11,17 +11,18 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	wire "github.com/rollmill/rollmill/formats/art"
+	"github.com/rollmill/rollmill/stages/backends"
 )
 
 // Submit posts the batch and reads the metrics until the server ends the
 // answer, which is when the new weights answer. It never posts twice.
-func (t *Trainer) Submit(ctx context.Context, s formats.Submission, groups formats.Groups, event func(formats.JobEvent)) (formats.Outcome, error) {
+func (t *Trainer) Submit(ctx context.Context, s backends.Submission, groups backends.Groups, event func(backends.JobEvent)) (backends.Outcome, error) {
 	d, err := t.detect(ctx)
 	if err == nil {
 		err = d.refuse(t.base, t.cfg.textAlone())
 	}
 	if err != nil {
-		return formats.Outcome{State: formats.JobFailed, Clean: true, Message: "the batch was not sent"}, err
+		return backends.Outcome{State: formats.JobFailed, Clean: true, Message: "the batch was not sent"}, err
 	}
 	if t.cfg.DeleteOldCheckpoints {
 		t.deleteCheckpoints(ctx, d, s, event)
@@ -31,18 +32,18 @@ func (t *Trainer) Submit(ctx context.Context, s formats.Submission, groups forma
 	defer cancel(nil)
 	watch := newWatch(t.cfg.ReadTimeout, cancel)
 	defer watch.stop()
-	body := t.body(s, groups, d.plain(), func(n int64) { watch.touch(); event(formats.JobEvent{Sent: n}) })
+	body := t.body(s, groups, d.plain(), func(n int64) { watch.touch(); event(backends.JobEvent{Sent: n}) })
 	defer body.Close()
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, t.base+"/_train_model", body)
 	if err != nil {
-		return formats.Outcome{State: formats.JobFailed, Clean: true}, err
+		return backends.Outcome{State: formats.JobFailed, Clean: true}, err
 	}
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set(wire.SubmissionHeader, s.Token)
 	resp, err := t.http.Do(req)
 	if err != nil {
 		if !body.whole.Load() { // the server cannot have a request that never ended
-			return formats.Outcome{State: formats.JobFailed, Clean: true, Message: "the batch was not handed over whole"}, t.unsent(body, err)
+			return backends.Outcome{State: formats.JobFailed, Clean: true, Message: "the batch was not handed over whole"}, t.unsent(body, err)
 		}
 		return t.afterBreak(asked, s, nil, err)
 	}
@@ -59,7 +60,7 @@ func (t *Trainer) Submit(ctx context.Context, s formats.Submission, groups forma
 	}
 	step, err := t.step(asked)
 	if err != nil {
-		return formats.Outcome{State: formats.JobUnknown, MetricSteps: lines.raw, Message: "training ended, but the step could not be read"}, err
+		return backends.Outcome{State: backends.JobUnknown, MetricSteps: lines.raw, Message: "training ended, but the step could not be read"}, err
 	}
 	out := lines.decide(s, step)
 	if out.State != formats.JobCompleted && same(&step, s.Before.Step) {
@@ -89,9 +90,9 @@ func (t *Trainer) unsent(b *body, err error) error {
 // clean when an atomic server says so, or when the refusal is one that the
 // server gives before it begins and the step stands still. See the table in
 // the package's comment.
-func (t *Trainer) afterRefusal(ctx context.Context, s formats.Submission, refusal error) (formats.Outcome, error) {
-	unknown := formats.Outcome{State: formats.JobUnknown, Message: refusal.Error()}
-	clean := formats.Outcome{State: formats.JobFailed, Clean: true, Message: refusal.Error()}
+func (t *Trainer) afterRefusal(ctx context.Context, s backends.Submission, refusal error) (backends.Outcome, error) {
+	unknown := backends.Outcome{State: backends.JobUnknown, Message: refusal.Error()}
+	clean := backends.Outcome{State: formats.JobFailed, Clean: true, Message: refusal.Error()}
 	state, err := t.state(ctx, s.Token)
 	if err == nil && state != nil {
 		if out := t.resolved(s, state); !out.Clean {
@@ -133,20 +134,20 @@ func beforeTraining(refusal error) bool {
 
 // afterBreak: the connection ended before the answer did. The server is asked
 // for the step; the batch is never sent again.
-func (t *Trainer) afterBreak(ctx context.Context, s formats.Submission, lines *lines, broken error) (formats.Outcome, error) {
+func (t *Trainer) afterBreak(ctx context.Context, s backends.Submission, lines *lines, broken error) (backends.Outcome, error) {
 	what := fmt.Sprintf("the connection to ART at %q broke while it trained (%v)", t.base, broken)
 	if ctx.Err() != nil {
-		return formats.Outcome{State: formats.JobUnknown, Message: what}, context.Cause(ctx)
+		return backends.Outcome{State: backends.JobUnknown, Message: what}, context.Cause(ctx)
 	}
 	out, err := t.Resolve(ctx, s)
 	if lines != nil {
 		out.MetricSteps, out.Metrics = lines.raw, lines.means()
 	}
 	if err != nil {
-		out.State, out.Message = formats.JobUnknown, what
+		out.State, out.Message = backends.JobUnknown, what
 		return out, err
 	}
-	if out.State == formats.JobUnknown && lines != nil && errors.Is(broken, errEnded) && same(out.StepAfter, s.Before.Step) {
+	if out.State == backends.JobUnknown && lines != nil && errors.Is(broken, errEnded) && same(out.StepAfter, s.Before.Step) {
 		out.State = formats.JobFailed
 		out.Message = what + fmt.Sprintf(" and made no new checkpoint after %d gradient steps; the server's log says why (for CUDA out of memory: %s)", len(lines.raw), outOfMemory)
 		return out, nil
@@ -158,19 +159,19 @@ func (t *Trainer) afterBreak(ctx context.Context, s formats.Submission, lines *l
 // Resolve asks a server that trains atomically for the submission. A plain
 // ART server knows only its step: one more than before means that a batch was
 // trained since, and only the owner of the submission was to send one.
-func (t *Trainer) Resolve(ctx context.Context, s formats.Submission) (formats.Outcome, error) {
+func (t *Trainer) Resolve(ctx context.Context, s backends.Submission) (backends.Outcome, error) {
 	state, err := t.state(ctx, s.Token)
 	if err != nil {
-		return formats.Outcome{State: formats.JobUnknown}, err
+		return backends.Outcome{State: backends.JobUnknown}, err
 	}
 	if state != nil {
 		return t.resolved(s, state), nil
 	}
 	step, err := t.step(ctx)
 	if err != nil {
-		return formats.Outcome{State: formats.JobUnknown}, err
+		return backends.Outcome{State: backends.JobUnknown}, err
 	}
-	out := formats.Outcome{State: formats.JobUnknown, StepAfter: &step, Policy: policyAt(s, step)}
+	out := backends.Outcome{State: backends.JobUnknown, StepAfter: &step, Policy: policyAt(s, step)}
 	before := s.Before.Step
 	switch {
 	case before == nil:
@@ -186,20 +187,20 @@ func (t *Trainer) Resolve(ctx context.Context, s formats.Submission) (formats.Ou
 	return out, nil
 }
 
-func (t *Trainer) resolved(s formats.Submission, state *wire.TrainingState) formats.Outcome {
+func (t *Trainer) resolved(s backends.Submission, state *wire.TrainingState) backends.Outcome {
 	switch {
 	case state.TrainedAtStep != nil:
-		return formats.Outcome{State: formats.JobCompleted, StepAfter: state.TrainedAtStep, Policy: policyAt(s, *state.TrainedAtStep),
+		return backends.Outcome{State: formats.JobCompleted, StepAfter: state.TrainedAtStep, Policy: policyAt(s, *state.TrainedAtStep),
 			Message: "the server says that it trained this submission"}
 	case state.Busy:
-		return formats.Outcome{State: formats.JobRunning, Message: "the server is training"}
+		return backends.Outcome{State: formats.JobRunning, Message: "the server is training"}
 	}
-	return formats.Outcome{State: formats.JobFailed, Clean: true, StepAfter: &state.Step, Message: "the server says that it trained nothing of this submission"}
+	return backends.Outcome{State: formats.JobFailed, Clean: true, StepAfter: &state.Step, Message: "the server says that it trained nothing of this submission"}
 }
 
 // policyAt is what answers after the batch: the policy before it with new
 // weights, under the same name or that of the new step.
-func policyAt(s formats.Submission, step int64) *formats.Policy {
+func policyAt(s backends.Submission, step int64) *formats.Policy {
 	if s.Before.Policy == nil {
 		return nil
 	}
@@ -211,7 +212,7 @@ func policyAt(s formats.Submission, step int64) *formats.Policy {
 // deleteCheckpoints is a courtesy: a failure is noted and no more. In the
 // legacy dialect the server knows which step was the best; in the other one the
 // client says what to keep.
-func (t *Trainer) deleteCheckpoints(ctx context.Context, d dialect, s formats.Submission, event func(formats.JobEvent)) {
+func (t *Trainer) deleteCheckpoints(ctx context.Context, d dialect, s backends.Submission, event func(backends.JobEvent)) {
 	var err error
 	switch {
 	case !d.Frontend:
@@ -223,7 +224,7 @@ func (t *Trainer) deleteCheckpoints(ctx context.Context, d dialect, s formats.Su
 		err = t.call(ctx, quick, "/_delete_checkpoint_files", map[string]any{"model": t.cfg.model(), "steps_to_keep": slices.Compact(keep)}, nil)
 	}
 	if err != nil {
-		event(formats.JobEvent{Note: "old checkpoints were not deleted: " + err.Error()})
+		event(backends.JobEvent{Note: "old checkpoints were not deleted: " + err.Error()})
 	}
 }
 

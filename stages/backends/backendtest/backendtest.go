@@ -10,20 +10,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/stages/backends"
 )
-
-// Trainer has the methods of submit.Trainer, which says what they promise.
-type Trainer interface {
-	Target() formats.Target
-	Preflight(ctx context.Context, groups formats.Groups, report func(formats.Problem)) (formats.Load, error)
-	Begin(ctx context.Context, known *formats.Policy) (formats.Standing, error)
-	Submit(ctx context.Context, s formats.Submission, groups formats.Groups, event func(formats.JobEvent)) (formats.Outcome, error)
-	Resolve(ctx context.Context, s formats.Submission) (formats.Outcome, error)
-}
 
 // Subject is a trainer and a view behind it.
 type Subject struct {
-	Trainer Trainer
+	Trainer backends.Trainer
 	Jobs    func() int // batches that had an effect so far
 	Secrets []string   // that must not show in its target
 }
@@ -51,7 +43,7 @@ func Run(t *testing.T, fresh func(t *testing.T) Subject) {
 func number(f float64) *float64 { return &f }
 
 // Batch is three groups that any trainer takes.
-func Batch() formats.Groups {
+func Batch() backends.Groups {
 	return func(yield func([]formats.Trajectory, error) bool) {
 		for e := range 3 {
 			if !yield(Group(e), nil) {
@@ -81,11 +73,11 @@ func Group(example int) []formats.Trajectory {
 	return rows
 }
 
-func submission(token string, before formats.Standing) formats.Submission {
-	return formats.Submission{Token: token, Before: before, Guard: func() error { return nil }}
+func submission(token string, before backends.TrainerState) backends.Submission {
+	return backends.Submission{Token: token, Before: before, Guard: func() error { return nil }}
 }
 
-func ignore(formats.JobEvent) {}
+func ignore(backends.JobEvent) {}
 
 func noJobs(t *testing.T, s Subject) {
 	t.Helper()
@@ -107,18 +99,18 @@ func target(t *testing.T, s Subject) {
 }
 
 func preflight(t *testing.T, s Subject) {
-	var first formats.Load
+	var first backends.BatchStats
 	for i := range 2 {
-		load, err := s.Trainer.Preflight(t.Context(), Batch(), func(p formats.Problem) { t.Errorf("%+v", p) })
+		stats, err := s.Trainer.Preflight(t.Context(), Batch(), func(p backends.Problem) { t.Errorf("%+v", p) })
 		if err != nil {
 			t.Fatal(err)
 		}
-		if load.Groups != 3 || load.Trajectories != 12 || load.Tokens != 24 || load.Bytes == 0 {
-			t.Errorf("%+v", load)
+		if stats.Groups != 3 || stats.Trajectories != 12 || stats.Tokens != 24 || stats.Bytes == 0 {
+			t.Errorf("%+v", stats)
 		}
 		if i == 0 {
-			first = load
-		} else if diff := cmp.Diff(first, load); diff != "" {
+			first = stats
+		} else if diff := cmp.Diff(first, stats); diff != "" {
 			t.Error(diff)
 		}
 	}
@@ -143,7 +135,7 @@ func submit(t *testing.T, s Subject) {
 		t.Fatal(err)
 	}
 	sent := int64(0)
-	out, err := s.Trainer.Submit(t.Context(), submission("batch", before), Batch(), func(e formats.JobEvent) { sent = max(sent, e.Sent) })
+	out, err := s.Trainer.Submit(t.Context(), submission("batch", before), Batch(), func(e backends.JobEvent) { sent = max(sent, e.Sent) })
 	if err == nil {
 		out, err = followed(t, s, out)
 	}
@@ -160,10 +152,8 @@ func submit(t *testing.T, s Subject) {
 }
 
 // followed asks for a job that outlives the connection until it has ended.
-func followed(t *testing.T, s Subject, out formats.Outcome) (formats.Outcome, error) {
-	f, ok := s.Trainer.(interface {
-		Status(ctx context.Context, job string) (formats.Outcome, error)
-	})
+func followed(t *testing.T, s Subject, out backends.Outcome) (backends.Outcome, error) {
+	f, ok := s.Trainer.(backends.Follower)
 	job := out.Job
 	for n := 0; ok && n < 1000 && (out.State == formats.JobRunning || out.State == formats.JobPending); n++ {
 		var err error
@@ -180,13 +170,13 @@ func neverSent(t *testing.T, s Subject) {
 		t.Fatal(err)
 	}
 	out, err := s.Trainer.Resolve(t.Context(), submission("other", before))
-	if err != nil || out.State != formats.JobUnknown && !(out.State == formats.JobFailed && out.Clean) {
+	if err != nil || out.State != backends.JobUnknown && !(out.State == formats.JobFailed && out.Clean) {
 		t.Errorf("%+v, %v", out, err)
 	}
 }
 
 // fails submits what must not have an effect.
-func fails(t *testing.T, s Subject, ctx context.Context, sub formats.Submission, groups formats.Groups, want error) {
+func fails(t *testing.T, s Subject, ctx context.Context, sub backends.Submission, groups backends.Groups, want error) {
 	t.Helper()
 	before, err := s.Trainer.Begin(t.Context(), nil)
 	if err != nil {
@@ -207,12 +197,12 @@ func unreadable(t *testing.T, s Subject) {
 			yield(nil, damage)
 		}
 	}
-	fails(t, s, t.Context(), submission("batch", formats.Standing{}), groups, damage)
+	fails(t, s, t.Context(), submission("batch", backends.TrainerState{}), groups, damage)
 }
 
 func guarded(t *testing.T, s Subject) {
 	lost := errors.New("the lease ran out")
-	sub := submission("batch", formats.Standing{})
+	sub := submission("batch", backends.TrainerState{})
 	asked := 0
 	sub.Guard = func() error {
 		if asked++; asked > 1 {

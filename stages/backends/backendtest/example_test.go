@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/stages/backends"
 	"github.com/rollmill/rollmill/stages/backends/backendtest"
 )
 
@@ -33,24 +34,22 @@ func (n notebook) Target() formats.Target {
 }
 
 // Preflight reads the batch and tells of every row that cannot go.
-func (n notebook) Preflight(_ context.Context, groups formats.Groups, report func(formats.Problem)) (load formats.Load, err error) {
-	load.Checks = []string{"no_tokens"}
+func (n notebook) Preflight(_ context.Context, groups backends.Groups, report func(backends.Problem)) (stats backends.BatchStats, err error) {
+	stats.Checks = []string{"no_tokens"}
 	for rows, err := range groups {
 		if err != nil {
-			return load, err
+			return stats, err
 		}
-		load.Groups++
+		stats.AddGroup(rows)
 		for i := range rows {
 			t := &rows[i]
-			load.Trajectories++
-			load.Tokens += int64(t.SampledTokens)
-			load.Bytes += 8
+			stats.Bytes += 8
 			if t.SampledTokens == 0 {
-				report(formats.Problem{GroupID: t.GroupID, TrajectoryID: t.TrajectoryID, Reason: "no_tokens", Detail: "nothing was sampled"})
+				report(backends.Problem{GroupID: t.GroupID, TrajectoryID: t.TrajectoryID, Reason: "no_tokens", Detail: "nothing was sampled"})
 			}
 		}
 	}
-	return load, nil
+	return stats, nil
 }
 
 // steps counts the jobs.
@@ -64,15 +63,15 @@ func (n notebook) policy(step int64) *formats.Policy {
 }
 
 // Begin says where it stands, and trains nothing.
-func (n notebook) Begin(context.Context, *formats.Policy) (formats.Standing, error) {
+func (n notebook) Begin(context.Context, *formats.Policy) (backends.TrainerState, error) {
 	step := n.steps()
-	return formats.Standing{Step: &step, Policy: n.policy(step)}, nil
+	return backends.TrainerState{Step: &step, Policy: n.policy(step)}, nil
 }
 
 // Submit asks Fence before what cannot be undone, and makes the job by a call
 // that fails when it is there already.
-func (n notebook) Submit(_ context.Context, s formats.Submission, groups formats.Groups, event func(formats.JobEvent)) (formats.Outcome, error) {
-	clean := formats.Outcome{State: formats.JobFailed, Clean: true, Message: "nothing was written"}
+func (n notebook) Submit(_ context.Context, s backends.Submission, groups backends.Groups, event func(backends.JobEvent)) (backends.Outcome, error) {
+	clean := backends.Outcome{State: formats.JobFailed, Clean: true, Message: "nothing was written"}
 	p, sent := page{Step: *s.Before.Step + 1}, int64(0)
 	for rows, err := range groups {
 		if err == nil {
@@ -85,7 +84,7 @@ func (n notebook) Submit(_ context.Context, s formats.Submission, groups formats
 			p.Tokens += int64(rows[i].SampledTokens)
 		}
 		sent++
-		event(formats.JobEvent{Sent: sent})
+		event(backends.JobEvent{Sent: sent})
 	}
 	if err := s.Fence(); err != nil {
 		return clean, err
@@ -105,23 +104,23 @@ func (n notebook) Submit(_ context.Context, s formats.Submission, groups formats
 	return n.outcome(p), nil
 }
 
-func (n notebook) outcome(p page) formats.Outcome {
-	return formats.Outcome{State: formats.JobCompleted, StepAfter: &p.Step, Policy: n.policy(p.Step), Metrics: map[string]float64{"tokens": float64(p.Tokens)}}
+func (n notebook) outcome(p page) backends.Outcome {
+	return backends.Outcome{State: formats.JobCompleted, StepAfter: &p.Step, Policy: n.policy(p.Step), Metrics: map[string]float64{"tokens": float64(p.Tokens)}}
 }
 
 // Resolve is asked when a sender is gone: it looks for the token, and says
 // nothing that it does not know for certain.
-func (n notebook) Resolve(_ context.Context, s formats.Submission) (formats.Outcome, error) {
+func (n notebook) Resolve(_ context.Context, s backends.Submission) (backends.Outcome, error) {
 	data, err := os.ReadFile(n.path(s.Token))
 	if errors.Is(err, fs.ErrNotExist) {
-		return formats.Outcome{State: formats.JobFailed, Clean: true, Message: "there is no such job"}, nil
+		return backends.Outcome{State: formats.JobFailed, Clean: true, Message: "there is no such job"}, nil
 	}
 	var p page
 	if err == nil {
 		err = json.Unmarshal(data, &p)
 	}
 	if err != nil {
-		return formats.Outcome{State: formats.JobUnknown}, err
+		return backends.Outcome{State: backends.JobUnknown}, err
 	}
 	return n.outcome(p), nil
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/stages/backends"
 )
 
 // said answers the requests of one execution in turn, with the parts of a text
@@ -42,7 +43,7 @@ var codes = []int{200, 201, 204, 301, 400, 401, 404, 409, 422}
 // It ends in an outcome of a known state or in an error of a bounded length,
 // after a bounded number of requests. The trainer has to ask through
 // http.DefaultTransport. The token that is resolved is "token-1".
-func FuzzAnswers(f *testing.F, fresh func() Trainer, seeds ...string) {
+func FuzzAnswers(f *testing.F, fresh func() backends.Trainer, seeds ...string) {
 	for _, text := range seeds {
 		for code := range codes {
 			f.Add(uint8(code), []byte(text))
@@ -58,10 +59,10 @@ func FuzzAnswers(f *testing.F, fresh func() Trainer, seeds ...string) {
 		tr := fresh()
 		_, err := tr.Begin(ctx, nil)
 		short(t, err)
-		out, err := tr.Resolve(ctx, submission("token-1", formats.Standing{}))
+		out, err := tr.Resolve(ctx, submission("token-1", backends.TrainerState{}))
 		outcome(t, out, err)
 		if follower, ok := tr.(interface {
-			Status(ctx context.Context, job string) (formats.Outcome, error)
+			Status(ctx context.Context, job string) (backends.Outcome, error)
 		}); ok {
 			out, err := follower.Status(ctx, "job-1")
 			outcome(t, out, err)
@@ -72,9 +73,9 @@ func FuzzAnswers(f *testing.F, fresh func() Trainer, seeds ...string) {
 	})
 }
 
-var states = []string{"", formats.JobUnknown, formats.JobNothing, formats.JobPending, formats.JobRunning, formats.JobCompleted, formats.JobFailed, formats.JobCancelled, formats.JobUntrained}
+var states = []string{"", backends.JobUnknown, formats.JobNothing, formats.JobPending, formats.JobRunning, formats.JobCompleted, formats.JobFailed, formats.JobCancelled, formats.JobUntrained}
 
-func outcome(t *testing.T, out formats.Outcome, err error) {
+func outcome(t *testing.T, out backends.Outcome, err error) {
 	short(t, err)
 	if !slices.Contains(states, out.State) || out.Clean && out.State != formats.JobFailed {
 		t.Fatalf("%+v, %v", out, err)

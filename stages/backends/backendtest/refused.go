@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/stages/backends"
 )
 
 // Refusals are codes that a service, or a proxy before it, may answer with
@@ -40,7 +41,7 @@ func RefusedAfter(t *testing.T, fresh func(t *testing.T, code int) Subject) {
 func fenced(t *testing.T, s Subject) {
 	lost := errors.New("another process took it over")
 	asked := 0
-	sub := submission("batch", formats.Standing{})
+	sub := submission("batch", backends.TrainerState{})
 	sub.Owned = func() error { asked++; return lost }
 	fails(t, s, t.Context(), sub, Batch(), lost)
 	if asked == 0 {

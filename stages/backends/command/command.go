@@ -30,6 +30,11 @@
 //	files    a list of what was written
 //	message  for people
 //
+// The environment is this process's, without variables that are named as
+// secrets are unless PassEnv names them. When the request is given up, the
+// program and its process group get SIGTERM and two seconds later SIGKILL; on
+// Linux the program also gets SIGTERM when this process dies.
+//
 // A request that a program does not know it answers with nothing and exit
 // code 0. A submit that ends without a state, or by another exit code, counts
 // as unknown unless its state says otherwise, and is resolved.
@@ -51,6 +56,7 @@ import (
 	"strings"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/stages/backends"
 )
 
 // Config says what to run.
@@ -63,7 +69,7 @@ type Config struct {
 	PassEnv  []string          `yaml:"-" json:"-"`                 // environment variables for the program although they are called as secrets are
 }
 
-// Trainer is a submit.Trainer, a Follower and a Canceller.
+// Trainer is a backends.Trainer, a Follower and a Canceller.
 type Trainer struct {
 	cfg Config
 }
@@ -114,25 +120,23 @@ func (t *Trainer) Target() formats.Target {
 
 // Preflight counts the batch and looks for the program. What it can train on
 // is the program's own matter. Bytes are those of the messages' text.
-func (t *Trainer) Preflight(_ context.Context, groups formats.Groups, _ func(formats.Problem)) (load formats.Load, err error) {
+func (t *Trainer) Preflight(_ context.Context, groups backends.Groups, _ func(backends.Problem)) (stats backends.BatchStats, err error) {
 	if _, err := exec.LookPath(t.cfg.Words[0]); err != nil {
-		return load, &Error{What: fmt.Sprintf("command: the program %q", t.cfg.Words[0]), Err: err, Usage: true, Help: "is it installed, and the path right?"}
+		return stats, &Error{What: fmt.Sprintf("command: the program %q", t.cfg.Words[0]), Err: err, Usage: true, Help: "is it installed, and the path right?"}
 	}
 	for rows, err := range groups {
 		if err != nil {
-			return load, err
+			return stats, err
 		}
-		load.Groups++
-		load.Trajectories += int64(len(rows))
+		stats.AddGroup(rows)
+		stats.Sequences += int64(len(rows))
 		for i := range rows {
-			load.Sequences++
-			load.Tokens += int64(rows[i].SampledTokens)
 			for m := range rows[i].Messages {
-				load.Bytes += int64(len(rows[i].Messages[m].Content))
+				stats.Bytes += int64(len(rows[i].Messages[m].Content))
 			}
 		}
 	}
-	return load, nil
+	return stats, nil
 }
 
 // Compares names the tables that the program may read: it is told where the
@@ -144,120 +148,117 @@ func (t *Trainer) Beside(formats.Tables) {}
 
 // request is what the program is told.
 type request struct {
-	Protocol string            `json:"protocol"`
-	Request  string            `json:"request"`
-	Token    string            `json:"token,omitempty"`
-	Job      string            `json:"job,omitempty"`
-	Model    string            `json:"model"`
-	Curated  string            `json:"curated,omitempty"`
-	Digest   string            `json:"digest,omitempty"`
-	Run      string            `json:"run,omitempty"`
-	Epoch    int               `json:"epoch"`
-	Load     *formats.Load     `json:"load,omitempty"`
-	Before   *formats.Standing `json:"before,omitempty"`
-	Settings map[string]string `json:"settings,omitempty"`
+	Protocol string                 `json:"protocol"`
+	Request  string                 `json:"request"`
+	Token    string                 `json:"token,omitempty"`
+	Job      string                 `json:"job,omitempty"`
+	Model    string                 `json:"model"`
+	Curated  string                 `json:"curated,omitempty"`
+	Digest   string                 `json:"digest,omitempty"`
+	Run      string                 `json:"run,omitempty"`
+	Epoch    int                    `json:"epoch"`
+	Stats    *backends.BatchStats   `json:"load,omitempty"`
+	Before   *backends.TrainerState `json:"before,omitempty"`
+	Settings map[string]string      `json:"settings,omitempty"`
 }
 
 func (t *Trainer) request(what string) request {
 	return request{Protocol: "rollmill-trainer/1", Request: what, Model: t.cfg.Model, Settings: t.cfg.Settings}
 }
 
-func (t *Trainer) about(s formats.Submission, what string) request {
+func (t *Trainer) about(s backends.Submission, what string) request {
 	r := t.request(what)
 	r.Token, r.Run, r.Epoch, r.Before, r.Curated, r.Digest = s.Token, s.Run, s.Epoch, &s.Before, s.Curated, s.Digest
 	return r
 }
 
 // Begin asks the program where it stands.
-func (t *Trainer) Begin(ctx context.Context, known *formats.Policy) (formats.Standing, error) {
+func (t *Trainer) Begin(ctx context.Context, known *formats.Policy) (backends.TrainerState, error) {
 	r := t.request("begin")
-	r.Before = &formats.Standing{Policy: known}
+	r.Before = &backends.TrainerState{Policy: known}
 	a, err := t.ask(ctx, r, nil)
 	if err != nil {
-		return formats.Standing{}, err
+		return backends.TrainerState{}, err
 	}
-	standing := formats.Standing{Step: a.Step, Policy: a.Policy}
-	if standing.Policy == nil {
-		standing.Policy = known
+	state := backends.TrainerState{Step: a.Step, Policy: a.Policy}
+	if state.Policy == nil {
+		state.Policy = known
 	}
-	return standing, nil
+	return state, nil
 }
 
 // Submit reads the batch through once, so that what the program is pointed at
 // can be read, and then tells it.
-func (t *Trainer) Submit(ctx context.Context, s formats.Submission, groups formats.Groups, event func(formats.JobEvent)) (formats.Outcome, error) {
-	load, err := readable(s, groups)
+func (t *Trainer) Submit(ctx context.Context, s backends.Submission, groups backends.Groups, event func(backends.JobEvent)) (backends.Outcome, error) {
+	stats, err := readable(s, groups)
 	if err == nil {
 		err = s.Fence()
 	}
 	if err != nil {
-		return formats.Outcome{State: formats.JobFailed, Clean: true, Message: "the program was not told"}, err
+		return backends.Outcome{State: formats.JobFailed, Clean: true, Message: "the program was not told"}, err
 	}
 	r := t.about(s, "submit")
-	r.Load = &load
-	a, err := t.ask(ctx, r, func(e formats.JobEvent) { event(e) })
+	r.Stats = &stats
+	a, err := t.ask(ctx, r, func(e backends.JobEvent) { event(e) })
 	out := a.outcome(s.Before)
 	var misused *Error
 	if errors.As(err, &misused) && misused.Usage { // it did not start
-		return formats.Outcome{State: formats.JobFailed, Clean: true, Message: err.Error()}, err
+		return backends.Outcome{State: formats.JobFailed, Clean: true, Message: err.Error()}, err
 	}
 	if err == nil || a.State != "" {
-		event(formats.JobEvent{Sent: load.Groups})
+		event(backends.JobEvent{Sent: stats.Groups})
 	}
 	if err != nil && out.State != formats.JobFailed {
 		// What it said before it broke off is not the end.
-		out.State, out.Clean = formats.JobUnknown, false
+		out.State, out.Clean = backends.JobUnknown, false
 	}
 	if out.State == formats.JobFailed && err == nil && out.Clean {
 		err = &Error{What: "command: " + out.Message}
 	}
-	if out.State == formats.JobUnknown && err == nil {
+	if out.State == backends.JobUnknown && err == nil {
 		err = &Error{What: fmt.Sprintf("command: %q ended without a state", t.cfg.Words[0])}
 	}
 	return out, err
 }
 
-func readable(s formats.Submission, groups formats.Groups) (load formats.Load, err error) {
-	for rows, err := range groups {
-		if err == nil {
-			err = s.Guard()
-		}
+func readable(s backends.Submission, groups backends.Groups) (stats backends.BatchStats, err error) {
+	for rows, err := range s.Guarded(groups, nil) {
 		if err != nil {
-			return load, err
+			return stats, err
 		}
-		load.Groups++
-		load.Trajectories += int64(len(rows))
+		stats.Groups++
+		stats.Trajectories += int64(len(rows))
 	}
-	return load, nil
+	return stats, nil
 }
 
 // Resolve asks the program what became of a submission.
-func (t *Trainer) Resolve(ctx context.Context, s formats.Submission) (formats.Outcome, error) {
+func (t *Trainer) Resolve(ctx context.Context, s backends.Submission) (backends.Outcome, error) {
 	return t.outcome(ctx, t.about(s, "resolve"), s.Before)
 }
 
 // Status asks the program for a job.
-func (t *Trainer) Status(ctx context.Context, job string) (formats.Outcome, error) {
+func (t *Trainer) Status(ctx context.Context, job string) (backends.Outcome, error) {
 	r := t.request("status")
 	r.Job = job
-	return t.outcome(ctx, r, formats.Standing{})
+	return t.outcome(ctx, r, backends.TrainerState{})
 }
 
 // Cancel asks the program to end a job.
-func (t *Trainer) Cancel(ctx context.Context, job string) (formats.Outcome, error) {
+func (t *Trainer) Cancel(ctx context.Context, job string) (backends.Outcome, error) {
 	r := t.request("cancel")
 	r.Job = job
-	out, err := t.outcome(ctx, r, formats.Standing{})
-	if err == nil && out.State == formats.JobUnknown {
+	out, err := t.outcome(ctx, r, backends.TrainerState{})
+	if err == nil && out.State == backends.JobUnknown {
 		err = &Error{What: fmt.Sprintf("command: %q did not say what became of the job %q", t.cfg.Words[0], job), Help: "perhaps it cannot cancel; stop the trainer itself"}
 	}
 	return out, err
 }
 
-func (t *Trainer) outcome(ctx context.Context, r request, before formats.Standing) (formats.Outcome, error) {
+func (t *Trainer) outcome(ctx context.Context, r request, before backends.TrainerState) (backends.Outcome, error) {
 	a, err := t.ask(ctx, r, nil)
 	if err != nil {
-		return formats.Outcome{State: formats.JobUnknown}, err
+		return backends.Outcome{State: backends.JobUnknown}, err
 	}
 	return a.outcome(before), nil
 }
@@ -329,17 +330,17 @@ const (
 
 // outcome is the answer in our words. A state that nobody knows counts as
 // running: waiting ends by the time limits.
-func (a *answer) outcome(before formats.Standing) formats.Outcome {
-	out := formats.Outcome{State: a.State, Clean: a.Clean && a.State == formats.JobFailed, Job: a.Job, StepAfter: a.Step, Policy: a.Policy, MetricSteps: a.steps, Files: a.Files, Message: a.Message}
+func (a *answer) outcome(before backends.TrainerState) backends.Outcome {
+	out := backends.Outcome{State: a.State, Clean: a.Clean && a.State == formats.JobFailed, Job: a.Job, StepAfter: a.Step, Policy: a.Policy, MetricSteps: a.steps, Files: a.Files, Message: a.Message}
 	out.Metrics = a.means
 	switch a.State {
 	case "":
-		out.State = formats.JobUnknown
+		out.State = backends.JobUnknown
 	case "canceled":
 		out.State = formats.JobCancelled
-	case formats.JobPending, formats.JobRunning, formats.JobCompleted, formats.JobFailed, formats.JobCancelled, formats.JobUntrained, formats.JobUnknown:
+	case formats.JobPending, formats.JobRunning, formats.JobCompleted, formats.JobFailed, formats.JobCancelled, formats.JobUntrained, backends.JobUnknown:
 	default:
-		out.Strange = true
+		out.UnknownState = true
 		out.State, out.Message = formats.JobRunning, strings.TrimSuffix(fmt.Sprintf("the program says %q, which is no state: %s", a.State, a.Message), ": ")
 	}
 	if out.Policy == nil && out.StepAfter != nil && before.Policy != nil && out.State == formats.JobCompleted {

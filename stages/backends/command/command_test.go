@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/stages/backends"
 	"github.com/rollmill/rollmill/stages/backends/backendtest"
 	"github.com/rollmill/rollmill/stages/backends/command"
 )
@@ -132,10 +133,10 @@ func TestConformance(t *testing.T) {
 	})
 }
 
-func submit(t *testing.T, tr *command.Trainer) (formats.Outcome, []formats.JobEvent, error) {
+func submit(t *testing.T, tr *command.Trainer) (backends.Outcome, []backends.JobEvent, error) {
 	t.Helper()
-	var events []formats.JobEvent
-	out, err := tr.Submit(t.Context(), formats.Submission{Token: "t1", Guard: func() error { return nil }}, backendtest.Batch(), func(e formats.JobEvent) { events = append(events, e) })
+	var events []backends.JobEvent
+	out, err := tr.Submit(t.Context(), backends.Submission{Token: "t1", Guard: func() error { return nil }}, backendtest.Batch(), func(e backends.JobEvent) { events = append(events, e) })
 	return out, events, err
 }
 
@@ -161,10 +162,10 @@ func TestWhatAProgramDoesWrong(t *testing.T) {
 		err, hint        string
 	}{
 		{"fails before", formats.JobFailed, true, "exit status 3", "no GPU here"},
-		{"dies after", formats.JobUnknown, false, "exit status 1", "CUDA out of memory"},
-		{"no state", formats.JobUnknown, false, "ended without a state", ""},
-		{"not JSON", formats.JobUnknown, false, "line 1 is not JSON", ""},
-		{"a line without end", formats.JobUnknown, false, "token too long", ""},
+		{"dies after", backends.JobUnknown, false, "exit status 1", "CUDA out of memory"},
+		{"no state", backends.JobUnknown, false, "ended without a state", ""},
+		{"not JSON", backends.JobUnknown, false, "line 1 is not JSON", ""},
+		{"a line without end", backends.JobUnknown, false, "token too long", ""},
 	} {
 		t.Run(c.behaviour, func(t *testing.T) {
 			tr, _ := trainer(t, c.behaviour)
@@ -183,12 +184,12 @@ func TestWhatAProgramDoesWrong(t *testing.T) {
 func TestAProgramThatHangsIsKilled(t *testing.T) {
 	tr, _ := trainer(t, "hangs")
 	ctx, cancel := context.WithCancel(t.Context())
-	out, err := tr.Submit(ctx, formats.Submission{Token: "t1", Guard: func() error { return nil }}, backendtest.Batch(), func(e formats.JobEvent) {
+	out, err := tr.Submit(ctx, backends.Submission{Token: "t1", Guard: func() error { return nil }}, backendtest.Batch(), func(e backends.JobEvent) {
 		if e.Job != "" {
 			cancel()
 		}
 	})
-	if !errors.Is(err, context.Canceled) || out.State != formats.JobUnknown || out.Job != "t1" {
+	if !errors.Is(err, context.Canceled) || out.State != backends.JobUnknown || out.Job != "t1" {
 		t.Errorf("%+v, %v", out, err)
 	}
 }
@@ -238,11 +239,11 @@ func TestAProgramThatIsNotThere(t *testing.T) {
 func TestMetricLinesWithoutEndAreBounded(t *testing.T) {
 	tr, _ := trainer(t, "lines without end")
 	kept := 0
-	out, err := tr.Submit(t.Context(), formats.Submission{Token: "t1", Guard: func() error { return nil }}, backendtest.Batch(), func(formats.JobEvent) {})
+	out, err := tr.Submit(t.Context(), backends.Submission{Token: "t1", Guard: func() error { return nil }}, backendtest.Batch(), func(backends.JobEvent) {})
 	for _, line := range out.MetricSteps {
 		kept += len(line)
 	}
-	if err == nil || !strings.Contains(err.Error(), "more than 64 MiB of answers") || out.State != formats.JobUnknown || kept == 0 || kept > 8<<20 {
+	if err == nil || !strings.Contains(err.Error(), "more than 64 MiB of answers") || out.State != backends.JobUnknown || kept == 0 || kept > 8<<20 {
 		t.Errorf("%s, %v; %d bytes kept", out.State, err, kept)
 	}
 }
@@ -262,7 +263,7 @@ func TestWhatIsLeftInASessionOfItsOwnIsKilled(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, _ = tr.Submit(t.Context(), formats.Submission{Token: "t1", Guard: func() error { return nil }}, backendtest.Batch(), func(formats.JobEvent) {})
+		_, _ = tr.Submit(t.Context(), backends.Submission{Token: "t1", Guard: func() error { return nil }}, backendtest.Batch(), func(backends.JobEvent) {})
 		data, _ := os.ReadFile(file)
 		pid, err := strconv.Atoi(strings.TrimSpace(string(data)))
 		if err != nil {

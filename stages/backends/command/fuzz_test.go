@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/stages/backends"
 )
 
 // FuzzAnswer: whatever a program says, its outcome can be kept as JSON, and
@@ -17,8 +17,8 @@ func FuzzAnswer(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text string) {
 		var a answer
-		_ = a.read(strings.NewReader(text), func(formats.JobEvent) {})
-		if _, err := json.Marshal(a.outcome(formats.Standing{})); err != nil {
+		_ = a.read(strings.NewReader(text), func(backends.JobEvent) {})
+		if _, err := json.Marshal(a.outcome(backends.TrainerState{})); err != nil {
 			t.Error(err)
 		}
 		if len(a.counts) > maxMetrics || a.kept > maxKept {

@@ -8,27 +8,22 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os/exec"
-	"strings"
-	"sync"
-	"time"
 
-	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/secret"
-	"github.com/rollmill/rollmill/stages/internal/offspring"
+	"github.com/rollmill/rollmill/stages/backends"
+	"github.com/rollmill/rollmill/stages/internal/process"
 )
 
 const (
-	maxLine = 1 << 20         // of an answer
-	maxAll  = 64 << 20        // of all lines of an answer; a program that says more is killed
-	tailLen = 4 << 10         // of stderr kept for an error
-	grace   = 2 * time.Second // for output that children hold open
+	maxLine = 1 << 20  // of an answer
+	maxAll  = 64 << 20 // of all lines of an answer; a program that says more is ended
+	tailLen = 4 << 10  // of stderr kept for an error
 )
 
 // ask starts the program for one request and reads its answer to the end. It
-// ends with ctx: the program and its children are then killed. What it left in a
+// ends with ctx: the program and its children are then ended. What it left in a
 // session of its own is killed, too, unless it named a job of a submit.
-func (t *Trainer) ask(ctx context.Context, r request, event func(formats.JobEvent)) (answer, error) {
+func (t *Trainer) ask(ctx context.Context, r request, event func(backends.JobEvent)) (answer, error) {
 	var a answer
 	line, err := json.Marshal(r)
 	if err != nil {
@@ -36,16 +31,8 @@ func (t *Trainer) ask(ctx context.Context, r request, event func(formats.JobEven
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	cmd := exec.CommandContext(ctx, t.cfg.Words[0], t.cfg.Words[1:]...)
-	cmd.Stdin = bytes.NewReader(append(line, '\n'))
-	errs := &tail{}
-	cmd.Stderr = errs
-	cmd.WaitDelay = grace
-	ownGroup(cmd)
-	mark := offspring.New()
-	cmd.Env = append(secret.Environ(t.cfg.PassEnv...), mark.Env())
+	errs := process.NewTail(ctx, tailLen)
 	out, in := io.Pipe()
-	cmd.Stdout = in
 	read := make(chan error, 1)
 	go func() {
 		err := a.read(out, event)
@@ -55,28 +42,26 @@ func (t *Trainer) ask(ctx context.Context, r request, event func(formats.JobEven
 		_, _ = io.Copy(io.Discard, out)
 		read <- err
 	}()
-	if err := cmd.Start(); err != nil {
+	program, err := process.Program{Words: t.cfg.Words, PassEnv: t.cfg.PassEnv, KeepSessions: true,
+		Stdin: bytes.NewReader(append(line, '\n')), Stdout: in, Stderr: errs}.Start(ctx)
+	if err != nil {
 		in.Close()
 		<-read
 		return a, &Error{What: fmt.Sprintf("command: starting %q", t.cfg.Words[0]), Err: err, Usage: true}
 	}
-	ended := cmd.Wait()
+	ended := program.Wait()
 	in.Close()
 	wrong := <-read
-	killGroup(cmd)
 	if r.Request != "submit" || a.Job == "" { // a job that was named goes on by itself
-		mark.Kill()
-	}
-	if errors.Is(ended, exec.ErrWaitDelay) { // a child holds the pipe; the program itself ended well
-		ended = nil
+		program.KillSessions()
 	}
 	switch {
 	case ctx.Err() != nil && wrong == nil:
 		return a, context.Cause(ctx)
 	case wrong != nil:
-		return a, &Error{What: fmt.Sprintf("command: what %q answered to %q", t.cfg.Words[0], r.Request), Err: wrong, Help: errs.hint()}
+		return a, &Error{What: fmt.Sprintf("command: what %q answered to %q", t.cfg.Words[0], r.Request), Err: wrong, Help: hint(errs)}
 	case ended != nil:
-		return a, &Error{What: fmt.Sprintf("command: %q, asked to %q", t.cfg.Words[0], r.Request), Err: ended, Help: errs.hint()}
+		return a, &Error{What: fmt.Sprintf("command: %q, asked to %q", t.cfg.Words[0], r.Request), Err: ended, Help: hint(errs)}
 	}
 	return a, nil
 }
@@ -85,7 +70,7 @@ func (t *Trainer) ask(ctx context.Context, r request, event func(formats.JobEven
 var errFlood = fmt.Errorf("more than %d MiB of answers", maxAll>>20)
 
 // read takes in the lines of an answer.
-func (a *answer) read(out io.Reader, event func(formats.JobEvent)) error {
+func (a *answer) read(out io.Reader, event func(backends.JobEvent)) error {
 	lines := bufio.NewScanner(out)
 	lines.Buffer(make([]byte, 0, 64<<10), maxLine)
 	all := 0
@@ -107,32 +92,14 @@ func (a *answer) read(out io.Reader, event func(formats.JobEvent)) error {
 		}
 		a.add(line)
 		if event != nil && (line.Job != "" || line.Metrics != nil || line.Note != "") {
-			event(formats.JobEvent{Job: line.Job, Metrics: line.Metrics, Note: line.Note})
+			event(backends.JobEvent{Job: line.Job, Metrics: line.Metrics, Note: line.Note})
 		}
 	}
 	return lines.Err()
 }
 
-// tail keeps the end of what is written.
-type tail struct {
-	mu   sync.Mutex
-	data []byte
-}
-
-func (t *tail) Write(p []byte) (int, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.data = append(t.data, p...)
-	if len(t.data) > 2*tailLen {
-		t.data = append(t.data[:0], t.data[len(t.data)-tailLen:]...)
-	}
-	return len(p), nil
-}
-
-func (t *tail) hint() string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	text := strings.TrimSpace(strings.ToValidUTF8(string(t.data[max(0, len(t.data)-tailLen):]), ""))
+func hint(errs *process.Tail) string {
+	text := errs.String()
 	if text == "" {
 		return ""
 	}

@@ -1,13 +1,47 @@
 package command
 
-import "github.com/rollmill/rollmill/formats"
+import (
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/stages/backends"
+	"github.com/rollmill/rollmill/stages/plugin"
+)
+
+// Kind is the registry's entry.
+var Kind = backends.Kind{
+	Name: "command", Help: "any program: it is told where the dataset is and answers with lines of JSON",
+	New: func() backends.TrainerSettings { return &Config{} },
+}
+
+// Declare names the settings; what the program is told is the identity.
+func (c *Config) Declare(d *plugin.Declarer) {
+	d.Heading(plugin.Submission)
+	d.Words(&c.Words, "trainer", "run this program to train: `WORDS`, split as a shell would")
+	d.Strings(&c.PassEnv, "trainer-env", "pass the environment variable `NAME` to the program, which otherwise gets none that is named like a secret (KEY, TOKEN, PASSWORD, ...)")
+	d.Pairs(&c.Settings, "settings", "tell the program `KEY=VALUE`").ID("settings")
+	d.Bool(&c.NewModel, "new-model", "each submission makes a new model, so an epoch may be submitted in several forms; without it all submissions advance one policy, and an epoch trains it once")
+	d.String(&c.Model, "name", "`NAME` of the model to train").Shown("policy").Open()
+	d.String(&c.Target, "target", "`NAME` of this trainer in the ledger").Shown("the program's words")
+}
+
+// Trainer makes the trainer.
+func (c *Config) Trainer(backends.Setup) (backends.Trainer, error) {
+	t, err := New(*c)
+	if err != nil {
+		return nil, err
+	}
+	return t, nil
+}
+
+// Adopt takes the program and the model.
+func (c *Config) Adopt(t formats.Target, given func(name string) bool) {
+	plugin.Adopt(c, given, "trainer", t.Address)
+	if t.Model != "policy" {
+		plugin.Adopt(c, given, "name", t.Model)
+	}
+}
 
 // InPlace reports whether the program advances one policy.
 func (t *Trainer) InPlace() bool { return !t.cfg.NewModel }
 
-// Settings are what the program is told.
-func (t *Trainer) Settings() formats.Settings {
-	s := formats.Settings{}
-	formats.AddAll(s, "settings", t.cfg.Settings)
-	return s
-}
+// Identity is what the program is told.
+func (t *Trainer) Identity() backends.Identity { return backends.IdentityOf(&t.cfg, &Config{}) }

@@ -10,8 +10,10 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	wire "github.com/rollmill/rollmill/formats/customizer"
+	"github.com/rollmill/rollmill/formats/jsontext"
 	"github.com/rollmill/rollmill/formats/trl"
-	"github.com/rollmill/rollmill/stages/backends/remote"
+	"github.com/rollmill/rollmill/stages/backends"
+	"github.com/rollmill/rollmill/stages/internal/remote"
 )
 
 // The reasons for which a batch is refused.
@@ -80,7 +82,7 @@ func (l line) of(row, prompt any, f func(line) error) error {
 	h := fnv.New64a()
 	h.Write(text)
 	l.prompt = h.Sum64()
-	if l.data, err = trl.AppendLine(nil, row); err != nil {
+	if l.data, err = jsontext.AppendLine(nil, row); err != nil {
 		return err
 	}
 	return f(l)
@@ -117,7 +119,7 @@ type sides struct {
 }
 
 // sides passes through the batch.
-func (c Config) sides(groups formats.Groups) (sides, error) {
+func (c Config) sides(groups backends.Groups) (sides, error) {
 	s := sides{cfg: c}
 	for rows, err := range groups {
 		if err != nil {
@@ -162,32 +164,32 @@ func (f *counted) add(l line) {
 
 // Preflight asks what can be trained, makes every line, and checks what the
 // service would refuse or, worse, take.
-func (t *Trainer) Preflight(ctx context.Context, groups formats.Groups, report func(formats.Problem)) (formats.Load, error) {
-	var load formats.Load
+func (t *Trainer) Preflight(ctx context.Context, groups backends.Groups, report func(backends.Problem)) (backends.BatchStats, error) {
+	var stats backends.BatchStats
 	c, err := t.configuration(ctx)
 	if err != nil {
-		return load, err
+		return stats, err
 	}
 	if err := t.datastore().Get(ctx, t.storeNamespace(), nil); err != nil && remote.Status(err) != http.StatusNotFound {
-		return load, err
+		return stats, err
 	}
 	split, err := t.cfg.sides(groups)
 	if err != nil {
-		return load, err
+		return stats, err
 	}
 	files := map[bool]*counted{false: {prompts: map[uint64]bool{}}, true: {prompts: map[uint64]bool{}}}
 	walk := trl.NewPreferences(t.tables)
 	defer walk.Close()
 	for rows, err := range groups {
 		if err != nil {
-			return load, err
+			return stats, err
 		}
-		tally(rows, &load)
+		stats.AddGroup(rows)
 		long := map[string]bool{}
 		err = t.lines(walk, rows, func(l line) error {
-			load.Sequences++
+			stats.Sequences++
 			if l.reason != "" {
-				p := formats.Problem{GroupID: rows[0].GroupID, Reason: NoRow, Detail: "it gives no line: " + l.reason, Hint: hints[l.reason]}
+				p := backends.Problem{GroupID: rows[0].GroupID, Reason: NoRow, Detail: "it gives no line: " + l.reason, Hint: hints[l.reason]}
 				if len(l.ids) > 0 {
 					p.TrajectoryID = l.ids[0]
 				}
@@ -195,36 +197,28 @@ func (t *Trainer) Preflight(ctx context.Context, groups formats.Groups, report f
 				return nil
 			}
 			files[split.held(rows[0].ExampleID)].add(l)
-			load.Bytes += int64(len(l.data))
+			stats.Bytes += int64(len(l.data))
 			for _, id := range l.ids {
 				long[id] = true
 			}
 			return nil
 		})
 		if err != nil {
-			return load, err
+			return stats, err
 		}
 		tooLong(c, rows, long, report)
 	}
 	if err := walk.End(); err != nil {
-		return load, err
+		return stats, err
 	}
-	if load.Groups > 0 {
-		t.whole(files[false], files[true], &load, split, report)
+	if stats.Groups > 0 {
+		t.whole(files[false], files[true], &stats, split, report)
 	}
-	return load, nil
-}
-
-func tally(rows []formats.Trajectory, load *formats.Load) {
-	load.Groups++
-	load.Trajectories += int64(len(rows))
-	for i := range rows {
-		load.Tokens += int64(rows[i].SampledTokens)
-	}
+	return stats, nil
 }
 
 // tooLong compares with the engine's own count of each trajectory in a line.
-func tooLong(c configuration, rows []formats.Trajectory, used map[string]bool, report func(formats.Problem)) {
+func tooLong(c configuration, rows []formats.Trajectory, used map[string]bool, report func(backends.Problem)) {
 	if c.MaxLength == nil || *c.MaxLength <= 0 {
 		return
 	}
@@ -237,23 +231,23 @@ func tooLong(c configuration, rows []formats.Trajectory, used map[string]bool, r
 			}
 		}
 		if used[t.TrajectoryID] && longest > *c.MaxLength {
-			report(formats.Problem{GroupID: t.GroupID, TrajectoryID: t.TrajectoryID, Reason: TooLong, Detail: fmt.Sprintf("%d tokens, and the configuration's max_seq_length is %d", longest, *c.MaxLength), Hint: "drop long rows with curate, or take another configuration"})
+			report(backends.Problem{GroupID: t.GroupID, TrajectoryID: t.TrajectoryID, Reason: TooLong, Detail: fmt.Sprintf("%d tokens, and the configuration's max_seq_length is %d", longest, *c.MaxLength), Hint: "drop long rows with curate, or take another configuration"})
 		}
 	}
 }
 
 // whole checks what only the whole batch shows.
-func (t *Trainer) whole(train, held *counted, load *formats.Load, split sides, report func(formats.Problem)) {
+func (t *Trainer) whole(train, held *counted, stats *backends.BatchStats, split sides, report func(backends.Problem)) {
 	if !split.examples {
-		report(formats.Problem{Reason: NoHeldOut, Detail: "all rows are of one example, and the service needs another to validate on", Hint: "take more examples"})
+		report(backends.Problem{Reason: NoHeldOut, Detail: "all rows are of one example, and the service needs another to validate on", Hint: "take more examples"})
 	}
 	if size := t.cfg.whole("batch_size"); train.rows < size {
-		report(formats.Problem{Reason: TooFew, Detail: fmt.Sprintf("%d rows to train on, and batch_size is %d", train.rows, size), Hint: "lower batch_size, or take more groups"})
+		report(backends.Problem{Reason: TooFew, Detail: fmt.Sprintf("%d rows to train on, and batch_size is %d", train.rows, size), Hint: "lower batch_size, or take more groups"})
 	}
 	if n := train.tools + held.tools; n > 0 && n < train.rows+held.rows {
-		report(formats.Problem{Reason: Mixed, Detail: fmt.Sprintf("%d of %d rows have tools, and rows of one file must be alike", n, train.rows+held.rows), Hint: "submit them apart"})
+		report(backends.Problem{Reason: Mixed, Detail: fmt.Sprintf("%d of %d rows have tools, and rows of one file must be alike", n, train.rows+held.rows), Hint: "submit them apart"})
 	}
-	load.Notes = append(load.Notes, fmt.Sprintf("%d rows to train on, %d held out; the service tokenizes the text anew%s", train.rows, held.rows, t.fallback()))
+	stats.Notes = append(stats.Notes, fmt.Sprintf("%d rows to train on, %d held out; the service tokenizes the text anew%s", train.rows, held.rows, t.fallback()))
 	shared := 0
 	for p := range held.prompts {
 		if train.prompts[p] {
@@ -261,7 +255,7 @@ func (t *Trainer) whole(train, held *counted, load *formats.Load, split sides, r
 		}
 	}
 	if shared > 0 {
-		load.Notes = append(load.Notes, fmt.Sprintf("%d prompts of examples held out are trained on too, by other examples that ask the same: the validation loss will flatter", shared))
+		stats.Notes = append(stats.Notes, fmt.Sprintf("%d prompts of examples held out are trained on too, by other examples that ask the same: the validation loss will flatter", shared))
 	}
 }
 
@@ -274,18 +268,14 @@ func (t *Trainer) fallback() string {
 }
 
 // write writes the lines of both files.
-func (t *Trainer) write(train, held io.Writer, s formats.Submission, groups formats.Groups, event func(formats.JobEvent)) error {
+func (t *Trainer) write(train, held io.Writer, s backends.Submission, groups backends.Groups, event func(backends.JobEvent)) error {
 	split, err := t.cfg.sides(groups)
 	if err != nil {
 		return err
 	}
 	walk := trl.NewPreferences(t.tables)
 	defer walk.Close()
-	sent := int64(0)
-	for rows, err := range groups {
-		if err == nil && s.Guard != nil {
-			err = s.Guard()
-		}
+	for rows, err := range s.Guarded(groups, event) {
 		if err != nil {
 			return err
 		}
@@ -300,8 +290,6 @@ func (t *Trainer) write(train, held io.Writer, s formats.Submission, groups form
 		if err != nil {
 			return err
 		}
-		sent++
-		event(formats.JobEvent{Sent: sent})
 	}
 	return walk.End()
 }

@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/rollmill/rollmill/formats/secret"
-	"github.com/rollmill/rollmill/stages/backends/remote"
-	"github.com/rollmill/rollmill/stages/backends/repo"
+	"github.com/rollmill/rollmill/stages/backends/hfhub"
+	"github.com/rollmill/rollmill/stages/internal/remote"
 )
 
 // How to train.
@@ -138,7 +138,7 @@ func (c Config) validate() error {
 	case c.Deployment.GPUs < 1:
 		return bad("", "%d GPUs for the deployment", c.Deployment.GPUs)
 	}
-	if err := repo.CheckID(c.Namespace + "/" + c.Dataset + "-0123456789abcdef"); err != nil {
+	if err := hfhub.CheckID(c.Namespace + "/" + c.Dataset + "-0123456789abcdef"); err != nil {
 		return err
 	}
 	_, err := c.hyperparameters()

@@ -42,15 +42,16 @@ import (
 	"strings"
 
 	"github.com/rollmill/rollmill/formats"
-	"github.com/rollmill/rollmill/stages/backends/remote"
-	"github.com/rollmill/rollmill/stages/backends/repo"
+	"github.com/rollmill/rollmill/stages/backends"
+	"github.com/rollmill/rollmill/stages/backends/hfhub"
+	"github.com/rollmill/rollmill/stages/internal/remote"
 )
 
-// Trainer is a submit.Trainer, a Follower and a Canceller.
+// Trainer is a backends.Trainer, a Follower and a Canceller.
 type Trainer struct {
 	cfg    Config
 	entity *remote.Client
-	store  *repo.Client
+	store  *hfhub.Client
 	tables formats.Tables
 }
 
@@ -60,7 +61,7 @@ func New(cfg Config) (*Trainer, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, err
 	}
-	t := &Trainer{cfg: cfg, store: repo.New("customizer", cfg.DatastoreURL+"/v1/hf", cfg.DatastoreToken)}
+	t := &Trainer{cfg: cfg, store: hfhub.New("customizer", cfg.DatastoreURL+"/v1/hf", cfg.DatastoreToken)}
 	t.store.Old, t.store.Help = true, "the Data Store's token: NEMO_DATASTORE_TOKEN"
 	t.entity = &remote.Client{Name: "customizer", Secrets: []string{cfg.APIKey, cfg.WandBKey, cfg.DatastoreToken}, Sign: bearer(cfg.APIKey), Explain: explain}
 	return t, nil
@@ -169,18 +170,18 @@ func (t *Trainer) fits(c configuration) error {
 }
 
 // Begin asks what is trained, and makes the namespaces.
-func (t *Trainer) Begin(ctx context.Context, known *formats.Policy) (formats.Standing, error) {
+func (t *Trainer) Begin(ctx context.Context, known *formats.Policy) (backends.TrainerState, error) {
 	c, err := t.configuration(ctx)
 	if err != nil {
-		return formats.Standing{}, err
+		return backends.TrainerState{}, err
 	}
 	if err := t.namespaces(ctx); err != nil {
-		return formats.Standing{}, err
+		return backends.TrainerState{}, err
 	}
 	if known == nil && t.cfg.NIMURL != "" {
 		known = &formats.Policy{URL: t.cfg.NIMURL + "/v1", Model: c.model()}
 	}
-	return formats.Standing{Policy: known}, nil
+	return backends.TrainerState{Policy: known}, nil
 }
 
 // namespaces makes the namespace in both stores, unless it is there.

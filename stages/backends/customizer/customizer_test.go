@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/stages/backends"
 	"github.com/rollmill/rollmill/stages/backends/backendtest"
 	"github.com/rollmill/rollmill/stages/backends/customizer"
 	"github.com/rollmill/rollmill/stages/backends/customizer/customizertest"
@@ -48,21 +49,21 @@ func TestConformance(t *testing.T) {
 	}
 }
 
-func submission() formats.Submission {
-	return formats.Submission{Token: "0123456789abcdef0123456789ABCDEF-1", Run: "demo", Epoch: 2, Digest: "d", Guard: func() error { return nil },
-		Before: formats.Standing{Policy: &formats.Policy{Model: customizertest.Model, Version: 4}}}
+func submission() backends.Submission {
+	return backends.Submission{Token: "0123456789abcdef0123456789ABCDEF-1", Run: "demo", Epoch: 2, Digest: "d", Guard: func() error { return nil },
+		Before: backends.TrainerState{Policy: &formats.Policy{Model: customizertest.Model, Version: 4}}}
 }
 
-func submit(t *testing.T, tr *customizer.Trainer) (formats.Outcome, error) {
+func submit(t *testing.T, tr *customizer.Trainer) (backends.Outcome, error) {
 	t.Helper()
 	if _, err := tr.Begin(t.Context(), nil); err != nil {
-		return formats.Outcome{}, err
+		return backends.Outcome{}, err
 	}
-	return tr.Submit(t.Context(), submission(), backendtest.Batch(), func(formats.JobEvent) {})
+	return tr.Submit(t.Context(), submission(), backendtest.Batch(), func(backends.JobEvent) {})
 }
 
 // follow asks until the job has ended, and notes what it said on the way.
-func follow(t *testing.T, tr *customizer.Trainer, id string) (formats.Outcome, []string) {
+func follow(t *testing.T, tr *customizer.Trainer, id string) (backends.Outcome, []string) {
 	t.Helper()
 	var said []string
 	for range 50 {
@@ -76,7 +77,7 @@ func follow(t *testing.T, tr *customizer.Trainer, id string) (formats.Outcome, [
 		}
 	}
 	t.Fatalf("the job does not end: %q", said)
-	return formats.Outcome{}, nil
+	return backends.Outcome{}, nil
 }
 
 func TestTheDatasetAndTheJob(t *testing.T) {

@@ -10,9 +10,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/rollmill/rollmill/formats"
-	"github.com/rollmill/rollmill/stages/backends/remote"
-	"github.com/rollmill/rollmill/stages/backends/repo"
+	"github.com/rollmill/rollmill/stages/backends"
+	"github.com/rollmill/rollmill/stages/backends/hfhub"
+	"github.com/rollmill/rollmill/stages/internal/remote"
 )
 
 // The files of a dataset. A job takes all files of each folder together.
@@ -22,13 +22,13 @@ const (
 )
 
 // data uploads the batch and registers it; name is the dataset's.
-func (t *Trainer) data(ctx context.Context, s formats.Submission, groups formats.Groups, event func(formats.JobEvent)) (name string, err error) {
-	train, err := repo.NewSpool()
+func (t *Trainer) data(ctx context.Context, s backends.Submission, groups backends.Groups, event func(backends.JobEvent)) (name string, err error) {
+	train, err := hfhub.NewSpool()
 	if err != nil {
 		return "", err
 	}
 	defer train.Close()
-	held, err := repo.NewSpool()
+	held, err := hfhub.NewSpool()
 	if err != nil {
 		return "", err
 	}
@@ -41,7 +41,7 @@ func (t *Trainer) data(ctx context.Context, s formats.Submission, groups formats
 	}
 	sum := sha256.Sum256([]byte(train.SHA256() + held.SHA256()))
 	name = t.cfg.Dataset + "-" + hex.EncodeToString(sum[:8])
-	files := []repo.File{train.File(trainingFile), held.File(validationFile)}
+	files := []hfhub.File{train.File(trainingFile), held.File(validationFile)}
 	if err := t.upload(ctx, s, name, files); err != nil {
 		return "", err
 	}
@@ -52,12 +52,12 @@ func (t *Trainer) data(ctx context.Context, s formats.Submission, groups formats
 }
 
 // upload makes the repository hold these files and no others, by one commit.
-func (t *Trainer) upload(ctx context.Context, s formats.Submission, name string, files []repo.File) error {
+func (t *Trainer) upload(ctx context.Context, s backends.Submission, name string, files []hfhub.File) error {
 	id := t.cfg.Namespace + "/" + name
 	if err := t.store.Create(ctx, id, false); err != nil {
 		return err
 	}
-	_, err := t.store.Push(ctx, repo.Change{
+	_, err := t.store.Push(ctx, hfhub.Change{
 		Repo: id, Files: files, Summary: fmt.Sprintf("rollmill: run %s, epoch %d", s.Run, s.Epoch), Description: "submission " + s.Token,
 		Guard: s.Guard, Settle: t.cfg.Settle,
 		Delete: func(path string) bool { // what lies there would be trained on
@@ -70,7 +70,7 @@ func (t *Trainer) upload(ctx context.Context, s formats.Submission, name string,
 
 // register makes the dataset's record, and makes sure that it means what was
 // uploaded.
-func (t *Trainer) register(ctx context.Context, name string, s formats.Submission) error {
+func (t *Trainer) register(ctx context.Context, name string, s backends.Submission) error {
 	files := "hf://datasets/" + t.cfg.Namespace + "/" + name
 	body := map[string]any{"name": name, "namespace": t.cfg.Namespace, "files_url": files, "description": fmt.Sprintf("run %s, epoch %d, submission %s", s.Run, s.Epoch, s.Token)}
 	if t.cfg.Project != "" {

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/stages/backends"
 	"github.com/rollmill/rollmill/stages/backends/backendtest"
 	"github.com/rollmill/rollmill/stages/backends/customizer"
 	"github.com/rollmill/rollmill/stages/backends/customizer/customizertest"
@@ -17,7 +18,7 @@ func TestTheDataStoreIsAskedBeforeABatchIsMade(t *testing.T) {
 	tr, s := start(t, customizertest.Faults{})
 	s.Datastore.Close()
 	var temporary interface{ Temporary() bool }
-	if _, err := tr.Preflight(t.Context(), backendtest.Batch(), func(formats.Problem) {}); !errors.As(err, &temporary) || !temporary.Temporary() {
+	if _, err := tr.Preflight(t.Context(), backendtest.Batch(), func(backends.Problem) {}); !errors.As(err, &temporary) || !temporary.Temporary() {
 		t.Error(err)
 	}
 }
@@ -35,7 +36,7 @@ func TestTheSplitIsByExample(t *testing.T) {
 		if _, err := tr.Begin(t.Context(), nil); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := tr.Submit(t.Context(), submission(), groups, func(formats.JobEvent) {}); err != nil {
+		if _, err := tr.Submit(t.Context(), submission(), groups, func(backends.JobEvent) {}); err != nil {
 			t.Fatal(err)
 		}
 		files := s.Jobs()[0].Files
@@ -73,7 +74,7 @@ func TestADatasetIsNamedAfterItsContent(t *testing.T) {
 	s.Hub.Put(repos[0], "training/old.jsonl", "{}\n")
 	other := submission()
 	other.Token = "another"
-	if _, err := tr.Submit(t.Context(), other, backendtest.Batch(), func(formats.JobEvent) {}); err != nil {
+	if _, err := tr.Submit(t.Context(), other, backendtest.Batch(), func(backends.JobEvent) {}); err != nil {
 		t.Fatal(err)
 	}
 	if files := s.Jobs()[1].Files; files["training/old.jsonl"] != "" || len(s.Jobs()) != 2 {

@@ -7,18 +7,19 @@ import (
 	"strings"
 
 	"github.com/rollmill/rollmill/formats"
-	"github.com/rollmill/rollmill/stages/backends/remote"
+	"github.com/rollmill/rollmill/stages/backends"
+	"github.com/rollmill/rollmill/stages/internal/remote"
 )
 
 // served brings a trained model to where it answers, one step a call, and says
 // how far that is. A job whose model cannot be served was trained all the same.
-func (t *Trainer) served(ctx context.Context, j *job, out formats.Outcome) (formats.Outcome, error) {
+func (t *Trainer) served(ctx context.Context, j *job, out backends.Outcome) (backends.Outcome, error) {
 	out.Message = "the model is " + j.OutputModel
 	if t.cfg.Deployment.Image != "" {
 		state, failed, err := t.deployed(ctx, j)
 		switch {
 		case err != nil:
-			return formats.Outcome{State: formats.JobUnknown, Job: j.ID}, err
+			return backends.Outcome{State: backends.JobUnknown, Job: j.ID}, err
 		case failed:
 			out.Message += "; its deployment failed: " + state
 			return out, nil
@@ -38,7 +39,7 @@ func (t *Trainer) served(ctx context.Context, j *job, out formats.Outcome) (form
 	listed, err := t.listed(ctx, j.OutputModel)
 	switch {
 	case err != nil:
-		return formats.Outcome{State: formats.JobUnknown, Job: j.ID}, err
+		return backends.Outcome{State: backends.JobUnknown, Job: j.ID}, err
 	case !listed:
 		out.State, out.Message = formats.JobRunning, out.Message+"; the NIM does not list it as yet"
 		return out, nil

@@ -72,9 +72,9 @@ func TestLoRANeedsNoDeployment(t *testing.T) {
 	defer s.Close()
 	nim := func(c *customizer.Config) { c.NIMURL = s.URL }
 	tr := trainer(t, s, lora, nim)
-	standing, err := tr.Begin(t.Context(), nil)
-	if err != nil || standing.Policy.Model != customizertest.Model || standing.Policy.URL != s.URL+"/v1" {
-		t.Errorf("%+v, %v", standing.Policy, err)
+	state, err := tr.Begin(t.Context(), nil)
+	if err != nil || state.Policy.Model != customizertest.Model || state.Policy.URL != s.URL+"/v1" {
+		t.Errorf("%+v, %v", state.Policy, err)
 	}
 	out, _ := submit(t, tr)
 	end, said := follow(t, tr, out.Job)

@@ -2,16 +2,16 @@ package customizer
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/rollmill/rollmill/formats"
-	"github.com/rollmill/rollmill/stages/backends/remote"
+	"github.com/rollmill/rollmill/stages/backends"
+	"github.com/rollmill/rollmill/stages/backends/once"
+	"github.com/rollmill/rollmill/stages/internal/remote"
 )
 
 // The keys of a job's custom fields. Values are strings.
@@ -22,9 +22,9 @@ const (
 
 // Submit uploads the batch and makes the job, once. It does not wait for the
 // job: Status does.
-func (t *Trainer) Submit(ctx context.Context, s formats.Submission, groups formats.Groups, event func(formats.JobEvent)) (formats.Outcome, error) {
-	clean := func(err error) (formats.Outcome, error) {
-		return formats.Outcome{State: formats.JobFailed, Clean: true, Message: "no job was made"}, err
+func (t *Trainer) Submit(ctx context.Context, s backends.Submission, groups backends.Groups, event func(backends.JobEvent)) (backends.Outcome, error) {
+	clean := func(err error) (backends.Outcome, error) {
+		return backends.Outcome{State: formats.JobFailed, Clean: true, Message: "no job was made"}, err
 	}
 	dataset, err := t.data(ctx, s, groups, event)
 	if err != nil {
@@ -34,54 +34,36 @@ func (t *Trainer) Submit(ctx context.Context, s formats.Submission, groups forma
 	if err != nil {
 		return clean(err)
 	}
-	j, err := t.find(ctx, s.Token)
-	if err != nil {
-		return clean(err)
-	}
-	if j == nil {
-		if err := s.Fence(); err != nil {
-			return clean(err)
-		}
+	j, out, err := t.jobs().Make(ctx, s, func() (*job, error) {
 		q := remote.Request{Method: http.MethodPost, URL: t.at("customization/jobs"), JSON: body, Header: http.Header{remote.IdempotencyHeader: {s.Token}}}
 		if t.cfg.WandBKey != "" && slices.ContainsFunc(t.cfg.Integrations, func(i map[string]any) bool { return i["type"] == "wandb" }) {
 			q.Header.Set("Wandb-Api-Key", t.cfg.WandBKey)
 		}
-		j = &job{}
-		if _, err := t.entity.Do(ctx, q, j); err != nil {
-			return t.lost(ctx, s, err)
+		var made job
+		_, err := t.entity.Do(ctx, q, &made)
+		if err == nil && made.ID == "" {
+			err = &remote.Error{What: "customizer: the answer that makes a job names none"}
 		}
-		if j.ID == "" {
-			return t.lost(ctx, s, &remote.Error{What: "customizer: the answer that makes a job names none"})
-		}
+		return &made, err
+	})
+	if j == nil {
+		return out, err
 	}
-	event(formats.JobEvent{Job: j.ID})
-	out := formats.Outcome{State: formats.JobPending, Job: j.ID}
+	event(backends.JobEvent{Job: j.ID})
+	out = backends.Outcome{State: formats.JobPending, Job: j.ID}
 	for _, w := range j.Warnings {
 		out.Message = strings.TrimPrefix(fmt.Sprintf("%s; %v", out.Message, w), "; ")
 	}
 	return out, nil
 }
 
-// lost looks for a job that may have been made although making it failed: a
-// refusal may be a proxy's. After one that the service gives before it makes a
-// job, a single look decides.
-func (t *Trainer) lost(ctx context.Context, s formats.Submission, broken error) (formats.Outcome, error) {
-	unknown := formats.Outcome{State: formats.JobUnknown, Message: broken.Error()}
-	if ctx.Err() != nil {
-		return unknown, broken
-	}
-	settle := time.Duration(0)
-	if remote.Unsure(broken) {
-		settle = t.cfg.Settle
-	}
-	out, err := t.look(ctx, s, settle)
-	switch {
-	case err != nil:
-		return unknown, errors.Join(broken, err)
-	case out.Clean:
-		return out, broken
-	}
-	return out, nil
+// jobs finds a submission's job by its name and its fields.
+func (t *Trainer) jobs() once.Jobs[job] {
+	return once.Jobs[job]{Settle: t.cfg.Settle, Find: t.find, Outcome: func(ctx context.Context, j *job) (backends.Outcome, error) {
+		out, err := t.Status(ctx, j.ID)
+		out.Job = j.ID
+		return out, err
+	}}
 }
 
 // jobName names a job after its submission, in letters that Kubernetes takes.
@@ -101,7 +83,7 @@ func slug(text string) string {
 	return strings.Trim(out[max(0, len(out)-40):], "-") // the end of a token tells rounds apart
 }
 
-func (t *Trainer) body(s formats.Submission, dataset string) (map[string]any, error) {
+func (t *Trainer) body(s backends.Submission, dataset string) (map[string]any, error) {
 	hyper, err := t.cfg.hyperparameters()
 	if err != nil {
 		return nil, err
@@ -129,7 +111,7 @@ func (t *Trainer) body(s formats.Submission, dataset string) (map[string]any, er
 }
 
 // outputModel names what is trained. No two submissions share a name.
-func (t *Trainer) outputModel(s formats.Submission) string {
+func (t *Trainer) outputModel(s backends.Submission) string {
 	name := t.cfg.OutputModel
 	if name == "" {
 		name = t.cfg.Namespace + "/" + t.cfg.Dataset
@@ -155,33 +137,9 @@ func (j *job) field(name string) string {
 	return text
 }
 
-// Resolve looks for the submission's job by its name and its fields. The job
-// of a request whose sender is gone is listed after a while or never.
-func (t *Trainer) Resolve(ctx context.Context, s formats.Submission) (formats.Outcome, error) {
-	return t.look(ctx, s, t.cfg.Settle)
-}
-
-// look looks for the submission's job, and once more after a while.
-func (t *Trainer) look(ctx context.Context, s formats.Submission, settle time.Duration) (formats.Outcome, error) {
-	for again := settle <= 0; ; again = true {
-		j, err := t.find(ctx, s.Token)
-		if err != nil {
-			return formats.Outcome{State: formats.JobUnknown}, err
-		}
-		if j != nil {
-			out, err := t.Status(ctx, j.ID)
-			out.Job = j.ID
-			return out, err
-		}
-		if again {
-			return formats.Outcome{State: formats.JobFailed, Clean: true, Message: "the service has no job of this submission"}, nil
-		}
-		select {
-		case <-ctx.Done():
-			return formats.Outcome{State: formats.JobUnknown}, context.Cause(ctx)
-		case <-time.After(settle):
-		}
-	}
+// Resolve looks for the submission's job.
+func (t *Trainer) Resolve(ctx context.Context, s backends.Submission) (backends.Outcome, error) {
+	return t.jobs().Resolve(ctx, s)
 }
 
 // find lists the jobs, newest first.
@@ -196,10 +154,10 @@ func (t *Trainer) find(ctx context.Context, token string) (found *job, err error
 }
 
 // Cancel asks the service to end a job. It goes on for a while.
-func (t *Trainer) Cancel(ctx context.Context, id string) (formats.Outcome, error) {
+func (t *Trainer) Cancel(ctx context.Context, id string) (backends.Outcome, error) {
 	_, err := t.entity.Do(ctx, remote.Request{Method: http.MethodPost, URL: t.at("customization/jobs", id) + "/cancel"}, nil)
 	if code := remote.Status(err); err != nil && code != http.StatusBadRequest && code != http.StatusConflict && code != http.StatusUnprocessableEntity { // those: it has ended
-		return formats.Outcome{State: formats.JobUnknown}, err
+		return backends.Outcome{State: backends.JobUnknown}, err
 	}
 	return t.Status(ctx, id)
 }

@@ -77,7 +77,7 @@ func TestAnUnknownStatusIsNamed(t *testing.T) {
 	for _, word := range []string{"pondering", "unknown"} {
 		tr, _ := start(t, customizertest.Faults{Statuses: []string{word}})
 		out, _ := submit(t, tr)
-		if now, err := tr.Status(t.Context(), out.Job); err != nil || now.State != formats.JobRunning || !now.Strange || !strings.Contains(now.Message, word) {
+		if now, err := tr.Status(t.Context(), out.Job); err != nil || now.State != formats.JobRunning || !now.UnknownState || !strings.Contains(now.Message, word) {
 			t.Errorf("%+v, %v", now, err)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/stages/backends"
 	"github.com/rollmill/rollmill/stages/backends/backendtest"
 	"github.com/rollmill/rollmill/stages/backends/customizer"
 	"github.com/rollmill/rollmill/stages/backends/customizer/customizertest"
@@ -26,7 +27,7 @@ func TestNamespaces(t *testing.T) {
 
 func TestTheNewerPlatformIsNamed(t *testing.T) {
 	tr, _ := start(t, customizertest.Faults{Newer: true})
-	_, err := tr.Preflight(t.Context(), backendtest.Batch(), func(formats.Problem) {})
+	_, err := tr.Preflight(t.Context(), backendtest.Batch(), func(backends.Problem) {})
 	var hinted interface{ Hint() string }
 	if !errors.As(err, &hinted) || !strings.Contains(hinted.Hint(), "NeMo Platform") {
 		t.Error(err)
@@ -83,7 +84,7 @@ func TestPreflightRefuses(t *testing.T) {
 					return
 				}
 			}
-		}, func(p formats.Problem) { reasons = append(reasons, p.Reason) })
+		}, func(p backends.Problem) { reasons = append(reasons, p.Reason) })
 		if err != nil || !slices.Contains(reasons, c.reason) || len(s.Jobs()) != 0 {
 			t.Errorf("%s: %q, %v", name, reasons, err)
 		}
@@ -92,7 +93,7 @@ func TestPreflightRefuses(t *testing.T) {
 
 func TestAPromptOnBothSidesIsNoted(t *testing.T) {
 	tr, _ := start(t, customizertest.Faults{})
-	load, err := tr.Preflight(t.Context(), func(yield func([]formats.Trajectory, error) bool) {
+	stats, err := tr.Preflight(t.Context(), func(yield func([]formats.Trajectory, error) bool) {
 		for e := range 4 {
 			g := backendtest.Group(e)
 			for i := range g {
@@ -102,9 +103,9 @@ func TestAPromptOnBothSidesIsNoted(t *testing.T) {
 				return
 			}
 		}
-	}, func(p formats.Problem) { t.Errorf("%+v", p) })
-	if err != nil || !strings.Contains(fmt.Sprint(load.Notes), "1 prompts of examples held out are trained on too") {
-		t.Errorf("%q, %v", load.Notes, err)
+	}, func(p backends.Problem) { t.Errorf("%+v", p) })
+	if err != nil || !strings.Contains(fmt.Sprint(stats.Notes), "1 prompts of examples held out are trained on too") {
+		t.Errorf("%q, %v", stats.Notes, err)
 	}
 }
 
@@ -117,7 +118,7 @@ func TestAConfigurationThatDoesNotFit(t *testing.T) {
 	} {
 		tr, _ := start(t, customizertest.Faults{}, edit)
 		var misused interface{ Misused() bool }
-		if _, err := tr.Preflight(t.Context(), backendtest.Batch(), func(formats.Problem) {}); err == nil || !strings.Contains(err.Error(), want) || !errors.As(err, &misused) || !misused.Misused() {
+		if _, err := tr.Preflight(t.Context(), backendtest.Batch(), func(backends.Problem) {}); err == nil || !strings.Contains(err.Error(), want) || !errors.As(err, &misused) || !misused.Misused() {
 			t.Errorf("%s: %v", want, err)
 		}
 	}

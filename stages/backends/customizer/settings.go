@@ -1,17 +1,74 @@
 package customizer
 
-import "github.com/rollmill/rollmill/formats"
+import (
+	"strings"
 
-// Settings are what changes the model that a job makes, and its name.
-func (t *Trainer) Settings() formats.Settings {
-	c, s := t.cfg, formats.Settings{}
-	if c.Best != 1 {
-		s.Add("best", c.Best)
-	}
-	s.Add("output-model", c.OutputModel)
-	formats.AddAll(s, "hyperparameters", c.Hyperparameters)
-	formats.AddAll(s, "dataset-parameters", c.DatasetParameters)
-	s.Add("validation-share", c.Validation)
-	s.Add("split-seed", c.SplitSeed)
-	return s
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/stages/backends"
+	"github.com/rollmill/rollmill/stages/plugin"
+)
+
+// Kind is the registry's entry.
+var Kind = backends.Kind{
+	Name: "customizer", Help: "NVIDIA NeMo Customizer (NeMo Microservices 25.x): DPO and SFT, and a NIM for the outcome",
+	New: func() backends.TrainerSettings { return defaults() },
 }
+
+func defaults() *Config {
+	c := Config{Best: 1}.withDefaults()
+	return &c
+}
+
+// Declare names the settings; those that change the model which a job makes, and
+// its name, are part of the identity, but for what names the trainer.
+func (c *Config) Declare(d *plugin.Declarer) {
+	d.Heading(plugin.Submission)
+	d.String(&c.EntityURL, "entity-url", "`URL` of the gateway to the Entity Store, Customizer and deployments")
+	d.String(&c.DatastoreURL, "datastore-url", "`URL` of the Data Store")
+	d.String(&c.NIMURL, "nim-url", "`URL` of the NIM proxy, which serves what was trained").Shown("none is asked")
+	backends.DeclareKeyFile(d, &c.APIKey, "NEMO_API_KEY")
+	d.SecretVariable(&c.DatastoreToken, "NEMO_DATASTORE_TOKEN")
+	d.SecretVariable(&c.NIMKey, "ROLLMILL_API_KEY")
+	d.SecretVariable(&c.WandBKey, "WANDB_API_KEY")
+	d.String(&c.Namespace, "namespace", "`NAME` of the namespace in both stores, created if missing")
+	d.String(&c.Project, "project", "`PROJECT` of the job").Open()
+	d.String(&c.Config, "customization-config", "train by this `CONFIGURATION`, such as meta/llama-3.2-1b-instruct@v1.0.0+A100")
+	plugin.Choice(d, &c.TrainingType, "training-type", "train by this `TYPE`: "+strings.Join(TrainingTypes, ", "), TrainingTypes...)
+	plugin.Choice(d, &c.FinetuningType, "finetuning-type", "train these `WEIGHTS`: "+strings.Join(FinetuningTypes, ", "), FinetuningTypes...)
+	d.Objects(&c.Hyperparameters, "hyperparameters", "set `KEY=VALUE`: epochs, learning_rate, dpo.ref_policy_kl_penalty, lora.adapter_dim, ...").ID("hyperparameters")
+	d.String(&c.OutputModel, "output-model", "name the new model `NAMESPACE/NAME[@VERSION]`").ID("output-model").Shown("after the dataset, each submission its own version").Open()
+	d.String(&c.Dataset, "dataset-name", "begin the dataset's name with `NAME`; it ends in the content's digest")
+	d.Objects(&c.DatasetParameters, "dataset-parameters", "set `KEY=VALUE` of the job's dataset_parameters").ID("dataset-parameters")
+	d.JSONObjects(&c.Integrations, "integrations", "add an integration to the job, as a `JSON` object; the key of WandB comes from WANDB_API_KEY")
+	backends.DeclareHeldOut(d, &c.Validation, &c.SplitSeed).Always = true
+	backends.DeclareBest(d, &c.Best)
+	d.String(&c.Deployment.Image, "deployment-image", "deploy the trained model with this NIM `IMAGE:TAG`").Shown("no deployment")
+	d.Int(&c.Deployment.GPUs, "deployment-gpus", "give the deployment `N` GPUs")
+	d.String(&c.Deployment.Name, "deployment-name", "begin the deployment's name with `NAME`")
+	d.Pairs(&c.Deployment.Env, "deployment-env", "set `NAME=VALUE` in the deployment's environment")
+	d.String(&c.Deployment.PVC, "deployment-pvc", "give the deployment a volume of `SIZE`")
+}
+
+// Trainer makes the trainer.
+func (c *Config) Trainer(backends.Setup) (backends.Trainer, error) {
+	t, err := New(*c)
+	if err != nil {
+		return nil, err
+	}
+	return t, nil
+}
+
+// Adopt takes the address, the configuration and how it trains.
+func (c *Config) Adopt(t formats.Target, given func(name string) bool) {
+	m := strings.Split(t.Model, ":")
+	if len(m) != 3 {
+		return
+	}
+	plugin.Adopt(c, given, "entity-url", t.Address)
+	plugin.Adopt(c, given, "customization-config", m[0])
+	plugin.Adopt(c, given, "training-type", m[1])
+	plugin.Adopt(c, given, "finetuning-type", m[2])
+}
+
+// Identity is what changes the model that a job makes, and its name.
+func (t *Trainer) Identity() backends.Identity { return backends.IdentityOf(&t.cfg, defaults()) }

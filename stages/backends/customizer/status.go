@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/stages/backends"
 )
 
 // status is how a job goes. Everything but Status may be null.
@@ -42,10 +43,10 @@ const noResources = "NotEnoughResources"
 
 // Status asks for a job. Of one that has ended well it goes on to serve the
 // model, as far as that is configured: until then the job counts as running.
-func (t *Trainer) Status(ctx context.Context, id string) (formats.Outcome, error) {
+func (t *Trainer) Status(ctx context.Context, id string) (backends.Outcome, error) {
 	var s status
 	if err := t.entity.Get(ctx, t.at("customization/jobs", id)+"/status", &s); err != nil {
-		return formats.Outcome{State: formats.JobUnknown}, err
+		return backends.Outcome{State: backends.JobUnknown}, err
 	}
 	out := s.outcome()
 	out.Job = id
@@ -54,7 +55,7 @@ func (t *Trainer) Status(ctx context.Context, id string) (formats.Outcome, error
 	}
 	var j job
 	if err := t.entity.Get(ctx, t.at("customization/jobs", id), &j); err != nil {
-		return formats.Outcome{State: formats.JobUnknown}, err
+		return backends.Outcome{State: backends.JobUnknown}, err
 	}
 	if j.OutputModel == "" {
 		out.State, out.Message = formats.JobRunning, "completed, but names no model as yet"
@@ -65,8 +66,8 @@ func (t *Trainer) Status(ctx context.Context, id string) (formats.Outcome, error
 
 // outcome says a job's status in our words. It is decided by the word alone: a
 // job may fail at 100 %, and end well at less.
-func (s *status) outcome() formats.Outcome {
-	out := formats.Outcome{Metrics: map[string]float64{}, MetricSteps: s.steps()}
+func (s *status) outcome() backends.Outcome {
+	out := backends.Outcome{Metrics: map[string]float64{}, MetricSteps: s.steps()}
 	for name, v := range map[string]*float64{"steps_completed": s.Steps, "steps_per_epoch": s.PerEp, "epochs_completed": s.Epochs,
 		"percentage_done": s.Percent, "best_epoch": s.Best, "train_loss": s.Train, "val_loss": s.Val} {
 		if v != nil {
@@ -93,7 +94,7 @@ func (s *status) outcome() formats.Outcome {
 	case "cancelled", "canceled":
 		out.State, out.Message = formats.JobCancelled, "a cancelled job leaves no checkpoint"
 	default:
-		out.State, out.Strange, out.Message = formats.JobRunning, true, fmt.Sprintf("the service says %q, which is no known state", s.Status)
+		out.State, out.UnknownState, out.Message = formats.JobRunning, true, fmt.Sprintf("the service says %q, which is no known state", s.Status)
 	}
 	return out
 }

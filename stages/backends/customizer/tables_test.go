@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/stages/backends"
 	"github.com/rollmill/rollmill/stages/backends/backendtest"
 	"github.com/rollmill/rollmill/stages/backends/customizer"
 	"github.com/rollmill/rollmill/stages/backends/customizer/customizertest"
@@ -14,14 +14,14 @@ import (
 // table the note says what is compared.
 func TestPairsOfTheBatch(t *testing.T) {
 	tr, s := start(t, customizertest.Faults{})
-	none, err := tr.Preflight(t.Context(), backendtest.Batch(), func(p formats.Problem) { t.Errorf("%+v", p) })
+	none, err := tr.Preflight(t.Context(), backendtest.Batch(), func(p backends.Problem) { t.Errorf("%+v", p) })
 	if err != nil || !strings.HasSuffix(none.Notes[0], "; there are no _pairs, so each group's best is compared with its worst") || none.Sequences != 3 {
 		t.Errorf("%+v, %v", none, err)
 	}
 	tr.Beside(backendtest.Tables())
-	load, err := tr.Preflight(t.Context(), backendtest.Batch(), func(p formats.Problem) { t.Errorf("%+v", p) })
-	if err != nil || strings.Contains(load.Notes[0], "_pairs") || load.Sequences != 9 {
-		t.Errorf("%+v, %v", load, err)
+	stats, err := tr.Preflight(t.Context(), backendtest.Batch(), func(p backends.Problem) { t.Errorf("%+v", p) })
+	if err != nil || strings.Contains(stats.Notes[0], "_pairs") || stats.Sequences != 9 {
+		t.Errorf("%+v, %v", stats, err)
 	}
 	if _, err := submit(t, tr); err != nil {
 		t.Fatal(err)

@@ -33,8 +33,9 @@
 // The same batch gives the same bytes. It does not train, so the policy that
 // answers stays what it was.
 //
-// To add a file: add a kind to kinds.go, and run the golden test with -update;
-// testdata/consumers has the checks with the consumers' own loaders.
+// To add a file: add its format to formats/exporters/all and its name to
+// kinds.go, and run the golden test with -update; testdata/consumers has the
+// checks with the consumers' own loaders.
 package file
 
 import (
@@ -50,6 +51,8 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/art"
+	"github.com/rollmill/rollmill/formats/exporters"
+	"github.com/rollmill/rollmill/stages/backends"
 )
 
 // Config says which files to write.
@@ -59,23 +62,9 @@ type Config struct {
 	Best                 int      `yaml:"best" json:"best"`                                     // of trl-sft and customizer-sft: conversations of a group; default 1, below 0 all
 }
 
-// Place is where the files go.
-type Place struct {
-	URI   string                                                // for the receipt; without credentials
-	Begin func(ctx context.Context) (Draft, error)              // a new file, unseen as yet
-	Read  func(ctx context.Context, key string) ([]byte, error) // fs.ErrNotExist when there is none
-}
-
-// Draft is a file being written; a *storage.Draft is one.
-type Draft interface {
-	io.Writer
-	Replace(ctx context.Context, key string) error
-	Discard() error
-}
-
-// Trainer is a submit.Trainer.
+// Trainer is a backends.Trainer.
 type Trainer struct {
-	place  Place
+	place  backends.Place
 	kinds  []kind
 	any    bool // no kinds were named: those are written that can be
 	cfg    Config
@@ -83,7 +72,7 @@ type Trainer struct {
 }
 
 // New checks the config. Nothing is written.
-func New(cfg Config, place Place) (*Trainer, error) {
+func New(cfg Config, place backends.Place) (*Trainer, error) {
 	if place.Begin == nil || place.Read == nil {
 		return nil, fmt.Errorf("file: no place to write to")
 	}
@@ -123,27 +112,27 @@ func (t *Trainer) Target() formats.Target {
 const NoRows = "no_rows"
 
 // Preflight writes every file into nowhere.
-func (t *Trainer) Preflight(_ context.Context, groups formats.Groups, report func(formats.Problem)) (formats.Load, error) {
-	load, _, err := t.survey(groups, report)
-	return load, err
+func (t *Trainer) Preflight(_ context.Context, groups backends.Groups, report func(backends.Problem)) (backends.BatchStats, error) {
+	stats, _, err := t.survey(groups, report)
+	return stats, err
 }
 
 // survey writes every file into nowhere, and returns the kinds that can be
 // written. Of kinds that were named each must be; of all kinds one at least.
-func (t *Trainer) survey(groups formats.Groups, report func(formats.Problem)) (load formats.Load, fit []kind, err error) {
-	whole, unfit := true, map[string]int64{}
+func (t *Trainer) survey(groups backends.Groups, report func(backends.Problem)) (stats backends.BatchStats, fit []kind, err error) {
+	whole, unfit := true, exporters.Skipped{}
 	drifts := t.drifts()
 	w := t.pass(func(string) (io.Writer, error) { return io.Discard, nil })
-	defer w.close()
+	defer w.Close()
 	for rows, err := range groups {
 		if err != nil {
-			return load, nil, err
+			return stats, nil, err
 		}
 		for _, d := range drifts {
 			d.Add(rows)
 		}
 		sound := true
-		t.check(rows, &load, func(p formats.Problem) {
+		t.check(rows, &stats, func(p backends.Problem) {
 			sound = false
 			if unfit[p.Reason]++; !t.any {
 				whole = false
@@ -154,42 +143,42 @@ func (t *Trainer) survey(groups formats.Groups, report func(formats.Problem)) (l
 			continue
 		}
 		if err := w.group(rows, sound); err != nil {
-			return load, nil, err
+			return stats, nil, err
 		}
 	}
-	if err := w.end(); err != nil && whole {
-		return load, nil, err
+	if err := w.End(); err != nil && whole {
+		return stats, nil, err
 	}
 	for _, one := range w.writers {
 		if err := one.end(); err != nil {
-			return load, nil, err
+			return stats, nil, err
 		}
 		why := ""
 		switch {
-		case t.any && one.kind.whole() && len(unfit) > 0:
-			why = counted(unfit)
-		case whole && load.Groups > 0 && one.Rows == 0:
-			why = cmp.Or(counted(one.Skipped), "the batch has nothing of the kind")
+		case t.any && one.kind.format.Whole && len(unfit) > 0:
+			why = unfit.String()
+		case whole && stats.Groups > 0 && one.Rows == 0:
+			why = cmp.Or(one.Skipped.String(), "the batch has nothing of the kind")
 		}
-		load.Files = append(load.Files, formats.FileLoad{Name: one.Name, Rows: one.Rows, Skipped: one.Skipped, Unfit: why})
+		stats.Files = append(stats.Files, backends.FileStats{Name: one.Name, Rows: one.Rows, Skipped: one.Skipped, Unfit: why})
 		switch {
 		case why == "":
 			fit = append(fit, one.kind)
-			load.Bytes += one.Bytes
-			load.Notes = append(load.Notes, one.notes()...)
+			stats.Bytes += one.Bytes
+			stats.Notes = append(stats.Notes, one.notes()...)
 		case t.any:
-			load.Notes = append(load.Notes, fmt.Sprintf("%s is not written: %s", one.Name, why))
+			stats.Notes = append(stats.Notes, fmt.Sprintf("%s is not written: %s", one.Name, why))
 		default:
-			report(formats.Problem{Reason: NoRows, Detail: fmt.Sprintf("%s would have no row: %s", one.Name, why), Hint: "leave the kind out of --kinds, or change what group and curate give"})
+			report(backends.Problem{Reason: NoRows, Detail: fmt.Sprintf("%s would have no row: %s", one.Name, why), Hint: "leave the kind out of --kinds, or change what group and curate give"})
 		}
 	}
-	if t.any && load.Groups > 0 && len(fit) == 0 {
-		report(formats.Problem{Reason: NoRows, Detail: "none of the kinds can be written: " + strings.Join(load.Notes, "; ")})
+	if t.any && stats.Groups > 0 && len(fit) == 0 {
+		report(backends.Problem{Reason: NoRows, Detail: "none of the kinds can be written: " + strings.Join(stats.Notes, "; ")})
 	}
 	for _, d := range drifts {
-		load.Notes = append(load.Notes, d.Notes()...)
+		stats.Notes = append(stats.Notes, d.Notes()...)
 	}
-	return load, fit, nil
+	return stats, fit, nil
 }
 
 // drifts compare the advantages with those of the trainers that compute their
@@ -210,8 +199,8 @@ func (t *Trainer) drifts() (out []*art.Drift) {
 func (t *Trainer) Keeps() bool { return true }
 
 // Begin has nothing to make ready.
-func (t *Trainer) Begin(_ context.Context, known *formats.Policy) (formats.Standing, error) {
-	return formats.Standing{Policy: known}, nil
+func (t *Trainer) Begin(_ context.Context, known *formats.Policy) (backends.TrainerState, error) {
+	return backends.TrainerState{Policy: known}, nil
 }
 
 // manifest is _files.json.
@@ -228,25 +217,25 @@ const (
 )
 
 // Submit writes all files, then says so.
-func (t *Trainer) Submit(ctx context.Context, s formats.Submission, groups formats.Groups, event func(formats.JobEvent)) (formats.Outcome, error) {
+func (t *Trainer) Submit(ctx context.Context, s backends.Submission, groups backends.Groups, event func(backends.JobEvent)) (backends.Outcome, error) {
 	to := t
 	if t.any {
-		_, fit, err := t.survey(groups, func(formats.Problem) {})
+		_, fit, err := t.survey(groups, func(backends.Problem) {})
 		if err != nil {
-			return formats.Outcome{State: formats.JobFailed, Clean: true, Message: "the files were not written"}, err
+			return backends.Outcome{State: formats.JobFailed, Clean: true, Message: "the files were not written"}, err
 		}
 		some := *t
 		some.kinds, to = fit, &some
 	}
 	m, err := to.write(ctx, s, groups, event)
 	if err != nil {
-		return formats.Outcome{State: formats.JobFailed, Clean: true, Message: "the files were not written"}, err
+		return backends.Outcome{State: formats.JobFailed, Clean: true, Message: "the files were not written"}, err
 	}
 	return t.outcome(m), nil
 }
 
-func (t *Trainer) write(ctx context.Context, s formats.Submission, groups formats.Groups, event func(formats.JobEvent)) (*manifest, error) {
-	drafts := map[string]Draft{}
+func (t *Trainer) write(ctx context.Context, s backends.Submission, groups backends.Groups, event func(backends.JobEvent)) (*manifest, error) {
+	drafts := map[string]backends.Draft{}
 	defer func() {
 		for _, d := range drafts {
 			_ = d.Discard()
@@ -260,12 +249,9 @@ func (t *Trainer) write(ctx context.Context, s formats.Submission, groups format
 		drafts[name] = d
 		return d, nil
 	})
-	defer w.close()
+	defer w.Close()
 	m := &manifest{Format: manifestFormat, Token: s.Token}
-	for rows, err := range groups {
-		if err == nil && s.Guard != nil {
-			err = s.Guard()
-		}
+	for rows, err := range s.Guarded(groups, event) {
 		if err != nil {
 			return nil, err
 		}
@@ -273,9 +259,8 @@ func (t *Trainer) write(ctx context.Context, s formats.Submission, groups format
 		if err := w.group(rows, true); err != nil {
 			return nil, err
 		}
-		event(formats.JobEvent{Sent: m.Groups})
 	}
-	if err := w.end(); err != nil {
+	if err := w.End(); err != nil {
 		return nil, err
 	}
 	for _, one := range w.writers {
@@ -283,7 +268,7 @@ func (t *Trainer) write(ctx context.Context, s formats.Submission, groups format
 			return nil, err
 		}
 		if m.Groups > 0 && one.Rows == 0 {
-			return nil, formats.Invalid(s.Curated, "leave the kind out of --kinds", nil, "%s would have no row: %s", one.Name, counted(one.Skipped))
+			return nil, formats.Invalid(s.Curated, "leave the kind out of --kinds", nil, "%s would have no row: %s", one.Name, one.Skipped)
 		}
 		if err := s.Fence(); err != nil { // what stands there is replaced
 			return nil, err
@@ -312,8 +297,8 @@ func (t *Trainer) commit(ctx context.Context, m *manifest) error {
 	return d.Replace(ctx, manifestFile)
 }
 
-func (t *Trainer) outcome(m *manifest) formats.Outcome {
-	out := formats.Outcome{State: formats.JobCompleted, Metrics: map[string]float64{}}
+func (t *Trainer) outcome(m *manifest) backends.Outcome {
+	out := backends.Outcome{State: formats.JobCompleted, Metrics: map[string]float64{}}
 	var notes []string
 	for _, f := range m.Files {
 		out.Files = append(out.Files, strings.TrimSuffix(t.place.URI, "/")+"/"+f.Name)
@@ -326,14 +311,14 @@ func (t *Trainer) outcome(m *manifest) formats.Outcome {
 
 // Resolve looks for the record that comes last. Without it nothing counts, and
 // writing again gives the same files.
-func (t *Trainer) Resolve(ctx context.Context, s formats.Submission) (formats.Outcome, error) {
-	unwritten := formats.Outcome{State: formats.JobFailed, Clean: true, Message: "the files are not written whole"}
+func (t *Trainer) Resolve(ctx context.Context, s backends.Submission) (backends.Outcome, error) {
+	unwritten := backends.Outcome{State: formats.JobFailed, Clean: true, Message: "the files are not written whole"}
 	data, err := t.place.Read(ctx, manifestFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		return unwritten, nil
 	}
 	if err != nil {
-		return formats.Outcome{State: formats.JobUnknown}, err
+		return backends.Outcome{State: backends.JobUnknown}, err
 	}
 	var m manifest
 	if json.Unmarshal(data, &m) != nil || m.Format != manifestFormat || m.Token != s.Token {

@@ -10,21 +10,22 @@ import (
 	"testing"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/stages/backends"
 	"github.com/rollmill/rollmill/stages/backends/backendtest"
 	"github.com/rollmill/rollmill/stages/backends/file"
 	"github.com/rollmill/rollmill/storage"
 )
 
-func place(t *testing.T, uri string) file.Place {
+func place(t *testing.T, uri string) backends.Place {
 	t.Helper()
 	b, err := storage.Open(t.Context(), uri)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return file.Place{URI: b.URI(), Begin: func(ctx context.Context) (file.Draft, error) { return b.Draft(ctx) }, Read: b.Read}
+	return backends.Place{URI: b.URI(), Begin: func(ctx context.Context) (backends.Draft, error) { return b.Draft(ctx) }, Read: b.Read}
 }
 
-func trainer(t *testing.T, cfg file.Config, p file.Place) *file.Trainer {
+func trainer(t *testing.T, cfg file.Config, p backends.Place) *file.Trainer {
 	t.Helper()
 	tr, err := file.New(cfg, p)
 	if err != nil {
@@ -52,14 +53,14 @@ func TestConformance(t *testing.T) {
 }
 
 // write submits a batch and returns the folder.
-func write(t *testing.T, cfg file.Config, groups formats.Groups, tables ...formats.Tables) string {
+func write(t *testing.T, cfg file.Config, groups backends.Groups, tables ...formats.Tables) string {
 	t.Helper()
 	dir := t.TempDir()
 	tr := trainer(t, cfg, place(t, dir))
 	for _, beside := range tables {
 		tr.Beside(beside)
 	}
-	out, err := tr.Submit(t.Context(), formats.Submission{Token: "x"}, groups, func(formats.JobEvent) {})
+	out, err := tr.Submit(t.Context(), backends.Submission{Token: "x"}, groups, func(backends.JobEvent) {})
 	if err != nil || out.State != formats.JobCompleted {
 		t.Fatalf("%+v, %v", out, err)
 	}
@@ -149,9 +150,9 @@ func TestPairsThatWouldLieAreNotMade(t *testing.T) {
 		}
 	}
 	cfg := file.Config{Kinds: []string{"trl-preference"}}
-	load, err := trainer(t, cfg, place(t, t.TempDir())).Preflight(t.Context(), batch, func(p formats.Problem) { t.Errorf("%+v", p) })
-	if err != nil || len(load.Notes) != 1 || !strings.Contains(load.Notes[0], "prompts 1, tie 1, too_few 1, turns 1") {
-		t.Errorf("%+v, %v", load, err)
+	stats, err := trainer(t, cfg, place(t, t.TempDir())).Preflight(t.Context(), batch, func(p backends.Problem) { t.Errorf("%+v", p) })
+	if err != nil || len(stats.Notes) != 1 || !strings.Contains(stats.Notes[0], "prompts 1, tie 1, too_few 1, turns 1") {
+		t.Errorf("%+v, %v", stats, err)
 	}
 	dir := write(t, cfg, batch)
 	if got := rows(t, dir+"/trl-preference.jsonl"); len(got) != 1 || got[0]["chosen_id"] != formats.TrajectoryID("run", "example-4", 0, 3) {
@@ -188,12 +189,12 @@ func TestPairsOfOtherGroups(t *testing.T) {
 	dir := t.TempDir()
 	tr := trainer(t, file.Config{Kinds: []string{"trl-kto"}}, place(t, dir))
 	tr.Beside(backendtest.Beside(nil, []formats.Label{{GroupID: "nobody's"}}))
-	_, err := tr.Submit(t.Context(), formats.Submission{Token: "x"}, backendtest.Batch(), func(formats.JobEvent) {})
+	_, err := tr.Submit(t.Context(), backends.Submission{Token: "x"}, backendtest.Batch(), func(backends.JobEvent) {})
 	files, _ := filepath.Glob(dir + "/*")
 	if err == nil || !strings.Contains(err.Error(), `group "nobody's"`) || files != nil {
 		t.Errorf("%v, files %v", err, files)
 	}
-	if _, err := tr.Preflight(t.Context(), backendtest.Batch(), func(formats.Problem) {}); err == nil {
+	if _, err := tr.Preflight(t.Context(), backendtest.Batch(), func(backends.Problem) {}); err == nil {
 		t.Error("not seen before")
 	}
 }
@@ -201,23 +202,23 @@ func TestPairsOfOtherGroups(t *testing.T) {
 // TestAFileWithoutARowIsAProblem: of a kind that was named. Of all kinds, the
 // default, those are written that can be, and a note has the rest.
 func TestAFileWithoutARowIsAProblem(t *testing.T) {
-	preflight := func(cfg file.Config) (formats.Load, []formats.Problem) {
+	preflight := func(cfg file.Config) (backends.BatchStats, []backends.Problem) {
 		tr, err := file.New(cfg, place(t, t.TempDir()))
 		if err != nil {
 			t.Fatal(err)
 		}
-		var problems []formats.Problem
-		load, err := tr.Preflight(t.Context(), withoutIDs(), func(p formats.Problem) { problems = append(problems, p) })
+		var problems []backends.Problem
+		stats, err := tr.Preflight(t.Context(), withoutIDs(), func(p backends.Problem) { problems = append(problems, p) })
 		if err != nil {
 			t.Fatal(err)
 		}
-		return load, problems
+		return stats, problems
 	}
 	if _, problems := preflight(file.Config{Kinds: []string{"slime"}}); len(problems) != 1 || problems[0].Reason != file.NoRows || !strings.Contains(problems[0].Detail, "slime.jsonl would have no row: no_ids 12") {
 		t.Errorf("%+v", problems)
 	}
-	load, problems := preflight(file.Config{})
-	notes := strings.Join(load.Notes, "\n")
+	stats, problems := preflight(file.Config{})
+	notes := strings.Join(stats.Notes, "\n")
 	if len(problems) != 0 || !strings.Contains(notes, "art.jsonl is not written: no_token_ids 12") || !strings.Contains(notes, "slime.jsonl is not written: no_ids 12") {
 		t.Errorf("%+v\n%s", problems, notes)
 	}
@@ -229,7 +230,7 @@ func TestAFileWithoutARowIsAProblem(t *testing.T) {
 	}
 }
 
-func withoutIDs() formats.Groups {
+func withoutIDs() backends.Groups {
 	return func(yield func([]formats.Trajectory, error) bool) {
 		for rows := range backendtest.Batch() {
 			for i := range rows {
@@ -258,8 +259,8 @@ func TestAMovedBaselineIsNoted(t *testing.T) {
 			}
 			yield(rows, nil)
 		}
-		load, err := tr.Preflight(t.Context(), batch, func(p formats.Problem) { t.Errorf("%+v", p) })
-		if notes := strings.Join(load.Notes, "\n"); err != nil || !strings.Contains(notes, says) || !strings.Contains(notes, "--compat "+kind) {
+		stats, err := tr.Preflight(t.Context(), batch, func(p backends.Problem) { t.Errorf("%+v", p) })
+		if notes := strings.Join(stats.Notes, "\n"); err != nil || !strings.Contains(notes, says) || !strings.Contains(notes, "--compat "+kind) {
 			t.Errorf("%s: %v, %s", kind, err, notes)
 		}
 	}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/parquet"
+	"github.com/rollmill/rollmill/stages/backends"
 	"github.com/rollmill/rollmill/stages/backends/backendtest"
 	"github.com/rollmill/rollmill/stages/backends/file"
 )
@@ -28,7 +29,7 @@ const golden = "../../../testdata/consumers/golden"
 // varied is a batch with what trainers stumble over: plain answers, a system
 // prompt, tools, several turns, a sub-agent's branch, text that needs escapes,
 // a logprob of minus infinity, a member without tokens to spare.
-func varied() formats.Groups {
+func varied() backends.Groups {
 	return func(yield func([]formats.Trajectory, error) bool) {
 		for _, rows := range [][]formats.Trajectory{backendtest.Group(0), backendtest.Group(1), spoken(), withTools(), withBranch()} {
 			for i := range rows {
@@ -254,9 +255,9 @@ func TestTheGoldenDataset(t *testing.T) {
 	}
 }
 
-func refused(t *testing.T, cfg file.Config) (out []formats.Problem) {
+func refused(t *testing.T, cfg file.Config) (out []backends.Problem) {
 	t.Helper()
-	if _, err := trainer(t, cfg, place(t, t.TempDir())).Preflight(t.Context(), varied(), func(p formats.Problem) { out = append(out, p) }); err != nil {
+	if _, err := trainer(t, cfg, place(t, t.TempDir())).Preflight(t.Context(), varied(), func(p backends.Problem) { out = append(out, p) }); err != nil {
 		t.Fatal(err)
 	}
 	return out

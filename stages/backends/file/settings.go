@@ -1,10 +1,43 @@
 package file
 
-import "github.com/rollmill/rollmill/formats"
+import (
+	"strings"
 
-// Settings are what changes the files beside their kinds.
-func (t *Trainer) Settings() formats.Settings {
-	s := formats.Settings{}
-	s.Add("accept-plain-assistant", t.cfg.AcceptPlainAssistant)
-	return s
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/stages/backends"
+	"github.com/rollmill/rollmill/stages/plugin"
+)
+
+// Kind is the registry's entry.
+var Kind = backends.Kind{
+	Name: "file", Help: "files for trainers elsewhere: ART, TRL, verl, OpenRLHF, NeMo-RL, slime, NeMo Customizer",
+	New: func() backends.TrainerSettings { return defaults() },
 }
+
+func defaults() *Config { return &Config{Best: 1} }
+
+// Declare names the settings. The kinds name the trainer, so they are no part of
+// the identity.
+func (c *Config) Declare(d *plugin.Declarer) {
+	d.Heading(plugin.Submission)
+	d.Strings(&c.Kinds, "kinds", "write this `KIND` of file: "+strings.Join(Kinds(), ", ")).Shown("all").Choices = Kinds()
+	d.Bool(&c.AcceptPlainAssistant, "accept-plain-assistant", "write rows for ART whose input holds assistant messages, although ART trains on them").ID("accept-plain-assistant")
+	backends.DeclareBest(d, &c.Best).Tag = ""
+}
+
+// Trainer makes the trainer.
+func (c *Config) Trainer(s backends.Setup) (backends.Trainer, error) {
+	t, err := New(*c, s.Place)
+	if err != nil {
+		return nil, err
+	}
+	return t, nil
+}
+
+// Adopt takes the kinds.
+func (c *Config) Adopt(t formats.Target, given func(name string) bool) {
+	plugin.Adopt(c, given, "kinds", strings.Split(t.Model, "+")...)
+}
+
+// Identity is what changes the files beside their kinds.
+func (t *Trainer) Identity() backends.Identity { return backends.IdentityOf(&t.cfg, defaults()) }

@@ -7,43 +7,40 @@ import (
 	"fmt"
 	"hash"
 	"io"
-	"maps"
 	"slices"
-	"strings"
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/art"
+	"github.com/rollmill/rollmill/formats/exporters"
 	"github.com/rollmill/rollmill/formats/trl"
+	"github.com/rollmill/rollmill/stages/backends"
 )
 
 // entry describes a file in the manifest.
 type entry struct {
-	Name    string           `json:"name"`
-	Rows    int64            `json:"rows"`
-	Bytes   int64            `json:"bytes"`
-	SHA256  string           `json:"sha256"`
-	Of      string           `json:"of,omitempty"`      // the batch's table that it is made of; "" is the groups themselves
-	Skipped map[string]int64 `json:"skipped,omitempty"` // of these, or their members, what gave no row, by reason
-	Balance *trl.Balance     `json:"balance,omitempty"` // of labels
+	Name    string            `json:"name"`
+	Rows    int64             `json:"rows"`
+	Bytes   int64             `json:"bytes"`
+	SHA256  string            `json:"sha256"`
+	Of      string            `json:"of,omitempty"`      // the batch's table that it is made of; "" is the groups themselves
+	Skipped exporters.Skipped `json:"skipped,omitempty"` // of these, or their members, what gave no row, by reason
+	Balance *trl.Balance      `json:"balance,omitempty"` // of labels
 }
 
 // writer writes one file.
 type writer struct {
 	entry
-	kind   kind
-	begin  func(name string) (io.Writer, error)
-	out    *bufio.Writer
-	sink   sink
-	sum    hash.Hash
-	groups int64
+	kind  kind
+	begin func(name string) (io.Writer, error)
+	out   *bufio.Writer
+	sink  exporters.Sink
+	sum   hash.Hash
+	items int64
 }
 
 func (t *Trainer) writer(k kind, begin func(name string) (io.Writer, error)) *writer {
-	w := &writer{kind: k, begin: begin, entry: entry{Name: k.file, Skipped: map[string]int64{}}}
-	if k.of == ofPairs && t.tables.Pairs != nil || k.of == ofLabels && t.tables.Labels != nil {
-		w.Of = string(k.of)
-	}
-	if k.of == ofLabels {
+	w := &writer{kind: k, begin: begin, entry: entry{Name: k.file, Of: k.format.MadeOf(t.tables), Skipped: exporters.Skipped{}}}
+	if k.format.Of == exporters.Labels {
 		w.Balance = &trl.Balance{DesirableWeight: 1, UndesirableWeight: 1}
 	}
 	return w
@@ -72,18 +69,18 @@ func (c *counter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// give makes rows of what the batch holds.
-func (w *writer) give(b *batch) error {
+// give makes rows of an item.
+func (w *writer) give(x exporters.Item) error {
 	if err := w.open(); err != nil {
 		return err
 	}
-	b.group, b.given, b.skip = w.groups, w.Rows, w.skip
+	x.Before, x.Given, x.Skip = w.items, w.Rows, w.skip
 	if w.Balance != nil {
-		b.count = w.Balance.Add
+		w.Balance.Add(x.Single.Label)
 	}
-	n, err := w.sink.group(b)
-	w.groups++
-	w.Rows += n
+	err := w.sink.Give(&x)
+	w.items++
+	w.Rows = w.sink.Rows()
 	return err
 }
 
@@ -93,7 +90,7 @@ func (w *writer) end() error {
 	if err := w.open(); err != nil {
 		return err
 	}
-	if err := w.sink.close(); err != nil {
+	if err := w.sink.Close(); err != nil {
 		return err
 	}
 	if err := w.out.Flush(); err != nil {
@@ -111,32 +108,20 @@ func (w *writer) notes() []string {
 	if w.Of != "" {
 		what = "rows of " + w.Of
 	}
-	return []string{fmt.Sprintf("%s has no row for some %s: %s", w.Name, what, counted(w.Skipped))}
+	return []string{fmt.Sprintf("%s has no row for some %s: %s", w.Name, what, w.Skipped)}
 }
-
-// counted says how often each reason was given.
-func counted(by map[string]int64) string {
-	var reasons []string
-	for _, r := range slices.Sorted(maps.Keys(by)) {
-		reasons = append(reasons, fmt.Sprintf("%s %d", r, by[r]))
-	}
-	return strings.Join(reasons, ", ")
-}
-
-// whole reports whether the file must hold every row or be refused.
-func (k kind) whole() bool { return strings.HasPrefix(k.name, "art") }
 
 // check counts a group and, for files that must be whole, refuses what cannot
 // be written.
-func (t *Trainer) check(rows []formats.Trajectory, load *formats.Load, report func(formats.Problem)) {
-	if slices.ContainsFunc(t.kinds, kind.whole) {
-		art.Check(rows, art.Limits{PlainAssistants: t.cfg.AcceptPlainAssistant}, load, report)
+func (t *Trainer) check(rows []formats.Trajectory, stats *backends.BatchStats, report func(backends.Problem)) {
+	if slices.ContainsFunc(t.kinds, func(k kind) bool { return k.format.Whole }) {
+		sequences, tokens := art.Check(rows, art.Limits{PlainAssistants: t.cfg.AcceptPlainAssistant}, func(p art.Problem) { report(backends.Problem(p)) })
+		stats.Groups++
+		stats.Trajectories += int64(len(rows))
+		stats.Sequences += sequences
+		stats.Tokens += tokens
 		return
 	}
-	load.Groups++
-	load.Trajectories += int64(len(rows))
-	for i := range rows {
-		load.Sequences++
-		load.Tokens += int64(rows[i].SampledTokens)
-	}
+	stats.AddGroup(rows)
+	stats.Sequences += int64(len(rows))
 }

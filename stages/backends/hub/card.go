@@ -8,14 +8,15 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/exporters"
 	"github.com/rollmill/rollmill/formats/trl"
-	"github.com/rollmill/rollmill/stages/backends/remote"
-	"github.com/rollmill/rollmill/stages/backends/repo"
+	"github.com/rollmill/rollmill/stages/backends"
+	"github.com/rollmill/rollmill/stages/backends/hfhub"
+	"github.com/rollmill/rollmill/stages/internal/remote"
 )
 
 // change is the one commit of a submission.
-func (t *Trainer) change(ctx context.Context, s formats.Submission, b *batch, groups int64) (repo.Change, *record, error) {
+func (t *Trainer) change(ctx context.Context, s backends.Submission, b *batch, groups int64) (hfhub.Change, *record, error) {
 	mark := ""
 	if t.cfg.Keep {
 		mark = short(s.Token) + "-"
@@ -24,21 +25,21 @@ func (t *Trainer) change(ctx context.Context, s formats.Submission, b *batch, gr
 	rec := &record{Format: recordFormat, Token: s.Token, Run: s.Run, Epoch: s.Epoch, Digest: s.Digest, Groups: groups, Files: recorded, Skipped: map[string]any{}}
 	for _, sp := range b.splits {
 		if len(sp.skipped) > 0 {
-			rec.Skipped[sp.table.name+"/"+sp.name] = sp.skipped
+			rec.Skipped[sp.table.Name+"/"+sp.name] = sp.skipped
 		}
 		if sp.balance != (trl.Balance{}) {
-			put(&rec.Balance, sp.table.name+"/"+sp.name, sp.balance)
+			put(&rec.Balance, sp.table.Name+"/"+sp.name, sp.balance)
 		}
-		if of := t.madeOf(sp.table); of != "groups" {
-			put(&rec.Of, sp.table.name, string(sp.table.of))
+		if of := sp.table.MadeOf(t.beside); of != "" {
+			put(&rec.Of, sp.table.Name, of)
 		}
 	}
 	data, err := json.MarshalIndent(rec, "", "  ")
 	if err != nil {
-		return repo.Change{}, nil, err
+		return hfhub.Change{}, nil, err
 	}
-	files = append(files, repo.Bytes(recordPath(s.Token), append(data, '\n')))
-	change := repo.Change{
+	files = append(files, hfhub.Bytes(recordPath(s.Token), append(data, '\n')))
+	change := hfhub.Change{
 		Repo: t.cfg.Repo, Revision: t.cfg.Branch, Summary: fmt.Sprintf("rollmill: run %s, epoch %d", s.Run, s.Epoch), Description: "submission " + s.Token,
 		Guard: s.Guard, Fence: s.Fence, Settle: t.cfg.Settle,
 	}
@@ -47,13 +48,13 @@ func (t *Trainer) change(ctx context.Context, s formats.Submission, b *batch, gr
 	}
 	card, err := t.card(ctx, files)
 	if err != nil {
-		return repo.Change{}, nil, err
+		return hfhub.Change{}, nil, err
 	}
 	if card != "" {
 		if err := t.store.Warnings(ctx, card); err != nil {
-			return repo.Change{}, nil, err
+			return hfhub.Change{}, nil, err
 		}
-		files = append(files, repo.Bytes(cardFile, []byte(card)))
+		files = append(files, hfhub.Bytes(cardFile, []byte(card)))
 	}
 	change.Files = files
 	return change, rec, nil
@@ -70,7 +71,7 @@ func short(token string) string { return token[:min(len(token), 12)] }
 
 // ours tells whether a file of a repository is of a batch.
 func ours(path string) bool {
-	return slices.ContainsFunc(tables, func(t table) bool { return strings.HasPrefix(path, folder(t.name)) })
+	return slices.ContainsFunc(tables, func(t exporters.Format) bool { return strings.HasPrefix(path, folder(t.Name)) })
 }
 
 const (
@@ -79,7 +80,7 @@ const (
 )
 
 // card is the repository's README.md; "" when somebody wrote their own.
-func (t *Trainer) card(ctx context.Context, files []repo.File) (string, error) {
+func (t *Trainer) card(ctx context.Context, files []hfhub.File) (string, error) {
 	old, err := t.store.Read(ctx, t.cfg.Repo, t.cfg.Branch, cardFile)
 	if err != nil && remote.Status(err) != http.StatusNotFound {
 		return "", err
@@ -110,21 +111,21 @@ func cardOf(id string, paths []string) string {
 	for _, t := range tables {
 		var splits []string
 		for _, name := range []string{train, validation} {
-			if slices.ContainsFunc(paths, func(p string) bool { return strings.HasPrefix(p, folder(t.name)+name+"-") }) {
+			if slices.ContainsFunc(paths, func(p string) bool { return strings.HasPrefix(p, folder(t.Name)+name+"-") }) {
 				splits = append(splits, name)
 			}
 		}
 		if splits == nil {
 			continue
 		}
-		fmt.Fprintf(&b, "- config_name: %s\n", t.name)
+		fmt.Fprintf(&b, "- config_name: %s\n", t.Name)
 		if first == "" {
-			first = t.name
+			first = t.Name
 			b.WriteString("  default: true\n")
 		}
 		b.WriteString("  data_files:\n")
 		for _, name := range splits {
-			fmt.Fprintf(&b, "  - split: %s\n    path: %s%s-*.parquet\n", name, folder(t.name), name)
+			fmt.Fprintf(&b, "  - split: %s\n    path: %s%s-*.parquet\n", name, folder(t.Name), name)
 		}
 	}
 	fmt.Fprintf(&b, "tags:\n- rollmill\n---\n\n# %s\n\n%s\n\n", id, cardMark)

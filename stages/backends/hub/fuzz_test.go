@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rollmill/rollmill/stages/backends"
 	"github.com/rollmill/rollmill/stages/backends/backendtest"
 	"github.com/rollmill/rollmill/stages/backends/hub"
 )
@@ -13,7 +14,7 @@ func FuzzService(f *testing.F) {
 		who = `{"name":"me","orgs":[{"name":"acme"}]}`
 		rec = `{"submission":"token-1","run":"demo","epoch":2,"files":["data/x.parquet"],"policy_version":4}`
 	)
-	backendtest.FuzzAnswers(f, func() backendtest.Trainer {
+	backendtest.FuzzAnswers(f, func() backends.Trainer {
 		tr, err := hub.New(hub.Config{Endpoint: "http://hub.test", Repo: id, Settle: time.Nanosecond})
 		if err != nil {
 			f.Fatal(err)

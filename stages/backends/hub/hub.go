@@ -22,7 +22,7 @@
 // group's best compared with its worst, and answers good or bad by their
 // advantage.
 //
-// To add a table: a line in tables.go.
+// To add a table: a format of formats/exporters/all in tables.go.
 package hub
 
 import (
@@ -35,19 +35,24 @@ import (
 	"time"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/exporters"
 	"github.com/rollmill/rollmill/formats/secret"
 	"github.com/rollmill/rollmill/formats/trl"
-	"github.com/rollmill/rollmill/stages/backends/remote"
-	"github.com/rollmill/rollmill/stages/backends/repo"
+	"github.com/rollmill/rollmill/stages/backends"
+	"github.com/rollmill/rollmill/stages/backends/hfhub"
+	"github.com/rollmill/rollmill/stages/internal/remote"
 )
 
 // Config says which repository, and what it is to hold.
 type Config struct {
 	Endpoint string `yaml:"endpoint" json:"endpoint"` // default https://huggingface.co
 	Token    string `yaml:"-" json:"-"`
-	Repo     string `yaml:"repo" json:"repo"`     // OWNER/NAME
-	Branch   string `yaml:"branch" json:"branch"` // default main; it must be there
-	Private  bool   `yaml:"private" json:"private"`
+
+	EndpointVariable string `yaml:"-" json:"-"` // stands in for Endpoint
+
+	Repo    string `yaml:"repo" json:"repo"`     // OWNER/NAME
+	Branch  string `yaml:"branch" json:"branch"` // default main; it must be there
+	Private bool   `yaml:"private" json:"private"`
 
 	Tables       []string      `yaml:"tables" json:"tables"`                 // of Tables; default trajectories
 	Best         int           `yaml:"best" json:"best"`                     // of trl-sft: conversations of a group; default 1, below 0 all
@@ -58,11 +63,11 @@ type Config struct {
 	Settle       time.Duration `yaml:"settle" json:"settle"`                 // until a commit whose answer was lost, or whose sender died, is there for certain; default 5s
 }
 
-// Trainer is a submit.Trainer.
+// Trainer is a backends.Trainer.
 type Trainer struct {
 	cfg    Config
-	tables []table
-	store  *repo.Client
+	tables []exporters.Format
+	store  *hfhub.Client
 	beside formats.Tables
 }
 
@@ -72,7 +77,7 @@ func New(cfg Config) (*Trainer, error) {
 		return &remote.Error{What: "hub: " + fmt.Sprintf(format, args...), Help: hint, Usage: true}
 	}
 	if cfg.Branch == "" {
-		cfg.Branch = repo.Main
+		cfg.Branch = hfhub.Main
 	}
 	if cfg.MaxFileBytes == 0 {
 		cfg.MaxFileBytes = 500e6
@@ -83,7 +88,7 @@ func New(cfg Config) (*Trainer, error) {
 	if len(cfg.Tables) == 0 {
 		cfg.Tables = []string{Trajectories}
 	}
-	t := &Trainer{cfg: cfg, store: repo.New("hub", cfg.Endpoint, cfg.Token)}
+	t := &Trainer{cfg: cfg, store: hfhub.New("hub", cfg.Endpoint, cfg.Token)}
 	t.store.Help = "put a token that may write into HF_TOKEN, or name a file: --api-key-file"
 	switch at := t.store.Endpoint; {
 	case cfg.Repo == "":
@@ -98,13 +103,13 @@ func New(cfg Config) (*Trainer, error) {
 		return nil, bad("", "files of %d bytes", cfg.MaxFileBytes)
 	}
 	for _, name := range cfg.Tables {
-		at := slices.IndexFunc(tables, func(k table) bool { return k.name == name })
+		at := slices.IndexFunc(tables, func(k exporters.Format) bool { return k.Name == name })
 		if at < 0 {
 			return nil, bad("", "unknown table %q (known: %s)", name, strings.Join(Tables(), ", "))
 		}
 		t.tables = append(t.tables, tables[at])
 	}
-	return t, repo.CheckID(cfg.Repo)
+	return t, hfhub.CheckID(cfg.Repo)
 }
 
 // Target is the store, and as the model the repository with its tables.
@@ -117,26 +122,15 @@ func (t *Trainer) Target() formats.Target {
 }
 
 // Compares names the tables of a batch that rows would be made of.
-func (t *Trainer) Compares() (names []string) {
-	for _, of := range []source{ofPairs, ofLabels} {
-		if t.wants(of) {
-			names = append(names, string(of))
-		}
-	}
-	return names
-}
+func (t *Trainer) Compares() []string { return exporters.Compares(t.tables) }
 
 // Beside takes those that the batch has.
 func (t *Trainer) Beside(tables formats.Tables) { t.beside = tables }
 
-func (t *Trainer) wants(of source) bool {
-	return slices.ContainsFunc(t.tables, func(k table) bool { return k.of == of })
-}
-
 // madeOf says what a table's rows are made of.
-func (t *Trainer) madeOf(k table) string {
-	if k.of == ofPairs && t.beside.Pairs != nil || k.of == ofLabels && t.beside.Labels != nil {
-		return "rows of " + string(k.of)
+func (t *Trainer) madeOf(k exporters.Format) string {
+	if table := k.MadeOf(t.beside); table != "" {
+		return "rows of " + table
 	}
 	return "groups"
 }
@@ -146,38 +140,34 @@ const NoRow = "no_row"
 
 // Preflight writes the batch into nowhere, and asks whether the store lets us
 // in.
-func (t *Trainer) Preflight(ctx context.Context, groups formats.Groups, report func(formats.Problem)) (formats.Load, error) {
-	var load formats.Load
+func (t *Trainer) Preflight(ctx context.Context, groups backends.Groups, report func(backends.Problem)) (backends.BatchStats, error) {
+	var stats backends.BatchStats
 	if err := t.entrance(ctx); err != nil {
-		return load, err
+		return stats, err
 	}
 	b := t.begin(nowhere)
-	defer b.close()
+	defer b.Close()
 	for rows, err := range groups {
 		if err != nil {
-			return load, err
+			return stats, err
 		}
-		load.Groups++
-		load.Trajectories += int64(len(rows))
-		load.Sequences += int64(len(rows))
-		for i := range rows {
-			load.Tokens += int64(rows[i].SampledTokens)
-		}
+		stats.AddGroup(rows)
+		stats.Sequences += int64(len(rows))
 		if err := b.group(rows); err != nil {
-			return load, err
+			return stats, err
 		}
 	}
-	if err := b.end(); err != nil || load.Groups == 0 {
-		return load, err
+	if err := b.end(); err != nil || stats.Groups == 0 {
+		return stats, err
 	}
 	for _, s := range b.splits {
-		load.Bytes += s.bytes
+		stats.Bytes += s.bytes
 	}
-	load.Notes = b.notes()
+	stats.Notes = b.notes()
 	if b.rows() == 0 {
-		report(formats.Problem{Reason: NoRow, Detail: "no group gives a row of " + strings.Join(t.cfg.Tables, ", "), Hint: "push the table " + Trajectories})
+		report(backends.Problem{Reason: NoRow, Detail: "no group gives a row of " + strings.Join(t.cfg.Tables, ", "), Hint: "push the table " + Trajectories})
 	}
-	return load, nil
+	return stats, nil
 }
 
 // entrance refuses a token that the store does not know.
@@ -190,14 +180,14 @@ func (t *Trainer) entrance(ctx context.Context) error {
 func (t *Trainer) Keeps() bool { return true }
 
 // Begin makes the repository, unless it is there.
-func (t *Trainer) Begin(ctx context.Context, known *formats.Policy) (formats.Standing, error) {
+func (t *Trainer) Begin(ctx context.Context, known *formats.Policy) (backends.TrainerState, error) {
 	if err := t.entrance(ctx); err != nil {
-		return formats.Standing{}, err
+		return backends.TrainerState{}, err
 	}
 	if err := t.store.Create(ctx, t.cfg.Repo, t.cfg.Private); err != nil {
-		return formats.Standing{}, err
+		return backends.TrainerState{}, err
 	}
-	return formats.Standing{Policy: known}, nil
+	return backends.TrainerState{Policy: known}, nil
 }
 
 // record is .rollmill/<submission>.json.
@@ -228,15 +218,12 @@ func recordPath(token string) string { return ".rollmill/" + token + ".json" }
 
 // Submit writes the files to disk, for their digests, and commits them. What
 // it does may be repeated: a submission that is there is not made again.
-func (t *Trainer) Submit(ctx context.Context, s formats.Submission, groups formats.Groups, event func(formats.JobEvent)) (formats.Outcome, error) {
-	unsent := formats.Outcome{State: formats.JobFailed, Clean: true, Message: "nothing was committed"}
+func (t *Trainer) Submit(ctx context.Context, s backends.Submission, groups backends.Groups, event func(backends.JobEvent)) (backends.Outcome, error) {
+	unsent := backends.Outcome{State: formats.JobFailed, Clean: true, Message: "nothing was committed"}
 	b := t.begin(onDisk)
 	defer b.discard()
 	sent := int64(0)
-	for rows, err := range groups {
-		if err == nil && s.Guard != nil {
-			err = s.Guard()
-		}
+	for rows, err := range s.Guarded(groups, event) {
 		if err == nil {
 			err = b.group(rows)
 		}
@@ -244,7 +231,6 @@ func (t *Trainer) Submit(ctx context.Context, s formats.Submission, groups forma
 			return unsent, err
 		}
 		sent++
-		event(formats.JobEvent{Sent: sent})
 	}
 	if err := b.end(); err != nil {
 		return unsent, err
@@ -271,24 +257,24 @@ func (t *Trainer) Submit(ctx context.Context, s formats.Submission, groups forma
 
 // lost looks whether a commit that failed was made: a refusal may be a
 // proxy's.
-func (t *Trainer) lost(ctx context.Context, s formats.Submission, broken error) (formats.Outcome, error) {
-	unknown := formats.Outcome{State: formats.JobUnknown, Message: broken.Error()}
-	if ctx.Err() != nil && repo.Open(broken) {
+func (t *Trainer) lost(ctx context.Context, s backends.Submission, broken error) (backends.Outcome, error) {
+	unknown := backends.Outcome{State: backends.JobUnknown, Message: broken.Error()}
+	if ctx.Err() != nil && hfhub.Open(broken) {
 		return unknown, broken
 	}
 	out, err := t.look(context.WithoutCancel(ctx), s) // Push has waited
 	switch {
 	case err == nil && out.State == formats.JobCompleted:
 		return out, nil
-	case repo.Open(broken):
+	case hfhub.Open(broken):
 		return unknown, broken
 	}
-	return formats.Outcome{State: formats.JobFailed, Clean: true, Message: "nothing was committed"}, broken
+	return backends.Outcome{State: formats.JobFailed, Clean: true, Message: "nothing was committed"}, broken
 }
 
 // Resolve looks for the submission's record, until Config.Settle has passed: the
 // store may be at work on a commit whose sender was killed.
-func (t *Trainer) Resolve(ctx context.Context, s formats.Submission) (formats.Outcome, error) {
+func (t *Trainer) Resolve(ctx context.Context, s backends.Submission) (backends.Outcome, error) {
 	for began := time.Now(); ; {
 		settled := time.Since(began) >= t.cfg.Settle
 		out, err := t.look(ctx, s)
@@ -297,39 +283,39 @@ func (t *Trainer) Resolve(ctx context.Context, s formats.Submission) (formats.Ou
 		}
 		select {
 		case <-ctx.Done():
-			return formats.Outcome{State: formats.JobUnknown}, context.Cause(ctx)
+			return backends.Outcome{State: backends.JobUnknown}, context.Cause(ctx)
 		case <-time.After(t.cfg.Settle / 10):
 		}
 	}
 }
 
-func (t *Trainer) look(ctx context.Context, s formats.Submission) (formats.Outcome, error) {
+func (t *Trainer) look(ctx context.Context, s backends.Submission) (backends.Outcome, error) {
 	data, err := t.store.Read(ctx, t.cfg.Repo, t.cfg.Branch, recordPath(s.Token))
 	switch remote.Status(err) {
 	case http.StatusUnauthorized: // also said of a repository that is not there
 		if err := t.entrance(ctx); err != nil {
-			return formats.Outcome{State: formats.JobUnknown}, err
+			return backends.Outcome{State: backends.JobUnknown}, err
 		}
 		fallthrough
 	case http.StatusNotFound:
-		return formats.Outcome{State: formats.JobFailed, Clean: true, Message: "the repository does not hold this submission"}, nil
+		return backends.Outcome{State: formats.JobFailed, Clean: true, Message: "the repository does not hold this submission"}, nil
 	}
 	if err != nil {
-		return formats.Outcome{State: formats.JobUnknown}, err
+		return backends.Outcome{State: backends.JobUnknown}, err
 	}
 	var rec record
 	if err := json.Unmarshal(data, &rec); err != nil || rec.Format != recordFormat {
-		return formats.Outcome{State: formats.JobUnknown, Message: fmt.Sprintf("%s in %q is no record of ours", recordPath(s.Token), t.cfg.Repo)}, nil
+		return backends.Outcome{State: backends.JobUnknown, Message: fmt.Sprintf("%s in %q is no record of ours", recordPath(s.Token), t.cfg.Repo)}, nil
 	}
 	commit, err := t.store.LastCommit(ctx, t.cfg.Repo, t.cfg.Branch, recordPath(s.Token))
 	if err != nil {
-		return formats.Outcome{State: formats.JobUnknown}, err
+		return backends.Outcome{State: backends.JobUnknown}, err
 	}
 	return t.outcome(&rec, commit, s), nil
 }
 
-func (t *Trainer) outcome(rec *record, commit string, s formats.Submission) formats.Outcome {
-	out := formats.Outcome{State: formats.JobCompleted, Job: commit, Policy: s.Before.Policy, Metrics: map[string]float64{}}
+func (t *Trainer) outcome(rec *record, commit string, s backends.Submission) backends.Outcome {
+	out := backends.Outcome{State: formats.JobCompleted, Job: commit, Policy: s.Before.Policy, Metrics: map[string]float64{}}
 	rev := commit
 	if rev == "" {
 		rev = t.cfg.Branch

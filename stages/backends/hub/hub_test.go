@@ -13,6 +13,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/parquet"
+	"github.com/rollmill/rollmill/stages/backends"
 	"github.com/rollmill/rollmill/stages/backends/backendtest"
 	"github.com/rollmill/rollmill/stages/backends/hub"
 	"github.com/rollmill/rollmill/stages/backends/hubtest"
@@ -53,19 +54,19 @@ func TestConformance(t *testing.T) {
 	}
 }
 
-func submission(token string) formats.Submission {
-	return formats.Submission{Token: token, Run: "demo", Epoch: 2, Digest: "d", Guard: func() error { return nil }}
+func submission(token string) backends.Submission {
+	return backends.Submission{Token: token, Run: "demo", Epoch: 2, Digest: "d", Guard: func() error { return nil }}
 }
 
-func submit(t *testing.T, tr *hub.Trainer, token string) (formats.Outcome, error) {
+func submit(t *testing.T, tr *hub.Trainer, token string) (backends.Outcome, error) {
 	t.Helper()
 	if _, err := tr.Begin(t.Context(), nil); err != nil {
-		return formats.Outcome{}, err
+		return backends.Outcome{}, err
 	}
-	return tr.Submit(t.Context(), submission(token), backendtest.Batch(), func(formats.JobEvent) {})
+	return tr.Submit(t.Context(), submission(token), backendtest.Batch(), func(backends.JobEvent) {})
 }
 
-func must(t *testing.T, tr *hub.Trainer, token string) formats.Outcome {
+func must(t *testing.T, tr *hub.Trainer, token string) backends.Outcome {
 	t.Helper()
 	out, err := submit(t, tr, token)
 	if err != nil || out.State != formats.JobCompleted {
@@ -226,7 +227,7 @@ func TestWhatEndsWithoutACommit(t *testing.T) {
 
 func TestACommitThatNeverShowsIsLeftOpen(t *testing.T) {
 	tr, _ := start(t, hubtest.Faults{DropBeforeCommit: 1000})
-	if out, err := submit(t, tr, "token-1"); err == nil || out.State != formats.JobUnknown {
+	if out, err := submit(t, tr, "token-1"); err == nil || out.State != backends.JobUnknown {
 		t.Errorf("%+v, %v", out, err)
 	}
 }
@@ -234,7 +235,7 @@ func TestACommitThatNeverShowsIsLeftOpen(t *testing.T) {
 func TestATokenThatIsNotKnown(t *testing.T) {
 	wrong := func(c *hub.Config) { c.Token = "hf_another_secret" }
 	tr, _ := start(t, hubtest.Faults{EchoesToken: true}, wrong)
-	_, err := tr.Preflight(t.Context(), backendtest.Batch(), func(formats.Problem) {})
+	_, err := tr.Preflight(t.Context(), backendtest.Batch(), func(backends.Problem) {})
 	var misused interface {
 		Misused() bool
 		Hint() string
@@ -265,9 +266,9 @@ func TestABatchWithoutRows(t *testing.T) {
 		alike[i].Reward = alike[0].Reward
 	}
 	var reasons []string
-	load, err := tr.Preflight(t.Context(), func(yield func([]formats.Trajectory, error) bool) { yield(alike, nil) }, func(p formats.Problem) { reasons = append(reasons, p.Reason) })
-	if err != nil || fmt.Sprint(reasons) != "[no_row]" || !strings.Contains(fmt.Sprint(load.Notes), "tie 1") {
-		t.Errorf("%q, %v, %+v", reasons, err, load)
+	stats, err := tr.Preflight(t.Context(), func(yield func([]formats.Trajectory, error) bool) { yield(alike, nil) }, func(p backends.Problem) { reasons = append(reasons, p.Reason) })
+	if err != nil || fmt.Sprint(reasons) != "[no_row]" || !strings.Contains(fmt.Sprint(stats.Notes), "tie 1") {
+		t.Errorf("%q, %v, %+v", reasons, err, stats)
 	}
 }
 
@@ -289,7 +290,7 @@ func TestSettingsThatCannotBe(t *testing.T) {
 // was killed since.
 func TestACommitUnderWayIsWaitedFor(t *testing.T) {
 	tr, s := start(t, hubtest.Faults{}, func(c *hub.Config) { c.Settle = 10 * time.Second })
-	out := make(chan formats.Outcome, 1)
+	out := make(chan backends.Outcome, 1)
 	if _, err := tr.Begin(t.Context(), nil); err != nil {
 		t.Fatal(err)
 	}

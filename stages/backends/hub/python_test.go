@@ -8,25 +8,25 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rollmill/rollmill/stages/backends/hfhub"
 	"github.com/rollmill/rollmill/stages/backends/hub"
 	"github.com/rollmill/rollmill/stages/backends/hubtest"
-	"github.com/rollmill/rollmill/stages/backends/repo"
 )
 
 // TestPythonClient: the hub's own client gets from the test server what ours
 // gets, and `datasets` and DuckDB read what was pushed.
 func TestPythonClient(t *testing.T) {
-	python, _ := filepath.Abs("../../../.venv-hub/bin/python")
+	python, _ := filepath.Abs("../../../.venv-data/bin/python")
 	if p := os.Getenv("ROLLMILL_PYTHON_HUB"); p != "" {
 		python = p
 	}
 	if exec.Command(python, "-c", "import huggingface_hub, datasets, duckdb").Run() != nil {
-		t.Skip("no Python with huggingface_hub: make .venv-hub, or set ROLLMILL_PYTHON_HUB")
+		t.Skip("no Python with huggingface_hub: .ci/venv data, or set ROLLMILL_PYTHON_HUB")
 	}
 	tr, s := start(t, hubtest.Faults{ChunkSize: 100 << 10}, tables("trajectories", "trl-preference"), func(c *hub.Config) { c.Validation, c.SplitSeed = 0.5, 1 })
 	must(t, tr, "token-1")
 	folder := t.TempDir()
-	var files []repo.File
+	var files []hfhub.File
 	for path, data := range map[string][]byte{
 		"README.md": []byte("# a card\n"), "empty.txt": nil, "data/a.jsonl": []byte("{\"a\": 1}\n"),
 		"data/small.parquet": bytes.Repeat([]byte("0123456789"), 100), "data/large.parquet": bytes.Repeat([]byte("9876543210"), 30_000),
@@ -38,13 +38,13 @@ func TestPythonClient(t *testing.T) {
 		if err := os.WriteFile(at, data, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		files = append(files, repo.Bytes(path, data))
+		files = append(files, hfhub.Bytes(path, data))
 	}
-	c := repo.New("hub", s.URL, hubtest.Token)
+	c := hfhub.New("hub", s.URL, hubtest.Token)
 	if err := c.Create(t.Context(), "acme/ours", false); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := c.Push(t.Context(), repo.Change{Repo: "acme/ours", Summary: "a batch", Files: files, Settle: time.Millisecond}); err != nil {
+	if _, err := c.Push(t.Context(), hfhub.Change{Repo: "acme/ours", Summary: "a batch", Files: files, Settle: time.Millisecond}); err != nil {
 		t.Fatal(err)
 	}
 	cmd := exec.Command(python, "../../../testdata/consumers/hub/check.py", folder)

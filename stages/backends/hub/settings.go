@@ -1,14 +1,65 @@
 package hub
 
-import "github.com/rollmill/rollmill/formats"
+import (
+	"cmp"
+	"strings"
 
-// Settings are what changes the files that are pushed.
-func (t *Trainer) Settings() formats.Settings {
-	c, s := t.cfg, formats.Settings{}
-	s.Add("keep-earlier", c.Keep)
-	s.Add("validation-share", c.Validation)
-	if c.Validation > 0 {
-		s.Add("split-seed", c.SplitSeed)
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/stages/backends"
+	"github.com/rollmill/rollmill/stages/plugin"
+)
+
+// Kind is the registry's entry.
+var Kind = backends.Kind{
+	Name: "hub", Help: "a dataset repository of the Hugging Face hub, or of a store with its API; whoever trains pins the commit",
+	New: func() backends.TrainerSettings { return defaults() },
+}
+
+func defaults() *Config { return &Config{Branch: "main", Best: 1, MaxFileBytes: 500e6} }
+
+// Declare names the settings; those that change the files are part of the
+// identity.
+func (c *Config) Declare(d *plugin.Declarer) {
+	d.Heading(plugin.Submission)
+	d.String(&c.Endpoint, "hub-url", "`URL` of the store").Shown("HF_ENDPOINT, else https://huggingface.co")
+	d.Variable(&c.EndpointVariable, "HF_ENDPOINT")
+	backends.DeclareKeyFile(d, &c.Token, "HF_TOKEN")
+	d.String(&c.Repo, "repository", "push to the dataset repository `OWNER/NAME`, created if missing")
+	d.String(&c.Branch, "branch", "commit to this `BRANCH`")
+	d.Bool(&c.Private, "private", "make a new repository private")
+	d.Strings(&c.Tables, "tables", "push this `TABLE`: "+strings.Join(Tables(), ", ")).Shown(Trajectories).Choices = Tables()
+	d.Bool(&c.Keep, "keep-earlier", "keep earlier batches beside this one; without it they stay in the history only").ID("keep-earlier")
+	d.Int64(&c.MaxFileBytes, "file-bytes", "begin another file after `N` bytes")
+	backends.DeclareHeldOut(d, &c.Validation, &c.SplitSeed)
+	backends.DeclareBest(d, &c.Best).Tag = ""
+}
+
+// Trainer makes the trainer.
+func (c *Config) Trainer(backends.Setup) (backends.Trainer, error) {
+	config := *c
+	config.Endpoint = cmp.Or(config.Endpoint, config.EndpointVariable)
+	t, err := New(config)
+	if err != nil {
+		return nil, err
 	}
-	return s
+	return t, nil
+}
+
+// Adopt takes the store, the repository, the branch and the tables.
+func (c *Config) Adopt(t formats.Target, given func(name string) bool) {
+	place, tables, _ := strings.Cut(t.Model, ":")
+	id, branch, _ := strings.Cut(place, "@")
+	plugin.Adopt(c, given, "hub-url", t.Address)
+	plugin.Adopt(c, given, "repository", id)
+	plugin.Adopt(c, given, "branch", branch)
+	plugin.Adopt(c, given, "tables", strings.Split(tables, "+")...)
+}
+
+// Identity is what changes the files that are pushed.
+func (t *Trainer) Identity() backends.Identity {
+	c := t.cfg
+	if c.Validation == 0 {
+		c.SplitSeed = 0
+	}
+	return backends.IdentityOf(&c, defaults())
 }

@@ -3,115 +3,49 @@ package hub
 import (
 	"fmt"
 	"io"
-	"maps"
-	"slices"
-	"strings"
 
 	"github.com/rollmill/rollmill/formats"
-	"github.com/rollmill/rollmill/formats/parquet"
+	"github.com/rollmill/rollmill/formats/exporters"
+	"github.com/rollmill/rollmill/formats/exporters/all"
 	"github.com/rollmill/rollmill/formats/trl"
-	"github.com/rollmill/rollmill/stages/backends/repo"
+	"github.com/rollmill/rollmill/stages/backends/hfhub"
 )
 
 // Trajectories is the table that holds the rows as they are.
-const Trajectories = "trajectories"
+const Trajectories = all.Trajectories
 
-// table is a shape of rows, and a config of the card.
-type table struct {
-	name string
-	of   source
-	open func(w io.Writer) sink
-}
-
-// source is what a table's rows are made of.
-type source string
-
-const (
-	ofGroups source = "groups"
-	ofTop    source = "best members"      // of each group: Config.Best
-	ofPairs  source = formats.TablePairs  // or of each group's best against its worst
-	ofLabels source = formats.TableLabels // or of advantages
-)
-
-var tables = []table{
-	{Trajectories, ofGroups, rowsOf(func(x item, _ func(string)) []formats.Trajectory { return x.rows })},
-	{"trl-preference", ofPairs, rowsOf(func(x item, _ func(string)) []trl.Preference { return []trl.Preference{x.pair} })},
-	{"trl-sft", ofTop, rowsOf(one(trl.Best))},
-	{"trl-kto", ofLabels, rowsOf(func(x item, _ func(string)) []trl.Unpaired { return []trl.Unpaired{x.single} })},
-	{"trl-prompts", ofGroups, rowsOf(one(trl.PromptOf))},
-}
-
-// item is a group, or one preference or single answer of it.
-type item struct {
-	rows   []formats.Trajectory
-	pair   trl.Preference
-	single trl.Unpaired
+// tables are the shapes of rows that can be pushed, and the configs of the card.
+var tables = []exporters.Format{
+	all.Named(Trajectories), all.Named("trl-preference"), all.Named("trl-sft"), all.Named("trl-kto"), all.Named("trl-prompts"),
 }
 
 // Tables lists what can be pushed.
 func Tables() []string {
 	var out []string
 	for _, t := range tables {
-		out = append(out, t.name)
+		out = append(out, t.Name)
 	}
 	return out
 }
 
-// sink writes a table's rows into one Parquet file.
-type sink interface {
-	give(x item, skip func(reason string)) error
-	Rows() int64
-	Size() int64
-	Close() error
-}
-
-func rowsOf[T any](f func(item, func(string)) []T) func(io.Writer) sink {
-	return func(w io.Writer) sink { return &written[T]{parquet.NewWriter[T](w), f} }
-}
-
-func one[T any](f func([]formats.Trajectory) (T, string)) func(item, func(string)) []T {
-	return func(x item, skip func(string)) []T {
-		r, reason := f(x.rows)
-		if reason != "" {
-			skip(reason)
-			return nil
-		}
-		return []T{r}
-	}
-}
-
-type written[T any] struct {
-	*parquet.Writer[T]
-	of func(item, func(string)) []T
-}
-
-func (w *written[T]) give(x item, skip func(string)) error {
-	out := w.of(x, skip)
-	if len(out) == 0 {
-		return nil
-	}
-	return w.Write(out)
-}
-
 // batch is all files of a submission on their way.
 type batch struct {
+	*exporters.Walk
 	t      *Trainer
 	splits []*split // of each table, train and then validation
-	pairs  *trl.Preferences
-	labels *trl.Labels
 }
 
 // split is a table's train or validation files.
 type split struct {
-	table   table
+	table   exporters.Format
 	name    string
 	limit   int64
 	place   func() (place, error)
-	open    sink
+	open    exporters.Sink
 	files   []place
 	rows    []int64
 	bytes   int64
-	skipped map[string]int64
+	skipped exporters.Skipped
 	balance trl.Balance // of single answers
 }
 
@@ -121,7 +55,7 @@ type place interface {
 	Size() int64
 }
 
-func onDisk() (place, error) { return repo.NewSpool() }
+func onDisk() (place, error) { return hfhub.NewSpool() }
 
 // nowhere counts.
 func nowhere() (place, error) { return new(counter), nil }
@@ -138,16 +72,10 @@ const (
 )
 
 func (t *Trainer) begin(where func() (place, error)) *batch {
-	b := &batch{t: t}
-	if t.wants(ofPairs) {
-		b.pairs = trl.NewPreferences(t.beside)
-	}
-	if t.wants(ofLabels) {
-		b.labels = trl.NewLabels(t.beside)
-	}
+	b := &batch{Walk: exporters.NewWalk(t.tables, t.cfg.Best, t.beside), t: t}
 	for _, k := range t.tables {
 		for _, name := range []string{train, validation} {
-			b.splits = append(b.splits, &split{table: k, name: name, limit: t.cfg.MaxFileBytes, place: where, skipped: map[string]int64{}})
+			b.splits = append(b.splits, &split{table: k, name: name, limit: t.cfg.MaxFileBytes, place: where, skipped: exporters.Skipped{}})
 		}
 	}
 	return b
@@ -159,35 +87,20 @@ func (b *batch) group(rows []formats.Trajectory) error {
 	if formats.HeldOut(b.t.cfg.SplitSeed, b.t.cfg.Validation, rows[0].ExampleID) {
 		name = validation
 	}
-	if err := b.give(name, ofGroups, item{rows: rows}, ""); err != nil {
-		return err
-	}
-	err := trl.EachTop(rows, b.t.cfg.Best, func(some []formats.Trajectory) error { return b.give(name, ofTop, item{rows: some}, "") })
-	if err != nil {
-		return err
-	}
-	if b.pairs != nil {
-		if err := b.pairs.Of(rows, func(p trl.Preference, reason string) error { return b.give(name, ofPairs, item{pair: p}, reason) }); err != nil {
-			return err
-		}
-	}
-	if b.labels == nil {
-		return nil
-	}
-	return b.labels.Of(rows, func(u trl.Unpaired, reason string) error { return b.give(name, ofLabels, item{single: u}, reason) })
+	return b.Group(rows, func(of exporters.Source, x exporters.Item, reason string) error { return b.give(name, of, x, reason) })
 }
 
-func (b *batch) give(name string, of source, x item, reason string) error {
+func (b *batch) give(name string, of exporters.Source, x exporters.Item, reason string) error {
 	for _, s := range b.splits {
-		if s.name != name || s.table.of != of {
+		if s.name != name || s.table.Of != of {
 			continue
 		}
 		if reason != "" {
 			s.skipped[reason]++
 			continue
 		}
-		if of == ofLabels {
-			s.balance.Add(x.single.Label)
+		if of == exporters.Labels {
+			s.balance.Add(x.Single.Label)
 		}
 		if err := s.give(x); err != nil {
 			return err
@@ -196,15 +109,16 @@ func (b *batch) give(name string, of source, x item, reason string) error {
 	return nil
 }
 
-func (s *split) give(x item) error {
+func (s *split) give(x exporters.Item) error {
 	if s.open == nil {
 		f, err := s.place()
 		if err != nil {
 			return err
 		}
-		s.files, s.open = append(s.files, f), s.table.open(f)
+		s.files, s.open = append(s.files, f), s.table.Table(f)
 	}
-	if err := s.open.give(x, func(reason string) { s.skipped[reason]++ }); err != nil || s.open.Size() < s.limit {
+	x.Skip = func(reason string) { s.skipped[reason]++ }
+	if err := s.open.Give(&x); err != nil || s.open.Size() < s.limit {
 		return err
 	}
 	return s.end()
@@ -229,15 +143,8 @@ func (s *split) end() error {
 }
 
 func (b *batch) end() error {
-	if b.pairs != nil {
-		if err := b.pairs.End(); err != nil {
-			return err
-		}
-	}
-	if b.labels != nil {
-		if err := b.labels.End(); err != nil {
-			return err
-		}
+	if err := b.End(); err != nil {
+		return err
 	}
 	for _, s := range b.splits {
 		if err := s.end(); err != nil {
@@ -248,21 +155,11 @@ func (b *batch) end() error {
 }
 
 func (b *batch) discard() {
-	b.close()
+	b.Close()
 	for _, s := range b.splits {
 		for _, f := range s.files {
 			_ = f.Close()
 		}
-	}
-}
-
-// close ends the walks along the batch's tables.
-func (b *batch) close() {
-	if b.pairs != nil {
-		b.pairs.Close()
-	}
-	if b.labels != nil {
-		b.labels.Close()
 	}
 }
 
@@ -277,23 +174,19 @@ func (b *batch) rows() (n int64) {
 
 func (b *batch) notes() (out []string) {
 	for _, s := range b.splits {
-		var reasons []string
-		for _, r := range slices.Sorted(maps.Keys(s.skipped)) {
-			reasons = append(reasons, fmt.Sprintf("%s %d", r, s.skipped[r]))
-		}
-		if reasons != nil {
-			out = append(out, fmt.Sprintf("%s/%s has no row for some %s: %s", s.table.name, s.name, b.t.madeOf(s.table), strings.Join(reasons, ", ")))
+		if len(s.skipped) > 0 {
+			out = append(out, fmt.Sprintf("%s/%s has no row for some %s: %s", s.table.Name, s.name, b.t.madeOf(s.table), s.skipped))
 		}
 	}
 	return out
 }
 
 // files are the batch's, under their paths in the repository.
-func (b *batch) files(mark string) (out []repo.File, recorded []recordedFile) {
+func (b *batch) files(mark string) (out []hfhub.File, recorded []recordedFile) {
 	for _, s := range b.splits {
 		for n, f := range s.files {
-			path := fmt.Sprintf("%s%s-%s%05d-of-%05d.parquet", folder(s.table.name), s.name, mark, n, len(s.files))
-			file := f.(*repo.Spool).File(path)
+			path := fmt.Sprintf("%s%s-%s%05d-of-%05d.parquet", folder(s.table.Name), s.name, mark, n, len(s.files))
+			file := f.(*hfhub.Spool).File(path)
 			out = append(out, file)
 			recorded = append(recorded, recordedFile{path, s.rows[n], file.Size, file.SHA256})
 		}

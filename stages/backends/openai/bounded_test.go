@@ -3,6 +3,7 @@ package openai
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -97,6 +98,22 @@ func TestAJudgeThatSaysNothingIsNotWaitedFor(t *testing.T) {
 	j := Judge{URL: silent.URL, Tries: 2, First: time.Millisecond, Limit: 30 * time.Millisecond}
 	_, err := j.Ask(t.Context(), "judge", []formats.Message{{Role: "user", Content: "well?"}}, nil)
 	if err == nil || !strings.Contains(err.Error(), "no answer within 30ms") || asked.Load() != 2 {
+		t.Errorf("asked %d times: %v", asked.Load(), err)
+	}
+}
+
+// A busy judge is asked again when it says, which is sooner than an hour.
+func TestABusyJudgeSaysWhen(t *testing.T) {
+	var asked atomic.Int64
+	busy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		asked.Add(1)
+		w.Header().Set("Retry-After-Ms", "1")
+		http.Error(w, `{"error":{"message":"busy"}}`, http.StatusTooManyRequests)
+	}))
+	t.Cleanup(busy.Close)
+	_, err := Judge{URL: busy.URL, Tries: 3, First: time.Hour}.Ask(t.Context(), "judge", question, nil)
+	var refused *Error
+	if !errors.As(err, &refused) || refused.Status != http.StatusTooManyRequests || asked.Load() != 3 {
 		t.Errorf("asked %d times: %v", asked.Load(), err)
 	}
 }

@@ -1,13 +1,3 @@
-// Package openai asks OpenAI-compatible engines: the chat agent's questions
-// and the probe before a run. It trains nothing and records nothing; what a
-// rollout asks passes through stages/rollout/recorder on its way.
-//
-// go-openai builds the requests and reads the errors. Around it stands a
-// transport that mends what it loses: a temperature or top_p of 0 and an empty
-// content are left out of its requests, fields that it does not know cannot be
-// sent, unknown fields of answers are dropped, and it would write a token's
-// bytes as base64. So the transport completes each request and reads each
-// answer itself. Every trap has its test.
 package openai
 
 import (
@@ -23,7 +13,7 @@ import (
 	openai "github.com/sashabaranov/go-openai"
 
 	"github.com/rollmill/rollmill/formats"
-	"github.com/rollmill/rollmill/stages/internal/web"
+	"github.com/rollmill/rollmill/stages/internal/remote"
 )
 
 // Client asks models. Its zero value is good and safe for concurrent use.
@@ -31,19 +21,13 @@ type Client struct {
 	HTTP *http.Client // nil: one that keeps connections
 }
 
-var shared = web.Staying(&http.Client{Transport: transport()})
-
-func transport() http.RoundTripper {
-	t := http.DefaultTransport.(*http.Transport).Clone()
-	t.MaxIdleConns, t.MaxIdleConnsPerHost = 0, 256
-	return t
-}
+var shared = remote.NewHTTP(256)
 
 func (c Client) http() *http.Client {
 	if c.HTTP == nil {
 		return shared
 	}
-	return web.Staying(c.HTTP)
+	return remote.Staying(c.HTTP)
 }
 
 // Chat sends messages to baseURL/chat/completions and returns the model's.
@@ -68,7 +52,7 @@ func (c Client) complete(ctx context.Context, baseURL, apiKey, model string, mes
 	x := &exchange{fields: fields, http: c.http()}
 	_, err := x.client(baseURL, apiKey).CreateChatCompletion(ctx, openai.ChatCompletionRequest{Model: model, Messages: chatMessages(messages)})
 	if err != nil {
-		return nil, plain(err)
+		return nil, remote.RetryAfter(plain(err), x.header)
 	}
 	return x.body, nil
 }

@@ -9,8 +9,8 @@ import (
 
 	openai "github.com/sashabaranov/go-openai"
 
+	"github.com/rollmill/rollmill/stages/internal/remote"
 	"github.com/rollmill/rollmill/stages/internal/room"
-	"github.com/rollmill/rollmill/stages/internal/web"
 )
 
 // How much of an answer is read, and of a refusal.
@@ -24,7 +24,8 @@ const (
 type exchange struct {
 	http   *http.Client
 	fields map[string]any // of the request, over what go-openai wrote
-	body   []byte         // of the answer
+	header http.Header    // of the answer
+	body   []byte         // and its body
 }
 
 func (x *exchange) client(baseURL, apiKey string) *openai.Client {
@@ -44,7 +45,8 @@ func (x *exchange) Do(req *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	if to := web.Elsewhere(resp); to != "" {
+	x.header = resp.Header
+	if to := remote.Elsewhere(resp); to != "" {
 		resp.Body.Close()
 		return nil, &Error{Status: resp.StatusCode, Text: "it redirects to " + to + ", which is not followed"}
 	}

@@ -10,9 +10,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/cenkalti/backoff/v5"
-
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/stages/internal/remote"
 )
 
 // Judge asks a model for judgements: answers with what they cost. What may
@@ -38,28 +37,20 @@ type Judgement struct {
 
 // Ask returns a model's answer. Errors are *Error for what the server refused.
 func (j Judge) Ask(ctx context.Context, model string, messages []formats.Message, fields map[string]any) (Judgement, error) {
-	tries, first := j.Tries, j.First
-	if tries == 0 {
-		tries = 6
-	}
-	if first == 0 {
-		first = time.Second
-	}
-	wait := backoff.NewExponentialBackOff()
-	wait.InitialInterval, wait.MaxInterval = first, 60*first
-	return backoff.Retry(ctx, func() (Judgement, error) {
+	return remote.Retry(ctx, cmp.Or(j.Tries, 6), cmp.Or(j.First, time.Second), func() (Judgement, error) {
 		answer, err := j.once(ctx, model, messages, fields)
 		var refused *Error
 		if errors.As(err, &refused) && !refused.Temporary() || ctx.Err() != nil {
-			err = backoff.Permanent(err)
+			err = remote.Permanent(err)
 		}
 		return answer, err
-	}, backoff.WithBackOff(wait), backoff.WithMaxTries(tries), backoff.WithMaxElapsedTime(0))
+	})
 }
 
 func (j Judge) once(ctx context.Context, model string, messages []formats.Message, fields map[string]any) (Judgement, error) {
-	late := fmt.Errorf("no answer within %s", cmp.Or(j.Limit, answerLimit))
-	limited, cancel := context.WithTimeoutCause(ctx, cmp.Or(j.Limit, answerLimit), late)
+	limit := cmp.Or(j.Limit, answerLimit)
+	late := remote.LateError(limit)
+	limited, cancel := context.WithTimeoutCause(ctx, limit, late)
 	defer cancel()
 	body, err := j.bounded(limited, j.URL, j.Key, model, messages, fields)
 	if err != nil && context.Cause(limited) == late {

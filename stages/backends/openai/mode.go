@@ -1,16 +1,14 @@
 package openai
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
-	"io"
 	"math"
 	"net/http"
 	"strconv"
 	"strings"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/stages/internal/remote"
 )
 
 // hot is the temperature at which the engine is asked what its logprobs are of.
@@ -98,28 +96,12 @@ type judgedCompletion struct {
 
 // completion makes one request; nil is any answer that is of no use here.
 func (c Client) completion(ctx context.Context, baseURL, apiKey string, fields map[string]any) *judgedCompletion {
-	body, err := json.Marshal(fields)
-	if err != nil {
-		return nil
-	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, baseURL+"/completions", bytes.NewReader(body))
-	if err != nil {
-		return nil
-	}
-	req.Header.Set("Content-Type", "application/json")
-	if apiKey != "" {
-		req.Header.Set("Authorization", "Bearer "+apiKey)
-	}
-	resp, err := c.http().Do(req)
-	if err != nil {
-		return nil
-	}
-	defer resp.Body.Close()
-	data, err := io.ReadAll(io.LimitReader(resp.Body, maxError))
 	var answer struct {
 		Choices []judgedCompletion `json:"choices"`
 	}
-	if err != nil || resp.StatusCode != http.StatusOK || json.Unmarshal(data, &answer) != nil || len(answer.Choices) == 0 {
+	service := remote.Client{HTTP: c.http(), Most: maxError, Sign: func(r *http.Request) { remote.Authorize(r, apiKey) }}
+	_, err := service.Do(ctx, remote.Request{Method: http.MethodPost, URL: baseURL + "/completions", JSON: fields, Limit: -1}, &answer)
+	if err != nil || len(answer.Choices) == 0 {
 		return nil
 	}
 	return &answer.Choices[0]

@@ -7,6 +7,8 @@ import (
 	"net/http"
 	"sync"
 	"time"
+
+	"github.com/rollmill/rollmill/stages/internal/remote"
 )
 
 // balance shares calls among endpoints: a group stays on one, for its prefix
@@ -244,9 +246,7 @@ func healthy(ctx context.Context, client *http.Client, url, key string) bool {
 	if err != nil {
 		return false
 	}
-	if key != "" {
-		req.Header.Set("Authorization", "Bearer "+key)
-	}
+	remote.Authorize(req, key)
 	resp, err := client.Do(req)
 	if err != nil {
 		return false

@@ -24,12 +24,12 @@ for _ in range(3):
 `
 
 func TestOpenAIPythonReadsTheStreams(t *testing.T) {
-	python, _ := filepath.Abs("../../../.venv-openai/bin/python")
+	python, _ := filepath.Abs("../../../.venv-data/bin/python")
 	if p := os.Getenv("ROLLMILL_PYTHON_OPENAI"); p != "" {
 		python = p
 	}
 	if exec.Command(python, "-c", "import openai").Run() != nil {
-		t.Skip("no Python with openai: make .venv-openai, or set ROLLMILL_PYTHON_OPENAI")
+		t.Skip("no Python with openai: run .ci/venv data, or set ROLLMILL_PYTHON_OPENAI")
 	}
 	_, text := vllmSample(t, "resp")
 	_, call := vllmSample(t, "resp-tools")

@@ -12,8 +12,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/cenkalti/backoff/v5"
-
 	"github.com/rollmill/rollmill/formats"
 )
 
@@ -34,7 +32,7 @@ type Options struct {
 
 	NoLogprobs  bool          // missing or unfit logprobs do not fail a trajectory
 	Retries     int           // further tries; 0 means 5, negative none
-	Backoff     time.Duration // before the first retry; 0 means 500 ms
+	Backoff     time.Duration // before the first retry, see remote.Retry; 0 means 500 ms
 	CallTimeout time.Duration // of one try; 0 means 10 minutes
 	Listen      string        // "" means 127.0.0.1:0
 	Advertise   string        // base URL by which agents reach it; "" means http:// and its address
@@ -95,12 +93,6 @@ func (o *Options) retries() int {
 		return 5
 	}
 	return max(0, o.Retries)
-}
-
-func (o *Options) backOff() backoff.BackOff {
-	b := backoff.NewExponentialBackOff()
-	b.InitialInterval, b.Multiplier, b.MaxInterval = o.Backoff, 2, 64*o.Backoff
-	return b
 }
 
 // Recorder is the proxy. It is safe for concurrent use.

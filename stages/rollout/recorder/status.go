@@ -6,12 +6,9 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-	"time"
-
-	"github.com/cenkalti/backoff/v5"
 
 	"github.com/rollmill/rollmill/formats"
-	"github.com/rollmill/rollmill/stages/internal/web"
+	"github.com/rollmill/rollmill/stages/internal/remote"
 )
 
 // statusError turns an engine's error answer into a try's error: one that may
@@ -25,13 +22,10 @@ func statusError(r *reply) error {
 	try := &tryError{reply: r, err: errors.New(text)}
 	if passing(r.status) {
 		r.failure = &Failure{Class: formats.FailEngine, Text: text}
-		if wait, said := web.After(r.header, time.Now()); said {
-			try.after = &backoff.RetryAfterError{Duration: wait}
-		}
-		return try
+		return remote.RetryAfter(try, r.header)
 	}
 	r.failure = &Failure{Class: formats.FailEngineRefused, Text: text, TooLong: tooLong(text)}
-	return backoff.Permanent(try)
+	return remote.Permanent(try)
 }
 
 // tooLong reports whether a refusal is of a prompt that does not fit the

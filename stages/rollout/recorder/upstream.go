@@ -13,10 +13,10 @@ import (
 	"sync"
 	"time"
 
-	"github.com/cenkalti/backoff/v5"
 	"golang.org/x/time/rate"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/stages/internal/remote"
 	"github.com/rollmill/rollmill/stages/internal/room"
 )
 
@@ -60,35 +60,29 @@ type reply struct {
 type tryError struct {
 	reply *reply // what the engine answered; nil when it did not
 	err   error
-	after error // *backoff.RetryAfterError or nil
 }
 
 func (e *tryError) Error() string { return e.err.Error() }
 
-func (e *tryError) Unwrap() []error {
-	if e.after != nil {
-		return []error{e.err, e.after}
-	}
-	return []error{e.err}
-}
+func (e *tryError) Unwrap() error { return e.err }
 
 // call sends a request until it is answered, refused or out of tries. A retry
 // goes to another endpoint, if there is one.
 func (u *upstream) call(ctx context.Context, group string, q *request, header http.Header) *reply {
 	tries := 0
 	var at *endpoint
-	r, err := backoff.Retry(ctx, func() (*reply, error) {
+	r, err := remote.Retry(ctx, uint(u.opts.retries()+1), u.opts.Backoff, func() (*reply, error) {
 		if err := u.rate.Wait(ctx); err != nil {
-			return nil, backoff.Permanent(&tryError{err: err})
+			return nil, remote.Permanent(&tryError{err: err})
 		}
 		e, err := u.balance.take(ctx, group, at)
 		if err != nil {
-			return nil, backoff.Permanent(&tryError{err: err})
+			return nil, remote.Permanent(&tryError{err: err})
 		}
 		at = e
 		tries++
 		return u.tryAt(ctx, e, q, header)
-	}, backoff.WithBackOff(u.opts.backOff()), backoff.WithMaxTries(uint(u.opts.retries()+1)), backoff.WithMaxElapsedTime(0))
+	})
 	if err != nil {
 		r = failedReply(ctx, err)
 	}
@@ -151,7 +145,7 @@ func failedReply(ctx context.Context, err error) *reply {
 // again without. Only when that is answered has the engine refused the field:
 // an error may echo the whole request, whatever it is about.
 func (u *upstream) try(ctx context.Context, endpoint string, q *request, header http.Header) (*reply, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, u.opts.CallTimeout, fmt.Errorf("no answer within %s", u.opts.CallTimeout))
+	ctx, cancel := context.WithTimeoutCause(ctx, u.opts.CallTimeout, remote.LateError(u.opts.CallTimeout))
 	var here []string // left out of this request
 	for {
 		without := slices.Concat(u.without(endpoint), here)
@@ -216,7 +210,7 @@ func (r *reply) refuses(name string) bool {
 func (u *upstream) send(ctx context.Context, cancel context.CancelFunc, endpoint string, q *request, header http.Header, without []string) (*reply, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, endpoint+q.api.path, bytes.NewReader(q.body(without)))
 	if err != nil {
-		return nil, backoff.Permanent(err)
+		return nil, remote.Permanent(err)
 	}
 	forward(req.Header, header)
 	req.Header.Set("Content-Type", "application/json")
@@ -244,7 +238,7 @@ func (u *upstream) send(ctx context.Context, cancel context.CancelFunc, endpoint
 	body, err := readAll(buffer, from, resp.ContentLength, most)
 	switch {
 	case errors.Is(err, errTooLarge):
-		return nil, backoff.Permanent(&tryError{err: fmt.Errorf("HTTP %d: the answer is larger than %d MiB", resp.StatusCode, most>>20)})
+		return nil, remote.Permanent(&tryError{err: fmt.Errorf("HTTP %d: the answer is larger than %d MiB", resp.StatusCode, most>>20)})
 	case err != nil:
 		return nil, transportError(ctx, err)
 	}
@@ -337,9 +331,7 @@ func (u *upstream) openStream(ctx context.Context, cancel context.CancelFunc, re
 
 func (u *upstream) authorize(req *http.Request) {
 	req.Header.Del("Authorization")
-	if u.opts.APIKey != "" {
-		req.Header.Set("Authorization", "Bearer "+u.opts.APIKey)
-	}
+	remote.Authorize(req, u.opts.APIKey)
 }
 
 // transportError leaves out the URL: rows have a column for the endpoint, and

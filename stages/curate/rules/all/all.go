@@ -6,7 +6,6 @@
 package all
 
 import (
-	"github.com/rollmill/rollmill/stages/curate"
 	"github.com/rollmill/rollmill/stages/curate/rules/budget"
 	"github.com/rollmill/rollmill/stages/curate/rules/curriculum"
 	"github.com/rollmill/rollmill/stages/curate/rules/duplicate"
@@ -22,10 +21,11 @@ import (
 	"github.com/rollmill/rollmill/stages/curate/rules/sample"
 	"github.com/rollmill/rollmill/stages/curate/rules/split"
 	"github.com/rollmill/rollmill/stages/curate/rules/stale"
+	"github.com/rollmill/rollmill/stages/plugin"
 )
 
 // Rules is what curate runs, after failed and unscored members are out.
-var Rules = curate.NewRegistry(
+var Rules = plugin.NewRegistry("rule",
 	split.Kind,
 	leak.Kind,
 	pools.Kind,

@@ -3,49 +3,45 @@ package all_test
 import (
 	"testing"
 
-	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/stages/curate"
 	"github.com/rollmill/rollmill/stages/curate/rules/all"
 	"github.com/rollmill/rollmill/stages/curate/rules/ruletest"
 )
 
-// asked has, for each rule, options that ask for it.
-func asked() map[string]curate.Options {
-	half, one, two := 0.5, int64(1), int64(2)
-	return map[string]curate.Options{
-		"split":          {Split: []curate.Side{{Name: "a", Share: 0.5}, {Name: "b", Share: 0.5}}, Take: "a"},
-		"leak":           {Holdout: []stages.Input{{URI: "mem://held"}}},
-		"pools":          {Pools: curate.Pools{Enabled: true}},
-		"stale":          {PolicyVersion: &two, MaxStaleness: &one},
-		"logprobs":       {CheckLogprobs: true},
-		"length":         {MaxSampledTokens: 2},
-		"duplicate":      {DropDuplicates: true},
-		"near_duplicate": {NearDuplicates: &half},
-		"filter":         {Filters: []string{"group.mean < 0.6", "trajectory.reward > 0"}},
-		"min_valid":      {},
-		"flat":           {},
-		"example_limit":  {MaxPerExample: 1},
-		"curriculum":     {Curriculum: curate.Curriculum{Enabled: true}},
-		"sample":         {SampleGroups: &half, SampleTrajectories: &half},
-		"token_budget":   {TokenBudget: 20},
-		"best_of":        {BestOf: 2},
-		"limit":          {MaxPerGroup: 2},
-	}
+// asked has, for each rule, settings that ask for it.
+var asked = map[string][]any{
+	"split":          {"split", "a=0.5,b=0.5", "take", "a"},
+	"leak":           {"holdout", "mem://held"},
+	"pools":          {"pools", true},
+	"stale":          {"policy-version", 2, "max-staleness", 1},
+	"logprobs":       {"check-logprobs", true},
+	"length":         {"max-sampled-tokens", 2},
+	"duplicate":      {"drop-duplicates", true},
+	"near_duplicate": {"drop-near-duplicates", 0.5},
+	"filter":         {"filter", []string{"group.mean < 0.6", "trajectory.reward > 0"}},
+	"min_valid":      {},
+	"flat":           {},
+	"example_limit":  {"max-per-example", 1},
+	"curriculum":     {"curriculum", true},
+	"sample":         {"sample-groups", 0.5, "sample-trajectories", 0.5},
+	"token_budget":   {"token-budget", 20},
+	"best_of":        {"best-of", 2},
+	"limit":          {"max-per-group", 2},
 }
 
 // Every rule that is registered holds what all must.
 func TestRegistered(t *testing.T) {
-	options := asked()
-	for _, k := range all.Rules {
+	for i, k := range all.Rules.All() {
 		t.Run(k.Name, func(t *testing.T) {
-			o, ok := options[k.Name]
+			given, ok := asked[k.Name]
 			if !ok {
-				t.Fatal("no options here ask for it")
+				t.Fatal("no settings here ask for it")
 			}
 			if k.Help == "" || len(k.Reasons) == 0 {
 				t.Error("a rule has a help phrase and reasons")
 			}
-			ruletest.Run(t, k, o)
+			rule := ruletest.With(all.Rules, given...).All()[i]
+			ruletest.Run(t, k, rule.Settings, curate.CompatNone)
 		})
 	}
 }

@@ -10,23 +10,38 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/stages/curate"
+	"github.com/rollmill/rollmill/stages/plugin"
 )
 
 // Kind is the registry's entry.
-var Kind = curate.Kind{
-	Name:    "token_budget",
-	Help:    "keep groups, in seeded order, while their sampled tokens fit into --token-budget",
+var Kind = curate.RuleKind{
+	Kind:    plugin.Kind[curate.RuleSettings]{Name: "token_budget", Help: "keep groups, in seeded order, while their sampled tokens fit into a budget", New: func() curate.RuleSettings { return &Settings{} }},
 	Reasons: []string{formats.DropTokenBudget},
-	Tokens:  func(o curate.Options) bool { return o.TokenBudget > 0 },
-	New: func(o curate.Options) (curate.Rule, error) {
-		if o.TokenBudget == 0 {
-			return nil, nil
-		}
-		return rule(o.TokenBudget), nil
-	},
+	Seeded:  true,
+}
+
+// Settings are the rule's.
+type Settings struct {
+	Tokens int64 // 0: the rule does not run
+}
+
+// Declare names them.
+func (s *Settings) Declare(d *plugin.Declarer) {
+	d.Int64(&s.Tokens, "token-budget", "keep groups, in random order, while their sampled tokens fit into `N`").ID("token-budget")
+}
+
+// Rule makes the rule.
+func (s *Settings) Rule(curate.Setup) (curate.Rule, error) {
+	if s.Tokens == 0 {
+		return nil, nil
+	}
+	return rule(s.Tokens), curate.NotNegative(s)
 }
 
 type rule int64
+
+// Tokens says that the groups' sampled tokens are read.
+func (rule) Tokens() bool { return true }
 
 func (r rule) Groups(b curate.Batch, groups *curate.Groups) (any, error) {
 	left := int64(r)

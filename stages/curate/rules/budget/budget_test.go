@@ -9,10 +9,12 @@ import (
 	"github.com/rollmill/rollmill/stages/curate/rules/ruletest"
 )
 
-func TestBudget(t *testing.T) { ruletest.Run(t, budget.Kind, curate.Options{TokenBudget: 100}) }
+func TestBudget(t *testing.T) {
+	ruletest.Run(t, budget.Kind, &budget.Settings{Tokens: 100}, curate.CompatNone)
+}
 
 func TestItIsNotOverspent(t *testing.T) {
-	rule, _ := budget.Kind.New(curate.Options{TokenBudget: 100})
+	rule, _ := (&budget.Settings{Tokens: 100}).Rule(curate.Setup{})
 	groups := make([]curate.Group, 40)
 	for i := range groups {
 		groups[i] = curate.Group{ID: fmt.Sprint(i), SampledTokens: int64(1 + 7*i%30)}

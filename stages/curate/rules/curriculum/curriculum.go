@@ -24,41 +24,112 @@
 package curriculum
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"math"
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/stages/curate"
+	"github.com/rollmill/rollmill/stages/plugin"
 )
 
 // Kind is the registry's entry.
-var Kind = curate.Kind{
-	Name:    formats.RuleCurriculum,
-	Help:    "take the easiest groups first, and more of them every few epochs",
+var Kind = curate.RuleKind{
+	Kind: plugin.Kind[curate.RuleSettings]{Name: formats.RuleCurriculum, Help: "take the easiest groups first, and more of them every few epochs", New: func() curate.RuleSettings {
+		return &Settings{Initial: initial, Increment: increment, Interval: interval, MinRewardDiff: 0.1}
+	}},
 	Reasons: []string{formats.DropMinRewardDiff, formats.DropCurriculum, formats.DropSubsample},
-	New: func(o curate.Options) (curate.Rule, error) {
-		switch {
-		case !o.Curriculum.Enabled:
-			return nil, nil
-		case o.Compat == curate.CompatNAT:
-			return nat{o.Curriculum}, nil
-		}
-		return documented{o.Curriculum}, nil
-	},
+	Seeded:  true,
+}
+
+// Defaults of Settings.
+const (
+	initial   = 0.3
+	increment = 0.2
+	interval  = 5
+)
+
+// Settings are the rule's.
+type Settings struct {
+	Enabled         bool     // false: the rule does not run
+	Initial         float64  // share of groups at first, in (0, 1]; 0 is the default
+	Increment       float64  // added at each expansion, in (0, 1]; 0 is the default
+	Interval        int      // epochs between expansions, at least 1; 0 is the default
+	Ascending       bool     // lowest mean reward first instead of highest
+	MinRewardDiff   float64  // groups with a smaller spread are dropped
+	RandomSubsample *float64 // share of trajectories kept of each chosen group, in (0, 1]; nil keeps all
+}
+
+// Declare names them. Datasets hold all of them when the rule ran.
+func (s *Settings) Declare(d *plugin.Declarer) {
+	d.Bool(&s.Enabled, "curriculum", "train on a share of the groups that grows")
+	d.Float(&s.Initial, "curriculum-initial", "begin with this `SHARE` of the groups").IDAlways("curriculum.initial")
+	d.Float(&s.Increment, "curriculum-increment", "add this `SHARE` at each expansion").IDAlways("curriculum.increment")
+	d.Int(&s.Interval, "curriculum-interval", "expand every `N` epochs").IDAlways("curriculum.interval")
+	d.Bool(&s.Ascending, "curriculum-ascending", "take the lowest mean reward first, instead of the highest").IDAlways("curriculum.ascending")
+	d.Float(&s.MinRewardDiff, "min-reward-diff", "drop groups whose rewards differ by less than `X`; with --curriculum").IDAlways("curriculum.min-reward-diff")
+	d.OptionalFloat(&s.RandomSubsample, "random-subsample", "keep a random `SHARE` of the trajectories of each chosen group; with --curriculum").IDAlways("curriculum.random-subsample")
+}
+
+// Rule makes the rule.
+func (s *Settings) Rule(set curate.Setup) (curate.Rule, error) {
+	s = s.filled()
+	if err := s.check(); err != nil {
+		return nil, err
+	}
+	switch {
+	case !s.Enabled:
+		return nil, nil
+	case set.Compat == curate.CompatNAT:
+		return nat{*s}, nil
+	}
+	return documented{*s}, nil
+}
+
+// Identity is all of them, when the rule runs.
+func (s *Settings) Identity(curate.Setup) map[string]any {
+	if !s.Enabled {
+		return nil
+	}
+	return plugin.Identity(s.filled(), Kind.New())
+}
+
+// filled has the defaults of what is 0.
+func (s *Settings) filled() *Settings {
+	out := *s
+	out.Initial, out.Increment, out.Interval = cmp.Or(s.Initial, initial), cmp.Or(s.Increment, increment), cmp.Or(s.Interval, interval)
+	return &out
+}
+
+func (s *Settings) check() error {
+	share := func(x float64) bool { return x > 0 && x <= 1 }
+	switch {
+	case !share(s.Initial):
+		return curate.Usage("a share lies above 0 and up to 1: 0.3 begins with the easiest 30 %", "curate: --curriculum-initial %v", s.Initial)
+	case !share(s.Increment):
+		return curate.Usage("a share lies above 0 and up to 1: 0.2 adds 20 % at each expansion", "curate: --curriculum-increment %v", s.Increment)
+	case s.Interval < 1:
+		return curate.Usage("give a number of epochs, at least 1", "curate: --curriculum-interval %d", s.Interval)
+	case !(s.MinRewardDiff >= 0) || math.IsInf(s.MinRewardDiff, 0):
+		return curate.Usage("give a difference of rewards, 0 or more", "curate: --min-reward-diff %v", s.MinRewardDiff)
+	case s.RandomSubsample != nil && !share(*s.RandomSubsample):
+		return curate.Usage("a share lies above 0 and up to 1", "curate: --random-subsample %v", *s.RandomSubsample)
+	}
+	return nil
 }
 
 // noise is what sums of decimal fractions may be off by.
 const noise = 1e-9
 
-type documented struct{ curate.Curriculum }
+type documented struct{ Settings }
 
 func (d documented) Groups(b curate.Batch, groups *curate.Groups) (any, error) {
 	state, err := d.advance(b)
 	if err != nil {
 		return nil, err
 	}
-	n, err := survivors(groups, *d.MinRewardDiff-noise)
+	n, err := survivors(groups, d.MinRewardDiff-noise)
 	if err != nil {
 		return nil, err
 	}

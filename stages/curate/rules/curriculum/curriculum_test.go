@@ -16,23 +16,26 @@ func TestCurriculum(t *testing.T) {
 	for _, compat := range curate.Compats {
 		for _, subsample := range []*float64{nil, &half} {
 			t.Run(fmt.Sprintf("%s/subsample %v", compat, subsample != nil), func(t *testing.T) {
-				ruletest.Run(t, curriculum.Kind, curate.Options{
-					Compat: compat, Curriculum: curate.Curriculum{Enabled: true, RandomSubsample: subsample},
-				})
+				s := enabled()
+				s.RandomSubsample = subsample
+				ruletest.Run(t, curriculum.Kind, s, compat)
 			})
 		}
 	}
 }
 
+// enabled is the rule at its defaults.
+func enabled() *curriculum.Settings {
+	s := curriculum.Kind.New().(*curriculum.Settings)
+	s.Enabled = true
+	return s
+}
+
 // chain runs epochs, each with the state of the one before, and returns the
 // shares.
-func chain(t *testing.T, o curate.Options, epochs []int, groups func(epoch int) []curate.Group) (shares []float64, kept []int) {
+func chain(t *testing.T, compat curate.Compat, s *curriculum.Settings, epochs []int, groups func(epoch int) []curate.Group) (shares []float64, kept []int) {
 	t.Helper()
-	o.In.URI, o.Out.URI = "in", "out"
-	if err := o.Validate(); err != nil {
-		t.Fatal(err)
-	}
-	rule, err := curriculum.Kind.New(o)
+	rule, err := s.Rule(ruletest.Setup(compat))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -91,7 +94,7 @@ func TestTwentyEpochs(t *testing.T) {
 		},
 	}
 	for compat, w := range want {
-		shares, kept := chain(t, curate.Options{Compat: compat, Curriculum: curate.Curriculum{Enabled: true}}, upTo(21), ten)
+		shares, kept := chain(t, compat, enabled(), upTo(21), ten)
 		if fmt.Sprint(shares) != w.shares || fmt.Sprint(kept) != w.kept {
 			t.Errorf("%s:\nshares %v\n  want %s\nkept %v, want %s", compat, shares, w.shares, kept, w.kept)
 		}
@@ -101,7 +104,9 @@ func TestTwentyEpochs(t *testing.T) {
 // With an interval of 1, NAT never uses the initial share; we do.
 func TestIntervalOne(t *testing.T) {
 	for compat, want := range map[curate.Compat]float64{curate.CompatNone: 0.3, curate.CompatNAT: 0.5} {
-		shares, _ := chain(t, curate.Options{Compat: compat, Curriculum: curate.Curriculum{Enabled: true, Interval: 1}}, upTo(1), ten)
+		s := enabled()
+		s.Interval = 1
+		shares, _ := chain(t, compat, s, upTo(1), ten)
 		if shares[0] != want {
 			t.Errorf("%s begins with %v, want %v", compat, shares[0], want)
 		}
@@ -110,21 +115,20 @@ func TestIntervalOne(t *testing.T) {
 
 // The state advances in epochs that chose nothing, and after skipped ones.
 func TestEmptyAndSkippedEpochsAdvance(t *testing.T) {
-	o := curate.Options{Curriculum: curate.Curriculum{Enabled: true}}
-	empty, _ := chain(t, o, upTo(21), none)
-	full, _ := chain(t, o, upTo(21), ten)
+	empty, _ := chain(t, curate.CompatNone, enabled(), upTo(21), none)
+	full, _ := chain(t, curate.CompatNone, enabled(), upTo(21), ten)
 	if fmt.Sprint(empty) != fmt.Sprint(full) {
 		t.Errorf("empty epochs give %v, full ones %v", empty, full)
 	}
 	for e, want := range full {
-		if alone, _ := chain(t, o, []int{e}, ten); alone[0] != want {
+		if alone, _ := chain(t, curate.CompatNone, enabled(), []int{e}, ten); alone[0] != want {
 			t.Errorf("epoch %d without --previous has share %v, want %v", e, alone[0], want)
 		}
-		if skipped, _ := chain(t, o, []int{0, e}, ten); skipped[1] != want {
+		if skipped, _ := chain(t, curate.CompatNone, enabled(), []int{0, e}, ten); skipped[1] != want {
 			t.Errorf("epoch %d after epoch 0 has share %v, want %v", e, skipped[1], want)
 		}
 	}
-	nat, _ := chain(t, curate.Options{Compat: curate.CompatNAT, Curriculum: curate.Curriculum{Enabled: true}}, upTo(9), none)
+	nat, _ := chain(t, curate.CompatNAT, enabled(), upTo(9), none)
 	if nat[8] != 0.3 {
 		t.Errorf("NAT does not expand without survivors, here it did to %v", nat[8])
 	}
@@ -132,12 +136,12 @@ func TestEmptyAndSkippedEpochsAdvance(t *testing.T) {
 
 func TestEasiestOrHardestFirst(t *testing.T) {
 	for ascending, want := range map[bool]string{false: "[7 8 9]", true: "[0 1 2]"} {
-		o := curate.Options{Curriculum: curate.Curriculum{Enabled: true, Ascending: ascending}}
-		o.In.URI, o.Out.URI = "in", "out"
-		if err := o.Validate(); err != nil {
+		s := enabled()
+		s.Ascending = ascending
+		rule, err := s.Rule(ruletest.Setup(curate.CompatNone))
+		if err != nil {
 			t.Fatal(err)
 		}
-		rule, _ := curriculum.Kind.New(o)
 		r, err := curate.Judge(rule, curate.Batch{Total: 10}, ten(0))
 		if err != nil {
 			t.Fatal(err)

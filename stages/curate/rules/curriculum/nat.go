@@ -13,7 +13,7 @@ import (
 // we draw as many, by the seed. And its state lives as long as its process,
 // so one process's epochs are our chain of --previous; no --previous is a
 // process that began with this epoch.
-type nat struct{ curate.Curriculum }
+type nat struct{ Settings }
 
 func (n nat) Groups(b curate.Batch, groups *curate.Groups) (any, error) {
 	s := formats.CurriculumState{Share: n.Initial, LastExpansion: -1}
@@ -25,7 +25,7 @@ func (n nat) Groups(b curate.Batch, groups *curate.Groups) (any, error) {
 		s.Surviving, s.Included = groups.Len(), groups.Len()
 		return s, nil
 	}
-	left, err := survivors(groups, *n.MinRewardDiff)
+	left, err := survivors(groups, n.MinRewardDiff)
 	if err != nil || left == 0 {
 		return s, err
 	}

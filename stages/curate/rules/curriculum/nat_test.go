@@ -100,11 +100,11 @@ func TestNATsOwnCurriculum(t *testing.T) {
 
 // replay runs the sequence and compares each epoch.
 func (s *sequence) replay() error {
-	o := curate.Options{Compat: curate.CompatNAT, Curriculum: curate.Curriculum{
+	settings := curriculum.Settings{
 		Enabled: true, Initial: s.Initial, Increment: s.Increment, Interval: s.Interval,
-		MinRewardDiff: &s.Diff, Ascending: s.Ascending, RandomSubsample: s.Subsample,
-	}}
-	rule, err := curriculum.Kind.New(o)
+		MinRewardDiff: s.Diff, Ascending: s.Ascending, RandomSubsample: s.Subsample,
+	}
+	rule, err := settings.Rule(curate.Setup{Compat: curate.CompatNAT})
 	if err != nil {
 		return err
 	}

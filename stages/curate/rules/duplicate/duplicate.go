@@ -11,19 +11,31 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/stages/curate"
+	"github.com/rollmill/rollmill/stages/plugin"
 )
 
 // Kind is the registry's entry.
-var Kind = curate.Kind{
-	Name:    "duplicate",
-	Help:    "drop members that say what an earlier one of their group says",
+var Kind = curate.RuleKind{
+	Kind:    plugin.Kind[curate.RuleSettings]{Name: "duplicate", Help: "drop members with the same content as an earlier one of their group", New: func() curate.RuleSettings { return &Settings{} }},
 	Reasons: []string{formats.DropDuplicate},
-	New: func(o curate.Options) (curate.Rule, error) {
-		if !o.DropDuplicates {
-			return nil, nil
-		}
-		return rule{}, nil
-	},
+}
+
+// Settings are the rule's.
+type Settings struct {
+	Drop bool // false: the rule does not run
+}
+
+// Declare names them.
+func (s *Settings) Declare(d *plugin.Declarer) {
+	d.Bool(&s.Drop, "drop-duplicates", "drop members with the same content as an earlier one of their group").ID("drop-duplicates")
+}
+
+// Rule makes the rule.
+func (s *Settings) Rule(curate.Setup) (curate.Rule, error) {
+	if !s.Drop {
+		return nil, nil
+	}
+	return rule{}, nil
 }
 
 type rule struct{}

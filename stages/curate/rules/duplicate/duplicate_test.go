@@ -9,5 +9,5 @@ import (
 )
 
 func TestDuplicate(t *testing.T) {
-	ruletest.Run(t, duplicate.Kind, curate.Options{DropDuplicates: true})
+	ruletest.Run(t, duplicate.Kind, &duplicate.Settings{Drop: true}, curate.CompatNone)
 }

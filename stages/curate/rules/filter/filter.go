@@ -16,37 +16,56 @@ import (
 	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/stages/curate"
 	"github.com/rollmill/rollmill/stages/internal/expression"
+	"github.com/rollmill/rollmill/stages/plugin"
 )
 
 // Kind is the registry's entry.
-var Kind = curate.Kind{
-	Name:    "filter",
-	Help:    "keep what each --filter expression is true of",
+var Kind = curate.RuleKind{
+	Kind:    plugin.Kind[curate.RuleSettings]{Name: "filter", Help: "keep what each filter expression is true of", New: func() curate.RuleSettings { return &Settings{} }},
 	Reasons: []string{formats.DropFilter},
-	Tokens:  readsTokens,
-	New: func(o curate.Options) (curate.Rule, error) {
-		if len(o.Filters) == 0 {
-			return nil, nil
-		}
-		r := rule{}
-		for _, text := range o.Filters {
-			p, members, err := compile(text)
-			if err != nil {
-				return nil, err
-			}
-			r.passes = r.passes || fields(p.Program)["pass_at_k"]
-			if members {
-				r.members = append(r.members, program{text, p})
-			} else {
-				r.groups = append(r.groups, program{text, p})
-			}
-		}
-		if r.members == nil {
-			return groups{r}, nil
-		}
-		return r, nil
-	},
 }
+
+// Settings are the rule's.
+type Settings struct {
+	Expressions []string // all must be true; none: the rule does not run
+}
+
+// Declare names them.
+func (s *Settings) Declare(d *plugin.Declarer) {
+	d.Strings(&s.Expressions, "filter", "keep what `EXPRESSION` is true of, such as 0 < group.mean && trajectory.sampled_tokens < 4000").ID("filter")
+}
+
+// Rule compiles the expressions.
+func (s *Settings) Rule(curate.Setup) (curate.Rule, error) {
+	if len(s.Expressions) == 0 {
+		return nil, nil
+	}
+	r := rule{}
+	for _, text := range s.Expressions {
+		p, members, err := compile(text)
+		if err != nil {
+			return nil, err
+		}
+		read := fields(p.Program)
+		r.passes = r.passes || read["pass_at_k"]
+		r.tokens = r.tokens || read["sampled_tokens"] || read["length_mean"]
+		if members {
+			r.members = append(r.members, program{text, p})
+		} else {
+			r.groups = append(r.groups, program{text, p})
+		}
+	}
+	if r.members == nil {
+		return groups{r}, nil
+	}
+	return r, nil
+}
+
+// Tokens reports whether an expression reads the groups' sampled tokens.
+func (r rule) Tokens() bool { return r.tokens }
+
+// Tokens is as that of rule.
+func (g groups) Tokens() bool { return g.r.tokens }
 
 // Group is what an expression may read of a group, named as the columns of
 // _groups; statistics are of its valid members, NaN when there is none.
@@ -118,7 +137,7 @@ func (g groups) Group(b curate.Batch, of *curate.Group) curate.Verdict { return 
 
 type rule struct {
 	groups, members []program
-	passes          bool // an expression reads pass_at_k
+	passes, tokens  bool // an expression reads pass_at_k, or counts of tokens
 }
 
 func (r rule) Group(_ curate.Batch, g *curate.Group) curate.Verdict {

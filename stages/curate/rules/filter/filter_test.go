@@ -12,14 +12,18 @@ import (
 )
 
 func TestFilter(t *testing.T) {
-	ruletest.Run(t, filter.Kind, curate.Options{Filters: []string{"0 < group.mean && group.mean < 1"}})
-	ruletest.Run(t, filter.Kind, curate.Options{Filters: []string{"group.valid > 1", "trajectory.reward > group.mean || trajectory.answer contains \"a\""}})
+	ruletest.Run(t, filter.Kind, &filter.Settings{Expressions: []string{"0 < group.mean && group.mean < 1"}}, curate.CompatNone)
+	ruletest.Run(t, filter.Kind, &filter.Settings{Expressions: []string{"group.valid > 1", "trajectory.reward > group.mean || trajectory.answer contains \"a\""}}, curate.CompatNone)
+}
+
+func ruleOf(text string) (curate.Rule, error) {
+	return (&filter.Settings{Expressions: []string{text}}).Rule(curate.Setup{})
 }
 
 func TestWhatIsNoCondition(t *testing.T) {
 	for _, text := range []string{"group.mean", "group.meen > 0", "0 <", "now() > 1"} {
 		var usage *stages.Error
-		if _, err := filter.Kind.New(curate.Options{Filters: []string{text}}); !errors.As(err, &usage) || usage.Kind != stages.KindUsage || usage.Hint() == "" {
+		if _, err := ruleOf(text); !errors.As(err, &usage) || usage.Kind != stages.KindUsage || usage.Hint() == "" {
 			t.Errorf("%s: %v", text, err)
 		}
 	}
@@ -27,7 +31,7 @@ func TestWhatIsNoCondition(t *testing.T) {
 
 // An expression that fails of a member refuses that member.
 func TestAFilterThatFails(t *testing.T) {
-	rule, err := filter.Kind.New(curate.Options{Filters: []string{"trajectory.metadata.turns > 2"}})
+	rule, err := ruleOf("trajectory.metadata.turns > 2")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,7 +57,7 @@ func TestColumnsOfGroups(t *testing.T) {
 		"group.sampled_tokens == 100 && group.length_mean == 25":        {true, false},
 		"group.mean != group.mean && group.length_mean != group.solved": {false, true},
 	} {
-		rule, err := filter.Kind.New(curate.Options{Filters: []string{text}})
+		rule, err := ruleOf(text)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -78,7 +82,11 @@ func TestTokensAreAskedFor(t *testing.T) {
 		`group["sampled_tokens"] > trajectory.sampled_tokens`:  true,
 		"group.meen > 0 || group.sampled_tokens is no program": false,
 	} {
-		if got := filter.Kind.Tokens(curate.Options{Filters: []string{text}}); got != want {
+		rule, err := ruleOf(text)
+		if err != nil && want {
+			t.Error(err)
+		}
+		if got := err == nil && rule.(curate.TokenReader).Tokens(); got != want {
 			t.Errorf("%s: %v", text, got)
 		}
 	}

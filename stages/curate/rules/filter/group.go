@@ -35,21 +35,6 @@ func group(g curate.Group, passes bool) Group {
 	return out
 }
 
-// readsTokens tells whether a filter may read a group's tokens, which are not
-// in memory otherwise.
-func readsTokens(o curate.Options) bool {
-	for _, text := range o.Filters {
-		p, _, err := compile(text)
-		if err != nil {
-			continue // it is refused elsewhere
-		}
-		if f := fields(p.Program); f["sampled_tokens"] || f["length_mean"] {
-			return true
-		}
-	}
-	return false
-}
-
 // fields are the names that a program reads of anything but the trajectory.
 func fields(p *vm.Program) map[string]bool {
 	f := read{}

@@ -8,23 +8,44 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/stages/curate"
+	"github.com/rollmill/rollmill/stages/plugin"
 )
 
 // Kind is the registry's entry.
-var Kind = curate.Kind{
-	Name:    "flat",
-	Help:    "drop groups whose rewards are all the same",
+var Kind = curate.RuleKind{
+	Kind:    plugin.Kind[curate.RuleSettings]{Name: "flat", Help: "drop groups whose rewards are all the same", New: func() curate.RuleSettings { return &Settings{} }},
 	Reasons: []string{formats.DropFlat},
 	Again:   true,
-	New: func(o curate.Options) (curate.Rule, error) {
-		if o.KeepFlat || o.Compat == curate.CompatNAT {
-			return nil, nil
-		}
-		if o.FlatTolerance != nil {
-			return rule(*o.FlatTolerance), nil
-		}
-		return rule(formats.FlatTolerance), nil
-	},
+}
+
+// Settings are the rule's. How near rewards count as the same is curate's own
+// option, since its plan of further generations asks the same.
+type Settings struct {
+	Keep bool // the rule does not run
+}
+
+// Declare names them.
+func (s *Settings) Declare(d *plugin.Declarer) {
+	d.Bool(&s.Keep, "keep-flat", "keep groups whose rewards are all the same").ID("keep-flat")
+}
+
+// Rule makes the rule; NAT drops flat groups in its curriculum only.
+func (s *Settings) Rule(set curate.Setup) (curate.Rule, error) {
+	if s.Keep || set.Compat == curate.CompatNAT {
+		return nil, nil
+	}
+	return rule(set.FlatTolerance), nil
+}
+
+// Identity holds the rule's settings at their defaults, too, as datasets have it.
+func (s *Settings) Identity(set curate.Setup) map[string]any {
+	switch {
+	case set.Compat == curate.CompatNAT:
+		return nil
+	case s.Keep:
+		return plugin.Identity(s, &Settings{})
+	}
+	return map[string]any{"keep-flat": false, "flat-tolerance": set.FlatTolerance}
 }
 
 type rule float64

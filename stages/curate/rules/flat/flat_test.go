@@ -9,14 +9,15 @@ import (
 )
 
 func TestFlat(t *testing.T) {
-	ruletest.Run(t, flat.Kind, curate.Options{})
-	tolerance := 0.25
-	ruletest.Run(t, flat.Kind, curate.Options{FlatTolerance: &tolerance})
+	ruletest.Run(t, flat.Kind, &flat.Settings{}, curate.CompatNone)
+	wide := ruletest.Setup(curate.CompatNone)
+	wide.FlatTolerance = 0.25
+	ruletest.RunUnder(t, flat.Kind, &flat.Settings{}, wide)
 }
 
 // A sum of weighted rewards leaves noise; it is still flat.
 func TestNoiseIsFlat(t *testing.T) {
-	rule, _ := flat.Kind.New(curate.Options{})
+	rule, _ := (&flat.Settings{}).Rule(ruletest.Setup(curate.CompatNone))
 	a, b := 0.1, 0.2
 	groups := []curate.Group{
 		{Valid: 2, Min: 0.3, Max: a + b, Mean: 0.3},

@@ -7,19 +7,36 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/stages/curate"
+	"github.com/rollmill/rollmill/stages/plugin"
 )
 
 // Kind is the registry's entry.
-var Kind = curate.Kind{
-	Name:    "length",
-	Help:    "drop trajectories above --max-sampled-tokens or --max-sequence-tokens, or below --min-messages",
+var Kind = curate.RuleKind{
+	Kind:    plugin.Kind[curate.RuleSettings]{Name: "length", Help: "drop trajectories that are too long, or have too few messages", New: func() curate.RuleSettings { return &Settings{} }},
 	Reasons: []string{formats.DropLength, formats.DropFewMessages},
-	New: func(o curate.Options) (curate.Rule, error) {
-		if o.MaxSampledTokens == 0 && o.MaxSequenceTokens == 0 && o.MinMessages == 0 {
-			return nil, nil
-		}
-		return rule{sampled: o.MaxSampledTokens, sequence: o.MaxSequenceTokens, messages: o.MinMessages}, nil
-	},
+}
+
+// Settings are the rule's; 0 does not matter, and all of them at 0 ask for no
+// rule.
+type Settings struct {
+	Sampled  int // tokens that a trajectory may have sampled
+	Sequence int // tokens of its longest call, prompt and answer
+	Messages int // that it must have on its main path
+}
+
+// Declare names them.
+func (s *Settings) Declare(d *plugin.Declarer) {
+	d.Int(&s.Sampled, "max-sampled-tokens", "drop trajectories of more than `N` sampled tokens").ID("max-sampled-tokens")
+	d.Int(&s.Sequence, "max-sequence-tokens", "drop trajectories with a call of more than `N` tokens, prompt and answer").ID("max-sequence-tokens")
+	d.Int(&s.Messages, "min-messages", "drop trajectories of fewer than `N` messages").ID("min-messages")
+}
+
+// Rule makes the rule.
+func (s *Settings) Rule(curate.Setup) (curate.Rule, error) {
+	if *s == (Settings{}) {
+		return nil, nil
+	}
+	return rule{sampled: s.Sampled, sequence: s.Sequence, messages: s.Messages}, curate.NotNegative(s)
 }
 
 // rule has 0 for what does not matter.

@@ -9,6 +9,6 @@ import (
 )
 
 func TestLength(t *testing.T) {
-	ruletest.Run(t, length.Kind, curate.Options{MaxSampledTokens: 1})
-	ruletest.Run(t, length.Kind, curate.Options{MaxSequenceTokens: 1, MinMessages: 2})
+	ruletest.Run(t, length.Kind, &length.Settings{Sampled: 1}, curate.CompatNone)
+	ruletest.Run(t, length.Kind, &length.Settings{Sequence: 1, Messages: 2}, curate.CompatNone)
 }

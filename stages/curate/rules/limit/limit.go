@@ -10,33 +10,58 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/stages/curate"
+	"github.com/rollmill/rollmill/stages/plugin"
 )
 
 // Best is the registry's entry that keeps the best.
-var Best = curate.Kind{
-	Name:    "best_of",
-	Help:    "keep the --best-of members of each group with the highest rewards",
+var Best = curate.RuleKind{
+	Kind:    plugin.Kind[curate.RuleSettings]{Name: "best_of", Help: "keep the members of each group with the highest rewards", New: func() curate.RuleSettings { return &BestSettings{} }},
 	Reasons: []string{formats.DropBestOf},
 	Last:    true,
-	New: func(o curate.Options) (curate.Rule, error) {
-		if o.BestOf == 0 {
-			return nil, nil
-		}
-		return rule{keep: o.BestOf, best: true, reason: formats.DropBestOf}, nil
-	},
+	Seeded:  true,
 }
 
-// Any is the registry's entry that keeps whom the seed chooses.
-var Any = curate.Kind{
-	Name:    "limit",
-	Help:    "keep --max-per-group members of each group",
+// BestSettings are those of Best.
+type BestSettings struct {
+	N int // 0: the rule does not run
+}
+
+// Declare names them.
+func (s *BestSettings) Declare(d *plugin.Declarer) {
+	d.Int(&s.N, "best-of", "keep the `N` best of each group, for supervised fine-tuning").ID("best-of")
+}
+
+// Rule makes the rule.
+func (s *BestSettings) Rule(curate.Setup) (curate.Rule, error) {
+	if s.N == 0 {
+		return nil, nil
+	}
+	return rule{keep: s.N, best: true, reason: formats.DropBestOf}, curate.NotNegative(s)
+}
+
+// Any is the registry's entry that keeps those the seed chooses.
+var Any = curate.RuleKind{
+	Kind:    plugin.Kind[curate.RuleSettings]{Name: "limit", Help: "keep a number of members of each group, chosen by the seed", New: func() curate.RuleSettings { return &AnySettings{} }},
 	Reasons: []string{formats.DropLimit},
-	New: func(o curate.Options) (curate.Rule, error) {
-		if o.MaxPerGroup == 0 {
-			return nil, nil
-		}
-		return rule{keep: o.MaxPerGroup, reason: formats.DropLimit}, nil
-	},
+	Seeded:  true,
+}
+
+// AnySettings are those of Any.
+type AnySettings struct {
+	N int // 0: the rule does not run
+}
+
+// Declare names them.
+func (s *AnySettings) Declare(d *plugin.Declarer) {
+	d.Int(&s.N, "max-per-group", "keep `N` of each group, chosen at random").ID("max-per-group")
+}
+
+// Rule makes the rule.
+func (s *AnySettings) Rule(curate.Setup) (curate.Rule, error) {
+	if s.N == 0 {
+		return nil, nil
+	}
+	return rule{keep: s.N, reason: formats.DropLimit}, curate.NotNegative(s)
 }
 
 type rule struct {

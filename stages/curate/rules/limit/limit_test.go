@@ -9,10 +9,10 @@ import (
 )
 
 func TestExample(t *testing.T) {
-	ruletest.Run(t, limit.Example, curate.Options{MaxPerExample: 1})
+	ruletest.Run(t, limit.Example, &limit.ExampleSettings{N: 1}, curate.CompatNone)
 }
 
 func TestLimit(t *testing.T) {
-	ruletest.Run(t, limit.Best, curate.Options{BestOf: 2})
-	ruletest.Run(t, limit.Any, curate.Options{MaxPerGroup: 2})
+	ruletest.Run(t, limit.Best, &limit.BestSettings{N: 2}, curate.CompatNone)
+	ruletest.Run(t, limit.Any, &limit.AnySettings{N: 2}, curate.CompatNone)
 }

@@ -11,24 +11,46 @@ import (
 	"math"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/validate"
 	"github.com/rollmill/rollmill/stages/curate"
+	"github.com/rollmill/rollmill/stages/plugin"
 )
 
 // Kind is the registry's entry.
-var Kind = curate.Kind{
-	Name:    "logprobs",
-	Help:    "drop trajectories without sound log probabilities",
+var Kind = curate.RuleKind{
+	Kind:    plugin.Kind[curate.RuleSettings]{Name: "logprobs", Help: "drop trajectories without valid log probabilities", New: func() curate.RuleSettings { return &Settings{} }},
 	Reasons: []string{formats.DropLogprobs},
-	New: func(o curate.Options) (curate.Rule, error) {
-		if !o.CheckLogprobs {
-			return nil, nil
-		}
-		r := rule{anyTemperature: o.AnyTemperature, floor: curate.DefaultLogprobFloor}
-		if o.LogprobFloor != nil {
-			r.floor = *o.LogprobFloor
-		}
-		return r, nil
-	},
+}
+
+// Settings are the rule's.
+type Settings struct {
+	Check          bool     // false: the rule does not run
+	AnyTemperature bool     // they may be raw at a temperature other than 1
+	Floor          *float64 // one of this or less is unknown to the engine; nil: that of audit and submit. In the identity when given, at the default too
+}
+
+// Declare names them.
+func (s *Settings) Declare(d *plugin.Declarer) {
+	d.Bool(&s.Check, "check-logprobs", "drop trajectories without valid log probabilities: missing, NaN, too few, at a floor, raw at a temperature other than 1").ID("check-logprobs")
+	d.Bool(&s.AnyTemperature, "any-temperature", "accept raw log probabilities at any temperature; with --check-logprobs").ID("any-temperature")
+	d.OptionalFloat(&s.Floor, "logprob-floor", "treat a log probability of `X` or less as missing; with --check-logprobs").ID("logprob-floor").Shown(fmt.Sprint(validate.LogprobFloor))
+}
+
+// Rule makes the rule.
+func (s *Settings) Rule(curate.Setup) (curate.Rule, error) {
+	changed, floor := plugin.Changed(s, &Settings{}), float64(validate.LogprobFloor)
+	if s.Floor != nil {
+		floor = *s.Floor
+	}
+	switch {
+	case !s.Check && len(changed) > 0:
+		return nil, curate.Usage("give --check-logprobs too", "curate: --%s without --check-logprobs", changed[0])
+	case !s.Check:
+		return nil, nil
+	case !(floor < 0):
+		return nil, curate.Usage("a log probability is 0 or less: give what the engine writes for an unknown one", "curate: --logprob-floor %v", floor)
+	}
+	return rule{anyTemperature: s.AnyTemperature, floor: floor}, nil
 }
 
 type rule struct {

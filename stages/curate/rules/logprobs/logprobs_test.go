@@ -12,8 +12,8 @@ import (
 )
 
 func TestLogprobs(t *testing.T) {
-	ruletest.Run(t, logprobs.Kind, curate.Options{CheckLogprobs: true})
-	ruletest.Run(t, logprobs.Kind, curate.Options{CheckLogprobs: true, AnyTemperature: true})
+	ruletest.Run(t, logprobs.Kind, &logprobs.Settings{Check: true}, curate.CompatNone)
+	ruletest.Run(t, logprobs.Kind, &logprobs.Settings{Check: true, AnyTemperature: true}, curate.CompatNone)
 }
 
 func TestEachTrouble(t *testing.T) {
@@ -35,19 +35,19 @@ func TestEachTrouble(t *testing.T) {
 		{"raw at temperature 0.7", []int32{1}, []float32{-1}, `{"temperature":0.7}`},
 		{"raw at temperature 0.7", []int32{1}, []float32{-1}, `{"temperature":0.7,"logprobs_mode":"processed_logprobs"}`}, // the request decides nothing
 	} {
-		rule, _ := logprobs.Kind.New(curate.Options{CheckLogprobs: true})
+		rule, _ := (&logprobs.Settings{Check: true}).Rule(curate.Setup{})
 		row := formats.Trajectory{Messages: []formats.Message{{Parent: -1, Sampled: true, TokenIDs: c.ids, Logprobs: c.logprobs}}, Calls: []formats.Call{{Target: true, Sampling: c.sampling}}}
 		v := rule.(curate.RowRule).Rows(curate.Batch{}, curate.Group{}, []curate.Row{{Member: &formats.Member{}, Trajectory: &row}})[0]
 		if (v.Reason == "") != (c.want == "") || !strings.Contains(v.Detail, c.want) {
 			t.Errorf("want %q, got %v", c.want, v)
 		}
 	}
-	rule, _ := logprobs.Kind.New(curate.Options{CheckLogprobs: true, AnyTemperature: true})
+	rule, _ := (&logprobs.Settings{Check: true, AnyTemperature: true}).Rule(curate.Setup{})
 	row := formats.Trajectory{Messages: []formats.Message{{Parent: -1, Sampled: true, TokenIDs: []int32{1}, Logprobs: []float32{-1}}}, Calls: []formats.Call{{Target: true, Sampling: `{"temperature":0.7}`}}}
 	if v := rule.(curate.RowRule).Rows(curate.Batch{}, curate.Group{}, []curate.Row{{Member: &formats.Member{}, Trajectory: &row}})[0]; v.Reason != "" {
 		t.Errorf("at any temperature: %v", v)
 	}
-	rule, _ = logprobs.Kind.New(curate.Options{CheckLogprobs: true})
+	rule, _ = (&logprobs.Settings{Check: true}).Rule(curate.Setup{})
 	row.Calls[0].LogprobsMode = formats.LogprobsProcessed
 	if v := rule.(curate.RowRule).Rows(curate.Batch{}, curate.Group{}, []curate.Row{{Member: &formats.Member{}, Trajectory: &row}})[0]; v.Reason != "" {
 		t.Errorf("from an engine of processed logprobs: %v", v)
@@ -57,7 +57,7 @@ func TestEachTrouble(t *testing.T) {
 // Another engine has another floor.
 func TestFloor(t *testing.T) {
 	floor := -100.0
-	rule, err := logprobs.Kind.New(curate.Options{CheckLogprobs: true, LogprobFloor: &floor})
+	rule, err := (&logprobs.Settings{Check: true, Floor: &floor}).Rule(curate.Setup{})
 	if err != nil {
 		t.Fatal(err)
 	}

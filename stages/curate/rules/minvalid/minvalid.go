@@ -7,24 +7,37 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/stages/curate"
+	"github.com/rollmill/rollmill/stages/plugin"
 )
 
 // Kind is the registry's entry.
-var Kind = curate.Kind{
-	Name:    "min_valid",
-	Help:    "drop groups with fewer valid members than --min-valid",
+var Kind = curate.RuleKind{
+	Kind:    plugin.Kind[curate.RuleSettings]{Name: "min_valid", Help: "drop groups with too few valid members (--min-valid)", New: func() curate.RuleSettings { return &Settings{} }},
 	Reasons: []string{formats.DropMinValid},
 	Again:   true,
-	New: func(o curate.Options) (curate.Rule, error) {
-		if o.Compat == curate.CompatNAT {
-			return nil, nil
-		}
-		n := o.MinValid
-		if n == 0 {
-			n = curate.DefaultMinValid
-		}
-		return rule(n), nil
-	},
+}
+
+// Settings are none: how many are enough is curate's own option, since its plan
+// of further generations asks the same.
+type Settings struct{}
+
+// Declare names nothing.
+func (*Settings) Declare(*plugin.Declarer) {}
+
+// Rule makes the rule; NAT has none like it.
+func (*Settings) Rule(set curate.Setup) (curate.Rule, error) {
+	if set.Compat == curate.CompatNAT {
+		return nil, nil
+	}
+	return rule(set.MinValid), nil
+}
+
+// Identity holds the number at its default, too, as datasets have it.
+func (*Settings) Identity(set curate.Setup) map[string]any {
+	if set.Compat == curate.CompatNAT {
+		return nil
+	}
+	return map[string]any{"min-valid": set.MinValid}
 }
 
 type rule int

@@ -9,12 +9,14 @@ import (
 )
 
 func TestMinValid(t *testing.T) {
-	ruletest.Run(t, minvalid.Kind, curate.Options{})
-	ruletest.Run(t, minvalid.Kind, curate.Options{MinValid: 4})
+	ruletest.Run(t, minvalid.Kind, &minvalid.Settings{}, curate.CompatNone)
+	four := ruletest.Setup(curate.CompatNone)
+	four.MinValid = 4
+	ruletest.RunUnder(t, minvalid.Kind, &minvalid.Settings{}, four)
 }
 
 func TestDefaultIsTwo(t *testing.T) {
-	rule, _ := minvalid.Kind.New(curate.Options{})
+	rule, _ := (&minvalid.Settings{}).Rule(ruletest.Setup(curate.CompatNone))
 	r, _ := curate.Judge(rule, curate.Batch{}, []curate.Group{{Valid: 1}, {Valid: 2}})
 	if r.Verdicts[0].Reason != "min_valid" || r.Verdicts[1].Reason != "" {
 		t.Errorf("%v", r.Verdicts)

@@ -21,19 +21,35 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/stages/curate"
+	"github.com/rollmill/rollmill/stages/plugin"
 )
 
 // Kind is the registry's entry.
-var Kind = curate.Kind{
-	Name:    "near_duplicate",
-	Help:    "drop members that are --drop-near-duplicates alike to an earlier one of their group",
+var Kind = curate.RuleKind{
+	Kind:    plugin.Kind[curate.RuleSettings]{Name: "near_duplicate", Help: "drop members that are nearly the same as an earlier one of their group", New: func() curate.RuleSettings { return &Settings{} }},
 	Reasons: []string{formats.DropNearDuplicate},
-	New: func(o curate.Options) (curate.Rule, error) {
-		if o.NearDuplicates == nil {
-			return nil, nil
-		}
-		return rule{likeness: *o.NearDuplicates}, nil
-	},
+}
+
+// Settings are the rule's.
+type Settings struct {
+	Similarity *float64 // from which a member is dropped, in (0, 1]; nil: the rule does not run
+}
+
+// Declare names them.
+func (s *Settings) Declare(d *plugin.Declarer) {
+	d.OptionalFloat(&s.Similarity, "drop-near-duplicates", "`SIMILARITY` from which a near-duplicate of an earlier member is dropped; 1 ignores case and blanks alone").ID("drop-near-duplicates")
+}
+
+// Rule makes the rule.
+func (s *Settings) Rule(curate.Setup) (curate.Rule, error) {
+	switch x := s.Similarity; {
+	case x == nil:
+		return nil, nil
+	case !(*x > 0 && *x <= 1):
+		return nil, curate.Usage("1 is the same text but for case and blanks, 0.9 nearly the same", "curate: --drop-near-duplicates %v is not above 0 and up to 1", *x)
+	default:
+		return rule{likeness: *x}, nil
+	}
 }
 
 const (

@@ -14,7 +14,7 @@ import (
 
 func TestNearDuplicate(t *testing.T) {
 	like := 0.8
-	ruletest.Run(t, Kind, curate.Options{NearDuplicates: &like})
+	ruletest.Run(t, Kind, &Settings{Similarity: &like}, curate.CompatNone)
 }
 
 // rows are members of one group that say these things.

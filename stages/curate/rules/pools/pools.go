@@ -25,22 +25,64 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/stages/curate"
+	"github.com/rollmill/rollmill/stages/plugin"
 )
 
 // Kind is the registry's entry.
-var Kind = curate.Kind{
-	Name:    formats.RulePools,
-	Help:    "take fewer groups of examples that were lately solved always, or never",
+var Kind = curate.RuleKind{
+	Kind:    plugin.Kind[curate.RuleSettings]{Name: formats.RulePools, Help: "take fewer groups of examples that were always or never solved when last rolled out", New: func() curate.RuleSettings { return &Settings{EasyFrom: 1, EasyShare: 0.25, HardShare: 0.25} }},
 	Reasons: []string{formats.DropPool},
-	New: func(o curate.Options) (curate.Rule, error) {
-		if !o.Pools.Enabled {
-			return nil, nil
-		}
-		return rule(o.Pools), nil
-	},
+	Seeded:  true,
+
+	OfExamples: true,
 }
 
-type rule curate.Pools
+// Settings are the rule's. As JSON they stand in the identity.
+type Settings struct {
+	Enabled   bool    `json:"-"`          // false: the rule does not run
+	EasyFrom  float64 `json:"easy-from"`  // solved share from which an example is easy, in (0, 1]
+	HardTo    float64 `json:"hard-to"`    // solved share up to which it is hard, in [0, EasyFrom)
+	EasyShare float64 `json:"easy-share"` // of easy examples' groups that is taken, in [0, 1]
+	HardShare float64 `json:"hard-share"` // of hard examples' groups
+}
+
+// Declare names them.
+func (s *Settings) Declare(d *plugin.Declarer) {
+	d.Bool(&s.Enabled, "pools", "take fewer groups of examples that were always or never solved when last rolled out")
+	d.Float(&s.EasyFrom, "pool-easy-from", "treat an example as easy from this `SHARE` of solved members; with --pools")
+	d.Float(&s.HardTo, "pool-hard-to", "treat an example as hard up to this `SHARE` of solved members; with --pools").Shown("0")
+	d.Float(&s.EasyShare, "pool-easy-share", "take this `SHARE` of easy examples' groups; with --pools")
+	d.Float(&s.HardShare, "pool-hard-share", "take this `SHARE` of hard examples' groups; with --pools")
+}
+
+// Identity is all of them, when the rule runs.
+func (s *Settings) Identity(curate.Setup) map[string]any {
+	if !s.Enabled {
+		return nil
+	}
+	return map[string]any{"pools": s}
+}
+
+// Rule makes the rule.
+func (s *Settings) Rule(curate.Setup) (curate.Rule, error) {
+	if !s.Enabled {
+		if changed := plugin.Changed(s, Kind.New()); len(changed) > 0 {
+			return nil, curate.Usage("give --pools too", "curate: --%s without --pools", changed[0])
+		}
+		return nil, nil
+	}
+	for _, x := range plugin.Declared(s) {
+		if share, ok := x.Value().(float64); ok && !(share >= 0 && share <= 1) {
+			return nil, curate.Usage("give a share from 0 to 1", "curate: --%s %v", x.Name, share)
+		}
+	}
+	if s.HardTo >= s.EasyFrom {
+		return nil, curate.Usage("hard is below easy", "curate: --pool-hard-to %v is not below --pool-easy-from %v", s.HardTo, s.EasyFrom)
+	}
+	return rule(*s), nil
+}
+
+type rule Settings
 
 func (r rule) Groups(b curate.Batch, groups *curate.Groups) (any, error) {
 	was, until, err := restore(b.State)
@@ -78,9 +120,9 @@ func (r rule) admit(seed int64, g *curate.Group, in pool) curate.Verdict {
 	share := 1.0
 	switch in {
 	case easy:
-		share = *r.EasyShare
+		share = r.EasyShare
 	case hard:
-		share = *r.HardShare
+		share = r.HardShare
 	}
 	if share == 1 || float64(formats.Seed(seed, "pool", g.ID))/math.MaxInt64 < share {
 		return curate.Verdict{}
@@ -127,9 +169,9 @@ func (r rule) move(was map[string]pool, until int, groups *curate.Groups) (s for
 
 func (r rule) of(g *curate.Group) pool {
 	switch {
-	case g.Solved >= *r.EasyFrom:
+	case g.Solved >= r.EasyFrom:
 		return easy
-	case g.Solved <= *r.HardTo:
+	case g.Solved <= r.HardTo:
 		return hard
 	}
 	return normal

@@ -14,17 +14,15 @@ import (
 	"github.com/rollmill/rollmill/stages/curate/rules/ruletest"
 )
 
-func share(x float64) *float64 { return &x }
-
-func options(easy, hard float64) curate.Options {
-	return curate.Options{Pools: curate.Pools{Enabled: true, EasyFrom: share(0.9), HardTo: share(0), EasyShare: share(easy), HardShare: share(hard)}}
+func settings(easy, hard float64) *pools.Settings {
+	return &pools.Settings{Enabled: true, EasyFrom: 0.9, EasyShare: easy, HardShare: hard}
 }
 
-func TestPools(t *testing.T) { ruletest.Run(t, pools.Kind, options(0.3, 0.5)) }
+func TestPools(t *testing.T) { ruletest.Run(t, pools.Kind, settings(0.3, 0.5), curate.CompatNone) }
 
 // epoch judges one group of each example, of this share solved; -1 is without
 // valid members.
-func epoch(t *testing.T, o curate.Options, n int, before any, solved map[string]float64) (curate.Ruling, []curate.Group) {
+func epoch(t *testing.T, o *pools.Settings, n int, before any, solved map[string]float64) (curate.Ruling, []curate.Group) {
 	t.Helper()
 	var groups []curate.Group
 	for _, id := range []string{"a", "b", "c", "d"} {
@@ -38,7 +36,7 @@ func epoch(t *testing.T, o curate.Options, n int, before any, solved map[string]
 		}
 		groups = append(groups, g)
 	}
-	rule, err := pools.Kind.New(o)
+	rule, err := o.Rule(curate.Setup{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,7 +56,7 @@ func epoch(t *testing.T, o curate.Options, n int, before any, solved map[string]
 // TestExamplesMove into the pool of their last group, and are taken by the
 // pool that they were in before it.
 func TestExamplesMove(t *testing.T) {
-	o := options(0, 0)
+	o := settings(0, 0)
 	first, _ := epoch(t, o, 0, nil, map[string]float64{"a": 1, "b": 0, "c": 0.5, "d": 0.95})
 	for i, v := range first.Verdicts {
 		if v.Reason != "" {
@@ -85,7 +83,7 @@ func TestExamplesMove(t *testing.T) {
 // TestOldGroupsMoveNobody who was moved since; one that was never seen is
 // moved by the newest there is.
 func TestOldGroupsMoveNobody(t *testing.T) {
-	rule, err := pools.Kind.New(options(1, 1))
+	rule, err := settings(1, 1).Rule(curate.Setup{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -116,7 +114,7 @@ func TestOldGroupsMoveNobody(t *testing.T) {
 
 // TestSharesOfPools: about the share of each pool is taken, another one each epoch.
 func TestSharesOfPools(t *testing.T) {
-	rule, err := pools.Kind.New(options(0.3, 0.6))
+	rule, err := settings(0.3, 0.6).Rule(curate.Setup{})
 	if err != nil {
 		t.Fatal(err)
 	}

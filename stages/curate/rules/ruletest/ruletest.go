@@ -14,27 +14,36 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/stages/curate"
+	"github.com/rollmill/rollmill/stages/plugin"
+	"github.com/rollmill/rollmill/stages/plugin/plugintest"
 )
 
-// Run tests a kind of rule as these options make it.
-func Run(t *testing.T, k curate.Kind, o curate.Options) {
+// Setup is curate's own options at their defaults, under a compat.
+func Setup(compat curate.Compat) curate.Setup {
+	return curate.Setup{Compat: compat, FlatTolerance: formats.FlatTolerance, MinValid: curate.DefaultMinValid}
+}
+
+// Run tests a kind of rule as these settings make it.
+func Run(t *testing.T, k curate.RuleKind, settings curate.RuleSettings, compat curate.Compat) {
+	RunUnder(t, k, settings, Setup(compat))
+}
+
+// RunUnder is Run with other options of curate's own.
+func RunUnder(t *testing.T, k curate.RuleKind, settings curate.RuleSettings, setup curate.Setup) {
 	for _, reason := range k.Reasons {
 		if !slices.Contains(formats.DropReasons, reason) {
 			t.Errorf("reason %q is not in formats.DropReasons", reason)
 		}
 	}
-	o.In.URI, o.Out.URI = "mem://in", "mem://out"
-	if err := o.Validate(); err != nil {
-		t.Fatal(err)
-	}
-	rule, err := k.New(o)
+	plugintest.Settings(t, func() plugin.Settings { return k.New() })
+	rule, err := settings.Rule(setup)
 	if err != nil || rule == nil {
-		t.Fatalf("the options make no rule: %v, %v", rule, err)
+		t.Fatalf("the settings make no rule: %v, %v", rule, err)
 	}
-	s := suite{k, rule, o}
+	s := suite{k, rule}
 	t.Run("pure", func(t *testing.T) { rapid.Check(t, s.pure) })
 	t.Run("state", func(t *testing.T) { rapid.Check(t, s.state) })
-	if o.Compat != curate.CompatNAT { // which breaks ties by place
+	if setup.Compat != curate.CompatNAT { // which breaks ties by place
 		t.Run("order does not matter", func(t *testing.T) { rapid.Check(t, s.order) })
 	}
 	_, each := rule.(curate.GroupRule)
@@ -55,9 +64,8 @@ func Run(t *testing.T, k curate.Kind, o curate.Options) {
 }
 
 type suite struct {
-	curate.Kind
+	curate.RuleKind
 	rule curate.Rule
-	curate.Options
 }
 
 func batch(t *rapid.T, groups []curate.Group) curate.Batch {

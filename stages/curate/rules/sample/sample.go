@@ -9,19 +9,39 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/stages/curate"
+	"github.com/rollmill/rollmill/stages/plugin"
 )
 
 // Kind is the registry's entry.
-var Kind = curate.Kind{
-	Name:    "sample",
-	Help:    "keep a seeded share of the groups, and of the trajectories",
+var Kind = curate.RuleKind{
+	Kind:    plugin.Kind[curate.RuleSettings]{Name: "sample", Help: "keep a random share of the groups, or of the trajectories", New: func() curate.RuleSettings { return &Settings{} }},
 	Reasons: []string{formats.DropSubsample},
-	New: func(o curate.Options) (curate.Rule, error) {
-		if o.SampleGroups == nil && o.SampleTrajectories == nil {
-			return nil, nil
+	Seeded:  true,
+}
+
+// Settings are the rule's; nil keeps all.
+type Settings struct {
+	Groups       *float64 // share of the groups, in (0, 1]
+	Trajectories *float64 // share of the trajectories, in (0, 1]
+}
+
+// Declare names them.
+func (s *Settings) Declare(d *plugin.Declarer) {
+	d.OptionalFloat(&s.Groups, "sample-groups", "keep a random `SHARE` of the groups").ID("sample-groups")
+	d.OptionalFloat(&s.Trajectories, "sample-trajectories", "keep a random `SHARE` of the trajectories").ID("sample-trajectories")
+}
+
+// Rule makes the rule.
+func (s *Settings) Rule(curate.Setup) (curate.Rule, error) {
+	for _, x := range plugin.Declared(s) {
+		if share, given := x.Value().(float64); given && !(share > 0 && share <= 1) {
+			return nil, curate.Usage("a share lies above 0 and up to 1", "curate: --%s %v", x.Name, share)
 		}
-		return rule{o.SampleGroups, o.SampleTrajectories}, nil
-	},
+	}
+	if *s == (Settings{}) {
+		return nil, nil
+	}
+	return rule{s.Groups, s.Trajectories}, nil
 }
 
 type rule struct{ groups, trajectories *float64 }

@@ -11,8 +11,8 @@ import (
 
 func TestSample(t *testing.T) {
 	half := 0.5
-	ruletest.Run(t, sample.Kind, curate.Options{SampleGroups: &half})
-	ruletest.Run(t, sample.Kind, curate.Options{SampleTrajectories: &half})
+	ruletest.Run(t, sample.Kind, &sample.Settings{Groups: &half}, curate.CompatNone)
+	ruletest.Run(t, sample.Kind, &sample.Settings{Trajectories: &half}, curate.CompatNone)
 }
 
 // About the share is kept, and a larger share keeps what a smaller one does.
@@ -23,7 +23,7 @@ func TestShares(t *testing.T) {
 	}
 	var smaller []curate.Verdict
 	for _, share := range []float64{0.1, 0.5, 0.9, 1} {
-		rule, _ := sample.Kind.New(curate.Options{SampleGroups: &share})
+		rule, _ := (&sample.Settings{Groups: &share}).Rule(curate.Setup{})
 		r, err := curate.Judge(rule, curate.Batch{Seed: 3}, groups)
 		if err != nil {
 			t.Fatal(err)

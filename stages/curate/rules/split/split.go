@@ -10,23 +10,20 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/stages/curate"
+	"github.com/rollmill/rollmill/stages/plugin"
 )
 
 // Kind is the registry's entry.
-var Kind = curate.Kind{
-	Name:    "split",
-	Help:    "keep the side --take of a --split of the examples",
+var Kind = curate.RuleKind{
+	Kind:    plugin.Kind[curate.RuleSettings]{Name: "split", Help: "keep one side of a split of the examples", New: func() curate.RuleSettings { return &Settings{} }},
 	Reasons: []string{formats.DropSplit},
-	New: func(o curate.Options) (curate.Rule, error) {
-		if len(o.Split) == 0 {
-			return nil, nil
-		}
-		return rule{o.Split, o.Take}, nil
-	},
+	Seeded:  true,
+
+	OfExamples: true,
 }
 
 type rule struct {
-	sides []curate.Side
+	sides Sides
 	take  string
 }
 

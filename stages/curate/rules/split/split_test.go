@@ -11,10 +11,10 @@ import (
 	"github.com/rollmill/rollmill/stages/curate/rules/split"
 )
 
-var sides = []curate.Side{{Name: "train", Share: 0.7}, {Name: "validation", Share: 0.2}, {Name: "test", Share: 0.1}}
+var sides = split.Sides{{Name: "train", Share: 0.7}, {Name: "validation", Share: 0.2}, {Name: "test", Share: 0.1}}
 
 func TestSplit(t *testing.T) {
-	ruletest.Run(t, split.Kind, curate.Options{Split: sides, Take: "train"})
+	ruletest.Run(t, split.Kind, &split.Settings{Sides: sides, Take: "train"}, curate.CompatNone)
 }
 
 // TestEveryExampleIsOnOneSide, in every epoch and among any others.
@@ -30,7 +30,7 @@ func TestEveryExampleIsOnOneSide(t *testing.T) {
 			}
 			sidesOf := make([]int, len(groups))
 			for _, side := range sides {
-				rule, err := split.Kind.New(curate.Options{Split: sides, Take: side.Name})
+				rule, err := (&split.Settings{Sides: sides, Take: side.Name}).Rule(curate.Setup{})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -65,7 +65,7 @@ func TestShares(t *testing.T) {
 		groups[i] = curate.Group{ID: fmt.Sprint(i, "@0"), ExampleID: fmt.Sprint(i)}
 	}
 	for _, side := range sides {
-		rule, _ := split.Kind.New(curate.Options{Split: sides, Take: side.Name})
+		rule, _ := (&split.Settings{Sides: sides, Take: side.Name}).Rule(curate.Setup{})
 		r, err := curate.Judge(rule, curate.Batch{Seed: 11}, groups)
 		if err != nil {
 			t.Fatal(err)

@@ -8,19 +8,38 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/stages/curate"
+	"github.com/rollmill/rollmill/stages/plugin"
 )
 
 // Kind is the registry's entry.
-var Kind = curate.Kind{
-	Name:    "stale",
-	Help:    "drop what a policy older than --policy-version less --max-staleness sampled",
+var Kind = curate.RuleKind{
+	Kind:    plugin.Kind[curate.RuleSettings]{Name: "stale", Help: "drop trajectories that too old a policy sampled", New: func() curate.RuleSettings { return &Settings{} }},
 	Reasons: []string{formats.DropStale},
-	New: func(o curate.Options) (curate.Rule, error) {
-		if o.MaxStaleness == nil {
-			return nil, nil
-		}
-		return rule{now: *o.PolicyVersion, most: *o.MaxStaleness}, nil
-	},
+}
+
+// Settings are the rule's; both or neither are given.
+type Settings struct {
+	Version *int64 // of the policy that is trained now
+	Most    *int64 // versions that a trajectory may be older; nil: the rule does not run
+}
+
+// Declare names them.
+func (s *Settings) Declare(d *plugin.Declarer) {
+	d.OptionalInt64(&s.Version, "policy-version", "train the policy of version `N`; with --max-staleness").ID("policy-version")
+	d.OptionalInt64(&s.Most, "max-staleness", "drop what a policy more than `N` versions older sampled").ID("max-staleness")
+}
+
+// Rule makes the rule.
+func (s *Settings) Rule(curate.Setup) (curate.Rule, error) {
+	switch {
+	case s.Most != nil && *s.Most < 0:
+		return nil, curate.Usage("give a number of policy versions, 0 or more", "curate: --max-staleness %d", *s.Most)
+	case (s.Version == nil) != (s.Most == nil):
+		return nil, curate.Usage("give both: the version that is trained now, and how far behind it a trajectory may be", "curate: --max-staleness and --policy-version go together")
+	case s.Most == nil:
+		return nil, nil
+	}
+	return rule{now: *s.Version, most: *s.Most}, nil
 }
 
 type rule struct {

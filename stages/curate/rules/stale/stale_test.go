@@ -11,13 +11,13 @@ import (
 
 func TestStale(t *testing.T) {
 	now, most := int64(5), int64(2)
-	ruletest.Run(t, stale.Kind, curate.Options{PolicyVersion: &now, MaxStaleness: &most})
+	ruletest.Run(t, stale.Kind, &stale.Settings{Version: &now, Most: &most}, curate.CompatNone)
 }
 
 // The oldest target call counts; what is not under training does not.
 func TestOldestTargetCall(t *testing.T) {
 	now, most, v2, v3, v5 := int64(5), int64(2), int64(2), int64(3), int64(5)
-	rule, err := stale.Kind.New(curate.Options{PolicyVersion: &now, MaxStaleness: &most})
+	rule, err := (&stale.Settings{Version: &now, Most: &most}).Rule(curate.Setup{})
 	if err != nil {
 		t.Fatal(err)
 	}

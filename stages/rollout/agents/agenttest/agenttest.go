@@ -15,20 +15,23 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/stages/plugin"
+	"github.com/rollmill/rollmill/stages/plugin/plugintest"
 	"github.com/rollmill/rollmill/stages/rollout"
 	"github.com/rollmill/rollmill/stages/rollout/recorder"
 	"github.com/rollmill/rollmill/stages/rollout/recorder/recordertest"
 )
 
-// Run holds agents made by newAgent to the contract. Each must ask the model
-// at least once about an example with the fields "id" and "question".
-func Run(t *testing.T, make func(t *testing.T) rollout.Agent) {
+// Run holds a kind's settings, and its agents as newAgent makes them, to the
+// contract. Each agent must ask the model at least once about an example with
+// the fields "id" and "question".
+func Run(t *testing.T, k plugin.Kind[rollout.AgentSettings], make func(t *testing.T) rollout.Agent) {
 	newAgent := func(t *testing.T) rollout.Agent {
 		a := make(t)
 		closeLater(t, a)
 		return a
 	}
-	t.Run("describes itself", func(t *testing.T) { describes(t, newAgent) })
+	t.Run("describes itself", func(t *testing.T) { describes(t, k, newAgent) })
 	t.Run("asks at its own address", func(t *testing.T) { asks(t, newAgent(t)) })
 	t.Run("attempts at once", func(t *testing.T) { atOnce(t, newAgent(t)) })
 	t.Run("fails with the engine", func(t *testing.T) { fails(t, newAgent(t)) })
@@ -37,8 +40,8 @@ func Run(t *testing.T, make func(t *testing.T) rollout.Agent) {
 
 // RunStored holds agents whose attempts were made before to the contract.
 // Each must have generation 0 of Example(1) and none of Example(99).
-func RunStored(t *testing.T, newAgent func(t *testing.T) rollout.Agent) {
-	t.Run("describes itself", func(t *testing.T) { describes(t, newAgent) })
+func RunStored(t *testing.T, k plugin.Kind[rollout.AgentSettings], newAgent func(t *testing.T) rollout.Agent) {
+	t.Run("describes itself", func(t *testing.T) { describes(t, k, newAgent) })
 	stored := newAgent(t).(rollout.Stored)
 	t.Run("has what it has", func(t *testing.T) {
 		one, err := stored.Stored(context.Background(), rollout.Attempt{Example: Example(1)})
@@ -100,10 +103,11 @@ func closeLater(t *testing.T, a rollout.Agent) {
 	}
 }
 
-func describes(t *testing.T, newAgent func(t *testing.T) rollout.Agent) {
+func describes(t *testing.T, k plugin.Kind[rollout.AgentSettings], newAgent func(t *testing.T) rollout.Agent) {
+	plugintest.Settings(t, func() plugin.Settings { return k.New() })
 	one, two := newAgent(t).Describe(), newAgent(t).Describe()
-	if one.Kind == "" {
-		t.Error("no kind")
+	if one.Kind != k.Name {
+		t.Errorf("kind %q describes itself as %q", k.Name, one.Kind)
 	}
 	if _, err := json.Marshal(one.Params); err != nil {
 		t.Errorf("parameters: %v", err)

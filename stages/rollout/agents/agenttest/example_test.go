@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/stages/plugin"
 	"github.com/rollmill/rollmill/stages/rollout"
 	"github.com/rollmill/rollmill/stages/rollout/agents/agenttest"
 	"github.com/rollmill/rollmill/stages/rollout/recorder/recordertest"
@@ -16,24 +17,41 @@ import (
 
 // Sure is an agent in Go: it asks a question, and asks again whether that is
 // so. Its Kind would stand in agents/all, and --agent call it "sure".
-var Sure = rollout.AgentKind{
-	Name:  "sure",
-	Usage: "sure: asks each question, and then whether that is so",
-	New:   func(rollout.AgentConfig) (rollout.Agent, error) { return sure{"Are you sure?"}, nil },
+var Sure = plugin.Kind[rollout.AgentSettings]{
+	Name: "sure",
+	Help: "ask each question, and then whether that is so",
+	New:  func() rollout.AgentSettings { return newSettings() },
 }
 
-type sure struct{ doubt string }
+// Settings are the agent's.
+type Settings struct{ Doubt string }
+
+func newSettings() *Settings { return &Settings{Doubt: "Are you sure?"} }
+
+// Declare names them: the flag, the config key, the page and the place in the
+// identity follow from this line.
+func (s *Settings) Declare(d *plugin.Declarer) {
+	d.Heading(plugin.Rows)
+	d.String(&s.Doubt, "doubt", "ask the second time with this `TEXT`").ID("doubt")
+}
+
+// Agent makes the agent.
+func (s *Settings) Agent(context.Context, rollout.Setup) (rollout.Agent, error) {
+	return sure{*s}, nil
+}
+
+type sure struct{ Settings }
 
 // Describe says all that decides what the agent does: with another doubt, the
 // rows are others.
 func (a sure) Describe() rollout.Description {
-	return rollout.Description{Kind: "sure", Params: map[string]any{"doubt": a.doubt}}
+	return rollout.Description{Kind: "sure", Params: plugin.Identity(&a.Settings, newSettings())}
 }
 
 // Attempt asks at the attempt's own address, where each call is recorded.
 func (a sure) Attempt(ctx context.Context, at rollout.Attempt) (rollout.Result, error) {
 	var messages []map[string]string
-	for _, text := range []string{at.Example.Question, a.doubt} {
+	for _, text := range []string{at.Example.Question, a.Doubt} {
 		messages = append(messages, map[string]string{"role": "user", "content": text})
 		answer, err := ask(ctx, at, messages)
 		if err != nil {
@@ -71,8 +89,8 @@ func ask(ctx context.Context, at rollout.Attempt, messages []map[string]string) 
 
 // TestSure holds the agent to what every agent must keep.
 func TestSure(t *testing.T) {
-	agenttest.Run(t, func(t *testing.T) rollout.Agent {
-		a, err := Sure.New(rollout.AgentConfig{})
+	agenttest.Run(t, Sure, func(t *testing.T) rollout.Agent {
+		a, err := Sure.New().Agent(t.Context(), rollout.Setup{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -83,7 +101,7 @@ func TestSure(t *testing.T) {
 // TestSureIsRecorded: one path of four messages, of which two were sampled.
 func TestSureIsRecorded(t *testing.T) {
 	e := &recordertest.Engine{Source: formats.TokensChoice, PromptIDs: true}
-	a, err := Sure.New(rollout.AgentConfig{})
+	a, err := Sure.New().Agent(t.Context(), rollout.Setup{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,36 +7,38 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/kballard/go-shellquote"
-
 	"github.com/rollmill/rollmill/stages/backends/openai"
+	"github.com/rollmill/rollmill/stages/plugin"
 	"github.com/rollmill/rollmill/stages/rollout"
 	"github.com/rollmill/rollmill/stages/rollout/agents/all"
 )
 
 func TestNew(t *testing.T) {
-	config := rollout.AgentConfig{Client: openai.Client{}}
-	for _, spec := range []string{"chat", "command: sh -c 'exit 0'", "command:sh"} {
-		a, err := all.New(spec, config, shellquote.Split)
-		if err != nil || !strings.HasPrefix(spec, a.Describe().Kind) {
+	for _, spec := range []string{"chat", "chat:", " command : sh -c 'exit 0'", "command:sh"} {
+		a, err := made(t, spec)
+		if err != nil || !strings.HasPrefix(strings.TrimSpace(spec), a.Describe().Kind) {
 			t.Errorf("%s: %v", spec, err)
 		}
 	}
-	for spec, says := range map[string]string{"shat": `"shat"`, "command: 'sh": "Unterminated", "": `""`} {
-		if _, err := all.New(spec, config, shellquote.Split); err == nil || !strings.Contains(err.Error(), says) {
+	for spec, says := range map[string]string{"shat": `"shat"`, "command: 'sh": "Unterminated", "": `""`, "chat: x": "no arguments", "command": "needs a program"} {
+		if _, err := made(t, spec); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("%s: %v", spec, err)
 		}
 	}
 }
 
-func TestNamesAreUnique(t *testing.T) {
-	seen := map[string]bool{}
-	for _, k := range all.Kinds {
-		if seen[k.Name] || k.Usage == "" {
-			t.Errorf("agent %q", k.Name)
+// made makes the agent as --agent does.
+func made(t *testing.T, spec string) (rollout.Agent, error) {
+	o := rollout.Options{Agents: plugin.Pick(all.Agents, "chat")}
+	for _, s := range plugin.Declared(&o) {
+		if s.Name == "agent" {
+			if err := s.Set(spec); err != nil {
+				return nil, err
+			}
 		}
-		seen[k.Name] = true
 	}
+	err := o.MakeAgent(t.Context(), openai.Client{}, nil)
+	return o.Agent, err
 }
 
 // TestEveryAgentConforms: the package of each that is listed hands its agent
@@ -47,8 +49,8 @@ func TestEveryAgentConforms(t *testing.T) {
 		t.Fatal(err)
 	}
 	listed := regexp.MustCompile(`(\w+)\.Kind\b`).FindAllStringSubmatch(string(source), -1)
-	if len(listed) != len(all.Kinds) {
-		t.Fatalf("%d agents are listed by their Kind, of %d", len(listed), len(all.Kinds))
+	if len(listed) != len(all.Agents.Names()) {
+		t.Fatalf("%d agents are listed by their Kind, of %d", len(listed), len(all.Agents.Names()))
 	}
 	for _, m := range listed {
 		files, _ := filepath.Glob("../" + m[1] + "/*_test.go")

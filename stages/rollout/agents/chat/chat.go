@@ -11,8 +11,8 @@
 // conversation goes on.
 //
 // The conversation ends with an answer that calls no tool, with one that
-// matches AgentConfig.StopMatch or calls one of StopTools, or, as truncated,
-// with answer number AgentConfig.Turns that still calls a tool.
+// matches --stop-match or calls a --stop-tool, or, as truncated, with answer
+// number --turns that still calls a tool.
 //
 // A template sees the example's fields by name ({{.question}}), and id,
 // question and answer as the field mapping found them. A field that the
@@ -28,61 +28,92 @@ import (
 	"io"
 	"regexp"
 	"slices"
+	"strconv"
 	"text/template"
 
 	"github.com/rollmill/rollmill/formats"
-	"github.com/rollmill/rollmill/stages"
+	"github.com/rollmill/rollmill/stages/plugin"
 	"github.com/rollmill/rollmill/stages/rollout"
 )
 
 // Kind is the agent's entry in agents/all.
-var Kind = rollout.AgentKind{
-	Name:  "chat",
-	Usage: "chat: a conversation with the model, from the templates --system and --user and the programs --tool",
-	New:   New,
+var Kind = plugin.Kind[rollout.AgentSettings]{
+	Name: "chat",
+	Help: "hold a conversation with the model, from the templates --system and --user and the programs --tool",
+	New:  func() rollout.AgentSettings { return &Settings{} },
 }
 
-// defaultUser is the template of the user message.
-const defaultUser = "{{.question}}"
+const (
+	defaultUser  = "{{.question}}"
+	defaultTurns = 16
+)
+
+// Settings are the agent's.
+type Settings struct {
+	rollout.ProgramSettings          // of the tools' programs
+	System                  string   // template of the system message; "" for none
+	User                    string   // template of the user message; "" for defaultUser
+	Programs                Programs // of the tools that the model may call
+	Tools                   string   // file of the tools' definitions; "" makes one with open parameters of each
+	Turns                   int      // answers of the model in one trajectory; 0 means 16
+	StopMatch               string   // regular expression: an answer that matches is the last
+	StopTools               []string // a call of one of these is the last
+}
+
+// Declare names them.
+func (s *Settings) Declare(d *plugin.Declarer) {
+	d.Heading(plugin.Rows)
+	d.String(&s.System, "system", "make the system message from this `TEMPLATE` over the example's fields").Open().ForModels()
+	d.String(&s.User, "user", "make the user message from this `TEMPLATE` over the example's fields").Shown(defaultUser).Open().ForModels()
+	plugin.Var(d, &s.Programs, "tool", "let the model call this program, `NAME=WORDS` split as a shell would").Repeats = true
+	d.String(&s.Tools, "tools", "read the tools' definitions from this `FILE`, the JSON array of a request's \"tools\"")
+	d.Int(&s.Turns, "turns", "end a conversation with tools after `N` answers of the model").Shown(strconv.Itoa(defaultTurns))
+	d.String(&s.StopMatch, "stop-match", "end the conversation with an answer that matches this `REGEXP`").ForModels()
+	d.Strings(&s.StopTools, "stop-tool", "end the conversation with a call of the tool `NAME`; it needs no program")
+	d.Include(&s.ProgramSettings)
+}
 
 type agent struct {
-	config       rollout.AgentConfig
+	config       Settings
+	client       rollout.Client
+	tools        []tool
 	system, user *template.Template // system is nil for none
 	stop         *regexp.Regexp     // nil for none
 	files        map[string]string
 	fields       map[string]any // of each request
 }
 
-const defaultTurns = 16
-
-// New makes the agent; an error is of kind usage.
-func New(c rollout.AgentConfig) (rollout.Agent, error) {
-	if len(c.Words) > 0 {
-		return nil, usage("its messages are --system and --user", "agent chat takes no arguments, not %q", c.Words[0])
-	}
-	if c.Client == nil {
-		return nil, usage("", "agent chat was given no model client")
+// Agent makes the agent.
+func (s *Settings) Agent(ctx context.Context, set rollout.Setup) (_ rollout.Agent, err error) {
+	c := *s
+	if set.Client == nil {
+		return nil, rollout.Usage("", "agent chat was given no model client")
 	}
 	if c.User == "" {
 		c.User = defaultUser
 	}
 	if c.Turns < 0 {
-		return nil, usage("0 means 16", "%d turns", c.Turns)
+		return nil, rollout.Usage("0 means 16", "%d turns", c.Turns)
 	}
 	if c.Turns == 0 {
 		c.Turns = defaultTurns
 	}
-	files, err := checkTools(c)
-	if err != nil {
+	if c.Env, err = c.Environ(ctx, set); err != nil {
 		return nil, err
 	}
-	a := &agent{config: c, files: files}
-	if tools := definitions(c.Tools); tools != nil {
+	a := &agent{config: c, client: set.Client}
+	if a.tools, err = c.tools(); err != nil {
+		return nil, err
+	}
+	if a.files, err = c.digestTools(a.tools); err != nil {
+		return nil, err
+	}
+	if tools := definitions(a.tools); tools != nil {
 		a.fields = map[string]any{"tools": tools}
 	}
 	if c.StopMatch != "" {
 		if a.stop, err = regexp.Compile(c.StopMatch); err != nil {
-			return nil, usage("it is a regular expression, as Go's package regexp has them", "--stop-match: %w", err)
+			return nil, rollout.Usage("it is a regular expression, as Go's package regexp has them", "--stop-match: %w", err)
 		}
 	}
 	if a.user, err = parse("--user", c.User); err != nil {
@@ -106,7 +137,7 @@ var functions = template.FuncMap{
 func parse(flag, text string) (*template.Template, error) {
 	t, err := template.New(flag).Option("missingkey=error").Funcs(functions).Parse(text)
 	if err != nil {
-		return nil, usage(`a template names an example's fields: {{.question}}`, "%w", err)
+		return nil, rollout.Usage(`a template names an example's fields: {{.question}}`, "%w", err)
 	}
 	return t, nil
 }
@@ -114,10 +145,10 @@ func parse(flag, text string) (*template.Template, error) {
 // Describe is part of rollout.Agent.
 func (a *agent) Describe() rollout.Description {
 	d := rollout.Description{Kind: "chat", Params: map[string]any{"system": a.config.System, "user": a.config.User}, Files: a.files}
-	if len(a.config.Tools) > 0 {
+	if len(a.tools) > 0 {
 		d.Params["turns"], d.Params["stop_tools"] = a.config.Turns, a.config.StopTools
 		var programs [][]string
-		for _, t := range a.config.Tools {
+		for _, t := range a.tools {
 			programs = append(programs, append([]string{t.Name}, t.Words...))
 		}
 		d.Params["tools"], d.Params["programs"], d.Params["env"] = a.fields["tools"], programs, rollout.EnvParams(a.config.Env)
@@ -140,7 +171,7 @@ func (a *agent) Attempt(ctx context.Context, at rollout.Attempt) (rollout.Result
 	}
 	defer log.Close()
 	for turn := 1; ; turn++ {
-		reply, err := a.config.Client.Chat(ctx, at.BaseURL, at.APIKey, at.Model, messages, a.fields)
+		reply, err := a.client.Chat(ctx, at.BaseURL, at.APIKey, at.Model, messages, a.fields)
 		if err != nil {
 			return rollout.Result{}, &rollout.Failure{Class: formats.FailEngine, Err: err}
 		}
@@ -160,7 +191,7 @@ func (a *agent) Attempt(ctx context.Context, at rollout.Attempt) (rollout.Result
 
 // ends tells whether a reply is the last.
 func (a *agent) ends(reply formats.Message) bool {
-	if len(reply.ToolCalls) == 0 || len(a.config.Tools) == 0 || a.stop != nil && a.stop.MatchString(reply.Content) {
+	if len(reply.ToolCalls) == 0 || len(a.tools) == 0 || a.stop != nil && a.stop.MatchString(reply.Content) {
 		return true
 	}
 	return slices.ContainsFunc(reply.ToolCalls, func(c formats.ToolCall) bool { return slices.Contains(a.config.StopTools, c.Name) })
@@ -204,8 +235,4 @@ func fields(e formats.Example) (map[string]any, error) {
 		}
 	}
 	return data, nil
-}
-
-func usage(hint, format string, args ...any) error {
-	return stages.Errorf(stages.KindUsage, hint, "rollout: "+format, args...)
 }

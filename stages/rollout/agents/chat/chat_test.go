@@ -18,7 +18,7 @@ import (
 
 func newAgent(t *testing.T, system, user string) rollout.Agent {
 	t.Helper()
-	a, err := chat.New(rollout.AgentConfig{System: system, User: user, Client: openai.Client{}})
+	a, err := (&chat.Settings{System: system, User: user}).Agent(t.Context(), rollout.Setup{Client: openai.Client{}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -26,7 +26,7 @@ func newAgent(t *testing.T, system, user string) rollout.Agent {
 }
 
 func TestContract(t *testing.T) {
-	agenttest.Run(t, func(t *testing.T) rollout.Agent { return newAgent(t, "be brief", "") })
+	agenttest.Run(t, chat.Kind, func(t *testing.T) rollout.Agent { return newAgent(t, "be brief", "") })
 }
 
 func TestTemplates(t *testing.T) {
@@ -66,12 +66,8 @@ func TestMissingFieldFailsThatExample(t *testing.T) {
 }
 
 func TestBadConfigIsRefused(t *testing.T) {
-	for what, c := range map[string]rollout.AgentConfig{
-		"unclosed":     {User: "{{.question", Client: openai.Client{}},
-		"no arguments": {Words: []string{"x"}, Client: openai.Client{}},
-		"no model":     {},
-	} {
-		_, err := chat.New(c)
+	for what, set := range map[string]rollout.Setup{"unclosed": {Client: openai.Client{}}, "no model": {}} {
+		_, err := (&chat.Settings{User: "{{.question"}).Agent(t.Context(), set)
 		var e *stages.Error
 		if !errors.As(err, &e) || e.Kind != stages.KindUsage || !strings.Contains(err.Error(), what) {
 			t.Errorf("%s: %v", what, err)

@@ -2,7 +2,6 @@ package chat_test
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -36,20 +35,23 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-func withTools(t *testing.T, change func(*rollout.AgentConfig)) rollout.Agent {
+func withTools(t *testing.T, change func(*chat.Settings)) rollout.Agent {
 	t.Helper()
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := rollout.AgentConfig{Client: openai.Client{}, Tools: []rollout.Tool{
-		{Name: "look", Words: []string{self, "tool", "works"}, Definition: json.RawMessage(`{"type":"function","function":{"name":"look","description":"look around","parameters":{"type":"object"}}}`)},
-		{Name: "broken", Words: []string{self, "tool", "breaks"}},
+	s := chat.Settings{Tools: filepath.Join(t.TempDir(), "tools.json"), Programs: chat.Programs{
+		{Name: "look", Words: []string{self, "tool", "works"}}, {Name: "broken", Words: []string{self, "tool", "breaks"}},
 	}}
-	if change != nil {
-		change(&c)
+	const definitions = `[{"type":"function","function":{"name":"look","description":"look around","parameters":{"type":"object"}}}, {"name":"broken"}]`
+	if err := os.WriteFile(s.Tools, []byte(definitions), 0o600); err != nil {
+		t.Fatal(err)
 	}
-	a, err := chat.New(c)
+	if change != nil {
+		change(&s)
+	}
+	a, err := s.Agent(t.Context(), rollout.Setup{Client: openai.Client{}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -72,7 +74,7 @@ func script(turns ...recordertest.Reply) func(recordertest.Request) recordertest
 func calls(list ...formats.ToolCall) recordertest.Reply { return recordertest.Reply{ToolCalls: list} }
 
 func TestToolContract(t *testing.T) {
-	agenttest.Run(t, func(t *testing.T) rollout.Agent { return withTools(t, nil) })
+	agenttest.Run(t, chat.Kind, func(t *testing.T) rollout.Agent { return withTools(t, nil) })
 }
 
 // TestToolsAreCalled: parallel calls, a tool that fails, one that is not
@@ -85,7 +87,7 @@ func TestToolsAreCalled(t *testing.T) {
 		recordertest.Reply{Content: "done"},
 	)}
 	logs := t.TempDir()
-	a := withTools(t, func(c *rollout.AgentConfig) { c.Logs = logs })
+	a := withTools(t, func(s *chat.Settings) { s.Logs = logs })
 	result, rec, err := agenttest.Attempt(context.Background(), agenttest.Recorder(t, e), a, 5)
 	if err != nil || result.Stop != formats.StopDone || rec.Unfit != nil {
 		t.Fatalf("%v %+v %v", err, result, rec.Unfit)
@@ -125,16 +127,15 @@ func TestHowConversationsEnd(t *testing.T) {
 	always := script(recordertest.Reply{Content: "FINAL perhaps", ToolCalls: []formats.ToolCall{look}})
 	for name, c := range map[string]struct {
 		script func(recordertest.Request) recordertest.Reply
-		change func(*rollout.AgentConfig)
+		change func(*chat.Settings)
 		calls  int
 		stop   string
 	}{
-		"turns":     {always, func(c *rollout.AgentConfig) { c.Turns = 3 }, 3, formats.StopTurns},
-		"match":     {always, func(c *rollout.AgentConfig) { c.StopMatch = `^FINAL\b` }, 1, formats.StopDone},
-		"stop tool": {always, func(c *rollout.AgentConfig) { c.StopTools = []string{"look"} }, 1, formats.StopDone},
-		"no program": {script(calls(look), calls(formats.ToolCall{ID: "d", Name: "submit", Arguments: `{}`})), func(c *rollout.AgentConfig) {
-			c.Tools = append(c.Tools, rollout.Tool{Name: "submit"})
-			c.StopTools = []string{"submit"}
+		"turns":     {always, func(s *chat.Settings) { s.Turns = 3 }, 3, formats.StopTurns},
+		"match":     {always, func(s *chat.Settings) { s.StopMatch = `^FINAL\b` }, 1, formats.StopDone},
+		"stop tool": {always, func(s *chat.Settings) { s.StopTools = []string{"look"} }, 1, formats.StopDone},
+		"no program": {script(calls(look), calls(formats.ToolCall{ID: "d", Name: "submit", Arguments: `{}`})), func(s *chat.Settings) {
+			s.Tools, s.StopTools = "", []string{"submit"}
 		}, 2, formats.StopDone},
 	} {
 		e := &recordertest.Engine{Source: formats.TokensChoice, Script: c.script}
@@ -146,16 +147,19 @@ func TestHowConversationsEnd(t *testing.T) {
 }
 
 func TestBadToolsAreRefused(t *testing.T) {
-	for what, c := range map[string]rollout.AgentConfig{
-		"no program":   {Tools: []rollout.Tool{{Name: "a"}}},
-		"or another's": {Tools: []rollout.Tool{{Name: "a", Words: []string{"sh"}}, {Name: "a", Words: []string{"sh"}}}},
-		"not found":    {Tools: []rollout.Tool{{Name: "a", Words: []string{"no-such-program-anywhere"}}}},
-		"not among":    {StopTools: []string{"submit"}},
+	none := filepath.Join(t.TempDir(), "tools.json")
+	if err := os.WriteFile(none, []byte("[]"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for what, s := range map[string]chat.Settings{
+		"no program":   {Programs: chat.Programs{{Name: "a"}}},
+		"or another's": {Programs: chat.Programs{{Name: "a", Words: []string{"sh"}}, {Name: "a", Words: []string{"sh"}}}},
+		"not found":    {Programs: chat.Programs{{Name: "a", Words: []string{"no-such-program-anywhere"}}}},
+		"not among":    {Tools: none, StopTools: []string{"submit"}},
 		"--stop-match": {StopMatch: "("},
 		"-1 turns":     {Turns: -1},
 	} {
-		c.Client = openai.Client{}
-		_, err := chat.New(c)
+		_, err := s.Agent(t.Context(), rollout.Setup{Client: openai.Client{}})
 		var e *stages.Error
 		if !errors.As(err, &e) || e.Kind != stages.KindUsage || !strings.Contains(err.Error(), what) {
 			t.Errorf("%s: %v", what, err)

@@ -19,9 +19,9 @@
 // where stop is "done" or "turns" (it ran out of turns). Output that does not
 // begin with "{" is ignored. An exit code other than 0 fails the trajectory,
 // with the end of standard error in its error. All of standard error is kept
-// where AgentConfig.Logs says.
+// where --agent-logs says.
 //
-// With AgentConfig.Workers the program is started that many times and lives
+// With --agent-workers the program is started that many times and lives
 // on: each line on its standard input is a task as above with "base_url",
 // "api_key" and "model" beside it, and it answers each with one line, the
 // object above or {"error":"…"}, in which "trajectory_id" is the task's. A line
@@ -45,42 +45,68 @@ import (
 	"context"
 	"os"
 
-	"github.com/rollmill/rollmill/stages"
+	"github.com/kballard/go-shellquote"
+
+	"github.com/rollmill/rollmill/stages/plugin"
 	"github.com/rollmill/rollmill/stages/rollout"
 )
 
 // Kind is the agent's entry in agents/all.
-var Kind = rollout.AgentKind{
-	Name:  "command",
-	Usage: "command: PROGRAM ARGUMENTS…: a process for each trajectory, whose OpenAI calls are recorded",
-	New:   New,
+var Kind = plugin.Kind[rollout.AgentSettings]{
+	Name: "command",
+	Help: "run a process for each trajectory and record its OpenAI calls: --agent 'command: PROGRAM ARGUMENTS…'",
+	New:  func() rollout.AgentSettings { return &Settings{} },
+}
+
+// Settings are the agent's.
+type Settings struct {
+	rollout.Arguments // the program
+	rollout.ProgramSettings
+	Command []string // the program as well, when there are no arguments
+	Workers int      // long-lived processes that are asked by lines; 0 for one process a trajectory
+}
+
+// Declare names them.
+func (s *Settings) Declare(d *plugin.Declarer) {
+	d.Heading(plugin.Rows)
+	d.Words(&s.Command, "command", "run this program, `WORDS` split as a shell would, if --agent has no words")
+	d.Include(&s.ProgramSettings)
+	d.Heading(plugin.Execution)
+	d.Int(&s.Workers, "agent-workers", "start the program `N` times and give it trajectories as JSON lines; 0 starts it for each")
 }
 
 type agent struct {
-	config rollout.AgentConfig
+	config Settings
 	files  map[string]string
 	pool   *pool // nil for a process each
 }
 
-// New finds the program and digests it and every file its words name.
-func New(c rollout.AgentConfig) (rollout.Agent, error) {
-	if len(c.Words) == 0 {
-		return nil, usage("--agent 'command: ./agent.py --fast'", "agent command needs a program")
+// Agent finds the program and digests it and every file its words name.
+func (s *Settings) Agent(ctx context.Context, set rollout.Setup) (_ rollout.Agent, err error) {
+	c := *s
+	if len(c.Words) > 0 && len(c.Command) > 0 {
+		return nil, rollout.Usage("say it once", "--agent 'command: %s' and --command %q both name a program", shellquote.Join(c.Words...), shellquote.Join(c.Command...))
 	}
-	if c.System != "" || c.User != "" {
-		return nil, usage("a program makes its own messages", "--system and --user are for agent chat")
+	if len(c.Words) == 0 {
+		c.Words = c.Command
+	}
+	if len(c.Words) == 0 {
+		return nil, rollout.Usage("--agent 'command: ./agent.py --fast'", "agent command needs a program")
 	}
 	if c.Dir != "" {
 		if info, err := os.Stat(c.Dir); err != nil || !info.IsDir() {
-			return nil, usage("", "the program's folder %q is not there", c.Dir)
+			return nil, rollout.Usage("", "the program's folder %q is not there", c.Dir)
 		}
 	}
 	if c.Workers < 0 {
-		return nil, usage("0 starts a process for each trajectory", "%d workers", c.Workers)
+		return nil, rollout.Usage("0 starts a process for each trajectory", "%d workers", c.Workers)
+	}
+	if c.Env, err = c.Environ(ctx, set); err != nil {
+		return nil, err
 	}
 	files, err := rollout.DigestWords(c.Dir, c.Words)
 	if err != nil {
-		return nil, usage("is it built, executable and on the PATH?", "%w", err)
+		return nil, rollout.Usage("is it built, executable and on the PATH?", "%w", err)
 	}
 	a := &agent{config: c, files: files}
 	if c.Workers > 0 {
@@ -138,8 +164,4 @@ func (a *agent) Close() error {
 		a.pool.close()
 	}
 	return nil
-}
-
-func usage(hint, format string, args ...any) error {
-	return stages.Errorf(stages.KindUsage, hint, "rollout: "+format, args...)
 }

@@ -97,21 +97,26 @@ func program(mode string) int {
 	return 0
 }
 
-func newAgent(t *testing.T, mode string, env ...string) rollout.Agent {
+func made(t *testing.T, s command.Settings) rollout.Agent {
 	t.Helper()
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	a, err := command.New(rollout.AgentConfig{Words: []string{self, "agent", mode}, Env: env, Grace: 100 * time.Millisecond})
+	a, err := s.Agent(t.Context(), rollout.Setup{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return a
 }
 
+func newAgent(t *testing.T, mode string, env ...string) rollout.Agent {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return made(t, command.Settings{Command: []string{self, "agent", mode}, ProgramSettings: rollout.ProgramSettings{Env: env, Grace: 100 * time.Millisecond}})
+}
+
 func TestContract(t *testing.T) {
-	agenttest.Run(t, func(t *testing.T) rollout.Agent { return newAgent(t, "") })
+	agenttest.Run(t, command.Kind, func(t *testing.T) rollout.Agent { return newAgent(t, "") })
 }
 
 func TestWhatTheProgramIsTold(t *testing.T) {
@@ -146,10 +151,7 @@ func TestFolderAndEnvironment(t *testing.T) {
 	}
 	r := agenttest.Recorder(t, &recordertest.Engine{Source: formats.TokensChoice})
 	for words, workers := range map[string]int{"agent metadata": 0, "worker folder": 1} {
-		a, err := command.New(rollout.AgentConfig{Words: append([]string{self}, strings.Fields(words)...), Workers: workers, Dir: dir, Env: []string{"EXTRA=more"}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		a := made(t, command.Settings{Command: append([]string{self}, strings.Fields(words)...), Workers: workers, ProgramSettings: rollout.ProgramSettings{Dir: dir, Env: []string{"EXTRA=more"}}})
 		result, _, err := agenttest.Attempt(context.Background(), r, a, 1)
 		var m map[string]string
 		if json.Unmarshal(result.Metadata, &m); err != nil || m["dir"] != dir || m["extra"] != "more" {
@@ -243,10 +245,7 @@ func TestFilesAreDigested(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	a, err := command.New(rollout.AgentConfig{Words: []string{"sh", "agent.py", "--prompt", "prompt.txt", "."}, Dir: dir})
-	if err != nil {
-		t.Fatal(err)
-	}
+	a := made(t, command.Settings{Command: []string{"sh", "agent.py", "--prompt", "prompt.txt", "."}, ProgramSettings: rollout.ProgramSettings{Dir: dir}})
 	files := a.Describe().Files
 	if len(files) != 3 || files["agent.py"] == "" || files["prompt.txt"] == "" || files["sh"] == "" {
 		t.Errorf("%v", files)
@@ -254,15 +253,16 @@ func TestFilesAreDigested(t *testing.T) {
 }
 
 func TestBadConfigIsRefused(t *testing.T) {
-	for what, c := range map[string]rollout.AgentConfig{
+	for what, s := range map[string]command.Settings{
 		"needs a program":       {},
-		"not found on the PATH": {Words: []string{"no-such-program-anywhere"}},
-		"no such file":          {Words: []string{"./no-such-program"}},
-		"is not a file":         {Words: []string{"/"}},
-		"are for agent chat":    {Words: []string{"sh"}, System: "x"},
-		"folder \"nowhere\" is": {Words: []string{"sh"}, Dir: "nowhere"},
+		"both name a program":   {Command: []string{"sh"}, Arguments: rollout.Arguments{Words: []string{"sh"}}},
+		"not found on the PATH": {Command: []string{"no-such-program-anywhere"}},
+		"no such file":          {Command: []string{"./no-such-program"}},
+		"is not a file":         {Command: []string{"/"}},
+		"folder \"nowhere\" is": {Command: []string{"sh"}, ProgramSettings: rollout.ProgramSettings{Dir: "nowhere"}},
+		`"NOWHERE" is not set`:  {Command: []string{"sh"}, ProgramSettings: rollout.ProgramSettings{Env: []string{"NOWHERE"}}},
 	} {
-		_, err := command.New(c)
+		_, err := s.Agent(t.Context(), rollout.Setup{})
 		var e *stages.Error
 		if !errors.As(err, &e) || e.Kind != stages.KindUsage || !strings.Contains(err.Error(), what) {
 			t.Errorf("%s: %v", what, err)

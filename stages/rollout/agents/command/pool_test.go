@@ -76,16 +76,13 @@ func newPool(t *testing.T, mode string, workers int) rollout.Agent {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a, err := command.New(rollout.AgentConfig{Words: []string{self, "worker", mode}, Workers: workers, Grace: 100 * time.Millisecond, Logs: t.TempDir()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	a := made(t, command.Settings{Command: []string{self, "worker", mode}, Workers: workers, ProgramSettings: rollout.ProgramSettings{Grace: 100 * time.Millisecond, Logs: t.TempDir()}})
 	t.Cleanup(func() { a.(rollout.Closer).Close() })
 	return a
 }
 
 func TestPoolContract(t *testing.T) {
-	agenttest.Run(t, func(t *testing.T) rollout.Agent { return newPool(t, "", 3) })
+	agenttest.Run(t, command.Kind, func(t *testing.T) rollout.Agent { return newPool(t, "", 3) })
 }
 
 // TestWorkersLiveOn: one process makes all attempts, and one that died is
@@ -174,14 +171,12 @@ func TestFloodingWorkerIsEnded(t *testing.T) {
 func TestStandardErrorIsKept(t *testing.T) {
 	self, _ := os.Executable()
 	logs := filepath.Join(t.TempDir(), "logs")
-	for words, config := range map[string]rollout.AgentConfig{
-		"asked about ex-2": {Words: []string{self, "worker", ""}, Workers: 1, Logs: logs},
-		"line 99999":       {Words: []string{self, "agent", "errors"}, Logs: logs},
+	for words, settings := range map[string]command.Settings{
+		"asked about ex-2": {Command: []string{self, "worker", ""}, Workers: 1},
+		"line 99999":       {Command: []string{self, "agent", "errors"}},
 	} {
-		a, err := command.New(config)
-		if err != nil {
-			t.Fatal(err)
-		}
+		settings.Logs = logs
+		a := made(t, settings)
 		r := agenttest.Recorder(t, &recordertest.Engine{Source: formats.TokensChoice})
 		for i := range 3 {
 			agenttest.Attempt(context.Background(), r, a, i)

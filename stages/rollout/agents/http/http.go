@@ -7,7 +7,8 @@
 // trajectory's alone, until it answers with status 2xx. The body may be
 // {"metadata":{…},"stop":"done|turns"} or {"error":"…"}; another body is
 // ignored. Any other status fails the trajectory, with the body's beginning in
-// its error. When the trajectory is ended, the connection is.
+// its error. When the trajectory is ended, the connection is. A redirect is
+// followed only to the same host and port, and as a POST.
 //
 // Host and port are not part of the dataset's identity, so a service that moved
 // is the same agent. One that was changed is another when it says so: a version
@@ -24,45 +25,45 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"net"
 	"net/http"
-	"net/url"
 	"strings"
-
-	"github.com/cenkalti/backoff/v5"
+	"time"
 
 	"github.com/rollmill/rollmill/formats"
-	"github.com/rollmill/rollmill/stages"
+	"github.com/rollmill/rollmill/stages/internal/remote"
+	"github.com/rollmill/rollmill/stages/plugin"
 	"github.com/rollmill/rollmill/stages/rollout"
 )
 
 // Kind is the agent's entry in agents/all.
-var Kind = rollout.AgentKind{
-	Name:  "http",
-	Usage: "http: URL: a service that is told each trajectory's base URL in the request",
-	New:   New,
+var Kind = plugin.Kind[rollout.AgentSettings]{
+	Name: "http",
+	Help: "ask a service, which is told each trajectory's base URL: --agent 'http: URL'",
+	New:  func() rollout.AgentSettings { return &Settings{} },
 }
 
-const maxAnswer = 1 << 20
+// Settings are the agent's: its address.
+type Settings struct{ rollout.ServiceSettings }
+
+const (
+	maxAnswer = 1 << 20
+	tries     = 6
+	first     = 500 * time.Millisecond // before the second try
+)
 
 type agent struct {
 	service rollout.Service
-	client  *http.Client
+	client  remote.Client
 }
 
-// New checks the address; nothing is sent there yet.
-func New(c rollout.AgentConfig) (rollout.Agent, error) {
-	if c.System != "" || c.User != "" {
-		return nil, usage("a service makes its own messages", "--system and --user are for agent chat")
-	}
-	service, err := rollout.ParseService("http", c.Words)
+// Agent checks the address; nothing is sent there yet.
+func (s *Settings) Agent(context.Context, rollout.Setup) (rollout.Agent, error) {
+	service, err := s.Service("http")
 	if err != nil {
 		return nil, err
 	}
-	t := http.DefaultTransport.(*http.Transport).Clone()
-	t.MaxIdleConns, t.MaxIdleConnsPerHost = 0, 256
-	return &agent{service: service, client: &http.Client{Transport: t}}, nil
+	return &agent{service: service, client: remote.Client{HTTP: remote.NewHTTP(256), Most: maxAnswer, Explain: explain,
+		Sign: func(r *http.Request) { remote.Authorize(r, service.Key) }}}, nil
 }
 
 // Describe is part of rollout.Agent.
@@ -72,7 +73,7 @@ func (a *agent) Describe() rollout.Description {
 
 // Close is part of rollout.Closer.
 func (a *agent) Close() error {
-	a.client.CloseIdleConnections()
+	a.client.HTTP.CloseIdleConnections()
 	return nil
 }
 
@@ -83,56 +84,30 @@ func (a *agent) Attempt(ctx context.Context, at rollout.Attempt) (rollout.Result
 	if err != nil {
 		return rollout.Result{}, err
 	}
-	body, err := backoff.Retry(ctx, func() ([]byte, error) {
-		body, err := a.post(ctx, task)
-		var op *net.OpError
-		if err != nil && !(errors.As(err, &op) && op.Op == "dial") {
-			err = backoff.Permanent(err)
-		}
-		return body, err
-	}, backoff.WithMaxElapsedTime(0), backoff.WithMaxTries(6))
-	var failure *rollout.Failure
+	body, err := remote.Retry(ctx, tries, first, func() ([]byte, error) { return a.post(ctx, task) })
+	var large remote.TooLargeError
 	switch {
 	case err != nil && ctx.Err() != nil:
 		return rollout.Result{}, context.Cause(ctx)
-	case errors.As(err, &failure):
-		return rollout.Result{}, failure
+	case errors.As(err, &large):
+		return rollout.Result{}, &rollout.Failure{Class: formats.FailAgentOutput, Err: fmt.Errorf("the agent service answered with more than %d bytes", maxAnswer)}
 	case err != nil:
 		return rollout.Result{}, &rollout.Failure{Class: formats.FailAgentExit, Err: err}
 	}
 	return rollout.ReadResult(body)
 }
 
-func (a *agent) post(ctx context.Context, task []byte) ([]byte, error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, a.service.URL.String(), bytes.NewReader(task))
-	if err != nil {
-		return nil, err
-	}
-	req.Header.Set("Content-Type", "application/json")
-	if a.service.Key != "" {
-		req.Header.Set("Authorization", "Bearer "+a.service.Key)
-	}
-	resp, err := a.client.Do(req)
-	if err != nil {
-		var u *url.Error
-		if errors.As(err, &u) {
-			err = u.Err
-		}
-		return nil, fmt.Errorf("the agent service: %w", err)
-	}
-	defer resp.Body.Close()
-	body, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer+1))
-	switch {
-	case err != nil:
-		return nil, fmt.Errorf("the agent service: %w", err)
-	case len(body) > maxAnswer:
-		return nil, &rollout.Failure{Class: formats.FailAgentOutput, Err: fmt.Errorf("the agent service answered with more than %d bytes", maxAnswer)}
-	case resp.StatusCode/100 != 2:
-		return nil, fmt.Errorf("the agent service: HTTP %d: %s", resp.StatusCode, strings.TrimSpace(string(body[:min(len(body), 1000)])))
-	}
-	return body, nil
+func (a *agent) post(ctx context.Context, task []byte) (answer []byte, err error) {
+	_, err = a.client.Do(ctx, remote.Request{Method: http.MethodPost, URL: a.service.URL.String(), Body: bytes.NewReader(task), Size: int64(len(task)),
+		Type: "application/json", Limit: -1}, &answer)
+	return answer, err
 }
 
-func usage(hint, format string, args ...any) error {
-	return stages.Errorf(stages.KindUsage, hint, "rollout: "+format, args...)
+// explain leaves the address out, which stands in no row. What was sent is
+// never sent again.
+func explain(e *remote.Error, _ *http.Request, answer []byte) {
+	e.What, e.Retry = "the agent service", e.Unsent
+	if e.Status > 0 {
+		e.What = fmt.Sprintf("the agent service: HTTP %d: %s", e.Status, strings.TrimSpace(string(answer[:min(len(answer), 1000)])))
+	}
 }

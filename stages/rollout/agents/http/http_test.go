@@ -50,9 +50,13 @@ func newAgent(t *testing.T, says string) rollout.Agent {
 	return at(t, s.URL)
 }
 
+func settings(words ...string) *agent.Settings {
+	return &agent.Settings{ServiceSettings: rollout.ServiceSettings{Arguments: rollout.Arguments{Words: words}, Key: "secret"}}
+}
+
 func at(t *testing.T, url string) rollout.Agent {
 	t.Helper()
-	a, err := agent.New(rollout.AgentConfig{Words: []string{url}})
+	a, err := settings(url).Agent(t.Context(), rollout.Setup{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,7 +66,7 @@ func at(t *testing.T, url string) rollout.Agent {
 func TestContract(t *testing.T) {
 	s := httptest.NewServer(service(""))
 	defer s.Close()
-	agenttest.Run(t, func(t *testing.T) rollout.Agent { return at(t, s.URL) })
+	agenttest.Run(t, agent.Kind, func(t *testing.T) rollout.Agent { return at(t, s.URL) })
 }
 
 func TestWhatServicesSay(t *testing.T) {
@@ -131,7 +135,6 @@ func TestAServiceThatMovedIsTheSameAgent(t *testing.T) {
 			t.Errorf("%s is %s too", url, one)
 		}
 	}
-	t.Setenv("ROLLMILL_AGENT_API_KEY", "secret")
 	got := ""
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { got = r.Header.Get("Authorization") }))
 	defer s.Close()
@@ -145,15 +148,14 @@ func TestAServiceThatMovedIsTheSameAgent(t *testing.T) {
 }
 
 func TestBadConfigIsRefused(t *testing.T) {
-	for what, c := range map[string]rollout.AgentConfig{
-		"needs one URL":      {},
-		"is not an HTTP URL": {Words: []string{"localhost:80"}},
-		"or a password":      {Words: []string{"http://me:hunter2@host/"}},
-		`"api_key"`:          {Words: []string{"http://host/run?api_key=hunter2"}},
-		"names none":         {Words: []string{"version=,http://host/"}},
-		"are for agent chat": {Words: []string{"http://host/"}, User: "x"},
+	for what, s := range map[string]*agent.Settings{
+		"needs one URL":      settings(),
+		"is not an HTTP URL": settings("localhost:80"),
+		"or a password":      settings("http://me:hunter2@host/"),
+		`"api_key"`:          settings("http://host/run?api_key=hunter2"),
+		"names none":         settings("version=,http://host/"),
 	} {
-		_, err := agent.New(c)
+		_, err := s.Agent(t.Context(), rollout.Setup{})
 		var e *stages.Error
 		if !errors.As(err, &e) || e.Kind != stages.KindUsage || !strings.Contains(err.Error(), what) || strings.Contains(fmt.Sprint(err), "hunter2") {
 			t.Errorf("%s: %v", what, err)

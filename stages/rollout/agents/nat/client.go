@@ -8,10 +8,10 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
-
-	"github.com/cenkalti/backoff/v5"
+	"time"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/stages/internal/remote"
 	"github.com/rollmill/rollmill/stages/internal/room"
 	"github.com/rollmill/rollmill/stages/rollout"
 )
@@ -20,14 +20,15 @@ import (
 // without it.
 var routes = []string{"/v1/workflow/full", "/generate/full"}
 
-// tries is how often a server that is away or busy is asked.
-const tries = 6
+const (
+	tries = 6                      // of a server that is away or busy
+	first = 500 * time.Millisecond // before the second
+)
 
 // ask makes one attempt. Nothing is returned when the server did not begin to
 // answer; the error then is a *rollout.Failure.
 func (a *agent) ask(ctx context.Context, at rollout.Attempt, body []byte) (*stream, error) {
-	resp, err := backoff.Retry(ctx, func() (*http.Response, error) { return a.begin(ctx, at, body) },
-		backoff.WithMaxElapsedTime(0), backoff.WithMaxTries(tries))
+	resp, err := remote.Retry(ctx, tries, first, func() (*http.Response, error) { return a.begin(ctx, at, body) })
 	if err != nil {
 		var f *rollout.Failure
 		if errors.As(err, &f) {
@@ -55,7 +56,7 @@ func (a *agent) begin(ctx context.Context, at rollout.Attempt, body []byte) (*ht
 		}
 		said, _ := io.ReadAll(io.LimitReader(resp.Body, 2000))
 		resp.Body.Close()
-		last = refusal(route, resp.StatusCode, strings.TrimSpace(string(said)))
+		last = remote.RetryAfter(refusal(route, resp.StatusCode, strings.TrimSpace(string(said))), resp.Header)
 		if resp.StatusCode != http.StatusNotFound && resp.StatusCode != http.StatusMethodNotAllowed {
 			return nil, last
 		}
@@ -67,12 +68,10 @@ func (a *agent) post(ctx context.Context, to string, at rollout.Attempt, body []
 	q := url.Values{"filter_steps": {strings.Join(wanted, ",")}}
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, to+"?"+q.Encode(), bytes.NewReader(body))
 	if err != nil {
-		return nil, backoff.Permanent(err)
+		return nil, remote.Permanent(err)
 	}
 	req.Header.Set("Content-Type", "application/json")
-	if a.service.Key != "" {
-		req.Header.Set("Authorization", "Bearer "+a.service.Key)
-	}
+	remote.Authorize(req, a.service.Key)
 	req.AddCookie(&http.Cookie{Name: "nat-session", Value: at.TrajectoryID}) // workflows that keep a user's state begin anew
 	resp, err := a.client.Do(req)
 	var u *url.Error
@@ -90,13 +89,13 @@ func refusal(route string, status int, said string) error {
 	case status == http.StatusTooManyRequests || status >= 500:
 		return failure(formats.FailAgentExit, "the workflow's server: %s: HTTP %d: %s", route, status, said)
 	case status == http.StatusAccepted:
-		return backoff.Permanent(failure(formats.FailAgentExit, "the workflow waits for a person, which a rollout has none of: %s", said))
+		return remote.Permanent(failure(formats.FailAgentExit, "the workflow waits for a person, which a rollout has none of: %s", said))
 	case status == http.StatusUnprocessableEntity && strings.Contains(said, `"code"`):
-		return backoff.Permanent(failure(formats.FailAgentExit, "the workflow failed: %s", said))
+		return remote.Permanent(failure(formats.FailAgentExit, "the workflow failed: %s", said))
 	case status == http.StatusUnprocessableEntity:
-		return backoff.Permanent(failure(formats.FailExample, "the workflow does not take this request (see --request): %s", said))
+		return remote.Permanent(failure(formats.FailExample, "the workflow does not take this request (see --request): %s", said))
 	case status == http.StatusNotFound, status == http.StatusMethodNotAllowed:
-		return backoff.Permanent(failure(formats.FailAgentExit, "the server has no stream of steps at %s: HTTP %d: %s", strings.Join(routes, " or "), status, said))
+		return remote.Permanent(failure(formats.FailAgentExit, "the server has no stream of steps at %s: HTTP %d: %s", strings.Join(routes, " or "), status, said))
 	}
-	return backoff.Permanent(failure(formats.FailAgentExit, "the workflow's server: %s: HTTP %d: %s", route, status, said))
+	return remote.Permanent(failure(formats.FailAgentExit, "the workflow's server: %s: HTTP %d: %s", route, status, said))
 }

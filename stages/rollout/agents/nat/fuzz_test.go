@@ -6,7 +6,6 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/validate"
-	"github.com/rollmill/rollmill/stages/rollout"
 	"github.com/rollmill/rollmill/stages/rollout/agents/nat/nattest"
 )
 
@@ -20,7 +19,7 @@ func FuzzStream(f *testing.F) {
 	f.Add("intermediate_data: {\"payload\":\"{\\\"event_timestamp\\\":Infinity}\"}\r\n\r\n")
 	f.Fuzz(func(t *testing.T, text string) {
 		s, broken := readStream(strings.NewReader(text))
-		a := &agent{config: rollout.AgentConfig{}}
+		a := &agent{}
 		row := a.row(s, broken)
 		row.TrajectoryID, row.ExampleID, row.Example, row.Run = "t", "e", "{}", "r"
 		if row.Status == formats.StatusFailed && (row.FailureClass == "" || row.Error == "") {

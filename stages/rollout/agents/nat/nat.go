@@ -50,20 +50,37 @@ import (
 	"github.com/ohler55/ojg/jp"
 
 	"github.com/rollmill/rollmill/formats"
-	"github.com/rollmill/rollmill/stages"
+	"github.com/rollmill/rollmill/stages/internal/remote"
+	"github.com/rollmill/rollmill/stages/plugin"
 	"github.com/rollmill/rollmill/stages/rollout"
 	"github.com/rollmill/rollmill/stages/rollout/recorder"
 )
 
 // Kind is the agent's entry in agents/all.
-var Kind = rollout.AgentKind{
-	Name:  "nat",
-	Usage: "nat: URL: a NeMo Agent Toolkit server; conversations are rebuilt from its intermediate steps",
-	New:   New,
+var Kind = plugin.Kind[rollout.AgentSettings]{
+	Name: "nat",
+	Help: "ask a NeMo Agent Toolkit server and rebuild conversations from its intermediate steps: --agent 'nat: URL'",
+	New:  func() rollout.AgentSettings { return &Settings{} },
+}
+
+// Settings are the agent's.
+type Settings struct {
+	rollout.ServiceSettings
+	Request    string // template of the request's body; "" for defaultBody
+	ResultPath string // JSON path of the answer within the workflow's; "" for the whole
+}
+
+// Declare names them.
+func (s *Settings) Declare(d *plugin.Declarer) {
+	d.Include(&s.ServiceSettings)
+	d.Heading(plugin.Rows)
+	d.String(&s.Request, "request", "send this `TEMPLATE`, JSON over the example's fields").Shown(defaultBody).Open().ForModels()
+	d.String(&s.ResultPath, "result-path", "take the answer at this JSON `PATH` of the workflow's").Shown("$")
 }
 
 type agent struct {
-	config  rollout.AgentConfig
+	config  Settings
+	setup   rollout.Setup
 	service rollout.Service
 	url     string // without route
 	body    *template.Template
@@ -74,31 +91,29 @@ type agent struct {
 // defaultBody is what the toolkit's own client sends.
 const defaultBody = `{"input_message": {{json .question}}}`
 
-// New checks the address, the template and the path; nothing is sent yet.
-func New(c rollout.AgentConfig) (rollout.Agent, error) {
-	if c.System != "" || c.User != "" {
-		return nil, usage("the request is --request", "--system and --user are for agent chat")
-	}
-	service, err := rollout.ParseService("nat", c.Words)
+// Agent checks the address, the template and the path; nothing is sent yet.
+func (s *Settings) Agent(_ context.Context, set rollout.Setup) (rollout.Agent, error) {
+	c := *s
+	service, err := c.Service("nat")
 	if err != nil {
 		return nil, err
 	}
 	if service.URL.RawQuery != "" {
-		return nil, usage("write http://HOST:PORT", "agent nat: the URL has a query, which the server's routes take none of")
+		return nil, rollout.Usage("write http://HOST:PORT", "agent nat: the URL has a query, which the server's routes take none of")
 	}
 	service.URL = base(service.URL)
-	a := &agent{config: c, service: service, url: service.URL.String(), client: &http.Client{Transport: http.DefaultTransport.(*http.Transport).Clone()}}
-	a.config.TargetModel = cmp.Or(c.TargetModel, c.Model)
+	a := &agent{config: c, setup: set, service: service, url: service.URL.String(), client: remote.NewHTTP(256)}
+	a.setup.TargetModel = cmp.Or(set.TargetModel, set.Model)
 	if a.config.Request == "" {
 		a.config.Request = defaultBody
 	}
 	a.body, err = template.New("--request").Option("missingkey=error").Funcs(template.FuncMap{"json": toJSON}).Parse(a.config.Request)
 	if err != nil {
-		return nil, usage("a template names an example's fields: {{json .question}}", "%w", err)
+		return nil, rollout.Usage("a template names an example's fields: {{json .question}}", "%w", err)
 	}
 	if c.ResultPath != "" && c.ResultPath != "$" {
 		if a.result, err = jp.ParseString(c.ResultPath); err != nil {
-			return nil, usage("a JSON path, such as $.output or $.items[0].text", "--result-path %q: %w", c.ResultPath, err)
+			return nil, rollout.Usage("a JSON path, such as $.output or $.items[0].text", "--result-path %q: %w", c.ResultPath, err)
 		}
 	}
 	return a, nil
@@ -126,8 +141,8 @@ func toJSON(v any) (string, error) {
 func (a *agent) Describe() rollout.Description {
 	params := a.service.Params()
 	maps.Copy(params, map[string]any{"request": a.config.Request, "result_path": a.config.ResultPath,
-		"target_model": a.config.TargetModel, "target_functions": a.config.Functions, "no_logprobs": a.config.NoLogprobs,
-		"accept_finish": a.config.AcceptFinish, "train_alternatives": a.config.TrainAlternatives})
+		"target_model": a.setup.TargetModel, "target_functions": a.setup.Functions, "no_logprobs": a.setup.NoLogprobs,
+		"accept_finish": a.setup.AcceptFinish, "train_alternatives": a.setup.TrainAlternatives})
 	return rollout.Description{Kind: "nat", Params: params}
 }
 
@@ -184,7 +199,7 @@ func (a *agent) request(at rollout.Attempt) ([]byte, error) {
 // row is the attempt that a stream tells of. broken is why the stream ended
 // early, or nil.
 func (a *agent) row(s *stream, broken error) formats.Trajectory {
-	b := &builder{model: a.config.TargetModel, functions: a.config.Functions, loose: a.config.NoLogprobs, accept: a.config.AcceptFinish, ids: map[string]int32{}}
+	b := &builder{model: a.setup.TargetModel, functions: a.setup.Functions, loose: a.setup.NoLogprobs, accept: a.setup.AcceptFinish, ids: map[string]int32{}}
 	for _, c := range calls(s.steps) {
 		b.add(c)
 	}
@@ -193,7 +208,7 @@ func (a *agent) row(s *stream, broken error) formats.Trajectory {
 			b.candidate(&s.steps[i])
 		}
 	}
-	if !a.config.TrainAlternatives {
+	if !a.setup.TrainAlternatives {
 		var aside []formats.Candidate
 		b.t.Messages, aside = recorder.SetAside(b.t.Messages, b.t.Calls)
 		b.settle()
@@ -305,8 +320,4 @@ func (b *builder) seen() string {
 		}
 	}
 	return strings.Join(out, ", ")
-}
-
-func usage(hint, format string, args ...any) error {
-	return stages.Errorf(stages.KindUsage, hint, "rollout: "+format, args...)
 }

@@ -58,13 +58,19 @@ func langchain() []string {
 	}
 }
 
-func config(url string) rollout.AgentConfig {
-	return rollout.AgentConfig{Words: []string{url}, TargetModel: "policy"}
+// config is the agent's settings, and the stage's.
+type config struct {
+	nat.Settings
+	rollout.Setup
 }
 
-func newAgent(t *testing.T, c rollout.AgentConfig) rollout.Stored {
+func at(url string) config {
+	return config{nat.Settings{ServiceSettings: rollout.ServiceSettings{Arguments: rollout.Arguments{Words: []string{url}}}}, rollout.Setup{TargetModel: "policy"}}
+}
+
+func newAgent(t *testing.T, c config) rollout.Stored {
 	t.Helper()
-	a, err := nat.New(c)
+	a, err := c.Agent(t.Context(), c.Setup)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -73,7 +79,7 @@ func newAgent(t *testing.T, c rollout.AgentConfig) rollout.Stored {
 }
 
 // attempt makes one, whole as the runner would keep it.
-func attempt(t *testing.T, c rollout.AgentConfig) formats.Trajectory {
+func attempt(t *testing.T, c config) formats.Trajectory {
 	t.Helper()
 	e := agenttest.Example(1)
 	row, err := newAgent(t, c).Stored(t.Context(), rollout.Attempt{Example: e, TrajectoryID: "t-1"})
@@ -98,7 +104,7 @@ func plays(t *testing.T, lines ...string) *nattest.Server {
 
 func TestLangChainsStepsBecomeAConversation(t *testing.T) {
 	s := plays(t, langchain()...)
-	row := attempt(t, config(s.URL))
+	row := attempt(t, at(s.URL))
 	if row.Status != formats.StatusOK || row.Answer != "five" || row.Model != "policy" || row.SampledTokens != 3 || row.PromptTokens != 13 || row.CompletionTokens != 3 {
 		t.Errorf("%+v", row)
 	}
@@ -149,7 +155,7 @@ func streaming() []string {
 
 // TestStreamedToolCallsAreFoundInTheNextPrompt.
 func TestStreamedToolCallsAreFoundInTheNextPrompt(t *testing.T) {
-	row := attempt(t, config(plays(t, streaming()...).URL))
+	row := attempt(t, at(plays(t, streaming()...).URL))
 	if row.Status != formats.StatusOK || len(row.Messages) != 4 {
 		t.Fatalf("%s %s: %+v", row.Status, row.Error, row.Messages)
 	}
@@ -165,7 +171,7 @@ func TestStreamedToolCallsAreFoundInTheNextPrompt(t *testing.T) {
 // nothing of what was called.
 func TestToolCallsThatNoStepNamesFailTheRow(t *testing.T) {
 	lines := append(streaming()[:2:2], nattest.Value("done"))
-	if row := attempt(t, config(plays(t, lines...).URL)); row.FailureClass != formats.FailAgentOutput || !strings.Contains(row.Error, "tool calls") {
+	if row := attempt(t, at(plays(t, lines...).URL)); row.FailureClass != formats.FailAgentOutput || !strings.Contains(row.Error, "tool calls") {
 		t.Errorf("%s %s: %s", row.Status, row.FailureClass, row.Error)
 	}
 }
@@ -173,7 +179,7 @@ func TestToolCallsThatNoStepNamesFailTheRow(t *testing.T) {
 // TestFinishReasonsOfWorkflows are judged as the recorder's.
 func TestFinishReasonsOfWorkflows(t *testing.T) {
 	broken := strings.Split(strings.ReplaceAll(strings.Join(streaming(), "\x00"), `\"stop\"`, `\"content_filter\"`), "\x00")
-	c := config(plays(t, broken...).URL)
+	c := at(plays(t, broken...).URL)
 	if row := attempt(t, c); row.FailureClass != formats.FailUnfinished {
 		t.Errorf("%s %s", row.Status, row.Error)
 	}
@@ -186,7 +192,7 @@ func TestFinishReasonsOfWorkflows(t *testing.T) {
 // TestBudgetsCountWorkflows: their calls pass no recorder, but their rows say
 // what they cost.
 func TestBudgetsCountWorkflows(t *testing.T) {
-	if _, paid := newAgent(t, config("http://c")).(rollout.Paid); !paid {
+	if _, paid := newAgent(t, at("http://c")).(rollout.Paid); !paid {
 		t.Error("agent nat's attempts are not counted")
 	}
 }
@@ -206,7 +212,7 @@ func TestLlamaIndexAndADKAreReadToo(t *testing.T) {
 		nattest.Value("hello"),
 	}
 	for name, lines := range map[string][]string{"llama_index": llama, "adk": adk} {
-		row := attempt(t, config(plays(t, lines...).URL))
+		row := attempt(t, at(plays(t, lines...).URL))
 		if row.Status != formats.StatusOK || len(row.Messages) != 3 {
 			t.Fatalf("%s: %s %s: %+v", name, row.Status, row.Error, row.Messages)
 		}
@@ -235,10 +241,10 @@ func TestTreesAndTargets(t *testing.T) {
 	lines = append(lines, ask("4", "w", "policy", 4, []object{yes, said("and?"), yes}, "what?")...)
 	lines = append(lines, nattest.Value("so?"))
 	s := plays(t, lines...)
-	if row := attempt(t, config(s.URL)); row.SampledTokens != 2 || len(row.Candidates) != 1 || row.Candidates[0].Reason != formats.CandidateRetried {
+	if row := attempt(t, at(s.URL)); row.SampledTokens != 2 || len(row.Candidates) != 1 || row.Candidates[0].Reason != formats.CandidateRetried {
 		t.Errorf("of two answers to one prompt, one trains: %d tokens, %+v", row.SampledTokens, row.Candidates)
 	}
-	all := config(s.URL)
+	all := at(s.URL)
 	all.TrainAlternatives = true
 	row := attempt(t, all)
 	if row.Status != formats.StatusOK || len(row.Calls) != 4 || row.SampledTokens != 3 {
@@ -252,7 +258,7 @@ func TestTreesAndTargets(t *testing.T) {
 		t.Errorf("%v", branches)
 	}
 	for targets, want := range map[string]int{"<workflow>": 3, "talk": 3, "critic": 1, "nobody": 0} {
-		c := config(s.URL)
+		c := at(s.URL)
 		c.TargetModel, c.Functions = "", []string{targets}
 		row := attempt(t, c)
 		n := 0
@@ -273,7 +279,7 @@ func TestCandidatesAreKeptForPairs(t *testing.T) {
 		lines = append(lines, nattest.Step("TTC_END", fmt.Sprint("c", i), "w", "dpo_candidate_move", "", 5.5, object{"data": object{
 			"input": []object{{"role": "user", "content": "2+3?"}}, "output": text, "turn_id": "turn-1", "turn_index": 0, "candidate_index": i, "score": 0.75 - 0.5*float64(i)}}))
 	}
-	row := attempt(t, config(plays(t, lines...).URL))
+	row := attempt(t, at(plays(t, lines...).URL))
 	if len(row.Candidates) != 2 || *row.Candidates[1].Score != 0.25 {
 		t.Fatalf("%+v", row.Candidates)
 	}
@@ -287,7 +293,7 @@ func TestCandidatesAreKeptForPairs(t *testing.T) {
 func TestTheAnswerIsFoundByItsPath(t *testing.T) {
 	lines := append(slices.Clone(langchain()[:9]), nattest.Value(object{"items": []object{{"text": "five"}}, "n": 5}))
 	for path, want := range map[string]string{"": `{"items":[{"text":"five"}],"n":5}`, "$.items[0].text": "five", "$.n": "5", "$.none": ""} {
-		c := config(plays(t, lines...).URL)
+		c := at(plays(t, lines...).URL)
 		c.ResultPath = path
 		row := attempt(t, c)
 		if row.Answer != want || (path == "$.none") != (row.FailureClass == formats.FailAgentOutput) {
@@ -325,7 +331,7 @@ func TestWhatGoesWrongIsNamed(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := nattest.New(t, func(object) *nattest.Play { return &c.play })
-			row := attempt(t, config(s.URL))
+			row := attempt(t, at(s.URL))
 			if row.FailureClass != c.class || !strings.Contains(row.Error, c.says) {
 				t.Errorf("%s: %s; want %s: %s", row.FailureClass, row.Error, c.class, c.says)
 			}
@@ -338,7 +344,7 @@ func TestServersOfEveryAge(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			web := plays(t, langchain()...)
 			web.Old, web.NoLegacy = s.Old, s.NoLegacy
-			row := attempt(t, config(web.URL+"/generate"))
+			row := attempt(t, at(web.URL+"/generate"))
 			if ok := row.Status == formats.StatusOK; ok == (name == "neither") {
 				t.Errorf("%s %s", row.Status, row.Error)
 			}
@@ -349,7 +355,7 @@ func TestServersOfEveryAge(t *testing.T) {
 func TestABusyServerIsAskedAgain(t *testing.T) {
 	for _, fault := range []string{nattest.Busy, nattest.TooMany} {
 		s := nattest.New(t, func(object) *nattest.Play { return &nattest.Play{Lines: langchain(), Fault: fault} })
-		if row := attempt(t, config(s.URL)); row.Status != formats.StatusOK || len(s.Asked()) != 3 {
+		if row := attempt(t, at(s.URL)); row.Status != formats.StatusOK || len(s.Asked()) != 3 {
 			t.Errorf("%s: %s %s after %d requests", fault, row.Status, row.Error, len(s.Asked()))
 		}
 	}
@@ -359,23 +365,23 @@ func TestABusyServerIsAskedAgain(t *testing.T) {
 func TestLongLinesAndEndlessStreams(t *testing.T) {
 	big := strings.Repeat("long ", 500_000)
 	lines := strings.Split(strings.ReplaceAll(strings.Join(langchain(), "\x00"), "2+3?", big), "\x00")
-	if row := attempt(t, config(plays(t, lines...).URL)); row.Status != formats.StatusOK || len(row.Messages[0].Content) != len(big) {
+	if row := attempt(t, at(plays(t, lines...).URL)); row.Status != formats.StatusOK || len(row.Messages[0].Content) != len(big) {
 		t.Errorf("%s %s", row.Status, row.Error)
 	}
 	s := nattest.New(t, func(object) *nattest.Play { return &nattest.Play{Lines: langchain(), Fault: nattest.Drip} })
 	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 	defer cancel()
-	if _, err := newAgent(t, config(s.URL)).Stored(ctx, rollout.Attempt{Example: agenttest.Example(1)}); !errors.Is(err, context.DeadlineExceeded) {
+	if _, err := newAgent(t, at(s.URL)).Stored(ctx, rollout.Attempt{Example: agenttest.Example(1)}); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("an endless stream: %v", err)
 	}
 }
 
 func TestContract(t *testing.T) {
 	s := plays(t, langchain()...)
-	agenttest.RunStored(t, func(t *testing.T) rollout.Agent {
-		c := config(s.URL)
+	agenttest.RunStored(t, nat.Kind, func(t *testing.T) rollout.Agent {
+		c := at(s.URL)
 		c.Request = `{{if eq .id "ex-99"}}{{.missing}}{{end}}{"input_message": {{json .question}}}`
-		a, err := nat.New(c)
+		a, err := c.Agent(t.Context(), c.Setup)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -384,21 +390,25 @@ func TestContract(t *testing.T) {
 }
 
 func TestWrongWordsAreRefused(t *testing.T) {
-	for says, c := range map[string]rollout.AgentConfig{
+	with := func(change func(*nat.Settings)) config {
+		c := at("http://c")
+		change(&c.Settings)
+		return c
+	}
+	for says, c := range map[string]config{
 		"needs one URL":   {},
-		"not an HTTP URL": {Words: []string{"localhost:8000"}},
-		"or a password":   {Words: []string{"http://a:b@c"}},
-		"looks like":      {Words: []string{"http://c?token=b"}},
-		"has a query":     {Words: []string{"http://c?a=b"}},
-		"agent chat":      {Words: []string{"http://c"}, User: "x"},
-		"--request":       {Words: []string{"http://c"}, Request: "{{"},
-		"--result-path":   {Words: []string{"http://c"}, ResultPath: "$.["},
+		"not an HTTP URL": at("localhost:8000"),
+		"or a password":   at("http://a:b@c"),
+		"looks like":      at("http://c?token=b"),
+		"has a query":     at("http://c?a=b"),
+		"--request":       with(func(s *nat.Settings) { s.Request = "{{" }),
+		"--result-path":   with(func(s *nat.Settings) { s.ResultPath = "$.[" }),
 	} {
-		if _, err := nat.New(c); err == nil || !strings.Contains(err.Error(), says) {
+		if _, err := c.Agent(t.Context(), c.Setup); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("%+v: %v", c, err)
 		}
 	}
-	if text, _ := json.Marshal(newAgent(t, config("http://c/generate/full/")).(rollout.Agent).Describe()); !strings.Contains(string(text), `"path":"/"`) {
+	if text, _ := json.Marshal(newAgent(t, at("http://c/generate/full/")).(rollout.Agent).Describe()); !strings.Contains(string(text), `"path":"/"`) {
 		t.Errorf("%s", text)
 	}
 }

@@ -27,19 +27,25 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
-	"github.com/rollmill/rollmill/stages"
+	"github.com/rollmill/rollmill/stages/plugin"
 	"github.com/rollmill/rollmill/stages/rollout"
 )
 
 // Kind is the agent's entry in agents/all.
-var Kind = rollout.AgentKind{
-	Name:  "replay",
-	Usage: "replay: DATASET: the stored trajectories of an earlier rollout, as if they were new",
-	New:   New,
+var Kind = plugin.Kind[rollout.AgentSettings]{
+	Name: "replay",
+	Help: "give the stored trajectories of an earlier rollout as if they were new: --agent 'replay: DATASET'",
+	New:  func() rollout.AgentSettings { return &Settings{} },
 }
 
+// Settings are the agent's: the URI of its dataset.
+type Settings struct{ rollout.Arguments }
+
+// Declare names none.
+func (*Settings) Declare(*plugin.Declarer) {}
+
 type agent struct {
-	config rollout.AgentConfig
+	setup  rollout.Setup
 	data   *dataset.Dataset
 	places []place // sorted
 }
@@ -54,20 +60,16 @@ func hash(example string, generation int32) uint64 {
 	return xxh3.HashStringSeed(example, uint64(generation))
 }
 
-// New opens the dataset and reads which attempts it holds.
-func New(c rollout.AgentConfig) (rollout.Agent, error) {
-	if len(c.Words) != 1 {
-		return nil, usage("--agent 'replay: runs/earlier/epoch-0/rollout'", "agent replay needs one dataset")
+// Agent opens the dataset and reads which attempts it holds.
+func (s *Settings) Agent(ctx context.Context, set rollout.Setup) (rollout.Agent, error) {
+	if len(s.Words) != 1 {
+		return nil, rollout.Usage("--agent 'replay: runs/earlier/epoch-0/rollout'", "agent replay needs one dataset")
 	}
-	if c.System != "" || c.User != "" {
-		return nil, usage("stored trajectories have their messages", "--system and --user are for agent chat")
-	}
-	ctx := context.Background()
-	d, err := dataset.Open(ctx, c.Words[0], dataset.OpenOptions{Kind: formats.KindTrajectories})
+	d, err := dataset.Open(ctx, s.Words[0], dataset.OpenOptions{Kind: formats.KindTrajectories})
 	if err != nil {
 		return nil, fmt.Errorf("rollout: agent replay: %w", err)
 	}
-	a := &agent{config: c, data: d}
+	a := &agent{setup: set, data: d}
 	return a, a.index(ctx)
 }
 
@@ -98,8 +100,8 @@ func (a *agent) index(ctx context.Context) error {
 // Describe is part of rollout.Agent.
 func (a *agent) Describe() rollout.Description {
 	params := map[string]any{"rows": a.data.RowsDigest.String()}
-	if a.config.TargetModel != "" {
-		params["target_model"] = a.config.TargetModel
+	if a.setup.TargetModel != "" {
+		params["target_model"] = a.setup.TargetModel
 	}
 	return rollout.Description{Kind: "replay", Params: params}
 }
@@ -130,17 +132,13 @@ func (a *agent) Attempt(ctx context.Context, at rollout.Attempt) (rollout.Result
 	return rollout.Result{}, fmt.Errorf("agent replay asks no model")
 }
 
-func usage(hint, format string, args ...any) error {
-	return stages.Errorf(stages.KindUsage, hint, "rollout: "+format, args...)
-}
-
-// aim makes targets of the calls that the config names, if it names any.
+// aim makes targets of the calls that the setup names, if it names any.
 func (a *agent) aim(t *formats.Trajectory) {
-	functions := a.config.Functions
-	if a.config.TargetModel == "" && len(functions) == 0 {
+	functions := a.setup.Functions
+	if a.setup.TargetModel == "" && len(functions) == 0 {
 		return
 	}
-	model, found := cmp.Or(a.config.TargetModel, t.Model), false
+	model, found := cmp.Or(a.setup.TargetModel, t.Model), false
 	for i := range t.Calls {
 		c := &t.Calls[i]
 		c.Target = c.Model == model && (len(functions) == 0 || slices.Contains(functions, c.Function))
@@ -160,7 +158,7 @@ func (a *agent) aim(t *formats.Trajectory) {
 	case t.Status == formats.StatusFailed || t.Status == formats.StatusSkipped:
 	case !found:
 		spoil(t, formats.FailNoCalls, "none of its %d calls was to the target model and function", len(t.Calls))
-	case bare >= 0 && !a.config.NoLogprobs:
+	case bare >= 0 && !a.setup.NoLogprobs:
 		spoil(t, formats.FailNoLogprobs, "message %d was recorded without log probabilities", bare)
 	}
 }

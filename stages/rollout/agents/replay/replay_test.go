@@ -33,7 +33,7 @@ func record(t *testing.T) (uri string, o rollout.Options) {
 		}
 		return recordertest.Fault{}
 	}}).Start(t)
-	agent, err := chat.New(rollout.AgentConfig{Client: openai.Client{}})
+	agent, err := (&chat.Settings{}).Agent(t.Context(), rollout.Setup{Client: openai.Client{}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -54,16 +54,25 @@ func record(t *testing.T) (uri string, o rollout.Options) {
 
 func newAgent(t *testing.T, uri string) rollout.Agent {
 	t.Helper()
-	a, err := replay.New(rollout.AgentConfig{Words: []string{uri}})
+	return made(t, uri, rollout.Setup{})
+}
+
+func made(t *testing.T, uri string, set rollout.Setup) rollout.Agent {
+	t.Helper()
+	a, err := settings(uri).Agent(t.Context(), set)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return a
 }
 
+func settings(words ...string) *replay.Settings {
+	return &replay.Settings{Arguments: rollout.Arguments{Words: words}}
+}
+
 func TestContract(t *testing.T) {
 	uri, _ := record(t)
-	agenttest.RunStored(t, func(t *testing.T) rollout.Agent { return newAgent(t, uri) })
+	agenttest.RunStored(t, replay.Kind, func(t *testing.T) rollout.Agent { return newAgent(t, uri) })
 }
 
 func rows(t *testing.T, uri string) []formats.Trajectory {
@@ -83,7 +92,7 @@ func rows(t *testing.T, uri string) []formats.Trajectory {
 // not stored fails by name.
 func TestReplayIsTheSameRowsUnderNewIds(t *testing.T) {
 	uri, o := record(t)
-	o.Out.URI, o.Run, o.Epoch, o.Generations = filepath.Join(t.TempDir(), "again"), "second", 4, 3
+	o.Out.URI, o.Run, o.Epoch, o.Generations = filepath.Join(t.TempDir(), "again"), "second", new(4), 3
 	most := 1.0
 	o.Agent, o.Model, o.Endpoints, o.MaxFailureRate = newAgent(t, uri), "", nil, &most
 	if _, err := rollout.Run(context.Background(), o); err != nil {
@@ -116,14 +125,9 @@ func TestOtherTargets(t *testing.T) {
 	uri, o := record(t)
 	most := 1.0
 	o.Model, o.Endpoints, o.MaxFailureRate = "", nil, &most
-	again := func(c rollout.AgentConfig) map[string]int {
+	again := func(c rollout.Setup) map[string]int {
 		t.Helper()
-		c.Words = []string{uri}
-		a, err := replay.New(c)
-		if err != nil {
-			t.Fatal(err)
-		}
-		o.Agent, o.Out.URI, o.TargetModel, o.Functions = a, filepath.Join(t.TempDir(), "again"), c.TargetModel, c.Functions
+		o.Agent, o.Out.URI, o.TargetModel, o.Functions = made(t, uri, c), filepath.Join(t.TempDir(), "again"), c.TargetModel, c.Functions
 		if _, err := rollout.Run(context.Background(), o); err != nil {
 			t.Fatal(err)
 		}
@@ -142,25 +146,22 @@ func TestOtherTargets(t *testing.T) {
 	kept := map[string]int{"ok ": 4, "failed engine_refused": 2}
 	none := map[string]int{"failed no_calls": 4, "failed engine_refused": 2}
 	for _, c := range []struct {
-		config rollout.AgentConfig
-		want   map[string]int
+		setup rollout.Setup
+		want  map[string]int
 	}{
-		{rollout.AgentConfig{Model: "next"}, kept}, // what is asked for is no target
-		{rollout.AgentConfig{TargetModel: "policy"}, kept},
-		{rollout.AgentConfig{TargetModel: "judge"}, none},
-		{rollout.AgentConfig{Functions: []string{"act"}}, none},
+		{rollout.Setup{Model: "next"}, kept}, // what is asked for is no target
+		{rollout.Setup{TargetModel: "policy"}, kept},
+		{rollout.Setup{TargetModel: "judge"}, none},
+		{rollout.Setup{Functions: []string{"act"}}, none},
 	} {
-		if diff := cmp.Diff(c.want, again(c.config)); diff != "" {
-			t.Errorf("%+v: %s", c.config, diff)
+		if diff := cmp.Diff(c.want, again(c.setup)); diff != "" {
+			t.Errorf("%+v: %s", c.setup, diff)
 		}
 	}
 	o.Model = "judge"
 	ids := map[string]bool{}
 	for _, target := range []string{"", "judge"} { // the model that is asked for may be the target, or nothing
-		a, err := replay.New(rollout.AgentConfig{Words: []string{uri}, Model: o.Model, TargetModel: target})
-		if err != nil {
-			t.Fatal(err)
-		}
+		a := made(t, uri, rollout.Setup{Model: o.Model, TargetModel: target})
 		o.Agent, o.TargetModel, o.Functions, o.Out.URI = a, target, nil, filepath.Join(t.TempDir(), "model")
 		report, err := rollout.Run(context.Background(), o)
 		if ids[report.Identity] = true; err != nil {
@@ -193,7 +194,7 @@ func TestAimedAtAnotherModel(t *testing.T) {
 	if _, err := s.Commit(t.Context(), dataset.Outcome{}); err != nil {
 		t.Fatal(err)
 	}
-	for want, c := range map[string]rollout.AgentConfig{
+	for want, c := range map[string]rollout.Setup{
 		"ok  policy 2":               {},
 		"ok  policy 3":               {TargetModel: "policy"},
 		"ok  policy 1":               {Functions: []string{"plan"}},
@@ -201,12 +202,7 @@ func TestAimedAtAnotherModel(t *testing.T) {
 		"ok  judge 0":                {TargetModel: "judge", NoLogprobs: true},
 		"failed no_calls policy 0":   {Functions: []string{"weigh"}},
 	} {
-		c.Words = []string{uri}
-		a, err := replay.New(c)
-		if err != nil {
-			t.Fatal(err)
-		}
-		got, err := a.(rollout.Stored).Stored(t.Context(), rollout.Attempt{Example: agenttest.Example(1)})
+		got, err := made(t, uri, c).(rollout.Stored).Stored(t.Context(), rollout.Attempt{Example: agenttest.Example(1)})
 		if is := fmt.Sprint(got.Status, " ", got.FailureClass, " ", got.Model, " ", got.SampledTokens); err != nil || is != want {
 			t.Errorf("%+v: %s, %v, want %s", c, is, err, want)
 		}
@@ -214,10 +210,10 @@ func TestAimedAtAnotherModel(t *testing.T) {
 }
 
 func TestBadConfigIsRefused(t *testing.T) {
-	if _, err := replay.New(rollout.AgentConfig{}); err == nil {
+	if _, err := settings().Agent(t.Context(), rollout.Setup{}); err == nil {
 		t.Error("no dataset is good enough")
 	}
-	if _, err := replay.New(rollout.AgentConfig{Words: []string{t.TempDir()}}); err == nil {
+	if _, err := settings(t.TempDir()).Agent(t.Context(), rollout.Setup{}); err == nil {
 		t.Error("an empty folder is a dataset")
 	}
 }

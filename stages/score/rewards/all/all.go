@@ -2,7 +2,7 @@
 package all
 
 import (
-	"github.com/rollmill/rollmill/stages/score"
+	"github.com/rollmill/rollmill/stages/plugin"
 	"github.com/rollmill/rollmill/stages/score/rewards/command"
 	"github.com/rollmill/rollmill/stages/score/rewards/expr"
 	"github.com/rollmill/rollmill/stages/score/rewards/http"
@@ -15,8 +15,8 @@ import (
 	"github.com/rollmill/rollmill/stages/score/rewards/tools"
 )
 
-// Kinds are the rewards that a spec may name.
-var Kinds = score.NewKinds(
+// Rewards are those that a spec may name.
+var Rewards = plugin.NewRegistry("reward",
 	match.Kind,
 	json.Kind,
 	tools.Kind,

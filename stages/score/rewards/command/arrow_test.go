@@ -221,9 +221,9 @@ func TestBothProtocolsSayTheSame(t *testing.T) {
 	}
 }
 
-func madeOf(t *testing.T, kind score.Kind, arguments string, timeout time.Duration) score.Reward {
+func madeOf(t *testing.T, kind score.RewardKind, arguments string, timeout time.Duration) score.Reward {
 	t.Helper()
-	r, err := kind.New(score.Setup{Spec: score.Spec{Name: "tried", Arguments: arguments}, Timeout: timeout})
+	r, err := kind.Make(arguments, score.Setup{Name: "tried", Timeout: timeout})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -77,7 +77,7 @@ func (f *failure) grace() time.Duration {
 
 // ask asks about rows and settles those that are answered. After a failure,
 // or when ctx ended, the process has to be killed.
-func (p *process) ask(ctx context.Context, batch []*ask, timeout time.Duration) *failure {
+func (p *worker) ask(ctx context.Context, batch []*ask, timeout time.Duration) *failure {
 	p.asked += len(batch)
 	open := make(map[string]*ask, len(batch))
 	for _, a := range batch {
@@ -116,13 +116,13 @@ func (p *process) ask(ctx context.Context, batch []*ask, timeout time.Duration) 
 	return nil
 }
 
-func (p *process) write(batch []*ask, written chan<- struct{}) {
+func (p *worker) write(batch []*ask, written chan<- struct{}) {
 	defer close(written)
 	_ = p.wire.write(p.in, batch) // when it fails, the output ends too or is silent: ask sees that
 }
 
 // answers takes in a reply and counts what was news in it.
-func (p *process) answers(said reply, open map[string]*ask) (fresh int, f *failure) {
+func (p *worker) answers(said reply, open map[string]*ask) (fresh int, f *failure) {
 	if said.err != nil {
 		return 0, &failure{class: formats.RewardAnswer, text: said.err.Error()}
 	}
@@ -138,8 +138,8 @@ func (p *process) answers(said reply, open map[string]*ask) (fresh int, f *failu
 	return fresh, nil
 }
 
-// answer takes in one answer and tells whether it was news.
-func (p *process) answer(answer score.Answer, open map[string]*ask) (bool, *failure) {
+// answer keeps one answer and reports whether it is the first to its question.
+func (p *worker) answer(answer score.Answer, open map[string]*ask) (bool, *failure) {
 	a := open[answer.ID]
 	switch {
 	case a == nil && p.seen[answer.ID]:
@@ -153,7 +153,7 @@ func (p *process) answer(answer score.Answer, open map[string]*ask) (bool, *fail
 	return true, nil
 }
 
-func (p *process) remember(batch []*ask) {
+func (p *worker) remember(batch []*ask) {
 	clear(p.seen)
 	if p.seen == nil {
 		p.seen = map[string]bool{}

@@ -7,9 +7,9 @@
 //	arrow:python3 reward.py
 //
 // Words are split as a shell would; nothing is expanded and no shell runs.
-// What a line holds stands at score.Request and score.Answer, what a batch
-// holds at arrow.Asked and arrow.AnswerReader: answers are matched by id and
-// may come in any order, in batches of any size. The program must flush each
+// score.Request and score.Answer describe a line, arrow.Asked and
+// arrow.AnswerReader a batch. Answers are matched by id and may come in any
+// order, in batches of any size. The program must flush each
 // line or batch. testdata/rewards has an example of both in Python.
 // It sees ROLLMILL_SEED and ROLLMILL_REWARD (the reward's name), and the same
 // for every one of the processes run side by side.
@@ -29,28 +29,51 @@ import (
 	"sync"
 	"time"
 
-	"github.com/kballard/go-shellquote"
-
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/stages/internal/process"
+	"github.com/rollmill/rollmill/stages/plugin"
 	"github.com/rollmill/rollmill/stages/score"
 )
 
 // Kind is the reward's entry in the registry.
-var Kind = score.Kind{
-	Name:   "command",
-	Usage:  "a program and its words; it reads a line of JSON for each trajectory and answers with one",
-	Seeded: true,
-	New:    newReward,
-}
+var Kind = score.RewardKind{Seeded: true, Kind: plugin.Kind[score.RewardSettings]{
+	Name: "command",
+	Help: "ask a program, which reads a line of JSON for each trajectory and answers with one",
+	New:  func() score.RewardSettings { return &Settings{} },
+}}
 
 // Arrow is the entry of the same reward spoken to in Arrow record batches.
-var Arrow = score.Kind{
-	Name:   "arrow",
-	Usage:  "a program and its words; it reads a stream of Arrow record batches of trajectories and answers with one",
-	Seeded: true,
-	New: func(s score.Setup) (score.Reward, error) {
-		return newProgram(s, func() wire { return &batches{} })
-	},
+var Arrow = score.RewardKind{Seeded: true, Kind: plugin.Kind[score.RewardSettings]{
+	Name: "arrow",
+	Help: "ask a program, which reads a stream of Arrow record batches of trajectories and answers with one",
+	New:  func() score.RewardSettings { return &Settings{arrow: true} },
+}}
+
+// Settings are those of both kinds.
+type Settings struct {
+	Words []string // the program and its arguments
+
+	arrow bool // the program is spoken to in Arrow record batches
+}
+
+// Declare names them.
+func (s *Settings) Declare(d *plugin.Declarer) {
+	d.Words(&s.Words, "program", "run this `PROGRAM` with the words that follow it, split as a shell would").Whole()
+}
+
+// Reward makes the reward; the program starts with the first rows.
+func (s *Settings) Reward(setup score.Setup) (score.Reward, error) {
+	if len(s.Words) == 0 {
+		return nil, errors.New("no program is named")
+	}
+	if _, err := exec.LookPath(s.Words[0]); err != nil && !errors.Is(err, exec.ErrDot) {
+		return nil, fmt.Errorf("program %q: %w", s.Words[0], err)
+	}
+	r := &reward{Setup: setup, words: s.Words, wire: func() wire { return lines{} }}
+	if s.arrow {
+		r.wire = func() wire { return &batches{} }
+	}
+	return r, nil
 }
 
 type reward struct {
@@ -59,25 +82,7 @@ type reward struct {
 	wire  func() wire // one for each process
 
 	mu   sync.Mutex
-	idle []*process
-}
-
-func newReward(s score.Setup) (score.Reward, error) {
-	return newProgram(s, func() wire { return lines{} })
-}
-
-func newProgram(s score.Setup, w func() wire) (score.Reward, error) {
-	words, err := shellquote.Split(s.Arguments)
-	if err != nil {
-		return nil, fmt.Errorf("%q: %w", s.Arguments, err)
-	}
-	if len(words) == 0 {
-		return nil, errors.New("no program is named")
-	}
-	if _, err := exec.LookPath(words[0]); err != nil && !errors.Is(err, exec.ErrDot) {
-		return nil, fmt.Errorf("program %q: %w", words[0], err)
-	}
-	return &reward{Setup: s, words: words, wire: w}, nil
+	idle []*worker
 }
 
 func (r *reward) Needs() score.Needs { return score.Text }
@@ -91,7 +96,7 @@ func (r *reward) Score(ctx context.Context, rows []*score.Row, values []score.Va
 	if len(asks) == 0 {
 		return ctx.Err()
 	}
-	p, err := r.take()
+	p, err := r.take(ctx)
 	if err != nil {
 		return err
 	}
@@ -118,14 +123,14 @@ func (r *reward) Score(ctx context.Context, rows []*score.Row, values []score.Va
 			return nil
 		}
 		batch = asks[:1]
-		if p, err = r.start(); err != nil {
+		if p, err = r.start(ctx); err != nil {
 			return err
 		}
 	}
 }
 
 // take gives an idle process, or a new one; each caller has one to itself.
-func (r *reward) take() (*process, error) {
+func (r *reward) take(ctx context.Context) (*worker, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if n := len(r.idle); n > 0 {
@@ -133,10 +138,10 @@ func (r *reward) take() (*process, error) {
 		r.idle = r.idle[:n-1]
 		return p, nil
 	}
-	return r.start()
+	return r.start(ctx)
 }
 
-func (r *reward) put(p *process) {
+func (r *reward) put(p *worker) {
 	if p == nil || p.killed {
 		return
 	}
@@ -145,9 +150,10 @@ func (r *reward) put(p *process) {
 	r.idle = append(r.idle, p)
 }
 
-func (r *reward) start() (*process, error) {
+func (r *reward) start(ctx context.Context) (*worker, error) {
 	seed := formats.Seed(r.Seed, "reward", r.Name)
-	p, err := start(r.wire(), r.words, r.PassEnv, fmt.Sprintf("ROLLMILL_SEED=%d", seed), "ROLLMILL_REWARD="+r.Name, "PYTHONUNBUFFERED=1")
+	p, err := start(ctx, r.wire(), process.Program{Words: r.words, PassEnv: r.PassEnv, Grace: grace,
+		Env: []string{fmt.Sprintf("ROLLMILL_SEED=%d", seed), "ROLLMILL_REWARD=" + r.Name, "PYTHONUNBUFFERED=1"}})
 	if err != nil {
 		return nil, fmt.Errorf("starting %q: %w", r.words[0], err)
 	}

@@ -81,7 +81,7 @@ func TestFailures(t *testing.T) {
 
 func made(t *testing.T, arguments string, timeout time.Duration) score.Reward {
 	t.Helper()
-	r, err := command.Kind.New(score.Setup{Spec: score.Spec{Name: "tried", Arguments: arguments}, Timeout: timeout, Log: slog.New(slog.DiscardHandler)})
+	r, err := command.Kind.Make(arguments, score.Setup{Name: "tried", Timeout: timeout, Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -105,7 +105,7 @@ func TestShapedRewardsFitTheSampledMessages(t *testing.T) {
 func TestSeedDecides(t *testing.T) {
 	var all [][]score.Value
 	for _, seed := range []int64{1, 1, 2} {
-		r, err := command.Kind.New(score.Setup{Spec: score.Spec{Name: "tried", Arguments: words("seed")}, Seed: seed, Timeout: time.Minute})
+		r, err := command.Kind.Make(words("seed"), score.Setup{Name: "tried", Seed: seed, Timeout: time.Minute})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -174,7 +174,7 @@ func TestBadProgramsAreUsageErrors(t *testing.T) {
 		"'unended":          "Unterminated",
 		"no-such-program x": "executable file not found",
 	} {
-		_, err := command.Kind.New(score.Setup{Spec: score.Spec{Arguments: arguments}})
+		_, err := command.Kind.Make(arguments, score.Setup{})
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("command:%s: error %v does not mention %q", arguments, err, want)
 		}

@@ -21,11 +21,11 @@ import (
 
 const examples = "../../../../testdata/rewards/"
 
-// python is one that has pyarrow: ROLLMILL_PYTHON, that of .venv-interop, or
+// python is one that has pyarrow: ROLLMILL_PYTHON, that of .venv-data, or
 // the one on the PATH.
 func python(t testing.TB) string {
 	t.Helper()
-	for _, p := range []string{os.Getenv("ROLLMILL_PYTHON"), "../../../../.venv-interop/bin/python", "python3"} {
+	for _, p := range []string{os.Getenv("ROLLMILL_PYTHON"), "../../../../.venv-data/bin/python", "python3"} {
 		if p == "" {
 			continue
 		}
@@ -159,7 +159,7 @@ func BenchmarkPython(b *testing.B) {
 	py := python(b)
 	for _, p := range []struct {
 		name string
-		kind score.Kind
+		kind score.RewardKind
 		file string
 	}{{"json", command.Kind, "json_reward.py"}, {"arrow", command.Arrow, "arrow_reward.py"}} {
 		b.Run(p.name, func(b *testing.B) {

@@ -22,7 +22,7 @@ func (r *reward) Start(ctx context.Context) error {
 }
 
 func (r *reward) tryStart(ctx context.Context, waits bool) error {
-	p, err := r.start()
+	p, err := r.start(ctx)
 	if err != nil {
 		return err
 	}
@@ -31,7 +31,7 @@ func (r *reward) tryStart(ctx context.Context, waits bool) error {
 	}
 	ended := false
 	select {
-	case <-p.done:
+	case <-p.Done():
 		ended = true
 	case <-time.After(startTime):
 	case <-ctx.Done():
@@ -40,7 +40,7 @@ func (r *reward) tryStart(ctx context.Context, waits bool) error {
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()
-	case ended && (waits || !p.cmd.ProcessState.Success()):
+	case ended && (waits || p.Err() != nil):
 		return p.explain(&failure{class: formats.RewardCrashed, text: "the program ended without a question", ended: true})
 	}
 	return nil

@@ -6,13 +6,14 @@
 //	expr:0.8 * rewards.tree + 0.2 * (rewards.short ?? 0)
 //	steps:any(replies, .content contains "error") ? -1 : 0
 //
-// What an expression may read stands in environment. It gives a number, or a
-// condition, which is 1 or 0. A reward computed before that has no value
-// makes the result null too, and so does a field of the example or the metadata
-// that is not there, unless the expression deals with null itself, by ??, ?.,
-// in or nil. Kind steps gives every message that the model wrote a shaped
-// reward, and the trajectory their sum; see stepEnvironment. Functions that would not give the same value every time (now, and
-// those that list a map's entries) are not there; times are in UTC.
+// The type environment lists what an expression may read. It gives a number, or
+// a condition, which is 1 or 0. The result is null when an earlier reward that
+// it reads has no value, or a field of the example or the metadata is missing,
+// unless the expression handles null itself, by ??, ?., in or nil. Kind steps
+// gives every message that the model wrote a shaped reward, and the trajectory
+// their sum; see stepEnvironment. Functions whose value differs from call to
+// call (now, and those that list a map's entries) are left out; times are in
+// UTC.
 package expr
 
 import (
@@ -27,14 +28,39 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/stages/internal/expression"
+	"github.com/rollmill/rollmill/stages/plugin"
 	"github.com/rollmill/rollmill/stages/score"
 )
 
 // Kind is the reward's entry in the registry.
-var Kind = score.Kind{
-	Name:  "expr",
-	Usage: "an expression over answer, example, messages, rewards, metadata, status, stop_reason and token counts that gives a number or a condition",
-	New:   newReward,
+var Kind = score.RewardKind{Kind: plugin.Kind[score.RewardSettings]{
+	Name: "expr",
+	Help: "compute an expression over answer, example, messages, rewards, metadata, status, stop_reason and token counts",
+	New:  func() score.RewardSettings { return &Settings{} },
+}}
+
+// Settings are those of both kinds.
+type Settings struct {
+	Expression string
+
+	steps bool // it is over the single messages that the model wrote
+}
+
+// Declare names them.
+func (s *Settings) Declare(d *plugin.Declarer) {
+	d.String(&s.Expression, "expression", "compute this `EXPRESSION`, which gives a number or a condition").Whole()
+}
+
+// Reward compiles the expression.
+func (s *Settings) Reward(setup score.Setup) (score.Reward, error) {
+	if !s.steps {
+		return compile(s.Expression, setup, environment{})
+	}
+	r, err := compile(s.Expression, setup, stepEnvironment{})
+	if err != nil {
+		return nil, err
+	}
+	return &steps{r}, nil
 }
 
 type reward struct {
@@ -43,13 +69,11 @@ type reward struct {
 	earlier []string
 }
 
-func newReward(s score.Setup) (score.Reward, error) { return compile(s, environment{}) }
-
-func compile(s score.Setup, env any) (*reward, error) {
-	if s.Arguments == "" {
+func compile(source string, s score.Setup, env any) (*reward, error) {
+	if source == "" {
 		return nil, fmt.Errorf("the expression is empty")
 	}
-	program, err := expression.Compile(s.Arguments, env)
+	program, err := expression.Compile(source, env)
 	if err != nil {
 		return nil, err
 	}

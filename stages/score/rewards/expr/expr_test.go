@@ -69,7 +69,7 @@ func TestCompileErrorsHaveAPlace(t *testing.T) {
 		`len(keys(example))`:         "unknown name keys",
 		`sampled_tokens + "1" > "2"`: "(1:16)",
 	} {
-		_, err := expr.Kind.New(score.Setup{Spec: score.Spec{Arguments: source}, Earlier: []string{"tree"}, Log: slog.New(slog.DiscardHandler)})
+		_, err := expr.Kind.Make(source, score.Setup{Earlier: []string{"tree"}, Log: slog.New(slog.DiscardHandler)})
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: error %v does not mention %q", source, err, want)
 		}

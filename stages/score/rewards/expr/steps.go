@@ -4,22 +4,17 @@ import (
 	"context"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/stages/plugin"
 	"github.com/rollmill/rollmill/stages/score"
 )
 
 // Steps is the entry of expressions over the single messages that the model
 // wrote.
-var Steps = score.Kind{
-	Name:  "steps",
-	Usage: "an expression over message, replies (those up to the model's next), step (from 0), steps and all that expr reads, for each message that the model wrote; the reward is the sum",
-	New: func(s score.Setup) (score.Reward, error) {
-		r, err := compile(s, stepEnvironment{})
-		if err != nil {
-			return nil, err
-		}
-		return &steps{r}, nil
-	},
-}
+var Steps = score.RewardKind{Kind: plugin.Kind[score.RewardSettings]{
+	Name: "steps",
+	Help: "compute an expression for each message that the model wrote, over message, replies, step (from 0), steps and all that expr reads; the reward is the sum",
+	New:  func() score.RewardSettings { return &Settings{steps: true} },
+}}
 
 // stepEnvironment is what an expression over a step may read, beside all that
 // one over the whole trajectory may.

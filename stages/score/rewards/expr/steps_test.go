@@ -44,7 +44,7 @@ func TestSteps(t *testing.T) {
 			t.Errorf("%s is %+v, want %s", source, v, want)
 		}
 	}
-	if _, err := expr.Kind.New(score.Setup{Spec: score.Spec{Arguments: "step"}}); err == nil {
+	if _, err := expr.Kind.Make("step", score.Setup{}); err == nil {
 		t.Error("an expression over the trajectory may name a step")
 	}
 }

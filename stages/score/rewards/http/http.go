@@ -4,11 +4,10 @@
 //	http:https://rewards.example/score
 //	http:version=2,https://rewards.example/score
 //
-// Where the service runs decides nothing: scheme, host and port are not part of
-// what makes two score datasets the same, and the service may move between two
-// shards. Which of its rewards is meant does, so path and query count. What
-// cannot be seen from here is that the service was changed: then say another
-// version, any word, or the scores stored before are taken for up to date.
+// Scheme, host and port are not part of a dataset's identity: the service may
+// move between two shards. Path and query are, because they name the reward.
+// Rollmill cannot see that a service was changed: give another version, which
+// may be any word, or stored scores count as up to date.
 //
 // A request's body is a line of JSON for each trajectory, score.Request, and
 // the response's a line for each answer, score.Answer, in any order, matched
@@ -20,18 +19,18 @@
 // or after growing waits. When a batch fails otherwise, or leaves rows without
 // an answer, these are asked about one by one: a row only fails alone. A
 // service that cannot be reached at all ends the stage as temporary, and one
-// that does not let us in (401, 403, 404) as failed.
+// that does not let us in (401, 403, 404) as failed. A redirect is followed only
+// to the same host and port, and as a POST.
 package http
 
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"net"
 	"net/http"
 	"net/url"
 	"os"
@@ -39,21 +38,21 @@ import (
 	"strings"
 	"time"
 
-	"github.com/cenkalti/backoff/v5"
-
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/stages"
-	"github.com/rollmill/rollmill/stages/internal/room"
-	"github.com/rollmill/rollmill/stages/internal/web"
+	"github.com/rollmill/rollmill/stages/internal/remote"
+	"github.com/rollmill/rollmill/stages/plugin"
 	"github.com/rollmill/rollmill/stages/score"
 )
 
 // Kind is the reward's entry in the registry.
-var Kind = score.Kind{
-	Name:   "http",
-	Usage:  "[version=V,]URL; it is posted a line of JSON for each trajectory and responds with one, as a program of kind command does",
+var Kind = score.RewardKind{
+	Kind: plugin.Kind[score.RewardSettings]{
+		Name: "http",
+		Help: "ask a service, which is posted a line of JSON for each trajectory and answers with one",
+		New:  func() score.RewardSettings { return &Settings{} },
+	},
 	Seeded: true,
-	New:    newReward,
 	Decides: func(arguments string) string {
 		version, address := split(arguments)
 		u, err := url.Parse(address)
@@ -66,6 +65,14 @@ var Kind = score.Kind{
 		}
 		return "version=" + version + ",/" + decides
 	},
+}
+
+// Settings are the reward's.
+type Settings struct{ Address string }
+
+// Declare names them.
+func (s *Settings) Declare(d *plugin.Declarer) {
+	d.String(&s.Address, "address", "post to this URL, `[version=V,]URL`; a service that changed needs another version").Whole()
 }
 
 // split parts the version, "" when none is said, from the URL.
@@ -84,25 +91,24 @@ var secret = regexp.MustCompile(`(?i)(key|token|secret|passw|signature|^sig$|aut
 const (
 	maxLine     = 16 << 20
 	maxResponse = 64 << 20
-	smallAnswer = 1 << 20 // of which any number may be read at once
 	maxTries    = 5
 	first       = 200 * time.Millisecond // before the second try
 )
 
 type reward struct {
 	score.Setup
-	url    string
-	key    string
-	client *http.Client
+	url     string
+	service remote.Client
 }
 
-func newReward(s score.Setup) (score.Reward, error) {
-	version, address := split(s.Arguments)
+// Reward makes the reward.
+func (s *Settings) Reward(setup score.Setup) (score.Reward, error) {
+	version, address := split(s.Address)
 	u, err := url.Parse(address)
 	switch {
 	case err != nil:
 		return nil, err
-	case version == "" && strings.HasPrefix(s.Arguments, "version="):
+	case version == "" && strings.HasPrefix(s.Address, "version="):
 		return nil, errors.New("version= names none")
 	case u.Scheme != "http" && u.Scheme != "https" || u.Host == "":
 		return nil, fmt.Errorf("%q is not an http or https URL", address)
@@ -114,9 +120,9 @@ func newReward(s score.Setup) (score.Reward, error) {
 			return nil, fmt.Errorf("the URL's parameter %q looks like a secret, and is kept with the scores: put a key into ROLLMILL_REWARD_API_KEY", name)
 		}
 	}
-	t := http.DefaultTransport.(*http.Transport).Clone()
-	t.MaxIdleConnsPerHost = 64
-	return &reward{Setup: s, url: u.String(), key: os.Getenv("ROLLMILL_REWARD_API_KEY"), client: &http.Client{Transport: t}}, nil
+	key := os.Getenv("ROLLMILL_REWARD_API_KEY")
+	return &reward{Setup: setup, url: u.String(), service: remote.Client{HTTP: remote.NewHTTP(64), Most: maxResponse, Explain: explain,
+		Sign: func(r *http.Request) { remote.Authorize(r, key) }}}, nil
 }
 
 func (r *reward) Needs() score.Needs { return score.Text }
@@ -124,7 +130,7 @@ func (r *reward) Reads() []string    { return r.Earlier }
 
 // Close ends the connections.
 func (r *reward) Close() error {
-	r.client.CloseIdleConnections()
+	r.service.HTTP.CloseIdleConnections()
 	return nil
 }
 
@@ -201,22 +207,23 @@ func (r *reward) ask(ctx context.Context, asks []*ask) (score.Value, error) {
 	for _, a := range asks {
 		body = append(body, a.line...)
 	}
-	wait := backoff.NewExponentialBackOff()
-	wait.InitialInterval = first
-	answer, err := backoff.Retry(ctx, func() ([]byte, error) { return r.post(ctx, body) },
-		backoff.WithBackOff(wait), backoff.WithMaxTries(maxTries), backoff.WithMaxElapsedTime(0))
-	var status *statusError
-	var dial *net.OpError
+	answer, err := remote.Retry(ctx, maxTries, first, func() ([]byte, error) { return r.post(ctx, body) })
+	status := remote.Status(err)
+	var failed *remote.Error
+	var late remote.LateError
+	var large remote.TooLargeError
 	switch {
 	case ctx.Err() != nil:
 		return score.Value{}, ctx.Err()
-	case errors.As(err, &dial) && dial.Op == "dial":
+	case errors.As(err, &failed) && failed.Unsent:
 		return score.Value{}, stages.Errorf(stages.KindTemporary, "is it running, and the URL right?", "reward %q: %w", r.Name, err)
-	case errors.As(err, &status) && (status.code == 401 || status.code == 403 || status.code == 404):
+	case status == http.StatusUnauthorized || status == http.StatusForbidden || status == http.StatusNotFound:
 		return score.Value{}, stages.Errorf(stages.KindFailed, "are the URL and ROLLMILL_REWARD_API_KEY right?", "reward %q: %w", r.Name, err)
-	case errors.Is(err, context.DeadlineExceeded):
-		return score.Failed(formats.RewardTimeout, "no answer within %s", r.Timeout), nil
-	case errors.As(err, &status):
+	case errors.As(err, &late):
+		return score.Failed(formats.RewardTimeout, "%v", late), nil
+	case errors.As(err, &large):
+		return score.Failed(formats.RewardCrashed, "the response is longer than %d MiB; --batch-rows asks for fewer rows at once", maxResponse>>20), nil
+	case status > 0:
 		return score.Failed(formats.RewardError, "%v", err), nil
 	case err != nil:
 		return score.Failed(formats.RewardCrashed, "%v", err), nil
@@ -224,63 +231,27 @@ func (r *reward) ask(ctx context.Context, asks []*ask) (score.Value, error) {
 	return read(answer, asks), nil
 }
 
-// statusError is a response that is no answer.
-type statusError struct {
-	code int
-	text string
+// post posts once.
+func (r *reward) post(ctx context.Context, body []byte) (answer []byte, err error) {
+	_, err = r.service.Do(ctx, remote.Request{Method: http.MethodPost, URL: r.url, Header: http.Header{"Rollmill-Reward": {r.Name}},
+		Body: bytes.NewReader(body), Size: int64(len(body)), Type: "application/x-ndjson", Limit: cmp.Or(r.Timeout, -1)}, &answer)
+	return answer, err
 }
 
-func (e *statusError) Error() string { return fmt.Sprintf("HTTP %d: %s", e.code, e.text) }
-
-// post posts once; an error that may pass is not permanent.
-func (r *reward) post(ctx context.Context, body []byte) ([]byte, error) {
-	if r.Timeout > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, r.Timeout)
-		defer cancel()
+// explain leaves out the address, which no row holds, and says which errors are
+// temporary.
+func explain(e *remote.Error, _ *http.Request, answer []byte) {
+	e.What = ""
+	if e.Status > 0 {
+		e.What = fmt.Sprintf("HTTP %d: %s", e.Status, score.Quote(bytes.TrimSpace(answer)))
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, r.url, bytes.NewReader(body))
-	if err != nil {
-		return nil, backoff.Permanent(err)
-	}
-	req.Header.Set("Content-Type", "application/x-ndjson")
-	req.Header.Set("Rollmill-Reward", r.Name)
-	if r.key != "" {
-		req.Header.Set("Authorization", "Bearer "+r.key)
-	}
-	resp, err := r.client.Do(req)
-	if err != nil {
-		var u *url.Error
-		if errors.As(err, &u) {
-			err = u.Err
-		}
-		if dial := (*net.OpError)(nil); errors.As(err, &dial) && dial.Op == "dial" {
-			return nil, err
-		}
-		return nil, backoff.Permanent(err)
-	}
-	defer resp.Body.Close()
-	from, free := room.Reader(ctx, resp.Body, resp.ContentLength, smallAnswer, maxResponse)
-	defer free()
-	data, err := io.ReadAll(io.LimitReader(from, maxResponse+1))
-	if err != nil {
-		return nil, backoff.Permanent(fmt.Errorf("reading the response: %w", err))
-	}
-	if len(data) > maxResponse {
-		return nil, backoff.Permanent(fmt.Errorf("the response is longer than %d MiB; --batch-rows asks for fewer rows at once", maxResponse>>20))
-	}
-	if resp.StatusCode/100 == 2 {
-		return data, nil
-	}
-	err = &statusError{resp.StatusCode, score.Quote(bytes.TrimSpace(data))}
-	switch resp.StatusCode {
+	switch e.Status {
+	case 0:
+		e.Retry = e.Unsent
 	case http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
-		if wait, said := web.After(resp.Header, time.Now()); said {
-			return nil, errors.Join(err, &backoff.RetryAfterError{Duration: wait})
-		}
-		return nil, err
+	default:
+		e.Retry = false
 	}
-	return nil, backoff.Permanent(err)
 }
 
 // read settles the rows that a response answers. The value is why it does not

@@ -109,7 +109,7 @@ func TestFailures(t *testing.T) {
 
 func made(t *testing.T, url string, timeout time.Duration) score.Reward {
 	t.Helper()
-	r, err := rewards.Kind.New(score.Setup{Spec: score.Spec{Name: "tried", Arguments: url}, Timeout: timeout})
+	r, err := rewards.Kind.Make(url, score.Setup{Name: "tried", Timeout: timeout})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -184,7 +184,7 @@ func TestAnAddressIsNoVersion(t *testing.T) {
 
 func TestBadURLsAreErrors(t *testing.T) {
 	for arguments, want := range map[string]string{"": "not an http", "ftp://x": "not an http", "localhost:80": "not an http", "http://me:secret@x/": "ROLLMILL_REWARD_API_KEY", "http://x/?api_key=s": "looks like a secret", "version=,http://x/": "names none", "version=2": "not an http"} {
-		_, err := rewards.Kind.New(score.Setup{Spec: score.Spec{Arguments: arguments}})
+		_, err := rewards.Kind.Make(arguments, score.Setup{})
 		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "me:secret") {
 			t.Errorf("http:%s: %v does not mention %q", arguments, err, want)
 		}

@@ -7,95 +7,138 @@
 //	json:whole,at=city.name,field=capital       a value equals the example's field
 //	json:whole,at=ok,text=true                  a value equals a literal
 //
-// A schema is complete in its file: what it refers to elsewhere is not
+// A schema is of JSON Schema 2020-12 or draft-07, its multipleOf are whole
+// numbers, and it is complete in its file: what it refers to elsewhere is not
 // fetched. Values are equal as JSON is, whatever the order of keys.
 package json
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"math"
 	"os"
 	"reflect"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
-	"github.com/santhosh-tekuri/jsonschema/v6"
+	"github.com/google/jsonschema-go/jsonschema"
 
+	"github.com/rollmill/rollmill/stages/plugin"
 	"github.com/rollmill/rollmill/stages/score"
 )
 
 // Kind is the reward's entry in the registry.
-var Kind = score.Kind{
-	Name:  "json",
-	Usage: "whole|fenced[,schema=FILE][,at=PATH,field=NAME|text=JSON]; the answer is JSON, fits the schema, and its value at PATH is the wanted one",
-	New:   newReward,
+var Kind = score.RewardKind{Kind: plugin.Kind[score.RewardSettings]{
+	Name: "json",
+	Help: "check that the answer is JSON, fits a schema and holds a wanted value",
+	New:  func() score.RewardSettings { return &Settings{Mode: whole} },
+}}
+
+// What of the answer is read.
+const (
+	whole  = "whole"
+	fenced = "fenced"
+)
+
+// Settings are the reward's.
+type Settings struct {
+	Mode   string
+	Schema string  // a file; "": any JSON
+	At     *string // path in the answer
+	Field  *string // of the example, that the value at At must equal
+	Text   *string // a literal, in place of the field
 }
 
-type reward struct {
-	fenced bool
-	file   string
-	schema *jsonschema.Schema // nil: any JSON
-	at     string             // path in the answer
-	field  string             // of the example, when wanted is not a literal
-	wanted func(*score.Row) (any, error)
+// Declare names them.
+func (s *Settings) Declare(d *plugin.Declarer) {
+	plugin.Choice(d, &s.Mode, "mode", "read this `PART` of the answer: the whole of it, or its last fenced block", whole, fenced).First()
+	d.String(&s.Schema, "schema", "require the JSON schema in this `FILE`")
+	d.OptionalString(&s.At, "at", "compare the value at this `PATH` of keys and indexes, with dots between")
+	d.OptionalString(&s.Field, "field", "require the value of this `FIELD` of the example")
+	d.OptionalString(&s.Text, "text", "require the value of this `JSON`; it comes last, commas and all").Last()
 }
 
-func newReward(s score.Setup) (score.Reward, error) {
-	a, err := score.ParseArguments(s.Arguments, "schema", "at", "field", "text")
-	if err != nil {
-		return nil, err
-	}
-	r := &reward{fenced: a.Mode == "fenced", file: a.Value("schema", ""), at: a.Value("at", ""), field: a.Value("field", "")}
+// Reward makes the reward.
+func (s *Settings) Reward(score.Setup) (score.Reward, error) {
+	r := &reward{Settings: s}
 	switch {
-	case a.Mode != "" && a.Mode != "whole" && a.Mode != "fenced":
-		return nil, fmt.Errorf("%q is not one of whole, fenced", a.Mode)
-	case a.Has("field") && a.Has("text"):
-		return nil, fmt.Errorf("give field=NAME or text=JSON, not both")
-	case a.Has("at") && !a.Has("field") && !a.Has("text"):
-		return nil, fmt.Errorf("at=%s wants field=NAME or text=JSON to compare with", r.at)
-	case a.Has("field"):
-		r.wanted = func(row *score.Row) (any, error) { return row.Field(r.field) }
-	case a.Has("text"):
-		literal, ok := parse(a.Value("text", ""))
+	case s.Field != nil && s.Text != nil:
+		return nil, errors.New("give field=NAME or text=JSON, not both")
+	case s.At != nil && s.Field == nil && s.Text == nil:
+		return nil, fmt.Errorf("at=%s wants field=NAME or text=JSON to compare with", *s.At)
+	case s.Field != nil:
+		r.wanted = func(row *score.Row) (any, error) { return row.Field(*s.Field) }
+	case s.Text != nil:
+		literal, ok := parse(*s.Text)
 		if !ok {
-			return nil, fmt.Errorf("text=%s is not JSON", a.Value("text", ""))
+			return nil, fmt.Errorf("text=%s is not JSON", *s.Text)
 		}
 		r.wanted = func(*score.Row) (any, error) { return literal, nil }
 	}
-	if r.file != "" {
-		r.schema, err = compile(r.file)
+	var err error
+	if s.Schema != "" {
+		r.schema, err = compile(s.Schema)
 	}
 	return r, err
 }
 
-func compile(file string) (*jsonschema.Schema, error) {
+type reward struct {
+	*Settings
+	schema *jsonschema.Resolved // nil: any JSON
+	wanted func(*score.Row) (any, error)
+}
+
+// drafts are what $schema may say; a schema without one is of the last.
+var drafts = []string{"", "http://json-schema.org/draft-07/schema#", "https://json-schema.org/draft-07/schema#", "https://json-schema.org/draft/2020-12/schema"}
+
+func compile(file string) (*jsonschema.Resolved, error) {
 	data, err := os.ReadFile(file)
 	if err != nil {
 		return nil, err
 	}
-	document, err := jsonschema.UnmarshalJSON(bytes.NewReader(data))
+	var schema jsonschema.Schema
+	if err := json.Unmarshal(data, &schema); err != nil {
+		return nil, fmt.Errorf("schema %q: %w", file, err)
+	}
+	if !slices.Contains(drafts, schema.Schema) {
+		return nil, fmt.Errorf("schema %q: $schema is %s; draft 2020-12 and draft-07 are read", file, schema.Schema)
+	}
+	if document, _ := parse(string(data)); fractional(document) {
+		return nil, fmt.Errorf("schema %q: multipleOf takes whole numbers only: multiples of a fraction are not found out exactly", file)
+	}
+	resolved, err := schema.Resolve(nil) // which loads nothing
 	if err != nil {
 		return nil, fmt.Errorf("schema %q: %w", file, err)
 	}
-	c := jsonschema.NewCompiler()
-	c.DefaultDraft(jsonschema.Draft2020)
-	c.UseLoader(jsonschema.SchemeURLLoader{}) // loads nothing
-	if err := c.AddResource("schema.json", document); err != nil {
-		return nil, fmt.Errorf("schema %q: %w", file, err)
+	return resolved, nil
+}
+
+// fractional reports whether a schema has a multipleOf that is no whole number:
+// the library divides floats, and finds that 0.07 is no multiple of 0.01.
+func fractional(schema any) bool {
+	switch v := schema.(type) {
+	case map[string]any:
+		if n, is := v["multipleOf"].(float64); is && n != math.Trunc(n) {
+			return true
+		}
+		for _, part := range v {
+			if fractional(part) {
+				return true
+			}
+		}
+	case []any:
+		return slices.ContainsFunc(v, fractional)
 	}
-	schema, err := c.Compile("schema.json")
-	if err != nil {
-		return nil, fmt.Errorf("schema %q: %w", file, err)
-	}
-	return schema, nil
+	return false
 }
 
 // Needs is the example when a field of it is compared with.
 func (r *reward) Needs() score.Needs {
-	if r.field != "" {
+	if r.Field != nil && *r.Field != "" {
 		return score.Head
 	}
 	return score.Light
@@ -105,10 +148,10 @@ func (r *reward) Close() error { return nil }
 
 // Files is the schema.
 func (r *reward) Files() []string {
-	if r.file == "" {
+	if r.Schema == "" {
 		return nil
 	}
-	return []string{r.file}
+	return []string{r.Schema}
 }
 
 func (r *reward) Score(ctx context.Context, rows []*score.Row, values []score.Value) error {
@@ -141,14 +184,14 @@ func (r *reward) right(row *score.Row) (bool, error) {
 	if r.wanted == nil {
 		return true, nil
 	}
-	got, ok := lookUp(answer, r.at)
+	got, ok := lookUp(answer, r.At)
 	return ok && reflect.DeepEqual(got, wanted), nil
 }
 
 var fence = regexp.MustCompile("(?s)```[a-zA-Z]*[ \\t]*\\n(.*?)```")
 
 func (r *reward) text(answer string) string {
-	if !r.fenced {
+	if r.Mode != fenced {
 		return answer
 	}
 	blocks := fence.FindAllStringSubmatch(answer, -1)
@@ -164,12 +207,13 @@ func parse(text string) (any, bool) {
 	return v, err == nil
 }
 
-// lookUp follows a path of keys and list indexes with dots between.
-func lookUp(v any, path string) (any, bool) {
-	if path == "" {
+// lookUp follows a path of keys and list indexes with dots between; without one
+// it returns the value itself.
+func lookUp(v any, path *string) (any, bool) {
+	if path == nil || *path == "" {
 		return v, true
 	}
-	for name := range strings.SplitSeq(path, ".") {
+	for name := range strings.SplitSeq(*path, ".") {
 		switch at := v.(type) {
 		case map[string]any:
 			next, ok := at[name]

@@ -4,12 +4,12 @@
 //	judge:model=gpt-5-mini,rubric=rubric.md
 //	judge:model=gpt-5-mini,repeats=3,agree=0.3,text=Is the answer polite?
 //
-// The model is asked for a JSON object with a score. An answer that is none is
-// looked through for one, and otherwise sent back with the reason, once. Every
-// answer is kept by model, rubric and content, so that it is paid for once and
-// the same trajectories have the same rewards. With repeats each is asked with
-// another seed; the mean of a majority counts, and nothing when they differ by
-// more than agree.
+// The model is asked for a JSON object with a score. If an answer is not one,
+// the last whole object within it counts; without any it is sent back with the
+// reason, once. Every answer is kept by model, rubric and content, so that it is
+// paid for once and the same trajectories have the same rewards. With repeats
+// each is asked with another seed; the mean of a majority counts, and nothing
+// when they differ by more than agree.
 //
 // What the trajectory says is data to the judge and told so; that a model
 // never follows it cannot be promised.
@@ -19,50 +19,55 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"strconv"
 
 	"golang.org/x/sync/errgroup"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/stages/plugin"
 	"github.com/rollmill/rollmill/stages/score"
 )
 
 // Kind is the reward's entry in the registry.
-var Kind = score.Kind{
-	Name:   "judge",
-	Usage:  Usage + "[,min=0][,max=1]; a model scores each trajectory under a rubric; text= comes last, commas and all",
-	Seeded: true,
-	New:    newReward,
-}
+var Kind = score.RewardKind{Seeded: true, Kind: plugin.Kind[score.RewardSettings]{
+	Name: "judge",
+	Help: "ask a model to score each trajectory under a rubric",
+	New:  func() score.RewardSettings { return &Settings{Asking: NewAsking(), Max: 1} },
+}}
 
 const rubric = `How well was the goal that the conversation sets achieved? The end counts more than the way to it, but detours and errors on the way cost something, and partial success is worth something.`
 
-type reward struct {
-	*Panel
-	name        string
-	least, most float64
+// Settings are the reward's.
+type Settings struct {
+	Asking
+	Min, Max float64 // of a score
 }
 
-func newReward(s score.Setup) (score.Reward, error) {
-	a, err := score.ParseArguments(s.Arguments, append([]string{"min", "max"}, Keys...)...)
-	if err != nil {
-		return nil, err
+// Declare names them.
+func (s *Settings) Declare(d *plugin.Declarer) {
+	d.Float(&s.Min, "min", "ask for scores from `NUMBER` on")
+	d.Float(&s.Max, "max", "ask for scores up to `NUMBER`")
+	d.Include(&s.Asking)
+}
+
+// Reward makes the reward.
+func (s *Settings) Reward(setup score.Setup) (score.Reward, error) {
+	if !(s.Min < s.Max) {
+		return nil, fmt.Errorf("min=%v and max=%v are not a range", s.Min, s.Max)
 	}
-	r := &reward{name: s.Name}
-	var errLeast, errMost error
-	r.least, errLeast = strconv.ParseFloat(a.Value("min", "0"), 64)
-	r.most, errMost = strconv.ParseFloat(a.Value("max", "1"), 64)
-	if errLeast != nil || errMost != nil || !(r.least < r.most) {
-		return nil, fmt.Errorf("min=%s and max=%s are not a range", a.Value("min", "0"), a.Value("max", "1"))
-	}
-	r.Panel, err = NewPanel(s, a, map[string]any{
+	p, err := NewPanel(setup, s.Asking, map[string]any{
 		"type": "object", "additionalProperties": false, "required": []string{"explanation", "score"},
 		"properties": map[string]any{"explanation": map[string]any{"type": "string"}, "score": map[string]any{"type": "number"}},
 	}, rubric)
 	if err != nil {
 		return nil, err
 	}
-	return r, nil
+	return &reward{Panel: p, name: setup.Name, least: s.Min, most: s.Max}, nil
+}
+
+type reward struct {
+	*Panel
+	name        string
+	least, most float64
 }
 
 func (r *reward) Needs() score.Needs { return score.Text }

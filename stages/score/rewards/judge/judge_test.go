@@ -64,7 +64,7 @@ func TestConformance(t *testing.T) {
 
 func made(t *testing.T, j score.Judging, seed int64, arguments string) score.Reward {
 	t.Helper()
-	r, err := judge.Kind.New(score.Setup{Spec: score.Spec{Name: "tried", Arguments: arguments}, Judging: j, Seed: seed})
+	r, err := judge.Kind.Make(arguments, score.Setup{Name: "tried", Judging: j, Seed: seed})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -189,12 +189,12 @@ func TestRepeatsHaveToAgree(t *testing.T) {
 // paid for is kept.
 func TestTheBudgetStops(t *testing.T) {
 	for name, ledger := range map[string]*score.Ledger{
-		"tokens": {MaxTokens: 1000},
-		"cost":   {MaxCost: 0.001, PromptPrice: 1, CompletionPrice: 1},
+		"tokens": {BudgetTokens: 1000},
+		"cost":   {BudgetMoney: 0.001, PromptPrice: 1, CompletionPrice: 1},
 	} {
 		s := judgetest.New(t)
 		j := s.Judging(ask)
-		j.Ledger, j.AtOnce = ledger, 1
+		j.Ledger, j.Concurrency = ledger, 1
 		rows := rewardtest.Rows()
 		err := made(t, j, 0, "model=m,max-tokens=100").Score(t.Context(), rows, make([]score.Value, len(rows)))
 		var staged *stages.Error
@@ -257,14 +257,14 @@ func TestTroubleOfTheServer(t *testing.T) {
 func TestBadOptionsAreErrors(t *testing.T) {
 	s := judgetest.New(t)
 	for arguments, want := range map[string]string{
-		"": "model=", "m": "KEY=VALUE", "model=m,min=2": "not a range", "model=m,repeats=0": "repeats=0", "model=m,outside=drop": "outside=drop",
+		"": "model=", "m": `"m" is not one of the options min, max, model`, "model=m,min=2": "not a range", "model=m,repeats=0": "repeats=0", "model=m,outside=drop": "outside=drop",
 		"model=m,rubric=/no/such": "no such file", "model=m,format=xml": "format=xml", "model=m,colour=red": "colour",
 	} {
-		if _, err := judge.Kind.New(score.Setup{Spec: score.Spec{Arguments: arguments}, Judging: s.Judging(ask)}); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := judge.Kind.Make(arguments, score.Setup{Judging: s.Judging(ask)}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("judge:%s: %v does not mention %q", arguments, err, want)
 		}
 	}
-	if _, err := judge.Kind.New(score.Setup{Spec: score.Spec{Arguments: "model=m"}}); err == nil || !strings.Contains(err.Error(), "--judge-url") {
+	if _, err := judge.Kind.Make("model=m", score.Setup{}); err == nil || !strings.Contains(err.Error(), "--judge-url") {
 		t.Errorf("no server: %v", err)
 	}
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/rollmill/rollmill/stages/score"
 )
 
-// Object reads a model's answer into v: one JSON object, or the last one that
-// stands whole in prose, in a code fence, or after the model's thinking.
+// Object reads a model's answer into v: one JSON object, or the last complete
+// one in prose, in a code fence, or after the model's thinking.
 func Object(text string, v any) error {
 	if _, after, found := strings.Cut(text, "</think>"); found {
 		text = after
@@ -45,7 +45,7 @@ func lastObject(text []byte) ([]byte, error) {
 		d := json.NewDecoder(bytes.NewReader(text[at:]))
 		if err := d.Decode(&object); err != nil {
 			if errors.Is(err, io.ErrUnexpectedEOF) {
-				break // cut short: what stands whole within it is only a part
+				break // cut short: a complete object within it is only a part
 			}
 			at++
 			continue

@@ -1,6 +1,7 @@
 package judge
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -36,76 +37,29 @@ type Panel struct {
 	places chan struct{}
 }
 
-// Keys are the options that NewPanel reads; text= is the rubric itself.
-var Keys = []string{"model", "rubric", "repeats", "repairs", "agree", "outside", "context", "max-tokens", "temperature", "effort", "format", "text"}
-
-// Usage is them for people.
-const Usage = "model=NAME[,rubric=FILE][,repeats=N][,agree=0.3][,outside=refuse|clamp][,repairs=N][,context=TOKENS][,max-tokens=N][,temperature=T][,effort=LEVEL][,format=schema|object|none][,text=RUBRIC]"
-
-// NewPanel reads the options. schema is of an answer; otherwise is the rubric
-// when none is given.
-func NewPanel(s score.Setup, a score.Arguments, schema map[string]any, otherwise string) (*Panel, error) {
-	p := &Panel{Judging: s.Judging, Model: a.Value("model", ""), Rubric: a.Value("text", otherwise), Seed: s.Seed, fields: map[string]any{}}
-	if a.Mode != "" {
-		return nil, fmt.Errorf("%q is not KEY=VALUE", a.Mode)
+// NewPanel makes a panel of settings. schema is of an answer; otherwise is the
+// rubric when none is given.
+func NewPanel(s score.Setup, a Asking, schema map[string]any, otherwise string) (*Panel, error) {
+	if err := a.check(); err != nil {
+		return nil, err
 	}
-	if p.Model == "" {
-		return nil, errors.New("name the judge with model=")
-	}
-	if p.Asker == nil {
+	if s.Judging.Asker == nil {
 		return nil, errors.New("no server to ask is named: --judge-url")
 	}
-	if file := a.Value("rubric", ""); file != "" {
-		text, err := os.ReadFile(file)
-		if err != nil || a.Has("text") {
-			return nil, errors.Join(err, map[bool]error{true: errors.New("rubric= and text= are both given")}[a.Has("text")])
-		}
-		p.Rubric, p.files = string(text), []string{file}
+	p := &Panel{
+		Judging: s.Judging, Model: a.Model, Rubric: otherwise, Repeats: int(a.Repeats), Repairs: int(a.Repairs), Agree: a.Agree,
+		Clamp: a.Outside == outsideClamp, Context: int64(a.Context), MaxTokens: int64(a.MaxTokens), Seed: s.Seed,
+		fields: a.fields(schema), places: make(chan struct{}, cmp.Or(s.Judging.Concurrency, score.DefaultJudgeConcurrency)),
 	}
-	var err error
-	number := func(key, otherwise string, least float64) float64 {
-		n, e := strconv.ParseFloat(a.Value(key, otherwise), 64)
-		if e != nil || !(n >= least && n < 1e9) {
-			err = fmt.Errorf("%s=%s is not a number from %v on", key, a.Value(key, otherwise), least)
-		}
-		return n
+	if a.Text != nil {
+		p.Rubric = *a.Text
 	}
-	p.Repeats, p.Repairs = int(number("repeats", "1", 1)), int(number("repairs", "1", 0))
-	p.Agree, p.Context, p.MaxTokens = number("agree", "0", 0), int64(number("context", "0", 0)), int64(number("max-tokens", "2048", 1))
-	if a.Has("temperature") {
-		p.fields["temperature"] = number("temperature", "", 0)
+	if a.Rubric == "" {
+		return p, nil
 	}
-	if a.Has("effort") {
-		p.fields["reasoning_effort"] = a.Value("effort", "")
-	}
-	switch a.Value("outside", "refuse") {
-	case "clamp", "refuse":
-		p.Clamp = a.Value("outside", "") == "clamp"
-	default:
-		return nil, fmt.Errorf("outside=%s is neither refuse nor clamp", a.Value("outside", ""))
-	}
-	if e := p.format(a.Value("format", "schema"), schema); e != nil {
-		return nil, e
-	}
-	p.fields["max_tokens"] = p.MaxTokens
-	p.places = make(chan struct{}, max(p.AtOnce, 1))
-	if p.AtOnce == 0 {
-		p.places = make(chan struct{}, 16)
-	}
+	text, err := os.ReadFile(a.Rubric)
+	p.Rubric, p.files = string(text), []string{a.Rubric}
 	return p, err
-}
-
-func (p *Panel) format(format string, schema map[string]any) error {
-	switch format {
-	case "schema":
-		p.fields["response_format"] = map[string]any{"type": "json_schema", "json_schema": map[string]any{"name": "scores", "strict": true, "schema": schema}}
-	case "object":
-		p.fields["response_format"] = map[string]any{"type": "json_object"}
-	case "none":
-	default:
-		return fmt.Errorf("format=%s is none of schema, object, none", format)
-	}
-	return nil
 }
 
 // Files are the rubric's.

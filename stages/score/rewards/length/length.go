@@ -1,5 +1,6 @@
-// Package length punishes overlong trajectories as DAPO does, softly: with L
-// tokens, at most max, and the last cache of them a zone of warning, it gives
+// Package length penalizes overlong trajectories as DAPO does, softly. With L
+// tokens, of which max are allowed and the last cache are a warning zone, it
+// gives
 //
 //	 0                      when L <= max - cache
 //	((max - cache) - L) / cache    up to max
@@ -15,45 +16,54 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
 	"unicode/utf8"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/stages/plugin"
 	"github.com/rollmill/rollmill/stages/score"
 )
 
 // Kind is the reward's entry in the registry.
-var Kind = score.Kind{
-	Name:  "length",
-	Usage: "max=N[,cache=N][,of=sampled|completion|characters]; 0, falling to -1 over the last cache tokens before max",
-	New:   newReward,
+var Kind = score.RewardKind{Kind: plugin.Kind[score.RewardSettings]{
+	Name: "length",
+	Help: "penalize what is too long: 0, falling to -1 over the last tokens before a maximum",
+	New:  func() score.RewardSettings { return &Settings{Of: ofSampled} },
+}}
+
+// What is counted.
+const (
+	ofSampled    = "sampled"
+	ofCompletion = "completion"
+	ofCharacters = "characters"
+)
+
+// Settings are the reward's.
+type Settings struct {
+	Max, Cache int
+	Of         string
+}
+
+// Declare names them.
+func (s *Settings) Declare(d *plugin.Declarer) {
+	d.Int(&s.Max, "max", "give -1 above `N` tokens")
+	d.Int(&s.Cache, "cache", "fall from 0 to -1 over the last `N` tokens before max")
+	plugin.Choice(d, &s.Of, "of", "count `WHAT`: sampled tokens, whose ids were recorded; completion tokens, as the engine counted them; or characters of the answer", ofSampled, ofCompletion, ofCharacters)
+}
+
+// Reward makes the reward.
+func (s *Settings) Reward(score.Setup) (score.Reward, error) {
+	switch {
+	case s.Max < 1:
+		return nil, fmt.Errorf("max=%d is not a number of tokens", s.Max)
+	case s.Cache < 0 || s.Cache > s.Max:
+		return nil, fmt.Errorf("cache=%d is not a number of tokens up to max", s.Cache)
+	}
+	return &reward{max: s.Max, cache: s.Cache, of: s.Of}, nil
 }
 
 type reward struct {
 	max, cache int
 	of         string
-}
-
-func newReward(s score.Setup) (score.Reward, error) {
-	a, err := score.ParseArguments(s.Arguments, "max", "cache", "of")
-	if err != nil {
-		return nil, err
-	}
-	r := &reward{of: a.Value("of", "sampled")}
-	var maxErr, cacheErr error
-	r.max, maxErr = strconv.Atoi(a.Value("max", ""))
-	r.cache, cacheErr = strconv.Atoi(a.Value("cache", "0"))
-	switch {
-	case a.Mode != "":
-		return nil, fmt.Errorf("%q is not one of the options max, cache, of", a.Mode)
-	case maxErr != nil || r.max < 1:
-		return nil, fmt.Errorf("max=%s is not a number of tokens", a.Value("max", ""))
-	case cacheErr != nil || r.cache < 0 || r.cache > r.max:
-		return nil, fmt.Errorf("cache=%s is not a number of tokens up to max", a.Value("cache", ""))
-	case r.of != "sampled" && r.of != "completion" && r.of != "characters":
-		return nil, fmt.Errorf("of=%s is not one of sampled, completion, characters", r.of)
-	}
-	return r, nil
 }
 
 func (r *reward) Needs() score.Needs { return score.Light }
@@ -73,9 +83,9 @@ func (r *reward) Score(ctx context.Context, rows []*score.Row, values []score.Va
 
 func (r *reward) length(row *score.Row) (int, error) {
 	switch r.of {
-	case "characters":
+	case ofCharacters:
 		return utf8.RuneCountInString(row.Answer), nil
-	case "completion":
+	case ofCompletion:
 		return int(row.CompletionTokens), nil
 	}
 	if row.SampledTokens == 0 && row.CompletionTokens > 0 {

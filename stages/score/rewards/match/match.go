@@ -18,53 +18,56 @@ import (
 	"strings"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/stages/plugin"
 	"github.com/rollmill/rollmill/stages/score"
 )
 
 // Kind is the reward's entry in the registry.
-var Kind = score.Kind{
-	Name:  "match",
-	Usage: "exact|contains|regexp|number[,field=NAME][,case=ignore][,space=keep|trim|fold][,tolerance=0.01|1%][,text=LITERAL]; text= comes last, commas and all",
-	New:   newReward,
-}
+var Kind = score.RewardKind{Kind: plugin.Kind[score.RewardSettings]{
+	Name: "match",
+	Help: "compare the answer with a reference: the whole, a part, a pattern or a number",
+	New: func() score.RewardSettings {
+		return &Settings{Field: "answer", Case: keep, Space: trim, Tolerance: tolerance{n: 1e-6}}
+	},
+}}
 
 type reward struct {
-	options
+	*Settings
 	matches func(answer, reference string) (bool, error)
 }
 
-func newReward(s score.Setup) (score.Reward, error) {
-	o, err := parse(s.Arguments)
-	if err != nil {
-		return nil, err
-	}
-	r := &reward{options: o}
-	switch o.mode {
-	case "exact":
+// Reward makes the reward.
+func (s *Settings) Reward(score.Setup) (score.Reward, error) {
+	r := &reward{Settings: s}
+	var err error
+	switch s.Mode {
+	case exact:
 		r.matches = func(answer, reference string) (bool, error) { return r.fold(answer) == r.fold(reference), nil }
-	case "contains":
+	case contains:
 		r.matches = r.contains
-	case "number":
+	case number:
 		r.matches = r.sameNumber
-		if o.text != nil {
-			_, err = r.sameNumber("", *o.text)
+		if s.Text != nil {
+			_, err = r.sameNumber("", *s.Text)
 		}
-	case "regexp":
+	case pattern:
 		r.matches = r.pattern
-		if o.text != nil {
-			compiled, e := r.compile(*o.text)
+		if s.Text != nil {
+			compiled, e := r.compile(*s.Text)
 			if e != nil {
 				return nil, e
 			}
 			r.matches = func(answer, _ string) (bool, error) { return compiled.MatchString(answer), nil }
 		}
+	default:
+		return nil, &plugin.ChoiceError{Text: s.Mode, Choices: modes}
 	}
 	return r, err
 }
 
 // Needs is the example, unless the reference is a literal.
 func (r *reward) Needs() score.Needs {
-	if r.text != nil {
+	if r.Text != nil {
 		return score.Light
 	}
 	return score.Head
@@ -116,7 +119,7 @@ func (r *reward) compile(pattern string) (*regexp.Regexp, error) {
 	if pattern == "" {
 		return nil, fmt.Errorf("the pattern is empty, which matches every answer")
 	}
-	if r.ignoreCase {
+	if r.Case == ignore {
 		pattern = "(?i:" + pattern + ")"
 	}
 	return regexp.Compile(pattern)

@@ -64,17 +64,17 @@ func TestMatch(t *testing.T) {
 
 func TestBadArgumentsAreNamed(t *testing.T) {
 	for arguments, want := range map[string]string{
-		"":                     "not a way to match",
-		"exakt":                `"exakt" is not a way to match`,
+		"":                     `"" is not one of exact, contains`,
+		"exakt":                `"exakt" is not one of exact, contains, regexp, number`,
 		"exact,colour=red":     `"colour" is not one of the options field`,
-		"exact,space=wide":     "space=wide",
-		"exact,case=upper":     "case=upper",
+		"exact,space=wide":     `space=wide: "wide" is not one of keep, trim, fold`,
+		"exact,case=upper":     `case=upper: "upper" is not one of keep, ignore`,
 		"number,tolerance=NaN": `"NaN"`,
 		"number,text=none":     "no number in the reference",
 		"regexp,text=(":        "missing closing )",
 		"regexp,text=":         "empty",
 	} {
-		_, err := match.Kind.New(score.Setup{Spec: score.Spec{Arguments: arguments}, Log: slog.New(slog.DiscardHandler)})
+		_, err := match.Kind.Make(arguments, score.Setup{Log: slog.New(slog.DiscardHandler)})
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("match:%s: error %v does not mention %q", arguments, err, want)
 		}

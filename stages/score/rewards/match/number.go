@@ -31,7 +31,7 @@ func isDigit(b byte) bool { return b >= '0' && b <= '9' }
 
 // sameNumber compares the last numbers of both texts. An answer without a
 // number is wrong; a reference without one cannot be compared with.
-func (o *options) sameNumber(answer, reference string) (bool, error) {
+func (s *Settings) sameNumber(answer, reference string) (bool, error) {
 	want, ok := lastNumber(reference)
 	if !ok {
 		return false, fmt.Errorf("there is no number in the reference %q", reference)
@@ -40,8 +40,8 @@ func (o *options) sameNumber(answer, reference string) (bool, error) {
 	if !ok {
 		return false, nil
 	}
-	allowed := o.tolerance
-	if o.relative {
+	allowed := s.Tolerance.n
+	if s.Tolerance.relative {
 		allowed *= math.Abs(want)
 	}
 	return math.Abs(got-want) <= allowed, nil

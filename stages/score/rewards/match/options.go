@@ -4,77 +4,91 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
-	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/rollmill/rollmill/stages/plugin"
 	"github.com/rollmill/rollmill/stages/score"
 )
 
-type options struct {
-	mode       string
-	field      string  // of the example
-	text       *string // a literal reference instead
-	ignoreCase bool
-	space      string
-	tolerance  float64
-	relative   bool // tolerance is a share of the reference
+// Settings are the reward's.
+type Settings struct {
+	Mode      string
+	Field     string  // of the example
+	Text      *string // a literal reference instead
+	Case      string
+	Space     string
+	Tolerance tolerance
 }
 
-var modes = []string{"exact", "contains", "regexp", "number"}
+// The ways to match.
+const (
+	exact    = "exact"
+	contains = "contains"
+	pattern  = "regexp"
+	number   = "number"
+)
 
-func parse(arguments string) (options, error) {
-	a, err := score.ParseArguments(arguments, "field", "case", "space", "tolerance", "text")
-	o := options{mode: a.Mode, field: a.Value("field", "answer"), space: a.Value("space", "trim"), ignoreCase: a.Value("case", "keep") == "ignore"}
-	if a.Has("text") {
-		text := a.Value("text", "")
-		o.text = &text
-	}
-	switch {
-	case err != nil:
-		return o, err
-	case !slices.Contains(modes, o.mode):
-		return o, fmt.Errorf("%q is not a way to match (there are %s)", o.mode, strings.Join(modes, ", "))
-	case !slices.Contains([]string{"keep", "trim", "fold"}, o.space):
-		return o, fmt.Errorf("space=%s is not one of keep, trim, fold", o.space)
-	case !slices.Contains([]string{"keep", "ignore"}, a.Value("case", "keep")):
-		return o, fmt.Errorf("case=%s is not one of keep, ignore", a.Value("case", ""))
-	}
-	return o, o.setTolerance(a.Value("tolerance", "1e-6"))
+var modes = []string{exact, contains, pattern, number}
+
+// What is done with case and white space.
+const (
+	keep   = "keep"
+	ignore = "ignore"
+	trim   = "trim"
+	fold   = "fold"
+)
+
+// Declare names them.
+func (s *Settings) Declare(d *plugin.Declarer) {
+	plugin.Choice(d, &s.Mode, "mode", "match in this `MODE`: exact, contains, regexp or number (the last one of the answer)", modes...).First()
+	d.String(&s.Field, "field", "take the reference from this `FIELD` of the example; a list holds alternatives")
+	plugin.Choice(d, &s.Case, "case", "compare case in this `WAY`: keep or ignore it", keep, ignore)
+	plugin.Choice(d, &s.Space, "space", "compare white space in this `WAY`: keep it, trim both ends, or fold each run into one space", keep, trim, fold)
+	plugin.Var(d, &s.Tolerance, "tolerance", "accept numbers that differ by up to this `NUMBER`, or by this share of the reference when it ends in %").Shown("1e-6")
+	d.OptionalString(&s.Text, "text", "compare with this `TEXT` in place of a field; it comes last, commas and all").Last()
 }
 
-func (o *options) setTolerance(value string) error {
-	number, percent := strings.CutSuffix(value, "%")
-	n, err := strconv.ParseFloat(number, 64)
+// tolerance is a difference of numbers that is accepted.
+type tolerance struct {
+	n        float64
+	relative bool // n is a share of the reference
+}
+
+// Parse reads a number such as 0.01 or 1%.
+func (t *tolerance) Parse(texts []string) error {
+	text, percent := strings.CutSuffix(texts[0], "%")
+	n, err := strconv.ParseFloat(text, 64)
 	if err != nil || !(n >= 0) || math.IsInf(n, 0) {
-		return fmt.Errorf("tolerance %q is not a number such as 0.01 or 1%%", value)
+		return fmt.Errorf("%q is not a number such as 0.01 or 1%%", texts[0])
 	}
-	if o.tolerance, o.relative = n, percent; percent {
-		o.tolerance = n / 100
+	if percent {
+		n /= 100
 	}
+	*t = tolerance{n: n, relative: percent}
 	return nil
 }
 
 // fold applies the options for case and space.
-func (o *options) fold(text string) string {
-	switch o.space {
-	case "trim":
+func (s *Settings) fold(text string) string {
+	switch s.Space {
+	case trim:
 		text = strings.TrimSpace(text)
-	case "fold":
+	case fold:
 		text = strings.Join(strings.Fields(text), " ")
 	}
-	if o.ignoreCase {
+	if s.Case == ignore {
 		text = strings.ToLower(text)
 	}
 	return text
 }
 
 // references are the texts of which one has to match.
-func (o *options) references(row *score.Row) ([]string, error) {
-	if o.text != nil {
-		return []string{*o.text}, nil
+func (s *Settings) references(row *score.Row) ([]string, error) {
+	if s.Text != nil {
+		return []string{*s.Text}, nil
 	}
-	field, err := row.Field(o.field)
+	field, err := row.Field(s.Field)
 	if err != nil {
 		return nil, err
 	}
@@ -83,12 +97,12 @@ func (o *options) references(row *score.Row) ([]string, error) {
 		list = []any{field}
 	}
 	if len(list) == 0 {
-		return nil, fmt.Errorf("the field %q is an empty list", o.field)
+		return nil, fmt.Errorf("the field %q is an empty list", s.Field)
 	}
 	out := make([]string, len(list))
 	for i, v := range list {
 		if out[i], err = asText(v); err != nil {
-			return nil, fmt.Errorf("the field %q: %w", o.field, err)
+			return nil, fmt.Errorf("the field %q: %w", s.Field, err)
 		}
 	}
 	return out, nil

@@ -46,17 +46,62 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/stages/plugin"
 	"github.com/rollmill/rollmill/stages/score"
 )
 
 // Kind is the reward's entry in the registry.
-var Kind = score.Kind{
-	Name:  "returns",
-	Usage: "[positions,]of=NAME[,gamma=G][,bonus=B][,at=steps|end]; discounted returns of the shaped rewards of a reward before it, or of the stored ones; positions weighs those of a game, early moves most",
-	New:   newReward,
+var Kind = score.RewardKind{Kind: plugin.Kind[score.RewardSettings]{
+	Name: "returns",
+	Help: "compute discounted returns of the shaped rewards of an earlier reward, or of the stored ones",
+	New:  func() score.RewardSettings { return &Settings{At: atSteps} },
+}}
+
+const asPositions = "positions"
+
+// What is discounted.
+const (
+	atSteps = "steps"
+	atEnd   = "end"
+)
+
+// Settings are the reward's.
+type Settings struct {
+	Mode  string // asPositions, or "" for discounted returns
+	Of    string // "": the stored shaped rewards
+	Gamma *float64
+	Bonus *float64
+	At    string
+}
+
+// Declare names them.
+func (s *Settings) Declare(d *plugin.Declarer) {
+	plugin.Choice(d, &s.Mode, "mode", "take shaped rewards for the values of a game's `positions`; early moves weigh most", asPositions).First()
+	d.String(&s.Of, "of", "read the shaped rewards of the reward `NAME`, computed before in the same run").Shown("the stored ones")
+	d.OptionalFloat(&s.Gamma, "gamma", "discount by this `FACTOR`, above 0 and at most 1").Shown("1; with positions 0.8")
+	d.OptionalFloat(&s.Bonus, "bonus", "discount values above 1 by this `FACTOR`, with positions").Shown("0.95")
+	plugin.Choice(d, &s.At, "at", "discount from this `PLACE`: steps, each with its shaped reward; or end, where the reward named by of counts as the last step's", atSteps, atEnd)
+}
+
+// Reward makes the reward.
+func (s *Settings) Reward(setup score.Setup) (score.Reward, error) {
+	r := &reward{of: s.Of, atEnd: s.At == atEnd, gamma: 1, bonus: 0.95, positions: s.Mode == asPositions}
+	if r.positions {
+		r.gamma = 0.8
+	}
+	switch {
+	case s.Bonus != nil && !r.positions:
+		return nil, errors.New("bonus= is for positions alone")
+	case r.atEnd && r.positions:
+		return nil, errors.New("at=end is not for positions")
+	case r.atEnd && r.of == "":
+		return nil, errors.New("at=end wants of=NAME, the reward to discount")
+	case r.of != "" && !setup.Partial && !slices.Contains(setup.Earlier, r.of):
+		return nil, fmt.Errorf("no reward %q is computed before this one (there are: %v)", r.of, setup.Earlier)
+	}
+	return r, errors.Join(setFactor(&r.gamma, "gamma", s.Gamma), setFactor(&r.bonus, "bonus", s.Bonus))
 }
 
 type reward struct {
@@ -66,44 +111,16 @@ type reward struct {
 	positions    bool
 }
 
-func newReward(s score.Setup) (score.Reward, error) {
-	a, err := score.ParseArguments(s.Arguments, "of", "gamma", "bonus", "at")
-	if err != nil {
-		return nil, err
+// setFactor sets a factor that was given to a number above 0, at most 1: with 0
+// a return would be the first step's reward, whatever follows.
+func setFactor(factor *float64, name string, given *float64) error {
+	if given == nil {
+		return nil
 	}
-	r := &reward{of: a.Value("of", ""), atEnd: a.Value("at", "steps") == "end", positions: a.Mode == "positions"}
-	gamma := "1"
-	if r.positions {
-		gamma = "0.8"
+	if *factor = *given; !(*given > 0 && *given <= 1) {
+		return fmt.Errorf("%s=%v is not above 0 and at most 1", name, *given)
 	}
-	var gammaErr, bonusErr error
-	r.gamma, gammaErr = factor("gamma", a.Value("gamma", gamma))
-	r.bonus, bonusErr = factor("bonus", a.Value("bonus", "0.95"))
-	switch at := a.Value("at", "steps"); {
-	case a.Mode != "" && a.Mode != "positions":
-		return nil, fmt.Errorf("%q is neither positions nor one of the options of, gamma, bonus, at", a.Mode)
-	case at != "steps" && at != "end":
-		return nil, fmt.Errorf("at=%s is neither steps nor end", at)
-	case a.Has("bonus") && !r.positions:
-		return nil, errors.New("bonus= is for positions alone")
-	case r.atEnd && r.positions:
-		return nil, errors.New("at=end is not for positions")
-	case r.atEnd && r.of == "":
-		return nil, errors.New("at=end wants of=NAME, the reward to discount")
-	case r.of != "" && !s.Partial && !slices.Contains(s.Earlier, r.of):
-		return nil, fmt.Errorf("no reward %q is computed before this one (there are: %v)", r.of, s.Earlier)
-	}
-	return r, errors.Join(gammaErr, bonusErr)
-}
-
-// factor is a number above 0, at most 1: with 0 a return would be the first
-// step's reward, whatever follows.
-func factor(name, text string) (float64, error) {
-	n, err := strconv.ParseFloat(text, 64)
-	if err != nil || !(n > 0 && n <= 1) {
-		return 0, fmt.Errorf("%s=%s is not above 0 and at most 1", name, text)
-	}
-	return n, nil
+	return nil
 }
 
 // Needs are the messages only where steps have to be counted.

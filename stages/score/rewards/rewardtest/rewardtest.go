@@ -17,12 +17,14 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/stages/plugin"
+	"github.com/rollmill/rollmill/stages/plugin/plugintest"
 	"github.com/rollmill/rollmill/stages/score"
 )
 
 // Suite says what to try.
 type Suite struct {
-	Kind      score.Kind
+	Kind      score.RewardKind
 	Arguments string
 	Earlier   []string // rewards that rows bring along; Rows gives them values
 	Judging   score.Judging
@@ -31,6 +33,9 @@ type Suite struct {
 
 // Run tries it.
 func Run(t *testing.T, s Suite) {
+	t.Run("settings are declared well", func(t *testing.T) {
+		plugintest.Settings(t, func() plugin.Settings { return s.Kind.New() })
+	})
 	t.Run("values are finite or named failures", s.values)
 	t.Run("batch boundaries do not matter", s.boundaries)
 	t.Run("the same rows give the same values", s.determinism)
@@ -41,16 +46,15 @@ func Run(t *testing.T, s Suite) {
 }
 
 // New makes a reward as the stage would.
-func New(t testing.TB, kind score.Kind, arguments string, earlier ...string) score.Reward {
+func New(t testing.TB, kind score.RewardKind, arguments string, earlier ...string) score.Reward {
 	t.Helper()
 	return Suite{Kind: kind, Arguments: arguments, Earlier: earlier}.reward(t)
 }
 
 func (s Suite) reward(t testing.TB) score.Reward {
 	t.Helper()
-	r, err := s.Kind.New(score.Setup{
-		Spec:    score.Spec{Name: "tried", Weight: 1, Kind: s.Kind.Name, Arguments: s.Arguments},
-		Earlier: s.Earlier, Judging: s.Judging, Timeout: 20 * time.Second, Log: slog.New(slog.DiscardHandler),
+	r, err := s.Kind.Make(s.Arguments, score.Setup{
+		Name: "tried", Earlier: s.Earlier, Judging: s.Judging, Timeout: 20 * time.Second, Log: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
 		t.Fatalf("%s:%s: %v", s.Kind.Name, s.Arguments, err)

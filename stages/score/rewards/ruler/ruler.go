@@ -30,42 +30,42 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/stages/plugin"
 	"github.com/rollmill/rollmill/stages/score"
 	"github.com/rollmill/rollmill/stages/score/rewards/judge"
 )
 
 // Kind is the reward's entry in the registry.
-var Kind = score.Kind{
-	Name:   "ruler",
-	Usage:  judge.Usage + "; a model scores the trajectories of each group side by side, from 0 to 1",
-	Seeded: true,
-	New:    newReward,
-}
+var Kind = score.RewardKind{Seeded: true, Kind: plugin.Kind[score.RewardSettings]{
+	Name: "ruler",
+	Help: "ask a model to score the trajectories of each group side by side, from 0 to 1",
+	New:  func() score.RewardSettings { return &Settings{judge.NewAsking()} },
+}}
 
 const rubric = `A trajectory that achieves the goal scores clearly higher than one that does not. Of two that achieve it, the more efficient one scores higher. Where two are nearly the same, so are their scores. One that makes progress without achieving the goal earns part of the score.`
 
-type reward struct {
-	*judge.Panel
-	name string
-}
+// Settings are the reward's.
+type Settings struct{ judge.Asking }
 
-func newReward(s score.Setup) (score.Reward, error) {
-	a, err := score.ParseArguments(s.Arguments, judge.Keys...)
-	if err != nil {
-		return nil, err
-	}
+// Reward makes the reward.
+func (s *Settings) Reward(setup score.Setup) (score.Reward, error) {
 	one := map[string]any{
 		"type": "object", "additionalProperties": false, "required": []string{"trajectory_id", "explanation", "score"},
 		"properties": map[string]any{"trajectory_id": map[string]any{"type": "string"}, "explanation": map[string]any{"type": "string"}, "score": map[string]any{"type": "number"}},
 	}
-	panel, err := judge.NewPanel(s, a, map[string]any{
+	panel, err := judge.NewPanel(setup, s.Asking, map[string]any{
 		"type": "object", "additionalProperties": false, "required": []string{"scores"},
 		"properties": map[string]any{"scores": map[string]any{"type": "array", "items": one}},
 	}, rubric)
 	if err != nil {
 		return nil, err
 	}
-	return &reward{panel, s.Name}, nil
+	return &reward{panel, setup.Name}, nil
+}
+
+type reward struct {
+	*judge.Panel
+	name string
 }
 
 func (r *reward) Needs() score.Needs { return score.Text }

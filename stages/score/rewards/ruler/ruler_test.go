@@ -34,7 +34,7 @@ func ask(ctx context.Context, url string, q score.Question) (score.Reply, error)
 
 func made(t *testing.T, j score.Judging, seed int64, arguments string) score.Reward {
 	t.Helper()
-	r, err := ruler.Kind.New(score.Setup{Spec: score.Spec{Name: "tried", Arguments: arguments}, Judging: j, Seed: seed})
+	r, err := ruler.Kind.Make(arguments, score.Setup{Name: "tried", Judging: j, Seed: seed})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,6 +1,6 @@
 // Package tools rewards the right tool calls with the right arguments. The
-// calls that are wanted stand in a field of the example ("tool_calls", unless
-// field says otherwise) or in a literal, as a list of
+// calls that are wanted come from a field of the example ("tool_calls", unless
+// field names another) or from a literal, as a list of
 //
 //	{"name": "search", "arguments": {"query": "weather"}}
 //
@@ -23,14 +23,56 @@ import (
 	"fmt"
 	"reflect"
 
+	"github.com/rollmill/rollmill/stages/plugin"
 	"github.com/rollmill/rollmill/stages/score"
 )
 
 // Kind is the reward's entry in the registry.
-var Kind = score.Kind{
-	Name:  "tools",
-	Usage: "all|share|exact[,field=NAME|text=JSON]; the model made the tool calls that the example's field, or the literal, lists",
-	New:   newReward,
+var Kind = score.RewardKind{Kind: plugin.Kind[score.RewardSettings]{
+	Name: "tools",
+	Help: "compare the tool calls that the model made with those that are wanted",
+	New:  func() score.RewardSettings { return &Settings{Field: "tool_calls"} },
+}}
+
+// The ways to compare.
+const (
+	every = "all"
+	share = "share"
+	exact = "exact"
+)
+
+var modes = []string{every, share, exact}
+
+// Settings are the reward's.
+type Settings struct {
+	Mode  string
+	Field string
+	Text  *string // a literal in place of the field
+}
+
+// Declare names them.
+func (s *Settings) Declare(d *plugin.Declarer) {
+	plugin.Choice(d, &s.Mode, "mode", "reward by this `MODE`: 1 when all wanted calls were made, the share of them, or 1 when exactly these were made, in order", modes...).First()
+	d.String(&s.Field, "field", "take the wanted calls from this `FIELD` of the example")
+	d.OptionalString(&s.Text, "text", "want the calls of this `JSON` list, in place of a field; it comes last, commas and all").Last()
+}
+
+// Reward makes the reward.
+func (s *Settings) Reward(score.Setup) (score.Reward, error) {
+	if s.Mode == "" {
+		return nil, &plugin.ChoiceError{Choices: modes}
+	}
+	r := &reward{mode: s.Mode, field: s.Field}
+	if s.Text == nil {
+		return r, nil
+	}
+	var list any
+	if err := json.Unmarshal([]byte(*s.Text), &list); err != nil {
+		return nil, fmt.Errorf("text is not JSON: %w", err)
+	}
+	var err error
+	r.wanted, err = r.calls(list)
+	return r, err
 }
 
 type reward struct {
@@ -44,32 +86,13 @@ type call struct {
 	arguments map[string]any // nil: any
 }
 
-func newReward(s score.Setup) (score.Reward, error) {
-	a, err := score.ParseArguments(s.Arguments, "field", "text")
-	if err != nil {
-		return nil, err
-	}
-	r := &reward{mode: a.Mode, field: a.Value("field", "tool_calls")}
-	if r.mode != "all" && r.mode != "share" && r.mode != "exact" {
-		return nil, fmt.Errorf("%q is not one of all, share, exact", r.mode)
-	}
-	if a.Has("text") {
-		var list any
-		if err := json.Unmarshal([]byte(a.Value("text", "")), &list); err != nil {
-			return nil, fmt.Errorf("text is not JSON: %w", err)
-		}
-		r.wanted, err = r.calls(list)
-	}
-	return r, err
-}
-
 // calls reads a list of wanted calls.
 func (r *reward) calls(v any) ([]call, error) {
 	list, ok := v.([]any)
 	if !ok {
 		return nil, errors.New("wanted tool calls are a list")
 	}
-	if len(list) == 0 && r.mode != "exact" {
+	if len(list) == 0 && r.mode != exact {
 		return nil, errors.New("the list of wanted tool calls is empty, which every trajectory fulfils")
 	}
 	out := []call{}
@@ -113,11 +136,11 @@ func (r *reward) value(row *score.Row) (float64, error) {
 		}
 	}
 	made := madeBy(row)
-	if r.mode == "exact" {
+	if r.mode == exact {
 		return exactly(wanted, made), nil
 	}
 	found := matched(wanted, made)
-	if r.mode == "share" {
+	if r.mode == share {
 		return float64(found) / float64(len(wanted)), nil
 	}
 	if found < len(wanted) {
@@ -158,7 +181,7 @@ func exactly(wanted, made []call) float64 {
 	return 1
 }
 
-// servedBy tells whether a call made is the one wanted.
+// servedBy reports whether a call made is the one wanted.
 func (w call) servedBy(made call) bool {
 	if w.name != made.name || w.arguments != nil && made.arguments == nil {
 		return false

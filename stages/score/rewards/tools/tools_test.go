@@ -55,7 +55,7 @@ func TestBadArgumentsAreNamed(t *testing.T) {
 		"": `"" is not one of all`, "most": `"most"`, "all,text={": "not JSON", "all,text={}": "a list", "all,text=[]": "empty",
 		"all,text=[{}]": "no name", `all,text=[{"name":"a","arguments":3}]`: "not an object", "all,fields=a": `"fields"`,
 	} {
-		_, err := tools.Kind.New(score.Setup{Spec: score.Spec{Arguments: arguments}})
+		_, err := tools.Kind.Make(arguments, score.Setup{})
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("tools:%s: error %v does not mention %q", arguments, err, want)
 		}

@@ -48,7 +48,7 @@ type Format struct {
 // User is the question; a second one is an answer sent back.
 func (r Request) User() string { return r.Messages[1].Content }
 
-// SentBack tells whether an answer was sent back.
+// SentBack reports whether an answer was sent back.
 func (r Request) SentBack() bool { return len(r.Messages) > 2 }
 
 // Labels are the trajectories of a group's question.

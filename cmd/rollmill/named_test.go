@@ -1,0 +1,160 @@
+package main
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/rollmill/rollmill/stages/plugin"
+)
+
+// declaring are the ways to declare a setting, of package plugin: the name is
+// among the arguments.
+var declaring = regexp.MustCompile(`^(String|Strings|Bool|Int|Int64|Float|Duration|OptionalInt|OptionalInt64|OptionalFloat|OptionalString|Objects|Pairs|Lists|Words|Key|Func|FileObject|JSONObjects|Choice|Var|Into|List|Choose|ChooseSpec)$`)
+
+// spoken are calls in which a setting's name stands for what it is called
+// elsewhere: the tag of an identity, a record that is adopted, a spec's key.
+var spoken = regexp.MustCompile(`^(ID|IDAlways|Adopt|given|Put|Identity)$`)
+
+// TestSettingsAreNamedOnce walks the tree: the name of a setting stands in the
+// line that declares it and in no other code. Names of one word are words that
+// mean other things, too, and are not looked for.
+func TestSettingsAreNamedOnce(t *testing.T) {
+	names := map[string]bool{}
+	for _, options := range schema() {
+		for _, o := range options {
+			if strings.Contains(o.Name, "-") {
+				names[o.Name] = true
+			}
+		}
+	}
+	if len(names) < 100 {
+		t.Fatalf("only %d settings have names of several words", len(names))
+	}
+	declared := map[string][]string{} // by name, where it is declared
+	for _, file := range goFiles(t) {
+		set := token.NewFileSet()
+		tree, err := parser.ParseFile(set, file, nil, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ast.Inspect(tree, func(n ast.Node) bool {
+			call, ok := n.(*ast.CallExpr)
+			if !ok {
+				return true
+			}
+			for _, arg := range call.Args {
+				name := literal(arg)
+				if !names[name] {
+					continue
+				}
+				switch f := called(call); {
+				case declaring.MatchString(f):
+					declared[name] = append(declared[name], filepath.Dir(file))
+				case !spoken.MatchString(f):
+					t.Errorf("%s names the setting %q, which is declared elsewhere", set.Position(arg.Pos()), name)
+				}
+			}
+			return true
+		})
+	}
+	for name, in := range declared {
+		slices.Sort(in)
+		if once := slices.Compact(slices.Clone(in)); len(once) != len(in) {
+			t.Errorf("%q is declared twice in one package: %q", name, in)
+		}
+	}
+}
+
+func goFiles(t *testing.T) (files []string) {
+	t.Helper()
+	for _, root := range []string{"../../cmd", "../../stages", "../../formats", "../../pipelines", "../../storage"} {
+		if err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+			if err == nil && strings.HasSuffix(path, ".go") && !strings.HasSuffix(path, "_test.go") && !strings.HasSuffix(filepath.Dir(path), "test") {
+				files = append(files, path)
+			}
+			return err
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return files
+}
+
+func literal(e ast.Expr) string {
+	l, ok := e.(*ast.BasicLit)
+	if !ok || l.Kind != token.STRING {
+		return ""
+	}
+	text, _ := strconv.Unquote(l.Value) // the parser took it
+	return text
+}
+
+func called(call *ast.CallExpr) string {
+	f := call.Fun
+	if g, ok := f.(*ast.IndexExpr); ok {
+		f = g.X
+	}
+	switch f := f.(type) {
+	case *ast.SelectorExpr:
+		return f.Sel.Name
+	case *ast.Ident:
+		return f.Name
+	}
+	return ""
+}
+
+// TestTextsNameFlagsThatExist: a flag that help, a message or a page speaks of is
+// there, so that none speaks of a flag by its former name.
+func TestTextsNameFlagsThatExist(t *testing.T) {
+	known := map[string]bool{"version": true, "": true}
+	for _, options := range schema() {
+		for _, o := range options {
+			known[o.Name] = true
+		}
+	}
+	for _, cmd := range commands() {
+		for _, o := range cmd.options() {
+			known[o.Name] = true
+		}
+	}
+	for now := range renamed {
+		if known[now] && !slices.Contains([]string{"workers"}, now) {
+			t.Errorf("--%s is renamed, and there", now)
+		}
+	}
+	for _, settings := range []plugin.Settings{newGlobals()} {
+		for _, s := range plugin.Declared(settings) {
+			known[s.Name] = true
+		}
+	}
+	for _, sort := range pluginSorts() {
+		for _, p := range sort.plugins {
+			for _, m := range mentioned.FindAllStringSubmatch(p.Help, -1) {
+				if !known[m[1]] {
+					t.Errorf("%s %s: its help speaks of --%s", sort.name, p.Name, m[1])
+				}
+			}
+		}
+	}
+	for _, options := range schema() {
+		for _, o := range options {
+			for _, s := range o.all {
+				for _, m := range mentioned.FindAllStringSubmatch(s.Help+" "+s.Default, -1) {
+					if !known[m[1]] {
+						t.Errorf("--%s: its help speaks of --%s", s.Name, m[1])
+					}
+				}
+			}
+		}
+	}
+}
+
+var mentioned = regexp.MustCompile(`--([a-z][a-z0-9-]*)`)

@@ -1,0 +1,172 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/stages/backends"
+	trainers "github.com/rollmill/rollmill/stages/backends/all"
+	"github.com/rollmill/rollmill/stages/curate"
+	rules "github.com/rollmill/rollmill/stages/curate/rules/all"
+	"github.com/rollmill/rollmill/stages/group"
+	estimators "github.com/rollmill/rollmill/stages/group/estimators/all"
+	"github.com/rollmill/rollmill/stages/plugin"
+	"github.com/rollmill/rollmill/stages/rollout"
+	agents "github.com/rollmill/rollmill/stages/rollout/agents/all"
+	"github.com/rollmill/rollmill/stages/score"
+	rewards "github.com/rollmill/rollmill/stages/score/rewards/all"
+)
+
+// outside is a plug-in of every sort at once, in no list of the tree: its one
+// setting is declared in one line, and nothing else knows of it.
+type outside struct {
+	flag string
+	Text string
+}
+
+func (o *outside) Declare(d *plugin.Declarer) {
+	d.Heading(plugin.Rows)
+	d.String(&o.Text, o.flag, "do as `TEXT` says").ID("outside_text")
+}
+
+var errOutside = errors.New("it makes nothing")
+
+func (o *outside) Rule(curate.Setup) (curate.Rule, error)           { return nil, nil }
+func (o *outside) Reward(score.Setup) (score.Reward, error)         { return nil, errOutside }
+func (o *outside) Estimator(group.Setup) (group.Estimator, error)   { return nil, errOutside }
+func (o *outside) Trainer(backends.Setup) (backends.Trainer, error) { return nil, errOutside }
+func (o *outside) Adopt(formats.Target, func(string) bool)          {}
+func (o *outside) Agent(context.Context, rollout.Setup) (rollout.Agent, error) {
+	return nil, errOutside
+}
+
+// outsideKind makes a kind of a sort of plug-in.
+func outsideKind[S plugin.Settings](flag string) plugin.Kind[S] {
+	return plugin.Kind[S]{Name: "outside", Help: "do what is asked from outside", New: func() S {
+		return any(&outside{flag: flag, Text: "by default"}).(S)
+	}}
+}
+
+// more is a registry with one entry more.
+func more[S plugin.Settings, E plugin.Entry[S]](r plugin.Registry[S, E], e E) plugin.Registry[S, E] {
+	return plugin.NewRegistry[S](r.Sort, append(r.All(), e)...)
+}
+
+// replaced is the commands with the settings of one made anew.
+func replaced[S plugin.Settings](cmd command, fresh func() S) []command {
+	cmd.body = with(fresh, func(context.Context, *session, S) error { return nil })
+	out := commands()
+	for i := range out {
+		if out[i].name == cmd.name {
+			out[i] = cmd
+		}
+	}
+	return out
+}
+
+// TestOneOfEachFromOutside adds a rule, a reward, an agent, an estimator and a
+// backend that no file of the tree names, each by one entry of its registry, and
+// finds its flag, its page, its config key, its variable and its identity.
+func TestOneOfEachFromOutside(t *testing.T) {
+	for _, c := range []added{
+		{"rule", "curate", replaced(curateCommand, func() *curateSettings {
+			s := newCurateSettings()
+			s.Rules = plugin.Every(more(rules.Rules, curate.RuleKind{Kind: outsideKind[curate.RuleSettings]("outside-rule")}))
+			return s
+		})},
+		{"agent", "rollout", replaced(rolloutCommand, func() *rolloutSettings {
+			s := newRolloutSettings()
+			s.Agents = plugin.Pick(more(agents.Agents, outsideKind[rollout.AgentSettings]("outside-agent")), "outside")
+			return s
+		})},
+		{"estimator", "group", replaced(groupCommand, func() *groupSettings {
+			s := newGroupSettings()
+			s.Estimator = plugin.Pick(more(estimators.Estimators, group.EstimatorKind{Kind: outsideKind[group.EstimatorSettings]("outside-estimator")}), "outside")
+			return s
+		})},
+		{"backend", "submit", replaced(submitCommand, func() *submitSettings {
+			s := newSubmitSettings()
+			s.Backend = plugin.Pick(more(trainers.Backends, outsideKind[backends.TrainerSettings]("outside-backend")), "outside")
+			return s
+		})},
+	} {
+		t.Run(c.sort, func(t *testing.T) { c.check(t) })
+	}
+	t.Run("reward", func(t *testing.T) {
+		sorts := pluginSortsOf(replaced(scoreCommand, func() *scoreSettings {
+			s := newScoreSettings()
+			s.Registry = more(rewards.Rewards, score.RewardKind{Kind: outsideKind[score.RewardSettings]("outside-reward")})
+			return s
+		}))
+		if help := helpOf(t, sorts, "reward"); !strings.Contains(help, "outside-reward=TEXT") {
+			t.Errorf("the help has no key of its own:\n%s", help)
+		}
+		settings := &outside{flag: "outside-reward", Text: "by default"}
+		if err := plugin.Parse(settings, "outside-reward=told"); err != nil || settings.Text != "told" {
+			t.Errorf("a spec fills %+v: %v", settings, err)
+		}
+	})
+}
+
+// added is where a plug-in that was added must be found.
+type added struct {
+	sort, section string
+	commands      []command
+}
+
+func (c added) check(t *testing.T) {
+	flag := "outside-" + c.sort
+	all := schemaOf(c.commands)
+	o := optionNamed(all[c.section], flag)
+	if o == nil {
+		t.Fatalf("%s has no flag --%s", c.section, flag)
+	}
+	if err := checkKey("a file:1", c.section, flag, all); err != nil {
+		t.Errorf("config key: %v", err)
+	}
+	if v := variable(c.section, flag); v != "ROLLMILL_"+strings.ToUpper(c.section)+"_OUTSIDE_"+strings.ToUpper(c.sort) {
+		t.Errorf("variable %s", v)
+	}
+	sorts := pluginSortsOf(c.commands)
+	if help := helpOf(t, sorts, c.sort); !strings.Contains(help, "--"+flag+" TEXT") || !strings.Contains(help, "by default") {
+		t.Errorf("help:\n%s", help)
+	}
+	for _, of := range sorts {
+		for _, p := range of.plugins {
+			if page := of.page(p); of.name == c.sort && p.Name == "outside" && !strings.Contains(page, "`"+c.section+"."+flag+"`") {
+				t.Errorf("page:\n%s", page)
+			}
+		}
+	}
+	settings := &outside{flag: flag, Text: "by default"}
+	fresh := func() plugin.Settings { return &outside{flag: flag, Text: "by default"} }
+	if id, _ := json.Marshal(plugin.Identity(settings, fresh())); string(id) != "{}" {
+		t.Errorf("identity at the default %s", id)
+	}
+	settings.Text = "told"
+	if id, _ := json.Marshal(plugin.Identity(settings, fresh())); string(id) != `{"outside_text":"told"}` {
+		t.Errorf("identity %s", id)
+	}
+	if err := o.Set("on the command line"); err != nil || o.Value() != "on the command line" {
+		t.Errorf("the flag gives %v: %v", o.Value(), err)
+	}
+}
+
+func helpOf(t *testing.T, sorts []*pluginSort, sort string) string {
+	t.Helper()
+	for _, of := range sorts {
+		if of.name == sort {
+			text, err := of.help("outside")
+			if err != nil {
+				t.Fatal(err)
+			}
+			return text
+		}
+	}
+	t.Fatalf("there is no sort %q", sort)
+	return ""
+}

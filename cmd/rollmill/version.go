@@ -1,0 +1,52 @@
+package main
+
+import (
+	"runtime/debug"
+	"strings"
+
+	"github.com/rollmill/rollmill/formats"
+)
+
+// The linker sets these in builds by the Makefile: see BUILD there. They are
+// empty in what `go install` builds.
+var (
+	releaseVersion string
+	releaseCommit  string
+	releaseDate    string // of the commit
+)
+
+// version is what --version prints: the version, the commit, the commit's date
+// and the schema of the datasets it writes.
+func version() string {
+	info, _ := debug.ReadBuildInfo()
+	parts := append(buildOf(info), "dataset schema "+formats.SchemaVersion)
+	return strings.Join(parts, ", ")
+}
+
+// buildOf lists what is known of the build: from the linker, else from info,
+// which may be nil.
+func buildOf(info *debug.BuildInfo) []string {
+	version, commit, date := releaseVersion, releaseCommit, releaseDate
+	if version == "" && info != nil {
+		version, commit, date = info.Main.Version, "", ""
+		for _, s := range info.Settings {
+			switch s.Key {
+			case "vcs.revision":
+				commit = s.Value
+			case "vcs.time":
+				date = s.Value
+			}
+		}
+	}
+	if version == "" {
+		version = "(unknown)"
+	}
+	parts := []string{version}
+	if commit != "" {
+		parts = append(parts, "commit "+commit[:min(12, len(commit))])
+	}
+	if date != "" {
+		parts = append(parts, date[:min(len("2006-01-02"), len(date))])
+	}
+	return parts
+}

@@ -1,0 +1,38 @@
+package all
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/formattest"
+	"github.com/rollmill/rollmill/formats/random"
+)
+
+// groups are of conversations with one answer each, good and bad, which every
+// format has a row for, and of longer ones with tools.
+func groups() [][]formats.Trajectory {
+	short := random.Options{Groups: 3, Generations: 4, Messages: 3, SampledTokens: 20, PromptTokens: 20, Scored: true}
+	long := random.Options{Groups: 2, Scored: true, Failures: 0.1, Branches: 0.2, SampledTokens: 100, PromptTokens: 100}
+	out := slices.Concat(slices.Collect(random.Trajectories(7, short)), slices.Collect(random.Trajectories(8, long)))
+	for _, group := range out {
+		for i := range group {
+			advantage, reward := float64(2*(i%2)-1), float64(i%2)
+			group[i].Advantage, group[i].Reward = &advantage, &reward
+		}
+	}
+	return out
+}
+
+func TestConformance(t *testing.T) {
+	seen := map[string]bool{}
+	for _, f := range Formats {
+		t.Run(f.Name, func(t *testing.T) {
+			if seen[f.Name] {
+				t.Error("two formats have the name")
+			}
+			seen[f.Name] = true
+			formattest.Exporter(t, f, groups())
+		})
+	}
+}

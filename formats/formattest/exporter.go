@@ -1,0 +1,101 @@
+package formattest
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"slices"
+	"testing"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/arrow/arrowtest"
+	"github.com/rollmill/rollmill/formats/exporters"
+	"github.com/rollmill/rollmill/formats/parquet"
+)
+
+// Exporter holds a shape of rows to what every shape promises: the same groups
+// give the same bytes; a line is JSON; Parquet is read alike by our reader and
+// by arrow-go; JSON Lines and Parquet have the same number of rows, which the
+// sink counts.
+func Exporter(t *testing.T, f exporters.Format, groups [][]formats.Trajectory) {
+	if f.Lines == nil && f.Table == nil {
+		t.Fatalf("%s is written in no way", f.Name)
+	}
+	counts := map[int64]bool{}
+	if f.Lines != nil {
+		file, rows := exported(t, f, f.Lines, groups)
+		counts[rows] = true
+		lines := bytes.SplitAfter(file, []byte("\n"))
+		if n := int64(len(lines) - 1); n != rows {
+			t.Errorf("%d lines where there are %d rows", n, rows)
+		}
+		for _, line := range lines[:len(lines)-1] {
+			if !json.Valid(line) {
+				t.Fatalf("%.200s is not JSON", line)
+			}
+		}
+	}
+	if f.Table != nil {
+		file, rows := exported(t, f, f.Table, groups)
+		counts[rows] = true
+		theSameRows(t, file, rows)
+	}
+	if counts[0] {
+		t.Error("no row of any group")
+	}
+	if len(counts) != 1 {
+		t.Errorf("JSON Lines and Parquet have unlike numbers of rows: %v", counts)
+	}
+}
+
+// exported writes a file twice.
+func exported(t *testing.T, f exporters.Format, open func(io.Writer) exporters.Sink, groups [][]formats.Trajectory) (file []byte, rows int64) {
+	t.Helper()
+	var files [2]bytes.Buffer
+	for i := range files {
+		s := open(&files[i])
+		walk := exporters.NewWalk([]exporters.Format{f}, 0, formats.Tables{})
+		defer walk.Close()
+		items := int64(0)
+		for _, group := range groups {
+			err := walk.Group(group, func(of exporters.Source, x exporters.Item, reason string) error {
+				if of != f.Of || reason != "" {
+					return nil
+				}
+				x.Before, x.Given, x.Skip = items, s.Rows(), func(string) {}
+				items++
+				return s.Give(&x)
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		rows = s.Rows()
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !bytes.Equal(files[0].Bytes(), files[1].Bytes()) {
+		t.Error("the same groups gave other bytes")
+	}
+	return files[0].Bytes(), rows
+}
+
+// theSameRows reads a Parquet file in both ways.
+func theSameRows(t *testing.T, file []byte, rows int64) {
+	t.Helper()
+	want, err := arrowtest.Rows(file)
+	if err != nil || int64(len(want)) != rows {
+		t.Fatalf("arrow-go reads %d rows of %d: %v", len(want), rows, err)
+	}
+	var got []json.RawMessage
+	for row, err := range parquet.JSON("file", bytes.NewReader(file), int64(len(file))) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, row)
+	}
+	if !slices.EqualFunc(got, want, func(a, b json.RawMessage) bool { return bytes.Equal(a, b) }) {
+		t.Error("arrow-go reads other rows")
+	}
+}

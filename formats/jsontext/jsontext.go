@@ -1,0 +1,46 @@
+// Package jsontext appends values as JSON text that people read: <, > and & are
+// written as they are, where json.Marshal escapes them for HTML.
+package jsontext
+
+import (
+	"bytes"
+	"encoding/json"
+	"unicode/utf8"
+)
+
+// Append appends a value as one line, without a line end.
+func Append(dst []byte, v any) ([]byte, error) {
+	dst, err := AppendLine(dst, v)
+	if err != nil {
+		return dst, err
+	}
+	return dst[:len(dst)-1], nil
+}
+
+// AppendLine appends a value and a line end.
+func AppendLine(dst []byte, v any) ([]byte, error) {
+	out := bytes.NewBuffer(dst)
+	enc := json.NewEncoder(out)
+	enc.SetEscapeHTML(false)
+	err := enc.Encode(v)
+	return out.Bytes(), err
+}
+
+// AppendString appends a string. Bytes that are not UTF-8 become U+FFFD.
+func AppendString(dst []byte, s string) []byte {
+	if plain(s) {
+		return append(append(append(dst, '"'), s...), '"')
+	}
+	dst, _ = Append(dst, s) // a string always encodes
+	return dst
+}
+
+// plain reports whether a string has only characters that stand for themselves.
+func plain(s string) bool {
+	for i := range len(s) {
+		if c := s[i]; c < ' ' || c >= utf8.RuneSelf || c == '"' || c == '\\' {
+			return false
+		}
+	}
+	return true
+}

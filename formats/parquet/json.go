@@ -1,0 +1,128 @@
+package parquet
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"slices"
+
+	"github.com/parquet-go/parquet-go/format"
+
+	"github.com/rollmill/rollmill/formats"
+)
+
+// foreign are the codecs of files that only JSON reads.
+var foreign = append(slices.Clone(codecs), format.Gzip, format.Brotli, format.Lz4Raw)
+
+// JSON yields each row of a Parquet file of any tool as a JSON object, its
+// columns in order. Nulls are null, and so are NaN and infinities; lists,
+// structs and maps are JSON; decimals are numbers with the digits they were
+// written with; dates and times are ISO 8601 texts, of which an instant ends in
+// Z; binary that is not text is base64. A duration, which is no type of Parquet,
+// is the number that its writer stored.
+//
+// Errors are formats.InputErrors that name the file, and the column and row
+// where there is one, when the bytes are not what they should be or hold a type
+// that is not read here; errors of src come back wrapped. Memory is bounded as
+// that of a Reader: see File.Budget.
+func JSON(name string, src io.ReaderAt, size int64) iter.Seq2[json.RawMessage, error] {
+	return func(yield func(json.RawMessage, error) bool) {
+		s, err := newJSONScan(name, src, size)
+		for err == nil {
+			var row json.RawMessage
+			if row, err = s.next(); err == nil && !yield(row, nil) {
+				return
+			}
+		}
+		if !errors.Is(err, io.EOF) {
+			yield(nil, err)
+		}
+	}
+}
+
+// jsonScan reads a file's rows as JSON.
+type jsonScan struct {
+	f      *File
+	root   *shape
+	budget *budget
+	leaves []*cursor
+	group  int   // whose rows come, -1 before the first
+	left   int64 // rows of it
+	row    int64
+	size   int // of the longest row so far
+}
+
+func newJSONScan(name string, src io.ReaderAt, size int64) (*jsonScan, error) {
+	f, err := open(src, size, name, foreign)
+	if err != nil {
+		if !errors.Is(err, formats.ErrInvalid) {
+			err = fmt.Errorf("read %q: %w", name, err)
+		}
+		return nil, err
+	}
+	s := &jsonScan{f: f, budget: f.newBudget(), group: -1, leaves: make([]*cursor, len(f.leaves))}
+	if s.root, err = newShape(f.root); err != nil {
+		return nil, formats.Invalid(name, "write the file without it, or as JSON Lines", nil, "%s", err)
+	}
+	return s, nil
+}
+
+// next returns the next row, or io.EOF after the last.
+func (s *jsonScan) next() (row json.RawMessage, err error) {
+	defer func() {
+		if v := recover(); v != nil { // parquet-go, over bytes that all checks let through
+			err = s.f.fail("", s.group, s.row, badPage("%v", v))
+		}
+	}()
+	for s.left == 0 {
+		if err := s.turn(); err != nil {
+			return nil, err
+		}
+	}
+	s.budget.next()
+	a := appender{leaves: s.leaves, most: s.f.budget}
+	b, err := a.value(make([]byte, 0, min(s.size, readAhead)), s.root, 0, 0)
+	if err != nil {
+		return nil, s.f.fail(a.column, s.group, s.row, err)
+	}
+	s.left--
+	s.row++
+	s.size = max(s.size, len(b))
+	return b, nil
+}
+
+// turn begins the next row group.
+func (s *jsonScan) turn() error {
+	if s.group >= 0 {
+		for _, c := range s.leaves {
+			if ok, err := c.more(); err != nil || ok {
+				if err == nil {
+					err = badPage("it has more rows than its row group")
+				}
+				return s.f.fail(c.name, s.group, s.row, err)
+			}
+			c.column.end()
+		}
+	}
+	if s.group++; s.group == len(s.f.meta.RowGroups) {
+		return io.EOF
+	}
+	group := &s.f.meta.RowGroups[s.group]
+	s.left = group.NumRows
+	for i, n := range s.f.leaves {
+		s.leaves[i] = s.cursor(n, &group.Columns[i].MetaData)
+	}
+	return nil
+}
+
+// cursor reads a column chunk. The more columns there are, the less is read
+// ahead of each.
+func (s *jsonScan) cursor(n *node, m *format.ColumnMetaData) *cursor {
+	start, end := span(m)
+	c := &cursor{leaf: &leaf{node: n, name: columnName(n.path)}}
+	c.column = column{node: n, codec: m.Codec, left: m.NumValues, scratch: true, holding: holding{budget: s.budget}}
+	c.window = window{src: s.f.src, at: start, end: end, ahead: max(headerRead, min(readAhead, 64*readAhead/int64(len(s.f.leaves))))}
+	return c
+}

@@ -1,0 +1,417 @@
+package parquet
+
+import (
+	"encoding/base64"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+	"math/big"
+	"strconv"
+	"time"
+	"unicode/utf8"
+
+	"github.com/google/uuid"
+	"github.com/parquet-go/parquet-go/format"
+
+	"github.com/rollmill/rollmill/formats/jsontext"
+)
+
+// appender appends one row.
+type appender struct {
+	leaves []*cursor
+	column string // that failed
+	most   int64  // bytes of a row
+}
+
+// value appends a value whose entries have the repetition level rep, and at
+// least the definition level least.
+func (a *appender) value(b []byte, s *shape, rep, least int) ([]byte, error) {
+	if int64(len(b)) > a.most {
+		return b, badPage("the row has more than %d bytes as JSON", a.most)
+	}
+	if s.node.optional {
+		def, err := a.peek(s)
+		if err != nil {
+			return b, err
+		}
+		if def < s.node.def {
+			return append(b, "null"...), a.pass(s, rep, least, s.node.def)
+		}
+		least = s.node.def
+	}
+	switch s.kind {
+	case shapeLeaf:
+		return a.leaf(b, s, rep)
+	case shapeList:
+		return a.each(append(b, '['), s, rep, least, ']', func(b []byte, rep int) ([]byte, error) {
+			return a.value(b, s.members[0], rep, s.repeated.def)
+		})
+	case shapeMap:
+		return a.entries(b, s, rep, least)
+	}
+	return a.object(b, s, rep, least)
+}
+
+func (a *appender) object(b []byte, s *shape, rep, least int) (_ []byte, err error) {
+	b = append(b, '{')
+	for i, m := range s.members {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		if b, err = a.value(append(b, m.key...), m, rep, least); err != nil {
+			return b, err
+		}
+	}
+	return append(b, '}'), nil
+}
+
+// entries appends an object when the keys are texts, else a list of entries.
+func (a *appender) entries(b []byte, s *shape, rep, least int) ([]byte, error) {
+	key, value := s.members[0], s.members[1]
+	if _, text := annotation(key.node.schema).(*format.StringType); !text || key.node.optional {
+		return a.each(append(b, '['), s, rep, least, ']', func(b []byte, rep int) ([]byte, error) {
+			return a.object(b, s, rep, s.repeated.def)
+		})
+	}
+	return a.each(append(b, '{'), s, rep, least, '}', func(b []byte, rep int) ([]byte, error) {
+		b, err := a.value(b, key, rep, s.repeated.def)
+		if err != nil {
+			return b, err
+		}
+		return a.value(append(b, ':'), value, rep, s.repeated.def)
+	})
+}
+
+// each appends what a list or a map repeats, and the bracket after it.
+func (a *appender) each(b []byte, s *shape, rep, least int, end byte, one func(b []byte, rep int) ([]byte, error)) ([]byte, error) {
+	def, err := a.peek(s)
+	if err != nil {
+		return b, err
+	}
+	if def < s.repeated.def {
+		return append(b, end), a.pass(s, rep, least, s.repeated.def)
+	}
+	for first := true; ; first = false {
+		if !first {
+			b, rep = append(b, ','), s.repeated.rep
+		}
+		if b, err = one(b, rep); err != nil {
+			return b, err
+		}
+		c := a.leaves[s.first]
+		more, err := c.more()
+		if err != nil {
+			a.column = c.name
+			return b, err
+		}
+		if !more || int(c.page.reps[c.at]) != s.repeated.rep {
+			return append(b, end), nil
+		}
+	}
+}
+
+// peek returns the definition level of the next entry of a shape's first leaf.
+func (a *appender) peek(s *shape) (int, error) {
+	c := a.leaves[s.first]
+	_, def, err := c.levels()
+	if err != nil {
+		a.column = c.name
+	}
+	return def, err
+}
+
+// pass passes over one entry of each leaf, which say that there is nothing from
+// the definition level end on.
+func (a *appender) pass(s *shape, rep, least, end int) error {
+	for _, c := range a.leaves[s.first:s.end] {
+		r, d, err := c.levels()
+		if err == nil && (r != rep || d < least || d >= end) {
+			err = badPage("entry %d has the levels %d and %d, other columns of the row %d and %d to %d", c.at, r, d, rep, least, end-1)
+		}
+		if err != nil {
+			a.column = c.name
+			return err
+		}
+		c.pass()
+	}
+	return nil
+}
+
+// leaf appends a value that is there.
+func (a *appender) leaf(b []byte, s *shape, rep int) ([]byte, error) {
+	c := a.leaves[s.first]
+	r, d, err := c.levels()
+	if err == nil && (r != rep || d != s.node.def) {
+		err = badPage("entry %d has the levels %d and %d, not %d and %d", c.at, r, d, rep, s.node.def)
+	}
+	if err == nil {
+		b, err = s.write(b, &c.page.values, c.value)
+	}
+	if err != nil {
+		a.column = c.name
+		return b, err
+	}
+	c.pass()
+	return b, nil
+}
+
+// levels are those of the next entry.
+func (c *cursor) levels() (rep, def int, err error) {
+	ok, err := c.more()
+	if err != nil {
+		return 0, 0, err
+	}
+	if !ok {
+		return 0, 0, badPage("the column ended early")
+	}
+	if c.page.reps != nil {
+		rep = int(c.page.reps[c.at])
+	}
+	if c.page.defs != nil {
+		def = int(c.page.defs[c.at])
+	}
+	return rep, def, nil
+}
+
+// writer appends value i of a column.
+type writer = func(b []byte, v *values, i int) ([]byte, error)
+
+// writerOf returns what writes a column's values. The error is the type's name.
+func writerOf(n *node) (writer, error) {
+	var w writer
+	switch t := annotation(n.schema).(type) {
+	case *format.NullType:
+		w = func(b []byte, _ *values, _ int) ([]byte, error) { return append(b, "null"...), nil }
+	case *format.DecimalType:
+		w = decimalWriter(n, t)
+	case *format.IntType:
+		w = wholeWriter(n.kind, t.IsSigned)
+	case *format.DateType:
+		w = momentWriter(n.kind, format.Int32, 24*time.Hour, time.DateOnly)
+	case *format.TimeType:
+		w = timeWriter(n.kind, t)
+	case *format.TimestampType:
+		layout := "2006-01-02T15:04:05.999999999"
+		if t.IsAdjustedToUTC {
+			layout += "Z"
+		}
+		if t.Unit.Value != nil {
+			w = momentWriter(n.kind, format.Int64, t.Unit.Value.Duration(), layout)
+		}
+	case *format.StringType:
+		if n.kind == format.ByteArray {
+			w = writeText
+		}
+	case *format.UUIDType:
+		if n.length == len(uuid.UUID{}) {
+			w = writeUUID
+		}
+	case *format.Float16Type:
+		if n.length == 2 {
+			w = writeHalf
+		}
+	case nil, *format.EnumType, *format.JsonType, *format.BsonType, *format.GeometryType, *format.GeographyType:
+		w = plainWriter(n)
+	}
+	if w == nil {
+		return nil, errors.New(describeType(n))
+	}
+	return w, nil
+}
+
+// plainWriter returns what writes values that no annotation explains.
+func plainWriter(n *node) writer {
+	switch n.kind {
+	case format.Boolean:
+		return func(b []byte, v *values, i int) ([]byte, error) { return strconv.AppendBool(b, v.bools[i]), nil }
+	case format.Int32, format.Int64:
+		return wholeWriter(n.kind, true)
+	case format.Int96:
+		return writeInt96
+	case format.Float:
+		return func(b []byte, v *values, i int) ([]byte, error) { return appendFloat(b, float64(v.f32[i]), 32), nil }
+	case format.Double:
+		return func(b []byte, v *values, i int) ([]byte, error) { return appendFloat(b, v.f64[i], 64), nil }
+	case format.ByteArray:
+		return writeBytes
+	case format.FixedLenByteArray:
+		if n.length > 0 {
+			return writeBytes
+		}
+	}
+	return nil
+}
+
+// whole returns an integer of a column.
+func whole(kind format.Type) func(v *values, i int) int64 {
+	switch kind {
+	case format.Int32:
+		return func(v *values, i int) int64 { return int64(v.i32[i]) }
+	case format.Int64:
+		return func(v *values, i int) int64 { return v.i64[i] }
+	}
+	return nil
+}
+
+func wholeWriter(kind format.Type, signed bool) writer {
+	of := whole(kind)
+	switch {
+	case of == nil:
+		return nil
+	case signed:
+		return func(b []byte, v *values, i int) ([]byte, error) { return strconv.AppendInt(b, of(v, i), 10), nil }
+	case kind == format.Int32:
+		return func(b []byte, v *values, i int) ([]byte, error) {
+			return strconv.AppendUint(b, uint64(uint32(v.i32[i])), 10), nil
+		}
+	}
+	return func(b []byte, v *values, i int) ([]byte, error) {
+		return strconv.AppendUint(b, uint64(v.i64[i]), 10), nil
+	}
+}
+
+// maxDigits is the most that any tool writes of a decimal, and maxDecimal the
+// bytes of so many.
+const (
+	maxDigits  = 76
+	maxDecimal = 32
+)
+
+func decimalWriter(n *node, t *format.DecimalType) writer {
+	if t.Scale < 0 || t.Scale > t.Precision || t.Precision > maxDigits {
+		return nil
+	}
+	scale := int(t.Scale)
+	if of := whole(n.kind); of != nil {
+		return func(b []byte, v *values, i int) ([]byte, error) {
+			return appendDecimal(b, big.NewInt(of(v, i)), scale), nil
+		}
+	}
+	if n.kind != format.ByteArray && n.kind != format.FixedLenByteArray || n.length > maxDecimal {
+		return nil
+	}
+	return func(b []byte, v *values, i int) ([]byte, error) {
+		s := v.strs[i]
+		if len(s) > maxDecimal {
+			return b, badPage("a decimal of %d bytes", len(s))
+		}
+		unscaled := new(big.Int).SetBytes([]byte(s))
+		if len(s) > 0 && s[0] >= 0x80 {
+			unscaled.Sub(unscaled, new(big.Int).Lsh(big.NewInt(1), uint(8*len(s))))
+		}
+		return appendDecimal(b, unscaled, scale), nil
+	}
+}
+
+func appendDecimal(b []byte, unscaled *big.Int, scale int) []byte {
+	if unscaled.Sign() < 0 {
+		b = append(b, '-')
+		unscaled.Neg(unscaled)
+	}
+	digits := fmt.Sprintf("%0*s", scale+1, unscaled)
+	b = append(b, digits[:len(digits)-scale]...)
+	if scale > 0 {
+		b = append(append(b, '.'), digits[len(digits)-scale:]...)
+	}
+	return b
+}
+
+// timeWriter writes times of day: milliseconds have 32 bits.
+func timeWriter(kind format.Type, t *format.TimeType) writer {
+	if t.Unit.Value == nil {
+		return nil
+	}
+	unit, want := t.Unit.Value.Duration(), format.Int64
+	if unit == time.Millisecond {
+		want = format.Int32
+	}
+	return momentWriter(kind, want, unit, "15:04:05.999999999")
+}
+
+// momentWriter writes counts of a unit since 1970.
+func momentWriter(kind, want format.Type, unit time.Duration, layout string) writer {
+	of := whole(kind)
+	if of == nil || kind != want {
+		return nil
+	}
+	return func(b []byte, v *values, i int) ([]byte, error) { return appendMoment(b, of(v, i), unit, layout), nil }
+}
+
+func appendMoment(b []byte, n int64, unit time.Duration, layout string) []byte {
+	var at time.Time
+	if unit >= time.Second {
+		at = time.Unix(n*int64(unit/time.Second), 0)
+	} else {
+		each := int64(time.Second / unit)
+		at = time.Unix(n/each, n%each*int64(unit))
+	}
+	b = at.UTC().AppendFormat(append(b, '"'), layout)
+	return append(b, '"')
+}
+
+// writeInt96 writes the instants of older Spark, Hive and Impala: nanoseconds
+// of a Julian day.
+func writeInt96(b []byte, v *values, i int) ([]byte, error) {
+	const epoch = 2440588 // 1970-01-01
+	s := []byte(v.strs[i])
+	nanos, day := int64(binary.LittleEndian.Uint64(s)), int64(binary.LittleEndian.Uint32(s[8:]))
+	at := time.Unix((day-epoch)*24*60*60, nanos)
+	b = at.UTC().AppendFormat(append(b, '"'), "2006-01-02T15:04:05.999999999Z")
+	return append(b, '"'), nil
+}
+
+func writeText(b []byte, v *values, i int) ([]byte, error) {
+	if s := v.strs[i]; utf8.ValidString(s) {
+		return jsontext.AppendString(b, s), nil
+	}
+	return b, badPage("a text is not UTF-8")
+}
+
+// writeBytes writes text as text, since old writers annotate none, and other
+// bytes as base64.
+func writeBytes(b []byte, v *values, i int) ([]byte, error) {
+	s := v.strs[i]
+	if !utf8.ValidString(s) {
+		s = base64.StdEncoding.EncodeToString([]byte(s))
+	}
+	return jsontext.AppendString(b, s), nil
+}
+
+func writeUUID(b []byte, v *values, i int) ([]byte, error) {
+	return jsontext.AppendString(b, uuid.UUID([]byte(v.strs[i])).String()), nil
+}
+
+func writeHalf(b []byte, v *values, i int) ([]byte, error) {
+	bits := binary.LittleEndian.Uint16([]byte(v.strs[i]))
+	exponent, fraction := int(bits>>10&0x1f), float64(bits&0x3ff)
+	var f float64
+	switch exponent {
+	case 0:
+		f = math.Ldexp(fraction, -24)
+	case 0x1f:
+		f = math.NaN() // or an infinity: null, both
+	default:
+		f = math.Ldexp(fraction+1024, exponent-25)
+	}
+	if bits>>15 == 1 {
+		f = -f
+	}
+	return appendFloat(b, f, 32), nil
+}
+
+// appendFloat writes the shortest number that reads back as the same bits. A
+// whole one keeps a ".0", as table tools print it.
+func appendFloat(b []byte, f float64, bits int) []byte {
+	if math.IsNaN(f) || math.IsInf(f, 0) {
+		return append(b, "null"...)
+	}
+	if f == math.Trunc(f) && math.Abs(f) < 1e21 {
+		return append(strconv.AppendFloat(b, f, 'f', -1, bits), ".0"...)
+	}
+	format := byte('f')
+	if a := math.Abs(f); a < 1e-6 || a >= 1e21 {
+		format = 'e'
+	}
+	return strconv.AppendFloat(b, f, format, -1, bits)
+}

@@ -1,0 +1,384 @@
+package audit
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/random"
+)
+
+// fault is one that a check finds.
+type fault struct {
+	check, name string
+	make        scenario
+	what        string // of the finding
+}
+
+var faults = []fault{
+	{"damage", "a byte of a part was changed", func(w *world, sick bool) {
+		d := w.wide("rollout", "rollout", trajectories(small))
+		if sick {
+			w.bytes(d, flip)
+		}
+	}, "digest is"},
+	{"damage", "a part was cut short", func(w *world, sick bool) {
+		d := w.wide("rollout", "rollout", trajectories(small))
+		if sick {
+			w.bytes(d, func(data []byte) []byte { return data[:len(data)-9] })
+		}
+	}, "bytes; the manifest says"},
+	{"damage", "a manifest beside sound ones is none", func(w *world, sick bool) {
+		w.wide("rollout", "rollout", trajectories(small))
+		if sick {
+			w.write("score", dataset.ManifestFile, []byte("none"))
+		}
+	}, "not a manifest"},
+	{"damage", "the rows are others than the manifest says", func(w *world, sick bool) {
+		rows := trajectories(small)
+		spec := dataset.Spec{Stage: "rollout", Kind: formats.KindTrajectories}
+		d := put(w, "rollout", spec, rows)
+		if sick { // each part is what it was
+			data, err := json.Marshal(d.Manifest)
+			if err != nil {
+				w.t.Fatal(err)
+			}
+			w.write("rollout", dataset.ManifestFile, []byte(strings.Replace(string(data), d.RowsDigest.String(), other(d.RowsDigest.String()), 1)))
+		}
+	}, "rows digest"},
+	{"changed", "the base is gone", func(w *world, sick bool) {
+		scores(func([]formats.Score, bool) {})(w, sick)
+		if d, err := dataset.Open(context.Background(), w.at("rollout"), dataset.OpenOptions{}); err != nil {
+			w.t.Fatal(err)
+		} else if sick {
+			w.remove(d)
+		}
+	}, "is gone"},
+	{"changed", "the base is another now", func(w *world, sick bool) {
+		scores(func([]formats.Score, bool) {})(w, sick)
+		if sick {
+			d, err := dataset.Open(context.Background(), w.at("rollout"), dataset.OpenOptions{})
+			if err != nil {
+				w.t.Fatal(err)
+			}
+			w.remove(d)
+			w.wide("rollout", "rollout", trajectories(small)[:36])
+		}
+	}, "changed since"},
+	{"changed", "a byte was changed of a base that lies elsewhere", func(w *world, sick bool) {
+		root := w.root
+		w.root = root + "-elsewhere"
+		base := w.wide("rollout", "rollout", trajectories(small))
+		w.root = root
+		var rows []formats.Score
+		for group := range random.Scores(5, small) {
+			rows = append(rows, group...)
+		}
+		put(w, "score", thinSpec(w, base, "score", formats.KindScores), rows)
+		if sick {
+			w.bytes(base, flip)
+		}
+	}, "its base is damaged"},
+	{"repeated", "the last row is the first again", spoiled(func(rows []formats.Trajectory) { rows[39].TrajectoryID = rows[0].TrajectoryID }), "there before"},
+	{"leak", "a validation's examples are rolled out", func(w *world, sick bool) {
+		w.wide("epoch-0/rollout", "rollout", trajectories(small))
+		leak(sick, w)
+	}, "in a validation too"},
+	{"leak", "a validation's examples are curated", func(w *world, sick bool) {
+		rows := trajectories(small)
+		w.wide("epoch-0/rollout", "rollout", rows)
+		leak(true, w)
+		if !sick { // it is what curate left out
+			for i := range rows {
+				rows[i].ExampleID, rows[i].Example = "x"+rows[i].ExampleID, `{"question":"x"}`
+			}
+		}
+		w.wide("epoch-0/curate", "curate", rows)
+	}, "in a validation too"},
+	{"leak_text", "a validation's question is asked under another id and example", func(w *world, sick bool) {
+		rows := trajectories(small)
+		for i := range rows {
+			rows[i].Messages[1].Role, rows[i].Messages[1].Content = "user", fmt.Sprintf("what is the %d-th of the questions that are held out?", i/4)
+		}
+		w.wide("epoch-0/validation/rollout", "rollout", rows)
+		rows = trajectories(small)
+		for i := range rows {
+			rows[i].TrajectoryID, rows[i].ExampleID, rows[i].Example = "x"+rows[i].TrajectoryID, "x"+rows[i].ExampleID, fmt.Sprintf(`{"question":"x%d"}`, i/4)
+			if rows[i].Messages[1].Role, rows[i].Messages[1].Content = "user", fmt.Sprintf("what is another question, %d?", i/4); sick && i < 4 {
+				rows[i].Messages[1].Content = "what is  the 3-th of the questions that\nare held out?"
+			}
+		}
+		w.wide("epoch-0/rollout", "rollout", rows)
+	}, "ask first what one example"},
+	{"resubmitted", "a batch was sent twice; the twin attached to its job", receipts(formats.Receipt{Key: "k", Backend: "art", State: formats.JobCompleted,
+		Trajectories: 40, StartedAt: time.Unix(1, 0)}), "handed to art before"},
+	{"resubmitted", "a batch was sent twice; the twin failed", receipts(formats.Receipt{Key: "k", Backend: "art", State: formats.JobFailed,
+		Trajectories: 40, StartedAt: time.Unix(2, 0)}), "handed to art before"},
+	{"resubmitted", "a batch was sent twice; the twin to another trainer", receipts(formats.Receipt{Key: "l", Backend: "art", State: formats.JobCompleted,
+		Trajectories: 40, StartedAt: time.Unix(2, 0)}), "handed to art before"},
+
+	{"unnamed", "a killed writer left a part", func(w *world, sick bool) {
+		d := w.wide("rollout", "rollout", trajectories(small))
+		if sick {
+			w.write("rollout", strings.Replace(d.Parts[0].Name, "-00000-", "-00001-", 1), []byte("PAR1"))
+		}
+	}, "does not name"},
+	{"unnamed", "a copy of a part lies beside it", func(w *world, sick bool) {
+		w.wide("rollout", "rollout", trajectories(small))
+		if sick {
+			w.write("rollout", "copy of part.parquet", []byte("PAR1"))
+		}
+	}, "such as copy of part.parquet"},
+	{"unfinished", "one of two shards is there", func(w *world, sick bool) {
+		w.wide("rollout", "rollout", trajectories(small))
+		s, err := dataset.Begin(context.Background(), w.at("score"), dataset.Spec{Stage: "score", Kind: formats.KindScores}, dataset.Options{Of: 2})
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		if !sick {
+			return
+		}
+		if _, err := s.Commit(context.Background(), dataset.Outcome{}); err != nil {
+			w.t.Fatal(err)
+		}
+	}, "shard 1 of 2 missing"},
+
+	{"rows", "a failure counts as reward 0", spoiled(func(rows []formats.Trajectory) { fail(&rows[3]); rows[3].Reward = number(0.0) }), "break what"},
+	{"rows", "a reward is NaN", spoiled(func(rows []formats.Trajectory) { rows[3].Reward = number(math.NaN()) }), "break what"},
+	{"rows", "log probabilities are fewer than tokens", spoiled(func(rows []formats.Trajectory) {
+		rows[3].Messages[2].Logprobs = rows[3].Messages[2].Logprobs[1:]
+	}), "break what"},
+	{"rows", "a log probability is positive", spoiled(func(rows []formats.Trajectory) { rows[3].Messages[2].Logprobs[0] = 2 }), "break what"},
+	{"rows", "a failure is scored", scores(func(rows []formats.Score, sick bool) {
+		if rows[3].Status = formats.StatusFailed; !sick {
+			rows[3].Reward, rows[3].Rewards, rows[3].Failure = nil, nil, formats.RewardTrajectory
+		}
+	}), "break what"},
+	{"rows", "scores stand beside other trajectories", scores(func(rows []formats.Score, sick bool) {
+		if sick {
+			rows[0].TrajectoryID, rows[1].TrajectoryID = rows[1].TrajectoryID, rows[0].TrajectoryID
+		}
+	}), "break what"},
+	{"empty", "nothing was kept", func(w *world, sick bool) {
+		rows := trajectories(small)
+		if sick {
+			rows = nil
+		}
+		w.wide("curate", "curate", rows)
+	}, "no rows"},
+	{"logprobs", "an answer has no log probabilities", spoiled(func(rows []formats.Trajectory) { rows[3].Messages[2].Logprobs = nil }), "1 without log probabilities"},
+	{"logprobs", "an answer has no token ids", spoiled(func(rows []formats.Trajectory) { rows[3].Messages[2].TokenIDs = nil }), "1 without token ids"},
+	{"untrained", "only another model was asked", spoiled(func(rows []formats.Trajectory) {
+		for i := range rows[3].Calls {
+			rows[3].Calls[i].Target = false
+		}
+	}), "nothing sampled"},
+	{"temperature", "raw logprobs at 0.7; the twin's are processed", rollout(small, func(rows []formats.Trajectory, sick bool) {
+		rows[3].Calls[0].Sampling, rows[3].Calls[0].LogprobsMode = `{"temperature":0.7,"logprobs_mode":"processed_logprobs"}`, formats.LogprobsRaw
+		if !sick {
+			rows[3].Calls[0].LogprobsMode = formats.LogprobsProcessed
+		}
+	}), "1 at temperature 0.7"},
+	{"temperature", "nobody asked the engine whether its logprobs are raw", spoiled(sampledBy(`{"temperature":0.7}`)), "rollmill check"},
+	{"reshaped", "a penalty", rollout(small, sampledAs(`{"presence_penalty":0}`, `{"presence_penalty":1.5}`)), "1 presence_penalty"},
+	{"support", "top_p and top_k", rollout(small, sampledAs(`{"top_p":1,"top_k":-1}`, `{"top_p":0.9,"top_k":20}`)), "1 top_p and top_k"},
+	{"grammar", "a tool was required", rollout(small, sampledAs(`{"tool_choice":"auto","response_format":{"type":"text"}}`, `{"tool_choice":"required"}`)), "1 tool_choice"},
+	{"grammar", "a schema", spoiled(sampledBy(`{"response_format":{"type":"json_schema"}}`)), "1 response_format"},
+	{"logprob_floors", "a logprob is missing", spoiled(func(rows []formats.Trajectory) { rows[3].Messages[2].Logprobs[1] = -9999 }), "messages[2].logprobs[1] is -9999"},
+	{"clamped", "low logprobs are cut at one value; the twin's differ", rollout(small, func(rows []formats.Trajectory, sick bool) {
+		for i := range 6 {
+			if rows[i].Messages[2].Logprobs[0] = -12.5; !sick {
+				rows[i].Messages[2].Logprobs[0] -= float32(i)
+			}
+		}
+	}), "clamped"},
+	{"prompt_ids", "the history was tokenised again, into one id less", spoiled(func(rows []formats.Trajectory) {
+		m := &rows[3].Messages[2]
+		m.PromptDeltaIDs = m.PromptDeltaIDs[1:]
+	}), "message 2: the ids before it are"},
+	{"answer_ids", "an id and its logprob were cut off", spoiled(func(rows []formats.Trajectory) {
+		m := &rows[3].Messages[2]
+		m.TokenIDs, m.Logprobs = m.TokenIDs[1:], m.Logprobs[1:]
+	}), "the engine counted"},
+	{"disagreement", "two members begin alike, with other logprobs; the twins' are equal", rollout(small, func(rows []formats.Trajectory, sick bool) {
+		a, b := &rows[0].Messages[2], &rows[1].Messages[2]
+		for i := range 5 {
+			b.TokenIDs[i], a.Logprobs[i], b.Logprobs[i] = a.TokenIDs[i], -0.5, -0.5
+			if sick {
+				b.Logprobs[i] = -3
+			}
+		}
+	}), "has logprob -3 here and -0.5"},
+	{"copies", "an attempt has two ids; the twin's began later", rollout(small, func(rows []formats.Trajectory, sick bool) {
+		if sick {
+			id, generation := rows[1].TrajectoryID, rows[1].Generation
+			rows[1] = rows[0]
+			rows[1].TrajectoryID, rows[1].Generation = id, generation
+		}
+	}), "the same attempt as"},
+	{"twins", "two rows sampled the same; the twin's differ in a bit", func(w *world, sick bool) {
+		o := small
+		o.SampledTokens = 400
+		rows := trajectories(o)
+		digest, id, generation := rows[1].PayloadDigest, rows[1].TrajectoryID, rows[1].Generation
+		rows[1] = rows[0]
+		rows[1].PayloadDigest, rows[1].TrajectoryID, rows[1].Generation = digest, id, generation
+		rows[1].StartedAt = rows[0].StartedAt + 1
+		rows[1].Messages = slices.Clone(rows[1].Messages)
+		m := &rows[1].Messages[2]
+		if m.Logprobs = slices.Clone(m.Logprobs); !sick {
+			m.Logprobs[0] = math.Nextafter32(m.Logprobs[0], 0)
+		}
+		w.wide("rollout", "rollout", rows)
+	}, "very ids and logprobs"},
+	{"shifted", "an end of turn comes first; the twin's comes last", rollout(small, func(rows []formats.Trajectory, sick bool) {
+		for i := range rows {
+			for k := range rows[i].Messages {
+				if delta := rows[i].Messages[k].PromptDeltaIDs; len(delta) > 0 {
+					delta[len(delta)/2] = 3
+				}
+				if ids := rows[i].Messages[k].TokenIDs; len(ids) > 0 && sick {
+					ids[0] = 3
+				} else if len(ids) > 0 {
+					ids[len(ids)-1] = 3
+				}
+			}
+		}
+	}), "begins with id 3"},
+	{"shifted", "answers begin with their prompt's last id; the twin's do not", rollout(small, func(rows []formats.Trajectory, sick bool) {
+		for i := range rows {
+			for k := range rows[i].Messages {
+				if m := &rows[i].Messages[k]; len(m.PromptDeltaIDs) > 0 && len(m.TokenIDs) > 0 {
+					last := m.PromptDeltaIDs[len(m.PromptDeltaIDs)-1]
+					if m.TokenIDs[0] = last + 1; sick {
+						m.TokenIDs[0] = last
+					}
+				}
+			}
+		}
+	}), "begins with its prompt's last id"},
+	{"shifted", "answers end with the first id after them; the twin's do not", rollout(small, func(rows []formats.Trajectory, sick bool) {
+		for i := range rows {
+			for k := range rows[i].Messages {
+				m := &rows[i].Messages[k]
+				if len(m.PromptDeltaIDs) > 0 {
+					m.PromptDeltaIDs[0] = 3
+				}
+				if n := len(m.TokenIDs); n > 0 {
+					if m.TokenIDs[n-1] = 4; sick {
+						m.TokenIDs[n-1] = 3
+					}
+				}
+			}
+		}
+	}), "ends with the first id after it"},
+	{"tool_calls", "a sampled call was lost", spoiled(func(rows []formats.Trajectory) { withTools(rows).Messages[2].ToolCalls = nil }), "which no message before it makes"},
+	{"unparsed_tools", "a call stands in the text", spoiled(func(rows []formats.Trajectory) {
+		m := &rows[3].Messages[len(rows[3].Messages)-1]
+		m.Content, m.ToolCalls = "<tool_call>{}</tool_call>", nil
+	}), "1 <tool_call>"},
+	{"failures", "5 of 40 failed; of the twin 4", rollout(small, func(rows []formats.Trajectory, sick bool) {
+		for i := range count4(sick) {
+			fail(&rows[8*i])
+		}
+	}), "5 engine"},
+	{"unscored", "5 of 40 have no reward; of the twin 4", scores(func(rows []formats.Score, sick bool) {
+		for i := range count4(sick) {
+			unscore(&rows[8*i])
+		}
+	}), "5 crashed"},
+	{"truncated", "9 of 40 were cut off; of the twin 8", rollout(bare(small), func(rows []formats.Trajectory, sick bool) {
+		for i := range 4 + count4(sick) {
+			rows[4*i].Status, rows[4*i].StopReason = formats.StatusTruncated, formats.StopLength
+		}
+	}), "9 length"},
+	{"flat", "6 of 10 groups are flat; of the twin 5", scores(func(rows []formats.Score, sick bool) {
+		for i := range 4 * (1 + count4(sick)) {
+			rows[i].Reward = number(0.5)
+		}
+	}), "teach nothing"},
+	{"flat", "6 of 10 groups that are scattered are flat; of the twin 5", groupTables(func(stats []formats.GroupStats, sick bool) {
+		for i := range 1 + count4(sick) {
+			stats[i].Min = stats[i].Max
+		}
+	}), "teach nothing"},
+	{"singleton", "one member of 4 has a reward; of the twin 2", scores(func(rows []formats.Score, sick bool) {
+		for i := range count4(sick) - 2 {
+			unscore(&rows[i])
+		}
+	}), "one valid member"},
+	{"singleton", "one member of 4 is valid in a group that is scattered", groupTables(func(stats []formats.GroupStats, sick bool) {
+		if stats[3].Valid = 2; sick {
+			stats[3].Valid = 1
+		}
+	}), "one valid member"},
+	{"same_answers", "in 3 of 10 groups all answered the same; in the twin 2, and some said nothing", rollout(small, func(rows []formats.Trajectory, sick bool) {
+		for i := range rows {
+			switch group := i / 4; {
+			case group < count4(sick)-2:
+				rows[i].Answer = "the same"
+			case group > 7 && i%4 < 2:
+				rows[i].Answer = ""
+			}
+		}
+	}), "answered the same"},
+	{"prefix_breaks", "a template renders the same otherwise", spoiled(func(rows []formats.Trajectory) { rows[3].Messages[2].PrefixBreak = "template" }), "1 template"},
+	{"tools_lost", "a call was made without tools", spoiled(func(rows []formats.Trajectory) { withTools(rows).Calls[0].Tools = -1 }), "without definitions"},
+	{"tools_lost", "a tool's answer became the user's", spoiled(func(rows []formats.Trajectory) { withTools(rows).Messages[3].Role = "user" }), "without answers"},
+	{"tools_lost", "two tools were called and one answered", spoiled(func(rows []formats.Trajectory) {
+		m := &withTools(rows).Messages[2]
+		m.ToolCalls = append(slices.Clone(m.ToolCalls), m.ToolCalls[0])
+	}), "without answers"},
+	{"models", "another model answered", spoiled(func(rows []formats.Trajectory) { rows[3].Calls[0].Model = "other" }), "1 other"},
+	{"models", "a group has two policy versions", spoiled(func(rows []formats.Trajectory) { rows[3].PolicyVersion = number(int64(1)) }), "several policy versions"},
+	{"stale", "a group is 5 versions old; the twin 4", rollout(small, func(rows []formats.Trajectory, sick bool) {
+		for i := range rows {
+			if rows[i].PolicyVersion = number(int64(9)); i < 4 {
+				rows[i].PolicyVersion = number(int64(9 - count4(sick)))
+			}
+		}
+	}), "before 9"},
+	{"branches", "a prompt was asked again", spoiled(func(rows []formats.Trajectory) { rows[3].Messages[2].Branch = "retry" }), "1 retry"},
+	{"truncated_scored", "an attempt that was cut off has a reward", spoiled(func(rows []formats.Trajectory) {
+		rows[3].Status, rows[3].StopReason = formats.StatusTruncated, formats.StopLength
+	}), "cut off"},
+	{"length", "reward is paid by the token", scores(func(rows []formats.Score, sick bool) {
+		for i, t := range trajectories(small) {
+			if sick {
+				rows[i].Reward = number(1 - float64(t.SampledTokens)/1000)
+			}
+		}
+	}), "against length: correlation -1.00"},
+}
+
+// count4 is 4, or 5 in what is sick.
+func count4(sick bool) int {
+	if sick {
+		return 5
+	}
+	return 4
+}
+
+func bare(o random.Options) random.Options {
+	o.Scored = false
+	return o
+}
+
+// sampledBy gives one call other settings.
+func sampledBy(settings string) func([]formats.Trajectory) {
+	return func(rows []formats.Trajectory) { rows[3].Calls[0].Sampling = settings }
+}
+
+func sampledAs(well, sick string) func([]formats.Trajectory, bool) {
+	return func(rows []formats.Trajectory, isSick bool) {
+		if rows[3].Calls[0].Sampling = well; isSick {
+			rows[3].Calls[0].Sampling = sick
+		}
+	}
+}

@@ -1,0 +1,55 @@
+package backends
+
+import (
+	"iter"
+
+	"github.com/rollmill/rollmill/formats"
+)
+
+// Groups yields a batch, one group at a time, in the dataset's order. It may
+// be ranged over several times; each time reads the dataset anew. The slice
+// and what it points at belong to the reader until the next step.
+type Groups = iter.Seq2[[]formats.Trajectory, error]
+
+// Problem is a reason not to submit a batch.
+type Problem struct {
+	GroupID      string `json:"group_id,omitempty"`
+	TrajectoryID string `json:"trajectory_id,omitempty"` // "" when the whole group is meant
+	Reason       string `json:"reason"`                  // from the trainer's closed list
+	Detail       string `json:"detail,omitempty"`
+	Hint         string `json:"hint,omitempty"`
+}
+
+// BatchStats counts what a batch holds.
+type BatchStats struct {
+	Groups       int64    `json:"groups"`
+	Trajectories int64    `json:"trajectories"`
+	Sequences    int64    `json:"sequences"` // what the trainer will tokenize; branches count
+	Tokens       int64    `json:"tokens"`    // sampled tokens that train
+	Bytes        int64    `json:"bytes"`     // in the trainer's own form
+	Notes        []string `json:"notes,omitempty"`
+
+	Files  []FileStats `json:"files,omitempty"`  // of a trainer that writes files
+	Checks []string    `json:"checks,omitempty"` // the reasons that were looked for, of the trainer's closed list
+	Total  int64       `json:"total,omitempty"`  // estimated tokens of the whole batch, context included
+	Passes int64       `json:"passes,omitempty"` // how often the trainer goes over them, where that is known; 0 counts as 1
+	Cost   *float64    `json:"cost,omitempty"`   // of training on them at the price given
+}
+
+// AddGroup counts a group, its trajectories, and the tokens that were sampled.
+// Sequences and Bytes are for the trainer to count: they depend on its form.
+func (s *BatchStats) AddGroup(rows []formats.Trajectory) {
+	s.Groups++
+	s.Trajectories += int64(len(rows))
+	for i := range rows {
+		s.Tokens += int64(rows[i].SampledTokens)
+	}
+}
+
+// FileStats counts what one file of a batch holds.
+type FileStats struct {
+	Name    string           `json:"name"`
+	Rows    int64            `json:"rows"`
+	Skipped map[string]int64 `json:"skipped,omitempty"` // groups, pairs or labels without a row, by reason
+	Unfit   string           `json:"unfit,omitempty"`   // why it is not written
+}

@@ -1,9 +1,0 @@
-//go:build !unix
-
-package command
-
-import "os/exec"
-
-func ownGroup(*exec.Cmd) {}
-
-func killGroup(*exec.Cmd) {}

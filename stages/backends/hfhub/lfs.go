@@ -1,0 +1,189 @@
+package hfhub
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strconv"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/rollmill/rollmill/stages/internal/remote"
+)
+
+const lfsType = "application/vnd.git-lfs+json"
+
+// together is how many files are uploaded at once.
+const together = 4
+
+type lfsObject struct {
+	OID     string `json:"oid"`
+	Size    int64  `json:"size"`
+	Actions *struct {
+		Upload *lfsAction `json:"upload"`
+		Verify *lfsAction `json:"verify"`
+	} `json:"actions,omitempty"`
+	Error *struct {
+		Code    int    `json:"code"`
+		Message string `json:"message"`
+	} `json:"error,omitempty"`
+}
+
+type lfsAction struct {
+	Href   string            `json:"href"`
+	Header map[string]string `json:"header"`
+}
+
+// upload sends the contents of large files that the store does not have.
+func (p *push) upload(ctx context.Context) error {
+	var all []lfsObject
+	files := map[string]File{}
+	for some := range slices.Chunk(p.large, atOnce) {
+		objects, err := p.batch(ctx, some)
+		if err != nil {
+			return err
+		}
+		all = append(all, objects...)
+		for _, f := range some {
+			files[f.SHA256] = f
+		}
+	}
+	for _, o := range all { // before anything is sent
+		f, asked := files[o.OID]
+		switch {
+		case !asked || f.Size != o.Size:
+			return &remote.Error{What: fmt.Sprintf("%s: the store speaks of an object %q of %d bytes that it was not asked for", p.Name, o.OID, o.Size)}
+		case o.Error != nil:
+			return &remote.Error{What: fmt.Sprintf("%s: the store refuses %q: %d: %s", p.Name, f.Path, o.Error.Code, o.Error.Message)}
+		}
+	}
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(together)
+	for _, o := range all {
+		if o.Actions == nil || o.Actions.Upload == nil { // it has the content
+			continue
+		}
+		g.Go(func() error { return p.object(ctx, files[o.OID], o) })
+	}
+	return g.Wait()
+}
+
+// batch asks where contents go.
+func (p *push) batch(ctx context.Context, files []File) ([]lfsObject, error) {
+	ask := map[string]any{"operation": "upload", "transfers": []string{"basic", "multipart"}, "hash_algo": "sha256", "ref": map[string]string{"name": p.Revision}}
+	var objects []lfsObject
+	for _, f := range files {
+		if !slices.ContainsFunc(objects, func(o lfsObject) bool { return o.OID == f.SHA256 }) {
+			objects = append(objects, lfsObject{OID: f.SHA256, Size: f.Size})
+		}
+	}
+	ask["objects"] = objects
+	var answer struct {
+		Objects []lfsObject `json:"objects"`
+	}
+	err := remote.Again(ctx, func() error {
+		return p.lfs(ctx, p.web(), p.Endpoint+"/datasets/"+p.Repo+".git/info/lfs/objects/batch", ask, &answer)
+	})
+	if err == nil && len(answer.Objects) != len(objects) {
+		err = &remote.Error{What: fmt.Sprintf("%s: asked for %d objects, the store answers of %d", p.Name, len(objects), len(answer.Objects))}
+	}
+	return answer.Objects, err
+}
+
+// lfs posts JSON in LFS's media type.
+func (p *push) lfs(ctx context.Context, web *remote.Client, url string, body, answer any) error {
+	data, err := json.Marshal(body)
+	if err != nil {
+		return err
+	}
+	_, err = web.Do(ctx, remote.Request{Method: http.MethodPost, URL: url, Type: lfsType, Header: http.Header{"Accept": {lfsType}}, Body: bytes.NewReader(data), Size: int64(len(data))}, answer)
+	return err
+}
+
+func (p *push) object(ctx context.Context, f File, o lfsObject) error {
+	if err := p.Guard(); err != nil {
+		return err
+	}
+	up := o.Actions.Upload
+	var err error
+	if size, ok := up.Header["chunk_size"]; ok {
+		err = p.parts(ctx, f, up, size)
+	} else {
+		_, err = p.put(ctx, p.ours(up.Href), f, 0, f.Size, up.Header)
+	}
+	if err != nil || o.Actions.Verify == nil {
+		return err
+	}
+	at := p.ours(o.Actions.Verify.Href)
+	web := p.storage()
+	if p.own(at) {
+		web = p.web()
+	}
+	return remote.Again(ctx, func() error {
+		return p.lfs(ctx, web, at, map[string]any{"oid": f.SHA256, "size": f.Size}, nil)
+	})
+}
+
+// parts uploads a file in the numbered slices that the store names.
+func (p *push) parts(ctx context.Context, f File, up *lfsAction, size string) error {
+	bad := func(format string, args ...any) error {
+		return &remote.Error{What: fmt.Sprintf("%s: uploading %q in parts: ", p.Name, f.Path) + fmt.Sprintf(format, args...)}
+	}
+	chunk, err := strconv.ParseInt(size, 10, 64)
+	if err != nil || chunk <= 0 {
+		return bad("a part is to have %q bytes", size)
+	}
+	urls := map[int]string{}
+	for key, url := range up.Header {
+		if n, err := strconv.Atoi(key); err == nil && n > 0 {
+			urls[n] = url
+		}
+	}
+	count := int((f.Size + chunk - 1) / chunk)
+	if len(urls) != count {
+		return bad("%d bytes in parts of %d are %d parts, and the store names %d", f.Size, chunk, count, len(urls))
+	}
+	type part struct {
+		Number int    `json:"partNumber"`
+		ETag   string `json:"etag"`
+	}
+	var done []part
+	for n := 1; n <= count; n++ {
+		if err := p.Guard(); err != nil {
+			return err
+		}
+		from := int64(n-1) * chunk
+		header, err := p.put(ctx, p.ours(urls[n]), f, from, min(chunk, f.Size-from), nil)
+		if err != nil {
+			return err
+		}
+		if header.Get("ETag") == "" {
+			return bad("part %d was answered without an ETag", n)
+		}
+		done = append(done, part{n, header.Get("ETag")})
+	}
+	return remote.Again(ctx, func() error {
+		return p.lfs(ctx, p.storage(), p.ours(up.Href), map[string]any{"oid": f.SHA256, "parts": done}, nil)
+	})
+}
+
+// put sends a slice of a file. It may be repeated: the store knows it by its
+// content.
+func (p *push) put(ctx context.Context, url string, f File, from, size int64, extra map[string]string) (header http.Header, err error) {
+	more := http.Header{}
+	for key, value := range extra {
+		if _, err := strconv.Atoi(key); err != nil && key != "chunk_size" {
+			more.Set(key, value)
+		}
+	}
+	err = remote.Again(ctx, func() (err error) {
+		body := io.NewSectionReader(f.Content, from, size)
+		header, err = p.storage().Do(ctx, remote.Request{Method: http.MethodPut, URL: url, Body: body, Size: size, Header: more, Limit: slowly}, nil)
+		return err
+	})
+	return header, err
+}

@@ -1,0 +1,99 @@
+package hfhub
+
+import (
+	"bytes"
+	"crypto/sha1" //nolint:gosec // git's name of a file's content
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"hash"
+	"io"
+	"os"
+)
+
+// File is a file to be committed.
+type File struct {
+	Path    string
+	Size    int64
+	SHA256  string // hex, of what Content gives
+	Content io.ReaderAt
+}
+
+// Bytes is a small file.
+func Bytes(path string, data []byte) File {
+	sum := sha256.Sum256(data)
+	return File{Path: path, Size: int64(len(data)), SHA256: hex.EncodeToString(sum[:]), Content: bytes.NewReader(data)}
+}
+
+func (f File) reader() *io.SectionReader { return io.NewSectionReader(f.Content, 0, f.Size) }
+
+// sample is the beginning of the file, by which a store tells its kind.
+func (f File) sample() ([]byte, error) {
+	data := make([]byte, min(f.Size, 512))
+	_, err := io.ReadFull(f.reader(), data)
+	return data, err
+}
+
+// blob is git's name of the content.
+func (f File) blob() (string, error) {
+	sum := sha1.New() //nolint:gosec // as above
+	fmt.Fprintf(sum, "blob %d\x00", f.Size)
+	_, err := io.Copy(sum, f.reader())
+	return hex.EncodeToString(sum.Sum(nil)), err
+}
+
+// same tells whether a repository's file has this content.
+func (f File) same(e Entry) (bool, error) {
+	if e.LFS != nil {
+		return e.LFS.OID == f.SHA256, nil
+	}
+	if e.Size != f.Size {
+		return false, nil
+	}
+	blob, err := f.blob()
+	return blob == e.OID, err
+}
+
+// Spool holds a file on disk until it is sent: its size and digest are asked
+// for before its bytes, and a part may have to be sent again. It leaves nothing
+// behind even when the process is killed, where the system allows that.
+type Spool struct {
+	file *os.File
+	sum  hash.Hash
+	size int64
+}
+
+// NewSpool makes an empty one. Close it.
+func NewSpool() (*Spool, error) {
+	f, err := os.CreateTemp("", "rollmill-upload-*")
+	if err != nil {
+		return nil, err
+	}
+	_ = os.Remove(f.Name()) // an open file needs no name; Windows keeps it until Close
+	return &Spool{file: f, sum: sha256.New()}, nil
+}
+
+func (s *Spool) Write(p []byte) (int, error) {
+	n, err := s.file.Write(p)
+	s.sum.Write(p[:n])
+	s.size += int64(n)
+	return n, err
+}
+
+// Size is what was written so far.
+func (s *Spool) Size() int64 { return s.size }
+
+// SHA256 is the digest of what was written so far, in hex.
+func (s *Spool) SHA256() string { return hex.EncodeToString(s.sum.Sum(nil)) }
+
+// File is what was written so far, under a path.
+func (s *Spool) File(path string) File {
+	return File{Path: path, Size: s.size, SHA256: s.SHA256(), Content: s.file}
+}
+
+// Close gives the space back.
+func (s *Spool) Close() error {
+	err := s.file.Close()
+	_ = os.Remove(s.file.Name())
+	return err
+}

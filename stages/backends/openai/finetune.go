@@ -1,0 +1,283 @@
+package openai
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/rollmill/rollmill/formats"
+	wire "github.com/rollmill/rollmill/formats/finetune"
+	"github.com/rollmill/rollmill/formats/secret"
+	"github.com/rollmill/rollmill/stages/backends"
+	"github.com/rollmill/rollmill/stages/internal/remote"
+)
+
+// The methods.
+const (
+	Supervised    = "supervised"
+	DPO           = "dpo"
+	Reinforcement = "reinforcement"
+)
+
+// Methods lists them.
+var Methods = []string{Supervised, DPO, Reinforcement}
+
+// Config says where and how to train.
+type Config struct {
+	BaseURL      string `yaml:"base_url" json:"base_url"` // default OpenAI's; of Azure https://RESOURCE.openai.azure.com/openai
+	APIKey       string `yaml:"-" json:"-"`
+	OpenAIKey    string `yaml:"-" json:"-"` // stand in for APIKey, at OpenAI and at Azure
+	AzureKey     string `yaml:"-" json:"-"`
+	Organization string `yaml:"organization" json:"organization"`
+	Project      string `yaml:"project" json:"project"`
+	Azure        bool   `yaml:"azure" json:"azure"`             // another header, an api-version, and beta beside the hyperparameters
+	APIVersion   string `yaml:"api_version" json:"api_version"` // of Azure
+
+	Model           string         `yaml:"model" json:"model"`
+	Method          string         `yaml:"method" json:"method"` // default supervised
+	Best            int            `yaml:"best" json:"best"`     // of supervised: conversations of a group; default 1, below 0 all
+	Suffix          string         `yaml:"suffix" json:"suffix"` // of the new model's name
+	Seed            *int64         `yaml:"seed" json:"seed"`
+	Hyperparameters map[string]any `yaml:"hyperparameters" json:"hyperparameters"`
+	Grader          map[string]any `yaml:"grader" json:"grader"` // of reinforcement
+
+	Validation   float64       `yaml:"validation" json:"validation"` // share of the examples, chosen by SplitSeed; 0 for none
+	SplitSeed    int64         `yaml:"split_seed" json:"split_seed"`
+	MinRows      int           `yaml:"min_rows" json:"min_rows"`             // default 10
+	MaxFileBytes int64         `yaml:"max_file_bytes" json:"max_file_bytes"` // of an upload in one piece; default 512 MB
+	MaxBytes     int64         `yaml:"max_bytes" json:"max_bytes"`           // of an upload in parts; default 8 GB
+	PartBytes    int           `yaml:"part_bytes" json:"part_bytes"`         // default 32 MiB; the service takes up to 64 MB
+	FileTimeout  time.Duration `yaml:"file_timeout" json:"file_timeout"`     // until a file is processed; default 15m
+	Settle       time.Duration `yaml:"settle" json:"settle"`                 // until a job that was made is listed for certain; default 30s
+	Poll         time.Duration `yaml:"poll" json:"poll"`                     // of files; default 2s
+}
+
+func (c Config) withDefaults() Config {
+	set(&c.BaseURL, "https://api.openai.com/v1")
+	c.BaseURL = strings.TrimRight(c.BaseURL, "/")
+	set(&c.APIVersion, "2025-04-01-preview")
+	set(&c.Method, Supervised)
+	set(&c.MinRows, 10)
+	set(&c.MaxFileBytes, 512e6)
+	set(&c.MaxBytes, 8e9)
+	set(&c.PartBytes, 32<<20)
+	set(&c.FileTimeout, 15*time.Minute)
+	set(&c.Settle, 30*time.Second)
+	set(&c.Poll, 2*time.Second)
+	return c
+}
+
+func set[T comparable](field *T, value T) {
+	var zero T
+	if *field == zero {
+		*field = value
+	}
+}
+
+// validate names the first field that cannot be.
+func (c Config) validate() error {
+	bad := func(hint, format string, args ...any) error {
+		return &remote.Error{What: "openai: " + fmt.Sprintf(format, args...), Help: hint, Usage: true}
+	}
+	switch {
+	case c.Model == "":
+		return bad("name it: --base-model gpt-4.1-mini-2025-04-14", "no model to train")
+	case !slices.Contains(Methods, c.Method):
+		return bad("", "unknown method %q (known: %s)", c.Method, strings.Join(Methods, ", "))
+	case !strings.HasPrefix(c.BaseURL, "http://") && !strings.HasPrefix(c.BaseURL, "https://"):
+		return bad("write https://HOST/v1", "base URL %q", c.BaseURL)
+	case secret.InURL(c.BaseURL) != nil:
+		return bad("put the key into OPENAI_API_KEY, or name a file: --api-key-file", "base URL: %v", secret.InURL(c.BaseURL))
+	case len(c.Suffix) > 64:
+		return bad("", "the suffix has %d characters; at most 64 are allowed", len(c.Suffix))
+	case c.Method == Reinforcement && c.Grader == nil:
+		return bad("a grader is an object with a type: string_check, text_similarity, python, score_model or multi", "reinforcement needs a grader")
+	case c.Method != Reinforcement && c.Grader != nil:
+		return bad("", "a grader is for reinforcement, not for %s", c.Method)
+	case c.Validation < 0 || c.Validation >= 1:
+		return bad("", "validation share %g: must be at least 0 and under 1", c.Validation)
+	case c.Azure && c.Method == Reinforcement && c.Validation == 0:
+		return bad("--validation-share 0.1", "Azure's reinforcement needs a validation file")
+	}
+	if kind, _ := c.Grader["type"].(string); kind == "label_model" {
+		return bad("", "the grader label_model is for evaluations; fine-tuning does not take it")
+	}
+	return c.checkHyperparameters(bad)
+}
+
+// limits of each hyperparameter: of numbers, the smallest and largest.
+var limits = map[string]struct {
+	min, max float64
+	of       string // "" for every method
+}{
+	"batch_size": {1, 256, ""}, "learning_rate_multiplier": {0, 1e6, ""}, "n_epochs": {1, 50, ""}, "beta": {0, 2, DPO}, "l2_multiplier": {0, 1e6, DPO},
+	"compute_multiplier": {0.00001, 10, Reinforcement}, "eval_interval": {1, 1e9, Reinforcement}, "eval_samples": {1, 1e9, Reinforcement}, "reasoning_effort": {of: Reinforcement},
+}
+
+func (c Config) checkHyperparameters(bad func(hint, format string, args ...any) error) error {
+	for name, v := range c.Hyperparameters {
+		l, known := limits[name]
+		if !known || l.of != "" && l.of != c.Method {
+			return bad("", "%s has no hyperparameter %q", c.Method, name)
+		}
+		n, isNumber := number(v)
+		if isNumber && l.max > 0 && (n < l.min || n > l.max || n == 0) {
+			return bad("", "%s %v: must be from %g to %g, not 0", name, v, l.min, l.max)
+		}
+		if !isNumber && v != "auto" && name != "reasoning_effort" {
+			return bad("", "%s %v: must be a number or auto", name, v)
+		}
+	}
+	return nil
+}
+
+func number(v any) (float64, bool) {
+	switch v := v.(type) {
+	case int:
+		return float64(v), true
+	case int64:
+		return float64(v), true
+	case uint64:
+		return float64(v), true
+	case float64:
+		return v, true
+	}
+	return 0, false
+}
+
+// Trainer is a backends.Trainer, a Follower and a Canceller.
+type Trainer struct {
+	cfg    Config
+	http   *http.Client
+	tables formats.Tables
+}
+
+// New checks the config. Nothing is contacted.
+func New(cfg Config) (*Trainer, error) {
+	cfg = cfg.withDefaults()
+	if err := cfg.validate(); err != nil {
+		return nil, err
+	}
+	return &Trainer{cfg: cfg, http: &http.Client{}}, nil
+}
+
+// Target is the service and what it trains by which method.
+func (t *Trainer) Target() formats.Target {
+	return formats.Target{Backend: "openai", Address: t.cfg.BaseURL, Model: t.cfg.Model + ":" + t.cfg.Method}
+}
+
+// held tells whether an example is for validation.
+func (c Config) held(example string) bool {
+	return formats.HeldOut(c.SplitSeed, c.Validation, example)
+}
+
+// file is one of the two files of a batch, as counted.
+type file struct {
+	held  bool
+	rows  int
+	bytes int64
+}
+
+// The reasons for which a batch is refused.
+const (
+	NoRow      = "no_row"       // a group that the method's lines have no room for
+	TooFew     = "too_few_rows" // fewer than the service takes
+	TooLarge   = "file_too_large"
+	GraderItem = "grader_item"   // the grader names a field that a row lacks
+	NoHeldOut  = "no_validation" // no example fell to validation
+)
+
+// Preflight makes every line and checks what the service would refuse.
+func (t *Trainer) Preflight(_ context.Context, groups backends.Groups, report func(backends.Problem)) (backends.BatchStats, error) {
+	var stats backends.BatchStats
+	train, held := file{}, file{held: true}
+	names := t.cfg.graderItems()
+	err := t.each(groups, stats.AddGroup, func(m made) error {
+		stats.Sequences++
+		if m.reason != "" {
+			report(backends.Problem{GroupID: m.rows[0].GroupID, TrajectoryID: m.id, Reason: NoRow, Detail: "it gives no line: " + m.reason, Hint: hints[m.reason]})
+			return nil
+		}
+		stats.Bytes += int64(len(m.data))
+		to := &train
+		if t.cfg.held(m.rows[0].ExampleID) {
+			to = &held
+		}
+		to.rows, to.bytes = to.rows+1, to.bytes+int64(len(m.data))
+		return checkItems(names, m.rows[0].GroupID, m.data, report)
+	})
+	if err != nil || stats.Groups == 0 {
+		return stats, err
+	}
+	if train.rows < t.cfg.MinRows {
+		report(backends.Problem{Reason: TooFew, Detail: fmt.Sprintf("%d rows; at least %d are wanted", train.rows, t.cfg.MinRows), Hint: "another service may take fewer: --min-rows"})
+	}
+	if t.cfg.Validation > 0 && held.rows == 0 {
+		report(backends.Problem{Reason: NoHeldOut, Detail: "no example was chosen for validation", Hint: "raise --validation-share, or leave it out"})
+	}
+	most := max(t.cfg.MaxFileBytes, t.cfg.MaxBytes)
+	if t.cfg.Azure {
+		most = t.cfg.MaxFileBytes
+	}
+	if n := max(train.bytes, held.bytes); n > most {
+		report(backends.Problem{Reason: TooLarge, Detail: fmt.Sprintf("a file would have %d bytes; at most %d are taken", n, most), Hint: "take fewer groups with curate"})
+	}
+	stats.Checks = []string{NoRow, TooFew, TooLarge, GraderItem, NoHeldOut}
+	stats.Total = train.bytes/4 + 1 // of JSON; the service counts by its own tokenizer
+	if n, ok := number(t.cfg.Hyperparameters["n_epochs"]); ok {
+		stats.Passes = int64(n)
+	}
+	stats.Notes = []string{fmt.Sprintf("%d rows to train on, %d held out; the service tokenizes the text anew", train.rows, held.rows)}
+	if t.cfg.Method == DPO && t.tables.Pairs == nil {
+		stats.Notes[0] += "; there are no " + formats.TablePairs + ", so each group's best is compared with its worst"
+	}
+	return stats, nil
+}
+
+var hints = map[string]string{
+	wire.Same: "the two answers say the same: drop such groups with curate",
+	"turns":   "only the last answer of a conversation can be compared; train by another backend, or supervised",
+}
+
+var item = regexp.MustCompile(`\bitem\.([A-Za-z0-9_]+)`)
+
+// graderItems are the fields that the grader's templates name.
+func (c Config) graderItems() (names []string) {
+	text, _ := json.Marshal(c.Grader)
+	for _, m := range item.FindAllStringSubmatch(string(text), -1) {
+		names = append(names, m[1])
+	}
+	return names
+}
+
+func checkItems(names []string, group string, line []byte, report func(backends.Problem)) error {
+	if len(names) == 0 {
+		return nil
+	}
+	var fields map[string]json.RawMessage
+	if err := json.Unmarshal(line, &fields); err != nil {
+		return err
+	}
+	for _, name := range names {
+		if _, there := fields[name]; !there {
+			report(backends.Problem{GroupID: group, Reason: GraderItem, Detail: fmt.Sprintf("the grader names item.%s, and the example has no such field", name)})
+		}
+	}
+	return nil
+}
+
+// Begin asks whether the service lets us in.
+func (t *Trainer) Begin(ctx context.Context, known *formats.Policy) (backends.TrainerState, error) {
+	if err := t.get(ctx, "/fine_tuning/jobs?limit=1", nil); err != nil {
+		return backends.TrainerState{}, err
+	}
+	if known == nil {
+		known = &formats.Policy{URL: t.cfg.BaseURL, Model: t.cfg.Model}
+	}
+	return backends.TrainerState{Policy: known}, nil
+}

@@ -1,0 +1,402 @@
+package openai
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"mime/multipart"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/stages/backends"
+	"github.com/rollmill/rollmill/stages/backends/once"
+	"github.com/rollmill/rollmill/stages/internal/remote"
+)
+
+// The keys of a job's metadata. Values are strings.
+const (
+	metaToken   = "rollmill"
+	metaVersion = "policy_version"
+)
+
+// Submit uploads the batch, waits until its files are processed and makes the
+// job, once. It does not wait for the job: Status does.
+func (t *Trainer) Submit(ctx context.Context, s backends.Submission, groups backends.Groups, event func(backends.JobEvent)) (backends.Outcome, error) {
+	clean := func(err error) (backends.Outcome, error) {
+		return backends.Outcome{State: formats.JobFailed, Clean: true, Message: "no job was made"}, err
+	}
+	training, err := t.upload(ctx, s, false, groups, event)
+	if err != nil {
+		return clean(err)
+	}
+	body := t.body(s, training)
+	if t.cfg.Validation > 0 {
+		held, err := t.upload(ctx, s, true, groups, nil)
+		if err != nil {
+			return clean(err)
+		}
+		body["validation_file"] = held
+	}
+	j, out, err := t.jobs().Make(ctx, s, func() (*job, error) {
+		var made job
+		q := remote.Request{Method: http.MethodPost, URL: t.url("/fine_tuning/jobs"), JSON: body, Header: http.Header{remote.IdempotencyHeader: {s.Token}}}
+		_, err := t.web().Do(ctx, q, &made)
+		if err == nil && made.ID == "" {
+			err = &remote.Error{What: "openai: the answer that makes a job names none"}
+		}
+		return &made, err
+	})
+	if j == nil {
+		return out, err
+	}
+	event(backends.JobEvent{Job: j.ID})
+	return t.outcome(j), nil
+}
+
+// jobs finds a submission's job by its token and by its file.
+func (t *Trainer) jobs() once.Jobs[job] {
+	outcome := func(_ context.Context, j *job) (backends.Outcome, error) { return t.outcome(j), nil }
+	return once.Jobs[job]{Settle: t.cfg.Settle, Find: t.find, Outcome: outcome}
+}
+
+func (t *Trainer) body(s backends.Submission, training string) map[string]any {
+	version := int64(1)
+	if s.Before.Policy != nil {
+		version = s.Before.Policy.Version + 1
+	}
+	method := map[string]any{}
+	hyper := map[string]any{}
+	for name, v := range t.cfg.Hyperparameters {
+		if t.cfg.Azure && (name == "beta" || name == "l2_multiplier") {
+			method[name] = v
+		} else {
+			hyper[name] = v
+		}
+	}
+	if len(hyper) > 0 {
+		method["hyperparameters"] = hyper
+	}
+	if t.cfg.Grader != nil {
+		method["grader"] = t.cfg.Grader
+	}
+	body := map[string]any{
+		"model": t.cfg.Model, "training_file": training, "method": map[string]any{"type": t.cfg.Method, t.cfg.Method: method},
+		"metadata": map[string]string{metaToken: s.Token, "run": short(s.Run), "epoch": strconv.Itoa(s.Epoch), metaVersion: strconv.FormatInt(version, 10)},
+	}
+	if t.cfg.Suffix != "" {
+		body["suffix"] = t.cfg.Suffix
+	}
+	if t.cfg.Seed != nil {
+		body["seed"] = *t.cfg.Seed
+	}
+	return body
+}
+
+// short keeps a metadata value within 512 characters.
+func short(s string) string {
+	if len(s) > 512 {
+		return strings.ToValidUTF8(s[:512], "")
+	}
+	return s
+}
+
+// fileName names a file after its submission, by which it is found again.
+func fileName(token string, held bool) string {
+	if held {
+		return "rollmill-" + token + "-validation.jsonl"
+	}
+	return "rollmill-" + token + "-training.jsonl"
+}
+
+type fileObject struct {
+	ID       string          `json:"id"`
+	Filename string          `json:"filename"`
+	Status   string          `json:"status"`
+	Details  json.RawMessage `json:"status_details"`
+}
+
+// upload streams one file, counted first so that its length is known, and
+// waits until it is processed, where the service says so.
+func (t *Trainer) upload(ctx context.Context, s backends.Submission, held bool, groups backends.Groups, event func(backends.JobEvent)) (string, error) {
+	var size counter
+	if err := t.lines(&size, held, s.Guarded(groups, nil)); err != nil {
+		return "", err
+	}
+	content := func(w io.Writer) error { return t.lines(w, held, s.Guarded(groups, event)) }
+	var f fileObject
+	var err error
+	if int64(size) > t.cfg.MaxFileBytes && !t.cfg.Azure {
+		f, err = t.inParts(ctx, fileName(s.Token, held), int64(size), content)
+	} else {
+		f, err = t.whole(ctx, fileName(s.Token, held), int64(size), content)
+	}
+	if err != nil {
+		return "", err
+	}
+	return f.ID, t.processed(ctx, f)
+}
+
+// whole sends a file in one piece.
+func (t *Trainer) whole(ctx context.Context, name string, size int64, content func(io.Writer) error) (f fileObject, err error) {
+	read, write := io.Pipe()
+	defer read.Close()
+	form := multipart.NewWriter(write)
+	failed := make(chan error, 1)
+	go func() {
+		err := t.form(form, name, content)
+		failed <- err
+		write.CloseWithError(err)
+	}()
+	var overhead counter
+	twin := multipart.NewWriter(&overhead)
+	if err := twin.SetBoundary(form.Boundary()); err != nil {
+		return f, err
+	}
+	if err := t.form(twin, name, func(io.Writer) error { return nil }); err != nil {
+		return f, err
+	}
+	err = t.send(ctx, "/files", form.FormDataContentType(), read, size+int64(overhead), &f)
+	read.CloseWithError(io.ErrClosedPipe)
+	if ours := <-failed; ours != nil && !errors.Is(ours, io.ErrClosedPipe) {
+		return f, ours
+	}
+	return f, err
+}
+
+// form writes the fields of an upload.
+func (t *Trainer) form(form *multipart.Writer, name string, content func(io.Writer) error) error {
+	if err := form.WriteField("purpose", "fine-tune"); err != nil {
+		return err
+	}
+	w, err := form.CreateFormFile("file", name)
+	if err != nil {
+		return err
+	}
+	if err := content(w); err != nil {
+		return err
+	}
+	return form.Close()
+}
+
+type counter int64
+
+func (c *counter) Write(p []byte) (int, error) {
+	*c += counter(len(p))
+	return len(p), nil
+}
+
+func (t *Trainer) processed(ctx context.Context, f fileObject) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, t.cfg.FileTimeout, &remote.Error{What: fmt.Sprintf("openai: the file %q was not processed within %s", f.ID, t.cfg.FileTimeout), Retry: true})
+	defer cancel()
+	for {
+		switch f.Status {
+		case "", "processed", "succeeded":
+			return nil
+		case "error", "failed", "deleted":
+			return &remote.Error{What: fmt.Sprintf("openai: the file %q: %s: %s", f.ID, f.Status, f.Details)}
+		}
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-time.After(t.cfg.Poll):
+		}
+		id := f.ID
+		if err := t.get(ctx, "/files/"+url.PathEscape(id), &f); err != nil {
+			return err
+		}
+	}
+}
+
+// job is a job as the service shows it; what else it says is ignored.
+type job struct {
+	ID             string            `json:"id"`
+	Status         string            `json:"status"`
+	FineTunedModel string            `json:"fine_tuned_model"`
+	TrainingFile   string            `json:"training_file"`
+	TrainedTokens  float64           `json:"trained_tokens"`
+	ResultFiles    []string          `json:"result_files"`
+	Metadata       map[string]string `json:"metadata"`
+	Error          *struct {
+		Code    json.RawMessage `json:"code"` // text, a number or null
+		Message string          `json:"message"`
+	} `json:"error"`
+}
+
+// Resolve looks for the submission's job.
+func (t *Trainer) Resolve(ctx context.Context, s backends.Submission) (backends.Outcome, error) {
+	return t.jobs().Resolve(ctx, s)
+}
+
+// find lists all jobs: not every service filters by metadata, or keeps it.
+func (t *Trainer) find(ctx context.Context, token string) (*job, error) {
+	files := map[string]bool{}
+	err := list(ctx, t, "/files?purpose=fine-tune&limit=1000", func(f fileObject) (string, bool) {
+		if f.Filename == fileName(token, false) {
+			files[f.ID] = true
+		}
+		return f.ID, true
+	})
+	if err != nil {
+		return nil, err
+	}
+	var found *job
+	err = list(ctx, t, "/fine_tuning/jobs?limit=100", func(j job) (string, bool) {
+		if j.Metadata[metaToken] == token || files[j.TrainingFile] {
+			found = &j
+		}
+		return j.ID, found == nil
+	})
+	return found, err
+}
+
+// list pages through a list until f says that it is enough.
+func list[T any](ctx context.Context, t *Trainer, path string, f func(T) (id string, more bool)) error {
+	after := ""
+	for {
+		var page struct {
+			Data    []T  `json:"data"`
+			HasMore bool `json:"has_more"`
+		}
+		at := path
+		if after != "" {
+			at += "&after=" + url.QueryEscape(after)
+		}
+		if err := t.get(ctx, at, &page); err != nil {
+			return err
+		}
+		last := after
+		for _, one := range page.Data {
+			id, more := f(one)
+			if last = id; !more {
+				return nil
+			}
+		}
+		if !page.HasMore || len(page.Data) == 0 || last == after {
+			return nil
+		}
+		after = last
+	}
+}
+
+// Status asks for a job; of one that has ended also its checkpoints' metrics.
+func (t *Trainer) Status(ctx context.Context, id string) (backends.Outcome, error) {
+	var j job
+	if err := t.get(ctx, "/fine_tuning/jobs/"+url.PathEscape(id), &j); err != nil {
+		return backends.Outcome{State: backends.JobUnknown}, err
+	}
+	out := t.outcome(&j)
+	if out.State == formats.JobRunning || out.State == formats.JobPending {
+		out.Message = strings.TrimPrefix(out.Message+"; "+t.newest(ctx, id), "; ")
+		return out, nil
+	}
+	t.addCheckpoints(ctx, id, &out)
+	return out, nil
+}
+
+// newest is the last thing that the service said of a job; a courtesy.
+func (t *Trainer) newest(ctx context.Context, id string) string {
+	var page struct {
+		Data []struct {
+			Message string `json:"message"`
+		} `json:"data"`
+	}
+	if t.get(ctx, "/fine_tuning/jobs/"+url.PathEscape(id)+"/events?limit=1", &page) != nil || len(page.Data) == 0 {
+		return ""
+	}
+	return page.Data[0].Message
+}
+
+// addCheckpoints adds the metrics of the checkpoints, oldest first; a courtesy.
+func (t *Trainer) addCheckpoints(ctx context.Context, id string, out *backends.Outcome) {
+	type checkpoint struct {
+		ID      string          `json:"id"`
+		Step    int64           `json:"step_number"`
+		Model   string          `json:"fine_tuned_model_checkpoint"`
+		Metrics json.RawMessage `json:"metrics"`
+	}
+	var all []checkpoint
+	if list(ctx, t, "/fine_tuning/jobs/"+url.PathEscape(id)+"/checkpoints?limit=10", func(c checkpoint) (string, bool) {
+		all = append(all, c)
+		return c.ID, len(all) < 1000
+	}) != nil || len(all) == 0 {
+		return
+	}
+	for i := range all {
+		c := all[len(all)-1-i]
+		line, err := json.Marshal(map[string]any{"step": c.Step, "model": c.Model, "metrics": c.Metrics})
+		if err == nil {
+			out.MetricSteps = append(out.MetricSteps, line)
+		}
+	}
+	var last map[string]any
+	if json.Unmarshal(all[0].Metrics, &last) == nil {
+		for name, v := range last {
+			if n, ok := v.(float64); ok {
+				out.Metrics[name] = n
+			}
+		}
+	}
+}
+
+// Cancel asks the service to end a job.
+func (t *Trainer) Cancel(ctx context.Context, id string) (backends.Outcome, error) {
+	var j job
+	err := t.post(ctx, "/fine_tuning/jobs/"+url.PathEscape(id)+"/cancel", struct{}{}, &j)
+	if code := status(err); code == http.StatusBadRequest || code == http.StatusConflict { // it may have ended before
+		return t.Status(ctx, id)
+	}
+	if err != nil {
+		return backends.Outcome{State: backends.JobUnknown}, err
+	}
+	return t.outcome(&j), nil
+}
+
+// outcome says a job's status in our words.
+func (t *Trainer) outcome(j *job) backends.Outcome {
+	out := backends.Outcome{Job: j.ID, Metrics: map[string]float64{}, Files: j.ResultFiles, Message: j.failure()}
+	if j.TrainedTokens > 0 {
+		out.Metrics["trained_tokens"] = j.TrainedTokens
+	}
+	switch j.Status {
+	case "validating_files", "queued", "created", "pending", "paused":
+		out.State, out.Message = formats.JobPending, j.Status
+	case "running":
+		out.State = formats.JobRunning
+	case "succeeded":
+		if j.FineTunedModel == "" {
+			out.State, out.Message = formats.JobRunning, "succeeded, but names no model as yet"
+			return out
+		}
+		out.State = formats.JobCompleted
+		out.Policy = &formats.Policy{URL: t.cfg.BaseURL, Model: j.FineTunedModel, Version: 1}
+		if v, err := strconv.ParseInt(j.Metadata[metaVersion], 10, 64); err == nil {
+			out.Policy.Version = v
+		}
+	case "failed":
+		out.State = formats.JobFailed
+	case "cancelled", "canceled":
+		out.State = formats.JobCancelled
+	default:
+		out.UnknownState = true
+		out.State, out.Message = formats.JobRunning, fmt.Sprintf("the service says %q, which is no known state", j.Status)
+	}
+	return out
+}
+
+// failure is the service's reason; an empty object is none.
+func (j *job) failure() string {
+	if j.Error == nil {
+		return ""
+	}
+	code := strings.Trim(string(j.Error.Code), `"`)
+	if code == "null" {
+		code = ""
+	}
+	return strings.Trim(code+": "+j.Error.Message, ": ")
+}

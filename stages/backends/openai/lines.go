@@ -1,0 +1,92 @@
+package openai
+
+import (
+	"encoding/json"
+	"io"
+
+	"github.com/rollmill/rollmill/formats"
+	wire "github.com/rollmill/rollmill/formats/finetune"
+	"github.com/rollmill/rollmill/formats/trl"
+	"github.com/rollmill/rollmill/stages/backends"
+)
+
+// made is a line of a file, or why there is none.
+type made struct {
+	rows   []formats.Trajectory // its group
+	id     string               // a trajectory that it is made of; "" for the group's best
+	data   []byte
+	reason string
+}
+
+// made is of a group, by the methods that compare nothing.
+func (c Config) made(rows []formats.Trajectory, line func(made) error) error {
+	if c.Method == Reinforcement {
+		row, reason := wire.ReinforcementOf(rows, c.Azure)
+		return give(made{rows: rows, reason: reason}, row, line)
+	}
+	return trl.EachTop(rows, c.Best, func(some []formats.Trajectory) error {
+		row, reason := wire.SupervisedOf(some)
+		return give(made{rows: rows, reason: reason}, row, line)
+	})
+}
+
+// each calls group with each group of the batch, and then line with every line
+// that it gives.
+func (t *Trainer) each(groups backends.Groups, group func(rows []formats.Trajectory), line func(made) error) error {
+	walk := trl.NewPreferences(t.tables)
+	defer walk.Close()
+	for rows, err := range groups {
+		if err != nil {
+			return err
+		}
+		group(rows)
+		if t.cfg.Method == DPO {
+			err = walk.Of(rows, func(p trl.Preference, reason string) error {
+				var row any
+				if reason == "" {
+					row, reason = wire.PreferenceOf(p)
+				}
+				return give(made{rows: rows, id: p.ChosenID, reason: reason}, row, line)
+			})
+		} else {
+			err = t.cfg.made(rows, line)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return walk.End()
+}
+
+func give(m made, row any, line func(made) error) error {
+	if m.reason == "" {
+		data, err := json.Marshal(row)
+		if err != nil {
+			return err
+		}
+		m.data = append(data, '\n')
+	}
+	return line(m)
+}
+
+// Compares names the table that DPO's rows are made of.
+func (t *Trainer) Compares() []string {
+	if t.cfg.Method == DPO {
+		return []string{formats.TablePairs}
+	}
+	return nil
+}
+
+// Beside takes the tables that the batch has.
+func (t *Trainer) Beside(tables formats.Tables) { t.tables = tables }
+
+// lines writes the lines of one of the two files.
+func (t *Trainer) lines(w io.Writer, held bool, groups backends.Groups) error {
+	return t.each(groups, func([]formats.Trajectory) {}, func(m made) error {
+		if t.cfg.held(m.rows[0].ExampleID) != held {
+			return nil
+		}
+		_, err := w.Write(m.data)
+		return err
+	})
+}

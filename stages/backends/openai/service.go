@@ -1,0 +1,69 @@
+package openai
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+
+	"github.com/rollmill/rollmill/stages/internal/remote"
+)
+
+func status(err error) int { return remote.Status(err) }
+
+func (t *Trainer) web() *remote.Client {
+	return &remote.Client{Name: "openai", HTTP: t.http, Sign: t.sign, Secrets: []string{t.cfg.APIKey}, Explain: explain}
+}
+
+// get asks, and asks again while the service is busy: asking has no effect.
+func (t *Trainer) get(ctx context.Context, path string, answer any) error {
+	return t.web().Get(ctx, t.url(path), answer)
+}
+
+// post sends once.
+func (t *Trainer) post(ctx context.Context, path string, body, answer any) error {
+	return t.web().Post(ctx, t.url(path), body, answer)
+}
+
+// send sends a stream of a known length, once.
+func (t *Trainer) send(ctx context.Context, path, kind string, body io.Reader, size int64, answer any) error {
+	_, err := t.web().Do(ctx, remote.Request{Method: http.MethodPost, URL: t.url(path), Body: body, Size: size, Type: kind}, answer)
+	return err
+}
+
+func (t *Trainer) url(path string) string {
+	if !t.cfg.Azure {
+		return t.cfg.BaseURL + path
+	}
+	mark := "?"
+	if strings.Contains(path, "?") {
+		mark = "&"
+	}
+	return fmt.Sprint(t.cfg.BaseURL, path, mark, "api-version=", t.cfg.APIVersion)
+}
+
+func (t *Trainer) sign(req *http.Request) {
+	switch {
+	case t.cfg.APIKey == "":
+	case t.cfg.Azure:
+		req.Header.Set("api-key", t.cfg.APIKey)
+	default:
+		req.Header.Set("Authorization", "Bearer "+t.cfg.APIKey)
+	}
+	if t.cfg.Organization != "" {
+		req.Header.Set("OpenAI-Organization", t.cfg.Organization)
+	}
+	if t.cfg.Project != "" {
+		req.Header.Set("OpenAI-Project", t.cfg.Project)
+	}
+}
+
+func explain(e *remote.Error, _ *http.Request, _ []byte) {
+	switch e.Status {
+	case http.StatusUnauthorized:
+		e.Help, e.Usage = "put the key into OPENAI_API_KEY, or name a file: --api-key-file", true
+	case http.StatusForbidden:
+		e.Help = "the key may lack the right, or the service takes no new jobs: OpenAI's own closes in 2026 and 2027; a compatible one: --fine-tuning-url"
+	}
+}

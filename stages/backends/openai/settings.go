@@ -1,0 +1,80 @@
+package openai
+
+import (
+	"strings"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/stages/backends"
+	"github.com/rollmill/rollmill/stages/plugin"
+)
+
+// Kind is the registry's entry.
+var Kind = backends.Kind{
+	Name: "openai", Help: "fine-tuning at OpenAI, Azure or a service that copies the API: supervised, DPO, reinforcement",
+	New: func() backends.TrainerSettings { return defaults() },
+}
+
+func defaults() *Config {
+	c := Config{Best: 1}.withDefaults()
+	return &c
+}
+
+// Declare names the settings; those that change the model which a job makes are
+// part of the identity, but for the address, the base model and the method,
+// which name the trainer.
+func (c *Config) Declare(d *plugin.Declarer) {
+	d.Heading(plugin.Submission)
+	d.String(&c.BaseURL, "fine-tuning-url", "base `URL` of the service; of Azure https://RESOURCE.openai.azure.com/openai")
+	backends.DeclareKeyFile(d, &c.APIKey)
+	d.SecretVariable(&c.OpenAIKey, "OPENAI_API_KEY")
+	d.SecretVariable(&c.AzureKey, "AZURE_OPENAI_API_KEY")
+	d.Variable(&c.Organization, "OPENAI_ORG_ID")
+	d.Variable(&c.Project, "OPENAI_PROJECT_ID")
+	d.String(&c.Model, "base-model", "train from this `MODEL`").Open()
+	plugin.Choice(d, &c.Method, "method", "train by this `METHOD`: supervised, dpo, reinforcement", Methods...)
+	d.Bool(&c.Azure, "azure", "use Azure's form of the API")
+	d.String(&c.APIVersion, "api-version", "use this `VERSION` of Azure's API")
+	d.String(&c.Suffix, "suffix", "put `TEXT` into the new model's name").ID("suffix")
+	d.OptionalInt64(&c.Seed, "job-seed", "give the job this `SEED`").ID("job-seed").Shown("the service's")
+	d.Objects(&c.Hyperparameters, "hyperparameters", "set `KEY=VALUE` of the method: n_epochs, batch_size, learning_rate_multiplier, beta, ...").ID("hyperparameters")
+	d.FileObject(&c.Grader, "grader", "JSON `FILE` with the reinforcement grader").ID("grader")
+	backends.DeclareHeldOut(d, &c.Validation, &c.SplitSeed)
+	d.Int(&c.MinRows, "min-rows", "refuse a batch of fewer than `N` rows")
+	backends.DeclareBest(d, &c.Best)
+}
+
+// Trainer makes the trainer.
+func (c *Config) Trainer(backends.Setup) (backends.Trainer, error) {
+	config := *c
+	if config.APIKey == "" {
+		config.APIKey = config.OpenAIKey
+		if config.Azure {
+			config.APIKey = config.AzureKey
+		}
+	}
+	t, err := New(config)
+	if err != nil {
+		return nil, err
+	}
+	return t, nil
+}
+
+// Adopt takes the address, the base model and the method.
+func (c *Config) Adopt(t formats.Target, given func(name string) bool) {
+	at := max(strings.LastIndex(t.Model, ":"), 0)
+	plugin.Adopt(c, given, "fine-tuning-url", t.Address)
+	plugin.Adopt(c, given, "base-model", t.Model[:at])
+	plugin.Adopt(c, given, "method", strings.TrimPrefix(t.Model[at:], ":"))
+}
+
+// Identity is what changes the model that a job makes.
+func (t *Trainer) Identity() backends.Identity {
+	c := t.cfg
+	if c.Method != Supervised {
+		c.Best = 1 // it counts for supervised training alone
+	}
+	if c.Validation == 0 {
+		c.SplitSeed = 0
+	}
+	return backends.IdentityOf(&c, defaults())
+}

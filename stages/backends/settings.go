@@ -1,0 +1,73 @@
+package backends
+
+import (
+	"context"
+	"io"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/stages/plugin"
+)
+
+// TrainerSettings are what a backend can be told.
+type TrainerSettings interface {
+	plugin.Settings
+
+	// Trainer makes the trainer, and contacts nobody. An error that has a method
+	// Misused is of the user's.
+	Trainer(Setup) (Trainer, error)
+
+	// Adopt takes from a receipt what tells one trainer from another, so that
+	// whoever can read the receipt can ask for the job. Keys are not in receipts,
+	// nor is anything else. What the settings were given stays: adopt calls given
+	// with the name of each setting that it would change.
+	Adopt(t formats.Target, given func(name string) bool)
+}
+
+// Setup is what submit gives a backend.
+type Setup struct {
+	Place Place // for files; the zero Place for none
+}
+
+// Place is where a backend that writes files puts them.
+type Place struct {
+	URI   string                                                // for the receipt; without credentials
+	Begin func(ctx context.Context) (Draft, error)              // a new file, unseen as yet
+	Read  func(ctx context.Context, key string) ([]byte, error) // fs.ErrNotExist when there is none
+}
+
+// Draft is a file being written; a *storage.Draft is one.
+type Draft interface {
+	io.Writer
+	Replace(ctx context.Context, key string) error
+	Discard() error
+}
+
+// Kind is an entry of the registry of backends.
+type Kind = plugin.Kind[TrainerSettings]
+
+// Registry lists backends in the order of the help.
+type Registry = plugin.Registry[TrainerSettings, Kind]
+
+// The functions below declare settings that several backends have.
+
+// DeclareBest declares how many conversations of a group supervised training
+// imitates: 1 by default, a number below 0 for all.
+func DeclareBest(d *plugin.Declarer, p *int) *plugin.Setting {
+	return d.Int(p, "best", "train on the `N` best conversations of each group; -1 for all that are left").ID("best")
+}
+
+// DeclareHeldOut declares the share of the examples that is held out for
+// validation, and the seed that chooses them.
+func DeclareHeldOut(d *plugin.Declarer, share *float64, seed *int64) (s *plugin.Setting) {
+	s = d.Float(share, "validation-share", "hold out this `SHARE` of the examples for validation").ID("validation-share")
+	d.Int64(seed, "split-seed", "choose the held-out examples by `SEED`").ID("split-seed")
+	return s
+}
+
+// DeclareKeyFile declares the file of a service's key.
+func DeclareKeyFile(d *plugin.Declarer, p *string, variables ...string) {
+	s := d.Key(p, "api-key-file", "read the service's key from this `FILE`", variables...)
+	if len(variables) > 0 {
+		s.Shown(variables[0])
+	}
+}

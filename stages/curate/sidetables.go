@@ -1,0 +1,339 @@
+package curate
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"iter"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/stages"
+)
+
+// sideTables carries on what group wrote beside its rows, _pairs and _labels: what
+// is about kept trajectories alone. A pair of which either member was dropped
+// is dropped too, for the reason of the chosen one, or else of the rejected
+// one. A table is there when any of the sets has it.
+//
+// The balance of labels (formats.KTOWeights) is that of the labels that are
+// carried on, which the manifest's facts count: what is dropped here is not
+// trained on, and does not weigh.
+type sideTables struct {
+	pairs  carriedTable[formats.Pair]
+	labels carriedTable[formats.Label]
+	kinds  [2]int64 // labels carried on: undesirable, desirable
+}
+
+func newSideTables(in *input, shard *dataset.Shard) *sideTables {
+	s := &sideTables{}
+	s.pairs = carriedTable[formats.Pair]{table: formats.TablePairs, of: func(p *formats.Pair) (string, string, string) {
+		return p.GroupID, p.ChosenID, p.RejectedID
+	}, kept: func(p *formats.Pair) { s.pairs.bytes += p.Size() }}
+	s.labels = carriedTable[formats.Label]{table: formats.TableLabels, of: func(l *formats.Label) (string, string, string) {
+		return l.GroupID, l.TrajectoryID, l.TrajectoryID
+	}, kept: func(l *formats.Label) {
+		s.labels.bytes += l.Size()
+		s.kinds[number01(l.Desirable)]++
+	}}
+	for _, table := range in.carried() {
+		if table == formats.TablePairs {
+			s.pairs.out = dataset.NewTable[formats.Pair](shard, table, -1)
+		} else {
+			s.labels.out = dataset.NewTable[formats.Label](shard, table, -1)
+		}
+	}
+	return s
+}
+
+func number01(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// carried lists the tables that any set has beside its rows.
+func (in *input) carried() (tables []string) {
+	for _, table := range []string{formats.TableLabels, formats.TablePairs} {
+		if slices.ContainsFunc(in.sets, func(s *set) bool { _, has := s.members.Tables[table]; return has }) {
+			tables = append(tables, table)
+		}
+	}
+	return tables
+}
+
+// begin goes to a slice of a set; end looks whether all of it was seen.
+func (s *sideTables) begin(ctx context.Context, from *set, groups *Groups, slice dataset.Range) error {
+	if err := s.pairs.begin(ctx, from, groups, slice); err != nil {
+		return err
+	}
+	return s.labels.begin(ctx, from, groups, slice)
+}
+
+func (s *sideTables) end() error {
+	if err := s.pairs.end(); err != nil {
+		return err
+	}
+	return s.labels.end()
+}
+
+func (s *sideTables) close() {
+	s.pairs.close()
+	s.labels.close()
+}
+
+// add is told of every group, in the base's order.
+func (s *sideTables) add(ctx context.Context, d *decided) error {
+	if err := s.pairs.add(ctx, d); err != nil {
+		return err
+	}
+	return s.labels.add(ctx, d)
+}
+
+// Facts. What is dropped is counted by reason: pairs_dropped.flat.
+const (
+	factPairs         = "pairs"
+	factPairsDropped  = "pairs_dropped."
+	factDesirable     = "desirable"
+	factUndesirable   = "undesirable"
+	factLabelsDropped = "labels_dropped."
+)
+
+func (s *sideTables) facts(into map[string]float64) {
+	if s.pairs.out != nil {
+		into[factPairs] = float64(s.pairs.rows)
+		for reason, n := range s.pairs.drops {
+			into[factPairsDropped+reason] = float64(n)
+		}
+	}
+	if s.labels.out != nil {
+		into[factUndesirable], into[factDesirable] = float64(s.kinds[0]), float64(s.kinds[1])
+		for reason, n := range s.labels.drops {
+			into[factLabelsDropped+reason] = float64(n)
+		}
+	}
+}
+
+// sideMessage says what was carried on; "" when there was nothing to carry.
+func sideMessage(f map[string]float64) (text string) {
+	if n, has := f[factPairs]; has {
+		dropped, why := lost(f, factPairsDropped)
+		text += fmt.Sprintf("; %.0f of %.0f pairs kept%s", n, n+dropped, why)
+	}
+	if d, has := f[factDesirable]; has {
+		u := f[factUndesirable]
+		wd, wu := formats.KTOWeights(int64(d), int64(u))
+		text += fmt.Sprintf("; %.0f desirable, %.0f undesirable: KTO weights %.4g and %.4g", d, u, wd, wu)
+	}
+	return text
+}
+
+// lost adds up the facts with a prefix, and says them, the largest first.
+func lost(f map[string]float64, prefix string) (sum float64, text string) {
+	drops := map[string]float64{}
+	for name, n := range f {
+		if reason, ok := strings.CutPrefix(name, prefix); ok {
+			drops[reason], sum = n, sum+n
+		}
+	}
+	var why []string
+	for _, reason := range slices.SortedFunc(maps.Keys(drops), func(a, b string) int {
+		return cmp.Or(cmp.Compare(drops[b], drops[a]), cmp.Compare(a, b))
+	}) {
+		why = append(why, fmt.Sprintf("%.0f %s", drops[reason], reason))
+	}
+	if why != nil {
+		text = " (dropped: " + strings.Join(why, ", ") + ")"
+	}
+	return sum, text
+}
+
+// carriedTable carries on one table, whose rows lie in the order of their groups. It
+// holds a few rows at a time, however many a group has.
+type carriedTable[T any] struct {
+	table string
+	of    func(*T) (group, one, other string) // the trajectories that a row is about
+	kept  func(*T)
+	out   *dataset.TableWriter[T] // nil: no set has the table
+	rows  int64                   // carried on
+	bytes int                     // of the row group being written
+	drops map[string]int64
+
+	from *set
+	r    *dataset.Reader[T] // nil: this set has no such table
+	left int64              // to be read of the slice
+	buf  []T                // read and not looked at
+	room [16]T
+	some []T
+	at   map[string]int // places of a group's members
+}
+
+func (a *carriedTable[T]) begin(ctx context.Context, from *set, groups *Groups, slice dataset.Range) error {
+	a.close()
+	a.from, a.left, a.buf = from, 0, nil
+	if _, has := from.members.Tables[a.table]; !has {
+		return nil
+	}
+	rows, err := from.beside(ctx, a.table, groups, slice)
+	if err != nil {
+		return err
+	}
+	a.left = rows.Rows
+	a.r, err = dataset.NewReader[T](ctx, from.members, a.table, rows)
+	return err
+}
+
+// beside finds the rows of a table that are of a slice's groups.
+func (s *set) beside(ctx context.Context, table string, groups *Groups, slice dataset.Range) (dataset.Range, error) {
+	all := dataset.Range{Rows: s.members.Tables[table].Rows}
+	if slice == s.base.All() {
+		return all, nil
+	}
+	type column struct {
+		GroupID string `parquet:"group_id,dict"`
+	}
+	var found dataset.Range
+	next, stop := iter.Pull2(groups.every(s.first, s.end))
+	defer stop()
+	g, err, more := next()
+	if err != nil {
+		return found, err
+	}
+	for c, err := range dataset.Each[column](ctx, s.members, table, all) {
+		for err == nil && more && g.ID != c.GroupID {
+			g, err, more = next()
+		}
+		switch {
+		case err != nil:
+			return found, err
+		case !more:
+			return found, s.outOfOrder(table, c.GroupID)
+		case g.FirstRow < slice.First:
+			found.First++
+		case g.FirstRow < slice.First+slice.Rows:
+			found.Rows++
+		}
+	}
+	return found, nil
+}
+
+func (s *set) outOfOrder(table, group string) error {
+	return s.damaged("table %s: group %q is not where the rows of its base have it", table, group)
+}
+
+// next is the next row, if it is of a group.
+func (a *carriedTable[T]) next(group string) (*T, error) {
+	if len(a.buf) == 0 && a.left > 0 {
+		n := min(int64(len(a.room)), a.left)
+		k, err := a.r.Read(a.room[:n])
+		if int64(k) < n {
+			if err = notEOF(err); err == nil {
+				err = a.from.damaged("table %s ends early", a.table)
+			}
+			return nil, err
+		}
+		a.buf, a.left = a.room[:n], a.left-n
+	}
+	if len(a.buf) == 0 {
+		return nil, nil
+	}
+	row := &a.buf[0]
+	if g, _, _ := a.of(row); g != group {
+		return nil, nil
+	}
+	a.buf = a.buf[1:]
+	return row, nil
+}
+
+func (a *carriedTable[T]) add(ctx context.Context, d *decided) error {
+	if a.r == nil {
+		return nil
+	}
+	clear(a.at)
+	group := d.members[0].GroupID
+	for {
+		row, err := a.next(group)
+		if err != nil {
+			return err
+		}
+		if row == nil {
+			return a.flush(ctx)
+		}
+		reason, err := a.judge(d, row)
+		if err != nil {
+			return err
+		}
+		if reason != "" {
+			stages.Count(&a.drops, reason, 1)
+			continue
+		}
+		a.kept(row)
+		if a.some = append(a.some, *row); len(a.some) < len(a.room) {
+			continue
+		}
+		if err := a.flush(ctx); err != nil {
+			return err
+		}
+	}
+}
+
+// judge says why a row goes; "" when all that it is about is kept.
+func (a *carriedTable[T]) judge(d *decided, row *T) (string, error) {
+	if len(a.at) == 0 {
+		if a.at == nil {
+			a.at = map[string]int{}
+		}
+		for k := range d.members {
+			a.at[d.members[k].TrajectoryID] = k
+		}
+	}
+	group, one, other := a.of(row)
+	for _, id := range []string{one, other} {
+		k, is := a.at[id]
+		if !is {
+			return "", a.from.damaged("table %s: trajectory %q is not in group %q", a.table, id, group)
+		}
+		if reason := d.verdicts[k].Reason; reason != "" {
+			return reason, nil
+		}
+	}
+	return "", nil
+}
+
+func (a *carriedTable[T]) flush(ctx context.Context) error {
+	err := a.out.Write(ctx, a.some)
+	a.rows += int64(len(a.some))
+	clear(a.some)
+	a.some = a.some[:0]
+	if err != nil || a.bytes < formats.PairBytes {
+		return err
+	}
+	a.bytes = 0
+	return a.out.EndRowGroup()
+}
+
+// end looks for rows of no group.
+func (a *carriedTable[T]) end() error {
+	if a.r == nil {
+		return nil
+	}
+	if len(a.buf) == 0 && a.left == 0 {
+		return nil
+	}
+	group := "another"
+	if len(a.buf) > 0 {
+		group, _, _ = a.of(&a.buf[0])
+	}
+	return a.from.outOfOrder(a.table, group)
+}
+
+func (a *carriedTable[T]) close() {
+	if a.r != nil {
+		_ = a.r.Close() // it was only read
+		a.r = nil
+	}
+}

@@ -1,0 +1,160 @@
+package group
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"io"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/stages/internal/spill"
+)
+
+// aligned writes members in the base's order, given what became of them in the
+// same order. With preferences it goes on beyond the slice, where members of
+// its groups may be, and brings together what all of them said.
+type aligned struct {
+	*gatherer
+	ctx   context.Context
+	rows  reader[row]
+	next  int64 // row of the base that is read next
+	table *dataset.TableWriter[formats.Member]
+	stats *dataset.TableWriter[formats.GroupStats]
+
+	written int64
+	buf     []formats.Member
+	pending []formats.GroupStats
+
+	said  *dataset.Reader[said] // nil without preferences
+	pairs *spill.Sorter         // what members said, by the group's first row and their own
+}
+
+func (g *gatherer) newAligned(ctx context.Context) (*aligned, error) {
+	w := &aligned{gatherer: g, ctx: ctx, table: g.members(), stats: g.groups(), next: g.slice.First}
+	scope := g.slice
+	var err error
+	if g.o.preferences() {
+		scope = g.in.base.All()
+		w.next = 0
+		w.pairs = spill.New(g.o.Spill.Dir, g.o.Spill.Memory/2)
+		if w.said, err = dataset.NewReader[said](ctx, g.in.base, "", scope); err != nil {
+			return nil, err
+		}
+	}
+	w.rows, err = open[row](ctx, g.in, scope)
+	return w, err
+}
+
+func (w *aligned) close() {
+	_ = w.rows.Close() // it was only read
+	if w.pairs != nil {
+		_ = w.said.Close()
+		_ = w.pairs.Close()
+	}
+}
+
+// add writes the row that a finding is about.
+func (w *aligned) add(at int64, f finding) error {
+	r, s, err := w.read(at)
+	if err != nil {
+		return err
+	}
+	m := r.member(f.group)
+	m.Advantage, m.NoAdvantage = f.advantage, f.none
+	if w.pairs != nil && w.holds(f.first) {
+		if err := w.keep(at, f.first, m, s); err != nil {
+			return err
+		}
+	}
+	if !w.holds(at) {
+		return nil
+	}
+	w.tally.member(&m, w.o.solved())
+	if f.stats != nil {
+		w.tally.group(f.stats.Compared, f.stats.Flat)
+		w.pending = append(w.pending, f.stats.Stats)
+	}
+	if w.buf = append(w.buf, m); len(w.buf) < 512 {
+		return nil
+	}
+	return w.flush()
+}
+
+// read reads on to a row.
+func (w *aligned) read(at int64) (r row, s said, err error) {
+	var rows [1]row
+	var words [1]said
+	for ; w.next <= at && err == nil; w.next++ {
+		if _, err = w.rows.Read(rows[:]); err == nil && w.said != nil {
+			_, err = w.said.Read(words[:])
+		}
+	}
+	if errors.Is(err, io.EOF) {
+		err = io.ErrUnexpectedEOF
+	}
+	return rows[0], words[0], err
+}
+
+func (w *aligned) flush() error {
+	if err := w.table.Write(w.ctx, w.buf); err != nil {
+		return err
+	}
+	w.written += int64(len(w.buf))
+	w.meter.Add(int64(len(w.buf)))
+	err := w.stats.Write(w.ctx, w.pending)
+	w.buf, w.pending = w.buf[:0], w.pending[:0]
+	return err
+}
+
+// spoke is a member and what it said.
+type spoke struct {
+	Member formats.Member
+	Said   said
+}
+
+// keep writes down what preferences look at.
+func (w *aligned) keep(at, first int64, m formats.Member, s said) error {
+	m.Rewards, m.ShapedRewards = nil, nil
+	for i := range s.Messages {
+		x := &s.Messages[i]
+		x.TokenIDs, x.Logprobs, x.PromptDeltaIDs = nil, nil, nil
+	}
+	key := binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(nil, uint64(first)), uint64(at))
+	return w.pairs.Add(key, spill.Append(nil, &spoke{m, s}))
+}
+
+// pair makes the preferences of each group that begins in the slice.
+func (w *aligned) pair() error {
+	if w.pairs == nil {
+		return nil
+	}
+	p := newPairer(w.o, w.shard, w.tally)
+	var group []byte
+	var members []formats.Member
+	var words []said
+	end := func() error {
+		if len(members) == 0 {
+			return nil
+		}
+		err := p.group(w.ctx, members, words)
+		members, words = members[:0], words[:0]
+		return err
+	}
+	for r, err := range w.pairs.Sorted() {
+		if err != nil {
+			return err
+		}
+		if !bytes.Equal(group, r.Key[:8]) {
+			if err := end(); err != nil {
+				return err
+			}
+			group = append(group[:0], r.Key[:8]...)
+		}
+		var s spoke
+		spill.Decode(r.Value, &s)
+		members, words = append(members, s.Member), append(words, s.Said)
+	}
+	return end()
+}

@@ -1,0 +1,54 @@
+// Package drgrpo is Dr.GRPO: a reward's distance from its group's mean, which
+// no standard deviation divides.
+//
+//	none      r - mean; a singleton has no advantage
+//	trl       a singleton has 0 (scale_rewards none)
+//	openrlhf  a singleton has 0 (dr_grpo)
+//	slime     a singleton has 0 (grpo, grpo_std_normalization false)
+//	nemo-rl   a singleton has 0 (grpo, neither normalised nor leave-one-out)
+//	prime-rl  a singleton has 0 (its grpo)
+//	verl      a singleton has its reward (grpo, norm_adv_by_std_in_grpo false)
+//
+// The other half of Dr.GRPO, a loss that is not divided by the length, is the
+// trainer's.
+package drgrpo
+
+import (
+	"github.com/rollmill/rollmill/stages/group"
+	"github.com/rollmill/rollmill/stages/plugin"
+)
+
+// Estimator is the registry's entry.
+var Kind = group.EstimatorKind{
+	Kind:    plugin.Kind[group.EstimatorSettings]{Name: "drgrpo", Help: "distance from the group's mean", New: func() group.EstimatorSettings { return &Settings{} }},
+	ZeroSum: true,
+}
+
+// Settings are none of its own.
+type Settings struct{ plugin.None }
+
+type estimator struct{ singleton group.Singleton }
+
+// Estimator makes the estimator.
+func (*Settings) Estimator(s group.Setup) (group.Estimator, error) {
+	switch s.Compat {
+	case group.CompatNone:
+		return estimator{}, nil
+	case group.CompatVerl:
+		return estimator{group.SingletonRaw}, nil
+	case group.CompatTRL, group.CompatOpenRLHF, group.CompatSlime, group.CompatNemoRL, group.CompatPrimeRL:
+		return estimator{group.SingletonZero}, nil
+	}
+	return nil, group.Refuse("drgrpo", s, group.CompatNone, group.CompatTRL, group.CompatVerl, group.CompatOpenRLHF,
+		group.CompatSlime, group.CompatNemoRL, group.CompatPrimeRL)
+}
+
+func (e estimator) Advantages(v *group.Valid, out []float64) bool {
+	if len(out) == 1 {
+		return e.singleton.Alone(v.Rewards[0], 1, out)
+	}
+	for i, r := range v.Rewards {
+		out[i] = v.Centred(r)
+	}
+	return true
+}

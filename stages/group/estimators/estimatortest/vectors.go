@@ -1,0 +1,205 @@
+package estimatortest
+
+import (
+	"encoding/json"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/stages/group"
+)
+
+// Vectors holds an estimator to what each trainer's own function gave for the
+// same groups: every file testdata/advantages/<estimator>.<compat>.json, of
+// which there is at least one. A file holds groups, or batches of groups with
+// named rewards whose advantages are final; then the batch's step is done here
+// in the plainest way.
+func Vectors(t *testing.T, kind group.EstimatorKind) {
+	files, err := filepath.Glob(filepath.Join("..", "..", "..", "..", "testdata", "advantages", kind.Name+".*.json"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no vectors of %s: %v", kind.Name, err)
+	}
+	for _, name := range files {
+		compat := strings.TrimSuffix(strings.TrimPrefix(filepath.Base(name), kind.Name+"."), ".json")
+		t.Run("as "+compat, func(t *testing.T) {
+			var f file
+			data, err := os.ReadFile(name)
+			if err == nil {
+				err = json.Unmarshal(data, &f)
+			}
+			if err != nil || len(f.Groups) < 150 && len(f.Batches) < 55 {
+				t.Fatalf("%d groups, %d batches: %v", len(f.Groups), len(f.Batches), err)
+			}
+			e, err := kind.New().Estimator(group.Setup{Compat: group.Compat(compat)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i, g := range f.Groups {
+				members := g.members()
+				fill(t, e, members)
+				for k := range members {
+					if g.Rewards[k] == nil || !noise(compat, kind.Name, g.Rewards, k) {
+						compare(t, i, k, members[k].Advantage, g.Advantages[k])
+					}
+				}
+				if g.Unscaled != nil {
+					g.unscaled(t, i, kind, compat)
+				}
+			}
+			for i, b := range f.Batches {
+				b.compare(t, i, e)
+			}
+		})
+	}
+}
+
+type file struct {
+	Groups  []vector
+	Batches []batch
+}
+
+// vector is a group; Unscaled is what the trainer has when it does not divide.
+type vector struct{ Rewards, Advantages, Unscaled []*float64 }
+
+func (v vector) unscaled(t *testing.T, i int, kind group.EstimatorKind, compat string) {
+	t.Helper()
+	e, err := kind.New().Estimator(group.Setup{Compat: group.Compat(compat), NoScale: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	members := v.members()
+	fill(t, e, members)
+	for k := range members {
+		compare(t, i, k, members[k].Advantage, v.Unscaled[k])
+	}
+}
+
+func (v vector) members() []formats.Member {
+	out := make([]formats.Member, len(v.Rewards))
+	for i, r := range v.Rewards {
+		out[i] = formats.Member{Status: formats.StatusOK, Reward: r}
+		if r == nil {
+			out[i].Status = formats.StatusFailed
+		}
+	}
+	return out
+}
+
+type batch struct {
+	Names      []string
+	Weights    []float64
+	Groups     [][][]float64
+	Advantages [][]*float64
+}
+
+func (b *batch) members(g int) []formats.Member {
+	out := make([]formats.Member, len(b.Groups[g]))
+	for i, values := range b.Groups[g] {
+		m := &out[i]
+		m.Status, m.Reward = formats.StatusOK, new(float64)
+		for k := range values {
+			m.Rewards = append(m.Rewards, formats.NamedReward{Name: b.Names[k], Value: &values[k], Weight: b.Weights[k]})
+			*m.Reward += b.Weights[k] * values[k]
+		}
+	}
+	return out
+}
+
+func (b *batch) compare(t *testing.T, i int, e group.Estimator) {
+	t.Helper()
+	var all []formats.Member
+	var want []*float64
+	for g := range b.Groups {
+		members := b.members(g)
+		fill(t, e, members)
+		for k := range members {
+			if x := members[k].Advantage; x != nil {
+				copied := *x // the group's memory is used again
+				members[k].Advantage = &copied
+			}
+		}
+		all, want = append(all, members...), append(want, b.Advantages[g]...)
+	}
+	step, whiten := e.(group.Finisher).Finish()
+	if (step == nil) == (whiten == nil) {
+		t.Fatal("neither a batch's step nor a whitening, or both")
+	}
+	if step != nil {
+		finish(all, *step)
+	}
+	for k := range all {
+		compare(t, i, k, all[k].Advantage, want[k])
+	}
+}
+
+// finish does the step to all of a batch, which have advantages.
+func finish(all []formats.Member, step formats.BatchStep) {
+	n, mean, shift, squares := float64(len(all)), 0.0, 0.0, 0.0
+	of := func(m formats.Member) float64 {
+		if step.Of == formats.BatchRewards {
+			return *m.Reward
+		}
+		return *m.Advantage
+	}
+	for _, m := range all {
+		mean += of(m) / n
+		shift += *m.Advantage / n
+	}
+	for _, m := range all {
+		squares += (of(m) - mean) * (of(m) - mean)
+	}
+	if step.Sample {
+		n--
+	}
+	std := 0.0
+	if n > 0 {
+		std = math.Sqrt(squares / n)
+	}
+	if !step.Center {
+		shift = 0
+	}
+	for _, m := range all {
+		if *m.Advantage -= shift; std+step.Epsilon > 0 {
+			*m.Advantage /= std + step.Epsilon
+		}
+	}
+}
+
+func fill(t *testing.T, e group.Estimator, members []formats.Member) {
+	t.Helper()
+	g := group.Grouper{Estimator: e, Tolerance: formats.FlatTolerance}
+	if _, err := g.Fill(members); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func compare(t *testing.T, i, k int, got, want *float64) {
+	t.Helper()
+	switch {
+	case got == nil && want == nil:
+	case got == nil || want == nil:
+		t.Errorf("group %d member %d: has an advantage: %v; the trainer's has: %v", i, k, got != nil, want != nil)
+	case math.Abs(*got-*want) > 1e-6*max(1, math.Abs(*want)):
+		t.Errorf("group %d member %d: advantage %v, the trainer has %v", i, k, *got, *want)
+	}
+}
+
+// noise tells that NeMo-RL's variance of the other members, a difference of
+// squares, is rounding noise to six digits: they are nearly the same. There we
+// differ on purpose.
+func noise(compat, estimator string, rewards []*float64, k int) bool {
+	if compat != string(group.CompatNemoRL) || estimator != "grpo" {
+		return false
+	}
+	least, most := math.Inf(1), math.Inf(-1)
+	for i, r := range rewards {
+		if i != k && r != nil {
+			least, most = min(least, *r), max(most, *r)
+		}
+	}
+	exact := least == most && (least == 0 || *rewards[k] == least)
+	return !exact && most-least < 1e-4*max(math.Abs(least), math.Abs(most))
+}

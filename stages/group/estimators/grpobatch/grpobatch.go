@@ -1,0 +1,55 @@
+// Package grpobatch is GRPO with the standard deviation of the whole batch: a
+// reward's distance from its group's mean, divided by the deviation of all the
+// batch's rewards. The division is curate's, since only then the whole batch
+// is known; until then advantages are distances, and the step stands in the
+// manifest's state.
+//
+//	none  (r - group's mean) / (the batch's population std + 1e-6); a singleton has none
+//	trl   (r - group's mean) / (the batch's sample std + 1e-4); a singleton has 0 (scale_rewards batch)
+package grpobatch
+
+import (
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/stages/group"
+	"github.com/rollmill/rollmill/stages/plugin"
+)
+
+// Estimator is the registry's entry.
+var Kind = group.EstimatorKind{
+	Kind:    plugin.Kind[group.EstimatorSettings]{Name: "grpo-batch", Help: "distance from the group's mean in standard deviations of the batch", New: func() group.EstimatorSettings { return &Settings{} }},
+	ZeroSum: true,
+}
+
+// Settings are none of its own.
+type Settings struct{ plugin.None }
+
+type estimator struct {
+	singleton group.Singleton
+	step      formats.BatchStep
+}
+
+// Estimator makes the estimator.
+func (*Settings) Estimator(s group.Setup) (group.Estimator, error) {
+	if s.NoScale {
+		return nil, group.RefuseNoScale("grpo-batch")
+	}
+	switch s.Compat {
+	case group.CompatNone:
+		return estimator{group.SingletonNone, formats.BatchStep{Of: formats.BatchRewards, Epsilon: 1e-6}}, nil
+	case group.CompatTRL:
+		return estimator{group.SingletonZero, formats.BatchStep{Of: formats.BatchRewards, Sample: true, Epsilon: 1e-4}}, nil
+	}
+	return nil, group.Refuse("grpo-batch", s, group.CompatNone, group.CompatTRL)
+}
+
+func (e estimator) Advantages(v *group.Valid, out []float64) bool {
+	if len(out) == 1 {
+		return e.singleton.Alone(v.Rewards[0], 1, out)
+	}
+	for i, r := range v.Rewards {
+		out[i] = v.Centred(r)
+	}
+	return true
+}
+
+func (e estimator) Finish() (*formats.BatchStep, *formats.Whitening) { return &e.step, nil }

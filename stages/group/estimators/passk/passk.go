@@ -1,0 +1,48 @@
+// Package passk is the pass@k advantage: the best member alone has one, by how
+// much it is better than the second, in standard deviations; two best ones
+// have 0.
+//
+//	none  (max - second) / (sample std + 1e-6); a singleton has no advantage
+//	verl  the same (grpo_passk, which refuses a singleton)
+//
+// With NoScale nothing is divided (norm_adv_by_std_in_grpo false).
+package passk
+
+import (
+	"github.com/rollmill/rollmill/stages/group"
+	"github.com/rollmill/rollmill/stages/plugin"
+)
+
+// Estimator is the registry's entry.
+var Kind = group.EstimatorKind{
+	Kind: plugin.Kind[group.EstimatorSettings]{Name: "passk", Help: "the best member's lead over the second, in standard deviations", New: func() group.EstimatorSettings { return &Settings{} }},
+}
+
+// Settings are none of its own.
+type Settings struct{ plugin.None }
+
+type estimator struct{ noScale bool }
+
+// Estimator makes the estimator.
+func (*Settings) Estimator(s group.Setup) (group.Estimator, error) {
+	if s.Compat != group.CompatNone && s.Compat != group.CompatVerl {
+		return nil, group.Refuse("passk", s, group.CompatNone, group.CompatVerl)
+	}
+	return estimator{s.NoScale}, nil
+}
+
+func (e estimator) Advantages(v *group.Valid, out []float64) bool {
+	if len(out) == 1 {
+		return false
+	}
+	lead := group.Finite(v.Max - v.Second())
+	if !e.noScale {
+		lead = group.Finite((v.Max/2 - v.Second()/2) / (v.StdSample/2 + 1e-6/2)) // halves cannot overflow
+	}
+	for i, r := range v.Rewards {
+		if out[i] = 0; r == v.Max {
+			out[i] = lead
+		}
+	}
+	return true
+}

@@ -1,0 +1,62 @@
+// Package reinforce is the group part of REINFORCE++-baseline: a reward's
+// distance from its group's mean. The other part, a whitening over the batch's
+// tokens, is the trainer's, who knows which tokens it masks; its parameters
+// stand in the manifest's state.
+//
+//	none      a singleton has no advantage; variance of the population, at least 1e-8
+//	openrlhf  a singleton has 0; as none (reinforce_baseline)
+//	nemo-rl   a singleton has 0; as none (reinforce_plus_plus, minus_baseline)
+//	verl      a singleton has its reward; variance of the sample, plus 1e-8
+//	slime     a singleton has 0; as verl (reinforce_plus_plus_baseline)
+package reinforce
+
+import (
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/stages/group"
+	"github.com/rollmill/rollmill/stages/plugin"
+)
+
+// Estimator is the registry's entry.
+var Kind = group.EstimatorKind{
+	Kind:    plugin.Kind[group.EstimatorSettings]{Name: "reinforce++-baseline", Help: "distance from the group's mean, whitened over tokens by the trainer", New: func() group.EstimatorSettings { return &Settings{} }},
+	ZeroSum: true,
+}
+
+// Settings are none of its own.
+type Settings struct{ plugin.None }
+
+type estimator struct {
+	singleton group.Singleton
+	whiten    formats.Whitening
+}
+
+// Estimator makes the estimator.
+func (*Settings) Estimator(s group.Setup) (group.Estimator, error) {
+	if s.NoScale {
+		return nil, group.RefuseNoScale("reinforce++-baseline")
+	}
+	population, sample := formats.Whitening{Floor: 1e-8}, formats.Whitening{Sample: true, Epsilon: 1e-8}
+	switch s.Compat {
+	case group.CompatNone:
+		return estimator{group.SingletonNone, population}, nil
+	case group.CompatOpenRLHF, group.CompatNemoRL:
+		return estimator{group.SingletonZero, population}, nil
+	case group.CompatVerl:
+		return estimator{group.SingletonRaw, sample}, nil
+	case group.CompatSlime:
+		return estimator{group.SingletonZero, sample}, nil
+	}
+	return nil, group.Refuse("reinforce++-baseline", s, group.CompatNone, group.CompatVerl, group.CompatOpenRLHF, group.CompatSlime, group.CompatNemoRL)
+}
+
+func (e estimator) Advantages(v *group.Valid, out []float64) bool {
+	if len(out) == 1 {
+		return e.singleton.Alone(v.Rewards[0], 1, out)
+	}
+	for i, r := range v.Rewards {
+		out[i] = v.Centred(r)
+	}
+	return true
+}
+
+func (e estimator) Finish() (*formats.BatchStep, *formats.Whitening) { return nil, &e.whiten }

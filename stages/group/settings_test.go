@@ -1,0 +1,82 @@
+package group_test
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/stages/group"
+	"github.com/rollmill/rollmill/stages/group/estimators/estimatortest"
+	"github.com/rollmill/rollmill/stages/plugin"
+)
+
+// above is an estimator with a setting of its own: the advantage is the
+// reward's distance from a baseline.
+type above struct{ Baseline float64 }
+
+var aboveKind = group.EstimatorKind{
+	Kind: plugin.Kind[group.EstimatorSettings]{Name: "above", Help: "distance from a baseline", New: func() group.EstimatorSettings { return &above{Baseline: 0.5} }},
+}
+
+func (a *above) Declare(d *plugin.Declarer) {
+	d.Float(&a.Baseline, "above-baseline", "subtract `X` from each reward").ID("above.baseline")
+}
+
+func (a *above) Estimator(s group.Setup) (group.Estimator, error) {
+	if s.Compat != group.CompatNone {
+		return nil, group.Refuse("above", s, group.CompatNone)
+	}
+	return a, nil
+}
+
+func (a *above) Advantages(v *group.Valid, out []float64) bool {
+	for i, r := range v.Rewards {
+		out[i] = group.Finite(r - a.Baseline)
+	}
+	return true
+}
+
+func TestEstimatorWithSettings(t *testing.T) {
+	t.Run("suite", func(t *testing.T) { estimatortest.Run(t, aboveKind) })
+	r := plugin.NewRegistry("estimator", aboveKind)
+	for text, want := range map[string]struct {
+		params, settings string
+		advantage        float64
+	}{
+		"0.5":  {"null", "null", 0.5},
+		"0.25": {`{"baseline":0.25}`, `{"Baseline":0.25}`, 0.75},
+	} {
+		o := options(trajectories(t, "rollout-"+text, [][]example{{{"a", "1 0"}}}), "mem://above/"+text)
+		o.Estimator = plugin.Pick(r, "above")
+		for _, s := range plugin.Declared(&o) {
+			if s.Name == "above-baseline" {
+				if err := s.Set(text); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		_, d := run(t, o)
+		if a := readAll[formats.Member](t, d, "")[0].Advantage; a == nil || *a != want.advantage {
+			t.Errorf("%s: advantage %v, want %v", text, a, want.advantage)
+		}
+		params, _ := json.Marshal(d.Params["above"])
+		if string(params) != want.params {
+			t.Errorf("%s: params %s, want %s", text, params, want.params)
+		}
+		var state formats.GroupState
+		if err := json.Unmarshal(d.State, &state); err != nil {
+			t.Fatal(err)
+		}
+		if settings, _ := json.Marshal(state.Settings); string(settings) != want.settings {
+			t.Errorf("%s: the state holds settings %s, want %s", text, settings, want.settings)
+		}
+		again, err := group.Recompute(r, state)
+		if err != nil {
+			t.Fatal(err)
+		}
+		members := estimatortest.Members([]float64{1, 0})
+		if err := again(members); err != nil || *members[0].Advantage != want.advantage {
+			t.Errorf("%s: computed again: %v, %v", text, *members[0].Advantage, err)
+		}
+	}
+}

@@ -1,0 +1,129 @@
+// Package process runs the programs of agents, rewards and trainers, and ends
+// them with everything that they started.
+//
+// A program leads a process group of its own. It is ended by SIGTERM to the
+// group and, after a grace, by SIGKILL; on Linux it also gets SIGTERM when this
+// process dies. What it left in its group is killed when it has ended, and so
+// is what left the group: see mark. Its environment is this process's without
+// secrets: see secret.Environ.
+//
+// It is not a sandbox: a program runs with the rights of this process.
+package process
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"slices"
+	"syscall"
+	"time"
+
+	"github.com/rollmill/rollmill/formats/secret"
+)
+
+// DefaultGrace is how long a program may take to end.
+const DefaultGrace = 2 * time.Second
+
+// Program is what to run.
+type Program struct {
+	Words   []string
+	Dir     string   // "" is this process's own
+	PassEnv []string // variables that it gets although they are named as secrets are
+	Env     []string // KEY=VALUE, over this process's environment
+
+	Stdin          io.Reader
+	Stdout, Stderr io.Writer
+
+	// Grace is the time from SIGTERM to SIGKILL, and that for which output is
+	// read that another process holds open after the end; 0 is DefaultGrace.
+	Grace time.Duration
+	// KeepSessions leaves alive what the program started in a session of its
+	// own, until KillSessions.
+	KeepSessions bool
+}
+
+// Process is a program that was started. It is safe for concurrent use.
+type Process struct {
+	cmd   *exec.Cmd
+	mark  mark
+	grace time.Duration
+	done  chan struct{} // closed when it has ended
+	err   error         // how, after that
+}
+
+// Start starts the program, which is ended when ctx ends. A program that is
+// found by a relative PATH is run, as a shell does.
+func (p Program) Start(ctx context.Context) (*Process, error) {
+	s := &Process{cmd: exec.CommandContext(ctx, p.Words[0], p.Words[1:]...), mark: newMark(), grace: cmp.Or(p.Grace, DefaultGrace), done: make(chan struct{})}
+	if errors.Is(s.cmd.Err, exec.ErrDot) {
+		s.cmd.Err = nil
+	}
+	s.cmd.Dir, s.cmd.Env = p.Dir, slices.Concat(secret.Environ(p.PassEnv...), p.Env, []string{s.mark.env()})
+	s.cmd.Stdin, s.cmd.Stdout, s.cmd.Stderr = p.Stdin, p.Stdout, p.Stderr
+	s.cmd.SysProcAttr, s.cmd.WaitDelay = ownGroup(), s.grace
+	s.cmd.Cancel = func() error { return s.signal(syscall.SIGTERM) }
+	if err := s.cmd.Start(); err != nil {
+		return nil, err
+	}
+	go s.wait(p.KeepSessions)
+	return s, nil
+}
+
+func (s *Process) wait(keepSessions bool) {
+	s.err = s.cmd.Wait()
+	if errors.Is(s.err, exec.ErrWaitDelay) { // the program ended well; another process held its output open
+		s.err = nil
+	}
+	s.Kill()
+	if !keepSessions {
+		s.KillSessions()
+	}
+	close(s.done)
+}
+
+// Wait returns when the program has ended, and nil when it ended well; the
+// error says how it ended, as in "exit status 3".
+func (s *Process) Wait() error {
+	<-s.done
+	return s.err
+}
+
+// Err is what Wait returns. Only after Done.
+func (s *Process) Err() error { return s.err }
+
+// Done is closed when the program has ended.
+func (s *Process) Done() <-chan struct{} { return s.done }
+
+// Status says how the program ended, as in "exit status 0". Only after Done.
+func (s *Process) Status() string { return s.cmd.ProcessState.String() }
+
+// Stop ends the group: SIGTERM at once, SIGKILL after the grace. It does not
+// wait longer: not even SIGKILL ends a process that the kernel holds.
+func (s *Process) Stop() {
+	_ = s.signal(syscall.SIGTERM)
+	select {
+	case <-s.done:
+	case <-time.After(s.grace):
+		s.Kill()
+	}
+}
+
+// Kill kills the group at once.
+func (s *Process) Kill() { _ = s.signal(syscall.SIGKILL) }
+
+// KillSessions kills what the program started in a session of its own.
+func (s *Process) KillSessions() { s.mark.kill() }
+
+// signal sends to the group, unless the program has ended: its number may be
+// another's then.
+func (s *Process) signal(sig syscall.Signal) error {
+	select {
+	case <-s.done:
+		return os.ErrProcessDone
+	default:
+		return syscall.Kill(-s.cmd.Process.Pid, sig)
+	}
+}

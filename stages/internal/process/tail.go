@@ -1,0 +1,71 @@
+package process
+
+import (
+	"context"
+	"strings"
+	"sync"
+
+	"github.com/rollmill/rollmill/formats/secret"
+)
+
+// Tail keeps the end of a program's standard error, for the text of an error.
+// It is safe for concurrent use.
+type Tail struct {
+	mu   sync.Mutex
+	in   *secret.Writer
+	kept end
+}
+
+// NewTail keeps the last bytes of what is written, up to most, without the
+// secrets of the context.
+func NewTail(ctx context.Context, most int) *Tail {
+	t := &Tail{kept: end{most: most}}
+	t.in = secret.From(ctx).NewWriter(&t.kept)
+	return t
+}
+
+// Write never fails.
+func (t *Tail) Write(p []byte) (int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.in.Write(p)
+}
+
+// String returns the end, without the space around it; it begins with "…" when
+// there was more.
+func (t *Tail) String() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	_ = t.in.Close() // writes the unfinished line; end takes everything
+	return t.kept.String()
+}
+
+// end is the end of what is written to it. It holds up to four times as much,
+// so that most writes move nothing.
+type end struct {
+	data []byte
+	most int
+	cut  bool
+}
+
+func (e *end) Write(p []byte) (int, error) {
+	if e.data = append(e.data, p...); len(e.data) > 4*e.most {
+		e.trim()
+	}
+	return len(p), nil
+}
+
+func (e *end) trim() {
+	if extra := len(e.data) - e.most; extra > 0 {
+		e.data, e.cut = append(e.data[:0], e.data[extra:]...), true
+	}
+}
+
+func (e *end) String() string {
+	e.trim()
+	text := strings.TrimSpace(strings.ToValidUTF8(string(e.data), "\uFFFD"))
+	if e.cut && text != "" {
+		return "…" + text
+	}
+	return text
+}

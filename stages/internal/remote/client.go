@@ -1,0 +1,230 @@
+// Package remote asks services over HTTP, for trainers, agents and rewards that
+// are one: limits of time and size, errors that quote the service and never a
+// secret, and patience with a service that is busy.
+//
+// Who has requests of its own, such as the recorder and agent nat, which stream,
+// shares its parts: Retry and RetryAfter for tries and waits, Staying for
+// redirects, Authorize for the key.
+//
+// It knows no service. What a refusal means is for the caller's Explain.
+package remote
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"time"
+
+	"github.com/rollmill/rollmill/stages/internal/room"
+)
+
+// MaxAnswer is how much of an answer is read, when a client does not say.
+const MaxAnswer = 32 << 20
+
+// Limit is how long an answer may take, when a request does not say, beside a
+// second for each 256 KiB of a body that is sent.
+const Limit = time.Minute
+
+const (
+	slowest    = 256 << 10 // bytes a second
+	maxRefusal = 64 << 10  // of which the beginning says why
+	small      = 1 << 20   // of which any number may be read at once
+)
+
+// Client asks services. It is safe for concurrent use.
+type Client struct {
+	Name    string              // begins each error
+	HTTP    *http.Client        // nil: one that keeps connections
+	Sign    func(*http.Request) // adds what the service knows us by; nil for nothing
+	Secrets []string            // never stand in an error
+	Most    int64               // bytes of an answer; 0 for MaxAnswer
+
+	// Explain completes the error of a request that failed; e.Status is 0
+	// when there was no answer. nil: the error is good as it is.
+	Explain func(e *Error, r *http.Request, answer []byte)
+}
+
+// IdempotencyHeader names a request that is sent once: a service that knows the
+// header answers a second one of the same name with the first one's answer. It
+// is written in lower case because net/http repeats a POST of its own accord,
+// after a connection that broke, when it finds the canonical name; a service
+// that does not know the header would act twice.
+const IdempotencyHeader = "idempotency-key"
+
+// Request is one question.
+type Request struct {
+	Method string // default GET
+	URL    string
+	Header http.Header
+	JSON   any       // the body, unless Body is given
+	Body   io.Reader // of Size bytes
+	Size   int64
+	Type   string        // of Body
+	Limit  time.Duration // until the answer is whole; 0 for Limit and the body's time, negative for none
+}
+
+// Do asks once. answer is a pointer for the JSON of the answer, a *[]byte for
+// its bytes, or nil.
+func (c *Client) Do(ctx context.Context, q Request, answer any) (http.Header, error) {
+	ctx, cancel := q.limited(ctx)
+	defer cancel()
+	r, err := c.request(ctx, q)
+	if err != nil {
+		return nil, err
+	}
+	resp, err := c.http().Do(r)
+	if err != nil {
+		return nil, c.Unreachable(r, err)
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode/100 != 2 {
+		return resp.Header, c.Refused(resp)
+	}
+	most := cmp.Or(c.Most, MaxAnswer)
+	from, free := room.Reader(ctx, resp.Body, resp.ContentLength, small, most)
+	defer free()
+	data, err := io.ReadAll(io.LimitReader(from, most+1))
+	if err != nil {
+		return resp.Header, c.Unreachable(r, fmt.Errorf("reading the response: %w", err))
+	}
+	if int64(len(data)) > most {
+		return resp.Header, c.clean(&Error{What: c.what(r), Err: TooLargeError(most), Status: resp.StatusCode})
+	}
+	switch answer := answer.(type) {
+	case nil:
+	case *[]byte:
+		*answer = data
+	default:
+		if err := json.Unmarshal(data, answer); err != nil {
+			return resp.Header, c.clean(&Error{What: c.what(r) + ": the answer", Err: err, Status: resp.StatusCode})
+		}
+	}
+	return resp.Header, nil
+}
+
+// limited returns a context with the request's limit, whose cause says so.
+func (q *Request) limited(ctx context.Context) (context.Context, context.CancelFunc) {
+	limit := q.Limit
+	if limit < 0 {
+		return context.WithCancel(ctx)
+	}
+	if limit == 0 {
+		limit = Limit + time.Duration(q.Size/slowest)*time.Second
+	}
+	return context.WithTimeoutCause(ctx, limit, LateError(limit))
+}
+
+// Get asks, and asks again while the service is busy: asking has no effect.
+func (c *Client) Get(ctx context.Context, url string, answer any) error {
+	return Again(ctx, func() error {
+		_, err := c.Do(ctx, Request{URL: url}, answer)
+		return err
+	})
+}
+
+// Post sends JSON, once.
+func (c *Client) Post(ctx context.Context, url string, body, answer any) error {
+	_, err := c.Do(ctx, Request{Method: http.MethodPost, URL: url, JSON: body}, answer)
+	return err
+}
+
+// http follows no redirect to another host or port, which would learn the key.
+func (c *Client) http() *http.Client {
+	if c.HTTP == nil {
+		return staying
+	}
+	return Staying(c.HTTP)
+}
+
+var staying = Staying(http.DefaultClient)
+
+func (c *Client) request(ctx context.Context, q Request) (*http.Request, error) {
+	if q.Method == "" {
+		q.Method = http.MethodGet
+	}
+	if q.Body == nil && q.JSON != nil {
+		data, err := json.Marshal(q.JSON)
+		if err != nil {
+			return nil, &Error{What: c.Name + ": encoding a request", Err: err, Usage: true}
+		}
+		q.Body, q.Size, q.Type = bytes.NewReader(data), int64(len(data)), "application/json"
+	}
+	r, err := http.NewRequestWithContext(ctx, q.Method, q.URL, q.Body)
+	if err != nil {
+		return nil, c.clean(&Error{What: c.Name, Err: err, Usage: true})
+	}
+	if q.Body != nil {
+		if r.ContentLength = q.Size; q.Size == 0 { // else net/http takes it for unknown
+			r.Body = http.NoBody
+		}
+		if q.Type != "" {
+			r.Header.Set("Content-Type", q.Type)
+		}
+	}
+	for name, values := range q.Header {
+		r.Header[name] = values
+	}
+	if c.Sign != nil {
+		c.Sign(r)
+	}
+	return r, nil
+}
+
+// Authorize adds a key as a bearer token; "" adds nothing.
+func Authorize(r *http.Request, key string) {
+	if key != "" {
+		r.Header.Set("Authorization", "Bearer "+key)
+	}
+}
+
+// what names a request; a query may hold a signature.
+func (c *Client) what(r *http.Request) string {
+	return fmt.Sprintf("%s: %s %s://%s%s", c.Name, r.Method, r.URL.Scheme, r.URL.Host, r.URL.EscapedPath())
+}
+
+// Unreachable is the error of a request without a whole answer.
+func (c *Client) Unreachable(r *http.Request, err error) *Error {
+	var u *url.Error
+	if errors.As(err, &u) {
+		err = u.Err
+	}
+	var op *net.OpError
+	unsent := errors.As(err, &op) && op.Op == "dial"
+	if r.Context().Err() != nil {
+		err = context.Cause(r.Context())
+	}
+	return c.explained(&Error{What: c.what(r), Err: err, Retry: true, Unsent: unsent, Help: "is the service up, and the address right?"}, r, nil)
+}
+
+// Refused is the error of an answer that says no, in the service's own words.
+func (c *Client) Refused(resp *http.Response) *Error {
+	data, _ := io.ReadAll(io.LimitReader(resp.Body, maxRefusal))
+	if to := Elsewhere(resp); to != "" {
+		said := fmt.Sprintf("it redirects to %s, which is not followed", to)
+		return c.explained(&Error{
+			What:   fmt.Sprintf("%s: %d: %s", c.what(resp.Request), resp.StatusCode, said),
+			Help:   "give the address that the service really has",
+			Status: resp.StatusCode,
+		}, resp.Request, []byte(said))
+	}
+	e := &Error{
+		What:   fmt.Sprintf("%s: %d: %s", c.what(resp.Request), resp.StatusCode, Text(resp.Header, data)),
+		Status: resp.StatusCode, Answer: data, After: After(resp.Header, time.Now()),
+		Retry: resp.StatusCode == http.StatusRequestTimeout || resp.StatusCode == http.StatusTooManyRequests || resp.StatusCode >= 500,
+	}
+	return c.explained(e, resp.Request, data)
+}
+
+func (c *Client) explained(e *Error, r *http.Request, data []byte) *Error {
+	if c.Explain != nil {
+		c.Explain(e, r, data)
+	}
+	return c.clean(e)
+}

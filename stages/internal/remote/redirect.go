@@ -1,0 +1,46 @@
+package remote
+
+import (
+	"fmt"
+	"net/http"
+)
+
+// Stay is a CheckRedirect for clients that send keys: it follows up to five
+// redirects within the same scheme, host and port that keep the method. Any
+// other redirect is left as the answer: net/http would send the keys on to
+// another port, and turn a POST into a GET.
+func Stay(next *http.Request, via []*http.Request) error {
+	first := via[0]
+	if len(via) > 5 || next.Method != first.Method || next.URL.Scheme != first.URL.Scheme || next.URL.Host != first.URL.Host {
+		return http.ErrUseLastResponse
+	}
+	return nil
+}
+
+// NewHTTP returns a client with connections of its own, of which it keeps up to
+// perHost to a host when they are idle. It follows redirects as Stay says.
+func NewHTTP(perHost int) *http.Client {
+	t := http.DefaultTransport.(*http.Transport).Clone()
+	t.MaxIdleConns, t.MaxIdleConnsPerHost = 0, perHost
+	return &http.Client{Transport: t, CheckRedirect: Stay}
+}
+
+// Staying returns a client that follows redirects as Stay says.
+func Staying(c *http.Client) *http.Client {
+	one := *c
+	one.CheckRedirect = Stay
+	return &one
+}
+
+// Elsewhere says where an answer redirects to; "" when it does not. The query
+// is left out, which may hold a signature.
+func Elsewhere(resp *http.Response) string {
+	if resp.StatusCode/100 != 3 {
+		return ""
+	}
+	to, err := resp.Location()
+	if err != nil {
+		return "nowhere"
+	}
+	return fmt.Sprintf("%s://%s%s", to.Scheme, to.Host, to.EscapedPath())
+}

@@ -1,0 +1,39 @@
+// Package plugin is the one way to be plugged into a stage: agents, rewards,
+// estimators, rules, backends and kinds of file are all a [Kind] in a
+// [Registry], and what each of them can be told is a Settings struct.
+//
+// A setting is declared once, by the Declare method of the struct that holds it,
+// in the manner of package flag:
+//
+//	type Settings struct {
+//		Initial float64
+//	}
+//
+//	func New() *Settings { return &Settings{Initial: 0.3} }
+//
+//	func (s *Settings) Declare(d *plugin.Declarer) {
+//		d.Float(&s.Initial, "curriculum-initial", "begin with this `SHARE` of the groups").ID("curriculum.initial")
+//	}
+//
+// The flag, the key of the config file, the environment variable, completion,
+// the generated page, the check of the value's type, the default and the place
+// in the identity are derived from that line. A method was chosen over struct
+// tags because a tag cannot hold the backquotes of a placeholder, is not checked
+// by the compiler, and cannot hold a closed list of values that another package
+// owns.
+//
+// # Identity
+//
+// A setting that decides rows has an identity tag, which is its own and not the
+// flag's name, and enters the identity only when its value differs from the
+// default: so a new setting, or a flag that is renamed, changes the identity of
+// no dataset. Who changes a default raises the stage's version. Settings that
+// were in the identity at their default before this rule use IDAlways, for the
+// same reason.
+//
+// # To add a plug-in
+//
+// Write a folder with a Settings struct and its Kind, add a line to the list in
+// the package all beside it, and call the suite of its sort (ruletest, agenttest,
+// ...). Nothing else changes.
+package plugin

@@ -1,0 +1,84 @@
+package plugin
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/xrash/smetrics"
+
+	"github.com/rollmill/rollmill/stages"
+)
+
+// Kind is one plug-in. S is the interface that its sort's settings have: they
+// declare themselves and make what the stage uses.
+type Kind[S Settings] struct {
+	Name string
+	Help string   // a lower-case phrase that begins with a verb or a noun
+	New  func() S // settings at their defaults
+}
+
+// Entry is what a registry lists: a Kind, or a struct that embeds one and says
+// more about it.
+type Entry[S Settings] interface{ Plugin() Kind[S] }
+
+// Plugin returns the kind itself.
+func (k Kind[S]) Plugin() Kind[S] { return k }
+
+// Registry lists the plug-ins of one sort, in the order of help. It is not
+// changed after it was made.
+type Registry[S Settings, E Entry[S]] struct {
+	Sort    string // "backend", "rule", ...: how help and errors call one
+	entries []E
+}
+
+// NewRegistry lists plug-ins. A name that is given twice is a mistake in the
+// program, and panics.
+func NewRegistry[S Settings, E Entry[S]](sort string, entries ...E) Registry[S, E] {
+	seen := map[string]bool{}
+	for _, e := range entries {
+		name := e.Plugin().Name
+		if seen[name] {
+			panic(fmt.Sprintf("plugin: two of sort %s are named %q", sort, name))
+		}
+		seen[name] = true
+	}
+	return Registry[S, E]{Sort: sort, entries: entries}
+}
+
+// All returns the entries, in order.
+func (r Registry[S, E]) All() []E { return append([]E(nil), r.entries...) }
+
+// Names returns the names, in order.
+func (r Registry[S, E]) Names() []string {
+	names := make([]string, len(r.entries))
+	for i, e := range r.entries {
+		names[i] = e.Plugin().Name
+	}
+	return names
+}
+
+// Find returns the entry of a name. The error is of kind usage, and names what
+// was probably meant.
+func (r Registry[S, E]) Find(name string) (entry E, err error) {
+	for _, e := range r.entries {
+		if e.Plugin().Name == name {
+			return e, nil
+		}
+	}
+	return entry, stages.Errorf(stages.KindUsage, Nearest(name, r.Names(), r.Sort+"s: "+strings.Join(r.Names(), ", ")), "there is no %s %q", r.Sort, name)
+}
+
+// Nearest is a hint that names the known word that was probably meant, or
+// otherwise.
+func Nearest(word string, known []string, otherwise string) string {
+	best, score := "", 0.78
+	for _, k := range known {
+		if s := smetrics.JaroWinkler(strings.ToLower(word), k, 0.7, 4); s > score {
+			best, score = k, s
+		}
+	}
+	if best == "" {
+		return otherwise
+	}
+	return fmt.Sprintf("did you mean %q?", best)
+}

@@ -1,0 +1,117 @@
+package plugin
+
+import (
+	"reflect"
+	"regexp"
+	"strings"
+)
+
+// Type is what a setting's text must be.
+type Type string
+
+const (
+	Text     Type = "text"
+	Switch   Type = "true or false"
+	Integer  Type = "a whole number"
+	Number   Type = "a number"
+	Duration Type = `a duration such as "90s"`
+	Object   Type = "KEY=VALUE" // repeated; values are numbers, truth values, lists, objects or text
+)
+
+// Setting is one field of a Settings struct.
+type Setting struct {
+	Name     string   // of the flag and of the key in the config file
+	Help     string   // a phrase that begins with a verb; the placeholder is in backquotes
+	Heading  string   // of the group of flags that it is listed in
+	Type     Type     // of its text, or of each of its texts
+	Repeats  bool     // it takes several texts
+	Optional bool     // its value is nil until it is given
+	Choices  []string // the only texts that it takes; nil for any
+	Default  string   // as help shows it; "" for what the field holds
+
+	Tag    string // in the identity; "" when it decides no row
+	Always bool   // in the identity at its default, too
+
+	Secret bool // its text may be a secret
+	Public bool // its text is written into rows by intent
+	Prompt bool // its text is for a model, and may show any address
+
+	Owner *Owner // the plug-in that it belongs to; nil for the command's own
+
+	first, whole, last bool // see Parse
+
+	key     *key // of a setting that names a key's file
+	set     func(texts []string) error
+	get     func() any
+	initial any
+}
+
+// Owner is a plug-in that settings belong to.
+type Owner struct {
+	Sort     string // "backend", "rule", ...
+	Name     string
+	Help     string
+	Settings []*Setting
+	Spec     string // how a spec string names and fills it; "" when its settings are flags
+
+	chosen func() bool
+}
+
+// Chosen reports whether the plug-in's settings are read: it was named, or all
+// of its sort are used.
+func (o *Owner) Chosen() bool { return o == nil || o.chosen() }
+
+// Set gives the field a value. The error says what is wrong with the text, and
+// the field is as it was.
+func (s *Setting) Set(texts ...string) error { return s.set(texts) }
+
+// Value is what the field holds.
+func (s *Setting) Value() any { return s.get() }
+
+// IsDefault reports whether the field holds what it held when it was declared.
+func (s *Setting) IsDefault() bool { return reflect.DeepEqual(s.get(), s.initial) }
+
+// Initial is what the field held when it was declared.
+func (s *Setting) Initial() any { return s.initial }
+
+var placeholder = regexp.MustCompile("`([^`]+)`")
+
+// Placeholder is the word for the value in help, "" for a switch.
+func (s *Setting) Placeholder() string {
+	if s.Type == Switch {
+		return ""
+	}
+	if m := placeholder.FindStringSubmatch(s.Help); m != nil {
+		return m[1]
+	}
+	return "VALUE"
+}
+
+// Phrase is Help without the backquotes.
+func (s *Setting) Phrase() string { return strings.ReplaceAll(s.Help, "`", "") }
+
+// The methods below are for Declare, and return the setting itself.
+
+// ID makes the setting part of the identity, under a tag of its own, when its
+// value differs from the default. A dot in the tag makes an object:
+// "curriculum.initial" is the field initial of curriculum.
+func (s *Setting) ID(tag string) *Setting { s.Tag = tag; return s }
+
+// IDAlways is ID for a setting that stands in the identities of datasets that
+// were made before, at its default, too. New settings use ID.
+func (s *Setting) IDAlways(tag string) *Setting { s.Tag, s.Always = tag, true; return s }
+
+// In puts the setting under another heading.
+func (s *Setting) In(heading string) *Setting { s.Heading = heading; return s }
+
+// Shown is the default as help shows it, when the field's value says too little.
+func (s *Setting) Shown(text string) *Setting { s.Default = text; return s }
+
+// Hidden marks a text that may be a secret.
+func (s *Setting) Hidden() *Setting { s.Secret = true; return s }
+
+// Open marks a text that is written into rows by intent.
+func (s *Setting) Open() *Setting { s.Public = true; return s }
+
+// ForModels marks a text that a model reads.
+func (s *Setting) ForModels() *Setting { s.Prompt = true; return s }

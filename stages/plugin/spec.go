@@ -1,0 +1,141 @@
+package plugin
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/rollmill/rollmill/stages"
+)
+
+// Parse fills settings from the arguments of a spec string, such as those of
+// --reward after "KIND:". They are one of
+//
+//	FIRST,key=value,key=value,text=everything that follows, commas too
+//	everything, as one text
+//
+// the second when a setting is declared with Whole. FIRST is the setting
+// declared with First.
+func Parse(s Settings, arguments string) error {
+	list := Declared(s)
+	if i := slices.IndexFunc(list, func(x *Setting) bool { return x.whole }); i >= 0 {
+		return list[i].Set(strings.TrimSpace(arguments))
+	}
+	rest := strings.TrimSpace(arguments)
+	given := map[string]bool{}
+	if first, more, _ := strings.Cut(rest, ","); !strings.Contains(first, "=") {
+		if rest = more; first != "" {
+			i := slices.IndexFunc(list, func(x *Setting) bool { return x.first })
+			if i < 0 {
+				return fmt.Errorf("%q is not one of the options %s", first, strings.Join(specKeys(list), ", "))
+			}
+			if err := list[i].Set(strings.TrimSpace(first)); err != nil {
+				return err
+			}
+		}
+	}
+	for rest != "" {
+		key, value, ok := strings.Cut(strings.TrimLeft(rest, " "), "=")
+		i := slices.IndexFunc(list, func(x *Setting) bool { return x.Name == key && !x.first })
+		if !ok || i < 0 {
+			return fmt.Errorf("%q is not one of the options %s", key, strings.Join(specKeys(list), ", "))
+		}
+		if rest = ""; !list[i].last {
+			value, rest, _ = strings.Cut(value, ",")
+			value = strings.TrimSpace(value)
+		}
+		if given[key] {
+			return fmt.Errorf("%s is given twice", key)
+		}
+		given[key] = true
+		if err := list[i].Set(value); err != nil {
+			return fmt.Errorf("%s=%s: %w", key, value, Reason(list[i], err))
+		}
+	}
+	return nil
+}
+
+func specKeys(list []*Setting) (keys []string) {
+	for _, x := range list {
+		if !x.first {
+			keys = append(keys, x.Name)
+		}
+	}
+	return keys
+}
+
+// Reason is what an error of Set says to people: that the text is not of the
+// setting's type, or what the setting itself says.
+func Reason(s *Setting, err error) error {
+	var staged *stages.Error
+	switch {
+	case errors.As(err, &staged):
+		return err
+	case s.Type == Text || s.Type == Object:
+		return err
+	}
+	return fmt.Errorf("it is not %s", s.Type)
+}
+
+// Badf refuses a text, with a hint; who reads the setting names it.
+func Badf(hint, format string, args ...any) error {
+	return &textError{fmt.Errorf(format, args...), hint}
+}
+
+type textError struct {
+	error
+	hint string
+}
+
+func (e *textError) Unwrap() error { return e.error }
+func (e *textError) Hint() string  { return e.hint }
+
+// Specs declares the plug-ins of a registry that a spec string names and fills,
+// such as that of --reward. Their settings are keys of the spec and no flags;
+// form is the spec as help shows it, with KIND and ARGUMENTS in the places of
+// both, and chosen reports whether a spec names a plug-in.
+func Specs[S Settings, E Entry[S]](d *Declarer, r Registry[S, E], form string, chosen func(name string) bool) {
+	for _, e := range r.entries {
+		k := e.Plugin()
+		o := &Owner{Sort: r.Sort, Name: k.Name, Help: k.Help, Settings: Declared(k.New()), chosen: func() bool { return chosen(k.Name) }}
+		o.Spec = strings.NewReplacer("KIND", k.Name, "ARGUMENTS", arguments(o.Settings)).Replace(form)
+		for _, s := range o.Settings {
+			s.Owner = o
+		}
+		d.owners = append(d.owners, o)
+	}
+}
+
+// arguments is the form of a spec's arguments, as Parse takes them.
+func arguments(list []*Setting) string {
+	var parts []string
+	for _, s := range list {
+		if s.whole || s.first {
+			parts = append([]string{s.Placeholder()}, parts...)
+		} else if len(parts) == 0 || parts[len(parts)-1] != anyKeys {
+			parts = append(parts, anyKeys)
+		}
+	}
+	return strings.Join(parts, ",")
+}
+
+// anyKeys stands for any number of keys.
+const anyKeys = "KEY=VALUE,..."
+
+// SpecForm is the setting as one writes it in a spec.
+func (s *Setting) SpecForm() string {
+	if s.whole || s.first {
+		return s.Placeholder()
+	}
+	return s.Name + "=" + s.Placeholder()
+}
+
+// First marks the setting that a spec string gives before any key.
+func (s *Setting) First() *Setting { s.first = true; return s }
+
+// Whole marks the setting that takes a spec's arguments as one text.
+func (s *Setting) Whole() *Setting { s.whole = true; return s }
+
+// Last marks the setting that takes all that follows its key, commas too.
+func (s *Setting) Last() *Setting { s.last = true; return s }

@@ -1,0 +1,164 @@
+package plugin
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+
+	"github.com/kballard/go-shellquote"
+	"go.yaml.in/yaml/v4"
+)
+
+func parseBool(text string) (bool, error)     { return strconv.ParseBool(text) }
+func parseInt(text string) (int, error)       { return strconv.Atoi(text) }
+func parseInt64(text string) (int64, error)   { return strconv.ParseInt(text, 0, 64) }
+func parseFloat(text string) (float64, error) { return strconv.ParseFloat(text, 64) }
+
+var errPair = errors.New("write it as KEY=VALUE")
+
+// Objects declares KEY=VALUE texts whose values have types: they are what YAML
+// takes them for. The field is nil until one is given.
+func (d *Declarer) Objects(p *map[string]any, name, help string) *Setting {
+	s := d.add(name, help, Object, func() any { return *p }, func(texts []string) error {
+		var out map[string]any
+		for _, text := range texts {
+			key, value, err := pair(text)
+			if err != nil {
+				return err
+			}
+			if out == nil {
+				out = map[string]any{}
+			}
+			out[key] = typed(value)
+		}
+		*p = out
+		return nil
+	})
+	s.Repeats = true
+	return s
+}
+
+// typed is what YAML takes a text for, or the text itself.
+func typed(text string) any {
+	var v any
+	if err := yaml.Load([]byte(text), &v); err != nil || v == nil && text != "null" {
+		return text
+	}
+	return v
+}
+
+// Into declares KEY=VALUE texts that fill the fields of a struct by their yaml
+// tags. Unknown keys are left to the struct's own reading.
+func Into[T any](d *Declarer, p *T, name, help string) *Setting {
+	s := d.add(name, help, Object, func() any { return *p }, func(texts []string) error {
+		out := *p
+		for _, text := range texts {
+			key, value, err := pair(text)
+			if err != nil {
+				return err
+			}
+			data, err := yaml.Dump(map[string]any{key: typed(value)})
+			if err == nil {
+				err = yaml.Load(data, &out)
+			}
+			if err != nil {
+				return fmt.Errorf("%q: %w", text, err)
+			}
+		}
+		*p = out
+		return nil
+	})
+	s.Repeats = true
+	return s
+}
+
+// Pairs declares NAME=VALUE texts. The field is nil until one is given.
+func (d *Declarer) Pairs(p *map[string]string, name, help string) *Setting {
+	return d.pairs(name, help, func() any { return *p }, func(list [][2]string) error {
+		out := map[string]string{}
+		for _, kv := range list {
+			out[kv[0]] = kv[1]
+		}
+		*p = out
+		return nil
+	})
+}
+
+// Lists declares NAME=VALUE texts of which a name may have several.
+func (d *Declarer) Lists(p *map[string][]string, name, help string) *Setting {
+	return d.pairs(name, help, func() any { return *p }, func(list [][2]string) error {
+		out := map[string][]string{}
+		for _, kv := range list {
+			out[kv[0]] = append(out[kv[0]], kv[1])
+		}
+		*p = out
+		return nil
+	})
+}
+
+func (d *Declarer) pairs(name, help string, get func() any, keep func([][2]string) error) *Setting {
+	s := d.add(name, help, Text, get, func(texts []string) error {
+		var list [][2]string
+		for _, text := range texts {
+			key, value, err := pair(text)
+			if err != nil {
+				return err
+			}
+			list = append(list, [2]string{key, value})
+		}
+		return keep(list)
+	})
+	s.Repeats = true
+	return s
+}
+
+func pair(text string) (key, value string, err error) {
+	key, value, ok := strings.Cut(text, "=")
+	if !ok || key == "" {
+		return "", "", fmt.Errorf("%q: %w", text, errPair)
+	}
+	return key, value, nil
+}
+
+// Words declares a program and its arguments, split as a shell would.
+func (d *Declarer) Words(p *[]string, name, help string) *Setting {
+	return scalar(d, p, name, help, Text, splitWords)
+}
+
+func splitWords(text string) ([]string, error) {
+	words, err := shellquote.Split(text)
+	if err != nil {
+		return nil, fmt.Errorf("%q: %w; quote the words as in a shell", text, err)
+	}
+	return words, nil
+}
+
+// FileObject declares a JSON object that is read from the file which the setting
+// names. The field is nil until it is given.
+func (d *Declarer) FileObject(p *map[string]any, name, help string) *Setting {
+	return scalar(d, p, name, help, Text, func(path string) (map[string]any, error) {
+		data, err := os.ReadFile(path)
+		if err != nil {
+			return nil, err
+		}
+		var object map[string]any
+		if err := json.Unmarshal(data, &object); err != nil {
+			return nil, fmt.Errorf("%q: %w; the file holds one JSON object", path, err)
+		}
+		return object, nil
+	})
+}
+
+// JSONObjects declares a list of JSON objects.
+func (d *Declarer) JSONObjects(p *[]map[string]any, name, help string) *Setting {
+	return List(d, p, name, help, func(text string) (map[string]any, error) {
+		var one map[string]any
+		if err := json.Unmarshal([]byte(text), &one); err != nil || one == nil {
+			return nil, fmt.Errorf("%q is not a JSON object, such as {\"type\":\"wandb\"}", text)
+		}
+		return one, nil
+	})
+}

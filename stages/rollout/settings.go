@@ -1,0 +1,112 @@
+package rollout
+
+import (
+	"context"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/rollmill/rollmill/formats/secret"
+	"github.com/rollmill/rollmill/stages/plugin"
+)
+
+// AgentSettings are what an agent can be told.
+type AgentSettings interface {
+	plugin.Settings
+
+	// Agent makes the agent, which keeps no reference to the settings. An error
+	// is of kind usage, or says what could not be read.
+	Agent(ctx context.Context, s Setup) (Agent, error)
+}
+
+// Registry lists agents, in the order of help.
+type Registry = plugin.Registry[AgentSettings, plugin.Kind[AgentSettings]]
+
+// ChosenAgent is the agent of a registry that --agent names, with its settings.
+// plugin.Pick makes it.
+type ChosenAgent = plugin.Chosen[AgentSettings, plugin.Kind[AgentSettings]]
+
+// Setup is what rollout's own options mean to an agent.
+type Setup struct {
+	Client            Client   // asks the model
+	Model             string   // that is asked for; "" when the policy names it
+	TargetModel       string   // calls to this model are trained on
+	Functions         []string // and, unless empty, made by one of these functions
+	NoLogprobs        bool     // answers may have none
+	AcceptFinish      []string // finish reasons that count as the end of an answer
+	TrainAlternatives bool     // answers that were not chosen stay in the tree
+
+	// Lookup reads an environment variable of this process; nil: os.LookupEnv.
+	Lookup func(name string) (value string, ok bool)
+}
+
+func (s Setup) lookup(name string) (string, bool) {
+	if s.Lookup == nil {
+		return os.LookupEnv(name)
+	}
+	return s.Lookup(name)
+}
+
+// MakeAgent makes the agent that was chosen, whose calls client makes if it has
+// none of its own. lookup reads the environment of this process.
+func (o *Options) MakeAgent(ctx context.Context, client Client, lookup func(string) (string, bool)) error {
+	_, settings, err := o.Agents.Get()
+	if err == nil {
+		o.Agent, err = settings.Agent(ctx, Setup{Client: client, Model: o.Model, TargetModel: o.TargetModel, Functions: o.Functions,
+			NoLogprobs: o.NoLogprobs, AcceptFinish: o.AcceptFinish, TrainAlternatives: o.Alternatives == TrainAlternatives, Lookup: lookup})
+	}
+	return err
+}
+
+// Arguments are the words that follow an agent's name: --agent 'NAME: WORDS'.
+// Settings of agents that take any embed it.
+type Arguments struct{ Words []string }
+
+// Take keeps the words.
+func (a *Arguments) Take(words []string) { a.Words = words }
+
+// giveWords hands an agent the words that follow its name.
+func giveWords(s AgentSettings, words []string) error {
+	if taker, ok := s.(interface{ Take(words []string) }); ok {
+		taker.Take(words)
+	} else if len(words) > 0 {
+		return plugin.Badf("`rollmill help agent NAME` shows its flags", "the agent takes no arguments, not %q", words)
+	}
+	return nil
+}
+
+// ProgramSettings are those of agents that run programs, which embed it.
+type ProgramSettings struct {
+	Dir   string        // working folder of the programs
+	Env   []string      // NAME=VALUE, or NAME alone
+	Logs  string        // local folder that keeps the standard error of every trajectory; "" for none
+	Grace time.Duration // between SIGTERM and SIGKILL of a program's process group; 0 means 2 s
+}
+
+// Declare names them.
+func (p *ProgramSettings) Declare(d *plugin.Declarer) {
+	d.Heading(plugin.Rows)
+	d.String(&p.Dir, "agent-dir", "run the program in this `FOLDER`")
+	d.Strings(&p.Env, "agent-env", "give the program this `KEY=VALUE`; KEY alone passes it from the environment, the only way to pass variables named like secrets (KEY, TOKEN, PASSWORD, ...)").Hidden()
+	d.Heading(plugin.Execution)
+	d.String(&p.Logs, "agent-logs", "keep the standard error of each trajectory's programs in this local `FOLDER`")
+}
+
+// Environ returns the variables, those named alone with their values, and makes
+// known to the secrets of ctx what looks like one.
+func (p *ProgramSettings) Environ(ctx context.Context, s Setup) ([]string, error) {
+	var out []string
+	for _, variable := range p.Env {
+		name, value, ok := strings.Cut(variable, "=")
+		if !ok {
+			if value, ok = s.lookup(name); !ok {
+				return nil, Usage("write --agent-env NAME=VALUE, or set it in the environment", "--agent-env %q is not set", name)
+			}
+		}
+		if secret.Looks(name) || secret.Guess(value) {
+			secret.From(ctx).Add(name, value)
+		}
+		out = append(out, name+"="+value)
+	}
+	return out, nil
+}

@@ -1,0 +1,85 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"os"
+	"time"
+
+	"github.com/rollmill/rollmill/stages/internal/process"
+)
+
+const (
+	stderrEnd = 1024    // bytes of stderr kept for errors
+	pipeSize  = 1 << 20 // with the usual 64 KiB a batch of wide rows takes dozens of turns
+)
+
+// worker is one running program; one goroutine talks to it at a time.
+type worker struct {
+	*process.Process
+	in, out *os.File
+	wire    wire
+	replies chan reply
+	stderr  *process.Tail
+	asked   int // rows it was asked about
+	killed  bool
+	seen    map[string]bool // ids of the batch before: a second answer is no news
+}
+
+// start starts a program that outlives ctx, whose secrets its errors leave out.
+func start(ctx context.Context, w wire, p process.Program) (*worker, error) {
+	out := &worker{wire: w, stderr: process.NewTail(ctx, stderrEnd), replies: make(chan reply, 64)}
+	p.Stderr = out.stderr
+	var err error
+	if out.Process, out.in, out.out, err = p.StartPiped(context.WithoutCancel(ctx), pipeSize); err != nil {
+		return nil, err
+	}
+	go out.read()
+	return out, nil
+}
+
+// read passes the program's answers on until its output ends or is closed.
+func (p *worker) read() {
+	defer close(p.replies)
+	p.wire.read(p.out, func(r reply) { p.replies <- r })
+}
+
+// kill ends the program and all it started, after the time it is given to end
+// by itself. It may be called twice.
+func (p *worker) kill(grace time.Duration) {
+	if p.killed {
+		return
+	}
+	p.killed = true
+	p.in.Close()
+	timer := time.NewTimer(grace)
+	defer timer.Stop()
+	for replies, ended := p.replies, false; !ended; {
+		select {
+		case <-p.Done():
+			ended = true
+		case <-timer.C:
+			p.Kill()
+		case _, more := <-replies: // so that it does not wait for us
+			if !more {
+				replies = nil
+			}
+		}
+	}
+	p.out.Close()
+	for range p.replies { // the reader ends
+	}
+}
+
+// explain says what went wrong, with the end of what the program wrote to
+// stderr. Only after kill.
+func (p *worker) explain(f *failure) error {
+	text := f.Error()
+	if f.ended {
+		text += ": " + p.Status()
+	}
+	if said := p.stderr.String(); said != "" {
+		text += "; stderr ends: " + said
+	}
+	return errors.New(text)
+}

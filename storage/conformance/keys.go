@@ -1,0 +1,105 @@
+package conformance
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/rollmill/rollmill/storage"
+)
+
+// Names that people and ids come up with are kept as they are. Where a store
+// has to write a character in another way, it may list them in that order.
+func oddKeys(t T, b *storage.Bucket) {
+	odd := []string{".hidden/.x", "a b", "a%20b", "a+b=c&d", "a:b", "a?b#c", "a\\b", "name@0", "quote\"'", "star*[x]", "..dots..", "~", "ünïcödé/日本", "__0", strings.Repeat("long", 60)}
+	for _, k := range odd {
+		must(t, b.Create(t.Context(), k, []byte(k)))
+	}
+	for _, k := range odd {
+		got, err := b.Read(t.Context(), k)
+		if err != nil || string(got) != k {
+			t.Errorf("%q: read %q, %v", k, got, err)
+		}
+		r, err := b.Open(t.Context(), k)
+		if err != nil {
+			t.Errorf("%q: %v", k, err)
+			continue
+		}
+		if r.Size() != int64(len(k)) {
+			t.Errorf("%q: size %d", k, r.Size())
+		}
+		must(t, r.Close())
+	}
+	slices.Sort(odd)
+	listed := keys(t, b, "")
+	slices.Sort(listed)
+	if !slices.Equal(listed, odd) {
+		t.Errorf("listed %q, want %q", listed, odd)
+	}
+	for _, k := range odd {
+		must(t, b.Delete(t.Context(), k))
+	}
+	wantKeys(t, b, "")
+}
+
+// No key leads out of the bucket, by any operation.
+func keysOut(t T, b *storage.Bucket) {
+	for _, k := range []string{"", "/", "/etc/passwd", "../out", "a/../../out", "a/..", ".", "./a", "a//b", "a/", "nul\x00", "line\nend", "\xff", "x.attrs", "a__0x2f__b", ".tmp-1", "a/.tmp-x/b"} {
+		ctx := t.Context()
+		_, read := b.Read(ctx, k)
+		_, stat := b.Stat(ctx, k)
+		_, open := b.Open(ctx, k)
+		for op, err := range map[string]error{"create": b.Create(ctx, k, []byte("x")), "write": b.Write(ctx, k, []byte("x")),
+			"read": read, "stat": stat, "open": open, "delete": b.Delete(ctx, k)} {
+			if err == nil || errors.Is(err, storage.ErrNotExist) || errors.Is(err, storage.ErrExist) {
+				t.Errorf("%s %q: %v; want a refusal", op, k, err)
+			}
+		}
+		d, err := b.Draft(ctx)
+		must(t, err)
+		if err := d.Create(ctx, k); err == nil {
+			t.Errorf("a draft became %q", k)
+		}
+	}
+	wantKeys(t, b, "")
+}
+
+// Listing is in key order, by bytes, of keys that begin with the prefix,
+// whether or not it ends in a slash, and goes on past a thousand keys.
+func listing(t T, b *storage.Bucket) {
+	wantKeys(t, b, "")
+	all := []string{"a", "a-b", "a.b", "a/b", "a/b/c", "a0", "ab/c", "b", "é"}
+	all = slices.DeleteFunc(all, func(k string) bool { return k == "a" || k == "a/b" }) // a file cannot also be a folder
+	for _, k := range []string{"é", "b", "ab/c", "a0", "a/b/c", "a.b", "a-b"} {
+		must(t, b.Write(t.Context(), k, []byte(k)))
+	}
+	wantKeys(t, b, "", all...)
+	wantKeys(t, b, "a", "a-b", "a.b", "a/b/c", "a0", "ab/c")
+	wantKeys(t, b, "a/", "a/b/c")
+	wantKeys(t, b, "a/b", "a/b/c")
+	wantKeys(t, b, "nothing")
+	wantKeys(t, b, "nothing/at/all/")
+	wantKeys(t, b, "../")
+	for o, err := range b.List(t.Context(), "") {
+		must(t, err)
+		if o.Size != int64(len(o.Key)) || o.ModTime.IsZero() {
+			t.Errorf("listed %+v", o)
+		}
+		break // stopping early is no error
+	}
+	if _, local := b.Local(); local {
+		return // files are not listed by the page, and syncing each takes its time
+	}
+	many := make([]string, 1200)
+	must(t, errors.Join(race(24, func(part int) error {
+		for i := part; i < len(many); i += 24 {
+			many[i] = fmt.Sprintf("many/%04d", i)
+			if err := b.Write(t.Context(), many[i], nil); err != nil {
+				return err
+			}
+		}
+		return nil
+	})...))
+	wantKeys(t, b, "many/", many...)
+}

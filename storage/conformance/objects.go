@@ -1,0 +1,171 @@
+package conformance
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"strings"
+
+	"github.com/rollmill/rollmill/storage"
+)
+
+// Empty objects are objects, and Stat tells their size.
+func written(t T, b *storage.Bucket) {
+	for key, text := range map[string]string{"a": "one", "dir/b": "", "dir/sub/c": strings.Repeat("x", 100_000)} {
+		must(t, b.Create(t.Context(), key, []byte(text)))
+		got, err := b.Read(t.Context(), key)
+		must(t, err)
+		if string(got) != text {
+			t.Errorf("%s: read %d bytes, wrote %d", key, len(got), len(text))
+		}
+		o, err := b.Stat(t.Context(), key)
+		must(t, err)
+		if o.Key != key || o.Size != int64(len(text)) || o.ModTime.IsZero() {
+			t.Errorf("%s: %+v", key, o)
+		}
+	}
+}
+
+func replacing(t T, b *storage.Bucket) {
+	must(t, b.Write(t.Context(), "a", []byte("a long first version")))
+	must(t, b.Write(t.Context(), "a", []byte("second")))
+	got, err := b.Read(t.Context(), "a")
+	must(t, err)
+	if string(got) != "second" {
+		t.Errorf("read %q", got)
+	}
+	if err := b.Create(t.Context(), "a", []byte("third")); !errors.Is(err, storage.ErrExist) {
+		t.Errorf("creating what is there: %v", err)
+	}
+	if got, _ := b.Read(t.Context(), "a"); string(got) != "second" {
+		t.Errorf("a refused creator changed the object to %q", got)
+	}
+	wantKeys(t, b, "", "a")
+}
+
+// A draft is seen by nobody, read back by its owner, and leaves nothing.
+func drafts(t T, b *storage.Bucket) {
+	d, err := b.Draft(t.Context())
+	must(t, err)
+	for _, part := range []string{"one ", "two ", "three"} {
+		_, err := io.WriteString(d, part)
+		must(t, err)
+	}
+	back := make([]byte, 3)
+	if _, err := d.ReadAt(back, 4); err != nil || string(back) != "two" {
+		t.Errorf("read back %q, %v", back, err)
+	}
+	wantKeys(t, b, "")
+	must(t, d.Create(t.Context(), "named/late"))
+	wantKeys(t, b, "", "named/late")
+	must(t, d.Discard())
+	if err := d.Create(t.Context(), "again"); err == nil {
+		t.Error("a draft was created twice")
+	}
+
+	d, err = b.Draft(t.Context())
+	must(t, err)
+	_, err = io.WriteString(d, "never")
+	must(t, err)
+	must(t, d.Discard())
+	must(t, d.Discard())
+	if err := d.Replace(t.Context(), "named/late"); err == nil {
+		t.Error("a discarded draft was published")
+	}
+	if _, err := d.Write([]byte("x")); err == nil {
+		t.Error("a discarded draft was written to")
+	}
+
+	d, err = b.Draft(t.Context())
+	must(t, err)
+	_, err = io.WriteString(d, "loser")
+	must(t, err)
+	if err := d.Create(t.Context(), "named/late"); !errors.Is(err, storage.ErrExist) {
+		t.Errorf("creating what is there: %v", err)
+	}
+	wantKeys(t, b, "", "named/late")
+	if got, err := b.Read(t.Context(), "named/late"); err != nil || string(got) != "one two three" {
+		t.Errorf("read %q, %v", got, err)
+	}
+	must(t, d.Create(t.Context(), "named/second")) // a refused draft is as it was
+	must(t, d.Discard())
+	if got, err := b.Read(t.Context(), "named/second"); err != nil || string(got) != "loser" {
+		t.Errorf("read %q, %v", got, err)
+	}
+}
+
+// A Reader keeps io.ReaderAt's contract, also past the end.
+func ranges(t T, b *storage.Bucket) {
+	must(t, b.Create(t.Context(), "k", []byte("0123456789")))
+	r, err := b.Open(t.Context(), "k")
+	must(t, err)
+	defer r.Close()
+	if r.Size() != 10 {
+		t.Errorf("size %d", r.Size())
+	}
+	for _, c := range []struct {
+		off  int64
+		n    int
+		want string
+		err  error
+	}{{0, 10, "0123456789", nil}, {3, 4, "3456", nil}, {8, 2, "89", nil}, {8, 5, "89", io.EOF}, {10, 1, "", io.EOF}, {99, 1, "", io.EOF}, {5, 0, "", nil}} {
+		p := make([]byte, c.n)
+		n, err := r.ReadAt(p, c.off)
+		if string(p[:n]) != c.want || err != c.err {
+			t.Errorf("%d bytes at %d: %q, %v; want %q, %v", c.n, c.off, p[:n], err, c.want, c.err)
+		}
+	}
+	if _, err := r.ReadAt(make([]byte, 1), -1); err == nil || err == io.EOF {
+		t.Errorf("a negative offset: %v", err)
+	}
+	must(t, errors.Join(race(16, func(i int) error {
+		p := make([]byte, 1)
+		if _, err := r.ReadAt(p, int64(i%10)); err != nil || p[0] != byte('0'+i%10) {
+			return fmt.Errorf("byte %d is %q, %v", i%10, p, err)
+		}
+		return nil
+	})...))
+}
+
+// Objects too big for one request are whole, and created once.
+func bigObjects(t T, b *storage.Bucket) {
+	const size = 24 << 20
+	data := make([]byte, size)
+	r := rand.New(rand.NewPCG(1, 1))
+	for i := range data {
+		data[i] = byte(r.Uint32())
+	}
+	d, err := b.Draft(t.Context())
+	must(t, err)
+	_, err = io.Copy(struct{ io.Writer }{d}, bytes.NewReader(data))
+	must(t, err)
+	must(t, d.Create(t.Context(), "big"))
+	if err := b.Create(t.Context(), "big", data); !errors.Is(err, storage.ErrExist) {
+		t.Errorf("creating what is there: %v", err)
+	}
+	in, err := b.Open(t.Context(), "big")
+	must(t, err)
+	defer in.Close()
+	got, err := io.ReadAll(io.NewSectionReader(in, 0, in.Size()))
+	must(t, err)
+	if !bytes.Equal(got, data) {
+		t.Error("the bytes differ")
+	}
+}
+
+func deleting(t T, b *storage.Bucket) {
+	for _, k := range []string{"a/b/c", "a/d", "e"} {
+		must(t, b.Create(t.Context(), k, []byte("x")))
+	}
+	must(t, b.Delete(t.Context(), "a/b/c"))
+	must(t, b.Delete(t.Context(), "a/b/c"))
+	must(t, b.Delete(t.Context(), "a/b")) // no object: nothing to do
+	must(t, b.Delete(t.Context(), "a"))   // a folder with an object in it is no object either
+	wantKeys(t, b, "", "a/d", "e")
+	must(t, b.Create(t.Context(), "a/b/c", []byte("again")))
+	must(t, b.Delete(t.Context(), "a/d"))
+	must(t, b.Delete(t.Context(), "e"))
+	wantKeys(t, b, "", "a/b/c")
+}
