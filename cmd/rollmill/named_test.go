@@ -17,7 +17,7 @@ import (
 
 // declaring are the ways to declare a setting, of package plugin: the name is
 // among the arguments.
-var declaring = regexp.MustCompile(`^(String|Strings|Bool|Int|Int64|Float|Duration|OptionalInt|OptionalInt64|OptionalFloat|OptionalString|Objects|Pairs|Lists|Words|Key|Func|FileObject|JSONObjects|Choice|Var|Into|List|Choose|ChooseSpec)$`)
+var declaring = regexp.MustCompile(`^(String|Strings|Bool|Int|Int64|Float|Duration|OptionalInt|OptionalInt64|OptionalFloat|OptionalString|Objects|Pairs|Lists|Words|Key|Func|FileObject|JSONObjects|Choice|Var|Into|List|Choose|ChooseSpec|NewNumber)$`)
 
 // spoken are calls in which a setting's name stands for what it is called
 // elsewhere: the tag of an identity, a record that is adopted, a spec's key.

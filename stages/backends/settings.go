@@ -42,6 +42,15 @@ type Draft interface {
 	Discard() error
 }
 
+// Made is what a backend's settings return of its New, whose nil pointer on an
+// error must not become a Trainer.
+func Made[T Trainer](t T, err error) (Trainer, error) {
+	if err != nil {
+		return nil, err
+	}
+	return t, nil
+}
+
 // Kind is an entry of the registry of backends.
 type Kind = plugin.Kind[TrainerSettings]
 

@@ -80,11 +80,7 @@ func (a InitArgs) Identity(add func(name string, v any)) {
 
 // Trainer makes the trainer.
 func (c *Config) Trainer(backends.Setup) (backends.Trainer, error) {
-	t, err := New(*c)
-	if err != nil {
-		return nil, err
-	}
-	return t, nil
+	return backends.Made(New(*c))
 }
 
 // Adopt takes the model and the address, or the name that stands for it.

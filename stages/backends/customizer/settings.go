@@ -51,11 +51,7 @@ func (c *Config) Declare(d *plugin.Declarer) {
 
 // Trainer makes the trainer.
 func (c *Config) Trainer(backends.Setup) (backends.Trainer, error) {
-	t, err := New(*c)
-	if err != nil {
-		return nil, err
-	}
-	return t, nil
+	return backends.Made(New(*c))
 }
 
 // Adopt takes the address, the configuration and how it trains.

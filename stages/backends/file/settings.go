@@ -27,11 +27,7 @@ func (c *Config) Declare(d *plugin.Declarer) {
 
 // Trainer makes the trainer.
 func (c *Config) Trainer(s backends.Setup) (backends.Trainer, error) {
-	t, err := New(*c, s.Place)
-	if err != nil {
-		return nil, err
-	}
-	return t, nil
+	return backends.Made(New(*c, s.Place))
 }
 
 // Adopt takes the kinds.

@@ -38,11 +38,7 @@ func (c *Config) Declare(d *plugin.Declarer) {
 func (c *Config) Trainer(backends.Setup) (backends.Trainer, error) {
 	config := *c
 	config.Endpoint = cmp.Or(config.Endpoint, config.EndpointVariable)
-	t, err := New(config)
-	if err != nil {
-		return nil, err
-	}
-	return t, nil
+	return backends.Made(New(config))
 }
 
 // Adopt takes the store, the repository, the branch and the tables.

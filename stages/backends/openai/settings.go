@@ -52,11 +52,7 @@ func (c *Config) Trainer(backends.Setup) (backends.Trainer, error) {
 			config.APIKey = config.AzureKey
 		}
 	}
-	t, err := New(config)
-	if err != nil {
-		return nil, err
-	}
-	return t, nil
+	return backends.Made(New(config))
 }
 
 // Adopt takes the address, the base model and the method.

@@ -15,27 +15,14 @@ import (
 
 // Kind is the registry's entry.
 var Kind = curate.RuleKind{
-	Kind:    plugin.Kind[curate.RuleSettings]{Name: "token_budget", Help: "keep groups, in seeded order, while their sampled tokens fit into a budget", New: func() curate.RuleSettings { return &Settings{} }},
+	Kind: plugin.Kind[curate.RuleSettings]{
+		Name: "token_budget", Help: "keep groups, in seeded order, while their sampled tokens fit into a budget",
+		New: curate.NewNumber("token-budget", "keep groups, in random order, while their sampled tokens fit into `N`", func(n int64) curate.Rule {
+			return rule(n)
+		}),
+	},
 	Reasons: []string{formats.DropTokenBudget},
 	Seeded:  true,
-}
-
-// Settings are the rule's.
-type Settings struct {
-	Tokens int64 // 0: the rule does not run
-}
-
-// Declare names them.
-func (s *Settings) Declare(d *plugin.Declarer) {
-	d.Int64(&s.Tokens, "token-budget", "keep groups, in random order, while their sampled tokens fit into `N`").ID("token-budget")
-}
-
-// Rule makes the rule.
-func (s *Settings) Rule(curate.Setup) (curate.Rule, error) {
-	if s.Tokens == 0 {
-		return nil, nil
-	}
-	return rule(s.Tokens), curate.NotNegative(s)
 }
 
 type rule int64

@@ -10,11 +10,11 @@ import (
 )
 
 func TestBudget(t *testing.T) {
-	ruletest.Run(t, budget.Kind, &budget.Settings{Tokens: 100}, curate.CompatNone)
+	ruletest.Run(t, budget.Kind, tokens(100), curate.CompatNone)
 }
 
 func TestItIsNotOverspent(t *testing.T) {
-	rule, _ := (&budget.Settings{Tokens: 100}).Rule(curate.Setup{})
+	rule, _ := tokens(100).Rule(curate.Setup{})
 	groups := make([]curate.Group, 40)
 	for i := range groups {
 		groups[i] = curate.Group{ID: fmt.Sprint(i), SampledTokens: int64(1 + 7*i%30)}
@@ -34,4 +34,10 @@ func TestItIsNotOverspent(t *testing.T) {
 	if spent > 100 || spent+least <= 100 {
 		t.Errorf("%d of 100 are spent, and a group of %d is left out", spent, least)
 	}
+}
+
+func tokens(n int64) curate.RuleSettings {
+	s := budget.Kind.New().(*curate.Number)
+	s.N = n
+	return s
 }

@@ -11,28 +11,15 @@ import (
 // Example is the registry's entry that keeps a number of each example's
 // groups, which are several when epochs are trained on again: the newest.
 var Example = curate.RuleKind{
-	Kind:    plugin.Kind[curate.RuleSettings]{Name: "example_limit", Help: "keep the newest groups of each example, when epochs are trained on again", New: func() curate.RuleSettings { return &ExampleSettings{} }},
+	Kind: plugin.Kind[curate.RuleSettings]{
+		Name: "example_limit", Help: "keep the newest groups of each example, when epochs are trained on again",
+		New: curate.NewNumber("max-per-example", "keep the `N` newest groups of each example, when epochs are trained on again", func(n int64) curate.Rule {
+			return perExample(n)
+		}),
+	},
 	Reasons: []string{formats.DropLimit},
 
 	OfExamples: true,
-}
-
-// ExampleSettings are those of Example.
-type ExampleSettings struct {
-	N int // 0: the rule does not run
-}
-
-// Declare names them.
-func (s *ExampleSettings) Declare(d *plugin.Declarer) {
-	d.Int(&s.N, "max-per-example", "keep the `N` newest groups of each example, when epochs are trained on again").ID("max-per-example")
-}
-
-// Rule makes the rule.
-func (s *ExampleSettings) Rule(curate.Setup) (curate.Rule, error) {
-	if s.N == 0 {
-		return nil, nil
-	}
-	return perExample(s.N), curate.NotNegative(s)
 }
 
 type perExample int

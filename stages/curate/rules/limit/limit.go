@@ -15,53 +15,27 @@ import (
 
 // Best is the registry's entry that keeps the best.
 var Best = curate.RuleKind{
-	Kind:    plugin.Kind[curate.RuleSettings]{Name: "best_of", Help: "keep the members of each group with the highest rewards", New: func() curate.RuleSettings { return &BestSettings{} }},
+	Kind: plugin.Kind[curate.RuleSettings]{
+		Name: "best_of", Help: "keep the members of each group with the highest rewards",
+		New: curate.NewNumber("best-of", "keep the `N` best of each group, for supervised fine-tuning", func(n int64) curate.Rule {
+			return rule{keep: int(n), best: true, reason: formats.DropBestOf}
+		}),
+	},
 	Reasons: []string{formats.DropBestOf},
 	Last:    true,
 	Seeded:  true,
 }
 
-// BestSettings are those of Best.
-type BestSettings struct {
-	N int // 0: the rule does not run
-}
-
-// Declare names them.
-func (s *BestSettings) Declare(d *plugin.Declarer) {
-	d.Int(&s.N, "best-of", "keep the `N` best of each group, for supervised fine-tuning").ID("best-of")
-}
-
-// Rule makes the rule.
-func (s *BestSettings) Rule(curate.Setup) (curate.Rule, error) {
-	if s.N == 0 {
-		return nil, nil
-	}
-	return rule{keep: s.N, best: true, reason: formats.DropBestOf}, curate.NotNegative(s)
-}
-
 // Any is the registry's entry that keeps those the seed chooses.
 var Any = curate.RuleKind{
-	Kind:    plugin.Kind[curate.RuleSettings]{Name: "limit", Help: "keep a number of members of each group, chosen by the seed", New: func() curate.RuleSettings { return &AnySettings{} }},
+	Kind: plugin.Kind[curate.RuleSettings]{
+		Name: "limit", Help: "keep a number of members of each group, chosen by the seed",
+		New: curate.NewNumber("max-per-group", "keep `N` of each group, chosen at random", func(n int64) curate.Rule {
+			return rule{keep: int(n), reason: formats.DropLimit}
+		}),
+	},
 	Reasons: []string{formats.DropLimit},
 	Seeded:  true,
-}
-
-// AnySettings are those of Any.
-type AnySettings struct {
-	N int // 0: the rule does not run
-}
-
-// Declare names them.
-func (s *AnySettings) Declare(d *plugin.Declarer) {
-	d.Int(&s.N, "max-per-group", "keep `N` of each group, chosen at random").ID("max-per-group")
-}
-
-// Rule makes the rule.
-func (s *AnySettings) Rule(curate.Setup) (curate.Rule, error) {
-	if s.N == 0 {
-		return nil, nil
-	}
-	return rule{keep: s.N, reason: formats.DropLimit}, curate.NotNegative(s)
 }
 
 type rule struct {

@@ -9,10 +9,16 @@ import (
 )
 
 func TestExample(t *testing.T) {
-	ruletest.Run(t, limit.Example, &limit.ExampleSettings{N: 1}, curate.CompatNone)
+	ruletest.Run(t, limit.Example, number(limit.Example, 1), curate.CompatNone)
 }
 
 func TestLimit(t *testing.T) {
-	ruletest.Run(t, limit.Best, &limit.BestSettings{N: 2}, curate.CompatNone)
-	ruletest.Run(t, limit.Any, &limit.AnySettings{N: 2}, curate.CompatNone)
+	ruletest.Run(t, limit.Best, number(limit.Best, 2), curate.CompatNone)
+	ruletest.Run(t, limit.Any, number(limit.Any, 2), curate.CompatNone)
+}
+
+func number(k curate.RuleKind, n int64) curate.RuleSettings {
+	s := k.New().(*curate.Number)
+	s.N = n
+	return s
 }

@@ -1,0 +1,31 @@
+package curate
+
+import "github.com/rollmill/rollmill/stages/plugin"
+
+// Number is the settings of a rule that one number asks for.
+type Number struct {
+	N int64 // 0: the rule does not run
+
+	flag, help string
+	make       func(n int64) Rule
+}
+
+// NewNumber makes the settings' constructor, for the rule's Kind. The flag is the
+// tag in the identity, too.
+func NewNumber(flag, help string, make func(n int64) Rule) func() RuleSettings {
+	return func() RuleSettings { return &Number{flag: flag, help: help, make: make} }
+}
+
+// Declare names the number.
+func (s *Number) Declare(d *plugin.Declarer) { d.Int64(&s.N, s.flag, s.help).ID(s.flag) }
+
+// Rule makes the rule.
+func (s *Number) Rule(Setup) (Rule, error) {
+	switch {
+	case s.N < 0:
+		return nil, NotNegative(s)
+	case s.N == 0:
+		return nil, nil
+	}
+	return s.make(s.N), nil
+}
