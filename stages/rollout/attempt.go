@@ -57,6 +57,9 @@ func (r *runner) attempt(ctx context.Context, e formats.Example, j job) (t forma
 	}
 	r.fill(&t, record)
 	o.conclude(&t, result, err, record, timedOut)
+	if t.Status == formats.StatusFailed && ctx.Err() != nil {
+		return t, false // an agent may hide that the end of the run cut its call off
+	}
 	fit(&t)
 	return t, true
 }
