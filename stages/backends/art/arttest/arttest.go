@@ -6,6 +6,12 @@
 // groups without advantage, cuts histories after the last choice, and breaks
 // off the answer where Python would raise. It counts what it was asked.
 //
+// It shares no code with the ART routes of stages/backends/sandbox, on purpose.
+// Both were written from ART's own sources, so a misreading of the protocol in
+// one of them shows up as a difference in the other: the client has to satisfy
+// both, and testdata/consumers holds it against ART itself. The sandbox trains
+// and behaves; this server trains nothing and misbehaves on request.
+//
 // To add a misbehaviour: add a field to Faults, with its default harmless.
 package arttest
 
