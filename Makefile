@@ -2,30 +2,30 @@
 # make build  builds bin/rollmill and bin/tictactoe
 # make release  builds rollmill for linux and darwin, amd64 and arm64, into bin/release
 # make test   runs the tests
-# make check  formats, vets, lints, and compares the generated pages
+# make check  checks formatting and go.mod, runs vet and staticcheck
 # make bench  runs the benchmarks
-# make bench/rollout EPISODES=1000   what a recorded episode costs, beside the same in Python
+# make bench/rollout EPISODES=1000   measures the cost of a recorded episode, compared with Python
 # make docs   writes the generated pages
-# make versions   writes the datasets of this schema version under testdata/versions; those of others stay
-# make golden   writes what the scripts under testdata expect; read the difference
+# make versions   writes the datasets of this schema version under testdata/versions; keeps those of others
+# make golden   updates the expected output of the scripts under testdata; read the diff
 # make stores STORES="minio gcs azure"   runs the demo in object stores
-# make slurm, make airflow   run the demo on them, with a daemon or a worker killed
-# make bench/shards ROWS=250000   what score and group cost over a bucket, as shards and rows grow
-# make learn SEEDS=5    shows that the demo's policy learns, and only from rewards that mean something
-# make bench/score ROWS=100000  scores a stored epoch anew, beside pyarrow and DuckDB
-# make bench/rewards    sends wide rows to a reward in Python, in lines and in record batches
-# make bench/submit LARGE=160000  makes ART's wire form, beside the harness, and hands over a dataset of 5 GB
-# make chaos-submit COUNT=100   kills submissions to every backend at random moments, also beside a racing copy, on a disk and on a bucket, and counts the jobs
-# make vllm   records a real vLLM on CPU with a tiny trained model; installs 2.5 GB
+# make slurm, make airflow   run the demo on these engines while a daemon or a worker is killed
+# make bench/shards ROWS=250000   measures score and group over a bucket for several numbers of shards and rows
+# make learn SEEDS=5    tests that the demo's policy learns, and does not learn from shuffled rewards
+# make bench/score ROWS=100000  scores a stored epoch again, compared with pyarrow and DuckDB
+# make bench/rewards    sends wide rows to a reward in Python, as lines and as record batches
+# make bench/submit LARGE=160000  converts rows to ART's wire format, compared with the harness, and submits a dataset of 5 GB
+# make chaos-submit COUNT=100   kills submissions to every backend at random moments, alone and with a racing copy, on a disk and on a bucket, and counts the jobs
+# make vllm   records a real vLLM on the CPU with a tiny trained model; installs 2.5 GB
 # make llama  records a real llama-server with a model of random weights
-# make chaos-rollout TRAJECTORIES=2000 KILLS=10   kills rollout over an engine that does everything wrong
-# make chaos-stages COUNT=100   kills score, group and curate at random, and lets commands with --overwrite race, on a disk and on a bucket
-# make chaos COUNT=20   kills the demo at random moments and compares what it leaves
-# make bench/group ROWS=10000000   groups thin data beside DuckDB and polars
-# make bench/curate GB=5           keeps 30 % of wide data beside DuckDB, polars and cp
+# make chaos-rollout TRAJECTORIES=2000 KILLS=10   kills rollout while its engine fails in many ways
+# make chaos-stages COUNT=100   kills score, group and curate at random moments, and races commands with --overwrite, on a disk and on a bucket
+# make chaos COUNT=20   kills the demo at random moments and compares its datasets with those of an undisturbed run
+# make bench/group ROWS=10000000   groups thin data, compared with DuckDB and polars
+# make bench/curate GB=5           keeps 30 % of wide data, compared with DuckDB, polars and cp
 
 GO    ?= go
-# .ci/flags has the same, and says why.
+# The same flags as in .ci/flags, which gives the reasons.
 export CGO_ENABLED := 0
 export GOFLAGS := $(shell $(GO) env GOFLAGS)
 ifeq ($(findstring disable_grpc_modules,$(GOFLAGS)),)
@@ -61,8 +61,8 @@ release: $(PLATFORMS:%=bin/release/rollmill-%)
 bin/release/rollmill-%: FORCE
 	GOOS=$(word 1,$(subst -, ,$*)) GOARCH=$(word 2,$(subst -, ,$*)) $(GO) build $(BUILD) -o $@ ./cmd/rollmill
 
-# The demo. All that it leaves is under DEMO, but its datasets go to DEMO_ROOT,
-# which may be a bucket, with a question mark and what follows it.
+# The demo writes everything under DEMO, except its datasets, which go to
+# DEMO_ROOT. DEMO_ROOT may be the URI of a bucket, with parameters.
 DEMO           := runs/demo
 DEMO_ROOT      := $(DEMO)
 DEMO_EPOCHS    := 15
@@ -106,7 +106,7 @@ check:
 	$(GO) tool staticcheck ./...
 	$(GO) mod tidy -diff
 
-# Data stays under BENCH for the next run; ROUNDS runs each competitor so often.
+# Data is kept under BENCH for the next run. Each program is run ROUNDS times.
 BENCH  ?= runs/bench
 GB     ?= 1
 ROUNDS ?= 3
@@ -174,8 +174,8 @@ learn:
 	SEEDS=$(SEEDS) $(GO) test ./pipelines/train -run TestLearn -count 1 -timeout 60m -v -long
 	$(GO) test ./cmd/tictactoe -run 'Learn' -count 1 -timeout 60m -v -long
 
-# The server is the one on the PATH, or Debian's, which is installed into
-# runs/llama; that needs root and debootstrap.
+# Uses the server on the PATH, or installs Debian's into runs/llama, which needs
+# root and debootstrap.
 llama:
 	LLAMA_SERVER=testdata/llama/server.sh $(GO) test ./cmd/rollmill -run TestLlamaServer -count 1 -timeout 30m -v
 

@@ -1,4 +1,4 @@
-"""Makes a container in an Azure emulator: container.py URL NAME."""
+"""Creates a container in an Azure emulator: container.py URL NAME."""
 
 import base64
 import datetime

@@ -2,8 +2,8 @@ package formats
 
 import "encoding/json"
 
-// AnswerOf is the reference answer of an example as it came: its field
-// "answer", text as it is and anything else as JSON; "" when there is none.
+// AnswerOf returns the reference answer of an example, its field "answer": a
+// string as text, any other value as JSON, and "" when the field is missing.
 func AnswerOf(example string) string {
 	var fields struct {
 		Answer json.RawMessage `json:"answer"`

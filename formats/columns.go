@@ -7,22 +7,22 @@ import (
 )
 
 // Column documents one leaf column of a row kind. Its path is the names from
-// the row down, joined by dots; lists add nothing to it.
+// the row down, joined by dots; lists add nothing to the path.
 type Column struct {
 	Path     string
 	Type     string // of the leaf: string, bool, int32, int64, float32, float64, timestamp, or "list of" one of them
-	Unit     string // "" for names, texts and plain numbers
+	Unit     string // "" for names, text and plain numbers
 	Meaning  string
-	Null     string // what a null says; "" when it is never null
-	Volatile bool   // decided by time and machines, in no digest
+	Null     string // what null means; "" when it is never null
+	Volatile bool   // depends on time and machines; in no digest
 	Payload  bool   // counted by payload_digest
-	Heavy    bool   // stored for copying by the page, without statistics
-	Since    string // the schema version that added it; "" for the first of this major version
+	Heavy    bool   // copied as whole pages, without statistics
+	Since    string // the schema version that added it; "" for the first version of this major version
 }
 
-// Columns documents the rows of a kind, or of a further table (by its name),
-// in schema order. It is the place where columns are documented; a test keeps
-// it and the structs in step.
+// Columns returns the documented columns of a row kind, or of a further table
+// (by its name), in schema order. Columns are documented only here; a test
+// compares them with the structs.
 func Columns(kind Kind) []Column {
 	switch kind {
 	case KindTrajectories:
@@ -45,25 +45,25 @@ func Columns(kind Kind) []Column {
 	return nil
 }
 
-// documented lists what Columns knows, with a title for the documentation.
+// documented lists what Columns knows, with a title for the page.
 var documented = []struct {
 	kind  Kind
 	title string
 }{
 	{KindTrajectories, "The wide row: one recorded attempt at an example, written by rollout and curate."},
-	{KindScores, "The thin row that score writes beside each row of its base."},
+	{KindScores, "The thin row that score writes for each row of its base."},
 	{KindGroups, "The thin row that group writes: a trajectory as a member of its group."},
-	{TableGroups, "A row for each group, beside groups: statistics of its valid members, those with a reward."},
-	{TablePairs, "A row for each preference, beside groups: two ways to go on from one prompt, the better one chosen."},
-	{TableLabels, "A row for each scored trajectory, beside groups: an answer that is wanted or not. The manifest's facts count both kinds."},
-	{TableDecisions, "A row for each trajectory that curate looked at, beside what it kept."},
-	{TablePlan, "A row for each example that deserves more generations, beside what curate kept; `rollout --plan` makes them."},
+	{TableGroups, "A row for each group in a dataset of groups: statistics of its valid members, those with a reward."},
+	{TablePairs, "A row for each preference in a dataset of groups: two continuations of one prompt, the better one chosen."},
+	{TableLabels, "A row for each scored trajectory in a dataset of groups: an answer that is desirable or not. The manifest's facts count both kinds."},
+	{TableDecisions, "A row for each input trajectory of curate, in the curated dataset."},
+	{TablePlan, "A row for each example that should get more generations, in the curated dataset; `rollout --plan` makes them."},
 }
 
-// ColumnsMarkdown is the documentation of every column as a Markdown page.
+// ColumnsMarkdown returns the documentation of every column as a Markdown page.
 func ColumnsMarkdown() string {
 	var b strings.Builder
-	b.WriteString("# Columns\n\nNames are API. *Volatile* columns are decided by time and machines and count in no digest;\n" +
+	b.WriteString("# Columns\n\nNames are API. *Volatile* columns depend on time and machines and are in no digest;\n" +
 		"*payload* columns are what `payload_digest` covers; *heavy* ones hold nearly all bytes.\n")
 	for _, d := range documented {
 		fmt.Fprintf(&b, "\n## %s\n\n%s\n\n| column | type | meaning | null | |\n|---|---|---|---|---|\n", d.kind, d.title)
@@ -105,7 +105,7 @@ func under(parent string, columns []Column) []Column {
 	return out
 }
 
-// payload marks columns as covered by payload_digest, but for volatile ones.
+// payload marks columns as covered by payload_digest, except volatile ones.
 func payload(columns []Column) []Column {
 	out := slices.Clone(columns)
 	for i := range out {

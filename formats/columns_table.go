@@ -13,21 +13,21 @@ const (
 var (
 	trajectoryID = Column{Path: "trajectory_id", Type: str, Meaning: "the attempt's id, from run, example, epoch and generation: the same after a re-run"}
 	exampleID    = Column{Path: "example_id", Type: str, Meaning: "id of the row of the task dataset; `row-<n>` when that has none"}
-	groupID      = Column{Path: "group_id", Type: str, Meaning: "`<example_id>@<epoch>`: names all trajectories of one example in one epoch; what group's `--by` gave in place of the example"}
+	groupID      = Column{Path: "group_id", Type: str, Meaning: "`<example_id>@<epoch>`: identifies all trajectories of one example in one epoch; with group's `--by`, its value takes the place of the example"}
 	epoch        = Column{Path: "epoch", Type: i32, Meaning: "which pass of the five stages, from 0"}
 	generation   = Column{Path: "generation", Type: i32, Meaning: "which attempt at the example, from 0"}
 	status       = Column{Path: "status", Type: str, Meaning: oneOf(Statuses)}
-	statusOfBase = Column{Path: "status", Type: str, Meaning: "the trajectory's, repeated for readers of this dataset alone: " + oneOf(Statuses)}
-	reward       = Column{Path: "reward", Type: f64, Meaning: "the total: the weighted sum of rewards", Null: "there is no reward: the trajectory failed, or a component has no value; never 0 instead"}
+	statusOfBase = Column{Path: "status", Type: str, Meaning: "the trajectory's, repeated so that this dataset can be read alone: " + oneOf(Statuses)}
+	reward       = Column{Path: "reward", Type: f64, Meaning: "the total: the weighted sum of rewards", Null: "there is no reward: the trajectory failed, or a component has no value; never replaced by 0"}
 	shaped       = Column{Path: "shaped_rewards", Type: "list of float64", Meaning: "a reward for each step of the main path, in order", Null: "no step rewards"}
 )
 
 var rewardColumns = under("rewards", []Column{
 	{Path: "name", Type: str, Meaning: "the component's name, as in `--reward NAME=…`"},
-	{Path: "value", Type: f64, Meaning: "what it gave", Null: "it failed or was not computed; `failure` says which"},
+	{Path: "value", Type: f64, Meaning: "the component's value", Null: "it failed or was not computed; `failure` says which"},
 	{Path: "weight", Type: f64, Meaning: "its weight in the total"},
 	{Path: "failure", Type: str, Meaning: "why the value is null: " + oneOf(RewardFailures), Null: "there is a value"},
-	{Path: "error", Type: str, Meaning: "the failure in words", Null: "none"},
+	{Path: "error", Type: str, Meaning: "the failure as text", Null: "none"},
 })
 
 var trajectoryColumns = slices.Concat(
@@ -35,7 +35,7 @@ var trajectoryColumns = slices.Concat(
 		trajectoryID,
 		{Path: "run", Type: str, Meaning: "the run's name"},
 		exampleID, epoch, generation,
-		{Path: "example", Type: str, Meaning: "the input row as it came: a JSON object with its keys in order", Payload: true, Heavy: true},
+		{Path: "example", Type: str, Meaning: "the original input row: a JSON object with its keys in order", Payload: true, Heavy: true},
 	},
 	payload(under("messages", messageColumns)),
 	payload(under("calls", callColumns)),
@@ -46,13 +46,13 @@ var trajectoryColumns = slices.Concat(
 		status,
 		{Path: "stop_reason", Type: str, Meaning: "why it stopped, as the runner saw it: " + oneOf(StopReasons)},
 		{Path: "failure_class", Type: str, Meaning: "what failed: " + oneOf(FailureClasses), Null: "status is not failed"},
-		{Path: "error", Type: str, Meaning: "the failure in words, with the end of the program's stderr", Null: "none"},
+		{Path: "error", Type: str, Meaning: "the failure as text, with the end of the program's stderr", Null: "none"},
 		{Path: "model", Type: str, Meaning: "the target model's name", Null: "the model was not asked"},
 		{Path: "policy_version", Type: i64, Meaning: "which weights answered the target calls", Null: "unknown, or the calls' versions differ"},
 		{Path: "token_source", Type: str, Meaning: "where in the engine's answers the token ids were found, such as " + TokensChoice, Null: "the engine gave none"},
-		{Path: "prompt_tokens", Type: i32, Unit: "tokens", Meaning: "of the prompts of all calls, summed: a shared beginning counts each time"},
-		{Path: "completion_tokens", Type: i32, Unit: "tokens", Meaning: "that all calls answered with, summed"},
-		{Path: "sampled_tokens", Type: i32, Unit: "tokens", Meaning: "in messages that train, those sampled by target calls: one for each of their logprobs"},
+		{Path: "prompt_tokens", Type: i32, Unit: "tokens", Meaning: "of the prompts of all calls, summed: a shared prefix counts each time"},
+		{Path: "completion_tokens", Type: i32, Unit: "tokens", Meaning: "of the answers of all calls, summed"},
+		{Path: "sampled_tokens", Type: i32, Unit: "tokens", Meaning: "in messages that are trained, those sampled by target calls: one for each of their logprobs"},
 		{Path: "payload_digest", Type: str, Meaning: "XXH3-128 over the payload columns, 32 hex digits"},
 		{Path: "reward", Type: f64, Meaning: reward.Meaning, Null: "not scored yet, or " + reward.Null},
 	},
@@ -60,11 +60,11 @@ var trajectoryColumns = slices.Concat(
 	[]Column{
 		shaped,
 		{Path: "group_id", Type: str, Meaning: groupID.Meaning, Null: "not grouped yet"},
-		{Path: "advantage", Type: f64, Meaning: "what the estimator made of the group's rewards", Null: "not grouped yet, or the estimator gave none"},
-		{Path: "attempts", Type: i32, Meaning: "how often it was started until it ended this way", Volatile: true},
+		{Path: "advantage", Type: f64, Meaning: "the estimator's result for the group's rewards", Null: "not grouped yet, or the estimator returned none"},
+		{Path: "attempts", Type: i32, Meaning: "how often it was started until this result", Volatile: true},
 		{Path: "started_at", Type: "timestamp", Unit: "microseconds, UTC", Meaning: "when the attempt began", Null: "the attempt was not made", Volatile: true},
 		{Path: "finished_at", Type: "timestamp", Unit: "microseconds, UTC", Meaning: "when the attempt ended", Null: "the attempt was not made", Volatile: true},
-		{Path: "metadata", Type: str, Meaning: "a JSON object of whatever else the agent or an import told", Null: "nothing"},
+		{Path: "metadata", Type: str, Meaning: "a JSON object of other data from the agent or an import", Null: "nothing"},
 	},
 )
 
@@ -73,22 +73,22 @@ var messageColumns = slices.Concat(
 		{Path: "parent", Type: i32, Meaning: "index in messages of the message before it; -1 at a root"},
 		{Path: "role", Type: str, Meaning: "system, developer, user, assistant or tool, as sent"},
 		{Path: "content", Type: str, Meaning: "the text", Null: "empty, or the content came as parts", Heavy: true},
-		{Path: "content_parts", Type: str, Meaning: "the JSON array of parts as it came", Null: "the content is text", Heavy: true},
+		{Path: "content_parts", Type: str, Meaning: "the original JSON array of parts", Null: "the content is text", Heavy: true},
 		{Path: "name", Type: str, Meaning: "the participant's name", Null: "none"},
-		{Path: "reasoning", Type: str, Meaning: "reasoning that the engine gave apart from the content", Null: "none", Heavy: true},
+		{Path: "reasoning", Type: str, Meaning: "reasoning that the engine returned separately from the content", Null: "none", Heavy: true},
 		{Path: "tool_call_id", Type: str, Meaning: "of a tool message: the id of the call that it answers", Null: "not a tool message"},
 	},
 	toolCallColumns,
 	[]Column{
-		{Path: "sampled", Type: flag, Meaning: "the model made it in this trajectory; false: it was given to the model"},
-		{Path: "finish_reason", Type: str, Meaning: "why the model stopped, in the engine's word", Null: "not sampled, or the engine gave none"},
-		{Path: "call", Type: i32, Meaning: "index in calls of the call that answered with it; -1 for what was given"},
+		{Path: "sampled", Type: flag, Meaning: "the model generated it in this trajectory; false: it was input"},
+		{Path: "finish_reason", Type: str, Meaning: "why the model stopped, as the engine reported it", Null: "not sampled, or the engine gave none"},
+		{Path: "call", Type: i32, Meaning: "index in calls of the call that answered with it; -1 for input"},
 		{Path: "branch", Type: str, Meaning: "why this message begins another branch of the tree", Null: "it continues its parent"},
-		{Path: "token_ids", Type: "list of int32", Meaning: "the sampled tokens, exactly as the engine gave them", Null: "not sampled, or the engine gave none", Heavy: true},
+		{Path: "token_ids", Type: "list of int32", Meaning: "the sampled tokens, exactly as the engine returned them", Null: "not sampled, or the engine gave none", Heavy: true},
 		{Path: "logprobs", Type: "list of float32", Unit: "nats", Meaning: "log probability of each sampled token, one for each of token_ids", Null: "not sampled, or the engine gave none", Heavy: true},
 		{Path: "token_texts", Type: "list of string", Meaning: "texts of the sampled tokens, as they came with the log probabilities: one for each of them", Null: "not sampled, or the engine gave token ids or no texts", Heavy: true},
 		{Path: "prompt_delta_ids", Type: "list of int32", Meaning: "of a sampled message: the prompt's ids after its nearest sampled ancestor's end; the whole prompt when there is none, or on a prefix break", Null: "not sampled, or the engine gave no prompt ids", Heavy: true},
-		{Path: "prefix_break", Type: str, Meaning: "why the prompt does not begin with the ancestor's prompt and tokens", Null: "it does, or there is nothing to compare"},
+		{Path: "prefix_break", Type: str, Meaning: "why the prompt does not begin with the prompt and tokens of the nearest sampled ancestor", Null: "it does, or there is nothing to compare"},
 	},
 )
 
@@ -99,7 +99,7 @@ var toolCallColumns = under("tool_calls", []Column{
 })
 
 var callColumns = []Column{
-	{Path: "model", Type: str, Meaning: "the model, as the answer named it; as asked when there is no answer"},
+	{Path: "model", Type: str, Meaning: "the model named in the response; the requested one when there is no response"},
 	{Path: "policy_version", Type: i64, Meaning: "which weights answered", Null: "unknown"},
 	{Path: "sampling", Type: str, Meaning: "a JSON object of the sampling settings as sent: temperature, top_p, seed, …"},
 	{Path: "tools", Type: i32, Meaning: "index in tool_sets of the tools offered; -1 for none"},
@@ -107,7 +107,7 @@ var callColumns = []Column{
 	{Path: "completion_tokens", Type: i32, Unit: "tokens", Meaning: "of the answer, as the engine counted; 0 when it did not"},
 	{Path: "cached_tokens", Type: i32, Unit: "tokens", Meaning: "of the prompt, found in the engine's cache", Volatile: true},
 	{Path: "target", Type: flag, Meaning: "a call to the model and function under training; false: recorded, not trained"},
-	{Path: "logprobs_mode", Type: str, Meaning: "what the engine was found to give as logprobs: raw (of the model, before temperature, penalties and truncation) or processed (of the distribution that was sampled)", Null: "nobody asked the engine"},
+	{Path: "logprobs_mode", Type: str, Meaning: "which logprobs the engine was found to return: raw (of the model, before temperature, penalties and truncation) or processed (of the distribution that was sampled)", Null: "the engine was not tested"},
 	{Path: "function", Type: str, Meaning: "the agent's function that made the call", Null: "unknown"},
 	{Path: "error", Type: str, Meaning: "why there is no answer", Null: "there is one"},
 	{Path: "endpoint", Type: str, Meaning: "which of several endpoints answered, without credentials", Null: "unknown", Volatile: true},
@@ -121,12 +121,12 @@ var candidateColumns = slices.Concat([]Column{
 	{Path: "content", Type: str, Meaning: "the alternative's text", Heavy: true},
 	{Path: "score", Type: f64, Meaning: "the agent's score of it, higher is better", Null: "not scored"},
 	{Path: "metadata", Type: str, Meaning: "a JSON object", Null: "nothing"},
-	{Path: "reason", Type: str, Meaning: "why it is kept: " + oneOf(CandidateReasons) + " (another choice of one call, or an answer that the agent asked again for); it does not train", Null: "the agent scored it"},
+	{Path: "reason", Type: str, Meaning: "why it is kept: " + oneOf(CandidateReasons) + " (another choice of one call, or an answer after which the agent asked again); it is not trained", Null: "the agent scored it"},
 	{Path: "reasoning", Type: str, Meaning: "as the message's", Null: "none", Heavy: true},
 }, toolCallColumns, []Column{
-	{Path: "finish_reason", Type: str, Meaning: "why the model stopped, in the engine's word", Null: "the engine gave none, or it is the agent's"},
+	{Path: "finish_reason", Type: str, Meaning: "why the model stopped, as the engine reported it", Null: "the engine gave none, or it is the agent's"},
 	{Path: "call", Type: i32, Meaning: "index in calls of the call that answered with it", Null: "unknown"},
-	{Path: "token_ids", Type: "list of int32", Meaning: "the sampled tokens, exactly as the engine gave them", Null: "the engine gave none, or it is the agent's", Heavy: true},
+	{Path: "token_ids", Type: "list of int32", Meaning: "the sampled tokens, exactly as the engine returned them", Null: "the engine gave none, or it is the agent's", Heavy: true},
 	{Path: "logprobs", Type: "list of float32", Unit: "nats", Meaning: "log probability of each sampled token", Null: "the engine gave none, or it is the agent's", Heavy: true},
 	{Path: "token_texts", Type: "list of string", Meaning: "texts of the sampled tokens, as they came with the log probabilities", Null: "the engine gave token ids or no texts", Heavy: true},
 })
@@ -137,7 +137,7 @@ var scoreColumns = slices.Concat(
 	[]Column{
 		shaped,
 		{Path: "failure", Type: str, Meaning: "why reward is null: " + oneOf(RewardFailures), Null: "there is a reward"},
-		{Path: "error", Type: str, Meaning: "the failure in words", Null: "none"},
+		{Path: "error", Type: str, Meaning: "the failure as text", Null: "none"},
 	},
 )
 
@@ -146,7 +146,7 @@ var memberColumns = slices.Concat(
 	rewardColumns,
 	[]Column{
 		shaped,
-		{Path: "advantage", Type: f64, Meaning: "what the estimator made of the group's rewards", Null: "`no_advantage` says why"},
+		{Path: "advantage", Type: f64, Meaning: "the estimator's result for the group's rewards", Null: "`no_advantage` says why"},
 		{Path: "no_advantage", Type: str, Meaning: "why advantage is null: " + oneOf([]string{NoAdvantageFailed, NoAdvantageUnscored, NoAdvantageSingleton}), Null: "there is one"},
 	},
 )
@@ -155,7 +155,7 @@ var groupStatsColumns = []Column{
 	groupID,
 	{Path: "example_id", Type: str, Meaning: exampleID.Meaning + "; empty for a group of several examples"},
 	epoch,
-	{Path: "first_row", Type: i64, Meaning: "the group's first row in the base's order, from 0; where groups do not lie together the others follow among those of other groups"},
+	{Path: "first_row", Type: i64, Meaning: "the group's first row in the base's order, from 0; where the rows of a group are not adjacent, the others follow among those of other groups"},
 	{Path: "count", Type: i32, Unit: "trajectories", Meaning: "in the group"},
 	{Path: "valid", Type: i32, Unit: "trajectories", Meaning: "with a reward"},
 	{Path: "mean", Type: f64, Meaning: "mean reward", Null: "no valid member"},
@@ -163,12 +163,12 @@ var groupStatsColumns = []Column{
 	{Path: "std_sample", Type: f64, Meaning: "standard deviation of the rewards, divisor n-1", Null: "fewer than two valid members"},
 	{Path: "min", Type: f64, Meaning: "least reward", Null: "no valid member"},
 	{Path: "max", Type: f64, Meaning: "greatest reward", Null: "no valid member"},
-	{Path: "spread", Type: f64, Meaning: "max less min", Null: "no valid member"},
+	{Path: "spread", Type: f64, Meaning: "max minus min", Null: "no valid member"},
 	{Path: "solved", Type: f64, Unit: "share, 0 to 1", Meaning: "of valid members whose reward is at or above the solved threshold", Null: "no valid member, or no threshold"},
 	{Path: "solved_count", Type: i32, Unit: "trajectories", Meaning: "valid members whose reward is at or above the solved threshold"},
 	{Path: "failed", Type: i32, Unit: "trajectories", Meaning: "members that failed or were skipped"},
-	{Path: "unscored", Type: i32, Unit: "trajectories", Meaning: "members that have no reward although they did not fail"},
-	{Path: "pass_at_k", Type: "list of float64", Unit: "probability, 0 to 1", Meaning: "for k = 1, 2, … up to valid, at most 64: that of k valid members drawn without replacement one or more is solved, 1 - C(valid-solved_count, k) / C(valid, k)", Null: "no valid member"},
+	{Path: "unscored", Type: i32, Unit: "trajectories", Meaning: "members without a reward that did not fail"},
+	{Path: "pass_at_k", Type: "list of float64", Unit: "probability, 0 to 1", Meaning: "for k = 1, 2, … up to valid, at most 64: that at least one of k valid members drawn without replacement is solved, 1 - C(valid-solved_count, k) / C(valid, k)", Null: "no valid member"},
 	{Path: "sampled_tokens", Type: i64, Unit: "tokens", Meaning: "sampled_tokens of the valid members, summed"},
 	{Path: "length_mean", Type: f64, Unit: "tokens", Meaning: "mean sampled_tokens of the valid members", Null: "no valid member"},
 	{Path: "length_min", Type: i32, Unit: "tokens", Meaning: "least sampled_tokens of a valid member", Null: "no valid member"},
@@ -180,11 +180,11 @@ var pairColumns = []Column{
 	{Path: "turn", Type: str, Meaning: "of candidates: the agent's name for the turn, or the index of the message that they are alternatives to", Null: "the pair is of whole trajectories"},
 	{Path: "chosen_id", Type: str, Meaning: "trajectory of the better one"},
 	{Path: "rejected_id", Type: str, Meaning: "trajectory of the worse one; that of the better one when both are its candidates"},
-	{Path: "chosen_index", Type: i32, Meaning: "in that trajectory: index in candidates, or of whole trajectories in messages, where the two part"},
+	{Path: "chosen_index", Type: i32, Meaning: "in that trajectory: index in candidates; for whole trajectories, index in messages where the two diverge"},
 	{Path: "rejected_index", Type: i32, Meaning: "as chosen_index, of the worse one"},
 	{Path: "chosen_score", Type: f64, Meaning: "the candidate's score, or the trajectory's reward"},
 	{Path: "rejected_score", Type: f64, Meaning: "as chosen_score, of the worse one"},
-	{Path: "margin", Type: f64, Meaning: "chosen_score less rejected_score"},
+	{Path: "margin", Type: f64, Meaning: "chosen_score minus rejected_score"},
 	{Path: "prompt", Type: str, Meaning: "a JSON array of the chat messages that both share"},
 	{Path: "chosen", Type: str, Meaning: "a JSON array of the better one's messages after the prompt"},
 	{Path: "rejected", Type: str, Meaning: "a JSON array of the worse one's messages after the prompt"},
@@ -204,12 +204,12 @@ var decisionColumns = []Column{
 	trajectoryID, exampleID, groupID, epoch, generation,
 	{Path: "kept", Type: flag, Meaning: "it is in the curated dataset"},
 	{Path: "reason", Type: str, Meaning: "the first rule that refused it: " + oneOf(DropReasons), Null: "it was kept"},
-	{Path: "detail", Type: str, Meaning: "the rule's figures in words", Null: "none"},
+	{Path: "detail", Type: str, Meaning: "the rule's numbers as text", Null: "none"},
 }
 
 var plannedColumns = []Column{
 	exampleID, groupID, epoch,
-	{Path: "generations", Type: i32, Unit: "trajectories", Meaning: "how many more"},
+	{Path: "generations", Type: i32, Unit: "trajectories", Meaning: "how many more to make"},
 	{Path: "first_generation", Type: i32, Meaning: "the number of the first of them, in this epoch"},
 	{Path: "reason", Type: str, Meaning: "why: " + oneOf(PlanReasons)},
 	{Path: "count", Type: i32, Unit: "trajectories", Meaning: "in the group so far"},

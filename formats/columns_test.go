@@ -18,7 +18,7 @@ var rowTypes = map[Kind]reflect.Type{
 	TablePlan:        reflect.TypeFor[Planned](),
 }
 
-// structColumns derives from the struct what the table must say of it.
+// structColumns derives from the struct what the table must say about it.
 func structColumns(t *testing.T, row reflect.Type, inherited Column) []Column {
 	t.Helper()
 	var out []Column

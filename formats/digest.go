@@ -15,13 +15,13 @@ import (
 	"github.com/zeebo/xxh3"
 )
 
-// RowsDigest sums the digests of rows, in any order and from any number of
-// shards: equal sums mean equal rows (a multiset; every row kind carries its
-// ids, so order adds nothing). It is a guard against accidents, not against
-// forgers.
+// RowsDigest is the sum of the digests of rows, in any order and from any
+// number of shards: equal sums mean equal rows (a multiset; every row kind
+// contains its ids, so the order adds nothing). It protects against accidents,
+// not against forgery.
 //
-// A row's digest is the XXH3-128 (seed 0) of these bytes, where u64(n) is n as
-// 8 bytes, little-endian:
+// A row's digest is the XXH3-128 (seed 0) of the bytes described below, where
+// u64(n) is n as 8 bytes, little-endian:
 //
 //   - A row is its columns that have a value, ordered by the bytes of their
 //     names, and u64(0) after the last. A column is u64(XXH3-64 of its name,
@@ -48,7 +48,7 @@ type RowsDigest struct {
 	rows   uint64
 }
 
-// Add counts one row's digest in.
+// Add adds one row's digest.
 func (d *RowsDigest) Add(row xxh3.Uint128) {
 	var carry uint64
 	d.lo, carry = bits.Add64(d.lo, row.Lo, 0)
@@ -56,7 +56,7 @@ func (d *RowsDigest) Add(row xxh3.Uint128) {
 	d.rows++
 }
 
-// Merge counts another digest's rows in.
+// Merge adds another digest's rows.
 func (d *RowsDigest) Merge(o RowsDigest) {
 	var carry uint64
 	d.lo, carry = bits.Add64(d.lo, o.lo, 0)
@@ -64,10 +64,10 @@ func (d *RowsDigest) Merge(o RowsDigest) {
 	d.rows += o.rows
 }
 
-// String is "<rows>-<32 hex digits>".
+// String returns "<rows>-<32 hex digits>".
 func (d RowsDigest) String() string { return fmt.Sprintf("%d-%016x%016x", d.rows, d.hi, d.lo) }
 
-// Rows is how many rows were counted.
+// Rows returns the number of rows that were added.
 func (d RowsDigest) Rows() int64 { return int64(d.rows) }
 
 // MarshalText writes String.
@@ -86,15 +86,16 @@ func (d *RowsDigest) UnmarshalText(b []byte) error {
 	return nil
 }
 
-// Digest hashes one row of any kind without its volatile columns. A wide
-// row's payload counts through its PayloadDigest, which must be set.
+// Digest returns the digest of one row of any kind without its volatile
+// columns. It covers the payload of a wide row through its PayloadDigest, which
+// must be set.
 func Digest[T any](row *T) xxh3.Uint128 {
 	h := hashers.Get().(*hasher)
 	defer hashers.Put(h)
 	return h.row(planOf(reflect.TypeFor[T]()), unsafe.Pointer(row), skipPayload)
 }
 
-// SetPayloadDigest fills in t.PayloadDigest from the payload columns.
+// SetPayloadDigest sets t.PayloadDigest from the payload columns.
 func (t *Trajectory) SetPayloadDigest() { t.PayloadDigest = PayloadDigest(t) }
 
 // PayloadDigest returns the digest of a row's payload columns.
@@ -105,7 +106,7 @@ func PayloadDigest[T any](row *T) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// HasPayloadDigest tells whether t.PayloadDigest was set.
+// HasPayloadDigest reports whether t.PayloadDigest is set.
 func (t *Trajectory) HasPayloadDigest() bool { return len(t.PayloadDigest) == 32 }
 
 type part int
@@ -116,14 +117,14 @@ const (
 	everything
 )
 
-// hasher lays a row out as bytes: see RowsDigest.
+// hasher encodes a row as bytes: see RowsDigest.
 type hasher struct{ buf []byte }
 
 var hashers = sync.Pool{New: func() any { return &hasher{buf: make([]byte, 0, 1<<16)} }}
 
 func (h *hasher) uint(n uint64) { h.buf = binary.LittleEndian.AppendUint64(h.buf, n) }
 
-// row digests a part of the row at p.
+// row returns the digest of a part of the row at p.
 func (h *hasher) row(p *plan, at unsafe.Pointer, of part) xxh3.Uint128 {
 	h.buf = h.buf[:0]
 	if u := p.unknown(at); u != nil {
@@ -134,7 +135,8 @@ func (h *hasher) row(p *plan, at unsafe.Pointer, of part) xxh3.Uint128 {
 	return xxh3.Hash128(h.buf)
 }
 
-// fields lays out those fields of the struct at p that a digest of a part covers.
+// fields encodes those fields of the struct at p that the digest of a part
+// covers.
 func (h *hasher) fields(p *plan, at unsafe.Pointer, of part) {
 	for i := range p.fields {
 		f := &p.fields[i]
@@ -152,7 +154,7 @@ func (h *hasher) fields(p *plan, at unsafe.Pointer, of part) {
 	h.uint(0)
 }
 
-// field lays out any field.
+// field encodes a field of any type.
 func (h *hasher) field(f *planField, at unsafe.Pointer) {
 	if f.absent(at) || f.rare && f.scalar() && reflect.NewAt(f.typ, at).Elem().IsZero() {
 		return
@@ -165,21 +167,22 @@ func (h *hasher) field(f *planField, at unsafe.Pointer) {
 	}
 }
 
-// dropEmpty takes back the group of columns that begins at from, when none of
-// them has a value.
+// dropEmpty removes the group of columns that begins at from when none of them
+// has a value.
 func (h *hasher) dropEmpty(from int) {
 	if len(h.buf) == from+2*8 {
 		h.buf = h.buf[:from]
 	}
 }
 
-// absent reports whether the field at p is null, or what counts as null.
+// absent reports whether the field at p is null, or a value that counts as
+// null.
 func (f *planField) absent(at unsafe.Pointer) bool {
 	switch f.kind {
 	case reflect.String:
 		return len(*(*string)(at)) == 0
 	case reflect.Slice:
-		return len(*(*[]byte)(at)) == 0 // every slice has its length there
+		return len(*(*[]byte)(at)) == 0 // every slice has its length at this offset
 	case reflect.Pointer:
 		return *(*unsafe.Pointer)(at) == nil
 	}
@@ -209,7 +212,7 @@ func (h *hasher) value(p *plan, at unsafe.Pointer) {
 	case reflect.Float64:
 		h.uint(math.Float64bits(*(*float64)(at)))
 	case reflect.Pointer:
-		h.value(p.elem, *(*unsafe.Pointer)(at)) // fields that are nil are left out, and no list has pointers
+		h.value(p.elem, *(*unsafe.Pointer)(at)) // nil fields are left out, and no list has pointers
 	case reflect.Slice:
 		h.slice(p, at)
 	case reflect.Struct:
@@ -218,7 +221,7 @@ func (h *hasher) value(p *plan, at unsafe.Pointer) {
 }
 
 func (h *hasher) slice(p *plan, at unsafe.Pointer) {
-	s := *(*[]byte)(at) // for its address and length, which every slice has
+	s := *(*[]byte)(at) // for its address and length, which are the same in every slice
 	h.uint(uint64(len(s)))
 	first := unsafe.Pointer(unsafe.SliceData(s))
 	if p.flat {
@@ -230,19 +233,19 @@ func (h *hasher) slice(p *plan, at unsafe.Pointer) {
 	}
 }
 
-// plan is how values of a type are laid out.
+// plan describes how values of a type are encoded.
 type plan struct {
 	typ    reflect.Type
 	kind   reflect.Kind
 	fields []planField // of a struct
 	elem   *plan       // of a pointer or a slice
 	size   uintptr     // of a slice's element
-	flat   bool        // a slice's elements are numbers, taken as they lie
+	flat   bool        // a slice's elements are numbers, encoded as they are in memory
 	keeps  bool        // a struct is a row that keeps its unknown columns
 	keptAt uintptr
 }
 
-// unknown is the unknown columns of the row at p, nil for none.
+// unknown returns the unknown columns of the row at p, nil if none.
 func (p *plan) unknown(at unsafe.Pointer) *Unknown {
 	if !p.keeps {
 		return nil
@@ -257,7 +260,7 @@ type planField struct {
 	column  string
 	payload bool
 
-	rare bool // a group of columns; or a number or boolean of a column that may be null, where zero is
+	rare bool // a group of columns, or a number or boolean in a nullable column, where zero is null
 }
 
 // scalar reports whether a value is a number or a boolean.
@@ -280,7 +283,7 @@ func planOf(t reflect.Type) *plan {
 	return p
 }
 
-// newPlan panics at a type that no row has: a mistake in the program.
+// newPlan panics on a type that no row has, which is a bug in the program.
 func newPlan(t reflect.Type) *plan {
 	p := &plan{typ: t, kind: t.Kind()}
 	switch p.kind {

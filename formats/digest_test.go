@@ -82,9 +82,9 @@ func change(t *testing.T, f func(path string, row *Trajectory)) {
 	walk("", func(r *Trajectory) reflect.Value { return reflect.ValueOf(r).Elem() })
 }
 
-// What the column table says of payload and volatile columns is what the
-// digests do, for every single leaf.
-func TestDigestsFeelEveryColumnThatTheyCover(t *testing.T) {
+// The digests cover exactly the columns that the column table marks, for every
+// single leaf.
+func TestDigestsCoverTheMarkedColumns(t *testing.T) {
 	columns := map[string]Column{}
 	for _, c := range Columns(KindTrajectories) {
 		columns[c.Path] = c
@@ -125,7 +125,7 @@ func TestNullAndEmptyAreTheSameRows(t *testing.T) {
 	}
 }
 
-// Neighbouring fields cannot flow into one another.
+// Values cannot move between neighbouring fields without changing the digest.
 func TestDigestKeepsFieldsApart(t *testing.T) {
 	a, b := full(), full()
 	a.Messages[0].Role, a.Messages[0].Content = "ab", "c"
@@ -137,7 +137,7 @@ func TestDigestKeepsFieldsApart(t *testing.T) {
 	}
 }
 
-// Of the same rows in any order and split over any shards, the sum is one.
+// The sum for the same rows is the same in any order and split over any shards.
 func TestRowsDigestIgnoresOrderAndShards(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		ids := rapid.SliceOfN(rapid.StringN(0, 8, -1), 1, 50).Draw(t, "ids")
@@ -182,8 +182,8 @@ func TestRowsDigestSurvivesJSON(t *testing.T) {
 	}
 }
 
-// Stored digests have to mean the same for years: these values may change
-// only together with the schema's major version.
+// Stored digests must stay valid for years: these values may change only
+// together with the schema's major version.
 func TestDigestsAreStable(t *testing.T) {
 	row := full()
 	if got, want := row.PayloadDigest, "84d10b2663fb0c78dee10a3cbdaf2365"; got != want {
@@ -210,8 +210,8 @@ func BenchmarkDigest(b *testing.B) {
 	}
 }
 
-// A column that a later version adds is null in older rows, and leaves their
-// digest alone, wherever in the row it stands.
+// A column that a later version adds is null in older rows and does not change
+// their digest, wherever it is in the row.
 func TestNullColumnsLeaveTheDigestAlone(t *testing.T) {
 	type inner struct {
 		A int32 `parquet:"a"`

@@ -7,19 +7,20 @@ import (
 )
 
 // ErrInvalid marks input that cannot be used: a damaged file, a wrong schema,
-// an incomplete or changed dataset. Commands exit with 4.
+// an incomplete or changed dataset. Commands exit with code 4.
 var ErrInvalid = errors.New("invalid input")
 
-// InputError names bad input: where it is, what is wrong, and what may help.
+// InputError describes bad input: where it is, what is wrong, and what may
+// help.
 type InputError struct {
 	Place string // dataset, part or file, as a URI or a path
-	Row   int64  // from 0; -1 when no row is to blame
-	What  string // the quoted culprit and the cause
+	Row   int64  // from 0; -1 when the error is not about one row
+	What  string // the problem, quoting the offending value
 	Help  string // a hint, or ""
-	Err   error  // the reason below, or nil
+	Err   error  // the underlying error, or nil
 }
 
-// Invalid returns an InputError without a row.
+// Invalid returns an InputError that is not about one row.
 func Invalid(place, hint string, err error, format string, args ...any) *InputError {
 	return &InputError{Place: place, Row: -1, What: fmt.Sprintf(format, args...), Help: hint, Err: err}
 }
@@ -45,5 +46,5 @@ func (e *InputError) Unwrap() []error {
 	return []error{ErrInvalid, e.Err}
 }
 
-// Hint is what the command line prints after the error.
+// Hint returns what the command line prints after the error.
 func (e *InputError) Hint() string { return e.Help }

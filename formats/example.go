@@ -8,20 +8,21 @@ import (
 	"github.com/zeebo/xxh3"
 )
 
-// Example is a row of the task dataset. Fields keeps the row as it came, a
-// JSON object with its keys in order; the rest are the fields that the
-// mapping picked out of it.
+// Example is a row of the task dataset. Fields keeps the original row, a JSON
+// object with its keys in order; the other fields are those that the mapping
+// selects from it.
 type Example struct {
 	ID       string          `json:"id"`       // as a string; a row without one gets its row number, "row-<n>"
 	Question string          `json:"question"` // "" when there is no such field
-	Answer   string          `json:"answer"`   // the reference; "" when there is none
+	Answer   string          `json:"answer"`   // the reference answer; "" when there is none
 	Fields   json.RawMessage `json:"fields"`
 	Row      int             `json:"row"` // from 0, in the file
 
 	GeneratedAnswer string `json:"generated_answer,omitempty"` // an output stored by an earlier run; "" when there is none
 }
 
-// FieldNames maps the task file's columns (names as in the harness's datasets).
+// FieldNames maps the task file's columns (the names are those of the harness's
+// datasets).
 type FieldNames struct {
 	ID              string // default "id"
 	Question        string // default "question"
@@ -29,13 +30,13 @@ type FieldNames struct {
 	GeneratedAnswer string // default "generated_answer"
 }
 
-// Numbered tells whether an example's id is only its row number, which names
-// nothing in another file.
+// Numbered reports whether an example's id is only its row number, which
+// identifies nothing in another file.
 func Numbered(id string) bool { return strings.HasPrefix(id, "row-") }
 
-// ExampleContent is a digest of what an example says: two rows of a task say
-// the same when they are the same but for the order of keys and a field "id".
-// It is false for one that says nothing.
+// ExampleContent returns a digest of an example's content: two rows of a task
+// have the same content when they differ only in the order of keys and in a
+// field "id". It returns false for an example without content.
 func ExampleContent(example string) (xxh3.Uint128, bool) {
 	var fields map[string]any
 	d := json.NewDecoder(bytes.NewReader([]byte(example)))

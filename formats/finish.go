@@ -5,19 +5,19 @@ import (
 	"strings"
 )
 
-// What a finish reason says of an answer.
+// What a finish reason means for an answer.
 const (
 	FinishEnded     = "ended"     // the model ended its answer itself
 	FinishTruncated = "truncated" // a limit of tokens ended it
-	FinishFailed    = "failed"    // something else did: the row must not be scored as an answer
+	FinishFailed    = "failed"    // something else ended it: the row must not be scored as an answer
 )
 
-// NoFinishReason names the absence of a finish reason (null) where one is
-// accepted by name.
+// NoFinishReason names a missing finish reason (null) in a list of accepted
+// ones.
 const NoFinishReason = "null"
 
 // The finish reasons that engines are known to send, in lower case. The lists
-// are closed: every other reason, and none at all, is FinishFailed.
+// are closed: every other reason, and a missing one, is FinishFailed.
 var (
 	// EndedReasons are those of OpenAI, vLLM, SGLang, llama.cpp, Ollama and
 	// TensorRT-LLM (stop, tool_calls, function_call), of TGI (eos_token,

@@ -2,8 +2,8 @@ package formats
 
 import "testing"
 
-// Every reason that is not listed is a failure: an engine that learns a new way
-// to break an answer off does not make it an answer.
+// Every reason that is not listed is a failure: when an engine adds a new
+// reason for ending an answer early, the answer does not count as complete.
 func TestFinishReasonsAreAClosedList(t *testing.T) {
 	for reason, want := range map[string]string{
 		"stop": FinishEnded, "tool_calls": FinishEnded, "function_call": FinishEnded, "end_turn": FinishEnded, "STOP": FinishEnded, "eos_token": FinishEnded,

@@ -12,7 +12,7 @@ import (
 // after it.
 type FunnelStep struct {
 	Rule         string `json:"rule"`
-	Groups       int64  `json:"groups"`       // that it ended: nothing of them was left
+	Groups       int64  `json:"groups"`       // that it removed completely
 	Trajectories int64  `json:"trajectories"` // that it refused
 
 	GroupsLeft       int64 `json:"groups_left"`
@@ -24,17 +24,20 @@ const (
 	funnelSuffix = ".trajectories"
 )
 
-// FunnelGroups is the manifest's fact that counts the groups a rule ended.
+// FunnelGroups returns the name of the manifest's fact that counts the groups a
+// rule removed completely.
 func FunnelGroups(rule string) string { return funnelPrefix + rule + ".groups" }
 
-// FunnelTrajectories is the fact that counts the trajectories it refused.
+// FunnelTrajectories returns the name of the fact that counts the trajectories
+// it refused.
 func FunnelTrajectories(rule string) string { return funnelPrefix + rule + funnelSuffix }
 
-// Funnel is the funnel of a curated dataset, given what came in and its
-// manifest's facts: first what failed and what has no reward, then the rules
-// in the order they ran, those too that refused nothing. All groups' rules run
-// before all members' rules, and a rule may do both, so that what is left after
-// a step is a count, not what was left at some time.
+// Funnel returns the funnel of a curated dataset, from its input counts and its
+// manifest's facts: first failed trajectories and those without reward, then
+// the rules in the order they ran, including those that refused nothing. All
+// rules about groups run before all rules about members, and a rule may be
+// both, so the number left after a step is a count and not the state at some
+// time.
 func Funnel(order []string, groups, trajectories int64, facts map[string]float64) []FunnelStep {
 	var steps []FunnelStep
 	for _, rule := range funnelRules(order, facts) {
@@ -46,8 +49,8 @@ func Funnel(order []string, groups, trajectories int64, facts map[string]float64
 	return steps
 }
 
-// funnelRules is the rules of a funnel: those in order, and any other that the
-// facts know.
+// funnelRules returns the rules of a funnel: those in order, and any other that
+// the facts have.
 func funnelRules(order []string, facts map[string]float64) []string {
 	names := append([]string{DropFailed, DropUnscored}, order...)
 	var others []string

@@ -1,7 +1,7 @@
 package formats
 
-// Member is the thin row of group: a trajectory as a member of its group.
-// Rewards are repeated from the scores, so that this dataset can be read alone.
+// Member is the thin row of group: a trajectory as a member of its group. It
+// repeats the rewards of the scores, so that this dataset can be read alone.
 type Member struct {
 	Carried
 
@@ -22,18 +22,18 @@ type Member struct {
 const (
 	NoAdvantageFailed    = "failed"    // the trajectory failed or was skipped
 	NoAdvantageUnscored  = "unscored"  // its reward is null
-	NoAdvantageSingleton = "singleton" // nothing to compare with
+	NoAdvantageSingleton = "singleton" // nothing to compare it with
 )
 
-// GroupStats is a row of _groups: one group, its valid members' statistics.
-// A statistic without enough valid members is null.
+// GroupStats is a row of _groups: the statistics of the valid members of one
+// group. A statistic without enough valid members is null.
 type GroupStats struct {
 	Carried
 
 	GroupID   string   `parquet:"group_id"`
 	ExampleID string   `parquet:"example_id,dict"`
 	Epoch     int32    `parquet:"epoch,delta"`
-	FirstRow  int64    `parquet:"first_row,delta"` // of the group's rows in the base's order
+	FirstRow  int64    `parquet:"first_row,delta"` // the index of the group's first row in the base
 	Count     int32    `parquet:"count,delta"`
 	Valid     int32    `parquet:"valid,delta"`
 	Mean      *float64 `parquet:"mean,optional"`
@@ -48,7 +48,7 @@ type GroupStats struct {
 	Failed        int32     `parquet:"failed,delta"`
 	Unscored      int32     `parquet:"unscored,delta"`
 	PassAtK       []float64 `parquet:"pass_at_k,optional,list"` // for k = 1, 2, ... up to valid or MaxPassAtK
-	SampledTokens int64     `parquet:"sampled_tokens,delta"`    // of valid members, as all lengths
+	SampledTokens int64     `parquet:"sampled_tokens,delta"`    // of valid members, like all lengths
 	LengthMean    *float64  `parquet:"length_mean,optional"`
 	LengthMin     *int32    `parquet:"length_min,optional"`
 	LengthMax     *int32    `parquet:"length_max,optional"`
@@ -57,8 +57,8 @@ type GroupStats struct {
 // MaxPassAtK is the largest k of column pass_at_k.
 const MaxPassAtK = 64
 
-// PassAtK is the probability that of k members, drawn without replacement from
-// n of which c are solved, one or more is solved: 1 - C(n-c,k)/C(n,k).
+// PassAtK returns the probability that, of k members drawn without replacement
+// from n of which c are solved, at least one is solved: 1 - C(n-c,k)/C(n,k).
 func PassAtK(n, c, k int) float64 {
 	none := 1.0
 	for i := range k {
@@ -81,37 +81,37 @@ type Decision struct {
 	Detail       string `parquet:"detail,optional"`
 }
 
-// GroupState is the state in a group dataset's manifest: what its advantages
-// are, and what is left to do with them. curate hands it on.
+// GroupState is the state in a group dataset's manifest: how its advantages
+// were computed, and what remains to be done with them. curate passes it on.
 type GroupState struct {
 	Estimator string         `json:"estimator"`
 	Compat    string         `json:"compat"`
 	NoScale   bool           `json:"no_scale,omitempty"`
-	Settings  map[string]any `json:"settings,omitempty"` // of the estimator itself; absent at their defaults
+	Settings  map[string]any `json:"settings,omitempty"` // of the estimator itself; those at their defaults are absent
 	Tolerance float64        `json:"flat_tolerance"`
-	Batch     *BatchStep     `json:"batch,omitempty"`  // curate does it
-	Whiten    *Whitening     `json:"whiten,omitempty"` // the trainer does it; nobody here
+	Batch     *BatchStep     `json:"batch,omitempty"`  // done by curate
+	Whiten    *Whitening     `json:"whiten,omitempty"` // done by the trainer; never by rollmill
 }
 
-// BatchStep makes an advantage out of what an estimator left of it, given all
-// that have one: (a - mean) / (std + epsilon).
+// BatchStep normalizes the values that an estimator computed into advantages,
+// over all members that have one: (a - mean) / (std + epsilon).
 type BatchStep struct {
-	Of      string  `json:"of"`         // whose std: BatchRewards or BatchAdvantages
+	Of      string  `json:"of"`         // of which values the std is: BatchRewards or BatchAdvantages
 	Center  bool    `json:"center"`     // false: the mean is not subtracted
 	Sample  bool    `json:"sample_std"` // divisor n-1
 	Epsilon float64 `json:"epsilon"`
 }
 
-// What the moments of a batch are taken of (field of of BatchStep).
+// The values whose moments a batch step uses (field of in BatchStep).
 const (
 	BatchRewards    = "rewards"
 	BatchAdvantages = "advantages"
 )
 
-// Whitening is a normalisation over tokens, where long trajectories weigh
-// more: (a - mean) / sqrt(max(variance, floor) + epsilon), every sampled token
-// of the batch counting its trajectory's advantage once. Which tokens a
-// trainer masks is its own knowledge, so it is handed over.
+// Whitening is a normalization over tokens, in which long trajectories have
+// more weight: (a - mean) / sqrt(max(variance, floor) + epsilon), where every
+// sampled token of the batch counts its trajectory's advantage once. Only the
+// trainer knows which tokens it masks, so the step is left to it.
 type Whitening struct {
 	Sample  bool    `json:"sample_variance"` // divisor n-1
 	Epsilon float64 `json:"epsilon"`

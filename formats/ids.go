@@ -7,28 +7,28 @@ import (
 	"strconv"
 )
 
-// TrajectoryID names an attempt: 24 hex digits that depend on nothing but the
-// arguments, so a re-run names it the same.
+// TrajectoryID returns the id of an attempt: 24 hex digits that depend only on
+// the arguments, so that it is the same when the stage is run again.
 func TrajectoryID(run, exampleID string, epoch, generation int) string {
 	sum := hash("trajectory", run, exampleID, strconv.Itoa(epoch), strconv.Itoa(generation))
 	return hex.EncodeToString(sum[:12])
 }
 
-// GroupID names the group of one example in one epoch.
+// GroupID returns the id of the group of one example in one epoch.
 func GroupID(exampleID string, epoch int) string {
 	return exampleID + "@" + strconv.Itoa(epoch)
 }
 
-// Seed derives a seed from a base seed and whatever names the thing that
-// needs one: a row id, a call number. It is never negative.
+// Seed derives a seed from a base seed and the names of what needs one: a row
+// id, a call number. It is never negative.
 func Seed(base int64, names ...string) int64 {
 	sum := hash(append([]string{"seed", strconv.FormatInt(base, 10)}, names...)...)
 	return int64(binary.BigEndian.Uint64(sum[:8]) >> 1)
 }
 
-// HeldOut tells whether an example is held out of a batch, for validation: a
-// share of all examples is, whichever rows and shards they come in. A share of
-// 0 holds out none.
+// HeldOut reports whether an example is held out of a batch for validation. A
+// share of all examples is, independent of the rows and shards in which they
+// are. A share of 0 holds out none.
 func HeldOut(seed int64, share float64, example string) bool {
 	return float64(Seed(seed, "validation", example)) < share*(1<<63)
 }

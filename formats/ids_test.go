@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// Ids stand in stored datasets and join them: these values may never change.
+// Stored datasets contain ids and are joined by them: these values may never
+// change.
 func TestIDsAreStable(t *testing.T) {
 	for _, c := range []struct{ got, want string }{
 		{TrajectoryID("run", "example", 0, 0), "fe16357f8a1c446179595333"},

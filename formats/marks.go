@@ -10,9 +10,10 @@ import (
 // MarksKey is the key of Marks in the metadata of a part's footer.
 const MarksKey = "rollmill"
 
-// Marks is what a part says of its columns, as JSON in its footer: a reader of
-// an older minor version knows from it how to digest columns that it does not
-// know, and one of a newer version which columns must be there.
+// Marks is what a part records about its columns, as JSON in its footer. From
+// it a reader of an older minor version knows how to digest columns that it
+// does not know, and a reader of a newer version knows which columns must be
+// there.
 type Marks struct {
 	Schema   string   `json:"schema"`             // SchemaVersion of the writer
 	Volatile []string `json:"volatile,omitempty"` // paths as in Columns
@@ -47,13 +48,14 @@ func (m *Marks) add(prefix string, t reflect.Type) {
 	}
 }
 
-// String is the JSON.
+// String returns the marks as JSON.
 func (m Marks) String() string {
 	text, _ := json.Marshal(m) // it has only strings
 	return string(text)
 }
 
-// ParseMarks reads what String wrote. Of a file without marks they are zero.
+// ParseMarks parses what String returned. The marks of a file without any are
+// zero.
 func ParseMarks(text string) (m Marks, err error) {
 	if text != "" {
 		err = json.Unmarshal([]byte(text), &m)

@@ -1,18 +1,18 @@
 package formats
 
-// Pair is a row of _pairs: two ways to go on from the same prompt, one better.
-// Prompt, Chosen and Rejected are JSON arrays of chat messages as the OpenAI
-// API has them, so that the table can be read alone.
+// Pair is a row of _pairs: two continuations of the same prompt, one better.
+// Prompt, Chosen and Rejected are JSON arrays of chat messages as in the OpenAI
+// API, so that the table can be read alone.
 type Pair struct {
 	Carried
 
-	ExampleID     string  `parquet:"example_id,dict"` // of the chosen one, where a group has several
+	ExampleID     string  `parquet:"example_id,dict"` // of the chosen one, if the group has several
 	GroupID       string  `parquet:"group_id,dict"`
 	Epoch         int32   `parquet:"epoch,delta"`
-	Turn          string  `parquet:"turn,optional,dict"` // null: whole trajectories from where they part
+	Turn          string  `parquet:"turn,optional,dict"` // null: whole trajectories from where they diverge
 	ChosenID      string  `parquet:"chosen_id"`
 	RejectedID    string  `parquet:"rejected_id"`
-	ChosenIndex   int32   `parquet:"chosen_index,delta"` // the message that parts the two; of a turn the place in candidates
+	ChosenIndex   int32   `parquet:"chosen_index,delta"` // the message where the two diverge; for a turn the index in candidates
 	RejectedIndex int32   `parquet:"rejected_index,delta"`
 	ChosenScore   float64 `parquet:"chosen_score"`
 	RejectedScore float64 `parquet:"rejected_score"`
@@ -23,19 +23,19 @@ type Pair struct {
 	Tools         string  `parquet:"tools,optional"` // a JSON array
 }
 
-// Size is the bytes of a pair's texts.
+// Size returns the bytes of a pair's texts.
 func (p *Pair) Size() int { return len(p.Prompt) + len(p.Chosen) + len(p.Rejected) + len(p.Tools) }
 
-// Size is the bytes of a label's texts.
+// Size returns the bytes of a label's texts.
 func (l *Label) Size() int { return len(l.Prompt) + len(l.Completion) + len(l.Tools) }
 
-// PairBytes is the size of pairs or labels at which who writes them ends a row
+// PairBytes is the size of pairs or labels at which their writer ends a row
 // group: each repeats its prompt, and a row group is held in memory.
 const PairBytes = 4 << 20
 
-// Label is a row of _labels: a trajectory that is wanted or not, for trainers
-// that learn from single answers (KTO). Prompt and Completion are JSON arrays
-// of chat messages.
+// Label is a row of _labels: a trajectory that is desirable or not, for
+// trainers that learn from single answers (KTO). Prompt and Completion are JSON
+// arrays of chat messages.
 type Label struct {
 	Carried
 
@@ -51,10 +51,10 @@ type Label struct {
 	Tools        string  `parquet:"tools,optional"` // a JSON array
 }
 
-// KTOWeights are the weights that balance so many desirable and undesirable
-// labels as TRL advises: desirable weight times count over undesirable weight
-// times count lies in [1, 4/3]. Weights are at least 1, and the smallest that
-// do it; without labels of both kinds nothing can be balanced.
+// KTOWeights returns the weights that balance desirable and undesirable labels
+// as TRL recommends: desirable weight times count over undesirable weight times
+// count is in [1, 4/3]. Weights are at least 1 and the smallest that achieve
+// this; without labels of both kinds both are 1.
 func KTOWeights(desirable, undesirable int64) (d, u float64) {
 	if desirable == 0 || undesirable == 0 {
 		return 1, 1

@@ -1,7 +1,7 @@
 package formats
 
-// Planned is a row of _plan: an example that deserves more generations, and
-// what its group was when curate looked at it.
+// Planned is a row of _plan: an example that should get more generations, and
+// the statistics of its group in curate.
 type Planned struct {
 	Carried
 
@@ -18,13 +18,13 @@ type Planned struct {
 	StdPop      *float64 `parquet:"std_pop,optional"`
 }
 
-// PlanReasons is the closed list of why an example deserves more generations
-// (column reason of _plan), the most urgent first.
+// PlanReasons is the closed list of reasons for which an example should get
+// more generations (column reason of _plan), the most urgent first.
 var PlanReasons = []string{PlanFailed, PlanFew, PlanFlat, PlanVaried}
 
 const (
 	PlanFailed = "failed" // members failed or were skipped: replacements
 	PlanFew    = "few"    // fewer were made than a group should have
-	PlanFlat   = "flat"   // the rewards are all the same, and not because all solved it
-	PlanVaried = "varied" // they differ much, and the budget has room
+	PlanFlat   = "flat"   // all rewards are equal, but not because all members solved it
+	PlanVaried = "varied" // the rewards differ much, and the budget has room
 )

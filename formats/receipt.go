@@ -5,46 +5,46 @@ import (
 	"time"
 )
 
-// Receipt is what a trainer gave back for one submission. It is stored as
+// Receipt is the trainer's result of one submission. It is stored as
 // ReceiptFile under submit's --out, and rollout --policy reads it.
 type Receipt struct {
 	Format        string             `json:"format"` // ReceiptFormat
-	Key           string             `json:"key"`    // of the ledger: digest of (curated digest, target, model)
+	Key           string             `json:"key"`    // in the ledger: digest of (curated digest, target, model)
 	Backend       string             `json:"backend"`
 	State         string             `json:"state"`
 	Run           string             `json:"run,omitempty"`
-	RunID         string             `json:"run_id,omitempty"` // of the curated dataset's run: with it the ledger is found when the run's folder was moved
+	RunID         string             `json:"run_id,omitempty"` // of the curated dataset's run: it finds the ledger after the run's folder was moved
 	Epoch         int                `json:"epoch"`
 	Curated       string             `json:"curated"`        // URI of the dataset submitted
 	CuratedDigest string             `json:"curated_digest"` // its rows_digest
 	Trajectories  int64              `json:"trajectories"`
 	Groups        int64              `json:"groups"`
-	Tokens        int64              `json:"tokens"` // sampled tokens handed over
+	Tokens        int64              `json:"tokens"` // sampled tokens submitted
 	Job           string             `json:"job,omitempty"`
 	StepBefore    *int64             `json:"step_before,omitempty"`
 	StepAfter     *int64             `json:"step_after,omitempty"`
-	Policy        *Policy            `json:"policy,omitempty"` // what answers after this; the policy before it when nothing was trained
+	Policy        *Policy            `json:"policy,omitempty"` // the policy after this submission; the one before it when nothing was trained
 	Metrics       map[string]float64 `json:"metrics,omitempty"`
-	MetricSteps   []json.RawMessage  `json:"metric_steps,omitempty"` // each metric line as it came
+	MetricSteps   []json.RawMessage  `json:"metric_steps,omitempty"` // each metric line as received
 	Files         []string           `json:"files,omitempty"`        // written by the file backend
 	Message       string             `json:"message,omitempty"`
-	Target        *Target            `json:"target,omitempty"`   // where it went; with Ledger, all that asking for the job needs
+	Target        *Target            `json:"target,omitempty"`   // where it was sent; with Ledger, all that is needed to ask for the job
 	Ledger        string             `json:"ledger,omitempty"`   // URI, without credentials
-	Resubmit      string             `json:"resubmit,omitempty"` // what it was sent again after, on purpose
+	Resubmit      string             `json:"resubmit,omitempty"` // the earlier submission despite which it was sent
 	StartedAt     time.Time          `json:"started_at"`
 	FinishedAt    *time.Time         `json:"finished_at,omitempty"`
 }
 
-// Target says where a batch trains. With the batch's digest it makes the key
-// under which a submission is remembered, so nothing in it may change from
-// one run of a command to the next, and it never holds credentials.
+// Target identifies where a batch is trained. With the batch's digest it makes
+// the key of a submission in the ledger, so nothing in it may change from one
+// run of a command to the next, and it never holds credentials.
 type Target struct {
 	Backend string `json:"backend"`
 	Address string `json:"address"`
 	Model   string `json:"model"`
 }
 
-// Policy says which weights answer, and where.
+// Policy identifies the weights that answer, and their endpoint.
 type Policy struct {
 	URL     string `json:"url"` // OpenAI-compatible base URL, ending in /v1
 	Model   string `json:"model"`
@@ -59,7 +59,7 @@ const (
 // The states of a submission.
 const (
 	JobNothing   = "nothing"  // the curated set was empty; nothing was sent
-	JobPrepared  = "prepared" // nothing was to be sent yet; the policy answers
+	JobPrepared  = "prepared" // there was nothing to send yet; the policy answers
 	JobPending   = "pending"
 	JobRunning   = "running"
 	JobCompleted = "completed"

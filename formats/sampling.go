@@ -2,14 +2,15 @@ package formats
 
 import "encoding/json"
 
-// What an engine's logprobs are of (column calls.logprobs_mode).
+// Which distribution an engine's logprobs are from (column
+// calls.logprobs_mode).
 const (
 	LogprobsRaw       = "raw"       // the model's, before temperature, penalties and truncation
-	LogprobsProcessed = "processed" // the distribution that was sampled
+	LogprobsProcessed = "processed" // from the distribution that was sampled
 )
 
-// Sampling is what the column calls.sampling says of how tokens were chosen.
-// What was not sent is nil.
+// Sampling is the content of column calls.sampling: how tokens were chosen. A
+// setting that was not sent is nil.
 type Sampling struct {
 	Temperature       *float64        `json:"temperature"`
 	TopP              *float64        `json:"top_p"`
@@ -31,15 +32,15 @@ type Sampling struct {
 	} `json:"text"`
 }
 
-// Settings returns what the call's sampling says; nothing of it is set when
-// the column holds no such object.
+// Settings returns the call's sampling settings; none is set when the column
+// does not hold such an object.
 func (c *Call) Settings() Sampling {
 	var s Sampling
-	_ = json.Unmarshal([]byte(c.Sampling), &s) // a field of another type is as if it were not sent
+	_ = json.Unmarshal([]byte(c.Sampling), &s) // a field of another type counts as not sent
 	return s
 }
 
-// Truncated names the settings that kept tokens from being sampled at all.
+// Truncated returns the settings that excluded tokens from sampling.
 func (s *Sampling) Truncated() []string {
 	var out []string
 	if s.TopP != nil && *s.TopP < 1 {
@@ -54,8 +55,8 @@ func (s *Sampling) Truncated() []string {
 	return out
 }
 
-// Reshaped names the settings, temperature apart, that gave tokens other
-// probabilities than the model's.
+// Reshaped returns the settings, except temperature, that changed the
+// probabilities of tokens.
 func (s *Sampling) Reshaped() []string {
 	var out []string
 	for _, p := range []struct {
@@ -73,7 +74,8 @@ func (s *Sampling) Reshaped() []string {
 	return out
 }
 
-// Constrained names the field by which a grammar masked tokens, or "".
+// Constrained returns the field that requested a grammar, which masks tokens,
+// or "".
 func (s *Sampling) Constrained() string {
 	switch string(s.ToolChoice) {
 	case "", "null", `"auto"`, `"none"`:
@@ -98,9 +100,10 @@ func (s *Sampling) Constrained() string {
 func given(v json.RawMessage) bool { return len(v) > 0 && string(v) != "null" }
 
 // RawTemperature reports whether the call's logprobs are those of the model
-// before the temperature was applied, at a temperature other than 1: not of
-// the distribution that was sampled. Logprobs count as raw unless the engine
-// was found to give processed ones; what the request asked for proves nothing.
+// before the temperature was applied, at a temperature other than 1, and so not
+// those of the sampled distribution. Logprobs count as raw unless the engine
+// was found to return processed ones; the settings of the request do not prove
+// that.
 func (c *Call) RawTemperature() (temperature float64, raw bool) {
 	s := c.Settings()
 	if s.Temperature == nil || *s.Temperature == 1 || c.LogprobsMode == LogprobsProcessed {

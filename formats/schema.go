@@ -1,6 +1,6 @@
 package formats
 
-// A Kind names what the rows of a dataset's main table are.
+// A Kind is the kind of the rows in a dataset's main table.
 type Kind string
 
 const (

@@ -1,6 +1,6 @@
 package formats
 
-// Score is a thin row: what score found of the base row at the same place.
+// Score is a thin row: the scores of the base row at the same position.
 type Score struct {
 	Carried
 
@@ -8,7 +8,7 @@ type Score struct {
 	ExampleID     string        `parquet:"example_id,dict"`
 	Epoch         int32         `parquet:"epoch,delta"`
 	Generation    int32         `parquet:"generation,delta"`
-	Status        string        `parquet:"status,dict"` // the trajectory's, repeated for readers of this dataset alone
+	Status        string        `parquet:"status,dict"` // the trajectory's, repeated so that this dataset can be read alone
 	Reward        *float64      `parquet:"reward,optional"`
 	Rewards       []NamedReward `parquet:"rewards,list"`
 	ShapedRewards []float64     `parquet:"shaped_rewards,optional,list"`
@@ -19,12 +19,12 @@ type Score struct {
 // Why a reward is null (columns failure, rewards.failure).
 const (
 	RewardTrajectory = "trajectory" // the trajectory itself failed or was skipped
-	RewardMissing    = "missing"    // not computed, or a field that it reads is not there
+	RewardMissing    = "missing"    // not computed, or a field that it reads is missing
 	RewardCrashed    = "crashed"    // the program or service ended
 	RewardTimeout    = "timeout"
-	RewardAnswer     = "answer"    // it answered nonsense
+	RewardAnswer     = "answer"    // its answer was invalid
 	RewardNotFinite  = "nonfinite" // NaN or an infinity
-	RewardError      = "error"     // it said that it failed, or the expression did
+	RewardError      = "error"     // it reported a failure, or the expression failed
 	RewardComponent  = "component" // a component of a weighted sum has no value
 )
 

@@ -5,17 +5,16 @@ import (
 	"iter"
 )
 
-// Tables are what a batch may have beside its groups, in the order of these,
-// for trainers that learn from comparisons. A nil one is not there. Each range
-// reads the table anew; a row belongs to the reader.
+// Tables are the optional tables of a batch, in the order of its groups, for
+// trainers that learn from comparisons. A missing table is nil. Each range
+// reads the table from the beginning; a row belongs to the reader.
 type Tables struct {
 	Pairs  iter.Seq2[Pair, error]
 	Labels iter.Seq2[Label, error]
 }
 
-// GroupCursor reads a table group by group, for a caller that ranges over the
-// batch's groups. It holds one row, however many there are. A nil one has no
-// rows.
+// GroupCursor reads a table group by group, for a caller that iterates over the
+// batch's groups. It holds one row at a time. A nil one has no rows.
 type GroupCursor[T any] struct {
 	next  func() (T, error, bool)
 	stop  func()
@@ -24,7 +23,8 @@ type GroupCursor[T any] struct {
 	have  bool
 }
 
-// NewGroupCursor begins at the first row; it is nil when there is no table.
+// NewGroupCursor returns a cursor at the first row; it returns nil when there
+// is no table.
 func NewGroupCursor[T any](rows iter.Seq2[T, error], group func(*T) string) *GroupCursor[T] {
 	if rows == nil {
 		return nil
@@ -34,18 +34,18 @@ func NewGroupCursor[T any](rows iter.Seq2[T, error], group func(*T) string) *Gro
 	return c
 }
 
-// PairCursor reads the pairs.
+// PairCursor returns a cursor over the pairs.
 func (t Tables) PairCursor() *GroupCursor[Pair] {
 	return NewGroupCursor(t.Pairs, func(p *Pair) string { return p.GroupID })
 }
 
-// LabelCursor reads the labels.
+// LabelCursor returns a cursor over the labels.
 func (t Tables) LabelCursor() *GroupCursor[Label] {
 	return NewGroupCursor(t.Labels, func(l *Label) string { return l.GroupID })
 }
 
-// Of calls f with each row of a group. Groups are asked for in the batch's
-// order, each of them.
+// Of calls f with each row of a group. It must be called for every group, in
+// the batch's order.
 func (c *GroupCursor[T]) Of(group string, f func(*T) error) error {
 	for c != nil {
 		row, err := c.peek()
@@ -71,8 +71,8 @@ func (c *GroupCursor[T]) peek() (*T, error) {
 	return &c.row, nil
 }
 
-// End is an error when rows are left: they are of no group, or not where it
-// was.
+// End returns an error when rows are left: they belong to no group, or are out
+// of order.
 func (c *GroupCursor[T]) End() error {
 	if c == nil {
 		return nil
@@ -81,7 +81,7 @@ func (c *GroupCursor[T]) End() error {
 	if err != nil || row == nil {
 		return err
 	}
-	return fmt.Errorf("the batch has pairs or labels of group %q, which are not where its rows are", c.group(row))
+	return fmt.Errorf("the batch has pairs or labels of group %q, which are not in the order of its groups", c.group(row))
 }
 
 // Close ends the reading.

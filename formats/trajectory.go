@@ -1,11 +1,11 @@
 package formats
 
-// Trajectory is the wide row: one recorded attempt at an example, whole.
-// rollout and curate write it. Column names are API. What every column means,
-// its unit and what null says, stands in columns.go.
+// Trajectory is the wide row: one complete recorded attempt at an example.
+// rollout and curate write it. Column names are API. columns_table.go documents
+// every column: its meaning, its unit and what null means.
 //
 // The tag rollmill:"payload" marks what PayloadDigest covers, and
-// rollmill:"volatile" what time and machines decide: no digest covers it.
+// rollmill:"volatile" what depends on time and machines: no digest covers it.
 type Trajectory struct {
 	Carried
 
@@ -15,7 +15,7 @@ type Trajectory struct {
 	Epoch        int32  `parquet:"epoch,delta"`
 	Generation   int32  `parquet:"generation,delta"`
 
-	Example    string      `parquet:"example" rollmill:"payload"` // the input row as it came, a JSON object
+	Example    string      `parquet:"example" rollmill:"payload"` // the original input row, a JSON object
 	Messages   []Message   `parquet:"messages,list" rollmill:"payload"`
 	Calls      []Call      `parquet:"calls,list" rollmill:"payload"`
 	ToolSets   []string    `parquet:"tool_sets,list" rollmill:"payload"` // each a JSON array of tool definitions
@@ -58,7 +58,7 @@ type Message struct {
 	ToolCalls      []ToolCall `parquet:"tool_calls,list"`
 	Sampled        bool       `parquet:"sampled"`
 	FinishReason   string     `parquet:"finish_reason,optional,dict"`
-	Call           int32      `parquet:"call,delta"` // index into calls of the call that answered with it; -1 for input
+	Call           int32      `parquet:"call,delta"` // index in calls of the call that answered with it; -1 for input
 	Branch         string     `parquet:"branch,optional,dict"`
 	TokenIDs       []int32    `parquet:"token_ids,optional,list"`
 	Logprobs       []float32  `parquet:"logprobs,optional,list" parquet-element:",split"`
@@ -74,16 +74,16 @@ type ToolCall struct {
 	Arguments string `parquet:"arguments"`
 }
 
-// Call is one request to the model and what became of it.
+// Call is one request to the model and its outcome.
 type Call struct {
-	Model            string `parquet:"model,dict"` // as the answer named it
+	Model            string `parquet:"model,dict"` // as named in the response
 	PolicyVersion    *int64 `parquet:"policy_version,optional"`
 	Sampling         string `parquet:"sampling"`    // JSON object: temperature, top_p, seed, max_tokens, ... as sent
 	Tools            int32  `parquet:"tools,delta"` // index into tool_sets; -1 for none
 	PromptTokens     int32  `parquet:"prompt_tokens,delta"`
 	CompletionTokens int32  `parquet:"completion_tokens,delta"`
 	CachedTokens     int32  `parquet:"cached_tokens,delta" rollmill:"volatile"`
-	Target           bool   `parquet:"target"`                      // false: recorded, not trained
+	Target           bool   `parquet:"target"`                      // false: recorded but not trained
 	LogprobsMode     string `parquet:"logprobs_mode,optional,dict"` // LogprobsRaw or LogprobsProcessed
 	Function         string `parquet:"function,optional,dict"`
 	Error            string `parquet:"error,optional"`
@@ -92,10 +92,10 @@ type Call struct {
 	Attempts         int32  `parquet:"attempts,delta" rollmill:"volatile"`
 }
 
-// Candidate is an alternative to a sampled message: one that the agent
-// scored, or an answer of the model that the agent did not go on from.
+// Candidate is an alternative to a sampled message: one that the agent scored,
+// or an answer of the model that the agent did not continue from.
 type Candidate struct {
-	Message      int32      `parquet:"message,delta"` // index of the message it was an alternative to; -1 unknown
+	Message      int32      `parquet:"message,delta"` // index of the message that it is an alternative to; -1 unknown
 	Turn         string     `parquet:"turn,optional"`
 	Content      string     `parquet:"content"`
 	Score        *float64   `parquet:"score,optional"`
@@ -110,7 +110,7 @@ type Candidate struct {
 	TokenTexts   []string   `parquet:"token_texts,optional,list"`
 }
 
-// Why a candidate is kept that the agent did not score (column
+// Why a candidate that the agent did not score is kept (column
 // candidates.reason).
 const (
 	CandidateAlternative = "alternative" // another of the n choices of one call
@@ -121,7 +121,7 @@ const (
 var CandidateReasons = []string{CandidateAlternative, CandidateRetried}
 
 // NamedReward is one component of a reward. Value is null when the component
-// failed or was not computed, and Failure then says which.
+// failed or was not computed; Failure says which.
 type NamedReward struct {
 	Name    string   `parquet:"name,dict"`
 	Value   *float64 `parquet:"value,optional"`
@@ -130,12 +130,13 @@ type NamedReward struct {
 	Error   string   `parquet:"error,optional"`
 }
 
-// The states of a trajectory (column status). Each ends in exactly one.
+// The states of a trajectory (column status). Each trajectory ends in exactly
+// one.
 const (
 	StatusOK        = "ok"
 	StatusTruncated = "truncated" // the model ran out of tokens, the agent out of turns
-	StatusFailed    = "failed"    // failure_class says why; never trained, never votes
-	StatusSkipped   = "skipped"   // not attempted: a budget ended, or a blank example
+	StatusFailed    = "failed"    // failure_class says why; never trained, excluded from its group
+	StatusSkipped   = "skipped"   // not attempted: a budget was spent, or the example is blank
 )
 
 // Statuses, StopReasons and FailureClasses are closed lists, in display order.
@@ -152,8 +153,8 @@ const (
 	StopDone      = "done"
 	StopLength    = "length"
 	StopTurns     = "turns"
-	StopMaxCalls  = "max_calls"  // it asked for one call more than it may make
-	StopMaxTokens = "max_tokens" // its calls have taken as many tokens as they may
+	StopMaxCalls  = "max_calls"  // it requested one call more than it may make
+	StopMaxTokens = "max_tokens" // its calls used as many tokens as they may
 	StopError     = "error"
 	StopTimeout   = "timeout"
 	StopCancelled = "cancelled"
@@ -164,25 +165,25 @@ const (
 // What failed, when status is failed.
 const (
 	FailAgentExit       = "agent_exit"       // the program ended with a non-zero code or a signal
-	FailAgentOutput     = "agent_output"     // the program's output could not be read, or flooded
+	FailAgentOutput     = "agent_output"     // the program's output could not be read, or was too long
 	FailTimeout         = "timeout"          // the trajectory's time limit
 	FailEngine          = "engine"           // the engine could not be reached or kept failing
 	FailEngineRefused   = "engine_refused"   // the engine refused the request (4xx)
-	FailNoCalls         = "no_calls"         // the agent ended without asking the model
-	FailNoLogprobs      = "no_logprobs"      // the engine gave none
+	FailNoCalls         = "no_calls"         // the agent ended without calling the model
+	FailNoLogprobs      = "no_logprobs"      // the engine returned none
 	FailLogprobMismatch = "logprob_mismatch" // entries are not one per completion token
 	FailBadLogprobs     = "bad_logprobs"     // NaN, or positive
-	FailUnfinished      = "unfinished"       // the last answer's finish reason is not one of an ended or truncated answer (see FinishState)
+	FailUnfinished      = "unfinished"       // the last answer's finish reason is neither one of ended nor one of truncated answers (see FinishState)
 	FailModelMismatch   = "model_mismatch"   // another model or policy version answered
-	FailTooLarge        = "too_large"        // a column of it has more bytes than a page of a dataset may
+	FailTooLarge        = "too_large"        // one of its columns has more bytes than fit into a page of a dataset
 	FailExample         = "example"          // the example cannot be templated
 	FailSecret          = "secret"           // the conversation held a secret of the process; redacted, without tokens
 	FailCancelled       = "cancelled"
 	FailInternal        = "internal"
 )
 
-// The accepted sources of token ids, in the order of preference (column
-// token_source). The order is FIELD practice: vLLM, SGLang, vLLM's
+// The accepted sources of token ids, in order of preference (column
+// token_source). The order follows common practice: vLLM, SGLang, vLLM's
 // "token_id:N" strings, SGLang's meta_info, NeMo, vLLM's responses.
 const (
 	TokensChoice     = "choice.token_ids"
@@ -194,8 +195,8 @@ const (
 	TokensOutput     = "response.output_messages.tokens"
 )
 
-// Trained tells whether a message's sampled tokens are for training: it was
-// sampled, by a call to the target model and function.
+// Trained reports whether a message's sampled tokens are for training: it was
+// sampled by a call to the target model and function.
 func (t *Trajectory) Trained(i int) bool {
 	m := &t.Messages[i]
 	return m.Sampled && m.Call >= 0 && int(m.Call) < len(t.Calls) && t.Calls[m.Call].Target
@@ -213,7 +214,7 @@ func (t *Trajectory) Path(leaf int) []int {
 	return back
 }
 
-// Leaves returns the indexes of the messages that nothing continues, in order.
+// Leaves returns the indexes of the messages without a continuation, in order.
 func (t *Trajectory) Leaves() []int {
 	inner := make([]bool, len(t.Messages))
 	for i := range t.Messages {

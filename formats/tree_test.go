@@ -53,7 +53,7 @@ func TestOnlyTargetCallsTrain(t *testing.T) {
 	}
 }
 
-// Damaged rows must not hang or crash who walks them.
+// Iterating over damaged rows must not hang or panic.
 func TestWalksEndOnDamagedTrees(t *testing.T) {
 	for _, parents := range [][]int32{{0}, {1, 0}, {5}, {-7, 0}, {-1, 2, 1}} {
 		r := tree(parents, 0)

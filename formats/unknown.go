@@ -5,9 +5,9 @@ import (
 	"unsafe"
 )
 
-// Unknown is what a row has in columns that its type has no field for: a newer
-// minor version of the schema wrote the file. A row that was read keeps it, so
-// that digests cover it and writers write it again.
+// Unknown is the part of a row in columns for which its type has no field: a
+// newer minor version of the schema wrote the file. A row keeps it, so that
+// digests cover it and writers write it again.
 type Unknown struct {
 	Columns UnknownColumns
 	At      unsafe.Pointer // to a value of Columns.Type
@@ -15,14 +15,14 @@ type Unknown struct {
 
 // UnknownColumns describes the unknown columns of a file.
 type UnknownColumns interface {
-	// Type is a struct of the unknown columns alone. A list or group of which
+	// Type is a struct of only the unknown columns. A list or group in which
 	// only some columns are unknown is a list or group of these.
 	Type() reflect.Type
 }
 
-// Carrier is a row that keeps its unknown columns: every kind of row does.
+// Carrier is a row that keeps its unknown columns, as every kind of row does.
 type Carrier interface {
-	// Unknown is nil for a row that has none.
+	// Unknown returns nil for a row that has none.
 	Unknown() *Unknown
 	SetUnknown(*Unknown)
 }
@@ -32,16 +32,16 @@ type Carried struct {
 	Beyond *Unknown `parquet:"-" json:"-"`
 }
 
-// Unknown is part of Carrier.
+// Unknown implements Carrier.
 func (c *Carried) Unknown() *Unknown { return c.Beyond }
 
-// SetUnknown is part of Carrier.
+// SetUnknown implements Carrier.
 func (c *Carried) SetUnknown(u *Unknown) { c.Beyond = u }
 
 // Value returns the unknown columns as a pointer to a struct.
 func (u *Unknown) Value() any { return reflect.NewAt(u.Columns.Type(), u.At).Interface() }
 
-// NewUnknown returns unknown columns that are all null, for a row: its lists
+// NewUnknown returns unknown columns for a row that are all null: its lists
 // have as many elements there as in the row.
 func NewUnknown(columns UnknownColumns, row any) *Unknown {
 	v := reflect.New(columns.Type())
@@ -50,15 +50,15 @@ func NewUnknown(columns UnknownColumns, row any) *Unknown {
 	return &Unknown{columns, v.UnsafePointer()}
 }
 
-// Fits reports whether the lists of a row have as many elements among its
-// unknown columns as among the others.
+// Fits reports whether the lists of a row have as many elements in its unknown
+// columns as in the others.
 func (u *Unknown) Fits(row any) bool {
 	p, q := planOf(reflect.TypeOf(row).Elem()), planOf(u.Columns.Type())
 	return p.fits(reflect.ValueOf(row).UnsafePointer(), q, u.At)
 }
 
-// TakeUnknown gives a row the unknown columns within one of its columns that
-// another row has there: for a row whose column was set to that of the other.
+// TakeUnknown copies the unknown columns within one column from another row,
+// for a row whose column was set to that of the other row.
 func TakeUnknown(row Carrier, column string, from Carrier) {
 	u := row.Unknown()
 	if u == nil {
@@ -80,7 +80,7 @@ func TakeUnknown(row Carrier, column string, from Carrier) {
 	})
 }
 
-// copyTo sets a field to that of a column, and reports whether it could.
+// copyTo sets a field to the value of a column, and reports whether it could.
 func (u *Unknown) copyTo(field reflect.Value, column string) bool {
 	for _, f := range planOf(u.Columns.Type()).fields {
 		if f.column == column && f.typ == field.Type() {
@@ -91,8 +91,8 @@ func (u *Unknown) copyTo(field reflect.Value, column string) bool {
 	return false
 }
 
-// shared calls f with the fields that two structs both have: groups of columns
-// and lists of them. It stops when f returns false.
+// shared calls f with the fields that both structs have: groups of columns and
+// lists of them. It stops when f returns false.
 func (p *plan) shared(q *plan, f func(a, b *planField) bool) bool {
 	for i, j := 0, 0; i < len(p.fields) && j < len(q.fields); {
 		a, b := &p.fields[i], &q.fields[j]
@@ -111,13 +111,13 @@ func (p *plan) shared(q *plan, f func(a, b *planField) bool) bool {
 	return true
 }
 
-func (p *plan) fits(at unsafe.Pointer, q *plan, beside unsafe.Pointer) bool {
+func (p *plan) fits(at unsafe.Pointer, q *plan, qAt unsafe.Pointer) bool {
 	return p.shared(q, func(a, b *planField) bool {
-		at, beside := unsafe.Add(at, a.off), unsafe.Add(beside, b.off)
+		at, qAt := unsafe.Add(at, a.off), unsafe.Add(qAt, b.off)
 		if a.kind != reflect.Slice {
-			return a.fits(at, b.plan, beside)
+			return a.fits(at, b.plan, qAt)
 		}
-		s, t := *(*[]byte)(at), *(*[]byte)(beside) // for their addresses and lengths
+		s, t := *(*[]byte)(at), *(*[]byte)(qAt) // for their addresses and lengths
 		for i := range s {
 			if i == len(t) || !a.elem.fits(element(s, i, a.size), b.elem, element(t, i, b.size)) {
 				return false
@@ -127,21 +127,21 @@ func (p *plan) fits(at unsafe.Pointer, q *plan, beside unsafe.Pointer) bool {
 	})
 }
 
-func (p *plan) shape(at unsafe.Pointer, q *plan, beside unsafe.Pointer) {
+func (p *plan) shape(at unsafe.Pointer, q *plan, qAt unsafe.Pointer) {
 	p.shared(q, func(a, b *planField) bool {
-		a.shape(unsafe.Add(at, a.off), b, unsafe.Add(beside, b.off))
+		a.shape(unsafe.Add(at, a.off), b, unsafe.Add(qAt, b.off))
 		return true
 	})
 }
 
-func (f *planField) shape(at unsafe.Pointer, b *planField, beside unsafe.Pointer) {
+func (f *planField) shape(at unsafe.Pointer, b *planField, qAt unsafe.Pointer) {
 	if f.kind != reflect.Slice {
-		f.plan.shape(at, b.plan, beside)
+		f.plan.shape(at, b.plan, qAt)
 		return
 	}
 	s := *(*[]byte)(at)
-	reflect.NewAt(b.typ, beside).Elem().Set(reflect.MakeSlice(b.typ, len(s), len(s)))
-	t := *(*[]byte)(beside)
+	reflect.NewAt(b.typ, qAt).Elem().Set(reflect.MakeSlice(b.typ, len(s), len(s)))
+	t := *(*[]byte)(qAt)
 	for i := range s {
 		f.elem.shape(element(s, i, f.size), b.elem, element(t, i, b.size))
 	}
@@ -151,9 +151,9 @@ func element(s []byte, i int, size uintptr) unsafe.Pointer {
 	return unsafe.Add(unsafe.Pointer(unsafe.SliceData(s)), uintptr(i)*size)
 }
 
-// both lays out a struct of which some fields are known and others unknown, in
+// both encodes a struct in which some fields are known and others unknown, in
 // the order of all their names.
-func (h *hasher) both(p *plan, at unsafe.Pointer, q *plan, beside unsafe.Pointer, of part) {
+func (h *hasher) both(p *plan, at unsafe.Pointer, q *plan, qAt unsafe.Pointer, of part) {
 	takes := func(f *planField) bool { return of == everything || f.payload == (of == onlyPayload) }
 	i, j := 0, 0
 	for i < len(p.fields) || j < len(q.fields) {
@@ -165,12 +165,12 @@ func (h *hasher) both(p *plan, at unsafe.Pointer, q *plan, beside unsafe.Pointer
 			i++
 		case i == len(p.fields) || q.fields[j].column < p.fields[i].column:
 			if f := &q.fields[j]; takes(f) {
-				h.field(f, unsafe.Add(beside, f.off))
+				h.field(f, unsafe.Add(qAt, f.off))
 			}
 			j++
 		default:
 			if a, b := &p.fields[i], &q.fields[j]; takes(a) {
-				h.shared(a, unsafe.Add(at, a.off), b, unsafe.Add(beside, b.off))
+				h.shared(a, unsafe.Add(at, a.off), b, unsafe.Add(qAt, b.off))
 			}
 			i, j = i+1, j+1
 		}
@@ -178,22 +178,22 @@ func (h *hasher) both(p *plan, at unsafe.Pointer, q *plan, beside unsafe.Pointer
 	h.uint(0)
 }
 
-// shared lays out a field that has known and unknown columns.
-func (h *hasher) shared(a *planField, at unsafe.Pointer, b *planField, beside unsafe.Pointer) {
+// shared encodes a field that has known and unknown columns.
+func (h *hasher) shared(a *planField, at unsafe.Pointer, b *planField, qAt unsafe.Pointer) {
 	if a.absent(at) {
 		return
 	}
 	from := len(h.buf)
 	h.uint(a.name)
 	if a.kind != reflect.Slice {
-		h.both(a.plan, at, b.plan, beside, everything)
+		h.both(a.plan, at, b.plan, qAt, everything)
 		h.dropEmpty(from)
 		return
 	}
-	s, t := *(*[]byte)(at), *(*[]byte)(beside)
+	s, t := *(*[]byte)(at), *(*[]byte)(qAt)
 	h.uint(uint64(len(s)))
 	for i := range s {
-		if i < len(t) { // else the row does not fit, which readers refuse
+		if i < len(t) { // else the row does not fit, and readers refuse it
 			h.both(a.elem, element(s, i, a.size), b.elem, element(t, i, b.size), everything)
 		}
 	}

@@ -1,21 +1,21 @@
 #!/usr/bin/env bash
-# One task of one stage of one epoch, for engines that start such tasks: a Slurm
-# array, a Kubernetes indexed job, an Argo workflow, Airflow.
+# Runs one task of one stage of one epoch. Workflow engines start it: a Slurm array,
+# a Kubernetes indexed job, an Argo workflow, Airflow.
 #
 #   stage.sh prepare|validation|rollout|score|group|curate|submit|report EPOCH
 #
 # CONFIG is the run's rollmill.yaml, ROOT its URI, SHARDS the number of tasks of a
-# stage; SHARD says i/n where the engine does not number its tasks by a variable
-# that rollmill knows.
+# stage. Set SHARD to i/n if the engine does not number its tasks in a variable that
+# rollmill knows.
 #
-# Code 75 (temporary) puts a Slurm task back into the queue, at most RETRIES
-# times; other engines see the code. A task that is started again, or twice
-# because its node was lost, is no harm: the first to finish counts.
+# Exit code 75 (temporary) requeues a Slurm task, at most RETRIES times; other
+# engines get the code. A task may be started again, or run twice because its node
+# was lost: the first to finish counts.
 set -euo pipefail
 stage=$1 epoch=$2
 : "${CONFIG:?}" "${ROOT:?}" "${SHARDS:=1}" "${RETRIES:=3}" "${ROLLMILL:=rollmill}"
 
-# run executes rollmill, hands on a signal to end, and ends with its code.
+# run runs rollmill, forwards SIGTERM, and returns its exit code.
 run() {
   local code=0
   "$ROLLMILL" "$@" --config "$CONFIG" --root "$ROOT" &

@@ -2,16 +2,16 @@ package stages
 
 import "fmt"
 
-// Kind is what a program that called us may act on; each has one exit code
-// (see cmd/rollmill/exit.go). Bad input is formats.ErrInvalid, and a refused
-// gate dataset.GateError; neither needs a kind here.
+// Kind is the kind of an error that a calling program may act on; each has one
+// exit code (see cmd/rollmill/exit.go). Bad input is formats.ErrInvalid, and a
+// refused gate is dataset.GateError; neither needs a kind here.
 type Kind string
 
 const (
 	KindFailed    Kind = "failed"    // exit 1
 	KindUsage     Kind = "usage"     // exit 2: an option or the config is wrong
 	KindBudget    Kind = "budget"    // exit 5: spent; the work is kept
-	KindPerson    Kind = "person"    // exit 6: somebody has to look
+	KindPerson    Kind = "person"    // exit 6: manual action required; see the hint
 	KindTemporary Kind = "temporary" // exit 75: the same command may succeed later
 )
 
@@ -23,7 +23,7 @@ type Error struct {
 	Err  error  // the reason below, or nil
 }
 
-// Errorf makes an Error; a %w in the format is its reason.
+// Errorf makes an Error; a %w in the format is its cause.
 func Errorf(kind Kind, hint, format string, args ...any) *Error {
 	err := fmt.Errorf(format, args...)
 	return &Error{Kind: kind, What: err.Error(), Help: hint, Err: unwrap(err)}
@@ -39,5 +39,5 @@ func unwrap(err error) error {
 func (e *Error) Error() string { return e.What }
 func (e *Error) Unwrap() error { return e.Err }
 
-// Hint is what the command line prints after the error.
+// Hint returns what the command line prints after the error.
 func (e *Error) Hint() string { return e.Help }

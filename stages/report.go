@@ -6,7 +6,7 @@ import (
 	"github.com/rollmill/rollmill/formats"
 )
 
-// Report is what a stage did. With --json it is what the command prints.
+// Report describes what a stage did. With --json the command prints it.
 type Report struct {
 	Stage      string               `json:"stage"`
 	URI        string               `json:"uri"`      // of the dataset or receipt written
@@ -35,7 +35,7 @@ func Count(table *map[string]int64, key string, n int64) {
 	(*table)[key] += n
 }
 
-// Add counts another shard's report in.
+// Add adds another shard's report.
 func (r *Report) Add(o Report) {
 	r.Rows += o.Rows
 	r.Seconds += o.Seconds

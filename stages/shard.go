@@ -5,7 +5,8 @@ import (
 	"strings"
 )
 
-// arrayIndexes are where schedulers say which of n tasks this is.
+// arrayIndexes are the variables in which schedulers give the index of this
+// task of n.
 var arrayIndexes = []struct {
 	name  string
 	first string // holds the first index, when it is not zero
@@ -43,8 +44,9 @@ func ParseShard(text string, lookup func(string) (string, bool)) (Shard, error) 
 	return Shard{Index: i, Count: n}, nil
 }
 
-// arrayIndex asks the scheduler's environment. Two that disagree are an error:
-// a wrong guess would do one shard twice and another never.
+// arrayIndex reads the index from the scheduler's environment. Two that
+// disagree are an error: a wrong guess would process one shard twice and
+// another never.
 func arrayIndex(lookup func(string) (string, bool)) (int, error) {
 	found, by := -1, ""
 	for _, a := range arrayIndexes {

@@ -2,7 +2,7 @@ package stages
 
 import "testing"
 
-func TestSlowDigestsTellValuesApart(t *testing.T) {
+func TestSlowDigestsDiffer(t *testing.T) {
 	a, b := SlowDigest("A", "x"), SlowDigest("A", "y")
 	if !IsSlowDigest(a) || IsSlowDigest("x") {
 		t.Error("a digest is not told from a value")

@@ -1,13 +1,14 @@
-// Package stages says what every stage of the epoch is given and promises.
+// Package stages defines the input and the guarantees of every stage of the
+// epoch.
 //
-// A stage is a function Run(ctx, Options) (Report, error) in its own folder:
-// it reads datasets, writes one new dataset, and reports. Stages meet only
-// through datasets and never import one another. Running a stage twice is
-// running it once.
+// A stage is a function Run(ctx, Options) (Report, error) in its own folder: it
+// reads datasets, writes one new dataset, and reports. Stages meet only through
+// datasets and never import one another. Running a stage twice has the effect
+// of running it once.
 //
-// To add a stage: a folder with Options, whose Validate finds what cannot be
+// To add a stage: a folder with Options, whose Validate reports invalid options
 // before any work, and Run; tests that two shards give the rows of one and that
-// a second run does nothing; a command in cmd/rollmill.
+// a second run does nothing; and a command in cmd/rollmill.
 package stages
 
 import (
@@ -17,7 +18,7 @@ import (
 	"time"
 )
 
-// Env is what the process gives a stage. Its zero value is good.
+// Env is what the process gives a stage. Its zero value works.
 type Env struct {
 	Log      *slog.Logger                                // nil: nothing is logged
 	Progress func(stage, unit string, total int64) Meter // nil: nothing is shown
@@ -27,7 +28,7 @@ type Env struct {
 // Meter shows the progress of one stage. It is safe for concurrent use.
 type Meter interface {
 	Add(done int64)
-	Note(text string) // a short remark beside the bar, replacing the last
+	Note(text string) // a short note next to the bar, replacing the last
 	Done()
 }
 
@@ -39,7 +40,7 @@ func (e Env) Logger() *slog.Logger {
 	return e.Log
 }
 
-// Meter begins to show progress; total 0 means unknown.
+// Meter starts to show progress; total 0 means unknown.
 func (e Env) Meter(stage, unit string, total int64) Meter {
 	if e.Progress == nil {
 		return silent{}
@@ -72,7 +73,7 @@ func (s Shard) Of() Shard {
 	return s
 }
 
-// Output is what every stage that writes a dataset is told about it.
+// Output is where and how a stage writes its dataset.
 type Output struct {
 	URI       string
 	Shard     Shard
@@ -85,5 +86,5 @@ type Input struct {
 	AcceptGates []string // read it although these gates refused it
 }
 
-// Func is the shape of a stage, for those who run several.
+// Func is the signature of a stage, for callers that run several.
 type Func func(ctx context.Context) (Report, error)

@@ -6,11 +6,10 @@ import (
 	"strings"
 )
 
-// failure is a failed operation: what it was, on what, of which kind, and what
-// would help.
+// failure is a failed operation: the step, the place, its kind, and a hint.
 type failure struct {
 	text string
-	errs []error // its kind, if known, and what the store said
+	errs []error // its kind, if known, and the store's error
 	hint string
 }
 
@@ -18,7 +17,7 @@ func (f *failure) Error() string   { return f.text }
 func (f *failure) Unwrap() []error { return f.errs }
 func (f *failure) Hint() string    { return f.hint }
 
-// failed makes a failure of an error of a step at a place.
+// failed returns a failure for an error of a step at a place.
 func failed(step, uri string, err error) error {
 	f := &failure{text: step + ": " + err.Error(), errs: []error{err}, hint: advice(uri, err)}
 	if kind := kindOf(err); kind != nil && !errors.Is(err, kind) {
@@ -28,15 +27,14 @@ func failed(step, uri string, err error) error {
 	return f
 }
 
-// credentials is where each store's own tools look for them.
+// credentials is where each store's own tools look for credentials.
 var credentials = map[string]string{
 	"s3":     "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE; ?anonymous=true reads a public bucket",
 	"gs":     "set GOOGLE_APPLICATION_CREDENTIALS or run gcloud auth application-default login; ?anonymous=true reads a public bucket",
 	"azblob": "set AZURE_STORAGE_KEY, AZURE_STORAGE_SAS_TOKEN or AZURE_STORAGE_CONNECTION_STRING, or log in with az login",
 }
 
-// advice is what would help against a store's refusal, or "" when its kind
-// says enough.
+// advice returns the hint for a store's error, or "" when its kind says enough.
 func advice(uri string, err error) string {
 	scheme, _, _ := strings.Cut(uri, "://")
 	where := credentials[scheme]
@@ -63,7 +61,7 @@ func advice(uri string, err error) string {
 	return ""
 }
 
-// expired tells credentials that were once valid.
+// expired reports whether an error is about credentials that have expired.
 func expired(code, text string) bool {
 	switch code {
 	case "ExpiredToken", "ExpiredTokenException", "TokenRefreshRequired", "RequestExpired":
@@ -72,8 +70,8 @@ func expired(code, text string) bool {
 	return strings.Contains(text, "invalid_grant") || strings.Contains(text, "Signature not valid in the specified time frame")
 }
 
-// noCredentials tells the words in which the client libraries say that they
-// found none; their types for it are not exported.
+// noCredentials reports whether an error is one with which the client libraries
+// report missing credentials; they do not export its types.
 func noCredentials(text string) bool {
 	for _, words := range []string{"get credentials:", "no Google credentials", "failed to acquire a token"} {
 		if strings.Contains(text, words) {

@@ -10,7 +10,7 @@ import (
 	"github.com/rollmill/rollmill/storage/fakes3"
 )
 
-// hintOf is what an error advises.
+// hintOf returns the hint of an error.
 func hintOf(err error) string {
 	var h interface{ Hint() string }
 	if errors.As(err, &h) {
@@ -19,8 +19,8 @@ func hintOf(err error) string {
 	return ""
 }
 
-// TestARefusalSaysWhatHelps: one sort of refusal after the other, as S3 words it.
-func TestARefusalSaysWhatHelps(t *testing.T) {
+// TestRefusalsHaveHints tests each sort of refusal, in S3's words.
+func TestRefusalsHaveHints(t *testing.T) {
 	s := fakes3.Start(t)
 	b := open(t, s.URI("refused"))
 	for code, want := range map[string]struct {
@@ -50,9 +50,9 @@ func TestARefusalSaysWhatHelps(t *testing.T) {
 	}
 }
 
-// TestNoCredentials names, for each store, where its own tools keep them. No
-// request leaves this machine: what would hand out credentials is switched
-// off or answers from here.
+// TestNoCredentials checks that the hint for each store names where its own
+// tools keep credentials. No request leaves this machine: services that would
+// provide credentials are switched off or replaced by local ones.
 func TestNoCredentials(t *testing.T) {
 	for _, name := range []string{"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_PROFILE", "AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_S3", "AWS_REGION", "AWS_DEFAULT_REGION",
 		"AZURE_STORAGE_ACCOUNT", "AZURE_STORAGE_KEY", "AZURE_STORAGE_SAS_TOKEN", "AZURE_STORAGE_CONNECTION_STRING", "STORAGE_EMULATOR_HOST"} {

@@ -9,9 +9,10 @@ import (
 	"google.golang.org/api/googleapi"
 )
 
-// kindOfAnswer is the kind of a store's answer, or nil when the error is none.
-// It looks before gocloud's codes do: those take a refusal of Google's for an
-// object that is not there, and a missing bucket for a missing object.
+// kindOfAnswer returns the kind of a store's response, or nil when the error is
+// not a response. It is called before gocloud's codes are read: those report
+// some of Google's refusals as a missing object, and a missing bucket as a
+// missing object.
 func kindOfAnswer(err error) error {
 	if err == nil {
 		return nil
@@ -44,8 +45,8 @@ func kindOfAnswer(err error) error {
 	return nil
 }
 
-// answer is the status and the code by which a store refused: 0 and "" when it
-// did not answer.
+// answer returns the status and the code of a store's error response: 0 and ""
+// when there was none.
 func answer(err error) (status int, code string) {
 	var (
 		aws       interface{ HTTPStatusCode() int }

@@ -13,7 +13,8 @@ import (
 
 // dialAzure opens a container of Azure Blob Storage. Account and key come from
 // Azure's own variables (AZURE_STORAGE_ACCOUNT with AZURE_STORAGE_KEY or
-// AZURE_STORAGE_SAS_TOKEN, AZURE_STORAGE_CONNECTION_STRING) or its identity.
+// AZURE_STORAGE_SAS_TOKEN, AZURE_STORAGE_CONNECTION_STRING) or from its
+// identity service.
 func dialAzure(ctx context.Context, at location) (*client, error) {
 	if err := unknown(at.query, "cdn", "domain", "localemu", "protocol", "storage_account"); err != nil {
 		return nil, err

@@ -12,16 +12,16 @@ import (
 	"github.com/google/uuid"
 )
 
-// A Draft is bytes that nobody can see until Create or Replace names them.
-// End each draft with Create, Replace or Discard; Discard after either does
-// nothing. A draft is for one goroutine.
+// A Draft is bytes that are invisible until Create or Replace gives them a key.
+// End each draft with Create, Replace or Discard; Discard after one of the
+// others does nothing. A draft is for one goroutine.
 //
-// gocloud's fileblob neither syncs nor creates exclusively (its IfNotExist is
-// a Stat followed by a Rename, and two of sixteen racers win), so a local
-// draft is an unnamed file, synced and then linked. A process killed while it
-// writes leaves nothing behind where the file system has unnamed files; one
-// killed within Replace, between link and rename, may leave a file that List
-// does not show.
+// gocloud's fileblob neither syncs nor creates exclusively (its IfNotExist is a
+// Stat followed by a Rename, and two of sixteen concurrent writers succeed), so
+// a local draft is an unnamed file that is synced and then linked. A process
+// that is killed while it writes leaves nothing behind where the file system
+// has unnamed files; one that is killed in Replace, between link and rename,
+// may leave a file that List does not show.
 type Draft struct {
 	b    *Bucket
 	file *os.File // the bytes: in the bucket's own folder when local, else in the temporary folder
@@ -65,8 +65,8 @@ func (d *Draft) Write(p []byte) (int, error) {
 	return n, d.b.fail("write", "", bare(err))
 }
 
-// bare takes the name of the draft's file, which means nothing to anybody, out
-// of an error.
+// bare removes the name of the draft's file, which means nothing to users, from
+// an error.
 func bare(err error) error {
 	if p := (*fs.PathError)(nil); errors.As(err, &p) {
 		return p.Err
@@ -77,11 +77,11 @@ func bare(err error) error {
 // ReadAt reads back what was written.
 func (d *Draft) ReadAt(p []byte, off int64) (int, error) { return d.file.ReadAt(p, off) }
 
-// Create makes the draft visible under key, or returns ErrExist. After
-// ErrExist the draft is as it was, for another key.
+// Create makes the draft visible under key, or returns ErrExist. After ErrExist
+// the draft is unchanged and can be created under another key.
 func (d *Draft) Create(ctx context.Context, key string) error { return d.publish(ctx, "create", key) }
 
-// Replace makes the draft visible under key, in place of what was there.
+// Replace makes the draft visible under key and replaces the object there.
 func (d *Draft) Replace(ctx context.Context, key string) error { return d.publish(ctx, "replace", key) }
 
 // Discard drops the draft.
@@ -114,15 +114,15 @@ func (d *Draft) publish(ctx context.Context, op, key string) error {
 	if err = d.b.fail(op, key, err); errors.Is(err, ErrExist) {
 		return err
 	}
-	_ = d.Discard() // it is published, or the first error counts
+	_ = d.Discard() // it is published, or the first error is returned
 	if err != nil {
 		return err
 	}
 	return d.b.hook("published", key)
 }
 
-// publishFile syncs the draft and gives it its name. Another's Delete may
-// remove the folder as empty just before; then it is made again.
+// publishFile syncs the draft and gives it its name. A concurrent Delete may
+// remove the empty folder just before; then the folder is made again.
 func (d *Draft) publishFile(key string, createOnly bool) error {
 	if err := d.file.Sync(); err != nil {
 		return bare(err)
@@ -140,7 +140,7 @@ func (d *Draft) publishFile(key string, createOnly bool) error {
 			continue
 		case errors.Is(err, fs.ErrExist) && !d.is(dst):
 			return ErrExist
-		case errors.Is(err, fs.ErrExist): // a network file system made the link, and lost its answer
+		case errors.Is(err, fs.ErrExist): // a network file system made the link but lost the response
 		case err != nil:
 			return err
 		}
@@ -158,7 +158,8 @@ func (d *Draft) is(path string) bool {
 	return err == nil && os.SameFile(mine, there)
 }
 
-// replaceFile links under a name that nobody else has and renames that.
+// replaceFile links the draft under a name that no other process uses, and
+// renames that.
 func (d *Draft) replaceFile(dst string) error {
 	temp := filepath.Join(filepath.Dir(dst), tempPrefix+uuid.NewString())
 	if err := d.linkAs(temp); err != nil {
@@ -181,7 +182,7 @@ func (d *Draft) linkAs(to string) error {
 	if err == nil || errors.Is(err, fs.ErrExist) || errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	return d.moveTo(to, err) // no hard links here
+	return d.moveTo(to, err) // this file system has no hard links
 }
 
 // moveTo is linkAs for file systems without hard links.
@@ -197,7 +198,7 @@ func (d *Draft) moveTo(to string, noLink error) error {
 	return errors.Join(noLink, err)
 }
 
-// makeFolder makes a folder and its parents, each durable in its own parent.
+// makeFolder makes a folder and its parents, and syncs each into its parent.
 func makeFolder(dir string) error {
 	if info, err := os.Stat(dir); err == nil {
 		if !info.IsDir() {
@@ -218,8 +219,8 @@ func makeFolder(dir string) error {
 	return syncFolder(parent)
 }
 
-// syncFolder makes the folder's entries durable. A folder that is gone by now
-// had nothing to keep.
+// syncFolder makes the folder's entries durable. It ignores a folder that is
+// gone.
 func syncFolder(dir string) error {
 	f, err := os.Open(dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -229,7 +230,7 @@ func syncFolder(dir string) error {
 		return err
 	}
 	defer f.Close()
-	if err := f.Sync(); err != nil && !errors.Is(err, syscall.EINVAL) { // some file systems cannot
+	if err := f.Sync(); err != nil && !errors.Is(err, syscall.EINVAL) { // some file systems cannot sync folders
 		return err
 	}
 	return nil

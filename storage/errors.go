@@ -9,8 +9,8 @@ import (
 	"gocloud.dev/gcerrors"
 )
 
-// The kinds of failure that callers act on. Test with errors.Is. The first
-// two are also fs.ErrNotExist and fs.ErrExist, for callers that take any store.
+// The kinds of failure that callers act on. Test with errors.Is. The first two
+// are also fs.ErrNotExist and fs.ErrExist, for callers that accept any store.
 var (
 	ErrNotExist  error = kind{"does not exist", fs.ErrNotExist}
 	ErrExist     error = kind{"already exists", fs.ErrExist}
@@ -28,14 +28,14 @@ type kind struct {
 func (k kind) Error() string { return k.text }
 func (k kind) Unwrap() error { return k.std }
 
-// addressError says that a URI is none that this package could open.
+// addressError reports that this package cannot open a URI.
 type addressError string
 
 func (e addressError) Error() string { return string(e) }
 func (addressError) Misused() bool   { return true }
 
-// kindOf is the kind of an error of the operating system, of a store's server
-// or of gocloud, or nil.
+// kindOf returns the kind of an error of the operating system, of a store's
+// server or of gocloud, or nil.
 func kindOf(err error) error {
 	for _, known := range []error{ErrNotExist, ErrExist, ErrDenied, ErrNoBucket, ErrTemporary, ErrChanged} {
 		if errors.Is(err, known) {
@@ -54,7 +54,7 @@ func kindOf(err error) error {
 		return kind
 	}
 	if name := (*net.DNSError)(nil); errors.As(err, &name) && name.IsNotFound {
-		return nil // a mistyped address stays one
+		return nil // a mistyped address is not temporary
 	}
 	switch gcerrors.Code(err) {
 	case gcerrors.NotFound:
@@ -66,7 +66,8 @@ func kindOf(err error) error {
 	case gcerrors.ResourceExhausted, gcerrors.DeadlineExceeded:
 		return ErrTemporary
 	}
-	// An errno is a net.Error too: a full disk or a file in the way stays as it is.
+	// An errno is a net.Error too: a full disk, or a file where a folder should
+	// be, keeps its error.
 	if network := net.Error(nil); errors.As(err, &network) {
 		if errno, ok := network.(syscall.Errno); !ok || errno.Temporary() {
 			return ErrTemporary

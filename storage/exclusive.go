@@ -11,8 +11,8 @@ import (
 	"gocloud.dev/blob"
 )
 
-// draftMark is the metadata under which an object of an object store names the
-// draft that it was. Azure wants an identifier.
+// draftMark is the metadata key under which an object of an object store names
+// the draft that it was. Azure requires an identifier.
 const draftMark = "rollmill_draft"
 
 // upload sends the draft's bytes as the object.
@@ -37,14 +37,14 @@ func (d *Draft) upload(ctx context.Context, key string, createOnly bool, mark st
 		return drv.Upload(ctx, d.b.prefix+key, d.file, o)
 	})
 	if d.b.far != nil && kindOf(err) == ErrNotExist {
-		return errors.Join(ErrNoBucket, err) // what else is not there, when one writes
+		return errors.Join(ErrNoBucket, err) // the only other thing that can be missing when one writes
 	}
 	return err
 }
 
 // uploadNew sends the draft's bytes as an object that must not exist. A store
-// may take them and lose its answer, and then refuse the repetition, so a
-// refused draft looks whether the object is itself.
+// may accept them, lose its response, and then refuse the repeated request, so
+// a refused draft reads whether the object is the draft itself.
 func (d *Draft) uploadNew(ctx context.Context, key string) error {
 	if d.b.far == nil {
 		return d.upload(ctx, key, true, "")
@@ -67,7 +67,7 @@ func (d *Draft) uploadNew(ctx context.Context, key string) error {
 	return err
 }
 
-// owner is the mark of the draft that an object was.
+// owner returns the mark of the draft that an object was.
 func (d *Draft) owner(ctx context.Context, key string) (string, error) {
 	drv, err := d.b.driver()
 	if err != nil {
@@ -84,14 +84,14 @@ func (d *Draft) owner(ctx context.Context, key string) (string, error) {
 	return a.Metadata[draftMark], nil
 }
 
-// settling is how long a creator waits for a rival where the store cannot
-// refuse the later of two. Tests make it shorter.
+// settling is how long a creator waits for concurrent ones where the store
+// cannot refuse the later of two. Tests shorten it.
 var settling = 2 * time.Second
 
-// uploadAndLook creates as well as can be done in a store that takes any write
-// for a replacement: it looks, writes, waits, and looks whose the object is.
-// Of racing creators at most one is told that it won, unless one's write takes
-// longer than the other's wait.
+// uploadAndLook is the best exclusive creation for a store that accepts every
+// write as a replacement: it checks that the object does not exist, writes,
+// waits, and reads which draft the object is. Of concurrent creators at most
+// one succeeds, unless the write of one takes longer than the wait of another.
 func (d *Draft) uploadAndLook(ctx context.Context, key, mark string) error {
 	if _, err := d.owner(ctx, key); kindOf(err) != ErrNotExist {
 		if err == nil {
@@ -114,22 +114,23 @@ func (d *Draft) uploadAndLook(ctx context.Context, key, mark string) error {
 	return err
 }
 
-// A probe asks a store once whether it creates exclusively.
+// A probe tests once whether a store creates exclusively.
 type probe struct {
 	sync.Mutex
 	done bool
 	yes  bool
 }
 
-// probeKey is the object that is created twice to see the second refused. It
-// stays, so that the next process needs one request only.
+// probeKey is the object that is created twice to see whether the second
+// creation is refused. It is kept, so that the next process needs only one
+// request.
 const probeKey = ".rollmill/create-only"
 
-// Exclusive reports whether Create is exact: whether the store refuses to
-// write an object that exists. Local disks, S3, Google's and Azure's stores
-// do; another that speaks S3's protocol is asked, by an object that stays.
-// Where it is false, Create is the best that can be done without, and a ledger
-// must not be kept.
+// Exclusive reports whether Create is exact: whether the store refuses to write
+// an object that exists. Local disks, S3, Google's and Azure's stores do; any
+// other store with S3's protocol is tested with an object that is kept. Where
+// it is false, Create does the best that is possible without, and a ledger must
+// not be kept there.
 func (b *Bucket) Exclusive(ctx context.Context) (bool, error) {
 	if b.far == nil || b.far.exclusive {
 		return true, nil

@@ -12,7 +12,8 @@ func SwapFile(d *Draft, f *os.File) {
 	d.file = f
 }
 
-// Named makes drafts of a bucket named files, as where there are no unnamed ones.
+// Named makes drafts of a bucket named files, as on systems without unnamed
+// ones.
 func Named(b *Bucket, dir string) (*Draft, error) {
 	f, err := os.CreateTemp(dir, tempPrefix+"*")
 	return &Draft{b: b, file: f, name: f.Name()}, err
@@ -20,15 +21,15 @@ func Named(b *Bucket, dir string) (*Draft, error) {
 
 var RenameNew = renameNew
 
-// SetSettling shortens the wait of a creator where the store takes any write
-// for a replacement.
+// SetSettling shortens the wait of a creator in stores that accept every write
+// as a replacement.
 func SetSettling(t *testing.T, wait time.Duration) {
 	was := settling
 	settling = wait
 	t.Cleanup(func() { settling = was })
 }
 
-// LockFolder holds a folder as a process within Swap does.
+// LockFolder locks a folder as a process in Swap does.
 func LockFolder(t *testing.T, dir string) (unlock func()) {
 	t.Helper()
 	unlock, err := lockFolder(t.Context(), dir)
@@ -45,7 +46,7 @@ func SetLockWait(t *testing.T, wait time.Duration) {
 	t.Cleanup(func() { lockWait = was })
 }
 
-// SetPatience shortens the wait for a store that says nothing.
+// SetPatience shortens the wait for a store that does not respond.
 func SetPatience(t *testing.T, wait time.Duration) {
 	was := patience
 	patience = wait

@@ -14,8 +14,8 @@ import (
 )
 
 // dialGCS opens a bucket of Google Cloud Storage, with the application's
-// default credentials, or without any when the parameter anonymous or
-// STORAGE_EMULATOR_HOST says so.
+// default credentials, or without credentials when the parameter anonymous or
+// STORAGE_EMULATOR_HOST is set.
 func dialGCS(ctx context.Context, at location) (*client, error) {
 	if err := unknown(at.query, "anonymous", "universe_domain"); err != nil {
 		return nil, err
@@ -30,13 +30,13 @@ func dialGCS(ctx context.Context, at location) (*client, error) {
 	}
 	var api *gcs.Client
 	if drv.As(&api) {
-		api.SetRetry(gcs.WithMaxAttempts(3)) // its default is until the context ends
+		api.SetRetry(gcs.WithMaxAttempts(3)) // the default is to retry until the context ends
 	}
 	return &client{drv: drv, exclusive: true, ifVersion: ifGeneration}, nil
 }
 
-// gcsHTTP looks for credentials itself: gocloud's own opener prints to
-// standard output when there are none, and goes on.
+// gcsHTTP looks for credentials itself: gocloud's own opener prints to standard
+// output when there are none, and continues.
 func gcsHTTP(ctx context.Context, at location) (*gcp.HTTPClient, error) {
 	if os.Getenv("STORAGE_EMULATOR_HOST") != "" || at.query.Get("anonymous") == "true" {
 		return gcp.NewAnonymousHTTPClient(gcp.DefaultTransport()), nil

@@ -16,7 +16,7 @@ import (
 	"github.com/rollmill/rollmill/storage"
 )
 
-// A test of this file starts this test binary again as the process to kill.
+// The tests of this file start this test binary again as the process to kill.
 const victim = "ROLLMILL_STORAGE_VICTIM"
 
 func TestMain(m *testing.M) {
@@ -27,7 +27,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// victimise writes until it is killed, and says on stdout when it has begun.
+// victimise writes until it is killed, and prints to stdout when it has begun.
 func victimise(how, uri string) error {
 	ctx := context.Background()
 	b, err := storage.Open(ctx, uri)
@@ -91,7 +91,7 @@ func kill(t *testing.T, how string) (dir string) {
 	return dir
 }
 
-// unnamed tells whether drafts in a folder are unnamed files.
+// unnamed reports whether drafts in a folder are unnamed files.
 func unnamed(t *testing.T, dir string) bool {
 	t.Helper()
 	d, err := open(t, dir).Draft(t.Context())

@@ -10,10 +10,10 @@ import (
 
 var folders sync.Mutex
 
-// lockFolder locks against goroutines of this process only.
+// lockFolder locks only against goroutines of this process.
 func lockFolder(context.Context, string) (unlock func(), err error) {
 	folders.Lock()
 	return folders.Unlock, nil
 }
 
-var lockWait time.Duration // no one waits here
+var lockWait time.Duration // nothing waits here

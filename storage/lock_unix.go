@@ -14,12 +14,12 @@ import (
 )
 
 // lockWait is how long to wait for a lock: its holder compares and renames one
-// small file, so whoever has it longer was suspended.
+// small file, so a process that holds it longer was suspended.
 var lockWait = 20 * time.Second
 
 // lockFolder locks a folder against other processes and other goroutines of
-// this one, by a file that is there as long as somebody holds it or waits. The
-// lock ends with the process, however that ends.
+// this one, with a file that exists as long as a process holds the lock or
+// waits for it. The lock ends with the process, even if that is killed.
 func lockFolder(ctx context.Context, dir string) (unlock func(), err error) {
 	name := filepath.Join(dir, tempPrefix+"lock")
 	for deadline := time.Now().Add(lockWait); ; {
@@ -44,8 +44,9 @@ func lockFolder(ctx context.Context, dir string) (unlock func(), err error) {
 
 var errLocked = errors.New("locked")
 
-// lockFile opens and locks a file, if nobody else has locked it. Whoever held
-// the lock before removed the file, so it must still be the one of that name.
+// lockFile opens and locks a file if no other process has locked it. The
+// previous holder of the lock removed the file, so the file with that name must
+// still be the one that was opened.
 func lockFile(name string) (*os.File, error) {
 	f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o666)
 	if err != nil {

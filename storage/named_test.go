@@ -10,7 +10,8 @@ import (
 	"github.com/rollmill/rollmill/storage"
 )
 
-// Where there are no unnamed files, a draft is a hidden one; it behaves alike.
+// On systems without unnamed files a draft is a hidden file and behaves the
+// same.
 func TestDraftsWithNames(t *testing.T) {
 	dir := t.TempDir()
 	b := open(t, dir)

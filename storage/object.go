@@ -14,11 +14,12 @@ import (
 	"gocloud.dev/blob"
 )
 
-// readLimit is the most that Read reads. What is larger is read by ranges.
+// readLimit is the largest object that Read reads. Larger ones are read by
+// ranges.
 const readLimit = 64 << 20
 
-// Read returns the whole object, or ErrNotExist. It is for small ones
-// (manifests, records, ledgers): one of more than 64 MiB is an error.
+// Read returns the whole object, or ErrNotExist. It is for small objects
+// (manifests, records, ledgers): more than 64 MiB is an error.
 func (b *Bucket) Read(ctx context.Context, key string) ([]byte, error) {
 	return b.ReadMost(ctx, key, readLimit)
 }
@@ -38,8 +39,8 @@ func (b *Bucket) ReadMost(ctx context.Context, key string, limit int64) ([]byte,
 }
 
 // readMost opens the object once: its size and its bytes are of one version,
-// also where others replace it meanwhile. It looks at the size before it takes
-// memory for it, and reads no more than a byte above limit.
+// even if others replace it meanwhile. It checks the size before it allocates
+// memory, and reads at most one byte more than limit.
 func (b *Bucket) readMost(ctx request, key string, limit int64) ([]byte, error) {
 	r, size, err := b.whole(ctx, key)
 	if err != nil {
@@ -64,9 +65,9 @@ func (b *Bucket) readMost(ctx request, key string, limit int64) ([]byte, error) 
 	return data.Bytes(), nil
 }
 
-// whole opens an object, and tells its size: -1 if the store does not say. A
-// local file is not opened by fileblob, which tells the size of the file that
-// had the name before it opened it.
+// whole opens an object and returns its size: -1 if the store does not say it.
+// Local files are not opened with fileblob, which returns the size of the file
+// that had the name before it opened it.
 func (b *Bucket) whole(ctx context.Context, key string) (io.ReadCloser, int64, error) {
 	if b.disk != "" {
 		f, size, err := b.file(key)
@@ -86,7 +87,8 @@ func (b *Bucket) whole(ctx context.Context, key string) (io.ReadCloser, int64, e
 	return r, r.Size(), nil
 }
 
-// file opens an object of a local disk, and tells its size. A folder is none.
+// file opens an object on a local disk and returns its size. A folder is not an
+// object.
 func (b *Bucket) file(key string) (*os.File, int64, error) {
 	f, err := os.Open(b.path(key))
 	if err != nil {
@@ -103,20 +105,20 @@ func (b *Bucket) file(key string) (*os.File, int64, error) {
 	return f, info.Size(), nil
 }
 
-// tooLargeError says that an object is larger than what is read whole.
+// tooLargeError reports an object that is too large to be read whole.
 type tooLargeError struct{ is, limit int64 }
 
 func (e tooLargeError) Error() string {
-	return fmt.Sprintf("the object has %d bytes, and at most %d are read: it is not what was written there", e.is, e.limit)
+	return fmt.Sprintf("the object has %d bytes, and at most %d are read: another program wrote it", e.is, e.limit)
 }
 
-// ErrTooLarge marks an object that Read does not read.
+// ErrTooLarge marks an object that is too large for Read.
 var ErrTooLarge = errors.New("too large")
 
 func (tooLargeError) Is(target error) bool { return target == ErrTooLarge }
 
-// reading is the driver, for an object that is to be read. A folder of a
-// local disk is no object, but fileblob takes it for one.
+// reading returns the driver for an object that is to be read. A folder on a
+// local disk is not an object, but fileblob would read it as one.
 func (b *Bucket) reading(key string) (*blob.Bucket, error) {
 	if b.disk != "" {
 		if info, err := os.Stat(b.path(key)); err == nil && info.IsDir() {
@@ -126,12 +128,13 @@ func (b *Bucket) reading(key string) (*blob.Bucket, error) {
 	return b.driver()
 }
 
-// path is where a local bucket keeps an object. checkKey has seen the key.
+// path returns where a local bucket stores an object. checkKey has checked the
+// key.
 func (b *Bucket) path(key string) string {
 	return filepath.Join(b.disk, filepath.FromSlash(key))
 }
 
-// Stat describes an object, or ErrNotExist.
+// Stat describes an object, or returns ErrNotExist.
 func (b *Bucket) Stat(ctx context.Context, key string) (Object, error) {
 	if err := b.begin(ctx, "stat", key); err != nil {
 		return Object{}, err
@@ -152,7 +155,7 @@ func (b *Bucket) Stat(ctx context.Context, key string) (Object, error) {
 }
 
 // List yields every object whose key begins with prefix, in key order. Objects
-// that come or go meanwhile may or may not be seen.
+// that are created or deleted meanwhile may or may not be included.
 func (b *Bucket) List(ctx context.Context, prefix string) iter.Seq2[Object, error] {
 	return func(yield func(Object, error) bool) {
 		err := ctx.Err()
@@ -192,7 +195,7 @@ func (b *Bucket) listDriver(ctx context.Context, prefix string, yield func(Objec
 		for _, o := range page {
 			key := strings.TrimPrefix(o.Key, b.prefix)
 			if checkKey(key) != nil {
-				continue // not ours: such a key cannot be read
+				continue // not written by rollmill: such a key cannot be read
 			}
 			if !yield(Object{Key: key, Size: o.Size, ModTime: o.ModTime}, nil) {
 				return nil
@@ -202,11 +205,12 @@ func (b *Bucket) listDriver(ctx context.Context, prefix string, yield func(Objec
 	return nil
 }
 
-// pageSize is how many objects a store lists at once: the most that S3 does.
+// pageSize is how many objects a store lists at once: the largest number that
+// S3 allows.
 const pageSize = 1000
 
-// Delete removes an object; one that is not there is no error. On a local
-// disk it also removes the folders that it leaves empty.
+// Delete removes an object; a missing one is not an error. On a local disk it
+// also removes the folders that become empty.
 func (b *Bucket) Delete(ctx context.Context, key string) error {
 	if err := b.begin(ctx, "delete", key); err != nil {
 		return err
@@ -227,18 +231,18 @@ func (b *Bucket) Delete(ctx context.Context, key string) error {
 func (b *Bucket) removeEmptyFolders(dir string) {
 	for ; len(dir) > len(b.disk); dir = filepath.Dir(dir) {
 		if os.Remove(dir) != nil {
-			return // something is in it
+			return // the folder is not empty
 		}
 	}
 }
 
-// Create makes an object that must not exist yet, whole or not at all, or
-// returns ErrExist. Of any number of racing creators exactly one succeeds.
+// Create makes an object that must not exist yet, completely or not at all, or
+// returns ErrExist. Exactly one of any number of concurrent creators succeeds.
 func (b *Bucket) Create(ctx context.Context, key string, data []byte) error {
 	return b.put(ctx, key, data, true)
 }
 
-// Write makes or replaces an object, whole or not at all.
+// Write makes or replaces an object, completely or not at all.
 func (b *Bucket) Write(ctx context.Context, key string, data []byte) error {
 	return b.put(ctx, key, data, false)
 }

@@ -16,7 +16,8 @@ import (
 	"gocloud.dev/blob/memblob"
 )
 
-// openers is the list of schemes. A local path has none and opens as file.
+// openers is the list of schemes. A local path has no scheme and is opened as
+// file.
 var openers = map[string]func(ctx context.Context, uri string) (*Bucket, error){
 	"file":   openFile,
 	"mem":    openMem,
@@ -25,7 +26,7 @@ var openers = map[string]func(ctx context.Context, uri string) (*Bucket, error){
 	"azblob": remote(dialAzure),
 }
 
-// Schemes lists the URI schemes that Open knows, sorted.
+// Schemes returns the URI schemes that Open knows, sorted.
 func Schemes() []string {
 	var out []string
 	for s := range openers {
@@ -72,7 +73,7 @@ func openFile(_ context.Context, uri string) (*Bucket, error) {
 	return &Bucket{uri: rooted(uri), disk: abs, driver: f.open}, nil
 }
 
-// rooted is a URI as a bucket shows it: no credentials, no trailing slash.
+// rooted returns a URI as a bucket shows it: no credentials, no trailing slash.
 func rooted(uri string) string {
 	base, query, found := strings.Cut(Redact(uri), "?")
 	if len(base) > 1 && !strings.HasSuffix(base, "://") && !strings.HasSuffix(base, ":///") {
@@ -84,8 +85,8 @@ func rooted(uri string) string {
 	return base
 }
 
-// folder opens a local folder when it is first needed and there: a folder is
-// made by the first write, never by a read.
+// folder opens a local folder when it is first needed and exists: the first
+// write makes the folder, a read never does.
 type folder struct {
 	dir string
 	mu  sync.Mutex
@@ -113,8 +114,8 @@ var mem struct {
 	buckets map[string]*blob.Bucket
 }
 
-// openMem opens mem://name/prefix. Every bucket of one name in this process
-// shares its content.
+// openMem opens mem://name/prefix. All buckets of one name in this process
+// share their content.
 func openMem(_ context.Context, uri string) (*Bucket, error) {
 	base, _, _ := strings.Cut(uri, "?")
 	name, prefix, _ := strings.Cut(strings.TrimPrefix(base, "mem://"), "/")

@@ -14,9 +14,9 @@ type Reader interface {
 	Size() int64 // bytes
 }
 
-// Open returns a reader of ranges of an object, or ErrNotExist. Each ReadAt
-// is one request to an object store, and costs nothing to open beyond a Stat.
-// ctx holds for the reader's whole life.
+// Open returns a reader of ranges of an object, or ErrNotExist. Each ReadAt is
+// one request to an object store; opening costs only a Stat. ctx is used as
+// long as the reader is.
 func (b *Bucket) Open(ctx context.Context, key string) (Reader, error) {
 	if b.disk == "" {
 		o, err := b.Stat(ctx, key)
@@ -35,8 +35,9 @@ func (b *Bucket) Open(ctx context.Context, key string) (Reader, error) {
 	return &fileReader{ctx: ctx, f: f, size: size, b: b, key: key}, nil
 }
 
-// OpenSized is Open for an object whose size is known, as a manifest tells it:
-// a store is not asked for it. A reader of an object of another size fails.
+// OpenSized is Open for an object whose size is known, for example from a
+// manifest, so that the store is not asked for it. Reading an object of another
+// size fails.
 func (b *Bucket) OpenSized(ctx context.Context, key string, size int64) (Reader, error) {
 	if b.far == nil {
 		r, err := b.Open(ctx, key)
@@ -55,7 +56,7 @@ func (b *Bucket) OpenSized(ctx context.Context, key string, size int64) (Reader,
 	return &rangeReader{ctx: ctx, b: b, key: key, size: size}, nil
 }
 
-// sizeError says that an object is not the one that was expected.
+// sizeError reports that an object has another size than expected.
 type sizeError struct{ is, expected int64 }
 
 func (e sizeError) Error() string {
@@ -121,7 +122,7 @@ func (r *rangeReader) ReadAt(p []byte, off int64) (int, error) {
 	return int(want), nil
 }
 
-// request fills p; an object that ends early was changed under us.
+// request fills p; an object that ends early was changed meanwhile.
 func (r *rangeReader) request(ctx context.Context, p []byte, off int64) (int, error) {
 	drv, err := r.b.driver()
 	if err != nil {

@@ -10,19 +10,18 @@ import (
 	"gocloud.dev/blob"
 )
 
-// A location is a bucket of an object store and the prefix within it.
+// A location is a bucket of an object store and a prefix within it.
 type location struct {
 	scheme, name, prefix string
 	query                url.Values // parameters of the client
 }
 
-// url is the location without its prefix: what a client is opened with.
+// url returns the location without its prefix, with which a client is opened.
 func (l location) url() *url.URL {
 	return &url.URL{Scheme: l.scheme, Host: l.name, RawQuery: l.query.Encode()}
 }
 
-// locate takes a URI of an object store apart. Its keys are not
-// percent-encoded.
+// locate parses the URI of an object store. Its keys are not percent-encoded.
 func locate(uri string) (location, error) {
 	scheme, rest, _ := strings.Cut(uri, "://")
 	rest, query, _ := strings.Cut(rest, "?")
@@ -48,7 +47,7 @@ func locate(uri string) (location, error) {
 }
 
 // A client is a connection to one bucket of an object store, shared by every
-// Bucket of this process that is rooted there.
+// Bucket of this process in it.
 type client struct {
 	drv       *blob.Bucket
 	exclusive bool // known to create exclusively and to compare versions
@@ -59,8 +58,8 @@ type client struct {
 	ifVersion func(context.Context, *blob.Attributes) (context.Context, *blob.WriterOptions)
 }
 
-// A dialer opens a client. It takes its parameters out of the location's and
-// refuses the rest.
+// A dialer opens a client. It removes its parameters from those of the location
+// and refuses the rest.
 type dialer func(ctx context.Context, at location) (*client, error)
 
 var clients struct {
@@ -68,7 +67,7 @@ var clients struct {
 	open map[string]*client
 }
 
-// remote opens what dial connects to.
+// remote returns the opener for the buckets that dial connects to.
 func remote(dial dialer) func(context.Context, string) (*Bucket, error) {
 	return func(ctx context.Context, uri string) (*Bucket, error) {
 		at, err := locate(uri)
@@ -83,8 +82,9 @@ func remote(dial dialer) func(context.Context, string) (*Bucket, error) {
 	}
 }
 
-// shared is the process's client of a bucket. What dialling found out (keys,
-// regions) holds for the process's life, so it is not cancelled with ctx.
+// shared returns the process's client of a bucket. What dialling determined
+// (keys, regions) is valid as long as the process lives, so it is not cancelled
+// with ctx.
 func shared(ctx context.Context, at location, dial dialer) (*client, error) {
 	key := at.url().String()
 	clients.Lock()
@@ -103,7 +103,7 @@ func shared(ctx context.Context, at location, dial dialer) (*client, error) {
 	return c, nil
 }
 
-// unknown names the first parameter that is not among the known ones.
+// unknown returns the first parameter that is not among the known ones.
 func unknown(query url.Values, known ...string) error {
 	for name := range query {
 		if !slices.Contains(known, name) {

@@ -29,8 +29,8 @@ func TestS3Conformance(t *testing.T) {
 	}
 }
 
-// Servers that run elsewhere: ROLLMILL_TEST_STORES lists the URIs, separated
-// by blanks. The suite leaves what it wrote.
+// Servers that are already running: ROLLMILL_TEST_STORES lists their URIs,
+// separated by blanks. The suite does not remove what it wrote.
 func TestOtherStoresConformance(t *testing.T) {
 	uris := strings.Fields(os.Getenv("ROLLMILL_TEST_STORES"))
 	if len(uris) == 0 {
@@ -48,9 +48,9 @@ func TestOtherStoresConformance(t *testing.T) {
 	}
 }
 
-// A lost answer, half a body, a refusal: asked for again, and the object is
-// there once, its creator told so.
-func TestWhatFailsForAMomentIsAskedForAgain(t *testing.T) {
+// A request with a lost response, half a body or a temporary refusal is
+// repeated; the object is there once, and its creator gets no error.
+func TestTemporaryFailuresAreRepeated(t *testing.T) {
 	s := fakes3.Start(t)
 	for name, f := range map[string]fakes3.Faults{
 		"refused": {Refused: 0.2}, "cut": {Cut: 0.2}, "lost": {Lost: 0.2},
@@ -97,7 +97,7 @@ func TestWhatFailsForAMomentIsAskedForAgain(t *testing.T) {
 	}
 }
 
-// A cancelled upload in parts leaves no parts.
+// A cancelled multipart upload leaves no parts.
 func TestACancelledUploadLeavesNoParts(t *testing.T) {
 	s := fakes3.Start(t)
 	b := open(t, s.URI("parts"))
@@ -131,9 +131,9 @@ func TestACancelledUploadLeavesNoParts(t *testing.T) {
 	}
 }
 
-// A store that takes a condition and does not keep it is found out, and
-// creates as well as can be.
-func TestAStoreWithoutCreateOnlyIsFoundOut(t *testing.T) {
+// A store that accepts a condition and ignores it is detected, and Create does
+// the best that is possible.
+func TestStoreWithoutCreateOnlyIsDetected(t *testing.T) {
 	s := fakes3.Start(t)
 	s.SetFaults(fakes3.Faults{IgnoreConditions: true})
 	storage.SetSettling(t, 200*time.Millisecond)
@@ -162,8 +162,8 @@ func TestAStoreWithoutCreateOnlyIsFoundOut(t *testing.T) {
 	}
 }
 
-// A store that keeps the condition is asked by two requests at first, and by
-// one in the next process.
+// A store that respects the condition is tested with two requests at first, and
+// with one in the next process.
 func TestAProbeCostsOneRequest(t *testing.T) {
 	s := fakes3.Start(t)
 	for i, want := range []int{2, 1} {
@@ -180,7 +180,7 @@ func TestAProbeCostsOneRequest(t *testing.T) {
 	}
 }
 
-func TestAMissingBucketIsNoMissingObject(t *testing.T) {
+func TestMissingBucketIsNotAMissingObject(t *testing.T) {
 	s := fakes3.Start(t)
 	b := open(t, s.URI("x"))
 	if err := b.Create(t.Context(), "k", []byte("v")); err != nil {
@@ -201,8 +201,8 @@ func TestAMissingBucketIsNoMissingObject(t *testing.T) {
 	}
 }
 
-// What one may count on in a bill: a range is one request, and so is an
-// object.
+// Numbers that a bill depends on: reading a range is one request, and so is
+// writing an object.
 func TestRequestsAreFew(t *testing.T) {
 	s := fakes3.Start(t)
 	b := open(t, s.URI("bill"))
@@ -233,7 +233,7 @@ func TestRequestsAreFew(t *testing.T) {
 	}
 }
 
-// A size that is known is not asked for, and is held against every answer.
+// A known size is not requested, and is compared with every response.
 func TestAKnownSizeSavesARequest(t *testing.T) {
 	s := fakes3.Start(t)
 	for name, b := range map[string]*storage.Bucket{"s3": open(t, s.URI("sized")), "disk": open(t, t.TempDir()), "mem": open(t, "mem://"+t.Name())} {

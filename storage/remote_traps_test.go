@@ -19,7 +19,7 @@ import (
 )
 
 // The defects of gocloud's clients of object stores. When one of these tests
-// fails, the library has changed: look whether the work-around can go.
+// fails, the library has changed: check whether the work-around can be removed.
 
 // takenContainer is an Azure container in which every blob exists already.
 func takenContainer(t *testing.T) *blob.Bucket {
@@ -42,14 +42,14 @@ func takenContainer(t *testing.T) *blob.Bucket {
 }
 
 // A writer whose upload was refused panics when it is closed; Upload, which
-// Draft uses, returns the refusal.
+// Draft uses, returns the error.
 func TestTrapAzureblobPanicsOnARefusedWrite(t *testing.T) {
 	b := takenContainer(t)
 	err := b.Upload(t.Context(), "k", strings.NewReader("x"), &blob.WriterOptions{ContentType: "text/plain", IfNotExist: true})
 	if gcerrors.Code(err) != gcerrors.FailedPrecondition {
 		t.Errorf("Upload: %v", err)
 	}
-	for range 100 { // the upload's goroutine has to be the faster one
+	for range 100 { // the upload's goroutine must be faster
 		if writePanics(t, b) {
 			return
 		}
@@ -68,8 +68,8 @@ func writePanics(t *testing.T, b *blob.Bucket) (panicked bool) {
 	return false
 }
 
-// A cancelled upload in parts sends its end under the cancelled context, so
-// the parts stay and are paid for. Ours are gone.
+// A cancelled multipart upload sends its abort with the cancelled context, so
+// the parts stay and are billed. Ours are removed.
 func TestTrapS3blobLeavesPartsBehind(t *testing.T) {
 	s := fakes3.Start(t)
 	b, err := blob.OpenBucket(t.Context(), strings.Replace(s.URI(""), "/?", "?", 1))
@@ -87,8 +87,8 @@ func TestTrapS3blobLeavesPartsBehind(t *testing.T) {
 	}
 }
 
-// gcsblob takes a refusal for an object that is not there, and s3blob a
-// bucket that is not there; ours are told apart.
+// gcsblob reports a refusal as a missing object, and s3blob does the same for a
+// missing bucket; our errors distinguish them.
 func TestTrapAMissingBucketLooksLikeAMissingObject(t *testing.T) {
 	s := fakes3.Start(t)
 	b, err := blob.OpenBucket(t.Context(), strings.Replace(s.URI(""), "/?", "?", 1))

@@ -8,14 +8,14 @@ import (
 	"github.com/cenkalti/backoff/v5"
 )
 
-// attempts is how often an object store is asked for one thing. Its client
-// library repeats a request by itself a few times within each.
+// attempts is how often an operation on an object store is tried. Within each
+// attempt the client library repeats a request a few times itself.
 const attempts = 5
 
-// A store that takes a connection and then says nothing would be waited for
-// without end: of the client libraries none has a limit of its own. So each
-// request has its time, by the bytes that it moves.
-var patience = 2 * time.Minute // beside the bytes; tests make it shorter
+// A store that accepts a connection and then does not respond would block for
+// ever, because no client library has a limit of its own. So each request has a
+// time limit that depends on the bytes that it transfers.
+var patience = 2 * time.Minute // in addition to the time for the bytes; tests shorten it
 
 const slowest = 256 << 10 // bytes a second
 
@@ -25,7 +25,7 @@ type request struct {
 	timer *time.Timer // nil on a local disk and in memory
 }
 
-// moves gives the request time for so many bytes, from now.
+// moves extends the request's time, from now on, for this many bytes.
 func (r request) moves(bytes int64) {
 	if r.timer != nil {
 		r.timer.Reset(patience + time.Duration(bytes/slowest)*time.Second)
@@ -41,13 +41,13 @@ func inTime(ctx context.Context, f func(request) error) error {
 	defer timer.Stop()
 	err := f(request{ctx, timer})
 	if err != nil && context.Cause(ctx) == errSilent {
-		return errSilent // clients hide it behind what else went wrong then
+		return errSilent // clients hide it behind a secondary error
 	}
 	return err
 }
 
-// retry calls f again while it fails for a moment, if the bucket is in an
-// object store. Each call ends with the request that it is given.
+// retry repeats f while it fails temporarily, if the bucket is in an object
+// store. Each call ends with the request that it is given.
 func (b *Bucket) retry(ctx context.Context, f func(request) error) error {
 	if b.far == nil {
 		return f(request{Context: ctx})
@@ -63,7 +63,7 @@ func (b *Bucket) retry(ctx context.Context, f func(request) error) error {
 		return struct{}{}, err
 	}, backoff.WithBackOff(pauses), backoff.WithMaxTries(attempts))
 	if err != nil && ctx.Err() != nil {
-		return ctx.Err() // clients hide it behind what else went wrong then
+		return ctx.Err() // clients hide it behind a secondary error
 	}
 	return err
 }

@@ -31,7 +31,7 @@ func dialS3(ctx context.Context, at location) (*client, error) {
 	var from *s3.Client
 	plain.As(&from)
 	api := s3.New(from.Options(), func(o *s3.Options) {
-		o.Logger = logging.Nop{} // else a line on stderr for every object without a checksum
+		o.Logger = logging.Nop{} // otherwise it logs a line on stderr for every object without a checksum
 		o.APIOptions = append(o.APIOptions, abortAnyway, matchVersion)
 	})
 	drv, err := s3blob.OpenBucket(ctx, api, at.name, &opener.Options)
@@ -41,18 +41,18 @@ func dialS3(ctx context.Context, at location) (*client, error) {
 	return &client{drv: drv, exclusive: !ofThirdParty(at), ifVersion: ifETag}, nil
 }
 
-// ofThirdParty tells stores that speak S3's protocol from S3, which is known
-// to create exclusively.
+// ofThirdParty reports whether a store only uses S3's protocol. S3 itself is
+// known to create exclusively.
 func ofThirdParty(at location) bool {
 	return at.query.Get("endpoint") != "" || os.Getenv("AWS_ENDPOINT_URL") != "" || os.Getenv("AWS_ENDPOINT_URL_S3") != ""
 }
 
-// abortTime is how long an interrupted upload's end may take.
+// abortTime is how long aborting an interrupted upload may take.
 const abortTime = 20 * time.Second
 
-// abortAnyway sends the end of a multipart upload also when the upload was
-// cancelled. Its parts would stay, and be paid for, unseen: gocloud's writer
-// ends the upload under the context that was cancelled.
+// abortAnyway aborts a multipart upload even when its context was cancelled.
+// gocloud's writer sends the abort with the cancelled context, so the parts
+// would stay, invisible, and be billed.
 func abortAnyway(stack *middleware.Stack) error {
 	return stack.Initialize.Add(middleware.InitializeMiddlewareFunc("abortAnyway",
 		func(ctx context.Context, in middleware.InitializeInput, next middleware.InitializeHandler) (middleware.InitializeOutput, middleware.Metadata, error) {
@@ -68,12 +68,12 @@ func abortAnyway(stack *middleware.Stack) error {
 type etagKey struct{}
 
 // ifETag makes the writes of a context conditional: gocloud has no option for
-// it.
+// this.
 func ifETag(ctx context.Context, a *blob.Attributes) (context.Context, *blob.WriterOptions) {
 	return context.WithValue(ctx, etagKey{}, a.ETag), &blob.WriterOptions{}
 }
 
-// matchVersion puts the condition of ifETag into the request.
+// matchVersion adds the condition of ifETag to the request.
 func matchVersion(stack *middleware.Stack) error {
 	return stack.Initialize.Add(middleware.InitializeMiddlewareFunc("matchVersion",
 		func(ctx context.Context, in middleware.InitializeInput, next middleware.InitializeHandler) (middleware.InitializeOutput, middleware.Metadata, error) {

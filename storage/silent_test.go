@@ -10,9 +10,9 @@ import (
 	"github.com/rollmill/rollmill/storage/fakes3"
 )
 
-// A store that takes requests and never answers is waited for no longer than
-// a request may take, whatever is asked of it.
-func TestAStoreThatSaysNothingIsNotWaitedFor(t *testing.T) {
+// An operation on a store that accepts requests and never responds ends when
+// the time of its request is over.
+func TestSilentStoreTimesOut(t *testing.T) {
 	s := fakes3.Start(t)
 	b := open(t, s.URI("silent"))
 	ctx := t.Context()
@@ -60,8 +60,8 @@ func TestAStoreThatSaysNothingIsNotWaitedFor(t *testing.T) {
 	}
 }
 
-// One that forgets a request now and then is asked again.
-func TestAnUnansweredRequestIsMadeAgain(t *testing.T) {
+// A request that a store did not answer is repeated.
+func TestUnansweredRequestIsRepeated(t *testing.T) {
 	s := fakes3.Start(t)
 	b := open(t, s.URI("forgetful"))
 	storage.SetPatience(t, 500*time.Millisecond)

@@ -1,23 +1,23 @@
-// Package storage gives bytes at a URI: a local folder, process memory or an
-// object store, all through gocloud.dev/blob.
+// Package storage reads and writes bytes at a URI: in a local folder, process
+// memory or an object store, all through gocloud.dev/blob.
 //
-// It knows keys and bytes, nothing of datasets. A Bucket is rooted at a URI
-// prefix; keys are slash-separated and relative to it. Whatever a Bucket
-// writes is invisible until it is whole (Create, Write, Draft), and on a local
-// disk it is synced before it is visible.
+// It knows keys and bytes, and nothing about datasets. A Bucket is rooted at a
+// URI prefix; keys are slash-separated and relative to it. Everything that a
+// Bucket writes is invisible until it is complete (Create, Write, Draft), and
+// on a local disk it is synced before it is visible.
 //
-// On a local disk gocloud's fileblob reads, describes and deletes. It does not
-// write (its writes are not synced and its IfNotExist has several winners) nor
-// list (it passes over folders that it may not read, shows nothing of a root
-// that is a symbolic link, and walks the whole tree again for every thousand
-// keys): see draft.go and walk.go.
+// On a local disk gocloud's fileblob reads, describes and deletes. It is not
+// used for writing (its writes are not synced and its IfNotExist has several
+// winners) or for listing (it skips folders that it may not read, shows nothing
+// below a root that is a symbolic link, and walks the whole tree again for
+// every thousand keys): see draft.go and walk.go.
 //
-// An object store is another machine: what fails for a moment is asked for
-// again (retry.go), and a create whose answer was lost is told from one that
-// another won (exclusive.go). Credentials never stand in a URI.
+// Access to an object store can fail temporarily: such operations are repeated
+// (retry.go), and a create whose response was lost is distinguished from one
+// that another process won (exclusive.go). URIs never hold credentials.
 //
-// To add a scheme: add a line to openers in open.go, and run
-// storagetest.Run over it.
+// To add a scheme: add a line to openers in open.go, and run storagetest.Run on
+// it.
 package storage
 
 import (
@@ -52,22 +52,22 @@ type Object struct {
 	ModTime time.Time
 }
 
-// Hook sees every operation before it happens and may fail it: draft, write,
-// publish, read, stat, open, range, list, delete. It sees "published" after an
-// object became visible, so that it may lose the answer. Draft and write have
-// no key yet. It may be called from many goroutines. See packages counting
-// and faulty.
+// Hook is called before every operation and may make it fail: draft, write,
+// publish, read, stat, open, range, list, delete. It is called with "published"
+// after an object became visible, so that a test can lose the response. Draft
+// and write have no key yet. It may be called from many goroutines. See
+// packages counting and faulty.
 type Hook func(op, key string) error
 
-// Meter sees how many bytes an operation moved, after it did: read, range and
-// write.
+// Meter is called after an operation with the number of bytes that it
+// transferred: read, range and write.
 type Meter func(op, key string, bytes int64)
 
-// Ranges sees which bytes of an object were read by ranges, after they were.
+// Ranges is called after a range of an object was read, with its bytes.
 type Ranges func(key string, off, bytes int64)
 
-// WithHook returns the same bucket, its operations reported to h before any
-// hook that it has already.
+// WithHook returns the same bucket with its operations reported to h before any
+// hook that it already has.
 func (b *Bucket) WithHook(h Hook) *Bucket {
 	c := *b
 	if inner := b.wrap; inner != nil {
@@ -83,8 +83,8 @@ func (b *Bucket) WithHook(h Hook) *Bucket {
 	return &c
 }
 
-// WithMeter returns the same bucket, the bytes that it moves reported to m
-// and to any meter that it has already.
+// WithMeter returns the same bucket with its transferred bytes reported to m
+// and to any meter that it already has.
 func (b *Bucket) WithMeter(m Meter) *Bucket {
 	c := *b
 	if inner := b.meter; inner != nil {
@@ -98,8 +98,8 @@ func (b *Bucket) WithMeter(m Meter) *Bucket {
 	return &c
 }
 
-// WithRanges returns the same bucket, the ranges that are read of its objects
-// reported to r and to any Ranges that it has already.
+// WithRanges returns the same bucket with the ranges read from its objects
+// reported to r and to any Ranges that it already has.
 func (b *Bucket) WithRanges(r Ranges) *Bucket {
 	c := *b
 	if inner := b.ranges; inner != nil {
@@ -113,13 +113,14 @@ func (b *Bucket) WithRanges(r Ranges) *Bucket {
 	return &c
 }
 
-// URI is where the bucket is rooted, without credentials or a trailing slash.
+// URI returns where the bucket is rooted, without credentials or a trailing
+// slash.
 func (b *Bucket) URI() string { return b.uri }
 
 // Local returns the folder of a bucket on a local disk, and whether it is one.
 func (b *Bucket) Local() (string, bool) { return b.disk, b.disk != "" }
 
-// begin is what every operation on a key starts with.
+// begin starts every operation on a key.
 func (b *Bucket) begin(ctx context.Context, op, key string) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -151,7 +152,7 @@ func (b *Bucket) movedRange(key string, off int64, bytes int) {
 }
 
 // checkKey refuses keys that would lead out of the bucket, or that some store
-// would keep under another name.
+// would store under another name.
 func checkKey(key string) error {
 	wrong := ""
 	for _, part := range strings.Split(key, "/") {
@@ -166,7 +167,7 @@ func checkKey(key string) error {
 	case !utf8.ValidString(key) || strings.ContainsFunc(key, unicode.IsControl):
 		wrong = "it holds control characters or is not UTF-8"
 	case strings.HasSuffix(key, ".attrs") || strings.Contains(key, "__0x"):
-		wrong = "it ends in .attrs or holds __0x, which gocloud keeps for itself"
+		wrong = "it ends in .attrs or holds __0x, which gocloud reserves"
 	}
 	if wrong != "" {
 		return fmt.Errorf("key %q cannot be used: %s", key, wrong)
@@ -174,7 +175,7 @@ func checkKey(key string) error {
 	return nil
 }
 
-// place is where an error happened.
+// place returns where an error happened.
 func (b *Bucket) place(key string) string {
 	if key == "" {
 		return b.uri
@@ -186,8 +187,8 @@ func (b *Bucket) place(key string) string {
 	return base + "/" + key + "?" + query
 }
 
-// fail gives an error its kind, the step, and the place. io.EOF and the
-// context's errors stay what they are.
+// fail adds to an error its kind, the step and the place. io.EOF and the
+// context's errors are returned unchanged.
 func (b *Bucket) fail(op, key string, err error) error {
 	if err == nil {
 		return nil

@@ -23,7 +23,7 @@ func open(t *testing.T, uri string) *storage.Bucket {
 	return b
 }
 
-// files lists everything in a folder, hidden or not.
+// files returns all files in a folder, hidden or not.
 func files(t *testing.T, dir string) []string {
 	t.Helper()
 	var out []string
@@ -75,7 +75,7 @@ func TestMemoryIsSharedByName(t *testing.T) {
 	}
 }
 
-// A local bucket leaves its objects, readable by others, and nothing else.
+// A local bucket leaves its objects, readable by others, and no other files.
 func TestALocalFolderHoldsNothingElse(t *testing.T) {
 	dir := t.TempDir()
 	b := open(t, dir)
@@ -114,7 +114,7 @@ func TestReadingMakesNoFolder(t *testing.T) {
 	}
 }
 
-func TestWhatMayNotBeReadIsAnError(t *testing.T) {
+func TestUnreadableFolderIsAnError(t *testing.T) {
 	if os.Geteuid() == 0 {
 		t.Skip("root may read everything")
 	}
@@ -142,7 +142,7 @@ func TestWhatMayNotBeReadIsAnError(t *testing.T) {
 	}
 }
 
-func TestAFileIsNoFolder(t *testing.T) {
+func TestFileIsNotAFolder(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
 	if err := os.WriteFile(file, nil, 0o644); err != nil {
 		t.Fatal(err)
@@ -156,7 +156,7 @@ func TestAFileIsNoFolder(t *testing.T) {
 	}
 }
 
-func TestADeviceThatIsFullIsNamed(t *testing.T) {
+func TestFullDeviceIsNamed(t *testing.T) {
 	if _, err := os.Stat("/dev/full"); err != nil {
 		t.Skip("no /dev/full")
 	}

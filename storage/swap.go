@@ -13,14 +13,14 @@ import (
 	"gocloud.dev/blob"
 )
 
-// Swap replaces an object that holds exactly old, whole or not at all. When it
-// holds anything else, or is gone, nothing changes and the error is
-// ErrChanged. Of racing swaps of one content exactly one succeeds.
+// Swap replaces an object whose content is exactly old, completely or not at
+// all. When it has any other content, or is gone, nothing changes and the error
+// is ErrChanged. Exactly one of concurrent swaps of one content succeeds.
 //
 // On a local disk the comparison and the rename are made under a lock of the
-// object's folder, which ends with its process. Object stores compare
-// themselves (If-Match). A store that cannot is given a create-only claim for
-// each content that is replaced: see swapByClaim.
+// object's folder, which ends with its process. Object stores compare versions
+// themselves (If-Match). In a store that cannot, a create-only claim is made
+// for each content that is replaced: see swapByClaim.
 func (b *Bucket) Swap(ctx context.Context, key string, old, data []byte) error {
 	if err := b.begin(ctx, "publish", key); err != nil {
 		return err
@@ -60,7 +60,7 @@ func (b *Bucket) swapFile(ctx context.Context, key string, old, data []byte) err
 	return d.publishFile(key, false)
 }
 
-// holds returns ErrChanged unless the object is exactly this.
+// holds returns ErrChanged unless the object has exactly this content.
 func (b *Bucket) holds(ctx context.Context, key string, want []byte) error {
 	is, err := b.Read(ctx, key)
 	if errors.Is(err, ErrNotExist) || err == nil && !bytes.Equal(is, want) {
@@ -69,8 +69,7 @@ func (b *Bucket) holds(ctx context.Context, key string, want []byte) error {
 	return err
 }
 
-// memory is held while an object of the process's memory is compared and
-// written.
+// memory is locked while an object in process memory is compared and written.
 var memory sync.Mutex
 
 func (b *Bucket) swapInMemory(ctx context.Context, key string, old, data []byte) error {
@@ -94,9 +93,9 @@ func (b *Bucket) upload(ctx context.Context, key string, data []byte, o *blob.Wr
 	})
 }
 
-// swapFar asks the store for the object's version first, then for its
-// content: if this is old, and the version still is what it was when the
-// store writes, nobody wrote between.
+// swapFar reads the object's version first and then its content: if the content
+// is old, and the version is unchanged when the store writes, no other process
+// has written in between.
 func (b *Bucket) swapFar(ctx context.Context, key string, old, data []byte) error {
 	conditional, err := b.comparesVersions(ctx)
 	if err != nil {
@@ -128,12 +127,13 @@ func (b *Bucket) swapFar(ctx context.Context, key string, old, data []byte) erro
 	if kind := kindOf(err); kind != ErrExist && kind != ErrNotExist {
 		return err
 	}
-	// Refused: by another's version, or by our own, whose answer was lost.
+	// Refused because of another's version, or of our own whose response was
+	// lost.
 	return b.holds(ctx, key, data)
 }
 
-// comparesVersions reports whether the store refuses a write whose version is
-// not the object's. A store of a third party is asked once.
+// comparesVersions reports whether the store refuses a write that names another
+// version than the object's. A store of a third party is tested once.
 func (b *Bucket) comparesVersions(ctx context.Context) (bool, error) {
 	if b.far.exclusive {
 		return true, nil
@@ -156,11 +156,12 @@ func (b *Bucket) comparesVersions(ctx context.Context) (bool, error) {
 	return p.yes, nil
 }
 
-// swapByClaim swaps where the store takes any write for a replacement. The
-// right to replace a content belongs to the one create-only claim of that
-// content, which holds what replaces it, so that anybody may finish what its
-// owner began. A process suspended between its last look and its write may
-// still undo a later swap: no scheme without a condition can prevent that.
+// swapByClaim swaps in a store that accepts every write as a replacement. The
+// right to replace a content belongs to the creator of the single create-only
+// claim for that content. The claim holds the replacement, so that any process
+// may finish a swap that its owner began. A process that is suspended between
+// its last check and its write may still undo a later swap: no method without
+// conditional writes can prevent that.
 func (b *Bucket) swapByClaim(ctx context.Context, key string, old, data []byte) error {
 	if err := b.holds(ctx, key, old); err != nil {
 		return err

@@ -14,7 +14,7 @@ import (
 	"github.com/rollmill/rollmill/storage/fakes3"
 )
 
-// A store that creates exclusively and ignores versions swaps by claims.
+// In a store that creates exclusively and ignores versions, Swap uses claims.
 func TestSwapWhereTheStoreIgnoresVersions(t *testing.T) {
 	s := fakes3.Start(t)
 	s.SetFaults(fakes3.Faults{IgnoreVersions: true})
@@ -25,7 +25,7 @@ func TestSwapWhereTheStoreIgnoresVersions(t *testing.T) {
 	}
 }
 
-// A swap that was done, and whose answer was lost, is done.
+// A swap whose response was lost has happened.
 func TestSwapWhoseAnswerIsLost(t *testing.T) {
 	s := fakes3.Start(t)
 	b := open(t, s.URI("lost"))
@@ -46,7 +46,7 @@ func TestSwapWhoseAnswerIsLost(t *testing.T) {
 	}
 }
 
-// Another's lock is waited for, and not for ever.
+// Swap waits for another process's lock, but not for ever.
 func TestSwapWaitsForTheFolderAndGivesUp(t *testing.T) {
 	dir := t.TempDir()
 	b := open(t, dir)
@@ -67,8 +67,8 @@ func TestSwapWaitsForTheFolderAndGivesUp(t *testing.T) {
 	}
 }
 
-// A network file system may make the link and lose its answer; the repetition
-// is told that the name is taken.
+// A network file system may make the link and lose the response; the repeated
+// call gets an error because the name exists.
 func TestCreateWhoseLinkWasMadeBefore(t *testing.T) {
 	dir := t.TempDir()
 	b := open(t, dir)
@@ -97,8 +97,8 @@ func TestCreateWhoseLinkWasMadeBefore(t *testing.T) {
 	}
 }
 
-// An object that is larger than what is read whole is an error that says so,
-// before memory is taken for it.
+// An object that is too large to be read whole is an error that says so, before
+// memory is allocated for it.
 func TestReadIsBounded(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "k"), nil, 0o644); err != nil {

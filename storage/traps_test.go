@@ -18,7 +18,8 @@ import (
 )
 
 // The defects of gocloud that this package works around. When one of these
-// tests fails, the library has changed: look whether the work-around can go.
+// tests fails, the library has changed: check whether the work-around can be
+// removed.
 
 func fileBucket(t *testing.T, dir string, o *fileblob.Options) *blob.Bucket {
 	t.Helper()
@@ -32,8 +33,8 @@ func fileBucket(t *testing.T, dir string, o *fileblob.Options) *blob.Bucket {
 
 var quiet = &fileblob.Options{NoTempDir: true, Metadata: fileblob.MetadataDontWrite}
 
-// fileblob looks whether a key is free and renames later. Two writers that
-// both looked before either renamed both win; here both are held between.
+// fileblob checks whether a key is free and renames later. If two writers both
+// check before either renames, both succeed; here both are stopped in between.
 func TestTrapFileblobCreatesTwice(t *testing.T) {
 	b := fileBucket(t, t.TempDir(), quiet)
 	// With 64 writers at once some pair overlaps in every few rounds.
@@ -105,8 +106,8 @@ func TestTrapFileblobListsNothingBehindALink(t *testing.T) {
 	}
 }
 
-// The code of a refused create is FailedPrecondition, whatever doc comments
-// say, and memblob's is atomic.
+// The code of a refused create is FailedPrecondition, contrary to the doc
+// comments, and memblob's create is atomic.
 func TestTrapTheCodeOfARefusedCreate(t *testing.T) {
 	for name, b := range map[string]*blob.Bucket{"mem": memblob.OpenBucket(nil), "file": fileBucket(t, t.TempDir(), quiet)} {
 		o := &blob.WriterOptions{IfNotExist: true, ContentType: "application/octet-stream"}
@@ -118,7 +119,7 @@ func TestTrapTheCodeOfARefusedCreate(t *testing.T) {
 	}
 }
 
-// fileblob renames some keys and tells no one; ours are refused before.
+// fileblob silently renames some keys; ours refuses them.
 func TestTrapFileblobRenamesKeys(t *testing.T) {
 	dir := t.TempDir()
 	b := fileBucket(t, dir, quiet)

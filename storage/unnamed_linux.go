@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// unnamedFile opens a file without a name in a folder, where the file system
-// has such files and /proc is there to link them from.
+// unnamedFile opens an unnamed file in a folder, if the file system has such
+// files and /proc is available to link them from.
 func unnamedFile(dir string) (*os.File, error) {
 	fd, err := unix.Open(dir, unix.O_TMPFILE|unix.O_RDWR|unix.O_CLOEXEC, 0o666)
 	if err != nil {

@@ -7,8 +7,8 @@ import (
 	"os"
 )
 
-// unnamedFile fails: only Linux has unnamed files, and drafts are named
-// temporary files elsewhere.
+// unnamedFile fails: only Linux has unnamed files, and elsewhere drafts are
+// named temporary files.
 func unnamedFile(string) (*os.File, error) { return nil, errors.ErrUnsupported }
 
 func linkUnnamed(*os.File, string) error { return errors.ErrUnsupported }

@@ -9,9 +9,9 @@ import (
 	"strings"
 )
 
-// Path returns the local path of a URI or path, and false for other schemes.
-// A file URI is percent-encoded and absolute, or ./ and relative to the
-// working folder: file:///a%20b, file://localhost/a, file://./a.
+// Path returns the local path of a URI or path, and false for other schemes. A
+// file URI is percent-encoded and absolute, or begins with ./ and is relative
+// to the working folder: file:///a%20b, file://localhost/a, file://./a.
 func Path(uri string) (string, bool, error) {
 	rest, isFile := strings.CutPrefix(uri, "file://")
 	if !isFile {
@@ -24,14 +24,14 @@ func Path(uri string) (string, bool, error) {
 		rest = strings.TrimPrefix(rest, host)
 	case "", ".", "..":
 	default:
-		return "", true, fmt.Errorf("a file URI is file:///PATH or file://./PATH; %q is no folder of this machine", host[strings.LastIndex(host, "@")+1:])
+		return "", true, fmt.Errorf("a file URI is file:///PATH or file://./PATH; %q is not a folder on this machine", host[strings.LastIndex(host, "@")+1:])
 	}
 	p, err := url.PathUnescape(rest)
 	return p, true, err
 }
 
-// Join appends slash-separated elements to a URI or a local path. An element
-// .. steps back, but never out of the URI's host.
+// Join appends slash-separated elements to a URI or a local path. An element ..
+// goes up, but never above the URI's host.
 func Join(uri string, elem ...string) string {
 	if !strings.Contains(uri, "://") {
 		return filepath.Join(append([]string{uri}, elem...)...)
@@ -59,8 +59,8 @@ func Join(uri string, elem ...string) string {
 	return base
 }
 
-// escaped writes a path's part as a file URI has it. Keys in the URIs of
-// object stores are not percent-encoded.
+// escaped returns a part of a path in the form for a URI of the scheme. Only
+// file URIs are percent-encoded.
 func escaped(scheme, part string) string {
 	if scheme != "file" {
 		return part
@@ -68,7 +68,7 @@ func escaped(scheme, part string) string {
 	return strings.NewReplacer("%", "%25", "?", "%3F", "#", "%23").Replace(part)
 }
 
-// Split cuts the last element off a URI or a local path: the folder and name.
+// Split returns the folder of a URI or a local path, and its last element.
 func Split(uri string) (dir, name string) {
 	if !strings.Contains(uri, "://") {
 		return filepath.Dir(uri), filepath.Base(uri)
@@ -90,12 +90,12 @@ func Split(uri string) (dir, name string) {
 	return dir, name
 }
 
-// secret matches a query parameter that may carry a credential: its name, and
+// secret matches a query parameter that may hold a credential: its name, and
 // then its value.
 var secret = regexp.MustCompile(`(?i)([?&][^=&]*(?:secret|token|password|passwd|credential|signature|access_?key|api_?key|account_?key|sas|sig)[^=&]*=)[^&#]*`)
 
-// Redact removes credentials from a URI, for records, logs and errors: what
-// stands before the host's @, and parameters that are named like secrets.
+// Redact removes credentials from a URI, for records, logs and errors: the part
+// before the host's @, and parameters with the names of secrets.
 func Redact(uri string) string {
 	scheme, rest, found := strings.Cut(uri, "://")
 	if !found {

@@ -40,7 +40,7 @@ func TestJoinAndSplit(t *testing.T) {
 		{"s3://b", "s3://", "b"}, {"file:///a/b%20c", "file:///a", "b c"}, {"mem://m/a", "mem://m", "a"},
 	} {
 		if c.uri == "/x/" {
-			continue // filepath's own idea of it
+			continue // filepath treats this differently
 		}
 		if dir, name := storage.Split(c.uri); dir != c.dir || name != c.name {
 			t.Errorf("Split(%q) = %q, %q; want %q, %q", c.uri, dir, name, c.dir, c.name)
@@ -52,7 +52,7 @@ func TestRedact(t *testing.T) {
 	for uri, want := range map[string]string{
 		"s3://key:secret@bucket/p?region=x":       "s3://bucket/p?region=x",
 		"https://u@h/p":                           "https://h/p",
-		"s3://a:b%zz@bucket":                      "s3://bucket", // no parser takes this one, it may not leak all the same
+		"s3://a:b%zz@bucket":                      "s3://bucket", // no parser accepts this URI, but its password must not leak
 		"s3://b/name@0":                           "s3://b/name@0",
 		"azblob://c/p?sv=1&sig=abc%2B&x=y":        "azblob://c/p?sv=1&sig=redacted&x=y",
 		"s3://b?region=x&AWS_Secret_Access_Key=s": "s3://b?region=x&AWS_Secret_Access_Key=redacted",

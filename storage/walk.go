@@ -10,10 +10,10 @@ import (
 	"strings"
 )
 
-// walk yields the files under a folder as objects, in key order. Links to
-// files are followed, links to folders are not (they may lead in circles); the
-// folder itself may be one. What vanishes meanwhile is passed over, what may
-// not be read is an error.
+// walk yields the files under a folder as objects, in key order. Links to files
+// are followed, links to folders are not, because they may form cycles; the
+// folder itself may be a link. A file that disappears meanwhile is skipped; a
+// folder that may not be read is an error.
 func walk(ctx context.Context, root, prefix string, yield func(Object, error) bool) error {
 	w := walker{ctx: ctx, prefix: prefix, yield: yield}
 	err := w.folder(root, "")
@@ -42,8 +42,8 @@ func (w *walker) folder(dir, key string) error {
 	if err != nil {
 		return err
 	}
-	// A folder sorts as its name with a slash, which is how its keys go on:
-	// "a.b" comes before "a/x".
+	// A folder sorts like its name with a slash, because its keys continue with
+	// one: "a.b" comes before "a/x".
 	names := make([]string, len(entries))
 	for i, e := range entries {
 		names[i] = e.Name()
@@ -69,7 +69,7 @@ func (w *walker) entry(dir, key, name string) error {
 	case isFolder && (strings.HasPrefix(key, w.prefix) || strings.HasPrefix(w.prefix, key)):
 		return w.folder(filepath.Join(dir, base), key)
 	case isFolder || !strings.HasPrefix(key, w.prefix) || checkKey(key) != nil:
-		return nil // not ours: such a key cannot be read
+		return nil // not written by rollmill: such a key cannot be read
 	}
 	info, err := os.Stat(filepath.Join(dir, base))
 	if errors.Is(err, fs.ErrNotExist) {

@@ -2,10 +2,10 @@ package storage
 
 import "context"
 
-// Wrapping returns a context under which Open hands out what wrap makes of
-// each bucket: for tests that count or fail what a whole command asks of
-// storage, without its buckets in hand. Of two, the outer context's wraps
-// first.
+// Wrapping returns a context in which Open returns what wrap makes from each
+// bucket: for tests that count or fail the storage operations of a whole
+// command without access to its buckets. With two of them, the wrap of the
+// outer context is applied first.
 func Wrapping(ctx context.Context, wrap func(*Bucket) *Bucket) context.Context {
 	if inner := wrapper(ctx); inner != nil {
 		outer := wrap

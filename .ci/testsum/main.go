@@ -1,7 +1,7 @@
-// Testsum reads `go test -json` and prints what failed, what was skipped, a
-// line for each package, and a count. It fails when a test failed, or when one
-// was skipped that the file named by its argument does not list ("package
-// test" a line, # for remarks).
+// Testsum reads `go test -json` and prints failures, skipped tests, a line for
+// each package, and counts. It fails when a test failed, or when a test was
+// skipped that is not listed in the file named by its argument ("package test"
+// on each line, # for comments).
 package main
 
 import (
@@ -81,8 +81,8 @@ func main() {
 	}
 }
 
-// printUnended prints what a package and its tests wrote that had not ended when
-// it failed: where it panicked, or what it waited for when its time was over.
+// printUnended prints the output of a failed package and of its tests that had not
+// ended: where it panicked, or what it waited for when its time was over.
 func printUnended(output map[string]*strings.Builder, pkg string) {
 	for _, name := range slices.Sorted(maps.Keys(output)) {
 		if strings.HasPrefix(name, pkg+" ") {

@@ -17,10 +17,10 @@ import (
 	"github.com/rollmill/rollmill/stages/rollout/recorder"
 )
 
-// TestRealAgents runs agents written with the frameworks that teams use,
-// unchanged, against the sandbox, and holds the dataset to the sandbox's own
-// log: every token that it sampled, and its logprob, is in one message of one
-// trajectory, after the prompt that it was sampled for.
+// TestRealAgents runs unchanged agents of common frameworks against the sandbox
+// and compares the dataset with the sandbox's own log: every sampled token, with
+// its logprob, is in one message of one trajectory, after the prompt for which it
+// was sampled.
 func TestRealAgents(t *testing.T) {
 	root, err := filepath.Abs("../..")
 	if err != nil {
@@ -56,8 +56,8 @@ func TestRealAgents(t *testing.T) {
 	}
 }
 
-// TestAgentsInOtherLanguages runs the examples of programs that need no
-// framework: one a trajectory, and one that lives on.
+// TestAgentsInOtherLanguages runs the example programs that need no framework:
+// one process per trajectory, and one worker for all of them.
 func TestAgentsInOtherLanguages(t *testing.T) {
 	root, err := filepath.Abs("../..")
 	if err != nil {
@@ -102,7 +102,7 @@ func TestAgentsInOtherLanguages(t *testing.T) {
 }
 
 // rolloutOfSandbox runs an agent twice on an example, and returns the rows and
-// what the sandbox says that it sampled.
+// the sandbox's log of samples.
 func rolloutOfSandbox(t *testing.T, agent string, more ...string) (rows []formats.Trajectory, log []sandbox.Sample) {
 	t.Helper()
 	dir := t.TempDir()
@@ -118,11 +118,11 @@ func rolloutOfSandbox(t *testing.T, agent string, more ...string) (rows []format
 		t.Fatal(err)
 	}
 	out := filepath.Join(dir, "rollout")
-	code, _, talk := rollmill(t, append([]string{"rollout", "--examples", examples, "--agent", agent, "--generations", "2", "--concurrency", "2",
-		"--agent-env", "LITELLM_LOCAL_MODEL_COST_MAP=True", // it would ask the network for prices
+	code, _, stderr := rollmill(t, append([]string{"rollout", "--examples", examples, "--agent", agent, "--generations", "2", "--concurrency", "2",
+		"--agent-env", "LITELLM_LOCAL_MODEL_COST_MAP=True", // otherwise it fetches prices from the network
 		"--sampling-seed", "3", "--url", web.URL + "/v1", "--model", "policy", "--max-failure-rate", "0", "--out", out}, more...)...)
 	if code != 0 {
-		t.Fatalf("exit code %d: %s", code, talk)
+		t.Fatalf("exit code %d: %s", code, stderr)
 	}
 	if err := server.Close(); err != nil {
 		t.Fatal(err)
@@ -137,7 +137,7 @@ func rolloutOfSandbox(t *testing.T, agent string, more ...string) (rows []format
 	return rows, readSamples(t, samples)
 }
 
-// readSamples is the sandbox's log.
+// readSamples returns the sandbox's log.
 func readSamples(t *testing.T, file string) (log []sandbox.Sample) {
 	t.Helper()
 	text, err := os.ReadFile(file)
@@ -154,8 +154,8 @@ func readSamples(t *testing.T, file string) (log []sandbox.Sample) {
 	return log
 }
 
-// checkRealAgent holds a row to what each of these agents does: two turns, a
-// tool's result in one path, and returns what it says was sampled.
+// checkRealAgent checks that a row has what each of these agents does: two turns
+// and a tool's result in one path. It returns the samples in the row.
 func checkRealAgent(t *testing.T, row *formats.Trajectory) (sampled []string) {
 	t.Helper()
 	if row.Status != formats.StatusOK || row.TokenSource != formats.TokensChoice || len(row.ToolSets) != 1 {
@@ -172,7 +172,7 @@ func checkRealAgent(t *testing.T, row *formats.Trajectory) (sampled []string) {
 			continue
 		}
 		if m.PrefixBreak != "" {
-			context = nil // the delta is the whole
+			context = nil // the delta is the whole prompt
 			if m.PrefixBreak != recorder.BreakArguments {
 				t.Errorf("message %d: the prefix broke by %s", i, m.PrefixBreak)
 			}
@@ -191,7 +191,8 @@ func checkRealAgent(t *testing.T, row *formats.Trajectory) (sampled []string) {
 	return sampled
 }
 
-// sampleText is one answer as text: equal for equal ids and logprobs.
+// sampleText returns one answer as text, which is equal for equal ids and
+// logprobs.
 func sampleText(prompt, ids []int, logprobs []float64) string {
 	short := make([]float32, len(logprobs))
 	for i, x := range logprobs {

@@ -25,27 +25,27 @@ const (
 	firstStep = "see `rollmill --help`"
 )
 
-// command is one subcommand: what help says, its flags, its plain function.
+// command is one subcommand: its help, its settings and its function.
 type command struct {
-	name    string
-	heading string   // stagesHeading or commandsHeading
-	usage   string   // one lower-case phrase
-	about   string   // paragraphs for --help and the page
-	words   string   // the arguments it takes, as help shows them; "" for none
-	gives   []string // settings that the words are given to, in order; nil when the command reads words itself
-	section string   // of the config whose keys it has; "" for its own
+	name        string
+	heading     string   // stagesHeading or commandsHeading
+	usage       string   // one lower-case phrase
+	about       string   // paragraphs for --help and the page
+	args        string   // its arguments, as help shows them; "" for none
+	argSettings []string // settings that take the arguments, in order; nil when the command reads them itself
+	section     string   // of the config file whose keys it has; "" for its own
 	body
 
-	parts []command // subcommands, each with a full name such as "storage check"; such a command does nothing itself
+	parts []command // subcommands, each with a full name such as "storage check"; a command that has them does nothing itself
 }
 
-// body is what a command does with its settings.
+// body is a command's settings and its function.
 type body struct {
-	settings func() plugin.Settings // at their defaults
+	settings func() plugin.Settings // returns them at their defaults
 	do       func(ctx context.Context, s *session, o plugin.Settings) error
 }
 
-// with makes a command's body of its settings and its function.
+// with returns a body with typed settings.
 func with[S plugin.Settings](fresh func() S, do func(context.Context, *session, S) error) body {
 	return body{
 		settings: func() plugin.Settings { return fresh() },
@@ -62,13 +62,14 @@ func (cmd command) fresh() (plugin.Settings, []*option) {
 	return settings, optionsOf(plugin.Declared(settings))
 }
 
-// options are the command's own, at their defaults.
+// options returns the command's own options, at their defaults.
 func (cmd command) options() []*option {
 	_, options := cmd.fresh()
 	return options
 }
 
-// commands is the list, in the order of the data.
+// commands lists the commands: the stages in the order of the data, then the
+// others.
 func commands() []command {
 	return []command{
 		rolloutCommand,
@@ -98,11 +99,11 @@ type session struct {
 	command string
 	config  *configured
 	options []*option
-	words   []string
-	opened  []io.Closer // for as long as the command runs
+	args    []string
+	opened  []io.Closer // closed when the command ends
 }
 
-// close ends what the command opened.
+// close closes what the command opened.
 func (s *session) close() (err error) {
 	for _, c := range s.opened {
 		err = errors.Join(err, c.Close())
@@ -110,22 +111,22 @@ func (s *session) close() (err error) {
 	return err
 }
 
-// given reports whether the command line, the environment or the configuration
-// says a setting.
+// given reports whether a setting was given on the command line, in the
+// environment or in the configuration.
 func (s *session) given(name string) bool {
 	o := optionNamed(s.options, name)
 	return o != nil && o.texts != nil
 }
 
-// stageEnv is what the process gives a stage.
+// stageEnv returns the log and the progress meter for a stage.
 func (s *session) stageEnv() stages.Env {
 	return stages.Env{Log: s.logger(), Progress: s.meter}
 }
 
-// run is the whole program. It returns the exit code.
+// run runs the command line and returns the exit code.
 func run(ctx context.Context, s *streams, args []string) int {
 	name := ""
-	err := newApp(s, &name).RunContext(ctx, wordsLast(args))
+	err := newApp(s, &name).RunContext(ctx, argsLast(args))
 	code := exitCode(ctx, err)
 	if err != nil {
 		s.fail(name, code, err)
@@ -135,15 +136,15 @@ func run(ctx context.Context, s *streams, args []string) int {
 
 func newApp(s *streams, name *string) *cli.App {
 	global := newGlobals()
-	everywhere := optionsOf(plugin.Declared(global)) // shared, so that they may stand before the command or after it
+	everywhere := optionsOf(plugin.Declared(global)) // shared, so that they may come before or after the command
 	app := &cli.App{
 		Name:                      "rollmill",
 		Usage:                     synopsis,
 		Version:                   version(),
 		Writer:                    s.out,
-		ErrWriter:                 io.Discard, // errors are told once, by run
+		ErrWriter:                 io.Discard, // run reports each error once
 		Flags:                     flagsOf(everywhere),
-		HideHelp:                  true, // --help is a setting of ours, so that it can show the plug-ins chosen
+		HideHelp:                  true, // --help is our own setting, so that it can show the chosen plug-ins
 		DisableSliceFlagSeparator: true,
 		ExitErrHandler:            func(*cli.Context, error) {},
 		OnUsageError:              func(_ *cli.Context, err error, _ bool) error { return flagError(err, everywhere) },
@@ -191,19 +192,20 @@ func (cmd command) build(s *streams, name *string, global *globals, everywhere [
 			c.Context = dataset.WithBases(secret.With(c.Context, s.secrets), global.Bases)
 			err = errors.Join(cmd.do(c.Context, session, settings), session.close())
 			if n := s.secrets.Replaced(); n > 0 {
-				session.logger().Warn("secrets of this process stood in what it wrote, and were redacted; who repeats them?", "values", n)
+				session.logger().Warn("secrets were redacted from what this command wrote; check which program or service repeats them", "values", n)
 			}
 			return err
 		},
 	}
 }
 
-// session reads what decides a run: flags, --set, environment, config file.
+// session applies flags, --set, the environment and the config file to the
+// settings, and returns the session with them.
 func (cmd command) session(s *streams, c *cli.Context, global *globals, everywhere []*option, settings plugin.Settings, own []*option) (*session, error) {
-	if err := cmd.checkWords(c.Args().Slice()); err != nil {
+	if err := cmd.checkArgs(c.Args().Slice()); err != nil {
 		return nil, err
 	}
-	if err := cmd.giveWords(c.Args().Slice(), own); err != nil {
+	if err := cmd.assignArgs(c.Args().Slice(), own); err != nil {
 		return nil, err
 	}
 	config, err := readConfig(s, global)
@@ -216,7 +218,7 @@ func (cmd command) session(s *streams, c *cli.Context, global *globals, everywhe
 	if err := config.apply(cmd.configSection(), own); err != nil {
 		return nil, err
 	}
-	if err := strangers(own); err != nil {
+	if err := checkChosen(own); err != nil {
 		return nil, err
 	}
 	if err := s.setGlobals(global); err != nil {
@@ -225,10 +227,10 @@ func (cmd command) session(s *streams, c *cli.Context, global *globals, everywhe
 	if err := s.checkVariables(); err != nil {
 		return nil, err
 	}
-	if err := s.settle(settings, own); err != nil {
+	if err := s.resolveSecrets(settings, own); err != nil {
 		return nil, err
 	}
-	return &session{streams: s, command: cmd.name, config: config, options: own, words: c.Args().Slice()}, nil
+	return &session{streams: s, command: cmd.name, config: config, options: own, args: c.Args().Slice()}, nil
 }
 
 func (cmd command) configSection() string {
@@ -239,38 +241,38 @@ func (cmd command) configSection() string {
 	return name
 }
 
-func (cmd command) checkWords(words []string) error {
-	most := len(strings.Fields(cmd.words))
-	if len(words) <= most {
+func (cmd command) checkArgs(args []string) error {
+	most := len(strings.Fields(cmd.args))
+	if len(args) <= most {
 		return nil
 	}
 	advice := "datasets are flags: --in, --out"
 	if most > 0 {
 		advice = "write " + cmd.synopsis()
 	}
-	if most == 0 && optionNamed(cmd.options(), "in") != nil && len(words) == 1 {
-		advice += "; did you mean --in " + words[0] + "?"
+	if most == 0 && optionNamed(cmd.options(), "in") != nil && len(args) == 1 {
+		advice += "; did you mean --in " + args[0] + "?"
 	}
 	switch {
-	case strings.HasPrefix(words[len(words)-1], "-") && most == 0:
-		advice = "flags come before words, and this command takes no words"
+	case strings.HasPrefix(args[len(args)-1], "-") && most == 0:
+		advice = "this command takes no arguments; remove it so that the flags after it are read"
 	}
-	return usage(advice, "unexpected argument %q", words[most])
+	return usage(advice, "unexpected argument %q", args[most])
 }
 
-// appAction runs when no command was found: nothing was asked for, help was,
-// or the name is wrong.
+// appAction runs when the parser found no command: the command line is empty,
+// asks for help, or names an unknown command.
 func appAction(s *streams, c *cli.Context, global *globals) error {
-	words := c.Args().Slice()
+	args := c.Args().Slice()
 	switch {
-	case len(words) > 0 && words[0] == "help":
-		return help(s, words[1:])
-	case len(words) > 0:
-		return usage(plugin.Nearest(words[0], commandNames(), firstStep), "there is no command %q", words[0])
+	case len(args) > 0 && args[0] == "help":
+		return help(s, args[1:])
+	case len(args) > 0:
+		return usage(plugin.Nearest(args[0], commandNames(), firstStep), "there is no command %q", args[0])
 	case global.Help:
 		return help(s, nil)
 	}
-	return usage(firstStep, "no command")
+	return usage(firstStep, "no command was given")
 }
 
 func commandNames() []string {

@@ -13,45 +13,45 @@ import (
 var auditCommand = command{
 	name:    "audit",
 	heading: commandsHeading,
-	usage:   "read datasets whole and report what would spoil training",
-	about: `It reads every complete dataset of a run, an epoch or a dataset again: each
-part's bytes, each row's digest, and looks for the faults that such data has.
-Each finding is proved by the rows, inferred from recorded settings, or needs
-the engine, which rollmill check asks. submit refuses errors that are proved.
-Damage ends it with exit code 4, another finding that is as bad as --fail-on
-with 3.
+	usage:   "check whole datasets for faults that would harm training",
+	about: `Reads every complete dataset at the URI (a run, an epoch or a dataset), verifies
+the bytes of each part and the digest of each row, and makes the checks below. A
+finding is proved by the rows, or inferred from recorded settings, or only the
+engine can confirm it, which rollmill check asks. submit refuses proved errors.
+The exit code is 4 for damage, and 3 for other findings of severity --fail-on or
+worse.
 
   rollmill audit runs/demo
 
 Checks:
 
 ` + auditHelp(),
-	words: "URI",
-	gives: []string{"in"},
-	body:  with(newAuditSettings, runAudit),
+	args:        "URI",
+	argSettings: []string{"in"},
+	body:        with(newAuditSettings, runAudit),
 }
 
 type auditSettings struct {
-	looked
+	inspected
 	Only, Skip, HeldOut []string
 	FailOn              validate.Severity
 }
 
 func newAuditSettings() *auditSettings {
-	return &auditSettings{looked: looked{help: "audit the datasets"}, FailOn: validate.Error}
+	return &auditSettings{inspected: inspected{help: "audit the datasets"}, FailOn: validate.Error}
 }
 
 func (o *auditSettings) Declare(d *plugin.Declarer) {
-	d.Include(&o.looked)
+	d.Include(&o.inspected)
 	d.Heading(plugin.Input)
-	d.Strings(&o.HeldOut, "held-out", "report examples of the rollout at this `URI` that are trained on; those of a run's own validation are always reported")
+	d.Strings(&o.HeldOut, "held-out", "report examples of the rollout at this `URI` that are also trained on; examples of the run's own validation are always checked")
 	d.Heading(plugin.Checks)
-	d.Strings(&o.Only, "only", "make only the check `NAME`, and others named so")
-	d.Strings(&o.Skip, "skip", "leave out the check `NAME`")
-	plugin.Choice(d, &o.FailOn, "fail-on", "fail on findings of this `SEVERITY` and worse: "+words(validate.Severities), validate.Severities...)
+	d.Strings(&o.Only, "only", "make only the check `NAME`")
+	d.Strings(&o.Skip, "skip", "skip the check `NAME`")
+	plugin.Choice(d, &o.FailOn, "fail-on", "fail on findings of this `SEVERITY` or worse: "+joinValues(validate.Severities), validate.Severities...)
 }
 
-// auditHelp lists the checks.
+// auditHelp returns a line for each check.
 func auditHelp() string {
 	var b strings.Builder
 	for _, c := range audit.Checks() {

@@ -14,7 +14,7 @@ import (
 	"github.com/rollmill/rollmill/storage/fakes3"
 )
 
-// storedBig writes one part of groups of 8 that is worth reading in pieces.
+// storedBig writes one part with groups of 8, large enough to be read in pieces.
 func storedBig(t *testing.T, uri string, groups int) int64 {
 	t.Helper()
 	shard, err := dataset.Begin(t.Context(), uri, dataset.Spec{Stage: "rollout", Version: 1, Kind: formats.KindTrajectories}, dataset.Options{})
@@ -44,9 +44,9 @@ func storedBig(t *testing.T, uri string, groups int) int64 {
 	return bytes
 }
 
-// What each stage asks of an object store for one shard of one part: a bill
-// that may fall, and may not grow unseen. The page on scaling shows it.
-func TestWhatEachStageAsksOfAnObjectStore(t *testing.T) {
+// TestStoreRequestsOfEachStage bounds the requests of each stage to an object
+// store for one shard of one part. pipelines/scaling.md shows the same bounds.
+func TestStoreRequestsOfEachStage(t *testing.T) {
 	s := fakes3.Start(t)
 	at := func(stage string) string { return s.URI("runs/bill/" + stage) }
 	whole := storedBig(t, at("rollout"), 512)
@@ -55,8 +55,8 @@ func TestWhatEachStageAsksOfAnObjectStore(t *testing.T) {
 		t.Fatal(err)
 	}
 	engine, examples := newEngine(t)
-	// Time decides how many requests are about a journal's segments, and how
-	// often submit looks at its attempt again.
+	// The number of requests for a journal's segments, and how often submit reads
+	// its attempt again, depend on time. They are counted separately.
 	var segments, looks atomic.Int64
 	s.OnRequest(func(r *http.Request) {
 		switch {
@@ -67,8 +67,8 @@ func TestWhatEachStageAsksOfAnObjectStore(t *testing.T) {
 		}
 	})
 	const (
-		everyLook = 7 // requests: each record of an attempt, and whether there is a later one
-		leastLook = 2 // before the first group, and before the file that stands there is replaced
+		everyLook = 7 // requests: each record of an attempt, and a check for a later one
+		leastLook = 2 // before the first group, and before an existing file is replaced
 	)
 	for _, c := range []struct {
 		args     []string
@@ -80,9 +80,9 @@ func TestWhatEachStageAsksOfAnObjectStore(t *testing.T) {
 		{[]string{"score", "--in", at("rollout"), "--out", at("score"), "--reward", "long=expr:len(answer) / 1000"}, 18, 4, 0.15},
 		{[]string{"group", "--in", at("score"), "--out", at("group")}, 22, 5, 0.04},
 		{[]string{"curate", "--in", at("group"), "--out", at("curate"), "--sample-groups", "0.3"}, 34, 5, 1.10},
-		{[]string{"submit", "--in", at("curate"), "--out", at("submit"), "--backend", "file", "--kinds", "art"}, 43, 0, 0.70}, // 14 of them in two looks: a sender that was taken for dead sends nothing
-		// Up to date. The listing finds what a writer that was killed, or lost
-		// to another, left beside the dataset: it is removed by the next run.
+		{[]string{"submit", "--in", at("curate"), "--out", at("submit"), "--backend", "file", "--kinds", "art"}, 43, 0, 0.70}, // 14 of them in two looks at the ledger: a submitter that was treated as dead sends nothing
+		// Up to date. The listing finds files that a killed or losing writer left
+		// next to the dataset; the next run removes them.
 		{[]string{"score", "--in", at("rollout"), "--out", at("score"), "--reward", "long=expr:len(answer) / 1000"}, 4, 1, 0.01},
 	} {
 		if row := fmt.Sprintf("| %s | %d | %d | %.0f %% |", c.args[0], c.requests, c.listings, 100*c.share); !strings.Contains(string(page), row) {
@@ -91,8 +91,8 @@ func TestWhatEachStageAsksOfAnObjectStore(t *testing.T) {
 		s.Reset()
 		segments.Store(0)
 		looks.Store(0)
-		if code, _, talk := rollmill(t, c.args...); code != 0 {
-			t.Fatalf("%s: exit code %d:\n%s", c.args[0], code, talk)
+		if code, _, stderr := rollmill(t, c.args...); code != 0 {
+			t.Fatalf("%s: exit code %d:\n%s", c.args[0], code, stderr)
 		}
 		got := s.Counts()
 		share := float64(got.BytesOut) / float64(whole)

@@ -12,10 +12,10 @@ import (
 	"testing"
 )
 
-// unbounded lists calls that may be without a bound of their own, by folder
-// and function, each with the reason. What is read from a file, a service or a
-// program goes through io.LimitReader or into a buffer of fixed size; a parser
-// that calls itself has a parameter named depth.
+// unbounded lists the calls that need no bound of their own, by folder and
+// function, each with the reason. All other data from a file, a service or a
+// program is read through io.LimitReader or into a buffer of fixed size, and a
+// recursive parser has a parameter named depth.
 var unbounded = map[string]string{
 	"formats/examples columnMap":           "text.most bounds what the decoder can read",
 	"formats/examples readJSON":            "array.next sets text.most for each record",
@@ -24,32 +24,31 @@ var unbounded = map[string]string{
 	"stages/rollout/agents/nat readStream": "the reader is limited to maxStream",
 }
 
-// testDoubles are packages of servers and stores for tests: they read what
-// tests send them.
+// testDouble reports whether a package is a server or store for tests, which reads
+// only what tests send.
 func testDouble(dir string) bool {
 	base := filepath.Base(dir)
 	return strings.HasSuffix(base, "test") || base == "fakes3" || base == "conformance" || base == "faulty" ||
 		strings.HasPrefix(dir, "testdata") || strings.HasPrefix(dir, "cmd/tictactoe") || strings.HasPrefix(dir, "stages/backends/sandbox")
 }
 
-// parsers are packages of which every function that calls itself takes a depth.
+// parsers lists packages in which every recursive function takes a depth.
 var parsers = []string{"formats/parquet", "formats/arrow", "formats/examples", "stages/rollout/recorder", "stages/rollout/agents/nat", "stages/internal/remote"}
 
-// recursion lists parsers' functions that may call themselves without a depth.
+// recursion lists recursive functions of parsers that need no depth.
 var recursion = map[string]string{
 	"formats/arrow textAt":                "into a dictionary's values, once; maxDepth bounds the schema",
 	"formats/parquet typ":                 "as deep as a schema may be: see maxNesting",
 	"formats/parquet bindFields":          "as deep as the Go type of the rows",
-	"formats/parquet sizeFields":          "as deep as the Go type of the rows",
+	"formats/parquet bytes":               "as deep as the Go type of the rows",
 	"formats/parquet value":               "as deep as the Go type of the rows, or as a schema may be: see maxNesting",
 	"formats/parquet walk":                "as deep as the Go type of the rows",
 	"stages/rollout/recorder longestText": "as deep as the messages of a trajectory, each of which is a call that was recorded",
 	"stages/rollout/recorder stripParts":  "cursor.object bounds it by maxDepth",
 }
 
-// TestReadsAreBounded finds new places that read foreign bytes without a
-// limit. It looks at the syntax alone: a limit that is set elsewhere needs a
-// line in the list.
+// TestReadsAreBounded finds new code that reads outside data without a limit. It
+// looks only at the syntax: a limit that is set elsewhere needs a line in the list.
 func TestReadsAreBounded(t *testing.T) {
 	found, deep := map[string]string{}, map[string]string{}
 	eachFunction(t, func(dir string, set *token.FileSet, f *ast.FuncDecl) {
@@ -72,7 +71,7 @@ func TestReadsAreBounded(t *testing.T) {
 	compare(t, deep, recursion, "give it a bound")
 }
 
-// readsAll says what a call reads without a limit, or "".
+// readsAll describes what a call reads without a limit, or returns "".
 func readsAll(call *ast.CallExpr) string {
 	switch name := selector(call.Fun); {
 	case name == "io.ReadAll" && !made(call.Args[0], "io.LimitReader", "http.MaxBytesReader", "bytes.NewReader", "strings.NewReader"):
@@ -85,7 +84,7 @@ func readsAll(call *ast.CallExpr) string {
 	return ""
 }
 
-// selector is a call's function as it is written, "x.y" at most.
+// selector returns a call's function as it is written, at most "x.y".
 func selector(e ast.Expr) string {
 	s, ok := e.(*ast.SelectorExpr)
 	if !ok {
@@ -97,13 +96,14 @@ func selector(e ast.Expr) string {
 	return "." + s.Sel.Name
 }
 
-// made reports whether an argument is made by one of the functions, in place.
+// made reports whether an argument is itself a call of one of the functions.
 func made(e ast.Expr, by ...string) bool {
 	call, ok := e.(*ast.CallExpr)
 	return ok && slices.Contains(by, selector(call.Fun))
 }
 
-// callsItself compares names: a method of another value of the type counts.
+// callsItself reports whether a call is recursive. It compares names, so a call of
+// the method of another value counts.
 func callsItself(f *ast.FuncDecl, call *ast.CallExpr) bool {
 	switch fun := call.Fun.(type) {
 	case *ast.Ident:
@@ -126,8 +126,8 @@ func hasDepth(f *ast.FuncDecl) bool {
 	return false
 }
 
-// eachFunction goes through the functions of the program, tests and their
-// servers left out.
+// eachFunction calls f for each function of the program, except tests and their
+// servers.
 func eachFunction(t *testing.T, f func(dir string, set *token.FileSet, decl *ast.FuncDecl)) {
 	t.Helper()
 	const root = "../.."
@@ -162,8 +162,8 @@ func eachFunction(t *testing.T, f func(dir string, set *token.FileSet, decl *ast
 	}
 }
 
-// TestBoundsAreSeen checks that the lint can refuse.
-func TestBoundsAreSeen(t *testing.T) {
+// TestReadsAreBoundedFinds checks that the lint finds faults.
+func TestReadsAreBoundedFinds(t *testing.T) {
 	for text, want := range map[string]bool{
 		"io.ReadAll(resp.Body)":                          true,
 		"io.ReadAll(io.LimitReader(resp.Body, 5))":       false,

@@ -17,8 +17,8 @@ import (
 	"github.com/rollmill/rollmill/stages/backends/sandbox"
 )
 
-// echoing serves a sandbox that, when the body holds a word, refuses the request
-// and repeats its key, as some gateways do.
+// echoing serves a sandbox that refuses a request whose body holds a word, and
+// repeats the request's key in the error, as some gateways do.
 func echoing(t *testing.T, word string) *httptest.Server {
 	t.Helper()
 	server, err := sandbox.New(sandbox.Options{})
@@ -40,10 +40,10 @@ func echoing(t *testing.T, word string) *httptest.Server {
 	return s
 }
 
-// TestSecretsAreInNoByteThatARunWrites plants values wherever secrets come
-// from, has every peer repeat what it was given, and looks for them in all that
-// is left: files, decoded columns, standard output and standard error.
-func TestSecretsAreInNoByteThatARunWrites(t *testing.T) {
+// TestSecretsAreNeverWritten sets a secret in every place that can hold one, makes
+// every peer repeat what it received, and searches for the secrets in all output:
+// files, decoded columns, standard output and standard error.
+func TestSecretsAreNeverWritten(t *testing.T) {
 	const short = "k9z7"
 	for name, value := range map[string]string{
 		"ROLLMILL_API_KEY": "canary-engine-01", "ROLLMILL_JUDGE_API_KEY": "canary-judge-02", "ROLLMILL_REWARD_API_KEY": "canary-service-03",
@@ -82,11 +82,11 @@ score:
     - service=http:`+service.URL+`
 `)
 	work := filepath.Join(root, "out")
-	var talk strings.Builder
+	var stderr strings.Builder
 	try := func(want int, args ...string) string {
 		t.Helper()
 		code, out, said := rollmill(t, append([]string{"--log-level", "debug", "--config", config}, args...)...)
-		talk.WriteString(out + "\n" + said)
+		stderr.WriteString(out + "\n" + said)
 		if code != want {
 			t.Errorf("%s: exit code %d, want %d\n%s", args[0], code, want, said)
 		}
@@ -116,9 +116,9 @@ score:
 			}
 		}
 	}
-	clean("what was printed", talk.String())
-	if !strings.Contains(talk.String(), "and were redacted") {
-		t.Error("nobody is told that rows held secrets")
+	clean("what was printed", stderr.String())
+	if !strings.Contains(stderr.String(), "secrets were redacted") {
+		t.Error("no warning says that rows held secrets")
 	}
 	files, kept := 0, ""
 	err := filepath.WalkDir(work, func(path string, d fs.DirEntry, err error) error {
@@ -141,12 +141,12 @@ score:
 	clean("curate", rowsOf[formats.Trajectory](t, curated))
 	for _, want := range []string{"[redacted:MODE_KEY]", "[redacted:PASSED_TOKEN]", "[redacted:agent]", `"settings.api-key": "\"secret\""`} {
 		if !strings.Contains(programs+kept, want) {
-			t.Errorf("no %s in what the program left, which repeats its words and environment: the test proves nothing", want)
+			t.Errorf("no %s in the output of a program that prints its arguments and environment: the test proves nothing", want)
 		}
 	}
 }
 
-// rowsOf is a dataset's rows as JSON.
+// rowsOf returns a dataset's rows as JSON.
 func rowsOf[T any](t *testing.T, uri string) string {
 	t.Helper()
 	d, err := dataset.Open(t.Context(), uri, dataset.OpenOptions{AcceptGates: []string{"max-failure-rate"}})

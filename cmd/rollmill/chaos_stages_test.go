@@ -19,8 +19,8 @@ import (
 	"github.com/rollmill/rollmill/storage/fakes3"
 )
 
-// chaosStages are the stages that read one dataset and write another, each
-// with a setting that changes what it writes.
+// chaosStages lists the stages that read one dataset and write another, each with
+// a setting that changes the output.
 var chaosStages = []struct {
 	name string
 	args func(nth int) []string
@@ -37,7 +37,7 @@ func trials() int {
 	return 2
 }
 
-// inStores runs a test on a disk and on a bucket.
+// inStores runs a test on a local disk and on a bucket.
 func inStores(t *testing.T, f func(t *testing.T, at func(name string) string)) {
 	t.Run("disk", func(t *testing.T) {
 		dir := t.TempDir()
@@ -69,8 +69,8 @@ func chaosInputs(t *testing.T, at func(string) string) map[string]string {
 	return map[string]string{"score": at("rollout"), "group": at("rollout"), "curate": at("grouped")}
 }
 
-// sound holds a dataset to what it says of itself, and finds nothing beside it.
-func sound(t *testing.T, uri string) *dataset.Dataset {
+// checkSound verifies a dataset and checks that no other files are next to it.
+func checkSound(t *testing.T, uri string) *dataset.Dataset {
 	t.Helper()
 	d, err := dataset.Open(t.Context(), uri, dataset.OpenOptions{})
 	if err != nil {
@@ -85,9 +85,9 @@ func sound(t *testing.T, uri string) *dataset.Dataset {
 	return d
 }
 
-// A stage is killed at random, alone or beside a copy of itself, while it
-// writes a dataset or overwrites one. The same command then ends with the rows
-// of a calm run, and leaves nothing else.
+// TestStagesKilledAtRandom kills a stage at random moments, alone or while a copy
+// of it runs, as it writes or overwrites a dataset. The same command then makes
+// the rows of an undisturbed run, and leaves no other files.
 func TestStagesKilledAtRandom(t *testing.T) {
 	inStores(t, func(t *testing.T, at func(string) string) {
 		in := chaosInputs(t, at)
@@ -101,7 +101,7 @@ func TestStagesKilledAtRandom(t *testing.T) {
 				began := time.Now()
 				finish(t, args(calm, 1))
 				took := time.Since(began)
-				want := sound(t, calm).RowsDigest
+				want := checkSound(t, calm).RowsDigest
 				kills := 0
 				for trial := range trials() {
 					out := at(fmt.Sprintf("%s-%d", stage.name, trial))
@@ -126,7 +126,7 @@ func TestStagesKilledAtRandom(t *testing.T) {
 						_ = cmd.Wait()
 					}
 					finish(t, args(out, 1, more...))
-					if d := sound(t, out); d.RowsDigest != want {
+					if d := checkSound(t, out); d.RowsDigest != want {
 						t.Errorf("trial %d: rows %s, want %s", trial, d.RowsDigest, want)
 					}
 				}
@@ -136,9 +136,10 @@ func TestStagesKilledAtRandom(t *testing.T) {
 	})
 }
 
-// Several commands overwrite one dataset, one of them suspended for a while.
-// What stands in the end is whole and is of one that said so; whoever began
-// with what stands no longer fails, and nothing is left of it.
+// TestOverwriteRaces runs several commands that overwrite one dataset, and suspends
+// one of them for a while. The final dataset is complete and is the output of a
+// command that succeeded. A command that started from a dataset that was replaced
+// meanwhile fails and leaves no files.
 func TestOverwriteRaces(t *testing.T) {
 	inStores(t, func(t *testing.T, at func(string) string) {
 		in := chaosInputs(t, at)
@@ -180,11 +181,11 @@ func TestOverwriteRaces(t *testing.T) {
 					t.Errorf("trial %d, racer %d: %v\n%s", trial, nth, err, &said[nth])
 				}
 			}
-			sound(t, out)
+			checkSound(t, out)
 			if winners == 0 {
-				t.Errorf("trial %d: nobody replaced the dataset", trial)
+				t.Errorf("trial %d: no command replaced the dataset", trial)
 			}
 		}
-		t.Logf("%d trials: %d commands replaced what stood, %d were refused", trials(), won, lost)
+		t.Logf("%d trials: %d commands replaced the dataset, %d were refused", trials(), won, lost)
 	})
 }

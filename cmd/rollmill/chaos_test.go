@@ -20,22 +20,22 @@ import (
 	"github.com/rollmill/rollmill/stages/rollout/recorder/recordertest"
 )
 
-// The chaos run: COUNT trajectories (few by default) against an engine that
-// does everything wrong, with the stage killed KILLS times.
+// The chaos test runs COUNT trajectories (few by default) against an engine that
+// fails in many ways, and kills the stage KILLS times.
 const (
 	chaosGenerations = 4
 	chaosConcurrency = 16
 	chaosJournal     = 100 * time.Millisecond
 )
 
-// chaosFaults is what goes wrong with a request, each as often as the others.
+// chaosFaults are the faults of requests, all equally likely.
 var chaosFaults = []recordertest.Fault{
 	{Status: 429, RetryAfter: "0.05"}, {Status: 500}, {Status: 503}, {Kind: recordertest.HalfBody}, {Kind: recordertest.Garbage}, {Kind: recordertest.Empty},
 	{Kind: recordertest.NoLogprobs}, {Kind: recordertest.NaN}, {Kind: recordertest.Hang}, {Kind: recordertest.Drip},
 }
 
-// chaosEngine counts the sound answers to each call: a call is known by the
-// seed that rollout gives it.
+// chaosEngine counts the sound answers to each call. The seed that rollout sends
+// identifies a call.
 type chaosEngine struct {
 	*recordertest.Engine
 	arrived chan int
@@ -66,7 +66,8 @@ func newChaosEngine(t *testing.T, seed uint64, share float64) *chaosEngine {
 	return e
 }
 
-// again is how many sound answers were given to calls that had one.
+// again returns the number of calls, and of sound answers to calls that already
+// had one.
 func (e *chaosEngine) again() (calls, again int) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -118,7 +119,7 @@ func chaos(t *testing.T, agent []string, trajectories, kills int) {
 		held = append(held, durableNow(t, out, e))
 	}
 	finish(t, args)
-	neverAgain(t, e, held)
+	checkNotRepeated(t, e, held)
 	rows := chaosRows(t, out, examples)
 	checkChaos(t, e, rows, examples)
 	calls, again := e.again()
@@ -129,14 +130,14 @@ func chaos(t *testing.T, agent []string, trajectories, kills int) {
 	t.Logf("%d trajectories, %d kills: %v; %d calls, %d answered once more than needed; faults %v", len(rows), kills, states, calls, again, e.faults)
 }
 
-// killAfter starts the stage and kills its process group when the engine was
-// asked so many more times and something is in the journal.
+// killAfter starts the stage and kills its process group after the engine
+// received that many more requests and the journal has a segment.
 func killAfter(t *testing.T, e *chaosEngine, args []string, out string, requests, kill int) {
 	t.Helper()
 	cmd := exec.Command("rollmill", args...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	var talk bytes.Buffer
-	cmd.Stderr = &talk
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -146,14 +147,14 @@ func killAfter(t *testing.T, e *chaosEngine, args []string, out string, requests
 		select {
 		case <-e.arrived:
 		case err := <-ended:
-			t.Fatalf("kill %d: the stage ended before it was killed: %v\n%s", kill, err, talk.String())
+			t.Fatalf("kill %d: the stage ended before it was killed: %v\n%s", kill, err, stderr.String())
 		}
 	}
-	for len(segments(t, out)) == 0 { // until there is something to lose
+	for len(segments(t, out)) == 0 { // until there is something to keep
 		select {
 		case <-time.After(time.Millisecond):
 		case err := <-ended:
-			t.Fatalf("kill %d: the stage ended before it was killed: %v\n%s", kill, err, talk.String())
+			t.Fatalf("kill %d: the stage ended before it was killed: %v\n%s", kill, err, stderr.String())
 		}
 	}
 	if err := syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL); err != nil {
@@ -168,8 +169,8 @@ func killAfter(t *testing.T, e *chaosEngine, args []string, out string, requests
 	}
 }
 
-// durable is what the journal held at a kill: the seeds of its trajectories'
-// calls, and how many requests had come until then.
+// durable is the content of the journal at a kill: the seeds of its trajectories'
+// calls, and the number of requests until then.
 type durable struct {
 	asked int
 	seeds map[string]bool
@@ -216,8 +217,9 @@ func segments(t *testing.T, out string) []string {
 	return names
 }
 
-// neverAgain holds every run to what was durable before it.
-func neverAgain(t *testing.T, e *chaosEngine, held []durable) {
+// checkNotRepeated checks that no run repeated calls of trajectories that were
+// durable before it.
+func checkNotRepeated(t *testing.T, e *chaosEngine, held []durable) {
 	t.Helper()
 	asked, most := e.Asked(), 0
 	for kill, d := range held {
@@ -236,11 +238,11 @@ func neverAgain(t *testing.T, e *chaosEngine, held []durable) {
 
 func finish(t *testing.T, args []string) {
 	t.Helper()
-	var talk bytes.Buffer
+	var stderr bytes.Buffer
 	cmd := exec.Command("rollmill", args...)
-	cmd.Stderr = &talk
+	cmd.Stderr = &stderr
 	if err := cmd.Run(); err != nil {
-		t.Fatalf("the last run: %v\n%s", err, talk.String())
+		t.Fatalf("the last run: %v\n%s", err, stderr.String())
 	}
 }
 
@@ -269,8 +271,8 @@ func chaosRows(t *testing.T, uri string, examples int) []formats.Trajectory {
 	return rows
 }
 
-// checkChaos: every attempt ended once, in a named state; what is sound is
-// what the engine sampled.
+// checkChaos checks that every attempt ended once, with a status, and that sound
+// trajectories hold what the engine sampled.
 func checkChaos(t *testing.T, e *chaosEngine, rows []formats.Trajectory, examples int) {
 	t.Helper()
 	sampled := map[string]bool{}

@@ -22,28 +22,29 @@ import (
 var checkCommand = command{
 	name:    "check",
 	heading: commandsHeading,
-	usage:   "probe the engine, the trainer, storage and programs before anything is paid for",
-	about: `Reads the config as train would and tries everything a run will need: settings
-and programs of every stage, the task file, whether storage creates an object
-once, whether the agent starts (it begins one attempt, which ends with its first
-call) and the rewards' programs, whether the model that is sampled is the one
-that is trained, what the trainer is, and one token with logprobs from the
-engine (when rollout.url names one). It trains nothing and leaves nothing
-behind. Every check is made; the exit code is the first failure's.
+	usage:   "test the engine, the trainer, storage and programs before a run",
+	about: `Reads the config file as train does and tests everything that a run needs: the
+settings and programs of every stage, the task file, that storage creates an
+object only once, that the agent starts (it begins one attempt, which ends at its
+first model call), that the programs of the rewards start, that the sampled model
+is the trained model, that the trainer answers, and that the engine returns a
+token with logprobs (when rollout.url names an engine). It trains nothing and
+leaves nothing behind. All checks are made; the exit code is that of the first
+failure.
 
   rollmill check --config rollmill.yaml`,
 	section: trainCommand.name,
 	body:    with(newTrainSettings, runCheck),
 }
 
-// probe is one thing to try: what it found, or why it will not do.
+// probe is one check. try returns what it found, or the reason of the failure.
 type probe struct {
 	name string
 	try  func(context.Context) (found string, err error)
 }
 
-// checked is a probe's result.
-type checked struct {
+// probeResult is the result of a probe, as --json prints it.
+type probeResult struct {
 	Check string `json:"check"`
 	OK    bool   `json:"ok"`
 	Found string `json:"found,omitempty"`
@@ -57,10 +58,10 @@ func runCheck(ctx context.Context, s *session, c *trainSettings) error {
 		return err
 	}
 	results, err := check(ctx, probes(o))
-	return errors.Join(s.print(map[string][]checked{"checks": results}, func(w io.Writer) error { return writeChecks(w, results) }), err)
+	return errors.Join(s.print(map[string][]probeResult{"checks": results}, func(w io.Writer) error { return writeChecks(w, results) }), err)
 }
 
-func writeChecks(w io.Writer, results []checked) error {
+func writeChecks(w io.Writer, results []probeResult) error {
 	for _, r := range results {
 		state, text := "ok", r.Found
 		if !r.OK {
@@ -73,13 +74,13 @@ func writeChecks(w io.Writer, results []checked) error {
 	return nil
 }
 
-// check makes every probe; its error is the first failure.
-func check(ctx context.Context, probes []probe) ([]checked, error) {
-	var results []checked
+// check runs every probe and returns the first failure as its error.
+func check(ctx context.Context, probes []probe) ([]probeResult, error) {
+	var results []probeResult
 	var first error
 	for _, p := range probes {
 		found, err := p.try(ctx)
-		r := checked{Check: p.name, OK: err == nil, Found: found}
+		r := probeResult{Check: p.name, OK: err == nil, Found: found}
 		if err != nil {
 			r.Error = err.Error()
 			var h interface{ Hint() string }
@@ -126,36 +127,36 @@ func foundExamples(o train.Options) (string, error) {
 	return found, nil
 }
 
-// sampledModel makes sure that rollout.model, which is asked for in place of the
-// model that the trainer names, is what the trainer trains.
+// sampledModel checks that rollout.model, which replaces the model that the
+// trainer names, is the model that the trainer trains.
 func sampledModel(o train.Options) (string, error) {
 	trained, sampled := trainedModel(o.Submit.Trainer.Target()), cmp.Or(o.Rollout.TargetModel, o.Rollout.Model)
 	switch {
 	case sampled == "":
-		return "what the trainer says after each epoch is sampled", nil
+		return "each epoch samples the policy that the trainer names", nil
 	case trained == "":
 		return sampled + " is sampled; the trainer names no model", nil
 	case !sameModel(sampled, trained):
-		return "", usage("leave rollout.model and rollout.target-model out: each epoch then samples the policy that the trainer names", "%q is sampled, but %q is trained", sampled, trained)
+		return "", usage("remove rollout.model and rollout.target-model; each epoch then samples the policy that the trainer names", "%q is sampled, but %q is trained", sampled, trained)
 	}
 	return sampled + " is sampled and trained", nil
 }
 
-// trainedModel is the model's name in a target; "" where targets have none that
-// an engine would know.
+// trainedModel returns the name of a target's model as an engine knows it, or ""
+// if the backend has no such name.
 func trainedModel(t formats.Target) string {
 	switch t.Backend {
 	case "art", "command":
 		return t.Model
 	case "openai":
-		return t.Model[:max(0, strings.LastIndex(t.Model, ":"))] // the method stands behind it
+		return t.Model[:max(0, strings.LastIndex(t.Model, ":"))] // the method follows it
 	}
 	return ""
 }
 
-// sameModel reports whether an engine's name of a model may mean a trainer's:
-// engines leave the project out or put the step behind it, and a fine-tuned
-// model's name holds that of its base.
+// sameModel reports whether an engine's model name can refer to a trainer's
+// model: engines omit the project or append the step, and the name of a
+// fine-tuned model contains that of its base.
 func sameModel(sampled, trained string) bool {
 	bare := func(name string) string {
 		name, _, _ = strings.Cut(name, "@")
@@ -164,8 +165,8 @@ func sameModel(sampled, trained string) bool {
 	return bare(sampled) == bare(trained) || strings.HasPrefix(sampled, "ft:"+trained)
 }
 
-// tryStorage makes, reads and removes an object, and makes sure that it cannot
-// be made twice: submissions are remembered by that.
+// tryStorage creates, reads and deletes an object, and checks that it cannot be
+// created twice: the ledger of submissions relies on that.
 func tryStorage(ctx context.Context, root string) (found string, err error) {
 	bucket, err := storage.Open(ctx, storage.Join(root, ".rollmill"))
 	if err != nil {
@@ -177,17 +178,17 @@ func tryStorage(ctx context.Context, root string) (found string, err error) {
 	}
 	defer func() { err = errors.Join(err, bucket.Delete(ctx, key)) }()
 	if err := bucket.Create(ctx, key, content); !errors.Is(err, storage.ErrExist) {
-		return "", stages.Errorf(stages.KindUsage, "put the run on a local disk or in another store", "%q: the store makes an object twice (%v)", bucket.URI(), err)
+		return "", stages.Errorf(stages.KindUsage, "put the run on a local disk or in another store", "%q: the store creates an object that already exists (%v)", bucket.URI(), err)
 	}
 	back, err := bucket.Read(ctx, key)
 	if err == nil && !bytes.Equal(back, content) {
 		err = fmt.Errorf("%q: read %q back, wrote %q", bucket.URI(), back, content)
 	}
-	return bucket.URI() + " can be written, read and created in once", err
+	return bucket.URI() + " can be written and read, and creates an object only once", err
 }
 
-// tryTrainer lets the trainer's preflight look at an empty batch: it asks the
-// server what it is and gives it nothing.
+// tryTrainer runs the trainer's preflight on an empty batch: it asks the server
+// what it is and sends no data.
 func tryTrainer(ctx context.Context, o train.Options) (string, error) {
 	nothing := func(func([]formats.Trajectory, error) bool) {}
 	_, err := o.Submit.Trainer.Preflight(ctx, nothing, func(backends.Problem) {})
@@ -200,15 +201,15 @@ func tryEngine(ctx context.Context, url, key, model string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	ids := "without token ids: enough for SFT, DPO and judging; not for GRPO with trainers that take token ids"
+	ids := "without token ids: sufficient for SFT, DPO and judging, but not for trainers that need token ids (GRPO)"
 	if f.TokenIDs {
 		ids = "with token ids"
 	}
 	switch f.Logprobs {
 	case formats.LogprobsRaw:
-		ids += "; its logprobs are raw: sampling settings other than temperature 1 make them those of another distribution than was sampled"
+		ids += "; its logprobs are raw: with sampling settings other than temperature 1 they are not those of the sampled distribution"
 	case formats.LogprobsProcessed:
-		ids += "; its logprobs are processed: those of the distribution that was sampled"
+		ids += "; its logprobs are processed: they are those of the sampled distribution"
 	}
 	return fmt.Sprintf("%s answers as %s, with logprobs, %s", storage.Redact(url), f.Model, ids), nil
 }

@@ -9,15 +9,15 @@ import (
 	"github.com/rollmill/rollmill/stages/plugin"
 )
 
-// completionCommand is made by a function: its body lists all commands, itself
-// among them.
+// completionCommand is a function, not a variable, because its body lists all
+// commands, itself included.
 func completionCommand() command {
 	return command{
-		name:    "completion",
-		heading: commandsHeading,
-		usage:   "print a completion script for bash or zsh",
-		words:   "bash|zsh",
-		gives:   []string{"shell"},
+		name:        "completion",
+		heading:     commandsHeading,
+		usage:       "print a completion script for bash or zsh",
+		args:        "bash|zsh",
+		argSettings: []string{"shell"},
 		about: `  source <(rollmill completion bash)     # in ~/.bashrc
   source <(rollmill completion zsh)      # in ~/.zshrc, after compinit`,
 		body: with(func() *completionSettings { return &completionSettings{} }, runCompletion),
@@ -39,7 +39,7 @@ func runCompletion(_ context.Context, s *session, c *completionSettings) error {
 	case "zsh":
 		script = "autoload -U +X bashcompinit && bashcompinit\n" + script
 	default:
-		return usage("say `rollmill completion bash` or `rollmill completion zsh`", "no completion for the shell %q", shell)
+		return usage("run `rollmill completion bash` or `rollmill completion zsh`", "no completion for the shell %q", shell)
 	}
 	return s.print(map[string]string{"shell": shell, "script": script}, func(w io.Writer) error {
 		_, err := io.WriteString(w, script)
@@ -47,8 +47,8 @@ func runCompletion(_ context.Context, s *session, c *completionSettings) error {
 	})
 }
 
-// bashCompletion completes commands, flags, and file names as their values.
-// It asks nothing of rollmill itself.
+// bashCompletion returns a script that completes commands, flags, and file names
+// as their values. The script does not run rollmill.
 func bashCompletion() string {
 	var b strings.Builder
 	b.WriteString(`_rollmill() {
@@ -81,13 +81,13 @@ complete -o default -F _rollmill rollmill
 	return b.String()
 }
 
-// choices are the words that may follow a command's name, where these are known.
+// choices returns the known arguments that may follow a command's name.
 func (cmd command) choices() string {
 	switch {
 	case cmd.parts != nil:
 		return strings.Join(cmd.partNames(), " ")
-	case strings.Contains(cmd.words, "|"):
-		return strings.ReplaceAll(cmd.words, "|", " ")
+	case strings.Contains(cmd.args, "|"):
+		return strings.ReplaceAll(cmd.args, "|", " ")
 	}
 	return ""
 }

@@ -11,27 +11,27 @@ import (
 	"github.com/rollmill/rollmill/stages/plugin"
 )
 
-// shared are flags that may stand at the top of the config file, for every
-// command that has them, and whose environment variable may leave out the
+// shared lists flags that may be set at the top level of the config file, for
+// every command that has them, and whose environment variable may omit the
 // command.
 var shared = []string{"run", "root"}
 
 // validation is the section for held-out examples. It has the keys of every
-// command with a flag of that name, and comes before the command's own section
-// when the flag is given.
+// command with a flag of that name, and overrides the command's own section when
+// the flag is given.
 const validation = "validation"
 
-// notKeys are flags that have no key: where the settings are, and help.
+// notKeys lists flags that have no config key.
 var notKeys = []string{"config", "set", "help"}
 
-// configured is what the config file and --set say, by section and key; the
-// section of global and shared flags is "".
+// configured holds the settings of the config file and of --set, by section and
+// key. Global and shared flags are in section "".
 type configured struct {
 	file, set config.Settings
 	lookup    func(string) (string, bool)
 }
 
-// validationSettings are the keys that section validation has of its own.
+// validationSettings declares the keys that only section validation has.
 type validationSettings struct{ Interval int }
 
 func (v *validationSettings) Declare(d *plugin.Declarer) {
@@ -66,7 +66,7 @@ func addOptions(all map[string][]*option, section string, options []*option) {
 	}
 }
 
-// keySchema says of the config file's keys what their options say.
+// keySchema derives the schema of the config file from the options.
 func keySchema(all map[string][]*option) config.Schema {
 	find := func(key string, is func(*option) bool) bool {
 		for _, options := range all {
@@ -84,7 +84,7 @@ func keySchema(all map[string][]*option) config.Schema {
 	}
 }
 
-// keys are the config keys of a section.
+// keys returns the config keys of a section.
 func keys(section string, all map[string][]*option) []string {
 	var names []string
 	for _, o := range all[section] {
@@ -169,8 +169,8 @@ func (cfg *configured) find(places []string, name string) (config.Setting, bool)
 	return config.Setting{}, false
 }
 
-// variable names the environment variable of a flag. A repeated flag's holds
-// a value a line.
+// variable returns the name of a flag's environment variable. For a repeatable
+// flag the variable holds one value per line.
 func variable(section, name string) string {
 	full := "ROLLMILL_" + section + "_" + name
 	if section == "" {
@@ -179,7 +179,7 @@ func variable(section, name string) string {
 	return strings.ToUpper(strings.ReplaceAll(full, "-", "_"))
 }
 
-// assign sets an option from text.
+// assign sets an option from its text values.
 func assign(o *option, section string, st config.Setting) error {
 	key := o.Name
 	if section != "" {
@@ -188,7 +188,7 @@ func assign(o *option, section string, st config.Setting) error {
 	if o.Repeats {
 		return assigned(o, st, key, strings.Join(st.Values, ", "), o.assign(st.Values))
 	}
-	text := strings.Join(st.Values, "\n") // of several lines in the environment
+	text := strings.Join(st.Values, "\n") // a variable may have several lines
 	if st.List {
 		return usage("", "%s: %s takes one value, not a list", st.Where, key)
 	}
@@ -202,8 +202,8 @@ func assigned(o *option, st config.Setting, key, text string, err error) error {
 	return o.refused(st.Where+": "+key, text, err)
 }
 
-// sectionSettings are the settings of another command as that command would
-// see them, with some of its flags given.
+// sectionSettings returns the settings of another command as that command would
+// read them, with some of its flags given.
 func sectionSettings[S plugin.Settings](s *session, name string, fresh func() S, given map[string]string) (S, error) {
 	settings := fresh()
 	options := optionsOf(plugin.Declared(settings))
@@ -215,7 +215,7 @@ func sectionSettings[S plugin.Settings](s *session, name string, fresh func() S,
 	if err := s.config.apply(name, options); err != nil {
 		return settings, err
 	}
-	return settings, s.settle(settings, options)
+	return settings, s.resolveSecrets(settings, options)
 }
 
 // parseSets reads --set SECTION.KEY=VALUE. A VALUE in brackets is a YAML list;

@@ -11,7 +11,7 @@ import (
 	"github.com/rollmill/rollmill/stages/plugin"
 )
 
-// tried are settings of every sort that this file is about.
+// tried has one setting of each type that this file tests.
 type tried struct {
 	Sampling    map[string]any
 	Env, Reward []string
@@ -25,7 +25,8 @@ func (o *tried) Declare(d *plugin.Declarer) {
 	d.OptionalFloat(&o.Gate, "gate", "x `X`")
 }
 
-// configuredFrom runs a command line against a config file's text.
+// configuredFrom returns the settings from a command line and the text of a config
+// file.
 func configuredFrom(t *testing.T, file string, env map[string]string, args ...string) *tried {
 	t.Helper()
 	lookup := func(name string) (string, bool) { v, ok := env[name]; return v, ok }
@@ -46,7 +47,8 @@ func configuredFrom(t *testing.T, file string, env map[string]string, args ...st
 	return settings
 }
 
-// Values of sampling and the like have types; everything else is text.
+// TestObjects checks that values of objects such as sampling have types; all other
+// values are text.
 func TestObjects(t *testing.T) {
 	want := map[string]any{"temperature": 0.5, "max_tokens": 64, "stop": []any{"</move>", "5"}, "note": "0.5",
 		"top_p": 0.9, "nested": map[string]any{"a": true}}
@@ -73,7 +75,8 @@ rollout:
 	}
 }
 
-// A flag's list replaces the file's; commas and colons in it are text.
+// TestLists checks that a flag's list replaces the file's, and that commas and
+// colons in it are text.
 func TestLists(t *testing.T) {
 	const file = `rollout: {reward: ["a=match:exact", "b=expr:x ? 1, 2 : 3"]}`
 	c := configuredFrom(t, file, nil)
@@ -90,8 +93,8 @@ func TestLists(t *testing.T) {
 	}
 }
 
-// What nobody says stays unsaid: absent is not zero.
-func TestAbsent(t *testing.T) {
+// TestAbsentIsNotZero checks that a setting without a value is not set to zero.
+func TestAbsentIsNotZero(t *testing.T) {
 	if c := configuredFrom(t, "rollout:\n  gate:\n", nil); c.Gate != nil {
 		t.Error("a key without a value counts as set")
 	}

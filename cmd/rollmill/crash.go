@@ -9,16 +9,16 @@ import (
 // bugReports is where to report a crash.
 const bugReports = "https://github.com/rollmill/rollmill/issues"
 
-// guarded runs a function. If it panics, guarded says so and where to report
-// it, and returns exitCrash: Go's own exit code for that, 2, means wrong usage
+// recoverCrash runs f. If f panics, it prints the panic and where to report it,
+// and returns exitCrash: Go's own exit code for a panic, 2, means wrong usage
 // here.
 //
-// That covers the goroutine of the command. No recover reaches a panic of
-// another goroutine or an error of Go's runtime, such as a stack overflow; they
-// end the process by SIGABRT, which shells report as exitAbort. So that such
-// an end leaves no keys on disk, no memory is dumped. Both is left alone for
-// who sets GOTRACEBACK.
-func guarded(f func() int) (code int) {
+// This covers only the goroutine of the command. A panic of another goroutine or
+// a fatal error of the Go runtime, such as a stack overflow, cannot be recovered;
+// it ends the process by SIGABRT, which shells report as exitAbort. Memory dumps
+// are disabled, so that such a crash leaves no keys on disk. A user who sets
+// GOTRACEBACK gets Go's own behaviour for both.
+func recoverCrash(f func() int) (code int) {
 	if os.Getenv("GOTRACEBACK") == "" {
 		debug.SetTraceback("crash")
 		noMemoryDump()

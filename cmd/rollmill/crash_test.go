@@ -6,13 +6,13 @@ import (
 	"testing"
 )
 
-// crashes are what a bug in the program does, for the tests.
+// crashes panics in the command's goroutine, as a bug would.
 func crashes() int {
-	return guarded(func() int { panic("a bug \x1b]0;title\a") })
+	return recoverCrash(func() int { panic("a bug \x1b]0;title\a") })
 }
 
 func crashesAside() int {
-	return guarded(func() int {
+	return recoverCrash(func() int {
 		done := make(chan bool)
 		go func() { panic("a bug aside") }()
 		<-done
@@ -20,8 +20,9 @@ func crashesAside() int {
 	})
 }
 
-// A crash is not wrong usage, and says where to report it.
-func TestACrashHasAnExitCodeOfItsOwn(t *testing.T) {
+// TestCrashExitCode checks that a crash does not have the exit code of wrong usage,
+// and prints where to report it.
+func TestCrashExitCode(t *testing.T) {
 	for _, c := range []struct {
 		program string
 		code    int
@@ -42,6 +43,6 @@ func TestACrashHasAnExitCodeOfItsOwn(t *testing.T) {
 		}
 	}
 	if out, _ := exec.Command("sh", "-c", "crashes-aside 2>/dev/null; echo $?").Output(); strings.TrimSpace(string(out)) != "134" {
-		t.Errorf("a shell takes it for exit code %q, want 134", out)
+		t.Errorf("a shell reports exit code %q, want 134", out)
 	}
 }

@@ -16,12 +16,13 @@ import (
 var curateCommand = command{
 	name:    "curate",
 	heading: stagesHeading,
-	usage:   "decide what is worth training on",
-	about: `Flat groups teach nothing and are dropped; a curriculum begins with the easiest
-groups and grows from epoch to epoch. Every trajectory is kept, or dropped with
-a reason that stands in _decisions. The table _plan says which examples deserve
-more generations, and why: rollout --plan makes them. The result is
-self-contained. An empty result is a result.
+	usage:   "select the trajectories to train on",
+	about: `Drops flat groups, from which nothing can be learned, and applies the chosen
+rules; a curriculum starts with the easiest groups and adds more with each epoch.
+The table _decisions records for every trajectory that it was kept, or the reason
+why it was dropped. The table _plan lists the examples that need more
+generations, and why; rollout --plan makes them. The output is self-contained,
+and may be empty.
 
 A --filter reads a group's columns of _groups (group.mean, group.failed,
 group.solved_count, group.pass_at_k[3], …) and, of each trajectory, reward,
@@ -32,7 +33,7 @@ messages, calls, policy_version and the counts of tokens (trajectory.reward).
 	body: with(newCurateSettings, runCurate),
 }
 
-// curateSettings are curate's, with where it reads and writes.
+// curateSettings are the settings of curate, with its inputs and output.
 type curateSettings struct {
 	curate.Options
 	In            []string
@@ -52,19 +53,19 @@ func newCurateSettings() *curateSettings {
 				return group.Recompute(estimators.Estimators, s)
 			},
 		},
-		spilling: spilling{what: "groups that do not lie together"},
+		spilling: spilling{what: "groups whose rows are not adjacent"},
 		target:   target{otherwise: "the sibling \"curate\" of the input"},
 	}
 }
 
 func (c *curateSettings) Declare(d *plugin.Declarer) {
 	d.Heading(plugin.Input)
-	d.Strings(&c.In, "in", "read groups at this `URI`; - takes it from stdin; further ones are trained on again beside the first").Open()
+	d.Strings(&c.In, "in", "read groups at this `URI`; - reads the URI from stdin; groups of further URIs are replayed with those of the first").Open()
 	declareGates(d, &c.AcceptGates)
-	d.String(&c.Previous, "previous", "continue the curriculum and the pools of the curated dataset at this `URI`, of the epoch before")
+	d.String(&c.Previous, "previous", "continue the curriculum and the pools of the curated dataset at this `URI`, from the previous epoch")
 	d.Include(&c.Options)
 	d.Heading(plugin.Checks)
-	d.Int(&c.EmptyExitCode, "empty-exit-code", "exit with `CODE` when nothing is kept; the empty dataset is written all the same")
+	d.Int(&c.EmptyExitCode, "empty-exit-code", "exit with `CODE` when nothing is kept; the empty dataset is still written")
 	d.Include(&c.spilling)
 	d.Include(&c.runPlace)
 	d.Include(&c.target)
@@ -73,7 +74,7 @@ func (c *curateSettings) Declare(d *plugin.Declarer) {
 func runCurate(ctx context.Context, s *session, c *curateSettings) error {
 	o, code := c.Options, c.EmptyExitCode
 	if code < 0 || code > 255 {
-		return usage("", "--empty-exit-code %d is not from 0 to 255", code)
+		return usage("", "--empty-exit-code %d is not in 0 to 255", code)
 	}
 	var err error
 	if o.In, o.Replay, err = c.inputs(s); err != nil {
@@ -83,11 +84,11 @@ func runCurate(ctx context.Context, s *session, c *curateSettings) error {
 	if len(c.In) == 0 && c.Previous == "" {
 		o.Previous.URI = c.layout().Previous(*c.Epoch)
 	}
-	if o.Out, err = c.besides(s, o.In.URI); err != nil {
+	if o.Out, err = c.openSibling(s, o.In.URI); err != nil {
 		return err
 	}
 	o.Env, o.Spill = s.stageEnv(), c.spill()
-	smallHeap()
+	collectEarly()
 	r, err := curate.Run(ctx, o)
 	if err = s.finish(r, r, err); err == nil {
 		s.funnel(r.Funnel)
@@ -98,7 +99,8 @@ func runCurate(ctx context.Context, s *session, c *curateSettings) error {
 	return err
 }
 
-// funnel shows what each rule refused; a log has it in the report.
+// funnel prints what each rule dropped. With --log-format json only the report
+// has it.
 func (s *session) funnel(steps []formats.FunnelStep) {
 	var b strings.Builder
 	if !s.logJSON && len(steps) > 0 && formats.WriteFunnel(&b, steps) == nil {
@@ -106,7 +108,7 @@ func (s *session) funnel(steps []formats.FunnelStep) {
 	}
 }
 
-// inputs are the groups of this epoch, and those that are replayed.
+// inputs returns the groups of this epoch, and the groups to replay.
 func (c *curateSettings) inputs(s *session) (first stages.Input, more []stages.Input, err error) {
 	uris := c.In
 	if len(uris) == 0 && c.Epoch != nil {

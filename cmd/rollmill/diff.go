@@ -13,15 +13,14 @@ var diffCommand = command{
 	name:    "diff",
 	heading: commandsHeading,
 	usage:   "compare two score datasets over the same trajectories",
-	about: `It says which rows moved, how far the order agrees, how many groups became flat
-or stopped being so, how many advantages changed sign, and shows the rows that
-moved most with their text. Datasets that a gate refused are compared like any
-other.
+	about: `Reports how many rewards changed, their rank correlation, how many groups became
+flat or stopped being flat, how many advantages changed sign, and the rows that
+changed most, with their text. Datasets that a gate refused can be compared too.
 
   rollmill diff runs/demo/epoch-0/score runs/demo/epoch-0/score-2 --plot moved.png`,
-	words: "A B",
-	gives: []string{"a", "b"},
-	body:  with(newDiffSettings, runDiff),
+	args:        "A B",
+	argSettings: []string{"a", "b"},
+	body:        with(newDiffSettings, runDiff),
 }
 
 type diffSettings struct {
@@ -36,9 +35,9 @@ func newDiffSettings() *diffSettings {
 func (o *diffSettings) Declare(d *plugin.Declarer) {
 	d.Heading(plugin.Input)
 	d.String(&o.A, "a", "compare the scores at this `URI`")
-	d.String(&o.B, "b", "with the scores at this `URI`")
+	d.String(&o.B, "b", "compare them with the scores at this `URI`")
 	d.String(&o.Reward, "reward", "compare the reward `NAME`").Shown("the total")
-	d.Int(&o.Movers, "movers", "show the `N` rows that moved most")
+	d.Int(&o.Movers, "movers", "show the `N` rows that changed most")
 	d.Heading(plugin.Output)
 	d.String(&o.Plot, "plot", "draw the comparison into the PNG `FILE`")
 }

@@ -14,15 +14,15 @@ func TestDiff(t *testing.T) {
 	root := t.TempDir()
 	stored(t, root+"/rollout")
 	for name, reward := range map[string]string{"a": "expr:len(answer)", "b": "expr:generation == 0 ? 0 : len(answer)"} {
-		if code, _, talk := rollmill(t, "score", "--in", root+"/rollout", "--out", root+"/"+name, "--reward", reward); code != 0 {
-			t.Fatal(talk)
+		if code, _, stderr := rollmill(t, "score", "--in", root+"/rollout", "--out", root+"/"+name, "--reward", reward); code != 0 {
+			t.Fatal(stderr)
 		}
 	}
 	for _, b := range []string{"a", "b"} {
 		plot := root + "/" + b + ".png"
-		code, out, talk := rollmill(t, "diff", "--a", root+"/a", "--b", root+"/"+b, "--plot", plot)
+		code, out, stderr := rollmill(t, "diff", "--a", root+"/a", "--b", root+"/"+b, "--plot", plot)
 		if code != 0 || !strings.Contains(out, "rank correlation") || strings.Contains(out, "moved             0 of") != (b == "a") {
-			t.Errorf("exit code %d: %s\n%s", code, talk, out)
+			t.Errorf("exit code %d: %s\n%s", code, stderr, out)
 		}
 		if png, err := os.ReadFile(plot); err != nil || !strings.HasPrefix(string(png), "\x89PNG") {
 			t.Errorf("the plot is %.10q, %v", png, err)
@@ -36,7 +36,7 @@ func TestDiff(t *testing.T) {
 	if code, _, _ := rollmill(t, "diff", "--a", root+"/a"); code != 2 {
 		t.Errorf("one dataset: exit code %d", code)
 	}
-	if code, _, talk := rollmill(t, "diff", "--a", root+"/a", "--b", root+"/rollout"); code != 4 {
-		t.Errorf("trajectories: exit code %d: %s", code, talk)
+	if code, _, stderr := rollmill(t, "diff", "--a", root+"/a", "--b", root+"/rollout"); code != 4 {
+		t.Errorf("trajectories: exit code %d: %s", code, stderr)
 	}
 }

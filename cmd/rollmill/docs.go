@@ -9,7 +9,7 @@ import (
 	"github.com/rollmill/rollmill/stages/plugin"
 )
 
-// page is a command's page under doc/, in Markdown.
+// page returns a command's page under doc/, in Markdown.
 func (cmd command) page() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "<!-- Generated from the flags: `make docs` rewrites it. -->\n\n# rollmill %s\n\n%s.\n\n```\n%s\n```\n\n", cmd.name, cmd.usage, cmd.synopsis())
@@ -32,7 +32,7 @@ func (cmd command) page() string {
 	return b.String()
 }
 
-// markdown fences the indented lines of a text.
+// markdown converts a help text to Markdown: indented lines become code blocks.
 func markdown(text string) string {
 	var b strings.Builder
 	fenced, blank := false, false
@@ -80,13 +80,13 @@ func writeTables(b *strings.Builder, section string, settings []*plugin.Setting)
 	}
 }
 
-// commandPage is the name of a command's page, without its extension.
+// commandPage returns the name of a command's page, without its extension.
 func commandPage(name string) string { return strings.ReplaceAll(name, " ", "-") }
 
-// pluginPage is the name of a plug-in's page, without its extension.
+// pluginPage returns the name of a plug-in's page, without its extension.
 func pluginPage(sort, name string) string { return sort + "-" + strings.ReplaceAll(name, "_", "-") }
 
-// page is a plug-in's page under doc/.
+// page returns a plug-in's page under doc/.
 func (of *pluginSort) page(p *plugin.Owner) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "<!-- Generated from the settings: `make docs` rewrites it. -->\n\n# %s %s\n\n%s.\n", of.name, p.Name, strings.ToUpper(p.Help[:1])+p.Help[1:])
@@ -110,12 +110,12 @@ func writeKeys(b *strings.Builder, settings []*plugin.Setting) {
 	}
 }
 
-// columnsPage is doc/columns.md.
+// columnsPage returns doc/columns.md.
 func columnsPage() string {
 	return "<!-- Generated from package formats: `make docs` rewrites it. -->\n\n" + formats.ColumnsMarkdown()
 }
 
-// indexPage is doc/rollmill.md.
+// indexPage returns doc/rollmill.md.
 func indexPage() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "<!-- Generated from the flags: `make docs` rewrites it. -->\n\n# rollmill\n\n%s.\n\n```\n%s\n```\n", synopsis, dataFlow)
@@ -135,13 +135,13 @@ func indexPage() string {
 	return b.String()
 }
 
-const settingsText = `A flag beats ` + "`--set section.key=value`" + `, which beats the environment, which beats the config file, which
-beats the default. The config file is YAML, a section per command and the flags' names as keys. Unknown keys are errors.
+const settingsText = `A flag takes precedence over ` + "`--set section.key=value`" + `, then come the environment, the config file and the default.
+The config file is YAML, with a section for each command and the names of flags as keys. Unknown keys are errors.
 
-- ` + "`${NAME}`" + ` in a value is the environment variable, ` + "`${NAME:-otherwise}`" + ` has a default, and ` + "`$${`" + ` stands for itself.
-- A flag that may be repeated takes a list; one that takes ` + "`KEY=VALUE`" + ` may be written as a mapping. In the environment it
-  takes a value a line.
-- ` + "`run` and `root`" + ` may stand at the top of the file, for every command that has them.
-- The section ` + "`validation`" + ` comes before the command's own when ` + "`--validation`" + ` is given.
-- A key without a value counts as not there. Paths are relative to where rollmill is run.
+- ` + "`${NAME}`" + ` in a value is replaced by the environment variable, ` + "`${NAME:-default}`" + ` has a default, and ` + "`$${`" + ` is a literal ` + "`${`" + `.
+- A repeatable flag takes a list; one that takes ` + "`KEY=VALUE`" + ` may be written as a mapping. Its environment variable
+  holds one value per line.
+- ` + "`run` and `root`" + ` may be set at the top level of the file, for every command that has them.
+- The section ` + "`validation`" + ` overrides the command's own section when ` + "`--validation`" + ` is given.
+- A key without a value is treated as absent. Paths are relative to the working directory.
 `

@@ -12,8 +12,8 @@ import (
 	"github.com/rollmill/rollmill/formats/dataset"
 )
 
-// rolloutAt makes two attempts at each of some examples with the model "tiny" of
-// an engine, and logs what came of them.
+// rolloutAt makes two attempts at each of count examples with the model "tiny" of
+// an engine, logs a summary and returns the rows.
 func rolloutAt(t *testing.T, url string, count int, args ...string) []formats.Trajectory {
 	t.Helper()
 	dir := t.TempDir()
@@ -31,10 +31,10 @@ func rolloutAt(t *testing.T, url string, count int, args ...string) []formats.Tr
 		all = append(all, "--sampling", "max_tokens=64")
 	}
 	from := time.Now()
-	code, out, talk := rollmill(t, append(all, args...)...)
+	code, out, stderr := rollmill(t, append(all, args...)...)
 	took := time.Since(from)
 	if code != 0 {
-		t.Fatalf("exit code %d: %s", code, talk)
+		t.Fatalf("exit code %d: %s", code, stderr)
 	}
 	d, err := dataset.Open(t.Context(), out, dataset.OpenOptions{Kind: formats.KindTrajectories})
 	if err != nil {

@@ -10,15 +10,15 @@ import (
 
 const variablePrefix = "ROLLMILL_"
 
-// givenVariables are those that this program sets for the programs that it
-// runs, which may run it again.
+// givenVariables are the variables that this program sets for the programs that
+// it runs, which may in turn run rollmill.
 var givenVariables = []string{
 	"ROLLMILL_SANDBOX_URL", "ROLLMILL_TRAJECTORY_ID", "ROLLMILL_EXAMPLE_ID", "ROLLMILL_GENERATION", "ROLLMILL_EPOCH",
 	"ROLLMILL_SEED", "ROLLMILL_TOOL", "ROLLMILL_REWARD",
 }
 
-// variables are the environment variables that have a meaning here: those of
-// all flags of all commands, of the config file, of keys, and the given ones.
+// variables returns the environment variables that rollmill knows: those of all
+// flags of all commands, of the config file and of keys, and givenVariables.
 func variables() map[string]bool {
 	known := map[string]bool{"ROLLMILL_CONFIG": true}
 	for section, options := range schema() {
@@ -37,10 +37,10 @@ func variables() map[string]bool {
 	return known
 }
 
-// checkVariables looks for variables of ours that mean nothing. A name within
-// two letters of a known one, or one that begins with the name of a command,
-// is a mistake that would silently change a run, so it is an error. Another
-// may be somebody else's, and is reported.
+// checkVariables looks for unknown variables with our prefix. A name within two
+// letters of a known one, or one that begins with the name of a command, is a
+// mistake that would silently change a run, so it is an error. Any other name may
+// belong to another program, so it is a warning.
 func (s *streams) checkVariables() error {
 	var known map[string]bool
 	for _, name := range slices.Sorted(slices.Values(s.environ)) {
@@ -68,13 +68,13 @@ func (s *streams) checkVariables() error {
 			}
 			return usage(hint, "environment: there is no variable %s", name)
 		}
-		s.say("warning: the environment variable %s means nothing to rollmill", name)
+		s.say("warning: rollmill does not use the environment variable %s", name)
 	}
 	return nil
 }
 
-// renamedVariable is what a variable of a renamed setting is called now, "" for
-// another.
+// renamedVariable returns the new name of a renamed setting's variable, or "" if
+// the variable was not renamed.
 func renamedVariable(name string) string {
 	for section := range schema() {
 		for was, now := range renamed {
@@ -86,7 +86,8 @@ func renamedVariable(name string) string {
 	return ""
 }
 
-// nearestVariable is the known variable with the fewest letters to change.
+// nearestVariable returns the known variable with the smallest edit distance,
+// and that distance.
 func nearestVariable(name string, known map[string]bool) (string, int) {
 	best, least := "", len(name)
 	for _, k := range slices.Sorted(maps.Keys(known)) {
@@ -97,7 +98,7 @@ func nearestVariable(name string, known map[string]bool) (string, int) {
 	return best, least
 }
 
-// sectionOf is the command whose variable a name would be, "" for none.
+// sectionOf returns the command whose prefix a variable's name has, or "".
 func sectionOf(name string) string {
 	for section := range schema() {
 		if section != "" && strings.HasPrefix(name, variable(section, "")) {

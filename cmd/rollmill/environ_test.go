@@ -30,7 +30,7 @@ func TestMistypedVariablesAreErrors(t *testing.T) {
 		{"ROLLMILL_SUBMIT_LEARNINGRATE", 2, "did you mean ROLLMILL_SUBMIT_LEARNING_RATE?"},
 		{"ROLLMILL_GROUP_SOMETHING_ELSE", 2, "there is no variable ROLLMILL_GROUP_SOMETHING_ELSE"},
 		{"ROLLMILL_JUGDE_API_KEY", 2, "did you mean ROLLMILL_JUDGE_API_KEY?"},
-		{"ROLLMILL_DATABASE_PASSWORD", 4, "warning: the environment variable ROLLMILL_DATABASE_PASSWORD means nothing"},
+		{"ROLLMILL_DATABASE_PASSWORD", 4, "warning: rollmill does not use the environment variable ROLLMILL_DATABASE_PASSWORD"},
 		{"ROLLMILL_ROLLOUT_GENERATIONS", 4, ""},
 		{"ROLLMILL_VALIDATION_GENERATIONS", 4, ""},
 		{"ROLLMILL_RUN", 4, ""},

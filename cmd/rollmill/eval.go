@@ -13,19 +13,20 @@ import (
 var evalCommand = command{
 	name:    "eval",
 	heading: commandsHeading,
-	usage:   "measure a policy on held-out examples: rollout and score, nothing is trained",
-	about: `Rollout and score are set by their own sections of the config file, after the
-section validation. It prints the mean reward and its spread, pass@k, and their
-intervals over the examples; --slice makes a table by a field of the examples.
-A trajectory that failed is left out and counted. With --in it measures scores
-that are there already.
+	usage:   "measure a policy on held-out examples by rollout and score, without training",
+	about: `Rollout and score take their settings from section validation of the config
+file, then from their own sections. The output is the mean reward and its spread,
+pass@k, and their confidence intervals over the examples; --slice adds a table by
+a field of the examples. Failed trajectories are excluded and counted. With --in
+it measures existing scores.
 
   rollmill eval --config rollmill.yaml --examples held-out.jsonl --generations 8 --policy runs/demo/policy
   rollmill eval --in runs/demo/epoch-0/score --k 1 --k 4 --slice level`,
 	body: with(newEvalSettings, runEval),
 }
 
-// evalSettings are eval's own; rollout's and score's are in their sections.
+// evalSettings are the settings of eval itself; those of rollout and score are in
+// their sections.
 type evalSettings struct {
 	source
 	Measure     eval.MeasureOptions
@@ -47,14 +48,14 @@ func (c *evalSettings) Declare(d *plugin.Declarer) {
 	d.OptionalInt(&c.Generations, "generations", "attempt each example `N` times").Shown("validation.generations, else rollout's")
 	d.String(&c.Policy, "policy", "take endpoint, model and version from the receipt at this `URI`").Shown("rollout's").Open()
 	d.Heading("Measures")
-	plugin.List(d, &c.Measure.K, "k", "measure pass@`K`", parseK).Shown("1, 2, 4, ... up to the attempts")
+	plugin.List(d, &c.Measure.K, "k", "measure pass@`K`, K attempts at an example", parseK).Shown("1, 2, 4, ... up to the attempts")
 	d.Float(&c.Measure.Solved, "solved-threshold", "count a reward of at least `X` as solved")
-	d.Strings(&c.Measure.Slices, "slice", "make a table by this `FIELD` of the examples")
-	d.Float(&c.Measure.Confidence, "confidence", "confidence of the intervals, as a `SHARE`")
+	d.Strings(&c.Measure.Slices, "slice", "add a table by this `FIELD` of the examples")
+	d.Float(&c.Measure.Confidence, "confidence", "confidence level of the intervals, a `SHARE` between 0 and 1")
 	d.Bool(&c.Measure.FailuresCount, "failures-count", "count a trajectory without a reward as an unsolved attempt")
 	d.Include(&c.runPlace)
 	d.Heading(plugin.Output)
-	d.String(&c.Out, "out", "keep the datasets rollout and score at this `URI`").Shown("the root's folder eval").Open()
+	d.String(&c.Out, "out", "write the datasets rollout and score under this `URI`").Shown("the root's folder eval").Open()
 }
 
 func parseK(text string) (int, error) {
@@ -96,7 +97,7 @@ func runEval(ctx context.Context, s *session, c *evalSettings) error {
 	return s.print(result, result.WriteText)
 }
 
-// options are rollout's and score's as for a validation.
+// options returns the options of rollout and score as for a validation.
 func (c *evalSettings) options(ctx context.Context, s *session) (eval.Options, error) {
 	run, root := c.both()
 	o := eval.Options{Root: c.Out, Env: s.stageEnv()}
@@ -116,7 +117,7 @@ func (c *evalSettings) options(ctx context.Context, s *session) (eval.Options, e
 	var err error
 	o.Rollout, o.Score, err = sampleOptions(ctx, s, root, given)
 	if c.Root == "" && c.Out != "" {
-		o.Rollout.Root = "" // the default root has nothing to do with it
+		o.Rollout.Root = "" // the default root does not apply
 	}
 	return o, err
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/rollmill/rollmill/storage"
 )
 
-// taskFile says which examples to read, and how.
+// taskFile is the file of examples to read, and its format.
 type taskFile struct {
 	Examples string // URI
 	Format   examples.Options
@@ -24,19 +24,19 @@ func (f *taskFile) Declare(d *plugin.Declarer) {
 	o := &f.Format
 	d.Heading(plugin.Input)
 	d.String(&f.Examples, "examples", "read the examples from the task file at this `URI`: JSON, JSON lines, CSV or Parquet").Open()
-	d.String(&o.Format, "examples-format", "read the task file as `FORMAT`").Shown("by its extension")
+	d.String(&o.Format, "examples-format", "format of the task file, `FORMAT`").Shown("by its extension")
 	d.String(&o.Names.ID, "id-key", "take the id from this `COLUMN`").Shown("id")
 	d.String(&o.Names.Question, "question-key", "take the question from this `COLUMN`").Shown("question")
 	d.String(&o.Names.Answer, "answer-key", "take the reference answer from this `COLUMN`").Shown("answer")
-	d.String(&o.Names.GeneratedAnswer, "generated-answer-key", "take an answer made elsewhere from this `COLUMN`").Shown("generated_answer")
-	d.Bool(&o.Unstructured, "unstructured", "use the whole row as the question, as JSON")
+	d.String(&o.Names.GeneratedAnswer, "generated-answer-key", "take the answer of another program from this `COLUMN`").Shown("generated_answer")
+	d.Bool(&o.Unstructured, "unstructured", "use the whole row, as JSON, as the question")
 	d.Bool(&o.RequireQuestion, "require-question", "drop rows without a question, and refuse a file without that column")
 	d.Lists(&o.Allow, "allow", "keep only rows that match this `COLUMN=PATTERN`")
 	d.Lists(&o.Deny, "deny", "drop rows that match this `COLUMN=PATTERN`")
 }
 
-// read reads the task file and reports what it did not keep. The set is there
-// as long as the command runs.
+// read reads the task file and logs the rows that it dropped. The set is open
+// until the command ends.
 func (f *taskFile) read(ctx context.Context, s *session) (*examples.Set, dataset.Ref, error) {
 	uri := f.Examples
 	ref := dataset.Ref{Role: "examples", URI: storage.Redact(uri)}
@@ -50,7 +50,7 @@ func (f *taskFile) read(ctx context.Context, s *session) (*examples.Set, dataset
 	if err != nil {
 		return nil, ref, err
 	}
-	defer file.Close() // it was only read
+	defer file.Close() // read only: nothing is lost
 	ref.Digest = digest
 	set, report, err := examples.Read(ref.URI, file, size, f.Format)
 	if err == nil {
@@ -60,12 +60,12 @@ func (f *taskFile) read(ctx context.Context, s *session) (*examples.Set, dataset
 		s.logger().Warn(w, "examples", ref.URI)
 	}
 	for reason, n := range report.Counts {
-		s.logger().Warn("examples not kept", "examples", ref.URI, "reason", reason, "rows", n)
+		s.logger().Warn("examples dropped", "examples", ref.URI, "reason", reason, "rows", n)
 	}
 	return set, ref, err
 }
 
-// openFile opens one object for random access, with its size and digest.
+// openFile opens one object for random access and returns its size and digest.
 func openFile(ctx context.Context, uri string) (storage.Reader, int64, string, error) {
 	dir, name := storage.Split(uri)
 	bucket, err := storage.Open(ctx, dir)

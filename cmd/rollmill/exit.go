@@ -13,7 +13,7 @@ import (
 	"github.com/rollmill/rollmill/storage"
 )
 
-// The exit codes. They are API: Make, Airflow and Slurm act on them.
+// The exit codes are API: Make, Airflow and Slurm act on them.
 const (
 	exitDone       = 0
 	exitFailed     = 1
@@ -29,7 +29,7 @@ const (
 	exitTerminated = 143
 )
 
-// exitCodes is what --help says about them.
+// exitCodes are the codes and their meanings, as --help shows them.
 var exitCodes = []struct {
 	code    int
 	meaning string
@@ -37,15 +37,15 @@ var exitCodes = []struct {
 	{exitDone, "done, or up to date"},
 	{exitFailed, "failed"},
 	{exitUsage, "wrong usage or config"},
-	{exitGate, "a gate refused the dataset; its rows are kept"},
+	{exitGate, "a gate refused the dataset; it is kept"},
 	{exitInput, "input invalid or incomplete"},
-	{exitBudget, "budget spent; the work is kept"},
-	{exitPerson, "somebody has to look; the hint says where"},
+	{exitBudget, "budget spent; finished work is kept"},
+	{exitPerson, "manual action required; see the hint"},
 	{exitCrash, "crashed; please report it at " + bugReports},
 	{exitTemporary, "temporary; the same command may succeed later"},
-	{exitInterrupt, "interrupted; the work is kept"},
-	{exitAbort, "crashed outside the command's own goroutine, or ended by Go's runtime; report it too"},
-	{exitTerminated, "terminated; the work is kept"},
+	{exitInterrupt, "interrupted; finished work is kept"},
+	{exitAbort, "crashed outside the command's own goroutine, or stopped by the Go runtime; please report it too"},
+	{exitTerminated, "terminated; finished work is kept"},
 }
 
 // exitCode maps the kind of an error to an exit code.
@@ -57,8 +57,8 @@ func exitCode(ctx context.Context, err error) int {
 		status exitWith
 		exists *dataset.ExistsError
 
-		misused   interface{ Misused() bool }   // as backends and storage say it, which know nothing of stages
-		temporary interface{ Temporary() bool } // they, and package net
+		misused   interface{ Misused() bool }   // implemented by backends and storage, which do not import stages
+		temporary interface{ Temporary() bool } // implemented by them and by package net
 	)
 	switch {
 	case err == nil:
@@ -81,7 +81,7 @@ func exitCode(ctx context.Context, err error) int {
 	return exitFailed
 }
 
-// exitWith ends the process with a code of the user's or of a program's.
+// exitWith is an error with an exit code that a setting or a program chose.
 type exitWith struct {
 	code int
 	what string
@@ -97,22 +97,22 @@ var kindCodes = map[stages.Kind]int{
 	stages.KindTemporary: exitTemporary,
 }
 
-// hint returns the first hint in an error's tree, or one for its kind.
+// hint returns the first hint in an error's tree, or a hint for its kind.
 func hint(err error) string {
 	if h := hintIn(err); h != "" {
 		return h
 	}
 	switch {
 	case errors.Is(err, storage.ErrNotExist):
-		return "was the step before it run, and is the address right?"
+		return "check the address, and that the previous step was run"
 	case errors.Is(err, storage.ErrDenied):
 		return "check the permissions, or the credentials in the environment"
 	case errors.Is(err, storage.ErrNoBucket):
-		return "make the bucket, or check its name and region; what was written to it may be gone with it"
+		return "create the bucket, or check its name and region; data in a deleted bucket is lost"
 	case errors.Is(err, storage.ErrTemporary):
 		return "run the same command again; finished work is kept"
 	case errors.Is(err, formats.ErrInvalid):
-		return "it was cut short or changed after it was written: bring it back, or make it again with --overwrite"
+		return "it was truncated or changed after it was written: restore it, or write it again with --overwrite"
 	case errors.Is(err, syscall.ENOSPC):
 		return "free some space and run the same command again; finished work is kept"
 	}
@@ -138,12 +138,12 @@ func hintIn(err error) string {
 	return ""
 }
 
-// usage makes an error of the user's: a flag, a config key, a word too many.
+// usage returns a usage error: a wrong flag, config key or argument.
 func usage(hint, format string, args ...any) error {
 	return stages.Errorf(stages.KindUsage, hint, format, args...)
 }
 
-// exitHelp lists the codes for --help and the pages.
+// exitHelp returns the list of exit codes for --help.
 func exitHelp() string {
 	var b strings.Builder
 	for _, e := range exitCodes {

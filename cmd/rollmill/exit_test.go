@@ -14,7 +14,8 @@ import (
 	"github.com/rollmill/rollmill/storage"
 )
 
-// The codes are what programs act on: this table may grow, never change.
+// TestExitCodes checks the exit codes, which programs rely on: lines may be added
+// to this table, but never changed.
 func TestExitCodes(t *testing.T) {
 	ctx := context.Background()
 	gate := &dataset.GateError{URI: "x", Gates: []dataset.GateResult{{Gate: dataset.Gate{Name: "min-groups"}}}}
@@ -53,7 +54,7 @@ func TestExitCodes(t *testing.T) {
 	}
 }
 
-// TestExitHelp holds the list in --help to what exitCode returns.
+// TestExitHelp compares the list in --help with the codes of exitCode.
 func TestExitHelp(t *testing.T) {
 	want := []int{0, 1, 2, 3, 4, 5, 6, 70, 75, 130, 134, 143}
 	var got []int

@@ -10,29 +10,29 @@ var explainCommand = command{
 	name:    "explain",
 	heading: commandsHeading,
 	usage:   "trace one trajectory from rollout to submission",
-	words:   "TRAJECTORY",
-	about: `It looks through every dataset and receipt of a run, an epoch or a dataset, and
-through what they were made from: what was recorded, each reward, the group and
-the advantage, the rule of curate that dropped it, and where it was submitted.
-The beginning of an id is enough when no other begins so.
+	args:    "TRAJECTORY",
+	about: `Searches every dataset and receipt at the URI (a run, an epoch or a dataset) and
+the datasets that they were made from. The output is what rollout recorded, each
+reward, the group and the advantage, the rule of curate that dropped the
+trajectory, and where it was submitted. A unique prefix of the id is enough.
 
   rollmill explain 3f8a2c --in runs/demo/epoch-3`,
 	body: with(newExplainSettings, runExplain),
 }
 
-func newExplainSettings() *looked {
-	return &looked{help: "look under a run, an epoch or a dataset"}
+func newExplainSettings() *inspected {
+	return &inspected{help: "search the run, the epoch or the dataset"}
 }
 
-func runExplain(ctx context.Context, s *session, o *looked) error {
+func runExplain(ctx context.Context, s *session, o *inspected) error {
 	uri, err := o.open(s)
 	if err != nil {
 		return err
 	}
-	if len(s.words) != 1 {
-		return usage("name it by its id or the beginning of it: rollmill explain ID --in URI", "explain takes one trajectory")
+	if len(s.args) != 1 {
+		return usage("give its id or a prefix of it: rollmill explain ID --in URI", "explain takes one trajectory")
 	}
-	trace, err := inspect.Explain(ctx, uri, s.words[0])
+	trace, err := inspect.Explain(ctx, uri, s.args[0])
 	if err != nil {
 		return err
 	}

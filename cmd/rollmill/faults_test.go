@@ -18,8 +18,8 @@ import (
 	"github.com/rollmill/rollmill/storage/fakes3"
 )
 
-// An epoch is the five commands over one store, with an engine that learns
-// nothing, so that every run of it gives the same rows.
+// epoch is the five commands over one store, with an engine that does not learn,
+// so that every run gives the same rows.
 type epoch struct {
 	engine   string
 	examples string
@@ -46,7 +46,7 @@ func newEngine(t *testing.T) (url, examples string) {
 	return web.URL, examples
 }
 
-// commands are the epoch's, in order.
+// commands returns the epoch's commands, in order.
 func (e epoch) commands() [][]string {
 	return [][]string{
 		{"rollout", "--examples", e.examples, "--url", e.engine + "/v1", "--model", "rollmill/sandbox", "--sampling-seed", "1", "--generations", "4",
@@ -58,18 +58,18 @@ func (e epoch) commands() [][]string {
 	}
 }
 
-// run runs the epoch, each command again while it ends as one that may be run
-// again, and returns the digests of its datasets.
+// run runs the epoch, repeats each command while its exit code says that it may
+// be repeated, and returns the digests of the datasets.
 func (e epoch) run(t *testing.T) (digests map[string]string, reruns int) {
 	t.Helper()
 	for _, args := range e.commands() {
 		for try := 1; ; try++ {
-			code, _, talk := rollmill(t, args...)
+			code, _, stderr := rollmill(t, args...)
 			if code == 0 {
 				break
 			}
 			if code != exitTemporary || try == 20 {
-				t.Fatalf("%s ended with %d at try %d:\n%s", args[0], code, try, talk)
+				t.Fatalf("%s ended with %d at try %d:\n%s", args[0], code, try, stderr)
 			}
 			reruns++
 		}
@@ -90,7 +90,8 @@ func (e epoch) digests(t *testing.T) map[string]string {
 	return out
 }
 
-// rounds is how many epochs TestEpochsOverAFaultyStore runs: COUNT, or few.
+// rounds returns the number of epochs that TestEpochsOverAFaultyStore runs: COUNT,
+// or a few.
 func rounds() int {
 	if n, err := strconv.Atoi(os.Getenv("COUNT")); err == nil {
 		return n
@@ -98,9 +99,9 @@ func rounds() int {
 	return 2
 }
 
-// Whatever the store does (refusals, half bodies, lost answers, slowness, no
-// conditions), an epoch ends with the rows that it has on a disk, if need be by
-// the same command again.
+// TestEpochsOverAFaultyStore checks that with any fault of the store (errors, half
+// bodies, lost answers, delays, ignored conditions) an epoch has the same rows as
+// on a disk, after commands are repeated if needed.
 func TestEpochsOverAFaultyStore(t *testing.T) {
 	engine, examples := newEngine(t)
 	folder := t.TempDir()
@@ -118,7 +119,7 @@ func TestEpochsOverAFaultyStore(t *testing.T) {
 		e.ledger = e.at("")
 		if round%5 == 4 {
 			f.IgnoreConditions = true
-			e.ledger = t.TempDir() // such a store keeps no ledger
+			e.ledger = t.TempDir() // such a store cannot keep a ledger
 			e.at = func(name string) string {
 				return s.URI(fmt.Sprintf("round-%d/%s", round, name)) + "&rate_limiter_capacity=1000000"
 			}
@@ -139,20 +140,22 @@ func TestEpochsOverAFaultyStore(t *testing.T) {
 	t.Logf("%d epochs, %d requests went wrong, %d commands were run again", rounds(), failed, reruns)
 }
 
-// A store that replaces what it was asked to create keeps no ledger.
-func TestALooseStoreKeepsNoLedger(t *testing.T) {
+// TestLedgerNeedsExclusiveCreate checks that a store which ignores the condition
+// to create only a missing object is refused for a ledger.
+func TestLedgerNeedsExclusiveCreate(t *testing.T) {
 	s := fakes3.Start(t)
 	s.SetFaults(fakes3.Faults{IgnoreConditions: true})
 	folder := t.TempDir()
 	stored(t, folder+"/rollout")
-	code, _, talk := rollmill(t, "submit", "--in", folder+"/rollout", "--backend", "file", "--ledger", s.URI("x"), "--out", folder+"/submit")
-	if code != exitUsage || !strings.Contains(talk, "could be trained twice") || !strings.Contains(talk, "rollmill storage check") {
-		t.Errorf("exit code %d:\n%s", code, talk)
+	code, _, stderr := rollmill(t, "submit", "--in", folder+"/rollout", "--backend", "file", "--ledger", s.URI("x"), "--out", folder+"/submit")
+	if code != exitUsage || !strings.Contains(stderr, "could be trained twice") || !strings.Contains(stderr, "rollmill storage check") {
+		t.Errorf("exit code %d:\n%s", code, stderr)
 	}
 }
 
-// A bucket that disappears while a stage writes into it is named, at once.
-func TestABucketThatDisappearsIsAClearError(t *testing.T) {
+// TestMissingBucketError checks that the error names a bucket that is deleted while
+// a stage writes to it.
+func TestMissingBucketError(t *testing.T) {
 	s := fakes3.Start(t)
 	stored(t, s.URI("rollout"))
 	var once atomic.Bool
@@ -163,12 +166,12 @@ func TestABucketThatDisappearsIsAClearError(t *testing.T) {
 			}
 		}
 	})
-	code, _, talk := rollmill(t, "score", "--in", s.URI("rollout"), "--out", s.URI("score"), "--reward", "x=expr:1", "--log-format", "json")
-	if code != exitFailed || !strings.Contains(talk, "the bucket does not exist, or may not be seen") || !strings.Contains(talk, "make the bucket") {
-		t.Errorf("exit code %d:\n%s", code, talk)
+	code, _, stderr := rollmill(t, "score", "--in", s.URI("rollout"), "--out", s.URI("score"), "--reward", "x=expr:1", "--log-format", "json")
+	if code != exitFailed || !strings.Contains(stderr, "the bucket does not exist, or may not be seen") || !strings.Contains(stderr, "create the bucket") {
+		t.Errorf("exit code %d:\n%s", code, stderr)
 	}
 	var last struct{ Level, Msg, Hint string }
-	lines := strings.Split(strings.TrimSpace(talk), "\n")
+	lines := strings.Split(strings.TrimSpace(stderr), "\n")
 	if err := json.Unmarshal([]byte(lines[len(lines)-1]), &last); err != nil {
 		t.Errorf("the last line is no JSON: %v", err)
 	}

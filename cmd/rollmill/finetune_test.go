@@ -6,8 +6,8 @@ import (
 	"github.com/rollmill/rollmill/stages/backends/openai/openaitest"
 )
 
-// serveFineTuning starts a test server of the OpenAI fine-tuning API and puts
-// its URL into $FINETUNING and its key into $OPENAI_API_KEY:
+// serveFineTuning starts a test server of the OpenAI fine-tuning API and sets
+// $FINETUNING to its URL and $OPENAI_API_KEY to its key:
 //
 //	finetuning
 func serveFineTuning(ts *testscript.TestScript, neg bool, _ []string) {

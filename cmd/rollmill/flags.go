@@ -12,11 +12,11 @@ import (
 	"github.com/rollmill/rollmill/stages/plugin"
 )
 
-// globalHeading is that of the flags that every command has.
+// globalHeading is the heading of the flags that every command has.
 const globalHeading = "Global flags"
 
-// globals are the settings that every command has. Their flags may stand before
-// the command or after it.
+// globals are the settings that every command has. Their flags may come before
+// or after the command.
 type globals struct {
 	Config    string
 	Sets      []string
@@ -33,8 +33,8 @@ func newGlobals() *globals { return &globals{LogLevel: "info", LogFormat: "text"
 func (g *globals) Declare(d *plugin.Declarer) {
 	d.Heading(globalHeading)
 	d.String(&g.Config, "config", "read settings from this YAML `FILE`, a section per command")
-	d.Strings(&g.Sets, "set", "set `SECTION.KEY=VALUE` as the config file would")
-	d.Strings(&g.Bases, "base", "read a dataset that the input was made from at this `URI`, for example when it moved to another bucket or endpoint")
+	d.Strings(&g.Sets, "set", "set `SECTION.KEY=VALUE`, as the config file does")
+	d.Strings(&g.Bases, "base", "read a dataset that the input was made from at this `URI` instead of the recorded one, for example after it was moved")
 	d.Bool(&g.JSON, "json", "print one JSON object on stdout instead of a URI")
 	d.Bool(&g.Quiet, "quiet", "print no progress and no summary on stderr")
 	plugin.Choice(d, &g.LogLevel, "log-level", "log messages of this `LEVEL` and above: debug, info, warn, error", "debug", "info", "warn", "error")
@@ -42,10 +42,10 @@ func (g *globals) Declare(d *plugin.Declarer) {
 	d.Bool(&g.Help, "help", "print help; with --backend, --agent or --reward also the flags of the plug-in")
 }
 
-// globalOptions are the options of all commands, at their defaults.
+// globalOptions returns the global options, at their defaults.
 func globalOptions() []*option { return optionsOf(plugin.Declared(newGlobals())) }
 
-// setGlobals makes the streams behave as asked.
+// setGlobals applies the global settings to the streams.
 func (s *streams) setGlobals(g *globals) error {
 	s.json, s.quiet, s.logJSON = g.JSON, g.Quiet, g.LogFormat == "json"
 	if err := s.level.UnmarshalText([]byte(g.LogLevel)); err != nil {
@@ -57,10 +57,10 @@ func (s *streams) setGlobals(g *globals) error {
 	return nil
 }
 
-// badValue is what package flag says of a value that it cannot read.
+// badValue matches the error of package flag for a value that it cannot parse.
 var badValue = regexp.MustCompile(`^(?s)invalid (?:boolean )?value (".*") for (?:flag )?-(.+?): (.*)`)
 
-// flagError turns what the flag parser says into a usage error with a hint.
+// flagError converts an error of the flag parser to a usage error with a hint.
 func flagError(err error, options []*option) error {
 	var staged *stages.Error
 	if errors.As(err, &staged) {
@@ -99,7 +99,7 @@ func flagError(err error, options []*option) error {
 	return usage(advice, "there is no flag --%s", name)
 }
 
-// renamed are flags and config keys that have another name now.
+// renamed maps the former names of flags and config keys to their new names.
 var renamed = map[string]string{
 	"elsewhere":        "allow-other-trainer",
 	"judge-at-once":    "judge-concurrency",

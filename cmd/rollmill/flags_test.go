@@ -6,8 +6,8 @@ import (
 	"github.com/rollmill/rollmill/stages/plugin"
 )
 
-// TestFlags holds every flag to the house style, and keeps plug-ins of one sort
-// that share a name to one type.
+// TestFlags checks that every flag follows the house style, and that flags of the
+// same name in plug-ins of one kind have one type.
 func TestFlags(t *testing.T) {
 	for section, options := range schema() {
 		for _, o := range options {

@@ -13,17 +13,17 @@ var groupCommand = command{
 	name:    "group",
 	heading: stagesHeading,
 	usage:   "form groups by example and compute advantages",
-	about: `All trajectories of one example in one epoch are a group. Failed and unscored
+	about: `All trajectories of one example in one epoch form a group. Failed and unscored
 trajectories are excluded, never scored as 0: their advantage is null, and they
-change no other. Rows of a group may lie anywhere in the dataset; where they are
-apart, they are sorted on disk.
+do not change the advantages of others. The rows of a group may be anywhere in
+the dataset; rows that are not adjacent are sorted on disk.
 
   rollmill group --in runs/demo/epoch-0/score --compat art
   rollmill group --in runs/demo/epoch-0/score --scores runs/demo/epoch-0/judged --out runs/demo/epoch-0/group`,
 	body: with(newGroupSettings, runGroup),
 }
 
-// groupSettings are group's, with where it reads and writes.
+// groupSettings are the settings of group, with its input and output.
 type groupSettings struct {
 	group.Options
 	source
@@ -38,7 +38,7 @@ func newGroupSettings() *groupSettings {
 	return &groupSettings{
 		Options:  group.Options{Estimator: plugin.Pick(all.Estimators, group.DefaultEstimator)},
 		source:   source{what: "scores, or trajectories with rewards,"},
-		spilling: spilling{what: "groups that do not lie together"},
+		spilling: spilling{what: "groups whose rows are not adjacent"},
 		target:   target{otherwise: "the sibling \"group\" of the input"},
 	}
 }
@@ -46,7 +46,7 @@ func newGroupSettings() *groupSettings {
 func (g *groupSettings) Declare(d *plugin.Declarer) {
 	d.Include(&g.source)
 	d.Heading(plugin.Input)
-	d.Strings(&g.Scores, "scores", "join the rewards of the scores at this `URI` to those of the input, scores of the same trajectories, and sum the total again")
+	d.Strings(&g.Scores, "scores", "add the rewards of the scores at this `URI`, of the same trajectories, to those of the input, and recompute the total")
 	d.OptionalInt(&g.Epoch, "epoch", "read and write in the folder of epoch `N` of --root, when --in names no dataset")
 	d.Include(&g.Options)
 	d.Include(&g.spilling)
@@ -59,14 +59,14 @@ func runGroup(ctx context.Context, s *session, g *groupSettings) (err error) {
 	if o.In, err = g.runPlace.input(s, g.source, g.Epoch, false); err != nil {
 		return err
 	}
-	if o.Out, err = g.besides(s, o.In.URI); err != nil {
+	if o.Out, err = g.openSibling(s, o.In.URI); err != nil {
 		return err
 	}
 	for _, uri := range g.Scores {
 		o.Scores = append(o.Scores, stages.Input{URI: uri, AcceptGates: o.In.AcceptGates})
 	}
 	o.Env, o.Spill = s.stageEnv(), g.spill()
-	smallHeap()
+	collectEarly()
 	r, err := group.Run(ctx, o)
 	return s.finish(r, r, err)
 }

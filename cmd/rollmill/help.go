@@ -10,7 +10,7 @@ import (
 	"github.com/rollmill/rollmill/stages/plugin"
 )
 
-// shownDefault is a setting's default as help shows it, "" for none.
+// shownDefault returns a setting's default as help shows it, or "" for none.
 func shownDefault(s *plugin.Setting) string {
 	if s.Default != "" || s.Repeats || s.Type == plugin.Switch {
 		return s.Default
@@ -25,7 +25,7 @@ func shownDefault(s *plugin.Setting) string {
 	}
 }
 
-// notes are what follows a flag's phrase in parentheses.
+// notes returns the text in parentheses after a flag's phrase.
 func notes(s *plugin.Setting) string {
 	var notes []string
 	if d := shownDefault(s); d != "" && d != "0" && d != "0s" && d != "[]" && s.Type != plugin.Switch {
@@ -40,7 +40,7 @@ func notes(s *plugin.Setting) string {
 	return " (" + strings.Join(notes, "; ") + ")"
 }
 
-// form is a flag, or the key of a spec, as one types it.
+// form returns a flag, or the key of a spec, as a user types it.
 func form(s *plugin.Setting) string {
 	if s.Owner != nil && s.Owner.Spec != "" {
 		return s.SpecForm()
@@ -48,7 +48,7 @@ func form(s *plugin.Setting) string {
 	return strings.TrimSpace("--" + s.Name + " " + s.Placeholder())
 }
 
-// byHeading keeps the order of the first setting of each heading.
+// byHeading groups settings by heading, in the order of the first setting of each.
 func byHeading(settings []*plugin.Setting) (order []string, in map[string][]*plugin.Setting) {
 	in = map[string][]*plugin.Setting{}
 	for _, s := range settings {
@@ -64,9 +64,9 @@ func byHeading(settings []*plugin.Setting) (order []string, in map[string][]*plu
 	return order, in
 }
 
-// help is what `rollmill COMMAND --help` prints: the command's own flags and a
-// line for each plug-in. When the command line chose a plug-in by name, it is the
-// flags of both alone.
+// help returns what `rollmill COMMAND --help` prints: the command's own flags and
+// a line for each plug-in. When the command line chose a plug-in by name, it
+// returns only the flags of the command and of that plug-in.
 func (cmd command) help(settings plugin.Settings, options []*option) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "rollmill %s - %s\n\nUsage: %s\n", cmd.name, cmd.usage, cmd.synopsis())
@@ -78,7 +78,7 @@ func (cmd command) help(settings plugin.Settings, options []*option) string {
 			}
 		}
 		writeFlags(&b, ownSettings(declared(options)))
-		fmt.Fprintf(&b, "\n`rollmill help %s` says what the command does, and lists the global flags and the exit codes.\n", cmd.name)
+		fmt.Fprintf(&b, "\n`rollmill help %s` describes the command, the global flags and the exit codes.\n", cmd.name)
 		return b.String()
 	}
 	fmt.Fprintf(&b, "\n%s\n", strings.TrimSpace(cmd.about))
@@ -94,7 +94,7 @@ func (cmd command) help(settings plugin.Settings, options []*option) string {
 	}
 	writeFlags(&b, declared(globalOptions()))
 	if len(options) > 0 {
-		fmt.Fprintf(&b, "\nEvery flag has an environment variable, as %s, and a key in the config file, in section %q.\n",
+		fmt.Fprintf(&b, "\nEvery flag has an environment variable, such as %s, and a key in section %q of the config file.\n",
 			variable(cmd.configSection(), options[0].Name), cmd.configSection())
 	}
 	fmt.Fprintf(&b, "\nExit codes:\n%s", exitHelp())
@@ -102,26 +102,26 @@ func (cmd command) help(settings plugin.Settings, options []*option) string {
 }
 
 // help prints help on a command, on a plug-in, or on the whole program.
-func help(s *streams, words []string) error {
+func help(s *streams, args []string) error {
 	text := ""
 	for _, cmd := range runnable() {
-		if cmd.name == strings.Join(words, " ") {
+		if cmd.name == strings.Join(args, " ") {
 			text = cmd.help(cmd.fresh())
 		}
 	}
 	switch {
 	case text != "":
-	case len(words) == 0:
+	case len(args) == 0:
 		text = appHelp()
-	case len(words) == 1:
-		return usage(plugin.Nearest(words[0], commandNames(), firstStep), "there is no command %q", words[0])
-	case len(words) == 2:
+	case len(args) == 1:
+		return usage(plugin.Nearest(args[0], commandNames(), firstStep), "there is no command %q", args[0])
+	case len(args) == 2:
 		var err error
-		if text, err = pluginHelp(words[0], words[1]); err != nil {
+		if text, err = pluginHelp(args[0], args[1]); err != nil {
 			return err
 		}
 	default:
-		return usage("write `rollmill help COMMAND` or `rollmill help SORT NAME`", "unexpected argument %q", words[2])
+		return usage("write `rollmill help COMMAND` or `rollmill help KIND NAME`, such as `rollmill help backend art`", "unexpected argument %q", args[2])
 	}
 	_, err := io.WriteString(s.out, text)
 	return err
@@ -131,10 +131,10 @@ func (cmd command) synopsis() string {
 	if cmd.parts != nil {
 		return fmt.Sprintf("rollmill %s %s [flags]", cmd.name, strings.Join(cmd.partNames(), "|"))
 	}
-	return strings.TrimSpace(fmt.Sprintf("rollmill %s [flags] %s", cmd.name, cmd.words))
+	return strings.TrimSpace(fmt.Sprintf("rollmill %s [flags] %s", cmd.name, cmd.args))
 }
 
-// settingsOf are the settings behind options.
+// declared returns the settings of the options.
 func declared(options []*option) []*plugin.Setting {
 	var out []*plugin.Setting
 	for _, o := range options {
@@ -157,7 +157,7 @@ func writeFlags(b *strings.Builder, settings []*plugin.Setting) {
 	}
 }
 
-// appHelp is what `rollmill --help` prints.
+// appHelp returns what `rollmill --help` prints.
 func appHelp() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "rollmill - %s\n\n  %s\n\nUsage: rollmill [global flags] COMMAND [flags]\n", synopsis, dataFlow)
@@ -170,8 +170,8 @@ func appHelp() string {
 		}
 	}
 	writeFlags(&b, declared(globalOptions()))
-	fmt.Fprintf(&b, "\nstdout carries the result, the URI of the dataset written; stderr the rest.\n")
-	fmt.Fprintf(&b, "A flag beats --set, which beats the environment, the config file and the default.\n")
+	fmt.Fprintf(&b, "\nstdout has only the result, the URI of the dataset that was written; messages go to stderr.\n")
+	fmt.Fprintf(&b, "Precedence: flag, --set, environment, config file, default.\n")
 	fmt.Fprintf(&b, "\nExit codes:\n%s", exitHelp())
 	return b.String()
 }

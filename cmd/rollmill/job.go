@@ -14,35 +14,34 @@ import (
 var jobCommand = command{
 	name:    "job",
 	heading: commandsHeading,
-	usage:   "look at a submission: status, wait, cancel, list",
-	about: `From any machine that can read the receipt and the ledger, which is --ledger,
-else where the receipt says (on a local disk, or in the receipt's own store),
-else in the folder above the receipt that holds the id of its run. Settings of the
-backend are those of submit.
+	usage:   "inspect, wait for, cancel or list submissions",
+	about: `Works on any machine that can read the receipt and the ledger. The ledger is at
+--ledger, else at the URI in the receipt (if that is on a local disk, or in the
+receipt's own store), else in the folder above the receipt that holds the id of
+its run. The backend's settings are those of submit.
 
   rollmill job status --in runs/demo/epoch-0/submit
   rollmill job wait --in runs/demo/epoch-0/submit --timeout 2h
   rollmill job list --ledger runs/demo --json`,
 	parts: []command{
-		jobPart("status", "ask the trainer for the state of a submission, and print it"),
-		jobPart("wait", "follow a job to its end, and exit as submit --wait would"),
-		jobPart("cancel", "ask the trainer to end a job"),
-		{name: "job list", section: submitSection, usage: "print what the ledger holds, without asking a trainer", body: with(newJobSettings, runJobList)},
+		jobPart("status", "print the state of a submission, as the trainer reports it"),
+		jobPart("wait", "wait until a job ends, and exit as submit --wait does"),
+		jobPart("cancel", "ask the trainer to cancel a job"),
+		{name: "job list", section: submitSection, usage: "list the submissions in the ledger, without asking a trainer", body: with(newJobSettings, runJobList)},
 	},
 }
 
-// submitSection is the section of the config file that the settings of job are
-// in, too.
+// submitSection is the section of the config file that job shares with submit.
 const submitSection = "submit"
 
-// jobPart is a subcommand that looks at one submission.
+// jobPart returns a subcommand for one submission.
 func jobPart(verb, usage string) command {
 	return command{name: "job " + verb, section: submitSection, usage: usage, body: with(newJobSettings, func(ctx context.Context, s *session, c *jobSettings) error {
 		return c.one(ctx, s, verb)
 	})}
 }
 
-// jobSettings say which submission to look at, and how to wait for it.
+// jobSettings select a submission and say how to wait for it.
 type jobSettings struct {
 	Wait    submit.JobOptions
 	Backend backend
@@ -58,17 +57,17 @@ func newJobSettings() *jobSettings {
 
 func (c *jobSettings) Declare(d *plugin.Declarer) {
 	d.Heading(plugin.Input)
-	d.String(&c.In, "in", "receipt of the submission, at this `URI`, the --out of submit; - takes it from stdin")
-	d.String(&c.Wait.Key, "key", "`KEY` of the submission, as list prints it, when there is no receipt yet")
-	d.String(&c.Ledger, "ledger", "submissions are recorded at this `URI`").Shown("the receipt's, or the folder that holds the id of its run")
+	d.String(&c.In, "in", "receipt of the submission, at this `URI` (submit's --out); - reads the URI from stdin")
+	d.String(&c.Wait.Key, "key", "`KEY` of the submission, as job list prints it, when there is no receipt yet")
+	d.String(&c.Ledger, "ledger", "ledger of submissions, at this `URI`").Shown("the receipt's, or the folder that holds the id of its run")
 	d.Include(&c.Place)
 	d.Heading(plugin.Execution)
 	submit.DeclareWaiting(d, &c.Wait.PollInterval, &c.Wait.Timeout, &c.Wait.Stall, &c.Wait.LeaseTTL)
 	d.Heading(plugin.Submission)
-	plugin.Choose(d, &c.Backend, "backend", "`BACKEND` that it was submitted to").Shown("that of the receipt, else art")
+	plugin.Choose(d, &c.Backend, "backend", "`BACKEND` of the submission").Shown("that of the receipt, else art")
 }
 
-// find reads the receipt, if there is one, and opens the ledger.
+// find reads the receipt, if any, and opens the ledger.
 func (c *jobSettings) find(ctx context.Context, s *session) (in string, ledger *storage.Bucket, err error) {
 	if in, err = s.uri("in", c.In); err != nil {
 		return "", nil, err
@@ -89,7 +88,7 @@ func runJobList(ctx context.Context, s *session, c *jobSettings) error {
 	return listJobs(ctx, s, ledger)
 }
 
-// one looks at one submission.
+// one runs a subcommand on one submission.
 func (c *jobSettings) one(ctx context.Context, s *session, verb string) error {
 	in, ledger, err := c.find(ctx, s)
 	if err != nil {

@@ -10,9 +10,9 @@ import (
 	"github.com/rollmill/rollmill/storage"
 )
 
-// adopt takes from a receipt what no flag says: the backend, and what tells it
-// from another. It returns the receipt, nil when there is none. So whoever can
-// read the receipt can ask for the job, in whatever folder.
+// adopt reads the receipt and takes the backend and its target from it, except
+// where flags give them. So a user who can read the receipt can query the job
+// from any folder. It returns the receipt, or nil when there is none.
 func (c *jobSettings) adopt(ctx context.Context, s *session, in string) (*formats.Receipt, error) {
 	if in == "" {
 		return nil, nil
@@ -23,7 +23,7 @@ func (c *jobSettings) adopt(ctx context.Context, s *session, in string) (*format
 	}
 	r, err := submit.ReadReceipt(ctx, b)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil // said where it is needed
+		return nil, nil // reported by the caller that needs it
 	}
 	if err != nil || r.Target == nil {
 		return r, err

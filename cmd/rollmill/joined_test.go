@@ -8,16 +8,16 @@ import (
 	"github.com/rollmill/rollmill/formats/dataset"
 )
 
-// TestScoresAreJoined: grouping by several scores of the same trajectories
-// gives the rows of scoring with all their rewards at once, where groups lie
-// together and where they do not, in any number of shards.
+// TestScoresAreJoined checks that grouping several scores of the same trajectories
+// gives the same rows as scoring with all the rewards at once, with adjacent and
+// scattered groups and any number of shards.
 func TestScoresAreJoined(t *testing.T) {
 	root := t.TempDir()
 	stored(t, root+"/rollout")
 	do := func(args ...string) {
 		t.Helper()
-		if code, _, talk := rollmill(t, args...); code != 0 {
-			t.Fatalf("%q: %s", args, talk)
+		if code, _, stderr := rollmill(t, args...); code != 0 {
+			t.Fatalf("%q: %s", args, stderr)
 		}
 	}
 	rewards := []string{"a=expr:generation", "b*-0.5=steps:len(message.content)", "c*2=expr:generation == 1 ? int(answer + \"x\") : len(answer)", "d*0.25=steps:step + 1"}
@@ -56,11 +56,11 @@ func TestScoresAreJoined(t *testing.T) {
 	do("curate", "--in", root+"/example-all", "--out", root+"/kept")
 	do("score", "--in", root+"/kept", "--out", root+"/foreign", "--reward", "g=expr:2")
 	for scores, want := range map[string]string{"/a": `both have a reward "a"`, "/more": `both have a reward "a"`, "/rollout": "holds trajectories", "/foreign": "does not score the trajectories"} {
-		if code, _, talk := rollmill(t, "group", "--in", root+"/a", "--scores", root+scores, "--out", root+"/no"); code != 4 || !strings.Contains(talk, want) {
-			t.Errorf("--scores %s: exit code %d, %s", scores, code, talk)
+		if code, _, stderr := rollmill(t, "group", "--in", root+"/a", "--scores", root+scores, "--out", root+"/no"); code != 4 || !strings.Contains(stderr, want) {
+			t.Errorf("--scores %s: exit code %d, %s", scores, code, stderr)
 		}
 	}
-	if code, _, talk := rollmill(t, "group", "--in", root+"/rollout", "--scores", root+"/a", "--out", root+"/no"); code != 2 || !strings.Contains(talk, "joins scores to scores") {
-		t.Errorf("trajectories: exit code %d, %s", code, talk)
+	if code, _, stderr := rollmill(t, "group", "--in", root+"/rollout", "--scores", root+"/a", "--out", root+"/no"); code != 2 || !strings.Contains(stderr, "joins scores to scores") {
+		t.Errorf("trajectories: exit code %d, %s", code, stderr)
 	}
 }

@@ -16,7 +16,8 @@ import (
 	"github.com/rollmill/rollmill/stages/backends/sandbox"
 )
 
-// demo is one epoch beside a sandbox, made by the commands themselves.
+// demo runs one epoch against a sandbox and returns its folder and the sandbox's
+// URL.
 func demo(t *testing.T) (dir, url string) {
 	t.Helper()
 	server, err := sandbox.New(sandbox.Options{Models: []string{"project/name"}})
@@ -41,7 +42,8 @@ func inProcessJSON(ctx context.Context, words []string) (code int, stdout, stder
 	return code, out.String(), err.String()
 }
 
-// Every command prints one JSON document with --json and nothing else.
+// TestEveryCommandPrintsJSON checks that with --json every command prints exactly
+// one JSON document.
 func TestEveryCommandPrintsJSON(t *testing.T) {
 	dir, url := demo(t)
 	epoch := filepath.Join(dir, "demo", "epoch-0")
@@ -70,7 +72,7 @@ func TestEveryCommandPrintsJSON(t *testing.T) {
 		{[]string{"job", "list", "--ledger", filepath.Join(dir, "nothing")}, 0},
 		{[]string{"report", "--root", filepath.Join(dir, "demo")}, 0},
 		{[]string{"show", "--in", at("group"), "--table", "_groups"}, 0},
-		{[]string{"explain", "--in", at("rollout"), ""}, 4}, // begins all of them
+		{[]string{"explain", "--in", at("rollout"), ""}, 4}, // a prefix of all ids
 		{[]string{"audit", "--in", at("curate")}, 0},
 		{[]string{"diff", "--a", at("score"), "--b", at("score-2")}, 0},
 		{[]string{"eval", "--in", at("score")}, 0},
@@ -86,7 +88,7 @@ func TestEveryCommandPrintsJSON(t *testing.T) {
 			continue
 		}
 		ctx := t.Context()
-		if c.words[0] == "sandbox" { // serves until it is told to end
+		if c.words[0] == "sandbox" { // serves until it is interrupted
 			var end context.CancelFunc
 			ctx, end = context.WithTimeout(ctx, time.Second)
 			defer end()
@@ -98,7 +100,7 @@ func TestEveryCommandPrintsJSON(t *testing.T) {
 		}
 		if code == exitInput {
 			if stdout != "" {
-				t.Errorf("%q: prints %q beside its error", c.words, stdout)
+				t.Errorf("%q: prints %q with its error", c.words, stdout)
 			}
 			continue
 		}
@@ -106,14 +108,14 @@ func TestEveryCommandPrintsJSON(t *testing.T) {
 	}
 	for _, cmd := range commands() {
 		if !seen[cmd.name] {
-			t.Errorf("nothing is known of what %s --json prints", cmd.name)
+			t.Errorf("no case runs %s --json", cmd.name)
 		}
 	}
 }
 
 var goName = regexp.MustCompile(`^[A-Z][a-z]`)
 
-// checkJSON holds a text to be one JSON document whose names are not Go's.
+// checkJSON checks that a text is one JSON object whose names are in snake case.
 func checkJSON(t *testing.T, words []string, text string) {
 	t.Helper()
 	d := json.NewDecoder(strings.NewReader(text))

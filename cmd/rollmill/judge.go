@@ -14,10 +14,10 @@ import (
 	"github.com/rollmill/rollmill/storage"
 )
 
-// judgeFolder keeps the answers of judges, beside the scores.
+// judgeFolder is the folder of cached judges' answers, next to the scores.
 const judgeFolder = "judge-cache"
 
-// judgeSettings say whom rewards of kind judge and ruler ask.
+// judgeSettings configure the server that rewards of kind judge and ruler ask.
 type judgeSettings struct {
 	URL, Key, Cache              string
 	Concurrency                  int
@@ -28,19 +28,19 @@ type judgeSettings struct {
 
 func (j *judgeSettings) Declare(d *plugin.Declarer) {
 	d.Heading("Judges")
-	d.String(&j.URL, "judge-url", "ask the OpenAI-compatible server at this `URL`, with /v1")
-	d.Key(&j.Key, "judge-key-file", "read its key from this `FILE`", "ROLLMILL_JUDGE_API_KEY", "OPENAI_API_KEY").Shown("ROLLMILL_JUDGE_API_KEY, else OPENAI_API_KEY")
-	d.String(&j.Cache, "judge-cache", "keep its answers at this `URI`").Shown("the sibling judge-cache of the output")
-	d.Int(&j.Concurrency, "judge-concurrency", "ask each judge `N` things at once").Shown(strconv.Itoa(score.DefaultJudgeConcurrency))
-	d.Int64(&j.BudgetTokens, "judge-budget-tokens", "stop before more than `N` tokens are spent; the work is kept").Shown("no limit")
-	d.Float(&j.BudgetMoney, "judge-budget-money", "stop before more than `MONEY` is spent, in the currency of the prices; the work is kept").Shown("no limit")
-	d.Float(&j.PromptPrice, "judge-prompt-price", "count `MONEY` for a million tokens of questions")
-	d.Float(&j.CompletionPrice, "judge-completion-price", "count `MONEY` for a million tokens of answers")
+	d.String(&j.URL, "judge-url", "ask the OpenAI-compatible server at this `URL`, which ends in /v1")
+	d.Key(&j.Key, "judge-key-file", "read the server's key from this `FILE`", "ROLLMILL_JUDGE_API_KEY", "OPENAI_API_KEY").Shown("ROLLMILL_JUDGE_API_KEY, else OPENAI_API_KEY")
+	d.String(&j.Cache, "judge-cache", "cache the answers at this `URI`").Shown("the sibling judge-cache of the output")
+	d.Int(&j.Concurrency, "judge-concurrency", "send each judge at most `N` requests at once").Shown(strconv.Itoa(score.DefaultJudgeConcurrency))
+	d.Int64(&j.BudgetTokens, "judge-budget-tokens", "stop before more than `N` tokens are spent; finished work is kept").Shown("no limit")
+	d.Float(&j.BudgetMoney, "judge-budget-money", "stop before more than `MONEY` is spent, in the currency of the prices; finished work is kept").Shown("no limit")
+	d.Float(&j.PromptPrice, "judge-prompt-price", "price of a million prompt tokens, in `MONEY`")
+	d.Float(&j.CompletionPrice, "judge-completion-price", "price of a million completion tokens, in `MONEY`")
 }
 
 func (j *judgeSettings) check() error {
 	if j.BudgetTokens < 0 || j.BudgetMoney < 0 || j.PromptPrice < 0 || j.CompletionPrice < 0 || j.Concurrency < 0 {
-		return usage("leave a limit out for none", "a --judge- flag is negative")
+		return usage("omit the flag for no limit", "a --judge- flag is negative")
 	}
 	if j.BudgetMoney > 0 && j.PromptPrice == 0 && j.CompletionPrice == 0 {
 		return usage("give --judge-prompt-price and --judge-completion-price", "--judge-budget-money without prices")
@@ -48,7 +48,7 @@ func (j *judgeSettings) check() error {
 	return nil
 }
 
-// open makes what asks the judges; out is where the scores go.
+// open returns the client of the judges; out is the URI of the scores.
 func (j *judgeSettings) open(ctx context.Context, out string) (score.Judging, error) {
 	if j.URL == "" {
 		return score.Judging{}, nil
@@ -71,7 +71,7 @@ func (j *judgeSettings) open(ctx context.Context, out string) (score.Judging, er
 	}, nil
 }
 
-// asker is the judges' server, its errors as package score knows them.
+// asker is the client of the judges' server, with the errors of package score.
 type asker struct{ openai.Judge }
 
 func (a asker) Ask(ctx context.Context, q score.Question) (score.Reply, error) {
@@ -80,18 +80,19 @@ func (a asker) Ask(ctx context.Context, q score.Question) (score.Reply, error) {
 	switch {
 	case err == nil || ctx.Err() != nil:
 	case !errors.As(err, &refused) || refused.Temporary():
-		err = stages.Errorf(stages.KindTemporary, "the answers paid for are kept: run the same command again", "asking the judge at %q: %w", storage.Redact(a.URL), err)
+		err = stages.Errorf(stages.KindTemporary, "run the same command again; answers that were paid for are kept", "asking the judge at %q: %w", storage.Redact(a.URL), err)
 	case refused.TooLong():
 		err = fmt.Errorf("%w: %w", score.ErrTooLong, err)
 	case refused.OfRequest():
 		err = fmt.Errorf("%w: %w", score.ErrRefused, err)
 	default:
-		err = stages.Errorf(stages.KindFailed, "are --judge-url, the model's name and the key right?", "asking the judge at %q: %w", storage.Redact(a.URL), err)
+		err = stages.Errorf(stages.KindFailed, "check --judge-url, the model's name and the key", "asking the judge at %q: %w", storage.Redact(a.URL), err)
 	}
 	return score.Reply(answer), err
 }
 
-// judgeStore keeps answers as small objects, by the first digits of their key.
+// judgeStore stores each answer as a small object, in a folder named after the
+// first two digits of its key.
 type judgeStore struct{ *storage.Bucket }
 
 func (s judgeStore) Get(ctx context.Context, key string) ([]byte, bool, error) {

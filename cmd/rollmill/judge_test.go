@@ -13,7 +13,7 @@ import (
 	"github.com/rollmill/rollmill/stages/score/rewards/judge/judgetest"
 )
 
-// stored writes 4 groups of 4 trajectories as rollout would.
+// stored writes 4 groups of 4 trajectories, as rollout does.
 func stored(t *testing.T, uri string) {
 	t.Helper()
 	shard, err := dataset.Begin(t.Context(), uri, dataset.Spec{Stage: "rollout", Version: 1, Kind: formats.KindTrajectories}, dataset.Options{})
@@ -32,30 +32,30 @@ func stored(t *testing.T, uri string) {
 }
 
 // rollmill runs a command in this process.
-func rollmill(t *testing.T, args ...string) (code int, out, talk string) {
+func rollmill(t *testing.T, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
-	var stdout, stderr bytes.Buffer
-	code = run(t.Context(), newStreams(strings.NewReader(""), &stdout, &stderr, os.LookupEnv), append([]string{"rollmill"}, args...))
-	return code, strings.TrimSpace(stdout.String()), stderr.String()
+	var out, log bytes.Buffer
+	code = run(t.Context(), newStreams(strings.NewReader(""), &out, &log, os.LookupEnv), append([]string{"rollmill"}, args...))
+	return code, strings.TrimSpace(out.String()), log.String()
 }
 
-// TestJudgesAreAskedAndPaidForOnce: from flags to datasets, with a budget that
-// ends in the middle and a key that shows up nowhere.
-func TestJudgesAreAskedAndPaidForOnce(t *testing.T) {
+// TestJudgesArePaidOnce scores with judges under a budget that is spent halfway:
+// the next run asks only the remaining questions, and the key is in no output.
+func TestJudgesArePaidOnce(t *testing.T) {
 	s := judgetest.New(t)
 	root := t.TempDir()
 	stored(t, root+"/rollout")
 	t.Setenv("ROLLMILL_JUDGE_API_KEY", "sk-very-secret")
 	args := []string{"score", "--in", root + "/rollout", "--judge-url", s.URL, "--judge-concurrency", "1", "--judge-prompt-price", "2",
 		"--reward", "judged=judge:model=m,max-tokens=50", "--reward", "side=ruler:model=m,max-tokens=50"}
-	code, _, talk := rollmill(t, append(args, "--judge-budget-tokens", "2000")...)
+	code, _, stderr := rollmill(t, append(args, "--judge-budget-tokens", "2000")...)
 	asked := s.Asked.Load()
-	if code != 5 || asked == 0 || asked >= 20 || !strings.Contains(talk, "the judges' budget of 2000 tokens is spent") {
-		t.Fatalf("exit code %d after %d questions:\n%s", code, asked, talk)
+	if code != 5 || asked == 0 || asked >= 20 || !strings.Contains(stderr, "the judges' budget of 2000 tokens is spent") {
+		t.Fatalf("exit code %d after %d questions:\n%s", code, asked, stderr)
 	}
-	code, out, talk := rollmill(t, args...)
-	if code != 0 || !strings.Contains(talk, "answers were known") {
-		t.Fatalf("exit code %d:\n%s", code, talk)
+	code, out, stderr := rollmill(t, args...)
+	if code != 0 || !strings.Contains(stderr, "answers were stored before") {
+		t.Fatalf("exit code %d:\n%s", code, stderr)
 	}
 	d, err := dataset.Open(t.Context(), out, dataset.OpenOptions{Kind: formats.KindScores})
 	if err != nil {
@@ -76,11 +76,11 @@ func TestJudgesAreAskedAndPaidForOnce(t *testing.T) {
 		}
 		return err
 	})
-	if code, _, talk := rollmill(t, "score", "--in", root+"/rollout", "--out", root+"/none", "--reward", "judge:model=m"); code != 2 || !strings.Contains(talk, "--judge-url") {
-		t.Errorf("without a server: exit code %d, %s", code, talk)
+	if code, _, stderr := rollmill(t, "score", "--in", root+"/rollout", "--out", root+"/none", "--reward", "judge:model=m"); code != 2 || !strings.Contains(stderr, "--judge-url") {
+		t.Errorf("without a server: exit code %d, %s", code, stderr)
 	}
 	s.Answer = func(judgetest.Request, string) (int, string) { return 401, "no such key" }
-	if code, _, talk := rollmill(t, "score", "--in", root+"/rollout", "--out", root+"/none", "--judge-url", s.URL, "--reward", "judge:model=other"); code != 1 || !strings.Contains(talk, "401") {
-		t.Errorf("with a wrong key: exit code %d, %s", code, talk)
+	if code, _, stderr := rollmill(t, "score", "--in", root+"/rollout", "--out", root+"/none", "--judge-url", s.URL, "--reward", "judge:model=other"); code != 1 || !strings.Contains(stderr, "401") {
+		t.Errorf("with a wrong key: exit code %d, %s", code, stderr)
 	}
 }

@@ -12,8 +12,8 @@ import (
 
 const module = "github.com/rollmill/rollmill"
 
-// layers is who may import whom within the module, the most special pattern
-// first. {x} is the same path element on both sides.
+// layers lists the packages that each package of the module may import, the most
+// specific pattern first. {x} is the same path element on both sides.
 var layers = []struct {
 	packages string
 	may      string // patterns, separated by spaces
@@ -43,8 +43,8 @@ var layers = []struct {
 	{`\.ci/.*`, ``},
 }
 
-// homes is where each outside library lives (a few in more than one place);
-// others from outside the module are free.
+// homes lists the packages that may import each outside library. Libraries that
+// are not listed may be imported anywhere.
 var homes = []struct{ library, home string }{
 	{`github.com/parquet-go/parquet-go`, `formats/parquet`},
 	{`github.com/apache/arrow-go`, `formats/arrow`},
@@ -65,8 +65,8 @@ type listed struct {
 	Imports    []string
 }
 
-// TestLayers holds the packages to the table above. Tests of a package may
-// import more than the package; they are not looked at.
+// TestLayers checks the imports of all packages against the tables above. Tests
+// may import more and are not checked.
 func TestLayers(t *testing.T) {
 	for _, p := range listPackages(t) {
 		name := strings.TrimPrefix(p.ImportPath, module+"/")
@@ -84,7 +84,7 @@ func TestLayers(t *testing.T) {
 			}
 			for _, h := range homes {
 				if (path == h.library || strings.HasPrefix(path, h.library+"/")) && !livesIn(name, h.home) {
-					t.Errorf("%s imports %s, whose home is %s", name, path, h.home)
+					t.Errorf("%s imports %s, which only %s may import", name, path, h.home)
 				}
 			}
 		}
@@ -100,7 +100,7 @@ func livesIn(name, homes string) bool {
 	return false
 }
 
-// TestLayersTable tells that the table can refuse.
+// TestLayersTable checks that the table refuses wrong imports.
 func TestLayersTable(t *testing.T) {
 	for _, c := range []struct {
 		from, to string
@@ -159,8 +159,8 @@ func listPackages(t *testing.T) []listed {
 	}
 }
 
-// mayImport returns a pattern for what a package may import, and whether the
-// package is in the table.
+// mayImport returns a pattern of the packages that a package may import, and
+// reports whether the package is in the table.
 func mayImport(name string) (*regexp.Regexp, bool) {
 	for _, l := range layers {
 		from := regexp.MustCompile(`^(?:` + strings.ReplaceAll(l.packages, "{x}", `(?P<x>[^/]+)`) + `)$`)

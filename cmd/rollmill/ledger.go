@@ -11,20 +11,20 @@ import (
 	"github.com/rollmill/rollmill/storage"
 )
 
-// whereLedgersAre is what submit's and job's pages say.
-const whereLedgersAre = `The ledger lies in the folder of the run. Rollout gives the run a random id
-(<root>/.rollmill/run.json), every dataset of the run holds it, and the ledger
-is found by it, wherever the command runs and wherever a copy of the dataset
-lies: --ledger if it is given; else the folder above the input that holds the
-id; else the root that the dataset records, or the one of --root, if it holds
-the id; else the command ends with exit code 4 and asks for --ledger. It asks
-for it too when two places hold the id, since one of them is a copy. Data
-without a run's id (made by other programs) has its ledger at --root; default:
-the folder that holds the input, or the one above epoch-<e>.`
+// ledgerLocation is the text on the pages of submit and job.
+const ledgerLocation = `The ledger is in the folder of the run. Rollout gives the run a random id
+(<root>/.rollmill/run.json), and every dataset of the run holds it. The id
+identifies the ledger, in any working directory and for a copy of the dataset.
+The ledger is at --ledger if that is given; else in the folder above the input
+that holds the id; else in the root that the dataset records, or in --root, if
+it holds the id. Otherwise the command ends with exit code 4 and asks for
+--ledger. It does the same when two places hold the id, since one of them is a
+copy. Data without a run id (made by other programs) has its ledger at --root;
+default: the folder that holds the input, or the one above epoch-<e>.`
 
-// findLedger is where the submissions of a dataset are recorded: named, or found
-// by the run's id, with root as a hint; otherwise is for one that has no run's
-// id.
+// findLedger returns the URI of the ledger of a dataset: named if it is given,
+// else the place that holds the run's id, with root as a hint. A dataset without
+// a run id has its ledger at otherwise.
 func findLedger(ctx context.Context, named, root, in string, r dataset.Run, otherwise string) (string, error) {
 	switch {
 	case named != "":
@@ -32,26 +32,26 @@ func findLedger(ctx context.Context, named, root, in string, r dataset.Run, othe
 	case r.ID == "":
 		return otherwise, nil
 	}
-	var told []string
+	var hints []string
 	if root != "" {
-		told = []string{root}
+		hints = []string{root}
 	}
-	return dataset.FindRun(ctx, in, r, told...)
+	return dataset.FindRun(ctx, in, r, hints...)
 }
 
-// openLedger opens a ledger for submissions.
+// openLedger opens a ledger and sets it in o.
 func openLedger(ctx context.Context, uri string, o *submit.Options) error {
 	b, err := storage.Open(ctx, uri)
 	if err != nil {
 		return usage("", "--ledger: %w", err)
 	}
 	o.Ledger, o.Keys, o.LedgerURI = b, names(b), reachable(b)
-	return keepsLedgers(ctx, b, o.DryRun)
+	return checkExclusive(ctx, b, o.DryRun)
 }
 
-// keepsLedgers refuses a store in which two processes could both begin the
-// same submission.
-func keepsLedgers(ctx context.Context, ledger *storage.Bucket, dryRun bool) error {
+// checkExclusive refuses a store in which two processes could start the same
+// submission.
+func checkExclusive(ctx context.Context, ledger *storage.Bucket, dryRun bool) error {
 	if dryRun {
 		return nil
 	}
@@ -60,13 +60,13 @@ func keepsLedgers(ctx context.Context, ledger *storage.Bucket, dryRun bool) erro
 		return err
 	}
 	if !exclusive {
-		return usage("name a folder of a disk or of another store by --ledger; `rollmill storage check` tells which will do",
-			"--ledger %q: the store replaces an object that it was asked to create only if it is not there, so a batch could be trained twice", ledger.URI())
+		return usage("set --ledger to a folder on a disk or in another store; `rollmill storage check` tests whether a store is suitable",
+			"--ledger %q: the store ignores the condition to create an object only if it does not exist, so a batch could be trained twice", ledger.URI())
 	}
 	return nil
 }
 
-// names lists a bucket's keys.
+// names returns a function that lists a bucket's keys.
 func names(b *storage.Bucket) submit.Keys {
 	return func(ctx context.Context, prefix string) iter.Seq2[string, error] {
 		return func(yield func(string, error) bool) {
@@ -79,7 +79,8 @@ func names(b *storage.Bucket) submit.Keys {
 	}
 }
 
-// reachable is a bucket's URI as it is understood in any folder.
+// reachable returns a bucket's URI in a form that is valid in any working
+// directory.
 func reachable(b *storage.Bucket) string {
 	if dir, ok := b.Local(); ok {
 		if path, err := filepath.Abs(dir); err == nil {
@@ -89,8 +90,8 @@ func reachable(b *storage.Bucket) string {
 	return storage.Redact(b.URI())
 }
 
-// findLedger finds the ledger of a job: --ledger, else what the receipt says,
-// else as submit finds it. in is the receipt's place, or "".
+// findLedger opens the ledger of a job: --ledger, else the one in the receipt,
+// else the one that submit would find. in is the receipt's URI, or "".
 func (c *jobSettings) findLedger(ctx context.Context, in string, r *formats.Receipt) (*storage.Bucket, error) {
 	uri, err := c.ledgerURI(ctx, in, r)
 	if err != nil {
@@ -112,12 +113,12 @@ func (c *jobSettings) ledgerURI(ctx context.Context, in string, r *formats.Recei
 			return r.Ledger, err
 		}
 	case r != nil && r.Ledger != "" && r.RunID == "":
-		return "", formats.Invalid(storage.Redact(in), "name it with --ledger URI", nil, "the receipt's ledger, %q, is in another store and is not followed", r.Ledger)
+		return "", formats.Invalid(storage.Redact(in), "name it with --ledger URI", nil, "the receipt's ledger, %q, is in another store and is not used", r.Ledger)
 	}
 	if r != nil && r.RunID != "" {
 		return findLedger(ctx, c.Ledger, c.Place.Root, in, dataset.Run{ID: r.RunID, Root: r.Ledger}, "")
 	}
-	if in != "" && r == nil { // a dataset, of which list is asked
+	if in != "" && r == nil { // in is a dataset, for job list
 		d, err := dataset.Open(ctx, in, dataset.OpenOptions{})
 		if err == nil && d.Run.ID != "" {
 			return findLedger(ctx, c.Ledger, c.Place.Root, in, d.Run, c.Place.Root)
@@ -130,7 +131,7 @@ func (c *jobSettings) ledgerURI(ctx context.Context, in string, r *formats.Recei
 	return root, nil
 }
 
-// holds reports whether a ledger knows a submission.
+// holds reports whether a ledger has a submission.
 func holds(ctx context.Context, ledger, key string) (bool, error) {
 	b, err := storage.Open(ctx, ledger)
 	if err != nil {

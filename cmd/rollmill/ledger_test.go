@@ -15,8 +15,8 @@ import (
 	"github.com/rollmill/rollmill/storage/fakes3"
 )
 
-// counting is a trainer for backend command that counts what it is given, a
-// line a batch.
+// counting returns the command line of a trainer that counts its batches, and a
+// function that returns the count.
 func counting(t *testing.T) (words string, batches func() int) {
 	t.Helper()
 	dir := t.TempDir()
@@ -39,19 +39,19 @@ esac
 	}
 }
 
-// must runs a command that ends well and returns what it prints.
+// must runs a command, which must succeed, and returns its output.
 func must(t *testing.T, args ...string) string {
 	t.Helper()
-	code, out, talk := rollmill(t, args...)
+	code, out, stderr := rollmill(t, args...)
 	if code != 0 {
-		t.Fatalf("%s: exit code %d: %s", strings.Join(args, " "), code, talk)
+		t.Fatalf("%s: exit code %d: %s", strings.Join(args, " "), code, stderr)
 	}
 	return out
 }
 
-// TestTheLedgerOfDataInABucketIsInTheBucket: a config that names the run and no
-// root, on two machines that share nothing but the bucket.
-func TestTheLedgerOfDataInABucketIsInTheBucket(t *testing.T) {
+// TestLedgerInBucket submits on two machines that share only the bucket, with a
+// config that names the run but no root: the ledger is in the bucket.
+func TestLedgerInBucket(t *testing.T) {
 	s := fakes3.Start(t)
 	at := func(name string) string { return s.URI("team/epoch-0/" + name) }
 	engine, examples := newEngine(t)
@@ -75,25 +75,25 @@ func TestTheLedgerOfDataInABucketIsInTheBucket(t *testing.T) {
 		t.Errorf("%s; %d batches", out, batches())
 	}
 	must(t, "curate", "--in", at("group"), "--max-per-example", "1", "--sample-groups", "0.5", "--out", s.URI("other/curate"))
-	if code, _, talk := rollmill(t, "submit", "--config", "rollmill.yaml", "--in", s.URI("other/curate"), "--out", "another"); code != exitPerson || batches() != 1 {
-		t.Errorf("other rows of the epoch: exit code %d, %d batches: %s", code, batches(), talk)
+	if code, _, stderr := rollmill(t, "submit", "--config", "rollmill.yaml", "--in", s.URI("other/curate"), "--out", "another"); code != exitPerson || batches() != 1 {
+		t.Errorf("other rows of the epoch: exit code %d, %d batches: %s", code, batches(), stderr)
 	}
 	if _, err := os.Stat("runs"); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("something lies in the local folder runs: %v", err)
+		t.Errorf("something is in the local folder runs: %v", err)
 	}
-	// The receipt lies on a disk, and names a ledger in a bucket: a receipt that
-	// came from elsewhere does not decide which host is asked.
-	if code, _, talk := rollmill(t, "job", "status", "--in", "receipt"); code != exitInput || !strings.Contains(talk, "--ledger") {
-		t.Errorf("job: exit code %d: %s", code, talk)
+	// The receipt is on a disk and names a ledger in a bucket. A receipt from
+	// elsewhere must not decide which host is contacted.
+	if code, _, stderr := rollmill(t, "job", "status", "--in", "receipt"); code != exitInput || !strings.Contains(stderr, "--ledger") {
+		t.Errorf("job: exit code %d: %s", code, stderr)
 	}
 	if out := must(t, "job", "status", "--config", "rollmill.yaml", "--in", "receipt", "--ledger", s.URI("team")); out != "completed" {
 		t.Errorf("job: %q", out)
 	}
 }
 
-// TestAnUnreadableManifestBeginsNoLedger: when the dataset's run cannot be read
-// at first, the command ends; it does not go on with a ledger of its own.
-func TestAnUnreadableManifestBeginsNoLedger(t *testing.T) {
+// TestUnreadableManifestCreatesNoLedger checks that submit fails when the dataset's
+// run cannot be read, and does not create a new ledger.
+func TestUnreadableManifestCreatesNoLedger(t *testing.T) {
 	engine, examples := newEngine(t)
 	trainer, batches := counting(t)
 	root, elsewhere := t.TempDir(), t.TempDir()
@@ -118,7 +118,7 @@ func TestAnUnreadableManifestBeginsNoLedger(t *testing.T) {
 		t.Errorf("exit code %d, %d batches", code, batches())
 	}
 	if _, err := os.Stat(filepath.Join(elsewhere, ".rollmill")); err == nil {
-		t.Error("a ledger was begun beside the copy")
+		t.Error("a ledger was created next to the copy")
 	}
 	must(t, args[1:]...)
 	if _, err := os.Stat(filepath.Join(root, ".rollmill/ledger")); err != nil || batches() != 1 {
@@ -126,9 +126,9 @@ func TestAnUnreadableManifestBeginsNoLedger(t *testing.T) {
 	}
 }
 
-// TestMakeKeepsTheLedgerBesideTheData: epoch.mk with another ROOT than that of
-// the config.
-func TestMakeKeepsTheLedgerBesideTheData(t *testing.T) {
+// TestMakeLedgerIsInRoot runs epoch.mk with another ROOT than that of the config:
+// the ledger is in ROOT.
+func TestMakeLedgerIsInRoot(t *testing.T) {
 	mk, err := filepath.Abs("../../pipelines/make/epoch.mk")
 	if err != nil {
 		t.Fatal(err)
@@ -160,37 +160,37 @@ submit: {backend: art, url: %q, project: tictactoe, name: demo, base-model: roll
 	}
 }
 
-// TestTrainInACopyOfARunIsRefused before anything is paid for; --ledger says
-// which of the two counts.
-func TestTrainInACopyOfARunIsRefused(t *testing.T) {
+// TestTrainRefusesCopyOfRun checks that train refuses a copied run before any
+// model call; --ledger selects one of the two ledgers.
+func TestTrainRefusesCopyOfRun(t *testing.T) {
 	engine, examples := newEngine(t)
 	t.Chdir(t.TempDir())
 	train := func(root string, more ...string) (int, string) {
-		code, _, talk := rollmill(t, append([]string{"train", "--run", "demo", "--root", root, "--set", "rollout.examples=" + examples, "--set", "rollout.generations=2", "--set", "score.reward=x=expr:generation",
+		code, _, stderr := rollmill(t, append([]string{"train", "--run", "demo", "--root", root, "--set", "rollout.examples=" + examples, "--set", "rollout.generations=2", "--set", "score.reward=x=expr:generation",
 			"--set", "submit.url=" + engine, "--set", "submit.project=tictactoe", "--set", "submit.name=demo", "--set", "submit.base-model=rollmill/sandbox"}, more...)...)
-		return code, talk
+		return code, stderr
 	}
-	if code, talk := train("one"); code != 0 {
-		t.Fatalf("exit code %d: %s", code, talk)
+	if code, stderr := train("one"); code != 0 {
+		t.Fatalf("exit code %d: %s", code, stderr)
 	}
 	if err := os.CopyFS("two", os.DirFS("one")); err != nil {
 		t.Fatal(err)
 	}
-	code, talk := train("two", "--epochs", "2")
-	if code != exitInput || !strings.Contains(talk, "two places hold the id of its run") {
-		t.Errorf("exit code %d: %s", code, talk)
+	code, stderr := train("two", "--epochs", "2")
+	if code != exitInput || !strings.Contains(stderr, "two places hold the id of its run") {
+		t.Errorf("exit code %d: %s", code, stderr)
 	}
 	if _, err := os.Stat("two/epoch-1"); err == nil {
 		t.Error("epoch 1 was begun")
 	}
-	if code, talk := train("two", "--epochs", "2", "--set", "submit.ledger=one"); code != 0 {
-		t.Errorf("with --ledger: exit code %d: %s", code, talk)
+	if code, stderr := train("two", "--epochs", "2", "--set", "submit.ledger=one"); code != 0 {
+		t.Errorf("with --ledger: exit code %d: %s", code, stderr)
 	}
 }
 
-// TestRolloutKilledAfterTheRunsIDWasMade: the next rollout, and every later
-// one at the root, is of the same run.
-func TestRolloutKilledAfterTheRunsIDWasMade(t *testing.T) {
+// TestRolloutKilledAfterRunID kills a rollout just after it wrote the run's id:
+// later rollouts at the root belong to the same run.
+func TestRolloutKilledAfterRunID(t *testing.T) {
 	engine, examples := newEngine(t)
 	root := t.TempDir()
 	args := []string{"rollmill", "rollout", "--examples", examples, "--url", engine + "/v1", "--model", "rollmill/sandbox", "--root", root}

@@ -18,9 +18,9 @@ import (
 
 const addTools = `[{"type":"function","function":{"name":"add","description":"add two numbers","parameters":{"type":"object","properties":{"a":{"enum":[1,2]},"b":{"enum":[3]}},"required":["a","b"]}}}]`
 
-// TestLlamaServer records a real engine with a model of random weights: what
-// it gives whole is recorded to the token, and what it merges, leaves out or
-// refuses is refused by name.
+// TestLlamaServer records a real engine with a model of random weights. Complete
+// answers are recorded token by token; an answer in which the engine merged or
+// omitted tokens, or a refused request, fails with a named class.
 func TestLlamaServer(t *testing.T) {
 	server := os.Getenv("LLAMA_SERVER")
 	if server == "" {
@@ -49,7 +49,7 @@ func TestLlamaServer(t *testing.T) {
 		fail  string // how many rows fail: none, some, all
 		class string // as they fail
 		says  string
-		holds func(*formats.Trajectory) bool // of some row that does not fail
+		holds func(*formats.Trajectory) bool // must be true for a row that does not fail
 	}{
 		{"chat", text, []string{"--agent", "chat"}, "none", "", "", func(r *formats.Trajectory) bool { return len(r.Messages) == 2 }},
 		{"completion", text, []string{"--agent", ask("completions", `{"prompt":"2 + 3 = "}`)}, "none", "", "", nil},
@@ -63,7 +63,7 @@ func TestLlamaServer(t *testing.T) {
 		{"stream", text, []string{"--agent", ask("chat/completions", `{"stream":true,`+question+`}`)}, "some", formats.FailLogprobMismatch, "the end mark's is missing", nil},
 		{"streamed tools", text, []string{"--agent", ask("chat/completions", `{"stream":true,"tools":`+addTools+`,`+question+`}`)}, "all", formats.FailEngineRefused,
 			"logprobs is not supported with tools + stream", nil},
-		{"two choices", text, []string{"--agent", ask("chat/completions", `{"n":2,`+question+`}`)}, "all", formats.FailLogprobMismatch, "completion tokens", nil}, // it counts one of them
+		{"two choices", text, []string{"--agent", ask("chat/completions", `{"n":2,`+question+`}`)}, "all", formats.FailLogprobMismatch, "completion tokens", nil}, // the engine counts only one of them
 		{"any bytes", bytes, []string{"--agent", "chat", "--sampling", "max_tokens=4"}, "some", formats.FailLogprobMismatch, "completion tokens", nil},            // incomplete characters are merged
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -85,14 +85,14 @@ func TestLlamaServer(t *testing.T) {
 				t.Errorf("%d of %d rows failed", failed, len(rows))
 			}
 			if !held && c.fail != "all" {
-				t.Error("no row holds what this is about")
+				t.Error("no row has the expected content")
 			}
 		})
 	}
 }
 
-// serveLlama starts the server with a model, until the test ends, and returns
-// its base URL.
+// serveLlama starts the server with a model and returns its base URL. The server
+// stops when the test ends.
 func serveLlama(t *testing.T, server, root string, flags ...string) string {
 	t.Helper()
 	model := filepath.Join(t.TempDir(), strings.Join(append([]string{"tiny"}, flags...), "")+".gguf")
@@ -107,9 +107,9 @@ func serveLlama(t *testing.T, server, root string, flags ...string) string {
 	}
 	_, port, _ := net.SplitHostPort(free.Addr().String())
 	free.Close()
-	var talk bytes.Buffer
+	var stderr bytes.Buffer
 	cmd := exec.Command("sh", server, model, port)
-	cmd.Stdout, cmd.Stderr = &talk, &talk
+	cmd.Stdout, cmd.Stderr = &stderr, &stderr
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -130,14 +130,14 @@ func serveLlama(t *testing.T, server, root string, flags ...string) string {
 		select {
 		case err := <-ended:
 			ended <- err
-			t.Fatalf("the server ended: %v: %s", err, talk.String())
+			t.Fatalf("the server ended: %v: %s", err, stderr.String())
 		case <-time.After(100 * time.Millisecond):
 		}
 	}
 }
 
-// checkLlama holds a row to what the model's vocabulary makes of its tokens:
-// they are the answer's text, and as many as the engine counted.
+// checkLlama checks that the tokens of a row, decoded with the model's vocabulary,
+// are the answer's text, and that their number is the engine's count.
 func checkLlama(t *testing.T, r *formats.Trajectory) {
 	t.Helper()
 	counted := make([]int, len(r.Calls))
@@ -166,7 +166,7 @@ func checkLlama(t *testing.T, r *formats.Trajectory) {
 	}
 }
 
-// llamaText is a token of the model that testdata/llama writes.
+// llamaText returns the text of a token of the model in testdata/llama.
 func llamaText(id int32) string {
 	if id < 256 {
 		return string([]byte{byte(id)})

@@ -1,13 +1,13 @@
 // Command rollmill turns an agent's runs into training data, one epoch at a
 // time: rollout, score, group, curate, submit.
 //
-// This package is the command line and nothing that could be a library: it
-// reads flags, environment and config into the Options of a stage, hands the
-// stage what it needs from outside, and prints what came of it. To add a
-// command, write one file with a value of type command and a plain function,
-// and add the value to the list in app.go; its flags then have config keys,
-// environment variables, completion and a page under doc/ by themselves
-// (`go test ./cmd/rollmill -run TestDocs -update` rewrites the pages).
+// This package is only the command line: it reads flags, the environment and the
+// config file into the Options of a stage, opens what the stage needs from
+// outside, and prints the result. To add a command, write one file with a value
+// of type command and a plain function, and add the value to the list in app.go.
+// Its config keys, environment variables, completion and page under doc/ are
+// derived from its settings (`go test ./cmd/rollmill -run TestDocs -update`
+// rewrites the pages).
 package main
 
 import (
@@ -20,13 +20,13 @@ import (
 	"syscall"
 )
 
-func main() { os.Exit(guarded(process)) }
+func main() { os.Exit(recoverCrash(process)) }
 
 // process runs the command line in the real process.
 func process() int {
 	ctx, stop := untilSignal(context.Background())
 	defer stop()
-	log.SetOutput(io.Discard) // a client library logs there what it also returns
+	log.SetOutput(io.Discard) // a client library logs errors there that it also returns
 	s := newStreams(os.Stdin, os.Stdout, os.Stderr, os.LookupEnv)
 	for _, text := range os.Environ() {
 		name, _, _ := strings.Cut(text, "=")
@@ -35,7 +35,7 @@ func process() int {
 	return run(ctx, s, os.Args)
 }
 
-// interrupted is the cause of a context that a signal ended.
+// interrupted is the cause of a context that a signal cancelled.
 type interrupted struct{ signal syscall.Signal }
 
 func (i interrupted) Error() string {
@@ -45,8 +45,8 @@ func (i interrupted) Error() string {
 	return "interrupted"
 }
 
-// untilSignal ends the context at the first interrupt or termination; the
-// second one kills the process.
+// untilSignal returns a context that SIGINT or SIGTERM cancels. A second signal
+// kills the process.
 func untilSignal(parent context.Context) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(parent)
 	signals := make(chan os.Signal, 1)

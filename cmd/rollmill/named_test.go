@@ -15,17 +15,17 @@ import (
 	"github.com/rollmill/rollmill/stages/plugin"
 )
 
-// declaring are the ways to declare a setting, of package plugin: the name is
-// among the arguments.
+// declaring lists the functions of package plugin that declare a setting. The name
+// is one of the arguments.
 var declaring = regexp.MustCompile(`^(String|Strings|Bool|Int|Int64|Float|Duration|OptionalInt|OptionalInt64|OptionalFloat|OptionalString|Objects|Pairs|Lists|Words|Key|Func|FileObject|JSONObjects|Choice|Var|Into|List|Choose|ChooseSpec|NewNumber)$`)
 
-// spoken are calls in which a setting's name stands for what it is called
-// elsewhere: the tag of an identity, a record that is adopted, a spec's key.
+// spoken lists calls in which a setting's name is the name of something else: the
+// tag of an identity, a record that is adopted, a spec's key.
 var spoken = regexp.MustCompile(`^(ID|IDAlways|Adopt|given|Put|Identity)$`)
 
-// TestSettingsAreNamedOnce walks the tree: the name of a setting stands in the
-// line that declares it and in no other code. Names of one word are words that
-// mean other things, too, and are not looked for.
+// TestSettingsAreNamedOnce walks the tree and checks that the name of a setting is
+// only in the line that declares it. Names of one word are not searched for,
+// because they have other meanings too.
 func TestSettingsAreNamedOnce(t *testing.T) {
 	names := map[string]bool{}
 	for _, options := range schema() {
@@ -93,7 +93,7 @@ func literal(e ast.Expr) string {
 	if !ok || l.Kind != token.STRING {
 		return ""
 	}
-	text, _ := strconv.Unquote(l.Value) // the parser took it
+	text, _ := strconv.Unquote(l.Value) // the parser accepted it
 	return text
 }
 
@@ -111,9 +111,9 @@ func called(call *ast.CallExpr) string {
 	return ""
 }
 
-// TestTextsNameFlagsThatExist: a flag that help, a message or a page speaks of is
-// there, so that none speaks of a flag by its former name.
-func TestTextsNameFlagsThatExist(t *testing.T) {
+// TestTextsNameExistingFlags checks that every flag in a help text, a message or a
+// page exists, so that no text uses a former name.
+func TestTextsNameExistingFlags(t *testing.T) {
 	known := map[string]bool{"version": true, "": true}
 	for _, options := range schema() {
 		for _, o := range options {
@@ -127,7 +127,7 @@ func TestTextsNameFlagsThatExist(t *testing.T) {
 	}
 	for now := range renamed {
 		if known[now] && !slices.Contains([]string{"workers"}, now) {
-			t.Errorf("--%s is renamed, and there", now)
+			t.Errorf("--%s is renamed but still exists", now)
 		}
 	}
 	for _, settings := range []plugin.Settings{newGlobals()} {
@@ -139,7 +139,7 @@ func TestTextsNameFlagsThatExist(t *testing.T) {
 		for _, p := range sort.plugins {
 			for _, m := range mentioned.FindAllStringSubmatch(p.Help, -1) {
 				if !known[m[1]] {
-					t.Errorf("%s %s: its help speaks of --%s", sort.name, p.Name, m[1])
+					t.Errorf("%s %s: its help names --%s", sort.name, p.Name, m[1])
 				}
 			}
 		}
@@ -149,7 +149,7 @@ func TestTextsNameFlagsThatExist(t *testing.T) {
 			for _, s := range o.all {
 				for _, m := range mentioned.FindAllStringSubmatch(s.Help+" "+s.Default, -1) {
 					if !known[m[1]] {
-						t.Errorf("--%s: its help speaks of --%s", s.Name, m[1])
+						t.Errorf("--%s: its help names --%s", s.Name, m[1])
 					}
 				}
 			}

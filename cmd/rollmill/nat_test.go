@@ -12,9 +12,9 @@ import (
 	"github.com/rollmill/rollmill/stages/rollout/agents/nat/nattest"
 )
 
-// A workflow server from the flags to the dataset: an answer by its path, a
-// workflow that fails, one that never ends.
-func TestWorkflowsAreRolledOut(t *testing.T) {
+// TestNATWorkflows rolls out a workflow server, from flags to the dataset: an
+// answer, a workflow that fails, and one that never ends.
+func TestNATWorkflows(t *testing.T) {
 	answer := func(text string) *nattest.Play {
 		return &nattest.Play{Lines: []string{
 			nattest.Step("WORKFLOW_START", "w", "root", "react_agent", "", 0, nil),
@@ -40,11 +40,11 @@ func TestWorkflowsAreRolledOut(t *testing.T) {
 	if err := os.WriteFile(tasks, []byte(`{"id":"a","ask":"be it"}`+"\n"+`{"id":"b","ask":"boom"}`+"\n"+`{"id":"c","ask":"slow"}`+"\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	code, out, talk := rollmill(t, "rollout", "--examples", tasks, "--agent", "nat: "+s.URL, "--generations", "2", "--result-path", "$.output",
+	code, out, stderr := rollmill(t, "rollout", "--examples", tasks, "--agent", "nat: "+s.URL, "--generations", "2", "--result-path", "$.output",
 		"--request", `{"messages": [{"role": "user", "content": {{json .ask}}}]}`, "--target-function", "<workflow>", "--trajectory-timeout", "1s",
 		"--max-failure-rate", "1", "--out", filepath.Join(root, "rollout"))
 	if code != 0 {
-		t.Fatalf("exit code %d:\n%s", code, talk)
+		t.Fatalf("exit code %d:\n%s", code, stderr)
 	}
 	d, err := dataset.Open(t.Context(), out, dataset.OpenOptions{Kind: formats.KindTrajectories})
 	if err != nil {

@@ -20,9 +20,9 @@ import (
 	"github.com/rollmill/rollmill/stages/backends/sandbox"
 )
 
-// TestRealWorkflowServer rolls out a workflow of NVIDIA's own server, whose
-// model is the sandbox, and holds the dataset to the sandbox's log: each
-// answer's logprobs are those that were sampled, and the tool was called.
+// TestRealWorkflowServer rolls out a workflow of NVIDIA's own server, whose model
+// is the sandbox, and compares the dataset with the sandbox's log: each answer has
+// the logprobs that were sampled, and the tool was called.
 func TestRealWorkflowServer(t *testing.T) {
 	root, err := filepath.Abs("../..")
 	if err != nil {
@@ -46,10 +46,10 @@ func TestRealWorkflowServer(t *testing.T) {
 	if err := os.WriteFile(tasks, []byte(`{"id":"a","question":"what time is it?"}`+"\n"+`{"id":"b","question":"and the date?"}`+"\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	code, out, talk := rollmill(t, "rollout", "--examples", tasks, "--agent", "nat: "+url, "--generations", "3", "--target-function", "<workflow>",
+	code, out, stderr := rollmill(t, "rollout", "--examples", tasks, "--agent", "nat: "+url, "--generations", "3", "--target-function", "<workflow>",
 		"--max-failure-rate", "0", "--out", filepath.Join(dir, "rollout"))
 	if code != 0 {
-		t.Fatalf("exit code %d:\n%s", code, talk)
+		t.Fatalf("exit code %d:\n%s", code, stderr)
 	}
 	if err := server.Close(); err != nil {
 		t.Fatal(err)

@@ -9,10 +9,9 @@ import (
 	"github.com/rollmill/rollmill/formats/dataset/datasettest"
 )
 
-// TestADatasetOfANewerVersionGoesThroughAnEpoch takes a dataset with columns
-// that this version does not know through the stages. Curate keeps their
-// values; rewards that it adds have none.
-func TestADatasetOfANewerVersionGoesThroughAnEpoch(t *testing.T) {
+// TestNewerSchemaThroughEpoch runs the stages on a dataset with columns that this
+// version does not know. Curate keeps their values; rewards that it adds have null.
+func TestNewerSchemaThroughEpoch(t *testing.T) {
 	dir := t.TempDir()
 	at := func(name string) string { return filepath.Join(dir, name) }
 	if _, err := datasettest.Newer(t.Context(), at("rollout"), 6); err != nil {

@@ -12,14 +12,14 @@ import (
 	"github.com/rollmill/rollmill/stages/plugin"
 )
 
-// option is a flag and its config key: the settings of one name, of which there
-// are several when plug-ins of one sort share it.
+// option is a flag and its config key: all settings of one name. There are
+// several when plug-ins of one kind share the name.
 type option struct {
-	*plugin.Setting                   // the first, which speaks for all to the parser and to completion
+	*plugin.Setting                   // the first; the parser and completion use it for all
 	all             []*plugin.Setting // of that name
-	texts           []string          // that the command line gave
+	texts           []string          // values from the command line or the configuration
 	given           bool              // on the command line
-	bad             error             // of the text that was refused there: the parser keeps only its words
+	bad             error             // the error of a refused value: the parser keeps only its text
 }
 
 // optionsOf groups settings by name, in the order of the first of each.
@@ -38,7 +38,7 @@ func optionsOf(list []*plugin.Setting) []*option {
 	return out
 }
 
-// flag is what the parser of the command line knows of an option.
+// flag returns the option as a flag of the command line's parser.
 func (o *option) flag() cli.Flag {
 	flag := &cli.GenericFlag{Name: o.Name, Usage: o.Help, Value: o}
 	if o.Name == "help" {
@@ -47,7 +47,8 @@ func (o *option) flag() cli.Flag {
 	return flag
 }
 
-// Set, String and IsBoolFlag are the parser's way to give the option a text.
+// Set, String and IsBoolFlag implement the parser's flag.Value. Set assigns a
+// value, or adds one to a repeatable option.
 func (o *option) Set(text string) error {
 	o.given = true
 	if o.Repeats {
@@ -62,7 +63,7 @@ func (o *option) Set(text string) error {
 func (o *option) String() string   { return "" }
 func (o *option) IsBoolFlag() bool { return o.Type == plugin.Switch }
 
-// assign gives every setting of the name its value.
+// assign sets every setting of the name.
 func (o *option) assign(texts []string) error {
 	o.texts = texts
 	for _, s := range o.all {
@@ -79,14 +80,14 @@ func (o *option) on() bool {
 	return on
 }
 
-// chosen are the settings that count: the command's own, and those of chosen
-// plug-ins.
+// chosen returns the settings that are in effect: the command's own, and those of
+// chosen plug-ins.
 func (o *option) chosen() []*plugin.Setting {
 	return slices.DeleteFunc(slices.Clone(o.all), func(s *plugin.Setting) bool { return !s.Owner.Chosen() })
 }
 
-// refused says what is wrong with a text: where names the flag or the place in
-// the config file.
+// refused returns the usage error for a refused value. where names the flag or
+// the line of the config file.
 func (o *option) refused(where, text string, err error) error {
 	var staged *stages.Error
 	var hinted interface{ Hint() string }
@@ -103,10 +104,11 @@ func (o *option) refused(where, text string, err error) error {
 	return usage("see --help", "%s: %q is not %s", where, text, o.Type)
 }
 
-// strangers refuses settings of plug-ins that were not chosen: those on the
-// command line, and in the configuration when nothing says which is meant. Where
-// one is named, the configuration may have settings for others, too.
-func strangers(options []*option) error {
+// checkChosen refuses settings of plug-ins that were not chosen, if they are on
+// the command line. It refuses them in the configuration only when no plug-in is
+// named there or on the command line: a configuration that names one may also have
+// settings for others.
+func checkChosen(options []*option) error {
 	for _, o := range options {
 		if o.texts == nil || len(o.chosen()) > 0 {
 			continue
@@ -119,7 +121,7 @@ func strangers(options []*option) error {
 			owners = append(owners, s.Owner.Name)
 		}
 		owner := o.Owner.Sort
-		return usage(fmt.Sprintf("leave it out, or name the %s: --%s %s", owner, owner, owners[0]), "--%s is a setting of %s %s, which is not the one chosen", o.Name, owner, strings.Join(owners, ", "))
+		return usage(fmt.Sprintf("remove it, or choose the %s: --%s %s", owner, owner, owners[0]), "--%s is a setting of %s %s, which was not chosen", o.Name, owner, strings.Join(owners, ", "))
 	}
 	return nil
 }

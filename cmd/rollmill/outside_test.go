@@ -21,8 +21,8 @@ import (
 	rewards "github.com/rollmill/rollmill/stages/score/rewards/all"
 )
 
-// outside is a plug-in of every sort at once, in no list of the tree: its one
-// setting is declared in one line, and nothing else knows of it.
+// outside is a plug-in of every kind, in no list of the tree. Its one setting is
+// declared in one line and named nowhere else.
 type outside struct {
 	flag string
 	Text string
@@ -44,19 +44,19 @@ func (o *outside) Agent(context.Context, rollout.Setup) (rollout.Agent, error) {
 	return nil, errOutside
 }
 
-// outsideKind makes a kind of a sort of plug-in.
+// outsideKind returns the registry entry of the plug-in.
 func outsideKind[S plugin.Settings](flag string) plugin.Kind[S] {
 	return plugin.Kind[S]{Name: "outside", Help: "do what is asked from outside", New: func() S {
 		return any(&outside{flag: flag, Text: "by default"}).(S)
 	}}
 }
 
-// more is a registry with one entry more.
+// more returns the registry with one more entry.
 func more[S plugin.Settings, E plugin.Entry[S]](r plugin.Registry[S, E], e E) plugin.Registry[S, E] {
 	return plugin.NewRegistry[S](r.Sort, append(r.All(), e)...)
 }
 
-// replaced is the commands with the settings of one made anew.
+// replaced returns the commands, with other settings for one of them.
 func replaced[S plugin.Settings](cmd command, fresh func() S) []command {
 	cmd.body = with(fresh, func(context.Context, *session, S) error { return nil })
 	out := commands()
@@ -68,10 +68,10 @@ func replaced[S plugin.Settings](cmd command, fresh func() S) []command {
 	return out
 }
 
-// TestOneOfEachFromOutside adds a rule, a reward, an agent, an estimator and a
-// backend that no file of the tree names, each by one entry of its registry, and
-// finds its flag, its page, its config key, its variable and its identity.
-func TestOneOfEachFromOutside(t *testing.T) {
+// TestPluginsFromOutside adds a rule, a reward, an agent, an estimator and a
+// backend that no file of the tree names, each by one registry entry, and checks
+// its flag, page, config key, environment variable and identity.
+func TestPluginsFromOutside(t *testing.T) {
 	for _, c := range []added{
 		{"rule", "curate", replaced(curateCommand, func() *curateSettings {
 			s := newCurateSettings()
@@ -112,7 +112,7 @@ func TestOneOfEachFromOutside(t *testing.T) {
 	})
 }
 
-// added is where a plug-in that was added must be found.
+// added is an added plug-in and where it must appear.
 type added struct {
 	sort, section string
 	commands      []command
@@ -167,6 +167,6 @@ func helpOf(t *testing.T, sorts []*pluginSort, sort string) string {
 			return text
 		}
 	}
-	t.Fatalf("there is no sort %q", sort)
+	t.Fatalf("there is no kind %q", sort)
 	return ""
 }

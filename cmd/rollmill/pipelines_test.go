@@ -9,14 +9,15 @@ import (
 	"testing"
 )
 
-// commandLine matches a command of ours and its words on one line of a script:
-// after rollmill, stage.sh's run, or make's $(call run,...) and $(call shards,...).
+// commandLine matches a command and its arguments on one line of a script: after
+// rollmill, stage.sh's run, or make's $(call run,...) and $(call shards,...).
 var commandLine = regexp.MustCompile(`(?:rollmill |"\$ROLLMILL" |\brun |\(call (?:run|shards),)(` + strings.Join(commandNames(), "|") + `)\b\)?([^\n#]*)`)
 
 var flagName = regexp.MustCompile(`(?:^|[\s"'\[(])--([a-z][a-z-]*)`)
 
-// Pipelines of other engines know the command line only as text.
-func TestPipelinesUseFlagsThatExist(t *testing.T) {
+// TestPipelinesUseExistingFlags checks the scripts of pipelines, which name flags
+// only as text.
+func TestPipelinesUseExistingFlags(t *testing.T) {
 	known := map[string][]string{}
 	for _, c := range commands() {
 		for _, o := range append(c.options(), globalOptions()...) {

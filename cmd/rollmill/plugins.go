@@ -8,14 +8,14 @@ import (
 	"github.com/rollmill/rollmill/stages/plugin"
 )
 
-// pluginSort is a sort of plug-in that a command takes, such as rules.
+// pluginSort is a kind of plug-in that a command takes, such as rules.
 type pluginSort struct {
 	name    string
 	section string // of the config file
 	plugins []*plugin.Owner
 }
 
-// sortsOf are the sorts of plug-ins among settings, nil settings having none.
+// sortsOf returns the kinds of plug-in in settings, which may be nil.
 func sortsOf(settings plugin.Settings) []*pluginSort {
 	var out []*pluginSort
 	if settings == nil {
@@ -31,7 +31,8 @@ func sortsOf(settings plugin.Settings) []*pluginSort {
 	return out
 }
 
-// pluginSorts are all sorts of plug-ins, by the commands that take them.
+// pluginSorts returns all kinds of plug-in, in the order of the commands that
+// take them.
 func pluginSorts() []*pluginSort { return pluginSortsOf(commands()) }
 
 func pluginSortsOf(commands []command) []*pluginSort {
@@ -48,7 +49,7 @@ func pluginSortsOf(commands []command) []*pluginSort {
 	return out
 }
 
-// pluginHelp is what `rollmill help SORT NAME` prints.
+// pluginHelp returns what `rollmill help KIND NAME` prints.
 func pluginHelp(sort, name string) (string, error) {
 	var names []string
 	for _, of := range pluginSorts() {
@@ -57,7 +58,7 @@ func pluginHelp(sort, name string) (string, error) {
 		}
 		names = append(names, of.name)
 	}
-	return "", usage(plugin.Nearest(sort, names, "sorts are "+strings.Join(names, ", ")), "there is no sort of plug-in %q", sort)
+	return "", usage(plugin.Nearest(sort, names, "kinds are "+strings.Join(names, ", ")), "there is no kind of plug-in %q", sort)
 }
 
 func (of *pluginSort) help(name string) (string, error) {
@@ -79,16 +80,16 @@ func (of *pluginSort) help(name string) (string, error) {
 			return b.String(), nil
 		}
 		writeFlags(&b, p.Settings)
-		fmt.Fprintf(&b, "\nEvery flag has an environment variable, as %s, and a key in the config file, in section %q.\n", variable(of.section, p.Settings[0].Name), of.section)
+		fmt.Fprintf(&b, "\nEvery flag has an environment variable, such as %s, and a key in section %q of the config file.\n", variable(of.section, p.Settings[0].Name), of.section)
 		return b.String(), nil
 	}
 	return "", usage(plugin.Nearest(name, names, of.name+"s: "+strings.Join(names, ", ")), "there is no %s %q", of.name, name)
 }
 
-// title is the sort as it begins a heading.
+// title returns the kind with an upper-case first letter, for headings.
 func (of *pluginSort) title() string { return strings.ToUpper(of.name[:1]) + of.name[1:] }
 
-// named is the plug-in that the command line chose by name, nil for none.
+// named returns the plug-in that the command line chose by name, or nil.
 func (of *pluginSort) named(options []*option) *plugin.Owner {
 	if o := optionNamed(options, of.name); o == nil || !o.given {
 		return nil
@@ -101,7 +102,7 @@ func (of *pluginSort) named(options []*option) *plugin.Owner {
 	return nil
 }
 
-// flags shows the flags of a plug-in.
+// flags writes the flags of a plug-in.
 func (of *pluginSort) flags(b *strings.Builder, p *plugin.Owner) {
 	for _, s := range p.Settings {
 		s.Heading = of.title() + " " + p.Name
@@ -109,7 +110,7 @@ func (of *pluginSort) flags(b *strings.Builder, p *plugin.Owner) {
 	writeFlags(b, p.Settings)
 }
 
-// list shows a line for each plug-in.
+// list writes a line for each plug-in.
 func (of *pluginSort) list(b *strings.Builder) {
 	fmt.Fprintf(b, "\n%ss (rollmill help %s NAME shows the settings of one):\n", of.title(), of.name)
 	width := 0
@@ -121,7 +122,7 @@ func (of *pluginSort) list(b *strings.Builder) {
 	}
 }
 
-// ownSettings leaves out those of plug-ins.
+// ownSettings returns the settings that are not of plug-ins.
 func ownSettings(list []*plugin.Setting) []*plugin.Setting {
 	return slices.DeleteFunc(slices.Clone(list), func(s *plugin.Setting) bool { return s.Owner != nil })
 }

@@ -13,13 +13,14 @@ import (
 	"github.com/vbauerster/mpb/v8/decor"
 )
 
-// pace is how often progress is told where nothing can be redrawn.
-const pace = 15 * time.Second
+// progressInterval is the time between progress lines when stderr is not a
+// terminal.
+const progressInterval = 15 * time.Second
 
-// talk is stderr: log lines, remarks and errors, above the bars while there
-// are any, without the secrets that this process was given and
-// without control characters of the data.
-type talk struct {
+// stderr writes log lines, messages and errors to standard error, above the
+// progress bars if there are any. It redacts the secrets of this process and
+// escapes control characters.
+type stderr struct {
 	w        io.Writer
 	terminal bool
 
@@ -31,7 +32,7 @@ type talk struct {
 }
 
 // Write writes whole lines.
-func (t *talk) Write(p []byte) (int, error) {
+func (t *stderr) Write(p []byte) (int, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	text := visible(t.secrets.Redact(string(p)))
@@ -44,19 +45,19 @@ func (t *talk) Write(p []byte) (int, error) {
 	return len(p), err
 }
 
-// meter begins to show a stage's progress: a bar on a terminal, else a line
-// now and then.
+// meter returns a meter for a stage: a bar on a terminal, else lines at intervals
+// of progressInterval.
 func (s *streams) meter(stage, unit string, total int64) stages.Meter {
 	switch {
 	case s.quiet:
 		return stages.Env{}.Meter(stage, unit, total)
-	case s.talk.terminal && !s.logJSON:
-		return s.talk.bar(stage, unit, total)
+	case s.stderr.terminal && !s.logJSON:
+		return s.stderr.bar(stage, unit, total)
 	}
 	return &lines{s: s, stage: stage, unit: unit, total: total, begin: time.Now(), last: time.Now()}
 }
 
-// lines tells progress in lines.
+// lines is a meter that prints lines.
 type lines struct {
 	s           *streams
 	stage, unit string
@@ -72,7 +73,7 @@ func (l *lines) Add(n int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.done += n
-	if time.Since(l.last) >= pace {
+	if time.Since(l.last) >= progressInterval {
 		l.last = time.Now()
 		l.s.say("%s", l.text())
 	}
@@ -84,7 +85,7 @@ func (l *lines) Note(text string) {
 	l.mu.Unlock()
 }
 
-// Done says nothing: the summary of the stage follows.
+// Done prints nothing, because the summary of the stage follows.
 func (l *lines) Done() {}
 
 func (l *lines) text() string {
@@ -101,15 +102,15 @@ func (l *lines) text() string {
 	return text
 }
 
-// bar is a redrawn one.
+// bar is a meter that redraws a progress bar.
 type bar struct {
-	t    *talk
+	t    *stderr
 	bar  *mpb.Bar
 	note atomic.Pointer[string]
 	once sync.Once
 }
 
-func (t *talk) bar(stage, unit string, total int64) stages.Meter {
+func (t *stderr) bar(stage, unit string, total int64) stages.Meter {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.bars == nil {
@@ -136,8 +137,8 @@ func (t *talk) bar(stage, unit string, total int64) stages.Meter {
 func (b *bar) Add(n int64)      { b.bar.IncrInt64(n) }
 func (b *bar) Note(text string) { b.note.Store(&text) }
 
-// Done leaves the bar as it stands. After the last bar of several the
-// terminal is ours again.
+// Done stops the bar where it is. After the last bar, output goes directly to the
+// terminal again.
 func (b *bar) Done() {
 	b.once.Do(func() {
 		b.bar.Abort(false)

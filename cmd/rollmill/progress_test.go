@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// buffer is what a terminal or a log file would have seen.
+// buffer holds what a terminal or a log file receives.
 type buffer struct {
 	mu sync.Mutex
 	b  bytes.Buffer
@@ -29,12 +29,12 @@ func (b *buffer) String() string {
 
 func testStreams(err *buffer, terminal bool) *streams {
 	s := newStreams(strings.NewReader(""), &bytes.Buffer{}, err, func(string) (string, bool) { return "", false })
-	s.talk.terminal = terminal
+	s.stderr.terminal = terminal
 	return s
 }
 
-// On a terminal a bar is redrawn, log lines stand above it whole, and when the
-// last bar is done the terminal is ours again.
+// TestBar checks that on a terminal a bar is redrawn, log lines appear whole above
+// it, and output after the last bar goes directly to the terminal.
 func TestBar(t *testing.T) {
 	var err buffer
 	s := testStreams(&err, true)
@@ -62,7 +62,8 @@ func TestBar(t *testing.T) {
 	}
 }
 
-// Elsewhere progress is a line now and then, and never a control character.
+// TestLines checks that progress without a terminal is printed in lines, at
+// intervals and without control characters.
 func TestLines(t *testing.T) {
 	var err buffer
 	s := testStreams(&err, false)
@@ -71,7 +72,7 @@ func TestLines(t *testing.T) {
 	if err.String() != "" {
 		t.Errorf("a line too soon: %q", err.String())
 	}
-	m.begin, m.last = m.begin.Add(-2*pace), m.last.Add(-2*pace)
+	m.begin, m.last = m.begin.Add(-2*progressInterval), m.last.Add(-2*progressInterval)
 	m.Note("1 failed")
 	m.Add(4)
 	m.Done()
@@ -95,12 +96,12 @@ func TestQuiet(t *testing.T) {
 	}
 	s.fail("score", 1, usage("look there", "went wrong"))
 	if err.String() != "rollmill score: went wrong\nhint: look there\n" {
-		t.Errorf("an error is told also when quiet: %q", err.String())
+		t.Errorf("an error is not printed when quiet: %q", err.String())
 	}
 }
 
-// A key is in no log line and no error.
-func TestConcealedKey(t *testing.T) {
+// TestKeyIsRedacted checks that a key is in no log line and no error.
+func TestKeyIsRedacted(t *testing.T) {
 	var err buffer
 	s := testStreams(&err, false)
 	s.secrets.Add("KEY", "sk-12345")

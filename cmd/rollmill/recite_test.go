@@ -13,21 +13,21 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// serveRecital starts an engine that says what it is told, and puts its base
-// URL into $ENGINE. The last message is a JSON list of texts, of which the
-// request's seed chooses one; an empty one is refused:
+// serveRecital starts an engine with scripted answers and sets $ENGINE to its base
+// URL. The last message is a JSON list of texts; the request's seed selects the
+// answer. A request that selects an empty text is refused:
 //
 //	recital
 func serveRecital(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 0 {
 		ts.Fatalf("usage: recital")
 	}
-	web := httptest.NewServer(http.HandlerFunc(sayAsTold))
+	web := httptest.NewServer(http.HandlerFunc(answerFromList))
 	ts.Defer(web.Close)
 	ts.Setenv("ENGINE", web.URL+"/v1")
 }
 
-func sayAsTold(w http.ResponseWriter, r *http.Request) {
+func answerFromList(w http.ResponseWriter, r *http.Request) {
 	var q struct {
 		Seed     int
 		Model    string
@@ -54,14 +54,14 @@ func sayAsTold(w http.ResponseWriter, r *http.Request) {
 	choice := map[string]any{"index": 0, "finish_reason": "stop", "token_ids": ids, "logprobs": map[string]any{"content": entries},
 		"message": map[string]any{"role": "assistant", "content": texts[q.Seed]}}
 	w.Header().Set("Content-Type", "application/json")
-	_ = json.NewEncoder(w).Encode(map[string]any{ // a client that went away has its own error
+	_ = json.NewEncoder(w).Encode(map[string]any{ // a client that disconnected reports its own error
 		"id": "recital", "object": "chat.completion", "created": 1, "model": q.Model, "choices": []any{choice}, "prompt_token_ids": []int{1, 2, 3},
 		"usage": map[string]any{"prompt_tokens": 3, "completion_tokens": len(ids), "total_tokens": 3 + len(ids)}})
 }
 
-// recite is an agent's worker for that engine: it asks for the example's text
-// of the generation, so that all of a group have the same prompt. An example
-// that has texts to say then is asked for these too, in a second turn.
+// recite is an agent's worker for that engine. It requests the example's text for
+// the generation, so that all members of a group have the same prompt. If the
+// example has further texts, it requests one in a second turn.
 func recite() {
 	if err := reciteAll(os.Stdin, os.Stdout); err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -85,7 +85,7 @@ func reciteAll(tasks io.Reader, out io.Writer) error {
 		} else if err != nil {
 			return err
 		}
-		var talk []any
+		var stderr []any
 		for _, says := range [][]string{task.Fields.Says, task.Fields.Then} {
 			if says == nil {
 				break
@@ -94,12 +94,12 @@ func reciteAll(tasks io.Reader, out io.Writer) error {
 			if err != nil {
 				return err
 			}
-			talk = append(talk, map[string]any{"role": "user", "content": string(text)})
-			answer, err := asks(task.BaseURL, map[string]any{"model": task.Model, "seed": task.Generation, "messages": talk})
+			stderr = append(stderr, map[string]any{"role": "user", "content": string(text)})
+			answer, err := asks(task.BaseURL, map[string]any{"model": task.Model, "seed": task.Generation, "messages": stderr})
 			if err != nil {
 				return err
 			}
-			talk = append(talk, map[string]any{"role": "assistant", "content": answer})
+			stderr = append(stderr, map[string]any{"role": "assistant", "content": answer})
 		}
 		if _, err := fmt.Fprintf(out, "{\"trajectory_id\":%q}\n", task.TrajectoryID); err != nil {
 			return err
@@ -107,7 +107,7 @@ func reciteAll(tasks io.Reader, out io.Writer) error {
 	}
 }
 
-// asks returns what the model says; "" when it says nothing.
+// asks returns the model's answer, or "" if the request was refused.
 func asks(url string, request map[string]any) (string, error) {
 	body, err := json.Marshal(request)
 	if err != nil {
@@ -122,7 +122,7 @@ func asks(url string, request map[string]any) (string, error) {
 		Choices []struct{ Message struct{ Content string } }
 	}
 	if json.NewDecoder(resp.Body).Decode(&said) != nil || len(said.Choices) == 0 {
-		return "", nil // the recorder knows why
+		return "", nil // the recorder records the reason
 	}
 	return said.Choices[0].Message.Content, nil
 }

@@ -10,15 +10,15 @@ import (
 var reportCommand = command{
 	name:    "report",
 	heading: commandsHeading,
-	usage:   "sum up a run, epoch by epoch: a table, a plot, history files",
-	about: `It only reads the run's datasets, prints the table with its advice on stdout,
-and writes reward_plot.png, training_metrics.jsonl, reward_history.json,
+	usage:   "summarize a run by epoch: a table, a plot and history files",
+	about: `Reads the run's datasets and does not change them. Prints a table with advice on
+stdout, and writes reward_plot.png, training_metrics.jsonl, reward_history.json,
 validation_history.json and curriculum_state.json.
 
   rollmill report runs/demo`,
-	words: "ROOT",
-	gives: []string{"root"},
-	body:  with(newReportSettings, runReport),
+	args:        "ROOT",
+	argSettings: []string{"root"},
+	body:        with(newReportSettings, runReport),
 }
 
 type reportSettings struct {
@@ -35,7 +35,7 @@ func (o *reportSettings) Declare(d *plugin.Declarer) {
 	d.Include(&o.runPlace)
 	d.Heading(plugin.Output)
 	d.String(&o.Out, "out", "write the files at this `URI`").Shown("the root").Open()
-	d.Bool(&o.NoFiles, "no-files", "print the table alone")
+	d.Bool(&o.NoFiles, "no-files", "only print the table")
 }
 
 func runReport(ctx context.Context, s *session, o *reportSettings) error {

@@ -29,12 +29,12 @@ const (
 	benchWorkers     = 4
 )
 
-// TestRolloutCost measures a recorded agent of two turns, with answers of 2000
-// tokens with logprobs from memory, beside the same calls straight to the
-// engine and the same work in Python. Each is a process of its own, and so is
-// the engine: only their own processor time is counted, that of the agent's
-// processes with it. BENCH_EPISODES says how many episodes; without it a few
-// are made, without Python.
+// TestRolloutCost measures a recorded agent of two turns, whose answers have 2000
+// tokens with logprobs from memory, and compares it with the same calls sent
+// directly to the engine and with the same work in Python. Each runs in its own
+// process, as does the engine: only their own processor time is counted, including
+// the agent's processes. BENCH_EPISODES is the number of episodes; without it the
+// test runs a few, without Python.
 func TestRolloutCost(t *testing.T) {
 	episodes, full := 8, false
 	if n, err := strconv.Atoi(os.Getenv("BENCH_EPISODES")); err == nil {
@@ -53,7 +53,7 @@ func TestRolloutCost(t *testing.T) {
 	table := []benchRow{
 		measure(t, "rollmill, recorded", "rollmill", "rollout", "--examples", filepath.Join(dir, "examples.jsonl"), "--agent", "command: twoturns worker",
 			"--agent-workers", strconv.Itoa(benchWorkers), "--concurrency", strconv.Itoa(benchConcurrency), "--url", url, "--model", "policy", "--out", filepath.Join(dir, "rollout")),
-		measure(t, "straight to the engine", "twoturns", "direct", url, number),
+		measure(t, "directly to the engine", "twoturns", "direct", url, number),
 	}
 	checkBench(t, filepath.Join(dir, "rollout"), episodes)
 	if full {
@@ -72,20 +72,20 @@ type benchRow struct {
 	wall, cpu time.Duration
 }
 
-// measure runs a program and returns its time, with that of its children.
+// measure runs a program and returns its time, including that of its children.
 func measure(t *testing.T, name string, words ...string) benchRow {
 	t.Helper()
-	var talk bytes.Buffer
+	var stderr bytes.Buffer
 	cmd := exec.Command(words[0], words[1:]...)
-	cmd.Stdout, cmd.Stderr = &talk, &talk
+	cmd.Stdout, cmd.Stderr = &stderr, &stderr
 	from := time.Now()
 	if err := cmd.Run(); err != nil {
-		t.Fatalf("%s: %v: %s", name, err, talk.String())
+		t.Fatalf("%s: %v: %s", name, err, stderr.String())
 	}
 	return benchRow{name, time.Since(from), cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()}
 }
 
-// checkBench holds the dataset to what the engine says.
+// checkBench compares the dataset with the engine's answers.
 func checkBench(t *testing.T, uri string, episodes int) {
 	t.Helper()
 	d, err := dataset.Open(t.Context(), uri, dataset.OpenOptions{Kind: formats.KindTrajectories})
@@ -118,7 +118,7 @@ func printBench(t *testing.T, table []benchRow, episodes int) {
 	t.Log("\n" + out.String())
 }
 
-// startBenchEngine starts the engine as a process of its own.
+// startBenchEngine starts the engine in its own process.
 func startBenchEngine(t *testing.T) (url string) {
 	t.Helper()
 	cmd := exec.Command("longanswers")
@@ -143,8 +143,8 @@ func startBenchEngine(t *testing.T) (url string) {
 	return strings.TrimSpace(url)
 }
 
-// serveLongAnswers is the engine: its answers are in memory, written as vLLM
-// writes them, and the same for every prompt. It ends with its input.
+// serveLongAnswers is the engine. Its answers are in memory, in vLLM's format, and
+// the same for every prompt. It stops when its standard input ends.
 func serveLongAnswers() {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -201,8 +201,9 @@ func longChat(ids bool) []byte {
 	return body
 }
 
-// twoTurns is the agent: it asks, and asks whether that is so. As a worker it
-// is told where; straight to the engine it plays a number of episodes.
+// twoTurns is the agent: it asks a question, then whether the answer is right. As
+// a worker it receives the engine's URL; in direct mode it plays a number of
+// episodes against the engine.
 func twoTurns() {
 	if err := playTwoTurns(os.Args[1], os.Args[2:]); err != nil {
 		fmt.Fprintln(os.Stderr, err)

@@ -19,24 +19,25 @@ var rolloutCommand = command{
 	name:    "rollout",
 	heading: stagesHeading,
 	usage:   "run an agent on each example and record every model call",
-	about: `The agent asks any OpenAI-compatible engine, through a proxy that keeps the
-sampled tokens and their logprobs. Finished trajectories are journalled: after a
-crash the same command finishes the rest and pays for nothing twice. The text of
-many examples stands in a temporary file (of the folder TMPDIR) meanwhile.
+	about: `The agent calls any OpenAI-compatible engine, through a proxy that records the
+sampled tokens and their logprobs. Finished trajectories are written to a journal
+every two seconds (--journal-every); after a crash the same command runs only the
+trajectories that are not in it. The text of a large task file is kept in a
+temporary file (in the folder TMPDIR).
 
   rollmill rollout --examples tasks.jsonl --agent chat --user '{{.question}}' --url http://127.0.0.1:8000/v1 --model my-model
   rollmill rollout --examples tasks.jsonl --agent command --command './agent --fast' --generations 8 --policy runs/demo/epoch-0/submit
 
-With --plan it attempts what curate found worth more generations, numbered
-after those that are there; --extend writes them among the rollouts that the
-plan was made of, so that score --from ... --only missing, group and curate go
-on with whole groups and nothing is made twice:
+With --plan it makes the additional generations that curate planned, numbered
+after the existing ones. --extend writes them together with a copy of the
+rollouts that the plan was made from, so that score --from ... --only missing,
+group and curate process whole groups and nothing is computed twice:
 
   rollmill rollout --config rollmill.yaml --plan runs/demo/epoch-0/curate --extend runs/demo/epoch-0/rollout`,
 	body: with(newRolloutSettings, runRollout),
 }
 
-// rolloutSettings are rollout's, with where it reads and writes.
+// rolloutSettings are the settings of rollout, with its inputs and output.
 type rolloutSettings struct {
 	rollout.Options
 	taskFile
@@ -52,25 +53,25 @@ type rolloutSettings struct {
 func newRolloutSettings() *rolloutSettings {
 	return &rolloutSettings{
 		Options: rollout.Options{Generations: 1, Agents: plugin.Pick(all.Agents, "chat"), Prober: openai.Probe},
-		target:  target{otherwise: "<root>/epoch-<epoch>/rollout; with --extend extended/rollout beside it"},
+		target:  target{otherwise: "<root>/epoch-<epoch>/rollout; with --extend extended/rollout next to that dataset"},
 	}
 }
 
 func (c *rolloutSettings) Declare(d *plugin.Declarer) {
 	d.Include(&c.taskFile)
 	d.Heading(plugin.Input)
-	d.String(&c.PlanURI, "plan", "attempt only the examples of the plan in the curated dataset at this `URI`, as often as it says")
-	d.String(&c.ExtendURI, "extend", "with --plan, copy the rollouts at this `URI`, that the plan was made of, and add to them")
+	d.String(&c.PlanURI, "plan", "attempt only the examples in the plan of the curated dataset at this `URI`, as often as planned")
+	d.String(&c.ExtendURI, "extend", "with --plan, copy the rollouts at this `URI`, from which the plan was made, and add to them")
 	declareGates(d, &c.AcceptGates)
 	d.Include(&c.Options)
 	d.Heading(plugin.Rows)
-	d.String(&c.PolicyURI, "policy", "take endpoint, model and version from the receipt at this `URI` (submit's --out)").Shown("with --epoch, the run's own before that epoch, if there is one").Open()
-	d.Bool(&c.Validation, validation, "run held-out examples: the config file's section validation comes before the command's own")
+	d.String(&c.PolicyURI, "policy", "take endpoint, model and version from the receipt at this `URI` (submit's --out)").Shown("with --epoch, the receipt of the previous epoch, if the run has one").Open()
+	d.Bool(&c.Validation, validation, "run held-out examples; section validation of the config file overrides the command's own")
 	d.Include(&c.runPlace)
 	d.Include(&c.target)
 }
 
-// options are the stage's, but for the output and the process.
+// options returns the options of the stage, without its output and Env.
 func (c *rolloutSettings) options(ctx context.Context, s *session) (o rollout.Options, err error) {
 	o = c.Options
 	if o.Generations < 1 {
@@ -94,9 +95,9 @@ func (c *rolloutSettings) options(ctx context.Context, s *session) (o rollout.Op
 	return o, err
 }
 
-// policy is that of --policy, else that of the run before an epoch that is named:
-// when the run began with a receipt (submit --prepare), the epoch before must
-// have left one.
+// policy returns the policy of --policy, else the one that the run had before the
+// given epoch: if the run began with a receipt (submit --prepare), the previous
+// epoch must have left one. It returns nil if there is none.
 func (c *rolloutSettings) policy(ctx context.Context) (*formats.Policy, error) {
 	if c.PolicyURI != "" || c.Epoch == nil {
 		return policy(ctx, c.PolicyURI)
@@ -111,7 +112,7 @@ func (c *rolloutSettings) policy(ctx context.Context) (*formats.Policy, error) {
 	return policy(ctx, c.layout().Sampled(*c.Epoch))
 }
 
-// policy reads the receipt of a submission; nil without one.
+// policy returns the policy in the receipt at uri, or nil if uri is "".
 func policy(ctx context.Context, uri string) (*formats.Policy, error) {
 	if uri == "" {
 		return nil, nil
@@ -151,11 +152,11 @@ func runRollout(ctx context.Context, s *session, c *rolloutSettings) error {
 	return s.finish(r, r, err)
 }
 
-// defaultOut is where the rollouts of an epoch lie, or of its validation.
+// defaultOut returns the URI of an epoch's rollouts, or of its validation's.
 func (c *rolloutSettings) defaultOut(epoch int) string {
 	if c.ExtendURI != "" {
 		dir, _ := storage.Split(c.ExtendURI)
-		return storage.Join(dir, "extended", "rollout") // where the stages after it find places of their own
+		return storage.Join(dir, "extended", "rollout") // so that the outputs of the later stages are next to it
 	}
 	if c.Validation {
 		return c.layout().Validation(epoch, "rollout")

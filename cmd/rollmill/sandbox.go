@@ -19,11 +19,11 @@ import (
 var sandboxCommand = command{
 	name:    "sandbox",
 	heading: commandsHeading,
-	usage:   "serve a small real policy that learns, behind the real protocols",
-	about: `An engine and a trainer for machines without GPU, network or key: OpenAI-style
-chat with logprobs and token ids, and ART's training endpoints. It prints its
-URL when it answers, and serves until it is interrupted, or until the program
-of --exec ends.
+	usage:   "serve a small policy that can be trained, for tests without a GPU",
+	about: `An engine and a trainer for machines without a GPU, a network or a key: OpenAI
+chat completions with logprobs and token ids, and ART's training endpoints. It
+prints its URL when it is ready, and serves until it is interrupted, or until the
+command of --exec ends.
 
   rollmill sandbox --dir runs/sandbox
   rollmill sandbox --listen 127.0.0.1:0 --exec 'rollmill train --config rollmill.yaml --set submit.url=$ROLLMILL_SANDBOX_URL'`,
@@ -45,22 +45,22 @@ func newSandboxSettings() *sandboxSettings {
 
 func (o *sandboxSettings) Declare(d *plugin.Declarer) {
 	d.Heading(plugin.Execution)
-	d.String(&o.Listen, "listen", "answer at this `ADDRESS`; port 0 takes any that is free")
+	d.String(&o.Listen, "listen", "listen at this `ADDRESS`; port 0 takes any free port")
 	d.String(&o.Dir, "dir", "keep checkpoints in this `FOLDER`").Shown("in memory")
-	d.String(&o.Exec, "exec", "run this shell `COMMAND` with ROLLMILL_SANDBOX_URL set, and end when it ends")
-	d.Strings(&o.ExecEnv, "exec-env", "pass the environment variable `NAME` to the command; without this it gets none that is named like a secret (KEY, TOKEN, PASSWORD, ...)")
-	d.Key(&o.APIKey, "api-key-file", "require on /v1 the key in this `FILE`").Shown("none is required")
-	d.String(&o.SampleLog, "sample-log", "append every sampled id and logprob to this `FILE`")
+	d.String(&o.Exec, "exec", "run this shell `COMMAND` with ROLLMILL_SANDBOX_URL set, and stop when it ends")
+	d.Strings(&o.ExecEnv, "exec-env", "pass the environment variable `NAME` to the command; variables named like a secret (KEY, TOKEN, PASSWORD, ...) are not passed without this")
+	d.Key(&o.APIKey, "api-key-file", "require the key in this `FILE` on /v1").Shown("no key is required")
+	d.String(&o.SampleLog, "sample-log", "append every sampled token id and logprob to this `FILE`")
 	d.Heading("Policy")
-	d.Int64(&o.Seed, "seed", "draw the untrained weights with this `SEED`")
+	d.Int64(&o.Seed, "seed", "initialize the weights with this `SEED`")
 	d.String(&o.BaseModel, "base-model", "serve the untrained policy as this `MODEL`").Open()
-	d.Strings(&o.Models, "model", "know this `PROJECT/NAME` from the start").Open()
-	d.Int(&o.Hidden, "hidden", "use a hidden layer of this many `UNITS`").Shown("64")
-	d.Int(&o.GradientSteps, "gradient-steps", "do this many gradient `STEPS` in a training call").Shown("8")
+	d.Strings(&o.Models, "model", "register the model `PROJECT/NAME` at the start").Open()
+	d.Int(&o.Hidden, "hidden", "size of the hidden layer, in `UNITS`").Shown("64")
+	d.Int(&o.GradientSteps, "gradient-steps", "gradient `STEPS` in each training call").Shown("8")
 	d.Float(&o.LearningRateScale, "learning-rate-scale", "multiply the trainer's learning rate by `X`")
-	plugin.Choice(d, &o.Dialect, "dialect", "behave as this `AGE` of ART server: "+words(dialects), dialects...)
-	d.Bool(&o.SuffixedOnly, "suffixed-only", "serve name@step alone, as newer ART servers do")
-	d.String(&o.PrepareHost, "prepare-host", "name this `HOST` when asked where the policy answers")
+	plugin.Choice(d, &o.Dialect, "dialect", "behave as this `GENERATION` of ART server: "+joinValues(dialects), dialects...)
+	d.Bool(&o.SuffixedOnly, "suffixed-only", "serve only name@step, as newer ART servers do")
+	d.String(&o.PrepareHost, "prepare-host", "`HOST` that the server reports as the policy's address")
 }
 
 var dialects = []sandbox.Dialect{sandbox.Legacy, sandbox.Frontend, sandbox.Inference}
@@ -77,7 +77,7 @@ func runSandbox(ctx context.Context, s *session, settings *sandboxSettings) erro
 	}
 	listener, err := net.Listen("tcp", settings.Listen)
 	if err != nil {
-		return errors.Join(usage("choose another --listen; port 0 takes any that is free", "%w", err), server.Close())
+		return errors.Join(usage("choose another --listen; port 0 takes any free port", "%w", err), server.Close())
 	}
 	url := "http://" + listener.Addr().String()
 	if settings.Exec != "" {
@@ -89,7 +89,7 @@ func runSandbox(ctx context.Context, s *session, settings *sandboxSettings) erro
 	return server.Serve(ctx, listener)
 }
 
-// serveFor serves while a program runs, and ends as the program did.
+// serveFor serves while a program runs, and returns the program's error.
 func (s *session) serveFor(ctx context.Context, server *sandbox.Server, l net.Listener, url string, settings *sandboxSettings) error {
 	serving, stop := context.WithCancel(ctx)
 	defer stop()
@@ -103,11 +103,12 @@ func (s *session) serveFor(ctx context.Context, server *sandbox.Server, l net.Li
 	return err
 }
 
-// shell runs a shell command on our streams, and ends it gently when ctx ends.
-// pass names the variables that it gets although they are called as secrets are.
+// shell runs a shell command on our streams. When ctx ends it sends SIGTERM, and
+// kills the command 10 seconds later. pass names the variables that the command
+// gets although they are named like secrets.
 func (s *session) shell(ctx context.Context, command string, pass []string, env ...string) error {
 	cmd := exec.CommandContext(ctx, "sh", "-c", command)
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = s.in, s.out, s.talk.w
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = s.in, s.out, s.stderr.w
 	cmd.Env = append(secret.Environ(pass...), env...)
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	cmd.WaitDelay = 10 * time.Second

@@ -14,8 +14,8 @@ var scoreCommand = command{
 	heading: stagesHeading,
 	usage:   "compute named rewards from stored trajectories",
 	about: `A reward is a finite number, or null with the reason; a failed trajectory is
-never scored. Given scores instead of trajectories, their named rewards are
-carried forward and the total is summed again.
+never scored. If the input is scores instead of trajectories, their named rewards
+are kept and the total is recomputed.
 
   rollmill score --in runs/demo/epoch-0/rollout --reward 'tree=command:./bin/tictactoe reward'
   rollmill score --in DATASET --reward 'exact*0.5=match:exact' --reward 'short=expr:len(answer) < 100 ? 1 : 0'
@@ -25,7 +25,7 @@ A reward is NAME[*WEIGHT]=KIND:ARGUMENTS; without *WEIGHT its weight is 1.`,
 	body: with(newScoreSettings, runScore),
 }
 
-// scoreSettings are score's, with where it reads and writes.
+// scoreSettings are the settings of score, with its input and output.
 type scoreSettings struct {
 	score.Options
 	Only       []string
@@ -41,7 +41,7 @@ type scoreSettings struct {
 func newScoreSettings() *scoreSettings {
 	return &scoreSettings{
 		Options: score.Options{Registry: all.Rewards},
-		source:  source{what: "trajectories, or scores to carry forward,"},
+		source:  source{what: "trajectories, or scores to keep and add to,"},
 		target:  target{otherwise: "the sibling \"score\" of the input"},
 	}
 }
@@ -50,9 +50,9 @@ func (c *scoreSettings) Declare(d *plugin.Declarer) {
 	d.Include(&c.source)
 	d.Include(&c.Options)
 	d.Heading(plugin.Rows)
-	d.Strings(&c.Only, "only", "compute `WHAT`: missing, failed, changed or a reward's name; the rest is carried over from --from")
-	d.String(&c.From, "from", "carry over the scores at this `URI`, of the same trajectories or of those that they extend").Shown("the input, when it is scores")
-	d.Bool(&c.Validation, validation, "score held-out examples: the config file's section validation comes before the command's own")
+	d.Strings(&c.Only, "only", "compute only `WHAT`: missing, failed, changed or a reward's name; other rewards are copied from --from")
+	d.String(&c.From, "from", "copy rewards from the scores at this `URI`, of the same trajectories or of those that they extend").Shown("the input, if it is scores")
+	d.Bool(&c.Validation, validation, "score held-out examples; section validation of the config file overrides the command's own")
 	d.Include(&c.judges)
 	d.Heading(plugin.Input)
 	d.OptionalInt(&c.Epoch, "epoch", "read and write in the folder of epoch `N` of --root, when --in names no dataset")
@@ -66,7 +66,7 @@ func runScore(ctx context.Context, s *session, c *scoreSettings) error {
 	if o.In, err = c.runPlace.input(s, c.source, c.Epoch, c.Validation); err != nil {
 		return err
 	}
-	if o.Out, err = c.target.besides(s, o.In.URI); err != nil {
+	if o.Out, err = c.target.openSibling(s, o.In.URI); err != nil {
 		return err
 	}
 	if o.Judging, err = c.judges.open(ctx, o.Out.URI); err != nil {

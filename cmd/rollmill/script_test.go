@@ -14,7 +14,7 @@ func TestMain(m *testing.M) {
 	})
 }
 
-// TestScripts runs the stories under testdata/script.
+// TestScripts runs the scripts under testdata/script.
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir:                 "../../testdata/script",

@@ -16,7 +16,7 @@ import (
 	"github.com/rollmill/rollmill/stages/backends/sandbox"
 )
 
-// exits runs a program like exec and holds it to an exit code:
+// exits runs a program like exec and checks its exit code:
 //
 //	exits 2 rollmill score
 func exits(ts *testscript.TestScript, neg bool, args []string) {
@@ -37,7 +37,7 @@ func exits(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// serveSandbox starts a sandbox for the script and puts its URL into $SANDBOX:
+// serveSandbox starts a sandbox for the script and sets $SANDBOX to its URL:
 //
 //	sandbox [PROJECT/NAME...]
 func serveSandbox(ts *testscript.TestScript, neg bool, args []string) {
@@ -76,7 +76,7 @@ func setFaults(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// truncate cuts the last byte of files off:
+// truncate removes the last byte of files:
 //
 //	truncate GLOB
 func truncate(ts *testscript.TestScript, neg bool, args []string) {

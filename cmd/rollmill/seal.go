@@ -10,11 +10,11 @@ var sealCommand = command{
 	name:    "seal",
 	heading: commandsHeading,
 	usage:   "write the manifest of a dataset whose shards are complete",
-	about: `The last shard to finish does this by itself, and so does every reader. Use it
-when the shards ran elsewhere, or to learn which ones are missing (exit code 4).
-Once the dataset is complete, it also removes what killed writers left: parts
-that no record names, which readers of plain Parquet would take for rows. What a
-command with --overwrite is writing stays.`,
+	about: `The last shard to finish does this, and so does every reader. Use seal when the
+shards ran elsewhere, or to list the missing ones (exit code 4). If the dataset is
+complete, seal also removes parts that killed writers left: no record names them,
+but readers of plain Parquet would read them as rows. Parts that a command with
+--overwrite is writing are kept.`,
 	body: with(newSealSettings, runSeal),
 }
 
@@ -26,7 +26,7 @@ func runSeal(ctx context.Context, s *session, o *source) error {
 		return err
 	}
 	if _, err := dataset.Open(ctx, in.URI, dataset.OpenOptions{AcceptGates: in.AcceptGates}); err != nil {
-		return err // a gate refuses it, or shards are missing
+		return err // a gate refused it, or shards are missing
 	}
 	d, err := dataset.Seal(ctx, in.URI)
 	if err != nil {

@@ -26,15 +26,15 @@ func keyVariables() []string {
 	return slices.Compact(names)
 }
 
-// settle fills in what is not in any text: keys from files and variables, which
-// are secrets from now on; and makes known the secrets in the texts. Plug-ins that
-// are not chosen yet have theirs, too: a receipt may choose one later.
-func (s *streams) settle(settings plugin.Settings, options []*option) error {
+// resolveSecrets reads keys from files and variables into the settings, and adds
+// them and the secrets in other values to the known secrets. It includes plug-ins
+// that are not chosen, because a receipt may choose one later.
+func (s *streams) resolveSecrets(settings plugin.Settings, options []*option) error {
 	for _, o := range options {
 		for _, x := range o.all {
 			value, from, err := x.Resolve(s.lookup)
 			if err != nil {
-				return usage("the file holds the key and nothing else", "%w", err)
+				return usage("the file must hold only the key", "%w", err)
 			}
 			s.secrets.Add(from, value)
 		}
@@ -50,7 +50,7 @@ func (s *streams) settle(settings plugin.Settings, options []*option) error {
 	return s.secretOptions(options)
 }
 
-// knownSecrets holds the keys in the environment.
+// knownSecrets returns the keys in the environment.
 func knownSecrets(lookup func(string) (string, bool)) *secret.Set {
 	set := &secret.Set{}
 	for _, name := range keyVariables() {
@@ -61,15 +61,15 @@ func knownSecrets(lookup func(string) (string, bool)) *secret.Set {
 	return set
 }
 
-// secretOptions makes known what the options' texts give to names of secrets,
-// and refuses addresses that hold one.
+// secretOptions adds to the known secrets the values that options assign to names
+// of secrets, and refuses URLs that hold a secret.
 func (s *streams) secretOptions(options []*option) error {
 	for _, o := range options {
 		if o.Prompt || o.Type != plugin.Text && o.Type != plugin.Object {
 			continue
 		}
 		for _, text := range o.texts {
-			if !o.Secret { // whoever uses it makes each known by a name of its own
+			if !o.Secret { // the user of a secret setting adds each value under its own name
 				s.secrets.AddAssigned(o.Name, text)
 			}
 			if err := s.addresses(o.Name, text); err != nil {
@@ -85,8 +85,9 @@ var (
 	userInfo = regexp.MustCompile(`://([^/@\s:]*):([^/@\s]+)@`)
 )
 
-// addresses refuses an address that holds a secret. A program's words may have
-// one of another kind (a database's), whose password then is a secret.
+// addresses refuses a URL that holds a secret. URLs of other schemes, such as a
+// database's in a program's arguments, are allowed; their password is added to the
+// known secrets.
 func (s *streams) addresses(flag, text string) error {
 	for _, found := range address.FindAllString(text, -1) {
 		scheme, _, _ := strings.Cut(found, "://")
@@ -97,7 +98,7 @@ func (s *streams) addresses(flag, text string) error {
 			continue
 		}
 		if err := secret.InURL(found); err != nil {
-			return usage("keys come from the environment or from a file (see .github/SECURITY.md); an address is written into rows and manifests", "--%s: %w", flag, err)
+			return usage("give keys in the environment or in a file (see .github/SECURITY.md); URLs are written into rows and manifests", "--%s: %w", flag, err)
 		}
 	}
 	return nil

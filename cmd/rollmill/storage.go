@@ -16,30 +16,29 @@ var storageCommand = command{
 	name:    "storage",
 	heading: commandsHeading,
 	usage:   "test whether a bucket or a folder can hold datasets",
-	about:   `Datasets and ledgers lie in a folder, or in a bucket of an object store.`,
+	about:   `Datasets and ledgers are stored in a folder or in a bucket of an object store.`,
 	parts:   []command{storageCheckCommand},
 }
 
 var storageCheckCommand = command{
 	name:  "storage check",
 	usage: "run the conformance suite on a bucket or a folder",
-	words: "URI",
-	about: `Tests everything that datasets and ledgers rely on: whole writes, creation of a
-missing object by exactly one of many writers, listings in order, ranges, odd
-names, big objects. It writes about three thousand small objects and 50 MB
-under URI, in a folder with a name of its own that it removes again, and exits
-with code 1 when a case fails.
+	args:  "URI",
+	about: `Tests what datasets and ledgers rely on: atomic writes, creation of an object by
+exactly one of many writers, ordered listings, ranges, unusual names, large
+objects. It writes about three thousand small objects and 50 MB in a new folder
+under URI, removes the folder, and exits with code 1 if a case fails.
 
-The parameters behind the question mark and the environment variables are those
-of each store's own tools; credentials come from the environment only.
+The parameters after the question mark and the environment variables are those of
+each store's own tools; credentials come only from the environment.
 
   rollmill storage check runs
   rollmill storage check 's3://bucket/prefix?region=eu-central-1'
   rollmill storage check 's3://bucket?endpoint=http://127.0.0.1:9000&use_path_style=true'
   rollmill storage check gs://bucket/prefix
   rollmill storage check 'azblob://container?storage_account=account'`,
-	gives: []string{"uri"},
-	body:  with(func() *storageSettings { return &storageSettings{} }, runStorageCheck),
+	argSettings: []string{"uri"},
+	body:        with(func() *storageSettings { return &storageSettings{} }, runStorageCheck),
 }
 
 type storageSettings struct{ URI string }
@@ -51,7 +50,7 @@ func (c *storageSettings) Declare(d *plugin.Declarer) {
 
 func runStorageCheck(ctx context.Context, s *session, c *storageSettings) error {
 	if c.URI == "" {
-		return usage("say `rollmill storage check URI`", "storage check takes one URI")
+		return usage("run `rollmill storage check URI`", "storage check takes one URI")
 	}
 	uri := c.URI
 	root, err := storage.Open(ctx, uri)
@@ -68,7 +67,7 @@ func runStorageCheck(ctx context.Context, s *session, c *storageSettings) error 
 	err = conformance.Run(ctx, func(folder string) (*storage.Bucket, error) { return storage.Open(ctx, storage.Join(place, folder)) },
 		func(r conformance.Result) {
 			results = append(results, r)
-			tellCase(s, r)
+			printCase(s, r)
 			if !r.Pass {
 				failed++
 			}
@@ -80,12 +79,12 @@ func runStorageCheck(ctx context.Context, s *session, c *storageSettings) error 
 	if err := s.result(root.URI(), result); err != nil || failed == 0 {
 		return err
 	}
-	return stages.Errorf(stages.KindFailed, "the lines above say what failed; datasets need every case but \"one winner\", a ledger needs that one too",
+	return stages.Errorf(stages.KindFailed, "the failures are listed above; a ledger needs all cases, datasets need all but \"one winner\"",
 		"storage %q: %d of %d cases failed", root.URI(), failed, len(results))
 }
 
-// exclusiveAt asks whether the place creates exclusively, and removes what it
-// asked by.
+// exclusiveAt reports whether the store at place creates objects exclusively, and
+// removes its test objects.
 func exclusiveAt(ctx context.Context, place string) (bool, error) {
 	b, err := storage.Open(ctx, place)
 	if err != nil {
@@ -106,7 +105,7 @@ func exclusiveAt(ctx context.Context, place string) (bool, error) {
 	return yes, nil
 }
 
-func tellCase(s *session, r conformance.Result) {
+func printCase(s *session, r conformance.Result) {
 	if r.Pass {
 		s.say("pass    %-24s %5.2f s", r.Case, r.Took.Seconds())
 		return

@@ -14,16 +14,17 @@ import (
 	"github.com/rollmill/rollmill/formats/secret"
 )
 
-// streams are the process as a command sees it: tests inject their own.
+// streams are the standard streams and the environment of a command. Tests inject
+// their own.
 type streams struct {
 	in     io.Reader
 	out    io.Writer
-	talk   *talk // stderr
+	stderr *stderr
 	lookup func(string) (string, bool)
 
 	environ []string // names of the environment's variables
 
-	secrets *secret.Set // in nothing that this process writes
+	secrets *secret.Set // redacted in all that this process writes
 
 	json, quiet bool
 	logJSON     bool
@@ -36,16 +37,16 @@ func newStreams(in io.Reader, out, err io.Writer, lookup func(string) (string, b
 		terminal = term.IsTerminal(int(f.Fd()))
 	}
 	secrets := knownSecrets(lookup)
-	return &streams{in: in, out: out, talk: &talk{w: err, terminal: terminal, secrets: secrets}, lookup: lookup, secrets: secrets}
+	return &streams{in: in, out: out, stderr: &stderr{w: err, terminal: terminal, secrets: secrets}, lookup: lookup, secrets: secrets}
 }
 
-// logger writes to stderr in the format asked for.
+// logger returns a logger that writes to stderr in the chosen format.
 func (s *streams) logger() *slog.Logger {
 	o := &slog.HandlerOptions{Level: s.level}
 	if s.logJSON {
-		return slog.New(slog.NewJSONHandler(s.talk, o))
+		return slog.New(slog.NewJSONHandler(s.stderr, o))
 	}
-	if s.talk.terminal {
+	if s.stderr.terminal {
 		o.ReplaceAttr = func(groups []string, a slog.Attr) slog.Attr {
 			if a.Key == slog.TimeKey && len(groups) == 0 {
 				return slog.Attr{}
@@ -53,11 +54,11 @@ func (s *streams) logger() *slog.Logger {
 			return a
 		}
 	}
-	return slog.New(slog.NewTextHandler(s.talk, o))
+	return slog.New(slog.NewTextHandler(s.stderr, o))
 }
 
-// result prints what a command is for: a line for people and $(…), or one
-// JSON object.
+// result prints the result of a command: one line, for people and for $(…), or
+// one JSON object.
 func (s *streams) result(line string, object any) error {
 	return s.print(object, func(w io.Writer) error {
 		_, err := fmt.Fprintln(w, line)
@@ -65,8 +66,8 @@ func (s *streams) result(line string, object any) error {
 	})
 }
 
-// print writes an object to stdout: as one JSON object with --json, else as
-// the text for people. No control character of the data gets through.
+// print writes an object to stdout: as one JSON object with --json, else as text.
+// It redacts secrets and escapes control characters.
 func (s *streams) print(object any, text func(io.Writer) error) error {
 	if s.json {
 		data, err := json.Marshal(object)
@@ -83,18 +84,18 @@ func (s *streams) print(object any, text func(io.Writer) error) error {
 	return err
 }
 
-// say tells people something, on stderr.
+// say prints a message on stderr, unless --quiet is set.
 func (s *streams) say(format string, args ...any) {
 	switch text := fmt.Sprintf(format, args...); {
 	case s.quiet:
 	case s.logJSON:
 		s.logger().Info(text)
 	default:
-		fmt.Fprintln(s.talk, text)
+		fmt.Fprintln(s.stderr, text)
 	}
 }
 
-// fail tells why a command failed, also when quiet.
+// fail prints why a command failed, even with --quiet.
 func (s *streams) fail(command string, code int, err error) {
 	advice, what := hint(err), strings.TrimPrefix(err.Error(), command+": ")
 	if s.logJSON {
@@ -109,11 +110,11 @@ func (s *streams) fail(command string, code int, err error) {
 	if advice != "" {
 		text += "hint: " + advice + "\n"
 	}
-	fmt.Fprint(s.talk, text)
+	fmt.Fprint(s.stderr, text)
 }
 
-// uri returns a flag's value, reading it from stdin for "-": the first line
-// with text, or the "uri" of the JSON object that --json printed.
+// uri returns a flag's value. For "-" it reads the value from stdin: the first
+// line that is not empty, or the "uri" of the JSON object that --json printed.
 func (s *streams) uri(flag, value string) (string, error) {
 	if value != "-" {
 		return value, nil
@@ -137,5 +138,5 @@ func (s *streams) uri(flag, value string) (string, error) {
 	if err := scan.Err(); err != nil {
 		return "", fmt.Errorf("--%s -: reading standard input: %w", flag, err)
 	}
-	return "", usage("the command before it in the pipe printed no dataset; did it fail?", "--%s -: standard input is empty", flag)
+	return "", usage("the previous command in the pipe printed no dataset; check whether it failed", "--%s -: standard input is empty", flag)
 }

@@ -6,7 +6,7 @@ import (
 	"github.com/rollmill/rollmill/stages/plugin"
 )
 
-// runnable lists the commands and their subcommands.
+// runnable returns the commands and their subcommands.
 func runnable() []command { return runnableOf(commands()) }
 
 func runnableOf(commands []command) []command {
@@ -17,7 +17,7 @@ func runnableOf(commands []command) []command {
 	return out
 }
 
-// part returns the subcommand of a word.
+// part returns the subcommand with this name.
 func (cmd command) part(word string) (command, bool) {
 	for _, p := range cmd.parts {
 		if p.name == cmd.name+" "+word {
@@ -27,7 +27,7 @@ func (cmd command) part(word string) (command, bool) {
 	return command{}, false
 }
 
-// partNames are the words of the subcommands.
+// partNames returns the names of the subcommands, without the command's.
 func (cmd command) partNames() []string {
 	var names []string
 	for _, p := range cmd.parts {
@@ -36,22 +36,22 @@ func (cmd command) partNames() []string {
 	return names
 }
 
-// subcommand is the first word when it names a subcommand.
-func (cmd command) subcommand(words []string) []string {
-	if len(words) > 0 {
-		if _, ok := cmd.part(words[0]); ok {
-			return words[:1]
+// subcommand returns the first argument if it names a subcommand.
+func (cmd command) subcommand(args []string) []string {
+	if len(args) > 0 {
+		if _, ok := cmd.part(args[0]); ok {
+			return args[:1]
 		}
 	}
 	return nil
 }
 
-// noPart is the error of a command whose subcommand is missing or unknown.
+// noPart returns the error for a missing or unknown subcommand.
 func (cmd command) noPart(word string) error {
 	names := cmd.partNames()
-	advice := "say `" + strings.TrimSpace("rollmill "+cmd.parts[0].name+" "+cmd.parts[0].words) + "`"
+	advice := "run `" + strings.TrimSpace("rollmill "+cmd.parts[0].name+" "+cmd.parts[0].args) + "`"
 	if word == "" {
-		return usage(advice, "%s: no subcommand; it has %s", cmd.name, strings.Join(names, ", "))
+		return usage(advice, "%s: no subcommand; choose one of %s", cmd.name, strings.Join(names, ", "))
 	}
 	return usage(plugin.Nearest(word, names, advice), "%s: there is no subcommand %q; it has %s", cmd.name, word, strings.Join(names, ", "))
 }

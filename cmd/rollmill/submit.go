@@ -19,12 +19,13 @@ import (
 var submitCommand = command{
 	name:    "submit",
 	heading: stagesHeading,
-	usage:   "hand a curated dataset to a trainer, once",
-	about: `A batch is never trained twice: what was begun stands in the ledger, and the
-same command attaches to the job, or says what to do (exit code 6). The URI that
-it prints holds the receipt, which rollout --policy reads.
+	usage:   "submit a curated dataset to a trainer, never twice",
+	about: `A batch is never trained twice: every submission is recorded in the ledger before
+it is sent. If the command is run again, it attaches to the existing job, or says
+what to do (exit code 6). It prints the URI of the receipt, which rollout --policy
+reads.
 
-` + whereLedgersAre + `
+` + ledgerLocation + `
 
   rollmill submit --in runs/demo/epoch-0/curate --backend art --url http://127.0.0.1:7999 --wait
   rollmill submit --in runs/demo/epoch-0/curate --backend file
@@ -35,7 +36,8 @@ it prints holds the receipt, which rollout --policy reads.
 	body: with(newSubmitSettings, runSubmit),
 }
 
-// submitSettings are submit's, with the backend and where it reads and writes.
+// submitSettings are the settings of submit, with the backend, its input and
+// its outputs.
 type submitSettings struct {
 	Stage   submit.Options
 	Backend backend
@@ -49,7 +51,7 @@ type submitSettings struct {
 	Replace bool
 }
 
-// backend is the choice of a backend and its settings.
+// backend is the chosen backend and its settings.
 type backend = plugin.Chosen[backends.TrainerSettings, backends.Kind]
 
 func newSubmitSettings() *submitSettings {
@@ -62,18 +64,19 @@ func (c *submitSettings) Declare(d *plugin.Declarer) {
 	d.String(&c.Policy, "policy", "receipt that describes the current policy, at this `URI`").Shown("the trainer is asked")
 	d.Heading(plugin.Submission)
 	plugin.Choose(d, &c.Backend, "backend", "submit to this `BACKEND`")
-	d.Bool(&c.Prepare, "prepare", "submit nothing yet: make the trainer ready and write a receipt of the first policy")
+	d.Bool(&c.Prepare, "prepare", "submit nothing; prepare the trainer and write a receipt of the first policy")
 	d.Include(&c.Stage)
 	d.Include(&c.Place)
 	d.Heading(plugin.Output)
-	d.OptionalInt(&c.Epoch, "epoch", "epoch `N` for the receipt").Shown("that of the dataset")
+	d.OptionalInt(&c.Epoch, "epoch", "record epoch `N` in the receipt").Shown("that of the dataset")
 	d.String(&c.Out, "out", "write the receipt at this `URI`").Shown("the sibling \"submit\" of the input").Open()
 	d.String(&c.Ledger, "ledger", "record submissions at this `URI`").Shown("the folder that holds the id of the input's run")
 	d.Bool(&c.Replace, "overwrite", "replace the receipt of another batch")
 }
 
-// options are the stage's, but for the input and the process. ledger and out are
-// where the ledger and the files of the file backend are.
+// options returns the options of the stage, without its input and Env. ledger and
+// out are the URIs of the ledger and of the receipt, where the file backend also
+// puts its files.
 func (c *submitSettings) options(ctx context.Context, ledger, out string) (submit.Options, error) {
 	o := c.Stage
 	o.Out, o.Run, o.Overwrite = out, c.Place.Run, c.Replace
@@ -96,8 +99,8 @@ func (c *submitSettings) options(ctx context.Context, ledger, out string) (submi
 	return o, err
 }
 
-// trainer makes the trainer of the backend that was chosen; the file backend
-// writes to a bucket.
+// trainer returns the trainer of the chosen backend. The file backend writes to
+// b, whose URI is uri.
 func trainer(chosen *backend, b *storage.Bucket, uri string) (backends.Trainer, error) {
 	_, settings, err := chosen.Get()
 	if err != nil {
@@ -141,7 +144,8 @@ func runSubmit(ctx context.Context, s *session, c *submitSettings) error {
 	return s.finish(r.Report, r, err)
 }
 
-// problems names the rows that cannot go, one a line, and what was looked for.
+// problems prints the rows that cannot be submitted, one per line, and the checks
+// that were made.
 func (s *session) problems(r submit.Result) {
 	for _, p := range r.Problems {
 		s.say("%s  %s  %s: %s", p.Reason, p.GroupID, p.TrajectoryID, p.Detail)
@@ -153,12 +157,12 @@ func (s *session) problems(r submit.Result) {
 		s.say("%s", fileLine(f))
 	}
 	if len(r.Stats.Checks) > 0 {
-		s.say("looked for: %s", strings.Join(r.Stats.Checks, ", "))
+		s.say("checks: %s", strings.Join(r.Stats.Checks, ", "))
 	}
 }
 
-// places says what to submit, where the receipt goes, and where the ledger of a
-// dataset without a run's id is. Preparing needs no input.
+// places returns the input, the URI of the receipt, and the root for the ledger
+// of a dataset without a run id. --prepare needs no input.
 func (c *submitSettings) places(s *session) (in stages.Input, out, root string, err error) {
 	out = c.Out
 	named := c.Place.Root != ""
@@ -185,8 +189,8 @@ func (c *submitSettings) places(s *session) (in stages.Input, out, root string, 
 	return in, out, root, nil
 }
 
-// curated opens what is submitted; nil when nothing is. An error ends the
-// command: without the run's id the wrong ledger would be begun.
+// curated opens the curated dataset; it returns nil with --prepare. An error ends
+// the command, because without the run's id it would use the wrong ledger.
 func (c *submitSettings) curated(ctx context.Context, in stages.Input) (*dataset.Dataset, error) {
 	if c.Prepare {
 		return nil, nil
@@ -198,22 +202,22 @@ func (c *submitSettings) curated(ctx context.Context, in stages.Input) (*dataset
 	return d, nil
 }
 
-// epochOf is the epoch of a curated dataset, as curate left it; 0 when it did
-// not.
+// epochOf returns the epoch that curate stored in a dataset, or 0 if there is
+// none.
 func epochOf(d *dataset.Dataset) int {
 	var state formats.CurateState
 	_ = json.Unmarshal(d.State, &state)
 	return state.Epoch
 }
 
-// fileLine says what a file would hold, and what it leaves out and why.
+// fileLine describes a file of the export: its rows, and what it omits and why.
 func fileLine(f backends.FileStats) string {
 	text := fmt.Sprintf("%-26s %d rows", f.Name, f.Rows)
 	if f.Unfit != "" {
 		text = fmt.Sprintf("%-26s not written: %s", f.Name, f.Unfit)
 	}
 	if len(f.Skipped) > 0 && f.Unfit == "" {
-		text += "; without a row: " + tally(f.Skipped)
+		text += "; skipped: " + tally(f.Skipped)
 	}
 	return text
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/rollmill/rollmill/stages"
 )
 
-// summary is a report in one line.
+// summary returns a report as one line.
 func summary(r stages.Report) string {
 	var b strings.Builder
 	b.WriteString(r.Stage + ": ")
@@ -29,7 +29,7 @@ func summary(r stages.Report) string {
 	return b.String()
 }
 
-// counts stands in for the message of a stage that has none.
+// counts returns the counts of a report, for a stage that has no message.
 func counts(r stages.Report) string {
 	text := fmt.Sprintf("%d rows", r.Rows)
 	for _, table := range []struct {
@@ -43,7 +43,7 @@ func counts(r stages.Report) string {
 	return text
 }
 
-// tally lists counts, the largest first.
+// tally returns a list of counts, the largest first.
 func tally(counts map[string]int64) string {
 	var names []string
 	for name := range counts {
@@ -61,7 +61,7 @@ func tally(counts map[string]int64) string {
 	return strings.Join(names, ", ")
 }
 
-// numbers lists the first of them.
+// numbers returns a list of at most ten numbers, and how many more there are.
 func numbers(list []int) string {
 	var texts []string
 	for i, n := range list {

@@ -21,18 +21,20 @@ import (
 var trainCommand = command{
 	name:    "train",
 	heading: commandsHeading,
-	usage:   "run the line for several epochs in one process",
-	about: `The stages' settings are their own sections of the config file. Datasets lie
-where the five commands would put them, so a run that was begun here can be
-finished by them, and the reverse; killed and run again, it goes on where it
-stopped. Before epoch e, when the validation interval divides e, the policy
-plays the held-out examples of section validation, which is never trained on.
+	usage:   "run all stages for several epochs in one process",
+	about: `Each stage takes its settings from its own section of the config file. Datasets
+have the same URIs as with the five commands, so the commands can finish a run
+that train started, and the reverse. If it is killed, the same command continues
+where it stopped. Before epoch e, if the validation interval divides e, the
+policy runs the held-out examples of section validation; they are never trained
+on.
 
   rollmill train --config rollmill.yaml --epochs 15`,
 	body: with(newTrainSettings, runTrain),
 }
 
-// trainSettings are train's own; the stages' are in their sections.
+// trainSettings are the settings of train itself; those of the stages are in
+// their sections.
 type trainSettings struct {
 	Epochs     int
 	Interval   *int
@@ -72,7 +74,7 @@ func runTrain(ctx context.Context, s *session, c *trainSettings) error {
 	return s.result(result.Root, result)
 }
 
-// options are the stages' as their own commands would make them.
+// options returns the options of the stages, as their own commands make them.
 func (c *trainSettings) options(ctx context.Context, s *session) (train.Options, error) {
 	run, root := c.both()
 	o := train.Options{Root: root, Epochs: c.Epochs}
@@ -109,7 +111,7 @@ func (c *trainSettings) options(ctx context.Context, s *session) (train.Options,
 		return o, err
 	}
 	if submitting.Backend.Name == file.Kind.Name {
-		return o, usage("use the five commands, and train elsewhere", "--backend file trains nothing, so there is no next epoch")
+		return o, usage("use the five commands, and train with another program", "--backend file trains nothing, so there is no next epoch")
 	}
 	ledger := cmp.Or(submitting.Ledger, root)
 	o.FindLedger = func(ctx context.Context, in string, run dataset.Run, o *submit.Options) error {
@@ -123,8 +125,8 @@ func (c *trainSettings) options(ctx context.Context, s *session) (train.Options,
 	return o, err
 }
 
-// checkStages finds what is wrong with a stage's settings before the first
-// epoch. What only the run will know is filled in with what cannot be wrong.
+// checkStages validates the settings of every stage before the first epoch. It
+// sets valid placeholders for values that are known only during the run.
 func checkStages(o train.Options) error {
 	in, out := stages.Input{URI: "in"}, stages.Output{URI: "out"}
 	samples := []train.Validation{{Rollout: o.Rollout, Score: o.Score}}
@@ -144,15 +146,15 @@ func checkStages(o train.Options) error {
 	return errors.Join(o.Validate(), o.Group.Validate(), o.Curate.Validate(), o.Submit.Validate())
 }
 
-// sampleOptions are those of rollout and score, with some flags of rollout
-// given; score takes --validation alone.
+// sampleOptions returns the options of rollout and score, with some flags of
+// rollout given. Of these score takes only --validation.
 func sampleOptions(ctx context.Context, s *session, root string, given map[string]string) (r rollout.Options, sc score.Options, err error) {
 	rolling, err := sectionSettings(s, rolloutCommand.name, newRolloutSettings, given)
 	if err != nil {
 		return r, sc, err
 	}
 	if rolling.PlanURI != "" || rolling.ExtendURI != "" {
-		return r, sc, usage("use the five commands for an epoch that is extended", "rollout.plan and rollout.extend are of one epoch, and train runs several")
+		return r, sc, usage("use the five commands to extend an epoch", "rollout.plan and rollout.extend apply to one epoch, but train runs several")
 	}
 	if r, err = rolling.options(ctx, s); err != nil {
 		return r, sc, err
@@ -170,7 +172,7 @@ func sampleOptions(ctx context.Context, s *session, root string, given map[strin
 	return r, sc, err
 }
 
-// interval is the flag's, or that of section validation.
+// interval returns the validation interval of the flag, or of section validation.
 func (c *trainSettings) interval(s *session) (int, error) {
 	if c.Interval != nil {
 		return *c.Interval, nil
@@ -180,7 +182,7 @@ func (c *trainSettings) interval(s *session) (int, error) {
 		return 0, err
 	}
 	if v.Interval < 0 {
-		return 0, usage("", "validation.interval %d is not a number of epochs", v.Interval)
+		return 0, usage("", "validation.interval %d is negative", v.Interval)
 	}
 	return v.Interval, nil
 }

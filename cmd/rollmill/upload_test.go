@@ -14,10 +14,9 @@ import (
 	"github.com/rollmill/rollmill/storage/fakes3"
 )
 
-// TestTerminatedWhileUploading: SIGTERM in the middle of a multipart upload
-// ends the stage with 143, leaves no parts behind that somebody pays for, and
-// no dataset; the same command then makes the rows of a run that nobody
-// stopped.
+// TestTerminatedWhileUploading checks that SIGTERM during a multipart upload ends
+// the stage with code 143, and leaves no dataset and no uploaded parts, which would
+// cost money. The same command then makes the rows of an undisturbed run.
 func TestTerminatedWhileUploading(t *testing.T) {
 	server := fakes3.Start(t)
 	at := func(name string) string { return server.URI("run/" + name) }
@@ -32,12 +31,12 @@ func TestTerminatedWhileUploading(t *testing.T) {
 		{"score", "--in", at("rollout"), "--reward", "size=expr:len(answer)", "--out", at("score")},
 		{"group", "--in", at("score"), "--out", at("group")},
 	} {
-		if code, _, talk := rollmill(t, args...); code != 0 {
-			t.Fatalf("%s: exit code %d: %s", args[0], code, talk)
+		if code, _, stderr := rollmill(t, args...); code != 0 {
+			t.Fatalf("%s: exit code %d: %s", args[0], code, stderr)
 		}
 	}
-	if code, talk := curate(t.Context(), at("calm")); code != 0 {
-		t.Fatalf("exit code %d: %s", code, talk)
+	if code, stderr := curate(t.Context(), at("calm")); code != 0 {
+		t.Fatalf("exit code %d: %s", code, stderr)
 	}
 
 	ctx, cancel := context.WithCancelCause(t.Context())
@@ -47,10 +46,10 @@ func TestTerminatedWhileUploading(t *testing.T) {
 		once.Do(func() { cancel(interrupted{syscall.SIGTERM}) })
 		parts.Add(1)
 	})
-	code, talk := curate(ctx, at("stopped"))
+	code, stderr := curate(ctx, at("stopped"))
 	server.OnPart(nil)
 	if code != exitTerminated {
-		t.Fatalf("exit code %d: %s", code, talk)
+		t.Fatalf("exit code %d: %s", code, stderr)
 	}
 	if parts.Load() == 0 {
 		t.Fatal("nothing was uploaded in parts")
@@ -61,8 +60,8 @@ func TestTerminatedWhileUploading(t *testing.T) {
 	if _, err := dataset.Open(t.Context(), at("stopped"), dataset.OpenOptions{}); err == nil {
 		t.Error("half a dataset is there")
 	}
-	if code, talk := curate(t.Context(), at("stopped")); code != 0 {
-		t.Fatalf("again: exit code %d: %s", code, talk)
+	if code, stderr := curate(t.Context(), at("stopped")); code != 0 {
+		t.Fatalf("again: exit code %d: %s", code, stderr)
 	}
 	calm, again := opened(t, at("calm")), opened(t, at("stopped"))
 	if calm.RowsDigest != again.RowsDigest || calm.Rows == 0 {

@@ -6,8 +6,8 @@ import (
 	"github.com/rollmill/rollmill/stages"
 )
 
-// words lists the values of a closed set of texts.
-func words[T ~string](list []T) string {
+// joinValues returns the values of a closed set, separated by commas.
+func joinValues[T ~string](list []T) string {
 	texts := make([]string, len(list))
 	for i, v := range list {
 		texts[i] = string(v)
@@ -15,7 +15,7 @@ func words[T ~string](list []T) string {
 	return strings.Join(texts, ", ")
 }
 
-// finish tells what a stage did and prints its dataset.
+// finish prints the summary of a stage and the URI of its dataset.
 func (s *session) finish(r stages.Report, object any, err error) error {
 	if err != nil {
 		return err

@@ -15,15 +15,15 @@ var (
 	releaseDate    string // of the commit
 )
 
-// version is what --version prints: the version, the commit, the commit's date
-// and the schema of the datasets it writes.
+// version returns what --version prints: the version, the commit, the commit's
+// date and the schema of the datasets that the program writes.
 func version() string {
 	info, _ := debug.ReadBuildInfo()
 	parts := append(buildOf(info), "dataset schema "+formats.SchemaVersion)
 	return strings.Join(parts, ", ")
 }
 
-// buildOf lists what is known of the build: from the linker, else from info,
+// buildOf returns what is known of the build: from the linker, else from info,
 // which may be nil.
 func buildOf(info *debug.BuildInfo) []string {
 	version, commit, date := releaseVersion, releaseCommit, releaseDate

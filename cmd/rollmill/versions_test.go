@@ -12,20 +12,20 @@ import (
 	"github.com/rollmill/rollmill/formats/random"
 )
 
-// versions has a folder for each schema version, with a dataset of each stage
-// that a rollmill of that version wrote. They are kept for ever.
+// versions is a folder with a folder for each schema version: a dataset of each
+// stage, written by a rollmill of that version. They are never removed.
 const versions = "../../testdata/versions"
 
-// later are the stages after rollout as the folders were made with them.
+// later lists the stages after rollout, with the settings that wrote the folders.
 var later = [][]string{
 	{"score", "--in", "rollout", "--reward", "long=expr:len(answer) % 7 / 7.0"},
 	{"group", "--in", "score"},
 	{"curate", "--in", "group"},
 }
 
-// TestEveryVersionIsReadable reads and verifies the datasets of each version,
-// and scores, groups and curates them again: the same rows come out. With
-// -update it writes those of this version anew, and leaves the others alone.
+// TestEveryVersionIsReadable reads and verifies the datasets of each version, and
+// scores, groups and curates them again: the rows are the same. With -update it
+// rewrites the datasets of this version, and does not change the others.
 func TestEveryVersionIsReadable(t *testing.T) {
 	if *update {
 		writeVersion(t, filepath.Join(versions, formats.SchemaVersion))
@@ -112,7 +112,7 @@ func writeVersion(t *testing.T, dir string) {
 	}
 }
 
-// inProcess runs a command, which must end well.
+// inProcess runs a command, which must succeed.
 func inProcess(t *testing.T, words ...string) {
 	t.Helper()
 	var stdout, stderr bytes.Buffer

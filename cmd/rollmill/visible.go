@@ -8,10 +8,10 @@ import (
 	"unicode/utf8"
 )
 
-// visible is the one way of text to a terminal: what models, programs and files
-// put into data must not move the cursor, hide text or answer for the user.
-// Every character that does not show itself, but line ends and tabs, becomes
-// its escape: \x1b, \u202e.
+// visible replaces every invisible character of a text, except line ends and
+// tabs, by an escape such as \x1b or \u202e. All text that is printed goes through
+// it: data from models, programs and files must not move the cursor, hide text or
+// make the terminal send input.
 func visible(text string) string {
 	return escape(text, func(b *strings.Builder, r rune, raw string) {
 		switch {
@@ -25,8 +25,8 @@ func visible(text string) string {
 	})
 }
 
-// visibleJSON escapes in a JSON document what visible escapes in text. The
-// document means the same.
+// visibleJSON is visible for a JSON document. The meaning of the document does not
+// change.
 func visibleJSON(document string) string {
 	return escape(document, func(b *strings.Builder, r rune, _ string) {
 		if r > 0xffff {
@@ -55,7 +55,8 @@ func escape(text string, write func(b *strings.Builder, r rune, raw string)) str
 	return b.String()
 }
 
-// hidden reports whether a character does not show itself.
+// hidden reports whether a character is invisible and neither a line end nor a
+// tab.
 func hidden(r rune) bool {
 	return r != '\n' && r != '\t' && (r == utf8.RuneError || !unicode.IsGraphic(r))
 }

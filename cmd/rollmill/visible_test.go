@@ -15,7 +15,7 @@ import (
 	"github.com/rollmill/rollmill/formats/random"
 )
 
-func TestWhatDoesNotShowItselfIsEscaped(t *testing.T) {
+func TestVisible(t *testing.T) {
 	for _, c := range []struct{ text, text2, json string }{
 		{"plain, thrée\t日本\n", "plain, thrée\t日本\n", "plain, thrée\t日本\n"},
 		{"a\x1b[31mb\u009bc", `a\x1b[31mb\u009bc`, `a\u001b[31mb\u009bc`},
@@ -38,8 +38,8 @@ func TestWhatDoesNotShowItselfIsEscaped(t *testing.T) {
 
 const planted = "\x1b]0;owned\a\x1b[2J\u009b31m\u202e\u200b"
 
-// plant puts characters that command a terminal into every text of a row, but
-// into words of closed lists and JSON.
+// plant inserts terminal control characters into every text of a row, except
+// values of closed sets and JSON.
 func plant(v reflect.Value, name string) {
 	switch v.Kind() {
 	case reflect.Pointer:
@@ -62,9 +62,9 @@ func plant(v reflect.Value, name string) {
 	}
 }
 
-// No command prints a control character that a model, a program or a file put
-// into the data, to a terminal or in JSON.
-func TestTextsOfTheDataCommandNoTerminal(t *testing.T) {
+// TestControlCharactersAreNeverPrinted checks that no command prints a control
+// character from the data, as text or in JSON.
+func TestControlCharactersAreNeverPrinted(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "run")
 	at := func(stage string) string { return filepath.Join(dir, "epoch-0", stage) }
 	shard, err := dataset.Begin(t.Context(), at("rollout"), dataset.Spec{Stage: "rollout", Version: 1, Kind: formats.KindTrajectories, Params: map[string]any{"model": planted}}, dataset.Options{})

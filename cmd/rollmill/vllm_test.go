@@ -19,9 +19,9 @@ import (
 	"github.com/rollmill/rollmill/formats"
 )
 
-// TestVLLM records a real vLLM that serves a tiny trained model. Every id and
-// logprob is compared with the wire bit for bit, and with what the same weights
-// say of the same ids when they are given as a prompt (teacher forcing).
+// TestVLLM records a real vLLM that serves a tiny trained model. Every token id and
+// logprob is compared bit for bit with the engine's response, and with the logprobs
+// that the same weights give the same ids in a prompt (teacher forcing).
 func TestVLLM(t *testing.T) {
 	if os.Getenv("VLLM") == "" {
 		t.Skip("make vllm runs it")
@@ -47,7 +47,7 @@ func TestVLLM(t *testing.T) {
 		{mode: "choices", sampled: 1, candidates: 1},
 		{mode: "choices-stream", sampled: 1, candidates: 1},
 		{mode: "tools", sampled: 2, tools: true},
-		{mode: "tools-stream", sampled: 2, tools: true, broken: true}, // where its parser stumbles over a call
+		{mode: "tools-stream", sampled: 2, tools: true, broken: true}, // if its parser fails on a call
 		{mode: "required", sampled: 2, tools: true, masked: true},
 		{mode: "required-stream", sampled: 2, tools: true, masked: true},
 		{mode: "schema", sampled: 1, masked: true},
@@ -92,7 +92,7 @@ func TestVLLM(t *testing.T) {
 				}
 			}
 			if worst > 1e-4 {
-				t.Errorf("logprobs are up to %g from what the model says of the same ids", worst)
+				t.Errorf("logprobs differ by up to %g from teacher forcing", worst)
 			}
 			if c.tools != (called > 0) {
 				t.Errorf("%d tool calls", called)
@@ -105,7 +105,7 @@ func TestVLLM(t *testing.T) {
 	}
 }
 
-// sampledAnswer is an answer as a row holds it, its prompt put together.
+// sampledAnswer is an answer in a row, with its whole prompt.
 type sampledAnswer struct {
 	wireAnswer
 	prefixBreak string
@@ -115,7 +115,7 @@ func (s sampledAnswer) equal(w wireAnswer) bool {
 	return slices.Equal(s.prompt, w.prompt) && slices.Equal(s.ids, w.ids) && slices.Equal(s.logprobs, w.logprobs)
 }
 
-// sampledOf lists the sampled messages of a row and the candidates beside them.
+// sampledOf returns the sampled messages of a row and the candidates next to them.
 func sampledOf(r *formats.Trajectory) []sampledAnswer {
 	var out []sampledAnswer
 	prompts := make([][]int32, len(r.Messages))
@@ -140,8 +140,8 @@ func sampledOf(r *formats.Trajectory) []sampledAnswer {
 	return out
 }
 
-// teacherForced returns how far the logprobs of an answer are at most from
-// those that the engine gives the same ids as a prompt, in nats.
+// teacherForced returns the largest difference, in nats, between the logprobs of
+// an answer and those that the engine gives the same ids in a prompt.
 func teacherForced(t *testing.T, engine string, a wireAnswer) float64 {
 	t.Helper()
 	body, err := json.Marshal(map[string]any{"model": "tiny", "prompt": slices.Concat(a.prompt, a.ids), "max_tokens": 1, "prompt_logprobs": 0, "temperature": 0})
@@ -165,14 +165,15 @@ func teacherForced(t *testing.T, engine string, a wireAnswer) float64 {
 	for i, id := range a.ids {
 		entry, ok := said.Choices[0].Prompt[len(a.prompt)+i][fmt.Sprint(id)]
 		if !ok {
-			t.Fatalf("the engine says nothing of id %d", id)
+			t.Fatalf("the engine returned no logprob for id %d", id)
 		}
 		worst = max(worst, math.Abs(entry.Logprob-float64(a.logprobs[i])))
 	}
 	return worst
 }
 
-// serveVLLM starts the server until the test ends and returns its address.
+// serveVLLM starts the server and returns its address. The server stops when the
+// test ends.
 func serveVLLM(t *testing.T, root string, flags ...string) string {
 	t.Helper()
 	free, err := net.Listen("tcp", "127.0.0.1:0")
@@ -194,7 +195,7 @@ func serveVLLM(t *testing.T, root string, flags ...string) string {
 	ended := make(chan error, 1)
 	go func() { ended <- cmd.Wait() }()
 	t.Cleanup(func() {
-		syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // the engine runs in processes of its own
+		syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // the engine starts further processes
 		<-ended
 		log.Close()
 	})
@@ -209,8 +210,8 @@ func serveVLLM(t *testing.T, root string, flags ...string) string {
 		select {
 		case err := <-ended:
 			ended <- err
-			talk, _ := os.ReadFile(log.Name())
-			t.Fatalf("the server ended: %v: %s", err, tail(string(talk)))
+			stderr, _ := os.ReadFile(log.Name())
+			t.Fatalf("the server ended: %v: %s", err, tail(string(stderr)))
 		case <-time.After(200 * time.Millisecond):
 		}
 	}

@@ -13,7 +13,7 @@ import (
 	"testing"
 )
 
-// wire is a proxy before an engine that keeps what was asked and answered.
+// wire is a proxy in front of an engine that keeps requests and responses.
 type wire struct {
 	url   string
 	mu    sync.Mutex
@@ -59,7 +59,8 @@ func tapWire(t *testing.T, engine string) *wire {
 	return w
 }
 
-// kept hands on a body and, when it is closed, all of it that was read.
+// kept is a response body that passes the bytes that were read to a function when
+// it is closed.
 type kept struct {
 	io.ReadCloser
 	read bytes.Buffer
@@ -78,7 +79,7 @@ func (k *kept) Close() error {
 	return k.ReadCloser.Close()
 }
 
-// take returns the answers so far, and forgets them.
+// take returns the answers so far and removes them.
 func (w *wire) take(t *testing.T) []wireAnswer {
 	t.Helper()
 	w.mu.Lock()
@@ -101,7 +102,7 @@ func (w *wire) take(t *testing.T) []wireAnswer {
 	return out
 }
 
-// documents returns the JSON documents of an answer: one, or a stream's.
+// documents returns the JSON documents of a response: one, or those of a stream.
 func (c wireCall) documents() [][]byte {
 	if !c.streamed {
 		return [][]byte{c.answer}

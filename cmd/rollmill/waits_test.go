@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// endlessWaits lists the waits that no context, deadline or default ends where
-// they stand, by folder and function, each with what ends it.
+// endlessWaits lists, by folder and function, the waits without a context, a
+// deadline or a default in the same place, each with what ends it.
 var endlessWaits = map[string]string{
 	"cmd/rollmill Done":                      "the bars are aborted before",
 	"cmd/rollmill serveFor":                  "its context is cancelled before, and Serve gives requests a time",
@@ -36,11 +36,11 @@ var endlessWaits = map[string]string{
 	"stages/rollout close":                   "the pipe has a deadline; the keeper's channel is closed, and a segment has a minute",
 	"stages/rollout run":                     "the keeper's channel is closed by close",
 	"stages/rollout sync":                    "the reader of the pipe has a deadline once the process has ended",
-	"stages/internal/process Wait":           "of a program that is killed by whoever started it",
-	"stages/internal/process wait":           "of a program that is killed by whoever started it; WaitDelay closes its pipes",
+	"stages/internal/process Wait":           "of a program that is killed by its caller",
+	"stages/internal/process wait":           "of a program that is killed by its caller; WaitDelay closes its pipes",
 	"stages/internal/remote Do":              "limited gives it a time, and the callers that ask for none have one in their context",
 	"stages/rollout Run":                     "the attempt's context kills the program",
-	"stages/rollout wait":                    "of a process that is killed by whoever started it; the pipe has a deadline",
+	"stages/rollout wait":                    "of a process that is killed by its caller; the pipe has a deadline",
 	"stages/rollout/agents/chat answerTools": "of programs that the attempt's context kills",
 	"stages/rollout/agents/command ask":      "takes back the place that this call holds",
 	"stages/rollout/agents/command close":    "Worker.Stop kills after its grace",
@@ -54,11 +54,11 @@ var endlessWaits = map[string]string{
 	"stages/submit end":                      "the renewal is stopped before, and each write has a time",
 }
 
-// readers are packages in which a size may come from a file or a peer.
+// readers lists packages in which a size may come from a file or a peer.
 var readers = append([]string{"formats/dataset", "storage", "stages/internal/remote", "stages/backends/openai", "stages/internal/spill"}, parsers...)
 
-// unsized lists what readers make of a size that is not bounded where it
-// stands, each with what bounds it.
+// unsized lists allocations of readers whose size is not bounded in the same
+// place, each with what bounds it.
 var unsized = map[string]string{
 	"formats/arrow answers":            "checker.batch: maxRows",
 	"formats/arrow next":               "maxMetadata, two lines above",
@@ -73,7 +73,7 @@ var unsized = map[string]string{
 	"formats/parquet fetch":            "extents of a footer that check let through, of at most the limit of FetchAhead or one chunk",
 	"formats/parquet fillBytes":        "rows that are in memory",
 	"formats/parquet grown":            "values that claim paid for",
-	"formats/parquet have":             "what is left of the chunk, which lies in the file; a page's size is claimed before",
+	"formats/parquet have":             "what is left of the chunk, which is in the file; a page's size is claimed before",
 	"formats/parquet level":            "claimed three lines above",
 	"formats/parquet next":             "readAhead",
 	"formats/parquet pagesOf":          "check: maxIndex",
@@ -92,7 +92,7 @@ var unsized = map[string]string{
 	"storage readMost":                 "limit, two lines above",
 }
 
-// TestWaitsEnd finds new waits that nothing ends.
+// TestWaitsEnd finds new waits that may never end.
 func TestWaitsEnd(t *testing.T) {
 	found := map[string]string{}
 	eachFunction(t, func(dir string, set *token.FileSet, f *ast.FuncDecl) {
@@ -103,7 +103,7 @@ func TestWaitsEnd(t *testing.T) {
 	compare(t, found, endlessWaits, "give it an end")
 }
 
-// TestSizesAreBounded finds new memory whose size a file or a peer may choose.
+// TestSizesAreBounded finds new allocations whose size a file or a peer chooses.
 func TestSizesAreBounded(t *testing.T) {
 	found := map[string]string{}
 	eachFunction(t, func(dir string, set *token.FileSet, f *ast.FuncDecl) {
@@ -117,8 +117,8 @@ func TestSizesAreBounded(t *testing.T) {
 	compare(t, found, unsized, "give it a bound")
 }
 
-// compare fails for what was found and is not listed, and for what is listed
-// and was not found.
+// compare fails for code that was found but is not listed, and for lines of the
+// list that were not found.
 func compare(t *testing.T, found, listed map[string]string, hint string) {
 	t.Helper()
 	for name, what := range found {
@@ -133,8 +133,8 @@ func compare(t *testing.T, found, listed map[string]string, hint string) {
 	}
 }
 
-// TestWaitsAreSeen checks that the lint can refuse.
-func TestWaitsAreSeen(t *testing.T) {
+// TestWaitsEndFinds checks that the lint finds faults.
+func TestWaitsEndFinds(t *testing.T) {
 	for text, want := range map[string]int{
 		"func() { <-done }":                                                                       1,
 		"func() { select { case <-done: } }":                                                      1,
@@ -178,15 +178,15 @@ func TestWaitsAreSeen(t *testing.T) {
 	}
 }
 
-// spot is a piece of code and what is wrong with it.
+// spot is a position in the code and its fault.
 type spot struct {
 	pos  token.Pos
 	what string
 }
 
-// endless returns the waits in a body that nothing ends but what is waited
-// for: a receive or a select without a context, a deadline or a default, and
-// the Wait of a program or of goroutines.
+// endless returns the waits in a body that may never end: a receive or a select
+// without a context, a deadline or a default, and the Wait of a program or of
+// goroutines.
 func endless(body ast.Node) (waits []spot) {
 	inSelect := map[ast.Node]bool{}
 	ast.Inspect(body, func(n ast.Node) bool {
@@ -245,7 +245,7 @@ func sends(call *ast.CallExpr) bool {
 	return !does && !strings.HasSuffix(strings.ToLower(of), "once")
 }
 
-// timed reports whether a function gives a context a time.
+// timed reports whether a function sets a deadline on a context.
 func timed(body ast.Node) (yes bool) {
 	ast.Inspect(body, func(n ast.Node) bool {
 		if call, ok := n.(*ast.CallExpr); ok {
@@ -257,7 +257,7 @@ func timed(body ast.Node) (yes bool) {
 	return yes
 }
 
-// received is the channel that a case of a select reads from, or nil.
+// received returns the channel that a case of a select reads from, or nil.
 func received(s ast.Stmt) (channel ast.Expr) {
 	ast.Inspect(s, func(n ast.Node) bool {
 		if u, ok := n.(*ast.UnaryExpr); ok && u.Op == token.ARROW && channel == nil {
@@ -268,7 +268,7 @@ func received(s ast.Stmt) (channel ast.Expr) {
 	return channel
 }
 
-// ended reports whether a channel is that of a context, a timer or a ticker.
+// ended reports whether a channel belongs to a context, a timer or a ticker.
 func ended(channel ast.Expr) bool {
 	switch c := channel.(type) {
 	case *ast.CallExpr:
@@ -280,8 +280,8 @@ func ended(channel ast.Expr) bool {
 	return false
 }
 
-// grown returns what a function makes of a size that is neither a constant nor
-// the length of something that is there.
+// grown returns the allocations in a function whose size is neither a constant nor
+// the length of an existing value.
 func grown(body ast.Node) (made []spot) {
 	ast.Inspect(body, func(n ast.Node) bool {
 		call, ok := n.(*ast.CallExpr)
@@ -303,8 +303,8 @@ func grown(body ast.Node) (made []spot) {
 	return made
 }
 
-// sized reports whether a size is bounded where it stands: constants, lengths,
-// and sums and minima of them.
+// sized reports whether a size is bounded in place: constants, lengths, and sums
+// and minima of them.
 func sized(e ast.Expr) bool {
 	switch e := e.(type) {
 	case *ast.BasicLit:

@@ -10,10 +10,9 @@ import (
 	"github.com/rollmill/rollmill/stages/rollout/agents/nat/nattest"
 )
 
-// serveWeighing starts a workflow server whose agent weighs several answers at
-// each turn, and puts its URL into $WORKFLOW. What it is asked is JSON: a list
-// of turns, each a list of texts with their scores, of which it says the
-// first.
+// serveWeighing starts a workflow server whose agent weighs several answers in
+// each turn, and sets $WORKFLOW to its URL. Its input is JSON: a list of turns,
+// each a list of texts with their scores. The first text of a turn is the answer.
 //
 //	weighing
 func serveWeighing(ts *testscript.TestScript, neg bool, args []string) {

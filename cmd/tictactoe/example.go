@@ -13,10 +13,10 @@ type Example struct {
 	ID       string `json:"id"`
 	Question string `json:"question"`
 	Side     string `json:"side"` // "X" or "O"
-	Seed     int64  `json:"seed"` // of the opponent; below 2^53, so that any JSON reader keeps it
+	Seed     int64  `json:"seed"` // seed of the opponent; below 2^53, so that every JSON reader keeps it exactly
 }
 
-// NewExample is the i-th example of a set; sides alternate.
+// NewExample returns the i-th example of a set. Sides alternate.
 func NewExample(set int64, i int) Example {
 	side := X
 	if i%2 == 1 {
@@ -41,8 +41,8 @@ func writeExamples(w io.Writer, set int64, from, count int) error {
 	return out.Flush()
 }
 
-// task is an example wrapped in what a request adds to it. The row's own
-// columns are under "fields", or beside the id when the row came as it is.
+// task is an example in a request. The row's own columns are under "fields", or
+// next to the id if the row was sent unchanged.
 type task struct {
 	Side   string   `json:"side"`
 	Seed   *int64   `json:"seed"`
@@ -68,7 +68,7 @@ func (t task) mark() (Mark, error) {
 func (t task) opponent() (int64, error) {
 	seed := t.Seed
 	if t.Fields != nil {
-		seed = t.Fields.Seed // the task's own "seed" beside fields is the sampling seed
+		seed = t.Fields.Seed // a "seed" next to fields is the sampling seed
 	}
 	if seed == nil {
 		return 0, fmt.Errorf("example: no seed")

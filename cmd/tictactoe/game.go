@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Mark is what a square holds.
+// Mark is the content of a square.
 type Mark byte
 
 const (
@@ -14,7 +14,7 @@ const (
 	O     Mark = 'O'
 )
 
-// Other is the opponent's mark.
+// Other returns the opponent's mark.
 func (m Mark) Other() Mark {
 	if m == X {
 		return O
@@ -25,7 +25,7 @@ func (m Mark) Other() Mark {
 // Board holds the squares row by row: A1 A2 A3 B1 … C3.
 type Board [9]Mark
 
-// NewBoard is the board before the first move; X moves first.
+// NewBoard returns the board before the first move. X moves first.
 func NewBoard() Board {
 	var b Board
 	for i := range b {
@@ -36,7 +36,7 @@ func NewBoard() Board {
 
 var lines = [8][3]int{{0, 1, 2}, {3, 4, 5}, {6, 7, 8}, {0, 3, 6}, {1, 4, 7}, {2, 5, 8}, {0, 4, 8}, {2, 4, 6}}
 
-// Won says whether m has a line.
+// Won reports whether m has a complete line.
 func (b Board) Won(m Mark) bool {
 	for _, l := range lines {
 		if b[l[0]] == m && b[l[1]] == m && b[l[2]] == m {
@@ -46,7 +46,7 @@ func (b Board) Won(m Mark) bool {
 	return false
 }
 
-// Moves lists the empty squares in order.
+// Moves returns the empty squares in order.
 func (b Board) Moves() []int {
 	var free []int
 	for i, m := range b {
@@ -57,12 +57,12 @@ func (b Board) Moves() []int {
 	return free
 }
 
-// Over says whether nobody can move: a line is complete or no square is free.
+// Over reports whether the game has ended: a line is complete or no square is free.
 func (b Board) Over() bool {
 	return b.Won(X) || b.Won(O) || len(b.Moves()) == 0
 }
 
-// With returns the board after m took the square.
+// With returns the board with m on the square.
 func (b Board) With(square int, m Mark) Board {
 	b[square] = m
 	return b
@@ -78,7 +78,7 @@ func (b Board) String() string {
 	return s.String()
 }
 
-// ReadBoard finds the last drawn board in a text.
+// ReadBoard returns the last board that is drawn in a text.
 func ReadBoard(text string) (Board, bool) {
 	rows := strings.Split(text, "\n")
 	for i := len(rows) - 3; i >= 0; i-- {
@@ -108,12 +108,12 @@ func readRow(line string, name byte, into []Mark) bool {
 	return true
 }
 
-// SquareName is "A1" to "C3".
+// SquareName returns the name of a square, "A1" to "C3".
 func SquareName(square int) string {
 	return string([]byte{byte('A' + square/3), byte('1' + square%3)})
 }
 
-// ReadMove finds the square in the first <move>…</move> of an answer.
+// ReadMove returns the square in the first <move>…</move> of an answer.
 func ReadMove(answer string) (square int, ok bool) {
 	_, rest, found := strings.Cut(answer, "<move>")
 	name, _, closed := strings.Cut(rest, "</move>")

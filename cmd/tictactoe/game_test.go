@@ -18,7 +18,7 @@ func board(t *testing.T, rows string) Board {
 	return b
 }
 
-func TestABoardIsReadAsItIsDrawn(t *testing.T) {
+func TestReadBoard(t *testing.T) {
 	want := board(t, "X.O .X. ..O")
 	got, ok := ReadBoard("before\n" + want.String() + "\nYour move.")
 	if !ok || got != want {
@@ -35,7 +35,7 @@ func TestABoardIsReadAsItIsDrawn(t *testing.T) {
 	}
 }
 
-func TestMovesAreReadFromXML(t *testing.T) {
+func TestReadMove(t *testing.T) {
 	for text, want := range map[string]string{
 		"<move>B2</move>": "B2", "I take <move> c3 </move> now": "C3", "<move>A1</move><move>A2</move>": "A1",
 		"<move>B2": "", "B2": "", "<move>D1</move>": "", "<move>A4</move>": "", "<move></move>": "", "<move>A1A2</move>": "",
@@ -50,7 +50,7 @@ func TestMovesAreReadFromXML(t *testing.T) {
 	}
 }
 
-func TestTheOpponentIsRandomButAlwaysTheSame(t *testing.T) {
+func TestOpponentIsRandomAndDeterministic(t *testing.T) {
 	b := board(t, "X.. .O. ...")
 	seen := map[int]int{}
 	for seed := range int64(700) {
@@ -95,8 +95,8 @@ func TestValuesOfPositions(t *testing.T) {
 	}
 }
 
-// The values agree with a plain search that remembers nothing and knows no
-// shortcut.
+// TestValuesAgreeWithAPlainSearch compares the values with those of a search
+// without memory and without shortcuts.
 func TestValuesAgreeWithAPlainSearch(t *testing.T) {
 	var expect func(b Board, turn Mark) float64
 	expect = func(b Board, turn Mark) float64 {
@@ -133,7 +133,7 @@ func TestValuesAgreeWithAPlainSearch(t *testing.T) {
 	}
 }
 
-func TestTotalWeighsEarlyMovesAndAddsTheBonus(t *testing.T) {
+func TestTotal(t *testing.T) {
 	for _, c := range []struct {
 		values []float64
 		want   float64
@@ -151,7 +151,7 @@ func TestTotalWeighsEarlyMovesAndAddsTheBonus(t *testing.T) {
 	}
 }
 
-func TestSetsOfExamplesShareNoOpponent(t *testing.T) {
+func TestExampleSetsAreDisjoint(t *testing.T) {
 	seen := map[int64]string{}
 	sides := map[string]int{}
 	for _, e := range append(set(1, 0, 300), set(2, 0, 300)...) {

@@ -13,13 +13,13 @@ import (
 	"github.com/rollmill/rollmill/stages/backends/sandbox"
 )
 
-// A student is a sandbox that learns the game without the stages between:
-// games are played against its chat route and sent to its training route.
+// student is a sandbox that learns the game without the stages: games are played
+// through its chat route and sent to its training route.
 type student struct {
 	t       *testing.T
 	server  *sandbox.Server
 	judge   *Judge
-	shuffle *rand.Rand // mixes rewards within a group; nil does not
+	shuffle *rand.Rand // shuffles rewards within a group; nil for no shuffling
 	rate    float64
 	calls   int
 }
@@ -60,14 +60,14 @@ type played struct {
 
 func (s *student) play(e Example, sampling int64) played {
 	p := played{game: game{board: NewBoard(), me: Mark(e.Side[0]), seed: e.Seed}}
-	var talk []message
+	var before []message
 	err := p.game.play(func(messages []message) (string, error) {
-		for _, m := range messages[len(talk):] {
+		for _, m := range messages[len(before):] {
 			if m.Role != "assistant" {
 				p.Entries = append(p.Entries, m)
 			}
 		}
-		talk = append([]message{}, messages...)
+		before = append([]message{}, messages...)
 		var c struct{ Choices []json.RawMessage }
 		s.post("/v1/chat/completions", map[string]any{
 			"model": "student", "messages": messages, "seed": sampling + int64(len(messages)),
@@ -108,7 +108,7 @@ func (s *student) epoch(n int, examples []Example) {
 	}, nil)
 }
 
-// reward sends the game through the reward command's own function.
+// reward returns the game's reward, by the function of the reward command.
 func (s *student) reward(p played) float64 {
 	r := s.judge.Reward(request{Example: task{Side: string(p.game.me)}, Messages: conversation(s.t, p)})
 	if r.Reward == nil {
@@ -134,7 +134,7 @@ func conversation(t *testing.T, p played) []message {
 	return out
 }
 
-// won is the share of won games, and legal that of legal moves.
+// measure returns the share of won games and the share of legal moves.
 func (s *student) measure(examples []Example) (won, legal float64) {
 	wins, good, bad := 0, 0, 0
 	for i, e := range examples {
@@ -176,7 +176,7 @@ var long = flag.Bool("long", false, "run the tests that take minutes")
 
 const rate = 0.01
 
-func TestThePolicyLearnsToWin(t *testing.T) {
+func TestPolicyLearnsToWin(t *testing.T) {
 	seeds := int64(1)
 	if *long {
 		seeds = 5
@@ -196,7 +196,7 @@ func TestThePolicyLearnsToWin(t *testing.T) {
 	}
 }
 
-func TestNothingIsLearntFromShuffledRewards(t *testing.T) {
+func TestNoLearningFromShuffledRewards(t *testing.T) {
 	if !*long {
 		t.Skip("a mean over five seeds takes minutes: make learn")
 	}
@@ -222,7 +222,7 @@ func TestNothingIsLearntFromShuffledRewards(t *testing.T) {
 	}
 }
 
-func TestNothingIsLearntAtRateZero(t *testing.T) {
+func TestNoLearningAtRateZero(t *testing.T) {
 	s := newStudent(t, 1, 0)
 	examples := set(1, 64, 64)
 	before, _ := s.measure(examples)

@@ -58,8 +58,8 @@ func examples(args []string, out io.Writer) error {
 	flags := flag.NewFlagSet("examples", flag.ContinueOnError)
 	flags.SetOutput(io.Discard)
 	count := flags.Int("count", 64, "how many")
-	seed := flags.Int64("seed", 1, "of the set")
-	offset := flags.Int("offset", 0, "index of the first")
+	seed := flags.Int64("seed", 1, "seed of the set")
+	offset := flags.Int("offset", 0, "index of the first example")
 	if err := flags.Parse(args); err != nil {
 		return usageError("examples: " + err.Error())
 	}

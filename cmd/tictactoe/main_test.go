@@ -16,7 +16,7 @@ import (
 	"github.com/rollmill/rollmill/stages/backends/sandbox"
 )
 
-// The test binary is the program itself when it is asked to be.
+// TestMain runs the program itself if BE_TICTACTOE is set.
 func TestMain(m *testing.M) {
 	if os.Getenv("BE_TICTACTOE") == "1" {
 		main()
@@ -25,22 +25,22 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// tictactoe runs the program as a process of its own.
+// tictactoe runs the program in its own process.
 func tictactoe(t *testing.T, stdin string, env []string, args ...string) (stdout, stderr string, code int) {
 	t.Helper()
 	cmd := exec.Command(os.Args[0], args...)
 	cmd.Env = append(os.Environ(), append(env, "BE_TICTACTOE=1")...)
 	cmd.Stdin = strings.NewReader(stdin)
-	var out, talk bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &out, &talk
+	var out, errs bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &errs
 	err := cmd.Run()
 	if cmd.ProcessState == nil {
 		t.Fatal(err)
 	}
-	return out.String(), talk.String(), cmd.ProcessState.ExitCode()
+	return out.String(), errs.String(), cmd.ProcessState.ExitCode()
 }
 
-// serve starts a sandbox on a port of its own.
+// serve starts a sandbox on a free port.
 func serve(t *testing.T, o sandbox.Options) (url string) {
 	t.Helper()
 	s, err := sandbox.New(o)
@@ -67,7 +67,7 @@ func modelAt(url string) []string {
 	return []string{"OPENAI_BASE_URL=" + url + "/v1", "OPENAI_MODEL=" + sandbox.DefaultBaseModel, "OPENAI_API_KEY=none"}
 }
 
-// asked is an example as a runner sends it: the row under "fields".
+// asked returns an example as a runner sends it, with the row under "fields".
 func asked(e Example) string {
 	row, err := json.Marshal(e)
 	if err != nil {
@@ -76,13 +76,13 @@ func asked(e Example) string {
 	return fmt.Sprintf(`{"id":%q,"question":%q,"answer":"","fields":%s,"generation":0,"epoch":0,"trajectory_id":"t","seed":7}`+"\n", e.ID, e.Question, row)
 }
 
-func TestAGameIsPlayedAgainstTheSandbox(t *testing.T) {
+func TestPlayAgainstSandbox(t *testing.T) {
 	url := serve(t, sandbox.Options{})
 	outcomes := map[string]int{}
 	for _, e := range set(1, 0, 12) {
-		out, talk, code := tictactoe(t, asked(e), modelAt(url), "play")
+		out, stderr, code := tictactoe(t, asked(e), modelAt(url), "play")
 		if code != 0 {
-			t.Fatalf("%s: exit code %d: %s", e.ID, code, talk)
+			t.Fatalf("%s: exit code %d: %s", e.ID, code, stderr)
 		}
 		var r result
 		if err := json.Unmarshal([]byte(out), &r); err != nil || r.Stop != "done" {
@@ -100,7 +100,7 @@ func TestAGameIsPlayedAgainstTheSandbox(t *testing.T) {
 	}
 }
 
-// scripted is a model that always says the same and keeps what it is asked.
+// scripted serves a model that always gives the same answer, and keeps the requests.
 func scripted(t *testing.T, status int, answer string) (url string, requests *[]question) {
 	requests = &[]question{}
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -116,11 +116,11 @@ func scripted(t *testing.T, status int, answer string) (url string, requests *[]
 	return s.URL, requests
 }
 
-func TestAnIllegalMoveLosesTheGameAndIsNoError(t *testing.T) {
+func TestIllegalMoveLoses(t *testing.T) {
 	url, requests := scripted(t, 200, `{"choices":[{"message":{"role":"assistant","content":"<move>B2</move>"}}]}`)
-	out, talk, code := tictactoe(t, asked(Example{ID: "a", Side: "X", Seed: 1}), modelAt(url), "play")
+	out, stderr, code := tictactoe(t, asked(Example{ID: "a", Side: "X", Seed: 1}), modelAt(url), "play")
 	if code != 0 || !strings.Contains(out, `"outcome":"illegal"`) || !strings.Contains(out, `"moves":1`) {
-		t.Errorf("exit code %d, %s%s", code, out, talk)
+		t.Errorf("exit code %d, %s%s", code, out, stderr)
 	}
 	last := (*requests)[len(*requests)-1].Messages
 	if len(*requests) != 2 || len(last) != 4 || last[0].Role != "system" || last[2].Role != "assistant" {
@@ -128,7 +128,7 @@ func TestAnIllegalMoveLosesTheGameAndIsNoError(t *testing.T) {
 	}
 }
 
-func TestTheOpponentMovesFirstWhenTheModelIsO(t *testing.T) {
+func TestOpponentMovesFirstForO(t *testing.T) {
 	url, requests := scripted(t, 200, `{"choices":[{"message":{"role":"assistant","content":"I resign"}}]}`)
 	tictactoe(t, asked(Example{ID: "a", Side: "O", Seed: 3}), modelAt(url), "play")
 	b, ok := ReadBoard((*requests)[0].Messages[1].Content)
@@ -137,7 +137,7 @@ func TestTheOpponentMovesFirstWhenTheModelIsO(t *testing.T) {
 	}
 }
 
-func TestAFailingModelFailsTheAgent(t *testing.T) {
+func TestModelFailureFailsAgent(t *testing.T) {
 	url, _ := scripted(t, 500, `{"error":{"message":"out of memory"}}`)
 	for name, c := range map[string]struct {
 		env  []string
@@ -152,12 +152,12 @@ func TestAFailingModelFailsTheAgent(t *testing.T) {
 		"no input":  {modelAt(url), ``, "example", 1},
 		"not there": {modelAt("http://127.0.0.1:1"), asked(Example{ID: "a", Side: "X", Seed: 1}), "move 1", 1},
 	} {
-		if _, talk, code := tictactoe(t, c.in, c.env, "play"); code != c.code || !strings.Contains(talk, c.want) {
-			t.Errorf("%s: exit code %d, %q", name, code, talk)
+		if _, stderr, code := tictactoe(t, c.in, c.env, "play"); code != c.code || !strings.Contains(stderr, c.want) {
+			t.Errorf("%s: exit code %d, %q", name, code, stderr)
 		}
 	}
-	if _, talk, code := tictactoe(t, "", nil, "fly"); code != 2 || !strings.Contains(talk, "usage") {
-		t.Errorf("unknown command: exit code %d, %q", code, talk)
+	if _, stderr, code := tictactoe(t, "", nil, "fly"); code != 2 || !strings.Contains(stderr, "usage") {
+		t.Errorf("unknown command: exit code %d, %q", code, stderr)
 	}
 }
 
@@ -169,7 +169,7 @@ const game1 = `{"id":"g1","example":{"id":"a","side":"X","seed":5},"messages":[
 {"role":"user","content":"  1 2 3\nA O . .\nB O X .\nC X . ."},{"role":"assistant","content":"<move>A3</move>"}],
 "answer":"<move>A3</move>","status":"ok","rewards":{}}`
 
-func TestRewardsAnswerLineByLine(t *testing.T) {
+func TestRewardsLineByLine(t *testing.T) {
 	requests := strings.Join([]string{
 		strings.ReplaceAll(game1, "\n", ""),
 		`{"id":"g2","example":{"fields":{"side":"O","seed":5}},"messages":[{"role":"user","content":"A X . .\nB . . .\nC . . ."},{"role":"assistant","content":"<move>A1</move>"}]}`,
@@ -178,9 +178,9 @@ func TestRewardsAnswerLineByLine(t *testing.T) {
 	}, "\n")
 	answers := map[string]map[string]reward{}
 	for _, command := range []string{"reward", "won"} {
-		out, talk, code := tictactoe(t, requests, nil, command)
+		out, stderr, code := tictactoe(t, requests, nil, command)
 		if code != 0 {
-			t.Fatalf("exit code %d: %s", code, talk)
+			t.Fatalf("exit code %d: %s", code, stderr)
 		}
 		answers[command] = map[string]reward{}
 		for line := range strings.Lines(out) {
@@ -208,8 +208,9 @@ func TestRewardsAnswerLineByLine(t *testing.T) {
 	}
 }
 
-// What the agent says of a game and what the reward makes of its messages agree.
-func TestTheRewardSeesTheGameThatWasPlayed(t *testing.T) {
+// TestRewardAgreesWithGame checks that the agent's result of a game agrees with the
+// reward of its messages.
+func TestRewardAgreesWithGame(t *testing.T) {
 	s := newStudent(t, 1, 0)
 	wins := 0
 	for i, e := range set(3, 0, 100) {
@@ -227,7 +228,7 @@ func TestTheRewardSeesTheGameThatWasPlayed(t *testing.T) {
 	}
 }
 
-func TestExamplesAreLinesOfJSON(t *testing.T) {
+func TestExamplesAreJSONLines(t *testing.T) {
 	out, _, code := tictactoe(t, "", nil, "examples", "--count", "3", "--seed", "4", "--offset", "2")
 	if code != 0 || strings.Count(out, "\n") != 3 || !strings.HasPrefix(out, `{"id":"game-4-0002","question":"`) {
 		t.Errorf("exit code %d\n%s", code, out)

@@ -41,9 +41,9 @@ type completion struct {
 	Error   struct{ Message string }
 }
 
-// reply is the model's answer to the talk so far.
-func (m model) reply(talk []message) (string, error) {
-	body, err := json.Marshal(question{m.name, talk, 16})
+// reply returns the model's answer to the messages so far.
+func (m model) reply(messages []message) (string, error) {
+	body, err := json.Marshal(question{m.name, messages, 16})
 	if err != nil {
 		return "", err
 	}

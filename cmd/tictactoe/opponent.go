@@ -6,9 +6,9 @@ import (
 	"strconv"
 )
 
-// Reply is the opponent's move: any free square with equal chance, but always
-// the same one for the same seed and board. So the games of one example meet
-// the same opponent, and a game can be replayed.
+// Reply returns the opponent's move: each free square is equally likely, but the
+// move is always the same for the same seed and board. So all games of an example
+// have the same opponent, and a game can be replayed.
 func Reply(seed int64, b Board) int {
 	free := b.Moves()
 	return free[int(pick(seed, "reply", b.String())%uint64(len(free)))]

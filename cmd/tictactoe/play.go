@@ -9,15 +9,14 @@ import (
 const instructions = `You play tic-tac-toe as %c against %c. Rows are A to C, columns 1 to 3, and a dot is free. ` +
 	`Answer with your move and nothing else, as XML: <move>B2</move>`
 
-// result is what the agent says of a game when it is over.
+// result is the agent's output at the end of a game.
 type result struct {
 	Metadata map[string]any `json:"metadata"`
 	Stop     string         `json:"stop"`
 }
 
-// play plays the game of the example on in and writes its result. A lost or
-// illegally ended game is a result; only a model that cannot be reached is an
-// error.
+// play reads an example from in, plays its game and writes the result. A lost game
+// or an illegal move is a result; only a failing model is an error.
 func play(in io.Reader, out io.Writer, getenv func(string) string) error {
 	var t task
 	if err := json.NewDecoder(in).Decode(&t); err != nil {
@@ -49,24 +48,24 @@ type game struct {
 	board   Board
 	me      Mark
 	seed    int64
-	moves   int // own legal moves
+	moves   int // the model's legal moves
 	outcome string
 }
 
 // play asks for moves until the game ends.
 func (g *game) play(reply func([]message) (string, error)) error {
-	talk := []message{{"system", fmt.Sprintf(instructions, g.me, g.me.Other())}}
+	messages := []message{{"system", fmt.Sprintf(instructions, g.me, g.me.Other())}}
 	for turn := X; !g.board.Over(); turn = turn.Other() {
 		if turn != g.me {
 			g.board = g.board.With(Reply(g.seed, g.board), turn)
 			continue
 		}
-		talk = append(talk, message{"user", g.board.String() + "\nYour move."})
-		text, err := reply(talk)
+		messages = append(messages, message{"user", g.board.String() + "\nYour move."})
+		text, err := reply(messages)
 		if err != nil {
 			return fmt.Errorf("move %d: %w", g.moves+1, err)
 		}
-		talk = append(talk, message{"assistant", text})
+		messages = append(messages, message{"assistant", text})
 		square, ok := ReadMove(text)
 		if !ok || g.board[square] != Empty {
 			g.outcome = "illegal"

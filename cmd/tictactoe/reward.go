@@ -7,7 +7,7 @@ import (
 	"io"
 )
 
-// request is a game to value; reward is the answer to it.
+// request is a game to score; reward is the answer to it.
 type request struct {
 	ID       string    `json:"id"`
 	Example  task      `json:"example"`
@@ -16,12 +16,12 @@ type request struct {
 
 type reward struct {
 	ID     string    `json:"id"`
-	Reward *float64  `json:"reward"` // null: cannot be told
+	Reward *float64  `json:"reward"` // null: cannot be computed
 	Shaped []float64 `json:"shaped_rewards,omitempty"`
 	Error  string    `json:"error,omitempty"`
 }
 
-// answer values one game a line until in ends.
+// answer scores one game per line until in ends.
 func answer(in io.Reader, out io.Writer, value func(request) reward) error {
 	lines := json.NewDecoder(bufio.NewReaderSize(in, 1<<20))
 	buffered := bufio.NewWriter(out)
@@ -52,7 +52,7 @@ func valued(raw []byte, value func(request) reward) reward {
 
 func refused(r request, err error) reward { return reward{ID: r.ID, Error: err.Error()} }
 
-// Reward values every own move of a game, and the game by them.
+// Reward scores the model's moves in a game, and the game by their values.
 func (j *Judge) Reward(r request) reward {
 	me, boards, err := replay(r)
 	if err != nil {
@@ -81,8 +81,8 @@ func Won(r request) reward {
 	return reward{ID: r.ID, Reward: &won}
 }
 
-// replay returns the board that each own move left; nil for an illegal move.
-// Each question shows the board, so nothing else is needed.
+// replay returns the board after each of the model's moves, nil for an illegal
+// move. Each question shows the board, so nothing else is needed.
 func replay(r request) (me Mark, boards []*Board, err error) {
 	if me, err = r.Example.mark(); err != nil {
 		return 0, nil, err

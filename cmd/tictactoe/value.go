@@ -1,13 +1,13 @@
 package main
 
-// What a win is worth above 1.
+// The value of a win above 1.
 const (
 	bonusMade   = 1.0  // the line is complete
 	bonusForced = 0.75 // no reply can prevent it
 )
 
-// Judge values positions by searching the game tree. It remembers what it has
-// searched; it is not safe for concurrent use.
+// Judge computes the values of positions by searching the game tree, and caches
+// them. It is not safe for concurrent use.
 type Judge struct {
 	chance map[node]float64
 	forced map[node]bool
@@ -19,14 +19,14 @@ type node struct {
 	turn  Mark
 }
 
-// NewJudge returns a judge that has seen nothing.
+// NewJudge returns a judge with an empty cache.
 func NewJudge() *Judge {
 	return &Judge{chance: map[node]float64{}, forced: map[node]bool{}}
 }
 
-// Value is the worth for me of a board on which I have just moved: the
-// expected result (win 1, draw ½, loss 0) against an opponent who moves at
-// random, and above 1 once I have won or can no longer be kept from it.
+// Value returns the value for me of a board on which I have just moved: the
+// expected result (win 1, draw ½, loss 0) against an opponent who moves at random,
+// and more than 1 if I have won or a win is certain.
 func (j *Judge) Value(b Board, me Mark) float64 {
 	switch at := (node{b, me, me.Other()}); {
 	case b.Won(me):
@@ -38,8 +38,8 @@ func (j *Judge) Value(b Board, me Mark) float64 {
 	}
 }
 
-// expect is the expected result when the opponent moves at random and I move
-// as well as the tree allows.
+// expect returns the expected result if the opponent moves at random and I move as
+// well as possible.
 func (j *Judge) expect(n node) float64 {
 	if v, ok := j.chance[n]; ok {
 		return v
@@ -71,7 +71,7 @@ func (j *Judge) search(n node) float64 {
 	return sum / float64(len(free))
 }
 
-// mustWin says whether I win whatever the opponent does.
+// mustWin reports whether I can win against every reply.
 func (j *Judge) mustWin(n node) bool {
 	if w, ok := j.forced[n]; ok {
 		return w
@@ -88,15 +88,15 @@ func (j *Judge) searchWin(n node) bool {
 	mine := n.turn == n.me
 	for _, square := range n.board.Moves() {
 		if j.mustWin(node{n.board.With(square, n.turn), n.me, n.turn.Other()}) == mine {
-			return mine // one good move of mine is enough, and so is one refutation
+			return mine // one good move of mine decides, and so does one refutation
 		}
 	}
 	return !mine
 }
 
-// Total is the reward of a game whose own moves were worth these values:
-// their weighted mean, earlier moves counting more, plus the largest excess
-// above 1, which fades the later it comes.
+// Total returns the reward of a game from the values of the model's moves: their
+// weighted mean, in which earlier moves count more, plus the largest excess above
+// 1, which decreases with the number of the move.
 func Total(values []float64) float64 {
 	var sum, weights, bonus float64
 	weight, fade := 1.0, 1.0

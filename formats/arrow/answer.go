@@ -14,7 +14,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/ipc"
 )
 
-// Answered is what a reward program says of one row.
+// Answered is a reward program's answer for one row.
 type Answered struct {
 	ID     string
 	Reward *float64 // nil for null; may be NaN
@@ -23,26 +23,26 @@ type Answered struct {
 }
 
 const (
-	maxRows   = 1 << 20 // of one batch
-	maxShaped = 1 << 16 // of one row
+	maxRows   = 1 << 20 // in one batch
+	maxShaped = 1 << 16 // in one row
 )
 
-// AnswerReader reads a program's record batches: columns id (string), reward
-// (a number or null), and if there are any, shaped_rewards (a list of numbers)
-// and error (string). Others are left alone. It is for one goroutine.
+// AnswerReader reads a program's record batches: the columns id (string) and
+// reward (a number or null), and if present shaped_rewards (a list of numbers)
+// and error (string). It ignores other columns. It is for one goroutine.
 type AnswerReader struct {
 	src *bufio.Reader
 	r   *ipc.Reader
 }
 
-// NewAnswerReader reads nothing yet.
+// NewAnswerReader returns a reader of r. It reads nothing until the first Read.
 func NewAnswerReader(r io.Reader) *AnswerReader {
 	return &AnswerReader{src: bufio.NewReaderSize(r, 64<<10)}
 }
 
 // Read returns the answers of the next batch, or io.EOF after the last. Bytes
-// that are no such stream are an error, never a panic, and cost no more memory
-// than the limits in framed.go.
+// that are not such a stream are an error, never a panic, and take no more
+// memory than the limits in framed.go.
 func (a *AnswerReader) Read() (out []Answered, err error) {
 	defer func() {
 		if p := recover(); p != nil {

@@ -74,7 +74,7 @@ func TestAnswersAreRead(t *testing.T) {
 	}
 }
 
-func TestStrangeAnswersAreErrors(t *testing.T) {
+func TestInvalidAnswersAreErrors(t *testing.T) {
 	id := arrow.Field{Name: "id", Type: arrow.BinaryTypes.String, Nullable: true}
 	reward := arrow.Field{Name: "reward", Type: arrow.PrimitiveTypes.Float64, Nullable: true}
 	for want, fields := range map[string][]arrow.Field{
@@ -93,7 +93,7 @@ func TestStrangeAnswersAreErrors(t *testing.T) {
 	}
 }
 
-// What is asked comes out of the wire as it went in.
+// Requests are the same after they were written and read.
 func TestAskedRowsAreWritten(t *testing.T) {
 	half := 0.5
 	row := Asked{Trajectory: &formats.Trajectory{TrajectoryID: "t", Example: `{"n":1}`, Answer: "a\xffb", Status: "ok", StopReason: "done",
@@ -136,7 +136,7 @@ func TestAskedRowsAreWritten(t *testing.T) {
 	}
 }
 
-// FuzzAnswers: whatever a program writes ends in answers or an error.
+// FuzzAnswers: whatever a program writes, reading it gives answers or an error.
 func FuzzAnswers(f *testing.F) {
 	f.Add([]byte("I think it is good."))
 	f.Add(wellFormedAnswers(f, 2))
@@ -151,7 +151,8 @@ func FuzzAnswers(f *testing.F) {
 	})
 }
 
-// Whatever byte is wrong, reading ends without a panic, in answers or an error.
+// Whichever byte is wrong, reading gives answers or an error and does not
+// panic.
 func TestAnyWrongByteEndsInAnswersOrAnError(t *testing.T) {
 	good := wellFormedAnswers(t, 2)
 	for at := range good {

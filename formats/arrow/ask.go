@@ -11,8 +11,8 @@ import (
 	"github.com/rollmill/rollmill/formats"
 )
 
-// Asked is a trajectory as a reward program is asked about it. Of its columns
-// these go over the wire, messages as chat completions name their fields:
+// Asked is a trajectory as a reward program receives it. These columns are
+// sent, with messages named as in chat completions:
 //
 //	id, example, answer, status, stop_reason: string   (example is JSON)
 //	seed: int64
@@ -51,15 +51,15 @@ func nullable(name string, t arrow.DataType) arrow.Field {
 	return arrow.Field{Name: name, Type: t, Nullable: true}
 }
 
-// AskWriter writes questions as a stream of record batches (Arrow IPC, the
-// streaming format). It is for one goroutine.
+// AskWriter writes requests as a stream of record batches (Arrow IPC streaming
+// format). It is for one goroutine.
 type AskWriter struct {
 	out  *bufio.Writer
 	w    *ipc.Writer
 	free chan *columns
 }
 
-// NewAskWriter writes nothing yet.
+// NewAskWriter returns a writer to w. It writes nothing until the first Write.
 func NewAskWriter(w io.Writer) *AskWriter {
 	out := bufio.NewWriterSize(w, 64<<10)
 	a := &AskWriter{out: out, w: ipc.NewWriter(out, ipc.WithSchema(asked)), free: make(chan *columns, 2)}
@@ -68,14 +68,14 @@ func NewAskWriter(w io.Writer) *AskWriter {
 	return a
 }
 
-// batchText is the size of texts at which a batch is sent: far below the 2 GiB
-// that its offsets can reach, small enough for the program to be at work on one
-// while the next is made, large enough for either not to notice the borders.
+// batchText is the number of bytes of text at which a batch is sent. It is far
+// below the 2 GiB that Arrow's offsets can address, small enough that the
+// program works on one batch while the next is built, and large enough that the
+// cost of a batch is small.
 const batchText = 1 << 20
 
 // Write writes rows as one batch, or as several when they are large, and
-// leaves nothing in a buffer. One batch is made while the one before it is
-// written.
+// flushes. It builds each batch while the one before it is written.
 func (a *AskWriter) Write(rows []Asked) error {
 	ready := make(chan *columns, 1)
 	go func() {

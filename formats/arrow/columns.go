@@ -13,10 +13,10 @@ import (
 	"github.com/rollmill/rollmill/formats"
 )
 
-// The columns of a batch, as Arrow lays them out in memory, to be filled and
-// emptied again and again. arrow-go's builders do the same for a third more of
-// a batch's time: they clear what they then write, and look up each column for
-// each value.
+// The columns of a batch in Arrow's memory layout, which are filled and cleared
+// again and again. arrow-go's builders take a third more of a batch's time:
+// they clear memory that they then overwrite, and look up each column for each
+// value.
 
 // texts is a column of strings.
 type texts struct {
@@ -35,8 +35,8 @@ func (t *texts) empty() {
 	t.data, t.offsets, t.valid = t.data[:0], append(t.offsets[:0], 0), t.valid[:0]
 }
 
-// add appends text as the reader's language will take it: bytes that are not
-// UTF-8 would make its decoder fail far from here.
+// add appends text. Bytes that are not valid UTF-8 become U+FFFD, because a
+// program's decoder would fail on them with an error that does not point here.
 func (t *texts) add(s string) {
 	if !utf8.ValidString(s) {
 		s = strings.ToValidUTF8(s, "\uFFFD")
@@ -45,7 +45,7 @@ func (t *texts) add(s string) {
 	t.offsets = append(t.offsets, int32(len(t.data)))
 }
 
-// addOrNull appends text, an empty one as null.
+// addOrNull appends text; an empty string becomes null.
 func (t *texts) addOrNull(s string) {
 	t.valid = t.valid.set(len(t.offsets)-1, s != "")
 	t.add(s)
@@ -56,7 +56,7 @@ func (t *texts) column() *array.Data {
 	return array.NewData(text, n, []*memory.Buffer{t.valid.buffer(), bufferOf(t.offsets), memory.NewBufferBytes(t.data)}, nil, t.valid.nulls(), 0)
 }
 
-// bitmap is a bit for each value, the first in the lowest place.
+// bitmap has one bit for each value, the first in the lowest bit.
 type bitmap []byte
 
 func (b bitmap) set(i int, on bool) bitmap {
@@ -76,7 +76,8 @@ func (b bitmap) buffer() *memory.Buffer {
 	return memory.NewBufferBytes(b)
 }
 
-// nulls tells arrow-go to count, where there may be any.
+// nulls returns the null count for arrow-go: "count them" where there may be
+// nulls, else 0.
 func (b bitmap) nulls() int {
 	if len(b) == 0 {
 		return 0
@@ -84,7 +85,7 @@ func (b bitmap) nulls() int {
 	return array.UnknownNullCount
 }
 
-// bufferOf is a slice's memory.
+// bufferOf returns a slice's memory as an Arrow buffer.
 func bufferOf[T int32 | int64 | float64](s []T) *memory.Buffer {
 	if len(s) == 0 {
 		return memory.NewBufferBytes(nil)
@@ -92,7 +93,7 @@ func bufferOf[T int32 | int64 | float64](s []T) *memory.Buffer {
 	return memory.NewBufferBytes(unsafe.Slice((*byte)(unsafe.Pointer(&s[0])), len(s)*int(unsafe.Sizeof(s[0]))))
 }
 
-// columns is one batch of questions.
+// columns is one batch of requests.
 type columns struct {
 	rows  int
 	heads [5]texts // id, example, answer, status, stop_reason
@@ -189,8 +190,8 @@ func (c *columns) addMessage(m *formats.Message) {
 	c.messages.n++
 }
 
-// batch is the columns as arrow-go has them. It holds while they are not
-// emptied.
+// batch returns the columns as an arrow-go record batch. It is valid until the
+// columns are cleared.
 func (c *columns) batch() arrow.RecordBatch {
 	var out []arrow.Array
 	for i := range c.heads {

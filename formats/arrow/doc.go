@@ -1,5 +1,5 @@
-// Package arrow speaks with reward programs in streams of Arrow record batches:
-// AskWriter, AnswerReader. It is the one home of arrow-go, of which the program
-// has Arrow's memory layout and IPC alone; arrowtest, which only tests import,
-// reads Parquet through it, too.
+// Package arrow exchanges Arrow record batches with reward programs: AskWriter,
+// AnswerReader. It is the only package that uses arrow-go, and the program
+// links only Arrow's memory layout and IPC from it; arrowtest, which only tests
+// import, also reads Parquet with it.
 package arrow

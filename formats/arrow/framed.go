@@ -10,16 +10,16 @@ import (
 	flatbuffers "github.com/google/flatbuffers/go"
 )
 
-// framed passes a stream of Arrow messages on, each message's metadata checked
-// first: arrow-go allocates what the lengths in it claim, and a process that
-// runs out of memory cannot recover.
+// framed passes a stream of Arrow messages on after checking each message's
+// metadata: arrow-go allocates the lengths that the metadata claims, and a
+// process that runs out of memory cannot recover.
 type framed struct {
 	src  *bufio.Reader
 	head []byte // checked, to be passed on
 	body int64  // bytes to pass on after it
 }
 
-// The limits of one message of a program's stream.
+// The limits of one message in a program's stream.
 const (
 	maxMetadata = 1 << 20
 	maxBody     = 64 << 20
@@ -43,7 +43,7 @@ func (f *framed) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// next reads the next message's metadata.
+// next reads the metadata of the next message.
 func (f *framed) next() error {
 	head := make([]byte, 8)
 	if _, err := io.ReadFull(f.src, head[:4]); err != nil {
@@ -54,7 +54,7 @@ func (f *framed) next() error {
 			f.head = head[:4] // the end, as it was written once
 			return nil
 		}
-		return fmt.Errorf("%q is no beginning of a message", head[:4])
+		return fmt.Errorf("%q is not the beginning of a message", head[:4])
 	}
 	if _, err := io.ReadFull(f.src, head[4:]); err != nil {
 		return fmt.Errorf("cut short: %w", err)
@@ -78,10 +78,10 @@ func (f *framed) next() error {
 	return nil
 }
 
-// The slots below are the field numbers of Arrow's Message.fbs and Schema.fbs.
+// The slots below are field numbers in Arrow's Message.fbs and Schema.fbs.
 
-// checkMessage holds every length in a message's metadata against its size,
-// and returns the body's.
+// checkMessage checks every length in a message's metadata against the
+// metadata's size, and returns the length of the body.
 func checkMessage(metadata []byte) (body int64, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -124,7 +124,7 @@ func child(t flatbuffers.Table, field int) (flatbuffers.Table, bool) {
 }
 
 type checker struct {
-	fields int // that may still come
+	fields int // that are still allowed
 	err    error
 }
 
@@ -134,7 +134,8 @@ func (c *checker) fail(format string, args ...any) {
 	}
 }
 
-// vector checks that a vector's elements can be there, and counts them.
+// vector checks that the elements of a vector fit into the metadata, and
+// returns their number.
 func (c *checker) vector(t flatbuffers.Table, field, size int) int {
 	o := t.Offset(slot(field))
 	if o == 0 {

@@ -7,9 +7,9 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 )
 
-// limited is an allocator that panics beyond maxMemory, so that a batch that
-// claims memory without end is an error and not the end of the process.
-// AnswerReader recovers the panic.
+// limited is an allocator that panics when more than maxMemory is allocated, so
+// that a batch that claims too much memory causes an error instead of ending
+// the process. AnswerReader recovers the panic.
 type limited struct {
 	memory.Allocator
 	used atomic.Int64

@@ -8,7 +8,7 @@ import (
 	"github.com/rollmill/rollmill/formats"
 )
 
-// Advantages computes what ART will compute of the rewards in a group: the
+// Advantages returns what ART will compute from the rewards of a group: the
 // distance from the mean, divided by the population standard deviation plus
 // 1e-6 when scale is set.
 func Advantages(rewards []float64, scale bool) []float64 {
@@ -30,13 +30,13 @@ func Advantages(rewards []float64, scale bool) []float64 {
 }
 
 // Drift compares the dataset's advantages with those that a trainer will
-// compute from the members it receives: the mean of a group whose members were
-// dropped is another one.
+// compute from the members it receives: when members of a group were dropped,
+// the mean differs.
 type Drift struct {
 	Trainer string // default ART
-	Compat  string // group's --compat for it; default art
+	Compat  string // the trainer's value of group's --compat; default art
 	Scale   bool   // ART's scale_rewards
-	Sample  bool   // by the sample standard deviation, as slime
+	Sample  bool   // divide by the sample standard deviation, as slime does
 
 	groups, differing, without int64
 	worst                      float64
@@ -81,12 +81,12 @@ func (d *Drift) Add(rows []formats.Trajectory) {
 	}
 }
 
-// Notes says what will mean something else, in words for people.
+// Notes returns, as text for users, what differs in the training.
 func (d *Drift) Notes() []string {
 	var out []string
 	trainer, compat := cmp.Or(d.Trainer, "ART"), cmp.Or(d.Compat, "art")
 	if d.differing > 0 {
-		out = append(out, fmt.Sprintf("%s recomputes advantages from the members it receives: in %d of %d groups they will not be the dataset's (by up to %.3g, trajectory %s); members were dropped, or group used another estimator than --compat %s",
+		out = append(out, fmt.Sprintf("%s recomputes advantages from the members it receives: in %d of %d groups they differ from the dataset's (by up to %.3g, trajectory %s); members were dropped, or group used another estimator than --compat %s",
 			trainer, d.differing, d.groups, d.worst, d.example, compat))
 	}
 	if d.without > 0 {

@@ -16,7 +16,8 @@ import (
 
 func value(f float64) *float64 { return &f }
 
-// group is two members of one example, each a question and a sampled answer.
+// group returns two members of one example, each a question and a sampled
+// answer.
 func group() []formats.Trajectory {
 	rows := make([]formats.Trajectory, 2)
 	for g := range rows {
@@ -114,7 +115,7 @@ func TestEveryReasonIsFound(t *testing.T) {
 	}
 }
 
-// edit spoils every member, so that nothing else is wrong with the group.
+// edit changes every member, so that nothing else is wrong with the group.
 func edit(spoil func(*formats.Trajectory)) func([]formats.Trajectory) []formats.Trajectory {
 	return func(rows []formats.Trajectory) []formats.Trajectory {
 		for i := range rows {
@@ -131,8 +132,8 @@ func TestPlainAssistantsAreSentWhenAccepted(t *testing.T) {
 	}
 }
 
-// TestEachSampledTokenTrainsOnce reads random trees, some with branches, as
-// ART would, and counts.
+// TestEachSampledTokenTrainsOnce reads random trees, some with branches, as ART
+// would, and counts the trained tokens.
 func TestEachSampledTokenTrainsOnce(t *testing.T) {
 	for rows := range random.Trajectories(7, random.Options{Groups: 20, Generations: 4, Messages: 6, SampledTokens: 60, PromptTokens: 30, Scored: true, Branches: 0.5}) {
 		for i := range rows {
@@ -194,7 +195,7 @@ func decode(t *testing.T, data []byte) Group {
 	return groups[0]
 }
 
-func TestWhatArrivesIsWhatWasSampled(t *testing.T) {
+func TestChoicesHoldTheSampledTokens(t *testing.T) {
 	rows := edit(func(r *formats.Trajectory) {
 		r.ToolSets = []string{"[\n{\"type\":\"function\",\"function\":{\"name\":\"search\"}}]"}
 		r.Calls[0].Tools = 0

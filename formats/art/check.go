@@ -10,20 +10,20 @@ import (
 	"github.com/rollmill/rollmill/formats/validate"
 )
 
-// Why a row or a group cannot be handed to ART: a closed list.
+// Why a row or a group cannot be sent to ART: a closed list.
 const (
 	Singleton      = "singleton"        // fewer than two members: nothing to compare with
 	Flat           = "flat"             // all rewards equal: ART would train on rounding noise
-	NoReward       = "no_reward"        // null: a failure never votes
+	NoReward       = "no_reward"        // null: a failed trajectory is excluded
 	BadReward      = "bad_reward"       // NaN or an infinity
-	FirstRole      = "first_role"       // the conversation begins with none of system, developer, user
+	FirstRole      = "first_role"       // the first message is not from system, developer or user
 	BadRole        = "bad_role"         // a role that ART does not know
-	NoChoice       = "no_choice"        // nothing that the policy sampled
+	NoChoice       = "no_choice"        // no message sampled by the policy
 	NoTokenIDs     = "no_token_ids"     // a sampled message without token ids
 	TokenCount     = "token_count"      // ids, logprobs and the engine's count disagree
 	BadLogprob     = "bad_logprob"      // NaN, an infinity, or an engine's floor (-9999)
-	PrefixBreak    = "prefix_break"     // a prompt that does not go on from the turn before it
-	ToolMessage    = "tool_message"     // a tool's answer without the id of its call
+	PrefixBreak    = "prefix_break"     // a prompt that does not continue the turn before it
+	ToolMessage    = "tool_message"     // a tool message without the id of its call
 	ContentParts   = "content_parts"    // content that is not text
 	TooLong        = "too_long"         // longer than max_seq_length: ART would cut it silently
 	BadFinish      = "finish_reason"    // not one of the five
@@ -31,16 +31,16 @@ const (
 	Branches       = "branches"         // the server knows no additional histories
 	PlainAssistant = "plain_assistant"  // an assistant message that the policy did not sample, which ART 0.4 trains on
 	PlainToolCalls = "plain_tool_calls" // tool calls outside a choice do not survive
-	ToolsDiffer    = "tools_differ"     // the tools changed within a history
+	ToolsDiffer    = "tools_differ"     // the tools change within a history
 	BadTools       = "bad_tools"        // not a JSON array
-	ToolsWrapped   = "tools_wrapped"    // a server that takes plain messages alone shows the model other tool definitions
+	ToolsWrapped   = "tools_wrapped"    // a server that accepts only plain messages shows the model other tool definitions
 )
 
 // Reasons is the closed list, in the order of the checks.
 var Reasons = []string{Singleton, Flat, NoReward, BadReward, FirstRole, BadRole, NoChoice, NoTokenIDs, TokenCount, BadLogprob, PrefixBreak,
 	ToolMessage, ContentParts, TooLong, BadFinish, SharedTurn, Branches, PlainAssistant, PlainToolCalls, ToolsDiffer, BadTools, ToolsWrapped}
 
-// hints say what may help, by reason.
+// hints are what may help, by reason.
 var hints = map[string]string{
 	Singleton:      "sample more generations, or drop such groups with curate",
 	Flat:           "let curate drop flat groups",
@@ -48,41 +48,41 @@ var hints = map[string]string{
 	NoChoice:       "check --target-model and --target-function of rollout: no call counted as the policy's",
 	NoTokenIDs:     "the engine gave no token ids: serve with vLLM, or ask for return_tokens_as_token_ids",
 	TokenCount:     "the engine merged or lost logprobs; run rollout again on one that gives one per token",
-	BadLogprob:     "the engine did not know it; drop such rows with curate's rule logprobs",
-	PrefixBreak:    "ART would train the turn on a history that the policy did not see; drop such rows with curate, or keep the template from rewriting what was said",
+	BadLogprob:     "the engine returned a placeholder for an unknown value; drop such rows with curate's rule logprobs",
+	PrefixBreak:    "ART would train the turn on a history that the policy did not see; drop such rows with curate, or use a chat template that does not rewrite earlier turns",
 	TooLong:        "raise init_args.max_seq_length, or drop long rows with curate",
 	SharedTurn:     "ART has no way to give a turn as context without training it; drop such rows with curate, or train elsewhere",
 	Branches:       "serve ART 0.4.11, which knows additional histories",
-	PlainAssistant: "ART 0.4 would train on it; if that is meant, set accept_plain_assistant",
+	PlainAssistant: "ART 0.4 would train on it; if that is intended, set accept_plain_assistant",
 	ToolsDiffer:    "drop such rows with curate",
 	ToolsWrapped:   "ART 0.5 wraps each tool once more before its template sees it; serve 0.4.11, or call the library in process",
 }
 
-// FlatTolerance is the reward spread under which a group counts as flat.
+// FlatTolerance is the reward spread below which a group counts as flat.
 const FlatTolerance = 1e-6
 
-// Limits say what a certain server takes.
+// Limits describe what a particular server accepts.
 type Limits struct {
 	MaxSeqLength    int  // in tokens; 0 for the server's default
 	NoHistories     bool // it drops additional histories (0.3)
-	PlainAssistants bool // send assistant messages that were not sampled all the same
-	Plain           bool // it loses choices (0.5.2 to 0.5.17): what was sampled goes as plain messages
+	PlainAssistants bool // send assistant messages that were not sampled too
+	Plain           bool // it loses choices (0.5.2 to 0.5.17): sampled messages are sent as plain ones
 }
 
-// DefaultMaxSeqLength is the server's.
+// DefaultMaxSeqLength is the server's default.
 const DefaultMaxSeqLength = 32768
 
 // Problem is a reason not to send a group, or one of its trajectories.
 type Problem struct {
 	GroupID      string
-	TrajectoryID string // "" when the whole group is meant
-	Reason       string // of Reasons
+	TrajectoryID string // "" for the whole group
+	Reason       string // one of Reasons
 	Detail       string
 	Hint         string
 }
 
-// Check reports every reason not to send a group. It returns how many sequences
-// the server would train on, and how many sampled tokens.
+// Check reports every reason not to send a group. It returns the number of
+// sequences that the server would train on, and the number of sampled tokens.
 func Check(rows []formats.Trajectory, l Limits, report func(Problem)) (sequences, tokens int64) {
 	c := checker{limits: l, report: report}
 	if len(rows) > 0 {
@@ -231,7 +231,7 @@ func (c *checker) choice(t *formats.Trajectory, i int) {
 	}
 }
 
-// plain checks a sampled message that goes without what was sampled.
+// plain checks a sampled message that is sent without token ids and logprobs.
 func (c *checker) plain(t *formats.Trajectory, i int) {
 	m := &t.Messages[i]
 	c.tokens += int64(max(len(m.TokenIDs), int(t.Calls[m.Call].CompletionTokens)))
@@ -243,7 +243,7 @@ func (c *checker) plain(t *formats.Trajectory, i int) {
 	}
 }
 
-// length compares with the engine's own count for the last call on the path.
+// length compares with the engine's own count in the last call on the path.
 func (c *checker) length(t *formats.Trajectory, s Sequence) {
 	limit := c.limits.MaxSeqLength
 	if limit == 0 {
@@ -257,7 +257,8 @@ func (c *checker) length(t *formats.Trajectory, s Sequence) {
 
 var finishes = map[string]bool{"stop": true, "length": true, "tool_calls": true, "content_filter": true, "function_call": true}
 
-// finish is the reason as given; an engine that gave none finished.
+// finish returns the finish reason as recorded; "stop" when the engine gave
+// none.
 func finish(m *formats.Message) string {
 	if m.FinishReason == "" {
 		return "stop"
@@ -265,7 +266,7 @@ func finish(m *formats.Message) string {
 	return m.FinishReason
 }
 
-// text is a message's content as one string. Parts that are all text are
+// text returns a message's content as one string. Parts that are all text are
 // joined by newlines, as vLLM does for templates that take strings.
 func text(m *formats.Message) (string, bool) {
 	if m.ContentParts == "" {

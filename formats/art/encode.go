@@ -13,20 +13,20 @@ import (
 	"github.com/rollmill/rollmill/formats/validate"
 )
 
-// floor stands for a logprob of minus infinity, which JSON cannot carry; it
-// is what vLLM sends.
+// floor replaces a logprob of minus infinity, which JSON cannot represent; vLLM
+// sends the same value.
 const floor = validate.LogprobFloor
 
-// AppendGroup appends a group as ART takes it, in one line. The rows must
-// have passed Check.
+// AppendGroup appends a group in ART's format, on one line. The rows must have
+// passed Check.
 func AppendGroup(dst []byte, rows []formats.Trajectory) []byte {
 	return appendGroup(dst, rows, false)
 }
 
 // AppendPlainGroup appends a group whose sampled messages are plain ones, for
-// servers to which a choice arrives as a plain object and is lost (0.5.2 to
-// 0.5.17): their text trains, tokenized anew, without the ids and logprobs that
-// were sampled. The rows must have passed Check with Limits.Plain.
+// servers that receive a choice as a plain object and lose it (0.5.2 to
+// 0.5.17): these train on the text, tokenized again, without the sampled ids
+// and logprobs. The rows must have passed Check with Limits.Plain.
 func AppendPlainGroup(dst []byte, rows []formats.Trajectory) []byte {
 	return appendGroup(dst, rows, true)
 }
@@ -92,7 +92,7 @@ func appendMetrics(dst []byte, rewards []formats.NamedReward) []byte {
 }
 
 // appendHistory appends a sequence. A plain one ends with its last sampled
-// message: ART would train an assistant's that follows.
+// message, because ART would train on an assistant message after it.
 func appendHistory(dst []byte, t *formats.Trajectory, s Sequence, plain bool) []byte {
 	dst = append(dst, `"messages_and_choices":[`...)
 	for at, i := range s.Path {
@@ -115,7 +115,7 @@ func appendHistory(dst []byte, t *formats.Trajectory, s Sequence, plain bool) []
 	return appendJSON(dst, t.ToolSets[s.Tools])
 }
 
-// appendJSON appends JSON text in one line.
+// appendJSON appends JSON text on one line.
 func appendJSON(dst []byte, text string) []byte {
 	if !strings.ContainsAny(text, "\r\n") {
 		return append(dst, text...)
@@ -185,8 +185,8 @@ func appendLogprob(dst []byte, logprobs []float32, i int) []byte {
 
 const hex = "0123456789abcdef"
 
-// appendString appends s as a JSON string; bytes that are not UTF-8 become
-// U+FFFD.
+// appendString appends s as a JSON string; bytes that are not valid UTF-8
+// become U+FFFD.
 func appendString(dst []byte, s string) []byte {
 	dst = append(dst, '"')
 	start := 0

@@ -6,8 +6,8 @@ import (
 	"github.com/rollmill/rollmill/formats"
 )
 
-// LogRow is a row of ART's Parquet trajectory log, version 1 (0.5), which
-// keeps what people look at: no ids, no logprobs, no further histories.
+// LogRow is a row of ART's Parquet trajectory log, version 1 (0.5), which is
+// meant for reading: it has no ids, no logprobs and no additional histories.
 type LogRow struct {
 	GroupIndex    int64        `parquet:"group_index"`
 	GroupMetadata string       `parquet:"group_metadata,optional"` // JSON
@@ -30,9 +30,9 @@ type LogMessage struct {
 	Trainable  bool   `parquet:"trainable"`
 }
 
-// LogRow2 is a row of version 2, whose two JSON columns are the whole truth;
-// the rest is for queries. The file's key-value metadata must name the version
-// (LogVersionKey).
+// LogRow2 is a row of version 2, whose two JSON columns hold everything; the
+// other columns are for queries. The file's key-value metadata must name the
+// version (LogVersionKey).
 type LogRow2 struct {
 	FormatVersion   int32  `parquet:"format_version"`
 	GroupIndex      int64  `parquet:"group_index"`
@@ -51,13 +51,14 @@ type LogRow2 struct {
 	Messages      []LogMessage `parquet:"messages,list"`
 }
 
-// The pair in a version 2 file's metadata.
+// The key and value in a version 2 file's metadata.
 const (
 	LogVersionKey = "art.trajectory_parquet.version"
 	LogVersion2   = "2"
 )
 
-// LogRows makes the version 1 rows of a group. The rows must have passed Check.
+// LogRows returns the version 1 rows of a group. The rows must have passed
+// Check.
 func LogRows(rows []formats.Trajectory, group int64) []LogRow {
 	out := make([]LogRow, len(rows))
 	for i := range rows {
@@ -66,7 +67,8 @@ func LogRows(rows []formats.Trajectory, group int64) []LogRow {
 	return out
 }
 
-// LogRows2 makes the version 2 rows of a group. The rows must have passed Check.
+// LogRows2 returns the version 2 rows of a group. The rows must have passed
+// Check.
 func LogRows2(rows []formats.Trajectory, group int64) []LogRow2 {
 	out := make([]LogRow2, len(rows))
 	for i := range rows {

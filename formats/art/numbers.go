@@ -2,8 +2,8 @@ package art
 
 import "bytes"
 
-// FixNumbers turns the NaN and Infinity that Python's encoder prints into
-// null, outside strings, and tells how many there were.
+// FixNumbers replaces the NaN and Infinity that Python's encoder prints by
+// null, outside strings, and returns how many it replaced.
 func FixNumbers(line []byte) ([]byte, int) {
 	if !bytes.Contains(line, []byte("NaN")) && !bytes.Contains(line, []byte("Infinity")) {
 		return line, 0

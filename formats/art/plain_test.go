@@ -9,14 +9,14 @@ import (
 	"github.com/rollmill/rollmill/formats"
 )
 
-// The groups of testdata/consumers/art/plain.jsonl are those that ART's own
-// parser and tokenizer are given beside this test.
+// ART's own parser and tokenizer are run on the groups of
+// testdata/consumers/art/plain.jsonl by the script there.
 var update = flag.Bool("update", false, "rewrite the golden file")
 
 const plainFile = "../../testdata/consumers/art/plain.jsonl"
 
-// TestPlainGroups: what was sampled goes as text; rows need no token ids, and
-// what follows the last sampled message does not travel.
+// TestPlainGroups: sampled messages are sent as text; rows need no token ids,
+// and messages after the last sampled one are not sent.
 func TestPlainGroups(t *testing.T) {
 	one := group()
 	turns := edit(func(r *formats.Trajectory) {

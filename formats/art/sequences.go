@@ -5,18 +5,18 @@ import (
 )
 
 // Sequence is one history: a path through a trajectory's tree, and the first
-// message on it that no sequence before has trained.
+// message on it that no earlier sequence trains.
 type Sequence struct {
 	Path  []int
 	Tools int32 // index into tool_sets; -1 for none
-	last  int   // place in Path of the last trained message; what follows it is context that ART cuts
+	last  int   // index in Path of the last trained message; ART cuts the messages after it
 }
 
-// Sequences cuts a trajectory into the histories to train: the main path, then
-// each branch that trains something of its own. A message that trains must do
-// so in exactly one of them. ART trains every assistant message before a
-// history's last choice, so a branch that shares a sampled turn cannot be sent
-// and is a problem.
+// Sequences splits a trajectory into the histories to train: the main path,
+// then each branch that trains something of its own. Each message that trains
+// must do so in exactly one history. ART trains every assistant message before
+// the last choice of a history, so a branch that shares a sampled turn cannot
+// be sent and is reported as a problem.
 func Sequences(t *formats.Trajectory, problem func(reason, detail string, args ...any)) []Sequence {
 	done := make([]bool, len(t.Messages))
 	var out []Sequence
@@ -54,7 +54,8 @@ func Sequences(t *formats.Trajectory, problem func(reason, detail string, args .
 	return out
 }
 
-// tools notes the tool set of a trained message's call: a history has one.
+// tools records the tool set of a trained message's call: a history has only
+// one.
 func (s *Sequence) tools(t *formats.Trajectory, i int, first bool, problem func(string, string, ...any)) {
 	n := t.Calls[t.Messages[i].Call].Tools
 	if n >= int32(len(t.ToolSets)) {

@@ -6,15 +6,15 @@ import (
 	"math"
 )
 
-// Detail is one entry of a server's 422 answer.
+// Detail is one entry of a server's 422 response.
 type Detail struct {
 	Type string `json:"type"`
 	Loc  []any  `json:"loc"`
 	Msg  string `json:"msg"`
 }
 
-// Validate finds what the models of an ART 0.4 server would refuse of groups
-// as they came over the wire, and returns the groups that it read.
+// Validate returns what the models of an ART 0.4 server would refuse in groups
+// as they are sent, and the groups that it could read.
 func Validate(raw json.RawMessage) ([]Group, []Detail) {
 	v := validator{}
 	groups := list(&v, raw, []any{"body", "trajectory_groups"}, v.group)
@@ -67,7 +67,8 @@ func (v *validator) trajectory(raw json.RawMessage, loc []any) Trajectory {
 	return t
 }
 
-// flat reads a map without nested values; texts and nulls are for metadata.
+// flat reads a map without nested values. texts allows strings and nulls, as in
+// metadata.
 func (v *validator) flat(raw json.RawMessage, texts bool, loc []any) map[string]any {
 	out := map[string]any{}
 	if raw != nil && json.Unmarshal(raw, &out) != nil {

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Group is an art.TrajectoryGroup as decoded from the wire.
+// Group is an art.TrajectoryGroup decoded from JSON.
 type Group struct {
 	Trajectories []Trajectory `json:"trajectories"`
 }
@@ -52,7 +52,7 @@ type ToolCall struct {
 	} `json:"function"`
 }
 
-// Choice is a sampled message with what was sampled.
+// Choice is a sampled message with its logprobs.
 type Choice struct {
 	FinishReason string    `json:"finish_reason"`
 	Index        int       `json:"index"`
@@ -60,14 +60,14 @@ type Choice struct {
 	Message      Message   `json:"message"`
 }
 
-// Logprobs holds one entry for each sampled token.
+// Logprobs has one entry for each sampled token.
 type Logprobs struct {
 	Content []Token `json:"content"`
 	Refusal []Token `json:"refusal"`
 }
 
-// Token is one sampled token. Bytes are numbers on the wire: a []byte would
-// come out as base64, which ART refuses.
+// Token is one sampled token. Bytes are numbers in JSON: a []byte would be
+// encoded as base64, which ART refuses.
 type Token struct {
 	Token       string  `json:"token"` // "token_id:<n>"
 	Bytes       []int   `json:"bytes"`
@@ -77,7 +77,7 @@ type Token struct {
 
 const tokenPrefix = "token_id:"
 
-// ID is the number in "token_id:<n>".
+// ID returns the number in "token_id:<n>".
 func (t *Token) ID() (int32, bool) {
 	digits, found := strings.CutPrefix(t.Token, tokenPrefix)
 	if !found {
@@ -87,7 +87,7 @@ func (t *Token) ID() (int32, bool) {
 	return int32(n), err == nil && n >= 0
 }
 
-// UnmarshalJSON takes whichever of the two the object is.
+// UnmarshalJSON reads a message or a choice.
 func (e *Entry) UnmarshalJSON(data []byte) error {
 	var probe struct {
 		Message json.RawMessage `json:"message"`
@@ -103,7 +103,7 @@ func (e *Entry) UnmarshalJSON(data []byte) error {
 	return json.Unmarshal(data, e.Message)
 }
 
-// MarshalJSON writes whichever of the two is set.
+// MarshalJSON writes the message or the choice, whichever is set.
 func (e Entry) MarshalJSON() ([]byte, error) {
 	if e.Choice != nil {
 		return json.Marshal(e.Choice)
@@ -120,25 +120,26 @@ type Model struct {
 	InternalConfig map[string]any `json:"_internal_config,omitempty"`
 }
 
-// The header with which a submission names itself, and the route by which a
-// server that trains atomically tells what became of it. A plain ART server
-// ignores the one and lacks the other.
+// The header that identifies a submission, and the route by which a server that
+// trains atomically reports its state. A plain ART server ignores the header
+// and does not have the route.
 //
 //	GET /_rollmill/training?model=NAME&project=PROJECT&submission=TOKEN
 //	{"atomic":true,"step":4,"busy":false,"trained_at_step":4}
 //
-// Such a server trains a submission wholly or not at all, and at most once: a
-// second request of the same token trains nothing, and is answered 409 or with
-// the lines of the first. busy holds from the request's header on.
+// Such a server trains a submission completely or not at all, and at most once:
+// a second request with the same token trains nothing and is answered by 409 or
+// by the lines of the first. busy is true from the moment the request's header
+// arrives.
 const (
 	SubmissionHeader = "X-Rollmill-Submission"
 	TrainingRoute    = "/_rollmill/training"
 )
 
-// TrainingState is the answer of TrainingRoute.
+// TrainingState is the response of TrainingRoute.
 type TrainingState struct {
 	Atomic        bool   `json:"atomic"`
 	Step          int64  `json:"step"`
-	Busy          bool   `json:"busy"`            // a batch of this model is under way
-	TrainedAtStep *int64 `json:"trained_at_step"` // the step that this submission made; null when it made none
+	Busy          bool   `json:"busy"`            // a batch of this model is being trained
+	TrainedAtStep *int64 `json:"trained_at_step"` // the step made by this submission; null when it made none
 }

@@ -8,14 +8,14 @@ import (
 	"github.com/rollmill/rollmill/formats/trl"
 )
 
-// Conversation is a row of supervised training: all that the assistant says in
-// it is trained on.
+// Conversation is a row of supervised training: every assistant message in it
+// is trained on.
 type Conversation struct {
 	Messages []trl.Message   `json:"messages"`
 	Tools    json.RawMessage `json:"tools,omitempty"`
 }
 
-// ConversationOf makes the row of a group's best member.
+// ConversationOf returns the row of a group's best member.
 func ConversationOf(rows []formats.Trajectory) (c Conversation, reason string) {
 	best, reason := trl.Best(rows)
 	if reason != "" {
@@ -33,8 +33,8 @@ func ConversationOf(rows []formats.Trajectory) (c Conversation, reason string) {
 	return Conversation{Messages: best.Messages, Tools: tools.Bytes()}, ""
 }
 
-// Asks tells whether a prompt is one that an assistant answers: it is not
-// empty, no message of it is, and it ends with the user's.
+// Asks reports whether an assistant can answer a prompt: the prompt is not
+// empty, no message in it is empty, and the last message is the user's.
 func (p Preference) Asks() bool {
 	for _, m := range p.Prompt {
 		if m.Content == "" {

@@ -1,5 +1,5 @@
-// Package customizer writes the JSON lines that NeMo Customizer trains DPO
-// on: a prompt, and one text of an answer on each side.
+// Package customizer writes the JSON lines that NeMo Customizer trains DPO on:
+// a prompt, and one chosen and one rejected answer as text.
 package customizer
 
 import "github.com/rollmill/rollmill/formats/trl"
@@ -17,14 +17,14 @@ type Message struct {
 	Content string `json:"content"`
 }
 
-// Why a pair cannot be said in this shape.
+// Why a pair cannot be written in this format.
 const (
-	Tools = "tools" // calls or answers of tools
+	Tools = "tools" // tool calls or tool messages
 	Blank = "blank" // an answer without text
 	Same  = "same"  // the two answers are equal
 )
 
-// PreferenceOf makes TRL's row into one of this shape.
+// PreferenceOf converts TRL's row to this format.
 func PreferenceOf(pair trl.Preference) (p Preference, reason string) {
 	for _, m := range append(append(append([]trl.Message{}, pair.Prompt...), pair.Chosen...), pair.Rejected...) {
 		if m.ToolCallID != "" || len(m.ToolCalls) > 0 {

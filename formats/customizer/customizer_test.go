@@ -45,7 +45,7 @@ func TestTheBestConversation(t *testing.T) {
 	}
 }
 
-func TestWhatAPromptAsks(t *testing.T) {
+func TestPromptsThatCanBeAnswered(t *testing.T) {
 	for _, c := range []struct {
 		prompt []Message
 		asks   bool
@@ -62,7 +62,7 @@ func TestWhatAPromptAsks(t *testing.T) {
 	}
 }
 
-func TestWhyAPairIsNone(t *testing.T) {
+func TestReasonsOfSkippedPairs(t *testing.T) {
 	called := say("a")
 	called.ToolCalls = []formats.ToolCall{{ID: "1", Name: "f"}}
 	for want, rows := range map[string][]formats.Trajectory{

@@ -14,15 +14,15 @@ import (
 	"github.com/rollmill/rollmill/storage/fakes3"
 )
 
-// places are the stores that every story is told on.
-func places(t *testing.T, story func(t *testing.T, uri string)) {
-	t.Run("mem", func(t *testing.T) { story(t, "mem://"+t.Name()+"/ds") })
-	t.Run("local", func(t *testing.T) { story(t, filepath.Join(t.TempDir(), "ds")) })
-	t.Run("s3", func(t *testing.T) { story(t, fakes3.Start(t).URI("ds")) })
+// places runs a test on every kind of store.
+func places(t *testing.T, test func(t *testing.T, uri string)) {
+	t.Run("mem", func(t *testing.T) { test(t, "mem://"+t.Name()+"/ds") })
+	t.Run("local", func(t *testing.T) { test(t, filepath.Join(t.TempDir(), "ds")) })
+	t.Run("s3", func(t *testing.T) { test(t, fakes3.Start(t).URI("ds")) })
 }
 
-// beside is a sibling of a place.
-func beside(uri, suffix string) string {
+// sibling returns a sibling of a URI.
+func sibling(uri, suffix string) string {
 	at, parameters, found := strings.Cut(uri, "?")
 	if !found {
 		return at + suffix

@@ -20,8 +20,8 @@ func readFile(ctx context.Context, b *storage.Bucket, key string) ([]byte, error
 	return data, err
 }
 
-// check refuses what cannot be true of a dataset: counts that do not add up,
-// and parts that lie elsewhere.
+// check refuses a manifest that cannot be true: counts that do not add up, and
+// parts outside the dataset.
 func (m *Manifest) check(place string) error {
 	bad := func(format string, args ...any) error {
 		return formats.Invalid(place, "put back the file that rollmill wrote, or make the dataset again", nil, "damaged: "+format, args...)
@@ -59,7 +59,7 @@ func (m *Manifest) check(place string) error {
 	return nil
 }
 
-// check holds a table's counts against its parts.
+// check compares a table's counts with its parts.
 func (t *Table) check(name string, shards int, seen map[string]bool) error {
 	var rows int64
 	for i := range t.Parts {
@@ -107,7 +107,7 @@ func (p *Part) check(table string, shards int) error {
 	return nil
 }
 
-// kindOf is what the rows of a part are.
+// kindOf returns the row kind of a part.
 func (d *Dataset) kindOf(p Part) formats.Kind {
 	if table, _, further := strings.Cut(p.Name, "/"); further {
 		return formats.Kind(table)

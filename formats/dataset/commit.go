@@ -11,28 +11,28 @@ import (
 	"github.com/rollmill/rollmill/storage"
 )
 
-// Outcome is what a shard's record says beside its rows.
+// Outcome is what a shard's record contains besides its rows.
 type Outcome struct {
 	Counts, Drops, Failures map[string]int64
 	Facts, Timings          map[string]float64
 	State                   json.RawMessage
 }
 
-// Result is what became of a commit.
+// Result is the outcome of a commit.
 type Result struct {
 	URI      string
 	Identity string
 	UpToDate bool
 	Rows     int64    // of this shard
-	Sealed   *Dataset // the dataset, when all shards are in; else nil
-	Missing  []int    // shards still missing
+	Sealed   *Dataset // the dataset, when all shards are complete; else nil
+	Missing  []int    // shards that are still missing
 }
 
-// Commit ends every table, writes the shard's record and, when it is the last,
-// the manifest. If another process wrote this shard's record first, that one
-// stands and our parts are removed. When a gate refuses the sealed dataset,
-// the Result is whole and the error is a *GateError. On an UpToDate shard it
-// only looks, but with gates that changed the dataset is judged anew.
+// Commit ends every table, writes the shard's record and, when it is the last
+// one, the manifest. If another process wrote this shard's record first, that
+// record is kept and our parts are removed. When a gate refuses the sealed
+// dataset, the Result is complete and the error is a *GateError. On an UpToDate
+// shard Commit only reads, but evaluates gates that changed again.
 func (s *Shard) Commit(ctx context.Context, o Outcome) (Result, error) {
 	if s.upToDate {
 		return s.result(ctx, true)
@@ -67,11 +67,12 @@ func (s *Shard) Commit(ctx context.Context, o Outcome) (Result, error) {
 	return res, err
 }
 
-// leave writes the shard's record, and reports whether another's stands. The
-// parts that a record or a manifest names are never removed, also when we are
-// told that the record exists because the answer to our own create was lost.
+// leave writes the shard's record, and reports whether another process's record
+// is there instead. Parts that a record or a manifest names are never removed,
+// even when the store says that the record exists: the response to our own
+// create may have been lost.
 func (s *Shard) leave(ctx context.Context, data []byte) (lost bool, err error) {
-	now, err := standing(ctx, s.bucket)
+	now, err := readCurrent(ctx, s.bucket)
 	if err != nil {
 		return false, err
 	}
@@ -79,7 +80,7 @@ func (s *Shard) leave(ctx context.Context, data []byte) (lost bool, err error) {
 	if !sealed && now.generation != s.run.base {
 		return false, errors.Join(late(s.bucket, now, s.run), s.withdraw(ctx))
 	}
-	s.ended = true // from here on the record may stand, whatever we are told
+	s.ended = true // from here on the record may exist, whatever the store says
 	if sealed {
 		return true, s.removeParts(ctx, now.manifest.allParts())
 	}
@@ -90,19 +91,19 @@ func (s *Shard) leave(ctx context.Context, data []byte) (lost bool, err error) {
 	if !errors.Is(err, storage.ErrExist) {
 		return false, fmt.Errorf("commit shard %d of %d: %w", s.shard, s.run.of, err)
 	}
-	stands, err := readRecord(ctx, s.bucket, s.run, s.shard)
-	if errors.Is(err, storage.ErrNotExist) { // removed since, by who replaced the manifest
+	winner, err := readRecord(ctx, s.bucket, s.run, s.shard)
+	if errors.Is(err, storage.ErrNotExist) { // removed since, by the writer that replaced the manifest
 		return true, s.removeParts(ctx, nil)
 	}
 	if err != nil {
 		return false, fmt.Errorf("commit shard %d of %d: %w", s.shard, s.run.of, err)
 	}
-	for _, p := range stands.allParts() {
+	for _, p := range winner.allParts() {
 		if s.published(p.Name) {
-			return false, nil // nobody else can name our parts
+			return false, nil // no other writer can name our parts
 		}
 	}
-	return true, s.removeParts(ctx, stands.allParts())
+	return true, s.removeParts(ctx, winner.allParts())
 }
 
 // published reports whether this shard made a part visible.
@@ -117,9 +118,10 @@ func (s *Shard) published(name string) bool {
 	return false
 }
 
-// Overtaken reports whether an error is only that another process finished
-// this shard meanwhile and removed its journal. The shard is UpToDate then,
-// and what it wrote is removed; Commit says what stands.
+// Overtaken reports whether an error was caused only by another process that
+// finished this shard meanwhile and removed its journal. The shard is then
+// UpToDate, and what it wrote is removed; Commit returns the dataset that is
+// there.
 func (s *Shard) Overtaken(ctx context.Context, err error) bool {
 	if !errors.Is(err, storage.ErrNotExist) {
 		return false
@@ -128,8 +130,8 @@ func (s *Shard) Overtaken(ctx context.Context, err error) bool {
 	return look == nil && done
 }
 
-// Finished looks whether another process finished this shard meanwhile. The
-// shard is UpToDate then, and what it wrote is removed.
+// Finished reports whether another process finished this shard meanwhile. The
+// shard is then UpToDate, and what it wrote is removed.
 func (s *Shard) Finished(ctx context.Context) (bool, error) {
 	done, err := s.finished(ctx)
 	if err == nil && done {
@@ -139,9 +141,9 @@ func (s *Shard) Finished(ctx context.Context) (bool, error) {
 	return s.upToDate, err
 }
 
-// finished reports whether the shard's record, or the whole dataset, stands.
+// finished reports whether the shard's record or the whole dataset exists.
 func (s *Shard) finished(ctx context.Context) (bool, error) {
-	now, err := standing(ctx, s.bucket)
+	now, err := readCurrent(ctx, s.bucket)
 	if err != nil || now.manifest != nil && now.manifest.Identity == s.run.identity {
 		return err == nil, err
 	}
@@ -152,8 +154,8 @@ func (s *Shard) finished(ctx context.Context) (bool, error) {
 	return err == nil, err
 }
 
-// withdraw removes what this shard left of a run that can no longer be sealed.
-// Its journal stays: the rows are worth having when the command is run again.
+// withdraw removes what this shard wrote for a run that can no longer be
+// sealed. Its journal stays: the next run of the command can use the rows.
 func (s *Shard) withdraw(ctx context.Context) error {
 	s.ended = true
 	rec, err := readRecord(ctx, s.bucket, s.run, s.shard)
@@ -166,7 +168,7 @@ func (s *Shard) withdraw(ctx context.Context) error {
 	return s.removeParts(ctx, nil)
 }
 
-// result looks at what stands now.
+// result returns the state of the dataset now.
 func (s *Shard) result(ctx context.Context, upToDate bool) (Result, error) {
 	res := Result{URI: s.bucket.URI(), Identity: s.run.identity, UpToDate: upToDate}
 	m, missing, err := settle(ctx, s.bucket, s.run, s.shard)
@@ -194,13 +196,13 @@ func (s *Shard) result(ctx context.Context, upToDate bool) (Result, error) {
 	return res, nil
 }
 
-// judgeAnew looks at a sealed dataset with the gates of this command, when they
-// changed. A manifest that was replaced meanwhile is left alone.
+// judgeAnew evaluates the gates of this command on a sealed dataset, when they
+// changed. It does not touch a manifest that was replaced meanwhile.
 func (s *Shard) judgeAnew(ctx context.Context, m *Manifest) error {
 	if slices.EqualFunc(m.Gates, s.spec.Gates, func(r GateResult, g Gate) bool { return sameGate(r.Gate, g) }) {
 		return nil
 	}
-	now, err := standing(ctx, s.bucket)
+	now, err := readCurrent(ctx, s.bucket)
 	if err != nil {
 		return err
 	}
@@ -211,10 +213,10 @@ func (s *Shard) judgeAnew(ctx context.Context, m *Manifest) error {
 	if err := s.bucket.Swap(ctx, ManifestFile, now.raw, m.encode()); err != nil && !errors.Is(err, storage.ErrChanged) {
 		return err
 	}
-	return nil // of two that judge at once, the first is kept: each is told what its own gates say
+	return nil // of two commands that do this at once the first is kept: each returns the results of its own gates
 }
 
-// count fills in the rows of a shard whose dataset is not sealed yet.
+// count sets the number of rows of a shard whose dataset is not sealed yet.
 func (s *Shard) count(ctx context.Context, res *Result) error {
 	rec, err := readRecord(ctx, s.bucket, s.run, s.shard)
 	if errors.Is(err, storage.ErrNotExist) {
@@ -229,7 +231,7 @@ func sameGate(a, b Gate) bool {
 	return a.Name == b.Name && a.Count == b.Count && a.Of == b.Of && same(a.Max, b.Max) && same(a.Min, b.Min)
 }
 
-// Discard removes what was written. After Commit it does nothing.
+// Discard removes what was written. It does nothing after Commit.
 func (s *Shard) Discard() error {
 	if s.upToDate || s.ended {
 		return nil
@@ -238,9 +240,9 @@ func (s *Shard) Discard() error {
 	return s.removeParts(context.Background(), nil)
 }
 
-// removeParts removes the parts that this shard published, but those to keep,
-// and the word that it is at work. No one else can have a part of these names:
-// a part is only ever created under a free one.
+// removeParts removes the parts that this shard published, except those in
+// keep, and the marker that it is running. No other writer can have a part of
+// these names: a part is only ever created under a free name.
 func (s *Shard) removeParts(ctx context.Context, keep []Part) error {
 	kept := map[string]bool{}
 	for _, p := range keep {

@@ -13,8 +13,8 @@ import (
 	"github.com/rollmill/rollmill/storage"
 )
 
-// Payload is a wide dataset as TableWriter.Copy takes rows from it. One
-// goroutine may ask it while another copies.
+// Payload is a wide dataset from which TableWriter.Copy copies rows. One
+// goroutine may query it while another copies.
 type Payload struct {
 	ctx    context.Context
 	d      *Dataset
@@ -29,8 +29,8 @@ type payloadPart struct {
 	copyable bool
 }
 
-// NewPayload returns the payload of a dataset's rows. Nothing is opened
-// yet; what is lives as long as ctx.
+// NewPayload returns the payload of a dataset's rows. It opens nothing yet;
+// what it opens later uses ctx.
 func NewPayload(ctx context.Context, d *Dataset) *Payload {
 	p := &Payload{ctx: ctx, d: d, opened: map[int]*payloadPart{}}
 	next := int64(0)
@@ -41,8 +41,8 @@ func NewPayload(ctx context.Context, d *Dataset) *Payload {
 	return p
 }
 
-// Copyable tells whether the payload of rows [first, first+rows) can be
-// copied: one part has them all, written by this version of the schema.
+// Copyable reports whether the payload of rows [first, first+rows) can be
+// copied: one part has all of them, written by this version of the schema.
 func (p *Payload) Copyable(first, rows int64) (bool, error) {
 	part := p.partOf(first)
 	if part < 0 || first+rows > p.firsts[part]+p.d.Parts[part].Rows {
@@ -55,7 +55,7 @@ func (p *Payload) Copyable(first, rows int64) (bool, error) {
 	return o.copyable, nil
 }
 
-// partOf finds the part that holds a row, or -1.
+// partOf returns the part that holds a row, or -1.
 func (p *Payload) partOf(row int64) int {
 	return sort.Search(len(p.firsts), func(i int) bool { return p.firsts[i] > row }) - 1
 }
@@ -75,7 +75,7 @@ func (p *Payload) open(part int) (*payloadPart, error) {
 	return o, nil
 }
 
-// closeBefore closes the parts before one that nobody holds.
+// closeBefore closes the parts before a given one that are not held.
 func (p *Payload) closeBefore(part int, held func(*parquet.File) bool) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -89,23 +89,23 @@ func (p *Payload) closeBefore(part int, held func(*parquet.File) bool) error {
 	return errors.Join(errs...)
 }
 
-// Close closes all parts. Nothing of them may be held any more: see
+// Close closes all parts. None of them may be held any more: see
 // TableWriter.EndRowGroup.
 func (p *Payload) Close() error {
 	return p.closeBefore(len(p.d.Parts), func(*parquet.File) bool { return false })
 }
 
-// Copy adds rows that belong together, as Write does, whose payload is taken
-// from another dataset without decoding more of it than need be: rows[i]
-// has all other columns (NewHeadReader reads them), and its payload is that
-// of row at[i] of p. These ascend and are Copyable together. Payload digests
-// are believed: a row without one is an error.
+// Copy adds rows that belong together, as Write does, but copies their payload
+// from another dataset and decodes as little of it as possible: rows[i] has all
+// other columns (read by NewHeadReader), and its payload is that of row at[i]
+// of p. The indexes in at ascend and are Copyable together. Copy trusts payload
+// digests: a row without one is an error.
 func (w *TableWriter[T]) Copy(ctx context.Context, p *Payload, at []int64, rows []T) error {
 	return w.CopyWith(ctx, p, at, rows, nil)
 }
 
-// CopyWith adds a group of rows of which the first are copied, as Copy does,
-// and more follow that are whole, as Write takes them.
+// CopyWith adds a group of rows. The first of them are copied, as by Copy;
+// those in more are complete, as for Write.
 func (w *TableWriter[T]) CopyWith(ctx context.Context, p *Payload, at []int64, rows, more []T) error {
 	if w.err != nil {
 		return w.err
@@ -149,8 +149,8 @@ func (w *TableWriter[T]) CopyWith(ctx context.Context, p *Payload, at []int64, r
 	})
 }
 
-// inMemory makes a file of whole rows, so that they go into a row group beside
-// rows that are copied.
+// inMemory returns a file with whole rows, so that they can be put into a row
+// group together with copied rows.
 func inMemory[T any](rows []T) (parquet.Source, error) {
 	setDigests(rows)
 	data, err := encodeRows(rows, func(*parquet.Writer[T]) {})
@@ -165,7 +165,7 @@ func inMemory[T any](rows []T) (parquet.Source, error) {
 	return parquet.Source{File: f, At: at}, err
 }
 
-// EndRowGroup ends the row group, so that what was copied into it is no
+// EndRowGroup ends the row group, after which the files copied into it are no
 // longer held.
 func (w *TableWriter[T]) EndRowGroup() error {
 	if w.err != nil || w.w == nil {

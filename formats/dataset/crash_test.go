@@ -12,8 +12,8 @@ import (
 
 var errKilled = errors.New("killed")
 
-// killer lets a number of operations through and fails all later ones, as a
-// process that is killed makes no further ones.
+// killer allows a number of operations and fails all later ones, because a
+// killed process makes none.
 func killer(after int) (hook func(op, key string) error, dead func() bool) {
 	n := 0
 	return func(op, key string) error {
@@ -32,8 +32,8 @@ func scoresOf(example int) []formats.Score {
 	return out
 }
 
-// shardOnce writes one shard with two tables and a journal, and lets go of it
-// as a process does that fails.
+// shardOnce writes one shard with two tables and a journal, and releases it as
+// a process that fails does.
 func shardOnce(ctx context.Context, uri string, spec Spec, o Options) error {
 	s, err := Begin(ctx, uri, spec, o)
 	if err != nil {
@@ -77,9 +77,9 @@ func shardOnce(ctx context.Context, uri string, spec Spec, o Options) error {
 	return err
 }
 
-// A process may die before any storage operation of a run over two shards,
-// replacing another dataset. The same commands then end with the same rows,
-// and leave nothing else behind.
+// A process may be killed before any storage operation of a run over two shards
+// that replaces another dataset. When the same commands are run again, the rows
+// are the same, and nothing else is left.
 func TestCrashAnywhere(t *testing.T) {
 	ctx := context.Background()
 	const shards = 2
@@ -102,13 +102,13 @@ func TestCrashAnywhere(t *testing.T) {
 						write(ctx, t, uri, old, Options{}, 2)
 					}
 				}
-				prepare(beside(uri, "-calm"))
-				if err := run(beside(uri, "-calm"), Options{}); err != nil {
+				prepare(sibling(uri, "-calm"))
+				if err := run(sibling(uri, "-calm"), Options{}); err != nil {
 					t.Fatal(err)
 				}
-				calm, objects := open(t, beside(uri, "-calm")), len(keys(t, beside(uri, "-calm")))
+				calm, objects := open(t, sibling(uri, "-calm")), len(keys(t, sibling(uri, "-calm")))
 				for after := 0; ; after++ {
-					uri := beside(uri, fmt.Sprint("-", after))
+					uri := sibling(uri, fmt.Sprint("-", after))
 					prepare(uri)
 					hook, dead := killer(after)
 					err := run(uri, Options{hook: hook})

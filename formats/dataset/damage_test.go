@@ -20,8 +20,8 @@ func written(t *testing.T, spec Spec) string {
 	return uri
 }
 
-// A column whose name lost a bit must not be read as one that an older file
-// lacks.
+// A column whose name has a flipped bit must not be read as one that an older
+// file lacks.
 func TestABitFlippedInAColumnsNameIsNoticed(t *testing.T) {
 	uri := written(t, wideSpec())
 	d := open(t, uri)
@@ -42,8 +42,9 @@ func TestABitFlippedInAColumnsNameIsNoticed(t *testing.T) {
 	}
 }
 
-// Even with a footer digest that fits, a part has the columns of its schema.
-func TestAPartHasTheColumnsOfItsSchema(t *testing.T) {
+// A part must have the columns of its schema even when the footer digest
+// matches.
+func TestPartWithoutAColumnOfItsSchema(t *testing.T) {
 	s, err := Begin(t.Context(), "mem://columns/d", wideSpec(), Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -147,8 +148,8 @@ func TestParametersThatAreNotUTF8AreRefused(t *testing.T) {
 	}
 }
 
-// What lies beside the hashed object may change, and a newer version may add
-// to both: nobody says that the base changed.
+// Fields next to the hashed object may change, and a newer version may add
+// fields to both: this is not reported as a changed base.
 func TestTheDigestCoversTheBytesOfOneObject(t *testing.T) {
 	uri := written(t, wideSpec())
 	file := filepath.Join(uri, ManifestFile)

@@ -1,4 +1,5 @@
-// Package dataset is a manifest and its parts at a URI prefix.
+// Package dataset reads and writes datasets: a manifest and its parts at a URI
+// prefix.
 //
 //	part-<shard>-of-<n>-<seq>-<digest8>.parquet  the main table
 //	_<table>/part-….parquet                      further tables
@@ -7,10 +8,11 @@
 //	.rollmill/<identity>-<n>/journal-<i>/…       finished rows not yet in a part
 //	.rollmill/<identity>-<n>/lease-<i>.json      who is at work on the shard, see Slot
 //
-// A shard writes parts under names that no one else can write, then its
-// record; the first record wins. n records are the dataset: the manifest is a
-// pure function of them, and whoever sees them complete may write it. What no
-// record of the winning identity names is invisible and removed at seal.
+// A shard writes parts under names that no other writer can use, then its
+// record; the first record wins. n records make up the dataset: the manifest is
+// a pure function of them, and any process that finds all of them may write it.
+// Objects that no record of the winning identity names are invisible and are
+// removed when the dataset is sealed.
 //
 // Reading: Open, then NewReader. Writing: Begin, Table, Write, Commit.
 package dataset

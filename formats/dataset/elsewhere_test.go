@@ -15,9 +15,10 @@ import (
 	"github.com/rollmill/rollmill/storage/fakes3"
 )
 
-// A thin dataset whose manifest says that its base is at another endpoint or
-// in another bucket: nobody is asked there, unless the context names the place.
-func TestABaseElsewhereIsNotAsked(t *testing.T) {
+// The manifest of a thin dataset says that its base is at another endpoint or
+// in another bucket: no request is sent there unless the context names the
+// place.
+func TestBaseInAnotherStoreIsNotRead(t *testing.T) {
 	ctx := context.Background()
 	here, elsewhere := fakes3.Start(t), fakes3.Start(t)
 	var asked atomic.Int64
@@ -59,7 +60,7 @@ func TestABaseElsewhereIsNotAsked(t *testing.T) {
 	}
 }
 
-// A part of the base that was replaced by one of the same size.
+// A part of the base is replaced by another one of the same size.
 func TestABasePartReplacedByOneOfTheSameSizeIsNoticed(t *testing.T) {
 	ctx := context.Background()
 	dir := t.TempDir()

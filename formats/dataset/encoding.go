@@ -11,8 +11,8 @@ import (
 	"github.com/rollmill/rollmill/formats"
 )
 
-// encode lays the manifest out as its file. The bytes of Content are those
-// that it was read with, so that writing other gates leaves the digest alone.
+// encode returns the bytes of the manifest's file. Content keeps the bytes that
+// it was read with, so that writing other gates does not change the digest.
 func (m *Manifest) encode() []byte {
 	var out bytes.Buffer
 	field := func(name string, value []byte) {
@@ -39,14 +39,14 @@ func (m *Manifest) encode() []byte {
 	return slices.Concat([]byte("{"), out.Bytes(), []byte("\n}\n"))
 }
 
-// encodeContent is the same for equal values.
+// encodeContent returns the same bytes for equal values.
 func encodeContent(c Content) json.RawMessage { return indented(c) }
 
-// indented writes a value as a field of the manifest.
+// indented returns a value as a field of the manifest.
 func indented(v any) []byte {
 	data, err := json.MarshalIndent(v, " ", " ")
 	if err != nil {
-		panic("dataset: not JSON: " + err.Error()) // Identity and Commit have checked what callers hand in
+		panic("dataset: not JSON: " + err.Error()) // Identity and Commit have checked what callers pass in
 	}
 	return data
 }
@@ -56,7 +56,7 @@ func encodeText(s string) []byte {
 	return data
 }
 
-// encode writes JSON that is the same for equal values, ending in a newline.
+// encode returns JSON that is the same for equal values and ends in a newline.
 func encode(v any) []byte {
 	data, err := json.MarshalIndent(v, "", " ")
 	if err != nil {
@@ -94,8 +94,9 @@ func decodeRecord(place string, data []byte) (record, error) {
 	return r, r.check(place)
 }
 
-// readable refuses by name the file of another version. It looks at nothing
-// else, which may mean something else there.
+// readable refuses a file of another version, with an error that names the
+// version. It reads nothing else, because other fields may have another meaning
+// there.
 func readable(place string, data []byte, otherwise string) error {
 	var head struct {
 		Format  string `json:"format"`
@@ -124,7 +125,7 @@ func otherVersion(theirs, mine string) string {
 	return "a newer rollmill wrote it; read it with that one"
 }
 
-// unmarshal decodes one JSON value and keeps its numbers as they are written.
+// unmarshal decodes one JSON value and keeps its numbers as written.
 func unmarshal(data []byte, v any) error {
 	dec := json.NewDecoder(bytes.NewReader(data))
 	dec.UseNumber()

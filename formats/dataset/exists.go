@@ -7,13 +7,13 @@ import (
 	"strings"
 )
 
-// ExistsError says that a dataset of another identity is at the URI.
+// ExistsError reports that the URI holds a dataset of another identity.
 type ExistsError struct {
 	URI     string
 	Old     string   // its identity
-	New     string   // what was to be written
-	Sealed  bool     // false: only records of some shards are there
-	Late    bool     // it came while the new one was being written
+	New     string   // the identity of the dataset to write
+	Sealed  bool     // false: there are only records of some shards
+	Late    bool     // it appeared while the new one was being written
 	Differs []string // what differs: "generations was 4, is 8", ...
 }
 
@@ -32,7 +32,7 @@ func (e *ExistsError) Error() string {
 	return msg
 }
 
-// Hint is what the command line prints after the error.
+// Hint returns what the command line prints after the error.
 func (e *ExistsError) Hint() string {
 	if e.Late {
 		return "nothing was replaced; write to another --out, or run this again with --overwrite to replace what is there now"
@@ -40,7 +40,7 @@ func (e *ExistsError) Hint() string {
 	return "write to another --out, or replace it with --overwrite"
 }
 
-// differences compares what decided the rows of an older dataset with a spec.
+// differences compares the settings and inputs of an older dataset with a spec.
 func differences(m *Manifest, s Spec) []string {
 	var out []string
 	note := func(what string, was, is any) {
@@ -100,7 +100,7 @@ func keysOf[V any](a, b map[string]V) []string {
 	return out
 }
 
-// short shows a value in a message: JSON, long ones cut.
+// short returns a value for a message: JSON, cut when it is long.
 func short(v any) string {
 	if _, ok := v.(absent); ok {
 		return "not there"

@@ -13,16 +13,18 @@ import (
 )
 
 // FindRun returns the root of the run that a dataset (or a receipt) at a URI
-// belongs to: the place whose RunFile holds the run's id. Looked at are, in
-// this order, the folders above the URI, the root that the dataset records,
-// where neither has it the roots that the caller was told of, and the root that
-// a RunFile found so far says it was made at. A recorded root is followed only on a local disk
-// and within the store of the place that names it, so that a dataset from
+// belongs to: the place whose RunFile holds the run's id. It looks, in this
+// order, in the folders above the URI; at the root that the dataset records; if
+// none of these has it, at the roots in known; and at the root that a RunFile
+// found so far records. It follows a recorded root only on a local disk and
+// within the store of the place that names it, so that a dataset from elsewhere
+// cannot send requests to another host.
 // elsewhere cannot send requests to another host.
-//
-// No such place is a formats.InputError; so are two different ones, since one
+// It is a formats.InputError when there is no such place, and also when there
+// are two different ones: one of them is a copy, and only the user can say
+// which ledger counts.
 // of them is a copy, and only a person can say which ledger counts.
-func FindRun(ctx context.Context, in string, r Run, told ...string) (string, error) {
+func FindRun(ctx context.Context, in string, r Run, known ...string) (string, error) {
 	f := finder{id: r.ID}
 	for dir := range above(in) {
 		if err := f.look(ctx, dir); err != nil {
@@ -35,7 +37,7 @@ func FindRun(ctx context.Context, in string, r Run, told ...string) (string, err
 	if err := f.follow(ctx, in, r.Root); err != nil {
 		return "", err
 	}
-	for _, root := range told {
+	for _, root := range known {
 		if len(f.found) > 0 {
 			break // it may be the same place, reached in another way
 		}
@@ -58,15 +60,15 @@ func FindRun(ctx context.Context, in string, r Run, told ...string) (string, err
 		"two places hold the id of its run (%s): %q and %q", r.ID, storage.Redact(f.found[0]), storage.Redact(f.found[1]))
 }
 
-// finder collects the places that hold an id, each once.
+// finder collects the distinct places that hold an id.
 type finder struct {
 	id      string
 	found   []string
 	origin  []string // the roots that the RunFiles found record
-	ignored string   // a recorded root in another store, which was not asked
+	ignored string   // a recorded root in another store, which was not read
 }
 
-// look adds a place when it holds the id.
+// look adds a place if it holds the id.
 func (f *finder) look(ctx context.Context, root string) error {
 	for _, known := range f.found {
 		if samePlace(known, root) {
@@ -113,8 +115,8 @@ func (f *finder) none(in string, r Run) error {
 	return formats.Invalid(storage.Redact(in), help, nil, "no folder above it holds the id of its run (%s), and it records no root", r.ID)
 }
 
-// Follows reports whether a URI that a file at another URI records may be
-// asked: it is on a local disk, or in the same store, reached in the same way.
+// Follows reports whether a URI that is recorded in a file at another URI may
+// be read: it is on a local disk, or in the same store with the same endpoint.
 func Follows(from, uri string) bool {
 	root, _, query := place(uri)
 	if root == "" {
@@ -124,7 +126,7 @@ func Follows(from, uri string) bool {
 	return root == fromRoot && sameQuery(query, fromQuery)
 }
 
-// samePlace reports whether two URIs name one folder.
+// samePlace reports whether two URIs name the same folder.
 func samePlace(a, b string) bool {
 	rootA, pathA, queryA := place(a)
 	rootB, pathB, queryB := place(b)

@@ -15,10 +15,10 @@ import (
 	"github.com/rollmill/rollmill/storage"
 )
 
-// A footer says what a part's bytes mean. Whichever of its bits is wrong - in
-// a column's name it makes the column one that the file does not have - the
-// rows are read as they were, or there is an error. A sample of the bits is
-// tried; COUNT is its size, and COUNT=0 all of them.
+// A footer defines the meaning of a part's bytes. Whichever of its bits is
+// wrong (one in a column's name turns the column into one that the file does
+// not have), the rows are unchanged or there is an error. The test flips a
+// sample of the bits; COUNT is its size, and COUNT=0 flips all of them.
 func TestFlippedBitsOfFooters(t *testing.T) {
 	wide := wideSpec()
 	wide.Kind = formats.KindTrajectories

@@ -32,8 +32,8 @@ func drained[T any](ctx context.Context, d *Dataset) (rows []T, err error) {
 	}
 }
 
-// Whatever a manifest says, opening and reading its dataset ends in as many
-// rows as it counts, or in an error.
+// Whatever a manifest contains, opening and reading its dataset gives as many
+// rows as it counts, or an error.
 func FuzzManifest(f *testing.F) {
 	ctx := context.Background()
 	const uri = "mem://fuzz-manifest/d"
@@ -83,7 +83,7 @@ func FuzzManifest(f *testing.F) {
 	})
 }
 
-// Whatever a segment's bytes are, a journal yields rows or an error that names
+// Whatever bytes a segment has, a journal yields rows or an error that names
 // the segment.
 func FuzzSegment(f *testing.F) {
 	ctx := context.Background()
@@ -129,8 +129,8 @@ func FuzzSegment(f *testing.F) {
 	})
 }
 
-// Whatever a shard's record says, sealing its dataset ends in one whose rows
-// are as many as it counts, or in an error that names it.
+// Whatever a shard's record contains, sealing its dataset gives one with as
+// many rows as it counts, or an error that names it.
 func FuzzRecord(f *testing.F) {
 	ctx := context.Background()
 	const uri = "mem://fuzz-record/d"

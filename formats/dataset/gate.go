@@ -2,10 +2,10 @@ package dataset
 
 import "fmt"
 
-// GateError says that gates refused a dataset whose rows are kept.
+// GateError reports that gates refused a dataset. Its rows are kept.
 type GateError struct {
 	URI   string
-	Gates []GateResult // the refused ones
+	Gates []GateResult // those that refused
 }
 
 func (e *GateError) Error() string {
@@ -17,12 +17,12 @@ func (e *GateError) Error() string {
 	return fmt.Sprintf("%q: gate %s refused the dataset: %s is %.4g, %s %.4g", e.URI, g.Name, g.Count, g.Value, bound, *limit)
 }
 
-// Hint is what the command line prints after the error.
+// Hint returns what the command line prints after the error.
 func (e *GateError) Hint() string {
 	return fmt.Sprintf("the rows are kept; look at them with `rollmill show`, change --%s, or read the dataset with --accept-gate %s", e.Gates[0].Name, e.Gates[0].Name)
 }
 
-// judge looks at the whole dataset with each gate. A share of nothing is 0.
+// judge evaluates each gate on the whole dataset. A share of zero rows is 0.
 func judge(m *Manifest, gates []Gate) []GateResult {
 	var out []GateResult
 	for _, g := range gates {
@@ -40,8 +40,8 @@ func judge(m *Manifest, gates []Gate) []GateResult {
 	return out
 }
 
-// number is what a gate counts: "rows", or a key of counts, drops, failures
-// or facts, in this order. What no shard counted is 0.
+// number returns the number that a gate checks: "rows", or a key of counts,
+// drops, failures or facts, in this order. A number that no shard counted is 0.
 func (m *Manifest) number(key string) float64 {
 	if key == "rows" {
 		return float64(m.Rows)

@@ -11,7 +11,7 @@ import (
 	"github.com/rollmill/rollmill/storage/fakes3"
 )
 
-// attempt writes one shard, as a command would.
+// attempt writes one shard as a command would.
 func attempt(ctx context.Context, uri string, spec Spec, o Options) (Result, error) {
 	s, err := Begin(ctx, uri, spec, o)
 	if err != nil {
@@ -26,13 +26,14 @@ func attempt(ctx context.Context, uri string, spec Spec, o Options) (Result, err
 	return s.Commit(ctx, Outcome{})
 }
 
-// TestAnotherCommandAtAnyOperation: before each operation of a command on the
-// store, another one that writes to the same place runs from its beginning to
-// its end. The first one replaces what stood or says that it came late, and
-// never reports a dataset that is not there; what stands in the end is whole.
+// TestAnotherCommandAtAnyOperation: before each storage operation of a command,
+// another command that writes to the same place runs from beginning to end. The
+// first command replaces the dataset that is there or reports that it came
+// late, and never returns a dataset that is not there; the dataset that is
+// there in the end is complete.
 func TestAnotherCommandAtAnyOperation(t *testing.T) {
 	for name, c := range map[string]struct {
-		stands bool // another dataset, which both are to replace
+		exists bool // there is another dataset that both are to replace
 		of     int
 		other  Spec
 	}{
@@ -43,9 +44,9 @@ func TestAnotherCommandAtAnyOperation(t *testing.T) {
 		"the same, two shards":       {false, 2, specOf(3)},
 	} {
 		t.Run(name, func(t *testing.T) {
-			store := fakes3.Start(t) // which no command locks
+			store := fakes3.Start(t) // no lock of this machine protects it
 			for at, last := 0, false; !last; at++ {
-				last = interleaved(t, store.URI(fmt.Sprint(at)), c.stands, c.of, c.other, at)
+				last = interleaved(t, store.URI(fmt.Sprint(at)), c.exists, c.of, c.other, at)
 				if t.Failed() {
 					t.Fatalf("before operation %d", at)
 				}
@@ -55,20 +56,20 @@ func TestAnotherCommandAtAnyOperation(t *testing.T) {
 }
 
 // interleaved reports whether the command had fewer operations.
-func interleaved(t *testing.T, uri string, stands bool, of int, other Spec, at int) bool {
+func interleaved(t *testing.T, uri string, exists bool, of int, other Spec, at int) bool {
 	ctx := context.Background()
-	if stands {
+	if exists {
 		write(ctx, t, uri, specOf(2), Options{}, 3)
 	}
-	mine := Options{Shard: of - 1, Of: of, Overwrite: stands}
+	mine := Options{Shard: of - 1, Of: of, Overwrite: exists}
 	for shard := range of - 1 {
-		_, err := attempt(ctx, uri, specOf(3), Options{Shard: shard, Of: of, Overwrite: stands})
+		_, err := attempt(ctx, uri, specOf(3), Options{Shard: shard, Of: of, Overwrite: exists})
 		check(t, err)
 	}
 	n := 0
 	mine.hook = func(string, string) error {
 		if n++; n == at+1 {
-			others := Options{Overwrite: stands}
+			others := Options{Overwrite: exists}
 			if other.Identity() == specOf(3).Identity() {
 				others.Shard, others.Of = mine.Shard, of
 			}

@@ -21,23 +21,23 @@ import (
 	"github.com/rollmill/rollmill/storage"
 )
 
-// Journal keeps finished rows of a shard durable until they are in a part.
-// Each segment is one object, whole or absent. The journal belongs to
+// Journal keeps finished rows of a shard durable until they are in a part. Each
+// segment is one object that is complete or absent. The journal belongs to
 // (identity, shard, n): the same command finds it again after a crash. Commit
 // removes it.
 //
-// Two live owners of one shard may both journal a row. Segments are ordered
-// by name, a number and the digest of the content; of rows with equal rank and equal
-// trajectory_id (equal rank alone, when T has no such column) the one in the
-// first segment is the row, and Sorted drops the others.
+// Two live owners of one shard may both journal a row. Segments are ordered by
+// name, which is a number and the digest of the content. Of rows with equal
+// rank and equal trajectory_id (equal rank alone when T has no such column)
+// Sorted yields the one in the first segment and drops the others.
 type Journal[T any] struct {
 	bucket *storage.Bucket
 	dir    string
 	set    *secret.Set
 
-	// Expected is how many rows the shard will have, when that is known. It is
-	// noted in each segment, so that a dataset that is not there yet can say
-	// how much of it is.
+	// Expected is the number of rows that the shard will have, when it is
+	// known. Each segment records it, so that the error about a dataset that is
+	// not complete yet can say how much of it exists.
 	Expected int64
 
 	mu       sync.Mutex
@@ -53,7 +53,7 @@ type segment struct {
 	size int64
 }
 
-// OpenJournal finds what earlier runs of this shard left.
+// OpenJournal returns the journal with what earlier runs of this shard left.
 func OpenJournal[T any](ctx context.Context, s *Shard) (*Journal[T], error) {
 	j := &Journal[T]{bucket: s.bucket, dir: s.run.journal(s.shard), set: s.secrets}
 	for o, err := range s.bucket.List(ctx, j.dir) {
@@ -70,8 +70,8 @@ func OpenJournal[T any](ctx context.Context, s *Shard) (*Journal[T], error) {
 	return j, nil
 }
 
-// Append makes rows durable as one segment. It is safe for concurrent use.
-// Secrets of the process are redacted in the rows.
+// Append makes rows durable as one segment. It is safe for concurrent use. It
+// redacts secrets of the process in the rows.
 func (j *Journal[T]) Append(ctx context.Context, rows []T) error {
 	if len(rows) == 0 {
 		return nil
@@ -90,7 +90,7 @@ func (j *Journal[T]) Append(ctx context.Context, rows []T) error {
 	j.next++
 	j.mu.Unlock()
 	key := fmt.Sprintf("%s%08d-%s.parquet", j.dir, n, segmentDigest(data))
-	if err := j.bucket.Create(ctx, key, data); err != nil && !errors.Is(err, storage.ErrExist) { // the same bytes
+	if err := j.bucket.Create(ctx, key, data); err != nil && !errors.Is(err, storage.ErrExist) { // the same bytes are there
 		return fmt.Errorf("journal: %w", err)
 	}
 	j.mu.Lock()
@@ -100,21 +100,22 @@ func (j *Journal[T]) Append(ctx context.Context, rows []T) error {
 	return nil
 }
 
-// segmentDigest is what a segment's name says of its content.
+// segmentDigest returns the digest of the content that a segment's name
+// contains.
 func segmentDigest(data []byte) string {
 	sum := sha256.Sum256(data)
 	return hex.EncodeToString(sum[:8])
 }
 
-// list is the segments of this moment.
+// list returns the present segments.
 func (j *Journal[T]) list() []segment {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return slices.Clone(j.segments)
 }
 
-// load reads a whole segment. One that cannot be read is an error that names
-// it: its rows were paid for, so nothing but a person may drop them.
+// load reads a whole segment. A segment that cannot be read is an error that
+// names it: generating its rows cost money, so only the user may delete them.
 func (j *Journal[T]) load(ctx context.Context, s segment) ([]T, error) {
 	place := storage.Join(j.bucket.URI(), s.key)
 	data, err := j.bucket.ReadMost(ctx, s.key, s.size)
@@ -141,8 +142,8 @@ func (j *Journal[T]) load(ctx context.Context, s segment) ([]T, error) {
 	return rows, err
 }
 
-// Rows yields every journalled row, segment by segment, unsorted. Of rows
-// journalled twice (two live owners of one shard) both come.
+// Rows yields every journalled row, segment by segment, unsorted. A row that
+// two live owners of the shard journalled is yielded twice.
 func (j *Journal[T]) Rows(ctx context.Context) iter.Seq2[*T, error] {
 	return func(yield func(*T, error) bool) {
 		for _, s := range j.list() {
@@ -160,8 +161,9 @@ func (j *Journal[T]) Rows(ctx context.Context) iter.Seq2[*T, error] {
 	}
 }
 
-// Sorted yields the rows by rising rank, those of equal rank together, in
-// bounded memory. The slice is the caller's until the next one comes.
+// Sorted yields the rows by ascending rank, those of equal rank together, in
+// bounded memory. The slice belongs to the caller until the next one is
+// yielded.
 func (j *Journal[T]) Sorted(ctx context.Context, rank func(*T) int64) iter.Seq2[[]T, error] {
 	return func(yield func([]T, error) bool) {
 		segments := j.list()
@@ -194,13 +196,13 @@ func (j *Journal[T]) Sorted(ctx context.Context, rank func(*T) int64) iter.Seq2[
 	}
 }
 
-// entry says where the row of a rank is.
+// entry is the place of the row of a rank.
 type entry struct {
 	rank         int64
 	segment, row int32
 }
 
-// index reads every segment once, and orders the rows: 16 bytes of each stay
+// index reads every segment once and sorts the rows; it keeps 16 bytes of each
 // in memory.
 func (j *Journal[T]) index(ctx context.Context, segments []segment, rank func(*T) int64) ([]entry, error) {
 	var out []entry
@@ -219,7 +221,8 @@ func (j *Journal[T]) index(ctx context.Context, segments []segment, rank func(*T
 	return out, nil
 }
 
-// idOf returns how to read a row's trajectory_id; "" for rows without one.
+// idOf returns a function that reads a row's trajectory_id; it returns "" for
+// rows without one.
 func idOf[T any]() func(*T) string {
 	f, ok := reflect.TypeFor[T]().FieldByName("TrajectoryID")
 	if !ok || f.Type.Kind() != reflect.String {
@@ -228,8 +231,8 @@ func idOf[T any]() func(*T) string {
 	return func(row *T) string { return reflect.ValueOf(row).Elem().FieldByIndex(f.Index).String() }
 }
 
-// What a segment takes in memory, about: its bytes inflated, and what a row is
-// beside its texts and tokens.
+// The approximate memory of a segment: its uncompressed bytes, and the size of
+// a row without its texts and tokens.
 const (
 	inflation = 4
 	rowBytes  = 3 << 10
@@ -237,12 +240,12 @@ const (
 
 func (s segment) decoded(rows int) int64 { return s.size*inflation + int64(rows)*rowBytes }
 
-// cacheBytes bounds what Sorted keeps decoded, as long as that is more than
-// two segments.
+// cacheBytes bounds the memory of decoded segments in Sorted, unless two
+// segments need more.
 const cacheBytes = 24 << 20
 
-// cache keeps the segments used last. Rows end in nearly the order in which
-// they are wanted, so a few suffice.
+// cache keeps the most recently used segments. Rows finish in nearly the order
+// in which they are read, so a few segments suffice.
 type cache[T any] struct {
 	journal  *Journal[T]
 	segments []segment
@@ -271,7 +274,7 @@ func (c *cache[T]) get(ctx context.Context, s int32) ([]T, error) {
 	c.bytes += c.segments[s].decoded(len(rows))
 	for c.bytes > c.limit && len(c.held) > 2 {
 		c.bytes -= c.segments[c.held[0].segment].decoded(len(c.held[0].rows))
-		c.held = slices.Delete(c.held, 0, 1) // and nothing points at it any more
+		c.held = slices.Delete(c.held, 0, 1) // and release its memory
 	}
 	return rows, nil
 }

@@ -12,15 +12,15 @@ import (
 	"github.com/rollmill/rollmill/storage"
 )
 
-const private = ".rollmill/" // what only the tool reads
+const private = ".rollmill/" // files that only the tool reads
 
-// MaxShards is the most shards that a dataset has.
+// MaxShards is the largest number of shards of a dataset.
 const MaxShards = 99999
 
-// run names one attempt to make the dataset: records of one run fit together.
-// A run that overwrites is one with the manifest that it replaces, so once
-// another manifest stands, the run can never be sealed, and what it left can
-// be removed by anybody at any time.
+// run names one attempt to make the dataset: records of one run belong
+// together. The name of a run that overwrites includes the manifest that it
+// replaces. So once there is another manifest, the run can never be sealed, and
+// any process may remove what it left at any time.
 type run struct {
 	identity string
 	of       int
@@ -34,14 +34,15 @@ func (r run) dir() string {
 	return fmt.Sprintf("%s%s-%d-%s/", private, r.identity, r.of, r.base)
 }
 
-// home is the folder of what does not depend on what is replaced.
+// home returns the folder of objects that do not depend on which dataset is
+// replaced.
 func (r run) home() string { return fmt.Sprintf("%s%s-%d/", private, r.identity, r.of) }
 
 func (r run) record(shard int) string  { return fmt.Sprintf("%sshard-%d.json", r.dir(), shard) }
 func (r run) journal(shard int) string { return fmt.Sprintf("%sjournal-%d/", r.home(), shard) }
 
-// part is the name of a part. Its last eight digits are of a digest over the
-// run and the content, so that a name is never used again for another run.
+// part returns the name of a part. Its last eight digits are a digest of the
+// run and the content, so that a name is never used again in another run.
 func (r run) part(table string, shard, seq int, digest string) string {
 	name := fmt.Sprintf("part-%05d-of-%05d-%05d%s", shard, r.of, seq, r.suffix(digest))
 	if table != "" {
@@ -55,7 +56,7 @@ func (r run) suffix(digest string) string {
 	return "-" + hex.EncodeToString(sum[:4]) + ".parquet"
 }
 
-// wrote reports whether a part with this name and content is of the run.
+// wrote reports whether a part with this name and content belongs to the run.
 func (r run) wrote(name, digest string) bool { return strings.HasSuffix(name, r.suffix(digest)) }
 
 var (
@@ -64,8 +65,8 @@ var (
 	partKey   = regexp.MustCompile(`^(_[a-z_]+/)?part-[0-9]{5}-of-[0-9]{5}-[0-9]{5}-[0-9a-f]{8}\.parquet$`)
 )
 
-// runOf takes the key of an object of a run apart. A folder of more shards
-// than a dataset has is none of ours.
+// runOf splits the key of an object of a run. It returns false for a folder
+// with more shards than a dataset may have: rollmill did not write it.
 func runOf(key string) (r run, file string, ok bool) {
 	m := runKey.FindStringSubmatch(key)
 	if m == nil {
@@ -75,7 +76,7 @@ func runOf(key string) (r run, file string, ok bool) {
 	return run{m[1], of, m[3]}, m[4], of >= 1 && of <= MaxShards
 }
 
-// recordOf is the shard whose record a file of a run is.
+// recordOf returns the shard whose record a file of a run is.
 func recordOf(r run, file string) (shard int, ok bool) {
 	m := recordKey.FindStringSubmatch(file)
 	if m == nil {
@@ -85,7 +86,7 @@ func recordOf(r run, file string) (shard int, ok bool) {
 	return shard, shard < r.of
 }
 
-// records lists the shards that have a record, by run.
+// records returns the shards that have a record, by run.
 func records(ctx context.Context, b *storage.Bucket) (map[run]map[int]bool, error) {
 	out := map[run]map[int]bool{}
 	for o, err := range b.List(ctx, private) {
@@ -118,7 +119,7 @@ func missing(have map[int]bool, of int) []int {
 	return out
 }
 
-// numbers lists shard numbers for people, "1, 2, 5-8".
+// numbers formats shard numbers for messages, "1, 2, 5-8".
 func numbers(list []int) string {
 	var out []string
 	for i := 0; i < len(list); {

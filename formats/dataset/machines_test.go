@@ -10,10 +10,10 @@ import (
 	"github.com/rollmill/rollmill/formats"
 )
 
-// TestMachinesAtOnce: four shards, each on two machines that do not know of one
-// another, as after a node that was given up for dead. Half of the second ones
-// sampled other rows. Whoever is first counts, the dataset is whole, and
-// nothing of the others is left. None of them fails.
+// TestMachinesAtOnce: four shards, each on two machines that do not know about
+// each other, as after a node was wrongly considered dead. Half of the second
+// machines sampled other rows. The first record of a shard wins, the dataset is
+// complete, and nothing of the others is left. None of them fails.
 func TestMachinesAtOnce(t *testing.T) {
 	const shards, machines, examples = 4, 2, 12
 	places(t, func(t *testing.T, uri string) {

@@ -17,8 +17,8 @@ const (
 
 // Manifest describes a complete dataset. It is a pure function of the shard
 // records. Other datasets refer to it by the SHA-256 of the bytes of the value
-// of "dataset", as they are in the file: a reader need not know every field in
-// there, and what is beside it may change.
+// of "dataset" as they are in the file, so that a reader need not know every
+// field in it, and fields next to it may change.
 type Manifest struct {
 	Format  string `json:"format"`
 	Content `json:"dataset"`
@@ -27,18 +27,18 @@ type Manifest struct {
 	Run     Run                `json:"run,omitzero"`
 
 	raw   json.RawMessage            // of Content, as stored
-	other map[string]json.RawMessage // fields beside it that a newer version added
+	other map[string]json.RawMessage // fields next to it that a newer version added
 }
 
-// Run is the run that a dataset belongs to. It is part of neither the identity
-// nor the digest. The zero Run is none.
+// Run is the run that a dataset belongs to. It is in neither the identity nor
+// the digest. The zero Run means that the dataset belongs to none.
 type Run struct {
-	ID   string `json:"id,omitempty"`   // random, of <root>/.rollmill/run.json
-	Root string `json:"root,omitempty"` // where that is; a hint, without credentials
+	ID   string `json:"id,omitempty"`   // random, from <root>/.rollmill/run.json
+	Root string `json:"root,omitempty"` // where that file is; a hint, without credentials
 }
 
-// Content is what a manifest's digest covers: what the rows are, what they
-// were made from, and where they lie. Numbers in Params are json.Number, so
+// Content is what a manifest's digest covers: what the rows are, what they were
+// made from, and which parts hold them. Numbers in Params are json.Number, so
 // that integers stay exact.
 type Content struct {
 	Kind       formats.Kind       `json:"kind"`
@@ -59,8 +59,8 @@ type Content struct {
 	Counts     map[string]int64   `json:"counts,omitempty"`   // rows by state
 	Drops      map[string]int64   `json:"drops,omitempty"`    // rows by reason
 	Failures   map[string]int64   `json:"failures,omitempty"` // rows by class
-	Facts      map[string]float64 `json:"facts,omitempty"`    // sums the stage wants known: tokens, groups, ...
-	State      json.RawMessage    `json:"state,omitempty"`    // the stage's own, the same from every shard: the curriculum, ...
+	Facts      map[string]float64 `json:"facts,omitempty"`    // sums that the stage reports: tokens, groups, ...
+	State      json.RawMessage    `json:"state,omitempty"`    // the stage's own state, the same from every shard: the curriculum, ...
 }
 
 // Table is a further table of a dataset.
@@ -79,23 +79,23 @@ type Part struct {
 	Digest    string  `json:"digest"`               // SHA-256 of the file, hex
 	Footer    string  `json:"footer_digest"`        // SHA-256 of its footer, compared whenever it is opened
 	RowGroups []int64 `json:"row_groups"`           // rows of each row group
-	BaseFirst *int64  `json:"base_first,omitempty"` // of a thin part: the base row its first row stands beside
+	BaseFirst *int64  `json:"base_first,omitempty"` // of a thin part: the base row that its first row belongs to
 }
 
-// GateResult is what a gate found.
+// GateResult is the result of evaluating a gate.
 type GateResult struct {
 	Gate
 	Value   float64 `json:"value"`
 	Refused bool    `json:"refused"`
 }
 
-// fingerprint is the digest by which other datasets refer to this one.
+// fingerprint returns the digest by which other datasets refer to this one.
 func (m *Manifest) fingerprint() string {
 	sum := sha256.Sum256(m.raw)
 	return hex.EncodeToString(sum[:])
 }
 
-// Int returns an integer among the parameters, and whether it is there.
+// Int returns an integer parameter, and whether it is there.
 func (c *Content) Int(param string) (int64, bool) {
 	n, ok := c.Params[param].(json.Number)
 	if !ok {
@@ -105,7 +105,7 @@ func (c *Content) Int(param string) (int64, bool) {
 	return v, err == nil
 }
 
-// refused lists the gates that refuse the dataset.
+// refused returns the gates that refused the dataset.
 func (m *Manifest) refused() []GateResult {
 	var out []GateResult
 	for _, g := range m.Gates {

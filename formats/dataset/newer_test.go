@@ -65,7 +65,7 @@ func readNewer(t *testing.T, d *dataset.Dataset) []datasettest.Trajectory {
 	return rows
 }
 
-// same compares rows and says which column differs.
+// same compares rows and reports the column that differs.
 func same(t *testing.T, got, want []datasettest.Trajectory) {
 	t.Helper()
 	if len(got) != len(want) {
@@ -81,7 +81,7 @@ func same(t *testing.T, got, want []datasettest.Trajectory) {
 	}
 }
 
-// writeAgain writes rows of a dataset as this version knows them.
+// writeAgain writes rows of a dataset with the columns that this version knows.
 func writeAgain(t *testing.T, uri string, write func(w *dataset.TableWriter[formats.Trajectory]) error) *dataset.Dataset {
 	t.Helper()
 	s, err := dataset.Begin(t.Context(), uri, dataset.Spec{Stage: "curate", Version: 1, Kind: formats.KindTrajectories}, dataset.Options{})
@@ -126,7 +126,8 @@ func TestColumnsOfANewerVersionAreVerifiedAndCopied(t *testing.T) {
 	}
 }
 
-// What a newer version wrote, changed in a column that this one does not know.
+// A column that this version does not know is changed in a file of a newer
+// version.
 func TestAChangeInAColumnOfANewerVersionIsNoticed(t *testing.T) {
 	for name, change := range map[string]func(*datasettest.Trajectory){
 		"plain":     func(r *datasettest.Trajectory) { r.Note = nil },
@@ -172,7 +173,7 @@ func TestAChangeInAColumnOfANewerVersionIsNoticed(t *testing.T) {
 	}
 }
 
-// Rows of this version beside rows of a newer one.
+// Rows of this version and of a newer one are in one table.
 func TestRowsOfTwoVersionsInOneTable(t *testing.T) {
 	d, want := newer(t)
 	rows, err := dataset.ReadAll[formats.Trajectory](t.Context(), d, "", d.All())

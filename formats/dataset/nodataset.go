@@ -13,8 +13,8 @@ import (
 	"github.com/rollmill/rollmill/storage"
 )
 
-// noDataset is the error of a place that holds no dataset. It says what is there
-// instead: a file, or the journal of a stage that was interrupted.
+// noDataset returns the error for a place that holds no dataset. It says what
+// is there instead: a file, or the journal of an interrupted stage.
 func noDataset(ctx context.Context, b *storage.Bucket) error {
 	rows, of, err := journalled(ctx, b)
 	if err != nil {
@@ -25,13 +25,13 @@ func noDataset(ctx context.Context, b *storage.Bucket) error {
 		return formats.Invalid(b.URI(), "run the same command again: it makes the rest", ErrIncomplete, "%d of %d attempts are journalled", rows, of)
 	case rows > 0:
 		return formats.Invalid(b.URI(), "run the same command again: it makes the rest", ErrIncomplete, "%d attempts are journalled", rows)
-	case fileName(b.URI()): // an object store does not say whether there is one
+	case fileName(b.URI()): // an object store does not say whether a prefix exists
 		return formats.Invalid(b.URI(), folderHint(b.URI()), storage.ErrNotExist, "no dataset")
 	}
 	return formats.Invalid(b.URI(), "has the stage that writes it run? a dataset is one stage's folder, such as epoch-0/rollout in the run's", storage.ErrNotExist, "no dataset")
 }
 
-// fileName reports whether a URI is called as a file is.
+// fileName reports whether a URI ends in a name like that of a file.
 func fileName(uri string) bool {
 	_, name := storage.Split(uri)
 	switch path.Ext(name) {
@@ -41,14 +41,14 @@ func fileName(uri string) bool {
 	return false
 }
 
-// inFile reports whether a read failed because a folder of its path is a file.
+// inFile reports whether a read failed because a folder in its path is a file.
 func inFile(err error) bool { return errors.Is(err, syscall.ENOTDIR) }
 
 func aFile(uri string) error {
 	return formats.Invalid(storage.Redact(uri), folderHint(uri), nil, "it is a file, and a dataset is a folder")
 }
 
-// folderHint says what to name in place of a file.
+// folderHint returns the hint that says what to name instead of a file.
 func folderHint(uri string) string {
 	hint := "a dataset is a folder with " + ManifestFile + ": name the folder"
 	folder, name := storage.Split(uri)
@@ -63,9 +63,9 @@ func folderHint(uri string) string {
 	return hint
 }
 
-// journalled counts the rows in journals here, and how many the shards that
-// have one will have; of is 0 when a journal does not say. Rows that two
-// owners of a shard both journalled count twice.
+// journalled returns the number of rows in journals here, and the number that
+// the shards with a journal will have; of is 0 when a journal does not record
+// it. Rows that two owners of a shard both journalled count twice.
 func journalled(ctx context.Context, b *storage.Bucket) (rows, of int64, err error) {
 	shards := map[string]int64{}
 	for o, err := range b.List(ctx, private) {
@@ -92,7 +92,7 @@ func journalled(ctx context.Context, b *storage.Bucket) (rows, of int64, err err
 	return rows, of, nil
 }
 
-// segmentRows reads the footer of a journal's segment.
+// segmentRows reads the row counts from the footer of a journal's segment.
 func segmentRows(ctx context.Context, b *storage.Bucket, o storage.Object) (rows, of int64, err error) {
 	src, err := b.OpenSized(ctx, o.Key, o.Size)
 	if err != nil {

@@ -20,16 +20,16 @@ func newDataset(m Manifest, uri string, b *storage.Bucket) *Dataset {
 	return &Dataset{Manifest: m, uri: uri, digest: m.fingerprint(), bucket: b}
 }
 
-// OpenOptions say how careful to be.
+// OpenOptions say which datasets Open accepts.
 type OpenOptions struct {
-	AcceptGates []string     // read although these gates refused it
+	AcceptGates []string     // read the dataset although these gates refused it
 	Kind        formats.Kind // refuse any other; "" for any
 }
 
-// Open reads the manifest at a URI, writing it first when all shard records
-// are there. A missing dataset is storage.ErrNotExist; one with missing
-// shards, of another kind, of an unknown major version or refused by a gate
-// is a formats.InputError (a *GateError for the last).
+// Open reads the manifest at a URI, and writes it first when all shard records
+// are there. A missing dataset is storage.ErrNotExist. A dataset with missing
+// shards, of another kind, of an unknown major version or refused by a gate is
+// a formats.InputError (a *GateError for the last).
 func Open(ctx context.Context, uri string, o OpenOptions) (*Dataset, error) {
 	b, err := storage.Open(ctx, uri)
 	if err != nil {
@@ -62,16 +62,16 @@ func readManifest(ctx context.Context, b *storage.Bucket) (*Manifest, error) {
 	return decodeManifest(storage.Join(b.URI(), ManifestFile), data)
 }
 
-// URI is where the dataset is, without credentials.
+// URI returns where the dataset is, without credentials.
 func (d *Dataset) URI() string { return storage.Redact(d.uri) }
 
 // Range is a run of rows in a table's order: [First, First+Rows).
 type Range struct{ First, Rows int64 }
 
-// All is the whole main table.
+// All returns the whole main table.
 func (d *Dataset) All() Range { return Range{0, d.Rows} }
 
-// Slice returns shard i of n: a run of whole row groups, so whole groups.
+// Slice returns shard i of n: consecutive whole row groups, so whole groups.
 // Every row is in exactly one slice, and slices are in row order.
 func (d *Dataset) Slice(ctx context.Context, i, n int) (Range, error) {
 	if n < 1 || i < 0 || i >= n {
@@ -81,7 +81,8 @@ func (d *Dataset) Slice(ctx context.Context, i, n int) (Range, error) {
 	return Range{first, end - first}, nil
 }
 
-// cut is where slice i of n begins: the first row group at or after its share.
+// cut returns where slice i of n begins: the first row group at or after its
+// share.
 func (d *Dataset) cut(i, n int) int64 {
 	if i == n {
 		return d.Rows

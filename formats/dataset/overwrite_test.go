@@ -19,7 +19,7 @@ func specOf(generations int) Spec {
 	return spec
 }
 
-// begun is a shard that has written a part and not ended.
+// begun returns a shard that has written a part and not ended.
 func begun(t *testing.T, uri string, spec Spec, o Options) *Shard {
 	t.Helper()
 	o.partSize = 1
@@ -33,7 +33,7 @@ func begun(t *testing.T, uri string, spec Spec, o Options) *Shard {
 	return s
 }
 
-// orphans lists the parts that a dataset does not name.
+// orphans returns the parts that a dataset does not name.
 func orphans(t *testing.T, uri string) []string {
 	t.Helper()
 	d := open(t, uri)
@@ -47,7 +47,7 @@ func orphans(t *testing.T, uri string) []string {
 }
 
 // Of two commands that overwrite one dataset, the one that ends later replaces
-// nothing: what it began with does not stand any more.
+// nothing: the dataset that it was to replace is gone.
 func TestOverwriteReplacesWhatStoodAtItsStartOrFails(t *testing.T) {
 	places(t, func(t *testing.T, uri string) {
 		ctx := context.Background()
@@ -75,8 +75,8 @@ func TestOverwriteReplacesWhatStoodAtItsStartOrFails(t *testing.T) {
 	})
 }
 
-// What a command writes that is to replace the dataset stays, also while
-// others tidy the dataset up; it is no part of the dataset until then.
+// Parts of a command that is going to replace the dataset are kept while others
+// clean up; until then they are not part of the dataset.
 func TestTidyingLeavesALiveOverwriterAlone(t *testing.T) {
 	places(t, func(t *testing.T, uri string) {
 		ctx := context.Background()
@@ -101,7 +101,7 @@ func TestTidyingLeavesALiveOverwriterAlone(t *testing.T) {
 
 // A part that a killed writer left is found, and removed by Seal or when the
 // stage is run again.
-func TestPartsThatNobodyNames(t *testing.T) {
+func TestUnnamedParts(t *testing.T) {
 	places(t, func(t *testing.T, uri string) {
 		ctx := context.Background()
 		for name, remove := range map[string]func(){
@@ -135,15 +135,15 @@ func check(t *testing.T, err error) {
 	}
 }
 
-// An answer may be lost after an object was made, and the repetition be told
-// that it exists. Whatever was lost, the dataset has its parts, and nothing
-// else is left once the command was run again.
+// A response may be lost after an object was created, and the repeated request
+// fails because the object exists. Whichever response is lost, the dataset has
+// its parts, and nothing else is left after the command was run again.
 func TestLostAnswersLoseNothing(t *testing.T) {
 	for name, lost := range map[string]error{"exists": storage.ErrExist, "temporary": storage.ErrTemporary} {
 		t.Run(name, func(t *testing.T) {
 			places(t, func(t *testing.T, uri string) {
 				for seed := range int64(8) {
-					uri := beside(uri, "-"+string(rune('a'+seed)))
+					uri := sibling(uri, "-"+string(rune('a'+seed)))
 					faults := faulty.New(faulty.Options{Seed: seed, Rate: 0.3, Ops: []string{"published"}, Err: lost})
 					ctx := storage.Wrapping(context.Background(), faults.Wrap)
 					spec := Spec{Stage: "score", Version: 1, Kind: formats.KindScores}
@@ -166,7 +166,8 @@ func TestLostAnswersLoseNothing(t *testing.T) {
 	}
 }
 
-// The same over a store whose connections break after the request was done.
+// The same for an object store whose connections break after the request was
+// executed.
 func TestLostAnswersOfAnObjectStore(t *testing.T) {
 	s := fakes3.Start(t)
 	for seed := range int64(2) {
@@ -190,8 +191,9 @@ func TestLostAnswersOfAnObjectStore(t *testing.T) {
 	}
 }
 
-// A folder that names more shards than a dataset can have is none of ours.
-func TestAFolderOfTooManyShardsIsPassedOver(t *testing.T) {
+// A folder with more shards than a dataset may have was not written by
+// rollmill.
+func TestFolderOfTooManyShardsIsIgnored(t *testing.T) {
 	ctx := context.Background()
 	b, err := storage.Open(ctx, "mem://shards/d")
 	check(t, err)

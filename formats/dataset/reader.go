@@ -57,8 +57,8 @@ func NewHeadReader[T any](ctx context.Context, d *Dataset, r Range) (*Reader[T],
 	return rd, nil
 }
 
-// Read fills rows, returning how many it set, and io.EOF after the last.
-// A damaged part is a formats.InputError with part and row.
+// Read fills rows and returns how many it set, and io.EOF after the last row. A
+// damaged part is a formats.InputError with part and row.
 func (r *Reader[T]) Read(rows []T) (int, error) {
 	n := 0
 	for n < len(rows) {
@@ -111,11 +111,12 @@ func (r *Reader[T]) open() error {
 	return nil
 }
 
-// fetchAhead is how much of a part in an object store is fetched at once.
+// fetchAhead is how many bytes of a part in an object store are fetched at
+// once.
 const fetchAhead = 32 << 20
 
-// openPart opens a part and holds it against the manifest, whose word for its
-// size saves a request.
+// openPart opens a part and compares it with the manifest. It takes the size
+// from the manifest, which saves a request.
 func (d *Dataset) openPart(ctx context.Context, p Part) (storage.Reader, *parquet.File, error) {
 	place := storage.Join(d.URI(), p.Name)
 	src, err := d.bucket.OpenSized(ctx, p.Name, p.Bytes)
@@ -139,9 +140,9 @@ func (d *Dataset) openPart(ctx context.Context, p Part) (storage.Reader, *parque
 	return src, f, nil
 }
 
-// checkPart holds a part's footer against the manifest, and against the schema
-// that its writer had: a column that is missing must be one that was added
-// later, else its rows would be read as if it were null.
+// checkPart compares a part's footer with the manifest and with the schema of
+// its writer. A missing column must be one that was added later; otherwise its
+// rows would be read as if it were null.
 func (d *Dataset) checkPart(f *parquet.File, p Part, place string) error {
 	if f.Rows() != p.Rows {
 		return formats.Invalid(place, "", nil, "the part has %d rows; the manifest says %d", f.Rows(), p.Rows)
@@ -163,8 +164,8 @@ func (d *Dataset) checkPart(f *parquet.File, p Part, place string) error {
 	return nil
 }
 
-// explain tells a part that is gone, or is not the one that was written, from
-// one that could not be read.
+// explain distinguishes a part that is gone or was replaced from one that could
+// not be read.
 func (d *Dataset) explain(ctx context.Context, p Part, err error) error {
 	place := storage.Join(d.URI(), p.Name)
 	o, statErr := d.bucket.Stat(ctx, p.Name)
@@ -177,7 +178,7 @@ func (d *Dataset) explain(ctx context.Context, p Part, err error) error {
 	return err
 }
 
-// advance closes the part, which has given all its rows.
+// advance closes the part after its last row.
 func (r *Reader[T]) advance() error {
 	if p := r.parts[r.part]; r.next < r.end && r.next < r.first+p.Rows {
 		return formats.Invalid(storage.Join(r.d.URI(), p.Name), "", nil, "the part ended at row %d of %d", r.next-r.first, p.Rows)
@@ -195,7 +196,8 @@ func (r *Reader[T]) Close() error {
 	return err
 }
 
-// ReadAll reads a range into memory; for tables known to be small.
+// ReadAll reads a range into memory; use it for tables that are known to be
+// small.
 func ReadAll[T any](ctx context.Context, d *Dataset, table string, r Range) ([]T, error) {
 	rd, err := NewReader[T](ctx, d, table, r)
 	if err != nil {
@@ -205,8 +207,8 @@ func ReadAll[T any](ctx context.Context, d *Dataset, table string, r Range) ([]T
 	return drain(rd.Read, r.Rows)
 }
 
-// drain reads to the end. How many rows there are is a claim: memory grows
-// with those that come.
+// drain reads to the end. The claimed number of rows may be wrong, so memory
+// grows with the rows that are actually read.
 func drain[T any](read func([]T) (int, error), claimed int64) ([]T, error) {
 	rows := make([]T, 0, min(claimed, 4096))
 	for {
@@ -224,7 +226,7 @@ func drain[T any](read func([]T) (int, error), claimed int64) ([]T, error) {
 	}
 }
 
-// Groups calls f with each run of neighbouring rows for which key gives the
+// Groups calls f with each sequence of adjacent rows for which key returns the
 // same string. The slice is reused between calls.
 func Groups[T any](ctx context.Context, d *Dataset, table string, r Range, key func(*T) string, f func(first int64, rows []T) error) error {
 	rd, err := NewReader[T](ctx, d, table, r)

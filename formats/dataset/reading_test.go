@@ -73,7 +73,7 @@ func TestVolatileColumnsDoNotCount(t *testing.T) {
 	}
 }
 
-func TestVersionsThatAreNotReadHere(t *testing.T) {
+func TestUnsupportedVersions(t *testing.T) {
 	ctx := context.Background()
 	b, err := storage.Open(ctx, "mem://versions/d")
 	if err != nil {
@@ -122,7 +122,8 @@ func TestPartsRollOver(t *testing.T) {
 	})
 }
 
-// Light chunks wait in memory for their part's end, so there are not many.
+// Light chunks are held in memory until their part ends, so their number is
+// limited.
 func TestPartsEndBeforeTheyFillTheMemory(t *testing.T) {
 	s, err := Begin(t.Context(), "mem://held/d", wideSpec(), Options{partHeld: 4000})
 	if err != nil {
@@ -148,7 +149,8 @@ func TestPartsEndBeforeTheyFillTheMemory(t *testing.T) {
 	}
 }
 
-// A shard without rows still has a part: readers of plain Parquet find columns.
+// A shard without rows still has a part, so that readers of plain Parquet find
+// columns.
 func TestNoRows(t *testing.T) {
 	ctx := context.Background()
 	places(t, func(t *testing.T, uri string) {

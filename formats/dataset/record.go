@@ -10,13 +10,13 @@ import (
 	"github.com/rollmill/rollmill/storage"
 )
 
-// record is what one shard leaves: everything that the manifest needs.
+// record is what a shard contributes to the manifest.
 type record struct {
-	Manifest     // of this shard's rows alone
+	Manifest     // of this shard's rows only
 	Shard    int `json:"shard"`
 }
 
-// record describes a shard whose tables are finished.
+// record returns the record of a shard whose tables are finished.
 func (s *Shard) record(o Outcome) record {
 	r := record{Shard: s.shard, Manifest: Manifest{Format: Format, Timings: o.Timings, Run: s.spec.Run, Content: Content{
 		Kind: s.spec.Kind, Schema: formats.SchemaVersion, Stage: s.spec.Stage, Version: s.spec.Version,
@@ -43,8 +43,9 @@ func (s *Shard) record(o Outcome) record {
 	return r
 }
 
-// merge makes the manifest of all shards' records, in shard order. It depends
-// on nothing else: whoever merges the same records gets the same bytes.
+// merge returns the manifest made from all shards' records, in shard order. It
+// depends on nothing else: every process that merges the same records gets the
+// same bytes.
 func merge(all []record) Manifest {
 	m := all[0].Manifest
 	for _, r := range all[1:] {
@@ -116,7 +117,7 @@ func readAllRecords(ctx context.Context, b *storage.Bucket, r run) ([]record, er
 		if all[i], err = readRecord(ctx, b, r, i); err != nil {
 			return nil, err
 		}
-		if formats.Newer(all[i].Schema, formats.SchemaVersion) { // what it says besides would be lost in the manifest
+		if formats.Newer(all[i].Schema, formats.SchemaVersion) { // its other fields would be lost in the manifest
 			return nil, formats.Invalid(storage.Join(b.URI(), r.record(i)), "run `rollmill seal` with the version that wrote it", nil,
 				"the record has schema %s; this rollmill makes manifests of schema %s", all[i].Schema, formats.SchemaVersion)
 		}

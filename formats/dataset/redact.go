@@ -26,7 +26,8 @@ func redactRows[T any](s *secret.Set, rows []T) {
 }
 
 // redacted returns the spec as it may be stored: without secrets, and without
-// what the config file expanded. The identity is that of the real text.
+// values that the config file expanded from the environment. The identity is
+// that of the original spec.
 func (s Spec) redacted(set *secret.Set) Spec {
 	if !set.Settings().Known() {
 		return s

@@ -10,7 +10,7 @@ import (
 	"github.com/rollmill/rollmill/storage"
 )
 
-// What came out of ${TOKEN} decides the identity and is stored nowhere.
+// The value of ${TOKEN} is part of the identity and is not stored anywhere.
 func TestSecretsInSettingsAreNotStored(t *testing.T) {
 	uri := "mem://" + t.Name() + "/d"
 	spec := Spec{Stage: "rollout", Version: 1, Kind: formats.KindTrajectories,

@@ -12,15 +12,16 @@ import (
 	"github.com/rollmill/rollmill/storage"
 )
 
-// Ref points at the dataset from one that will be at uri: relative when both
-// share a parent folder, so that the folder can be moved.
+// Ref returns a reference to the dataset for a dataset that will be at a URI.
+// It is relative when both have a common parent folder, so that the folder can
+// be moved.
 func (d *Dataset) Ref(role, from string) Ref {
 	return Ref{Role: role, URI: relative(storage.Redact(from), d.URI()), Identity: d.Identity,
 		Digest: d.digest, RowsDigest: d.RowsDigest.String()}
 }
 
-// place splits a URI into what two places must share to be related, the path
-// from there, and the query.
+// place splits a URI into the part that two places must have in common to be
+// related, the path from there, and the query.
 func place(uri string) (root, p, query string) {
 	if local, is, err := storage.Path(uri); is && err == nil {
 		if abs, err := filepath.Abs(local); err == nil {
@@ -56,7 +57,7 @@ func relative(from, to string) string {
 	return strings.TrimSuffix(up+strings.Join(b[shared:], "/"), "/")
 }
 
-// resolve turns a Ref's URI into one that can be opened.
+// resolve returns the URI of a Ref in a form that can be opened.
 func (d *Dataset) resolve(ref string) string {
 	if !strings.HasPrefix(ref, "../") {
 		return ref
@@ -76,9 +77,9 @@ func (d *Dataset) resolve(ref string) string {
 	return root + p
 }
 
-// OpenBase opens the wide dataset that a thin one is aligned with. One that
-// is gone or whose manifest changed is a formats.InputError naming both. A
-// wide dataset is its own base.
+// OpenBase opens the wide dataset that a thin one is aligned with. If that is
+// gone or its manifest changed, the error is a formats.InputError that names
+// both. A wide dataset is its own base.
 func (d *Dataset) OpenBase(ctx context.Context) (*Dataset, error) {
 	if d.Base == nil {
 		if d.Kind != formats.KindTrajectories {
@@ -89,7 +90,7 @@ func (d *Dataset) OpenBase(ctx context.Context) (*Dataset, error) {
 	return d.follow(ctx, *d.Base)
 }
 
-// OpenInput opens the input with a role, checked in the same way.
+// OpenInput opens the input with a role, with the same checks.
 func (d *Dataset) OpenInput(ctx context.Context, role string) (*Dataset, error) {
 	for _, r := range d.Inputs {
 		if r.Role == role {
@@ -99,24 +100,23 @@ func (d *Dataset) OpenInput(ctx context.Context, role string) (*Dataset, error) 
 	return nil, formats.Invalid(d.URI(), "", nil, "the manifest names no input %q", role)
 }
 
-// OpenRef opens what one of the manifest's inputs points at, checked in the
-// same way.
+// OpenRef opens one of the manifest's inputs, with the same checks.
 func (d *Dataset) OpenRef(ctx context.Context, r Ref) (*Dataset, error) { return d.follow(ctx, r) }
 
-// Is tells whether a Ref points at this dataset, as it is now.
+// Is reports whether a Ref refers to this dataset in its present state.
 func (d *Dataset) Is(r *Ref) bool { return r != nil && d.digest == r.Digest }
 
-// follow opens what a Ref points at: where the context says, or where the Ref
-// says if that may be asked (see Follows). Gates that refused it do not
-// count: who made this dataset from it has accepted them.
+// follow opens the dataset that a Ref refers to: among the bases of the
+// context, or at the Ref's URI if that may be read (see Follows). It ignores
+// gates that refused it: the user accepted them when this dataset was made.
 func (d *Dataset) follow(ctx context.Context, r Ref) (*Dataset, error) {
 	if out, err := d.given(ctx, r); out != nil || err != nil {
 		return out, err
 	}
 	uri := d.resolve(r.URI)
 	if !Follows(d.uri, uri) {
-		return nil, formats.Invalid(d.URI(), fmt.Sprintf("if you trust that place, say --base %q, or where a copy of it is", storage.Redact(uri)), nil,
-			"its %s is at %q, in another store or at another endpoint, where a manifest alone sends nobody", r.Role, storage.Redact(uri))
+		return nil, formats.Invalid(d.URI(), fmt.Sprintf("if you trust that place, pass --base %q, or the URI of a copy", storage.Redact(uri)), nil,
+			"its %s is at %q, in another store or at another endpoint, and a manifest alone causes no requests there", r.Role, storage.Redact(uri))
 	}
 	b, err := storage.Open(ctx, uri)
 	if err != nil {
@@ -139,15 +139,15 @@ func (d *Dataset) follow(ctx context.Context, r Ref) (*Dataset, error) {
 
 type basesKey struct{}
 
-// WithBases returns a context in which datasets that others refer to are also
-// looked for at URIs, wherever these are: what has the digest that is wanted is
-// taken.
+// WithBases returns a context in which referenced datasets are also looked for
+// at these URIs, in any store. A dataset there is used if it has the digest
+// that the reference names.
 func WithBases(ctx context.Context, uris []string) context.Context {
 	return context.WithValue(ctx, basesKey{}, uris)
 }
 
-// given opens what a Ref points at among the bases of the context; nil when it
-// is none of them.
+// given opens the dataset that a Ref refers to among the bases of the context;
+// it returns nil when it is not there.
 func (d *Dataset) given(ctx context.Context, r Ref) (*Dataset, error) {
 	uris, _ := ctx.Value(basesKey{}).([]string)
 	for _, uri := range uris {
@@ -166,7 +166,7 @@ func (d *Dataset) given(ctx context.Context, r Ref) (*Dataset, error) {
 	return nil, nil
 }
 
-// checkSizes lists the parts once and compares their sizes.
+// checkSizes lists the parts once and compares their sizes with the manifest.
 func (d *Dataset) checkSizes(ctx context.Context, by *Dataset, r Ref) error {
 	sizes := map[string]int64{}
 	for o, err := range d.bucket.List(ctx, "part-") {

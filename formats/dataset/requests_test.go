@@ -13,8 +13,8 @@ import (
 	"github.com/rollmill/rollmill/storage/fakes3"
 )
 
-// A few columns of a part in an object store take three requests, whatever
-// the number of row groups.
+// Reading a few columns of a part in an object store takes three requests,
+// whatever the number of row groups.
 func TestPrunedReadsTakeThreeRequestsAPart(t *testing.T) {
 	ctx := context.Background()
 	uri := "mem://" + t.Name() + "/d"
@@ -55,8 +55,8 @@ func TestPrunedReadsTakeThreeRequestsAPart(t *testing.T) {
 	}
 }
 
-// A part that fits in what is read for its footer takes one request, and
-// none to learn its size.
+// A part that fits into what is read for its footer takes one request, and none
+// for its size.
 func TestASmallPartTakesOneRequest(t *testing.T) {
 	d, asked := smallPart(t, fakes3.Start(t).URI("small/d"))
 	if err := readIDs(t, d); err != nil {
@@ -67,9 +67,9 @@ func TestASmallPartTakesOneRequest(t *testing.T) {
 	}
 }
 
-// Without a request for the size, a part that is gone or was changed in size
-// is still called that.
-func TestAPartThatIsNotTheOneWrittenIsCalledThat(t *testing.T) {
+// Without a request for the size, a part that is gone or has another size is
+// still reported as such.
+func TestReplacedPartIsReported(t *testing.T) {
 	for _, c := range []struct {
 		change func(*Dataset) error
 		want   string

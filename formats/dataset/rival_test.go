@@ -67,7 +67,7 @@ func TestUnsealedShardsOfAnotherIdentity(t *testing.T) {
 	})
 }
 
-// Of two datasets begun at one URI, neither to overwrite, the first stands.
+// Of two datasets begun at one URI without overwriting, the first wins.
 func TestTwoIdentitiesAtOnce(t *testing.T) {
 	ctx := context.Background()
 	places(t, func(t *testing.T, uri string) {
@@ -94,7 +94,7 @@ func TestTwoIdentitiesAtOnce(t *testing.T) {
 	})
 }
 
-// The same dataset in another number of shards is the same dataset.
+// The same dataset in another number of shards counts as the same dataset.
 func TestAnotherNumberOfShards(t *testing.T) {
 	ctx := context.Background()
 	places(t, func(t *testing.T, uri string) {

@@ -4,18 +4,19 @@ import (
 	"github.com/rollmill/rollmill/formats"
 )
 
-// RowCheck holds the rows of a wide dataset against its manifest, for whoever
-// reads them all anyway, in order: as Verify does, without reading them again.
+// RowCheck compares the rows of a wide dataset with its manifest, for a caller
+// that reads all of them in order anyway. It does the same as Verify without
+// another read.
 type RowCheck struct {
 	d    *Dataset
 	sum  formats.RowsDigest
 	rows int64
 }
 
-// NewRowCheck begins one.
+// NewRowCheck returns a check that has seen no rows.
 func NewRowCheck(d *Dataset) *RowCheck { return &RowCheck{d: d} }
 
-// Add takes in the next rows.
+// Add counts the next rows.
 func (c *RowCheck) Add(rows []formats.Trajectory) {
 	for i := range rows {
 		c.sum.Add(formats.Digest(&rows[i]))
@@ -23,8 +24,8 @@ func (c *RowCheck) Add(rows []formats.Trajectory) {
 	c.rows += int64(len(rows))
 }
 
-// End is a formats.InputError when the rows are not those that the manifest
-// names.
+// End returns a formats.InputError when the rows are not those that the
+// manifest describes.
 func (c *RowCheck) End() error {
 	const hint = "the manifest or a part was changed: make the dataset again, or put it back from a copy; `rollmill audit` says which part it is"
 	switch {
@@ -36,7 +37,7 @@ func (c *RowCheck) End() error {
 	return nil
 }
 
-// CheckCounts compares the manifest's number of rows with those of its parts.
+// CheckCounts compares the manifest's number of rows with that of its parts.
 func (d *Dataset) CheckCounts() error {
 	var rows int64
 	for _, p := range d.Parts {

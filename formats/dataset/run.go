@@ -27,8 +27,8 @@ const (
 	maxRunFile = 64 << 10
 )
 
-// runFile is the content of RunFile: the id, and where the root was when the
-// id was made. A root that was moved or copied says so by lying elsewhere.
+// runFile is the content of RunFile: the id, and where the root was when the id
+// was made. The root was moved or copied if it is elsewhere now.
 type runFile struct {
 	Format string `json:"format"`
 	Run
@@ -36,8 +36,8 @@ type runFile struct {
 
 var runID = regexp.MustCompile(`^[0-9a-f]{32}$`)
 
-// OpenRun returns the run whose root is at a URI, giving it an id when it has
-// none. Of racing callers one makes the id, and all return it.
+// OpenRun returns the run whose root is at a URI, and gives it an id if it has
+// none. Of concurrent callers one makes the id, and all return it.
 func OpenRun(ctx context.Context, root string) (Run, error) {
 	b, err := storage.Open(ctx, root)
 	if err != nil {
@@ -48,7 +48,7 @@ func OpenRun(ctx context.Context, root string) (Run, error) {
 		id := strings.ReplaceAll(uuid.NewString(), "-", "")
 		made := runFile{runFormat, Run{ID: id, Root: hint(ctx, absolute(root))}}
 		if err = b.Create(ctx, RunFile, encode(made)); errors.Is(err, storage.ErrExist) {
-			made.Run, err = readRun(ctx, b) // another was faster
+			made.Run, err = readRun(ctx, b) // another process was faster
 		}
 		r = made.Run
 	}
@@ -76,8 +76,8 @@ func readRun(ctx context.Context, b *storage.Bucket) (Run, error) {
 
 const damagedRun = "put it back from a backup: the datasets of the run hold its id, and its ledger is found by it; or name the ledger with --ledger"
 
-// hint returns a root as it may be stored: unchanged, or "" when any part of
-// it may be a secret. A root without its secret would be of no use.
+// hint returns a root as it may be stored: unchanged, or "" when any part of it
+// may be a secret. A root without its secret would be useless.
 func hint(ctx context.Context, root string) string {
 	_, query, _ := strings.Cut(root, "?")
 	text, err := url.QueryUnescape(query)
@@ -87,13 +87,13 @@ func hint(ctx context.Context, root string) string {
 	return root
 }
 
-// stored is the run as a dataset may hold it.
+// stored returns the run as a dataset may hold it.
 func (r Run) stored(ctx context.Context) Run {
 	r.Root = hint(ctx, r.Root)
 	return r
 }
 
-// RunOf returns the first run that is one: that of a thin dataset, else of its
+// RunOf returns the first run that is set: that of a thin dataset, else of its
 // base, and so on. A nil dataset has none.
 func RunOf(all ...*Dataset) Run {
 	for _, d := range all {
@@ -104,16 +104,16 @@ func RunOf(all ...*Dataset) Run {
 	return Run{}
 }
 
-// EpochFolder is the name of an epoch's folder in the folder of its run.
+// EpochFolder returns the name of an epoch's folder in the folder of its run.
 func EpochFolder(e int) string { return epochPrefix + strconv.Itoa(e) }
 
 const epochPrefix = "epoch-"
 
 var epochFolder = regexp.MustCompile("^" + epochPrefix + "[0-9]+$")
 
-// RootOf returns the root of the run that a dataset at a URI belongs to by its
-// place: the folder above the nearest epoch-<e>, else the dataset's parent. A
-// local one is absolute.
+// RootOf returns the root of the run that a dataset at a URI belongs to
+// according to its path: the folder above the nearest epoch-<e>, else the
+// dataset's parent. A local root is absolute.
 func RootOf(uri string) string {
 	parent := ""
 	for dir, child := range above(uri) {
@@ -130,8 +130,8 @@ func RootOf(uri string) string {
 	return parent
 }
 
-// ParentOf returns the folder that holds a dataset or, when that is an epoch's,
-// the folder above it.
+// ParentOf returns the folder that holds a dataset or, when that is an epoch's
+// folder, the folder above it.
 func ParentOf(uri string) string {
 	dir, _ := storage.Split(uri)
 	if parent, name := storage.Split(dir); epochFolder.MatchString(name) {
@@ -140,8 +140,9 @@ func ParentOf(uri string) string {
 	return dir
 }
 
-// above yields the folders above a URI, the nearest first, and what each is
-// the folder of. Local ones are absolute paths; the top of a bucket is the last.
+// above yields the folders above a URI, the nearest first, each with the URI
+// below it on the way. Local ones are absolute paths; the top of a bucket is
+// the last.
 func above(uri string) iter.Seq2[string, string] {
 	return func(yield func(dir, child string) bool) {
 		child := absolute(uri)
@@ -156,8 +157,8 @@ func above(uri string) iter.Seq2[string, string] {
 	}
 }
 
-// absolute is a URI as it is understood in any working folder, a local one as
-// a path.
+// absolute returns a URI that does not depend on the working folder; a local
+// one as a path.
 func absolute(uri string) string {
 	if local, is, err := storage.Path(uri); is && err == nil {
 		if abs, err := filepath.Abs(local); err == nil {

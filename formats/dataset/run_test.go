@@ -15,8 +15,8 @@ import (
 	"github.com/rollmill/rollmill/storage/fakes3"
 )
 
-// TestRacingCallersShareOneRunID: whoever opens a run first makes its id, and
-// nobody has another, now or later.
+// TestRacingCallersShareOneRunID: the first caller that opens a run makes its
+// id, and all callers return it, then and later.
 func TestRacingCallersShareOneRunID(t *testing.T) {
 	for name, root := range map[string]string{"disk": t.TempDir(), "memory": "mem://racing/run", "bucket": fakes3.Start(t).URI("run")} {
 		t.Run(name, func(t *testing.T) {
@@ -53,7 +53,8 @@ func copied(t *testing.T, from, to string) {
 	}
 }
 
-// TestARunIsFoundByItsID looks from where datasets and copies of them may lie.
+// TestARunIsFoundByItsID looks from the places where datasets and copies of
+// them may be.
 func TestARunIsFoundByItsID(t *testing.T) {
 	fresh := func(t *testing.T) (root string, r dataset.Run) {
 		root = filepath.Join(t.TempDir(), "root")
@@ -117,7 +118,7 @@ func TestARunIsFoundByItsID(t *testing.T) {
 		copy := filepath.Join(t.TempDir(), "copy")
 		copied(t, root, copy)
 		refused(t, copy+"/epoch-0/curate", r, root, copy)
-		made, err := dataset.OpenRun(t.Context(), copy) // a dataset that was made there knows of no other root
+		made, err := dataset.OpenRun(t.Context(), copy) // a dataset made there records no other root
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -154,7 +155,7 @@ func TestARunIsFoundByItsID(t *testing.T) {
 	})
 }
 
-// TestARecordedRootIsFollowedWithinItsStoreOnly: a manifest cannot send
+// TestARecordedRootIsFollowedWithinItsStoreOnly: a manifest cannot cause
 // requests to another host.
 func TestARecordedRootIsFollowedWithinItsStoreOnly(t *testing.T) {
 	mine, other := fakes3.Start(t), fakes3.Start(t)
@@ -177,7 +178,7 @@ func TestARecordedRootIsFollowedWithinItsStoreOnly(t *testing.T) {
 	if root, err := dataset.FindRun(t.Context(), other.URI("elsewhere/curate"), r); err != nil || root != r.Root {
 		t.Errorf("in its own store: %q, %v", root, err)
 	}
-	told := strings.Replace(r.Root, "us-east-1", "us-west-2", 1) // the same place in other words
+	told := strings.Replace(r.Root, "us-east-1", "us-west-2", 1) // the same place, spelled differently
 	for _, told := range [][]string{nil, {told}} {
 		if root, err := dataset.FindRun(t.Context(), other.URI("run/epoch-0/curate"), r, told...); err != nil || root != r.Root {
 			t.Errorf("beneath it: %q, %v", root, err)
@@ -188,7 +189,7 @@ func TestARecordedRootIsFollowedWithinItsStoreOnly(t *testing.T) {
 	}
 }
 
-// TestARootWithASecretIsNotRecorded: the hint is left out, the id stays.
+// TestARootWithASecretIsNotRecorded: the hint is left out and the id is kept.
 func TestARootWithASecretIsNotRecorded(t *testing.T) {
 	secrets := &secret.Set{}
 	secrets.Add("TEAM_TOKEN", "wanderlust-42")
@@ -230,7 +231,7 @@ func ofRun(ctx context.Context, t *testing.T, uri string, r dataset.Run) *datase
 }
 
 // TestTheRunIsNoPartOfADatasetsIdentity: the same rows in two runs are the same
-// dataset, and refer to one another as such.
+// dataset, and references between them are accepted.
 func TestTheRunIsNoPartOfADatasetsIdentity(t *testing.T) {
 	dir := t.TempDir()
 	one := ofRun(t.Context(), t, dir+"/one", dataset.Run{ID: strings.Repeat("1", 32), Root: "/one"})
@@ -243,7 +244,7 @@ func TestTheRunIsNoPartOfADatasetsIdentity(t *testing.T) {
 	}
 }
 
-// TestRootOf is where a run's root is by the place of a dataset.
+// TestRootOf checks which root follows from the place of a dataset.
 func TestRootOf(t *testing.T) {
 	for uri, want := range map[string]string{
 		"/r/epoch-0/rollout":              "/r",

@@ -10,10 +10,10 @@ import (
 	"github.com/rollmill/rollmill/storage"
 )
 
-// Seal writes the manifest of a dataset whose shard records are all there,
-// and tidies up: what a killed writer left is removed. A dataset with missing
-// shards is a formats.InputError that names them; one that is sealed already is
-// only tidied.
+// Seal writes the manifest of a dataset whose shard records are all there, and
+// removes what killed writers left. A dataset with missing shards is a
+// formats.InputError that names them; one that is already sealed is only
+// cleaned up.
 func Seal(ctx context.Context, uri string) (*Dataset, error) {
 	b, err := storage.Open(ctx, uri)
 	if err != nil {
@@ -26,8 +26,8 @@ func Seal(ctx context.Context, uri string) (*Dataset, error) {
 	return newDataset(*m, uri, b), tidy(ctx, b, m)
 }
 
-// find returns the manifest that stands at a place, writing it first when
-// some run's records are complete.
+// find returns the manifest at a place, and writes it first when the records of
+// a run are complete.
 func find(ctx context.Context, b *storage.Bucket) (*Manifest, error) {
 	m, err := readManifest(ctx, b)
 	if inFile(err) {
@@ -46,8 +46,8 @@ func find(ctx context.Context, b *storage.Bucket) (*Manifest, error) {
 	runs := sortedRuns(found)
 	for _, r := range runs {
 		if len(found[r]) == r.of {
-			m, err := publish(ctx, b, r, stand{})
-			if errors.Is(err, storage.ErrNotExist) { // another run was sealed first, and this one's records are removed
+			m, err := publish(ctx, b, r, current{})
+			if errors.Is(err, storage.ErrNotExist) { // another run was sealed first, and the records of this one were removed
 				return readManifest(ctx, b)
 			}
 			return m, err
@@ -56,7 +56,7 @@ func find(ctx context.Context, b *storage.Bucket) (*Manifest, error) {
 	return nil, incomplete(b, runs[0], missing(found[runs[0]], runs[0].of))
 }
 
-// ErrIncomplete marks a dataset of which shards are missing.
+// ErrIncomplete marks a dataset with missing shards.
 var ErrIncomplete = errors.New("the dataset is incomplete")
 
 func incomplete(b *storage.Bucket, r run, shards []int) error {
@@ -68,14 +68,14 @@ func incomplete(b *storage.Bucket, r run, shards []int) error {
 		"%s %s of %d missing", word, numbers(shards), r.of)
 }
 
-// settle returns the manifest of a run, writing it when the records of all
-// shards are there, or says which are missing. When another manifest stands
-// than the one that the run replaces, that is an *ExistsError. shard is one
-// whose record was there a moment ago: only who replaced the manifest can have
-// removed it.
+// settle returns the manifest of a run, which it writes when the records of all
+// shards are there, or returns the missing shards. It is an *ExistsError when
+// there is another manifest than the one that the run replaces. shard is one
+// whose record was there a moment ago: only the process that replaced the
+// manifest can have removed it.
 func settle(ctx context.Context, b *storage.Bucket, r run, shard int) (*Manifest, []int, error) {
 	for {
-		now, err := standing(ctx, b)
+		now, err := readCurrent(ctx, b)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -89,16 +89,16 @@ func settle(ctx context.Context, b *storage.Bucket, r run, shard int) (*Manifest
 		if !slices.Contains(list, shard) && !errors.Is(err, storage.ErrNotExist) {
 			return m, list, err
 		}
-		again, look := standing(ctx, b)
+		again, look := readCurrent(ctx, b)
 		if look != nil || again.generation == now.generation {
 			return nil, list, errors.Join(err, look)
 		}
 	}
 }
 
-// seal publishes a run in place of what stands, or says which shards are
-// missing.
-func (r run) seal(ctx context.Context, b *storage.Bucket, now stand) (*Manifest, []int, error) {
+// seal publishes a run in place of the current dataset, or returns the missing
+// shards.
+func (r run) seal(ctx context.Context, b *storage.Bucket, now current) (*Manifest, []int, error) {
 	found, err := records(ctx, b)
 	if err != nil {
 		return nil, nil, err
@@ -110,9 +110,9 @@ func (r run) seal(ctx context.Context, b *storage.Bucket, now stand) (*Manifest,
 	return m, nil, err
 }
 
-// late is the error of a run whose turn is over: another manifest stands than
-// the one that it was to replace.
-func late(b *storage.Bucket, now stand, r run) error {
+// late returns the error of a run that can no longer be sealed: there is
+// another manifest than the one that it was to replace.
+func late(b *storage.Bucket, now current, r run) error {
 	e := &ExistsError{URI: b.URI(), New: r.identity, Sealed: true, Late: true, Old: "unknown"}
 	if now.manifest != nil {
 		e.Old = now.manifest.Identity
@@ -120,10 +120,11 @@ func late(b *storage.Bucket, now stand, r run) error {
 	return e
 }
 
-// publish makes a complete run visible in place of what stood a moment ago,
-// and tidies up. A crash leaves either the old manifest, and the next finisher
-// starts over, or the new one, and the next of this identity tidies up.
-func publish(ctx context.Context, b *storage.Bucket, r run, now stand) (*Manifest, error) {
+// publish makes a complete run visible in place of the dataset that was there a
+// moment ago, and cleans up. After a crash there is either the old manifest,
+// and the next process that finishes a shard starts over, or the new one, and
+// the next process of this identity cleans up.
+func publish(ctx context.Context, b *storage.Bucket, r run, now current) (*Manifest, error) {
 	all, err := readAllRecords(ctx, b, r)
 	if err != nil {
 		return nil, err
@@ -142,14 +143,14 @@ func publish(ctx context.Context, b *storage.Bucket, r run, now stand) (*Manifes
 			return nil, err
 		}
 		before := now.generation
-		if now, err = standing(ctx, b); err != nil {
+		if now, err = readCurrent(ctx, b); err != nil {
 			return nil, err
 		}
 		switch {
-		case now.manifest != nil && now.manifest.Identity == r.identity: // another finisher was faster
+		case now.manifest != nil && now.manifest.Identity == r.identity: // another process sealed it first
 			return now.manifest, tidy(ctx, b, now.manifest)
 		case now.generation != before:
 			return nil, late(b, now, r)
-		} // else its gates were judged anew
+		} // else its gates were evaluated again
 	}
 }

@@ -9,20 +9,20 @@ import (
 	"github.com/rollmill/rollmill/storage"
 )
 
-// Slot is one small object by which those who want to write the same shard
-// agree who does. It decides no row: whoever writes, the first record stands.
+// Slot is one small object by which writers of the same shard agree which one
+// writes. It does not decide rows: whichever writes, the first record wins.
 // Sealing the dataset removes it.
 type Slot struct {
 	bucket *storage.Bucket
 	key    string
 }
 
-// Slot is the shard's.
+// Slot returns the slot of the shard.
 func (s *Shard) Slot() Slot {
 	return Slot{s.bucket, fmt.Sprintf("%slease-%d.json", s.run.home(), s.shard)}
 }
 
-// Read returns what the slot holds, nil when it holds nothing.
+// Read returns the content of the slot, nil when it is empty.
 func (l Slot) Read(ctx context.Context) ([]byte, error) {
 	data, err := l.bucket.ReadMost(ctx, l.key, 1<<20)
 	if errors.Is(err, storage.ErrNotExist) {
@@ -31,14 +31,14 @@ func (l Slot) Read(ctx context.Context) ([]byte, error) {
 	return data, err
 }
 
-// Swap puts next in place of exactly old, and reports whether it did; nil is an
-// empty slot.
+// Swap replaces old, the exact content, by next, and reports whether it did;
+// nil is an empty slot.
 func (l Slot) Swap(ctx context.Context, old, next []byte) (bool, error) {
 	var err error
 	switch {
 	case old == nil:
 		if err = l.bucket.Create(ctx, l.key, next); errors.Is(err, storage.ErrExist) {
-			now, err := l.Read(ctx) // perhaps ours, and its answer was lost
+			now, err := l.Read(ctx) // it may be ours, and the response was lost
 			return bytes.Equal(now, next), err
 		}
 	case next == nil:

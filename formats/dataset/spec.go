@@ -12,23 +12,23 @@ import (
 	"github.com/rollmill/rollmill/formats"
 )
 
-// Spec is what decides a dataset's rows. Its hash is the dataset's identity.
-// Never put in what does not change rows: workers, addresses, retries, time
-// limits.
+// Spec is everything that decides a dataset's rows. Its hash is the dataset's
+// identity. Never add settings that do not change rows: workers, addresses,
+// retries, time limits.
 type Spec struct {
 	Stage   string            // "rollout", ...
-	Version int               // of the stage's semantics; raise it when the same inputs give other rows
+	Version int               // of the stage's semantics; increase it when the same inputs give other rows
 	Kind    formats.Kind      // of the main table
-	Params  map[string]any    // JSON-encodable; keys as the flags are named
-	Files   map[string]string // content digest of every file that a flag or a program's words name
+	Params  map[string]any    // JSON-encodable; the keys are the names of the settings
+	Files   map[string]string // content digest of every file that a flag or a program's arguments name
 	Inputs  []Ref             // datasets and files read, in order
 	Base    *Ref              // of a thin dataset: the wide dataset it is aligned with; also one of Inputs
 
-	Gates []Gate // looked at when the dataset is sealed; not part of the identity
-	Run   Run    // that it belongs to, from OpenRun or RunOf its inputs; not part of the identity
+	Gates []Gate // evaluated when the dataset is sealed; not part of the identity
+	Run   Run    // the run it belongs to, from OpenRun or from RunOf its inputs; not part of the identity
 }
 
-// Ref points at a dataset that another was made from.
+// Ref is a reference to a dataset or file that another dataset was made from.
 type Ref struct {
 	Role       string `json:"role"` // "base", "scores", "groups", "previous", "examples", ...
 	URI        string `json:"uri"`  // relative to the dataset within one root, else absolute; never with credentials
@@ -37,7 +37,8 @@ type Ref struct {
 	RowsDigest string `json:"rows_digest,omitempty"`
 }
 
-// Gate refuses a dataset as a whole: a share or a number of rows in a state.
+// Gate refuses a dataset as a whole, by a share or a number of rows in some
+// state.
 type Gate struct {
 	Name  string   `json:"name"`          // of the flag: "max-failure-rate", ...
 	Count string   `json:"count"`         // what is counted: a key of counts, drops, failures or facts
@@ -46,8 +47,8 @@ type Gate struct {
 	Min   *float64 `json:"min,omitempty"` // refuse below
 }
 
-// Identity is 16 hex digits of a SHA-256 over everything that decides rows.
-// Addresses of inputs do not count, their digests do.
+// Identity returns 16 hex digits of a SHA-256 over everything that decides
+// rows. It covers the digests of inputs, not their addresses.
 func (s Spec) Identity() string {
 	type ref struct{ Role, Digest string }
 	refs := []ref{}
@@ -69,8 +70,8 @@ func (s Spec) Identity() string {
 	return hex.EncodeToString(sum[:8])
 }
 
-// checkText refuses parameters and file names that are not UTF-8: as JSON they
-// would be the same as others, and share their identity.
+// checkText refuses parameters and file names that are not UTF-8: encoded as
+// JSON they would be equal to others and share their identity.
 func (s Spec) checkText(place string) error {
 	refuse := func(what, name string) error {
 		return formats.Invalid(place, "write it as UTF-8", nil, "%s %q is not UTF-8", what, name)
@@ -92,8 +93,9 @@ func (s Spec) checkText(place string) error {
 	return nil
 }
 
-// replaced reports whether encoding/json put its mark where bytes were not
-// UTF-8. The character itself it writes as it is.
+// replaced reports whether encoding/json inserted its replacement for bytes
+// that are not UTF-8. It writes the same character unescaped when it is in the
+// text.
 func replaced(data []byte) bool {
 	mark := []byte(`\ufffd`)
 	for from := 0; ; {

@@ -15,8 +15,10 @@ import (
 	"github.com/rollmill/rollmill/storage"
 )
 
-// A part ends, and the next begins, when it has so many bytes, or row groups,
-// or light chunks. Who writes a part holds these in memory, of rows with next
+// A part ends, and the next begins, when it has this many bytes, row groups or
+// light chunks. The writer of a part holds the light chunks in memory, which
+// are nearly all bytes of rows with a small payload; a reader holds the
+// positions of all row groups.
 // to no payload nearly all of it; and who reads it where all row groups lie.
 const (
 	partBytes  = 256 << 20
@@ -24,33 +26,33 @@ const (
 	partLight  = 24 << 20
 )
 
-// table is what a shard knows of one of its tables, whatever its row kind.
+// table is the state of one table of a shard, independent of its row kind.
 type table struct {
 	name      string
 	baseFirst int64
 	rows      int64
 	digest    formats.RowsDigest
 	parts     []Part
-	finish    func(ctx context.Context) error // ends the part being written
-	abandon   func()                          // drops it
+	finish    func(ctx context.Context) error // ends the part that is being written
+	abandon   func()                          // drops that part
 }
 
 // TableWriter writes the rows of one table of one shard.
 type TableWriter[T any] struct {
 	s     *Shard
 	t     *table
-	err   error // of NewTable, told by the first Write and by Commit
+	err   error // from NewTable; returned by the first Write and by Commit
 	draft *storage.Draft
 	hash  hash.Hash
 	w     *parquet.Writer[T]
 	seq   int // of the next part
 
-	unknown *parquet.Unknown // columns of the part that T does not know
+	unknown *parquet.Unknown // columns of the part for which T has no fields
 }
 
 // NewTable returns the writer of a table; "" is the main one. For a thin main
-// table, baseFirst is the base row that its first row stands beside; else -1.
-// A table without rows still gets one part, so that every reader finds its
+// table, baseFirst is the base row that its first row belongs to; else -1. A
+// table without rows still gets one part, so that every reader finds its
 // columns.
 func NewTable[T any](s *Shard, name string, baseFirst int64) *TableWriter[T] {
 	w := &TableWriter[T]{s: s, t: &table{name: name, baseFirst: baseFirst}}
@@ -68,10 +70,10 @@ func NewTable[T any](s *Shard, name string, baseFirst int64) *TableWriter[T] {
 	return w
 }
 
-// Write adds rows that belong together: of a wide or thin main table, one
-// whole group a call (it stays in one row group, and its heavy pages begin
-// with it). Rows may be changed in that their payload digest is set, and secrets
-// of the process are redacted.
+// Write adds rows that belong together: in a wide or thin main table, one whole
+// group for each call (it stays in one row group, and its heavy pages begin
+// with it). Write may change rows: it sets their payload digest and redacts
+// secrets of the process.
 func (w *TableWriter[T]) Write(ctx context.Context, rows []T) error {
 	if w.err != nil || len(rows) == 0 {
 		return w.err
@@ -98,8 +100,8 @@ func setDigests[T any](rows []T) {
 	}
 }
 
-// add counts rows in that write hands to the part, which has the unknown
-// columns: another part begins where they change.
+// add writes rows to the part by calling write and counts them. The part has
+// the unknown columns given; when these change, another part begins.
 func (w *TableWriter[T]) add(ctx context.Context, rows []T, unknown *parquet.Unknown, write func() error) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -146,9 +148,9 @@ func (w *TableWriter[T]) begin(ctx context.Context) error {
 	return nil
 }
 
-// publish gives the part a name that no other attempt has: an earlier one, or
-// a rival at this moment, may have the same bytes, and whoever ends removes
-// its parts by name.
+// publish gives the part a name that no other attempt has: an earlier or a
+// concurrent one may have written the same bytes, and a writer that gives up
+// removes its parts by name.
 func (w *TableWriter[T]) publish(ctx context.Context, digest string) (string, error) {
 	if err := w.s.announce(ctx); err != nil {
 		return "", err
@@ -168,7 +170,7 @@ func (w *TableWriter[T]) publish(ctx context.Context, digest string) (string, er
 	}
 }
 
-// end publishes the part being written.
+// end publishes the part that is being written.
 func (w *TableWriter[T]) end(ctx context.Context) error {
 	if err := w.w.Close(); err != nil {
 		return w.fail(err)
@@ -214,13 +216,13 @@ func (w *TableWriter[T]) abandon() {
 	w.err = fmt.Errorf("write %q: the shard has ended", w.s.bucket.URI())
 }
 
-// fail remembers an error: after it the table cannot be committed.
+// fail records an error, after which the table cannot be committed.
 func (w *TableWriter[T]) fail(err error) error {
 	w.err = fmt.Errorf("write shard %d of %d: %w", w.s.shard, w.s.run.of, err)
 	return w.err
 }
 
-// hashing is a draft whose digest is computed on the way.
+// hashing is a draft that computes its digest while it is written.
 type hashing struct {
 	d *storage.Draft
 	h hash.Hash

@@ -45,7 +45,7 @@ func writeThin(t *testing.T, base *Dataset, uri string, of int) *Dataset {
 	return open(t, uri)
 }
 
-func TestThinRowsStandBesideTheirBase(t *testing.T) {
+func TestThinRowsAreAlignedWithTheirBase(t *testing.T) {
 	ctx := context.Background()
 	places(t, func(t *testing.T, root string) {
 		for i := range 3 {
@@ -158,7 +158,7 @@ func TestRefs(t *testing.T) {
 	}
 }
 
-// A file URI may escape what a path need not.
+// A file URI may be percent-encoded where a path is not.
 func TestRefsOfFileURIs(t *testing.T) {
 	for _, c := range [][3]string{
 		{"file:///data/my%20run/group", "/data/my run/score", "../score"},

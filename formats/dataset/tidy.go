@@ -13,13 +13,14 @@ import (
 	"github.com/rollmill/rollmill/storage"
 )
 
-// tidy removes what can never be part of a dataset again: records of runs that
-// can no longer be sealed, parts that nobody names, and the journals of this
-// identity. m is the manifest that stands; nothing is removed once another
+// tidy removes objects that can never be part of a dataset again: records of
+// runs that can no longer be sealed, parts that no record or manifest names,
+// and the journals of this identity. m is the manifest at present; nothing is
+// removed once there is another.
 // does.
-//
-// What a run that is about to replace m has written stays: its records and
-// what they name, and of the parts that no record names yet those that bear
+// Objects of a run that may soon replace m stay: its records and the parts that
+// they name, and parts that no record names yet but whose name shows that they
+// belong to it.
 // its mark.
 func tidy(ctx context.Context, b *storage.Bucket, m *Manifest) error {
 	parts, err := list(ctx, b, "")
@@ -30,16 +31,16 @@ func tidy(ctx context.Context, b *storage.Bucket, m *Manifest) error {
 	if left.find(m, parts, parts); left.none() {
 		return nil
 	}
-	// A writer announces itself before its first part. So whoever wrote a part
-	// that was listed is in this later list, or was sealed before the manifest
-	// is read.
+	// A writer announces itself before its first part. So the writer of a part
+	// in the first list is in this later list, or was sealed before the
+	// manifest is read.
 	others, err := list(ctx, b, private)
 	if err != nil {
 		return err
 	}
 	left = leftovers{}
 	left.find(m, parts, others)
-	if stands, err := standing(ctx, b); err != nil || stands.manifest == nil || stands.generation != m.generation() {
+	if now, err := readCurrent(ctx, b); err != nil || now.manifest == nil || now.generation != m.generation() {
 		return err
 	}
 	if err := left.spare(ctx, b); err != nil {
@@ -76,10 +77,10 @@ func list(ctx context.Context, b *storage.Bucket, prefix string) ([]storage.Obje
 	return out, nil
 }
 
-// leftovers is what a dataset does not name.
+// leftovers are the objects that a dataset does not name.
 type leftovers struct {
-	records  []string         // of runs that cannot be sealed any more
-	rest     []string         // what else these runs left, but their journals
+	records  []string         // of runs that can no longer be sealed
+	rest     []string         // other objects of these runs, except their journals
 	parts    []storage.Object // that the manifest does not name
 	journals []string         // of this identity
 	live     map[run][]int    // runs that may still replace the dataset, and their records
@@ -89,7 +90,8 @@ func (l *leftovers) none() bool {
 	return len(l.records)+len(l.rest)+len(l.parts)+len(l.journals) == 0
 }
 
-// find sorts the objects of two lists into what stays and what does not.
+// find sorts the objects of two lists into those that stay and those that do
+// not.
 func (l *leftovers) find(m *Manifest, parts, others []storage.Object) {
 	keep := map[string]bool{}
 	for _, p := range m.allParts() {
@@ -111,7 +113,7 @@ func (l *leftovers) find(m *Manifest, parts, others []storage.Object) {
 		switch {
 		case inHome && r.identity == m.Identity:
 			l.journals = append(l.journals, o.Key)
-		case inHome: // of rows that were paid for, and may be wanted yet
+		case inHome: // its rows cost money and may still be needed
 		case r.base == m.generation() && isRecord:
 			l.live[r] = append(l.live[r], shard)
 		case r.base == m.generation():
@@ -124,7 +126,7 @@ func (l *leftovers) find(m *Manifest, parts, others []storage.Object) {
 	}
 }
 
-// of reports whether a manifest is made of the records of a run.
+// of reports whether a manifest was made from the records of a run.
 func (m *Manifest) of(r run) bool {
 	for _, p := range m.allParts() {
 		return m.Identity == r.identity && m.Shards == r.of && r.wrote(p.Name, p.Digest)
@@ -132,8 +134,7 @@ func (m *Manifest) of(r run) bool {
 	return false
 }
 
-// spare takes out of the parts those of runs that may still replace the
-// dataset.
+// spare keeps the parts of runs that may still replace the dataset.
 func (l *leftovers) spare(ctx context.Context, b *storage.Bucket) error {
 	if len(l.live) == 0 || len(l.parts) == 0 {
 		return nil
@@ -190,10 +191,10 @@ func digestOf(ctx context.Context, b *storage.Bucket, o storage.Object) (string,
 	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
-// Unnamed lists the parts at a dataset that nobody names: what a killed writer
-// left, or one that is at work has written so far, and Parquet files that
-// something else put there. Readers of plain Parquet take them for rows; Seal
-// removes those of writers once the dataset is sealed.
+// Unnamed lists the parts of a dataset that neither its manifest nor a record
+// names: left by a killed writer, written so far by a running one, or put there
+// by another program. Readers of plain Parquet would read them as rows. Seal
+// removes those that writers left once the dataset is sealed.
 func (d *Dataset) Unnamed(ctx context.Context) ([]string, error) {
 	all, err := list(ctx, d.bucket, "")
 	if err != nil {
@@ -216,19 +217,20 @@ func (d *Dataset) Unnamed(ctx context.Context) ([]string, error) {
 	return out, nil
 }
 
-// foreign reports whether a file that no writer of datasets left would be read
-// as rows of the main table.
+// foreign reports whether plain Parquet readers would read a file as rows of
+// the main table although no dataset writer left it.
 func foreign(key string) bool {
 	return strings.HasSuffix(key, ".parquet") && !strings.ContainsAny(key[:1], "._") && !strings.Contains(key, "/") && !partKey.MatchString(key)
 }
 
-// UnnamedAt is Unnamed of the sealed dataset at a URI; none when there is none.
+// UnnamedAt is Unnamed for the sealed dataset at a URI; it returns nothing when
+// there is none.
 func UnnamedAt(ctx context.Context, uri string) ([]string, error) {
 	b, err := storage.Open(ctx, uri)
 	if err != nil {
 		return nil, err
 	}
-	now, err := standing(ctx, b)
+	now, err := readCurrent(ctx, b)
 	if err != nil || now.manifest == nil {
 		return nil, err
 	}

@@ -7,8 +7,9 @@ import (
 	"github.com/rollmill/rollmill/formats/parquet"
 )
 
-// readRows begins to read rows of a file: where a newer minor version wrote
-// columns that T has no field for, and T keeps them, with a reader of these.
+// readRows returns a reader of rows of a file. When a newer minor version wrote
+// columns for which T has no field, and T keeps such columns, it also returns a
+// reader of these.
 func readRows[T any](f *parquet.File, first, rows int64, head bool) (*parquet.Reader[T], *parquet.UnknownReader, error) {
 	read := parquet.NewReader[T]
 	if head {
@@ -29,7 +30,8 @@ func readRows[T any](f *parquet.File, first, rows int64, head bool) (*parquet.Re
 	return r, more, err
 }
 
-// readUnknown adds to rows their unknown columns, which come next.
+// readUnknown sets the unknown columns of rows, which are the next ones of
+// more.
 func readUnknown[T any](more *parquet.UnknownReader, rows []T) error {
 	unknown, err := more.Read(len(rows))
 	if err != nil {
@@ -45,7 +47,7 @@ func readUnknown[T any](more *parquet.UnknownReader, rows []T) error {
 	return nil
 }
 
-// unknownOf returns the unknown columns that rows have, nil for none.
+// unknownOf returns the unknown columns that rows have, nil if none.
 func unknownOf[T any](rows []T) (found *parquet.Unknown, err error) {
 	for i := range rows {
 		row, carries := any(&rows[i]).(formats.Carrier)
@@ -66,7 +68,7 @@ func unknownOf[T any](rows []T) (found *parquet.Unknown, err error) {
 	return found, nil
 }
 
-// complete gives rows that lack the unknown columns null ones.
+// complete adds null unknown columns to rows that lack them.
 func complete[T any](rows []T, unknown *parquet.Unknown) {
 	if unknown == nil {
 		return
@@ -78,7 +80,7 @@ func complete[T any](rows []T, unknown *parquet.Unknown) {
 	}
 }
 
-// encodeRows makes a file of rows; note may add to its footer.
+// encodeRows returns a file of rows; note may add to its footer.
 func encodeRows[T any](rows []T, note func(*parquet.Writer[T])) ([]byte, error) {
 	unknown, err := unknownOf(rows)
 	if err != nil {

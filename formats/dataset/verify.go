@@ -14,10 +14,9 @@ import (
 	"github.com/rollmill/rollmill/storage"
 )
 
-// Verify reads everything that a dataset names and holds it against the
+// Verify reads everything that a dataset names and compares it with the
 // manifest: each part's size and digest, each table's rows and rows digest,
-// each wide row's payload digest. The first difference is a
-// formats.InputError.
+// each wide row's payload digest. The first difference is a formats.InputError.
 func Verify(ctx context.Context, d *Dataset) error {
 	for _, p := range d.allParts() {
 		if err := d.verifyBytes(ctx, p); err != nil {
@@ -38,9 +37,10 @@ func Verify(ctx context.Context, d *Dataset) error {
 	return nil
 }
 
-// VerifyRows holds the main table's rows digest against its rows, without
-// reading a wide dataset's payload: of that it takes the digest that each row
-// has. It is for who takes the rows digest for what it says, as a key say.
+// VerifyRows compares the main table's rows digest with its rows. It does not
+// read a wide dataset's payload; it uses the payload digest in each row
+// instead. It is for callers that rely on the rows digest, for example as a
+// key.
 func VerifyRows(ctx context.Context, d *Dataset) error {
 	if err := d.verifyRecords(ctx); err != nil {
 		return err
@@ -69,15 +69,15 @@ func VerifyRows(ctx context.Context, d *Dataset) error {
 	}
 }
 
-// verifyRecords holds the manifest against the shards' records, where these
-// are there: a copy may have come without them.
+// verifyRecords compares the manifest with the shards' records if these are
+// there: a dataset may have been copied without them.
 func (d *Dataset) verifyRecords(ctx context.Context) error {
 	found, err := records(ctx, d.bucket)
 	if err != nil {
 		return err
 	}
 	if formats.Newer(d.Schema, formats.SchemaVersion) {
-		return nil // its records say what this version would leave out
+		return nil // its records have fields that this version would leave out
 	}
 	var other error
 	for _, r := range sortedRuns(found) {
@@ -114,8 +114,8 @@ func (d *Dataset) verifyBytes(ctx context.Context, p Part) error {
 	return nil
 }
 
-// verifyRows counts and digests a table's rows. Of a table whose row kind
-// this package does not know, the parts' digests have to do.
+// verifyRows counts and digests a table's rows. For a table of an unknown row
+// kind only the digests of the parts are compared.
 func (d *Dataset) verifyRows(ctx context.Context, table string, rows int64, want formats.RowsDigest) error {
 	kind := table
 	if table == "" {
@@ -139,7 +139,7 @@ func (d *Dataset) sameRows(table string, got, want formats.RowsDigest) error {
 	return nil
 }
 
-// rowKinds digests the rows of a table by its kind or name.
+// rowKinds returns the rows digest of a table by its kind or name.
 var rowKinds = map[string]func(context.Context, *Dataset, string, Range) (formats.RowsDigest, error){
 	string(formats.KindTrajectories): digestRows[formats.Trajectory],
 	string(formats.KindScores):       digestRows[formats.Score],

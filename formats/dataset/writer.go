@@ -37,15 +37,16 @@ type Shard struct {
 
 	mu     sync.Mutex
 	tables map[string]*table
-	marker string // names this writer while it overwrites; "" before its first part
+	marker string // identifies this writer while it overwrites; "" before its first part
 }
 
-// Begin starts a shard of the dataset that spec describes. When the dataset,
-// or this shard's record, is already there, the shard is UpToDate and must
-// not be written. Another identity at the URI is an *ExistsError unless
-// Overwrite; the old dataset then stays readable until the new one is sealed.
-// Overwrite replaces what stands when Begin looks: when something else stands
-// at the end, Commit fails, and the newer dataset is left alone.
+// Begin starts a shard of the dataset that spec describes. When the dataset, or
+// this shard's record, is already there, the shard is UpToDate and must not be
+// written. A dataset of another identity at the URI is an *ExistsError unless
+// Overwrite is set; the old dataset then stays readable until the new one is
+// sealed. Overwrite replaces the dataset that is there when Begin is called: if
+// there is another one at the end, Commit fails and leaves the newer dataset
+// unchanged.
 func Begin(ctx context.Context, uri string, spec Spec, o Options) (*Shard, error) {
 	if o.Of == 0 {
 		o.Of = 1
@@ -78,24 +79,24 @@ func Begin(ctx context.Context, uri string, spec Spec, o Options) (*Shard, error
 	return s, nil
 }
 
-// look finds what is already at the URI. What stands there now is what this
-// run may replace.
+// look reads what is already at the URI. This run may replace the dataset that
+// is there now.
 func (s *Shard) look(ctx context.Context, overwrite bool) error {
-	stands, err := standing(ctx, s.bucket)
+	now, err := readCurrent(ctx, s.bucket)
 	if err != nil {
 		return err
 	}
-	m := stands.manifest
+	m := now.manifest
 	switch {
 	case m != nil && m.Identity == s.run.identity:
 		s.upToDate = true
 		return nil
 	case m != nil && !overwrite:
 		return &ExistsError{URI: s.bucket.URI(), Old: m.Identity, New: s.run.identity, Sealed: true, Differs: differences(m, s.spec)}
-	case stands.damage != nil && !overwrite:
-		return stands.damage // an unreadable manifest is not ours to replace unasked
+	case now.damage != nil && !overwrite:
+		return now.damage // an unreadable manifest must not be replaced unless asked
 	}
-	s.run.base = stands.generation
+	s.run.base = now.generation
 	found, err := records(ctx, s.bucket)
 	if err != nil {
 		return err
@@ -112,7 +113,7 @@ func (s *Shard) look(ctx context.Context, overwrite bool) error {
 	return nil
 }
 
-// foreign says which unsealed dataset of another identity is there.
+// foreign returns the error about an unsealed dataset of another identity.
 func (s *Shard) foreign(ctx context.Context, other run, have map[int]bool) error {
 	e := &ExistsError{URI: s.bucket.URI(), Old: other.identity, New: s.run.identity}
 	for i := range other.of {
@@ -126,9 +127,9 @@ func (s *Shard) foreign(ctx context.Context, other run, have map[int]bool) error
 	return e
 }
 
-// announce says, before the first part of a run that overwrites is visible,
-// that a part which no record names may be ours: whoever tidies the dataset
-// that is being replaced leaves it alone.
+// announce marks, before the first part of a run that overwrites is visible,
+// that parts which no record names may be of this writer, so that processes
+// that clean up the dataset that is being replaced keep them.
 func (s *Shard) announce(ctx context.Context) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -143,8 +144,8 @@ func (s *Shard) announce(ctx context.Context) error {
 	return nil
 }
 
-// UpToDate tells that there is nothing to do.
+// UpToDate reports whether there is nothing to do.
 func (s *Shard) UpToDate() bool { return s.upToDate }
 
-// Identity is the dataset's.
+// Identity returns the identity of the dataset.
 func (s *Shard) Identity() string { return s.run.identity }

@@ -10,7 +10,7 @@ import (
 	"github.com/rollmill/rollmill/formats/jsontext"
 )
 
-// columns yields the rows of a column map, in the order of their indexes.
+// columns yields the rows of a column map in the order of their indexes.
 func (s source) columns(data []byte, yield func(line, error) bool) {
 	columns, names, err := fields(data)
 	if err != nil {
@@ -42,7 +42,8 @@ func (s source) columns(data []byte, yield func(line, error) bool) {
 	}
 }
 
-// byNumber sorts indexes that are numbers by value, and leaves others alone.
+// byNumber compares indexes that are numbers by value, and leaves the order of
+// others unchanged.
 func byNumber(a, b string) int {
 	x, errX := strconv.ParseInt(a, 10, 64)
 	y, errY := strconv.ParseInt(b, 10, 64)
@@ -55,7 +56,7 @@ func byNumber(a, b string) int {
 	return 1
 }
 
-// offsetOf is where a decoder stands, or found the error.
+// offsetOf returns the offset of an error, or of the decoder.
 func offsetOf(err error, dec *json.Decoder) int64 {
 	if syntax := (*json.SyntaxError)(nil); errors.As(err, &syntax) {
 		return syntax.Offset
@@ -63,7 +64,7 @@ func offsetOf(err error, dec *json.Decoder) int64 {
 	return dec.InputOffset()
 }
 
-// assemble writes a JSON object of the columns that have a value.
+// assemble returns a JSON object of the columns that have a value.
 func assemble(names []string, value func(name string) json.RawMessage) json.RawMessage {
 	b := []byte{'{'}
 	for _, name := range names {

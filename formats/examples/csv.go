@@ -12,10 +12,10 @@ import (
 	"github.com/rollmill/rollmill/formats/jsontext"
 )
 
-// readCSV yields one object a record, every value a string as it is written:
-// an empty field is "", and the words NA, None or null stay words. A record
-// with fewer fields than the header lacks the last columns; one with more is
-// an error.
+// readCSV yields one object for each record, with every value as a string as
+// written: an empty field is "", and the words NA, None and null stay words. A
+// record with fewer fields than the header lacks the last columns; one with
+// more is an error.
 func readCSV(s source) iter.Seq2[line, error] {
 	return func(yield func(line, error) bool) {
 		buf := s.reader()

@@ -2,11 +2,11 @@
 // with the field names, filters and order of steps of the NeMo Agent Toolkit's
 // evaluation datasets.
 //
-// It differs from that harness where the harness loses data without a word:
-// values stay as written (an answer "None" or an id "001" survives), a row
-// without id gets one, and every row that is not kept is in the Report with
-// its reason. It opens no task file: the caller brings the bytes. What it read
-// it keeps out of memory, in a Set.
+// It differs from that harness where the harness loses data silently: values
+// stay as written (an answer "None" or an id "001" is kept), a row without id
+// gets one, and every row that is dropped is in the Report with its reason. It
+// does not open task files: the caller passes the bytes. It keeps what it read
+// out of memory, in a Set.
 //
 // To add a format: write a function like readCSV that yields rows as JSON
 // objects, and add a line to readers in format.go.
@@ -22,24 +22,24 @@ import (
 )
 
 // Options say how to read a task file. The zero value reads structured rows
-// by the default names and keeps rows without a question.
+// with the default names and keeps rows without a question.
 type Options struct {
 	Format          string              // one of Formats(); "" chooses by the name's extension
 	Names           formats.FieldNames  // empty names take their defaults
 	Unstructured    bool                // the question is the whole row, as JSON
-	Allow           map[string][]string // column -> shell patterns; a row stays when each column matches one
-	Deny            map[string][]string // column -> shell patterns; a row goes when any column matches one
+	Allow           map[string][]string // column -> shell patterns; a row is kept when each column matches one
+	Deny            map[string][]string // column -> shell patterns; a row is dropped when any column matches one
 	RequireQuestion bool                // no question column is an error, and blank questions are dropped
 }
 
-// Why a row is not kept (Drop.Reason).
+// Why a row is dropped (Drop.Reason).
 const (
 	DropFiltered  = "filtered"       // the allow or deny filters refused it
 	DropDuplicate = "duplicate_id"   // an earlier row has its id
 	DropBlank     = "blank_question" // its question is missing, null or blank
 )
 
-// Drop is a row that was not kept.
+// Drop is a row that was dropped.
 type Drop struct {
 	Row    int    `json:"row"` // from 0, in the file
 	ID     string `json:"id"`
@@ -50,8 +50,8 @@ type Drop struct {
 // listedDrops is how many drops a report lists.
 const listedDrops = 100
 
-// Report says what became of every row of the file: Rows is Kept plus the sum
-// of Counts.
+// Report accounts for every row of the file: Rows is Kept plus the sum of
+// Counts.
 type Report struct {
 	Rows     int              `json:"rows"`
 	Kept     int              `json:"kept"`
@@ -65,16 +65,16 @@ func (r *Report) warn(format string, args ...any) {
 	r.Warnings = append(r.Warnings, fmt.Sprintf(format, args...))
 }
 
-// Read reads a whole task file of size bytes. name is its path or URI: it
-// chooses the format, and errors quote it. Rows are kept in the file's order.
-// The set is the caller's to close.
+// Read reads a whole task file of size bytes. name is its path or URI: its
+// extension selects the format, and errors quote it. Rows are kept in the
+// file's order. The caller closes the set.
 //
-// Rows pass through one by one, whatever their number, except those of a column
-// map as pandas writes it, which is read whole (see readJSON).
+// Rows are processed one by one, whatever their number, except those of a
+// column map as pandas writes it, which is read into memory (see readJSON).
 //
-// What cannot be used as a whole (not the format it should be, no question
-// column) is a formats.InputError with file, row and cause; read errors of r
-// come back wrapped.
+// A file that cannot be used as a whole (wrong format, no question column) is a
+// formats.InputError with file, row and cause; read errors of r are returned
+// wrapped.
 func Read(name string, r io.ReaderAt, size int64, o Options) (*Set, Report, error) {
 	read, err := reader(name, o.Format)
 	if err != nil {

@@ -119,7 +119,7 @@ func TestColumnMapOfPandas(t *testing.T) {
 	}
 }
 
-func TestRowsThatAreNotKeptAreReported(t *testing.T) {
+func TestDroppedRowsAreReported(t *testing.T) {
 	text := `{"id":"a","question":"one"}
 {"id":"b","question":"  "}
 {"id":1,"question":"two"}
@@ -167,7 +167,7 @@ func TestWarnings(t *testing.T) {
 	_, r = mustRead(t, "x.jsonl", "\n", Options{RequireQuestion: true})
 	warned(t, r, "the file has no rows")
 	_, r = mustRead(t, "x.jsonl", `{"id":"a","question":"q"}`, Options{Deny: map[string][]string{"id": {"?"}}})
-	warned(t, r, "no row is left of 1")
+	warned(t, r, "all 1 rows were dropped")
 }
 
 func TestFieldNamesAndUnstructuredRows(t *testing.T) {

@@ -11,7 +11,7 @@ import (
 	"github.com/rollmill/rollmill/formats"
 )
 
-// filter is the patterns for one column.
+// filter is the patterns of one column.
 type filter struct {
 	column string
 	list   string // "allow" or "deny"
@@ -36,8 +36,8 @@ func newFilters(name string, o Options) ([]filter, error) {
 }
 
 // refusals returns the filters, by index, that would refuse a row. A row
-// without the column is judged by the empty text; that the whole file lacks
-// the column, so that the filter does not count, is known only at the end.
+// without the column is matched as empty text. If the whole file lacks the
+// column, the filter is ignored, which is known only at the end.
 func refusals(filters []filter, values map[string]json.RawMessage) []int {
 	var out []int
 	for i, f := range filters {
@@ -48,7 +48,7 @@ func refusals(filters []filter, values map[string]json.RawMessage) []int {
 	return out
 }
 
-// refusedBy names the first of those filters whose column exists.
+// refusedBy returns the first of these filters whose column exists.
 func (p *picker) refusedBy(refusals []int) string {
 	for _, i := range refusals {
 		if f := p.filters[i]; p.columns[f.column] {
@@ -58,8 +58,8 @@ func (p *picker) refusedBy(refusals []int) string {
 	return ""
 }
 
-// filterText is a value as filters see it: as written, booleans as Python
-// writes them in the harness's filters.
+// filterText returns a value as filters match it: as written, and booleans as
+// Python writes them in the harness's filters.
 func filterText(v json.RawMessage) string {
 	switch t := Text(v); {
 	case string(v) == "true":
@@ -71,16 +71,16 @@ func filterText(v json.RawMessage) string {
 	}
 }
 
-// compile makes one expression of shell patterns: * ? [seq] [!seq], for the
-// whole value, minding case. path.Match is no substitute: its * stops at a
-// slash.
+// compile returns one regular expression for shell patterns (* ? [seq] [!seq]),
+// for the whole value and case-sensitive. path.Match cannot be used: its *
+// stops at a slash.
 func compile(patterns []string) (*regexp.Regexp, error) {
 	var alternatives []string
 	for _, p := range patterns {
 		alternatives = append(alternatives, translate(p))
 	}
 	if len(alternatives) == 0 {
-		alternatives = []string{`[^\x00-\x{10FFFF}]`} // nothing matches an empty list
+		alternatives = []string{`[^\x00-\x{10FFFF}]`} // an empty list matches nothing
 	}
 	return regexp.Compile(`(?s)\A(?:` + strings.Join(alternatives, "|") + `)\z`)
 }
@@ -107,8 +107,8 @@ func translate(pattern string) string {
 	return b.String()
 }
 
-// charClass translates what follows a "[" and tells how much of it the class
-// took. Without a closing "]" the bracket stands for itself.
+// charClass translates the text after a "[" and returns how much of it the
+// class took. Without a closing "]" the bracket is literal.
 func charClass(rest []rune) (string, int) {
 	i, not := 0, ""
 	if i < len(rest) && rest[i] == '!' {

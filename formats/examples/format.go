@@ -13,22 +13,22 @@ import (
 	"github.com/rollmill/rollmill/formats"
 )
 
-// source is the file being read.
+// source is the file that is being read.
 type source struct {
 	name string
 	r    io.ReaderAt
 	size int64
 }
 
-// readBytes is how much is read at once: each time may be a request to an
-// object store. Tests make it less.
+// readBytes is how many bytes are read at once: each read may be a request to
+// an object store. Tests reduce it.
 var readBytes = 1 << 20
 
 func (s source) reader() *bufio.Reader {
 	return bufio.NewReaderSize(io.NewSectionReader(s.r, 0, s.size), readBytes)
 }
 
-// line is a row as a JSON object, and where a person finds it.
+// line is a row as a JSON object, with its position for messages.
 type line struct {
 	object json.RawMessage
 	number int // of the file's line, from 1; 0 when the format has none
@@ -51,7 +51,7 @@ var extensions = map[string]string{
 	".parquet": "parquet",
 }
 
-// Formats lists the formats that Read knows, sorted.
+// Formats returns the formats that Read knows, sorted.
 func Formats() []string { return slices.Sorted(maps.Keys(readers)) }
 
 func reader(name, format string) (func(source) iter.Seq2[line, error], error) {
@@ -67,7 +67,7 @@ func reader(name, format string) (func(source) iter.Seq2[line, error], error) {
 	if f, ok := extensions[ext]; ok {
 		return readers[f], nil
 	}
-	hint := "say the format with --examples-format; known are " + known
+	hint := "set the format with --examples-format; known formats are " + known
 	if ext == ".xls" || ext == ".xlsx" {
 		hint = "save the sheet as CSV; known formats are " + known
 	}
@@ -76,7 +76,8 @@ func reader(name, format string) (func(source) iter.Seq2[line, error], error) {
 
 const wantWhole = "look there: the file may be cut short, or a quote or bracket left open"
 
-// invalid is an InputError about one row, with its line where there is one.
+// invalid returns an InputError about one row, with its line number if there is
+// one.
 func invalid(name string, row int, err error, format string, args ...any) error {
 	e := formats.Invalid(name, wantWhole, err, format, args...)
 	e.Row = int64(row)

@@ -9,8 +9,8 @@ import (
 	"github.com/rollmill/rollmill/formats"
 )
 
-// Whatever the text, reading ends in rows that add up and are JSON objects, or
-// in an error that names the file.
+// Whatever the text, reading it gives rows that add up and are JSON objects, or
+// an error that names the file.
 func FuzzRead(f *testing.F) {
 	for _, text := range []string{
 		`[{"id":"a","question":"q"}]`, `{"id":{"0":1},"question":{"0":NaN}}`, "{\"id\":1}\n\n{\"id\":2.0}",

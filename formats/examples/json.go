@@ -14,7 +14,8 @@ import (
 
 // readJSON yields the records of an array one by one, or of a column map as
 // pandas writes it: {"id":{"0":"q1"},"question":{"0":"2+2?"}}. A column map is
-// held in memory while it is read: its first row ends in the last column.
+// held in memory while it is read, because its first row ends in the last
+// column.
 func readJSON(s source) iter.Seq2[line, error] {
 	return func(yield func(line, error) bool) {
 		text, err := s.text()
@@ -40,12 +41,12 @@ func readJSON(s source) iter.Seq2[line, error] {
 	}
 }
 
-// maxColumnMap bounds a column map, which is held in memory whole. Tests make
-// it less.
+// maxColumnMap bounds the size of a column map, which is held in memory. Tests
+// reduce it.
 var maxColumnMap int64 = 512 << 20
 
-// columnMap reads the one object of a column map. The first object of JSON
-// lines ends long before the file does: no more than it is held.
+// columnMap reads the one object of a column map. In JSON lines the first
+// object ends long before the file does, so no more than that object is held.
 func (s source) columnMap(text *text, in *bufio.Reader, start int64, yield func(line, error) bool) {
 	text.most, text.tooLong = maxColumnMap, errLongColumnMap
 	dec := json.NewDecoder(in)
@@ -72,8 +73,8 @@ func (s source) columnMap(text *text, in *bufio.Reader, start int64, yield func(
 
 const wantJSON = "the json format is an array of records [{…}, …] or a map of columns; for one object a line use --examples-format jsonl"
 
-// skipSpace returns the first byte that is none, which stays to be read, and
-// how many were.
+// skipSpace returns the first byte that is not white space, which it does not
+// consume, and how many it skipped.
 func skipSpace(in *bufio.Reader) (n int64, first byte, err error) {
 	for {
 		b, err := in.ReadByte()
@@ -87,7 +88,7 @@ func skipSpace(in *bufio.Reader) (n int64, first byte, err error) {
 	}
 }
 
-// textError is an error of reading the file's text.
+// textError returns the error of reading the file's text.
 func (s source) textError(err error) error {
 	switch {
 	case errors.Is(err, errNotUTF8):
@@ -100,21 +101,21 @@ func (s source) textError(err error) error {
 	return fmt.Errorf("reading %q: %w", s.name, err)
 }
 
-// array is a JSON array being read.
+// array is a JSON array that is being read.
 type array struct {
 	text  *text
 	dec   *json.Decoder
 	start int64 // of the array, in the text
 }
 
-// next decodes the next value, when it is not longer than what is allowed.
+// next decodes the next value if it is not too long.
 func (a *array) next() (v json.RawMessage, err error) {
 	a.text.most = a.at() + maxLine
 	err = a.dec.Decode(&v)
 	return v, err
 }
 
-// at is where the last token ended, in the text.
+// at returns where the last token ended in the text.
 func (a *array) at() int64 { return a.start + a.dec.InputOffset() }
 
 func (s source) records(a *array, yield func(line, error) bool) {
@@ -160,19 +161,19 @@ func unexpected(err error) error {
 	return err
 }
 
-// lineOf says on which line of the text an offset lies, by reading it again.
+// lineOf returns the line of an offset in the text, by reading the text again.
 func (s source) lineOf(offset int64) string {
 	text, err := s.text()
 	if err != nil {
 		return "the text"
 	}
 	var lines lineCounter
-	_, _ = io.CopyN(&lines, text, offset) // what is not there has no lines
+	_, _ = io.CopyN(&lines, text, offset) // the position is for a message only
 	return fmt.Sprintf("line %d", 1+lines)
 }
 
-// lineOfError says on which line the value after an offset breaks off or goes
-// wrong.
+// lineOfError returns the line on which the value after an offset ends early or
+// has an error.
 func (s source) lineOfError(after int64) string {
 	text, err := s.text()
 	if err != nil {

@@ -11,8 +11,9 @@ import (
 	"github.com/rollmill/rollmill/formats"
 )
 
-// A text that is read bit by bit is what it is at once, or refused as it is.
-func TestTextIsStandardHoweverItIsRead(t *testing.T) {
+// A text that is read in pieces gives the same result or error as one that is
+// read at once.
+func TestTextReadInPieces(t *testing.T) {
 	words := []string{"NaN", "-Infinity", "Infinity", "-", "N", "Inf", `"`, `\`, `\"`, "é", "\ufffd", "漢", "1", ",", "\n", "\xff", "\xe6\xbc"}
 	for seed := range uint64(500) {
 		r := rand.New(rand.NewPCG(seed, 4))
@@ -56,7 +57,7 @@ func (o opened) ReadAt(p []byte, off int64) (int, error) {
 	return n, err
 }
 
-// The line of a mistake is told, however far down it is.
+// An error reports its line, however far down it is.
 func TestTheLineOfAMistakeInAnArray(t *testing.T) {
 	text := "\n[" + strings.Repeat("{\"id\": \"some id\"} ,\n", 5000) + "{\"id\": 1,\n\"question\": oh}]"
 	_, _, err := read(t, "x.json", text, Options{})

@@ -11,11 +11,11 @@ import (
 	"github.com/rollmill/rollmill/formats"
 )
 
-// maxLine bounds what one row may take, so that a file without line ends is
-// refused before it fills the memory.
+// maxLine bounds the size of a row, so that a file without line ends is refused
+// before it fills the memory.
 const maxLine = 64 << 20
 
-// readJSONL yields one object a line. Blank lines are passed over.
+// readJSONL yields one object for each line. Blank lines are skipped.
 func readJSONL(s source) iter.Seq2[line, error] {
 	return func(yield func(line, error) bool) {
 		r := s.reader()
@@ -50,8 +50,8 @@ func readJSONL(s source) iter.Seq2[line, error] {
 
 var errLongLine = fmt.Errorf("the line is longer than %d MiB", maxLine>>20)
 
-// readLine returns the next line, valid until the next call, and io.EOF with
-// the last one.
+// readLine returns the next line, which is valid until the next call, and
+// io.EOF with the last one.
 func readLine(r *bufio.Reader) ([]byte, error) {
 	text, err := r.ReadSlice('\n')
 	if !errors.Is(err, bufio.ErrBufferFull) {

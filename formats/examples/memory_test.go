@@ -19,7 +19,7 @@ func heap() int64 {
 	return int64(m.HeapAlloc)
 }
 
-// weighed is a file during whose last quarter the heap is weighed.
+// weighed is a file that measures the heap while its last quarter is read.
 type weighed struct {
 	io.ReaderAt
 	from int64
@@ -33,8 +33,8 @@ func (w *weighed) ReadAt(p []byte, off int64) (int, error) {
 	return w.ReaderAt.ReadAt(p, off)
 }
 
-// live is how many bytes of the heap reading a file keeps alive, in its last quarter
-// and afterwards.
+// live returns how many bytes of the heap reading a file keeps alive, in its
+// last quarter and afterwards.
 func live(t *testing.T, name, text string) (during, after int64) {
 	t.Helper()
 	file := &weighed{ReaderAt: strings.NewReader(text), from: int64(len(text)) * 3 / 4}
@@ -57,9 +57,9 @@ func live(t *testing.T, name, text string) (during, after int64) {
 	return file.heap - before, after - before
 }
 
-// What an example costs in memory once it is read is what finds its id, and
+// After an example was read, only the entry that finds its id is in memory, and
 // none of its text, whatever the format and whether it was kept; before that
-// it is nothing, except in a column map.
+// nothing is, except in a column map.
 func TestMemoryOfASetDoesNotGrowWithItsText(t *testing.T) {
 	spooling(t, 16<<10)
 	readBytes = 16 << 10
@@ -104,8 +104,8 @@ func TestMemoryOfASetDoesNotGrowWithItsText(t *testing.T) {
 	}
 }
 
-// JSON lines in a file named .json are told by their second line, whatever the
-// size of the file.
+// JSON lines in a file named .json are recognised by their second line,
+// whatever the size of the file.
 func TestJSONLinesNamedJSONAreNotReadWhole(t *testing.T) {
 	var text strings.Builder
 	for i := range 200000 {
@@ -136,7 +136,7 @@ func (c *counted) ReadAt(p []byte, off int64) (int, error) {
 	return n, err
 }
 
-// A column map is held in memory, so it has a limit.
+// A column map is held in memory, so its size is limited.
 func TestALongColumnMapIsRefused(t *testing.T) {
 	maxColumnMap = 1 << 20
 	defer func() { maxColumnMap = 512 << 20 }()

@@ -6,7 +6,7 @@ import (
 	"github.com/rollmill/rollmill/formats/parquet"
 )
 
-// readParquet yields one object a row: columns in their order, lists and
+// readParquet yields one object for each row: columns in their order, lists and
 // structs as JSON. Nulls stay null.
 func readParquet(s source) iter.Seq2[line, error] {
 	return func(yield func(line, error) bool) {

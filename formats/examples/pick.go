@@ -12,9 +12,9 @@ import (
 	"github.com/rollmill/rollmill/formats"
 )
 
-// picker turns rows into examples, in the harness's order of steps: filters,
-// duplicate ids, blank questions. All rows wait in the set's spool for the last
-// one, since a generated id must not take one that a later row brings.
+// picker makes examples from rows, in the harness's order of steps: filters,
+// duplicate ids, blank questions. All rows are spooled until the last one is
+// read, because a generated id must differ from the ids of later rows.
 type picker struct {
 	name    string
 	o       Options
@@ -23,7 +23,7 @@ type picker struct {
 	set     *Set
 	columns map[string]bool
 	ids     struct{ text, number, missing int }
-	rowIDs  bool // some look like generated ones
+	rowIDs  bool // some ids look like generated ones
 	short   int
 	done    int // rows with a generated answer
 }
@@ -38,7 +38,7 @@ func newPicker(name string, o Options) (*picker, error) {
 	return &picker{name: name, o: o, filters: filters, report: report, set: &Set{}, columns: map[string]bool{}}, err
 }
 
-// add takes one row in.
+// add spools one row.
 func (p *picker) add(l line) error {
 	row := p.report.Rows
 	p.report.Rows++
@@ -77,12 +77,12 @@ func (p *picker) add(l line) error {
 	return p.set.spool(&e)
 }
 
-// wholeFloat is how a numeric id looks after a table held it as a float.
+// wholeFloat matches a numeric id that a table stored as a float.
 var wholeFloat = regexp.MustCompile(`^-?[0-9]+\.0$`)
 
-// id is the row's id as a string, "" when it has none. A whole number written as a float loses its
-// ".0", so that ids survive tools that read number columns as floats; a text
-// such as "v1.0" keeps it.
+// id returns the row's id as a string, "" when it has none. A whole number
+// written as a float loses its ".0", so that ids survive tools that read number
+// columns as floats; a string such as "v1.0" keeps it.
 func (p *picker) id(v json.RawMessage) string {
 	id := strings.TrimSpace(Text(v))
 	switch {
@@ -101,7 +101,7 @@ func (p *picker) id(v json.RawMessage) string {
 	return id
 }
 
-// finish drops rows and names the nameless.
+// finish drops rows and generates missing ids.
 func (p *picker) finish() error {
 	if err := p.requireQuestion(); err != nil {
 		return err
@@ -155,8 +155,8 @@ func (p *picker) drop(e record, reason, detail string) {
 	}
 }
 
-// taken tells which ids like those that are generated the file brings; nil for
-// none.
+// taken returns a function that reports whether the file has an id that looks
+// like a generated one; nil when there are none.
 func (p *picker) taken() (func(id string) (bool, error), error) {
 	if p.ids.missing == 0 || !p.rowIDs {
 		return nil, nil
@@ -184,8 +184,8 @@ func (p *picker) taken() (func(id string) (bool, error), error) {
 	return find, nil
 }
 
-// freeID names a row that has no name, by its number and as many underscores
-// as it takes.
+// freeID generates an id for a row from its number and as many underscores as
+// needed.
 func freeID(row int, taken func(id string) (bool, error)) (id string, underscores int, err error) {
 	for id = rowID(row, 0); taken != nil; id = rowID(row, underscores) {
 		if is, err := taken(id); err != nil || !is {
@@ -205,7 +205,7 @@ func (p *picker) requireQuestion() error {
 	if !p.o.RequireQuestion || p.o.Unstructured || p.columns[name] || p.report.Rows == 0 {
 		return nil
 	}
-	hint := fmt.Sprintf("the columns are %s; say which one holds the question with --question-key, or make the whole row the question with --unstructured",
+	hint := fmt.Sprintf("the columns are %s; name the one that holds the question with --question-key, or use the whole row as the question with --unstructured",
 		quoted(p.report.Columns))
 	return formats.Invalid(p.name, hint, nil, "there is no question column %q", name)
 }
@@ -216,7 +216,7 @@ func (p *picker) warnings() {
 	case r.Rows == 0:
 		r.warn("the file has no rows")
 	case r.Kept == 0:
-		r.warn("no row is left of %d", r.Rows)
+		r.warn("all %d rows were dropped", r.Rows)
 	}
 	if n := p.ids.missing; n > 0 && !p.columns[p.o.Names.ID] {
 		r.warn("there is no id column %q: rows are named row-<n> by their place, so keep the file's order", p.o.Names.ID)
@@ -254,8 +254,8 @@ func quoted(names []string) string {
 	return b.String()
 }
 
-// fields splits a JSON object into its values and its keys in order. Of a key
-// that comes twice the last value counts, as in Python.
+// fields splits a JSON object into its values and its keys in order. When a key
+// is there twice, the last value is used, as in Python.
 func fields(object json.RawMessage) (map[string]json.RawMessage, []string, error) {
 	dec := json.NewDecoder(bytes.NewReader(object))
 	start, err := dec.Token()
@@ -298,8 +298,8 @@ func brief(b []byte) string {
 	return fmt.Sprintf("%q", b)
 }
 
-// Text is a JSON value as text: a string's content, "" for null and for
-// nothing, and every other value as it is written.
+// Text returns a JSON value as text: a string's content, "" for null and for no
+// value, and every other value as written.
 func Text(v json.RawMessage) string {
 	var s string
 	switch {

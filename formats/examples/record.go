@@ -7,8 +7,7 @@ import (
 	"github.com/rollmill/rollmill/formats"
 )
 
-// record is a row as it is spooled: an example, and what decides whether it is
-// kept.
+// record is a spooled row: an example, and what decides whether it is kept.
 type record struct {
 	formats.Example       // ID is "" when the row has none
 	refusals        []int // filters that would refuse it
@@ -35,7 +34,7 @@ func (r *record) encode(b []byte) []byte {
 
 var errRecord = errors.New("a spooled example is damaged")
 
-// decode reads a whole record. The record does not share b's memory.
+// decode reads a whole record. The record does not share memory with b.
 func decode(b []byte) (record, error) {
 	d := decoder{b: b}
 	r := record{}

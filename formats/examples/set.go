@@ -11,10 +11,10 @@ import (
 	"github.com/rollmill/rollmill/formats"
 )
 
-// Set is the examples of a task file, in the file's order. Their text stands in
-// a temporary file (of the folder TMPDIR) once it is more than a little; about
-// ten bytes of each example are in memory. Methods other than Close are safe
-// for concurrent use.
+// Set is the examples of a task file, in the file's order. Their text is in a
+// temporary file (in the folder TMPDIR) when it is large; about ten bytes for
+// each example are in memory. Methods other than Close are safe for concurrent
+// use.
 type Set struct {
 	rows   spool  // every row of the file, each after its length
 	index  spool  // an entry for each example
@@ -22,20 +22,20 @@ type Set struct {
 	places *table // of ids: see pass and keep
 }
 
-// span is where a record stands among the rows.
+// span is the position of a record among the rows.
 type span struct{ from, to int64 }
 
-// entryBytes is what the index holds of an example: its span, and how many
+// entryBytes is the size of an example's index entry: its span, and how many
 // underscores follow its generated id.
 const entryBytes = 3 * 8
 
-// Of is a set of these examples. Each needs an id of its own.
+// Of returns a set of these examples. Each must have a different id.
 func Of(list ...formats.Example) (*Set, error) {
 	s := &Set{places: newTable(len(list))}
 	for i, e := range list {
 		_, twice, err := s.Find(e.ID)
 		if err == nil && (twice || e.ID == "") {
-			err = formats.Invalid("examples", "every example needs an id of its own", nil, "the id %q of example %d is empty or not the first of its name", e.ID, i)
+			err = formats.Invalid("examples", "every example needs an id of its own", nil, "the id %q of example %d is empty or a duplicate", e.ID, i)
 		}
 		r := record{Example: e}
 		if err == nil {
@@ -51,10 +51,10 @@ func Of(list ...formats.Example) (*Set, error) {
 	return s, nil
 }
 
-// Len is the number of examples.
+// Len returns the number of examples.
 func (s *Set) Len() int { return s.n }
 
-// At returns an example, which is the caller's own.
+// At returns an example, which belongs to the caller.
 func (s *Set) At(i int) (formats.Example, error) {
 	if i < 0 || i >= s.n {
 		return formats.Example{}, fmt.Errorf("there is no example %d among %d", i, s.n)
@@ -71,7 +71,7 @@ func (s *Set) At(i int) (formats.Example, error) {
 	return r.Example, err
 }
 
-// Find returns the place of the example with this id.
+// Find returns the index of the example with this id.
 func (s *Set) Find(id string) (i int, ok bool, err error) {
 	number, ok, err := s.places.find(id, func(number int64) (bool, error) {
 		e, err := s.named(number)
@@ -80,11 +80,11 @@ func (s *Set) Find(id string) (i int, ok bool, err error) {
 	return int(number), ok && number < passed, err
 }
 
-// Close removes what is in the temporary file. The set is of no use then.
+// Close removes the temporary file. The set cannot be used afterwards.
 func (s *Set) Close() error { return errors.Join(s.rows.Close(), s.index.Close()) }
 
-// A number of the table is the place of an example or, from passed on, that of
-// a row which is no example, and whose id no later row may have either.
+// A number in the table is the index of an example or, from passed on, that of
+// a row that is not an example but whose id later rows must not have.
 const passed = 1 << (numberBits - 1)
 
 // keep makes a row the next example.
@@ -101,7 +101,7 @@ func (s *Set) keep(id string, at span, underscores int) error {
 	return nil
 }
 
-// pass remembers the id of a row that is no example.
+// pass records the id of a row that is not an example.
 func (s *Set) pass(id string, at span) error {
 	if at.from >= maxNumber-passed {
 		return fmt.Errorf("keeping the examples: more than %d GiB of them", (maxNumber-passed)>>30)
@@ -110,7 +110,7 @@ func (s *Set) pass(id string, at span) error {
 	return nil
 }
 
-// first returns the row that was kept, or passed, with this id.
+// first returns the row with this id that was kept or passed.
 func (s *Set) first(id string) (e formats.Example, ok bool, err error) {
 	_, ok, err = s.places.find(id, func(number int64) (bool, error) {
 		e, err = s.named(number)
@@ -119,8 +119,8 @@ func (s *Set) first(id string) (e formats.Example, ok bool, err error) {
 	return e, ok, err
 }
 
-// named is the row that a number of the table stands for. One that is no
-// example has the id that it came with.
+// named returns the row for a number in the table. One that is not an example
+// has its original id.
 func (s *Set) named(number int64) (formats.Example, error) {
 	if number < passed {
 		return s.At(int(number))
@@ -129,7 +129,7 @@ func (s *Set) named(number int64) (formats.Example, error) {
 	return r.Example, err
 }
 
-// spool appends a row, after its length, and notes where.
+// spool appends a row after its length, and sets its position.
 func (s *Set) spool(r *record) error {
 	body := r.encode(make([]byte, lengthBytes, 512))
 	binary.LittleEndian.PutUint64(body, uint64(len(body)-lengthBytes))
@@ -140,7 +140,7 @@ func (s *Set) spool(r *record) error {
 
 const lengthBytes = 8
 
-// read decodes a row.
+// read decodes the row at a span.
 func (s *Set) read(at span) (record, error) {
 	b := make([]byte, at.to-at.from)
 	if _, err := s.rows.ReadAt(b, at.from); err != nil {
@@ -149,7 +149,7 @@ func (s *Set) read(at span) (record, error) {
 	return decode(b)
 }
 
-// record decodes the row that begins there.
+// record decodes the row that begins at an offset.
 func (s *Set) record(from int64) (record, error) {
 	var b [lengthBytes]byte
 	if _, err := s.rows.ReadAt(b[:], from-lengthBytes); err != nil {

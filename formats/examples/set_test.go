@@ -16,7 +16,7 @@ import (
 	"github.com/rollmill/rollmill/formats"
 )
 
-// spooling makes sets keep next to nothing in memory.
+// spooling makes sets keep almost nothing in memory.
 func spooling(t *testing.T, memory int) {
 	was := spoolMemory
 	spoolMemory = memory
@@ -30,7 +30,7 @@ func dropped(r Report) (n int64) {
 	return n
 }
 
-// list is what a set holds, and closes it.
+// list returns the examples of a set, and closes it.
 func list(t testing.TB, set *Set) []formats.Example {
 	t.Helper()
 	rows := make([]formats.Example, set.Len())
@@ -50,7 +50,7 @@ func list(t testing.TB, set *Set) []formats.Example {
 	return rows
 }
 
-// plain picks with everything at hand.
+// plain picks examples with all rows in memory.
 func plain(t *testing.T, text string, o Options) (rows []formats.Example, drops []Drop) {
 	t.Helper()
 	filters, err := newFilters("x", o)
@@ -102,9 +102,9 @@ func plain(t *testing.T, text string, o Options) (rows []formats.Example, drops 
 	return rows, drops
 }
 
-// Out of memory or in it, the same rows are kept, and the others dropped for
-// the same reasons.
-func TestASpooledSetIsThePlainOne(t *testing.T) {
+// In memory or not, the same rows are kept, and the others dropped for the same
+// reasons.
+func TestSpooledSetEqualsSetInMemory(t *testing.T) {
 	for seed := range uint64(150) {
 		r := rand.New(rand.NewPCG(seed, 3))
 		spooling(t, 1+r.IntN(3)*200)
@@ -206,7 +206,7 @@ func TestSetOf(t *testing.T) {
 	}
 }
 
-// Nothing is left of a set, and none of its file is found while it is there.
+// A set leaves no file behind, and its file has no name while it is in use.
 func TestNothingIsLeftBehind(t *testing.T) {
 	spooling(t, 10)
 	dir := t.TempDir()

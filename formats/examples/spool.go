@@ -6,23 +6,23 @@ import (
 	"os"
 )
 
-// spoolMemory is how much of a spool stays in memory: small sets need no file.
-// Tests make it less.
+// spoolMemory is how many bytes of a spool stay in memory, so that small sets
+// need no file. Tests reduce it.
 var spoolMemory = 1 << 20
 
-// spool is bytes that are appended and then read anywhere. What exceeds a fixed
-// amount is in a temporary file, which has no name once it is open, so that it
-// is gone with the process, however that ends.
+// spool is bytes that are appended and then read at any position. Bytes above a
+// fixed number are in a temporary file, which is unlinked once it is open, so
+// that it disappears when the process ends, even if that is killed.
 //
-// It is for one goroutine as long as it grows; then for any number.
+// It is for one goroutine while it grows, and then for any number.
 type spool struct {
 	f    *os.File
-	name string // "" when it could be removed at once
+	name string // "" when it was removed at once
 	tail []byte // what is not in the file yet
 	size int64
 }
 
-// append returns where it put b.
+// append returns the offset of b.
 func (s *spool) append(b []byte) (at int64, err error) {
 	if len(s.tail)+len(b) > spoolMemory {
 		if err := s.flush(); err != nil {
@@ -42,7 +42,7 @@ func (s *spool) flush() error {
 			return fmt.Errorf("keeping the examples: %w", err)
 		}
 		if s.f = f; os.Remove(f.Name()) != nil {
-			s.name = f.Name() // this system keeps the names of open files
+			s.name = f.Name() // this system cannot remove an open file
 		}
 	}
 	if _, err := s.f.WriteAt(s.tail, s.flushed()); err != nil {
@@ -54,7 +54,7 @@ func (s *spool) flush() error {
 
 func (s *spool) flushed() int64 { return s.size - int64(len(s.tail)) }
 
-// ReadAt is io.ReaderAt.
+// ReadAt implements io.ReaderAt.
 func (s *spool) ReadAt(p []byte, off int64) (n int, err error) {
 	flushed := s.flushed()
 	if off < flushed {

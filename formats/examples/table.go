@@ -6,9 +6,9 @@ import (
 	"github.com/zeebo/xxh3"
 )
 
-// table finds the number that stands for an id: ten bytes and a half for each,
-// and none of the ids. Whoever looks something up says which of the numbers
-// stands for it; he is asked about few others.
+// table maps an id to a number, with ten and a half bytes for each id and
+// without storing ids. The caller of a lookup reports whether a number belongs
+// to the id; few other numbers are tried.
 type table struct {
 	slots []uint64 // a number and 1, and above it a tag of the hash; 0: free
 }
@@ -18,10 +18,10 @@ const (
 	maxNumber  = 1<<numberBits - 2
 )
 
-// newTable makes room for so many ids.
+// newTable returns a table with room for n ids.
 func newTable(n int) *table { return &table{make([]uint64, n+n/3+1)} }
 
-// find returns the number of an id for which is is true.
+// find returns the number of an id, for which is returns true.
 func (t *table) find(id string, is func(number int64) (bool, error)) (number int64, ok bool, err error) {
 	at, tag := t.place(id)
 	for ; t.slots[at] != 0; at = t.after(at) {
@@ -36,7 +36,7 @@ func (t *table) find(id string, is func(number int64) (bool, error)) (number int
 	return 0, false, nil
 }
 
-// put adds an id that is not there.
+// put adds an id that is not in the table.
 func (t *table) put(id string, number int64) {
 	at, tag := t.place(id)
 	for t.slots[at] != 0 {

@@ -14,10 +14,10 @@ import (
 
 var bom = []byte("\xef\xbb\xbf")
 
-// skipBOM passes over a UTF-8 byte order mark and refuses UTF-16, which some
-// programs save as "Unicode text".
+// skipBOM skips a UTF-8 byte order mark and refuses UTF-16, which some programs
+// save as "Unicode text".
 func skipBOM(name string, r *bufio.Reader) error {
-	head, _ := r.Peek(3) // what cannot be read now is an error of the next read
+	head, _ := r.Peek(3) // a read error is returned by the next read
 	if len(head) >= 2 && (head[0] == 0xff && head[1] == 0xfe || head[0] == 0xfe && head[1] == 0xff) {
 		return formats.Invalid(name, "save the file as UTF-8", nil, "the text is UTF-16")
 	}
@@ -37,9 +37,9 @@ func checkUTF8(b []byte) error {
 	return nil
 }
 
-// standard rewrites what Python's json module prints outside the standard -
-// bare NaN, Infinity and -Infinity - as null. It returns b itself when there
-// is nothing to rewrite.
+// standard replaces what Python's json module prints outside the standard (bare
+// NaN, Infinity and -Infinity) by null. It returns b itself when there is
+// nothing to replace.
 func standard(b []byte) []byte {
 	if !bytes.Contains(b, []byte("NaN")) && !bytes.Contains(b, []byte("Infinity")) {
 		return b
@@ -63,15 +63,15 @@ func standard(b []byte) []byte {
 	return out
 }
 
-// text is a JSON file's text: checked to be UTF-8, without what is outside the
-// standard (see standard).
+// text is a JSON file's text, checked to be UTF-8 and with non-standard words
+// replaced (see standard).
 type text struct {
 	in      *bufio.Reader
 	most    int64 // how far the text may be read; 0: to its end
-	tooLong error // what reading further is; nil: errLongRecord
+	tooLong error // the error of reading further; nil: errLongRecord
 	given   int64
 	buf     []byte
-	out     []byte // of buf, not given yet
+	out     []byte // bytes of buf that were not returned yet
 	quoted  bool
 	escaped bool
 	err     error
@@ -87,10 +87,10 @@ func (s source) text() (*text, error) {
 	return &text{in: in}, skipBOM(s.name, in)
 }
 
-// failed tells whether the text could not be had.
+// failed reports whether reading the text failed.
 func (t *text) failed() bool { return t.err != nil && t.err != io.EOF }
 
-// Read is io.Reader.
+// Read implements io.Reader.
 func (t *text) Read(p []byte) (int, error) {
 	if t.most > 0 && t.given > t.most {
 		t.err = cmp.Or(t.tooLong, errLongRecord)
@@ -140,7 +140,8 @@ func (t *text) fill() {
 	t.buf, t.out = b, b
 }
 
-// notANumber is the length of what follows the first letter of such a word.
+// notANumber returns the length of the rest of such a word after its first
+// letter.
 func (t *text) notANumber() int {
 	if t.in.UnreadRune() != nil {
 		return 0
@@ -150,7 +151,7 @@ func (t *text) notANumber() int {
 	return max(0, notANumber(b)-1)
 }
 
-// stringLen is the length of the JSON string that b begins with, or 0.
+// stringLen returns the length of the JSON string at the beginning of b, or 0.
 func stringLen(b []byte) int {
 	if b[0] != '"' {
 		return 0

@@ -1,8 +1,8 @@
-// Package exporters turns curated groups into the rows that trainers elsewhere
-// load: which shapes there are, what each is made of, and how its files are
-// written. It opens no file; whoever exports brings a writer for each.
+// Package exporters converts curated groups to the rows that other trainers
+// load: which formats there are, what each is made from, and how its files are
+// written. It opens no files; the caller passes a writer for each.
 //
-// To add a shape: a line in formats/exporters/all.
+// To add a format: add a line in formats/exporters/all.
 package exporters
 
 import (
@@ -18,48 +18,48 @@ import (
 	"github.com/rollmill/rollmill/formats/trl"
 )
 
-// Format is a shape of rows. It is written as JSON Lines, as Parquet, or as
-// either; the other function is nil.
+// Format is a format of rows. It is written as JSON Lines, as Parquet, or as
+// either; a function that does not apply is nil.
 type Format struct {
 	Name  string
 	Of    Source
-	Whole bool // a file must hold every group, or be refused
+	Whole bool // the file must have every group, or none is written
 
 	Lines func(io.Writer) Sink
 	Table func(io.Writer) Sink
 }
 
-// Source is what rows are made of.
+// Source is what the rows of a format are made from.
 type Source string
 
 // The sources.
 const (
 	Groups Source = "groups"
 	Top    Source = "best members"      // of each group
-	Pairs  Source = formats.TablePairs  // or of each group's best against its worst
-	Labels Source = formats.TableLabels // or of advantages
+	Pairs  Source = formats.TablePairs  // or each group's best member against its worst
+	Labels Source = formats.TableLabels // or labels by the advantage
 )
 
-// Item is one of what rows are made of.
+// Item is one element of a source.
 type Item struct {
 	Rows   []formats.Trajectory // of Groups and Top
 	Pair   trl.Preference
 	Single trl.Unpaired
 
-	Before int64               // items of the file before it
-	Given  int64               // rows of the file before it
-	Skip   func(reason string) // says why the item gives no row
+	Before int64               // items before it in the file
+	Given  int64               // rows before it in the file
+	Skip   func(reason string) // reports why the item gives no row
 }
 
 // Sink writes one file.
 type Sink interface {
 	Give(x *Item) error
 	Rows() int64
-	Size() int64 // bytes so far, those included that are still to be written
+	Size() int64 // bytes so far, including those that are still to be written
 	Close() error
 }
 
-// Lines is a format of JSON Lines.
+// Lines returns a format of JSON Lines.
 func Lines[T any](name string, of Source, rows func(*Item) []T) Format {
 	return RawLines(name, of, func(dst []byte, x *Item) (_ []byte, n int64, err error) {
 		for _, r := range rows(x) {
@@ -72,24 +72,26 @@ func Lines[T any](name string, of Source, rows func(*Item) []T) Format {
 	})
 }
 
-// RawLines is a format that appends its own lines, and returns how many.
+// RawLines returns a format that appends its own lines and returns their
+// number.
 func RawLines(name string, of Source, add func(dst []byte, x *Item) ([]byte, int64, error)) Format {
 	return Format{Name: name, Of: of, Lines: func(out io.Writer) Sink { return &lines{out: out, add: add} }}
 }
 
-// Table is a format of Parquet.
+// Table returns a format of Parquet.
 func Table[T any](name string, of Source, rows func(*Item) []T) Format {
 	return Format{Name: name, Of: of, Table: func(out io.Writer) Sink { return &table[T]{parquet.NewWriter[T](out), rows} }}
 }
 
-// Either is a format of JSON Lines and of Parquet.
+// Either returns a format of JSON Lines and of Parquet.
 func Either[T any](name string, of Source, rows func(*Item) []T) Format {
 	f := Lines(name, of, rows)
 	f.Table = Table(name, of, rows).Table
 	return f
 }
 
-// Noted adds a pair to the metadata of a format's Parquet files.
+// Noted returns the format with a pair added to the metadata of its Parquet
+// files.
 func (f Format) Noted(key, value string) Format {
 	open := f.Table
 	f.Table = func(out io.Writer) Sink {
@@ -100,17 +102,17 @@ func (f Format) Noted(key, value string) Format {
 	return f
 }
 
-// Each makes at most one row of an item's rows.
+// Each returns a function that makes at most one row from the rows of an item.
 func Each[T any](row func([]formats.Trajectory) (T, string)) func(*Item) []T {
 	return func(x *Item) []T { return one(x, row)(x.Rows) }
 }
 
-// Pair makes at most one row of a preference.
+// Pair returns a function that makes at most one row from a preference.
 func Pair[T any](row func(trl.Preference) (T, string)) func(*Item) []T {
 	return func(x *Item) []T { return one(x, row)(x.Pair) }
 }
 
-// Single makes a row of a single answer.
+// Single returns a function that makes a row from a single answer.
 func Single[T any](row func(trl.Unpaired) T) func(*Item) []T {
 	return func(x *Item) []T { return []T{row(x.Single)} }
 }
@@ -162,10 +164,10 @@ func (t *table[T]) Give(x *Item) error {
 	return t.Write(rows)
 }
 
-// Skipped counts items that gave no row, by reason.
+// Skipped counts the items that gave no row, by reason.
 type Skipped map[string]int64
 
-// String says how often each reason was given.
+// String returns how often each reason occurred.
 func (s Skipped) String() string {
 	var reasons []string
 	for _, r := range slices.Sorted(maps.Keys(s)) {

@@ -8,23 +8,23 @@ import (
 	"github.com/rollmill/rollmill/formats/trl"
 )
 
-// Walk goes along the groups of a batch and the tables beside them, once for
-// all formats. Close it.
+// Walk iterates over the groups of a batch and its tables once for all formats.
+// Close it.
 type Walk struct {
 	best   int
-	pairs  *trl.Preferences // nil when no format wants any
+	pairs  *trl.Preferences // nil when no format uses them
 	labels *trl.Labels
 }
 
-// NewWalk begins a walk for some formats. best is how many of a group's members
-// are its Top: 0 is one, below 0 all.
-func NewWalk(list []Format, best int, beside formats.Tables) *Walk {
+// NewWalk returns a walk for some formats. best is how many of a group's
+// members are its Top: 0 means one, a negative number all.
+func NewWalk(list []Format, best int, tables formats.Tables) *Walk {
 	w := &Walk{best: best}
 	if wants(list, Pairs) {
-		w.pairs = trl.NewPreferences(beside)
+		w.pairs = trl.NewPreferences(tables)
 	}
 	if wants(list, Labels) {
-		w.labels = trl.NewLabels(beside)
+		w.labels = trl.NewLabels(tables)
 	}
 	return w
 }
@@ -33,7 +33,7 @@ func wants(list []Format, of Source) bool {
 	return slices.ContainsFunc(list, func(f Format) bool { return f.Of == of })
 }
 
-// Compares names the tables beside the groups that formats are made of.
+// Compares returns the names of the tables that formats are made from.
 func Compares(list []Format) (tables []string) {
 	for _, of := range []Source{Pairs, Labels} {
 		if wants(list, of) {
@@ -43,17 +43,17 @@ func Compares(list []Format) (tables []string) {
 	return tables
 }
 
-// MadeOf names the table beside the groups that a format is made of, "" when it
-// is made of the groups themselves.
-func (f Format) MadeOf(beside formats.Tables) string {
-	if f.Of == Pairs && beside.Pairs != nil || f.Of == Labels && beside.Labels != nil {
+// MadeOf returns the name of the table that a format is made from, "" when it
+// is made from the groups themselves.
+func (f Format) MadeOf(tables formats.Tables) string {
+	if f.Of == Pairs && tables.Pairs != nil || f.Of == Labels && tables.Labels != nil {
 		return string(f.Of)
 	}
 	return ""
 }
 
-// Group gives what a group holds, of every source. An item with a reason can
-// give no row of any format.
+// Group calls give for every item of a group, from every source. An item with a
+// reason gives no row in any format.
 func (w *Walk) Group(rows []formats.Trajectory, give func(of Source, x Item, reason string) error) error {
 	failed := errors.Join(give(Groups, Item{Rows: rows}, ""), trl.EachTop(rows, w.best, func(some []formats.Trajectory) error {
 		return give(Top, Item{Rows: some}, "")
@@ -67,7 +67,7 @@ func (w *Walk) Group(rows []formats.Trajectory, give func(of Source, x Item, rea
 	return failed
 }
 
-// End reports whether the walk saw all of the tables.
+// End returns an error when tables have rows that the walk did not reach.
 func (w *Walk) End() (failed error) {
 	if w.pairs != nil {
 		failed = w.pairs.End()

@@ -1,9 +1,9 @@
 // Package finetune writes the JSON lines of OpenAI-style fine-tuning:
-// supervised conversations, preferences (DPO) and reinforcement prompts. Keys
-// that the services do not know they refuse, so there are no others.
+// supervised conversations, preferences (DPO) and reinforcement prompts. The
+// services refuse unknown keys, so there are no additional ones.
 //
-// Of a group it takes the best conversation, or the prompt; preferences are
-// made of package trl's.
+// From a group it takes the best conversation, or the prompt; preferences are
+// made from those of package trl.
 package finetune
 
 import (
@@ -16,17 +16,18 @@ import (
 	"github.com/rollmill/rollmill/formats/trl"
 )
 
-// Message is a chat message. Content is null beside tool calls without text.
+// Message is a chat message. Content is null when there are tool calls and no
+// text.
 type Message struct {
 	Role       string         `json:"role"`
 	Content    *string        `json:"content"`
 	Name       string         `json:"name,omitempty"`
 	ToolCallID string         `json:"tool_call_id,omitempty"`
 	ToolCalls  []trl.ToolCall `json:"tool_calls,omitempty"`
-	Weight     *int           `json:"weight,omitempty"` // of an assistant's: 0 is context
+	Weight     *int           `json:"weight,omitempty"` // of an assistant message: 0 means context
 }
 
-// Supervised is a conversation; what the policy sampled has weight 1.
+// Supervised is a conversation; messages that the policy sampled have weight 1.
 type Supervised struct {
 	Messages []Message       `json:"messages"`
 	Tools    json.RawMessage `json:"tools,omitempty"`
@@ -39,16 +40,16 @@ type Preference struct {
 	NonPreferred []Message  `json:"non_preferred_output"`
 }
 
-// Why a group gives no row, beside trl's reasons.
+// Why a group gives no row, in addition to trl's reasons.
 const (
 	Same      = "same"       // the two answers are equal
-	LastRole  = "last_role"  // the prompt does not end with the user, or a tool
-	System    = "system"     // a system message, where the service takes none
+	LastRole  = "last_role"  // the prompt does not end with a user or tool message
+	System    = "system"     // a system message, and the service accepts none
 	BlankText = "blank_text" // a message without text or tool calls
-	ToolOrder = "tool_order" // a tool's answer that answers no call before it
+	ToolOrder = "tool_order" // a tool message that answers no earlier call
 )
 
-// SupervisedOf makes the row of a group's best member.
+// SupervisedOf returns the row of a group's best member.
 func SupervisedOf(rows []formats.Trajectory) (s Supervised, reason string) {
 	best := -1
 	for i := range rows {
@@ -102,7 +103,7 @@ func SupervisedOf(rows []formats.Trajectory) (s Supervised, reason string) {
 	return s, sound(s.Messages)
 }
 
-// PreferenceOf makes TRL's row into one of this shape.
+// PreferenceOf converts TRL's row to this format.
 func PreferenceOf(pair trl.Preference) (p Preference, reason string) {
 	p = Preference{Input: Supervised{Messages: convert(pair.Prompt), Tools: compact(pair.Tools)}, Preferred: convert(pair.Chosen), NonPreferred: convert(pair.Rejected)}
 	one, _ := json.Marshal(p.Preferred)
@@ -119,8 +120,8 @@ func PreferenceOf(pair trl.Preference) (p Preference, reason string) {
 	return p, reason
 }
 
-// ReinforcementOf makes the row of a group: its prompt, the reference answer,
-// and the example's own fields, which graders name as item.FIELD.
+// ReinforcementOf returns the row of a group: its prompt, the reference answer,
+// and the example's own fields, which graders refer to as item.FIELD.
 func ReinforcementOf(rows []formats.Trajectory, noSystem bool) (row map[string]any, reason string) {
 	prompt, reason := trl.PromptOf(rows)
 	if reason != "" {
@@ -151,7 +152,8 @@ func lastRole(messages []Message, roles ...string) string {
 	return ""
 }
 
-// sound finds what every service refuses.
+// sound returns the reason for which every service would refuse the messages,
+// "" if there is none.
 func sound(messages []Message) string {
 	calls := map[string]bool{}
 	for _, m := range messages {
@@ -180,7 +182,7 @@ func convert(messages []trl.Message) []Message {
 	return out
 }
 
-// compact puts a JSON array into one line; nil when it is empty.
+// compact returns a JSON array on one line; nil when it is empty.
 func compact(text string) json.RawMessage {
 	var out bytes.Buffer
 	if text == "" || json.Compact(&out, []byte(text)) != nil || out.String() == "[]" {

@@ -8,7 +8,7 @@ import (
 	"github.com/rollmill/rollmill/formats/trl"
 )
 
-func told(parent int32, role, text string) formats.Message {
+func given(parent int32, role, text string) formats.Message {
 	return formats.Message{Parent: parent, Role: role, Content: text, Call: -1}
 }
 
@@ -30,13 +30,13 @@ func text(t *testing.T, row any) string {
 	return string(data)
 }
 
-func TestOnlyWhatWasSampledHasWeight(t *testing.T) {
+func TestOnlySampledMessagesHaveWeight(t *testing.T) {
 	asks := says(2, "")
 	asks.ToolCalls = []formats.ToolCall{{ID: "c1", Name: "search", Arguments: `{"q":1}`}}
-	result := told(3, "tool", "4")
+	result := given(3, "tool", "4")
 	result.ToolCallID = "c1"
-	row, reason := SupervisedOf([]formats.Trajectory{attempt(0, told(-1, "user", "q"), says(0, "worse")),
-		attempt(1, told(-1, "user", "q"), told(0, "assistant", "an example"), told(1, "user", "again"), asks, result, says(4, "four"), told(5, "user", "thanks"))})
+	row, reason := SupervisedOf([]formats.Trajectory{attempt(0, given(-1, "user", "q"), says(0, "worse")),
+		attempt(1, given(-1, "user", "q"), given(0, "assistant", "an example"), given(1, "user", "again"), asks, result, says(4, "four"), given(5, "user", "thanks"))})
 	want := `{"messages":[{"role":"user","content":"q"},{"role":"assistant","content":"an example","weight":0},{"role":"user","content":"again"},` +
 		`{"role":"assistant","content":null,"tool_calls":[{"type":"function","id":"c1","function":{"name":"search","arguments":"{\"q\":1}"}}],"weight":1},` +
 		`{"role":"tool","content":"4","tool_call_id":"c1"},{"role":"assistant","content":"four","weight":1}],"tools":[{"type":"function"}]}`
@@ -46,14 +46,14 @@ func TestOnlyWhatWasSampledHasWeight(t *testing.T) {
 }
 
 func TestGradersSeeTheExample(t *testing.T) {
-	row, reason := ReinforcementOf([]formats.Trajectory{attempt(1, told(-1, "user", "q"), says(0, "a"))}, false)
+	row, reason := ReinforcementOf([]formats.Trajectory{attempt(1, given(-1, "user", "q"), says(0, "a"))}, false)
 	if got := text(t, row); reason != "" || got != `{"answer":4,"hard":true,"id":"e","messages":[{"role":"user","content":"q"}],"reference_answer":"4","tools":[{"type":"function"}]}` {
 		t.Errorf("%q %s", reason, got)
 	}
 }
 
-func TestWhyThereIsNoRow(t *testing.T) {
-	orphan := told(0, "tool", "4")
+func TestReasonsOfSkippedGroups(t *testing.T) {
+	orphan := given(0, "tool", "4")
 	orphan.ToolCallID = "c9"
 	supervised := func(rows ...formats.Trajectory) string { _, r := SupervisedOf(rows); return r }
 	preference := func(rows ...formats.Trajectory) string {
@@ -63,16 +63,16 @@ func TestWhyThereIsNoRow(t *testing.T) {
 		}
 		return reason
 	}
-	system := attempt(1, told(-1, "system", "s"), told(0, "user", "q"), says(1, "a"))
+	system := attempt(1, given(-1, "system", "s"), given(0, "user", "q"), says(1, "a"))
 	_, noSystem := ReinforcementOf([]formats.Trajectory{system}, true)
-	_, last := ReinforcementOf([]formats.Trajectory{attempt(1, told(-1, "system", "s"), says(0, "a"))}, false)
-	user := told(-1, "user", "q")
+	_, last := ReinforcementOf([]formats.Trajectory{attempt(1, given(-1, "system", "s"), says(0, "a"))}, false)
+	user := given(-1, "user", "q")
 	for want, got := range map[string]string{
 		Same:         preference(attempt(1, user, says(0, "a")), attempt(0, user, says(0, "a"))),
 		trl.Tie:      preference(attempt(1, user, says(0, "a")), attempt(1, user, says(0, "b"))),
 		BlankText:    supervised(attempt(1, user, says(0, ""))),
 		ToolOrder:    supervised(attempt(1, user, orphan, says(1, "a"))),
-		trl.Branches: supervised(attempt(1, user, says(0, "a"), told(-1, "user", "r"), says(2, "b"))),
+		trl.Branches: supervised(attempt(1, user, says(0, "a"), given(-1, "user", "r"), says(2, "b"))),
 		trl.Empty:    supervised(attempt(1, user)),
 		System:       noSystem,
 		LastRole:     last,

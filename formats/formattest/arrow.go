@@ -16,8 +16,8 @@ import (
 )
 
 // Arrow reads a file with arrow-go and compares every leaf with the rows'
-// fields, as their parquet tags promise: null and empty told apart, integers
-// and floats to the last bit.
+// fields according to their parquet tags: null and empty are different,
+// integers and floats are equal to the last bit.
 func Arrow[T any](t testing.TB, file []byte, want []T) {
 	t.Helper()
 	rows, err := arrowtest.Rows(file)
@@ -40,8 +40,8 @@ func Arrow[T any](t testing.TB, file []byte, want []T) {
 	}
 }
 
-// differ says where what arrow-go read differs from a field with the options
-// of its parquet tag; "" when it does not.
+// differ returns the difference between a value that arrow-go read and a field
+// with the options of its parquet tag; "" when there is none.
 func differ(field reflect.Value, options []string, got any) string {
 	optional := slices.Contains(options, "optional")
 	if field.Kind() == reflect.Pointer {

@@ -13,13 +13,13 @@ import (
 	"github.com/rollmill/rollmill/formats/parquet"
 )
 
-// Exporter holds a shape of rows to what every shape promises: the same groups
-// give the same bytes; a line is JSON; Parquet is read alike by our reader and
-// by arrow-go; JSON Lines and Parquet have the same number of rows, which the
-// sink counts.
+// Exporter checks what every export format guarantees: the same groups give the
+// same bytes; a line is JSON; our reader and arrow-go read the same rows from
+// Parquet; JSON Lines and Parquet have the same number of rows, which the sink
+// counts.
 func Exporter(t *testing.T, f exporters.Format, groups [][]formats.Trajectory) {
 	if f.Lines == nil && f.Table == nil {
-		t.Fatalf("%s is written in no way", f.Name)
+		t.Fatalf("%s has no way to be written", f.Name)
 	}
 	counts := map[int64]bool{}
 	if f.Lines != nil {
@@ -44,11 +44,11 @@ func Exporter(t *testing.T, f exporters.Format, groups [][]formats.Trajectory) {
 		t.Error("no row of any group")
 	}
 	if len(counts) != 1 {
-		t.Errorf("JSON Lines and Parquet have unlike numbers of rows: %v", counts)
+		t.Errorf("JSON Lines and Parquet have different numbers of rows: %v", counts)
 	}
 }
 
-// exported writes a file twice.
+// exported writes a file twice and compares the bytes.
 func exported(t *testing.T, f exporters.Format, open func(io.Writer) exporters.Sink, groups [][]formats.Trajectory) (file []byte, rows int64) {
 	t.Helper()
 	var files [2]bytes.Buffer
@@ -76,12 +76,12 @@ func exported(t *testing.T, f exporters.Format, open func(io.Writer) exporters.S
 		}
 	}
 	if !bytes.Equal(files[0].Bytes(), files[1].Bytes()) {
-		t.Error("the same groups gave other bytes")
+		t.Error("the same groups gave different bytes")
 	}
 	return files[0].Bytes(), rows
 }
 
-// theSameRows reads a Parquet file in both ways.
+// theSameRows reads a Parquet file with both readers and compares the rows.
 func theSameRows(t *testing.T, file []byte, rows int64) {
 	t.Helper()
 	want, err := arrowtest.Rows(file)

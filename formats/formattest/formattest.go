@@ -1,6 +1,6 @@
-// Package formattest holds an encoding of rows as Parquet to its promise: all
-// values come back, in our own reader and in an independent one (arrow-go
-// through formats/arrow), which would not share a misunderstanding.
+// Package formattest tests an encoding of rows as Parquet: our own reader and
+// an independent one (arrow-go, through formats/arrow) must both return all
+// values. An error in our understanding of the format would not be in both.
 //
 // To add a row kind: add a field to Writers and a line to Run.
 package formattest
@@ -20,8 +20,7 @@ import (
 	"github.com/rollmill/rollmill/formats/random"
 )
 
-// Writers write groups of rows as one Parquet file each. A nil one is passed
-// over.
+// Writers write groups of rows as one Parquet file each. A nil one is skipped.
 type Writers struct {
 	Trajectories func(t testing.TB, groups [][]formats.Trajectory) []byte
 	Scores       func(t testing.TB, groups [][]formats.Score) []byte
@@ -30,8 +29,8 @@ type Writers struct {
 	Decisions    func(t testing.TB, groups [][]formats.Decision) []byte
 }
 
-// Run writes ordinary, mixed and extreme rows of every kind and reads them
-// back in both ways.
+// Run writes ordinary, mixed and extreme rows of every kind and reads them with
+// both readers.
 func Run(t *testing.T, w Writers) {
 	check(t, "trajectories", w.Trajectories, trajectories())
 	check(t, "scores", w.Scores, map[string][][]formats.Score{
@@ -60,8 +59,8 @@ func check[T any](t *testing.T, kind string, write func(testing.TB, [][]T) []byt
 	}
 }
 
-// Ours reads a file with formats/parquet and compares. A null list and an
-// empty one are the same.
+// Ours reads a file with formats/parquet and compares. A null list and an empty
+// one are equal.
 func Ours[T any](t testing.TB, file []byte, want []T) {
 	t.Helper()
 	f, err := parquet.Open(bytes.NewReader(file), int64(len(file)), "file")

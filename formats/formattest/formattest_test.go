@@ -31,7 +31,8 @@ func TestOurEncoding(t *testing.T) {
 	Run(t, Writers{file[formats.Trajectory], file[formats.Score], file[formats.Member], file[formats.GroupStats], file[formats.Decision]})
 }
 
-// The comparison itself can fail: each of these rows is told from the other.
+// The comparison itself can fail: it distinguishes each of these rows from the
+// other.
 func TestTheComparisonSeesDifferences(t *testing.T) {
 	one, other := 1.0, 1.0000000000000002
 	scores := map[string][2]formats.Score{
@@ -56,7 +57,8 @@ func TestTheComparisonSeesDifferences(t *testing.T) {
 	}
 }
 
-// mismatch is what Arrow says of a file of one row when another was wanted.
+// mismatch returns what Arrow reports for a file of one row when another was
+// expected.
 func mismatch[T any](t *testing.T, want, written T) string {
 	r := &recorder{TB: t}
 	func() {
@@ -66,7 +68,7 @@ func mismatch[T any](t *testing.T, want, written T) string {
 	return r.said
 }
 
-// recorder takes the place of a test that may fail.
+// recorder is a testing.TB that may fail.
 type recorder struct {
 	testing.TB
 	said string

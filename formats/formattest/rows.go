@@ -36,8 +36,8 @@ func ones() (groups [][]formats.Trajectory) {
 	return groups
 }
 
-// extreme has the ends of every type, texts that need escapes, and lists that
-// are empty inside lists that are not.
+// extreme has the limits of every type, texts that need escapes, and empty
+// lists inside lists that are not empty.
 func extreme() formats.Trajectory {
 	most, least, tiny, zero := math.MaxFloat64, -math.MaxFloat64, math.SmallestNonzeroFloat64, math.Copysign(0, -1)
 	version, text := int64(math.MinInt64), "é 日本 \U0001F600 \"quoted\" \\ <&> \u2028 \n\t"

@@ -1,5 +1,5 @@
-// Package jsontext appends values as JSON text that people read: <, > and & are
-// written as they are, where json.Marshal escapes them for HTML.
+// Package jsontext appends values as JSON for people to read: <, > and & are
+// written unescaped, where json.Marshal escapes them for HTML.
 package jsontext
 
 import (
@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 )
 
-// Append appends a value as one line, without a line end.
+// Append appends a value on one line, without a line end.
 func Append(dst []byte, v any) ([]byte, error) {
 	dst, err := AppendLine(dst, v)
 	if err != nil {
@@ -31,11 +31,11 @@ func AppendString(dst []byte, s string) []byte {
 	if plain(s) {
 		return append(append(append(dst, '"'), s...), '"')
 	}
-	dst, _ = Append(dst, s) // a string always encodes
+	dst, _ = Append(dst, s) // a string can always be encoded
 	return dst
 }
 
-// plain reports whether a string has only characters that stand for themselves.
+// plain reports whether no character of a string needs an escape.
 func plain(s string) bool {
 	for i := range len(s) {
 		if c := s[i]; c < ' ' || c >= utf8.RuneSelf || c == '"' || c == '\\' {

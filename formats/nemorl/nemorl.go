@@ -1,11 +1,11 @@
 // Package nemorl writes the JSON lines that NeMo-RL's PreferenceDataset loads:
-// a context and its completions by rank, 0 being the best.
+// a context and its completions by rank; 0 is the best.
 package nemorl
 
 import "github.com/rollmill/rollmill/formats/trl"
 
-// Row is one pair. The loader adds the column task_name, and fails where it is
-// there already (0.6 and later; those before have no need of it).
+// Row is one pair. The loader adds the column task_name and fails when it is
+// already there (0.6 and later; earlier versions do not need it).
 type Row struct {
 	Context     []trl.Message `json:"context"`
 	Completions []Completion  `json:"completions"`
@@ -17,7 +17,7 @@ type Completion struct {
 	Completion []trl.Message `json:"completion"`
 }
 
-// RowOf is TRL's row in this shape.
+// RowOf converts TRL's row to this format.
 func RowOf(p trl.Preference) Row {
 	return Row{Context: p.Prompt, Completions: []Completion{{0, p.Chosen}, {1, p.Rejected}}}
 }

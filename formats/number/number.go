@@ -1,6 +1,7 @@
-// Package number writes the numbers of float columns as JSON that stays a float
-// column: 1.0, never 1. Loaders infer a column's type from the first block of
-// a file, and fail on a later 0.5 where all rewards before it were whole.
+// Package number writes the numbers of float columns as JSON that loaders read
+// as floats: 1.0, never 1. Loaders infer a column's type from the first block
+// of a file, and fail on a later 0.5 when all rewards before it were whole
+// numbers.
 package number
 
 import (
@@ -9,14 +10,14 @@ import (
 	"strconv"
 )
 
-// Float is a number of a float column.
+// Float is a number in a float column.
 type Float float64
 
-// MarshalJSON writes a fraction or an exponent always. JSON has no NaN and no
+// MarshalJSON always writes a fraction or an exponent. JSON has no NaN and no
 // infinities: they become null.
 func (f Float) MarshalJSON() ([]byte, error) { return Append(nil, float64(f), 64), nil }
 
-// Floats are the numbers of a list column of 32-bit floats.
+// Floats are the numbers in a list column of 32-bit floats.
 type Floats []float32
 
 // MarshalJSON writes each number as Float does.
@@ -35,7 +36,7 @@ func (l Floats) MarshalJSON() ([]byte, error) {
 }
 
 // Append appends a number in the shortest form that reads back as the same
-// float of so many bits.
+// float of the given number of bits.
 func Append(dst []byte, f float64, bits int) []byte {
 	if math.IsNaN(f) || math.IsInf(f, 0) {
 		return append(dst, "null"...)

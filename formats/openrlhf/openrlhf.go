@@ -1,9 +1,8 @@
 // Package openrlhf writes the JSON lines that OpenRLHF loads with
-// --apply_chat_template, under the column names that are its defaults:
-// prompts for its RL trainers (--input_key input --label_key label),
-// preferences for DPO and reward models (--prompt_key prompt), and single
-// answers with a label for the KTO trainer that it had until March 2026
-// (--output_key output).
+// --apply_chat_template, with its default column names: prompts for its RL
+// trainers (--input_key input --label_key label), preferences for DPO and
+// reward models (--prompt_key prompt), and single answers with a label for the
+// KTO trainer that it had until March 2026 (--output_key output).
 package openrlhf
 
 import (
@@ -28,7 +27,7 @@ type Preference struct {
 	Margin   number.Float  `json:"margin"`
 }
 
-// PromptOf makes the prompt of a group.
+// PromptOf returns the prompt of a group.
 func PromptOf(rows []formats.Trajectory) (Prompt, string) {
 	p, reason := trl.PromptOf(rows)
 	return Prompt{Input: p.Prompt, Label: formats.AnswerOf(p.Example), DataSource: "rollmill", ExampleID: p.ExampleID}, reason
@@ -41,12 +40,12 @@ type Unpaired struct {
 	Label  bool          `json:"label"`
 }
 
-// PreferenceOf is TRL's row in this shape.
+// PreferenceOf converts TRL's row to this format.
 func PreferenceOf(p trl.Preference) Preference {
 	return Preference{Prompt: p.Prompt, Chosen: p.Chosen, Rejected: p.Rejected, Margin: p.Margin}
 }
 
-// UnpairedOf is TRL's row in this shape.
+// UnpairedOf converts TRL's row to this format.
 func UnpairedOf(u trl.Unpaired) Unpaired {
 	return Unpaired{Input: u.Prompt, Output: u.Completion, Label: u.Label}
 }

@@ -12,20 +12,20 @@ import (
 )
 
 const (
-	nearGap  = 64 << 10 // bytes that are read rather than a request made
+	nearGap  = 64 << 10 // bytes that are read to save a request
 	farGap   = 16 << 20 // the same, while there are more than fewReads ranges
 	fewReads = 2
-	atOnce   = 8 // requests under way
+	atOnce   = 8 // concurrent requests
 )
 
-// FetchAhead has readers of the file fetch the chunks they need in a few
-// large requests, as suits an object store, holding at most limit bytes.
-// Call it before NewReader.
+// FetchAhead makes readers of the file fetch the chunks that they need in a few
+// large requests, for an object store; they hold at most limit bytes. Call it
+// before NewReader.
 func (f *File) FetchAhead(limit int64) { f.ahead = limit }
 
 // OpenAhead is Open with FetchAhead, for a source in which each read is a
-// request: what the footer's read brings is kept, so that a small file takes
-// no other.
+// request: it keeps what was read for the footer, so that a small file needs no
+// other request.
 func OpenAhead(src io.ReaderAt, size int64, name string, limit int64) (*File, error) {
 	end := extent{off: max(0, size-guess), end: max(0, size)}
 	end.data = make([]byte, end.end-end.off)
@@ -43,7 +43,7 @@ func OpenAhead(src io.ReaderAt, size int64, name string, limit int64) (*File, er
 	return f, nil
 }
 
-// extent is a range of a file, and what was fetched of it.
+// extent is a range of a file, and the bytes fetched of it.
 type extent struct {
 	off, end int64
 	data     []byte
@@ -64,7 +64,7 @@ func (s *fetched) ReadAt(p []byte, off int64) (int, error) {
 	return s.ReaderAt.ReadAt(p, off)
 }
 
-// source is what the next row group is read from. When it is time to, it
+// source returns the source of the next row group. When necessary, it first
 // fetches the chunks of as many row groups as the limit allows.
 func (r *reader) source() (io.ReaderAt, error) {
 	if r.f.ahead == 0 {
@@ -73,7 +73,7 @@ func (r *reader) source() (io.ReaderAt, error) {
 	if r.group < r.fetchedTo {
 		return r.fetched, nil
 	}
-	r.fetched = nil // before the next is made
+	r.fetched = nil // free it before the next is made
 	wanted, to := r.plan()
 	if len(wanted) == 0 {
 		return r.f.src, nil
@@ -86,8 +86,8 @@ func (r *reader) source() (io.ReaderAt, error) {
 	return r.fetched, nil
 }
 
-// fetch reads ranges into memory, several requests at once, and no byte of the
-// walls, which are in order.
+// fetch reads ranges into memory, with several concurrent requests, and no byte
+// of the walls, which are sorted.
 func (f *File) fetch(wanted []extent, walls ...extent) (*fetched, error) {
 	wanted = join(wanted, walls, f.ahead)
 	var all errgroup.Group
@@ -105,8 +105,8 @@ func (f *File) fetch(wanted []extent, walls ...extent) (*fetched, error) {
 	return &fetched{f.src, wanted}, nil
 }
 
-// plan lists the chunks of the row groups from the current one on that lie
-// in the range and together under the limit.
+// plan returns the chunks of the row groups from the current one on that are in
+// the range and together under the limit.
 func (r *reader) plan() (wanted []extent, to int) {
 	groups := r.f.meta.RowGroups
 	var total int64
@@ -117,7 +117,7 @@ func (r *reader) plan() (wanted []extent, to int) {
 		for _, l := range r.leaves {
 			start, end := span(&groups[to].Columns[l.node.leaf].MetaData)
 			if !whole && end-start > readAhead {
-				continue // for some of its rows, only some of its pages
+				continue // when only some of its rows are read, only some of its pages are
 			}
 			some = append(some, extent{off: start, end: end})
 			total += end - start
@@ -131,8 +131,8 @@ func (r *reader) plan() (wanted []extent, to int) {
 	return wanted, to
 }
 
-// walls are the heavy chunks of the planned row groups that nobody asked for:
-// to save a request is no reason to fetch them.
+// walls returns the heavy chunks of the planned row groups that are not read:
+// they are too large to be fetched just to save a request.
 func (r *reader) walls(to int) []extent {
 	wanted := make([]bool, len(r.f.leaves))
 	for _, l := range r.leaves {
@@ -154,8 +154,8 @@ func (r *reader) walls(to int) []extent {
 
 func byOffset(a, b extent) int { return cmp.Compare(a.off, b.off) }
 
-// join merges ranges with small gaps, and with larger ones until few are left.
-// No gap holds a wall.
+// join merges ranges with small gaps, and with larger ones until only a few are
+// left. No gap contains a wall.
 func join(ranges, walls []extent, limit int64) []extent {
 	slices.SortFunc(ranges, byOffset)
 	joined := ranges
@@ -187,7 +187,7 @@ func merged(ranges, walls []extent, gap int64) []extent {
 	return out
 }
 
-// between tells whether a wall begins in a gap.
+// between reports whether a wall begins in a gap.
 func between(walls []extent, from, to int64) bool {
 	i, _ := slices.BinarySearchFunc(walls, from, func(w extent, at int64) int { return cmp.Compare(w.off, at) })
 	return i < len(walls) && walls[i].off < to

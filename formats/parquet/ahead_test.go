@@ -68,8 +68,8 @@ func TestAFewColumnsTakeThreeRequests(t *testing.T) {
 	}
 }
 
-// TestFetchingAheadKeepsToItsLimit: what is held is never more, and the more
-// may be held, the fewer the requests.
+// TestFetchingAheadKeepsToItsLimit: the bytes in memory never exceed the limit,
+// and a higher limit means fewer requests.
 func TestFetchingAheadKeepsToItsLimit(t *testing.T) {
 	_, data, f := epoch(t)
 	before := int64(math.MaxInt64)
@@ -123,7 +123,7 @@ func (m *meeting) ReadAt(p []byte, off int64) (int, error) {
 	return m.ReaderAt.ReadAt(p, off)
 }
 
-// TestRangesAreFetchedAtOnce: one after the other, they would wait for ever.
+// TestRangesAreFetchedAtOnce: one after the other they would wait for ever.
 func TestRangesAreFetchedAtOnce(t *testing.T) {
 	data := make([]byte, 1<<20)
 	f := &File{src: &meeting{bytes.NewReader(data), make(chan struct{})}, ahead: 1 << 20}

@@ -58,7 +58,7 @@ func arrowValue(t testing.TB, a arrow.Array, i int) any {
 	return nil
 }
 
-// jsonOf turns a row into the values that arrowRow must give.
+// jsonOf converts a row to the values that arrowRow must return.
 func jsonOf(t testing.TB, row any) map[string]any {
 	t.Helper()
 	return plainStruct(reflect.ValueOf(row))

@@ -15,14 +15,14 @@ type cursor struct {
 	window window
 	raw    rawPage
 	page   page
-	at     int   // entry of the page
-	value  int   // value of the page: entries that are there so far
+	at     int   // index of the entry in the page
+	value  int   // index of the value in the page: entries so far that have a value
 	index  []int // by list: of the current element, -1 when it has none
 
 	open []*slice // by list: the current one, whose elements are counted when it ends
 }
 
-// more makes an entry available, or returns false at the end of the chunk.
+// more makes an entry available; it returns false at the end of the chunk.
 func (c *cursor) more() (bool, error) {
 	for c.at == c.page.entries {
 		c.page = page{}
@@ -37,7 +37,7 @@ func (c *cursor) more() (bool, error) {
 	return true, nil
 }
 
-// fill sets the leaf's field in n rows that lie stride bytes apart.
+// fill sets the leaf's field in n rows that are stride bytes apart.
 func (c *cursor) fill(base unsafe.Pointer, stride uintptr, n int) error {
 	if c.node.rep == 0 {
 		return c.flat(base, stride, n)
@@ -73,7 +73,7 @@ func (c *cursor) fill(base unsafe.Pointer, stride uintptr, n int) error {
 	}
 }
 
-// flat fills the field of a column outside any list.
+// flat sets the field of a column outside lists.
 func (c *cursor) flat(base unsafe.Pointer, stride uintptr, n int) error {
 	base = unsafe.Add(base, c.off)
 	for done := 0; done < n; {
@@ -96,10 +96,10 @@ func (c *cursor) flat(base unsafe.Pointer, stride uintptr, n int) error {
 	return nil
 }
 
-// entry takes in one entry of a repeated leaf: or a run of them, of a list of
-// numbers. An entry says at which list it repeats (its repetition level) and
-// how far down the way to the leaf there is something (its definition level).
-// It repeats only at a list that has an element, and gives it one more.
+// entry reads one entry of a repeated leaf, or several of a list of numbers.
+// Its repetition level says at which list it repeats, and its definition level
+// how far down the path to the leaf there are values. An entry repeats only at
+// a list that has an element, and adds one element to it.
 func (c *cursor) entry(p unsafe.Pointer) error {
 	rep, def := c.page.reps[c.at], c.page.defs[c.at]
 	if rep > 0 && (c.index[rep-1] < 0 || def < c.lists[rep-1].def) {
@@ -144,7 +144,7 @@ func (c *cursor) entry(p unsafe.Pointer) error {
 }
 
 // close ends the lists in which an entry of a repetition level has no more
-// elements. All columns of a list must have the same number.
+// elements. All columns of a list must have the same number of elements.
 func (c *cursor) close(rep byte) error {
 	for i := int(rep); i < len(c.open); i++ {
 		if s := c.open[i]; s != nil {
@@ -163,8 +163,8 @@ type slice struct {
 	len, cap int
 }
 
-// element returns the current element of the cursor's i-th list, which is at
-// p. The first leaf to come makes them all at once.
+// element returns the current element of the cursor's i-th list, which is at p.
+// The first leaf of a list makes all its elements at once.
 func (c *cursor) element(p unsafe.Pointer, l *list, i int) (unsafe.Pointer, error) {
 	s, at := (*slice)(p), c.index[i]
 	c.open[i] = s
@@ -183,14 +183,14 @@ func (c *cursor) element(p unsafe.Pointer, l *list, i int) (unsafe.Pointer, erro
 		if at == 0 {
 			v.Set(reflect.MakeSlice(l.typ, n, n))
 		} else {
-			v.Set(reflect.Append(v, reflect.Zero(l.typ.Elem()))) // the list goes on in another page
+			v.Set(reflect.Append(v, reflect.Zero(l.typ.Elem()))) // the list continues in another page
 		}
 	}
 	return unsafe.Add(s.data, uintptr(at)*l.size), nil
 }
 
-// length is how many elements the list has whose first the current entry is:
-// as many as the page tells of.
+// length returns the number of elements of the list whose first element is the
+// current entry, as far as the page has them.
 func (c *cursor) length(l *list) int {
 	n := 1
 	for _, rep := range c.page.reps[c.at+1:] {
@@ -204,8 +204,8 @@ func (c *cursor) length(l *list) int {
 	return n
 }
 
-// run hands the values of a whole list of numbers to the slice at p. They
-// stay in the memory of the page; a null among them is 0.
+// run sets the slice at p to the values of a whole list of numbers. They stay
+// in the memory of the page; a null element is 0.
 func (c *cursor) run(p unsafe.Pointer, l *list) error {
 	reps, defs := c.page.reps, c.page.defs
 	max := byte(c.node.def)
@@ -214,7 +214,7 @@ func (c *cursor) run(p unsafe.Pointer, l *list) error {
 		end++
 	}
 	if end < len(reps) && (end == c.at || reps[end] == l.rep) {
-		first, err := c.element(p, l, len(c.lists)-1) // a null element: one by one from here
+		first, err := c.element(p, l, len(c.lists)-1) // a null element: from here on one by one
 		if err != nil {
 			return err
 		}
@@ -272,7 +272,7 @@ func put[V any](p unsafe.Pointer, values []V, i int, pointer bool) {
 	*(*V)(p) = values[i]
 }
 
-// skip passes over n rows.
+// skip skips n rows.
 func (c *cursor) skip(n int64) error {
 	for n > 0 {
 		ok, err := c.more()
@@ -290,7 +290,7 @@ func (c *cursor) skip(n int64) error {
 			n -= int64(take)
 			continue
 		}
-		for c.at < c.page.entries { // past one row, up to the start of the next
+		for c.at < c.page.entries { // past one row, to the start of the next
 			c.pass()
 			if c.at < c.page.entries && c.page.reps[c.at] == 0 {
 				break
@@ -309,7 +309,7 @@ func (c *cursor) skip(n int64) error {
 	return nil
 }
 
-// pass passes over one entry.
+// pass skips one entry.
 func (c *cursor) pass() {
 	if c.page.defs == nil || c.page.defs[c.at] == byte(c.node.def) {
 		c.value++

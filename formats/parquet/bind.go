@@ -9,21 +9,21 @@ import (
 	"github.com/parquet-go/parquet-go/format"
 )
 
-// leaf is one column bound to the field of a row type that takes its values.
+// leaf is one column, bound to the field of a row type that holds its values.
 type leaf struct {
 	node  *node
 	name  string
-	lists []list  // on the way from the row to the field, outermost first
+	lists []list  // from the row to the field, outermost first
 	off   uintptr // of the field in the row, or in an element of the last list
 	typ   reflect.Type
-	bulk  bool // the field is a list of numbers: runs of values are handed out at once
+	bulk  bool // the field is a list of numbers: several values are set at once
 
 	optional bool // the column itself may be null
 	payload  bool // it belongs to a field with the tag rollmill:"payload"
-	unknown  bool // the row's type has no field for it: its values are among formats.Unknown
+	unknown  bool // the row's type has no field for it: its values are in formats.Unknown
 }
 
-// list is a repeated level on the way to a leaf.
+// list is a repeated level between the row and a leaf.
 type list struct {
 	off  uintptr // of the slice in the row, or in an element of the list before
 	typ  reflect.Type
@@ -33,7 +33,7 @@ type list struct {
 
 	node     *node
 	optional bool // the list may be null
-	makes    bool // this leaf is the first with the list: it makes the elements
+	makes    bool // this leaf is the first of the list: it makes the elements
 }
 
 var kinds = map[reflect.Kind]format.Type{
@@ -41,9 +41,10 @@ var kinds = map[reflect.Kind]format.Type{
 	reflect.Float32: format.Float, reflect.Float64: format.Double, reflect.String: format.ByteArray,
 }
 
-// bind finds the column of every field of a row type. A field that may be
-// null, or is a list, may be absent from the file, which is then older; any
-// other must be there. Shallow leaves come first: they size the lists.
+// bind finds the column of every field of a row type. A field that may be null,
+// or is a list, may be missing in the file, which is then older; any other must
+// be there. Shallow leaves come first because they determine the length of
+// lists.
 func bind(t reflect.Type, root *node) ([]*leaf, error) {
 	if t.Kind() != reflect.Struct {
 		return nil, fmt.Errorf("rows of type %s cannot be read", t)
@@ -60,8 +61,8 @@ func bind(t reflect.Type, root *node) ([]*leaf, error) {
 	return out, nil
 }
 
-// firstMakes has the first leaf of each list make its elements. A Reader that
-// drops leaves calls it again.
+// firstMakes makes the first leaf of each list create its elements. A Reader
+// that drops leaves calls it again.
 func firstMakes(leaves []*leaf) {
 	made := map[*node]bool{}
 	for _, l := range leaves {
@@ -74,7 +75,7 @@ func firstMakes(leaves []*leaf) {
 	}
 }
 
-// bindFields binds the fields of a struct that lies where at says.
+// bindFields binds the fields of a struct at the position in at.
 func bindFields(out *[]*leaf, t reflect.Type, n *node, at *leaf) error {
 	for i := range t.NumField() {
 		sf := t.Field(i)
@@ -102,7 +103,7 @@ func bindFields(out *[]*leaf, t reflect.Type, n *node, at *leaf) error {
 			if sf.Type.Kind() == reflect.Slice || sf.Type.Kind() == reflect.Pointer || slices.Contains(strings.Split(rest, ","), "optional") {
 				continue
 			}
-			if sf.Type.Kind() == reflect.Struct { // absent, if each of its columns may be
+			if sf.Type.Kind() == reflect.Struct { // may be missing if each of its columns may be
 				if err := bindFields(out, sf.Type, &node{}, &inner); err != nil {
 					return err
 				}
@@ -172,5 +173,5 @@ func (n *node) describe() string {
 	return "a group of columns"
 }
 
-// kept tells whether rows keep pointers into a page's values.
+// kept reports whether rows keep pointers into a page's values.
 func (l *leaf) kept() bool { return l.bulk || l.typ.Kind() == reflect.Pointer }

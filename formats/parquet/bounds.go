@@ -8,16 +8,16 @@ import (
 	"github.com/parquet-go/parquet-go/format"
 )
 
-// bounds is the least and the greatest value of a page, as statistics have
-// them: nil for none, or not told.
+// bounds is the smallest and the largest value of a page, as for statistics:
+// nil when there is none or it is not recorded.
 type bounds struct {
 	min, max []byte
 	nulls    int64
-	empty    bool // no value is there
+	empty    bool // there is no value
 }
 
-// bounds looks at the values gathered. Long strings are not told: whole texts
-// would land in the footer.
+// bounds returns the bounds of the gathered values. Long strings are not
+// recorded: whole texts would be written into the footer.
 func (g *gathered) bounds() bounds {
 	b := bounds{nulls: int64(g.entries - g.there), empty: g.there == 0}
 	if b.empty {
@@ -50,7 +50,8 @@ func (g *gathered) bounds() bounds {
 	return b
 }
 
-// limits are NaN when a value is.
+// limits returns the smallest and the largest value; they are NaN when a value
+// is.
 func limits[V byte | int32 | int64 | float32 | float64](values []V) (lo, hi V) {
 	lo, hi = values[0], values[0]
 	for _, v := range values {
@@ -59,8 +60,8 @@ func limits[V byte | int32 | int64 | float32 | float64](values []V) (lo, hi V) {
 	return lo, hi
 }
 
-// signed makes a least zero negative and a greatest one positive, as the
-// format wants: the two are equal, but not for every reader.
+// signed makes a zero minimum negative and a zero maximum positive, as the
+// format requires: the two are equal, but not to every reader.
 func signed(lo, hi float64) (float64, float64) {
 	if lo == 0 {
 		lo = math.Copysign(0, -1)
@@ -87,7 +88,7 @@ func (b *bounds) strings(g *gathered) {
 	}
 }
 
-// statistics are those of the whole chunk.
+// statistics returns the statistics of the whole chunk.
 func (c *chunk) statistics() format.Statistics {
 	s := format.Statistics{NullCount: c.nulls}
 	for _, b := range c.bounds {
@@ -122,8 +123,8 @@ func (c *chunk) less(a, b []byte) bool {
 	return bytes.Compare(a, b) < 0
 }
 
-// columnIndex is the bounds page by page; nil when a page's are not told,
-// since an empty bound would be believed by readers that skip pages.
+// columnIndex returns the bounds of each page; nil when those of a page are not
+// recorded, because readers that skip pages would take an empty bound as real.
 func (c *chunk) columnIndex() *format.ColumnIndex {
 	if len(c.bounds) == 0 {
 		return nil

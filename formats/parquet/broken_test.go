@@ -42,7 +42,7 @@ func readAll[T any](data []byte) (rows int, err error) {
 	}
 }
 
-// refused checks that an error is the file's fault and names it.
+// refused checks that an error is about the file and names it.
 func refused(t *testing.T, what string, err error) {
 	t.Helper()
 	var in *formats.InputError
@@ -83,8 +83,8 @@ func TestWrongSchema(t *testing.T) {
 	refused(t, "messages that are text", err)
 }
 
-// Whatever bytes change, reading ends in an error that names the file, or in
-// rows: never in a panic, and never in memory beyond what the file can hold.
+// Whichever bytes change, reading gives an error that names the file, or rows.
+// It never panics, and never uses more memory than the file can justify.
 func TestFlippedBytes(t *testing.T) {
 	data := fileOf(t, varied(4))
 	r := rand.New(rand.NewPCG(3, 4))
@@ -93,7 +93,7 @@ func TestFlippedBytes(t *testing.T) {
 		bad := bytes.Clone(data)
 		for range 1 + r.IntN(4) {
 			at := r.IntN(len(bad))
-			if r.IntN(2) == 0 { // most of a file's claims are in its footer
+			if r.IntN(2) == 0 { // most claims of a file are in its footer
 				at = len(bad) - 1 - r.IntN(min(len(bad), 12000))
 			}
 			bad[at] = byte(r.Uint32())
@@ -112,8 +112,8 @@ func TestFlippedBytes(t *testing.T) {
 	}
 }
 
-// forge makes a file with one page of one column of numbers, as told; or with
-// other bytes where the page would be.
+// forge makes a file with one page of one column of numbers, with the given
+// header; or with other bytes in place of the page.
 func forge(page format.PageHeader, body []byte, change func(*format.FileMetaData), instead ...byte) []byte {
 	type row struct {
 		N int64 `parquet:"n"`
@@ -176,7 +176,7 @@ func streamed(n int) []byte {
 	return out.Bytes()
 }
 
-func TestPagesThatLie(t *testing.T) {
+func TestFalseClaimsInPages(t *testing.T) {
 	bomb := streamed(1 << 30)
 	one := squeezed(binary.LittleEndian.AppendUint64(nil, 7))
 	delta := binary.AppendUvarint(binary.AppendUvarint(binary.AppendUvarint(binary.AppendUvarint(nil, 128), 4), 1<<30), 0)
@@ -211,7 +211,7 @@ func TestPagesThatLie(t *testing.T) {
 	}
 }
 
-// Other writers fill up their last run: DuckDB to 256 values.
+// Other writers pad their last run: DuckDB to 256 values.
 func TestRunsMayBePadded(t *testing.T) {
 	packed := func(values, width int) []byte {
 		return append(binary.AppendUvarint(nil, uint64(values/8)<<1|1), make([]byte, values/8*width)...)
@@ -233,7 +233,7 @@ func TestRunsMayBePadded(t *testing.T) {
 	}
 }
 
-func TestFootersThatLie(t *testing.T) {
+func TestFalseClaimsInFooters(t *testing.T) {
 	one := squeezed(binary.LittleEndian.AppendUint64(nil, 7))
 	type row struct {
 		N int64 `parquet:"n"`
@@ -266,8 +266,8 @@ func TestFootersThatLie(t *testing.T) {
 }
 
 // A list in a footer may claim two billion elements in three bytes, and the
-// decoder would make room for them.
-func TestThriftListsThatLie(t *testing.T) {
+// decoder would allocate memory for them.
+func TestFalseLengthsOfThriftLists(t *testing.T) {
 	var f []byte
 	f = append(f, 0x15, 4)                                     // 1: version
 	f = append(f, 0x19, 0xfc, 0xff, 0xff, 0xff, 0xff, 0x07, 0) // 2: a list of 2^31-1 structures

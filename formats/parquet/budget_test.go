@@ -20,7 +20,7 @@ type numbers struct {
 	D int64 `parquet:"d"`
 }
 
-// claiming is a file of a few hundred bytes whose columns each have a
+// claiming returns a file of a few hundred bytes whose columns each have a
 // dictionary of one value, and one page that repeats it n times.
 func claiming(t testing.TB, n int) []byte {
 	t.Helper()
@@ -55,8 +55,8 @@ func claiming(t testing.TB, n int) []byte {
 	return append(data, magic...)
 }
 
-// A small file can claim many values: runs and zstd back them. What a reader
-// holds has one budget for all columns.
+// A small file can claim many values, because run lengths and zstd can encode
+// them. All columns of a reader share one budget.
 func TestASmallFileCannotClaimMuchMemory(t *testing.T) {
 	data := claiming(t, 1<<26)
 	f, err := Open(bytes.NewReader(data), int64(len(data)), "broken.parquet")
@@ -104,8 +104,8 @@ func TestABudgetIsKept(t *testing.T) {
 	}
 }
 
-// Rows that were handed out are the caller's: a file of any size is read with
-// the budget that its largest pages need.
+// Returned rows belong to the caller: a file of any size can be read with the
+// budget that its largest pages need.
 func TestABudgetIsForWhatIsHeldAtOnce(t *testing.T) {
 	data := fileOf(t, varied(40))
 	f := opened(t, data)
@@ -125,8 +125,8 @@ func TestABudgetIsForWhatIsHeldAtOnce(t *testing.T) {
 	}
 }
 
-// The decoder recurses into what it does not know, and a stack that overflows
-// cannot be recovered.
+// The decoder recurses into unknown fields, and a stack overflow cannot be
+// recovered.
 func TestNestingIsBounded(t *testing.T) {
 	lists := append([]byte{0x19}, bytes.Repeat([]byte{0x19}, 6<<20)...)
 	structs := bytes.Repeat([]byte{0xfc}, 3<<20)
@@ -143,7 +143,7 @@ func TestNestingIsBounded(t *testing.T) {
 	}
 }
 
-// forgeRaw is a file whose one chunk is these bytes.
+// forgeRaw returns a file whose one chunk is these bytes.
 func forgeRaw(t testing.TB, chunk []byte) []byte {
 	t.Helper()
 	return forge(format.PageHeader{}, nil, func(m *format.FileMetaData) {

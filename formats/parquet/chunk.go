@@ -11,8 +11,8 @@ import (
 	"github.com/parquet-go/parquet-go/format"
 )
 
-// chunk is one column of the row group being written: its pages, compressed,
-// and the entries that have none yet.
+// chunk is one column of the row group that is being written: its compressed
+// pages, and the entries that are not in a page yet.
 type chunk struct {
 	gathered
 	path  []string
@@ -29,7 +29,7 @@ type chunk struct {
 	dict      map[string]int32
 	dictText  []byte
 	dictEnds  []uint32
-	dictBytes []byte // the dictionary page, when the chunk has ended
+	dictBytes []byte // the dictionary page, after the chunk has ended
 
 	levels, data, packed []byte
 	index                []int32
@@ -39,7 +39,7 @@ func newChunk(l *layout, column int) *chunk {
 	c := &chunk{gathered: gathered{leaf: l.leaves[column]}, path: l.paths[column], enc: l.encs[column]}
 	c.heavy = heavy[columnName(c.path)]
 	if c.enc == format.RLEDictionary && (c.heavy || c.node.kind != format.ByteArray) {
-		c.enc = format.Plain // dictionaries are for short strings that come again
+		c.enc = format.Plain // dictionaries are for short strings that repeat
 	}
 	c.reset()
 	return c
@@ -54,7 +54,7 @@ func (c *chunk) reset() {
 	c.dict, c.dictText, c.dictEnds, c.dictBytes = nil, c.dictText[:0], append(c.dictEnds[:0], 0), nil
 }
 
-// endPage makes a page of the entries gathered.
+// endPage makes a page from the gathered entries.
 func (c *chunk) endPage() error {
 	g := &c.gathered
 	if g.entries == 0 {
@@ -116,7 +116,7 @@ func bitWidth(max int) int {
 	return width
 }
 
-// page compresses and writes a page: levels as they are, then the data.
+// page compresses and writes a page: the levels uncompressed, then the data.
 func (c *chunk) page(out *bytes.Buffer, head *format.PageHeader, levels, data []byte) (size int, err error) {
 	if c.packed, err = (codec{}).Encode(c.packed, data); err != nil {
 		return 0, err
@@ -136,7 +136,7 @@ func (c *chunk) page(out *bytes.Buffer, head *format.PageHeader, levels, data []
 	return len(header) + len(levels) + len(c.packed), nil
 }
 
-// encode encodes the values gathered into c.data.
+// encode encodes the gathered values into c.data.
 func (c *chunk) encode() (err error) {
 	g := &c.gathered
 	switch {
@@ -182,7 +182,7 @@ func (c *chunk) plain() (err error) {
 	return err
 }
 
-// indexes looks the gathered strings up in the dictionary, which grows.
+// indexes looks up the gathered strings in the dictionary, and adds new ones.
 func (c *chunk) indexes() []int32 {
 	g := &c.gathered
 	if c.dict == nil {
@@ -193,7 +193,7 @@ func (c *chunk) indexes() []int32 {
 	at, known := int32(0), false
 	for i := range g.there {
 		s := g.text[g.offsets[i]:g.offsets[i+1]]
-		if known && bytes.Equal(s, last) { // neighbours are often the same
+		if known && bytes.Equal(s, last) { // adjacent values are often equal
 			c.index = append(c.index, at)
 			continue
 		}
@@ -210,7 +210,7 @@ func (c *chunk) indexes() []int32 {
 	return c.index
 }
 
-// end makes the last page, and the dictionary page.
+// end writes the last page and the dictionary page.
 func (c *chunk) end() error {
 	if err := c.endPage(); err != nil {
 		return err
@@ -233,11 +233,11 @@ func (c *chunk) end() error {
 	return nil
 }
 
-// stored is the bytes of the chunk so far, compressed or still to be.
+// stored returns the bytes of the chunk so far, compressed or not.
 func (c *chunk) stored() int64 { return int64(c.body.Len()) + c.size }
 
-// describe is the chunk's entry in the footer, its offsets counted from the
-// chunk's first byte.
+// describe returns the chunk's entry in the footer, with offsets relative to
+// the chunk's first byte.
 func (c *chunk) describe() (format.ColumnChunk, format.OffsetIndex) {
 	m := format.ColumnMetaData{
 		Type: c.node.kind, PathInSchema: c.path, Codec: format.Zstd, NumValues: c.entries,

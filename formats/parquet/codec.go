@@ -7,9 +7,9 @@ import (
 	"github.com/parquet-go/parquet-go/format"
 )
 
-// codec is zstd level 1 with entropy-coded literals. parquet-go's own leaves
-// WithAllLitEntropyCompression out, and byte-stream-split floats then grow:
-// 0.82 of their size instead of 0.64.
+// codec is zstd level 1 with entropy-coded literals. parquet-go's own codec
+// does not set WithAllLitEntropyCompression, and byte-stream-split floats then
+// need 0.82 of their size instead of 0.64.
 type codec struct{}
 
 var encoders = sync.Pool{New: func() any {
@@ -38,7 +38,7 @@ func (codec) Encode(dst, src []byte) ([]byte, error) {
 	return e.EncodeAll(src, dst[:0]), nil
 }
 
-// Decode fills at most the capacity of dst: what inflates beyond is an error.
+// Decode fills at most the capacity of dst; more uncompressed data is an error.
 func (codec) Decode(dst, src []byte) ([]byte, error) {
 	d := decoders.Get().(*zstd.Decoder)
 	defer decoders.Put(d)

@@ -12,10 +12,10 @@ import (
 	"github.com/rollmill/rollmill/formats"
 )
 
-// Copyable tells whether Writer.Copy can take the payload of a file's rows
-// over: its columns are those of T, and its heavy leaves are laid out as a
-// Writer lays them out, in pages that can be found without reading others.
-// Files of other tools and of other versions of T are not, and are decoded.
+// Copyable reports whether Writer.Copy can copy the payload of a file's rows:
+// its columns are those of T, and its heavy leaves have the layout of a Writer,
+// in pages that can be located without reading others. Files of other tools and
+// of other versions of T are not copyable and are decoded.
 func Copyable[T any](f *File) bool {
 	l := layoutOf[T]()
 	if !slices.EqualFunc(l.meta.Schema[1:], f.meta.Schema[1:], sameColumn) {
@@ -36,7 +36,7 @@ func sameColumn(a, b format.SchemaElement) bool {
 	return a.Name == b.Name && a.Type == b.Type && a.TypeLength == b.TypeLength && a.RepetitionType == b.RepetitionType && a.NumChildren == b.NumChildren
 }
 
-// wholeRows tells whether a chunk's pages end where rows end.
+// wholeRows reports whether a chunk's pages end at the ends of rows.
 func wholeRows(m *format.ColumnMetaData) bool {
 	for _, s := range m.EncodingStats {
 		if s.PageType != format.DataPageV2 && s.PageType != format.DictionaryPage {
@@ -46,7 +46,7 @@ func wholeRows(m *format.ColumnMetaData) bool {
 	return len(m.EncodingStats) > 0
 }
 
-// plainPages tells whether a chunk is nothing but indexed pages as chunk.endPage
+// plainPages reports whether a chunk has only indexed pages, as chunk.endPage
 // makes them.
 func plainPages(chunk *format.ColumnChunk, enc format.Encoding) bool {
 	m := &chunk.MetaData
@@ -61,33 +61,32 @@ func plainPages(chunk *format.ColumnChunk, enc format.Encoding) bool {
 	return true
 }
 
-// pick is a run of neighbouring rows of a row group that are copied.
+// pick is a sequence of adjacent rows of a row group that are copied.
 type pick struct {
 	f            *File
 	group        int
 	from, to     int64 // in the row group
-	begins, ends bool  // it is the first, the last of a group of rows
+	begins, ends bool  // it has the first or the last row of a group of rows
 }
 
-// Copy adds one group of rows, as Write does, whose payload lies in another
-// file: fields with the tag rollmill:"payload" are not looked at, and the
-// payload of rows[i] becomes that of row at[i] of f; these ascend. Heavy pages
-// of which every row is copied are taken over as they are, once their
-// checksums have been looked at. Other heavy pages are decoded, and so are
-// light leaves. f must be Copyable[T] and stay open until the row group has
-// ended (see Holds).
+// Copy adds one group of rows, as Write does, with their payload from another
+// file: it ignores fields with the tag rollmill:"payload", and the payload of
+// rows[i] is that of row at[i] of f; the indexes ascend. Heavy pages of which
+// every row is copied are copied unchanged after their checksums were verified.
+// Other heavy pages, and light leaves, are decoded. f must be Copyable[T] and
+// stay open until the row group has ended (see Holds).
 func (w *Writer[T]) Copy(f *File, at []int64, rows []T) error {
 	return w.CopyFrom([]Source{{f, at}}, rows)
 }
 
-// Source is rows of a file, which ascend.
+// Source is some rows of a file, in ascending order.
 type Source struct {
 	File *File
 	At   []int64
 }
 
-// CopyFrom is Copy of one group of rows whose payload lies in several files:
-// rows are those of the first source, then those of the next.
+// CopyFrom is Copy for one group of rows whose payload is in several files:
+// rows has those of the first source, then those of the next.
 func (w *Writer[T]) CopyFrom(from []Source, rows []T) error {
 	if w.closed {
 		return fmt.Errorf("write Parquet: %w", io.ErrClosedPipe)
@@ -131,7 +130,7 @@ func (w *Writer[T]) copy(from []Source, rows []T) error {
 	return endPages(g.chunks, func(c *chunk) bool { return !c.payload && c.size >= pageBytes })
 }
 
-// picks finds where rows lie, and about how many bytes they have.
+// picks locates rows, and estimates their bytes.
 func (f *File) picks(at []int64) (out []pick, bytes int64, err error) {
 	group, first := 0, int64(0)
 	for i, row := range at {
@@ -153,14 +152,14 @@ func (f *File) picks(at []int64) (out []pick, bytes int64, err error) {
 	return out, bytes, nil
 }
 
-// Holds tells whether rows of f have yet to be copied.
+// Holds reports whether rows of f are still to be copied.
 func (w *Writer[T]) Holds(f *File) bool {
 	of := func(p pick) bool { return p.f == f }
 	return slices.ContainsFunc(w.current.picks, of) || slices.ContainsFunc(w.held, of)
 }
 
-// copyPicks takes over what is picked, a column on each processor, and ends
-// the chunks.
+// copyPicks copies the picked rows, a column on each processor, and ends the
+// chunks.
 func (g *rowGroup) copyPicks(all *errgroup.Group) error {
 	var batches []*batch
 	for rest := g.picks; len(rest) > 0; {
@@ -178,7 +177,8 @@ func (g *rowGroup) copyPicks(all *errgroup.Group) error {
 			}
 		}
 	}
-	// The largest columns first, so that none is left to one processor at the end.
+	// The largest columns first, so that none remains for a single processor at
+	// the end.
 	order := slices.Clone(g.chunks)
 	slices.SortStableFunc(order, func(a, b *chunk) int { return cmp.Compare(heaviness(b), heaviness(a)) })
 	for _, c := range order {

@@ -41,8 +41,8 @@ func choose(seed uint64, groups [][]formats.Trajectory, share float64) (out []ch
 	return out
 }
 
-// copied copies what was chosen into a file whose rows have other rewards,
-// and returns the rows that must be in it.
+// copied copies the chosen rows into a file with other rewards, and returns the
+// expected rows.
 func copied(t testing.TB, f *File, from []chosen) (data []byte, want [][]formats.Trajectory, w *Writer[formats.Trajectory]) {
 	t.Helper()
 	var out bytes.Buffer
@@ -89,9 +89,9 @@ func opened(t testing.TB, data []byte) *File {
 	return f
 }
 
-// Copying gives the rows that decoding and writing gives, whatever is chosen
-// from pages that groups share and pages that share a group, and again when
-// the copy is copied.
+// Copying gives the same rows as decoding and writing, whatever is chosen from
+// pages that groups share and from pages of one group, and also when the copy
+// is copied.
 func TestCopiedRowsAreTheSame(t *testing.T) {
 	groups, _, f := epoch(t)
 	wide := varied(60)
@@ -146,8 +146,8 @@ func TestArrowReadsACopy(t *testing.T) {
 	sameInArrow(t, flat(want), data)
 }
 
-// Pages of which every row is chosen come over byte by byte.
-func TestWholePagesAreNotDecoded(t *testing.T) {
+// Pages of which every row is chosen are copied byte by byte.
+func TestWholePagesAreCopiedUnchanged(t *testing.T) {
 	_, data, f := epoch(t)
 	groups, _ := madeEpoch()
 	out, _, _ := copied(t, f, []chosen{{first: 33 * 8, rows: groups[33], keep: []int{0, 1, 2, 3, 4, 5, 6, 7}}})
@@ -172,8 +172,8 @@ func TestWholePagesAreNotDecoded(t *testing.T) {
 	}
 }
 
-// Rows that are written and rows of several files lie in the order in which
-// they came.
+// Written rows and rows copied from several files are in the order of the
+// calls.
 func TestCopyAmongWrites(t *testing.T) {
 	a, b := varied(12), varied(24)[12:]
 	fa, fb := opened(t, fileOf(t, a)), opened(t, fileOf(t, b))
@@ -219,7 +219,7 @@ func TestCopyAmongWrites(t *testing.T) {
 	same(t, want, read[formats.Trajectory](t, out.Bytes(), 0, w.Rows()))
 }
 
-// From an object store, pages come in a few requests.
+// Pages are read from an object store with a few requests.
 func TestCopyFetchesAhead(t *testing.T) {
 	groups, data, _ := epoch(t)
 	src := &counting{ReaderAt: bytes.NewReader(data)}
@@ -252,7 +252,7 @@ func TestForeignFilesAreNotCopyable(t *testing.T) {
 	}
 }
 
-// A page that is damaged is refused, wherever it lies, and never copied.
+// A damaged page is refused, wherever it is, and never copied.
 func TestDamageIsNotCopied(t *testing.T) {
 	wide := varied(20)
 	data := fileOf(t, wide)

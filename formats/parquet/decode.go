@@ -4,19 +4,19 @@ import (
 	"github.com/parquet-go/parquet-go/format"
 )
 
-// page is a decoded data page: levels of every entry, and the values of those
-// that are there, in the field of their kind. Levels are nil where the column
-// has none. Values other than strings' bytes are valid until the next page,
-// unless the column is kept (see column).
+// page is a decoded data page: the levels of every entry, and the values of the
+// entries that have one, in the field of their type. Levels are nil for a
+// column without levels. Values other than the bytes of strings are valid until
+// the next page, unless the column is kept (see column).
 type page struct {
 	entries    int
-	rows       int // -1 when the header does not say
+	rows       int // -1 when the header does not say it
 	reps, defs []byte
 	values     values
-	whole      bool // it ends where a row ends
+	whole      bool // it ends at the end of a row
 }
 
-// values has one list in use, by the column's kind.
+// values has one list in use, chosen by the column's type.
 type values struct {
 	bools []bool
 	i32   []int32
@@ -32,7 +32,7 @@ type column struct {
 	codec format.CompressionCodec
 	left  int64  // entries of the chunk not yet read
 	dict  values // of the chunk
-	keep  bool   // values are handed out: each page gets memory of its own
+	keep  bool   // rows keep the values: each page gets its own memory
 
 	scratch bool // strings too are valid only until the next page
 	text    []byte
@@ -44,8 +44,8 @@ type column struct {
 	spare            values
 }
 
-// pages decodes the next data page of a chunk, taking in its dictionary first.
-// It returns io.EOF at the end.
+// next decodes the next data page of a chunk, and the dictionary before it. It
+// returns io.EOF at the end.
 func (c *column) next(w *window, raw *rawPage, p *page) error {
 	for {
 		if err := w.next(raw); err != nil {
@@ -75,7 +75,7 @@ func (c *column) dictionary(raw *rawPage) error {
 	}
 	c.dict = values{}
 	err = c.direct(&c.dict, data, format.Plain, n, true)
-	c.words += c.page // until the chunk ends
+	c.words += c.page // until the end of the chunk
 	c.page, c.kept = 0, 0
 	return err
 }

@@ -24,14 +24,13 @@ type File struct {
 	footerDigest string
 }
 
-// codecs are those whose pages can be checked before they are inflated. LZ4
-// is not one of them: parquet-go 0.32 decodes LZ4_RAW pages that shrank below
-// a third to garbage.
+// codecs are those whose pages can be checked before they are decompressed. LZ4
+// is not among them: parquet-go 0.32 decodes LZ4_RAW pages that shrank below a
+// third of their size to garbage.
 var codecs = []format.CompressionCodec{format.Uncompressed, format.Snappy, format.Zstd}
 
-// Open reads a file's footer. The name is what errors call it. Whatever is
-// wrong with the bytes is a formats.InputError; what src returns comes back
-// as it is.
+// Open reads a file's footer. Errors use the name for the file. Any error in
+// the bytes is a formats.InputError; errors of src are returned unchanged.
 func Open(src io.ReaderAt, size int64, name string) (*File, error) {
 	return open(src, size, name, codecs)
 }
@@ -64,16 +63,16 @@ func open(src io.ReaderAt, size int64, name string, codecs []format.CompressionC
 	return &File{name: name, src: src, size: size, meta: meta, root: root, leaves: leaves, footerDigest: digest, budget: defaultBudget(size)}, nil
 }
 
-// Name is what errors call the file.
+// Name returns the name of the file in errors.
 func (f *File) Name() string { return f.name }
 
-// Rows is the number of rows.
+// Rows returns the number of rows.
 func (f *File) Rows() int64 { return f.meta.NumRows }
 
-// FooterDigest is the SHA-256 of the footer: see Writer.FooterDigest.
+// FooterDigest returns the SHA-256 of the footer: see Writer.FooterDigest.
 func (f *File) FooterDigest() string { return f.footerDigest }
 
-// Noted returns what the footer's metadata says under a key, "" for nothing.
+// Noted returns the value of a key in the footer's metadata, "" for none.
 func (f *File) Noted(key string) string {
 	for _, kv := range f.meta.KeyValueMetadata {
 		if kv.Key == key {
@@ -83,7 +82,7 @@ func (f *File) Noted(key string) string {
 	return ""
 }
 
-// RowGroups lists the rows of each row group.
+// RowGroups returns the number of rows of each row group.
 func (f *File) RowGroups() []int64 {
 	out := make([]int64, len(f.meta.RowGroups))
 	for i := range out {
@@ -92,7 +91,8 @@ func (f *File) RowGroups() []int64 {
 	return out
 }
 
-// Columns lists the leaves as users write them: "messages.content".
+// Columns returns the paths of the leaves as users write them:
+// "messages.content".
 func (f *File) Columns() []string {
 	var out []string
 	var walk func(n *node, path []string)

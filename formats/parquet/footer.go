@@ -18,13 +18,13 @@ import (
 const (
 	magic     = "PAR1"
 	footerEnd = 8         // the footer's length and the magic number
-	guess     = 512 << 10 // read from the end in the hope that the footer is in it
-	maxFooter = 128 << 20 // thousands of row groups have a few megabytes
-	maxIndex  = 16 << 20  // of the pages of one chunk: a million have it
+	guess     = 512 << 10 // read from the end, because the footer is usually in it
+	maxFooter = 128 << 20 // thousands of row groups need a few megabytes
+	maxIndex  = 16 << 20  // for the pages of one chunk: enough for a million
 )
 
-// readFooter reads the metadata of a file, nothing of which is to be believed
-// before check, and the digest of the footer.
+// readFooter reads the metadata of a file, which must not be trusted before
+// check, and the digest of the footer.
 func readFooter(src io.ReaderAt, size int64, name string) (*format.FileMetaData, string, error) {
 	bad := func(err error, text string, args ...any) (*format.FileMetaData, string, error) {
 		return nil, "", formats.Invalid(name, "", err, text, args...)
@@ -79,7 +79,7 @@ func readAt(src io.ReaderAt, p []byte, off int64) error {
 	return err
 }
 
-// check holds the metadata against the file and itself.
+// check compares the metadata with the file and with itself.
 func check(meta *format.FileMetaData, leaves []*node, size int64) error {
 	var rows int64
 	if len(meta.RowGroups) > math.MaxInt16 {

@@ -19,7 +19,7 @@ import (
 	"github.com/rollmill/rollmill/formats/random"
 )
 
-// sampled is COUNT, or a sample of so many.
+// sampled returns COUNT, or a default sample size.
 func sampled(sample int) int {
 	if n, err := strconv.Atoi(os.Getenv("COUNT")); err == nil && n > 0 {
 		return n
@@ -27,7 +27,8 @@ func sampled(sample int) int {
 	return sample
 }
 
-// smallBudget is what readers of files of a few kilobytes get here.
+// smallBudget is the budget for reading files of a few kilobytes in these
+// tests.
 const smallBudget = 8 << 20
 
 func heapAllocated() uint64 {
@@ -36,8 +37,8 @@ func heapAllocated() uint64 {
 	return s[0].Value.Uint64()
 }
 
-// readSome reads a file that may be hostile. It ends in rows or in an error
-// that names the file, and allocates what its budget allows at each call.
+// readSome reads a file that may be hostile. It returns rows or an error that
+// names the file, and each call allocates only what its budget allows.
 func readSome[T any](t testing.TB, data []byte) (rows []T, err error) {
 	t.Helper()
 	f, err := Open(bytes.NewReader(data), int64(len(data)), "broken.parquet")
@@ -65,7 +66,7 @@ func readSome[T any](t testing.TB, data []byte) (rows []T, err error) {
 	return rows, err
 }
 
-// rewritten holds rows that could be read to what is written of them.
+// rewritten writes rows that could be read, reads them again and compares.
 func rewritten[T any](t testing.TB, rows []T) {
 	t.Helper()
 	if len(rows) == 0 || len(rows) == 1000 {
@@ -103,9 +104,9 @@ func seedFiles(t testing.TB) (wide, scores, groups, lists []byte) {
 	return plain(fileOf(t, trajectories)), plain(fileOf(t, thin)), plain(fileOf(t, [][]formats.GroupStats{stats})), plain(fileOf(t, [][]listed{listedRows()}))
 }
 
-// Whatever the bytes of a file are whose pages no checksum protects - levels,
-// indexes of dictionaries, encodings, lengths - reading it ends in an error
-// that names it, or in rows that can be written and read again.
+// Whatever bytes a file has whose pages no checksum protects (levels, indexes
+// of dictionaries, encodings, lengths), reading it gives an error that names
+// it, or rows that can be written and read again.
 func FuzzPages(f *testing.F) {
 	wide, scores, groups, lists := seedFiles(f)
 	f.Add(byte(0), lists)
@@ -136,8 +137,8 @@ func readWritten[T any](t testing.TB, data []byte) {
 	}
 }
 
-// Damage of the kinds that a checksum finds and a forger leaves out: levels,
-// indexes, values, headers.
+// Damage that a checksum would detect and a forger would hide: levels, indexes,
+// values, headers.
 func TestMutatedPages(t *testing.T) {
 	wide, scores, groups, lists := seedFiles(t)
 	r := rand.New(rand.NewPCG(8, 9))
@@ -161,7 +162,7 @@ func mutated[T any](t testing.TB, r *rand.Rand, file []byte) {
 		}
 		p := &pages[r.IntN(len(pages))]
 		h := &p.header.DataPageHeaderV2.V
-		levels := min(max(0, int(h.RepetitionLevelsByteLength+h.DefinitionLevelsByteLength)), len(p.body)) // an earlier change may have made it a lie
+		levels := min(max(0, int(h.RepetitionLevelsByteLength+h.DefinitionLevelsByteLength)), len(p.body)) // an earlier change may have made it wrong
 		switch r.IntN(6) {
 		case 0, 1: // levels
 			if levels > 0 {
@@ -181,8 +182,8 @@ func mutated[T any](t testing.TB, r *rand.Rand, file []byte) {
 	readWritten[T](t, l.put(t))
 }
 
-// A footer that passes is decoded within the memory that its bytes justify,
-// and what is decoded is written and read as the same.
+// A footer that passes the checks is decoded within the memory that its bytes
+// justify, and what was decoded is equal after writing and reading it.
 func FuzzFooter(f *testing.F) {
 	_, scores, groups, lists := seedFiles(f)
 	for _, file := range [][]byte{scores, groups, lists} {

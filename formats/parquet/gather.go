@@ -7,10 +7,10 @@ import (
 	"github.com/parquet-go/parquet-go/format"
 )
 
-// gathered is the entries of one leaf that have no page yet: a repetition and
-// a definition level each, and the values of those that are there, in the
-// list of the leaf's kind. parquet-go's own way from rows to columns is not
-// used: version 0.32 writes some nulls after a value as empty strings.
+// gathered is the entries of one leaf that are not in a page yet: a repetition
+// and a definition level for each, and the values of those that have one, in
+// the list of the leaf's type. parquet-go's own conversion of rows to columns
+// is not used: version 0.32 writes some nulls after a value as empty strings.
 type gathered struct {
 	*leaf
 	reps, defs []byte
@@ -33,7 +33,7 @@ func (g *gathered) reset() {
 		f32: g.f32[:0], f64: g.f64[:0], text: g.text[:0], offsets: append(g.offsets[:0], 0)}
 }
 
-// all takes in the leaf's entries of rows.
+// all gathers the leaf's entries of rows.
 func (g *gathered) all(rows rowsIn) {
 	if g.unknown {
 		for _, p := range rows.unknown {
@@ -53,15 +53,15 @@ func (g *gathered) all(rows rowsIn) {
 	}
 }
 
-// row takes in the leaf's entries of the row at p.
+// row gathers the leaf's entries of the row at p.
 func (g *gathered) row(p unsafe.Pointer) {
 	g.rows++
 	g.walk(p, 0, 0)
 }
 
-// walk takes in what lies under list i of the way from the row to the leaf.
-// An empty list is null where the schema allows it: rows do not tell the two
-// apart.
+// walk gathers the entries below list i on the path from the row to the leaf.
+// An empty list is null if the schema allows it: rows do not distinguish the
+// two.
 func (g *gathered) walk(p unsafe.Pointer, i int, rep byte) {
 	if i == len(g.lists) {
 		g.value(unsafe.Add(p, g.off), rep)
@@ -97,7 +97,7 @@ func (g *gathered) entry(rep, def byte) {
 	}
 }
 
-// run takes in a whole list of numbers.
+// run gathers a whole list of numbers.
 func (g *gathered) run(s *slice, rep, again byte) {
 	n := s.len
 	g.entries += n
@@ -134,8 +134,8 @@ func fillBytes(s []byte, n int, v byte) []byte {
 	return s
 }
 
-// value takes in the field at p. In a column that may be null, the zero value
-// of a field that is no pointer is null.
+// value gathers the field at p. In a nullable column the zero value of a field
+// that is not a pointer is null.
 func (g *gathered) value(p unsafe.Pointer, rep byte) {
 	pointer := g.typ.Kind() == reflect.Pointer
 	if pointer {

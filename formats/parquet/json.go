@@ -16,17 +16,17 @@ import (
 // foreign are the codecs of files that only JSON reads.
 var foreign = append(slices.Clone(codecs), format.Gzip, format.Brotli, format.Lz4Raw)
 
-// JSON yields each row of a Parquet file of any tool as a JSON object, its
-// columns in order. Nulls are null, and so are NaN and infinities; lists,
-// structs and maps are JSON; decimals are numbers with the digits they were
-// written with; dates and times are ISO 8601 texts, of which an instant ends in
-// Z; binary that is not text is base64. A duration, which is no type of Parquet,
-// is the number that its writer stored.
+// JSON yields each row of a Parquet file of any tool as a JSON object, with its
+// columns in order. Nulls, NaN and infinities are null; lists, structs and maps
+// are JSON; decimals are numbers with the digits that were written; dates and
+// times are ISO 8601 strings, of which an instant ends in Z; binary values that
+// are not text are base64. A duration, which is not a Parquet type, is the
+// number that its writer stored.
 //
-// Errors are formats.InputErrors that name the file, and the column and row
-// where there is one, when the bytes are not what they should be or hold a type
-// that is not read here; errors of src come back wrapped. Memory is bounded as
-// that of a Reader: see File.Budget.
+// An error in the bytes, or a type that is not supported, is a
+// formats.InputError that names the file, and the column and row if there is
+// one; errors of src are returned wrapped. Memory is bounded like that of a
+// Reader: see File.Budget.
 func JSON(name string, src io.ReaderAt, size int64) iter.Seq2[json.RawMessage, error] {
 	return func(yield func(json.RawMessage, error) bool) {
 		s, err := newJSONScan(name, src, size)
@@ -48,7 +48,7 @@ type jsonScan struct {
 	root   *shape
 	budget *budget
 	leaves []*cursor
-	group  int   // whose rows come, -1 before the first
+	group  int   // whose rows are read, -1 before the first
 	left   int64 // rows of it
 	row    int64
 	size   int // of the longest row so far
@@ -72,7 +72,7 @@ func newJSONScan(name string, src io.ReaderAt, size int64) (*jsonScan, error) {
 // next returns the next row, or io.EOF after the last.
 func (s *jsonScan) next() (row json.RawMessage, err error) {
 	defer func() {
-		if v := recover(); v != nil { // parquet-go, over bytes that all checks let through
+		if v := recover(); v != nil { // parquet-go, on bytes that all checks accepted
 			err = s.f.fail("", s.group, s.row, badPage("%v", v))
 		}
 	}()
@@ -117,8 +117,8 @@ func (s *jsonScan) turn() error {
 	return nil
 }
 
-// cursor reads a column chunk. The more columns there are, the less is read
-// ahead of each.
+// cursor returns a reader of a column chunk. The more columns there are, the
+// less it reads ahead.
 func (s *jsonScan) cursor(n *node, m *format.ColumnMetaData) *cursor {
 	start, end := span(m)
 	c := &cursor{leaf: &leaf{node: n, name: columnName(n.path)}}

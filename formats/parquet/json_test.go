@@ -163,7 +163,7 @@ func TestDamagedFilesAreNamedErrors(t *testing.T) {
 	}
 }
 
-// Whatever byte is wrong, reading ends without a panic, in rows or an error.
+// Whichever byte is wrong, reading gives rows or an error and does not panic.
 func TestAnyWrongByteEndsInRowsOrAnError(t *testing.T) {
 	good := wellFormed(t)
 	for at := range good {
@@ -208,7 +208,7 @@ func TestReadErrorsStayRecognisable(t *testing.T) {
 	}
 }
 
-// What pyarrow and DuckDB write is read as the .jsonl beside it says
+// Files by pyarrow and DuckDB are read as the .jsonl next to each says
 // (testdata/examples/make.py).
 func TestForeignFiles(t *testing.T) {
 	for _, name := range []string{"pyarrow", "duckdb"} {
@@ -228,12 +228,12 @@ func TestForeignFiles(t *testing.T) {
 	}
 }
 
-// twin turns the name of a file that arrow-go misreads into that of one with
-// the same rows: it has no decimals in DELTA_BYTE_ARRAY, and takes lists of lists
-// in their older form for lists of structs.
+// twin maps a file that arrow-go misreads to one with the same rows: arrow-go
+// does not read decimals in DELTA_BYTE_ARRAY, and reads lists of lists in their
+// older form as lists of structs.
 var twin = strings.NewReplacer("-delta", "-v1", "-old", "")
 
-// arrow-go reads the same from what other tools write.
+// arrow-go reads the same rows from other tools' files.
 func TestArrowReadsTheSameJSON(t *testing.T) {
 	files, err := filepath.Glob("../../testdata/examples/foreign-*.parquet")
 	if err != nil || len(files) < 6 {
@@ -266,7 +266,7 @@ func TestArrowReadsTheSameJSON(t *testing.T) {
 	}
 }
 
-// A column that its writer kept as an Arrow dictionary is read as its values.
+// A column that its writer held as an Arrow dictionary is read as its values.
 func TestStoredDictionariesAreReadAsTheirValues(t *testing.T) {
 	schema := arrow.NewSchema([]arrow.Field{{Name: "d", Type: &arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Int32, ValueType: arrow.BinaryTypes.String}}}, nil)
 	b := array.NewRecordBuilder(memory.DefaultAllocator, schema)
@@ -292,8 +292,8 @@ func TestStoredDictionariesAreReadAsTheirValues(t *testing.T) {
 	}
 }
 
-// What is not read is refused by the names of column and type.
-func TestTypesThatAreNotReadAreNamed(t *testing.T) {
+// Unsupported types are refused with the names of column and type.
+func TestUnsupportedTypesAreNamed(t *testing.T) {
 	type row struct {
 		Deep struct {
 			At int64 `parquet:"at"`
@@ -341,8 +341,8 @@ func withSchema(t *testing.T, file []byte, change func([]format.SchemaElement)) 
 	return append(binary.LittleEndian.AppendUint32(append(bytes.Clone(file[:n]), footer...), uint32(len(footer))), magic...)
 }
 
-// Whatever byte of a foreign file is wrong, reading ends without a panic, in
-// rows or an error.
+// Whichever byte of a foreign file is wrong, reading gives rows or an error and
+// does not panic.
 func TestAnyWrongByteOfAForeignFile(t *testing.T) {
 	for _, name := range []string{"delta", "spark-old", "v1"} {
 		good, err := os.ReadFile("../../testdata/examples/foreign-" + name + ".parquet")
@@ -365,7 +365,7 @@ func TestAnyWrongByteOfAForeignFile(t *testing.T) {
 	}
 }
 
-// A page of a few bytes that repeats a long text claims the memory of all its
+// A page of a few bytes that repeats a long text needs the memory of all its
 // values.
 func TestPrefixesAreBounded(t *testing.T) {
 	const n = 1 << 20
@@ -385,7 +385,7 @@ func TestPrefixesAreBounded(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := column{node: &node{kind: format.ByteArray}, scratch: true, holding: holding{budget: &budget{limit: budgetBase}}}
-	if err := c.decode(new(values), append(append(data, more...), text...), format.DeltaByteArray, n); err == nil || !strings.Contains(err.Error(), "held at once") {
+	if err := c.decode(new(values), append(append(data, more...), text...), format.DeltaByteArray, n); err == nil || !strings.Contains(err.Error(), "bytes of memory at once") {
 		t.Errorf("%v", err)
 	}
 }

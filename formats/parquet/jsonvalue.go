@@ -24,7 +24,7 @@ type appender struct {
 	most   int64  // bytes of a row
 }
 
-// value appends a value whose entries have the repetition level rep, and at
+// value appends a value whose entries have the repetition level rep and at
 // least the definition level least.
 func (a *appender) value(b []byte, s *shape, rep, least int) ([]byte, error) {
 	if int64(len(b)) > a.most {
@@ -66,7 +66,7 @@ func (a *appender) object(b []byte, s *shape, rep, least int) (_ []byte, err err
 	return append(b, '}'), nil
 }
 
-// entries appends an object when the keys are texts, else a list of entries.
+// entries appends an object when the keys are text, else a list of entries.
 func (a *appender) entries(b []byte, s *shape, rep, least int) ([]byte, error) {
 	key, value := s.members[0], s.members[1]
 	if _, text := annotation(key.node.schema).(*format.StringType); !text || key.node.optional {
@@ -83,7 +83,7 @@ func (a *appender) entries(b []byte, s *shape, rep, least int) ([]byte, error) {
 	})
 }
 
-// each appends what a list or a map repeats, and the bracket after it.
+// each appends the elements of a list or a map, and the bracket after them.
 func (a *appender) each(b []byte, s *shape, rep, least int, end byte, one func(b []byte, rep int) ([]byte, error)) ([]byte, error) {
 	def, err := a.peek(s)
 	if err != nil {
@@ -121,8 +121,8 @@ func (a *appender) peek(s *shape) (int, error) {
 	return def, err
 }
 
-// pass passes over one entry of each leaf, which say that there is nothing from
-// the definition level end on.
+// pass skips one entry of each leaf, which must have no value from the
+// definition level end on.
 func (a *appender) pass(s *shape, rep, least, end int) error {
 	for _, c := range a.leaves[s.first:s.end] {
 		r, d, err := c.levels()
@@ -138,7 +138,7 @@ func (a *appender) pass(s *shape, rep, least, end int) error {
 	return nil
 }
 
-// leaf appends a value that is there.
+// leaf appends a value that is not null.
 func (a *appender) leaf(b []byte, s *shape, rep int) ([]byte, error) {
 	c := a.leaves[s.first]
 	r, d, err := c.levels()
@@ -156,7 +156,7 @@ func (a *appender) leaf(b []byte, s *shape, rep int) ([]byte, error) {
 	return b, nil
 }
 
-// levels are those of the next entry.
+// levels returns the levels of the next entry.
 func (c *cursor) levels() (rep, def int, err error) {
 	ok, err := c.more()
 	if err != nil {
@@ -177,7 +177,8 @@ func (c *cursor) levels() (rep, def int, err error) {
 // writer appends value i of a column.
 type writer = func(b []byte, v *values, i int) ([]byte, error)
 
-// writerOf returns what writes a column's values. The error is the type's name.
+// writerOf returns the writer for a column's values. The error is the type's
+// name.
 func writerOf(n *node) (writer, error) {
 	var w writer
 	switch t := annotation(n.schema).(type) {
@@ -220,7 +221,7 @@ func writerOf(n *node) (writer, error) {
 	return w, nil
 }
 
-// plainWriter returns what writes values that no annotation explains.
+// plainWriter returns the writer for values without an annotation.
 func plainWriter(n *node) writer {
 	switch n.kind {
 	case format.Boolean:
@@ -243,7 +244,7 @@ func plainWriter(n *node) writer {
 	return nil
 }
 
-// whole returns an integer of a column.
+// whole returns a function that reads an integer of a column.
 func whole(kind format.Type) func(v *values, i int) int64 {
 	switch kind {
 	case format.Int32:
@@ -271,8 +272,8 @@ func wholeWriter(kind format.Type, signed bool) writer {
 	}
 }
 
-// maxDigits is the most that any tool writes of a decimal, and maxDecimal the
-// bytes of so many.
+// maxDigits is the largest number of digits that any tool writes for a decimal,
+// and maxDecimal the bytes of a number that large.
 const (
 	maxDigits  = 76
 	maxDecimal = 32
@@ -317,7 +318,7 @@ func appendDecimal(b []byte, unscaled *big.Int, scale int) []byte {
 	return b
 }
 
-// timeWriter writes times of day: milliseconds have 32 bits.
+// timeWriter returns the writer for times of day: milliseconds have 32 bits.
 func timeWriter(kind format.Type, t *format.TimeType) writer {
 	if t.Unit.Value == nil {
 		return nil
@@ -329,7 +330,7 @@ func timeWriter(kind format.Type, t *format.TimeType) writer {
 	return momentWriter(kind, want, unit, "15:04:05.999999999")
 }
 
-// momentWriter writes counts of a unit since 1970.
+// momentWriter returns the writer for counts of a unit since 1970.
 func momentWriter(kind, want format.Type, unit time.Duration, layout string) writer {
 	of := whole(kind)
 	if of == nil || kind != want {
@@ -350,8 +351,8 @@ func appendMoment(b []byte, n int64, unit time.Duration, layout string) []byte {
 	return append(b, '"')
 }
 
-// writeInt96 writes the instants of older Spark, Hive and Impala: nanoseconds
-// of a Julian day.
+// writeInt96 writes the instants of older Spark, Hive and Impala: the
+// nanoseconds of a Julian day.
 func writeInt96(b []byte, v *values, i int) ([]byte, error) {
 	const epoch = 2440588 // 1970-01-01
 	s := []byte(v.strs[i])
@@ -368,8 +369,8 @@ func writeText(b []byte, v *values, i int) ([]byte, error) {
 	return b, badPage("a text is not UTF-8")
 }
 
-// writeBytes writes text as text, since old writers annotate none, and other
-// bytes as base64.
+// writeBytes writes valid UTF-8 as text, because old writers do not annotate
+// text, and other bytes as base64.
 func writeBytes(b []byte, v *values, i int) ([]byte, error) {
 	s := v.strs[i]
 	if !utf8.ValidString(s) {
@@ -390,7 +391,7 @@ func writeHalf(b []byte, v *values, i int) ([]byte, error) {
 	case 0:
 		f = math.Ldexp(fraction, -24)
 	case 0x1f:
-		f = math.NaN() // or an infinity: null, both
+		f = math.NaN() // or an infinity: both become null
 	default:
 		f = math.Ldexp(fraction+1024, exponent-25)
 	}
@@ -400,8 +401,8 @@ func writeHalf(b []byte, v *values, i int) ([]byte, error) {
 	return appendFloat(b, f, 32), nil
 }
 
-// appendFloat writes the shortest number that reads back as the same bits. A
-// whole one keeps a ".0", as table tools print it.
+// appendFloat appends the shortest number that reads back as the same bits. A
+// whole number keeps a ".0", as table tools print it.
 func appendFloat(b []byte, f float64, bits int) []byte {
 	if math.IsNaN(f) || math.IsInf(f, 0) {
 		return append(b, "null"...)

@@ -14,23 +14,23 @@ import (
 )
 
 const (
-	// groupRows and groupBytes bound a row group; one group of rows that is
-	// larger than either has a row group to itself.
+	// groupRows and groupBytes bound a row group; a group of rows that exceeds
+	// either has a row group of its own.
 	groupRows  = 4096
-	groupBytes = 64 << 20 // logical
-	copyBytes  = 32 << 20 // the same, of what is copied: none of its pages goes out before all are there
+	groupBytes = 64 << 20 // uncompressed
+	copyBytes  = 32 << 20 // the same, for copied rows: none of their pages is written before all are read
 
-	joinPage  = 16 << 10  // heavy pages of groups under this are joined
-	splitPage = 8 << 20   // heavy pages of a group over this are split, between rows
+	joinPage  = 16 << 10  // heavy pages of groups below this are joined
+	splitPage = 8 << 20   // heavy pages of a group above this are split between rows
 	pageBytes = 1 << 20   // of a light page
 	maxPage   = 256 << 20 // no larger page is written, nor read
 
-	maxBound = 64 // bytes of a string up to which it is kept as a bound
+	maxBound = 64 // longer strings are not recorded as bounds
 )
 
-// heavy lists the leaves that hold nearly all bytes of wide rows, as their
-// documentation marks them. They have neither dictionary nor statistics, and
-// are what Writer.Copy copies by the page.
+// heavy lists the leaves that hold nearly all bytes of wide rows, as marked in
+// the column documentation. They have neither dictionary nor statistics, and
+// Writer.Copy copies them by the page.
 var heavy = func() map[string]bool {
 	out := map[string]bool{}
 	for _, c := range formats.Columns(formats.KindTrajectories) {
@@ -41,8 +41,8 @@ var heavy = func() map[string]bool {
 	return out
 }()
 
-// columnName is a leaf's path as users write it: without the two levels that
-// a Parquet list puts between a field and its elements.
+// columnName returns a leaf's path as users write it: without the two levels
+// that a Parquet list has between a field and its elements.
 func columnName(path []string) string {
 	var out []string
 	for i := 0; i < len(path); i++ {
@@ -54,7 +54,7 @@ func columnName(path []string) string {
 	return strings.Join(out, ".")
 }
 
-// layout is how rows of one type lie in a file. It is shared by writers.
+// layout is how rows of one type are laid out in a file. Writers share it.
 type layout struct {
 	empty  []byte               // a file without rows
 	meta   *format.FileMetaData // its footer
@@ -65,8 +65,9 @@ type layout struct {
 
 var layouts sync.Map // reflect.Type -> *layout
 
-// layoutOf takes the schema that parquet-go makes of a row type's tags. A row
-// type that it cannot make one of is a mistake in the program, and panics.
+// layoutOf uses the schema that parquet-go makes from a row type's tags. It
+// panics on a row type for which it cannot make one, which is a bug in the
+// program.
 func layoutOf[T any]() *layout {
 	t := reflect.TypeFor[T]()
 	if l, ok := layouts.Load(t); ok {
@@ -102,9 +103,9 @@ func layoutOf[T any]() *layout {
 	return l
 }
 
-// encodingOf is what the tag says, else PLAIN for numbers and
-// DELTA_LENGTH_BYTE_ARRAY for strings. Token ids stay PLAIN: DuckDB has no
-// BYTE_STREAM_SPLIT of integers.
+// encodingOf returns the encoding in the tag, else PLAIN for numbers and
+// DELTA_LENGTH_BYTE_ARRAY for strings. Token ids stay PLAIN: DuckDB does not
+// read BYTE_STREAM_SPLIT of integers.
 func encodingOf(n pq.Node) format.Encoding {
 	if e := n.Encoding(); e != nil {
 		return e.Encoding()
@@ -115,7 +116,8 @@ func encodingOf(n pq.Node) format.Encoding {
 	return format.Plain
 }
 
-// kindName is the schema's name: the Go type's, in lower case with underscores.
+// kindName returns the schema's name: the Go type's, in lower case with
+// underscores.
 func kindName(t reflect.Type) string {
 	var b strings.Builder
 	for i, r := range t.Name() {

@@ -19,9 +19,9 @@ import (
 	"github.com/rollmill/rollmill/formats/random"
 )
 
-// epoch is a file of several row groups with groups small and large: some
-// share a page, some have one, one has several. It is made once; leave it as
-// it is.
+// epoch returns a file of several row groups with small and large groups: some
+// share a page, some have one, one has several. It is made once and must not be
+// changed.
 func epoch(t testing.TB) (groups [][]formats.Trajectory, data []byte, f *File) {
 	t.Helper()
 	groups, data = madeEpoch()
@@ -82,7 +82,7 @@ func TestRowGroupsHoldWholeGroups(t *testing.T) {
 	}
 }
 
-// Every page of a heavy leaf begins at a group, or belongs to one group alone.
+// Every page of a heavy leaf begins at a group, or belongs to a single group.
 func TestHeavyPagesBeginAtGroups(t *testing.T) {
 	groups, _, f := epoch(t)
 	groupOf := map[int64]int{} // of a first row
@@ -130,9 +130,9 @@ func TestHeavyPagesBeginAtGroups(t *testing.T) {
 	}
 }
 
-// Light chunks of all row groups lie together behind the last heavy one, each
-// column's in one run, and the column indexes and offset indexes behind them
-// in (row group, column) order.
+// The light chunks of all row groups are together after the last heavy one,
+// column by column, and after them the column indexes and offset indexes in
+// (row group, column) order.
 func TestLightChunksLieAtTheTail(t *testing.T) {
 	_, data, f := epoch(t)
 	var heavyEnd, at int64
@@ -243,7 +243,7 @@ func TestEncodings(t *testing.T) {
 	}
 }
 
-// arrow-go reads all that we read: the two share no code.
+// arrow-go reads everything that we read; the two share no code.
 func TestArrowReadsTheSame(t *testing.T) {
 	groups := varied(60)
 	sameInArrow(t, flat(groups), fileOf(t, groups))

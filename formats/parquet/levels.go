@@ -108,7 +108,8 @@ func (c *column) level(data []byte, max, n int) ([]byte, error) {
 	return out[:n:n], nil
 }
 
-// zstdSlack is room beyond a block with which the decoder takes its fast way.
+// zstdSlack is the room behind a block with which the decoder uses its fast
+// path.
 const zstdSlack = 130 << 10
 
 // inflate decompresses to exactly the size that the header claims.
@@ -158,7 +159,7 @@ func (c *column) inflate(data []byte, size int) ([]byte, error) {
 	return c.inflated, nil
 }
 
-// inflateStream reads size bytes, and one more if there are more.
+// inflateStream reads size bytes, and one more if there is one.
 func inflateStream(into []byte, size int, open func() (io.Reader, error)) ([]byte, error) {
 	r, err := open()
 	if err != nil {
@@ -167,7 +168,7 @@ func inflateStream(into []byte, size int, open func() (io.Reader, error)) ([]byt
 	into = grown(into, size+1)
 	n, err := io.ReadFull(r, into)
 	if err == io.EOF || err == io.ErrUnexpectedEOF {
-		err = nil // short of the one byte too many
+		err = nil // only the one additional byte is missing
 	}
 	return into[:n], err
 }

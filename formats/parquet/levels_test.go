@@ -24,7 +24,7 @@ func listedRows() []listed {
 	return []listed{{"none", nil}, {"one", []pair{full}}, {"two", []pair{{}, full}}, {"empty", []pair{}}, {"last", []pair{full, full}}}
 }
 
-// levelled writes rows whose levels were changed: pages are whole and have
+// levelled writes rows with changed levels; the pages are complete and have
 // their checksums.
 func levelled(t testing.TB, rows []listed, change func(column string, reps, defs []byte)) []byte {
 	t.Helper()
@@ -42,8 +42,8 @@ func levelled(t testing.TB, rows []listed, change func(column string, reps, defs
 	return out.Bytes()
 }
 
-// A list that is null or empty has no element for another to follow.
-func TestAListGoesOnOnlyAfterAnElement(t *testing.T) {
+// A list that is null or empty has no element that another could follow.
+func TestListContinuesOnlyAfterAnElement(t *testing.T) {
 	for _, c := range []struct {
 		column string
 		entry  int // that follows a null or an empty list
@@ -62,8 +62,8 @@ func TestAListGoesOnOnlyAfterAnElement(t *testing.T) {
 	}
 }
 
-// An element that a list goes on with is there: it has the list's level.
-func TestAnElementIsThere(t *testing.T) {
+// An element with which a list continues must exist: it has the list's level.
+func TestListContinuesWithAnElement(t *testing.T) {
 	data := levelled(t, listedRows(), func(name string, reps, defs []byte) {
 		if i := slices.Index(reps, 1); name == "list.a" {
 			defs[i] = 0
@@ -73,8 +73,7 @@ func TestAnElementIsThere(t *testing.T) {
 	refused(t, "a null element that follows one", err)
 }
 
-// Columns of one list that disagree on its length are refused, whichever is
-// longer.
+// Columns of one list with different lengths are refused, whichever is longer.
 func TestColumnsOfAListHaveTheSameLength(t *testing.T) {
 	for _, column := range []string{"list.a", "list.b", "list.c"} {
 		for _, rep := range []byte{0, 1} {

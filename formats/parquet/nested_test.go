@@ -9,7 +9,7 @@ import (
 	"github.com/rollmill/rollmill/formats"
 )
 
-// nested is a file whose schema is so many groups in each other.
+// nested returns a file whose schema has this many nested groups.
 func nested(depth int) []byte {
 	footer := []byte{0x15, 4, 0x19, 0xfc} // version; the schema, a list of structures
 	footer = binary.AppendUvarint(footer, uint64(depth+1))

@@ -11,9 +11,9 @@ import (
 	"github.com/parquet-go/parquet-go/format"
 )
 
-// errPage marks a page that is not what its header, its chunk or the file
-// says. The checks in this file and in decode.go come before anything is
-// allocated for what a page claims.
+// errPage marks a page that contradicts its header, its chunk or the file. The
+// checks in this file and in decode.go are made before anything is allocated
+// for what a page claims.
 var errPage = errors.New("damaged page")
 
 func badPage(text string, args ...any) error {
@@ -23,11 +23,11 @@ func badPage(text string, args ...any) error {
 const (
 	maxValues  = 1 << 26 // of a page
 	readAhead  = 256 << 10
-	headerRead = 512 // long enough for most page headers
+	headerRead = 512 // enough for most page headers
 	maxHeader  = 1 << 20
 )
 
-// rawPage is a page as it lies in the file. Its body is valid until the next.
+// rawPage is a page as stored in the file. Its body is valid until the next.
 type rawPage struct {
 	header format.PageHeader
 	body   []byte
@@ -108,8 +108,8 @@ func (w *window) header(h *format.PageHeader) (length int64, err error) {
 	}
 }
 
-// decodeHeader decodes the page header that data begins with, and returns its
-// length. Its depth and its lists are checked before.
+// decodeHeader decodes the page header at the beginning of data, and returns
+// its length. It checks depth and lists first.
 func decodeHeader(protocol *thrift.CompactProtocol, data []byte, h *format.PageHeader) (length int, err error) {
 	if length, err = measure(data); err != nil {
 		return 0, err
@@ -118,13 +118,13 @@ func decodeHeader(protocol *thrift.CompactProtocol, data []byte, h *format.PageH
 	return length, thrift.NewDecoder(protocol.NewReaderFromBytes(data[:length])).Decode(h)
 }
 
-// runPadding is how many values a last bit-packed run may have that are none:
-// its groups are of 8 values, and DuckDB writes 32 groups at once.
+// runPadding is the largest number of padding values in a last bit-packed run:
+// its groups have 8 values, and DuckDB writes 32 groups at once.
 const runPadding = 255
 
-// checkRuns walks levels or indexes in the RLE and bit-packing hybrid, whose
-// runs claim lengths that nothing backs: they must give n values, or so many
-// more as the last run is padded with. It returns the bytes that hold them.
+// checkRuns walks levels or indexes in the hybrid of RLE and bit-packing, whose
+// runs may claim any length: they must give n values, plus the padding of the
+// last run. It returns the bytes that hold them.
 func checkRuns(data []byte, width, n int) ([]byte, error) {
 	if width > 32 {
 		return nil, badPage("values of %d bits", width)
@@ -149,8 +149,8 @@ func checkRuns(data []byte, width, n int) ([]byte, error) {
 	return data[:len(data)-len(rest)], nil
 }
 
-// checkDelta holds the number of values that a DELTA_BINARY_PACKED block
-// claims against the number that there are.
+// checkDelta compares the number of values that a DELTA_BINARY_PACKED block
+// claims with the number that there must be.
 func checkDelta(data []byte, n int) error {
 	var count uint64
 	for i := range 3 { // block size, mini-blocks, values
@@ -169,13 +169,13 @@ func checkDelta(data []byte, n int) error {
 	return nil
 }
 
-// deltaEnd returns where the DELTA_BINARY_PACKED block of n values ends that
-// data begins with.
+// deltaEnd returns where the DELTA_BINARY_PACKED block of n values at the
+// beginning of data ends.
 func deltaEnd(data []byte, n int) (int, error) {
 	at := 0
 	next := func() uint64 {
 		v, k := binary.Uvarint(data[min(at, len(data)):])
-		at += max(k, 1) // one that is cut short is found out at the end
+		at += max(k, 1) // one that is cut short is detected at the end
 		return v
 	}
 	block, minis := next(), next()
@@ -208,14 +208,14 @@ func deltaEnd(data []byte, n int) (int, error) {
 }
 
 // checkLevels checks that entries repeat only at lists that have an element,
-// and give them one more, as cursor.entry does for pages that are read.
+// and add one to them, as cursor.entry does for pages that are read.
 func (l *leaf) checkLevels(reps, defs []byte) error {
 	all, full := byte(len(l.lists)), byte(l.node.def)
 	open := byte(0) // lists that have an element
 	for i, rep := range reps {
 		def := defs[i]
 		if open == all && def == full {
-			continue // any list may go on, with a value
+			continue // any list may continue with a value
 		}
 		if rep > open || rep > 0 && def < l.lists[rep-1].def {
 			return badPage("entry %d continues a list that is null or empty (levels %d and %d)", i, rep, def)

@@ -12,8 +12,8 @@ import (
 	"github.com/parquet-go/parquet-go/format"
 )
 
-// laidOut is a file taken apart: its pages, inflated and without checksums, in
-// the order of their chunks.
+// laidOut is a file split into its pages, decompressed and without checksums,
+// in the order of their chunks.
 type laidOut struct {
 	meta  format.FileMetaData
 	pages [][]plainPage // (row group, column)
@@ -24,7 +24,7 @@ type plainPage struct {
 	body   []byte // levels, and then values
 }
 
-// takenApart takes a file of this package's Writer apart.
+// takenApart splits a file of this package's Writer.
 func takenApart(t testing.TB, data []byte) *laidOut {
 	t.Helper()
 	f := opened(t, data)

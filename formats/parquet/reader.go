@@ -14,11 +14,11 @@ import (
 )
 
 // Reader reads rows in order. T is a struct with any of the file's columns:
-// only those are read. Fields are strings, numbers, booleans, pointers to
-// them for what may be null, structs, and slices of all these.
+// only those are read. Fields are strings, numbers, booleans, pointers to them
+// for nullable columns, structs, and slices of all these.
 //
-// Rows of a page share its memory, strings and numbers alike: they are the
-// caller's for good, but one row kept keeps its page. A Reader is for one
+// Rows of a page share its memory, for strings and numbers alike: they belong
+// to the caller, but one kept row keeps its page in memory. A Reader is for one
 // goroutine.
 type Reader[T any] struct {
 	reader
@@ -41,8 +41,8 @@ type reader struct {
 	fetchedTo int
 }
 
-// NewReader reads rows [first, first+rows) of a file. A file without the
-// columns that T needs is a formats.InputError.
+// NewReader returns a reader of rows [first, first+rows) of a file. A file
+// without the columns that T needs is a formats.InputError.
 func NewReader[T any](f *File, first, rows int64) (*Reader[T], error) {
 	leaves, err := bind(reflect.TypeFor[T](), f.root)
 	if err != nil {
@@ -59,11 +59,11 @@ func (f *File) newReader(leaves []*leaf, first, rows int64) (reader, error) {
 	return reader{f: f, leaves: leaves, next: first, end: first + rows, budget: f.newBudget()}, nil
 }
 
-// Read fills rows, returning how many it set, and io.EOF after the last. A
+// Read fills rows and returns how many it set, and io.EOF after the last row. A
 // damaged file is a formats.InputError with the row.
 func (r *Reader[T]) Read(rows []T) (n int, err error) {
 	defer func() {
-		if v := recover(); v != nil { // parquet-go, over bytes that all checks let through
+		if v := recover(); v != nil { // parquet-go, on bytes that all checks accepted
 			err = r.fail("", badPage("%v", v))
 		}
 	}()
@@ -86,13 +86,13 @@ func (r *Reader[T]) Read(rows []T) (n int, err error) {
 	return n, nil
 }
 
-// run is how many of the next n rows lie in the row group that is open.
+// run returns how many of the next n rows are in the open row group.
 func (r *reader) run(n int) int {
 	left := r.first + r.f.meta.RowGroups[r.group].NumRows - r.next
 	return int(min(int64(n), r.end-r.next, left))
 }
 
-// fill reads a run of rows, which are zero.
+// fill reads rows, which must be zero, from the open row group.
 func (r *reader) fill(rows rowsIn) error {
 	for _, c := range r.cursors {
 		if err := c.fill(rows.base, rows.stride, rows.n); err != nil {
@@ -103,7 +103,7 @@ func (r *reader) fill(rows rowsIn) error {
 	return nil
 }
 
-// open moves to the row group that holds the next row.
+// open moves to the row group of the next row.
 func (r *reader) open() error {
 	groups := r.f.meta.RowGroups
 	for r.first+groups[r.group].NumRows <= r.next {
@@ -155,15 +155,15 @@ func newCursor(src io.ReaderAt, l *leaf, m *format.ColumnMetaData, whole bool) *
 	return c
 }
 
-// inherit takes over memory that nothing handed out lies in.
+// inherit takes over memory that no returned row uses.
 func (c *cursor) inherit(spent *cursor) {
 	from := &spent.column
 	c.column.inflated, c.column.levels, c.column.index, c.column.offsets, c.column.spare = from.inflated, from.levels, from.index, from.offsets, from.spare
 	c.window.buf = spent.window.buf[:0]
 }
 
-// NewHeadReader reads rows without their payload: fields with the tag
-// rollmill:"payload" stay empty, and their columns are not fetched.
+// NewHeadReader returns a reader of rows without their payload: fields with the
+// tag rollmill:"payload" stay empty, and their columns are not fetched.
 func NewHeadReader[T any](f *File, first, rows int64) (*Reader[T], error) {
 	r, err := NewReader[T](f, first, rows)
 	if err != nil {
@@ -179,8 +179,8 @@ func (r *reader) dropPayload() {
 }
 
 // seek moves a cursor to the page that holds a row of its row group, and
-// returns how many rows of the page come before it. Chunks of a page or two
-// are not worth the request for their page index.
+// returns how many rows of the page are before it. For a chunk of a page or two
+// the page index is not worth a request.
 func (r *reader) seek(c *cursor, row int64) (rest int64, err error) {
 	chunk := &r.f.meta.RowGroups[r.group].Columns[c.node.leaf]
 	if row == 0 || chunk.OffsetIndexLength == 0 || chunk.MetaData.TotalCompressedSize <= readAhead/4 {
@@ -216,7 +216,7 @@ func (r *reader) seek(c *cursor, row int64) (rest int64, err error) {
 	return row - pages[to].FirstRowIndex, nil
 }
 
-// pagesOf reads where a chunk's pages begin.
+// pagesOf reads the positions of a chunk's pages.
 func pagesOf(src io.ReaderAt, chunk *format.ColumnChunk) ([]format.PageLocation, error) {
 	data := make([]byte, chunk.OffsetIndexLength)
 	if err := readAt(src, data, chunk.OffsetIndexOffset); err != nil {
@@ -236,8 +236,8 @@ func (r *reader) fail(column string, err error) error {
 	return r.f.fail(column, r.group, r.next, err)
 }
 
-// fail names the place of what went wrong. What the source returned is not
-// the file's fault, and comes back as it is.
+// fail adds the place to an error. An error of the source is not the file's
+// fault and is returned unchanged.
 func (f *File) fail(column string, group int, row int64, err error) error {
 	truncated := errors.Is(err, io.ErrUnexpectedEOF)
 	if !errors.Is(err, errPage) && !errors.Is(err, errThrift) && !truncated {

@@ -10,22 +10,22 @@ import (
 // node is a column or a group of columns in a file's schema.
 type node struct {
 	name     string
-	path     []string // of a leaf: the names from the root to it
+	path     []string // of a leaf: the names on the path from the root
 	optional bool
 	repeated bool
-	rep, def int // levels of a value that is there
+	rep, def int // levels of an entry that has a value
 	children []*node
 
 	leaf   int // column, -1 for a group
 	kind   format.Type
-	length int // of a value of a fixed number of bytes
+	length int // of a value with a fixed number of bytes
 
 	schema *format.SchemaElement
 }
 
-const maxNesting = 32 // of columns in columns
+const maxNesting = 32 // of groups within groups
 
-// newSchema builds the tree of the flat list that a footer has.
+// newSchema builds the tree from the flat list in a footer.
 func newSchema(elements []format.SchemaElement) (root *node, leaves []*node, err error) {
 	if len(elements) == 0 {
 		return nil, nil, fmt.Errorf("it has no schema")
@@ -85,7 +85,7 @@ func newSchema(elements []format.SchemaElement) (root *node, leaves []*node, err
 	return root, leaves, err
 }
 
-// child returns the column of a name, or nil.
+// child returns the column with a name, or nil.
 func (n *node) child(name string) *node {
 	for _, c := range n.children {
 		if c.name == name {
@@ -95,8 +95,9 @@ func (n *node) child(name string) *node {
 	return nil
 }
 
-// element returns what a list holds: the one child of the one repeated child
-// of a group, whatever the writer called them. It is nil for what is no list.
+// element returns the element of a list: the one child of the one repeated
+// child of a group, whatever their names. It is nil for a group that is not a
+// list.
 func (n *node) element() (list, element *node) {
 	if n.leaf >= 0 || len(n.children) != 1 || !n.children[0].repeated {
 		return nil, nil

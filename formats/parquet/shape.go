@@ -10,14 +10,14 @@ import (
 	"github.com/rollmill/rollmill/formats/jsontext"
 )
 
-// shape is how a column, or a group of columns, becomes JSON.
+// shape describes how a column, or a group of columns, is converted to JSON.
 type shape struct {
 	node     *node
 	kind     shapeKind
-	key      []byte // "name": where it is a member
+	key      []byte // "name":, if it is a member
 	first    int    // leaf under it
 	end      int    // leaf after those under it
-	repeated *node  // of a list or a map: what repeats
+	repeated *node  // of a list or a map: the repeated node
 	members  []*shape
 	write    func(b []byte, v *values, i int) ([]byte, error)
 }
@@ -31,14 +31,14 @@ const (
 	shapeMap              // key and value
 )
 
-// newShape returns the shape of rows, or says which column has a type that is
-// not read.
+// newShape returns the shape of rows, or an error with the column whose type is
+// not supported.
 func newShape(root *node) (*shape, error) {
 	s := &shape{node: root, kind: shapeObject}
 	return s, s.add(root.children, nil)
 }
 
-// add gives a shape its members.
+// add adds the members of a shape.
 func (s *shape) add(columns []*node, path []string) error {
 	for _, n := range columns {
 		m, err := shapeOf(n, append(path[:len(path):len(path)], n.name))
@@ -55,8 +55,8 @@ func (s *shape) add(columns []*node, path []string) error {
 	return nil
 }
 
-// shapeOf returns the shape of a column of a group. One that repeats and is in
-// no list is a list of itself.
+// shapeOf returns the shape of a column of a group. A repeated column that is
+// not in a list is a list itself.
 func shapeOf(n *node, path []string) (*shape, error) {
 	if !n.repeated {
 		return shapeOfOne(n, path)
@@ -64,8 +64,8 @@ func shapeOf(n *node, path []string) (*shape, error) {
 	return listOf(&shape{node: n}, n, n, path)
 }
 
-// shapeOfOne returns the shape of a column, or of each one of those that it
-// repeats.
+// shapeOfOne returns the shape of a column, or of one element if the column is
+// repeated.
 func shapeOfOne(n *node, path []string) (*shape, error) {
 	s := &shape{node: n}
 	if n.leaf >= 0 {
@@ -96,8 +96,8 @@ func shapeOfOne(n *node, path []string) (*shape, error) {
 	return s, s.add(n.children, path)
 }
 
-// listOf makes s a list of what repeats: element is that itself, or the one
-// column in it.
+// listOf makes s a list of the repeated node: element is that node itself or
+// the one column in it.
 func listOf(s *shape, repeated, element *node, path []string) (*shape, error) {
 	s.kind, s.repeated = shapeList, repeated
 	of := shapeOf
@@ -112,9 +112,10 @@ func listOf(s *shape, repeated, element *node, path []string) (*shape, error) {
 	return s, nil
 }
 
-// elementOf returns the element of a list: the one column of what repeats,
-// unless it is one of the older lists whose elements repeat themselves
-// (LogicalTypes.md of the Parquet format, "Backward-compatibility rules").
+// elementOf returns the element of a list: the one column of the repeated node,
+// unless the list has one of the older forms in which the repeated node itself
+// is the element (LogicalTypes.md of the Parquet format,
+// "Backward-compatibility rules").
 func elementOf(list *node) *node {
 	r := list.children[0]
 	if r.leaf >= 0 || len(r.children) != 1 || r.children[0].repeated || r.name == "array" || r.name == list.name+"_tuple" {
@@ -123,12 +124,13 @@ func elementOf(list *node) *node {
 	return r.children[0]
 }
 
-// interval is a type that has a place among older annotations alone.
+// interval is a type that exists only among the older annotations.
 type interval struct{}
 
 func (interval) String() string { return "INTERVAL" }
 
-// annotation returns what a column's values mean; nil for no more than they are.
+// annotation returns the meaning of a column's values; nil when they have no
+// annotation.
 func annotation(e *format.SchemaElement) fmt.Stringer {
 	if e.LogicalType.Value != nil {
 		return e.LogicalType.Value
@@ -166,7 +168,7 @@ func annotation(e *format.SchemaElement) fmt.Stringer {
 	return interval{}
 }
 
-// describeType is a column's type for an error.
+// describeType returns a column's type for an error message.
 func describeType(n *node) string {
 	t := n.kind.String()
 	if a := annotation(n.schema); a != nil {

@@ -2,106 +2,71 @@ package parquet
 
 import (
 	"reflect"
-	"strings"
+	"unsafe"
 )
 
-// sizes measures the logical bytes of rows: of everything, and of each heavy
-// leaf by its column.
+// sizes measures the uncompressed bytes of rows: of all columns, and of each.
 type sizes struct {
-	fields []sizeField
-	total  int64
-	heavy  []int64 // by column; only those of heavy leaves are kept
+	leaves  []*leaf
+	total   int64
+	columns []int64
 }
 
-// sizeField says how one field of a struct counts.
-type sizeField struct {
-	index  int
-	column int         // of a heavy leaf, else -1
-	fixed  int64       // bytes of a value, or of an element of a list
-	fields []sizeField // of the struct, or of each element of a list
-}
-
-// newSizes prepares to measure rows of a type whose leaves are the columns.
-func newSizes(t reflect.Type, columns [][]string) *sizes {
-	heavyAt := map[string]int{}
-	for i, path := range columns {
-		if name := columnName(path); heavy[name] {
-			heavyAt[name] = i
+// newSizes measures the known or the unknown columns of rows in a file with these
+// leaves.
+func newSizes(leaves []*leaf, unknown bool) *sizes {
+	s := &sizes{columns: make([]int64, len(leaves))}
+	for _, l := range leaves {
+		if l.unknown == unknown {
+			s.leaves = append(s.leaves, l)
 		}
 	}
-	return &sizes{fields: sizeFields(t, "", heavyAt), heavy: make([]int64, len(columns))}
+	return s
 }
 
-func sizeFields(t reflect.Type, prefix string, heavyAt map[string]int) []sizeField {
-	var out []sizeField
-	for i := range t.NumField() {
-		sf := t.Field(i)
-		name, _, _ := strings.Cut(sf.Tag.Get("parquet"), ",")
-		if !sf.IsExported() || name == "-" {
-			continue
-		}
-		f := sizeField{index: i, column: -1}
-		if c, ok := heavyAt[prefix+name]; ok {
-			f.column = c
-		}
-		elem := sf.Type
-		for elem.Kind() == reflect.Slice || elem.Kind() == reflect.Pointer {
-			elem = elem.Elem()
-		}
-		if elem.Kind() == reflect.Struct {
-			f.fields = sizeFields(elem, prefix+name+".", heavyAt)
-		} else {
-			f.fixed = int64(elem.Size())
-		}
-		out = append(out, f)
-	}
-	return out
-}
-
-// measure replaces what was measured before.
-func (s *sizes) measure(row reflect.Value) {
+// measure measures the row at p, and replaces the last result.
+func (s *sizes) measure(p unsafe.Pointer) {
 	s.total = 0
-	clear(s.heavy)
-	s.object(row, s.fields)
-}
-
-func (s *sizes) add(f *sizeField, n int64) {
-	s.total += n
-	if f.column >= 0 {
-		s.heavy[f.column] += n
+	for _, l := range s.leaves {
+		n := l.bytes(p, l.lists)
+		s.columns[l.node.leaf] = n
+		s.total += n
 	}
 }
 
-func (s *sizes) object(v reflect.Value, fields []sizeField) {
-	for i := range fields {
-		s.value(v.Field(fields[i].index), &fields[i])
+// bytes returns the uncompressed bytes of the leaf's values in the row at p, or
+// in an element of a list at p; lists are those from there to the leaf.
+func (l *leaf) bytes(p unsafe.Pointer, lists []list) (n int64) {
+	if len(lists) == 0 {
+		return valueBytes(l.typ, unsafe.Add(p, l.off))
 	}
-}
-
-func (s *sizes) value(v reflect.Value, f *sizeField) {
-	switch v.Kind() {
-	case reflect.String:
-		s.add(f, int64(v.Len()))
-	case reflect.Pointer:
-		if !v.IsNil() {
-			s.value(v.Elem(), f)
-		}
-	case reflect.Struct:
-		s.object(v, f.fields)
-	case reflect.Slice:
-		s.list(v, f)
-	default:
-		s.add(f, f.fixed)
-	}
-}
-
-func (s *sizes) list(v reflect.Value, f *sizeField) {
-	switch v.Type().Elem().Kind() {
-	case reflect.Struct, reflect.String, reflect.Pointer, reflect.Slice:
-		for i := range v.Len() {
-			s.value(v.Index(i), f)
+	of := &lists[0]
+	s := (*slice)(unsafe.Add(p, of.off))
+	kind := l.typ.Kind()
+	switch last := len(lists) == 1; {
+	case last && kind != reflect.String && kind != reflect.Pointer:
+		return int64(s.len) * int64(l.typ.Size())
+	case last && kind == reflect.String:
+		for i := range s.len {
+			n += int64(len(*(*string)(unsafe.Add(s.data, uintptr(i)*of.size+l.off))))
 		}
 	default:
-		s.add(f, int64(v.Len())*f.fixed)
+		for i := range s.len {
+			n += l.bytes(unsafe.Add(s.data, uintptr(i)*of.size), lists[1:])
+		}
 	}
+	return n
+}
+
+func valueBytes(t reflect.Type, p unsafe.Pointer) int64 {
+	if t.Kind() == reflect.Pointer {
+		t, p = t.Elem(), *(*unsafe.Pointer)(p)
+	}
+	switch {
+	case p == nil:
+		return 0
+	case t.Kind() == reflect.String:
+		return int64(len(*(*string)(p)))
+	}
+	return int64(t.Size())
 }

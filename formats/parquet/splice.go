@@ -19,7 +19,7 @@ type batch struct {
 	budget *budget // of all columns
 }
 
-// first is the row group's first row in the file.
+// first returns the row group's first row in the file.
 func (b *batch) first() (rows int64) {
 	for _, g := range b.f.meta.RowGroups[:b.group] {
 		rows += g.NumRows
@@ -27,8 +27,8 @@ func (b *batch) first() (rows int64) {
 	return rows
 }
 
-// fetch has the pages that are needed in memory, in a few requests: first
-// where the heavy ones lie, then these and the light chunks.
+// fetch reads the needed pages into memory with a few requests: first the
+// positions of the heavy pages, then these pages and the light chunks.
 func (b *batch) fetch(chunks []*chunk) error {
 	columns := b.f.meta.RowGroups[b.group].Columns
 	var indexes, wanted []extent
@@ -65,14 +65,14 @@ func (b *batch) fetch(chunks []*chunk) error {
 	return nil
 }
 
-// located is a page and the row after its last.
+// located is a page's position, and the row after its last.
 type located struct {
 	format.PageLocation
 	end int64
 }
 
-// pages calls f with every page of a heavy leaf that has rows to copy, and
-// with the picks that have rows in it.
+// pages calls f with every page of a heavy leaf that has rows to copy, and with
+// the picks that have rows in it.
 func (b *batch) pages(src io.ReaderAt, c *chunk, f func(located, []pick) error) error {
 	group := &b.f.meta.RowGroups[b.group]
 	x := &group.Columns[c.node.leaf]
@@ -111,7 +111,7 @@ func (b *batch) pages(src io.ReaderAt, c *chunk, f func(located, []pick) error) 
 	return nil
 }
 
-// whole tells whether every row of the page is copied.
+// whole reports whether every row of the page is copied.
 func (p *located) whole(picks []pick) bool {
 	next := p.FirstRowIndex
 	for _, k := range picks {
@@ -123,14 +123,14 @@ func (p *located) whole(picks []pick) bool {
 	return next >= p.end
 }
 
-// wanted is a page of a heavy leaf and the picks that have rows in it.
+// wanted is a page of a heavy leaf, and the picks that have rows in it.
 type wanted struct {
 	located
 	picks []pick
 	whole bool // every row of it is copied
 }
 
-// copy takes over the chunk's column of every batch.
+// copy copies the chunk's column of every batch.
 func (c *chunk) copy(batches []*batch) error {
 	pages := make([][]wanted, len(batches))
 	if c.heavy {
@@ -162,8 +162,8 @@ func (b *batch) fail(c *chunk, err error) error {
 	return b.f.fail(c.name, b.group, b.first()+b.picks[0].from, err)
 }
 
-// reserve makes room for pages, and no more: they are most of what a row
-// group takes in memory.
+// reserve makes room for exactly these pages: they are most of the memory of a
+// row group.
 func (c *chunk) reserve(size int) {
 	if c.body.Available() >= size {
 		return
@@ -175,7 +175,7 @@ func (c *chunk) reserve(size int) {
 
 func (c *chunk) copyBatch(b *batch, pages []wanted) (err error) {
 	defer func() {
-		if v := recover(); v != nil { // parquet-go, over bytes that all checks let through
+		if v := recover(); v != nil { // parquet-go, on bytes that all checks accepted
 			err = badPage("%v", v)
 		}
 	}()
@@ -202,7 +202,7 @@ func (c *chunk) copyBatch(b *batch, pages []wanted) (err error) {
 	return nil
 }
 
-// splice appends neighbouring pages as they are.
+// splice appends adjacent pages unchanged.
 func (c *chunk) splice(src io.ReaderAt, run []wanted) error {
 	if err := c.endPage(); err != nil {
 		return err
@@ -238,7 +238,7 @@ func (c *chunk) splice(src io.ReaderAt, run []wanted) error {
 	return nil
 }
 
-// spliceable checks that a page is what its chunk and its index say.
+// spliceable checks a page against its chunk and its index.
 func (c *chunk) spliceable(head *format.PageHeader, p *located, body []byte) error {
 	h := &head.DataPageHeaderV2.V
 	switch {

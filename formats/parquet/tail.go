@@ -11,27 +11,27 @@ import (
 
 const version = 2 // of the format: data pages are version 2
 
-// tail joins row groups into a file with the light chunks at its end. What it
-// must keep true: page indexes are one block in (row group, column) order,
-// all column indexes before all offset indexes, or parquet-go panics; chunks
-// are listed in schema order, wherever they lie; ordinals count up; column
-// orders stay in step with the schema.
+// tail joins row groups into a file with the light chunks at its end. It must
+// keep these invariants: page indexes are one block in (row group, column)
+// order, all column indexes before all offset indexes, or parquet-go panics;
+// chunks are listed in schema order, wherever they are; ordinals count up;
+// column orders match the schema.
 type tail struct {
 	out  *bufio.Writer
 	at   int64 // bytes written
-	held int64 // bytes waiting
+	held int64 // bytes in memory that are not written yet
 
-	waits   []bool // by column: its chunks wait for the end
+	waits   []bool // by column: its chunks are written at the end
 	light   [][][]byte
 	meta    format.FileMetaData
 	columns []*format.ColumnIndex // (row group, column)
 	offsets []format.OffsetIndex
 
-	footerDigest string // once it is written
+	footerDigest string // set once it is written
 }
 
-// newTail begins a file. Without heavy leaves there is nothing for the others
-// to be packed behind, and all chunks go out at once.
+// newTail begins a file. A file without heavy leaves has no reason to move the
+// others to the end, and all chunks are written at once.
 func newTail(out io.Writer, l *layout, chunks []*chunk) *tail {
 	t := &tail{out: bufio.NewWriterSize(out, 64<<10), waits: make([]bool, len(chunks))}
 	t.meta = format.FileMetaData{Version: version, Schema: l.meta.Schema, CreatedBy: l.meta.CreatedBy, ColumnOrders: l.meta.ColumnOrders}
@@ -51,7 +51,7 @@ func (t *tail) write(p []byte) error {
 	return err
 }
 
-// begin writes the magic number that opens every file.
+// begin writes the magic number at the beginning of the file.
 func (t *tail) begin() error {
 	if t.at > 0 {
 		return nil
@@ -92,7 +92,7 @@ func (t *tail) add(chunks []*chunk, rows int64) error {
 	return nil
 }
 
-// span is where a chunk lies in its file.
+// span returns the position of a chunk in its file.
 func span(m *format.ColumnMetaData) (start, end int64) {
 	start = m.DataPageOffset
 	if m.DictionaryPageOffset > 0 {
@@ -101,7 +101,7 @@ func span(m *format.ColumnMetaData) (start, end int64) {
 	return start, start + m.TotalCompressedSize
 }
 
-// place makes a chunk's offsets those of the place about to be written.
+// place sets a chunk's offsets to the position that is written next.
 func (t *tail) place(group, column int) {
 	columns := t.meta.RowGroups[group].Columns
 	m := &columns[column].MetaData
@@ -115,8 +115,8 @@ func (t *tail) place(group, column int) {
 	}
 }
 
-// close writes the light chunks, column by column so that a few columns of
-// all row groups are a few ranges, then the page indexes and the footer.
+// close writes the light chunks, column by column so that a few columns of all
+// row groups are a few ranges, then the page indexes and the footer.
 func (t *tail) close() error {
 	if err := t.begin(); err != nil {
 		return err
@@ -155,7 +155,7 @@ func (t *tail) footer() error {
 	return t.out.Flush()
 }
 
-// sum fills in what a row group says of its chunks.
+// sum sets the totals of a row group from its chunks.
 func (t *tail) sum(group *format.RowGroup) {
 	for c := range group.Columns {
 		m := &group.Columns[c].MetaData
@@ -194,7 +194,7 @@ func (t *tail) indexes() error {
 	return nil
 }
 
-// empty writes a file that has a schema and no rows.
+// empty writes a file with a schema and no rows.
 func (t *tail) empty(l *layout) error {
 	n := len(l.empty)
 	t.footerDigest = digestOf(l.empty[n-footerEnd-int(binary.LittleEndian.Uint32(l.empty[n-footerEnd:])):])

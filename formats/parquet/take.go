@@ -9,20 +9,21 @@ import (
 	"github.com/parquet-go/parquet-go/format"
 )
 
-// taker decodes pages of one chunk and gathers rows of them in another.
+// taker decodes pages of one chunk and gathers some of their rows in another.
 type taker struct {
 	*chunk
 	column column
 	raw    rawPage
 	page   page
 	buf    []byte // of the window
-	torn   bool   // what is gathered begins within a group of rows
+	torn   bool   // the gathered entries begin within a group of rows
 }
 
-// takers keep the memory of pages: as many as columns are copied at once.
+// takers keep the memory of pages: as many as columns that are copied
+// concurrently.
 var takers = sync.Pool{New: func() any { return &taker{column: column{scratch: true}} }}
 
-// newTaker gathers rows of a chunk of b in c.
+// newTaker returns a taker that gathers rows of a chunk of b in c.
 func newTaker(c *chunk, b *batch, m *format.ColumnMetaData) *taker {
 	t := takers.Get().(*taker)
 	t.chunk, t.page, t.torn = c, page{}, false
@@ -41,7 +42,7 @@ func (t *taker) window(src io.ReaderAt, at, end, ahead int64) window {
 	return window{src: src, at: at, end: end, ahead: ahead, buf: t.buf[:0]}
 }
 
-// all goes through a light leaf's chunk.
+// all reads the chunk of a light leaf.
 func (t *taker) all(b *batch, m *format.ColumnMetaData) error {
 	start, end := span(m)
 	w := t.window(b.src, start, end, readAhead)
@@ -81,7 +82,7 @@ func (t *taker) some(src io.ReaderAt, p located, picks []pick) error {
 	return t.take(p.FirstRowIndex, picks)
 }
 
-// take gathers what is picked of a page whose first row is first.
+// take gathers the picked rows of a page whose first row is first.
 func (t *taker) take(first int64, picks []pick) error {
 	p := &t.page
 	if p.reps == nil && p.rows != p.entries || p.reps != nil && (bytes.Count(p.reps, []byte{0}) != p.rows || p.rows > 0 && p.reps[0] != 0) {
@@ -116,7 +117,8 @@ func (t *taker) take(first int64, picks []pick) error {
 	return nil
 }
 
-// before ends the page of a heavy leaf that must not be shared with what comes.
+// before ends the page of a heavy leaf when it must not be shared with the next
+// entries.
 func (t *taker) before(k *pick, from int64, entries int) error {
 	if !t.heavy {
 		return nil
@@ -133,7 +135,7 @@ func (t *taker) before(k *pick, from int64, entries int) error {
 	return nil
 }
 
-// after ends a page that is full.
+// after ends a full page.
 func (t *taker) after(k *pick, to int64) error {
 	full := t.size >= pageBytes
 	if t.heavy && k.ends && to == k.to {
@@ -145,8 +147,8 @@ func (t *taker) after(k *pick, to int64) error {
 	return t.endPage()
 }
 
-// entry is the entry at which the row begins that comes n rows after the one
-// at an entry.
+// entry returns the index of the entry at which the row begins that is n rows
+// after the one at an entry.
 func (p *page) entry(at int, n int64) int {
 	if p.reps == nil {
 		return at + int(n)
@@ -161,7 +163,7 @@ func (p *page) entry(at int, n int64) int {
 	return at
 }
 
-// there counts the values of entries [from, to).
+// there returns the number of values of entries [from, to).
 func (p *page) there(c *column, from, to int) int {
 	if p.defs == nil {
 		return to - from

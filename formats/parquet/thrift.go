@@ -8,21 +8,21 @@ import (
 	"github.com/parquet-go/parquet-go/encoding/thrift"
 )
 
-// errThrift marks bytes that are no Thrift structure, or one that claims more
-// than its bytes can hold.
+// errThrift marks bytes that are not a Thrift structure, or that claim more
+// than they can hold.
 var errThrift = errors.New("damaged Thrift")
 
 const (
-	thriftMemory = 512 << 20 // what decoding one structure may allocate
-	thriftDepth  = 32        // of structures and lists in each other
-	elementSize  = 1 << 10   // what an element that is a structure allocates, about
-	scalarSize   = 32        // what any other element does
+	thriftMemory = 512 << 20 // that decoding one structure may allocate
+	thriftDepth  = 32        // of nested structures and lists
+	elementSize  = 1 << 10   // the approximate allocation for an element that is a structure
+	scalarSize   = 32        // the same for any other element
 )
 
 // weigh walks a Thrift compact structure without decoding it. The decoder
-// allocates whatever length a list claims and recurses into fields that it
-// does not know, so lengths are compared with the bytes there are, their sum
-// with thriftMemory and the depth with thriftDepth, first.
+// allocates whatever length a list claims and recurses into unknown fields, so
+// weigh first compares lengths with the bytes there are, their sum with
+// thriftMemory and the depth with thriftDepth.
 func weigh(data []byte) error {
 	n, err := measure(data)
 	if err == nil && n < len(data) {
@@ -31,8 +31,8 @@ func weigh(data []byte) error {
 	return err
 }
 
-// measure is weigh of a structure that others may follow: it returns the
-// structure's length. errShort is its error when more bytes may help.
+// measure is weigh for a structure that is followed by other bytes: it returns
+// the structure's length. Its error is errShort when more bytes may help.
 func measure(data []byte) (int, error) {
 	w := &weighing{data: data, left: thriftMemory}
 	err := w.structure(0)
@@ -43,7 +43,7 @@ var errShort = fmt.Errorf("%w: it ends early", errThrift)
 
 type weighing struct {
 	data []byte
-	left int64 // bytes that elements of lists may still allocate
+	left int64 // bytes that list elements may still allocate
 }
 
 func (w *weighing) byte() (byte, error) {
@@ -90,7 +90,7 @@ func (w *weighing) structure(depth int) error {
 			}
 		}
 		if t := thrift.Type(head & 0xf); t == thrift.TRUE || t == thrift.BOOL {
-			continue // the value of a field is in its type
+			continue // the value of a boolean field is in its type
 		} else if err := w.value(t, depth); err != nil {
 			return err
 		}

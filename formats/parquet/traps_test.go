@@ -22,9 +22,9 @@ import (
 	"github.com/rollmill/rollmill/formats/random"
 )
 
-// The tests in this file pin what the libraries do wrong, and that it does not
-// reach us. One that fails because a library was mended can go, and with it
-// what we do about it.
+// The tests in this file document errors of the libraries, and that these do
+// not affect us. A test that fails because a library was fixed can be removed,
+// together with the work-around.
 
 func written[T any](t testing.TB, rows []T, o ...pq.WriterOption) []byte {
 	t.Helper()
@@ -35,9 +35,9 @@ func written[T any](t testing.TB, rows []T, o ...pq.WriterOption) []byte {
 	return buf.Bytes()
 }
 
-// parquet-go 0.32 leaves LZ4_RAW pages that shrank to more than a third as
-// garbage, without an error. Such files are refused by the codec's name, and
-// this package never writes one; arrow-go reads them rightly.
+// parquet-go 0.32 decodes LZ4_RAW pages that shrank to more than a third to
+// garbage, without an error. Such files are refused with the codec's name, and
+// this package never writes one; arrow-go reads them correctly.
 func TestLZ4RawIsRefused(t *testing.T) {
 	type row struct {
 		N int64 `parquet:"n"`
@@ -66,8 +66,8 @@ func TestLZ4RawIsRefused(t *testing.T) {
 	}
 }
 
-// parquet-go's zstd leaves literals uncoded, and log probabilities in
-// BYTE_STREAM_SPLIT grow by it. Our codec codes them.
+// parquet-go's zstd does not entropy-code literals, and log probabilities in
+// BYTE_STREAM_SPLIT become larger. Our codec does.
 func TestZstdCodesLiterals(t *testing.T) {
 	type row struct {
 		P []float32 `parquet:"p,list" parquet-element:",split"`
@@ -92,9 +92,9 @@ func TestZstdCodesLiterals(t *testing.T) {
 	same(t, rows, back)
 }
 
-// parquet-go's ReadPageIndex slices one buffer by the order in which it
-// expects the indexes, and panics over a file with any other order. Ours are
-// in that order (TestLightChunksLieAtTheTail), and our reader does not care.
+// parquet-go's ReadPageIndex slices one buffer in the order in which it expects
+// the indexes, and panics on a file with any other order. Our files have that
+// order (TestLightChunksLieAtTheTail), and our reader accepts any.
 func TestPageIndexesInAnotherOrder(t *testing.T) {
 	groups := varied(5)
 	data := fileOf(t, groups)
@@ -108,7 +108,7 @@ func TestPageIndexesInAnotherOrder(t *testing.T) {
 	columns[2].ColumnIndexOffset, columns[2].ColumnIndexLength = first.ColumnIndexOffset, first.ColumnIndexLength
 	var out bytes.Buffer
 	re := &tail{out: bufio.NewWriter(&out), meta: *f.meta, waits: make([]bool, len(columns))}
-	if err := re.write(data); err != nil { // the new footer stands behind the old one
+	if err := re.write(data); err != nil { // the new footer is after the old one
 		t.Fatal(err)
 	}
 	if err := re.footer(); err != nil {
@@ -125,8 +125,8 @@ func TestPageIndexesInAnotherOrder(t *testing.T) {
 	same(t, flat(groups), read[formats.Trajectory](t, out.Bytes(), 0, 20))
 }
 
-// SkipPageBounds alone keeps whole texts in page headers and footers, in
-// files of parquet-go. Ours have none (TestHeavyLeavesHaveNoStatistics…).
+// SkipPageBounds alone keeps whole texts in page headers and footers of
+// parquet-go's files. Ours have none (TestHeavyLeavesHaveNoStatistics…).
 func TestSkipPageBoundsLeavesBounds(t *testing.T) {
 	type row struct {
 		Text string `parquet:"text"`
@@ -143,8 +143,8 @@ func TestSkipPageBoundsLeavesBounds(t *testing.T) {
 	}
 }
 
-// MergeRowGroups of a nested schema with annotations gives a row group that
-// WriteRowGroup refuses. Nothing here uses it: files are joined by chunks.
+// MergeRowGroups of a nested schema with annotations returns a row group that
+// WriteRowGroup refuses. We do not use it: files are joined by chunks.
 func TestMergeRowGroupsLosesTheSchema(t *testing.T) {
 	groups := varied(3)
 	data := fileOf(t, groups)
@@ -164,9 +164,9 @@ func TestMergeRowGroupsLosesTheSchema(t *testing.T) {
 	}
 }
 
-// parquet-go writes nulls of an optional field that is no pointer as zero
-// values, when as many values follow the first nulls as there were, and only
-// nulls after: here null, value, null. So rows become columns in gather.go.
+// parquet-go writes nulls of an optional field that is not a pointer as zero
+// values when the first nulls are followed by as many values and then only by
+// nulls, here null, value, null. So gather.go converts rows to columns.
 func TestNullsStayNull(t *testing.T) {
 	type row struct {
 		S string `parquet:"s,optional"`
@@ -191,8 +191,8 @@ func TestNullsStayNull(t *testing.T) {
 	}
 }
 
-// parquet-go's GenericWriter clears the paths of its columns when it is
-// reset, and the next file's chunks have none. Nothing here resets one.
+// parquet-go's GenericWriter clears the paths of its columns when it is reset,
+// and the next file's chunks have none. We never reset one.
 func TestResetWriterForgetsPaths(t *testing.T) {
 	type row struct {
 		N int64 `parquet:"n"`
@@ -231,9 +231,9 @@ func arrowReader(t testing.TB, data []byte, batch int64) *pqarrow.FileReader {
 	return fr
 }
 
-// arrow-go's SeekToRow, once rows were read, fails in the middle of a page of
-// a repeated column. Rows are looked up with our reader, which begins at any
-// (TestRowsComeBack).
+// arrow-go's SeekToRow fails in the middle of a page of a repeated column after
+// rows were read. We look up rows with our own reader, which can begin at any
+// row (TestRowsComeBack).
 func TestArrowSeekToRowInNestedColumns(t *testing.T) {
 	rows := flat(varied(64))
 	rr, err := arrowReader(t, written(t, rows), 16).GetRecordReader(context.Background(), nil, nil)
@@ -258,8 +258,8 @@ func TestArrowSeekToRowInNestedColumns(t *testing.T) {
 	t.Error("arrow-go seeks in nested columns now")
 }
 
-// In arrow-go, nil columns are none to RowGroup(i).ReadTable and all to
-// GetRecordReader. Whoever reads with it must say which it wants.
+// In arrow-go, nil columns mean none in RowGroup(i).ReadTable and all in
+// GetRecordReader. Callers must name the columns.
 func TestArrowNilColumns(t *testing.T) {
 	fr := arrowReader(t, fileOf(t, varied(2)), 16)
 	table, err := fr.RowGroup(0).ReadTable(context.Background(), nil)
@@ -280,7 +280,8 @@ func TestArrowNilColumns(t *testing.T) {
 	}
 }
 
-// DuckDB reads no BYTE_STREAM_SPLIT of integers: no integer column has it.
+// DuckDB does not read BYTE_STREAM_SPLIT of integers, so no integer column has
+// it.
 func TestNoSplitIntegers(t *testing.T) {
 	_, _, f := epoch(t)
 	for _, c := range f.meta.RowGroups[0].Columns {

@@ -14,10 +14,10 @@ import (
 	"github.com/rollmill/rollmill/formats"
 )
 
-// Unknown is the columns of a file that a row type has no field for: a newer
-// minor version of the schema added them. Their values are read into structs
-// of a type made for them, beside the rows, and are written from there into
-// files of the same schema.
+// Unknown is the columns of a file for which a row type has no field: a newer
+// minor version of the schema added them. Their values are read into structs of
+// a generated type, separate from the rows, and written from there into files
+// of the same schema.
 type Unknown struct {
 	typ  reflect.Type
 	note string // the file's formats.Marks
@@ -25,17 +25,15 @@ type Unknown struct {
 	meta   *format.FileMetaData // of a file that has them
 	root   *node
 	leaves []*node
-
-	sizes *sizes
 }
 
 // Type is part of formats.UnknownColumns.
 func (u *Unknown) Type() reflect.Type { return u.typ }
 
-// maxUnknown bounds the columns that a schema may have beside those known.
+// maxUnknown bounds the number of unknown columns of a schema.
 const maxUnknown = 1000
 
-// Unknown returns the columns of the file that T has no field for, at any
+// Unknown returns the columns of the file for which T has no field, at any
 // depth; nil when there are none.
 func (r *Reader[T]) Unknown() (*Unknown, error) {
 	f := r.f
@@ -51,19 +49,13 @@ func (r *Reader[T]) Unknown() (*Unknown, error) {
 	if err != nil {
 		return nil, formats.Invalid(f.name, "read it with the version that wrote it", nil, "%s", err)
 	}
-	u := &Unknown{typ: reflect.StructOf(fields), note: f.Noted(formats.MarksKey), meta: f.meta, root: f.root, leaves: f.leaves}
-	paths := make([][]string, len(f.leaves))
-	for i, l := range f.leaves {
-		paths[i] = l.path
-	}
-	u.sizes = newSizes(u.typ, paths)
-	return u, nil
+	return &Unknown{typ: reflect.StructOf(fields), note: f.Noted(formats.MarksKey), meta: f.meta, root: f.root, leaves: f.leaves}, nil
 }
 
-// unknownMaker makes the type of unknown columns.
+// unknownMaker generates the type of unknown columns.
 type unknownMaker struct {
 	marks formats.Marks
-	left  int // columns that may still come
+	left  int // number of columns that are still allowed
 }
 
 var unknownTypes = map[format.Type]reflect.Type{
@@ -71,8 +63,8 @@ var unknownTypes = map[format.Type]reflect.Type{
 	format.Float: reflect.TypeFor[float32](), format.Double: reflect.TypeFor[float64](), format.ByteArray: reflect.TypeFor[string](),
 }
 
-// fields makes fields of the columns under n that a struct, nil for none, has
-// no field for.
+// fields returns fields for the columns under n for which a struct, nil for
+// none, has no field.
 func (m *unknownMaker) fields(n *node, known reflect.Type, prefix string) ([]reflect.StructField, error) {
 	var out []reflect.StructField
 	for _, c := range n.children {
@@ -114,8 +106,8 @@ func (m *unknownMaker) tags(path string) string {
 	return strings.Join(out, ",")
 }
 
-// inside makes the type of what is unknown in a column that is known; nil when
-// nothing is.
+// inside returns the type of the unknown columns within a known column; nil
+// when there are none.
 func (m *unknownMaker) inside(c *node, known reflect.Type, path string) (reflect.Type, error) {
 	_, element := c.element()
 	list := known.Kind() == reflect.Slice && element != nil
@@ -135,8 +127,8 @@ func (m *unknownMaker) inside(c *node, known reflect.Type, path string) (reflect
 	return reflect.StructOf(fields), nil
 }
 
-// typ makes the type of an unknown column. What may be null is a pointer, but
-// in a list.
+// typ returns the type of an unknown column. A nullable one is a pointer,
+// except in a list.
 func (m *unknownMaker) typ(c *node, path string, null bool) (reflect.Type, error) {
 	list, element := c.element()
 	switch {
@@ -165,7 +157,7 @@ func (m *unknownMaker) typ(c *node, path string, null bool) (reflect.Type, error
 	return nil, fmt.Errorf("column %s cannot be carried: it is %s, of a kind that this version has no columns of", path, c.describe())
 }
 
-// fieldOf finds the field of a struct that takes a column.
+// fieldOf returns the field of a struct for a column.
 func fieldOf(t reflect.Type, column string) (reflect.StructField, bool) {
 	if t == nil {
 		return reflect.StructField{}, false
@@ -189,11 +181,12 @@ type UnknownReader struct {
 // Head reports whether the payload is left out.
 func (r *UnknownReader) Head() bool { return r.head }
 
-// Name is what errors call the file.
+// Name returns the name of the file in errors.
 func (r *UnknownReader) Name() string { return r.f.name }
 
-// NewReader reads the unknown columns of rows [first, first+rows); head leaves
-// the payload out. The file is the one they were found in.
+// NewReader returns a reader of the unknown columns of rows [first,
+// first+rows); head leaves the payload out. The file must be the one in which
+// they were found.
 func (u *Unknown) NewReader(f *File, first, rows int64, head bool) (*UnknownReader, error) {
 	leaves, err := bind(u.typ, f.root)
 	if err != nil {
@@ -209,10 +202,10 @@ func (u *Unknown) NewReader(f *File, first, rows int64, head bool) (*UnknownRead
 	return &UnknownReader{r, u, head}, nil
 }
 
-// Read returns those of the next n rows, which must be there.
+// Read returns the unknown columns of the next n rows, which must exist.
 func (r *UnknownReader) Read(n int) (out []formats.Unknown, err error) {
 	defer func() {
-		if v := recover(); v != nil { // parquet-go, over bytes that all checks let through
+		if v := recover(); v != nil { // parquet-go, on bytes that all checks accepted
 			err = r.fail("", badPage("%v", v))
 		}
 	}()
@@ -244,23 +237,23 @@ func (u *Unknown) Same(v *Unknown) bool {
 	return u == v || u != nil && v != nil && u.typ == v.typ && u.note == v.note
 }
 
-// NewWriterWith begins a file with the columns of T and unknown ones, as the
-// file had them in which they were found, and with its marks. Rows of T are
-// carriers that all have them.
+// NewWriterWith begins a file with the columns of T and unknown ones, in the
+// form of the file in which they were found, and with its marks. Rows of T must
+// be carriers that all have these columns.
 func NewWriterWith[T any](out io.Writer, u *Unknown) (*Writer[T], error) {
 	l, err := u.layout(layoutOf[T](), reflect.TypeFor[T]())
 	if err != nil {
 		return nil, err
 	}
 	w := newWriter[T](out, l)
-	w.unknown = u
+	w.unknown, w.unknownSizes = u, newSizes(l.leaves, true)
 	if u.note != "" {
 		w.Note(formats.MarksKey, u.note)
 	}
 	return w, nil
 }
 
-// layout is that of a row type, with the unknown columns.
+// layout returns the layout of a row type, with the unknown columns.
 func (u *Unknown) layout(of *layout, t reflect.Type) (*layout, error) {
 	meta := *of.meta
 	meta.Schema, meta.ColumnOrders = u.meta.Schema, u.meta.ColumnOrders
@@ -297,7 +290,7 @@ func (u *Unknown) layout(of *layout, t reflect.Type) (*layout, error) {
 	return l, nil
 }
 
-// encoding is the one that the file has, where a chunk writes it.
+// encoding returns the encoding in the file, if a chunk can write it.
 func (u *Unknown) encoding(n *node) format.Encoding {
 	plain := format.Plain
 	if n.kind == format.ByteArray {
@@ -320,7 +313,7 @@ func (u *Unknown) encoding(n *node) format.Encoding {
 	return plain
 }
 
-// carriers are the rows as such.
+// carriers returns the rows as carriers.
 func (w *Writer[T]) carriers(rows []T) []formats.Carrier {
 	out := make([]formats.Carrier, len(rows))
 	for i := range rows {
@@ -329,8 +322,9 @@ func (w *Writer[T]) carriers(rows []T) []formats.Carrier {
 	return out
 }
 
-// of returns where the unknown columns of rows are, and their logical bytes.
-func (u *Unknown) of(rows []formats.Carrier) (out []unsafe.Pointer, bytes int64, err error) {
+// of returns the positions of the unknown columns of rows, and their
+// uncompressed bytes.
+func (u *Unknown) of(rows []formats.Carrier, sizes *sizes) (out []unsafe.Pointer, bytes int64, err error) {
 	for i, row := range rows {
 		its := row.Unknown()
 		if its == nil || its.Columns.Type() != u.typ {
@@ -339,8 +333,8 @@ func (u *Unknown) of(rows []formats.Carrier) (out []unsafe.Pointer, bytes int64,
 		if !its.Fits(row) {
 			return nil, 0, fmt.Errorf("row %d: its lists have other lengths than in columns that this version does not know", i)
 		}
-		u.sizes.measure(reflect.ValueOf(its.Value()).Elem())
-		out, bytes = append(out, its.At), bytes+u.sizes.total
+		sizes.measure(its.At)
+		out, bytes = append(out, its.At), bytes+sizes.total
 	}
 	return out, bytes, nil
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/rollmill/rollmill/formats"
 )
 
-// Columns of a kind that no row type has are refused by name, by whoever reads
-// whole rows; readers of other columns do not mind.
+// Columns of a kind that no row type has are refused by name when whole rows
+// are read; readers of other columns ignore them.
 func TestUnknownColumnsThatCannotBeCarriedAreNamed(t *testing.T) {
 	type row struct {
 		formats.Planned

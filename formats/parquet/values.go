@@ -14,7 +14,7 @@ import (
 // room claims the memory of n values, before they are decoded.
 func (c *column) room(n int, keep bool) error { return c.claim(int64(n)*valueSize(c.kind), keep) }
 
-// valueSize is what a value takes in memory, but for a string's text.
+// valueSize returns the memory of a value, without a string's text.
 func valueSize(kind format.Type) int64 {
 	switch kind {
 	case format.Boolean:
@@ -24,7 +24,7 @@ func valueSize(kind format.Type) int64 {
 	case format.Int64, format.Double:
 		return 8
 	}
-	return 20 // a string, and the offset that it is cut at
+	return 20 // a string, and the offset at which it begins
 }
 
 // encodings are those that direct decodes.
@@ -71,8 +71,8 @@ func (c *column) fits(data []byte, enc format.Encoding, n int) error {
 	return nil
 }
 
-// direct decodes values that stand in the page themselves; keep says that
-// they outlive it.
+// direct decodes values that are stored in the page itself; keep says that they
+// outlive it.
 func (c *column) direct(v *values, data []byte, enc format.Encoding, n int, keep bool) error {
 	e := encodings[enc]
 	if e == nil {
@@ -114,7 +114,7 @@ func (c *column) unread(enc format.Encoding) error {
 	return badPage("%s values in %s are not read here", c.kind, enc)
 }
 
-// texts decodes strings of any length, or of one.
+// texts decodes strings of variable or of fixed length.
 func (c *column) texts(v *values, data []byte, e encoding.Encoding, n int, keep bool) error {
 	text, err := c.textRoom(int64(len(data)), keep)
 	if err != nil {
@@ -132,7 +132,7 @@ func (c *column) texts(v *values, data []byte, e encoding.Encoding, n int, keep 
 	return err
 }
 
-// textRoom returns room for so many bytes of text.
+// textRoom returns room for this many bytes of text.
 func (c *column) textRoom(size int64, keep bool) ([]byte, error) {
 	if err := c.claim(size, !c.scratch); err != nil {
 		return nil, err
@@ -146,8 +146,8 @@ func (c *column) textRoom(size int64, keep bool) ([]byte, error) {
 	return c.text[:0], nil
 }
 
-// prefixed decodes DELTA_BYTE_ARRAY, in which a value repeats a part of the
-// one before. parquet-go's own decoder does not bound what repeats.
+// prefixed decodes DELTA_BYTE_ARRAY, in which a value repeats a prefix of the
+// one before. parquet-go's own decoder does not bound the repeated bytes.
 func (c *column) prefixed(v *values, data []byte, n int) error {
 	if err := c.room(2*n, c.keep); err != nil {
 		return err
@@ -185,7 +185,7 @@ func (c *column) prefixed(v *values, data []byte, n int) error {
 	return nil
 }
 
-// deltas decodes the n lengths that data begins with.
+// deltas decodes the n lengths at the beginning of data.
 func deltas(data []byte, n int) (lengths []int32, rest []byte, err error) {
 	if err := checkDelta(data, n); err != nil {
 		return nil, nil, err
@@ -200,7 +200,7 @@ func deltas(data []byte, n int) (lengths []int32, rest []byte, err error) {
 	return lengths, data[end:], nil
 }
 
-// runs decodes booleans in runs.
+// runs decodes run-length encoded booleans.
 func (c *column) runs(v *values, data []byte, n int) error {
 	if err := c.room(n, c.keep); err != nil {
 		return err
@@ -223,7 +223,7 @@ func (c *column) runs(v *values, data []byte, n int) error {
 	return nil
 }
 
-// strings cuts a page's text into values that share its memory.
+// strings splits a page's text into values that share its memory.
 func (c *column) strings(v *values, text []byte, n int) {
 	v.strs = grown(v.strs, n)[:0]
 	all := unsafe.String(unsafe.SliceData(text), len(text))
@@ -232,7 +232,7 @@ func (c *column) strings(v *values, text []byte, n int) {
 	}
 }
 
-// counted checks that decoding gave the values that the levels promise.
+// counted checks that decoding returned as many values as the levels say.
 func (c *column) counted(v *values, n int, err error) error {
 	if err != nil {
 		return badPage("%v", err)
@@ -258,7 +258,7 @@ func (c *column) counted(v *values, n int, err error) error {
 	return nil
 }
 
-// indexed looks values up in the chunk's dictionary.
+// indexed looks up values in the chunk's dictionary.
 func (c *column) indexed(v *values, data []byte, n int) error {
 	if len(data) == 0 {
 		return badPage("no indexes")
@@ -308,7 +308,7 @@ func lookup[V any](out, dict []V, index []int32) ([]V, bool) {
 	return out, true
 }
 
-// grown returns a list of n values, in the memory of s when that suffices.
+// grown returns a list of n values, in the memory of s if that suffices.
 func grown[V any](s []V, n int) []V {
 	if cap(s) < n {
 		return make([]V, n)

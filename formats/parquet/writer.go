@@ -3,7 +3,6 @@ package parquet
 import (
 	"fmt"
 	"io"
-	"reflect"
 	"runtime"
 	"unsafe"
 
@@ -11,37 +10,38 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// Writer writes rows of one kind as one Parquet file. The same rows in the
-// same calls give the same bytes. Its memory is two row groups, compressed,
-// and about 200 bytes a row of light chunks. A Writer is for one goroutine;
-// it compresses columns on several, and ends a row group while the next is
+// Writer writes rows of one kind as one Parquet file. The same rows in the same
+// calls give the same bytes. Its memory is two row groups, compressed, and
+// about 200 bytes a row of light chunks. A Writer is for one goroutine; it
+// compresses columns on several, and ends a row group while the next is
 // gathered, so it writes to its output until Close or Abandon returns.
 type Writer[T any] struct {
 	layout *layout
 	tail   *tail
 	sizes  *sizes // nil without heavy leaves
 
-	unknown *Unknown // columns that are written beside those of T; nil for none
+	unknown      *Unknown // columns that are written in addition to those of T; nil for none
+	unknownSizes *sizes
 
 	current, spare *rowGroup
 	ending         chan error // of the row group before; nil for none
 	held           []pick     // its picks, until it has ended
 
 	rows               int64 // of the file
-	settled, unsettled int64 // stored bytes of row groups that have ended, of the one that ends
-	waiting            int64 // of the settled, those in memory
+	settled, unsettled int64 // stored bytes of row groups that have ended, and of the one that is ending
+	waiting            int64 // of the settled bytes, those in memory
 	ended              int   // row groups
 	failed             error
 	closed             bool
 }
 
-// rowGroup is what is gathered of one row group.
+// rowGroup is the gathered entries of one row group.
 type rowGroup struct {
 	chunks []*chunk // by column
 	heavy  []*chunk
 	picks  []pick // rows whose payload is still to be copied
 	rows   int64
-	bytes  int64 // logical
+	bytes  int64 // uncompressed
 }
 
 func newRowGroup(l *layout) *rowGroup {
@@ -70,14 +70,14 @@ func NewWriter[T any](out io.Writer) *Writer[T] { return newWriter[T](out, layou
 func newWriter[T any](out io.Writer, l *layout) *Writer[T] {
 	w := &Writer[T]{layout: l, current: newRowGroup(l)}
 	if len(w.current.heavy) > 0 {
-		w.sizes = newSizes(reflect.TypeFor[T](), l.paths)
+		w.sizes = newSizes(l.leaves, false)
 	}
 	w.tail = newTail(out, l, w.current.chunks)
 	return w
 }
 
-// Write adds one group: rows that stay in one row group, and whose heavy
-// pages begin with them. After an error the file cannot be finished.
+// Write adds one group: its rows stay in one row group, and their heavy pages
+// begin with them. After an error the file cannot be finished.
 func (w *Writer[T]) Write(rows []T) error {
 	if w.closed {
 		return fmt.Errorf("write Parquet: %w", io.ErrClosedPipe)
@@ -96,7 +96,7 @@ func (w *Writer[T]) add(rows []T) error {
 	in := rowsAt(rows)
 	if w.unknown != nil {
 		bytes := int64(0)
-		if in.unknown, bytes, err = w.unknown.of(w.carriers(rows)); err != nil {
+		if in.unknown, bytes, err = w.unknown.of(w.carriers(rows), w.unknownSizes); err != nil {
 			return err
 		}
 		total += bytes
@@ -108,7 +108,7 @@ func (w *Writer[T]) add(rows []T) error {
 		}
 		g = w.current
 	}
-	// A leaf of which the group alone fills a page shares none.
+	// A leaf for which the group alone fills a page shares no page.
 	if err := endPages(g.heavy, func(c *chunk) bool { return group[c.node.leaf] >= joinPage }); err != nil {
 		return err
 	}
@@ -119,7 +119,7 @@ func (w *Writer[T]) add(rows []T) error {
 	g.rows += int64(len(rows))
 	g.bytes += total
 	return endPages(g.chunks, func(c *chunk) bool {
-		if c.heavy { // what is left of a group that was split must not be joined by the next
+		if c.heavy { // the rest of a group that was split must not be joined with the next group
 			return c.size >= joinPage || group[c.node.leaf] > splitPage
 		}
 		return c.size >= pageBytes
@@ -138,7 +138,7 @@ func rowsAt[T any](rows []T) rowsIn {
 	return rowsIn{base: unsafe.Pointer(unsafe.SliceData(rows)), stride: unsafe.Sizeof(rows[0]), n: len(rows)}
 }
 
-// gather takes in the rows of a group whose columns have so many bytes.
+// gather gathers the rows of a group whose columns have these sizes.
 func (g *rowGroup) gather(rows rowsIn, sizes []int64) error {
 	for _, c := range g.chunks {
 		if !c.heavy || sizes[c.node.leaf] <= splitPage {
@@ -158,18 +158,18 @@ func (g *rowGroup) gather(rows rowsIn, sizes []int64) error {
 	return nil
 }
 
-// measure returns the logical size of a group, and that of each column of it.
-// Without heavy leaves nothing is measured: row groups are bounded by rows.
+// measure returns the uncompressed size of a group, and of each of its columns.
+// Without heavy leaves it measures nothing: row groups are bounded by rows.
 func (w *Writer[T]) measure(rows []T) (total int64, group []int64, err error) {
 	if w.sizes == nil {
 		return 0, nil, nil
 	}
 	group = make([]int64, len(w.current.chunks))
 	for i := range rows {
-		w.sizes.measure(reflect.ValueOf(&rows[i]).Elem())
+		w.sizes.measure(unsafe.Pointer(&rows[i]))
 		total += w.sizes.total
 		for _, c := range w.current.heavy {
-			n := w.sizes.heavy[c.node.leaf]
+			n := w.sizes.columns[c.node.leaf]
 			group[c.node.leaf] += n
 			if n > maxPage/2 {
 				return 0, nil, fmt.Errorf("row %d: %s has %d bytes; at most %d fit in a page", w.rows+int64(i), c.name, n, maxPage/2)
@@ -202,7 +202,7 @@ func endPages(columns []*chunk, full func(*chunk) bool) error {
 	return all.Wait()
 }
 
-// flush has the row group end while the next is gathered.
+// flush starts to end the row group while the next is gathered.
 func (w *Writer[T]) flush() error {
 	if err := w.settle(); err != nil || w.current.rows == 0 {
 		return err
@@ -217,7 +217,7 @@ func (w *Writer[T]) flush() error {
 	return nil
 }
 
-// settle waits for the row group that ends.
+// settle waits for the row group that is ending.
 func (w *Writer[T]) settle() error {
 	if w.ending == nil {
 		return nil
@@ -229,7 +229,7 @@ func (w *Writer[T]) settle() error {
 	return err
 }
 
-// end makes a row group of what was gathered.
+// end makes a row group from the gathered entries.
 func (g *rowGroup) end(t *tail) error {
 	var all errgroup.Group
 	all.SetLimit(runtime.GOMAXPROCS(0))
@@ -253,17 +253,17 @@ func (g *rowGroup) stored() (bytes int64) {
 	return bytes
 }
 
-// Ended is how many row groups have ended, or are about to.
+// Ended returns how many row groups have ended, or are ending.
 func (w *Writer[T]) Ended() int { return w.ended }
 
-// Fits tells whether a group of so many rows goes into the row group.
+// Fits reports whether a group of this many rows fits into the row group.
 func (w *Writer[T]) Fits(rows int) bool { return w.current.rows+int64(rows) <= groupRows }
 
-// Rows is how many rows were written.
+// Rows returns how many rows were written.
 func (w *Writer[T]) Rows() int64 { return w.rows }
 
-// Size is how many bytes the file has; before Close, about what it has so
-// far: the same after the same calls.
+// Size returns the size of the file in bytes; before Close, about the size so
+// far. It is the same after the same calls.
 func (w *Writer[T]) Size() int64 {
 	if w.closed {
 		return w.settled
@@ -271,11 +271,11 @@ func (w *Writer[T]) Size() int64 {
 	return w.settled + w.unsettled + w.current.stored()
 }
 
-// Waiting is how many bytes of row groups that have ended wait in memory for
-// the file's end.
+// Waiting returns how many bytes of ended row groups are in memory until the
+// end of the file.
 func (w *Writer[T]) Waiting() int64 { return w.waiting }
 
-// RowGroups lists the rows of each row group; whole after Close.
+// RowGroups returns the number of rows of each row group; complete after Close.
 func (w *Writer[T]) RowGroups() []int64 {
 	out := make([]int64, len(w.tail.meta.RowGroups))
 	for i := range out {
@@ -284,17 +284,17 @@ func (w *Writer[T]) RowGroups() []int64 {
 	return out
 }
 
-// FooterDigest is the SHA-256 of the file's footer, from its first byte to the
-// file's end, in hex; "" before Close.
+// FooterDigest returns the SHA-256 of the file's footer, from its first byte to
+// the file's end, in hex; "" before Close.
 func (w *Writer[T]) FooterDigest() string { return w.tail.footerDigest }
 
-// Note adds a pair to the footer's key-value metadata, for a consumer that
-// looks for one.
+// Note adds a pair to the footer's key-value metadata, for consumers that look
+// for it.
 func (w *Writer[T]) Note(key, value string) {
 	w.tail.meta.KeyValueMetadata = append(w.tail.meta.KeyValueMetadata, format.KeyValue{Key: key, Value: value})
 }
 
-// Close writes what is left and the footer. It does not close the output.
+// Close writes the rest and the footer. It does not close the output.
 func (w *Writer[T]) Close() error {
 	if w.closed {
 		return w.failed
@@ -326,8 +326,8 @@ func (w *Writer[T]) EndRowGroup() error {
 	return w.failed
 }
 
-// Abandon ends a file that is not wanted: nothing more is written to its
-// output, nor read of the files that it holds.
+// Abandon ends a file that is not needed: nothing more is written to its output
+// or read from the files that it holds.
 func (w *Writer[T]) Abandon() {
 	_ = w.settle()
 	if w.failed == nil {

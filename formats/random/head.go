@@ -8,7 +8,7 @@ import (
 	"github.com/rollmill/rollmill/formats"
 )
 
-// head is what the rows of one trajectory have in common in every dataset.
+// head is what the rows of one trajectory in all datasets have in common.
 type head struct {
 	seed             int64
 	group            int
@@ -50,7 +50,8 @@ func (h head) valid() bool {
 	return h.status == formats.StatusOK || h.status == formats.StatusTruncated
 }
 
-// rewards returns the total, its components, and why there is no total.
+// rewards returns the total, its components, and the reason when there is no
+// total.
 func (h head) rewards() (*float64, []formats.NamedReward, string) {
 	switch {
 	case !h.valid():

@@ -1,15 +1,15 @@
-// Package random makes synthetic rows of every kind, for tests and
-// benchmarks: Zipf text, BPE-like token ids that go with the text, log
-// probabilities with the mantissas of a real engine's (a bf16 logit less an
-// fp32 logsumexp), whole groups that share a prompt.
+// Package random makes synthetic rows of every kind, for tests and benchmarks:
+// Zipf text, BPE-like token ids that match the text, log probabilities with the
+// mantissas of a real engine's (a bf16 logit minus an fp32 logsumexp), and
+// whole groups that share a prompt.
 //
-// A group depends on (seed, its index) and the options alone, so any slice of
-// a data set can be made anywhere; Trajectories, Scores and Members
-// of one seed and options belong together row by row. It is not a model: the
-// text means nothing, and absolute compression ratios of real text differ.
+// A group depends only on (seed, its index) and the options, so any slice of a
+// dataset can be made anywhere; Trajectories, Scores and Members of one seed
+// and options match row by row. It does not model language: the text means
+// nothing, and real text has other compression ratios.
 //
-// To add a row kind: derive what rows share from head, so that it agrees with
-// the other kinds.
+// To add a row kind: derive what its rows share with others from head, so that
+// it agrees with the other kinds.
 package random
 
 import (
@@ -19,7 +19,7 @@ import (
 )
 
 // Options say how many rows and of what size. The zero value is one group of
-// eight rows of about 28 kB, all complete and unscored.
+// eight rows of about 28 kB, all complete and without rewards.
 type Options struct {
 	Groups        int     // default 1
 	Generations   int     // rows a group; default 8
@@ -32,7 +32,7 @@ type Options struct {
 	Failures      float64 // share of rows that failed, were truncated or skipped (a third each)
 	Unscored      float64 // share of the other rows that have no reward
 	Branches      float64 // share of trajectories with a second branch
-	NoTokens      bool    // the engine gave neither ids nor log probabilities
+	NoTokens      bool    // the engine returned neither ids nor log probabilities
 }
 
 func (o Options) defaults() Options {
@@ -53,13 +53,13 @@ func (o Options) defaults() Options {
 	return o
 }
 
-// Trajectories yields wide rows, one group at a time. The rows are the
-// caller's to keep; their payload digests are set.
+// Trajectories yields wide rows, one group at a time. The caller may keep the
+// rows; their payload digests are set.
 func Trajectories(seed int64, o Options) iter.Seq[[]formats.Trajectory] {
 	return groups(o, func(i int) []formats.Trajectory { return Group(seed, i, o) })
 }
 
-// Group returns group i of what Trajectories yields.
+// Group returns the i-th group that Trajectories yields.
 func Group(seed int64, i int, o Options) []formats.Trajectory {
 	o = o.defaults()
 	w := newWriter(seed, i, o)
@@ -70,7 +70,7 @@ func Group(seed int64, i int, o Options) []formats.Trajectory {
 	return rows
 }
 
-// Scores yields the thin rows that score would write beside Trajectories.
+// Scores yields the thin rows that score would write for Trajectories.
 func Scores(seed int64, o Options) iter.Seq[[]formats.Score] {
 	return groups(o, func(i int) []formats.Score {
 		o := o.defaults()
@@ -82,9 +82,9 @@ func Scores(seed int64, o Options) iter.Seq[[]formats.Score] {
 	})
 }
 
-// Members yields the thin rows that group would write beside Scores:
-// advantages are the reward less the mean of the group's rewards, divided by
-// their population standard deviation plus 1e-6.
+// Members yields the thin rows that group would write for Scores: an advantage
+// is the reward minus the mean of the group's rewards, divided by their
+// population standard deviation plus 1e-6.
 func Members(seed int64, o Options) iter.Seq[[]formats.Member] {
 	return groups(o, func(i int) []formats.Member {
 		o := o.defaults()

@@ -28,7 +28,7 @@ func TestSameSeedGivesTheSameRows(t *testing.T) {
 	}
 }
 
-func TestKindsBelongTogetherRowByRow(t *testing.T) {
+func TestKindsAgreeRowByRow(t *testing.T) {
 	wide, scores, members := collect(Trajectories(7, mixed)), collect(Scores(7, mixed)), collect(Members(7, mixed))
 	if len(wide) != 160 || len(scores) != 160 || len(members) != 160 {
 		t.Fatalf("%d, %d and %d rows, want 160 each", len(wide), len(scores), len(members))
@@ -121,7 +121,7 @@ func tokenise(text string, ids map[string][]int32) []int32 {
 	return out
 }
 
-func TestNoWordOutgrowsItsRoom(t *testing.T) {
+func TestEveryWordFitsItsRoom(t *testing.T) {
 	for _, w := range language().words {
 		if w.size > uint8(len(w.text)) || w.tokens == 0 || int(w.size) > 10*int(w.tokens) {
 			t.Fatalf("word %q of %d bytes has %d tokens", w.text, w.size, w.tokens)

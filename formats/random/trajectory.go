@@ -10,8 +10,8 @@ import (
 	"github.com/rollmill/rollmill/formats"
 )
 
-// writer makes the payloads of one group. Text and ids of a group lie in a few
-// large blocks that rows take slices of.
+// writer makes the payloads of one group. Text and ids of a group are in a few
+// large blocks, of which rows take slices.
 type writer struct {
 	o    Options
 	v    *vocabulary
@@ -37,10 +37,10 @@ func newWriter(seed int64, group int, o Options) *writer {
 	return w
 }
 
-// grow makes room for n more tokens and the word that overshoots them, in
+// grow makes room for n more tokens and for the word that exceeds them, in
 // blocks that are large enough for most of the group.
 func (w *writer) grow(n int) {
-	const longest = 10 // bytes a token, of any word
+	const longest = 10 // bytes for each token of any word
 	block := (w.o.PromptTokens + w.o.SampledTokens) * w.o.Generations
 	if need := n + len(word{}.ids); cap(w.ids)-len(w.ids) < need {
 		w.ids = make([]int32, 0, max(need, block))
@@ -54,7 +54,7 @@ func (w *writer) grow(n int) {
 func (w *writer) uniform(n int) int { return n/2 + int(w.r.Uint64()%uint64(max(n, 1))) }
 
 // words makes n tokens of text, or one or two more, with their ids and, for
-// what the model says, their log probabilities.
+// sampled text, their log probabilities.
 func (w *writer) words(n int, sampled bool) (string, []int32, []float32) {
 	w.grow(n)
 	text, ids := w.text[len(w.text):], w.ids[len(w.ids):]
@@ -71,8 +71,8 @@ func (w *writer) words(n int, sampled bool) (string, []int32, []float32) {
 	return unsafe.String(unsafe.SliceData(text), len(text)), slices.Clip(ids), logprobs
 }
 
-// logprobs draws one log probability a token: its logit less a logsumexp that
-// lies little or much above it.
+// logprobs draws one log probability for each token: its logit minus a
+// logsumexp that is a little or much larger.
 func (w *writer) logprobs(ids []int32) []float32 {
 	out := make([]float32, len(ids))
 	v := w.v
@@ -104,8 +104,8 @@ func (w *writer) trajectory(t *formats.Trajectory, h head) {
 	t.SetPayloadDigest()
 }
 
-// conversation is system, user, and then turns of the model, all but the last
-// with a tool call and its answer.
+// conversation makes the system and user messages and then turns of the model,
+// all but the last with a tool call and its answer.
 func (w *writer) conversation(t *formats.Trajectory, h head) {
 	o := w.o
 	turns := max(1, (w.uniform(2*(o.Messages-1))+2)/4)
@@ -138,8 +138,8 @@ func (w *writer) conversation(t *formats.Trajectory, h head) {
 	}
 }
 
-// splitMix is Steele, Lea and Flood's SplitMix64: a draw a token has to cost
-// next to nothing.
+// splitMix is Steele, Lea and Flood's SplitMix64: one draw for each token must
+// be very cheap.
 type splitMix uint64
 
 func (r *splitMix) Uint64() uint64 {
@@ -152,7 +152,7 @@ func (r *splitMix) Uint64() uint64 {
 
 func (r *splitMix) Float64() float64 { return float64(r.Uint64()>>11) / (1 << 53) }
 
-// answer appends a call to the model and its message under a parent.
+// answer appends a call to the model, and its message with a parent.
 func (w *writer) answer(t *formats.Trajectory, parent, tokens int, delta []int32) {
 	text, ids, logprobs := w.words(max(1, tokens), true)
 	prompt := int32(len(delta))
@@ -175,8 +175,8 @@ func (w *writer) answer(t *formats.Trajectory, parent, tokens int, delta []int32
 	t.SampledTokens += int32(len(m.TokenIDs))
 }
 
-// toolAnswer makes the last message call a tool and appends what the tool
-// says. It returns the ids of that.
+// toolAnswer adds a tool call to the last message and appends the tool's
+// message. It returns the token ids of that.
 func (w *writer) toolAnswer(t *formats.Trajectory, tokens int) []int32 {
 	last := len(t.Messages) - 1
 	id := "call_" + strconv.FormatUint(w.r.Uint64(), 36)
@@ -189,7 +189,7 @@ func (w *writer) toolAnswer(t *formats.Trajectory, tokens int) []int32 {
 	return ids
 }
 
-// quote appends text as a JSON string. The language's only character that
+// quote appends text as a JSON string. The only character of the language that
 // needs an escape is the line end.
 func quote(b []byte, text string) []byte {
 	return append(append(append(b, '"'), strings.ReplaceAll(text, "\n", `\n`)...), '"')

@@ -7,17 +7,17 @@ import (
 )
 
 // vocabulary is a fixed language: words by rank, each with the token ids of a
-// BPE vocabulary that had seen them. Everything a row needs a draw for is a
-// table, so that making rows costs a fraction of writing them.
+// BPE vocabulary trained on them. Every random draw uses a table, so that
+// making rows takes a fraction of the time of writing them.
 type vocabulary struct {
 	words  [1 << 13]word
-	draw   [1 << 15]uint16  // a word, by Zipf's law
+	draw   [1 << 15]uint16  // a word, according to Zipf's law
 	logits [1 << 10]float32 // of a token, by its id: bf16 numbers
 	above  [1 << 12]float32 // logsumexp less the token's logit: mostly near 0, with a long tail
 }
 
-// word is whole in one place: text and ids are copied from it at fixed sizes
-// and cut afterwards.
+// word has a fixed size: text and ids are copied with constant sizes and cut
+// afterwards.
 type word struct {
 	text   [16]byte
 	ids    [4]int32
@@ -42,8 +42,8 @@ var language = sync.OnceValue(func() *vocabulary {
 	return v
 })
 
-// surprise is the quantile function of minus a sampled token's log
-// probability: two tokens in three are near certain.
+// surprise returns a quantile of the negative log probability of a sampled
+// token: two tokens in three are nearly certain.
 func surprise(q float64) float32 {
 	if q < 0.65 {
 		return float32(1e-6 * math.Pow(1e5, q/0.65))
@@ -73,8 +73,8 @@ const (
 	codas  = "nrstlm"
 )
 
-// newWord makes the word of a rank, unlike all others: frequent words are
-// short and one token, rare ones are long and share their pieces.
+// newWord makes the word of a rank, different from all others: frequent words
+// are short and one token, rare ones are long and share their pieces.
 func newWord(r *rand.Rand, rank int, used map[string]bool) word {
 	for {
 		text := []byte{' '}

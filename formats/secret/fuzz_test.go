@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// Whatever a text is, a secret's value is not left in it, and JSON remains JSON.
-// A letter of it written as \u0061 is not found: nobody echoes a key like that.
+// Whatever the text, a secret's value is not left in it, and JSON stays valid.
+// A letter written as \u0061 is not found: no program echoes a key like that.
 func FuzzRedact(f *testing.F) {
 	const value = "hunter2-and-more"
 	for _, text := range []string{value, "x" + value + "y", `{"a":"` + value + `"}`, "hunter2%2Dand-more", "", "[redacted:KEY]", strings.Repeat(value, 3), "\xff" + value} {

@@ -2,16 +2,16 @@ package secret
 
 import "strings"
 
-// matcher finds a few patterns: a process has a handful of secrets. Texts that
-// hold none, nearly all, are found out in one pass.
+// matcher finds a few patterns, because a process has only a few secrets. Most
+// texts have none, which one pass detects.
 type matcher struct {
 	patterns          []pattern // longest first: one may be part of another
 	longest, shortest int
-	lines             bool // no pattern goes over a line's end
+	lines             bool // no pattern contains a line end
 	skip              *skip
 }
 
-// redact replaces every pattern, and counts.
+// redact replaces every pattern and counts the replacements.
 func (m *matcher) redact(text string) (string, int) {
 	if m.skip.none(text, m.patterns) {
 		return text, 0
@@ -28,7 +28,7 @@ func (m *matcher) redact(text string) (string, int) {
 	return text, n
 }
 
-// find returns where the pattern stands at or after from, or -1.
+// find returns the position of the pattern at or after from, or -1.
 func (p *pattern) find(text string, from int) int {
 	if p.where == asWhole {
 		if from == 0 && text == p.text {
@@ -50,7 +50,7 @@ func (p *pattern) find(text string, from int) int {
 	return -1
 }
 
-// replace puts the mark in place of the pattern, first found at at.
+// replace replaces the pattern by its mark; its first position is at.
 func (p *pattern) replace(text string, at int) (string, int) {
 	var out strings.Builder
 	n, from := 0, 0
@@ -63,7 +63,7 @@ func (p *pattern) replace(text string, at int) (string, int) {
 	return out.String(), n
 }
 
-// alone reports whether no part of a word stands beside the text at at.
+// alone reports whether the text at at is not adjacent to a part of a word.
 func (p *pattern) alone(text string, at int) bool {
 	end := at + len(p.text)
 	return (at == 0 || !inWord(text[at-1])) && (end == len(text) || !inWord(text[end]))

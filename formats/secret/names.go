@@ -10,13 +10,13 @@ import (
 	"strings"
 )
 
-// Looks reports whether a variable, flag or parameter of this name holds a
+// Looks reports whether a variable, flag or parameter with this name holds a
 // secret, as API_KEY, db-password and X-Amz-Signature do, and max_tokens,
 // stop_token and API_KEY_FILE do not.
 func Looks(name string) bool {
 	words := strings.FieldsFunc(strings.ToLower(camel.ReplaceAllString(name, "${1}_${2}")), func(r rune) bool { return strings.ContainsRune("_-. ", r) })
 	if n := len(words); n > 1 && words[n-1] == "id" && words[n-2] == "key" {
-		words = words[:n-1] // half of a pair, but nobody's business
+		words = words[:n-1] // half of a key pair, but not the secret half
 	}
 	if len(words) == 0 {
 		return false
@@ -41,8 +41,8 @@ var (
 	vocabulary = []string{"stop", "eos", "bos", "pad", "unk", "mask", "sep", "cls", "first", "last", "next", "max", "min", "per"} // ... _token is one of a tokenizer's
 )
 
-// Guess reports whether a value looks like a secret, whatever it is called: one
-// word of letters and digits, neither a number nor a path.
+// Guess reports whether a value looks like a secret, independent of its name:
+// one word of letters and digits that is neither a number nor a path.
 func Guess(value string) bool {
 	return len(value) >= Short && !strings.ContainsAny(value, " \t\n/\\{}[]") && strings.ContainsAny(value, "0123456789") &&
 		strings.ContainsFunc(value, func(r rune) bool { return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' }) && !number.MatchString(value)
@@ -50,12 +50,12 @@ func Guess(value string) bool {
 
 var number = regexp.MustCompile(`^[+-]?[0-9.]+([eE][+-]?[0-9]+)?$`)
 
-// assigned finds the values that words give to names: --api-key X, TOKEN=X,
+// assigned matches values that a text assigns to names: --api-key X, TOKEN=X,
 // "password": "X".
 var assigned = regexp.MustCompile(`([A-Za-z][A-Za-z0-9_.-]*)["']?(?:\s*[=:]\s*|\s+)["']?([^\s"',;&}]+)`)
 
-// AddAssigned makes known what a flag's text gives to names that are called as
-// secrets are. Values that do not look like secrets are left.
+// AddAssigned adds the values that a flag's text assigns to names of secrets.
+// It ignores values that do not look like secrets.
 func (s *Set) AddAssigned(flag, text string) {
 	for from := 0; from < len(text); {
 		m := assigned.FindStringSubmatchIndex(text[from:])
@@ -73,30 +73,30 @@ func (s *Set) AddAssigned(flag, text string) {
 }
 
 // InURL refuses an address that holds a secret: user information, or a
-// parameter that is called as secrets are. Who connects takes keys from the
-// environment or from files.
+// parameter with the name of a secret. Clients take keys from the environment
+// or from files.
 func InURL(address string) error {
 	u, err := url.Parse(address)
 	if err != nil {
 		if strings.Contains(address, "@") {
 			return errors.New("the URL is not valid, and may hold a password")
 		}
-		return nil // whoever connects says so better
+		return nil // the caller that connects reports a better error
 	}
 	if u.User != nil {
 		return fmt.Errorf("the URL of %q holds a user or password", u.Host)
 	}
 	for name := range u.Query() {
 		if Looks(name) {
-			return fmt.Errorf("the URL of %q has the parameter %q, which is called as secrets are", u.Host, name)
+			return fmt.Errorf("the URL of %q has the parameter %q, whose name is that of a secret", u.Host, name)
 		}
 	}
 	return nil
 }
 
-// Environ returns this process's environment as its programs get it: without
-// variables that are called as secrets are, or whose value is an address with
-// a password, except those that pass names.
+// Environ returns this process's environment for the programs that it starts:
+// without variables whose name is that of a secret, or whose value is an
+// address with a password, except those in pass.
 func Environ(pass ...string) []string {
 	return slices.DeleteFunc(os.Environ(), func(variable string) bool {
 		name, value, _ := strings.Cut(variable, "=")
@@ -104,7 +104,8 @@ func Environ(pass ...string) []string {
 	})
 }
 
-// agents of keys hold no key themselves, and programs need them.
+// harmless are variables that programs need: their names look like those of
+// secrets, but they hold none.
 var harmless = []string{"SSH_AUTH_SOCK", "XAUTHORITY", "TOKENIZERS_PARALLELISM"}
 
 func isSecret(name, value string) bool {

@@ -1,18 +1,18 @@
 // Package secret keeps secret values out of what Rollmill writes: rows,
 // journals, manifests, the ledger, receipts, errors and logs.
 //
-// A Set holds the values that a process was given: keys from environment
-// variables and key files, what the config file expands from the environment,
-// the values of --agent-env. cmd/rollmill fills it and puts it into the context
-// (With); who writes takes it from there (From) and calls Redact, JSON or Value.
-// A nil Set knows nothing and changes nothing.
+// A Set holds the secret values that a process was given: keys from environment
+// variables and key files, values that the config file expands from the
+// environment, the values of --agent-env. cmd/rollmill fills it and puts it
+// into the context (With); code that writes takes it from there (From) and
+// calls Redact, JSON or Value. A nil Set has no values and changes nothing.
 //
 // A value is replaced by [redacted:NAME]. Values of at least 8 characters are
 // found anywhere, also escaped as in JSON or a URL; shorter ones only where no
-// letter, digit, hyphen or underscore stands beside them, since a few letters
-// are part of many words. Values of fewer than 4 characters, and the words that
-// people write where a key is asked for and none is needed (EMPTY, none), are
-// no secrets.
+// letter, digit, hyphen or underscore is next to them, since a few letters are
+// part of many words. Values of fewer than 4 characters, and the words that
+// people write where a key is required but not needed (EMPTY, none), are not
+// secrets.
 package secret
 
 import (
@@ -29,7 +29,7 @@ import (
 const (
 	// Short is the length below which a value is found as a whole word only.
 	Short = 8
-	least = 4 // characters of a secret
+	least = 4 // the length of the shortest secret
 )
 
 // Set is the secret values of a process. It is safe for concurrent use, and
@@ -37,16 +37,16 @@ const (
 type Set struct {
 	mu       sync.Mutex
 	found    atomic.Pointer[matcher]
-	settings atomic.Pointer[matcher] // found, and what the config file expanded beside it
+	settings atomic.Pointer[matcher] // found, and the values that the config file expanded
 	replaced atomic.Int64
 }
 
-// With returns a context whose writers redact what s holds.
+// With returns a context in which writers redact the values of s.
 func With(ctx context.Context, s *Set) context.Context {
 	return context.WithValue(ctx, contextKey{}, s)
 }
 
-// From returns the set of a context, nil when it has none.
+// From returns the set of a context, nil if it has none.
 func From(ctx context.Context) *Set {
 	s, _ := ctx.Value(contextKey{}).(*Set)
 	return s
@@ -54,19 +54,19 @@ func From(ctx context.Context) *Set {
 
 type contextKey struct{}
 
-// placeholders are keys that keep nothing secret.
+// placeholders are keys that are not secret.
 var placeholders = []string{"empty", "none", "null", "true", "false", "test", "default", "dummy", "rollmill", "policy", "token",
 	"secret", "password", "local", "ollama", "vllm", "sglang", "openai", "api_key", "api-key", "apikey", "not-needed", "no-key",
 	"no-key-required", "sk-no-key-required", "sk-no-key", "unused", "changeme", "placeholder"}
 
-// IsPlaceholder reports whether a key is a word that keeps nothing secret.
+// IsPlaceholder reports whether a key is a placeholder that is not secret.
 func IsPlaceholder(value string) bool {
 	return len(value) < least || slices.Contains(placeholders, strings.ToLower(value))
 }
 
-// Add makes a value known by a name, as a rule that of the environment variable
-// it came from. Lines around it do not count. It reports whether the value is
-// taken for a secret.
+// Add adds a value under a name, usually the environment variable that it came
+// from. It ignores lines around the value. It reports whether the value counts
+// as a secret.
 func (s *Set) Add(name, value string) bool {
 	value = strings.TrimSpace(value)
 	if s == nil || IsPlaceholder(value) {
@@ -80,10 +80,10 @@ func (s *Set) Add(name, value string) bool {
 	return true
 }
 
-// AddExpanded makes known what the config file took from the variable name.
-// Such a value stands in no stored setting (Settings). It is a secret like
-// others when the variable is called as secrets are, or the value looks like
-// one and is not public: the name of a model or of the run.
+// AddExpanded adds a value that the config file took from a variable. Such a
+// value is redacted in every stored setting (Settings). Elsewhere it is a
+// secret when the variable has the name of a secret, or when the value looks
+// like one and is not public, as the name of a model or of the run is.
 func (s *Set) AddExpanded(name, value string, public bool) {
 	if s == nil || strings.TrimSpace(value) == "" {
 		return
@@ -96,8 +96,9 @@ func (s *Set) AddExpanded(name, value string, public bool) {
 	s.settings.Store(newMatcher(patternsOf(s.settings.Load(), name, value, asWhole)))
 }
 
-// Settings returns a set that also knows what the config file expanded. It is
-// for settings alone: in a row, such a value may be anything.
+// Settings returns a set that also has the values that the config file
+// expanded. It is for settings only: in a row, such a value may have another
+// meaning.
 func (s *Set) Settings() *Set {
 	if s == nil {
 		return nil
@@ -107,8 +108,8 @@ func (s *Set) Settings() *Set {
 	return out
 }
 
-// patternsOf adds a value's spellings to those of a matcher; short is where a
-// short value is looked for.
+// patternsOf adds a value's spellings to a matcher; short is where a short
+// value is looked for.
 func patternsOf(m *matcher, name, value string, short place) []pattern {
 	var all []pattern
 	if m != nil {
@@ -126,12 +127,12 @@ func patternsOf(m *matcher, name, value string, short place) []pattern {
 	return all
 }
 
-// Mark is what stands in place of a value.
+// Mark returns the replacement for a value with a name.
 func Mark(name string) string { return markBegin + name + "]" }
 
 const markBegin = "[redacted:"
 
-// spellings are the forms in which a value may stand in a text.
+// spellings returns the forms in which a value may be in a text.
 func spellings(value string) []string {
 	out := []string{value, url.QueryEscape(value), url.PathEscape(value)}
 	if data, err := json.Marshal(value); err == nil {
@@ -141,8 +142,8 @@ func spellings(value string) []string {
 	return append(out, plain, strings.ReplaceAll(plain, "/", `\/`))
 }
 
-// Replaced is how many values were replaced in rows and records so far; those in
-// errors and logs do not count.
+// Replaced returns how many values were replaced in rows and records so far; it
+// does not count those in errors and logs.
 func (s *Set) Replaced() int64 {
 	if s == nil {
 		return 0
@@ -150,17 +151,17 @@ func (s *Set) Replaced() int64 {
 	return s.replaced.Load()
 }
 
-// Known reports whether the set holds any value.
+// Known reports whether the set has any value.
 func (s *Set) Known() bool { return s != nil && s.found.Load() != nil }
 
-// Redact returns a text without the values. When there is none in it, it is
-// the same string.
+// Redact returns a text without the values. It returns the same string when
+// there is nothing to replace.
 func (s *Set) Redact(text string) string {
 	text, _ = s.redact(text)
 	return text
 }
 
-// redact also counts the values that it replaced.
+// redact also returns how many values it replaced.
 func (s *Set) redact(text string) (string, int) {
 	if s == nil {
 		return text, 0
@@ -183,7 +184,7 @@ type place int8
 
 const (
 	anywhere place = iota
-	asWord         // with no part of a word beside it
+	asWord         // with no part of a word next to it
 	asWhole        // as the whole text
 )
 

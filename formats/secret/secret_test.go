@@ -37,7 +37,7 @@ func TestRedact(t *testing.T) {
 	}
 }
 
-func TestPlaceholdersAreNoSecrets(t *testing.T) {
+func TestPlaceholdersAreNotSecrets(t *testing.T) {
 	s := &Set{}
 	for _, v := range []string{"", "x", "EMPTY", "none", " rollmill\n"} {
 		if s.Add("K", v) {
@@ -185,7 +185,7 @@ func TestWriterFindsValuesAcrossWrites(t *testing.T) {
 	}
 }
 
-func TestATrajectoryThatSaysASecretLosesItsTokens(t *testing.T) {
+func TestTrajectoryWithASecretLosesItsTokens(t *testing.T) {
 	const secret = "sk-canary-1234"
 	row := func() *formats.Trajectory {
 		return &formats.Trajectory{Error: secret, SampledTokens: 2, TokenSource: formats.TokensChoice,

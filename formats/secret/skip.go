@@ -2,16 +2,16 @@ package secret
 
 import "strings"
 
-// skip finds out whether any of several patterns stands in a text, in one pass
-// that looks at few of its bytes (Wu and Manber): most texts hold none, and
-// every text of every row is looked at. Where two neighbouring bytes are in no
-// pattern, no pattern that covers them can stand there.
+// skip determines whether any of several patterns is in a text, in one pass
+// that looks at few of its bytes (Wu and Manber): most texts have none, and
+// every text of every row is searched. Where two adjacent bytes are in no
+// pattern, no pattern that covers them can be there.
 type skip struct {
 	window int           // the length of the shortest pattern; 0 when that is too short to skip anything
 	far    [1 << 16]byte // by two bytes: how far the window may move when it ends in them
 }
 
-// leastWindow is the shortest window that is worth it.
+// leastWindow is the shortest window with which skipping is useful.
 const leastWindow = 4
 
 func newSkip(patterns []pattern, shortest int) *skip {
@@ -33,7 +33,8 @@ func newSkip(patterns []pattern, shortest int) *skip {
 	return s
 }
 
-// none reports that no pattern stands in the text. False says nothing.
+// none reports whether the text certainly has no pattern. After false it may
+// have one.
 func (s *skip) none(text string, patterns []pattern) bool {
 	if s.window == 0 {
 		return false

@@ -7,8 +7,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestSkippingMissesNothing: of few letters, patterns overlap and nearly match
-// all the time.
+// TestSkippingMissesNothing uses few letters, so that patterns often overlap
+// and nearly match.
 func TestSkippingMissesNothing(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var patterns []pattern

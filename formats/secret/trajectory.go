@@ -2,9 +2,9 @@ package secret
 
 import "github.com/rollmill/rollmill/formats"
 
-// Trajectory redacts a row, and returns how many values it replaced. When one
-// stood in the conversation, said is true, and the row loses all token ids and
-// logprobs: ids spell the value out, and would no longer be those of the text.
+// Trajectory redacts a row and returns how many values it replaced. When one
+// was in the conversation, said is true and the row loses all token ids and
+// logprobs: ids spell out the value, and would no longer match the text.
 func (s *Set) Trajectory(t *formats.Trajectory) (n int, said bool) {
 	if !s.Known() {
 		return 0, false
@@ -21,7 +21,7 @@ func (s *Set) Trajectory(t *formats.Trajectory) (n int, said bool) {
 		t.TokenSource, t.SampledTokens = "", 0
 	}
 	messages, candidates := t.Messages, t.Candidates
-	t.Messages, t.Candidates = nil, nil // they are done
+	t.Messages, t.Candidates = nil, nil // they are redacted already
 	n += s.Value(t)
 	t.Messages, t.Candidates = messages, candidates
 	return n, said

@@ -7,9 +7,10 @@ import (
 	"sync"
 )
 
-// Value redacts every text that v, a pointer, leads to: strings, bytes, and
-// those in structs, slices, maps and interfaces. It returns how many values it
-// replaced. Slices and maps are changed in place; unexported fields are left.
+// Value redacts every text that is reachable from v, a pointer: strings, bytes,
+// and those in structs, slices, maps and interfaces. It returns how many values
+// it replaced. Slices and maps are changed in place; unexported fields are not
+// changed.
 func (s *Set) Value(v any) int {
 	if !s.Known() {
 		return 0
@@ -19,8 +20,8 @@ func (s *Set) Value(v any) int {
 	return n
 }
 
-// JSON redacts the strings of a JSON text, keys too, and keeps it valid.
-// What is not JSON is redacted as text.
+// JSON redacts the strings of a JSON text, including keys, and keeps it valid.
+// Text that is not JSON is redacted as text.
 func (s *Set) JSON(data []byte) []byte {
 	if !s.Known() {
 		return data
@@ -38,7 +39,7 @@ func (s *Set) json(data []byte) ([]byte, int) {
 	if n == 0 || json.Valid([]byte(text)) || !json.Valid(data) {
 		return []byte(text), n
 	}
-	dec := json.NewDecoder(bytes.NewReader(data)) // a value stood where no quotes are
+	dec := json.NewDecoder(bytes.NewReader(data)) // a value was outside quotes
 	dec.UseNumber()
 	var v any
 	if dec.Decode(&v) != nil {
@@ -89,7 +90,8 @@ func (s *Set) walk(v reflect.Value) (n int) {
 	return n
 }
 
-// walkInterface replaces what an interface holds, which cannot be set.
+// walkInterface replaces the value in an interface, which cannot be set in
+// place.
 func (s *Set) walkInterface(v reflect.Value) int {
 	if v.IsNil() {
 		return 0
@@ -100,7 +102,7 @@ func (s *Set) walkInterface(v reflect.Value) int {
 	}
 	if number, ok := inner.Interface().(json.Number); ok {
 		if len(number) < Short {
-			return 0 // a short number is none
+			return 0 // a short number is not a secret
 		}
 		text, n := s.redact(number.String())
 		if n > 0 && v.CanSet() {
@@ -159,7 +161,7 @@ func (s *Set) walkMap(v reflect.Value) (n int) {
 	return n
 }
 
-// fields remembers, of a struct type, the fields that lead to texts.
+// fields caches, for a struct type, the fields that lead to texts.
 var fields sync.Map // reflect.Type -> []int
 
 func textFields(t reflect.Type) []int {
@@ -177,7 +179,7 @@ func textFields(t reflect.Type) []int {
 }
 
 // holdsText reports whether a value of the type may lead to a text. Token ids
-// and logprobs do not, and are most of a row.
+// and logprobs, which are most of a row, do not.
 func holdsText(t reflect.Type) bool {
 	switch t.Kind() {
 	case reflect.String, reflect.Interface, reflect.Map, reflect.Struct:

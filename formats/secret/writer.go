@@ -6,24 +6,24 @@ import (
 	"strings"
 )
 
-// held is how much of a line a Writer waits for.
+// held is the longest unfinished line that a Writer holds back.
 const held = 64 << 10
 
 // Writer redacts a stream. It holds back the last, unfinished line, since a
-// value may come in two writes; Close writes the rest, and leaves the writer
-// below open.
+// value may arrive in two writes. Close writes the rest and does not close the
+// underlying writer.
 type Writer struct {
 	set *Set
 	w   io.Writer
 	buf []byte
 }
 
-// NewWriter returns a Writer over w.
+// NewWriter returns a Writer that writes to w.
 func (s *Set) NewWriter(w io.Writer) *Writer { return &Writer{set: s, w: w} }
 
-// Write never writes a value, wherever its beginning and end came.
+// Write never writes a value, even if it arrives in several writes.
 func (w *Writer) Write(p []byte) (int, error) {
-	if !w.set.Known() { // and it never forgets
+	if !w.set.Known() { // and a set never loses values
 		return w.w.Write(p)
 	}
 	w.buf = append(w.buf, p...)
@@ -35,8 +35,8 @@ func (w *Writer) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// cut returns how much of the buffer no value goes beyond; what is new in it
-// begins at from.
+// cut returns the length of the prefix of the buffer at whose end no value
+// continues; new bytes begin at from.
 func (w *Writer) cut(from int) int {
 	m := w.set.found.Load()
 	if m.lines {

@@ -1,11 +1,11 @@
-// Package slime writes rollouts as the fields of slime's Sample, one a JSON
-// line: the token ids as the engine gave them, what of them trains, and their
-// log probabilities. A custom rollout function hands them over with
-// Sample.from_dict.
+// Package slime writes rollouts as the fields of slime's Sample, one for each
+// JSON line: the token ids as the engine returned them, which of them are
+// trained, and their log probabilities. A custom rollout function passes them
+// on with Sample.from_dict.
 //
 // A line is one sequence of tokens, so a trajectory gives one only when the
-// engine's ids cover its whole main path, each prompt goes on from the one
-// before it, and nothing was sampled besides.
+// engine's ids cover its whole main path, each prompt continues the one before
+// it, and nothing else was sampled.
 package slime
 
 import (
@@ -27,23 +27,23 @@ type Sample struct {
 	ResponseLength  int            `json:"response_length"` // tokens after the first prompt
 	Label           string         `json:"label"`
 	Reward          number.Float   `json:"reward"`
-	LossMask        []int8         `json:"loss_mask"`         // of the response: 1 was sampled
+	LossMask        []int8         `json:"loss_mask"`         // of the response: 1 means sampled
 	RolloutLogProbs number.Floats  `json:"rollout_log_probs"` // of the response; 0 where it was not sampled
 	Status          string         `json:"status"`            // completed or truncated
 	WeightVersions  []string       `json:"weight_versions"`
 	Metadata        map[string]any `json:"metadata"`
 }
 
-// Why a trajectory gives no sample, beside trl's reasons.
+// Why a trajectory gives no sample, in addition to trl's reasons.
 const (
 	NoIDs    = "no_ids"    // the engine's ids do not cover it
-	Breaks   = "breaks"    // a prompt does not go on from the one before it
+	Breaks   = "breaks"    // a prompt does not continue the one before it
 	NoReward = "no_reward" // it has no reward
-	Floored  = "logprob"   // a log probability is no number, or the engine's floor (-9999)
+	Floored  = "logprob"   // a log probability is NaN, or the engine's floor (-9999)
 )
 
-// Samples makes the samples of a group. index is the first sample's; skip
-// hears why a member gives none.
+// Samples returns the samples of a group. index is the number of the first
+// sample; skip is called with the reason for each member that gives none.
 func Samples(rows []formats.Trajectory, group, index int64, skip func(reason string)) []Sample {
 	var out []Sample
 	for i := range rows {

@@ -24,7 +24,7 @@ func attempt(edit func(*formats.Trajectory)) formats.Trajectory {
 	return t
 }
 
-func TestTheTokensAreTheEngines(t *testing.T) {
+func TestTokensAreThoseOfTheEngine(t *testing.T) {
 	got := Samples([]formats.Trajectory{attempt(func(*formats.Trajectory) {})}, 7, 9, func(r string) { t.Error(r) })
 	if len(got) != 1 {
 		t.Fatal(got)
@@ -36,7 +36,7 @@ func TestTheTokensAreTheEngines(t *testing.T) {
 	}
 }
 
-func TestWhyThereIsNoSample(t *testing.T) {
+func TestReasonsOfSkippedMembers(t *testing.T) {
 	for reason, edit := range map[string]func(*formats.Trajectory){
 		NoIDs:        func(r *formats.Trajectory) { r.Messages[1].PromptDeltaIDs = nil },
 		Breaks:       func(r *formats.Trajectory) { r.Messages[3].PrefixBreak = "template" },

@@ -8,10 +8,10 @@ import (
 	"github.com/rollmill/rollmill/formats/number"
 )
 
-// Compared makes the preference of a pair that group made: turns of a
-// conversation, or alternatives at one of them. Both sides must answer with
-// one message, since TRL trains on all that follows the prompt; what others
-// said after it is left out.
+// Compared returns the preference of a pair that group made: turns of a
+// conversation, or alternatives at one of them. Both sides must answer with one
+// message, since TRL trains on everything after the prompt; messages of others
+// after the answer are left out.
 func Compared(pair *formats.Pair) (p Preference, reason string) {
 	prompt, ok := parse(pair.Prompt)
 	chosen, fine := parse(pair.Chosen)
@@ -37,7 +37,7 @@ func Compared(pair *formats.Pair) (p Preference, reason string) {
 	}, ""
 }
 
-// Labelled makes the row of a label that group made, under the same rules.
+// Labelled returns the row of a label that group made, under the same rules.
 func Labelled(l *formats.Label) (u Unpaired, reason string) {
 	prompt, ok := parse(l.Prompt)
 	completion, fine := parse(l.Completion)
@@ -53,7 +53,7 @@ func Labelled(l *formats.Label) (u Unpaired, reason string) {
 	return Unpaired{Prompt: prompt, Completion: completion, Label: l.Desirable, Tools: l.Tools, Score: number.Float(l.Reward), TrajectoryID: l.TrajectoryID}, ""
 }
 
-// answer is what the policy said first; it must be all that it said.
+// answer returns the policy's first message, which must be its only one.
 func answer(tail []Message) ([]Message, string) {
 	if len(tail) == 0 || tail[0].Role != "assistant" {
 		return nil, Empty
@@ -64,7 +64,7 @@ func answer(tail []Message) ([]Message, string) {
 	return tail[:1], ""
 }
 
-// parse reads chat messages as pairs and labels hold them.
+// parse reads chat messages as they are in pairs and labels.
 func parse(text string) ([]Message, bool) {
 	var list []struct {
 		Message

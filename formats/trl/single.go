@@ -10,10 +10,10 @@ import (
 )
 
 // UnpairedOf labels each member of a group without labels of its own (see
-// Labelled), if it answered with one message: good
-// when its advantage is positive, bad when negative. Without an advantage its
-// reward is compared with the mean of the group's. skip hears why a member
-// gives no row.
+// Labelled), if it answered with one message: good when its advantage is
+// positive, bad when it is negative. If it has no advantage, its reward is
+// compared with the mean of the group's. skip is called with the reason for
+// each member that gives no row.
 func UnpairedOf(rows []formats.Trajectory, skip func(reason string)) []Unpaired {
 	mean := meanReward(rows)
 	var out []Unpaired
@@ -51,9 +51,9 @@ func meanReward(rows []formats.Trajectory) float64 {
 	return sum / max(n, 1)
 }
 
-// Top lists the places of a group's n best members that have a reward and
-// answered, the best first and the earlier one of equals; all of them when n is
-// below 0, the best alone when it is 0. So Best(rows[i:i+1]) makes the
+// Top returns the indexes of a group's n best members with a reward and an
+// answer, the best first and the earlier one of equals; all of them when n is
+// negative, only the best when it is 0. So Best(rows[i:i+1]) makes the
 // conversation of each.
 func Top(rows []formats.Trajectory, n int) []int {
 	var places []int
@@ -69,8 +69,8 @@ func Top(rows []formats.Trajectory, n int) []int {
 	return places[:min(len(places), max(n, 1))]
 }
 
-// EachTop calls f with each of a group's n best members alone; with the whole
-// group, of which nothing can be made, when there is none.
+// EachTop calls f with each of a group's n best members alone; if there is
+// none, with the whole group, from which no row can be made.
 func EachTop(rows []formats.Trajectory, n int, f func(rows []formats.Trajectory) error) error {
 	places := Top(rows, n)
 	if places == nil {
@@ -84,9 +84,9 @@ func EachTop(rows []formats.Trajectory, n int, f func(rows []formats.Trajectory)
 	return nil
 }
 
-// Best makes the conversation of a group's best member, the first of equals:
-// what is worth imitating. Every message of the assistant in it was sampled,
-// and everything that was sampled is in it.
+// Best returns the conversation of a group's best member, the first of equals.
+// Every assistant message in it was sampled, and it has everything that was
+// sampled.
 func Best(rows []formats.Trajectory) (c Conversation, reason string) {
 	best := -1
 	for i := range rows {
@@ -113,8 +113,8 @@ func Best(rows []formats.Trajectory) (c Conversation, reason string) {
 	return Conversation{Messages: messages, Tools: tools(t, path[len(path)-1]), Score: number.Float(*t.Reward), TrajectoryID: t.TrajectoryID}, ""
 }
 
-// whole is the main path up to its last sampled message, if that is all there
-// is to train on.
+// whole returns the main path up to its last sampled message, if nothing
+// outside it is to be trained.
 func whole(t *formats.Trajectory) (path []int, reason string) {
 	last := -1
 	on := make([]bool, len(t.Messages))

@@ -21,7 +21,7 @@ func say(parent, call int32) formats.Message {
 	return formats.Message{Parent: parent, Role: "assistant", Content: "a", Sampled: true, Call: call}
 }
 
-func TestWhyAnAnswerGetsNoLabel(t *testing.T) {
+func TestReasonsOfUnlabelledAnswers(t *testing.T) {
 	plus, minus, even := 0.5, -0.5, 0.0
 	good, bad, same, none := member(1, ask(), say(0, 0)), member(0, ask(), say(0, 0)), member(0.5, ask(), say(0, 0)), member(0, ask())
 	long, aside := member(1, ask(), say(0, 0), say(1, 1)), member(0, ask(), say(0, 0), ask(), say(2, 1))
@@ -45,7 +45,7 @@ func TestWithoutAdvantagesTheMeanDecides(t *testing.T) {
 	}
 }
 
-func TestAPairOfEqualAnswersIsNone(t *testing.T) {
+func TestEqualAnswersGiveNoPair(t *testing.T) {
 	other := say(0, 0)
 	other.Content = "b"
 	if _, reason := Pair([]formats.Trajectory{member(1, ask(), say(0, 0)), member(0, ask(), say(0, 0))}); reason != Same {

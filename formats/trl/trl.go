@@ -27,8 +27,8 @@ type ToolCall struct {
 	} `json:"function" parquet:"function"`
 }
 
-// Preference is a row of a preference dataset. Chosen and Rejected hold what
-// the policy said after the same prompt.
+// Preference is a row of a preference dataset. Chosen and Rejected are the
+// policy's answers to the same prompt.
 type Preference struct {
 	Prompt        []Message    `json:"prompt" parquet:"prompt,list"`
 	Chosen        []Message    `json:"chosen" parquet:"chosen,list"`
@@ -72,22 +72,22 @@ type Conversation struct {
 // Why a group, a pair or a label gives no row: a closed list.
 const (
 	TooFew   = "too_few"  // fewer than two members with a reward and an answer
-	Tie      = "tie"      // the best and the worst have the same reward; of a member: it is as good as the mean
-	Prompts  = "prompts"  // the two answered different prompts, or one that is not known
-	Same     = "same"     // the two said the same
-	Turns    = "turns"    // more than one message was sampled: a pair would train on what others said
+	Tie      = "tie"      // the best and the worst have the same reward; for a single member: its reward is the mean
+	Prompts  = "prompts"  // the two answered different prompts, or an unknown one
+	Same     = "same"     // the two answers are equal
+	Turns    = "turns"    // more than one message was sampled: a pair would train on messages of others
 	Parts    = "parts"    // content that is not text
 	Empty    = "empty"    // nothing was sampled
-	Branches = "branches" // something was sampled besides the main path, and a row holds one path
+	Branches = "branches" // something was sampled outside the main path, and a row holds one path
 	Others   = "others"   // an assistant's message that the policy did not sample would be trained on
 )
 
-// tolerance is the difference of rewards that still is a tie.
+// tolerance is the largest difference of rewards that counts as a tie.
 const tolerance = 1e-9
 
-// Pair makes the preference of a group that has no pairs of its own (see
-// Compared): its best against its worst member. The reason is not "" when
-// there is none.
+// Pair returns the preference of a group that has no pairs of its own (see
+// Compared): its best against its worst member. The reason is not "" when there
+// is none.
 func Pair(rows []formats.Trajectory) (p Preference, reason string) {
 	best, worst := -1, -1
 	for i := range rows {
@@ -129,7 +129,7 @@ func Pair(rows []formats.Trajectory) (p Preference, reason string) {
 	}, ""
 }
 
-// PromptOf makes the prompt of a group, which its members share.
+// PromptOf returns the prompt of a group, which its members share.
 func PromptOf(rows []formats.Trajectory) (p Prompt, reason string) {
 	for i := range rows {
 		t := &rows[i]
@@ -147,14 +147,14 @@ func PromptOf(rows []formats.Trajectory) (p Prompt, reason string) {
 	return p, Empty
 }
 
-// cut is the place on the main path of the first message that the policy
+// cut returns the index on the main path of the first message that the policy
 // sampled; -1 when there is none.
 func cut(t *formats.Trajectory) int {
 	return slices.IndexFunc(t.Main(), t.Trained)
 }
 
-// split parts a trajectory into prompt and answer. An answer is one message:
-// TRL trains on all that follows the prompt.
+// split separates a trajectory into prompt and answer. An answer is one
+// message: TRL trains on everything after the prompt.
 func split(t *formats.Trajectory) (prompt, answer []Message, toolSet, reason string) {
 	path, at := t.Main(), cut(t)
 	sampled, here := 0, 0

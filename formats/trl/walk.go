@@ -2,19 +2,19 @@ package trl
 
 import "github.com/rollmill/rollmill/formats"
 
-// Preferences walks along a batch's groups and gives their preferences: those
-// of the batch's own pairs, or where it has no such table each group's best
-// against its worst. Close it.
+// Preferences iterates over a batch's groups and returns their preferences:
+// those of the batch's own pairs, or without such a table each group's best
+// member against its worst. Close it.
 type Preferences struct {
 	pairs *formats.GroupCursor[formats.Pair]
 }
 
-// NewPreferences begins a walk.
+// NewPreferences returns an iterator at the first group.
 func NewPreferences(t formats.Tables) *Preferences { return &Preferences{t.PairCursor()} }
 
 // Of calls f with each preference of a group, or with the reason why there is
-// none; the ids are those of the pair also then. Groups are asked for in the
-// batch's order, each of them.
+// none; the ids are those of the pair in both cases. It must be called for
+// every group, in the batch's order.
 func (p *Preferences) Of(rows []formats.Trajectory, f func(p Preference, reason string) error) error {
 	if p.pairs == nil {
 		return f(Pair(rows))
@@ -26,23 +26,23 @@ func (p *Preferences) Of(rows []formats.Trajectory, f func(p Preference, reason 
 	})
 }
 
-// End is an error when the batch has pairs of other groups.
+// End returns an error when the batch has pairs of other groups.
 func (p *Preferences) End() error { return p.pairs.End() }
 
-// Close ends the walk.
+// Close ends the iteration.
 func (p *Preferences) Close() { p.pairs.Close() }
 
-// Labels walks along a batch's groups and gives their single answers: those of
-// the batch's own labels, or where it has no such table those that the
-// advantages make good or bad. Close it.
+// Labels iterates over a batch's groups and returns their single answers: those
+// of the batch's own labels, or without such a table those that the advantages
+// make good or bad. Close it.
 type Labels struct {
 	labels *formats.GroupCursor[formats.Label]
 }
 
-// NewLabels begins a walk.
+// NewLabels returns an iterator at the first group.
 func NewLabels(t formats.Tables) *Labels { return &Labels{t.LabelCursor()} }
 
-// Of is as that of Preferences.
+// Of is like Of of Preferences.
 func (l *Labels) Of(rows []formats.Trajectory, f func(u Unpaired, reason string) error) error {
 	if l.labels != nil {
 		return l.labels.Of(rows[0].GroupID, func(label *formats.Label) error {
@@ -65,15 +65,15 @@ func (l *Labels) Of(rows []formats.Trajectory, f func(u Unpaired, reason string)
 	return failed
 }
 
-// End is an error when the batch has labels of other groups.
+// End returns an error when the batch has labels of other groups.
 func (l *Labels) End() error { return l.labels.End() }
 
-// Close ends the walk.
+// Close ends the iteration.
 func (l *Labels) Close() { l.labels.Close() }
 
-// Balance counts single answers of each kind, and has the weights with which
-// they balance (formats.KTOWeights): what TRL calls desirable_weight and
-// undesirable_weight, OpenRLHF desirable_loss_weight and
+// Balance counts single answers of each kind and computes the weights that
+// balance them (formats.KTOWeights): TRL's desirable_weight and
+// undesirable_weight, OpenRLHF's desirable_loss_weight and
 // undesirable_loss_weight.
 type Balance struct {
 	Desirable         int64   `json:"desirable"`

@@ -10,16 +10,16 @@ import (
 	"github.com/rollmill/rollmill/formats"
 )
 
-// agreement compares members of a group where they must agree: the same
-// weights give the same token after the same tokens the same logprob, but for
-// rounding. Ids that are shifted against their logprobs, logprobs of another
-// kind and weights that changed under one policy version all break it.
+// agreement compares members of a group where they must agree: the same weights
+// give the same token after the same tokens the same logprob, up to rounding.
+// Ids that are shifted against their logprobs, logprobs of another kind, and
+// weights that changed under one policy version all violate this.
 type agreement struct {
 	Count
 	next neighbours[opening]
 }
 
-// opening is the first answer of a trajectory.
+// opening is the beginning of a trajectory's first answer.
 type opening struct {
 	row      Row
 	message  int
@@ -31,9 +31,9 @@ type opening struct {
 const (
 	minShared   = 4    // ids that two answers must share before they are compared
 	maxOpening  = 256  // ids of an answer that are kept
-	maxApart    = 1.0  // nats; rounding in bf16 and in batches stays well below
-	wellBelow   = -5.0 // a logprob under it is not compared: rounding grows there
-	manyApart   = 0.01 // of the comparisons: one of many may be an accident
+	maxApart    = 1.0  // nats; rounding in bf16 and in batches is well below this
+	wellBelow   = -5.0 // a logprob below it is not compared: rounding errors grow there
+	manyApart   = 0.01 // of the comparisons: a single one may be an accident
 	maxCompared = 8    // different answers that each member is compared with
 )
 
@@ -61,7 +61,7 @@ func (c *agreement) Row(r *Row) {
 }
 
 // sampledBefore returns the nearest sampled message that a message continues,
-// or -1: after one, prompt_delta_ids are not the whole prompt.
+// or -1. After such a message, prompt_delta_ids is not the whole prompt.
 func sampledBefore(t *formats.Trajectory, i int) int {
 	for p := t.Messages[i].Parent; p >= 0 && int(p) < i; p = t.Messages[p].Parent {
 		if t.Messages[p].Sampled {
@@ -110,8 +110,8 @@ func (c *agreement) group(members []opening) {
 	}
 }
 
-// apart returns where two answers first disagree, or -1, and how many ids they
-// share from the beginning.
+// apart returns where two answers first disagree, or -1, and how many leading
+// ids they share.
 func apart(a, b *opening) (at, shared int) {
 	at = -1
 	for shared < min(len(a.ids), len(b.ids)) && a.ids[shared] == b.ids[shared] {
@@ -126,6 +126,6 @@ func apart(a, b *opening) (at, shared int) {
 
 func (c *agreement) Found() []Finding {
 	c.next.end()
-	return c.Over(manyApart, "answers disagree with another member of their group about the same tokens after the same tokens: "+
+	return c.Over(manyApart, "answers have other logprobs than another member of their group for the same tokens after the same tokens: "+
 		"ids are shifted against logprobs, or other weights or settings sampled them than recorded")
 }

@@ -12,8 +12,8 @@ import (
 )
 
 // copies finds rows of a group that are one attempt under two ids: the same
-// payload, begun and ended at the same microsecond. It finds an id that comes
-// twice in a group, too.
+// payload, started and finished at the same microsecond. It also finds an id
+// that occurs twice in a group.
 type copies struct {
 	Count
 	next neighbours[attempt]
@@ -73,8 +73,8 @@ func (c *copies) Found() []Finding {
 	return c.Over(0, "rows are copies of another row of their group, or have its id")
 }
 
-// twins finds rows of a group that sampled the same ids with the same logprobs
-// to the last bit, in answers too long for chance.
+// twins finds rows of a group that sampled the same ids with exactly the same
+// logprobs, in answers too long for a coincidence.
 type twins struct {
 	Count
 	next neighbours[tokenHash]
@@ -125,5 +125,5 @@ func (c *twins) group(members []tokenHash) {
 
 func (c *twins) Found() []Finding {
 	c.next.end()
-	return c.Over(0, "rows sampled the very ids and logprobs of another row of their group: copies, or one seed for all")
+	return c.Over(0, "rows have exactly the ids and logprobs of another row of their group: copies, or the same seed for all")
 }

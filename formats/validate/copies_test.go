@@ -6,7 +6,7 @@ import (
 	"github.com/rollmill/rollmill/formats/random"
 )
 
-func TestAnIDThatComesTwiceInAGroupIsFound(t *testing.T) {
+func TestDuplicateIDInAGroup(t *testing.T) {
 	rows := random.Group(3, 0, random.Options{Generations: 4, SampledTokens: 40, PromptTokens: 20})
 	find := func() int64 {
 		c := newCopies()

@@ -9,23 +9,24 @@ import (
 	"unicode"
 )
 
-// MaxPlaces is how many places of a fault are kept.
+// MaxPlaces is the largest number of places of a fault that are kept.
 const MaxPlaces = 5
 
-// maxSorts is how many sorts of a fault are told apart: the rest is one.
-// Model names and temperatures are the data's, and no list is closed.
+// maxSorts is the number of sorts of a fault that are counted separately: all
+// others are counted as one. Model names and temperatures come from the data,
+// so there is no closed list.
 const maxSorts = 20
 
 const otherSorts = "others"
 
-// Count is how often a fault was met, by its sort.
+// Count is how often a fault occurred, by its sort.
 type Count struct {
 	N, Of int64   // how often, of how many
-	First []Place // a few
+	First []Place // the first few
 	sorts map[string]int64
 }
 
-// Add counts a row in. A sort of "" has no name of its own.
+// Add counts a row. The sort "" has no name of its own.
 func (c *Count) Add(r *Row, sort, detail string) {
 	c.N++
 	if sort != "" {
@@ -46,16 +47,16 @@ func (c *Count) sorted(sort string) {
 	c.sorts[strings.Clone(sort)]++
 }
 
-// PlaceOf keeps a row that is only lent.
+// PlaceOf copies the place of a row that is valid only now.
 func PlaceOf(row int64, id, detail string) Place {
 	return Place{row, strings.Clone(id), strings.Clone(line(detail))}
 }
 
-// maxDetail is how many characters of a detail are kept: a program's last
-// words may be many.
+// maxDetail is how many characters of a detail are kept: the end of a program's
+// stderr may be long.
 const maxDetail = 160
 
-// line makes a text of the data one line, and not too long.
+// line makes a text from the data one line of limited length.
 func line(text string) string {
 	text = strings.Join(strings.FieldsFunc(text, func(r rune) bool { return r == ' ' || !unicode.IsPrint(r) }), " ")
 	if runes := []rune(text); len(runes) > maxDetail {
@@ -64,7 +65,7 @@ func line(text string) string {
 	return text
 }
 
-// Over returns the finding when more than a share has the fault.
+// Over returns the finding when more than a share of the rows has the fault.
 func (c *Count) Over(share float64, what string, args ...any) []Finding {
 	if c.N == 0 || float64(c.N) <= share*float64(c.Of) {
 		return nil
@@ -76,7 +77,7 @@ func (c *Count) Over(share float64, what string, args ...any) []Finding {
 	return []Finding{{What: what, Count: c.N, Of: c.Of, First: c.First}}
 }
 
-// list is the sorts, the most frequent first.
+// list returns the sorts, the most frequent first.
 func (c *Count) list() string {
 	var parts []string
 	for _, s := range slices.SortedFunc(maps.Keys(c.sorts), func(a, b string) int {
@@ -87,8 +88,8 @@ func (c *Count) list() string {
 	return strings.Join(parts, ", ")
 }
 
-// neighbours calls f with what was gathered of each group as the next begins.
-// Its last group is handed over by end.
+// neighbours calls f with the rows gathered from each group when the next group
+// begins; end calls it for the last group.
 type neighbours[T any] struct {
 	group string
 	open  bool

@@ -9,8 +9,8 @@ import (
 	"github.com/rollmill/rollmill/formats"
 )
 
-// What a check keeps does not grow with the data.
-func TestChecksForgetMostOfWhatTheySee(t *testing.T) {
+// The memory of a check does not grow with the data.
+func TestChecksUseBoundedMemory(t *testing.T) {
 	var c Count
 	for i := range 10_000 {
 		c.Add(&Row{Number: int64(i)}, fmt.Sprint("sort ", i), strings.Repeat("long ", 1000))

@@ -6,23 +6,23 @@ import (
 	"github.com/rollmill/rollmill/formats"
 )
 
-// Basis says how a verdict is known.
+// Basis says how a finding is known.
 type Basis string
 
 const (
-	Proved   Basis = "proved"   // the rows contradict themselves or their manifest: nothing else can explain it
-	Inferred Basis = "inferred" // recorded settings or the shares of what was seen suggest it
-	Engine   Basis = "engine"   // only the engine can tell: `rollmill check` asks it
+	Proved   Basis = "proved"   // the rows contradict themselves or their manifest: there is no other explanation
+	Inferred Basis = "inferred" // recorded settings or the observed shares suggest it
+	Engine   Basis = "engine"   // only the engine can decide: `rollmill check` asks it
 )
 
-// Check is one fault to look for in a dataset.
+// Check is one fault that is looked for in a dataset.
 type Check struct {
 	Name     string
 	Severity Severity
 	Basis    Basis
 	Help     string // a lower-case phrase
 	Payload  bool   // it reads messages, calls or the example
-	// ByTrainer: some trainers can take such rows, so each decides for itself.
+	// ByTrainer: some trainers accept such rows, so each decides itself.
 	ByTrainer bool
 	New       func() Looker
 }
@@ -30,25 +30,25 @@ type Check struct {
 // Looker sees every row of one dataset's main table, in order.
 type Looker interface {
 	Row(*Row)
-	// Found returns what it found. The doctor fills in Check, Severity and
-	// URI, and Basis where it is not set.
+	// Found returns the findings. The doctor sets Check, Severity and URI, and
+	// Basis where it is not set.
 	Found() []Finding
 }
 
-// GroupLooker is a Looker that takes the statistics of groups in place of rows,
-// where there are some: rows of a group may lie anywhere.
+// GroupLooker is a Looker that reads the statistics of groups instead of rows,
+// if there are any: rows of a group may be anywhere.
 type GroupLooker interface {
 	Group(*formats.GroupStats)
 }
 
-// Doctor makes checks of rows that its user reads.
+// Doctor runs checks over rows that the caller reads.
 type Doctor struct {
 	checks  []Check
 	lookers []Looker
-	rows    []Looker // those that want rows
+	rows    []Looker // those that read rows
 }
 
-// NewDoctor returns a doctor that makes these checks.
+// NewDoctor returns a doctor that runs these checks.
 func NewDoctor(checks []Check) *Doctor {
 	d := &Doctor{checks: checks}
 	for _, c := range checks {
@@ -58,8 +58,8 @@ func NewDoctor(checks []Check) *Doctor {
 	return d
 }
 
-// TakeGroups returns the checks that want groups' statistics and shows them
-// no more rows.
+// TakeGroups returns the checks that can read groups' statistics; from then on
+// they get no rows.
 func (d *Doctor) TakeGroups() []GroupLooker {
 	var out []GroupLooker
 	d.rows = slices.DeleteFunc(d.rows, func(l Looker) bool {
@@ -72,17 +72,17 @@ func (d *Doctor) TakeGroups() []GroupLooker {
 	return out
 }
 
-// WantsRows reports whether any check is left that wants rows.
+// WantsRows reports whether any remaining check reads rows.
 func (d *Doctor) WantsRows() bool { return len(d.rows) > 0 }
 
-// Row shows a row to every check that wants rows.
+// Row passes a row to every check that reads rows.
 func (d *Doctor) Row(r *Row) {
 	for _, l := range d.rows {
 		l.Row(r)
 	}
 }
 
-// Found returns the findings of every check, once, after the last row.
+// Found returns the findings of every check. Call it once, after the last row.
 func (d *Doctor) Found(uri string) []Finding {
 	var out []Finding
 	for i, c := range d.checks {
@@ -93,7 +93,7 @@ func (d *Doctor) Found(uri string) []Finding {
 	return out
 }
 
-// Sign says which check made a finding, and of what.
+// Sign sets the check and the dataset of a finding.
 func (c Check) Sign(f Finding, uri string) Finding {
 	f.Check, f.Severity, f.URI = c.Name, c.Severity, uri
 	if f.Basis == "" {
@@ -102,6 +102,6 @@ func (c Check) Sign(f Finding, uri string) Finding {
 	return f
 }
 
-// Refuses reports whether a finding makes a batch unfit for every trainer: an
-// error that the rows prove.
+// Refuses reports whether a finding makes a batch unusable for every trainer:
+// it is an error that the rows prove.
 func (f *Finding) Refuses() bool { return f.Basis == Proved && f.Severity.AtLeast(Error) }

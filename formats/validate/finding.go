@@ -6,21 +6,21 @@ import (
 	"strings"
 )
 
-// Severity says how bad a finding is.
+// Severity says how serious a finding is.
 type Severity string
 
 // From worst to least.
 const (
-	Damage  Severity = "damage"  // the dataset cannot be trusted at all
-	Error   Severity = "error"   // training on it would go wrong
-	Warning Severity = "warning" // it probably would be worse than it could be
+	Damage  Severity = "damage"  // the dataset cannot be trusted
+	Error   Severity = "error"   // training on it would be wrong
+	Warning Severity = "warning" // training on it would probably be worse than necessary
 	Note    Severity = "note"    // worth knowing
 )
 
-// Severities lists them, the worst first.
+// Severities lists them, the most serious first.
 var Severities = []Severity{Damage, Error, Warning, Note}
 
-// AtLeast reports whether s is as bad as o, or worse.
+// AtLeast reports whether s is as serious as o, or more.
 func (s Severity) AtLeast(o Severity) bool {
 	return slices.Index(Severities, s) <= slices.Index(Severities, o)
 }
@@ -40,7 +40,7 @@ type Finding struct {
 // Place is a row that has a fault.
 type Place struct {
 	Row          int64  `json:"row"`
-	TrajectoryID string `json:"trajectory_id,omitempty"` // "" for a group whose rows may lie anywhere
+	TrajectoryID string `json:"trajectory_id,omitempty"` // "" for a group whose rows may be anywhere
 	Detail       string `json:"detail,omitempty"`
 }
 

@@ -21,20 +21,20 @@ func (c *logprobFloors) Row(r *Row) {
 }
 
 func (c *logprobFloors) Found() []Finding {
-	return c.Over(0, "answers have logprobs that stand for missing ones")
+	return c.Over(0, "answers have placeholders for missing logprobs")
 }
 
-// repeatedLow counts low logprobs that are equal to the last bit: a clamp, not
-// a measurement.
+// repeatedLow counts low logprobs that are exactly equal: they were clamped,
+// not measured.
 type repeatedLow struct {
 	Count
 	seen map[float32]int64
 }
 
 const (
-	lowLogprob = -10   // from here down logprobs are rare
+	lowLogprob = -10   // lower logprobs are rare
 	maxSeen    = 10000 // different low values that are remembered
-	clamped    = 5     // times one value comes
+	clamped    = 5     // occurrences of one value
 )
 
 func newRepeatedLow() Looker { return &repeatedLow{seen: map[float32]int64{}} }
@@ -58,5 +58,5 @@ func (c *repeatedLow) Row(r *Row) {
 }
 
 func (c *repeatedLow) Found() []Finding {
-	return c.Over(0, "low logprobs come again and again, to the last bit: they were clamped")
+	return c.Over(0, "low logprobs repeat to the last bit: they were clamped")
 }

@@ -14,7 +14,7 @@ const (
 	manySame = 0.2
 )
 
-// member is what the checks of groups gather of a row.
+// member is the data of a row that the group checks keep.
 type member struct {
 	Row
 	reward  float64
@@ -34,8 +34,8 @@ func copied(r *Row) member {
 
 func everyone(r *Row) (member, bool) { return copied(r), true }
 
-// grouped is a check of groups: judge is told the members of each that one
-// wants to know of.
+// grouped is a check of groups: judge is called with the members of each group
+// for which wants returns true.
 type grouped struct {
 	Count
 	next  neighbours[member]
@@ -67,8 +67,8 @@ func rewarded(r *Row) (member, bool) {
 	return copied(r), true
 }
 
-// ofGroups is a check of groups that the statistics of a group dataset
-// answer, too.
+// ofGroups is a check of groups that can also use the statistics of a group
+// dataset.
 type ofGroups struct {
 	*grouped
 	judge func(*Count, *formats.GroupStats)
@@ -93,7 +93,7 @@ func newFlat() Looker {
 		}
 		flat(c, &members[0].Row, members[0].Group, lo, hi)
 	}, func(c *Count) []Finding {
-		return c.Over(manyFlat, "groups teach nothing: all their rewards are the same")
+		return c.Over(manyFlat, "groups give no training signal: all their rewards are equal")
 	}), func(c *Count, s *formats.GroupStats) {
 		if s.Valid >= 2 && s.Min != nil && s.Max != nil {
 			flat(c, &Row{Number: s.FirstRow}, s.GroupID, *s.Min, *s.Max)
@@ -103,7 +103,7 @@ func newFlat() Looker {
 
 func newSingleton() Looker {
 	single := func(c *Count, r *Row, group string, members, valid int) {
-		if members == 1 { // nobody asked for more
+		if members == 1 { // one member was intended
 			return
 		}
 		if c.Of++; valid == 1 {
@@ -145,7 +145,7 @@ func newSameAnswers() Looker {
 	}, func(c *Count) []Finding { return c.Over(manySame, "groups whose members all answered the same") })
 }
 
-// models wants one model in a dataset, and one policy version in a group.
+// models requires one model in a dataset, and one policy version in a group.
 type models struct {
 	answered Count
 	versions *grouped

@@ -3,12 +3,13 @@ package validate
 import "math"
 
 // LogprobFloor is what vLLM writes for a log probability of minus infinity,
-// which JSON cannot carry.
+// which JSON cannot represent.
 const LogprobFloor = -9999
 
-// Floored returns the first place of a log probability that is at or under the
-// floor, or no number; -1 when all are sound. Such a value says that the engine
-// does not know: the ratio that a trainer would compute with it means nothing.
+// Floored returns the index of the first log probability that is NaN or at or
+// below the floor; -1 when all are valid. The engine writes such a value when
+// it does not know the log probability, so a ratio that a trainer computes from
+// it is meaningless.
 func Floored(logprobs []float32) int {
 	for i, p := range logprobs {
 		if !(p > LogprobFloor) || math.IsInf(float64(p), 0) {

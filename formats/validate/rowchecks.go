@@ -2,7 +2,7 @@ package validate
 
 import "fmt"
 
-// invariants holds each row against package validate.
+// invariants checks each row with package validate.
 type invariants struct{ Count }
 
 func newRows() Looker { return &invariants{} }
@@ -43,7 +43,7 @@ func (c *empty) Found() []Finding {
 	return []Finding{{What: "there are no rows"}}
 }
 
-// logprobs wants token ids and log probabilities of every trained message.
+// logprobs requires token ids and log probabilities of every trained message.
 type logprobs struct{ Count }
 
 func newLogprobs() Looker { return &logprobs{} }
@@ -93,8 +93,8 @@ func (c *untrained) Found() []Finding {
 	return c.Over(0, "finished trajectories hold nothing sampled from the target model")
 }
 
-// prefixBreaks counts messages whose prompt did not go on from the tokens
-// before it.
+// prefixBreaks counts messages whose prompt did not continue the tokens before
+// it.
 type prefixBreaks struct{ Count }
 
 func newPrefixBreaks() Looker { return &prefixBreaks{} }

@@ -7,17 +7,17 @@ import (
 	"github.com/rollmill/rollmill/formats"
 )
 
-// settings is a check of how target calls were sampled.
+// settings is a check of the sampling settings of target calls.
 type settings struct {
 	Count
-	judge   func(*formats.Call, *formats.Sampling) string // the sort of what is wrong, or ""
+	judge   func(*formats.Call, *formats.Sampling) string // the sort of the problem, or ""
 	what    string
-	byMode  bool // it depends on calls.logprobs_mode
-	unknown bool // which is null in some call that was judged
+	byMode  bool // the check depends on calls.logprobs_mode
+	unknown bool // calls.logprobs_mode is null in a call that was checked
 	known   map[string]formats.Sampling
 }
 
-// maxKnown is how many different settings are kept parsed.
+// maxKnown is how many different settings are cached.
 const maxKnown = 256
 
 func newSettings(what string, byMode bool, judge func(*formats.Call, *formats.Sampling) string) func() Looker {
@@ -56,7 +56,7 @@ func (c *settings) parsed(call *formats.Call) formats.Sampling {
 	return s
 }
 
-// Found says that only the engine can tell where it was not asked whether its
+// Found sets the basis to engine where no one asked the engine whether its
 // logprobs are raw.
 func (c *settings) Found() []Finding {
 	found := c.Over(0, "%s", c.what)
@@ -83,8 +83,8 @@ var newReshaped = newSettings("trajectories were sampled with settings that raw 
 	return strings.Join(s.Reshaped(), " and ")
 })
 
-// Processed logprobs of a truncated distribution are of what was sampled, but
-// the trainer computes its own over all tokens.
+// Processed logprobs of a truncated distribution are those of the sampled
+// distribution, but the trainer computes its own over all tokens.
 var newTruncatedSupport = newSettings("trajectories were sampled from some of the tokens alone: a trainer's probabilities are over all of them", false, func(_ *formats.Call, s *formats.Sampling) string {
 	return strings.Join(s.Truncated(), " and ")
 })

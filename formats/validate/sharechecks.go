@@ -7,7 +7,7 @@ import (
 	"github.com/rollmill/rollmill/formats"
 )
 
-// The shares from which a trouble that is normal in small numbers is one.
+// The shares from which something that is normal in small numbers is a problem.
 const (
 	manyFailures  = 0.1
 	manyUnscored  = 0.1
@@ -32,8 +32,8 @@ func (c *failures) Row(r *Row) {
 
 func (c *failures) Found() []Finding { return c.Over(manyFailures, "trajectories failed") }
 
-// unscored looks at what finished and has no reward: a judge that fails looks
-// like a low score to who fills the gap with 0.
+// unscored looks for finished trajectories without reward: if a reader replaces
+// null by 0, a failed judge looks like a low score.
 type unscored struct{ Count }
 
 func newUnscored() Looker { return &unscored{} }
@@ -68,14 +68,15 @@ func (c *truncated) Row(r *Row) {
 
 func (c *truncated) Found() []Finding { return c.Over(manyTruncated, "trajectories were cut off") }
 
-// truncatedScored looks at attempts that were cut off and vote in their group
-// all the same: right for a task that wants short answers, noise for others.
+// truncatedScored looks for attempts that were cut off and still have a reward
+// that counts in their group: right for a task that wants short answers, noise
+// for others.
 type truncatedScored struct{ Count }
 
 func newTruncatedScored() Looker { return &truncatedScored{} }
 
 func (c *truncatedScored) Row(r *Row) {
-	if r.Reward == nil || r.Member != nil { // its scores tell of it
+	if r.Reward == nil || r.Member != nil { // the check of its scores reports it
 		return
 	}
 	c.Of++
@@ -88,8 +89,9 @@ func (c *truncatedScored) Found() []Finding {
 	return c.Over(0, "rewards are of attempts that were cut off")
 }
 
-// length is Pearson's correlation of reward and sampled tokens, in one pass
-// (Welford's updates). A reward that mostly pays for length is learned as such.
+// length computes Pearson's correlation of reward and sampled tokens in one
+// pass (Welford's updates). A reward that mostly depends on length teaches
+// length.
 type length struct {
 	n                    float64
 	mr, mt, rr, tt, both float64

@@ -7,36 +7,36 @@ import (
 	"github.com/rollmill/rollmill/formats"
 )
 
-// shifted looks at the ids that end answers. A model ends a turn with one of a
-// few ids, which its prompts hold too, where earlier turns end. An answer that
-// begins with such an id, or has it before its last, is off by one. So are
-// answers that nearly all begin with the id that ends their prompt, or end
-// with the id that begins what follows them.
+// shifted looks at the ids at the ends of answers. A model ends a turn with one
+// of a few ids, which its prompts also contain where earlier turns end. An
+// answer that begins with such an id, or has it before its last id, is shifted
+// by one. So are answers that nearly all begin with the id that ends their
+// prompt, or end with the id that begins what follows them.
 type shifted struct {
 	Count
 	last, first, prior edges
 	before, after      seam
 }
 
-// seam counts where an answer meets its prompt, or what follows it.
+// seam counts the ids where an answer meets its prompt, or what follows it.
 type seam struct {
-	same Count // the ids of both sides are one
+	same Count // the ids of both sides are equal
 	of   int64
 }
 
-// edges are the ids met at one place of answers.
+// edges are the ids found at one position of answers.
 type edges map[int32]*edge
 
 type edge struct {
 	n  int64
-	at Place // of the first
+	at Place // of the first occurrence
 }
 
 const (
-	minEnded  = 20   // answers from which shares mean something
-	endShare  = 0.2  // of the answers that an id must end to be an end of turn
-	mostOf    = 0.8  // of the answers that begin, or nearly end, with one id when none ends them
-	maxIDs    = 4096 // different ids that are told apart at each place
+	minEnded  = 20   // the smallest number of answers for which shares are meaningful
+	endShare  = 0.2  // the share of answers that an id must end to be an end of turn
+	mostOf    = 0.8  // the share of answers that begin, or nearly end, with one id when no id ends them
+	maxIDs    = 4096 // different ids that are counted for each position
 	beginning = "begins with"
 	beforeEnd = "has before its last id"
 )
@@ -113,7 +113,7 @@ func (c *shifted) Found() []Finding {
 		}
 	}
 	slices.SortFunc(c.Count.First, func(a, b Place) int { return int(a.Row - b.Row) })
-	return c.Over(0, "answers have ids of turns' ends in the wrong place: the ids look shifted by one")
+	return c.Over(0, "answers have end-of-turn ids in the wrong place: the ids look shifted by one")
 }
 
 func (c *shifted) odd(e *edge) {

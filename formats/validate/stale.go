@@ -6,16 +6,16 @@ import (
 	"slices"
 )
 
-// oldVersions is how far behind the newest policy a trajectory may be: what
-// ART drops by default.
+// oldVersions is how many versions a trajectory may be behind the newest
+// policy: the default of ART.
 const oldVersions = 4
 
-// maxVersions is how many policy versions are told apart. The oldest of more
-// are behind enough.
+// maxVersions is how many policy versions are counted separately. When there
+// are more, the oldest are certainly too old.
 const maxVersions = 1000
 
-// stale counts trajectories by the policy that sampled them, since the newest
-// may come last.
+// stale counts trajectories by the policy that sampled them; it decides at the
+// end, because the newest policy may come last.
 type stale struct {
 	of       int64
 	versions map[int64]*Count
@@ -39,7 +39,7 @@ func (c *stale) Row(r *Row) {
 	}
 }
 
-// retire counts a version among those that are behind.
+// retire adds a version to those that are too old.
 func (c *stale) retire(version int64) {
 	old := c.versions[version]
 	delete(c.versions, version)

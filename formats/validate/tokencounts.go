@@ -6,10 +6,10 @@ import (
 	"github.com/rollmill/rollmill/formats"
 )
 
-// promptTokens holds the prompt's ids of each sampled message, which its
-// ancestors' ids and prompt_delta_ids make, against the number of prompt
-// tokens that the engine counted. Ids of a history that was tokenised again
-// are other ids, and nearly always more or fewer.
+// promptTokens compares the prompt ids of each sampled message, which are its
+// ancestors' ids and prompt_delta_ids, with the number of prompt tokens that
+// the engine counted. A history that was tokenized again has other ids, and
+// nearly always another number of them.
 type promptTokens struct{ Count }
 
 func newPromptTokens() Looker { return &promptTokens{} }
@@ -40,8 +40,8 @@ func (c *promptTokens) Row(r *Row) {
 	}
 }
 
-// promptLength is how many ids the prompt of a sampled message has; -1 when
-// they are not all there.
+// promptLength returns the number of ids in the prompt of a sampled message; -1
+// when some are missing.
 func promptLength(t *formats.Trajectory, lengths []int, i int) int {
 	m := &t.Messages[i]
 	if m.PromptDeltaIDs == nil {
@@ -62,7 +62,7 @@ func (c *promptTokens) Found() []Finding {
 	return c.Over(0, "prompts have another number of ids than the engine counted: the history was tokenised again, or ids are missing")
 }
 
-// answerTokens holds the sampled ids and logprobs of each call against the
+// answerTokens compares the sampled ids and logprobs of each call with the
 // number of completion tokens that the engine counted.
 type answerTokens struct{ Count }
 

@@ -37,7 +37,8 @@ func (c *toolsLost) Row(r *Row) {
 	}
 }
 
-// followers is the first message that continues each, or -1.
+// followers returns, for each message, the first message that continues it, or
+// -1.
 func followers(t *formats.Trajectory) []int {
 	next := make([]int, len(t.Messages))
 	for i := range next {
@@ -51,8 +52,8 @@ func followers(t *formats.Trajectory) []int {
 	return next
 }
 
-// answered counts the tools' messages after message i, and returns the message
-// that goes on from them, or -1 when the conversation ends there.
+// answered counts the tool messages after message i, and returns the message
+// that continues them, or -1 when the conversation ends there.
 func answered(t *formats.Trajectory, next []int, i int) (answers, on int) {
 	for on = next[i]; on >= 0; on = next[on] {
 		if role := t.Messages[on].Role; role != "tool" && role != "function" {
@@ -65,8 +66,8 @@ func answered(t *formats.Trajectory, next []int, i int) (answers, on int) {
 
 func (c *toolsLost) Found() []Finding { return c.Over(0, "trajectories have lost their tools") }
 
-// toolCallsMissing looks for tools' answers to calls that nobody made: the
-// calls were lost, and a trainer would teach the model to go on without them.
+// toolCallsMissing looks for tool messages that answer no call: the calls were
+// lost, and a trainer would teach the model to continue without them.
 type toolCallsMissing struct{ Count }
 
 func newToolCallsMissing() Looker { return &toolCallsMissing{} }
@@ -85,8 +86,8 @@ func (c *toolCallsMissing) Row(r *Row) {
 	}
 }
 
-// called reports whether a message before a tool's message makes the call that
-// it answers; any call, when it does not say which.
+// called reports whether a message before a tool message makes the call that it
+// answers; any call, when it does not name one.
 func called(t *formats.Trajectory, i int) bool {
 	id := t.Messages[i].ToolCallID
 	for p := t.Messages[i].Parent; p >= 0 && int(p) < i; p = t.Messages[p].Parent {
@@ -101,11 +102,11 @@ func called(t *formats.Trajectory, i int) bool {
 }
 
 func (c *toolCallsMissing) Found() []Finding {
-	return c.Over(0, "trajectories have tools' answers without the calls: sampled tool calls were lost")
+	return c.Over(0, "trajectories have tool messages without the calls: sampled tool calls were lost")
 }
 
-// toolMarks begin a tool call in the text of models whose engine did not
-// parse it.
+// toolMarks begin a tool call in the text of a model whose engine did not parse
+// it.
 var toolMarks = []string{"<tool_call>", "[TOOL_CALLS]", "<|python_tag|>", "<function=", "<|tool_call_begin|>", "<|tool▁call▁begin|>"}
 
 type unparsedTools struct{ Count }

@@ -10,7 +10,7 @@ import (
 	"github.com/rollmill/rollmill/formats"
 )
 
-// maxLogprob is above 0 by what rounding of an engine's sums leaves.
+// maxLogprob is the largest rounding error above 0 in an engine's sums.
 const maxLogprob = 1e-4
 
 func (c *checks) messages(t *formats.Trajectory) {
@@ -22,7 +22,7 @@ func (c *checks) messages(t *formats.Trajectory) {
 		c.unless(m.Role == "", "role", "is empty")
 		c.text("content", m.Content)
 		c.text("reasoning", m.Reasoning)
-		c.unless(m.ContentParts != "" && m.Content != "", "content_parts", "is set beside content")
+		c.unless(m.ContentParts != "" && m.Content != "", "content_parts", "is set although content is set")
 		c.unless(m.ContentParts != "" && !isJSON(m.ContentParts, '['), "content_parts", "is not a JSON array")
 		if k := slices.IndexFunc(m.ToolCalls, func(call formats.ToolCall) bool { return call.Name == "" }); k >= 0 {
 			c.unless(true, fmt.Sprintf("tool_calls[%d].name", k), "is empty")
@@ -82,7 +82,7 @@ func (c *checks) candidates(t *formats.Trajectory) {
 	}
 }
 
-// state holds status, stop_reason and failure_class against one another and
+// state checks status, stop_reason and failure_class against each other and
 // against what was recorded.
 func (c *checks) state(t *formats.Trajectory) {
 	c.listed("status", t.Status, formats.Statuses)
@@ -107,7 +107,7 @@ func (c *checks) state(t *formats.Trajectory) {
 	c.unless(t.Status == formats.StatusSkipped && sampled, "messages", "hold sampled ones, but the trajectory was skipped")
 }
 
-// tokens holds the counts against the messages.
+// tokens compares the counts with the messages.
 func (c *checks) tokens(t *formats.Trajectory) {
 	var ids, logprobs, completion int
 	for i := range t.Messages {

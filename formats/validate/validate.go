@@ -1,12 +1,12 @@
-// Package validate holds rows against what package formats promises of them:
-// the tree's order, one log probability a token, closed lists, finite rewards.
-// It says everything that is wrong with a row, and changes nothing.
+// Package validate checks rows against the guarantees of package formats: the
+// order of the tree, one log probability for each token, closed lists, finite
+// rewards. It reports everything that is wrong with a row, and changes nothing.
 //
-// It judges rows one by one; that a dataset is whole and unchanged is
-// formats/dataset's matter, that a trainer can take it the exporters'.
+// It checks rows one by one. formats/dataset checks that a dataset is complete
+// and unchanged, and the exporters check that a trainer can load it.
 //
-// To add an invariant: add a line to the function of its part of the row, and
-// a change that breaks it to TestEveryInvariantIsFelt.
+// To add an invariant: add a line to the function for its part of the row, and
+// a change that breaks it to TestEveryInvariantIsChecked.
 package validate
 
 import (
@@ -26,7 +26,7 @@ type Problem struct {
 
 func (p Problem) String() string { return p.Column + ": " + p.What }
 
-// Trajectory returns the broken invariants of a wide row, in column order.
+// Trajectory returns the violated invariants of a wide row, in column order.
 func Trajectory(t *formats.Trajectory) []Problem {
 	var c checks
 	c.ids(t.TrajectoryID, t.ExampleID, t.Epoch, t.Generation)
@@ -48,7 +48,7 @@ func Trajectory(t *formats.Trajectory) []Problem {
 	return c.problems
 }
 
-// Score returns the broken invariants of a thin row of scores.
+// Score returns the violated invariants of a thin row of scores.
 func Score(s *formats.Score) []Problem {
 	var c checks
 	c.ids(s.TrajectoryID, s.ExampleID, s.Epoch, s.Generation)
@@ -61,12 +61,12 @@ func Score(s *formats.Score) []Problem {
 	return c.problems
 }
 
-// Member returns the broken invariants of a thin row of groups.
+// Member returns the violated invariants of a thin row of groups.
 func Member(m *formats.Member) []Problem {
 	var c checks
 	c.ids(m.TrajectoryID, m.ExampleID, m.Epoch, m.Generation)
 	c.listed("status", m.Status, formats.Statuses)
-	of := formats.GroupID("", int(m.Epoch)) // a group may be of anything, in one epoch
+	of := formats.GroupID("", int(m.Epoch)) // a group may have any name that ends in the epoch
 	c.unless(!strings.HasSuffix(m.GroupID, of), "group_id", "is %q, want something that ends in %q", m.GroupID, of)
 	c.reward(m.Reward, m.Rewards, m.ShapedRewards, m.Status == formats.StatusOK || m.Status == formats.StatusTruncated)
 	c.number("advantage", m.Advantage)
@@ -78,8 +78,8 @@ func Member(m *formats.Member) []Problem {
 	return c.problems
 }
 
-// shown is a number as a problem says it. Most rows have none, so nothing is
-// spelled out before one is found.
+// shown formats a number for a problem. Most rows have no problems, so nothing
+// is formatted before one is found.
 type shown struct{ v *float64 }
 
 func (s shown) String() string {
@@ -92,16 +92,16 @@ func (s shown) String() string {
 // checks collects problems.
 type checks struct {
 	problems []Problem
-	list     string // whose element is looked at; "" for the row itself
+	list     string // of which an element is checked; "" for the row itself
 	element  int
 }
 
-// in makes columns those of an element of a list, until out.
+// in prefixes columns with those of an element of a list, until out.
 func (c *checks) in(list string, element int) { c.list, c.element = list, element }
 
 func (c *checks) out() { c.list = "" }
 
-// unless notes a problem when wrong.
+// unless records a problem when wrong is true.
 func (c *checks) unless(wrong bool, column, format string, args ...any) {
 	if !wrong {
 		return
@@ -129,8 +129,8 @@ func (c *checks) number(column string, v *float64) {
 
 func finite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }
 
-// reward holds a total and its components against each other. Failed
-// trajectories have no total: a failure never votes.
+// reward compares a total with its components. Failed trajectories have no
+// total: they are excluded and never scored as 0.
 func (c *checks) reward(total *float64, rewards []formats.NamedReward, shaped []float64, valid bool) {
 	c.number("reward", total)
 	c.unless(total != nil && !valid, "reward", "is %s, but the trajectory is not valid", shown{total})

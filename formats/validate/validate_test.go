@@ -43,7 +43,7 @@ func TestRandomRowsAreValid(t *testing.T) {
 	}
 }
 
-// row returns a complete row: messages 0 and 1 are given, 2 is sampled with a
+// row returns a complete row: messages 0 and 1 are input, 2 is sampled with a
 // tool call, 3 is the tool's answer, the last is sampled.
 func row() *formats.Trajectory {
 	for group := range random.Trajectories(3, random.Options{Groups: 20, Messages: 9, SampledTokens: 40, PromptTokens: 20, Scored: true}) {
@@ -55,7 +55,7 @@ func row() *formats.Trajectory {
 	panic("no row is long enough")
 }
 
-func TestEveryInvariantIsFelt(t *testing.T) {
+func TestEveryInvariantIsChecked(t *testing.T) {
 	nan, inf := math.NaN(), math.Inf(1)
 	cases := []struct {
 		column string
@@ -148,7 +148,7 @@ func TestEveryInvariantIsFelt(t *testing.T) {
 	}
 }
 
-func TestThinRowsAreHeldToTheirReasons(t *testing.T) {
+func TestReasonsInThinRows(t *testing.T) {
 	one := 1.0
 	scores := map[string]formats.Score{
 		"failure": {TrajectoryID: "t", ExampleID: "e", Status: formats.StatusOK},

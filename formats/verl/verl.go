@@ -1,7 +1,8 @@
 // Package verl writes the Parquet rows that verl's RLHFDataset loads: a prompt
-// to sample from, and what its reward function compares the answer with.
+// to sample from, and the data with which its reward function compares the
+// answer.
 //
-// It is not verl's rollout dump, which nothing can be trained from.
+// It does not write verl's rollout dump, on which no trainer can train.
 package verl
 
 import (
@@ -30,7 +31,7 @@ type Reward struct {
 	GroundTruth string `parquet:"ground_truth"`
 }
 
-// Extra goes through verl untouched.
+// Extra is data that verl passes on unchanged.
 type Extra struct {
 	Split     string `parquet:"split,dict"`
 	Index     int64  `parquet:"index"`
@@ -38,11 +39,11 @@ type Extra struct {
 	Example   string `parquet:"example"` // JSON object
 }
 
-// Tools is the reason of a prompt with tool calls or tool messages in it.
+// Tools is the reason for a prompt with tool calls or tool messages.
 const Tools = "tools"
 
-// RowOf makes the row of a group. index counts rows from 0. The data source is
-// "rollmill": name a reward function for it with custom_reward_function.
+// RowOf returns the row of a group. index counts rows from 0. The data source
+// is "rollmill": set a reward function for it with custom_reward_function.
 func RowOf(rows []formats.Trajectory, index int64) (r Row, reason string) {
 	prompt, reason := trl.PromptOf(rows)
 	if reason != "" {

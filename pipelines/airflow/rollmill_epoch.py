@@ -3,12 +3,12 @@
     export CONFIG=rollmill.yaml ROOT=s3://bucket/run SHARDS=4 VALIDATE_EVERY=5
     airflow dags trigger rollmill_epoch --conf '{"epoch": 0, "epochs": 15}'
 
-Each stage is mapped over SHARDS tasks, and a sensor on the dataset's manifest
-stands before the stage that reads it. A task that is retried, or that runs
-twice because its worker was lost, is no harm: the first to finish counts.
+Each stage is mapped over SHARDS tasks, and a sensor waits for the dataset's
+manifest before the next stage. A task may be retried, or run twice because its
+worker was lost: the first to finish counts.
 
-Airflow does not tell programs which of the mapped tasks they are; this file
-does, by AIRFLOW_CTX_MAP_INDEX, from which `--shard auto/n` takes it.
+Airflow does not pass the index of a mapped task to programs. This file sets it in
+AIRFLOW_CTX_MAP_INDEX, from which `--shard auto/n` takes it.
 """
 
 import os
@@ -22,7 +22,7 @@ from airflow.sdk.exceptions import AirflowException, AirflowFailException, Airfl
 
 STAGE = os.environ.get("STAGE", str(Path(__file__).resolve().parents[1] / "stage.sh"))
 SHARDS = int(os.environ.get("SHARDS", "4"))
-VALIDATE_EVERY = int(os.environ.get("VALIDATE_EVERY", "0"))  # epochs; 0 plays no held-out examples
+VALIDATE_EVERY = int(os.environ.get("VALIDATE_EVERY", "0"))  # epochs; 0 for no held-out examples
 
 
 def epoch() -> int:
@@ -30,18 +30,18 @@ def epoch() -> int:
 
 
 def run(*words: str, index: int = -1) -> None:
-    """Runs one task of a stage. Its code says what Airflow is to do."""
+    """Run one task of a stage, and raise the exception for its exit code."""
     process = subprocess.Popen([STAGE, *words], env={**os.environ, "AIRFLOW_CTX_MAP_INDEX": str(index), "SHARDS": str(SHARDS)})
     try:
         code = process.wait()
-    except BaseException:  # the task is told to end: so is the stage, which keeps its work
+    except BaseException:  # the task is cancelled: end the stage, which keeps its work
         process.terminate()
         process.wait()
         raise
-    if code == 99:  # what --empty-exit-code 99 asks for: nothing to train on
+    if code == 99:  # from --empty-exit-code 99: nothing to train on
         raise AirflowSkipException(f"{words}: nothing is left")
-    if code in (75, 143, -15):  # temporary, or ended from outside
-        raise AirflowException(f"{words}: code {code}, to be tried again")
+    if code in (75, 143, -15):  # temporary, or ended by a signal
+        raise AirflowException(f"{words}: exit code {code}, will be retried")
     if code:
         raise AirflowFailException(f"{words}: code {code}")
 
@@ -58,7 +58,7 @@ def shard(stage: str, index: int) -> None:
 
 @task.sensor(poke_interval=5, timeout=3600, mode="reschedule", retries=0)
 def sealed(stage: str) -> bool:
-    """Waits until every shard of the stage's dataset is there."""
+    """Wait until every shard of the stage's dataset is complete."""
     root, mark, query = os.environ["ROOT"].partition("?")
     uri = f"{root}/epoch-{epoch()}/{stage}{mark}{query}"
     code = subprocess.run([os.environ.get("ROLLMILL", "rollmill"), "seal", "--in", uri]).returncode

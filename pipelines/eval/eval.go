@@ -1,18 +1,19 @@
-// Package eval measures a policy on held-out examples: rollout and score, and
-// then the figures. It groups, curates and trains nothing; what it plays lies
-// in two datasets of its own, rollout and score, that the other commands read
-// like any.
+// Package eval measures a policy on held-out examples: it runs rollout and score
+// and computes figures. It does not group, curate or train. The trajectories and
+// scores are in two ordinary datasets, rollout and score, which the other commands
+// can read.
 //
 // Trajectories of one example are not independent, so every interval is over
 // the examples: the mean of the examples' means, with Student's t over their
 // spread. pass@k is the mean over the examples of 1 - C(n-c,k)/C(n,k), where n
 // of an example's trajectories have a reward and c of these reach the
-// threshold; an example with fewer than k is left out and counted.
+// threshold; an example with fewer than k is excluded and counted.
 //
-// A trajectory that failed, or has no reward, is no zero: it is left out and
-// counted, unless Options.FailuresCount makes it an unsolved one.
+// A trajectory that failed or has no reward is not counted as 0: it is excluded,
+// and the number of such trajectories is reported. With
+// MeasureOptions.FailuresCount it counts as an unsolved attempt.
 //
-// To add a figure: a field of Figures, and its line in figures and WriteText.
+// To add a figure, add a field to Figures, and a line in figures and WriteText.
 package eval
 
 import (
@@ -26,18 +27,18 @@ import (
 	"github.com/rollmill/rollmill/storage"
 )
 
-// Options say what to play and what to make of it.
+// Options select the examples and the measures.
 type Options struct {
 	stages.Env
-	Root    string // URI of the folder for datasets rollout and score
+	Root    string // URI of the folder for the datasets rollout and score
 	Rollout rollout.Options
 	Score   score.Options
 	Measure MeasureOptions
 }
 
-// MeasureOptions say what to make of scores.
+// MeasureOptions configure the measures of scores.
 type MeasureOptions struct {
-	K             []int    // of pass@k; nil: 1, 2, 4, ... up to the most trajectories of an example
+	K             []int    // values for pass@k; nil for 1, 2, 4, ... up to the largest number of trajectories of an example
 	Solved        float64  // a reward at or above it counts as solved
 	Slices        []string // fields of the example, dots between the names of nested objects: a table for each
 	Confidence    float64  // of the intervals; 0: 0.95
@@ -45,11 +46,11 @@ type MeasureOptions struct {
 	AcceptGates   []string
 }
 
-// Validate checks what can be checked before anything is paid for.
+// Validate checks the options before any model call.
 func (o MeasureOptions) Validate() error {
 	for _, k := range o.K {
 		if k < 1 {
-			return usage("pass@1 is the least", "pass@%d", k)
+			return usage("the minimum is pass@1", "pass@%d", k)
 		}
 	}
 	if o.Confidence < 0 || o.Confidence >= 1 || math.IsNaN(o.Confidence) {
@@ -65,8 +66,8 @@ func usage(hint, format string, args ...any) error {
 	return stages.Errorf(stages.KindUsage, hint, "eval: %w", fmt.Errorf(format, args...))
 }
 
-// Run plays the examples, scores what was played, and measures. Run again it
-// goes on where it stopped, and plays nothing twice.
+// Run runs the agent on the examples, scores the trajectories and measures. If it
+// is run again, it continues where it stopped and repeats no trajectory.
 func Run(ctx context.Context, o Options) (*Result, error) {
 	if err := o.Measure.Validate(); err != nil {
 		return nil, err

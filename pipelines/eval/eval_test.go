@@ -29,7 +29,7 @@ func some(values ...float64) *example {
 
 var null = math.NaN()
 
-// TestFigures against figures worked out by hand: the examples' means are 0.5,
+// TestFigures compares with figures computed by hand: the examples' means are 0.5,
 // 1 and 0, so the mean is 0.5, their standard deviation 0.5, and Student's
 // t(0.975, 2) = 4.302653.
 func TestFigures(t *testing.T) {
@@ -70,9 +70,9 @@ func near(t *testing.T, what string, got, want float64) {
 	}
 }
 
-// TestPassAtKCountsDraws: it is the share of the draws of k of n attempts that
-// hold a solved one, all of them counted.
-func TestPassAtKCountsDraws(t *testing.T) {
+// TestPassAtKMatchesEnumeration checks that pass@k is the share of all draws of k
+// of n attempts that contain a solved one.
+func TestPassAtKMatchesEnumeration(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(1, 9).Draw(t, "n")
 		k := rapid.IntRange(1, n).Draw(t, "k")

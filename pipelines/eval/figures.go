@@ -9,24 +9,24 @@ import (
 	"github.com/rollmill/rollmill/formats"
 )
 
-// Figures are those of some examples.
+// Figures are the results on a set of examples.
 type Figures struct {
 	Examples     int `json:"examples"`
 	Trajectories int `json:"trajectories"`
-	Failed       int `json:"failed"`   // of these
-	Unscored     int `json:"unscored"` // they did not fail, and have no reward
+	Failed       int `json:"failed"`   // trajectories that failed
+	Unscored     int `json:"unscored"` // trajectories that did not fail but have no reward
 
-	Mean    *Estimate `json:"mean"`   // of the examples' mean rewards
-	Solved  *Estimate `json:"solved"` // of the examples' shares of solved trajectories
-	Std     *float64  `json:"std"`    // of all rewards, divisor n-1
+	Mean    *Estimate `json:"mean"`   // mean of the examples' mean rewards
+	Solved  *Estimate `json:"solved"` // mean of the examples' shares of solved trajectories
+	Std     *float64  `json:"std"`    // standard deviation of all rewards, divisor n-1
 	Min     *float64  `json:"min"`
 	Max     *float64  `json:"max"`
 	Within  *float64  `json:"std_within"` // the mean of the examples' own standard deviations, where these have two or more rewards
 	PassAtK []PassAtK `json:"pass_at_k,omitempty"`
 }
 
-// Estimate is a mean over examples with its confidence interval, which is
-// null for fewer than two.
+// Estimate is a mean over examples with its confidence interval, which is null for
+// fewer than two examples.
 type Estimate struct {
 	Value    float64  `json:"value"`
 	Low      *float64 `json:"low"`
@@ -34,7 +34,7 @@ type Estimate struct {
 	Examples int      `json:"examples"`
 }
 
-// PassAtK is the chance that one or more of k attempts is solved.
+// PassAtK is the probability that at least one of k attempts is solved.
 type PassAtK struct {
 	K int `json:"k"`
 	Estimate
@@ -87,7 +87,8 @@ func figures(examples []*example, o MeasureOptions, passes bool) Figures {
 	return f
 }
 
-// attempts counts an example's trajectories for pass@k, and the solved ones.
+// attempts returns the number of an example's trajectories for pass@k, and of the
+// solved ones.
 func (e *example) attempts(o MeasureOptions) (n, solved int) {
 	for _, r := range e.rewards {
 		if r != nil || o.FailuresCount {
@@ -123,8 +124,8 @@ func passAtK(examples []*example, o MeasureOptions, most int) []PassAtK {
 	return out
 }
 
-// estimate is the mean of values, with Student's interval cut to a range; nil
-// without any.
+// estimate returns the mean of values and its Student interval, cut to a range. It
+// returns nil if there are no values.
 func estimate(values []float64, confidence, least, most float64) *Estimate {
 	if len(values) == 0 {
 		return nil
@@ -147,7 +148,7 @@ func mean(values []float64) float64 {
 	return sum / float64(len(values))
 }
 
-// std has the divisor n-1.
+// std returns the standard deviation, with divisor n-1.
 func std(values []float64) float64 {
 	m, sum := mean(values), 0.0
 	for _, v := range values {

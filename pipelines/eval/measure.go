@@ -15,27 +15,27 @@ import (
 	"github.com/rollmill/rollmill/stages"
 )
 
-// Result is what a policy is worth on some examples.
+// Result is the measured quality of a policy on a set of examples.
 type Result struct {
 	Scores     string  `json:"scores"`
-	Model      string  `json:"model,omitempty"` // that answered; several are joined by commas
+	Model      string  `json:"model,omitempty"` // the models that answered, joined by commas
 	Solved     float64 `json:"solved_threshold"`
 	Confidence float64 `json:"confidence"`
 	Figures
-	Rewards map[string]Figures `json:"rewards,omitempty"` // of each named reward, without pass@k
+	Rewards map[string]Figures `json:"rewards,omitempty"` // by named reward, without pass@k
 	Slices  []Slice            `json:"slices,omitempty"`
-	Stages  []stages.Report    `json:"stages,omitempty"` // rollout's and score's, when they were run
+	Stages  []stages.Report    `json:"stages,omitempty"` // of rollout and score, if they were run
 }
 
-// Slice is the figures of the examples that share a value of a field.
+// Slice holds the figures of the examples that have one value of a field.
 type Slice struct {
 	Field string `json:"field"`
 	Value string `json:"value"` // "" for examples without the field
 	Figures
 }
 
-// Measure makes the figures of a score dataset. It holds a few numbers for
-// each trajectory in memory.
+// Measure computes the figures of a score dataset. It keeps a few numbers for each
+// trajectory in memory.
 func Measure(ctx context.Context, uri string, o MeasureOptions) (*Result, error) {
 	if err := o.Validate(); err != nil {
 		return nil, err
@@ -67,12 +67,12 @@ func Measure(ctx context.Context, uri string, o MeasureOptions) (*Result, error)
 	return r, nil
 }
 
-// example is what became of one.
+// example holds the results on one example.
 type example struct {
-	rewards []*float64 // of its trajectories, in order; nil without
-	failed  int        // of these: the trajectory itself failed
+	rewards []*float64 // of its trajectories, in order; nil for no reward
+	failed  int        // number of trajectories that failed
 	named   map[string][]*float64
-	fields  map[string]any // when slices are asked for
+	fields  map[string]any // only if slices are requested
 }
 
 type light struct {
@@ -84,9 +84,10 @@ type bare struct {
 	Model string `parquet:"model,optional,dict"`
 }
 
-// read gathers trajectories by example and epoch, and the models that played.
+// read groups trajectories by example and epoch, and collects the models that
+// answered.
 func read(ctx context.Context, d, base *dataset.Dataset, o MeasureOptions) ([]*example, []string, error) {
-	beside, closing, err := lights(ctx, base, len(o.Slices) > 0)
+	nextLight, closing, err := lights(ctx, base, len(o.Slices) > 0)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -96,7 +97,7 @@ func read(ctx context.Context, d, base *dataset.Dataset, o MeasureOptions) ([]*e
 	err = dataset.Groups(ctx, d, "", d.All(), func(s *formats.Score) string { return formats.GroupID(s.ExampleID, int(s.Epoch)) }, func(first int64, rows []formats.Score) error {
 		e := &example{named: map[string][]*float64{}}
 		for i := range rows {
-			l, err := beside()
+			l, err := nextLight()
 			if err != nil {
 				return err
 			}
@@ -136,7 +137,8 @@ func clone(v *float64) *float64 {
 	return &n
 }
 
-// lights reads the base row by row: its model and, when wanted, the example.
+// lights returns a function that reads the base row by row: its model and, if
+// wanted, the example.
 func lights(ctx context.Context, base *dataset.Dataset, examples bool) (next func() (light, error), closing func() error, err error) {
 	if examples {
 		r, err := dataset.NewReader[light](ctx, base, "", base.All())
@@ -172,7 +174,8 @@ func one[T any](r *dataset.Reader[T]) func() (T, error) {
 	}
 }
 
-// named are the figures of each named reward; one alone is the total.
+// named returns the figures of each named reward. It returns nil for a single
+// reward, which is the total.
 func named(examples []*example, o MeasureOptions) map[string]Figures {
 	names := map[string]bool{}
 	for _, e := range examples {
@@ -194,7 +197,7 @@ func named(examples []*example, o MeasureOptions) map[string]Figures {
 	return out
 }
 
-// sliced makes a table of the examples by a field's values.
+// sliced returns the figures of the examples for each value of a field.
 func sliced(examples []*example, field string, o MeasureOptions) ([]Slice, error) {
 	by := map[string][]*example{}
 	for _, e := range examples {
@@ -210,7 +213,7 @@ func sliced(examples []*example, field string, o MeasureOptions) ([]Slice, error
 	return out, nil
 }
 
-// at is a field's value as text; other than text is JSON.
+// at returns a field's value as text; values that are not text are written as JSON.
 func at(fields map[string]any, path string) string {
 	value, ok := fields[path]
 	if !ok {

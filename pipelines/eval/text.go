@@ -9,7 +9,7 @@ import (
 	"text/tabwriter"
 )
 
-// WriteText writes the result for people.
+// WriteText writes the result as text.
 func (r *Result) WriteText(w io.Writer) error {
 	out := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(out, "scores\t%s\n", r.Scores)
@@ -23,7 +23,7 @@ func (r *Result) WriteText(w io.Writer) error {
 	for _, p := range r.PassAtK {
 		fmt.Fprintf(out, "pass@%d\t%s", p.K, p.text())
 		if p.LeftOut > 0 {
-			fmt.Fprintf(out, ", without %d examples of fewer attempts", p.LeftOut)
+			fmt.Fprintf(out, ", without %d examples that have fewer attempts", p.LeftOut)
 		}
 		fmt.Fprintln(out)
 	}

@@ -10,14 +10,14 @@ import (
 	"github.com/rollmill/rollmill/formats/dataset"
 )
 
-// DiffOptions say what to compare.
+// DiffOptions select what to compare.
 type DiffOptions struct {
 	A, B   string // score datasets over the same trajectories
-	Reward string // a named one; "" for the total
-	Movers int    // how many of the rows that moved most to show, with their text
+	Reward string // name of the reward; "" for the total
+	Movers int    // number of most changed rows to show, with their text
 }
 
-// Difference is what moved from A to B.
+// Difference is the change of the rewards from A to B.
 type Difference struct {
 	A      string `json:"a"`
 	B      string `json:"b"`
@@ -25,14 +25,14 @@ type Difference struct {
 	Rows   int64  `json:"rows"`
 
 	Compared int64 `json:"compared"` // rows with a value in both
-	Moved    int64 `json:"moved"`    // of these
+	Moved    int64 `json:"moved"`    // compared rows whose value changed
 	Up       int64 `json:"up"`
 	Down     int64 `json:"down"`
 	Gained   int64 `json:"gained"` // null in A, not in B
 	Lost     int64 `json:"lost"`   // null in B, not in A
 	Neither  int64 `json:"neither"`
 
-	MovedRows  []int64 `json:"moved_rows"` // their numbers, in order
+	MovedRows  []int64 `json:"moved_rows"` // numbers of the moved rows, in order
 	GainedRows []int64 `json:"gained_rows"`
 	LostRows   []int64 `json:"lost_rows"`
 
@@ -74,7 +74,7 @@ type scored struct {
 	Failure      string                `parquet:"failure,optional,dict"`
 }
 
-// value is the row's reward and, when there is none, why.
+// value returns the row's reward, or nil and the reason.
 func (s *scored) value(name string) (*float64, string) {
 	if name == "" {
 		return s.Reward, s.Failure
@@ -87,8 +87,8 @@ func (s *scored) value(name string) (*float64, string) {
 	return nil, formats.RewardMissing
 }
 
-// Diff compares two score datasets over the same trajectories, also such as a
-// gate refused. It holds three numbers a row in memory.
+// Diff compares two score datasets over the same trajectories, even if a gate
+// refused them. It keeps three numbers per row in memory.
 func Diff(ctx context.Context, o DiffOptions) (*Difference, error) {
 	a, err := openScores(ctx, o.A)
 	if err != nil {
@@ -120,25 +120,25 @@ func openScores(ctx context.Context, uri string) (*dataset.Dataset, error) {
 	return d, nil
 }
 
-// read goes through both row by row, a group at a time.
+// read reads both datasets row by row, a group at a time.
 func (d *Difference) read(ctx context.Context, a, b *dataset.Dataset, o DiffOptions) error {
-	beside, err := dataset.NewReader[scored](ctx, b, "", b.All())
+	other, err := dataset.NewReader[scored](ctx, b, "", b.All())
 	if err != nil {
 		return err
 	}
-	defer beside.Close()
+	defer other.Close()
 	named := o.Reward == ""
 	err = dataset.Groups(ctx, a, "", a.All(), func(s *scored) string { return formats.GroupID(s.ExampleID, int(s.Epoch)) }, func(first int64, rows []scored) error {
 		others := make([]scored, len(rows))
 		for n := 0; n < len(others); {
-			m, err := beside.Read(others[n:])
+			m, err := other.Read(others[n:])
 			if n += m; err != nil && (n < len(others) || !errors.Is(err, io.EOF)) {
 				return err
 			}
 		}
 		for i := range rows {
 			if rows[i].TrajectoryID != others[i].TrajectoryID {
-				err := formats.Invalid(b.URI(), "score the trajectories again", nil, "it scores %q where %q stands", others[i].TrajectoryID, rows[i].TrajectoryID)
+				err := formats.Invalid(b.URI(), "score the trajectories again", nil, "it scores %q in the row of %q", others[i].TrajectoryID, rows[i].TrajectoryID)
 				err.Row = first + int64(i)
 				return err
 			}

@@ -14,7 +14,7 @@ import (
 	"github.com/rollmill/rollmill/formats/dataset"
 )
 
-// written makes a dataset and opens it.
+// written writes a dataset and opens it.
 func written[T any](t *testing.T, uri string, spec dataset.Spec, groups [][]T, base int64) *dataset.Dataset {
 	t.Helper()
 	shard, err := dataset.Begin(t.Context(), uri, spec, dataset.Options{})
@@ -37,7 +37,7 @@ func written[T any](t *testing.T, uri string, spec dataset.Spec, groups [][]T, b
 	return d
 }
 
-// rollouts are groups of four trajectories.
+// rollouts writes groups of four trajectories.
 func rollouts(t *testing.T, uri string, n int) *dataset.Dataset {
 	var groups [][]formats.Trajectory
 	for e := range n {
@@ -54,7 +54,7 @@ func rollouts(t *testing.T, uri string, n int) *dataset.Dataset {
 
 var null = math.NaN()
 
-// scores stand beside rollouts; NaN is null.
+// scores writes scores of rollouts; NaN is null.
 func scores(t *testing.T, uri string, base *dataset.Dataset, values ...[]float64) {
 	var groups [][]formats.Score
 	for e, g := range values {
@@ -98,7 +98,7 @@ func TestDiff(t *testing.T) {
 			t.Errorf("movers %+v", d.Movers)
 		}
 		var text bytes.Buffer
-		if err := d.WriteText(&text); err != nil || !strings.Contains(text.String(), "1 became flat, 1 stopped being so") || !strings.Contains(text.String(), "answer 0 of example-3") {
+		if err := d.WriteText(&text); err != nil || !strings.Contains(text.String(), "1 became flat, 1 stopped being flat") || !strings.Contains(text.String(), "answer 0 of example-3") {
 			t.Errorf("%v\n%s", err, &text)
 		}
 	}
@@ -108,7 +108,7 @@ func TestDiff(t *testing.T) {
 	}
 }
 
-func TestDiffRefusesWhatCannotBeCompared(t *testing.T) {
+func TestDiffRefusesIncomparable(t *testing.T) {
 	base, other := rollouts(t, "mem://diff-no/rollout", 1), rollouts(t, "mem://diff-no/other", 2)
 	scores(t, "mem://diff-no/a", base, []float64{0, 1, 0, 1})
 	scores(t, "mem://diff-no/b", other, []float64{0, 1, 0, 1}, []float64{0, 1, 0, 1})
@@ -123,8 +123,8 @@ func TestDiffRefusesWhatCannotBeCompared(t *testing.T) {
 	}
 }
 
-// TestSpearman against figures worked out by hand, and against its definition
-// for values without ties: 1 - 6 sum d² / (n (n² - 1)).
+// TestSpearman compares with figures computed by hand, and with the definition for
+// values without ties: 1 - 6 sum d² / (n (n² - 1)).
 func TestSpearman(t *testing.T) {
 	if rho, ok := spearman([]Point{{1, 2}, {2, 2}, {2, 3}, {4, 9}}); !ok || math.Abs(rho-0.8333333333) > 1e-9 {
 		t.Errorf("with ties %v", rho) // ranks 1 2.5 2.5 4 and 1.5 1.5 3 4: 3.75 / 4.5

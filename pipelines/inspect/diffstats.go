@@ -6,8 +6,9 @@ import (
 	"slices"
 )
 
-// signs are those of the advantages in a group, and whether it is flat: equal
-// rewards have advantages of exactly 0, whatever rounding makes of their mean.
+// signs returns the signs of the advantages in a group, and reports whether the
+// group is flat: equal rewards have advantages of exactly 0, regardless of rounding
+// in their mean.
 func signs(values []*float64) (out []int, flat bool) {
 	out = make([]int, len(values))
 	n, sum := 0, 0.0
@@ -46,7 +47,7 @@ func (d *Difference) sums() {
 	}
 }
 
-// spearman is the correlation of the ranks.
+// spearman returns the correlation of the ranks.
 func spearman(points []Point) (float64, bool) {
 	x := ranks(points, func(p Point) float64 { return p.A })
 	y := ranks(points, func(p Point) float64 { return p.B })
@@ -62,7 +63,8 @@ func spearman(points []Point) (float64, bool) {
 	return xy / math.Sqrt(xx*yy), true
 }
 
-// ranks count from 1; equal values share the mean of their ranks.
+// ranks returns the ranks, counted from 1. Equal values have the mean of their
+// ranks.
 func ranks(points []Point, value func(Point) float64) []float64 {
 	order := make([]int, len(points))
 	for i := range order {

@@ -1,5 +1,7 @@
-// Package inspect looks into one dataset: what its manifest says, and some of
-// its rows. It only reads, and judges nothing; package report sums up a run.
+// Package inspect reads datasets for people: it shows the manifest and some rows of
+// one dataset, compares two score datasets, and traces one trajectory through a
+// run. It changes nothing. Package report summarizes a run; package audit looks for
+// faults.
 //
 // To show another kind of row, add a struct with the columns worth seeing in
 // rows.go and a case in readRows.

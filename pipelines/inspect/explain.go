@@ -7,8 +7,8 @@ import (
 	"github.com/rollmill/rollmill/formats/dataset"
 )
 
-// Trace is one trajectory from rollout to submission. A step that did not
-// happen, or whose dataset is not under the URI, is missing.
+// Trace is one trajectory from rollout to submission. A step that did not happen,
+// or whose dataset is not under the URI, is absent.
 type Trace struct {
 	TrajectoryID string `json:"trajectory_id"`
 	ExampleID    string `json:"example_id"`
@@ -20,11 +20,11 @@ type Trace struct {
 	Groups      []Grouped    `json:"groups,omitempty"`
 	Curated     []Curated    `json:"curated,omitempty"`
 	Submissions []Submission `json:"submissions,omitempty"`
-	Others      []Appearance `json:"others,omitempty"` // trajectory datasets that have it too
+	Others      []Appearance `json:"others,omitempty"` // other trajectory datasets that have it
 	Problems    []string     `json:"problems,omitempty"`
 }
 
-// Appearance is a row of a dataset.
+// Appearance is the row of a dataset in which the trajectory is.
 type Appearance struct {
 	URI string `json:"uri"`
 	Row int64  `json:"row"`
@@ -41,14 +41,14 @@ type RolloutStep struct {
 	PolicyVersion *int64           `json:"policy_version"`
 	Attempts      int32            `json:"attempts"`
 	Calls         int              `json:"calls"`
-	Branches      int              `json:"branches"` // ends of the message tree beside the main one
+	Branches      int              `json:"branches"` // ends of the message tree other than the main one
 	PromptTokens  int32            `json:"prompt_tokens"`
 	SampledTokens int32            `json:"sampled_tokens"`
 	Answer        string           `json:"answer"`
 	Messages      []MessageSummary `json:"messages"`
 }
 
-// MessageSummary is a message, shortened.
+// MessageSummary is a shortened message.
 type MessageSummary struct {
 	Role        string   `json:"role"`
 	Parent      int32    `json:"parent"`
@@ -60,7 +60,7 @@ type MessageSummary struct {
 	PrefixBreak string   `json:"prefix_break,omitempty"`
 }
 
-// Scored is what one score dataset says.
+// Scored is the result in one score dataset.
 type Scored struct {
 	Appearance
 	Reward  *float64    `json:"reward"`
@@ -78,7 +78,7 @@ type Component struct {
 	Error   string   `json:"error,omitempty"`
 }
 
-// Grouped is its place in one group dataset.
+// Grouped is the result in one group dataset.
 type Grouped struct {
 	Appearance
 	Estimator   string   `json:"estimator,omitempty"`
@@ -98,18 +98,18 @@ type Grouped struct {
 	RejectedFor []string `json:"rejected_for,omitempty"` // trajectories that are preferred to it
 }
 
-// Curated is what one curated dataset decided.
+// Curated is the decision in one curated dataset.
 type Curated struct {
 	Appearance          // in _decisions
 	Kept       bool     `json:"kept"`
 	Reason     string   `json:"reason,omitempty"`
 	Detail     string   `json:"detail,omitempty"`
-	Rules      []string `json:"rules,omitempty"` // that ran, in order
+	Rules      []string `json:"rules,omitempty"` // the rules that ran, in order
 
 	rowsDigest string
 }
 
-// Submission is a hand-over of a curated dataset that kept it.
+// Submission is a submission of a curated dataset that kept the trajectory.
 type Submission struct {
 	URI        string          `json:"uri"`
 	Backend    string          `json:"backend"`
@@ -121,11 +121,11 @@ type Submission struct {
 	Message    string          `json:"message,omitempty"`
 }
 
-// Explain traces one trajectory, given its id, or the beginning of it when no
-// other begins so. It looks through every dataset and receipt under a URI
-// (a run, an epoch, a dataset) and through what these were made from. Of wide
-// datasets it reads the ids, and one row; of thin ones the row beside it. An
-// unknown id is a formats.InputError, as is one that begins several.
+// Explain traces one trajectory, given its id or a unique prefix of it. It searches
+// every dataset and receipt under a URI (a run, an epoch or a dataset) and the
+// datasets from which these were made. It reads the ids and one row of wide
+// datasets, and the matching row of thin ones. An unknown or ambiguous id is a
+// formats.InputError.
 func Explain(ctx context.Context, uri, id string) (*Trace, error) {
 	sets, err := Find(ctx, uri)
 	if err != nil {
@@ -156,7 +156,7 @@ const (
 	stageCurate  = "curate"
 )
 
-// add adds what one dataset says.
+// add adds the steps that one dataset records.
 func (s *Trace) add(ctx context.Context, d *dataset.Dataset, id string, row int64) error {
 	where := Appearance{d.URI(), row}
 	switch {

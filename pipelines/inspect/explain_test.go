@@ -15,7 +15,7 @@ import (
 	"github.com/rollmill/rollmill/storage/counting"
 )
 
-// scoredRun is a rollout and its scores.
+// scoredRun writes a rollout and its scores.
 func scoredRun(t *testing.T, root string, o random.Options, change func(*formats.Trajectory, *formats.Score)) (rollout, score *dataset.Dataset) {
 	t.Helper()
 	rows, scores := slices.Collect(random.Trajectories(1, o)), slices.Collect(random.Scores(1, o))
@@ -30,8 +30,9 @@ func scoredRun(t *testing.T, root string, o random.Options, change func(*formats
 	return rollout, written(t, storage.Join(root, "score"), spec, scores, 0)
 }
 
-// The trace of one trajectory among many reads the ids of the rollout, its own
-// pages, and of what was made of it the pages of one row.
+// TestExplainReadsLittle checks that the trace of one trajectory among many reads
+// only the ids of the rollout, the pages of its row, and those of the matching row
+// in derived datasets.
 func TestExplainReadsLittle(t *testing.T) {
 	root := filepath.Join(t.TempDir(), "run")
 	id := ""
@@ -53,8 +54,9 @@ func TestExplainReadsLittle(t *testing.T) {
 	}
 }
 
-// Ids of others may be short, and begin one another.
-func TestAnIDIsNotTheBeginningOfAnother(t *testing.T) {
+// TestIDThatIsAPrefixOfAnother traces ids of other programs, which may be short
+// and prefixes of one another.
+func TestIDThatIsAPrefixOfAnother(t *testing.T) {
 	at := 0
 	root := "mem://explain-short/run"
 	scoredRun(t, root, random.Options{Groups: 3, Generations: 4, SampledTokens: 20, PromptTokens: 20}, func(r *formats.Trajectory, s *formats.Score) {
@@ -81,8 +83,9 @@ func TestAnIDIsNotTheBeginningOfAnother(t *testing.T) {
 	}
 }
 
-// What a model said is shown, and commands no terminal.
-func TestTextsAreOneLine(t *testing.T) {
+// TestExplainTextIsOneLine checks that a model's text is shown on one line without
+// control characters.
+func TestExplainTextIsOneLine(t *testing.T) {
 	root := "mem://explain-line/run"
 	scoredRun(t, root, random.Options{Groups: 1, Generations: 1, SampledTokens: 20, PromptTokens: 20}, func(r *formats.Trajectory, s *formats.Score) {
 		s.TrajectoryID = r.TrajectoryID

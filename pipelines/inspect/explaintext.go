@@ -8,7 +8,7 @@ import (
 	"github.com/rollmill/rollmill/formats"
 )
 
-// WriteText writes the trace for people: a paragraph a step.
+// WriteText writes the trace as text, a paragraph per step.
 func (s *Trace) WriteText(w io.Writer) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "trajectory %s: example %q, epoch %d, generation %d\n", Line(s.TrajectoryID), s.ExampleID, s.Epoch, s.Generation)
@@ -58,7 +58,8 @@ func (t *RolloutStep) text(b *strings.Builder) {
 	}
 }
 
-// line is a message, its number when another than the one before led to it.
+// line returns a message as one line, with the number of its parent if that is not
+// the message before.
 func (u MessageSummary) line(i int, all []MessageSummary) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%d %s", i, Line(u.Role))

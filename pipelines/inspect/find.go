@@ -15,25 +15,25 @@ import (
 	"github.com/rollmill/rollmill/storage"
 )
 
-// Found is every dataset and receipt that may have a trajectory.
+// Found holds the datasets and receipts that may have a trajectory.
 type Found struct {
 	Root     string
-	Datasets []*dataset.Dataset // wide ones of rollout first, then by URI
+	Datasets []*dataset.Dataset // wide datasets of rollout first, then by URI
 	Receipts []Receipt
-	Problems []string // what could not be opened, and why
+	Problems []string // what could not be opened, with the reason
 
-	Unfinished []string // datasets of which shards are missing, and which
+	Unfinished []string // datasets with missing shards, and which shards
 }
 
-// Receipt is a receipt and where it is.
+// Receipt is a receipt and its URI.
 type Receipt struct {
 	URI string
 	formats.Receipt
 }
 
-// Find finds the complete datasets and the receipts under a URI: a run's, an
-// epoch's, a dataset's. What is damaged is a problem as long as something else
-// is there.
+// Find returns the complete datasets and the receipts under the URI of a run, an
+// epoch or a dataset. A damaged dataset is listed under Problems; it is an error
+// only if nothing else was found.
 func Find(ctx context.Context, uri string) (*Found, error) {
 	g := &Found{Root: storage.Redact(uri)}
 	b, err := storage.Open(ctx, uri)
@@ -44,7 +44,7 @@ func Find(ctx context.Context, uri string) (*Found, error) {
 	folders := map[string]bool{}
 	for o, err := range b.List(ctx, "") {
 		if errors.Is(err, syscall.ENOTDIR) {
-			_, err = dataset.Open(ctx, uri, dataset.OpenOptions{}) // says that a file is none
+			_, err = dataset.Open(ctx, uri, dataset.OpenOptions{}) // returns a better error if the URI is a file
 		}
 		if err != nil {
 			return nil, err
@@ -67,8 +67,8 @@ func Find(ctx context.Context, uri string) (*Found, error) {
 	return g, nil
 }
 
-// add adds the dataset or the receipt that an object belongs to. A dataset's
-// folder has a manifest, or records of shards that await one.
+// add adds the dataset or the receipt to which an object belongs. The folder of a
+// dataset has a manifest, or records of shards that wait for one.
 func (g *Found) add(ctx context.Context, b *storage.Bucket, uri, key string, folders map[string]bool) error {
 	folder := path.Dir(key)
 	switch name := path.Base(key); {
@@ -86,7 +86,7 @@ func (g *Found) add(ctx context.Context, b *storage.Bucket, uri, key string, fol
 	return g.open(ctx, within(uri, folder))
 }
 
-// privateFolder is where a dataset keeps the records of its shards.
+// privateFolder is the folder with the records of a dataset's shards.
 const privateFolder = ".rollmill"
 
 func within(uri, folder string) string {
@@ -96,7 +96,7 @@ func within(uri, folder string) string {
 	return storage.Join(uri, folder)
 }
 
-// sort puts bases before what is made of them.
+// sort puts bases before the datasets that were made from them.
 func (g *Found) sort() {
 	slices.SortStableFunc(g.Datasets, func(a, b *dataset.Dataset) int {
 		if (a.Stage == stageRollout) != (b.Stage == stageRollout) {
@@ -106,19 +106,19 @@ func (g *Found) sort() {
 	})
 }
 
-// Follow adds the datasets that those found were made from, wherever they are,
-// and theirs.
+// Follow adds the datasets from which those found were made, directly or
+// indirectly, wherever they are.
 func (g *Found) Follow(ctx context.Context) {
-	for i := 0; i < len(g.Datasets); i++ { // it grows
+	for i := 0; i < len(g.Datasets); i++ { // the list grows in the loop
 		g.upstream(ctx, g.Datasets[i])
 	}
 	g.sort()
 }
 
-// open adds a dataset, also one that a gate refused.
+// open adds a dataset, even if a gate refused it.
 func (g *Found) open(ctx context.Context, uri string) error {
 	d, err := openAny(ctx, uri)
-	if errors.Is(err, storage.ErrNotExist) { // it was removed meanwhile
+	if errors.Is(err, storage.ErrNotExist) { // it was removed after it was listed
 		return nil
 	}
 	if err == nil {
@@ -140,11 +140,11 @@ func (g *Found) receipt(ctx context.Context, b *storage.Bucket, key, folder stri
 	return nil
 }
 
-// upstream adds what a dataset was made from. What is gone or has changed is a
-// problem, and does not end the search.
+// upstream adds the datasets from which a dataset was made. A missing or changed
+// dataset is added to Problems and does not end the search.
 func (g *Found) upstream(ctx context.Context, d *dataset.Dataset) {
 	for _, ref := range d.Inputs {
-		if !tells(ref) || g.has(func(o *dataset.Dataset) bool { return o.Is(&ref) }) {
+		if !hasTrajectories(ref) || g.has(func(o *dataset.Dataset) bool { return o.Is(&ref) }) {
 			continue
 		}
 		in, err := d.OpenRef(ctx, ref)
@@ -156,9 +156,8 @@ func (g *Found) upstream(ctx context.Context, d *dataset.Dataset) {
 	}
 }
 
-// tells reports whether an input has trajectories that went into what was made
-// of it: a file has none, and an epoch that another only goes on from has its
-// own.
-func tells(ref dataset.Ref) bool { return ref.Identity != "" && ref.Role != "previous" }
+// hasTrajectories reports whether an input has trajectories that are in the
+// output. A file has none, and a previous epoch has only its own.
+func hasTrajectories(ref dataset.Ref) bool { return ref.Identity != "" && ref.Role != "previous" }
 
 func (g *Found) has(f func(*dataset.Dataset) bool) bool { return slices.ContainsFunc(g.Datasets, f) }

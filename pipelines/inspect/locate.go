@@ -7,21 +7,21 @@ import (
 	"github.com/rollmill/rollmill/formats/dataset"
 )
 
-// located is where a trajectory is.
+// located holds the rows of a trajectory.
 type located struct {
 	id   string
-	rows map[*dataset.Dataset]int64 // of curated ones, in _decisions
+	rows map[*dataset.Dataset]int64 // in a curated dataset, the row of _decisions
 }
 
 type idColumn struct {
 	TrajectoryID string `parquet:"trajectory_id"`
 }
 
-// locate finds the rows of a trajectory. A thin dataset's row stands beside
-// its base's, so only bases are searched, and those whose base is not here.
+// locate finds the rows of a trajectory. The row of a thin dataset follows from the
+// row of its base, so it searches only bases, and datasets whose base was not found.
 func (g *Found) locate(ctx context.Context, id string) (*located, error) {
 	at := &located{id: id, rows: map[*dataset.Dataset]int64{}}
-	if err := g.whole(ctx, at); err != nil {
+	if err := g.completeID(ctx, at); err != nil {
 		return nil, err
 	}
 	for _, d := range g.Datasets {
@@ -43,10 +43,10 @@ func (g *Found) locate(ctx context.Context, id string) (*located, error) {
 	return nil, formats.Invalid(g.Root, hint, nil, "none of the %d datasets here has trajectory %q", len(g.Datasets), id)
 }
 
-// find is the row of the trajectory in one dataset, or -1.
+// find returns the row of the trajectory in one dataset, or -1.
 func (g *Found) find(ctx context.Context, d *dataset.Dataset, at *located) (int64, error) {
 	table := idTable(d)
-	if row, known := g.beside(d, at); known {
+	if row, known := g.derivedRow(d, at); known {
 		if row < 0 || row >= tableRows(d, table) {
 			return -1, nil
 		}
@@ -58,9 +58,10 @@ func (g *Found) find(ctx context.Context, d *dataset.Dataset, at *located) (int6
 	return scan(ctx, d, table, func(id string) bool { return id == at.id })
 }
 
-// beside is the row that a base's row has in what was made of it, when its
-// bases were searched: they are sorted before what is made of them.
-func (g *Found) beside(d *dataset.Dataset, at *located) (row int64, known bool) {
+// derivedRow returns the row of a derived dataset that corresponds to the row of
+// its base. known is false if no base was searched. Bases are sorted before the
+// datasets that were made from them.
+func (g *Found) derivedRow(d *dataset.Dataset, at *located) (row int64, known bool) {
 	for base, row := range at.rows {
 		if base != d && (base.Is(d.Base) || d.Stage == stageCurate && len(d.Inputs) > 0 && base.Is(&d.Inputs[0])) {
 			return row, true
@@ -70,8 +71,8 @@ func (g *Found) beside(d *dataset.Dataset, at *located) (row int64, known bool) 
 	return -1, known
 }
 
-// idTable is the table with every trajectory that a dataset tells of: of a
-// curated one, also of those that it dropped.
+// idTable returns the table with all trajectories of a dataset. That of a curated
+// dataset also has the dropped ones.
 func idTable(d *dataset.Dataset) string {
 	if d.Stage == stageCurate {
 		return formats.TableDecisions
@@ -90,7 +91,7 @@ func allOf(d *dataset.Dataset, table string) dataset.Range {
 	return dataset.Range{Rows: tableRows(d, table)}
 }
 
-// scan reads the ids of a table and returns the first row that is wanted, or -1.
+// scan reads the ids of a table and returns the first wanted row, or -1.
 func scan(ctx context.Context, d *dataset.Dataset, table string, wanted func(id string) bool) (int64, error) {
 	row := int64(0)
 	for c, err := range dataset.Each[idColumn](ctx, d, table, allOf(d, table)) {

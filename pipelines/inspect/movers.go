@@ -8,7 +8,7 @@ import (
 	"github.com/rollmill/rollmill/formats/dataset"
 )
 
-// Mover is a row that moved far.
+// Mover is a row whose reward changed much.
 type Mover struct {
 	Row          int64   `json:"row"`
 	TrajectoryID string  `json:"trajectory_id"`
@@ -20,7 +20,7 @@ type Mover struct {
 	Answer       string  `json:"answer"`
 }
 
-// mover keeps the rows that moved most, the first of those that moved as far.
+// mover keeps the rows that changed most; of equal changes the first rows.
 func (d *Difference) mover(m Mover, most int) {
 	far := func(m Mover) float64 { return math.Abs(m.B - m.A) }
 	at := len(d.Movers)
@@ -33,7 +33,7 @@ func (d *Difference) mover(m Mover, most int) {
 	}
 }
 
-// texts reads what the movers were asked and said, from the trajectories.
+// texts reads the questions and answers of the movers from the trajectories.
 func (d *Difference) texts(ctx context.Context, b *dataset.Dataset) error {
 	if len(d.Movers) == 0 {
 		return nil

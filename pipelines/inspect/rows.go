@@ -9,7 +9,7 @@ import (
 	"github.com/rollmill/rollmill/formats/dataset"
 )
 
-// The light columns of each kind of row, named as on disk.
+// These types have the light columns of each kind of row, named as on disk.
 
 type trajectory struct {
 	TrajectoryID  string   `parquet:"trajectory_id" json:"trajectory_id"`
@@ -103,8 +103,8 @@ type labelled struct {
 	Completion   string  `parquet:"completion" json:"completion"`
 }
 
-// readRows reads the rows asked for into the struct for their kind. A table
-// that is not there says so.
+// readRows reads the requested rows into the struct for their kind. It returns an
+// error for a table that does not exist.
 func readRows(ctx context.Context, d *dataset.Dataset, o Options, total int64) (any, error) {
 	kind := string(d.Kind)
 	if o.Table != "" {
@@ -129,7 +129,7 @@ func readRows(ctx context.Context, d *dataset.Dataset, o Options, total int64) (
 	return read[trajectory](ctx, d, o, total)
 }
 
-// numbered is a row and where it stands in its table.
+// numbered is a row and its number in its table.
 type numbered[T any] struct {
 	Row int64 `json:"row"`
 	Is  T     `json:"is"`
@@ -157,7 +157,7 @@ func read[T any](ctx context.Context, d *dataset.Dataset, o Options, total int64
 	return out, nil
 }
 
-// statused is a row that has the status of a trajectory.
+// statused is a row with the status of a trajectory.
 type statused interface{ status() string }
 
 func (t trajectory) status() string { return t.Status }

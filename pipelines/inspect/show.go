@@ -9,16 +9,16 @@ import (
 	"github.com/rollmill/rollmill/formats/dataset"
 )
 
-// Options say what to show.
+// Options select what to show.
 type Options struct {
 	Table string // "" for the main one
 	First int64  // row to begin with, from 0
-	Rows  int    // at most so many; 0 for none
+	Rows  int    // maximum number of rows; 0 for none
 
 	Failed bool // only rows whose status is failed
 }
 
-// View is a dataset as a person looks at it.
+// View is what show prints of a dataset.
 type View struct {
 	URI      string           `json:"uri"`
 	Groups   *GroupSizes      `json:"groups,omitempty"` // of a group dataset
@@ -28,7 +28,7 @@ type View struct {
 	Rows     any              `json:"rows,omitempty"` // a list: the row's number and its light columns
 }
 
-// Show reads the dataset at a URI, also one that a gate refused.
+// Show reads the dataset at a URI, even if a gate refused it.
 func Show(ctx context.Context, uri string, o Options) (View, error) {
 	d, err := openAny(ctx, uri)
 	if err != nil {
@@ -49,14 +49,14 @@ func Show(ctx context.Context, uri string, o Options) (View, error) {
 	return v, err
 }
 
-// GroupSizes is how many groups there are and how many members they have.
+// GroupSizes is the number of groups and the range of their sizes.
 type GroupSizes struct {
 	Groups   int64 `json:"groups"`
 	Smallest int32 `json:"smallest"`
 	Largest  int32 `json:"largest"`
 }
 
-// String is "6 groups of 8", or "6 groups of 7 to 8".
+// String returns "6 groups of 8", or "6 groups of 7 to 8".
 func (g *GroupSizes) String() string {
 	text := fmt.Sprintf("%d groups of %d", g.Groups, g.Smallest)
 	if g.Groups == 1 {
@@ -68,8 +68,8 @@ func (g *GroupSizes) String() string {
 	return text
 }
 
-// groupSizes reads one column of the groups of a group dataset; nil for
-// another.
+// groupSizes reads the sizes of the groups of a group dataset. It returns nil for
+// other datasets.
 func groupSizes(ctx context.Context, d *dataset.Dataset) (*GroupSizes, error) {
 	if _, ok := d.Tables[formats.TableGroups]; !ok || d.Kind != formats.KindGroups {
 		return nil, nil

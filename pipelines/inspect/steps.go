@@ -31,7 +31,7 @@ func (s *Trace) rolled(ctx context.Context, d *dataset.Dataset, where Appearance
 	return nil
 }
 
-// textWidth is how much of a message is shown.
+// textWidth is the number of characters of a message that are shown.
 const textWidth = 200
 
 func summarize(t *formats.Trajectory, i int) MessageSummary {
@@ -92,7 +92,7 @@ func (s *Trace) grouped(ctx context.Context, d *dataset.Dataset, id string, wher
 	return nil
 }
 
-// statistics finds the group among its dataset's.
+// statistics adds the statistics of the group.
 func (g *Grouped) statistics(ctx context.Context, d *dataset.Dataset) error {
 	type stats struct {
 		GroupID string   `parquet:"group_id"`

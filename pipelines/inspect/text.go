@@ -15,10 +15,10 @@ import (
 	"github.com/rollmill/rollmill/formats/jsontext"
 )
 
-// cellWidth is how much of a text a cell of the table shows.
+// cellWidth is the number of characters of a text in a cell of the table.
 const cellWidth = 48
 
-// WriteText writes the view for people.
+// WriteText writes the view as text.
 func (v View) WriteText(w io.Writer) error {
 	m := v.Manifest
 	out := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
@@ -65,7 +65,7 @@ func (v View) WriteText(w io.Writer) error {
 	return v.writeFunnel(w)
 }
 
-// writeFunnel writes what each rule of curate refused.
+// writeFunnel writes what each rule of curate dropped.
 func (v View) writeFunnel(w io.Writer) error {
 	var s formats.CurateState
 	if v.Manifest.Stage != "curate" || json.Unmarshal(v.Manifest.State, &s) != nil {
@@ -75,8 +75,8 @@ func (v View) writeFunnel(w io.Writer) error {
 	return formats.WriteFunnel(w, formats.Funnel(s.Order, int64(v.Manifest.Facts["groups"]), rows, v.Manifest.Facts))
 }
 
-// Line makes a text of the data, which a model or a program wrote, one line
-// that cannot command a terminal.
+// Line returns a text from a model or a program as one line without control
+// characters.
 func Line(text string) string {
 	return strings.Join(strings.FieldsFunc(text, func(r rune) bool { return r == ' ' || !unicode.IsPrint(r) }), " ")
 }
@@ -104,7 +104,7 @@ func (v View) writeRows(out io.Writer) {
 	}
 }
 
-// asJSON is a parameter as the manifest holds it.
+// asJSON returns a parameter as the manifest holds it.
 func asJSON(v any) string {
 	b, err := jsontext.Append(nil, v)
 	if err != nil {

@@ -1,15 +1,15 @@
 #!/usr/bin/env bash
-# One epoch on Kubernetes: an indexed job for each stage, one after another.
+# Runs one epoch on Kubernetes: an indexed job for each stage, one after another.
 #
 #   kubectl create configmap rollmill --from-file=rollmill.yaml
 #   kubectl create secret generic rollmill --from-env-file=keys.env
 #   export RUN=demo ROOT=s3://bucket/demo IMAGE=registry/rollmill SHARDS=4 VALIDATE_EVERY=5
 #   pipelines/kubernetes/epoch.sh 0
 #
-# When VALIDATE_EVERY divides the epoch, the policy plays the held-out examples
-# first. The report's files are written at the end.
+# If VALIDATE_EVERY divides the epoch, the policy runs the held-out examples first.
+# The report's files are written at the end.
 #
-# Started again, it waits for the jobs that are there. --print shows the
+# If the script is run again, it waits for the existing jobs. --print prints the
 # manifests and applies nothing.
 set -euo pipefail
 : "${RUN:?}" "${ROOT:?}" "${IMAGE:?}" "${SHARDS:=1}" "${VALIDATE_EVERY:=0}" "${TIMEOUT:=24h}"

@@ -32,7 +32,7 @@ const (
 	inFlight = 8  // concurrency of the demo
 )
 
-// run is one demo in a folder of its own.
+// run is one demo in its own folder.
 type run struct {
 	t    *testing.T
 	dir  string
@@ -49,7 +49,8 @@ func newRun(t *testing.T) run {
 	return run{t, t.TempDir(), l.Addr().(*net.TCPAddr).Port}
 }
 
-// make is `make demo` with this run's settings, in a process group of its own.
+// make returns the command `make demo` with this run's settings, in its own process
+// group.
 func (r run) make(args ...string) (*exec.Cmd, *bytes.Buffer) {
 	args = append(args, "DEMO="+r.dir, "DEMO_PORT="+strconv.Itoa(r.port), "DEMO_EPOCHS="+strconv.Itoa(epochs),
 		"DEMO_EXAMPLES="+strconv.Itoa(examples), "DEMO_HELD_OUT=20", "VALIDATE_EVERY=2")
@@ -101,7 +102,8 @@ func (r run) digests() map[string]string {
 	return out
 }
 
-// counts starts the sandbox over what the run left and asks what it was asked.
+// counts starts the sandbox on the run's folder and returns the numbers of model
+// calls and of trained batches.
 func (r run) counts() (calls, trained int64) {
 	r.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
@@ -161,7 +163,7 @@ func TestDemoKilled(t *testing.T) {
 		t.Run(fmt.Sprint(i), func(t *testing.T) {
 			random := rand.New(rand.NewPCG(uint64(i), 17))
 			r := newRun(t)
-			kills := r.torment(random, took)
+			kills := r.killAtRandom(random, took)
 			if got := r.digests(); !maps.Equal(got, want) {
 				t.Errorf("after %d kills the rows differ:\n got %v\nwant %v", kills, got, want)
 			}
@@ -177,13 +179,14 @@ func TestDemoKilled(t *testing.T) {
 	}
 }
 
-// allowance is what one kill may cost: the games in flight, and those that
-// ended since the journal's last segment (100 ms in the demo, up to 24 games).
+// allowance is the number of calls that one kill may repeat: the games in flight,
+// and those that ended after the journal's last segment (100 ms in the demo, up to
+// 24 games).
 const allowance = (inFlight + 24) * maxGame
 
-// torment runs the demo and kills it and all its processes at random moments,
-// one to six times, and lets the last run reach its end.
-func (r run) torment(random *rand.Rand, took time.Duration) (kills int) {
+// killAtRandom runs the demo and kills it and all its processes at random moments,
+// one to six times, and lets the last run finish.
+func (r run) killAtRandom(random *rand.Rand, took time.Duration) (kills int) {
 	r.t.Helper()
 	for want := 1 + random.IntN(6); kills < want; {
 		cmd, out := r.make("demo")
@@ -210,7 +213,7 @@ func (r run) torment(random *rand.Rand, took time.Duration) (kills int) {
 	return kills
 }
 
-// TestDemo plays the demo once. Again, it does nothing; the same epochs in one
+// TestDemo runs the demo. A second run does nothing, and the same epochs in one
 // process give the same rows.
 func TestDemo(t *testing.T) {
 	r := newRun(t)

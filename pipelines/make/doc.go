@@ -1,8 +1,7 @@
-// Package make holds epoch.mk, which chains the five subcommands with GNU
-// make, and the tests that run it against the sandbox as a user would: the
-// same rows as `rollmill train`, and the same rows however often it is killed.
-// It decides nothing about rows: settings are the config file's.
+// Package make holds epoch.mk, which chains the five subcommands with GNU make,
+// and tests that run it against the sandbox as a user would. The rows are those of
+// `rollmill train`, however often it is killed. All settings are in the config
+// file.
 //
-// To add a stage to the chain: a stamp, and a recipe that hands on what the
-// command before it printed.
+// To add a stage to the chain, add a stamp and a recipe.
 package make

@@ -2,19 +2,19 @@
 #
 #   make -f pipelines/make/epoch.mk CONFIG=rollmill.yaml ROOT=runs/demo EPOCHS=15
 #
-# ROOT may be in a bucket ('s3://bucket/run?region=eu-central-1', with STAMPS a
-# local folder). A target is a small local file that says that a stage is done.
-# Every recipe may be killed and run again: a finished dataset is up to date, an
-# unfinished rollout continues where it stopped, and a submission that was sent is
-# never sent twice. All settings are in CONFIG.
+# ROOT may be in a bucket ('s3://bucket/run?region=eu-central-1'); STAMPS is then a
+# local folder. A target is a small local file that marks a stage as done. Every
+# recipe may be killed and run again: a finished dataset is up to date, an
+# unfinished rollout continues where it stopped, and no submission is sent twice.
+# All settings are in CONFIG.
 #
-# Before epoch e, when VALIDATE_EVERY divides e (and after the last epoch, when it
-# divides EPOCHS), the policy plays the held-out examples of CONFIG's section
+# Before epoch e, if VALIDATE_EVERY divides e (and after the last epoch, if it
+# divides EPOCHS), the policy runs the held-out examples of CONFIG's section
 # "validation": rollout and score only, never grouped or submitted.
 #
-# With SHARDS above 1, GNU parallel does each stage in so many shards, as many
-# at once as there are processors (PARALLEL='parallel --jobs 8' says otherwise).
-# A shard that fails ends the stage; one that is finished is not redone.
+# With SHARDS above 1, GNU parallel runs each stage in that many shards, as many at
+# once as there are processors (or as PARALLEL='parallel --jobs 8' sets). A shard
+# that fails ends the stage; finished shards are not run again.
 
 ROLLMILL       ?= rollmill
 CONFIG         ?= rollmill.yaml

@@ -13,8 +13,8 @@ import (
 	"github.com/rollmill/rollmill/storage"
 )
 
-// collect reads epoch-0, epoch-1, ... until one has neither rollouts nor a
-// validation; known are the first of them, which are not read again.
+// collect reads epoch-0, epoch-1, ... up to the first epoch with neither rollouts
+// nor a validation. The epochs in known are the first ones; they are not read again.
 func collect(ctx context.Context, root string, known []Epoch) (Run, error) {
 	run := Run{Root: storage.Redact(root), Epochs: known}
 	for e := len(known); ; e++ {
@@ -73,8 +73,8 @@ func collectEpoch(ctx context.Context, root string, e int) (Epoch, bool, error) 
 	return epoch, true, readReceipt(ctx, storage.Join(last, "submit"), &epoch)
 }
 
-// extended is the folder of an epoch to which generations were added: the last
-// of them that is scored, where rollout --extend puts them.
+// extended returns the folder with the last scored extension of an epoch, where
+// rollout --extend adds generations, or the epoch's own folder.
 func extended(ctx context.Context, dir string) (string, error) {
 	for {
 		next := storage.Join(dir, "extended")
@@ -85,8 +85,8 @@ func extended(ctx context.Context, dir string) (string, error) {
 	}
 }
 
-// open returns nil for a dataset that is not there or not complete yet. Gates
-// do not matter to someone who only looks.
+// open opens a dataset, also one that a gate refused. It returns nil if the
+// dataset does not exist or is not complete yet.
 func open(ctx context.Context, uri string) (*dataset.Dataset, error) {
 	d, err := dataset.Open(ctx, uri, dataset.OpenOptions{})
 	var gate *dataset.GateError
@@ -120,7 +120,7 @@ func modTime(ctx context.Context, d *dataset.Dataset, e *Epoch) error {
 	return err
 }
 
-// scoreColumns are what the report reads of scores.
+// scoreColumns has the columns of scores that the report reads.
 type scoreColumns struct {
 	ExampleID string                `parquet:"example_id,dict"`
 	Status    string                `parquet:"status,dict"`
@@ -156,7 +156,7 @@ func sampleOf(ctx context.Context, d *dataset.Dataset) (*Sample, error) {
 	return s.sample(), err
 }
 
-// groupColumns are what the report reads of _groups.
+// groupColumns has the columns of _groups that the report reads.
 type groupColumns struct {
 	Spread *float64 `parquet:"spread,optional"`
 }
@@ -177,10 +177,10 @@ func readGroup(ctx context.Context, d *dataset.Dataset, e *Epoch) error {
 	return nil
 }
 
-// flatSpread is how far apart rewards of one value may lie by rounding.
+// flatSpread is the largest rounding difference between equal rewards.
 const flatSpread = 1e-9
 
-// keptColumns are what the report reads of curated rows.
+// keptColumns has the columns of curated rows that the report reads.
 type keptColumns struct {
 	GroupID string                `parquet:"group_id,optional,dict"`
 	Status  string                `parquet:"status,dict"`
@@ -225,7 +225,7 @@ func readReceipt(ctx context.Context, uri string, e *Epoch) error {
 	return nil
 }
 
-// summary gathers rows into a Sample.
+// summary accumulates rows for a Sample.
 type summary struct {
 	rows, failed, groups, scored int64
 	sum, min, max                float64

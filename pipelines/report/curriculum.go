@@ -9,14 +9,14 @@ import (
 	"github.com/rollmill/rollmill/formats/dataset"
 )
 
-// Curriculum is where the curriculum stood when an epoch was curated.
+// Curriculum is the state of the curriculum when an epoch was curated.
 type Curriculum struct {
 	formats.CurriculumState
 	Config map[string]any `json:"config"`      // curate's settings, as its manifest has them
-	Chosen []int          `json:"kept_groups"` // indexes, in the order of the groups, of those of which a row was kept
+	Chosen []int          `json:"kept_groups"` // indexes of the groups of which a row was kept
 }
 
-// curriculumOf reads what curate left of its curriculum; nil when it had none.
+// curriculumOf returns the curriculum that curate stored in a dataset, or nil.
 func curriculumOf(ctx context.Context, d *dataset.Dataset) (*Curriculum, error) {
 	if d.State == nil {
 		return nil, nil
@@ -39,7 +39,7 @@ func curriculumOf(ctx context.Context, d *dataset.Dataset) (*Curriculum, error) 
 	return c, err
 }
 
-// decided are the columns of _decisions that say which groups were kept.
+// decided has the columns of _decisions that show which groups were kept.
 type decided struct {
 	GroupID string `parquet:"group_id,dict"`
 	Kept    bool   `parquet:"kept"`
@@ -59,7 +59,8 @@ func chosen(ctx context.Context, d *dataset.Dataset) ([]int, error) {
 	return out, err
 }
 
-// curriculumState is curriculum_state.json, the harness's fields.
+// curriculumState is the content of curriculum_state.json, with the harness's
+// fields.
 type curriculumState struct {
 	CurrentPercentile  *float64       `json:"current_percentile"` // null without a curriculum
 	LastExpansionEpoch int            `json:"last_expansion_epoch"`
@@ -76,7 +77,7 @@ func stateOf(e Epoch) *curriculumState {
 	return &curriculumState{&c.Share, c.LastExpansion, c.TotalGroups, c.Chosen, harnessConfig(c.Config)}
 }
 
-// harnessConfig is curate's settings under the harness's names.
+// harnessConfig returns curate's settings under the harness's names.
 func harnessConfig(params map[string]any) map[string]any {
 	out := map[string]any{"enabled": true}
 	for ours, theirs := range map[string]string{

@@ -12,9 +12,9 @@ type file struct {
 	data []byte
 }
 
-// metrics is a line of training_metrics.jsonl: the harness's fields, under
-// its names, and then ours. Its averages count a missing reward as 0; ours
-// leave it out, and are null when nothing was scored.
+// metrics is a line of training_metrics.jsonl: the harness's fields, under its
+// names, and then ours. The harness's averages count a missing reward as 0; ours
+// exclude it, and are null if nothing was scored.
 type metrics struct {
 	Epoch                int              `json:"epoch"`
 	Timestamp            time.Time        `json:"timestamp"`

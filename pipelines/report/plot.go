@@ -18,8 +18,8 @@ var (
 	grey   = color.RGBA{R: 0x7f, G: 0x7f, B: 0x7f, A: 0xff}
 )
 
-// plotPNG draws rewards above and the curriculum's share of groups below, over
-// the same epochs. A line that has no points is left out.
+// plotPNG draws rewards, and below them the curriculum's share of groups, over the
+// same epochs. A line without points is omitted.
 func plotPNG(epochs []Epoch) ([]byte, error) {
 	rewards, share := plot.New(), plot.New()
 	rewards.Title.Text, rewards.Y.Label.Text, rewards.Legend.Top, rewards.Legend.Left = "reward", "mean reward", true, true

@@ -1,15 +1,15 @@
-// Package report looks at a run's epochs and tells how training goes: a table,
-// a plot, and the history files that the harness's users know. It only reads
-// datasets and writes files of its own; nothing reads them back.
+// Package report summarizes the epochs of a run: a table, a plot, and history
+// files with the field names of the NeMo Agent Toolkit's finetuning harness. It
+// reads datasets and writes only its own files, which nothing reads back.
 //
-//	training_metrics.jsonl   a line an epoch
-//	reward_history.json      mean, least and greatest reward an epoch
+//	training_metrics.jsonl   a line per epoch
+//	reward_history.json      mean, minimum and maximum reward of each epoch
 //	validation_history.json  the same for held-out examples
 //	curriculum_state.json    the curriculum after the last epoch
 //	reward_plot.png          training and validation reward, curriculum share
 //
-// Rewards are means over scored trajectories: one without a reward is not
-// counted as 0. To add a figure to the report, add a field to Epoch, fill it
+// Rewards are means over scored trajectories: a trajectory without a reward is
+// excluded, not counted as 0. To add a figure to the report, add a field to Epoch, fill it
 // in collect.go, and show it in table.go or files.go.
 package report
 
@@ -22,18 +22,18 @@ import (
 	"github.com/rollmill/rollmill/storage"
 )
 
-// Options name the run to look at.
+// Options select the run and the output.
 type Options struct {
 	Root string // URI of the run: the folder of epoch-0, epoch-1, ...
-	Out  string // where to put the files; "" for Root
-	// NoFiles only collects.
+	Out  string // where to write the files; "" for Root
+	// NoFiles writes no files.
 	NoFiles bool
 	// Known are the run's first epochs, from an earlier report; they are not read
 	// again.
 	Known []Epoch
 }
 
-// Run is what the report knows of a run.
+// Run is the report of a run.
 type Run struct {
 	Root   string   `json:"root"`
 	Epochs []Epoch  `json:"epochs"`
@@ -41,7 +41,8 @@ type Run struct {
 	Advice []string `json:"advice,omitempty"`
 }
 
-// Epoch is one epoch. What a stage has not written yet is nil.
+// Epoch is the report of one epoch. Fields of a stage that has no output yet are
+// nil.
 type Epoch struct {
 	Epoch      int                `json:"epoch"`
 	Time       time.Time          `json:"timestamp"`
@@ -56,8 +57,8 @@ type Epoch struct {
 	Seconds    map[string]float64 `json:"seconds,omitempty"` // by stage
 }
 
-// Sample sums up trajectories. Mean, Min and Max are over the scored ones,
-// null when there are none.
+// Sample summarizes trajectories. Mean, Min and Max are over the scored ones, and
+// null if there are none.
 type Sample struct {
 	Trajectories int64              `json:"trajectories"`
 	Groups       int64              `json:"groups"`
@@ -70,7 +71,7 @@ type Sample struct {
 	Rewards      map[string]float64 `json:"rewards,omitempty"` // mean of each named reward
 }
 
-// Make collects a run and writes its files.
+// Make reads a run and writes the report's files.
 func Make(ctx context.Context, o Options) (Run, error) {
 	run, err := collect(ctx, o.Root, o.Known)
 	if err != nil {

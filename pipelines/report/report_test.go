@@ -14,8 +14,8 @@ import (
 	"github.com/rollmill/rollmill/storage"
 )
 
-// writeScores leaves a rollout and its scores: rewards by example, nil for a
-// failed trajectory.
+// writeScores writes a rollout and its scores: rewards by example, nil for a failed
+// trajectory.
 func writeScores(t *testing.T, dir string, rewards [][]*float64) {
 	t.Helper()
 	ctx := context.Background()
@@ -128,7 +128,7 @@ func checkFiles(t *testing.T, root string) {
 	}
 }
 
-func TestCurriculumStateHasTheHarnessesFields(t *testing.T) {
+func TestCurriculumStateFields(t *testing.T) {
 	data, err := json.Marshal(stateOf(Epoch{Curriculum: &Curriculum{
 		CurriculumState: formats.CurriculumState{Share: 0.5, LastExpansion: 2, TotalGroups: 8, Included: 2},
 		Chosen:          []int{0, 2},
@@ -141,14 +141,14 @@ func TestCurriculumStateHasTheHarnessesFields(t *testing.T) {
 	}
 }
 
-func TestNoRunIsAnErrorWithAHint(t *testing.T) {
+func TestMissingRunError(t *testing.T) {
 	_, err := Make(context.Background(), Options{Root: t.TempDir()})
 	if err == nil || !strings.Contains(err.Error(), "epoch-0") {
 		t.Fatalf("got %v", err)
 	}
 }
 
-func TestAdviceWhenNothingCameOfAnEpoch(t *testing.T) {
+func TestAdviceForEmptyEpoch(t *testing.T) {
 	for want, s := range map[string]Sample{
 		"no trajectories collected for epoch 3":               {},
 		"9 of 10 trajectories failed":                         {Trajectories: 10, Failed: 9},
@@ -168,7 +168,7 @@ func TestAdviceWhenRewardsDoNotIncrease(t *testing.T) {
 		rising = append(rising, Epoch{Epoch: i, Train: &Sample{Trajectories: 80, Groups: 10, Scored: 80, Mean: ptr(float64(i))}})
 	}
 	if a := strings.Join(advice(flat), "\n"); !strings.Contains(a, "not increasing") || !strings.Contains(a, "are flat") {
-		t.Errorf("advice for a run that stands still: %q", a)
+		t.Errorf("advice for a run that does not improve: %q", a)
 	}
 	if a := advice(rising); len(a) > 0 {
 		t.Errorf("advice for a run that learns: %q", a)

@@ -7,17 +7,17 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 )
 
-// Scatter is two values for each of many rows.
+// Scatter is a plot of two values of each row.
 type Scatter struct {
 	Title, X, Y string // of the plot and its axes
 	Points      [][2]float64
 }
 
-// most is how many points are drawn; of more, every n-th is.
+// most is the number of points that are drawn; of more points, every n-th is drawn.
 const most = 20000
 
-// PNG draws the points around the diagonal on which nothing moved, and below
-// how many rows moved how far.
+// PNG draws the points and the diagonal of unchanged values, and below them a
+// histogram of the changes.
 func (s Scatter) PNG() ([]byte, error) {
 	above, below := plot.New(), plot.New()
 	above.Title.Text, above.X.Label.Text, above.Y.Label.Text = s.Title, s.X, s.Y

@@ -9,7 +9,7 @@ import (
 	"text/tabwriter"
 )
 
-// WriteTable prints a line an epoch, and the advice below.
+// WriteTable prints a line per epoch, and the advice below.
 func (r Run) WriteTable(w io.Writer) error {
 	names := namedRewards(r.Epochs)
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
@@ -32,8 +32,9 @@ func (r Run) WriteTable(w io.Writer) error {
 	return nil
 }
 
-// Line is an epoch in one line for people: mean reward, that of held-out
-// examples, what was kept, the trainer's step and the seconds of all stages.
+// Line returns an epoch as one line: the mean reward, the mean reward of held-out
+// examples, the kept trajectories, the trainer's step and the seconds of all
+// stages.
 func (e Epoch) Line() string {
 	seconds := 0.0
 	for _, s := range e.Seconds {
@@ -43,8 +44,8 @@ func (e Epoch) Line() string {
 		count(e.Kept, func(s *Sample) int64 { return s.Trajectories }), count(e.Train, func(s *Sample) int64 { return s.Trajectories }), step(e), seconds)
 }
 
-// namedRewards lists the components measured on held-out examples; a single
-// one is the reward itself and needs no column.
+// namedRewards returns the named rewards of held-out examples. A single one is the
+// total reward and needs no column.
 func namedRewards(epochs []Epoch) []string {
 	names := map[string]bool{}
 	for _, e := range epochs {

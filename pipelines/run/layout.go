@@ -1,5 +1,5 @@
-// Package run says where each dataset of a run lies, so that a run's root and an
-// epoch give every stage its inputs and its output:
+// Package run has the layout of a run: the URI of each dataset. A run's root and an
+// epoch determine the inputs and the output of every stage:
 //
 //	<root>/policy                                              the first receipt, of submit --prepare
 //	<root>/epoch-<e>/{rollout,score,group,curate,submit}
@@ -7,8 +7,8 @@
 //	<root>/epoch-<e>/extended/{rollout,score,group,curate,submit}  refills of a plan
 //	<root>/.rollmill                                           the run's id, and the ledger
 //
-// It computes addresses and reads nothing. How an epoch's folder is called is
-// known to formats/dataset, which finds a dataset's root by it.
+// It computes URIs and reads nothing. The name of an epoch's folder is in
+// formats/dataset, which finds a dataset's root by it.
 package run
 
 import (
@@ -16,26 +16,26 @@ import (
 	"github.com/rollmill/rollmill/storage"
 )
 
-// Layout is where the datasets of one run lie.
+// Layout gives the URIs of one run's datasets.
 type Layout struct {
-	Root string // URI; what follows a question mark is kept in every address
+	Root string // URI; the part after a question mark is kept in every URI
 }
 
-// Policy is the receipt of the policy before the first epoch.
+// Policy returns the URI of the receipt of the policy before the first epoch.
 func (l Layout) Policy() string { return storage.Join(l.Root, "policy") }
 
-// Epoch is the folder of an epoch.
+// Epoch returns the folder of an epoch.
 func (l Layout) Epoch(e int) string { return storage.Join(l.Root, dataset.EpochFolder(e)) }
 
-// Stage is what a stage of an epoch writes.
+// Stage returns the output of a stage of an epoch.
 func (l Layout) Stage(e int, stage string) string { return storage.Join(l.Epoch(e), stage) }
 
-// Validation is what a stage writes when held-out examples are played.
+// Validation returns the output of a stage that runs held-out examples.
 func (l Layout) Validation(e int, stage string) string {
 	return storage.Join(l.Epoch(e), "validation", stage)
 }
 
-// Sampled is the receipt of the policy that an epoch's rollout samples.
+// Sampled returns the receipt of the policy that an epoch's rollout samples.
 func (l Layout) Sampled(e int) string {
 	if e == 0 {
 		return l.Policy()
@@ -43,8 +43,8 @@ func (l Layout) Sampled(e int) string {
 	return l.Stage(e-1, "submit")
 }
 
-// Previous is the curated dataset whose state an epoch's curate continues, ""
-// for the first epoch.
+// Previous returns the curated dataset whose state an epoch's curate continues, or
+// "" for the first epoch.
 func (l Layout) Previous(e int) string {
 	if e == 0 {
 		return ""
@@ -52,7 +52,7 @@ func (l Layout) Previous(e int) string {
 	return l.Stage(e-1, "curate")
 }
 
-// Input is what a stage reads of its epoch, "" for rollout, which reads none.
+// Input returns the dataset that a stage reads in its epoch, or "" for rollout.
 func (l Layout) Input(e int, stage string, validation bool) string {
 	before, ok := inputs[stage]
 	switch {
@@ -64,5 +64,5 @@ func (l Layout) Input(e int, stage string, validation bool) string {
 	return l.Stage(e, before)
 }
 
-// inputs are the stages whose output a stage reads.
+// inputs maps a stage to the stage whose output it reads.
 var inputs = map[string]string{"score": "rollout", "group": "score", "curate": "group", "submit": "curate"}

@@ -1,25 +1,25 @@
 #!/usr/bin/env bash
-# Epochs on a Slurm cluster: an array of SHARDS tasks for each stage of each
-# epoch, each after the one before it has ended well. Run it once; all jobs are
-# queued at once, and their ids are printed.
+# Runs epochs on a Slurm cluster: an array of SHARDS tasks for each stage of each
+# epoch. Each job starts after the previous one has succeeded. Run the script once:
+# it queues all jobs and prints their ids.
 #
 #   export CONFIG=rollmill.yaml ROOT=s3://bucket/run EPOCHS=15 SHARDS=4
 #   pipelines/slurm/epochs.sh --partition=cpu --time=4:00:00
 #
-# Words are handed to every sbatch. VALIDATE_EVERY plays the held-out examples
-# before every so many epochs. The report's files are written after each epoch.
-# Started again, it queues everything again, and what is finished is up to date.
+# Arguments are passed to every sbatch. VALIDATE_EVERY=N runs the held-out examples
+# before every N-th epoch. The report's files are written after each epoch. If the
+# script is run again, it queues all jobs again; finished ones are up to date.
 set -euo pipefail
 : "${CONFIG:?}" "${ROOT:?}" "${EPOCHS:=1}" "${SHARDS:=1}" "${VALIDATE_EVERY:=0}" "${LOGS:=$PWD/logs}"
 export CONFIG ROOT SHARDS
 here=$(cd "$(dirname "$0")" && pwd)
 mkdir -p "$LOGS"
-words=("$@")
+args=("$@")
 
 # queue STAGE EPOCH AFTER [--array=...] prints the job's id.
 queue() {
   sbatch --parsable --requeue --open-mode=append --signal=B:TERM@60 --kill-on-invalid-dep=yes --job-name "rollmill-$1-$2" \
-    --output "$LOGS/%x-%A-%a.log" ${3:+--dependency=afterok:$3} "${@:4}" "${words[@]}" "$here/../stage.sh" "$1" "$2"
+    --output "$LOGS/%x-%A-%a.log" ${3:+--dependency=afterok:$3} "${@:4}" "${args[@]}" "$here/../stage.sh" "$1" "$2"
 }
 
 array=--array=0-$((SHARDS - 1))

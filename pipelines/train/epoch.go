@@ -15,7 +15,7 @@ import (
 	"github.com/rollmill/rollmill/storage"
 )
 
-// prepare asks the trainer which policy answers before the first epoch.
+// prepare asks the trainer for the policy of the first epoch.
 func (o Options) prepare(ctx context.Context) (*formats.Receipt, error) {
 	s, err := o.submitTo(ctx, o.layout().Policy())
 	if err != nil {
@@ -110,8 +110,8 @@ func (o Options) submit(ctx context.Context, e int, before *formats.Receipt, don
 	return result.Receipt, nil
 }
 
-// ownRoot finds out before anything is paid for that the root is a copy of
-// another.
+// ownRoot returns an error, before any model call, if the root is a copy of another
+// run's root.
 func (o Options) ownRoot(ctx context.Context) error {
 	run, err := dataset.OpenRun(ctx, o.Root)
 	if err != nil || o.FindLedger == nil {
@@ -132,7 +132,7 @@ func (o Options) findLedger(ctx context.Context, curated string, s *submit.Optio
 	return o.FindLedger(ctx, curated, dataset.RunOf(d), s)
 }
 
-// submitTo is the submit template with a place for the receipt.
+// submitTo returns the options of submit with the URI of the receipt.
 func (o Options) submitTo(ctx context.Context, out string) (submit.Options, error) {
 	s := o.Submit
 	bucket, err := storage.Open(ctx, out)

@@ -40,17 +40,17 @@ import (
 
 var long = flag.Bool("long", false, "run the tests that take minutes")
 
-// lesson is a run of the demo with a seed of its own.
-type lesson struct {
+// demoRun is a run of the demo with its own seed.
+type demoRun struct {
 	seed     int64
 	epochs   int
 	rate     float64
 	shuffled bool
 }
 
-// won runs the lesson and returns the share of won held-out games before it
-// and after.
-func (l lesson) won(t *testing.T, tictactoe string) (before, after float64) {
+// won runs the demo and returns the share of won held-out games before and after
+// it.
+func (l demoRun) won(t *testing.T, tictactoe string) (before, after float64) {
 	t.Helper()
 	ctx := context.Background()
 	server, err := sandbox.New(sandbox.Options{Seed: l.seed})
@@ -71,14 +71,14 @@ func (l lesson) won(t *testing.T, tictactoe string) (before, after float64) {
 	return *run.Epochs[0].Validation.Mean, *run.Epochs[l.epochs].Validation.Mean
 }
 
-func (l lesson) options(t *testing.T, tictactoe string, port int, root string) train.Options {
+func (l demoRun) options(t *testing.T, tictactoe string, port int, root string) train.Options {
 	t.Helper()
 	agent, err := (&program.Settings{Command: []string{tictactoe, "play"}}).Agent(t.Context(), rollout.Setup{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	trainer, err := art.New(art.Config{Port: port, Name: "demo", Project: "lesson", BaseModel: sandbox.DefaultBaseModel,
-		Training: art.Training{LearningRate: &l.rate}, Target: "lesson"})
+	trainer, err := art.New(art.Config{Port: port, Name: "demo", Project: "demoRun", BaseModel: sandbox.DefaultBaseModel,
+		Training: art.Training{LearningRate: &l.rate}, Target: "demoRun"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -88,7 +88,7 @@ func (l lesson) options(t *testing.T, tictactoe string, port int, root string) t
 	}
 	play := func(seed, offset, count, generations int) rollout.Options {
 		set, ref := games(t, tictactoe, seed, offset, count)
-		return rollout.Options{Run: fmt.Sprintf("lesson-%d", l.seed), Examples: set, ExamplesRef: ref, Generations: generations, Agent: agent,
+		return rollout.Options{Run: fmt.Sprintf("demoRun-%d", l.seed), Examples: set, ExamplesRef: ref, Generations: generations, Agent: agent,
 			SamplingSeed: &l.seed, Concurrency: 8}
 	}
 	judge := func(spec string) score.Options {
@@ -114,7 +114,7 @@ func (l lesson) options(t *testing.T, tictactoe string, port int, root string) t
 	}
 }
 
-// games are what `tictactoe examples` gives.
+// games returns the output of `tictactoe examples`.
 func games(t *testing.T, tictactoe string, seed, offset, count int) (*examples.Set, dataset.Ref) {
 	t.Helper()
 	out, err := exec.Command(tictactoe, "examples", "--count", strconv.Itoa(count), "--seed", strconv.Itoa(seed), "--offset", strconv.Itoa(offset)).Output()
@@ -130,8 +130,8 @@ func games(t *testing.T, tictactoe string, seed, offset, count int) (*examples.S
 	return set, dataset.Ref{Role: "examples", Digest: fmt.Sprintf("%x", h.Sum64())}
 }
 
-// shuffled is the command reward, its values dealt out anew within each group:
-// as many good and bad rewards as before, on the wrong trajectories.
+// shuffled is the command reward with its values shuffled within each group: the
+// same values, on the wrong trajectories.
 func shuffled(seed int64) score.RewardKind {
 	return score.RewardKind{Kind: plugin.Kind[score.RewardSettings]{Name: "shuffled", New: func() score.RewardSettings {
 		return shuffledSettings{&command.Settings{}, seed}
@@ -170,9 +170,9 @@ func (s shuffling) Score(ctx context.Context, rows []*score.Row, values []score.
 	return nil
 }
 
-// TestLearns holds what the demo promises, through all five stages: the share
-// of won held-out games rises on every seed, stays without a learning rate,
-// and hardly moves when the rewards say nothing about the games.
+// TestLearns runs the demo through all five stages: the share of won held-out games
+// rises on every seed, does not change with a learning rate of 0, and hardly changes
+// with rewards that are unrelated to the games.
 func TestLearns(t *testing.T) {
 	if !*long {
 		t.Skip("takes minutes: make learn SEEDS=5")
@@ -190,19 +190,19 @@ func TestLearns(t *testing.T) {
 	const epochs, rate = 15, learningRate
 	rise := 0.0
 	for seed := int64(1); seed <= int64(seeds); seed++ {
-		before, after := lesson{seed: seed, epochs: epochs, rate: rate}.won(t, tictactoe)
+		before, after := demoRun{seed: seed, epochs: epochs, rate: rate}.won(t, tictactoe)
 		t.Logf("seed %d: %.3f -> %.3f", seed, before, after)
 		if after-before < 0.20 || after < 0.75 {
 			t.Errorf("seed %d: the share of won games went from %.3f to %.3f, want a rise of 0.20 to at least 0.75", seed, before, after)
 		}
-		b, a := lesson{seed: seed, epochs: epochs, rate: rate, shuffled: true}.won(t, tictactoe)
+		b, a := demoRun{seed: seed, epochs: epochs, rate: rate, shuffled: true}.won(t, tictactoe)
 		t.Logf("seed %d, rewards shuffled: %.3f -> %.3f", seed, b, a)
 		rise += (a - b) / float64(seeds)
 	}
 	if rise >= 0.10 {
 		t.Errorf("with shuffled rewards the share rises by %.3f in the mean, want less than 0.10", rise)
 	}
-	before, after := lesson{seed: 1, epochs: 3, rate: 0}.won(t, tictactoe)
+	before, after := demoRun{seed: 1, epochs: 3, rate: 0}.won(t, tictactoe)
 	t.Logf("learning rate 0: %.3f -> %.3f", before, after)
 	if math.Abs(after-before) > noise {
 		t.Errorf("with a learning rate of 0 the share went from %.3f to %.3f", before, after)
@@ -215,7 +215,7 @@ var noise = 3 * math.Sqrt(2*0.25/heldOut)
 
 const heldOut = 400
 
-// learningRate is the demo's, as pipelines/demo/rollmill.yaml has it.
+// learningRate is the value in pipelines/demo/rollmill.yaml.
 const learningRate = 0.01
 
 func TestLearningRateIsTheDemos(t *testing.T) {

@@ -1,16 +1,15 @@
-// Package train runs whole epochs in one process: rollout, score, group,
-// curate and submit, with a validation on held-out examples in between. It
-// calls the same stage functions as the five subcommands, on the same
-// datasets under the same names, so a run begun here can be finished by Make,
-// and the reverse.
+// Package train runs whole epochs in one process: rollout, score, group, curate
+// and submit, with validations on held-out examples. It calls the same stage
+// functions as the five subcommands, on datasets with the same names, so Make can
+// finish a run that train started, and the reverse.
 //
 //	<root>/policy                            the receipt before the first epoch
 //	<root>/epoch-<e>/validation/{rollout,score}
 //	<root>/epoch-<e>/{rollout,score,group,curate,submit}
 //
-// It holds no state of its own: killed and run again, it finds each dataset
-// up to date and goes on with the first that is not. It is no place for a
-// decision about rows; that belongs to a stage.
+// It has no state of its own: after it is killed and run again, it skips the
+// datasets that are up to date and continues with the first that is not. Decisions
+// about rows belong in a stage, not here.
 package train
 
 import (
@@ -30,8 +29,8 @@ import (
 	"github.com/rollmill/rollmill/storage"
 )
 
-// Options are a template for each stage. Inputs, outputs, the epoch, the
-// policy and the curriculum's previous epoch are filled in as the run goes.
+// Options holds the options of each stage. Run sets the inputs, the outputs, the
+// epoch, the policy and the curriculum's previous epoch.
 type Options struct {
 	stages.Env
 	Root   string // URI of the run
@@ -43,36 +42,36 @@ type Options struct {
 	Curate  curate.Options
 	Submit  submit.Options
 
-	// FindLedger sets the ledger of o to that of a dataset at a URI which belongs
-	// to a run. Nil: that of Submit is the one.
+	// FindLedger sets the ledger of o to that of the dataset at a URI, which belongs
+	// to a run. If it is nil, the ledger of Submit is used.
 	FindLedger func(ctx context.Context, in string, run dataset.Run, o *submit.Options) error
 
 	Validation *Validation // nil for none
 
-	// Progress for people, both optional: what a stage of an epoch did, and what
-	// an epoch came to.
+	// StageDone and EpochDone report progress; both are optional. They get the
+	// report of a stage of an epoch, and the summary of an epoch.
 	StageDone func(epoch int, r stages.Report)
 	EpochDone func(summary.Epoch)
 }
 
-// Validation plays held-out examples with the current policy before epoch e
-// when Every divides e, and after the last epoch when it divides Epochs. What
-// it plays is never grouped or submitted.
+// Validation runs held-out examples with the current policy before epoch e if
+// Every divides e, and after the last epoch if Every divides Epochs. Its
+// trajectories are never grouped or submitted.
 type Validation struct {
 	Every   int // epochs
 	Rollout rollout.Options
 	Score   score.Options
 }
 
-// Report is what became of a run.
+// Report is the result of a run.
 type Report struct {
 	Root   string          `json:"root"`
 	Epochs []Epoch         `json:"epochs"`
-	Policy *formats.Policy `json:"policy,omitempty"` // what answers after the last epoch
+	Policy *formats.Policy `json:"policy,omitempty"` // after the last epoch
 }
 
-// Epoch is what the stages of one epoch did. The last may hold a validation
-// alone.
+// Epoch holds the reports of one epoch's stages. The last epoch may have only a
+// validation.
 type Epoch struct {
 	Epoch      int                      `json:"epoch"`
 	Stages     map[string]stages.Report `json:"stages"`
@@ -80,7 +79,7 @@ type Epoch struct {
 	Receipt    *formats.Receipt         `json:"receipt,omitempty"`
 }
 
-// Validate checks what can be checked before anything is paid for.
+// Validate checks the options before any model call.
 func (o Options) Validate() error {
 	usage := func(hint, format string, args ...any) error {
 		return stages.Errorf(stages.KindUsage, hint, format, args...)
@@ -93,14 +92,14 @@ func (o Options) Validate() error {
 	case o.Validation != nil && o.Validation.Every < 1:
 		return usage("", "train: --validation-interval %d: must be at least 1", o.Validation.Every)
 	case o.Rollout.Generations < 2 && o.Group.Compares():
-		return usage("set rollout.generations: 8 is usual, 2 is the least", "train: --generations %d: estimator %q compares the attempts at one example, and one attempt has nothing to be compared with, so nothing would be trained",
+		return usage("set rollout.generations: 8 is usual, 2 is the least", "train: --generations %d: estimator %q compares the attempts at one example; with one attempt there is nothing to compare, and nothing would be trained",
 			max(1, o.Rollout.Generations), o.Group.Estimator.Name)
 	}
 	return nil
 }
 
-// Run trains epoch after epoch. An epoch whose curated set is empty is no
-// error; a failed job ends the run.
+// Run trains the epochs in order. An empty curated dataset is not an error. A
+// failed job ends the run.
 func Run(ctx context.Context, o Options) (Report, error) {
 	report := Report{Root: storage.Redact(o.Root)}
 	if err := o.Validate(); err != nil {
@@ -165,5 +164,5 @@ func (o Options) validationDone(e int, r stages.Report) {
 
 func (o Options) validates(e int) bool { return o.Validation != nil && e%o.Validation.Every == 0 }
 
-// layout is where the datasets of the run lie.
+// layout returns the URIs of the run's datasets.
 func (o Options) layout() run.Layout { return run.Layout{Root: o.Root} }

@@ -6,21 +6,21 @@ import (
 	"github.com/rollmill/rollmill/formats"
 )
 
-// Groups yields a batch, one group at a time, in the dataset's order. It may
-// be ranged over several times; each time reads the dataset anew. The slice
-// and what it points at belong to the reader until the next step.
+// Groups yields a batch, one group at a time, in the dataset's order. It may be
+// iterated several times; each time reads the dataset anew. The slice and what
+// it points at belong to the reader until the next step.
 type Groups = iter.Seq2[[]formats.Trajectory, error]
 
 // Problem is a reason not to submit a batch.
 type Problem struct {
 	GroupID      string `json:"group_id,omitempty"`
-	TrajectoryID string `json:"trajectory_id,omitempty"` // "" when the whole group is meant
+	TrajectoryID string `json:"trajectory_id,omitempty"` // "" for the whole group
 	Reason       string `json:"reason"`                  // from the trainer's closed list
 	Detail       string `json:"detail,omitempty"`
 	Hint         string `json:"hint,omitempty"`
 }
 
-// BatchStats counts what a batch holds.
+// BatchStats counts the content of a batch.
 type BatchStats struct {
 	Groups       int64    `json:"groups"`
 	Trajectories int64    `json:"trajectories"`
@@ -29,15 +29,15 @@ type BatchStats struct {
 	Bytes        int64    `json:"bytes"`     // in the trainer's own form
 	Notes        []string `json:"notes,omitempty"`
 
-	Files  []FileStats `json:"files,omitempty"`  // of a trainer that writes files
-	Checks []string    `json:"checks,omitempty"` // the reasons that were looked for, of the trainer's closed list
+	Files  []FileStats `json:"files,omitempty"`  // for a trainer that writes files
+	Checks []string    `json:"checks,omitempty"` // the reasons that were checked, of the trainer's closed list
 	Total  int64       `json:"total,omitempty"`  // estimated tokens of the whole batch, context included
-	Passes int64       `json:"passes,omitempty"` // how often the trainer goes over them, where that is known; 0 counts as 1
+	Passes int64       `json:"passes,omitempty"` // the trainer's passes over them, if known; 0 counts as 1
 	Cost   *float64    `json:"cost,omitempty"`   // of training on them at the price given
 }
 
-// AddGroup counts a group, its trajectories, and the tokens that were sampled.
-// Sequences and Bytes are for the trainer to count: they depend on its form.
+// AddGroup counts a group, its trajectories, and the sampled tokens. The
+// trainer counts Sequences and Bytes, which depend on its form.
 func (s *BatchStats) AddGroup(rows []formats.Trajectory) {
 	s.Groups++
 	s.Trajectories += int64(len(rows))
@@ -46,7 +46,7 @@ func (s *BatchStats) AddGroup(rows []formats.Trajectory) {
 	}
 }
 
-// FileStats counts what one file of a batch holds.
+// FileStats counts the content of one file of a batch.
 type FileStats struct {
 	Name    string           `json:"name"`
 	Rows    int64            `json:"rows"`

@@ -11,13 +11,12 @@ import (
 	"github.com/rollmill/rollmill/stages/plugin"
 )
 
-// Identity is what a trainer is told about how to train, by the tags of its
-// settings: what decides the outcome beside the rows. No addresses, no keys, no
-// time limits. It is part of the key under which a submission is
-// remembered, and is stored so that a change can be named.
+// Identity is the settings, by tag, that decide the outcome besides the rows.
+// It has no addresses, no keys, and no time limits. It is part of the key of a
+// submission, and is stored so that a change can be named.
 type Identity map[string]string
 
-// Add notes one setting, as JSON. Nil, empty and zero values are left out.
+// Add adds one setting, as JSON. Nil, empty and zero values are left out.
 func (s Identity) Add(name string, v any) {
 	if r := reflect.ValueOf(v); !r.IsValid() || r.IsZero() || (r.Kind() == reflect.Map || r.Kind() == reflect.Slice) && r.Len() == 0 {
 		return
@@ -29,15 +28,15 @@ func (s Identity) Add(name string, v any) {
 	s[name] = string(data)
 }
 
-// AddAll notes settings whose names a user chose. Numbers and booleans are
-// kept as they are; of anything else, which may hold a secret, the slow digest.
+// AddAll adds settings whose names a user chose. Numbers and booleans are kept;
+// any other value may hold a secret, and is replaced by its slow digest.
 func AddAll[V any](s Identity, prefix string, all map[string]V) {
 	for name, v := range all {
 		data, err := json.Marshal(v)
 		if err != nil {
 			data = fmt.Append(nil, v)
 		}
-		if text, is := any(v).(string); is { // numbers may come as text
+		if text, is := any(v).(string); is { // numbers may be given as text
 			var plain any
 			if json.Unmarshal([]byte(text), &plain) == nil {
 				data = []byte(text)
@@ -52,9 +51,9 @@ func AddAll[V any](s Identity, prefix string, all map[string]V) {
 	}
 }
 
-// IdentityOf is the identity of settings: what they declare a tag for and differs
-// from the fresh ones, and what is in it always. Zero values are left out, but
-// for numbers that were given.
+// IdentityOf returns the identity of settings: those declared with a tag that
+// differ from the fresh ones, and those that are always included. Zero values
+// are left out, except numbers that were given.
 func IdentityOf(settings, fresh plugin.Settings) Identity {
 	out := Identity{}
 	initial := plugin.Declared(fresh)
@@ -89,7 +88,7 @@ func IdentityOf(settings, fresh plugin.Settings) Identity {
 	return out
 }
 
-// Differences returns what changed from one to the other, sorted by name.
+// Differences lists what changed from s to now, sorted by name.
 func (s Identity) Differences(now Identity) []string {
 	names := maps.Clone(s)
 	if names == nil {

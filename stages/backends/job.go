@@ -7,38 +7,39 @@ import (
 	"github.com/rollmill/rollmill/formats"
 )
 
-// TrainerState is where a trainer is before a batch.
+// TrainerState is the state of a trainer before a batch.
 type TrainerState struct {
 	Step   *int64          `json:"step,omitempty"` // nil when the trainer does not count
 	Policy *formats.Policy `json:"policy,omitempty"`
 }
 
-// Submission is one batch on its way to a trainer.
+// Submission is one batch to be sent to a trainer.
 type Submission struct {
-	// Token names the batch to the trainer: the same for every attempt,
-	// another after --resubmit. It is in the intent before anything is sent.
-	// A service that takes an idempotency key is given it with the request
-	// that makes the job.
+	// Token names the batch to the trainer: it is the same for every attempt,
+	// and another one after --resubmit. It is recorded in the intent before
+	// anything is sent. A service that supports an idempotency key gets it with
+	// the request that makes the job.
 	Token   string       `json:"token"`
 	Run     string       `json:"run,omitempty"`
 	Epoch   int          `json:"epoch"`
-	Curated string       `json:"curated,omitempty"`        // URI of the dataset, for a trainer that reads it by itself
+	Curated string       `json:"curated,omitempty"`        // URI of the dataset, for a trainer that reads it itself
 	Digest  string       `json:"curated_digest,omitempty"` // its rows_digest
-	Before  TrainerState `json:"before"`                   // noted before anything was sent
+	Before  TrainerState `json:"before"`                   // read before anything was sent
 	Started time.Time    `json:"started"`
 
-	// Guard fails once the sender no longer owns the submission. Ask before
-	// each piece that is sent, and send nothing after it failed. It is cheap:
-	// most calls ask nobody.
+	// Guard returns an error once the sender no longer owns the submission.
+	// Call it before each piece that is sent, and send nothing after it failed.
+	// It is cheap: most calls make no request.
 	Guard func() error `json:"-"`
 
-	// Owned is what Fence asks; nil: Guard is asked.
+	// Owned is what Fence calls; nil: Guard is called.
 	Owned func() error `json:"-"`
 }
 
-// Fence reads the ledger again and fails if the sender no longer owns the
-// submission. Ask right before the request that cannot be undone: the one that
-// makes a job, or the last piece of a batch that trains when it is whole.
+// Fence reads the ledger again and returns an error if the sender no longer
+// owns the submission. Call it right before the request that cannot be undone:
+// the one that makes a job, or the last piece of a batch that trains when it is
+// complete.
 func (s *Submission) Fence() error {
 	switch {
 	case s.Owned != nil:
@@ -49,9 +50,9 @@ func (s *Submission) Fence() error {
 	return nil
 }
 
-// Guarded yields a batch's groups while the sender owns the submission: it asks
-// Guard before each. It reports each group that was taken to event, unless that
-// is nil.
+// Guarded yields a batch's groups while the sender owns the submission: it
+// calls Guard before each. It reports each group that was read to event, unless
+// that is nil.
 func (s *Submission) Guarded(groups Groups, event func(JobEvent)) Groups {
 	return func(yield func([]formats.Trajectory, error) bool) {
 		sent := int64(0)
@@ -74,7 +75,7 @@ func (s *Submission) Guarded(groups Groups, event func(JobEvent)) Groups {
 	}
 }
 
-// JobEvent is news of a running job.
+// JobEvent is an event of a running job.
 type JobEvent struct {
 	Job     string          // the trainer's reference, as soon as it is known
 	Metrics json.RawMessage // a line of metrics
@@ -82,20 +83,20 @@ type JobEvent struct {
 	Note    string
 }
 
-// Outcome is what became of a submission, as far as the trainer knows.
+// Outcome is the state of a submission, as far as the trainer knows it.
 type Outcome struct {
 	State        string // formats.JobPending, formats.JobRunning, or how it ended
-	UnknownState bool   // of JobRunning: the trainer reported a state that we do not know, so the rest of the outcome is no news
+	UnknownState bool   // of JobRunning: the trainer reported an unknown state, so the rest of the outcome is no progress
 	Clean        bool   // of JobFailed: it is certain that nothing was trained, so the batch may be sent again
 	Job          string
 	StepAfter    *int64
-	Policy       *formats.Policy // what answers from now on
+	Policy       *formats.Policy // the policy that answers from now on
 	Metrics      map[string]float64
 	MetricSteps  []json.RawMessage
 	Files        []string
 	Message      string
 }
 
-// JobUnknown is the state of a submission of which nobody knows whether it was
+// JobUnknown is the state of a submission if it is unknown whether it was
 // trained. It is never the state of a receipt.
 const JobUnknown = "unknown"

@@ -8,18 +8,18 @@ import (
 	"github.com/rollmill/rollmill/stages/plugin"
 )
 
-// TrainerSettings are what a backend can be told.
+// TrainerSettings are the settings of a backend.
 type TrainerSettings interface {
 	plugin.Settings
 
-	// Trainer makes the trainer, and contacts nobody. An error that has a method
-	// Misused is of the user's.
+	// Trainer makes the trainer, and makes no connection. An error with a
+	// method Misused is a user's error.
 	Trainer(Setup) (Trainer, error)
 
-	// Adopt takes from a receipt what tells one trainer from another, so that
-	// whoever can read the receipt can ask for the job. Keys are not in receipts,
-	// nor is anything else. What the settings were given stays: adopt calls given
-	// with the name of each setting that it would change.
+	// Adopt takes over from a receipt what identifies the trainer, so that
+	// every reader of the receipt can query the job. Receipts contain no keys
+	// and no other settings. Settings that the user gave stay: Adopt calls
+	// given with the name of each setting that it would change.
 	Adopt(t formats.Target, given func(name string) bool)
 }
 
@@ -31,7 +31,7 @@ type Setup struct {
 // Place is where a backend that writes files puts them.
 type Place struct {
 	URI   string                                                // for the receipt; without credentials
-	Begin func(ctx context.Context) (Draft, error)              // a new file, unseen as yet
+	Begin func(ctx context.Context) (Draft, error)              // a new file, not visible yet
 	Read  func(ctx context.Context, key string) ([]byte, error) // fs.ErrNotExist when there is none
 }
 
@@ -57,12 +57,12 @@ type Kind = plugin.Kind[TrainerSettings]
 // Registry lists backends in the order of the help.
 type Registry = plugin.Registry[TrainerSettings, Kind]
 
-// The functions below declare settings that several backends have.
+// The functions below declare settings that several backends share.
 
 // DeclareBest declares how many conversations of a group supervised training
-// imitates: 1 by default, a number below 0 for all.
+// imitates: 1 by default, a negative number for all.
 func DeclareBest(d *plugin.Declarer, p *int) *plugin.Setting {
-	return d.Int(p, "best", "train on the `N` best conversations of each group; -1 for all that are left").ID("best")
+	return d.Int(p, "best", "train on the `N` best conversations of each group; -1 for all of them").ID("best")
 }
 
 // DeclareHeldOut declares the share of the examples that is held out for

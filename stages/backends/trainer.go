@@ -1,13 +1,13 @@
-// Package backends declares what submit and a trainer say to each other: the
-// Trainer interface, the optional powers beside it, and the types that both
-// use. It holds no trainer and does no work. Each trainer is a folder beneath,
-// named after its provider; stages/backends/all lists them.
+// Package backends declares the protocol between submit and a trainer: the
+// Trainer interface, its optional interfaces, and the types that both use. It
+// contains no trainer and does no work. Each trainer is a folder below, named
+// after its provider; stages/backends/all lists them.
 //
 // What a receipt stores (formats.Target, formats.Policy and the states of a
 // job) is in formats, because rollout and the reports read receipts too.
 //
-// To add a trainer: see stages/backends/backendtest, which has the steps and a
-// whole trainer as an example.
+// To add a trainer, see stages/backends/backendtest, which has the steps and a
+// complete trainer as an example.
 package backends
 
 import (
@@ -25,29 +25,29 @@ type Trainer interface {
 	// Target names where this trainer trains.
 	Target() formats.Target
 
-	// Preflight reads the batch once and reports every reason not to send
-	// it, in the batch's order. It may ask the trainer what it is, but gives
-	// it nothing. An error means that the checks could not be made.
+	// Preflight reads the batch once and reports every reason not to send it,
+	// in the batch's order. It may query the trainer, but sends it nothing. An
+	// error means that the checks could not be made.
 	Preflight(ctx context.Context, groups Groups, report func(Problem)) (BatchStats, error)
 
 	// Begin makes the trainer ready and returns its state. It trains nothing
-	// and may be repeated. known is the policy that answered until now, or
-	// nil: an engine that still serves it need not be restarted.
+	// and may be repeated. known is the policy that answered until now, or nil:
+	// an engine that still serves it need not be restarted.
 	Begin(ctx context.Context, known *formats.Policy) (TrainerState, error)
 
 	// Submit streams the batch to the trainer and follows the job as long as
-	// the connection that carries it lasts. The outcome holds whatever the
-	// error; without a state it counts as JobUnknown.
+	// the connection lasts. The outcome is valid even with an error; without a
+	// state it counts as JobUnknown.
 	Submit(ctx context.Context, s Submission, groups Groups, event func(JobEvent)) (Outcome, error)
 
-	// Resolve returns what became of a submission whose sender is gone: how
-	// it ended, formats.JobRunning, formats.JobFailed and Clean when it is
-	// certain that nothing was trained, else JobUnknown.
+	// Resolve returns the outcome of a submission whose sender is dead: how it
+	// ended, formats.JobRunning, formats.JobFailed and Clean if it is certain
+	// that nothing was trained, else JobUnknown.
 	Resolve(ctx context.Context, s Submission) (Outcome, error)
 }
 
-// Comparer is a Trainer that makes its rows of the batch's tables of pairs or
-// labels. The trainer's package says what it makes without them. The tables
+// Comparer is a Trainer that makes its rows from the batch's tables of pairs or
+// labels. The trainer's package documents what it does without them. The tables
 // that it uses are part of what is submitted: the same rows with other pairs
 // are another batch.
 type Comparer interface {
@@ -55,41 +55,42 @@ type Comparer interface {
 	// formats.TableLabels.
 	Compares() []string
 
-	// Beside gives it those of them that the batch has, before any call but
+	// Beside passes those of them that the batch has, before any call but
 	// Compares and Target.
 	Beside(tables formats.Tables)
 }
 
-// Keeper is a Trainer that trains nothing but keeps the batch for a reader:
-// the batch may still go to another trainer, and its rows may be of any age.
+// Keeper is a Trainer that trains nothing but stores the batch for a reader:
+// the batch may still be sent to another trainer, and its rows may be of any
+// age.
 type Keeper interface {
 	Keeps() bool
 }
 
-// InPlace is a Trainer whose submissions advance one policy, the one that is
-// served: an epoch of a run trains it once, with whatever rows. The others make
-// a new model for each submission, so the same epoch may go to them in several
+// InPlace is a Trainer whose submissions advance one policy, the served one: an
+// epoch of a run trains it once, whatever its rows. The others make a new model
+// for each submission, so the same epoch may be submitted to them in several
 // forms: other settings, the parts of a split.
 type InPlace interface {
 	InPlace() bool
 }
 
-// Identified is a Trainer with settings that change what comes of a batch. They
-// are part of the submission's key.
+// Identified is a Trainer with settings that change its outcome. They are part
+// of the submission's key.
 type Identified interface {
 	Identity() Identity
 }
 
-// Follower is a Trainer whose jobs outlive the connection. A state that it
-// does not know counts as formats.JobRunning with Outcome.UnknownState, and the
+// Follower is a Trainer whose jobs outlive the connection. A state that it does
+// not know counts as formats.JobRunning with Outcome.UnknownState, and the
 // message names it: waiting ends by the time limits.
 type Follower interface {
 	Status(ctx context.Context, job string) (Outcome, error)
 }
 
-// Canceller is a Trainer whose jobs can be cancelled. The outcome is what is
-// known right after the request: the job may go on for a while. Cancelling a
-// job that has ended is no error.
+// Canceller is a Trainer whose jobs can be cancelled. The outcome is the state
+// right after the request: the job may continue for a while. Cancelling a job
+// that has ended is not an error.
 type Canceller interface {
 	Cancel(ctx context.Context, job string) (Outcome, error)
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/rollmill/rollmill/formats/dataset"
 )
 
-// handed reads what group says about its advantages. A dataset without it has
-// final ones.
+// handed reads what group recorded about its advantages. In a dataset without
+// it, they are final.
 func handed(d *dataset.Dataset) (*formats.GroupState, error) {
 	if len(d.State) == 0 {
 		return nil, nil
@@ -23,7 +23,7 @@ func handed(d *dataset.Dataset) (*formats.GroupState, error) {
 	return &s, nil
 }
 
-// step finds what is left to do with the advantages; nil for nothing.
+// step returns the remaining step on the advantages; nil for none.
 func (s *set) step(ctx context.Context) (*batchStep, error) {
 	if s.handed == nil {
 		return nil, nil
@@ -31,7 +31,8 @@ func (s *set) step(ctx context.Context) (*batchStep, error) {
 	return newBatchStep(ctx, s.members, s.handed.Batch)
 }
 
-// batchStep is a formats.BatchStep whose moments are known. Nil changes nothing.
+// batchStep is a formats.BatchStep whose moments are known. A nil one changes
+// nothing.
 type batchStep struct{ shift, divisor float64 }
 
 func (s *batchStep) apply(advantage *float64) *float64 {
@@ -42,9 +43,10 @@ func (s *batchStep) apply(advantage *float64) *float64 {
 	return &a
 }
 
-// newBatchStep takes the moments of every member that has an advantage,
-// whatever rules drop later: dropping changes nobody else's advantage. They
-// are exact sums, so no order or shard moves a bit of them.
+// newBatchStep computes the moments over every member that has an advantage,
+// whatever rules drop later: dropping a member must not change the advantages
+// of others. They are exact sums, so that they do not depend on order or
+// shards.
 func newBatchStep(ctx context.Context, d *dataset.Dataset, step *formats.BatchStep) (*batchStep, error) {
 	if step == nil {
 		return nil, nil
@@ -111,7 +113,7 @@ func (m *moments) mean() float64 {
 	return mean
 }
 
-// unit is a power of two to count in so that no square overflows.
+// unit returns a power of two to count in so that no square overflows.
 func (m *moments) unit() float64 {
 	if max(math.Abs(m.least), math.Abs(m.most)) < 1e150 {
 		return 1
@@ -119,7 +121,8 @@ func (m *moments) unit() float64 {
 	return math.Ldexp(1, 600)
 }
 
-// advantages reads both columns of members that have an advantage.
+// advantages calls f with the reward and advantage of each member that has an
+// advantage.
 func advantages(ctx context.Context, d *dataset.Dataset, f func(reward, advantage float64)) error {
 	type columns struct {
 		Reward    *float64 `parquet:"reward,optional"`

@@ -16,9 +16,9 @@ const (
 )
 
 // Run decides about the groups of o.In, writes one shard of the dataset o.Out,
-// and seals it when it is the last. A dataset without rows is a result like
-// any other. When a gate refuses the sealed dataset, the report is whole and
-// the error is a *dataset.GateError.
+// and seals the dataset when the shard is the last. A dataset without rows is a
+// valid result. When a gate refuses the sealed dataset, the report is complete
+// and the error is a *dataset.GateError.
 func Run(ctx context.Context, o Options) (stages.Report, error) {
 	started := o.Clock()
 	if err := o.Validate(); err != nil {
@@ -49,7 +49,7 @@ func Run(ctx context.Context, o Options) (stages.Report, error) {
 	return report(result, outcome, o.order(), seconds), err
 }
 
-// order is the names of the rules that the options ask for, as they run.
+// order returns the names of the rules that the options ask for, as they run.
 func (o *Options) order() (names []string) {
 	for _, a := range o.running {
 		names = append(names, a.Name)
@@ -110,7 +110,7 @@ func (w *writer) writeSet(ctx context.Context, o *Options, in *input, s *set) (i
 		return 0, err
 	}
 	end := s.base.Rows
-	if !s.scattered { // an edge of the slice may go through a group
+	if !s.scattered { // an edge of the slice may be inside a group
 		slice = dataset.Range{First: w.own.first, Rows: w.own.rows}
 		end = slice.First + slice.Rows
 	}
@@ -135,5 +135,5 @@ func (w *writer) writeSet(ctx context.Context, o *Options, in *input, s *set) (i
 	if err := w.side.end(); err != nil {
 		return 0, err
 	}
-	return w.own.rows, w.rows.EndRowGroup() // which holds no file of this set then
+	return w.own.rows, w.rows.EndRowGroup() // so that it holds no file of this set
 }

@@ -201,7 +201,7 @@ func TestWrongInputs(t *testing.T) {
 	run(t, o)
 }
 
-func TestGroupsThatLieApart(t *testing.T) {
+func TestScatteredGroups(t *testing.T) {
 	in := groups(t, "groups", 0, []example{{"a", "0 1"}, {"b", "0 1"}, {"a", "1 0"}})
 	if _, err := curate.Run(t.Context(), options(in, in+"-curate")); !errors.Is(err, formats.ErrInvalid) || !strings.Contains(err.Error(), `"a@0"`) {
 		t.Errorf("got %v", err)

@@ -72,7 +72,7 @@ func TestCurriculumOverTwentyEpochs(t *testing.T) {
 
 // Without --previous the documented share is that of a run from epoch 0;
 // with the rule off for an epoch its state is handed on.
-func TestStateIsHandedOn(t *testing.T) {
+func TestStateIsCarriedForward(t *testing.T) {
 	got, _ := chain(t, 8, func(o *curate.Options) {
 		o.Previous.URI = ""
 		ask(*o, "curriculum", true)

@@ -5,9 +5,9 @@ import (
 	"github.com/rollmill/rollmill/stages"
 )
 
-// funnel counts what each rule refused, of groups (those of which it left
-// nothing) and of trajectories. It goes into the manifest's facts, which add
-// up over shards; formats.Funnel reads it there.
+// funnel counts what each rule refused: groups (those of which it left nothing)
+// and trajectories. It is part of the manifest's facts, which are summed over
+// shards; formats.Funnel reads it there.
 type funnel struct{ groups, trajectories map[string]int64 }
 
 func (f *funnel) group(ended string)     { stages.Count(&f.groups, ended, 1) }

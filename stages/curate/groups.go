@@ -15,31 +15,31 @@ type Group struct {
 	ID             string
 	ExampleID      string // "" for a group of several
 	Epoch          int
-	FirstRow       int64 // in the base; the others follow unless the set lies scattered
+	FirstRow       int64 // in the base; the others follow unless the set is scattered
 	Count, Valid   int   // members, and those with a reward
 	Mean, Min, Max float64
 	StdPop, Solved float64 // solved is a share
-	Failed         int     // members that failed or were skipped; all without a reward when old statistics do not tell them apart
-	SampledTokens  int64   // of valid members; 0 when old statistics do not say (Kind.Tokens)
+	Failed         int     // members that failed or were skipped; all without a reward when old statistics do not distinguish them
+	SampledTokens  int64   // of valid members; 0 when old statistics lack it (Kind.Tokens)
 
 	index int // in Groups
 }
 
 // Groups is every group that curate decides about, in the order of the bases.
-// There may be more than memory holds: beyond mostInMemory they lie in a
-// temporary file, and a byte of each stays in memory.
+// There may be more than memory holds: beyond mostInMemory they are in a
+// temporary file, and a byte per group stays in memory.
 type Groups struct {
 	list    *spill.List
-	refused []uint8       // by index: the number of the rule that did, or 0
-	left    int           // that nobody refused
-	by      uint8         // the rule that is judging
-	notes   *spill.Sorter // verdicts that cannot be had again, by index
+	refused []uint8       // by index: the number of the rule that refused it, or 0
+	left    int           // not refused
+	by      uint8         // the current rule
+	notes   *spill.Sorter // verdicts that cannot be computed again, by index
 	spill   stages.Spill
 	buf     []byte
 }
 
-// mostInMemory is how much of a list of groups, and of what is sorted of it, is
-// held in memory: more saves no time.
+// mostInMemory is the size of a list of groups, and of the data sorted from it,
+// that is held in memory: more saves no time.
 const mostInMemory = 8 << 20
 
 func newGroups(s stages.Spill) *Groups {
@@ -54,10 +54,10 @@ func (gs *Groups) add(g *Group) error {
 	return gs.list.Add(gs.buf)
 }
 
-// Len is how many groups nobody has refused yet.
+// Len returns the number of groups that no rule has refused yet.
 func (gs *Groups) Len() int { return gs.left }
 
-// All yields the groups that nobody has refused yet. A group is valid until
+// All yields the groups that no rule has refused yet. A group is valid until
 // the next.
 func (gs *Groups) All() iter.Seq2[*Group, error] {
 	return func(yield func(*Group, error) bool) {
@@ -72,7 +72,7 @@ func (gs *Groups) All() iter.Seq2[*Group, error] {
 	}
 }
 
-// every yields the groups from one index to below another.
+// every yields the groups with indexes [from, to).
 func (gs *Groups) every(from, to int) iter.Seq2[*Group, error] {
 	return func(yield func(*Group, error) bool) {
 		i, g := 0, Group{}
@@ -94,16 +94,16 @@ func (gs *Groups) every(from, to int) iter.Seq2[*Group, error] {
 	}
 }
 
-// Rank is a place among other groups: by Text, then the smaller Value, then
-// the smaller Lot. Equals are ordered by id.
+// Rank is a position among groups: by Text, then the smaller Value, then the
+// smaller Lot. Equal ranks are ordered by id.
 type Rank struct {
 	Text  string
 	Value float64
 	Lot   int64
 }
 
-// Sorted yields the groups that nobody has refused yet by rank, without those
-// that have none. rank is called in the bases' order.
+// Sorted yields the groups that no rule has refused yet by rank, without those
+// that have none. rank is called in the order of the bases.
 func (gs *Groups) Sorted(rank func(*Group) (Rank, bool)) iter.Seq2[*Group, error] {
 	return func(yield func(*Group, error) bool) {
 		sorter := spill.New(gs.spill.Dir, gs.spill.Memory)
@@ -139,7 +139,7 @@ func (gs *Groups) Sorted(rank func(*Group) (Rank, bool)) iter.Seq2[*Group, error
 	}
 }
 
-// Refuse leaves a group out, for good.
+// Refuse drops a group permanently.
 func (gs *Groups) Refuse(g *Group, v Verdict) error {
 	gs.leaveOut(g)
 	key := binary.BigEndian.AppendUint64(nil, uint64(g.index))
@@ -151,7 +151,7 @@ func (gs *Groups) leaveOut(g *Group) {
 	gs.left--
 }
 
-// note is a verdict as it is written down.
+// note is the stored form of a verdict.
 type note struct{ Reason, Detail string }
 
 func (gs *Groups) close() {
@@ -159,7 +159,7 @@ func (gs *Groups) close() {
 	_ = gs.notes.Close()
 }
 
-// appendRank writes a rank so that bytes compare as ranks do.
+// appendRank appends an encoding whose bytes compare as ranks do.
 func appendRank(b []byte, r Rank) []byte {
 	for i := range len(r.Text) {
 		if b = append(b, r.Text[i]); r.Text[i] == 0 {
@@ -171,7 +171,7 @@ func appendRank(b []byte, r Rank) []byte {
 	return binary.BigEndian.AppendUint64(b, uint64(r.Lot)^1<<63)
 }
 
-// ordered is a number whose order among others is that of x.
+// ordered returns a number that orders as x does.
 func ordered(x float64) uint64 {
 	bits := math.Float64bits(x + 0) // of -0 too
 	if bits>>63 == 1 {
@@ -182,7 +182,7 @@ func ordered(x float64) uint64 {
 
 func appendGroup(b []byte, g *Group) []byte {
 	b = appendText(b, g.ID)
-	if strings.HasPrefix(g.ID, g.ExampleID) { // which it is called after, as a rule
+	if strings.HasPrefix(g.ID, g.ExampleID) { // it is usually named after it
 		b = binary.AppendUvarint(append(b, 1), uint64(len(g.ExampleID)))
 	} else {
 		b = appendText(append(b, 0), g.ExampleID)

@@ -10,7 +10,8 @@ import (
 	"github.com/rollmill/rollmill/formats/dataset"
 )
 
-// Holdout is the examples that are never trained on, of validation rollouts.
+// Holdout is the set of examples that are never trained on, from validation
+// rollouts.
 type Holdout struct {
 	from     []*dataset.Dataset
 	ids      map[string]struct{}
@@ -24,9 +25,9 @@ func (h *Holdout) datasets() []*dataset.Dataset {
 	return h.from
 }
 
-// Holds reports whether an example is held out, and why. Ids that are only row
-// numbers name nothing; two rows of a task are the same when they are, but for
-// the order of keys and a field "id".
+// Holds reports whether an example is held out, and why. An id that is only a
+// row number identifies nothing; two rows of a task are equal if they are,
+// apart from the order of keys and a field "id".
 func (h *Holdout) Holds(id, example string) (why string, held bool) {
 	if h == nil {
 		return "", false
@@ -71,7 +72,7 @@ func (in *input) openHoldout(ctx context.Context, o *Options) error {
 			if err != nil {
 				return err
 			}
-			if *c == last { // the generations of one example lie together
+			if *c == last { // the generations of one example are adjacent
 				continue
 			}
 			last = columns{strings.Clone(c.ExampleID), strings.Clone(c.Example)}

@@ -11,12 +11,12 @@ import (
 	"github.com/rollmill/rollmill/stages/internal/spill"
 )
 
-// input is what is decided about: the groups of one epoch, and perhaps of
+// input is the data to decide about: the groups of one epoch, and perhaps of
 // earlier ones that are trained on again.
 type input struct {
 	sets     []*set
 	previous *dataset.Dataset    // nil without --previous
-	before   formats.CurateState // what it hands on
+	before   formats.CurateState // its state
 	epoch    int
 	groups   *Groups // of all sets, in their bases' order
 	several  bool    // some are of several examples
@@ -27,8 +27,8 @@ type input struct {
 type set struct {
 	members   *dataset.Dataset
 	base      *dataset.Dataset
-	handed    *formats.GroupState // what group says about its advantages
-	scattered bool                // members of a group do not lie together
+	handed    *formats.GroupState // what group recorded about its advantages
+	scattered bool                // members of a group are not adjacent
 	first     int                 // its groups, by index
 	end       int
 }
@@ -99,7 +99,7 @@ func openSet(ctx context.Context, from stages.Input) (*set, error) {
 	return s, nil
 }
 
-// handed is what group says about the advantages of every set.
+// handed returns what group recorded about the advantages of every set.
 func (in *input) handed() *formats.GroupState {
 	if len(in.sets) == 0 {
 		return nil
@@ -118,7 +118,7 @@ func (s *set) damaged(format string, args ...any) error {
 	return formats.Invalid(s.members.URI(), "group the scores again", nil, format, args...)
 }
 
-// openPrevious reads the state that the epoch before left.
+// openPrevious reads the state of the previous epoch.
 func (in *input) openPrevious(ctx context.Context, o *Options) error {
 	if o.Previous.URI == "" {
 		return nil
@@ -141,7 +141,7 @@ func (in *input) openPrevious(ctx context.Context, o *Options) error {
 	return nil
 }
 
-// run is that of the epoch which is curated; that of the replayed ones when it
+// run returns the run of the curated epoch; that of the replayed epochs if it
 // has none.
 func (in *input) run() dataset.Run {
 	var all []*dataset.Dataset
@@ -151,7 +151,7 @@ func (in *input) run() dataset.Run {
 	return dataset.RunOf(all...)
 }
 
-// spec is what decides the rows.
+// spec returns the dataset's identity.
 func (in *input) spec(o *Options) dataset.Spec {
 	var inputs []dataset.Ref
 	for _, s := range in.sets {

@@ -2,13 +2,13 @@ package curate
 
 import "github.com/rollmill/rollmill/stages"
 
-// Ruling is what a rule found about a list of groups.
+// Ruling is what a rule decided about a list of groups.
 type Ruling struct {
 	Verdicts []Verdict // one for each
 	State    any       // for the next epoch; nil for none
 }
 
-// Judge has one rule judge a list of groups, as the plan of an epoch would.
+// Judge applies one rule to a list of groups, as the plan of an epoch would.
 func Judge(rule Rule, b Batch, list []Group) (Ruling, error) {
 	groups := newGroups(stages.Spill{Memory: mostInMemory})
 	defer groups.close()

@@ -12,7 +12,7 @@ import (
 	"github.com/rollmill/rollmill/stages/internal/spill"
 )
 
-// stats are the columns of _groups that decide.
+// stats are the columns of _groups that matter here.
 type stats struct {
 	GroupID  string   `parquet:"group_id"`
 	Example  string   `parquet:"example_id,dict"`
@@ -25,24 +25,24 @@ type stats struct {
 	Max      *float64 `parquet:"max,optional"`
 	StdPop   *float64 `parquet:"std_pop,optional"`
 	Solved   *float64 `parquet:"solved,optional"`
-	Failed   *int32   `parquet:"failed"` // older files have none, nor
+	Failed   *int32   `parquet:"failed"` // older files lack it and
 	Sampled  *int64   `parquet:"sampled_tokens"`
 }
 
 // statsWithTokens is the version of group whose statistics count tokens.
 const statsWithTokens = 2
 
-// loader checks that groups cover the rows, in order of their first rows.
+// loader checks that groups cover the rows, in the order of their first rows.
 type loader struct {
 	in    *input
 	set   *set
 	names *spill.Set // of the groups of all sets
 	epoch *int
 	first int64 // row of the last group
-	next  int64 // the row after it, if groups lie together
+	next  int64 // the row after it, if groups are adjacent
 }
 
-// load reads every group's statistics and finds the epoch.
+// load reads every group's statistics and determines the epoch.
 func (l *loader) load(ctx context.Context, tokens bool) error {
 	d := l.set.members
 	if tokens && d.Version < statsWithTokens {
@@ -62,7 +62,7 @@ func (l *loader) load(ctx context.Context, tokens bool) error {
 	return nil
 }
 
-// tokens tells whether a rule looks at how many were sampled.
+// tokens reports whether a rule uses the number of sampled tokens.
 func (o *Options) tokens() bool {
 	return slices.ContainsFunc(o.running, func(a active) bool {
 		r, ok := a.rule.(TokenReader)
@@ -72,7 +72,7 @@ func (o *Options) tokens() bool {
 
 func (l *loader) add(s *stats) error {
 	if s.FirstRow > l.next || l.next > 0 && s.FirstRow <= l.first || s.Count < 1 || s.Valid > 0 && (s.Mean == nil || s.Min == nil || s.Max == nil) {
-		return l.set.damaged("table %s: group %q does not follow the one before", formats.TableGroups, s.GroupID)
+		return l.set.damaged("table %s: group %q does not follow the previous one", formats.TableGroups, s.GroupID)
 	}
 	if l.epoch == nil {
 		e := int(s.Epoch)
@@ -99,8 +99,8 @@ func (l *loader) add(s *stats) error {
 	return l.in.groups.add(&g)
 }
 
-// named refuses two groups of one name. It is asked when there are such, or
-// two whose names only look alike to a hash.
+// named refuses two groups with one name. It is called when there are such
+// groups, or two names with the same hash.
 func (in *input) named() error {
 	sorter := spill.New(in.groups.spill.Dir, in.groups.spill.Memory)
 	defer sorter.Close()
@@ -123,16 +123,16 @@ func (in *input) named() error {
 		if here := in.of(int(index)); at >= 0 && id == last {
 			hint := "name the groups of each epoch once"
 			if here == in.of(at) {
-				hint = "the trajectories of an example must lie together; sort the rollouts by example_id"
+				hint = "the trajectories of an example must be adjacent; sort the rollouts by example_id"
 			}
-			return formats.Invalid(here.members.URI(), hint, nil, "group %q is there twice", id)
+			return formats.Invalid(here.members.URI(), hint, nil, "group %q occurs twice", id)
 		}
 		last, at = id, int(index)
 	}
 	return nil
 }
 
-// of is the set that a group is in.
+// of returns the set that a group is in.
 func (in *input) of(group int) *set {
 	return in.sets[slices.IndexFunc(in.sets, func(s *set) bool { return group < s.end })]
 }

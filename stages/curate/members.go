@@ -8,8 +8,8 @@ import (
 )
 
 // members decides about every member of one group, into out, and returns the
-// rule that ended the group, or "" when anything is kept. rows reads the
-// group's rows of the base, when a rule wants to see them.
+// rule that ended the group, or "" if anything is kept. rows reads the group's
+// rows of the base, for rules that need them.
 func (p *plan) members(group judged, members []formats.Member, rows func() ([]formats.Trajectory, error), out []Verdict) (ended string, err error) {
 	var valid []int
 	for k := range members {
@@ -46,7 +46,7 @@ func (p *plan) members(group judged, members []formats.Member, rows func() ([]fo
 	return p.again(*group.Group, members, left, out), nil
 }
 
-// last tells whether a rule that is the last word refused a member.
+// last reports whether a Kind.Last rule refused a member.
 func (p *plan) last(members []formats.Member, out []Verdict) bool {
 	for _, a := range p.active {
 		for k := range members {
@@ -58,8 +58,8 @@ func (p *plan) last(members []formats.Member, out []Verdict) bool {
 	return false
 }
 
-// memberRules lets each rule judge the members that are left, and returns who
-// then is, and the rule that left nobody.
+// memberRules applies each rule to the remaining members. It returns the
+// members that are left, and the rule that left none.
 func (p *plan) memberRules(group Group, members []formats.Member, whole []formats.Trajectory, left []int, out []Verdict) (_ []int, ended string) {
 	for _, a := range p.active {
 		verdicts := p.judge(a, group, members, whole, left)
@@ -81,7 +81,7 @@ func (p *plan) memberRules(group Group, members []formats.Member, whole []format
 	return left, ""
 }
 
-// judge asks one rule about the members that are left.
+// judge applies one rule to the remaining members.
 func (p *plan) judge(a active, group Group, members []formats.Member, whole []formats.Trajectory, left []int) []Verdict {
 	switch rule := a.rule.(type) {
 	case RowRule:
@@ -100,7 +100,7 @@ func (p *plan) judge(a active, group Group, members []formats.Member, whole []fo
 	return nil
 }
 
-// again judges a group by the members that are left.
+// again judges a group by its remaining members.
 func (p *plan) again(group Group, members []formats.Member, left []int, out []Verdict) (ended string) {
 	g := group
 	g.Valid, g.Mean = len(left), 0

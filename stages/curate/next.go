@@ -11,26 +11,26 @@ import (
 	"github.com/rollmill/rollmill/stages/plugin"
 )
 
-// Next says what the table _plan asks for: more generations of examples whose
-// groups have too few members that count, or teach nothing yet. It is always
-// written, and decides nothing about the rows that are kept.
+// Next are the settings of the table _plan, which asks for more generations of
+// examples whose groups have too few valid members, or no training signal yet.
+// The table is always written, and decides nothing about the kept rows.
 //
-// A group is looked at by its statistics, all failures and rules of members
-// aside. In order of urgency: of one whose members failed, as many are asked
-// for as it lacks (failed), and of one that was rolled out too seldom (few);
-// of a flat one, another Generations (flat), unless all of it is solved, of
-// which more tries would say the same. Groups that lack the fewest come first, so that a
-// budget completes as many as it can. What is left of a budget goes to the
-// groups whose rewards differ most (varied). Members that failed to be scored
-// want to be scored again, not made again: they count as if they had a reward.
+// A group is judged by its statistics, without regard to failures and rules of
+// members. In order of urgency: a group whose members failed gets as many as it
+// lacks (failed), and so does one that was rolled out too seldom (few); a flat
+// one gets another Generations (flat), unless all of it is solved, because more
+// attempts would give the same. Groups that lack the fewest come first, so that
+// a budget completes as many as it can. The rest of a budget goes to the groups
+// whose rewards differ most (varied). Members whose scoring failed should be
+// scored again, not made again: they count as if they had a reward.
 //
-// No example has more asked for than MaxPerExample allows. None is asked for
-// of groups that a rule refused for what their example is (the other side of a
-// split, held out, an easy pool, a filter), of those it had enough of, of
-// replayed epochs, and when groups are formed by something else than examples.
+// No example gets more than MaxPerExample. None are planned for groups that a
+// rule refused for what their example is (the other side of a split, held out,
+// an easy pool, a filter), for those with enough members, for replayed epochs,
+// and when groups are not formed by example.
 type Next struct {
-	Generations   int    // that a group should have; default: as rollout was told, or else as many as most groups have
-	MaxPerExample int    // of an example in all, those too that failed; default twice Generations
+	Generations   int    // target size of a group; default: rollout's --generations, or else the most frequent size
+	MaxPerExample int    // of an example in all, including failed ones; default twice Generations
 	Budget        *int64 // of all examples together; nil: no limit, and nothing for varied groups
 }
 
@@ -39,21 +39,21 @@ func (n Next) validate() error {
 	case n.Generations < 0:
 		return usage("give the number of trajectories that a group should have", "curate: --plan-generations %d", n.Generations)
 	case n.MaxPerExample < 0:
-		return usage("give the most trajectories of an example, those too that are there", "curate: --plan-max-per-example %d", n.MaxPerExample)
+		return usage("give the most trajectories of an example, including existing ones", "curate: --plan-max-per-example %d", n.MaxPerExample)
 	case n.Budget != nil && *n.Budget < 0:
 		return usage("give a number of trajectories; 0 plans none", "curate: --plan-budget %d", *n.Budget)
 	}
 	return nil
 }
 
-// Declare names the settings of the plan.
+// Declare declares the settings of the plan.
 func (n *Next) Declare(d *plugin.Declarer) {
-	d.Int(&n.Generations, "plan-generations", "plan more generations for groups with fewer than `N` trajectories that did not fail, and N more for flat ones").ID("plan-generations").Shown("rollout's --generations")
+	d.Int(&n.Generations, "plan-generations", "plan more generations for groups with fewer than `N` trajectories that did not fail, and N more for flat groups").ID("plan-generations").Shown("rollout's --generations")
 	d.Int(&n.MaxPerExample, "plan-max-per-example", "plan at most `N` trajectories of an example in all").ID("plan-max-per-example").Shown("twice --plan-generations")
-	d.OptionalInt64(&n.Budget, "plan-budget", "plan at most `N` trajectories in all; what is left of them goes where rewards differ most").ID("plan-budget").Shown("no limit")
+	d.OptionalInt64(&n.Budget, "plan-budget", "plan at most `N` trajectories in all; the rest of them goes to groups whose rewards differ most").ID("plan-budget").Shown("no limit")
 }
 
-// request is what is asked for of one group.
+// request is a request for more members of one group.
 type request struct {
 	Group  int   // index
 	Row    int64 // the group's first
@@ -63,8 +63,8 @@ type request struct {
 	Lot    int64 // decides between equals, by the seed
 }
 
-// requests looks at the groups of the first set, and lists those of which more
-// is asked for, in its order. Every shard finds the same.
+// requests returns what the groups of the first set should get, in their order.
+// Every shard computes the same.
 func (o *Options) requests(ctx context.Context, in *input, p *plan) (*requestList, error) {
 	all := newRequestList(in.groups.spill)
 	if _, other := in.sets[0].members.Params["by"]; other {
@@ -107,8 +107,8 @@ func (o *Options) requests(ctx context.Context, in *input, p *plan) (*requestLis
 	return all, err
 }
 
-// withoutHeldOut leaves out groups whose example is held out. Of a group that
-// is refused as a whole no other rule looks at it.
+// withoutHeldOut removes groups whose example is held out. If a group is
+// refused as a whole, no other rule looks at it.
 func (in *input) withoutHeldOut(ctx context.Context, all *requestList) (*requestList, error) {
 	if in.holdout == nil || all.list.Len() == 0 {
 		return all, nil
@@ -145,14 +145,14 @@ func (in *input) withoutHeldOut(ctx context.Context, all *requestList) (*request
 	return left, nil
 }
 
-// rolled is how many generations rollout was told to make, of what extends
-// nothing; 0 when nobody says.
+// rolled returns the number of generations that rollout was asked for, if the
+// dataset extends no other; 0 when unknown.
 func rolled(d *dataset.Dataset) int {
 	n, _ := d.Int("generations")
 	return int(n)
 }
 
-// usual is the number of members that most groups of the first set have, the
+// usual returns the most frequent size of the groups of the first set, the
 // smaller of equals.
 func (in *input) usual() (size int, err error) {
 	times := map[int]int{}
@@ -170,7 +170,7 @@ func (in *input) usual() (size int, err error) {
 	return size, nil
 }
 
-// wanted tells whether a group that was refused for a reason may be worth
+// wanted reports whether a group that was refused for a reason may be worth
 // training on once it has more members.
 func wanted(reason string) bool {
 	return slices.Contains([]string{"", formats.DropMinValid, formats.DropFlat, formats.DropMinRewardDiff}, reason)
@@ -183,7 +183,7 @@ const (
 	requestVaried
 )
 
-// request is what a group of which size members are wanted deserves.
+// request returns what a group deserves whose target size is size.
 func (o *Options) request(g *Group, size int) request {
 	tolerance := o.tolerance()
 	flat := g.Valid > 0 && formats.Flat(g.Min, g.Max, tolerance)
@@ -206,7 +206,7 @@ func (o *Options) request(g *Group, size int) request {
 // next writes a shard's slice of _plan.
 type next struct {
 	list  *requestList
-	to    func() (*request, error, bool) // the requests that are to come
+	to    func() (*request, error, bool) // the remaining requests
 	stop  func()
 	first *request // of them; nil: none
 	out   *dataset.TableWriter[formats.Planned]
@@ -232,7 +232,7 @@ func (n *next) close() {
 	n.list.close()
 }
 
-// add is told of every group, in the base's order.
+// add is called with every group, in the base's order.
 func (n *next) add(ctx context.Context, g *Group, members []formats.Member) error {
 	var err error
 	for err == nil && n.first != nil && n.first.Group < g.index {

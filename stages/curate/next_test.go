@@ -36,7 +36,7 @@ var seldom = []example{
 }
 
 // Every reason, and who has none.
-func TestPlanSaysWhoDeservesMore(t *testing.T) {
+func TestPlanRequests(t *testing.T) {
 	in := groups(t, "groups", 0, seldom)
 	for name, c := range map[string]struct {
 		change func(*curate.Options)

@@ -11,13 +11,13 @@ import (
 	"github.com/rollmill/rollmill/stages/plugin"
 )
 
-// Options are what curate needs to know. A field at zero has the default that
-// its comment names.
+// Options are the settings of curate. A field at zero has the default that its
+// comment names.
 type Options struct {
 	stages.Env
 	In       stages.Input   // a group dataset
-	Replay   []stages.Input // group datasets of other epochs, trained on again beside it
-	Previous stages.Input   // the curated dataset of the epoch before; URI "" for none
+	Replay   []stages.Input // group datasets of other epochs, trained on again with it
+	Previous stages.Input   // the curated dataset of the previous epoch; URI "" for none
 	Out      stages.Output  // default of its URI: the caller's
 
 	Rules  Rules  // with their settings: plugin.Every(rules/all.Rules)
@@ -29,10 +29,10 @@ type Options struct {
 	MinValid      int      // fewest valid members of a group worth training on; default 2
 
 	Next  Next
-	Spill stages.Spill // for groups that do not lie together
+	Spill stages.Spill // for groups whose rows are not adjacent
 
-	Recompute bool // compute advantages anew from the members that are left
-	// Recomputer makes the function that computes a group's advantages anew.
+	Recompute bool // compute advantages again from the remaining members
+	// Recomputer returns the function that computes a group's advantages again.
 	Recomputer func(formats.GroupState) (func([]formats.Member) error, error)
 
 	MinGroups *float64 // gate: refuse fewer kept groups
@@ -42,7 +42,7 @@ type Options struct {
 	decode    bool // for tests: copy no pages
 }
 
-// Declare names the options that are the user's, but for the datasets.
+// Declare declares the user's options, except the datasets.
 func (o *Options) Declare(d *plugin.Declarer) {
 	d.Heading(plugin.Rows)
 	d.OptionalInt(&o.Epoch, "epoch", "curate epoch `N`, from 0").Shown("that of the groups")
@@ -50,11 +50,11 @@ func (o *Options) Declare(d *plugin.Declarer) {
 	plugin.Choice(d, &o.Compat, "compat", "behave exactly as `HARNESS`: none, nat", Compats...).Shown(string(CompatNone))
 	d.OptionalFloat(&o.FlatTolerance, "flat-tolerance", "treat rewards within this relative `SPREAD` as equal").Shown("1e-12")
 	d.Int(&o.MinValid, "min-valid", "drop groups with fewer than `N` scored members").Shown(strconv.Itoa(DefaultMinValid))
-	d.Bool(&o.Recompute, "recompute", "compute advantages again from the members that are left").ID("recompute")
+	d.Bool(&o.Recompute, "recompute", "compute advantages again from the remaining members").ID("recompute")
 	d.Include(&o.Next)
 	d.Include(o.Rules)
 	d.Heading(plugin.Checks)
-	d.OptionalFloat(&o.MinGroups, "min-groups", "refuse a result of fewer than `N` groups")
+	d.OptionalFloat(&o.MinGroups, "min-groups", "refuse a result with fewer than `N` groups")
 }
 
 // Compat says whose behaviour to reproduce.
@@ -68,12 +68,12 @@ const (
 // Compats lists the known values, the default first.
 var Compats = []Compat{CompatNone, CompatNAT}
 
-// DefaultMinValid is the default of Options.MinValid: one reward has nothing to
-// be compared with.
+// DefaultMinValid is the default of Options.MinValid: a single reward cannot be
+// compared.
 const DefaultMinValid = 2
 
-// Validate fills in the defaults and reports the first option that cannot
-// work, before a byte is read.
+// Validate fills in the defaults and reports the first invalid option, before a
+// byte is read.
 func (o *Options) Validate() error {
 	if o.In.URI == "" {
 		return usage("name a group dataset with --in", "curate: no input")
@@ -138,8 +138,8 @@ func (o *Options) tolerance() float64 {
 	return *o.FlatTolerance
 }
 
-// params are the options that change rows: those of rules that do not run are
-// left out, so that they change no identity.
+// params returns the options that change rows. Those of rules that do not run
+// are left out, so that they do not change the identity.
 func (o *Options) params(epoch int) map[string]any {
 	p := plugin.Identity(o, &Options{})
 	plugin.Put(p, "epoch", epoch)
@@ -160,7 +160,7 @@ func (o *Options) params(epoch int) map[string]any {
 	return p
 }
 
-// compat refuses what NAT's own behaviour leaves no room for.
+// compat refuses options that NAT's own behaviour excludes.
 func (o *Options) compat() error {
 	switch o.Compat {
 	case "":
@@ -204,7 +204,7 @@ func (o *Options) prepare(in *input) error {
 	return err
 }
 
-// Usage is an error of kind usage.
+// Usage returns an error of kind usage.
 func Usage(hint, format string, args ...any) error { return usage(hint, format, args...) }
 
 func usage(hint, format string, args ...any) error {

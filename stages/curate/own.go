@@ -2,8 +2,8 @@ package curate
 
 import "github.com/rollmill/rollmill/formats/dataset"
 
-// own is the groups of a set whose first row is in a slice of its base: those
-// that one shard writes.
+// own is the groups of a set whose first row is in one shard's slice of its
+// base: those that the shard writes.
 type own struct {
 	from, to int   // indexes, up to below
 	first    int64 // row

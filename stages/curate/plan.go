@@ -12,13 +12,13 @@ import (
 	"github.com/rollmill/rollmill/stages/internal/spill"
 )
 
-// plan is what the rules found about the groups of an epoch. Every shard
-// makes the same.
+// plan is what the rules decided about the groups of an epoch. Every shard
+// computes the same.
 type plan struct {
 	batch    Batch
 	groups   *Groups
 	active   []active
-	needRows bool // a rule looks at whole rows
+	needRows bool // a rule reads whole rows
 	state    formats.CurateState
 }
 
@@ -26,10 +26,10 @@ type plan struct {
 type active struct {
 	RuleKind
 	rule  Rule
-	state json.RawMessage // from the epoch before
+	state json.RawMessage // from the previous epoch
 }
 
-// newPlan lets every rule judge the groups that no earlier one refused.
+// newPlan has every rule judge the groups that no earlier one refused.
 func newPlan(o *Options, in *input) (*plan, error) {
 	p := &plan{
 		batch:  Batch{Epoch: in.epoch, Seed: o.Seed, Total: in.groups.Len(), Holdout: in.holdout},
@@ -48,8 +48,8 @@ func newPlan(o *Options, in *input) (*plan, error) {
 	return p, p.judgeGroups()
 }
 
-// judgeGroups lets the rules look at groups, those that judge each for itself
-// all in one walk.
+// judgeGroups applies the rules of groups. Consecutive rules that judge each
+// group by itself share one pass.
 func (p *plan) judgeGroups() error {
 	for i := 0; i < len(p.active); i++ {
 		batch, ok := p.active[i].rule.(BatchRule)
@@ -81,7 +81,7 @@ func (a active) compares() bool {
 	return is
 }
 
-// each lets the rules from one to below another judge every group.
+// each has the rules [from, to) judge every group.
 func (p *plan) each(from, to int) error {
 	for g, err := range p.groups.All() {
 		if err != nil {
@@ -99,7 +99,7 @@ func (p *plan) each(from, to int) error {
 	return nil
 }
 
-// keep notes what a rule says to itself in the next epoch.
+// keep stores the state of a rule for the next epoch.
 func (p *plan) keep(rule string, state any) error {
 	if state == nil {
 		return nil
@@ -115,15 +115,15 @@ func (p *plan) keep(rule string, state any) error {
 	return nil
 }
 
-// judged is a group with what the rules of groups say.
+// judged is a group with the verdict of the rules of groups.
 type judged struct {
 	*Group
 	Verdict
 }
 
-// verdicts yields the groups from one index to below another; each is valid
-// until the next. Rules that judge a group for itself are asked again, which
-// is quicker than to write down what they said.
+// verdicts yields the groups with indexes [from, to); each is valid until the
+// next. Rules that judge a group by itself are asked again, which is quicker
+// than storing their verdicts.
 func (p *plan) verdicts(from, to int) iter.Seq2[judged, error] {
 	return func(yield func(judged, error) bool) {
 		note, stop := iter.Pull2(p.groups.notes.Sorted())
@@ -147,7 +147,7 @@ func (p *plan) verdicts(from, to int) iter.Seq2[judged, error] {
 	}
 }
 
-// verdict is what a rule said of a group that it refused.
+// verdict returns the verdict of a rule about a group that it refused.
 func (p *plan) verdict(a active, g *Group, next func() (spill.Record, error, bool)) (v Verdict, err error) {
 	if rule, is := a.rule.(GroupRule); is {
 		v = rule.Group(p.of(a), g)
@@ -170,7 +170,7 @@ func (p *plan) verdict(a active, g *Group, next func() (spill.Record, error, boo
 	}
 }
 
-// of is the batch as a rule sees it.
+// of returns the batch as a rule sees it.
 func (p *plan) of(a active) Batch {
 	b := p.batch
 	b.State = a.state

@@ -42,8 +42,8 @@ func (l *requestList) each() iter.Seq2[*request, error] {
 
 func (l *requestList) close() { _ = l.list.Close() }
 
-// afford is the requests that a budget pays for, the most urgent first, the last
-// of them perhaps in part. The list is closed.
+// afford returns the requests that a budget pays for, the most urgent first,
+// the last of them perhaps in part. It closes the list.
 func (l *requestList) afford(left int64) (*requestList, error) {
 	defer l.close()
 	out := newRequestList(l.spill)
@@ -84,7 +84,7 @@ func (l *requestList) afford(left int64) (*requestList, error) {
 	return out, nil
 }
 
-// urgency orders requests: see Next.
+// urgency returns a key that orders requests: see Next.
 func urgency(w *request) []byte {
 	r := Rank{Value: float64(w.N), Lot: w.Lot}
 	if w.Reason == requestVaried {

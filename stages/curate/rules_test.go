@@ -19,7 +19,7 @@ func at(names string, row *formats.Trajectory) bool {
 	return strings.Contains(" "+names+" ", " "+fmt.Sprint(row.ExampleID, row.Generation)+" ")
 }
 
-func TestEachRulesStory(t *testing.T) {
+func TestRulesEndToEnd(t *testing.T) {
 	for name, c := range map[string]struct {
 		trouble func(*formats.Trajectory)
 		options func(*curate.Options)

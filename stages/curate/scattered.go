@@ -12,11 +12,11 @@ import (
 	"github.com/rollmill/rollmill/stages/internal/spill"
 )
 
-// bringer brings together the members of groups that lie scattered over the
-// base. A group is of the slice that has its first row, and its members may be
-// anywhere behind; so every member is looked at, and of the groups that no
-// rule refused as a whole the rows are read. Both are sorted by group, and
-// spill. What is kept is written decoded: pages hold rows of several groups.
+// bringer collects the members of groups that are scattered over the base. A
+// group belongs to the slice that has its first row, and its members may be
+// anywhere after it. So every member is read, and also the rows of groups that
+// no rule refused as a whole. Both are sorted by group, and spill. Kept rows
+// are written decoded: pages hold rows of several groups.
 type bringer struct {
 	*writer
 	sorter *spill.Sorter
@@ -25,14 +25,14 @@ type bringer struct {
 	value  []byte
 }
 
-// brought is a member, and its row unless its group was refused as a whole.
+// brought is a member, with its row unless its group was refused as a whole.
 type brought struct {
 	Member  formats.Member
 	Row     *formats.Trajectory
 	Unknown bool // the row has columns that this version does not know, which do not spill
 }
 
-// decideScattered is as decide.
+// decideScattered is decide for scattered groups.
 func (w *writer) decideScattered(ctx context.Context, full chan<- *decided, free <-chan *decided) error {
 	b := &bringer{writer: w, sorter: spill.New(w.spill.Dir, w.spill.Memory), mine: map[xxh3.Uint128]int{}}
 	defer b.sorter.Close()
@@ -56,7 +56,7 @@ func (w *writer) decideScattered(ctx context.Context, full chan<- *decided, free
 	return nil
 }
 
-// collect takes the members of a group, which come next.
+// collect reads the members of a group, which come next.
 func (b *bringer) collect(next func() (spill.Record, error, bool), d *decided) error {
 	g := &d.group
 	d.members, d.verdicts, d.rows = sized(d.members, g.Count), sized(d.verdicts, g.Count), sized(d.rows, g.Count)
@@ -67,7 +67,7 @@ func (b *bringer) collect(next func() (spill.Record, error, bool), d *decided) e
 			return err
 		}
 		if !more || binary.BigEndian.Uint64(r.Key) != uint64(g.index) {
-			return b.set.damaged("group %q, or the one before, has not as many members as its statistics say", g.ID)
+			return b.set.damaged("group %q, or the previous one, does not have as many members as its statistics say", g.ID)
 		}
 		var x brought
 		spill.Decode(r.Value, &x)
@@ -83,8 +83,7 @@ func (b *bringer) collect(next func() (spill.Record, error, bool), d *decided) e
 	return nil
 }
 
-// unknown reads what a row of the base has in columns that this version does
-// not know.
+// unknown reads the columns of a base row that this version does not know.
 func (b *bringer) unknown(t *formats.Trajectory, at int64) error {
 	rows, err := dataset.ReadAll[formats.Trajectory](b.whole.ctx, b.set.base, "", dataset.Range{First: at, Rows: 1})
 	if err != nil {

@@ -14,18 +14,18 @@ import (
 	"github.com/rollmill/rollmill/stages"
 )
 
-// sideTables carries on what group wrote beside its rows, _pairs and _labels: what
-// is about kept trajectories alone. A pair of which either member was dropped
-// is dropped too, for the reason of the chosen one, or else of the rejected
-// one. A table is there when any of the sets has it.
+// sideTables copies the tables _pairs and _labels that group wrote with its
+// rows, as far as they are about kept trajectories. A pair with a dropped
+// member is dropped too, for the reason of the chosen one, or else of the
+// rejected one. A table is written if any of the sets has it.
 //
-// The balance of labels (formats.KTOWeights) is that of the labels that are
-// carried on, which the manifest's facts count: what is dropped here is not
-// trained on, and does not weigh.
+// The balance of labels (formats.KTOWeights) is that of the copied labels,
+// which the manifest's facts count: dropped labels are not trained on and have
+// no weight.
 type sideTables struct {
 	pairs  carriedTable[formats.Pair]
 	labels carriedTable[formats.Label]
-	kinds  [2]int64 // labels carried on: undesirable, desirable
+	kinds  [2]int64 // labels copied: undesirable, desirable
 }
 
 func newSideTables(in *input, shard *dataset.Shard) *sideTables {
@@ -56,7 +56,7 @@ func number01(b bool) int {
 	return 0
 }
 
-// carried lists the tables that any set has beside its rows.
+// carried lists the tables that any set has.
 func (in *input) carried() (tables []string) {
 	for _, table := range []string{formats.TableLabels, formats.TablePairs} {
 		if slices.ContainsFunc(in.sets, func(s *set) bool { _, has := s.members.Tables[table]; return has }) {
@@ -66,7 +66,7 @@ func (in *input) carried() (tables []string) {
 	return tables
 }
 
-// begin goes to a slice of a set; end looks whether all of it was seen.
+// begin starts a slice of a set; end checks that all of it was read.
 func (s *sideTables) begin(ctx context.Context, from *set, groups *Groups, slice dataset.Range) error {
 	if err := s.pairs.begin(ctx, from, groups, slice); err != nil {
 		return err
@@ -86,7 +86,7 @@ func (s *sideTables) close() {
 	s.labels.close()
 }
 
-// add is told of every group, in the base's order.
+// add is called with every group, in the base's order.
 func (s *sideTables) add(ctx context.Context, d *decided) error {
 	if err := s.pairs.add(ctx, d); err != nil {
 		return err
@@ -94,7 +94,7 @@ func (s *sideTables) add(ctx context.Context, d *decided) error {
 	return s.labels.add(ctx, d)
 }
 
-// Facts. What is dropped is counted by reason: pairs_dropped.flat.
+// Facts. Dropped rows are counted by reason: pairs_dropped.flat.
 const (
 	factPairs         = "pairs"
 	factPairsDropped  = "pairs_dropped."
@@ -118,7 +118,7 @@ func (s *sideTables) facts(into map[string]float64) {
 	}
 }
 
-// sideMessage says what was carried on; "" when there was nothing to carry.
+// sideMessage describes what was copied; "" if there was nothing to copy.
 func sideMessage(f map[string]float64) (text string) {
 	if n, has := f[factPairs]; has {
 		dropped, why := lost(f, factPairsDropped)
@@ -132,7 +132,7 @@ func sideMessage(f map[string]float64) (text string) {
 	return text
 }
 
-// lost adds up the facts with a prefix, and says them, the largest first.
+// lost sums the facts with a prefix, and lists them, the largest first.
 func lost(f map[string]float64, prefix string) (sum float64, text string) {
 	drops := map[string]float64{}
 	for name, n := range f {
@@ -152,24 +152,24 @@ func lost(f map[string]float64, prefix string) (sum float64, text string) {
 	return sum, text
 }
 
-// carriedTable carries on one table, whose rows lie in the order of their groups. It
-// holds a few rows at a time, however many a group has.
+// carriedTable copies one table, whose rows are in the order of their groups.
+// It holds a few rows at a time, however many a group has.
 type carriedTable[T any] struct {
 	table string
 	of    func(*T) (group, one, other string) // the trajectories that a row is about
 	kept  func(*T)
 	out   *dataset.TableWriter[T] // nil: no set has the table
-	rows  int64                   // carried on
+	rows  int64                   // copied
 	bytes int                     // of the row group being written
 	drops map[string]int64
 
 	from *set
 	r    *dataset.Reader[T] // nil: this set has no such table
-	left int64              // to be read of the slice
-	buf  []T                // read and not looked at
+	left int64              // left to read in the slice
+	buf  []T                // read and not yet processed
 	room [16]T
 	some []T
-	at   map[string]int // places of a group's members
+	at   map[string]int // positions of a group's members
 }
 
 func (a *carriedTable[T]) begin(ctx context.Context, from *set, groups *Groups, slice dataset.Range) error {
@@ -187,7 +187,7 @@ func (a *carriedTable[T]) begin(ctx context.Context, from *set, groups *Groups, 
 	return err
 }
 
-// beside finds the rows of a table that are of a slice's groups.
+// beside finds the rows of a table that belong to a slice's groups.
 func (s *set) beside(ctx context.Context, table string, groups *Groups, slice dataset.Range) (dataset.Range, error) {
 	all := dataset.Range{Rows: s.members.Tables[table].Rows}
 	if slice == s.base.All() {
@@ -222,10 +222,10 @@ func (s *set) beside(ctx context.Context, table string, groups *Groups, slice da
 }
 
 func (s *set) outOfOrder(table, group string) error {
-	return s.damaged("table %s: group %q is not where the rows of its base have it", table, group)
+	return s.damaged("table %s: group %q is not in the order of its base's rows", table, group)
 }
 
-// next is the next row, if it is of a group.
+// next returns the next row, if it belongs to a group.
 func (a *carriedTable[T]) next(group string) (*T, error) {
 	if len(a.buf) == 0 && a.left > 0 {
 		n := min(int64(len(a.room)), a.left)
@@ -281,7 +281,7 @@ func (a *carriedTable[T]) add(ctx context.Context, d *decided) error {
 	}
 }
 
-// judge says why a row goes; "" when all that it is about is kept.
+// judge returns why a row is dropped; "" if all its trajectories are kept.
 func (a *carriedTable[T]) judge(d *decided, row *T) (string, error) {
 	if len(a.at) == 0 {
 		if a.at == nil {
@@ -316,7 +316,7 @@ func (a *carriedTable[T]) flush(ctx context.Context) error {
 	return a.out.EndRowGroup()
 }
 
-// end looks for rows of no group.
+// end checks for rows that belong to no group.
 func (a *carriedTable[T]) end() error {
 	if a.r == nil {
 		return nil

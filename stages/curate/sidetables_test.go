@@ -153,7 +153,7 @@ func TestPairsOfShardsAndOfOtherEpochs(t *testing.T) {
 	}
 }
 
-func TestNothingBesideIsNothing(t *testing.T) {
+func TestNoSideTables(t *testing.T) {
 	in := groups(t, "groups", 0, story)
 	r, d := run(t, options(in, in+"-curate"))
 	if _, pairs := d.Tables[formats.TablePairs]; pairs || sideFacts(d) != nil || strings.Contains(r.Message, "pairs") || d.Params["carried"] != nil {

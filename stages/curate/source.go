@@ -20,8 +20,8 @@ type source struct {
 	skip []formats.Trajectory
 }
 
-// farAway is a gap that is worth a new reader: it leaves out whole row
-// groups, while rows in between are decoded anyway.
+// farAway is the gap from which a new reader pays: it skips whole row groups,
+// while rows in between would be decoded.
 const farAway = 4096
 
 func (s *source) read(first int64, rows []formats.Trajectory) error {
@@ -68,7 +68,8 @@ func (s *source) close() {
 	}
 }
 
-// sized returns a slice of n elements, the old one's memory if it is enough.
+// sized returns a slice of n elements, in the old one's memory if that is
+// enough.
 func sized[T any](old []T, n int) []T {
 	if cap(old) < n {
 		return make([]T, n)

@@ -13,7 +13,7 @@ import (
 	"github.com/rollmill/rollmill/stages"
 )
 
-// The states that input rows are counted by; every one is in exactly one.
+// The states that input rows are counted by; every row is in exactly one.
 const (
 	countKept    = "kept"
 	countDropped = "dropped"
@@ -61,7 +61,7 @@ func (t *tally) add(d *decided) {
 	}
 }
 
-// plus stays finite: a manifest is JSON.
+// plus returns a finite sum: a manifest is JSON.
 func plus(a, b float64) float64 {
 	return max(-math.MaxFloat64, min(a+b, math.MaxFloat64))
 }
@@ -73,7 +73,7 @@ func (t *tally) dropped() (n int64) {
 	return n
 }
 
-// check holds the funnel to its sum.
+// check verifies that the funnel adds up.
 func (t *tally) check(rows int64) error {
 	groups, trajectories := t.funnel.sum()
 	if t.kept+t.dropped() != rows || trajectories != t.dropped() || groups != t.groups-t.groupsKept {
@@ -92,8 +92,7 @@ func (t *tally) outcome() dataset.Outcome {
 	return dataset.Outcome{Counts: map[string]int64{countKept: t.kept, countDropped: t.dropped()}, Drops: t.drops, Facts: facts}
 }
 
-// report says what became of the shard, or of the dataset when it was there
-// already.
+// report describes the shard, or the dataset if it already existed.
 func report(result dataset.Result, outcome dataset.Outcome, order []string, seconds float64) stages.Report {
 	r := stages.Report{
 		Stage: stage, URI: result.URI, Identity: result.Identity, UpToDate: result.UpToDate, Missing: result.Missing,

@@ -14,7 +14,7 @@ import (
 )
 
 // writer carries out a slice of the plan: one goroutine decides about groups
-// and reads what is kept of them, the other writes.
+// and reads their kept rows, the other writes.
 type writer struct {
 	set       *set
 	own       own // its groups that are written here
@@ -23,10 +23,10 @@ type writer struct {
 	step      *batchStep
 	members   *dataset.Reader[formats.Member]
 	decode    bool             // no payload is copied
-	spill     stages.Spill     // for groups that lie scattered
+	spill     stages.Spill     // for scattered groups
 	payload   *dataset.Payload // of the base
 	heads     *source          // the base's rows without it
-	whole     *source          // with it, for rules that look at it and for what cannot be copied
+	whole     *source          // with it, for rules that read it and for rows that cannot be copied
 	rows      *dataset.TableWriter[formats.Trajectory]
 	decisions *dataset.TableWriter[formats.Decision]
 	next      *next
@@ -37,7 +37,7 @@ type writer struct {
 	decided []formats.Decision
 }
 
-// decided is a group on its way from the one to the other.
+// decided is a group on its way between the two goroutines.
 type decided struct {
 	group    Group
 	verdict  Verdict // about it
@@ -47,10 +47,10 @@ type decided struct {
 	have     have                 // what is in rows
 	ended    string               // the rule that left nothing of the group, or ""
 	kept     []formats.Trajectory // at the beginning of rows
-	at       []int64              // where these lie in the base, when their payload is to be copied
+	at       []int64              // their rows in the base, if their payload is copied
 }
 
-// have says what was read of a group's rows.
+// have says which of a group's rows were read.
 type have int
 
 const (
@@ -86,7 +86,7 @@ func (w *writer) run(ctx context.Context) error {
 	return g.Wait()
 }
 
-// decide goes through the groups: read fetches the members of one.
+// decide processes the groups in order: read fetches the members of one.
 func (w *writer) decide(ctx context.Context, full chan<- *decided, free <-chan *decided, read func(*decided) error) error {
 	for j, err := range w.plan.verdicts(w.own.from, w.own.to) {
 		if err != nil {
@@ -142,8 +142,8 @@ func (w *writer) judge(d *decided) error {
 	return w.keep(d)
 }
 
-// keep takes the kept rows of a group from the base, and fills in what score
-// and group found.
+// keep reads the kept rows of a group from the base, and fills in the columns
+// of score and group.
 func (w *writer) keep(d *decided) error {
 	d.kept, d.at = nil, d.at[:0]
 	if !slices.ContainsFunc(d.verdicts, func(v Verdict) bool { return v.Reason == "" }) {
@@ -174,8 +174,8 @@ func (w *writer) keep(d *decided) error {
 	return nil
 }
 
-// take reads a group's rows, and tells whether their payload can be copied:
-// then they may be without it.
+// take reads a group's rows, and reports whether their payload can be copied:
+// then it may be missing in them.
 func (w *writer) take(d *decided) (copies bool, err error) {
 	if !w.decode && !w.set.scattered {
 		copies, err = w.payload.Copyable(d.group.FirstRow, int64(d.group.Count))
@@ -192,7 +192,7 @@ func (w *writer) take(d *decided) (copies bool, err error) {
 	return copies, err
 }
 
-// base reads a group's rows from a source, unless they are there.
+// base reads a group's rows from a source, unless they were read already.
 func (w *writer) base(from *source, d *decided) error {
 	g := &d.group
 	want := haveWhole
@@ -214,7 +214,7 @@ func (w *writer) base(from *source, d *decided) error {
 	return nil
 }
 
-// same refuses a member that stands beside another's row.
+// same refuses a member whose base row is another trajectory.
 func (w *writer) same(m *formats.Member, t *formats.Trajectory, at int64) error {
 	if m.TrajectoryID == t.TrajectoryID {
 		return nil
@@ -225,7 +225,8 @@ func (w *writer) same(m *formats.Member, t *formats.Trajectory, at int64) error 
 	return e
 }
 
-// again computes the advantages of the members that are left anew, if asked.
+// again recomputes the advantages of the remaining members, if the options say
+// so.
 func (w *writer) again(d *decided) error {
 	if w.recompute == nil {
 		return nil
@@ -245,7 +246,7 @@ func (w *writer) again(d *decided) error {
 			continue
 		}
 		if d.members[k].Advantage = nil; left[next].Advantage != nil {
-			a := *left[next].Advantage // the estimator uses its memory again
+			a := *left[next].Advantage // the estimator reuses its memory
 			d.members[k].Advantage = &a
 		}
 		next++

@@ -12,9 +12,9 @@ import (
 	"github.com/rollmill/rollmill/stages/internal/spill"
 )
 
-// aligned writes members in the base's order, given what became of them in the
-// same order. With preferences it goes on beyond the slice, where members of
-// its groups may be, and brings together what all of them said.
+// aligned writes members in the base's order, given their findings in the same
+// order. With preferences it reads on beyond the slice, where members of its
+// groups may be, and collects their messages.
 type aligned struct {
 	*gatherer
 	ctx   context.Context
@@ -27,8 +27,8 @@ type aligned struct {
 	buf     []formats.Member
 	pending []formats.GroupStats
 
-	said  *dataset.Reader[said] // nil without preferences
-	pairs *spill.Sorter         // what members said, by the group's first row and their own
+	messages *dataset.Reader[pairRow] // nil without preferences
+	pairs    *spill.Sorter            // the messages of members, by the group's first row and their own
 }
 
 func (g *gatherer) newAligned(ctx context.Context) (*aligned, error) {
@@ -39,7 +39,7 @@ func (g *gatherer) newAligned(ctx context.Context) (*aligned, error) {
 		scope = g.in.base.All()
 		w.next = 0
 		w.pairs = spill.New(g.o.Spill.Dir, g.o.Spill.Memory/2)
-		if w.said, err = dataset.NewReader[said](ctx, g.in.base, "", scope); err != nil {
+		if w.messages, err = dataset.NewReader[pairRow](ctx, g.in.base, "", scope); err != nil {
 			return nil, err
 		}
 	}
@@ -50,12 +50,12 @@ func (g *gatherer) newAligned(ctx context.Context) (*aligned, error) {
 func (w *aligned) close() {
 	_ = w.rows.Close() // it was only read
 	if w.pairs != nil {
-		_ = w.said.Close()
+		_ = w.messages.Close()
 		_ = w.pairs.Close()
 	}
 }
 
-// add writes the row that a finding is about.
+// add writes the row of a finding.
 func (w *aligned) add(at int64, f finding) error {
 	r, s, err := w.read(at)
 	if err != nil {
@@ -82,13 +82,13 @@ func (w *aligned) add(at int64, f finding) error {
 	return w.flush()
 }
 
-// read reads on to a row.
-func (w *aligned) read(at int64) (r row, s said, err error) {
+// read reads up to a row.
+func (w *aligned) read(at int64) (r row, s pairRow, err error) {
 	var rows [1]row
-	var words [1]said
+	var words [1]pairRow
 	for ; w.next <= at && err == nil; w.next++ {
-		if _, err = w.rows.Read(rows[:]); err == nil && w.said != nil {
-			_, err = w.said.Read(words[:])
+		if _, err = w.rows.Read(rows[:]); err == nil && w.messages != nil {
+			_, err = w.messages.Read(words[:])
 		}
 	}
 	if errors.Is(err, io.EOF) {
@@ -108,21 +108,21 @@ func (w *aligned) flush() error {
 	return err
 }
 
-// spoke is a member and what it said.
-type spoke struct {
+// memberRow is a member with its messages.
+type memberRow struct {
 	Member formats.Member
-	Said   said
+	Said   pairRow
 }
 
-// keep writes down what preferences look at.
-func (w *aligned) keep(at, first int64, m formats.Member, s said) error {
+// keep stores what preferences need.
+func (w *aligned) keep(at, first int64, m formats.Member, s pairRow) error {
 	m.Rewards, m.ShapedRewards = nil, nil
 	for i := range s.Messages {
 		x := &s.Messages[i]
 		x.TokenIDs, x.Logprobs, x.PromptDeltaIDs = nil, nil, nil
 	}
 	key := binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(nil, uint64(first)), uint64(at))
-	return w.pairs.Add(key, spill.Append(nil, &spoke{m, s}))
+	return w.pairs.Add(key, spill.Append(nil, &memberRow{m, s}))
 }
 
 // pair makes the preferences of each group that begins in the slice.
@@ -133,7 +133,7 @@ func (w *aligned) pair() error {
 	p := newPairer(w.o, w.shard, w.tally)
 	var group []byte
 	var members []formats.Member
-	var words []said
+	var words []pairRow
 	end := func() error {
 		if len(members) == 0 {
 			return nil
@@ -152,7 +152,7 @@ func (w *aligned) pair() error {
 			}
 			group = append(group[:0], r.Key[:8]...)
 		}
-		var s spoke
+		var s memberRow
 		spill.Decode(r.Value, &s)
 		members, words = append(members, s.Member), append(words, s.Said)
 	}

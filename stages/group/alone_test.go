@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestGroupsOfOneAreSaidToTeachNothing, and others are not.
-func TestGroupsOfOneAreSaidToTeachNothing(t *testing.T) {
+// TestGroupsOfOneAreReported, and others are not.
+func TestGroupsOfOneAreReported(t *testing.T) {
 	for _, c := range []struct {
 		facts map[string]float64
 		says  bool

@@ -13,19 +13,19 @@ import (
 	"github.com/rollmill/rollmill/stages/internal/expression"
 )
 
-// byExample is what groups are formed by unless something else is asked for.
+// byExample is the default way to form groups.
 const byExample = "example_id"
 
 // by is an expression over the light columns of a wide row, and its example.
-// Rows for which it has the same value, and which are of one epoch, are a
-// group. A text is taken as it is, anything else as JSON.
+// Rows of one epoch with the same value are a group. A text is used unchanged,
+// any other value as JSON.
 type by struct {
 	text    string
 	program *expression.Program
 	columns []string
 }
 
-// newBy compiles an expression; it returns nil for the example.
+// newBy compiles an expression; it returns nil for groups by example.
 func newBy(text string) (*by, error) {
 	if text == "" || text == byExample {
 		return nil, nil

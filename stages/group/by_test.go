@@ -90,7 +90,7 @@ func TestGroupsBySomethingElse(t *testing.T) {
 	}
 }
 
-func TestRowsWithoutAKey(t *testing.T) {
+func TestRowsWithoutKey(t *testing.T) {
 	rows := tasks()
 	rows[3].Metadata = `{"level": 1}`
 	in := stored(t, "rollout", rows, 1)

@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// byColumns is what an expression may read.
+// byColumns are the columns that an expression may read.
 type byColumns struct {
 	TrajectoryID     string         `expr:"trajectory_id"`
 	Run              string         `expr:"run"`
@@ -25,7 +25,7 @@ type byColumns struct {
 	Example          map[string]any `expr:"example"` // the row as it came
 }
 
-// columns reads each of them, and no other.
+// columns opens each of them; no other column can be read.
 var columns = map[string]opener{
 	"trajectory_id": column(func(e *byColumns, c *struct {
 		X string `parquet:"trajectory_id"`

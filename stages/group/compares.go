@@ -1,9 +1,9 @@
 package group
 
-// Compares reports whether a trajectory that is alone in its group trains
-// nothing: the estimator compares the attempts at one example with each other.
-// Groups of another kind (By), labels, and pairs of candidates do not depend on
-// how often an example is attempted.
+// Compares reports whether a trajectory that is alone in its group has no
+// effect on training, because the estimator compares the attempts at one
+// example with each other. Groups of another kind (By), labels, and pairs of
+// candidates do not depend on how often an example is attempted.
 func (o Options) Compares() bool {
 	candidates := o.Pairs.Mode != "" && (o.Pairs.From == PairCandidates || o.Pairs.From == "" && o.Compat == CompatNAT)
 	if o.By != "" && o.By != byExample || o.Labels || candidates {
@@ -11,7 +11,7 @@ func (o Options) Compares() bool {
 	}
 	e, err := o.estimator()
 	if err != nil {
-		return false // Validate says why
+		return false // Validate reports why
 	}
 	var v Valid
 	v.Set([]float64{1})

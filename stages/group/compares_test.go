@@ -9,9 +9,9 @@ import (
 	"github.com/rollmill/rollmill/stages/plugin"
 )
 
-// TestWhoCompares: an estimator compares unless one attempt alone has an
+// TestCompares: an estimator compares unless one attempt alone has an
 // advantage of its own.
-func TestWhoCompares(t *testing.T) {
+func TestCompares(t *testing.T) {
 	for want, options := range map[bool][]group.Options{
 		true:  {{}, {Estimator: group.Chosen{Name: "rloo"}}, {Estimator: group.Chosen{Name: "drgrpo"}}, {Compat: group.CompatTRL}, {Estimator: group.Chosen{Name: "gdpo"}}, {By: "example_id"}},
 		false: {{Compat: group.CompatVerl}, {By: "metadata.topic"}, {Labels: true}, {Pairs: group.Pairs{Mode: group.PairBestWorst, From: group.PairCandidates}}},

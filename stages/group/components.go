@@ -8,9 +8,9 @@ import (
 	"github.com/rollmill/rollmill/formats"
 )
 
-// components gathers the named rewards of a group's valid members, in order
-// of names. Members without any have their total as the only one. It reuses
-// its memory.
+// components collects the named rewards of a group's valid members, ordered by
+// name. Members without any have their total as the only one. It reuses its
+// memory.
 type components struct {
 	list  []Component
 	place map[string]int
@@ -50,7 +50,7 @@ func (c *components) set(members []formats.Member, valid []int) []Component {
 	return out
 }
 
-// name lists the names in order, and where each stands.
+// name lists the names in order, with the index of each.
 func (c *components) name(members []formats.Member, valid []int) {
 	if c.place == nil {
 		c.place = map[string]int{}

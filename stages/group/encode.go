@@ -8,7 +8,7 @@ import (
 	"github.com/rollmill/rollmill/stages/internal/spill"
 )
 
-// appendRow writes down what a group's numbers need of a row.
+// appendRow encodes what a group's numbers need of a row.
 func appendRow(b []byte, key string, r *row, tokens int32, components bool) []byte {
 	b = binary.AppendVarint(b, int64(r.Epoch))
 	b = appendText(b, key)
@@ -44,7 +44,7 @@ func decodeRow(value []byte) (m formats.Member, tokens int32) {
 	return m, tokens
 }
 
-// finding is what became of a row.
+// finding is the result for a row.
 type finding struct {
 	group     string
 	first     int64 // the group's first row
@@ -53,7 +53,7 @@ type finding struct {
 	stats     *found // in the group's first row; else nil
 }
 
-// found is what is told of a whole group.
+// found is the result for a whole group.
 type found struct {
 	Stats          formats.GroupStats
 	Compared, Flat bool
@@ -91,7 +91,7 @@ func appendNumber(b []byte, x *float64) []byte {
 	return binary.LittleEndian.AppendUint64(append(b, 1), math.Float64bits(*x))
 }
 
-// decoder reads what this process has just written.
+// decoder reads what this process wrote.
 type decoder struct{ b []byte }
 
 func (d *decoder) integer() int64 {

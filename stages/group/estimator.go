@@ -5,33 +5,33 @@ import (
 	"github.com/rollmill/rollmill/stages/plugin"
 )
 
-// Estimator makes advantages out of the rewards of one group. It is a pure
+// Estimator computes advantages from the rewards of one group. It is a pure
 // function, safe for concurrent use.
 type Estimator interface {
 	// Advantages sets out[i] to the advantage of v.Rewards[i]; both have the
-	// same length, at least 1. It reports false when the group is too small
-	// to compare: then every member's advantage is null. A flat group of two
-	// or more never comes here; its advantages are zero.
+	// same length, at least 1. It returns false if the group is too small to
+	// compare: then every member's advantage is null. It is not called for a
+	// flat group of two or more; those advantages are zero.
 	Advantages(v *Valid, out []float64) bool
 }
 
-// ComponentEstimator is an Estimator that looks at the named rewards one by
-// one. It is asked instead of Advantages, and for flat groups too: equal sums
-// may hide components that differ.
+// ComponentEstimator is an Estimator that uses the named rewards one by one. It
+// is called instead of Advantages, and for flat groups too: equal sums may hide
+// components that differ.
 type ComponentEstimator interface {
 	Estimator
-	// Components is as Advantages, given each named reward, in order of names.
+	// Components is Advantages for the named rewards, ordered by name.
 	Components(components []Component, out []float64) bool
 }
 
-// Finisher is an Estimator whose advantages are not final: a step is left that
-// needs the whole batch. Either result may be nil.
+// Finisher is an Estimator whose advantages are not final: a step that needs
+// the whole batch remains. Either result may be nil.
 type Finisher interface {
 	Finish() (*formats.BatchStep, *formats.Whitening)
 }
 
 // Uneven is an Estimator whose advantages need not sum to zero although those
-// of its kind otherwise do.
+// of its kind usually do.
 type Uneven interface{ Uneven() bool }
 
 // EstimatorKind is an entry of the registry of estimators.
@@ -40,19 +40,19 @@ type EstimatorKind struct {
 	ZeroSum bool // the advantages of a group of two or more sum to zero
 }
 
-// EstimatorSettings are what an estimator can be told beside its Setup. They
-// are written as JSON into the manifest's state where they differ from the
-// defaults, so that curate can compute advantages again: their fields are
+// EstimatorSettings are the settings of an estimator, apart from its Setup.
+// Those that differ from the defaults are written as JSON into the manifest's
+// state, so that curate can compute advantages again: their fields are
 // exported.
 type EstimatorSettings interface {
 	plugin.Settings
 
-	// Estimator makes the estimator. A compat that it does not know is an error
-	// of kind usage.
+	// Estimator makes the estimator. An unknown compat is an error of kind
+	// usage.
 	Estimator(s Setup) (Estimator, error)
 }
 
-// Setup is what group's own options mean to an estimator.
+// Setup holds the options of group that matter to an estimator.
 type Setup struct {
 	Compat  Compat
 	NoScale bool // do not divide by the standard deviation
@@ -61,8 +61,7 @@ type Setup struct {
 // Registry lists estimators.
 type Registry = plugin.Registry[EstimatorSettings, EstimatorKind]
 
-// DefaultEstimator is the name of the estimator that is used unless another is
-// chosen.
+// DefaultEstimator is the name of the default estimator.
 const DefaultEstimator = "grpo"
 
 // Singleton is what a trainer does with a group that has one valid member.
@@ -71,11 +70,11 @@ type Singleton int
 const (
 	SingletonNone Singleton = iota // it has no advantage
 	SingletonZero
-	SingletonRaw // its mean is taken for 0: the reward itself
+	SingletonRaw // its mean counts as 0: the reward itself
 )
 
-// Alone sets the advantage of a single member, if it has one. unit is what the
-// trainer divides its reward by.
+// Alone sets the advantage of a single member, if it has one. unit is the
+// number by which the trainer divides its reward.
 func (s Singleton) Alone(reward, unit float64, out []float64) bool {
 	switch s {
 	case SingletonZero:
@@ -88,12 +87,13 @@ func (s Singleton) Alone(reward, unit float64, out []float64) bool {
 	return true
 }
 
-// Refuse is the error of an estimator that does not know a compat.
+// Refuse returns the error of an estimator that does not know a compat.
 func Refuse(estimator string, s Setup, known ...Compat) error {
 	return usage("use one of: "+words(known), "group: %s has no --compat %q", estimator, s.Compat)
 }
 
-// RefuseNoScale is the error of an estimator that has nothing to leave out.
+// RefuseNoScale returns the error of an estimator that does not divide by a
+// standard deviation.
 func RefuseNoScale(estimator string) error {
 	return usage("leave --no-scale out", "group: %s divides by no standard deviation of a group", estimator)
 }

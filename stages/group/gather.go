@@ -11,12 +11,11 @@ import (
 	"github.com/rollmill/rollmill/stages/internal/spill"
 )
 
-// gather writes a slice of rows whose groups lie anywhere in the base. What
-// the numbers need of each row is sorted by group; what becomes of it is
-// sorted back into the base's order, and written beside the rows, which are
-// read a second time. A group's statistics are written with its first row, by
-// whoever has that in his slice. Both sorts spill; a single group is held in
-// memory.
+// gather writes a slice of rows whose groups are scattered over the base. What
+// the numbers need of each row is sorted by group; the results are sorted back
+// into the base's order and written with the rows, which are read a second
+// time. A group's statistics are written with its first row, by the shard whose
+// slice has it. Both sorts spill; a single group is held in memory.
 func (j *job) gather(ctx context.Context) error {
 	half := j.o.Spill.Memory / 2
 	g := &gatherer{job: j, byGroup: spill.New(j.o.Spill.Dir, half), byPlace: spill.New(j.o.Spill.Dir, half)}
@@ -32,7 +31,7 @@ func (j *job) gather(ctx context.Context) error {
 	if err := g.byGroup.Close(); err != nil {
 		return err
 	}
-	j.log("groups do not lie together: sorted by group", g.byGroup, g.byPlace)
+	j.log("rows of groups are not adjacent: sorted by group", g.byGroup, g.byPlace)
 	return g.write(ctx)
 }
 
@@ -47,8 +46,8 @@ func (j *job) log(text string, sorters ...*spill.Sorter) {
 type gatherer struct {
 	*job
 	components bool          // the estimator looks at named rewards
-	byGroup    *spill.Sorter // rows by group: a digest of its key, the row's place
-	byPlace    *spill.Sorter // what became of rows, by place
+	byGroup    *spill.Sorter // rows by group: a digest of its key, the row's position
+	byPlace    *spill.Sorter // findings about rows, by position
 	hash       hasher
 	key, value []byte
 }
@@ -56,10 +55,10 @@ type gatherer struct {
 // holds reports whether the shard writes a row of the base.
 func (j *job) holds(at int64) bool { return at >= j.slice.First && at < j.slice.First+j.slice.Rows }
 
-// bring sorts by group what the numbers need of every row that may be of a
+// bring sorts by group what the numbers need of every row that may belong to a
 // group in the slice.
 func (g *gatherer) bring(ctx context.Context) error {
-	mine, err := g.sieve(ctx)
+	mine, err := g.filter(ctx)
 	if err != nil {
 		return err
 	}
@@ -89,28 +88,29 @@ func (g *gatherer) bring(ctx context.Context) error {
 	})
 }
 
-// sieve finds out which groups the slice has rows of. What it lets through
-// may be of others too.
-func (g *gatherer) sieve(ctx context.Context) (sieve, error) {
+// filter finds the groups that have rows in the slice. The result may let
+// through rows of others too.
+func (g *gatherer) filter(ctx context.Context) (groupFilter, error) {
 	if g.slice == g.in.base.All() {
 		return nil, nil
 	}
-	mine := make(sieve, sieveBits/64)
+	mine := make(groupFilter, filterBits/64)
 	return mine, g.in.eachKey(ctx, g.slice, func(_ int64, key string, epoch int32) error {
 		mine.add(g.hash.sum(key, epoch).Lo)
 		return nil
 	})
 }
 
-// sieve has a bit for every so many groups; nil lets everything through.
-type sieve []uint64
+// groupFilter is a hash filter of groups with one bit per hash value; nil
+// passes every group.
+type groupFilter []uint64
 
-const sieveBits = 1 << 26
+const filterBits = 1 << 26
 
-func (s sieve) add(n uint64)      { s[n%sieveBits/64] |= 1 << (n % 64) }
-func (s sieve) has(n uint64) bool { return s == nil || s[n%sieveBits/64]&(1<<(n%64)) != 0 }
+func (s groupFilter) add(n uint64)      { s[n%filterBits/64] |= 1 << (n % 64) }
+func (s groupFilter) has(n uint64) bool { return s == nil || s[n%filterBits/64]&(1<<(n%64)) != 0 }
 
-// compute goes through the groups, one after the other.
+// compute processes the groups one after the other.
 func (g *gatherer) compute(ctx context.Context) error {
 	c := &collected{grouper: g.grouper()}
 	for r, err := range g.byGroup.Sorted() {
@@ -147,7 +147,7 @@ func (c *collected) add(at int64, value []byte) {
 	c.members, c.tokens, c.at = append(c.members, m), append(c.tokens, length{tokens}), append(c.at, at)
 }
 
-// group computes a group, and sorts what became of its rows by place.
+// group computes a group, and sorts the findings about its rows by position.
 func (g *gatherer) group(ctx context.Context, c *collected) error {
 	if err := ctx.Err(); err != nil || !g.touches(c) {
 		return err
@@ -186,7 +186,7 @@ func (g *gatherer) touches(c *collected) bool {
 	return false
 }
 
-// place says in which row a reward is no number.
+// place adds the row of an invalid reward to its error.
 func (g *gatherer) place(ctx context.Context, err error, c *collected) error {
 	var bad *BadReward
 	if !errors.As(err, &bad) {
@@ -203,7 +203,7 @@ func (g *gatherer) place(ctx context.Context, err error, c *collected) error {
 	return g.in.badReward(bad, names[0].TrajectoryID, at)
 }
 
-// write walks along the rows in the base's order, beside what became of them.
+// write reads the rows in the base's order together with their findings.
 func (g *gatherer) write(ctx context.Context) error {
 	w, err := g.newAligned(ctx)
 	if err != nil {

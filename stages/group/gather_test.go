@@ -136,7 +136,7 @@ func drawn(t *rapid.T) []formats.Trajectory {
 // However rows lie, in parts, in shards, in what memory: a trajectory has the
 // advantage that it has when groups lie together in one part, and a group its
 // statistics.
-func TestWhereRowsLieChangesNothing(t *testing.T) {
+func TestRowOrderDoesNotMatter(t *testing.T) {
 	dir := t.TempDir()
 	rapid.Check(t, func(t *rapid.T) {
 		rows := drawn(t)
@@ -192,7 +192,7 @@ func aligned(t TB, rows []formats.Trajectory, d *dataset.Dataset) {
 
 // An example comes again after another, in its part or in the next: as a
 // story, with the rows in order.
-func TestAnExampleThatComesAgain(t *testing.T) {
+func TestRepeatedExample(t *testing.T) {
 	one, other := wide(example{"a", "1 0 f 1"}, 0), wide(example{"b", "2 2"}, 0)
 	rows := slices.Concat(one[:1], other[:1], one[1:3], other[1:], one[3:])
 	for parts := 1; parts <= 3; parts++ {
@@ -217,7 +217,7 @@ func TestAnExampleThatComesAgain(t *testing.T) {
 
 // The record of rollout says that no example is in two shards; one that is cut
 // by an edge is noticed all the same.
-func TestASliceThatBeginsInsideAGroup(t *testing.T) {
+func TestSliceBeginsInsideGroup(t *testing.T) {
 	one := wide(example{"a", "1 0 1 0"}, 0)
 	in := stored(t, "rollout", one, 2)
 	d, _ := grouped(t, options(in, in+"-group"), 2)
@@ -313,7 +313,7 @@ func TestSpilling(t *testing.T) {
 	rows[234].Reward = nil
 	in = stored(t, "import", rows, 1)
 	o.In.URI, o.Out, o.Spill.Dir = in, stages.Output{URI: in + "-group"}, dir+"/missing"
-	if _, err := group.Run(t.Context(), o); err == nil || !strings.Contains(err.Error(), `missing" is no folder`) {
+	if _, err := group.Run(t.Context(), o); err == nil || !strings.Contains(err.Error(), `missing" is not a folder`) {
 		t.Errorf("without the folder: %v", err)
 	}
 }

@@ -14,9 +14,9 @@ const (
 	version = 3 // raise it when the same inputs and options give other rows
 )
 
-// Run groups the trajectories of one shard of o.In, and seals the dataset
-// o.Out when it is the last. When a gate refuses the sealed dataset, the
-// report is whole and the error is a *dataset.GateError.
+// Run groups the trajectories of one shard of o.In, and seals the dataset o.Out
+// when the shard is the last. When a gate refuses the sealed dataset, the
+// report is complete and the error is a *dataset.GateError.
 func Run(ctx context.Context, o Options) (stages.Report, error) {
 	started := o.Clock()
 	if err := o.Validate(); err != nil {
@@ -62,9 +62,9 @@ func (j *job) begin(ctx context.Context) (err error) {
 	return err
 }
 
-// run writes the shard's rows. Where groups lie together one walk does it;
-// when it turns out on the way that they do not, what was written is dropped,
-// and they are brought together first.
+// run writes the shard's rows. If the rows of groups are adjacent, one pass
+// does it. If a pass finds that they are not, the written rows are discarded
+// and the groups are gathered first.
 func (j *job) run(ctx context.Context) (err error) {
 	if j.estimator, err = j.o.estimator(); err != nil {
 		return err

@@ -124,7 +124,7 @@ func words(members []formats.Member) string {
 	return strings.Join(out, ", ")
 }
 
-func TestGroupsOfAStory(t *testing.T) {
+func TestGroupsEndToEnd(t *testing.T) {
 	in := trajectories(t, "rollout", [][]example{story})
 	r, d := run(t, options(in, in+"-group"))
 	want := "a0 1.414, a1 failed, a2 -0.707, a3 -0.707, b0 0.000, b1 0.000, b2 0.000, c0 singleton, d0 failed, d1 unscored, " +
@@ -312,7 +312,7 @@ func randomScores(t testing.TB, ro random.Options, parts int) (base, scores stri
 	return base, scores
 }
 
-func TestRewardsThatAreNoNumbers(t *testing.T) {
+func TestInvalidRewards(t *testing.T) {
 	in := trajectories(t, "rollout", [][]example{{{"a", "1 0"}, {"b", "0 +Inf 1"}}})
 	_, err := group.Run(t.Context(), options(in, in+"-group"))
 	var bad *formats.InputError
@@ -349,7 +349,7 @@ func TestOptionsAreCheckedFirst(t *testing.T) {
 		`estimator "grop"`:     func(o *group.Options) { o.Estimator.Name = "grop" },
 		`--compat "arts"`:      func(o *group.Options) { o.Compat = "arts" },
 		`--pairs "all"`:        func(o *group.Options) { o.Pairs.Mode = "all" },
-		"not asked for":        func(o *group.Options) { o.Pairs.Limit = 2 },
+		"--pairs is not set":   func(o *group.Options) { o.Pairs.Limit = 2 },
 		"--pairs-from":         func(o *group.Options) { o.Pairs = group.Pairs{Mode: group.PairExhaustive, From: "x"} },
 		"--pair-margin":        func(o *group.Options) { o.Pairs = group.Pairs{Mode: group.PairExhaustive, Margin: -1} },
 		"--pair-limit":         func(o *group.Options) { o.Pairs = group.Pairs{Mode: group.PairExhaustive, Limit: -1} },

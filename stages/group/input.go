@@ -8,16 +8,16 @@ import (
 	"github.com/rollmill/rollmill/stages"
 )
 
-// input is what is grouped: scores beside their base, or a wide dataset that
-// has rewards of its own.
+// input is what is grouped: scores with their base, or a wide dataset with
+// rewards of its own.
 type input struct {
 	rows *dataset.Dataset // where rewards are read
 	base *dataset.Dataset
-	more []*dataset.Dataset // scores beside rows, whose rewards join its own
+	more []*dataset.Dataset // further scores, whose rewards join those of rows
 	by   *by                // nil: by example
 }
 
-// row has the columns that scores and wide rows share, and nothing else is read.
+// row has the columns that scores and wide rows share; no others are read.
 type row struct {
 	TrajectoryID  string                `parquet:"trajectory_id"`
 	ExampleID     string                `parquet:"example_id,dict"`
@@ -69,7 +69,7 @@ func (in *input) join(ctx context.Context, scores []stages.Input) error {
 	return nil
 }
 
-// spec is what decides the rows.
+// spec returns the dataset's identity.
 func (in *input) spec(o *Options) dataset.Spec {
 	base := in.base.Ref("base", o.Out.URI)
 	inputs := []dataset.Ref{base}

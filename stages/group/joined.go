@@ -19,7 +19,7 @@ type reader[T any] interface {
 }
 
 // open reads a range of the rows that are grouped, with the rewards of all
-// scores when T has any.
+// scores if T has any.
 func open[T any](ctx context.Context, in *input, r dataset.Range) (reader[T], error) {
 	rows, err := dataset.NewReader[T](ctx, in.rows, "", r)
 	first, rewards := any(rows).(*dataset.Reader[row])
@@ -60,7 +60,7 @@ func (j *joined) Read(rows []row) (int, error) {
 		}
 		for i := range j.buf {
 			if bad := rows[i].join(&j.buf[i]); bad != nil {
-				e := formats.Invalid(j.in.more[k].URI(), "score the trajectories again, under another name", nil, "beside %q: %v", j.in.rows.URI(), bad)
+				e := formats.Invalid(j.in.more[k].URI(), "score the trajectories again, under another name", nil, "with %q: %v", j.in.rows.URI(), bad)
 				e.Row = j.next + int64(i)
 				return 0, e
 			}
@@ -81,7 +81,7 @@ func (j *joined) Close() error {
 	return err
 }
 
-// join adds what another score says of the same trajectory.
+// join adds the rewards of another score of the same trajectory.
 func (r *row) join(o *row) error {
 	if r.TrajectoryID != o.TrajectoryID {
 		return fmt.Errorf("it scores trajectory %q where %q stands", o.TrajectoryID, r.TrajectoryID)
@@ -105,7 +105,7 @@ func (r *row) join(o *row) error {
 	return nil
 }
 
-// sum makes the total: null where a reward that counts has no value.
+// sum computes the total: null if a reward that counts has no value.
 func (r *row) sum() {
 	total, counts := 0.0, false
 	for _, n := range r.Rewards {

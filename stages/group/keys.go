@@ -12,8 +12,8 @@ import (
 	"github.com/rollmill/rollmill/formats/dataset"
 )
 
-// keyed reads a range of rows and what each is grouped by. T has the columns
-// that are read.
+// keyed reads a range of rows with the key that each is grouped by. T has the
+// columns that are read.
 type keyed[T any] struct {
 	rows    reader[T]
 	example func(*T) string
@@ -34,7 +34,7 @@ func openKeyed[T any](ctx context.Context, in *input, r dataset.Range, example f
 	return k, err
 }
 
-// read is as dataset.Reader's Read.
+// read is Read of dataset.Reader.
 func (k *keyed[T]) read(rows []T) (int, error) {
 	n, err := k.rows.Read(rows)
 	if k.by == nil || n == 0 {
@@ -47,7 +47,7 @@ func (k *keyed[T]) read(rows []T) (int, error) {
 	return n, err
 }
 
-// key is what row i of those last read is grouped by.
+// key returns the key of row i of the last read.
 func (k *keyed[T]) key(i int, row *T) string {
 	if k.by != nil {
 		return k.keys[i]
@@ -62,7 +62,7 @@ func (k *keyed[T]) close() {
 	}
 }
 
-// each calls f with every row, its place in the base and its key.
+// each calls f with every row, its position in the base and its key.
 func (k *keyed[T]) each(first int64, f func(at int64, key string, row *T) error) error {
 	buf := make([]T, 1024)
 	for {
@@ -88,8 +88,7 @@ type ids struct {
 	Epoch     int32  `parquet:"epoch,delta"`
 }
 
-// eachKey calls f with what every row of a range is grouped by, and reads
-// nothing else.
+// eachKey calls f with the key of every row of a range, and reads nothing else.
 func (in *input) eachKey(ctx context.Context, r dataset.Range, f func(at int64, key string, epoch int32) error) error {
 	k, err := openKeyed(ctx, in, r, func(row *ids) string { return row.ExampleID })
 	if err != nil {
@@ -99,7 +98,7 @@ func (in *input) eachKey(ctx context.Context, r dataset.Range, f func(at int64, 
 	return k.each(r.First, func(at int64, key string, row *ids) error { return f(at, key, row.Epoch) })
 }
 
-// hasher tells groups apart by 128 bits.
+// hasher identifies groups by 128 bits.
 type hasher struct{ buf []byte }
 
 func (h *hasher) sum(key string, epoch int32) xxh3.Uint128 {
@@ -108,6 +107,6 @@ func (h *hasher) sum(key string, epoch int32) xxh3.Uint128 {
 	return xxh3.Hash128(h.buf)
 }
 
-// groupID names the group of a key in an epoch; that of an example is no
-// other than formats.GroupID.
+// groupID returns the name of the group of a key in an epoch; for an example it
+// is formats.GroupID.
 func groupID(key string, epoch int32) string { return formats.GroupID(key, int(epoch)) }

@@ -8,8 +8,8 @@ import (
 	"github.com/rollmill/rollmill/formats/trl"
 )
 
-// labels labels each member that has a reward. One that sampled nothing for
-// training has no answer to be wanted, and no label.
+// labels labels each member that has a reward. A member without trained
+// messages has no answer to label.
 func (p *pairer) labels(ctx context.Context, members []formats.Member, all []formats.Trajectory) error {
 	var out []formats.Label
 	for i := range members {

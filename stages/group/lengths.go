@@ -13,7 +13,7 @@ type length struct {
 	SampledTokens int32 `parquet:"sampled_tokens,delta"`
 }
 
-// lengths walks along the base beside the rows that are grouped.
+// lengths reads the base in step with the rows that are grouped.
 type lengths struct {
 	r   *dataset.Reader[length]
 	buf []length
@@ -34,7 +34,7 @@ func (l *lengths) read(rows int) ([]length, error) {
 	return l.buf, nil
 }
 
-// describeLengths sums up the lengths of valid members.
+// describeLengths summarises the lengths of valid members.
 func describeLengths(members []formats.Member, tokens []length, s *formats.GroupStats) {
 	if s.Valid == 0 {
 		return

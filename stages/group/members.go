@@ -7,8 +7,8 @@ import (
 	"github.com/rollmill/rollmill/formats"
 )
 
-// Grouper turns the members of one group after the other into advantages and
-// statistics. It reuses its memory, so it is for one goroutine.
+// Grouper computes the advantages and statistics of one group after the other.
+// It reuses its memory, so it is for one goroutine.
 type Grouper struct {
 	Estimator Estimator
 	Tolerance float64 // see formats.Flat
@@ -35,7 +35,7 @@ func (g *Grouper) Fill(members []formats.Member) (formats.GroupStats, error) {
 	}
 	for i := range members {
 		if members[i].ExampleID != first.ExampleID {
-			stats.ExampleID = "" // it is of several
+			stats.ExampleID = "" // it has several
 			break
 		}
 	}
@@ -127,14 +127,14 @@ func (g *Grouper) describe(s *formats.GroupStats) {
 	}
 	s.SolvedCount = int32(solved)
 	s.PassAtK = g.room(min(n, formats.MaxPassAtK))
-	none := 1.0 // that none of k is solved: formats.PassAtK, all k in one walk
+	none := 1.0 // probability that none of k is solved: formats.PassAtK, for all k in one pass
 	for i := range s.PassAtK {
 		none *= float64(max(0, n-solved-i)) / float64(n-i)
 		s.PassAtK[i] = 1 - none
 	}
 }
 
-// room hands out n floats that nobody else has, hundreds of groups an allocation.
+// room returns n floats of its own; one allocation serves hundreds of groups.
 func (g *Grouper) room(n int) []float64 {
 	if len(g.arena) < n {
 		g.arena = make([]float64, 8000+n)

@@ -12,12 +12,12 @@ import (
 	"github.com/rollmill/rollmill/stages/plugin"
 )
 
-// Options are what group needs to know. A field at zero has the default that
-// its comment names.
+// Options are the settings of group. A field at zero has the default that its
+// comment names.
 type Options struct {
 	stages.Env
 	In     stages.Input   // a score dataset, or a wide dataset with rewards
-	Scores []stages.Input // score datasets beside In, one too: their rewards join its own, and the total is summed again
+	Scores []stages.Input // further score datasets, when In is one: their rewards join its own, and the total is summed again
 	Out    stages.Output  // default of its URI: the caller's
 
 	Estimator Chosen // with its settings: plugin.Pick(all.Estimators, DefaultEstimator)
@@ -25,11 +25,11 @@ type Options struct {
 	NoScale   bool   // do not divide by the standard deviation (scale_rewards: false)
 
 	By            string       // expression over light columns whose value makes groups, in each epoch; default the example
-	AllowUnscored bool         // group trajectories of which none was ever scored
-	Spill         stages.Spill // for groups that do not lie together
+	AllowUnscored bool         // group trajectories none of which was ever scored
+	Spill         stages.Spill // for groups whose rows are not adjacent
 
 	Pairs  Pairs // preferences to make; none at zero
-	Labels bool  // label every scored trajectory as wanted or not, by SolvedThreshold
+	Labels bool  // label every scored trajectory as desirable or not, by SolvedThreshold
 
 	SolvedThreshold *float64 // a reward at or above it counts as solved; default DefaultSolvedThreshold
 	FlatTolerance   *float64 // relative spread up to which a group is flat; default formats.FlatTolerance
@@ -41,10 +41,10 @@ type Options struct {
 // Chosen is one estimator of a registry, and its settings.
 type Chosen = plugin.Chosen[EstimatorSettings, EstimatorKind]
 
-// Declare names the options that are the user's, but for the datasets.
+// Declare declares the user's options, except the datasets.
 func (o *Options) Declare(d *plugin.Declarer) {
 	d.Heading(plugin.Rows)
-	d.String(&o.By, "by", "form groups, in each epoch, by the value of this `EXPRESSION` over a trajectory's columns, such as metadata.topic").Shown(byExample).ID("by")
+	d.String(&o.By, "by", "group trajectories of an epoch by the value of `EXPRESSION` over their columns, such as metadata.topic").Shown(byExample).ID("by")
 	plugin.Choose(d, &o.Estimator, "estimator", "compute advantages with the estimator `NAME`").IDAlways("estimator")
 	plugin.Choice(d, &o.Compat, "compat", "compute exactly as `TRAINER` does: "+words(Compats), Compats...).Shown(string(CompatNone)).IDAlways("compat")
 	d.Bool(&o.NoScale, "no-scale", "do not divide by the standard deviation").IDAlways("no-scale")
@@ -58,8 +58,8 @@ func (o *Options) Declare(d *plugin.Declarer) {
 	d.OptionalFloat(&o.MaxFlatGroups, "max-flat-groups", "refuse a larger `SHARE` of flat groups")
 }
 
-// Compat says whose numbers to compute, to the last rule: divisor, epsilon and
-// what becomes of a group with one valid member.
+// Compat says whose numbers to compute exactly: divisor, epsilon and the
+// treatment of a group with one valid member.
 type Compat string
 
 const (
@@ -80,8 +80,8 @@ var Compats = []Compat{CompatNone, CompatART, CompatTRL, CompatVerl, CompatOpenR
 // DefaultSolvedThreshold is the reward from which a trajectory counts as solved.
 const DefaultSolvedThreshold = 1.0
 
-// Validate fills in the defaults and reports the first option that cannot
-// work, before a byte is read.
+// Validate fills in the defaults and reports the first invalid option, before a
+// byte is read.
 func (o *Options) Validate() error {
 	if o.In.URI == "" {
 		return usage("name a score dataset with --in", "group: no input")
@@ -121,7 +121,7 @@ func (o *Options) Validate() error {
 	return nil
 }
 
-// preferences reports whether pairs or labels are asked for.
+// preferences reports whether the options ask for pairs or labels.
 func (o *Options) preferences() bool { return o.Pairs.Mode != "" || o.Labels }
 
 // estimator makes the chosen estimator.
@@ -136,7 +136,7 @@ func (o *Options) estimator() (Estimator, error) {
 	return settings.Estimator(Setup{Compat: o.Compat, NoScale: o.NoScale})
 }
 
-// params are the options that change rows.
+// params returns the options that change rows.
 func (o *Options) params() map[string]any {
 	p := plugin.Identity(o, &Options{})
 	if o.Pairs.Mode != "" {
@@ -147,7 +147,7 @@ func (o *Options) params() map[string]any {
 	return p
 }
 
-// state is what the manifest says about the advantages.
+// state returns what the manifest says about the advantages.
 func (o *Options) state() (json.RawMessage, error) {
 	s := formats.GroupState{Estimator: o.Estimator.Name, Compat: string(o.Compat), NoScale: o.NoScale, Tolerance: o.tolerance()}
 	e, err := o.estimator()
@@ -167,7 +167,7 @@ func (o *Options) state() (json.RawMessage, error) {
 	return json.Marshal(s)
 }
 
-// convert sets to from what from is as JSON.
+// convert sets to from the JSON of from.
 func convert(from, to any) error {
 	data, err := json.Marshal(from)
 	if err != nil {

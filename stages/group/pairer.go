@@ -14,16 +14,16 @@ import (
 	"github.com/rollmill/rollmill/formats/trl"
 )
 
-// pairer reads what was said, group by group, and writes pairs and labels.
+// pairer reads messages, group by group, and writes pairs and labels.
 type pairer struct {
 	Pairs
-	rows  *dataset.Reader[said]               // of the base, for next
+	rows  *dataset.Reader[pairRow]            // of the base, for next
 	out   *dataset.TableWriter[formats.Pair]  // nil: no pairs
 	label *dataset.TableWriter[formats.Label] // nil: no labels
-	least float64                             // reward of a wanted one
+	least float64                             // least reward of a desirable answer
 	facts map[string]float64
 
-	buf  []said
+	buf  []pairRow
 	of   *formats.Member // one of the group, for its pairs' ids
 	some []formats.Pair  // made and not written
 	made map[xxh3.Uint128]bool
@@ -31,12 +31,12 @@ type pairer struct {
 	bytes, labelBytes int // of the row groups being written
 }
 
-// pairsAtOnce is how many pairs are held: each repeats its prompt, and a group
-// has as many as the square of its members.
+// pairsAtOnce is how many pairs are held in memory: each repeats its prompt,
+// and their number grows with the square of the group's size.
 const pairsAtOnce = 16
 
-// said has the columns that pairs are made of.
-type said struct {
+// pairRow has the columns from which pairs are made.
+type pairRow struct {
 	TrajectoryID string              `parquet:"trajectory_id"`
 	Messages     []formats.Message   `parquet:"messages,list"`
 	Calls        []formats.Call      `parquet:"calls,list"`
@@ -44,7 +44,7 @@ type said struct {
 	Candidates   []formats.Candidate `parquet:"candidates,list"`
 }
 
-// newPairer makes tables for what the options ask for.
+// newPairer creates the tables that the options ask for.
 func newPairer(o *Options, shard *dataset.Shard, t *tally) *pairer {
 	p := &pairer{Pairs: o.Pairs, least: o.solved(), facts: map[string]float64{}}
 	t.pairs = p.facts
@@ -64,7 +64,7 @@ func (p *pairer) refuse(fact string) { p.facts[fact]++ }
 // next makes the pairs and labels of the next group of the base.
 func (p *pairer) next(ctx context.Context, members []formats.Member) error {
 	if cap(p.buf) < len(members) {
-		p.buf = make([]said, 2*len(members))
+		p.buf = make([]pairRow, 2*len(members))
 	}
 	p.buf = p.buf[:len(members)]
 	if n, err := p.rows.Read(p.buf); n < len(p.buf) {
@@ -76,8 +76,8 @@ func (p *pairer) next(ctx context.Context, members []formats.Member) error {
 	return p.group(ctx, members, p.buf)
 }
 
-// group makes the pairs and labels of a group, given what its members said.
-func (p *pairer) group(ctx context.Context, members []formats.Member, words []said) error {
+// group makes the pairs and labels of a group from its members' messages.
+func (p *pairer) group(ctx context.Context, members []formats.Member, words []pairRow) error {
 	all := make([]formats.Trajectory, len(members))
 	for i, s := range words {
 		all[i] = formats.Trajectory{TrajectoryID: s.TrajectoryID, ExampleID: members[i].ExampleID, Messages: s.Messages, Calls: s.Calls, ToolSets: s.ToolSets, Candidates: s.Candidates}
@@ -154,7 +154,7 @@ func (p *pairer) trajectories(ctx context.Context, members []formats.Member, all
 	})
 }
 
-// turn is what competes: candidates of trajectories.
+// turn is a turn with its competing candidates.
 type turn struct {
 	name string
 	of   []candidate
@@ -230,7 +230,8 @@ func (p *pairer) turns(members []formats.Member, all []formats.Trajectory) []tur
 	return out
 }
 
-// key says which turn a candidate competes in, if in any: trajectory and name.
+// key returns the turn in which a candidate competes, by trajectory and name,
+// if any.
 func (p *pairer) key(t *formats.Trajectory, c *formats.Candidate) ([2]string, bool) {
 	if c.Score == nil || math.IsNaN(*c.Score) || math.IsInf(*c.Score, 0) {
 		return [2]string{}, false
@@ -276,7 +277,7 @@ func (p *pairer) take(ctx context.Context, options []option, make func(option) (
 	return nil
 }
 
-// again reports whether a pair of the group says the same as an earlier one.
+// again reports whether an earlier pair of the group is identical.
 func (p *pairer) again(x *formats.Pair) bool {
 	if p.made == nil {
 		p.made = map[xxh3.Uint128]bool{}

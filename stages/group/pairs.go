@@ -10,22 +10,21 @@ import (
 )
 
 // Pairs says which preferences to make of a group. Members without a reward,
-// and the candidates of trajectories that failed, are in none.
+// and the candidates of failed trajectories, are in none.
 //
-// Both of a pair must go on from the same prompt. Whole trajectories part at
-// their first difference: it must be a message that the model sampled in both,
-// after messages that are the same in role, content, name and tool calls (but
-// for the calls' ids) and with the same tools on offer. Candidates are paired
-// within one turn of one trajectory. Pairs whose answers are the same are
-// refused as well.
+// Both answers of a pair must continue the same prompt. Whole trajectories are
+// compared up to their first difference: it must be a message that the model
+// sampled in both, after messages with the same role, content, name and tool
+// calls (apart from the calls' ids) and the same tools. Candidates are paired
+// within one turn of one trajectory. Pairs with identical answers are refused.
 //
 // Under CompatNAT candidates are paired as the NeMo Agent Toolkit's DPO builder
-// does it: a turn is what the agent named so, wherever in the group; prompts
-// are not compared (the better one's is taken); equal scores make pairs unless
-// a margin forbids it; the order of equal differences is that of its stable
-// sorts. What its trainer does to these pairs by default is asked for by Once
-// (over all examples there, over a group here): identical pairs are made one
-// after the limit.
+// does it: a turn is what the agent named so, anywhere in the group; prompts
+// are not compared (the better answer's is used); equal scores make pairs
+// unless a margin forbids it; equal differences are in the order of its stable
+// sorts. Once does what its trainer does to these pairs by default (there over
+// all examples, here over a group): identical pairs are deduplicated after the
+// limit.
 type Pairs struct {
 	Mode   PairMode   `json:"mode"`           // "" makes none
 	From   PairSource `json:"from"`           // default PairTrajectories; PairCandidates under CompatNAT
@@ -64,7 +63,7 @@ var PairSources = []PairSource{PairTrajectories, PairCandidates}
 // DefaultTop is how many are paired in mode PairTop.
 const DefaultTop = 2
 
-// Declare names its fields. They are in the identity as one object, when there
+// Declare declares the fields. They are in the identity as one object, if there
 // are pairs.
 func (p *Pairs) Declare(d *plugin.Declarer) {
 	plugin.Choice(d, &p.Mode, "pairs", "make preference pairs in _pairs in this `MODE`: "+words(PairModes), PairModes...)
@@ -86,7 +85,7 @@ func (p *Pairs) validate(compat Compat) error {
 	switch {
 	case p.Mode == "":
 		if p.Limit != 0 || p.Margin != 0 || p.Top != 0 || p.Ties || p.Once {
-			return usage("say which with --pairs", "group: pairs are described but not asked for")
+			return usage("say which with --pairs", "group: pairs have settings, but --pairs is not set")
 		}
 		return nil
 	case !slices.Contains(PairModes, p.Mode):
@@ -115,7 +114,7 @@ type option struct {
 }
 
 // options lists the pairs that the mode allows, best first. Scores are finite.
-// refuse is told each pair that scores alone rule out.
+// refuse is called with the fact for each pair that scores alone rule out.
 func (p *Pairs) options(scores []float64, refuse func(fact string)) []option {
 	order := make([]int, len(scores))
 	for i := range order {

@@ -57,7 +57,7 @@ func TestPairsWithinATurn(t *testing.T) {
 
 // Whatever the rewards: of n members each better one is paired with each worse
 // one, however many that are, and those without a reward with nobody.
-func TestAllPairsThereAre(t *testing.T) {
+func TestAllPairs(t *testing.T) {
 	n := 0
 	rapid.Check(t, func(rt *rapid.T) {
 		n++

@@ -128,7 +128,7 @@ func TestPairsOfTrajectories(t *testing.T) {
 }
 
 // Whole trajectories part at their first difference, which must be the model's.
-func TestWhereTrajectoriesPart(t *testing.T) {
+func TestWhereTrajectoriesDiverge(t *testing.T) {
 	for name, c := range map[string]struct {
 		a, b []string
 		want string // "" for no pair

@@ -10,13 +10,13 @@ import (
 	"github.com/rollmill/rollmill/formats/dataset"
 )
 
-// batch is some groups' rows on their way from the reader to the writer.
+// batch is rows of some groups on their way from the reader to the writer.
 type batch struct {
 	rows []row
 	runs []run
 }
 
-// run is neighbouring rows of one group.
+// run is adjacent rows of one group.
 type run struct {
 	first int64 // in the base
 	key   string
@@ -28,8 +28,8 @@ const (
 	batches   = 3 // one being read, one being written, one between
 )
 
-// runs calls f with each run of neighbouring rows of one group, in order,
-// while the next rows are read. f may keep the rows only until it returns.
+// runs calls f with each run of adjacent rows of one group, in order, while the
+// next rows are being read. f may keep the rows only until it returns.
 func runs(ctx context.Context, in *input, slice dataset.Range, f func(first int64, key string, rows []row) error) error {
 	full, free := make(chan *batch, batches), make(chan *batch, batches)
 	for range batches {
@@ -117,7 +117,7 @@ func (c *cutter) add(r *row, key string) error {
 	return nil
 }
 
-// goesOn reports whether a row is of the last one's group.
+// goesOn reports whether a row belongs to the last row's group.
 func (c *cutter) goesOn(r *row, key string) bool {
 	return c.b != nil && c.b.runs[len(c.b.runs)-1].key == key && c.b.rows[len(c.b.rows)-1].Epoch == r.Epoch
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/rollmill/rollmill/formats/jsontext"
 )
 
-// part finds where two main paths part: the number of messages that are the
-// same. It reports a fact when they are no two answers to one prompt.
+// part finds where two main paths diverge: the number of equal messages. It
+// returns a fact as refused if they are not two answers to one prompt.
 func part(a, b *formats.Trajectory, pathA, pathB []int) (shared int, refused string) {
 	for shared < len(pathA) && shared < len(pathB) && same(&a.Messages[pathA[shared]], &b.Messages[pathB[shared]]) {
 		shared++
@@ -29,7 +29,7 @@ func part(a, b *formats.Trajectory, pathA, pathB []int) (shared int, refused str
 }
 
 // same compares what a model would see of two messages. The ids of tool calls
-// are chance, and do not count.
+// are random, and do not count.
 func same(a, b *formats.Message) bool {
 	return a.Role == b.Role && a.Content == b.Content && a.Name == b.Name && a.Reasoning == b.Reasoning &&
 		canonical(a.ContentParts) == canonical(b.ContentParts) &&
@@ -38,8 +38,8 @@ func same(a, b *formats.Message) bool {
 		})
 }
 
-// canonical is JSON text with its keys in order and no spaces; other text is
-// returned as it is.
+// canonical returns JSON text with its keys in order and no spaces; other text
+// is returned unchanged.
 func canonical(text string) string {
 	if text == "" {
 		return ""
@@ -57,7 +57,8 @@ func canonical(text string) string {
 	return string(out)
 }
 
-// toolsOf is the set of tools that were on offer when a message was sampled.
+// toolsOf returns the set of tools that were offered when a message was
+// sampled.
 func toolsOf(t *formats.Trajectory, message int) string {
 	call := t.Messages[message].Call
 	if call < 0 || int(call) >= len(t.Calls) {
@@ -89,7 +90,7 @@ type chatCall struct {
 	} `json:"function"`
 }
 
-// chatOf is the JSON array of some messages.
+// chatOf returns the JSON array of some messages.
 func chatOf(t *formats.Trajectory, path []int) string {
 	out := make([]chat, 0, len(path))
 	for _, i := range path {
@@ -110,7 +111,7 @@ func chatOf(t *formats.Trajectory, path []int) string {
 
 func text(s string) json.RawMessage { return json.RawMessage(encode(s)) }
 
-// encode writes JSON as it is read: <, > and & stay.
+// encode writes JSON without escaping <, > and &.
 func encode(v any) string {
 	b, err := jsontext.Append(nil, v)
 	if err != nil {

@@ -5,9 +5,9 @@ import (
 	"github.com/rollmill/rollmill/stages/plugin"
 )
 
-// Recompute returns what computes the advantages of members anew as a dataset
-// with this state did: for groups that lost members. It is for one goroutine;
-// the advantages are valid until the next call.
+// Recompute returns a function that computes the advantages of members again,
+// as the dataset with this state did: for groups that lost members. It is for
+// one goroutine; the advantages are valid until the next call.
 func Recompute(r Registry, s formats.GroupState) (func([]formats.Member) error, error) {
 	o := Options{Estimator: plugin.Pick(r, s.Estimator), Compat: Compat(s.Compat), NoScale: s.NoScale}
 	_, settings, err := o.Estimator.Get()

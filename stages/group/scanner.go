@@ -9,7 +9,7 @@ import (
 	"github.com/rollmill/rollmill/stages"
 )
 
-// scanner turns rows into members, one group after the other.
+// scanner converts rows to members, one group after the other.
 type scanner struct {
 	ctx     context.Context
 	in      *input
@@ -26,7 +26,8 @@ type scanner struct {
 	stats    []formats.GroupStats
 }
 
-// scan reads a slice whose groups lie together, or else ends with errApart.
+// scan reads a slice whose groups have adjacent rows; otherwise it returns
+// errApart.
 func (j *job) scan(ctx context.Context) error {
 	s := &scanner{
 		ctx: ctx, in: j.in, tally: j.tally, grouper: j.grouper(),
@@ -40,7 +41,7 @@ func (j *job) scan(ctx context.Context) error {
 	defer s.lengths.r.Close()
 	if j.o.preferences() {
 		s.pairer = newPairer(j.o, j.shard, j.tally)
-		if s.pairer.rows, err = dataset.NewReader[said](ctx, j.in.base, "", j.slice); err != nil {
+		if s.pairer.rows, err = dataset.NewReader[pairRow](ctx, j.in.base, "", j.slice); err != nil {
 			return err
 		}
 		defer s.pairer.rows.Close()
@@ -91,7 +92,7 @@ func (s *scanner) flush() error {
 	return err
 }
 
-// fill copies the rows into members; what they point at is shared.
+// fill copies the rows into members, which share the data behind pointers.
 func (s *scanner) fill(group string, rows []row) {
 	s.buf = s.buf[:0]
 	for i := range rows {
@@ -106,7 +107,7 @@ func (r *row) member(group string) formats.Member {
 	}
 }
 
-// place says in which row a reward is no number.
+// place adds the row of an invalid reward to its error.
 func (s *scanner) place(err error, first int64) error {
 	var bad *BadReward
 	if !errors.As(err, &bad) {

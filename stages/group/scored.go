@@ -9,9 +9,9 @@ import (
 	"github.com/rollmill/rollmill/formats/dataset"
 )
 
-// scored refuses trajectories that were never scored: some ended well, and not
-// one has a reward or a component of one. What score wrote is believed, even
-// when it could compute no reward.
+// scored refuses trajectories that were never scored: some ended well, and none
+// has a reward or a component of one. A dataset that score wrote is always
+// accepted, even when it could compute no reward.
 func (in *input) scored(ctx context.Context) error {
 	if in.rows.Kind == formats.KindScores {
 		return nil
@@ -41,7 +41,7 @@ func (in *input) scored(ctx context.Context) error {
 		case errors.Is(err, io.EOF) && wait == 0:
 			return nil
 		case errors.Is(err, io.EOF):
-			return formats.Invalid(in.rows.URI(), "give them to rollmill score first; --allow-unscored groups them all the same", nil,
+			return formats.Invalid(in.rows.URI(), "score them first (rollmill score), or group them with --allow-unscored", nil,
 				"none of its trajectories was ever scored; %d wait for a reward", wait)
 		case err != nil:
 			return err

@@ -32,14 +32,14 @@ const (
 	factPairs        = "pairs"
 	factPairsTie     = "pairs_tie"     // refused: scores are equal
 	factPairsMargin  = "pairs_margin"  // refused: scores differ too little
-	factPairsPrompts = "pairs_prompts" // refused: what the two part from is not the same, or not the model's doing
-	factPairsSame    = "pairs_same"    // refused: both say the same
+	factPairsPrompts = "pairs_prompts" // refused: the prompts differ, or the difference is not in a sampled message
+	factPairsSame    = "pairs_same"    // refused: identical answers
 	factDesirable    = "desirable"     // labels of each kind
 	factUndesirable  = "undesirable"
 	factPairsLimit   = "pairs_limit" // left out: the group or turn has enough
-	factPairsAgain   = "pairs_again" // refused: an earlier one says the same
+	factPairsAgain   = "pairs_again" // refused: an earlier pair is identical
 
-	// Made, but the files of preference trainers have no room for them; the
+	// Made, but not possible in the files of preference trainers; the
 	// exporter's reason follows.
 	factPairsUnfit  = "pairs_unfit_"
 	factLabelsUnfit = "labels_unfit_"
@@ -50,7 +50,7 @@ type tally struct {
 	advantage, singleton, unscored, failed int64
 	groups, compared, flat, scored, solved int64
 	rewards                                float64
-	pairs                                  map[string]float64 // facts of pairs and labels; nil when none were asked for
+	pairs                                  map[string]float64 // facts of pairs and labels; nil without --pairs and --labels
 }
 
 // add counts a group and its members.
@@ -115,8 +115,7 @@ func (t *tally) outcome(seconds float64) dataset.Outcome {
 	return o
 }
 
-// report says what became of the shard, or of the dataset when it was there
-// already.
+// report describes the shard, or the dataset if it already existed.
 func report(result dataset.Result, outcome dataset.Outcome, seconds float64) stages.Report {
 	r := stages.Report{
 		Stage: stage, URI: result.URI, Identity: result.Identity, UpToDate: result.UpToDate, Missing: result.Missing,
@@ -138,8 +137,8 @@ func report(result dataset.Result, outcome dataset.Outcome, seconds float64) sta
 	return r
 }
 
-// alone reports whether no group has two scored members, and none of them an
-// advantage other than 0.
+// alone reports whether no group has two scored members, and none of them has
+// an advantage other than 0.
 func alone(f map[string]float64) bool {
 	return f[factScored] > 0 && f[factScored] <= f[factGroups] && f[factCompared] == f[factFlat]
 }
@@ -163,7 +162,7 @@ func message(f map[string]float64) string {
 	return text
 }
 
-// unfit says what of the pairs or labels submit could not write for preference
+// unfit describes the pairs or labels that submit cannot write for preference
 // trainers, and why.
 func unfit(f map[string]float64, prefix string) string {
 	var why []string
@@ -180,7 +179,7 @@ func unfit(f map[string]float64, prefix string) string {
 	return fmt.Sprintf(" (%.0f of them unfit for the files of preference trainers: %s)", sum, strings.Join(why, ", "))
 }
 
-// unfitReasons are the exporter's, in words.
+// unfitReasons are the exporter's reasons in words.
 var unfitReasons = map[string]string{
 	trl.Parts:   "content that is not text",
 	trl.Prompts: "no shared prompt",

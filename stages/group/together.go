@@ -8,16 +8,16 @@ import (
 	"github.com/rollmill/rollmill/stages/internal/spill"
 )
 
-// errApart says that the rows of a group do not lie together, so that they
-// have to be brought together first.
-var errApart = errors.New("the rows of a group do not lie together")
+// errApart means that the rows of a group are not adjacent, so that they have
+// to be gathered first.
+var errApart = errors.New("the rows of a group are not adjacent")
 
-// setMemory is what finding repeated groups takes before it spills: a quarter
-// of a million of them.
+// setMemory is the memory for finding repeated groups before it spills: a
+// quarter of a million of them.
 const setMemory = 2 << 20
 
-// together notices groups that come twice. Two groups that only look the same
-// cost time, and nothing else.
+// together notices groups that occur twice. Two groups with the same hash cost
+// time, and nothing else.
 type together struct {
 	set  *spill.Set
 	hash hasher
@@ -43,13 +43,13 @@ func (t *together) end() error {
 	return err
 }
 
-func (t *together) close() { _ = t.set.Close() } // nothing in it is wanted any more
+func (t *together) close() { _ = t.set.Close() } // its content is no longer needed
 
 // apart reports whether it is known, before a row of the slice is grouped, that
-// groups do not lie together within slices. A dataset in one slice is found
-// out about on the way. So is one that rollout or curate wrote, grouped by
-// example: neither lets an example's rows of one epoch stray from each other.
-// Else who writes a slice has to look at what all rows are grouped by.
+// the rows of groups are not adjacent within slices. A dataset in one slice is
+// checked while it is grouped. So is one that rollout or curate wrote, grouped
+// by example: both keep an example's rows of one epoch together. Otherwise the
+// keys of all rows have to be read.
 func (in *input) apart(ctx context.Context, o *Options, slice dataset.Range) (bool, error) {
 	if slice == in.base.All() {
 		return false, nil

@@ -5,9 +5,9 @@ import (
 	"slices"
 )
 
-// Valid is what an Estimator sees of a group: the rewards of its valid
-// members in the base's order, and their statistics. Statistics do not depend
-// on the order, to the last bit: they are summed in ascending order.
+// Valid is an Estimator's view of a group: the rewards of its valid members in
+// the base's order, and their statistics. Statistics do not depend on the
+// order, to the last bit: they are summed in ascending order.
 type Valid struct {
 	Rewards []float64 // at least one, all finite
 
@@ -19,8 +19,8 @@ type Valid struct {
 	sorted []float64
 }
 
-// Set takes rewards in (the slice is kept, not copied) and computes the
-// statistics. It allocates only when a group is larger than any before.
+// Set takes over rewards (the slice is kept, not copied) and computes the
+// statistics. It allocates only if a group is larger than any before.
 func (v *Valid) Set(rewards []float64) {
 	v.Rewards = rewards
 	v.sorted = append(v.sorted[:0], rewards...)
@@ -42,7 +42,7 @@ func (v *Valid) Set(rewards []float64) {
 }
 
 // unitOf returns the power of two to count in so that neither a sum nor a
-// square overflows: 1 for any reward that makes sense.
+// square overflows: 1 for any realistic reward.
 func unitOf(largest float64) float64 {
 	if largest < 1e150 {
 		return 1
@@ -66,25 +66,26 @@ func mean(sorted []float64, unit float64) float64 {
 	return (sum + lost) / float64(len(sorted)) * unit
 }
 
-// Finite cuts what only rewards near the largest float can reach.
+// Finite limits results that overflow, as only rewards near the largest float
+// can.
 func Finite(x float64) float64 {
 	return max(-math.MaxFloat64, min(x, math.MaxFloat64))
 }
 
-// Centred is r - Mean.
+// Centred returns r - Mean.
 func (v *Valid) Centred(r float64) float64 { return Finite(r - v.Mean) }
 
-// Scaled is (r - Mean) / (std + epsilon).
+// Scaled returns (r - Mean) / (std + epsilon).
 func (v *Valid) Scaled(r, std, epsilon float64) float64 {
 	return Finite((r/2 - v.Mean/2) / (std/2 + epsilon/2)) // halves are exact, and their difference cannot overflow
 }
 
-// Second is the largest reward but one; Max again when two have it. There
+// Second returns the second largest reward; Max again if two have it. There
 // must be two.
 func (v *Valid) Second() float64 { return v.sorted[len(v.sorted)-2] }
 
 // Others sets out to the statistics of the rewards without one of value r,
-// which must be among two or more. It costs a walk over the group.
+// which must be among two or more. It costs a pass over the group.
 func (v *Valid) Others(r float64, out *Valid) {
 	at, _ := slices.BinarySearch(v.sorted, r)
 	out.Rewards = append(out.Rewards[:0], v.sorted[:at]...)
@@ -92,8 +93,8 @@ func (v *Valid) Others(r float64, out *Valid) {
 	out.Set(out.Rewards)
 }
 
-// Component is one named reward of a group's valid members. Its weight is
-// that of the total.
+// Component is one named reward of a group's valid members. Its weight is the
+// weight in the total.
 type Component struct {
 	Name   string
 	Weight float64

@@ -14,7 +14,7 @@ type Chosen[S Settings, E Entry[S]] struct {
 	settings map[string]S
 }
 
-// Pick is the choice of one plug-in of a registry. name is the default.
+// Pick returns the choice of one plug-in of a registry. name is the default.
 func Pick[S Settings, E Entry[S]](r Registry[S, E], name string) Chosen[S, E] {
 	c := Chosen[S, E]{Name: name, registry: r, settings: map[string]S{}}
 	for _, e := range r.entries {
@@ -24,8 +24,8 @@ func Pick[S Settings, E Entry[S]](r Registry[S, E], name string) Chosen[S, E] {
 	return c
 }
 
-// Get returns the plug-in that was chosen and its settings. The error is of kind
-// usage: there is none of that name.
+// Get returns the chosen plug-in and its settings. The error is of kind usage:
+// there is no plug-in of that name.
 func (c *Chosen[S, E]) Get() (entry E, settings S, err error) {
 	entry, err = c.registry.Find(c.Name)
 	return entry, c.settings[c.Name], err
@@ -43,8 +43,8 @@ func Choose[S Settings, E Entry[S]](d *Declarer, c *Chosen[S, E], name, help str
 	return s
 }
 
-// ChooseSpec is Choose for a setting whose text may go on after the name:
-// "NAME: WORDS". The words are split as a shell would, and are given to keep.
+// ChooseSpec is Choose for a setting whose text may continue after the name:
+// "NAME: WORDS". The words are split as a shell would, and passed to keep.
 func ChooseSpec[S Settings, E Entry[S]](d *Declarer, c *Chosen[S, E], name, help string, keep func(settings S, words []string) error) *Setting {
 	s := Choose(d, c, name, help)
 	s.set = func(texts []string) error {
@@ -78,7 +78,7 @@ type Configured[S Settings, E Entry[S]] struct {
 	Settings S
 }
 
-// Every is the plug-ins of a registry, all with their defaults.
+// Every returns the plug-ins of a registry, all with their defaults.
 func Every[S Settings, E Entry[S]](r Registry[S, E]) Each[S, E] {
 	out := Each[S, E]{sort: r.Sort}
 	for _, e := range r.entries {

@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-// Settings are what a stage or a plug-in can be told: a pointer to a struct
+// Settings are the settings of a stage or a plug-in: a pointer to a struct
 // whose fields hold the defaults.
 type Settings interface {
-	// Declare names each field once. It changes none.
+	// Declare declares each field once. It changes none.
 	Declare(d *Declarer)
 }
 
@@ -36,8 +36,8 @@ type Declarer struct {
 }
 
 // Declared returns the settings of a struct and of the plug-ins that it chooses
-// among, in the order it declares them. A name that is declared twice is a
-// mistake in the program, and panics; two plug-ins of one sort may share a name.
+// among, in the order of declaration. It panics if a name is declared twice;
+// two plug-ins of one sort may share a name.
 func Declared(s Settings) []*Setting { return declare(s).list }
 
 // Owners returns the plug-ins that settings choose among, in order.
@@ -61,7 +61,7 @@ func declare(s Settings) *Declarer {
 	return d
 }
 
-// Heading names the group of the settings that follow.
+// Heading names the group of the following settings.
 func (d *Declarer) Heading(text string) { d.heading = text }
 
 // Include declares the settings of a part of the struct.
@@ -80,7 +80,7 @@ func (d *Declarer) add(name, help string, t Type, get func() any, set func([]str
 	return s
 }
 
-// scalar declares a field that takes one text.
+// scalar declares a field with one text.
 func scalar[T any](d *Declarer, p *T, name, help string, t Type, parse func(string) (T, error)) *Setting {
 	return d.add(name, help, t, func() any { return *p }, func(texts []string) error {
 		v, err := parse(strings.Join(texts, "\n"))
@@ -162,7 +162,7 @@ func (d *Declarer) OptionalFloat(p **float64, name, help string) *Setting {
 // Strings declares a list of texts.
 func (d *Declarer) Strings(p *[]string, name, help string) *Setting {
 	s := d.add(name, help, Text, func() any { return *p }, func(texts []string) error {
-		*p = append([]string(nil), texts...) // none is nil, as it is before it is given
+		*p = append([]string(nil), texts...) // an empty list is nil, as it is before it is given
 		return nil
 	})
 	s.Repeats = true
@@ -172,12 +172,12 @@ func (d *Declarer) Strings(p *[]string, name, help string) *Setting {
 // Value is a field that reads its own text.
 type Value interface {
 	// Parse reads the texts, one unless the setting repeats. On an error the
-	// value is as it was.
+	// value is unchanged.
 	Parse(texts []string) error
 }
 
-// Var declares a field that reads its own text. What the identity holds is the
-// field itself, as JSON.
+// Var declares a field that reads its own text. The identity holds the field
+// itself, as JSON.
 func Var[T any, P interface {
 	*T
 	Value
@@ -185,8 +185,8 @@ func Var[T any, P interface {
 	return d.add(name, help, Text, func() any { return *p }, func(texts []string) error { return p.Parse(texts) })
 }
 
-// Choice declares a text that must be one of a closed list, or what the field
-// held before.
+// Choice declares a text that must be one of a closed list, or the field's
+// initial value.
 func Choice[T ~string](d *Declarer, p *T, name, help string, choices ...T) *Setting {
 	texts, initial := make([]string, len(choices)), *p
 	for i, c := range choices {
@@ -202,7 +202,7 @@ func Choice[T ~string](d *Declarer, p *T, name, help string, choices ...T) *Sett
 	return s
 }
 
-// ChoiceError refuses a text that is not in the list.
+// ChoiceError is the error of a text that is not in the list.
 type ChoiceError struct {
 	Text    string
 	Choices []string
@@ -212,13 +212,13 @@ func (e *ChoiceError) Error() string {
 	return fmt.Sprintf("%q is not one of %s", e.Text, strings.Join(e.Choices, ", "))
 }
 
-// Func declares a setting that is no field of its own type: get is what the
-// identity holds, and set reads the text.
+// Func declares a setting that is not a field of its own type: get returns the
+// value for the identity, and set reads the text.
 func (d *Declarer) Func(get func() any, set func(text string) error, name, help string) *Setting {
 	return d.add(name, help, Text, get, func(texts []string) error { return set(strings.Join(texts, "\n")) })
 }
 
-// List declares a list of texts of which each is read by parse.
+// List declares a list of texts, each of which parse reads.
 func List[T any](d *Declarer, p *[]T, name, help string, parse func(text string) (T, error)) *Setting {
 	s := d.add(name, help, Text, func() any { return *p }, func(texts []string) error {
 		var out []T

@@ -6,10 +6,10 @@ import (
 	"strings"
 )
 
-// Identity is what settings contribute to a dataset's identity: by tag, the
-// values that differ from those of fresh settings of the same type, and those
-// declared with IDAlways. Settings of plug-ins that s chooses among are not in
-// it; each has its own.
+// Identity returns what settings contribute to a dataset's identity: by tag,
+// the values that differ from those of fresh settings of the same type, and
+// those declared with IDAlways. Settings of plug-ins that s chooses among are
+// not included; each plug-in has its own.
 func Identity(s, fresh Settings) map[string]any {
 	out := map[string]any{}
 	initial := own(fresh)
@@ -21,8 +21,7 @@ func Identity(s, fresh Settings) map[string]any {
 	return out
 }
 
-// own are the settings that belong to no plug-in that s chooses among, of which
-// fresh settings may have none to choose among.
+// own returns the settings that belong to no plug-in that s chooses among.
 func own(s Settings) []*Setting {
 	return slices.DeleteFunc(Declared(s), func(x *Setting) bool { return x.Owner != nil })
 }

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// Variable is a field that an environment variable fills, and no flag: a key, or
-// what the clients of a service read from there, too.
+// Variable is a field that an environment variable fills, without a flag: a
+// key, or a variable that the clients of a service read, too.
 type Variable struct {
 	Name   string
 	Secret bool
@@ -22,19 +22,19 @@ func (v Variable) Set(text string) { *v.field = text }
 // Variable declares a field that an environment variable fills.
 func (d *Declarer) Variable(p *string, name string) { d.variable(p, name, false) }
 
-// SecretVariable is Variable for a key. It is kept out of all that is written.
+// SecretVariable is Variable for a key. The value is never written anywhere.
 func (d *Declarer) SecretVariable(p *string, name string) { d.variable(p, name, true) }
 
 func (d *Declarer) variable(p *string, name string, secret bool) {
 	d.variables = append(d.variables, Variable{Name: name, Secret: secret, field: p})
 }
 
-// Variables returns the environment variables that fill fields of settings, of
-// keys, too, and of all plug-ins that they choose among.
+// Variables returns the environment variables that fill fields of settings,
+// including keys, and of all plug-ins that they choose among.
 func Variables(s Settings) []Variable { return declare(s).variables }
 
-// Key declares a key that is in a file, which the setting names, or else in the
-// first of the environment variables that is set. The field is filled by Resolve.
+// Key declares a key that is in the file which the setting names, or else in
+// the first of the environment variables that is set. Resolve fills the field.
 func (d *Declarer) Key(p *string, name, help string, variables ...string) *Setting {
 	path := ""
 	s := d.String(&path, name, help)
@@ -52,8 +52,8 @@ type key struct {
 }
 
 // Resolve fills the field of a setting that was declared with Key, and returns
-// the key and where it came from; of other settings "". The error says what is
-// wrong with the file.
+// the key and its source; "" for other settings. The error says what is wrong
+// with the file.
 func (s *Setting) Resolve(lookup func(string) (string, bool)) (value, from string, err error) {
 	if s.key == nil {
 		return "", "", nil
@@ -77,7 +77,7 @@ func (s *Setting) Resolve(lookup func(string) (string, bool)) (value, from strin
 	return value, from, nil
 }
 
-// SecretVariables are the names of the variables that hold keys, each once.
+// SecretVariables returns the names of the variables that hold keys, each once.
 func SecretVariables(s Settings) []string {
 	var names []string
 	for _, v := range Variables(s) {

@@ -9,30 +9,29 @@ import (
 	"github.com/rollmill/rollmill/stages"
 )
 
-// Kind is one plug-in. S is the interface that its sort's settings have: they
-// declare themselves and make what the stage uses.
+// Kind is one plug-in. S is the interface of its sort's settings: they declare
+// themselves and make the object that the stage uses.
 type Kind[S Settings] struct {
 	Name string
 	Help string   // a lower-case phrase that begins with a verb or a noun
 	New  func() S // settings at their defaults
 }
 
-// Entry is what a registry lists: a Kind, or a struct that embeds one and says
-// more about it.
+// Entry is an element of a registry: a Kind, or a struct that embeds one and
+// adds to it.
 type Entry[S Settings] interface{ Plugin() Kind[S] }
 
 // Plugin returns the kind itself.
 func (k Kind[S]) Plugin() Kind[S] { return k }
 
-// Registry lists the plug-ins of one sort, in the order of help. It is not
-// changed after it was made.
+// Registry lists the plug-ins of one sort, in the order of help. It is
+// immutable.
 type Registry[S Settings, E Entry[S]] struct {
-	Sort    string // "backend", "rule", ...: how help and errors call one
+	Sort    string // "backend", "rule", ...: the sort's name in help and errors
 	entries []E
 }
 
-// NewRegistry lists plug-ins. A name that is given twice is a mistake in the
-// program, and panics.
+// NewRegistry lists plug-ins. It panics if a name is used twice.
 func NewRegistry[S Settings, E Entry[S]](sort string, entries ...E) Registry[S, E] {
 	seen := map[string]bool{}
 	for _, e := range entries {
@@ -57,8 +56,8 @@ func (r Registry[S, E]) Names() []string {
 	return names
 }
 
-// Find returns the entry of a name. The error is of kind usage, and names what
-// was probably meant.
+// Find returns the entry with a name. The error is of kind usage, and suggests
+// the name that was probably meant.
 func (r Registry[S, E]) Find(name string) (entry E, err error) {
 	for _, e := range r.entries {
 		if e.Plugin().Name == name {
@@ -68,7 +67,7 @@ func (r Registry[S, E]) Find(name string) (entry E, err error) {
 	return entry, stages.Errorf(stages.KindUsage, Nearest(name, r.Names(), r.Sort+"s: "+strings.Join(r.Names(), ", ")), "there is no %s %q", r.Sort, name)
 }
 
-// Nearest is a hint that names the known word that was probably meant, or
+// Nearest returns a hint with the known word that was probably meant, or
 // otherwise.
 func Nearest(word string, known []string, otherwise string) string {
 	best, score := "", 0.78

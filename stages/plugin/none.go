@@ -1,7 +1,7 @@
 package plugin
 
-// None is for embedding in the Settings of a plug-in that has none of its own.
+// None is embedded in the Settings of a plug-in without settings of its own.
 type None struct{}
 
-// Declare names nothing.
+// Declare declares nothing.
 func (*None) Declare(*Declarer) {}

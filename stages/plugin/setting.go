@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Type is what a setting's text must be.
+// Type says what a setting's text must be.
 type Type string
 
 const (
@@ -34,7 +34,7 @@ type Setting struct {
 
 	Secret bool // its text may be a secret
 	Public bool // its text is written into rows by intent
-	Prompt bool // its text is for a model, and may show any address
+	Prompt bool // its text is for a model, and may contain any address
 
 	Owner *Owner // the plug-in that it belongs to; nil for the command's own
 
@@ -61,22 +61,22 @@ type Owner struct {
 // of its sort are used.
 func (o *Owner) Chosen() bool { return o == nil || o.chosen() }
 
-// Set gives the field a value. The error says what is wrong with the text, and
-// the field is as it was.
+// Set gives the field a value. The error says what is wrong with the text; the
+// field is then unchanged.
 func (s *Setting) Set(texts ...string) error { return s.set(texts) }
 
-// Value is what the field holds.
+// Value returns the field's value.
 func (s *Setting) Value() any { return s.get() }
 
-// IsDefault reports whether the field holds what it held when it was declared.
+// IsDefault reports whether the field has the value that it had when declared.
 func (s *Setting) IsDefault() bool { return reflect.DeepEqual(s.get(), s.initial) }
 
-// Initial is what the field held when it was declared.
+// Initial returns the value that the field had when declared.
 func (s *Setting) Initial() any { return s.initial }
 
 var placeholder = regexp.MustCompile("`([^`]+)`")
 
-// Placeholder is the word for the value in help, "" for a switch.
+// Placeholder returns the word for the value in help, "" for a switch.
 func (s *Setting) Placeholder() string {
 	if s.Type == Switch {
 		return ""
@@ -87,7 +87,7 @@ func (s *Setting) Placeholder() string {
 	return "VALUE"
 }
 
-// Phrase is Help without the backquotes.
+// Phrase returns Help without the backquotes.
 func (s *Setting) Phrase() string { return strings.ReplaceAll(s.Help, "`", "") }
 
 // The methods below are for Declare, and return the setting itself.
@@ -97,14 +97,15 @@ func (s *Setting) Phrase() string { return strings.ReplaceAll(s.Help, "`", "") }
 // "curriculum.initial" is the field initial of curriculum.
 func (s *Setting) ID(tag string) *Setting { s.Tag = tag; return s }
 
-// IDAlways is ID for a setting that stands in the identities of datasets that
-// were made before, at its default, too. New settings use ID.
+// IDAlways is ID for a setting that is in the identities of existing datasets
+// even at its default. New settings use ID.
 func (s *Setting) IDAlways(tag string) *Setting { s.Tag, s.Always = tag, true; return s }
 
 // In puts the setting under another heading.
 func (s *Setting) In(heading string) *Setting { s.Heading = heading; return s }
 
-// Shown is the default as help shows it, when the field's value says too little.
+// Shown sets the default as help shows it, for when the field's value does not
+// explain it.
 func (s *Setting) Shown(text string) *Setting { s.Default = text; return s }
 
 // Hidden marks a text that may be a secret.

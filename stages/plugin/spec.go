@@ -65,8 +65,8 @@ func specKeys(list []*Setting) (keys []string) {
 	return keys
 }
 
-// Reason is what an error of Set says to people: that the text is not of the
-// setting's type, or what the setting itself says.
+// Reason returns the error of Set for people: that the text is not of the
+// setting's type, or what the setting itself reports.
 func Reason(s *Setting, err error) error {
 	var staged *stages.Error
 	switch {
@@ -78,7 +78,7 @@ func Reason(s *Setting, err error) error {
 	return fmt.Errorf("it is not %s", s.Type)
 }
 
-// Badf refuses a text, with a hint; who reads the setting names it.
+// Badf refuses a text, with a hint; the caller adds the setting's name.
 func Badf(hint, format string, args ...any) error {
 	return &textError{fmt.Errorf(format, args...), hint}
 }
@@ -92,9 +92,9 @@ func (e *textError) Unwrap() error { return e.error }
 func (e *textError) Hint() string  { return e.hint }
 
 // Specs declares the plug-ins of a registry that a spec string names and fills,
-// such as that of --reward. Their settings are keys of the spec and no flags;
-// form is the spec as help shows it, with KIND and ARGUMENTS in the places of
-// both, and chosen reports whether a spec names a plug-in.
+// such as that of --reward. Their settings are keys of the spec, not flags;
+// form is the spec as help shows it, with KIND and ARGUMENTS as placeholders,
+// and chosen reports whether a spec names a plug-in.
 func Specs[S Settings, E Entry[S]](d *Declarer, r Registry[S, E], form string, chosen func(name string) bool) {
 	for _, e := range r.entries {
 		k := e.Plugin()
@@ -107,7 +107,7 @@ func Specs[S Settings, E Entry[S]](d *Declarer, r Registry[S, E], form string, c
 	}
 }
 
-// arguments is the form of a spec's arguments, as Parse takes them.
+// arguments returns the form of a spec's arguments, as Parse reads them.
 func arguments(list []*Setting) string {
 	var parts []string
 	for _, s := range list {
@@ -120,10 +120,10 @@ func arguments(list []*Setting) string {
 	return strings.Join(parts, ",")
 }
 
-// anyKeys stands for any number of keys.
+// anyKeys is the form of any number of keys.
 const anyKeys = "KEY=VALUE,..."
 
-// SpecForm is the setting as one writes it in a spec.
+// SpecForm returns the setting as it is written in a spec.
 func (s *Setting) SpecForm() string {
 	if s.whole || s.first {
 		return s.Placeholder()
@@ -131,11 +131,11 @@ func (s *Setting) SpecForm() string {
 	return s.Name + "=" + s.Placeholder()
 }
 
-// First marks the setting that a spec string gives before any key.
+// First marks the setting that a spec string gives first, without a key.
 func (s *Setting) First() *Setting { s.first = true; return s }
 
 // Whole marks the setting that takes a spec's arguments as one text.
 func (s *Setting) Whole() *Setting { s.whole = true; return s }
 
-// Last marks the setting that takes all that follows its key, commas too.
+// Last marks the setting that takes everything after its key, including commas.
 func (s *Setting) Last() *Setting { s.last = true; return s }

@@ -19,8 +19,8 @@ func parseFloat(text string) (float64, error) { return strconv.ParseFloat(text, 
 
 var errPair = errors.New("write it as KEY=VALUE")
 
-// Objects declares KEY=VALUE texts whose values have types: they are what YAML
-// takes them for. The field is nil until one is given.
+// Objects declares KEY=VALUE texts with typed values, parsed as YAML. The field
+// is nil until one is given.
 func (d *Declarer) Objects(p *map[string]any, name, help string) *Setting {
 	s := d.add(name, help, Object, func() any { return *p }, func(texts []string) error {
 		var out map[string]any
@@ -41,7 +41,7 @@ func (d *Declarer) Objects(p *map[string]any, name, help string) *Setting {
 	return s
 }
 
-// typed is what YAML takes a text for, or the text itself.
+// typed returns the YAML value of a text, or the text itself.
 func typed(text string) any {
 	var v any
 	if err := yaml.Load([]byte(text), &v); err != nil || v == nil && text != "null" {
@@ -87,7 +87,7 @@ func (d *Declarer) Pairs(p *map[string]string, name, help string) *Setting {
 	})
 }
 
-// Lists declares NAME=VALUE texts of which a name may have several.
+// Lists declares NAME=VALUE texts in which a name may have several values.
 func (d *Declarer) Lists(p *map[string][]string, name, help string) *Setting {
 	return d.pairs(name, help, func() any { return *p }, func(list [][2]string) error {
 		out := map[string][]string{}

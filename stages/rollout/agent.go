@@ -9,23 +9,23 @@ import (
 
 // Agent makes attempts. It is safe for concurrent use.
 type Agent interface {
-	// Describe says what decides the agent's behaviour, for the identity.
+	// Describe returns what decides the agent's behaviour, for the identity.
 	Describe() Description
 
-	// Attempt makes one attempt; every model call of it goes to a.BaseURL. A
-	// *Failure says of which class an error is; any other counts as internal.
-	// When ctx ends it returns soon, with nothing left running.
+	// Attempt makes one attempt. All its model calls go to a.BaseURL. An error
+	// is either a *Failure with its class or counts as internal. When ctx ends,
+	// Attempt returns soon and leaves nothing running.
 	Attempt(ctx context.Context, a Attempt) (Result, error)
 }
 
-// Description is what an agent is. Everything in it is part of the identity.
+// Description describes an agent. All of it is part of the identity.
 type Description struct {
 	Kind   string
 	Params map[string]any    // JSON-encodable
 	Files  map[string]string // name as given -> digest of its content
 }
 
-// Attempt is what an agent is given.
+// Attempt is the input of one attempt.
 type Attempt struct {
 	Example      formats.Example
 	TrajectoryID string
@@ -34,15 +34,15 @@ type Attempt struct {
 	Generation   int
 	Seed         *int64 // of this trajectory; nil without a sampling seed
 
-	// BaseURL is of the recording proxy, for this trajectory alone; it ends in
-	// /v1. An agent of several functions may tell which of them calls: by
-	// writing /f/FUNCTION/v1 there, or in the header X-Rollmill-Function.
+	// BaseURL is the recording proxy's URL for this trajectory alone; it ends
+	// in /v1. An agent of several functions may name the calling function: by
+	// the path /f/FUNCTION/v1, or by the header X-Rollmill-Function.
 	BaseURL string
 	APIKey  string // what to send there; never the engine's own key
 	Model   string
 }
 
-// Result is what an agent says of an attempt that went well.
+// Result is what an agent reports after a successful attempt.
 type Result struct {
 	Stop     string          // formats.StopDone (also "") or formats.StopTurns
 	Metadata json.RawMessage // a JSON object, or nil
@@ -57,31 +57,32 @@ type Failure struct {
 func (f *Failure) Error() string { return f.Err.Error() }
 func (f *Failure) Unwrap() error { return f.Err }
 
-// Closer is an optional power of an Agent that keeps something running
+// Closer is an optional interface of an Agent that keeps something running
 // between attempts. The next attempt starts it anew.
 type Closer interface{ Close() error }
 
-// Limited is an optional power of an Agent: no more attempts than Limit are
-// made at once.
+// Limited is an optional interface of an Agent: at most Limit attempts are made
+// at once.
 type Limited interface{ Limit() int }
 
-// Stored is an optional power of an Agent whose attempts are made elsewhere or
-// were made before: the runner takes the row as it is, gives it the new
-// attempt's ids, and asks no engine. A trajectory that is not there, or whose
-// maker cannot be asked, is a *Failure. Any other error ends the run: what the
-// attempts are read from is damaged or cannot be read.
+// Stored is an optional interface of an Agent whose attempts are made elsewhere
+// or were made before: the runner takes the row as it is, gives it the new
+// attempt's ids, and asks no engine. A trajectory that is missing, or whose
+// service cannot be reached, is a *Failure. Any other error ends the run: the
+// source of the attempts is damaged or cannot be read.
 type Stored interface {
 	Stored(ctx context.Context, a Attempt) (formats.Trajectory, error)
 }
 
-// Paid is an optional power of a Stored agent whose attempts ask a model now:
-// budgets count what their rows say, and failures of all the first end the run.
+// Paid is an optional interface of a Stored agent whose attempts call a model
+// now: budgets count the usage in their rows, and the run ends when the first
+// attempts all fail.
 type Paid interface{ Paid() }
 
-// Client asks a model for the next message. Backends implement it; cmd hands
-// one in.
+// Client asks a model for the next message. Backends implement it, and cmd
+// passes one in.
 type Client interface {
 	// Chat sends messages to baseURL/chat/completions. fields are added to the
-	// request as they are (tools, temperature, ...).
+	// request unchanged (tools, temperature, ...).
 	Chat(ctx context.Context, baseURL, apiKey, model string, messages []formats.Message, fields map[string]any) (formats.Message, error)
 }

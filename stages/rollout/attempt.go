@@ -16,13 +16,13 @@ import (
 
 // job is one attempt to make.
 type job struct {
-	example    int // its place among the examples
+	example    int // index among the examples
 	generation int32
-	attempts   int32 // made by earlier runs of this command
+	attempts   int32 // that earlier runs of this command made
 }
 
-// attempt makes a trajectory. It is not ok when ctx ended before the
-// trajectory did: then there is nothing to keep.
+// attempt makes a trajectory. ok is false when ctx ended first: then there is
+// nothing to keep.
 func (r *runner) attempt(ctx context.Context, e formats.Example, j job) (t formats.Trajectory, ok bool) {
 	o, generation := &r.opts, int(j.generation)
 	id := formats.TrajectoryID(o.Run, e.ID, o.AtEpoch(), generation)
@@ -64,16 +64,17 @@ func (r *runner) attempt(ctx context.Context, e formats.Example, j job) (t forma
 	return t, true
 }
 
-// agentKey is what agents send to the proxy; clients refuse to start without a key.
+// agentKey is the API key that agents send to the proxy. OpenAI clients do not
+// start without a key.
 const agentKey = "rollmill"
 
 var errTimeout = errors.New("the trajectory's time limit passed")
 
-// patience is how long an agent may take to end after it was told to.
+// patience is how long an agent may take to return after its context ended.
 var patience = time.Minute
 
-// ask has the agent make the attempt. One that does not end when it should is
-// left alone: no trajectory keeps the run from ending.
+// ask has the agent make the attempt. An agent that does not return when its
+// context ends is abandoned: no trajectory keeps the run from ending.
 func (r *runner) ask(ctx context.Context, a Attempt) (Result, error) {
 	type end struct {
 		result Result
@@ -98,7 +99,8 @@ func (r *runner) ask(ctx context.Context, a Attempt) (Result, error) {
 	}
 }
 
-// safely keeps a panicking agent from taking its siblings down.
+// safely runs an attempt and turns a panic into a failure of this attempt
+// alone.
 func safely(ctx context.Context, agent Agent, a Attempt) (result Result, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -116,7 +118,7 @@ func exampleRow(e formats.Example) string {
 	return string(row)
 }
 
-// fill copies the record into the row and counts.
+// fill copies the recorder's record into the row and updates the counts.
 func (r *runner) fill(t *formats.Trajectory, rec recorder.Record) {
 	t.Messages, t.Calls, t.ToolSets, t.TokenSource = rec.Messages, rec.Calls, rec.ToolSets, rec.TokenSource
 	if r.opts.Alternatives != TrainAlternatives {

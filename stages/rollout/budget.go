@@ -12,10 +12,10 @@ import (
 	"github.com/rollmill/rollmill/stages/plugin"
 )
 
-// Budget is what a shard may cost. Tokens and money count what its journal
-// holds from earlier runs of the same command as well; time is this run's.
-// When it is spent no trajectory begins any more; those under way end, unless
-// time was what ran out. The zero value has no limits.
+// Budget limits the cost of a shard. Tokens and money include what its journal
+// holds from earlier runs of the same command; time is this run's alone. When
+// the budget is spent no trajectory begins. Those under way finish, unless the
+// time ran out. The zero value has no limits.
 type Budget struct {
 	Tokens          int64   // prompt and completion tokens of all calls
 	Money           float64 // in whatever the prices are in
@@ -23,19 +23,20 @@ type Budget struct {
 	CompletionPrice float64
 	Time            time.Duration
 
-	// SkipRest writes what was not begun as skipped rows, so that the dataset
-	// is there. Otherwise it waits for the same command with a larger budget.
+	// SkipRest writes trajectories that were not begun as skipped rows, so that
+	// the dataset is complete. Otherwise the dataset waits for the same command
+	// with a larger budget.
 	SkipRest bool
 }
 
-// Declare names it.
+// Declare declares the settings.
 func (b *Budget) Declare(d *plugin.Declarer) {
-	d.Int64(&b.Tokens, "budget-tokens", "begin nothing more after `N` tokens of prompts and answers, in each shard").Shown("no limit")
-	d.Float(&b.Money, "budget-money", "begin nothing more when the calls have cost `AMOUNT`, in each shard").Shown("no limit")
+	d.Int64(&b.Tokens, "budget-tokens", "start no trajectory after `N` prompt and completion tokens, per shard").Shown("no limit")
+	d.Float(&b.Money, "budget-money", "start no trajectory after the calls have cost `AMOUNT`, per shard").Shown("no limit")
 	d.Duration(&b.Time, "budget-time", "stop each shard after `TIME`").Shown("no limit")
-	d.Float(&b.PromptPrice, "price-prompt", "count `PRICE` for a million prompt tokens")
-	d.Float(&b.CompletionPrice, "price-completion", "count `PRICE` for a million tokens of answers")
-	d.Bool(&b.SkipRest, "skip-rest", "when a budget is spent, write the rest as skipped rows")
+	d.Float(&b.PromptPrice, "price-prompt", "price of a million prompt tokens: `PRICE`")
+	d.Float(&b.CompletionPrice, "price-completion", "price of a million completion tokens: `PRICE`")
+	d.Bool(&b.SkipRest, "skip-rest", "when a budget is spent, write the remaining trajectories as skipped rows")
 }
 
 var errTimeSpent = errors.New("the time budget is spent")
@@ -50,7 +51,7 @@ func (b Budget) check() error {
 	return nil
 }
 
-// spending keeps the count of a shard.
+// spending counts what a shard has cost.
 type spending struct {
 	budget Budget
 
@@ -73,7 +74,7 @@ func (s *spending) money() float64 {
 	return (float64(s.prompt)*s.budget.PromptPrice + float64(s.completion)*s.budget.CompletionPrice) / 1e6
 }
 
-// over says which budget is spent; "" for none.
+// over returns which budget is spent, with its figures; "" for none.
 func (s *spending) over() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -88,7 +89,7 @@ func (s *spending) over() string {
 	return ""
 }
 
-// limit ends ctx when the time is up.
+// limit ends ctx when the time budget is spent.
 func (s *spending) limit(ctx context.Context) (context.Context, context.CancelFunc) {
 	if s.budget.Time == 0 {
 		return context.WithCancel(ctx)
@@ -104,8 +105,8 @@ func (s *spending) limit(ctx context.Context) (context.Context, context.CancelFu
 	return limited, cancel
 }
 
-// stopped is the error that tells the reason, when there is one and something
-// is left to do.
+// stopped returns an error that names the spent budget, or nil when none is
+// spent or nothing is left to do.
 func (s *spending) stopped(total int64) error {
 	over := s.over()
 	if over == "" || s.left == 0 {

@@ -8,8 +8,8 @@ import (
 	"github.com/rollmill/rollmill/formats"
 )
 
-// Examples is what is attempted, in the order that the rows will have; package
-// formats/examples reads such. No id is empty, and none comes twice. It is safe
+// Examples are the examples to attempt, in the order of the rows; package
+// formats/examples reads such files. No id is empty or occurs twice. It is safe
 // for concurrent use.
 type Examples interface {
 	Len() int
@@ -17,8 +17,8 @@ type Examples interface {
 	Find(id string) (i int, ok bool, err error)
 }
 
-// digestExamples covers what was read from the file, whichever rows and
-// fields of it were chosen.
+// digestExamples returns the digest of what was read from the file: the chosen
+// rows and fields.
 func digestExamples(all Examples, chosen tasks) (string, error) {
 	h := sha256.New()
 	enc := json.NewEncoder(h)

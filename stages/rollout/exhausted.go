@@ -8,9 +8,9 @@ import (
 	"github.com/rollmill/rollmill/stages"
 )
 
-// exhausted reports whether an error says that this process, or the machine,
-// has no room for another file or process. That is no fault of an agent's, so
-// it fails no trajectory: the run ends, and what had ended is kept.
+// exhausted reports whether an error means that this process, or the machine,
+// cannot open another file or start another process. The agent did not cause
+// that, so no trajectory fails: the run ends and keeps the finished ones.
 func exhausted(err error) bool {
 	for _, limit := range []error{syscall.EMFILE, syscall.ENFILE, syscall.EAGAIN, syscall.ENOMEM} {
 		if errors.Is(err, limit) {
@@ -20,9 +20,9 @@ func exhausted(err error) bool {
 	return false
 }
 
-// exhaustedText is exhausted for a call of the recorder's, of which the text
-// is left: Go names the system call before the cause, and an engine's own words
-// come after the status.
+// exhaustedText is exhausted for a call of the recorder, of which only the text
+// is left: Go names the system call before the cause, while an engine's own
+// message follows the HTTP status.
 func exhaustedText(text string) bool {
 	return !strings.HasPrefix(text, "HTTP ") && (strings.Contains(text, "socket: "+syscall.EMFILE.Error()) || strings.Contains(text, "socket: "+syscall.ENFILE.Error()))
 }
@@ -31,5 +31,5 @@ var errFiles = syscall.EMFILE
 
 func noRoom(err error) error {
 	return stages.Errorf(stages.KindTemporary, "lower --concurrency, or raise the limit (ulimit -n for files, ulimit -u for processes), and run the same command again",
-		"rollout: this machine has no room for another attempt; what had ended is kept: %w", err)
+		"rollout: this machine cannot start another attempt; finished trajectories are kept: %w", err)
 }

@@ -14,13 +14,13 @@ import (
 
 // Facts about a dataset that extends another.
 const (
-	factAdded       = "added"                // trajectories that the other has not
+	factAdded       = "added"                // trajectories that the other does not have
 	factAddedFailed = "added_failed"         // of them, failed or skipped
 	factMixed       = "mixed_version_groups" // groups that more than one policy version sampled, or an unknown one and another
 )
 
-// base is the dataset that is extended, as one shard of the new one sees it:
-// whole groups, those that begin in its slice.
+// base is one shard's part of the dataset that is extended: the whole groups
+// that begin in its slice.
 type base struct {
 	d      *dataset.Dataset
 	groups []held
@@ -38,8 +38,8 @@ type held struct {
 	task  int32 // index in base.tasks; -1 when nothing is added
 }
 
-// openPlanned returns what all shards attempt, and opens the dataset that is
-// extended, nil without one.
+// openPlanned returns the tasks of all shards and opens the dataset that is
+// extended; nil without --extend.
 func (o Options) openPlanned(ctx context.Context) (all tasks, extended *dataset.Dataset, err error) {
 	if o.Plan == nil {
 		return every(0, o.Examples.Len(), o.Generations), nil, nil
@@ -51,7 +51,7 @@ func (o Options) openPlanned(ctx context.Context) (all tasks, extended *dataset.
 	return all, extended, err
 }
 
-// openExtended opens the dataset that is extended, and holds it against the
+// openExtended opens the dataset that is extended and compares it with the
 // plan.
 func (o Options) openExtended(ctx context.Context) (*dataset.Dataset, error) {
 	d, err := dataset.Open(ctx, o.Extend.URI, dataset.OpenOptions{Kind: formats.KindTrajectories, AcceptGates: o.Extend.AcceptGates})
@@ -77,8 +77,8 @@ func (o Options) openExtended(ctx context.Context) (*dataset.Dataset, error) {
 	return nil, formats.Invalid(o.Plan.d.URI(), "", nil, "its manifest names no base")
 }
 
-// otherwise tells what of the agent's doing is not as it was when the base was
-// made: members of one group should differ by chance alone.
+// otherwise warns of agent parameters that differ from those of the base:
+// members of one group should differ by chance alone.
 func (o Options) otherwise(spec dataset.Spec, base *dataset.Dataset) {
 	if base == nil || base.Stage != stage {
 		return
@@ -87,7 +87,7 @@ func (o Options) otherwise(spec dataset.Spec, base *dataset.Dataset) {
 		was, err := json.Marshal(base.Params[name])
 		is, again := json.Marshal(spec.Params[name])
 		if err == nil && again == nil && string(was) != string(is) {
-			o.Logger().Warn("what is added is made otherwise than what is there", "parameter", name, "was", string(was), "is", string(is), "extended", base.URI())
+			o.Logger().Warn("the new trajectories are made with another parameter than the existing ones", "parameter", name, "was", string(was), "is", string(is), "extended", base.URI())
 		}
 	}
 }
@@ -115,7 +115,7 @@ func (o Options) newBase(ctx context.Context, d *dataset.Dataset, planned tasks)
 			return err
 		}
 		if is && met[i] {
-			bad := formats.Invalid(d.URI(), "the trajectories of an example must lie together; sort the dataset by example_id", nil, "example %q is there twice", g.example)
+			bad := formats.Invalid(d.URI(), "the trajectories of an example must be adjacent; sort the dataset by example_id", nil, "example %q occurs twice", g.example)
 			bad.Row = g.first
 			return bad
 		}
@@ -154,7 +154,7 @@ func (o Options) plannedTask(planned tasks, g group) (i int, ok bool, err error)
 	return i, ok, nil
 }
 
-// group is one of the base as it is found.
+// group is a group of the base, as it is read.
 type group struct {
 	held
 	example string
@@ -162,8 +162,8 @@ type group struct {
 	next    int32 // generation
 }
 
-// eachGroup calls f with every run of rows of one example and epoch. An
-// example to which something is added must lie together.
+// eachGroup calls f with every run of rows of one example and epoch. The rows
+// of an example that gets more must be adjacent.
 func (o Options) eachGroup(ctx context.Context, d *dataset.Dataset, f func(group) error) error {
 	type columns struct {
 		Run        string `parquet:"run,dict"`
@@ -214,10 +214,10 @@ func (b *base) task(ctx context.Context, w *writer, task int, added []formats.Tr
 
 // rest copies what is left after the last task.
 func (b *base) rest(ctx context.Context, w *writer) error {
-	w.outcome.Facts[factAdded] += 0 // stands there when nothing was added
+	w.outcome.Facts[factAdded] += 0 // is present even when nothing was added
 	if w.o.Out.Shard.Of().Index == 0 {
 		for name := range payloadFacts(&formats.Trajectory{}) {
-			w.outcome.Facts[name] += b.d.Facts[name] // rows without payload do not say
+			w.outcome.Facts[name] += b.d.Facts[name] // rows without payload do not have it
 		}
 	}
 	for _, g := range b.groups[b.written:] {
@@ -225,11 +225,11 @@ func (b *base) rest(ctx context.Context, w *writer) error {
 			return err
 		}
 	}
-	return w.table.EndRowGroup() // which holds no file of the base then
+	return w.table.EndRowGroup() // so that it holds no file of the base
 }
 
-// group writes the rows of one group. Their payload is copied, unless another
-// tool or version wrote it.
+// group writes the rows of one group. Their payload is copied as it is encoded,
+// unless another tool or version wrote it.
 func (b *base) group(ctx context.Context, w *writer, g held, more []formats.Trajectory) error {
 	copies, err := b.payload.Copyable(g.first, int64(g.rows))
 	if err != nil {
@@ -268,8 +268,8 @@ func (b *base) group(ctx context.Context, w *writer, g held, more []formats.Traj
 	return w.table.CopyWith(ctx, b.payload, at, rows, more)
 }
 
-// mixed tells whether members that may be trained on have not all the same
-// policy version.
+// mixed reports whether the trainable members have more than one policy
+// version.
 func mixed(lists ...[]formats.Trajectory) bool {
 	var first *formats.Trajectory
 	for _, rows := range lists {

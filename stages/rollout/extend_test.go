@@ -283,14 +283,14 @@ func TestExtendRefuses(t *testing.T) {
 	curated := filepath.Join(dir, "curate")
 	p := planOf(t, base, curated, wish{"ex-1", 2})
 	for want, change := range map[string]func(*rollout.Options){
-		"without --plan":              func(o *rollout.Options) { o.Plan = nil },
-		"the plan is of epoch 0":      func(o *rollout.Options) { o.Epoch = new(1) },
-		`of run "run", this one`:      func(o *rollout.Options) { o.Run = "another" },
-		"the plan was made of":        func(o *rollout.Options) { o.Extend.URI = other },
-		"curate wrote it":             func(o *rollout.Options) { o.Extend.URI = curated },
-		"--out and --extend are both": func(o *rollout.Options) { o.Out.URI = base },
-		"has not, such as":            func(o *rollout.Options) { o.Examples = set(questions(1)) },
-		"no dataset":                  func(o *rollout.Options) { o.Extend.URI = filepath.Join(dir, "nothing") },
+		"without --plan":                         func(o *rollout.Options) { o.Plan = nil },
+		"the plan is of epoch 0":                 func(o *rollout.Options) { o.Epoch = new(1) },
+		`of run "run", this one`:                 func(o *rollout.Options) { o.Run = "another" },
+		"the plan was made of":                   func(o *rollout.Options) { o.Extend.URI = other },
+		"curate wrote it":                        func(o *rollout.Options) { o.Extend.URI = curated },
+		"--out and --extend are both":            func(o *rollout.Options) { o.Out.URI = base },
+		"that are not in the task file, such as": func(o *rollout.Options) { o.Examples = set(questions(1)) },
+		"no dataset":                             func(o *rollout.Options) { o.Extend.URI = filepath.Join(dir, "nothing") },
 		"it lacks 1 of the planned exam": func(o *rollout.Options) {
 			o.Plan = planOf(t, base, curated+"-2", wish{"ex-1", 2}, wish{"ex-9", 1})
 			o.Examples = set(questions(10))

@@ -88,8 +88,8 @@ func TestExtendingIsRollingOutMore(t *testing.T) {
 	}
 }
 
-// An agent that does otherwise than the one before is told of.
-func TestExtendingOtherwiseIsTold(t *testing.T) {
+// Parameters of the agent that differ from those of the base are logged.
+func TestExtendingWithOtherParametersWarns(t *testing.T) {
 	e := newEngine(t, &engine{})
 	dir := t.TempDir()
 	o := options(e, filepath.Join(dir, "rollout"), 2)
@@ -101,7 +101,7 @@ func TestExtendingOtherwiseIsTold(t *testing.T) {
 		o.Log = slog.New(slog.NewTextHandler(&log, nil))
 		o.Sampling = map[string]any{"temperature": temperature}
 		run(t, o)
-		if n := strings.Count(log.String(), "made otherwise"); n != told {
+		if n := strings.Count(log.String(), "made with another parameter"); n != told {
 			t.Errorf("temperature %v: %s", temperature, log.String())
 		}
 	}

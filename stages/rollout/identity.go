@@ -18,15 +18,15 @@ import (
 	"github.com/rollmill/rollmill/stages/plugin"
 )
 
-// version is of the stage's semantics; raise it when the same inputs give
-// other rows.
+// version is the version of the stage's semantics. Raise it when the same
+// inputs give other rows.
 const version = 1
 
-// gateName is the gate's, and of the setting that is its limit.
+// gateName is the name of the gate and of the setting with its limit.
 const gateName = "max-failure-rate"
 
-// spec is what decides the rows: those of all shards' tasks; extended is nil
-// without --extend.
+// spec returns the dataset's identity, which covers the tasks of all shards;
+// extended is nil without --extend.
 func (o Options) spec(all tasks, extended *dataset.Dataset) (dataset.Spec, error) {
 	d := o.Agent.Describe()
 	files, err := digestFiles(o.DependsOn)
@@ -84,7 +84,7 @@ func digestFiles(names []string) (map[string]string, error) {
 	return out, nil
 }
 
-// DigestFile is the content digest of a file, as identities hold it.
+// DigestFile returns the content digest of a file, as identities hold it.
 func DigestFile(name string) (string, error) {
 	f, err := os.Open(name)
 	if err != nil {
@@ -98,7 +98,7 @@ func DigestFile(name string) (string, error) {
 	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
-// cause leaves out the path that an os error repeats.
+// cause removes the path that an os error repeats.
 func cause(err error) error {
 	var p *fs.PathError
 	if errors.As(err, &p) {
@@ -107,9 +107,9 @@ func cause(err error) error {
 	return err
 }
 
-// DigestWords is the content digest of every file among a program's words: the
-// program itself, found as a shell in dir would, and each word that names a
-// regular file. What folders hold is for --depends-on.
+// DigestWords returns the content digest of every file among a program's words:
+// the program itself, found as a shell in dir would find it, and each word that
+// names a regular file. The content of folders is covered by --depends-on.
 func DigestWords(dir string, words []string) (map[string]string, error) {
 	out := map[string]string{}
 	for i, word := range words {
@@ -137,7 +137,7 @@ func DigestWords(dir string, words []string) (map[string]string, error) {
 	return out, nil
 }
 
-// In is a path as seen from dir; "" is the process's own folder.
+// In returns a path as seen from dir; "" is the process's working folder.
 func In(dir, path string) string {
 	if dir == "" || strings.HasPrefix(path, string(os.PathSeparator)) {
 		return path

@@ -12,7 +12,8 @@ import (
 	"github.com/rollmill/rollmill/stages"
 )
 
-// hopeless are classes of which the engine is the cause, whatever the example.
+// hopeless are the failure classes that the engine causes, whatever the
+// example.
 var hopeless = []string{formats.FailEngine, formats.FailNoLogprobs, formats.FailLogprobMismatch, formats.FailBadLogprobs,
 	formats.FailUnfinished, formats.FailModelMismatch, formats.FailEngineRefused}
 
@@ -21,7 +22,7 @@ var hopeless = []string{formats.FailEngine, formats.FailNoLogprobs, formats.Fail
 // would have to be attempted again.
 type watch struct {
 	mu     sync.Mutex
-	after  int // how many at the beginning may fail; negative: any number
+	after  int // how many initial failures are allowed; negative: any number
 	held   []formats.Trajectory
 	passed bool
 }
@@ -49,9 +50,9 @@ func (w *watch) release() []formats.Trajectory {
 	return rows
 }
 
-// end is called after the last trajectory. fresh says that nothing was kept
-// before: then a run of nothing but engine failures is an error, too. A short
-// run of other failures is a dataset, which the gate refuses.
+// end is called after the last trajectory. fresh means that nothing was kept
+// before: then a run of only engine failures is an error, too. A short run of
+// other failures is a dataset, which the gate refuses.
 func (w *watch) end(fresh bool) ([]formats.Trajectory, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -77,8 +78,8 @@ var advice = map[string]string{
 	formats.FailTooLarge:        "the agent sends more than a row of a dataset holds, such as many screenshots; nothing was kept",
 }
 
-// unfit is the error of a run whose first trajectories all failed. The class
-// that most of them have decides what it says.
+// unfit returns the error of a run whose first trajectories all failed. The
+// most frequent class decides its kind and hint.
 func unfit(rows []formats.Trajectory) error {
 	counts := map[string]int{}
 	for i := range rows {

@@ -81,8 +81,8 @@ func TestAgentsThatFailAtOnceEndTheRun(t *testing.T) {
 	}
 }
 
-// TestFailuresAlikeAreToldOnce, and counted.
-func TestFailuresAlikeAreToldOnce(t *testing.T) {
+// TestEqualFailuresAreLoggedOnce, and counted.
+func TestEqualFailuresAreLoggedOnce(t *testing.T) {
 	e := newEngine(t, &engine{})
 	o := options(e, filepath.Join(t.TempDir(), "out"), 50)
 	rate := 1.0
@@ -94,7 +94,7 @@ func TestFailuresAlikeAreToldOnce(t *testing.T) {
 	var log bytes.Buffer
 	o.Env.Log = slog.New(slog.NewTextHandler(&log, nil))
 	run(t, o)
-	if n := strings.Count(log.String(), "level=WARN"); n != 4 || !strings.Contains(log.String(), "150 trajectories failed alike") {
+	if n := strings.Count(log.String(), "level=WARN"); n != 4 || !strings.Contains(log.String(), "150 trajectories failed for the same reason") {
 		t.Errorf("%d warnings of 150 failures:\n%s", n, log.String())
 	}
 	if !strings.Contains(log.String(), "150 attempts to make: 50 examples, 3 generations each") {
@@ -102,8 +102,8 @@ func TestFailuresAlikeAreToldOnce(t *testing.T) {
 	}
 }
 
-// TestATrajectoryThatAsksForTooMuchIsTruncated, with what it has recorded.
-func TestATrajectoryThatAsksForTooMuchIsTruncated(t *testing.T) {
+// TestTrajectoryOverLimitIsTruncated, with what it has recorded.
+func TestTrajectoryOverLimitIsTruncated(t *testing.T) {
 	for stop, limit := range map[string]func(*rollout.Options){
 		formats.StopMaxCalls:  func(o *rollout.Options) { o.MaxCalls = 2 },
 		formats.StopMaxTokens: func(o *rollout.Options) { o.MaxTokens = 1 },
@@ -143,9 +143,9 @@ func (made) Attempt(context.Context, rollout.Attempt) (rollout.Result, error) {
 }
 func (f made) Stored(_ context.Context, a rollout.Attempt) (formats.Trajectory, error) { return f(a) }
 
-// TestATrajectoryThatNoDatasetHoldsFails by name and size; the others are kept,
+// TestOversizedTrajectoryFails by name and size; the others are kept,
 // and nothing is attempted again.
-func TestATrajectoryThatNoDatasetHoldsFails(t *testing.T) {
+func TestOversizedTrajectoryFails(t *testing.T) {
 	e := newEngine(t, &engine{})
 	o := options(e, filepath.Join(t.TempDir(), "out"), 3)
 	o.Generations, o.Concurrency = 1, 1
@@ -181,9 +181,9 @@ func TestATrajectoryThatNoDatasetHoldsFails(t *testing.T) {
 	}
 }
 
-// TestADamagedStoreIsNoFailedAttempt: the run ends with the input's error, and
+// TestDamagedStoreIsNotAFailedAttempt: the run ends with the input's error, and
 // no row says that an attempt failed.
-func TestADamagedStoreIsNoFailedAttempt(t *testing.T) {
+func TestDamagedStoreIsNotAFailedAttempt(t *testing.T) {
 	e := newEngine(t, &engine{})
 	o := options(e, filepath.Join(t.TempDir(), "out"), 9)
 	o.Agent = made(func(rollout.Attempt) (formats.Trajectory, error) {
@@ -194,9 +194,9 @@ func TestADamagedStoreIsNoFailedAttempt(t *testing.T) {
 	}
 }
 
-// TestNoRoomForAnotherAttemptIsNoFailedAttempt: without file descriptors or
+// TestExhaustedMachineIsNotAFailedAttempt: without file descriptors or
 // processes the run ends as one that may go on later, and goes on where it was.
-func TestNoRoomForAnotherAttemptIsNoFailedAttempt(t *testing.T) {
+func TestExhaustedMachineIsNotAFailedAttempt(t *testing.T) {
 	e := newEngine(t, &engine{})
 	o := options(e, filepath.Join(t.TempDir(), "out"), 9)
 	var attempts, full atomic.Int32
@@ -217,9 +217,9 @@ func TestNoRoomForAnotherAttemptIsNoFailedAttempt(t *testing.T) {
 	}
 }
 
-// TestAnAgentThatNeverEndsIsLeftAlone: its trajectory times out, and the run
+// TestAgentThatNeverEndsIsAbandoned: its trajectory times out, and the run
 // ends.
-func TestAnAgentThatNeverEndsIsLeftAlone(t *testing.T) {
+func TestAgentThatNeverEndsIsAbandoned(t *testing.T) {
 	defer rollout.SetPatience(50 * time.Millisecond)()
 	e := newEngine(t, &engine{})
 	o := options(e, filepath.Join(t.TempDir(), "out"), 1)

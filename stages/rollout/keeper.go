@@ -8,22 +8,22 @@ import (
 	"github.com/rollmill/rollmill/formats/dataset"
 )
 
-// pendingBytes is how much a segment holds at most before it is written early,
-// in memory: sorting holds two of them.
+// pendingBytes is the most that a segment holds in memory before it is written
+// early: sorting holds two segments.
 const pendingBytes = 12 << 20
 
-// rowBytes is about what a row takes beside its texts and tokens.
+// rowBytes is about the size of a row without its texts and tokens.
 const rowBytes = 3 << 10
 
-// keeper makes finished trajectories durable within a time. Whoever
-// keeps a row waits while a segment is being written, so that memory does not
-// grow when the store is slow.
+// keeper makes finished trajectories durable within a time limit. keep blocks
+// while a segment is being written, so that memory does not grow when the store
+// is slow.
 type keeper struct {
 	journal *dataset.Journal[formats.Trajectory]
 	every   time.Duration
 	rows    chan formats.Trajectory
 	done    chan struct{}
-	failed  func(error) // told of the first error
+	failed  func(error) // called with the first error
 	err     error       // to be read after close
 
 	segments int       // written
@@ -36,7 +36,7 @@ func newKeeper(ctx context.Context, j *dataset.Journal[formats.Trajectory], ever
 	return k
 }
 
-// keep hands a row over.
+// keep queues a row.
 func (k *keeper) keep(t formats.Trajectory) { k.rows <- t }
 
 // close writes the last segment.
@@ -78,15 +78,16 @@ func (k *keeper) run(ctx context.Context) {
 	}
 }
 
-// pause is how long to wait before the next segment, after n that took so long
-// to write: short at first, so that a short run loses little when it is
-// killed; at most a third of the time goes into waiting for the store, and a
-// long run comes to one segment for each k.every.
+// pause returns the wait before the next segment, after n segments of which the
+// last took this long to write. It is short at first, so that a killed short
+// run loses little. At most a third of the time is spent waiting for the store,
+// and a long run writes one segment per k.every.
 func (k *keeper) pause(n int, took time.Duration) time.Duration {
 	return min(k.every, max(2*took, time.Duration(n)*2*time.Millisecond))
 }
 
-// append gives a store that hangs a minute; the process may be ending.
+// append waits at most a minute for a store that hangs; the process may be
+// ending.
 func (k *keeper) append(ctx context.Context, rows []formats.Trajectory) error {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
@@ -97,7 +98,7 @@ func (k *keeper) append(ctx context.Context, rows []formats.Trajectory) error {
 	return err
 }
 
-// weight is about how many bytes a row takes.
+// weight returns about how many bytes a row takes.
 func weight(t *formats.Trajectory) int {
 	n := rowBytes + len(t.Example) + len(t.Metadata) + len(t.Error)
 	for i := range t.Messages {

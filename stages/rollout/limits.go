@@ -7,7 +7,7 @@ import (
 	"github.com/rollmill/rollmill/formats/parquet"
 )
 
-// checkLimits refuses limits that nothing would hold a trajectory to.
+// checkLimits refuses limits that could not be enforced.
 func (o Options) checkLimits() error {
 	switch {
 	case o.MaxCalls < 0 || o.MaxTokens < 0:
@@ -18,12 +18,12 @@ func (o Options) checkLimits() error {
 	return nil
 }
 
-// noExamples is that the task file leaves nothing to attempt.
+// noExamples returns the error of a task file without an example to attempt.
 func (o Options) noExamples() error {
 	return formats.Invalid(o.ExamplesRef.URI, "is it the right file, and do --allow and --deny leave any?", nil, "there is no example in it")
 }
 
-// announce says what is about to be paid for.
+// announce reports the number of attempts before any is paid for.
 func (o Options) announce(d *done, left int64) {
 	text := fmt.Sprintf("%d attempts to make: %d examples", left, d.tasks.len())
 	if d.tasks.list == nil {
@@ -35,8 +35,8 @@ func (o Options) announce(d *done, left int64) {
 	o.Logger().Info(text)
 }
 
-// fit makes a failed row of a trajectory that no dataset can hold, so that the
-// others are kept and it is not attempted, and paid for, again and again.
+// fit turns a trajectory that no dataset can hold into a failed row, so that
+// the others are kept and it is not attempted, and paid for, again and again.
 func fit(t *formats.Trajectory) {
 	if weight(t) < parquet.MaxColumnBytes { // of all columns together
 		return

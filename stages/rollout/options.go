@@ -10,8 +10,8 @@ import (
 	"github.com/rollmill/rollmill/stages/plugin"
 )
 
-// Options say what to run. The first block decides the rows and is part of the
-// dataset's identity; the second is how, and is not.
+// Options are the settings of a run. The first block decides the rows and is
+// part of the dataset's identity; the second decides how they are made.
 type Options struct {
 	stages.Env
 	Out stages.Output
@@ -19,14 +19,14 @@ type Options struct {
 	Run          string       // name of the run, part of every trajectory id
 	Root         string       // URI of the run's folder, which holds its id; not part of the identity; default: dataset.RootOf the output
 	Epoch        *int         // from 0; default: the plan's, else 0
-	Examples     Examples     // in the order that the rows will have; whoever opened them closes them
-	ExamplesRef  dataset.Ref  // where they came from, with the digest of the file; Role defaults to "examples"
+	Examples     Examples     // in the order of the rows; the caller closes them
+	ExamplesRef  dataset.Ref  // their URI, with the digest of the file; Role defaults to "examples"
 	Generations  int          // attempts at each example; default 1
 	Plan         *Plan        // attempt only the examples of this plan, as often as it says; nil: all, Generations times
-	Extend       stages.Input // with Plan: rollouts that are copied, the new attempts beside them; URI "" for none
+	Extend       stages.Input // with Plan: rollouts that are copied, with the new attempts among them; URI "" for none
 	Agent        Agent        // MakeAgent makes it as Agents says
 	Agents       ChosenAgent
-	Model        string          // asked for; default: the policy's
+	Model        string          // requested; default: the policy's
 	Policy       *formats.Policy // of the last receipt, or nil: gives model, endpoint and version, and answers are checked against it
 	TargetModel  string          // calls to this model are the ones to train on; default: Model
 	Functions    []string        // and, unless empty, made by one of these functions of the agent (see Attempt.BaseURL)
@@ -62,15 +62,15 @@ type Options struct {
 
 	MaxInitialFailures int // stop when the first this many trajectories all fail, for whatever reason; 0 means 2 x concurrency, at least 8; negative never
 
-	// Probe asks the engine for one token by Prober before anything is paid for,
-	// unless no logprobs are needed; otherwise only something must answer there.
+	// Probe asks the engine for one token by Prober before anything is paid
+	// for. If no logprobs are needed, any answer of the endpoint is enough.
 	Probe bool
-	// Prober looks at an endpoint. It may cost a few tokens. logprobs is what the
-	// engine's logprobs are found to be of, a value of calls.logprobs_mode.
+	// Prober tests an endpoint. It may cost a few tokens. logprobs says what
+	// the engine's logprobs are of: a value of calls.logprobs_mode.
 	Prober func(ctx context.Context, baseURL, apiKey, model string) (logprobs string, err error)
 }
 
-// Alternatives says what becomes of answers that the agent did not choose.
+// Alternatives is how answers are treated that the agent did not choose.
 type Alternatives string
 
 const (
@@ -78,53 +78,53 @@ const (
 	TrainAlternatives Alternatives = "train" // they stay in the tree and train
 )
 
-// Declare names the options that are the user's, but for the datasets.
+// Declare declares the user's options, except the datasets.
 func (o *Options) Declare(d *plugin.Declarer) {
 	d.Heading(plugin.Rows)
 	d.OptionalInt(&o.Epoch, "epoch", "run epoch `N`, from 0").Shown("with --plan the plan's, else 0")
 	d.Int(&o.Generations, "generations", "attempt each example `N` times; with --plan, the plan says how often")
 	plugin.ChooseSpec(d, &o.Agents, "agent", "run this agent, `KIND[:WORDS]`", giveWords)
-	d.String(&o.Model, "model", "ask for this `MODEL`").Shown("the policy's").IDAlways("model").Open()
+	d.String(&o.Model, "model", "request this `MODEL`").Shown("the policy's").IDAlways("model").Open()
 	d.String(&o.TargetModel, "target-model", "train on the calls to this `MODEL`; the others are recorded").Shown("--model").Open()
 	d.Strings(&o.Functions, "target-function", "train only on calls that this function of the agent made: those at .../f/`NAME`/v1, or with the header X-Rollmill-Function").ID("target_functions")
-	d.Strings(&o.AcceptModels, "accept-model", "accept answers that name this `MODEL`, too; * for any").ID("accept_models").Open()
+	d.Strings(&o.AcceptModels, "accept-model", "also accept answers from this `MODEL`; * for any").ID("accept_models").Open()
 	d.Objects(&o.Sampling, "sampling", "set `KEY=VALUE` in calls that do not set it: temperature, top_p, max_tokens, ...").IDAlways("sampling")
-	d.OptionalInt64(&o.SamplingSeed, "sampling-seed", "send the engine a seed derived from `SEED`, the trajectory and the call").ID("sampling_seed")
+	d.OptionalInt64(&o.SamplingSeed, "sampling-seed", "send the engine a seed that derives from `SEED`, the trajectory and the call").ID("sampling_seed")
 	d.Objects(&o.Extra, "extra", "set `KEY=VALUE` in requests so that the engine returns token ids").Shown("what vLLM and SGLang understand").IDAlways("extra")
-	d.Int(&o.MaxCalls, "max-calls", "truncate a trajectory that asks for more than `N` calls of a model").Shown("no limit").ID("max_calls")
-	d.Int64(&o.MaxTokens, "max-tokens-per-trajectory", "truncate a trajectory that asks for another call after `N` tokens of prompts and answers").Shown("no limit").ID("max_tokens_per_trajectory")
+	d.Int(&o.MaxCalls, "max-calls", "truncate a trajectory that makes more than `N` model calls").Shown("no limit").ID("max_calls")
+	d.Int64(&o.MaxTokens, "max-tokens-per-trajectory", "truncate a trajectory that makes another call after `N` prompt and completion tokens").Shown("no limit").ID("max_tokens_per_trajectory")
 	d.Bool(&o.NoLogprobs, "no-logprobs", "keep trajectories although the engine gives no logprobs").ID("no_logprobs")
-	d.Strings(&o.AcceptFinish, "accept-finish", "count an answer with this finish `REASON` as ended (such as content_filter; null for none); without it only stop, tool_calls and the like count, and a trajectory whose last answer has another reason fails").ID("accept_finish")
-	d.Bool(&o.TolerateEngineErrors, "tolerate-engine-errors", "keep a trajectory that ended well although a call failed at the engine and no later one was answered").ID("tolerate_engine_errors")
+	d.Strings(&o.AcceptFinish, "accept-finish", "treat answers with this finish `REASON` as complete, such as content_filter, or null for none; otherwise a trajectory fails if its last answer ends for a reason other than stop, tool_calls and their synonyms").ID("accept_finish")
+	d.Bool(&o.TolerateEngineErrors, "tolerate-engine-errors", "keep a trajectory that ended normally after an engine error with no later successful call").ID("tolerate_engine_errors")
 	plugin.Choice(d, &o.Alternatives, "alternatives", "treat answers that the agent did not choose (of n > 1, or to a prompt that it asked again) in this `WAY`: keep them as candidates, or train on them as well", KeepAlternatives, TrainAlternatives).
 		Shown(string(KeepAlternatives)).ID("alternatives")
-	d.Strings(&o.DependsOn, "depends-on", "make the rows depend on the content of this `FILE`, too")
+	d.Strings(&o.DependsOn, "depends-on", "include the content of this `FILE` in the dataset's identity")
 	o.declareExecution(d)
 	d.Heading(plugin.Checks)
-	d.OptionalFloat(&o.MaxFailureRate, gateName, "refuse a larger `SHARE` of failed trajectories").Shown("0.5")
+	d.OptionalFloat(&o.MaxFailureRate, gateName, "refuse the dataset if more than this `SHARE` of trajectories failed").Shown("0.5")
 }
 
 func (o *Options) declareExecution(d *plugin.Declarer) {
 	d.Heading(plugin.Execution)
-	d.Strings(&o.Endpoints, "url", "ask the engine at this base `URL`, ending in /v1; several share the load").Shown("the policy's")
-	d.String(&o.Listen, "listen", "listen at this `ADDRESS` with the recording proxy").Shown("127.0.0.1:0")
-	d.String(&o.Advertise, "advertise", "tell agents this `URL` of the recording proxy, without path, when they are elsewhere").Shown("its address")
+	d.Strings(&o.Endpoints, "url", "send model calls to this base `URL`, ending in /v1; several URLs share the load").Shown("the policy's")
+	d.String(&o.Listen, "listen", "`ADDRESS` of the recording proxy").Shown("127.0.0.1:0")
+	d.String(&o.Advertise, "advertise", "`URL` by which agents on other machines reach the recording proxy, without path").Shown("its address")
 	d.Int(&o.Concurrency, "concurrency", "run `N` trajectories at once").Shown("16")
-	d.Float(&o.RateLimit, "rate-limit", "send the engines at most `N` requests a second").Shown("no limit")
-	d.OptionalFloat(&o.Slowdown, "max-slowdown", "send an engine fewer calls at once when a token takes `N` times as long as at its best; 0 for never").Shown("10")
+	d.Float(&o.RateLimit, "rate-limit", "send at most `N` requests per second to all engines together").Shown("no limit")
+	d.OptionalFloat(&o.Slowdown, "max-slowdown", "reduce an engine's concurrent calls when a token takes `N` times as long as at its best; 0 for never").Shown("10")
 	d.Include(&o.Budget)
 	d.Duration(&o.TrajectoryTimeout, "trajectory-timeout", "end a trajectory after `TIME`").Shown("30m0s")
 	d.Duration(&o.CallTimeout, "call-timeout", "end a request to the engine after `TIME`").Shown("10m0s")
-	d.OptionalInt(&o.Retries, "retries", "try a call `N` more times").Shown("5")
-	d.Duration(&o.Backoff, "backoff", "wait `TIME` before the first retry, longer before the next").Shown("500ms")
+	d.OptionalInt(&o.Retries, "retries", "retry a failed call `N` times").Shown("5")
+	d.Duration(&o.Backoff, "backoff", "wait `TIME` before the first retry, longer before each further one").Shown("500ms")
 	d.Duration(&o.JournalEvery, "journal-every", "make finished trajectories durable at most every `TIME`").Shown("2s")
-	d.Int(&o.MaxInitialFailures, "max-initial-failures", "stop when the first `N` trajectories all fail, for whatever reason; -1 for never").Shown("twice the concurrency, at least 8")
-	d.Bool(&o.RetryFailed, "retry-failed", "attempt again what failed or was skipped in earlier runs of this command")
+	d.Int(&o.MaxInitialFailures, "max-initial-failures", "stop when the first `N` trajectories all fail; -1 for never").Shown("twice the concurrency, at least 8")
+	d.Bool(&o.RetryFailed, "retry-failed", "retry trajectories that failed or were skipped in earlier runs of this command")
 	d.Key(&o.APIKey, "api-key-file", "read the engine's key from this `FILE`", "ROLLMILL_API_KEY", "OPENAI_API_KEY").Shown("ROLLMILL_API_KEY, then OPENAI_API_KEY")
-	d.Bool(&o.Probe, "probe", "first ask the engine for one token, to see that it gives logprobs")
+	d.Bool(&o.Probe, "probe", "first request one token to check that the engine returns logprobs")
 }
 
-// AtEpoch is the epoch that is run: Epoch, or what it is by default.
+// AtEpoch returns the epoch of the run: Epoch, or its default.
 func (o Options) AtEpoch() int {
 	switch {
 	case o.Epoch != nil:

@@ -2,7 +2,7 @@ package rollout
 
 import "bytes"
 
-// limited keeps a program's output, up to a limit.
+// limited keeps the beginning of a program's output, up to a limit.
 type limited struct {
 	b    bytes.Buffer
 	most int

@@ -20,8 +20,8 @@ type Plan struct {
 	rows  int64
 }
 
-// OpenPlan opens the plan of a curated dataset. Its rows are read when the
-// examples are known.
+// OpenPlan opens the plan of a curated dataset. Its rows are read later, when
+// the examples are known.
 func OpenPlan(ctx context.Context, in stages.Input) (*Plan, error) {
 	d, err := dataset.Open(ctx, in.URI, dataset.OpenOptions{AcceptGates: in.AcceptGates})
 	if err != nil {
@@ -35,7 +35,7 @@ func OpenPlan(ctx context.Context, in stages.Input) (*Plan, error) {
 	return &Plan{d: d, epoch: int(epoch), rows: table.Rows}, nil
 }
 
-// Epoch is that of the groups that the plan was made of.
+// Epoch returns the epoch of the groups that the plan was made from.
 func (p *Plan) Epoch() int { return p.epoch }
 
 // planned is a row of the plan.
@@ -46,8 +46,8 @@ type planned struct {
 	First       int32  `parquet:"first_generation,delta"`
 }
 
-// tasks are the planned ones, in the order of the examples. In the epoch of the
-// plan they add to what is there; in another one there is nothing yet.
+// tasks returns the planned tasks in the order of the examples. In the epoch of
+// the plan they add to existing generations; in another epoch there are none.
 func (p *Plan) tasks(ctx context.Context, all Examples, epoch int) (tasks, error) {
 	var list []task
 	var lacks missing
@@ -69,13 +69,13 @@ func (p *Plan) tasks(ctx context.Context, all Examples, epoch int) (tasks, error
 	}
 	if lacks.n > 0 {
 		return tasks{}, formats.Invalid(p.d.URI(), "give --examples the task file that the plan's rollouts were made from", nil,
-			"table %s names %d examples that the task file has not, such as %q", formats.TablePlan, lacks.n, lacks.first)
+			"table %s names %d examples that are not in the task file, such as %q", formats.TablePlan, lacks.n, lacks.first)
 	}
 	slices.SortFunc(list, func(a, b task) int { return cmp.Compare(a.example, b.example) })
 	for k := 1; k < len(list); k++ {
 		if i := list[k].example; i == list[k-1].example {
 			e, err := all.At(i)
-			return tasks{}, errors.Join(err, formats.Invalid(p.d.URI(), "curate again", nil, "table %s: example %q is there twice", formats.TablePlan, e.ID))
+			return tasks{}, errors.Join(err, formats.Invalid(p.d.URI(), "curate again", nil, "table %s: example %q occurs twice", formats.TablePlan, e.ID))
 		}
 	}
 	return listed(list), nil
@@ -87,7 +87,7 @@ func (p *Plan) each(ctx context.Context, f func(*planned) error) error {
 	for row, err := range dataset.Each[planned](ctx, p.d, formats.TablePlan, dataset.Range{Rows: p.rows}) {
 		at++
 		if err == nil && (row.Generations < 1 || row.First < 0 || int(row.Epoch) != p.epoch) {
-			err = formats.Invalid(p.d.URI(), "curate again", nil, "table %s: row %d, of example %q, cannot be", formats.TablePlan, at, row.ExampleID)
+			err = formats.Invalid(p.d.URI(), "curate again", nil, "table %s: row %d, of example %q, is invalid", formats.TablePlan, at, row.ExampleID)
 		}
 		if err == nil {
 			err = f(row)
@@ -99,7 +99,7 @@ func (p *Plan) each(ctx context.Context, f func(*planned) error) error {
 	return nil
 }
 
-// missing counts planned examples that are not there.
+// missing counts planned examples that are not in the task file.
 type missing struct {
 	n     int
 	first string // by name

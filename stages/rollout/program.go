@@ -24,20 +24,20 @@ const (
 	maxLog     = 16 << 20        // of standard error in a log
 )
 
-// Program is a process to run for an attempt. It is ended, with everything that
-// it starts, as package process says.
+// Program is a process to run for an attempt. It is ended together with all
+// processes that it started, as package process says.
 type Program struct {
 	Words  []string
 	Dir    string   // "" is this process's own
 	Env    []string // KEY=VALUE, over this process's environment without secrets
 	Stdin  []byte
-	Stderr io.Writer     // told everything, beside what failures quote; may be nil
+	Stderr io.Writer     // gets all of it, even the part that failures quote; may be nil
 	Grace  time.Duration // from SIGTERM to SIGKILL; 0 means 2 s
 }
 
-// Run returns what the program printed. Its errors are of type *Failure, but
-// for the cause of a context that ended and for a machine that has no room for
-// another process.
+// Run returns what the program printed. Its errors are of type *Failure, except
+// the cause of a context that ended and the error of a machine that cannot
+// start another process.
 func (p Program) Run(ctx context.Context) ([]byte, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -77,9 +77,9 @@ func exitError(name string, err error, errs *process.Tail) error {
 	return fmt.Errorf("%s: %w", name, err)
 }
 
-// EnvParams is what an identity holds of KEY=VALUE variables: a digest of each
-// value. Of one that is called as secrets are the name alone, since a key that
-// is replaced by another gives the same rows.
+// EnvParams returns what an identity holds of KEY=VALUE variables: a digest of
+// each value. A variable with a secret's name is held by name alone, because
+// replacing one key by another gives the same rows.
 func EnvParams(env []string) map[string]string {
 	out := map[string]string{}
 	for _, variable := range env {
@@ -98,9 +98,9 @@ func both(a, b io.Writer) io.Writer {
 	return io.MultiWriter(a, b)
 }
 
-// OpenLog opens the file in which an agent's standard error is kept, named
-// after the trajectory; a further attempt is appended. Without a folder
-// nothing is kept. Secrets of the context are redacted in it.
+// OpenLog opens the log file of an agent's standard error, named after the
+// trajectory; a further attempt is appended. Without a folder the output is
+// discarded. The secrets of ctx are redacted in the file.
 func OpenLog(ctx context.Context, folder, trajectoryID string) (io.WriteCloser, error) {
 	if folder == "" {
 		return discard{}, nil
@@ -129,8 +129,8 @@ type redactedLog struct {
 
 func (l *redactedLog) Close() error { return errors.Join(l.Writer.Close(), l.file.Close()) }
 
-// logFile keeps the beginning of what is written, and never fails its writer:
-// a full disk is no fault of the agent's.
+// logFile keeps the beginning of what is written and never returns an error: a
+// full disk must not fail the agent.
 type logFile struct {
 	f    *os.File
 	left int

@@ -169,9 +169,9 @@ func TestARolloutThatSleptWaitsForTheOneThatTookOver(t *testing.T) {
 	check(t, dataset.Verify(t.Context(), opened(t, out)))
 }
 
-// TestARestartWaitsForNobodyThatIsGone: on the same machine, however long the
+// TestRestartDoesNotWaitForDeadOwner: on the same machine, however long the
 // lease of the process that was killed.
-func TestARestartWaitsForNobodyThatIsGone(t *testing.T) {
+func TestRestartDoesNotWaitForDeadOwner(t *testing.T) {
 	for name, out := range places(t) {
 		t.Run(name, func(t *testing.T) {
 			begun := make(chan bool, 100)

@@ -13,11 +13,12 @@ import (
 	"github.com/rollmill/rollmill/stages/internal/remote"
 )
 
-// probeTimeout is for one token, of an engine that may be loading its model.
+// probeTimeout is the limit for one token, from an engine that may be loading
+// its model.
 const probeTimeout = 5 * time.Minute
 
-// reach makes sure that something answers before work is handed out. One
-// endpoint of several is enough. It returns what each gives as logprobs.
+// reach checks that an endpoint answers before any attempt begins. One of
+// several is enough. It returns what the logprobs of each endpoint are of.
 func (o Options) reach(ctx context.Context) (logprobs map[string]string, _ error) {
 	var errs []error
 	logprobs = map[string]string{}
@@ -45,7 +46,8 @@ func (o Options) reach(ctx context.Context) (logprobs map[string]string, _ error
 	return nil, errors.Join(errs...)
 }
 
-// listModels asks for the list of models; any answer but a refused key is good.
+// listModels requests the list of models. Any answer is good, except one that
+// refuses the key.
 func listModels(ctx context.Context, baseURL, apiKey, _ string) (string, error) {
 	c := remote.Client{Sign: func(r *http.Request) { remote.Authorize(r, apiKey) }}
 	_, err := c.Do(ctx, remote.Request{URL: baseURL + "/models", Limit: 30 * time.Second}, nil)

@@ -8,7 +8,7 @@ import (
 	"github.com/rollmill/rollmill/formats/dataset"
 )
 
-// finished is what resuming needs of a journalled row.
+// finished holds the columns of a journalled row that resuming needs.
 type finished struct {
 	Run        string `parquet:"run,dict"`
 	ExampleID  string `parquet:"example_id,dict"`
@@ -21,8 +21,8 @@ type finished struct {
 	CompletionTokens int32 `parquet:"completion_tokens,delta"`
 }
 
-// done is which trajectories of a shard are finished, by slot: a bit for each,
-// and for those that failed how often they were attempted.
+// done records the finished trajectories of a shard, by slot: one bit each, and
+// for the failed ones the number of attempts.
 type done struct {
 	tasks  tasks
 	bits   []uint64
@@ -36,8 +36,8 @@ func newDone(t tasks) *done {
 
 func (d *done) has(slot int64) bool { return d.bits[slot/64]>>(slot%64)&1 == 1 }
 
-// add notes how a trajectory ended. Of one that failed and was attempted again,
-// the better end counts.
+// add records how a trajectory ended. If one that failed was attempted again,
+// the better result counts.
 func (d *done) add(slot int64, status string, attempts int32) {
 	_, failed := d.failed[slot]
 	switch has := d.has(slot); {
@@ -79,7 +79,7 @@ func (o Options) readDone(ctx context.Context, t tasks, shard *dataset.Shard, sp
 
 func (f *finished) key() key { return key{f.Run, f.ExampleID, f.Epoch, f.Generation} }
 
-// left is how many attempts are still to make.
+// left returns the number of attempts that remain.
 func (o Options) left(d *done) int64 {
 	n := d.tasks.attempts() - d.n
 	if o.RetryFailed {
@@ -88,7 +88,7 @@ func (o Options) left(d *done) int64 {
 	return n
 }
 
-// jobs are these attempts, in the order of the rows.
+// jobs returns the remaining attempts in the order of the rows.
 func (o Options) jobs(d *done) iter.Seq[job] {
 	return func(yield func(job) bool) {
 		for i := range d.tasks.len() {

@@ -8,18 +8,19 @@ import (
 	"github.com/rollmill/rollmill/formats/dataset"
 )
 
-// retryOf is the parameter of a dataset in which failures were attempted
-// again: the identity of the first one, and the rows that it was made from.
+// retryOf is a parameter of the dataset that replaces one with failures: the
+// identity of the replaced dataset, and the rows that it was made from.
 const retryOf = "retry_of"
 
-// before finds the sealed dataset that this command wrote earlier and makes
-// spec the one it has now. With RetryFailed and failures in it, spec becomes
-// that of its successor, and the dataset is returned to take the rest from.
-// The successor replaces it when it is sealed; until then it stays readable.
+// before finds the sealed dataset that this command wrote earlier and sets spec
+// to its identity. With RetryFailed and failures in it, spec becomes the
+// identity of its successor, and before returns the dataset so that its good
+// rows are kept. The successor replaces it when sealed; until then it stays
+// readable.
 func (o Options) before(ctx context.Context, spec *dataset.Spec) (*dataset.Dataset, error) {
 	d, err := dataset.Open(ctx, o.Out.URI, dataset.OpenOptions{Kind: spec.Kind, AcceptGates: []string{gateName}})
 	if err != nil {
-		return nil, ctx.Err() // there is none; anything else dataset.Begin finds and names
+		return nil, ctx.Err() // no dataset; dataset.Begin finds and reports any other error
 	}
 	first := spec.Identity()
 	retried, _ := d.Params[retryOf].(map[string]any)
@@ -36,8 +37,9 @@ func (o Options) before(ctx context.Context, spec *dataset.Spec) (*dataset.Datas
 	return d, nil
 }
 
-// lacks is how many rows of a dataset are worth another attempt. What failed in
-// a dataset that it extends is left as it is: the plan asks for replacements.
+// lacks returns how many rows of a dataset are worth another attempt. Failures
+// copied from an extended dataset stay as they are: the plan asks for
+// replacements.
 func lacks(d *dataset.Dataset) int64 {
 	if _, extended := d.Facts[factAdded]; extended {
 		return int64(d.Facts[factAddedFailed])
@@ -45,8 +47,8 @@ func lacks(d *dataset.Dataset) int64 {
 	return d.Counts[formats.StatusFailed] + d.Counts[formats.StatusSkipped]
 }
 
-// carry journals what did not fail of the tasks in the dataset before, and
-// notes in done how often the rest was attempted.
+// carry copies the rows of this shard that did not fail from the dataset before
+// into the journal, and records in done how often the rest was attempted.
 func (o Options) carry(ctx context.Context, d *dataset.Dataset, journal *dataset.Journal[formats.Trajectory], done *done) error {
 	runs, err := o.findGood(ctx, d, done)
 	if err != nil {
@@ -72,7 +74,7 @@ func (o Options) carry(ctx context.Context, d *dataset.Dataset, journal *dataset
 	return nil
 }
 
-// findGood finds the runs of rows to take from the dataset before.
+// findGood finds the runs of rows to copy from the dataset before.
 func (o Options) findGood(ctx context.Context, d *dataset.Dataset, done *done) (runs []dataset.Range, err error) {
 	row := int64(-1)
 	for t, err := range dataset.Each[finished](ctx, d, "", d.All()) {

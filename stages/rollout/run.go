@@ -17,9 +17,9 @@ import (
 )
 
 // Run runs this shard's examples and writes its part of the dataset. When ctx
-// ends, what is finished is journalled and the error wraps ctx's: the same
-// command goes on from there. When the gate refuses the sealed dataset, the
-// report is whole and the error is a *dataset.GateError.
+// ends, finished trajectories are journalled and the error wraps ctx's; the
+// same command resumes there. When the gate refuses the sealed dataset, the
+// report is complete and the error is a *dataset.GateError.
 func Run(ctx context.Context, o Options) (stages.Report, error) {
 	started := o.Clock()
 	if err := o.Validate(); err != nil {
@@ -83,8 +83,8 @@ func runShard(ctx context.Context, o Options) (dataset.Result, dataset.Outcome, 
 	return result, outcome, errors.Join(err, spent)
 }
 
-// run is the run that the dataset belongs to: that of the rollouts which it
-// extends, else the one at the root.
+// run returns the run of the dataset: that of the rollouts which it extends,
+// else the one at the root.
 func (o Options) run(ctx context.Context, extended *dataset.Dataset) (dataset.Run, error) {
 	if r := dataset.RunOf(extended); r.ID != "" {
 		return r, nil
@@ -96,10 +96,11 @@ func (o Options) run(ctx context.Context, extended *dataset.Dataset) (dataset.Ru
 	return r, nil
 }
 
-// fillShard attempts what neither the journal nor the dataset before has, and
-// writes the rows, with those of the dataset that is extended. spent says that
-// a budget ended before that, and the rest was skipped. When another process
-// takes the shard over, it waits for that one, and goes on with what is left.
+// fillShard makes the attempts that neither the journal nor the dataset before
+// has, and writes the rows, with those of the dataset that is extended. spent
+// means that a budget was spent first and the rest was skipped. When another
+// process takes the shard over, fillShard waits for it and continues with the
+// remaining attempts.
 func fillShard(ctx context.Context, o Options, all tasks, turn *turn, extended, before *dataset.Dataset) (outcome dataset.Outcome, spent, err error) {
 	started, shard := o.Clock(), turn.shard
 	w := &writer{o: o, table: dataset.NewTable[formats.Trajectory](shard, "", -1)}
@@ -128,7 +129,7 @@ func fillShard(ctx context.Context, o Options, all tasks, turn *turn, extended, 
 	return outcome, spent, err
 }
 
-// attempted makes what is not made yet, and returns the journal of all.
+// attempted makes the missing attempts and returns the journal of all.
 func (o Options) attempted(ctx context.Context, t tasks, turn *turn, before *dataset.Dataset) (journal *dataset.Journal[formats.Trajectory], spent, err error) {
 	if journal, err = dataset.OpenJournal[formats.Trajectory](ctx, turn.shard); err != nil {
 		return nil, nil, err
@@ -194,7 +195,7 @@ func (r *runner) run(ctx context.Context, done *done) error {
 	}
 	r.watch.after = o.MaxInitialFailures
 	if _, paid := o.Agent.(Paid); !paid && !o.asksEngine() {
-		r.watch.after = -1 // the failures are what was stored
+		r.watch.after = -1 // stored failures do not end the run
 	}
 	o.announce(done, left)
 	if err := r.attempts(ctx, done); err != nil {
@@ -206,17 +207,16 @@ func (r *runner) run(ctx context.Context, done *done) error {
 	return nil
 }
 
-// interrupted is that the context ended. Why, which it wraps, the one who ended
-// it knows.
+// interrupted means that the context ended; it wraps the context's cause.
 type interrupted struct{ error }
 
 func (interrupted) Error() string {
-	return "rollout: interrupted; what had ended is kept, and the same command does the rest"
+	return "rollout: interrupted; finished trajectories are kept, and the same command continues"
 }
 
 func (i interrupted) Unwrap() error { return i.error }
 
-// attempts makes what is not done in order, a bounded number at once, and
+// attempts makes the missing attempts in order, a bounded number at once, and
 // returns when every finished trajectory is durable.
 func (r *runner) attempts(ctx context.Context, done *done) error {
 	limited, cancel := r.spending.limit(ctx)
@@ -253,7 +253,7 @@ func (r *runner) attempts(ctx context.Context, done *done) error {
 	r.spending.left = r.opts.left(done) - made.Load()
 	err := context.Cause(work)
 	if ctx.Err() != nil || err == errTimeSpent {
-		err = nil // run says so, or fillShard
+		err = nil // run or fillShard reports it
 	}
 	if err == nil && ctx.Err() == nil {
 		var rows []formats.Trajectory
@@ -264,7 +264,7 @@ func (r *runner) attempts(ctx context.Context, done *done) error {
 	return errors.Join(err, r.keeper.close())
 }
 
-// atOnce is how many trajectories run at once.
+// atOnce returns how many trajectories run at once.
 func (o Options) atOnce() int {
 	if l, ok := o.Agent.(Limited); ok && l.Limit() > 0 {
 		return min(o.Concurrency, l.Limit())
@@ -298,8 +298,8 @@ func (r *runner) keepAll(rows []formats.Trajectory) {
 	}
 }
 
-// orNone is an option as the recorder has it: 0 is its default, and a negative
-// number is none.
+// orNone converts an option for the recorder, where 0 is the default and a
+// negative number means none.
 func orNone[T int | float64](p *T) T {
 	switch {
 	case p == nil:

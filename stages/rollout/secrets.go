@@ -7,9 +7,9 @@ import (
 	"github.com/rollmill/rollmill/formats/secret"
 )
 
-// redact keeps the process's secrets out of a trajectory. One that says a
-// secret fails: its text is no longer what the model read and wrote, so that
-// nothing can be trained on it.
+// redact removes the process's secrets from a trajectory. A trajectory that
+// contained one fails: its text is no longer what the model read and wrote, so
+// it cannot be trained on.
 func redact(ctx context.Context, t *formats.Trajectory) {
 	_, said := secret.From(ctx).Trajectory(t)
 	if said && t.Status != formats.StatusFailed {

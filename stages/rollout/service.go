@@ -8,32 +8,32 @@ import (
 	"github.com/rollmill/rollmill/stages/plugin"
 )
 
-// Service is an agent that is a server: "URL" or "version=V,URL". Where it
-// listens is not what it is, so the identity has its path, its query and the
-// version that somebody gives it, and a server that moved is the same agent.
+// Service is an agent that is a server: "URL" or "version=V,URL". Its host and
+// port are not part of the identity, only its path, its query and the version
+// that the user gives: a server that moved is the same agent.
 type Service struct {
 	URL     *url.URL
 	Version string
-	Key     string // see ServiceSettings
+	Key     string // as in ServiceSettings
 }
 
-// ServiceSettings are those of agents that are servers, which embed it.
+// ServiceSettings are the settings of agents that are servers, for embedding.
 type ServiceSettings struct {
-	Arguments        // where it is; see Service
+	Arguments        // its address; see Service
 	Key       string // of ROLLMILL_AGENT_API_KEY, sent as a bearer token; "" for none
 }
 
-// Declare names them.
+// Declare declares the settings.
 func (s *ServiceSettings) Declare(d *plugin.Declarer) {
 	d.SecretVariable(&s.Key, "ROLLMILL_AGENT_API_KEY")
 }
 
-// secretName is how parameters of a URL that belong into no manifest tend to be
-// called.
+// secretName matches the usual names of URL parameters that must not be in a
+// manifest.
 var secretName = regexp.MustCompile(`(?i)(key|token|secret|passw|signature|^sig$|auth)`)
 
-// Service reads the one word of agent http or nat. It refuses a URL with a
-// secret, which every dataset would keep. Its errors are of kind usage.
+// Service reads the argument of agent http or nat. It refuses a URL with a
+// secret, because every dataset would store it. Its errors are of kind usage.
 func (set *ServiceSettings) Service(agent string) (s Service, err error) {
 	words := set.Words
 	if len(words) != 1 {
@@ -62,14 +62,14 @@ func (set *ServiceSettings) Service(agent string) (s Service, err error) {
 	return s, nil
 }
 
-// redactURL is what may be shown of an address that could not be read: nothing
-// before an @ or after a question mark.
+// redactURL returns what may be shown of an address that could not be parsed:
+// nothing before an @ or after a question mark.
 func redactURL(address string) string {
 	address, _, _ = strings.Cut(address, "?")
 	return address[strings.LastIndex(address, "@")+1:]
 }
 
-// Params are the service's part of the identity.
+// Params returns the service's part of the identity.
 func (s Service) Params() map[string]any {
 	params := map[string]any{"path": (&url.URL{Path: s.URL.Path, RawPath: s.URL.RawPath, RawQuery: s.URL.RawQuery}).RequestURI()}
 	if s.Version != "" {

@@ -10,26 +10,26 @@ import (
 	"github.com/rollmill/rollmill/stages/plugin"
 )
 
-// AgentSettings are what an agent can be told.
+// AgentSettings are the settings of an agent.
 type AgentSettings interface {
 	plugin.Settings
 
 	// Agent makes the agent, which keeps no reference to the settings. An error
-	// is of kind usage, or says what could not be read.
+	// is of kind usage, or names what could not be read.
 	Agent(ctx context.Context, s Setup) (Agent, error)
 }
 
 // Registry lists agents, in the order of help.
 type Registry = plugin.Registry[AgentSettings, plugin.Kind[AgentSettings]]
 
-// ChosenAgent is the agent of a registry that --agent names, with its settings.
-// plugin.Pick makes it.
+// ChosenAgent is the agent that --agent names, with its settings. plugin.Pick
+// makes it.
 type ChosenAgent = plugin.Chosen[AgentSettings, plugin.Kind[AgentSettings]]
 
-// Setup is what rollout's own options mean to an agent.
+// Setup holds the options of rollout that matter to an agent.
 type Setup struct {
 	Client            Client   // asks the model
-	Model             string   // that is asked for; "" when the policy names it
+	Model             string   // requested; "" when the policy names it
 	TargetModel       string   // calls to this model are trained on
 	Functions         []string // and, unless empty, made by one of these functions
 	NoLogprobs        bool     // answers may have none
@@ -47,8 +47,8 @@ func (s Setup) lookup(name string) (string, bool) {
 	return s.Lookup(name)
 }
 
-// MakeAgent makes the agent that was chosen, whose calls client makes if it has
-// none of its own. lookup reads the environment of this process.
+// MakeAgent makes the chosen agent. Its calls go through client, unless it has
+// its own. lookup reads the environment of this process.
 func (o *Options) MakeAgent(ctx context.Context, client Client, lookup func(string) (string, bool)) error {
 	_, settings, err := o.Agents.Get()
 	if err == nil {
@@ -59,13 +59,13 @@ func (o *Options) MakeAgent(ctx context.Context, client Client, lookup func(stri
 }
 
 // Arguments are the words that follow an agent's name: --agent 'NAME: WORDS'.
-// Settings of agents that take any embed it.
+// Settings of agents that take arguments embed it.
 type Arguments struct{ Words []string }
 
 // Take keeps the words.
 func (a *Arguments) Take(words []string) { a.Words = words }
 
-// giveWords hands an agent the words that follow its name.
+// giveWords passes the words after its name to an agent.
 func giveWords(s AgentSettings, words []string) error {
 	if taker, ok := s.(interface{ Take(words []string) }); ok {
 		taker.Take(words)
@@ -75,7 +75,7 @@ func giveWords(s AgentSettings, words []string) error {
 	return nil
 }
 
-// ProgramSettings are those of agents that run programs, which embed it.
+// ProgramSettings are the settings of agents that run programs, for embedding.
 type ProgramSettings struct {
 	Dir   string        // working folder of the programs
 	Env   []string      // NAME=VALUE, or NAME alone
@@ -83,7 +83,7 @@ type ProgramSettings struct {
 	Grace time.Duration // between SIGTERM and SIGKILL of a program's process group; 0 means 2 s
 }
 
-// Declare names them.
+// Declare declares the settings.
 func (p *ProgramSettings) Declare(d *plugin.Declarer) {
 	d.Heading(plugin.Rows)
 	d.String(&p.Dir, "agent-dir", "run the program in this `FOLDER`")
@@ -92,8 +92,9 @@ func (p *ProgramSettings) Declare(d *plugin.Declarer) {
 	d.String(&p.Logs, "agent-logs", "keep the standard error of each trajectory's programs in this local `FOLDER`")
 }
 
-// Environ returns the variables, those named alone with their values, and makes
-// known to the secrets of ctx what looks like one.
+// Environ returns the variables as KEY=VALUE. Those named alone get their
+// values from the environment. Values that look like secrets are added to the
+// secrets of ctx.
 func (p *ProgramSettings) Environ(ctx context.Context, s Setup) ([]string, error) {
 	var out []string
 	for _, variable := range p.Env {

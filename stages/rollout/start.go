@@ -15,19 +15,18 @@ import (
 	"github.com/rollmill/rollmill/stages"
 )
 
-// Starter is an optional power of a Stored agent: Start finds out whether an
+// Starter is an optional interface of a Stored agent: Start checks whether an
 // attempt could be made, without making one.
 type Starter interface{ Start(context.Context) error }
 
-// startTime is how long an agent may take to its first call before a check goes
-// on without knowing.
+// startTime is how long a check waits for an agent's first call.
 const startTime = 20 * time.Second
 
 var errAsked = errors.New("the agent asked the model")
 
-// TryAgent has the agent begin its first attempt, for `rollmill check`. The
-// model that it is told of is a server that answers no call, so nothing is paid
-// for; the attempt is ended with the first call. It returns what was found.
+// TryAgent starts the agent's first attempt, for `rollmill check`. The model's
+// address is a server that refuses every call, so nothing is paid for; the
+// attempt is ended at the first call. It returns a sentence with the result.
 func (o Options) TryAgent(ctx context.Context) (found string, err error) {
 	o = o.defaults()
 	if c, ok := o.Agent.(Closer); ok {
@@ -70,7 +69,7 @@ func (o Options) TryAgent(ctx context.Context) (found string, err error) {
 	return "it starts; it ended without asking the model", nil
 }
 
-// serveNothing listens where the recording proxy would, and refuses every call.
+// serveNothing listens at the recording proxy's address and refuses every call.
 func serveNothing(o Options, asked func()) (url string, stop func(), err error) {
 	address := o.Listen
 	if address == "" {

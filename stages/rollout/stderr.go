@@ -9,7 +9,8 @@ import (
 )
 
 // errorStream is the standard error of a process that serves one trajectory
-// after another: what it writes goes to whom it concerns.
+// after another: each part is written to the log of the trajectory that it
+// belongs to.
 type errorStream struct {
 	read, write *os.File
 	done        chan struct{} // closed when nothing more will come
@@ -19,8 +20,8 @@ type errorStream struct {
 	w  io.Writer // nil discards
 }
 
-// syncMark is written into the pipe by us. What the process wrote before has
-// arrived when the mark has.
+// syncMark is written into the pipe by this process. When it arrives,
+// everything that the program wrote before has arrived.
 var syncMark = []byte("\x00\x00rollmill: so far\x00\x00")
 
 func newErrorStream() (*errorStream, error) {
@@ -39,7 +40,7 @@ func (c *errorStream) to(w io.Writer) {
 	c.w = w
 }
 
-// sync waits until everything that the process wrote so far has been handed on.
+// sync waits until everything that the process wrote so far has been copied.
 func (c *errorStream) sync() {
 	if _, err := c.write.Write(syncMark); err != nil {
 		<-c.done // the process has ended
@@ -51,8 +52,8 @@ func (c *errorStream) sync() {
 	}
 }
 
-// close is called when the process has ended. Whoever else holds the pipe is
-// not waited for longer than grace.
+// close is called when the process has ended. It waits no longer than grace for
+// other processes that hold the pipe.
 func (c *errorStream) close(grace time.Duration) {
 	c.write.Close()
 	c.read.SetReadDeadline(time.Now().Add(grace))
@@ -86,7 +87,8 @@ func (c *errorStream) copy() {
 	}
 }
 
-// markPrefix is the length of the longest end of data with which a mark begins.
+// markPrefix returns the length of the longest suffix of data that is a prefix
+// of the mark.
 func markPrefix(data []byte) int {
 	for n := min(len(data), len(syncMark)-1); n > 0; n-- {
 		if bytes.HasSuffix(data, syncMark[:n]) {

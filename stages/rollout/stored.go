@@ -7,13 +7,13 @@ import (
 	"github.com/rollmill/rollmill/formats"
 )
 
-// asksEngine tells whether the agent needs one.
+// asksEngine reports whether the agent needs an engine.
 func (o Options) asksEngine() bool {
 	_, stored := o.Agent.(Stored)
 	return !stored
 }
 
-// stored takes a row that was made before. t has the new attempt's ids.
+// stored takes over a row that was made before. t has the new attempt's ids.
 func (r *runner) stored(ctx context.Context, t formats.Trajectory, from Stored, a Attempt) (formats.Trajectory, bool) {
 	limited, cancel := context.WithTimeoutCause(ctx, r.opts.TrajectoryTimeout, errTimeout)
 	defer cancel()

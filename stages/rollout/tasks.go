@@ -7,29 +7,29 @@ import (
 	"github.com/rollmill/rollmill/formats"
 )
 
-// task is the attempts to make at one example: n of them, from generation
-// first on.
+// task is the attempts to make at one example: n of them, beginning with
+// generation first.
 type task struct {
-	example int   // its place among the examples
+	example int   // index among the examples
 	slot    int64 // its first attempt's, among those of all tasks
 	first   int32
 	n       int32
 }
 
-// tasks are a run of tasks: of every example as many attempts or, with a plan,
-// what is in a list.
+// tasks is a sequence of tasks: the same number of attempts for every example
+// or, with a plan, the tasks of a list.
 type tasks struct {
 	from, to int // examples, without a list
 	each     int32
 
 	list   []task
-	sorted []int32 // places in the list, by example; nil: it is sorted
+	sorted []int32 // indices of the list by example; nil: the list is sorted
 }
 
-// every makes n attempts at each example of [from, to).
+// every returns n attempts at each example of [from, to).
 func every(from, to, n int) tasks { return tasks{from: from, to: to, each: int32(n)} }
 
-// listed gives each task its slots.
+// listed assigns slots to the tasks of a list.
 func listed(list []task) tasks {
 	t := tasks{list: append([]task{}, list...)}
 	slot := int64(0)
@@ -78,7 +78,7 @@ func (t tasks) of(example int) (i int, ok bool) {
 	return int(t.sorted[k]), true
 }
 
-// slice is one shard's part.
+// slice returns one shard's part.
 func (t tasks) slice(index, count int) tasks {
 	from, to := index*t.len()/count, (index+1)*t.len()/count
 	if t.list != nil {
@@ -87,7 +87,7 @@ func (t tasks) slice(index, count int) tasks {
 	return every(t.from+from, t.from+to, int(t.each))
 }
 
-// attempts is how many trajectories they come to.
+// attempts returns the total number of attempts.
 func (t tasks) attempts() int64 {
 	if t.len() == 0 {
 		return 0
@@ -102,8 +102,8 @@ type located struct {
 	slot int64
 }
 
-// locate finds which attempt made a row; ok is false for one that is not among
-// the tasks.
+// locate finds the attempt that made a row; ok is false if it is not among the
+// tasks.
 func (o Options) locate(t tasks, k key) (at located, ok bool, err error) {
 	example, ok, err := o.Examples.Find(k.example)
 	if !ok || err != nil || k.run != o.Run || int(k.epoch) != o.AtEpoch() {
@@ -117,7 +117,7 @@ func (o Options) locate(t tasks, k key) (at located, ok bool, err error) {
 	return at, k.generation >= task.first && k.generation < task.first+task.n, nil
 }
 
-// key is what names an attempt.
+// key identifies an attempt.
 type key struct {
 	run        string
 	example    string

@@ -9,14 +9,15 @@ import (
 	"github.com/rollmill/rollmill/stages/internal/lease"
 )
 
-// turn is the right to make a shard's attempts. Two commands that do so at once
-// would pay for each twice, though only one row of each would be kept.
+// turn is the exclusive right to make a shard's attempts. Two commands that
+// make them at once would pay for each twice, and only one row of each would be
+// kept.
 type turn struct {
 	shard *dataset.Shard
 	lease *lease.Lease
 }
 
-// take waits until no other rollout of the shard is at work. When another has
+// take waits until no other rollout of the shard is running. If another has
 // finished it, the shard is UpToDate.
 func (o Options) take(ctx context.Context, shard *dataset.Shard) (*turn, error) {
 	t := &turn{shard: shard}
@@ -33,7 +34,7 @@ func (t *turn) take(ctx context.Context, o Options) (err error) {
 		}
 		return err
 	}
-	// The one before may have finished between this one's first look and now.
+	// The previous owner may have finished after this one's first check.
 	if _, err = t.shard.Finished(ctx); err != nil {
 		err = errors.Join(err, t.lease.Release(ctx))
 	}
@@ -42,6 +43,6 @@ func (t *turn) take(ctx context.Context, o Options) (err error) {
 
 // again waits for the process that took the shard over.
 func (t *turn) again(ctx context.Context, o Options) error {
-	o.Logger().Warn("another rollout took this shard over while this one was silent; nothing more is asked from here until it has ended")
+	o.Logger().Warn("another rollout took this shard over because this one sent no heartbeat; waiting until it has ended")
 	return errors.Join(t.lease.Release(ctx), t.take(ctx, o))
 }

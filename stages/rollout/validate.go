@@ -13,8 +13,8 @@ import (
 
 const stage = "rollout"
 
-// reserved are request fields that sampling defaults may not set: the
-// recorder's own, and those that make a call another one.
+// reserved are request fields that sampling defaults may not set: those of the
+// recorder, and those that would change what is requested.
 var reserved = []string{"model", "messages", "tools", "tool_choice", "stream", "stream_options", "logprobs", "seed", "n"}
 
 // Validate checks everything that can be checked before a byte is read or a
@@ -31,7 +31,7 @@ func (o Options) Validate() error {
 	case o.AtEpoch() < 0:
 		return usage("epochs count from 0", "--epoch %d is negative", o.AtEpoch())
 	case o.Generations < 1:
-		return usage("1 attempt at each example is the least", "--generations %d is not positive", o.Generations)
+		return usage("make at least 1 attempt at each example", "--generations %d is not positive", o.Generations)
 	case o.Agent == nil:
 		return usage("`--agent chat` asks the model once; `--agent 'command: PROGRAM'` runs a program", "no agent")
 	case o.Model == "" && o.asksEngine():
@@ -114,7 +114,7 @@ func (o Options) checkFields() error {
 	return nil
 }
 
-// defaults fills in what was left at zero.
+// defaults returns the options with zero values replaced by their defaults.
 func (o Options) defaults() Options {
 	if o.Policy != nil {
 		if o.Model == "" {
@@ -151,7 +151,7 @@ func setDefault[T comparable](v *T, to T) {
 	}
 }
 
-// Usage is an error of kind usage, for agents.
+// Usage returns an error of kind usage, for agents.
 func Usage(hint, format string, args ...any) error { return usage(hint, format, args...) }
 
 func usage(hint, format string, args ...any) error {

@@ -12,10 +12,10 @@ import (
 	"github.com/rollmill/rollmill/stages/rollout/recorder"
 )
 
-// conclude gives the row its one state. What makes it unfit for training comes
-// first, then the time limit, then what the agent reports, then what the engine
-// did: an agent that ends well although its last call failed, or was answered
-// by half an answer, made no trajectory that may be scored.
+// conclude gives the row its one state. What makes it unfit for training has
+// precedence, then the time limit, then what the agent reports, then the
+// engine's errors: if its last call failed, or got only part of an answer, the
+// trajectory may not be scored, even when the agent ended normally.
 func (o *Options) conclude(t *formats.Trajectory, result Result, err error, rec recorder.Record, timedOut bool) {
 	last := lastSampled(t)
 	switch {
@@ -23,7 +23,7 @@ func (o *Options) conclude(t *formats.Trajectory, result Result, err error, rec 
 		fail(t, formats.StopError, rec.Unfit.Class, rec.Unfit.Text)
 	case timedOut && err != nil:
 		fail(t, formats.StopTimeout, formats.FailTimeout, errTimeout.Error())
-	case err != nil && rec.Limit == "": // at its limit the trajectory is ended, and the agent with it
+	case err != nil && rec.Limit == "": // at its limit the trajectory ends, and with it the agent
 		class, text := classify(err, rec.LastCall)
 		fail(t, formats.StopError, class, text)
 	case last == nil && engineFailed(rec.LastCall):
@@ -47,8 +47,8 @@ func (o *Options) conclude(t *formats.Trajectory, result Result, err error, rec 
 	}
 }
 
-// finished judges a trajectory by how its last trained answer ended. limit is
-// the stop reason of one that asked for more than it may, or "".
+// finished decides the state by how the last trained answer ended. limit is the
+// stop reason of a trajectory that exceeded a limit, or "".
 func (o *Options) finished(t *formats.Trajectory, result Result, limit string) {
 	reason := ""
 	for i := range t.Messages {
@@ -70,8 +70,8 @@ func (o *Options) finished(t *formats.Trajectory, result Result, limit string) {
 	}
 }
 
-// Unfinished is the error of a trajectory whose last answer has a finish reason
-// that is neither an ended nor a truncated answer's.
+// Unfinished returns the error of a trajectory whose last answer has a finish
+// reason that stands neither for a complete nor for a truncated answer.
 func Unfinished(reason string) string {
 	if reason == "" {
 		reason = formats.NoFinishReason
@@ -79,7 +79,7 @@ func Unfinished(reason string) string {
 	return fmt.Sprintf("the last answer's finish reason is %q, so the model did not end it (--accept-finish %s keeps such answers)", reason, reason)
 }
 
-// classify blames the engine when the agent fell over a call that failed.
+// classify blames the engine when the agent failed because of a failed call.
 func classify(err error, last *recorder.Failure) (class, text string) {
 	class, text = formats.FailInternal, err.Error()
 	var f *Failure
@@ -89,7 +89,7 @@ func classify(err error, last *recorder.Failure) (class, text string) {
 	switch {
 	case !engineFailed(last) || class == formats.FailExample || class == formats.FailInternal:
 		return class, text
-	case class == formats.FailEngine: // the agent says no more than that its call failed
+	case class == formats.FailEngine: // the agent reports only that its call failed
 		return last.Class, last.Text
 	}
 	return last.Class, last.Text + "; then " + text

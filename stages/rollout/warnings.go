@@ -12,36 +12,36 @@ import (
 	"github.com/rollmill/rollmill/formats"
 )
 
-// warnings tells of failed trajectories. Of failures that differ in numbers
-// alone the first is told whole, and then how many there were: when there are
-// ten, a hundred, and so on, and at the end.
+// warnings logs failed trajectories. Of failures that differ only in numbers,
+// the first is logged in full, then their count: at ten, a hundred, and so on,
+// and at the end.
 type warnings struct {
 	mu   sync.Mutex
-	seen map[string]*alike
+	seen map[string]*failureCount
 }
 
-// alike counts failures of one text.
-type alike struct {
+// failureCount counts failures of one text.
+type failureCount struct {
 	class, text string
 	n, told     int
 }
 
-// mostTexts bounds what is remembered; further texts are counted by class.
+// mostTexts is the most texts remembered; further ones are counted by class.
 const mostTexts = 200
 
 func (w *warnings) failed(log *slog.Logger, t *formats.Trajectory) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	key := t.FailureClass + ": " + likeness(t)
+	key := t.FailureClass + ": " + signature(t)
 	if w.seen[key] == nil && len(w.seen) >= mostTexts {
 		key = t.FailureClass
 	}
 	a := w.seen[key]
 	if a == nil {
 		if w.seen == nil {
-			w.seen = map[string]*alike{}
+			w.seen = map[string]*failureCount{}
 		}
-		a = &alike{class: t.FailureClass, text: t.Error, told: 1}
+		a = &failureCount{class: t.FailureClass, text: t.Error, told: 1}
 		w.seen[key] = a
 		log.Warn("a trajectory failed", "trajectory", t.TrajectoryID, "example", t.ExampleID, "generation", t.Generation, "class", t.FailureClass, "error", t.Error)
 	}
@@ -50,7 +50,7 @@ func (w *warnings) failed(log *slog.Logger, t *formats.Trajectory) {
 	}
 }
 
-// end tells what is left to tell.
+// end logs the counts that were not logged yet.
 func (w *warnings) end(log *slog.Logger) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -62,13 +62,13 @@ func (w *warnings) end(log *slog.Logger) {
 	w.seen = nil
 }
 
-func (a *alike) tell(log *slog.Logger) {
+func (a *failureCount) tell(log *slog.Logger) {
 	a.told = a.n
-	log.Warn(fmt.Sprintf("%d trajectories failed alike", a.n), "class", a.class, "error", ending(a.text))
+	log.Warn(fmt.Sprintf("%d trajectories failed for the same reason", a.n), "class", a.class, "error", ending(a.text))
 }
 
-// ending is the end of a long text: the last line of a traceback says what
-// went wrong.
+// ending returns the end of a long text: the last line of a traceback names the
+// cause.
 func ending(text string) string {
 	const most = 200
 	if len(text) <= most {
@@ -79,9 +79,9 @@ func ending(text string) string {
 
 var numbers = regexp.MustCompile(`[0-9a-fA-F]*[0-9][0-9a-fA-F]*`)
 
-// likeness is an error without what differs between trajectories that fail for
-// one reason: ids, ports, addresses, times.
-func likeness(t *formats.Trajectory) string {
+// signature returns an error without what differs between trajectories that fail
+// for one reason: ids, ports, addresses, times.
+func signature(t *formats.Trajectory) string {
 	text := strings.ReplaceAll(t.Error, t.TrajectoryID, "#")
 	return numbers.ReplaceAllString(strings.ReplaceAll(text, fmt.Sprintf("%q", t.ExampleID), "#"), "#")
 }

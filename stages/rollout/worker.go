@@ -16,8 +16,8 @@ import (
 	"github.com/rollmill/rollmill/stages/internal/process"
 )
 
-// Worker is a program that lives for many attempts and is asked by lines. It
-// answers one question at a time, and its answer echoes the trajectory's id.
+// Worker is a program that serves many attempts, one line each. It answers one
+// question at a time, and its answer repeats the trajectory's id.
 type Worker struct {
 	name    string
 	process *process.Process
@@ -29,7 +29,7 @@ type Worker struct {
 	ended   chan struct{} // closed when the process has ended and its output was read
 
 	mu     sync.Mutex
-	asked  *question // nil between attempts: what is written then is dropped
+	asked  *question // nil between attempts: output is dropped then
 	before string    // the trajectory that was answered last
 }
 
@@ -62,8 +62,9 @@ func StartWorker(p Program) (*Worker, error) {
 	return w, nil
 }
 
-// started is why a program could not be started: that it is no program is its
-// own failure, that this process has no room for one is not.
+// started returns the error of a program that could not be started. A missing
+// program is the attempt's failure; a machine without room for another process
+// ends the run.
 func started(name string, err error) error {
 	err = fmt.Errorf("starting %s: %w", name, err)
 	if exhausted(err) {
@@ -72,10 +73,10 @@ func started(name string, err error) error {
 	return &Failure{formats.FailAgentExit, err}
 }
 
-// wait notices the program's end. Whoever else holds its output is not waited
-// for longer than the grace.
+// wait notices the program's end. It waits no longer than the grace for other
+// processes that hold its output.
 func (w *Worker) wait() {
-	_ = w.process.Wait() // how says it
+	_ = w.process.Wait() // how reports its error
 	w.stdin.Close()
 	w.stderr.close(w.grace)
 	w.stdout.SetReadDeadline(time.Now().Add(w.grace))
@@ -84,10 +85,9 @@ func (w *Worker) wait() {
 	close(w.ended)
 }
 
-// Ask sends the attempt's line and returns the answer to it, which is a JSON
-// object in one line with the "trajectory_id" that was asked about. While it
-// waits, the worker's standard error goes to log. After an error the worker
-// has ended.
+// Ask sends the attempt's line and returns the answer: a JSON object on one
+// line with the same "trajectory_id". While it waits, the worker's standard
+// error goes to log. After an error the worker has ended.
 func (w *Worker) Ask(ctx context.Context, trajectoryID string, line []byte, log io.Writer) ([]byte, error) {
 	errs := process.NewTail(ctx, keptErrors)
 	w.stderr.to(both(errs, log))
@@ -144,8 +144,8 @@ func (w *Worker) how() error {
 	return errGone
 }
 
-// listen reads what the program writes for as long as it can: lines between
-// attempts are dropped, so that none of them is taken for a later answer.
+// listen reads the program's output until it ends. Lines between attempts are
+// dropped, so that none is taken for a later answer.
 func (w *Worker) listen() {
 	defer close(w.silent)
 	lines := bufio.NewReaderSize(w.stdout, 64<<10)
@@ -156,7 +156,7 @@ func (w *Worker) listen() {
 		}
 		w.hear(line, err)
 		if err != nil {
-			_, _ = io.Copy(io.Discard, lines) // so that the program does not wait for us
+			_, _ = io.Copy(io.Discard, lines) // so that the program does not block
 			return
 		}
 	}
@@ -164,7 +164,8 @@ func (w *Worker) listen() {
 
 var errLine = fmt.Errorf("the worker wrote a line of more than %d bytes", maxOutput)
 
-// readLine reads up to a line feed. errLine is for one that is too long.
+// readLine reads up to a line feed. It returns errLine for a line that is too
+// long.
 func readLine(lines *bufio.Reader) ([]byte, error) {
 	var line []byte
 	for {
@@ -181,7 +182,7 @@ func readLine(lines *bufio.Reader) ([]byte, error) {
 	}
 }
 
-// hear takes in one line, or why there are no more.
+// hear handles one line, or the error that ended the output.
 func (w *Worker) hear(line []byte, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -198,7 +199,7 @@ func (w *Worker) hear(line []byte, err error) {
 		switch parsed := json.Unmarshal(line, &said); {
 		case said.ID != nil && *said.ID == w.asked.id:
 		case said.ID != nil && *said.ID == w.before:
-			return // said again
+			return // a repeated answer
 		case parsed != nil:
 			err = fmt.Errorf("the worker's answer is not JSON: %w: %.200s", parsed, line)
 		case said.ID == nil:
@@ -212,7 +213,7 @@ func (w *Worker) hear(line []byte, err error) {
 	w.asked = nil
 }
 
-// Ended reports whether the process is gone.
+// Ended reports whether the process has ended.
 func (w *Worker) Ended() bool {
 	select {
 	case <-w.ended:
@@ -223,7 +224,7 @@ func (w *Worker) Ended() bool {
 }
 
 // Stop closes the worker's standard input and ends its process group: SIGTERM
-// at once, SIGKILL after the grace. It waits until that has been done.
+// at once, SIGKILL after the grace. It returns when the group has ended.
 func (w *Worker) Stop() {
 	w.stdin.Close()
 	w.process.Stop()

@@ -19,7 +19,7 @@ type writer struct {
 	tasks   tasks
 	base    *base // nil: nothing is extended
 	table   *dataset.TableWriter[formats.Trajectory]
-	skip    bool // what is missing becomes skipped rows
+	skip    bool // missing attempts become skipped rows
 	outcome dataset.Outcome
 }
 
@@ -59,22 +59,22 @@ func (w *writer) write(ctx context.Context, journal *dataset.Journal[formats.Tra
 	return w.outcome, w.base.rest(ctx, w)
 }
 
-// rank is a row's place among those of the journal, two for a task: of equal
-// rank the journal gives the row that came first. A failure ranks apart, so that
-// the attempt that mended it is seen as well.
+// rank returns a row's sort key, two values for each task: of rows with equal
+// rank the journal gives the first. A failure has a rank of its own, so that a
+// later attempt that succeeded is seen as well.
 func (w *writer) rank(t *formats.Trajectory) (int64, error) {
 	at, ok, err := w.o.locate(w.tasks, keyOf(t))
 	if err != nil {
 		return 0, err
 	}
 	if !ok {
-		return 0, fmt.Errorf("rollout: the journal holds generation %d of example %q in epoch %d of run %q, which nobody asked for", t.Generation, t.ExampleID, t.Epoch, t.Run)
+		return 0, fmt.Errorf("rollout: the journal holds generation %d of example %q in epoch %d of run %q, which is not among the tasks", t.Generation, t.ExampleID, t.Epoch, t.Run)
 	}
 	return 2*int64(at.task) + int64(failed(*t)), nil
 }
 
-// task writes the rows of one task, and before them what comes before them in
-// the dataset that is extended.
+// task writes the rows of one task, after the rows that precede them in the
+// dataset that is extended.
 func (w *writer) task(ctx context.Context, i int, rows []formats.Trajectory) error {
 	t := w.tasks.at(i)
 	if w.skip {
@@ -131,7 +131,7 @@ func settleGroup(t task, rows []formats.Trajectory) ([]formats.Trajectory, error
 	return rows, nil
 }
 
-// lost is 1 for a row that no trajectory was made for.
+// lost returns 1 for a row that stands for no trajectory.
 func lost(t formats.Trajectory) int {
 	if t.Status == formats.StatusSkipped {
 		return 1
@@ -157,14 +157,14 @@ func count(o *dataset.Outcome, t *formats.Trajectory) {
 	o.Facts["sampled_tokens"] += float64(t.SampledTokens)
 }
 
-// Facts that the payload of a row tells.
+// Facts that are computed from the payload of a row.
 const (
 	factCalls        = "calls"
 	factAlternatives = "alternatives" // answers that the agent did not choose: candidates, which do not train
 	factFailedCalls  = "failed_calls" // calls to the target model that failed, whether or not the agent recovered
 )
 
-// payloadFacts are a row's; a row without its payload has none of them.
+// payloadFacts returns a row's facts; a row without its payload has none.
 func payloadFacts(t *formats.Trajectory) map[string]float64 {
 	facts := map[string]float64{factCalls: float64(len(t.Calls)), factFailedCalls: 0, factAlternatives: 0}
 	for i := range t.Candidates {
@@ -180,7 +180,7 @@ func payloadFacts(t *formats.Trajectory) map[string]float64 {
 	return facts
 }
 
-// tally is what the progress bar notes.
+// tally is the note of the progress bar.
 type tally struct {
 	mu             sync.Mutex
 	rows, failures int64

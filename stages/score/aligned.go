@@ -10,8 +10,8 @@ import (
 	"github.com/rollmill/rollmill/formats/dataset"
 )
 
-// aligned reads scores row by row with their trajectories. A nil aligned has
-// none.
+// aligned reads scores row by row together with their trajectories. A nil
+// aligned has none.
 type aligned struct {
 	*dataset.Reader[formats.Score]
 	place string // for errors
@@ -32,8 +32,8 @@ func (a *aligned) close() error {
 	return a.Close()
 }
 
-// beside returns the scores of the next rows, the first of which is number
-// first; none when a is nil.
+// beside returns the scores of the next rows, beginning at row first; none when
+// a is nil.
 func (a *aligned) beside(rows []*Row, first int64) ([]formats.Score, error) {
 	if a == nil {
 		return nil, nil

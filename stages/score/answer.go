@@ -10,12 +10,11 @@ import (
 	"github.com/rollmill/rollmill/formats"
 )
 
-// Answer is what a program or a service says of one row:
+// Answer is a program's or a service's answer about one row:
 //
 //	{"id": "...", "reward": 0.5, "shaped_rewards": [0.1, 0.4], "error": "..."}
 //
-// A reward of null is no reward; error says why. Keys beyond these are left
-// alone.
+// A reward of null is no reward; error says why. Other keys are ignored.
 type Answer struct {
 	ID    string
 	Value Value
@@ -28,9 +27,9 @@ type wireAnswer struct {
 	Error  *string           `json:"error"`
 }
 
-// ReadAnswer reads one answer. Its value is a failure when the answer's row is
-// known and its reward is nonsense; the error is for what cannot be laid at
-// any row's door.
+// ReadAnswer reads one answer. Its value is a failure if the answer's row is
+// known and its reward is invalid; the error is for an answer that belongs to
+// no known row.
 func ReadAnswer(data []byte) (Answer, error) {
 	var w wireAnswer
 	clean, odd := withoutOddNumbers(data)
@@ -120,7 +119,7 @@ func oddNumber(data []byte) int {
 	return 0
 }
 
-// Quote is the beginning of what a program or service said, for an error.
+// Quote returns the beginning of a program's or service's output, for an error.
 func Quote(data []byte) string {
 	const most = 200
 	if len(data) > most {

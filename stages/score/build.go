@@ -16,7 +16,7 @@ type component struct {
 	Reward
 }
 
-// build makes every reward; carried are the names that come before them.
+// build makes every reward; carried are the names of the rewards before them.
 // Nothing is started yet.
 func build(o Options, carried []string, partial bool) (built, error) {
 	o = o.defaults()
@@ -53,8 +53,8 @@ func (b built) needs() Needs {
 	return most
 }
 
-// shown are the rewards whose shaped rewards others are made of; "" are those
-// stored.
+// shown returns the rewards whose shaped rewards other rewards read; "" are the
+// stored ones.
 func (b built) shown() map[string]bool {
 	out := map[string]bool{}
 	for _, c := range b {
@@ -67,8 +67,8 @@ func (b built) shown() map[string]bool {
 	return out
 }
 
-// checkSteps refuses a reward made of shaped rewards that are not there: a
-// dataset keeps their sum alone.
+// checkSteps refuses a reward that reads shaped rewards which are not
+// available: a dataset keeps only their sum.
 func (b built) checkSteps(stored bool) error {
 	computed := map[string]bool{"": stored}
 	for _, c := range b {
@@ -86,7 +86,8 @@ func (b built) checkSteps(stored bool) error {
 	return nil
 }
 
-// files digests what the rewards depend on, and what --depends-on adds.
+// files digests the files that the rewards depend on, and those of
+// --depends-on.
 func (b built) files(dependsOn []string) (map[string]string, error) {
 	out, err := digestFiles(dependsOn)
 	if err != nil {

@@ -2,9 +2,8 @@ package score
 
 import "github.com/rollmill/rollmill/formats"
 
-// light are the columns that Needs Light promises, all of which lie together
-// at a part's end. The tags are those of formats.Trajectory; a test holds them
-// together.
+// light are the columns that Needs Light promises, all of which are adjacent at
+// a part's end. The tags are those of formats.Trajectory; a test compares them.
 type light struct {
 	TrajectoryID     string `parquet:"trajectory_id"`
 	Run              string `parquet:"run,dict"`
@@ -44,7 +43,7 @@ func (h *head) trajectory() *formats.Trajectory {
 	return out
 }
 
-// text adds the messages without what was sampled into them token by token.
+// text adds the messages without their token-level data.
 type text struct {
 	head
 	Messages []textMessage `parquet:"messages,list"`

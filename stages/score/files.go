@@ -13,7 +13,8 @@ import (
 	"strings"
 )
 
-// digestFiles is the content digest of every file, by the name it was given.
+// digestFiles returns the content digest of every file, by the name it was
+// given.
 func digestFiles(names []string) (map[string]string, error) {
 	out := map[string]string{}
 	for _, name := range names {
@@ -39,9 +40,9 @@ func digestFile(name string) (string, error) {
 	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
-// digestWords is the content digest of every file among a program's words:
+// digestWords returns the content digest of every file among a program's words:
 // the program itself, found as the shell would, and each word that names a
-// regular file. Folders do not count; --depends-on names what they hold.
+// regular file. Folders do not count; list their content with --depends-on.
 func digestWords(words []string) (map[string]string, error) {
 	out := map[string]string{}
 	for i, word := range words {

@@ -15,7 +15,7 @@ const (
 	version = 1 // raise it when the same inputs and specs give other rows
 )
 
-// input is what is scored: trajectories, and the scores they had before.
+// input is what is scored: trajectories, with their earlier scores.
 type input struct {
 	base, scores *dataset.Dataset // scores is nil when In is wide
 	carried      []Spec           // of scores, in order
@@ -23,7 +23,7 @@ type input struct {
 	again        []Spec           // of earlier, when no reward is named
 }
 
-// state is kept in the manifest: which rewards the rows have.
+// state is in the manifest: the rewards of the rows.
 type state struct {
 	Rewards []Spec `json:"rewards"`
 }
@@ -57,7 +57,7 @@ func openScores(ctx context.Context, d *dataset.Dataset) (*input, error) {
 	return &input{base: base, scores: d, carried: s.Rewards}, nil
 }
 
-// kept are the rewards carried forward: those that are not computed anew.
+// kept returns the rewards carried forward: those that are not computed again.
 func (in *input) kept(specs []Spec) []Spec {
 	out := []Spec{}
 	for _, c := range in.carried {
@@ -68,7 +68,7 @@ func (in *input) kept(specs []Spec) []Spec {
 	return out
 }
 
-// stepped are those of them that may have given shaped rewards.
+// stepped returns those of them that may have given shaped rewards.
 func (in *input) stepped(specs []Spec) []string {
 	var out []string
 	for _, s := range in.kept(specs) {
@@ -88,7 +88,7 @@ func has(specs []Spec, name string) bool {
 	return false
 }
 
-// spec is what decides the rows.
+// spec returns the dataset's identity.
 func (in *input) spec(o Options, rewards built) (dataset.Spec, error) {
 	files, err := rewards.files(o.DependsOn)
 	if err != nil {
@@ -119,8 +119,8 @@ func (in *input) spec(o Options, rewards built) (dataset.Spec, error) {
 }
 
 // missingField is the gate of rewards that read a field that no row has. A run
-// of one shard fails before that; of several only the sealed dataset knows, as
-// the rows of one shard may all be of one kind.
+// of one shard fails before that; with several, only the sealed dataset shows
+// it, because the rows of one shard may all be of one kind.
 const missingField = "missing-field"
 
 func gates(o Options) []dataset.Gate {

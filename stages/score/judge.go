@@ -9,10 +9,10 @@ import (
 	"github.com/rollmill/rollmill/stages"
 )
 
-// Judging is what rewards that ask a model need. Its zero value is no model.
+// Judging is what rewards that ask a model need. Its zero value has no model.
 type Judging struct {
 	Asker       Asker
-	Store       Store   // nil: answers are not kept, and paid for again
+	Store       Store   // nil: answers are not stored, and are paid for again
 	Ledger      *Ledger // nil: nothing is counted or stopped
 	Concurrency int     // questions under way; 0: DefaultJudgeConcurrency
 }
@@ -20,8 +20,8 @@ type Judging struct {
 // DefaultJudgeConcurrency is the default of Judging.Concurrency.
 const DefaultJudgeConcurrency = 16
 
-// Asker asks a model. Errors that concern the question alone are ErrTooLong or
-// ErrRefused; any other ends the stage. It retries what may pass.
+// Asker asks a model. An error about the question alone is ErrTooLong or
+// ErrRefused; any other ends the stage. It retries temporary errors.
 type Asker interface {
 	Ask(ctx context.Context, q Question) (Reply, error)
 }
@@ -46,14 +46,14 @@ var (
 	ErrRefused = errors.New("the model's server refused the question")
 )
 
-// Store keeps answers by key. It is safe for concurrent use.
+// Store stores answers by key. It is safe for concurrent use.
 type Store interface {
 	Get(ctx context.Context, key string) (value []byte, known bool, err error)
 	Put(ctx context.Context, key string, value []byte) error
 }
 
-// Ledger counts what judges cost and stops them. It is safe for concurrent
-// use.
+// Ledger counts the cost of judges and stops them at a budget. It is safe for
+// concurrent use.
 type Ledger struct {
 	PromptPrice     float64 // per million tokens, in any currency
 	CompletionPrice float64
@@ -67,12 +67,12 @@ type Ledger struct {
 
 // Spent is what judges have cost.
 type Spent struct {
-	Calls, Known                   int64 // questions asked, and those whose answer was known
+	Calls, Known                   int64 // questions asked, and those with a stored answer
 	PromptTokens, CompletionTokens int64
 	Cost                           float64
 }
 
-// Spent is the sum so far.
+// Spent returns the sum so far.
 func (l *Ledger) Spent() Spent {
 	if l == nil {
 		return Spent{}
@@ -94,9 +94,9 @@ func (s *Spent) add(o Spent, sign int64) {
 	s.Cost += float64(sign) * o.Cost
 }
 
-// Reserve sets tokens aside for a question that may cost so many, or refuses
-// with an error of kind budget: what was asked before is in the store. Settle
-// must be called with what it cost in the end.
+// Reserve sets tokens aside for a question that may cost so many, or returns an
+// error of kind budget: earlier answers are in the store. Settle must be called
+// with the actual cost.
 func (l *Ledger) Reserve(prompt, completion int64) (settle func(prompt, completion int64), err error) {
 	if l == nil {
 		return func(int64, int64) {}, nil
@@ -107,7 +107,7 @@ func (l *Ledger) Reserve(prompt, completion int64) (settle func(prompt, completi
 	sum := l.spent
 	sum.add(l.reserved, 1)
 	sum.add(guess, 1)
-	const hint = "the answers paid for are kept: raise the budget and run the same command again"
+	const hint = "the answers are kept: raise the budget and run the same command again"
 	if tokens := sum.PromptTokens + sum.CompletionTokens; l.BudgetTokens > 0 && tokens > l.BudgetTokens {
 		return nil, stages.Errorf(stages.KindBudget, hint, "the judges' budget of %d tokens is spent: %d are used and the next question may need %d",
 			l.BudgetTokens, l.spent.PromptTokens+l.spent.CompletionTokens, prompt+completion)
@@ -124,7 +124,7 @@ func (l *Ledger) Reserve(prompt, completion int64) (settle func(prompt, completi
 	}, nil
 }
 
-// Hit counts a question whose answer was known.
+// Hit counts a question whose answer was stored.
 func (l *Ledger) Hit() {
 	if l != nil {
 		l.mu.Lock()
@@ -133,7 +133,7 @@ func (l *Ledger) Hit() {
 	}
 }
 
-// facts is what a shard spent, for its record.
+// facts returns what a shard spent, for its record.
 func (s Spent) facts(before Spent) map[string]float64 {
 	if s == before {
 		return nil

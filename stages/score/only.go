@@ -12,27 +12,27 @@ import (
 	"github.com/rollmill/rollmill/stages/plugin"
 )
 
-// What --only may say beside the name of a reward.
+// Values of --only besides the name of a reward.
 const (
-	onlyMissing = "missing" // rows that the reward was never computed for
-	onlyFailed  = "failed"  // rows that it was computed for and has no value
-	onlyChanged = "changed" // every row, when the spec, a file or the seed behind it changed
+	onlyMissing = "missing" // rows for which the reward was never computed
+	onlyFailed  = "failed"  // rows for which it was computed without a value
+	onlyChanged = "changed" // every row, when its spec, a file or the seed changed
 )
 
-// earlier is the score dataset whose values stay where nothing asks for new
-// ones.
+// earlier is the score dataset whose values are kept where no new ones are
+// asked for.
 type earlier struct {
 	*dataset.Dataset
 	specs map[string]Spec
 	modes []string // of --only
 	fresh map[string]bool
-	moved bool // the shaped rewards are no longer the same sum
+	moved bool // the sum of the shaped rewards has changed
 
 	extended bool // its base is a dataset that this base extends
 	steps    map[string]bool
 }
 
-// openEarlier opens Options.From, by default In when that holds scores.
+// openEarlier opens Options.From; the default is In if that holds scores.
 func (in *input) openEarlier(ctx context.Context, o Options) error {
 	d := in.scores
 	if o.From.URI != "" {
@@ -69,8 +69,8 @@ func (in *input) openEarlier(ctx context.Context, o Options) error {
 	return nil
 }
 
-// compare finds which rewards have to be computed for every row, and refuses
-// to mix the values of two definitions unasked.
+// compare finds which rewards have to be computed for every row, and refuses to
+// mix the values of two definitions unless asked to.
 func (e *earlier) compare(o Options, rewards built, names []string) error {
 	files, err := rewards.files(o.DependsOn)
 	if err != nil {
@@ -93,7 +93,7 @@ func (e *earlier) compare(o Options, rewards built, names []string) error {
 		case redefined:
 			return usage("add --only changed, or --only "+c.Name, "reward %q is %s in %q and %s now", c.Name, was, e.URI(), c.Spec)
 		case known && changed:
-			o.Logger().Warn("a reward is not what it was: rows carried over keep the value they had", "reward", c.Name, "from", e.URI())
+			o.Logger().Warn("the definition of a reward has changed: rows carried over keep their earlier value", "reward", c.Name, "from", e.URI())
 		}
 		e.moved = e.moved || !known || was.Weight != c.Weight
 		e.steps[c.Name] = e.Facts[factSteps(c.Name)] > 0
@@ -108,8 +108,8 @@ func (e *earlier) otherSeed(o Options, c component) bool {
 	return kind.Seeded && was != o.Seed
 }
 
-// sameFiles reports whether what a reward reads is what it read then. Files
-// that --depends-on names count for every reward.
+// sameFiles reports whether the files of a reward are unchanged. Files of
+// --depends-on count for every reward.
 func sameFiles(c component, then, now map[string]string, dependsOn []string) bool {
 	own, err := built{c}.files(dependsOn)
 	if err != nil {
@@ -123,16 +123,16 @@ func sameFiles(c component, then, now map[string]string, dependsOn []string) boo
 	return true
 }
 
-// before is what a row's rewards were.
+// before is the earlier state of a row's rewards.
 type before struct {
 	rewards map[string]formats.NamedReward
 	shaped  []float64
-	again   bool // something of the row is computed: its shaped rewards are summed anew
+	again   bool // a reward of the row is computed: its shaped rewards are summed again
 
-	computed []string // the rewards that were
+	computed []string // the rewards that were computed
 }
 
-// look decides for which rows anything has to be computed, before any is.
+// look decides which rows need any computation, before any is done.
 func (e *earlier) look(rows []*Row, rewards built) {
 	for _, r := range rows {
 		e.lookAt(r, rewards)
@@ -169,7 +169,7 @@ func (e *earlier) lookAt(r *Row, rewards built) {
 	}
 }
 
-// asks reports whether --only asks for this reward of this row.
+// asks reports whether --only requests this reward for this row.
 func (e *earlier) asks(r *Row, c component) bool {
 	if e.fresh[c.Name] {
 		return true
@@ -181,9 +181,9 @@ func (e *earlier) asks(r *Row, c component) bool {
 	return was.Failure != "" && slices.Contains(e.modes, onlyFailed)
 }
 
-// due reports whether a reward of a row has to be computed: asked for, or read
-// from another that is no longer what it was, or a part of the shaped rewards,
-// of which only the sum was kept.
+// due reports whether a reward of a row has to be computed: it is requested, or
+// reads another one that changed, or is a part of the shaped rewards, of which
+// only the sum was kept.
 func (e *earlier) due(r *Row, c component) bool {
 	if e.asks(r, c) || r.before.again && e.steps[c.Name] {
 		return true
@@ -203,10 +203,10 @@ func (e *earlier) due(r *Row, c component) bool {
 
 func sameValue(a, b *float64) bool { return a == b || a != nil && b != nil && *a == *b }
 
-// notComputed is the error of a row that --only left out.
+// notComputed is the error of a row that only --only left out.
 const notComputed = "it was not computed for this row; --only missing does"
 
-// kept is the value that a row is carried over with.
+// kept returns the value that is carried over for a row.
 func (b *before) kept(spec Spec) formats.NamedReward {
 	n, ok := b.rewards[spec.Name]
 	if !ok {
@@ -216,8 +216,9 @@ func (b *before) kept(spec Spec) formats.NamedReward {
 	return n
 }
 
-// split parts the rows that a reward is due for from those that keep theirs. Of
-// a group whose members are compared with one another all are due, or none.
+// split separates the rows for which a reward is due from those that keep
+// theirs. If the members of a group are compared with one another, all are due
+// or none.
 func (e *earlier) split(rows []*Row, c component) (due, kept []*Row) {
 	relative := c.relative()
 	for first := 0; first < len(rows); {
@@ -243,7 +244,7 @@ func newBefore(s *formats.Score) *before {
 	return b
 }
 
-// only is --only as the manifest keeps it.
+// only returns --only as the manifest stores it.
 func only(modes []string) []string {
 	out := map[string]bool{}
 	for _, m := range modes {

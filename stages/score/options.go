@@ -11,27 +11,28 @@ import (
 	"github.com/rollmill/rollmill/stages/plugin"
 )
 
-// Options are what Run is told. Only In, Out, Registry and Rewards are needed.
+// Options are the settings of Run. Only In, Out, Registry and Rewards are
+// required.
 type Options struct {
 	stages.Env
 	In  stages.Input // a wide dataset, or scores to carry forward
 	Out stages.Output
 
-	// Only computes no more than this: missing, failed, changed, or the name of
-	// a reward. The rest is carried over from From, which may be left out when
-	// In holds scores, and so may Rewards: they are then those of From.
+	// Only limits the computation: missing, failed, changed, or the name of a
+	// reward. The rest is carried over from From, which may be empty if In
+	// holds scores. Rewards may be empty too: they are then those of From.
 	Only []string
 	From stages.Input
 
 	Registry  Registry // the rewards there are: all.Rewards
 	Rewards   Specs    // in the order they are computed; see ParseReward
 	DependsOn []string // further files whose content decides the values
-	PassEnv   []string // environment variables for programs although they are called as secrets are
-	Seed      int64    // what programs and services derive theirs from
+	PassEnv   []string // environment variables for programs although they are named like secrets
+	Seed      int64    // programs and services derive their seeds from it
 
 	Judging        Judging       // for rewards that ask a model
 	Concurrency    int           // batches scored at once, and programs run for one reward; 0: one per processor
-	BatchRows      int           // rows handed to a reward at once, more when a group is larger; 0: 64
+	BatchRows      int           // rows passed to a reward at once, more if a group is larger; 0: 64
 	Timeout        time.Duration // the longest wait for a program's next answer; 0: one minute
 	MaxFailureRate *float64      // of the trajectories that did not fail, the share that may stay unscored; nil: 0.5
 }
@@ -42,23 +43,22 @@ const (
 	defaultMaxFailureRate = 0.5
 )
 
-// Declare names the options that are the user's, but for the datasets and the
-// judges.
+// Declare declares the user's options, except the datasets and the judges.
 func (o *Options) Declare(d *plugin.Declarer) {
 	d.Heading(plugin.Rows)
 	plugin.Var(d, &o.Rewards, "reward", "compute `NAME[*WEIGHT]=KIND:ARGUMENTS`").Repeats = true
 	plugin.Specs(d, o.Registry, "--reward 'NAME[*WEIGHT]=KIND:ARGUMENTS'", func(kind string) bool {
 		return slices.ContainsFunc(o.Rewards, func(s Spec) bool { return s.Kind == kind })
 	})
-	d.Strings(&o.DependsOn, "depends-on", "make the identity depend on the content of this `FILE`, too")
-	d.Int64(&o.Seed, "seed", "give programs and services this `SEED` to derive theirs from")
+	d.Strings(&o.DependsOn, "depends-on", "include the content of this `FILE` in the dataset's identity")
+	d.Int64(&o.Seed, "seed", "`SEED` from which programs and services derive theirs")
 	d.Heading(plugin.Execution)
 	d.Int(&o.Concurrency, "concurrency", "score `N` batches at once").Shown("one per processor")
-	d.Int(&o.BatchRows, "batch-rows", "hand `N` rows to a reward at once").Shown(strconv.Itoa(defaultBatchRows))
+	d.Int(&o.BatchRows, "batch-rows", "pass `N` rows to a reward at once").Shown(strconv.Itoa(defaultBatchRows))
 	d.Strings(&o.PassEnv, "reward-env", "pass the environment variable `NAME` to reward programs; variables named like secrets (KEY, TOKEN, PASSWORD, ...) are not passed otherwise")
 	d.Duration(&o.Timeout, "timeout", "wait at most `TIME` for a program's next answer").Shown(defaultTimeout.String())
 	d.Heading(plugin.Checks)
-	d.OptionalFloat(&o.MaxFailureRate, "max-failure-rate", "refuse a larger `SHARE` of unscored trajectories among those that did not fail").Shown(strconv.FormatFloat(defaultMaxFailureRate, 'g', -1, 64))
+	d.OptionalFloat(&o.MaxFailureRate, "max-failure-rate", "refuse the dataset if more than this `SHARE` of the trajectories that did not fail are unscored").Shown(strconv.FormatFloat(defaultMaxFailureRate, 'g', -1, 64))
 }
 
 // Validate checks everything that can be checked before a byte is read. Its
@@ -106,7 +106,7 @@ func (o Options) checkShard() error {
 	return nil
 }
 
-// defaults fills in what was left at zero.
+// defaults returns the options with zero values replaced by their defaults.
 func (o Options) defaults() Options {
 	if o.Concurrency == 0 {
 		o.Concurrency = runtime.GOMAXPROCS(0)

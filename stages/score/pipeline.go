@@ -14,13 +14,13 @@ import (
 )
 
 // pipeline moves batches of whole groups from the source through the rewards to
-// the table. Batches are scored side by side and written in their order.
+// the table. Batches are scored concurrently and written in order.
 type pipeline struct {
 	earlier *earlier // nil without --only
 	source  *source
 	kept    []Spec          // rewards carried forward
 	stepped []string        // those among them that may have given shaped rewards
-	shown   map[string]bool // whose shaped rewards others are made of
+	shown   map[string]bool // whose shaped rewards other rewards read
 	rewards built
 	out     *dataset.TableWriter[formats.Score]
 	workers int
@@ -31,7 +31,7 @@ type pipeline struct {
 	warned  map[string]bool // failure classes already logged, by reward
 }
 
-// job is a batch under way; done is closed when it is scored.
+// job is a batch in progress; done is closed when it is scored.
 type job struct {
 	rows   []*Row
 	scores []formats.Score
@@ -125,8 +125,8 @@ func (p *pipeline) warn(s *formats.Score) {
 	}
 }
 
-// score runs every reward over a batch, one after the other: a later one may
-// read an earlier one's values.
+// score runs every reward over a batch in order: a later one may read an
+// earlier one's values.
 func (p *pipeline) score(ctx context.Context, j *job) error {
 	var alive []*Row
 	for _, r := range j.rows {
@@ -153,7 +153,7 @@ func (p *pipeline) score(ctx context.Context, j *job) error {
 	return nil
 }
 
-// component gives every row one reward: computed, or as it was before.
+// component gives every row one reward: computed, or carried over.
 func (p *pipeline) component(ctx context.Context, c component, rows []*Row) error {
 	if p.earlier == nil {
 		return p.compute(ctx, c, rows)
@@ -205,7 +205,7 @@ func (p *pipeline) compute(ctx context.Context, c component, rows []*Row) error 
 	return nil
 }
 
-// show hands a row's shaped rewards to the rewards that are made of them.
+// show passes a row's shaped rewards to the rewards that read them.
 func (p *pipeline) show(r *Row, name string, shaped []float64) {
 	if !p.shown[name] {
 		return
@@ -216,10 +216,10 @@ func (p *pipeline) show(r *Row, name string, shaped []float64) {
 	r.Shaped[name] = shaped
 }
 
-// carry keeps of a row's earlier rewards those that are not computed anew, in
-// one order for all rows. Shaped rewards are the sum of all components, so
-// they stay only while none of these is replaced; others are added to them,
-// and what is made of them takes their place.
+// carry keeps those of a row's earlier rewards that are not computed again, in
+// one order for all rows. Shaped rewards are the sum of all components, so they
+// are kept only if none of these is replaced; new ones are added to them, and
+// rewards computed from them replace them.
 func (p *pipeline) carry(r *Row) {
 	before := r.Earlier
 	r.Earlier = make([]formats.NamedReward, 0, len(p.kept)+len(p.rewards))
@@ -242,7 +242,7 @@ func (p *pipeline) carry(r *Row) {
 	}
 }
 
-// unscored names every reward of a trajectory that failed, all null.
+// unscored gives a trajectory that failed every reward, all null.
 func (p *pipeline) unscored(r *Row) {
 	r.Earlier = r.Earlier[:len(p.kept)]
 	for _, c := range p.rewards {

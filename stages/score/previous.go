@@ -10,7 +10,7 @@ import (
 )
 
 // extends reports whether a dataset holds the rows of another, in their order,
-// with more among them: rollout wrote it so, at once or step by step.
+// with more among them: rollout wrote it so, in one or more steps.
 func extends(ctx context.Context, d *dataset.Dataset, other *dataset.Ref) (bool, error) {
 	for other != nil && d.Stage == "rollout" {
 		var base *dataset.Ref
@@ -78,8 +78,8 @@ func scoresBefore(ctx context.Context, d, base *dataset.Dataset, rows int64) (n 
 	return n, nil
 }
 
-// join hands the rows, the first of which is number first, the scores that
-// some of them had.
+// join gives the rows, beginning at row first, the scores that some of them
+// had.
 func (f *previous) join(rows []*Row, first int64) error {
 	if f == nil {
 		return nil
@@ -96,7 +96,7 @@ func (f *previous) join(rows []*Row, first int64) error {
 		}
 	}
 	if f.row != nil && first+int64(len(rows)) == f.end {
-		return formats.Invalid(f.place, "carry over scores of the same trajectories", nil, "it scores trajectory %q, which is not there, or not in this order", f.row.TrajectoryID)
+		return formats.Invalid(f.place, "carry over scores of the same trajectories", nil, "it scores trajectory %q, which is missing or in another order", f.row.TrajectoryID)
 	}
 	return nil
 }
@@ -108,7 +108,7 @@ func (f *previous) close() error {
 	return f.ahead.close()
 }
 
-// ahead reads rows of a table one by one, and shows the next.
+// ahead reads rows of a table one by one, and gives access to the next.
 type ahead[T any] struct {
 	r   *dataset.Reader[T]
 	buf []T

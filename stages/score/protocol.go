@@ -7,8 +7,8 @@ import (
 	"github.com/rollmill/rollmill/formats"
 )
 
-// Request is what a program or a service is sent for one row, as one JSON
-// object. It asks for an Answer with the same id.
+// Request is sent to a program or a service for one row, as one JSON object. It
+// asks for an Answer with the same id.
 type Request struct {
 	ID         string              `json:"id"` // the trajectory's
 	Example    json.RawMessage     `json:"example"`
@@ -30,11 +30,11 @@ type Request struct {
 	SampledTokens    int32             `json:"sampled_tokens"`
 }
 
-// RequestMessage is a message as chat completions spell it. Sampled marks what
-// the model wrote in this trajectory.
+// RequestMessage is a message in the form of chat completions. Sampled marks
+// what the model wrote in this trajectory.
 type RequestMessage struct {
 	Role       string            `json:"role"`
-	Content    json.RawMessage   `json:"content"` // text, or the parts it came in
+	Content    json.RawMessage   `json:"content"` // text, or its parts
 	Name       string            `json:"name,omitempty"`
 	Reasoning  string            `json:"reasoning_content,omitempty"`
 	ToolCalls  []RequestToolCall `json:"tool_calls,omitempty"`
@@ -42,7 +42,7 @@ type RequestMessage struct {
 	Sampled    bool              `json:"sampled,omitempty"`
 }
 
-// RequestToolCall is a tool call as chat completions spell it.
+// RequestToolCall is a tool call in the form of chat completions.
 type RequestToolCall struct {
 	ID       string `json:"id"`
 	Type     string `json:"type"` // "function"
@@ -52,8 +52,8 @@ type RequestToolCall struct {
 	} `json:"function"`
 }
 
-// NewRequest asks about a row, which must have been read with Needs Text; name
-// is the reward's. An example that is not JSON is an error.
+// NewRequest returns the request for a row, which must have been read with
+// Needs Text; name is the reward's. An example that is not JSON is an error.
 func NewRequest(row *Row, name string, seed int64) (Request, error) {
 	example, err := row.ExampleJSON()
 	if err != nil {
@@ -86,7 +86,7 @@ func NewRequest(row *Row, name string, seed int64) (Request, error) {
 	return r, nil
 }
 
-// RowSeed is what decides chance in the reward of a row; name is the reward's.
+// RowSeed returns the seed of the reward of a row; name is the reward's.
 func RowSeed(row *Row, name string, seed int64) int64 {
 	return formats.Seed(seed, row.TrajectoryID, "reward", name)
 }

@@ -13,29 +13,29 @@ import (
 // Reward computes one named reward. Score is called from several goroutines
 // at once, for different rows.
 type Reward interface {
-	// Needs says which columns Score reads; the others may be zero.
+	// Needs returns which columns Score reads; the others may be zero.
 	Needs() Needs
 
 	// Score fills one value per row; len(values) == len(rows). The rows of a
-	// group always come in one call, but a value may depend on nothing but
-	// its row (a group-relative reward: its group), the spec and the seed:
-	// not on the batch, the worker or the time. What is wrong with one row
-	// is its value's failure and never costs its neighbours. An error ends
-	// the stage: the context's, or of something that no row is to blame for.
+	// group always come in one call, but a value may depend only on its row (in
+	// a group-relative reward: its group), the spec and the seed: not on the
+	// batch, the worker or the time. An error about one row is its value's
+	// failure and never affects other rows. A returned error ends the stage:
+	// the context's, or one that no row causes.
 	Score(ctx context.Context, rows []*Row, values []Value) error
 
 	// Close ends what the reward started. It may be called twice.
 	Close() error
 }
 
-// Needs says how much of a trajectory a reward reads, each level more than
-// the one before.
+// Needs says how much of a trajectory a reward reads; each level includes the
+// one before.
 type Needs int
 
 const (
 	Light  Needs = iota // ids, status, answer, counts, metadata; neither example nor messages
 	Head                // the example, too
-	Text                // the messages without their tokens, and which calls were to the target
+	Text                // the messages without their tokens, and which calls were to the target model
 	Tokens              // every column
 )
 
@@ -49,10 +49,10 @@ type Program interface{ Words() []string }
 // Reader is a Reward that reads the values of rewards computed before it.
 type Reader interface{ Reads() []string }
 
-// Stepper is a Reward made of the shaped rewards of another (shaped is false
-// when it does without them after all): of the one named, which has to be
-// computed in the same run, or, when the name is "", of those that the input's
-// scores hold. What it gives takes the latter's place.
+// Stepper is a Reward computed from the shaped rewards of another (shaped is
+// false if it needs none after all): from the named one, which has to be
+// computed in the same run, or, if the name is "", from those in the input's
+// scores. Its shaped rewards replace the latter.
 type Stepper interface {
 	Of() (name string, shaped bool)
 }
@@ -60,7 +60,7 @@ type Stepper interface {
 // Relative is a Reward whose value for a row depends on the row's whole group.
 type Relative interface{ Relative() }
 
-// Value is what a reward says of one row: a number, or why there is none.
+// Value is a reward's result for one row: a number, or why there is none.
 type Value struct {
 	Reward  float64
 	Shaped  []float64 // of the sampled messages, in order; nil for none
@@ -68,7 +68,7 @@ type Value struct {
 	Error   string
 }
 
-// Failed is the value of a row that could not be scored.
+// Failed returns the value of a row that could not be scored.
 func Failed(class, format string, args ...any) Value {
 	return Value{Failure: class, Error: fmt.Sprintf(format, args...)}
 }
@@ -79,33 +79,33 @@ type RewardKind struct {
 	plugin.Kind[RewardSettings]
 	Seeded bool // the seed may change its values
 
-	// Decides cuts from a spec's arguments what does not decide the values, such
-	// as the address of a service. Nil: all of them do.
+	// Decides removes from a spec's arguments what does not decide the values,
+	// such as the address of a service. Nil: all of them do.
 	Decides func(arguments string) string
 }
 
-// RewardSettings are what a spec's arguments say.
+// RewardSettings are the arguments of a spec.
 type RewardSettings interface {
 	plugin.Settings
 
 	// Reward makes the reward. It checks the settings and starts nothing; its
-	// errors are about them alone.
+	// errors are only about the settings.
 	Reward(s Setup) (Reward, error)
 }
 
-// Setup is what a reward is made from beside its settings.
+// Setup is what a reward is made from besides its settings.
 type Setup struct {
 	Name    string
 	Earlier []string // names of the rewards computed before this one
 	Partial bool     // Earlier is not complete: the input is not open yet
 	Seed    int64
 	Timeout time.Duration
-	PassEnv []string // environment variables for programs although they are called as secrets are
+	PassEnv []string // environment variables for programs although they are named like secrets
 	Judging Judging
 	Log     *slog.Logger // never nil
 }
 
-// Make makes the reward that a spec's arguments ask for.
+// Make makes the reward of a spec's arguments.
 func (k RewardKind) Make(arguments string, s Setup) (Reward, error) {
 	settings := k.New()
 	if err := plugin.Parse(settings, arguments); err != nil {
@@ -117,7 +117,8 @@ func (k RewardKind) Make(arguments string, s Setup) (Reward, error) {
 // Registry lists the rewards that a spec may name.
 type Registry = plugin.Registry[RewardSettings, RewardKind]
 
-// deciding is a spec as far as it decides the values: what counts as identity.
+// deciding returns the part of a spec that decides the values, for the
+// identity.
 func deciding(r Registry, s Spec) Spec {
 	if kind, err := r.Find(s.Kind); err == nil && kind.Decides != nil {
 		s.Arguments = kind.Decides(s.Arguments)
@@ -128,13 +129,13 @@ func deciding(r Registry, s Spec) Spec {
 // Row is one trajectory to score. A reward reads it and changes nothing.
 type Row struct {
 	*formats.Trajectory
-	Earlier []formats.NamedReward // computed before, with those carried forward
+	Earlier []formats.NamedReward // computed before, including those carried forward
 	Shaped  map[string][]float64  // that they gave in this run, by name; under "" those stored, for a Stepper
 
-	fields map[string]any // of the example, once asked for
+	fields map[string]any // of the example, decoded when first needed
 	err    error
 	shaped []float64 // carried forward
 	fresh  []float64 // the weighted sum of all shaped rewards
 	steps  []string  // the rewards that gave shaped ones
-	before *before   // in the scores whose rows are carried over; nil without
+	before *before   // its scores that may be carried over; nil without
 }

@@ -9,7 +9,8 @@ import (
 	"github.com/rollmill/rollmill/formats"
 )
 
-// Fields is the example as it came, numbers as float64. It is decoded once.
+// Fields returns the example's fields, with numbers as float64. It is decoded
+// once.
 func (r *Row) Fields() (map[string]any, error) {
 	if r.fields == nil && r.err == nil {
 		r.fields, r.err = decodeExample(r.Example)
@@ -28,8 +29,8 @@ func decodeExample(text string) (map[string]any, error) {
 	return fields, nil
 }
 
-// ExampleJSON is the example as JSON text, "{}" when there is none; an error
-// when it is not an object.
+// ExampleJSON returns the example as JSON text, "{}" if there is none, and an
+// error if it is not an object.
 func (r *Row) ExampleJSON() (string, error) {
 	text := strings.TrimSpace(r.Example)
 	switch {
@@ -47,7 +48,7 @@ type MissingField struct{ text string }
 
 func (m *MissingField) Error() string { return m.text }
 
-// FieldFailed is the value of a row whose fields could not be read.
+// FieldFailed returns the value of a row whose fields could not be read.
 func FieldFailed(err error) Value {
 	var missing *MissingField
 	if errors.As(err, &missing) {
@@ -56,9 +57,9 @@ func FieldFailed(err error) Value {
 	return Failed(formats.RewardError, "%v", err)
 }
 
-// Field is the example's field of that name or, when there is none, at that
-// path: the names of nested objects with dots between. The error says which
-// names there are.
+// Field returns the example's field of that name or, if there is none, at that
+// path: the names of nested objects separated by dots. The error lists the
+// existing names.
 func (r *Row) Field(path string) (any, error) {
 	fields, err := r.Fields()
 	if err != nil {
@@ -70,7 +71,7 @@ func (r *Row) Field(path string) (any, error) {
 	return nil, &MissingField{fmt.Sprintf("the example has no field %q (it has %s)", path, quotedNames(fields))}
 }
 
-// MetadataField is nil when the trajectory's metadata has such a field.
+// MetadataField returns nil if the trajectory's metadata has such a field.
 func (r *Row) MetadataField(path string) error {
 	fields := map[string]any{}
 	if r.Metadata != "" {
@@ -84,7 +85,7 @@ func (r *Row) MetadataField(path string) error {
 	return nil
 }
 
-// at is the value of a name or, when there is none, at a path.
+// at returns the value of a name or, if there is none, at a path.
 func at(fields map[string]any, path string) (any, bool) {
 	if v, ok := fields[path]; ok {
 		return v, true
@@ -102,7 +103,7 @@ func at(fields map[string]any, path string) (any, bool) {
 	return found, true
 }
 
-// Reward is the value of a reward computed before; null is (nil, true).
+// Reward returns the value of a reward computed before; null is (nil, true).
 func (r *Row) Reward(name string) (value *float64, known bool) {
 	for i := range r.Earlier {
 		if r.Earlier[i].Name == name {
@@ -112,8 +113,8 @@ func (r *Row) Reward(name string) (value *float64, known bool) {
 	return nil, false
 }
 
-// Steps are the messages of the main path that the model wrote, in order: a
-// shaped reward belongs to each. Only meaningful to a reward that needs Text.
+// Steps returns the messages of the main path that the model wrote, in order:
+// each has a shaped reward. Only for rewards that need Text.
 func (r *Row) Steps() []int {
 	var steps []int
 	for _, i := range r.Main() {

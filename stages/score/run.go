@@ -11,9 +11,9 @@ import (
 	"github.com/rollmill/rollmill/stages"
 )
 
-// Run scores one shard of a dataset and seals it when it is the last. When a
-// gate refuses the sealed dataset, the report is whole and the error is a
-// *dataset.GateError.
+// Run scores one shard of a dataset and seals the dataset if the shard is the
+// last. When a gate refuses the sealed dataset, the report is complete and the
+// error is a *dataset.GateError.
 func Run(ctx context.Context, o Options) (stages.Report, error) {
 	started := o.Clock()
 	if err := o.Validate(); err != nil {

@@ -21,7 +21,7 @@ import (
 	"github.com/rollmill/rollmill/stages/score"
 )
 
-func TestRowsStandBesideTheirBase(t *testing.T) {
+func TestRowsAreAlignedWithBase(t *testing.T) {
 	in, out := "mem://beside/epoch-0/rollout", "mem://beside/epoch-0/score"
 	wide := trajectories()
 	base(t, in, wide)

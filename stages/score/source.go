@@ -9,15 +9,15 @@ import (
 	"github.com/rollmill/rollmill/formats/dataset"
 )
 
-// source reads a range of trajectories, with what the columns needed, and
-// beside each the rewards that earlier scores gave it.
+// source reads a range of trajectories, with the needed columns, and with the
+// rewards that earlier scores gave to each.
 type source struct {
 	base     rowReader
 	scores   *aligned  // to carry forward; nil without
 	before   *aligned  // whose rows are carried over; nil without
 	previous *previous // the same, of a dataset that the base extends; nil without
 	first    int64     // row of the next trajectory, for errors
-	held     []*Row    // read, but its group may go on
+	held     []*Row    // read, but its group may continue
 	ended    bool
 }
 
@@ -84,7 +84,7 @@ func (s *source) batch(n int) ([]*Row, error) {
 	return rows, nil
 }
 
-// lastGroup is where the last group among rows begins.
+// lastGroup returns the index at which the last group among rows begins.
 func lastGroup(rows []*Row) int {
 	i := len(rows) - 1
 	for i > 0 && sameGroup(rows[i-1], rows[i]) {
@@ -111,7 +111,7 @@ func (s *source) read(n int) ([]*Row, error) {
 	return rows, nil
 }
 
-// join hands each row the rewards it was given before.
+// join gives each row its earlier rewards.
 func (s *source) join(rows []*Row) error {
 	scores, err := s.scores.beside(rows, s.first)
 	if err != nil {

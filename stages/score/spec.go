@@ -14,7 +14,7 @@ type Spec struct {
 	Kind      string  `json:"kind"`
 	Arguments string  `json:"arguments,omitempty"`
 
-	unnamed bool // named after its kind, for want of a name
+	unnamed bool // without a name, so named after its kind
 }
 
 // Specs are rewards in the order they are computed.
@@ -38,10 +38,9 @@ var nameForm = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_-]*$`)
 
 const specHint = "write NAME[*WEIGHT]=KIND:ARGUMENTS, as in 'exact*0.5=match:exact' or 'short=expr:len(answer) < 100'"
 
-// ParseReward reads a spec. A single reward may go without a name, as
-// KIND:ARGUMENTS, and is then named after its kind. The weight is 1 unless
-// said otherwise. Whether the kind exists and what its arguments mean is
-// checked by Options.Validate.
+// ParseReward reads a spec. A single reward may have no name, as
+// KIND:ARGUMENTS, and is then named after its kind. The weight is 1 by default.
+// Options.Validate checks whether the kind exists and its arguments are valid.
 func ParseReward(spec string) (Spec, error) {
 	text := strings.TrimSpace(spec)
 	if text == "" {
@@ -83,7 +82,7 @@ func (s *Spec) parseHead(spec, head string) error {
 	return nil
 }
 
-// String is the spec as one would write it, always the same for equal specs.
+// String returns the spec in its written form, equal for equal specs.
 func (s Spec) String() string {
 	var b strings.Builder
 	b.WriteString(s.Name)

@@ -6,12 +6,12 @@ import (
 	"fmt"
 )
 
-// Starter is an optional power of a Reward: Start finds out whether it can be
+// Starter is an optional interface of a Reward: Start checks whether it can be
 // computed at all, without a row.
 type Starter interface{ Start(context.Context) error }
 
 // TryRewards starts every reward that needs something outside this process, for
-// `rollmill check`, and returns how many there were.
+// `rollmill check`, and returns a sentence with their number.
 func (o Options) TryRewards(ctx context.Context) (found string, err error) {
 	rewards, err := build(o, nil, false)
 	if err != nil {
@@ -26,7 +26,7 @@ func (o Options) TryRewards(ctx context.Context) (found string, err error) {
 		}
 		n++
 		if err := s.Start(ctx); err != nil {
-			return "", usage("start the program by itself, and look at its words in --reward", "reward %q cannot be computed: %w", c.Name, err)
+			return "", usage("run the program by itself, and check its arguments in --reward", "reward %q cannot be computed: %w", c.Name, err)
 		}
 	}
 	return fmt.Sprintf("%d rewards, %d programs of them start", len(rewards), n), nil

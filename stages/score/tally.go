@@ -15,17 +15,17 @@ import (
 // The states that rows are counted by; every row is in exactly one.
 const (
 	countScored   = "scored"
-	countUnscored = "unscored" // the trajectory is fine, its reward is null
+	countUnscored = "unscored" // the trajectory did not fail, but its reward is null
 	countFailed   = "failed"   // the trajectory failed or was skipped: nothing to score
 )
 
-// factAttempted is scored + unscored: what the gate divides by.
+// factAttempted is scored + unscored: the denominator of the gate.
 const factAttempted = "attempted"
 
-// tally counts rows for the shard's record. Facts beside reward_sum (over
-// scored rows) are, for each reward, rewards.NAME.sum, rewards.NAME.scored
-// and rewards.NAME.failed, the last without trajectories that failed;
-// rewards.NAME.shaped, the rows that it may have given shaped rewards; and,
+// tally counts rows for the shard's record. Facts besides reward_sum (over
+// scored rows) are, for each reward, rewards.NAME.sum, rewards.NAME.scored and
+// rewards.NAME.failed, the last without trajectories that failed;
+// rewards.NAME.shaped, the rows to which it may have given shaped rewards; and,
 // with --only, rewards.NAME.computed, the rows that were not carried over.
 type tally struct {
 	counts, failures map[string]int64
@@ -33,7 +33,7 @@ type tally struct {
 	missing          map[string]*missing // fields that rewards read, by reward
 }
 
-// missing counts the rows that do not have a field that a reward reads.
+// missing counts the rows without a field that a reward reads.
 type missing struct {
 	rows int64
 	text string // of the first
@@ -92,9 +92,9 @@ func (t *tally) add(s *formats.Score, r *Row) {
 	}
 }
 
-// check refuses a reward that reads a field that no row has: it is the reward
-// that is wrong, and nothing is kept. It is for a dataset that one process
-// makes, since the rows of one shard of several may all be of one kind.
+// check refuses a reward that reads a field that no row has: the reward is
+// wrong, and nothing is kept. It is for a dataset that one process makes, since
+// the rows of one shard of several may all be of one kind.
 func (t *tally) check(specs []Spec) error {
 	for _, s := range specs {
 		if m := t.missing[s.Name]; m != nil && float64(m.rows) == t.facts[factAttempted] {
@@ -108,8 +108,7 @@ func (t *tally) outcome() dataset.Outcome {
 	return dataset.Outcome{Counts: t.counts, Failures: t.failures, Facts: t.facts}
 }
 
-// report says what became of the stage: of this shard, or of the dataset when
-// it was there already.
+// report describes the stage: this shard, or the dataset if it already existed.
 func report(result dataset.Result, outcome dataset.Outcome) stages.Report {
 	r := stages.Report{
 		Stage: stage, URI: result.URI, Identity: result.Identity, UpToDate: result.UpToDate, Missing: result.Missing,
@@ -123,7 +122,7 @@ func report(result dataset.Result, outcome dataset.Outcome) stages.Report {
 	}
 	if r.Message = message(r); outcome.Facts["judge.calls"]+outcome.Facts["judge.known"] > 0 {
 		f := outcome.Facts
-		r.Message += fmt.Sprintf("; judges were asked %.0f times, %.0f answers were known, %.0f tokens", f["judge.calls"], f["judge.known"], f["judge.prompt_tokens"]+f["judge.completion_tokens"])
+		r.Message += fmt.Sprintf("; judges were asked %.0f times, %.0f answers were stored before, %.0f tokens", f["judge.calls"], f["judge.known"], f["judge.prompt_tokens"]+f["judge.completion_tokens"])
 		if f["judge.cost"] > 0 {
 			r.Message += fmt.Sprintf(" for %.4g", f["judge.cost"])
 		}

@@ -10,8 +10,8 @@ import (
 
 const maxErrorBytes = 2048 // of one row's error column
 
-// checked is a value fit to be kept: a finite number, or a failure of the
-// closed list with a bounded error.
+// checked returns a valid value: a finite number, or a failure of the closed
+// list with a bounded error.
 func checked(v Value) Value {
 	if v.Failure == "" && !finite(v.Reward) {
 		v = Failed(formats.RewardNotFinite, "the reward is %v", v.Reward)
@@ -37,7 +37,7 @@ func finite(numbers ...float64) bool {
 	return true
 }
 
-// clip bounds an error's text, keeping its end, where programs say why.
+// clip bounds an error's text. It keeps the end, where programs name the cause.
 func clip(text string) string {
 	if len(text) > maxErrorBytes {
 		text = "..." + text[len(text)-maxErrorBytes:]
@@ -53,7 +53,7 @@ func named(spec Spec, v Value) formats.NamedReward {
 	return n
 }
 
-// scored is the thin row of a trajectory whose rewards are all computed.
+// scored returns the thin row of a trajectory whose rewards are all computed.
 func scored(r *Row) formats.Score {
 	s := formats.Score{
 		TrajectoryID: r.TrajectoryID, ExampleID: r.ExampleID, Epoch: r.Epoch, Generation: r.Generation,
@@ -72,9 +72,8 @@ func scored(r *Row) formats.Score {
 	return s
 }
 
-// sum makes the total of a row's rewards. Those of weight 0 do not count, not
-// even when they have no value. When only one counts, its failure is the
-// row's.
+// sum computes the total of a row's rewards. Those of weight 0 do not count,
+// even when they have no value. If only one counts, its failure is the row's.
 func sum(s *formats.Score) {
 	total, counting, failed := 0.0, 0, (*formats.NamedReward)(nil)
 	for i := range s.Rewards {
@@ -104,7 +103,7 @@ func sum(s *formats.Score) {
 	}
 }
 
-// addShaped adds a component's shaped rewards, weighted, to those so far.
+// addShaped adds a component's weighted shaped rewards to a sum.
 func addShaped(sum, shaped []float64, weight float64) ([]float64, bool) {
 	if shaped == nil || weight == 0 {
 		return sum, true

@@ -9,7 +9,7 @@ import (
 	"github.com/rollmill/rollmill/stages/backends"
 )
 
-// groups yields the dataset's groups in order. Each range reads it anew.
+// groups yields the dataset's groups in order. Each iteration reads it anew.
 func groups(ctx context.Context, d *dataset.Dataset) backends.Groups {
 	return func(yield func([]formats.Trajectory, error) bool) {
 		stop := errors.New("stop")
@@ -32,7 +32,7 @@ func groupOf(t *formats.Trajectory) string {
 	return t.GroupID
 }
 
-// runOf is the run that made the first row.
+// runOf returns the run of the first row.
 func runOf(ctx context.Context, d *dataset.Dataset) (string, error) {
 	type row struct {
 		Run string `parquet:"run,dict"`

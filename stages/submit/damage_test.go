@@ -27,10 +27,10 @@ func record(t *testing.T, ledger, name string) string {
 	return found[0]
 }
 
-// TestADamagedLedgerIsForAPerson damages each record in many ways: submit ends
+// TestDamagedLedgerNeedsPerson damages each record in many ways: submit ends
 // with exit code 6 and says what to do, or the record is as good as before;
 // nothing is sent, and nothing panics.
-func TestADamagedLedgerIsForAPerson(t *testing.T) {
+func TestDamagedLedgerNeedsPerson(t *testing.T) {
 	count := number("COUNT", 20)
 	for _, name := range []string{"intent", "sent", "done"} {
 		t.Run(name, func(t *testing.T) {
@@ -93,8 +93,8 @@ func TestADamagedLedgerIsForAPerson(t *testing.T) {
 	}
 }
 
-// TestADamagedLedgerIsSettledByAPerson: with a flag each way out works.
-func TestADamagedLedgerIsSettledByAPerson(t *testing.T) {
+// TestPersonSettlesDamagedLedger: with a flag each way out works.
+func TestPersonSettlesDamagedLedger(t *testing.T) {
 	for _, trained := range []bool{true, false} {
 		server, place := place(t, arttest.Faults{})
 		o := options(t, place)

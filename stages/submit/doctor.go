@@ -10,16 +10,17 @@ import (
 	"github.com/rollmill/rollmill/stages"
 )
 
-// newDoctor returns a doctor that looks at the rows that preflight reads anyway, for faults that every
-// trainer would suffer from. What only some trainers cannot take, such as rows
-// without logprobs, is for the trainer's own preflight to refuse.
+// newDoctor returns a doctor that examines the rows that preflight reads
+// anyway, for faults that affect every trainer. What only some trainers cannot
+// use, such as rows without logprobs, is refused by the trainer's own
+// preflight.
 func newDoctor() *validate.Doctor {
 	return validate.NewDoctor(slices.DeleteFunc(slices.Clone(validate.Checks), func(c validate.Check) bool {
 		return c.ByTrainer || !c.Severity.AtLeast(validate.Warning)
 	}))
 }
 
-// look shows a group's rows to the doctor.
+// look passes a group's rows to the doctor.
 func look(d *validate.Doctor, first int64, rows []formats.Trajectory) {
 	for i := range rows {
 		r := validate.WideRow(first+int64(i), &rows[i])
@@ -27,8 +28,8 @@ func look(d *validate.Doctor, first int64, rows []formats.Trajectory) {
 	}
 }
 
-// diagnose refuses a batch whose rows prove errors, but for those that are
-// accepted by name, and returns the other findings as notes.
+// diagnose refuses a batch whose rows have proven errors, except those accepted
+// by name, and returns the other findings as notes.
 func (s *session) diagnose(d *validate.Doctor) (notes []string, err error) {
 	var names, errs []string
 	for _, f := range d.Found(s.data.URI()) {
@@ -45,11 +46,11 @@ func (s *session) diagnose(d *validate.Doctor) (notes []string, err error) {
 	if errs == nil {
 		return notes, nil
 	}
-	return notes, formats.Invalid(s.data.URI(), "make the rows again, or send them all the same: "+strings.Join(names, " "), nil,
+	return notes, formats.Invalid(s.data.URI(), "make the rows again, or send them anyway: "+strings.Join(names, " "), nil,
 		"its rows are not sound: %s", strings.Join(errs, "; "))
 }
 
-// checkFindings refuses names that no check of the doctor's has.
+// checkFindings refuses names that are no check of the doctor.
 func checkFindings(accepted []string) error {
 	var known []string
 	for _, c := range validate.Checks {

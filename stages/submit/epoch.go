@@ -16,16 +16,16 @@ import (
 )
 
 // Where submissions advance one policy, an epoch of a run trains it once,
-// whatever rows are submitted: those of a dataset that was made again with
-// other rules are other rows, and the same epoch.
+// whatever rows are submitted: a dataset that was made again with other rules
+// has other rows but is the same epoch.
 //
 //	.rollmill/epochs/<target, run, epoch>/<n>.json  create-only: which submission may train the epoch
 //
 // The newest record names the holder. Another submission may add a record when
-// everything that the earlier holders sent is void. A holder looks twice: it
-// adds its record and then looks at the others' attempts (winEpoch); it
-// creates its intent and then looks whether its record is the newest
-// (keepEpoch). So of two that do both at the same moment at least one sees the
+// everything that the earlier holders sent is void. A holder checks twice: it
+// adds its record and then reads the others' attempts (winEpoch); it creates
+// its intent and then checks whether its record is the newest (keepEpoch). So
+// if two do both at the same moment, at least one sees the other and stops.
 // other and stops.
 //
 // What if the owner dies after...
@@ -44,7 +44,7 @@ type epochClaim struct {
 	Curated   string            `json:"curated"`
 	Digest    string            `json:"curated_digest"`
 	Settings  backends.Identity `json:"settings,omitempty"`
-	Resubmit  string            `json:"resubmit,omitempty"` // the earlier holder, which was no hindrance
+	Resubmit  string            `json:"resubmit,omitempty"` // the earlier holder, which --resubmit overruled
 	CreatedAt time.Time         `json:"created_at"`
 }
 
@@ -57,8 +57,8 @@ func (c *epochClaim) check() string {
 	return ""
 }
 
-// epochKey names an epoch of a run for a target. A run has its random id, or,
-// where a dataset has none, its name.
+// epochKey names an epoch of a run for a target. A run is known by its random
+// id or, if a dataset has none, by its name.
 func (s *session) epochKey(n int) string {
 	run := s.Run
 	if s.runID != "" {
@@ -73,7 +73,7 @@ func (s *session) epochKey(n int) string {
 	return fmt.Sprintf(".rollmill/epochs/%s/%d.json", hex.EncodeToString(sum[:16]), n)
 }
 
-// claims are an epoch's records, the oldest first.
+// claims returns an epoch's records, the oldest first.
 func (s *session) claims(ctx context.Context) ([]epochClaim, error) {
 	var out []epochClaim
 	for n := 1; ; n++ {
@@ -88,7 +88,7 @@ func (s *session) claims(ctx context.Context) ([]epochClaim, error) {
 		var c epochClaim
 		if wrong := parse(key, data, &c); wrong != nil {
 			if !s.Resubmit {
-				return nil, stages.Errorf(stages.KindPerson, "put the record back from a backup; or look at the trainer, and when epoch "+fmt.Sprint(s.Epoch)+" was not trained, --resubmit", "submit: the ledger cannot be believed: %w", wrong)
+				return nil, stages.Errorf(stages.KindPerson, "put the record back from a backup; or look at the trainer, and if epoch "+fmt.Sprint(s.Epoch)+" was not trained, use --resubmit", "submit: the ledger is damaged: %w", wrong)
 			}
 			c = epochClaim{}
 		}
@@ -96,8 +96,8 @@ func (s *session) claims(ctx context.Context) ([]epochClaim, error) {
 	}
 }
 
-// winEpoch makes this submission the one that trains its epoch, or says which
-// other does.
+// winEpoch makes this submission the one that trains its epoch, or returns an
+// error that names the other.
 func (s *session) winEpoch(ctx context.Context) error {
 	if !s.inPlace() {
 		return nil
@@ -116,15 +116,16 @@ func (s *session) winEpoch(ctx context.Context) error {
 		}
 		c := epochClaim{Format: epochFormat, Key: s.ledger.key, Owner: s.ledger.me, Target: s.target, Run: s.Run, RunID: s.runID, Epoch: s.Epoch,
 			Curated: s.data.URI(), Digest: s.data.RowsDigest.String(), Settings: s.settings, Resubmit: before, CreatedAt: s.Clock()}
-		// Won or lost, look again: at the others' attempts, with the record there.
+		// Whether it won or lost, the others' attempts are read again, now that
+		// the record exists.
 		if _, err := s.ledger.createAt(ctx, s.epochKey(len(list)+1), c); err != nil {
 			return err
 		}
 	}
 }
 
-// earlier is the newest other submission that trained the epoch and is no
-// hindrance.
+// earlier returns the newest other submission that trained the epoch and is not
+// overruled.
 func (s *session) earlier(ctx context.Context, list []epochClaim) (string, error) {
 	before := ""
 	for _, c := range list {
@@ -142,7 +143,7 @@ func (s *session) earlier(ctx context.Context, list []epochClaim) (string, error
 	return before, nil
 }
 
-// epochTaken is winEpoch without a record.
+// epochTaken is winEpoch without adding a record.
 func (s *session) epochTaken(ctx context.Context) error {
 	if !s.inPlace() {
 		return nil
@@ -154,8 +155,8 @@ func (s *session) epochTaken(ctx context.Context) error {
 	return err
 }
 
-// keepEpoch is asked with the intent there: another submission that took the
-// epoch meanwhile has seen no attempt of ours, and may send.
+// keepEpoch runs after the intent was created: another submission that took the
+// epoch in the meantime has not seen this attempt, and may send.
 func (s *session) keepEpoch(ctx context.Context) error {
 	if !s.inPlace() {
 		return nil
@@ -171,7 +172,7 @@ func (s *session) keepEpoch(ctx context.Context) error {
 }
 
 // epochFree reports whether an earlier holder of the epoch trained nothing, or
-// is to be no hindrance.
+// is overruled.
 func (s *session) epochFree(ctx context.Context, c epochClaim) (bool, error) {
 	a, err := s.other(c.Key).last(ctx)
 	if err != nil || a == nil {
@@ -193,7 +194,7 @@ func (s *session) epochFree(ctx context.Context, c epochClaim) (bool, error) {
 		return false, s.otherSettings(a)
 	}
 	return false, stages.Errorf(stages.KindPerson,
-		"an epoch trains a policy once. Is --in the dataset that is meant, and --epoch its epoch? To train on this one too: --resubmit",
+		"an epoch trains a policy once. Check --in and --epoch. To train on this dataset too: --resubmit",
 		"submit: epoch %d of the run %q was submitted to %s before, with other rows: %q (%s, submission %s); this is %q",
 		s.Epoch, s.Run, where(s.target), c.Curated, a.state(), c.Key, s.data.URI())
 }
@@ -210,7 +211,7 @@ func (s *session) settleOther(ctx context.Context, a *attempt) (*attempt, error)
 	if err != nil && !(s.Resubmit && errors.As(err, &staged) && staged.Kind == stages.KindPerson) {
 		return nil, fmt.Errorf("epoch %d was submitted before, as %q (submission %s): %w", s.Epoch, a.Curated, a.Key, err)
 	}
-	if err != nil || end == nil { // it runs
+	if err != nil || end == nil { // it is running
 		return a, nil
 	}
 	settled := *a
@@ -218,7 +219,8 @@ func (s *session) settleOther(ctx context.Context, a *attempt) (*attempt, error)
 	return &settled, nil
 }
 
-// assume ends a submission with damaged records as trained: somebody looked.
+// assume records a submission with damaged records as trained, because a person
+// confirmed it.
 func (s *session) assume(ctx context.Context, damaged *attempt) error {
 	in := s.intent(damaged)
 	in.Assumes = true

@@ -122,9 +122,9 @@ func TestRacingDatasetsOfOneEpochTrainOnce(t *testing.T) {
 	}
 }
 
-// TestKilledWithTheEpochWonAnotherDatasetMayHaveIt kills the sender at each of
+// TestKilledHolderFreesEpoch kills the sender at each of
 // its writes; the dataset is then made anew, and submitted in its place.
-func TestKilledWithTheEpochWonAnotherDatasetMayHaveIt(t *testing.T) {
+func TestKilledHolderFreesEpoch(t *testing.T) {
 	for n := int64(1); n <= 7; n++ {
 		for _, when := range []string{"before", "after"} {
 			t.Run(fmt.Sprintf("%s-%d", when, n), func(t *testing.T) {

@@ -8,8 +8,8 @@ import (
 	"github.com/rollmill/rollmill/stages"
 )
 
-// kinded gives a trainer's error its kind. Trainers say what they know by
-// optional methods: Temporary, Misused, Hint.
+// kinded gives a trainer's error its kind. Trainers report it by optional
+// methods: Temporary, Misused, Hint.
 func kinded(err error) error {
 	var (
 		ours      *stages.Error
@@ -39,12 +39,12 @@ func hint(err error) string {
 	return ""
 }
 
-// verdict is the error that goes with a receipt.
+// verdict returns the error of a receipt.
 func verdict(r *formats.Receipt) error {
 	failed := func(hint, what string) error {
 		return stages.Errorf(stages.KindFailed, hint, "submit: %s: %s", what, r.Message)
 	}
-	const again = "it is remembered as submitted; to send it again all the same: --resubmit"
+	const again = "the batch counts as submitted; to send it again: --resubmit"
 	switch r.State {
 	case formats.JobFailed:
 		return failed(again, "the trainer failed on the batch")

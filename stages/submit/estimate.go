@@ -7,9 +7,9 @@ import (
 	"github.com/rollmill/rollmill/stages/backends"
 )
 
-// tokensOf estimates how many tokens of a row travel: what the engine counted
-// for the last call that trains, or a quarter of the text's bytes where it
-// counted nothing. Branches beside the main path are left out.
+// tokensOf estimates how many tokens of a row are sent: the engine's count for
+// the last trained call, or a quarter of the text's bytes if there is no count.
+// Branches off the main path are left out.
 func tokensOf(t *formats.Trajectory) int64 {
 	var bytes int64
 	for i := len(t.Messages) - 1; i >= 0; i-- {
@@ -25,7 +25,7 @@ func tokensOf(t *formats.Trajectory) int64 {
 	return bytes/4 + 1
 }
 
-// price completes the statistics with what the trainer did not estimate by itself.
+// price adds what the trainer did not estimate itself to the statistics.
 func (s *session) price(stats *backends.BatchStats) {
 	if stats.Total == 0 {
 		stats.Total = s.made.tokens
@@ -43,7 +43,7 @@ func estimate(stats backends.BatchStats) string {
 		text += fmt.Sprintf(", %d times", stats.Passes)
 	}
 	if stats.Cost == nil {
-		return text + ", at a price that is not known (--price)"
+		return text + ", at an unknown price (--price)"
 	}
 	return text + fmt.Sprintf(", about %.4g at the price given", *stats.Cost)
 }

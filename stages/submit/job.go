@@ -13,8 +13,8 @@ import (
 	"github.com/rollmill/rollmill/stages/internal/lease"
 )
 
-// JobOptions name a submission that was made, from whatever machine. The
-// receipt or the key says which; the ledger says how far it came.
+// JobOptions identify an earlier submission, made on any machine, by its
+// receipt or its key. The ledger has its state.
 type JobOptions struct {
 	stages.Env
 
@@ -22,19 +22,18 @@ type JobOptions struct {
 	Out     string // URI of the receipt's prefix, for reports
 	Receipt Store  // nil: no receipt is read or written
 	Ledger  Store
-	Trainer backends.Trainer // the one that it was submitted to
+	Trainer backends.Trainer // the trainer that it was submitted to
 
 	Wait         bool          // follow the job to its end
-	Cancel       bool          // ask the trainer to end it, first
+	Cancel       bool          // first ask the trainer to cancel it
 	PollInterval time.Duration // default 10s
 	Timeout      time.Duration // of waiting; 0 for none
 	Stall        time.Duration // as of Options
 	LeaseTTL     time.Duration // default 60s
 }
 
-// Job looks at a submission and brings its receipt up to date. It sends no
-// batch. A job that ended badly is an error, with a whole result, only when it
-// was waited for.
+// Job looks up a submission and updates its receipt. It sends no batch. A job
+// that failed is an error, with a complete result, only if it was waited for.
 func Job(ctx context.Context, o JobOptions) (Result, error) {
 	if o.Ledger == nil || o.Trainer == nil || o.Receipt == nil && o.Key == "" {
 		return Result{}, stages.Errorf(stages.KindUsage, "name the submission: --in URI of its receipt, or --key", "job: no submission")
@@ -78,13 +77,13 @@ func (s *session) job(ctx context.Context, cancel bool) error {
 		return err
 	case a == nil && receipt != nil: // nothing was sent, or it is another ledger
 		s.result.Attached, s.result.UpToDate = true, true
-		return s.told(receipt)
+		return s.setReceipt(receipt)
 	case a != nil && a.damage != nil:
 		return s.damaged(a)
 	case a == nil:
 		return formats.Invalid(s.ledger.key, "`rollmill job list` shows what the ledger holds; name another with --ledger", fs.ErrNotExist, "no such submission in the ledger")
 	case a.Target != s.target:
-		return stages.Errorf(stages.KindUsage, "say the backend's settings as they were when it was submitted",
+		return stages.Errorf(stages.KindUsage, "repeat the backend's settings of the submission",
 			"job: the batch went to %s, and these settings mean %s", where(a.Target), where(s.target))
 	}
 	if cancel && a.done == nil {
@@ -99,14 +98,14 @@ func where(t formats.Target) string {
 	return fmt.Sprintf("%s at %q, model %q", t.Backend, t.Address, t.Model)
 }
 
-// named reads the receipt, which says which submission is meant.
+// named reads the receipt, which names the submission.
 func (s *session) named(ctx context.Context) (*formats.Receipt, error) {
 	receipt, err := ReadReceipt(ctx, s.Receipt)
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && s.ledger.key != "":
 		return nil, nil
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, formats.Invalid(s.Out, "is it the --out of submit? A job without a receipt as yet has a key: `rollmill job list`, --key", err, "no receipt")
+		return nil, formats.Invalid(s.Out, "is it the --out of submit? A job without a receipt has a key: `rollmill job list`, --key", err, "no receipt")
 	case err != nil:
 		return nil, fmt.Errorf("reading the receipt at %q: %w", s.Out, err)
 	case s.ledger.key != "" && receipt.Key != s.ledger.key:
@@ -116,19 +115,19 @@ func (s *session) named(ctx context.Context) (*formats.Receipt, error) {
 	return receipt, nil
 }
 
-// look finds out how the newest attempt stands.
+// look finds out the state of the newest attempt.
 func (s *session) look(ctx context.Context, a *attempt) error {
 	s.result.Attached = true
-	if a.done == nil && !a.gone() && (!s.Wait || a.job != nil) { // perhaps its owner is at work: only watching it would tell
-		return s.besides(ctx, a)
+	if a.done == nil && !a.gone() && (!s.Wait || a.job != nil) { // its owner may be alive: only watching it would show
+		return s.observe(ctx, a)
 	}
 	return s.conclusion(ctx, a)
 }
 
-// conclusion settles the attempt and says how it ended.
+// conclusion settles the attempt and returns how it ended.
 func (s *session) conclusion(ctx context.Context, a *attempt) error {
 	end, err := s.settle(ctx, a)
-	if err != nil || end == nil { // nil: it runs, and the receipt says so
+	if err != nil || end == nil { // nil: it is running, and the receipt says so
 		return err
 	}
 	if end.Receipt == nil {
@@ -138,15 +137,15 @@ func (s *session) conclusion(ctx context.Context, a *attempt) error {
 	if err := s.deliver(ctx, end.Receipt); err != nil && s.Wait {
 		return err
 	}
-	return s.told(end.Receipt)
+	return s.setReceipt(end.Receipt)
 }
 
-// besides looks at an attempt whose owner may be alive: what becomes of it is
-// the owner's to record. When the job has ended and the owner has not said so,
-// whoever waits finds out whether it is silent.
-func (s *session) besides(ctx context.Context, a *attempt) error {
+// observe looks at an attempt whose owner may be alive: only the owner records
+// its end. If the job has ended and the owner has not recorded it, a caller
+// that waits finds out whether the owner is dead.
+func (s *session) observe(ctx context.Context, a *attempt) error {
 	for {
-		out := backends.Outcome{State: formats.JobPending, Message: "it is being handed over by " + a.Owner.String()}
+		out := backends.Outcome{State: formats.JobPending, Message: "it is being sent by " + a.Owner.String()}
 		if a.job != nil {
 			var err error
 			if out, err = s.ask(ctx, a); err != nil {
@@ -155,7 +154,7 @@ func (s *session) besides(ctx context.Context, a *attempt) error {
 			out.Job = a.job.Job
 		}
 		if !s.Wait {
-			return s.told(s.receipt(a.intent, a.sent, out))
+			return s.setReceipt(s.receipt(a.intent, a.sent, out))
 		}
 		if out.State != formats.JobPending && out.State != formats.JobRunning {
 			return s.conclusion(ctx, a)
@@ -190,14 +189,14 @@ func (s *session) cancel(ctx context.Context, a *attempt) error {
 	case !ok:
 		return stages.Errorf(stages.KindUsage, "stop the trainer itself", "job: jobs of the backend %s cannot be cancelled", s.target.Backend)
 	case a.job == nil:
-		return stages.Errorf(stages.KindTemporary, "look again with `rollmill job status`", "job: nothing is known of a job of this submission as yet, so there is nothing to cancel")
+		return stages.Errorf(stages.KindTemporary, "look again with `rollmill job status`", "job: this submission has no known job yet, so there is nothing to cancel")
 	}
 	_, err := canceller.Cancel(ctx, a.job.Job)
 	return kinded(err)
 }
 
-// told puts a receipt into the result.
-func (s *session) told(r *formats.Receipt) error {
+// setReceipt puts a receipt into the result.
+func (s *session) setReceipt(r *formats.Receipt) error {
 	s.result.Receipt = r
 	s.result.Message = fmt.Sprintf("%s: %s", r.Backend, r.State)
 	if r.Message != "" {
@@ -206,7 +205,7 @@ func (s *session) told(r *formats.Receipt) error {
 	return nil
 }
 
-// noReceipt is the store of a submission that is named by its key alone.
+// noReceipt is the store of a submission that is named only by its key.
 type noReceipt struct{}
 
 func (noReceipt) Read(context.Context, string) ([]byte, error)         { return nil, fs.ErrNotExist }

@@ -89,8 +89,8 @@ func TestKilledWhileTheServerTrains(t *testing.T) {
 	}
 }
 
-// TestAPersonDecides: the two commands that the ambiguous state names.
-func TestAPersonDecides(t *testing.T) {
+// TestPersonDecides: the two commands that the ambiguous state names.
+func TestPersonDecides(t *testing.T) {
 	ambiguous := func(t *testing.T) (*arttest.Server, order) {
 		server, o := place(t, arttest.Faults{})
 		doomed := o

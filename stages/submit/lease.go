@@ -11,18 +11,18 @@ import (
 	"github.com/rollmill/rollmill/stages/internal/lease"
 )
 
-// heartbeat shows that its owner is at work: it is written anew four times in the
-// time that it holds. Whoever wants to know watches it, by a clock of its own,
-// and takes the owner for dead when nothing was written for one and a half
-// times as long. The clocks of two machines are never compared.
+// heartbeat shows that its owner is alive: it is rewritten four times within
+// the lease. Observers time it by a clock of their own, and treat the owner as
+// dead when nothing was written for one and a half times the lease. The clocks
+// of two machines are never compared.
 type heartbeat struct {
 	Owner    string `json:"owner"`
 	Beat     int64  `json:"beat"`
 	Released bool   `json:"released,omitempty"` // the owner has ended and left the attempt open
 }
 
-// silence is how long an attempt's lease must stay as it is until its owner
-// counts as dead.
+// silence returns how long an attempt's lease must stay unchanged until its
+// owner counts as dead.
 func (l *ledger) silence(a *attempt) time.Duration { return lease.Silence(a.Lease) }
 
 // gone reports whether an attempt's owner has certainly ended.
@@ -30,9 +30,9 @@ func (a *attempt) gone() bool {
 	return a.Owner.Gone() || a.lease != nil && a.lease.Owner == a.Owner.ID && a.lease.Released
 }
 
-// watch waits until it is known whether the owner of an open attempt is at
-// work, and returns the attempt as it is then. It sees the owner renew the
-// lease or end the attempt, or it sees neither for the time of silence.
+// watch waits until it is known whether the owner of an open attempt is alive,
+// and returns the attempt as it is then. Either the owner renews the lease or
+// ends the attempt, or it does neither for the time of silence.
 func (l *ledger) watch(ctx context.Context, a *attempt) (_ *attempt, alive bool, err error) {
 	looked := false
 	alive, err = lease.Watch(ctx, l.silence(a), func(ctx context.Context) (string, bool, error) {
@@ -42,7 +42,7 @@ func (l *ledger) watch(ctx context.Context, a *attempt) (_ *attempt, alive bool,
 				return "", false, err
 			}
 			if next == nil || next.Attempt != a.Attempt {
-				return "somebody else has gone on", false, nil
+				return "another process has continued", false, nil
 			}
 			a = next
 		}
@@ -52,7 +52,7 @@ func (l *ledger) watch(ctx context.Context, a *attempt) (_ *attempt, alive bool,
 	return a, alive, err
 }
 
-// beat changes with every sign of life.
+// beat changes with every heartbeat.
 func (a *attempt) beat() string {
 	text := a.Owner.ID
 	if a.lease != nil {
@@ -71,8 +71,8 @@ type holding struct {
 
 	mu      sync.Mutex
 	beat    int64
-	renewed lease.Moment // when the last renewal began that is known to stand
-	checked lease.Moment // when the attempt was last read and was ours
+	renewed lease.Moment // when the last successful renewal began
+	checked lease.Moment // when the attempt was last read and belonged to this process
 	lost    error
 }
 
@@ -109,9 +109,9 @@ var errLeaseLost = stages.Errorf(stages.KindTemporary, "run the same command aga
 var errTaken = stages.Errorf(stages.KindTemporary, "run the same command again",
 	"submit: another process took this submission over; nothing more is sent from here")
 
-// guard fails well before anybody may take the owner for dead, and once
-// somebody has. It reads the ledger when the last look at it is old by any
-// clock.
+// guard returns an error well before another process may treat the owner as
+// dead, and once another has. It reads the ledger again when the last read is
+// old by any clock.
 func (h *holding) guard() error {
 	h.mu.Lock()
 	fresh := h.lost == nil && h.checked.Since() < min(h.l.ttl/8, time.Second)
@@ -154,8 +154,8 @@ func (h *holding) look(ctx context.Context) error {
 	return nil
 }
 
-// end stops renewing. An attempt that stays open is released, so that the
-// next run need not wait.
+// end stops renewing. An attempt that stays open is released, so that the next
+// run need not wait.
 func (h *holding) end(ctx context.Context, open bool) error {
 	h.stop()
 	<-h.done

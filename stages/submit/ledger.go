@@ -53,10 +53,10 @@ type ledger struct {
 	ttl   time.Duration
 }
 
-// Key names a submission: the same rows with the same settings for the same
-// target and model have the same key whenever and wherever they are submitted.
-// The digest covers the tables beside the rows too, where the target uses any.
-// Settings and target are as they are stored, without secrets.
+// Key identifies a submission: the same rows with the same settings for the
+// same target and model have the same key, whenever and wherever they are
+// submitted. The digest also covers the tables that the target uses. Settings
+// and target are as stored, without secrets.
 func Key(digest string, settings backends.Identity, target formats.Target) string {
 	data, _ := json.Marshal(struct {
 		Digest   string
@@ -73,7 +73,7 @@ type intent struct {
 	Format    string              `json:"format"`
 	Key       string              `json:"key"`
 	Attempt   int                 `json:"attempt"`
-	Round     int                 `json:"round"` // how often the batch was sent anew on purpose
+	Round     int                 `json:"round"` // how often the batch was sent again on purpose
 	Token     string              `json:"token"`
 	Owner     lease.Owner         `json:"owner"`
 	Target    formats.Target      `json:"target"`
@@ -84,12 +84,12 @@ type intent struct {
 	RunID     string              `json:"run_id,omitempty"`
 	Epoch     int                 `json:"epoch"`
 	Stats     backends.BatchStats `json:"load"`
-	Resubmit  string              `json:"resubmit,omitempty"`  // what it was sent again after
-	Elsewhere []string            `json:"elsewhere,omitempty"` // where it had been submitted before, which was no hindrance
+	Resubmit  string              `json:"resubmit,omitempty"`  // the attempt that it repeats
+	Elsewhere []string            `json:"elsewhere,omitempty"` // where it had been submitted before, which a flag overruled
 	Keeps     bool                `json:"keeps,omitempty"`     // the target trains nothing
 	CreatedAt time.Time           `json:"created_at"`
-	Lease     float64             `json:"lease_seconds"`     // how long its owner may be silent
-	Assumes   bool                `json:"assumes,omitempty"` // sends nothing: it ends what an attempt with damaged records left open
+	Lease     float64             `json:"lease_seconds"`     // how long its owner may send no heartbeat
+	Assumes   bool                `json:"assumes,omitempty"` // sends nothing: it ends an attempt with damaged records
 }
 
 type sent struct {
@@ -113,7 +113,7 @@ type done struct {
 	Owner   string           `json:"owner"`
 	Void    bool             `json:"void,omitempty"` // nothing was trained; the batch may be sent again
 	Why     string           `json:"why,omitempty"`
-	Settled string           `json:"settled,omitempty"` // the flag with which somebody settled it
+	Settled string           `json:"settled,omitempty"` // the flag by which a person settled it
 	Receipt *formats.Receipt `json:"receipt,omitempty"`
 	At      time.Time        `json:"at"`
 }
@@ -126,7 +126,7 @@ type attempt struct {
 	job   *job
 	done  *done
 
-	damage *damage // of one of the records: none of them counts
+	damage *damage // of one of the records: none of them is used
 }
 
 func (l *ledger) path(n int, record string) string {
@@ -143,8 +143,8 @@ func Holds(ctx context.Context, store Store, key string) (bool, error) {
 	return err == nil, err
 }
 
-// last loads the newest attempt; nil when there is none. A damaged one has its
-// key and number, and its damage.
+// last loads the newest attempt; nil if there is none. A damaged one has its
+// key, its number and its damage.
 func (l *ledger) last(ctx context.Context) (*attempt, error) {
 	var data []byte
 	n := 0
@@ -176,13 +176,13 @@ func (l *ledger) last(ctx context.Context) (*attempt, error) {
 	return a, err
 }
 
-// contradicts notes records that cannot stand side by side.
+// contradicts records as damage any records that exclude each other.
 func (a *attempt) contradicts(l *ledger) {
 	what, record := "", "done"
 	switch {
 	case a.damage != nil:
 	case a.Assumes && (a.done == nil || a.done.Void):
-		what, record = "--assume-trained did not come to its end, and the attempt before this one is damaged", "intent"
+		what, record = "--assume-trained did not finish, and the attempt before this one is damaged", "intent"
 	case a.done != nil && a.done.Receipt != nil && a.sent == nil, a.job != nil && a.sent == nil:
 		what, record = "it is missing, and later ones are there", "sent"
 	case a.done != nil && a.done.Receipt != nil && a.done.Receipt.Key != a.Key:
@@ -195,8 +195,8 @@ func (a *attempt) contradicts(l *ledger) {
 	}
 }
 
-// load reads one record of an attempt, if it is there. What is damaged is
-// noted; the lease decides nothing for good, so a damaged one counts as none.
+// load reads one record of an attempt, if it exists. Damage is recorded; a
+// lease decides nothing permanently, so a damaged one counts as missing.
 func load[T any](ctx context.Context, l *ledger, n int, record string, into **T, a *attempt) error {
 	limit := int64(maxRecord)
 	if record == "done" {
@@ -220,8 +220,8 @@ func load[T any](ctx context.Context, l *ledger, n int, record string, into **T,
 	return nil
 }
 
-// create makes a record that must not exist and reports whether this call did.
-// A store's answer that got lost is no failure: the record itself tells.
+// create writes a record that must not exist and reports whether this call
+// created it. If the store's answer is lost, the record itself shows it.
 func (l *ledger) create(ctx context.Context, n int, record string, v any) (bool, error) {
 	return l.createAt(ctx, l.path(n, record), v)
 }
@@ -246,7 +246,7 @@ func (l *ledger) createAt(ctx context.Context, key string, v any) (bool, error) 
 	return false, fmt.Errorf("writing the ledger: %w", errors.Join(created, err))
 }
 
-// claim makes this process the owner of a new attempt, or tells that another
+// claim makes this process the owner of a new attempt, or reports that another
 // was faster. It then tries to create the same record again: a store that
 // allows that cannot keep two owners apart.
 func (l *ledger) claim(ctx context.Context, in intent) (bool, error) {
@@ -270,8 +270,8 @@ func (l *ledger) claim(ctx context.Context, in intent) (bool, error) {
 	return true, nil
 }
 
-// finish ends an attempt. Of several enders the first one's record stands and
-// is returned.
+// finish ends an attempt. If several processes end it, the first one's record
+// counts and is returned.
 func (l *ledger) finish(ctx context.Context, n int, d done) (*done, error) {
 	if d.Receipt != nil {
 		trim(d.Receipt)
@@ -287,7 +287,7 @@ func (l *ledger) finish(ctx context.Context, n int, d done) (*done, error) {
 		return nil, err
 	}
 	if a.damage != nil {
-		return nil, stages.Errorf(stages.KindPerson, "put the record back from a backup, or look at the trainer", "submit: the ledger cannot be believed: %w", a.damage)
+		return nil, stages.Errorf(stages.KindPerson, "put the record back from a backup, or look at the trainer", "submit: the ledger is damaged: %w", a.damage)
 	}
 	return other, nil
 }

@@ -13,18 +13,17 @@ import (
 	"github.com/rollmill/rollmill/stages/backends"
 )
 
-// Why rows are those of another policy than the one about to be trained.
+// Reasons why rows belong to another policy than the one about to be trained.
 const (
 	StalePolicy = "stale_policy" // made by an older policy than is allowed
-	NewerPolicy = "newer_policy" // made by a policy that the trainer has not reached
+	NewerPolicy = "newer_policy" // made by a newer policy than the trainer's
 	OtherModel  = "other_model"  // made by another model
 	StaleEpoch  = "stale_epoch"  // of an older epoch than is allowed; no policy is known
-	LaterEpoch  = "later_epoch"  // of an epoch that is yet to come
+	LaterEpoch  = "later_epoch"  // of a later epoch
 )
 
-// lineage is what a batch's rows say of the policy that made them. Rows
-// without a policy version come from who knows where: they are judged by their
-// epoch.
+// lineage is what a batch's rows say about the policy that made them. Rows
+// without a policy version are judged by their epoch.
 type lineage struct {
 	versions map[int64]*origin  // by policy version
 	models   map[string]*origin // of rows with one
@@ -35,13 +34,13 @@ type lineage struct {
 	tokens   int64 // an estimate, with context
 }
 
-// origin counts rows, and names the first of them.
+// origin counts rows, and keeps the first of them.
 type origin struct {
 	rows int64
 	ids  []backends.Problem
 }
 
-// watched is the batch, its lineage noted on the way.
+// watched yields the batch and records its lineage.
 func (s *session) watched(ctx context.Context) backends.Groups {
 	return func(yield func([]formats.Trajectory, error) bool) {
 		l := &lineage{versions: map[int64]*origin{}, models: map[string]*origin{}, epochs: map[int64]*origin{}}
@@ -89,13 +88,13 @@ func count[K comparable](by map[K]*origin, key K, t *formats.Trajectory) {
 	}
 }
 
-// notes are worth a warning, and no more.
+// notes returns the findings that are only warnings.
 func (l *lineage) notes(epoch int) (notes []string) {
 	if l.rows == 0 {
 		return nil
 	}
 	if int(l.newest) != epoch {
-		notes = append(notes, fmt.Sprintf("the rows are of epoch %d, and are submitted as epoch %d", l.newest, epoch))
+		notes = append(notes, fmt.Sprintf("the rows are from epoch %d and are submitted as epoch %d", l.newest, epoch))
 	}
 	if l.oldest != l.newest {
 		notes = append(notes, fmt.Sprintf("rows of epochs %d to %d train together", l.oldest, l.newest))
@@ -110,9 +109,9 @@ func (l *lineage) notes(epoch int) (notes []string) {
 	return notes
 }
 
-// guard refuses rows that another policy made than the one about to be
-// trained, where the trainer counts its steps: it takes them for its own. A
-// batch sent again on purpose is older by its nature.
+// guard refuses rows of another policy than the one about to be trained, if the
+// trainer counts its steps: the trainer would treat them as its own. A batch
+// that is sent again on purpose is always older.
 func (s *session) guard(before backends.TrainerState) error {
 	if before.Step == nil || s.made == nil || s.Resubmit || s.keeps() {
 		return nil
@@ -123,15 +122,15 @@ func (s *session) guard(before backends.TrainerState) error {
 			return s.refuse(s.made.versions[v], StalePolicy, "sample with the newest policy (rollout --policy RECEIPT), drop old rows with curate, or allow them: --max-staleness N",
 				fmt.Sprintf("%s %d steps old", made, late))
 		} else if late < 0 {
-			return s.refuse(s.made.versions[v], NewerPolicy, "this is another trainer than the one that the policy came from, or it went back to an older checkpoint", made+" newer than the trainer")
+			return s.refuse(s.made.versions[v], NewerPolicy, "this is not the trainer that the policy came from, or it was reset to an older checkpoint", made+" newer than the trainer")
 		}
 	}
 	for _, e := range slices.Sorted(maps.Keys(s.made.epochs)) {
 		made := fmt.Sprintf("do not say which policy made them and are of epoch %d, submitted as epoch %d: they are", e, s.Epoch)
 		if late := int64(s.Epoch) - e; late > s.MaxStaleness {
-			return s.refuse(s.made.epochs[e], StaleEpoch, "is --in the epoch that is meant? Drop old rows with curate, or allow them: --max-staleness N", fmt.Sprintf("%s %d epochs old", made, late))
+			return s.refuse(s.made.epochs[e], StaleEpoch, "check --in. Drop old rows with curate, or allow them: --max-staleness N", fmt.Sprintf("%s %d epochs old", made, late))
 		} else if late < 0 {
-			return s.refuse(s.made.epochs[e], LaterEpoch, "leave out --epoch, or name that of the rows", made+" of a later one")
+			return s.refuse(s.made.epochs[e], LaterEpoch, "leave out --epoch, or give the epoch of the rows", made+" of a later one")
 		}
 	}
 	if before.Policy == nil || before.Policy.Model == "" {
@@ -146,7 +145,7 @@ func (s *session) guard(before backends.TrainerState) error {
 	return nil
 }
 
-// refuse names the rows in the result, and the first of them in the error.
+// refuse lists the rows in the result, and the first of them in the error.
 func (s *session) refuse(o *origin, reason, hint, what string) error {
 	for _, p := range o.ids {
 		p.Reason, p.Detail, p.Hint = reason, what, hint
@@ -156,7 +155,7 @@ func (s *session) refuse(o *origin, reason, hint, what string) error {
 	return formats.Invalid(s.data.URI(), hint, nil, "%d rows %s; the first: %s", o.rows, what, o.ids[0].TrajectoryID)
 }
 
-// sameModel compares names but for the step that some servers add: name@3.
+// sameModel compares names without the step that some servers append: name@3.
 func sameModel(a, b string) bool {
 	bare := func(name string) string {
 		name, _, _ = strings.Cut(name, "@")

@@ -65,7 +65,7 @@ func TestRowsOfAnotherPolicyAreRefused(t *testing.T) {
 	}
 }
 
-func TestWhatIsOnlyWorthAWarning(t *testing.T) {
+func TestWarnings(t *testing.T) {
 	_, place := place(t, arttest.Faults{})
 	o := options(t, place)
 	old := backendtest.Group(1)
@@ -75,7 +75,7 @@ func TestWhatIsOnlyWorthAWarning(t *testing.T) {
 	o.In.URI, o.DryRun, o.Epoch = curated(t, t.TempDir()+"/curate", backendtest.Group(0), madeBy(old, 0, "trainer_run")), true, 3
 	result, err := submit.Run(t.Context(), o)
 	notes := strings.Join(result.Stats.Notes, "\n")
-	if err != nil || !strings.Contains(notes, "of epoch 1, and are submitted as epoch 3") || !strings.Contains(notes, "epochs 0 to 1") || !strings.Contains(notes, "4 of 8 rows do not say") {
+	if err != nil || !strings.Contains(notes, "from epoch 1 and are submitted as epoch 3") || !strings.Contains(notes, "epochs 0 to 1") || !strings.Contains(notes, "4 of 8 rows do not say") {
 		t.Errorf("%v: %s", err, notes)
 	}
 }

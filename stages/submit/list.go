@@ -9,7 +9,7 @@ import (
 	"github.com/rollmill/rollmill/formats"
 )
 
-// Listed is one submission of a ledger, as its records have it: no trainer is
+// Listed is one submission of a ledger, from its records alone: no trainer is
 // asked.
 type Listed struct {
 	Key       string         `json:"key"`
@@ -21,7 +21,7 @@ type Listed struct {
 	Epoch     int            `json:"epoch"`
 	Curated   string         `json:"curated"`
 	Owner     string         `json:"owner"`
-	Alive     bool           `json:"alive"` // its owner has not ended, as far as can be seen at once
+	Alive     bool           `json:"alive"` // its owner has not ended, as far as the records show
 	CreatedAt time.Time      `json:"created_at"`
 }
 
@@ -55,7 +55,7 @@ func (a *attempt) listed() Listed {
 	return e
 }
 
-// state is how an attempt stands, as its records have it.
+// state returns the state of an attempt according to its records.
 func (a *attempt) state() string {
 	switch {
 	case a.damage != nil:

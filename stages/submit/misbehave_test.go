@@ -86,8 +86,8 @@ func TestTheConnectionDropsAfterTheJobIsStored(t *testing.T) {
 	}
 }
 
-// TestTheStreamEndsWithoutItsLastChunk: the step tells that it was trained.
-func TestTheStreamEndsWithoutItsLastChunk(t *testing.T) {
+// TestStreamWithoutLastChunk: the step tells that it was trained.
+func TestStreamWithoutLastChunk(t *testing.T) {
 	_, place := place(t, arttest.Faults{CloseSaved: true})
 	if r := completes(t, options(t, place)).Receipt; len(r.MetricSteps) != 3 || !strings.Contains(r.Message, "from 0 to 1") {
 		t.Errorf("%+v", r)

@@ -10,7 +10,7 @@ import (
 	"github.com/rollmill/rollmill/stages/plugin"
 )
 
-// Options say what to submit, where to, and what to remember it in.
+// Options say what to submit, where to, and in which ledger to record it.
 type Options struct {
 	stages.Env
 
@@ -21,11 +21,11 @@ type Options struct {
 	Keys    Keys         // of Ledger; nil: submissions to other trainers are not looked for
 	Trainer backends.Trainer
 
-	LedgerURI string // for the receipt; "" when nobody else could use it
+	LedgerURI string // for the receipt; "" if no other machine could use it
 
 	Run    string          // default: the run of the first row
 	Epoch  int             // recorded in the receipt
-	Policy *formats.Policy // what answers now; the receipt of an empty batch repeats it. nil: the trainer is asked
+	Policy *formats.Policy // the current policy; the receipt of an empty batch repeats it. nil: the trainer is asked
 
 	MaxStaleness int64   // how many steps older than the trainer a row's policy may be; of a row without one, how many epochs
 	Price        float64 // of a million tokens, for the estimate; 0: unknown
@@ -34,43 +34,42 @@ type Options struct {
 	PollInterval time.Duration // default 10s
 	Timeout      time.Duration // of waiting; 0 for none
 	Stall        time.Duration // gives up waiting for a job that shows nothing new; 0 for never
-	LeaseTTL     time.Duration // a silent owner is taken for dead after this; default 60s
+	LeaseTTL     time.Duration // an owner counts as dead after this time without a heartbeat; default 60s
 
 	Overwrite      bool     // replace the receipt of another batch
 	DryRun         bool     // check and count; send and record nothing
 	Resubmit       bool     // send the batch although it was, or may have been, submitted before
-	AssumeTrained  bool     // settle an ambiguous submission: somebody looked, and it was trained
-	AllowOther     bool     // send the batch although another trainer has had it
+	AssumeTrained  bool     // settle an ambiguous submission: a person confirmed that it was trained
+	AllowOther     bool     // send the batch although it was sent to another trainer
 	AcceptFindings []string // names of audit's checks whose findings do not refuse the batch
-	IgnoreTables   bool     // a backends.Comparer makes its rows as of a batch without pairs and labels
+	IgnoreTables   bool     // a backends.Comparer treats the batch as one without pairs and labels
 }
 
-// Defaults are options with the defaults of the command line.
+// Defaults returns options with the defaults of the command line.
 func Defaults() Options {
 	return Options{PollInterval: 10 * time.Second, Stall: time.Hour, LeaseTTL: time.Minute}
 }
 
-// Declare names the options that are the user's, but for the datasets and the
-// ledger.
+// Declare declares the user's options, except the datasets and the ledger.
 func (o *Options) Declare(d *plugin.Declarer) {
 	d.Heading(plugin.Submission)
-	d.Int64(&o.MaxStaleness, "max-staleness", "accept rows whose policy is at most `N` steps older than the trainer's; of rows that name no policy, whose epoch is")
+	d.Int64(&o.MaxStaleness, "max-staleness", "accept rows whose policy is at most `N` steps older than the trainer's, or whose epoch is at most N older if they name no policy")
 	d.Bool(&o.Wait, "wait", "follow the job to its end")
 	DeclareWaiting(d, &o.PollInterval, &o.Timeout, &o.Stall, &o.LeaseTTL)
 	d.Bool(&o.DryRun, "dry-run", "check, count, and name each row that cannot be submitted; send and record nothing")
-	d.Float(&o.Price, "price", "estimate the cost with this `PRICE` of a million tokens").Shown("unknown")
-	d.Bool(&o.AllowOther, "allow-other-trainer", "submit although another trainer has had the batch")
-	d.Strings(&o.AcceptFindings, "accept-finding", "submit rows although the check `NAME` of audit proves them wrong")
-	d.Bool(&o.IgnoreTables, "ignore-pairs", "compare each group's best with its worst, and label by the advantage, although the batch has _pairs or _labels")
+	d.Float(&o.Price, "price", "`PRICE` of a million tokens, to estimate the cost").Shown("unknown")
+	d.Bool(&o.AllowOther, "allow-other-trainer", "submit although the batch was submitted to another trainer")
+	d.Strings(&o.AcceptFindings, "accept-finding", "submit rows that fail the audit check `NAME`")
+	d.Bool(&o.IgnoreTables, "ignore-pairs", "ignore the batch's _pairs and _labels: compare each group's best with its worst, and label by the advantage")
 	d.Bool(&o.Resubmit, "resubmit", "submit again although the batch was, or may have been, submitted before")
 	d.Bool(&o.AssumeTrained, "assume-trained", "confirm that an ambiguous submission was trained")
 }
 
-// DeclareWaiting declares how a job is waited for.
+// DeclareWaiting declares the settings for waiting for a job.
 func DeclareWaiting(d *plugin.Declarer, poll, timeout, stall, ttl *time.Duration) {
-	d.Duration(poll, "poll-interval", "ask for the job's state every `TIME`")
+	d.Duration(poll, "poll-interval", "poll the job's state every `TIME`")
 	d.Duration(timeout, "timeout", "wait at most `TIME`; the same command then attaches to the job").Shown("none")
-	d.Duration(stall, "stall-timeout", "stop waiting for a job that shows nothing new for `TIME`; 0 for never")
+	d.Duration(stall, "stall-timeout", "stop waiting for a job without progress for `TIME`; 0 for never")
 	d.Duration(ttl, "lease", "treat a submitter as dead after `TIME` without a heartbeat")
 }
 
@@ -84,7 +83,7 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// Validate finds what is wrong before anything is read.
+// Validate checks everything that can be checked before anything is read.
 func (o Options) Validate() error {
 	usage := func(hint, format string, args ...any) error {
 		return stages.Errorf(stages.KindUsage, hint, format, args...)

@@ -64,7 +64,7 @@ func TestWhatIsCertainlyUntrainedIsSentAgain(t *testing.T) {
 	}
 }
 
-func TestATrainerThatIsAwayIsTemporary(t *testing.T) {
+func TestUnreachableTrainerIsTemporary(t *testing.T) {
 	server, place := place(t, arttest.Faults{})
 	server.Close()
 	if e := kind(t, options(t, place), stages.KindTemporary); !strings.Contains(e.Error(), "failed to connect to ART backend") || !strings.Contains(e.Hint(), "healthcheck") {

@@ -41,10 +41,10 @@ func stopped(t *testing.T, cmd *exec.Cmd) {
 	}
 }
 
-// TestPausedPastItsLeaseASenderSendsNothing stops a sender, from another
+// TestSenderPausedPastLeaseSendsNothing stops a sender, from another
 // machine whose clock is 200 s ahead or behind, at several steps and for longer
 // than its lease; another takes over, and then the first goes on.
-func TestPausedPastItsLeaseASenderSendsNothing(t *testing.T) {
+func TestSenderPausedPastLeaseSendsNothing(t *testing.T) {
 	for backend, s := range map[string]subject{
 		"art": {func(t *testing.T) (order, func() int) { server, o := place(t, arttest.Faults{}); return o, server.Jobs }, true},
 		"art, atomic": {func(t *testing.T) (order, func() int) {

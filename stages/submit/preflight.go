@@ -12,13 +12,13 @@ import (
 	"github.com/rollmill/rollmill/stages/backends"
 )
 
-// How many problems a result names; all are counted.
+// How many problems a result lists; all are counted.
 const (
 	keepProblems = 100
-	keepDry      = 10_000 // when looking is all that is wanted
+	keepDry      = 10_000 // of a dry run
 )
 
-// preflight checks the whole batch, and refuses it when any row cannot go: a
+// preflight checks the whole batch, and refuses it if any row cannot be sent: a
 // group that lost a member on the way would train on other advantages.
 func (s *session) preflight(ctx context.Context) error {
 	meter := s.Meter("submit", "groups", 0)
@@ -33,7 +33,7 @@ func (s *session) preflight(ctx context.Context) error {
 	if err != nil {
 		return kinded(err)
 	}
-	if s.rows != nil { // the key is made of the manifest's digest
+	if s.rows != nil { // the key depends on the manifest's digest
 		if err := s.rows.End(); err != nil {
 			return err
 		}
@@ -62,13 +62,13 @@ func (s *session) preflight(ctx context.Context) error {
 	}
 	hint := first.Hint
 	if hint == "" {
-		hint = "look at it with `rollmill show --in DATASET`, and drop what cannot go with curate"
+		hint = "see the row with `rollmill show DATASET`, and drop such rows with curate"
 	}
-	return formats.Invalid(s.data.URI(), hint, nil, "%d rows or groups cannot go to %s (%s); the first: %s: %s",
+	return formats.Invalid(s.data.URI(), hint, nil, "%d rows or groups cannot be sent to %s (%s); the first: %s: %s",
 		len(bad), s.target.Backend, strings.Join(reasons, ", "), place(first), first.Detail)
 }
 
-// name keeps a problem for the result.
+// name adds a problem to the result.
 func (s *session) name(p backends.Problem) {
 	keep := keepProblems
 	if s.DryRun {

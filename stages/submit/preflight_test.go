@@ -74,7 +74,7 @@ func TestBadRowsAreNamedAndNothingIsSent(t *testing.T) {
 	}
 }
 
-func TestOtherAdvantagesAreSaidBeforehand(t *testing.T) {
+func TestAdvantageDriftIsReported(t *testing.T) {
 	_, place := place(t, arttest.Faults{})
 	rows := backendtest.Group(0)
 	for i := range rows {
@@ -99,7 +99,7 @@ func TestADryRunEstimatesTokensAndCost(t *testing.T) {
 	o.DryRun = true
 	result, err := submit.Run(t.Context(), o)
 	// Each row: a prompt of 5 tokens and 2 sampled ones.
-	if err != nil || result.Stats.Total != 12*7 || result.Stats.Cost != nil || !strings.Contains(result.Message, "about 84 tokens with their context, at a price that is not known (--price)") {
+	if err != nil || result.Stats.Total != 12*7 || result.Stats.Cost != nil || !strings.Contains(result.Message, "about 84 tokens with their context, at an unknown price (--price)") {
 		t.Errorf("%+v, %s, %v", result.Stats, result.Message, err)
 	}
 	o.Price = 3e6 / 84

@@ -8,11 +8,10 @@ import (
 	"github.com/rollmill/rollmill/formats"
 )
 
-// Prepare makes the trainer ready without giving it anything, and leaves a
-// receipt that says which policy answers before the first batch: what the
-// first epoch's rollout is given as --policy. A receipt that is already there
-// stands; the trainer is then left alone, since preparing may restart its
-// engine.
+// Prepare makes the trainer ready without sending a batch, and writes a receipt
+// with the policy that answers before the first batch, for --policy of the
+// first epoch's rollout. An existing receipt stays as it is; the trainer is
+// then left alone, because preparing may restart its engine.
 func Prepare(ctx context.Context, o Options) (Result, error) {
 	o = o.withDefaults()
 	if o.Trainer == nil {

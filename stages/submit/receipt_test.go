@@ -44,7 +44,7 @@ func TestASubmissionAndItsReceipt(t *testing.T) {
 	}
 }
 
-func TestALostLedgerDoesNotTrainAgain(t *testing.T) {
+func TestLostLedgerDoesNotTrainAgain(t *testing.T) {
 	server, place := place(t, arttest.Faults{})
 	o := options(t, place)
 	completes(t, o)
@@ -88,7 +88,7 @@ func TestAnotherBatchesReceiptIsNotReplaced(t *testing.T) {
 	completes(t, o)
 }
 
-func TestAPreparedPolicyStands(t *testing.T) {
+func TestPreparedPolicyIsKept(t *testing.T) {
 	server, place := place(t, arttest.Faults{})
 	o := options(t, place)
 	first, err := submit.Prepare(t.Context(), o)

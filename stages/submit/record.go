@@ -12,33 +12,33 @@ import (
 	"github.com/rollmill/rollmill/stages"
 )
 
-// How large a record may be. A receipt holds metric lines; keepMetrics is what
-// it is cut to before it is written.
+// The largest size of a record. A receipt contains metric lines, which are cut
+// to keepMetrics before it is written.
 const (
 	maxRecord   = 1 << 20
 	maxReceipt  = 64 << 20
 	keepMetrics = 16 << 20
 )
 
-// A bounded store refuses what is larger than it was asked for before it reads
-// it; a *storage.Bucket is one.
+// A bounded store refuses a record over the given limit before reading it; a
+// *storage.Bucket is one.
 type bounded interface {
 	ReadMost(ctx context.Context, key string, limit int64) ([]byte, error)
 }
 
-// fetch reads a record, of at most limit bytes.
+// fetch reads a record of at most limit bytes.
 func fetch(ctx context.Context, s Store, key string, limit int64) ([]byte, error) {
 	if b, ok := s.(bounded); ok {
 		return b.ReadMost(ctx, key, limit)
 	}
 	data, err := s.Read(ctx, key)
 	if err == nil && int64(len(data)) > limit {
-		return nil, fmt.Errorf("%q has %d bytes, more than the %d that such a record has at most", key, len(data), limit)
+		return nil, fmt.Errorf("%q has %d bytes, more than the limit of %d for such a record", key, len(data), limit)
 	}
 	return data, err
 }
 
-// damage is what is wrong with an attempt's records. It is no error of the
+// damage is what is wrong with an attempt's records. It is not an error of the
 // store: reading again gives the same.
 type damage struct {
 	Record string
@@ -47,7 +47,7 @@ type damage struct {
 
 func (d *damage) Error() string { return fmt.Sprintf("the record %q is damaged: %s", d.Record, d.What) }
 
-// parse reads a record whole, or says what is wrong with it.
+// parse reads a whole record, or returns what is wrong with it.
 func parse(key string, data []byte, v any) *damage {
 	if err := json.Unmarshal(data, v); err != nil {
 		return &damage{key, err.Error()}
@@ -124,13 +124,13 @@ func knownState(state string) bool {
 	return false
 }
 
-// damaged is the error of an attempt whose records cannot be believed.
+// damaged returns the error of an attempt with damaged records.
 func (s *session) damaged(a *attempt) error {
 	help := fmt.Sprintf(`put the record back from a backup; do not delete it, since a missing record means that its step was never made.
   Without a backup look at the trainer (its log, its checkpoints), then run the same command with one flag more:
   --assume-trained if the batch was trained, --resubmit if it was not. The wrong one loses the batch, or trains it twice (the ledger is at %q)`, s.LedgerURI)
-	return stages.Errorf(stages.KindPerson, help, "submit: the ledger cannot be believed: %w", a.damage)
+	return stages.Errorf(stages.KindPerson, help, "submit: the ledger is damaged: %w", a.damage)
 }
 
-// missing reports whether a record is not there.
+// missing reports whether an error means that a record does not exist.
 func missing(err error) bool { return errors.Is(err, fs.ErrNotExist) }

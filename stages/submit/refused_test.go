@@ -7,9 +7,9 @@ import (
 	"github.com/rollmill/rollmill/stages/backends/art/arttest"
 )
 
-// TestA4xxAfterTrainingIsForAPerson: exit 6 and never 75, and the next run
+// Test4xxAfterTrainingNeedsPerson: exit 6 and never 75, and the next run
 // sends nothing.
-func TestA4xxAfterTrainingIsForAPerson(t *testing.T) {
+func Test4xxAfterTrainingNeedsPerson(t *testing.T) {
 	for _, code := range []int{408, 409, 413, 425, 429, 499, 500} {
 		server, place := place(t, arttest.Faults{StatusAfter: code})
 		o := options(t, place)

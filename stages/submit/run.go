@@ -27,8 +27,8 @@ type Result struct {
 	Problems []backends.Problem   `json:"problems,omitempty"` // the first of them; Failures counts all by reason
 }
 
-// Run submits a curated dataset to a trainer, once. With a receipt of a job
-// that failed, the error says so and the result is whole.
+// Run submits a curated dataset to a trainer, once. If the job failed, it
+// returns an error and a complete result.
 func Run(ctx context.Context, o Options) (Result, error) {
 	if err := o.Validate(); err != nil {
 		return Result{}, err
@@ -79,10 +79,10 @@ type session struct {
 	made    *lineage         // of the batch, noted by preflight
 	doctor  *validate.Doctor // of the batch, shown its rows by preflight
 	others  []string         // other trainers that have had it
-	resent  bool             // --resubmit has been obeyed
+	resent  bool             // --resubmit has taken effect
 }
 
-// newSession begins one; digest is that of what is submitted.
+// newSession returns a session; digest is that of what is submitted.
 func newSession(ctx context.Context, o Options, d *dataset.Dataset, digest string) *session {
 	s := &session{Options: o, data: d, target: stored(ctx, o.Trainer.Target()), began: o.Clock()}
 	if d != nil {
@@ -96,8 +96,9 @@ func newSession(ctx context.Context, o Options, d *dataset.Dataset, digest strin
 	return s
 }
 
-// nameless are settings without the values of those that are called as secrets
-// are, as settings.api-key is: another key is the same submission.
+// nameless returns settings without the values of those that are named like
+// secrets, such as settings.api-key: with another key it is the same
+// submission.
 func nameless(settings backends.Identity) backends.Identity {
 	for name := range settings {
 		if secret.Looks(name[strings.LastIndex(name, ".")+1:]) {
@@ -107,9 +108,9 @@ func nameless(settings backends.Identity) backends.Identity {
 	return settings
 }
 
-// stored is a target, or a trainer's settings, as records have it: without
-// secrets. Keys are of what is stored, so that a secret that is replaced by
-// another does not make another submission.
+// stored returns a target, or a trainer's settings, as records have it: without
+// secrets. Keys are computed from it, so that replacing a secret does not make
+// another submission.
 func stored[T formats.Target | backends.Identity](ctx context.Context, v T) T {
 	data, err := json.Marshal(v)
 	if err != nil {
@@ -140,7 +141,7 @@ func (s *session) run(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if a == nil && old != nil && ended(old) && !s.Resubmit { // the ledger was lost or is another one
+		if a == nil && old != nil && ended(old) && !s.Resubmit { // the ledger was lost or replaced
 			return s.attach(ctx, old)
 		}
 		if a != nil && a.damage != nil && s.AssumeTrained {
@@ -163,8 +164,8 @@ func (s *session) run(ctx context.Context) error {
 	}
 }
 
-// oldReceipt is the receipt already there, if it is this submission's. Another
-// one's is refused, unless it is to be replaced.
+// oldReceipt returns the existing receipt if it belongs to this submission. A
+// receipt of another one is an error, unless it is to be replaced.
 func (s *session) oldReceipt(ctx context.Context) (*formats.Receipt, error) {
 	r, err := ReadReceipt(ctx, s.Receipt)
 	switch {
@@ -200,7 +201,7 @@ func ended(r *formats.Receipt) bool {
 	return r.State != formats.JobPending && r.State != formats.JobRunning
 }
 
-// nothing leaves the receipt of an empty batch: the policy stays what it was.
+// nothing writes the receipt of an empty batch: the policy stays the same.
 func (s *session) nothing(ctx context.Context, old *formats.Receipt) error {
 	if old != nil {
 		return s.attach(ctx, old)
@@ -223,7 +224,7 @@ func (s *session) attach(ctx context.Context, r *formats.Receipt) error {
 	return s.deliver(ctx, r)
 }
 
-// deliver writes the receipt, unless it stands there already.
+// deliver writes the receipt, unless it already exists.
 func (s *session) deliver(ctx context.Context, r *formats.Receipt) error {
 	s.result.Receipt = r
 	s.result.Message = fmt.Sprintf("%s: %s", r.Backend, r.State)
@@ -252,7 +253,7 @@ func (s *session) dryRun(ctx context.Context) error {
 	}
 	s.result.Message = fmt.Sprintf("would send %d groups, %d trajectories, %d sequences, %d tokens to train, %d bytes to %s at %s for %s; %s",
 		s.stats.Groups, s.stats.Trajectories, s.stats.Sequences, s.stats.Tokens, s.stats.Bytes, s.target.Backend, s.target.Address, s.target.Model, estimate(s.stats))
-	if s.Policy != nil { // what the trainer says of itself is asked for only when it is to train
+	if s.Policy != nil { // the trainer's own state is requested only when it is to train
 		if err := s.guard(backends.TrainerState{Step: &s.Policy.Version, Policy: s.Policy}); err != nil {
 			return err
 		}

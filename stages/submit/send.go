@@ -14,8 +14,8 @@ import (
 	"github.com/rollmill/rollmill/stages/internal/lease"
 )
 
-// send makes one attempt after the last one (nil for the first). It is over
-// unless another process was faster.
+// send makes one attempt after the last one (nil for the first). over is false
+// if another process was faster.
 func (s *session) send(ctx context.Context, last *attempt) (over bool, err error) {
 	if !s.checked {
 		if err := s.preflight(ctx); err != nil {
@@ -39,7 +39,7 @@ func (s *session) send(ctx context.Context, last *attempt) (over bool, err error
 	hold := s.ledger.hold(ctx, in, began, s.Logger())
 	a := &attempt{intent: in}
 	err = s.hand(ctx, a, hold)
-	// What must be recorded is recorded even when the command is interrupted.
+	// The records are written even when the command is interrupted.
 	tidy, cancel := context.WithTimeout(context.WithoutCancel(ctx), 30*time.Second)
 	defer cancel()
 	return true, errors.Join(err, hold.end(tidy, a.done == nil))
@@ -73,7 +73,7 @@ func (s *session) intent(last *attempt) intent {
 	return in
 }
 
-// hand gives the batch to the trainer, under a lease.
+// hand sends the batch to the trainer, under a lease.
 func (s *session) hand(ctx context.Context, a *attempt, hold *holding) error {
 	if err := s.keepEpoch(ctx); err != nil {
 		return errors.Join(err, s.void(ctx, a, err.Error()))
@@ -85,7 +85,7 @@ func (s *session) hand(ctx context.Context, a *attempt, hold *holding) error {
 	if err := s.guard(state); err != nil {
 		return errors.Join(err, s.void(ctx, a, err.Error()))
 	}
-	if err := hold.renew(ctx); err != nil { // making ready may have taken long
+	if err := hold.renew(ctx); err != nil { // preparing may have taken long
 		return errors.Join(fmt.Errorf("renewing the lease: %w", err), s.void(ctx, a, err.Error()))
 	}
 	a.sent = &sent{Owner: s.ledger.me.ID, Before: state, At: s.Clock()}
@@ -107,7 +107,7 @@ func (s *session) hand(ctx context.Context, a *attempt, hold *holding) error {
 	return s.after(ctx, a, out, err)
 }
 
-// after records how the trainer's part ended.
+// after records how the trainer's work ended.
 func (s *session) after(ctx context.Context, a *attempt, out backends.Outcome, failure error) error {
 	switch {
 	case out.State == formats.JobFailed && out.Clean:
@@ -120,11 +120,11 @@ func (s *session) after(ctx context.Context, a *attempt, out backends.Outcome, f
 		}
 		return errors.Join(kinded(failure), err)
 	case failure != nil && (out.State == backends.JobUnknown || out.State == ""):
-		if ctx.Err() != nil { // the attempt stays open, and the next run asks
+		if ctx.Err() != nil { // the attempt stays open, and the next run asks the trainer
 			return failure
 		}
-		// Whatever the failure says of itself, the batch was sent: only the
-		// trainer can tell what became of it.
+		// Whatever the failure, the batch was sent: only the trainer knows how
+		// it ended.
 		s.Logger().Warn("the end of the job was not seen; the trainer is asked", "error", failure)
 		asked, err := s.follow(ctx, a, backends.Outcome{})
 		if err != nil {
@@ -153,25 +153,26 @@ func (s *session) after(ctx context.Context, a *attempt, out backends.Outcome, f
 	return s.contradiction(a, out)
 }
 
-// open leaves the attempt to the next run, which asks first and sends nothing
-// before it knows.
+// open leaves the attempt to the next run, which asks the trainer first and
+// sends nothing before it has an answer.
 func (s *session) open(ctx context.Context, a *attempt, failure, asking error) error {
 	if s.inPlace() && ctx.Err() == nil {
 		return s.unseen(ctx, a, errors.Join(failure, asking))
 	}
-	return stages.Errorf(stages.KindTemporary, "run the same command again: it finds out, and sends nothing twice",
+	return stages.Errorf(stages.KindTemporary, "run the same command again: it asks the trainer and sends nothing twice",
 		"submit: the end of the job was not seen: %w", errors.Join(failure, asking))
 }
 
-// contradiction: this process and another that took its attempt over saw
-// different ends. Nothing of that may look like success.
+// contradiction returns the error of an attempt for which this process and
+// another that took it over saw different ends. That must never look like
+// success.
 func (s *session) contradiction(a *attempt, out backends.Outcome) error {
 	ended := "that nothing was trained: " + a.done.Why
 	if a.done.Receipt != nil {
 		ended = "as " + a.done.Receipt.State
 	}
-	return stages.Errorf(stages.KindPerson, "look at the trainer (its log, its checkpoints): the batch may have been trained twice, or the ledger may be wrong about it",
-		"submit: attempt %d of %s was taken over while this process slept; the other process recorded %s, and here the trainer said %s: %s", a.Attempt, a.Key, ended, out.State, out.Message)
+	return stages.Errorf(stages.KindPerson, "check the trainer's log and checkpoints: the batch may have been trained twice, or the ledger may be wrong about it",
+		"submit: attempt %d of %s was taken over while this process was suspended; the other process recorded %s, and here the trainer said %s: %s", a.Attempt, a.Key, ended, out.State, out.Message)
 }
 
 func (s *session) void(ctx context.Context, a *attempt, why string) error {
@@ -180,7 +181,7 @@ func (s *session) void(ctx context.Context, a *attempt, why string) error {
 	return err
 }
 
-// refer remembers the trainer's reference, once.
+// refer records the trainer's reference, once.
 func (s *session) refer(ctx context.Context, a *attempt, reference string) {
 	if a.job != nil {
 		return
@@ -191,8 +192,8 @@ func (s *session) refer(ctx context.Context, a *attempt, reference string) {
 	}
 }
 
-// news shows what happens to a job. A trainer may report from the goroutine
-// that sends as well as from the one that listens.
+// news logs what happens to a job. A trainer may report from the goroutine that
+// sends as well as from the one that listens.
 type news struct {
 	s     *session
 	ctx   context.Context

@@ -25,10 +25,10 @@ func served(t *testing.T, fresh func(t *testing.T) (order, func() int)) (submit.
 	return opts, jobs
 }
 
-// TestACustomizerJobThatGetsNowhere: one that waits for machines that are not
+// TestStalledCustomizerJob: one that waits for machines that are not
 // there, one that is being cancelled for ever, and one in a state that nobody
 // knows are reported as stalled, and attached to again.
-func TestACustomizerJobThatGetsNowhere(t *testing.T) {
+func TestStalledCustomizerJob(t *testing.T) {
 	for want, f := range map[string]customizertest.Faults{
 		"NotEnoughResources": {Statuses: []string{"pending"}, NoResources: true},
 		"cancelling":         {Statuses: []string{"cancelling"}, NullProgress: true},

@@ -11,9 +11,9 @@ import (
 	"github.com/rollmill/rollmill/stages/backends"
 )
 
-// settle finds out how the newest attempt ended, and ends it when its owner is
-// gone. It is nil when the job still runs and is not to be waited for: the
-// result is whole then.
+// settle finds out how the newest attempt ended, and ends it if its owner is
+// dead. It returns nil if the job is still running and is not to be waited for:
+// the result is then complete.
 func (s *session) settle(ctx context.Context, a *attempt) (*done, error) {
 	if a.damage != nil {
 		return nil, s.damaged(a)
@@ -30,17 +30,17 @@ func (s *session) settle(ctx context.Context, a *attempt) (*done, error) {
 	case a.done != nil:
 		return a.done, nil
 	case alive:
-		return nil, stages.Errorf(stages.KindTemporary, "wait for it; should that process be gone, the next run finds out when its lease ends",
+		return nil, stages.Errorf(stages.KindTemporary, "wait for it; if that process has died, the next run takes over when its lease ends",
 			"submit: %s is submitting this batch", a.Owner)
 	}
 	return s.takeOver(ctx, a)
 }
 
 // takeOver ends an attempt whose owner is silent, in a way that the owner
-// notices before it sends anything, should it only have slept.
+// notices before it sends anything, in case it was only suspended.
 func (s *session) takeOver(ctx context.Context, a *attempt) (*done, error) {
 	if a.sent == nil {
-		// Whoever creates this record decides: the owner can send no more.
+		// The creator of this record decides: the owner can no longer send.
 		won, err := s.ledger.create(ctx, a.Attempt, "sent", sent{Owner: s.ledger.me.ID, Void: true, At: s.Clock()})
 		if err != nil {
 			return nil, err
@@ -53,7 +53,7 @@ func (s *session) takeOver(ctx context.Context, a *attempt) (*done, error) {
 	if a.sent.Void {
 		return s.ledger.finish(ctx, a.Attempt, done{Void: true, Why: "its owner ended before anything was sent"})
 	}
-	if a.taken == nil { // before the trainer is asked: its answer holds only if nothing is sent after it
+	if a.taken == nil { // before the trainer is asked: its answer is final only if nothing is sent after it
 		if _, err := s.ledger.create(ctx, a.Attempt, "taken", taken{Owner: s.ledger.me.ID, At: s.Clock()}); err != nil {
 			return nil, err
 		}
@@ -65,10 +65,10 @@ func (s *session) takeOver(ctx context.Context, a *attempt) (*done, error) {
 	return s.conclude(ctx, a, out)
 }
 
-// unseen is the error of a batch that was sent and whose trainer cannot be
-// asked. Where the policy may have moved, that is for a person: who only tries
-// again is told nothing new. A job of its own is found later, by its reference
-// or its token.
+// unseen returns the error of a batch that was sent and whose trainer cannot be
+// asked. If the policy may have moved, a person has to decide: trying again
+// gives no new information. A job that is separate is found later, by its
+// reference or its token.
 func (s *session) unseen(ctx context.Context, a *attempt, failure error) error {
 	var ours *stages.Error
 	if ctx.Err() != nil || errors.As(failure, &ours) || a.job != nil || !s.inPlace() {
@@ -77,7 +77,7 @@ func (s *session) unseen(ctx context.Context, a *attempt, failure error) error {
 	return s.person(a, backends.Outcome{State: backends.JobUnknown, Message: fmt.Sprintf("and the trainer cannot be asked now (%v); when it answers again, the same command asks it first", failure)})
 }
 
-// follow asks for the state of a job, and again for as long as it runs and is
+// follow requests the state of a job, and repeats that while it is running and
 // waited for.
 func (s *session) follow(ctx context.Context, a *attempt, out backends.Outcome) (backends.Outcome, error) {
 	follower, _ := s.Trainer.(backends.Follower)
@@ -92,7 +92,7 @@ func (s *session) follow(ctx context.Context, a *attempt, out backends.Outcome) 
 		default:
 			out, err = s.Trainer.Resolve(ctx, submission)
 		}
-		if err == nil && out.Job != "" && follower != nil { // found again by its submission
+		if err == nil && out.Job != "" && follower != nil { // found by its submission
 			s.refer(ctx, a, out.Job)
 		}
 		if err != nil || !s.Wait || out.State != formats.JobRunning && out.State != formats.JobPending {
@@ -113,8 +113,8 @@ func (a *attempt) submission() backends.Submission {
 	return backends.Submission{Token: a.Token, Run: a.Run, Epoch: a.Epoch, Curated: a.Curated, Digest: a.Digest, Before: a.sent.Before, Started: a.sent.At}
 }
 
-// conclude ends an attempt with what the trainer said, or with what somebody
-// found out where it could not say.
+// conclude ends an attempt with the trainer's answer or, if the trainer does
+// not know, with a person's decision.
 func (s *session) conclude(ctx context.Context, a *attempt, out backends.Outcome) (*done, error) {
 	end := done{Why: out.Message}
 	switch {
@@ -129,7 +129,7 @@ func (s *session) conclude(ctx context.Context, a *attempt, out backends.Outcome
 		if err != nil {
 			return nil, kinded(err)
 		}
-		out = backends.Outcome{State: formats.JobCompleted, StepAfter: state.Step, Policy: state.Policy, Message: "taken as trained on somebody's word (--assume-trained): " + out.Message}
+		out = backends.Outcome{State: formats.JobCompleted, StepAfter: state.Step, Policy: state.Policy, Message: "confirmed as trained by --assume-trained: " + out.Message}
 		end.Receipt, end.Settled = s.receipt(a.intent, a.sent, out), "assume-trained"
 	case s.Resubmit:
 		end.Void, end.Settled = true, "resubmit"
@@ -139,8 +139,8 @@ func (s *session) conclude(ctx context.Context, a *attempt, out backends.Outcome
 	return s.ledger.finish(ctx, a.Attempt, end)
 }
 
-// running leaves the receipt of a job that goes on. One that can only be
-// found by asking for its submission is not yet worth a receipt.
+// running writes the receipt of a running job. One that can only be found by
+// its submission gets no receipt yet.
 func (s *session) running(ctx context.Context, a *attempt, out backends.Outcome) error {
 	if a.job == nil {
 		return stages.Errorf(stages.KindTemporary, "run the same command again, or with --wait", "submit: the batch is being trained: %s", out.Message)
@@ -150,7 +150,7 @@ func (s *session) running(ctx context.Context, a *attempt, out backends.Outcome)
 	return s.deliver(ctx, s.receipt(a.intent, a.sent, out))
 }
 
-// person spells out what nobody but a person can decide.
+// person returns the error of a state that only a person can resolve.
 func (s *session) person(a *attempt, out backends.Outcome) error {
 	where := fmt.Sprintf("%s at %s, model %s", s.target.Backend, s.target.Address, s.target.Model)
 	help := fmt.Sprintf(`look at the trainer (its log, its checkpoints), then run the same command with one flag more.

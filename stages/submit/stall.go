@@ -8,8 +8,8 @@ import (
 	"github.com/rollmill/rollmill/stages/backends"
 )
 
-// stall notices a job that shows nothing new for too long: one that waits for
-// resources for ever, or a trainer whose words nobody knows.
+// stall notices a job without progress for too long: one that waits for
+// resources for ever, or a trainer with unknown states.
 type stall struct {
 	now   func() time.Time
 	limit time.Duration
@@ -21,17 +21,17 @@ func (s *session) newStall() *stall {
 	return &stall{now: s.Clock, limit: s.Stall, since: s.Clock()}
 }
 
-// look takes in what the trainer says now.
+// look updates it with the trainer's latest answer.
 func (w *stall) look(out backends.Outcome) error {
 	if w.limit <= 0 {
 		return nil
 	}
 	news := out
-	if out.UnknownState { // it may say something new for ever
+	if out.UnknownState { // its answers may change for ever
 		news = backends.Outcome{UnknownState: true}
 	}
 	seen, err := json.Marshal(news)
-	if err != nil { // a metric that JSON cannot carry: take it for news
+	if err != nil { // a metric that JSON cannot express: count it as progress
 		seen = nil
 	}
 	now := w.now()
@@ -40,7 +40,7 @@ func (w *stall) look(out backends.Outcome) error {
 		return nil
 	}
 	if quiet := now.Sub(w.since); quiet >= w.limit {
-		return stages.Errorf(stages.KindTemporary, "look at the trainer; then `rollmill job wait` goes on waiting and `rollmill job cancel` ends the job",
+		return stages.Errorf(stages.KindTemporary, "check the trainer; then `rollmill job wait` continues to wait and `rollmill job cancel` ends the job",
 			"submit: the job %q shows nothing new for %s: it is %s: %s", out.Job, quiet.Round(time.Second), out.State, out.Message)
 	}
 	return nil

@@ -12,9 +12,9 @@ import (
 	"github.com/rollmill/rollmill/formats/secret"
 )
 
-// Store keeps small records by key; a *storage.Bucket is one. Read of a
-// missing key is fs.ErrNotExist. Create makes a key that must not exist, and
-// of any number of racing creators exactly one succeeds.
+// Store stores small records by key; a *storage.Bucket is one. Read of a
+// missing key returns fs.ErrNotExist. Create makes a key that must not exist;
+// of any number of concurrent creators exactly one succeeds.
 type Store interface {
 	Read(ctx context.Context, key string) ([]byte, error)
 	Create(ctx context.Context, key string, data []byte) error
@@ -39,7 +39,7 @@ func ReadReceipt(ctx context.Context, s Store) (*formats.Receipt, error) {
 	return &r, nil
 }
 
-// compact undoes the indentation that storing gave to the metric lines.
+// compact removes the indentation that storing added to the metric lines.
 func compact(r *formats.Receipt) {
 	for i, line := range r.MetricSteps {
 		var out bytes.Buffer
@@ -49,8 +49,8 @@ func compact(r *formats.Receipt) {
 	}
 }
 
-// trim cuts a receipt's metric lines to what records may hold: those in the
-// middle go, and the message says so.
+// trim cuts a receipt's metric lines to the size limit of records: it removes
+// those in the middle, and the message says so.
 func trim(r *formats.Receipt) {
 	var bytes int
 	for _, line := range r.MetricSteps {
@@ -68,7 +68,7 @@ func trim(r *formats.Receipt) {
 	}
 }
 
-// WriteReceipt makes or replaces the receipt.
+// WriteReceipt creates or replaces the receipt.
 func WriteReceipt(ctx context.Context, s Store, r *formats.Receipt) error {
 	trim(r)
 	return write(ctx, s, formats.ReceiptFile, r)

@@ -11,8 +11,8 @@ import (
 	"github.com/rollmill/rollmill/stages/backends"
 )
 
-// compare gives the trainer the batch's tables that it would use, and returns
-// the digest of what is submitted: of the rows, and of those tables.
+// compare gives the trainer the tables of the batch that it uses, and returns
+// the digest of what is submitted: of the rows and of those tables.
 func (o *Options) compare(ctx context.Context, d *dataset.Dataset) string {
 	digest := d.RowsDigest.String()
 	c, ok := o.Trainer.(backends.Comparer)
@@ -37,8 +37,8 @@ func (o *Options) compare(ctx context.Context, d *dataset.Dataset) string {
 	return digest
 }
 
-// rowsOf yields the rows of a table, of which it holds a few. Each range reads
-// them anew.
+// rowsOf yields the rows of a table, a few of which are in memory. Each
+// iteration reads them anew.
 func rowsOf[T any](ctx context.Context, d *dataset.Dataset, table string) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		var rows [16]T

@@ -1,6 +1,6 @@
-// Package conformance is the suite that every kind of bucket passes: the meaning
-// of storage.Bucket. A new scheme passes all of it before it is used, and
-// `rollmill storage check` runs it on a user's own bucket.
+// Package conformance is the test suite that every kind of bucket passes; it
+// defines what storage.Bucket means. A new scheme passes all of it before it is
+// used, and `rollmill storage check` runs it on a user's own bucket.
 //
 // To add a case: add a function to All, and say in its comment what users of a
 // bucket rely on.
@@ -13,7 +13,7 @@ import (
 	"github.com/rollmill/rollmill/storage"
 )
 
-// T is told what is wrong. A *testing.T is one. Fatal ends the case.
+// T receives the failures of a case. A *testing.T is one. Fatal ends the case.
 type T interface {
 	Context() context.Context
 	Helper()
@@ -22,13 +22,13 @@ type T interface {
 	Fatal(args ...any)
 }
 
-// A Case is one property of buckets. Test is given an empty one.
+// A Case is one property of buckets. Test gets an empty bucket.
 type Case struct {
 	Name string
 	Test func(T, *storage.Bucket)
 }
 
-// All lists the cases.
+// All is the list of cases.
 var All = []Case{
 	{"what is written is read", written},
 	{"replacing", replacing},

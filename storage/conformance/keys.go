@@ -9,8 +9,8 @@ import (
 	"github.com/rollmill/rollmill/storage"
 )
 
-// Names that people and ids come up with are kept as they are. Where a store
-// has to write a character in another way, it may list them in that order.
+// Names that users choose, and ids, are stored unchanged. A store that has to
+// encode a character may list such keys in the order of the encoding.
 func oddKeys(t T, b *storage.Bucket) {
 	odd := []string{".hidden/.x", "a b", "a%20b", "a+b=c&d", "a:b", "a?b#c", "a\\b", "name@0", "quote\"'", "star*[x]", "..dots..", "~", "ünïcödé/日本", "__0", strings.Repeat("long", 60)}
 	for _, k := range odd {
@@ -43,7 +43,7 @@ func oddKeys(t T, b *storage.Bucket) {
 	wantKeys(t, b, "")
 }
 
-// No key leads out of the bucket, by any operation.
+// No key reaches outside the bucket, with any operation.
 func keysOut(t T, b *storage.Bucket) {
 	for _, k := range []string{"", "/", "/etc/passwd", "../out", "a/../../out", "a/..", ".", "./a", "a//b", "a/", "nul\x00", "line\nend", "\xff", "x.attrs", "a__0x2f__b", ".tmp-1", "a/.tmp-x/b"} {
 		ctx := t.Context()
@@ -65,8 +65,9 @@ func keysOut(t T, b *storage.Bucket) {
 	wantKeys(t, b, "")
 }
 
-// Listing is in key order, by bytes, of keys that begin with the prefix,
-// whether or not it ends in a slash, and goes on past a thousand keys.
+// Listing is in key order, by bytes, and returns the keys that begin with the
+// prefix, whether or not it ends in a slash, also when there are more than a
+// thousand.
 func listing(t T, b *storage.Bucket) {
 	wantKeys(t, b, "")
 	all := []string{"a", "a-b", "a.b", "a/b", "a/b/c", "a0", "ab/c", "b", "é"}
@@ -86,7 +87,7 @@ func listing(t T, b *storage.Bucket) {
 		if o.Size != int64(len(o.Key)) || o.ModTime.IsZero() {
 			t.Errorf("listed %+v", o)
 		}
-		break // stopping early is no error
+		break // stopping early is not an error
 	}
 	if _, local := b.Local(); local {
 		return // files are not listed by the page, and syncing each takes its time

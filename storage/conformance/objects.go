@@ -11,7 +11,7 @@ import (
 	"github.com/rollmill/rollmill/storage"
 )
 
-// Empty objects are objects, and Stat tells their size.
+// Empty objects are objects, and Stat returns their size.
 func written(t T, b *storage.Bucket) {
 	for key, text := range map[string]string{"a": "one", "dir/b": "", "dir/sub/c": strings.Repeat("x", 100_000)} {
 		must(t, b.Create(t.Context(), key, []byte(text)))
@@ -45,7 +45,8 @@ func replacing(t T, b *storage.Bucket) {
 	wantKeys(t, b, "", "a")
 }
 
-// A draft is seen by nobody, read back by its owner, and leaves nothing.
+// A draft is invisible to others, its owner can read it, and it leaves nothing
+// behind.
 func drafts(t T, b *storage.Bucket) {
 	d, err := b.Draft(t.Context())
 	must(t, err)
@@ -89,14 +90,14 @@ func drafts(t T, b *storage.Bucket) {
 	if got, err := b.Read(t.Context(), "named/late"); err != nil || string(got) != "one two three" {
 		t.Errorf("read %q, %v", got, err)
 	}
-	must(t, d.Create(t.Context(), "named/second")) // a refused draft is as it was
+	must(t, d.Create(t.Context(), "named/second")) // a refused draft is unchanged
 	must(t, d.Discard())
 	if got, err := b.Read(t.Context(), "named/second"); err != nil || string(got) != "loser" {
 		t.Errorf("read %q, %v", got, err)
 	}
 }
 
-// A Reader keeps io.ReaderAt's contract, also past the end.
+// A Reader fulfils the contract of io.ReaderAt, also past the end.
 func ranges(t T, b *storage.Bucket) {
 	must(t, b.Create(t.Context(), "k", []byte("0123456789")))
 	r, err := b.Open(t.Context(), "k")
@@ -129,7 +130,7 @@ func ranges(t T, b *storage.Bucket) {
 	})...))
 }
 
-// Objects too big for one request are whole, and created once.
+// Objects too large for one request are complete, and created only once.
 func bigObjects(t T, b *storage.Bucket) {
 	const size = 24 << 20
 	data := make([]byte, size)
@@ -161,8 +162,8 @@ func deleting(t T, b *storage.Bucket) {
 	}
 	must(t, b.Delete(t.Context(), "a/b/c"))
 	must(t, b.Delete(t.Context(), "a/b/c"))
-	must(t, b.Delete(t.Context(), "a/b")) // no object: nothing to do
-	must(t, b.Delete(t.Context(), "a"))   // a folder with an object in it is no object either
+	must(t, b.Delete(t.Context(), "a/b")) // no such object: nothing to do
+	must(t, b.Delete(t.Context(), "a"))   // a folder with an object in it is not an object either
 	wantKeys(t, b, "", "a/d", "e")
 	must(t, b.Create(t.Context(), "a/b/c", []byte("again")))
 	must(t, b.Delete(t.Context(), "a/d"))

@@ -9,8 +9,8 @@ import (
 	"github.com/rollmill/rollmill/storage"
 )
 
-// Of any number of racing creators exactly one succeeds; its bytes are the
-// object, and all others are told that it exists.
+// Exactly one of any number of concurrent creators succeeds; the object has its
+// bytes, and all others get ErrExist.
 func oneWinner(t T, b *storage.Bucket) {
 	const racers = 24
 	for round := range 8 {
@@ -24,7 +24,7 @@ func oneWinner(t T, b *storage.Bucket) {
 	}
 }
 
-// A swap replaces exactly what it names, and nothing else.
+// A swap replaces exactly the content that it names, and no other.
 func swapping(t T, b *storage.Bucket) {
 	ctx := t.Context()
 	if err := b.Swap(ctx, "dir/k", []byte("one"), []byte("two")); !errors.Is(err, storage.ErrChanged) {
@@ -43,8 +43,8 @@ func swapping(t T, b *storage.Bucket) {
 	}
 }
 
-// Of any number of racing swaps of one content exactly one succeeds; its bytes
-// are the object, and all others are told that it was changed.
+// Exactly one of any number of concurrent swaps of one content succeeds; the
+// object has its bytes, and all others get ErrChanged.
 func oneSwap(t T, b *storage.Bucket) {
 	const racers = 12
 	before := []byte("at first")
@@ -62,8 +62,8 @@ func oneSwap(t T, b *storage.Bucket) {
 	}
 }
 
-// onlyWinner returns the one racer without an error; -1 when there is none.
-// The others lost with the error given.
+// onlyWinner returns the one goroutine without an error; -1 when there is none.
+// The others must have the error lost.
 func onlyWinner(t T, round int, errs []error, lost error) int {
 	winner := -1
 	for i, err := range errs {
@@ -95,7 +95,7 @@ func race(n int, f func(i int) error) []error {
 	return errs
 }
 
-// Whoever reads while others replace sees one version, whole.
+// A reader sees one complete version while others replace the object.
 func replacedWhole(t T, b *storage.Bucket) {
 	version := func(i int) []byte { return bytes.Repeat([]byte{byte('a' + i)}, 50_000+i) }
 	must(t, b.Write(t.Context(), "k", version(0)))
@@ -121,8 +121,8 @@ func replacedWhole(t T, b *storage.Bucket) {
 	wantKeys(t, b, "", "k")
 }
 
-// One who deletes the last object of a folder does not get in the way of one
-// who is about to create another there.
+// Deleting the last object of a folder does not disturb another process that is
+// about to create an object there.
 func createAndDelete(t T, b *storage.Bucket) {
 	errs := race(6, func(i int) error {
 		for n := range 60 {

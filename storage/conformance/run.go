@@ -12,7 +12,7 @@ import (
 	"github.com/rollmill/rollmill/storage"
 )
 
-// Result is what one case found.
+// Result is the outcome of one case.
 type Result struct {
 	Case     string        `json:"case"`
 	Pass     bool          `json:"pass"`
@@ -21,8 +21,8 @@ type Result struct {
 }
 
 // Run runs every case on a bucket, each in a folder of its own that it removes
-// again, and reports each result as it comes. The error is only for what kept a
-// case from being run.
+// afterwards, and reports each result as soon as it is known. The error is only
+// for a case that could not be run.
 func Run(ctx context.Context, open func(folder string) (*storage.Bucket, error), report func(Result)) error {
 	for i, c := range All {
 		b, err := open(fmt.Sprintf("%02d", i))
@@ -42,8 +42,8 @@ func Run(ctx context.Context, open func(folder string) (*storage.Bucket, error),
 	return nil
 }
 
-// run runs the case to its end, as the testing package would, and returns what
-// is wrong.
+// run runs the case to its end, as the testing package would, and returns the
+// failures.
 func (c Case) run(ctx context.Context, b *storage.Bucket) []string {
 	t := &recorder{ctx: ctx}
 	done := make(chan struct{})
@@ -60,7 +60,7 @@ func (c Case) run(ctx context.Context, b *storage.Bucket) []string {
 	return t.problems
 }
 
-// remove deletes what a case left.
+// remove deletes the objects that a case left.
 func remove(ctx context.Context, b *storage.Bucket) error {
 	var left []string
 	for o, err := range b.List(ctx, "") {
@@ -85,7 +85,7 @@ func remove(ctx context.Context, b *storage.Bucket) error {
 	return nil
 }
 
-// recorder is a T that keeps what it is told.
+// recorder is a T that records failures.
 type recorder struct {
 	ctx      context.Context
 	mu       sync.Mutex

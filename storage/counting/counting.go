@@ -1,6 +1,6 @@
-// Package counting wraps a bucket to count what is asked of it, for tests that
-// hold a command to what it may cost: one listing, no object read twice. It
-// changes nothing that the bucket does.
+// Package counting wraps a bucket to count its operations, for tests of what a
+// command may cost: one listing, no object read twice. It does not change what
+// the bucket does.
 package counting
 
 import (
@@ -14,7 +14,7 @@ import (
 )
 
 // Counter counts the operations of every bucket that it wraps. The zero value
-// is ready; it is safe for concurrent use.
+// is ready to use; it is safe for concurrent use.
 type Counter struct {
 	mu    sync.Mutex
 	ops   map[string]int
@@ -23,7 +23,7 @@ type Counter struct {
 	spans map[string][]Span
 }
 
-// Span is a range of an object's bytes, the last one not in it.
+// Span is a range of an object's bytes; End is exclusive.
 type Span struct{ First, End int64 }
 
 // Wrap returns the bucket with its operations counted.
@@ -33,7 +33,7 @@ func (c *Counter) Wrap(b *storage.Bucket) *storage.Bucket {
 
 func (c *Counter) count(op, key string) error {
 	if op == "published" {
-		return nil // the end of an operation that was counted
+		return nil // the end of an operation that is already counted
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -66,49 +66,49 @@ func (c *Counter) span(key string, off, bytes int64) {
 	c.spans[key] = append(c.spans[key], Span{off, off + bytes})
 }
 
-// Spans are the ranges of an object that were read, in order of time.
+// Spans returns the ranges of an object that were read, in order of time.
 func (c *Counter) Spans(key string) []Span {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return slices.Clone(c.spans[key])
 }
 
-// Ops is how often an operation of storage.Hook was asked for.
+// Ops returns how often an operation of storage.Hook was called.
 func (c *Counter) Ops(op string) int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.ops[op]
 }
 
-// Of is how often it was asked for one key.
+// Of returns how often an operation was called for one key.
 func (c *Counter) Of(op, key string) int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.keys[op][key]
 }
 
-// Read is how many bytes were read, by whole objects and by ranges.
+// Read returns how many bytes were read, as whole objects and as ranges.
 func (c *Counter) Read() int64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.bytes["read"] + c.bytes["range"]
 }
 
-// Written is how many bytes were written, published or not.
+// Written returns how many bytes were written, published or not.
 func (c *Counter) Written() int64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.bytes["write"]
 }
 
-// Reset forgets everything.
+// Reset sets all counts to zero.
 func (c *Counter) Reset() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.ops, c.keys, c.bytes, c.spans = nil, nil, nil, nil
 }
 
-// String lists the counts, for a failing test's message.
+// String returns the counts for a failing test's message.
 func (c *Counter) String() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -54,7 +54,7 @@ func TestACountedBucketIsABucket(t *testing.T) {
 	storagetest.Run(t, func(t *testing.T) *storage.Bucket { return new(Counter).Wrap(open(t)) })
 }
 
-// Under a wrapping context every bucket is counted, whoever opens it.
+// In a wrapping context every bucket is counted, whatever code opens it.
 func TestCountsWhatAContextOpens(t *testing.T) {
 	var inner, outer Counter
 	ctx := storage.Wrapping(storage.Wrapping(t.Context(), inner.Wrap), outer.Wrap)

@@ -6,25 +6,25 @@ import (
 	"strings"
 )
 
-// Counts are requests and the bytes of their bodies, as a bill has them.
+// Counts are requests and the bytes of their bodies, as they would be billed.
 type Counts struct {
 	Get, Head, Put, Part, List, Delete, Other int
 	BytesIn, BytesOut                         int64 // written to and read from the store
 }
 
-// Requests is their sum.
+// Requests returns their sum.
 func (c Counts) Requests() int {
 	return c.Get + c.Head + c.Put + c.Part + c.List + c.Delete + c.Other
 }
 
-// Counts is what was asked since the start or the last Reset.
+// Counts returns the counts since the start or the last Reset.
 func (s *Server) Counts() Counts {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.counts
 }
 
-// Reset begins to count again.
+// Reset sets all counts to zero.
 func (s *Server) Reset() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -56,7 +56,7 @@ func (s *Server) count(r *http.Request, m *metered) {
 	c.BytesOut += m.out
 }
 
-// metered counts the bytes of an exchange.
+// metered counts the bytes of a request and its response.
 type metered struct {
 	http.ResponseWriter
 	in  *counted

@@ -1,9 +1,9 @@
-// Package fakes3 serves S3's protocol from memory over a real socket, for
-// tests of what reads and writes object stores. It counts what it is asked and
-// misbehaves on request: see Faults.
+// Package fakes3 serves S3's protocol from memory over a real socket, for tests
+// of code that reads and writes object stores. It counts requests and injects
+// faults: see Faults.
 //
 // The objects are gofakes3's. This package adds what that lacks: a multipart
-// upload that keeps the condition under which it was begun.
+// upload that keeps the condition with which it was started.
 package fakes3
 
 import (
@@ -20,7 +20,7 @@ import (
 	"github.com/johannesboyne/gofakes3/backend/s3mem"
 )
 
-// Bucket is the bucket that every server has.
+// Bucket is the name of the bucket that every server has.
 const Bucket = "test"
 
 // A Server is one object store.
@@ -29,19 +29,19 @@ type Server struct {
 
 	backend *s3mem.Backend
 	objects http.Handler
-	writing sync.Mutex // conditions are checked and objects written as one
+	writing sync.Mutex // a condition is checked and the object written without interruption
 
 	mu     sync.Mutex
 	faults Faults
-	asked  map[string]int // how often each request was made, for the faults' dice
+	asked  map[string]int // how often each request was made, for the random choice of faults
 	counts Counts
 	failed int
 	onPart func()
 	onAny  func(*http.Request)
 }
 
-// Start serves an empty bucket until the test ends, and gives the process
-// credentials, which the server does not look at.
+// Start serves an empty bucket until the test ends, and sets credentials in the
+// process's environment, which the server does not check.
 func Start(t testing.TB) *Server {
 	t.Helper()
 	s := &Server{backend: s3mem.New(), asked: map[string]int{}}
@@ -59,35 +59,36 @@ func Start(t testing.TB) *Server {
 	return s
 }
 
-// URI is the address of a prefix in the bucket.
+// URI returns the address of a prefix in the bucket.
 func (s *Server) URI(prefix string) string {
 	q := url.Values{"endpoint": {s.URL}, "region": {"us-east-1"}, "use_path_style": {"true"}}
 	return "s3://" + Bucket + "/" + prefix + "?" + q.Encode()
 }
 
-// Uploads is how many multipart uploads were begun and neither completed nor
-// aborted.
+// Uploads returns how many multipart uploads were started and neither completed
+// nor aborted.
 func (s *Server) Uploads() int {
 	w := httptest.NewRecorder()
 	s.objects.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/"+Bucket+"?uploads", nil))
 	return strings.Count(w.Body.String(), "<Upload>")
 }
 
-// OnPart calls f when a part of a multipart upload arrives, before it is kept.
+// OnPart calls f when a part of a multipart upload arrives, before it is
+// stored.
 func (s *Server) OnPart(f func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.onPart = f
 }
 
-// OnRequest calls f with every request before it is looked at.
+// OnRequest calls f with every request before it is processed.
 func (s *Server) OnRequest(f func(*http.Request)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.onAny = f
 }
 
-// DropBucket removes the bucket with all that is in it.
+// DropBucket removes the bucket with everything in it.
 func (s *Server) DropBucket() error { return s.backend.ForceDeleteBucket(Bucket) }
 
 // ServeHTTP implements http.Handler.
@@ -123,7 +124,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 		s.objects.ServeHTTP(w, r)
 		return
 	}
-	body, err := io.ReadAll(r.Body) // before the lock: a client that stops while it sends holds up no other
+	body, err := io.ReadAll(r.Body) // before the lock: a client that stops while it sends does not block others
 	if err != nil {
 		panic(http.ErrAbortHandler)
 	}

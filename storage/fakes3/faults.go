@@ -10,39 +10,39 @@ import (
 	"time"
 )
 
-// Faults say what goes wrong. Which requests are hit is a function of the
+// Faults say what goes wrong. Which requests are affected is a function of the
 // seed, the request and how often it was made; the shares add up to at most 1.
 type Faults struct {
 	Seed    int64
-	Refused float64       // share answered 503 SlowDown, nothing done
-	Cut     float64       // share of which half the body is read, or half the answer sent, and the connection dropped
-	Lost    float64       // share done, and the connection dropped instead of an answer
+	Refused float64       // share answered by 503 SlowDown, without effect
+	Cut     float64       // share for which half the body is read, or half the response sent, and then the connection closed
+	Lost    float64       // share that is executed, but the connection is closed instead of a response
 	Slow    float64       // share answered late
 	Latency time.Duration // how late
-	Silent  float64       // share not answered at all, and nothing done, while the client waits
+	Silent  float64       // share that gets no response and has no effect, while the client waits
 
-	Denied       string // the code with which every request is refused for good, "" for none
+	Denied       string // the code with which every request is refused permanently, "" for none
 	DeniedStatus int    // its status
 
-	IgnoreConditions bool // writes replace what is there, whatever the request says
-	IgnoreVersions   bool // writes replace what is there, whatever version the request names
+	IgnoreConditions bool // writes replace existing objects, whatever the request's conditions
+	IgnoreVersions   bool // writes replace existing objects, whatever version the request names
 }
 
-// SetFaults changes what goes wrong from now on.
+// SetFaults changes the faults from now on.
 func (s *Server) SetFaults(f Faults) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.faults = f
 }
 
-// Faults is what goes wrong at present.
+// Faults returns the present faults.
 func (s *Server) Faults() Faults {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.faults
 }
 
-// Failed is how many requests went wrong.
+// Failed returns how many requests were affected by faults.
 func (s *Server) Failed() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -59,7 +59,7 @@ const (
 	silent
 )
 
-// roll says what happens to a request, and lets a slow one wait.
+// roll chooses the fault of a request, and delays a slow one.
 func (s *Server) roll(r *http.Request) fault {
 	s.mu.Lock()
 	f := s.faults
@@ -88,7 +88,7 @@ func (s *Server) roll(r *http.Request) fault {
 	return hit
 }
 
-// serve answers a request in the way of the fault.
+// serve answers a request according to the fault.
 func (f fault) serve(w http.ResponseWriter, r *http.Request, answer http.HandlerFunc) {
 	switch f {
 	case none:
@@ -96,7 +96,7 @@ func (f fault) serve(w http.ResponseWriter, r *http.Request, answer http.Handler
 	case refused:
 		refuse(w, http.StatusServiceUnavailable, "SlowDown")
 	case silent:
-		_, _ = io.Copy(io.Discard, r.Body) // else nobody notices that the client has gone
+		_, _ = io.Copy(io.Discard, r.Body) // otherwise the server does not notice that the client has gone
 		<-r.Context().Done()
 		panic(http.ErrAbortHandler)
 	case lost:
@@ -123,19 +123,19 @@ func (f fault) serve(w http.ResponseWriter, r *http.Request, answer http.Handler
 	}
 }
 
-// refuse answers as S3 does when it does not do what was asked.
+// refuse answers as S3 does when it refuses a request.
 func refuse(w http.ResponseWriter, status int, code string) {
 	w.Header().Set("Content-Type", "application/xml")
 	w.WriteHeader(status)
 	fmt.Fprintf(w, `<?xml version="1.0" encoding="UTF-8"?><Error><Code>%s</Code><Message>refused</Message></Error>`, code)
 }
 
-// dice is a number in [0, 1).
+// dice returns a number in [0, 1).
 func dice(seed int64, name string, nth int) float64 {
 	h := fnv.New64a()
 	fmt.Fprintf(h, "%d %q %d", seed, name, nth)
 	n := h.Sum64()
-	n = (n ^ n>>33) * 0xff51afd7ed558ccd // FNV's high bits alone are poor
+	n = (n ^ n>>33) * 0xff51afd7ed558ccd // FNV's high bits alone are not random enough
 	n = (n ^ n>>33) * 0xc4ceb9fe1a85ec53
 	return float64((n^n>>33)>>11) / (1 << 53)
 }

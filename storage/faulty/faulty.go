@@ -1,10 +1,10 @@
 // Package faulty wraps a bucket to make it slow and unreliable, for tests of
-// whoever must live with that. Which operations fail is a function of the
-// seed, the operation, its key and how often that was asked: goroutines'
-// timing changes nothing.
+// code that must cope with that. Which operations fail is a function of the
+// seed, the operation, its key and how often it was called; the timing of
+// goroutines does not matter.
 //
-// Losing an answer is the fault that is easily forgotten: the object is
-// visible and its writer is told otherwise. Name the operation "published".
+// A lost response is the fault that is easily forgotten: the object is visible,
+// but its writer gets an error. Name the operation "published".
 package faulty
 
 import (
@@ -18,12 +18,12 @@ import (
 	"github.com/rollmill/rollmill/storage"
 )
 
-// Options say what goes wrong. The zero value does nothing.
+// Options say which faults occur. The zero value causes none.
 type Options struct {
 	Seed    int64
 	Rate    float64       // share of operations that fail, 0 to 1
 	Ops     []string      // only these of storage.Hook's operations; nil: all but published
-	After   int           // the first so many operations succeed
+	After   int           // this many first operations succeed
 	Err     error         // what failing ones return; default storage.ErrTemporary
 	Latency time.Duration // of every operation
 }
@@ -49,7 +49,7 @@ func New(o Options) *Faults {
 // Wrap returns the bucket with the faults.
 func (f *Faults) Wrap(b *storage.Bucket) *storage.Bucket { return b.WithHook(f.hook) }
 
-// Failed is how many operations were made to fail.
+// Failed returns how many operations were made to fail.
 func (f *Faults) Failed() int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -77,12 +77,12 @@ func (f *Faults) hook(op, key string) error {
 	return fmt.Errorf("%w (%w)", f.o.Err, errInjected)
 }
 
-// chance is a number in [0, 1).
+// chance returns a number in [0, 1).
 func (f *Faults) chance(op, key string, nth int) float64 {
 	h := fnv.New64a()
 	fmt.Fprintf(h, "%d %q %q %d", f.o.Seed, op, key, nth)
 	n := h.Sum64()
-	n = (n ^ n>>33) * 0xff51afd7ed558ccd // FNV's high bits alone are poor
+	n = (n ^ n>>33) * 0xff51afd7ed558ccd // FNV's high bits alone are not random enough
 	n = (n ^ n>>33) * 0xc4ceb9fe1a85ec53
 	return float64((n^n>>33)>>11) / (1 << 53)
 }

@@ -20,7 +20,7 @@ func open(t *testing.T) *storage.Bucket {
 	return b
 }
 
-// outcomes creates 200 objects and tells which failed.
+// outcomes creates 200 objects and returns which ones failed.
 func outcomes(t *testing.T, o Options) []bool {
 	f := New(o)
 	b := f.Wrap(open(t))

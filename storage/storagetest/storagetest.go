@@ -8,7 +8,7 @@ import (
 	"github.com/rollmill/rollmill/storage/conformance"
 )
 
-// Run holds buckets that open makes, each empty, against every case.
+// Run runs every case on an empty bucket made by open.
 func Run(t *testing.T, open func(t *testing.T) *storage.Bucket) {
 	for _, c := range conformance.All {
 		t.Run(c.Name, func(t *testing.T) { c.Test(t, open(t)) })

@@ -1,6 +1,6 @@
-"""An agent that needs nothing but Python: it asks, asks whether that is so, and
-says what it made of it. Any language that can read a line, look up a variable
-and post JSON can do the same."""
+"""An agent that needs only Python: it asks a question, asks for confirmation, and
+prints the result. Any language that can read a line, read an environment
+variable and post JSON can do the same."""
 import json
 import os
 import sys

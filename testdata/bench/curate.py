@@ -1,9 +1,9 @@
-"""Keep 30 % of the groups of a wide dataset, beside DuckDB's and polars' way to
-write the same rows, and beside cp of as many bytes:
+"""Compare keeping 30 % of the groups of a wide dataset with DuckDB and polars
+writing the same rows, and with cp of as many bytes:
 
     python curate.py ROLLMILL DIR [ROUNDS]
 
-DIR/rollout was made by `wide BYTES DIR` of the command beside this file.
+DIR/rollout was made by `wide BYTES DIR` of the command in this folder.
 """
 
 import json
@@ -28,13 +28,13 @@ def clean():
     remove(out, f"{out}.parquet")
 
 
-# Once, to know which rows: the groups' names for the others, and as many bytes for cp.
+# Once, to choose the rows: the names of the groups for the others, and as many bytes for cp.
 clean()
 subprocess.run(curate, check=True, stdout=subprocess.DEVNULL)
 kept = json.loads((out / "_dataset.json").read_text())["dataset"]
 remove(chosen)
 bytes_kept = sum(p["bytes"] for p in kept["parts"])
-with open(chosen, "wb") as f:  # cp's source: bytes of the dataset itself
+with open(chosen, "wb") as f:  # source for cp: bytes of the dataset
     left = bytes_kept
     for part in sorted(rollout.glob("*.parquet")):
         with open(part, "rb") as src:
@@ -43,12 +43,12 @@ with open(chosen, "wb") as f:  # cp's source: bytes of the dataset itself
                 left -= len(block)
 print(f"{size(rollout) / 1e9:.2f} GB of rollouts; {kept['rows']} rows in {bytes_kept / 1e9:.2f} GB are kept")
 
-import duckdb  # only to hand the names on, before anything is measured
+import duckdb  # only to write the names, before anything is measured
 
 names = folder / "names.parquet"
 duckdb.execute(f"copy (select distinct example_id from read_parquet('{out}/*.parquet')) to '{names}'")
 
-# Easier than what curate does: the same rows as they are, without rewards and advantages.
+# Less work than curate does: the same rows unchanged, without rewards and advantages.
 DUCK = f"""
 import duckdb
 rollout, names, out = sys.argv[1:4]

@@ -1,9 +1,9 @@
-"""Statistics and advantages of every group of thin data, beside DuckDB and
+"""Compare statistics and advantages of every group of thin rows with DuckDB and
 polars on the same files:
 
     python group.py BENCH ROLLMILL DIR [ROUNDS]
 
-BENCH is the built command beside this file, whose `thin ROWS DIR` made DIR.
+BENCH is the built command of this folder, whose `thin ROWS DIR` made DIR.
 """
 
 import pathlib
@@ -28,7 +28,7 @@ timed(lambda: c.execute(f'''
         select reward, avg(reward) over w m, stddev_pop(reward) over w sd, row_number() over w k
         from {S} window w as (partition by example_id, epoch))''').fetchall())
 """
-# The same columns as group writes; of two ways, the one that DuckDB is faster at.
+# The same columns as group writes; of two queries, the faster one in DuckDB.
 DUCK_WRITE = DUCK + """
 def both():
     c.execute(f'''copy (

@@ -1,5 +1,5 @@
-"""Run competitors one after the other, each in a process of its own, and
-print what each took: wall time, processor time, peak memory, bytes read.
+"""Run competitors one after the other, each in its own process, and
+print the cost of each: wall time, processor time, peak memory, bytes read.
 
 A Python competitor's times are those of its query alone, without starting
 Python or importing anything; its memory is the process's. Bytes read are what
@@ -17,13 +17,13 @@ import tempfile
 import threading
 import time
 
-MEMORY = int(os.environ.get("MEMORY_GB", 20)) << 30  # what a competitor may map before it counts as failed
+MEMORY = int(os.environ.get("MEMORY_GB", 20)) << 30  # address space of a competitor; above it, it counts as failed
 SECONDS = int(os.environ.get("SECONDS_EACH", 900))
 THREADS = int(os.environ.get("THREADS", os.cpu_count()))
 
 
 def in_python(code, *args):
-    """Run a query of a fresh Python; it tells its own times."""
+    """Run a query in a new Python process, which reports its own times."""
     prelude = (
         "import sys, time, json\n"
         "def timed(f):\n"
@@ -84,7 +84,7 @@ def compare(title, competitors, rounds, clean=lambda: None):
 
 
 def ratio(text, a, b, aim):
-    """Of two results' wall times; nothing when one of them failed."""
+    """The ratio of two results' wall times; empty when one of them failed."""
     if a and b:
         print(f"{text}: {a['wall'] / b['wall']:.2f} (aim: {aim})")
 

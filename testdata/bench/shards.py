@@ -1,9 +1,9 @@
-"""What score and group cost over a bucket: in 1, 2, 4 and 8 shards, and with the rows doubled three times.
+"""Measure score and group on a bucket: in 1, 2, 4 and 8 shards, and with the rows doubled three times.
 
     shards.py BENCH ROLLMILL URI QUERY ROWS
 
-BENCH is the generator beside this file, built. Shards run one after another,
-since the processors are few: what matters is what they take together.
+BENCH is the built generator of this folder. Shards run one after another, because
+there are few processors: the result is the sum of their times.
 """
 
 import os

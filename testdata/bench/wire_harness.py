@@ -1,11 +1,11 @@
-"""What the harness does on the way from its trajectories to ART's wire form, on
+"""The harness's conversion of its trajectories to ART's JSON, on
 the rows of a curated dataset: ART's pydantic models are built from its own,
 checked by a round trip, and dumped; httpx makes the JSON.
 
     python wire_harness.py CURATED
 
-Only that is timed: the rows are in memory, as the harness's own models, before
-the clock runs. Prints seconds, bytes and the most memory that it had, as JSON. Needs openpipe-art 0.5.17's
+Only this is timed: before it starts, the rows are in memory as the harness's own
+models. Prints seconds, bytes and peak memory as JSON. Needs openpipe-art 0.5.17's
 models (.ci/locks/art-0.5.17.txt has their requirements) and DuckDB, which reads.
 """
 
@@ -17,7 +17,7 @@ import sys
 import time
 import types
 
-# The package's __init__ wants the GPU's libraries; its models do not.
+# The package's __init__ imports GPU libraries; its models do not need them.
 package = types.ModuleType("art")
 package.__path__ = [str(pathlib.Path(importlib.util.find_spec("art").origin).parent)]
 sys.modules["art"] = package

@@ -1,17 +1,17 @@
 """Writes the task files of this folder. Run it here, with pyarrow and duckdb.
 
 table.*   the same three rows in every format that rollmill reads
-foreign-* Parquet as pyarrow and DuckDB write it, with what our own files never
+foreign-* Parquet by pyarrow and DuckDB, with features that our own files never
           have: LZ4_RAW pages that compress well, dictionaries, decimals, large
-          strings, times, fixed-size lists, enums, UUIDs, bytes. The .jsonl
-          beside each is what it must be read as; check it by eye when it
-          changes. -polars and -spark are as these write by default, -spark-old
-          and -spark-v2 as Spark did before and can; -delta, -int96 and -v1 are
-          as pyarrow can, and other tools do by default: arrow-go is the judge
-          of how all these are read.
+          strings, times, fixed-size lists, enums, UUIDs, bytes. The .jsonl next
+          to each has the rows that must be read; review it when it changes.
+          -polars and -spark use the defaults of these tools, -spark-old and
+          -spark-v2 older defaults and options of Spark; -delta, -int96 and -v1
+          use options of pyarrow that are defaults of other tools. The rows of
+          all these must equal those that arrow-go reads.
 
 Made in a virtual environment outside of the tree with pyarrow, duckdb, polars
-and pyspark from PyPI, and Java; make.py NAME ... makes only those foreign files anew.
+and pyspark from PyPI, and Java; make.py NAME ... makes only those foreign files again.
 """
 import csv
 import datetime as dt

@@ -1,6 +1,6 @@
 """Open every dataset of a run with pyarrow and with DuckDB, and compare row
-counts, mean rewards and advantages with what `rollmill report --json` says,
-and the rows that curate copied with those of the rollout.
+counts, mean rewards and advantages with `rollmill report --json`, and
+the rows that curate copied with those of the rollout.
 
     python datasets.py RUN REPORT_JSON
 """
@@ -79,7 +79,7 @@ def check_epoch(run, epoch):
 
 
 def check_advantages(folder):
-    """The advantages of group, once more by a window function."""
+    """Compute the advantages of group with a window function."""
     params = json.loads((folder / "group" / "_dataset.json").read_text())["dataset"]["params"]
     assert params["estimator"] == "grpo" and params["compat"] in ("art", "none"), params
     members = f"read_parquet('{folder}/group/*.parquet')"
@@ -104,7 +104,7 @@ PAYLOAD = ("example", "messages", "calls", "tool_sets", "candidates")
 
 
 def check_copies(folder):
-    """What curate kept has the payload of its rollout, whose pages it copied."""
+    """Curated rows have the payload of their rollout, whose pages curate copied."""
     kept, base = folder / "curate", folder / "rollout"
     if not list(kept.glob("*.parquet")) or json.loads((kept / "_dataset.json").read_text())["dataset"]["rows"] == 0:
         return 0

@@ -1,5 +1,5 @@
-"""Computes the rows digest of datasets from their Parquet files alone, by the
-text of formats.RowsDigest, and compares it with the manifests'.
+"""Computes the rows digest of datasets from their Parquet files alone, following the
+documentation of formats.RowsDigest, and compares it with the manifests'.
 
     digest.py FOLDER...   every dataset in the folders
 """
@@ -22,7 +22,7 @@ def absent(value):
 
 
 def laid(value, typ):
-    """The bytes of a value, which is there."""
+    """The bytes of a value that is not null."""
     if pa.types.is_list(typ):
         width = {pa.int32(): "<i", pa.int64(): "<q", pa.float32(): "<f", pa.float64(): "<d"}.get(typ.value_type)
         if width:

@@ -1,6 +1,6 @@
-"""Put faults into curated rows with a real tokenizer and pyarrow, seal them
-anew, and hold `rollmill audit` and `rollmill submit` to what they say of each:
-the checks that find it, how each is known, and whether submit refuses.
+"""Insert faults into curated rows with a real tokenizer and pyarrow, seal them again,
+and check the results of `rollmill audit` and `rollmill submit` for each: the checks
+that find it, with which basis, and whether submit refuses.
 
     faults.py ROLLMILL EPOCH FOLDER   EPOCH holds curate and validation/rollout
 """
@@ -23,12 +23,12 @@ import xxhash
 
 import digest
 
-ROWS = 48  # of whole groups of eight
+ROWS = 48  # in whole groups of eight
 MARKS = ["<|end|>", "<|system|>", "<|user|>", "<|assistant|>", "<|tool|>"]
 TOOLS = '[{"type":"function","function":{"name":"move","parameters":{"type":"object"}}}]'
 
 
-# A tokenizer that encodes as one of Hugging Face's does.
+# A tokenizer that encodes like Hugging Face's.
 
 
 def trained_on(rows):
@@ -50,19 +50,19 @@ def turn(bpe, m):
 
 
 def sampled(bpe, text, rng):
-    """Ids of a text as a model samples them: not always those that the
-    tokenizer gives the whole text."""
+    """Ids of a text as a model samples them, which are not always those that
+    the tokenizer returns for the whole text."""
     at = rng.choice([0, 0, 3])
     return encode(bpe, text[:at]) + encode(bpe, text[at:]) + encode(bpe, "<|end|>")
 
 
 def logprobs(prompt, ids):
-    """Log probabilities that hang on every id before."""
+    """Log probabilities that depend on every earlier id."""
     return [-(xxhash.xxh3_64_intdigest(repr((prompt, ids[: i + 1])).encode()) % 4000) / 1000 - 0.001 for i in range(len(ids))]
 
 
 def speak(bpe, rows):
-    """The rows as an engine with this tokenizer would have answered them."""
+    """The rows as recorded from an engine with this tokenizer."""
     rng = random.Random(1)
     for r in rows:
         prompt, new = [], []
@@ -98,7 +98,7 @@ def nothing(rows, bpe):
 
 
 def answers_again(rows, bpe):
-    """A text's ids, not those that were sampled, and log probabilities of them."""
+    """The ids of a text instead of those that were sampled, with their log probabilities."""
     for r in rows:
         for m in answers(r):
             m["token_ids"] = turn(bpe, m)[1:]
@@ -114,8 +114,8 @@ def answers_again_alone(rows, bpe):
 
 
 def history_again(rows, bpe):
-    """Each prompt is the conversation's text encoded anew, and the engine's
-    count is of it; what was recorded still goes on from the sampled ids."""
+    """Each prompt is the conversation's text encoded again, and the engine
+    counted that; the recorded ids still continue from the sampled ones."""
     for r in rows:
         again = []
         for i, m in enumerate(r["messages"]):
@@ -145,8 +145,8 @@ def breaks_unmarked(rows, bpe):
 
 
 def other_ids_as_many(rows, bpe):
-    """Other ids of the same text, as many. No count differs: only the engine
-    could tell, whose log probabilities of them would be others."""
+    """The same number of other ids for the same text. No count differs: only
+    the engine can detect it, by its log probabilities for them."""
     for r in rows:
         for m in answers(r):
             ids, wanted = m["token_ids"], bpe.decode(m["token_ids"])
@@ -179,14 +179,14 @@ def logprobs_late(rows, bpe):
 
 
 def all_logprobs_late(rows, bpe):
-    """The same in every row: members agree, and only the engine could tell."""
+    """The same in every row: members agree, and only the engine can detect it."""
     logprobs_late(rows, bpe)
     logprobs_late(rows[1:], bpe)
 
 
 def answers_again_counted(rows, bpe):
-    """As answers_again, with counts to match, as of an engine that sampled
-    these ids: only its prompt logprobs of them could tell."""
+    """Like answers_again, with matching counts, as from an engine that sampled
+    these ids: only its prompt logprobs for them can show it."""
     answers_again(rows, bpe)
     for r in rows:
         so_far = 0
@@ -211,7 +211,7 @@ def more_logprobs(rows, bpe):
 
 
 def with_tools(rows, bpe):
-    """Moves are calls of a tool, and its answers are the boards."""
+    """Moves are tool calls, and boards are the tool's answers."""
     for r in rows:
         r["tool_sets"] = [TOOLS]
         for c in r["calls"]:
@@ -262,7 +262,7 @@ def copied(rows, bpe):
 
 
 def held_out(rows, validation, name):
-    """The rows of the first group are of an example that was held out, under a name."""
+    """The rows of the first group are of an example that was held out under another name."""
     for r in rows[:8]:
         r["example_id"], r["example"] = name, json.dumps(json.loads(validation["example"]) | {"id": name})
         r["group_id"] = f"{r['example_id']}@{r['epoch']}" if r["group_id"] else r["group_id"]
@@ -293,8 +293,8 @@ def settings(mode=None, **more):
     return change
 
 
-# name: fault, checks that audit names with their basis, whether submit refuses.
-# Where nothing is said of a fault, its comment says what would tell.
+# name: fault, checks that audit reports with their basis, whether submit refuses.
+# If nothing reports a fault, its comment says what would detect it.
 FAULTS = {
     "untouched": (nothing, {}, False),
     "answers encoded again": (answers_again, {"answer_ids": "proved", "prompt_ids": "proved"}, True),
@@ -323,16 +323,16 @@ FAULTS = {
     "truncated support": (settings(top_p=0.9, top_k=40), {"support": "inferred"}, False),
     "raw logprobs at a temperature": (settings("raw", temperature=0.7), {"temperature": "inferred"}, False),
     "logprobs of an unknown kind at a temperature": (settings(temperature=0.7), {"temperature": "engine"}, False),
-    # Rows that call raw log probabilities processed: only the engine's prompt
-    # logprobs can tell, and `rollmill check` compares them.
+    # Rows with raw log probabilities that are marked as processed: only the
+    # engine's prompt logprobs can show it; `rollmill check` compares them.
     "raw logprobs that are called processed": (settings("processed", temperature=0.7), {}, False),
     "penalties and raw logprobs": (settings("raw", presence_penalty=0.5), {"reshaped": "inferred"}, False),
 }
 
 
 def seal(source, rows, schema, out, payloads=True):
-    """Write rows in place of a dataset's, with the digests that documentation
-    says, so that only what the rows say can tell."""
+    """Replace the rows of a dataset, with digests according to the
+    documentation, so that only the rows themselves can show the fault."""
     shutil.copytree(source, out, ignore=shutil.ignore_patterns(".rollmill"))  # the shards' own records
     manifest = out / "_dataset.json"
     whole = json.loads(manifest.read_text())
@@ -374,9 +374,9 @@ def hold(name, wrong, *seen):
         sys.exit("\n".join([f"{name}: {wrong}", *map(str, seen)]))
 
 
-# Submit reads the parts that the manifest names, and no validation; a
-# trajectory that is there twice it names as a copy. Whether a row can go is
-# each trainer's to say, in its own words.
+# Submit reads only the parts that the manifest names, and no validation; it reports
+# a duplicate trajectory as a copy. Each trainer decides whether it accepts a row,
+# and reports it in its own words.
 ONLY_AUDIT = {"repeated", "leak", "unnamed", "rows", "prefix_breaks", "tools_lost"}
 
 
@@ -415,7 +415,7 @@ def parts(folder):
 
 
 def damaged(world, name, at):
-    """Audit and submit end with the exit code of damage."""
+    """Audit and submit exit with the code for damage."""
     world.n += 1
     for words in ["audit"], ["submit", "--backend", "file", "--out", at.parent / "sent", "--dry-run"]:
         code, out, err = run(world.rollmill, *words, "--in", at)
@@ -448,7 +448,7 @@ def main():
     code, out, err = run(rollmill, "submit", "--in", world.make(name, floors), "--backend", "file", "--out", work / "sent", "--dry-run", "--accept-finding", "logprob_floors")
     hold(name, (code or "logprob_floors (proved)" not in out) and f"submit ends with {code}", out, err)
 
-    # Rows that were changed, and the manifest as it was or half redone.
+    # Changed rows with an unchanged or half updated manifest.
     at = world.make("rows changed alone")
     file = at / parts(at)[0]
     pq.write_table(pq.read_table(file).slice(1), file)

@@ -1,6 +1,6 @@
-"""Write a rollout's parts anew with pyarrow and with DuckDB, in their own
-pages, and hold score, group and curate to the rows that the original gives:
-curate decodes what it cannot copy.
+"""Write a rollout's parts again with pyarrow and with DuckDB, in their own pages, and
+check that score, group and curate give the same rows as for the original: curate
+decodes what it cannot copy.
 
     foreign.py ROLLMILL ROLLOUT FOLDER
 """

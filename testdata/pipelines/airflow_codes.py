@@ -1,5 +1,5 @@
-"""Holds what pipelines/airflow makes of a stage's exit code against Airflow's own
-exceptions, and what it tells a mapped task against what the task is told.
+"""Compares the exceptions that pipelines/airflow raises for a stage's exit code with
+Airflow's own, and checks the environment that it sets for a mapped task.
 
 Run from the repository's root.
 """
@@ -23,10 +23,10 @@ retried = ["75", "143", "TERM"]
 failed = ["1", "2", "3", "4", "5", "6", "130", "137"]
 for code, wanted in {"0": None, "99": AirflowSkipException, **dict.fromkeys(retried, AirflowException), **dict.fromkeys(failed, AirflowFailException)}.items():
     try:
-        dag.run(str(folder / "told"), code, index=2)
+        dag.run(str(folder / "result"), code, index=2)
         got = None
     except AirflowException as e:
         got = type(e)
     assert got is wanted, f"code {code}: {got}, not {wanted}"
-    assert (folder / "told").read_text() == "2 of 4\n"
+    assert (folder / "result").read_text() == "2 of 4\n"
 print("exit codes: 99 skips, 75, 143 and a signal are tried again, the rest fails")

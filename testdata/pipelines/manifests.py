@@ -1,7 +1,7 @@
 """Checks the manifests under pipelines/ against the schemas of Kubernetes and Argo.
 
-Run from the repository's root. Each check must also refuse a manifest that is
-wrong, or it would show nothing.
+Run from the repository's root. Each check must also refuse a wrong manifest;
+otherwise it would prove nothing.
 """
 
 import copy
@@ -22,7 +22,7 @@ def jobs():
 
 
 def strict(model, value, path="workflow"):
-    """Refuses keys that the pydantic model does not have: Argo's server would."""
+    """Refuses keys that the pydantic model does not have, as Argo's server does."""
     if isinstance(value, list):
         for i, v in enumerate(value):
             strict(model[i], v, f"{path}[{i}]")

@@ -1,4 +1,4 @@
-"""A reward by a program: Arrow record batches in, Arrow record batches out."""
+"""A reward program: reads and writes Arrow record batches."""
 import sys
 
 import pyarrow as pa

@@ -1,4 +1,4 @@
-"""A reward by a service: lines of JSON posted, lines of JSON answered. Standard library only."""
+"""A reward service: receives and returns lines of JSON over HTTP. Standard library only."""
 import json
 import sys
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer

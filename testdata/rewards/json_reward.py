@@ -1,4 +1,4 @@
-"""A reward by a program: a line of JSON in, a line of JSON out. Standard library only."""
+"""A reward program: reads and writes lines of JSON. Standard library only."""
 import json
 import sys
 

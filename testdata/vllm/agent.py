@@ -1,4 +1,4 @@
-"""agent.py MODE asks its model as agents do, with OpenAI's own client."""
+"""agent.py MODE calls its model as agents do, with OpenAI's own client."""
 
 import json
 import os

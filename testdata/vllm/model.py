@@ -1,8 +1,8 @@
-"""Trains a chat model of 400,000 parameters for a minute: it says clean text, ends its turns and calls a tool as Hermes models do.
+"""Trains a chat model of 400,000 parameters for a minute: it writes valid text, ends its turns and calls a tool as Hermes models do.
 
     model.py FOLDER
 
-With random weights answers would hold broken UTF-8, and later turns would not continue earlier ones.
+With random weights answers would contain invalid UTF-8, and later turns would not continue earlier ones.
 """
 
 import json
@@ -50,7 +50,7 @@ def make_tokenizer() -> transformers.PreTrainedTokenizerFast:
 
 
 def conversation(tokenizer) -> tuple[list[int], list[int]]:
-    """Token ids and labels of a random conversation; only answers are learned."""
+    """Token ids and labels of a random conversation; only answers are trained."""
     ids, labels = [1], [-100]
 
     def add(text: str, learned: bool) -> None:

@@ -1,4 +1,4 @@
-"""Writes stub libraries in place of the CUDA ones that torch's wheel links and that nothing calls on a machine without a GPU.
+"""Writes stubs for the CUDA libraries that torch's wheel links but that nothing calls on a machine without a GPU.
 
 The real ones take gigabytes. Run it with the Python of the environment that has torch; it needs cc, nm and readelf.
 """
@@ -33,7 +33,7 @@ def needed_libraries(objects: list[str]) -> set[str]:
 
 
 def homes_of_versions(objects: list[str]) -> dict[str, str]:
-    """The library that each symbol version is asked of."""
+    """The library that must provide each symbol version."""
     homes: dict[str, str] = {}
     for path in objects:
         library = None

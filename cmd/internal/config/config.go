@@ -1,6 +1,5 @@
-// Package config reads rollmill's config file: YAML of which each value is text,
-// with the line it stands in. It knows no flags: a Schema says which keys there
-// are.
+// Package config reads rollmill's config file: YAML whose values are kept as
+// text, each with its line number. It knows no flags: a Schema lists the keys.
 package config
 
 import (
@@ -16,26 +15,26 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// Schema says which sections and keys there are. Global and shared keys are
-// those of section "".
+// Schema describes the sections and keys of a config file. Global and shared
+// keys are in section "".
 type Schema struct {
 	Has    func(section string) bool
-	Check  func(where, section, key string) error // refuses what there is not, with a hint
-	Object func(key string) bool                  // whether a key's values have types, and become JSON
-	Public func(key string) bool                  // whether a key's value is written into rows by intent
+	Check  func(where, section, key string) error // refuses an unknown section or key, with a hint
+	Object func(key string) bool                  // whether a key's values are typed and become JSON
+	Public func(key string) bool                  // whether a key's value is meant to be written into rows
 }
 
-// Setting is the text of a value, or of several.
+// Setting is one value or several, as text.
 type Setting struct {
 	Values []string
 	List   bool   // written as one
-	Where  string // for errors: rollmill.yaml:12, --set, the variable's name
+	Where  string // source, for errors: rollmill.yaml:12, --set, or the variable's name
 }
 
-// Settings are by section and key.
+// Settings maps sections to keys to values.
 type Settings map[string]map[string]Setting
 
-// Add keeps a setting.
+// Add stores a setting.
 func (s Settings) Add(section, key string, st Setting) {
 	if s[section] == nil {
 		s[section] = map[string]Setting{}
@@ -43,16 +42,16 @@ func (s Settings) Add(section, key string, st Setting) {
 	s[section][key] = st
 }
 
-// Expansion is what the file took from an environment variable.
+// Expansion is the value that the file took from an environment variable.
 type Expansion struct {
 	Value  string
-	Public bool // also the value of a setting that is written into rows by intent
+	Public bool // also used in a setting that is meant to be written into rows
 }
 
 // Parse reads a config file: global and shared keys, and a section per
-// command. Every value stays text until its flag reads it. What came out of
-// environment variables is returned by name, too, also with an error. Errors
-// are of the user's, and name the file and line.
+// command. Every value stays text until its flag parses it. Parse also returns
+// the values of the environment variables that the file used, by name, even when
+// it returns an error. Errors are usage errors that name the file and line.
 func Parse(path string, data []byte, schema Schema, lookup func(string) (string, bool)) (Settings, map[string]Expansion, error) {
 	p := &parser{name: filepath.Base(path), lookup: lookup, schema: schema, out: Settings{}, expanded: map[string]Expansion{}}
 	root, err := p.document(data)
@@ -68,7 +67,7 @@ type parser struct {
 	schema Schema
 	out    Settings
 
-	key      string // being read
+	key      string // the key being read
 	expanded map[string]Expansion
 }
 
@@ -78,7 +77,7 @@ func usage(hint, format string, args ...any) error {
 
 func (p *parser) at(n *yaml.Node) string { return fmt.Sprintf("%s:%d", p.name, n.Line) }
 
-// document returns the one document's node, nil when it is empty.
+// document returns the root node of the only document, or nil if it is empty.
 func (p *parser) document(data []byte) (*yaml.Node, error) {
 	loader, err := yaml.NewLoader(strings.NewReader(string(data)))
 	if err != nil {
@@ -107,7 +106,7 @@ func (p *parser) document(data []byte) (*yaml.Node, error) {
 	return root, nil
 }
 
-// broken says where a file stops being YAML.
+// broken returns a usage error with the line at which YAML parsing failed.
 func (p *parser) broken(err error) error {
 	var at *yaml.LoadError
 	if !errors.As(err, &at) {
@@ -117,7 +116,7 @@ func (p *parser) broken(err error) error {
 	if at.ContextMark.Line > 0 {
 		line = at.ContextMark.Line
 	}
-	return usage("look for a quote or bracket left open, or a tab", "%s:%d: not YAML: %s", p.name, line, at.Message)
+	return usage("look for an unclosed quote or bracket, or a tab", "%s:%d: not YAML: %s", p.name, line, at.Message)
 }
 
 func (p *parser) top(root *yaml.Node) error {
@@ -138,7 +137,7 @@ func (p *parser) top(root *yaml.Node) error {
 	})
 }
 
-// pairs walks a mapping, refusing a key that comes twice.
+// pairs calls f for each pair of a mapping and refuses a duplicate key.
 func (p *parser) pairs(n *yaml.Node, f func(key, value *yaml.Node) error) error {
 	seen := map[string]int{}
 	for i := 0; i+1 < len(n.Content); i += 2 {
@@ -147,7 +146,7 @@ func (p *parser) pairs(n *yaml.Node, f func(key, value *yaml.Node) error) error 
 			return usage("", "%s: a key must be a word", p.at(key))
 		}
 		if line, ok := seen[key.Value]; ok {
-			return usage("", "%s: %q stands already in line %d", p.at(key), key.Value, line)
+			return usage("", "%s: %q is already set on line %d", p.at(key), key.Value, line)
 		}
 		seen[key.Value] = key.Line
 		if err := f(key, value); err != nil {
@@ -157,7 +156,7 @@ func (p *parser) pairs(n *yaml.Node, f func(key, value *yaml.Node) error) error 
 	return nil
 }
 
-// add keeps one setting. A key without a value counts as not there.
+// add stores one setting. A key without a value is treated as absent.
 func (p *parser) add(section string, key, value *yaml.Node) error {
 	if err := p.schema.Check(p.at(key), section, key.Value); err != nil {
 		return err
@@ -174,9 +173,9 @@ func (p *parser) add(section string, key, value *yaml.Node) error {
 	return nil
 }
 
-// setting turns a node into texts: a scalar, a list of scalars, or a mapping
-// of scalars, which is a list of KEY=VALUE. The values of an object may be
-// anything; they become JSON.
+// setting converts a node to text values. The node is a scalar, a list of
+// scalars, or a mapping of scalars, which becomes a list of KEY=VALUE. The
+// values of an object may have any type; they become JSON.
 func (p *parser) setting(n *yaml.Node, object bool) (Setting, error) {
 	st := Setting{Where: p.at(n)}
 	var err error
@@ -210,7 +209,7 @@ func (p *parser) setting(n *yaml.Node, object bool) (Setting, error) {
 	return st, err
 }
 
-// json writes a node as JSON, environment variables put in.
+// json returns a node as JSON, after it expands environment variables.
 func (p *parser) json(n *yaml.Node) (string, error) {
 	if err := p.expandAll(n); err != nil {
 		return "", err
@@ -226,8 +225,8 @@ func (p *parser) json(n *yaml.Node) (string, error) {
 	return string(data), nil
 }
 
-// expandAll expands every scalar below a node. What stood without quotes may
-// become a number.
+// expandAll expands every scalar below a node. An unquoted scalar may become a
+// number.
 func (p *parser) expandAll(n *yaml.Node) error {
 	if n.Kind == yaml.ScalarNode && reference.MatchString(n.Value) {
 		text, err := p.expand(n)
@@ -246,25 +245,25 @@ func (p *parser) expandAll(n *yaml.Node) error {
 
 var reference = regexp.MustCompile(`\$?\$\{[^}]*\}`)
 
-// expand puts in environment variables: ${NAME}, or ${NAME:-otherwise}. $${
-// stands for itself.
+// expand replaces references to environment variables: ${NAME}, or
+// ${NAME:-default}. $${ is a literal ${.
 func (p *parser) expand(n *yaml.Node) (string, error) {
 	var err error
 	text := reference.ReplaceAllStringFunc(n.Value, func(ref string) string {
 		if strings.HasPrefix(ref, "$$") {
 			return ref[1:]
 		}
-		name, otherwise, hasOtherwise := strings.Cut(ref[2:len(ref)-1], ":-")
-		if v, ok := p.lookup(name); ok && (v != "" || !hasOtherwise) {
+		name, fallback, hasDefault := strings.Cut(ref[2:len(ref)-1], ":-")
+		if v, ok := p.lookup(name); ok && (v != "" || !hasDefault) {
 			if v != "" {
 				p.expanded[name] = Expansion{v, p.expanded[name].Public || p.schema.Public(p.key)}
 			}
 			return v
 		}
-		if !hasOtherwise {
-			err = usage("set it in the environment, or write ${"+name+":-otherwise}", "%s: ${%s} is not set", p.at(n), name)
+		if !hasDefault {
+			err = usage("set it in the environment, or write ${"+name+":-default}", "%s: ${%s} is not set", p.at(n), name)
 		}
-		return otherwise
+		return fallback
 	})
 	return text, err
 }

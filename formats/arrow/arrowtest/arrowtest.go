@@ -1,6 +1,5 @@
-// Package arrowtest reads Parquet files through arrow-go's own reader, for
-// tests: it shares no code with formats/parquet, and so tells whether both read
-// the same.
+// Package arrowtest reads Parquet files with arrow-go's own reader, for tests.
+// It shares no code with formats/parquet, so a test can compare the two.
 package arrowtest
 
 import (

@@ -70,8 +70,8 @@ func scale(column arrow.Array) int32 { return column.DataType().(arrow.DecimalTy
 
 var errNotUTF8 = errors.New("a text is not UTF-8")
 
-// appendText appends text and bytes; it returns nil when the column is
-// neither.
+// appendText appends text and bytes; it returns nil for a column of another
+// type.
 func appendText(b []byte, column arrow.Array, i int) ([]byte, error) {
 	switch c := column.(type) {
 	case array.StringLike:
@@ -91,8 +91,8 @@ func appendText(b []byte, column arrow.Array, i int) ([]byte, error) {
 	return nil, nil
 }
 
-// appendBytes appends text as text, since old writers annotate none, and other
-// bytes as base64.
+// appendBytes appends valid UTF-8 as text, because old writers do not annotate
+// text, and other bytes as base64.
 func appendBytes(b, v []byte) []byte {
 	if utf8.Valid(v) {
 		return quote(b, string(v))
@@ -100,7 +100,7 @@ func appendBytes(b, v []byte) []byte {
 	return quote(b, base64.StdEncoding.EncodeToString(v))
 }
 
-// appendNumber returns nil when the column holds no numbers.
+// appendNumber appends a number; it returns nil for a column of another type.
 func appendNumber(b []byte, column arrow.Array, i int) []byte {
 	switch c := column.(type) {
 	case *array.Int8:
@@ -129,8 +129,8 @@ func appendNumber(b []byte, column arrow.Array, i int) []byte {
 	return nil
 }
 
-// appendFloat writes the shortest number that reads back as the same bits. A
-// whole one keeps a ".0", as table tools print it.
+// appendFloat appends the shortest number that reads back as the same bits. A
+// whole number keeps a ".0", as table tools print it.
 func appendFloat(b []byte, f float64, bits int) []byte {
 	if math.IsNaN(f) || math.IsInf(f, 0) {
 		return append(b, "null"...)
@@ -147,8 +147,8 @@ func appendFloat(b []byte, f float64, bits int) []byte {
 	return b
 }
 
-// moment is a date or time in ISO 8601; an instant ends in Z, a time without
-// a zone in nothing.
+// moment returns a date or time in ISO 8601. An instant ends in Z; a time
+// without a zone has no suffix.
 func moment(column arrow.Array, i int) (string, bool) {
 	switch c := column.(type) {
 	case *array.Date32:
@@ -185,7 +185,7 @@ func appendStruct(b []byte, c *array.Struct, i int) ([]byte, error) {
 	return append(b, '}'), nil
 }
 
-// appendMap appends an object when the keys are texts, else a list of entries.
+// appendMap appends an object when the keys are text, else a list of entries.
 func appendMap(b []byte, c *array.Map, i int) ([]byte, error) {
 	from, to := c.ValueOffsets(i)
 	if _, ok := c.Keys().(array.StringLike); !ok {

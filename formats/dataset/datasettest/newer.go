@@ -16,12 +16,12 @@ import (
 	"github.com/rollmill/rollmill/formats/random"
 )
 
-// Schema is the version that Newer writes.
+// Schema is the schema version that Newer writes.
 const Schema = "2.99"
 
 // Newer writes a wide dataset of that version into a folder on disk: groups of
-// four trajectories, of which every column holds a value in some row and none
-// in another. It returns the rows.
+// four trajectories, in which every column has a value in some rows and null in
+// others. It returns the rows.
 func Newer(ctx context.Context, folder string, groups int) ([]Trajectory, error) {
 	spec := dataset.Spec{Stage: "rollout", Version: 1, Kind: formats.KindTrajectories, Params: map[string]any{"generations": 4}}
 	shard, err := dataset.Begin(ctx, folder, spec, dataset.Options{})
@@ -48,7 +48,7 @@ func Newer(ctx context.Context, folder string, groups int) ([]Trajectory, error)
 	return all, relabel(folder)
 }
 
-// fill copies the fields that two structs both have.
+// fill copies the fields that both structs have.
 func fill(to, from reflect.Value) {
 	for i := range to.NumField() {
 		source := from.FieldByName(to.Type().Field(i).Name)
@@ -65,8 +65,8 @@ func fill(to, from reflect.Value) {
 	}
 }
 
-// relabel has the records and the manifest say that the newer version wrote
-// them.
+// relabel changes the schema version in the records and the manifest to the
+// newer one.
 func relabel(folder string) error {
 	return filepath.WalkDir(folder, func(path string, _ os.DirEntry, err error) error {
 		if err != nil || !strings.HasSuffix(path, ".json") {

@@ -7,8 +7,8 @@ import (
 	"github.com/rollmill/rollmill/formats"
 )
 
-// Trajectory is the wide row of the newer version: those of formats, as they
-// were in schema 2.0, and more.
+// Trajectory is the wide row of the newer version: the fields of
+// formats.Trajectory in schema 2.0, and additional ones.
 type Trajectory struct {
 	TrajectoryID string `parquet:"trajectory_id"`
 	Run          string `parquet:"run,dict"`
@@ -72,7 +72,7 @@ type Origin struct {
 	Seat int32  `parquet:"seat,optional"` // 0: null
 }
 
-// Message is that of formats, and more.
+// Message is that of formats with additional columns.
 type Message struct {
 	Parent         int32              `parquet:"parent,delta"`
 	Role           string             `parquet:"role,dict"`
@@ -97,13 +97,13 @@ type Message struct {
 	Entropies []float32 `parquet:"entropies,optional,list"`
 }
 
-// Span is an element of a list in a list.
+// Span is an element of a list within a list.
 type Span struct {
 	From int32  `parquet:"from"`
 	Text string `parquet:"text,optional"`
 }
 
-// Call is that of formats, and more.
+// Call is that of formats with additional columns.
 type Call struct {
 	Model            string `parquet:"model,dict"`
 	PolicyVersion    *int64 `parquet:"policy_version,optional"`
@@ -124,7 +124,7 @@ type Call struct {
 	Adapter string `parquet:"adapter,optional,dict"`
 }
 
-// NamedReward is that of formats, and more.
+// NamedReward is that of formats with additional columns.
 type NamedReward struct {
 	Name    string   `parquet:"name,dict"`
 	Value   *float64 `parquet:"value,optional"`
@@ -135,12 +135,12 @@ type NamedReward struct {
 	Unit string `parquet:"unit,optional"`
 }
 
-// add sets the columns that are new in the n-th row.
+// add sets the additional columns in the n-th row.
 func (t *Trajectory) add(n int) {
 	if n%3 > 0 {
 		note, effort := fmt.Sprint("note ", n), float64(n)/7
 		if n%3 == 2 {
-			note = "" // a value, and not null
+			note = "" // a value, not null
 		}
 		t.Note, t.Effort, t.Agreed, t.Retries = &note, &effort, n%2 == 0, int64(n%4)
 		t.Tags, t.Weights = []string{"a", "", fmt.Sprint(n)}, []float32{float32(n), 0.5}

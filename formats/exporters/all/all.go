@@ -1,4 +1,4 @@
-// Package all lists the shapes of rows that batches are exported in.
+// Package all lists the formats in which batches are exported.
 package all
 
 import (
@@ -13,14 +13,14 @@ import (
 	"github.com/rollmill/rollmill/formats/verl"
 )
 
-// Trajectories is the format that has the rows as they are.
+// Trajectories is the format with the rows unchanged.
 const Trajectories = "trajectories"
 
-// Formats is the list.
+// Formats is the list of formats.
 var Formats = []exporters.Format{
 	exporters.Table(Trajectories, exporters.Groups, func(x *exporters.Item) []formats.Trajectory { return x.Rows }),
 	whole(exporters.RawLines("art", exporters.Groups, func(dst []byte, x *exporters.Item) ([]byte, int64, error) {
-		return append(art.AppendGroup(dst, x.Rows), '\n'), 1, nil // without going through structs
+		return append(art.AppendGroup(dst, x.Rows), '\n'), 1, nil // without structs, for speed
 	})),
 	whole(exporters.Table("art-log-v1", exporters.Groups, func(x *exporters.Item) []art.LogRow { return art.LogRows(x.Rows, x.Before) })),
 	whole(exporters.Table("art-log-v2", exporters.Groups, func(x *exporters.Item) []art.LogRow2 { return art.LogRows2(x.Rows, x.Before) })).
@@ -46,7 +46,7 @@ func whole(f exporters.Format) exporters.Format {
 	return f
 }
 
-// Named returns the format of a name, which must be in the list.
+// Named returns the format with a name, which must be in the list.
 func Named(name string) exporters.Format {
 	for _, f := range Formats {
 		if f.Name == name {

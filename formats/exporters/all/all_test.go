@@ -9,8 +9,8 @@ import (
 	"github.com/rollmill/rollmill/formats/random"
 )
 
-// groups are of conversations with one answer each, good and bad, which every
-// format has a row for, and of longer ones with tools.
+// groups returns groups of conversations with one answer each, good and bad,
+// for which every format has a row, and longer ones with tools.
 func groups() [][]formats.Trajectory {
 	short := random.Options{Groups: 3, Generations: 4, Messages: 3, SampledTokens: 20, PromptTokens: 20, Scored: true}
 	long := random.Options{Groups: 2, Scored: true, Failures: 0.1, Branches: 0.2, SampledTokens: 100, PromptTokens: 100}

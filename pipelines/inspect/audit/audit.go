@@ -1,14 +1,14 @@
-// Package audit reads datasets whole and says what would spoil training: parts
-// that are damaged or were changed, rows that break what package formats
-// promises, and the faults that teams report of such data. It changes
-// nothing.
+// Package audit reads whole datasets and reports faults that would harm training:
+// damaged or changed parts, rows that break the rules of package formats, and
+// faults that are known from such data. It changes nothing.
 //
-// Whether a trainer can take a dataset is the backend's preflight (submit
-// --dry-run); what to do about a fault is curate's and rollout's matter.
+// It does not check whether a trainer accepts a dataset (the backend's preflight
+// does, with submit --dry-run), and it does not repair faults: settings of curate
+// and rollout do.
 //
-// The checks of rows are package formats/validate's, where one more is added;
-// TestEveryCheckFinds wants a dataset that has its fault. Here are the checks
-// of datasets: their bytes, their inputs, their leaks.
+// The checks of rows are in package formats/validate. A new check goes there, and
+// TestEveryCheckFindsItsFault needs a dataset with its fault. This package has the
+// checks of datasets: their bytes, their inputs and leaks of held-out examples.
 package audit
 
 import (
@@ -25,28 +25,28 @@ import (
 	"github.com/rollmill/rollmill/pipelines/inspect"
 )
 
-// Options say where to look, and for what.
+// Options select the datasets and the checks.
 type Options struct {
 	URI  string
 	Only []string // names of checks; nil for all
 	Skip []string
 
-	HeldOut []string // rollouts, wherever they lie, whose examples must not be trained on
+	HeldOut []string // URIs of rollouts whose examples must not be trained on
 }
 
-// auditor is one run.
+// auditor is one run of the audit.
 type auditor struct {
 	Options
 	found   *inspect.Found
 	checks  []validate.Check
-	damaged map[*dataset.Dataset]bool // nothing more is asked of these
-	sound   map[string]error          // what was said of a base that lies elsewhere, by its digest
-	out     *Audited
+	damaged map[*dataset.Dataset]bool // no further checks are made on these
+	sound   map[string]error          // result of verifying a base outside the URI, by its digest
+	out     *Result
 }
 
-// Run audits every complete dataset under a URI. Damage is a finding like
-// others; the error is for what cannot be looked at.
-func Run(ctx context.Context, o Options) (*Audited, error) {
+// Run audits every complete dataset under a URI. Damage is a finding, not an error.
+// An error means that a dataset could not be checked.
+func Run(ctx context.Context, o Options) (*Result, error) {
 	checks, err := chosen(o)
 	if err != nil {
 		return nil, err
@@ -55,7 +55,7 @@ func Run(ctx context.Context, o Options) (*Audited, error) {
 	if err != nil {
 		return nil, err
 	}
-	a := &auditor{o, found, checks, map[*dataset.Dataset]bool{}, map[string]error{}, &Audited{Findings: []validate.Finding{}}}
+	a := &auditor{o, found, checks, map[*dataset.Dataset]bool{}, map[string]error{}, &Result{Findings: []validate.Finding{}}}
 	for _, problem := range found.Problems {
 		a.find(checkDamage, validate.Finding{URI: found.Root, What: problem})
 	}
@@ -65,7 +65,7 @@ func Run(ctx context.Context, o Options) (*Audited, error) {
 		}
 	}
 	for _, d := range found.Datasets {
-		a.out.Datasets = append(a.out.Datasets, Looked{d.URI(), d.Kind, d.Rows})
+		a.out.Datasets = append(a.out.Datasets, Dataset{d.URI(), d.Kind, d.Rows})
 		if err := a.one(ctx, d); err != nil {
 			return nil, err
 		}
@@ -79,7 +79,7 @@ func Run(ctx context.Context, o Options) (*Audited, error) {
 	return a.out, nil
 }
 
-// find adds what a check of datasets found.
+// find adds findings of a check of datasets.
 func (a *auditor) find(check string, found ...validate.Finding) {
 	c := Further[slices.IndexFunc(Further, func(c validate.Check) bool { return c.Name == check })]
 	for _, f := range found {
@@ -87,12 +87,12 @@ func (a *auditor) find(check string, found ...validate.Finding) {
 	}
 }
 
-// wants tells whether a check was asked for.
+// wants reports whether a check was selected.
 func (o *Options) wants(name string) bool {
 	return (len(o.Only) == 0 || slices.Contains(o.Only, name)) && !slices.Contains(o.Skip, name)
 }
 
-// findIn adds what a check of datasets found in one.
+// findIn adds findings of a check in one dataset.
 func (a *auditor) findIn(d *dataset.Dataset, check string, found []validate.Finding) {
 	for i := range found {
 		found[i].URI = d.URI()
@@ -118,17 +118,17 @@ func chosen(o Options) ([]validate.Check, error) {
 	return out, nil
 }
 
-// unknown is a check that is none.
+// unknown is the error for a check that does not exist.
 type unknown string
 
 func (u unknown) Error() string { return fmt.Sprintf("there is no check %q", string(u)) }
 func (u unknown) Hint() string  { return "the checks are " + strings.Join(Names(), ", ") }
 func (u unknown) Misused() bool { return true }
 
-// one audits one dataset: its bytes, what it was made from, then its rows. Of
-// a damaged one, the rows that can be read are looked at too: what was changed
-// in them says what happened. That one cannot be read is said even when nobody
-// asked.
+// one audits one dataset: its bytes, its inputs, then its rows. In a damaged
+// dataset it also checks the rows that can be read, because they can show what
+// happened. A dataset that cannot be read is reported even if the check of damage
+// was not selected.
 func (a *auditor) one(ctx context.Context, d *dataset.Dataset) error {
 	damage := a.verify(ctx, d)
 	if damage != nil && !errors.Is(damage, formats.ErrInvalid) {
@@ -152,7 +152,7 @@ func (a *auditor) verify(ctx context.Context, d *dataset.Dataset) error {
 	return dataset.Verify(ctx, d)
 }
 
-// look makes the checks of one dataset.
+// look runs the checks of one dataset.
 func (a *auditor) look(ctx context.Context, d *dataset.Dataset) error {
 	if a.wants(checkChanged) {
 		if err := a.changed(ctx, d); err != nil {
@@ -177,8 +177,8 @@ func (a *auditor) look(ctx context.Context, d *dataset.Dataset) error {
 	return nil
 }
 
-// show shows a dataset to the checks of groups, where it has statistics of
-// them, and its rows to the others.
+// show passes the statistics of groups, if the dataset has them, to the checks of
+// groups, and its rows to the other checks.
 func (a *auditor) show(ctx context.Context, d *dataset.Dataset, doctor *validate.Doctor) error {
 	if _, has := d.Tables[formats.TableGroups]; has {
 		if err := groups(ctx, d, doctor.TakeGroups()); err != nil {

@@ -18,9 +18,9 @@ import (
 	"github.com/rollmill/rollmill/storage/counting"
 )
 
-// Each check finds its fault in the sick one and no check finds anything in
-// its twin.
-func TestEveryCheckFinds(t *testing.T) {
+// TestEveryCheckFindsItsFault checks that each check finds its fault in a dataset
+// that has it, and that no check finds anything in a twin without the fault.
+func TestEveryCheckFindsItsFault(t *testing.T) {
 	for i, c := range faults {
 		t.Run(fmt.Sprintf("%s/%s", c.check, c.name), func(t *testing.T) {
 			well := &world{t, fmt.Sprintf("mem://audit-well-%d/run", i)}
@@ -46,9 +46,9 @@ func TestEveryCheckFinds(t *testing.T) {
 	}
 }
 
-// onlyText reports whether only the wording of examples is found: random rows
-// of other examples ask the same.
-func onlyText(a *Audited) bool {
+// onlyText reports whether all findings are of leak_text: random rows of different
+// examples have the same question.
+func onlyText(a *Result) bool {
 	return !slices.ContainsFunc(a.Findings, func(f validate.Finding) bool { return f.Check != checkLeakText && f.Severity != validate.Note })
 }
 
@@ -60,7 +60,7 @@ func listed(f validate.Finding) string {
 	return strings.Join(all, "\n")
 }
 
-func audited(t *testing.T, uri string, only ...string) *Audited {
+func audited(t *testing.T, uri string, only ...string) *Result {
 	t.Helper()
 	a, err := Run(context.Background(), Options{URI: uri, Only: only})
 	if err != nil {
@@ -96,7 +96,7 @@ func TestEveryCheckHasACase(t *testing.T) {
 	}
 }
 
-func checksOf(a *Audited) []string {
+func checksOf(a *Result) []string {
 	var names []string
 	for _, f := range a.Findings {
 		names = append(names, f.Check)
@@ -136,18 +136,18 @@ func TestOnlyAndSkip(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	w.bytes(d, flip) // in the payload: who does not ask for it, does not read it
+	w.bytes(d, flip) // in the payload: only the checks that need it read it
 	if a := audited(t, w.root, "flat", "failures"); len(a.Findings) > 0 {
 		t.Errorf("%+v", a.Findings)
 	}
 	if a := audited(t, w.root, "logprobs"); a.Worst() != validate.Damage {
-		t.Errorf("what cannot be read is said: %+v", a.Findings)
+		t.Errorf("a dataset that cannot be read is not reported: %+v", a.Findings)
 	}
 }
 
-// A check that needs no payload, asked for alone, fetches a small part of the
-// bytes; all of them fetch everything a few times at most.
-func TestChecksReadWhatTheyNeed(t *testing.T) {
+// TestChecksReadOnlyWhatTheyNeed checks that a check without payload reads a small
+// share of the bytes, and all checks together read each byte a few times at most.
+func TestChecksReadOnlyWhatTheyNeed(t *testing.T) {
 	o := small
 	o.Groups, o.SampledTokens, o.PromptTokens = 80, 1500, 700
 	w := &world{t, "mem://audit-bytes/run"}
@@ -173,8 +173,9 @@ func TestChecksReadWhatTheyNeed(t *testing.T) {
 	}
 }
 
-// Damage of one dataset keeps nothing from being said of the others.
-func TestDamageIsOneFindingAmongOthers(t *testing.T) {
+// TestDamageDoesNotHideOtherFindings checks that other datasets are still checked
+// if one is damaged.
+func TestDamageDoesNotHideOtherFindings(t *testing.T) {
 	w := &world{t, "mem://audit-among/run"}
 	base := w.wide("epoch-0/rollout", "rollout", trajectories(small))
 	leak(true, w)
@@ -191,8 +192,9 @@ func TestDamageIsOneFindingAmongOthers(t *testing.T) {
 	}
 }
 
-// Repeated ids are found wherever they lie, however few fit into memory.
-func TestRepeatedIDsAreFoundInShares(t *testing.T) {
+// TestRepeatedIDsWithLittleMemory checks that repeated ids are found in any rows,
+// however few fit into memory.
+func TestRepeatedIDsWithLittleMemory(t *testing.T) {
 	defer func(was int64) { repeatedRows = was }(repeatedRows)
 	rows := trajectories(small)
 	rows[20].TrajectoryID, rows[30].TrajectoryID, rows[39].TrajectoryID = rows[0].TrajectoryID, rows[0].TrajectoryID, rows[17].TrajectoryID
@@ -213,7 +215,8 @@ func TestRepeatedIDsAreFoundInShares(t *testing.T) {
 	}
 }
 
-// A program's last words are shown on one line and cannot command a terminal.
+// TestDetailsAreOneLine checks that a program's error text is shown on one line
+// without control characters.
 func TestDetailsAreOneLine(t *testing.T) {
 	rows := trajectories(small)
 	for i := range 8 {
@@ -231,7 +234,7 @@ func TestDetailsAreOneLine(t *testing.T) {
 	}
 }
 
-func TestAnIncompleteDatasetIsNamed(t *testing.T) {
+func TestIncompleteDatasetIsReported(t *testing.T) {
 	s, err := dataset.Begin(t.Context(), "mem://audit-half/rollout", dataset.Spec{Stage: "rollout", Kind: formats.KindTrajectories}, dataset.Options{Of: 2})
 	if err != nil {
 		t.Fatal(err)
@@ -245,8 +248,9 @@ func TestAnIncompleteDatasetIsNamed(t *testing.T) {
 	}
 }
 
-// A dataset whose last writer was killed before it left the manifest is whole.
-func TestADatasetWithoutItsManifestIsLookedAt(t *testing.T) {
+// TestDatasetWithoutManifestIsAudited checks that a dataset whose last writer was
+// killed before it wrote the manifest is complete.
+func TestDatasetWithoutManifestIsAudited(t *testing.T) {
 	w := &world{t, "mem://audit-manifest/run"}
 	d := w.wide("epoch-0/rollout", "rollout", trajectories(small))
 	b, err := storage.Open(t.Context(), d.URI())

@@ -10,7 +10,8 @@ import (
 	"github.com/rollmill/rollmill/formats/random"
 )
 
-// One audit of a wide dataset on disk: all checks, and those of light columns.
+// BenchmarkAudit audits a wide dataset on disk, with all checks and with those of
+// light columns.
 func BenchmarkAudit(b *testing.B) {
 	ctx := context.Background()
 	uri := filepath.Join(b.TempDir(), "rollout")

@@ -14,11 +14,11 @@ import (
 	"github.com/rollmill/rollmill/formats/random"
 )
 
-// fault is one that a check finds.
+// fault is a fault and the check that finds it.
 type fault struct {
 	check, name string
 	make        scenario
-	what        string // of the finding
+	what        string // text of the finding
 }
 
 var faults = []fault{
@@ -34,13 +34,13 @@ var faults = []fault{
 			w.bytes(d, func(data []byte) []byte { return data[:len(data)-9] })
 		}
 	}, "bytes; the manifest says"},
-	{"damage", "a manifest beside sound ones is none", func(w *world, sick bool) {
+	{"damage", "one of several manifests is not a manifest", func(w *world, sick bool) {
 		w.wide("rollout", "rollout", trajectories(small))
 		if sick {
 			w.write("score", dataset.ManifestFile, []byte("none"))
 		}
 	}, "not a manifest"},
-	{"damage", "the rows are others than the manifest says", func(w *world, sick bool) {
+	{"damage", "the rows differ from the manifest", func(w *world, sick bool) {
 		rows := trajectories(small)
 		spec := dataset.Spec{Stage: "rollout", Kind: formats.KindTrajectories}
 		d := put(w, "rollout", spec, rows)
@@ -60,7 +60,7 @@ var faults = []fault{
 			w.remove(d)
 		}
 	}, "is gone"},
-	{"changed", "the base is another now", func(w *world, sick bool) {
+	{"changed", "the base was replaced", func(w *world, sick bool) {
 		scores(func([]formats.Score, bool) {})(w, sick)
 		if sick {
 			d, err := dataset.Open(context.Background(), w.at("rollout"), dataset.OpenOptions{})
@@ -71,7 +71,7 @@ var faults = []fault{
 			w.wide("rollout", "rollout", trajectories(small)[:36])
 		}
 	}, "changed since"},
-	{"changed", "a byte was changed of a base that lies elsewhere", func(w *world, sick bool) {
+	{"changed", "a byte of a base outside the run was changed", func(w *world, sick bool) {
 		root := w.root
 		w.root = root + "-elsewhere"
 		base := w.wide("rollout", "rollout", trajectories(small))
@@ -85,11 +85,11 @@ var faults = []fault{
 			w.bytes(base, flip)
 		}
 	}, "its base is damaged"},
-	{"repeated", "the last row is the first again", spoiled(func(rows []formats.Trajectory) { rows[39].TrajectoryID = rows[0].TrajectoryID }), "there before"},
+	{"repeated", "the last row is the first again", spoiled(func(rows []formats.Trajectory) { rows[39].TrajectoryID = rows[0].TrajectoryID }), "repeat a trajectory"},
 	{"leak", "a validation's examples are rolled out", func(w *world, sick bool) {
 		w.wide("epoch-0/rollout", "rollout", trajectories(small))
 		leak(sick, w)
-	}, "in a validation too"},
+	}, "also in a validation"},
 	{"leak", "a validation's examples are curated", func(w *world, sick bool) {
 		rows := trajectories(small)
 		w.wide("epoch-0/rollout", "rollout", rows)
@@ -100,7 +100,7 @@ var faults = []fault{
 			}
 		}
 		w.wide("epoch-0/curate", "curate", rows)
-	}, "in a validation too"},
+	}, "also in a validation"},
 	{"leak_text", "a validation's question is asked under another id and example", func(w *world, sick bool) {
 		rows := trajectories(small)
 		for i := range rows {
@@ -115,13 +115,13 @@ var faults = []fault{
 			}
 		}
 		w.wide("epoch-0/rollout", "rollout", rows)
-	}, "ask first what one example"},
+	}, "have the first question"},
 	{"resubmitted", "a batch was sent twice; the twin attached to its job", receipts(formats.Receipt{Key: "k", Backend: "art", State: formats.JobCompleted,
-		Trajectories: 40, StartedAt: time.Unix(1, 0)}), "handed to art before"},
+		Trajectories: 40, StartedAt: time.Unix(1, 0)}), "submitted to art before"},
 	{"resubmitted", "a batch was sent twice; the twin failed", receipts(formats.Receipt{Key: "k", Backend: "art", State: formats.JobFailed,
-		Trajectories: 40, StartedAt: time.Unix(2, 0)}), "handed to art before"},
+		Trajectories: 40, StartedAt: time.Unix(2, 0)}), "submitted to art before"},
 	{"resubmitted", "a batch was sent twice; the twin to another trainer", receipts(formats.Receipt{Key: "l", Backend: "art", State: formats.JobCompleted,
-		Trajectories: 40, StartedAt: time.Unix(2, 0)}), "handed to art before"},
+		Trajectories: 40, StartedAt: time.Unix(2, 0)}), "submitted to art before"},
 
 	{"unnamed", "a killed writer left a part", func(w *world, sick bool) {
 		d := w.wide("rollout", "rollout", trajectories(small))
@@ -129,7 +129,7 @@ var faults = []fault{
 			w.write("rollout", strings.Replace(d.Parts[0].Name, "-00000-", "-00001-", 1), []byte("PAR1"))
 		}
 	}, "does not name"},
-	{"unnamed", "a copy of a part lies beside it", func(w *world, sick bool) {
+	{"unnamed", "a copy of a part is next to it", func(w *world, sick bool) {
 		w.wide("rollout", "rollout", trajectories(small))
 		if sick {
 			w.write("rollout", "copy of part.parquet", []byte("PAR1"))
@@ -160,7 +160,7 @@ var faults = []fault{
 			rows[3].Reward, rows[3].Rewards, rows[3].Failure = nil, nil, formats.RewardTrajectory
 		}
 	}), "break what"},
-	{"rows", "scores stand beside other trajectories", scores(func(rows []formats.Score, sick bool) {
+	{"rows", "scores are of other trajectories", scores(func(rows []formats.Score, sick bool) {
 		if sick {
 			rows[0].TrajectoryID, rows[1].TrajectoryID = rows[1].TrajectoryID, rows[0].TrajectoryID
 		}
@@ -185,7 +185,7 @@ var faults = []fault{
 			rows[3].Calls[0].LogprobsMode = formats.LogprobsProcessed
 		}
 	}), "1 at temperature 0.7"},
-	{"temperature", "nobody asked the engine whether its logprobs are raw", spoiled(sampledBy(`{"temperature":0.7}`)), "rollmill check"},
+	{"temperature", "the engine was not asked whether its logprobs are raw", spoiled(sampledBy(`{"temperature":0.7}`)), "rollmill check"},
 	{"reshaped", "a penalty", rollout(small, sampledAs(`{"presence_penalty":0}`, `{"presence_penalty":1.5}`)), "1 presence_penalty"},
 	{"support", "top_p and top_k", rollout(small, sampledAs(`{"top_p":1,"top_k":-1}`, `{"top_p":0.9,"top_k":20}`)), "1 top_p and top_k"},
 	{"grammar", "a tool was required", rollout(small, sampledAs(`{"tool_choice":"auto","response_format":{"type":"text"}}`, `{"tool_choice":"required"}`)), "1 tool_choice"},
@@ -206,7 +206,7 @@ var faults = []fault{
 		m := &rows[3].Messages[2]
 		m.TokenIDs, m.Logprobs = m.TokenIDs[1:], m.Logprobs[1:]
 	}), "the engine counted"},
-	{"disagreement", "two members begin alike, with other logprobs; the twins' are equal", rollout(small, func(rows []formats.Trajectory, sick bool) {
+	{"disagreement", "two members begin with the same tokens and different logprobs; the twin's are equal", rollout(small, func(rows []formats.Trajectory, sick bool) {
 		a, b := &rows[0].Messages[2], &rows[1].Messages[2]
 		for i := range 5 {
 			b.TokenIDs[i], a.Logprobs[i], b.Logprobs[i] = a.TokenIDs[i], -0.5, -0.5
@@ -236,7 +236,7 @@ var faults = []fault{
 			m.Logprobs[0] = math.Nextafter32(m.Logprobs[0], 0)
 		}
 		w.wide("rollout", "rollout", rows)
-	}, "very ids and logprobs"},
+	}, "exactly the ids and logprobs"},
 	{"shifted", "an end of turn comes first; the twin's comes last", rollout(small, func(rows []formats.Trajectory, sick bool) {
 		for i := range rows {
 			for k := range rows[i].Messages {
@@ -279,11 +279,11 @@ var faults = []fault{
 		}
 	}), "ends with the first id after it"},
 	{"tool_calls", "a sampled call was lost", spoiled(func(rows []formats.Trajectory) { withTools(rows).Messages[2].ToolCalls = nil }), "which no message before it makes"},
-	{"unparsed_tools", "a call stands in the text", spoiled(func(rows []formats.Trajectory) {
+	{"unparsed_tools", "a call is in the text", spoiled(func(rows []formats.Trajectory) {
 		m := &rows[3].Messages[len(rows[3].Messages)-1]
 		m.Content, m.ToolCalls = "<tool_call>{}</tool_call>", nil
 	}), "1 <tool_call>"},
-	{"failures", "5 of 40 failed; of the twin 4", rollout(small, func(rows []formats.Trajectory, sick bool) {
+	{"failures", "5 of 40 failed; 4 in the twin", rollout(small, func(rows []formats.Trajectory, sick bool) {
 		for i := range count4(sick) {
 			fail(&rows[8*i])
 		}
@@ -302,12 +302,12 @@ var faults = []fault{
 		for i := range 4 * (1 + count4(sick)) {
 			rows[i].Reward = number(0.5)
 		}
-	}), "teach nothing"},
+	}), "no training signal"},
 	{"flat", "6 of 10 groups that are scattered are flat; of the twin 5", groupTables(func(stats []formats.GroupStats, sick bool) {
 		for i := range 1 + count4(sick) {
 			stats[i].Min = stats[i].Max
 		}
-	}), "teach nothing"},
+	}), "no training signal"},
 	{"singleton", "one member of 4 has a reward; of the twin 2", scores(func(rows []formats.Score, sick bool) {
 		for i := range count4(sick) - 2 {
 			unscore(&rows[i])
@@ -328,7 +328,7 @@ var faults = []fault{
 			}
 		}
 	}), "answered the same"},
-	{"prefix_breaks", "a template renders the same otherwise", spoiled(func(rows []formats.Trajectory) { rows[3].Messages[2].PrefixBreak = "template" }), "1 template"},
+	{"prefix_breaks", "a template renders the same messages differently", spoiled(func(rows []formats.Trajectory) { rows[3].Messages[2].PrefixBreak = "template" }), "1 template"},
 	{"tools_lost", "a call was made without tools", spoiled(func(rows []formats.Trajectory) { withTools(rows).Calls[0].Tools = -1 }), "without definitions"},
 	{"tools_lost", "a tool's answer became the user's", spoiled(func(rows []formats.Trajectory) { withTools(rows).Messages[3].Role = "user" }), "without answers"},
 	{"tools_lost", "two tools were called and one answered", spoiled(func(rows []formats.Trajectory) {
@@ -357,7 +357,7 @@ var faults = []fault{
 	}), "against length: correlation -1.00"},
 }
 
-// count4 is 4, or 5 in what is sick.
+// count4 returns 4, or 5 for a dataset with the fault.
 func count4(sick bool) int {
 	if sick {
 		return 5
@@ -370,7 +370,7 @@ func bare(o random.Options) random.Options {
 	return o
 }
 
-// sampledBy gives one call other settings.
+// sampledBy sets the sampling settings of one call.
 func sampledBy(settings string) func([]formats.Trajectory) {
 	return func(rows []formats.Trajectory) { rows[3].Calls[0].Sampling = settings }
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/rollmill/rollmill/formats/validate"
 )
 
-// example is what a row was made for, and what its model was told.
+// example is the example of a row, and the messages to its model.
 type example struct {
 	TrajectoryID string     `parquet:"trajectory_id"`
 	ExampleID    string     `parquet:"example_id,dict"`
@@ -26,11 +26,12 @@ type question struct {
 	Content string `parquet:"content,optional"`
 }
 
-// minQuestion is how long a user's first message must be to name an example.
+// minQuestion is the minimum length of a user's first message that can identify an
+// example.
 const minQuestion = 24
 
-// asked is a hash of the words of the user's first message; false when there
-// is none, or it is too short to name an example.
+// asked returns a hash of the words of the user's first message. It returns false
+// if there is no such message, or it is too short to identify an example.
 func (e *example) asked() (xxh3.Uint128, bool) {
 	for _, m := range e.Messages {
 		if m.Role == "user" {
@@ -43,18 +44,17 @@ func (e *example) asked() (xxh3.Uint128, bool) {
 
 func (e *example) says(o *example) bool { return e.ExampleID == o.ExampleID && e.Example == o.Example }
 
-// validation tells rollouts of a validation by where they lie.
+// validation reports whether a dataset is a rollout of a validation, by its URI.
 func validation(d *dataset.Dataset) bool {
 	return slices.Contains(strings.Split(d.URI(), "/"), "validation")
 }
 
-// heldOut is what validations ask: ids, unless these are row numbers, what
-// examples say, and what their models are asked first. It grows with the
-// validation's examples.
+// heldOut holds the examples of validations: their ids (unless these are row
+// numbers), contents and first questions. Its size is proportional to their number.
 type heldOut struct {
 	ids       map[string]bool
 	contents  map[xxh3.Uint128]bool
-	questions map[xxh3.Uint128]string // the example that alone asks this; "" when several do
+	questions map[xxh3.Uint128]string // the only example that asks this; "" for several
 }
 
 func (h *heldOut) add(_ int64, e *example) {
@@ -78,14 +78,16 @@ func (h *heldOut) has(e *example) bool {
 	return h.ids[e.ExampleID] || says && h.contents[key]
 }
 
-// asks reports whether a model is asked what one held-out example alone asks.
+// asks reports whether the first question of e is that of exactly one held-out
+// example.
 func (h *heldOut) asks(e *example) bool {
 	key, ok := e.asked()
 	return ok && h.questions[key] != ""
 }
 
-// leaks says which examples are trained on and also in a validation. Curated
-// datasets are what is trained on; where there is none yet, rollouts are.
+// leaks reports examples that are trained on and also in a validation. The
+// examples that are trained on are those of curated datasets, or of rollouts if
+// there is no curated dataset yet.
 func (a *auditor) leaks(ctx context.Context) error {
 	held := heldOut{map[string]bool{}, map[xxh3.Uint128]bool{}, map[xxh3.Uint128]string{}}
 	for _, uri := range a.HeldOut {
@@ -125,7 +127,7 @@ func (a *auditor) leaks(ctx context.Context) error {
 	return nil
 }
 
-// leaked looks for what is held out in one dataset.
+// leaked reports held-out examples in one dataset.
 func (a *auditor) leaked(ctx context.Context, d *dataset.Dataset, held *heldOut) error {
 	var same, asked validate.Count
 	err := distinct(ctx, d, func(row int64, e *example) {
@@ -141,8 +143,8 @@ func (a *auditor) leaked(ctx context.Context, d *dataset.Dataset, held *heldOut)
 	if err != nil {
 		return err
 	}
-	a.findIn(d, checkLeak, same.Over(0, "examples are in a validation too"))
-	a.findIn(d, checkLeakText, asked.Over(0, "examples ask first what one example of a validation asks"))
+	a.findIn(d, checkLeak, same.Over(0, "examples are also in a validation"))
+	a.findIn(d, checkLeakText, asked.Over(0, "examples have the first question of a validation example"))
 	return nil
 }
 
@@ -154,7 +156,7 @@ func (e *example) clone() example {
 	return out
 }
 
-// distinct calls f with each example of a dataset, its generations once.
+// distinct calls f once with each example of a dataset.
 func distinct(ctx context.Context, d *dataset.Dataset, f func(row int64, e *example)) error {
 	r, err := dataset.NewReader[example](ctx, d, "", d.All())
 	if err != nil {

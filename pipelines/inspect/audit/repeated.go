@@ -12,16 +12,16 @@ import (
 	"github.com/rollmill/rollmill/formats/validate"
 )
 
-// repeatedRows is how many rows' digests are in memory at once, 16 bytes each.
-// It is a variable for tests.
+// repeatedRows is the number of rows whose digests are in memory at once, 16 bytes
+// each. It is a variable for tests.
 var repeatedRows int64 = 4 << 20
 
 type ids struct {
 	TrajectoryID string `parquet:"trajectory_id"`
 }
 
-// repeated finds trajectories that are in a dataset twice, wherever. Of more
-// rows than fit into memory it reads the ids again for each share of them.
+// repeated finds trajectories that are in a dataset twice. If the rows do not fit
+// into memory, it reads the ids once for each part of them.
 func (a *auditor) repeated(ctx context.Context, d *dataset.Dataset) error {
 	c := validate.Count{Of: d.Rows}
 	few := map[xxh3.Uint128]bool{}
@@ -53,11 +53,11 @@ func (a *auditor) repeated(ctx context.Context, d *dataset.Dataset) error {
 	}); err != nil {
 		return err
 	}
-	a.findIn(d, checkRepeated, c.Over(0, "rows are of trajectories that are there before"))
+	a.findIn(d, checkRepeated, c.Over(0, "rows repeat a trajectory of an earlier row"))
 	return nil
 }
 
-// twice counts what repeats, and adds a few of it.
+// twice counts repeated digests, and adds some of them to few.
 func twice(of []xxh3.Uint128, few map[xxh3.Uint128]bool) (n int64) {
 	slices.SortFunc(of, func(a, b xxh3.Uint128) int { return cmp.Or(cmp.Compare(a.Hi, b.Hi), cmp.Compare(a.Lo, b.Lo)) })
 	for i := 1; i < len(of); i++ {

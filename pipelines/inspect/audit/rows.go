@@ -10,7 +10,7 @@ import (
 	"github.com/rollmill/rollmill/formats/validate"
 )
 
-// rows calls f with every row of a dataset. f may keep nothing of it.
+// rows calls f with every row of a dataset. f must not keep the row.
 func rows(ctx context.Context, d *dataset.Dataset, payload bool, f func(*validate.Row)) error {
 	switch d.Kind {
 	case formats.KindScores:
@@ -41,9 +41,9 @@ func rows(ctx context.Context, d *dataset.Dataset, payload bool, f func(*validat
 	})
 }
 
-// thin reads a thin dataset beside its base.
+// thin reads a thin dataset together with its base.
 func thin[T any](ctx context.Context, d *dataset.Dataset, f func(*validate.Row), row func(*T) validate.Row) error {
-	base, err := openBeside(ctx, d)
+	base, err := openBase(ctx, d)
 	if err != nil {
 		return err
 	}
@@ -69,38 +69,38 @@ func thin[T any](ctx context.Context, d *dataset.Dataset, f func(*validate.Row),
 	})
 }
 
-// baseRow is what a thin dataset's checks want of its base.
+// baseRow has the columns of a base that the checks of a thin dataset use.
 type baseRow struct {
 	TrajectoryID  string `parquet:"trajectory_id"`
 	SampledTokens int32  `parquet:"sampled_tokens,delta"`
 }
 
-// beside walks along a base. One that is gone or damaged is a finding of its
-// own; the checks do without.
-type beside struct {
-	r   *dataset.Reader[baseRow] // nil: do without
+// baseReader reads a base along with a thin dataset. If the base is missing or
+// damaged, another check reports it, and these checks run without it.
+type baseReader struct {
+	r   *dataset.Reader[baseRow] // nil without a base
 	buf []baseRow
 }
 
-func openBeside(ctx context.Context, d *dataset.Dataset) (*beside, error) {
+func openBase(ctx context.Context, d *dataset.Dataset) (*baseReader, error) {
 	base, err := d.OpenBase(ctx)
 	if err != nil {
-		return &beside{}, without(err)
+		return &baseReader{}, ignoreDamage(err)
 	}
 	r, err := dataset.NewReader[baseRow](ctx, base, "", base.All())
-	return &beside{r: r, buf: make([]baseRow, batch)}, err
+	return &baseReader{r: r, buf: make([]baseRow, batch)}, err
 }
 
-// without lets an error pass that a base itself is told of for.
-func without(err error) error {
+// ignoreDamage returns nil for damage of a base, which another check reports.
+func ignoreDamage(err error) error {
 	if errors.Is(err, formats.ErrInvalid) {
 		return nil
 	}
 	return err
 }
 
-// read returns the rows beside the next n, or nil to do without.
-func (b *beside) read(n int) ([]baseRow, error) {
+// read returns the base's rows for the next n rows, or nil without a base.
+func (b *baseReader) read(n int) ([]baseRow, error) {
 	if b.r == nil {
 		return nil, nil
 	}
@@ -113,19 +113,19 @@ func (b *beside) read(n int) ([]baseRow, error) {
 	if errors.Is(err, io.EOF) {
 		return nil, nil
 	}
-	return nil, without(err)
+	return nil, ignoreDamage(err)
 }
 
-func (b *beside) close() {
+func (b *baseReader) close() {
 	if b.r != nil {
 		b.r.Close()
 	}
 }
 
-// batch is how many rows are in memory at once.
+// batch is the number of rows in memory at once.
 const batch = 64
 
-// batches calls f with the rows of a reader in order, and closes it.
+// batches calls f with the rows of a reader in order, and closes the reader.
 func batches[T any](r *dataset.Reader[T], f func(first int64, list []T) error) error {
 	defer r.Close()
 	buf := make([]T, batch)

@@ -8,8 +8,8 @@ import (
 	"github.com/rollmill/rollmill/formats/validate"
 )
 
-// WriteText writes what was found for people.
-func (a *Audited) WriteText(w io.Writer) error {
+// WriteText writes the findings as text.
+func (a *Result) WriteText(w io.Writer) error {
 	var b strings.Builder
 	for _, f := range a.Findings {
 		writeFinding(&b, &f)
@@ -38,8 +38,8 @@ func writeFinding(b *strings.Builder, f *validate.Finding) {
 	b.WriteString("\n")
 }
 
-// verdict counts the findings.
-func (a *Audited) verdict() string {
+// verdict returns the number of findings by severity.
+func (a *Result) verdict() string {
 	var parts []string
 	for _, s := range validate.Severities {
 		n := 0

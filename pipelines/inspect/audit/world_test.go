@@ -15,7 +15,7 @@ import (
 	"github.com/rollmill/rollmill/storage"
 )
 
-// world is a run in memory that one case is about.
+// world is a run in memory for one case.
 type world struct {
 	t    *testing.T
 	root string
@@ -33,7 +33,7 @@ func trajectories(o random.Options) []formats.Trajectory {
 	return rows
 }
 
-// put writes a dataset; further tables are written beside it.
+// put writes a dataset with further tables.
 func put[T any](w *world, name string, spec dataset.Spec, rows []T, further ...func(*dataset.Shard)) *dataset.Dataset {
 	w.t.Helper()
 	ctx := context.Background()
@@ -94,7 +94,7 @@ func (w *world) write(name, key string, data []byte) {
 	}
 }
 
-// remove takes a dataset away.
+// remove deletes a dataset.
 func (w *world) remove(d *dataset.Dataset) {
 	ctx := context.Background()
 	b, err := storage.Open(ctx, d.URI())
@@ -115,10 +115,10 @@ func (w *world) remove(d *dataset.Dataset) {
 	}
 }
 
-// scenario makes a run with a fault, or its twin without.
+// scenario writes a run with a fault, or its twin without the fault.
 type scenario func(w *world, sick bool)
 
-// rollout is a rollout whose rows are spoiled.
+// rollout returns a scenario with a rollout whose rows spoil changes.
 func rollout(o random.Options, spoil func(rows []formats.Trajectory, sick bool)) scenario {
 	return func(w *world, sick bool) {
 		rows := trajectories(o)
@@ -127,7 +127,7 @@ func rollout(o random.Options, spoil func(rows []formats.Trajectory, sick bool))
 	}
 }
 
-// spoiled is one in which only a sick one's rows are touched.
+// spoiled returns a rollout in which spoil changes only the rows with the fault.
 func spoiled(spoil func(rows []formats.Trajectory)) scenario {
 	return rollout(small, func(rows []formats.Trajectory, sick bool) {
 		if sick {
@@ -148,8 +148,8 @@ func scores(spoil func(rows []formats.Score, sick bool)) scenario {
 	}
 }
 
-// groupTables is a group dataset; its rows are of groups that do not lie together,
-// so that only _groups tells of them.
+// groupTables returns a scenario with a group dataset. The rows of its groups are
+// not adjacent, so that only _groups has their statistics.
 func groupTables(spoil func(stats []formats.GroupStats, sick bool)) scenario {
 	return func(w *world, sick bool) {
 		var rows []formats.Member
@@ -174,7 +174,7 @@ func groupTables(spoil func(stats []formats.GroupStats, sick bool)) scenario {
 	}
 }
 
-// other is another digest: its last digit is changed.
+// other returns a digest with its last digit changed.
 func other(digest string) string {
 	last := len(digest) - 1
 	if digest[last] == '0' {
@@ -193,14 +193,15 @@ func unscore(s *formats.Score) {
 
 func number[T any](x T) *T { return &x }
 
-// withTools is a row whose message 2 calls a tool and 3 answers it.
+// withTools returns a row whose message 2 calls a tool and whose message 3 answers
+// it.
 func withTools(rows []formats.Trajectory) *formats.Trajectory {
 	i := slices.IndexFunc(rows, func(t formats.Trajectory) bool { return len(t.Messages) > 4 })
 	return &rows[i]
 }
 
-// leak is a validation beside an epoch. Examples of the validation that are
-// held out are of another run of random rows.
+// leak writes a validation and an epoch. Held-out examples are from another run of
+// random rows.
 func leak(sick bool, w *world) {
 	o := small
 	o.Epoch, o.Scored = 7, false

@@ -1,4 +1,4 @@
-// Package all lists the backends. To add one: a folder beside this one with a
+// Package all lists the backends. To add one: a neighbouring folder with a
 // Settings struct and its Kind, a line here, and a call of backendtest.
 package all
 
@@ -13,7 +13,7 @@ import (
 	"github.com/rollmill/rollmill/stages/plugin"
 )
 
-// Backends is every backend, in the order of the help.
+// Backends lists every backend, in the order of the help.
 var Backends backends.Registry = plugin.NewRegistry("backend",
 	art.Kind,
 	openai.Kind,

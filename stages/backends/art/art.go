@@ -4,14 +4,14 @@
 //
 // Servers of the legacy dialect, 0.3 to 0.5.1, train on what was sampled. From
 // 0.5.2 to 0.5.17 they drop the token ids and logprobs on arrival: they are
-// refused by name before anything is sent, unless the config's own switch for
-// it, dev_config.allow_training_without_logprobs, says that the text alone is
-// to be trained on. Later ones cannot be told to train over HTTP; for those
+// refused by name before anything is sent, unless the config's own switch,
+// dev_config.allow_training_without_logprobs, asks for training on the text
+// alone. Later ones have no training over HTTP; for those
 // testdata/consumers/command/art_trainer.py calls the library in process. The
-// shape of a batch is formats/art's matter.
+// form of a batch is defined in formats/art.
 //
-// The one request that cannot be taken back is POST /_train_model. The server
-// can act once the last byte of its body has arrived; the ledger is read again
+// The one request that cannot be undone is POST /_train_model. The server can
+// act once the last byte of its body has arrived; the ledger is read again
 // right before that byte.
 //
 //	what is seen of it                         what it proves             outcome
@@ -26,12 +26,13 @@
 //	no answer, the step one higher             trained, by the one owner  completed
 //	no answer, the step stands still           nothing                    unknown
 //
-// A server that says by its own route that it trains atomically is asked
-// instead, whatever was seen. The other requests may be repeated: they register
-// the model, make the server ready, read the step, or delete old checkpoints.
+// A server that reports by its own route that it trains atomically is asked
+// instead, whatever the answer was. The other requests may be repeated: they
+// register the model, make the server ready, read the step, or delete old
+// checkpoints.
 //
-// To follow another dialect: add what tells it to dialect.go, and a knob to
-// arttest, the test server that every promise here is tested on.
+// To support another dialect: add its detection to dialect.go, and a switch to
+// arttest, the test server that tests every guarantee.
 package art
 
 import (
@@ -75,7 +76,8 @@ func New(cfg Config) (*Trainer, error) {
 	}, nil
 }
 
-// reachable is the address at which a server that listens everywhere answers.
+// reachable returns an address that reaches a server which listens on all
+// interfaces.
 func reachable(host string) string {
 	if host == "" || host == "0.0.0.0" || host == "::" {
 		return "127.0.0.1"
@@ -92,8 +94,8 @@ func (t *Trainer) Target() formats.Target {
 	return formats.Target{Backend: "art", Address: address, Model: t.cfg.Project + "/" + t.cfg.Name}
 }
 
-// Begin registers the model, starts the inference server unless it still
-// serves the known policy, and asks for the step.
+// Begin registers the model, starts the inference server unless it still serves
+// the known policy, and reads the step.
 func (t *Trainer) Begin(ctx context.Context, known *formats.Policy) (backends.TrainerState, error) {
 	d, err := t.detect(ctx)
 	if err != nil {
@@ -140,14 +142,14 @@ func (t *Trainer) prepare(ctx context.Context) (string, error) {
 	return t.visible(answer[0])
 }
 
-// visible replaces the address that the inference server listens on by one
-// that reaches it from here.
+// visible replaces the listening address of the inference server by one that
+// reaches it from here.
 func (t *Trainer) visible(base string) (string, error) {
 	u, err := url.Parse(base)
 	if err != nil {
 		return "", &Error{What: fmt.Sprintf("preparing ART at %q: inference URL %q", t.base, base), Err: err}
 	}
-	u.User, u.RawQuery, u.Fragment = nil, "", "" // the URL stands in receipts
+	u.User, u.RawQuery, u.Fragment = nil, "", "" // the URL is written into receipts
 	control, _ := url.Parse(t.base)
 	switch host := u.Hostname(); host {
 	case "", "0.0.0.0", "::", "localhost", "127.0.0.1", "::1":
@@ -184,8 +186,8 @@ func (t *Trainer) step(ctx context.Context) (int64, error) {
 	return *step, nil
 }
 
-// serves is the first of the names that the inference server lists; "" when it
-// lists none, or does not answer.
+// serves returns the first of the names that the inference server lists; "" if
+// it lists none, or does not answer.
 func (t *Trainer) serves(ctx context.Context, url string, names ...string) string {
 	var list struct {
 		Data []struct{ ID string } `json:"data"`
@@ -203,8 +205,8 @@ func (t *Trainer) serves(ctx context.Context, url string, names ...string) strin
 	return ""
 }
 
-// state asks a server that trains atomically what became of a submission;
-// nil when the server is not of that kind.
+// state asks a server that trains atomically about a submission; nil if the
+// server does not train atomically.
 func (t *Trainer) state(ctx context.Context, token string) (*wire.TrainingState, error) {
 	q := url.Values{"model": {t.cfg.Name}, "project": {t.cfg.Project}, "submission": {token}}
 	var s wire.TrainingState

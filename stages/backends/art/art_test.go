@@ -240,7 +240,7 @@ func TestEachTokenArrivesOnce(t *testing.T) {
 	}
 }
 
-func TestLongSilenceIsNoFailureUnlessItIsToBe(t *testing.T) {
+func TestReadTimeout(t *testing.T) {
 	hold := make(chan struct{})
 	_, cfg := start(t, arttest.Legacy, arttest.Faults{Hold: hold})
 	cfg.ReadTimeout = 50 * time.Millisecond
@@ -260,7 +260,7 @@ func TestLongSilenceIsNoFailureUnlessItIsToBe(t *testing.T) {
 	}
 }
 
-func TestAServerThatIsAway(t *testing.T) {
+func TestUnreachableServer(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

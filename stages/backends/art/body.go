@@ -11,7 +11,8 @@ import (
 	"github.com/rollmill/rollmill/stages/backends"
 )
 
-// head is a training request up to its first group, tail what follows the last.
+// head returns a training request up to its first group; tail is what follows
+// the last.
 func (t *Trainer) head() []byte {
 	dev := present(t.cfg.DevConfig)
 	data, err := json.Marshal(struct {
@@ -29,7 +30,7 @@ func (t *Trainer) head() []byte {
 const tail = "]}"
 
 // body is a training request that is encoded while it is sent. Before each
-// piece it asks whether the sender still owns the submission.
+// piece it checks whether the sender still owns the submission.
 type body struct {
 	*io.PipeReader
 	guard  func() error
@@ -62,7 +63,7 @@ func (b *body) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// shape is how a group is written.
+// shape returns the encoder of a group.
 func shape(plain bool) func([]byte, []formats.Trajectory) []byte {
 	if plain {
 		return wire.AppendPlainGroup

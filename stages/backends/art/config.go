@@ -8,9 +8,9 @@ import (
 	wire "github.com/rollmill/rollmill/formats/art"
 )
 
-// Config says which ART server, which model, and how to train. Field names
-// are those of the harness's trainer adapter. What is unset is not sent: the
-// server takes a null section for a crash, so none is ever null.
+// Config says which ART server, which model, and how to train. Field names are
+// those of the harness's trainer adapter. Unset fields are not sent: a null
+// section crashes the server, so none is ever null.
 type Config struct {
 	IP        string `yaml:"ip" json:"ip"`                 // host of the control server; default 127.0.0.1
 	Port      int    `yaml:"port" json:"port"`             // default 7999, as the server's own
@@ -20,8 +20,8 @@ type Config struct {
 	APIKey    string `yaml:"api_key" json:"-"`             // of the inference port; default "default"
 
 	DeleteOldCheckpoints bool    `yaml:"delete_old_checkpoints" json:"delete_old_checkpoints"` // before training; keeps the newest and the best
-	CheckpointMetric     string  `yaml:"checkpoint_metric" json:"checkpoint_metric"`           // says which is the best, in the legacy dialect; default train/reward, which the server notes by itself
-	KeepCheckpoints      []int64 `yaml:"keep_checkpoints" json:"keep_checkpoints"`             // steps to keep beside the newest, in the frontend dialect
+	CheckpointMetric     string  `yaml:"checkpoint_metric" json:"checkpoint_metric"`           // says which is the best, in the legacy dialect; default train/reward, which the server records by itself
+	KeepCheckpoints      []int64 `yaml:"keep_checkpoints" json:"keep_checkpoints"`             // steps to keep besides the newest, in the frontend dialect
 
 	InitArgs   InitArgs       `yaml:"init_args" json:"init_args"`
 	EngineArgs EngineArgs     `yaml:"engine_args" json:"engine_args"`
@@ -54,7 +54,7 @@ type EngineArgs struct {
 type Training struct {
 	LearningRate *float64 `yaml:"learning_rate" json:"learning_rate,omitempty"`     // default 5e-5
 	Beta         *float64 `yaml:"beta" json:"beta,omitempty"`                       // KL penalty; default 0.0; ignored from 0.5.12 on
-	KLPenalty    *float64 `yaml:"kl_penalty_coef" json:"kl_penalty_coef,omitempty"` // what came in its place; counts only with dev_config.kl_penalty_coef beside it
+	KLPenalty    *float64 `yaml:"kl_penalty_coef" json:"kl_penalty_coef,omitempty"` // replaces beta; used only together with dev_config.kl_penalty_coef
 }
 
 // WithDefaults fills in what is unset.
@@ -83,7 +83,7 @@ func set[T comparable](field *T, value T) {
 	}
 }
 
-// Validate names the first field that cannot be.
+// Validate reports the first invalid field.
 func (c Config) Validate() error {
 	bad := func(field string, value any, want string) error {
 		return &Error{What: fmt.Sprintf("art: %s %v: must be %s", field, value, want), Usage: true}
@@ -109,8 +109,9 @@ func (c Config) model() wire.Model {
 	return wire.Model{Name: c.Name, Project: c.Project, BaseModel: c.BaseModel, Trainable: true, InternalConfig: c.internal()}
 }
 
-// internal is the model's _internal_config: sections without a key are left
-// out, since the server takes a section that is there for a dictionary.
+// internal returns the model's _internal_config: sections without a key are
+// left out, because the server expects a dictionary in a section that is
+// present.
 func (c Config) internal() map[string]any {
 	out := present(c.Internal)
 	section(out, "init_args", c.InitArgs.More, "max_seq_length", c.InitArgs.MaxSeqLength)
@@ -160,13 +161,13 @@ func (c Config) serverArgs() map[string]any {
 	return args
 }
 
-// scales tells whether ART will divide by the standard deviation.
+// scales reports whether ART will divide by the standard deviation.
 func (c Config) scales() bool {
 	scale, given := c.DevConfig["scale_rewards"].(bool)
 	return scale || !given
 }
 
-// textAlone tells that training without what was sampled is asked for.
+// textAlone reports whether training on the text alone is asked for.
 func (c Config) textAlone() bool {
 	allow, _ := c.DevConfig["allow_training_without_logprobs"].(bool)
 	return allow

@@ -11,13 +11,13 @@ import (
 // dialect is what a server can do, read from its own list of routes.
 type dialect struct {
 	Train     bool // it can be told to train
-	Frontend  bool // 0.5.8 to 0.5.17: the client keeps the books
-	Choices   bool // a choice arrives as one: up to 0.5.1
+	Frontend  bool // 0.5.8 to 0.5.17: the client keeps the metrics
+	Choices   bool // a choice arrives as a choice: up to 0.5.1
 	Histories bool // it knows additional histories: from 0.4
 }
 
-// detect asks for health, then reads the route list; where that is switched
-// off, it tries the routes.
+// detect checks the health route, then reads the route list; if that is
+// switched off, it tries the routes.
 func (t *Trainer) detect(ctx context.Context) (dialect, error) {
 	if err := t.get(ctx, t.base+"/healthcheck", "", nil); err != nil {
 		return dialect{}, err
@@ -51,8 +51,8 @@ func (t *Trainer) detect(ctx context.Context) (dialect, error) {
 	return d, nil
 }
 
-// probe posts an empty object to each route: one that is missing answers 404,
-// one that is there refuses the object. It cannot tell what the types hold.
+// probe posts an empty object to each route: a missing one answers 404, an
+// existing one refuses the object. It cannot detect the fields of the types.
 func (t *Trainer) probe(ctx context.Context) (dialect, error) {
 	d := dialect{Choices: true}
 	for path, found := range map[string]*bool{"/_train_model": &d.Train, "/_delete_checkpoint_files": &d.Frontend} {
@@ -65,11 +65,11 @@ func (t *Trainer) probe(ctx context.Context) (dialect, error) {
 	return d, nil
 }
 
-// plain tells that only plain messages survive the way to the trainer.
+// plain reports whether only plain messages reach the trainer.
 func (d dialect) plain() bool { return d.Frontend || !d.Choices }
 
-// refuse names a server that cannot be trained on, or only in a way that was
-// not asked for.
+// refuse returns an error for a server that cannot train, or only in a way that
+// was not asked for.
 func (d dialect) refuse(base string, textAlone bool) error {
 	const (
 		serve   = "run the server from openpipe-art[backend]==0.4.11 (with vllm==0.9.2), or call the library in process: --backend command with testdata/consumers/command/art_trainer.py"
@@ -88,8 +88,8 @@ func (d dialect) refuse(base string, textAlone bool) error {
 	return nil
 }
 
-// policyModels are the names under which the inference server may know the
-// policy, the likeliest first: from 0.5.10 on the step is part of it.
+// policyModels returns the names under which the inference server may know the
+// policy, the most likely first: from 0.5.10 on the step is part of it.
 func (d dialect) policyModels(name string, step int64) []string {
 	if d.Frontend {
 		return []string{fmt.Sprintf("%s@%d", name, step), name}
@@ -97,7 +97,7 @@ func (d dialect) policyModels(name string, step int64) []string {
 	return []string{name}
 }
 
-// stepped is a policy's name after another step.
+// stepped returns a policy's name after another step.
 func stepped(model string, step int64) string {
 	if bare, _, found := strings.Cut(model, "@"); found {
 		return fmt.Sprintf("%s@%d", bare, step)

@@ -114,9 +114,9 @@ func TestAFrontendServerThatFindsNothingToTrainOn(t *testing.T) {
 	}
 }
 
-// TestWhatATextCannotCarryIsRefused: such a server would raise, or show the
+// TestTextCannotExpressIsRefused: such a server would raise, or show the
 // model other tools than it had.
-func TestWhatATextCannotCarryIsRefused(t *testing.T) {
+func TestTextCannotExpressIsRefused(t *testing.T) {
 	_, cfg := start(t, arttest.Frontend, arttest.Faults{})
 	rows := backendtest.Group(0)
 	rows[0].Messages[1].ToolCalls = []formats.ToolCall{{ID: "c", Name: "f", Arguments: "{}"}}

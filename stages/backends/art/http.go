@@ -15,7 +15,7 @@ type Error = remote.Error
 
 func status(err error) int { return remote.Status(err) }
 
-// How long an answer may take. Preparing loads a model.
+// Time limits of an answer. Preparing loads a model.
 const (
 	quick = 30 * time.Second
 	slow  = 30 * time.Minute
@@ -23,7 +23,7 @@ const (
 
 func (t *Trainer) web() *remote.Client {
 	c := &remote.Client{Name: fmt.Sprintf("ART at %q", t.base), HTTP: t.http, Explain: t.explain}
-	if t.cfg.APIKey != "default" { // the word stands everywhere
+	if t.cfg.APIKey != "default" { // the word occurs everywhere
 		c.Secrets = []string{t.cfg.APIKey}
 	}
 	return c
@@ -49,7 +49,7 @@ func (t *Trainer) unreachable(err error) error {
 	return e
 }
 
-// explain says what helps, with the server's own words.
+// explain adds a hint, and the server's own words.
 func (t *Trainer) explain(e *Error, r *http.Request, answer []byte) {
 	if e.Status == 0 {
 		e.What = fmt.Sprintf("failed to connect to ART backend %q", t.base)
@@ -61,11 +61,11 @@ func (t *Trainer) explain(e *Error, r *http.Request, answer []byte) {
 	e.Retry = e.Status == http.StatusTooManyRequests || e.Status > http.StatusInternalServerError
 	switch {
 	case e.Status == http.StatusNotFound:
-		e.Help = "is this an ART control server? The inference port is another one"
+		e.Help = "check that this is the ART control server's port, not the inference port"
 	case strings.Contains(strings.ToLower(said), "out of memory"):
 		e.Help = outOfMemory
 	case e.Status == http.StatusInternalServerError:
-		e.Help = "the server's log says more; for CUDA out of memory: " + outOfMemory
+		e.Help = "see the server's log; for CUDA out of memory: " + outOfMemory
 	}
 }
 

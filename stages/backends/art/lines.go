@@ -17,7 +17,8 @@ import (
 	"github.com/rollmill/rollmill/stages/backends"
 )
 
-// lines is what the server said while it trained: one object a gradient step.
+// lines are the metrics that the server sent while it trained: one object per
+// gradient step.
 type lines struct {
 	raw  []json.RawMessage
 	kept int
@@ -30,18 +31,18 @@ type lines struct {
 	err       error // nil: the answer ended as it should
 }
 
-// errEnded: the server ended the answer without its last chunk, which is how
-// ART reports an exception while training.
+// errEnded means that the server ended the answer without its last chunk, which
+// is how ART reports an exception while training.
 var errEnded = errors.New("the server gave up in the middle of its answer")
 
-// How much of a line is read, and of all lines kept. ART says a line a gradient
-// step, of some hundred bytes.
+// The longest line that is read, and the size of all lines kept. ART sends a
+// line per gradient step, of a few hundred bytes.
 const (
 	maxLine  = 1 << 20
 	maxLines = 64 << 20
 )
 
-// watch ends a connection that is silent for too long. A limit of 0 is none.
+// watch ends a connection that is silent for too long. A limit of 0 means none.
 type watch struct {
 	limit time.Duration
 	timer *time.Timer
@@ -141,9 +142,9 @@ func (l *lines) add(line []byte) error {
 
 func (l *lines) means() map[string]float64 { return maps.Clone(l.mean) }
 
-// decide: trained means that as many lines came as were announced, at least
-// one, and that the step advanced. A step alone proves nothing: ART 0.4
-// advances it without training.
+// decide returns the outcome. Trained means that as many lines came as were
+// announced, at least one, and that the step advanced. A step alone proves
+// nothing: ART 0.4 advances it without training.
 func (l *lines) decide(s backends.Submission, step int64) backends.Outcome {
 	out := backends.Outcome{State: formats.JobFailed, StepAfter: &step, Policy: policyAt(s, step), Metrics: l.means(), MetricSteps: l.raw}
 	before := s.Before.Step

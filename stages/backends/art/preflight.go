@@ -8,7 +8,7 @@ import (
 )
 
 // Preflight refuses a server that cannot train, then checks every row and
-// counts the bytes that will travel.
+// counts the bytes to send.
 func (t *Trainer) Preflight(ctx context.Context, groups backends.Groups, report func(backends.Problem)) (backends.BatchStats, error) {
 	d, err := t.detect(ctx)
 	if err == nil {
@@ -41,7 +41,7 @@ func (t *Trainer) preflight(groups backends.Groups, d dialect, report func(backe
 		}
 	}
 	if stats.Groups > 0 {
-		stats.Bytes-- // one comma less than groups
+		stats.Bytes-- // one comma fewer than groups
 	}
 	stats.Notes = drift.Notes()
 	if beta := t.cfg.Training.Beta; d.Frontend && beta != nil && *beta > 0 && t.cfg.Training.KLPenalty == nil {

@@ -22,8 +22,8 @@ func defaults() *Config {
 	return &c
 }
 
-// Declare names the settings. How the model is served and which checkpoints are
-// kept changes no outcome, and is not part of the identity.
+// Declare declares the settings. Those for serving the model and for keeping
+// checkpoints do not change the outcome, and are not part of the identity.
 func (c *Config) Declare(d *plugin.Declarer) {
 	d.Heading(plugin.Submission)
 	d.Func(func() any { return fmt.Sprintf("http://%s:%d", c.IP, c.Port) }, c.setURL, "url", "`URL` of the control server")
@@ -36,7 +36,7 @@ func (c *Config) Declare(d *plugin.Declarer) {
 	d.OptionalFloat(&c.Training.KLPenalty, "kl-penalty-coef", "KL `COEFFICIENT` (ART 0.5.12 and later; replaces beta)").ID("kl-penalty-coef").Shown("none")
 	d.Bool(&c.DeleteOldCheckpoints, "delete-old-checkpoints", "keep only the newest and the best checkpoint, before training")
 	d.String(&c.CheckpointMetric, "checkpoint-metric", "choose the best checkpoint by this `METRIC`")
-	plugin.List(d, &c.KeepCheckpoints, "keep-checkpoints", "keep the checkpoint of this `STEP` beside the newest, where the server does not know the best (0.5.8 and later)", parseStep)
+	plugin.List(d, &c.KeepCheckpoints, "keep-checkpoints", "also keep the checkpoint of this `STEP` where the server does not know the best one (0.5.8 and later)", parseStep)
 	plugin.Into(d, &c.InitArgs, "init-args", "load the model with `KEY=VALUE`: max_seq_length, ...").ID("init-args")
 	plugin.Into(d, &c.EngineArgs, "engine-args", "start vLLM with `KEY=VALUE`: gpu_memory_utilization, tensor_parallel_size, ...")
 	d.Objects(&c.PeftArgs, "peft-args", "make the adapter with `KEY=VALUE`: r, lora_alpha, ...").ID("peft-args")
@@ -44,8 +44,8 @@ func (c *Config) Declare(d *plugin.Declarer) {
 	d.Objects(&c.Internal, "internal-config", "set further `KEY=VALUE` of the model's internal config").ID("internal-config")
 	d.Objects(&c.ServerArgs, "server-args", "start the inference server with `KEY=VALUE`: host, port, ...")
 	d.Objects(&c.DevConfig, "dev-config", "set `KEY=VALUE` of a training call: scale_rewards, epsilon, ...").ID("dev-config")
-	d.String(&c.Target, "target", "`NAME` of this trainer in the ledger, for one whose address changes")
-	d.Duration(&c.ReadTimeout, "read-timeout", "give up after a silence of `TIME` while it trains").Shown("none")
+	d.String(&c.Target, "target", "`NAME` of this trainer in the ledger, if its address changes")
+	d.Duration(&c.ReadTimeout, "read-timeout", "give up if the server sends nothing for `TIME` while training").Shown("none")
 	d.Bool(&c.AcceptPlainAssistant, "accept-plain-assistant", "send rows whose input holds assistant messages, although ART trains on them").ID("accept-plain-assistant")
 }
 
@@ -72,7 +72,7 @@ func parseStep(text string) (int64, error) {
 	return step, nil
 }
 
-// Identity is what of the arguments counts.
+// Identity adds the part of the arguments that changes the outcome.
 func (a InitArgs) Identity(add func(name string, v any)) {
 	add("max_seq_length", a.MaxSeqLength)
 	add("", a.More)
@@ -83,7 +83,8 @@ func (c *Config) Trainer(backends.Setup) (backends.Trainer, error) {
 	return backends.Made(New(*c))
 }
 
-// Adopt takes the model and the address, or the name that stands for it.
+// Adopt takes over the model and the address, or the name that replaces the
+// address.
 func (c *Config) Adopt(t formats.Target, given func(name string) bool) {
 	project, name, _ := strings.Cut(t.Model, "/")
 	plugin.Adopt(c, given, "project", project)
@@ -98,5 +99,5 @@ func (c *Config) Adopt(t formats.Target, given func(name string) bool) {
 // InPlace reports that ART advances the policy that it serves.
 func (t *Trainer) InPlace() bool { return true }
 
-// Identity is what changes the outcome of a batch.
+// Identity returns the settings that change the outcome of a batch.
 func (t *Trainer) Identity() backends.Identity { return backends.IdentityOf(&t.cfg, defaults()) }

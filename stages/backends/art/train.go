@@ -42,7 +42,7 @@ func (t *Trainer) Submit(ctx context.Context, s backends.Submission, groups back
 	req.Header.Set(wire.SubmissionHeader, s.Token)
 	resp, err := t.http.Do(req)
 	if err != nil {
-		if !body.whole.Load() { // the server cannot have a request that never ended
+		if !body.whole.Load() { // the server did not get the complete request
 			return backends.Outcome{State: formats.JobFailed, Clean: true, Message: "the batch was not handed over whole"}, t.unsent(body, err)
 		}
 		return t.afterBreak(asked, s, nil, err)
@@ -64,7 +64,7 @@ func (t *Trainer) Submit(ctx context.Context, s backends.Submission, groups back
 	}
 	out := lines.decide(s, step)
 	if out.State != formats.JobCompleted && same(&step, s.Before.Step) {
-		// It may have been this submission's second time.
+		// This submission may have been sent before.
 		if state, err := t.state(asked, s.Token); err == nil && state != nil && state.TrainedAtStep != nil {
 			return t.resolved(s, state), nil
 		}
@@ -72,8 +72,8 @@ func (t *Trainer) Submit(ctx context.Context, s backends.Submission, groups back
 	return out, nil
 }
 
-// unsent explains why a batch was not handed over: a fault of ours (a damaged
-// dataset, a lost lease) or of the connection.
+// unsent explains why a batch was not sent completely: an error of this process
+// (a damaged dataset, a lost lease) or of the connection.
 func (t *Trainer) unsent(b *body, err error) error {
 	if ours := b.failed.Load(); ours != nil {
 		return *ours
@@ -85,11 +85,11 @@ func (t *Trainer) unsent(b *body, err error) error {
 	return t.unreachable(err)
 }
 
-// afterRefusal: the whole batch was sent, so a refusal alone proves nothing:
-// something between may have given up while the server trains. The batch is
-// clean when an atomic server says so, or when the refusal is one that the
-// server gives before it begins and the step stands still. See the table in
-// the package's comment.
+// afterRefusal returns the outcome after a refusal of the whole batch. A
+// refusal alone proves nothing: a proxy may have given up while the server
+// trains. The batch is clean if an atomic server says so, or if the server
+// gives this refusal before it begins and the step has not changed. See the
+// table in the package's comment.
 func (t *Trainer) afterRefusal(ctx context.Context, s backends.Submission, refusal error) (backends.Outcome, error) {
 	unknown := backends.Outcome{State: backends.JobUnknown, Message: refusal.Error()}
 	clean := backends.Outcome{State: formats.JobFailed, Clean: true, Message: refusal.Error()}
@@ -116,8 +116,8 @@ func (t *Trainer) afterRefusal(ctx context.Context, s backends.Submission, refus
 }
 
 // beforeTraining reports whether an ART server gives this refusal before it
-// trains: its framework's own answers, and those of its handlers that say a
-// detail. Anything else may come from a proxy, or from the server later.
+// trains: its framework's own answers, and those of its handlers with a detail.
+// Any other may come from a proxy, or from the server later.
 func beforeTraining(refusal error) bool {
 	var e *Error
 	if !errors.As(refusal, &e) {
@@ -132,8 +132,8 @@ func beforeTraining(refusal error) bool {
 	return false
 }
 
-// afterBreak: the connection ended before the answer did. The server is asked
-// for the step; the batch is never sent again.
+// afterBreak returns the outcome when the connection ended before the answer
+// did. It reads the server's step; the batch is never sent again.
 func (t *Trainer) afterBreak(ctx context.Context, s backends.Submission, lines *lines, broken error) (backends.Outcome, error) {
 	what := fmt.Sprintf("the connection to ART at %q broke while it trained (%v)", t.base, broken)
 	if ctx.Err() != nil {
@@ -156,8 +156,8 @@ func (t *Trainer) afterBreak(ctx context.Context, s backends.Submission, lines *
 	return out, nil
 }
 
-// Resolve asks a server that trains atomically for the submission. A plain
-// ART server knows only its step: one more than before means that a batch was
+// Resolve asks a server that trains atomically for the submission. A plain ART
+// server knows only its step: if it is one higher than before, a batch was
 // trained since, and only the owner of the submission was to send one.
 func (t *Trainer) Resolve(ctx context.Context, s backends.Submission) (backends.Outcome, error) {
 	state, err := t.state(ctx, s.Token)
@@ -198,8 +198,8 @@ func (t *Trainer) resolved(s backends.Submission, state *wire.TrainingState) bac
 	return backends.Outcome{State: formats.JobFailed, Clean: true, StepAfter: &state.Step, Message: "the server says that it trained nothing of this submission"}
 }
 
-// policyAt is what answers after the batch: the policy before it with new
-// weights, under the same name or that of the new step.
+// policyAt returns the policy that answers after the batch: the earlier one
+// with new weights, under the same name or that of the new step.
 func policyAt(s backends.Submission, step int64) *formats.Policy {
 	if s.Before.Policy == nil {
 		return nil
@@ -209,7 +209,7 @@ func policyAt(s backends.Submission, step int64) *formats.Policy {
 	return &p
 }
 
-// deleteCheckpoints is a courtesy: a failure is noted and no more. In the
+// deleteCheckpoints deletes old checkpoints; a failure is only noted. In the
 // legacy dialect the server knows which step was the best; in the other one the
 // client says what to keep.
 func (t *Trainer) deleteCheckpoints(ctx context.Context, d dialect, s backends.Submission, event func(backends.JobEvent)) {

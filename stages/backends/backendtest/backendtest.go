@@ -17,10 +17,10 @@ import (
 type Subject struct {
 	Trainer backends.Trainer
 	Jobs    func() int // batches that had an effect so far
-	Secrets []string   // that must not show in its target
+	Secrets []string   // that must not appear in its target
 }
 
-// Run tests a trainer; each story gets a fresh subject.
+// Run tests a trainer; each scenario gets a fresh subject.
 func Run(t *testing.T, fresh func(t *testing.T) Subject) {
 	for _, story := range []struct {
 		name string
@@ -42,7 +42,7 @@ func Run(t *testing.T, fresh func(t *testing.T) Subject) {
 
 func number(f float64) *float64 { return &f }
 
-// Batch is three groups that any trainer takes.
+// Batch returns three groups that any trainer accepts.
 func Batch() backends.Groups {
 	return func(yield func([]formats.Trajectory, error) bool) {
 		for e := range 3 {
@@ -53,7 +53,7 @@ func Batch() backends.Groups {
 	}
 }
 
-// Group is four attempts at an example, with rewards from 0 to 1.
+// Group returns four attempts at an example, with rewards from 0 to 1.
 func Group(example int) []formats.Trajectory {
 	id := fmt.Sprintf("example-%d", example)
 	rows := make([]formats.Trajectory, 4)
@@ -151,7 +151,7 @@ func submit(t *testing.T, s Subject) {
 	}
 }
 
-// followed asks for a job that outlives the connection until it has ended.
+// followed polls a job that outlives the connection until it has ended.
 func followed(t *testing.T, s Subject, out backends.Outcome) (backends.Outcome, error) {
 	f, ok := s.Trainer.(backends.Follower)
 	job := out.Job
@@ -175,7 +175,7 @@ func neverSent(t *testing.T, s Subject) {
 	}
 }
 
-// fails submits what must not have an effect.
+// fails submits a batch that must not have an effect.
 func fails(t *testing.T, s Subject, ctx context.Context, sub backends.Submission, groups backends.Groups, want error) {
 	t.Helper()
 	before, err := s.Trainer.Begin(t.Context(), nil)

@@ -1,6 +1,6 @@
-// Package backendtest is what every trainer must do, as tests. A new backend's
-// own test makes a Subject and calls Run; example_test.go is a whole backend
-// that does, the smallest there can be, and a good place to begin.
+// Package backendtest tests what every trainer must do. A new backend's own
+// test makes a Subject and calls Run; example_test.go is a complete backend
+// that does, the smallest possible one, and a good place to begin.
 //
 // # How to add a backend
 //
@@ -24,7 +24,7 @@
 //     BatchStats.Checks. It has no effect.
 //  4. Submit streams: the groups that it ranges over are read as it goes, and no
 //     more than one is kept. It asks Guard before each piece (Guarded does so for
-//     each group), Fence right before the request that cannot be taken back, and
+//     each group), Fence right before the request that cannot be undone, and
 //     never repeats one that may have had an effect. The package's comment has a
 //     table: which request that is, and what each answer to it proves. A refusal
 //     of it proves little, since a proxy may have answered: RefusedAfter is the
@@ -35,13 +35,11 @@
 //     A backend that only keeps the batch says so (backends.Keeper), and so does
 //     one that trains the served policy itself (backends.InPlace). Settings that
 //     change the outcome are named by Identity (backends.Identified).
-//  6. Errors tell what they are by methods: Temporary, Misused, Hint
+//  6. Errors describe themselves by methods: Temporary, Misused, Hint
 //     (remote.Error has them). No error, note or record holds a secret.
 //  7. Write the test server from the service's documents, each misbehaviour a
-//     knob of its own, in a folder beside the backend named after it
+//     switch of its own, in a folder next to the backend, named after it
 //     (art/arttest, openai/openaitest), and run this suite over it.
-//  8. Add a line to List and a field to Config in stages/backends/all, the flags
-//     in cmd/rollmill/backends.go, what a receipt says of them in
-//     cmd/rollmill/jobreceipt.go, and a subject to the random kills of
-//     stages/submit (kill_random_test.go).
+//  8. Add a line to the list in stages/backends/all, and a subject to the random
+//     kills of stages/submit (kill_random_test.go).
 package backendtest

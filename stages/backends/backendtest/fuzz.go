@@ -14,15 +14,15 @@ import (
 )
 
 // said answers the requests of one execution in turn, with the parts of a text
-// over and over. It answers no more than most of them.
+// over and over, up to most of them.
 type said struct {
 	status int
 	parts  [][]byte
 	asked  int
 }
 
-// most is more requests than a look at one submission takes, whatever pages a
-// service claims to have.
+// most is more requests than resolving one submission takes, however many pages
+// a service claims to have.
 const most = 2000
 
 func (s *said) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -35,13 +35,13 @@ func (s *said) RoundTrip(r *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: s.status, Header: http.Header{}, Body: io.NopCloser(bytes.NewReader(body)), Request: r}, nil
 }
 
-// codes are those that are not asked again, which would take time.
+// codes are those that are not retried, which would take time.
 var codes = []int{200, 201, 204, 301, 400, 401, 404, 409, 422}
 
-// FuzzAnswers feeds a trainer whatever a service might say to Begin, Resolve
-// and Status: a text is cut at NUL bytes, and each request gets the next part.
-// It ends in an outcome of a known state or in an error of a bounded length,
-// after a bounded number of requests. The trainer has to ask through
+// FuzzAnswers feeds a trainer any answers of a service to Begin, Resolve and
+// Status: a text is split at NUL bytes, and each request gets the next part.
+// The trainer returns an outcome of a known state or an error of a bounded
+// length, after a bounded number of requests. It has to use
 // http.DefaultTransport. The token that is resolved is "token-1".
 func FuzzAnswers(f *testing.F, fresh func() backends.Trainer, seeds ...string) {
 	for _, text := range seeds {

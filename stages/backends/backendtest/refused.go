@@ -10,13 +10,13 @@ import (
 )
 
 // Refusals are codes that a service, or a proxy before it, may answer with
-// although it did what it was asked.
+// although it carried out the request.
 var Refusals = []int{400, 401, 403, 404, 405, 408, 409, 413, 415, 422, 425, 429, 499, 500, 502, 503, 504}
 
 // RefusedAfter tests that a batch which was trained counts as trained, as
 // running or as unknown whatever code is answered afterwards, and never as one
-// that may be sent again. fresh makes a subject whose service does its work
-// and then answers with code.
+// that may be sent again. fresh makes a subject whose service does its work and
+// then answers with code.
 func RefusedAfter(t *testing.T, fresh func(t *testing.T, code int) Subject) {
 	for _, code := range Refusals {
 		t.Run(fmt.Sprint(code), func(t *testing.T) {
@@ -36,8 +36,8 @@ func RefusedAfter(t *testing.T, fresh func(t *testing.T, code int) Subject) {
 	}
 }
 
-// fenced: the record is read again right before the request that cannot be
-// taken back, when all that comes before it is done.
+// fenced tests that the record is read again right before the request that
+// cannot be undone, when everything before it is done.
 func fenced(t *testing.T, s Subject) {
 	lost := errors.New("another process took it over")
 	asked := 0
@@ -51,7 +51,7 @@ func fenced(t *testing.T, s Subject) {
 
 // FoundAfterRefusal is RefusedAfter for a service whose jobs are found in its
 // list: a proxy may refuse what the service did. The list holds no other job,
-// or so many that it comes in pages.
+// or so many that it has several pages.
 func FoundAfterRefusal(t *testing.T, fresh func(t *testing.T, others, code int) Subject) {
 	for name, others := range map[string]int{"alone": 0, "among others": 120} {
 		t.Run(name, func(t *testing.T) {

@@ -8,8 +8,9 @@ import (
 	"github.com/rollmill/rollmill/formats"
 )
 
-// Tables are what may stand beside Batch: of each group three pairs, the best
-// against both of the worst first, and labels of which one in four is wanted.
+// Tables returns the tables of Batch: for each group three pairs, the best
+// against both of the worst first, and labels, one in four of which is
+// desirable.
 func Tables() formats.Tables {
 	var pairs []formats.Pair
 	var labels []formats.Label
@@ -28,7 +29,7 @@ func Tables() formats.Tables {
 	return Beside(pairs, labels)
 }
 
-// Beside makes tables of rows.
+// Beside makes tables from rows.
 func Beside(pairs []formats.Pair, labels []formats.Label) formats.Tables {
 	return formats.Tables{Pairs: sound(slices.Values(pairs)), Labels: sound(slices.Values(labels))}
 }
@@ -43,7 +44,7 @@ func sound[T any](rows iter.Seq[T]) iter.Seq2[T, error] {
 	}
 }
 
-// PairOf is the pair of two rows that part after their first message.
+// PairOf returns the pair of two rows that differ after their first message.
 func PairOf(rows []formats.Trajectory, better, worse int) formats.Pair {
 	a, b := &rows[better], &rows[worse]
 	return formats.Pair{
@@ -53,7 +54,7 @@ func PairOf(rows []formats.Trajectory, better, worse int) formats.Pair {
 	}
 }
 
-// Chat is messages as pairs and labels hold them.
+// Chat returns messages in the form of pairs and labels.
 func Chat(messages ...formats.Message) string {
 	out := []map[string]any{}
 	for _, m := range messages {

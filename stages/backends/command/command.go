@@ -1,6 +1,6 @@
 // Package command trains by any program, in any language: it is started once
-// for each request, reads the request as one line of JSON on its standard
-// input, and answers with lines of JSON on its standard output.
+// per request, reads the request as one line of JSON on its standard input, and
+// answers with lines of JSON on its standard output.
 //
 // A request, with the keys that have a value:
 //
@@ -35,16 +35,16 @@
 // program and its process group get SIGTERM and two seconds later SIGKILL; on
 // Linux the program also gets SIGTERM when this process dies.
 //
-// A request that a program does not know it answers with nothing and exit
-// code 0. A submit that ends without a state, or by another exit code, counts
-// as unknown unless its state says otherwise, and is resolved.
+// A program answers an unknown request with nothing and exit code 0. A submit
+// that ends without a state, or with another exit code, counts as unknown
+// unless its state says otherwise, and is resolved.
 //
-// The token is the same for every attempt at a batch: a program that keeps it
-// where it creates the job, by a call that fails when it is there already,
-// never trains a batch twice, and can answer resolve.
-// testdata/consumers/command has what that takes in Python (jobs.py), a plain
-// PyTorch loop around it (trainer.py), and OpenPipe ART called in process, for
-// the versions whose server cannot be told to train (art_trainer.py).
+// The token is the same for every attempt at a batch: a program that stores it
+// where it creates the job, by a call that fails if it already exists, never
+// trains a batch twice, and can answer resolve. testdata/consumers/command has
+// the necessary code in Python (jobs.py), a plain PyTorch loop with it
+// (trainer.py), and OpenPipe ART called in process, for the versions whose
+// server has no training (art_trainer.py).
 package command
 
 import (
@@ -65,8 +65,8 @@ type Config struct {
 	Model    string            `yaml:"model" json:"model"`     // what it trains; default "policy"
 	Target   string            `yaml:"target" json:"target"`   // its name in the ledger; default: the words
 	Settings map[string]string `yaml:"settings" json:"settings"`
-	NewModel bool              `yaml:"new_model" json:"new_model"` // each submission makes a model of its own; else all advance one
-	PassEnv  []string          `yaml:"-" json:"-"`                 // environment variables for the program although they are called as secrets are
+	NewModel bool              `yaml:"new_model" json:"new_model"` // each submission makes a new model; otherwise all advance one
+	PassEnv  []string          `yaml:"-" json:"-"`                 // environment variables for the program although they are named like secrets
 }
 
 // Trainer is a backends.Trainer, a Follower and a Canceller.
@@ -85,7 +85,7 @@ func New(cfg Config) (*Trainer, error) {
 	return &Trainer{cfg: cfg}, nil
 }
 
-// Error is what went wrong with the program.
+// Error is the error of a run of the program.
 type Error struct {
 	What  string
 	Help  string
@@ -100,16 +100,16 @@ func (e *Error) Error() string {
 	return e.What
 }
 
-// Unwrap returns the reason below.
+// Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
-// Hint is what the command line prints after the error.
+// Hint returns what the command line prints after the error.
 func (e *Error) Hint() string { return e.Help }
 
-// Misused tells that the config is wrong.
+// Misused reports that the config is wrong.
 func (e *Error) Misused() bool { return e.Usage }
 
-// Target is the program, unless the config gives it a name of its own.
+// Target names the program, unless the config gives it a name of its own.
 func (t *Trainer) Target() formats.Target {
 	address := t.cfg.Target
 	if address == "" {
@@ -118,11 +118,11 @@ func (t *Trainer) Target() formats.Target {
 	return formats.Target{Backend: "command", Address: address, Model: t.cfg.Model}
 }
 
-// Preflight counts the batch and looks for the program. What it can train on
-// is the program's own matter. Bytes are those of the messages' text.
+// Preflight counts the batch and looks for the program. The program itself
+// checks what it can train on. Bytes are those of the messages' text.
 func (t *Trainer) Preflight(_ context.Context, groups backends.Groups, _ func(backends.Problem)) (stats backends.BatchStats, err error) {
 	if _, err := exec.LookPath(t.cfg.Words[0]); err != nil {
-		return stats, &Error{What: fmt.Sprintf("command: the program %q", t.cfg.Words[0]), Err: err, Usage: true, Help: "is it installed, and the path right?"}
+		return stats, &Error{What: fmt.Sprintf("command: the program %q", t.cfg.Words[0]), Err: err, Usage: true, Help: "check that it is installed, and its path"}
 	}
 	for rows, err := range groups {
 		if err != nil {
@@ -139,14 +139,14 @@ func (t *Trainer) Preflight(_ context.Context, groups backends.Groups, _ func(ba
 	return stats, nil
 }
 
-// Compares names the tables that the program may read: it is told where the
-// batch is.
+// Compares names the tables that the program may read: it gets the URI of the
+// batch.
 func (t *Trainer) Compares() []string { return []string{formats.TablePairs, formats.TableLabels} }
 
-// Beside takes nothing: the program reads by itself.
+// Beside does nothing: the program reads the tables itself.
 func (t *Trainer) Beside(formats.Tables) {}
 
-// request is what the program is told.
+// request is the program's input.
 type request struct {
 	Protocol string                 `json:"protocol"`
 	Request  string                 `json:"request"`
@@ -172,7 +172,7 @@ func (t *Trainer) about(s backends.Submission, what string) request {
 	return r
 }
 
-// Begin asks the program where it stands.
+// Begin asks the program for its state.
 func (t *Trainer) Begin(ctx context.Context, known *formats.Policy) (backends.TrainerState, error) {
 	r := t.request("begin")
 	r.Before = &backends.TrainerState{Policy: known}
@@ -187,15 +187,15 @@ func (t *Trainer) Begin(ctx context.Context, known *formats.Policy) (backends.Tr
 	return state, nil
 }
 
-// Submit reads the batch through once, so that what the program is pointed at
-// can be read, and then tells it.
+// Submit reads the whole batch once, to check that the program can read it, and
+// then sends the request.
 func (t *Trainer) Submit(ctx context.Context, s backends.Submission, groups backends.Groups, event func(backends.JobEvent)) (backends.Outcome, error) {
 	stats, err := readable(s, groups)
 	if err == nil {
 		err = s.Fence()
 	}
 	if err != nil {
-		return backends.Outcome{State: formats.JobFailed, Clean: true, Message: "the program was not told"}, err
+		return backends.Outcome{State: formats.JobFailed, Clean: true, Message: "the request was not sent to the program"}, err
 	}
 	r := t.about(s, "submit")
 	r.Stats = &stats
@@ -209,7 +209,7 @@ func (t *Trainer) Submit(ctx context.Context, s backends.Submission, groups back
 		event(backends.JobEvent{Sent: stats.Groups})
 	}
 	if err != nil && out.State != formats.JobFailed {
-		// What it said before it broke off is not the end.
+		// Its output before it broke off is not the end.
 		out.State, out.Clean = backends.JobUnknown, false
 	}
 	if out.State == formats.JobFailed && err == nil && out.Clean {
@@ -232,25 +232,25 @@ func readable(s backends.Submission, groups backends.Groups) (stats backends.Bat
 	return stats, nil
 }
 
-// Resolve asks the program what became of a submission.
+// Resolve asks the program for the outcome of a submission.
 func (t *Trainer) Resolve(ctx context.Context, s backends.Submission) (backends.Outcome, error) {
 	return t.outcome(ctx, t.about(s, "resolve"), s.Before)
 }
 
-// Status asks the program for a job.
+// Status asks the program for the state of a job.
 func (t *Trainer) Status(ctx context.Context, job string) (backends.Outcome, error) {
 	r := t.request("status")
 	r.Job = job
 	return t.outcome(ctx, r, backends.TrainerState{})
 }
 
-// Cancel asks the program to end a job.
+// Cancel asks the program to cancel a job.
 func (t *Trainer) Cancel(ctx context.Context, job string) (backends.Outcome, error) {
 	r := t.request("cancel")
 	r.Job = job
 	out, err := t.outcome(ctx, r, backends.TrainerState{})
 	if err == nil && out.State == backends.JobUnknown {
-		err = &Error{What: fmt.Sprintf("command: %q did not say what became of the job %q", t.cfg.Words[0], job), Help: "perhaps it cannot cancel; stop the trainer itself"}
+		err = &Error{What: fmt.Sprintf("command: %q did not report the state of the job %q", t.cfg.Words[0], job), Help: "it may not support cancel; stop the trainer itself"}
 	}
 	return out, err
 }
@@ -280,7 +280,7 @@ type answer struct {
 	counts  map[string]float64
 }
 
-// add takes in a line.
+// add adds a line.
 func (a *answer) add(line answer) {
 	if line.Job != "" {
 		a.Job = line.Job
@@ -321,15 +321,15 @@ func (a *answer) add(line answer) {
 	}
 }
 
-// What is kept of the metrics of an answer; the means are of all lines.
+// Limits of the stored metrics of an answer; the means are over all lines.
 const (
 	maxSteps   = 10000   // lines
 	maxKept    = 8 << 20 // bytes of lines
 	maxMetrics = 1000    // names
 )
 
-// outcome is the answer in our words. A state that nobody knows counts as
-// running: waiting ends by the time limits.
+// outcome converts the answer. An unknown state counts as running: waiting ends
+// by the time limits.
 func (a *answer) outcome(before backends.TrainerState) backends.Outcome {
 	out := backends.Outcome{State: a.State, Clean: a.Clean && a.State == formats.JobFailed, Job: a.Job, StepAfter: a.Step, Policy: a.Policy, MetricSteps: a.steps, Files: a.Files, Message: a.Message}
 	out.Metrics = a.means
@@ -341,7 +341,7 @@ func (a *answer) outcome(before backends.TrainerState) backends.Outcome {
 	case formats.JobPending, formats.JobRunning, formats.JobCompleted, formats.JobFailed, formats.JobCancelled, formats.JobUntrained, backends.JobUnknown:
 	default:
 		out.UnknownState = true
-		out.State, out.Message = formats.JobRunning, strings.TrimSuffix(fmt.Sprintf("the program says %q, which is no state: %s", a.State, a.Message), ": ")
+		out.State, out.Message = formats.JobRunning, strings.TrimSuffix(fmt.Sprintf("the program reported %q, which is not a known state: %s", a.State, a.Message), ": ")
 	}
 	if out.Policy == nil && out.StepAfter != nil && before.Policy != nil && out.State == formats.JobCompleted {
 		p := *before.Policy

@@ -140,7 +140,7 @@ func submit(t *testing.T, tr *command.Trainer) (backends.Outcome, []backends.Job
 	return out, events, err
 }
 
-func TestASubmissionTellsWhatHappens(t *testing.T) {
+func TestSubmissionReportsEvents(t *testing.T) {
 	tr, _ := trainer(t)
 	out, events, err := submit(t, tr)
 	if err != nil || out.State != formats.JobCompleted || out.Job != "t1" || out.Metrics["loss"] != 2 || len(out.MetricSteps) != 3 || out.Message != "done" {
@@ -155,7 +155,7 @@ func TestASubmissionTellsWhatHappens(t *testing.T) {
 	}
 }
 
-func TestWhatAProgramDoesWrong(t *testing.T) {
+func TestProgramFaults(t *testing.T) {
 	for _, c := range []struct {
 		behaviour, state string
 		clean            bool
@@ -164,7 +164,7 @@ func TestWhatAProgramDoesWrong(t *testing.T) {
 		{"fails before", formats.JobFailed, true, "exit status 3", "no GPU here"},
 		{"dies after", backends.JobUnknown, false, "exit status 1", "CUDA out of memory"},
 		{"no state", backends.JobUnknown, false, "ended without a state", ""},
-		{"not JSON", backends.JobUnknown, false, "line 1 is not JSON", ""},
+		{"not JSON", backends.JobUnknown, false, "line 1 is not the expected JSON", ""},
 		{"a line without end", backends.JobUnknown, false, "token too long", ""},
 	} {
 		t.Run(c.behaviour, func(t *testing.T) {
@@ -217,7 +217,7 @@ func TestAnUnknownStateCountsAsRunning(t *testing.T) {
 	}
 }
 
-func TestAProgramThatIsNotThere(t *testing.T) {
+func TestMissingProgram(t *testing.T) {
 	tr, err := command.New(command.Config{Words: []string{filepath.Join(t.TempDir(), "trainer")}})
 	if err != nil {
 		t.Fatal(err)

@@ -21,8 +21,9 @@ const (
 )
 
 // ask starts the program for one request and reads its answer to the end. It
-// ends with ctx: the program and its children are then ended. What it left in a
-// session of its own is killed, too, unless it named a job of a submit.
+// ends with ctx: the program and its children are then ended. Processes that it
+// left in a session of their own are killed, too, unless it named a job of a
+// submit.
 func (t *Trainer) ask(ctx context.Context, r request, event func(backends.JobEvent)) (answer, error) {
 	var a answer
 	line, err := json.Marshal(r)
@@ -52,7 +53,7 @@ func (t *Trainer) ask(ctx context.Context, r request, event func(backends.JobEve
 	ended := program.Wait()
 	in.Close()
 	wrong := <-read
-	if r.Request != "submit" || a.Job == "" { // a job that was named goes on by itself
+	if r.Request != "submit" || a.Job == "" { // a named job continues by itself
 		program.KillSessions()
 	}
 	switch {
@@ -66,10 +67,10 @@ func (t *Trainer) ask(ctx context.Context, r request, event func(backends.JobEve
 	return a, nil
 }
 
-// errFlood ends a program that does not stop talking.
+// errFlood ends a program whose output is too long.
 var errFlood = fmt.Errorf("more than %d MiB of answers", maxAll>>20)
 
-// read takes in the lines of an answer.
+// read reads the lines of an answer.
 func (a *answer) read(out io.Reader, event func(backends.JobEvent)) error {
 	lines := bufio.NewScanner(out)
 	lines.Buffer(make([]byte, 0, 64<<10), maxLine)
@@ -83,10 +84,10 @@ func (a *answer) read(out io.Reader, event func(backends.JobEvent)) error {
 		}
 		var line answer
 		if err := json.Unmarshal(lines.Bytes(), &line); err != nil {
-			return fmt.Errorf("line %d is not JSON as it should be: %w", n, err)
+			return fmt.Errorf("line %d is not the expected JSON: %w", n, err)
 		}
 		if line.Policy != nil {
-			if err := secret.InURL(line.Policy.URL); err != nil { // it stands in receipts
+			if err := secret.InURL(line.Policy.URL); err != nil { // it is written into receipts
 				return fmt.Errorf("line %d: policy: %w", n, err)
 			}
 		}
@@ -103,5 +104,5 @@ func hint(errs *process.Tail) string {
 	if text == "" {
 		return ""
 	}
-	return "the program's last words: " + text
+	return "the end of the program's standard error: " + text
 }

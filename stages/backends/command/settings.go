@@ -8,17 +8,17 @@ import (
 
 // Kind is the registry's entry.
 var Kind = backends.Kind{
-	Name: "command", Help: "any program: it is told where the dataset is and answers with lines of JSON",
+	Name: "command", Help: "any program: it gets the dataset's URI and answers with lines of JSON",
 	New: func() backends.TrainerSettings { return &Config{} },
 }
 
-// Declare names the settings; what the program is told is the identity.
+// Declare declares the settings; the identity is what the program gets.
 func (c *Config) Declare(d *plugin.Declarer) {
 	d.Heading(plugin.Submission)
 	d.Words(&c.Words, "trainer", "run this program to train: `WORDS`, split as a shell would")
 	d.Strings(&c.PassEnv, "trainer-env", "pass the environment variable `NAME` to the program, which otherwise gets none that is named like a secret (KEY, TOKEN, PASSWORD, ...)")
-	d.Pairs(&c.Settings, "settings", "tell the program `KEY=VALUE`").ID("settings")
-	d.Bool(&c.NewModel, "new-model", "each submission makes a new model, so an epoch may be submitted in several forms; without it all submissions advance one policy, and an epoch trains it once")
+	d.Pairs(&c.Settings, "settings", "pass `KEY=VALUE` to the program").ID("settings")
+	d.Bool(&c.NewModel, "new-model", "each submission makes a new model, so an epoch may be submitted in several forms; otherwise all submissions advance one policy, once per epoch")
 	d.String(&c.Model, "name", "`NAME` of the model to train").Shown("policy").Open()
 	d.String(&c.Target, "target", "`NAME` of this trainer in the ledger").Shown("the program's words")
 }
@@ -28,7 +28,7 @@ func (c *Config) Trainer(backends.Setup) (backends.Trainer, error) {
 	return backends.Made(New(*c))
 }
 
-// Adopt takes the program and the model.
+// Adopt takes over the program and the model.
 func (c *Config) Adopt(t formats.Target, given func(name string) bool) {
 	plugin.Adopt(c, given, "trainer", t.Address)
 	if t.Model != "policy" {
@@ -39,5 +39,5 @@ func (c *Config) Adopt(t formats.Target, given func(name string) bool) {
 // InPlace reports whether the program advances one policy.
 func (t *Trainer) InPlace() bool { return !t.cfg.NewModel }
 
-// Identity is what the program is told.
+// Identity returns the settings that the program gets.
 func (t *Trainer) Identity() backends.Identity { return backends.IdentityOf(&t.cfg, &Config{}) }

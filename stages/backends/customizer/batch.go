@@ -18,21 +18,21 @@ import (
 
 // The reasons for which a batch is refused.
 const (
-	NoRow     = "no_row"        // a group that the training type's lines have no room for
+	NoRow     = "no_row"        // a group that the training type's lines cannot express
 	TooLong   = "too_long"      // longer than the configuration's max_seq_length
 	TooFew    = "too_few_rows"  // fewer than a batch of the trainer's
 	NoHeldOut = "no_validation" // one example cannot be on both sides
 	Mixed     = "mixed_tools"   // some rows have tools, and rows of a file must be alike
 )
 
-// Why a prompt is none, beside the reasons of formats/customizer.
+// Why a prompt is invalid, besides the reasons of formats/customizer.
 const lastRole = "last_role" // it is empty, or does not end with the user
 
 var hints = map[string]string{
 	trl.Same:   "the two answers say the same: drop such groups with curate",
 	trl.Tie:    "the best is no better than the worst: drop flat groups with curate",
 	trl.Turns:  "only conversations of one answer can be compared: --training-type sft, or another backend",
-	wire.Tools: "a pair has no room for tools: --training-type sft, or another backend",
+	wire.Tools: "a pair cannot have tools: --training-type sft, or another backend",
 	wire.Blank: "drop such rows with curate",
 }
 
@@ -88,7 +88,7 @@ func (l line) of(row, prompt any, f func(line) error) error {
 	return f(l)
 }
 
-// Compares names the table that DPO's rows are made of.
+// Compares names the table from which DPO's rows are made.
 func (t *Trainer) Compares() []string {
 	if t.cfg.TrainingType == DPO {
 		return []string{formats.TablePairs}
@@ -96,10 +96,10 @@ func (t *Trainer) Compares() []string {
 	return nil
 }
 
-// Beside takes the tables that the batch has.
+// Beside takes the tables of the batch.
 func (t *Trainer) Beside(tables formats.Tables) { t.tables = tables }
 
-// asked is what stands before the first answer.
+// asked returns the messages before the first answer.
 func asked(messages []trl.Message) []trl.Message {
 	for i, m := range messages {
 		if m.Role == "assistant" {
@@ -110,7 +110,7 @@ func asked(messages []trl.Message) []trl.Message {
 }
 
 // sides says which examples are held out: a share of them by their seeds, and
-// of two or more never none and never all.
+// of two or more at least one and never all.
 type sides struct {
 	cfg         Config
 	low, high   int64 // seeds of the examples at both ends
@@ -118,7 +118,7 @@ type sides struct {
 	examples    bool // there are two or more
 }
 
-// sides passes through the batch.
+// sides reads the batch once.
 func (c Config) sides(groups backends.Groups) (sides, error) {
 	s := sides{cfg: c}
 	for rows, err := range groups {
@@ -148,7 +148,7 @@ func (s sides) held(example string) bool {
 	return formats.HeldOut(s.cfg.SplitSeed, s.cfg.Validation, example)
 }
 
-// counted is one of the two files as the preflight sees it.
+// counted is one of the two files as the preflight counts it.
 type counted struct {
 	rows, tools int64
 	prompts     map[uint64]bool // eight bytes a row
@@ -162,8 +162,8 @@ func (f *counted) add(l line) {
 	}
 }
 
-// Preflight asks what can be trained, makes every line, and checks what the
-// service would refuse or, worse, take.
+// Preflight asks the service what can be trained, makes every line, and checks
+// for what the service would refuse or, worse, accept.
 func (t *Trainer) Preflight(ctx context.Context, groups backends.Groups, report func(backends.Problem)) (backends.BatchStats, error) {
 	var stats backends.BatchStats
 	c, err := t.configuration(ctx)
@@ -217,7 +217,8 @@ func (t *Trainer) Preflight(ctx context.Context, groups backends.Groups, report 
 	return stats, nil
 }
 
-// tooLong compares with the engine's own count of each trajectory in a line.
+// tooLong compares the limit with the engine's own count of each trajectory in
+// a line.
 func tooLong(c configuration, rows []formats.Trajectory, used map[string]bool, report func(backends.Problem)) {
 	if c.MaxLength == nil || *c.MaxLength <= 0 {
 		return
@@ -236,7 +237,7 @@ func tooLong(c configuration, rows []formats.Trajectory, used map[string]bool, r
 	}
 }
 
-// whole checks what only the whole batch shows.
+// whole checks what depends on the whole batch.
 func (t *Trainer) whole(train, held *counted, stats *backends.BatchStats, split sides, report func(backends.Problem)) {
 	if !split.examples {
 		report(backends.Problem{Reason: NoHeldOut, Detail: "all rows are of one example, and the service needs another to validate on", Hint: "take more examples"})
@@ -255,11 +256,11 @@ func (t *Trainer) whole(train, held *counted, stats *backends.BatchStats, split 
 		}
 	}
 	if shared > 0 {
-		stats.Notes = append(stats.Notes, fmt.Sprintf("%d prompts of examples held out are trained on too, by other examples that ask the same: the validation loss will flatter", shared))
+		stats.Notes = append(stats.Notes, fmt.Sprintf("%d prompts of examples held out are trained on too, by other examples with the same prompt: the validation loss will be too low", shared))
 	}
 }
 
-// fallback says what pairs are made of when the batch has none.
+// fallback says what pairs are made from if the batch has none.
 func (t *Trainer) fallback() string {
 	if t.cfg.TrainingType != DPO || t.tables.Pairs != nil {
 		return ""

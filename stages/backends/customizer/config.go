@@ -29,8 +29,8 @@ var (
 type Config struct {
 	EntityURL      string `yaml:"entity_url" json:"entity_url"`       // Entity Store, Customizer and deployments, behind one gateway
 	DatastoreURL   string `yaml:"datastore_url" json:"datastore_url"` // not needed to follow a job
-	NIMURL         string `yaml:"nim_url" json:"nim_url"`             // what answers in the end; "" when nobody asks it
-	APIKey         string `yaml:"-" json:"-"`                         // of a gateway that wants one
+	NIMURL         string `yaml:"nim_url" json:"nim_url"`             // serves the trained model; "" when it is not used
+	APIKey         string `yaml:"-" json:"-"`                         // of a gateway that requires one
 	NIMKey         string `yaml:"-" json:"-"`
 	DatastoreToken string `yaml:"-" json:"-"`
 	WandBKey       string `yaml:"-" json:"-"`
@@ -53,11 +53,11 @@ type Config struct {
 
 	Deployment Deployment `yaml:"deployment" json:"deployment"`
 
-	Settle time.Duration `yaml:"settle" json:"settle"` // until a job that was made is listed for certain; default 10s
+	Settle time.Duration `yaml:"settle" json:"settle"` // until a new job is certainly listed; default 10s
 }
 
 // Deployment is a NIM that is started for the trained model. Without an image
-// there is none: the outcome of LoRA is served by the base model's.
+// none is started; LoRA's result is served by the base model's NIM.
 type Deployment struct {
 	Name  string            `yaml:"name" json:"name"`   // begins its name; default "rollmill"
 	Image string            `yaml:"image" json:"image"` // NAME:TAG
@@ -99,7 +99,7 @@ func bad(hint, format string, args ...any) error {
 	return &remote.Error{What: "customizer: " + fmt.Sprintf(format, args...), Help: hint, Usage: true}
 }
 
-// leaked refuses addresses that hold a secret: they stand in receipts.
+// leaked refuses addresses with a secret: they are written into receipts.
 func leaked(addresses ...string) error {
 	for _, a := range addresses {
 		if err := secret.InURL(a); err != nil {
@@ -109,7 +109,7 @@ func leaked(addresses ...string) error {
 	return nil
 }
 
-// validate names the first field that cannot be.
+// validate reports the first invalid field.
 func (c Config) validate() error {
 	image, tag, tagged := strings.Cut(c.Deployment.Image[strings.LastIndex(c.Deployment.Image, "/")+1:], ":")
 	switch {

@@ -1,18 +1,18 @@
 // Package customizer trains on NVIDIA NeMo Customizer, by the HTTP API of the
 // NeMo Microservices 25.x: it puts a batch into the Data Store by one commit,
-// registers it in the Entity Store, makes a job, follows it, and starts a NIM
-// for the outcome when it is told to. The lines are formats/customizer's
-// matter. The NeMo Platform that came after has another API and is refused by
+// registers it in the Entity Store, makes a job, follows it, and, if
+// configured, starts a NIM for the result. The lines are defined in
+// formats/customizer. The later NeMo Platform has another API and is refused by
 // name.
 //
 // A dataset is named after its content, so no job ever trains on the files of
-// another. A job carries the submission's token in its name and its custom
-// fields, so one whose sender died is found again by listing.
+// another. A job has the submission's token in its name and its custom fields,
+// so that a job whose sender died is found by listing.
 //
-// The one request that cannot be taken back is POST /v1/customization/jobs.
-// Right before it the jobs are listed and the ledger is read again. The API
-// documents no idempotency key; the request has the token as one all the same,
-// and is never repeated.
+// The one request that cannot be undone is POST /v1/customization/jobs. Right
+// before it the jobs are listed and the ledger is read again. The API documents
+// no idempotency key; the request has the token as one all the same, and is
+// never repeated.
 //
 //	answer to it                               what it proves             outcome
 //	2xx with an id                             the job was made           followed
@@ -26,9 +26,10 @@
 // A commit of the Data Store, the dataset's record and a deployment train
 // nothing and may be repeated.
 //
-// Each job trains the configuration's base model anew, whatever the epoch.
+// Each job trains the configuration's base model from the start, whatever the
+// epoch.
 //
-// To follow a newer release: add a knob to customizertest, the test server,
+// To support a newer release: add a switch to customizertest, the test server,
 // and a hyperparameter to the table in hyperparameters.go.
 package customizer
 
@@ -77,11 +78,11 @@ func bearer(key string) func(*http.Request) {
 
 func explain(e *remote.Error, _ *http.Request, _ []byte) {
 	if e.Status == http.StatusUnauthorized || e.Status == http.StatusForbidden {
-		e.Help, e.Usage = "the gateway wants a key: put it into NEMO_API_KEY", true
+		e.Help, e.Usage = "the gateway requires a key: put it into NEMO_API_KEY", true
 	}
 }
 
-// at is the URL of a route of the Entity Store; parts are escaped.
+// at returns the URL of a route of the Entity Store; parts are escaped.
 func (t *Trainer) at(route string, parts ...string) string {
 	for _, p := range parts {
 		for one := range strings.SplitSeq(p, "/") { // an id is two segments
@@ -96,7 +97,7 @@ func (t *Trainer) Target() formats.Target {
 	return formats.Target{Backend: "customizer", Address: t.cfg.EntityURL, Model: t.cfg.Config + ":" + t.cfg.TrainingType + ":" + t.cfg.FinetuningType}
 }
 
-// configuration is what may be trained, and how.
+// configuration describes what may be trained, and how.
 type configuration struct {
 	Name      string          `json:"name"`
 	Namespace string          `json:"namespace"`
@@ -114,7 +115,7 @@ type option struct {
 
 func (c configuration) id() string { return strings.TrimPrefix(c.Namespace+"/"+c.Name, "/") }
 
-// model is the name of the base model.
+// model returns the name of the base model.
 func (c configuration) model() string {
 	var object struct{ Name, Namespace string }
 	var name string
@@ -128,8 +129,8 @@ func (c configuration) model() string {
 	return name
 }
 
-// configuration finds the one that is meant, and makes sure that it can do
-// what is asked of it.
+// configuration finds the configured one, and checks that it supports the
+// settings.
 func (t *Trainer) configuration(ctx context.Context) (c configuration, err error) {
 	if t.cfg.DatastoreURL == "" {
 		return c, bad("name it: --datastore-url http://data-store.test", "no address of the Data Store")
@@ -145,7 +146,7 @@ func (t *Trainer) configuration(ctx context.Context) (c configuration, err error
 	})
 	switch {
 	case remote.Status(err) == http.StatusNotFound:
-		return c, bad("is --entity-url right? The NeMo Platform, which came after the 25.x microservices, has another API", "%s has no /v1/customization/configs", t.cfg.EntityURL)
+		return c, bad("check --entity-url. The NeMo Platform, the successor of the 25.x microservices, has another API", "%s has no /v1/customization/configs", t.cfg.EntityURL)
 	case err != nil:
 		return c, err
 	case !found:
@@ -169,7 +170,7 @@ func (t *Trainer) fits(c configuration) error {
 	return bad("it offers "+strings.Join(offers, ", ")+": --training-type, --finetuning-type", "the configuration %q does not train %s of %s", t.cfg.Config, t.cfg.TrainingType, t.cfg.FinetuningType)
 }
 
-// Begin asks what is trained, and makes the namespaces.
+// Begin reads the configuration, and makes the namespaces.
 func (t *Trainer) Begin(ctx context.Context, known *formats.Policy) (backends.TrainerState, error) {
 	c, err := t.configuration(ctx)
 	if err != nil {
@@ -184,7 +185,7 @@ func (t *Trainer) Begin(ctx context.Context, known *formats.Policy) (backends.Tr
 	return backends.TrainerState{Policy: known}, nil
 }
 
-// namespaces makes the namespace in both stores, unless it is there.
+// namespaces makes the namespace in both stores, unless it exists.
 func (t *Trainer) namespaces(ctx context.Context) error {
 	name := t.cfg.Namespace
 	entity := func() error {
@@ -211,8 +212,8 @@ func (t *Trainer) datastore() *remote.Client {
 	return &remote.Client{Name: "customizer", Secrets: []string{t.cfg.DatastoreToken}, Sign: bearer(t.cfg.DatastoreToken)}
 }
 
-// ensure makes what is not there. A refusal may mean that it is there by now,
-// or that it cannot be: only a look tells.
+// ensure makes an object if it does not exist. A refusal may mean that it
+// exists by now, or that it cannot be made: only another look shows which.
 func (t *Trainer) ensure(ctx context.Context, web *remote.Client, at string, make func() error) error {
 	err := web.Get(ctx, at, nil)
 	if remote.Status(err) != http.StatusNotFound {
@@ -229,8 +230,8 @@ func (t *Trainer) ensure(ctx context.Context, web *remote.Client, at string, mak
 
 const pageSize = 100
 
-// each pages through a list until f says that it is enough. Not every release
-// says how many pages there are.
+// each reads the pages of a list until f has seen enough. Not every release
+// reports the number of pages.
 func each[T any](ctx context.Context, t *Trainer, at string, f func(T) (more bool)) error {
 	mark := "?"
 	if strings.Contains(at, "?") {

@@ -51,7 +51,7 @@ func (t *Trainer) data(ctx context.Context, s backends.Submission, groups backen
 	return name, t.register(ctx, name, s)
 }
 
-// upload makes the repository hold these files and no others, by one commit.
+// upload makes the repository contain exactly these files, by one commit.
 func (t *Trainer) upload(ctx context.Context, s backends.Submission, name string, files []hfhub.File) error {
 	id := t.cfg.Namespace + "/" + name
 	if err := t.store.Create(ctx, id, false); err != nil {
@@ -60,7 +60,7 @@ func (t *Trainer) upload(ctx context.Context, s backends.Submission, name string
 	_, err := t.store.Push(ctx, hfhub.Change{
 		Repo: id, Files: files, Summary: fmt.Sprintf("rollmill: run %s, epoch %d", s.Run, s.Epoch), Description: "submission " + s.Token,
 		Guard: s.Guard, Settle: t.cfg.Settle,
-		Delete: func(path string) bool { // what lies there would be trained on
+		Delete: func(path string) bool { // existing files would be trained on
 			folder, _, _ := strings.Cut(path, "/")
 			return slices.Contains([]string{"training", "validation", "testing"}, folder)
 		},
@@ -68,8 +68,8 @@ func (t *Trainer) upload(ctx context.Context, s backends.Submission, name string
 	return err
 }
 
-// register makes the dataset's record, and makes sure that it means what was
-// uploaded.
+// register makes the dataset's record, and checks that it refers to the
+// uploaded files.
 func (t *Trainer) register(ctx context.Context, name string, s backends.Submission) error {
 	files := "hf://datasets/" + t.cfg.Namespace + "/" + name
 	body := map[string]any{"name": name, "namespace": t.cfg.Namespace, "files_url": files, "description": fmt.Sprintf("run %s, epoch %d, submission %s", s.Run, s.Epoch, s.Token)}
@@ -81,7 +81,7 @@ func (t *Trainer) register(ctx context.Context, name string, s backends.Submissi
 	}
 	var d dataset
 	err := t.entity.Post(ctx, t.at("datasets"), body, &d)
-	if remote.Unsure(err) || remote.Status(err) == http.StatusUnprocessableEntity { // it may be there, by this or another attempt
+	if remote.Unsure(err) || remote.Status(err) == http.StatusUnprocessableEntity { // it may exist, from this or another attempt
 		d = dataset{}
 		look := t.entity.Get(ctx, t.at("datasets", t.cfg.Namespace, name), &d)
 		if look != nil {
@@ -99,7 +99,7 @@ func (t *Trainer) register(ctx context.Context, name string, s backends.Submissi
 		}
 	}
 	if d.Files != files {
-		return &remote.Error{What: fmt.Sprintf("customizer: the dataset %s/%s means %q, not what was uploaded (%q)", t.cfg.Namespace, name, d.Files, files), Help: "a job would train on somebody else's data"}
+		return &remote.Error{What: fmt.Sprintf("customizer: the dataset %s/%s means %q, not what was uploaded (%q)", t.cfg.Namespace, name, d.Files, files), Help: "a job would train on other data"}
 	}
 	return nil
 }

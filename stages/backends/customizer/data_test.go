@@ -84,7 +84,7 @@ func TestADatasetIsNamedAfterItsContent(t *testing.T) {
 
 // The Data Store is a hub: what it may do wrong, and still every job sees both
 // files, by one commit.
-func TestTheDataStoreIsClumsy(t *testing.T) {
+func TestDataStoreFaults(t *testing.T) {
 	for name, f := range map[string]hubtest.Faults{
 		"an empty commit address":  {EmptyCommitURL: true},
 		"regular files":            {Modes: map[string]string{".jsonl": "regular"}},

@@ -11,8 +11,8 @@ import (
 	"github.com/rollmill/rollmill/stages/internal/remote"
 )
 
-// served brings a trained model to where it answers, one step a call, and says
-// how far that is. A job whose model cannot be served was trained all the same.
+// served deploys a trained model, one step per call, and reports the progress.
+// A job whose model cannot be served was trained all the same.
 func (t *Trainer) served(ctx context.Context, j *job, out backends.Outcome) (backends.Outcome, error) {
 	out.Message = "the model is " + j.OutputModel
 	if t.cfg.Deployment.Image != "" {
@@ -28,7 +28,7 @@ func (t *Trainer) served(ctx context.Context, j *job, out backends.Outcome) (bac
 			return out, nil
 		}
 	}
-	serves := t.cfg.Deployment.Image != "" || t.cfg.FinetuningType == "lora" // which the base model's NIM finds by itself
+	serves := t.cfg.Deployment.Image != "" || t.cfg.FinetuningType == "lora" // which the base model's NIM finds itself
 	switch {
 	case t.cfg.NIMURL == "":
 		return out, nil
@@ -41,14 +41,14 @@ func (t *Trainer) served(ctx context.Context, j *job, out backends.Outcome) (bac
 	case err != nil:
 		return backends.Outcome{State: backends.JobUnknown, Job: j.ID}, err
 	case !listed:
-		out.State, out.Message = formats.JobRunning, out.Message+"; the NIM does not list it as yet"
+		out.State, out.Message = formats.JobRunning, out.Message+"; the NIM does not list it yet"
 		return out, nil
 	}
 	out.Policy = &formats.Policy{URL: t.cfg.NIMURL + "/v1", Model: j.OutputModel, Version: j.version()}
 	return out, nil
 }
 
-// listed asks the NIM whether it answers for a model.
+// listed asks the NIM whether it serves a model.
 func (t *Trainer) listed(ctx context.Context, model string) (bool, error) {
 	var list struct {
 		Data []struct{ ID string } `json:"data"`
@@ -65,8 +65,8 @@ func (t *Trainer) listed(ctx context.Context, model string) (bool, error) {
 	return false, nil
 }
 
-// deployed starts the deployment of a job's model unless it is there, and
-// tells how it is: "" when it is ready.
+// deployed starts the deployment of a job's model unless it exists, and returns
+// its state: "" when it is ready.
 func (t *Trainer) deployed(ctx context.Context, j *job) (state string, failed bool, err error) {
 	mark := slug(j.ID)
 	name := t.cfg.Deployment.Name + "-" + mark[max(0, len(mark)-22):] // 63 letters at most
@@ -83,7 +83,7 @@ func (t *Trainer) deployed(ctx context.Context, j *job) (state string, failed bo
 		if err := t.deploy(ctx, name, j.OutputModel); err != nil {
 			return "", false, err
 		}
-		return "it was asked for", false, nil
+		return "requested", false, nil
 	}
 	if err != nil {
 		return "", false, err

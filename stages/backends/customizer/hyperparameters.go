@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// kind is what a hyperparameter's value may be.
+// kind is the type and range of a hyperparameter's value.
 type kind struct {
 	what     string
 	min, max float64
@@ -66,7 +66,7 @@ func number(v any) (float64, bool) {
 	return 0, false
 }
 
-// hyperparameters is the job's section: what was named, and the two types.
+// hyperparameters returns the job's section: the named ones, and the two types.
 func (c Config) hyperparameters() (map[string]any, error) {
 	out := map[string]any{"training_type": c.TrainingType, "finetuning_type": c.FinetuningType}
 	flat := map[string]any{}
@@ -107,7 +107,7 @@ func (c Config) hyperparameters() (map[string]any, error) {
 	return out, nil
 }
 
-// whole is a hyperparameter that is a whole number, or 0.
+// whole returns a hyperparameter that is a whole number, or 0.
 func (c Config) whole(name string) int64 {
 	n, _ := number(c.Hyperparameters[name])
 	return int64(n)

@@ -66,10 +66,11 @@ func (t *Trainer) jobs() once.Jobs[job] {
 	}}
 }
 
-// jobName names a job after its submission, in letters that Kubernetes takes.
+// jobName names a job after its submission, in characters that Kubernetes
+// accepts.
 func jobName(token string) string { return "rollmill-" + slug(token) }
 
-// slug keeps what a Kubernetes name may have.
+// slug keeps the characters that a Kubernetes name may have.
 func slug(text string) string {
 	out := strings.Map(func(r rune) rune {
 		switch {
@@ -80,7 +81,7 @@ func slug(text string) string {
 		}
 		return '-'
 	}, text)
-	return strings.Trim(out[max(0, len(out)-40):], "-") // the end of a token tells rounds apart
+	return strings.Trim(out[max(0, len(out)-40):], "-") // the end of a token distinguishes rounds
 }
 
 func (t *Trainer) body(s backends.Submission, dataset string) (map[string]any, error) {
@@ -110,7 +111,8 @@ func (t *Trainer) body(s backends.Submission, dataset string) (map[string]any, e
 	return body, nil
 }
 
-// outputModel names what is trained. No two submissions share a name.
+// outputModel returns the name of the trained model. No two submissions share a
+// name.
 func (t *Trainer) outputModel(s backends.Submission) string {
 	name := t.cfg.OutputModel
 	if name == "" {
@@ -123,7 +125,7 @@ func (t *Trainer) outputModel(s backends.Submission) string {
 	return fmt.Sprintf("%s@e%d-%s", name, s.Epoch, token[max(0, len(token)-16):])
 }
 
-// job is a job as the service shows it; what else it says is ignored.
+// job is a job as the service returns it; other fields are ignored.
 type job struct {
 	ID          string         `json:"id"`
 	Name        string         `json:"name"`
@@ -137,7 +139,7 @@ func (j *job) field(name string) string {
 	return text
 }
 
-// Resolve looks for the submission's job.
+// Resolve searches for the submission's job.
 func (t *Trainer) Resolve(ctx context.Context, s backends.Submission) (backends.Outcome, error) {
 	return t.jobs().Resolve(ctx, s)
 }
@@ -153,7 +155,7 @@ func (t *Trainer) find(ctx context.Context, token string) (found *job, err error
 	return found, err
 }
 
-// Cancel asks the service to end a job. It goes on for a while.
+// Cancel asks the service to cancel a job, which continues for a while.
 func (t *Trainer) Cancel(ctx context.Context, id string) (backends.Outcome, error) {
 	_, err := t.entity.Do(ctx, remote.Request{Method: http.MethodPost, URL: t.at("customization/jobs", id) + "/cancel"}, nil)
 	if code := remote.Status(err); err != nil && code != http.StatusBadRequest && code != http.StatusConflict && code != http.StatusUnprocessableEntity { // those: it has ended

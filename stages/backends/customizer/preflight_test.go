@@ -34,7 +34,7 @@ func TestTheNewerPlatformIsNamed(t *testing.T) {
 	}
 }
 
-func TestAKeyIsNeverSaid(t *testing.T) {
+func TestKeyIsRedacted(t *testing.T) {
 	wrong := "nvapi-another-secret"
 	tr, _ := start(t, customizertest.Faults{EchoesKey: true}, func(c *customizer.Config) { c.APIKey = wrong })
 	_, err := tr.Begin(t.Context(), nil)
@@ -124,7 +124,7 @@ func TestAConfigurationThatDoesNotFit(t *testing.T) {
 	}
 }
 
-func TestSettingsThatCannotBe(t *testing.T) {
+func TestInvalidSettings(t *testing.T) {
 	good := customizer.Config{EntityURL: "http://nemo.test", DatastoreURL: "http://data-store.test", Config: "meta/m@v1"}
 	if _, err := customizer.New(good); err != nil {
 		t.Fatal(err)

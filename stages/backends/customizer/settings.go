@@ -19,13 +19,13 @@ func defaults() *Config {
 	return &c
 }
 
-// Declare names the settings; those that change the model which a job makes, and
-// its name, are part of the identity, but for what names the trainer.
+// Declare declares the settings. Those that change the model which a job makes,
+// and its name, are part of the identity, except those that name the trainer.
 func (c *Config) Declare(d *plugin.Declarer) {
 	d.Heading(plugin.Submission)
 	d.String(&c.EntityURL, "entity-url", "`URL` of the gateway to the Entity Store, Customizer and deployments")
 	d.String(&c.DatastoreURL, "datastore-url", "`URL` of the Data Store")
-	d.String(&c.NIMURL, "nim-url", "`URL` of the NIM proxy, which serves what was trained").Shown("none is asked")
+	d.String(&c.NIMURL, "nim-url", "`URL` of the NIM proxy, which serves the trained model").Shown("none")
 	backends.DeclareKeyFile(d, &c.APIKey, "NEMO_API_KEY")
 	d.SecretVariable(&c.DatastoreToken, "NEMO_DATASTORE_TOKEN")
 	d.SecretVariable(&c.NIMKey, "ROLLMILL_API_KEY")
@@ -54,7 +54,7 @@ func (c *Config) Trainer(backends.Setup) (backends.Trainer, error) {
 	return backends.Made(New(*c))
 }
 
-// Adopt takes the address, the configuration and how it trains.
+// Adopt takes over the address, the configuration and the training types.
 func (c *Config) Adopt(t formats.Target, given func(name string) bool) {
 	m := strings.Split(t.Model, ":")
 	if len(m) != 3 {
@@ -66,5 +66,6 @@ func (c *Config) Adopt(t formats.Target, given func(name string) bool) {
 	plugin.Adopt(c, given, "finetuning-type", m[2])
 }
 
-// Identity is what changes the model that a job makes, and its name.
+// Identity returns the settings that change the model that a job makes, and its
+// name.
 func (t *Trainer) Identity() backends.Identity { return backends.IdentityOf(&t.cfg, defaults()) }

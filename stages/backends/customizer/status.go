@@ -13,7 +13,7 @@ import (
 	"github.com/rollmill/rollmill/stages/backends"
 )
 
-// status is how a job goes. Everything but Status may be null.
+// status is the progress of a job. Everything but Status may be null.
 type status struct {
 	Status  string   `json:"status"`
 	Steps   *float64 `json:"steps_completed"`
@@ -38,11 +38,11 @@ type entry struct {
 	Detail  *string `json:"detail"`
 }
 
-// noResources is what a job says that waits for machines that are not there.
+// noResources is the message of a job that waits for resources.
 const noResources = "NotEnoughResources"
 
-// Status asks for a job. Of one that has ended well it goes on to serve the
-// model, as far as that is configured: until then the job counts as running.
+// Status returns the state of a job. If it completed, Status goes on to deploy
+// the model, if that is configured: until then the job counts as running.
 func (t *Trainer) Status(ctx context.Context, id string) (backends.Outcome, error) {
 	var s status
 	if err := t.entity.Get(ctx, t.at("customization/jobs", id)+"/status", &s); err != nil {
@@ -58,14 +58,14 @@ func (t *Trainer) Status(ctx context.Context, id string) (backends.Outcome, erro
 		return backends.Outcome{State: backends.JobUnknown}, err
 	}
 	if j.OutputModel == "" {
-		out.State, out.Message = formats.JobRunning, "completed, but names no model as yet"
+		out.State, out.Message = formats.JobRunning, "completed, but names no model yet"
 		return out, nil
 	}
 	return t.served(ctx, &j, out)
 }
 
-// outcome says a job's status in our words. It is decided by the word alone: a
-// job may fail at 100 %, and end well at less.
+// outcome converts a job's status. Only the status decides: a job may fail at
+// 100 %, and complete at less.
 func (s *status) outcome() backends.Outcome {
 	out := backends.Outcome{Metrics: map[string]float64{}, MetricSteps: s.steps()}
 	for name, v := range map[string]*float64{"steps_completed": s.Steps, "steps_per_epoch": s.PerEp, "epochs_completed": s.Epochs,
@@ -99,7 +99,7 @@ func (s *status) outcome() backends.Outcome {
 	return out
 }
 
-// said is the newest message, and the newest detail of any.
+// said returns the newest message, and the newest detail.
 func (s *status) said() (message, detail string) {
 	logs := slices.Clone(s.Logs)
 	slices.SortStableFunc(logs, func(a, b entry) int { return strings.Compare(a.At, b.At) })
@@ -114,7 +114,7 @@ func (s *status) said() (message, detail string) {
 	return message, detail
 }
 
-// steps are the metrics by step, oldest first.
+// steps returns the metrics by step, oldest first.
 func (s *status) steps() (out []json.RawMessage) {
 	if s.Metrics == nil {
 		return nil
@@ -139,7 +139,7 @@ func (s *status) steps() (out []json.RawMessage) {
 	return out
 }
 
-// version is the policy's that a job makes.
+// version returns the version of the policy that a job makes.
 func (j *job) version() int64 {
 	if v, err := strconv.ParseInt(j.field(fieldVersion), 10, 64); err == nil {
 		return v

@@ -1,5 +1,5 @@
-// Package file is the trainer that only writes: a batch becomes files in the
-// shapes that trainers elsewhere load.
+// Package file is the trainer that only writes files, in the forms that
+// trainers elsewhere load.
 //
 //	art.jsonl                  one art.TrajectoryGroup a line
 //	art-log-v1.parquet         ART's trajectory log of 0.5, for people and its viewers
@@ -20,18 +20,18 @@
 //	_files.json                what was written, and for which submission; comes last
 //
 // Preferences are those of the batch's table _pairs, and single answers those
-// of its _labels; then _files.json says so. A batch without such a table has
-// each group's best compared with its worst, and answers that are good or bad
-// by their advantage. Beside single answers _files.json has the weights with
-// which those in the file balance.
+// of its _labels; then _files.json says so. In a batch without such a table,
+// each group's best is compared with its worst, and answers are good or bad by
+// their advantage. For single answers _files.json has the weights that balance
+// those in the file.
 //
-// A group, pair or label that a shape has no room for gives no row there, and
-// is counted by reason in _files.json and in the notes before. A file without
-// any row is not written: of kinds that were named it is a problem; of all kinds,
-// the default, the rest is written, and a note has the reasons.
+// A group, pair or label that a form cannot express gives no row there, and is
+// counted by reason in _files.json and in the notes of the preflight. A file
+// without any row is not written: for named kinds that is a problem; for all
+// kinds, the default, the rest is written, and a note has the reasons.
 //
-// The same batch gives the same bytes. It does not train, so the policy that
-// answers stays what it was.
+// The same batch gives the same bytes. It does not train, so the policy stays
+// the same.
 //
 // To add a file: add its format to formats/exporters/all and its name to
 // kinds.go, and run the golden test with -update; testdata/consumers has the
@@ -66,7 +66,7 @@ type Config struct {
 type Trainer struct {
 	place  backends.Place
 	kinds  []kind
-	any    bool // no kinds were named: those are written that can be
+	any    bool // no kinds were named: every possible file is written
 	cfg    Config
 	tables formats.Tables
 }
@@ -91,15 +91,15 @@ func New(cfg Config, place backends.Place) (*Trainer, error) {
 	return t, nil
 }
 
-// Error is a config that cannot be.
+// Error is the error of an invalid config.
 type Error struct{ What string }
 
 func (e *Error) Error() string { return e.What }
 
-// Misused tells that the config is wrong.
+// Misused reports that the config is wrong.
 func (e *Error) Misused() bool { return true }
 
-// Target is the place, and as the model the kinds.
+// Target names the place, and the kinds as the model.
 func (t *Trainer) Target() formats.Target {
 	model := strings.Join(t.cfg.Kinds, "+")
 	if t.cfg.Best != 0 && t.cfg.Best != 1 {
@@ -111,14 +111,14 @@ func (t *Trainer) Target() formats.Target {
 // NoRows is the reason of a file without a row.
 const NoRows = "no_rows"
 
-// Preflight writes every file into nowhere.
+// Preflight writes every file without storing it.
 func (t *Trainer) Preflight(_ context.Context, groups backends.Groups, report func(backends.Problem)) (backends.BatchStats, error) {
 	stats, _, err := t.survey(groups, report)
 	return stats, err
 }
 
-// survey writes every file into nowhere, and returns the kinds that can be
-// written. Of kinds that were named each must be; of all kinds one at least.
+// survey writes every file without storing it, and returns the kinds that can
+// be written. Every named kind must be; of all kinds, at least one.
 func (t *Trainer) survey(groups backends.Groups, report func(backends.Problem)) (stats backends.BatchStats, fit []kind, err error) {
 	whole, unfit := true, exporters.Skipped{}
 	drifts := t.drifts()
@@ -181,7 +181,7 @@ func (t *Trainer) survey(groups backends.Groups, report func(backends.Problem)) 
 	return stats, fit, nil
 }
 
-// drifts compare the advantages with those of the trainers that compute their
+// drifts compares the advantages with those of the trainers that compute their
 // own from the rewards in a file.
 func (t *Trainer) drifts() (out []*art.Drift) {
 	for _, k := range t.kinds {
@@ -195,10 +195,10 @@ func (t *Trainer) drifts() (out []*art.Drift) {
 	return out
 }
 
-// Keeps tells that the batch may be given to a trainer as well.
+// Keeps reports that the batch may also be given to a trainer.
 func (t *Trainer) Keeps() bool { return true }
 
-// Begin has nothing to make ready.
+// Begin has nothing to prepare.
 func (t *Trainer) Begin(_ context.Context, known *formats.Policy) (backends.TrainerState, error) {
 	return backends.TrainerState{Policy: known}, nil
 }
@@ -216,7 +216,7 @@ const (
 	manifestFormat = "rollmill-files/1"
 )
 
-// Submit writes all files, then says so.
+// Submit writes all files, then their manifest.
 func (t *Trainer) Submit(ctx context.Context, s backends.Submission, groups backends.Groups, event func(backends.JobEvent)) (backends.Outcome, error) {
 	to := t
 	if t.any {
@@ -270,7 +270,7 @@ func (t *Trainer) write(ctx context.Context, s backends.Submission, groups backe
 		if m.Groups > 0 && one.Rows == 0 {
 			return nil, formats.Invalid(s.Curated, "leave the kind out of --kinds", nil, "%s would have no row: %s", one.Name, one.Skipped)
 		}
-		if err := s.Fence(); err != nil { // what stands there is replaced
+		if err := s.Fence(); err != nil { // existing files are replaced
 			return nil, err
 		}
 		if err := drafts[one.Name].Replace(ctx, one.Name); err != nil {
@@ -309,8 +309,8 @@ func (t *Trainer) outcome(m *manifest) backends.Outcome {
 	return out
 }
 
-// Resolve looks for the record that comes last. Without it nothing counts, and
-// writing again gives the same files.
+// Resolve looks for the manifest, which is written last. Without it nothing
+// counts, and writing again gives the same files.
 func (t *Trainer) Resolve(ctx context.Context, s backends.Submission) (backends.Outcome, error) {
 	unwritten := backends.Outcome{State: formats.JobFailed, Clean: true, Message: "the files are not written whole"}
 	data, err := t.place.Read(ctx, manifestFile)

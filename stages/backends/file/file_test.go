@@ -123,9 +123,9 @@ func TestTheSameBatchGivesTheSameBytes(t *testing.T) {
 	}
 }
 
-// TestPairsThatWouldLieAreNotMade: each group that gives no pair is counted
+// TestInvalidPairsAreNotMade: each group that gives no pair is counted
 // with its reason, before anything is written.
-func TestPairsThatWouldLieAreNotMade(t *testing.T) {
+func TestInvalidPairsAreNotMade(t *testing.T) {
 	tie := backendtest.Group(0)
 	for i := range tie {
 		tie[i].Reward = tie[0].Reward

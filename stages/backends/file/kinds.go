@@ -9,7 +9,7 @@ import (
 	"github.com/rollmill/rollmill/formats/exporters/all"
 )
 
-// kind is one file and the format that it has.
+// kind is one file and its format.
 type kind struct {
 	name   string
 	file   string
@@ -22,8 +22,8 @@ var kinds = kindsOf("art.jsonl", "art-log-v1.parquet", "art-log-v2.parquet",
 	"verl.parquet", "openrlhf-prompts.jsonl", "openrlhf-preference.jsonl", "openrlhf-kto.jsonl",
 	"nemo-rl-preference.jsonl", "slime.jsonl", "customizer-dpo.jsonl", "customizer-sft.jsonl")
 
-// kindsOf returns the kinds of files. They have their formats' names; a second
-// file of a format has its extension, too.
+// kindsOf returns the kinds of files. They are named after their formats; a
+// second file of a format has its extension, too.
 func kindsOf(files ...string) (out []kind) {
 	for _, file := range files {
 		ext := path.Ext(file)

@@ -8,13 +8,13 @@ import (
 	"github.com/rollmill/rollmill/formats/exporters"
 )
 
-// Compares names the tables that the files would be made of.
+// Compares names the tables from which the files would be made.
 func (t *Trainer) Compares() []string { return exporters.Compares(formatsOf(t.kinds)) }
 
-// Beside takes the tables that the batch has.
+// Beside takes the tables of the batch.
 func (t *Trainer) Beside(tables formats.Tables) { t.tables = tables }
 
-// pass writes every file in one walk along the batch. Close it.
+// pass writes every file in one pass over the batch. It must be closed.
 type pass struct {
 	*exporters.Walk
 	writers []*writer
@@ -28,8 +28,8 @@ func (t *Trainer) pass(begin func(name string) (io.Writer, error)) *pass {
 	return p
 }
 
-// group writes a group, its preferences and its single answers. What is not
-// sound goes into no file that must be whole.
+// group writes a group, its preferences and its single answers. Invalid rows go
+// into no file that must be complete.
 func (p *pass) group(rows []formats.Trajectory, sound bool) error {
 	return p.Group(rows, func(of exporters.Source, x exporters.Item, reason string) (failed error) {
 		for _, w := range p.writers {

@@ -16,8 +16,8 @@ var Kind = backends.Kind{
 
 func defaults() *Config { return &Config{Best: 1} }
 
-// Declare names the settings. The kinds name the trainer, so they are no part of
-// the identity.
+// Declare declares the settings. The kinds name the trainer, so they are not
+// part of the identity.
 func (c *Config) Declare(d *plugin.Declarer) {
 	d.Heading(plugin.Submission)
 	d.Strings(&c.Kinds, "kinds", "write this `KIND` of file: "+strings.Join(Kinds(), ", ")).Shown("all").Choices = Kinds()
@@ -30,10 +30,10 @@ func (c *Config) Trainer(s backends.Setup) (backends.Trainer, error) {
 	return backends.Made(New(*c, s.Place))
 }
 
-// Adopt takes the kinds.
+// Adopt takes over the kinds.
 func (c *Config) Adopt(t formats.Target, given func(name string) bool) {
 	plugin.Adopt(c, given, "kinds", strings.Split(t.Model, "+")...)
 }
 
-// Identity is what changes the files beside their kinds.
+// Identity returns the settings that change the files, apart from their kinds.
 func (t *Trainer) Identity() backends.Identity { return backends.IdentityOf(&t.cfg, defaults()) }

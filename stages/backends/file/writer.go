@@ -22,8 +22,8 @@ type entry struct {
 	Rows    int64             `json:"rows"`
 	Bytes   int64             `json:"bytes"`
 	SHA256  string            `json:"sha256"`
-	Of      string            `json:"of,omitempty"`      // the batch's table that it is made of; "" is the groups themselves
-	Skipped exporters.Skipped `json:"skipped,omitempty"` // of these, or their members, what gave no row, by reason
+	Of      string            `json:"of,omitempty"`      // the batch's table that it is made from; "" for the groups themselves
+	Skipped exporters.Skipped `json:"skipped,omitempty"` // those without a row, or their members, by reason
 	Balance *trl.Balance      `json:"balance,omitempty"` // of labels
 }
 
@@ -46,7 +46,7 @@ func (t *Trainer) writer(k kind, begin func(name string) (io.Writer, error)) *wr
 	return w
 }
 
-// open opens the file; an empty one is opened at its end.
+// open opens the file; an empty one is opened when it ends.
 func (w *writer) open() error {
 	if w.sink != nil {
 		return nil
@@ -69,7 +69,7 @@ func (c *counter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// give makes rows of an item.
+// give makes rows from an item.
 func (w *writer) give(x exporters.Item) error {
 	if err := w.open(); err != nil {
 		return err
@@ -111,8 +111,8 @@ func (w *writer) notes() []string {
 	return []string{fmt.Sprintf("%s has no row for some %s: %s", w.Name, what, w.Skipped)}
 }
 
-// check counts a group and, for files that must be whole, refuses what cannot
-// be written.
+// check counts a group and, for files that must be complete, refuses rows that
+// cannot be written.
 func (t *Trainer) check(rows []formats.Trajectory, stats *backends.BatchStats, report func(backends.Problem)) {
 	if slices.ContainsFunc(t.kinds, func(k kind) bool { return k.format.Whole }) {
 		sequences, tokens := art.Check(rows, art.Limits{PlainAssistants: t.cfg.AcceptPlainAssistant}, func(p art.Problem) { report(backends.Problem(p)) })

@@ -50,7 +50,7 @@ func (p *push) commit(ctx context.Context) (string, error) {
 	return answer.CommitOID, err
 }
 
-// line is a line of a commit's body; content, when given, stands in base64
+// line is a line of a commit's body; content, if any, is written in base64
 // between before and after.
 type line struct {
 	before, after []byte
@@ -82,7 +82,7 @@ func (l line) write(w io.Writer) error {
 	return err
 }
 
-// lines are the commit's: the header first.
+// lines returns the lines of the commit, the header first.
 func (p *push) lines() ([]line, error) {
 	header := map[string]string{"summary": p.Summary, "description": p.Description}
 	if p.parent != "" {

@@ -1,13 +1,13 @@
-// Package hfhub writes dataset repositories over HTTP, as the Hugging Face hub
-// and stores that copy its API have them: small files in a commit, large ones
-// by LFS before it, and one commit for all that belongs together.
+// Package hfhub writes dataset repositories over HTTP, at the Hugging Face hub
+// and stores with the same API: small files in a commit, large ones by LFS
+// before it, and one commit for everything that belongs together.
 //
-// A commit is safe to repeat: it names its parent, so that of two only one can
-// be made, and after an answer that was not seen the repository is asked what
-// it holds. The xet transfer is not offered.
+// A commit is safe to repeat: it names its parent, so that only one of two can
+// be made, and after a lost answer the repository's content is read. The xet
+// transfer is not supported.
 //
-// The token goes to the endpoint alone, never to the storage that the endpoint
-// names for uploads.
+// The token is sent only to the endpoint, never to the storage that the
+// endpoint names for uploads.
 package hfhub
 
 import (
@@ -22,10 +22,10 @@ import (
 	"github.com/rollmill/rollmill/stages/internal/remote"
 )
 
-// Hub is the public one.
+// Hub is the public hub.
 const Hub = "https://huggingface.co"
 
-// Main is the branch that everything is written to unless another is named.
+// Main is the default branch.
 const Main = "main"
 
 // Client writes to one store.
@@ -34,7 +34,7 @@ type Client struct {
 	Token    string // "" sends no header
 	Name     string // begins each error
 	Old      bool   // the store was written against clients up to 1.3: "private", not "visibility"
-	Help     string // hint of a refusal for want of rights
+	Help     string // hint of a refusal for missing rights
 
 	HTTP *http.Client // nil for the default
 }
@@ -47,7 +47,7 @@ func New(name, endpoint, token string) *Client {
 	return &Client{Name: name, Endpoint: strings.TrimRight(endpoint, "/"), Token: token}
 }
 
-// web asks the endpoint itself.
+// web returns the client for the endpoint itself.
 func (c *Client) web() *remote.Client {
 	return &remote.Client{Name: c.Name, HTTP: c.HTTP, Secrets: []string{c.Token}, Sign: func(r *http.Request) {
 		r.Header.Set("User-Agent", "rollmill")
@@ -64,12 +64,12 @@ func (c *Client) web() *remote.Client {
 	}}
 }
 
-// storage asks where uploads go; it must not learn the token.
+// storage returns the client for uploads; it must not get the token.
 func (c *Client) storage() *remote.Client {
 	return &remote.Client{Name: c.Name, HTTP: c.HTTP, Secrets: []string{c.Token}}
 }
 
-// api is the URL of an API route of a repository.
+// api returns the URL of an API route of a repository.
 func (c *Client) api(id string, parts ...string) string {
 	return c.Endpoint + "/api/datasets/" + id + "/" + strings.Join(parts, "/")
 }
@@ -86,7 +86,7 @@ func (c *Client) Whoami(ctx context.Context) (string, error) {
 	return who.Name, err
 }
 
-// Create makes a repository unless it is there.
+// Create makes a repository unless it exists.
 func (c *Client) Create(ctx context.Context, id string, private bool) error {
 	body := map[string]any{"name": id, "organization": nil, "type": "dataset"}
 	if owner, name, ok := strings.Cut(id, "/"); ok {
@@ -104,9 +104,9 @@ func (c *Client) Create(ctx context.Context, id string, private bool) error {
 		return c.web().Post(ctx, c.Endpoint+"/api/repos/create", body, nil)
 	})
 	switch remote.Status(err) {
-	case http.StatusConflict: // it is there
+	case http.StatusConflict: // it exists
 		return nil
-	case http.StatusUnauthorized, http.StatusPaymentRequired, http.StatusForbidden: // a token may write to it, and not make one
+	case http.StatusUnauthorized, http.StatusPaymentRequired, http.StatusForbidden: // a token may be able to write but not to create
 		if there, lookErr := c.Exists(ctx, id); lookErr == nil && there {
 			return nil
 		}
@@ -114,16 +114,17 @@ func (c *Client) Create(ctx context.Context, id string, private bool) error {
 	return err
 }
 
-// Exists tells whether the token can see a repository.
+// Exists reports whether the token can see a repository.
 func (c *Client) Exists(ctx context.Context, id string) (bool, error) {
 	err := c.web().Get(ctx, c.Endpoint+"/api/datasets/"+id, nil)
 	if code := remote.Status(err); code == http.StatusNotFound || code == http.StatusUnauthorized {
-		return false, nil // the hub says 401 of what it does not show to strangers
+		return false, nil // the hub answers 401 for repositories that it does not show
 	}
 	return err == nil, err
 }
 
-// Head is the newest commit of a branch; "" when the store does not say.
+// Head returns the newest commit of a branch; "" if the store does not report
+// it.
 func (c *Client) Head(ctx context.Context, id, rev string) (string, error) {
 	var info struct {
 		SHA string `json:"sha"`
@@ -190,8 +191,8 @@ func (c *Client) Tree(ctx context.Context, id, rev string) ([]Entry, error) {
 	return out, nil
 }
 
-// nextPage reads <URL>; rel="next". A page elsewhere is not followed: it would
-// learn the token.
+// nextPage reads <URL>; rel="next". A page on another host is not followed: it
+// would get the token.
 func (c *Client) nextPage(link string) string {
 	for part := range strings.SplitSeq(link, ",") {
 		address, params, ok := strings.Cut(part, ";")
@@ -206,7 +207,7 @@ func (c *Client) nextPage(link string) string {
 	return ""
 }
 
-// ours turns an address of the public hub into one of the endpoint in use, and
+// ours converts an address of the public hub to one of the endpoint in use, and
 // completes one without a host.
 func (c *Client) ours(address string) string {
 	if rest, ok := strings.CutPrefix(address, Hub); ok && c.Endpoint != Hub {
@@ -220,14 +221,14 @@ func (c *Client) ours(address string) string {
 	return address
 }
 
-// own tells whether an address is the endpoint's own.
+// own reports whether an address is the endpoint's own.
 func (c *Client) own(address string) bool {
 	one, err := url.Parse(c.Endpoint)
 	two, bad := url.Parse(address)
 	return err == nil && bad == nil && one.Scheme == two.Scheme && one.Host == two.Host
 }
 
-// Warnings asks the store what it thinks of a card, where it has an opinion.
+// Warnings asks the store to check a card, if it supports that.
 func (c *Client) Warnings(ctx context.Context, card string) error {
 	var answer struct {
 		Errors []struct {
@@ -242,11 +243,11 @@ func (c *Client) Warnings(ctx context.Context, card string) error {
 		}
 		return err
 	}
-	return nil // a store without an opinion, or none to be had now
+	return nil // a store without this check, or it is not available now
 }
 
-// LastCommit is the commit that a file comes from, or the head where the store
-// does not tell.
+// LastCommit returns the commit that a file comes from, or the head if the
+// store does not report it.
 func (c *Client) LastCommit(ctx context.Context, id, rev, path string) (string, error) {
 	var found []struct {
 		Path string `json:"path"`

@@ -256,7 +256,7 @@ func TestNames(t *testing.T) {
 			t.Errorf("%q: %v", path, err)
 		}
 	}
-	if _, err := (&hfhub.Client{}).Push(t.Context(), hfhub.Change{Repo: id, Summary: "x", Files: []hfhub.File{both[0], both[0]}}); err == nil || !strings.Contains(err.Error(), "stands twice") {
+	if _, err := (&hfhub.Client{}).Push(t.Context(), hfhub.Change{Repo: id, Summary: "x", Files: []hfhub.File{both[0], both[0]}}); err == nil || !strings.Contains(err.Error(), "occurs twice in a commit") {
 		t.Error(err)
 	}
 	if _, err := (&hfhub.Client{}).Push(t.Context(), hfhub.Change{Repo: id, Summary: " "}); err == nil {
@@ -264,7 +264,7 @@ func TestNames(t *testing.T) {
 	}
 }
 
-func TestACardIsLookedAt(t *testing.T) {
+func TestCardIsChecked(t *testing.T) {
 	c, _ := start(t, hubtest.Faults{})
 	if err := c.Warnings(t.Context(), "---\n---\n"); err != nil {
 		t.Error(err)

@@ -17,7 +17,7 @@ import (
 
 const lfsType = "application/vnd.git-lfs+json"
 
-// together is how many files are uploaded at once.
+// together is how many files are uploaded concurrently.
 const together = 4
 
 type lfsObject struct {
@@ -56,7 +56,7 @@ func (p *push) upload(ctx context.Context) error {
 		f, asked := files[o.OID]
 		switch {
 		case !asked || f.Size != o.Size:
-			return &remote.Error{What: fmt.Sprintf("%s: the store speaks of an object %q of %d bytes that it was not asked for", p.Name, o.OID, o.Size)}
+			return &remote.Error{What: fmt.Sprintf("%s: the store answers with an object %q of %d bytes that was not requested", p.Name, o.OID, o.Size)}
 		case o.Error != nil:
 			return &remote.Error{What: fmt.Sprintf("%s: the store refuses %q: %d: %s", p.Name, f.Path, o.Error.Code, o.Error.Message)}
 		}
@@ -64,7 +64,7 @@ func (p *push) upload(ctx context.Context) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(together)
 	for _, o := range all {
-		if o.Actions == nil || o.Actions.Upload == nil { // it has the content
+		if o.Actions == nil || o.Actions.Upload == nil { // the store has the content
 			continue
 		}
 		g.Go(func() error { return p.object(ctx, files[o.OID], o) })
@@ -72,7 +72,7 @@ func (p *push) upload(ctx context.Context) error {
 	return g.Wait()
 }
 
-// batch asks where contents go.
+// batch asks for the upload addresses.
 func (p *push) batch(ctx context.Context, files []File) ([]lfsObject, error) {
 	ask := map[string]any{"operation": "upload", "transfers": []string{"basic", "multipart"}, "hash_algo": "sha256", "ref": map[string]string{"name": p.Revision}}
 	var objects []lfsObject
@@ -89,7 +89,7 @@ func (p *push) batch(ctx context.Context, files []File) ([]lfsObject, error) {
 		return p.lfs(ctx, p.web(), p.Endpoint+"/datasets/"+p.Repo+".git/info/lfs/objects/batch", ask, &answer)
 	})
 	if err == nil && len(answer.Objects) != len(objects) {
-		err = &remote.Error{What: fmt.Sprintf("%s: asked for %d objects, the store answers of %d", p.Name, len(objects), len(answer.Objects))}
+		err = &remote.Error{What: fmt.Sprintf("%s: %d objects were requested, and the store answered with %d", p.Name, len(objects), len(answer.Objects))}
 	}
 	return answer.Objects, err
 }
@@ -128,7 +128,7 @@ func (p *push) object(ctx context.Context, f File, o lfsObject) error {
 	})
 }
 
-// parts uploads a file in the numbered slices that the store names.
+// parts uploads a file in the numbered parts that the store names.
 func (p *push) parts(ctx context.Context, f File, up *lfsAction, size string) error {
 	bad := func(format string, args ...any) error {
 		return &remote.Error{What: fmt.Sprintf("%s: uploading %q in parts: ", p.Name, f.Path) + fmt.Sprintf(format, args...)}
@@ -171,8 +171,8 @@ func (p *push) parts(ctx context.Context, f File, up *lfsAction, size string) er
 	})
 }
 
-// put sends a slice of a file. It may be repeated: the store knows it by its
-// content.
+// put sends a part of a file. It may be repeated: the store identifies it by
+// its content.
 func (p *push) put(ctx context.Context, url string, f File, from, size int64, extra map[string]string) (header http.Header, err error) {
 	more := http.Header{}
 	for key, value := range extra {

@@ -12,7 +12,7 @@ import (
 
 var name = regexp.MustCompile(`^[A-Za-z0-9_.-]+$`)
 
-// CheckID refuses a repository id that no store takes.
+// CheckID refuses a repository id that no store accepts.
 func CheckID(id string) error {
 	bad := func(why string) error {
 		return &remote.Error{What: fmt.Sprintf("repository %q: %s", id, why), Help: "write OWNER/NAME", Usage: true}
@@ -24,7 +24,7 @@ func CheckID(id string) error {
 	case len(parts) > 2:
 		return bad("it has more than one slash")
 	case len(id) > 96:
-		return bad(fmt.Sprintf("it has %d characters; at most 96 are taken", len(id)))
+		return bad(fmt.Sprintf("it has %d characters; at most 96 are allowed", len(id)))
 	case strings.Contains(id, "--") || strings.Contains(id, ".."):
 		return bad(`it has "--" or ".."`)
 	case strings.HasSuffix(id, ".git"):
@@ -32,7 +32,7 @@ func CheckID(id string) error {
 	}
 	for _, p := range parts {
 		if !name.MatchString(p) {
-			return bad("only letters, digits, and _ . - are taken")
+			return bad("only letters, digits, and _ . - are allowed")
 		}
 		if strings.Trim(p, "-.") != p {
 			return bad("a part begins or ends with - or .")
@@ -44,7 +44,7 @@ func CheckID(id string) error {
 // CheckPath refuses a path that could leave the repository.
 func CheckPath(p string) error {
 	if p == "" || p == "." || strings.HasPrefix(p, "/") || path.Clean(p) != p || strings.HasPrefix(p, "../") || p == ".." || strings.Contains("/"+p+"/", "/.git/") {
-		return &remote.Error{What: fmt.Sprintf("path %q cannot stand in a repository", p), Usage: true}
+		return &remote.Error{What: fmt.Sprintf("path %q is not allowed in a repository", p), Usage: true}
 	}
 	return nil
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/rollmill/rollmill/stages/internal/remote"
 )
 
-// Change is what one commit does.
+// Change is the content of one commit.
 type Change struct {
 	Repo, Revision string // Revision: default Main
 	Summary        string
@@ -24,23 +24,23 @@ type Change struct {
 	Files          []File
 	Delete         func(path string) bool // files to take out, of those that are not in Files; nil for none
 
-	// Guard is asked before each thing that is sent; nil for always.
+	// Guard is called before each thing that is sent; nil for always.
 	Guard func() error
-	// Fence is asked right before the commit; nil for always.
+	// Fence is called right before the commit; nil for always.
 	Fence func() error
-	// Settle is how long an answer that was not seen is given to have its
+	// Settle is how long a request with a lost answer may take to have its
 	// effect; default 5s.
 	Settle time.Duration
 }
 
-// rounds is how often a commit is begun again: after others' commits, and
-// after answers that were not seen.
+// rounds is how often a commit is started again: after others' commits, and
+// after lost answers.
 const rounds = 8
 
-// Push makes the repository hold the change, by one commit or, when it holds
-// it already, by none. It returns the commit that does.
+// Push makes the repository contain the change, by one commit or, if it already
+// does, by none. It returns the commit that contains it.
 //
-// An error of which Open is true leaves open whether the commit was made;
+// If Open is true for an error, it is unknown whether the commit was made;
 // repeating the push finds out.
 func (c *Client) Push(ctx context.Context, change Change) (commit string, err error) {
 	if change.Revision == "" {
@@ -50,7 +50,7 @@ func (c *Client) Push(ctx context.Context, change Change) (commit string, err er
 		change.Settle = 5 * time.Second
 	}
 	guard, mu := change.Guard, sync.Mutex{}
-	change.Guard = func() error { // files are uploaded side by side
+	change.Guard = func() error { // files are uploaded concurrently
 		mu.Lock()
 		defer mu.Unlock()
 		if guard == nil {
@@ -87,7 +87,8 @@ func opened(err error, open bool) error {
 	return err
 }
 
-// Open tells that a push which failed may have made its commit all the same.
+// Open reports whether a push which failed may have made its commit all the
+// same.
 func Open(err error) bool {
 	var e openError
 	return errors.As(err, &e)
@@ -106,15 +107,15 @@ func (ch Change) check() error {
 			return err
 		}
 		if seen[f.Path] {
-			return &remote.Error{What: fmt.Sprintf("path %q stands twice in a commit", f.Path), Usage: true}
+			return &remote.Error{What: fmt.Sprintf("path %q occurs twice in a commit", f.Path), Usage: true}
 		}
 		seen[f.Path] = true
 	}
 	return nil
 }
 
-// pushOnce is one round: posted tells that a commit was asked for, again that
-// another round may help.
+// pushOnce is one round: posted reports that a commit was requested, and again
+// that another round may help.
 func (c *Client) pushOnce(ctx context.Context, change Change) (commit string, posted, again bool, err error) {
 	p := push{Client: c, Change: change}
 	if p.parent, err = c.Head(ctx, change.Repo, change.Revision); err != nil {
@@ -147,12 +148,12 @@ func (c *Client) pushOnce(ctx context.Context, change Change) (commit string, po
 	switch {
 	case err == nil || ctx.Err() != nil:
 		return commit, true, false, err
-	case remote.Status(err) == http.StatusPreconditionFailed: // somebody committed meanwhile
+	case remote.Status(err) == http.StatusPreconditionFailed: // another commit was made meanwhile
 		return "", true, true, err
 	case !remote.Unsure(err):
 		return "", true, false, err
 	}
-	// It may have been made, or still be on its way: look again.
+	// It may have been made, or may still be in progress: look again.
 	select {
 	case <-ctx.Done():
 		return "", true, false, err
@@ -179,7 +180,7 @@ type push struct {
 	regular, large []File
 }
 
-// compare finds what the repository lacks and what is to go.
+// compare finds the files to send and the files to delete.
 func (p *push) compare(ctx context.Context) error {
 	tree, err := p.Tree(ctx, p.Repo, p.Revision)
 	if err != nil {
@@ -252,7 +253,7 @@ func (p *push) preupload(ctx context.Context) error {
 	return nil
 }
 
-// preuploaded is how a store wants a file.
+// preuploaded is the store's answer about a file.
 type preuploaded struct {
 	Path   string `json:"path"`
 	Mode   string `json:"uploadMode"`

@@ -19,7 +19,7 @@ type File struct {
 	Content io.ReaderAt
 }
 
-// Bytes is a small file.
+// Bytes returns a small file.
 func Bytes(path string, data []byte) File {
 	sum := sha256.Sum256(data)
 	return File{Path: path, Size: int64(len(data)), SHA256: hex.EncodeToString(sum[:]), Content: bytes.NewReader(data)}
@@ -27,14 +27,15 @@ func Bytes(path string, data []byte) File {
 
 func (f File) reader() *io.SectionReader { return io.NewSectionReader(f.Content, 0, f.Size) }
 
-// sample is the beginning of the file, by which a store tells its kind.
+// sample returns the beginning of the file, from which a store detects its
+// kind.
 func (f File) sample() ([]byte, error) {
 	data := make([]byte, min(f.Size, 512))
 	_, err := io.ReadFull(f.reader(), data)
 	return data, err
 }
 
-// blob is git's name of the content.
+// blob returns git's hash of the content.
 func (f File) blob() (string, error) {
 	sum := sha1.New() //nolint:gosec // as above
 	fmt.Fprintf(sum, "blob %d\x00", f.Size)
@@ -42,7 +43,7 @@ func (f File) blob() (string, error) {
 	return hex.EncodeToString(sum.Sum(nil)), err
 }
 
-// same tells whether a repository's file has this content.
+// same reports whether a repository's file has this content.
 func (f File) same(e Entry) (bool, error) {
 	if e.LFS != nil {
 		return e.LFS.OID == f.SHA256, nil
@@ -54,16 +55,16 @@ func (f File) same(e Entry) (bool, error) {
 	return blob == e.OID, err
 }
 
-// Spool holds a file on disk until it is sent: its size and digest are asked
-// for before its bytes, and a part may have to be sent again. It leaves nothing
-// behind even when the process is killed, where the system allows that.
+// Spool keeps a file on disk until it is sent: its size and digest are needed
+// before its bytes, and a part may have to be sent again. It leaves nothing
+// behind even when the process is killed, if the system allows that.
 type Spool struct {
 	file *os.File
 	sum  hash.Hash
 	size int64
 }
 
-// NewSpool makes an empty one. Close it.
+// NewSpool makes an empty spool. Close it.
 func NewSpool() (*Spool, error) {
 	f, err := os.CreateTemp("", "rollmill-upload-*")
 	if err != nil {
@@ -80,18 +81,18 @@ func (s *Spool) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// Size is what was written so far.
+// Size returns the number of bytes written so far.
 func (s *Spool) Size() int64 { return s.size }
 
-// SHA256 is the digest of what was written so far, in hex.
+// SHA256 returns the digest of the bytes written so far, in hex.
 func (s *Spool) SHA256() string { return hex.EncodeToString(s.sum.Sum(nil)) }
 
-// File is what was written so far, under a path.
+// File returns the bytes written so far, under a path.
 func (s *Spool) File(path string) File {
 	return File{Path: path, Size: s.size, SHA256: s.SHA256(), Content: s.file}
 }
 
-// Close gives the space back.
+// Close frees the space.
 func (s *Spool) Close() error {
 	err := s.file.Close()
 	_ = os.Remove(s.file.Name())

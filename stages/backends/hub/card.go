@@ -15,7 +15,7 @@ import (
 	"github.com/rollmill/rollmill/stages/internal/remote"
 )
 
-// change is the one commit of a submission.
+// change returns the one commit of a submission.
 func (t *Trainer) change(ctx context.Context, s backends.Submission, b *batch, groups int64) (hfhub.Change, *record, error) {
 	mark := ""
 	if t.cfg.Keep {
@@ -69,7 +69,7 @@ func put[V any](m *map[string]V, key string, value V) {
 
 func short(token string) string { return token[:min(len(token), 12)] }
 
-// ours tells whether a file of a repository is of a batch.
+// ours reports whether a file of a repository belongs to a batch.
 func ours(path string) bool {
 	return slices.ContainsFunc(tables, func(t exporters.Format) bool { return strings.HasPrefix(path, folder(t.Name)) })
 }
@@ -79,7 +79,7 @@ const (
 	cardMark = "<!-- rollmill writes this card anew with each batch; take this line out to keep your own -->"
 )
 
-// card is the repository's README.md; "" when somebody wrote their own.
+// card returns the repository's README.md; "" if a person wrote their own.
 func (t *Trainer) card(ctx context.Context, files []hfhub.File) (string, error) {
 	old, err := t.store.Read(ctx, t.cfg.Repo, t.cfg.Branch, cardFile)
 	if err != nil && remote.Status(err) != http.StatusNotFound {

@@ -1,25 +1,24 @@
-// Package hub hands a batch over as a dataset repository of the Hugging Face
-// hub, or of a store that copies its API: Parquet files, a card that makes
-// DuckDB and `datasets` read them, and a record of the submission, in one
-// commit. It does not train; whoever does pins the commit that the receipt
-// names.
+// Package hub publishes a batch as a dataset repository of the Hugging Face
+// hub, or of a store with the same API: Parquet files, a card with which DuckDB
+// and `datasets` read them, and a record of the submission, in one commit. It
+// does not train; a trainer pins the commit that the receipt names.
 //
 //	README.md                                    the card; one that a person wrote is left alone
 //	data/<table>/train-00000-of-00002.parquet    the batch, in a shape of Tables
 //	data/<table>/validation-00000-of-....parquet the examples held out
 //	.rollmill/<submission>.json                  what was submitted; never removed
 //
-// The record is how a submission whose sender died is found again: it comes
-// with the files or not at all. A batch replaces the one before it, which
-// remains in the history, unless Config.Keep has them lie side by side.
+// The record is how a submission whose sender died is found: it is committed
+// together with the files. A batch replaces the previous one, which remains in
+// the history, unless Config.Keep keeps them next to each other.
 //
-// The files stand in the folder for temporary files (TMPDIR) until they are
-// committed, since their digests are asked for before their bytes; memory does
+// The files are in the folder for temporary files (TMPDIR) until they are
+// committed, because their digests are needed before their bytes; memory does
 // not grow with the batch.
 //
 // Preferences are those of the batch's table _pairs, and single answers those
-// of its _labels, as the record says; a batch without such a table has each
-// group's best compared with its worst, and answers good or bad by their
+// of its _labels, as the record says; in a batch without such a table each
+// group's best is compared with its worst, and answers are good or bad by their
 // advantage.
 //
 // To add a table: a format of formats/exporters/all in tables.go.
@@ -43,24 +42,24 @@ import (
 	"github.com/rollmill/rollmill/stages/internal/remote"
 )
 
-// Config says which repository, and what it is to hold.
+// Config says which repository, and what it contains.
 type Config struct {
 	Endpoint string `yaml:"endpoint" json:"endpoint"` // default https://huggingface.co
 	Token    string `yaml:"-" json:"-"`
 
-	EndpointVariable string `yaml:"-" json:"-"` // stands in for Endpoint
+	EndpointVariable string `yaml:"-" json:"-"` // used in place of Endpoint
 
 	Repo    string `yaml:"repo" json:"repo"`     // OWNER/NAME
-	Branch  string `yaml:"branch" json:"branch"` // default main; it must be there
+	Branch  string `yaml:"branch" json:"branch"` // default main; it must exist
 	Private bool   `yaml:"private" json:"private"`
 
 	Tables       []string      `yaml:"tables" json:"tables"`                 // of Tables; default trajectories
 	Best         int           `yaml:"best" json:"best"`                     // of trl-sft: conversations of a group; default 1, below 0 all
-	Keep         bool          `yaml:"keep" json:"keep"`                     // earlier batches stay beside this one
+	Keep         bool          `yaml:"keep" json:"keep"`                     // keep earlier batches next to this one
 	Validation   float64       `yaml:"validation" json:"validation"`         // share of the examples that is held out, chosen by SplitSeed
 	SplitSeed    int64         `yaml:"split_seed" json:"split_seed"`         //
 	MaxFileBytes int64         `yaml:"max_file_bytes" json:"max_file_bytes"` // begins another file; default 500 MB
-	Settle       time.Duration `yaml:"settle" json:"settle"`                 // until a commit whose answer was lost, or whose sender died, is there for certain; default 5s
+	Settle       time.Duration `yaml:"settle" json:"settle"`                 // until a commit whose answer was lost, or whose sender died, is certainly visible; default 5s
 }
 
 // Trainer is a backends.Trainer.
@@ -112,7 +111,7 @@ func New(cfg Config) (*Trainer, error) {
 	return t, hfhub.CheckID(cfg.Repo)
 }
 
-// Target is the store, and as the model the repository with its tables.
+// Target names the store, and as the model the repository with its tables.
 func (t *Trainer) Target() formats.Target {
 	model := t.cfg.Repo + "@" + t.cfg.Branch + ":" + strings.Join(t.cfg.Tables, "+")
 	if t.cfg.Best != 0 && t.cfg.Best != 1 {
@@ -121,13 +120,13 @@ func (t *Trainer) Target() formats.Target {
 	return formats.Target{Backend: "hub", Address: t.store.Endpoint, Model: model}
 }
 
-// Compares names the tables of a batch that rows would be made of.
+// Compares names the tables of a batch from which rows would be made.
 func (t *Trainer) Compares() []string { return exporters.Compares(t.tables) }
 
 // Beside takes those that the batch has.
 func (t *Trainer) Beside(tables formats.Tables) { t.beside = tables }
 
-// madeOf says what a table's rows are made of.
+// madeOf names the source of a table's rows.
 func (t *Trainer) madeOf(k exporters.Format) string {
 	if table := k.MadeOf(t.beside); table != "" {
 		return "rows of " + table
@@ -135,11 +134,11 @@ func (t *Trainer) madeOf(k exporters.Format) string {
 	return "groups"
 }
 
-// NoRow: no group gives any row, so there would be nothing in the repository.
+// NoRow means that no group gives any row, so the repository would be empty.
 const NoRow = "no_row"
 
-// Preflight writes the batch into nowhere, and asks whether the store lets us
-// in.
+// Preflight writes the batch without storing it, and checks whether the store
+// accepts the token.
 func (t *Trainer) Preflight(ctx context.Context, groups backends.Groups, report func(backends.Problem)) (backends.BatchStats, error) {
 	var stats backends.BatchStats
 	if err := t.entrance(ctx); err != nil {
@@ -170,16 +169,16 @@ func (t *Trainer) Preflight(ctx context.Context, groups backends.Groups, report 
 	return stats, nil
 }
 
-// entrance refuses a token that the store does not know.
+// entrance checks that the store knows the token.
 func (t *Trainer) entrance(ctx context.Context) error {
 	_, err := t.store.Whoami(ctx)
 	return err
 }
 
-// Keeps tells that the batch may be given to a trainer as well.
+// Keeps reports that the batch may also be given to a trainer.
 func (t *Trainer) Keeps() bool { return true }
 
-// Begin makes the repository, unless it is there.
+// Begin makes the repository, unless it exists.
 func (t *Trainer) Begin(ctx context.Context, known *formats.Policy) (backends.TrainerState, error) {
 	if err := t.entrance(ctx); err != nil {
 		return backends.TrainerState{}, err
@@ -216,8 +215,8 @@ const recordFormat = "rollmill-hub/1"
 
 func recordPath(token string) string { return ".rollmill/" + token + ".json" }
 
-// Submit writes the files to disk, for their digests, and commits them. What
-// it does may be repeated: a submission that is there is not made again.
+// Submit writes the files to disk, for their digests, and commits them. It may
+// be repeated: an existing submission is not made again.
 func (t *Trainer) Submit(ctx context.Context, s backends.Submission, groups backends.Groups, event func(backends.JobEvent)) (backends.Outcome, error) {
 	unsent := backends.Outcome{State: formats.JobFailed, Clean: true, Message: "nothing was committed"}
 	b := t.begin(onDisk)
@@ -242,20 +241,20 @@ func (t *Trainer) Submit(ctx context.Context, s backends.Submission, groups back
 	switch there, err := t.look(ctx, s); {
 	case err != nil:
 		return unsent, err
-	case there.State == formats.JobCompleted: // another attempt's commit has landed
+	case there.State == formats.JobCompleted: // another attempt's commit was made
 		return there, nil
 	}
 	commit, err := t.store.Push(ctx, change)
 	if err != nil {
 		return t.lost(ctx, s, err)
 	}
-	if commit == "" { // an answer was lost, and the store does not say what the head is
+	if commit == "" { // an answer was lost, and the store does not report the head
 		return t.Resolve(ctx, s)
 	}
 	return t.outcome(rec, commit, s), nil
 }
 
-// lost looks whether a commit that failed was made: a refusal may be a
+// lost checks whether a commit that failed was made: a refusal may be a
 // proxy's.
 func (t *Trainer) lost(ctx context.Context, s backends.Submission, broken error) (backends.Outcome, error) {
 	unknown := backends.Outcome{State: backends.JobUnknown, Message: broken.Error()}
@@ -272,8 +271,8 @@ func (t *Trainer) lost(ctx context.Context, s backends.Submission, broken error)
 	return backends.Outcome{State: formats.JobFailed, Clean: true, Message: "nothing was committed"}, broken
 }
 
-// Resolve looks for the submission's record, until Config.Settle has passed: the
-// store may be at work on a commit whose sender was killed.
+// Resolve looks for the submission's record, until Config.Settle has passed:
+// the store may be processing a commit whose sender was killed.
 func (t *Trainer) Resolve(ctx context.Context, s backends.Submission) (backends.Outcome, error) {
 	for began := time.Now(); ; {
 		settled := time.Since(began) >= t.cfg.Settle
@@ -292,7 +291,7 @@ func (t *Trainer) Resolve(ctx context.Context, s backends.Submission) (backends.
 func (t *Trainer) look(ctx context.Context, s backends.Submission) (backends.Outcome, error) {
 	data, err := t.store.Read(ctx, t.cfg.Repo, t.cfg.Branch, recordPath(s.Token))
 	switch remote.Status(err) {
-	case http.StatusUnauthorized: // also said of a repository that is not there
+	case http.StatusUnauthorized: // also the answer for a missing repository
 		if err := t.entrance(ctx); err != nil {
 			return backends.Outcome{State: backends.JobUnknown}, err
 		}
@@ -305,7 +304,7 @@ func (t *Trainer) look(ctx context.Context, s backends.Submission) (backends.Out
 	}
 	var rec record
 	if err := json.Unmarshal(data, &rec); err != nil || rec.Format != recordFormat {
-		return backends.Outcome{State: backends.JobUnknown, Message: fmt.Sprintf("%s in %q is no record of ours", recordPath(s.Token), t.cfg.Repo)}, nil
+		return backends.Outcome{State: backends.JobUnknown, Message: fmt.Sprintf("%s in %q is not a record of rollmill", recordPath(s.Token), t.cfg.Repo)}, nil
 	}
 	commit, err := t.store.LastCommit(ctx, t.cfg.Repo, t.cfg.Branch, recordPath(s.Token))
 	if err != nil {

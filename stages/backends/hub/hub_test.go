@@ -140,7 +140,7 @@ func TestTheNextBatchReplacesTheOneBefore(t *testing.T) {
 	}
 }
 
-func TestBatchesMayLieSideBySide(t *testing.T) {
+func TestKeepEarlierBatches(t *testing.T) {
 	tr, s := start(t, hubtest.Faults{}, func(c *hub.Config) { c.Keep, c.Tables = true, []string{"trl-sft"} })
 	must(t, tr, "token-1")
 	must(t, trainer(t, s, func(c *hub.Config) { c.Keep = true }), "token-2")
@@ -272,7 +272,7 @@ func TestABatchWithoutRows(t *testing.T) {
 	}
 }
 
-func TestSettingsThatCannotBe(t *testing.T) {
+func TestInvalidSettings(t *testing.T) {
 	for want, c := range map[string]hub.Config{
 		"no repository":    {},
 		"a/b/c":            {Repo: "a/b/c"},

@@ -11,13 +11,13 @@ import (
 
 // Kind is the registry's entry.
 var Kind = backends.Kind{
-	Name: "hub", Help: "a dataset repository of the Hugging Face hub, or of a store with its API; whoever trains pins the commit",
+	Name: "hub", Help: "a dataset repository of the Hugging Face hub, or of a store with its API; trainers pin the commit",
 	New: func() backends.TrainerSettings { return defaults() },
 }
 
 func defaults() *Config { return &Config{Branch: "main", Best: 1, MaxFileBytes: 500e6} }
 
-// Declare names the settings; those that change the files are part of the
+// Declare declares the settings; those that change the files are part of the
 // identity.
 func (c *Config) Declare(d *plugin.Declarer) {
 	d.Heading(plugin.Submission)
@@ -28,7 +28,7 @@ func (c *Config) Declare(d *plugin.Declarer) {
 	d.String(&c.Branch, "branch", "commit to this `BRANCH`")
 	d.Bool(&c.Private, "private", "make a new repository private")
 	d.Strings(&c.Tables, "tables", "push this `TABLE`: "+strings.Join(Tables(), ", ")).Shown(Trajectories).Choices = Tables()
-	d.Bool(&c.Keep, "keep-earlier", "keep earlier batches beside this one; without it they stay in the history only").ID("keep-earlier")
+	d.Bool(&c.Keep, "keep-earlier", "keep earlier batches next to this one; otherwise they remain only in the history").ID("keep-earlier")
 	d.Int64(&c.MaxFileBytes, "file-bytes", "begin another file after `N` bytes")
 	backends.DeclareHeldOut(d, &c.Validation, &c.SplitSeed)
 	backends.DeclareBest(d, &c.Best).Tag = ""
@@ -41,7 +41,7 @@ func (c *Config) Trainer(backends.Setup) (backends.Trainer, error) {
 	return backends.Made(New(config))
 }
 
-// Adopt takes the store, the repository, the branch and the tables.
+// Adopt takes over the store, the repository, the branch and the tables.
 func (c *Config) Adopt(t formats.Target, given func(name string) bool) {
 	place, tables, _ := strings.Cut(t.Model, ":")
 	id, branch, _ := strings.Cut(place, "@")
@@ -51,7 +51,7 @@ func (c *Config) Adopt(t formats.Target, given func(name string) bool) {
 	plugin.Adopt(c, given, "tables", strings.Split(tables, "+")...)
 }
 
-// Identity is what changes the files that are pushed.
+// Identity returns the settings that change the pushed files.
 func (t *Trainer) Identity() backends.Identity {
 	c := t.cfg
 	if c.Validation == 0 {

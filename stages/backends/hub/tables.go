@@ -11,15 +11,15 @@ import (
 	"github.com/rollmill/rollmill/stages/backends/hfhub"
 )
 
-// Trajectories is the table that holds the rows as they are.
+// Trajectories is the table that holds the unchanged rows.
 const Trajectories = all.Trajectories
 
-// tables are the shapes of rows that can be pushed, and the configs of the card.
+// tables are the forms of rows that can be pushed, and the configs of the card.
 var tables = []exporters.Format{
 	all.Named(Trajectories), all.Named("trl-preference"), all.Named("trl-sft"), all.Named("trl-kto"), all.Named("trl-prompts"),
 }
 
-// Tables lists what can be pushed.
+// Tables lists the tables that can be pushed.
 func Tables() []string {
 	var out []string
 	for _, t := range tables {
@@ -28,7 +28,7 @@ func Tables() []string {
 	return out
 }
 
-// batch is all files of a submission on their way.
+// batch is all files of a submission while it is sent.
 type batch struct {
 	*exporters.Walk
 	t      *Trainer
@@ -57,7 +57,7 @@ type place interface {
 
 func onDisk() (place, error) { return hfhub.NewSpool() }
 
-// nowhere counts.
+// nowhere returns a place that only counts bytes.
 func nowhere() (place, error) { return new(counter), nil }
 
 type counter int64
@@ -124,7 +124,7 @@ func (s *split) give(x exporters.Item) error {
 	return s.end()
 }
 
-// end closes the file that is open. One without rows is none.
+// end closes the open file. A file without rows is left out.
 func (s *split) end() error {
 	if s.open == nil {
 		return nil
@@ -181,7 +181,7 @@ func (b *batch) notes() (out []string) {
 	return out
 }
 
-// files are the batch's, under their paths in the repository.
+// files returns the batch's files, under their paths in the repository.
 func (b *batch) files(mark string) (out []hfhub.File, recorded []recordedFile) {
 	for _, s := range b.splits {
 		for n, f := range s.files {

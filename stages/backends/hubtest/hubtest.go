@@ -1,7 +1,7 @@
-// Package hubtest is a test server of dataset repositories, as the Hugging
-// Face hub has them: creation, trees, uploads by LFS in one piece or in parts,
-// commits, downloads. It refuses what the hub refuses, and misbehaves when
-// told to. The hub's own Python client works with it.
+// Package hubtest is a test server of dataset repositories with the API of the
+// Hugging Face hub: creation, trees, uploads by LFS in one piece or in parts,
+// commits, downloads. It refuses what the hub refuses, and misbehaves on
+// request. The hub's own Python client works with it.
 package hubtest
 
 import (
@@ -40,7 +40,7 @@ type Faults struct {
 	AppliedThen      int // commits are made, and answered with this code
 	DropAfterCommit  int // commits that are made, and not answered
 	DropBeforeCommit int // commits that are neither
-	Intruders        int // commits that somebody else makes just before ours
+	Intruders        int // commits by another client just before ours
 
 	Busy          int // times that each address answers 429 first
 	PutFails      int // times that storage answers 503 first

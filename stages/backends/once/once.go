@@ -1,8 +1,8 @@
 // Package once makes a job at most once at a service that lists its jobs, and
 // finds it again when its sender died or the answer was lost.
 //
-// It knows no service: a trainer says how its jobs are found by the
-// submission's token, and what their state means.
+// It knows no service: a trainer defines how its jobs are found by the
+// submission's token, and what their states mean.
 package once
 
 import (
@@ -15,24 +15,24 @@ import (
 	"github.com/rollmill/rollmill/stages/internal/remote"
 )
 
-// Jobs are a service's jobs; J is one as the service shows it.
+// Jobs are a service's jobs; J is one as the service returns it.
 type Jobs[J any] struct {
-	Settle time.Duration // until a job that was made is listed for certain
+	Settle time.Duration // until a new job is certainly listed
 
-	// Find returns the job of a submission; nil when none is listed.
+	// Find returns the job of a submission; nil if none is listed.
 	Find func(ctx context.Context, token string) (*J, error)
 
-	// Outcome returns what became of a job that was found.
+	// Outcome returns the outcome of a job that was found.
 	Outcome func(ctx context.Context, j *J) (backends.Outcome, error)
 }
 
 // Make returns the submission's job: one that another sender made meanwhile, or
-// the one that create makes by a single request. Without a job, the outcome and
-// the error are what Submit returns.
+// the one that create makes by a single request. Without a job, Submit returns
+// the outcome and the error.
 //
-// A request that failed may have made a job all the same: a refusal may be a
-// proxy's. So the service is asked for one. After a refusal that the service
-// gives before it makes a job, a single look decides.
+// A request that failed may still have made a job: a refusal may be a proxy's.
+// So the service is searched for it. After a refusal that the service gives
+// before it makes a job, a single search decides.
 func (s Jobs[J]) Make(ctx context.Context, sub backends.Submission, create func() (*J, error)) (*J, backends.Outcome, error) {
 	clean := backends.Outcome{State: formats.JobFailed, Clean: true, Message: "no job was made"}
 	j, err := s.Find(ctx, sub.Token)
@@ -70,13 +70,13 @@ func (s Jobs[J]) lost(ctx context.Context, sub backends.Submission, broken error
 	return out, nil
 }
 
-// Resolve looks for the submission's job. The job of a request whose sender is
-// gone is listed after Settle or never.
+// Resolve searches for the submission's job. The job of a request whose sender
+// is dead is listed within Settle or never.
 func (s Jobs[J]) Resolve(ctx context.Context, sub backends.Submission) (backends.Outcome, error) {
 	return s.look(ctx, sub, s.Settle)
 }
 
-// look looks for the submission's job, and once more after a while.
+// look searches for the submission's job, and again after a while.
 func (s Jobs[J]) look(ctx context.Context, sub backends.Submission, settle time.Duration) (backends.Outcome, error) {
 	for again := settle <= 0; ; again = true {
 		j, err := s.Find(ctx, sub.Token)

@@ -10,20 +10,19 @@ import (
 	"github.com/rollmill/rollmill/formats"
 )
 
-// The two names of the most tokens that an answer may have. OpenAI's current
-// models refuse the old one; older engines do not know the new one.
+// The two names of the limit of an answer's tokens. OpenAI's current models
+// refuse the old one; older engines do not know the new one.
 const (
 	maxTokens           = "max_tokens"
 	maxCompletionTokens = "max_completion_tokens"
 )
 
-// renamed holds the services and models that want the new name: those that
-// refused a request with the old one and then took the same request with the
-// new one.
+// renamed holds the services and models that need the new name: those that
+// refused a request with the old one and then accepted the same request with
+// the new one.
 var renamed sync.Map // of [2]string{URL, model}
 
-// bounded is complete whose max_tokens is sent by the name that the service
-// takes.
+// bounded is complete with max_tokens under the name that the service accepts.
 func (c Client) bounded(ctx context.Context, baseURL, apiKey, model string, messages []formats.Message, fields map[string]any) ([]byte, error) {
 	if _, has := fields[maxTokens]; !has {
 		return c.complete(ctx, baseURL, apiKey, model, messages, fields)
@@ -50,12 +49,12 @@ func (c Client) bounded(ctx context.Context, baseURL, apiKey, model string, mess
 		renamed.Store(service, true)
 		return again, nil
 	case errors.As(second, &refused) && refused.OfRequest():
-		return body, err // it is not the name
+		return body, err // the name is not the cause
 	}
 	return again, second
 }
 
-// names reports whether a request was refused with words about a parameter.
+// names reports whether the error of a refused request names a parameter.
 func names(err error, parameter string) bool {
 	var e *Error
 	return errors.As(err, &e) && e.OfRequest() && (e.Param == parameter || strings.Contains(e.Text, parameter))

@@ -87,7 +87,7 @@ func TestTheProbeToo(t *testing.T) {
 }
 
 // A judge that says nothing is asked again, and then given up.
-func TestAJudgeThatSaysNothingIsNotWaitedFor(t *testing.T) {
+func TestSilentJudgeTimesOut(t *testing.T) {
 	var asked atomic.Int64
 	silent := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		asked.Add(1)
@@ -103,7 +103,7 @@ func TestAJudgeThatSaysNothingIsNotWaitedFor(t *testing.T) {
 }
 
 // A busy judge is asked again when it says, which is sooner than an hour.
-func TestABusyJudgeSaysWhen(t *testing.T) {
+func TestBusyJudgeRetryAfter(t *testing.T) {
 	var asked atomic.Int64
 	busy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		asked.Add(1)

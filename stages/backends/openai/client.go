@@ -16,7 +16,8 @@ import (
 	"github.com/rollmill/rollmill/stages/internal/remote"
 )
 
-// Client asks models. Its zero value is good and safe for concurrent use.
+// Client sends requests to models. Its zero value works and is safe for
+// concurrent use.
 type Client struct {
 	HTTP *http.Client // nil: one that keeps connections
 }
@@ -31,7 +32,7 @@ func (c Client) http() *http.Client {
 }
 
 // Chat sends messages to baseURL/chat/completions and returns the model's.
-// fields are put into the request as they are, over everything else.
+// fields are added to the request unchanged, and override everything else.
 func (c Client) Chat(ctx context.Context, baseURL, apiKey, model string, messages []formats.Message, fields map[string]any) (formats.Message, error) {
 	body, err := c.complete(ctx, baseURL, apiKey, model, messages, fields)
 	if err != nil {
@@ -66,7 +67,7 @@ type Error struct {
 
 func (e *Error) Error() string { return fmt.Sprintf("HTTP %d: %s", e.Status, e.Text) }
 
-// plain turns go-openai's errors and net/http's into short ones.
+// plain converts go-openai's errors and net/http's to short ones.
 func plain(err error) error {
 	var api *openai.APIError
 	var request *openai.RequestError
@@ -99,7 +100,7 @@ func chatMessages(messages []formats.Message) []openai.ChatCompletionMessage {
 	return out
 }
 
-// completion is what is read of an answer.
+// completion is the part of an answer that is read.
 type completion struct {
 	Model   string   `json:"model"`
 	Choices []choice `json:"choices"`

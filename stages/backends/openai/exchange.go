@@ -17,7 +17,7 @@ import (
 const (
 	maxBody   = 64 << 20
 	maxError  = 1 << 20
-	smallBody = 1 << 20 // of which any number may be read at once
+	smallBody = 1 << 20 // any number of these may be read at once
 )
 
 // exchange is one request and its answer, on either side of go-openai.

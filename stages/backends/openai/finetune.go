@@ -31,11 +31,11 @@ var Methods = []string{Supervised, DPO, Reinforcement}
 type Config struct {
 	BaseURL      string `yaml:"base_url" json:"base_url"` // default OpenAI's; of Azure https://RESOURCE.openai.azure.com/openai
 	APIKey       string `yaml:"-" json:"-"`
-	OpenAIKey    string `yaml:"-" json:"-"` // stand in for APIKey, at OpenAI and at Azure
+	OpenAIKey    string `yaml:"-" json:"-"` // used in place of APIKey, at OpenAI and at Azure
 	AzureKey     string `yaml:"-" json:"-"`
 	Organization string `yaml:"organization" json:"organization"`
 	Project      string `yaml:"project" json:"project"`
-	Azure        bool   `yaml:"azure" json:"azure"`             // another header, an api-version, and beta beside the hyperparameters
+	Azure        bool   `yaml:"azure" json:"azure"`             // another header, an api-version, and beta next to the hyperparameters
 	APIVersion   string `yaml:"api_version" json:"api_version"` // of Azure
 
 	Model           string         `yaml:"model" json:"model"`
@@ -53,7 +53,7 @@ type Config struct {
 	MaxBytes     int64         `yaml:"max_bytes" json:"max_bytes"`           // of an upload in parts; default 8 GB
 	PartBytes    int           `yaml:"part_bytes" json:"part_bytes"`         // default 32 MiB; the service takes up to 64 MB
 	FileTimeout  time.Duration `yaml:"file_timeout" json:"file_timeout"`     // until a file is processed; default 15m
-	Settle       time.Duration `yaml:"settle" json:"settle"`                 // until a job that was made is listed for certain; default 30s
+	Settle       time.Duration `yaml:"settle" json:"settle"`                 // until a new job is certainly listed; default 30s
 	Poll         time.Duration `yaml:"poll" json:"poll"`                     // of files; default 2s
 }
 
@@ -79,7 +79,7 @@ func set[T comparable](field *T, value T) {
 	}
 }
 
-// validate names the first field that cannot be.
+// validate reports the first invalid field.
 func (c Config) validate() error {
 	bad := func(hint, format string, args ...any) error {
 		return &remote.Error{What: "openai: " + fmt.Sprintf(format, args...), Help: hint, Usage: true}
@@ -110,7 +110,8 @@ func (c Config) validate() error {
 	return c.checkHyperparameters(bad)
 }
 
-// limits of each hyperparameter: of numbers, the smallest and largest.
+// limits are the bounds of each hyperparameter: for numbers, the smallest and
+// largest.
 var limits = map[string]struct {
 	min, max float64
 	of       string // "" for every method
@@ -171,7 +172,7 @@ func (t *Trainer) Target() formats.Target {
 	return formats.Target{Backend: "openai", Address: t.cfg.BaseURL, Model: t.cfg.Model + ":" + t.cfg.Method}
 }
 
-// held tells whether an example is for validation.
+// held reports whether an example is for validation.
 func (c Config) held(example string) bool {
 	return formats.HeldOut(c.SplitSeed, c.Validation, example)
 }
@@ -185,14 +186,14 @@ type file struct {
 
 // The reasons for which a batch is refused.
 const (
-	NoRow      = "no_row"       // a group that the method's lines have no room for
+	NoRow      = "no_row"       // a group that the method's lines cannot express
 	TooFew     = "too_few_rows" // fewer than the service takes
 	TooLarge   = "file_too_large"
 	GraderItem = "grader_item"   // the grader names a field that a row lacks
-	NoHeldOut  = "no_validation" // no example fell to validation
+	NoHeldOut  = "no_validation" // no example was chosen for validation
 )
 
-// Preflight makes every line and checks what the service would refuse.
+// Preflight makes every line and checks for what the service would refuse.
 func (t *Trainer) Preflight(_ context.Context, groups backends.Groups, report func(backends.Problem)) (backends.BatchStats, error) {
 	var stats backends.BatchStats
 	train, held := file{}, file{held: true}
@@ -215,7 +216,7 @@ func (t *Trainer) Preflight(_ context.Context, groups backends.Groups, report fu
 		return stats, err
 	}
 	if train.rows < t.cfg.MinRows {
-		report(backends.Problem{Reason: TooFew, Detail: fmt.Sprintf("%d rows; at least %d are wanted", train.rows, t.cfg.MinRows), Hint: "another service may take fewer: --min-rows"})
+		report(backends.Problem{Reason: TooFew, Detail: fmt.Sprintf("%d rows; at least %d are required", train.rows, t.cfg.MinRows), Hint: "another service may take fewer: --min-rows"})
 	}
 	if t.cfg.Validation > 0 && held.rows == 0 {
 		report(backends.Problem{Reason: NoHeldOut, Detail: "no example was chosen for validation", Hint: "raise --validation-share, or leave it out"})
@@ -246,7 +247,7 @@ var hints = map[string]string{
 
 var item = regexp.MustCompile(`\bitem\.([A-Za-z0-9_]+)`)
 
-// graderItems are the fields that the grader's templates name.
+// graderItems returns the fields that the grader's templates name.
 func (c Config) graderItems() (names []string) {
 	text, _ := json.Marshal(c.Grader)
 	for _, m := range item.FindAllStringSubmatch(string(text), -1) {
@@ -271,7 +272,7 @@ func checkItems(names []string, group string, line []byte, report func(backends.
 	return nil
 }
 
-// Begin asks whether the service lets us in.
+// Begin checks whether the service accepts the key.
 func (t *Trainer) Begin(ctx context.Context, known *formats.Policy) (backends.TrainerState, error) {
 	if err := t.get(ctx, "/fine_tuning/jobs?limit=1", nil); err != nil {
 		return backends.TrainerState{}, err

@@ -242,7 +242,7 @@ func TestAJobIsCancelled(t *testing.T) {
 	}
 }
 
-func TestTheKeyIsNeverSaid(t *testing.T) {
+func TestKeyIsRedacted(t *testing.T) {
 	wrong := "sk-another-secret"
 	tr, _ := start(t, openaitest.Faults{EchoesKey: true}, func(c *openai.Config) { c.APIKey = wrong })
 	_, err := tr.Begin(t.Context(), nil)
@@ -280,7 +280,7 @@ func TestPreflightRefuses(t *testing.T) {
 	}
 }
 
-func TestSettingsThatCannotBe(t *testing.T) {
+func TestInvalidSettings(t *testing.T) {
 	for what, c := range map[string]openai.Config{
 		"no model to train":    {},
 		"unknown method":       {Model: "m", Method: "grpo"},

@@ -98,7 +98,7 @@ func (t *Trainer) body(s backends.Submission, training string) map[string]any {
 	return body
 }
 
-// short keeps a metadata value within 512 characters.
+// short truncates a metadata value to 512 characters.
 func short(s string) string {
 	if len(s) > 512 {
 		return strings.ToValidUTF8(s[:512], "")
@@ -106,7 +106,7 @@ func short(s string) string {
 	return s
 }
 
-// fileName names a file after its submission, by which it is found again.
+// fileName names a file after its submission, which is found by it.
 func fileName(token string, held bool) string {
 	if held {
 		return "rollmill-" + token + "-validation.jsonl"
@@ -121,8 +121,8 @@ type fileObject struct {
 	Details  json.RawMessage `json:"status_details"`
 }
 
-// upload streams one file, counted first so that its length is known, and
-// waits until it is processed, where the service says so.
+// upload streams one file, after a pass that counts its length, and waits until
+// it is processed, if the service reports that.
 func (t *Trainer) upload(ctx context.Context, s backends.Submission, held bool, groups backends.Groups, event func(backends.JobEvent)) (string, error) {
 	var size counter
 	if err := t.lines(&size, held, s.Guarded(groups, nil)); err != nil {
@@ -213,7 +213,7 @@ func (t *Trainer) processed(ctx context.Context, f fileObject) error {
 	}
 }
 
-// job is a job as the service shows it; what else it says is ignored.
+// job is a job as the service returns it; other fields are ignored.
 type job struct {
 	ID             string            `json:"id"`
 	Status         string            `json:"status"`
@@ -228,12 +228,12 @@ type job struct {
 	} `json:"error"`
 }
 
-// Resolve looks for the submission's job.
+// Resolve searches for the submission's job.
 func (t *Trainer) Resolve(ctx context.Context, s backends.Submission) (backends.Outcome, error) {
 	return t.jobs().Resolve(ctx, s)
 }
 
-// find lists all jobs: not every service filters by metadata, or keeps it.
+// find lists all jobs: not every service filters by metadata, or stores it.
 func (t *Trainer) find(ctx context.Context, token string) (*job, error) {
 	files := map[string]bool{}
 	err := list(ctx, t, "/files?purpose=fine-tune&limit=1000", func(f fileObject) (string, bool) {
@@ -255,7 +255,7 @@ func (t *Trainer) find(ctx context.Context, token string) (*job, error) {
 	return found, err
 }
 
-// list pages through a list until f says that it is enough.
+// list reads the pages of a list until f has seen enough.
 func list[T any](ctx context.Context, t *Trainer, path string, f func(T) (id string, more bool)) error {
 	after := ""
 	for {
@@ -284,7 +284,8 @@ func list[T any](ctx context.Context, t *Trainer, path string, f func(T) (id str
 	}
 }
 
-// Status asks for a job; of one that has ended also its checkpoints' metrics.
+// Status returns the state of a job; for one that has ended, also its
+// checkpoints' metrics.
 func (t *Trainer) Status(ctx context.Context, id string) (backends.Outcome, error) {
 	var j job
 	if err := t.get(ctx, "/fine_tuning/jobs/"+url.PathEscape(id), &j); err != nil {
@@ -299,7 +300,7 @@ func (t *Trainer) Status(ctx context.Context, id string) (backends.Outcome, erro
 	return out, nil
 }
 
-// newest is the last thing that the service said of a job; a courtesy.
+// newest returns the service's latest event of a job; errors are ignored.
 func (t *Trainer) newest(ctx context.Context, id string) string {
 	var page struct {
 		Data []struct {
@@ -312,7 +313,8 @@ func (t *Trainer) newest(ctx context.Context, id string) string {
 	return page.Data[0].Message
 }
 
-// addCheckpoints adds the metrics of the checkpoints, oldest first; a courtesy.
+// addCheckpoints adds the metrics of the checkpoints, oldest first; errors are
+// ignored.
 func (t *Trainer) addCheckpoints(ctx context.Context, id string, out *backends.Outcome) {
 	type checkpoint struct {
 		ID      string          `json:"id"`
@@ -344,11 +346,11 @@ func (t *Trainer) addCheckpoints(ctx context.Context, id string, out *backends.O
 	}
 }
 
-// Cancel asks the service to end a job.
+// Cancel asks the service to cancel a job.
 func (t *Trainer) Cancel(ctx context.Context, id string) (backends.Outcome, error) {
 	var j job
 	err := t.post(ctx, "/fine_tuning/jobs/"+url.PathEscape(id)+"/cancel", struct{}{}, &j)
-	if code := status(err); code == http.StatusBadRequest || code == http.StatusConflict { // it may have ended before
+	if code := status(err); code == http.StatusBadRequest || code == http.StatusConflict { // it may have ended already
 		return t.Status(ctx, id)
 	}
 	if err != nil {
@@ -357,7 +359,7 @@ func (t *Trainer) Cancel(ctx context.Context, id string) (backends.Outcome, erro
 	return t.outcome(&j), nil
 }
 
-// outcome says a job's status in our words.
+// outcome converts a job's status to ours.
 func (t *Trainer) outcome(j *job) backends.Outcome {
 	out := backends.Outcome{Job: j.ID, Metrics: map[string]float64{}, Files: j.ResultFiles, Message: j.failure()}
 	if j.TrainedTokens > 0 {
@@ -370,7 +372,7 @@ func (t *Trainer) outcome(j *job) backends.Outcome {
 		out.State = formats.JobRunning
 	case "succeeded":
 		if j.FineTunedModel == "" {
-			out.State, out.Message = formats.JobRunning, "succeeded, but names no model as yet"
+			out.State, out.Message = formats.JobRunning, "succeeded, but names no model yet"
 			return out
 		}
 		out.State = formats.JobCompleted
@@ -389,7 +391,7 @@ func (t *Trainer) outcome(j *job) backends.Outcome {
 	return out
 }
 
-// failure is the service's reason; an empty object is none.
+// failure returns the service's reason; an empty object means none.
 func (j *job) failure() string {
 	if j.Error == nil {
 		return ""

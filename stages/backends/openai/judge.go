@@ -14,8 +14,8 @@ import (
 	"github.com/rollmill/rollmill/stages/internal/remote"
 )
 
-// Judge asks a model for judgements: answers with what they cost. What may
-// pass, a busy server or a broken connection, is tried again.
+// Judge asks a model for judgements: answers with their cost. Temporary errors,
+// from a busy server or a broken connection, are retried.
 type Judge struct {
 	Client
 	URL   string
@@ -27,7 +27,7 @@ type Judge struct {
 
 const answerLimit = 10 * time.Minute
 
-// Judgement is an answer with what it cost.
+// Judgement is an answer with its cost.
 type Judgement struct {
 	Text             string
 	FinishReason     string
@@ -76,18 +76,19 @@ func (j Judge) once(ctx context.Context, model string, messages []formats.Messag
 	return Judgement{Text: m.Content, FinishReason: m.FinishReason, PromptTokens: answer.Usage.Prompt, CompletionTokens: answer.Usage.Completion}, nil
 }
 
-// Temporary tells whether the same request may succeed later.
+// Temporary reports whether the same request may succeed later.
 func (e *Error) Temporary() bool {
 	return e.Status == http.StatusRequestTimeout || e.Status == http.StatusConflict || e.Status == http.StatusTooManyRequests || e.Status >= 500
 }
 
-// OfRequest tells that the request itself was refused: another may be served.
+// OfRequest reports whether the request itself was refused: another may be
+// accepted.
 func (e *Error) OfRequest() bool {
 	return e.Status == http.StatusBadRequest || e.Status == http.StatusRequestEntityTooLarge || e.Status == http.StatusUnprocessableEntity
 }
 
-// TooLong tells that it was refused for its length, as engines and services
-// word it.
+// TooLong reports whether it was refused for its length, in the words of
+// engines and services.
 func (e *Error) TooLong() bool {
 	text := strings.ToLower(e.Text)
 	return e.Status == http.StatusRequestEntityTooLarge || e.OfRequest() && (strings.Contains(text, "context length") || strings.Contains(text, "context_length") ||

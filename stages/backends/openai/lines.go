@@ -10,7 +10,7 @@ import (
 	"github.com/rollmill/rollmill/stages/backends"
 )
 
-// made is a line of a file, or why there is none.
+// made is a line of a file, or the reason why there is none.
 type made struct {
 	rows   []formats.Trajectory // its group
 	id     string               // a trajectory that it is made of; "" for the group's best
@@ -18,7 +18,7 @@ type made struct {
 	reason string
 }
 
-// made is of a group, by the methods that compare nothing.
+// made returns the lines of a group, for the methods that compare nothing.
 func (c Config) made(rows []formats.Trajectory, line func(made) error) error {
 	if c.Method == Reinforcement {
 		row, reason := wire.ReinforcementOf(rows, c.Azure)
@@ -31,7 +31,7 @@ func (c Config) made(rows []formats.Trajectory, line func(made) error) error {
 }
 
 // each calls group with each group of the batch, and then line with every line
-// that it gives.
+// of the group.
 func (t *Trainer) each(groups backends.Groups, group func(rows []formats.Trajectory), line func(made) error) error {
 	walk := trl.NewPreferences(t.tables)
 	defer walk.Close()
@@ -69,7 +69,7 @@ func give(m made, row any, line func(made) error) error {
 	return line(m)
 }
 
-// Compares names the table that DPO's rows are made of.
+// Compares names the table from which DPO's rows are made.
 func (t *Trainer) Compares() []string {
 	if t.cfg.Method == DPO {
 		return []string{formats.TablePairs}
@@ -77,7 +77,7 @@ func (t *Trainer) Compares() []string {
 	return nil
 }
 
-// Beside takes the tables that the batch has.
+// Beside takes the tables of the batch.
 func (t *Trainer) Beside(tables formats.Tables) { t.tables = tables }
 
 // lines writes the lines of one of the two files.

@@ -11,21 +11,22 @@ import (
 	"github.com/rollmill/rollmill/stages/internal/remote"
 )
 
-// hot is the temperature at which the engine is asked what its logprobs are of.
+// hot is the temperature of the request that finds out what the engine's
+// logprobs are of.
 const hot = 2
 
 // logprobsMode finds out whether an engine's logprobs are those of the model or
-// of the distribution that is sampled: formats.LogprobsRaw or LogprobsProcessed,
-// "" where it cannot be told. It samples one token after a prompt at another
-// temperature than 1, and then has the same token, as part of a prompt, judged
-// by the model: how far two tokens' logprobs are apart there is divided by the
-// temperature in processed ones. What matters is which of the two it is, not
-// the numbers, since engines compute prompts and samples with different
-// rounding.
+// of the distribution that is sampled: formats.LogprobsRaw or
+// LogprobsProcessed, "" if unknown. It samples one token after a prompt at a
+// temperature other than 1, and then has the model evaluate the same token as
+// part of a prompt. In processed logprobs the difference between two tokens is
+// that of the model divided by the temperature. Only the choice between the two
+// matters, not the numbers, since engines compute prompts and samples with
+// different rounding.
 //
-// It takes two requests of one token; the first suffices where the engine does
-// not know completions, or does not name tokens by ids. An engine that refuses
-// them is as it was before.
+// It takes two requests of one token; one is enough if the engine does not know
+// completions, or does not name tokens by ids. An engine that refuses them is
+// left as before.
 func (c Client) logprobsMode(ctx context.Context, baseURL, apiKey, model string, prompt []int32) string {
 	sampled := c.completion(ctx, baseURL, apiKey, map[string]any{"model": model, "prompt": prompt, "max_tokens": 1, "temperature": hot, "top_p": 1,
 		"logprobs": 5, "return_tokens_as_token_ids": true})
@@ -44,7 +45,8 @@ func (c Client) logprobsMode(ctx context.Context, baseURL, apiKey, model string,
 	return compareSpread(sampled.Logprobs.Top[0], judged.Prompt[len(prompt)])
 }
 
-// compareSpread compares the two tokens that are farthest apart by the model.
+// compareSpread compares the two tokens that are farthest apart according to
+// the model.
 func compareSpread(sampled map[string]float64, model map[string]judgedToken) string {
 	low, high := math.Inf(1), math.Inf(-1)
 	var lowest, highest float64
@@ -61,7 +63,7 @@ func compareSpread(sampled map[string]float64, model map[string]judgedToken) str
 			high, highest = m.Logprob, logprob
 		}
 	}
-	const least = 0.2 // nearer ones tell nothing
+	const least = 0.2 // nearer ones prove nothing
 	if !(high-low > least) {
 		return ""
 	}
@@ -74,7 +76,7 @@ func compareSpread(sampled map[string]float64, model map[string]judgedToken) str
 	return ""
 }
 
-// tokenID reads the name that return_tokens_as_token_ids gives to a token.
+// tokenID reads the name of a token under return_tokens_as_token_ids.
 func tokenID(name string) (int32, bool) {
 	digits, ok := strings.CutPrefix(name, "token_id:")
 	n, err := strconv.ParseInt(digits, 10, 32)
@@ -85,7 +87,7 @@ type judgedToken struct {
 	Logprob float64 `json:"logprob"`
 }
 
-// judgedCompletion is what is read of a completion.
+// judgedCompletion is the part of a completion that is read.
 type judgedCompletion struct {
 	Logprobs struct {
 		Tokens []string             `json:"tokens"`
@@ -94,7 +96,8 @@ type judgedCompletion struct {
 	Prompt []map[string]judgedToken `json:"prompt_logprobs"` // by the token's id
 }
 
-// completion makes one request; nil is any answer that is of no use here.
+// completion makes one request; it returns nil for any answer that is of no use
+// here.
 func (c Client) completion(ctx context.Context, baseURL, apiKey string, fields map[string]any) *judgedCompletion {
 	var answer struct {
 		Choices []judgedCompletion `json:"choices"`

@@ -17,8 +17,8 @@ import (
 )
 
 // inParts sends a file that is too large for one piece. A part has no effect
-// until the upload is completed, so one whose answer was not seen is sent
-// again: nobody names the first one.
+// until the upload is completed, so a part whose answer was lost is sent again:
+// the first one is then never named.
 func (t *Trainer) inParts(ctx context.Context, name string, size int64, content func(io.Writer) error) (f fileObject, err error) {
 	var u struct {
 		ID     string      `json:"id"`
@@ -72,7 +72,7 @@ func (t *Trainer) part(ctx context.Context, at string, data []byte) (id string, 
 	})
 }
 
-// parts cuts what is written into parts, and keeps one.
+// parts splits the bytes written into parts, and keeps one.
 type parts struct {
 	send func([]byte) (string, error)
 	size int

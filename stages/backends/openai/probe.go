@@ -13,24 +13,24 @@ import (
 	"github.com/rollmill/rollmill/stages"
 )
 
-// Found is what a probe saw of an engine.
+// Found is what a probe found out about an engine.
 type Found struct {
-	Models    []string // that it lists; empty when it has no list
-	Model     string   // that answered
+	Models    []string // listed models; empty without a list
+	Model     string   // the model that answered
 	TokenIDs  bool     // it gives token ids
 	PromptIDs bool     // and the prompt's
-	Logprobs  string   // what its logprobs are of: formats.LogprobsRaw or LogprobsProcessed; "" when it cannot be told
+	Logprobs  string   // what its logprobs are of: formats.LogprobsRaw or LogprobsProcessed; "" if unknown
 }
 
-// Probe makes sure that an engine is fit for rollouts: that it answers, knows
-// the model and gives logprobs. It costs one token, and two more of an engine
-// that gives token ids, to find out what its logprobs are of (see Found).
+// Probe checks that an engine is fit for rollouts: that it answers, knows the
+// model and returns logprobs. It costs one token, and two more for an engine
+// that returns token ids, to find out what its logprobs are of (see Found).
 func Probe(ctx context.Context, baseURL, apiKey, model string) (logprobs string, err error) {
 	f, err := Client{}.Look(ctx, baseURL, apiKey, model)
 	return f.Logprobs, err
 }
 
-// Look is Probe that also says what it saw.
+// Look is Probe that also returns what it found.
 func (c Client) Look(ctx context.Context, baseURL, apiKey, model string) (Found, error) {
 	var f Found
 	var err error
@@ -54,7 +54,7 @@ func (c Client) Look(ctx context.Context, baseURL, apiKey, model string) (Found,
 	return f, err
 }
 
-// models lists the engine's models; nil when it has no list.
+// models lists the engine's models; nil if it has no list.
 func (c Client) models(ctx context.Context, baseURL, apiKey string) ([]string, error) {
 	x := &exchange{http: c.http()}
 	_, err := x.client(baseURL, apiKey).ListModels(ctx)
@@ -62,7 +62,7 @@ func (c Client) models(ctx context.Context, baseURL, apiKey string) ([]string, e
 		err = plain(err)
 		var e *Error
 		if errors.As(err, &e) && e.Status != 401 && e.Status != 403 {
-			return nil, nil // the chat request will tell more
+			return nil, nil // the chat request will show the error
 		}
 		return nil, err
 	}
@@ -81,7 +81,7 @@ func (c Client) models(ctx context.Context, baseURL, apiKey string) ([]string, e
 	return out, nil
 }
 
-// read returns the prompt's ids, where the engine gives them.
+// read returns the prompt's ids, if the engine sends them.
 func (f *Found) read(baseURL string, body []byte) (prompt []int32, err error) {
 	var answer struct {
 		completion
@@ -106,13 +106,13 @@ func (f *Found) read(baseURL string, body []byte) (prompt []int32, err error) {
 	return answer.Prompt, nil
 }
 
-// refused tells whether an engine refused a field by name.
+// refused reports whether an engine refused a field by name.
 func refused(err error, field string) bool {
 	var e *Error
 	return errors.As(err, &e) && (e.Status == 400 || e.Status == 422) && strings.Contains(e.Text, field)
 }
 
-// probeError names the step, the culprit and what may help.
+// probeError returns an error with the step, the cause and a hint.
 func probeError(ctx context.Context, baseURL, model string, f Found, err error) error {
 	var e *Error
 	var op *net.OpError

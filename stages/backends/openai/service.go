@@ -16,12 +16,12 @@ func (t *Trainer) web() *remote.Client {
 	return &remote.Client{Name: "openai", HTTP: t.http, Sign: t.sign, Secrets: []string{t.cfg.APIKey}, Explain: explain}
 }
 
-// get asks, and asks again while the service is busy: asking has no effect.
+// get sends a GET, and repeats it while the service is busy: it has no effect.
 func (t *Trainer) get(ctx context.Context, path string, answer any) error {
 	return t.web().Get(ctx, t.url(path), answer)
 }
 
-// post sends once.
+// post sends a POST once.
 func (t *Trainer) post(ctx context.Context, path string, body, answer any) error {
 	return t.web().Post(ctx, t.url(path), body, answer)
 }

@@ -19,8 +19,8 @@ func defaults() *Config {
 	return &c
 }
 
-// Declare names the settings; those that change the model which a job makes are
-// part of the identity, but for the address, the base model and the method,
+// Declare declares the settings. Those that change the model which a job makes
+// are part of the identity, except the address, the base model and the method,
 // which name the trainer.
 func (c *Config) Declare(d *plugin.Declarer) {
 	d.Heading(plugin.Submission)
@@ -55,7 +55,7 @@ func (c *Config) Trainer(backends.Setup) (backends.Trainer, error) {
 	return backends.Made(New(config))
 }
 
-// Adopt takes the address, the base model and the method.
+// Adopt takes over the address, the base model and the method.
 func (c *Config) Adopt(t formats.Target, given func(name string) bool) {
 	at := max(strings.LastIndex(t.Model, ":"), 0)
 	plugin.Adopt(c, given, "fine-tuning-url", t.Address)
@@ -63,11 +63,11 @@ func (c *Config) Adopt(t formats.Target, given func(name string) bool) {
 	plugin.Adopt(c, given, "method", strings.TrimPrefix(t.Model[at:], ":"))
 }
 
-// Identity is what changes the model that a job makes.
+// Identity returns the settings that change the model that a job makes.
 func (t *Trainer) Identity() backends.Identity {
 	c := t.cfg
 	if c.Method != Supervised {
-		c.Best = 1 // it counts for supervised training alone
+		c.Best = 1 // it matters for supervised training only
 	}
 	if c.Validation == 0 {
 		c.SplitSeed = 0

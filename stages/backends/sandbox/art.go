@@ -7,7 +7,7 @@ import (
 	"strconv"
 )
 
-// control are ART's routes, by dialect.
+// control returns ART's routes, by dialect.
 func (s *Server) control() map[string]map[string]http.HandlerFunc {
 	get := func(h http.HandlerFunc) map[string]http.HandlerFunc {
 		return map[string]http.HandlerFunc{http.MethodGet: h}
@@ -36,7 +36,7 @@ func (s *Server) control() map[string]map[string]http.HandlerFunc {
 	return routes
 }
 
-// bodyModel reads a body that is a model object itself.
+// bodyModel reads a body that is itself a model object.
 func bodyModel(w http.ResponseWriter, r *http.Request, needsBase bool) (trainable, bool) {
 	keys := object(w, r)
 	if keys == nil {
@@ -67,7 +67,8 @@ func (s *Server) fail(w http.ResponseWriter, what string, err error) {
 	internalError(w)
 }
 
-// getStep waits for a training under way, so that its answer is not soon old.
+// getStep waits for a running training call, so that its answer is not
+// outdated.
 func (s *Server) getStep(w http.ResponseWriter, r *http.Request) {
 	t, ok := bodyModel(w, r, true)
 	if !ok {
@@ -110,8 +111,8 @@ func (s *Server) prepare(w http.ResponseWriter, r *http.Request) {
 	writeJSON(w, http.StatusOK, []string{"http://" + s.prepareHost(r) + "/v1", key})
 }
 
-// prepareHost is where inference is said to be: with PrepareHost, a bind
-// address as a real server gives it.
+// prepareHost returns the host reported for inference: with PrepareHost, a bind
+// address as a real server reports it.
 func (s *Server) prepareHost(r *http.Request) string {
 	if s.opts.PrepareHost == "" {
 		return r.Host
@@ -123,7 +124,7 @@ func (s *Server) prepareHost(r *http.Request) string {
 	return net.JoinHostPort(s.opts.PrepareHost, port)
 }
 
-// serverKey reads config.server_args.api_key, which is "default" by default.
+// serverKey returns config.server_args.api_key, or its default, "default".
 func serverKey(config json.RawMessage) (string, *invalid) {
 	c := struct {
 		LogFile    *string `json:"log_file"`
@@ -170,7 +171,7 @@ func (s *Server) logBatch(w http.ResponseWriter, r *http.Request) {
 	writeNull(w)
 }
 
-// deleteCheckpoints keeps the newest and the best by a benchmark.
+// deleteCheckpoints keeps the newest checkpoint and the best by a benchmark.
 func (s *Server) deleteCheckpoints(w http.ResponseWriter, r *http.Request) {
 	query := r.URL.Query()
 	var bad []invalid

@@ -14,10 +14,10 @@ type episode struct {
 	tokens []written
 	reward float64
 	gain   float64
-	key    [32]byte // of all that its gradient depends on
+	key    [32]byte // digest of everything that its gradient depends on
 }
 
-// newBatch computes the advantages of the groups and returns what is left to
+// newBatch computes the advantages of the groups and returns the episodes to
 // train on, in an order that does not depend on the order of arrival.
 func newBatch(groups []trajectoryGroup, r reader, scale bool) ([]episode, error) {
 	var sorted [][]episode
@@ -69,8 +69,8 @@ func (e *episode) digest() [32]byte {
 	return [32]byte(h.Sum(nil))
 }
 
-// withAdvantage returns the members that have something to teach: a group of
-// one has nothing to compare with, and an advantage of exactly 0 moves nothing.
+// withAdvantage returns the members with a training signal: a group of one has
+// nothing to compare with, and an advantage of exactly 0 has no gradient.
 func withAdvantage(members []episode, scale bool) []episode {
 	if len(members) < 2 {
 		return nil
@@ -108,11 +108,12 @@ func balance(batch []episode) {
 	}
 }
 
-// passes over a batch: the clipped ratio is what makes the second one safe.
+// passes is the number of passes over a batch. Clipping the ratio makes the
+// second one safe.
 const passes = 2
 
-// gradientSteps cuts the batch into parts of whole episodes and lists them
-// once per pass: n steps in all, fewer when there are fewer episodes.
+// gradientSteps splits the batch into parts of whole episodes and lists them
+// once per pass: n steps in all, fewer if there are fewer episodes.
 func gradientSteps(batch []episode, n int) [][]sample {
 	once := parts(batch, (n+passes-1)/passes)
 	var all [][]sample
@@ -122,7 +123,7 @@ func gradientSteps(batch []episode, n int) [][]sample {
 	return all[:min(n, len(all))]
 }
 
-// parts cuts the batch in n. The tokens of an episode share a weight of 1.
+// parts splits the batch in n. The tokens of an episode share a weight of 1.
 func parts(batch []episode, n int) [][]sample {
 	n = min(n, len(batch))
 	out := make([][]sample, n)

@@ -2,9 +2,9 @@ package sandbox
 
 import "strings"
 
-// board is what the policy sees of a prompt: the squares from the point of
-// view of the side to move (X moves first, so the counts tell whose turn it
-// is). The zero board is the empty one, and what a prompt without any gives.
+// board is what the policy sees of a prompt: the squares from the point of view
+// of the side to move (X moves first, so the counts show whose turn it is). The
+// zero board is empty; a prompt without a board gives it too.
 type board [9]square
 
 type square byte
@@ -37,7 +37,7 @@ func boardIn(text string) (board, bool) {
 			if want--; want < 0 {
 				return pointOfView(marks), true
 			}
-		case want < 2: // the rows must touch: begin again with this line
+		case want < 2: // the rows must be adjacent: begin again with this line
 			want = 2
 			if boardRow(line, 'C', marks[6:]) {
 				want = 1

@@ -11,14 +11,15 @@ import (
 	"strconv"
 )
 
-// called is what one token adds to an answer's tool calls.
+// called is what one token adds to the tool calls of an answer.
 type called struct {
 	index     int    // of the call; -1 for none
 	name      string // in the last token of the name
 	arguments string
 }
 
-// toolCall is a call in a message or, with an index, a piece of one in a stream.
+// toolCall is a call in a message or, with an index, a piece of a call in a
+// stream.
 type toolCall struct {
 	Index    *int         `json:"index,omitempty"`
 	ID       string       `json:"id,omitempty"`
@@ -31,10 +32,10 @@ type toolFunction struct {
 	Arguments string `json:"arguments"`
 }
 
-// writer writes tool calls as the schemas allow, a token at a time: where they
-// leave a choice it is drawn, and where not, the token's chance is 1. They are
-// spaced as Python's json.dumps does it, so that a framework which reads the
-// arguments and writes them anew gives the same text.
+// writer writes tool calls as the schemas allow, one token at a time. Where the
+// schemas leave a choice it is drawn; elsewhere the token's probability is 1.
+// Spacing is that of Python's json.dumps, so that a framework that parses the
+// arguments and encodes them again gives the same text.
 type writer struct {
 	sampling
 	answer
@@ -42,18 +43,18 @@ type writer struct {
 	index  int // of the call being written
 	inside part
 	over   bool     // by a limit or a stop string
-	others []ranked // what might have been drawn in place of the next token
+	others []ranked // the alternatives to the next token
 }
 
 type part int
 
 const (
-	around    part = iota // marks, and what stands between them
+	around    part = iota // marks, and the text between them
 	naming                // the name and the quote after it
 	arguments             // their JSON text
 )
 
-// call writes the whole of an answer whose first token was the mark of a call.
+// call writes a whole answer whose first token was the mark of a call.
 func (s sampling) call(random *rand.Rand, logp []float64) answer {
 	w := &writer{sampling: s, random: random, others: rank(logp, s.top)}
 	w.put(tokenCall, logp[words])
@@ -97,7 +98,7 @@ func (w *writer) object(s schema) {
 		if i == 0 {
 			before = `{`
 		} else {
-			before = before[1:] // the value before wrote the comma
+			before = before[1:] // the previous value wrote the comma
 		}
 		if i == len(names)-1 {
 			after = '}'
@@ -107,7 +108,7 @@ func (w *writer) object(s schema) {
 	}
 }
 
-// value writes a value and the byte after it, which is what ends a number.
+// value writes a value and the next byte, which is what ends a number.
 func (w *writer) value(s schema, after byte) {
 	switch end := string(after); {
 	case len(s.Enum) > 0:
@@ -162,7 +163,7 @@ func (w *writer) number(after byte) {
 	}
 }
 
-// word writes a text of one to eight small letters.
+// word writes a text of one to eight lower-case letters.
 func (w *writer) word() {
 	w.say(`"`)
 	var letters []int
@@ -179,8 +180,8 @@ func (w *writer) word() {
 	w.put('"', 0)
 }
 
-// oneOf writes one of several texts, each as likely as another, and what ends
-// it: token after token, by the share of those that go on so.
+// oneOf writes one of several texts, drawn with equal probability, and its end:
+// token after token, each with the share of the texts that continue with it.
 func (w *writer) oneOf(texts []string, end string) (chosen string) {
 	left := map[int][]int{} // index of a text -> its tokens
 	for i, t := range texts {
@@ -242,7 +243,7 @@ func (w *writer) choose(ids []int, logits []float64) ranked {
 	return ranked{ids[k], logp[k]}
 }
 
-// say writes what is sure to come.
+// say writes text that has no alternative.
 func (w *writer) say(text string) {
 	for _, id := range appendTokens(nil, text) {
 		w.put(id, 0)
@@ -282,7 +283,7 @@ func (w *writer) put(id int, logprob float64) {
 	}
 }
 
-// toolCalls joins what an answer's tokens add.
+// toolCalls joins the tool calls that an answer's tokens add.
 func (c *completion) toolCalls(choice int) (list []toolCall) {
 	for _, p := range c.answers[choice].calls {
 		if p.name != "" {
@@ -295,7 +296,7 @@ func (c *completion) toolCalls(choice int) (list []toolCall) {
 	return list
 }
 
-// piece is what a token of an answer adds in a stream.
+// piece returns what a token of an answer adds in a stream.
 func (c *completion) piece(choice, token int) []toolCall {
 	p := c.answers[choice].calls[token]
 	switch {
@@ -307,7 +308,7 @@ func (c *completion) piece(choice, token int) []toolCall {
 	return nil
 }
 
-// callID depends on the prompt and the answer, as the answer does on the seed.
+// callID returns an id that depends on the prompt and the answer.
 func (c *completion) callID(choice, index int) string {
 	h := sha256.New()
 	for _, ids := range [][]int{c.prompt, c.answers[choice].ids} {

@@ -109,8 +109,8 @@ func (c *completion) response() chatResponse {
 	return out
 }
 
-// message is a whole answer. What is not whole of a tool call is not shown, as
-// its tokens are not shown in a stream.
+// message returns a whole answer. An incomplete tool call is left out, as its
+// tokens are left out of a stream.
 func (c *completion) message(choice int) *chatText {
 	a := c.answers[choice]
 	if a.calls == nil {
@@ -165,7 +165,7 @@ func (c *completion) events() []chatResponse {
 }
 
 func (c *completion) tokenEvents(all []chatResponse, index int, a answer) []chatResponse {
-	rest := a.text // a stop string may have cut it
+	rest := a.text // a stop string may have truncated it
 	for k, id := range a.ids {
 		piece := ""
 		if id != tokenEnd {
@@ -222,7 +222,7 @@ func (s *Server) listModels(w http.ResponseWriter, r *http.Request) {
 	writeJSON(w, http.StatusOK, map[string]any{"object": "list", "data": list})
 }
 
-// splitStep cuts "name@3" into its parts; step is -1 when there is none.
+// splitStep splits "name@3"; step is -1 if there is none.
 func splitStep(model string) (name string, step int) {
 	at := strings.LastIndexByte(model, '@')
 	if at < 0 {

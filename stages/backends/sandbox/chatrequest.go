@@ -38,7 +38,8 @@ type chatRequest struct {
 	ReturnTokenIDs         bool `json:"return_token_ids"`
 	ReturnTokensAsTokenIDs bool `json:"return_tokens_as_token_ids"`
 
-	// not served; refused when set, since ignoring them would change what was asked
+	// not supported; refused when set, since ignoring them would change the
+	// request
 	FrequencyPenalty float64            `json:"frequency_penalty"`
 	PresencePenalty  float64            `json:"presence_penalty"`
 	LogitBias        map[string]float64 `json:"logit_bias"`
@@ -55,7 +56,7 @@ type chatMessage struct {
 }
 
 // turn renders a message for the policy, which reads text. Its own tool calls
-// that come back with the same arguments are the same text again.
+// that come back with the same arguments render to the same text again.
 func (m chatMessage) turn() (turn, error) {
 	text, err := contentText(m.Content)
 	if err != nil {

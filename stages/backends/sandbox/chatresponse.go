@@ -47,7 +47,7 @@ type usage struct {
 	TotalTokens      int `json:"total_tokens"`
 }
 
-// noChance stands for the logprob of what cannot be drawn, as in vLLM, since
+// noChance is the logprob of a token that cannot be drawn, as in vLLM, because
 // JSON has no infinity.
 const noChance = -9999.0
 
@@ -60,7 +60,7 @@ func count(prompt int, answers []answer) *usage {
 	return &u
 }
 
-// logprobs renders tokens from to to of an answer.
+// logprobs renders the tokens [from, to) of an answer.
 func (r *chatRequest) logprobs(a answer, from, to int) *tokenLogprobs {
 	if !r.Logprobs {
 		return nil

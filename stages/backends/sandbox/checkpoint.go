@@ -13,8 +13,8 @@ import (
 )
 
 // checkpoint is everything that a training call changes. It is written whole
-// and renamed into place, so the weights, the step and the submission that
-// led there are either all old or all new.
+// and renamed into place, so that the weights, the step and the submission that
+// produced them are either all old or all new.
 type checkpoint struct {
 	Project, Name, BaseModel string
 
@@ -25,10 +25,10 @@ type checkpoint struct {
 
 	Trainings     int // training calls that were carried out
 	TrainedTokens int64
-	Submissions   map[string]submission // by key, all there ever were
+	Submissions   map[string]submission // by key, since the beginning
 }
 
-// submission is what a training call with a key came to.
+// submission is the result of a training call with a key.
 type submission struct {
 	Step  int      // of the weights it led to
 	Lines [][]byte // its answer
@@ -36,12 +36,13 @@ type submission struct {
 
 func (c *checkpoint) policy() *policy { return &policy{hidden: c.Hidden, weights: c.Weights} }
 
-// modelDir is where a model's checkpoints are. Names may hold any character.
+// modelDir returns the folder of a model's checkpoints. Names may contain any
+// character.
 func modelDir(dir, project, name string) string {
 	return filepath.Join(dir, "models", fileName(project), fileName(name))
 }
 
-// fileName keeps letters, digits, - and _, and writes the rest in hex.
+// fileName keeps letters, digits, - and _, and writes other bytes in hex.
 func fileName(name string) string {
 	var b strings.Builder
 	for _, c := range []byte(name) {
@@ -59,8 +60,8 @@ const checkpointSuffix = ".checkpoint"
 
 func checkpointFile(step int) string { return fmt.Sprintf("step-%06d%s", step, checkpointSuffix) }
 
-// save makes the checkpoint durable: when it returns, it survives a crash, and
-// until then the one before does.
+// save makes the checkpoint durable: when it returns, the checkpoint survives a
+// crash; until then the previous one does.
 func (c *checkpoint) save(dir string) error {
 	if dir == "" {
 		return nil
@@ -79,7 +80,8 @@ func (c *checkpoint) save(dir string) error {
 	return nil
 }
 
-// replaceFile writes beside the path, syncs, and renames.
+// replaceFile writes a temporary file next to the path, syncs it, and renames
+// it.
 func replaceFile(path string, body []byte) error {
 	draft, err := os.CreateTemp(filepath.Dir(path), ".draft-*")
 	if err != nil {
@@ -111,8 +113,8 @@ func syncDir(path string) error {
 	return d.Sync()
 }
 
-// loadAll reads the checkpoints of every model below dir, each model's in
-// order of step. Drafts that a crash left are removed.
+// loadAll reads the checkpoints of every model below dir, each model's in order
+// of step. It removes temporary files that a crash left.
 func loadAll(dir string) (map[modelKey][]*checkpoint, error) {
 	all := map[modelKey][]*checkpoint{}
 	err := filepath.WalkDir(filepath.Join(dir, "models"), func(path string, d fs.DirEntry, err error) error {

@@ -15,10 +15,10 @@ import (
 // trajectoryHeader names the trajectory that a chat call belongs to.
 const trajectoryHeader = "X-Rollmill-Trajectory"
 
-// counts remember what the server was asked, over restarts: each request is a
-// line of a file before it is answered, so nothing that was paid for goes
-// uncounted when the process is killed. Only the machine's own crash may lose
-// the last lines. What was trained is in the checkpoints, not here.
+// counts are the requests that the server got, across restarts: each request is
+// a line of a file before it is answered, so that no paid call is uncounted
+// when the process is killed. Only a crash of the machine may lose the last
+// lines. Training results are in the checkpoints, not here.
 type counts struct {
 	mu           sync.Mutex
 	file         *os.File // nil: in memory only
@@ -59,7 +59,7 @@ func openCounts(dir string) (*counts, error) {
 	return c, nil
 }
 
-// note adds one line: "route", its name; "chat", seed, trajectory, sampled
+// note counts one line: "route", its name; "chat", seed, trajectory, sampled
 // tokens; "submission", its key.
 func (c *counts) note(line []string) {
 	switch {
@@ -117,21 +117,21 @@ func (c *counts) close() error {
 	return c.file.Close()
 }
 
-// Counts is what GET /_rollmill/counts answers. Seeds and Trajectories come
-// with ?seeds=1 and ?trajectories=1.
+// Counts is the answer of GET /_rollmill/counts. Seeds and Trajectories are
+// included with ?seeds=1 and ?trajectories=1.
 type Counts struct {
-	Chat          int64                  `json:"chat"`           // calls that an answer was drawn for
+	Chat          int64                  `json:"chat"`           // calls for which an answer was drawn
 	SampledTokens int64                  `json:"sampled_tokens"` // in them
 	Repeated      int64                  `json:"repeated"`       // calls with the seed of an earlier one
 	Trained       int64                  `json:"trained"`        // training calls carried out, over all models
 	Routes        map[string]int64       `json:"routes"`         // requests, whatever their answer
-	Submissions   map[string]int64       `json:"submissions"`    // training requests by key, repeats among them
+	Submissions   map[string]int64       `json:"submissions"`    // training requests by key, including repeats
 	Models        map[string]ModelCounts `json:"models"`         // by project/name
 	Seeds         map[string]int64       `json:"seeds,omitempty"`
 	Trajectories  map[string]int64       `json:"trajectories,omitempty"`
 }
 
-// ModelCounts is what was trained, as committed with the weights.
+// ModelCounts counts what was trained, as committed with the weights.
 type ModelCounts struct {
 	Step          int            `json:"step"`
 	Trainings     int            `json:"trainings"`

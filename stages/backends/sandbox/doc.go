@@ -1,65 +1,65 @@
 // Package sandbox serves a small real policy behind the real protocols:
-// OpenAI-style chat with logprobs and token ids, and the training endpoints
-// of an ART server, which really update the policy by policy gradient. It is
-// for seeing the whole system learn on a machine without GPU, network or key,
-// and for testing clients: a faithful server, with faults on request. It is
-// not a client; it knows nothing of datasets and stages.
+// OpenAI-style chat with logprobs and token ids, and the training endpoints of
+// an ART server, which really update the policy by policy gradient. It shows
+// the whole system learning on a machine without GPU, network or key, and it is
+// for testing clients: a faithful server, with faults on request. It is not a
+// client; it knows nothing of datasets and stages.
 //
 // # The policy
 //
 // A network of two layers and its own Adam. It reads the last board drawn in
 // the prompt (three lines "A . X O", "B …", "C …") from the point of view of
-// the side to move, and how far its answer has come. Over a vocabulary of 256
-// bytes, role marks and the words of a move it gives a chance to each of the
-// twelve words: an end mark, <move>, </move> and nine squares. A fixed prior
-// stands for pretraining: the untrained policy writes a well-formed move to a
-// free square, any of them alike, and errs in about one move of a hundred.
-// Prompts without a board get a move, too.
+// the side to move, and the position within its answer. Its vocabulary has 256
+// bytes, role marks and the words of a move. It gives a probability to each of
+// the twelve words: an end mark, <move>, </move> and nine squares. A fixed
+// prior takes the place of pretraining: the untrained policy writes a
+// well-formed move to a free square, each with equal probability, and errs in
+// about one move of a hundred. Prompts without a board get a move, too.
 //
 // # Chat
 //
 // GET /v1/models and POST /v1/chat/completions, streaming or not. An answer
-// depends on the weights, the prompt, the seed and the sampling parameters
-// alone; without a seed one is drawn. Logprobs are those of the distribution
-// that was drawn from, after temperature and top_p (vLLM calls this
-// processed_logprobs); at temperature 0 those of temperature 1. Token ids come
-// as vLLM gives them: return_token_ids, and return_tokens_as_token_ids. The
-// end mark is a sampled token with a logprob, and no text. system_fingerprint
-// says which step answered. Penalties and logit_bias are refused. A model is
-// "name" (its newest weights), "name@step"
-// while that checkpoint is kept, or either after "project/" where two projects
+// depends only on the weights, the prompt, the seed and the sampling
+// parameters; without a seed one is drawn. Logprobs are those of the
+// distribution that was drawn from, after temperature and top_p (vLLM calls
+// this processed_logprobs); at temperature 0 those of temperature 1. Token ids
+// have vLLM's form: return_token_ids, and return_tokens_as_token_ids. The end
+// mark is a sampled token with a logprob, and no text. system_fingerprint names
+// the step that answered. Penalties and logit_bias are refused. A model is
+// "name" (its newest weights), "name@step" while that checkpoint is kept, or
+// either after "project/" where two projects share a name.
 // share a name.
 //
-// With tools in the request (and tool_choice, parallel_tool_calls) an answer may
-// be tool calls in place of words: in nine of ten answers to a user, in one of
-// ten after a tool's result. Which tool, and its arguments, are drawn from a
+// With tools in the request (and tool_choice, parallel_tool_calls) an answer
+// may be tool calls in place of words: in nine of ten answers to a user, and in
+// one of ten after a tool's result. The tool and its arguments are drawn from a
 // prior as the schemas allow, token by token: bytes between the marks
-// <tool_call> and </tool_call>, each with the chance it was drawn with, which is
-// 1 where the schema leaves no choice. Of a schema it reads type, enum, const,
-// the first of anyOf or oneOf, and the required properties; numbers have one or
-// two digits, texts up to eight letters, lists are empty. No call depends on
-// what was asked, and none is learnt: training leaves out the tokens of calls
-// and the choice whether to call. An answer that is cut shows as much of its
-// calls as a stream does.
+// <tool_call> and </tool_call>, each with the probability it was drawn with,
+// which is 1 where the schema leaves no choice. Of a schema it reads type,
+// enum, const, the first of anyOf or oneOf, and the required properties;
+// numbers have one or two digits, texts up to eight letters, lists are empty.
+// Calls do not depend on the prompt and are not learnt: training leaves out the
+// tokens of calls and the choice whether to call. A truncated answer shows as
+// much of its calls as a stream does.
 //
 // Options.SampleLog names a file that gets a JSON line for each choice of each
-// answer, before the answer is sent: see Sample. It is what a recorder's work
-// can be held to.
+// answer, before the answer is sent: see Sample. Tests compare a recorder's
+// work with it.
 //
 // # Training
 //
-// The routes of an ART server, by Options.Dialect. Advantages are computed
-// from the groups as ART does: population standard deviation, 1e-6, members
-// with 0 and groups of one dropped, then a mean size of 1; a trajectory's
-// tokens share its weight; the ratio to the old chances is clipped. Only
-// numbers decide: the same batch gives the same weights in whatever order it
-// arrives. One JSON line a gradient step; a batch with nothing to teach gives
-// no line and advances the step.
+// The routes of an ART server, by Options.Dialect. Advantages are computed from
+// the groups as ART does: population standard deviation, 1e-6, members with 0
+// and groups of one dropped, then a mean size of 1; a trajectory's tokens share
+// its weight; the ratio to the old probabilities is clipped. The same batch
+// gives the same weights in whatever order it arrives. Each gradient step sends
+// one JSON line; a batch without a training signal sends none and advances the
+// step.
 //
-// # What no ART server has
+// # What this server adds to ART
 //
 // Training is atomic. Weights, optimiser, step, counters and the submission
-// that led there are one file, renamed into place before the answer ends.
+// that produced them are one file, renamed into place before the answer ends.
 //
 //	POST /_train_model with X-Rollmill-Submission: KEY
 //	    carries out each KEY once; again, it answers the recorded lines
@@ -72,13 +72,13 @@
 //	GET, POST, DELETE /_rollmill/faults
 //	    see Faults; nothing of them is kept
 //
-// A chat call may say which trajectory it belongs to by X-Rollmill-Trajectory.
+// A chat call may name its trajectory by X-Rollmill-Trajectory.
 //
 // # Decisions
 //
-// Checkpoints hold every submission there ever was, so no second file has to
-// agree with them; a few hundred bytes each. A training call that lost its
-// client is finished, not rolled back: whoever asks then gets one clear answer.
-// Counters are appended to a log without a sync: they outlive the process, which
-// tests kill, and need not outlive the machine.
+// Checkpoints hold every submission there ever was, a few hundred bytes each,
+// so no second file has to agree with them. A training call whose client
+// disconnects is finished, not rolled back: later questions about it get one
+// clear answer. Counters are appended to a log without a sync: they outlive the
+// process, which tests kill, and need not outlive the machine.
 package sandbox

@@ -11,15 +11,15 @@ import (
 
 // The control routes answer as a FastAPI application does.
 
-// writeDetail is the body of every error that is not a list of them.
+// writeDetail writes the body of every error that is not a list of them.
 func writeDetail(w http.ResponseWriter, status int, text string) {
 	writeJSON(w, status, map[string]string{"detail": text})
 }
 
-// writeNull is success with nothing to say.
+// writeNull writes a success without content.
 func writeNull(w http.ResponseWriter) { writeJSON(w, http.StatusOK, nil) }
 
-// internalError is what an exception in a handler gives.
+// internalError answers as FastAPI does after an exception in a handler.
 func internalError(w http.ResponseWriter) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	w.WriteHeader(http.StatusInternalServerError)
@@ -53,11 +53,11 @@ func unprocessable(w http.ResponseWriter, list ...invalid) {
 	writeJSON(w, http.StatusUnprocessableEntity, map[string]any{"detail": list})
 }
 
-// object reads a body that must be a JSON object with these keys; it answers
-// and returns nil when it is not.
+// object reads a body that must be a JSON object with these keys; otherwise it
+// answers the request and returns nil.
 func object(w http.ResponseWriter, r *http.Request, required ...string) map[string]json.RawMessage {
 	body, err := io.ReadAll(r.Body)
-	if err != nil { // the client has gone
+	if err != nil { // the client has disconnected
 		panic(http.ErrAbortHandler)
 	}
 	var keys map[string]json.RawMessage
@@ -91,7 +91,7 @@ type trainable struct {
 }
 
 // readTrainable reads a model object. The class has a constructor of its own,
-// so what it misses is a TypeError, hence a 500, and no validation error.
+// so a missing field is a TypeError, hence a 500, and not a validation error.
 func readTrainable(w http.ResponseWriter, raw json.RawMessage, needsBase bool, loc ...any) (trainable, bool) {
 	var keys map[string]json.RawMessage
 	if json.Unmarshal(raw, &keys) != nil || keys == nil {
@@ -120,8 +120,8 @@ func readTrainable(w http.ResponseWriter, raw json.RawMessage, needsBase bool, l
 	return m, true
 }
 
-// brokenConfig says whether a part of _internal_config is null or no object,
-// which crashes whatever uses it.
+// brokenConfig reports whether a part of _internal_config is null or not an
+// object, which crashes its users.
 func (m trainable) brokenConfig() bool {
 	for _, part := range []string{"init_args", "engine_args", "peft_args", "trainer_args"} {
 		if raw, ok := m.internal[part]; ok && !strings.HasPrefix(string(raw), "{") {
@@ -131,7 +131,7 @@ func (m trainable) brokenConfig() bool {
 	return false
 }
 
-// maxSeqLength is init_args.max_seq_length.
+// maxSeqLength returns init_args.max_seq_length.
 func (m trainable) maxSeqLength() int {
 	args := struct {
 		Length int `json:"max_seq_length"`
@@ -142,7 +142,7 @@ func (m trainable) maxSeqLength() int {
 	return args.Length
 }
 
-// openAPI lists the routes, which is how clients tell the dialects apart.
+// openAPI lists the routes; clients recognise the dialect by them.
 func (s *Server) openAPI(w http.ResponseWriter, _ *http.Request) {
 	paths := map[string]map[string]any{}
 	for path, methods := range s.routes {

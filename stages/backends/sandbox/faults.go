@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// What can go wrong with a chat call.
+// Faults of a chat call.
 const (
 	FaultStatus        = "status"         // answers Status, and Retry-After when RetryAfter is set
 	FaultHalf          = "half"           // the connection breaks in the middle of the answer
@@ -23,7 +23,7 @@ const (
 	FaultNoTokenIDs    = "no_token_ids"   // no ids anywhere
 )
 
-// What can go wrong with a training call.
+// Faults of a training call.
 const (
 	TrainStatus = "status" // answers Status before anything else
 	TrainDrop   = "drop"   // the stream breaks after Lines lines (-1: after all); trained on nevertheless if Commit
@@ -33,8 +33,8 @@ const (
 	TrainHold   = "hold"   // waits before the commit until the faults are cleared
 )
 
-// Faults is what POST /_rollmill/faults takes and GET shows: faults of the
-// calls to come, in order. DELETE clears them and lets go of what hangs.
+// Faults is the body of POST and GET /_rollmill/faults: faults of the next
+// calls, in order. DELETE clears them and releases hanging calls.
 type Faults struct {
 	Chat  []*ChatFault  `json:"chat"`
 	Train []*TrainFault `json:"train"`
@@ -43,8 +43,8 @@ type Faults struct {
 // lifted is closed when the faults are cleared after the fault was drawn.
 type lifted <-chan struct{}
 
-// ChatFault strikes Times chat calls (default 1, -1: all) after letting Skip
-// of them pass.
+// ChatFault applies to Times chat calls (default 1, -1: all) after skipping
+// Skip of them.
 type ChatFault struct {
 	Kind       string `json:"kind"`
 	Skip       int    `json:"skip,omitempty"`
@@ -54,7 +54,7 @@ type ChatFault struct {
 	Millis     int    `json:"millis,omitempty"`
 }
 
-// TrainFault strikes Times training calls (default 1, -1: all).
+// TrainFault applies to Times training calls (default 1, -1: all).
 type TrainFault struct {
 	Kind   string `json:"kind"`
 	Times  int    `json:"times"`
@@ -77,7 +77,7 @@ type faultBox struct {
 
 func newFaultBox() *faultBox { return &faultBox{cleared: make(chan struct{})} }
 
-// nextChat is the fault of the next chat call; nil is none.
+// nextChat returns the fault of the next chat call; nil for none.
 func (b *faultBox) nextChat() (*ChatFault, lifted) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -125,7 +125,7 @@ func (b *faultBox) clear() {
 func (f *ChatFault) is(kind string) bool  { return f != nil && f.Kind == kind }
 func (f *TrainFault) is(kind string) bool { return f != nil && f.Kind == kind }
 
-// refuseChat lets a fault strike that leaves nothing to answer.
+// refuseChat applies a fault after which there is nothing to answer.
 func (s *Server) refuseChat(w http.ResponseWriter, r *http.Request, f *ChatFault, over lifted) bool {
 	switch {
 	case f.is(FaultStatus):
@@ -159,7 +159,7 @@ func (s *Server) wait(r *http.Request, millis int) {
 	}
 }
 
-// spoil takes away what the fault says from an answer that was drawn.
+// spoil removes from a drawn answer what the fault names.
 func (f *ChatFault) spoil(c *completion) {
 	switch {
 	case f.is(FaultNoLogprobs):
@@ -176,7 +176,8 @@ func (f *ChatFault) spoil(c *completion) {
 
 var firstLogprob = regexp.MustCompile(`"logprob":[^,]+`)
 
-// damage rewrites an encoded answer as no JSON encoder of ours would.
+// damage rewrites an encoded answer in a way that no JSON encoder of ours
+// would.
 func (f *ChatFault) damage(body []byte) []byte {
 	if !f.is(FaultNaN) {
 		return body

@@ -186,7 +186,7 @@ func TestACallIsBusyFromItsFirstByte(t *testing.T) {
 	}
 }
 
-func TestCountsTellRepeatsApart(t *testing.T) {
+func TestCountsOfRepeats(t *testing.T) {
 	h := start(t, Options{})
 	for _, seed := range []string{"1", "2", "2", "3", "2"} {
 		h.do("POST", "/v1/chat/completions", ask(DefaultBaseModel, "x", `"seed":`+seed), trajectoryHeader, "t"+seed).want(t, 200, nil)

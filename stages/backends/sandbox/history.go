@@ -14,7 +14,7 @@ type measures map[string]float64
 
 const historyFile = "history.jsonl"
 
-// averages of the trajectories of a batch.
+// averages returns the averages of the trajectories of a batch.
 func averages(step int, split string, groups []trajectoryGroup) measures {
 	sums, counts := map[string]float64{}, map[string]float64{}
 	note := func(name string, x float64) {
@@ -57,7 +57,7 @@ func (m *model) log(dir string, key modelKey, line measures) error {
 	return err
 }
 
-// loadHistory reads what there is; a torn last line is no loss.
+// loadHistory reads the history; it ignores a torn last line.
 func loadHistory(dir string, key modelKey) []measures {
 	body, err := os.ReadFile(filepath.Join(modelDir(dir, key.project, key.name), historyFile))
 	if err != nil {
@@ -73,7 +73,7 @@ func loadHistory(dir string, key modelKey) []measures {
 	return all
 }
 
-// best is the step with the highest benchmark, or -1 where none was logged.
+// best returns the step with the highest benchmark, or -1 if none was logged.
 // With a smoothing below 1 each value is averaged with those before it.
 func (m *model) best(benchmark string, smoothing float64) int {
 	m.mu.Lock()

@@ -2,17 +2,17 @@ package sandbox
 
 import "math"
 
-// sample is one token that the policy wrote and is now trained on.
+// sample is one token that the policy wrote and is trained on.
 type sample struct {
 	view   *view
 	phase  phase
 	word   int
-	old    float64 // log chance when it was written; NaN: take the current one
+	old    float64 // log probability when it was written; NaN: use the current one
 	weight float64 // tokens share their trajectory's weight
 	gain   float64 // advantage
 }
 
-// optimiser is Adam, and durable with the weights.
+// optimiser is Adam's state, saved with the weights.
 type optimiser struct {
 	Mean, Square []float64
 	Steps        int
@@ -27,15 +27,15 @@ const (
 // rules of a training call, as the client set them.
 type rules struct {
 	rate    float64
-	low     float64 // the ratio of new to old chance counts from 1-low
+	low     float64 // the ratio of new to old probability counts from 1-low
 	high    float64 // to 1+high
-	penalty float64 // of leaving the untrained policy
+	penalty float64 // coefficient of the divergence from the untrained policy
 }
 
 // metrics of one gradient step.
 type metrics struct{ loss, policyLoss, kl, entropy, gradNorm float64 }
 
-// learner is a gradient ascent under way, on a copy of the policy's weights.
+// learner is a running gradient ascent, on a copy of the policy's weights.
 type learner struct {
 	policy   *policy
 	base     *policy
@@ -85,7 +85,7 @@ func (l *learner) add(s *sample, weight float64, m *metrics) {
 	}
 	ratio := math.Exp(now - old)
 	clipped := min(max(ratio, 1-l.rules.low), 1+l.rules.high)
-	push := 0.0 // derivative of the objective by the token's log chance
+	push := 0.0 // derivative of the objective by the token's log probability
 	if ratio*s.gain <= clipped*s.gain {
 		push = ratio * s.gain
 	}

@@ -4,5 +4,5 @@ package sandbox
 
 import "os"
 
-// lockDir locks nothing where there is no flock.
+// lockDir locks nothing on systems without flock.
 func lockDir(string) (*os.File, error) { return nil, nil }

@@ -9,8 +9,8 @@ import (
 	"syscall"
 )
 
-// lockDir keeps a second sandbox away for as long as the process lives; a
-// killed one holds nothing.
+// lockDir excludes a second sandbox for as long as the process lives; the lock
+// of a killed process is released.
 func lockDir(dir string) (*os.File, error) {
 	f, err := os.OpenFile(filepath.Join(dir, "lock"), os.O_CREATE|os.O_RDWR, 0o666)
 	if err != nil {

@@ -14,8 +14,8 @@ type modelKey struct{ project, name string }
 
 func (k modelKey) String() string { return k.project + "/" + k.name }
 
-// model is a policy that can be trained. Its checkpoints are immutable; busy
-// is held while one follows another.
+// model is a policy that can be trained. Its checkpoints are immutable; busy is
+// held while one replaces another.
 type model struct {
 	busy sync.Mutex
 
@@ -24,7 +24,7 @@ type model struct {
 	history []measures
 }
 
-// newest is the checkpoint that serves and is trained on.
+// newest returns the checkpoint that serves and is trained on.
 func (m *model) newest() *checkpoint {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -58,7 +58,7 @@ func (m *model) advance(c *checkpoint) {
 	m.steps = append(m.steps, c)
 }
 
-// keepOnly forgets the checkpoints of other steps, never the newest.
+// keepOnly removes the checkpoints of other steps, never the newest.
 func (m *model) keepOnly(dir string, steps ...int) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -81,7 +81,7 @@ func (m *model) keepOnly(dir string, steps ...int) error {
 	return nil
 }
 
-// restore makes models of what a directory holds.
+// restore creates the models that a directory holds.
 func (s *Server) restore() error {
 	if s.opts.Dir != "" {
 		saved, err := loadAll(s.opts.Dir)
@@ -104,7 +104,7 @@ func (s *Server) restore() error {
 	return nil
 }
 
-// ensure returns a model, untrained when it is new.
+// ensure returns a model; a new one is untrained.
 func (s *Server) ensure(key modelKey, base string) (*model, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -132,7 +132,7 @@ func (s *Server) find(key modelKey) *model {
 	return s.models[key]
 }
 
-// served is the policy that answers to a name.
+// served is the policy behind a name.
 type served struct {
 	policy *policy
 	step   int
@@ -140,7 +140,7 @@ type served struct {
 }
 
 // serving finds the policy of "name", "name@step", or either after "project/",
-// which is needed where two projects use one name.
+// which is required where two projects use one name.
 func (s *Server) serving(id string) (served, *apiError) {
 	if id == s.opts.BaseModel {
 		return served{s.base, 0, id}, nil
@@ -184,7 +184,7 @@ func (s *Server) lookup(name string) (key modelKey, found *model, ambiguous bool
 	return key, found, false
 }
 
-// isBase says whether a registered model was made from this one.
+// isBase reports whether a registered model was made from this one.
 func (s *Server) isBase(id string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -196,7 +196,7 @@ func (s *Server) isBase(id string) bool {
 	return false
 }
 
-// servedNames lists what serving accepts, without the longer forms.
+// servedNames lists the names that serving accepts, without the longer forms.
 func (s *Server) servedNames() []string {
 	s.mu.Lock()
 	models := maps.Clone(s.models)

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// Options say what to serve. The zero value is good, but forgets everything
-// when the process ends.
+// Options say what to serve. The zero value works, but keeps no state when the
+// process ends.
 type Options struct {
 	Dir       string   // state: checkpoints and counters; "" keeps them in memory
 	Seed      int64    // of the untrained weights
@@ -25,7 +25,7 @@ type Options struct {
 	Dialect      Dialect // which ART server to be; default Legacy
 	SuffixedOnly bool    // refuse "name" and serve "name@step" alone, as ART from 0.5.10
 	PrepareHost  string  // host in the answer of prepare; default the one the client used
-	APIKey       string  // asked for on /v1; "" asks for none
+	APIKey       string  // required on /v1; "" requires none
 
 	SampleLog string // file that gets one line per answer with every sampled id and logprob; "" for none
 
@@ -70,7 +70,7 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// Validate names the first option that cannot be, before anything is opened.
+// Validate reports the first invalid option, before anything is opened.
 func (o Options) Validate() error { return o.withDefaults().validate() }
 
 func (o Options) validate() error {
@@ -87,8 +87,8 @@ func (o Options) validate() error {
 	return nil
 }
 
-// Serve answers on the listener until ctx ends, lets the requests under way
-// finish for a few seconds, and closes the server.
+// Serve serves the listener until ctx ends, gives running requests a few
+// seconds to finish, and closes the server.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	web := &http.Server{Handler: s, ReadHeaderTimeout: 30 * time.Second}
 	done := make(chan error, 1)

@@ -5,8 +5,8 @@ import (
 	"math/rand/v2"
 )
 
-// The inputs of the network: a square or a line in some state, and how far
-// the answer has come. A few of them are 1 at a time, the others 0.
+// The inputs of the network: the state of each square and line, and the
+// position within the answer. A few of them are 1 at a time, the others 0.
 const (
 	inputSquares = 0                 // 9 squares, own or other
 	inputLines   = inputSquares + 18 // 8 lines: 1 or 2 own and no other, 1 or 2 other and no own
@@ -14,7 +14,7 @@ const (
 	inputs       = inputPhase + int(phases)
 )
 
-// phase is how far the answer has come, which its last token says.
+// phase is the position within the answer, which its last token determines.
 type phase int
 
 const (
@@ -39,8 +39,8 @@ func phaseAfter(id int) phase {
 }
 
 // The prior: what the policy knows before any training, as a pretrained model
-// would. It writes well-formed moves to free squares, each as likely as
-// another, and errs now and then.
+// would. It writes well-formed moves to free squares, each with equal
+// probability, and errs now and then.
 const (
 	priorForm  = 9 // of the one word that the form allows, over any other
 	priorTaken = 6 // of a free square over a taken one
@@ -61,8 +61,8 @@ func prior(b *board, p phase, w int) float64 {
 	}
 }
 
-// policy is a network of two layers; its output is added to the prior and
-// goes through a softmax over the words. It is never changed once it serves.
+// policy is a network of two layers; its output is added to the prior and goes
+// through a softmax over the words. It is immutable once it serves.
 type policy struct {
 	hidden  int
 	weights []float64 // inputs × hidden, words × hidden, words
@@ -70,8 +70,8 @@ type policy struct {
 
 func weightCount(hidden int) int { return inputs*hidden + words*hidden + words }
 
-// newPolicy is untrained: a random first layer, and a second one so small that
-// the prior speaks alone.
+// newPolicy returns an untrained policy: a random first layer, and a second one
+// so small that the prior alone decides.
 func newPolicy(hidden int, seed int64) *policy {
 	p := &policy{hidden: hidden, weights: make([]float64, weightCount(hidden))}
 	random := rand.New(rand.NewPCG(uint64(seed), 0x726f6c6c6d696c6c))
@@ -116,8 +116,8 @@ func newView(b board) *view {
 	return v
 }
 
-// logits fills out with the unnormalised log chance of every word and h with
-// the hidden layer.
+// logits fills out with the unnormalised log probability of every word and h
+// with the hidden layer.
 func (p *policy) logits(v *view, ph phase, h []float64, out *[words]float64) {
 	n, w1, w2, bias := p.hidden, p.first(), p.second(), p.bias()
 	copy(h, w1[(inputPhase+int(ph))*n:][:n])
@@ -140,7 +140,7 @@ func (p *policy) logits(v *view, ph phase, h []float64, out *[words]float64) {
 	}
 }
 
-// normalise turns logits into log chances.
+// normalise turns logits into log probabilities.
 func normalise(logits []float64) {
 	top := math.Inf(-1)
 	for _, x := range logits {

@@ -7,8 +7,8 @@ import (
 	"sync"
 )
 
-// sampleLog keeps what was really drawn, so that a test can compare what a
-// recorder made of it.
+// sampleLog records what was really drawn, so that a test can compare it with
+// what a recorder recorded.
 type sampleLog struct {
 	mu   sync.Mutex
 	file *os.File

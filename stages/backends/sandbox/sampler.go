@@ -9,7 +9,7 @@ import (
 
 // sampling is how an answer is drawn.
 type sampling struct {
-	temperature float64 // 0: the likeliest word, always
+	temperature float64 // 0: always the most likely word
 	topP        float64
 	maxTokens   int
 	seed        uint64
@@ -19,8 +19,9 @@ type sampling struct {
 }
 
 // answer is what the policy wrote. The logprobs are those of the distribution
-// that was drawn from: after temperature and top-p. Greedy answers carry the
-// logprobs of temperature 1. The end mark is one of the tokens, not of the text.
+// that was drawn from: after temperature and top-p. Greedy answers have the
+// logprobs of temperature 1. The end mark is one of the tokens, but not of the
+// text.
 type answer struct {
 	ids      []int
 	logprobs []float64
@@ -36,8 +37,8 @@ type ranked struct {
 	logprob float64
 }
 
-// sample writes the choice-th answer to a prompt. It depends on its arguments
-// and the weights alone.
+// sample writes the choice-th answer to a prompt. It depends only on its
+// arguments and the weights.
 func (p *policy) sample(v *view, s sampling, choice int) answer {
 	a := answer{}
 	random := rand.New(rand.NewPCG(s.seed, uint64(choice)*0x9e3779b97f4a7c15+1))
@@ -70,7 +71,7 @@ func (p *policy) sample(v *view, s sampling, choice int) answer {
 	}
 }
 
-// ended adds a token's text and says whether the answer ends with it.
+// ended adds a token's text and reports whether the answer ends with it.
 func (a *answer) ended(id int, stop []string) bool {
 	if id == tokenEnd {
 		return true
@@ -85,8 +86,8 @@ func (a *answer) ended(id int, stop []string) bool {
 	return false
 }
 
-// draw picks one of several and leaves in logp the distribution it was drawn
-// from.
+// draw picks one of several words and leaves in logp the distribution that it
+// drew from.
 func (s sampling) draw(logp []float64, random *rand.Rand) int {
 	if s.temperature == 0 {
 		normalise(logp)
@@ -112,7 +113,7 @@ func (s sampling) draw(logp []float64, random *rand.Rand) int {
 	return last
 }
 
-// cut keeps the likeliest words that together reach top-p.
+// cut keeps the most likely words that together reach top-p.
 func (s sampling) cut(logp []float64) {
 	sum := 0.0
 	for _, r := range rank(logp, len(logp)) {
@@ -124,7 +125,7 @@ func (s sampling) cut(logp []float64) {
 	normalise(logp)
 }
 
-// rank lists the n likeliest words.
+// rank lists the n most likely words.
 func rank(logp []float64, n int) []ranked {
 	all := make([]ranked, len(logp))
 	for w, x := range logp {

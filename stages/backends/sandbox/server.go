@@ -10,8 +10,8 @@ import (
 	"sync"
 )
 
-// Server is the sandbox. It is safe for concurrent use; make one with New
-// and Close it, or let Serve do so.
+// Server is the sandbox. It is safe for concurrent use. Make one with New and
+// Close it, or let Serve do so.
 type Server struct {
 	opts    Options
 	routes  map[string]map[string]http.HandlerFunc // by path and method
@@ -26,12 +26,12 @@ type Server struct {
 	models map[modelKey]*model
 
 	stopping chan struct{} // closed when the server ends
-	stop     func()        // lets go of hanging answers and held trainings
+	stop     func()        // releases hanging answers and held trainings
 	close    func() error
 }
 
-// New reads the state in opts.Dir, if any, and is ready to serve. A directory
-// serves one process at a time.
+// New reads the state in opts.Dir, if any, and returns a server that is ready.
+// A directory serves one process at a time.
 func New(opts Options) (*Server, error) {
 	opts = opts.withDefaults()
 	if err := opts.validate(); err != nil {
@@ -95,7 +95,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	handle(w, r)
 }
 
-// Close ends what hangs and closes the files. What was committed stays.
+// Close releases hanging calls and closes the files. Committed state stays.
 func (s *Server) Close() error {
 	s.stop()
 	return s.close()

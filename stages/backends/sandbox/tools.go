@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// calling is what a request says of tools.
+// calling is what a request says about tools.
 type calling struct {
 	names    []string          // that may be called
 	takes    map[string]schema // the parameters of each
@@ -15,9 +15,9 @@ type calling struct {
 	parallel bool
 }
 
-// The prior of tools, as words have one: a policy that was asked by a user
-// calls a tool more often than not, and once it has a result speaks more often
-// than not.
+// The prior of tools, as words have one: after a user's message the policy
+// calls a tool more often than not, and after a tool's result it answers in
+// words more often than not.
 const (
 	chanceAsked    = 0.9
 	chanceTold     = 0.1
@@ -25,8 +25,7 @@ const (
 	maxCalls       = 4
 )
 
-// offer adds to the chances of the words that of a call, as the word after
-// them.
+// offer appends the logit of a call to the logits of the words.
 func (c *calling) offer(logits *[words + 1]float64) []float64 {
 	normalise(logits[:words])
 	for w := range words {
@@ -36,7 +35,7 @@ func (c *calling) offer(logits *[words + 1]float64) []float64 {
 	return logits[:]
 }
 
-// schema is as much of a JSON schema as the policy reads.
+// schema is the part of a JSON schema that the policy reads.
 type schema struct {
 	Type       json.RawMessage   `json:"type"`
 	Enum       []json.RawMessage `json:"enum"`
@@ -47,7 +46,7 @@ type schema struct {
 	Required   *[]string         `json:"required"`
 }
 
-// kind is the type, the first of several.
+// kind returns the type; the first of several.
 func (s schema) kind() string {
 	var one string
 	if json.Unmarshal(s.Type, &one) == nil && one != "" {
@@ -63,8 +62,8 @@ func (s schema) kind() string {
 	return "string"
 }
 
-// written lists the properties that the policy writes: those required, or all
-// where the schema does not say which are.
+// written lists the properties that the policy writes: the required ones, or
+// all if the schema does not name any as required.
 func (s schema) written() []string {
 	if s.Required != nil {
 		return *s.Required
@@ -90,7 +89,7 @@ func hasTools(raw json.RawMessage) bool {
 	return json.Unmarshal(raw, &list) == nil && len(list) > 0
 }
 
-// calling reads "tools" and "tool_choice"; nil where no tool may be called.
+// calling reads "tools" and "tool_choice"; nil if no tool may be called.
 func (r *chatRequest) calling() (*calling, *apiError) {
 	if !hasTools(r.Tools) {
 		return nil, nil
@@ -117,7 +116,7 @@ func (r *chatRequest) calling() (*calling, *apiError) {
 	return c, c.choose(r.ToolChoice)
 }
 
-// choose narrows the choice to what "tool_choice" says.
+// choose restricts the tools to what "tool_choice" says.
 func (c *calling) choose(raw json.RawMessage) *apiError {
 	var named struct{ Function struct{ Name string } }
 	switch text := strings.TrimSpace(string(raw)); {
@@ -134,7 +133,7 @@ func (c *calling) choose(raw json.RawMessage) *apiError {
 	return nil
 }
 
-// toolsText tells the policy of the tools, as the first turn of a prompt.
+// toolsText describes the tools to the policy, as the first turn of a prompt.
 func toolsText(raw json.RawMessage) string {
 	var list []json.RawMessage
 	json.Unmarshal(raw, &list)

@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// traffic knows which training calls are under way, from their first byte on:
-// whoever asks what became of one must not be told "nothing" while it is
-// still being read.
+// traffic knows which training calls are running, from their first byte on: a
+// question about a call must not be answered "nothing" while the call is still
+// being read.
 type traffic struct {
 	mu      sync.Mutex
 	unread  int              // their model is not known yet
@@ -20,8 +20,8 @@ func newTraffic() *traffic {
 	return &traffic{calls: map[modelKey]int{}, changed: make(chan struct{})}
 }
 
-// arrive notes a call. The caller says which model it is for once it knows,
-// and leaves in any case.
+// arrive records a call. The caller names its model once it is known, and calls
+// leave in any case.
 func (t *traffic) arrive() (known func(modelKey), leave func()) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -59,8 +59,8 @@ func (t *traffic) busy(key modelKey) (bool, <-chan struct{}) {
 	return t.unread > 0 || t.calls[key] > 0, t.changed
 }
 
-// settle waits until no call for the model is under way, at most for the
-// limit, and says whether one still is.
+// settle waits until no call for the model is running, at most for the limit,
+// and reports whether one still is.
 func (t *traffic) settle(ctx context.Context, key modelKey, limit time.Duration) (busy bool) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()

@@ -15,7 +15,7 @@ import (
 // submissionHeader names a training call, so that it is carried out once.
 const submissionHeader = "X-Rollmill-Submission"
 
-// job is a training call under way.
+// job is a running training call.
 type job struct {
 	server   *Server
 	model    *model
@@ -29,8 +29,8 @@ type job struct {
 	lines    [][]byte
 }
 
-// train answers POST /_train_model. Whatever goes wrong once the stream has
-// begun can only break it off, as in the real server.
+// train answers POST /_train_model. An error after the stream has begun can
+// only break the stream off, as in the real server.
 func (s *Server) train(w http.ResponseWriter, r *http.Request) {
 	known, leave := s.traffic.arrive()
 	defer leave()
@@ -64,7 +64,7 @@ func (s *Server) train(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// readJob checks the request; it answers and returns nil when it is refused.
+// readJob checks the request; if it is refused, it answers and returns nil.
 func (s *Server) readJob(w http.ResponseWriter, r *http.Request) *job {
 	keys := object(w, r, "model", "trajectory_groups", "config", "dev_config")
 	if keys == nil {
@@ -92,7 +92,7 @@ func (s *Server) readJob(w http.ResponseWriter, r *http.Request) *job {
 	}
 }
 
-// run trains a copy, sending a line after each step, and commits it.
+// run trains a copy, sends a line after each step, and commits the copy.
 func (j *job) run(w http.ResponseWriter) error {
 	if err := j.brokenByDialect(); err != nil {
 		return err
@@ -121,8 +121,8 @@ func (j *job) run(w http.ResponseWriter) error {
 	return j.commit(next, batch)
 }
 
-// breakOff ends the stream early and yet trains to the end where the fault
-// says that only the client was not to see it.
+// breakOff ends the stream early, and still trains to the end if the fault only
+// hides the result from the client.
 func (j *job) breakOff(next *checkpoint, batch []episode, l *learner, rest [][]sample) error {
 	broken := fmt.Errorf("a fault was asked for after %d lines", len(j.lines))
 	if !j.fault.Commit {
@@ -138,8 +138,8 @@ func (j *job) breakOff(next *checkpoint, batch []episode, l *learner, rest [][]s
 	return broken
 }
 
-// brokenByDialect is the fate of every Choice between 0.5.3 and 0.5.17: it
-// arrives as a plain object without a role.
+// brokenByDialect returns the error of every Choice between 0.5.3 and 0.5.17:
+// it arrives as a plain object without a role.
 func (j *job) brokenByDialect() error {
 	if j.server.opts.Dialect != Frontend {
 		return nil
@@ -156,7 +156,7 @@ func (j *job) brokenByDialect() error {
 	return nil
 }
 
-// next is a copy to train on.
+// next returns a copy to train on.
 func (c *checkpoint) next() *checkpoint {
 	n := *c
 	n.Step++
@@ -198,8 +198,8 @@ func (s *Server) stepsKey() string {
 	return "num_gradient_steps"
 }
 
-// commit makes the new weights durable and then serves them. A batch that had
-// nothing to teach advances the step all the same, as ART 0.4 does.
+// commit makes the new weights durable and then serves them. A batch without a
+// training signal advances the step all the same, as in ART 0.4.
 func (j *job) commit(next *checkpoint, batch []episode) error {
 	if j.fault.is(TrainHold) {
 		select {
@@ -221,7 +221,7 @@ func (j *job) commit(next *checkpoint, batch []episode) error {
 	}
 	j.model.advance(next)
 	if err := j.model.log(j.server.opts.Dir, j.key, averages(next.Step, "train", j.groups)); err != nil {
-		j.server.opts.Log.Warn("the batch is trained on, but not in the history", "error", err)
+		j.server.opts.Log.Warn("the batch was trained on, but not added to the history", "error", err)
 	}
 	return nil
 }
@@ -230,12 +230,12 @@ func finite(all []float64) bool {
 	return !slices.ContainsFunc(all, func(x float64) bool { return math.IsNaN(x) || math.IsInf(x, 0) })
 }
 
-// settleTime is how long a question about a submission waits for a training
-// under way before the answer is that it is busy.
+// settleTime is how long a question about a submission waits for a running
+// training call before the answer is that it is busy.
 const settleTime = 2 * time.Second
 
 // training answers GET /_rollmill/training: whether a submission was trained
-// on. It waits a little for a training under way, unless wait=0.
+// on. It waits a little for a running training call, unless wait=0.
 func (s *Server) training(w http.ResponseWriter, r *http.Request) {
 	query := r.URL.Query()
 	key := modelKey{query.Get("project"), query.Get("model")}
@@ -255,8 +255,8 @@ func (s *Server) training(w http.ResponseWriter, r *http.Request) {
 	writeJSON(w, http.StatusOK, state)
 }
 
-// trainingState says that a submission either led to a step, durably, or left
-// no trace; and which.
+// trainingState says that a submission either produced a step, durably, or left
+// no trace; and which step.
 type trainingState struct {
 	Atomic        bool   `json:"atomic"`
 	Step          int    `json:"step"`

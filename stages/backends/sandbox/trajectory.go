@@ -9,7 +9,7 @@ import (
 	"unicode/utf8"
 )
 
-// What an ART client sends, as far as the server looks at it.
+// The part of an ART client's request that the server reads.
 type trajectoryGroup struct {
 	Trajectories []trajectory `json:"trajectories"`
 }
@@ -26,7 +26,7 @@ type history struct {
 	Tools   json.RawMessage `json:"tools"`
 }
 
-// entry is a message, or a choice when it has one inside.
+// entry is a message, or a choice with a message inside.
 type entry struct {
 	chatMessage
 	FinishReason *string         `json:"finish_reason"`
@@ -52,7 +52,7 @@ func (t *trajectory) histories() []history {
 	return append([]history{t.history}, t.AdditionalHistories...)
 }
 
-// numbers are the metrics that are numbers or booleans.
+// numbers returns the metrics that are numbers or booleans.
 func (t *trajectory) numbers() map[string]float64 {
 	out := map[string]float64{}
 	for name, raw := range t.Metrics {
@@ -70,20 +70,20 @@ func (t *trajectory) numbers() map[string]float64 {
 	return out
 }
 
-// written is a token to train on: what stood before it, and what it was.
+// written is a token to train on, with its context.
 type written struct {
 	view  *view
 	phase phase
 	id    int
-	old   float64 // NaN where the sender knew none
+	old   float64 // NaN if the sender had none
 }
 
-// reader turns histories into tokens to train on, as the trainer of 0.4 does:
+// reader converts histories to tokens to train on, as the trainer of 0.4 does:
 // a Choice gives exactly its sampled ids, a plain assistant message before the
 // last Choice gives the ids of its text, and everything else is context.
 type reader struct {
 	withoutLogprobs bool // dev_config.allow_training_without_logprobs
-	maxTokens       int  // of a history; what is longer is cut silently
+	maxTokens       int  // of a history; longer ones are truncated silently
 }
 
 // read returns the tokens of one history. Its errors are those that break the
@@ -111,8 +111,8 @@ func (r reader) read(h history) ([]written, error) {
 	return out, nil
 }
 
-// appendWritten leaves out what the network does not decide: words that it
-// can never write, tool calls, and, where tools were offered, whether to call.
+// appendWritten leaves out what the network does not decide: words that it can
+// never write, tool calls, and, if tools were offered, whether to call.
 func appendWritten(out []written, v *view, tokens []written, tools bool) []written {
 	ph := phaseStart
 	for i, t := range tokens {
@@ -138,8 +138,8 @@ func (r reader) lastTrainable(h history) int {
 	return -1
 }
 
-// spoken is the role and text of an entry. As in the legacy server, a list of
-// parts is an iterator that the log has already used up: no text is left.
+// spoken returns the role and text of an entry. As in the legacy server, a list
+// of parts is an iterator that logging has already consumed: no text is left.
 func (e *entry) spoken() (role, text string) {
 	m := e.chatMessage
 	if e.isChoice() {

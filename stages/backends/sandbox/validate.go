@@ -29,7 +29,7 @@ func readGroups(raw json.RawMessage) ([]trajectoryGroup, []invalid) {
 	return groups, bad
 }
 
-// check names what keeps a trajectory from being one.
+// check lists what makes a trajectory invalid.
 func (t *trajectory) check(loc ...any) []invalid {
 	var bad []invalid
 	if t.Reward == nil {
@@ -64,7 +64,7 @@ func under(loc []any, more ...any) []any { return append(slices.Clone(loc), more
 
 var finishReasons = []string{"stop", "length", "tool_calls", "content_filter", "function_call"}
 
-// check names what keeps an entry from being a message or a Choice.
+// check lists what makes an entry neither a message nor a Choice.
 func (e *entry) check(loc ...any) []invalid {
 	if !e.isChoice() {
 		if !slices.Contains(roles, e.Role) {
@@ -124,7 +124,7 @@ func readSettings(config, devConfig json.RawMessage) (settings, []invalid) {
 	return s, bad
 }
 
-// rules is what the learner makes of the settings.
+// rules converts the settings for the learner.
 func (s settings) rules(scale float64) rules {
 	r := rules{rate: s.LearningRate * scale, low: 0.2, penalty: s.Beta}
 	set(&r.low, s.Epsilon)

@@ -2,9 +2,8 @@ package sandbox
 
 import "strings"
 
-// The vocabulary: 256 bytes, so that any text is made of tokens and comes
-// back from them, then role marks that no text can forge, then the words that
-// the policy writes.
+// The vocabulary: 256 bytes, so that any text can be encoded and decoded, then
+// role marks that no text can forge, then the words that the policy writes.
 const (
 	tokenSystem = 256 + iota
 	tokenUser
@@ -33,7 +32,7 @@ const (
 	closeCall = "</tool_call>"
 )
 
-// tokenText is what a token stands for.
+// tokenText returns the text of a token.
 func tokenText(id int) string {
 	if id < 256 {
 		return string([]byte{byte(id)})
@@ -41,7 +40,7 @@ func tokenText(id int) string {
 	return special[id-256]
 }
 
-// appendTokens cuts a text into words where one begins, else into bytes.
+// appendTokens splits a text into words where one begins, else into bytes.
 func appendTokens(ids []int, text string) []int {
 	for i := 0; i < len(text); {
 		id, n := nextToken(text[i:])
@@ -93,7 +92,7 @@ func roleToken(role string) int {
 	}
 }
 
-// promptTokens is the chat template: each turn between its role and an end
+// promptTokens applies the chat template: each turn between its role and an end
 // mark, then the assistant's role. An answer that ended by itself and is sent
 // back as a turn gives the same ids again, so a conversation only grows.
 func promptTokens(turns []turn) []int {

@@ -1,19 +1,19 @@
-// Package expression compiles what users write in the language of
-// expr-lang/expr: rewards, filters, what to group by. An expression ends
-// within bounds, touches nothing but what it is given, and gives the same value every
-// time. What it may read is said by who compiles it.
+// Package expression compiles the expressions that users write in the language
+// of expr-lang/expr: rewards, filters, group keys. An expression ends within
+// bounds, reads only its input, and always gives the same value. The caller of
+// Compile decides what it may read.
 package expression
 
 import (
 	"github.com/expr-lang/expr/ast"
 )
 
-// unsteady are functions that do not give the same value every time: the time,
-// and those that list a map's entries.
+// unsteady are functions that do not always give the same value: the time, and
+// those that list a map's entries.
 var unsteady = []string{"now", "keys", "values", "toPairs"}
 
-// Reads returns what tells whether a program reads a field of its
-// environment, by the name that the expression has for it.
+// Reads returns a function that reports whether a program reads a field of its
+// environment, by the field's name in expressions.
 func Reads(p *Program) func(name string) bool {
 	m := mentions{}
 	root := p.Node()

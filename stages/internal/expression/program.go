@@ -14,9 +14,9 @@ import (
 )
 
 // The bounds of one evaluation. A step is one element that a function such as
-// sum or filter hands to its condition; nested, they multiply. maxTime is for
-// steps that take long each, far above what the others let through: a row's value
-// must not depend on how busy the machine is.
+// sum or filter passes to its condition; nested, they multiply. maxTime is for
+// steps that take long each, far above what the other bounds allow: a row's
+// value must not depend on the machine's load.
 const (
 	maxSteps = 5_000_000
 	maxText  = 16 << 20 // bytes of a text that reduce or replace makes
@@ -25,8 +25,8 @@ const (
 	stepsPerLook = 64 // at the clock and the context
 )
 
-// ErrOverBudget marks an evaluation that was ended because it takes too long
-// or makes too much.
+// ErrOverBudget is the error of an evaluation that takes too long or makes too
+// large a value.
 var ErrOverBudget = errors.New("the expression is over its budget")
 
 // Program is a compiled expression. It is safe for concurrent use.
@@ -58,8 +58,8 @@ func Compile(text string, env any, options ...expr.Option) (*Program, error) {
 	return out, nil
 }
 
-// Run evaluates the expression. It ends with an error that wraps ErrOverBudget
-// when it takes too many steps, and with the context's soon after that ends.
+// Run evaluates the expression. If it takes too many steps, the error wraps
+// ErrOverBudget; soon after ctx ends, it is the context's.
 func (p *Program) Run(ctx context.Context, env any) (any, error) {
 	m, _ := p.machines.Get().(*machine)
 	if m == nil {
@@ -78,8 +78,7 @@ func (p *Program) Run(ctx context.Context, env any) (any, error) {
 	return out, err
 }
 
-// machine evaluates one expression at a time. Its program counts its steps in
-// it.
+// machine evaluates one expression at a time and counts its steps.
 type machine struct {
 	vm      vm.VM
 	program *vm.Program
@@ -100,8 +99,8 @@ func (p *Program) machine() (*machine, error) {
 	return m, err
 }
 
-// step counts, and ends an evaluation that is over its bounds. The argument is
-// what reduce has made.
+// step counts a step, and ends an evaluation that exceeds its bounds. The
+// argument is the value that reduce has made so far.
 func (m *machine) step(args ...any) (any, error) {
 	m.steps++
 	switch {
@@ -146,7 +145,7 @@ func (counting) Visit(node *ast.Node) {
 	}
 }
 
-// replacing is the function replace, with a bound on what it makes.
+// replacing is the function replace with a bounded result.
 var replacing = expr.Function("replace", func(args ...any) (any, error) {
 	text, old, new, n := args[0].(string), args[1].(string), args[2].(string), -1
 	if len(args) > 3 {

@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// uptime goes on while the machine sleeps, where the system has such a clock.
+// uptime also advances while the machine sleeps, if the system has such a
+// clock.
 func uptime() time.Duration {
 	data, err := os.ReadFile("/proc/uptime")
 	if err == nil {
@@ -21,24 +22,24 @@ func uptime() time.Duration {
 
 var processBegan = time.Now()
 
-// Moment is a point in time on every clock that there is. They disagree after
-// the machine slept, or the process was stopped.
+// Moment is a point in time on every available clock. They disagree after the
+// machine slept, or the process was stopped.
 type Moment struct {
 	monotonic, wall time.Time
 	up              time.Duration
 }
 
-// Now is this moment.
+// Now returns the current moment.
 func Now() Moment {
 	t := time.Now()
 	return Moment{t, t.Round(0), uptime()}
 }
 
-// Since is the longest time that any of the clocks says.
+// Since returns the longest time that any of the clocks shows.
 func (m Moment) Since() time.Duration {
 	n := Now()
 	wall := n.wall.Sub(m.wall)
-	if wall < 0 { // set back: it may have passed any time
+	if wall < 0 { // set back: any time may have passed
 		wall = -wall
 	}
 	return max(n.monotonic.Sub(m.monotonic), wall, n.up-m.up)

@@ -11,17 +11,17 @@ import (
 	"time"
 )
 
-// Place is where a lease is kept: one small object. Read returns nil when there
-// is none. Swap puts next in place of exactly old, nil for none, and reports
-// whether it did; of racing swaps of the same content one succeeds.
+// Place stores a lease: one small object. Read returns nil if there is none.
+// Swap writes next if the content is exactly old, nil for none, and reports
+// whether it did; of concurrent swaps of the same content one succeeds.
 type Place interface {
 	Read(ctx context.Context) ([]byte, error)
 	Swap(ctx context.Context, old, next []byte) (bool, error)
 }
 
 // ErrTaken is the cause with which an owner's work ends when another process
-// has taken its place over.
-var ErrTaken = errors.New("another process took this work over, while this one was silent")
+// has taken over.
+var ErrTaken = errors.New("another process took this work over because this one sent no heartbeat")
 
 type record struct {
 	Owner   Owner     `json:"owner"`
@@ -30,24 +30,24 @@ type record struct {
 	Beat    int64     `json:"beat"`
 }
 
-// Lease is held by this process until it is released, or another takes it. It
-// is safe for concurrent use.
+// Lease is held by this process until it is released or another process takes
+// it. It is safe for concurrent use.
 type Lease struct {
 	place Place
 	ttl   time.Duration
 	taken context.Context // ends when another has it
 	lose  context.CancelCauseFunc
 	end   context.CancelFunc
-	done  chan struct{} // closed when nothing is renewed any more
+	done  chan struct{} // closed when renewing has ended
 
 	mu      sync.Mutex
 	record  record
-	raw     []byte // what stands at the place
+	raw     []byte // the content of the place
 	renewed Moment
 }
 
-// Take waits until no other process holds the place, and holds it. waiting is
-// told of each owner that is waited for.
+// Take waits until no other process holds the place, and takes it. waiting is
+// called with each owner that it waits for.
 func Take(ctx context.Context, place Place, ttl time.Duration, waiting func(Owner, time.Time), log *slog.Logger) (*Lease, error) {
 	told := "nobody"
 	for {
@@ -56,7 +56,7 @@ func Take(ctx context.Context, place Place, ttl time.Duration, waiting func(Owne
 			return nil, err
 		}
 		var there record
-		_ = json.Unmarshal(stands, &there) // one that cannot be read is waited for as well
+		_ = json.Unmarshal(stands, &there) // an unreadable one is waited for as well
 		if stands != nil && !there.Owner.Gone() {
 			if told != there.Owner.ID {
 				told = there.Owner.ID
@@ -132,8 +132,8 @@ func (l *Lease) renew(ctx context.Context) error {
 	return nil
 }
 
-// mine reports whether what stands is this process's all the same: the answer to
-// a renewal was lost.
+// mine reports whether the place holds this process's record all the same: the
+// answer to a renewal was lost.
 func (l *Lease) mine(ctx context.Context) (bool, error) {
 	stands, err := l.place.Read(ctx)
 	var there record
@@ -144,14 +144,15 @@ func (l *Lease) mine(ctx context.Context) (bool, error) {
 	return true, nil
 }
 
-// Check returns ErrTaken when another has the lease. It looks again when the
-// last renewal is so old, by any clock, that this process may have slept.
+// Check returns ErrTaken if another process has the lease. It reads the lease
+// again if the last renewal is so old, by any clock, that this process may have
+// slept.
 func (l *Lease) Check(ctx context.Context) error {
 	l.mu.Lock()
 	old := l.renewed.Since() > l.ttl/2
 	l.mu.Unlock()
 	if old {
-		if err := l.renew(ctx); err != nil { // the store does not answer: nobody can take over there
+		if err := l.renew(ctx); err != nil { // the store does not answer, so no process can take over
 			return nil
 		}
 	}
@@ -165,7 +166,7 @@ func (l *Lease) Bind(ctx context.Context) (context.Context, context.CancelFunc) 
 	return bound, func() { stop(); cancel(nil) }
 }
 
-// Release gives the place free, so that nobody has to wait. A nil Lease has
+// Release frees the place, so that no process has to wait. A nil Lease holds
 // none.
 func (l *Lease) Release(ctx context.Context) error {
 	if l == nil {

@@ -62,7 +62,7 @@ func TestARenewalWhoseAnswerIsLostKeepsTheLease(t *testing.T) {
 	}
 }
 
-func TestWhoeverIsOvertakenFindsOut(t *testing.T) {
+func TestTakenLeaseIsNoticed(t *testing.T) {
 	m := &memory{}
 	l, _ := take(t, m, 400*time.Millisecond)
 	bound, cancel := l.Bind(t.Context())

@@ -11,8 +11,8 @@ import (
 	"github.com/google/uuid"
 )
 
-// Owner names a process, so that another one on the same machine can tell
-// whether it is gone without waiting for its lease.
+// Owner identifies a process, so that another one on the same machine can see
+// whether it has ended without waiting for its lease.
 type Owner struct {
 	ID        string `json:"id"` // of this one call, random
 	Host      string `json:"host"`
@@ -22,7 +22,7 @@ type Owner struct {
 	Started   string `json:"started,omitempty"`   // the process, in ticks since boot
 }
 
-// Self is this process, under a new random id.
+// Self returns this process, with a new random id.
 func Self() Owner {
 	host, _ := os.Hostname()
 	pid := os.Getpid()
@@ -33,8 +33,8 @@ func Self() Owner {
 
 func (o Owner) String() string { return fmt.Sprintf("process %d on %s", o.PID, o.Host) }
 
-// Gone is true only when it is certain: the same boot, the same process ids,
-// and nobody of that id and start time.
+// Gone returns true only if it is certain: the same boot, the same process ids,
+// and no process with that id and start time.
 func (o Owner) Gone() bool {
 	if o.Boot == "" || o.Namespace == "" || o.Started == "" || o.Boot != Boot() || o.Namespace != namespace() {
 		return false
@@ -46,8 +46,8 @@ func (o Owner) Gone() bool {
 	return now != o.Started
 }
 
-// Boot is another after each start of the machine. Tests set it, to be a machine
-// of their own.
+// Boot returns an id that changes with each start of the machine. Tests replace
+// it to simulate machines.
 var Boot = func() string {
 	data, _ := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	return string(bytes.TrimSpace(data))
@@ -58,8 +58,8 @@ func namespace() string {
 	return name
 }
 
-// started is the 22nd field of /proc/PID/stat; the second may hold anything,
-// in parentheses. A zombie has ended.
+// started returns the 22nd field of /proc/PID/stat; the second may contain
+// anything, in parentheses. A zombie has ended.
 func started(pid int) (string, error) {
 	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {

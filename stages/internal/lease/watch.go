@@ -1,14 +1,14 @@
-// Package lease says who is at work on something that several processes may
-// want to do, and when one that fell silent counts as dead.
+// Package lease decides which of several processes may do some work, and when
+// one without a heartbeat counts as dead.
 //
-// An owner shows a sign of life four times in the time that its lease holds.
-// Whoever waits judges it by a clock of its own: the clocks of two machines are
-// never compared. A process on the same machine that has ended is seen at once
-// (Owner.Gone). An owner that slept past its lease finds out on waking that
+// An owner writes a heartbeat four times within the time of its lease. Waiting
+// processes time it by their own clock: the clocks of two machines are never
+// compared. A process on the same machine that has ended is noticed at once
+// (Owner.Gone). An owner that slept past its lease notices on waking that
 // another took over.
 //
-// submit keeps its signs in the ledger, among the records that decide what was
-// sent; rollout keeps a Lease, one object that is swapped.
+// submit keeps its heartbeats in the ledger, among the records that decide what
+// was sent; rollout keeps a Lease, one object that is swapped.
 package lease
 
 import (
@@ -17,11 +17,11 @@ import (
 	"time"
 )
 
-// Most bounds what a lease may ask others to wait.
+// Most is the longest lease, and so bounds how long others have to wait.
 const Most = time.Hour
 
-// Silence is how long the sign of life of a lease of so many seconds must stay
-// as it is until its owner counts as dead.
+// Silence returns how long the heartbeat of a lease of so many seconds must
+// stay unchanged until its owner counts as dead.
 func Silence(seconds float64) time.Duration {
 	ttl := time.Duration(seconds * float64(time.Second))
 	if ttl <= 0 || ttl > Most {
@@ -30,12 +30,11 @@ func Silence(seconds float64) time.Duration {
 	return ttl + ttl/2
 }
 
-// Watch looks now and then until the sign of life is another than at first, or
-// was the same for the time of silence. look may also say that the owner has
-// ended.
+// Watch polls until the heartbeat differs from the first one, or stayed the
+// same for the time of silence. look may also report that the owner has ended.
 func Watch(ctx context.Context, silence time.Duration, look func(context.Context) (sign string, ended bool, err error)) (alive bool, err error) {
 	seen, ended, err := look(ctx)
-	var waited time.Duration // on the clock that stops while the machine sleeps, until before the last look
+	var waited time.Duration // by the clock that stops while the machine sleeps, until before the last look
 	for first := time.Now(); err == nil && !ended && waited < silence; {
 		select {
 		case <-ctx.Done():

@@ -9,8 +9,8 @@ import (
 )
 
 // StartPiped is Start with pipes for standard input and output, for a program
-// that is asked and answers while it runs. The caller closes both ends. size is
-// what each pipe holds, as far as the system lets it; 0 leaves it as it is.
+// that answers requests while it runs. The caller closes both ends. size is the
+// capacity of each pipe, as far as the system allows it; 0 leaves the default.
 func (p Program) StartPiped(ctx context.Context, size int) (_ *Process, in, out *os.File, err error) {
 	read, in, err := pipe(size)
 	if err != nil {
@@ -38,7 +38,7 @@ func pipe(size int) (read, write *os.File, err error) {
 	}
 	const setSize = 1031 // F_SETPIPE_SZ
 	if conn, err := write.SyscallConn(); err == nil {
-		_ = conn.Control(func(fd uintptr) { // refused, it stays as it was
+		_ = conn.Control(func(fd uintptr) { // if refused, the size is unchanged
 			_, _, _ = syscall.Syscall(syscall.SYS_FCNTL, fd, setSize, uintptr(size))
 		})
 	}

@@ -1,11 +1,11 @@
 // Package process runs the programs of agents, rewards and trainers, and ends
-// them with everything that they started.
+// them together with everything that they started.
 //
-// A program leads a process group of its own. It is ended by SIGTERM to the
-// group and, after a grace, by SIGKILL; on Linux it also gets SIGTERM when this
-// process dies. What it left in its group is killed when it has ended, and so
-// is what left the group: see mark. Its environment is this process's without
-// secrets: see secret.Environ.
+// A program leads its own process group. It is ended by SIGTERM to the group
+// and, after a grace, by SIGKILL; on Linux it also gets SIGTERM when this
+// process dies. When it has ended, its remaining children are killed, including
+// those that left the group: see mark. Its environment is this process's
+// without secrets: see secret.Environ.
 //
 // It is not a sandbox: a program runs with the rights of this process.
 package process
@@ -31,17 +31,18 @@ const DefaultGrace = 2 * time.Second
 type Program struct {
 	Words   []string
 	Dir     string   // "" is this process's own
-	PassEnv []string // variables that it gets although they are named as secrets are
+	PassEnv []string // variables that it gets although they are named like secrets
 	Env     []string // KEY=VALUE, over this process's environment
 
 	Stdin          io.Reader
 	Stdout, Stderr io.Writer
 
-	// Grace is the time from SIGTERM to SIGKILL, and that for which output is
-	// read that another process holds open after the end; 0 is DefaultGrace.
+	// Grace is the time from SIGTERM to SIGKILL, and the time for which output
+	// is read after the end if another process holds it open; 0 is
+	// DefaultGrace.
 	Grace time.Duration
-	// KeepSessions leaves alive what the program started in a session of its
-	// own, until KillSessions.
+	// KeepSessions leaves processes alive that the program started in a session
+	// of their own, until KillSessions.
 	KeepSessions bool
 }
 
@@ -51,11 +52,11 @@ type Process struct {
 	mark  mark
 	grace time.Duration
 	done  chan struct{} // closed when it has ended
-	err   error         // how, after that
+	err   error         // how it ended, after that
 }
 
-// Start starts the program, which is ended when ctx ends. A program that is
-// found by a relative PATH is run, as a shell does.
+// Start starts the program, and ends it when ctx ends. A program found by a
+// relative PATH is run, as in a shell.
 func (p Program) Start(ctx context.Context) (*Process, error) {
 	s := &Process{cmd: exec.CommandContext(ctx, p.Words[0], p.Words[1:]...), mark: newMark(), grace: cmp.Or(p.Grace, DefaultGrace), done: make(chan struct{})}
 	if errors.Is(s.cmd.Err, exec.ErrDot) {
@@ -74,7 +75,7 @@ func (p Program) Start(ctx context.Context) (*Process, error) {
 
 func (s *Process) wait(keepSessions bool) {
 	s.err = s.cmd.Wait()
-	if errors.Is(s.err, exec.ErrWaitDelay) { // the program ended well; another process held its output open
+	if errors.Is(s.err, exec.ErrWaitDelay) { // the program succeeded; another process held its output open
 		s.err = nil
 	}
 	s.Kill()
@@ -84,24 +85,24 @@ func (s *Process) wait(keepSessions bool) {
 	close(s.done)
 }
 
-// Wait returns when the program has ended, and nil when it ended well; the
-// error says how it ended, as in "exit status 3".
+// Wait returns when the program has ended: nil if it succeeded, else an error
+// such as "exit status 3".
 func (s *Process) Wait() error {
 	<-s.done
 	return s.err
 }
 
-// Err is what Wait returns. Only after Done.
+// Err returns what Wait returns. Only after Done.
 func (s *Process) Err() error { return s.err }
 
 // Done is closed when the program has ended.
 func (s *Process) Done() <-chan struct{} { return s.done }
 
-// Status says how the program ended, as in "exit status 0". Only after Done.
+// Status returns how the program ended, as in "exit status 0". Only after Done.
 func (s *Process) Status() string { return s.cmd.ProcessState.String() }
 
-// Stop ends the group: SIGTERM at once, SIGKILL after the grace. It does not
-// wait longer: not even SIGKILL ends a process that the kernel holds.
+// Stop ends the group: SIGTERM at once, SIGKILL after the grace. It waits no
+// longer: even SIGKILL does not end a process that is blocked in the kernel.
 func (s *Process) Stop() {
 	_ = s.signal(syscall.SIGTERM)
 	select {
@@ -114,11 +115,12 @@ func (s *Process) Stop() {
 // Kill kills the group at once.
 func (s *Process) Kill() { _ = s.signal(syscall.SIGKILL) }
 
-// KillSessions kills what the program started in a session of its own.
+// KillSessions kills the processes that the program started in sessions of
+// their own.
 func (s *Process) KillSessions() { s.mark.kill() }
 
-// signal sends to the group, unless the program has ended: its number may be
-// another's then.
+// signal sends to the group, unless the program has ended: its number may
+// belong to another process then.
 func (s *Process) signal(sig syscall.Signal) error {
 	select {
 	case <-s.done:

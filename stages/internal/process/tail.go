@@ -16,8 +16,8 @@ type Tail struct {
 	kept end
 }
 
-// NewTail keeps the last bytes of what is written, up to most, without the
-// secrets of the context.
+// NewTail keeps the last bytes written, up to most, without the secrets of the
+// context.
 func NewTail(ctx context.Context, most int) *Tail {
 	t := &Tail{kept: end{most: most}}
 	t.in = secret.From(ctx).NewWriter(&t.kept)
@@ -31,17 +31,16 @@ func (t *Tail) Write(p []byte) (int, error) {
 	return t.in.Write(p)
 }
 
-// String returns the end, without the space around it; it begins with "…" when
-// there was more.
+// String returns the end, trimmed; it begins with "…" if there was more.
 func (t *Tail) String() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	_ = t.in.Close() // writes the unfinished line; end takes everything
+	_ = t.in.Close() // writes the unfinished line; end never fails
 	return t.kept.String()
 }
 
-// end is the end of what is written to it. It holds up to four times as much,
-// so that most writes move nothing.
+// end keeps the end of what is written. It holds up to four times as much, so
+// that most writes move nothing.
 type end struct {
 	data []byte
 	most int

@@ -1,12 +1,12 @@
-// Package remote asks services over HTTP, for trainers, agents and rewards that
-// are one: limits of time and size, errors that quote the service and never a
-// secret, and patience with a service that is busy.
+// Package remote is the HTTP client for trainers, agents and rewards that are
+// services: limits of time and size, errors that quote the service and never a
+// secret, and retries while a service is busy.
 //
-// Who has requests of its own, such as the recorder and agent nat, which stream,
-// shares its parts: Retry and RetryAfter for tries and waits, Staying for
-// redirects, Authorize for the key.
+// Packages with requests of their own, such as the recorder and agent nat,
+// which stream, use its parts: Retry and RetryAfter for retries and waits,
+// Staying for redirects, Authorize for the key.
 //
-// It knows no service. What a refusal means is for the caller's Explain.
+// It knows no service. The caller's Explain interprets a refusal.
 package remote
 
 import (
@@ -25,40 +25,40 @@ import (
 	"github.com/rollmill/rollmill/stages/internal/room"
 )
 
-// MaxAnswer is how much of an answer is read, when a client does not say.
+// MaxAnswer is how much of an answer is read by default.
 const MaxAnswer = 32 << 20
 
-// Limit is how long an answer may take, when a request does not say, beside a
-// second for each 256 KiB of a body that is sent.
+// Limit is how long an answer may take by default, plus a second for each 256
+// KiB of the request's body.
 const Limit = time.Minute
 
 const (
 	slowest    = 256 << 10 // bytes a second
-	maxRefusal = 64 << 10  // of which the beginning says why
-	small      = 1 << 20   // of which any number may be read at once
+	maxRefusal = 64 << 10  // its beginning explains the refusal
+	small      = 1 << 20   // any number of these may be read at once
 )
 
-// Client asks services. It is safe for concurrent use.
+// Client sends requests to services. It is safe for concurrent use.
 type Client struct {
 	Name    string              // begins each error
 	HTTP    *http.Client        // nil: one that keeps connections
-	Sign    func(*http.Request) // adds what the service knows us by; nil for nothing
-	Secrets []string            // never stand in an error
+	Sign    func(*http.Request) // adds credentials; nil for none
+	Secrets []string            // never appear in an error
 	Most    int64               // bytes of an answer; 0 for MaxAnswer
 
-	// Explain completes the error of a request that failed; e.Status is 0
-	// when there was no answer. nil: the error is good as it is.
+	// Explain completes the error of a request that failed; e.Status is 0 if
+	// there was no answer. nil: the error stays as it is.
 	Explain func(e *Error, r *http.Request, answer []byte)
 }
 
-// IdempotencyHeader names a request that is sent once: a service that knows the
-// header answers a second one of the same name with the first one's answer. It
-// is written in lower case because net/http repeats a POST of its own accord,
-// after a connection that broke, when it finds the canonical name; a service
-// that does not know the header would act twice.
+// IdempotencyHeader identifies a request that is sent once: a service that
+// knows the header answers a second request of the same name with the first
+// one's answer. It is in lower case because net/http repeats a POST by itself,
+// after a broken connection, if it finds the canonical name; a service that
+// does not know the header would then act twice.
 const IdempotencyHeader = "idempotency-key"
 
-// Request is one question.
+// Request is one request.
 type Request struct {
 	Method string // default GET
 	URL    string
@@ -67,11 +67,11 @@ type Request struct {
 	Body   io.Reader // of Size bytes
 	Size   int64
 	Type   string        // of Body
-	Limit  time.Duration // until the answer is whole; 0 for Limit and the body's time, negative for none
+	Limit  time.Duration // until the answer is complete; 0 for Limit and the body's time, negative for none
 }
 
-// Do asks once. answer is a pointer for the JSON of the answer, a *[]byte for
-// its bytes, or nil.
+// Do sends a request once. answer is a pointer for the JSON of the answer, a
+// *[]byte for its bytes, or nil.
 func (c *Client) Do(ctx context.Context, q Request, answer any) (http.Header, error) {
 	ctx, cancel := q.limited(ctx)
 	defer cancel()
@@ -109,7 +109,8 @@ func (c *Client) Do(ctx context.Context, q Request, answer any) (http.Header, er
 	return resp.Header, nil
 }
 
-// limited returns a context with the request's limit, whose cause says so.
+// limited returns a context with the request's limit, whose cause names the
+// limit.
 func (q *Request) limited(ctx context.Context) (context.Context, context.CancelFunc) {
 	limit := q.Limit
 	if limit < 0 {
@@ -121,7 +122,7 @@ func (q *Request) limited(ctx context.Context) (context.Context, context.CancelF
 	return context.WithTimeoutCause(ctx, limit, LateError(limit))
 }
 
-// Get asks, and asks again while the service is busy: asking has no effect.
+// Get sends a GET, and repeats it while the service is busy: it has no effect.
 func (c *Client) Get(ctx context.Context, url string, answer any) error {
 	return Again(ctx, func() error {
 		_, err := c.Do(ctx, Request{URL: url}, answer)
@@ -135,7 +136,8 @@ func (c *Client) Post(ctx context.Context, url string, body, answer any) error {
 	return err
 }
 
-// http follows no redirect to another host or port, which would learn the key.
+// http returns a client that does not follow a redirect to another host or
+// port, which would get the key.
 func (c *Client) http() *http.Client {
 	if c.HTTP == nil {
 		return staying
@@ -161,7 +163,7 @@ func (c *Client) request(ctx context.Context, q Request) (*http.Request, error) 
 		return nil, c.clean(&Error{What: c.Name, Err: err, Usage: true})
 	}
 	if q.Body != nil {
-		if r.ContentLength = q.Size; q.Size == 0 { // else net/http takes it for unknown
+		if r.ContentLength = q.Size; q.Size == 0 { // otherwise net/http treats it as unknown
 			r.Body = http.NoBody
 		}
 		if q.Type != "" {
@@ -184,12 +186,13 @@ func Authorize(r *http.Request, key string) {
 	}
 }
 
-// what names a request; a query may hold a signature.
+// what identifies a request in errors, without its query, which may hold a
+// signature.
 func (c *Client) what(r *http.Request) string {
 	return fmt.Sprintf("%s: %s %s://%s%s", c.Name, r.Method, r.URL.Scheme, r.URL.Host, r.URL.EscapedPath())
 }
 
-// Unreachable is the error of a request without a whole answer.
+// Unreachable returns the error of a request without a complete answer.
 func (c *Client) Unreachable(r *http.Request, err error) *Error {
 	var u *url.Error
 	if errors.As(err, &u) {
@@ -203,14 +206,15 @@ func (c *Client) Unreachable(r *http.Request, err error) *Error {
 	return c.explained(&Error{What: c.what(r), Err: err, Retry: true, Unsent: unsent, Help: "is the service up, and the address right?"}, r, nil)
 }
 
-// Refused is the error of an answer that says no, in the service's own words.
+// Refused returns the error of an answer with an error status, in the service's
+// own words.
 func (c *Client) Refused(resp *http.Response) *Error {
 	data, _ := io.ReadAll(io.LimitReader(resp.Body, maxRefusal))
 	if to := Elsewhere(resp); to != "" {
 		said := fmt.Sprintf("it redirects to %s, which is not followed", to)
 		return c.explained(&Error{
 			What:   fmt.Sprintf("%s: %d: %s", c.what(resp.Request), resp.StatusCode, said),
-			Help:   "give the address that the service really has",
+			Help:   "give the address to which the service redirects",
 			Status: resp.StatusCode,
 		}, resp.Request, []byte(said))
 	}

@@ -18,7 +18,7 @@ func serve(t *testing.T, answer http.HandlerFunc) *httptest.Server {
 	return s
 }
 
-func TestASecretIsNeverSaid(t *testing.T) {
+func TestSecretsAreRedacted(t *testing.T) {
 	s := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusForbidden)
 		io.WriteString(w, `{"error":"no such key: `+r.Header.Get("Authorization")+`"}`)

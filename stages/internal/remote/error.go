@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// Error is what went wrong with a service.
+// Error is the error of a request to a service.
 type Error struct {
 	What  string
 	Help  string
@@ -19,8 +19,8 @@ type Error struct {
 
 	Status int           // of the answer; 0 when there was none
 	Answer []byte        // its beginning
-	After  time.Duration // when the service wants to be asked again; 0 when it does not say
-	Unsent bool          // no connection was made, so the service knows nothing of the request
+	After  time.Duration // how long the service asks to wait; 0 when it does not say
+	Unsent bool          // no connection was made, so the service did not get the request
 }
 
 func (e *Error) Error() string {
@@ -33,31 +33,32 @@ func (e *Error) Error() string {
 	return e.What + ": " + e.Err.Error()
 }
 
-// Unwrap returns the reason below.
+// Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
-// Hint is what the command line prints after the error.
+// Hint returns what the command line prints after the error.
 func (e *Error) Hint() string { return e.Help }
 
-// Temporary tells that the same command may succeed later.
+// Temporary reports whether the same command may succeed later.
 func (e *Error) Temporary() bool { return e.Retry }
 
-// Misused tells that the config is wrong.
+// Misused reports whether the config is wrong.
 func (e *Error) Misused() bool { return e.Usage }
 
-// LateError is a request's time limit that passed.
+// LateError is the exceeded time limit of a request.
 type LateError time.Duration
 
 func (e LateError) Error() string { return fmt.Sprintf("no answer within %s", time.Duration(e)) }
 
-// TooLargeError is the size in bytes that an answer was larger than.
+// TooLargeError is the exceeded size limit of an answer, in bytes.
 type TooLargeError int64
 
 func (e TooLargeError) Error() string {
 	return fmt.Sprintf("the answer is larger than %d MiB", int64(e)>>20)
 }
 
-// Status is the code of the answer that an error came from; 0 for none.
+// Status returns the HTTP status of the answer that caused an error; 0 for
+// none.
 func Status(err error) int {
 	var e *Error
 	if errors.As(err, &e) {
@@ -67,8 +68,9 @@ func Status(err error) int {
 }
 
 // Unsure reports whether a request may have had its effect although it failed:
-// no answer, or one from which nothing follows, such as a proxy's when it gave
-// up waiting. An error that no service gave is of the time before it was sent.
+// there was no answer, or one that proves nothing, such as a proxy's when it
+// stopped waiting. An error that no service caused is from before the request
+// was sent.
 func Unsure(err error) bool {
 	if e := (*Error)(nil); !errors.As(err, &e) {
 		return false
@@ -81,10 +83,10 @@ func Unsure(err error) bool {
 	}
 }
 
-// clientClosed is what proxies answer, or log, when a client went away.
+// clientClosed is the status of proxies for a client that disconnected.
 const clientClosed = 499
 
-// clean takes secrets out of an error.
+// clean removes secrets from an error.
 func (c *Client) clean(e *Error) *Error {
 	for _, secret := range c.Secrets {
 		if secret == "" {
@@ -99,7 +101,7 @@ func (c *Client) clean(e *Error) *Error {
 	return e
 }
 
-// Text is what an answer says to people: OpenAI's error.message, FastAPI's
+// Text returns the message of an answer: OpenAI's error.message, FastAPI's
 // detail, the hub's error, or the answer's beginning.
 func Text(header http.Header, data []byte) string {
 	var body struct {

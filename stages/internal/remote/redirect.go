@@ -7,7 +7,7 @@ import (
 
 // Stay is a CheckRedirect for clients that send keys: it follows up to five
 // redirects within the same scheme, host and port that keep the method. Any
-// other redirect is left as the answer: net/http would send the keys on to
+// other redirect is returned as the answer: net/http would send the keys to
 // another port, and turn a POST into a GET.
 func Stay(next *http.Request, via []*http.Request) error {
 	first := via[0]
@@ -17,23 +17,23 @@ func Stay(next *http.Request, via []*http.Request) error {
 	return nil
 }
 
-// NewHTTP returns a client with connections of its own, of which it keeps up to
-// perHost to a host when they are idle. It follows redirects as Stay says.
+// NewHTTP returns a client with its own connections, of which it keeps up to
+// perHost idle ones per host. It follows redirects as Stay does.
 func NewHTTP(perHost int) *http.Client {
 	t := http.DefaultTransport.(*http.Transport).Clone()
 	t.MaxIdleConns, t.MaxIdleConnsPerHost = 0, perHost
 	return &http.Client{Transport: t, CheckRedirect: Stay}
 }
 
-// Staying returns a client that follows redirects as Stay says.
+// Staying returns a client that follows redirects as Stay does.
 func Staying(c *http.Client) *http.Client {
 	one := *c
 	one.CheckRedirect = Stay
 	return &one
 }
 
-// Elsewhere says where an answer redirects to; "" when it does not. The query
-// is left out, which may hold a signature.
+// Elsewhere returns the target of a redirect; "" if the answer is none. It
+// leaves out the query, which may hold a signature.
 func Elsewhere(resp *http.Response) string {
 	if resp.StatusCode/100 != 3 {
 		return ""

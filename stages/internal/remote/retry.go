@@ -9,11 +9,11 @@ import (
 	"github.com/cenkalti/backoff/v5"
 )
 
-// Retry calls do up to so many times, until it succeeds or fails for good. The
-// first wait is about as long as first, each one after it about twice the one
-// before, up to 64 times the first; a service that says how long to wait has
-// its way. An error is tried again, unless it is Permanent or an *Error without
-// Retry. When ctx ends while it waits, the error is the cause.
+// Retry calls do up to so many times, until it succeeds or fails permanently.
+// The first wait is about as long as first, and each further one about twice
+// the previous, up to 64 times the first; a wait that the service asks for has
+// precedence. An error is retried, unless it is Permanent or an *Error without
+// Retry. If ctx ends during a wait, the error is the cause.
 func Retry[T any](ctx context.Context, tries uint, first time.Duration, do func() (T, error)) (T, error) {
 	pauses := backoff.NewExponentialBackOff()
 	pauses.InitialInterval, pauses.Multiplier, pauses.MaxInterval = first, 2, 64*first
@@ -35,10 +35,10 @@ func Retry[T any](ctx context.Context, tries uint, first time.Duration, do func(
 func Permanent(err error) error { return backoff.Permanent(err) }
 
 // RetryAfter returns err so that Retry waits before the next try for as long as
-// the headers of an answer say, if they do.
+// the headers of an answer ask for, if they do.
 func RetryAfter(err error, h http.Header) error { return waiting(err, After(h, time.Now())) }
 
-// waiting leaves an error as it is when there is nothing to wait for: a busy
+// waiting returns the error unchanged if there is no time to wait: a busy
 // service that says 0 gets the usual pause.
 func waiting(err error, wait time.Duration) error {
 	if wait <= 0 {
@@ -54,8 +54,8 @@ type waitError struct {
 
 func (e *waitError) Unwrap() []error { return []error{e.error, e.wait} }
 
-// Again repeats what has no effect beyond its first, while an *Error says that
-// it may succeed later. It returns the last error of do.
+// Again repeats an idempotent call while an *Error says that it may succeed
+// later. It returns the last error of do.
 func Again(ctx context.Context, do func() error) error {
 	const tries, first = 5, 200 * time.Millisecond
 	var last error

@@ -1,11 +1,12 @@
-// Package room bounds what large answers of engines, workflow servers and
-// reward services take in memory together. Each answer has its own limit, where
-// it is read; with many calls at once the sum of these would be far too much.
+// Package room bounds the memory that large answers of engines, workflow
+// servers and reward services take together. Each answer has its own limit
+// where it is read; with many concurrent calls the sum of these would be far
+// too much.
 //
-// Small answers are free. One that grows beyond what is free waits until there
-// is room for all that it may become, so that no two wait for each other; its
-// peer waits, too, since nothing is read from it meanwhile. The wait ends with
-// the call's own time limit.
+// Small answers are free. A larger one waits until there is room for its
+// largest possible size, so that no two answers wait for each other; its sender
+// waits too, since nothing is read meanwhile. The wait ends with the call's own
+// time limit.
 package room
 
 import (
@@ -17,15 +18,15 @@ import (
 	"golang.org/x/sync/semaphore"
 )
 
-// Bytes is what all large answers of the process hold at most, as they came;
-// what is made of them is about as much again.
+// Bytes is the most that all large answers of the process may hold as received;
+// what is decoded from them is about as much again.
 const Bytes = 256 << 20
 
 var shared = semaphore.NewWeighted(Bytes)
 
-// Reader reads an answer. Beyond the first free bytes it takes room for size
-// bytes, or for most when the size is not known (-1) or more. release gives it
-// back, when nothing of the answer is held any more; it may be called twice.
+// Reader reads an answer. Beyond the free bytes it reserves room for size
+// bytes, or for most if the size is unknown (-1) or larger. release frees it,
+// when nothing of the answer is held any more; it may be called twice.
 func Reader(ctx context.Context, r io.Reader, size, free, most int64) (_ io.Reader, release func()) {
 	if size < 0 || size > most {
 		size = most
@@ -64,7 +65,7 @@ func (s *share) take() error {
 		return nil
 	}
 	if err := shared.Acquire(s.ctx, s.weight); err != nil {
-		return fmt.Errorf("large answers hold %d MiB already, the most that they may together: %w", Bytes>>20, context.Cause(s.ctx))
+		return fmt.Errorf("large answers hold %d MiB already, which is their limit together: %w", Bytes>>20, context.Cause(s.ctx))
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()

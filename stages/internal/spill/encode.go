@@ -7,12 +7,11 @@ import (
 	"reflect"
 )
 
-// Append writes a value down as it is, for Decode in the same process: every
+// Append encodes a value for Decode in the same process, without loss: every
 // bit of a number, every byte of a text, and whether a pointer or a list is
-// nil. encoding/json has no NaN and repairs text; encoding/gob takes a pointer
-// to zero for nil. Types are structs of exported fields, lists, pointers,
-// texts, numbers and truth values; another kind is a mistake in the program,
-// and panics.
+// nil. encoding/json has no NaN and repairs text; encoding/gob encodes a
+// pointer to zero as nil. Types are structs of exported fields, lists,
+// pointers, texts, numbers and truth values; it panics for any other kind.
 func Append[T any](b []byte, v *T) []byte { return appendValue(b, reflect.ValueOf(v).Elem()) }
 
 // Decode reads what Append wrote.

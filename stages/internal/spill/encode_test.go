@@ -31,7 +31,7 @@ func TestAppend(t *testing.T) {
 	}
 }
 
-func TestWhatCannotBeWrittenDown(t *testing.T) {
+func TestUnsupportedTypes(t *testing.T) {
 	defer func() {
 		if recover() == nil {
 			t.Error("a map is written down")

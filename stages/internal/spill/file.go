@@ -1,10 +1,9 @@
-// Package spill sorts more than memory holds: runs are sorted in memory,
-// appended to a temporary file, and merged when they are read. It knows
-// nothing of what it sorts.
+// Package spill sorts data that exceeds memory: runs are sorted in memory,
+// appended to a temporary file, and merged when they are read. It knows nothing
+// about the data.
 //
-// A Sorter orders records by their keys. A List keeps them in the order in
-// which they came. A Set tells whether a number came twice, in an eighth of the
-// memory that a map of them takes.
+// A Sorter orders records by key. A List keeps them in the order of arrival. A
+// Set reports whether a number was added twice, in an eighth of a map's memory.
 package spill
 
 import (
@@ -14,8 +13,8 @@ import (
 	"os"
 )
 
-// file holds runs one after the other. It has no name once it is open, so that
-// it is gone with the process, however that ends.
+// file holds runs one after the other. It is unlinked once it is open, so that
+// it disappears with the process, however that ends.
 type file struct {
 	dir  string
 	f    *os.File
@@ -34,7 +33,7 @@ func (s *file) append(write func(*bufio.Writer) error) error {
 			return fmt.Errorf("spill: %w", err)
 		}
 		if s.f = f; os.Remove(f.Name()) != nil {
-			s.name = f.Name() // this system keeps the names of open files
+			s.name = f.Name() // this system cannot unlink open files
 		}
 	}
 	count := &counting{f: s.f}
@@ -51,8 +50,8 @@ func (s *file) append(write func(*bufio.Writer) error) error {
 	return nil
 }
 
-// readers reads each run through a buffer; together they take about so many
-// bytes.
+// readers reads each run through a buffer; together the buffers take about this
+// much memory.
 func (s *file) readers(memory int64) []*bufio.Reader {
 	each := min(max(memory/int64(max(1, len(s.runs))), 4<<10), 1<<20)
 	out := make([]*bufio.Reader, len(s.runs))
@@ -62,7 +61,7 @@ func (s *file) readers(memory int64) []*bufio.Reader {
 	return out
 }
 
-// Close removes what was spilled.
+// Close removes the file.
 func (s *file) Close() error {
 	if s.f == nil {
 		return nil

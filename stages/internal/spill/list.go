@@ -10,12 +10,12 @@ import (
 	"slices"
 )
 
-// List keeps records in the order in which they were added, and reads them as
-// often as is wanted.
+// List keeps records in the order in which they were added. They can be read
+// any number of times.
 type List struct {
 	memory int64
 	file   file
-	tail   []byte // of what was added last
+	tail   []byte // the records added last
 	n      int
 }
 
@@ -42,7 +42,7 @@ func (l *List) Add(record []byte) error {
 // Len is the number of records.
 func (l *List) Len() int { return l.n }
 
-// All yields every record; one is valid until the next. Nothing may be added
+// All yields every record; one is valid until the next. No record may be added
 // meanwhile.
 func (l *List) All() iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
@@ -66,7 +66,7 @@ func (l *List) All() iter.Seq2[[]byte, error] {
 	}
 }
 
-// spilled yields what is in the file, and tells whether to go on.
+// spilled yields the records in the file, and reports whether to continue.
 func (l *List) spilled(yield func([]byte) bool) (more bool, err error) {
 	r := bufio.NewReaderSize(io.NewSectionReader(l.file.f, 0, l.file.size), 256<<10)
 	var buf []byte
@@ -88,7 +88,7 @@ func (l *List) spilled(yield func([]byte) bool) (more bool, err error) {
 	}
 }
 
-// Close removes what was spilled.
+// Close removes the file.
 func (l *List) Close() error {
 	l.tail = nil
 	return l.file.Close()

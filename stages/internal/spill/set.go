@@ -9,10 +9,10 @@ import (
 	"slices"
 )
 
-// Set finds out whether any number was added twice. It is for one goroutine.
+// Set detects whether any number was added twice. It is for one goroutine.
 type Set struct {
 	limit int
-	look  int // numbers among which to look for the first one that came twice
+	look  int // count at which to check for repeats next
 	file  file
 	list  []uint64
 	twice bool
@@ -24,8 +24,8 @@ func NewSet(dir string, memory int64) *Set {
 	return &Set{limit: int(max(memory/8, 1)), look: 64, file: file{dir: dir}}
 }
 
-// Add adds a number, and tells whether one is known to have come twice: it
-// looks now and then, ever more seldom, and when memory is full.
+// Add adds a number, and reports whether a repeated one is known: it checks now
+// and then, ever less often, and when memory is full.
 func (s *Set) Add(n uint64) (twice bool, err error) {
 	if len(s.list) == s.look {
 		s.sort()
@@ -63,7 +63,8 @@ func (s *Set) spill() error {
 	return err
 }
 
-// Twice tells whether any number came twice. Nothing can be added after it.
+// Twice reports whether any number was added twice. Nothing can be added after
+// it.
 func (s *Set) Twice() (bool, error) {
 	s.sort()
 	if s.twice || len(s.file.runs) == 0 {
@@ -76,7 +77,7 @@ func (s *Set) Twice() (bool, error) {
 	return s.merge()
 }
 
-// merge walks along all runs at once, the smallest number first.
+// merge reads all runs at once, the smallest number first.
 func (s *Set) merge() (bool, error) {
 	var runs numbers
 	for _, r := range s.file.readers(int64(s.limit) * 4) {
@@ -130,7 +131,7 @@ func (m *numbers) Pop() any {
 	return last
 }
 
-// Close removes what was spilled.
+// Close removes the file.
 func (s *Set) Close() error {
 	s.list = nil
 	return s.file.Close()

@@ -13,7 +13,7 @@ import (
 	"slices"
 )
 
-// Record is what is sorted. Records of equal keys come in any order.
+// Record is a record to sort. Records with equal keys come in any order.
 type Record struct{ Key, Value []byte }
 
 // Sorter sorts records by key, byte by byte. First everything is added, then
@@ -25,8 +25,8 @@ type Sorter struct {
 	list   []entry
 }
 
-// entry is where a record stands in the arena. Most keys differ in the first
-// eight bytes, which are compared without looking there.
+// entry is the position of a record in the arena. Most keys differ in the first
+// eight bytes, which are compared without a look at the arena.
 type entry struct {
 	prefix uint64
 	at     int
@@ -56,7 +56,7 @@ func (s *Sorter) Add(key, value []byte) error {
 	return nil
 }
 
-// grow is append's growth, but never far beyond what may be used.
+// grow grows as append does, but never far beyond the limit.
 func (s *Sorter) grow(need int) []byte {
 	if cap(s.arena)-len(s.arena) >= need {
 		return s.arena
@@ -108,7 +108,7 @@ func (s *Sorter) spill() error {
 	return err
 }
 
-// Runs tells how often memory was full.
+// Runs returns how often memory was full.
 func (s *Sorter) Runs() int { return len(s.file.runs) }
 
 // Sorted yields every record in order, as often as it is called; a record is
@@ -162,7 +162,7 @@ func (s *Sorter) merge(yield func(Record) bool) error {
 	return nil
 }
 
-// Close removes what was spilled.
+// Close removes the file.
 func (s *Sorter) Close() error {
 	s.arena, s.list = nil, nil
 	return s.file.Close()
@@ -175,7 +175,7 @@ type run struct {
 	buf  []byte
 }
 
-// next reads a record, or gives io.EOF.
+// next reads a record, or returns io.EOF.
 func (r *run) next() error {
 	key, err := binary.ReadUvarint(r.from)
 	if errors.Is(err, io.EOF) {
@@ -187,7 +187,7 @@ func (r *run) next() error {
 		_, err = io.ReadFull(r.from, r.buf)
 	}
 	if err != nil {
-		return fmt.Errorf("spill: %v", err) // no end of the run, whatever it wraps
+		return fmt.Errorf("spill: %v", err) // never io.EOF, whatever it wraps
 	}
 	r.Record = Record{r.buf[:key:key], r.buf[key:]}
 	return nil

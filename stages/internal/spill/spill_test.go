@@ -75,7 +75,7 @@ func TestTwiceIsNoticedOnTheWay(t *testing.T) {
 }
 
 // Memory is full every four records; no file is seen meanwhile.
-func TestRunsHaveNoName(t *testing.T) {
+func TestRunFilesAreUnlinked(t *testing.T) {
 	dir := t.TempDir()
 	s := spill.New(dir, 4*(24+8))
 	for i := range 100 {

@@ -7,19 +7,18 @@ import (
 	"github.com/rollmill/rollmill/formats"
 )
 
-// SetAside takes the answers that the agent did not choose out of the tree and
-// keeps them as candidates, so that they do not train with the reward of the
-// one that it chose. Among the trained answers to one prompt (n > 1, or a prompt
-// that was asked again), those that something continues were chosen. Where
-// nothing continues any of them, the first choice of the last call was. The
-// first choice of the trajectory's last call always stays: nothing could
-// continue it yet.
+// SetAside moves the answers that the agent did not choose from the tree to the
+// candidates, so that they do not train with the reward of the chosen one.
+// Among the trained answers to one prompt (n > 1, or a prompt that was asked
+// again), those that another message continues were chosen. If none is
+// continued, the first choice of the last call was. The first choice of the
+// trajectory's last call always stays: nothing could continue it yet.
 func SetAside(messages []formats.Message, calls []formats.Call) ([]formats.Message, []formats.Candidate) {
 	aside := unchosen(messages, calls)
 	if len(aside) == 0 {
 		return messages, nil
 	}
-	place := make([]int32, len(messages)) // of each message that stays
+	place := make([]int32, len(messages)) // new index of each message that stays
 	var kept []formats.Message
 	for i := range messages {
 		place[i] = -1
@@ -39,7 +38,7 @@ func SetAside(messages []formats.Message, calls []formats.Call) ([]formats.Messa
 			candidates = append(candidates, candidate(&messages[i], place[chosen], messages[chosen].Call))
 		}
 	}
-	for i := range kept { // the first that is left is no longer another one
+	for i := range kept { // the first remaining child is no branch any more
 		if kept[i].Sampled && alternative(kept[i].Branch) && !slices.ContainsFunc(kept[:i], func(m formats.Message) bool { return m.Sampled && m.Parent == kept[i].Parent }) {
 			kept[i].Branch = ""
 		}
@@ -51,7 +50,7 @@ func alternative(branch string) bool {
 	return branch == BranchChoice || branch == BranchRetry || branch == BranchParallel
 }
 
-// unchosen maps each answer that is set aside to the one that was chosen.
+// unchosen maps each answer that is set aside to the chosen one.
 func unchosen(messages []formats.Message, calls []formats.Call) map[int]int {
 	trained := func(m *formats.Message) bool {
 		return m.Sampled && m.Call >= 0 && int(m.Call) < len(calls) && calls[m.Call].Target

@@ -13,21 +13,21 @@ import (
 	"github.com/rollmill/rollmill/formats"
 )
 
-// answer is what an engine said, put together from one body or from the
-// chunks of a stream.
+// answer is an engine's answer, assembled from one body or from the chunks of a
+// stream.
 type answer struct {
 	model   string
 	prompt  []int32 // ids of the whole prompt; nil when the engine gave none
 	choices []*choice
 	usage   usage
 	responseState
-	err error // the engine said in the middle of a stream that it failed
+	err error // an error that the engine sent in the middle of a stream
 
 	cursor      cursor // over a chunk, and what the agent sees of it: used again for the next
 	text, event []byte
 }
 
-// A response of /v1/responses has more to it.
+// Further state of a /v1/responses answer.
 type responseState struct {
 	id, status, incomplete string
 	streamed               *tokens // of a stream's pieces
@@ -44,8 +44,8 @@ type choice struct {
 	finish  string
 	text    pieces
 	tokens  tokens
-	pieces  int  // of a stream that brought something; about its tokens
-	twice   bool // a whole answer has two choices of this index
+	pieces  int  // chunks of a stream with text; about its tokens
+	twice   bool // a non-streamed answer has two choices with this index
 
 	response, streamed bool // of /v1/responses; of a stream of it
 }
@@ -53,25 +53,25 @@ type choice struct {
 // pieces joins the text of a stream.
 type pieces struct{ content, reasoning, refusal strings.Builder }
 
-// tokens are what was sampled, by each source that may tell.
+// tokens are the sampled tokens, by each source that may have them.
 type tokens struct {
-	listed   bool // there was a list of logprobs, perhaps empty
+	listed   bool // a list of logprobs was present, perhaps empty
 	logprobs []float32
-	bad      string              // the first logprob that is not one
+	bad      string              // the first invalid logprob
 	ids      map[string][]int32  // by formats.Tokens… source
-	holes    map[string]struct{} // sources that miss an entry
+	holes    map[string]struct{} // sources with a missing entry
 	texts    []byte              // of tokens without ids in them, as JSON, each up to its end
 	textEnds []int
-	beside   *tokens // logprobs from another place than choice.logprobs
+	beside   *tokens // logprobs from elsewhere than choice.logprobs
 }
 
 var errGarbage = errors.New("the answer is not a chat completion")
 
 // add reads a whole answer, or one chunk of a stream, and returns what the
-// agent is to see of it: without what this package asked for and the agent did
-// not. What needs no change keeps its bytes. Nothing is left of a chunk that
-// only carries what the agent did not ask for. NaN and infinities, which
-// Python engines write although JSON has none, are read as no numbers.
+// agent sees of it: without the fields that this package requested and the
+// agent did not. Unchanged parts keep their bytes. A chunk with nothing that
+// the agent requested becomes empty. NaN and infinities, which Python engines
+// write although JSON has none, are read as missing numbers.
 func (a *answer) add(body []byte, see view) (seen []byte, err error) {
 	c := a.cursor.over(body)
 	found, usage := false, false
@@ -113,8 +113,8 @@ func (a *answer) add(body []byte, see view) (seen []byte, err error) {
 	return a.see(see), nil
 }
 
-// see is what the agent sees of what the cursor went over. That of a chunk is
-// good until the next.
+// see returns what the agent sees of what the cursor read. The result for a
+// chunk is valid until the next chunk.
 func (a *answer) see(see view) []byte {
 	if !see.stream {
 		return a.cursor.seen(nil)
@@ -206,7 +206,7 @@ func (a *answer) addChoice(at *cursor, position int64, see view) {
 	}
 }
 
-// done joins what a stream brought in pieces.
+// done joins the pieces of a stream.
 func (c *choice) done() {
 	m := &c.message
 	m.Content += c.text.content.String()
@@ -214,15 +214,15 @@ func (c *choice) done() {
 	if text := c.text.refusal.String(); text != "" {
 		m.ContentParts = refusal(text)
 	}
-	if m.ContentParts != "" && m.Content != "" && joined([]byte(m.ContentParts)) == "" { // it began to answer, and then refused
+	if m.ContentParts != "" && m.Content != "" && joined([]byte(m.ContentParts)) == "" { // it began to answer and then refused
 		part, _ := json.Marshal(map[string]string{"type": "text", "text": m.Content})
 		m.ContentParts = "[" + string(part) + "," + m.ContentParts[1:]
 	}
 	m.FinishReason, m.Sampled = c.finish, true
 }
 
-// addDelta joins a piece of the message, and tells whether it has tokens in it,
-// as NeMo's have.
+// addDelta adds a piece of the message, and reports whether it contains tokens,
+// as NeMo's do.
 func (c *choice) addDelta(raw []byte) (tokens bool) {
 	thought := false
 	for key, v := range members(raw) {
@@ -250,7 +250,7 @@ func (c *choice) addDelta(raw []byte) (tokens bool) {
 	return tokens
 }
 
-// addText joins a piece of text and tells whether there was one.
+// addText adds a piece of text and reports whether it was a string with text.
 func addText(to *strings.Builder, raw []byte) bool {
 	if len(raw) <= 2 || raw[0] != '"' {
 		return false
@@ -263,7 +263,7 @@ func addText(to *strings.Builder, raw []byte) bool {
 	return true
 }
 
-// addToolDelta joins the pieces of one tool call; pieces name it by index.
+// addToolDelta adds a piece of one tool call; pieces name the call by index.
 func (c *choice) addToolDelta(raw []byte) {
 	piece := parseToolCall(raw)
 	calls := &c.message.ToolCalls

@@ -8,14 +8,14 @@ import (
 	"github.com/rollmill/rollmill/formats"
 )
 
-// api is one of the three ways to ask a model: what differs between them.
+// api is one of the three APIs of a model: what differs between them.
 type api struct {
 	name, path string
 	parse      func(q *request) error                                          // the prompt, as messages
-	ask        func(q *request)                                                // for logprobs
+	ask        func(q *request)                                                // requests logprobs
 	add        func(a *answer, body []byte, see view) (seen []byte, err error) // a whole answer, or a part of a stream
-	usage      bool                                                            // a stream gives it when asked to
-	names      map[string]string                                               // of sampling fields that it calls otherwise
+	usage      bool                                                            // a stream has usage on request
+	names      map[string]string                                               // sampling fields that it names differently
 }
 
 var (
@@ -42,14 +42,14 @@ func parseChat(q *request) error {
 func askChat(q *request) {
 	q.fields.set("logprobs", []byte("true"))
 	if string(q.fields.get("top_logprobs")) == "0" {
-		q.fields.drop("top_logprobs") // the default; llama-server takes a 0 for no logprobs at all
+		q.fields.drop("top_logprobs") // the default; llama-server reads a 0 as no logprobs at all
 	}
 }
 
-// parseCompletion reads a prompt without roles. It is kept as a user's
-// message, and the answer as the assistant's: the texts, in order, are what
-// the model saw. A prompt that begins with an earlier one and its answer
-// continues them; the tree cuts it there.
+// parseCompletion reads a prompt without roles. It is recorded as a user
+// message, and the answer as an assistant message: their texts, in order, are
+// what the model saw. A prompt that begins with an earlier prompt and its
+// answer continues them; the tree splits it there.
 func parseCompletion(q *request) error {
 	q.view.logprobs = q.fields.has("logprobs")
 	prompt := q.fields.get("prompt")

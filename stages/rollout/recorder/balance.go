@@ -11,12 +11,12 @@ import (
 	"github.com/rollmill/rollmill/stages/internal/remote"
 )
 
-// balance shares calls among endpoints: a group stays on one, for its prefix
-// cache, and a new group goes to the one with the least to do. An endpoint
-// that fails three times in a row is left out until it answers a health check.
-// How many calls an endpoint is given at once adapts: it shrinks when the
-// endpoint says 429 or 503, or takes much longer for a token than at its best,
-// and grows again with each answer.
+// balance distributes calls among endpoints. A group stays on one, for its
+// prefix cache, and a new group goes to the least loaded one. An endpoint that
+// fails three times in a row gets no calls until it passes a health check. The
+// number of concurrent calls per endpoint adapts: it shrinks when the endpoint
+// answers 429 or 503, or takes much longer per token than at its best, and
+// grows with each answer.
 type balance struct {
 	most     float64 // calls at once, of one endpoint
 	slowdown float64 // 0: latency does not matter
@@ -30,7 +30,7 @@ type balance struct {
 	mu      sync.Mutex
 	list    []*endpoint
 	groups  map[string]*group
-	changed chan struct{} // closed and renewed when somebody who waits may look again
+	changed chan struct{} // closed and replaced when waiting calls should check again
 }
 
 type endpoint struct {
@@ -44,20 +44,21 @@ type endpoint struct {
 	down     bool
 }
 
-// group is the trajectories of one example; it is forgotten with the last.
+// group counts the running trajectories of one example; it is removed with the
+// last.
 type group struct {
 	at       *endpoint // nil until its first call
 	sessions int
 }
 
-// verdict is what an endpoint made of a call.
+// verdict is what a call showed about its endpoint.
 type verdict int
 
 const (
 	answered verdict = iota
 	throttled
 	failing
-	neither // refused, or broken off by us
+	neither // refused, or cancelled by the recorder
 )
 
 func newBalance(o *Options, client *http.Client) *balance {
@@ -103,8 +104,8 @@ func (b *balance) leave(name string) {
 	delete(b.groups, name)
 }
 
-// take waits for a place at an endpoint. avoid is the one that just failed
-// this very call, or nil.
+// take waits for a free place at an endpoint. avoid is the endpoint that just
+// failed this call, or nil.
 func (b *balance) take(ctx context.Context, name string, avoid *endpoint) (*endpoint, error) {
 	for {
 		b.mu.Lock()
@@ -124,7 +125,7 @@ func (b *balance) take(ctx context.Context, name string, avoid *endpoint) (*endp
 	}
 }
 
-// choose returns an endpoint with a free place; nil when there is none.
+// choose returns an endpoint with a free place; nil if there is none.
 func (b *balance) choose(name string, avoid *endpoint) *endpoint {
 	g := b.groups[name]
 	if g != nil && g.at != nil && !g.at.down && g.at != avoid && g.at.free() {
@@ -135,7 +136,7 @@ func (b *balance) choose(name string, avoid *endpoint) *endpoint {
 		best = b.least(func(e *endpoint) bool { return !e.down && e.free() })
 	}
 	if best == nil && b.least(func(e *endpoint) bool { return !e.down }) == nil {
-		best = b.least((*endpoint).free) // all are down: the call itself finds out
+		best = b.least((*endpoint).free) // all are down: the call itself is the test
 	}
 	if best != nil && g != nil && (g.at == nil || g.at.down && !best.down) {
 		if g.at != nil {
@@ -149,7 +150,7 @@ func (b *balance) choose(name string, avoid *endpoint) *endpoint {
 
 func (e *endpoint) free() bool { return float64(e.calls) < max(1, e.limit) }
 
-// least returns the endpoint with the least to do among those that will do.
+// least returns the least loaded endpoint for which will returns true.
 func (b *balance) least(will func(*endpoint) bool) (best *endpoint) {
 	for _, e := range b.list {
 		if will(e) && (best == nil || e.busy() < best.busy() || e.busy() == best.busy() && e.groups < best.groups) {
@@ -159,10 +160,10 @@ func (b *balance) least(will func(*endpoint) bool) (best *endpoint) {
 	return best
 }
 
-// busy is the share of an endpoint's places that are taken.
+// busy returns the share of an endpoint's places that are taken.
 func (e *endpoint) busy() float64 { return float64(e.calls) / max(1, e.limit) }
 
-// home is where a group's calls go, or would.
+// home returns where a group's calls go, or would go.
 func (b *balance) home(name string) string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -175,8 +176,8 @@ func (b *balance) home(name string) string {
 	return b.list[0].url
 }
 
-// done gives a place back. began is when the call was sent, and took how long
-// it had for each of its tokens, if it was answered.
+// done frees a place. began is when the call was sent, and took is the time per
+// token, if it was answered.
 func (b *balance) done(e *endpoint, v verdict, began, now time.Time, took time.Duration) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -198,7 +199,7 @@ func (b *balance) done(e *endpoint, v verdict, began, now time.Time, took time.D
 	case failing:
 		if e.failures++; e.failures >= 3 && !e.down && len(b.list) > 1 {
 			e.down = true
-			b.log.Warn("an endpoint is left out until it answers again", "endpoint", e.url)
+			b.log.Warn("an endpoint gets no calls until it answers again", "endpoint", e.url)
 			b.checks.Add(1)
 			go b.watch(e)
 		}
@@ -207,8 +208,8 @@ func (b *balance) done(e *endpoint, v verdict, began, now time.Time, took time.D
 	b.changed = make(chan struct{})
 }
 
-// shrink lowers the limit to a share of what was under way. Calls that were
-// sent before the last time say nothing new.
+// shrink lowers the limit to a share of the calls under way. It ignores calls
+// that were sent before the limit last shrank.
 func (e *endpoint) shrink(began, now time.Time, share float64) {
 	if began.Before(e.shrunk) {
 		return
@@ -216,7 +217,7 @@ func (e *endpoint) shrink(began, now time.Time, share float64) {
 	e.limit, e.shrunk = max(1, share*min(e.limit, float64(e.calls+1))), now
 }
 
-// watch asks an endpoint that is down until it answers.
+// watch checks an endpoint that is down until it answers.
 func (b *balance) watch(e *endpoint) {
 	defer b.checks.Done()
 	for pause := b.every; ; pause = min(2*pause, 16*b.every) {
@@ -237,8 +238,8 @@ func (b *balance) watch(e *endpoint) {
 	}
 }
 
-// healthy asks for the list of models, which every engine has and none
-// charges for.
+// healthy requests the list of models, which every engine has and which costs
+// nothing.
 func healthy(ctx context.Context, client *http.Client, url, key string) bool {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()

@@ -6,8 +6,8 @@ import (
 	"github.com/rollmill/rollmill/formats"
 )
 
-// Failure says why a trajectory is unfit for training, or which way its last
-// call failed.
+// Failure says why a trajectory is unfit for training, or how its last call
+// failed.
 type Failure struct {
 	Class   string // one of formats.FailureClasses
 	Text    string
@@ -16,9 +16,9 @@ type Failure struct {
 
 func (f *Failure) Error() string { return f.Text }
 
-// keep puts the tokens of a choice into its message when there is exactly one
-// logprob per completion token; otherwise it says what is wrong and keeps none.
-// completion is what the engine counted for this choice; -1 when unknown.
+// keep stores the tokens of a choice in its message if there is exactly one
+// logprob per completion token; otherwise it returns the fault and stores none.
+// completion is the engine's token count for this choice; -1 when unknown.
 func (c *choice) keep(completion int) (source string, f *Failure) {
 	logprobs, listed, bad := c.tokens.probs()
 	ids, source := c.tokens.best()
@@ -40,12 +40,12 @@ func (c *choice) keep(completion int) (source string, f *Failure) {
 	}
 	c.message.Logprobs, c.message.TokenIDs = logprobs, ids
 	if len(ids) == 0 {
-		c.message.TokenTexts = c.tokens.pieces() // what trainers that take texts can use
+		c.message.TokenTexts = c.tokens.pieces() // for trainers that take texts
 	}
 	return source, nil
 }
 
-// without names what the responses API gives no logprobs for; "" for other APIs.
+// without explains why the responses API gave no logprobs; "" for other APIs.
 func (c *choice) without() string {
 	switch {
 	case !c.response:
@@ -60,9 +60,9 @@ func (c *choice) without() string {
 	return ""
 }
 
-// keepAll keeps the tokens of every choice. An engine counts the completion
-// tokens of all choices together, so with several each is checked against its
-// own ids and their sum against the count.
+// keepAll stores the tokens of every choice. An engine counts the completion
+// tokens of all choices together, so with several choices each is checked
+// against its own ids, and their sum against the count.
 func (a *answer) keepAll() (source string, failure *Failure) {
 	completion, total := -1, 0
 	if a.usage.known && len(a.choices) == 1 {

@@ -2,10 +2,10 @@ package recorder
 
 import "slices"
 
-// constrainedBy returns the field by which a request lets a grammar mask the
-// model's choices, or "". The logprobs of such an answer may be those after the
-// mask, whatever the engine says elsewhere: they are not the policy's alone. It
-// stands in the call's sampling as "constrained_by".
+// constrainedBy returns the field by which a request restricts sampling by a
+// grammar, or "". The logprobs of such an answer may be those after masking,
+// whatever the engine reports elsewhere: they are not the policy's own. The
+// call's sampling stores the field as "constrained_by".
 func (q *request) constrainedBy() string {
 	choice := q.fields.get("tool_choice")
 	if len(choice) > 0 && choice[0] == '{' || slices.Contains([]string{"required", "any"}, unquote(choice)) {

@@ -2,27 +2,27 @@ package recorder
 
 import "iter"
 
-// cursor walks JSON that nobody has looked at yet, once, from the outside in:
-// a loop over members or elements stands at each value in turn, and the body
-// of the loop may take it, walk into it, or leave it. What is not JSON sets
-// bad and ends every loop. Python's NaN, Infinity and -Infinity are values.
+// cursor reads JSON that has not been validated, once, from the outside in: a
+// loop over members or elements stops at each value in turn, and the loop body
+// may take it, descend into it, or skip it. Invalid JSON sets bad and ends
+// every loop. Python's NaN, Infinity and -Infinity are values.
 type cursor struct {
 	b    []byte
 	i    int
 	bad  bool
 	cuts []cut // in order; see edit
 
-	edits [4]edit // of the objects around, so that they need no memory of their own
+	edits [4]edit // of the enclosing objects, so that they need no allocation
 	depth int
 }
 
-// over is the cursor at the beginning of a text.
+// over returns the cursor, reset to the beginning of b.
 func (c *cursor) over(b []byte) *cursor {
 	*c = cursor{b: b, i: space(b, 0), cuts: c.cuts[:0]}
 	return c
 }
 
-// value takes the value at the cursor.
+// value reads the value at the cursor.
 func (c *cursor) value() []byte {
 	from := c.i
 	to := check(c.b, from, 0)
@@ -36,10 +36,10 @@ func (c *cursor) value() []byte {
 
 func (c *cursor) fail() { c.bad, c.i = true, len(c.b) }
 
-// end tells whether nothing but space follows.
+// end reports whether only space follows.
 func (c *cursor) end() bool { return !c.bad && space(c.b, c.i) == len(c.b) }
 
-// members stands at each member's value; at none for another kind of value.
+// members stops at each member's value; an empty loop for other kinds of value.
 func (c *cursor) members() iter.Seq[[]byte] {
 	return func(yield func(key []byte) bool) {
 		for range c.list('{') {
@@ -58,7 +58,7 @@ func (c *cursor) members() iter.Seq[[]byte] {
 	}
 }
 
-// key takes a member's key and its colon.
+// key reads a member's key and its colon.
 func (c *cursor) key() []byte {
 	from := c.i
 	to := checkString(c.b, from)
@@ -75,7 +75,7 @@ func (c *cursor) key() []byte {
 	return c.b[from:to]
 }
 
-// elements stands at each element; at none for another kind of value.
+// elements stops at each element; an empty loop for other kinds of value.
 func (c *cursor) elements() iter.Seq[struct{}] { return c.list('[') }
 
 func (c *cursor) list(bracket byte) iter.Seq[struct{}] {
@@ -98,7 +98,7 @@ func (c *cursor) list(bracket byte) iter.Seq[struct{}] {
 	}
 }
 
-// open steps into a list and tells whether it has something.
+// open steps into a list or object and reports whether it is not empty.
 func (c *cursor) open(bracket byte) bool {
 	c.i = space(c.b, c.i)
 	if c.i >= len(c.b) || c.b[c.i] != bracket {

@@ -5,12 +5,12 @@ import (
 	"strconv"
 )
 
-// Most bytes of an answer are its logprobs' entries, and engines write them
-// all alike. The functions of this file read the usual form in one pass, each
-// member where it is found; what is written otherwise goes the general way,
-// which also decides what is no JSON.
+// Most bytes of an answer are the entries of its logprobs, which engines write
+// in one form. The functions of this file read that form in one pass, each
+// member where it is found. Any other form goes through the general functions,
+// which also decide what is invalid JSON.
 
-// readEntry reads one entry; its ids are -1 where it has none.
+// readEntry reads one entry; its ids are -1 when missing.
 func (t *tokens) readEntry(c *cursor) (id, text int32) {
 	id, text = -1, -1
 	found := false
@@ -76,8 +76,8 @@ func digitsAt(b []byte, i int) (n int32, end int) {
 	return int32(v), i
 }
 
-// numbersEnd is the position after a list of whole numbers without space
-// between them, of which the bracket was read; -1 for anything else.
+// numbersEnd returns the position after a list of whole numbers without space
+// between them, whose opening bracket was read; -1 for anything else.
 func numbersEnd(b []byte, i int) int {
 	if i < len(b) && b[i] == ']' {
 		return i + 1
@@ -100,7 +100,7 @@ func numbersEnd(b []byte, i int) int {
 }
 
 // decimalAt reads a number that is not negative and has no exponent, as
-// strconv.ParseFloat does at 32 bits. end is -1 where it cannot.
+// strconv.ParseFloat does at 32 bits. end is -1 if it is anything else.
 func decimalAt(b []byte, i int) (f float32, end int) {
 	const most = 20 // so many digits and a point fit 64 bits
 	from, mantissa, point := i, uint64(0), -1
@@ -123,14 +123,14 @@ func decimalAt(b []byte, i int) (f float32, end int) {
 	case b[i] != ',' && b[i] != '}', point == i-1, point < 0 && i-from == most, b[from] == '0' && i > from+1 && point != from+1:
 		return general(b, from)
 	}
-	x := float64(mantissa) / tens[fraction] // at most two roundings off
+	x := float64(mantissa) / tens[fraction] // at most two rounding errors
 	if low := math.Float64bits(x) & (1<<29 - 1); low-(1<<28-4) <= 8 {
-		return general(b, from) // so near to the middle of two that it might be the wrong one
+		return general(b, from) // too near to the midpoint of two floats to be sure
 	}
 	return float32(x), i
 }
 
-// general leaves it to strconv.
+// general parses the number by strconv.
 func general(b []byte, from int) (f float32, end int) {
 	if end = checkNumber(b, from); end < 0 {
 		return 0, -1

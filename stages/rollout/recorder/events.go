@@ -14,22 +14,22 @@ const (
 	maxEvent   = 64 << 20
 	maxStream  = 256 << 20 // of all events and comments of an engine's stream
 
-	smallAnswer = 1 << 20 // of which any number may be read at once
+	smallAnswer = 1 << 20 // any number of these may be read at once
 )
 
 // event is one server-sent event: its bytes with the blank line, and its data.
-// It is good until the next one is read.
+// It is valid until the next one is read.
 type event struct {
 	raw  []byte
 	data []byte // nil for a comment
 	read bool   // already part of the answer
-	seen []byte // what the agent is to see, once it was read
+	seen []byte // what the agent sees, once it was read
 }
 
-// last tells the end of a stream.
+// last reports whether the event ends the stream.
 func (e *event) last() bool { return string(e.data) == "[DONE]" }
 
-// put makes an event part of an answer.
+// put adds an event to an answer.
 func (e *event) put(a *answer, q *request) error {
 	if e.read {
 		return nil
@@ -51,7 +51,7 @@ func (e *event) put(a *answer, q *request) error {
 	return nil
 }
 
-// appendWith appends the event with other data: its other lines stand.
+// appendWith appends the event with other data; its other lines are unchanged.
 func (e *event) appendWith(out, data []byte) []byte {
 	for line := range bytes.Lines(e.raw) {
 		if !bytes.HasPrefix(line, dataField) && len(bytes.TrimSpace(line)) > 0 {
@@ -89,8 +89,8 @@ func (s *events) peek() (err error) {
 	return err
 }
 
-// next returns io.EOF after the last event. An event that breaks off is
-// io.ErrUnexpectedEOF.
+// next returns io.EOF after the last event, and io.ErrUnexpectedEOF for a
+// truncated event.
 func (s *events) next() (*event, error) {
 	if e := s.first; e != nil {
 		s.first = nil
@@ -99,14 +99,13 @@ func (s *events) next() (*event, error) {
 	return s.read()
 }
 
-// more tells whether another event may be read without waiting for it.
+// more reports whether another event may be read without blocking.
 func (s *events) more() bool {
 	rest := s.buf[s.from:s.to]
 	return bytes.Contains(rest, []byte("\n\n")) || bytes.Contains(rest, []byte("\r\n\r\n"))
 }
 
-// read finds the lines up to a blank one. Blank lines before an event are
-// skipped.
+// read reads the lines up to a blank one. It skips blank lines before an event.
 func (s *events) read() (*event, error) {
 	e := &s.current
 	*e = event{}
@@ -134,7 +133,7 @@ func (s *events) read() (*event, error) {
 	}
 }
 
-// ending is what is left when the stream has ended.
+// ending returns what is left at the end of the stream.
 func (s *events) ending() (*event, error) {
 	if s.err != io.EOF {
 		return nil, s.err
@@ -148,7 +147,7 @@ func (s *events) ending() (*event, error) {
 	return &s.current, nil // some engines leave out the last line end
 }
 
-// cut takes the event that ends at a position.
+// cut returns the event that ends at a position.
 func (s *events) cut(end int) {
 	e := &s.current
 	e.raw = s.buf[s.from:end:end]
@@ -167,8 +166,8 @@ func (s *events) cut(end int) {
 	}
 }
 
-// fill reads more, into a larger buffer where it must. It returns by how much
-// it moved what is there.
+// fill reads more, into a larger buffer if necessary. It returns by how much
+// the existing bytes moved.
 func (s *events) fill() (moved int) {
 	if s.to == len(s.buf) {
 		into := s.buf

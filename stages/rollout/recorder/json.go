@@ -8,9 +8,9 @@ import (
 	"unicode/utf8"
 )
 
-// The functions of this file find the spans of values inside JSON that is
-// known to be valid. They decode nothing, so a large answer is walked at the
-// speed of memory and what is passed on keeps its bytes.
+// The functions of this file find the spans of values in JSON that is known to
+// be valid. They decode nothing, so a large answer is read at the speed of
+// memory and the forwarded parts keep their bytes.
 
 // object is a JSON object with its members in order.
 type object []member
@@ -38,7 +38,7 @@ func (o object) get(key string) []byte {
 	return nil
 }
 
-// has tells whether a key is there with a value other than null.
+// has reports whether a key is present with a value other than null.
 func (o object) has(key string) bool {
 	raw := o.get(key)
 	return raw != nil && string(raw) != "null"
@@ -54,7 +54,7 @@ func (o *object) set(key string, raw []byte) {
 	*o = append(*o, member{key, raw})
 }
 
-// drop removes a key and tells whether it was there.
+// drop removes a key and reports whether it was present.
 func (o *object) drop(key string) bool {
 	kept := (*o)[:0]
 	for _, m := range *o {
@@ -132,7 +132,7 @@ func space(b []byte, i int) int {
 	return i
 }
 
-// keyOf decodes a key, as a part of b where it can.
+// keyOf decodes a key; the result is a part of b if possible.
 func keyOf(raw []byte) []byte {
 	if len(raw) >= 2 && bytes.IndexByte(raw, '\\') < 0 && utf8.Valid(raw) {
 		return raw[1 : len(raw)-1]

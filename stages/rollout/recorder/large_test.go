@@ -93,9 +93,9 @@ func TestAStreamWithoutEndIsCutOff(t *testing.T) {
 	}
 }
 
-// TestAnAgentIsToldNoSecretThatTheEngineRepeats: in an error, a header, the
+// TestEngineSecretsAreRedactedForAgents: in an error, a header, the
 // list of models, the middle of a stream.
-func TestAnAgentIsToldNoSecretThatTheEngineRepeats(t *testing.T) {
+func TestEngineSecretsAreRedactedForAgents(t *testing.T) {
 	const key = "sk-canary-1234"
 	known := &secret.Set{}
 	known.Add("API_KEY", key)

@@ -8,12 +8,12 @@ import (
 	"github.com/rollmill/rollmill/formats"
 )
 
-// ErrLimit is the cause with which a session's context ends when the
-// trajectory has made as many calls, or taken as many tokens, as it may.
+// ErrLimit is the cause with which a session's context ends when the trajectory
+// exceeds its limit of calls or tokens.
 var ErrLimit = errors.New("the trajectory has reached its limit of calls or tokens")
 
 // admit counts a call that is about to begin. It returns why the call is
-// refused, or "". The calls under way then still end, and are recorded.
+// refused, or "". Calls under way still finish and are recorded.
 func (s *Session) admit() (refused string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -39,7 +39,7 @@ func (s *Session) leave() {
 	s.stopAtLimit()
 }
 
-// stopAtLimit ends the trajectory once a call was refused and none is under
+// stopAtLimit ends the trajectory once a call was refused and no call is under
 // way.
 func (s *Session) stopAtLimit() {
 	s.mu.Lock()
@@ -50,7 +50,7 @@ func (s *Session) stopAtLimit() {
 	}
 }
 
-// refuse answers a call over the limit. The agent's client does not try again.
+// refuse answers a call over the limit with an error that clients do not retry.
 func (s *Session) refuse(w http.ResponseWriter, why string) {
 	writeError(w, http.StatusForbidden, "trajectory_limit", why)
 	s.stopAtLimit()

@@ -14,7 +14,7 @@ func parseMessage(raw []byte) formats.Message {
 	return m
 }
 
-// readMessage adds to m what a message, or one piece of it, says.
+// readMessage adds the content of a message, or of one piece of it, to m.
 func readMessage(m *formats.Message, raw []byte) {
 	for key, v := range members(raw) {
 		switch string(key) {
@@ -46,13 +46,13 @@ func readMessage(m *formats.Message, raw []byte) {
 	}
 }
 
-// refusal is the content of a message that refuses.
+// refusal returns the content of a message that refuses.
 func refusal(text string) string {
 	part, _ := json.Marshal([]map[string]string{{"type": "refusal", "refusal": text}})
 	return string(part)
 }
 
-// readContent reads text, or an array of parts of which the text is joined.
+// readContent reads a text, or an array of parts, whose texts are joined.
 func readContent(m *formats.Message, v []byte) {
 	if v[0] != '[' {
 		m.Content = unquote(v)
@@ -61,7 +61,7 @@ func readContent(m *formats.Message, v []byte) {
 	m.Content, m.ContentParts = joined(v), compact(v)
 }
 
-// joined is the text of parts.
+// joined returns the text of parts.
 func joined(parts []byte) string {
 	var text strings.Builder
 	for part := range elements(parts) {

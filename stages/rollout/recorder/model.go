@@ -9,10 +9,10 @@ import (
 
 var snapshot = regexp.MustCompile(`^-\d{4}-?\d{2}-?\d{2}$|^-\d{4}$`)
 
-// answers tells whether a model that names itself got is the one asked for:
-// the very name, a checkpoint of it ("name@7" for "name"), or a dated snapshot
-// ("name-2026-01-31"). A pinned checkpoint must be confirmed by name. version
-// is the checkpoint's number, when there is one.
+// answers reports whether the model name got in an answer matches the requested
+// name: the same name, a checkpoint of it ("name@7" for "name"), or a dated
+// snapshot ("name-2026-01-31"). A pinned checkpoint must match exactly. version
+// is the checkpoint's number, if there is one.
 func answers(asked, got string, accept []string) (version *int64, ok bool) {
 	name, v := checkpoint(got)
 	switch {

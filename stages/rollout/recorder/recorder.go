@@ -15,7 +15,7 @@ import (
 	"github.com/rollmill/rollmill/formats"
 )
 
-// Options say where calls go and what is added to them.
+// Options say where calls are forwarded and what is added to them.
 type Options struct {
 	Endpoints []string       // base URLs ending in /v1; at least one
 	APIKey    string         // sent to them
@@ -28,7 +28,7 @@ type Options struct {
 	Seed      *int64         // base of the seeds sent to the engine; nil sends none
 	Extra     map[string]any // nil means DefaultExtra
 
-	Logprobs map[string]string // what those of each endpoint were found to be of, for calls.logprobs_mode; nil: nobody asked
+	Logprobs map[string]string // what the logprobs of each endpoint are of, for calls.logprobs_mode; nil: unknown
 
 	NoLogprobs  bool          // missing or unfit logprobs do not fail a trajectory
 	Retries     int           // further tries; 0 means 5, negative none
@@ -43,7 +43,7 @@ type Options struct {
 	Slowdown    float64       // fewer calls at once when a token takes this many times as long as at best; 0 means 10, negative never
 	HealthEvery time.Duration // between checks of an endpoint that fails, at first; 0 means 1 s
 
-	Ended func(formats.Call) // told of each call that ended, answered or not; nil: nobody
+	Ended func(formats.Call) // called with each call that ended, answered or not; may be nil
 
 	Log *slog.Logger     // nil: nothing is logged
 	Now func() time.Time // nil: time.Now
@@ -106,7 +106,7 @@ type Recorder struct {
 	sessions map[string]*Session
 }
 
-// New begins to listen. Close it.
+// New begins to listen. The caller must Close the recorder.
 func New(o Options) (*Recorder, error) {
 	o = o.withDefaults()
 	if len(o.Endpoints) == 0 {
@@ -131,9 +131,9 @@ func New(o Options) (*Recorder, error) {
 	return r, nil
 }
 
-// newClient asks for no compression, so that an answer's bytes are passed on
-// as they came, and waits as long as the call's time limit says. It follows no
-// redirect: the key and the prompts are for the address that was named.
+// newClient returns a client that requests no compression, so that answers are
+// forwarded byte for byte, and that has no time limit of its own. It follows no
+// redirect: the key and the prompts are for the configured address only.
 func newClient(o Options) *http.Client {
 	t := http.DefaultTransport.(*http.Transport).Clone()
 	t.DisableCompression = true
@@ -152,7 +152,7 @@ func (r *Recorder) Close() error {
 }
 
 // Begin opens a trajectory's base URL. group keeps trajectories that share
-// prompts at one endpoint. The session's calls end with ctx.
+// prompts on one endpoint. The session's calls end with ctx.
 func (r *Recorder) Begin(ctx context.Context, trajectoryID, group string) *Session {
 	ctx, cancel := context.WithCancelCause(ctx)
 	s := &Session{rec: r, id: trajectoryID, group: group, token: rand.Text(), ctx: ctx, cancel: cancel}
@@ -203,14 +203,14 @@ func (r *Recorder) in(serve func(*Session, http.ResponseWriter, *http.Request)) 
 	}
 }
 
-// lingering is how long an agent has to take the end of an answer when its
+// lingering is how long an agent has to read the end of an answer after its
 // handler has returned.
 const lingering = time.Minute
 
-// bound ends the reading of a request and the writing of its answer when the
-// session has ended and waited a little: an agent that stopped reading, or that
-// never ends its request, would else hold the session for ever. Until then an
-// agent may be as slow as it likes. The function that it returns is called when the request was served.
+// bound ends the reading of a request and the writing of its answer a little
+// after the session has ended: otherwise an agent that stopped reading, or that
+// never ends its request, would block the session for ever. Until then an agent
+// may be as slow as it likes. The caller calls served when the request is done.
 func (s *Session) bound(w http.ResponseWriter) (served func()) {
 	c := http.NewResponseController(w)
 	_ = c.SetWriteDeadline(time.Time{}) // left from the connection's last request
@@ -226,8 +226,8 @@ func (s *Session) bound(w http.ResponseWriter) (served func()) {
 	}
 }
 
-// writeError answers in the shape that OpenAI's clients read, and tells them
-// not to try again: this process has done so already.
+// writeError answers in the form that OpenAI's clients read, and asks them not
+// to retry: this process has retried already.
 func writeError(w http.ResponseWriter, status int, kind, text string) {
 	body, _ := json.Marshal(map[string]any{"error": map[string]any{"message": text, "type": kind, "code": nil, "param": nil}})
 	w.Header().Set("Content-Type", "application/json")

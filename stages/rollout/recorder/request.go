@@ -11,8 +11,9 @@ import (
 	"github.com/rollmill/rollmill/formats"
 )
 
-// DefaultExtra makes vLLM and SGLang return token ids. Engines that do not
-// know a field ignore it; one that refuses it by name is asked again without.
+// DefaultExtra makes vLLM and SGLang return token ids. Engines that do not know
+// a field ignore it; if one refuses it by name, the request is sent again
+// without.
 var DefaultExtra = map[string]any{"return_token_ids": true, "return_tokens_as_token_ids": true}
 
 // request is one request of an agent.
@@ -22,7 +23,7 @@ type request struct {
 	model    string // as the agent named it
 	messages []formats.Message
 
-	raw       bool    // the prompt is text without roles, one message
+	raw       bool    // the prompt is text without roles: one message
 	promptIDs []int32 // of a prompt that came as token ids
 	previous  string  // id of the response that the prompt continues
 
@@ -30,10 +31,10 @@ type request struct {
 	stream  bool
 	choices int // n
 
-	whole    bool // the engine is asked for the whole answer, of which the agent's stream is made
+	whole    bool // the engine sends the whole answer, and the agent's stream is made from it
 	view     view
-	added    []string // fields that an engine may not know
-	optional string   // a field that an engine may refuse here, and take elsewhere; "" for none
+	added    []string // fields that the engine may not support
+	optional string   // a field that an engine may refuse in this request and accept in others; "" for none
 }
 
 func parseRequest(kind *api, body []byte) (*request, error) {
@@ -56,8 +57,8 @@ func parseRequest(kind *api, body []byte) (*request, error) {
 	return q, kind.parse(q)
 }
 
-// enrich adds the run's defaults and, to a call that is to be trained on, what
-// that needs; fields that the agent set stand.
+// enrich adds the run's defaults and, to a call that is trained on, the fields
+// that training needs. Fields that the agent set are unchanged.
 func (q *request) enrich(o *Options, seed *int64, target bool) {
 	if q.model == "" {
 		q.fields.set("model", encode(o.Model))
@@ -74,7 +75,7 @@ func (q *request) enrich(o *Options, seed *int64, target bool) {
 	if seed != nil && !q.fields.has("seed") {
 		q.fields.set("seed", encode(*seed))
 		if q.api == &responsesAPI {
-			q.added = append(q.added, "seed") // which that API does not have; engines do
+			q.added = append(q.added, "seed") // not part of that API, but engines support it
 		}
 	}
 	if q.stream && q.api == &responsesAPI {
@@ -104,8 +105,9 @@ func (q *request) enrich(o *Options, seed *int64, target bool) {
 	}
 }
 
-// addExtra leaves the texts of tokens alone when the agent wants to read them.
-// An agent that asks for no ids is not shown any, but they are recorded.
+// addExtra adds an extra field. It leaves the texts of tokens unchanged when
+// the agent wants to read them. Ids that the agent did not request are recorded
+// but not shown to it.
 func (q *request) addExtra(name string, value any) {
 	off := string(q.fields.get(name)) == "false"
 	if q.fields.has(name) && !off || name == "return_tokens_as_token_ids" && q.view.logprobs {
@@ -115,7 +117,7 @@ func (q *request) addExtra(name string, value any) {
 	q.added = append(q.added, name)
 }
 
-// sets tells whether the agent set a field, under any of its names.
+// sets reports whether the agent set a field, under any of its names.
 func (q *request) sets(name string) bool {
 	if name == "max_tokens" || name == "max_completion_tokens" {
 		return q.fields.has("max_tokens") || q.fields.has("max_completion_tokens")
@@ -123,7 +125,7 @@ func (q *request) sets(name string) bool {
 	return q.fields.has(name)
 }
 
-// body is what is sent, without the fields that the engine refused before.
+// body returns the request to send, without the fields that the engine refused.
 func (q *request) body(without []string) []byte {
 	if len(without) == 0 {
 		return q.fields.bytes()
@@ -137,12 +139,12 @@ func (q *request) body(without []string) []byte {
 	return fields.bytes()
 }
 
-// notSampling are the fields that do not change what is sampled, or stand in
+// notSampling are the fields that do not change what is sampled, or that have
 // columns of their own.
 var notSampling = []string{responseMessages, "model", "messages", "prompt", "input", "instructions", "previous_response_id", "include", "tools", "stream", "stream_options", "logprobs", "top_logprobs",
 	"prompt_logprobs", "user", "metadata", "store"}
 
-// sampling is the request's other fields as one JSON object, keys sorted.
+// sampling returns the request's other fields as one JSON object, keys sorted.
 func (q *request) sampling(o *Options) string {
 	out := map[string]json.RawMessage{}
 	for _, f := range q.fields {
@@ -151,7 +153,7 @@ func (q *request) sampling(o *Options) string {
 		}
 	}
 	if q.api != &chatAPI {
-		out["api"] = encode(q.api.name) // whose prompts are rendered otherwise, or not at all
+		out["api"] = encode(q.api.name) // its prompts are rendered by another template, or by none
 	}
 	if by := q.constrainedBy(); by != "" {
 		out["constrained_by"] = encode(by)

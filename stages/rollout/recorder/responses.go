@@ -9,11 +9,11 @@ import (
 	"github.com/rollmill/rollmill/formats"
 )
 
-// outputLogprobs is the value of "include" that asks for them.
+// outputLogprobs is the value of "include" that requests logprobs.
 const outputLogprobs = `"message.output_text.logprobs"`
 
 // responseMessages is the field that makes vLLM add to a response the texts and
-// token ids of its prompt and its answer; return_token_ids does nothing there.
+// token ids of its prompt and its answer; return_token_ids has no effect there.
 const responseMessages = "enable_response_messages"
 
 func askResponse(q *request) {
@@ -28,8 +28,8 @@ func askResponse(q *request) {
 	q.fields.set("include", slices.Concat([]byte("["), bytes.Join(list, []byte(",")), []byte("]")))
 }
 
-// parseResponse reads input items. Those that follow one another and make up
-// one turn of the assistant (reasoning, text, function calls) are one message.
+// parseResponse reads input items. Adjacent items that make up one assistant
+// turn (reasoning, text, function calls) become one message.
 func parseResponse(q *request) error {
 	for v := range elements(q.fields.get("include")) {
 		q.view.logprobs = q.view.logprobs || string(v) == outputLogprobs
@@ -55,10 +55,10 @@ func parseResponse(q *request) error {
 	return nil
 }
 
-// turnReader makes messages of items.
+// turnReader converts items to messages.
 type turnReader struct {
 	messages []formats.Message
-	open     bool // the last message is a turn of the assistant that goes on
+	open     bool // the last message is an assistant turn that may continue
 }
 
 func (t *turnReader) assistant() *formats.Message {
@@ -86,7 +86,7 @@ func (t *turnReader) item(raw []byte) {
 		m := formats.Message{Role: "tool", ToolCallID: unquote(o.get("call_id")), Parent: -1, Call: -1}
 		readContent(&m, orEmpty(o.get("output")))
 		t.messages, t.open = append(t.messages, m), false
-	default: // a reference, a search, an image: kept as it came
+	default: // a reference, a search, an image: kept unchanged
 		t.messages, t.open = append(t.messages, formats.Message{Role: "user", ContentParts: "[" + compact(raw) + "]", Parent: -1, Call: -1}), false
 	}
 }
@@ -98,7 +98,7 @@ func orEmpty(raw []byte) []byte {
 	return raw
 }
 
-// readItem adds to m what one item of a response says.
+// readItem adds one item of a response to m.
 func readItem(m *formats.Message, o object) {
 	switch unquote(o.get("type")) {
 	case "reasoning":
@@ -129,7 +129,8 @@ func readItem(m *formats.Message, o object) {
 	}
 }
 
-// readResponse reads the whole of a stream's last event, or of an answer.
+// readResponse reads the whole response of a stream's last event, or of an
+// answer.
 func (a *answer) readResponse(c *cursor, see view) {
 	var choice *choice
 	turns, ids, known := 0, []int32(nil), false // of output_messages
@@ -175,7 +176,7 @@ func (a *answer) readResponse(c *cursor, see view) {
 			}
 		}
 	}
-	if choice != nil && known && turns <= 1 { // of several turns, each has a prompt of its own
+	if choice != nil && known && turns <= 1 { // with several turns, each has a prompt of its own
 		choice.tokens.put(formats.TokensOutput, ids...)
 	}
 	if choice == nil || a.status == "" || a.status == "in_progress" || a.status == "queued" {
@@ -195,8 +196,8 @@ func (a *answer) readResponse(c *cursor, see view) {
 	}
 }
 
-// tokensOf joins the token ids of vLLM's raw messages, and counts those; ok
-// tells whether all have ids.
+// tokensOf joins the token ids of vLLM's raw messages and counts the messages;
+// ok reports whether all have ids.
 func tokensOf(list []byte, count *int) (ids []int32, ok bool) {
 	ok = true
 	for raw := range elements(list) {
@@ -245,9 +246,9 @@ func (u *usage) readResponse(v []byte) {
 	u.cached = int32Of(parseObject(o.get("input_tokens_details")).get("cached_tokens"))
 }
 
-// addResponse reads a whole response, or one event of a stream. A stream's
-// last event holds the whole; its pieces matter only for logprobs, which some
-// engines give there alone.
+// addResponse reads a whole response, or one event of a stream. A stream's last
+// event contains the whole response; its pieces matter only for logprobs, which
+// some engines send there alone.
 func (a *answer) addResponse(body []byte, see view) ([]byte, error) {
 	c := a.cursor.over(body)
 	if !see.stream {
@@ -267,7 +268,7 @@ func (a *answer) addResponse(body []byte, see view) ([]byte, error) {
 			before := len(a.choices)
 			a.readResponse(c, see)
 			if kind != "response.completed" && kind != "response.incomplete" && kind != "response.failed" {
-				a.choices = a.choices[:before] // the beginning, of which the end tells all
+				a.choices = a.choices[:before] // an early event; the last one contains everything
 			} else if len(a.choices) > 0 {
 				a.choices[0].streamed = true
 			}
@@ -292,8 +293,8 @@ func (a *answer) addResponse(body []byte, see view) ([]byte, error) {
 	return a.afterResponse(c, see, true)
 }
 
-// pieces is where the logprobs of a stream's pieces are kept, in case its last
-// event has none.
+// pieces returns the place for the logprobs of a stream's pieces, in case its
+// last event has none.
 func (a *answer) pieces() *tokens {
 	if a.streamed == nil {
 		a.streamed = &tokens{}
@@ -301,7 +302,7 @@ func (a *answer) pieces() *tokens {
 	return a.streamed
 }
 
-// stripParts empties the logprobs inside an event's part or item.
+// stripParts empties the logprobs in an event's part or item.
 func stripParts(c *cursor, see view) {
 	for key, e := range c.object {
 		start := c.i

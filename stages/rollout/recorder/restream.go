@@ -7,7 +7,7 @@ import (
 	"slices"
 )
 
-// writeEvents gives the agent a whole response as the stream that it asked for.
+// writeEvents sends the agent a whole response as the stream that it requested.
 func (s *Session) writeEvents(w http.ResponseWriter, r *reply) {
 	s.headers(w, r.header)
 	w.Header().Set("Content-Type", "text/event-stream; charset=utf-8")
@@ -16,8 +16,8 @@ func (s *Session) writeEvents(w http.ResponseWriter, r *reply) {
 	(&eventWriter{to: w}).response(parseObject(r.seen))
 }
 
-// eventWriter writes a response as the events of OpenAI's API, in its order.
-// A text, or a call's arguments, come in one delta.
+// eventWriter writes a response as the events of OpenAI's API, in its order. A
+// text, or a call's arguments, is one delta.
 type eventWriter struct {
 	to io.Writer
 	n  int
@@ -64,7 +64,7 @@ func (w *eventWriter) response(o object) {
 	w.put("response."+kind, member{"response", o.bytes()})
 }
 
-// with is a copy in which a key, where it is there, has another value.
+// with returns a copy in which a key, if present, has another value.
 func (o object) with(key string, raw []byte) object {
 	o = slices.Clone(o)
 	if o.get(key) != nil {
@@ -107,8 +107,8 @@ func (w *eventWriter) item(index int, o object) {
 	w.put("response.output_item.done", at, member{"item", o.bytes()})
 }
 
-// text writes the delta and the end of the text at key; more, unless it is
-// empty, stands in the end.
+// text writes the delta and the end of the text at key. more, unless it is
+// empty, is a further field of the end.
 func (w *eventWriter) text(kind, key string, o object, more member, where ...member) {
 	text := orEmpty(o.get(key))
 	if !bytes.Equal(text, emptyText) {

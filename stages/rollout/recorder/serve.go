@@ -51,8 +51,8 @@ func (s *Session) ask(kind *api, w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// during is the time in which a call makes sense: the agent waits for it and
-// the trajectory goes on.
+// during returns a context that lasts as long as the call is useful: while the
+// agent waits for it and the trajectory runs.
 func (s *Session) during(r *http.Request) (context.Context, context.CancelCauseFunc) {
 	ctx, cancel := context.WithCancelCause(s.ctx)
 	stop := context.AfterFunc(r.Context(), func() { cancel(errHungUp) })
@@ -70,8 +70,8 @@ func (s *Session) stopIfUnfit() {
 	}
 }
 
-// writeFailure gives the agent the engine's own last answer, or says that
-// there was none. The agent is told no secret that an engine repeats.
+// writeFailure sends the agent the engine's last error, or an error of its own
+// if there was none. Secrets that an engine repeats are redacted.
 func (s *Session) writeFailure(w http.ResponseWriter, r *reply) {
 	known := secret.From(s.ctx)
 	if r.body != nil {
@@ -82,7 +82,7 @@ func (s *Session) writeFailure(w http.ResponseWriter, r *reply) {
 	writeError(w, http.StatusBadGateway, "rollmill_upstream_error", known.Redact(r.failure.Text))
 }
 
-// headers passes an engine's headers on, without secrets.
+// headers forwards an engine's headers, without secrets.
 func (s *Session) headers(w http.ResponseWriter, from http.Header) {
 	if known := secret.From(s.ctx); known.Known() {
 		from = from.Clone()
@@ -98,7 +98,7 @@ func (s *Session) writeReply(w http.ResponseWriter, r *reply, body []byte) {
 	w.Write(body)
 }
 
-// relay passes a stream on as it comes and records it when it has ended.
+// relay forwards a stream as it arrives and records it when it has ended.
 func (s *Session) relay(ctx context.Context, w http.ResponseWriter, q *request, c *call, r *reply) {
 	defer r.events.close()
 	s.headers(w, r.header)
@@ -142,7 +142,7 @@ func (s *Session) relay(ctx context.Context, w http.ResponseWriter, q *request, 
 }
 
 // broken records a stream that ended too early and drops the agent's
-// connection, as the engine dropped ours.
+// connection, as the engine dropped the recorder's.
 func (s *Session) broken(ctx context.Context, c *call, r *reply, err error) {
 	if cause := context.Cause(ctx); cause != nil {
 		r.failure = &Failure{Class: formats.FailCancelled, Text: cause.Error()}
@@ -156,7 +156,7 @@ func (s *Session) broken(ctx context.Context, c *call, r *reply, err error) {
 	panic(http.ErrAbortHandler)
 }
 
-// finished tells whether n choices gave their finish reason.
+// finished reports whether n choices have a finish reason.
 func (a *answer) finished(n int) bool {
 	for _, c := range a.choices {
 		if c.finish != "" {
@@ -166,7 +166,7 @@ func (a *answer) finished(n int) bool {
 	return n <= 0
 }
 
-// models passes the engine's list of models on.
+// models forwards the engine's list of models.
 func (s *Session) models(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := s.during(r)
 	defer cancel(nil)

@@ -26,12 +26,12 @@ type Session struct {
 
 	mu     sync.Mutex
 	ended  bool
-	clock  int // counts calls' beginnings and ends
+	clock  int // counts the beginnings and ends of calls
 	tree   tree
 	calls  []formats.Call
 	tools  []string
 	source string   // of token ids
-	unfit  *Failure // the first reason against training on this
+	unfit  *Failure // the first reason why this cannot be trained on
 	last   *Failure // of the last call to end, when it failed
 
 	lost   *Failure // of a target call that failed at the engine; nil once a later one was answered
@@ -59,11 +59,11 @@ type call struct {
 // BaseURL is where the trajectory's calls go; it ends in /v1.
 func (s *Session) BaseURL() string { return s.rec.url + "/t/" + s.token + "/v1" }
 
-// Function names the function that makes a call, for calls at BaseURL.
+// Function is the header that names the calling function, for calls at BaseURL.
 const Function = "X-Rollmill-Function"
 
-// functionOf tells which function of the agent makes a call: it stands in the
-// URL, /t/TOKEN/f/FUNCTION/v1, or in a header.
+// functionOf returns the function of the agent that makes a call: from the URL,
+// /t/TOKEN/f/FUNCTION/v1, or from the header.
 func functionOf(r *http.Request) string {
 	if name := r.PathValue("function"); name != "" {
 		return name
@@ -71,16 +71,16 @@ func functionOf(r *http.Request) string {
 	return r.Header.Get(Function)
 }
 
-// isTarget tells whether a call is one to train on.
+// isTarget reports whether a call is trained on.
 func (o *Options) isTarget(model, function string) bool {
 	return model == o.Target && (len(o.Functions) == 0 || slices.Contains(o.Functions, function))
 }
 
-// Context ends when the trajectory is found unfit for training, so that
-// nothing more is paid for it. Its cause is then a *Failure.
+// Context ends when the trajectory is found unfit for training, so that nothing
+// more is paid for it. Its cause is then a *Failure.
 func (s *Session) Context() context.Context { return s.ctx }
 
-// Record is what a session saw.
+// Record is what a session recorded.
 type Record struct {
 	Messages    []formats.Message
 	Calls       []formats.Call
@@ -88,8 +88,8 @@ type Record struct {
 	TokenSource string
 	Unfit       *Failure // why the trajectory must not be trained on, or nil
 	LastCall    *Failure // how the last call to end failed, or nil
-	Lost        *Failure // how a target call failed at the engine after which no other was begun and answered, or nil
-	Limit       string   // stop reason of a trajectory that asked for more than it may; "" for none
+	Lost        *Failure // how a target call failed at the engine that no later successful call followed, or nil
+	Limit       string   // stop reason of a trajectory that exceeded a limit; "" for none
 }
 
 // End stops the calls under way, closes the URL and returns the record.
@@ -109,8 +109,8 @@ func (s *Session) End() Record {
 	return Record{Messages: s.tree.messages, Calls: s.calls, ToolSets: s.tools, TokenSource: s.source, Unfit: s.unfit, LastCall: s.last, Lost: s.lost, Limit: s.limit}
 }
 
-// farewell is how long the handlers of an ended session have to return by
-// themselves. Their connections may be used again by other trajectories.
+// farewell is how long the handlers of an ended session have to return before
+// their connections are cut. Other trajectories may reuse these connections.
 const farewell = time.Second
 
 var errEnded = fmt.Errorf("the trajectory ended before the answer came")
@@ -125,7 +125,7 @@ func (s *Session) enter() bool {
 	return true
 }
 
-// begin notes a call and completes its request.
+// begin records the start of a call and completes its request.
 func (s *Session) begin(q *request, function string) *call {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -142,7 +142,7 @@ func (s *Session) begin(q *request, function string) *call {
 	return c
 }
 
-// walk puts a prompt into the tree.
+// walk adds a prompt to the tree.
 func (s *Session) walk(q *request) path {
 	switch {
 	case q.raw:
@@ -175,7 +175,7 @@ func (s *Session) toolSet(tools string) int32 {
 	return int32(len(s.tools) - 1)
 }
 
-// end notes how a call went, answered or not.
+// end records how a call ended, answered or not.
 func (s *Session) end(c *call, r *reply) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -207,8 +207,8 @@ func (s *Session) end(c *call, r *reply) {
 	s.addAnswer(c, a)
 }
 
-// noteLost remembers a target call that the engine failed, until one that
-// began later is answered: so the agent shows that it recovered.
+// noteLost remembers a target call that the engine failed, until a call that
+// began later is answered: that shows that the agent recovered.
 func (s *Session) noteLost(c *call, f *Failure) {
 	switch {
 	case !c.target:
@@ -275,8 +275,8 @@ func (s *Session) addAnswer(c *call, a *answer) {
 	}
 }
 
-// countSpent counts, for budgets, the tokens of an answer whose usage is not
-// known: the engine did not say it, or its stream was broken off.
+// countSpent estimates, for budgets, the tokens of an answer without usage: the
+// engine did not report it, or its stream broke off.
 func countSpent(rec *formats.Call, a *answer) {
 	if a == nil {
 		return

@@ -11,8 +11,8 @@ import (
 	"github.com/rollmill/rollmill/stages/internal/remote"
 )
 
-// statusError turns an engine's error answer into a try's error: one that may
-// pass, or a refusal.
+// statusError turns an engine's error answer into the error of a try: a
+// temporary one, or a refusal.
 func statusError(r *reply) error {
 	text := fmt.Sprintf("HTTP %d: %s", r.status, errorText(r.body))
 	if r.status/100 == 3 {
@@ -28,8 +28,8 @@ func statusError(r *reply) error {
 	return remote.Permanent(try)
 }
 
-// tooLong reports whether a refusal is of a prompt that does not fit the
-// context, in the words of vLLM, OpenAI, SGLang and llama.cpp.
+// tooLong reports whether an engine refused a prompt that does not fit its
+// context, by the messages of vLLM, OpenAI, SGLang and llama.cpp.
 func tooLong(text string) bool {
 	text = strings.ToLower(text)
 	return slices.ContainsFunc([]string{"maximum context length", "context_length_exceeded", "exceed_context_size", "exceeds the available context size",
@@ -44,7 +44,7 @@ func passing(status int) bool {
 	return status >= 500
 }
 
-// errorText finds the message in an error body of any usual shape.
+// errorText returns the message of an error body in any usual form.
 func errorText(body []byte) string {
 	o := parseObject(body)
 	for _, key := range []string{"error", "message", "detail"} {
@@ -59,8 +59,8 @@ func errorText(body []byte) string {
 	return excerpt(body)
 }
 
-// notForwarded are headers that belong to one connection, or are the
-// recorder's own business.
+// notForwarded are headers that belong to one connection, or that the recorder
+// sets itself.
 var notForwarded = []string{"Connection", "Keep-Alive", "Proxy-Authenticate", "Proxy-Authorization", "Te", "Trailer",
 	"Transfer-Encoding", "Upgrade", "Host", "Content-Length", "Accept-Encoding", "Content-Encoding", "Authorization", Function}
 

@@ -2,26 +2,26 @@ package recorder
 
 import "slices"
 
-// view is what the agent asked for itself, and so is to see in the answer.
+// view is what the agent itself requested, and so sees in the answer.
 type view struct{ logprobs, ids, messages, usage, stream bool }
 
-// cut is a span of an answer that the agent does not see, and what stands there instead.
+// cut is a span of an answer that the agent does not see, with its replacement.
 type cut struct {
 	from, to int
 	put      string
 }
 
-// edit drops and replaces members of the object that a cursor walks, as text:
+// edit drops and replaces members of the object that a cursor reads, as text:
 // everything else keeps its bytes.
 type edit struct {
 	c        *cursor
-	first    int // of the cursor's cuts, those of this object
+	first    int // index in the cursor's cuts of this object's first
 	kept     int // end of the last member that stays; the position after the bracket at first
-	begins   int // of the member that the cursor stands in, its key
+	begins   int // position of the current member's key
 	dropping bool
 }
 
-// object walks an object's members with an edit of it.
+// object loops over an object's members with an edit of the object.
 func (c *cursor) object(yield func(key []byte, e *edit) bool) {
 	e := c.edit()
 	defer func() { c.depth-- }()
@@ -59,7 +59,7 @@ func (c *cursor) object(yield func(key []byte, e *edit) bool) {
 	}
 }
 
-// edit makes an edit of the object at the cursor.
+// edit begins an edit of the object at the cursor.
 func (c *cursor) edit() *edit {
 	if c.depth++; c.depth > len(c.edits) {
 		return &edit{c: c, first: len(c.cuts)}
@@ -69,13 +69,13 @@ func (c *cursor) edit() *edit {
 	return e
 }
 
-// hide leaves the member out in which the cursor stands, if so.
+// hide leaves out the current member if so is true.
 func (e *edit) hide(so bool) { e.dropping = so }
 
-// write puts text in place of a value inside the member.
+// write replaces a value inside the member by text.
 func (e *edit) write(from, to int, text string) { e.c.cuts = append(e.c.cuts, cut{from, to, text}) }
 
-// close cuts a member with the comma after it, or, of the last, the comma before.
+// close cuts a member with the comma after it, or before it if it is the last.
 func (e *edit) close(ends int, more bool) {
 	c := e.c
 	keep := len(c.cuts)
@@ -92,7 +92,7 @@ func (e *edit) close(ends int, more bool) {
 	c.cuts = append(c.cuts[:keep], cut{e.kept, ends, ""})
 }
 
-// seen is what is left, in room if something is not.
+// seen returns what is left, written into room if anything was cut.
 func (c *cursor) seen(room []byte) []byte {
 	if len(c.cuts) == 0 {
 		return c.b

@@ -10,11 +10,11 @@ import (
 	"github.com/rollmill/rollmill/formats"
 )
 
-// sources is the order of preference among sources of token ids.
+// sources lists the sources of token ids by preference.
 var sources = []string{formats.TokensChoice, formats.TokensResponse, formats.TokensInLogprobs,
 	formats.TokensEntryID, formats.TokensMetaInfo, formats.TokensMessage, formats.TokensOutput}
 
-// best returns the ids of the first source that has them all.
+// best returns the ids of the first source that is complete.
 func (t *tokens) best() (ids []int32, source string) {
 	for _, s := range sources {
 		if _, hole := t.holes[s]; !hole && len(t.ids[s]) > 0 {
@@ -24,7 +24,8 @@ func (t *tokens) best() (ids []int32, source string) {
 	return nil, ""
 }
 
-// addText keeps the text of a token, as JSON: decoded only where no ids came.
+// addText stores the text of a token as JSON. It is decoded only if no ids
+// came.
 func (t *tokens) addText(v []byte) {
 	if len(v) > 1 && v[0] == '"' && !bytes.HasPrefix(v, tokenIDPrefix) {
 		t.texts = append(t.texts, v...)
@@ -32,8 +33,8 @@ func (t *tokens) addText(v []byte) {
 	}
 }
 
-// pieces are the texts of the tokens, one for each logprob; nil unless all have
-// one.
+// pieces returns the texts of the tokens, one for each logprob; nil unless all
+// have one.
 func (t *tokens) pieces() []string {
 	if len(t.logprobs) == 0 && t.beside != nil {
 		t = t.beside
@@ -48,8 +49,8 @@ func (t *tokens) pieces() []string {
 	return out
 }
 
-// contradiction names two sources whose ids differ, or is "". Each of them
-// claims to be what was sampled.
+// contradiction returns a message that names two sources whose ids differ, or
+// "". Each of them claims to be what was sampled.
 func (t *tokens) contradiction() string {
 	ids, source := t.best()
 	if len(t.ids) < 2 {
@@ -116,13 +117,13 @@ func (t *tokens) readLogprobs(c *cursor) {
 	}
 }
 
-// readEntries reads a list of logprobs; null is none.
+// readEntries reads a list of logprobs; null is an empty one.
 func (t *tokens) readEntries(c *cursor) {
 	if c.i < len(c.b) && c.b[c.i] != '[' {
 		return
 	}
 	t.listed = true
-	var few [2][4]int32 // as a chunk has
+	var few [2][4]int32 // enough for a chunk
 	entries, texts := few[0][:0], few[1][:0]
 	for range c.elements() {
 		if len(entries) == len(few[0]) {
@@ -143,15 +144,15 @@ func idInText(v []byte) int32 {
 	return parseID(v[len(tokenIDPrefix) : len(v)-1])
 }
 
-// room makes place for the entries of a list that has at most so many bytes
-// left; an entry seldom has fewer than 64.
+// room allocates space for the entries of a list with at most size bytes left;
+// an entry rarely has fewer than 64.
 func (t *tokens) room(entries, texts []int32, size int) (_, _ []int32) {
 	n := min(size/64+1, 1<<16)
 	t.logprobs = slices.Grow(t.logprobs, n)
 	return slices.Grow(entries, n), slices.Grow(texts, n)
 }
 
-// putWhole adds ids of which -1 marks a missing one.
+// putWhole adds ids, in which -1 marks a missing one.
 func (t *tokens) putWhole(source string, ids []int32) {
 	for _, id := range ids {
 		if id < 0 {
@@ -193,7 +194,7 @@ func (t *tokens) readMetaInfo(raw []byte) {
 	t.spare(logprobs)
 }
 
-// readMessage reads what NeMo puts into the message itself.
+// readMessage reads the tokens that NeMo puts into the message itself.
 func (t *tokens) readMessage(raw []byte, a *answer) {
 	o := parseObject(raw)
 	if ids := o.get("generation_token_ids"); ids != nil {
@@ -211,7 +212,8 @@ func (t *tokens) readMessage(raw []byte, a *answer) {
 	}
 }
 
-// spare keeps logprobs from beside the usual place, in case nothing is there.
+// spare keeps logprobs from an unusual place, for the case that the usual one
+// is empty.
 func (t *tokens) spare(logprobs [][]byte) {
 	if t.beside == nil {
 		t.beside = &tokens{}
@@ -223,7 +225,7 @@ func (t *tokens) spare(logprobs [][]byte) {
 }
 
 // probs returns the logprobs, whether there was a list of them, and the first
-// that is not one.
+// invalid one.
 func (t *tokens) probs() (logprobs []float32, listed bool, bad string) {
 	if len(t.logprobs) == 0 && t.beside != nil {
 		return t.beside.logprobs, true, t.beside.bad

@@ -16,7 +16,7 @@ const (
 	BranchRetry    = "retry"    // the same prompt was asked again
 	BranchParallel = "parallel" // the same prompt was asked while the first was being answered
 	BranchHistory  = "history"  // earlier messages were changed or left out: compaction, edits
-	BranchSubagent = "subagent" // another beginning: a sub-agent, or a new conversation
+	BranchSubagent = "subagent" // another first message: a sub-agent, or a new conversation
 )
 
 // Why a prompt does not begin with its ancestor's tokens (column messages.prefix_break).
@@ -38,7 +38,7 @@ type tree struct {
 // span is when a call was under way, in the trajectory's own count of events.
 type span struct{ began, ended int }
 
-// path is where a prompt ended in the tree.
+// path is the end of a prompt in the tree.
 type path struct {
 	at      int    // its last message; -1 for an empty prompt
 	changed string // what the agent changed of messages it continues: a Break… cause, or ""
@@ -49,7 +49,7 @@ func (t *tree) walk(prompt []formats.Message) path {
 	return t.walkFrom(path{at: -1}, prompt)
 }
 
-// walkFrom walks on from a path.
+// walkFrom is walk, beginning at a path.
 func (t *tree) walkFrom(p path, prompt []formats.Message) path {
 	for i := range prompt {
 		next, changed := t.find(p.at, &prompt[i])
@@ -62,8 +62,8 @@ func (t *tree) walkFrom(p path, prompt []formats.Message) path {
 	return p
 }
 
-// walkText finds where a prompt without roles goes on: after the longest
-// beginning of it that is an earlier prompt with its answer.
+// walkText finds where a prompt without roles continues the tree: after the
+// longest prefix of it that is an earlier prompt with its answer.
 func (t *tree) walkText(m formats.Message) path {
 	at, used := t.longestText(-1, m.Content)
 	if at < 0 || m.ContentParts != "" {
@@ -76,8 +76,8 @@ func (t *tree) walkText(m formats.Message) path {
 	return t.walkFrom(path{at: at}, []formats.Message{m})
 }
 
-// longestText returns the sampled message below at up to which the messages'
-// texts, joined, are the longest beginning of text; -1 when there is none.
+// longestText returns the sampled message below at for which the messages'
+// texts, joined, are the longest prefix of text; -1 if there is none.
 func (t *tree) longestText(at int, text string) (found, used int) {
 	found = -1
 	for _, i := range t.below(at) {
@@ -158,8 +158,8 @@ func (t *tree) addSampled(p path, m formats.Message, k int, when span) int {
 	return i
 }
 
-// find looks for a message among those below at: the same, or one that was
-// sampled and came back changed.
+// find searches the messages below at for m: the same message, or a sampled one
+// that came back changed.
 func (t *tree) find(at int, m *formats.Message) (i int, changed string) {
 	for _, i := range slices.Backward(t.below(at)) {
 		if same(&t.messages[i], m) {
@@ -182,7 +182,7 @@ func same(a, b *formats.Message) bool {
 		sameParts(a, b) && slices.Equal(a.ToolCalls, b.ToolCalls)
 }
 
-// text is a message's content, or the text of its parts.
+// text returns a message's content, or the text of its parts.
 func text(m *formats.Message) string {
 	if m.ContentParts == "" {
 		return m.Content
@@ -190,7 +190,7 @@ func text(m *formats.Message) string {
 	return joined([]byte(m.ContentParts))
 }
 
-// sameParts takes a list of text parts for the text itself.
+// sameParts reports whether a list of text parts equals the text itself.
 func sameParts(a, b *formats.Message) bool {
 	return a.ContentParts == b.ContentParts || plain(a.ContentParts) && plain(b.ContentParts)
 }
@@ -213,7 +213,7 @@ func plain(parts string) bool {
 
 var thinking = regexp.MustCompile(`(?s)^\s*<think>.*?</think>`)
 
-// cameBack tells whether m is the sampled message s as clients hand it back.
+// cameBack reports whether m is the sampled message s as clients send it back.
 func cameBack(s, m *formats.Message) (changed string, ok bool) {
 	if s.Role != m.Role || !sameParts(s, m) || len(s.ToolCalls) != len(m.ToolCalls) {
 		return "", false
@@ -257,7 +257,7 @@ func sameJSON(a, b string) bool {
 	return bytes.Equal(p, q)
 }
 
-// worse picks the cause that explains more.
+// worse returns the cause that explains more.
 func worse(a, b string) string {
 	for _, cause := range []string{BreakArguments, BreakReasoning, BreakContent} {
 		if a == cause || b == cause {

@@ -28,7 +28,7 @@ type upstream struct {
 	rate    *rate.Limiter
 
 	mu      sync.Mutex
-	refused map[string][]string // by endpoint: added fields that it does not take
+	refused map[string][]string // by endpoint: added fields that it refuses
 }
 
 func newUpstream(o *Options) *upstream {
@@ -40,15 +40,15 @@ func newUpstream(o *Options) *upstream {
 	return u
 }
 
-// reply is what came of a call: a whole body, or a stream whose first event
+// reply is the result of a call: a whole body, or a stream whose first event
 // was read.
 type reply struct {
 	status   int
 	header   http.Header
 	body     []byte        // of anything but a stream
-	seen     []byte        // what of it the agent sees
-	buffer   *bytes.Buffer // of the body; nil where it is not to be used again
-	free     func()        // gives back the room that the body takes; nil where it takes none
+	seen     []byte        // the part that the agent sees
+	buffer   *bytes.Buffer // of the body; nil if it is not reused
+	free     func()        // releases the memory reserved for the body; nil if none is
 	answer   *answer
 	events   *events // of a stream; its body is open
 	endpoint string
@@ -66,7 +66,7 @@ func (e *tryError) Error() string { return e.err.Error() }
 
 func (e *tryError) Unwrap() error { return e.err }
 
-// call sends a request until it is answered, refused or out of tries. A retry
+// call sends a request until it is answered, refused or out of retries. A retry
 // goes to another endpoint, if there is one.
 func (u *upstream) call(ctx context.Context, group string, q *request, header http.Header) *reply {
 	tries := 0
@@ -92,8 +92,8 @@ func (u *upstream) call(ctx context.Context, group string, q *request, header ht
 	return r
 }
 
-// tryAt sends a request once, and gives the place at the endpoint back when
-// the answer has come, or its stream has ended.
+// tryAt sends a request once, and frees the place at the endpoint when the
+// answer has arrived, or its stream has ended.
 func (u *upstream) tryAt(ctx context.Context, e *endpoint, q *request, header http.Header) (*reply, error) {
 	began := u.opts.Now()
 	r, err := u.try(ctx, e.url, q, header)
@@ -113,7 +113,7 @@ func (u *upstream) tryAt(ctx context.Context, e *endpoint, q *request, header ht
 	return r, err
 }
 
-// judge tells what a failed try says of the endpoint.
+// judge returns what a failed try shows about the endpoint.
 func judge(ctx context.Context, err error) verdict {
 	var try *tryError
 	switch {
@@ -140,10 +140,10 @@ func failedReply(ctx context.Context, err error) *reply {
 	return &reply{failure: &Failure{Class: formats.FailEngine, Text: err.Error()}}
 }
 
-// try sends a request once; an error is permanent or may be tried again. A
-// request that is refused with the name of a field that was added to it is sent
-// again without. Only when that is answered has the engine refused the field:
-// an error may echo the whole request, whatever it is about.
+// try sends a request once; an error is permanent or may be retried. If a
+// refusal names a field that was added to the request, it is sent again without
+// that field. Only if that succeeds has the engine refused the field: an error
+// may echo the whole request, whatever it is about.
 func (u *upstream) try(ctx context.Context, endpoint string, q *request, header http.Header) (*reply, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, u.opts.CallTimeout, remote.LateError(u.opts.CallTimeout))
 	var here []string // left out of this request
@@ -164,7 +164,7 @@ func (u *upstream) try(ctx context.Context, endpoint string, q *request, header 
 	}
 }
 
-// suspect returns a field of ours that a refusal names and that was sent, or "".
+// suspect returns an added field that a refusal names and that was sent, or "".
 func (q *request) suspect(without []string, err error) string {
 	var try *tryError
 	if !errors.As(err, &try) || try.reply == nil {
@@ -189,7 +189,7 @@ func (u *upstream) without(endpoint string) []string {
 // are sent again.
 func (u *upstream) learn(endpoint string, q *request, field string) {
 	if !slices.Contains(q.added, field) {
-		return // optional: refused here, and perhaps taken elsewhere
+		return // optional: refused here, and perhaps accepted elsewhere
 	}
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -197,16 +197,16 @@ func (u *upstream) learn(endpoint string, q *request, field string) {
 		return
 	}
 	u.refused[endpoint] = append(slices.Clone(u.refused[endpoint]), field)
-	u.opts.Log.Error("the engine refuses a request field; it is left out from now on, and what it asks for will be missing from the rows",
+	u.opts.Log.Error("the engine refuses a request field; it is left out from now on, and the data that it requests will be missing from the rows",
 		"endpoint", endpoint, "field", field)
 }
 
-// refuses tells whether an engine refused a request because of a field.
+// refuses reports whether an engine refused a request because of a field.
 func (r *reply) refuses(name string) bool {
 	return (r.status == http.StatusBadRequest || r.status == http.StatusUnprocessableEntity) && bytes.Contains(r.body, []byte(name))
 }
 
-// send makes one HTTP request. cancel is handed to the stream, if it is one.
+// send makes one HTTP request. A stream takes over cancel.
 func (u *upstream) send(ctx context.Context, cancel context.CancelFunc, endpoint string, q *request, header http.Header, without []string) (*reply, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, endpoint+q.api.path, bytes.NewReader(q.body(without)))
 	if err != nil {
@@ -261,13 +261,13 @@ func (u *upstream) send(ctx context.Context, cancel context.CancelFunc, endpoint
 	return r, nil
 }
 
-// bodies are buffers of answers that were passed on. An answer has a few
+// bodies are buffers of answers that were forwarded. An answer has a few
 // hundred kilobytes, and nothing that is recorded of it points into them.
 var bodies = sync.Pool{New: func() any { return new(bytes.Buffer) }}
 
 const keptBody = 4 << 20 // a larger buffer is not kept
 
-// release lets go of the body, which nobody may use any more.
+// release frees the body, which must not be used afterwards.
 func (r *reply) release() {
 	b := r.buffer
 	r.buffer, r.body, r.seen = nil, nil, nil
@@ -282,8 +282,8 @@ func (r *reply) release() {
 
 var errTooLarge = errors.New("too large")
 
-// readAll reads at most so many bytes, or returns errTooLarge; size is how many
-// are announced. It holds at most one and a half times what it may read.
+// readAll reads at most most bytes, or returns errTooLarge; size is the
+// announced length. It allocates at most one and a half times the limit.
 func readAll(b *bytes.Buffer, r io.Reader, size int64, most int) ([]byte, error) {
 	if size > int64(most) {
 		return nil, errTooLarge
@@ -334,15 +334,15 @@ func (u *upstream) authorize(req *http.Request) {
 	remote.Authorize(req, u.opts.APIKey)
 }
 
-// transportError leaves out the URL: rows have a column for the endpoint, and
-// no row's text should depend on its port.
+// transportError removes the URL: rows have a column for the endpoint, and no
+// row's text should depend on its port.
 func transportError(ctx context.Context, err error) error {
 	var u *url.Error
 	if errors.As(err, &u) {
 		err = u.Err
 	}
 	if cause := context.Cause(ctx); cause != nil {
-		err = cause // what ended the try says more than "context deadline exceeded"
+		err = cause // the cause says more than "context deadline exceeded"
 	}
 	return &tryError{err: err}
 }

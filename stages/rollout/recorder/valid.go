@@ -1,9 +1,9 @@
 package recorder
 
-// maxDepth is of nested lists, as in encoding/json.
+// maxDepth is the limit of nested lists, as in encoding/json.
 const maxDepth = 10000
 
-// valid tells whether b is one JSON value and nothing else.
+// valid reports whether b is exactly one JSON value.
 func valid(b []byte) bool {
 	c := cursor{b: b, i: space(b, 0)}
 	c.value()
@@ -96,7 +96,7 @@ func checkArray(b []byte, i, depth int) int {
 	}
 }
 
-// plainByte marks what may stand in a string as it is.
+// plainByte marks bytes that need no escape in a string.
 var plainByte = func() (t [256]bool) {
 	for c := 0x20; c < 256; c++ {
 		t[c] = c != '"' && c != '\\'
@@ -128,7 +128,7 @@ func checkString(b []byte, i int) int {
 	return -1
 }
 
-// escape is the length of the escape at the beginning of b, or 0.
+// escape returns the length of the escape at the beginning of b, or 0.
 func escape(b []byte) int {
 	if len(b) < 2 {
 		return 0

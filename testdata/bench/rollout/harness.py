@@ -1,6 +1,6 @@
-"""The work of a rollout as a harness in one Python process does it: episodes of
-two turns, at once under asyncio, the openai package for the calls, pydantic for
-what is kept of them, JSON for what is handed on.
+"""The work of a rollout in a harness with one Python process: episodes of two
+turns, concurrent under asyncio, with the openai package for calls, pydantic for
+the recorded data and JSON for the output.
 
     harness.py BASE_URL EPISODES CONCURRENCY OUT
 """

@@ -1,13 +1,13 @@
-"""Let OpenPipe ART's own models parse every line of art.jsonl files, as its
+"""Parse every line of art.jsonl files with OpenPipe ART's own models, as its
 server does with the body of /_train_model.
 
     python check.py FILE...
 
-Up to 0.5.0 what was sampled has to arrive as a Choice with the same token ids
+Up to 0.5.0 a sampled message has to arrive as a Choice with the same token ids
 and logprobs. From 0.5.3 on messages skip validation and come first in the
-union, so that even a perfect Choice arrives as a plain dict: the groups parse,
-and nothing in them is left to train on. That is why rollmill refuses those
-servers, and this check fails as soon as it is no longer so.
+union, so that even a correct Choice arrives as a plain dict: the groups parse,
+but contain nothing to train on. Therefore rollmill refuses those servers, and
+this check fails when that changes.
 """
 
 import importlib
@@ -18,7 +18,7 @@ import pathlib
 import sys
 import types
 
-# The package's __init__ wants the GPU's libraries; its models do not.
+# The package's __init__ imports GPU libraries; its models do not need them.
 root = pathlib.Path(importlib.util.find_spec("art").origin).parent
 package = types.ModuleType("art")
 package.__path__ = [str(root)]
@@ -38,7 +38,7 @@ def init(self, *args, **kwargs):
     pydantic.BaseModel.__init__(self, *args, **kwargs)
 
 
-# As `art run` does before it listens.
+# As `art run` does before it starts to listen.
 models.TrajectoryGroup.__new__ = new
 models.TrajectoryGroup.__init__ = init
 

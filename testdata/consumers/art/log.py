@@ -1,8 +1,8 @@
-"""Let ART 0.5's own reader load a trajectory log of version 1.
+"""Load a trajectory log of version 1 with ART 0.5's own reader.
 
     python log.py art-log-v1.parquet art.jsonl
 
-The two files hold the same groups: what the log keeps must agree.
+The two files have the same groups: the fields in the log must be equal.
 """
 
 import importlib
@@ -20,7 +20,7 @@ def stub(name, **members):
     return module
 
 
-# The package's __init__ wants the GPU's libraries; the reader does not.
+# The package's __init__ imports GPU libraries; the reader does not need them.
 root = pathlib.Path(importlib.util.find_spec("art").origin).parent
 stub("art").__path__ = [str(root)]
 stub("art.utils").__path__ = [str(root / "utils")]

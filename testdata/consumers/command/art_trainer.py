@@ -1,26 +1,25 @@
 """A trainer for `rollmill submit --backend command` that calls OpenPipe ART in
-process, for the versions whose server cannot be told to train over HTTP (0.5.2
-and later; the route is gone since 0.5.18).
+process, for versions whose server cannot train over HTTP (0.5.2 and later; 0.5.18
+removed the route).
 
     rollmill submit --in runs/demo/epoch-0/curate --backend command --wait \
         --trainer 'python art_trainer.py JOBS' \
         --settings name=run7 --settings project=demo --settings base_model=Qwen/Qwen2.5-3B-Instruct \
         --settings learning_rate=1e-6
 
-JOBS is a folder that outlives the commands. ART's library holds the engine that
-answers as well as the trainer, so one process has to live on between the
-epochs: the first request starts it (its log is JOBS/server.log), it trains the
-jobs of JOBS in their order, and its inference URL and the policy's name stand
-in every answer, for the next rollout (`--policy RECEIPT`). `python
-art_trainer.py JOBS --stop` ends it.
+JOBS is a folder that outlives the commands. ART's library contains both the
+inference engine and the trainer, so one process has to run between the epochs:
+the first request starts it (its log is JOBS/server.log), it trains the jobs of
+JOBS in order, and every answer has its inference URL and the policy's name, for
+the next rollout (`--policy RECEIPT`). `python art_trainer.py JOBS --stop` ends it.
 
 Settings: name, project, base_model; internal_config, server_args and train_args
 as JSON objects (train_args are keywords of backend.train); learning_rate; and
-art_backend, MODULE:CLASS, which is art.local:LocalBackend unless it says
-otherwise. They are taken from the request that starts the process.
+art_backend, MODULE:CLASS, default art.local:LocalBackend. The process uses the
+settings of the request that starts it.
 
-ART takes a batch as objects in memory: what rollmill streams, this holds.
-Needs openpipe-art[backend] and pyarrow beside it.
+ART needs a batch as objects in memory, so unlike rollmill this holds all of it.
+Needs openpipe-art[backend] and pyarrow.
 """
 
 import asyncio
@@ -52,7 +51,7 @@ def trained(row, i):
 
 
 def paths(row):
-    """The main path first: the one that ends with the last sampled message that trains; then the other leaves."""
+    """The main path first, which ends with the last sampled message that is trained; then those to the other leaves."""
     messages = row["messages"]
     parents = {m["parent"] for m in messages}
     leaves = [i for i in range(len(messages)) if i not in parents]
@@ -70,7 +69,7 @@ def paths(row):
 
 
 def history(row, path, done):
-    """What ART trains of a path, up to its last choice; None when there is nothing new on it."""
+    """The part of a path that ART trains, up to its last choice; None when there is nothing new on it."""
     from openai.types.chat.chat_completion import Choice
 
     fresh = [i for i in path if trained(row, i) and i not in done]
@@ -116,7 +115,7 @@ def trajectory(row):
 
 
 def groups(curated):
-    """The curated dataset as art.TrajectoryGroups. Its rows stand group by group."""
+    """The curated dataset as art.TrajectoryGroups. Its rows are sorted by group."""
     import art
 
     out, last = [], None
@@ -131,7 +130,7 @@ def groups(curated):
 
 
 class Server:
-    """The process that lives on."""
+    """The process that keeps running."""
 
     def __init__(self, folder, settings):
         import art
@@ -155,7 +154,7 @@ class Server:
     async def run(self):
         server_args = json.loads(self.settings.get("server_args", "{}"))
         await self.model.register(self.backend, _openai_client_config={"server_args": server_args} if server_args else None)
-        for job in self.waiting():  # begun by a process that is gone
+        for job in self.waiting():  # started by a process that is gone
             if (job / "begun.json").exists():
                 await self.found(job)
         await self.tell()
@@ -171,7 +170,7 @@ class Server:
         return sorted(ready, key=lambda j: ((j / "request.json").stat().st_mtime_ns, j))
 
     async def found(self, job):
-        """ART's step is all that is left of a training whose process died."""
+        """After the process of a training died, only ART's step shows whether it happened."""
         before, now = json.loads((job / "begun.json").read_text())["step"], await self.standing()
         if now["step"] > before:
             return jobs.write(job / "result.json", {"state": "completed", "message": f"the step went from {before} to {now['step']}; the metrics are lost", **now})
@@ -193,7 +192,7 @@ class Server:
 
 
 def serving(folder):
-    """Whether the process lives: it holds a lock for as long as it does."""
+    """Whether the process is running: it holds a lock while it is."""
     folder.mkdir(parents=True, exist_ok=True)
     with open(folder / "server.lock", "a") as lock:
         try:
@@ -205,7 +204,7 @@ def serving(folder):
 
 def serve(folder):
     lock = open(folder / "server.lock", "a")
-    fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)  # two at once: the second one ends here
+    fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)  # of two concurrent processes the second ends here
     (folder / "server.json").unlink(missing_ok=True)
     asyncio.run(Server(folder, json.loads((folder / "settings.json").read_text())).run())
 
@@ -221,7 +220,7 @@ def begin(folder, request):
             if process.poll() is not None and not serving(folder):
                 sys.exit(f"the process ended: {(folder / 'server.log').read_text()[-2000:]}")
             time.sleep(0.1)
-    while not (folder / "server.json").exists():  # another request has started it
+    while not (folder / "server.json").exists():  # another request started it
         if not serving(folder):
             sys.exit(f"the process ended; {folder}/server.log may say why")
         time.sleep(0.1)
@@ -235,7 +234,7 @@ def submit(folder, request):
         job.mkdir(parents=True)
         jobs.write(job / "request.json", request)
     except FileExistsError:
-        if not (job / "request.json").exists():  # whoever made it died before it could be begun
+        if not (job / "request.json").exists():  # the process that made it died before it started the job
             jobs.write(job / "request.json", request)
     jobs.say(job=request["token"])
     status(folder, request["token"])
@@ -250,7 +249,7 @@ def status(folder, name):
             return jobs.say(state="failed", clean=True, message="the job was made and never begun")
         return jobs.status(job)
     if not serving(folder):
-        begin(folder, json.loads((job / "request.json").read_text()))  # it finds out what became of the job, or trains it
+        begin(folder, json.loads((job / "request.json").read_text()))  # finds the result of the job, or trains it
     jobs.say(job=name, state="running" if (job / "begun.json").exists() else "pending")
 
 

@@ -1,6 +1,6 @@
-"""Hand curated datasets to the two trainers beside this file, by rollmill's
-command line: the PyTorch loop, and ART in process, with all of ART's own code
-but the training on a GPU.
+"""Submit curated datasets to the two trainers in this folder with rollmill's command
+line: the PyTorch loop, and ART in process, with all of ART's own code except the
+training on a GPU.
 
     python check.py ROLLMILL RUN SCRATCH
 
@@ -18,7 +18,7 @@ rollmill, run, scratch = (pathlib.Path(a).absolute() for a in sys.argv[1:4])
 here = pathlib.Path(__file__).absolute().parent
 elsewhere = scratch / "elsewhere"
 elsewhere.mkdir(parents=True)
-model = json.loads((run / "epoch-0" / "submit" / "_receipt.json").read_text())["policy"]["model"]  # another one's rows would be refused
+model = json.loads((run / "epoch-0" / "submit" / "_receipt.json").read_text())["policy"]["model"]  # rows of another model would be refused
 env = {**os.environ, "GPULESS": str(scratch / "gpuless"), "LITELLM_LOCAL_MODEL_COST_MAP": "True", "HF_HUB_OFFLINE": "1", "CUDA_VISIBLE_DEVICES": "", "PYTHONPATH": str(here)}
 
 
@@ -49,7 +49,7 @@ for epoch in (0, 1):
     assert again["attached"] and len(list((scratch / "torch").glob("*/result.json"))) == epoch + 1
     print("torch: epoch", epoch, {k: round(v, 4) for k, v in r["metrics"].items()})
 
-# A long job, its sender gone at once: cancelled from another folder, where there is nothing but the receipt.
+# A long job whose submitter ended at once is cancelled from another folder that has only the receipt.
 out, result = submit("torch-long", torch + "-long", 0, "--settings", "epochs=1000000")
 assert result["receipt"]["state"] == "running"
 cancelled = ask("job", "cancel", "--in", str(out))
@@ -64,7 +64,7 @@ try:
         assert r["policy"] == {"url": "http://127.0.0.1:8000/v1", "model": f"{model}@{epoch + 1}", "version": epoch + 1}, r
         told = json.loads((scratch / "gpuless" / f"step-{epoch + 1}.json").read_text())
         assert told["keywords"] == {"learning_rate": 1e-6} and told["tokens"] > 0 and told["groups"] == r["groups"], (told, r)
-        if epoch == 0:  # the process dies between the epochs: the next request starts it again
+        if epoch == 0:  # kill the process between the epochs: the next request starts it again
             os.killpg(json.loads((scratch / "art" / "server.json").read_text())["pid"], signal.SIGKILL)
         print("art: epoch", epoch, told)
     _, again = submit("art", art, 1, "--wait", *settings)

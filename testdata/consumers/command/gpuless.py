@@ -1,7 +1,7 @@
-"""A backend for ART's library that has no GPU: art.Backend, the library's own
-interface, with everything but the training itself. What it is given to train it
-tokenizes by ART's own code and holds against what was sampled; then it counts a
-step, in the folder GPULESS, and says so as the real ones do.
+"""A backend for ART's library without a GPU: art.Backend, the library's own
+interface, with everything but the training itself. It tokenizes the batch with
+ART's own code and compares it with what was sampled; then it counts a step, in the
+folder GPULESS, and reports it as the real backends do.
 """
 
 import json
@@ -17,11 +17,11 @@ import tiny
 
 
 class Tokenizer:
-    """As it was in transformers 4, which ART asks for: a chat is a list of ids."""
+    """As in transformers 4, which ART requires: a chat is a list of ids."""
 
     def __init__(self):
         self.tokenizer = tiny.tokenizer()
-        self.vocab_size = len(self.tokenizer)  # with the token that stands for what was sampled
+        self.vocab_size = len(self.tokenizer)  # with the token that represents sampled messages
 
     def __getattr__(self, name):
         return getattr(self.tokenizer, name)
@@ -35,7 +35,7 @@ def tokenized(groups, plain=False):
 
 
 def sampled(trajectory):
-    """The ids of every choice, history by history."""
+    """The ids of every choice, by history."""
     for history in [trajectory.messages_and_choices, *(h.messages_and_choices for h in trajectory.additional_histories)]:
         yield [int(t.token.removeprefix("token_id:")) for m in history if not isinstance(m, dict) for t in m.logprobs.content]
 

@@ -1,16 +1,16 @@
 """What every trainer of `rollmill submit --backend command` needs: jobs that are
-made once, run beside rollmill as processes of their own, and can be asked for
-and ended. Put your loop into a function train(job, request) and call
+created once, run as separate processes, and can be queried and ended. Put your
+loop into a function train(job, request) and call
 
     jobs.main(folder, train)
 
-A job is the folder FOLDER/<token>: making it fails when it is there already,
-so that a batch is never trained twice, whoever asks. The folder has to outlive
-the commands. The protocol itself (rollmill-trainer/1) is described by
+A job is the folder FOLDER/<token>: creating it fails when it exists already, so
+that a batch is never trained twice. FOLDER has to outlive the commands. The
+protocol itself (rollmill-trainer/1) is described by
 `go doc github.com/rollmill/rollmill/stages/backends/command`.
 
-train may write job/"metrics.jsonl", a line for each step, and returns what the
-last line of the answer is to hold: {"state": "completed", ...}.
+train may write job/"metrics.jsonl", a line for each step, and returns the content
+of the answer's last line: {"state": "completed", ...}.
 """
 
 import json
@@ -27,14 +27,14 @@ def say(**line):
 
 
 def write(path, value):
-    """All or nothing: a reader never sees half of it."""
+    """Atomic: a reader never sees half of the file."""
     part = path.with_suffix(".part")
     part.write_text(json.dumps(value))
     os.replace(part, path)
 
 
 def results(folder):
-    """Every job that has ended, the oldest first."""
+    """All jobs that have ended, the oldest first."""
     ended = sorted(folder.glob("*/result.json"), key=lambda p: (p.stat().st_mtime_ns, p))
     return [(p.parent, json.loads(p.read_text())) for p in ended]
 
@@ -45,13 +45,13 @@ def steps(folder):
 
 
 def worker(folder, job, train):
-    """The process of the job itself; its last act is result.json."""
+    """The process of the job; writing result.json is its last step."""
     request = json.loads((job / "request.json").read_text())
     try:
         result = train(job, request)
         if result["state"] == "completed":
             result.setdefault("step", steps(folder) + 1)
-    except Exception as e:  # whatever it was, the job has ended by it
+    except Exception as e:  # every exception ends the job
         traceback.print_exc()
         result = {"state": "failed", "message": f"{type(e).__name__}: {e}"}
     write(job / "result.json", result)
@@ -82,7 +82,7 @@ def alive(job):
 def status(job):
     if not job.exists():
         return say(state="failed", clean=True, message="this job was never made")
-    running = alive(job)  # before the result: a job that ends meanwhile has one
+    running = alive(job)  # read before the result: a job that ends in between has one
     if (job / "result.json").exists():
         for line in (job / "metrics.jsonl").read_text().splitlines() if (job / "metrics.jsonl").exists() else []:
             say(metrics=json.loads(line))
@@ -90,7 +90,7 @@ def status(job):
     if running:
         return say(job=job.name, state="running")
     if not (job / "pid.json").exists():
-        # Made, but perhaps not started: whoever made it may be about to.
+        # Created, but perhaps not started yet: the process that created it may do so now.
         return say(job=job.name, state="unknown", message=f"nobody can tell whether {job} was started")
     say(job=job.name, state="failed", message=f"the process is gone; {job}/log may say why")
 
@@ -103,7 +103,7 @@ def cancel(job):
 
 
 def main(folder, train, begin=None):
-    """Answer one request. begin, if there is one, says where the trainer stands."""
+    """Answer one request. begin, if given, returns the state of the trainer."""
     folder = pathlib.Path(folder).absolute()
     if "--job" in sys.argv:
         at = sys.argv.index("--job")

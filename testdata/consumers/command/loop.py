@@ -1,9 +1,9 @@
-"""A plain PyTorch loop: policy gradient on a curated dataset. It knows nothing of
-who calls it; trainer.py beside it makes it a trainer for rollmill.
+"""A plain PyTorch loop: policy gradient on a curated dataset. It is
+independent of its caller; trainer.py in this folder makes it a trainer for rollmill.
 
-The policy is a tiny recurrent model, made on the spot for the first batch; put
+The policy is a tiny recurrent model, created for the first batch; put
 your own model into policy(), and your own loss into step(). The dataset is plain
-Parquet and read a few rows at a time: memory does not grow with it.
+Parquet and is read a few rows at a time, so memory does not grow with it.
 """
 
 import glob
@@ -40,7 +40,7 @@ def sequences(messages):
             m = messages[i]
             if not m["sampled"] or not m["token_ids"]:
                 continue
-            if m["prefix_break"]:  # prompt_delta_ids is the whole prompt then: what was before is another sequence
+            if m["prefix_break"]:  # then prompt_delta_ids is the whole prompt, and a new sequence begins
                 if any(mask):
                     yield ids, mask
                 ids, mask = [], []
@@ -56,12 +56,12 @@ def samples(curated):
     for part in sorted(glob.glob(os.path.join(curated, "*.parquet"))):
         for batch in pq.ParquetFile(part).iter_batches(batch_size=16, columns=COLUMNS):
             for row in batch.to_pylist():
-                if row["advantage"]:  # null: it does not vote; 0: it moves nothing
+                if row["advantage"]:  # null: excluded; 0: no effect
                     yield from ((ids, mask, row["advantage"]) for ids, mask in sequences(row["messages"]))
 
 
 def policy(curated, previous):
-    """The weights that the last batch left, or new ones for a vocabulary that holds every id."""
+    """The weights after the last batch, or new ones for a vocabulary with every id."""
     torch.manual_seed(0)
     if previous:
         saved = torch.load(previous)
@@ -73,8 +73,8 @@ def policy(curated, previous):
 
 
 def train(curated, weights, previous=None, lr=0.01, epochs=1, batch=16, tell=print):
-    """Train on every sequence of the dataset, epochs times; tell() is given the metrics of each step.
-    Returns how many sequences there were, and leaves the new weights when there were any."""
+    """Train on every sequence of the dataset, epochs times; tell() is called with the metrics of each step.
+    Returns the number of sequences, and saves the new weights when there were any."""
     model, vocabulary = policy(curated, previous)
     optimizer = torch.optim.Adam(model.parameters(), lr=lr)
 

@@ -3,8 +3,8 @@
     rollmill submit --in runs/demo/epoch-0/curate --backend command \
         --trainer 'python trainer.py JOBS' --settings epochs=3 --settings lr=0.01 --wait
 
-JOBS is a folder that outlives the commands; each job goes on from the weights of
-the one before. To plug in a loop of your own, change train().
+JOBS is a folder that outlives the commands; each job continues from the weights of
+the one before. To use your own loop, change train().
 """
 
 import json
@@ -14,14 +14,14 @@ import jobs
 
 
 def newest(folder):
-    """The weights of the job that completed last."""
+    """The weights of the last completed job."""
     for job, result in reversed(jobs.results(folder)):
         if result["state"] == "completed":
             return job / "weights.pt"
 
 
 def train(job, request):
-    """Runs in a process of the job's own. Everything that it needs to know stands in the request."""
+    """Runs in the job's own process. The request has everything that it needs."""
     import loop
 
     settings = {name: kind(value) for name, kind in (("lr", float), ("epochs", int), ("batch", int)) if (value := request.get("settings", {}).get(name))}

@@ -1,10 +1,10 @@
 """Load the files that `rollmill submit --backend file` wrote with the loaders
-that their consumers use, `datasets` and pyarrow, and hold them to the shape
-that each trainer asks for.
+that their consumers use, `datasets` and pyarrow, and check the format that
+each trainer requires.
 
     python check.py FOLDER
 
-FOLDER is the --out of submit; _files.json says how many rows each file has.
+FOLDER is the --out of submit; _files.json has the number of rows of each file.
 """
 
 import json
@@ -63,7 +63,7 @@ def trl_kto(rows):
 
 
 def balanced(name, rows):
-    """The weights balance the labels of this very file, as TRL's documentation advises."""
+    """The weights balance the labels of this file, as TRL's documentation recommends."""
     b = entries[name]["balance"]
     wanted = sum(r["label"] for r in rows)
     assert (b["desirable"], b["undesirable"]) == (wanted, len(rows) - wanted)
@@ -89,7 +89,7 @@ def trl_prompts(rows):
 
 @check("verl.parquet")
 def verl(rows):
-    """What verl's RLHFDataset and its reward manager take out of a row."""
+    """The fields that verl's RLHFDataset and its reward manager read from a row."""
     for i, r in enumerate(rows):
         asks(r["prompt"])
         assert set(r["prompt"][0]) == {"role", "content"}
@@ -178,7 +178,7 @@ def art_log_2(rows):
 
 
 for name, entry in entries.items():
-    if name == "art.jsonl":  # a choice and a message are one list: for ART's own models, see ../art
+    if name == "art.jsonl":  # choices and messages are in one list: for ART's own models see ../art
         continue
     kind = "parquet" if name.endswith(".parquet") else "json"
     if entry["rows"] == 0:

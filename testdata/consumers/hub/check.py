@@ -1,11 +1,11 @@
-"""The Hugging Face client against our test server of its hub, beside our own
-client: both leave the same repository; and `datasets` and DuckDB read what
+"""Run the Hugging Face client and our own against our test server of its hub: both
+must create the same repository, and `datasets` and DuckDB must read what
 `rollmill submit --backend hub` pushed.
 
     HF_ENDPOINT=URL HF_TOKEN=TOKEN python check.py FOLDER
 
-FOLDER holds the files that our client pushed to acme/ours. acme/rollouts was
-pushed by submit.
+FOLDER has the files that our client pushed to acme/ours. submit pushed
+acme/rollouts.
 """
 
 import os
@@ -36,7 +36,7 @@ def tree(repo):
     return out
 
 
-# The same files by their client: regular, LFS in one piece, LFS in parts.
+# The same files with their client: regular, LFS in one piece, LFS in parts.
 theirs, ours = "acme/theirs", "acme/ours"
 api.create_repo(theirs, repo_type="dataset")
 api.create_repo(theirs, repo_type="dataset", exist_ok=True)
@@ -51,7 +51,7 @@ first = api.create_commit(theirs, adds(), commit_message="a batch", repo_type="d
 assert tree(theirs) == tree(ours), (tree(theirs), tree(ours))
 assert any(lfs for _, _, lfs in tree(ours).values()) and not all(lfs for _, _, lfs in tree(ours).values())
 
-# What is there is not committed again; what is to go goes in the same commit.
+# Unchanged files are not committed again; files are deleted in the same commit.
 head = api.dataset_info(theirs).sha
 assert head == first.oid
 gone = CommitOperationDelete("old/a.txt")
@@ -59,7 +59,7 @@ api.upload_file(path_or_fileobj=b"stale", path_in_repo="old/a.txt", repo_id=thei
 api.create_commit(theirs, [gone, *adds()], commit_message="again", repo_type="dataset")
 assert tree(theirs) == tree(ours)
 
-# A parent that is not the head any more is refused, as our client expects it.
+# A parent that is no longer the head is refused, as our client expects.
 try:
     api.create_commit(theirs, [CommitOperationAdd("b.txt", b"b")], commit_message="late", repo_type="dataset", parent_commit=head)
     raise SystemExit("a stale parent was taken")
@@ -71,20 +71,20 @@ try:
 except RepositoryNotFoundError:
     pass
 
-# Contents that the store has not seen, in one piece and in parts.
+# New contents, in one piece and in parts.
 for size in (1000, 250_000):
     data = os.urandom(size)
     api.upload_file(path_or_fileobj=data, path_in_repo=f"new/{size}.parquet", repo_id=theirs, repo_type="dataset")
     got = api.hf_hub_download(theirs, f"new/{size}.parquet", repo_type="dataset")
     assert pathlib.Path(got).read_bytes() == data
 
-# Both repositories give the same bytes back.
+# Both repositories return the same bytes.
 for repo in (theirs, ours):
     got = pathlib.Path(snapshot_download(repo, repo_type="dataset"))
     for p in files:
         assert (got / p.relative_to(folder)).read_bytes() == p.read_bytes(), p
 
-# What submit pushed, by the card.
+# The files that submit pushed, according to the dataset card.
 datasets.disable_progress_bars()
 rows = datasets.load_dataset("acme/rollouts")
 assert set(rows) == {"train", "validation"}, rows

@@ -1,6 +1,6 @@
-"""OpenAI's own client against our test server of its fine-tuning API: a file, a
-job, its events and checkpoints, a second job that is cancelled. Prints what it
-saw as JSON, for the test that compares it with what our client sees.
+"""Run OpenAI's own client against our test server of its fine-tuning API: a file, a
+job, its events and checkpoints, a second job that is cancelled. Prints the results
+as JSON, for the test that compares them with those of our client.
 
     OPENAI_BASE_URL=URL OPENAI_API_KEY=KEY python check.py FILE JOB.json
 """

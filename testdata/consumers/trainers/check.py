@@ -1,9 +1,9 @@
-"""Let TRL's trainers load the files that `rollmill submit --backend file` wrote
-and take a step on a tiny model, and verl's dataset class load its own.
+"""Load the files that `rollmill submit --backend file` wrote with TRL's trainers and
+train a step on a tiny model, and load verl's file with verl's dataset class.
 
     python check.py FOLDER
 
-FOLDER is the --out of submit; what is not there is not checked. Everything runs on the CPU, without a network.
+FOLDER is the --out of submit; missing files are not checked. Everything runs on the CPU, without a network.
 """
 
 import importlib.machinery
@@ -44,7 +44,7 @@ def settings(**more):
 
 
 def step(what, trainer):
-    """The step has to be taken: a loss that is a number, and other weights than before."""
+    """Check that a step was trained: the loss is a number and the weights changed."""
     before = {n: p.detach().clone() for n, p in trainer.model.named_parameters()}
     result = trainer.train()
     moved = sum(not (p.detach() == before[n]).all() for n, p in trainer.model.named_parameters())
@@ -74,7 +74,7 @@ def grpo(name):
     seen = []
 
     def reward(completions, example, **_):
-        """The example is there for the reward, as it was for rollmill's."""
+        """The reward function gets the example, as rollmill's did."""
         seen.extend(json.loads(e)["id"] for e in example)
         return [float(i % 2) for i in range(len(completions))]
 
@@ -84,7 +84,7 @@ def grpo(name):
 
 
 def verl(name):
-    """verl's dataset class, as its trainer makes it; the package's __init__ wants Ray, the class does not."""
+    """verl's dataset class, as its trainer creates it; the package's __init__ needs Ray, the class does not."""
     spec = importlib.machinery.PathFinder.find_spec("verl")
     package = types.ModuleType("verl")
     package.__path__ = list(spec.submodule_search_locations)

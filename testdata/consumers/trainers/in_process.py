@@ -1,6 +1,6 @@
-"""Hold what art_trainer.py makes of a curated dataset, for ART's library in
-process, against what rollmill sends a server of the same rows: the same
-histories, choices, tools, rewards. Then ART's own code tokenizes it.
+"""Compare what art_trainer.py makes from a curated dataset, for ART's library in
+process, with what rollmill sends to a server for the same rows: the histories,
+choices, tools and rewards must be equal. Then tokenize it with ART's own code.
 
     python in_process.py CURATED ART.JSONL
 """
@@ -19,7 +19,7 @@ import gpuless
 
 
 def plain(entry):
-    """A message or a choice as the wire has it."""
+    """A message or a choice as sent over HTTP."""
     if isinstance(entry, dict):
         return entry
     e = entry.model_dump()
@@ -37,7 +37,7 @@ def sent(entry):
 
 
 def same(ours, theirs):
-    assert len(ours) <= len(theirs)  # what follows the last choice, ART cuts
+    assert len(ours) <= len(theirs)  # ART cuts what follows the last choice
     assert all("message" not in e for e in theirs[len(ours):])
     for a, b in zip(map(plain, ours), map(sent, theirs)):
         if isinstance(a, dict):

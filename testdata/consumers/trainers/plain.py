@@ -1,6 +1,6 @@
-"""Let OpenPipe ART 0.5.17 parse the groups that a frontend server is sent, as
-that server does, and tokenize them by its own code: every assistant message has
-to train, as the tokens of its text and nothing else.
+"""Parse the groups that are sent to a frontend server with OpenPipe ART 0.5.17, as
+that server does, and tokenize them with its own code: every assistant message must
+be trained, as exactly the tokens of its text.
 
     python plain.py FILE
 """
@@ -18,7 +18,7 @@ import pydantic
 
 import gpuless
 
-# As `art run` does before it listens.
+# As `art run` does before it starts to listen.
 art.TrajectoryGroup.__new__ = lambda cls, *_, **__: pydantic.BaseModel.__new__(cls)
 art.TrajectoryGroup.__init__ = lambda self, *args, **keywords: pydantic.BaseModel.__init__(self, *args, **keywords)
 groups = pydantic.TypeAdapter(list[art.TrajectoryGroup])

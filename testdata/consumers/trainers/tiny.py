@@ -1,5 +1,5 @@
-"""A language model small enough to be made on the spot, and its tokenizer: a
-token for every byte, ChatML around every message."""
+"""A language model that is small enough to be created in the test, and its
+tokenizer: a token for every byte, ChatML around every message."""
 
 import torch
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers
@@ -16,7 +16,7 @@ TEMPLATE = (
 
 
 def tokenizer():
-    special = ["<|pad|>", "<|im_start|>", "<|im_end|>", "<|unused|>"]  # ART wants one that no chat holds
+    special = ["<|pad|>", "<|im_start|>", "<|im_end|>", "<|unused|>"]  # ART needs one that no chat contains
     alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
     t = Tokenizer(models.BPE(vocab={c: i for i, c in enumerate(alphabet)}, merges=[]))
     t.pre_tokenizer, t.decoder = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False), decoders.ByteLevel()

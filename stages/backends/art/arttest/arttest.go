@@ -1,10 +1,10 @@
 // Package arttest is an ART control server without a GPU: the routes, error
-// bodies and habits of `art run`, over a real socket, with every misbehaviour
-// that was seen or is to be feared as a named knob.
+// bodies and behaviour of `art run`, over a real socket, with every known or
+// possible misbehaviour as a named switch.
 //
-// It trains nothing, but looks at a batch as the trainer would: it drops
-// groups without advantage, cuts histories after the last choice, and breaks
-// off the answer where Python would raise. It counts what it was asked.
+// It trains nothing, but reads a batch as the trainer would: it drops groups
+// without advantage, cuts histories after the last choice, and breaks off the
+// answer where Python would raise. It counts its requests.
 //
 // It shares no code with the ART routes of stages/backends/sandbox, on purpose.
 // Both were written from ART's own sources, so a misreading of the protocol in
@@ -38,7 +38,7 @@ const (
 	Later    Dialect = "0.5.18" // cannot be told to train
 )
 
-// Faults are the misbehaviours. The zero value behaves.
+// Faults are the misbehaviours. The zero value has none.
 type Faults struct {
 	NoOpenAPI    bool   // the route list is switched off
 	PrepareHost  string // host in the answer of prepare; default 0.0.0.0, as the server's

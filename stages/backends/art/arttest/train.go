@@ -10,8 +10,8 @@ import (
 	wire "github.com/rollmill/rollmill/formats/art"
 )
 
-// train takes a batch. It goes on when the client has gone away, which is the
-// worse of the two things that a real server may do.
+// train reads a batch. It continues after the client has disconnected, which is
+// the worse of the two things that a real server may do.
 func (s *Server) train(w http.ResponseWriter, r *http.Request, d Dialect, f Faults) {
 	s.mu.Lock()
 	s.busy++
@@ -181,7 +181,7 @@ func (s *Server) keep(b *Batch, trained bool, advance int64) {
 	}
 }
 
-// training tells a sender's successor what became of a submission.
+// training reports the outcome of a submission.
 func (s *Server) training(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -192,7 +192,7 @@ func (s *Server) training(w http.ResponseWriter, r *http.Request) {
 	reply(w, 200, state)
 }
 
-// look reads a batch as the trainer's tokenizer does. It is not sound where
+// look reads a batch as the trainer's tokenizer does. sound is false where
 // Python would raise.
 func (b *Batch) look(d Dialect) (trainable, sound bool) {
 	sound = true

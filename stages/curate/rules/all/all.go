@@ -1,8 +1,8 @@
 // Package all lists curate's rules in the order they run: first every rule's
-// judgement of groups, in this order, then every rule's judgement of the
-// members of the groups that are left, in this order. To add one: a folder
-// beside this one, a line here, its reasons in formats.DropReasons, and a test
-// that calls ruletest.Run.
+// judgement of groups, then every rule's judgement of the members of the
+// remaining groups, both in this order. To add one: a neighbouring folder, a
+// line here, its reasons in formats.DropReasons, and a test that calls
+// ruletest.Run.
 package all
 
 import (
@@ -24,7 +24,8 @@ import (
 	"github.com/rollmill/rollmill/stages/plugin"
 )
 
-// Rules is what curate runs, after failed and unscored members are out.
+// Rules are the rules that curate runs, after failed and unscored members are
+// dropped.
 var Rules = plugin.NewRegistry("rule",
 	split.Kind,
 	leak.Kind,

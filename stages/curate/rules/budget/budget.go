@@ -1,8 +1,7 @@
 // Package budget keeps groups while their sampled tokens fit into a budget.
 // Groups come in the order of a hash of the seed and their id; one that does
-// not fit any more is left out, and smaller ones after it may still fit. The
-// tokens are those of a group's valid members, whoever of them is dropped
-// later.
+// not fit is dropped, and smaller ones after it may still fit. The tokens are
+// those of a group's valid members, even of those that are dropped later.
 package budget
 
 import (
@@ -27,7 +26,7 @@ var Kind = curate.RuleKind{
 
 type rule int64
 
-// Tokens says that the groups' sampled tokens are read.
+// Tokens reports that the groups' sampled tokens are read.
 func (rule) Tokens() bool { return true }
 
 func (r rule) Groups(b curate.Batch, groups *curate.Groups) (any, error) {

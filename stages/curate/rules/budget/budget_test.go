@@ -13,7 +13,7 @@ func TestBudget(t *testing.T) {
 	ruletest.Run(t, budget.Kind, tokens(100), curate.CompatNone)
 }
 
-func TestItIsNotOverspent(t *testing.T) {
+func TestBudgetIsNotExceeded(t *testing.T) {
 	rule, _ := tokens(100).Rule(curate.Setup{})
 	groups := make([]curate.Group, 40)
 	for i := range groups {

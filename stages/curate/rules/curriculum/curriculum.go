@@ -1,26 +1,26 @@
 // Package curriculum begins with the easiest groups and takes more of them as
 // epochs go by.
 //
-// The documented behaviour: of the groups whose rewards differ by at least
-// the minimum difference, the share with the highest mean reward is kept (the
+// The documented behaviour: of the groups whose rewards differ by at least the
+// minimum difference, the share with the highest mean reward is kept (the
 // lowest, when ascending), rounded up and at least one group. The share is of
-// these surviving groups, so the number moves with the data. It begins at
+// these surviving groups, so the number depends on the data. It begins at
 // Initial and grows by Increment, up to 1, every Interval epochs: with an
 // interval of 5, epochs 0 to 4 use the initial share, 5 to 9 the next. Share
 // and last expansion are carried from epoch to epoch in the manifest's state,
-// and advance in an epoch that chose nothing too; without --previous they are
-// those of a run that began at epoch 0. Then, if asked for, a random share of
+// and advance also in an epoch that chose nothing; without --previous they are
+// those of a run that began at epoch 0. Then, if requested, a random share of
 // the trajectories of each kept group is taken, rounded up.
 //
-// Equal means are ranked by a seeded hash of the group's id, not by place.
+// Equal means are ranked by a seeded hash of the group's id, not by position.
 //
-// NAT's code does otherwise (see nat.go, --compat nat): its first expansion
-// comes one epoch early (with an interval of 1 the initial share is never
-// used); an epoch without surviving groups, or with a single group, does not
-// expand; a single group is not filtered at all; the subsample is of groups,
-// unseeded; nothing reloads the state; and shares are compared and multiplied
-// as they come out of repeated addition (0.3 + 0.2 + 0.2 + 0.2 is
-// 0.8999999999999999), which can round up to one group more or less.
+// NAT's code differs (see nat.go, --compat nat): its first expansion comes one
+// epoch early (with an interval of 1 the initial share is never used); an epoch
+// without surviving groups, or with a single group, does not expand; a single
+// group is not filtered at all; the subsample is of groups, unseeded; the state
+// is never reloaded; and shares are compared and multiplied as repeated
+// addition gives them (0.3 + 0.2 + 0.2 + 0.2 is 0.8999999999999999), which can
+// round up to one group more or less.
 package curriculum
 
 import (
@@ -50,7 +50,7 @@ const (
 	interval  = 5
 )
 
-// Settings are the rule's.
+// Settings are the rule's settings.
 type Settings struct {
 	Enabled         bool     // false: the rule does not run
 	Initial         float64  // share of groups at first, in (0, 1]; 0 is the default
@@ -61,7 +61,8 @@ type Settings struct {
 	RandomSubsample *float64 // share of trajectories kept of each chosen group, in (0, 1]; nil keeps all
 }
 
-// Declare names them. Datasets hold all of them when the rule ran.
+// Declare declares the settings. Identities of datasets hold all of them if the
+// rule ran.
 func (s *Settings) Declare(d *plugin.Declarer) {
 	d.Bool(&s.Enabled, "curriculum", "train on a share of the groups that grows")
 	d.Float(&s.Initial, "curriculum-initial", "begin with this `SHARE` of the groups").IDAlways("curriculum.initial")
@@ -87,7 +88,7 @@ func (s *Settings) Rule(set curate.Setup) (curate.Rule, error) {
 	return documented{*s}, nil
 }
 
-// Identity is all of them, when the rule runs.
+// Identity returns all of them, if the rule runs.
 func (s *Settings) Identity(curate.Setup) map[string]any {
 	if !s.Enabled {
 		return nil
@@ -95,7 +96,7 @@ func (s *Settings) Identity(curate.Setup) map[string]any {
 	return plugin.Identity(s.filled(), Kind.New())
 }
 
-// filled has the defaults of what is 0.
+// filled returns the settings with defaults in place of 0.
 func (s *Settings) filled() *Settings {
 	out := *s
 	out.Initial, out.Increment, out.Interval = cmp.Or(s.Initial, initial), cmp.Or(s.Increment, increment), cmp.Or(s.Interval, interval)
@@ -106,20 +107,20 @@ func (s *Settings) check() error {
 	share := func(x float64) bool { return x > 0 && x <= 1 }
 	switch {
 	case !share(s.Initial):
-		return curate.Usage("a share lies above 0 and up to 1: 0.3 begins with the easiest 30 %", "curate: --curriculum-initial %v", s.Initial)
+		return curate.Usage("a share is above 0 and at most 1: 0.3 begins with the easiest 30 %", "curate: --curriculum-initial %v", s.Initial)
 	case !share(s.Increment):
-		return curate.Usage("a share lies above 0 and up to 1: 0.2 adds 20 % at each expansion", "curate: --curriculum-increment %v", s.Increment)
+		return curate.Usage("a share is above 0 and at most 1: 0.2 adds 20 % at each expansion", "curate: --curriculum-increment %v", s.Increment)
 	case s.Interval < 1:
 		return curate.Usage("give a number of epochs, at least 1", "curate: --curriculum-interval %d", s.Interval)
 	case !(s.MinRewardDiff >= 0) || math.IsInf(s.MinRewardDiff, 0):
 		return curate.Usage("give a difference of rewards, 0 or more", "curate: --min-reward-diff %v", s.MinRewardDiff)
 	case s.RandomSubsample != nil && !share(*s.RandomSubsample):
-		return curate.Usage("a share lies above 0 and up to 1", "curate: --random-subsample %v", *s.RandomSubsample)
+		return curate.Usage("a share is above 0 and at most 1", "curate: --random-subsample %v", *s.RandomSubsample)
 	}
 	return nil
 }
 
-// noise is what sums of decimal fractions may be off by.
+// noise is the largest rounding error of sums of decimal fractions.
 const noise = 1e-9
 
 type documented struct{ Settings }
@@ -160,7 +161,7 @@ func (d documented) Members(b curate.Batch, members []formats.Member) []curate.V
 	return sampleMembers(b.Seed, members, max(1, ceil(float64(len(members))**d.RandomSubsample-noise)))
 }
 
-// direction turns mean rewards so that the least is to be learned first.
+// direction turns mean rewards so that the smallest is to be learned first.
 func direction(ascending bool, mean float64) float64 {
 	if ascending {
 		return mean
@@ -168,7 +169,7 @@ func direction(ascending bool, mean float64) float64 {
 	return -mean
 }
 
-// restore reads what the epoch before left, if anything.
+// restore reads the state of the previous epoch, if any.
 func restore(b curate.Batch, s *formats.CurriculumState) error {
 	if b.State == nil {
 		return nil
@@ -199,7 +200,7 @@ func survivors(groups *curate.Groups, diff float64) (n int, err error) {
 	return n, nil
 }
 
-// include notes that n of the surviving groups are in, at least one.
+// include records that n of the surviving groups are kept, at least one.
 func include(s *formats.CurriculumState, surviving, n int) {
 	if s.TotalGroups == 0 {
 		s.TotalGroups = surviving
@@ -207,7 +208,7 @@ func include(s *formats.CurriculumState, surviving, n int) {
 	s.Surviving, s.Included = surviving, min(max(1, n), surviving)
 }
 
-// cut refuses all but the included groups that rank first.
+// cut refuses all but the included groups with the highest rank.
 func cut(s *formats.CurriculumState, groups *curate.Groups, rank func(*curate.Group) (curate.Rank, bool)) error {
 	if s.Included == s.Surviving {
 		return nil

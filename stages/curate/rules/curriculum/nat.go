@@ -7,12 +7,12 @@ import (
 	"github.com/rollmill/rollmill/stages/curate"
 )
 
-// nat does what the NeMo Agent Toolkit's ARTTrainer.apply_curriculum_learning
-// does, quirk by quirk; the package comment says where that differs from its
-// documentation. Two things are not its own. Its random.sample is unseeded:
-// we draw as many, by the seed. And its state lives as long as its process,
-// so one process's epochs are our chain of --previous; no --previous is a
-// process that began with this epoch.
+// nat reproduces the NeMo Agent Toolkit's ARTTrainer.apply_curriculum_learning
+// with its quirks; the package comment says where it differs from its
+// documentation. Two things are different. Its random.sample is unseeded: this
+// draws the same number by the seed. And its state lives as long as its
+// process, so one process's epochs are a chain of --previous here; without
+// --previous a process began with this epoch.
 type nat struct{ Settings }
 
 func (n nat) Groups(b curate.Batch, groups *curate.Groups) (any, error) {
@@ -43,7 +43,7 @@ func (n nat) Groups(b curate.Batch, groups *curate.Groups) (any, error) {
 	return s, n.sampleGroups(b, groups, left)
 }
 
-// sampleGroups keeps at most a share of the survivors among the chosen.
+// sampleGroups keeps at most a share of the survivors among the chosen groups.
 func (n nat) sampleGroups(b curate.Batch, groups *curate.Groups, survivors int) error {
 	if n.RandomSubsample == nil {
 		return nil

@@ -8,8 +8,8 @@ import (
 	"github.com/rollmill/rollmill/stages/curate"
 )
 
-// leaveOut draws which of n to leave so that keep remain: those with the
-// largest seeds, which depend on nothing but ids.
+// leaveOut draws which of n to drop so that keep remain: those with the largest
+// seeds, which depend only on ids.
 func leaveOut(n, keep int, seed func(i int) int64) []int {
 	if n <= keep {
 		return nil

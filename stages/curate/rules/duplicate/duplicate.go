@@ -1,7 +1,7 @@
-// Package duplicate refuses members that say exactly what another of their
-// group says: the same sampled messages, in text, reasoning and tool calls but
-// for the calls' ids, after the same other messages. The member of the lowest
-// generation stays. Nearly the same is not the same.
+// Package duplicate refuses members with exactly the same content as another of
+// their group: the same sampled messages, in text, reasoning and tool calls
+// (apart from the calls' ids), after the same other messages. The member of the
+// lowest generation is kept. Package neardup refuses near duplicates.
 package duplicate
 
 import (
@@ -20,12 +20,12 @@ var Kind = curate.RuleKind{
 	Reasons: []string{formats.DropDuplicate},
 }
 
-// Settings are the rule's.
+// Settings are the rule's settings.
 type Settings struct {
 	Drop bool // false: the rule does not run
 }
 
-// Declare names them.
+// Declare declares the settings.
 func (s *Settings) Declare(d *plugin.Declarer) {
 	d.Bool(&s.Drop, "drop-duplicates", "drop members with the same content as an earlier one of their group").ID("drop-duplicates")
 }
@@ -59,7 +59,8 @@ func (rule) Rows(_ curate.Batch, _ curate.Group, rows []curate.Row) []curate.Ver
 	return verdicts
 }
 
-// digest is of what was said, whole tree, without ids, tokens and figures.
+// digest returns a digest of the content of the whole tree, without ids, tokens
+// and counts.
 func digest(t *formats.Trajectory) xxh3.Uint128 {
 	h := xxh3.New()
 	write := func(parts ...string) {

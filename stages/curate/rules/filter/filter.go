@@ -1,8 +1,9 @@
-// Package filter refuses what an expression is false of, in the language of
-// expr-lang: `0 < group.mean && group.mean < 1`. What it may read are the
+// Package filter refuses everything for which an expression is false, in the
+// language of expr-lang: `0 < group.mean && group.mean < 1`. It may read the
 // fields of Group and Trajectory below. An expression that mentions no
 // trajectory refuses whole groups, before rules that compare groups see them;
-// the others judge members. One that fails of a trajectory refuses it.
+// the others judge members. If an expression fails for a trajectory, the
+// trajectory is refused.
 package filter
 
 import (
@@ -21,18 +22,18 @@ import (
 
 // Kind is the registry's entry.
 var Kind = curate.RuleKind{
-	Kind:    plugin.Kind[curate.RuleSettings]{Name: "filter", Help: "keep what each filter expression is true of", New: func() curate.RuleSettings { return &Settings{} }},
+	Kind:    plugin.Kind[curate.RuleSettings]{Name: "filter", Help: "keep groups or members for which every filter expression is true", New: func() curate.RuleSettings { return &Settings{} }},
 	Reasons: []string{formats.DropFilter},
 }
 
-// Settings are the rule's.
+// Settings are the rule's settings.
 type Settings struct {
 	Expressions []string // all must be true; none: the rule does not run
 }
 
-// Declare names them.
+// Declare declares the settings.
 func (s *Settings) Declare(d *plugin.Declarer) {
-	d.Strings(&s.Expressions, "filter", "keep what `EXPRESSION` is true of, such as 0 < group.mean && trajectory.sampled_tokens < 4000").ID("filter")
+	d.Strings(&s.Expressions, "filter", "keep groups or members for which `EXPRESSION` is true, such as 0 < group.mean && trajectory.sampled_tokens < 4000").ID("filter")
 }
 
 // Rule compiles the expressions.
@@ -64,11 +65,11 @@ func (s *Settings) Rule(curate.Setup) (curate.Rule, error) {
 // Tokens reports whether an expression reads the groups' sampled tokens.
 func (r rule) Tokens() bool { return r.tokens }
 
-// Tokens is as that of rule.
+// Tokens is Tokens of rule.
 func (g groups) Tokens() bool { return g.r.tokens }
 
 // Group is what an expression may read of a group, named as the columns of
-// _groups; statistics are of its valid members, NaN when there is none.
+// _groups; statistics are of its valid members, NaN if there is none.
 type Group struct {
 	ID            string    `expr:"id"`
 	ExampleID     string    `expr:"example_id"` // "" for a group of several
@@ -91,7 +92,7 @@ type Group struct {
 	LengthMean    float64   `expr:"length_mean"` // sampled tokens a valid member
 }
 
-// Trajectory is what it may read of a member.
+// Trajectory is what an expression may read of a member.
 type Trajectory struct {
 	ID               string             `expr:"id"`
 	Generation       int                `expr:"generation"`
@@ -130,7 +131,7 @@ func compile(text string) (p *expression.Program, members bool, err error) {
 	return p, expression.Reads(p)("trajectory"), nil
 }
 
-// groups is a rule whose expressions are about groups alone.
+// groups is a rule whose expressions are only about groups.
 type groups struct{ r rule }
 
 func (g groups) Group(b curate.Batch, of *curate.Group) curate.Verdict { return g.r.Group(b, of) }
@@ -181,7 +182,7 @@ func trajectory(r curate.Row) Trajectory {
 		out.PolicyVersion = int(*t.PolicyVersion)
 	}
 	if t.Metadata != "" {
-		_ = json.Unmarshal([]byte(t.Metadata), &out.Metadata) // what is no object has no fields
+		_ = json.Unmarshal([]byte(t.Metadata), &out.Metadata) // anything but an object has no fields
 	}
 	return out
 }

@@ -20,7 +20,7 @@ func ruleOf(text string) (curate.Rule, error) {
 	return (&filter.Settings{Expressions: []string{text}}).Rule(curate.Setup{})
 }
 
-func TestWhatIsNoCondition(t *testing.T) {
+func TestInvalidConditions(t *testing.T) {
 	for _, text := range []string{"group.mean", "group.meen > 0", "0 <", "now() > 1"} {
 		var usage *stages.Error
 		if _, err := ruleOf(text); !errors.As(err, &usage) || usage.Kind != stages.KindUsage || usage.Hint() == "" {
@@ -30,7 +30,7 @@ func TestWhatIsNoCondition(t *testing.T) {
 }
 
 // An expression that fails of a member refuses that member.
-func TestAFilterThatFails(t *testing.T) {
+func TestFailingFilter(t *testing.T) {
 	rule, err := ruleOf("trajectory.metadata.turns > 2")
 	if err != nil {
 		t.Fatal(err)
@@ -72,7 +72,7 @@ func TestColumnsOfGroups(t *testing.T) {
 }
 
 // A group's tokens are in memory only when a filter reads them.
-func TestTokensAreAskedFor(t *testing.T) {
+func TestTokensReported(t *testing.T) {
 	for text, want := range map[string]bool{
 		"trajectory.sampled_tokens < 10":                       false,
 		"group.mean > 0":                                       false,

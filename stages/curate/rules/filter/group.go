@@ -10,8 +10,8 @@ import (
 	"github.com/rollmill/rollmill/stages/curate"
 )
 
-// group is what an expression reads of a group; passes asks for what takes a
-// while to compute.
+// group returns what an expression reads of a group; passes requests a field
+// that takes a while to compute.
 func group(g curate.Group, passes bool) Group {
 	nan := math.NaN()
 	out := Group{ID: g.ID, ExampleID: g.ExampleID, Epoch: g.Epoch, Count: g.Count, Valid: g.Valid, Failed: g.Failed, Unscored: g.Count - g.Valid - g.Failed,
@@ -35,7 +35,7 @@ func group(g curate.Group, passes bool) Group {
 	return out
 }
 
-// fields are the names that a program reads of anything but the trajectory.
+// fields returns the names that a program reads of anything but the trajectory.
 func fields(p *vm.Program) map[string]bool {
 	f := read{}
 	root := p.Node()

@@ -1,6 +1,6 @@
-// Package flat refuses groups whose rewards are all the same: they teach a
-// group-relative trainer nothing. The same but for rounding counts as the
-// same (formats.Flat).
+// Package flat refuses groups with equal rewards: a group-relative trainer
+// learns nothing from them. Rewards that differ by rounding only count as equal
+// (formats.Flat).
 package flat
 
 import (
@@ -13,20 +13,20 @@ import (
 
 // Kind is the registry's entry.
 var Kind = curate.RuleKind{
-	Kind:    plugin.Kind[curate.RuleSettings]{Name: "flat", Help: "drop groups whose rewards are all the same", New: func() curate.RuleSettings { return &Settings{} }},
+	Kind:    plugin.Kind[curate.RuleSettings]{Name: "flat", Help: "drop groups whose rewards are all equal", New: func() curate.RuleSettings { return &Settings{} }},
 	Reasons: []string{formats.DropFlat},
 	Again:   true,
 }
 
-// Settings are the rule's. How near rewards count as the same is curate's own
-// option, since its plan of further generations asks the same.
+// Settings are the rule's settings. The tolerance for equal rewards is curate's
+// own option, because its plan of further generations uses it too.
 type Settings struct {
 	Keep bool // the rule does not run
 }
 
-// Declare names them.
+// Declare declares the settings.
 func (s *Settings) Declare(d *plugin.Declarer) {
-	d.Bool(&s.Keep, "keep-flat", "keep groups whose rewards are all the same").ID("keep-flat")
+	d.Bool(&s.Keep, "keep-flat", "keep groups whose rewards are all equal").ID("keep-flat")
 }
 
 // Rule makes the rule; NAT drops flat groups in its curriculum only.
@@ -37,7 +37,8 @@ func (s *Settings) Rule(set curate.Setup) (curate.Rule, error) {
 	return rule(set.FlatTolerance), nil
 }
 
-// Identity holds the rule's settings at their defaults, too, as datasets have it.
+// Identity includes the rule's settings even at their defaults, as existing
+// datasets have them.
 func (s *Settings) Identity(set curate.Setup) map[string]any {
 	switch {
 	case set.Compat == curate.CompatNAT:

@@ -1,5 +1,5 @@
 // Package leak refuses trajectories whose example is held out for validation:
-// by its id, unless that is only a row number, or by what it says.
+// by its id, unless that is only a row number, or by its content.
 package leak
 
 import (
@@ -14,17 +14,18 @@ var Kind = curate.RuleKind{
 	Reasons: []string{formats.DropLeak},
 }
 
-// Settings are the rule's.
+// Settings are the rule's settings.
 type Settings struct {
 	Holdout []string // URIs of rollouts; none: the rule does not run
 }
 
-// Declare names them. What the datasets hold is part of the identity as inputs.
+// Declare declares the settings. The datasets' content is part of the identity
+// as inputs.
 func (s *Settings) Declare(d *plugin.Declarer) {
-	d.Strings(&s.Holdout, "holdout", "train on no example that is in the rollouts at this `URI`").In(plugin.Input)
+	d.Strings(&s.Holdout, "holdout", "do not train on examples of the rollouts at this `URI`").In(plugin.Input)
 }
 
-// HeldOut are the datasets whose examples the batch has to know.
+// HeldOut returns the datasets whose examples the batch has to know.
 func (s *Settings) HeldOut() []string { return s.Holdout }
 
 // Rule makes the rule.

@@ -1,5 +1,5 @@
-// Package length refuses trajectories that are too long to train on, in
-// sampled tokens or in those of a single call, and ones with too few messages.
+// Package length refuses trajectories that are too long to train on, in sampled
+// tokens or in the tokens of a single call, and those with too few messages.
 package length
 
 import (
@@ -16,19 +16,19 @@ var Kind = curate.RuleKind{
 	Reasons: []string{formats.DropLength, formats.DropFewMessages},
 }
 
-// Settings are the rule's; 0 does not matter, and all of them at 0 ask for no
-// rule.
+// Settings are the rule's settings; 0 means no limit, and without limits the
+// rule does not run.
 type Settings struct {
-	Sampled  int // tokens that a trajectory may have sampled
-	Sequence int // tokens of its longest call, prompt and answer
-	Messages int // that it must have on its main path
+	Sampled  int // most sampled tokens of a trajectory
+	Sequence int // most tokens of a call, prompt and answer
+	Messages int // fewest messages on its main path
 }
 
-// Declare names them.
+// Declare declares the settings.
 func (s *Settings) Declare(d *plugin.Declarer) {
-	d.Int(&s.Sampled, "max-sampled-tokens", "drop trajectories of more than `N` sampled tokens").ID("max-sampled-tokens")
+	d.Int(&s.Sampled, "max-sampled-tokens", "drop trajectories with more than `N` sampled tokens").ID("max-sampled-tokens")
 	d.Int(&s.Sequence, "max-sequence-tokens", "drop trajectories with a call of more than `N` tokens, prompt and answer").ID("max-sequence-tokens")
-	d.Int(&s.Messages, "min-messages", "drop trajectories of fewer than `N` messages").ID("min-messages")
+	d.Int(&s.Messages, "min-messages", "drop trajectories with fewer than `N` messages").ID("min-messages")
 }
 
 // Rule makes the rule.
@@ -39,7 +39,7 @@ func (s *Settings) Rule(curate.Setup) (curate.Rule, error) {
 	return rule{sampled: s.Sampled, sequence: s.Sequence, messages: s.Messages}, curate.NotNegative(s)
 }
 
-// rule has 0 for what does not matter.
+// rule has 0 for no limit.
 type rule struct {
 	sampled, sequence, messages int
 }
@@ -65,7 +65,7 @@ func (l rule) judge(t *formats.Trajectory) curate.Verdict {
 	return curate.Verdict{}
 }
 
-// sequence is the longest call under training.
+// sequence returns the length of the longest trained call.
 func sequence(t *formats.Trajectory) int {
 	n := 0
 	for i := range t.Calls {

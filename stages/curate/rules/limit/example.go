@@ -8,8 +8,8 @@ import (
 	"github.com/rollmill/rollmill/stages/plugin"
 )
 
-// Example is the registry's entry that keeps a number of each example's
-// groups, which are several when epochs are trained on again: the newest.
+// Example is the registry's entry that keeps the newest groups of each example,
+// which has several when epochs are trained on again.
 var Example = curate.RuleKind{
 	Kind: plugin.Kind[curate.RuleSettings]{
 		Name: "example_limit", Help: "keep the newest groups of each example, when epochs are trained on again",

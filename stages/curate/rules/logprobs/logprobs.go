@@ -1,9 +1,9 @@
-// Package logprobs refuses trajectories whose sampled tokens' log
-// probabilities cannot be trained on: missing, not one for each token id, NaN,
-// infinite or above 0, at or under a floor (an engine writes -9999 for what it
-// does not know; others have other floors), or raw at a temperature other than 1, where they are not those of
-// the distribution that was sampled. An engine's logprobs count as raw unless
-// it was found to give processed ones (column calls.logprobs_mode).
+// Package logprobs refuses trajectories whose sampled tokens' log probabilities
+// cannot be trained on: missing, not one for each token id, NaN, infinite or
+// above 0, at or below a floor (an engine writes -9999 for an unknown one;
+// others have other floors), or raw at a temperature other than 1, where they
+// are not those of the sampled distribution. An engine's logprobs count as raw
+// unless it was found to give processed ones (column calls.logprobs_mode).
 package logprobs
 
 import (
@@ -22,14 +22,14 @@ var Kind = curate.RuleKind{
 	Reasons: []string{formats.DropLogprobs},
 }
 
-// Settings are the rule's.
+// Settings are the rule's settings.
 type Settings struct {
 	Check          bool     // false: the rule does not run
-	AnyTemperature bool     // they may be raw at a temperature other than 1
-	Floor          *float64 // one of this or less is unknown to the engine; nil: that of audit and submit. In the identity when given, at the default too
+	AnyTemperature bool     // accept raw ones at a temperature other than 1
+	Floor          *float64 // this value or less means unknown; nil: the floor of audit and submit. In the identity when given, even at the default
 }
 
-// Declare names them.
+// Declare declares the settings.
 func (s *Settings) Declare(d *plugin.Declarer) {
 	d.Bool(&s.Check, "check-logprobs", "drop trajectories without valid log probabilities: missing, NaN, too few, at a floor, raw at a temperature other than 1").ID("check-logprobs")
 	d.Bool(&s.AnyTemperature, "any-temperature", "accept raw log probabilities at any temperature; with --check-logprobs").ID("any-temperature")
@@ -61,15 +61,15 @@ type rule struct {
 func (c rule) Rows(_ curate.Batch, _ curate.Group, rows []curate.Row) []curate.Verdict {
 	verdicts := make([]curate.Verdict, len(rows))
 	for i, r := range rows {
-		if detail := c.trouble(r.Trajectory); detail != "" {
+		if detail := c.fault(r.Trajectory); detail != "" {
 			verdicts[i] = curate.Verdict{Reason: formats.DropLogprobs, Detail: detail}
 		}
 	}
 	return verdicts
 }
 
-// trouble is the first thing that is wrong.
-func (c rule) trouble(t *formats.Trajectory) string {
+// fault returns the first fault.
+func (c rule) fault(t *formats.Trajectory) string {
 	trained := 0
 	for i := range t.Messages {
 		if !t.Trained(i) {

@@ -16,7 +16,7 @@ func TestLogprobs(t *testing.T) {
 	ruletest.Run(t, logprobs.Kind, &logprobs.Settings{Check: true, AnyTemperature: true}, curate.CompatNone)
 }
 
-func TestEachTrouble(t *testing.T) {
+func TestEachFault(t *testing.T) {
 	nan, inf := float32(math.NaN()), float32(math.Inf(-1))
 	for _, c := range []struct {
 		want     string

@@ -1,5 +1,5 @@
-// Package minvalid refuses groups with too few valid members: one reward has
-// nothing to be compared with.
+// Package minvalid refuses groups with too few valid members: a single reward
+// cannot be compared.
 package minvalid
 
 import (
@@ -17,14 +17,14 @@ var Kind = curate.RuleKind{
 	Again:   true,
 }
 
-// Settings are none: how many are enough is curate's own option, since its plan
-// of further generations asks the same.
+// Settings are empty: the number of valid members is curate's own option,
+// because its plan of further generations uses it too.
 type Settings struct{}
 
-// Declare names nothing.
+// Declare declares nothing.
 func (*Settings) Declare(*plugin.Declarer) {}
 
-// Rule makes the rule; NAT has none like it.
+// Rule makes the rule; NAT has no such rule.
 func (*Settings) Rule(set curate.Setup) (curate.Rule, error) {
 	if set.Compat == curate.CompatNAT {
 		return nil, nil
@@ -32,7 +32,8 @@ func (*Settings) Rule(set curate.Setup) (curate.Rule, error) {
 	return rule(set.MinValid), nil
 }
 
-// Identity holds the number at its default, too, as datasets have it.
+// Identity includes the number even at its default, as existing datasets have
+// it.
 func (*Settings) Identity(set curate.Setup) map[string]any {
 	if set.Compat == curate.CompatNAT {
 		return nil

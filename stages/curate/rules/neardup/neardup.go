@@ -1,15 +1,17 @@
-// Package neardup refuses members that say nearly what another of their group
-// says. What is compared is what the policy sampled: text, reasoning and tool
-// calls, lower-case, blanks as one, cut into overlapping runs of five
-// characters (shingles). The likeness of two is the share of shingles that
-// both have of those that either has (Jaccard's index; Broder, "On the
-// resemblance and containment of documents", 1997). Members are taken in the
-// order of their generation, and one stays when it is less alike than the
+// Package neardup refuses members with nearly the same content as another of
+// their group. It compares what the policy sampled: text, reasoning and tool
+// calls, in lower case, with runs of blanks as one, cut into overlapping runs
+// of five characters (shingles). The similarity of two is the number of
+// shingles that both have, divided by the number that either has (Jaccard's
+// index; Broder, "On the resemblance and containment of documents", 1997).
+// Members are processed in the order of their generation, and one is kept if
+// its similarity to every kept one is below the threshold.
 // threshold to every one that stayed before it.
 //
-// Each member is known by its 1024 lowest shingle hashes (a bottom-k sketch):
-// up to so many shingles the likeness is exact, above them an estimate with a
-// standard error of at most 1/64. Memory is 8 KiB a member of one group.
+// Each member is represented by its 1024 lowest shingle hashes (a bottom-k
+// sketch): up to that many shingles the similarity is exact, above them an
+// estimate with a standard error of at most 1/64. Memory is 8 KiB per member of
+// one group.
 package neardup
 
 import (
@@ -30,14 +32,14 @@ var Kind = curate.RuleKind{
 	Reasons: []string{formats.DropNearDuplicate},
 }
 
-// Settings are the rule's.
+// Settings are the rule's settings.
 type Settings struct {
 	Similarity *float64 // from which a member is dropped, in (0, 1]; nil: the rule does not run
 }
 
-// Declare names them.
+// Declare declares the settings.
 func (s *Settings) Declare(d *plugin.Declarer) {
-	d.OptionalFloat(&s.Similarity, "drop-near-duplicates", "`SIMILARITY` from which a near-duplicate of an earlier member is dropped; 1 ignores case and blanks alone").ID("drop-near-duplicates")
+	d.OptionalFloat(&s.Similarity, "drop-near-duplicates", "`SIMILARITY` from which a near-duplicate of an earlier member is dropped; 1 ignores only case and blanks").ID("drop-near-duplicates")
 }
 
 // Rule makes the rule.
@@ -46,7 +48,7 @@ func (s *Settings) Rule(curate.Setup) (curate.Rule, error) {
 	case x == nil:
 		return nil, nil
 	case !(*x > 0 && *x <= 1):
-		return nil, curate.Usage("1 is the same text but for case and blanks, 0.9 nearly the same", "curate: --drop-near-duplicates %v is not above 0 and up to 1", *x)
+		return nil, curate.Usage("1 means equal apart from case and blanks, 0.9 nearly equal", "curate: --drop-near-duplicates %v is not above 0 and up to 1", *x)
 	default:
 		return rule{likeness: *x}, nil
 	}
@@ -63,7 +65,7 @@ func (r rule) Rows(_ curate.Batch, _ curate.Group, rows []curate.Row) []curate.V
 	order := make([]int, len(rows))
 	sketches := make([]sketch, len(rows))
 	for i := range rows {
-		order[i], sketches[i] = i, sketchOf(said(rows[i].Trajectory))
+		order[i], sketches[i] = i, sketchOf(sampledText(rows[i].Trajectory))
 	}
 	slices.SortFunc(order, func(i, j int) int { return curate.ByGeneration(rows[i].Member, rows[j].Member) })
 	verdicts := make([]curate.Verdict, len(rows))
@@ -78,7 +80,7 @@ func (r rule) Rows(_ curate.Batch, _ curate.Group, rows []curate.Row) []curate.V
 	return verdicts
 }
 
-// against compares one member with those that stay.
+// against compares one member with the kept ones.
 func (r rule) against(sketches []sketch, rows []curate.Row, stay []int, i int) curate.Verdict {
 	for _, k := range stay {
 		if like := likeness(sketches[i], sketches[k]); like >= r.likeness {
@@ -88,8 +90,8 @@ func (r rule) against(sketches []sketch, rows []curate.Row, stay []int, i int) c
 	return curate.Verdict{}
 }
 
-// said is what the policy sampled, normalised.
-func said(t *formats.Trajectory) string {
+// sampledText returns what the policy sampled, normalised.
+func sampledText(t *formats.Trajectory) string {
 	var b strings.Builder
 	for i := range t.Messages {
 		m := &t.Messages[i]
@@ -117,8 +119,7 @@ func write(b *strings.Builder, text string) {
 // sketch is the lowest hashes of a set of shingles, in order.
 type sketch []uint64
 
-// sketchOf cuts a text into shingles; one that is shorter than a shingle is
-// its own.
+// sketchOf cuts a text into shingles; a shorter text is one shingle.
 func sketchOf(text string) sketch {
 	starts := make([]int, 0, len(text)+1)
 	for at := range text {
@@ -132,7 +133,7 @@ func sketchOf(text string) sketch {
 			s = s.lowest()
 		}
 	}
-	return slices.Clone(s.lowest()) // the others' memory goes
+	return slices.Clone(s.lowest()) // to free the others' memory
 }
 
 // lowest keeps the lowest hashes, in order, and may change the list.
@@ -142,7 +143,7 @@ func (s sketch) lowest() sketch {
 	return s[:min(len(s), most)]
 }
 
-// likeness is the share of the lowest hashes of both that both have.
+// likeness returns the share of the lowest hashes of both that both have.
 func likeness(a, b sketch) float64 {
 	both, seen := 0, 0
 	for i, k := 0, 0; seen < most && (i < len(a) || k < len(b)); seen++ {

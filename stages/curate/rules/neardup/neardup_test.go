@@ -34,7 +34,7 @@ func rows(texts ...string) []curate.Row {
 
 // 43 shingles are in both of 44 and 45: 43/46. The first of each sort stays, whatever the case and the blanks; a chain of
 // small changes is broken where it has gone too far.
-func TestWhoStays(t *testing.T) {
+func TestKeptMembers(t *testing.T) {
 	list := rows(
 		"the answer is forty-two because six times seven",
 		"The  answer is forty-two\nbecause six times seven",
@@ -52,7 +52,7 @@ func TestWhoStays(t *testing.T) {
 }
 
 // Tool calls and reasoning are what was said, too; what the tools answered is not.
-func TestToolCallsAreSaid(t *testing.T) {
+func TestToolCallsAreCompared(t *testing.T) {
 	list := rows("let me look", "let me look", "let me look")
 	for i, city := range []string{"a city far to the north", "another town in the south", "a city far to the north"} {
 		m := &list[i].Trajectory.Messages[1]
@@ -67,7 +67,7 @@ func TestToolCallsAreSaid(t *testing.T) {
 
 // The sketch's likeness is that of the sets: exactly up to its size, and
 // within four standard errors above.
-func TestLikenessIsJaccards(t *testing.T) {
+func TestSimilarityIsJaccardIndex(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for _, size := range []int{10, 300, 500, 5000, 60000} {
 		for _, share := range []float64{0, 0.3, 0.9, 1} {

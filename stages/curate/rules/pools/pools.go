@@ -1,19 +1,19 @@
-// Package pools takes fewer of the examples that the policy has lately solved
-// always, or never. Each example is in one of three pools, by its last group:
-// easy when the share of its valid members that solved it was at least
-// EasyFrom, hard when it was at most HardTo, normal otherwise or when it was
-// never seen. A group of the easy or the hard pool is trained on with the
-// chance of its pool's share, drawn anew each epoch from the seed and the
-// group's id; groups of the normal pool always are. Then every group that
-// was judged moves its example, kept or not, so an example leaves a pool as
-// soon as the policy's success with it changes; but groups of older epochs,
-// trained on again, move nobody who was moved since.
+// Package pools takes fewer of the examples that the policy has recently always
+// or never solved. Each example is in one of three pools, by its last group:
+// easy if the share of its valid members that solved it was at least EasyFrom,
+// hard if it was at most HardTo, normal otherwise or if it is new. A group of
+// the easy or the hard pool is trained on with the probability of its pool's
+// share, drawn again each epoch from the seed and the group's id; groups of the
+// normal pool always are. Then every group that was judged moves its example,
+// kept or not, so an example leaves a pool as soon as the policy's success with
+// it changes; but groups of older epochs, trained on again, do not move an
+// example that was moved since.
 //
-// The pools are handed from epoch to epoch in the manifest's state
-// (--previous); the same epoch with the same state gives the same rows, so
-// a run resumes exactly. An example without valid members stays where it is.
-// The idea of weighted pools, apart from the gate that refuses flat groups,
-// is prime-rl's; there the weights choose prompts, here they choose groups.
+// The pools are carried from epoch to epoch in the manifest's state
+// (--previous); the same epoch with the same state gives the same rows, so a
+// run resumes exactly. An example without valid members stays in its pool. The
+// idea of weighted pools, apart from the gate that refuses flat groups, is
+// prime-rl's; there the weights choose prompts, here they choose groups.
 package pools
 
 import (
@@ -37,7 +37,7 @@ var Kind = curate.RuleKind{
 	OfExamples: true,
 }
 
-// Settings are the rule's. As JSON they stand in the identity.
+// Settings are the rule's settings. Their JSON is part of the identity.
 type Settings struct {
 	Enabled   bool    `json:"-"`          // false: the rule does not run
 	EasyFrom  float64 `json:"easy-from"`  // solved share from which an example is easy, in (0, 1]
@@ -46,7 +46,7 @@ type Settings struct {
 	HardShare float64 `json:"hard-share"` // of hard examples' groups
 }
 
-// Declare names them.
+// Declare declares the settings.
 func (s *Settings) Declare(d *plugin.Declarer) {
 	d.Bool(&s.Enabled, "pools", "take fewer groups of examples that were always or never solved when last rolled out")
 	d.Float(&s.EasyFrom, "pool-easy-from", "treat an example as easy from this `SHARE` of solved members; with --pools")
@@ -55,7 +55,7 @@ func (s *Settings) Declare(d *plugin.Declarer) {
 	d.Float(&s.HardShare, "pool-hard-share", "take this `SHARE` of hard examples' groups; with --pools")
 }
 
-// Identity is all of them, when the rule runs.
+// Identity returns all of them, if the rule runs.
 func (s *Settings) Identity(curate.Setup) map[string]any {
 	if !s.Enabled {
 		return nil
@@ -106,11 +106,11 @@ func (r rule) Groups(b curate.Batch, groups *curate.Groups) (any, error) {
 	return state, nil
 }
 
-// pool is where an example is.
+// pool is the pool of an example.
 type pool string
 
 const (
-	normal pool = "" // so that what is not listed is there
+	normal pool = "" // examples that are not listed
 	easy   pool = "easy"
 	hard   pool = "hard"
 )
@@ -130,8 +130,8 @@ func (r rule) admit(seed int64, g *curate.Group, in pool) curate.Verdict {
 	return curate.Verdict{Reason: formats.DropPool, Detail: fmt.Sprintf("it was %s; a share of %g is taken", in, share)}
 }
 
-// move puts every example where its newest group says it belongs. Groups up
-// to the epoch until were seen before, unless the epochs do not count on.
+// move puts every example into the pool of its newest group. Groups up to the
+// epoch until were seen before, unless the epochs do not continue.
 func (r rule) move(was map[string]pool, until int, groups *curate.Groups) (s formats.PoolsState, err error) {
 	last := -1
 	for g, err := range groups.All() {
@@ -148,7 +148,7 @@ func (r rule) move(was map[string]pool, until int, groups *curate.Groups) (s for
 		if err != nil {
 			return s, err
 		}
-		if in := r.of(g); in != normal { // the last one's word stands
+		if in := r.of(g); in != normal { // the last one decides
 			now[g.ExampleID] = in
 		} else {
 			delete(now, g.ExampleID)
@@ -177,8 +177,8 @@ func (r rule) of(g *curate.Group) pool {
 	return normal
 }
 
-// restore reads what the epoch before left, if anything, and the last epoch
-// that it has seen.
+// restore reads the state of the previous epoch, if any, and the last epoch in
+// it.
 func restore(data json.RawMessage) (was map[string]pool, until int, err error) {
 	out := map[string]pool{}
 	if data == nil {

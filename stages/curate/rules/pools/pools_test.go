@@ -80,9 +80,9 @@ func TestExamplesMove(t *testing.T) {
 	}
 }
 
-// TestOldGroupsMoveNobody who was moved since; one that was never seen is
+// TestOldGroupsMoveNoExample who was moved since; one that was never seen is
 // moved by the newest there is.
-func TestOldGroupsMoveNobody(t *testing.T) {
+func TestOldGroupsMoveNoExample(t *testing.T) {
 	rule, err := settings(1, 1).Rule(curate.Setup{})
 	if err != nil {
 		t.Fatal(err)

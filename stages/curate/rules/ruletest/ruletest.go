@@ -1,4 +1,4 @@
-// Package ruletest is what every rule must hold.
+// Package ruletest tests what every rule must guarantee.
 package ruletest
 
 import (
@@ -18,12 +18,12 @@ import (
 	"github.com/rollmill/rollmill/stages/plugin/plugintest"
 )
 
-// Setup is curate's own options at their defaults, under a compat.
+// Setup returns curate's own options at their defaults, under a compat.
 func Setup(compat curate.Compat) curate.Setup {
 	return curate.Setup{Compat: compat, FlatTolerance: formats.FlatTolerance, MinValid: curate.DefaultMinValid}
 }
 
-// Run tests a kind of rule as these settings make it.
+// Run tests the rule of a kind with these settings.
 func Run(t *testing.T, k curate.RuleKind, settings curate.RuleSettings, compat curate.Compat) {
 	RunUnder(t, k, settings, Setup(compat))
 }
@@ -136,7 +136,8 @@ func (s suite) pure(t *rapid.T) {
 	}
 }
 
-// state goes through JSON into the next epoch, and nonsense is refused.
+// state checks that the state survives JSON into the next epoch, and that an
+// invalid one is refused.
 func (s suite) state(t *rapid.T) {
 	g := groups(t)
 	b := batch(t, g)

@@ -8,17 +8,17 @@ import (
 	"github.com/rollmill/rollmill/stages/plugin"
 )
 
-// With is the rules of a registry with some of their settings given, as names
-// and values in turn: With(all.Rules, "keep-flat", true, "filter", []string{…}).
-// A pointer is its value, and a nil pointer gives nothing. It panics when there
-// is no such setting, or when the setting refuses the value.
+// With returns the rules of a registry with some of their settings, as names
+// and values in turn: With(all.Rules, "keep-flat", true, "filter",
+// []string{…}). A pointer is its value, and a nil pointer sets nothing. It
+// panics if there is no such setting, or if the setting refuses the value.
 func With(r curate.Registry, given ...any) curate.Rules {
 	rules := plugin.Every(r)
 	Give(rules, given...)
 	return rules
 }
 
-// Give is With for rules that there are.
+// Give is With for existing rules.
 func Give(rules curate.Rules, given ...any) {
 	settings := map[string]*plugin.Setting{}
 	for _, s := range plugin.Declared(rules) {

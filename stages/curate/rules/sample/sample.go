@@ -1,7 +1,7 @@
-// Package sample keeps a share of the groups, and a share of the trajectories
-// of what is left. Chance is a hash of the seed and the id, so what else there
-// is changes nothing: a group that is kept among ten is kept among thousands,
-// and a larger share keeps what a smaller one does.
+// Package sample keeps a share of the groups, and a share of the remaining
+// trajectories. The draw is a hash of the seed and the id, so it does not
+// depend on the other groups: a group that is kept among ten is kept among
+// thousands, and a larger share keeps everything that a smaller one does.
 package sample
 
 import (
@@ -19,13 +19,13 @@ var Kind = curate.RuleKind{
 	Seeded:  true,
 }
 
-// Settings are the rule's; nil keeps all.
+// Settings are the rule's settings; nil keeps all.
 type Settings struct {
 	Groups       *float64 // share of the groups, in (0, 1]
 	Trajectories *float64 // share of the trajectories, in (0, 1]
 }
 
-// Declare names them.
+// Declare declares the settings.
 func (s *Settings) Declare(d *plugin.Declarer) {
 	d.OptionalFloat(&s.Groups, "sample-groups", "keep a random `SHARE` of the groups").ID("sample-groups")
 	d.OptionalFloat(&s.Trajectories, "sample-trajectories", "keep a random `SHARE` of the trajectories").ID("sample-trajectories")
@@ -35,7 +35,7 @@ func (s *Settings) Declare(d *plugin.Declarer) {
 func (s *Settings) Rule(curate.Setup) (curate.Rule, error) {
 	for _, x := range plugin.Declared(s) {
 		if share, given := x.Value().(float64); given && !(share > 0 && share <= 1) {
-			return nil, curate.Usage("a share lies above 0 and up to 1", "curate: --%s %v", x.Name, share)
+			return nil, curate.Usage("a share is above 0 and at most 1", "curate: --%s %v", x.Name, share)
 		}
 	}
 	if *s == (Settings{}) {

@@ -10,13 +10,13 @@ import (
 	"github.com/rollmill/rollmill/stages/plugin"
 )
 
-// Settings are the rule's.
+// Settings are the rule's settings.
 type Settings struct {
 	Sides Sides  // none: the rule does not run
 	Take  string // the side that is kept
 }
 
-// Declare names them.
+// Declare declares the settings.
 func (s *Settings) Declare(d *plugin.Declarer) {
 	plugin.Var(d, &s.Sides, "split", "split the examples by the seed into `SIDES`, such as train=0.9,validation=0.1; with --take").ID("split")
 	d.String(&s.Take, "take", "keep this `SIDE` of the split; curate once for each").ID("take")
@@ -31,8 +31,8 @@ type Side struct {
 // Sides are all sides of a split.
 type Sides []Side
 
-// Parse reads sides as "train=0.9,validation=0.1". One without a share
-// has what the others leave; no text is no split.
+// Parse reads sides as "train=0.9,validation=0.1". A side without a share gets
+// the rest; an empty text is no split.
 func (s *Sides) Parse(texts []string) error {
 	sides, err := parse(strings.Join(texts, ","))
 	if err == nil {
@@ -59,7 +59,7 @@ func parse(text string) (Sides, error) {
 		} else {
 			x, err := strconv.ParseFloat(share, 64)
 			if err != nil {
-				return nil, curate.Usage(hint, "curate: --split %q: %q is no share", text, share)
+				return nil, curate.Usage(hint, "curate: --split %q: %q is not a share", text, share)
 			}
 			s.Share = x
 			left -= x
@@ -80,11 +80,11 @@ func (s *Settings) Rule(curate.Setup) (curate.Rule, error) {
 	return rule{s.Sides, s.Take}, nil
 }
 
-// check refuses sides that do not add up, and a side that is none.
+// check refuses sides that do not add up, and an unknown side.
 func (s *Settings) check() error {
 	if len(s.Sides) == 0 {
 		if s.Take != "" {
-			return curate.Usage("give --split too", "curate: --take %s of no split", s.Take)
+			return curate.Usage("give --split too", "curate: --take %s without --split", s.Take)
 		}
 		return nil
 	}

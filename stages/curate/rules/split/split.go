@@ -1,8 +1,8 @@
-// Package split keeps one side of a seeded split of the examples. Which side an
-// example is on is a hash of the seed and its id alone: not of the epoch, the
-// run, the shard or what else there is. So one example is never on two sides,
-// and the same seed and shares split every epoch alike. Curate once for each
-// side (--take) to have all of them.
+// Package split keeps one side of a seeded split of the examples. The side of
+// an example is a hash of only the seed and its id: not of the epoch, the run,
+// the shard or other examples. So one example is never on two sides, and the
+// same seed and shares split every epoch alike. Curate once for each side
+// (--take) to get all of them.
 package split
 
 import (
@@ -35,8 +35,8 @@ func (r rule) Group(b curate.Batch, g *curate.Group) curate.Verdict {
 	return curate.Verdict{Reason: formats.DropSplit, Detail: "its example is in " + side}
 }
 
-// side is where an example is: the sides lie one after the other from 0 to 1,
-// and its hash falls into one of them.
+// side returns the side of an example: the sides divide the range from 0 to 1,
+// and the example's hash is in one of them.
 func (r rule) side(seed int64, example string) string {
 	at, end := float64(formats.Seed(seed, "split", example))/math.MaxInt64, 0.0
 	for _, s := range r.sides {

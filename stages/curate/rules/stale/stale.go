@@ -1,6 +1,7 @@
-// Package stale refuses trajectories that too old a policy sampled. A
-// trajectory is as old as the oldest version that answered one of its target
-// calls. One whose version is unknown is stale: nobody can say that it is not.
+// Package stale refuses trajectories that were sampled by too old a policy. The
+// age of a trajectory is that of the oldest version that answered one of its
+// target calls. An unknown version counts as stale, because it cannot be shown
+// to be recent.
 package stale
 
 import (
@@ -13,20 +14,20 @@ import (
 
 // Kind is the registry's entry.
 var Kind = curate.RuleKind{
-	Kind:    plugin.Kind[curate.RuleSettings]{Name: "stale", Help: "drop trajectories that too old a policy sampled", New: func() curate.RuleSettings { return &Settings{} }},
+	Kind:    plugin.Kind[curate.RuleSettings]{Name: "stale", Help: "drop trajectories sampled by too old a policy", New: func() curate.RuleSettings { return &Settings{} }},
 	Reasons: []string{formats.DropStale},
 }
 
-// Settings are the rule's; both or neither are given.
+// Settings are the rule's settings; both or neither are given.
 type Settings struct {
 	Version *int64 // of the policy that is trained now
 	Most    *int64 // versions that a trajectory may be older; nil: the rule does not run
 }
 
-// Declare names them.
+// Declare declares the settings.
 func (s *Settings) Declare(d *plugin.Declarer) {
-	d.OptionalInt64(&s.Version, "policy-version", "train the policy of version `N`; with --max-staleness").ID("policy-version")
-	d.OptionalInt64(&s.Most, "max-staleness", "drop what a policy more than `N` versions older sampled").ID("max-staleness")
+	d.OptionalInt64(&s.Version, "policy-version", "version `N` of the policy that is trained now; with --max-staleness").ID("policy-version")
+	d.OptionalInt64(&s.Most, "max-staleness", "drop trajectories sampled by a policy more than `N` versions older").ID("max-staleness")
 }
 
 // Rule makes the rule.
@@ -60,7 +61,8 @@ func (s rule) Rows(_ curate.Batch, _ curate.Group, rows []curate.Row) []curate.V
 	return verdicts
 }
 
-// oldest is nil when a target call's version is unknown, or there is none.
+// oldest returns nil if a target call's version is unknown, or there is no
+// target call.
 func oldest(t *formats.Trajectory) *int64 {
 	var out *int64
 	for i := range t.Calls {

@@ -1,5 +1,5 @@
-// Package all lists the estimators. To add one: a folder beside this one, a
-// line here, and a test that calls estimatortest.Run.
+// Package all lists the estimators. To add one: a neighbouring folder, a line
+// here, and a test that calls estimatortest.Run.
 package all
 
 import (
@@ -14,7 +14,7 @@ import (
 	"github.com/rollmill/rollmill/stages/plugin"
 )
 
-// Estimators is what --estimator may name.
+// Estimators are the values of --estimator.
 var Estimators = plugin.NewRegistry("estimator",
 	grpo.Kind,
 	drgrpo.Kind,

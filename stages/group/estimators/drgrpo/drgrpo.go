@@ -1,5 +1,5 @@
-// Package drgrpo is Dr.GRPO: a reward's distance from its group's mean, which
-// no standard deviation divides.
+// Package drgrpo is Dr.GRPO: a reward's distance from its group's mean, not
+// divided by a standard deviation.
 //
 //	none      r - mean; a singleton has no advantage
 //	trl       a singleton has 0 (scale_rewards none)
@@ -24,7 +24,7 @@ var Kind = group.EstimatorKind{
 	ZeroSum: true,
 }
 
-// Settings are none of its own.
+// Settings are empty.
 type Settings struct{ plugin.None }
 
 type estimator struct{ singleton group.Singleton }

@@ -1,5 +1,5 @@
-// Package estimatortest is what every estimator must hold, under every compat
-// that it knows.
+// Package estimatortest tests what every estimator must guarantee, under every
+// compat that it knows.
 package estimatortest
 
 import (
@@ -56,7 +56,7 @@ func (s suite) run(t *testing.T) {
 }
 
 // rewards draws groups of one to twelve: round numbers with ties, flat groups,
-// any finite number up to the largest.
+// and any finite number up to the largest.
 func rewards() *rapid.Generator[[]float64] {
 	return rapid.Custom(func(t *rapid.T) []float64 {
 		n := rapid.IntRange(1, 12).Draw(t, "n")
@@ -89,7 +89,7 @@ func (s suite) advantages(r []float64) ([]float64, bool) {
 	return out, true
 }
 
-// Members makes a group of valid members out of rewards.
+// Members makes a group of valid members from rewards.
 func Members(r []float64) []formats.Member {
 	members := make([]formats.Member, len(r))
 	for i := range r {
@@ -130,8 +130,8 @@ func (s suite) order(t *rapid.T) {
 	}
 }
 
-// failures puts failed and unscored members, whatever reward they claim,
-// among the valid ones.
+// failures puts failed and unscored members, with any reward, among the valid
+// ones.
 func (s suite) failures(t *rapid.T) {
 	r := rewards().Draw(t, "group")
 	want, ok := s.advantages(r)

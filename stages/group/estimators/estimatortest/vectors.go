@@ -12,11 +12,11 @@ import (
 	"github.com/rollmill/rollmill/stages/group"
 )
 
-// Vectors holds an estimator to what each trainer's own function gave for the
-// same groups: every file testdata/advantages/<estimator>.<compat>.json, of
-// which there is at least one. A file holds groups, or batches of groups with
-// named rewards whose advantages are final; then the batch's step is done here
-// in the plainest way.
+// Vectors compares an estimator with the results of each trainer's own function
+// for the same groups: every file
+// testdata/advantages/<estimator>.<compat>.json, of which there is at least
+// one. A file holds groups, or batches of groups with named rewards whose
+// advantages are final; then the batch's step is done here in the simplest way.
 func Vectors(t *testing.T, kind group.EstimatorKind) {
 	files, err := filepath.Glob(filepath.Join("..", "..", "..", "..", "testdata", "advantages", kind.Name+".*.json"))
 	if err != nil || len(files) == 0 {
@@ -117,7 +117,7 @@ func (b *batch) compare(t *testing.T, i int, e group.Estimator) {
 		fill(t, e, members)
 		for k := range members {
 			if x := members[k].Advantage; x != nil {
-				copied := *x // the group's memory is used again
+				copied := *x // the group's memory is reused
 				members[k].Advantage = &copied
 			}
 		}
@@ -187,9 +187,9 @@ func compare(t *testing.T, i, k int, got, want *float64) {
 	}
 }
 
-// noise tells that NeMo-RL's variance of the other members, a difference of
-// squares, is rounding noise to six digits: they are nearly the same. There we
-// differ on purpose.
+// noise reports whether NeMo-RL's variance of the other members, a difference
+// of squares, is rounding noise to six digits: they are nearly equal. There our
+// result differs on purpose.
 func noise(compat, estimator string, rewards []*float64, k int) bool {
 	if compat != string(group.CompatNemoRL) || estimator != "grpo" {
 		return false

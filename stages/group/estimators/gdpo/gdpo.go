@@ -1,7 +1,7 @@
-// Package gdpo normalises each named reward within its group by itself and
-// then takes the weighted sum, so that a reward with a wide spread does not
-// drown the others. The sum is normalised once more over the whole batch by
-// curate; the step stands in the manifest's state.
+// Package gdpo normalises each named reward within its group by itself and then
+// takes the weighted sum, so that a reward with a wide spread does not dominate
+// the others. The sum is normalised once more over the whole batch by curate;
+// the manifest's state describes the step.
 //
 //	none     each (r - mean) / (population std + 1e-6), the batch's by its
 //	         population std + 1e-6; a singleton has no advantage
@@ -31,7 +31,7 @@ var Kind = group.EstimatorKind{
 	Kind: plugin.Kind[group.EstimatorSettings]{Name: "gdpo", Help: "each named reward in its own standard deviations, summed by weight", New: func() group.EstimatorSettings { return &Settings{} }},
 }
 
-// Settings are none of its own.
+// Settings are empty.
 type Settings struct{ plugin.None }
 
 type estimator struct {

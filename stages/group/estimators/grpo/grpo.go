@@ -43,7 +43,7 @@ var Kind = group.EstimatorKind{
 	ZeroSum: true,
 }
 
-// Settings are none of its own.
+// Settings are empty.
 type Settings struct{ plugin.None }
 
 type estimator struct {

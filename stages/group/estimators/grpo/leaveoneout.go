@@ -7,10 +7,11 @@ import (
 	"github.com/rollmill/rollmill/stages/group"
 )
 
-// LeaveOneOut is NeMo-RL's: each reward against the others' mean and std.
+// LeaveOneOut is NeMo-RL's estimator: each reward against the others' mean and
+// std.
 type LeaveOneOut struct{ NoScale bool }
 
-// Uneven says that each member is divided by another std.
+// Uneven reports that each member is divided by another std.
 func (l *LeaveOneOut) Uneven() bool { return !l.NoScale }
 
 var others = sync.Pool{New: func() any { return new(group.Valid) }}

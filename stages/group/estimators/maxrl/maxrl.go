@@ -18,7 +18,7 @@ var Kind = group.EstimatorKind{
 	ZeroSum: true,
 }
 
-// Settings are none of its own.
+// Settings are empty.
 type Settings struct{ plugin.None }
 
 type estimator struct{ singleton group.Singleton }

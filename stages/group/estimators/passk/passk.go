@@ -1,6 +1,5 @@
-// Package passk is the pass@k advantage: the best member alone has one, by how
-// much it is better than the second, in standard deviations; two best ones
-// have 0.
+// Package passk is the pass@k advantage: only the best member has one, its lead
+// over the second in standard deviations; with two equal best members it is 0.
 //
 //	none  (max - second) / (sample std + 1e-6); a singleton has no advantage
 //	verl  the same (grpo_passk, which refuses a singleton)
@@ -18,7 +17,7 @@ var Kind = group.EstimatorKind{
 	Kind: plugin.Kind[group.EstimatorSettings]{Name: "passk", Help: "the best member's lead over the second, in standard deviations", New: func() group.EstimatorSettings { return &Settings{} }},
 }
 
-// Settings are none of its own.
+// Settings are empty.
 type Settings struct{ plugin.None }
 
 type estimator struct{ noScale bool }

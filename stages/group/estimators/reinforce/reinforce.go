@@ -1,7 +1,7 @@
 // Package reinforce is the group part of REINFORCE++-baseline: a reward's
 // distance from its group's mean. The other part, a whitening over the batch's
-// tokens, is the trainer's, who knows which tokens it masks; its parameters
-// stand in the manifest's state.
+// tokens, is left to the trainer, which knows the tokens it masks; the
+// manifest's state has its parameters.
 //
 //	none      a singleton has no advantage; variance of the population, at least 1e-8
 //	openrlhf  a singleton has 0; as none (reinforce_baseline)
@@ -22,7 +22,7 @@ var Kind = group.EstimatorKind{
 	ZeroSum: true,
 }
 
-// Settings are none of its own.
+// Settings are empty.
 type Settings struct{ plugin.None }
 
 type estimator struct {

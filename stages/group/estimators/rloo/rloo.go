@@ -1,4 +1,4 @@
-// Package rloo is REINFORCE with a leave-one-out baseline: a reward less the
+// Package rloo is REINFORCE with a leave-one-out baseline: a reward minus the
 // mean of the others, which is n/(n-1) times its distance from the mean.
 //
 //	none      a singleton has no advantage
@@ -19,7 +19,7 @@ var Kind = group.EstimatorKind{
 	ZeroSum: true,
 }
 
-// Settings are none of its own.
+// Settings are empty.
 type Settings struct{ plugin.None }
 
 type estimator struct{ singleton group.Singleton }

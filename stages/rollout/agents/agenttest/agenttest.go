@@ -1,6 +1,6 @@
-// Package agenttest is what every agent must keep: the meaning of the
-// interface rollout.Agent. An agent's own test calls Run with a way to make
-// the agent; it then only has to test what is particular to it.
+// Package agenttest tests what every agent must guarantee: it defines the
+// interface rollout.Agent. An agent's own test calls Run with a function that
+// makes the agent; it then only has to test what is particular to it.
 package agenttest
 
 import (
@@ -22,9 +22,9 @@ import (
 	"github.com/rollmill/rollmill/stages/rollout/recorder/recordertest"
 )
 
-// Run holds a kind's settings, and its agents as newAgent makes them, to the
-// contract. Each agent must ask the model at least once about an example with
-// the fields "id" and "question".
+// Run tests a kind's settings, and its agents as newAgent makes them. Each
+// agent must call the model at least once for an example with the fields "id"
+// and "question".
 func Run(t *testing.T, k plugin.Kind[rollout.AgentSettings], make func(t *testing.T) rollout.Agent) {
 	newAgent := func(t *testing.T) rollout.Agent {
 		a := make(t)
@@ -38,8 +38,8 @@ func Run(t *testing.T, k plugin.Kind[rollout.AgentSettings], make func(t *testin
 	t.Run("ends when told to", func(t *testing.T) { ends(t, newAgent(t)) })
 }
 
-// RunStored holds agents whose attempts were made before to the contract.
-// Each must have generation 0 of Example(1) and none of Example(99).
+// RunStored tests agents whose attempts were made before. Each must have
+// generation 0 of Example(1) and none of Example(99).
 func RunStored(t *testing.T, k plugin.Kind[rollout.AgentSettings], newAgent func(t *testing.T) rollout.Agent) {
 	t.Run("describes itself", func(t *testing.T) { describes(t, k, newAgent) })
 	stored := newAgent(t).(rollout.Stored)
@@ -66,7 +66,7 @@ func RunStored(t *testing.T, k plugin.Kind[rollout.AgentSettings], newAgent func
 	})
 }
 
-// Example is number i of those the suite uses.
+// Example returns number i of the suite's examples.
 func Example(i int) formats.Example {
 	id, question := fmt.Sprintf("ex-%d", i), fmt.Sprintf("what is %d?", i)
 	row, _ := json.Marshal(map[string]string{"id": id, "question": question})

@@ -1,4 +1,4 @@
-// Package all lists the agents that rollout can run. It is the one place to
+// Package all lists the agents that rollout can run. It is the only file to
 // change when an agent is added.
 package all
 
@@ -11,7 +11,7 @@ import (
 	"github.com/rollmill/rollmill/stages/rollout/agents/replay"
 )
 
-// Agents is every agent, in the order of the help text.
+// Agents lists every agent, in the order of the help text.
 var Agents = plugin.NewRegistry("agent",
 	chat.Kind,
 	command.Kind,

@@ -1,22 +1,22 @@
 // Package chat is the agent that holds a conversation with the model: a system
 // and a user message made from the example by text/template, and then, as long
-// as the model calls tools, their answers. Without tools it asks once. An agent
-// with a mind of its own is a program; see agents/command.
+// as the model calls tools, their answers. Without tools it calls the model
+// once. An agent with its own logic is a program; see agents/command.
 //
-// A tool is a program. Each call runs it once, with the arguments' JSON text on
-// its standard input and the environment that agents/command describes, and
-// ROLLMILL_TOOL beside; what it prints is the model's answer. Parallel calls
-// run at once. A call of a tool that is not there, arguments that are not JSON,
-// and a program that fails are told to the model ("error: …"); the
-// conversation goes on.
+// A tool is a program. Each call runs it once, with the JSON text of the
+// arguments on its standard input, and with the environment that agents/command
+// describes plus ROLLMILL_TOOL; its output is the tool's answer. Parallel calls
+// run concurrently. The model is told about a call of an unknown tool,
+// arguments that are not JSON, and a program that fails ("error: …"); the
+// conversation continues.
 //
-// The conversation ends with an answer that calls no tool, with one that
-// matches --stop-match or calls a --stop-tool, or, as truncated, with answer
+// The conversation ends with an answer that calls no tool, that matches
+// --stop-match or that calls a --stop-tool, or, as truncated, with answer
 // number --turns that still calls a tool.
 //
 // A template sees the example's fields by name ({{.question}}), and id,
-// question and answer as the field mapping found them. A field that the
-// example does not have fails that trajectory (class example), never the run.
+// question and answer as the field mapping found them. A field that the example
+// does not have fails that trajectory (class example), never the run.
 package chat
 
 import (
@@ -48,7 +48,7 @@ const (
 	defaultTurns = 16
 )
 
-// Settings are the agent's.
+// Settings are the agent's settings.
 type Settings struct {
 	rollout.ProgramSettings          // of the tools' programs
 	System                  string   // template of the system message; "" for none
@@ -60,11 +60,11 @@ type Settings struct {
 	StopTools               []string // a call of one of these is the last
 }
 
-// Declare names them.
+// Declare declares the settings.
 func (s *Settings) Declare(d *plugin.Declarer) {
 	d.Heading(plugin.Rows)
-	d.String(&s.System, "system", "make the system message from this `TEMPLATE` over the example's fields").Open().ForModels()
-	d.String(&s.User, "user", "make the user message from this `TEMPLATE` over the example's fields").Shown(defaultUser).Open().ForModels()
+	d.String(&s.System, "system", "build the system message from this `TEMPLATE` over the example's fields").Open().ForModels()
+	d.String(&s.User, "user", "build the user message from this `TEMPLATE` over the example's fields").Shown(defaultUser).Open().ForModels()
 	plugin.Var(d, &s.Programs, "tool", "let the model call this program, `NAME=WORDS` split as a shell would").Repeats = true
 	d.String(&s.Tools, "tools", "read the tools' definitions from this `FILE`, the JSON array of a request's \"tools\"")
 	d.Int(&s.Turns, "turns", "end a conversation with tools after `N` answers of the model").Shown(strconv.Itoa(defaultTurns))
@@ -189,7 +189,7 @@ func (a *agent) Attempt(ctx context.Context, at rollout.Attempt) (rollout.Result
 	}
 }
 
-// ends tells whether a reply is the last.
+// ends reports whether a reply is the last.
 func (a *agent) ends(reply formats.Message) bool {
 	if len(reply.ToolCalls) == 0 || len(a.tools) == 0 || a.stop != nil && a.stop.MatchString(reply.Content) {
 		return true
@@ -219,7 +219,7 @@ func (a *agent) opening(e formats.Example) ([]formats.Message, error) {
 	return out, nil
 }
 
-// fields is what templates see. Numbers keep the digits that they came with.
+// fields returns what templates see. Numbers keep their digits.
 func fields(e formats.Example) (map[string]any, error) {
 	data := map[string]any{}
 	if len(e.Fields) > 0 {

@@ -46,7 +46,7 @@ func (p *Programs) Parse(texts []string) error {
 	return nil
 }
 
-// tool is something the model may call.
+// tool is a tool that the model may call.
 type tool struct {
 	Program                    // without words for a tool that only ends the conversation
 	definition json.RawMessage // as in a request's "tools"; nil makes one with open parameters
@@ -79,8 +79,8 @@ func (s *Settings) tools() ([]tool, error) {
 	return out, nil
 }
 
-// readTools reads definitions: OpenAI's {"type":"function","function":{…}},
-// or what is inside.
+// readTools reads definitions: OpenAI's {"type":"function","function":{…}}, or
+// only the inner object.
 func readTools(file string) ([]tool, error) {
 	if file == "" {
 		return nil, nil
@@ -115,7 +115,7 @@ func readTools(file string) ([]tool, error) {
 	return out, nil
 }
 
-// definitions is the request's list "tools"; nil without any.
+// definitions returns the request's list "tools"; nil without any.
 func definitions(tools []tool) []json.RawMessage {
 	var out []json.RawMessage
 	for _, t := range tools {
@@ -128,7 +128,7 @@ func definitions(tools []tool) []json.RawMessage {
 	return out
 }
 
-// digestTools finds what is wrong with tools and digests their programs.
+// digestTools checks the tools and digests their programs.
 func (s *Settings) digestTools(tools []tool) (map[string]string, error) {
 	var files map[string]string
 	var seen []string
@@ -178,8 +178,8 @@ func (a *agent) answerTools(ctx context.Context, at rollout.Attempt, calls []for
 	return out, errors.Join(errs...)
 }
 
-// answerTool runs one program. What the model did wrong, and what a program
-// complains of, is said to the model; the trajectory goes on.
+// answerTool runs one program. Errors of the model and of the program are
+// reported to the model; the trajectory continues.
 func (a *agent) answerTool(ctx context.Context, at rollout.Attempt, call formats.ToolCall, log io.Writer) (string, error) {
 	i := slices.IndexFunc(a.tools, func(t tool) bool { return t.Name == call.Name })
 	if i < 0 || len(a.tools[i].Words) == 0 {

@@ -8,11 +8,11 @@
 //
 // and in its environment OPENAI_BASE_URL, OPENAI_API_BASE, OPENAI_API_KEY,
 // OPENAI_MODEL, ROLLMILL_TRAJECTORY_ID, ROLLMILL_EXAMPLE_ID,
-// ROLLMILL_GENERATION, ROLLMILL_EPOCH and, with a sampling seed,
-// ROLLMILL_SEED. Whatever OpenAI client it uses finds the proxy by these. A
-// program of several functions may tell which of them calls, for
-// --target-function, by ending the base URL in /f/FUNCTION/v1 instead of /v1 or
-// by the header X-Rollmill-Function. It may print one JSON object,
+// ROLLMILL_GENERATION, ROLLMILL_EPOCH and, with a sampling seed, ROLLMILL_SEED.
+// OpenAI clients find the proxy by these. A program of several functions may
+// name the calling function, for --target-function, by ending the base URL in
+// /f/FUNCTION/v1 instead of /v1 or by the header X-Rollmill-Function. It may
+// print one JSON object,
 //
 //	{"metadata":{…},"stop":"done"}
 //
@@ -21,16 +21,16 @@
 // with the end of standard error in its error. All of standard error is kept
 // where --agent-logs says.
 //
-// With --agent-workers the program is started that many times and lives
-// on: each line on its standard input is a task as above with "base_url",
-// "api_key" and "model" beside it, and it answers each with one line, the
-// object above or {"error":"…"}, in which "trajectory_id" is the task's. A line
-// that begins with "{" and has no such id, or another one, is no answer: it
-// fails the trajectory (class agent_output) and ends the worker, so that no
-// answer is ever taken for another's. Other lines are ignored, and so is what
-// is written between two tasks; logs belong on standard error. A worker has one
-// task at a time. One that ends, or is ended because its trajectory was, is
-// replaced. This is a whole worker in Python (testdata/agents/worker.py):
+// With --agent-workers the program is started that many times and keeps
+// running: each line on its standard input is a task as above plus "base_url",
+// "api_key" and "model", and it answers each with one line, the object above or
+// {"error":"…"}, in which "trajectory_id" is the task's. A line that begins
+// with "{" without this id is not an answer: it fails the trajectory (class
+// agent_output) and ends the worker, so that no answer is ever used for another
+// task. Other lines are ignored, and so is output between two tasks; logs
+// belong on standard error. A worker has one task at a time. One that ends, or
+// is ended together with its trajectory, is replaced. This is a whole worker in
+// Python (testdata/agents/worker.py):
 //
 //	import json, sys
 //	from openai import OpenAI
@@ -58,15 +58,15 @@ var Kind = plugin.Kind[rollout.AgentSettings]{
 	New:  func() rollout.AgentSettings { return &Settings{} },
 }
 
-// Settings are the agent's.
+// Settings are the agent's settings.
 type Settings struct {
 	rollout.Arguments // the program
 	rollout.ProgramSettings
 	Command []string // the program as well, when there are no arguments
-	Workers int      // long-lived processes that are asked by lines; 0 for one process a trajectory
+	Workers int      // long-running processes that read tasks as lines; 0 for one process per trajectory
 }
 
-// Declare names them.
+// Declare declares the settings.
 func (s *Settings) Declare(d *plugin.Declarer) {
 	d.Heading(plugin.Rows)
 	d.Words(&s.Command, "command", "run this program, `WORDS` split as a shell would, if --agent has no words")
@@ -95,7 +95,7 @@ func (s *Settings) Agent(ctx context.Context, set rollout.Setup) (_ rollout.Agen
 	}
 	if c.Dir != "" {
 		if info, err := os.Stat(c.Dir); err != nil || !info.IsDir() {
-			return nil, rollout.Usage("", "the program's folder %q is not there", c.Dir)
+			return nil, rollout.Usage("", "the program's folder %q does not exist", c.Dir)
 		}
 	}
 	if c.Workers < 0 {

@@ -119,7 +119,7 @@ func TestContract(t *testing.T) {
 	agenttest.Run(t, command.Kind, func(t *testing.T) rollout.Agent { return newAgent(t, "") })
 }
 
-func TestWhatTheProgramIsTold(t *testing.T) {
+func TestProgramInput(t *testing.T) {
 	t.Setenv("ROLLMILL_API_KEY", "secret")
 	t.Setenv("OPENAI_API_KEY", "secret")
 	r := agenttest.Recorder(t, &recordertest.Engine{Source: formats.TokensChoice})
@@ -254,13 +254,13 @@ func TestFilesAreDigested(t *testing.T) {
 
 func TestBadConfigIsRefused(t *testing.T) {
 	for what, s := range map[string]command.Settings{
-		"needs a program":       {},
-		"both name a program":   {Command: []string{"sh"}, Arguments: rollout.Arguments{Words: []string{"sh"}}},
-		"not found on the PATH": {Command: []string{"no-such-program-anywhere"}},
-		"no such file":          {Command: []string{"./no-such-program"}},
-		"is not a file":         {Command: []string{"/"}},
-		"folder \"nowhere\" is": {Command: []string{"sh"}, ProgramSettings: rollout.ProgramSettings{Dir: "nowhere"}},
-		`"NOWHERE" is not set`:  {Command: []string{"sh"}, ProgramSettings: rollout.ProgramSettings{Env: []string{"NOWHERE"}}},
+		"needs a program":                   {},
+		"both name a program":               {Command: []string{"sh"}, Arguments: rollout.Arguments{Words: []string{"sh"}}},
+		"not found on the PATH":             {Command: []string{"no-such-program-anywhere"}},
+		"no such file":                      {Command: []string{"./no-such-program"}},
+		"is not a file":                     {Command: []string{"/"}},
+		"folder \"nowhere\" does not exist": {Command: []string{"sh"}, ProgramSettings: rollout.ProgramSettings{Dir: "nowhere"}},
+		`"NOWHERE" is not set`:              {Command: []string{"sh"}, ProgramSettings: rollout.ProgramSettings{Env: []string{"NOWHERE"}}},
 	} {
 		_, err := s.Agent(t.Context(), rollout.Setup{})
 		var e *stages.Error

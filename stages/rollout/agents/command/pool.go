@@ -18,7 +18,7 @@ type pool struct {
 }
 
 func newPool(n int, p rollout.Program) *pool {
-	p.Env = append(p.Env[:len(p.Env):len(p.Env)], "OPENAI_API_KEY=rollmill") // clients look for one before they are told
+	p.Env = append(p.Env[:len(p.Env):len(p.Env)], "OPENAI_API_KEY=rollmill") // clients require one at start
 	return &pool{program: p, slots: make(chan struct{}, n)}
 }
 

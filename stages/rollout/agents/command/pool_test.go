@@ -117,9 +117,9 @@ func TestWorkersLiveOn(t *testing.T) {
 	}
 }
 
-// TestALogLineIsNoAnswer: a line that echoes no trajectory or another one fails
+// TestLogLinesAreNotAnswers: a line that echoes no trajectory or another one fails
 // the trajectory that was asked about, by name, and no other gets its answer.
-func TestALogLineIsNoAnswer(t *testing.T) {
+func TestLogLinesAreNotAnswers(t *testing.T) {
 	r := agenttest.Recorder(t, &recordertest.Engine{Source: formats.TokensChoice})
 	for mode, want := range map[string]struct {
 		fails []bool
@@ -143,9 +143,9 @@ func TestALogLineIsNoAnswer(t *testing.T) {
 	}
 }
 
-// TestWhatAWorkerSaysLaterIsDropped: a second answer and a log line that come
+// TestLateWorkerOutputIsDropped: a second answer and a log line that come
 // between two attempts are neither the next one's answer nor its failure.
-func TestWhatAWorkerSaysLaterIsDropped(t *testing.T) {
+func TestLateWorkerOutputIsDropped(t *testing.T) {
 	r := agenttest.Recorder(t, &recordertest.Engine{Source: formats.TokensChoice})
 	a := newPool(t, "says more", 1)
 	for i := range 4 {

@@ -3,17 +3,17 @@
 //
 //	{"id","question","answer","fields":{…},"generation","epoch","trajectory_id","seed","base_url","api_key","model"}
 //
-// and the service makes its model calls at base_url, which is this
-// trajectory's alone, until it answers with status 2xx. The body may be
-// {"metadata":{…},"stop":"done|turns"} or {"error":"…"}; another body is
+// and the service makes its model calls at base_url, which belongs to this
+// trajectory alone, until it answers with status 2xx. The body may be
+// {"metadata":{…},"stop":"done|turns"} or {"error":"…"}; any other body is
 // ignored. Any other status fails the trajectory, with the body's beginning in
-// its error. When the trajectory is ended, the connection is. A redirect is
-// followed only to the same host and port, and as a POST.
+// its error. When the trajectory is ended, the connection is closed. A redirect
+// is followed only to the same host and port, and as a POST.
 //
 // Host and port are not part of the dataset's identity, so a service that moved
-// is the same agent. One that was changed is another when it says so: a version
-// stands before the address, "http: version=2,http://127.0.0.1:9000/run". A key
-// comes from ROLLMILL_AGENT_API_KEY, never from the URL.
+// is the same agent. A service that changed needs a new version before the
+// address: "http: version=2,http://127.0.0.1:9000/run". A key is read from
+// ROLLMILL_AGENT_API_KEY, never from the URL.
 //
 // It is not a client of agent protocols; for the NeMo Agent Toolkit see
 // agents/nat. A service on another machine must reach the recording proxy:
@@ -38,7 +38,7 @@ import (
 // Kind is the agent's entry in agents/all.
 var Kind = plugin.Kind[rollout.AgentSettings]{
 	Name: "http",
-	Help: "ask a service, which is told each trajectory's base URL: --agent 'http: URL'",
+	Help: "call a service with each trajectory's base URL: --agent 'http: URL'",
 	New:  func() rollout.AgentSettings { return &Settings{} },
 }
 
@@ -77,8 +77,8 @@ func (a *agent) Close() error {
 	return nil
 }
 
-// Attempt is part of rollout.Agent. A service that cannot be reached was not
-// asked anything, so it is tried again for a while.
+// Attempt is part of rollout.Agent. A service that cannot be reached got no
+// request, so it is retried for a while.
 func (a *agent) Attempt(ctx context.Context, at rollout.Attempt) (rollout.Result, error) {
 	task, err := at.TaskAt().Line()
 	if err != nil {
@@ -103,8 +103,8 @@ func (a *agent) post(ctx context.Context, task []byte) (answer []byte, err error
 	return answer, err
 }
 
-// explain leaves the address out, which stands in no row. What was sent is
-// never sent again.
+// explain removes the address, which no row contains. A request that was sent
+// is never sent again.
 func explain(e *remote.Error, _ *http.Request, answer []byte) {
 	e.What, e.Retry = "the agent service", e.Unsent
 	if e.Status > 0 {

@@ -69,7 +69,7 @@ func TestContract(t *testing.T) {
 	agenttest.Run(t, agent.Kind, func(t *testing.T) rollout.Agent { return at(t, s.URL) })
 }
 
-func TestWhatServicesSay(t *testing.T) {
+func TestServiceAnswers(t *testing.T) {
 	r := agenttest.Recorder(t, &recordertest.Engine{Source: formats.TokensChoice})
 	for _, c := range []struct{ says, metadata, stop, class string }{
 		{`{"metadata":{"id":"ID"},"stop":"turns"}`, `{"id":"ex-1"}`, formats.StopTurns, ""},

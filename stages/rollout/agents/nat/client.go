@@ -25,8 +25,8 @@ const (
 	first = 500 * time.Millisecond // before the second
 )
 
-// ask makes one attempt. Nothing is returned when the server did not begin to
-// answer; the error then is a *rollout.Failure.
+// ask makes one attempt. It returns nothing if the server did not begin to
+// answer; the error is then a *rollout.Failure.
 func (a *agent) ask(ctx context.Context, at rollout.Attempt, body []byte) (*stream, error) {
 	resp, err := remote.Retry(ctx, tries, first, func() (*http.Response, error) { return a.begin(ctx, at, body) })
 	if err != nil {
@@ -42,8 +42,8 @@ func (a *agent) ask(ctx context.Context, at rollout.Attempt, body []byte) (*stre
 	return readStream(from)
 }
 
-// begin posts to the first route that is there, and returns once the server
-// answers with a stream.
+// begin posts to the first existing route, and returns once the server answers
+// with a stream.
 func (a *agent) begin(ctx context.Context, at rollout.Attempt, body []byte) (*http.Response, error) {
 	var last error
 	for _, route := range routes {
@@ -72,7 +72,7 @@ func (a *agent) post(ctx context.Context, to string, at rollout.Attempt, body []
 	}
 	req.Header.Set("Content-Type", "application/json")
 	remote.Authorize(req, a.service.Key)
-	req.AddCookie(&http.Cookie{Name: "nat-session", Value: at.TrajectoryID}) // workflows that keep a user's state begin anew
+	req.AddCookie(&http.Cookie{Name: "nat-session", Value: at.TrajectoryID}) // workflows that keep a user's state start a new one
 	resp, err := a.client.Do(req)
 	var u *url.Error
 	if errors.As(err, &u) {
@@ -81,9 +81,9 @@ func (a *agent) post(ctx context.Context, to string, at rollout.Attempt, body []
 	return resp, err
 }
 
-// refusal is what a status other than 200 means. Two kinds of failure share
-// 422: a request that the workflow's input does not take has a detail, a
-// workflow that raised has a code.
+// refusal returns the error of a status other than 200. Two kinds of failure
+// share 422: a request that the workflow's input does not accept has a detail,
+// a workflow that raised an exception has a code.
 func refusal(route string, status int, said string) error {
 	switch {
 	case status == http.StatusTooManyRequests || status >= 500:

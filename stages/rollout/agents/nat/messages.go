@@ -8,9 +8,9 @@ import (
 	"github.com/rollmill/rollmill/formats"
 )
 
-// The shapes of prompts and answers differ by the framework that the workflow
-// is written in; the shape itself tells which it is, so that a step without a
-// framework's name is read as well.
+// The forms of prompts and answers depend on the framework of the workflow; the
+// form itself shows which it is, so that a step without a framework's name can
+// be read as well.
 
 // wire is a message of LangChain, of LlamaIndex or of a chat completion: the
 // fields of all of them.
@@ -93,8 +93,8 @@ func (c *wireCall) call() formats.ToolCall {
 	return formats.ToolCall{ID: c.ID, Name: c.Name, Arguments: arguments}
 }
 
-// text is a message's content: a text, also when it came as parts that are
-// nothing else, or the parts.
+// text returns a message's content: a text, or the parts if they are not only
+// text.
 func text(raw json.RawMessage) (content, parts string) {
 	if len(raw) == 0 || string(raw) == "null" || json.Unmarshal(raw, &content) == nil {
 		return content, ""
@@ -115,8 +115,8 @@ func text(raw json.RawMessage) (content, parts string) {
 	return content, ""
 }
 
-// prompt is what a call was asked: a list of messages, or one text of which
-// LlamaIndex makes a list by writing each role and a colon.
+// prompt returns the prompt of a call: a list of messages, or one text, which
+// LlamaIndex makes from a list by writing each role and a colon.
 func (c *call) prompt() (messages []formats.Message, ids []string) {
 	if c.start == nil {
 		return nil, nil
@@ -141,7 +141,7 @@ func (c *call) prompt() (messages []formats.Message, ids []string) {
 
 var speaker = regexp.MustCompile(`(?m)^(system|user|assistant|tool|developer|chatbot|model): `)
 
-// spoken takes a joined prompt apart at the lines that begin with a role; one
+// spoken splits a joined prompt at the lines that begin with a role; a text
 // that does not begin with one is a user's.
 func spoken(joined string) []formats.Message {
 	at := speaker.FindAllStringSubmatchIndex(joined, -1)
@@ -163,9 +163,8 @@ func spoken(joined string) []formats.Message {
 	return out
 }
 
-// answered is what a call was answered: the message with the framework's id of
-// it, and the logprobs as the
-// engine gave them.
+// answered returns the answer of a call: the message with the framework's id of
+// it, and the logprobs as the engine gave them.
 func (c *call) answered() (m formats.Message, id, model string, logprobs json.RawMessage) {
 	var p struct {
 		Message      *wire

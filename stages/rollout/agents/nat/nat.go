@@ -4,12 +4,12 @@
 // not pass the recording proxy, so the workflow itself must ask for logprobs.
 //
 // Each LLM_START and LLM_END of one id are one call: its prompt is the whole
-// context, and its answer carries the logprobs. LangChain's, LlamaIndex's and
-// ADK's shapes are read, by what they look like. Calls become a tree as the
-// recorder's do: a prompt that continues a path goes on there, another branches.
-// Tool results, repeated turns and parallel agents are kept, which the
-// toolkit's own parsers lose: they fold all steps into one list, drop a message
-// that was said before, and give tool calls no ids.
+// context, and its answer has the logprobs. The forms of LangChain, LlamaIndex
+// and ADK are recognised by their fields. Calls become a tree as the recorder's
+// do: a prompt that continues a path extends it, any other branches. Tool
+// results, repeated turns and parallel agents are kept; the toolkit's own
+// parsers lose them: they fold all steps into one list, drop a repeated
+// message, and give tool calls no ids.
 //
 // The function of a call is the nearest FUNCTION or WORKFLOW step above it;
 // --target-function names it ("<workflow>" or the workflow's own name for the
@@ -25,13 +25,13 @@
 // ...' with base_url: ${OPENAI_BASE_URL} in the workflow, whose calls then pass
 // the recorder, which asks for ids itself.
 //
-// A server that streams leaves the tool calls out of LLM_END. They stand in the
-// next prompt, in the message of the same id, and are taken from there.
+// A server that streams leaves the tool calls out of LLM_END. They are in the
+// next prompt, in the message of the same id, and are read from there.
 //
-// A server older than the versioned routes is asked at /generate/full. What
-// cannot be reached, is too busy or breaks before its first byte is asked again
-// for a while; a workflow that failed is not, and neither is one that waits for
-// a person.
+// A server older than the versioned routes is called at /generate/full. A
+// server that cannot be reached, is too busy or breaks before its first byte is
+// retried for a while; a workflow that failed, or that waits for a person, is
+// not.
 package nat
 
 import (
@@ -59,18 +59,18 @@ import (
 // Kind is the agent's entry in agents/all.
 var Kind = plugin.Kind[rollout.AgentSettings]{
 	Name: "nat",
-	Help: "ask a NeMo Agent Toolkit server and rebuild conversations from its intermediate steps: --agent 'nat: URL'",
+	Help: "call a NeMo Agent Toolkit server and rebuild conversations from its intermediate steps: --agent 'nat: URL'",
 	New:  func() rollout.AgentSettings { return &Settings{} },
 }
 
-// Settings are the agent's.
+// Settings are the agent's settings.
 type Settings struct {
 	rollout.ServiceSettings
 	Request    string // template of the request's body; "" for defaultBody
 	ResultPath string // JSON path of the answer within the workflow's; "" for the whole
 }
 
-// Declare names them.
+// Declare declares the settings.
 func (s *Settings) Declare(d *plugin.Declarer) {
 	d.Include(&s.ServiceSettings)
 	d.Heading(plugin.Rows)
@@ -99,7 +99,7 @@ func (s *Settings) Agent(_ context.Context, set rollout.Setup) (rollout.Agent, e
 		return nil, err
 	}
 	if service.URL.RawQuery != "" {
-		return nil, rollout.Usage("write http://HOST:PORT", "agent nat: the URL has a query, which the server's routes take none of")
+		return nil, rollout.Usage("write http://HOST:PORT", "agent nat: the URL has a query, which the server's routes do not support")
 	}
 	service.URL = base(service.URL)
 	a := &agent{config: c, setup: set, service: service, url: service.URL.String(), client: remote.NewHTTP(256)}
@@ -119,8 +119,8 @@ func (s *Settings) Agent(_ context.Context, set rollout.Setup) (rollout.Agent, e
 	return a, nil
 }
 
-// base takes the routes off a URL: people write them, since the toolkit's help
-// suggests it.
+// base removes the routes from a URL: people include them, because the
+// toolkit's help suggests it.
 func base(u *url.URL) *url.URL {
 	out := &url.URL{Scheme: u.Scheme, Host: u.Host, Path: strings.TrimRight(u.Path, "/")}
 	for _, route := range append(routes, "/generate", "/v1/workflow") {
@@ -160,8 +160,8 @@ func (a *agent) Attempt(context.Context, rollout.Attempt) (rollout.Result, error
 	return rollout.Result{}, errors.New("agent nat's calls pass no recorder")
 }
 
-// Stored is part of rollout.Stored: the row is whole, whatever became of the
-// workflow.
+// Stored is part of rollout.Stored: the row is complete, whether or not the
+// workflow failed.
 func (a *agent) Stored(ctx context.Context, at rollout.Attempt) (formats.Trajectory, error) {
 	body, err := a.request(at)
 	if err != nil {
@@ -196,8 +196,8 @@ func (a *agent) request(at rollout.Attempt) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// row is the attempt that a stream tells of. broken is why the stream ended
-// early, or nil.
+// row returns the attempt that a stream describes. broken is why the stream
+// ended early, or nil.
 func (a *agent) row(s *stream, broken error) formats.Trajectory {
 	b := &builder{model: a.setup.TargetModel, functions: a.setup.Functions, loose: a.setup.NoLogprobs, accept: a.setup.AcceptFinish, ids: map[string]int32{}}
 	for _, c := range calls(s.steps) {
@@ -227,7 +227,7 @@ func (a *agent) row(s *stream, broken error) formats.Trajectory {
 	return b.t
 }
 
-// answer is the workflow's, or what --result-path finds in it.
+// answer returns the workflow's answer, or what --result-path finds in it.
 func (a *agent) answer(s *stream) (string, error) {
 	text, value := s.answer()
 	if a.result == nil || len(s.values) == 0 {
@@ -309,7 +309,8 @@ func (b *builder) conclude(s *stream, broken, answer error) {
 	}
 }
 
-// seen lists the models and functions of the calls, for who named others.
+// seen lists the models and functions of the calls, for the error that none was
+// targeted.
 func (b *builder) seen() string {
 	var out []string
 	known := map[string]bool{}

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// The steps that an attempt is rebuilt from; the server is asked for no others.
-// What a step begins in may be any START.
+// The steps from which an attempt is rebuilt; the server is asked for no
+// others. Any START may be the parent of a step.
 var wanted = []string{"LLM_START", "LLM_END", "TTC_END", "FUNCTION_START", "WORKFLOW_START", "TOOL_START", "TASK_START", "TTC_START", "CUSTOM_START", "SPAN_START"}
 
 // step is one intermediate step.
@@ -35,8 +35,8 @@ type step struct {
 	cached     int32
 }
 
-// readStep reads a step's envelope and the JSON text within it; not ok for
-// what is neither.
+// readStep reads a step's envelope and the JSON text within it; ok is false for
+// anything else.
 func readStep(line []byte) (s step, ok bool) {
 	var envelope struct {
 		ID       string
@@ -78,7 +78,7 @@ func readStep(line []byte) (s step, ok bool) {
 	return s, true
 }
 
-// finite replaces Python's NaN and Infinity, which are no JSON, by null.
+// finite replaces Python's NaN and Infinity, which are not JSON, by null.
 func finite(text []byte) []byte {
 	if !bytes.Contains(text, []byte("NaN")) && !bytes.Contains(text, []byte("Infinity")) {
 		return text
@@ -111,9 +111,9 @@ type call struct {
 	alias      string // another name of the function, or ""
 }
 
-// calls pairs the steps of each model call, in the order in which they began.
-// Steps are queued by the server's background tasks, so the order of arrival
-// means little.
+// calls pairs the steps of each model call, in the order in which the calls
+// began. Steps are queued by the server's background tasks, so the order of
+// arrival means little.
 func calls(steps []step) []*call {
 	slices.SortStableFunc(steps, func(a, b step) int { return cmp.Compare(a.time, b.time) })
 	ancestry := ancestry(steps)
@@ -139,7 +139,7 @@ func calls(steps []step) []*call {
 	return out
 }
 
-// spans are the steps that others begin in, by id.
+// spans are the steps that may be parents of others, by id.
 type spans map[string]*step
 
 func ancestry(steps []step) spans {
@@ -158,10 +158,11 @@ const (
 	root     = "root"       // of a step above which there is none
 )
 
-// of is the function that a step began in, and how the workflow calls itself
-// when it is that: the stream does not tell, but it names each step's parent.
-// The chains that a framework runs within a function are logged as functions
-// too; they name their framework, and the toolkit's functions have none.
+// of returns the function in which a step began, and the workflow's own name if
+// it is the workflow: the stream does not say so, but it names each step's
+// parent. The chains that a framework runs within a function are logged as
+// functions too; they name their framework, and the toolkit's functions have
+// none.
 func (f spans) of(s *step) (name, alias string) {
 	for range len(f) + 1 { // parents might go in circles
 		parent := f[s.parent]

@@ -20,7 +20,7 @@ const (
 	smallStream = 8 << 20
 )
 
-// stream is what a workflow sent.
+// stream is the content of a workflow's stream.
 type stream struct {
 	values []json.RawMessage // pieces of the answer, in order
 	steps  []step            // in the order of their arrival
@@ -28,10 +28,10 @@ type stream struct {
 	failed *rollout.Failure  // the workflow's own, or nil
 }
 
-// readStream reads a /full stream: records of one line, of which the word
-// before the colon tells the kind. A workflow that fails says so in the
-// stream, after status 200. An error is for a stream that broke; what came
-// before it is returned as well.
+// readStream reads a /full stream: records of one line, whose first word before
+// the colon is the kind. A workflow that fails reports that in the stream,
+// after status 200. An error means that the stream broke; the part before it is
+// returned as well.
 func readStream(src io.Reader) (*stream, error) {
 	s := &stream{}
 	in := bufio.NewReaderSize(io.LimitReader(src, maxStream+1), 64<<10)
@@ -55,7 +55,7 @@ func readStream(src io.Reader) (*stream, error) {
 	}
 }
 
-// record takes one line, and returns the event that the next line belongs to.
+// record reads one line, and returns the event that the next line belongs to.
 func (s *stream) record(line []byte, event string) string {
 	name, rest, found := bytes.Cut(line, []byte(": "))
 	switch {
@@ -102,7 +102,7 @@ func (s *stream) data(line []byte) {
 	s.values = append(s.values, d.Value)
 }
 
-// fail takes an error record.
+// fail reads an error record.
 func (s *stream) fail(line []byte) {
 	var e struct{ Code, Message, Details string }
 	if json.Unmarshal(line, &e) != nil || e.Message == "" {
@@ -116,8 +116,8 @@ func (s *stream) fail(line []byte) {
 	s.failed = failure(formats.FailAgentExit, "the workflow failed: %s: %s", e.Code, text)
 }
 
-// answer is the workflow's answer: its pieces joined, or the one JSON value
-// that it is.
+// answer returns the workflow's answer: its pieces joined, or its single JSON
+// value.
 func (s *stream) answer() (text string, value any) {
 	var b strings.Builder
 	for _, v := range s.values {

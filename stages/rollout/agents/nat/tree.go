@@ -11,7 +11,7 @@ import (
 	"github.com/rollmill/rollmill/stages/rollout/recorder"
 )
 
-// builder makes a row of the calls of one attempt.
+// builder builds a row from the calls of one attempt.
 type builder struct {
 	t         formats.Trajectory
 	model     string   // the target, "" for any
@@ -24,15 +24,15 @@ type builder struct {
 	ids       map[string]int32 // the framework's ids of sampled messages
 }
 
-// latency is the time between a call's events, in milliseconds. A server whose
-// clock was set back, or that writes nonsense, has taken none.
+// latency returns the time between a call's events, in milliseconds; 0 if the
+// server's clock was set back or its times are invalid.
 func latency(start, end float64) int64 {
 	const most = 1e12 // 30 years
 	return int64(math.Round(max(0, min((end-start)*1000, most))))
 }
 
-// add puts a call into the tree: where its prompt continues a path it goes on
-// there, else it branches where the prompts part.
+// add adds a call to the tree: if its prompt continues a path it extends the
+// path, else it branches where the prompts differ.
 func (b *builder) add(c *call) {
 	if c.end == nil {
 		return // it was not answered, or its end was not sent
@@ -59,8 +59,8 @@ func (b *builder) add(c *call) {
 	b.t.Messages = append(b.t.Messages, m)
 }
 
-// place is the index of a prompt's last message, which it adds as far as it is
-// not there.
+// place returns the index of a prompt's last message, after adding the missing
+// messages.
 func (b *builder) place(prompt []formats.Message, ids []string) int32 {
 	at := int32(-1)
 	for i, m := range prompt {
@@ -94,8 +94,8 @@ func (b *builder) complete(parent int32, id string, m *formats.Message) {
 	}
 }
 
-// again tells why an answer is not the first to its prompt: that was asked
-// again, or while the first was being answered.
+// again returns why an answer is not the first to its prompt: the prompt was
+// asked again, or while the first was being answered.
 func (b *builder) again(c *call, parent int32) string {
 	for i := range b.t.Messages {
 		if o := &b.t.Messages[i]; o.Parent == parent && o.Sampled {
@@ -108,7 +108,7 @@ func (b *builder) again(c *call, parent int32) string {
 	return ""
 }
 
-// child is the message after another that says what m does, or -1.
+// child returns the message after another with the same content as m, or -1.
 func (b *builder) child(parent int32, m *formats.Message) int32 {
 	for i := range b.t.Messages {
 		if o := &b.t.Messages[i]; o.Parent == parent && same(o, m) {
@@ -127,8 +127,8 @@ func (b *builder) continued(parent int32) bool {
 	return false
 }
 
-// same tells whether a message of a prompt is one that is there: an answer
-// comes back without its reasoning, and its arguments written anew.
+// same reports whether a message of a prompt is an existing one: an answer
+// comes back without its reasoning, and with its arguments written anew.
 func same(a, m *formats.Message) bool {
 	if a.Role != m.Role || a.Content != m.Content || a.ContentParts != m.ContentParts || a.ToolCallID != m.ToolCallID || len(a.ToolCalls) != len(m.ToolCalls) {
 		return false
@@ -170,7 +170,7 @@ func (b *builder) targets(c *call, model string) bool {
 	return false
 }
 
-// toolSet is the index of the call's tool definitions among the row's.
+// toolSet returns the index of the call's tool definitions among the row's.
 func (b *builder) toolSet(c *call) int32 {
 	if c.start == nil || empty(c.start.tools) || string(c.start.tools) == "[]" {
 		return -1
@@ -185,8 +185,8 @@ func (b *builder) toolSet(c *call) int32 {
 	return int32(len(b.t.ToolSets) - 1)
 }
 
-// tokens gives a sampled message its logprobs and, where the entries tell,
-// token ids; else the class and the text of what is wrong with them.
+// tokens gives a sampled message its logprobs and, if the entries have them,
+// token ids; otherwise it returns the class and the text of the fault.
 func tokens(m *formats.Message, logprobs json.RawMessage, completion int32) (class, text string) {
 	var l struct {
 		Content []struct {
@@ -218,7 +218,7 @@ func tokens(m *formats.Message, logprobs json.RawMessage, completion int32) (cla
 	return "", ""
 }
 
-// tokenID is the id that an entry carries: vLLM's token_id:N, or a field.
+// tokenID returns the id in an entry: vLLM's token_id:N, or a field.
 func tokenID(token string, id *int32) (int32, bool) {
 	if n, ok := strings.CutPrefix(token, "token_id:"); ok {
 		v, err := strconv.ParseInt(n, 10, 32)
@@ -237,7 +237,7 @@ func (b *builder) candidate(s *step) {
 	b.t.Candidates = append(b.t.Candidates, formats.Candidate{Message: -1, Turn: s.data.TurnID, Content: content, Score: s.data.Score, Metadata: string(more)})
 }
 
-// settle finds the message that each turn's candidates were alternatives to:
+// settle finds the message to which each turn's candidates were alternatives:
 // the answer that one of them became.
 func (b *builder) settle() {
 	chosen := map[string]int32{}

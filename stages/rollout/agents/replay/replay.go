@@ -1,20 +1,20 @@
-// Package replay is the agent whose attempts were made before: it gives the
+// Package replay is the agent whose attempts were made before: it returns the
 // stored trajectories of a dataset as if they were new, under the new run's
-// ids, for tests and to run the later stages of an epoch again. It asks no
-// engine, so it needs no endpoint and no model. Nothing is recorded that was
-// not: tokens, logprobs, calls, failures and metadata are the stored ones.
-// Rewards and groups are left out; they are the later stages' to make.
+// ids, for tests and to run the later stages of an epoch again. It calls no
+// engine, so it needs no endpoint and no model. Tokens, logprobs, calls,
+// failures and metadata are the stored ones. Rewards and groups are left out;
+// the later stages compute them.
 //
 // A stored trajectory is found by its example and generation, whatever its run
-// and epoch. One that is not there fails (class example). Rows that cannot be
-// read end the run: the dataset is damaged, and no attempt failed.
+// and epoch. A missing one fails (class example). Rows that cannot be read end
+// the run: the dataset is damaged, and no attempt failed.
 //
 // With --target-model or --target-function other calls are trained on than
-// were: those to this model, or else to the trajectory's, that the function
-// made, by the names that the calls have. One that has no such call fails
+// before: those to this model, or else to the trajectory's, that the function
+// made, by the names in the calls. A trajectory without such a call fails
 // (class no_calls), and so does one whose calls were recorded without log
-// probabilities, as those that are not trained on are (no_logprobs), unless
-// none are needed. What had failed stays failed.
+// probabilities, as untrained calls are (no_logprobs), unless none are needed.
+// Failed trajectories stay failed.
 package replay
 
 import (
@@ -34,14 +34,14 @@ import (
 // Kind is the agent's entry in agents/all.
 var Kind = plugin.Kind[rollout.AgentSettings]{
 	Name: "replay",
-	Help: "give the stored trajectories of an earlier rollout as if they were new: --agent 'replay: DATASET'",
+	Help: "return the stored trajectories of an earlier rollout as if they were new: --agent 'replay: DATASET'",
 	New:  func() rollout.AgentSettings { return &Settings{} },
 }
 
 // Settings are the agent's: the URI of its dataset.
 type Settings struct{ rollout.Arguments }
 
-// Declare names none.
+// Declare declares nothing.
 func (*Settings) Declare(*plugin.Declarer) {}
 
 type agent struct {
@@ -50,7 +50,7 @@ type agent struct {
 	places []place // sorted
 }
 
-// place is where a trajectory lies; which one it is, the row itself says.
+// place is the position of a trajectory; the row itself has its ids.
 type place struct {
 	hash uint64
 	row  int64
@@ -132,7 +132,7 @@ func (a *agent) Attempt(ctx context.Context, at rollout.Attempt) (rollout.Result
 	return rollout.Result{}, fmt.Errorf("agent replay asks no model")
 }
 
-// aim makes targets of the calls that the setup names, if it names any.
+// aim makes the calls that the setup names the targets, if it names any.
 func (a *agent) aim(t *formats.Trajectory) {
 	functions := a.setup.Functions
 	if a.setup.TargetModel == "" && len(functions) == 0 {

@@ -111,7 +111,7 @@ func encode(t turn, v any) []byte {
 	return b
 }
 
-// addTokens puts the ids of tokens [from,to) where the engine gives them.
+// addTokens adds the ids of tokens [from,to) in the engine's place for them.
 func (e *Engine) addTokens(t turn, choice, message, top object, from, to int) {
 	got := t.sample.IDs[from:to]
 	if t.fault.Kind == BadIDs && to == len(t.sample.IDs) {

@@ -58,7 +58,7 @@ func (e *Engine) complete(w http.ResponseWriter, r *http.Request) {
 	_ = json.NewEncoder(w).Encode(object{"id": "cmpl-1", "object": "text_completion", "model": e.Model, "choices": []object{choice}})
 }
 
-// next is the distribution of five tokens after a prompt.
+// next returns the distribution of five tokens after a prompt.
 func next(prompt []int32, temperature float64) [5]float64 {
 	var out [5]float64
 	sum := 0.0
@@ -72,7 +72,7 @@ func next(prompt []int32, temperature float64) [5]float64 {
 	return out
 }
 
-// Judged is how many completions were asked for.
+// Judged returns how many completions were requested.
 func (e *Engine) Judged() int {
 	e.mu.Lock()
 	defer e.mu.Unlock()

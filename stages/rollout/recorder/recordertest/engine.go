@@ -1,8 +1,8 @@
-// Package recordertest is an engine for tests: a small OpenAI-compatible
-// server over a real socket that answers deterministically, gives logprobs and
-// token ids in every shape that real engines use, keeps a log of what it
-// sampled, and misbehaves on request. It holds no policy; for one that learns
-// see backends/sandbox.
+// Package recordertest is an engine for tests: a small OpenAI-compatible server
+// on a real socket that answers deterministically, returns logprobs and token
+// ids in every form of real engines, keeps a log of what it sampled, and
+// misbehaves on request. It has no policy; for one that learns see
+// backends/sandbox.
 //
 // To add a misbehaviour, add a Fault and its case in faults.go.
 package recordertest
@@ -83,7 +83,7 @@ func (e *Engine) Close() {
 	e.server.Close()
 }
 
-// URL is the base URL, ending in /v1.
+// URL returns the base URL, ending in /v1.
 func (e *Engine) URL() string { return e.server.URL + "/v1" }
 
 // Asked returns the chat requests so far.
@@ -186,7 +186,7 @@ func ids(pieces []string) []int32 {
 
 const end = "<|end|>"
 
-// render is the chat template: reasoning of earlier turns is left out.
+// render applies the chat template: reasoning of earlier turns is left out.
 func render(list []formats.Message) (pieces []string) {
 	for _, m := range list {
 		pieces = append(append(pieces, "<|"+m.Role+"|>"), spoken("", m.Content, m.ToolCalls)...)

@@ -7,8 +7,7 @@ import (
 	"time"
 )
 
-// Fault is something that goes wrong with one answer; the zero value is
-// nothing.
+// Fault is an error in one answer; the zero value is none.
 type Fault struct {
 	Status     int    // answer with this status
 	RetryAfter string // and this header

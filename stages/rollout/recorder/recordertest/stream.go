@@ -67,7 +67,7 @@ func (e *Engine) chunks(t turn) (out []object) {
 	return out
 }
 
-// texts is what each token adds to the message. A tool call's name comes
+// texts returns what each token adds to the message. A tool call's name comes
 // whole with its first token, its arguments with the following ones.
 func (t turn) texts() []object {
 	out := make([]object, len(t.pieces))

@@ -15,7 +15,7 @@ import (
 	"github.com/rollmill/rollmill/stages/score/rewards/tools"
 )
 
-// Rewards are those that a spec may name.
+// Rewards are the rewards that a spec may name.
 var Rewards = plugin.NewRegistry("reward",
 	match.Kind,
 	json.Kind,

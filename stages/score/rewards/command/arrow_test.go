@@ -210,8 +210,8 @@ func TestArrowFailures(t *testing.T) {
 	}
 }
 
-// TestBothProtocolsSayTheSame of what they share: ids, texts, seeds.
-func TestBothProtocolsSayTheSame(t *testing.T) {
+// TestProtocolsAgree of what they share: ids, texts, seeds.
+func TestProtocolsAgree(t *testing.T) {
 	for _, mode := range []string{"plain", "error"} {
 		lines := rewardtest.Score(t, madeOf(t, command.Kind, words(mode), time.Minute), append(rewardtest.Rows("tree"), rewardtest.Empty()...))
 		batches := rewardtest.Score(t, madeOf(t, command.Arrow, words("arrow-"+mode), time.Minute), append(rewardtest.Rows("tree"), rewardtest.Empty()...))

@@ -9,7 +9,7 @@ import (
 	"github.com/rollmill/rollmill/stages/score"
 )
 
-// ask is one row's question, and where its answer goes.
+// ask is the request for one row, with the place of its answer.
 type ask struct {
 	id     string
 	row    *score.Row
@@ -31,8 +31,8 @@ func (a *ask) settle(v score.Value) {
 	*a.value, a.done = v, true
 }
 
-// newAsks writes the requests; a row that cannot be asked about has its
-// failure and is not among them.
+// newAsks encodes the requests; a row that cannot be encoded gets its failure
+// and is not among them.
 func newAsks(r *reward, rows []*score.Row, values []score.Value) []*ask {
 	var asks []*ask
 	w := r.wire()
@@ -57,7 +57,7 @@ func unanswered(asks []*ask) []*ask {
 	return out
 }
 
-// failure is why a process cannot be asked any more.
+// failure is why a process cannot be used any more.
 type failure struct {
 	class string
 	text  string
@@ -67,7 +67,7 @@ type failure struct {
 func (f *failure) Error() string { return f.text }
 
 // grace is how long a program may still take to end: one that ended by itself
-// is let to say how.
+// gets time to report why.
 func (f *failure) grace() time.Duration {
 	if f.ended {
 		return grace
@@ -75,8 +75,8 @@ func (f *failure) grace() time.Duration {
 	return 0
 }
 
-// ask asks about rows and settles those that are answered. After a failure,
-// or when ctx ended, the process has to be killed.
+// ask sends rows and settles those that are answered. After a failure, or if
+// ctx ended, the process has to be killed.
 func (p *worker) ask(ctx context.Context, batch []*ask, timeout time.Duration) *failure {
 	p.asked += len(batch)
 	open := make(map[string]*ask, len(batch))
@@ -90,7 +90,7 @@ func (p *worker) ask(ctx context.Context, batch []*ask, timeout time.Duration) *
 	for left := len(open); left > 0 || written != nil; {
 		replies := p.replies
 		if left == 0 {
-			replies = nil // what comes now is the next batch's matter
+			replies = nil // later output belongs to the next batch
 		}
 		select {
 		case <-ctx.Done():
@@ -118,10 +118,10 @@ func (p *worker) ask(ctx context.Context, batch []*ask, timeout time.Duration) *
 
 func (p *worker) write(batch []*ask, written chan<- struct{}) {
 	defer close(written)
-	_ = p.wire.write(p.in, batch) // when it fails, the output ends too or is silent: ask sees that
+	_ = p.wire.write(p.in, batch) // if it fails, the output ends too or is silent, which ask notices
 }
 
-// answers takes in a reply and counts what was news in it.
+// answers handles a reply and counts the new answers in it.
 func (p *worker) answers(said reply, open map[string]*ask) (fresh int, f *failure) {
 	if said.err != nil {
 		return 0, &failure{class: formats.RewardAnswer, text: said.err.Error()}
@@ -138,7 +138,7 @@ func (p *worker) answers(said reply, open map[string]*ask) (fresh int, f *failur
 	return fresh, nil
 }
 
-// answer keeps one answer and reports whether it is the first to its question.
+// answer stores one answer and reports whether it is the first for its row.
 func (p *worker) answer(answer score.Answer, open map[string]*ask) (bool, *failure) {
 	a := open[answer.ID]
 	switch {

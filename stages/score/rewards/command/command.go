@@ -1,6 +1,6 @@
-// Package command rewards by a program in any language that is started once
-// and asked many times: a line of JSON in, a line of JSON out; or, much faster
-// for wide rows, a stream of Arrow record batches in and one out.
+// Package command gets rewards from a program in any language that is started
+// once and serves many rows: a line of JSON in, a line of JSON out; or, much
+// faster for wide rows, a stream of Arrow record batches in and one out.
 //
 //	command:./bin/tictactoe reward
 //	command:python3 reward.py --strict
@@ -9,16 +9,15 @@
 // Words are split as a shell would; nothing is expanded and no shell runs.
 // score.Request and score.Answer describe a line, arrow.Asked and
 // arrow.AnswerReader a batch. Answers are matched by id and may come in any
-// order, in batches of any size. The program must flush each
-// line or batch. testdata/rewards has an example of both in Python.
-// It sees ROLLMILL_SEED and ROLLMILL_REWARD (the reward's name), and the same
-// for every one of the processes run side by side.
+// order, in batches of any size. The program must flush each line or batch.
+// testdata/rewards has an example of both in Python. The environment has
+// ROLLMILL_SEED and ROLLMILL_REWARD (the reward's name), with the same values
+// in every concurrent process.
 //
-// When the program ends, says nothing for the time limit, or answers nonsense
-// that no row can be blamed for, it is killed with all it started, and rows
-// without an answer are asked again one by one. A row only fails when
-// it does so alone, as the first row of a fresh process: never for what a
-// neighbour did.
+// If the program ends, writes nothing for the time limit, or answers nonsense
+// that belongs to no row, it is killed with everything that it started, and
+// rows without an answer are sent again one by one. A row only fails if it does
+// so alone, as the first row of a fresh process: never because of another row.
 package command
 
 import (
@@ -38,25 +37,25 @@ import (
 // Kind is the reward's entry in the registry.
 var Kind = score.RewardKind{Seeded: true, Kind: plugin.Kind[score.RewardSettings]{
 	Name: "command",
-	Help: "ask a program, which reads a line of JSON for each trajectory and answers with one",
+	Help: "run a program that reads a line of JSON for each trajectory and answers with one",
 	New:  func() score.RewardSettings { return &Settings{} },
 }}
 
-// Arrow is the entry of the same reward spoken to in Arrow record batches.
+// Arrow is the entry of the same reward with Arrow record batches as protocol.
 var Arrow = score.RewardKind{Seeded: true, Kind: plugin.Kind[score.RewardSettings]{
 	Name: "arrow",
-	Help: "ask a program, which reads a stream of Arrow record batches of trajectories and answers with one",
+	Help: "run a program that reads a stream of Arrow record batches of trajectories and answers with one",
 	New:  func() score.RewardSettings { return &Settings{arrow: true} },
 }}
 
-// Settings are those of both kinds.
+// Settings are the settings of both kinds.
 type Settings struct {
 	Words []string // the program and its arguments
 
-	arrow bool // the program is spoken to in Arrow record batches
+	arrow bool // the protocol is Arrow record batches
 }
 
-// Declare names them.
+// Declare declares the settings.
 func (s *Settings) Declare(d *plugin.Declarer) {
 	d.Words(&s.Words, "program", "run this `PROGRAM` with the words that follow it, split as a shell would").Whole()
 }
@@ -89,8 +88,8 @@ func (r *reward) Needs() score.Needs { return score.Text }
 func (r *reward) Words() []string    { return r.words }
 func (r *reward) Reads() []string    { return r.Earlier }
 
-// Score asks one process about all rows, and then, about those it left
-// without an answer, one by one.
+// Score sends all rows to one process, and then those without an answer one by
+// one.
 func (r *reward) Score(ctx context.Context, rows []*score.Row, values []score.Value) error {
 	asks := newAsks(r, rows, values)
 	if len(asks) == 0 {
@@ -129,7 +128,7 @@ func (r *reward) Score(ctx context.Context, rows []*score.Row, values []score.Va
 	}
 }
 
-// take gives an idle process, or a new one; each caller has one to itself.
+// take returns an idle process, or a new one, for the caller alone.
 func (r *reward) take(ctx context.Context) (*worker, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -162,7 +161,8 @@ func (r *reward) start(ctx context.Context) (*worker, error) {
 
 const grace = 2 * time.Second // for a program to end once its input has
 
-// Close ends the processes: their input ends, and those that stay are killed.
+// Close ends the processes: their input ends, and those that continue are
+// killed.
 func (r *reward) Close() error {
 	r.mu.Lock()
 	idle := r.idle

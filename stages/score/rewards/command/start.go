@@ -7,10 +7,10 @@ import (
 	"github.com/rollmill/rollmill/formats"
 )
 
-const startTime = 3 * time.Second // for a program to say that it cannot start
+const startTime = 3 * time.Second // for a program to report that it cannot start
 
-// Start is part of score.Starter: it starts the program, which has to end well
-// when its input ends at once, or to wait for its input.
+// Start is part of score.Starter: it starts the program, which has to succeed
+// if its input ends at once, or wait for its input.
 func (r *reward) Start(ctx context.Context) error {
 	var err error
 	for _, waits := range []bool{false, true} {
@@ -41,7 +41,7 @@ func (r *reward) tryStart(ctx context.Context, waits bool) error {
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case ended && (waits || p.Err() != nil):
-		return p.explain(&failure{class: formats.RewardCrashed, text: "the program ended without a question", ended: true})
+		return p.explain(&failure{class: formats.RewardCrashed, text: "the program ended before any request", ended: true})
 	}
 	return nil
 }

@@ -13,17 +13,17 @@ import (
 	"github.com/rollmill/rollmill/stages/score"
 )
 
-// wire is how one process is spoken to. Its two sides are used by two
+// wire is the protocol of one process. Its two sides are used by two
 // goroutines.
 type wire interface {
-	// prepare readies a row's question; the error is the row's.
+	// prepare encodes a row's request; the error is the row's.
 	prepare(a *ask) error
 	write(in io.Writer, batch []*ask) error
 	// read passes answers on until the output ends.
 	read(out io.Reader, pass func(reply))
 }
 
-// reply is some answers, or why there are no more that make sense.
+// reply is some answers, or why no more valid ones follow.
 type reply struct {
 	answers []score.Answer
 	err     error
@@ -109,7 +109,7 @@ func (b *batches) read(out io.Reader, pass func(reply)) {
 		}
 		if err != nil {
 			pass(reply{err: err})
-			_, _ = io.Copy(io.Discard, out) // so that the program does not wait for us
+			_, _ = io.Copy(io.Discard, out) // so that the program does not block
 			return
 		}
 		answers := make([]score.Answer, len(batch))

@@ -11,7 +11,7 @@ import (
 
 const (
 	stderrEnd = 1024    // bytes of stderr kept for errors
-	pipeSize  = 1 << 20 // with the usual 64 KiB a batch of wide rows takes dozens of turns
+	pipeSize  = 1 << 20 // with the usual 64 KiB a batch of wide rows takes dozens of writes
 )
 
 // worker is one running program; one goroutine talks to it at a time.
@@ -23,10 +23,10 @@ type worker struct {
 	stderr  *process.Tail
 	asked   int // rows it was asked about
 	killed  bool
-	seen    map[string]bool // ids of the batch before: a second answer is no news
+	seen    map[string]bool // ids of the previous batch: a second answer is ignored
 }
 
-// start starts a program that outlives ctx, whose secrets its errors leave out.
+// start starts a program that outlives ctx. Its errors omit the secrets of ctx.
 func start(ctx context.Context, w wire, p process.Program) (*worker, error) {
 	out := &worker{wire: w, stderr: process.NewTail(ctx, stderrEnd), replies: make(chan reply, 64)}
 	p.Stderr = out.stderr
@@ -44,8 +44,8 @@ func (p *worker) read() {
 	p.wire.read(p.out, func(r reply) { p.replies <- r })
 }
 
-// kill ends the program and all it started, after the time it is given to end
-// by itself. It may be called twice.
+// kill ends the program and everything that it started, after the time it gets
+// to end by itself. It may be called twice.
 func (p *worker) kill(grace time.Duration) {
 	if p.killed {
 		return
@@ -60,7 +60,7 @@ func (p *worker) kill(grace time.Duration) {
 			ended = true
 		case <-timer.C:
 			p.Kill()
-		case _, more := <-replies: // so that it does not wait for us
+		case _, more := <-replies: // so that it does not block
 			if !more {
 				replies = nil
 			}
@@ -71,8 +71,8 @@ func (p *worker) kill(grace time.Duration) {
 	}
 }
 
-// explain says what went wrong, with the end of what the program wrote to
-// stderr. Only after kill.
+// explain returns the error, with the end of the program's stderr. Only after
+// kill.
 func (p *worker) explain(f *failure) error {
 	text := f.Error()
 	if f.ended {

@@ -69,7 +69,7 @@ func readsOf(root ast.Node) reads {
 	return r
 }
 
-// Visit notes what a node mentions.
+// Visit records what a node mentions.
 func (r *reads) Visit(node *ast.Node) {
 	switch n := (*node).(type) {
 	case *ast.IdentifierNode:
@@ -103,8 +103,8 @@ func (r *reads) Visit(node *ast.Node) {
 	}
 }
 
-// pathOf returns the variable and the names, with dots between, that a chain
-// of members spells; no names when one is computed.
+// pathOf returns the variable and the names, separated by dots, of a chain of
+// members; no names if one is computed.
 func pathOf(n *ast.MemberNode) (variable, path string) {
 	name, constant := n.Property.(*ast.StringNode)
 	if !constant {
@@ -121,9 +121,9 @@ func pathOf(n *ast.MemberNode) (variable, path string) {
 	return "", ""
 }
 
-// missing is the error of a field that the expression reads and the row does
-// not have. An expression that deals with null itself (??, nil, in, ?.) is left
-// to do so.
+// missing returns the error of a field that the expression reads and the row
+// does not have. Expressions that handle null themselves (??, nil, in, ?.) are
+// evaluated.
 func (r *reads) missing(row *score.Row) error {
 	if r.null {
 		return nil
@@ -150,7 +150,7 @@ func (r *reads) nullReward(row *score.Row) (string, bool) {
 	return "", false
 }
 
-// environment decodes of a row what the expression reads, and no more.
+// environment decodes only the parts of a row that the expression reads.
 func (r *reads) environment(row *score.Row) (environment, error) {
 	env := environment{
 		Answer: row.Answer, Status: row.Status, StopReason: row.StopReason, Model: row.Model,

@@ -1,19 +1,19 @@
-// Package expr rewards by an expression in the language of expr-lang/expr,
-// which always ends and touches nothing but the trajectory.
+// Package expr computes a reward by an expression in the language of
+// expr-lang/expr, which always ends and reads only the trajectory.
 //
 //	expr:len(answer) < 100 ? 1 : 0
 //	expr:example.target in split(answer, " ")
 //	expr:0.8 * rewards.tree + 0.2 * (rewards.short ?? 0)
 //	steps:any(replies, .content contains "error") ? -1 : 0
 //
-// The type environment lists what an expression may read. It gives a number, or
-// a condition, which is 1 or 0. The result is null when an earlier reward that
-// it reads has no value, or a field of the example or the metadata is missing,
-// unless the expression handles null itself, by ??, ?., in or nil. Kind steps
-// gives every message that the model wrote a shaped reward, and the trajectory
-// their sum; see stepEnvironment. Functions whose value differs from call to
-// call (now, and those that list a map's entries) are left out; times are in
-// UTC.
+// The type environment lists what an expression may read. The result is a
+// number, or a condition, which counts as 1 or 0. It is null if an earlier
+// reward that the expression reads has no value, or a field of the example or
+// the metadata is missing, unless the expression handles null itself, by ??,
+// ?., in or nil. Kind steps gives every message that the model wrote a shaped
+// reward, and the trajectory their sum; see stepEnvironment. Functions whose
+// value differs from call to call (now, and those that list a map's entries)
+// are not available; times are in UTC.
 package expr
 
 import (
@@ -39,14 +39,14 @@ var Kind = score.RewardKind{Kind: plugin.Kind[score.RewardSettings]{
 	New:  func() score.RewardSettings { return &Settings{} },
 }}
 
-// Settings are those of both kinds.
+// Settings are the settings of both kinds.
 type Settings struct {
 	Expression string
 
 	steps bool // it is over the single messages that the model wrote
 }
 
-// Declare names them.
+// Declare declares the settings.
 func (s *Settings) Declare(d *plugin.Declarer) {
 	d.String(&s.Expression, "expression", "compute this `EXPRESSION`, which gives a number or a condition").Whole()
 }
@@ -90,7 +90,7 @@ func compile(source string, s score.Setup, env any) (*reward, error) {
 	return r, nil
 }
 
-// numeric refuses an expression that can be seen never to give a number.
+// numeric refuses an expression whose type is never a number.
 func numeric(t reflect.Type) error {
 	if t == nil {
 		return nil
@@ -114,8 +114,8 @@ func (r *reward) Needs() score.Needs {
 
 func (r *reward) Close() error { return nil }
 
-// Reads are the rewards that the expression mentions; all, when it takes them
-// by another way than by name.
+// Reads returns the rewards that the expression mentions; all, if it reads them
+// other than by name.
 func (r *reward) Reads() []string {
 	if r.reads.anyReward {
 		return r.earlier
@@ -134,7 +134,7 @@ func (r *reward) Score(ctx context.Context, rows []*score.Row, values []score.Va
 		}
 		values[i] = r.value(ctx, row)
 	}
-	return ctx.Err() // what it ended is no failure of a row
+	return ctx.Err() // an evaluation that ctx ended is not a failure of its row
 }
 
 func (r *reward) value(ctx context.Context, row *score.Row) score.Value {

@@ -16,8 +16,8 @@ var Steps = score.RewardKind{Kind: plugin.Kind[score.RewardSettings]{
 	New:  func() score.RewardSettings { return &Settings{steps: true} },
 }}
 
-// stepEnvironment is what an expression over a step may read, beside all that
-// one over the whole trajectory may.
+// stepEnvironment is what an expression over a step may read, in addition to
+// what one over the whole trajectory may.
 type stepEnvironment struct {
 	environment
 	Message message   `expr:"message"` // that the model wrote
@@ -37,11 +37,11 @@ func (s *steps) Score(ctx context.Context, rows []*score.Row, values []score.Val
 		}
 		values[i] = s.value(ctx, row)
 	}
-	return ctx.Err() // what it ended is no failure of a row
+	return ctx.Err() // an evaluation that ctx ended is not a failure of its row
 }
 
-// value is the sum of the steps' values; a step without one leaves the row
-// without.
+// value returns the sum of the steps' values; if a step has none, neither has
+// the row.
 func (s *steps) value(ctx context.Context, row *score.Row) score.Value {
 	env, failed := s.environment(row)
 	if failed.Failure != "" {

@@ -1,5 +1,5 @@
-// Package http rewards by a service: the lines that a reward program reads
-// and writes (see package command), posted and answered.
+// Package http gets rewards from a service: it posts the lines that a reward
+// program reads (see package command) and reads the same answers.
 //
 //	http:https://rewards.example/score
 //	http:version=2,https://rewards.example/score
@@ -15,12 +15,12 @@
 // sent as a bearer token, and is never part of the URL. The header
 // Rollmill-Reward holds the reward's name.
 //
-// A busy service (429, 502, 503, 504) is asked again, by its own Retry-After
-// or after growing waits. When a batch fails otherwise, or leaves rows without
-// an answer, these are asked about one by one: a row only fails alone. A
-// service that cannot be reached at all ends the stage as temporary, and one
-// that does not let us in (401, 403, 404) as failed. A redirect is followed only
-// to the same host and port, and as a POST.
+// A busy service (429, 502, 503, 504) is asked again, after its own Retry-After
+// or after growing waits. If a batch fails otherwise, or leaves rows without an
+// answer, these rows are sent one by one: a row only fails alone. A service
+// that cannot be reached at all ends the stage as temporary, and one that
+// refuses access (401, 403, 404) as failed. A redirect is followed only to the
+// same host and port, and as a POST.
 package http
 
 import (
@@ -49,7 +49,7 @@ import (
 var Kind = score.RewardKind{
 	Kind: plugin.Kind[score.RewardSettings]{
 		Name: "http",
-		Help: "ask a service, which is posted a line of JSON for each trajectory and answers with one",
+		Help: "post a line of JSON for each trajectory to a service, which answers with one",
 		New:  func() score.RewardSettings { return &Settings{} },
 	},
 	Seeded: true,
@@ -67,15 +67,15 @@ var Kind = score.RewardKind{
 	},
 }
 
-// Settings are the reward's.
+// Settings are the reward's settings.
 type Settings struct{ Address string }
 
-// Declare names them.
+// Declare declares the settings.
 func (s *Settings) Declare(d *plugin.Declarer) {
 	d.String(&s.Address, "address", "post to this URL, `[version=V,]URL`; a service that changed needs another version").Whole()
 }
 
-// split parts the version, "" when none is said, from the URL.
+// split separates the version, "" if there is none, from the URL.
 func split(arguments string) (version, address string) {
 	if rest, ok := strings.CutPrefix(arguments, "version="); ok {
 		version, address, _ = strings.Cut(rest, ",")
@@ -84,8 +84,8 @@ func split(arguments string) (version, address string) {
 	return "", arguments
 }
 
-// secret is how parameters of a URL that are none of a manifest's business tend
-// to be called.
+// secret matches the usual names of URL parameters that must not be in a
+// manifest.
 var secret = regexp.MustCompile(`(?i)(key|token|secret|passw|signature|^sig$|auth)`)
 
 const (
@@ -134,7 +134,7 @@ func (r *reward) Close() error {
 	return nil
 }
 
-// ask is one row's question, and where its answer goes.
+// ask is the request for one row, with the place of its answer.
 type ask struct {
 	id    string
 	line  []byte
@@ -150,8 +150,7 @@ func (a *ask) settle(v score.Value) {
 	*a.value, a.done = v, true
 }
 
-// Score asks about all rows at once, and then about those that this left
-// without an answer, one by one.
+// Score sends all rows at once, and then those that got no answer one by one.
 func (r *reward) Score(ctx context.Context, rows []*score.Row, values []score.Value) error {
 	asks := r.asks(rows, values)
 	if len(asks) == 0 {
@@ -200,8 +199,8 @@ func (r *reward) asks(rows []*score.Row, values []score.Value) []*ask {
 	return asks
 }
 
-// ask posts rows and settles those that are answered; the value is what became
-// of the others. The error is of the stage.
+// ask posts rows and settles those that are answered; the value is the failure
+// of the others. The error ends the stage.
 func (r *reward) ask(ctx context.Context, asks []*ask) (score.Value, error) {
 	body := []byte{}
 	for _, a := range asks {
@@ -216,9 +215,9 @@ func (r *reward) ask(ctx context.Context, asks []*ask) (score.Value, error) {
 	case ctx.Err() != nil:
 		return score.Value{}, ctx.Err()
 	case errors.As(err, &failed) && failed.Unsent:
-		return score.Value{}, stages.Errorf(stages.KindTemporary, "is it running, and the URL right?", "reward %q: %w", r.Name, err)
+		return score.Value{}, stages.Errorf(stages.KindTemporary, "check that the service runs, and the URL", "reward %q: %w", r.Name, err)
 	case status == http.StatusUnauthorized || status == http.StatusForbidden || status == http.StatusNotFound:
-		return score.Value{}, stages.Errorf(stages.KindFailed, "are the URL and ROLLMILL_REWARD_API_KEY right?", "reward %q: %w", r.Name, err)
+		return score.Value{}, stages.Errorf(stages.KindFailed, "check the URL and ROLLMILL_REWARD_API_KEY", "reward %q: %w", r.Name, err)
 	case errors.As(err, &late):
 		return score.Failed(formats.RewardTimeout, "%v", late), nil
 	case errors.As(err, &large):
@@ -231,14 +230,14 @@ func (r *reward) ask(ctx context.Context, asks []*ask) (score.Value, error) {
 	return read(answer, asks), nil
 }
 
-// post posts once.
+// post sends one request.
 func (r *reward) post(ctx context.Context, body []byte) (answer []byte, err error) {
 	_, err = r.service.Do(ctx, remote.Request{Method: http.MethodPost, URL: r.url, Header: http.Header{"Rollmill-Reward": {r.Name}},
 		Body: bytes.NewReader(body), Size: int64(len(body)), Type: "application/x-ndjson", Limit: cmp.Or(r.Timeout, -1)}, &answer)
 	return answer, err
 }
 
-// explain leaves out the address, which no row holds, and says which errors are
+// explain removes the address, which no row contains, and says which errors are
 // temporary.
 func explain(e *remote.Error, _ *http.Request, answer []byte) {
 	e.What = ""

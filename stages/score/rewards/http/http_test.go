@@ -128,9 +128,9 @@ func TestAServiceThatHangsTimesOut(t *testing.T) {
 	}
 }
 
-// TestTroubleOfTheService: what may pass is tried again, what lasts ends the
+// TestServiceFaults: what may pass is tried again, what lasts ends the
 // stage with its kind.
-func TestTroubleOfTheService(t *testing.T) {
+func TestServiceFaults(t *testing.T) {
 	t.Setenv("ROLLMILL_REWARD_API_KEY", "sk-secret")
 	var n atomic.Int64
 	key := ""

@@ -1,15 +1,15 @@
-// Package json rewards an answer that is the JSON it should be: 1 when it
-// parses, fits the schema, if there is one, and holds the wanted value, if one
-// is wanted; else 0.
+// Package json checks whether an answer is valid JSON: 1 if it parses, fits the
+// schema, if there is one, and holds the expected value, if there is one; else
+// 0.
 //
 //	json:whole                                  the answer is JSON
 //	json:fenced,schema=move.schema.json         its last ``` block fits a schema
 //	json:whole,at=city.name,field=capital       a value equals the example's field
 //	json:whole,at=ok,text=true                  a value equals a literal
 //
-// A schema is of JSON Schema 2020-12 or draft-07, its multipleOf are whole
-// numbers, and it is complete in its file: what it refers to elsewhere is not
-// fetched. Values are equal as JSON is, whatever the order of keys.
+// A schema is JSON Schema 2020-12 or draft-07, its multipleOf are whole
+// numbers, and it is complete in its file: external references are not fetched.
+// Values are equal as JSON, whatever the order of keys.
 package json
 
 import (
@@ -34,17 +34,17 @@ import (
 // Kind is the reward's entry in the registry.
 var Kind = score.RewardKind{Kind: plugin.Kind[score.RewardSettings]{
 	Name: "json",
-	Help: "check that the answer is JSON, fits a schema and holds a wanted value",
+	Help: "check that the answer is JSON, fits a schema and has an expected value",
 	New:  func() score.RewardSettings { return &Settings{Mode: whole} },
 }}
 
-// What of the answer is read.
+// The part of the answer that is read.
 const (
 	whole  = "whole"
 	fenced = "fenced"
 )
 
-// Settings are the reward's.
+// Settings are the reward's settings.
 type Settings struct {
 	Mode   string
 	Schema string  // a file; "": any JSON
@@ -53,13 +53,13 @@ type Settings struct {
 	Text   *string // a literal, in place of the field
 }
 
-// Declare names them.
+// Declare declares the settings.
 func (s *Settings) Declare(d *plugin.Declarer) {
 	plugin.Choice(d, &s.Mode, "mode", "read this `PART` of the answer: the whole of it, or its last fenced block", whole, fenced).First()
 	d.String(&s.Schema, "schema", "require the JSON schema in this `FILE`")
-	d.OptionalString(&s.At, "at", "compare the value at this `PATH` of keys and indexes, with dots between")
+	d.OptionalString(&s.At, "at", "compare the value at this `PATH` of keys and indexes, separated by dots")
 	d.OptionalString(&s.Field, "field", "require the value of this `FIELD` of the example")
-	d.OptionalString(&s.Text, "text", "require the value of this `JSON`; it comes last, commas and all").Last()
+	d.OptionalString(&s.Text, "text", "require the value of this `JSON`; it must be last, and may contain commas").Last()
 }
 
 // Reward makes the reward.
@@ -69,7 +69,7 @@ func (s *Settings) Reward(score.Setup) (score.Reward, error) {
 	case s.Field != nil && s.Text != nil:
 		return nil, errors.New("give field=NAME or text=JSON, not both")
 	case s.At != nil && s.Field == nil && s.Text == nil:
-		return nil, fmt.Errorf("at=%s wants field=NAME or text=JSON to compare with", *s.At)
+		return nil, fmt.Errorf("at=%s needs field=NAME or text=JSON to compare with", *s.At)
 	case s.Field != nil:
 		r.wanted = func(row *score.Row) (any, error) { return row.Field(*s.Field) }
 	case s.Text != nil:
@@ -92,7 +92,8 @@ type reward struct {
 	wanted func(*score.Row) (any, error)
 }
 
-// drafts are what $schema may say; a schema without one is of the last.
+// drafts are the supported values of $schema; a schema without one is of the
+// last.
 var drafts = []string{"", "http://json-schema.org/draft-07/schema#", "https://json-schema.org/draft-07/schema#", "https://json-schema.org/draft/2020-12/schema"}
 
 func compile(file string) (*jsonschema.Resolved, error) {
@@ -108,7 +109,7 @@ func compile(file string) (*jsonschema.Resolved, error) {
 		return nil, fmt.Errorf("schema %q: $schema is %s; draft 2020-12 and draft-07 are read", file, schema.Schema)
 	}
 	if document, _ := parse(string(data)); fractional(document) {
-		return nil, fmt.Errorf("schema %q: multipleOf takes whole numbers only: multiples of a fraction are not found out exactly", file)
+		return nil, fmt.Errorf("schema %q: multipleOf takes whole numbers only: multiples of a fraction cannot be computed exactly", file)
 	}
 	resolved, err := schema.Resolve(nil) // which loads nothing
 	if err != nil {
@@ -117,8 +118,9 @@ func compile(file string) (*jsonschema.Resolved, error) {
 	return resolved, nil
 }
 
-// fractional reports whether a schema has a multipleOf that is no whole number:
-// the library divides floats, and finds that 0.07 is no multiple of 0.01.
+// fractional reports whether a schema has a multipleOf that is not a whole
+// number: the library divides floats, and finds that 0.07 is not a multiple of
+// 0.01.
 func fractional(schema any) bool {
 	switch v := schema.(type) {
 	case map[string]any:
@@ -136,7 +138,7 @@ func fractional(schema any) bool {
 	return false
 }
 
-// Needs is the example when a field of it is compared with.
+// Needs returns Head if a field of the example is compared.
 func (r *reward) Needs() score.Needs {
 	if r.Field != nil && *r.Field != "" {
 		return score.Head
@@ -146,7 +148,7 @@ func (r *reward) Needs() score.Needs {
 
 func (r *reward) Close() error { return nil }
 
-// Files is the schema.
+// Files returns the schema.
 func (r *reward) Files() []string {
 	if r.Schema == "" {
 		return nil
@@ -207,8 +209,8 @@ func parse(text string) (any, bool) {
 	return v, err == nil
 }
 
-// lookUp follows a path of keys and list indexes with dots between; without one
-// it returns the value itself.
+// lookUp follows a path of keys and list indexes separated by dots; without a
+// path it returns the value itself.
 func lookUp(v any, path *string) (any, bool) {
 	if path == nil || *path == "" {
 		return v, true

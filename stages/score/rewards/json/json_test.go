@@ -68,7 +68,7 @@ func TestJSON(t *testing.T) {
 
 func TestBadArgumentsAreNamed(t *testing.T) {
 	for arguments, want := range map[string]string{
-		"some": `"some"`, "whole,at=a": "wants field=NAME", "whole,text={": "is not JSON", "whole,field=a,text=1": "not both", "whole,schema=no-such.json": "no-such.json",
+		"some": `"some"`, "whole,at=a": "needs field=NAME", "whole,text={": "is not JSON", "whole,field=a,text=1": "not both", "whole,schema=no-such.json": "no-such.json",
 		"whole,schema=" + schema(t, `{"type":7}`):                                            "schema",
 		"whole,schema=" + schema(t, `{"$ref":"http://example.org/other.json"}`):              "example.org",
 		"whole,schema=" + schema(t, `{"$ref":"file:///etc/hostname"}`):                       "hostname",

@@ -13,24 +13,24 @@ type Asking struct {
 	Model       string
 	Rubric      string  // a file
 	Text        *string // the rubric itself
-	Repeats     float64 // how often each thing is asked, with another seed
-	Repairs     float64 // how often an answer that makes no sense is sent back
+	Repeats     float64 // how often each question is asked, with another seed
+	Repairs     float64 // how often an invalid answer is sent back
 	Agree       float64 // the largest difference between the repeats' scores; 0: any
-	Outside     string  // what is done with a score out of range
-	Context     float64 // tokens that the model takes, question and answer; 0: unknown
+	Outside     string  // handling of a score out of range
+	Context     float64 // the model's context in tokens, question and answer; 0: unknown
 	MaxTokens   float64 // of an answer
 	Temperature *float64
 	Effort      *string
 	Format      string
 }
 
-// What is done with a score out of range.
+// Handling of a score out of range.
 const (
 	outsideRefuse = "refuse"
 	outsideClamp  = "clamp"
 )
 
-// How the form of an answer is asked for.
+// How the form of an answer is requested.
 const (
 	formatSchema = "schema"
 	formatObject = "object"
@@ -42,20 +42,20 @@ func NewAsking() Asking {
 	return Asking{Repeats: 1, Repairs: 1, Outside: outsideRefuse, MaxTokens: 2048, Format: formatSchema}
 }
 
-// Declare names the settings.
+// Declare declares the settings.
 func (a *Asking) Declare(d *plugin.Declarer) {
 	d.String(&a.Model, "model", "ask the model `NAME`")
 	d.String(&a.Rubric, "rubric", "judge by the rubric in this `FILE`").Shown("a general one")
-	d.Float(&a.Repeats, "repeats", "ask `N` times, each with another seed; the mean of a majority counts")
-	d.Float(&a.Agree, "agree", "give no reward when the repeats differ by more than `NUMBER`; 0: however much they differ")
+	d.Float(&a.Repeats, "repeats", "ask `N` times, each with another seed, and use the mean of a majority")
+	d.Float(&a.Agree, "agree", "give no reward when the repeats differ by more than `NUMBER`; 0: no limit")
 	plugin.Choice(d, &a.Outside, "outside", "handle a score out of range in this `WAY`: refuse it, or clamp it to the end of the range", outsideRefuse, outsideClamp)
 	d.Float(&a.Repairs, "repairs", "send an answer that cannot be used back up to `N` times")
-	d.Float(&a.Context, "context", "refuse what the model's context of `N` tokens cannot hold; 0: let the server refuse it")
+	d.Float(&a.Context, "context", "refuse a question that exceeds the model's context of `N` tokens; 0: the server checks")
 	d.Float(&a.MaxTokens, "max-tokens", "allow an answer of `N` tokens")
 	d.OptionalFloat(&a.Temperature, "temperature", "sample at `TEMPERATURE`").Shown("the server's")
 	d.OptionalString(&a.Effort, "effort", "ask for the reasoning effort `LEVEL`").Shown("the server's")
 	plugin.Choice(d, &a.Format, "format", "ask for an answer in this `FORMAT`: that of a JSON schema, any JSON object, or none", formatSchema, formatObject, formatNone)
-	d.OptionalString(&a.Text, "text", "judge by this `RUBRIC`; it comes last, commas and all").Last()
+	d.OptionalString(&a.Text, "text", "judge by this `RUBRIC`; it must be last, and may contain commas").Last()
 }
 
 func (a *Asking) check() error {
@@ -86,7 +86,7 @@ func value(p *float64) float64 {
 	return *p
 }
 
-// fields are those of a question beside its model, messages and seed.
+// fields returns the fields of a question besides its model, messages and seed.
 func (a *Asking) fields(schema map[string]any) map[string]any {
 	fields := map[string]any{"max_tokens": int64(a.MaxTokens)}
 	if a.Temperature != nil {

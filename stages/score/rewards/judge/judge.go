@@ -1,18 +1,17 @@
-// Package judge rewards by what a model says of each trajectory under a
-// rubric.
+// Package judge has a model score each trajectory under a rubric.
 //
 //	judge:model=gpt-5-mini,rubric=rubric.md
 //	judge:model=gpt-5-mini,repeats=3,agree=0.3,text=Is the answer polite?
 //
 // The model is asked for a JSON object with a score. If an answer is not one,
-// the last whole object within it counts; without any it is sent back with the
-// reason, once. Every answer is kept by model, rubric and content, so that it is
-// paid for once and the same trajectories have the same rewards. With repeats
-// each is asked with another seed; the mean of a majority counts, and nothing
-// when they differ by more than agree.
+// the last complete object within it is used; without any it is sent back with
+// the reason, once. Every answer is stored by model, rubric and content, so
+// that it is paid for once and the same trajectories have the same rewards.
+// With repeats each question is asked with another seed; the mean of a majority
+// counts, and there is no reward if they differ by more than agree.
 //
-// What the trajectory says is data to the judge and told so; that a model
-// never follows it cannot be promised.
+// The judge is told that the trajectory's text is data; it cannot be guaranteed
+// that a model never follows it.
 package judge
 
 import (
@@ -36,13 +35,13 @@ var Kind = score.RewardKind{Seeded: true, Kind: plugin.Kind[score.RewardSettings
 
 const rubric = `How well was the goal that the conversation sets achieved? The end counts more than the way to it, but detours and errors on the way cost something, and partial success is worth something.`
 
-// Settings are the reward's.
+// Settings are the reward's settings.
 type Settings struct {
 	Asking
 	Min, Max float64 // of a score
 }
 
-// Declare names them.
+// Declare declares the settings.
 func (s *Settings) Declare(d *plugin.Declarer) {
 	d.Float(&s.Min, "min", "ask for scores from `NUMBER` on")
 	d.Float(&s.Max, "max", "ask for scores up to `NUMBER`")
@@ -73,7 +72,7 @@ type reward struct {
 func (r *reward) Needs() score.Needs { return score.Text }
 func (r *reward) Close() error       { return nil }
 
-// Score asks about all rows side by side.
+// Score asks about all rows concurrently.
 func (r *reward) Score(ctx context.Context, rows []*score.Row, values []score.Value) error {
 	g, ctx := errgroup.WithContext(ctx)
 	for i, row := range rows {

@@ -227,9 +227,9 @@ func TestAnAnswerUnderWayIsKept(t *testing.T) {
 	}
 }
 
-// TestTroubleOfTheServer: what may pass is tried again, what lasts ends the
+// TestServerFaults: what may pass is tried again, what lasts ends the
 // stage, and what concerns one question is that row's.
-func TestTroubleOfTheServer(t *testing.T) {
+func TestServerFaults(t *testing.T) {
 	s := judgetest.New(t)
 	var n atomic.Int64
 	s.Answer = func(_ judgetest.Request, say string) (int, string) {

@@ -59,7 +59,7 @@ func lastObject(text []byte) ([]byte, error) {
 	return found, nil
 }
 
-// InRange is a score as it counts: within the range, moved to its end, or
+// InRange returns the score to use: within the range, clamped to its end, or
 // refused.
 func (p *Panel) InRange(n *float64, least, most float64) (float64, error) {
 	switch {

@@ -17,18 +17,17 @@ import (
 	"github.com/rollmill/rollmill/stages/score"
 )
 
-// Panel asks a model one thing several times, keeps its answers, mends what it
-// can of them, and bounds what they cost. Rewards judge and ruler are made
-// from it.
+// Panel asks a model one question several times, stores its answers, repairs
+// what it can of them, and limits their cost. Rewards judge and ruler use it.
 type Panel struct {
 	score.Judging
 	Model     string
 	Rubric    string
-	Repeats   int     // how often each thing is asked, with another seed
-	Repairs   int     // how often an answer that makes no sense is sent back
+	Repeats   int     // how often each question is asked, with another seed
+	Repairs   int     // how often an invalid answer is sent back
 	Agree     float64 // the largest difference between the repeats' scores; 0: any
-	Clamp     bool    // a score out of range is moved to its end, not refused
-	Context   int64   // tokens that the model takes, question and answer; 0: unknown
+	Clamp     bool    // clamp a score out of range instead of refusing it
+	Context   int64   // the model's context in tokens, question and answer; 0: unknown
 	MaxTokens int64   // of an answer
 	Seed      int64
 
@@ -37,14 +36,14 @@ type Panel struct {
 	places chan struct{}
 }
 
-// NewPanel makes a panel of settings. schema is of an answer; otherwise is the
-// rubric when none is given.
+// NewPanel makes a panel from settings. schema is that of an answer; otherwise
+// is the default rubric.
 func NewPanel(s score.Setup, a Asking, schema map[string]any, otherwise string) (*Panel, error) {
 	if err := a.check(); err != nil {
 		return nil, err
 	}
 	if s.Judging.Asker == nil {
-		return nil, errors.New("no server to ask is named: --judge-url")
+		return nil, errors.New("no judge server: set --judge-url")
 	}
 	p := &Panel{
 		Judging: s.Judging, Model: a.Model, Rubric: otherwise, Repeats: int(a.Repeats), Repairs: int(a.Repairs), Agree: a.Agree,
@@ -62,16 +61,16 @@ func NewPanel(s score.Setup, a Asking, schema map[string]any, otherwise string) 
 	return p, err
 }
 
-// Files are the rubric's.
+// Files returns the rubric's file.
 func (p *Panel) Files() []string { return p.files }
 
 // Vote asks as often as Repeats says, each time with the messages that ask
-// makes for a seed, and hands each answer to read, which gives as many scores
-// as there are, in an order that is always the same. The values are their
-// means. A failure of one question fails all its values; err is of the stage.
+// makes for a seed, and passes each answer to read, which returns a fixed
+// number of scores in a fixed order. The values are their means. A failure of
+// one question fails all its values; err ends the stage.
 //
-// A seed depends on the stage's and the repeat alone: the same content is the
-// same question, whichever trajectory it is of.
+// A seed depends only on the stage's seed and the repeat: the same content is
+// the same question, whichever trajectory it is from.
 func (p *Panel) Vote(ctx context.Context, n int, ask func(seed int64) []formats.Message, read func(seed int64, text string) ([]float64, error)) ([]score.Value, error) {
 	var votes [][]float64
 	failed := score.Value{}
@@ -93,7 +92,7 @@ func (p *Panel) Vote(ctx context.Context, n int, ask func(seed int64) []formats.
 	}
 	values := make([]score.Value, n)
 	for i := range values {
-		if 2*len(votes) <= p.Repeats { // no majority of answers that make sense
+		if 2*len(votes) <= p.Repeats { // no majority of valid answers
 			values[i] = failed
 			continue
 		}
@@ -113,13 +112,13 @@ func (p *Panel) mean(votes [][]float64, i int) score.Value {
 	return score.Value{Reward: sum / float64(len(votes))}
 }
 
-// nonsense is an answer that could not be read, also when sent back.
+// nonsense is an answer that could not be read, even after it was sent back.
 type nonsense struct{ reason error }
 
 func (n *nonsense) Error() string { return n.reason.Error() }
 
-// ask asks once. What is known is not asked again; an answer that makes no
-// sense is sent back with the reason, and not kept.
+// ask asks once. A stored answer is reused; an invalid answer is sent back with
+// the reason, and not stored.
 func (p *Panel) ask(ctx context.Context, seed int64, messages []formats.Message, read func(string) error) error {
 	q := score.Question{Model: p.Model, Messages: messages, Fields: map[string]any{"seed": seed & (1<<53 - 1)}}
 	for k, v := range p.fields {
@@ -154,11 +153,11 @@ func (p *Panel) ask(ctx context.Context, seed int64, messages []formats.Message,
 	return &nonsense{reason}
 }
 
-// once asks when there is a place and the budget allows it.
+// once asks when there is a free place and the budget allows it.
 func (p *Panel) once(ctx context.Context, q score.Question) (string, error) {
 	prompt := int64(0)
 	for _, m := range q.Messages {
-		prompt += int64(len(m.Content))/3 + 8 // an upper guess for most languages
+		prompt += int64(len(m.Content))/3 + 8 // an upper estimate for most languages
 	}
 	if p.Context > 0 && prompt+p.MaxTokens > p.Context {
 		return "", fmt.Errorf("%w: about %d tokens with the answer's, and it takes %d", score.ErrTooLong, prompt+p.MaxTokens, p.Context)
@@ -184,18 +183,18 @@ func (p *Panel) once(ctx context.Context, q score.Question) (string, error) {
 }
 
 // grace is how long a question under way may still be answered once the stage
-// is ended, by a signal or for its budget: it will be paid for, so its answer
-// is better kept.
+// is ended, by a signal or by its budget: it will be paid for, so its answer is
+// better kept.
 const grace = 10 * time.Second
 
-// outlive is a context that ends that much later than ctx.
+// outlive returns a context that ends that much later than ctx.
 func outlive(ctx context.Context) (context.Context, func()) {
 	later, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(ctx, func() { time.AfterFunc(grace, cancel) })
 	return later, func() { stop(); cancel() }
 }
 
-// digest names a question by all that decides its answer.
+// digest identifies a question by everything that decides its answer.
 func digest(q score.Question) string {
 	type message struct{ Role, Content string }
 	var messages []message

@@ -1,15 +1,15 @@
-// Package length penalizes overlong trajectories as DAPO does, softly. With L
-// tokens, of which max are allowed and the last cache are a warning zone, it
-// gives
+// Package length penalizes overlong trajectories softly, as DAPO does. With L
+// tokens, of which max are allowed and the last cache are a warning zone, the
+// reward is
 //
 //	 0                      when L <= max - cache
 //	((max - cache) - L) / cache    up to max
 //	-1                      beyond
 //
-// as in length:max=4096,cache=512. What is counted is of=sampled (tokens whose
-// ids were recorded; the default), completion (as the engine counted them) or
-// characters (of the answer). A trajectory without recorded ids has no length
-// in sampled tokens: that is a failure of its row.
+// as in length:max=4096,cache=512. It counts of=sampled (tokens whose ids were
+// recorded; the default), completion (as the engine counted them) or characters
+// (of the answer). A trajectory without recorded ids has no length in sampled
+// tokens: that is a failure of its row.
 package length
 
 import (
@@ -26,7 +26,7 @@ import (
 // Kind is the reward's entry in the registry.
 var Kind = score.RewardKind{Kind: plugin.Kind[score.RewardSettings]{
 	Name: "length",
-	Help: "penalize what is too long: 0, falling to -1 over the last tokens before a maximum",
+	Help: "penalize long trajectories: 0, falling to -1 over the last tokens before a maximum",
 	New:  func() score.RewardSettings { return &Settings{Of: ofSampled} },
 }}
 
@@ -37,13 +37,13 @@ const (
 	ofCharacters = "characters"
 )
 
-// Settings are the reward's.
+// Settings are the reward's settings.
 type Settings struct {
 	Max, Cache int
 	Of         string
 }
 
-// Declare names them.
+// Declare declares the settings.
 func (s *Settings) Declare(d *plugin.Declarer) {
 	d.Int(&s.Max, "max", "give -1 above `N` tokens")
 	d.Int(&s.Cache, "cache", "fall from 0 to -1 over the last `N` tokens before max")

@@ -1,14 +1,14 @@
-// Package match rewards an answer that matches a reference: a field of the
-// example or a literal text. 1 when it does, 0 when it does not.
+// Package match compares an answer with a reference: a field of the example or
+// a literal text. The reward is 1 if they match, else 0.
 //
 //	match:exact                                the field "answer" of the example
 //	match:contains,field=target,case=ignore    another field, case ignored
 //	match:regexp,text=^\d+$                    a literal pattern
 //	match:number,tolerance=1%                  the last number in the answer
 //
-// A field that holds a list is a list of alternatives: one that matches is
-// enough. A reference that is not there, or is empty where that matches
-// everything, is a failure of the row and not a 0.
+// A field that holds a list is a list of alternatives, one of which must match.
+// A reference that is missing, or is empty where that matches everything, is a
+// failure of the row and not a 0.
 package match
 
 import (
@@ -65,7 +65,7 @@ func (s *Settings) Reward(score.Setup) (score.Reward, error) {
 	return r, err
 }
 
-// Needs is the example, unless the reference is a literal.
+// Needs returns Head, unless the reference is a literal.
 func (r *reward) Needs() score.Needs {
 	if r.Text != nil {
 		return score.Light

@@ -11,7 +11,7 @@ import (
 // numberForm is a number as people and models write it: 1,234.5 and -2e3.
 var numberForm = regexp.MustCompile(`[-+]?(?:\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?|\.\d+)(?:[eE][-+]?\d+)?`)
 
-// lastNumber is the last number in a text, where answers usually end up.
+// lastNumber returns the last number in a text, where answers usually are.
 func lastNumber(text string) (float64, bool) {
 	all := numberForm.FindAllStringIndex(text, -1)
 	for i := len(all) - 1; i >= 0; i-- {
@@ -30,7 +30,7 @@ func lastNumber(text string) (float64, bool) {
 func isDigit(b byte) bool { return b >= '0' && b <= '9' }
 
 // sameNumber compares the last numbers of both texts. An answer without a
-// number is wrong; a reference without one cannot be compared with.
+// number is wrong; a reference without one is an error.
 func (s *Settings) sameNumber(answer, reference string) (bool, error) {
 	want, ok := lastNumber(reference)
 	if !ok {

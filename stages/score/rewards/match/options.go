@@ -11,7 +11,7 @@ import (
 	"github.com/rollmill/rollmill/stages/score"
 )
 
-// Settings are the reward's.
+// Settings are the reward's settings.
 type Settings struct {
 	Mode      string
 	Field     string  // of the example
@@ -31,7 +31,7 @@ const (
 
 var modes = []string{exact, contains, pattern, number}
 
-// What is done with case and white space.
+// Handling of case and white space.
 const (
 	keep   = "keep"
 	ignore = "ignore"
@@ -39,17 +39,17 @@ const (
 	fold   = "fold"
 )
 
-// Declare names them.
+// Declare declares the settings.
 func (s *Settings) Declare(d *plugin.Declarer) {
 	plugin.Choice(d, &s.Mode, "mode", "match in this `MODE`: exact, contains, regexp or number (the last one of the answer)", modes...).First()
 	d.String(&s.Field, "field", "take the reference from this `FIELD` of the example; a list holds alternatives")
 	plugin.Choice(d, &s.Case, "case", "compare case in this `WAY`: keep or ignore it", keep, ignore)
 	plugin.Choice(d, &s.Space, "space", "compare white space in this `WAY`: keep it, trim both ends, or fold each run into one space", keep, trim, fold)
-	plugin.Var(d, &s.Tolerance, "tolerance", "accept numbers that differ by up to this `NUMBER`, or by this share of the reference when it ends in %").Shown("1e-6")
-	d.OptionalString(&s.Text, "text", "compare with this `TEXT` in place of a field; it comes last, commas and all").Last()
+	plugin.Var(d, &s.Tolerance, "tolerance", "accept numbers that differ by at most this `NUMBER`, or by this share of the reference if it ends in %").Shown("1e-6")
+	d.OptionalString(&s.Text, "text", "compare with this `TEXT` in place of a field; it must be last, and may contain commas").Last()
 }
 
-// tolerance is a difference of numbers that is accepted.
+// tolerance is the largest accepted difference of numbers.
 type tolerance struct {
 	n        float64
 	relative bool // n is a share of the reference
@@ -83,7 +83,7 @@ func (s *Settings) fold(text string) string {
 	return text
 }
 
-// references are the texts of which one has to match.
+// references returns the texts, one of which has to match.
 func (s *Settings) references(row *score.Row) ([]string, error) {
 	if s.Text != nil {
 		return []string{*s.Text}, nil

@@ -1,5 +1,5 @@
-// Package returns makes returns of step rewards: of the shaped rewards that
-// another reward gave the messages the model wrote, one after the other.
+// Package returns computes returns from step rewards: the shaped rewards that
+// another reward gave to the messages the model wrote, in order.
 //
 //	returns:of=moves,gamma=0.95
 //	returns:positions,of=moves
@@ -28,14 +28,13 @@
 // the first message that reaches it.
 //
 // of names a reward computed before in the same run: give it weight 0, as in
-// 'moves*0=command:./bin/tictactoe reward', unless its own shaped rewards are
-// to be added to these. A dataset keeps only the weighted sum of all shaped
+// 'moves*0=command:./bin/tictactoe reward', unless its own shaped rewards
+// should be added to these. A dataset keeps only the weighted sum of all shaped
 // rewards. Without of, that sum is read, from the scores that are the input,
-// and what comes of it takes its place: another gamma over scores stored long
-// ago runs no program.
+// and the result replaces it: another gamma over stored scores runs no program.
 //
-// With at=end the reward named, and not its shaped rewards, counts as that of
-// the last message: an outcome, discounted over the way to it.
+// With at=end the named reward, and not its shaped rewards, counts as that of
+// the last message: an outcome, discounted over the steps to it.
 //
 // A trajectory without shaped rewards has no return: that is a failure of its
 // row, and never 0.
@@ -67,7 +66,7 @@ const (
 	atEnd   = "end"
 )
 
-// Settings are the reward's.
+// Settings are the reward's settings.
 type Settings struct {
 	Mode  string // asPositions, or "" for discounted returns
 	Of    string // "": the stored shaped rewards
@@ -76,9 +75,9 @@ type Settings struct {
 	At    string
 }
 
-// Declare names them.
+// Declare declares the settings.
 func (s *Settings) Declare(d *plugin.Declarer) {
-	plugin.Choice(d, &s.Mode, "mode", "take shaped rewards for the values of a game's `positions`; early moves weigh most", asPositions).First()
+	plugin.Choice(d, &s.Mode, "mode", "treat shaped rewards as the values of a game's `positions`, with the most weight on early moves", asPositions).First()
 	d.String(&s.Of, "of", "read the shaped rewards of the reward `NAME`, computed before in the same run").Shown("the stored ones")
 	d.OptionalFloat(&s.Gamma, "gamma", "discount by this `FACTOR`, above 0 and at most 1").Shown("1; with positions 0.8")
 	d.OptionalFloat(&s.Bonus, "bonus", "discount values above 1 by this `FACTOR`, with positions").Shown("0.95")
@@ -93,11 +92,11 @@ func (s *Settings) Reward(setup score.Setup) (score.Reward, error) {
 	}
 	switch {
 	case s.Bonus != nil && !r.positions:
-		return nil, errors.New("bonus= is for positions alone")
+		return nil, errors.New("bonus= is for positions only")
 	case r.atEnd && r.positions:
-		return nil, errors.New("at=end is not for positions")
+		return nil, errors.New("at=end cannot be used with positions")
 	case r.atEnd && r.of == "":
-		return nil, errors.New("at=end wants of=NAME, the reward to discount")
+		return nil, errors.New("at=end needs of=NAME, the reward to discount")
 	case r.of != "" && !setup.Partial && !slices.Contains(setup.Earlier, r.of):
 		return nil, fmt.Errorf("no reward %q is computed before this one (there are: %v)", r.of, setup.Earlier)
 	}
@@ -111,8 +110,8 @@ type reward struct {
 	positions    bool
 }
 
-// setFactor sets a factor that was given to a number above 0, at most 1: with 0
-// a return would be the first step's reward, whatever follows.
+// setFactor sets a factor to a number above 0 and at most 1, if it was given:
+// with 0 a return would be the first step's reward, whatever follows.
 func setFactor(factor *float64, name string, given *float64) error {
 	if given == nil {
 		return nil
@@ -123,7 +122,7 @@ func setFactor(factor *float64, name string, given *float64) error {
 	return nil
 }
 
-// Needs are the messages only where steps have to be counted.
+// Needs returns Text only if steps have to be counted.
 func (r *reward) Needs() score.Needs {
 	if r.atEnd {
 		return score.Text
@@ -133,7 +132,7 @@ func (r *reward) Needs() score.Needs {
 
 func (r *reward) Close() error { return nil }
 
-// Reads is the reward that this one is made of.
+// Reads returns the reward that this one is computed from.
 func (r *reward) Reads() []string {
 	if r.of == "" {
 		return nil
@@ -141,7 +140,7 @@ func (r *reward) Reads() []string {
 	return []string{r.of}
 }
 
-// Of is the reward whose shaped rewards are read; at=end reads none.
+// Of returns the reward whose shaped rewards are read; at=end reads none.
 func (r *reward) Of() (name string, shaped bool) { return r.of, !r.atEnd }
 
 func (r *reward) Score(ctx context.Context, rows []*score.Row, values []score.Value) error {
@@ -162,7 +161,7 @@ func (r *reward) value(row *score.Row) score.Value {
 	return discounted(steps, r.gamma)
 }
 
-// steps are the rewards of the sampled messages.
+// steps returns the rewards of the sampled messages.
 func (r *reward) steps(row *score.Row) ([]float64, score.Value) {
 	if r.of != "" {
 		value, known := row.Reward(r.of)

@@ -102,7 +102,7 @@ func TestPositionsAreTheReferences(t *testing.T) {
 func TestBadArgumentsAreNamed(t *testing.T) {
 	for arguments, want := range map[string]string{
 		"of=tre": `no reward "tre" is computed before this one (there are: [tree])`, "of=tree,gamma=0": "gamma=0", "of=tree,gamma=1.1": "gamma=1.1", "of=tree,gamma=NaN": "gamma=NaN",
-		"positions,of=tree,bonus=-1": "bonus=-1", "of=tree,bonus=0.9": "positions alone", "most,of=tree": `"most"`, "at=end": "wants of=NAME", "of=tree,at=start": "at=start", "positions,of=tree,at=end": "not for positions", "of=tree,lambda=1": `"lambda"`,
+		"positions,of=tree,bonus=-1": "bonus=-1", "of=tree,bonus=0.9": "positions only", "most,of=tree": `"most"`, "at=end": "needs of=NAME", "of=tree,at=start": "at=start", "positions,of=tree,at=end": "cannot be used with positions", "of=tree,lambda=1": `"lambda"`,
 	} {
 		_, err := returns.Kind.Make(arguments, score.Setup{Earlier: []string{"tree"}})
 		if err == nil || !strings.Contains(err.Error(), want) {

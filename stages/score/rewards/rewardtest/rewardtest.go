@@ -1,5 +1,5 @@
-// Package rewardtest is what every reward must keep, as a suite that a new
-// reward's test hands its Kind to.
+// Package rewardtest tests what every reward must guarantee. A new reward's
+// test passes its Kind to Run.
 package rewardtest
 
 import (
@@ -22,7 +22,7 @@ import (
 	"github.com/rollmill/rollmill/stages/score"
 )
 
-// Suite says what to try.
+// Suite is the input of the tests.
 type Suite struct {
 	Kind      score.RewardKind
 	Arguments string
@@ -31,7 +31,7 @@ type Suite struct {
 	Bad       string // an answer that the reward fails on or dies of; "" for none
 }
 
-// Run tries it.
+// Run runs the tests.
 func Run(t *testing.T, s Suite) {
 	t.Run("settings are declared well", func(t *testing.T) {
 		plugintest.Settings(t, func() plugin.Settings { return s.Kind.New() })
@@ -63,7 +63,7 @@ func (s Suite) reward(t testing.TB) score.Reward {
 	return r
 }
 
-// Score is the values of rows.
+// Score returns the values of rows.
 func Score(t testing.TB, r score.Reward, rows []*score.Row) []score.Value {
 	t.Helper()
 	values := make([]score.Value, len(rows))

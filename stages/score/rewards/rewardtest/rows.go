@@ -12,7 +12,7 @@ const (
 	groupSize     = 3
 )
 
-// Rows are 12 ordinary trajectories of 4 examples: some right, some wrong,
+// Rows returns 12 ordinary trajectories of 4 examples: some right, some wrong,
 // some truncated, some with branches and tool calls. Each call makes new ones.
 func Rows(earlier ...string) []*score.Row {
 	var rows []*score.Row
@@ -49,8 +49,8 @@ func row(e, g int, earlier []string) *score.Row {
 	return &score.Row{Trajectory: t, Earlier: rewards(earlier, float64(g)), Shaped: shaped(earlier, g)}
 }
 
-// shaped are those of the two messages that the model wrote, of each earlier
-// reward that has a value and, under "", as stored.
+// shaped returns the shaped rewards of the two messages that the model wrote,
+// of each earlier reward that has a value and, under "", as stored.
 func shaped(names []string, g int) map[string][]float64 {
 	out := map[string][]float64{}
 	if g < 2 {
@@ -74,7 +74,7 @@ func rewards(names []string, value float64) []formats.NamedReward {
 	return out
 }
 
-// Empty are rows in which everything that may be null is.
+// Empty returns rows in which everything optional is null.
 func Empty(earlier ...string) []*score.Row {
 	bare := &formats.Trajectory{TrajectoryID: "empty-1", ExampleID: "empty", Status: formats.StatusOK, StopReason: formats.StopDone}
 	hollow := &formats.Trajectory{TrajectoryID: "empty-2", ExampleID: "empty", Status: formats.StatusOK, StopReason: formats.StopDone,
@@ -82,7 +82,7 @@ func Empty(earlier ...string) []*score.Row {
 	return []*score.Row{{Trajectory: bare, Earlier: rewards(earlier, 2)}, {Trajectory: hollow}}
 }
 
-// Broken are rows that nobody should have written, and one with a bad answer.
+// Broken returns invalid rows, and one with a bad answer.
 func Broken(bad string, earlier ...string) []*score.Row {
 	var rows []*score.Row
 	for i, example := range []string{`{"answer": `, `["a list"]`, "{\"answer\": \"\xff\"}", `{"answer": {"deep": [[[]]]}}`} {

@@ -1,21 +1,21 @@
-// Package ruler rewards the trajectories of a group by what a model says of
-// them side by side: one question for a whole group.
+// Package ruler has a model score the trajectories of a group relative to each
+// other: one question for a whole group.
 //
 //	ruler:model=gpt-5-mini
 //	ruler:model=gpt-5-mini,repeats=4,agree=0.4,rubric=rubric.md
 //
-// The messages with which all of them begin are sent once, the rest of each
-// under a label. Labels are dealt, and the order is shuffled, by the seed,
-// anew for each repeat, so that no place in the list is favoured. Trajectories
-// that say the same are sent once and have the same score. Scores are matched
-// by label: an answer with too many, too few, an unknown label, a number out
-// of 0 to 1 or no JSON is looked through, sent back once, and refused; then
-// the whole group has no reward. A group too long for the model is told before
-// it is asked, when context= says how much it takes, and by the server's
-// refusal otherwise.
+// The common first messages are sent once, the rest of each trajectory under a
+// label. Labels and order are shuffled by the seed, again for each repeat, so
+// that no position in the list is favoured. Equal trajectories are sent once
+// and have the same score. Scores are matched by label: an answer with too
+// many, too few, an unknown label, a number outside 0 to 1 or no JSON is
+// repaired if possible, else sent back once, and then refused; the whole group
+// then has no reward. A group that is too long for the model is detected before
+// the question, if context= gives the limit, and by the server's refusal
+// otherwise.
 //
-// Failed trajectories are not shown to the judge. See package judge for what
-// is kept and what it costs.
+// Failed trajectories are not shown to the judge. Package judge describes
+// storage and cost.
 package ruler
 
 import (
@@ -38,13 +38,13 @@ import (
 // Kind is the reward's entry in the registry.
 var Kind = score.RewardKind{Seeded: true, Kind: plugin.Kind[score.RewardSettings]{
 	Name: "ruler",
-	Help: "ask a model to score the trajectories of each group side by side, from 0 to 1",
+	Help: "ask a model to score the trajectories of each group relative to each other, from 0 to 1",
 	New:  func() score.RewardSettings { return &Settings{judge.NewAsking()} },
 }}
 
 const rubric = `A trajectory that achieves the goal scores clearly higher than one that does not. Of two that achieve it, the more efficient one scores higher. Where two are nearly the same, so are their scores. One that makes progress without achieving the goal earns part of the score.`
 
-// Settings are the reward's.
+// Settings are the reward's settings.
 type Settings struct{ judge.Asking }
 
 // Reward makes the reward.
@@ -72,7 +72,7 @@ func (r *reward) Needs() score.Needs { return score.Text }
 func (r *reward) Close() error       { return nil }
 func (r *reward) Relative()          {}
 
-// Score asks about all groups side by side.
+// Score asks about all groups concurrently.
 func (r *reward) Score(ctx context.Context, rows []*score.Row, values []score.Value) error {
 	type group struct {
 		example string
@@ -94,7 +94,7 @@ func (r *reward) Score(ctx context.Context, rows []*score.Row, values []score.Va
 	return g.Wait()
 }
 
-// group settles the values of some rows that are one group.
+// group sets the values of some rows that are one group.
 func (r *reward) group(ctx context.Context, rows []*score.Row, values []score.Value, at []int) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -127,7 +127,7 @@ func (r *reward) group(ctx context.Context, rows []*score.Row, values []score.Va
 	return nil
 }
 
-// messages are a trajectory's, each as one line of JSON.
+// messages returns a trajectory's messages, each as one line of JSON.
 func messages(row *score.Row, name string) ([]string, error) {
 	bare := *row.Trajectory
 	bare.Example = ""
@@ -176,7 +176,7 @@ func newBallot(paths [][]string, tools string) ballot {
 	return b
 }
 
-// deal is the order in which a seed shows the tails, and their labels.
+// deal returns the order in which a seed shows the tails, and their labels.
 func (b *ballot) deal(seed int64) (order []int, labels []string) {
 	r := rand.New(rand.NewPCG(uint64(formats.Seed(seed, b.tails...)), 0))
 	order = r.Perm(len(b.tails))
@@ -211,7 +211,7 @@ func (b *ballot) ask(seed int64, rubric string) []formats.Message {
 	return []formats.Message{{Role: "system", Content: fmt.Sprintf(instructions, rubric)}, {Role: "user", Content: strings.TrimSpace(text.String())}}
 }
 
-// read gives the tails' scores, in the order of the tails.
+// read returns the tails' scores, in the order of the tails.
 func (b *ballot) read(p *judge.Panel, seed int64, text string) ([]float64, error) {
 	var answer struct {
 		Scores []struct {

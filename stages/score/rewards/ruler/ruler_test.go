@@ -52,10 +52,10 @@ func TestConformance(t *testing.T) {
 // group are three trajectories of one example.
 func group() []*score.Row { return rewardtest.Rows()[:3] }
 
-// TestWeakPoints plays each way in which a judge of groups goes wrong. Sent
+// TestKnownWeaknesses plays each way in which a judge of groups goes wrong. Sent
 // back once, the answer is right; with no second chance the whole group has no
 // reward.
-func TestWeakPoints(t *testing.T) {
+func TestKnownWeaknesses(t *testing.T) {
 	for name, c := range map[string]struct {
 		answer func(r judgetest.Request, say string) string
 		want   string

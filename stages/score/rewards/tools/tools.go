@@ -1,10 +1,10 @@
 // Package tools rewards the right tool calls with the right arguments. The
-// calls that are wanted come from a field of the example ("tool_calls", unless
-// field names another) or from a literal, as a list of
+// expected calls come from a field of the example ("tool_calls", unless field
+// names another) or from a literal, as a list of
 //
 //	{"name": "search", "arguments": {"query": "weather"}}
 //
-// with arguments left out where any will do. What was called is what the model
+// without arguments if any will do. The actual calls are those that the model
 // wrote on the main path.
 //
 //	tools:all               1 when every wanted call was made; others may be too
@@ -12,8 +12,8 @@
 //	tools:exact             1 when exactly these were made, in this order
 //	tools:all,text=[{"name":"finish"}]
 //
-// Wanted arguments are those named; a call may have more, except under exact.
-// A call serves one wanted call at most.
+// A call may have more arguments than the expected ones, except under exact. A
+// call matches at most one expected call.
 package tools
 
 import (
@@ -30,7 +30,7 @@ import (
 // Kind is the reward's entry in the registry.
 var Kind = score.RewardKind{Kind: plugin.Kind[score.RewardSettings]{
 	Name: "tools",
-	Help: "compare the tool calls that the model made with those that are wanted",
+	Help: "compare the model's tool calls with the expected ones",
 	New:  func() score.RewardSettings { return &Settings{Field: "tool_calls"} },
 }}
 
@@ -43,18 +43,18 @@ const (
 
 var modes = []string{every, share, exact}
 
-// Settings are the reward's.
+// Settings are the reward's settings.
 type Settings struct {
 	Mode  string
 	Field string
 	Text  *string // a literal in place of the field
 }
 
-// Declare names them.
+// Declare declares the settings.
 func (s *Settings) Declare(d *plugin.Declarer) {
-	plugin.Choice(d, &s.Mode, "mode", "reward by this `MODE`: 1 when all wanted calls were made, the share of them, or 1 when exactly these were made, in order", modes...).First()
-	d.String(&s.Field, "field", "take the wanted calls from this `FIELD` of the example")
-	d.OptionalString(&s.Text, "text", "want the calls of this `JSON` list, in place of a field; it comes last, commas and all").Last()
+	plugin.Choice(d, &s.Mode, "mode", "reward by this `MODE`: 1 when all expected calls were made, the share of them, or 1 when exactly these were made, in order", modes...).First()
+	d.String(&s.Field, "field", "take the expected calls from this `FIELD` of the example")
+	d.OptionalString(&s.Text, "text", "expect the calls of this `JSON` list, in place of a field; it must be last, and may contain commas").Last()
 }
 
 // Reward makes the reward.
@@ -86,7 +86,7 @@ type call struct {
 	arguments map[string]any // nil: any
 }
 
-// calls reads a list of wanted calls.
+// calls reads a list of expected calls.
 func (r *reward) calls(v any) ([]call, error) {
 	list, ok := v.([]any)
 	if !ok {
@@ -149,8 +149,8 @@ func (r *reward) value(row *score.Row) (float64, error) {
 	return 1, nil
 }
 
-// madeBy are the calls that the model made; arguments that are not an object
-// match nothing but a wanted call without arguments.
+// madeBy returns the calls that the model made; arguments that are not an
+// object match only an expected call without arguments.
 func madeBy(row *score.Row) []call {
 	var out []call
 	for _, i := range row.Main() {
@@ -181,7 +181,7 @@ func exactly(wanted, made []call) float64 {
 	return 1
 }
 
-// servedBy reports whether a call made is the one wanted.
+// servedBy reports whether an actual call matches the expected one.
 func (w call) servedBy(made call) bool {
 	if w.name != made.name || w.arguments != nil && made.arguments == nil {
 		return false
@@ -194,8 +194,8 @@ func (w call) servedBy(made call) bool {
 	return true
 }
 
-// matched is the largest number of wanted calls that can be served, each by a
-// call of its own (augmenting paths; the lists are short).
+// matched returns the largest number of expected calls that can be matched,
+// each by a different call (augmenting paths; the lists are short).
 func matched(wanted, made []call) int {
 	server := make([]int, len(made)) // the wanted call each serves, plus 1
 	var serve func(w int, tried []bool) bool

@@ -1,9 +1,9 @@
 // Package nattest is a NeMo Agent Toolkit server for tests: the routes of its
 // raw stream, framed as it frames them, played from a script.
 //
-// Records are lines whose first word tells their kind, payloads are JSON within
-// JSON, a failed workflow answers 200 and ends in a bare object, and what a
-// real one does wrong is asked for by name (Play.Fault).
+// Records are lines whose first word is their kind, payloads are JSON within
+// JSON, a failed workflow answers 200 and ends in a bare object, and faults of
+// a real server are requested by name (Play.Fault).
 package nattest
 
 import (
@@ -47,7 +47,7 @@ type Server struct {
 	stumble map[string]int
 }
 
-// Asked is a request as it came.
+// Asked is a request as it arrived.
 type Asked struct {
 	Path, Filter, Session string
 	Body                  map[string]any
@@ -145,7 +145,7 @@ func (s *Server) play(w http.ResponseWriter, r *http.Request, a Asked) {
 	}
 }
 
-// sent keeps filter_steps: exact names of event types.
+// sent applies filter_steps: exact names of event types.
 func sent(line, filter string) bool {
 	text, is := strings.CutPrefix(line, "intermediate_data: ")
 	if !is || filter == "" {

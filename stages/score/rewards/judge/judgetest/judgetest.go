@@ -18,7 +18,7 @@ import (
 	"github.com/rollmill/rollmill/stages/score"
 )
 
-// Server is the judge. Answer, when it is set, may replace what it says.
+// Server is the judge. Answer, if set, may replace its answer.
 type Server struct {
 	URL    string
 	Asked  atomic.Int64
@@ -28,7 +28,7 @@ type Server struct {
 	users []string
 }
 
-// Request is what it was asked.
+// Request is a request that it got.
 type Request struct {
 	Model    string `json:"model"`
 	Seed     int64  `json:"seed"`
@@ -36,7 +36,7 @@ type Request struct {
 	Format   Format `json:"response_format"`
 }
 
-// Format is the structured output that was asked for.
+// Format is the requested structured output.
 type Format struct {
 	Type   string `json:"type"`
 	Schema struct {
@@ -45,13 +45,13 @@ type Format struct {
 	} `json:"json_schema"`
 }
 
-// User is the question; a second one is an answer sent back.
+// User returns the question; in a second request, an answer was sent back.
 func (r Request) User() string { return r.Messages[1].Content }
 
 // SentBack reports whether an answer was sent back.
 func (r Request) SentBack() bool { return len(r.Messages) > 2 }
 
-// Labels are the trajectories of a group's question.
+// Labels returns the trajectories of a group's question.
 func (r Request) Labels() []string {
 	var out []string
 	for _, m := range trajectory.FindAllStringSubmatch(r.User(), -1) {
@@ -62,7 +62,7 @@ func (r Request) Labels() []string {
 
 var trajectory = regexp.MustCompile(`(?s)<trajectory id="([^"]+)">\n(.*?)\n</trajectory>`)
 
-// New starts one. It scores by content alone: a text's digest.
+// New starts a server. Scores depend only on the content, by a digest.
 func New(t testing.TB) *Server {
 	s := &Server{}
 	server := httptest.NewServer(http.HandlerFunc(s.serve))
@@ -71,7 +71,7 @@ func New(t testing.TB) *Server {
 	return s
 }
 
-// Questions are those that were asked, sent back ones without.
+// Questions returns the questions, without those that were sent back.
 func (s *Server) Questions() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -117,14 +117,14 @@ func say(r Request) string {
 	return fmt.Sprintf(`{"explanation":"so","score":%v}`, Points(r.User()))
 }
 
-// Points is what a text deserves, from 0 to 1.
+// Points returns the score of a text, from 0 to 1.
 func Points(text string) float64 {
 	sum := sha256.Sum256([]byte(text))
 	return float64(sum[0]) / 255
 }
 
-// Judging is the server with a store in memory and a ledger; ask is how it is
-// reached.
+// Judging returns a Judging with the server, a store in memory and a ledger;
+// ask sends the requests.
 func (s *Server) Judging(ask Ask) score.Judging {
 	return score.Judging{Asker: asker{ask, s.URL}, Store: &store{}, Ledger: &score.Ledger{}}
 }

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-func TestFlagsMayFollowWords(t *testing.T) {
+func TestFlagsAfterArguments(t *testing.T) {
 	for _, c := range []struct{ given, parsed string }{
 		{"explain 3f8a --json --in runs/demo", "explain --json --in runs/demo -- 3f8a"},
 		{"explain --in runs/demo --json 3f8a", "explain --in runs/demo --json -- 3f8a"},
@@ -23,7 +23,7 @@ func TestFlagsMayFollowWords(t *testing.T) {
 		{"help job", "help job"},
 		{"--version", "--version"},
 	} {
-		got := wordsLast(append([]string{"rollmill"}, strings.Fields(c.given)...))
+		got := argsLast(append([]string{"rollmill"}, strings.Fields(c.given)...))
 		if text := strings.Join(got[1:], " "); text != c.parsed {
 			t.Errorf("%s: %s, want %s", c.given, text, c.parsed)
 		}

@@ -11,7 +11,7 @@ import (
 	"github.com/rollmill/rollmill/stages/backends"
 )
 
-// Keys yields the names under a prefix; a name may come twice.
+// Keys yields the names under a prefix; a name may occur twice.
 type Keys func(ctx context.Context, prefix string) iter.Seq2[string, error]
 
 const ledgerPrefix = ".rollmill/ledger/"
@@ -41,12 +41,12 @@ func (s *session) keeps() bool {
 	return ok && k.Keeps()
 }
 
-// elsewhere looks for the same rows in the ledger's other submissions. What one
-// policy has learnt from is stale for another one, and a wrong --name or --url
-// is the usual cause; the same policy with other settings would learn it twice.
-// Only a person can say that it is meant. What only keeps the rows does not
-// count, on either side, nor do other settings of a trainer that makes a new
-// model for each submission.
+// elsewhere searches the ledger's other submissions for the same rows. Rows
+// that one policy has learnt from are stale for another one, and a wrong --name
+// or --url is the usual cause; the same policy with other settings would learn
+// them twice. Only a person can decide that this is intended. Targets that only
+// store the rows do not count, on either side, nor do other settings of a
+// trainer that makes a new model for each submission.
 func (s *session) elsewhere(ctx context.Context) error {
 	if s.Keys == nil || s.keeps() {
 		return nil
@@ -77,24 +77,24 @@ func (s *session) elsewhere(ctx context.Context) error {
 	if len(s.others) == 0 || s.AllowOther || s.Resubmit {
 		return nil
 	}
-	return stages.Errorf(stages.KindPerson, "is this the trainer that is meant? To train on these rows a second time all the same: --allow-other-trainer",
+	return stages.Errorf(stages.KindPerson, "check the trainer's settings. To train on these rows a second time: --allow-other-trainer",
 		"submit: the batch %q was submitted to another trainer before: %s; this one is %s", s.data.URI(), strings.Join(s.others, ", "), where(s.target))
 }
 
-// other is the ledger's view of another submission.
+// other returns the ledger's view of another submission.
 func (s *session) other(key string) *ledger {
 	return &ledger{store: s.Ledger, key: key, me: s.ledger.me, now: s.Clock, ttl: s.LeaseTTL}
 }
 
-// otherSettings is about the same rows, submitted to the same target before
-// with other settings.
+// otherSettings returns the error about the same rows, submitted to the same
+// target before with other settings.
 func (s *session) otherSettings(a *attempt) error {
 	what := fmt.Sprintf("the batch %q was submitted to %s before with other settings (%s, submission %s): %s",
 		s.data.URI(), where(s.target), a.state(), a.Key, s.changed(a))
 	switch {
 	case s.Resubmit:
 	case s.inPlace():
-		return stages.Errorf(stages.KindUsage, "say the settings as they were, and the command finds its submission; to train on these rows a second time: --resubmit", "submit: %s", what)
+		return stages.Errorf(stages.KindUsage, "repeat the earlier settings to attach to that submission; to train on these rows a second time: --resubmit", "submit: %s", what)
 	default:
 		s.Logger().Warn(what + "; this makes another model")
 	}
@@ -106,7 +106,7 @@ func (s *session) changed(a *attempt) string {
 	if list := a.Settings.Differences(s.settings); len(list) > 0 {
 		return strings.Join(list, "; ")
 	}
-	return "the tables that were handed over beside the rows differ"
+	return "the tables that were submitted with the rows differ"
 }
 
 func (s *session) inPlace() bool {

@@ -10,15 +10,16 @@ import (
 	"github.com/rollmill/rollmill/formats/dataset"
 )
 
-// idLength is the length of an id that rollout gives. Others give their own.
+// idLength is the length of the ids that rollout makes. Other programs make their
+// own.
 var idLength = len(formats.TrajectoryID("", "", 0, 0))
 
-// maxNamed is how many ids a hint names, and so how many are kept in memory.
+// maxNamed is the number of ids in a hint, and so the number kept in memory.
 const maxNamed = 5
 
-// whole makes the beginning of an id the id. What is an id itself stays one,
-// also when others begin with it.
-func (g *Found) whole(ctx context.Context, at *located) error {
+// completeID replaces a prefix of an id by the id. A text that is itself an id is
+// kept, even if it is a prefix of others.
+func (g *Found) completeID(ctx context.Context, at *located) error {
 	if len(at.id) >= idLength {
 		return nil
 	}
@@ -46,12 +47,12 @@ func (g *Found) whole(ctx context.Context, at *located) error {
 	return nil
 }
 
-// minShared is how much of its beginning an id shares with one that may have
-// been meant: among few thousand ids, more than chance gives.
+// minShared is the length of the common prefix from which an id is suggested: among
+// a few thousand ids, it is more than chance gives.
 const minShared = 4
 
-// nearest is a hint with the ids that share most of their beginning with one
-// that is nowhere.
+// nearest returns a hint with the ids that have the longest common prefix with an
+// unknown id.
 func (g *Found) nearest(ctx context.Context, id string) (string, error) {
 	most := minShared
 	near := map[string]bool{}
@@ -80,8 +81,8 @@ func shared(a, b string) int {
 	return n
 }
 
-// everyID calls f with the ids of all trajectories here until it returns
-// true, at least once with each. The id is only lent.
+// everyID calls f with the ids of all trajectories, each at least once, until f
+// returns true. f must not keep the id.
 func (g *Found) everyID(ctx context.Context, f func(id string) bool) error {
 	for _, d := range g.Datasets {
 		if g.repeats(d) {
@@ -94,14 +95,14 @@ func (g *Found) everyID(ctx context.Context, f func(id string) bool) error {
 	return nil
 }
 
-// repeats reports whether a dataset has the trajectories of others that are
-// here, and no more.
+// repeats reports whether a dataset has only trajectories of other datasets that
+// were found.
 func (g *Found) repeats(d *dataset.Dataset) bool {
 	if d.Kind == formats.KindTrajectories && d.Stage != stageCurate {
 		return false
 	}
 	for _, ref := range d.Inputs {
-		if tells(ref) && !g.has(func(o *dataset.Dataset) bool { return o.Is(&ref) }) {
+		if hasTrajectories(ref) && !g.has(func(o *dataset.Dataset) bool { return o.Is(&ref) }) {
 			return false
 		}
 	}

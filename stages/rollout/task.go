@@ -9,8 +9,7 @@ import (
 	"github.com/rollmill/rollmill/formats"
 )
 
-// Task is an attempt as programs and services are told of it, in one JSON
-// object.
+// Task describes an attempt to programs and services, as one JSON object.
 type Task struct {
 	ID           string          `json:"id"`
 	Question     string          `json:"question"`
@@ -21,26 +20,26 @@ type Task struct {
 	TrajectoryID string          `json:"trajectory_id"`
 	Seed         *int64          `json:"seed"`
 
-	// Where the model is, for those who have no environment of their own.
+	// The model's address, for agents without an environment of their own.
 	BaseURL string `json:"base_url,omitempty"`
 	APIKey  string `json:"api_key,omitempty"`
 	Model   string `json:"model,omitempty"`
 }
 
-// Task describes the attempt, without the model's place.
+// Task describes the attempt, without the model's address.
 func (a Attempt) Task() Task {
 	return Task{ID: a.Example.ID, Question: a.Example.Question, Answer: a.Example.Answer, Fields: a.Example.Fields,
 		Generation: a.Generation, Epoch: a.Epoch, TrajectoryID: a.TrajectoryID, Seed: a.Seed}
 }
 
-// TaskAt describes the attempt with the model's place.
+// TaskAt describes the attempt with the model's address.
 func (a Attempt) TaskAt() Task {
 	t := a.Task()
 	t.BaseURL, t.APIKey, t.Model = a.BaseURL, a.APIKey, a.Model
 	return t
 }
 
-// Line is the task as one line. Its error is a *Failure.
+// Line returns the task as one line of JSON. Its error is a *Failure.
 func (t Task) Line() ([]byte, error) {
 	line, err := json.Marshal(t)
 	if err != nil {
@@ -49,7 +48,8 @@ func (t Task) Line() ([]byte, error) {
 	return append(line, '\n'), nil
 }
 
-// Environ is what a program that makes the attempt finds in its environment.
+// Environ returns the environment variables of a program that makes the
+// attempt.
 func (a Attempt) Environ() []string {
 	env := []string{
 		"OPENAI_BASE_URL=" + a.BaseURL, "OPENAI_API_BASE=" + a.BaseURL, "OPENAI_API_KEY=" + a.APIKey, "OPENAI_MODEL=" + a.Model,
@@ -62,9 +62,9 @@ func (a Attempt) Environ() []string {
 	return env
 }
 
-// ReadResult reads what a program or service says at the end:
-// {"metadata":{…},"stop":"done|turns","error":"…"}, each optional. What does
-// not begin with "{" is ignored.
+// ReadResult reads the last output of a program or service:
+// {"metadata":{…},"stop":"done|turns","error":"…"}, each field optional. Output
+// that does not begin with "{" is ignored.
 func ReadResult(out []byte) (Result, error) {
 	out = bytes.TrimSpace(out)
 	if len(out) == 0 || out[0] != '{' {

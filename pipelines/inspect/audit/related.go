@@ -12,9 +12,8 @@ import (
 	"github.com/rollmill/rollmill/pipelines/inspect"
 )
 
-// changed says which of a dataset's inputs are gone or are others now, and
-// whether the base is as it was: it is read whole, unless it is among what is
-// audited anyway.
+// changed reports inputs of a dataset that are missing or have another identity,
+// and a changed base. It reads the whole base, unless the base is audited anyway.
 func (a *auditor) changed(ctx context.Context, d *dataset.Dataset) error {
 	for _, ref := range d.Inputs {
 		if ref.Identity == "" { // a file
@@ -51,7 +50,7 @@ func (a *auditor) base(ctx context.Context, d, base *dataset.Dataset) error {
 	return nil
 }
 
-// together looks at what several datasets and receipts say of one another.
+// together runs the checks that compare several datasets and receipts.
 func (a *auditor) together(ctx context.Context) error {
 	if a.wants(checkResubmitted) {
 		a.find(checkResubmitted, resubmitted(a.found.Receipts)...)
@@ -62,12 +61,12 @@ func (a *auditor) together(ctx context.Context) error {
 	return a.leaks(ctx)
 }
 
-// trained are the states of a hand-over whose batch was, or may be, trained on.
+// trained lists the states of a submission whose batch was, or may be, trained on.
 var trained = []string{formats.JobPending, formats.JobRunning, formats.JobCompleted}
 
-// resubmitted says which batches were sent to one target more than once.
-// Receipts of one sending, such as those of who attached to its job, began at
-// the same moment.
+// resubmitted reports batches that were sent to one target more than once.
+// Receipts of the same submission, such as those of commands that attached to its
+// job, have the same start time.
 func resubmitted(receipts []inspect.Receipt) []validate.Finding {
 	first := map[string]inspect.Receipt{}
 	var out []validate.Finding
@@ -78,7 +77,7 @@ func resubmitted(receipts []inspect.Receipt) []validate.Finding {
 		was, again := first[r.Key]
 		if again && !was.StartedAt.Equal(r.StartedAt) {
 			out = append(out, validate.Finding{URI: r.URI, Count: r.Trajectories,
-				What: fmt.Sprintf("the batch was handed to %s before: %s", r.Backend, was.URI)})
+				What: fmt.Sprintf("the batch was submitted to %s before: %s", r.Backend, was.URI)})
 		}
 		if !again {
 			first[r.Key] = r
@@ -87,7 +86,7 @@ func resubmitted(receipts []inspect.Receipt) []validate.Finding {
 	return out
 }
 
-// unnamed looks for parts that a killed writer left, or that one is writing.
+// unnamed reports parts that a killed writer left, or that a writer is writing.
 func (a *auditor) unnamed(ctx context.Context, d *dataset.Dataset) error {
 	parts, err := d.Unnamed(ctx)
 	if err != nil || len(parts) == 0 {

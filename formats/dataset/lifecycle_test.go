@@ -39,7 +39,8 @@ func open(t *testing.T, uri string) *Dataset {
 	return d
 }
 
-// invalid checks that an error is about bad input and says all of this.
+// invalid checks that an error is about bad input and contains all of these
+// texts.
 func invalid(t *testing.T, err error, says ...string) {
 	t.Helper()
 	if !errors.Is(err, formats.ErrInvalid) {
@@ -55,7 +56,7 @@ func invalid(t *testing.T, err error, says ...string) {
 func TestTwoShardsGiveTheRowsOfOne(t *testing.T) {
 	ctx := context.Background()
 	places(t, func(t *testing.T, uri string) {
-		one := write(ctx, t, beside(uri, "-one"), wideSpec(), Options{}, 9)
+		one := write(ctx, t, sibling(uri, "-one"), wideSpec(), Options{}, 9)
 		first := write(ctx, t, uri, wideSpec(), Options{Shard: 1, Of: 2}, 9)
 		if first.Sealed != nil || !slices.Equal(first.Missing, []int{0}) || first.Rows != 16 {
 			t.Fatalf("the first of two shards: %+v", first)
@@ -73,7 +74,7 @@ func TestTwoShardsGiveTheRowsOfOne(t *testing.T) {
 	})
 }
 
-// A requeued shard and its zombie run to the end, one after the other.
+// A requeued shard and its zombie both run to the end, one after the other.
 func TestZombieChangesNothing(t *testing.T) {
 	ctx := context.Background()
 	places(t, func(t *testing.T, uri string) {
@@ -106,7 +107,7 @@ func TestZombieChangesNothing(t *testing.T) {
 	})
 }
 
-// A zombie with the very same rows must not take its replacement's parts along.
+// A zombie with exactly the same rows must not remove its replacement's parts.
 func TestZombieWithTheSameRows(t *testing.T) {
 	ctx := context.Background()
 	places(t, func(t *testing.T, uri string) {
@@ -146,8 +147,8 @@ func TestMissingShardsAreNamed(t *testing.T) {
 	})
 }
 
-// The records are the dataset: whoever comes first writes its manifest, and
-// writes the same bytes.
+// The records define the dataset: the first process that finds them all writes
+// its manifest, and every process would write the same bytes.
 func TestManifestIsAFunctionOfTheRecords(t *testing.T) {
 	ctx := context.Background()
 	places(t, func(t *testing.T, uri string) {

@@ -65,7 +65,7 @@ func TestABatchThatAnotherTrainerHasHadNeedsAPerson(t *testing.T) {
 	}
 }
 
-func TestWhatHadNoEffectElsewhereIsNoHindrance(t *testing.T) {
+func TestSubmissionWithoutEffectIsIgnored(t *testing.T) {
 	for name, spoil := range map[string]arttest.Faults{"refused": {TrainStatus: 422}, "untrained": {Untrainable: true}} {
 		t.Run(name, func(t *testing.T) {
 			_, first := place(t, spoil)
@@ -76,8 +76,8 @@ func TestWhatHadNoEffectElsewhereIsNoHindrance(t *testing.T) {
 	}
 }
 
-// TestFilesAreNoTraining: the same batch goes to files and to a trainer.
-func TestFilesAreNoTraining(t *testing.T) {
+// TestFilesDoNotTrain: the same batch goes to files and to a trainer.
+func TestFilesDoNotTrain(t *testing.T) {
 	_, first := place(t, arttest.Faults{})
 	files := func() submit.Options {
 		o := options(t, first)

@@ -6,10 +6,10 @@ import (
 	"strings"
 )
 
-// wordsLast moves a command's words behind its flags, where the parser looks
-// for them, so that `explain ID --json` is `explain --json ID`. What follows
-// "--" stays words; a request for help needs none.
-func wordsLast(args []string) []string {
+// argsLast moves a command's arguments after its flags, where the parser expects
+// them, so that `explain ID --json` is `explain --json ID`. Everything after "--"
+// is an argument. If help is asked for, it drops the arguments.
+func argsLast(args []string) []string {
 	at := commandAt(args)
 	if at < 0 {
 		return args
@@ -19,7 +19,7 @@ func wordsLast(args []string) []string {
 		return args
 	}
 	cmd := commands()[i]
-	if cmd.words == "" && cmd.parts == nil {
+	if cmd.args == "" && cmd.parts == nil {
 		return args
 	}
 	known := append(cmd.options(), globalOptions()...)
@@ -50,7 +50,7 @@ func wordsLast(args []string) []string {
 	return append(append(moved, "--"), words[len(sub):]...)
 }
 
-// commandAt is the place of the command among the arguments, or -1.
+// commandAt returns the index of the command in args, or -1.
 func commandAt(args []string) int {
 	for i := 1; i < len(args); i++ {
 		if !strings.HasPrefix(args[i], "-") {
@@ -63,12 +63,12 @@ func commandAt(args []string) int {
 	return -1
 }
 
-// giveWords gives the words to the settings that they stand for.
-func (cmd command) giveWords(words []string, own []*option) error {
-	for i, name := range cmd.gives[:min(len(words), len(cmd.gives))] {
+// assignArgs assigns the arguments to their settings.
+func (cmd command) assignArgs(words []string, own []*option) error {
+	for i, name := range cmd.argSettings[:min(len(words), len(cmd.argSettings))] {
 		o := optionNamed(own, name)
 		if o.given {
-			return usage("write it once, as "+cmd.synopsis(), "both --%s and the argument %q are given", name, words[i])
+			return usage("give it once: "+cmd.synopsis(), "both --%s and the argument %q are given", name, words[i])
 		}
 		if err := o.Set(words[i]); err != nil {
 			return o.refused("argument "+strconv.Itoa(i+1), words[i], err)

@@ -13,10 +13,10 @@ import (
 	"github.com/rollmill/rollmill/stages/submit"
 )
 
-// TestAManifestThatLiesIsRefused: one changed digit of the rows digest would be
+// TestForgedManifestIsRefused: one changed digit of the rows digest would be
 // another key, and train the batch again; another number of rows would send
 // less, or nothing.
-func TestAManifestThatLiesIsRefused(t *testing.T) {
+func TestForgedManifestIsRefused(t *testing.T) {
 	digest := regexp.MustCompile(`("rows_digest": ?"[^"]*)([0-9a-f])"`)
 	rows := regexp.MustCompile(`("rows": ?)12\b`)
 	for name, lie := range map[string]func(string) string{
