@@ -16,9 +16,14 @@ type errorStream struct {
 	done        chan struct{} // closed when nothing more will come
 	synced      chan struct{}
 
-	mu sync.Mutex
-	w  io.Writer // nil discards
+	mu    sync.Mutex
+	w     io.Writer // nil discards, but for what comes before the first
+	used  bool      // there was a first
+	early []byte    // what came before it, for it: a program may fail before it is asked
 }
+
+// maxEarly is how many bytes are kept for the first writer.
+const maxEarly = 64 << 10
 
 // syncMark is written into the pipe by this process. When it arrives,
 // everything that the program wrote before has arrived.
@@ -37,7 +42,11 @@ func newErrorStream() (*errorStream, error) {
 func (c *errorStream) to(w io.Writer) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.w = w
+	if c.w = w; w != nil && !c.used {
+		c.used = true
+		_, _ = w.Write(c.early) // as in hand
+		c.early = nil
+	}
 }
 
 // sync waits until everything that the process wrote so far has been copied.
@@ -101,7 +110,10 @@ func markPrefix(data []byte) int {
 func (c *errorStream) hand(p []byte) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.w != nil && len(p) > 0 {
+	switch {
+	case c.w != nil && len(p) > 0:
 		c.w.Write(p)
+	case !c.used:
+		c.early = append(c.early, p[:min(len(p), maxEarly-len(c.early))]...)
 	}
 }
