@@ -33,8 +33,9 @@ func (m mark) kill() {
 	}
 }
 
-// killOnce reports whether there was any.
-func (m mark) killOnce() (found bool) {
+// killOnce reports whether to look again: there was a process with the mark, or
+// one that cannot be told yet.
+func (m mark) killOnce() (again bool) {
 	all, err := os.Open("/proc")
 	if err != nil {
 		return false
@@ -43,28 +44,65 @@ func (m mark) killOnce() (found bool) {
 	names, _ := all.Readdirnames(-1)
 	for _, name := range names {
 		pid, err := strconv.Atoi(name)
-		if err != nil || pid == os.Getpid() || !m.has(pid) {
+		if err != nil || pid == os.Getpid() {
 			continue
 		}
-		found = m.end(pid) || found
+		has, known := m.has(pid)
+		again = again || !known || has && m.end(pid)
 	}
-	return found
+	return again
 }
 
 // end opens the process before it checks the mark again, so that it never ends
-// another one that got the same number in the meantime.
+// another one that got the same number in the meantime. It reports whether to
+// look again.
 func (m mark) end(pid int) bool {
 	p, err := os.FindProcess(pid)
 	if err != nil {
 		return false
 	}
 	defer p.Release()
-	return m.has(pid) && p.Kill() == nil
+	has, known := m.has(pid)
+	return !known || has && p.Kill() == nil
 }
 
-// has reports whether a process has the mark. Another user's environment cannot
-// be read, and an ended process has none.
-func (m mark) has(pid int) bool {
-	environ, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/environ")
-	return err == nil && bytes.Contains(environ, []byte(m.env()))
+// has reports whether a process has the mark, and whether that is known: its
+// environment may read as empty while it becomes another program by execve.
+// Another user's environment cannot be read, and an ended process has none.
+func (m mark) has(pid int) (has, known bool) {
+	environ, err := readWhole("/proc/" + strconv.Itoa(pid) + "/environ")
+	if err != nil || len(environ) > 0 {
+		return bytes.Contains(environ, []byte(m.env())), true
+	}
+	return false, noEnviron(pid)
+}
+
+// readWhole reads a file of /proc in one call, if it has no more than 32 KiB: in
+// several calls, the process may become another program between two of them,
+// and the second one finds an end.
+func readWhole(name string) ([]byte, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	text := bytes.NewBuffer(make([]byte, 0, 32<<10+bytes.MinRead))
+	_, err = text.ReadFrom(f)
+	return text.Bytes(), err
+}
+
+// noEnviron reports whether a process has no environment: it has no memory, as
+// one of the kernel or one that has ended, or an empty place for it. In execve
+// that place may be empty for a moment, until the new program's code has one.
+func noEnviron(pid int) bool {
+	stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+	if err != nil {
+		return true
+	}
+	fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:]) // the name in parentheses may hold spaces
+	const vsize, code, start, end = 23 - 3, 26 - 3, 50 - 3, 51 - 3  // proc(5) counts from 1; the first here is the third
+	if len(fields) <= end || string(fields[vsize]) == "0" {
+		return true
+	}
+	return string(fields[code]) != "0" && bytes.Equal(fields[start], fields[end])
 }

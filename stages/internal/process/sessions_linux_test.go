@@ -1,8 +1,10 @@
 package process
 
 import (
+	"math/rand/v2"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
@@ -31,7 +33,7 @@ func TestAChildInASessionOfItsOwnIsFound(t *testing.T) {
 	gone, stays := start(mine), start(other)
 	defer other.kill()
 	mine.kill()
-	for end := time.Now().Add(10 * time.Second); mine.has(gone); {
+	for end := time.Now().Add(10 * time.Second); marked(mine, gone); {
 		if time.Now().After(end) {
 			t.Fatal("it survived")
 		}
@@ -39,6 +41,38 @@ func TestAChildInASessionOfItsOwnIsFound(t *testing.T) {
 	}
 	if syscall.Kill(stays, 0) != nil {
 		t.Error("another program's child was killed")
+	}
+}
+
+func marked(m mark, pid int) bool {
+	has, known := m.has(pid)
+	return has || !known
+}
+
+// TestAProcessInExecveIsFound: while a process becomes another program, its
+// environment reads as empty. This one does nothing else.
+func TestAProcessInExecveIsFound(t *testing.T) {
+	again := filepath.Join(t.TempDir(), "again.sh")
+	if err := os.WriteFile(again, []byte("exec sh "+again+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for range 50 {
+		m := newMark()
+		cmd := exec.Command("sh", again)
+		cmd.Env = append(os.Environ(), m.env())
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Duration(rand.IntN(5_000)) * time.Microsecond) // any moment of its life
+		m.kill()
+		ended := make(chan error, 1)
+		go func() { ended <- cmd.Wait() }()
+		select {
+		case <-ended:
+		case <-time.After(10 * time.Second):
+			cmd.Process.Kill()
+			t.Fatal("it survived")
+		}
 	}
 }
 
