@@ -17,7 +17,6 @@ var spoolMemory = 1 << 20
 // It is for one goroutine while it grows, and then for any number.
 type spool struct {
 	f    *os.File
-	name string // "" when it was removed at once
 	tail []byte // what is not in the file yet
 	size int64
 }
@@ -41,9 +40,8 @@ func (s *spool) flush() error {
 		if err != nil {
 			return fmt.Errorf("keeping the examples: %w", err)
 		}
-		if s.f = f; os.Remove(f.Name()) != nil {
-			s.name = f.Name() // this system cannot remove an open file
-		}
+		s.f = f
+		_ = os.Remove(f.Name()) // an open file needs no name, and nothing is left if the process dies
 	}
 	if _, err := s.f.WriteAt(s.tail, s.flushed()); err != nil {
 		return fmt.Errorf("keeping the examples: %w", err)
@@ -77,9 +75,6 @@ func (s *spool) Close() error {
 		return nil
 	}
 	err := s.f.Close()
-	if s.name != "" {
-		_ = os.Remove(s.name)
-	}
 	s.f = nil
 	return err
 }

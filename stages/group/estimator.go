@@ -87,6 +87,21 @@ func (s Singleton) Alone(reward, unit float64, out []float64) bool {
 	return true
 }
 
+// Centred computes advantages that are a reward's distance from its group's
+// mean, for estimators to embed.
+type Centred struct{ Singleton Singleton }
+
+// Advantages is a part of Estimator.
+func (c Centred) Advantages(v *Valid, out []float64) bool {
+	if len(out) == 1 {
+		return c.Singleton.Alone(v.Rewards[0], 1, out)
+	}
+	for i, r := range v.Rewards {
+		out[i] = v.Centred(r)
+	}
+	return true
+}
+
 // Refuse returns the error of an estimator that does not know a compat.
 func Refuse(estimator string, s Setup, known ...Compat) error {
 	return usage("use one of: "+words(known), "group: %s has no --compat %q", estimator, s.Compat)

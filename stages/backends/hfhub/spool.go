@@ -70,7 +70,7 @@ func NewSpool() (*Spool, error) {
 	if err != nil {
 		return nil, err
 	}
-	_ = os.Remove(f.Name()) // an open file needs no name; Windows keeps it until Close
+	_ = os.Remove(f.Name()) // an open file needs no name, and nothing is left if the process dies
 	return &Spool{file: f, sum: sha256.New()}, nil
 }
 

@@ -18,7 +18,6 @@ import (
 type file struct {
 	dir  string
 	f    *os.File
-	name string // "" when it could be removed at once
 	size int64
 	runs []span
 }
@@ -32,9 +31,8 @@ func (s *file) append(write func(*bufio.Writer) error) error {
 		if err != nil {
 			return fmt.Errorf("spill: %w", err)
 		}
-		if s.f = f; os.Remove(f.Name()) != nil {
-			s.name = f.Name() // this system cannot unlink open files
-		}
+		s.f = f
+		_ = os.Remove(f.Name()) // an open file needs no name, and nothing is left if the process dies
 	}
 	count := &counting{f: s.f}
 	w := bufio.NewWriterSize(count, 1<<20)
@@ -67,9 +65,6 @@ func (s *file) Close() error {
 		return nil
 	}
 	err := s.f.Close()
-	if s.name != "" {
-		_ = os.Remove(s.name)
-	}
 	s.f = nil
 	return err
 }

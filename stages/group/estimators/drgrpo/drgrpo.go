@@ -18,7 +18,7 @@ import (
 	"github.com/rollmill/rollmill/stages/plugin"
 )
 
-// Estimator is the registry's entry.
+// Kind is the registry's entry.
 var Kind = group.EstimatorKind{
 	Kind:    plugin.Kind[group.EstimatorSettings]{Name: "drgrpo", Help: "distance from the group's mean", New: func() group.EstimatorSettings { return &Settings{} }},
 	ZeroSum: true,
@@ -27,28 +27,16 @@ var Kind = group.EstimatorKind{
 // Settings are empty.
 type Settings struct{ plugin.None }
 
-type estimator struct{ singleton group.Singleton }
-
 // Estimator makes the estimator.
 func (*Settings) Estimator(s group.Setup) (group.Estimator, error) {
 	switch s.Compat {
 	case group.CompatNone:
-		return estimator{}, nil
+		return group.Centred{}, nil
 	case group.CompatVerl:
-		return estimator{group.SingletonRaw}, nil
+		return group.Centred{Singleton: group.SingletonRaw}, nil
 	case group.CompatTRL, group.CompatOpenRLHF, group.CompatSlime, group.CompatNemoRL, group.CompatPrimeRL:
-		return estimator{group.SingletonZero}, nil
+		return group.Centred{Singleton: group.SingletonZero}, nil
 	}
 	return nil, group.Refuse("drgrpo", s, group.CompatNone, group.CompatTRL, group.CompatVerl, group.CompatOpenRLHF,
 		group.CompatSlime, group.CompatNemoRL, group.CompatPrimeRL)
-}
-
-func (e estimator) Advantages(v *group.Valid, out []float64) bool {
-	if len(out) == 1 {
-		return e.singleton.Alone(v.Rewards[0], 1, out)
-	}
-	for i, r := range v.Rewards {
-		out[i] = v.Centred(r)
-	}
-	return true
 }

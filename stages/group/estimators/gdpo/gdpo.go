@@ -26,7 +26,7 @@ import (
 	"github.com/rollmill/rollmill/stages/plugin"
 )
 
-// Estimator is the registry's entry.
+// Kind is the registry's entry.
 var Kind = group.EstimatorKind{
 	Kind: plugin.Kind[group.EstimatorSettings]{Name: "gdpo", Help: "each named reward in its own standard deviations, summed by weight", New: func() group.EstimatorSettings { return &Settings{} }},
 }

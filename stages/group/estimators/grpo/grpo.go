@@ -37,7 +37,7 @@ import (
 	"github.com/rollmill/rollmill/stages/plugin"
 )
 
-// Estimator is the registry's entry.
+// Kind is the registry's entry.
 var Kind = group.EstimatorKind{
 	Kind:    plugin.Kind[group.EstimatorSettings]{Name: "grpo", Help: "distance from the group's mean in standard deviations", New: func() group.EstimatorSettings { return &Settings{} }},
 	ZeroSum: true,

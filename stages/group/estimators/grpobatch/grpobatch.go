@@ -14,7 +14,7 @@ import (
 	"github.com/rollmill/rollmill/stages/plugin"
 )
 
-// Estimator is the registry's entry.
+// Kind is the registry's entry.
 var Kind = group.EstimatorKind{
 	Kind:    plugin.Kind[group.EstimatorSettings]{Name: "grpo-batch", Help: "distance from the group's mean in standard deviations of the batch", New: func() group.EstimatorSettings { return &Settings{} }},
 	ZeroSum: true,
@@ -24,8 +24,8 @@ var Kind = group.EstimatorKind{
 type Settings struct{ plugin.None }
 
 type estimator struct {
-	singleton group.Singleton
-	step      formats.BatchStep
+	group.Centred
+	step formats.BatchStep
 }
 
 // Estimator makes the estimator.
@@ -35,21 +35,11 @@ func (*Settings) Estimator(s group.Setup) (group.Estimator, error) {
 	}
 	switch s.Compat {
 	case group.CompatNone:
-		return estimator{group.SingletonNone, formats.BatchStep{Of: formats.BatchRewards, Epsilon: 1e-6}}, nil
+		return estimator{group.Centred{}, formats.BatchStep{Of: formats.BatchRewards, Epsilon: 1e-6}}, nil
 	case group.CompatTRL:
-		return estimator{group.SingletonZero, formats.BatchStep{Of: formats.BatchRewards, Sample: true, Epsilon: 1e-4}}, nil
+		return estimator{group.Centred{Singleton: group.SingletonZero}, formats.BatchStep{Of: formats.BatchRewards, Sample: true, Epsilon: 1e-4}}, nil
 	}
 	return nil, group.Refuse("grpo-batch", s, group.CompatNone, group.CompatTRL)
-}
-
-func (e estimator) Advantages(v *group.Valid, out []float64) bool {
-	if len(out) == 1 {
-		return e.singleton.Alone(v.Rewards[0], 1, out)
-	}
-	for i, r := range v.Rewards {
-		out[i] = v.Centred(r)
-	}
-	return true
 }
 
 func (e estimator) Finish() (*formats.BatchStep, *formats.Whitening) { return &e.step, nil }

@@ -12,7 +12,7 @@ import (
 	"github.com/rollmill/rollmill/stages/plugin"
 )
 
-// Estimator is the registry's entry.
+// Kind is the registry's entry.
 var Kind = group.EstimatorKind{
 	Kind: plugin.Kind[group.EstimatorSettings]{Name: "passk", Help: "the best member's lead over the second, in standard deviations", New: func() group.EstimatorSettings { return &Settings{} }},
 }

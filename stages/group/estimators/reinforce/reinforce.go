@@ -16,7 +16,7 @@ import (
 	"github.com/rollmill/rollmill/stages/plugin"
 )
 
-// Estimator is the registry's entry.
+// Kind is the registry's entry.
 var Kind = group.EstimatorKind{
 	Kind:    plugin.Kind[group.EstimatorSettings]{Name: "reinforce++-baseline", Help: "distance from the group's mean, whitened over tokens by the trainer", New: func() group.EstimatorSettings { return &Settings{} }},
 	ZeroSum: true,
@@ -26,8 +26,8 @@ var Kind = group.EstimatorKind{
 type Settings struct{ plugin.None }
 
 type estimator struct {
-	singleton group.Singleton
-	whiten    formats.Whitening
+	group.Centred
+	whiten formats.Whitening
 }
 
 // Estimator makes the estimator.
@@ -38,25 +38,15 @@ func (*Settings) Estimator(s group.Setup) (group.Estimator, error) {
 	population, sample := formats.Whitening{Floor: 1e-8}, formats.Whitening{Sample: true, Epsilon: 1e-8}
 	switch s.Compat {
 	case group.CompatNone:
-		return estimator{group.SingletonNone, population}, nil
+		return estimator{group.Centred{}, population}, nil
 	case group.CompatOpenRLHF, group.CompatNemoRL:
-		return estimator{group.SingletonZero, population}, nil
+		return estimator{group.Centred{Singleton: group.SingletonZero}, population}, nil
 	case group.CompatVerl:
-		return estimator{group.SingletonRaw, sample}, nil
+		return estimator{group.Centred{Singleton: group.SingletonRaw}, sample}, nil
 	case group.CompatSlime:
-		return estimator{group.SingletonZero, sample}, nil
+		return estimator{group.Centred{Singleton: group.SingletonZero}, sample}, nil
 	}
 	return nil, group.Refuse("reinforce++-baseline", s, group.CompatNone, group.CompatVerl, group.CompatOpenRLHF, group.CompatSlime, group.CompatNemoRL)
-}
-
-func (e estimator) Advantages(v *group.Valid, out []float64) bool {
-	if len(out) == 1 {
-		return e.singleton.Alone(v.Rewards[0], 1, out)
-	}
-	for i, r := range v.Rewards {
-		out[i] = v.Centred(r)
-	}
-	return true
 }
 
 func (e estimator) Finish() (*formats.BatchStep, *formats.Whitening) { return nil, &e.whiten }

@@ -13,7 +13,7 @@ import (
 	"github.com/rollmill/rollmill/stages/plugin"
 )
 
-// Estimator is the registry's entry.
+// Kind is the registry's entry.
 var Kind = group.EstimatorKind{
 	Kind:    plugin.Kind[group.EstimatorSettings]{Name: "rloo", Help: "distance from the mean of the other members", New: func() group.EstimatorSettings { return &Settings{} }},
 	ZeroSum: true,

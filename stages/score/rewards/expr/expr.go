@@ -128,11 +128,16 @@ func (r *reward) Reads() []string {
 }
 
 func (r *reward) Score(ctx context.Context, rows []*score.Row, values []score.Value) error {
+	return each(ctx, rows, values, r.value)
+}
+
+// each sets the value of each row.
+func each(ctx context.Context, rows []*score.Row, values []score.Value, value func(context.Context, *score.Row) score.Value) error {
 	for i, row := range rows {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		values[i] = r.value(ctx, row)
+		values[i] = value(ctx, row)
 	}
 	return ctx.Err() // an evaluation that ctx ended is not a failure of its row
 }

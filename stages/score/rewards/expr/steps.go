@@ -31,13 +31,7 @@ type steps struct{ *reward }
 func (s *steps) Needs() score.Needs { return score.Text }
 
 func (s *steps) Score(ctx context.Context, rows []*score.Row, values []score.Value) error {
-	for i, row := range rows {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		values[i] = s.value(ctx, row)
-	}
-	return ctx.Err() // an evaluation that ctx ended is not a failure of its row
+	return each(ctx, rows, values, s.value)
 }
 
 // value returns the sum of the steps' values; if a step has none, neither has
