@@ -6,6 +6,7 @@ import (
 	"io/fs"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/stages/plugin"
 	"github.com/rollmill/rollmill/stages/submit"
 	"github.com/rollmill/rollmill/storage"
 )
@@ -36,7 +37,7 @@ func (c *jobSettings) adopt(ctx context.Context, s *session, in string) (*format
 	}
 	_, settings, err := c.Backend.Get()
 	if err == nil {
-		settings.Adopt(*r.Target, s.given)
+		plugin.Adopt(settings, s.given, r.Target.Address, r.Target.Model)
 	}
 	return r, err
 }

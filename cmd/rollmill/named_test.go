@@ -20,8 +20,8 @@ import (
 var declaring = regexp.MustCompile(`^(String|Strings|Bool|Int|Int64|Float|Duration|OptionalInt|OptionalInt64|OptionalFloat|OptionalString|Objects|Pairs|Lists|Words|Key|Func|FileObject|JSONObjects|Choice|Var|Into|List|Choose|ChooseSpec|NewNumber)$`)
 
 // spoken lists calls in which a setting's name is the name of something else: the
-// tag of an identity, a record that is adopted, a spec's key.
-var spoken = regexp.MustCompile(`^(ID|IDAlways|Adopt|given|Put|Identity)$`)
+// tag of an identity, a spec's key.
+var spoken = regexp.MustCompile(`^(ID|IDAlways|Put|Identity)$`)
 
 // TestSettingsAreNamedOnce walks the tree and checks that the name of a setting is
 // only in the line that declares it. Names of one word are not searched for,

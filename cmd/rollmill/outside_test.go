@@ -7,7 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/stages/backends"
 	trainers "github.com/rollmill/rollmill/stages/backends/all"
 	"github.com/rollmill/rollmill/stages/curate"
@@ -39,7 +38,6 @@ func (o *outside) Rule(curate.Setup) (curate.Rule, error)           { return nil
 func (o *outside) Reward(score.Setup) (score.Reward, error)         { return nil, errOutside }
 func (o *outside) Estimator(group.Setup) (group.Estimator, error)   { return nil, errOutside }
 func (o *outside) Trainer(backends.Setup) (backends.Trainer, error) { return nil, errOutside }
-func (o *outside) Adopt(formats.Target, func(string) bool)          {}
 func (o *outside) Agent(context.Context, rollout.Setup) (rollout.Agent, error) {
 	return nil, errOutside
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"io"
 
-	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/stages/plugin"
 )
 
@@ -15,12 +14,6 @@ type TrainerSettings interface {
 	// Trainer makes the trainer, and makes no connection. An error with a
 	// method Misused is a user's error.
 	Trainer(Setup) (Trainer, error)
-
-	// Adopt takes over from a receipt what identifies the trainer, so that
-	// every reader of the receipt can query the job. Receipts contain no keys
-	// and no other settings. Settings that the user gave stay: Adopt calls
-	// given with the name of each setting that it would change.
-	Adopt(t formats.Target, given func(name string) bool)
 }
 
 // Setup is what submit gives a backend.

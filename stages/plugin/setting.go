@@ -41,6 +41,7 @@ type Setting struct {
 	first, whole, last bool // see Parse
 
 	key     *key // of a setting that names a key's file
+	record  func(address, model string) string
 	set     func(texts []string) error
 	get     func() any
 	initial any

@@ -6,7 +6,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/stages/backends"
 	"github.com/rollmill/rollmill/stages/plugin"
 )
@@ -26,9 +25,9 @@ func defaults() *Config {
 // checkpoints do not change the outcome, and are not part of the identity.
 func (c *Config) Declare(d *plugin.Declarer) {
 	d.Heading(plugin.Submission)
-	d.Func(func() any { return fmt.Sprintf("http://%s:%d", c.IP, c.Port) }, c.setURL, "url", "`URL` of the control server")
-	d.String(&c.Name, "name", "`NAME` of the model to train").Open()
-	d.String(&c.Project, "project", "`PROJECT` of the model").Open()
+	d.Func(func() any { return fmt.Sprintf("http://%s:%d", c.IP, c.Port) }, c.setURL, "url", "`URL` of the control server").FromReceipt(urlIn)
+	d.String(&c.Name, "name", "`NAME` of the model to train").FromReceipt(nameIn).Open()
+	d.String(&c.Project, "project", "`PROJECT` of the model").FromReceipt(projectIn).Open()
 	d.String(&c.BaseModel, "base-model", "train from this `MODEL`; it must be the server's").IDAlways("base-model").Open()
 	d.Key(&c.APIKey, "api-key-file", "read the inference port's key from this `FILE`", "ROLLMILL_API_KEY").Shown("ROLLMILL_API_KEY, else the word default")
 	d.OptionalFloat(&c.Training.LearningRate, "learning-rate", "train with this learning `RATE`").IDAlways("learning-rate")
@@ -44,7 +43,7 @@ func (c *Config) Declare(d *plugin.Declarer) {
 	d.Objects(&c.Internal, "internal-config", "set further `KEY=VALUE` of the model's internal config").ID("internal-config")
 	d.Objects(&c.ServerArgs, "server-args", "start the inference server with `KEY=VALUE`: host, port, ...")
 	d.Objects(&c.DevConfig, "dev-config", "set `KEY=VALUE` of a training call: scale_rewards, epsilon, ...").ID("dev-config")
-	d.String(&c.Target, "target", "`NAME` of this trainer in the ledger, if its address changes")
+	d.String(&c.Target, "target", "`NAME` of this trainer in the ledger, if its address changes").FromReceipt(targetIn)
 	d.Duration(&c.ReadTimeout, "read-timeout", "give up if the server sends nothing for `TIME` while training").Shown("none")
 	d.Bool(&c.AcceptPlainAssistant, "accept-plain-assistant", "send rows whose input holds assistant messages, although ART trains on them").ID("accept-plain-assistant")
 }
@@ -72,6 +71,33 @@ func parseStep(text string) (int64, error) {
 	return step, nil
 }
 
+// A receipt's model is PROJECT/NAME. Its address is the URL, or the name that
+// replaces it.
+
+func projectIn(_, model string) string {
+	project, _, _ := strings.Cut(model, "/")
+	return project
+}
+
+func nameIn(_, model string) string {
+	_, name, _ := strings.Cut(model, "/")
+	return name
+}
+
+func urlIn(address, _ string) string {
+	if !strings.HasPrefix(address, "http://") {
+		return ""
+	}
+	return address
+}
+
+func targetIn(address, _ string) string {
+	if strings.HasPrefix(address, "http://") {
+		return ""
+	}
+	return address
+}
+
 // Identity adds the part of the arguments that changes the outcome.
 func (a InitArgs) Identity(add func(name string, v any)) {
 	add("max_seq_length", a.MaxSeqLength)
@@ -81,19 +107,6 @@ func (a InitArgs) Identity(add func(name string, v any)) {
 // Trainer makes the trainer.
 func (c *Config) Trainer(backends.Setup) (backends.Trainer, error) {
 	return backends.Made(New(*c))
-}
-
-// Adopt takes over the model and the address, or the name that replaces the
-// address.
-func (c *Config) Adopt(t formats.Target, given func(name string) bool) {
-	project, name, _ := strings.Cut(t.Model, "/")
-	plugin.Adopt(c, given, "project", project)
-	plugin.Adopt(c, given, "name", name)
-	address := "target"
-	if strings.HasPrefix(t.Address, "http://") {
-		address = "url"
-	}
-	plugin.Adopt(c, given, address, t.Address)
 }
 
 // InPlace reports that ART advances the policy that it serves.

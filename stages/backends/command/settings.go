@@ -1,7 +1,6 @@
 package command
 
 import (
-	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/stages/backends"
 	"github.com/rollmill/rollmill/stages/plugin"
 )
@@ -15,25 +14,24 @@ var Kind = backends.Kind{
 // Declare declares the settings; the identity is what the program gets.
 func (c *Config) Declare(d *plugin.Declarer) {
 	d.Heading(plugin.Submission)
-	d.Words(&c.Words, "trainer", "run this program to train: `WORDS`, split as a shell would")
+	d.Words(&c.Words, "trainer", "run this program to train: `WORDS`, split as a shell would").FromReceipt(plugin.Address)
 	d.Strings(&c.PassEnv, "trainer-env", "pass the environment variable `NAME` to the program, which otherwise gets none that is named like a secret (KEY, TOKEN, PASSWORD, ...)")
 	d.Pairs(&c.Settings, "settings", "pass `KEY=VALUE` to the program").ID("settings")
 	d.Bool(&c.NewModel, "new-model", "each submission makes a new model, so an epoch may be submitted in several forms; otherwise all submissions advance one policy, once per epoch")
-	d.String(&c.Model, "name", "`NAME` of the model to train").Shown("policy").Open()
+	d.String(&c.Model, "name", "`NAME` of the model to train").Shown("policy").FromReceipt(nameIn).Open()
 	d.String(&c.Target, "target", "`NAME` of this trainer in the ledger").Shown("the program's words")
+}
+
+func nameIn(_, model string) string {
+	if model == "policy" {
+		return "" // as it is without a name
+	}
+	return model
 }
 
 // Trainer makes the trainer.
 func (c *Config) Trainer(backends.Setup) (backends.Trainer, error) {
 	return backends.Made(New(*c))
-}
-
-// Adopt takes over the program and the model.
-func (c *Config) Adopt(t formats.Target, given func(name string) bool) {
-	plugin.Adopt(c, given, "trainer", t.Address)
-	if t.Model != "policy" {
-		plugin.Adopt(c, given, "name", t.Model)
-	}
 }
 
 // InPlace reports whether the program advances one policy.

@@ -3,7 +3,6 @@ package customizer
 import (
 	"strings"
 
-	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/stages/backends"
 	"github.com/rollmill/rollmill/stages/plugin"
 )
@@ -23,7 +22,7 @@ func defaults() *Config {
 // and its name, are part of the identity, except those that name the trainer.
 func (c *Config) Declare(d *plugin.Declarer) {
 	d.Heading(plugin.Submission)
-	d.String(&c.EntityURL, "entity-url", "`URL` of the gateway to the Entity Store, Customizer and deployments")
+	d.String(&c.EntityURL, "entity-url", "`URL` of the gateway to the Entity Store, Customizer and deployments").FromReceipt(plugin.Address)
 	d.String(&c.DatastoreURL, "datastore-url", "`URL` of the Data Store")
 	d.String(&c.NIMURL, "nim-url", "`URL` of the NIM proxy, which serves the trained model").Shown("none")
 	backends.DeclareKeyFile(d, &c.APIKey, "NEMO_API_KEY")
@@ -32,9 +31,9 @@ func (c *Config) Declare(d *plugin.Declarer) {
 	d.SecretVariable(&c.WandBKey, "WANDB_API_KEY")
 	d.String(&c.Namespace, "namespace", "`NAME` of the namespace in both stores, created if missing")
 	d.String(&c.Project, "project", "`PROJECT` of the job").Open()
-	d.String(&c.Config, "customization-config", "train by this `CONFIGURATION`, such as meta/llama-3.2-1b-instruct@v1.0.0+A100")
-	plugin.Choice(d, &c.TrainingType, "training-type", "train by this `TYPE`: "+strings.Join(TrainingTypes, ", "), TrainingTypes...)
-	plugin.Choice(d, &c.FinetuningType, "finetuning-type", "train these `WEIGHTS`: "+strings.Join(FinetuningTypes, ", "), FinetuningTypes...)
+	d.String(&c.Config, "customization-config", "train by this `CONFIGURATION`, such as meta/llama-3.2-1b-instruct@v1.0.0+A100").FromReceipt(modelPart(0))
+	plugin.Choice(d, &c.TrainingType, "training-type", "train by this `TYPE`: "+strings.Join(TrainingTypes, ", "), TrainingTypes...).FromReceipt(modelPart(1))
+	plugin.Choice(d, &c.FinetuningType, "finetuning-type", "train these `WEIGHTS`: "+strings.Join(FinetuningTypes, ", "), FinetuningTypes...).FromReceipt(modelPart(2))
 	d.Objects(&c.Hyperparameters, "hyperparameters", "set `KEY=VALUE`: epochs, learning_rate, dpo.ref_policy_kl_penalty, lora.adapter_dim, ...").ID("hyperparameters")
 	d.String(&c.OutputModel, "output-model", "name the new model `NAMESPACE/NAME[@VERSION]`").ID("output-model").Shown("after the dataset, each submission its own version").Open()
 	d.String(&c.Dataset, "dataset-name", "begin the dataset's name with `NAME`; it ends in the content's digest")
@@ -49,21 +48,20 @@ func (c *Config) Declare(d *plugin.Declarer) {
 	d.String(&c.Deployment.PVC, "deployment-pvc", "give the deployment a volume of `SIZE`")
 }
 
+// modelPart returns one part of a receipt's model, which is
+// CONFIGURATION:TRAINING:FINETUNING.
+func modelPart(i int) func(address, model string) string {
+	return func(_, model string) string {
+		if parts := strings.Split(model, ":"); len(parts) == 3 {
+			return parts[i]
+		}
+		return ""
+	}
+}
+
 // Trainer makes the trainer.
 func (c *Config) Trainer(backends.Setup) (backends.Trainer, error) {
 	return backends.Made(New(*c))
-}
-
-// Adopt takes over the address, the configuration and the training types.
-func (c *Config) Adopt(t formats.Target, given func(name string) bool) {
-	m := strings.Split(t.Model, ":")
-	if len(m) != 3 {
-		return
-	}
-	plugin.Adopt(c, given, "entity-url", t.Address)
-	plugin.Adopt(c, given, "customization-config", m[0])
-	plugin.Adopt(c, given, "training-type", m[1])
-	plugin.Adopt(c, given, "finetuning-type", m[2])
 }
 
 // Identity returns the settings that change the model that a job makes, and its

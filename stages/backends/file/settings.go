@@ -3,7 +3,6 @@ package file
 import (
 	"strings"
 
-	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/stages/backends"
 	"github.com/rollmill/rollmill/stages/plugin"
 )
@@ -20,19 +19,19 @@ func defaults() *Config { return &Config{Best: 1} }
 // part of the identity.
 func (c *Config) Declare(d *plugin.Declarer) {
 	d.Heading(plugin.Submission)
-	d.Strings(&c.Kinds, "kinds", "write this `KIND` of file: "+strings.Join(Kinds(), ", ")).Shown("all").Choices = Kinds()
+	d.Strings(&c.Kinds, "kinds", "write this `KIND` of file: "+strings.Join(Kinds(), ", ")).Shown("all").FromReceipt(kindsIn).Choices = Kinds()
 	d.Bool(&c.AcceptPlainAssistant, "accept-plain-assistant", "write rows for ART whose input holds assistant messages, although ART trains on them").ID("accept-plain-assistant")
 	backends.DeclareBest(d, &c.Best).Tag = ""
+}
+
+func kindsIn(_, model string) string {
+	kinds, _, _ := strings.Cut(model, " ")
+	return kinds
 }
 
 // Trainer makes the trainer.
 func (c *Config) Trainer(s backends.Setup) (backends.Trainer, error) {
 	return backends.Made(New(*c, s.Place))
-}
-
-// Adopt takes over the kinds.
-func (c *Config) Adopt(t formats.Target, given func(name string) bool) {
-	plugin.Adopt(c, given, "kinds", strings.Split(t.Model, "+")...)
 }
 
 // Identity returns the settings that change the files, apart from their kinds.

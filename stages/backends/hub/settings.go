@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"strings"
 
-	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/stages/backends"
 	"github.com/rollmill/rollmill/stages/plugin"
 )
@@ -21,17 +20,36 @@ func defaults() *Config { return &Config{Branch: "main", Best: 1, MaxFileBytes: 
 // identity.
 func (c *Config) Declare(d *plugin.Declarer) {
 	d.Heading(plugin.Submission)
-	d.String(&c.Endpoint, "hub-url", "`URL` of the store").Shown("HF_ENDPOINT, else https://huggingface.co")
+	d.String(&c.Endpoint, "hub-url", "`URL` of the store").Shown("HF_ENDPOINT, else https://huggingface.co").FromReceipt(plugin.Address)
 	d.Variable(&c.EndpointVariable, "HF_ENDPOINT")
 	backends.DeclareKeyFile(d, &c.Token, "HF_TOKEN")
-	d.String(&c.Repo, "repository", "push to the dataset repository `OWNER/NAME`, created if missing")
-	d.String(&c.Branch, "branch", "commit to this `BRANCH`")
+	d.String(&c.Repo, "repository", "push to the dataset repository `OWNER/NAME`, created if missing").FromReceipt(repositoryIn)
+	d.String(&c.Branch, "branch", "commit to this `BRANCH`").FromReceipt(branchIn)
 	d.Bool(&c.Private, "private", "make a new repository private")
-	d.Strings(&c.Tables, "tables", "push this `TABLE`: "+strings.Join(Tables(), ", ")).Shown(Trajectories).Choices = Tables()
+	d.Strings(&c.Tables, "tables", "push this `TABLE`: "+strings.Join(Tables(), ", ")).Shown(Trajectories).FromReceipt(tablesIn).Choices = Tables()
 	d.Bool(&c.Keep, "keep-earlier", "keep earlier batches next to this one; otherwise they remain only in the history").ID("keep-earlier")
 	d.Int64(&c.MaxFileBytes, "file-bytes", "begin another file after `N` bytes")
 	backends.DeclareHeldOut(d, &c.Validation, &c.SplitSeed)
 	backends.DeclareBest(d, &c.Best).Tag = ""
+}
+
+// A receipt's model is OWNER/NAME@BRANCH:TABLE+TABLE.
+
+func repositoryIn(_, model string) string {
+	place, _, _ := strings.Cut(model, ":")
+	id, _, _ := strings.Cut(place, "@")
+	return id
+}
+
+func branchIn(_, model string) string {
+	place, _, _ := strings.Cut(model, ":")
+	_, branch, _ := strings.Cut(place, "@")
+	return branch
+}
+
+func tablesIn(_, model string) string {
+	_, tables, _ := strings.Cut(model, ":")
+	return tables
 }
 
 // Trainer makes the trainer.
@@ -39,16 +57,6 @@ func (c *Config) Trainer(backends.Setup) (backends.Trainer, error) {
 	config := *c
 	config.Endpoint = cmp.Or(config.Endpoint, config.EndpointVariable)
 	return backends.Made(New(config))
-}
-
-// Adopt takes over the store, the repository, the branch and the tables.
-func (c *Config) Adopt(t formats.Target, given func(name string) bool) {
-	place, tables, _ := strings.Cut(t.Model, ":")
-	id, branch, _ := strings.Cut(place, "@")
-	plugin.Adopt(c, given, "hub-url", t.Address)
-	plugin.Adopt(c, given, "repository", id)
-	plugin.Adopt(c, given, "branch", branch)
-	plugin.Adopt(c, given, "tables", strings.Split(tables, "+")...)
 }
 
 // Identity returns the settings that change the pushed files.

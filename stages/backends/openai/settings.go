@@ -3,7 +3,6 @@ package openai
 import (
 	"strings"
 
-	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/stages/backends"
 	"github.com/rollmill/rollmill/stages/plugin"
 )
@@ -24,14 +23,14 @@ func defaults() *Config {
 // which name the trainer.
 func (c *Config) Declare(d *plugin.Declarer) {
 	d.Heading(plugin.Submission)
-	d.String(&c.BaseURL, "fine-tuning-url", "base `URL` of the service; of Azure https://RESOURCE.openai.azure.com/openai")
+	d.String(&c.BaseURL, "fine-tuning-url", "base `URL` of the service; of Azure https://RESOURCE.openai.azure.com/openai").FromReceipt(plugin.Address)
 	backends.DeclareKeyFile(d, &c.APIKey)
 	d.SecretVariable(&c.OpenAIKey, "OPENAI_API_KEY")
 	d.SecretVariable(&c.AzureKey, "AZURE_OPENAI_API_KEY")
 	d.Variable(&c.Organization, "OPENAI_ORG_ID")
 	d.Variable(&c.Project, "OPENAI_PROJECT_ID")
-	d.String(&c.Model, "base-model", "train from this `MODEL`").Open()
-	plugin.Choice(d, &c.Method, "method", "train by this `METHOD`: supervised, dpo, reinforcement", Methods...)
+	d.String(&c.Model, "base-model", "train from this `MODEL`").FromReceipt(baseModelIn).Open()
+	plugin.Choice(d, &c.Method, "method", "train by this `METHOD`: supervised, dpo, reinforcement", Methods...).FromReceipt(methodIn)
 	d.Bool(&c.Azure, "azure", "use Azure's form of the API")
 	d.String(&c.APIVersion, "api-version", "use this `VERSION` of Azure's API")
 	d.String(&c.Suffix, "suffix", "put `TEXT` into the new model's name").ID("suffix")
@@ -41,6 +40,14 @@ func (c *Config) Declare(d *plugin.Declarer) {
 	backends.DeclareHeldOut(d, &c.Validation, &c.SplitSeed)
 	d.Int(&c.MinRows, "min-rows", "refuse a batch of fewer than `N` rows")
 	backends.DeclareBest(d, &c.Best)
+}
+
+// A receipt's model is MODEL:METHOD; the model may contain colons.
+
+func baseModelIn(_, model string) string { return model[:max(strings.LastIndex(model, ":"), 0)] }
+
+func methodIn(_, model string) string {
+	return strings.TrimPrefix(model[max(strings.LastIndex(model, ":"), 0):], ":")
 }
 
 // Trainer makes the trainer.
@@ -53,14 +60,6 @@ func (c *Config) Trainer(backends.Setup) (backends.Trainer, error) {
 		}
 	}
 	return backends.Made(New(config))
-}
-
-// Adopt takes over the address, the base model and the method.
-func (c *Config) Adopt(t formats.Target, given func(name string) bool) {
-	at := max(strings.LastIndex(t.Model, ":"), 0)
-	plugin.Adopt(c, given, "fine-tuning-url", t.Address)
-	plugin.Adopt(c, given, "base-model", t.Model[:at])
-	plugin.Adopt(c, given, "method", strings.TrimPrefix(t.Model[at:], ":"))
 }
 
 // Identity returns the settings that change the model that a job makes.
