@@ -90,9 +90,7 @@ func (d *RowsDigest) UnmarshalText(b []byte) error {
 // columns. It covers the payload of a wide row through its PayloadDigest, which
 // must be set.
 func Digest[T any](row *T) xxh3.Uint128 {
-	h := hashers.Get().(*hasher)
-	defer hashers.Put(h)
-	return h.row(planOf(reflect.TypeFor[T]()), unsafe.Pointer(row), skipPayload)
+	return digest(row, skipPayload)
 }
 
 // SetPayloadDigest sets t.PayloadDigest from the payload columns.
@@ -100,9 +98,7 @@ func (t *Trajectory) SetPayloadDigest() { t.PayloadDigest = PayloadDigest(t) }
 
 // PayloadDigest returns the digest of a row's payload columns.
 func PayloadDigest[T any](row *T) string {
-	h := hashers.Get().(*hasher)
-	defer hashers.Put(h)
-	sum := h.row(planOf(reflect.TypeFor[T]()), unsafe.Pointer(row), onlyPayload).Bytes()
+	sum := digest(row, onlyPayload).Bytes()
 	return hex.EncodeToString(sum[:])
 }
 
@@ -124,11 +120,14 @@ var hashers = sync.Pool{New: func() any { return &hasher{buf: make([]byte, 0, 1<
 
 func (h *hasher) uint(n uint64) { h.buf = binary.LittleEndian.AppendUint64(h.buf, n) }
 
-// row returns the digest of a part of the row at p.
-func (h *hasher) row(p *plan, at unsafe.Pointer, of part) xxh3.Uint128 {
+// digest returns the digest of a part of a row.
+func digest[T any](row *T, of part) xxh3.Uint128 {
+	h := hashers.Get().(*hasher)
+	defer hashers.Put(h)
 	h.buf = h.buf[:0]
-	if u := p.unknown(at); u != nil {
-		h.both(p, at, planOf(u.Columns.Type()), u.At, of)
+	p, at := planOf(reflect.TypeFor[T]()), unsafe.Pointer(row)
+	if c, carries := any(row).(Carrier); carries && c.Unknown() != nil {
+		h.both(p, at, planOf(c.Unknown().Columns.Type()), c.Unknown().At, of)
 	} else {
 		h.fields(p, at, of)
 	}
@@ -241,16 +240,6 @@ type plan struct {
 	elem   *plan       // of a pointer or a slice
 	size   uintptr     // of a slice's element
 	flat   bool        // a slice's elements are numbers, encoded as they are in memory
-	keeps  bool        // a struct is a row that keeps its unknown columns
-	keptAt uintptr
-}
-
-// unknown returns the unknown columns of the row at p, nil if none.
-func (p *plan) unknown(at unsafe.Pointer) *Unknown {
-	if !p.keeps {
-		return nil
-	}
-	return (*Carried)(unsafe.Add(at, p.keptAt)).Beyond
 }
 
 type planField struct {
@@ -297,20 +286,12 @@ func newPlan(t reflect.Type) *plan {
 			p.flat = true
 		}
 	case reflect.Struct:
-		for i := range t.NumField() {
-			f := t.Field(i)
-			if f.Type == reflect.TypeFor[Carried]() {
-				p.keeps, p.keptAt = true, f.Offset
-				continue
+		for _, f := range FieldsOf(t) {
+			if !f.Volatile {
+				of := newPlan(f.Type)
+				p.fields = append(p.fields, planField{of, f.Offset, xxh3.HashString(f.Name), f.Name, f.Payload,
+					of.kind == reflect.Struct || of.scalar() && f.Optional})
 			}
-			tag := f.Tag.Get("rollmill")
-			if !f.IsExported() || strings.Contains(tag, "volatile") {
-				continue
-			}
-			name, rest, _ := strings.Cut(f.Tag.Get("parquet"), ",")
-			of := newPlan(f.Type)
-			p.fields = append(p.fields, planField{of, f.Offset, xxh3.HashString(name), name, strings.Contains(tag, "payload"),
-				of.kind == reflect.Struct || of.scalar() && slices.Contains(strings.Split(rest, ","), "optional")})
 		}
 		slices.SortFunc(p.fields, func(a, b planField) int { return strings.Compare(a.column, b.column) })
 	default:

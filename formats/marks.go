@@ -28,22 +28,18 @@ func MarksOf(row reflect.Type) Marks {
 }
 
 func (m *Marks) add(prefix string, t reflect.Type) {
-	for i := range t.NumField() {
-		f := t.Field(i)
-		if !f.IsExported() {
-			continue
+	for _, f := range FieldsOf(t) {
+		if f.Payload {
+			m.Payload = append(m.Payload, prefix+f.Name)
 		}
-		name, _, _ := strings.Cut(f.Tag.Get("parquet"), ",")
-		tag := f.Tag.Get("rollmill")
-		if strings.Contains(tag, "payload") {
-			m.Payload = append(m.Payload, prefix+name)
+		inner := f.Type
+		if inner.Kind() == reflect.Slice {
+			inner = inner.Elem()
 		}
-		if strings.Contains(tag, "volatile") {
-			m.Volatile = append(m.Volatile, prefix+name)
-			continue
-		}
-		if f.Type.Kind() == reflect.Slice && f.Type.Elem().Kind() == reflect.Struct {
-			m.add(prefix+name+".", f.Type.Elem())
+		if f.Volatile {
+			m.Volatile = append(m.Volatile, prefix+f.Name)
+		} else if inner.Kind() == reflect.Struct {
+			m.add(prefix+f.Name+".", inner)
 		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"go/parser"
 	"go/token"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -70,6 +71,25 @@ func TestSettingsAreNamedOnce(t *testing.T) {
 		if once := slices.Compact(slices.Clone(in)); len(once) != len(in) {
 			t.Errorf("%q is declared twice in one package: %q", name, in)
 		}
+	}
+}
+
+// TestColumnTagsAreParsedOnce checks that only formats.FieldsOf parses the tags of
+// row types.
+func TestColumnTagsAreParsedOnce(t *testing.T) {
+	parses := regexp.MustCompile(`Tag\.(Get|Lookup)\("(parquet|rollmill)"`)
+	var in []string
+	for _, file := range goFiles(t) {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if parses.Match(text) {
+			in = append(in, filepath.ToSlash(file))
+		}
+	}
+	if !slices.Equal(in, []string{"../../formats/fields.go"}) {
+		t.Errorf("the tags of columns are parsed in %q", in)
 	}
 }
 

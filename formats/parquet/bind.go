@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/parquet-go/parquet-go/format"
+
+	"github.com/rollmill/rollmill/formats"
 )
 
 // leaf is one column, bound to the field of a row type that holds its values.
@@ -77,41 +79,22 @@ func firstMakes(leaves []*leaf) {
 
 // bindFields binds the fields of a struct at the position in at.
 func bindFields(out *[]*leaf, t reflect.Type, n *node, at *leaf) error {
-	for i := range t.NumField() {
-		sf := t.Field(i)
-		name, rest, _ := strings.Cut(sf.Tag.Get("parquet"), ",")
-		embedded := sf.Anonymous && name == "" && sf.Type.Kind() == reflect.Struct
-		if !sf.IsExported() && !embedded || name == "-" {
-			continue
-		}
+	for _, f := range formats.FieldsOf(t) {
 		inner := *at
-		inner.lists = slices.Clip(at.lists)
-		inner.off += sf.Offset
-		inner.payload = at.payload || strings.Contains(sf.Tag.Get("rollmill"), "payload")
-		if embedded {
-			if err := bindFields(out, sf.Type, n, &inner); err != nil {
-				return err
-			}
+		inner.name = strings.TrimPrefix(at.name+"."+f.Name, ".")
+		inner.off += f.Offset
+		inner.payload = at.payload || f.Payload
+		column, kind := n.child(f.Name), f.Type.Kind()
+		switch {
+		case column != nil:
+		case kind == reflect.Slice || kind == reflect.Pointer || f.Optional:
 			continue
-		}
-		if name == "" {
-			name = sf.Name
-		}
-		inner.name = strings.TrimPrefix(at.name+"."+name, ".")
-		column := n.child(name)
-		if column == nil {
-			if sf.Type.Kind() == reflect.Slice || sf.Type.Kind() == reflect.Pointer || slices.Contains(strings.Split(rest, ","), "optional") {
-				continue
-			}
-			if sf.Type.Kind() == reflect.Struct { // may be missing if each of its columns may be
-				if err := bindFields(out, sf.Type, &node{}, &inner); err != nil {
-					return err
-				}
-				continue
-			}
+		case kind == reflect.Struct: // may be missing if each of its columns may be
+			column = &node{leaf: -1}
+		default:
 			return fmt.Errorf("has no column %s", inner.name)
 		}
-		if err := bindField(out, sf.Type, column, &inner); err != nil {
+		if err := bindField(out, f.Type, column, &inner); err != nil {
 			return err
 		}
 	}

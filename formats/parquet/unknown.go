@@ -45,7 +45,7 @@ func (r *Reader[T]) Unknown() (*Unknown, error) {
 		return nil, formats.Invalid(f.name, "", err, "the footer's metadata %q is damaged", formats.MarksKey)
 	}
 	m := unknownMaker{marks: marks, left: maxUnknown}
-	fields, err := m.fields(f.root, reflect.TypeFor[T](), "")
+	fields, err := m.fields(f.root, formats.FieldsOf(reflect.TypeFor[T]()), "")
 	if err != nil {
 		return nil, formats.Invalid(f.name, "read it with the version that wrote it", nil, "%s", err)
 	}
@@ -63,47 +63,31 @@ var unknownTypes = map[format.Type]reflect.Type{
 	format.Float: reflect.TypeFor[float32](), format.Double: reflect.TypeFor[float64](), format.ByteArray: reflect.TypeFor[string](),
 }
 
-// fields returns fields for the columns under n for which a struct, nil for
-// none, has no field.
-func (m *unknownMaker) fields(n *node, known reflect.Type, prefix string) ([]reflect.StructField, error) {
+// fields returns fields for the columns under n that are not among known
+// fields.
+func (m *unknownMaker) fields(n *node, known []formats.Field, prefix string) ([]reflect.StructField, error) {
 	var out []reflect.StructField
 	for _, c := range n.children {
 		path := prefix + c.name
-		add := reflect.StructField{Name: "C" + strconv.Itoa(len(out))}
-		tags := m.tags(path)
-		if field, is := fieldOf(known, c.name); is {
-			inner, err := m.inside(c, field.Type, path)
-			if err != nil {
-				return nil, err
-			}
-			if inner == nil {
-				continue
-			}
-			add.Type, tags = inner, field.Tag.Get("rollmill")
+		f := formats.Field{Name: c.name, Payload: slices.Contains(m.marks.Payload, path), Volatile: slices.Contains(m.marks.Volatile, path)}
+		var err error
+		if i := slices.IndexFunc(known, func(f formats.Field) bool { return f.Name == c.name }); i >= 0 {
+			f = known[i]
+			f.Type, err = m.inside(c, f.Type, path)
 		} else {
-			var err error
-			if add.Type, err = m.typ(c, path, true); err != nil {
-				return nil, err
-			}
+			f.Type, err = m.typ(c, path, true)
 		}
-		if strings.ContainsAny(c.name, ",\"`\\") || c.name == "" || c.name == "-" {
+		switch {
+		case err != nil:
+			return nil, err
+		case f.Type == nil:
+			continue
+		case strings.ContainsAny(c.name, ",\"`\\") || c.name == "" || c.name == "-":
 			return nil, fmt.Errorf("column %q cannot be carried: its name", path)
 		}
-		add.Tag = reflect.StructTag(fmt.Sprintf("parquet:%q rollmill:%q", c.name, tags))
-		out = append(out, add)
+		out = append(out, reflect.StructField{Name: "C" + strconv.Itoa(len(out)), Type: f.Type, Tag: f.Tag()})
 	}
 	return out, nil
-}
-
-func (m *unknownMaker) tags(path string) string {
-	var out []string
-	if slices.Contains(m.marks.Volatile, path) {
-		out = append(out, "volatile")
-	}
-	if slices.Contains(m.marks.Payload, path) {
-		out = append(out, "payload")
-	}
-	return strings.Join(out, ",")
 }
 
 // inside returns the type of the unknown columns within a known column; nil
@@ -117,7 +101,7 @@ func (m *unknownMaker) inside(c *node, known reflect.Type, path string) (reflect
 	if known.Kind() != reflect.Struct {
 		return nil, nil
 	}
-	fields, err := m.fields(c, known, path+".")
+	fields, err := m.fields(c, formats.FieldsOf(known), path+".")
 	if err != nil || len(fields) == 0 {
 		return nil, err
 	}
@@ -155,20 +139,6 @@ func (m *unknownMaker) typ(c *node, path string, null bool) (reflect.Type, error
 		return reflect.StructOf(fields), nil
 	}
 	return nil, fmt.Errorf("column %s cannot be carried: it is %s, of a kind that this version has no columns of", path, c.describe())
-}
-
-// fieldOf returns the field of a struct for a column.
-func fieldOf(t reflect.Type, column string) (reflect.StructField, bool) {
-	if t == nil {
-		return reflect.StructField{}, false
-	}
-	for i := range t.NumField() {
-		f := t.Field(i)
-		if name, _, _ := strings.Cut(f.Tag.Get("parquet"), ","); name == column && f.IsExported() {
-			return f, true
-		}
-	}
-	return reflect.StructField{}, false
 }
 
 // UnknownReader reads the unknown columns of rows in order.

@@ -1,0 +1,70 @@
+package formats
+
+import (
+	"cmp"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
+)
+
+// Field is a field of a row type, or of a struct within one, as its tags
+// describe it: a column, a group of columns, or a list of either. The tags are
+//
+//	parquet:"<name>,<options>" rollmill:"<marks>"
+//
+// Of the options only "optional" matters here; the others tell parquet-go how to
+// store the column.
+type Field struct {
+	Name     string // of the column
+	Type     reflect.Type
+	Offset   uintptr // in the struct
+	Optional bool    // the column may be null
+	Payload  bool    // payload_digest covers it
+	Volatile bool    // no digest covers it
+}
+
+// Tag returns tags from which FieldsOf reads the field's name and marks.
+func (f Field) Tag() reflect.StructTag {
+	marks := ""
+	if f.Payload {
+		marks = "payload,"
+	}
+	if f.Volatile {
+		marks += "volatile"
+	}
+	return reflect.StructTag(fmt.Sprintf("parquet:%q rollmill:%q", f.Name, marks))
+}
+
+var structs sync.Map // reflect.Type -> []Field
+
+// FieldsOf returns the fields of a struct type that have columns, in the order
+// of the struct; callers share the slice. It is the only parser of the tags. As
+// in parquet-go, a field without a name in its tag has the name of the Go
+// field, the fields of an embedded struct are those of the struct around it,
+// and unexported fields and those named "-" have no column.
+func FieldsOf(t reflect.Type) []Field {
+	if known, ok := structs.Load(t); ok {
+		return known.([]Field)
+	}
+	var out []Field
+	for i := range t.NumField() {
+		sf := t.Field(i)
+		name, rest, _ := strings.Cut(sf.Tag.Get("parquet"), ",")
+		switch {
+		case name == "-":
+		case sf.Anonymous && name == "" && sf.Type.Kind() == reflect.Struct:
+			for _, f := range FieldsOf(sf.Type) {
+				f.Offset += sf.Offset
+				out = append(out, f)
+			}
+		case sf.IsExported():
+			marks := strings.Split(sf.Tag.Get("rollmill"), ",")
+			out = append(out, Field{cmp.Or(name, sf.Name), sf.Type, sf.Offset, slices.Contains(strings.Split(rest, ","), "optional"),
+				slices.Contains(marks, "payload"), slices.Contains(marks, "volatile")})
+		}
+	}
+	structs.Store(t, out)
+	return out
+}
