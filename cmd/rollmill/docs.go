@@ -22,14 +22,19 @@ func (cmd command) page() string {
 	}
 	settings, options := cmd.fresh()
 	writeTables(&b, cmd.configSection(), ownSettings(declared(options)))
-	for _, sort := range sortsOf(settings) {
-		fmt.Fprintf(&b, "\n## %ss\n\n", strings.ToUpper(sort.name[:1])+sort.name[1:])
-		for _, p := range sort.plugins {
-			fmt.Fprintf(&b, "- [%s](%s.md): %s\n", p.Name, pluginPage(sort.name, p.Name), p.Help)
-		}
-	}
+	writeSorts(&b, sortsOf(settings))
 	b.WriteString("\nFlags that every command has, and the exit codes: [rollmill](rollmill.md).\n")
 	return b.String()
+}
+
+// writeSorts writes a section for each kind of plug-in, with links to their pages.
+func writeSorts(b *strings.Builder, sorts []*pluginSort) {
+	for _, of := range sorts {
+		fmt.Fprintf(b, "\n## %ss\n\n", of.title())
+		for _, p := range of.plugins {
+			fmt.Fprintf(b, "- [%s](%s.md): %s\n", p.Name, pluginPage(of.name, p.Name), p.Help)
+		}
+	}
 }
 
 // markdown converts a help text to Markdown: indented lines become code blocks.
@@ -99,6 +104,7 @@ func (of *pluginSort) page(p *plugin.Owner) string {
 	} else {
 		writeTables(&b, of.section, p.Settings)
 	}
+	writeSorts(&b, sorted(p.Plugins))
 	return b.String()
 }
 

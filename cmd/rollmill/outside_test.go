@@ -4,11 +4,18 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/exporters"
+	foreign "github.com/rollmill/rollmill/formats/exporters/all"
+	"github.com/rollmill/rollmill/formats/formattest"
+	"github.com/rollmill/rollmill/formats/random"
 	"github.com/rollmill/rollmill/stages/backends"
 	trainers "github.com/rollmill/rollmill/stages/backends/all"
+	"github.com/rollmill/rollmill/stages/backends/file"
 	"github.com/rollmill/rollmill/stages/curate"
 	rules "github.com/rollmill/rollmill/stages/curate/rules/all"
 	"github.com/rollmill/rollmill/stages/group"
@@ -100,7 +107,7 @@ func TestPluginsFromOutside(t *testing.T) {
 			s.Registry = more(rewards.Rewards, score.RewardKind{Kind: outsideKind[score.RewardSettings]("outside-reward")})
 			return s
 		}))
-		if help := helpOf(t, sorts, "reward"); !strings.Contains(help, "outside-reward=TEXT") {
+		if help := helpOf(t, sorts, "reward", "outside"); !strings.Contains(help, "outside-reward=TEXT") {
 			t.Errorf("the help has no key of its own:\n%s", help)
 		}
 		settings := &outside{flag: "outside-reward", Text: "by default"}
@@ -108,6 +115,53 @@ func TestPluginsFromOutside(t *testing.T) {
 			t.Errorf("a spec fills %+v: %v", settings, err)
 		}
 	})
+}
+
+// TestFormatFromOutside adds a format that no file of the tree names to backend
+// file, and checks its help, page, identity and that --kinds takes it.
+func TestFormatFromOutside(t *testing.T) {
+	format := exporters.Format{
+		Name: "outside", Help: "the ids of groups", Of: exporters.Groups, Files: []exporters.Extension{exporters.JSONL},
+		Lines: exporters.Lines(func(x *exporters.Item) []string { return []string{x.Rows[0].GroupID} }),
+	}
+	formattest.Exporter(t, format, [][]formats.Trajectory{random.Group(1, 0, random.Options{})})
+	entry := file.KindOf(append(slices.Clip(foreign.Formats), format))
+	registry := plugin.NewRegistry[backends.TrainerSettings]("backend", entry)
+	changed := replaced(submitCommand, func() *submitSettings {
+		s := newSubmitSettings()
+		s.Backend = plugin.Pick(registry, "file")
+		return s
+	})
+	sorts := pluginSortsOf(changed)
+	for sort, want := range map[string]string{"format": "format outside - the ids of groups (outside.jsonl)", "backend": "outside"} {
+		name := map[string]string{"format": "outside", "backend": "file"}[sort]
+		if help := helpOf(t, sorts, sort, name); !strings.Contains(help, want) {
+			t.Errorf("help:\n%s", help)
+		}
+		of := sorts[slices.IndexFunc(sorts, func(s *pluginSort) bool { return s.name == sort })]
+		page := of.page(of.plugins[slices.IndexFunc(of.plugins, func(p *plugin.Owner) bool { return p.Name == name })])
+		if !strings.Contains(page, "he ids of groups") {
+			t.Errorf("page:\n%s", page)
+		}
+	}
+	if o := optionNamed(schemaOf(changed)["submit"], "kinds"); !slices.Contains(o.Choices, "outside") {
+		t.Errorf("--kinds takes %v", o.Choices)
+	}
+	settings := entry.New()
+	for _, s := range plugin.Declared(settings) {
+		if s.Name == "kinds" {
+			if err := s.Set("outside"); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	tr, err := settings.Trainer(backends.Setup{Place: backends.Place{
+		Begin: func(context.Context) (backends.Draft, error) { return nil, errOutside },
+		Read:  func(context.Context, string) ([]byte, error) { return nil, errOutside },
+	}})
+	if err != nil || tr.Target().Model != "outside" {
+		t.Errorf("a trainer of %+v: %v", tr, err)
+	}
 }
 
 // added is an added plug-in and where it must appear.
@@ -130,7 +184,7 @@ func (c added) check(t *testing.T) {
 		t.Errorf("variable %s", v)
 	}
 	sorts := pluginSortsOf(c.commands)
-	if help := helpOf(t, sorts, c.sort); !strings.Contains(help, "--"+flag+" TEXT") || !strings.Contains(help, "by default") {
+	if help := helpOf(t, sorts, c.sort, "outside"); !strings.Contains(help, "--"+flag+" TEXT") || !strings.Contains(help, "by default") {
 		t.Errorf("help:\n%s", help)
 	}
 	for _, of := range sorts {
@@ -154,11 +208,11 @@ func (c added) check(t *testing.T) {
 	}
 }
 
-func helpOf(t *testing.T, sorts []*pluginSort, sort string) string {
+func helpOf(t *testing.T, sorts []*pluginSort, sort, name string) string {
 	t.Helper()
 	for _, of := range sorts {
 		if of.name == sort {
-			text, err := of.help("outside")
+			text, err := of.help(name)
 			if err != nil {
 				t.Fatal(err)
 			}

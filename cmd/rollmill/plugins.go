@@ -17,11 +17,16 @@ type pluginSort struct {
 
 // sortsOf returns the kinds of plug-in in settings, which may be nil.
 func sortsOf(settings plugin.Settings) []*pluginSort {
-	var out []*pluginSort
 	if settings == nil {
 		return nil
 	}
-	for _, o := range plugin.Owners(settings) {
+	return sorted(plugin.Owners(settings))
+}
+
+// sorted groups plug-ins by their kind.
+func sorted(plugins []*plugin.Owner) []*pluginSort {
+	var out []*pluginSort
+	for _, o := range plugins {
 		i := slices.IndexFunc(out, func(p *pluginSort) bool { return p.name == o.Sort })
 		if i < 0 {
 			i, out = len(out), append(out, &pluginSort{name: o.Sort})
@@ -39,7 +44,13 @@ func pluginSortsOf(commands []command) []*pluginSort {
 	var out []*pluginSort
 	for _, cmd := range runnableOf(commands) {
 		settings, _ := cmd.fresh()
-		for _, sort := range sortsOf(settings) {
+		sorts := sortsOf(settings)
+		for _, sort := range sorts {
+			for _, p := range sort.plugins {
+				sorts = append(sorts, sorted(p.Plugins)...)
+			}
+		}
+		for _, sort := range sorts {
 			if !slices.ContainsFunc(out, func(p *pluginSort) bool { return p.name == sort.name }) {
 				sort.section = cmd.configSection()
 				out = append(out, sort)
@@ -80,6 +91,7 @@ func (of *pluginSort) help(name string) (string, error) {
 			return b.String(), nil
 		}
 		writeFlags(&b, p.Settings)
+		listInner(&b, p)
 		fmt.Fprintf(&b, "\nEvery flag has an environment variable, such as %s, and a key in section %q of the config file.\n", variable(of.section, p.Settings[0].Name), of.section)
 		return b.String(), nil
 	}
@@ -108,11 +120,19 @@ func (of *pluginSort) flags(b *strings.Builder, p *plugin.Owner) {
 		s.Heading = of.title() + " " + p.Name
 	}
 	writeFlags(b, p.Settings)
+	listInner(b, p)
+}
+
+// listInner writes a line for each plug-in that a plug-in chooses among.
+func listInner(b *strings.Builder, p *plugin.Owner) {
+	for _, of := range sorted(p.Plugins) {
+		of.list(b)
+	}
 }
 
 // list writes a line for each plug-in.
 func (of *pluginSort) list(b *strings.Builder) {
-	fmt.Fprintf(b, "\n%ss (rollmill help %s NAME shows the settings of one):\n", of.title(), of.name)
+	fmt.Fprintf(b, "\n%ss (rollmill help %s NAME describes one):\n", of.title(), of.name)
 	width := 0
 	for _, p := range of.plugins {
 		width = max(width, len(p.Name))

@@ -1,8 +1,11 @@
 // Package exporters converts curated groups to the rows that other trainers
-// load: which formats there are, what each is made from, and how its files are
+// load: what a format is, what each is made from, and how its files are
 // written. It opens no files; the caller passes a writer for each.
 //
-// To add a format: add a line in formats/exporters/all.
+// To add a format: a folder here that declares a Format, a line in
+// formats/exporters/all, which hands it to formattest, and the golden test of
+// stages/backends/file with -update. The kinds of file of backend file and the
+// tables of backend hub follow.
 package exporters
 
 import (
@@ -13,20 +16,49 @@ import (
 	"strings"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/chat"
 	"github.com/rollmill/rollmill/formats/jsontext"
 	"github.com/rollmill/rollmill/formats/parquet"
-	"github.com/rollmill/rollmill/formats/trl"
 )
 
-// Format is a format of rows. It is written as JSON Lines, as Parquet, or as
-// either; a function that does not apply is nil.
+// Format is a format of rows.
 type Format struct {
 	Name  string
+	Help  string // a lower-case phrase: whose rows they are
 	Of    Source
-	Whole bool // the file must have every group, or none is written
+	Whole bool // the file must have every group, and each must pass art.Check, or none is written
 
-	Lines func(io.Writer) Sink
-	Table func(io.Writer) Sink
+	// Functions that begin a file; nil for a form that it does not have.
+	Lines func(io.Writer) Sink // JSON Lines
+	Table func(io.Writer) Sink // Parquet
+
+	Files []Extension  // the files of it that backend file writes
+	Hub   int          // its place among the tables that backend hub pushes as Parquet; 0 for none
+	Drift func() Drift // compares the advantages with those that its trainer computes; nil when it computes none from a file
+}
+
+// Extension is the extension of a file's name.
+type Extension string
+
+// The extensions.
+const (
+	JSONL   Extension = ".jsonl"
+	Parquet Extension = ".parquet"
+)
+
+// Open returns the function that begins a file with an extension.
+func (f Format) Open(e Extension) func(io.Writer) Sink {
+	if e == Parquet {
+		return f.Table
+	}
+	return f.Lines
+}
+
+// Drift compares the advantages of a batch with those that a trainer will
+// compute from the rewards.
+type Drift interface {
+	Add(rows []formats.Trajectory) // a group
+	Notes() []string
 }
 
 // Source is what the rows of a format are made from.
@@ -40,11 +72,25 @@ const (
 	Labels Source = formats.TableLabels // or labels by the advantage
 )
 
+// Help returns a phrase that follows the one of a format: what its rows are made
+// from. It is "" when each group gives rows of its own.
+func (s Source) Help() string {
+	switch s {
+	case Top:
+		return "of each group's best members"
+	case Pairs:
+		return "from _pairs, else best against worst"
+	case Labels:
+		return "from _labels, else by the advantage"
+	}
+	return ""
+}
+
 // Item is one element of a source.
 type Item struct {
 	Rows   []formats.Trajectory // of Groups and Top
-	Pair   trl.Preference
-	Single trl.Unpaired
+	Pair   chat.Preference
+	Single chat.Unpaired
 
 	Before int64               // items before it in the file
 	Given  int64               // rows before it in the file
@@ -59,9 +105,9 @@ type Sink interface {
 	Close() error
 }
 
-// Lines returns a format of JSON Lines.
-func Lines[T any](name string, of Source, rows func(*Item) []T) Format {
-	return RawLines(name, of, func(dst []byte, x *Item) (_ []byte, n int64, err error) {
+// Lines returns a function that begins a file of JSON Lines.
+func Lines[T any](rows func(*Item) []T) func(io.Writer) Sink {
+	return RawLines(func(dst []byte, x *Item) (_ []byte, n int64, err error) {
 		for _, r := range rows(x) {
 			if dst, err = jsontext.AppendLine(dst, r); err != nil {
 				return dst, n, err
@@ -72,34 +118,24 @@ func Lines[T any](name string, of Source, rows func(*Item) []T) Format {
 	})
 }
 
-// RawLines returns a format that appends its own lines and returns their
+// RawLines is Lines for a function that appends its own lines and returns their
 // number.
-func RawLines(name string, of Source, add func(dst []byte, x *Item) ([]byte, int64, error)) Format {
-	return Format{Name: name, Of: of, Lines: func(out io.Writer) Sink { return &lines{out: out, add: add} }}
+func RawLines(add func(dst []byte, x *Item) ([]byte, int64, error)) func(io.Writer) Sink {
+	return func(out io.Writer) Sink { return &lines{out: out, add: add} }
 }
 
-// Table returns a format of Parquet.
-func Table[T any](name string, of Source, rows func(*Item) []T) Format {
-	return Format{Name: name, Of: of, Table: func(out io.Writer) Sink { return &table[T]{parquet.NewWriter[T](out), rows} }}
+// Table returns a function that begins a Parquet file.
+func Table[T any](rows func(*Item) []T) func(io.Writer) Sink {
+	return func(out io.Writer) Sink { return newTable(out, rows) }
 }
 
-// Either returns a format of JSON Lines and of Parquet.
-func Either[T any](name string, of Source, rows func(*Item) []T) Format {
-	f := Lines(name, of, rows)
-	f.Table = Table(name, of, rows).Table
-	return f
-}
-
-// Noted returns the format with a pair added to the metadata of its Parquet
-// files.
-func (f Format) Noted(key, value string) Format {
-	open := f.Table
-	f.Table = func(out io.Writer) Sink {
-		s := open(out)
-		s.(interface{ Note(key, value string) }).Note(key, value)
-		return s
+// NotedTable is Table with a pair in the metadata of the file.
+func NotedTable[T any](key, value string, rows func(*Item) []T) func(io.Writer) Sink {
+	return func(out io.Writer) Sink {
+		t := newTable(out, rows)
+		t.Note(key, value)
+		return t
 	}
-	return f
 }
 
 // Each returns a function that makes at most one row from the rows of an item.
@@ -108,12 +144,12 @@ func Each[T any](row func([]formats.Trajectory) (T, string)) func(*Item) []T {
 }
 
 // Pair returns a function that makes at most one row from a preference.
-func Pair[T any](row func(trl.Preference) (T, string)) func(*Item) []T {
+func Pair[T any](row func(chat.Preference) (T, string)) func(*Item) []T {
 	return func(x *Item) []T { return one(x, row)(x.Pair) }
 }
 
 // Single returns a function that makes a row from a single answer.
-func Single[T any](row func(trl.Unpaired) T) func(*Item) []T {
+func Single[T any](row func(chat.Unpaired) T) func(*Item) []T {
 	return func(x *Item) []T { return []T{row(x.Single)} }
 }
 
@@ -154,6 +190,10 @@ func (l *lines) Close() error { return nil }
 type table[T any] struct {
 	*parquet.Writer[T]
 	rows func(*Item) []T
+}
+
+func newTable[T any](out io.Writer, rows func(*Item) []T) *table[T] {
+	return &table[T]{parquet.NewWriter[T](out), rows}
 }
 
 func (t *table[T]) Give(x *Item) error {

@@ -5,15 +5,15 @@ import (
 	"slices"
 
 	"github.com/rollmill/rollmill/formats"
-	"github.com/rollmill/rollmill/formats/trl"
+	"github.com/rollmill/rollmill/formats/chat"
 )
 
 // Walk iterates over the groups of a batch and its tables once for all formats.
 // Close it.
 type Walk struct {
 	best   int
-	pairs  *trl.Preferences // nil when no format uses them
-	labels *trl.Labels
+	pairs  *chat.Preferences // nil when no format uses them
+	labels *chat.Labels
 }
 
 // NewWalk returns a walk for some formats. best is how many of a group's
@@ -21,10 +21,10 @@ type Walk struct {
 func NewWalk(list []Format, best int, tables formats.Tables) *Walk {
 	w := &Walk{best: best}
 	if wants(list, Pairs) {
-		w.pairs = trl.NewPreferences(tables)
+		w.pairs = chat.NewPreferences(tables)
 	}
 	if wants(list, Labels) {
-		w.labels = trl.NewLabels(tables)
+		w.labels = chat.NewLabels(tables)
 	}
 	return w
 }
@@ -55,14 +55,14 @@ func (f Format) MadeOf(tables formats.Tables) string {
 // Group calls give for every item of a group, from every source. An item with a
 // reason gives no row in any format.
 func (w *Walk) Group(rows []formats.Trajectory, give func(of Source, x Item, reason string) error) error {
-	failed := errors.Join(give(Groups, Item{Rows: rows}, ""), trl.EachTop(rows, w.best, func(some []formats.Trajectory) error {
+	failed := errors.Join(give(Groups, Item{Rows: rows}, ""), chat.EachTop(rows, w.best, func(some []formats.Trajectory) error {
 		return give(Top, Item{Rows: some}, "")
 	}))
 	if w.pairs != nil {
-		failed = errors.Join(failed, w.pairs.Of(rows, func(p trl.Preference, reason string) error { return give(Pairs, Item{Pair: p}, reason) }))
+		failed = errors.Join(failed, w.pairs.Of(rows, func(p chat.Preference, reason string) error { return give(Pairs, Item{Pair: p}, reason) }))
 	}
 	if w.labels != nil {
-		failed = errors.Join(failed, w.labels.Of(rows, func(u trl.Unpaired, reason string) error { return give(Labels, Item{Single: u}, reason) }))
+		failed = errors.Join(failed, w.labels.Of(rows, func(u chat.Unpaired, reason string) error { return give(Labels, Item{Single: u}, reason) }))
 	}
 	return failed
 }

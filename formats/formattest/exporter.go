@@ -13,14 +13,12 @@ import (
 	"github.com/rollmill/rollmill/formats/parquet"
 )
 
-// Exporter checks what every export format guarantees: the same groups give the
-// same bytes; a line is JSON; our reader and arrow-go read the same rows from
+// Exporter checks what every export format guarantees: it can be written as it
+// says; the same groups give the same bytes; a line is JSON; our reader and arrow-go read the same rows from
 // Parquet; JSON Lines and Parquet have the same number of rows, which the sink
 // counts.
 func Exporter(t *testing.T, f exporters.Format, groups [][]formats.Trajectory) {
-	if f.Lines == nil && f.Table == nil {
-		t.Fatalf("%s has no way to be written", f.Name)
-	}
+	described(t, f)
 	counts := map[int64]bool{}
 	if f.Lines != nil {
 		file, rows := exported(t, f, f.Lines, groups)
@@ -45,6 +43,24 @@ func Exporter(t *testing.T, f exporters.Format, groups [][]formats.Trajectory) {
 	}
 	if len(counts) != 1 {
 		t.Errorf("JSON Lines and Parquet have different numbers of rows: %v", counts)
+	}
+}
+
+// described checks what a format says of itself.
+func described(t *testing.T, f exporters.Format) {
+	t.Helper()
+	switch {
+	case f.Name == "" || f.Help == "":
+		t.Fatalf("%q has no name or no help: %q", f.Name, f.Help)
+	case f.Lines == nil && f.Table == nil:
+		t.Fatalf("%s has no way to be written", f.Name)
+	case f.Hub > 0 && f.Table == nil:
+		t.Fatalf("%s is pushed to the hub, and cannot be written as Parquet", f.Name)
+	}
+	for _, e := range f.Files {
+		if e != exporters.JSONL && e != exporters.Parquet || f.Open(e) == nil {
+			t.Fatalf("%s cannot be written as %s", f.Name, e)
+		}
 	}
 }
 

@@ -10,7 +10,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
-	"github.com/rollmill/rollmill/stages/internal/expression"
+	"github.com/rollmill/rollmill/formats/expression"
 )
 
 // byExample is the default way to form groups.

@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"github.com/rollmill/rollmill/formats"
-	"github.com/rollmill/rollmill/formats/trl"
+	"github.com/rollmill/rollmill/formats/chat"
 )
 
 // labels labels each member that has a reward. A member without trained
@@ -33,7 +33,7 @@ func (p *pairer) labels(ctx context.Context, members []formats.Member, all []for
 		}
 		p.facts[fact]++
 		p.labelBytes += x.Size()
-		if _, reason := trl.Labelled(&x); reason != "" {
+		if _, reason := chat.Labelled(&x); reason != "" {
 			p.facts[factLabelsUnfit+reason]++
 		}
 		out = append(out, x)

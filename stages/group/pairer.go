@@ -10,8 +10,8 @@ import (
 	"github.com/zeebo/xxh3"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/chat"
 	"github.com/rollmill/rollmill/formats/dataset"
-	"github.com/rollmill/rollmill/formats/trl"
 )
 
 // pairer reads messages, group by group, and writes pairs and labels.
@@ -114,7 +114,7 @@ func (p *pairer) flush(ctx context.Context) error {
 	err := p.out.Write(ctx, p.some)
 	for i := range p.some {
 		p.bytes += p.some[i].Size()
-		if _, reason := trl.Compared(&p.some[i]); reason != "" {
+		if _, reason := chat.Compared(&p.some[i]); reason != "" {
 			p.facts[factPairsUnfit+reason]++
 		}
 	}
@@ -200,7 +200,7 @@ func (p *pairer) candidates(ctx context.Context, members []formats.Member, all [
 }
 
 func answer(content string) string {
-	return encode([]chat{{Role: "assistant", Content: text(content)}})
+	return encode([]chatMessage{{Role: "assistant", Content: text(content)}})
 }
 
 // turns gathers candidates with a score, in order of appearance.

@@ -71,8 +71,8 @@ func toolsOf(t *formats.Trajectory, message int) string {
 	return t.ToolSets[n]
 }
 
-// chat is a message as the OpenAI API has it.
-type chat struct {
+// chatMessage is a message as the OpenAI API has it.
+type chatMessage struct {
 	Role       string          `json:"role"`
 	Content    json.RawMessage `json:"content"`
 	Name       string          `json:"name,omitempty"`
@@ -92,10 +92,10 @@ type chatCall struct {
 
 // chatOf returns the JSON array of some messages.
 func chatOf(t *formats.Trajectory, path []int) string {
-	out := make([]chat, 0, len(path))
+	out := make([]chatMessage, 0, len(path))
 	for _, i := range path {
 		m := &t.Messages[i]
-		c := chat{Role: m.Role, Content: text(m.Content), Name: m.Name, Reasoning: m.Reasoning, ToolCallID: m.ToolCallID}
+		c := chatMessage{Role: m.Role, Content: text(m.Content), Name: m.Name, Reasoning: m.Reasoning, ToolCallID: m.ToolCallID}
 		if m.ContentParts != "" && json.Valid([]byte(m.ContentParts)) {
 			c.Content = json.RawMessage(m.ContentParts)
 		}

@@ -7,8 +7,8 @@ import (
 	"strings"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/chat"
 	"github.com/rollmill/rollmill/formats/dataset"
-	"github.com/rollmill/rollmill/formats/trl"
 	"github.com/rollmill/rollmill/stages"
 )
 
@@ -181,9 +181,9 @@ func unfit(f map[string]float64, prefix string) string {
 
 // unfitReasons are the exporter's reasons in words.
 var unfitReasons = map[string]string{
-	trl.Parts:   "content that is not text",
-	trl.Prompts: "no shared prompt",
-	trl.Turns:   "several answers after the prompt",
-	trl.Empty:   "no answer after the prompt",
-	trl.Same:    "both answers the same",
+	chat.Parts:   "content that is not text",
+	chat.Prompts: "no shared prompt",
+	chat.Turns:   "several answers after the prompt",
+	chat.Empty:   "no answer after the prompt",
+	chat.Same:    "both answers the same",
 }

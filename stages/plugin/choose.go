@@ -2,6 +2,7 @@ package plugin
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/kballard/go-shellquote"
@@ -98,11 +99,28 @@ func (a Each[S, E]) Declare(d *Declarer) {
 	}
 }
 
-// owned declares the settings of a plug-in.
+// Select declares a setting that names any number of plug-ins of a registry,
+// which have no settings of their own; without a name all of them are meant.
+func Select[E Entry[*None]](d *Declarer, r Registry[*None, E], names *[]string, name, help string) *Setting {
+	s := d.Strings(names, name, help)
+	s.Choices = r.Names()
+	for _, e := range r.entries {
+		k := e.Plugin()
+		d.owned(r.Sort, k.Name, k.Help, func() bool { return len(*names) == 0 || slices.Contains(*names, k.Name) }, k.New())
+	}
+	return s
+}
+
+// owned declares the settings of a plug-in, which the command or another plug-in
+// chooses.
 func (d *Declarer) owned(sort, name, help string, chosen func() bool, s Settings) {
 	before, heading := d.owner, d.heading
-	d.owner = &Owner{Sort: sort, Name: name, Help: help, chosen: chosen}
-	d.owners = append(d.owners, d.owner)
+	d.owner = &Owner{Sort: sort, Name: name, Help: help, chosen: func() bool { return before.Chosen() && chosen() }}
+	if before == nil {
+		d.owners = append(d.owners, d.owner)
+	} else {
+		before.Plugins = append(before.Plugins, d.owner)
+	}
 	s.Declare(d)
 	d.owner, d.heading = before, heading
 }

@@ -40,7 +40,8 @@ type Declarer struct {
 // two plug-ins of one sort may share a name.
 func Declared(s Settings) []*Setting { return declare(s).list }
 
-// Owners returns the plug-ins that settings choose among, in order.
+// Owners returns the plug-ins that settings choose among, in order. Those that a
+// plug-in chooses among are its own.
 func Owners(s Settings) []*Owner { return declare(s).owners }
 
 func declare(s Settings) *Declarer {

@@ -5,3 +5,6 @@ type None struct{}
 
 // Declare declares nothing.
 func (*None) Declare(*Declarer) {}
+
+// NewNone returns the settings of a plug-in that has none.
+func NewNone() *None { return &None{} }

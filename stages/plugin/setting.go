@@ -53,13 +53,14 @@ type Owner struct {
 	Name     string
 	Help     string
 	Settings []*Setting
-	Spec     string // how a spec string names and fills it; "" when its settings are flags
+	Plugins  []*Owner // those that it chooses among itself
+	Spec     string   // how a spec string names and fills it; "" when its settings are flags
 
 	chosen func() bool
 }
 
 // Chosen reports whether the plug-in's settings are read: it was named, or all
-// of its sort are used.
+// of its sort are used, and so was the plug-in that chooses among them.
 func (o *Owner) Chosen() bool { return o == nil || o.chosen() }
 
 // Set gives the field a value. The error says what is wrong with the text; the

@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"github.com/rollmill/rollmill/formats"
-	wire "github.com/rollmill/rollmill/formats/art"
+	wire "github.com/rollmill/rollmill/formats/exporters/art"
 	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/stages/backends/art/arttest"
 	"github.com/rollmill/rollmill/stages/backends/backendtest"

@@ -13,8 +13,8 @@ import (
 	"time"
 
 	"github.com/rollmill/rollmill/formats"
-	wire "github.com/rollmill/rollmill/formats/art"
 	"github.com/rollmill/rollmill/formats/dataset"
+	wire "github.com/rollmill/rollmill/formats/exporters/art"
 	"github.com/rollmill/rollmill/formats/random"
 	"github.com/rollmill/rollmill/stages/backends/art/arttest"
 )

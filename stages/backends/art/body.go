@@ -7,7 +7,7 @@ import (
 	"sync/atomic"
 
 	"github.com/rollmill/rollmill/formats"
-	wire "github.com/rollmill/rollmill/formats/art"
+	wire "github.com/rollmill/rollmill/formats/exporters/art"
 	"github.com/rollmill/rollmill/stages/backends"
 )
 

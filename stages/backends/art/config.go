@@ -5,7 +5,7 @@ import (
 	"maps"
 	"time"
 
-	wire "github.com/rollmill/rollmill/formats/art"
+	wire "github.com/rollmill/rollmill/formats/exporters/art"
 )
 
 // Config says which ART server, which model, and how to train. Field names are

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/rollmill/rollmill/formats"
-	wire "github.com/rollmill/rollmill/formats/art"
+	wire "github.com/rollmill/rollmill/formats/exporters/art"
 	"github.com/rollmill/rollmill/stages/backends"
 	"github.com/rollmill/rollmill/stages/backends/art"
 	"github.com/rollmill/rollmill/stages/backends/art/arttest"

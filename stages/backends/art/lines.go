@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/rollmill/rollmill/formats"
-	wire "github.com/rollmill/rollmill/formats/art"
+	wire "github.com/rollmill/rollmill/formats/exporters/art"
 	"github.com/rollmill/rollmill/stages/backends"
 )
 

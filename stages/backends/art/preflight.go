@@ -3,7 +3,7 @@ package art
 import (
 	"context"
 
-	wire "github.com/rollmill/rollmill/formats/art"
+	wire "github.com/rollmill/rollmill/formats/exporters/art"
 	"github.com/rollmill/rollmill/stages/backends"
 )
 

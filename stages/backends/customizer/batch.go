@@ -9,9 +9,9 @@ import (
 	"net/http"
 
 	"github.com/rollmill/rollmill/formats"
-	wire "github.com/rollmill/rollmill/formats/customizer"
+	"github.com/rollmill/rollmill/formats/chat"
+	wire "github.com/rollmill/rollmill/formats/exporters/customizer"
 	"github.com/rollmill/rollmill/formats/jsontext"
-	"github.com/rollmill/rollmill/formats/trl"
 	"github.com/rollmill/rollmill/stages/backends"
 	"github.com/rollmill/rollmill/stages/internal/remote"
 )
@@ -25,13 +25,13 @@ const (
 	Mixed     = "mixed_tools"   // some rows have tools, and rows of a file must be alike
 )
 
-// Why a prompt is invalid, besides the reasons of formats/customizer.
+// Why a prompt is invalid, besides the reasons of formats/exporters/customizer.
 const lastRole = "last_role" // it is empty, or does not end with the user
 
 var hints = map[string]string{
-	trl.Same:   "the two answers say the same: drop such groups with curate",
-	trl.Tie:    "the best is no better than the worst: drop flat groups with curate",
-	trl.Turns:  "only conversations of one answer can be compared: --training-type sft, or another backend",
+	chat.Same:  "the two answers say the same: drop such groups with curate",
+	chat.Tie:   "the best is no better than the worst: drop flat groups with curate",
+	chat.Turns: "only conversations of one answer can be compared: --training-type sft, or another backend",
 	wire.Tools: "a pair cannot have tools: --training-type sft, or another backend",
 	wire.Blank: "drop such rows with curate",
 }
@@ -46,9 +46,9 @@ type line struct {
 }
 
 // lines calls f with the lines of a group.
-func (t *Trainer) lines(walk *trl.Preferences, rows []formats.Trajectory, f func(line) error) error {
+func (t *Trainer) lines(walk *chat.Preferences, rows []formats.Trajectory, f func(line) error) error {
 	if t.cfg.TrainingType == SFT {
-		return trl.EachTop(rows, t.cfg.Best, func(some []formats.Trajectory) error {
+		return chat.EachTop(rows, t.cfg.Best, func(some []formats.Trajectory) error {
 			conversation, why := wire.ConversationOf(some)
 			if why != "" {
 				return f(line{reason: why})
@@ -57,7 +57,7 @@ func (t *Trainer) lines(walk *trl.Preferences, rows []formats.Trajectory, f func
 			return l.of(conversation, asked(conversation.Messages), f)
 		})
 	}
-	return walk.Of(rows, func(p trl.Preference, why string) error {
+	return walk.Of(rows, func(p chat.Preference, why string) error {
 		l := line{ids: []string{p.ChosenID, p.RejectedID}, reason: why}
 		var pair wire.Preference
 		if why == "" {
@@ -100,7 +100,7 @@ func (t *Trainer) Compares() []string {
 func (t *Trainer) Beside(tables formats.Tables) { t.tables = tables }
 
 // asked returns the messages before the first answer.
-func asked(messages []trl.Message) []trl.Message {
+func asked(messages []chat.Message) []chat.Message {
 	for i, m := range messages {
 		if m.Role == "assistant" {
 			return messages[:i]
@@ -178,7 +178,7 @@ func (t *Trainer) Preflight(ctx context.Context, groups backends.Groups, report 
 		return stats, err
 	}
 	files := map[bool]*counted{false: {prompts: map[uint64]bool{}}, true: {prompts: map[uint64]bool{}}}
-	walk := trl.NewPreferences(t.tables)
+	walk := chat.NewPreferences(t.tables)
 	defer walk.Close()
 	for rows, err := range groups {
 		if err != nil {
@@ -274,7 +274,7 @@ func (t *Trainer) write(train, held io.Writer, s backends.Submission, groups bac
 	if err != nil {
 		return err
 	}
-	walk := trl.NewPreferences(t.tables)
+	walk := chat.NewPreferences(t.tables)
 	defer walk.Close()
 	for rows, err := range s.Guarded(groups, event) {
 		if err != nil {

@@ -1,22 +1,7 @@
 // Package file is the trainer that only writes files, in the forms that
 // trainers elsewhere load.
 //
-//	art.jsonl                  one art.TrajectoryGroup a line
-//	art-log-v1.parquet         ART's trajectory log of 0.5, for people and its viewers
-//	art-log-v2.parquet         its successor, which keeps everything
-//	trl-preference.jsonl       TRL's preference rows
-//	trl-preference.parquet     the same rows
-//	trl-kto.jsonl              TRL's unpaired preference rows: single answers, good or bad
-//	trl-sft.jsonl              TRL's conversations: each group's best, or its best n
-//	trl-prompts.jsonl          TRL's prompt-only rows, for GRPO and RLOO
-//	verl.parquet               verl's prompts with reference answers
-//	openrlhf-prompts.jsonl     OpenRLHF's prompts
-//	openrlhf-preference.jsonl  OpenRLHF's pairs
-//	openrlhf-kto.jsonl         OpenRLHF's single answers, good or bad
-//	nemo-rl-preference.jsonl   NeMo-RL's pairs by rank
-//	slime.jsonl                slime's samples: token ids, masks, log probabilities
-//	customizer-dpo.jsonl       NeMo Customizer's pairs
-//	customizer-sft.jsonl       NeMo Customizer's conversations: each group's best, or its best n
+//	<format>.jsonl, .parquet   a batch in a format of formats/exporters/all, as far as it has Files
 //	_files.json                what was written, and for which submission; comes last
 //
 // Preferences are those of the batch's table _pairs, and single answers those
@@ -33,9 +18,8 @@
 // The same batch gives the same bytes. It does not train, so the policy stays
 // the same.
 //
-// To add a file: add its format to formats/exporters/all and its name to
-// kinds.go, and run the golden test with -update; testdata/consumers has the
-// checks with the consumers' own loaders.
+// To add a file: add a format, as formats/exporters says; testdata/consumers has
+// the checks with the consumers' own loaders.
 package file
 
 import (
@@ -46,11 +30,9 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"slices"
 	"strings"
 
 	"github.com/rollmill/rollmill/formats"
-	"github.com/rollmill/rollmill/formats/art"
 	"github.com/rollmill/rollmill/formats/exporters"
 	"github.com/rollmill/rollmill/stages/backends"
 )
@@ -60,6 +42,8 @@ type Config struct {
 	Kinds                []string `yaml:"kinds" json:"kinds"`                                   // of Kinds; default all
 	AcceptPlainAssistant bool     `yaml:"accept_plain_assistant" json:"accept_plain_assistant"` // of art: write rows whose input holds assistant messages
 	Best                 int      `yaml:"best" json:"best"`                                     // of trl-sft and customizer-sft: conversations of a group; default 1, below 0 all
+
+	known registry // what Kinds chooses from; the formats of the tree when it is zero
 }
 
 // Trainer is a backends.Trainer.
@@ -77,16 +61,17 @@ func New(cfg Config, place backends.Place) (*Trainer, error) {
 		return nil, fmt.Errorf("file: no place to write to")
 	}
 	t := &Trainer{place: place, any: len(cfg.Kinds) == 0}
+	known := cfg.registry()
 	if t.any {
-		cfg.Kinds = Kinds()
+		cfg.Kinds = known.Names()
 	}
 	t.cfg = cfg
 	for _, name := range cfg.Kinds {
-		at := slices.IndexFunc(kinds, func(k kind) bool { return k.name == name })
-		if at < 0 {
-			return nil, &Error{What: fmt.Sprintf("file: unknown kind %q (known: %s)", name, strings.Join(Kinds(), ", "))}
+		k, err := known.Find(name)
+		if err != nil {
+			return nil, &Error{What: fmt.Sprintf("file: unknown kind %q (known: %s)", name, strings.Join(known.Names(), ", "))}
 		}
-		t.kinds = append(t.kinds, kinds[at])
+		t.kinds = append(t.kinds, k)
 	}
 	return t, nil
 }
@@ -183,13 +168,10 @@ func (t *Trainer) survey(groups backends.Groups, report func(backends.Problem)) 
 
 // drifts compares the advantages with those of the trainers that compute their
 // own from the rewards in a file.
-func (t *Trainer) drifts() (out []*art.Drift) {
+func (t *Trainer) drifts() (out []exporters.Drift) {
 	for _, k := range t.kinds {
-		switch k.name {
-		case "art":
-			out = append(out, &art.Drift{Scale: true})
-		case "slime":
-			out = append(out, &art.Drift{Trainer: "slime", Compat: "slime", Scale: true, Sample: true})
+		if k.format.Drift != nil {
+			out = append(out, k.format.Drift())
 		}
 	}
 	return out

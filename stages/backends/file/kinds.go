@@ -1,54 +1,55 @@
 package file
 
 import (
+	"fmt"
 	"io"
-	"path"
-	"slices"
 
 	"github.com/rollmill/rollmill/formats/exporters"
 	"github.com/rollmill/rollmill/formats/exporters/all"
+	"github.com/rollmill/rollmill/stages/plugin"
 )
 
 // kind is one file and its format.
 type kind struct {
-	name   string
+	plugin.Kind[*plugin.None]
 	file   string
 	format exporters.Format
 	open   func(io.Writer) exporters.Sink
 }
 
-var kinds = kindsOf("art.jsonl", "art-log-v1.parquet", "art-log-v2.parquet",
-	"trl-preference.jsonl", "trl-preference.parquet", "trl-kto.jsonl", "trl-sft.jsonl", "trl-prompts.jsonl",
-	"verl.parquet", "openrlhf-prompts.jsonl", "openrlhf-preference.jsonl", "openrlhf-kto.jsonl",
-	"nemo-rl-preference.jsonl", "slime.jsonl", "customizer-dpo.jsonl", "customizer-sft.jsonl")
+// registry lists the kinds of file.
+type registry = plugin.Registry[*plugin.None, kind]
 
-// kindsOf returns the kinds of files. They are named after their formats; a
-// second file of a format has its extension, too.
-func kindsOf(files ...string) (out []kind) {
-	for _, file := range files {
-		ext := path.Ext(file)
-		name := file[:len(file)-len(ext)]
-		k := kind{name: name, file: file, format: all.Named(name)}
-		k.open = k.format.Lines
-		if ext == ".parquet" {
-			k.open = k.format.Table
+var known = kindsOf(all.Formats)
+
+// kindsOf returns the kinds of file of some formats. They are named after their
+// formats; a second file of a format has its extension, too.
+func kindsOf(list []exporters.Format) registry {
+	var out []kind
+	for _, f := range list {
+		for i, ext := range f.Files {
+			k := kind{file: f.Name + string(ext), format: f, open: f.Open(ext)}
+			k.Name, k.Help, k.New = f.Name, k.help(), plugin.NewNone
+			if i > 0 {
+				k.Name += "-" + string(ext[1:])
+			}
+			out = append(out, k)
 		}
-		if slices.ContainsFunc(out, func(k kind) bool { return k.name == name }) {
-			k.name += "-" + ext[1:]
-		}
-		out = append(out, k)
 	}
-	return out
+	return plugin.NewRegistry("format", out...)
+}
+
+// help returns what the file is and what it is made from.
+func (k kind) help() string {
+	what := k.format.Help
+	if of := k.format.Of.Help(); of != "" {
+		what += ", " + of
+	}
+	return fmt.Sprintf("%s (%s)", what, k.file)
 }
 
 // Kinds lists the files that can be written.
-func Kinds() []string {
-	var out []string
-	for _, k := range kinds {
-		out = append(out, k.name)
-	}
-	return out
-}
+func Kinds() []string { return known.Names() }
 
 func formatsOf(kinds []kind) (out []exporters.Format) {
 	for _, k := range kinds {

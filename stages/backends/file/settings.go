@@ -3,14 +3,26 @@ package file
 import (
 	"strings"
 
+	"github.com/rollmill/rollmill/formats/exporters"
+	"github.com/rollmill/rollmill/formats/exporters/all"
 	"github.com/rollmill/rollmill/stages/backends"
 	"github.com/rollmill/rollmill/stages/plugin"
 )
 
 // Kind is the registry's entry.
-var Kind = backends.Kind{
-	Name: "file", Help: "files for trainers elsewhere: ART, TRL, verl, OpenRLHF, NeMo-RL, slime, NeMo Customizer",
-	New: func() backends.TrainerSettings { return defaults() },
+var Kind = KindOf(all.Formats)
+
+// KindOf returns the entry of a backend that writes the files of some formats.
+func KindOf(list []exporters.Format) backends.Kind {
+	kinds := kindsOf(list)
+	return backends.Kind{
+		Name: "file", Help: "files for trainers elsewhere: ART, TRL, verl, OpenRLHF, NeMo-RL, slime, NeMo Customizer",
+		New: func() backends.TrainerSettings {
+			c := defaults()
+			c.known = kinds
+			return c
+		},
+	}
 }
 
 func defaults() *Config { return &Config{Best: 1} }
@@ -19,7 +31,7 @@ func defaults() *Config { return &Config{Best: 1} }
 // part of the identity.
 func (c *Config) Declare(d *plugin.Declarer) {
 	d.Heading(plugin.Submission)
-	d.Strings(&c.Kinds, "kinds", "write this `KIND` of file: "+strings.Join(Kinds(), ", ")).Shown("all").FromReceipt(kindsIn).Choices = Kinds()
+	plugin.Select(d, c.registry(), &c.Kinds, "kinds", "write this `KIND` of file, one of the formats below").Shown("all").FromReceipt(kindsIn)
 	d.Bool(&c.AcceptPlainAssistant, "accept-plain-assistant", "write rows for ART whose input holds assistant messages, although ART trains on them").ID("accept-plain-assistant")
 	backends.DeclareBest(d, &c.Best).Tag = ""
 }
@@ -27,6 +39,14 @@ func (c *Config) Declare(d *plugin.Declarer) {
 func kindsIn(_, model string) string {
 	kinds, _, _ := strings.Cut(model, " ")
 	return kinds
+}
+
+// registry returns the kinds to choose from.
+func (c *Config) registry() registry {
+	if c.known.Sort == "" {
+		return known
+	}
+	return c.known
 }
 
 // Trainer makes the trainer.

@@ -10,9 +10,9 @@ import (
 	"slices"
 
 	"github.com/rollmill/rollmill/formats"
-	"github.com/rollmill/rollmill/formats/art"
+	"github.com/rollmill/rollmill/formats/chat"
 	"github.com/rollmill/rollmill/formats/exporters"
-	"github.com/rollmill/rollmill/formats/trl"
+	"github.com/rollmill/rollmill/formats/exporters/art"
 	"github.com/rollmill/rollmill/stages/backends"
 )
 
@@ -24,7 +24,7 @@ type entry struct {
 	SHA256  string            `json:"sha256"`
 	Of      string            `json:"of,omitempty"`      // the batch's table that it is made from; "" for the groups themselves
 	Skipped exporters.Skipped `json:"skipped,omitempty"` // those without a row, or their members, by reason
-	Balance *trl.Balance      `json:"balance,omitempty"` // of labels
+	Balance *chat.Balance     `json:"balance,omitempty"` // of labels
 }
 
 // writer writes one file.
@@ -41,7 +41,7 @@ type writer struct {
 func (t *Trainer) writer(k kind, begin func(name string) (io.Writer, error)) *writer {
 	w := &writer{kind: k, begin: begin, entry: entry{Name: k.file, Of: k.format.MadeOf(t.tables), Skipped: exporters.Skipped{}}}
 	if k.format.Of == exporters.Labels {
-		w.Balance = &trl.Balance{DesirableWeight: 1, UndesirableWeight: 1}
+		w.Balance = &chat.Balance{DesirableWeight: 1, UndesirableWeight: 1}
 	}
 	return w
 }

@@ -8,8 +8,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/rollmill/rollmill/formats/chat"
 	"github.com/rollmill/rollmill/formats/exporters"
-	"github.com/rollmill/rollmill/formats/trl"
 	"github.com/rollmill/rollmill/stages/backends"
 	"github.com/rollmill/rollmill/stages/backends/hfhub"
 	"github.com/rollmill/rollmill/stages/internal/remote"
@@ -27,7 +27,7 @@ func (t *Trainer) change(ctx context.Context, s backends.Submission, b *batch, g
 		if len(sp.skipped) > 0 {
 			rec.Skipped[sp.table.Name+"/"+sp.name] = sp.skipped
 		}
-		if sp.balance != (trl.Balance{}) {
+		if sp.balance != (chat.Balance{}) {
 			put(&rec.Balance, sp.table.Name+"/"+sp.name, sp.balance)
 		}
 		if of := sp.table.MadeOf(t.beside); of != "" {

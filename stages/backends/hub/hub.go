@@ -21,7 +21,7 @@
 // group's best is compared with its worst, and answers are good or bad by their
 // advantage.
 //
-// To add a table: a format of formats/exporters/all in tables.go.
+// To add a table: a format of formats/exporters/all that has Hub.
 package hub
 
 import (
@@ -34,9 +34,9 @@ import (
 	"time"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/chat"
 	"github.com/rollmill/rollmill/formats/exporters"
 	"github.com/rollmill/rollmill/formats/secret"
-	"github.com/rollmill/rollmill/formats/trl"
 	"github.com/rollmill/rollmill/stages/backends"
 	"github.com/rollmill/rollmill/stages/backends/hfhub"
 	"github.com/rollmill/rollmill/stages/internal/remote"
@@ -200,8 +200,8 @@ type record struct {
 	Files   []recordedFile `json:"files"`
 	Skipped map[string]any `json:"skipped,omitempty"` // what gave no row of a table, by reason
 
-	Of      map[string]string      `json:"of,omitempty"`      // by table: the batch's table that it is made of, where not its groups
-	Balance map[string]trl.Balance `json:"balance,omitempty"` // of single answers, by table and side
+	Of      map[string]string       `json:"of,omitempty"`      // by table: the batch's table that it is made of, where not its groups
+	Balance map[string]chat.Balance `json:"balance,omitempty"` // of single answers, by table and side
 }
 
 type recordedFile struct {

@@ -1,22 +1,29 @@
 package hub
 
 import (
+	"cmp"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/chat"
 	"github.com/rollmill/rollmill/formats/exporters"
 	"github.com/rollmill/rollmill/formats/exporters/all"
-	"github.com/rollmill/rollmill/formats/trl"
+	"github.com/rollmill/rollmill/formats/exporters/trajectories"
 	"github.com/rollmill/rollmill/stages/backends/hfhub"
 )
 
-// Trajectories is the table that holds the unchanged rows.
-const Trajectories = all.Trajectories
+// Trajectories is the table that is pushed by default: the unchanged rows.
+var Trajectories = trajectories.Format.Name
 
-// tables are the forms of rows that can be pushed, and the configs of the card.
-var tables = []exporters.Format{
-	all.Named(Trajectories), all.Named("trl-preference"), all.Named("trl-sft"), all.Named("trl-kto"), all.Named("trl-prompts"),
+// tables are the formats that can be pushed, and the configs of the card.
+var tables = pushed(all.Formats)
+
+func pushed(list []exporters.Format) []exporters.Format {
+	out := slices.DeleteFunc(slices.Clone(list), func(f exporters.Format) bool { return f.Hub == 0 })
+	slices.SortStableFunc(out, func(a, b exporters.Format) int { return cmp.Compare(a.Hub, b.Hub) })
+	return out
 }
 
 // Tables lists the tables that can be pushed.
@@ -46,7 +53,7 @@ type split struct {
 	rows    []int64
 	bytes   int64
 	skipped exporters.Skipped
-	balance trl.Balance // of single answers
+	balance chat.Balance // of single answers
 }
 
 // place is where a file's bytes go.

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/rollmill/rollmill/formats/chat"
 	"github.com/rollmill/rollmill/formats/parquet"
-	"github.com/rollmill/rollmill/formats/trl"
 	"github.com/rollmill/rollmill/stages/backends/backendtest"
 	"github.com/rollmill/rollmill/stages/backends/hub"
 	"github.com/rollmill/rollmill/stages/backends/hubtest"
@@ -34,7 +34,7 @@ func TestTablesOfTheBatch(t *testing.T) {
 	}
 	var got []string
 	for _, side := range []string{"train", "validation"} {
-		for _, p := range read[trl.Preference](t, s.Files(id)["data/trl-preference/"+side+"-00000-of-00001.parquet"]) {
+		for _, p := range read[chat.Preference](t, s.Files(id)["data/trl-preference/"+side+"-00000-of-00001.parquet"]) {
 			got = append(got, fmt.Sprintf("%s: %s > %s by %.2g", side, p.Chosen[0].Content, p.Rejected[0].Content, p.Margin))
 		}
 	}
@@ -67,7 +67,7 @@ func read[T any](t *testing.T, data string) []T {
 func TestTheBestConversations(t *testing.T) {
 	tr, s := start(t, hubtest.Faults{}, tables("trl-sft"), func(c *hub.Config) { c.Best = -1 })
 	must(t, tr, "token-1")
-	rows := read[trl.Conversation](t, s.Files(id)["data/trl-sft/train-00000-of-00001.parquet"])
+	rows := read[chat.Conversation](t, s.Files(id)["data/trl-sft/train-00000-of-00001.parquet"])
 	if len(rows) != 12 || rows[0].Messages[1].Content != "answer 3" || rows[3].Messages[1].Content != "answer 0" {
 		t.Errorf("%d rows, %+v", len(rows), rows)
 	}

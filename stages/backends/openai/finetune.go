@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/rollmill/rollmill/formats"
-	wire "github.com/rollmill/rollmill/formats/finetune"
+	wire "github.com/rollmill/rollmill/formats/exporters/finetune"
 	"github.com/rollmill/rollmill/formats/secret"
 	"github.com/rollmill/rollmill/stages/backends"
 	"github.com/rollmill/rollmill/stages/internal/remote"

@@ -5,8 +5,8 @@ import (
 	"io"
 
 	"github.com/rollmill/rollmill/formats"
-	wire "github.com/rollmill/rollmill/formats/finetune"
-	"github.com/rollmill/rollmill/formats/trl"
+	"github.com/rollmill/rollmill/formats/chat"
+	wire "github.com/rollmill/rollmill/formats/exporters/finetune"
 	"github.com/rollmill/rollmill/stages/backends"
 )
 
@@ -24,7 +24,7 @@ func (c Config) made(rows []formats.Trajectory, line func(made) error) error {
 		row, reason := wire.ReinforcementOf(rows, c.Azure)
 		return give(made{rows: rows, reason: reason}, row, line)
 	}
-	return trl.EachTop(rows, c.Best, func(some []formats.Trajectory) error {
+	return chat.EachTop(rows, c.Best, func(some []formats.Trajectory) error {
 		row, reason := wire.SupervisedOf(some)
 		return give(made{rows: rows, reason: reason}, row, line)
 	})
@@ -33,7 +33,7 @@ func (c Config) made(rows []formats.Trajectory, line func(made) error) error {
 // each calls group with each group of the batch, and then line with every line
 // of the group.
 func (t *Trainer) each(groups backends.Groups, group func(rows []formats.Trajectory), line func(made) error) error {
-	walk := trl.NewPreferences(t.tables)
+	walk := chat.NewPreferences(t.tables)
 	defer walk.Close()
 	for rows, err := range groups {
 		if err != nil {
@@ -41,7 +41,7 @@ func (t *Trainer) each(groups backends.Groups, group func(rows []formats.Traject
 		}
 		group(rows)
 		if t.cfg.Method == DPO {
-			err = walk.Of(rows, func(p trl.Preference, reason string) error {
+			err = walk.Of(rows, func(p chat.Preference, reason string) error {
 				var row any
 				if reason == "" {
 					row, reason = wire.PreferenceOf(p)

@@ -24,7 +24,7 @@ import (
 	"strings"
 	"sync"
 
-	wire "github.com/rollmill/rollmill/formats/art"
+	wire "github.com/rollmill/rollmill/formats/exporters/art"
 )
 
 // Dialect is the set of routes and types, by the age of the server.

@@ -8,7 +8,7 @@ import (
 	"net/http"
 	"strconv"
 
-	wire "github.com/rollmill/rollmill/formats/art"
+	wire "github.com/rollmill/rollmill/formats/exporters/art"
 )
 
 // routes are those of a dialect, with the method of each.

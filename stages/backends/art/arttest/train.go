@@ -7,7 +7,7 @@ import (
 	"net/http"
 	"strings"
 
-	wire "github.com/rollmill/rollmill/formats/art"
+	wire "github.com/rollmill/rollmill/formats/exporters/art"
 )
 
 // train reads a batch. It continues after the client has disconnected, which is

@@ -14,9 +14,9 @@ import (
 	"github.com/expr-lang/expr"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/expression"
 	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/stages/curate"
-	"github.com/rollmill/rollmill/stages/internal/expression"
 	"github.com/rollmill/rollmill/stages/plugin"
 )
 

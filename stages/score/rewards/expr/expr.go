@@ -27,7 +27,7 @@ import (
 	"github.com/expr-lang/expr/file"
 
 	"github.com/rollmill/rollmill/formats"
-	"github.com/rollmill/rollmill/stages/internal/expression"
+	"github.com/rollmill/rollmill/formats/expression"
 	"github.com/rollmill/rollmill/stages/plugin"
 	"github.com/rollmill/rollmill/stages/score"
 )

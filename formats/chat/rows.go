@@ -1,0 +1,213 @@
+package chat
+
+import (
+	"math"
+	"slices"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/number"
+)
+
+// Message is a chat message.
+type Message struct {
+	Role       string     `json:"role" parquet:"role,dict"`
+	Content    string     `json:"content" parquet:"content"`
+	Name       string     `json:"name,omitempty" parquet:"name,optional"`
+	ToolCallID string     `json:"tool_call_id,omitempty" parquet:"tool_call_id,optional"`
+	ToolCalls  []ToolCall `json:"tool_calls,omitempty" parquet:"tool_calls,optional,list"`
+}
+
+// ToolCall is a call that the model made; its arguments are JSON text.
+type ToolCall struct {
+	Type     string `json:"type" parquet:"type,dict"`
+	ID       string `json:"id,omitempty" parquet:"id,optional"`
+	Function struct {
+		Name      string `json:"name" parquet:"name,dict"`
+		Arguments string `json:"arguments" parquet:"arguments"`
+	} `json:"function" parquet:"function"`
+}
+
+// Preference is a row of a preference dataset. Chosen and Rejected are the
+// policy's answers to the same prompt.
+type Preference struct {
+	Prompt        []Message    `json:"prompt" parquet:"prompt,list"`
+	Chosen        []Message    `json:"chosen" parquet:"chosen,list"`
+	Rejected      []Message    `json:"rejected" parquet:"rejected,list"`
+	Tools         string       `json:"tools,omitempty" parquet:"tools,optional"` // JSON array
+	ScoreChosen   number.Float `json:"score_chosen" parquet:"score_chosen"`
+	ScoreRejected number.Float `json:"score_rejected" parquet:"score_rejected"`
+	Margin        number.Float `json:"margin" parquet:"margin"` // of the scores, for reward models
+	ChosenID      string       `json:"chosen_id" parquet:"chosen_id"`
+	RejectedID    string       `json:"rejected_id" parquet:"rejected_id"`
+}
+
+// Prompt is a row of a prompt-only dataset. Reward functions get the other
+// columns as arguments.
+type Prompt struct {
+	Prompt    []Message `json:"prompt" parquet:"prompt,list"`
+	Tools     string    `json:"tools,omitempty" parquet:"tools,optional"`
+	ExampleID string    `json:"example_id" parquet:"example_id"`
+	Example   string    `json:"example" parquet:"example"` // JSON object
+}
+
+// Unpaired is a row of an unpaired preference dataset (KTO): one answer, good
+// or bad.
+type Unpaired struct {
+	Prompt       []Message    `json:"prompt" parquet:"prompt,list"`
+	Completion   []Message    `json:"completion" parquet:"completion,list"`
+	Label        bool         `json:"label" parquet:"label"`
+	Tools        string       `json:"tools,omitempty" parquet:"tools,optional"`
+	Score        number.Float `json:"score" parquet:"score"`
+	TrajectoryID string       `json:"trajectory_id" parquet:"trajectory_id"`
+}
+
+// Conversation is a row of a language modelling dataset (SFT).
+type Conversation struct {
+	Messages     []Message    `json:"messages" parquet:"messages,list"`
+	Tools        string       `json:"tools,omitempty" parquet:"tools,optional"`
+	Score        number.Float `json:"score" parquet:"score"`
+	TrajectoryID string       `json:"trajectory_id" parquet:"trajectory_id"`
+}
+
+// Why a group, a pair or a label gives no row: a closed list.
+const (
+	TooFew   = "too_few"  // fewer than two members with a reward and an answer
+	Tie      = "tie"      // the best and the worst have the same reward; for a single member: its reward is the mean
+	Prompts  = "prompts"  // the two answered different prompts, or an unknown one
+	Same     = "same"     // the two answers are equal
+	Turns    = "turns"    // more than one message was sampled: a pair would train on messages of others
+	Parts    = "parts"    // content that is not text
+	Empty    = "empty"    // nothing was sampled
+	Branches = "branches" // something was sampled outside the main path, and a row holds one path
+	Others   = "others"   // an assistant's message that the policy did not sample would be trained on
+)
+
+// tolerance is the largest difference of rewards that counts as a tie.
+const tolerance = 1e-9
+
+// Pair returns the preference of a group that has no pairs of its own (see
+// Compared): its best against its worst member. The reason is not "" when there
+// is none.
+func Pair(rows []formats.Trajectory) (p Preference, reason string) {
+	best, worst := -1, -1
+	for i := range rows {
+		r := rows[i].Reward
+		if r == nil || math.IsNaN(*r) || cut(&rows[i]) < 0 {
+			continue
+		}
+		if best < 0 || *r > *rows[best].Reward {
+			best = i
+		}
+		if worst < 0 || *r < *rows[worst].Reward {
+			worst = i
+		}
+	}
+	switch {
+	case best < 0 || len(rows) < 2:
+		return p, TooFew
+	case *rows[best].Reward-*rows[worst].Reward <= tolerance:
+		return p, Tie
+	}
+	win, lose := &rows[best], &rows[worst]
+	prompt, chosen, tools, reason := split(win)
+	if reason != "" {
+		return p, reason
+	}
+	other, rejected, otherTools, reason := split(lose)
+	if reason != "" {
+		return p, reason
+	}
+	if !slices.EqualFunc(prompt, other, equal) || tools != otherTools {
+		return p, Prompts
+	}
+	if slices.EqualFunc(chosen, rejected, equal) {
+		return p, Same
+	}
+	return Preference{
+		Prompt: prompt, Chosen: chosen, Rejected: rejected, Tools: tools,
+		ScoreChosen: number.Float(*win.Reward), ScoreRejected: number.Float(*lose.Reward), Margin: number.Float(*win.Reward - *lose.Reward), ChosenID: win.TrajectoryID, RejectedID: lose.TrajectoryID,
+	}, ""
+}
+
+// PromptOf returns the prompt of a group, which its members share.
+func PromptOf(rows []formats.Trajectory) (p Prompt, reason string) {
+	for i := range rows {
+		t := &rows[i]
+		at := cut(t)
+		if at < 0 {
+			continue
+		}
+		path := t.Main()
+		messages, ok := convert(t, path[:at])
+		if !ok {
+			return p, Parts
+		}
+		return Prompt{Prompt: messages, Tools: tools(t, path[at]), ExampleID: t.ExampleID, Example: t.Example}, ""
+	}
+	return p, Empty
+}
+
+// cut returns the index on the main path of the first message that the policy
+// sampled; -1 when there is none.
+func cut(t *formats.Trajectory) int {
+	return slices.IndexFunc(t.Main(), t.Trained)
+}
+
+// split separates a trajectory into prompt and answer. An answer is one
+// message: TRL trains on everything after the prompt.
+func split(t *formats.Trajectory) (prompt, answer []Message, toolSet, reason string) {
+	path, at := t.Main(), cut(t)
+	sampled, here := 0, 0
+	for i := range t.Messages {
+		if t.Trained(i) {
+			sampled++
+		}
+	}
+	for _, i := range path {
+		if t.Trained(i) {
+			here++
+		}
+	}
+	switch {
+	case here > 1:
+		return nil, nil, "", Turns
+	case sampled > here:
+		return nil, nil, "", Branches
+	}
+	prompt, ok := convert(t, path[:at])
+	answer, fine := convert(t, path[at:at+1])
+	if !ok || !fine {
+		return nil, nil, "", Parts
+	}
+	return prompt, answer, tools(t, path[at]), ""
+}
+
+func tools(t *formats.Trajectory, message int) string {
+	n := t.Calls[t.Messages[message].Call].Tools
+	if n < 0 || int(n) >= len(t.ToolSets) {
+		return ""
+	}
+	return t.ToolSets[n]
+}
+
+func convert(t *formats.Trajectory, path []int) ([]Message, bool) {
+	out := make([]Message, 0, len(path))
+	for _, i := range path {
+		m := &t.Messages[i]
+		if m.ContentParts != "" {
+			return nil, false
+		}
+		c := Message{Role: m.Role, Content: m.Content, Name: m.Name, ToolCallID: m.ToolCallID}
+		for _, call := range m.ToolCalls {
+			converted := ToolCall{Type: "function", ID: call.ID}
+			converted.Function.Name, converted.Function.Arguments = call.Name, call.Arguments
+			c.ToolCalls = append(c.ToolCalls, converted)
+		}
+		out = append(out, c)
+	}
+	return out, true
+}
+
+func equal(a, b Message) bool {
+	return a.Role == b.Role && a.Content == b.Content && a.Name == b.Name && a.ToolCallID == b.ToolCallID && slices.Equal(a.ToolCalls, b.ToolCalls)
+}

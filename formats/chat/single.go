@@ -1,0 +1,140 @@
+package chat
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/number"
+)
+
+// UnpairedOf labels each member of a group without labels of its own (see
+// Labelled), if it answered with one message: good when its advantage is
+// positive, bad when it is negative. If it has no advantage, its reward is
+// compared with the mean of the group's. skip is called with the reason for
+// each member that gives no row.
+func UnpairedOf(rows []formats.Trajectory, skip func(reason string)) []Unpaired {
+	mean := meanReward(rows)
+	var out []Unpaired
+	for i := range rows {
+		t := &rows[i]
+		if t.Reward == nil || math.IsNaN(*t.Reward) || cut(t) < 0 {
+			skip(Empty)
+			continue
+		}
+		edge := *t.Reward - mean
+		if t.Advantage != nil {
+			edge = *t.Advantage
+		}
+		if math.Abs(edge) <= tolerance {
+			skip(Tie)
+			continue
+		}
+		prompt, answer, tools, reason := split(t)
+		if reason != "" {
+			skip(reason)
+			continue
+		}
+		out = append(out, Unpaired{Prompt: prompt, Completion: answer, Label: edge > 0, Tools: tools, Score: number.Float(*t.Reward), TrajectoryID: t.TrajectoryID})
+	}
+	return out
+}
+
+func meanReward(rows []formats.Trajectory) float64 {
+	sum, n := 0.0, 0.0
+	for i := range rows {
+		if r := rows[i].Reward; r != nil && !math.IsNaN(*r) {
+			sum, n = sum+*r, n+1
+		}
+	}
+	return sum / max(n, 1)
+}
+
+// Top returns the indexes of a group's n best members with a reward and an
+// answer, the best first and the earlier one of equals; all of them when n is
+// negative, only the best when it is 0. So Best(rows[i:i+1]) makes the
+// conversation of each.
+func Top(rows []formats.Trajectory, n int) []int {
+	var places []int
+	for i := range rows {
+		if r := rows[i].Reward; r != nil && !math.IsNaN(*r) && cut(&rows[i]) >= 0 {
+			places = append(places, i)
+		}
+	}
+	slices.SortStableFunc(places, func(a, b int) int { return cmp.Compare(*rows[b].Reward, *rows[a].Reward) })
+	if n < 0 {
+		return places
+	}
+	return places[:min(len(places), max(n, 1))]
+}
+
+// EachTop calls f with each of a group's n best members alone; if there is
+// none, with the whole group, from which no row can be made.
+func EachTop(rows []formats.Trajectory, n int, f func(rows []formats.Trajectory) error) error {
+	places := Top(rows, n)
+	if places == nil {
+		return f(rows)
+	}
+	for _, i := range places {
+		if err := f(rows[i : i+1]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Best returns the conversation of a group's best member, the first of equals.
+// Every assistant message in it was sampled, and it has everything that was
+// sampled.
+func Best(rows []formats.Trajectory) (c Conversation, reason string) {
+	best := -1
+	for i := range rows {
+		r := rows[i].Reward
+		if r == nil || math.IsNaN(*r) || cut(&rows[i]) < 0 {
+			continue
+		}
+		if best < 0 || *r > *rows[best].Reward {
+			best = i
+		}
+	}
+	if best < 0 {
+		return c, Empty
+	}
+	t := &rows[best]
+	path, reason := whole(t)
+	if reason != "" {
+		return c, reason
+	}
+	messages, ok := convert(t, path)
+	if !ok {
+		return c, Parts
+	}
+	return Conversation{Messages: messages, Tools: tools(t, path[len(path)-1]), Score: number.Float(*t.Reward), TrajectoryID: t.TrajectoryID}, ""
+}
+
+// whole returns the main path up to its last sampled message, if nothing
+// outside it is to be trained.
+func whole(t *formats.Trajectory) (path []int, reason string) {
+	last := -1
+	on := make([]bool, len(t.Messages))
+	path = t.Main()
+	for at, i := range path {
+		on[i] = true
+		if t.Trained(i) {
+			last = at
+		}
+	}
+	for i := range t.Messages {
+		if t.Trained(i) && !on[i] {
+			return nil, Branches
+		}
+	}
+	path = path[:last+1]
+	for _, i := range path {
+		if t.Messages[i].Role == "assistant" && !t.Trained(i) {
+			return nil, Others
+		}
+	}
+	return path, ""
+}
