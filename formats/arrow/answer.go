@@ -14,8 +14,8 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/ipc"
 )
 
-// Answered is a reward program's answer for one row.
-type Answered struct {
+// Answer is a reward program's answer for one row.
+type Answer struct {
 	ID     string
 	Reward *float64 // nil for null; may be NaN
 	Shaped []float64
@@ -43,7 +43,7 @@ func NewAnswerReader(r io.Reader) *AnswerReader {
 // Read returns the answers of the next batch, or io.EOF after the last. Bytes
 // that are not such a stream are an error, never a panic, and take no more
 // memory than the limits in framed.go.
-func (a *AnswerReader) Read() (out []Answered, err error) {
+func (a *AnswerReader) Read() (out []Answer, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			out, err = nil, fmt.Errorf("not a stream of Arrow record batches: %v", p)
@@ -68,8 +68,8 @@ func (a *AnswerReader) Read() (out []Answered, err error) {
 	return answers(a.r.RecordBatch())
 }
 
-func answers(batch arrow.RecordBatch) ([]Answered, error) {
-	out := make([]Answered, batch.NumRows())
+func answers(batch arrow.RecordBatch) ([]Answer, error) {
+	out := make([]Answer, batch.NumRows())
 	seen := map[string]bool{}
 	for c, f := range batch.Schema().Fields() {
 		column := batch.Column(c)
@@ -100,7 +100,7 @@ func answers(batch arrow.RecordBatch) ([]Answered, error) {
 	return out, nil
 }
 
-func (a *Answered) set(name string, column arrow.Array, i int) (err error) {
+func (a *Answer) set(name string, column arrow.Array, i int) (err error) {
 	switch name {
 	case "id":
 		a.ID, err = textAt(column, i)

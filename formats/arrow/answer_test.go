@@ -64,7 +64,7 @@ func TestAnswersAreRead(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		want := []Answered{{ID: "a", Reward: &half, Shaped: []float64{1, math.NaN()}}, {ID: "b", Error: strings.Repeat("why ", 1000)}}
+		want := []Answer{{ID: "a", Reward: &half, Shaped: []float64{1, math.NaN()}}, {ID: "b", Error: strings.Repeat("why ", 1000)}}
 		if diff := cmp.Diff(want, got, cmp.Comparer(func(a, b float64) bool { return a == b || math.IsNaN(a) && math.IsNaN(b) })); diff != "" {
 			t.Fatalf("-want +got:\n%s", diff)
 		}
@@ -94,9 +94,9 @@ func TestInvalidAnswersAreErrors(t *testing.T) {
 }
 
 // Requests are the same after they were written and read.
-func TestAskedRowsAreWritten(t *testing.T) {
+func TestRequestsAreWritten(t *testing.T) {
 	half := 0.5
-	row := Asked{Trajectory: &formats.Trajectory{TrajectoryID: "t", Example: `{"n":1}`, Answer: "a\xffb", Status: "ok", StopReason: "done",
+	row := Request{Trajectory: &formats.Trajectory{TrajectoryID: "t", Example: `{"n":1}`, Answer: "a\xffb", Status: "ok", StopReason: "done",
 		Metadata: `{"level":3}`, Model: "m", ExampleID: "e", ToolSets: []string{`[]`, `[{"type":"function"}]`}, Epoch: 5, Generation: 2, PromptTokens: 10, CompletionTokens: 7, SampledTokens: 6,
 		Messages: []formats.Message{{Role: "user", Content: "not on the path"}, {Role: "assistant", Content: "hello", Sampled: true, ToolCalls: []formats.ToolCall{{ID: "1", Name: "f", Arguments: "{}"}}}}},
 		Path: []int{1}, Rewards: []formats.NamedReward{{Name: "x", Value: &half}, {Name: "y"}}, Seed: 7}
@@ -104,7 +104,7 @@ func TestAskedRowsAreWritten(t *testing.T) {
 	large.Trajectory = &formats.Trajectory{TrajectoryID: "large", Answer: strings.Repeat("x", batchText)}
 	large.Path = nil
 	var out bytes.Buffer
-	if err := NewAskWriter(&out).Write([]Asked{row, large, row}); err != nil {
+	if err := NewRequestWriter(&out).Write([]Request{row, large, row}); err != nil {
 		t.Fatal(err)
 	}
 	r, err := ipc.NewReader(&out)

@@ -141,7 +141,7 @@ func (c *columns) empty() {
 	}
 }
 
-func (c *columns) add(r *Asked) {
+func (c *columns) add(r *Request) {
 	c.rows++
 	for i, s := range [...]string{r.TrajectoryID, r.Example, r.Answer, r.Status, r.StopReason} {
 		c.heads[i].add(s)
@@ -207,14 +207,14 @@ func (c *columns) batch() arrow.RecordBatch {
 	for i := range c.whole {
 		out = append(out, array.MakeFromData(array.NewData(int32s, c.rows, []*memory.Buffer{nil, bufferOf(c.whole[i])}, nil, 0, 0)))
 	}
-	return array.NewRecordBatch(asked, out, int64(c.rows))
+	return array.NewRecordBatch(requestSchema, out, int64(c.rows))
 }
 
 func (c *columns) rewardColumn() *array.Data {
 	r := &c.rewards
 	n := len(r.values)
 	values := array.NewData(arrow.PrimitiveTypes.Float64, n, []*memory.Buffer{r.valid.buffer(), bufferOf(r.values)}, nil, r.valid.nulls(), 0)
-	kind := asked.Field(6).Type.(*arrow.MapType)
+	kind := requestSchema.Field(6).Type.(*arrow.MapType)
 	pairs := array.NewData(kind.Elem(), n, []*memory.Buffer{nil}, []arrow.ArrayData{r.names.column(), values}, 0, 0)
 	return array.NewData(kind, c.rows, []*memory.Buffer{nil, bufferOf(r.ends)}, []arrow.ArrayData{pairs}, 0, 0)
 }

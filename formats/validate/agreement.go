@@ -42,7 +42,7 @@ var (
 	seeds    = regexp.MustCompile(`"seed":-?[0-9]+,?`)
 )
 
-func newAgreement() Looker {
+func newAgreement() Checker {
 	c := &agreement{}
 	c.next.f = c.group
 	return c

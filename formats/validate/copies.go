@@ -25,7 +25,7 @@ type attempt struct {
 	began, ended int64
 }
 
-func newCopies() Looker {
+func newCopies() Checker {
 	c := &copies{}
 	c.next.f = c.group
 	return c
@@ -87,7 +87,7 @@ type tokenHash struct {
 
 const minTwin = 64 // sampled ids
 
-func newTwins() Looker {
+func newTwins() Checker {
 	c := &twins{}
 	c.next.f = c.group
 	return c

@@ -24,46 +24,46 @@ type Check struct {
 	Payload  bool   // it reads messages, calls or the example
 	// ByTrainer: some trainers accept such rows, so each decides itself.
 	ByTrainer bool
-	New       func() Looker
+	New       func() Checker
 }
 
-// Looker sees every row of one dataset's main table, in order.
-type Looker interface {
+// Checker sees every row of one dataset's main table, in order.
+type Checker interface {
 	Row(*Row)
 	// Found returns the findings. The doctor sets Check, Severity and URI, and
 	// Basis where it is not set.
 	Found() []Finding
 }
 
-// GroupLooker is a Looker that reads the statistics of groups instead of rows,
+// GroupChecker is a Checker that reads the statistics of groups instead of rows,
 // if there are any: rows of a group may be anywhere.
-type GroupLooker interface {
+type GroupChecker interface {
 	Group(*formats.GroupStats)
 }
 
 // Doctor runs checks over rows that the caller reads.
 type Doctor struct {
-	checks  []Check
-	lookers []Looker
-	rows    []Looker // those that read rows
+	checks   []Check
+	checkers []Checker
+	rows     []Checker // those that read rows
 }
 
 // NewDoctor returns a doctor that runs these checks.
 func NewDoctor(checks []Check) *Doctor {
 	d := &Doctor{checks: checks}
 	for _, c := range checks {
-		d.lookers = append(d.lookers, c.New())
+		d.checkers = append(d.checkers, c.New())
 	}
-	d.rows = slices.Clone(d.lookers)
+	d.rows = slices.Clone(d.checkers)
 	return d
 }
 
 // TakeGroups returns the checks that can read groups' statistics; from then on
 // they get no rows.
-func (d *Doctor) TakeGroups() []GroupLooker {
-	var out []GroupLooker
-	d.rows = slices.DeleteFunc(d.rows, func(l Looker) bool {
-		g, is := l.(GroupLooker)
+func (d *Doctor) TakeGroups() []GroupChecker {
+	var out []GroupChecker
+	d.rows = slices.DeleteFunc(d.rows, func(c Checker) bool {
+		g, is := c.(GroupChecker)
 		if is {
 			out = append(out, g)
 		}
@@ -77,8 +77,8 @@ func (d *Doctor) WantsRows() bool { return len(d.rows) > 0 }
 
 // Row passes a row to every check that reads rows.
 func (d *Doctor) Row(r *Row) {
-	for _, l := range d.rows {
-		l.Row(r)
+	for _, c := range d.rows {
+		c.Row(r)
 	}
 }
 
@@ -86,7 +86,7 @@ func (d *Doctor) Row(r *Row) {
 func (d *Doctor) Found(uri string) []Finding {
 	var out []Finding
 	for i, c := range d.checks {
-		for _, f := range d.lookers[i].Found() {
+		for _, f := range d.checkers[i].Found() {
 			out = append(out, c.Sign(f, uri))
 		}
 	}

@@ -8,7 +8,7 @@ import (
 
 type logprobFloors struct{ Count }
 
-func newLogprobFloors() Looker { return &logprobFloors{} }
+func newLogprobFloors() Checker { return &logprobFloors{} }
 
 func (c *logprobFloors) Row(r *Row) {
 	r.trained(func(i int, m *formats.Message) bool {
@@ -37,7 +37,7 @@ const (
 	clamped    = 5     // occurrences of one value
 )
 
-func newRepeatedLow() Looker { return &repeatedLow{seen: map[float32]int64{}} }
+func newRepeatedLow() Checker { return &repeatedLow{seen: map[float32]int64{}} }
 
 func (c *repeatedLow) Row(r *Row) {
 	r.trained(func(i int, m *formats.Message) bool {

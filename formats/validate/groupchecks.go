@@ -76,7 +76,7 @@ type ofGroups struct {
 
 func (g *ofGroups) Group(s *formats.GroupStats) { g.judge(&g.Count, s) }
 
-func newFlat() Looker {
+func newFlat() Checker {
 	flat := func(c *Count, r *Row, group string, lo, hi float64) {
 		c.Of++
 		if formats.Flat(lo, hi, formats.FlatTolerance) {
@@ -101,7 +101,7 @@ func newFlat() Looker {
 	}}
 }
 
-func newSingleton() Looker {
+func newSingleton() Checker {
 	single := func(c *Count, r *Row, group string, members, valid int) {
 		if members == 1 { // one member was intended
 			return
@@ -123,7 +123,7 @@ func newSingleton() Looker {
 	}}
 }
 
-func newSameAnswers() Looker {
+func newSameAnswers() Checker {
 	return newGrouped(func(r *Row) (member, bool) {
 		if r.Trajectory == nil || !r.Valid() || r.Trajectory.Answer == "" {
 			return member{}, false
@@ -151,7 +151,7 @@ type models struct {
 	versions *grouped
 }
 
-func newModels() Looker {
+func newModels() Checker {
 	return &models{versions: newGrouped(versioned, func(c *Count, members []member) {
 		c.Of++
 		for _, m := range members {

@@ -5,7 +5,7 @@ import "fmt"
 // invariants checks each row with package validate.
 type invariants struct{ Count }
 
-func newRows() Looker { return &invariants{} }
+func newRows() Checker { return &invariants{} }
 
 func (c *invariants) Row(r *Row) {
 	c.Of++
@@ -32,7 +32,7 @@ func (c *invariants) Found() []Finding { return c.Over(0, "rows break what their
 
 type empty struct{ rows int64 }
 
-func newEmpty() Looker { return &empty{} }
+func newEmpty() Checker { return &empty{} }
 
 func (c *empty) Row(*Row) { c.rows++ }
 
@@ -46,7 +46,7 @@ func (c *empty) Found() []Finding {
 // logprobs requires token ids and log probabilities of every trained message.
 type logprobs struct{ Count }
 
-func newLogprobs() Looker { return &logprobs{} }
+func newLogprobs() Checker { return &logprobs{} }
 
 func (c *logprobs) Row(r *Row) {
 	if r.Trajectory == nil || !r.Valid() {
@@ -74,7 +74,7 @@ func (c *logprobs) Found() []Finding {
 
 type untrained struct{ Count }
 
-func newUntrained() Looker { return &untrained{} }
+func newUntrained() Checker { return &untrained{} }
 
 func (c *untrained) Row(r *Row) {
 	if r.Trajectory == nil || !r.Valid() {
@@ -97,7 +97,7 @@ func (c *untrained) Found() []Finding {
 // it.
 type prefixBreaks struct{ Count }
 
-func newPrefixBreaks() Looker { return &prefixBreaks{} }
+func newPrefixBreaks() Checker { return &prefixBreaks{} }
 
 func (c *prefixBreaks) Row(r *Row) {
 	if r.Trajectory == nil || !r.Valid() {
@@ -120,7 +120,7 @@ func (c *prefixBreaks) Found() []Finding {
 
 type branches struct{ Count }
 
-func newBranches() Looker { return &branches{} }
+func newBranches() Checker { return &branches{} }
 
 func (c *branches) Row(r *Row) {
 	if r.Trajectory == nil {

@@ -20,8 +20,8 @@ type settings struct {
 // maxKnown is how many different settings are cached.
 const maxKnown = 256
 
-func newSettings(what string, byMode bool, judge func(*formats.Call, *formats.Sampling) string) func() Looker {
-	return func() Looker {
+func newSettings(what string, byMode bool, judge func(*formats.Call, *formats.Sampling) string) func() Checker {
+	return func() Checker {
 		return &settings{judge: judge, what: what, byMode: byMode, known: map[string]formats.Sampling{}}
 	}
 }

@@ -16,7 +16,7 @@ const (
 
 type failures struct{ Count }
 
-func newFailures() Looker { return &failures{} }
+func newFailures() Checker { return &failures{} }
 
 func (c *failures) Row(r *Row) {
 	c.Of++
@@ -36,7 +36,7 @@ func (c *failures) Found() []Finding { return c.Over(manyFailures, "trajectories
 // null by 0, a failed judge looks like a low score.
 type unscored struct{ Count }
 
-func newUnscored() Looker { return &unscored{} }
+func newUnscored() Checker { return &unscored{} }
 
 func (c *unscored) Row(r *Row) {
 	if r.Score == nil || !r.Valid() {
@@ -54,7 +54,7 @@ func (c *unscored) Found() []Finding {
 
 type truncated struct{ Count }
 
-func newTruncated() Looker { return &truncated{} }
+func newTruncated() Checker { return &truncated{} }
 
 func (c *truncated) Row(r *Row) {
 	if r.Trajectory == nil {
@@ -73,7 +73,7 @@ func (c *truncated) Found() []Finding { return c.Over(manyTruncated, "trajectori
 // for others.
 type truncatedScored struct{ Count }
 
-func newTruncatedScored() Looker { return &truncatedScored{} }
+func newTruncatedScored() Checker { return &truncatedScored{} }
 
 func (c *truncatedScored) Row(r *Row) {
 	if r.Reward == nil || r.Member != nil { // the check of its scores reports it
@@ -102,7 +102,7 @@ const (
 	strongRelation = 0.5
 )
 
-func newLength() Looker { return &length{} }
+func newLength() Checker { return &length{} }
 
 func (c *length) Row(r *Row) {
 	if r.Reward == nil || r.Tokens == nil || !r.Valid() {

@@ -41,7 +41,7 @@ const (
 	beforeEnd = "has before its last id"
 )
 
-func newShifted() Looker { return &shifted{last: edges{}, first: edges{}, prior: edges{}} }
+func newShifted() Checker { return &shifted{last: edges{}, first: edges{}, prior: edges{}} }
 
 func (e edges) add(id int32, r *Row, i int, where string) {
 	if e[id] == nil && len(e) < maxIDs {

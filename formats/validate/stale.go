@@ -22,7 +22,7 @@ type stale struct {
 	older    Count
 }
 
-func newStale() Looker { return &stale{versions: map[int64]*Count{}} }
+func newStale() Checker { return &stale{versions: map[int64]*Count{}} }
 
 func (c *stale) Row(r *Row) {
 	if r.Trajectory == nil || !r.Valid() || r.Trajectory.PolicyVersion == nil {

@@ -12,7 +12,7 @@ import (
 // nearly always another number of them.
 type promptTokens struct{ Count }
 
-func newPromptTokens() Looker { return &promptTokens{} }
+func newPromptTokens() Checker { return &promptTokens{} }
 
 func (c *promptTokens) Row(r *Row) {
 	t := r.Trajectory
@@ -66,7 +66,7 @@ func (c *promptTokens) Found() []Finding {
 // number of completion tokens that the engine counted.
 type answerTokens struct{ Count }
 
-func newAnswerTokens() Looker { return &answerTokens{} }
+func newAnswerTokens() Checker { return &answerTokens{} }
 
 func (c *answerTokens) Row(r *Row) {
 	t := r.Trajectory

@@ -11,7 +11,7 @@ import (
 // each call that the conversation goes on from.
 type toolsLost struct{ Count }
 
-func newToolsLost() Looker { return &toolsLost{} }
+func newToolsLost() Checker { return &toolsLost{} }
 
 func (c *toolsLost) Row(r *Row) {
 	t := r.Trajectory
@@ -70,7 +70,7 @@ func (c *toolsLost) Found() []Finding { return c.Over(0, "trajectories have lost
 // lost, and a trainer would teach the model to continue without them.
 type toolCallsMissing struct{ Count }
 
-func newToolCallsMissing() Looker { return &toolCallsMissing{} }
+func newToolCallsMissing() Checker { return &toolCallsMissing{} }
 
 func (c *toolCallsMissing) Row(r *Row) {
 	t := r.Trajectory
@@ -111,7 +111,7 @@ var toolMarks = []string{"<tool_call>", "[TOOL_CALLS]", "<|python_tag|>", "<func
 
 type unparsedTools struct{ Count }
 
-func newUnparsedTools() Looker { return &unparsedTools{} }
+func newUnparsedTools() Checker { return &unparsedTools{} }
 
 func (c *unparsedTools) Row(r *Row) {
 	r.trained(func(i int, m *formats.Message) bool {

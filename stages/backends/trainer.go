@@ -55,9 +55,9 @@ type Comparer interface {
 	// formats.TableLabels.
 	Compares() []string
 
-	// Beside passes those of them that the batch has, before any call but
+	// UseTables gives it those of them that the batch has, before any call but
 	// Compares and Target.
-	Beside(tables formats.Tables)
+	UseTables(tables formats.Tables)
 }
 
 // Keeper is a Trainer that trains nothing but stores the batch for a reader:

@@ -36,7 +36,7 @@ func BenchmarkCurate(b *testing.B) {
 }
 
 // randomGroups groups rows of the generator at uri, in parts of several
-// groups, beside the rollouts.
+// groups, next to the rollouts.
 func randomGroups(t testing.TB, uri string, o random.Options) string {
 	t.Helper()
 	base := uri + "-rollout"

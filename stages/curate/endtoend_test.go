@@ -94,7 +94,7 @@ func statistics(e example, epoch int, first int64) formats.GroupStats {
 	return s
 }
 
-// groups writes rollouts in so many parts and the groups beside them, as the
+// groups writes rollouts in so many parts and the groups next to them, as the
 // first version of group did, and returns the URI of the groups.
 func groups(t testing.TB, name string, epoch int, parts ...[]example) string {
 	t.Helper()
@@ -116,7 +116,7 @@ type recipe struct {
 	state   json.RawMessage
 	change  func(*formats.Trajectory) // each of those that did not fail; may be nil
 
-	beside func(s *dataset.Shard, groups [][]formats.Member) // writes further tables; may be nil
+	tables func(s *dataset.Shard, groups [][]formats.Member) // writes further tables; may be nil
 }
 
 func (y recipe) write(t testing.TB, name string, parts ...[]example) string {
@@ -145,8 +145,8 @@ func (y recipe) write(t testing.TB, name string, parts ...[]example) string {
 		check(t, stats.Write(t.Context(), []formats.GroupStats{st}))
 		first += int64(len(rows))
 	}
-	if y.beside != nil {
-		y.beside(s, all)
+	if y.tables != nil {
+		y.tables(s, all)
 	}
 	_, err := s.Commit(t.Context(), dataset.Outcome{State: y.state})
 	check(t, err)

@@ -178,7 +178,7 @@ func (a *carriedTable[T]) begin(ctx context.Context, from *set, groups *Groups, 
 	if _, has := from.members.Tables[a.table]; !has {
 		return nil
 	}
-	rows, err := from.beside(ctx, a.table, groups, slice)
+	rows, err := from.tableRows(ctx, a.table, groups, slice)
 	if err != nil {
 		return err
 	}
@@ -187,8 +187,8 @@ func (a *carriedTable[T]) begin(ctx context.Context, from *set, groups *Groups, 
 	return err
 }
 
-// beside finds the rows of a table that belong to a slice's groups.
-func (s *set) beside(ctx context.Context, table string, groups *Groups, slice dataset.Range) (dataset.Range, error) {
+// tableRows finds the rows of a table that belong to a slice's groups.
+func (s *set) tableRows(ctx context.Context, table string, groups *Groups, slice dataset.Range) (dataset.Range, error) {
 	all := dataset.Range{Rows: s.members.Tables[table].Rows}
 	if slice == s.base.All() {
 		return all, nil

@@ -15,10 +15,10 @@ import (
 	"github.com/rollmill/rollmill/stages/curate"
 )
 
-// compared is groups with all their pairs and labels beside them, as group
+// compared is groups with all their pairs and labels next to them, as group
 // writes them: of scored members, better against worse.
 func compared(t *testing.T, epoch int) recipe {
-	return recipe{epoch: epoch, version: 2, beside: func(s *dataset.Shard, groups [][]formats.Member) {
+	return recipe{epoch: epoch, version: 2, tables: func(s *dataset.Shard, groups [][]formats.Member) {
 		pairs := dataset.NewTable[formats.Pair](s, formats.TablePairs, -1)
 		labels := dataset.NewTable[formats.Label](s, formats.TableLabels, -1)
 		for _, members := range groups {
@@ -44,8 +44,8 @@ func compared(t *testing.T, epoch int) recipe {
 	}}
 }
 
-// beside shows pairs as "a: 0>2" and labels as "a: +0".
-func beside(t *testing.T, d *dataset.Dataset) (pairs, labels string) {
+// shown returns pairs as "a: 0>2" and labels as "a: +0".
+func shown(t *testing.T, d *dataset.Dataset) (pairs, labels string) {
 	t.Helper()
 	var p, l []string
 	for _, x := range readAll[formats.Pair](t, d, formats.TablePairs) {
@@ -89,7 +89,7 @@ func TestPairsAndLabelsOfWhatIsKept(t *testing.T) {
 			c.change(&o)
 			r, d := run(t, o)
 			check(t, dataset.Verify(t.Context(), d))
-			pairs, labels := beside(t, d)
+			pairs, labels := shown(t, d)
 			if pairs != c.pairs || labels != c.labels {
 				t.Errorf("pairs %s, labels %s", pairs, labels)
 			}
@@ -164,7 +164,7 @@ func TestNoSideTables(t *testing.T) {
 // A table whose rows are not where their groups are is damaged.
 func TestPairsOutOfOrder(t *testing.T) {
 	for name, order := range map[string][]int{"moved": {1, 0}, "of no group": {0, 1, 2}} {
-		in := recipe{version: 2, beside: func(s *dataset.Shard, groups [][]formats.Member) {
+		in := recipe{version: 2, tables: func(s *dataset.Shard, groups [][]formats.Member) {
 			w := dataset.NewTable[formats.Label](s, formats.TableLabels, -1)
 			for _, i := range order {
 				l := formats.Label{GroupID: "nobody's"}

@@ -85,16 +85,16 @@ func (w *aligned) add(at int64, f finding) error {
 // read reads up to a row.
 func (w *aligned) read(at int64) (r row, s pairRow, err error) {
 	var rows [1]row
-	var words [1]pairRow
+	var messages [1]pairRow
 	for ; w.next <= at && err == nil; w.next++ {
 		if _, err = w.rows.Read(rows[:]); err == nil && w.messages != nil {
-			_, err = w.messages.Read(words[:])
+			_, err = w.messages.Read(messages[:])
 		}
 	}
 	if errors.Is(err, io.EOF) {
 		err = io.ErrUnexpectedEOF
 	}
-	return rows[0], words[0], err
+	return rows[0], messages[0], err
 }
 
 func (w *aligned) flush() error {
@@ -110,8 +110,8 @@ func (w *aligned) flush() error {
 
 // memberRow is a member with its messages.
 type memberRow struct {
-	Member formats.Member
-	Said   pairRow
+	Member   formats.Member
+	Messages pairRow
 }
 
 // keep stores what preferences need.
@@ -133,13 +133,13 @@ func (w *aligned) pair() error {
 	p := newPairer(w.o, w.shard, w.tally)
 	var group []byte
 	var members []formats.Member
-	var words []pairRow
+	var rows []pairRow
 	end := func() error {
 		if len(members) == 0 {
 			return nil
 		}
-		err := p.group(w.ctx, members, words)
-		members, words = members[:0], words[:0]
+		err := p.group(w.ctx, members, rows)
+		members, rows = members[:0], rows[:0]
 		return err
 	}
 	for r, err := range w.pairs.Sorted() {
@@ -154,7 +154,7 @@ func (w *aligned) pair() error {
 		}
 		var s memberRow
 		spill.Decode(r.Value, &s)
-		members, words = append(members, s.Member), append(words, s.Said)
+		members, rows = append(members, s.Member), append(rows, s.Messages)
 	}
 	return end()
 }

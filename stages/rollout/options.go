@@ -83,7 +83,7 @@ func (o *Options) Declare(d *plugin.Declarer) {
 	d.Heading(plugin.Rows)
 	d.OptionalInt(&o.Epoch, "epoch", "run epoch `N`, from 0").Shown("with --plan the plan's, else 0")
 	d.Int(&o.Generations, "generations", "attempt each example `N` times; with --plan, the plan says how often")
-	plugin.ChooseSpec(d, &o.Agents, "agent", "run this agent, `KIND[:WORDS]`", giveWords)
+	plugin.ChooseSpec(d, &o.Agents, "agent", "run this agent, `KIND[:WORDS]`", setWords)
 	d.String(&o.Model, "model", "request this `MODEL`").Shown("the policy's").IDAlways("model").Open()
 	d.String(&o.TargetModel, "target-model", "train on the calls to this `MODEL`; the others are recorded").Shown("--model").Open()
 	d.Strings(&o.Functions, "target-function", "train only on calls that this function of the agent made: those at .../f/`NAME`/v1, or with the header X-Rollmill-Function").ID("target_functions")

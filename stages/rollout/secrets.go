@@ -11,8 +11,8 @@ import (
 // contained one fails: its text is no longer what the model read and wrote, so
 // it cannot be trained on.
 func redact(ctx context.Context, t *formats.Trajectory) {
-	_, said := secret.From(ctx).Trajectory(t)
-	if said && t.Status != formats.StatusFailed {
+	_, redacted := secret.From(ctx).Trajectory(t)
+	if redacted && t.Status != formats.StatusFailed {
 		t.Status, t.StopReason, t.FailureClass = formats.StatusFailed, formats.StopError, formats.FailSecret
 		t.Error = "the conversation held a secret of this process, which is redacted; keep the secret from the agent, or give it another value if it is a common word"
 	}

@@ -40,7 +40,7 @@ func (set *ServiceSettings) Service(agent string) (s Service, err error) {
 		return s, usage("--agent '"+agent+": http://127.0.0.1:9000/run'", "agent %s needs one URL", agent)
 	}
 	address := words[0]
-	if rest, said := strings.CutPrefix(address, "version="); said {
+	if rest, versioned := strings.CutPrefix(address, "version="); versioned {
 		if s.Version, address, _ = strings.Cut(rest, ","); s.Version == "" {
 			return s, usage("version=2,http://HOST:PORT/PATH", "agent %s: version= names none", agent)
 		}

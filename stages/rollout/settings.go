@@ -65,8 +65,8 @@ type Arguments struct{ Words []string }
 // Take keeps the words.
 func (a *Arguments) Take(words []string) { a.Words = words }
 
-// giveWords passes the words after its name to an agent.
-func giveWords(s AgentSettings, words []string) error {
+// setWords passes the words after its name to an agent.
+func setWords(s AgentSettings, words []string) error {
 	if taker, ok := s.(interface{ Take(words []string) }); ok {
 		taker.Take(words)
 	} else if len(words) > 0 {

@@ -70,7 +70,7 @@ func ReadResult(out []byte) (Result, error) {
 	if len(out) == 0 || out[0] != '{' {
 		return Result{}, nil
 	}
-	var said struct {
+	var result struct {
 		Metadata json.RawMessage `json:"metadata"`
 		Stop     string          `json:"stop"`
 		Error    string          `json:"error"`
@@ -78,20 +78,20 @@ func ReadResult(out []byte) (Result, error) {
 	bad := func(err error) (Result, error) {
 		return Result{}, &Failure{formats.FailAgentOutput, fmt.Errorf("the agent's output: %w", err)}
 	}
-	if err := json.Unmarshal(out, &said); err != nil {
+	if err := json.Unmarshal(out, &result); err != nil {
 		return bad(err)
 	}
-	if said.Error != "" {
-		return Result{}, &Failure{formats.FailAgentExit, fmt.Errorf("the agent failed: %s", said.Error)}
+	if result.Error != "" {
+		return Result{}, &Failure{formats.FailAgentExit, fmt.Errorf("the agent failed: %s", result.Error)}
 	}
-	if said.Stop != "" && said.Stop != formats.StopDone && said.Stop != formats.StopTurns {
-		return bad(fmt.Errorf("stop %q is neither %q nor %q", said.Stop, formats.StopDone, formats.StopTurns))
+	if result.Stop != "" && result.Stop != formats.StopDone && result.Stop != formats.StopTurns {
+		return bad(fmt.Errorf("stop %q is neither %q nor %q", result.Stop, formats.StopDone, formats.StopTurns))
 	}
-	if string(said.Metadata) == "null" {
-		said.Metadata = nil
+	if string(result.Metadata) == "null" {
+		result.Metadata = nil
 	}
-	if said.Metadata != nil && said.Metadata[0] != '{' {
+	if result.Metadata != nil && result.Metadata[0] != '{' {
 		return bad(errors.New("metadata is not an object"))
 	}
-	return Result{Stop: said.Stop, Metadata: said.Metadata}, nil
+	return Result{Stop: result.Stop, Metadata: result.Metadata}, nil
 }

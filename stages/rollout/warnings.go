@@ -23,7 +23,7 @@ type warnings struct {
 // failureCount counts failures of one text.
 type failureCount struct {
 	class, text string
-	n, told     int
+	n, logged   int
 }
 
 // mostTexts is the most texts remembered; further ones are counted by class.
@@ -41,12 +41,12 @@ func (w *warnings) failed(log *slog.Logger, t *formats.Trajectory) {
 		if w.seen == nil {
 			w.seen = map[string]*failureCount{}
 		}
-		a = &failureCount{class: t.FailureClass, text: t.Error, told: 1}
+		a = &failureCount{class: t.FailureClass, text: t.Error, logged: 1}
 		w.seen[key] = a
 		log.Warn("a trajectory failed", "trajectory", t.TrajectoryID, "example", t.ExampleID, "generation", t.Generation, "class", t.FailureClass, "error", t.Error)
 	}
-	if a.n++; a.n == 10*a.told {
-		a.tell(log)
+	if a.n++; a.n == 10*a.logged {
+		a.log(log)
 	}
 }
 
@@ -55,15 +55,15 @@ func (w *warnings) end(log *slog.Logger) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, key := range slices.Sorted(maps.Keys(w.seen)) {
-		if a := w.seen[key]; a.n > a.told {
-			a.tell(log)
+		if a := w.seen[key]; a.n > a.logged {
+			a.log(log)
 		}
 	}
 	w.seen = nil
 }
 
-func (a *failureCount) tell(log *slog.Logger) {
-	a.told = a.n
+func (a *failureCount) log(log *slog.Logger) {
+	a.logged = a.n
 	log.Warn(fmt.Sprintf("%d trajectories failed for the same reason", a.n), "class", a.class, "error", ending(a.text))
 }
 

@@ -57,7 +57,7 @@ func StartWorker(p Program) (*Worker, error) {
 		w.stderr.close(0)
 		return nil, started(w.name, err)
 	}
-	go w.listen()
+	go w.read()
 	go w.wait()
 	return w, nil
 }
@@ -144,9 +144,9 @@ func (w *Worker) how() error {
 	return errGone
 }
 
-// listen reads the program's output until it ends. Lines between attempts are
+// read reads the program's output until it ends. Lines between attempts are
 // dropped, so that none is taken for a later answer.
-func (w *Worker) listen() {
+func (w *Worker) read() {
 	defer close(w.silent)
 	lines := bufio.NewReaderSize(w.stdout, 64<<10)
 	for {
@@ -154,7 +154,7 @@ func (w *Worker) listen() {
 		if err != nil && !errors.Is(err, errLine) {
 			return
 		}
-		w.hear(line, err)
+		w.handle(line, err)
 		if err != nil {
 			_, _ = io.Copy(io.Discard, lines) // so that the program does not block
 			return
@@ -182,8 +182,8 @@ func readLine(lines *bufio.Reader) ([]byte, error) {
 	}
 }
 
-// hear handles one line, or the error that ended the output.
-func (w *Worker) hear(line []byte, err error) {
+// handle handles one line, or the error that ended the output.
+func (w *Worker) handle(line []byte, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.asked == nil {
@@ -193,19 +193,19 @@ func (w *Worker) hear(line []byte, err error) {
 		if line[0] != '{' {
 			return
 		}
-		var said struct {
+		var answer struct {
 			ID *string `json:"trajectory_id"`
 		}
-		switch parsed := json.Unmarshal(line, &said); {
-		case said.ID != nil && *said.ID == w.asked.id:
-		case said.ID != nil && *said.ID == w.before:
+		switch parsed := json.Unmarshal(line, &answer); {
+		case answer.ID != nil && *answer.ID == w.asked.id:
+		case answer.ID != nil && *answer.ID == w.before:
 			return // a repeated answer
 		case parsed != nil:
 			err = fmt.Errorf("the worker's answer is not JSON: %w: %.200s", parsed, line)
-		case said.ID == nil:
+		case answer.ID == nil:
 			err = fmt.Errorf(`the worker wrote a line without "trajectory_id", which every answer has to echo; logs go to standard error: %.200s`, line)
 		default:
-			err = fmt.Errorf("the worker was asked about trajectory %q and answered about %.200q", w.asked.id, *said.ID)
+			err = fmt.Errorf("the worker was asked about trajectory %q and answered about %.200q", w.asked.id, *answer.ID)
 		}
 	}
 	w.before = w.asked.id

@@ -22,7 +22,7 @@ func FuzzWorkerLines(f *testing.F) {
 			if err != nil {
 				break
 			}
-			w.hear(line, nil)
+			w.handle(line, nil)
 		}
 		select {
 		case a := <-q.answer:

@@ -32,9 +32,9 @@ func (a *aligned) close() error {
 	return a.Close()
 }
 
-// beside returns the scores of the next rows, beginning at row first; none when
+// next returns the scores of the next rows, beginning at row first; none when
 // a is nil.
-func (a *aligned) beside(rows []*Row, first int64) ([]formats.Score, error) {
+func (a *aligned) next(rows []*Row, first int64) ([]formats.Score, error) {
 	if a == nil {
 		return nil, nil
 	}

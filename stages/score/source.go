@@ -113,7 +113,7 @@ func (s *source) read(n int) ([]*Row, error) {
 
 // join gives each row its earlier rewards.
 func (s *source) join(rows []*Row) error {
-	scores, err := s.scores.beside(rows, s.first)
+	scores, err := s.scores.next(rows, s.first)
 	if err != nil {
 		return err
 	}
@@ -121,7 +121,7 @@ func (s *source) join(rows []*Row) error {
 		rows[i].Earlier = scores[i].Rewards
 		rows[i].shaped = scores[i].ShapedRewards
 	}
-	scores, err = s.before.beside(rows, s.first)
+	scores, err = s.before.next(rows, s.first)
 	for i := range scores {
 		rows[i].before = newBefore(&scores[i])
 	}

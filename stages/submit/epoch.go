@@ -15,9 +15,9 @@ import (
 	"github.com/rollmill/rollmill/stages/internal/lease"
 )
 
-// Where submissions advance one policy, an epoch of a run trains it once,
-// whatever rows are submitted: a dataset that was made again with other rules
-// has other rows but is the same epoch.
+// An epochClaim is a record of the submission that may train an epoch. Where
+// submissions advance one policy, an epoch of a run trains it once, whatever its
+// rows: a dataset that was made again with other rules is still the same epoch.
 //
 //	.rollmill/epochs/<target, run, epoch>/<n>.json  create-only: which submission may train the epoch
 //
@@ -26,12 +26,11 @@ import (
 // adds its record and then reads the others' attempts (winEpoch); it creates
 // its intent and then checks whether its record is the newest (keepEpoch). So
 // if two do both at the same moment, at least one sees the other and stops.
-// other and stops.
 //
-// What if the owner dies after...
+// If the owner dies after it wrote:
 //
-//	its record   nothing was sent, and the holder has no attempt: the next
-//	             submission adds its own record, and the dead one's is void.
+//	its record   nothing was sent, and the holder has no attempt. The next
+//	             submission adds its own record.
 //	the intent   as in ledger.go: the attempt has to be void first.
 type epochClaim struct {
 	Format    string            `json:"format"`
@@ -124,8 +123,9 @@ func (s *session) winEpoch(ctx context.Context) error {
 	}
 }
 
-// earlier returns the newest other submission that trained the epoch and is not
-// overruled.
+// earlier returns the key of the newest other submission that trained the epoch
+// or may have; "" if there is none. Without --resubmit such a submission is an
+// error.
 func (s *session) earlier(ctx context.Context, list []epochClaim) (string, error) {
 	before := ""
 	for _, c := range list {
@@ -171,8 +171,9 @@ func (s *session) keepEpoch(ctx context.Context) error {
 	return nil
 }
 
-// epochFree reports whether an earlier holder of the epoch trained nothing, or
-// is overruled.
+// epochFree reports whether an earlier holder of the epoch certainly trained
+// nothing. If it may have trained, and --resubmit does not overrule it, that is
+// an error.
 func (s *session) epochFree(ctx context.Context, c epochClaim) (bool, error) {
 	a, err := s.other(c.Key).last(ctx)
 	if err != nil || a == nil {

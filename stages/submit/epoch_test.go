@@ -72,13 +72,13 @@ func TestAnEpochTrainsAServedPolicyOnce(t *testing.T) {
 			next := made(t, first, 2, 0)
 			next.Epoch, next.MaxStaleness = 1, 9
 			completes(t, next)
-			elsewhere := made(t, first, 1, 2)
-			elsewhere.Run, elsewhere.MaxStaleness = "another", 9
-			completes(t, elsewhere)
-			other.Resubmit, other.MaxStaleness = true, 9
-			completes(t, other)
-			other.Resubmit = false
-			if r := completes(t, other); !r.Attached || server.Jobs() != 4 {
+			another := made(t, first, 1, 2)
+			another.Run, another.MaxStaleness = "another", 9
+			completes(t, another)
+			another.Resubmit, another.MaxStaleness = true, 9
+			completes(t, another)
+			another.Resubmit = false
+			if r := completes(t, another); !r.Attached || server.Jobs() != 4 {
 				t.Errorf("%+v, %d jobs", r, server.Jobs())
 			}
 		})

@@ -49,7 +49,7 @@ func killed(t *testing.T, point string, atomic bool) {
 		}
 	}
 	through := a.State == formats.JobCompleted && a.Err == "" && server.Jobs() == 1
-	person := !atomic && a.Kind == stages.KindPerson && strings.Contains(a.Err, "nobody can tell") && server.Jobs() <= 1
+	person := !atomic && a.Kind == stages.KindPerson && strings.Contains(a.Err, "it is unknown whether") && server.Jobs() <= 1
 	if !through && !person {
 		t.Errorf("%+v, %d jobs", a, server.Jobs())
 	}

@@ -11,9 +11,9 @@ import (
 	"github.com/rollmill/rollmill/stages/internal/lease"
 )
 
-// heartbeat shows that its owner is alive: it is rewritten four times within
-// the lease. Observers time it by a clock of their own, and treat the owner as
-// dead when nothing was written for one and a half times the lease. The clocks
+// heartbeat shows that its owner is alive: the owner rewrites it four times
+// within the lease. Each observer measures by its own clock, and treats the owner
+// as dead when nothing was written for one and a half times the lease. The clocks
 // of two machines are never compared.
 type heartbeat struct {
 	Owner    string `json:"owner"`
@@ -21,18 +21,19 @@ type heartbeat struct {
 	Released bool   `json:"released,omitempty"` // the owner has ended and left the attempt open
 }
 
-// silence returns how long an attempt's lease must stay unchanged until its
+// silence returns how long an attempt's lease must stay unchanged before its
 // owner counts as dead.
 func (l *ledger) silence(a *attempt) time.Duration { return lease.Silence(a.Lease) }
 
-// gone reports whether an attempt's owner has certainly ended.
+// gone reports whether an attempt's owner has certainly ended: its process does
+// not exist, or it released the lease.
 func (a *attempt) gone() bool {
 	return a.Owner.Gone() || a.lease != nil && a.lease.Owner == a.Owner.ID && a.lease.Released
 }
 
 // watch waits until it is known whether the owner of an open attempt is alive,
-// and returns the attempt as it is then. Either the owner renews the lease or
-// ends the attempt, or it does neither for the time of silence.
+// and returns the attempt as it is then. A living owner renews the lease or ends
+// the attempt within the time of silence; a dead one does neither.
 func (l *ledger) watch(ctx context.Context, a *attempt) (_ *attempt, alive bool, err error) {
 	looked := false
 	alive, err = lease.Watch(ctx, l.silence(a), func(ctx context.Context) (string, bool, error) {
@@ -109,9 +110,9 @@ var errLeaseLost = stages.Errorf(stages.KindTemporary, "run the same command aga
 var errTaken = stages.Errorf(stages.KindTemporary, "run the same command again",
 	"submit: another process took this submission over; nothing more is sent from here")
 
-// guard returns an error well before another process may treat the owner as
-// dead, and once another has. It reads the ledger again when the last read is
-// old by any clock.
+// guard returns an error well before another process may treat this one as dead,
+// and after one did. It reads the ledger again if the last read is old by any clock
+// of this machine.
 func (h *holding) guard() error {
 	h.mu.Lock()
 	fresh := h.lost == nil && h.checked.Since() < min(h.l.ttl/8, time.Second)
@@ -122,7 +123,7 @@ func (h *holding) guard() error {
 	return h.fence(h.ctx)
 }
 
-// fence reads the attempt again, whatever the clocks say.
+// fence reads the attempt again, however recent the last read is.
 func (h *holding) fence(ctx context.Context) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -154,8 +155,8 @@ func (h *holding) look(ctx context.Context) error {
 	return nil
 }
 
-// end stops renewing. An attempt that stays open is released, so that the next
-// run need not wait.
+// end stops the renewal. An attempt that stays open is released, so that the next
+// run does not have to wait.
 func (h *holding) end(ctx context.Context, open bool) error {
 	h.stop()
 	<-h.done

@@ -20,31 +20,30 @@ import (
 
 // The ledger holds, for each submission, its attempts in order:
 //
-//	.rollmill/ledger/<key>/<attempt>/intent.json  create-only: who means to send it
-//	                                 lease.json   written anew while the owner lives
-//	                                 sent.json    create-only: nothing was sent before it is there
-//	                                 taken.json   create-only: the owner is silent, and another finds out
-//	                                 job.json     create-only: the trainer's reference
+//	.rollmill/ledger/<key>/<attempt>/intent.json  create-only: the process that will send the batch
+//	                                 lease.json   rewritten while the owner is alive
+//	                                 sent.json    create-only: written before anything is sent
+//	                                 taken.json   create-only: the owner is silent, and another process takes over
+//	                                 job.json     create-only: the trainer's reference to the job
 //	                                 done.json    create-only: how it ended
 //
-// What if the owner dies after...
+// If the owner dies after it wrote:
 //
-//	nothing     no trace; the next run begins.
+//	nothing     the next run begins as if there had been none.
 //	intent      nothing was sent. The next run creates sent.json in the
-//	            owner's place, so that an owner that only slept cannot send
-//	            any more, and begins a new attempt.
+//	            owner's place, so that an owner that was only suspended can
+//	            no longer send, and begins a new attempt.
 //	sent        the batch may have arrived. The next run creates taken.json,
-//	            which an owner that only slept looks for before it sends, and
-//	            asks the trainer; where it cannot tell, a person has to.
-//	taken       the next run asks the trainer too; the first to end the
-//	            attempt decides.
+//	            which a suspended owner checks before it sends, and asks the
+//	            trainer. If the trainer does not know, a person has to decide.
+//	taken       the next run asks the trainer too. The first process to end
+//	            the attempt decides.
 //	job         the next run follows the job.
 //	done        the next run returns the same receipt.
 //
-// An attempt that is void (nothing was trained, for certain) makes room for
-// the next; any other end is the end, unless --resubmit. No decision compares
-// the clocks of two machines: see lease.go. Which submission may train an
-// epoch is in epoch.go.
+// A further attempt begins only when the last one is void (certainly nothing
+// was trained), or with --resubmit. No decision compares the clocks of two
+// machines: see lease.go. Which submission may train an epoch is in epoch.go.
 type ledger struct {
 	store Store
 	key   string
@@ -85,16 +84,16 @@ type intent struct {
 	Epoch     int                 `json:"epoch"`
 	Stats     backends.BatchStats `json:"load"`
 	Resubmit  string              `json:"resubmit,omitempty"`  // the attempt that it repeats
-	Elsewhere []string            `json:"elsewhere,omitempty"` // where it had been submitted before, which a flag overruled
+	Others    []string            `json:"elsewhere,omitempty"` // other trainers that it was submitted to before, allowed by a flag
 	Keeps     bool                `json:"keeps,omitempty"`     // the target trains nothing
 	CreatedAt time.Time           `json:"created_at"`
-	Lease     float64             `json:"lease_seconds"`     // how long its owner may send no heartbeat
-	Assumes   bool                `json:"assumes,omitempty"` // sends nothing: it ends an attempt with damaged records
+	Lease     float64             `json:"lease_seconds"`     // how long its owner may go without a heartbeat
+	Assumes   bool                `json:"assumes,omitempty"` // it sends nothing: it ends an attempt whose records are damaged
 }
 
 type sent struct {
 	Owner  string                `json:"owner"`
-	Void   bool                  `json:"void,omitempty"` // created in a dead owner's place: nothing was or will be sent
+	Void   bool                  `json:"void,omitempty"` // created in a dead owner's place: nothing was sent or will be sent
 	Before backends.TrainerState `json:"before"`
 	At     time.Time             `json:"at"`
 }
@@ -126,7 +125,7 @@ type attempt struct {
 	job   *job
 	done  *done
 
-	damage *damage // of one of the records: none of them is used
+	damage *damage // of any record; then none of them is used
 }
 
 func (l *ledger) path(n int, record string) string {
@@ -143,8 +142,8 @@ func Holds(ctx context.Context, store Store, key string) (bool, error) {
 	return err == nil, err
 }
 
-// last loads the newest attempt; nil if there is none. A damaged one has its
-// key, its number and its damage.
+// last loads the newest attempt; nil if there is none. Of a damaged attempt only
+// the key, the number and the damage are valid.
 func (l *ledger) last(ctx context.Context) (*attempt, error) {
 	var data []byte
 	n := 0
@@ -176,7 +175,7 @@ func (l *ledger) last(ctx context.Context) (*attempt, error) {
 	return a, err
 }
 
-// contradicts records as damage any records that exclude each other.
+// contradicts sets the damage of an attempt whose records exclude each other.
 func (a *attempt) contradicts(l *ledger) {
 	what, record := "", "done"
 	switch {
@@ -195,8 +194,9 @@ func (a *attempt) contradicts(l *ledger) {
 	}
 }
 
-// load reads one record of an attempt, if it exists. Damage is recorded; a
-// lease decides nothing permanently, so a damaged one counts as missing.
+// load reads one record of an attempt, if it exists. A damaged record sets the
+// attempt's damage. A damaged lease counts as missing, because a lease decides
+// nothing permanently.
 func load[T any](ctx context.Context, l *ledger, n int, record string, into **T, a *attempt) error {
 	limit := int64(maxRecord)
 	if record == "done" {
@@ -221,7 +221,7 @@ func load[T any](ctx context.Context, l *ledger, n int, record string, into **T,
 }
 
 // create writes a record that must not exist and reports whether this call
-// created it. If the store's answer is lost, the record itself shows it.
+// created it. If the store's answer is lost, it reads the record to find out.
 func (l *ledger) create(ctx context.Context, n int, record string, v any) (bool, error) {
 	return l.createAt(ctx, l.path(n, record), v)
 }

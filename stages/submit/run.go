@@ -261,7 +261,7 @@ func (s *session) dryRun(ctx context.Context) error {
 	if s.Ledger == nil {
 		return nil
 	}
-	if err := s.elsewhere(ctx); err != nil {
+	if err := s.checkOthers(ctx); err != nil {
 		return err
 	}
 	a, err := s.ledger.last(ctx)

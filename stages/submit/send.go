@@ -21,7 +21,7 @@ func (s *session) send(ctx context.Context, last *attempt) (over bool, err error
 		if err := s.preflight(ctx); err != nil {
 			return true, err
 		}
-		if err := s.elsewhere(ctx); err != nil {
+		if err := s.checkOthers(ctx); err != nil {
 			return true, err
 		}
 		s.checked = true
@@ -49,7 +49,7 @@ func (s *session) intent(last *attempt) intent {
 	in := intent{
 		Format: ledgerFormat, Key: s.ledger.key, Attempt: 1, Owner: s.ledger.me, Target: s.target, Settings: s.settings,
 		Curated: s.data.URI(), Digest: s.data.RowsDigest.String(), Run: s.Run, RunID: s.runID, Epoch: s.Epoch, Stats: s.stats,
-		Elsewhere: s.others, Keeps: s.keeps(),
+		Others: s.others, Keeps: s.keeps(),
 		CreatedAt: s.Clock(), Lease: s.LeaseTTL.Seconds(),
 	}
 	if last != nil {
@@ -98,9 +98,9 @@ func (s *session) hand(ctx context.Context, a *attempt, hold *holding) error {
 	}
 	submission := a.submission()
 	submission.Guard, submission.Owned = hold.guard, func() error { return hold.fence(ctx) }
-	news := s.listen(ctx, a)
-	out, err := s.Trainer.Submit(ctx, submission, s.groups(ctx), news.hear)
-	news.meter.Done()
+	log := s.newJobLog(ctx, a)
+	out, err := s.Trainer.Submit(ctx, submission, s.groups(ctx), log.event)
+	log.meter.Done()
 	if out.Job != "" {
 		s.refer(ctx, a, out.Job)
 	}
@@ -192,9 +192,9 @@ func (s *session) refer(ctx context.Context, a *attempt, reference string) {
 	}
 }
 
-// news logs what happens to a job. A trainer may report from the goroutine that
+// jobLog logs the events of a job. A trainer may report from the goroutine that
 // sends as well as from the one that listens.
-type news struct {
+type jobLog struct {
 	s     *session
 	ctx   context.Context
 	a     *attempt
@@ -204,26 +204,26 @@ type news struct {
 	groups, lines int64
 }
 
-func (s *session) listen(ctx context.Context, a *attempt) *news {
-	return &news{s: s, ctx: ctx, a: a, meter: s.Meter("submit", "groups", s.stats.Groups)}
+func (s *session) newJobLog(ctx context.Context, a *attempt) *jobLog {
+	return &jobLog{s: s, ctx: ctx, a: a, meter: s.Meter("submit", "groups", s.stats.Groups)}
 }
 
-func (n *news) hear(e backends.JobEvent) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if e.Sent > n.groups {
-		n.meter.Add(e.Sent - n.groups)
-		n.groups = e.Sent
+func (l *jobLog) event(e backends.JobEvent) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if e.Sent > l.groups {
+		l.meter.Add(e.Sent - l.groups)
+		l.groups = e.Sent
 	}
 	if e.Job != "" {
-		n.s.refer(n.ctx, n.a, e.Job)
+		l.s.refer(l.ctx, l.a, e.Job)
 	}
 	if e.Metrics != nil {
-		n.lines++
-		n.meter.Note(fmt.Sprintf("training, %d steps", n.lines))
-		n.s.Logger().Debug("training", "metrics", string(e.Metrics))
+		l.lines++
+		l.meter.Note(fmt.Sprintf("training, %d steps", l.lines))
+		l.s.Logger().Debug("training", "metrics", string(e.Metrics))
 	}
 	if e.Note != "" {
-		n.s.Logger().Warn(e.Note)
+		l.s.Logger().Warn(e.Note)
 	}
 }

@@ -66,8 +66,8 @@ func (s *session) takeOver(ctx context.Context, a *attempt) (*done, error) {
 }
 
 // unseen returns the error of a batch that was sent and whose trainer cannot be
-// asked. If the policy may have moved, a person has to decide: trying again
-// gives no new information. A job that is separate is found later, by its
+// asked. If the policy may have changed, a person has to decide, because another
+// try would give no new information. A separate job is found later, by its
 // reference or its token.
 func (s *session) unseen(ctx context.Context, a *attempt, failure error) error {
 	var ours *stages.Error
@@ -77,8 +77,8 @@ func (s *session) unseen(ctx context.Context, a *attempt, failure error) error {
 	return s.person(a, backends.Outcome{State: backends.JobUnknown, Message: fmt.Sprintf("and the trainer cannot be asked now (%v); when it answers again, the same command asks it first", failure)})
 }
 
-// follow requests the state of a job, and repeats that while it is running and
-// waited for.
+// follow requests the state of a job. With --wait it repeats that until the job
+// has ended.
 func (s *session) follow(ctx context.Context, a *attempt, out backends.Outcome) (backends.Outcome, error) {
 	follower, _ := s.Trainer.(backends.Follower)
 	submission := a.submission()
@@ -139,8 +139,8 @@ func (s *session) conclude(ctx context.Context, a *attempt, out backends.Outcome
 	return s.ledger.finish(ctx, a.Attempt, end)
 }
 
-// running writes the receipt of a running job. One that can only be found by
-// its submission gets no receipt yet.
+// running writes the receipt of a running job. A job that can only be found by
+// its submission's token gets no receipt yet.
 func (s *session) running(ctx context.Context, a *attempt, out backends.Outcome) error {
 	if a.job == nil {
 		return stages.Errorf(stages.KindTemporary, "run the same command again, or with --wait", "submit: the batch is being trained: %s", out.Message)
@@ -153,11 +153,11 @@ func (s *session) running(ctx context.Context, a *attempt, out backends.Outcome)
 // person returns the error of a state that only a person can resolve.
 func (s *session) person(a *attempt, out backends.Outcome) error {
 	where := fmt.Sprintf("%s at %s, model %s", s.target.Backend, s.target.Address, s.target.Model)
-	help := fmt.Sprintf(`look at the trainer (its log, its checkpoints), then run the same command with one flag more.
+	help := fmt.Sprintf(`look at the trainer (its log, its checkpoints), then run the same command with one more flag.
   If the batch was trained:     rollmill submit --in %[1]s --out %[2]s --assume-trained
   If the batch was not trained: rollmill submit --in %[1]s --out %[2]s --resubmit
-  The wrong one loses the batch, or trains it twice`, a.Curated, s.Out)
+  The wrong flag loses the batch or trains it twice`, a.Curated, s.Out)
 	return stages.Errorf(stages.KindPerson, help,
-		"submit: nobody can tell whether the batch %q was trained: %s began to send it at %s to %s and did not see the end; %s",
+		"submit: it is unknown whether the batch %q was trained: %s began to send it at %s to %s and did not see the end; %s",
 		a.Curated, a.Owner, a.sent.At.UTC().Format(time.RFC3339), where, out.Message)
 }

@@ -33,7 +33,7 @@ func (o *Options) compare(ctx context.Context, d *dataset.Dataset) string {
 			tables.Labels = rowsOf[formats.Label](ctx, d, name)
 		}
 	}
-	c.Beside(tables)
+	c.UseTables(tables)
 	return digest
 }
 

@@ -17,7 +17,7 @@ import (
 	"github.com/rollmill/rollmill/stages/submit"
 )
 
-// paired writes the batch with its first so many pairs beside it.
+// paired writes the batch with its first so many pairs next to it.
 func paired(t *testing.T, pairs int) string {
 	t.Helper()
 	uri := filepath.Join(t.TempDir(), "curate")
@@ -25,7 +25,7 @@ func paired(t *testing.T, pairs int) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	rows, beside := dataset.NewTable[formats.Trajectory](s, "", -1), dataset.NewTable[formats.Pair](s, formats.TablePairs, -1)
+	rows, second := dataset.NewTable[formats.Trajectory](s, "", -1), dataset.NewTable[formats.Pair](s, formats.TablePairs, -1)
 	for group := range backendtest.Batch() {
 		if err == nil {
 			err = rows.Write(t.Context(), group)
@@ -33,7 +33,7 @@ func paired(t *testing.T, pairs int) string {
 	}
 	for pair := range backendtest.Tables().Pairs {
 		if pairs--; pairs >= 0 && err == nil {
-			err = beside.Write(t.Context(), []formats.Pair{pair})
+			err = second.Write(t.Context(), []formats.Pair{pair})
 		}
 	}
 	if err == nil {

@@ -192,8 +192,8 @@ func (a *auditor) show(ctx context.Context, d *dataset.Dataset, doctor *validate
 	return rows(ctx, d, payload, doctor.Row)
 }
 
-func groups(ctx context.Context, d *dataset.Dataset, lookers []validate.GroupLooker) error {
-	if len(lookers) == 0 {
+func groups(ctx context.Context, d *dataset.Dataset, checkers []validate.GroupChecker) error {
+	if len(checkers) == 0 {
 		return nil
 	}
 	r, err := dataset.NewReader[formats.GroupStats](ctx, d, formats.TableGroups, dataset.Range{Rows: d.Tables[formats.TableGroups].Rows})
@@ -202,8 +202,8 @@ func groups(ctx context.Context, d *dataset.Dataset, lookers []validate.GroupLoo
 	}
 	return batches(r, func(_ int64, list []formats.GroupStats) error {
 		for i := range list {
-			for _, l := range lookers {
-				l.Group(&list[i])
+			for _, c := range checkers {
+				c.Group(&list[i])
 			}
 		}
 		return nil

@@ -1,6 +1,7 @@
 package art
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"time"
@@ -59,13 +60,13 @@ type Training struct {
 
 // WithDefaults fills in what is unset.
 func (c Config) WithDefaults() Config {
-	set(&c.IP, "127.0.0.1")
-	set(&c.Port, 7999)
-	set(&c.Name, "trainer_run")
-	set(&c.Project, "trainer_project")
-	set(&c.BaseModel, "Qwen/Qwen2.5-7B-Instruct")
-	set(&c.APIKey, "default")
-	set(&c.CheckpointMetric, "train/reward")
+	c.IP = cmp.Or(c.IP, "127.0.0.1")
+	c.Port = cmp.Or(c.Port, 7999)
+	c.Name = cmp.Or(c.Name, "trainer_run")
+	c.Project = cmp.Or(c.Project, "trainer_project")
+	c.BaseModel = cmp.Or(c.BaseModel, "Qwen/Qwen2.5-7B-Instruct")
+	c.APIKey = cmp.Or(c.APIKey, "default")
+	c.CheckpointMetric = cmp.Or(c.CheckpointMetric, "train/reward")
 	if c.Training.LearningRate == nil {
 		rate := 5e-5
 		c.Training.LearningRate = &rate
@@ -74,13 +75,6 @@ func (c Config) WithDefaults() Config {
 		c.Training.Beta = new(float64)
 	}
 	return c
-}
-
-func set[T comparable](field *T, value T) {
-	var zero T
-	if *field == zero {
-		*field = value
-	}
 }
 
 // Validate reports the first invalid field.

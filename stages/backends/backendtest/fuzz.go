@@ -13,9 +13,9 @@ import (
 	"github.com/rollmill/rollmill/stages/backends"
 )
 
-// said answers the requests of one execution in turn, with the parts of a text
+// replies answers the requests of one execution in turn, with the parts of a text
 // over and over, up to most of them.
-type said struct {
+type replies struct {
 	status int
 	parts  [][]byte
 	asked  int
@@ -25,7 +25,7 @@ type said struct {
 // a service claims to have.
 const most = 2000
 
-func (s *said) RoundTrip(r *http.Request) (*http.Response, error) {
+func (s *replies) RoundTrip(r *http.Request) (*http.Response, error) {
 	if r.Body != nil {
 		_, _ = io.Copy(io.Discard, r.Body)
 		r.Body.Close()
@@ -52,7 +52,7 @@ func FuzzAnswers(f *testing.F, fresh func() backends.Trainer, seeds ...string) {
 	before := http.DefaultTransport
 	f.Cleanup(func() { http.DefaultTransport = before })
 	f.Fuzz(func(t *testing.T, code uint8, text []byte) {
-		s := &said{status: codes[int(code)%len(codes)], parts: bytes.Split(text, []byte{0})}
+		s := &replies{status: codes[int(code)%len(codes)], parts: bytes.Split(text, []byte{0})}
 		http.DefaultTransport = s
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()

@@ -26,11 +26,11 @@ func Tables() formats.Tables {
 			})
 		}
 	}
-	return Beside(pairs, labels)
+	return TablesOf(pairs, labels)
 }
 
-// Beside makes tables from rows.
-func Beside(pairs []formats.Pair, labels []formats.Label) formats.Tables {
+// TablesOf returns tables of these rows.
+func TablesOf(pairs []formats.Pair, labels []formats.Label) formats.Tables {
 	return formats.Tables{Pairs: sound(slices.Values(pairs)), Labels: sound(slices.Values(labels))}
 }
 

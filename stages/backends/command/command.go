@@ -2,36 +2,36 @@
 // per request, reads the request as one line of JSON on its standard input, and
 // answers with lines of JSON on its standard output.
 //
-// A request, with the keys that have a value:
+// A request has those of these keys that have a value:
 //
 //	{"protocol":"rollmill-trainer/1","request":"submit","token":"4f0c...","model":"policy",
 //	 "curated":"runs/demo/epoch-0/curate","digest":"rows-...","run":"demo","epoch":0,
 //	 "load":{"groups":3,"trajectories":12,...},"before":{"step":4,"policy":{...}},"settings":{"lr":"1e-5"}}
 //
-//	begin    Make ready; train nothing. Answer with step and policy, if there are any.
+//	begin    Prepare; train nothing. Answer with step and policy, if there are any.
 //	submit   Train on the dataset at curated, plain Parquet: *.parquet under that URI.
-//	         Either train and end, or name a job, leave a process of its own
-//	         session and end. Without a job whatever is left is killed.
-//	         What an estimator leaves to the trainer, a whitening of advantages over
-//	         tokens, stands in _dataset.json there, at state.advantages.whiten.
-//	status   What became of the job named by job?
-//	cancel   End that job.
-//	resolve  What became of the submission named by token? Its sender is gone.
+//	         Either train and end, or name a job, leave a process in a session of
+//	         its own and end. Without a job, processes that are left are killed.
+//	         If the estimator leaves the whitening of advantages over tokens to the
+//	         trainer, _dataset.json there has it, at state.advantages.whiten.
+//	status   Report the state of the job named by job.
+//	cancel   Cancel that job.
+//	resolve  Report the state of the submission named by token. Its sender is dead.
 //
 // Each line of the answer may hold any of these keys:
 //
-//	job      the reference of the job; say it as soon as there is one
-//	metrics  an object of numbers, one gradient step or so
+//	job      the reference of the job; write it as soon as there is one
+//	metrics  an object of numbers, about one for each gradient step
 //	note     for people
 //	state    pending, running, completed, failed, cancelled, untrained or unknown; the last one counts
-//	clean    true, of failed: nothing was trained for certain, and the batch may be sent again
-//	step     how often the policy has been trained now
-//	policy   {"url","model","version"}: what answers from now on
-//	files    a list of what was written
+//	clean    true, with state failed: certainly nothing was trained, and the batch may be sent again
+//	step     how many times the policy has been trained
+//	policy   {"url","model","version"}: the policy from now on
+//	files    a list of the files written
 //	message  for people
 //
-// The environment is this process's, without variables that are named as
-// secrets are unless PassEnv names them. When the request is given up, the
+// The environment is this process's, without the variables whose names look like
+// secrets, unless PassEnv names them. When the request is cancelled, the
 // program and its process group get SIGTERM and two seconds later SIGKILL; on
 // Linux the program also gets SIGTERM when this process dies.
 //
@@ -143,8 +143,8 @@ func (t *Trainer) Preflight(_ context.Context, groups backends.Groups, _ func(ba
 // batch.
 func (t *Trainer) Compares() []string { return []string{formats.TablePairs, formats.TableLabels} }
 
-// Beside does nothing: the program reads the tables itself.
-func (t *Trainer) Beside(formats.Tables) {}
+// UseTables does nothing: the program reads the tables itself.
+func (t *Trainer) UseTables(formats.Tables) {}
 
 // request is the program's input.
 type request struct {

@@ -96,8 +96,8 @@ func (t *Trainer) Compares() []string {
 	return nil
 }
 
-// Beside takes the tables of the batch.
-func (t *Trainer) Beside(tables formats.Tables) { t.tables = tables }
+// UseTables takes the tables of the batch.
+func (t *Trainer) UseTables(tables formats.Tables) { t.tables = tables }
 
 // asked returns the messages before the first answer.
 func asked(messages []chat.Message) []chat.Message {

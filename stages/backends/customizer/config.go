@@ -1,6 +1,7 @@
 package customizer
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
 	"slices"
@@ -71,22 +72,15 @@ func (c Config) withDefaults() Config {
 		*u = strings.TrimRight(*u, "/")
 	}
 	c.NIMURL = strings.TrimSuffix(c.NIMURL, "/v1")
-	set(&c.Namespace, "default")
-	set(&c.Dataset, "rollmill")
-	set(&c.TrainingType, DPO)
-	set(&c.FinetuningType, "all_weights")
-	set(&c.Validation, 0.2)
-	set(&c.Deployment.Name, "rollmill")
-	set(&c.Deployment.GPUs, 1)
-	set(&c.Settle, 10*time.Second)
+	c.Namespace = cmp.Or(c.Namespace, "default")
+	c.Dataset = cmp.Or(c.Dataset, "rollmill")
+	c.TrainingType = cmp.Or(c.TrainingType, DPO)
+	c.FinetuningType = cmp.Or(c.FinetuningType, "all_weights")
+	c.Validation = cmp.Or(c.Validation, 0.2)
+	c.Deployment.Name = cmp.Or(c.Deployment.Name, "rollmill")
+	c.Deployment.GPUs = cmp.Or(c.Deployment.GPUs, 1)
+	c.Settle = cmp.Or(c.Settle, 10*time.Second)
 	return c
-}
-
-func set[T comparable](field *T, value T) {
-	var zero T
-	if *field == zero {
-		*field = value
-	}
 }
 
 var (

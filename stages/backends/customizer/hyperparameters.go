@@ -5,6 +5,8 @@ import (
 	"math"
 	"slices"
 	"strings"
+
+	"github.com/rollmill/rollmill/stages/backends"
 )
 
 // kind is the type and range of a hyperparameter's value.
@@ -48,22 +50,8 @@ func (k kind) takes(v any) bool {
 	if k.other != nil {
 		return k.other(v)
 	}
-	n, ok := number(v)
+	n, ok := backends.Number(v)
 	return ok && n >= k.min && n <= k.max && (!k.whole || n == math.Trunc(n))
-}
-
-func number(v any) (float64, bool) {
-	switch v := v.(type) {
-	case int:
-		return float64(v), true
-	case int64:
-		return float64(v), true
-	case uint64:
-		return float64(v), true
-	case float64:
-		return v, !math.IsNaN(v)
-	}
-	return 0, false
 }
 
 // hyperparameters returns the job's section: the named ones, and the two types.
@@ -109,6 +97,6 @@ func (c Config) hyperparameters() (map[string]any, error) {
 
 // whole returns a hyperparameter that is a whole number, or 0.
 func (c Config) whole(name string) int64 {
-	n, _ := number(c.Hyperparameters[name])
+	n, _ := backends.Number(c.Hyperparameters[name])
 	return int64(n)
 }

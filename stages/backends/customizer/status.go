@@ -74,7 +74,7 @@ func (s *status) outcome() backends.Outcome {
 			out.Metrics[name] = *v
 		}
 	}
-	message, detail := s.said()
+	message, detail := s.newest()
 	switch s.Status {
 	case "created", "pending":
 		if out.State, out.Message = formats.JobPending, s.Status; message == noResources {
@@ -99,8 +99,8 @@ func (s *status) outcome() backends.Outcome {
 	return out
 }
 
-// said returns the newest message, and the newest detail.
-func (s *status) said() (message, detail string) {
+// newest returns the newest message, and the newest detail.
+func (s *status) newest() (message, detail string) {
 	logs := slices.Clone(s.Logs)
 	slices.SortStableFunc(logs, func(a, b entry) int { return strings.Compare(a.At, b.At) })
 	for _, l := range slices.Backward(logs) {

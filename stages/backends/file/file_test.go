@@ -57,8 +57,8 @@ func write(t *testing.T, cfg file.Config, groups backends.Groups, tables ...form
 	t.Helper()
 	dir := t.TempDir()
 	tr := trainer(t, cfg, place(t, dir))
-	for _, beside := range tables {
-		tr.Beside(beside)
+	for _, batch := range tables {
+		tr.UseTables(batch)
 	}
 	out, err := tr.Submit(t.Context(), backends.Submission{Token: "x"}, groups, func(backends.JobEvent) {})
 	if err != nil || out.State != formats.JobCompleted {
@@ -188,7 +188,7 @@ func TestAnUnknownKindIsRefused(t *testing.T) {
 func TestPairsOfOtherGroups(t *testing.T) {
 	dir := t.TempDir()
 	tr := trainer(t, file.Config{Kinds: []string{"trl-kto"}}, place(t, dir))
-	tr.Beside(backendtest.Beside(nil, []formats.Label{{GroupID: "nobody's"}}))
+	tr.UseTables(backendtest.TablesOf(nil, []formats.Label{{GroupID: "nobody's"}}))
 	_, err := tr.Submit(t.Context(), backends.Submission{Token: "x"}, backendtest.Batch(), func(backends.JobEvent) {})
 	files, _ := filepath.Glob(dir + "/*")
 	if err == nil || !strings.Contains(err.Error(), `group "nobody's"`) || files != nil {

@@ -131,7 +131,7 @@ func withBranch() []formats.Trajectory {
 	return rows
 }
 
-// compared is the tables beside the varied batch: a group without any pair,
+// compared is the tables of the varied batch: a group without any pair,
 // several of one group, one that shares turns with tools, and those that
 // trainers have no room for.
 func compared() formats.Tables {
@@ -164,7 +164,7 @@ func compared() formats.Tables {
 			})
 		}
 	}
-	return backendtest.Beside(append(pairs, system, turn, long, parted, unasked), labels)
+	return backendtest.TablesOf(append(pairs, system, turn, long, parted, unasked), labels)
 }
 
 func TestTheGoldenFiles(t *testing.T) {

@@ -11,8 +11,8 @@ import (
 // Compares names the tables from which the files would be made.
 func (t *Trainer) Compares() []string { return exporters.Compares(formatsOf(t.kinds)) }
 
-// Beside takes the tables of the batch.
-func (t *Trainer) Beside(tables formats.Tables) { t.tables = tables }
+// UseTables takes the tables of the batch.
+func (t *Trainer) UseTables(tables formats.Tables) { t.tables = tables }
 
 // pass writes every file in one pass over the batch. It must be closed.
 type pass struct {

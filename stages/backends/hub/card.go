@@ -30,7 +30,7 @@ func (t *Trainer) change(ctx context.Context, s backends.Submission, b *batch, g
 		if sp.balance != (chat.Balance{}) {
 			put(&rec.Balance, sp.table.Name+"/"+sp.name, sp.balance)
 		}
-		if of := sp.table.MadeOf(t.beside); of != "" {
+		if of := sp.table.MadeOf(t.tables); of != "" {
 			put(&rec.Of, sp.table.Name, of)
 		}
 	}

@@ -25,6 +25,7 @@
 package hub
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -64,10 +65,10 @@ type Config struct {
 
 // Trainer is a backends.Trainer.
 type Trainer struct {
-	cfg    Config
-	tables []exporters.Format
-	store  *hfhub.Client
-	beside formats.Tables
+	cfg     Config
+	formats []exporters.Format
+	store   *hfhub.Client
+	tables  formats.Tables
 }
 
 // New checks the config. Nothing is contacted.
@@ -75,15 +76,9 @@ func New(cfg Config) (*Trainer, error) {
 	bad := func(hint, format string, args ...any) error {
 		return &remote.Error{What: "hub: " + fmt.Sprintf(format, args...), Help: hint, Usage: true}
 	}
-	if cfg.Branch == "" {
-		cfg.Branch = hfhub.Main
-	}
-	if cfg.MaxFileBytes == 0 {
-		cfg.MaxFileBytes = 500e6
-	}
-	if cfg.Settle == 0 {
-		cfg.Settle = 5 * time.Second
-	}
+	cfg.Branch = cmp.Or(cfg.Branch, hfhub.Main)
+	cfg.MaxFileBytes = cmp.Or(cfg.MaxFileBytes, 500e6)
+	cfg.Settle = cmp.Or(cfg.Settle, 5*time.Second)
 	if len(cfg.Tables) == 0 {
 		cfg.Tables = []string{Trajectories}
 	}
@@ -106,7 +101,7 @@ func New(cfg Config) (*Trainer, error) {
 		if at < 0 {
 			return nil, bad("", "unknown table %q (known: %s)", name, strings.Join(Tables(), ", "))
 		}
-		t.tables = append(t.tables, tables[at])
+		t.formats = append(t.formats, tables[at])
 	}
 	return t, hfhub.CheckID(cfg.Repo)
 }
@@ -121,14 +116,14 @@ func (t *Trainer) Target() formats.Target {
 }
 
 // Compares names the tables of a batch from which rows would be made.
-func (t *Trainer) Compares() []string { return exporters.Compares(t.tables) }
+func (t *Trainer) Compares() []string { return exporters.Compares(t.formats) }
 
-// Beside takes those that the batch has.
-func (t *Trainer) Beside(tables formats.Tables) { t.beside = tables }
+// UseTables takes the tables of the batch.
+func (t *Trainer) UseTables(tables formats.Tables) { t.tables = tables }
 
 // madeOf names the source of a table's rows.
 func (t *Trainer) madeOf(k exporters.Format) string {
-	if table := k.MadeOf(t.beside); table != "" {
+	if table := k.MadeOf(t.tables); table != "" {
 		return "rows of " + table
 	}
 	return "groups"
@@ -144,7 +139,7 @@ func (t *Trainer) Preflight(ctx context.Context, groups backends.Groups, report 
 	if err := t.entrance(ctx); err != nil {
 		return stats, err
 	}
-	b := t.begin(nowhere)
+	b := t.begin(counting)
 	defer b.Close()
 	for rows, err := range groups {
 		if err != nil {

@@ -64,8 +64,8 @@ type place interface {
 
 func onDisk() (place, error) { return hfhub.NewSpool() }
 
-// nowhere returns a place that only counts bytes.
-func nowhere() (place, error) { return new(counter), nil }
+// counting returns a place that only counts bytes.
+func counting() (place, error) { return new(counter), nil }
 
 type counter int64
 
@@ -79,8 +79,8 @@ const (
 )
 
 func (t *Trainer) begin(where func() (place, error)) *batch {
-	b := &batch{Walk: exporters.NewWalk(t.tables, t.cfg.Best, t.beside), t: t}
-	for _, k := range t.tables {
+	b := &batch{Walk: exporters.NewWalk(t.formats, t.cfg.Best, t.tables), t: t}
+	for _, k := range t.formats {
 		for _, name := range []string{train, validation} {
 			b.splits = append(b.splits, &split{table: k, name: name, limit: t.cfg.MaxFileBytes, place: where, skipped: exporters.Skipped{}})
 		}

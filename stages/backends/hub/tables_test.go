@@ -20,7 +20,7 @@ func TestTablesOfTheBatch(t *testing.T) {
 	if got := fmt.Sprint(tr.Compares()); got != "[_pairs _labels]" {
 		t.Error(got)
 	}
-	tr.Beside(backendtest.Tables())
+	tr.UseTables(backendtest.Tables())
 	must(t, tr, "token-1")
 	record := s.Files(id)[".rollmill/token-1.json"]
 	for _, part := range []string{

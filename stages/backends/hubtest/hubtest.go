@@ -296,7 +296,7 @@ func (h *Hub) Log() []string {
 	return slices.Clone(h.log)
 }
 
-// Put has somebody else commit a file.
+// Put commits a file as another user would.
 func (h *Hub) Put(id, path, content string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

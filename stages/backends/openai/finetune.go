@@ -1,6 +1,7 @@
 package openai
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -58,25 +59,18 @@ type Config struct {
 }
 
 func (c Config) withDefaults() Config {
-	set(&c.BaseURL, "https://api.openai.com/v1")
+	c.BaseURL = cmp.Or(c.BaseURL, "https://api.openai.com/v1")
 	c.BaseURL = strings.TrimRight(c.BaseURL, "/")
-	set(&c.APIVersion, "2025-04-01-preview")
-	set(&c.Method, Supervised)
-	set(&c.MinRows, 10)
-	set(&c.MaxFileBytes, 512e6)
-	set(&c.MaxBytes, 8e9)
-	set(&c.PartBytes, 32<<20)
-	set(&c.FileTimeout, 15*time.Minute)
-	set(&c.Settle, 30*time.Second)
-	set(&c.Poll, 2*time.Second)
+	c.APIVersion = cmp.Or(c.APIVersion, "2025-04-01-preview")
+	c.Method = cmp.Or(c.Method, Supervised)
+	c.MinRows = cmp.Or(c.MinRows, 10)
+	c.MaxFileBytes = cmp.Or(c.MaxFileBytes, 512e6)
+	c.MaxBytes = cmp.Or(c.MaxBytes, 8e9)
+	c.PartBytes = cmp.Or(c.PartBytes, 32<<20)
+	c.FileTimeout = cmp.Or(c.FileTimeout, 15*time.Minute)
+	c.Settle = cmp.Or(c.Settle, 30*time.Second)
+	c.Poll = cmp.Or(c.Poll, 2*time.Second)
 	return c
-}
-
-func set[T comparable](field *T, value T) {
-	var zero T
-	if *field == zero {
-		*field = value
-	}
 }
 
 // validate reports the first invalid field.
@@ -126,7 +120,7 @@ func (c Config) checkHyperparameters(bad func(hint, format string, args ...any) 
 		if !known || l.of != "" && l.of != c.Method {
 			return bad("", "%s has no hyperparameter %q", c.Method, name)
 		}
-		n, isNumber := number(v)
+		n, isNumber := backends.Number(v)
 		if isNumber && l.max > 0 && (n < l.min || n > l.max || n == 0) {
 			return bad("", "%s %v: must be from %g to %g, not 0", name, v, l.min, l.max)
 		}
@@ -135,20 +129,6 @@ func (c Config) checkHyperparameters(bad func(hint, format string, args ...any) 
 		}
 	}
 	return nil
-}
-
-func number(v any) (float64, bool) {
-	switch v := v.(type) {
-	case int:
-		return float64(v), true
-	case int64:
-		return float64(v), true
-	case uint64:
-		return float64(v), true
-	case float64:
-		return v, true
-	}
-	return 0, false
 }
 
 // Trainer is a backends.Trainer, a Follower and a Canceller.
@@ -230,7 +210,7 @@ func (t *Trainer) Preflight(_ context.Context, groups backends.Groups, report fu
 	}
 	stats.Checks = []string{NoRow, TooFew, TooLarge, GraderItem, NoHeldOut}
 	stats.Total = train.bytes/4 + 1 // of JSON; the service counts by its own tokenizer
-	if n, ok := number(t.cfg.Hyperparameters["n_epochs"]); ok {
+	if n, ok := backends.Number(t.cfg.Hyperparameters["n_epochs"]); ok {
 		stats.Passes = int64(n)
 	}
 	stats.Notes = []string{fmt.Sprintf("%d rows to train on, %d held out; the service tokenizes the text anew", train.rows, held.rows)}

@@ -77,8 +77,8 @@ func (t *Trainer) Compares() []string {
 	return nil
 }
 
-// Beside takes the tables of the batch.
-func (t *Trainer) Beside(tables formats.Tables) { t.tables = tables }
+// UseTables takes the tables of the batch.
+func (t *Trainer) UseTables(tables formats.Tables) { t.tables = tables }
 
 // lines writes the lines of one of the two files.
 func (t *Trainer) lines(w io.Writer, held bool, groups backends.Groups) error {

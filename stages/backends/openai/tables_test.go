@@ -22,7 +22,7 @@ func TestPairsOfTheBatch(t *testing.T) {
 	if err != nil || !strings.HasSuffix(none.Notes[0], "; there are no _pairs, so each group's best is compared with its worst") || none.Sequences != 3 {
 		t.Errorf("%+v, %v", none, err)
 	}
-	tr.Beside(backendtest.Tables())
+	tr.UseTables(backendtest.Tables())
 	stats, err := tr.Preflight(t.Context(), backendtest.Batch(), func(p backends.Problem) { t.Errorf("%+v", p) })
 	if err != nil || strings.Contains(stats.Notes[0], "_pairs") || stats.Sequences != 9 || stats.Groups != 3 {
 		t.Errorf("%+v, %v", stats, err)
@@ -54,7 +54,7 @@ func TestAPairWithoutALine(t *testing.T) {
 		long.Chosen = backendtest.Chat(rows[3].Messages[1], rows[3].Messages[0], rows[3].Messages[1])
 		break
 	}
-	tr.Beside(backendtest.Beside([]formats.Pair{long}, nil))
+	tr.UseTables(backendtest.TablesOf([]formats.Pair{long}, nil))
 	var problems []backends.Problem
 	if _, err := tr.Preflight(t.Context(), backendtest.Batch(), func(p backends.Problem) { problems = append(problems, p) }); err != nil {
 		t.Fatal(err)

@@ -62,7 +62,7 @@ type tokens struct {
 	holes    map[string]struct{} // sources with a missing entry
 	texts    []byte              // of tokens without ids in them, as JSON, each up to its end
 	textEnds []int
-	beside   *tokens // logprobs from elsewhere than choice.logprobs
+	fallback *tokens // logprobs from elsewhere than choice.logprobs
 }
 
 var errGarbage = errors.New("the answer is not a chat completion")
@@ -88,7 +88,7 @@ func (a *answer) add(body []byte, see view) (seen []byte, err error) {
 		case "usage":
 			v := c.value()
 			usage = usage || string(v) != "null"
-			a.usage.read(v)
+			a.usage.read(v, "prompt", "completion")
 			e.hide(see.stream && !see.usage && string(v) == "null")
 		case "error":
 			if string(c.value()) != "null" {
@@ -132,14 +132,16 @@ func (a *answer) setPrompt(v []byte) {
 	}
 }
 
-func (u *usage) read(v []byte) {
+// read reads the usage of an answer; the APIs have two words for the tokens of
+// each kind: "prompt" or "input", "completion" or "output".
+func (u *usage) read(v []byte, prompt, completion string) {
 	o := parseObject(v)
 	if o == nil {
 		return
 	}
-	u.known = o.has("completion_tokens")
-	u.prompt, u.completion = int32Of(o.get("prompt_tokens")), int32Of(o.get("completion_tokens"))
-	u.cached = int32Of(parseObject(o.get("prompt_tokens_details")).get("cached_tokens"))
+	u.known = o.has(completion + "_tokens")
+	u.prompt, u.completion = int32Of(o.get(prompt+"_tokens")), int32Of(o.get(completion+"_tokens"))
+	u.cached = int32Of(parseObject(o.get(prompt + "_tokens_details")).get("cached_tokens"))
 }
 
 func (a *answer) choice(index int64) *choice {

@@ -1,7 +1,7 @@
 // Package recorder is the OpenAI-compatible proxy that every model call of a
 // rollout passes through. Each trajectory has a base URL of its own. A call to
 // it is forwarded to an engine with a request for logprobs and token ids,
-// answered with only what the agent requested, and recorded in a tree of
+// answered with only what the agent requested, and recorded in a Tree of
 // messages.
 //
 // It is not a gateway: it never answers from a cache, picks no model, and
@@ -15,26 +15,27 @@
 //   - The answer is recorded before its last bytes reach the agent: an agent
 //     that sends its next call at once finds its own turn in the tree. When
 //     streaming, everything after the finish reason is held back until the
-//     engine's stream ends, which is the next packet.
+//     engine's stream ends, which is usually the next packet.
 //   - An assistant message that comes back changed only in what clients are
 //     known to change (reasoning left out, tool arguments written anew,
 //     surrounding space) continues the path; the change is recorded as the cause
 //     if the engine's prompt ids show that the prefix broke.
 //   - A prompt of /v1/completions has no roles. It is recorded as a user message
-//     and its answer as an assistant message, so that a tree is a tree; the call's
-//     sampling says "api": "completions", because no chat template made the prompt.
+//     and its answer as an assistant message, so that it fits into the same tree.
+//     The call's sampling says "api": "completions", because no chat template made
+//     the prompt.
 //   - A call that is not trained on is forwarded without a request for logprobs or
 //     token ids: it may go to an engine that refuses them.
-//   - If an engine refuses logprobs by name, the next call requests them again
-//     where a run can do without them: llama-server refuses them only in streams
+//   - If an engine refuses logprobs by name and the run can do without them, the
+//     next call requests them again: llama-server refuses them only in streams
 //     with tools.
 //   - A call of /v1/responses is always sent to the engine without streaming,
 //     whatever the agent requested: vLLM's streams lack the logprobs of tokens
 //     without visible text, such as the end mark. An agent that streams gets events
 //     made from the whole response, each text in one delta, once the response is
 //     complete.
-//   - If an engine streams a response all the same, its last event is recorded,
-//     which contains the whole response; its deltas count only where the last
+//   - If an engine streams a response nevertheless, its last event is recorded,
+//     because it contains the whole response. The deltas are used only if the last
 //     event lacks logprobs.
 //   - A call whose stream the engine broke off is not retried, because the agent
 //     has seen its beginning; the agent sees its connection drop.

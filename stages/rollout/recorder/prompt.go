@@ -5,11 +5,11 @@ import "slices"
 // promptDelta returns the ids of a prompt that follow the nearest sampled
 // ancestor's last token. When the prompt does not begin with the ancestor's
 // tokens it returns the whole prompt and the cause.
-func (t *tree) promptDelta(p path, prompt []int32) (delta []int32, cause string) {
+func (t *Tree) promptDelta(p Path, prompt []int32) (delta []int32, cause string) {
 	if prompt == nil {
 		return nil, ""
 	}
-	ancestor := t.sampledAncestor(p.at)
+	ancestor := t.sampledAncestor(p.At)
 	if ancestor < 0 {
 		return prompt, ""
 	}
@@ -27,17 +27,17 @@ func (t *tree) promptDelta(p path, prompt []int32) (delta []int32, cause string)
 	return slices.Clone(rest), "" // a copy, so that the whole prompt is not kept
 }
 
-func (t *tree) sampledAncestor(at int) int {
-	for at >= 0 && !t.messages[at].Sampled {
-		at = int(t.messages[at].Parent)
+func (t *Tree) sampledAncestor(at int) int {
+	for at >= 0 && !t.Messages[at].Sampled {
+		at = int(t.Messages[at].Parent)
 	}
 	return at
 }
 
 // ids returns, in pieces, all tokens up to the end of a sampled message.
-func (t *tree) ids(at int) (pieces [][]int32, known bool) {
+func (t *Tree) ids(at int) (pieces [][]int32, known bool) {
 	for at >= 0 {
-		m := &t.messages[at]
+		m := &t.Messages[at]
 		if m.TokenIDs == nil || m.PromptDeltaIDs == nil {
 			return nil, false
 		}
@@ -51,12 +51,12 @@ func (t *tree) ids(at int) (pieces [][]int32, known bool) {
 	return pieces, true
 }
 
-func (t *tree) breakCause(p path, ancestor int) string {
+func (t *Tree) breakCause(p Path, ancestor int) string {
 	if p.changed != "" {
 		return p.changed
 	}
-	for at := ancestor; at >= 0; at = int(t.messages[at].Parent) {
-		if m := &t.messages[at]; m.Sampled && (m.Reasoning != "" || thinking.MatchString(m.Content)) {
+	for at := ancestor; at >= 0; at = int(t.Messages[at].Parent) {
+		if m := &t.Messages[at]; m.Sampled && (m.Reasoning != "" || thinking.MatchString(m.Content)) {
 			return BreakReasoning
 		}
 	}

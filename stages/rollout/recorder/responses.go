@@ -145,7 +145,7 @@ func (a *answer) readResponse(c *cursor, see view) {
 		case "incomplete_details":
 			a.incomplete = unquote(parseObject(c.value()).get("reason"))
 		case "usage":
-			a.usage.readResponse(c.value())
+			a.usage.read(c.value(), "input", "output")
 		case "error":
 			if v := c.value(); string(v) != "null" && len(v) > 0 {
 				a.err = fmt.Errorf("the engine reported: %s", errorText(slices.Concat([]byte(`{"error":`), v, []byte("}"))))
@@ -236,16 +236,6 @@ func (c *choice) readOutput(at *cursor, a *answer, see view) {
 	c.tokens.readMessage(raw, a) // NeMo Gym puts tokens into items
 }
 
-func (u *usage) readResponse(v []byte) {
-	o := parseObject(v)
-	if o == nil {
-		return
-	}
-	u.known = o.has("output_tokens")
-	u.prompt, u.completion = int32Of(o.get("input_tokens")), int32Of(o.get("output_tokens"))
-	u.cached = int32Of(parseObject(o.get("input_tokens_details")).get("cached_tokens"))
-}
-
 // addResponse reads a whole response, or one event of a stream. A stream's last
 // event contains the whole response; its pieces matter only for logprobs, which
 // some engines send there alone.
@@ -328,7 +318,7 @@ func (a *answer) afterResponse(c *cursor, see view, found bool) ([]byte, error) 
 	}
 	if len(a.choices) > 0 && a.streamed != nil && len(a.choices[0].tokens.logprobs) == 0 {
 		t := &a.choices[0].tokens
-		t.beside = a.streamed
+		t.fallback = a.streamed
 		if ids, _ := t.best(); len(ids) == 0 {
 			t.ids, t.holes = a.streamed.ids, a.streamed.holes
 		}

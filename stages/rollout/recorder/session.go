@@ -27,7 +27,7 @@ type Session struct {
 	mu     sync.Mutex
 	ended  bool
 	clock  int // counts the beginnings and ends of calls
-	tree   tree
+	tree   Tree
 	calls  []formats.Call
 	tools  []string
 	source string   // of token ids
@@ -47,7 +47,7 @@ type Session struct {
 // call is one request under way.
 type call struct {
 	index  int
-	path   path
+	path   Path
 	began  int
 	at     time.Time
 	asked  string // model
@@ -106,7 +106,7 @@ func (s *Session) End() Record {
 	s.busy.Wait()
 	late.Stop()
 	s.cutOff()
-	return Record{Messages: s.tree.messages, Calls: s.calls, ToolSets: s.tools, TokenSource: s.source, Unfit: s.unfit, LastCall: s.last, Lost: s.lost, Limit: s.limit}
+	return Record{Messages: s.tree.Messages, Calls: s.calls, ToolSets: s.tools, TokenSource: s.source, Unfit: s.unfit, LastCall: s.last, Lost: s.lost, Limit: s.limit}
 }
 
 // farewell is how long the handlers of an ended session have to return before
@@ -143,16 +143,15 @@ func (s *Session) begin(q *request, function string) *call {
 }
 
 // walk adds a prompt to the tree.
-func (s *Session) walk(q *request) path {
-	switch {
-	case q.raw:
+func (s *Session) walk(q *request) Path {
+	if q.raw {
 		return s.tree.walkText(q.messages[0])
-	case q.previous != "":
-		if at, ok := s.responses[q.previous]; ok {
-			return s.tree.walkFrom(path{at: at}, q.messages)
-		}
 	}
-	return s.tree.walk(q.messages)
+	from := Path{At: -1}
+	if at, known := s.responses[q.previous]; known {
+		from.At = at
+	}
+	return s.tree.Walk(from, q.messages)
 }
 
 func (s *Session) seed(k int) *int64 {
@@ -262,7 +261,7 @@ func (s *Session) addAnswer(c *call, a *answer) {
 	for k, choice := range a.choices {
 		m := choice.message
 		m.Call, m.PromptDeltaIDs, m.PrefixBreak = int32(c.index), delta, broke
-		at := s.tree.addSampled(c.path, m, k, span{c.began, s.clock})
+		at := s.tree.AddSampled(c.path, m, k, Span{float64(c.began), float64(s.clock)})
 		if a.id != "" {
 			if s.responses == nil {
 				s.responses = map[string]int{}

@@ -36,8 +36,8 @@ func (t *tokens) addText(v []byte) {
 // pieces returns the texts of the tokens, one for each logprob; nil unless all
 // have one.
 func (t *tokens) pieces() []string {
-	if len(t.logprobs) == 0 && t.beside != nil {
-		t = t.beside
+	if len(t.logprobs) == 0 && t.fallback != nil {
+		t = t.fallback
 	}
 	if len(t.textEnds) == 0 || len(t.textEnds) != len(t.logprobs) {
 		return nil
@@ -215,20 +215,20 @@ func (t *tokens) readMessage(raw []byte, a *answer) {
 // spare keeps logprobs from an unusual place, for the case that the usual one
 // is empty.
 func (t *tokens) spare(logprobs [][]byte) {
-	if t.beside == nil {
-		t.beside = &tokens{}
+	if t.fallback == nil {
+		t.fallback = &tokens{}
 	}
-	t.beside.listed = true
+	t.fallback.listed = true
 	for _, v := range logprobs {
-		t.beside.addLogprob(v)
+		t.fallback.addLogprob(v)
 	}
 }
 
 // probs returns the logprobs, whether there was a list of them, and the first
 // invalid one.
 func (t *tokens) probs() (logprobs []float32, listed bool, bad string) {
-	if len(t.logprobs) == 0 && t.beside != nil {
-		return t.beside.logprobs, true, t.beside.bad
+	if len(t.logprobs) == 0 && t.fallback != nil {
+		return t.fallback.logprobs, true, t.fallback.bad
 	}
 	return t.logprobs, t.listed, t.bad
 }

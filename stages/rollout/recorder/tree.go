@@ -1,10 +1,6 @@
 package recorder
 
 import (
-	"bytes"
-	"encoding/json"
-	"regexp"
-	"slices"
 	"strings"
 
 	"github.com/rollmill/rollmill/formats"
@@ -19,69 +15,93 @@ const (
 	BranchSubagent = "subagent" // another first message: a sub-agent, or a new conversation
 )
 
-// Why a prompt does not begin with its ancestor's tokens (column messages.prefix_break).
-const (
-	BreakReasoning = "reasoning" // earlier reasoning was left out
-	BreakArguments = "arguments" // tool arguments were written anew
-	BreakContent   = "content"   // the agent changed its own earlier message
-	BreakTemplate  = "template"  // the same messages, rendered otherwise
-	BreakUnknown   = "unknown"   // the ancestor's ids are not known
-)
+// Tree is the messages of one trajectory, each below the message that it follows.
+// Prompts that begin alike share their first messages. Where a prompt differs from
+// every known path a branch begins, and its first message says why. The zero value
+// is an empty tree that compares messages as the recorder does. A Tree must not be
+// used by several goroutines at once.
+type Tree struct {
+	Messages []formats.Message
 
-// tree is the messages of one trajectory; children[i+1] are those of message i.
-type tree struct {
-	messages []formats.Message
-	children [][]int
-	spans    map[int]span // of sampled messages
+	// Same reports whether a message of a prompt is a known one. If it is nil, a
+	// message is the known one that equals it, or the sampled one from which it
+	// differs only as clients are known to change answers.
+	Same func(known, m *formats.Message) bool
+	// Oldest makes the oldest count where a prompt could continue several messages,
+	// or an answer has several others to its prompt. By default the latest counts.
+	Oldest bool
+
+	children [][]int      // children[i+1] are those of message i
+	spans    map[int]Span // of sampled messages
 }
 
-// span is when a call was under way, in the trajectory's own count of events.
-type span struct{ began, ended int }
+// Span is when a call was under way, in any unit of time that a tree's calls share.
+type Span struct{ Began, Ended float64 }
 
-// path is the end of a prompt in the tree.
-type path struct {
-	at      int    // its last message; -1 for an empty prompt
-	changed string // what the agent changed of messages it continues: a Break… cause, or ""
+// Path leads from a tree's root to one of its messages.
+type Path struct {
+	At      int    // index of the last message; -1 for the empty path
+	changed string // what the agent changed of messages on it: a Break… cause, or ""
 }
 
-// walk finds the longest known path that a prompt continues and adds the rest.
-func (t *tree) walk(prompt []formats.Message) path {
-	return t.walkFrom(path{at: -1}, prompt)
-}
-
-// walkFrom is walk, beginning at a path.
-func (t *tree) walkFrom(p path, prompt []formats.Message) path {
+// Walk follows a prompt from the end of a path for as long as its messages are
+// known, adds the rest below, and returns the path to the prompt's last message.
+func (t *Tree) Walk(p Path, prompt []formats.Message) Path {
 	for i := range prompt {
-		next, changed := t.find(p.at, &prompt[i])
+		next, changed := t.find(p.At, &prompt[i])
 		if next < 0 {
 			return t.extend(p, prompt[i:])
 		}
-		p.at = next
+		p.At = next
 		p.changed = worse(p.changed, changed)
 	}
 	return p
 }
 
+// AddSampled adds choice k of the answer to the prompt that ends at p, and
+// returns its index.
+func (t *Tree) AddSampled(p Path, m formats.Message, k int, when Span) int {
+	other := t.first(p.At, func(i int) bool {
+		_, sampled := t.spans[i]
+		return sampled
+	})
+	switch {
+	case other < 0:
+	case k > 0:
+		m.Branch = BranchChoice
+	case t.spans[other].Ended > when.Began:
+		m.Branch = BranchParallel
+	default:
+		m.Branch = BranchRetry
+	}
+	i := t.add(p.At, m)
+	if t.spans == nil {
+		t.spans = map[int]Span{}
+	}
+	t.spans[i] = when
+	return i
+}
+
 // walkText finds where a prompt without roles continues the tree: after the
 // longest prefix of it that is an earlier prompt with its answer.
-func (t *tree) walkText(m formats.Message) path {
+func (t *Tree) walkText(m formats.Message) Path {
 	at, used := t.longestText(-1, m.Content)
 	if at < 0 || m.ContentParts != "" {
-		return t.walk([]formats.Message{m})
+		return t.Walk(Path{At: -1}, []formats.Message{m})
 	}
 	m.Content = m.Content[used:]
 	if m.Content == "" {
-		return path{at: at}
+		return Path{At: at}
 	}
-	return t.walkFrom(path{at: at}, []formats.Message{m})
+	return t.Walk(Path{At: at}, []formats.Message{m})
 }
 
 // longestText returns the sampled message below at for which the messages'
 // texts, joined, are the longest prefix of text; -1 if there is none.
-func (t *tree) longestText(at int, text string) (found, used int) {
+func (t *Tree) longestText(at int, text string) (found, used int) {
 	found = -1
 	for _, i := range t.below(at) {
-		m := &t.messages[i]
+		m := &t.Messages[i]
 		if m.ContentParts != "" || !strings.HasPrefix(text, m.Content) || !m.Sampled && m.Content == "" {
 			continue
 		}
@@ -100,35 +120,35 @@ func (t *tree) longestText(at int, text string) (found, used int) {
 	return found, used
 }
 
-func (t *tree) extend(p path, rest []formats.Message) path {
+func (t *Tree) extend(p Path, rest []formats.Message) Path {
 	branch := ""
-	if siblings := t.below(p.at); len(siblings) > 0 {
+	if siblings := t.below(p.At); len(siblings) > 0 {
 		branch = BranchHistory
-		if p.at < 0 {
+		if p.At < 0 {
 			branch = BranchSubagent
 		}
 	}
 	for _, m := range rest {
 		m.Branch, branch = branch, ""
-		p.at = t.add(p.at, m)
+		p.At = t.add(p.At, m)
 	}
 	return p
 }
 
-func (t *tree) below(at int) []int {
+func (t *Tree) below(at int) []int {
 	if at+1 < len(t.children) {
 		return t.children[at+1]
 	}
 	return nil
 }
 
-func (t *tree) add(parent int, m formats.Message) int {
-	i := len(t.messages)
+func (t *Tree) add(parent int, m formats.Message) int {
+	i := len(t.Messages)
 	m.Parent = int32(parent)
 	if m.ContentParts != "" {
 		m.Content = "" // the parts have it
 	}
-	t.messages = append(t.messages, m)
+	t.Messages = append(t.Messages, m)
 	for len(t.children) < i+2 {
 		t.children = append(t.children, nil)
 	}
@@ -136,133 +156,39 @@ func (t *tree) add(parent int, m formats.Message) int {
 	return i
 }
 
-// addSampled adds choice number k of an answer.
-func (t *tree) addSampled(p path, m formats.Message, k int, when span) int {
-	for _, i := range t.below(p.at) {
-		s, sampled := t.spans[i]
-		switch {
-		case !sampled:
-		case k > 0:
-			m.Branch = BranchChoice
-		case s.ended > when.began:
-			m.Branch = BranchParallel
-		default:
-			m.Branch = BranchRetry
+// find returns the message below at that m is, or -1, and what the agent changed
+// of it.
+func (t *Tree) find(at int, m *formats.Message) (i int, changed string) {
+	equal := same
+	if t.Same != nil {
+		equal = t.Same
+	}
+	i = t.first(at, func(i int) bool { return equal(&t.Messages[i], m) })
+	if i >= 0 || t.Same != nil {
+		return i, ""
+	}
+	i = t.first(at, func(i int) (ok bool) {
+		if t.Messages[i].Sampled {
+			changed, ok = cameBack(&t.Messages[i], m)
 		}
-	}
-	i := t.add(p.at, m)
-	if t.spans == nil {
-		t.spans = map[int]span{}
-	}
-	t.spans[i] = when
-	return i
+		return ok
+	})
+	return i, changed
 }
 
-// find searches the messages below at for m: the same message, or a sampled one
-// that came back changed.
-func (t *tree) find(at int, m *formats.Message) (i int, changed string) {
-	for _, i := range slices.Backward(t.below(at)) {
-		if same(&t.messages[i], m) {
-			return i, ""
+// first returns the message below at that counts among those for which is
+// returns true, or -1. Indexes, not an iterator: this runs for every message of
+// every prompt and allocates nothing.
+func (t *Tree) first(at int, is func(i int) bool) int {
+	below := t.below(at)
+	for k := range below {
+		i := below[k]
+		if !t.Oldest {
+			i = below[len(below)-1-k]
+		}
+		if is(i) {
+			return i
 		}
 	}
-	for _, i := range slices.Backward(t.below(at)) {
-		if t.messages[i].Sampled {
-			if cause, ok := cameBack(&t.messages[i], m); ok {
-				return i, cause
-			}
-		}
-	}
-	return -1, ""
-}
-
-func same(a, b *formats.Message) bool {
-	return a.Role == b.Role && text(a) == text(b) && a.Reasoning == b.Reasoning &&
-		a.ToolCallID == b.ToolCallID && (a.Name == b.Name || a.Sampled) &&
-		sameParts(a, b) && slices.Equal(a.ToolCalls, b.ToolCalls)
-}
-
-// text returns a message's content, or the text of its parts.
-func text(m *formats.Message) string {
-	if m.ContentParts == "" {
-		return m.Content
-	}
-	return joined([]byte(m.ContentParts))
-}
-
-// sameParts reports whether a list of text parts equals the text itself.
-func sameParts(a, b *formats.Message) bool {
-	return a.ContentParts == b.ContentParts || plain(a.ContentParts) && plain(b.ContentParts)
-}
-
-func plain(parts string) bool {
-	for part := range elements([]byte(parts)) {
-		o := parseObject(part)
-		switch unquote(o.get("type")) {
-		case "text":
-			if len(o) != 2 {
-				return false
-			}
-		case "input_text", "output_text", "summary_text", "reasoning_text":
-		default:
-			return false
-		}
-	}
-	return true
-}
-
-var thinking = regexp.MustCompile(`(?s)^\s*<think>.*?</think>`)
-
-// cameBack reports whether m is the sampled message s as clients send it back.
-func cameBack(s, m *formats.Message) (changed string, ok bool) {
-	if s.Role != m.Role || !sameParts(s, m) || len(s.ToolCalls) != len(m.ToolCalls) {
-		return "", false
-	}
-	if m.Reasoning != s.Reasoning {
-		if m.Reasoning != "" {
-			return "", false
-		}
-		changed = worse(changed, BreakReasoning)
-	}
-	if said, back := text(s), text(m); said != back {
-		switch was, is := strings.TrimSpace(said), strings.TrimSpace(back); {
-		case was == is, is == "" && len(s.ToolCalls) > 0:
-			changed = worse(changed, BreakContent)
-		case strings.TrimSpace(thinking.ReplaceAllString(said, "")) == is:
-			changed = worse(changed, BreakReasoning)
-		default:
-			return "", false
-		}
-	}
-	for i, a := range s.ToolCalls {
-		b := m.ToolCalls[i]
-		if a == b {
-			continue
-		}
-		if a.Name != b.Name || a.ID != b.ID || !sameJSON(a.Arguments, b.Arguments) {
-			return "", false
-		}
-		changed = worse(changed, BreakArguments)
-	}
-	return changed, true
-}
-
-func sameJSON(a, b string) bool {
-	var x, y any
-	if json.Unmarshal([]byte(a), &x) != nil || json.Unmarshal([]byte(b), &y) != nil {
-		return false
-	}
-	p, _ := json.Marshal(x)
-	q, _ := json.Marshal(y)
-	return bytes.Equal(p, q)
-}
-
-// worse returns the cause that explains more.
-func worse(a, b string) string {
-	for _, cause := range []string{BreakArguments, BreakReasoning, BreakContent} {
-		if a == cause || b == cause {
-			return cause
-		}
-	}
-	return ""
+	return -1
 }

@@ -166,11 +166,11 @@ func (s *Server) gate(next http.Handler) http.Handler {
 		defer s.mu.Unlock()
 		s.log = append(s.log, r.Method+" "+r.URL.Path)
 		if at, sent := r.Header["Authorization"]; !s.faults.Open && (!sent || at[0] != "Bearer "+Key) {
-			said := "unauthorized"
+			detail := "unauthorized"
 			if s.faults.EchoesKey {
-				said += fmt.Sprint(": ", at)
+				detail += fmt.Sprint(": ", at)
 			}
-			fail(w, http.StatusUnauthorized, said)
+			fail(w, http.StatusUnauthorized, detail)
 			return
 		}
 		if s.faults.Newer {

@@ -54,9 +54,9 @@ func (a *agent) begin(ctx context.Context, at rollout.Attempt, body []byte) (*ht
 		if resp.StatusCode == http.StatusOK {
 			return resp, nil
 		}
-		said, _ := io.ReadAll(io.LimitReader(resp.Body, 2000))
+		text, _ := io.ReadAll(io.LimitReader(resp.Body, 2000))
 		resp.Body.Close()
-		last = remote.RetryAfter(refusal(route, resp.StatusCode, strings.TrimSpace(string(said))), resp.Header)
+		last = remote.RetryAfter(refusal(route, resp.StatusCode, strings.TrimSpace(string(text))), resp.Header)
 		if resp.StatusCode != http.StatusNotFound && resp.StatusCode != http.StatusMethodNotAllowed {
 			return nil, last
 		}
@@ -84,18 +84,18 @@ func (a *agent) post(ctx context.Context, to string, at rollout.Attempt, body []
 // refusal returns the error of a status other than 200. Two kinds of failure
 // share 422: a request that the workflow's input does not accept has a detail,
 // a workflow that raised an exception has a code.
-func refusal(route string, status int, said string) error {
+func refusal(route string, status int, text string) error {
 	switch {
 	case status == http.StatusTooManyRequests || status >= 500:
-		return failure(formats.FailAgentExit, "the workflow's server: %s: HTTP %d: %s", route, status, said)
+		return failure(formats.FailAgentExit, "the workflow's server: %s: HTTP %d: %s", route, status, text)
 	case status == http.StatusAccepted:
-		return remote.Permanent(failure(formats.FailAgentExit, "the workflow waits for a person, which a rollout has none of: %s", said))
-	case status == http.StatusUnprocessableEntity && strings.Contains(said, `"code"`):
-		return remote.Permanent(failure(formats.FailAgentExit, "the workflow failed: %s", said))
+		return remote.Permanent(failure(formats.FailAgentExit, "the workflow waits for a person, which a rollout has none of: %s", text))
+	case status == http.StatusUnprocessableEntity && strings.Contains(text, `"code"`):
+		return remote.Permanent(failure(formats.FailAgentExit, "the workflow failed: %s", text))
 	case status == http.StatusUnprocessableEntity:
-		return remote.Permanent(failure(formats.FailExample, "the workflow does not take this request (see --request): %s", said))
+		return remote.Permanent(failure(formats.FailExample, "the workflow does not take this request (see --request): %s", text))
 	case status == http.StatusNotFound, status == http.StatusMethodNotAllowed:
-		return remote.Permanent(failure(formats.FailAgentExit, "the server has no stream of steps at %s: HTTP %d: %s", strings.Join(routes, " or "), status, said))
+		return remote.Permanent(failure(formats.FailAgentExit, "the server has no stream of steps at %s: HTTP %d: %s", strings.Join(routes, " or "), status, text))
 	}
-	return remote.Permanent(failure(formats.FailAgentExit, "the workflow's server: %s: HTTP %d: %s", route, status, said))
+	return remote.Permanent(failure(formats.FailAgentExit, "the workflow's server: %s: HTTP %d: %s", route, status, text))
 }

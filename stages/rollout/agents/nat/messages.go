@@ -56,8 +56,10 @@ func (w *wire) message() formats.Message {
 		m.Role = "user"
 	}
 	m.Content, m.ContentParts = text(w.Content)
-	for _, b := range w.Blocks {
-		m.Content += b.Text
+	if m.ContentParts == "" {
+		for _, b := range w.Blocks {
+			m.Content += b.Text
+		}
 	}
 	more := w.ToolCalls
 	var additional struct {
@@ -135,16 +137,16 @@ func (c *call) prompt() (messages []formats.Message, ids []string) {
 	if json.Unmarshal(c.start.data.Input, &joined) != nil || joined == "" {
 		return nil, nil
 	}
-	messages = spoken(joined)
+	messages = splitRoles(joined)
 	return messages, make([]string, len(messages))
 }
 
-var speaker = regexp.MustCompile(`(?m)^(system|user|assistant|tool|developer|chatbot|model): `)
+var roleStart = regexp.MustCompile(`(?m)^(system|user|assistant|tool|developer|chatbot|model): `)
 
-// spoken splits a joined prompt at the lines that begin with a role; a text
+// splitRoles splits a joined prompt at the lines that begin with a role; a text
 // that does not begin with one is a user's.
-func spoken(joined string) []formats.Message {
-	at := speaker.FindAllStringSubmatchIndex(joined, -1)
+func splitRoles(joined string) []formats.Message {
+	at := roleStart.FindAllStringSubmatchIndex(joined, -1)
 	if len(at) == 0 || at[0][0] != 0 {
 		return []formats.Message{{Parent: -1, Call: -1, Role: "user", Content: joined}}
 	}

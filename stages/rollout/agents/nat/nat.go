@@ -5,11 +5,11 @@
 //
 // Each LLM_START and LLM_END of one id are one call: its prompt is the whole
 // context, and its answer has the logprobs. The forms of LangChain, LlamaIndex
-// and ADK are recognised by their fields. Calls become a tree as the recorder's
-// do: a prompt that continues a path extends it, any other branches. Tool
-// results, repeated turns and parallel agents are kept; the toolkit's own
-// parsers lose them: they fold all steps into one list, drop a repeated
-// message, and give tool calls no ids.
+// and ADK are recognised by their fields. The calls make a recorder.Tree, where
+// an answer continues although it came back without its reasoning or with its
+// arguments written anew. Tool results, repeated turns and parallel agents are
+// kept; the toolkit's own parsers lose them: they fold all steps into one list,
+// drop a repeated message, and give tool calls no ids.
 //
 // The function of a call is the nearest FUNCTION or WORKFLOW step above it;
 // --target-function names it ("<workflow>" or the workflow's own name for the
@@ -199,10 +199,12 @@ func (a *agent) request(at rollout.Attempt) ([]byte, error) {
 // row returns the attempt that a stream describes. broken is why the stream
 // ended early, or nil.
 func (a *agent) row(s *stream, broken error) formats.Trajectory {
-	b := &builder{model: a.setup.TargetModel, functions: a.setup.Functions, loose: a.setup.NoLogprobs, accept: a.setup.AcceptFinish, ids: map[string]int32{}}
+	b := &builder{model: a.setup.TargetModel, functions: a.setup.Functions, loose: a.setup.NoLogprobs, accept: a.setup.AcceptFinish,
+		tree: recorder.Tree{Same: same, Oldest: true}, ids: map[string]int{}} // the oldest, as in all rows so far
 	for _, c := range calls(s.steps) {
 		b.add(c)
 	}
+	b.t.Messages = b.tree.Messages
 	for i := range s.steps {
 		if s.steps[i].kind == "TTC_END" {
 			b.candidate(&s.steps[i])

@@ -273,6 +273,24 @@ func TestTreesAndTargets(t *testing.T) {
 	}
 }
 
+// TestMessagesOfPartsAreContinued: a message of parts and blocks keeps the parts
+// alone, which is what its next copy is compared with.
+func TestMessagesOfPartsAreContinued(t *testing.T) {
+	picture := object{"type": "human", "content": []object{{"type": "image_url", "image_url": object{"url": "data:,"}}}, "blocks": []object{{"text": "look"}}}
+	answer := object{"type": "ai", "content": "a cat", "response_metadata": object{"model_name": "policy", "finish_reason": "stop", "logprobs": logprobs("a cat")}}
+	call := func(id string, at float64, prompt ...object) []string {
+		return []string{
+			nattest.Step("LLM_START", id, "root", "policy", "langchain", at, object{"data": object{"input": prompt}}),
+			nattest.Step("LLM_END", id, "root", "policy", "langchain", at+1, object{"data": object{"payload": object{"message": answer}}}),
+		}
+	}
+	lines := slices.Concat(call("1", 1, picture), call("2", 3, picture, answer, object{"type": "human", "content": "sure?"}), []string{nattest.Value("a cat")})
+	row := attempt(t, at(plays(t, lines...).URL))
+	if row.Status != formats.StatusOK || len(row.Messages) != 4 || row.Messages[0].Content != "" || row.Messages[2].Branch != "" {
+		t.Errorf("%s %s: %+v", row.Status, row.Error, row.Messages)
+	}
+}
+
 func TestCandidatesAreKeptForPairs(t *testing.T) {
 	lines := langchain()
 	for i, text := range []string{"five", "six"} {

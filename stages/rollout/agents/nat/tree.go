@@ -1,9 +1,9 @@
 package nat
 
 import (
-	"bytes"
 	"encoding/json"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -20,8 +20,8 @@ type builder struct {
 	error     string
 	loose     bool // logprobs are not needed
 	accept    []string
-	ends      []float64
-	ids       map[string]int32 // the framework's ids of sampled messages
+	tree      recorder.Tree
+	ids       map[string]int // the framework's ids of sampled messages
 }
 
 // latency returns the time between a call's events, in milliseconds; 0 if the
@@ -31,128 +31,60 @@ func latency(start, end float64) int64 {
 	return int64(math.Round(max(0, min((end-start)*1000, most))))
 }
 
-// add adds a call to the tree: if its prompt continues a path it extends the
-// path, else it branches where the prompts differ.
+// add adds a call to the row, and its prompt and answer to the tree.
 func (b *builder) add(c *call) {
 	if c.end == nil {
 		return // it was not answered, or its end was not sent
 	}
 	m, id, model, logprobs := c.answered()
-	parent := b.place(c.prompt())
+	path := b.place(c.prompt())
 	record := formats.Call{Model: model, Sampling: "{}", Tools: b.toolSet(c), Function: c.function, Attempts: 1,
 		PromptTokens: c.end.prompt, CompletionTokens: c.end.completion, CachedTokens: c.end.cached}
 	record.Target = b.targets(c, model)
+	when := recorder.Span{Began: math.Inf(1), Ended: c.end.time} // without a start, no earlier call overlaps it
 	if c.start != nil {
+		when.Began = c.start.time
 		record.LatencyMS = latency(c.start.time, c.end.time)
 	}
-	m.Parent, m.Call = parent, int32(len(b.t.Calls))
-	m.Branch = b.again(c, parent)
-	b.ends = append(b.ends, c.end.time)
+	m.Call = int32(len(b.t.Calls))
 	class, text := tokens(&m, logprobs, record.CompletionTokens)
 	if record.Target && class != "" && b.failed == "" && !(b.loose && class == formats.FailNoLogprobs) {
 		b.failed, b.error = class, text
 	}
-	if id != "" {
-		b.ids[id] = int32(len(b.t.Messages))
-	}
 	b.t.Calls = append(b.t.Calls, record)
-	b.t.Messages = append(b.t.Messages, m)
+	at := b.tree.AddSampled(path, m, 0, when)
+	if id != "" {
+		b.ids[id] = at
+	}
 }
 
-// place returns the index of a prompt's last message, after adding the missing
-// messages.
-func (b *builder) place(prompt []formats.Message, ids []string) int32 {
-	at := int32(-1)
-	for i, m := range prompt {
-		b.complete(at, ids[i], &m)
-		next := b.child(at, &m)
-		if next < 0 {
-			m.Parent = at
-			switch {
-			case at < 0 && len(b.t.Messages) > 0:
-				m.Branch = recorder.BranchSubagent
-			case b.continued(at):
-				m.Branch = recorder.BranchHistory
-			}
-			next = int32(len(b.t.Messages))
-			b.t.Messages = append(b.t.Messages, m)
-		}
-		at = next
+// place returns the path of a prompt, after adding the missing messages.
+func (b *builder) place(prompt []formats.Message, ids []string) recorder.Path {
+	p := recorder.Path{At: -1}
+	for i := range prompt {
+		b.complete(p.At, ids[i], &prompt[i])
+		p = b.tree.Walk(p, prompt[i:i+1])
 	}
-	return at
+	return p
 }
 
 // complete gives a sampled message the tool calls that its LLM_END did not
 // have, from the prompt in which it comes back after the same messages.
-func (b *builder) complete(parent int32, id string, m *formats.Message) {
+func (b *builder) complete(parent int, id string, m *formats.Message) {
 	at, known := b.ids[id]
-	if id == "" || !known || b.t.Messages[at].Parent != parent {
+	if id == "" || !known {
 		return
 	}
-	if said := &b.t.Messages[at]; len(said.ToolCalls) == 0 {
-		said.ToolCalls = m.ToolCalls
+	if sampled := &b.tree.Messages[at]; int(sampled.Parent) == parent && len(sampled.ToolCalls) == 0 {
+		sampled.ToolCalls = m.ToolCalls
 	}
 }
 
-// again returns why an answer is not the first to its prompt: the prompt was
-// asked again, or while the first was being answered.
-func (b *builder) again(c *call, parent int32) string {
-	for i := range b.t.Messages {
-		if o := &b.t.Messages[i]; o.Parent == parent && o.Sampled {
-			if c.start != nil && c.start.time < b.ends[o.Call] {
-				return recorder.BranchParallel
-			}
-			return recorder.BranchRetry
-		}
-	}
-	return ""
-}
-
-// child returns the message after another with the same content as m, or -1.
-func (b *builder) child(parent int32, m *formats.Message) int32 {
-	for i := range b.t.Messages {
-		if o := &b.t.Messages[i]; o.Parent == parent && same(o, m) {
-			return int32(i)
-		}
-	}
-	return -1
-}
-
-func (b *builder) continued(parent int32) bool {
-	for i := range b.t.Messages {
-		if b.t.Messages[i].Parent == parent {
-			return true
-		}
-	}
-	return false
-}
-
-// same reports whether a message of a prompt is an existing one: an answer
-// comes back without its reasoning, and with its arguments written anew.
-func same(a, m *formats.Message) bool {
-	if a.Role != m.Role || a.Content != m.Content || a.ContentParts != m.ContentParts || a.ToolCallID != m.ToolCallID || len(a.ToolCalls) != len(m.ToolCalls) {
-		return false
-	}
-	for i := range a.ToolCalls {
-		x, y := a.ToolCalls[i], m.ToolCalls[i]
-		if x.ID != y.ID || x.Name != y.Name || !sameJSON(x.Arguments, y.Arguments) {
-			return false
-		}
-	}
-	return true
-}
-
-func sameJSON(a, b string) bool {
-	if a == b {
-		return true
-	}
-	var x, y any
-	if json.Unmarshal([]byte(a), &x) != nil || json.Unmarshal([]byte(b), &y) != nil {
-		return false
-	}
-	one, _ := json.Marshal(x)
-	other, _ := json.Marshal(y)
-	return bytes.Equal(one, other)
+// same reports whether a message of a prompt is a known one: an answer comes
+// back without its reasoning, and with its arguments written anew.
+func same(known, m *formats.Message) bool {
+	return known.Role == m.Role && known.Content == m.Content && known.ContentParts == m.ContentParts &&
+		known.ToolCallID == m.ToolCallID && slices.EqualFunc(known.ToolCalls, m.ToolCalls, recorder.SameCall)
 }
 
 func (b *builder) targets(c *call, model string) bool {

@@ -58,7 +58,7 @@ func (e *Engine) sample(q Request, fault Fault) turn {
 	if e.Reasoning {
 		t.thought = "let me see"
 	}
-	t.pieces = spoken(t.thought, t.reply.Content, t.reply.ToolCalls)
+	t.pieces = tokenTexts(t.thought, t.reply.Content, t.reply.ToolCalls)
 	var most int
 	if json.Unmarshal(q.Fields["max_tokens"], &most); most > 0 && most < len(t.pieces) {
 		t.pieces, t.reply.Finish, t.reply.Content = t.pieces[:most], "length", truncated(t.reply.Content, most)

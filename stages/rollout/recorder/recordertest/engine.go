@@ -189,12 +189,12 @@ const end = "<|end|>"
 // render applies the chat template: reasoning of earlier turns is left out.
 func render(list []formats.Message) (pieces []string) {
 	for _, m := range list {
-		pieces = append(append(pieces, "<|"+m.Role+"|>"), spoken("", m.Content, m.ToolCalls)...)
+		pieces = append(append(pieces, "<|"+m.Role+"|>"), tokenTexts("", m.Content, m.ToolCalls)...)
 	}
 	return append(pieces, "<|assistant|>")
 }
 
-func spoken(thought, content string, calls []formats.ToolCall) (pieces []string) {
+func tokenTexts(thought, content string, calls []formats.ToolCall) (pieces []string) {
 	if thought != "" {
 		pieces = append(append(append(pieces, "<think>"), tokenize(thought)...), "</think>")
 	}

@@ -11,15 +11,15 @@ import (
 
 // ask is the request for one row, with the place of its answer.
 type ask struct {
-	id     string
-	row    *score.Row
-	path   []int       // of messages: the main one
-	reward string      // its name
-	base   int64       // the stage's seed
-	line   []byte      // of the JSON protocol
-	asked  arrow.Asked // of the other
-	value  *score.Value
-	done   bool
+	id      string
+	row     *score.Row
+	path    []int         // of messages: the main one
+	reward  string        // its name
+	base    int64         // the stage's seed
+	line    []byte        // of the JSON protocol
+	request arrow.Request // of the Arrow protocol
+	value   *score.Value
+	done    bool
 }
 
 func (a *ask) settle(v score.Value) {
@@ -99,11 +99,11 @@ func (p *worker) ask(ctx context.Context, batch []*ask, timeout time.Duration) *
 			return &failure{class: formats.RewardTimeout, text: "no answer within " + timeout.String() + "; does the program flush its output after every line?"}
 		case <-written:
 			written = nil
-		case said, more := <-replies:
+		case r, more := <-replies:
 			if !more {
 				return &failure{class: formats.RewardCrashed, text: "the program ended without an answer", ended: true}
 			}
-			fresh, f := p.answers(said, open)
+			fresh, f := p.answers(r, open)
 			if f != nil {
 				return f
 			}
@@ -122,11 +122,11 @@ func (p *worker) write(batch []*ask, written chan<- struct{}) {
 }
 
 // answers handles a reply and counts the new answers in it.
-func (p *worker) answers(said reply, open map[string]*ask) (fresh int, f *failure) {
-	if said.err != nil {
-		return 0, &failure{class: formats.RewardAnswer, text: said.err.Error()}
+func (p *worker) answers(r reply, open map[string]*ask) (fresh int, f *failure) {
+	if r.err != nil {
+		return 0, &failure{class: formats.RewardAnswer, text: r.err.Error()}
 	}
-	for _, answer := range said.answers {
+	for _, answer := range r.answers {
 		news, f := p.answer(answer, open)
 		if f != nil {
 			return fresh, f

@@ -7,7 +7,7 @@
 //	arrow:python3 reward.py
 //
 // Words are split as a shell would; nothing is expanded and no shell runs.
-// score.Request and score.Answer describe a line, arrow.Asked and
+// score.Request and score.Answer describe a line, arrow.Request and
 // arrow.AnswerReader a batch. Answers are matched by id and may come in any
 // order, in batches of any size. The program must flush each line or batch.
 // testdata/rewards has an example of both in Python. The environment has

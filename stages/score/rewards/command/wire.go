@@ -69,7 +69,7 @@ func (lines) read(out io.Reader, pass func(reply)) {
 
 // batches is Arrow, a stream of record batches each way.
 type batches struct {
-	w *arrow.AskWriter
+	w *arrow.RequestWriter
 
 	text, example string // the last row's, for the next of its group
 }
@@ -85,17 +85,17 @@ func (b *batches) prepare(a *ask) error {
 	t := *a.row.Trajectory
 	t.Example = b.example
 	// The row may change once its value is settled: this may still be being written then.
-	a.asked = arrow.Asked{Trajectory: &t, Path: a.path, Rewards: a.row.Earlier, Seed: score.RowSeed(a.row, a.reward, a.base)}
+	a.request = arrow.Request{Trajectory: &t, Path: a.path, Rewards: a.row.Earlier, Seed: score.RowSeed(a.row, a.reward, a.base)}
 	return nil
 }
 
 func (b *batches) write(in io.Writer, batch []*ask) error {
 	if b.w == nil {
-		b.w = arrow.NewAskWriter(in)
+		b.w = arrow.NewRequestWriter(in)
 	}
-	rows := make([]arrow.Asked, len(batch))
+	rows := make([]arrow.Request, len(batch))
 	for i, a := range batch {
-		rows[i] = a.asked
+		rows[i] = a.request
 	}
 	return b.w.Write(rows)
 }
@@ -120,7 +120,7 @@ func (b *batches) read(out io.Reader, pass func(reply)) {
 	}
 }
 
-func value(a arrow.Answered) score.Value {
+func value(a arrow.Answer) score.Value {
 	switch {
 	case a.Error != "":
 		return score.Failed(formats.RewardError, "%s", a.Error)

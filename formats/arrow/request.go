@@ -11,7 +11,7 @@ import (
 	"github.com/rollmill/rollmill/formats"
 )
 
-// Asked is a trajectory as a reward program receives it. These columns are
+// Request is a trajectory as a reward program receives it. These columns are
 // sent, with messages named as in chat completions:
 //
 //	id, example, answer, status, stop_reason: string   (example is JSON)
@@ -25,7 +25,7 @@ import (
 //	epoch, generation, prompt_tokens, completion_tokens, sampled_tokens: int32
 //
 // New columns are added at the end; find columns by name.
-type Asked struct {
+type Request struct {
 	*formats.Trajectory
 	Path    []int                 // of messages, the ones to send
 	Rewards []formats.NamedReward // computed before
@@ -39,7 +39,7 @@ var (
 	message  = arrow.StructOf(plain("role", text), plain("content", text), nullable("content_parts", text), nullable("name", text),
 		nullable("reasoning_content", text), nullable("tool_call_id", text), plain("tool_calls", arrow.ListOf(toolCall)),
 		plain("sampled", arrow.FixedWidthTypes.Boolean))
-	asked = arrow.NewSchema([]arrow.Field{plain("id", text), plain("example", text), plain("answer", text), plain("status", text),
+	requestSchema = arrow.NewSchema([]arrow.Field{plain("id", text), plain("example", text), plain("answer", text), plain("status", text),
 		plain("stop_reason", text), plain("seed", arrow.PrimitiveTypes.Int64),
 		plain("rewards", arrow.MapOf(text, arrow.PrimitiveTypes.Float64)), plain("messages", arrow.ListOf(message)),
 		plain("metadata", text), plain("model", text), plain("example_id", text), plain("tool_sets", arrow.ListOf(text)),
@@ -51,18 +51,18 @@ func nullable(name string, t arrow.DataType) arrow.Field {
 	return arrow.Field{Name: name, Type: t, Nullable: true}
 }
 
-// AskWriter writes requests as a stream of record batches (Arrow IPC streaming
+// RequestWriter writes requests as a stream of record batches (Arrow IPC streaming
 // format). It is for one goroutine.
-type AskWriter struct {
+type RequestWriter struct {
 	out  *bufio.Writer
 	w    *ipc.Writer
 	free chan *columns
 }
 
-// NewAskWriter returns a writer to w. It writes nothing until the first Write.
-func NewAskWriter(w io.Writer) *AskWriter {
+// NewRequestWriter returns a writer to w. It writes nothing until the first Write.
+func NewRequestWriter(w io.Writer) *RequestWriter {
 	out := bufio.NewWriterSize(w, 64<<10)
-	a := &AskWriter{out: out, w: ipc.NewWriter(out, ipc.WithSchema(asked)), free: make(chan *columns, 2)}
+	a := &RequestWriter{out: out, w: ipc.NewWriter(out, ipc.WithSchema(requestSchema)), free: make(chan *columns, 2)}
 	a.free <- new(columns)
 	a.free <- new(columns)
 	return a
@@ -76,7 +76,7 @@ const batchText = 1 << 20
 
 // Write writes rows as one batch, or as several when they are large, and
 // flushes. It builds each batch while the one before it is written.
-func (a *AskWriter) Write(rows []Asked) error {
+func (a *RequestWriter) Write(rows []Request) error {
 	ready := make(chan *columns, 1)
 	go func() {
 		defer close(ready)
@@ -102,7 +102,7 @@ func (a *AskWriter) Write(rows []Asked) error {
 	return failed
 }
 
-func (a *AskWriter) write(c *columns) error {
+func (a *RequestWriter) write(c *columns) error {
 	batch := c.batch()
 	defer batch.Release()
 	if err := a.w.Write(batch); err != nil {
@@ -111,7 +111,7 @@ func (a *AskWriter) write(c *columns) error {
 	return a.out.Flush()
 }
 
-func (r *Asked) size() int {
+func (r *Request) size() int {
 	n := len(r.Example) + len(r.Answer) + len(r.Metadata)
 	for _, set := range r.ToolSets {
 		n += len(set)

@@ -1,0 +1,117 @@
+package recorder
+
+import (
+	"bytes"
+	"encoding/json"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/rollmill/rollmill/formats"
+)
+
+// Why a prompt does not begin with its ancestor's tokens (column messages.prefix_break).
+const (
+	BreakReasoning = "reasoning" // earlier reasoning was left out
+	BreakArguments = "arguments" // tool arguments were written anew
+	BreakContent   = "content"   // the agent changed its own earlier message
+	BreakTemplate  = "template"  // the same messages, rendered otherwise
+	BreakUnknown   = "unknown"   // the ancestor's ids are not known
+)
+
+func same(a, b *formats.Message) bool {
+	return a.Role == b.Role && text(a) == text(b) && a.Reasoning == b.Reasoning &&
+		a.ToolCallID == b.ToolCallID && (a.Name == b.Name || a.Sampled) &&
+		sameParts(a, b) && slices.Equal(a.ToolCalls, b.ToolCalls)
+}
+
+// text returns a message's content, or the text of its parts.
+func text(m *formats.Message) string {
+	if m.ContentParts == "" {
+		return m.Content
+	}
+	return joined([]byte(m.ContentParts))
+}
+
+// sameParts reports whether a list of text parts equals the text itself.
+func sameParts(a, b *formats.Message) bool {
+	return a.ContentParts == b.ContentParts || plain(a.ContentParts) && plain(b.ContentParts)
+}
+
+func plain(parts string) bool {
+	for part := range elements([]byte(parts)) {
+		o := parseObject(part)
+		switch unquote(o.get("type")) {
+		case "text":
+			if len(o) != 2 {
+				return false
+			}
+		case "input_text", "output_text", "summary_text", "reasoning_text":
+		default:
+			return false
+		}
+	}
+	return true
+}
+
+var thinking = regexp.MustCompile(`(?s)^\s*<think>.*?</think>`)
+
+// cameBack reports whether m is the sampled message s as clients send it back.
+func cameBack(s, m *formats.Message) (changed string, ok bool) {
+	if s.Role != m.Role || !sameParts(s, m) || len(s.ToolCalls) != len(m.ToolCalls) {
+		return "", false
+	}
+	if m.Reasoning != s.Reasoning {
+		if m.Reasoning != "" {
+			return "", false
+		}
+		changed = worse(changed, BreakReasoning)
+	}
+	if sent, back := text(s), text(m); sent != back {
+		switch was, is := strings.TrimSpace(sent), strings.TrimSpace(back); {
+		case was == is, is == "" && len(s.ToolCalls) > 0:
+			changed = worse(changed, BreakContent)
+		case strings.TrimSpace(thinking.ReplaceAllString(sent, "")) == is:
+			changed = worse(changed, BreakReasoning)
+		default:
+			return "", false
+		}
+	}
+	for i, a := range s.ToolCalls {
+		b := m.ToolCalls[i]
+		if a == b {
+			continue
+		}
+		if !SameCall(a, b) {
+			return "", false
+		}
+		changed = worse(changed, BreakArguments)
+	}
+	return changed, true
+}
+
+// SameCall reports whether two tool calls are the same but for how the JSON of
+// their arguments is written.
+func SameCall(a, b formats.ToolCall) bool {
+	return a.ID == b.ID && a.Name == b.Name && (a.Arguments == b.Arguments || sameJSON(a.Arguments, b.Arguments))
+}
+
+func sameJSON(a, b string) bool {
+	var x, y any
+	if json.Unmarshal([]byte(a), &x) != nil || json.Unmarshal([]byte(b), &y) != nil {
+		return false
+	}
+	p, _ := json.Marshal(x)
+	q, _ := json.Marshal(y)
+	return bytes.Equal(p, q)
+}
+
+// worse returns the cause that explains more.
+func worse(a, b string) string {
+	for _, cause := range []string{BreakArguments, BreakReasoning, BreakContent} {
+		if a == cause || b == cause {
+			return cause
+		}
+	}
+	return ""
+}

@@ -1,0 +1,127 @@
+package recorder_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/stages/rollout/recorder"
+)
+
+// prompt makes messages of texts; those that begin with "a:" are the assistant's.
+func prompt(texts ...string) []formats.Message {
+	var out []formats.Message
+	for _, text := range texts {
+		m := formats.Message{Role: "user", Content: text, Call: -1}
+		if rest, ok := strings.CutPrefix(text, "a:"); ok {
+			m.Role, m.Content = "assistant", rest
+		}
+		out = append(out, m)
+	}
+	return out
+}
+
+func answered(text string) formats.Message {
+	return formats.Message{Role: "assistant", Content: text, Sampled: true}
+}
+
+// shape is a tree in one line: each message with its parent and its branch.
+func shape(t *recorder.Tree) string {
+	var out []string
+	for _, m := range t.Messages {
+		out = append(out, strings.TrimRight(fmt.Sprintf("%s<%d %s", m.Content, m.Parent, m.Branch), " "))
+	}
+	return strings.Join(out, ", ")
+}
+
+var start = recorder.Path{At: -1}
+
+func TestTreeSharesBeginningsAndNamesBranches(t *testing.T) {
+	var tree recorder.Tree
+	ask := func(answer string, texts ...string) int {
+		return tree.AddSampled(tree.Walk(start, prompt(texts...)), answered(answer), 0, recorder.Span{})
+	}
+	ask("hello", "hi")
+	if at := ask("fine", "hi", "a:hello", "how?"); at != 3 {
+		t.Errorf("the answer is message %d", at)
+	}
+	ask("short", "hi", "a:summary", "how?")
+	ask("done", "other")
+	want := "hi<-1, hello<0, how?<1, fine<2, summary<0 history, how?<4, short<5, other<-1 subagent, done<7"
+	if got := shape(&tree); got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+}
+
+func TestTreeNamesFurtherAnswersToOnePrompt(t *testing.T) {
+	var tree recorder.Tree
+	p := tree.Walk(start, prompt("hi"))
+	tree.AddSampled(p, answered("one"), 0, recorder.Span{Began: 1, Ended: 3})
+	tree.AddSampled(p, answered("two"), 1, recorder.Span{Began: 1, Ended: 3})
+	tree.AddSampled(p, answered("three"), 0, recorder.Span{Began: 2, Ended: 5})
+	tree.AddSampled(p, answered("four"), 0, recorder.Span{Began: 5, Ended: 6})
+	if got, want := shape(&tree), "hi<-1, one<0, two<0 choice, three<0 parallel, four<0 retry"; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+}
+
+// TestTreeContinuesTheLatestOrTheOldest: of two answers that are the same, and of
+// several earlier answers when the cause of a branch is found.
+func TestTreeContinuesTheLatestOrTheOldest(t *testing.T) {
+	for oldest, want := range map[bool]string{
+		false: "hi<-1, one<0, one<0 retry, three<0 parallel, so?<2",
+		true:  "hi<-1, one<0, one<0 retry, three<0 retry, so?<1",
+	} {
+		tree := recorder.Tree{Oldest: oldest}
+		p := tree.Walk(start, prompt("hi"))
+		tree.AddSampled(p, answered("one"), 0, recorder.Span{Began: 1, Ended: 2})
+		tree.AddSampled(p, answered("one"), 0, recorder.Span{Began: 3, Ended: 9})
+		tree.AddSampled(p, answered("three"), 0, recorder.Span{Began: 4, Ended: 9})
+		tree.Walk(start, prompt("hi", "a:one", "so?"))
+		if got := shape(&tree); got != want {
+			t.Errorf("oldest=%v: %s, want %s", oldest, got, want)
+		}
+	}
+}
+
+// TestTreeComparesAsItsOwnerSays: an answer that came back with other space is the
+// same to the recorder, and to no one who compares texts alone.
+func TestTreeComparesAsItsOwnerSays(t *testing.T) {
+	texts := func(known, m *formats.Message) bool { return known.Content == m.Content }
+	for name, c := range map[string]struct {
+		tree recorder.Tree
+		want string
+	}{
+		"recorder":   {recorder.Tree{}, "hi<-1,  hello <0, so?<1"},
+		"texts only": {recorder.Tree{Same: texts}, "hi<-1,  hello <0, hello<0 history, so?<2"},
+	} {
+		tree := &c.tree
+		tree.AddSampled(tree.Walk(start, prompt("hi")), answered(" hello "), 0, recorder.Span{})
+		tree.Walk(start, prompt("hi", "a:hello", "so?"))
+		if got := shape(tree); got != c.want {
+			t.Errorf("%s: %s, want %s", name, got, c.want)
+		}
+	}
+}
+
+func TestSameCallComparesArgumentsAsJSON(t *testing.T) {
+	call := func(id, name, arguments string) formats.ToolCall {
+		return formats.ToolCall{ID: id, Name: name, Arguments: arguments}
+	}
+	for _, c := range []struct {
+		a, b formats.ToolCall
+		want bool
+	}{
+		{call("1", "f", `{"a":1,"b":2}`), call("1", "f", `{ "b": 2, "a": 1.0 }`), true},
+		{call("1", "f", `{"a":1}`), call("1", "f", `{"a":2}`), false},
+		{call("1", "f", `not JSON`), call("1", "f", `not JSON`), true},
+		{call("1", "f", `not JSON`), call("1", "f", `not  JSON`), false},
+		{call("1", "f", `{}`), call("2", "f", `{}`), false},
+		{call("1", "f", `{}`), call("1", "g", `{}`), false},
+	} {
+		if got := recorder.SameCall(c.a, c.b); got != c.want {
+			t.Errorf("%v, %v: %v", c.a, c.b, got)
+		}
+	}
+}
