@@ -3,7 +3,7 @@ package stages
 import "fmt"
 
 // Kind is the kind of an error that a calling program may act on; each has one
-// exit code (see cmd/rollmill/exit.go). Bad input is formats.ErrInvalid, and a
+// exit code (see cmd/internal/cli/exit.go). Bad input is formats.ErrInvalid, and a
 // refused gate is dataset.GateError; neither needs a kind here.
 type Kind string
 

@@ -5,16 +5,17 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/rollmill/rollmill/cmd/internal/cli"
 	"github.com/rollmill/rollmill/formats/validate"
 	"github.com/rollmill/rollmill/pipelines/inspect/audit"
 	"github.com/rollmill/rollmill/stages/plugin"
 )
 
-var auditCommand = command{
-	name:    "audit",
-	heading: commandsHeading,
-	usage:   "check whole datasets for faults that would harm training",
-	about: `Reads every complete dataset at the URI (a run, an epoch or a dataset), verifies
+var auditCommand = cli.Command{
+	Name:    "audit",
+	Heading: commandsHeading,
+	Usage:   "check whole datasets for faults that would harm training",
+	About: `Reads every complete dataset at the URI (a run, an epoch or a dataset), verifies
 the bytes of each part and the digest of each row, and makes the checks below. A
 finding is proved by the rows, or inferred from recorded settings, or only the
 engine can confirm it, which rollmill check asks. submit refuses proved errors.
@@ -26,9 +27,9 @@ worse.
 Checks:
 
 ` + auditHelp(),
-	args:        "URI",
-	argSettings: []string{"in"},
-	body:        with(newAuditSettings, runAudit),
+	Args:        "URI",
+	ArgSettings: []string{"in"},
+	Body:        cli.With(newAuditSettings, runAudit),
 }
 
 type auditSettings struct {
@@ -60,7 +61,7 @@ func auditHelp() string {
 	return b.String()
 }
 
-func runAudit(ctx context.Context, s *session, o *auditSettings) error {
+func runAudit(ctx context.Context, s *cli.Session, o *auditSettings) error {
 	uri, err := o.open(s)
 	if err != nil {
 		return err
@@ -69,13 +70,13 @@ func runAudit(ctx context.Context, s *session, o *auditSettings) error {
 	if err != nil {
 		return err
 	}
-	err = s.print(a, a.WriteText)
+	err = s.Print(a, a.WriteText)
 	switch worst := a.Worst(); {
 	case err != nil || worst == "" || !worst.AtLeast(o.FailOn):
 		return err
 	case worst == validate.Damage:
-		return exitWith{exitInput, "a dataset is damaged"}
+		return cli.Exit{Code: cli.ExitInput, What: "a dataset is damaged"}
 	default:
-		return exitWith{exitGate, fmt.Sprintf("there are findings of severity %s or worse", o.FailOn)}
+		return cli.Exit{Code: cli.ExitGate, What: fmt.Sprintf("there are findings of severity %s or worse", o.FailOn)}
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rollmill/rollmill/cmd/internal/cli"
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/formats/random"
@@ -175,7 +176,7 @@ func TestOverwriteRaces(t *testing.T) {
 				case err == nil:
 					won++
 					winners++
-				case errors.As(err, &exit) && (exit.ExitCode() == exitUsage || exit.ExitCode() == exitTemporary):
+				case errors.As(err, &exit) && (exit.ExitCode() == cli.ExitUsage || exit.ExitCode() == cli.ExitTemporary):
 					lost++
 				default:
 					t.Errorf("trial %d, racer %d: %v\n%s", trial, nth, err, &said[nth])

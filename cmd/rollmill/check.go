@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/rollmill/rollmill/cmd/internal/cli"
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/pipelines/train"
 	"github.com/rollmill/rollmill/stages"
@@ -19,11 +20,11 @@ import (
 	"github.com/rollmill/rollmill/storage"
 )
 
-var checkCommand = command{
-	name:    "check",
-	heading: commandsHeading,
-	usage:   "test the engine, the trainer, storage and programs before a run",
-	about: `Reads the config file as train does and tests everything that a run needs: the
+var checkCommand = cli.Command{
+	Name:    "check",
+	Heading: commandsHeading,
+	Usage:   "test the engine, the trainer, storage and programs before a run",
+	About: `Reads the config file as train does and tests everything that a run needs: the
 settings and programs of every stage, the task file, that storage creates an
 object only once, that the agent starts (it begins one attempt, which ends at its
 first model call), that the programs of the rewards start, that the sampled model
@@ -33,8 +34,8 @@ leaves nothing behind. All checks are made; the exit code is that of the first
 failure.
 
   rollmill check --config rollmill.yaml`,
-	section: trainCommand.name,
-	body:    with(newTrainSettings, runCheck),
+	Section: trainCommand.Name,
+	Body:    cli.With(newTrainSettings, runCheck),
 }
 
 // probe is one check. try returns what it found, or the reason of the failure.
@@ -52,13 +53,13 @@ type probeResult struct {
 	Hint  string `json:"hint,omitempty"`
 }
 
-func runCheck(ctx context.Context, s *session, c *trainSettings) error {
+func runCheck(ctx context.Context, s *cli.Session, c *trainSettings) error {
 	o, err := c.options(ctx, s)
 	if err != nil {
 		return err
 	}
 	results, err := check(ctx, probes(o))
-	return errors.Join(s.print(map[string][]probeResult{"checks": results}, func(w io.Writer) error { return writeChecks(w, results) }), err)
+	return errors.Join(s.Print(map[string][]probeResult{"checks": results}, func(w io.Writer) error { return writeChecks(w, results) }), err)
 }
 
 func writeChecks(w io.Writer, results []probeResult) error {
@@ -137,7 +138,7 @@ func sampledModel(o train.Options) (string, error) {
 	case trained == "":
 		return sampled + " is sampled; the trainer names no model", nil
 	case !sameModel(sampled, trained):
-		return "", usage("remove rollout.model and rollout.target-model; each epoch then samples the policy that the trainer names", "%q is sampled, but %q is trained", sampled, trained)
+		return "", cli.Usagef("remove rollout.model and rollout.target-model; each epoch then samples the policy that the trainer names", "%q is sampled, but %q is trained", sampled, trained)
 	}
 	return sampled + " is sampled and trained", nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 
+	"github.com/rollmill/rollmill/cmd/internal/cli"
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/stages/curate"
@@ -13,11 +14,11 @@ import (
 	"github.com/rollmill/rollmill/stages/plugin"
 )
 
-var curateCommand = command{
-	name:    "curate",
-	heading: stagesHeading,
-	usage:   "select the trajectories to train on",
-	about: `Drops flat groups, from which nothing can be learned, and applies the chosen
+var curateCommand = cli.Command{
+	Name:    "curate",
+	Heading: stagesHeading,
+	Usage:   "select the trajectories to train on",
+	About: `Drops flat groups, from which nothing can be learned, and applies the chosen
 rules; a curriculum starts with the easiest groups and adds more with each epoch.
 The table _decisions records for every trajectory that it was kept, or the reason
 why it was dropped. The table _plan lists the examples that need more
@@ -30,7 +31,7 @@ rewards.NAME, advantage, answer, status, stop_reason, model, metadata.NAME,
 messages, calls, policy_version and the counts of tokens (trajectory.reward).
 
   rollmill curate --in runs/demo/epoch-1/group --previous runs/demo/epoch-0/curate --curriculum`,
-	body: with(newCurateSettings, runCurate),
+	Body: cli.With(newCurateSettings, runCurate),
 }
 
 // curateSettings are the settings of curate, with its inputs and output.
@@ -71,10 +72,10 @@ func (c *curateSettings) Declare(d *plugin.Declarer) {
 	d.Include(&c.target)
 }
 
-func runCurate(ctx context.Context, s *session, c *curateSettings) error {
+func runCurate(ctx context.Context, s *cli.Session, c *curateSettings) error {
 	o, code := c.Options, c.EmptyExitCode
 	if code < 0 || code > 255 {
-		return usage("", "--empty-exit-code %d is not in 0 to 255", code)
+		return cli.Usagef("", "--empty-exit-code %d is not in 0 to 255", code)
 	}
 	var err error
 	if o.In, o.Replay, err = c.inputs(s); err != nil {
@@ -87,41 +88,41 @@ func runCurate(ctx context.Context, s *session, c *curateSettings) error {
 	if o.Out, err = c.openSibling(s, o.In.URI); err != nil {
 		return err
 	}
-	o.Env, o.Spill = s.stageEnv(), c.spill()
+	o.Env, o.Spill = s.Env(), c.spill()
 	collectEarly()
 	r, err := curate.Run(ctx, o)
-	if err = s.finish(r, r, err); err == nil {
-		s.funnel(r.Funnel)
+	if err = finishStage(s, r, r, err); err == nil {
+		funnel(s, r.Funnel)
 	}
 	if err == nil && r.Sealed && r.Rows == 0 && code != 0 {
-		return exitWith{code, "nothing is worth training on"}
+		return cli.Exit{Code: code, What: "nothing is worth training on"}
 	}
 	return err
 }
 
 // funnel prints what each rule dropped. With --log-format json only the report
 // has it.
-func (s *session) funnel(steps []formats.FunnelStep) {
+func funnel(s *cli.Session, steps []formats.FunnelStep) {
 	var b strings.Builder
-	if !s.logJSON && len(steps) > 0 && formats.WriteFunnel(&b, steps) == nil {
-		s.say("%s", strings.TrimRight(b.String(), "\n"))
+	if !s.LogJSON && len(steps) > 0 && formats.WriteFunnel(&b, steps) == nil {
+		s.Say("%s", strings.TrimRight(b.String(), "\n"))
 	}
 }
 
 // inputs returns the groups of this epoch, and the groups to replay.
-func (c *curateSettings) inputs(s *session) (first stages.Input, more []stages.Input, err error) {
+func (c *curateSettings) inputs(s *cli.Session) (first stages.Input, more []stages.Input, err error) {
 	uris := c.In
 	if len(uris) == 0 && c.Epoch != nil {
-		uris = []string{c.layout().Input(*c.Epoch, s.command, false)}
+		uris = []string{c.layout().Input(*c.Epoch, s.Command, false)}
 	}
 	for _, uri := range uris {
-		if uri, err = s.uri("in", uri); err != nil {
+		if uri, err = s.URI("in", uri); err != nil {
 			return first, nil, err
 		}
 		more = append(more, stages.Input{URI: uri, AcceptGates: c.AcceptGates})
 	}
 	if len(more) == 0 {
-		return first, nil, usage(nameInput, "no input")
+		return first, nil, cli.Usagef(nameInput, "no input")
 	}
 	return more[0], more[1:], nil
 }

@@ -4,23 +4,24 @@ import (
 	"context"
 	"os"
 
+	"github.com/rollmill/rollmill/cmd/internal/cli"
 	"github.com/rollmill/rollmill/pipelines/inspect"
 	"github.com/rollmill/rollmill/pipelines/report"
 	"github.com/rollmill/rollmill/stages/plugin"
 )
 
-var diffCommand = command{
-	name:    "diff",
-	heading: commandsHeading,
-	usage:   "compare two score datasets over the same trajectories",
-	about: `Reports how many rewards changed, their rank correlation, how many groups became
+var diffCommand = cli.Command{
+	Name:    "diff",
+	Heading: commandsHeading,
+	Usage:   "compare two score datasets over the same trajectories",
+	About: `Reports how many rewards changed, their rank correlation, how many groups became
 flat or stopped being flat, how many advantages changed sign, and the rows that
 changed most, with their text. Datasets that a gate refused can be compared too.
 
   rollmill diff runs/demo/epoch-0/score runs/demo/epoch-0/score-2 --plot moved.png`,
-	args:        "A B",
-	argSettings: []string{"a", "b"},
-	body:        with(newDiffSettings, runDiff),
+	Args:        "A B",
+	ArgSettings: []string{"a", "b"},
+	Body:        cli.With(newDiffSettings, runDiff),
 }
 
 type diffSettings struct {
@@ -42,12 +43,12 @@ func (o *diffSettings) Declare(d *plugin.Declarer) {
 	d.String(&o.Plot, "plot", "draw the comparison into the PNG `FILE`")
 }
 
-func runDiff(ctx context.Context, s *session, o *diffSettings) error {
+func runDiff(ctx context.Context, s *cli.Session, o *diffSettings) error {
 	if o.A == "" || o.B == "" {
-		return usage("name two datasets: rollmill diff A B", "diff compares two datasets")
+		return cli.Usagef("name two datasets: rollmill diff A B", "diff compares two datasets")
 	}
 	if o.Movers < 0 {
-		return usage("0 shows none", "--movers %d is negative", o.Movers)
+		return cli.Usagef("0 shows none", "--movers %d is negative", o.Movers)
 	}
 	d, err := inspect.Diff(ctx, o.DiffOptions)
 	if err != nil {
@@ -58,7 +59,7 @@ func runDiff(ctx context.Context, s *session, o *diffSettings) error {
 			return err
 		}
 	}
-	return s.print(d, d.WriteText)
+	return s.Print(d, d.WriteText)
 }
 
 func plotDiff(d *inspect.Difference, file string) error {

@@ -7,21 +7,16 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/rollmill/rollmill/formats"
 )
 
 var update = flag.Bool("update", false, "rewrite the generated pages, and what the scripts expect")
 
 // TestDocs compares the pages under doc/ with the flags.
 func TestDocs(t *testing.T) {
-	pages := map[string]string{"rollmill.md": indexPage(), "columns.md": columnsPage()}
-	for _, cmd := range runnable() {
-		pages[commandPage(cmd.name)+".md"] = cmd.page()
-	}
-	for _, sort := range pluginSorts() {
-		for _, p := range sort.plugins {
-			pages[pluginPage(sort.name, p.Name)+".md"] = sort.page(p)
-		}
-	}
+	pages := app().Pages()
+	pages["columns.md"] = "<!-- Generated from package formats: `make docs` rewrites it. -->\n\n" + formats.ColumnsMarkdown()
 	if *update {
 		writePages(t, pages)
 	}

@@ -2,19 +2,21 @@ package main
 
 import (
 	"bytes"
+	"maps"
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/rollmill/rollmill/cmd/internal/cli"
 )
 
 // withEnvironment runs a command in an environment of its own.
 func withEnvironment(t *testing.T, env map[string]string, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
 	var out, err bytes.Buffer
-	s := newStreams(strings.NewReader(""), &out, &err, func(name string) (string, bool) { v, ok := env[name]; return v, ok })
-	for name := range env {
-		s.environ = append(s.environ, name)
-	}
-	code = run(t.Context(), s, append([]string{"rollmill"}, args...))
+	streams := cli.Streams{In: strings.NewReader(""), Out: &out, Err: &err, Environ: slices.Collect(maps.Keys(env)),
+		Lookup: func(name string) (string, bool) { v, ok := env[name]; return v, ok }}
+	code = app().Run(t.Context(), append([]string{"rollmill"}, args...), streams)
 	return code, out.String(), err.String()
 }
 

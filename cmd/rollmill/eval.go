@@ -4,17 +4,18 @@ import (
 	"context"
 	"strconv"
 
+	"github.com/rollmill/rollmill/cmd/internal/cli"
 	"github.com/rollmill/rollmill/pipelines/eval"
 	"github.com/rollmill/rollmill/stages/group"
 	"github.com/rollmill/rollmill/stages/plugin"
 	"github.com/rollmill/rollmill/storage"
 )
 
-var evalCommand = command{
-	name:    "eval",
-	heading: commandsHeading,
-	usage:   "measure a policy on held-out examples by rollout and score, without training",
-	about: `Rollout and score take their settings from section validation of the config
+var evalCommand = cli.Command{
+	Name:    "eval",
+	Heading: commandsHeading,
+	Usage:   "measure a policy on held-out examples by rollout and score, without training",
+	About: `Rollout and score take their settings from section validation of the config
 file, then from their own sections. The output is the mean reward and its spread,
 pass@k, and their confidence intervals over the examples; --slice adds a table by
 a field of the examples. Failed trajectories are excluded and counted. With --in
@@ -22,7 +23,7 @@ it measures existing scores.
 
   rollmill eval --config rollmill.yaml --examples held-out.jsonl --generations 8 --policy runs/demo/policy
   rollmill eval --in runs/demo/epoch-0/score --k 1 --k 4 --slice level`,
-	body: with(newEvalSettings, runEval),
+	Body: cli.With(newEvalSettings, runEval),
 }
 
 // evalSettings are the settings of eval itself; those of rollout and score are in
@@ -66,7 +67,7 @@ func parseK(text string) (int, error) {
 	return k, nil
 }
 
-func runEval(ctx context.Context, s *session, c *evalSettings) error {
+func runEval(ctx context.Context, s *cli.Session, c *evalSettings) error {
 	m := c.Measure
 	m.AcceptGates = c.AcceptGates
 	if err := m.Validate(); err != nil {
@@ -92,15 +93,15 @@ func runEval(ctx context.Context, s *session, c *evalSettings) error {
 		}
 	}
 	for _, r := range result.Stages {
-		s.say("%s", summary(r))
+		s.Say("%s", summary(r))
 	}
-	return s.print(result, result.WriteText)
+	return s.Print(result, result.WriteText)
 }
 
 // options returns the options of rollout and score as for a validation.
-func (c *evalSettings) options(ctx context.Context, s *session) (eval.Options, error) {
+func (c *evalSettings) options(ctx context.Context, s *cli.Session) (eval.Options, error) {
 	run, root := c.both()
-	o := eval.Options{Root: c.Out, Env: s.stageEnv()}
+	o := eval.Options{Root: c.Out, Env: s.Env()}
 	if o.Root == "" {
 		o.Root = storage.Join(root, "eval")
 	}

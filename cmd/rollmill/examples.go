@@ -7,6 +7,7 @@ import (
 	"errors"
 	"io"
 
+	"github.com/rollmill/rollmill/cmd/internal/cli"
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/formats/examples"
@@ -37,11 +38,11 @@ func (f *taskFile) Declare(d *plugin.Declarer) {
 
 // read reads the task file and logs the rows that it dropped. The set is open
 // until the command ends.
-func (f *taskFile) read(ctx context.Context, s *session) (*examples.Set, dataset.Ref, error) {
+func (f *taskFile) read(ctx context.Context, s *cli.Session) (*examples.Set, dataset.Ref, error) {
 	uri := f.Examples
 	ref := dataset.Ref{Role: "examples", URI: storage.Redact(uri)}
 	if uri == "" {
-		return nil, ref, usage("name the task file with --examples", "no examples")
+		return nil, ref, cli.Usagef("name the task file with --examples", "no examples")
 	}
 	file, size, digest, err := openFile(ctx, uri)
 	if errors.Is(err, storage.ErrNotExist) {
@@ -54,13 +55,13 @@ func (f *taskFile) read(ctx context.Context, s *session) (*examples.Set, dataset
 	ref.Digest = digest
 	set, report, err := examples.Read(ref.URI, file, size, f.Format)
 	if err == nil {
-		s.opened = append(s.opened, set)
+		s.Defer(set)
 	}
 	for _, w := range report.Warnings {
-		s.logger().Warn(w, "examples", ref.URI)
+		s.Logger().Warn(w, "examples", ref.URI)
 	}
 	for reason, n := range report.Counts {
-		s.logger().Warn("examples dropped", "examples", ref.URI, "reason", reason, "rows", n)
+		s.Logger().Warn("examples dropped", "examples", ref.URI, "reason", reason, "rows", n)
 	}
 	return set, ref, err
 }
@@ -70,7 +71,7 @@ func openFile(ctx context.Context, uri string) (storage.Reader, int64, string, e
 	dir, name := storage.Split(uri)
 	bucket, err := storage.Open(ctx, dir)
 	if err != nil {
-		return nil, 0, "", usage("", "--examples: %w", err)
+		return nil, 0, "", cli.Usagef("", "--examples: %w", err)
 	}
 	file, err := bucket.Open(ctx, name)
 	if err != nil {

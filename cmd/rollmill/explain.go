@@ -3,38 +3,39 @@ package main
 import (
 	"context"
 
+	"github.com/rollmill/rollmill/cmd/internal/cli"
 	"github.com/rollmill/rollmill/pipelines/inspect"
 )
 
-var explainCommand = command{
-	name:    "explain",
-	heading: commandsHeading,
-	usage:   "trace one trajectory from rollout to submission",
-	args:    "TRAJECTORY",
-	about: `Searches every dataset and receipt at the URI (a run, an epoch or a dataset) and
+var explainCommand = cli.Command{
+	Name:    "explain",
+	Heading: commandsHeading,
+	Usage:   "trace one trajectory from rollout to submission",
+	Args:    "TRAJECTORY",
+	About: `Searches every dataset and receipt at the URI (a run, an epoch or a dataset) and
 the datasets that they were made from. The output is what rollout recorded, each
 reward, the group and the advantage, the rule of curate that dropped the
 trajectory, and where it was submitted. A unique prefix of the id is enough.
 
   rollmill explain 3f8a2c --in runs/demo/epoch-3`,
-	body: with(newExplainSettings, runExplain),
+	Body: cli.With(newExplainSettings, runExplain),
 }
 
 func newExplainSettings() *inspected {
 	return &inspected{help: "search the run, the epoch or the dataset"}
 }
 
-func runExplain(ctx context.Context, s *session, o *inspected) error {
+func runExplain(ctx context.Context, s *cli.Session, o *inspected) error {
 	uri, err := o.open(s)
 	if err != nil {
 		return err
 	}
-	if len(s.args) != 1 {
-		return usage("give its id or a prefix of it: rollmill explain ID --in URI", "explain takes one trajectory")
+	if len(s.Args) != 1 {
+		return cli.Usagef("give its id or a prefix of it: rollmill explain ID --in URI", "explain takes one trajectory")
 	}
-	trace, err := inspect.Explain(ctx, uri, s.args[0])
+	trace, err := inspect.Explain(ctx, uri, s.Args[0])
 	if err != nil {
 		return err
 	}
-	return s.print(trace, trace.WriteText)
+	return s.Print(trace, trace.WriteText)
 }

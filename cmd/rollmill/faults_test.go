@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rollmill/rollmill/cmd/internal/cli"
 	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/stages/backends/sandbox"
 	"github.com/rollmill/rollmill/storage/fakes3"
@@ -68,7 +69,7 @@ func (e epoch) run(t *testing.T) (digests map[string]string, reruns int) {
 			if code == 0 {
 				break
 			}
-			if code != exitTemporary || try == 20 {
+			if code != cli.ExitTemporary || try == 20 {
 				t.Fatalf("%s ended with %d at try %d:\n%s", args[0], code, try, stderr)
 			}
 			reruns++
@@ -148,7 +149,7 @@ func TestLedgerNeedsExclusiveCreate(t *testing.T) {
 	folder := t.TempDir()
 	stored(t, folder+"/rollout")
 	code, _, stderr := rollmill(t, "submit", "--in", folder+"/rollout", "--backend", "file", "--ledger", s.URI("x"), "--out", folder+"/submit")
-	if code != exitUsage || !strings.Contains(stderr, "could be trained twice") || !strings.Contains(stderr, "rollmill storage check") {
+	if code != cli.ExitUsage || !strings.Contains(stderr, "could be trained twice") || !strings.Contains(stderr, "rollmill storage check") {
 		t.Errorf("exit code %d:\n%s", code, stderr)
 	}
 }
@@ -167,7 +168,7 @@ func TestMissingBucketError(t *testing.T) {
 		}
 	})
 	code, _, stderr := rollmill(t, "score", "--in", s.URI("rollout"), "--out", s.URI("score"), "--reward", "x=expr:1", "--log-format", "json")
-	if code != exitFailed || !strings.Contains(stderr, "the bucket does not exist, or may not be seen") || !strings.Contains(stderr, "create the bucket") {
+	if code != cli.ExitFailed || !strings.Contains(stderr, "the bucket does not exist, or may not be seen") || !strings.Contains(stderr, "create the bucket") {
 		t.Errorf("exit code %d:\n%s", code, stderr)
 	}
 	var last struct{ Level, Msg, Hint string }

@@ -9,32 +9,26 @@ import (
 // TestFlags checks that every flag follows the house style, and that flags of the
 // same name in plug-ins of one kind have one type.
 func TestFlags(t *testing.T) {
-	for section, options := range schema() {
-		for _, o := range options {
-			for _, s := range declared([]*option{o}) {
-				switch {
-				case s.Help == "" || s.Heading == "":
-					t.Errorf("%s --%s has no help or heading", section, s.Name)
-				case s.Type != plugin.Switch && s.Placeholder() == "VALUE":
-					t.Errorf("%s --%s names no placeholder in backquotes", section, s.Name)
-				case section != "" && optionNamed(globalOptions(), s.Name) != nil:
-					t.Errorf("%s --%s hides the global flag", section, s.Name)
-				case s.Type != o.Type || s.Repeats != o.Repeats:
-					t.Errorf("%s --%s is of two types", section, s.Name)
-				}
-			}
-		}
+	schema, global := app().Schema(), map[string]bool{}
+	for _, s := range schema[""] {
+		global[s.Name] = true
 	}
-}
-
-func TestNearest(t *testing.T) {
-	known := []string{"generations", "group", "curriculum-initial", "concurrency"}
-	for word, want := range map[string]string{
-		"generatons": `did you mean "generations"?`, "grup": `did you mean "group"?`,
-		"curriculum_initial": `did you mean "curriculum-initial"?`, "zebra": "no idea",
-	} {
-		if got := plugin.Nearest(word, known, "no idea"); got != want {
-			t.Errorf("Nearest(%q) = %q, want %q", word, got, want)
+	for section, settings := range schema {
+		first := map[string]*plugin.Setting{}
+		for _, s := range settings {
+			if first[s.Name] == nil {
+				first[s.Name] = s
+			}
+			switch {
+			case s.Help == "" || s.Heading == "":
+				t.Errorf("%s --%s has no help or heading", section, s.Name)
+			case s.Type != plugin.Switch && s.Placeholder() == "VALUE":
+				t.Errorf("%s --%s names no placeholder in backquotes", section, s.Name)
+			case section != "" && global[s.Name]:
+				t.Errorf("%s --%s hides the global flag", section, s.Name)
+			case s.Type != first[s.Name].Type || s.Repeats != first[s.Name].Repeats:
+				t.Errorf("%s --%s is of two types", section, s.Name)
+			}
 		}
 	}
 }

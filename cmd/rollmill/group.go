@@ -3,24 +3,25 @@ package main
 import (
 	"context"
 
+	"github.com/rollmill/rollmill/cmd/internal/cli"
 	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/stages/group"
 	"github.com/rollmill/rollmill/stages/group/estimators/all"
 	"github.com/rollmill/rollmill/stages/plugin"
 )
 
-var groupCommand = command{
-	name:    "group",
-	heading: stagesHeading,
-	usage:   "form groups by example and compute advantages",
-	about: `All trajectories of one example in one epoch form a group. Failed and unscored
+var groupCommand = cli.Command{
+	Name:    "group",
+	Heading: stagesHeading,
+	Usage:   "form groups by example and compute advantages",
+	About: `All trajectories of one example in one epoch form a group. Failed and unscored
 trajectories are excluded, never scored as 0: their advantage is null, and they
 do not change the advantages of others. The rows of a group may be anywhere in
 the dataset; rows that are not adjacent are sorted on disk.
 
   rollmill group --in runs/demo/epoch-0/score --compat art
   rollmill group --in runs/demo/epoch-0/score --scores runs/demo/epoch-0/judged --out runs/demo/epoch-0/group`,
-	body: with(newGroupSettings, runGroup),
+	Body: cli.With(newGroupSettings, runGroup),
 }
 
 // groupSettings are the settings of group, with its input and output.
@@ -54,7 +55,7 @@ func (g *groupSettings) Declare(d *plugin.Declarer) {
 	d.Include(&g.target)
 }
 
-func runGroup(ctx context.Context, s *session, g *groupSettings) (err error) {
+func runGroup(ctx context.Context, s *cli.Session, g *groupSettings) (err error) {
 	o := g.Options
 	if o.In, err = g.runPlace.input(s, g.source, g.Epoch, false); err != nil {
 		return err
@@ -65,8 +66,8 @@ func runGroup(ctx context.Context, s *session, g *groupSettings) (err error) {
 	for _, uri := range g.Scores {
 		o.Scores = append(o.Scores, stages.Input{URI: uri, AcceptGates: o.In.AcceptGates})
 	}
-	o.Env, o.Spill = s.stageEnv(), g.spill()
+	o.Env, o.Spill = s.Env(), g.spill()
 	collectEarly()
 	r, err := group.Run(ctx, o)
-	return s.finish(r, r, err)
+	return finishStage(s, r, r, err)
 }

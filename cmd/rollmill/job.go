@@ -5,17 +5,18 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/rollmill/rollmill/cmd/internal/cli"
 	"github.com/rollmill/rollmill/stages/backends/all"
 	"github.com/rollmill/rollmill/stages/plugin"
 	"github.com/rollmill/rollmill/stages/submit"
 	"github.com/rollmill/rollmill/storage"
 )
 
-var jobCommand = command{
-	name:    "job",
-	heading: commandsHeading,
-	usage:   "inspect, wait for, cancel or list submissions",
-	about: `Works on any machine that can read the receipt and the ledger. The ledger is at
+var jobCommand = cli.Command{
+	Name:    "job",
+	Heading: commandsHeading,
+	Usage:   "inspect, wait for, cancel or list submissions",
+	About: `Works on any machine that can read the receipt and the ledger. The ledger is at
 --ledger, else at the URI in the receipt (if that is on a local disk, or in the
 receipt's own store), else in the folder above the receipt that holds the id of
 its run. The backend's settings are those of submit.
@@ -23,11 +24,11 @@ its run. The backend's settings are those of submit.
   rollmill job status --in runs/demo/epoch-0/submit
   rollmill job wait --in runs/demo/epoch-0/submit --timeout 2h
   rollmill job list --ledger runs/demo --json`,
-	parts: []command{
+	Parts: []cli.Command{
 		jobPart("status", "print the state of a submission, as the trainer reports it"),
 		jobPart("wait", "wait until a job ends, and exit as submit --wait does"),
 		jobPart("cancel", "ask the trainer to cancel a job"),
-		{name: "job list", section: submitSection, usage: "list the submissions in the ledger, without asking a trainer", body: with(newJobSettings, runJobList)},
+		{Name: "job list", Section: submitSection, Usage: "list the submissions in the ledger, without asking a trainer", Body: cli.With(newJobSettings, runJobList)},
 	},
 }
 
@@ -35,8 +36,8 @@ its run. The backend's settings are those of submit.
 const submitSection = "submit"
 
 // jobPart returns a subcommand for one submission.
-func jobPart(verb, usage string) command {
-	return command{name: "job " + verb, section: submitSection, usage: usage, body: with(newJobSettings, func(ctx context.Context, s *session, c *jobSettings) error {
+func jobPart(verb, usage string) cli.Command {
+	return cli.Command{Name: "job " + verb, Section: submitSection, Usage: usage, Body: cli.With(newJobSettings, func(ctx context.Context, s *cli.Session, c *jobSettings) error {
 		return c.one(ctx, s, verb)
 	})}
 }
@@ -68,8 +69,8 @@ func (c *jobSettings) Declare(d *plugin.Declarer) {
 }
 
 // find reads the receipt, if any, and opens the ledger.
-func (c *jobSettings) find(ctx context.Context, s *session) (in string, ledger *storage.Bucket, err error) {
-	if in, err = s.uri("in", c.In); err != nil {
+func (c *jobSettings) find(ctx context.Context, s *cli.Session) (in string, ledger *storage.Bucket, err error) {
+	if in, err = s.URI("in", c.In); err != nil {
 		return "", nil, err
 	}
 	receipt, err := c.adopt(ctx, s, in)
@@ -80,7 +81,7 @@ func (c *jobSettings) find(ctx context.Context, s *session) (in string, ledger *
 	return in, ledger, err
 }
 
-func runJobList(ctx context.Context, s *session, c *jobSettings) error {
+func runJobList(ctx context.Context, s *cli.Session, c *jobSettings) error {
 	_, ledger, err := c.find(ctx, s)
 	if err != nil {
 		return err
@@ -89,17 +90,17 @@ func runJobList(ctx context.Context, s *session, c *jobSettings) error {
 }
 
 // one runs a subcommand on one submission.
-func (c *jobSettings) one(ctx context.Context, s *session, verb string) error {
+func (c *jobSettings) one(ctx context.Context, s *cli.Session, verb string) error {
 	in, ledger, err := c.find(ctx, s)
 	if err != nil {
 		return err
 	}
 	o := c.Wait
-	o.Env, o.Out, o.Ledger, o.Wait, o.Cancel = s.stageEnv(), in, ledger, verb == "wait", verb == "cancel"
+	o.Env, o.Out, o.Ledger, o.Wait, o.Cancel = s.Env(), in, ledger, verb == "wait", verb == "cancel"
 	var receipt *storage.Bucket
 	if in != "" {
 		if receipt, err = storage.Open(ctx, in); err != nil {
-			return usage("", "--in: %w", err)
+			return cli.Usagef("", "--in: %w", err)
 		}
 		o.Receipt = receipt
 	}
@@ -110,16 +111,16 @@ func (c *jobSettings) one(ctx context.Context, s *session, verb string) error {
 	if err != nil {
 		return err
 	}
-	s.say("job: %s", r.Message)
+	s.Say("job: %s", r.Message)
 	state := "void"
 	if r.Receipt != nil {
 		state = r.Receipt.State
 	}
-	return s.result(state, r)
+	return s.Result(state, r)
 }
 
-func listJobs(ctx context.Context, s *session, ledger *storage.Bucket) error {
-	list, err := submit.List(ctx, ledger, names(ledger), s.stageEnv().Clock)
+func listJobs(ctx context.Context, s *cli.Session, ledger *storage.Bucket) error {
+	list, err := submit.List(ctx, ledger, names(ledger), s.Env().Clock)
 	if err != nil {
 		return err
 	}
@@ -127,9 +128,9 @@ func listJobs(ctx context.Context, s *session, ledger *storage.Bucket) error {
 	for _, j := range list {
 		lines = append(lines, fmt.Sprintf("%s  %-9s  epoch %d  %s  %s", j.Key, j.State, j.Epoch, j.Target.Backend, storage.Redact(j.Curated)))
 	}
-	if len(lines) == 0 && !s.json {
-		s.say("job: no submission in %s", ledger.URI())
+	if len(lines) == 0 && !s.JSON {
+		s.Say("job: no submission in %s", ledger.URI())
 		return nil
 	}
-	return s.result(strings.Join(lines, "\n"), map[string]any{"ledger": ledger.URI(), "submissions": list})
+	return s.Result(strings.Join(lines, "\n"), map[string]any{"ledger": ledger.URI(), "submissions": list})
 }

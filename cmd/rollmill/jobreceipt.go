@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io/fs"
 
+	"github.com/rollmill/rollmill/cmd/internal/cli"
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/stages/plugin"
 	"github.com/rollmill/rollmill/stages/submit"
@@ -14,13 +15,13 @@ import (
 // adopt reads the receipt and takes the backend and its target from it, except
 // where flags give them. So a user who can read the receipt can query the job
 // from any folder. It returns the receipt, or nil when there is none.
-func (c *jobSettings) adopt(ctx context.Context, s *session, in string) (*formats.Receipt, error) {
+func (c *jobSettings) adopt(ctx context.Context, s *cli.Session, in string) (*formats.Receipt, error) {
 	if in == "" {
 		return nil, nil
 	}
 	b, err := storage.Open(ctx, in)
 	if err != nil {
-		return nil, usage("", "--in: %w", err)
+		return nil, cli.Usagef("", "--in: %w", err)
 	}
 	r, err := submit.ReadReceipt(ctx, b)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -29,7 +30,7 @@ func (c *jobSettings) adopt(ctx context.Context, s *session, in string) (*format
 	if err != nil || r.Target == nil {
 		return r, err
 	}
-	if !s.given("backend") {
+	if !s.Given("backend") {
 		c.Backend.Name = r.Target.Backend
 	}
 	if c.Backend.Name != r.Target.Backend {
@@ -37,7 +38,7 @@ func (c *jobSettings) adopt(ctx context.Context, s *session, in string) (*format
 	}
 	_, settings, err := c.Backend.Get()
 	if err == nil {
-		plugin.Adopt(settings, s.given, r.Target.Address, r.Target.Model)
+		plugin.Adopt(settings, s.Given, r.Target.Address, r.Target.Model)
 	}
 	return r, err
 }

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rollmill/rollmill/cmd/internal/cli"
 	"github.com/rollmill/rollmill/stages/backends/sandbox"
 )
 
@@ -38,7 +39,7 @@ func demo(t *testing.T) (dir, url string) {
 func inProcessJSON(ctx context.Context, words []string) (code int, stdout, stderr string) {
 	var out, err bytes.Buffer
 	none := func(string) (string, bool) { return "", false }
-	code = run(ctx, newStreams(strings.NewReader(""), &out, &err, none), append([]string{"rollmill"}, append(words, "--json")...))
+	code = app().Run(ctx, append([]string{"rollmill"}, append(words, "--json")...), cli.Streams{In: strings.NewReader(""), Out: &out, Err: &err, Lookup: none})
 	return code, out.String(), err.String()
 }
 
@@ -98,7 +99,7 @@ func TestEveryCommandPrintsJSON(t *testing.T) {
 			t.Errorf("%q: exit code %d, want %d: %s", c.words, code, c.code, stderr)
 			continue
 		}
-		if code == exitInput {
+		if code == cli.ExitInput {
 			if stdout != "" {
 				t.Errorf("%q: prints %q with its error", c.words, stdout)
 			}
@@ -106,9 +107,9 @@ func TestEveryCommandPrintsJSON(t *testing.T) {
 		}
 		checkJSON(t, c.words, stdout)
 	}
-	for _, cmd := range commands() {
-		if !seen[cmd.name] {
-			t.Errorf("no case runs %s --json", cmd.name)
+	for _, cmd := range app().Commands {
+		if !seen[cmd.Name] {
+			t.Errorf("no case runs %s --json", cmd.Name)
 		}
 	}
 }

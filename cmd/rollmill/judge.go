@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strconv"
 
+	"github.com/rollmill/rollmill/cmd/internal/cli"
 	"github.com/rollmill/rollmill/formats/secret"
 	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/stages/backends/openai"
@@ -40,10 +41,10 @@ func (j *judgeSettings) Declare(d *plugin.Declarer) {
 
 func (j *judgeSettings) check() error {
 	if j.BudgetTokens < 0 || j.BudgetMoney < 0 || j.PromptPrice < 0 || j.CompletionPrice < 0 || j.Concurrency < 0 {
-		return usage("omit the flag for no limit", "a --judge- flag is negative")
+		return cli.Usagef("omit the flag for no limit", "a --judge- flag is negative")
 	}
 	if j.BudgetMoney > 0 && j.PromptPrice == 0 && j.CompletionPrice == 0 {
-		return usage("give --judge-prompt-price and --judge-completion-price", "--judge-budget-money without prices")
+		return cli.Usagef("give --judge-prompt-price and --judge-completion-price", "--judge-budget-money without prices")
 	}
 	return nil
 }

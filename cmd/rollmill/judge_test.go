@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/rollmill/rollmill/cmd/internal/cli"
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/formats/random"
@@ -35,7 +36,7 @@ func stored(t *testing.T, uri string) {
 func rollmill(t *testing.T, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
 	var out, log bytes.Buffer
-	code = run(t.Context(), newStreams(strings.NewReader(""), &out, &log, os.LookupEnv), append([]string{"rollmill"}, args...))
+	code = app().Run(t.Context(), append([]string{"rollmill"}, args...), cli.Streams{In: strings.NewReader(""), Out: &out, Err: &log, Lookup: os.LookupEnv})
 	return code, strings.TrimSpace(out.String()), log.String()
 }
 

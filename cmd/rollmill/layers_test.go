@@ -21,6 +21,7 @@ var layers = []struct {
 	{`cmd/tictactoe`, ``},
 	{`cmd/rollmill`, `.*`},
 	{`cmd/internal/config`, `stages`},
+	{`cmd/internal/cli`, `cmd/internal/config stages stages/plugin formats formats/dataset formats/secret storage`},
 	{`storage(/.*)?`, `storage storage/.*`},
 	{`formats`, ``},
 	{`formats/dataset(/.*)?`, `formats formats/.* storage`},
@@ -54,11 +55,12 @@ var homes = []struct{ library, home string }{
 	{`gocloud.dev`, `storage`},
 	{`github.com/cenkalti/backoff`, `stages/internal/remote storage`},
 	{`github.com/sashabaranov/go-openai`, `stages/backends/openai`},
-	{`github.com/urfave/cli`, `cmd/rollmill`},
-	{`github.com/vbauerster/mpb`, `cmd/rollmill`},
+	{`github.com/urfave/cli`, `cmd/internal/cli`},
+	{`github.com/vbauerster/mpb`, `cmd/internal/cli`},
 	{`github.com/expr-lang/expr`, `formats/expression stages/score/rewards/expr stages/curate/rules/filter stages/group`},
 	{`gonum.org/v1/plot`, `pipelines/report pipelines/inspect`},
-	{`golang.org/x/term`, `cmd/rollmill`},
+	{`golang.org/x/term`, `cmd/internal/cli`},
+	{`github.com/xrash/smetrics`, `cmd/internal/cli stages/plugin`},
 }
 
 type listed struct {
@@ -131,6 +133,8 @@ func TestLayersTable(t *testing.T) {
 		{"storage", "formats", false},
 		{"cmd/tictactoe", "formats", false},
 		{"cmd/rollmill", "stages/score", true},
+		{"cmd/internal/cli", "stages/plugin", true},
+		{"cmd/internal/cli", "stages/score", false},
 		{"stages/score", "cmd/rollmill", false},
 	} {
 		allowed, ok := mayImport(c.from)

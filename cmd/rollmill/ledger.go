@@ -5,6 +5,7 @@ import (
 	"iter"
 	"path/filepath"
 
+	"github.com/rollmill/rollmill/cmd/internal/cli"
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/stages/submit"
@@ -43,7 +44,7 @@ func findLedger(ctx context.Context, named, root, in string, r dataset.Run, othe
 func openLedger(ctx context.Context, uri string, o *submit.Options) error {
 	b, err := storage.Open(ctx, uri)
 	if err != nil {
-		return usage("", "--ledger: %w", err)
+		return cli.Usagef("", "--ledger: %w", err)
 	}
 	o.Ledger, o.Keys, o.LedgerURI = b, names(b), reachable(b)
 	return checkExclusive(ctx, b, o.DryRun)
@@ -60,7 +61,7 @@ func checkExclusive(ctx context.Context, ledger *storage.Bucket, dryRun bool) er
 		return err
 	}
 	if !exclusive {
-		return usage("set --ledger to a folder on a disk or in another store; `rollmill storage check` tests whether a store is suitable",
+		return cli.Usagef("set --ledger to a folder on a disk or in another store; `rollmill storage check` tests whether a store is suitable",
 			"--ledger %q: the store ignores the condition to create an object only if it does not exist, so a batch could be trained twice", ledger.URI())
 	}
 	return nil
@@ -99,7 +100,7 @@ func (c *jobSettings) findLedger(ctx context.Context, in string, r *formats.Rece
 	}
 	b, err := storage.Open(ctx, uri)
 	if err != nil {
-		return nil, usage("", "--ledger: %w", err)
+		return nil, cli.Usagef("", "--ledger: %w", err)
 	}
 	return b, nil
 }
@@ -135,7 +136,7 @@ func (c *jobSettings) ledgerURI(ctx context.Context, in string, r *formats.Recei
 func holds(ctx context.Context, ledger, key string) (bool, error) {
 	b, err := storage.Open(ctx, ledger)
 	if err != nil {
-		return false, usage("", "--ledger: %w", err)
+		return false, cli.Usagef("", "--ledger: %w", err)
 	}
 	return submit.Holds(ctx, b, key)
 }

@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/rollmill/rollmill/cmd/internal/cli"
 	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/storage"
 	"github.com/rollmill/rollmill/storage/fakes3"
@@ -75,7 +77,7 @@ func TestLedgerInBucket(t *testing.T) {
 		t.Errorf("%s; %d batches", out, batches())
 	}
 	must(t, "curate", "--in", at("group"), "--max-per-example", "1", "--sample-groups", "0.5", "--out", s.URI("other/curate"))
-	if code, _, stderr := rollmill(t, "submit", "--config", "rollmill.yaml", "--in", s.URI("other/curate"), "--out", "another"); code != exitPerson || batches() != 1 {
+	if code, _, stderr := rollmill(t, "submit", "--config", "rollmill.yaml", "--in", s.URI("other/curate"), "--out", "another"); code != cli.ExitPerson || batches() != 1 {
 		t.Errorf("other rows of the epoch: exit code %d, %d batches: %s", code, batches(), stderr)
 	}
 	if _, err := os.Stat("runs"); !errors.Is(err, os.ErrNotExist) {
@@ -83,7 +85,7 @@ func TestLedgerInBucket(t *testing.T) {
 	}
 	// The receipt is on a disk and names a ledger in a bucket. A receipt from
 	// elsewhere must not decide which host is contacted.
-	if code, _, stderr := rollmill(t, "job", "status", "--in", "receipt"); code != exitInput || !strings.Contains(stderr, "--ledger") {
+	if code, _, stderr := rollmill(t, "job", "status", "--in", "receipt"); code != cli.ExitInput || !strings.Contains(stderr, "--ledger") {
 		t.Errorf("job: exit code %d: %s", code, stderr)
 	}
 	if out := must(t, "job", "status", "--config", "rollmill.yaml", "--in", "receipt", "--ledger", s.URI("team")); out != "completed" {
@@ -113,8 +115,8 @@ func TestUnreadableManifestCreatesNoLedger(t *testing.T) {
 			return nil
 		})
 	})
-	code := run(ctx, newStreams(strings.NewReader(""), &strings.Builder{}, &strings.Builder{}, os.LookupEnv), args)
-	if code != exitTemporary || batches() != 0 || !once {
+	code := app().Run(ctx, args, cli.Streams{In: strings.NewReader(""), Out: io.Discard, Err: io.Discard, Lookup: os.LookupEnv})
+	if code != cli.ExitTemporary || batches() != 0 || !once {
 		t.Errorf("exit code %d, %d batches", code, batches())
 	}
 	if _, err := os.Stat(filepath.Join(elsewhere, ".rollmill")); err == nil {
@@ -177,7 +179,7 @@ func TestTrainRefusesCopyOfRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	code, stderr := train("two", "--epochs", "2")
-	if code != exitInput || !strings.Contains(stderr, "two places hold the id of its run") {
+	if code != cli.ExitInput || !strings.Contains(stderr, "two places hold the id of its run") {
 		t.Errorf("exit code %d: %s", code, stderr)
 	}
 	if _, err := os.Stat("two/epoch-1"); err == nil {
@@ -205,7 +207,7 @@ func TestRolloutKilledAfterRunID(t *testing.T) {
 		})
 	})
 	attempt := func(ctx context.Context) int {
-		return run(ctx, newStreams(strings.NewReader(""), &strings.Builder{}, &strings.Builder{}, os.LookupEnv), args)
+		return app().Run(ctx, args, cli.Streams{In: strings.NewReader(""), Out: io.Discard, Err: io.Discard, Lookup: os.LookupEnv})
 	}
 	if code := attempt(ctx); code == 0 || !killed {
 		t.Fatalf("exit code %d, killed: %v", code, killed)

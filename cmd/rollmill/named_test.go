@@ -29,10 +29,10 @@ var spoken = regexp.MustCompile(`^(ID|IDAlways|Put|Identity)$`)
 // because they have other meanings too.
 func TestSettingsAreNamedOnce(t *testing.T) {
 	names := map[string]bool{}
-	for _, options := range schema() {
-		for _, o := range options {
-			if strings.Contains(o.Name, "-") {
-				names[o.Name] = true
+	for _, settings := range app().Schema() {
+		for _, s := range settings {
+			if strings.Contains(s.Name, "-") {
+				names[s.Name] = true
 			}
 		}
 	}
@@ -135,14 +135,21 @@ func called(call *ast.CallExpr) string {
 // page exists, so that no text uses a former name.
 func TestTextsNameExistingFlags(t *testing.T) {
 	known := map[string]bool{"version": true, "": true}
-	for _, options := range schema() {
-		for _, o := range options {
-			known[o.Name] = true
+	for _, settings := range app().Schema() {
+		for _, s := range settings {
+			known[s.Name] = true
 		}
 	}
-	for _, cmd := range commands() {
-		for _, o := range cmd.options() {
-			known[o.Name] = true
+	var owners []*plugin.Owner
+	for _, cmd := range app().Commands {
+		for _, c := range append(cmd.Parts, cmd) {
+			if c.Settings == nil {
+				continue
+			}
+			for _, s := range plugin.Declared(c.Settings()) {
+				known[s.Name] = true
+			}
+			owners = append(owners, plugin.Owners(c.Settings())...)
 		}
 	}
 	for now := range renamed {
@@ -150,27 +157,18 @@ func TestTextsNameExistingFlags(t *testing.T) {
 			t.Errorf("--%s is renamed but still exists", now)
 		}
 	}
-	for _, settings := range []plugin.Settings{newGlobals()} {
-		for _, s := range plugin.Declared(settings) {
-			known[s.Name] = true
-		}
-	}
-	for _, sort := range pluginSorts() {
-		for _, p := range sort.plugins {
-			for _, m := range mentioned.FindAllStringSubmatch(p.Help, -1) {
-				if !known[m[1]] {
-					t.Errorf("%s %s: its help names --%s", sort.name, p.Name, m[1])
-				}
+	for _, p := range owners {
+		for _, m := range mentioned.FindAllStringSubmatch(p.Help, -1) {
+			if !known[m[1]] {
+				t.Errorf("%s %s: its help names --%s", p.Sort, p.Name, m[1])
 			}
 		}
 	}
-	for _, options := range schema() {
-		for _, o := range options {
-			for _, s := range o.all {
-				for _, m := range mentioned.FindAllStringSubmatch(s.Help+" "+s.Default, -1) {
-					if !known[m[1]] {
-						t.Errorf("--%s: its help names --%s", s.Name, m[1])
-					}
+	for _, settings := range app().Schema() {
+		for _, s := range settings {
+			for _, m := range mentioned.FindAllStringSubmatch(s.Help+" "+s.Default, -1) {
+				if !known[m[1]] {
+					t.Errorf("--%s: its help names --%s", s.Name, m[1])
 				}
 			}
 		}

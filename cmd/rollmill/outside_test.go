@@ -4,10 +4,13 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/rollmill/rollmill/cmd/internal/cli"
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/exporters"
 	foreign "github.com/rollmill/rollmill/formats/exporters/all"
@@ -61,16 +64,36 @@ func more[S plugin.Settings, E plugin.Entry[S]](r plugin.Registry[S, E], e E) pl
 	return plugin.NewRegistry[S](r.Sort, append(r.All(), e)...)
 }
 
-// replaced returns the commands, with other settings for one of them.
-func replaced[S plugin.Settings](cmd command, fresh func() S) []command {
-	cmd.body = with(fresh, func(context.Context, *session, S) error { return nil })
-	out := commands()
-	for i := range out {
-		if out[i].name == cmd.name {
-			out[i] = cmd
+// replaced returns the program, with other settings for one command, which prints
+// the text that the plug-in was given.
+func replaced[S plugin.Settings](cmd cli.Command, fresh func() S) *cli.App {
+	cmd.Body = cli.With(fresh, func(_ context.Context, s *cli.Session, settings S) error {
+		for _, x := range plugin.Declared(settings) {
+			if strings.HasPrefix(x.Name, "outside-") {
+				return s.Result(fmt.Sprint(x.Value()), nil)
+			}
+		}
+		return nil
+	})
+	out := app()
+	for i := range out.Commands {
+		if out.Commands[i].Name == cmd.Name {
+			out.Commands[i] = cmd
 		}
 	}
 	return out
+}
+
+// printed runs a command of a program, which must succeed, and returns its output.
+func printed(t *testing.T, a *cli.App, env map[string]string, args ...string) string {
+	t.Helper()
+	var out, log strings.Builder
+	lookup := func(name string) (string, bool) { v, ok := env[name]; return v, ok }
+	streams := cli.Streams{In: strings.NewReader(""), Out: &out, Err: &log, Lookup: lookup, Environ: slices.Collect(maps.Keys(env))}
+	if code := a.Run(t.Context(), append([]string{"rollmill"}, args...), streams); code != 0 {
+		t.Errorf("%q: exit code %d: %s", args, code, log.String())
+	}
+	return out.String()
 }
 
 // TestPluginsFromOutside adds a rule, a reward, an agent, an estimator and a
@@ -102,12 +125,12 @@ func TestPluginsFromOutside(t *testing.T) {
 		t.Run(c.sort, func(t *testing.T) { c.check(t) })
 	}
 	t.Run("reward", func(t *testing.T) {
-		sorts := pluginSortsOf(replaced(scoreCommand, func() *scoreSettings {
+		program := replaced(scoreCommand, func() *scoreSettings {
 			s := newScoreSettings()
 			s.Registry = more(rewards.Rewards, score.RewardKind{Kind: outsideKind[score.RewardSettings]("outside-reward")})
 			return s
-		}))
-		if help := helpOf(t, sorts, "reward", "outside"); !strings.Contains(help, "outside-reward=TEXT") {
+		})
+		if help := printed(t, program, nil, "help", "reward", "outside"); !strings.Contains(help, "outside-reward=TEXT") {
 			t.Errorf("the help has no key of its own:\n%s", help)
 		}
 		settings := &outside{flag: "outside-reward", Text: "by default"}
@@ -132,20 +155,19 @@ func TestFormatFromOutside(t *testing.T) {
 		s.Backend = plugin.Pick(registry, "file")
 		return s
 	})
-	sorts := pluginSortsOf(changed)
-	for sort, want := range map[string]string{"format": "format outside - the ids of groups (outside.jsonl)", "backend": "outside"} {
-		name := map[string]string{"format": "outside", "backend": "file"}[sort]
-		if help := helpOf(t, sorts, sort, name); !strings.Contains(help, want) {
+	for of, want := range map[string]string{"format outside": "format outside - the ids of groups (outside.jsonl)", "backend file": "outside"} {
+		sort, name, _ := strings.Cut(of, " ")
+		if help := printed(t, changed, nil, "help", sort, name); !strings.Contains(help, want) {
 			t.Errorf("help:\n%s", help)
 		}
-		of := sorts[slices.IndexFunc(sorts, func(s *pluginSort) bool { return s.name == sort })]
-		page := of.page(of.plugins[slices.IndexFunc(of.plugins, func(p *plugin.Owner) bool { return p.Name == name })])
-		if !strings.Contains(page, "he ids of groups") {
+		if page := changed.Pages()[sort+"-"+name+".md"]; !strings.Contains(page, "he ids of groups") {
 			t.Errorf("page:\n%s", page)
 		}
 	}
-	if o := optionNamed(schemaOf(changed)["submit"], "kinds"); !slices.Contains(o.Choices, "outside") {
-		t.Errorf("--kinds takes %v", o.Choices)
+	for _, s := range changed.Schema()["submit"] {
+		if s.Name == "kinds" && !slices.Contains(s.Choices, "outside") {
+			t.Errorf("--kinds takes %v", s.Choices)
+		}
 	}
 	settings := entry.New()
 	for _, s := range plugin.Declared(settings) {
@@ -167,31 +189,27 @@ func TestFormatFromOutside(t *testing.T) {
 // added is an added plug-in and where it must appear.
 type added struct {
 	sort, section string
-	commands      []command
+	program       *cli.App
 }
 
 func (c added) check(t *testing.T) {
 	flag := "outside-" + c.sort
-	all := schemaOf(c.commands)
-	o := optionNamed(all[c.section], flag)
-	if o == nil {
-		t.Fatalf("%s has no flag --%s", c.section, flag)
-	}
-	if err := checkKey("a file:1", c.section, flag, all); err != nil {
-		t.Errorf("config key: %v", err)
-	}
-	if v := variable(c.section, flag); v != "ROLLMILL_"+strings.ToUpper(c.section)+"_OUTSIDE_"+strings.ToUpper(c.sort) {
-		t.Errorf("variable %s", v)
-	}
-	sorts := pluginSortsOf(c.commands)
-	if help := helpOf(t, sorts, c.sort, "outside"); !strings.Contains(help, "--"+flag+" TEXT") || !strings.Contains(help, "by default") {
+	if help := printed(t, c.program, nil, "help", c.sort, "outside"); !strings.Contains(help, "--"+flag+" TEXT") || !strings.Contains(help, "by default") {
 		t.Errorf("help:\n%s", help)
 	}
-	for _, of := range sorts {
-		for _, p := range of.plugins {
-			if page := of.page(p); of.name == c.sort && p.Name == "outside" && !strings.Contains(page, "`"+c.section+"."+flag+"`") {
-				t.Errorf("page:\n%s", page)
-			}
+	key := c.section + "." + flag
+	if page := c.program.Pages()[c.sort+"-outside.md"]; !strings.Contains(page, "`"+key+"`") {
+		t.Errorf("page:\n%s", page)
+	}
+	variable := "ROLLMILL_" + strings.ToUpper(strings.ReplaceAll(c.section+"_"+flag, "-", "_"))
+	for text, got := range map[string]string{
+		"on the command line": printed(t, c.program, nil, c.section, "--"+flag, "on the command line"),
+		"in the config":       printed(t, c.program, nil, c.section, "--set", key+"=in the config"),
+		"in the environment":  printed(t, c.program, map[string]string{variable: "in the environment"}, c.section),
+		"by default":          printed(t, c.program, nil, c.section),
+	} {
+		if got != text+"\n" {
+			t.Errorf("given %s, it is %q", text, got)
 		}
 	}
 	settings := &outside{flag: flag, Text: "by default"}
@@ -203,22 +221,4 @@ func (c added) check(t *testing.T) {
 	if id, _ := json.Marshal(plugin.Identity(settings, fresh())); string(id) != `{"outside_text":"told"}` {
 		t.Errorf("identity %s", id)
 	}
-	if err := o.Set("on the command line"); err != nil || o.Value() != "on the command line" {
-		t.Errorf("the flag gives %v: %v", o.Value(), err)
-	}
-}
-
-func helpOf(t *testing.T, sorts []*pluginSort, sort, name string) string {
-	t.Helper()
-	for _, of := range sorts {
-		if of.name == sort {
-			text, err := of.help(name)
-			if err != nil {
-				t.Fatal(err)
-			}
-			return text
-		}
-	}
-	t.Fatalf("there is no kind %q", sort)
-	return ""
 }

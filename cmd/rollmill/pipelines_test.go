@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/rollmill/rollmill/stages/plugin"
 )
 
 // commandLine matches a command and its arguments on one line of a script: after
@@ -19,9 +21,13 @@ var flagName = regexp.MustCompile(`(?:^|[\s"'\[(])--([a-z][a-z-]*)`)
 // only as text.
 func TestPipelinesUseExistingFlags(t *testing.T) {
 	known := map[string][]string{}
-	for _, c := range commands() {
-		for _, o := range append(c.options(), globalOptions()...) {
-			known[c.name] = append(known[c.name], o.Name)
+	for _, c := range app().Commands {
+		settings := app().Schema()[""]
+		if c.Settings != nil {
+			settings = append(settings, plugin.Declared(c.Settings())...)
+		}
+		for _, s := range settings {
+			known[c.Name] = append(known[c.Name], s.Name)
 		}
 	}
 	uses := 0
@@ -42,6 +48,13 @@ func TestPipelinesUseExistingFlags(t *testing.T) {
 	if uses < 15 {
 		t.Errorf("only %d flags were found: the patterns no longer fit the scripts", uses)
 	}
+}
+
+func commandNames() (names []string) {
+	for _, c := range app().Commands {
+		names = append(names, c.Name)
+	}
+	return names
 }
 
 func pipelineFiles(t *testing.T) []string {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"strconv"
 
+	"github.com/rollmill/rollmill/cmd/internal/cli"
 	layout "github.com/rollmill/rollmill/pipelines/run"
 	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/stages/plugin"
@@ -32,13 +33,13 @@ func declareGates(d *plugin.Declarer, p *[]string) {
 const nameInput = "name the dataset to read: --in URI, --in - to read the URI from stdin, or --root and --epoch"
 
 // open returns the dataset that a command reads.
-func (in *source) open(s *session) (stages.Input, error) {
-	uri, err := s.uri("in", in.URI)
+func (in *source) open(s *cli.Session) (stages.Input, error) {
+	uri, err := s.URI("in", in.URI)
 	if err != nil {
 		return stages.Input{}, err
 	}
 	if uri == "" {
-		return stages.Input{}, usage(nameInput, "no input")
+		return stages.Input{}, cli.Usagef(nameInput, "no input")
 	}
 	return stages.Input{URI: uri, AcceptGates: in.AcceptGates}, nil
 }
@@ -57,7 +58,7 @@ func (l *inspected) Declare(d *plugin.Declarer) {
 }
 
 // open returns the URI.
-func (l *inspected) open(s *session) (string, error) {
+func (l *inspected) open(s *cli.Session) (string, error) {
 	in, err := (&source{URI: l.URI}).open(s)
 	return in.URI, err
 }
@@ -79,24 +80,24 @@ func (out *target) Declare(d *plugin.Declarer) {
 }
 
 // open returns the output; otherwise is the default URI.
-func (out *target) open(s *session, otherwise string) (stages.Output, error) {
+func (out *target) open(s *cli.Session, otherwise string) (stages.Output, error) {
 	o := stages.Output{URI: out.URI, Overwrite: out.Overwrite}
 	if o.URI == "" {
 		o.URI = otherwise
 	}
-	shard, err := stages.ParseShard(out.Shard, s.lookup)
+	shard, err := stages.ParseShard(out.Shard, s.Lookup)
 	o.Shard = shard
 	return o, err
 }
 
 // openSibling is open with the default of most stages: a sibling of the input,
 // named after the command.
-func (out *target) openSibling(s *session, in string) (stages.Output, error) {
+func (out *target) openSibling(s *cli.Session, in string) (stages.Output, error) {
 	dir, name := storage.Split(in)
-	if name == s.command && out.URI == "" {
-		return stages.Output{}, usage("set --out", "the input %q has the name that the output would get", storage.Redact(in))
+	if name == s.Command && out.URI == "" {
+		return stages.Output{}, cli.Usagef("set --out", "the input %q has the name that the output would get", storage.Redact(in))
 	}
-	return out.open(s, storage.Join(dir, s.command))
+	return out.open(s, storage.Join(dir, s.Command))
 }
 
 // spilling sets the memory for sorting, and the folder of temporary files for larger
@@ -137,9 +138,9 @@ func (p *runPlace) layout() layout.Layout {
 
 // input returns what a stage reads: the dataset that is named, else the output of
 // the previous stage in the epoch that is named.
-func (p *runPlace) input(s *session, in source, epoch *int, validation bool) (stages.Input, error) {
+func (p *runPlace) input(s *cli.Session, in source, epoch *int, validation bool) (stages.Input, error) {
 	if in.URI == "" && epoch != nil {
-		in.URI = p.layout().Input(*epoch, s.command, validation)
+		in.URI = p.layout().Input(*epoch, s.Command, validation)
 	}
 	return in.open(s)
 }

@@ -3,22 +3,23 @@ package main
 import (
 	"context"
 
+	"github.com/rollmill/rollmill/cmd/internal/cli"
 	"github.com/rollmill/rollmill/pipelines/report"
 	"github.com/rollmill/rollmill/stages/plugin"
 )
 
-var reportCommand = command{
-	name:    "report",
-	heading: commandsHeading,
-	usage:   "summarize a run by epoch: a table, a plot and history files",
-	about: `Reads the run's datasets and does not change them. Prints a table with advice on
+var reportCommand = cli.Command{
+	Name:    "report",
+	Heading: commandsHeading,
+	Usage:   "summarize a run by epoch: a table, a plot and history files",
+	About: `Reads the run's datasets and does not change them. Prints a table with advice on
 stdout, and writes reward_plot.png, training_metrics.jsonl, reward_history.json,
 validation_history.json and curriculum_state.json.
 
   rollmill report runs/demo`,
-	args:        "ROOT",
-	argSettings: []string{"root"},
-	body:        with(newReportSettings, runReport),
+	Args:        "ROOT",
+	ArgSettings: []string{"root"},
+	Body:        cli.With(newReportSettings, runReport),
 }
 
 type reportSettings struct {
@@ -38,14 +39,14 @@ func (o *reportSettings) Declare(d *plugin.Declarer) {
 	d.Bool(&o.NoFiles, "no-files", "only print the table")
 }
 
-func runReport(ctx context.Context, s *session, o *reportSettings) error {
+func runReport(ctx context.Context, s *cli.Session, o *reportSettings) error {
 	if o.Run == "" && o.Root == "" {
-		return usage("name the run's folder: rollmill report ROOT", "no run")
+		return cli.Usagef("name the run's folder: rollmill report ROOT", "no run")
 	}
 	_, root := o.both()
 	run, err := report.Make(ctx, report.Options{Root: root, Out: o.Out, NoFiles: o.NoFiles})
 	if err != nil {
 		return err
 	}
-	return s.print(run, run.WriteTable)
+	return s.Print(run, run.WriteTable)
 }

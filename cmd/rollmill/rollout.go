@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/rollmill/rollmill/cmd/internal/cli"
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/stages/backends/openai"
@@ -15,11 +16,11 @@ import (
 	"github.com/rollmill/rollmill/storage"
 )
 
-var rolloutCommand = command{
-	name:    "rollout",
-	heading: stagesHeading,
-	usage:   "run an agent on each example and record every model call",
-	about: `The agent calls any OpenAI-compatible engine, through a proxy that records the
+var rolloutCommand = cli.Command{
+	Name:    "rollout",
+	Heading: stagesHeading,
+	Usage:   "run an agent on each example and record every model call",
+	About: `The agent calls any OpenAI-compatible engine, through a proxy that records the
 sampled tokens and their logprobs. Finished trajectories are written to a journal
 every two seconds (--journal-every); after a crash the same command runs only the
 trajectories that are not in it. The text of a large task file is kept in a
@@ -34,7 +35,7 @@ rollouts that the plan was made from, so that score --from ... --only missing,
 group and curate process whole groups and nothing is computed twice:
 
   rollmill rollout --config rollmill.yaml --plan runs/demo/epoch-0/curate --extend runs/demo/epoch-0/rollout`,
-	body: with(newRolloutSettings, runRollout),
+	Body: cli.With(newRolloutSettings, runRollout),
 }
 
 // rolloutSettings are the settings of rollout, with its inputs and output.
@@ -72,14 +73,14 @@ func (c *rolloutSettings) Declare(d *plugin.Declarer) {
 }
 
 // options returns the options of the stage, without its output and Env.
-func (c *rolloutSettings) options(ctx context.Context, s *session) (o rollout.Options, err error) {
+func (c *rolloutSettings) options(ctx context.Context, s *cli.Session) (o rollout.Options, err error) {
 	o = c.Options
 	if o.Generations < 1 {
-		return o, usage("1 attempt at each example is the least", "--generations %d is not positive", o.Generations)
+		return o, cli.Usagef("1 attempt at each example is the least", "--generations %d is not positive", o.Generations)
 	}
 	o.Run, _ = c.both()
 	o.Root = c.runPlace.Root
-	if err := o.MakeAgent(ctx, openai.Client{}, s.lookup); err != nil {
+	if err := o.MakeAgent(ctx, openai.Client{}, s.Lookup); err != nil {
 		return o, err
 	}
 	if o.Policy, err = c.policy(ctx); err != nil {
@@ -130,7 +131,7 @@ func policy(ctx context.Context, uri string) (*formats.Policy, error) {
 func receiptAt(ctx context.Context, uri string) (*formats.Receipt, error) {
 	bucket, err := storage.Open(ctx, uri)
 	if err != nil {
-		return nil, usage("", "--policy: %w", err)
+		return nil, cli.Usagef("", "--policy: %w", err)
 	}
 	receipt, err := submit.ReadReceipt(ctx, bucket)
 	if err != nil {
@@ -139,7 +140,7 @@ func receiptAt(ctx context.Context, uri string) (*formats.Receipt, error) {
 	return receipt, nil
 }
 
-func runRollout(ctx context.Context, s *session, c *rolloutSettings) error {
+func runRollout(ctx context.Context, s *cli.Session, c *rolloutSettings) error {
 	o, err := c.options(ctx, s)
 	if err != nil {
 		return err
@@ -147,9 +148,9 @@ func runRollout(ctx context.Context, s *session, c *rolloutSettings) error {
 	if o.Out, err = c.target.open(s, c.defaultOut(o.AtEpoch())); err != nil {
 		return err
 	}
-	o.Env = s.stageEnv()
+	o.Env = s.Env()
 	r, err := rollout.Run(ctx, o)
-	return s.finish(r, r, err)
+	return finishStage(s, r, r, err)
 }
 
 // defaultOut returns the URI of an epoch's rollouts, or of its validation's.

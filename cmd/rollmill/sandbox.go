@@ -11,23 +11,24 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/rollmill/rollmill/cmd/internal/cli"
 	"github.com/rollmill/rollmill/formats/secret"
 	"github.com/rollmill/rollmill/stages/backends/sandbox"
 	"github.com/rollmill/rollmill/stages/plugin"
 )
 
-var sandboxCommand = command{
-	name:    "sandbox",
-	heading: commandsHeading,
-	usage:   "serve a small policy that can be trained, for tests without a GPU",
-	about: `An engine and a trainer for machines without a GPU, a network or a key: OpenAI
+var sandboxCommand = cli.Command{
+	Name:    "sandbox",
+	Heading: commandsHeading,
+	Usage:   "serve a small policy that can be trained, for tests without a GPU",
+	About: `An engine and a trainer for machines without a GPU, a network or a key: OpenAI
 chat completions with logprobs and token ids, and ART's training endpoints. It
 prints its URL when it is ready, and serves until it is interrupted, or until the
 command of --exec ends.
 
   rollmill sandbox --dir runs/sandbox
   rollmill sandbox --listen 127.0.0.1:0 --exec 'rollmill train --config rollmill.yaml --set submit.url=$ROLLMILL_SANDBOX_URL'`,
-	body: with(newSandboxSettings, runSandbox),
+	Body: cli.With(newSandboxSettings, runSandbox),
 }
 
 type sandboxSettings struct {
@@ -65,11 +66,11 @@ func (o *sandboxSettings) Declare(d *plugin.Declarer) {
 
 var dialects = []sandbox.Dialect{sandbox.Legacy, sandbox.Frontend, sandbox.Inference}
 
-func runSandbox(ctx context.Context, s *session, settings *sandboxSettings) error {
+func runSandbox(ctx context.Context, s *cli.Session, settings *sandboxSettings) error {
 	o := settings.Options
-	o.Log = s.logger()
+	o.Log = s.Logger()
 	if err := o.Validate(); err != nil {
-		return usage("see rollmill sandbox --help", "%w", err)
+		return cli.Usagef("see rollmill sandbox --help", "%w", err)
 	}
 	server, err := sandbox.New(o)
 	if err != nil {
@@ -77,25 +78,25 @@ func runSandbox(ctx context.Context, s *session, settings *sandboxSettings) erro
 	}
 	listener, err := net.Listen("tcp", settings.Listen)
 	if err != nil {
-		return errors.Join(usage("choose another --listen; port 0 takes any free port", "%w", err), server.Close())
+		return errors.Join(cli.Usagef("choose another --listen; port 0 takes any free port", "%w", err), server.Close())
 	}
 	url := "http://" + listener.Addr().String()
 	if settings.Exec != "" {
-		return s.serveFor(ctx, server, listener, url, settings)
+		return serveFor(ctx, s, server, listener, url, settings)
 	}
-	if err := s.result(url, map[string]string{"url": url, "model": o.BaseModel}); err != nil {
+	if err := s.Result(url, map[string]string{"url": url, "model": o.BaseModel}); err != nil {
 		return err
 	}
 	return server.Serve(ctx, listener)
 }
 
 // serveFor serves while a program runs, and returns the program's error.
-func (s *session) serveFor(ctx context.Context, server *sandbox.Server, l net.Listener, url string, settings *sandboxSettings) error {
+func serveFor(ctx context.Context, s *cli.Session, server *sandbox.Server, l net.Listener, url string, settings *sandboxSettings) error {
 	serving, stop := context.WithCancel(ctx)
 	defer stop()
 	var group errgroup.Group
 	group.Go(func() error { return server.Serve(serving, l) })
-	err := s.shell(ctx, settings.Exec, settings.ExecEnv, "ROLLMILL_SANDBOX_URL="+url)
+	err := shell(ctx, s, settings.Exec, settings.ExecEnv, "ROLLMILL_SANDBOX_URL="+url)
 	stop()
 	if served := group.Wait(); err == nil {
 		err = served
@@ -106,15 +107,15 @@ func (s *session) serveFor(ctx context.Context, server *sandbox.Server, l net.Li
 // shell runs a shell command on our streams. When ctx ends it sends SIGTERM, and
 // kills the command 10 seconds later. pass names the variables that the command
 // gets although they are named like secrets.
-func (s *session) shell(ctx context.Context, command string, pass []string, env ...string) error {
+func shell(ctx context.Context, s *cli.Session, command string, pass []string, env ...string) error {
 	cmd := exec.CommandContext(ctx, "sh", "-c", command)
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = s.in, s.out, s.stderr.w
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = s.In, s.Out, s.Err
 	cmd.Env = append(secret.Environ(pass...), env...)
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	cmd.WaitDelay = 10 * time.Second
 	err := cmd.Run()
 	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) && exit.ExitCode() > 0 {
-		return exitWith{exit.ExitCode(), fmt.Sprintf("the program ended with exit code %d", exit.ExitCode())}
+		return cli.Exit{Code: exit.ExitCode(), What: fmt.Sprintf("the program ended with exit code %d", exit.ExitCode())}
 	}
 	return err
 }

@@ -3,17 +3,18 @@ package main
 import (
 	"context"
 
+	"github.com/rollmill/rollmill/cmd/internal/cli"
 	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/stages/plugin"
 	"github.com/rollmill/rollmill/stages/score"
 	"github.com/rollmill/rollmill/stages/score/rewards/all"
 )
 
-var scoreCommand = command{
-	name:    "score",
-	heading: stagesHeading,
-	usage:   "compute named rewards from stored trajectories",
-	about: `A reward is a finite number, or null with the reason; a failed trajectory is
+var scoreCommand = cli.Command{
+	Name:    "score",
+	Heading: stagesHeading,
+	Usage:   "compute named rewards from stored trajectories",
+	About: `A reward is a finite number, or null with the reason; a failed trajectory is
 never scored. If the input is scores instead of trajectories, their named rewards
 are kept and the total is recomputed.
 
@@ -22,7 +23,7 @@ are kept and the total is recomputed.
   rollmill score --in SCORES --only failed --out SCORES-2
 
 A reward is NAME[*WEIGHT]=KIND:ARGUMENTS; without *WEIGHT its weight is 1.`,
-	body: with(newScoreSettings, runScore),
+	Body: cli.With(newScoreSettings, runScore),
 }
 
 // scoreSettings are the settings of score, with its input and output.
@@ -60,7 +61,7 @@ func (c *scoreSettings) Declare(d *plugin.Declarer) {
 	d.Include(&c.target)
 }
 
-func runScore(ctx context.Context, s *session, c *scoreSettings) error {
+func runScore(ctx context.Context, s *cli.Session, c *scoreSettings) error {
 	o := c.Options
 	var err error
 	if o.In, err = c.runPlace.input(s, c.source, c.Epoch, c.Validation); err != nil {
@@ -74,7 +75,7 @@ func runScore(ctx context.Context, s *session, c *scoreSettings) error {
 	}
 	o.Only = c.Only
 	o.From = stages.Input{URI: c.From, AcceptGates: o.In.AcceptGates}
-	o.Env = s.stageEnv()
+	o.Env = s.Env()
 	r, err := score.Run(ctx, o)
-	return s.finish(r, r, err)
+	return finishStage(s, r, r, err)
 }

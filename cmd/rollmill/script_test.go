@@ -9,8 +9,7 @@ import (
 
 func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){
-		"rollmill": func() { os.Exit(process()) }, "longanswers": serveLongAnswers, "twoturns": twoTurns, "recite": recite,
-		"crashes": func() { os.Exit(crashes()) }, "crashes-aside": func() { os.Exit(crashesAside()) },
+		"rollmill": func() { os.Exit(app().Main()) }, "longanswers": serveLongAnswers, "twoturns": twoTurns, "recite": recite,
 	})
 }
 

@@ -3,24 +3,25 @@ package main
 import (
 	"context"
 
+	"github.com/rollmill/rollmill/cmd/internal/cli"
 	"github.com/rollmill/rollmill/formats/dataset"
 )
 
-var sealCommand = command{
-	name:    "seal",
-	heading: commandsHeading,
-	usage:   "write the manifest of a dataset whose shards are complete",
-	about: `The last shard to finish does this, and so does every reader. Use seal when the
+var sealCommand = cli.Command{
+	Name:    "seal",
+	Heading: commandsHeading,
+	Usage:   "write the manifest of a dataset whose shards are complete",
+	About: `The last shard to finish does this, and so does every reader. Use seal when the
 shards ran elsewhere, or to list the missing ones (exit code 4). If the dataset is
 complete, seal also removes parts that killed writers left: no record names them,
 but readers of plain Parquet would read them as rows. Parts that a command with
 --overwrite is writing are kept.`,
-	body: with(newSealSettings, runSeal),
+	Body: cli.With(newSealSettings, runSeal),
 }
 
 func newSealSettings() *source { return &source{what: "the dataset"} }
 
-func runSeal(ctx context.Context, s *session, o *source) error {
+func runSeal(ctx context.Context, s *cli.Session, o *source) error {
 	in, err := o.open(s)
 	if err != nil {
 		return err
@@ -32,7 +33,7 @@ func runSeal(ctx context.Context, s *session, o *source) error {
 	if err != nil {
 		return err
 	}
-	s.say("seal: %d rows in %d shards", d.Rows, d.Shards)
-	return s.result(d.URI(), map[string]any{"stage": "seal", "uri": d.URI(), "identity": d.Identity, "sealed": true,
+	s.Say("seal: %d rows in %d shards", d.Rows, d.Shards)
+	return s.Result(d.URI(), map[string]any{"stage": "seal", "uri": d.URI(), "identity": d.Identity, "sealed": true,
 		"shards": d.Shards, "rows": d.Rows, "rows_digest": d.RowsDigest.String()})
 }

@@ -3,21 +3,22 @@ package main
 import (
 	"context"
 
+	"github.com/rollmill/rollmill/cmd/internal/cli"
 	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/pipelines/inspect"
 	"github.com/rollmill/rollmill/stages/plugin"
 )
 
-var showCommand = command{
-	name:    "show",
-	heading: commandsHeading,
-	usage:   "print a dataset's manifest and some of its rows",
-	about: `Also shows datasets that a gate refused.
+var showCommand = cli.Command{
+	Name:    "show",
+	Heading: commandsHeading,
+	Usage:   "print a dataset's manifest and some of its rows",
+	About: `Also shows datasets that a gate refused.
 
   rollmill show runs/demo/epoch-0/group --table _groups --rows 20`,
-	args:        "URI",
-	argSettings: []string{"in"},
-	body:        with(newShowSettings, runShow),
+	Args:        "URI",
+	ArgSettings: []string{"in"},
+	Body:        cli.With(newShowSettings, runShow),
 }
 
 type showSettings struct {
@@ -38,13 +39,13 @@ func (o *showSettings) Declare(d *plugin.Declarer) {
 	d.Bool(&o.Failed, "failed", "show only rows of failed trajectories")
 }
 
-func runShow(ctx context.Context, s *session, o *showSettings) error {
+func runShow(ctx context.Context, s *cli.Session, o *showSettings) error {
 	uri, err := o.open(s)
 	if err != nil {
 		return err
 	}
 	if o.Rows < 0 || o.First < 0 {
-		return usage("", "--rows %d, --first %d: must not be negative", o.Rows, o.First)
+		return cli.Usagef("", "--rows %d, --first %d: must not be negative", o.Rows, o.First)
 	}
 	view, err := inspect.Show(ctx, uri, o.Options)
 	if err != nil {
@@ -53,16 +54,16 @@ func runShow(ctx context.Context, s *session, o *showSettings) error {
 	if err := warnUnnamed(ctx, s, uri); err != nil {
 		return err
 	}
-	return s.print(view, view.WriteText)
+	return s.Print(view, view.WriteText)
 }
 
 // warnUnnamed warns of part files in the dataset's folder that do not belong to
 // it.
-func warnUnnamed(ctx context.Context, s *session, uri string) error {
+func warnUnnamed(ctx context.Context, s *cli.Session, uri string) error {
 	names, err := dataset.UnnamedAt(ctx, uri)
 	if err != nil || len(names) == 0 {
 		return err
 	}
-	s.say("show: warning: %d parts belong to no record (%q, ...): a killed or running writer left them, or another program did; readers of *.parquet read them as rows; `rollmill seal` removes those that a killed writer left", len(names), names[0])
+	s.Say("show: warning: %d parts belong to no record (%q, ...): a killed or running writer left them, or another program did; readers of *.parquet read them as rows; `rollmill seal` removes those that a killed writer left", len(names), names[0])
 	return nil
 }

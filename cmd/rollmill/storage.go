@@ -6,25 +6,26 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/rollmill/rollmill/cmd/internal/cli"
 	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/stages/plugin"
 	"github.com/rollmill/rollmill/storage"
 	"github.com/rollmill/rollmill/storage/conformance"
 )
 
-var storageCommand = command{
-	name:    "storage",
-	heading: commandsHeading,
-	usage:   "test whether a bucket or a folder can hold datasets",
-	about:   `Datasets and ledgers are stored in a folder or in a bucket of an object store.`,
-	parts:   []command{storageCheckCommand},
+var storageCommand = cli.Command{
+	Name:    "storage",
+	Heading: commandsHeading,
+	Usage:   "test whether a bucket or a folder can hold datasets",
+	About:   `Datasets and ledgers are stored in a folder or in a bucket of an object store.`,
+	Parts:   []cli.Command{storageCheckCommand},
 }
 
-var storageCheckCommand = command{
-	name:  "storage check",
-	usage: "run the conformance suite on a bucket or a folder",
-	args:  "URI",
-	about: `Tests what datasets and ledgers rely on: atomic writes, creation of an object by
+var storageCheckCommand = cli.Command{
+	Name:  "storage check",
+	Usage: "run the conformance suite on a bucket or a folder",
+	Args:  "URI",
+	About: `Tests what datasets and ledgers rely on: atomic writes, creation of an object by
 exactly one of many writers, ordered listings, ranges, unusual names, large
 objects. It writes about three thousand small objects and 50 MB in a new folder
 under URI, removes the folder, and exits with code 1 if a case fails.
@@ -37,8 +38,8 @@ each store's own tools; credentials come only from the environment.
   rollmill storage check 's3://bucket?endpoint=http://127.0.0.1:9000&use_path_style=true'
   rollmill storage check gs://bucket/prefix
   rollmill storage check 'azblob://container?storage_account=account'`,
-	argSettings: []string{"uri"},
-	body:        with(func() *storageSettings { return &storageSettings{} }, runStorageCheck),
+	ArgSettings: []string{"uri"},
+	Body:        cli.With(func() *storageSettings { return &storageSettings{} }, runStorageCheck),
 }
 
 type storageSettings struct{ URI string }
@@ -48,14 +49,14 @@ func (c *storageSettings) Declare(d *plugin.Declarer) {
 	d.String(&c.URI, "uri", "test the bucket or the folder at this `URI`")
 }
 
-func runStorageCheck(ctx context.Context, s *session, c *storageSettings) error {
+func runStorageCheck(ctx context.Context, s *cli.Session, c *storageSettings) error {
 	if c.URI == "" {
-		return usage("run `rollmill storage check URI`", "storage check takes one URI")
+		return cli.Usagef("run `rollmill storage check URI`", "storage check takes one URI")
 	}
 	uri := c.URI
 	root, err := storage.Open(ctx, uri)
 	if err != nil {
-		return usage("", "%w", err)
+		return cli.Usagef("", "%w", err)
 	}
 	place := storage.Join(uri, "rollmill-check-"+uuid.NewString()[:8])
 	exclusive, err := exclusiveAt(ctx, place)
@@ -76,7 +77,7 @@ func runStorageCheck(ctx context.Context, s *session, c *storageSettings) error 
 		return err
 	}
 	result := map[string]any{"uri": root.URI(), "exclusive_create": exclusive, "cases": results, "failed": failed}
-	if err := s.result(root.URI(), result); err != nil || failed == 0 {
+	if err := s.Result(root.URI(), result); err != nil || failed == 0 {
 		return err
 	}
 	return stages.Errorf(stages.KindFailed, "the failures are listed above; a ledger needs all cases, datasets need all but \"one winner\"",
@@ -105,10 +106,10 @@ func exclusiveAt(ctx context.Context, place string) (bool, error) {
 	return yes, nil
 }
 
-func printCase(s *session, r conformance.Result) {
+func printCase(s *cli.Session, r conformance.Result) {
 	if r.Pass {
-		s.say("pass    %-24s %5.2f s", r.Case, r.Took.Seconds())
+		s.Say("pass    %-24s %5.2f s", r.Case, r.Took.Seconds())
 		return
 	}
-	s.say("fail    %-24s %s", r.Case, strings.Join(r.Problems, "; "))
+	s.Say("fail    %-24s %s", r.Case, strings.Join(r.Problems, "; "))
 }

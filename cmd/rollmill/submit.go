@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/rollmill/rollmill/cmd/internal/cli"
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/stages"
@@ -16,11 +17,11 @@ import (
 	"github.com/rollmill/rollmill/storage"
 )
 
-var submitCommand = command{
-	name:    "submit",
-	heading: stagesHeading,
-	usage:   "submit a curated dataset to a trainer, never twice",
-	about: `A batch is never trained twice: every submission is recorded in the ledger before
+var submitCommand = cli.Command{
+	Name:    "submit",
+	Heading: stagesHeading,
+	Usage:   "submit a curated dataset to a trainer, never twice",
+	About: `A batch is never trained twice: every submission is recorded in the ledger before
 it is sent. If the command is run again, it attaches to the existing job, or says
 what to do (exit code 6). It prints the URI of the receipt, which rollout --policy
 reads.
@@ -33,7 +34,7 @@ reads.
   rollmill submit --in runs/demo/epoch-0/curate --backend openai --method dpo --base-model gpt-4.1-mini-2025-04-14
   rollmill submit --in runs/demo/epoch-0/curate --backend customizer --entity-url http://nemo.test --datastore-url http://data-store.test --customization-config meta/llama-3.2-1b-instruct@v1.0.0+A100 --wait
   rollmill submit --in runs/demo/epoch-0/curate --backend hub --repository acme/rollouts`,
-	body: with(newSubmitSettings, runSubmit),
+	Body: cli.With(newSubmitSettings, runSubmit),
 }
 
 // submitSettings are the settings of submit, with the backend, its input and
@@ -92,7 +93,7 @@ func (c *submitSettings) options(ctx context.Context, ledger, out string) (submi
 	}
 	receipt, err := storage.Open(ctx, out)
 	if err != nil {
-		return o, usage("", "--out: %w", err)
+		return o, cli.Usagef("", "--out: %w", err)
 	}
 	o.Receipt = receipt
 	o.Trainer, err = trainer(&c.Backend, receipt, out)
@@ -113,7 +114,7 @@ func trainer(chosen *backend, b *storage.Bucket, uri string) (backends.Trainer, 
 	return settings.Trainer(setup)
 }
 
-func runSubmit(ctx context.Context, s *session, c *submitSettings) error {
+func runSubmit(ctx context.Context, s *cli.Session, c *submitSettings) error {
 	in, out, root, err := c.places(s)
 	if err != nil {
 		return err
@@ -130,7 +131,7 @@ func runSubmit(ctx context.Context, s *session, c *submitSettings) error {
 	if err != nil {
 		return err
 	}
-	o.In, o.Env = in, s.stageEnv()
+	o.In, o.Env = in, s.Env()
 	run := submit.Run
 	if c.Prepare {
 		run = submit.Prepare
@@ -139,31 +140,31 @@ func runSubmit(ctx context.Context, s *session, c *submitSettings) error {
 	}
 	r, err := run(ctx, o)
 	if o.DryRun {
-		s.problems(r)
+		problems(s, r)
 	}
-	return s.finish(r.Report, r, err)
+	return finishStage(s, r.Report, r, err)
 }
 
 // problems prints the rows that cannot be submitted, one per line, and the checks
 // that were made.
-func (s *session) problems(r submit.Result) {
+func problems(s *cli.Session, r submit.Result) {
 	for _, p := range r.Problems {
-		s.say("%s  %s  %s: %s", p.Reason, p.GroupID, p.TrajectoryID, p.Detail)
+		s.Say("%s  %s  %s: %s", p.Reason, p.GroupID, p.TrajectoryID, p.Detail)
 	}
 	if r.Stats == nil {
 		return
 	}
 	for _, f := range r.Stats.Files {
-		s.say("%s", fileLine(f))
+		s.Say("%s", fileLine(f))
 	}
 	if len(r.Stats.Checks) > 0 {
-		s.say("checks: %s", strings.Join(r.Stats.Checks, ", "))
+		s.Say("checks: %s", strings.Join(r.Stats.Checks, ", "))
 	}
 }
 
 // places returns the input, the URI of the receipt, and the root for the ledger
 // of a dataset without a run id. --prepare needs no input.
-func (c *submitSettings) places(s *session) (in stages.Input, out, root string, err error) {
+func (c *submitSettings) places(s *cli.Session) (in stages.Input, out, root string, err error) {
 	out = c.Out
 	named := c.Place.Root != ""
 	_, root = c.Place.both()
@@ -181,7 +182,7 @@ func (c *submitSettings) places(s *session) (in stages.Input, out, root string, 
 	}
 	dir, _ := storage.Split(in.URI)
 	if out == "" {
-		out = storage.Join(dir, s.command)
+		out = storage.Join(dir, s.Command)
 	}
 	if !named {
 		root = dataset.ParentOf(in.URI)

@@ -5,8 +5,18 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/rollmill/rollmill/cmd/internal/cli"
 	"github.com/rollmill/rollmill/stages"
 )
+
+// finishStage prints the summary of a stage and the URI of its dataset.
+func finishStage(s *cli.Session, r stages.Report, object any, err error) error {
+	if err != nil {
+		return err
+	}
+	s.Say("%s", summary(r))
+	return s.Result(r.URI, object)
+}
 
 // summary returns a report as one line.
 func summary(r stages.Report) string {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 
+	"github.com/rollmill/rollmill/cmd/internal/cli"
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/pipelines/report"
@@ -18,11 +19,11 @@ import (
 	"github.com/rollmill/rollmill/storage"
 )
 
-var trainCommand = command{
-	name:    "train",
-	heading: commandsHeading,
-	usage:   "run all stages for several epochs in one process",
-	about: `Each stage takes its settings from its own section of the config file. Datasets
+var trainCommand = cli.Command{
+	Name:    "train",
+	Heading: commandsHeading,
+	Usage:   "run all stages for several epochs in one process",
+	About: `Each stage takes its settings from its own section of the config file. Datasets
 have the same URIs as with the five commands, so the commands can finish a run
 that train started, and the reverse. If it is killed, the same command continues
 where it stopped. Before epoch e, if the validation interval divides e, the
@@ -30,7 +31,7 @@ policy runs the held-out examples of section validation; they are never trained
 on.
 
   rollmill train --config rollmill.yaml --epochs 15`,
-	body: with(newTrainSettings, runTrain),
+	Body: cli.With(newTrainSettings, runTrain),
 }
 
 // trainSettings are the settings of train itself; those of the stages are in
@@ -52,7 +53,7 @@ func (c *trainSettings) Declare(d *plugin.Declarer) {
 	d.Include(&c.runPlace)
 }
 
-func runTrain(ctx context.Context, s *session, c *trainSettings) error {
+func runTrain(ctx context.Context, s *cli.Session, c *trainSettings) error {
 	o, err := c.options(ctx, s)
 	if err != nil {
 		return err
@@ -63,19 +64,19 @@ func runTrain(ctx context.Context, s *session, c *trainSettings) error {
 	if _, err := check(ctx, probes(o)); err != nil {
 		return err
 	}
-	o.Env = s.stageEnv()
-	o.StageDone = func(e int, r stages.Report) { s.say("epoch %d: %s", e, summary(r)) }
-	o.EpochDone = func(e report.Epoch) { s.say("%s", e.Line()) }
+	o.Env = s.Env()
+	o.StageDone = func(e int, r stages.Report) { s.Say("epoch %d: %s", e, summary(r)) }
+	o.EpochDone = func(e report.Epoch) { s.Say("%s", e.Line()) }
 	result, err := train.Run(ctx, o)
 	if err != nil {
 		return err
 	}
-	s.say("train: %d epochs in %s", o.Epochs, result.Root)
-	return s.result(result.Root, result)
+	s.Say("train: %d epochs in %s", o.Epochs, result.Root)
+	return s.Result(result.Root, result)
 }
 
 // options returns the options of the stages, as their own commands make them.
-func (c *trainSettings) options(ctx context.Context, s *session) (train.Options, error) {
+func (c *trainSettings) options(ctx context.Context, s *cli.Session) (train.Options, error) {
 	run, root := c.both()
 	o := train.Options{Root: root, Epochs: c.Epochs}
 	every, err := c.interval(s)
@@ -96,22 +97,22 @@ func (c *trainSettings) options(ctx context.Context, s *session) (train.Options,
 			return o, err
 		}
 	}
-	grouping, err := sectionSettings(s, groupCommand.name, newGroupSettings, nil)
+	grouping, err := cli.Configured(s, groupCommand.Name, newGroupSettings, nil)
 	if err != nil {
 		return o, err
 	}
 	o.Group = grouping.Options
-	curating, err := sectionSettings(s, curateCommand.name, newCurateSettings, nil)
+	curating, err := cli.Configured(s, curateCommand.Name, newCurateSettings, nil)
 	if err != nil {
 		return o, err
 	}
 	o.Curate = curating.Options
-	submitting, err := sectionSettings(s, submitCommand.name, newSubmitSettings, map[string]string{"run": run, "root": root})
+	submitting, err := cli.Configured(s, submitCommand.Name, newSubmitSettings, map[string]string{"run": run, "root": root})
 	if err != nil {
 		return o, err
 	}
 	if submitting.Backend.Name == file.Kind.Name {
-		return o, usage("use the five commands, and train with another program", "--backend file trains nothing, so there is no next epoch")
+		return o, cli.Usagef("use the five commands, and train with another program", "--backend file trains nothing, so there is no next epoch")
 	}
 	ledger := cmp.Or(submitting.Ledger, root)
 	o.FindLedger = func(ctx context.Context, in string, run dataset.Run, o *submit.Options) error {
@@ -148,13 +149,13 @@ func checkStages(o train.Options) error {
 
 // sampleOptions returns the options of rollout and score, with some flags of
 // rollout given. Of these score takes only --validation.
-func sampleOptions(ctx context.Context, s *session, root string, given map[string]string) (r rollout.Options, sc score.Options, err error) {
-	rolling, err := sectionSettings(s, rolloutCommand.name, newRolloutSettings, given)
+func sampleOptions(ctx context.Context, s *cli.Session, root string, given map[string]string) (r rollout.Options, sc score.Options, err error) {
+	rolling, err := cli.Configured(s, rolloutCommand.Name, newRolloutSettings, given)
 	if err != nil {
 		return r, sc, err
 	}
 	if rolling.PlanURI != "" || rolling.ExtendURI != "" {
-		return r, sc, usage("use the five commands to extend an epoch", "rollout.plan and rollout.extend apply to one epoch, but train runs several")
+		return r, sc, cli.Usagef("use the five commands to extend an epoch", "rollout.plan and rollout.extend apply to one epoch, but train runs several")
 	}
 	if r, err = rolling.options(ctx, s); err != nil {
 		return r, sc, err
@@ -163,7 +164,7 @@ func sampleOptions(ctx context.Context, s *session, root string, given map[strin
 	if rolling.Validation {
 		scored[validation] = "true"
 	}
-	scoring, err := sectionSettings(s, scoreCommand.name, newScoreSettings, scored)
+	scoring, err := cli.Configured(s, scoreCommand.Name, newScoreSettings, scored)
 	if err != nil {
 		return r, sc, err
 	}
@@ -173,16 +174,16 @@ func sampleOptions(ctx context.Context, s *session, root string, given map[strin
 }
 
 // interval returns the validation interval of the flag, or of section validation.
-func (c *trainSettings) interval(s *session) (int, error) {
+func (c *trainSettings) interval(s *cli.Session) (int, error) {
 	if c.Interval != nil {
 		return *c.Interval, nil
 	}
-	v := &validationSettings{}
-	if err := s.config.apply(validation, optionsOf(plugin.Declared(v))); err != nil {
+	v, err := cli.Configured(s, validation, func() *validationSettings { return &validationSettings{} }, nil)
+	if err != nil {
 		return 0, err
 	}
 	if v.Interval < 0 {
-		return 0, usage("", "validation.interval %d is negative", v.Interval)
+		return 0, cli.Usagef("", "validation.interval %d is negative", v.Interval)
 	}
 	return v.Interval, nil
 }

@@ -10,6 +10,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/rollmill/rollmill/cmd/internal/cli"
 	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/storage/fakes3"
 )
@@ -23,8 +24,8 @@ func TestTerminatedWhileUploading(t *testing.T) {
 	storedBig(t, at("rollout"), 700)
 	curate := func(ctx context.Context, out string) (int, string) {
 		var stdout, stderr bytes.Buffer
-		code := run(ctx, newStreams(strings.NewReader(""), &stdout, &stderr, os.LookupEnv),
-			[]string{"rollmill", "curate", "--in", at("group"), "--keep-flat", "--out", out})
+		code := app().Run(ctx, []string{"rollmill", "curate", "--in", at("group"), "--keep-flat", "--out", out},
+			cli.Streams{In: strings.NewReader(""), Out: &stdout, Err: &stderr, Lookup: os.LookupEnv})
 		return code, stderr.String()
 	}
 	for _, args := range [][]string{
@@ -43,12 +44,12 @@ func TestTerminatedWhileUploading(t *testing.T) {
 	var once sync.Once
 	var parts atomic.Int64
 	server.OnPart(func() {
-		once.Do(func() { cancel(interrupted{syscall.SIGTERM}) })
+		once.Do(func() { cancel(cli.Interrupted{Signal: syscall.SIGTERM}) })
 		parts.Add(1)
 	})
 	code, stderr := curate(ctx, at("stopped"))
 	server.OnPart(nil)
-	if code != exitTerminated {
+	if code != cli.ExitTerminated {
 		t.Fatalf("exit code %d: %s", code, stderr)
 	}
 	if parts.Load() == 0 {

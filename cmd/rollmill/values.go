@@ -1,10 +1,6 @@
 package main
 
-import (
-	"strings"
-
-	"github.com/rollmill/rollmill/stages"
-)
+import "strings"
 
 // joinValues returns the values of a closed set, separated by commas.
 func joinValues[T ~string](list []T) string {
@@ -13,13 +9,4 @@ func joinValues[T ~string](list []T) string {
 		texts[i] = string(v)
 	}
 	return strings.Join(texts, ", ")
-}
-
-// finish prints the summary of a stage and the URI of its dataset.
-func (s *session) finish(r stages.Report, object any, err error) error {
-	if err != nil {
-		return err
-	}
-	s.say("%s", summary(r))
-	return s.result(r.URI, object)
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/rollmill/rollmill/cmd/internal/cli"
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/formats/random"
@@ -117,7 +118,7 @@ func inProcess(t *testing.T, words ...string) {
 	t.Helper()
 	var stdout, stderr bytes.Buffer
 	none := func(string) (string, bool) { return "", false }
-	if code := run(t.Context(), newStreams(strings.NewReader(""), &stdout, &stderr, none), append([]string{"rollmill", "--quiet"}, words...)); code != 0 {
+	if code := app().Run(t.Context(), append([]string{"rollmill", "--quiet"}, words...), cli.Streams{In: strings.NewReader(""), Out: &stdout, Err: &stderr, Lookup: none}); code != 0 {
 		t.Fatalf("%q exits %d:\n%s", words, code, &stderr)
 	}
 }

@@ -10,31 +10,11 @@ import (
 	"testing"
 	"unicode"
 
+	"github.com/rollmill/rollmill/cmd/internal/cli"
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/formats/random"
 )
-
-func TestVisible(t *testing.T) {
-	for _, c := range []struct{ text, text2, json string }{
-		{"plain, thrée\t日本\n", "plain, thrée\t日本\n", "plain, thrée\t日本\n"},
-		{"a\x1b[31mb\u009bc", `a\x1b[31mb\u009bc`, `a\u001b[31mb\u009bc`},
-		{"\u202egnp.exe\u200b", `\u202egnp.exe\u200b`, `\u202egnp.exe\u200b`},
-		{"\U000e0041", `\U000e0041`, `\udb40\udc41`},
-		{"\xff\r", `\xff\x0d`, `\ufffd\u000d`},
-	} {
-		if got := visible(c.text); got != c.text2 {
-			t.Errorf("visible(%q) = %q, want %q", c.text, got, c.text2)
-		}
-		if got := visibleJSON(c.text); got != c.json {
-			t.Errorf("visibleJSON(%q) = %q, want %q", c.text, got, c.json)
-		}
-	}
-	var back string
-	if err := json.Unmarshal([]byte(visibleJSON("\"\U000e0041\u009b\"")), &back); err != nil || back != "\U000e0041\u009b" {
-		t.Errorf("%q, %v", back, err)
-	}
-}
 
 const planted = "\x1b]0;owned\a\x1b[2J\u009b31m\u202e\u200b"
 
@@ -121,7 +101,7 @@ func TestControlCharactersAreNeverPrinted(t *testing.T) {
 		for _, more := range [][]string{nil, {"--json"}} {
 			var stdout, stderr bytes.Buffer
 			none := func(string) (string, bool) { return "", false }
-			code := run(t.Context(), newStreams(strings.NewReader(""), &stdout, &stderr, none), append(append([]string{"rollmill"}, words...), more...))
+			code := app().Run(t.Context(), append(append([]string{"rollmill"}, words...), more...), cli.Streams{In: strings.NewReader(""), Out: &stdout, Err: &stderr, Lookup: none})
 			if strings.HasPrefix(words[0], "s") && more == nil && !strings.Contains(strings.Join(words, ""), planted) {
 				t.Logf("%q exits %d: %s", words, code, stderr.String())
 			}

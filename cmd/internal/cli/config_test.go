@@ -1,11 +1,11 @@
-package main
+package cli
 
 import (
 	"reflect"
 	"strings"
 	"testing"
 
-	"github.com/urfave/cli/v2"
+	urfave "github.com/urfave/cli/v2"
 
 	"github.com/rollmill/rollmill/cmd/internal/config"
 	"github.com/rollmill/rollmill/stages/plugin"
@@ -32,15 +32,16 @@ func configuredFrom(t *testing.T, file string, env map[string]string, args ...st
 	lookup := func(name string) (string, bool) { v, ok := env[name]; return v, ok }
 	settings := &tried{}
 	options := optionsOf(plugin.Declared(settings))
-	parsed, _, err := config.Parse("test.yaml", []byte(file), keySchema(map[string][]*option{"": {}, "rollout": options}), lookup)
+	a := sample()
+	parsed, _, err := config.Parse("test.yaml", []byte(file), a.keySchema(map[string][]*option{"": {}, "rollout": options}), lookup)
 	if err != nil {
 		t.Fatal(err)
 	}
-	app := &cli.App{Flags: flagsOf(options), DisableSliceFlagSeparator: true, Action: func(*cli.Context) error { return nil }}
+	app := &urfave.App{Flags: flagsOf(options), DisableSliceFlagSeparator: true, Action: func(*urfave.Context) error { return nil }}
 	if err := app.Run(append([]string{"x"}, args...)); err != nil {
 		t.Fatal(err)
 	}
-	cfg := &configured{file: parsed, lookup: lookup}
+	cfg := &configured{app: a, file: parsed, lookup: lookup}
 	if err := cfg.apply("rollout", options); err != nil {
 		t.Fatal(err)
 	}
@@ -115,7 +116,7 @@ func TestVariable(t *testing.T) {
 			t.Errorf("variable(%q, %q) = %q", c.section, c.name, got)
 		}
 	}
-	if !strings.Contains(indexPage(), "`ROLLMILL_LOG_LEVEL`") {
+	if !strings.Contains(sample().indexPage(), "`ROLLMILL_LOG_LEVEL`") {
 		t.Error("the page names no variable")
 	}
 }

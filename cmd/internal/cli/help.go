@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"fmt"
@@ -67,9 +67,9 @@ func byHeading(settings []*plugin.Setting) (order []string, in map[string][]*plu
 // help returns what `rollmill COMMAND --help` prints: the command's own flags and
 // a line for each plug-in. When the command line chose a plug-in by name, it
 // returns only the flags of the command and of that plug-in.
-func (cmd command) help(settings plugin.Settings, options []*option) string {
+func (cmd Command) help(settings plugin.Settings, options []*option) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "rollmill %s - %s\n\nUsage: %s\n", cmd.name, cmd.usage, cmd.synopsis())
+	fmt.Fprintf(&b, "rollmill %s - %s\n\nUsage: %s\n", cmd.Name, cmd.Usage, cmd.synopsis())
 	sorts := sortsOf(settings)
 	if slices.ContainsFunc(sorts, func(of *pluginSort) bool { return of.named(options) != nil }) {
 		for _, of := range sorts {
@@ -78,14 +78,14 @@ func (cmd command) help(settings plugin.Settings, options []*option) string {
 			}
 		}
 		writeFlags(&b, ownSettings(declared(options)))
-		fmt.Fprintf(&b, "\n`rollmill help %s` describes the command, the global flags and the exit codes.\n", cmd.name)
+		fmt.Fprintf(&b, "\n`rollmill help %s` describes the command, the global flags and the exit codes.\n", cmd.Name)
 		return b.String()
 	}
-	fmt.Fprintf(&b, "\n%s\n", strings.TrimSpace(cmd.about))
-	if cmd.parts != nil {
+	fmt.Fprintf(&b, "\n%s\n", strings.TrimSpace(cmd.About))
+	if cmd.Parts != nil {
 		b.WriteString("\nSubcommands:\n")
-		for _, p := range cmd.parts {
-			fmt.Fprintf(&b, "  %-12s  %s\n", p.name, p.usage)
+		for _, p := range cmd.Parts {
+			fmt.Fprintf(&b, "  %-12s  %s\n", p.Name, p.Usage)
 		}
 	}
 	writeFlags(&b, ownSettings(declared(options)))
@@ -102,36 +102,36 @@ func (cmd command) help(settings plugin.Settings, options []*option) string {
 }
 
 // help prints help on a command, on a plug-in, or on the whole program.
-func help(s *streams, args []string) error {
+func (a *App) help(s *console, args []string) error {
 	text := ""
-	for _, cmd := range runnable() {
-		if cmd.name == strings.Join(args, " ") {
+	for _, cmd := range a.runnable() {
+		if cmd.Name == strings.Join(args, " ") {
 			text = cmd.help(cmd.fresh())
 		}
 	}
 	switch {
 	case text != "":
 	case len(args) == 0:
-		text = appHelp()
+		text = a.appHelp()
 	case len(args) == 1:
-		return usage(plugin.Nearest(args[0], commandNames(), firstStep), "there is no command %q", args[0])
+		return Usagef(plugin.Nearest(args[0], a.commandNames(), firstStep), "there is no command %q", args[0])
 	case len(args) == 2:
 		var err error
-		if text, err = pluginHelp(args[0], args[1]); err != nil {
+		if text, err = a.pluginHelp(args[0], args[1]); err != nil {
 			return err
 		}
 	default:
-		return usage("write `rollmill help COMMAND` or `rollmill help KIND NAME`, such as `rollmill help backend art`", "unexpected argument %q", args[2])
+		return Usagef("write `rollmill help COMMAND` or `rollmill help KIND NAME`, such as `rollmill help backend art`", "unexpected argument %q", args[2])
 	}
-	_, err := io.WriteString(s.out, text)
+	_, err := io.WriteString(s.Out, text)
 	return err
 }
 
-func (cmd command) synopsis() string {
-	if cmd.parts != nil {
-		return fmt.Sprintf("rollmill %s %s [flags]", cmd.name, strings.Join(cmd.partNames(), "|"))
+func (cmd Command) synopsis() string {
+	if cmd.Parts != nil {
+		return fmt.Sprintf("rollmill %s %s [flags]", cmd.Name, strings.Join(cmd.partNames(), "|"))
 	}
-	return strings.TrimSpace(fmt.Sprintf("rollmill %s [flags] %s", cmd.name, cmd.args))
+	return strings.TrimSpace(fmt.Sprintf("rollmill %s [flags] %s", cmd.Name, cmd.Args))
 }
 
 // declared returns the settings of the options.
@@ -158,14 +158,14 @@ func writeFlags(b *strings.Builder, settings []*plugin.Setting) {
 }
 
 // appHelp returns what `rollmill --help` prints.
-func appHelp() string {
+func (a *App) appHelp() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "rollmill - %s\n\n  %s\n\nUsage: rollmill [global flags] COMMAND [flags]\n", synopsis, dataFlow)
-	for _, heading := range []string{stagesHeading, commandsHeading} {
+	fmt.Fprintf(&b, "rollmill - %s\n\n  %s\n\nUsage: rollmill [global flags] COMMAND [flags]\n", a.Usage, a.DataFlow)
+	for _, heading := range a.headings() {
 		fmt.Fprintf(&b, "\n%s:\n", heading)
-		for _, cmd := range commands() {
-			if cmd.heading == heading {
-				fmt.Fprintf(&b, "  %-12s  %s\n", cmd.name, cmd.usage)
+		for _, cmd := range a.Commands {
+			if cmd.Heading == heading {
+				fmt.Fprintf(&b, "  %-12s  %s\n", cmd.Name, cmd.Usage)
 			}
 		}
 	}

@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"context"
@@ -44,7 +44,7 @@ func TestExitCodes(t *testing.T) {
 	}
 	for signal, want := range map[syscall.Signal]int{syscall.SIGINT: 130, syscall.SIGTERM: 143} {
 		ctx, cancel := context.WithCancelCause(ctx)
-		cancel(interrupted{signal})
+		cancel(Interrupted{signal})
 		if got := exitCode(ctx, fmt.Errorf("score: %w", context.Canceled)); got != want {
 			t.Errorf("%v: exit code %d, want %d", signal, got, want)
 		}
@@ -65,13 +65,13 @@ func TestExitHelp(t *testing.T) {
 		t.Errorf("--help lists %v, want %v", got, want)
 	}
 	for _, code := range want {
-		if line := fmt.Sprintf("\n  %3d  ", code); !strings.Contains(appHelp(), line) {
+		if line := fmt.Sprintf("\n  %3d  ", code); !strings.Contains(sample().appHelp(), line) {
 			t.Errorf("rollmill --help does not list %d", code)
 		}
 	}
-	for _, cmd := range runnable() {
+	for _, cmd := range sample().runnable() {
 		if !strings.Contains(cmd.help(cmd.fresh()), exitHelp()) {
-			t.Errorf("rollmill %s --help does not list the exit codes", cmd.name)
+			t.Errorf("rollmill %s --help does not list the exit codes", cmd.Name)
 		}
 	}
 }

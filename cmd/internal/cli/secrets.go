@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"regexp"
@@ -9,15 +9,11 @@ import (
 	"github.com/rollmill/rollmill/stages/plugin"
 )
 
-// storeKeys are the environment variables from which the libraries of object
-// stores read keys.
-var storeKeys = []string{"AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AZURE_STORAGE_KEY", "AZURE_STORAGE_SAS_TOKEN", "AZURE_CLIENT_SECRET"}
-
 // keyVariables are the environment variables from which this program and its
 // libraries read keys.
-func keyVariables() []string {
-	names := append([]string{"ROLLMILL_REWARD_API_KEY"}, storeKeys...)
-	for _, cmd := range commands() {
+func (a *App) keyVariables() []string {
+	names := slices.Clone(a.Keys)
+	for _, cmd := range a.Commands {
 		if settings, _ := cmd.fresh(); settings != nil {
 			names = append(names, plugin.SecretVariables(settings)...)
 		}
@@ -29,19 +25,19 @@ func keyVariables() []string {
 // resolveSecrets reads keys from files and variables into the settings, and adds
 // them and the secrets in other values to the known secrets. It includes plug-ins
 // that are not chosen, because a receipt may choose one later.
-func (s *streams) resolveSecrets(settings plugin.Settings, options []*option) error {
+func (s *console) resolveSecrets(settings plugin.Settings, options []*option) error {
 	for _, o := range options {
 		for _, x := range o.all {
-			value, from, err := x.Resolve(s.lookup)
+			value, from, err := x.Resolve(s.Lookup)
 			if err != nil {
-				return usage("the file must hold only the key", "%w", err)
+				return Usagef("the file must hold only the key", "%w", err)
 			}
 			s.secrets.Add(from, value)
 		}
 	}
 	if settings != nil {
 		for _, v := range plugin.Variables(settings) {
-			text, _ := s.lookup(v.Name)
+			text, _ := s.Lookup(v.Name)
 			if v.Set(text); v.Secret {
 				s.secrets.Add(v.Name, text)
 			}
@@ -51,9 +47,9 @@ func (s *streams) resolveSecrets(settings plugin.Settings, options []*option) er
 }
 
 // knownSecrets returns the keys in the environment.
-func knownSecrets(lookup func(string) (string, bool)) *secret.Set {
+func (a *App) knownSecrets(lookup func(string) (string, bool)) *secret.Set {
 	set := &secret.Set{}
-	for _, name := range keyVariables() {
+	for _, name := range a.keyVariables() {
 		if value, ok := lookup(name); ok {
 			set.Add(name, value)
 		}
@@ -63,7 +59,7 @@ func knownSecrets(lookup func(string) (string, bool)) *secret.Set {
 
 // secretOptions adds to the known secrets the values that options assign to names
 // of secrets, and refuses URLs that hold a secret.
-func (s *streams) secretOptions(options []*option) error {
+func (s *console) secretOptions(options []*option) error {
 	for _, o := range options {
 		if o.Prompt || o.Type != plugin.Text && o.Type != plugin.Object {
 			continue
@@ -88,7 +84,7 @@ var (
 // addresses refuses a URL that holds a secret. URLs of other schemes, such as a
 // database's in a program's arguments, are allowed; their password is added to the
 // known secrets.
-func (s *streams) addresses(flag, text string) error {
+func (s *console) addresses(flag, text string) error {
 	for _, found := range address.FindAllString(text, -1) {
 		scheme, _, _ := strings.Cut(found, "://")
 		if !slices.Contains([]string{"http", "https", "s3", "gs", "azblob", "file", "mem"}, strings.ToLower(scheme)) {
@@ -98,7 +94,7 @@ func (s *streams) addresses(flag, text string) error {
 			continue
 		}
 		if err := secret.InURL(found); err != nil {
-			return usage("give keys in the environment or in a file (see .github/SECURITY.md); URLs are written into rows and manifests", "--%s: %w", flag, err)
+			return Usagef("give keys in the environment or in a file (see .github/SECURITY.md); URLs are written into rows and manifests", "--%s: %w", flag, err)
 		}
 	}
 	return nil

@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"cmp"
@@ -46,10 +46,10 @@ func (g *globals) Declare(d *plugin.Declarer) {
 func globalOptions() []*option { return optionsOf(plugin.Declared(newGlobals())) }
 
 // setGlobals applies the global settings to the streams.
-func (s *streams) setGlobals(g *globals) error {
-	s.json, s.quiet, s.logJSON = g.JSON, g.Quiet, g.LogFormat == "json"
+func (s *console) setGlobals(g *globals) error {
+	s.JSON, s.quiet, s.LogJSON = g.JSON, g.Quiet, g.LogFormat == "json"
 	if err := s.level.UnmarshalText([]byte(g.LogLevel)); err != nil {
-		return usage("", "--log-level: %w", err)
+		return Usagef("", "--log-level: %w", err)
 	}
 	if s.quiet && s.level < slog.LevelWarn {
 		s.level = slog.LevelWarn
@@ -61,7 +61,7 @@ func (s *streams) setGlobals(g *globals) error {
 var badValue = regexp.MustCompile(`^(?s)invalid (?:boolean )?value (".*") for (?:flag )?-(.+?): (.*)`)
 
 // flagError converts an error of the flag parser to a usage error with a hint.
-func flagError(err error, options []*option) error {
+func (a *App) flagError(err error, options []*option) error {
 	var staged *stages.Error
 	if errors.As(err, &staged) {
 		return err
@@ -76,15 +76,15 @@ func flagError(err error, options []*option) error {
 		}
 	}
 	if name, ok := strings.CutPrefix(err.Error(), "flag needs an argument: -"); ok {
-		return usage("see --help", "--%s needs a value", strings.TrimPrefix(name, "-"))
+		return Usagef("see --help", "--%s needs a value", strings.TrimPrefix(name, "-"))
 	}
 	name, ok := strings.CutPrefix(err.Error(), "flag provided but not defined: -")
 	if !ok {
-		return usage("", "%w", err)
+		return Usagef("", "%w", err)
 	}
 	name = strings.TrimPrefix(name, "-")
-	if now, ok := renamed[name]; ok && optionNamed(options, now) != nil {
-		return usage("write --"+now, "--%s is now --%s", name, now)
+	if now, ok := a.Renamed[name]; ok && optionNamed(options, now) != nil {
+		return Usagef("", "--%s is now --%s", name, now)
 	}
 	var names []string
 	for _, o := range options {
@@ -96,15 +96,5 @@ func flagError(err error, options []*option) error {
 	} else {
 		advice = "see --help"
 	}
-	return usage(advice, "there is no flag --%s", name)
-}
-
-// renamed maps the former names of flags and config keys to their new names.
-var renamed = map[string]string{
-	"elsewhere":        "allow-other-trainer",
-	"judge-at-once":    "judge-concurrency",
-	"judge-max-cost":   "judge-budget-money",
-	"judge-max-tokens": "judge-budget-tokens",
-	"uses":             "depends-on",
-	"workers":          "concurrency",
+	return Usagef(advice, "there is no flag --%s", name)
 }

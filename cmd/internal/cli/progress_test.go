@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"bytes"
@@ -27,8 +27,8 @@ func (b *buffer) String() string {
 	return b.b.String()
 }
 
-func testStreams(err *buffer, terminal bool) *streams {
-	s := newStreams(strings.NewReader(""), &bytes.Buffer{}, err, func(string) (string, bool) { return "", false })
+func testStreams(err *buffer, terminal bool) *console {
+	s := sample().console(Streams{Out: &bytes.Buffer{}, Err: err, Lookup: func(string) (string, bool) { return "", false }})
 	s.stderr.terminal = terminal
 	return s
 }
@@ -41,7 +41,7 @@ func TestBar(t *testing.T) {
 	first, second := s.meter("rollout", "trajectories", 10), s.meter("score", "rows", 0)
 	first.Add(3)
 	first.Note("2 failed")
-	s.logger().Warn("an engine is slow", "endpoint", "x")
+	s.Logger().Warn("an engine is slow", "endpoint", "x")
 	for deadline := time.Now().Add(10 * time.Second); !strings.Contains(err.String(), "3/10 trajectories"); time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("no bar was drawn:\n%q", err.String())
@@ -50,7 +50,7 @@ func TestBar(t *testing.T) {
 	first.Done()
 	second.Done()
 	second.Done() // a second time changes nothing
-	s.say("rollout: 10 rows")
+	s.Say("rollout: 10 rows")
 	got := err.String()
 	for _, want := range []string{"level=WARN msg=\"an engine is slow\" endpoint=x\n", "2 failed", "\x1b["} {
 		if !strings.Contains(got, want) {
@@ -89,12 +89,12 @@ func TestQuiet(t *testing.T) {
 	m := s.meter("rollout", "trajectories", 10)
 	m.Add(1)
 	m.Done()
-	s.say("done")
-	s.logger().Info("details")
+	s.Say("done")
+	s.Logger().Info("details")
 	if err.String() != "" {
 		t.Errorf("quiet, and yet: %q", err.String())
 	}
-	s.fail("score", 1, usage("look there", "went wrong"))
+	s.fail("score", 1, Usagef("look there", "went wrong"))
 	if err.String() != "rollmill score: went wrong\nhint: look there\n" {
 		t.Errorf("an error is not printed when quiet: %q", err.String())
 	}
@@ -105,8 +105,8 @@ func TestKeyIsRedacted(t *testing.T) {
 	var err buffer
 	s := testStreams(&err, false)
 	s.secrets.Add("KEY", "sk-12345")
-	s.logger().Warn("refused", "key", "sk-12345")
-	s.fail("rollout", 1, usage("is sk-12345 right?", "key sk-12345 refused"))
+	s.Logger().Warn("refused", "key", "sk-12345")
+	s.fail("rollout", 1, Usagef("is sk-12345 right?", "key sk-12345 refused"))
 	if strings.Contains(err.String(), "sk-12345") || strings.Count(err.String(), "[redacted:KEY]") != 3 {
 		t.Errorf("got %q", err.String())
 	}

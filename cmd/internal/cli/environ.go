@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"maps"
@@ -10,28 +10,21 @@ import (
 
 const variablePrefix = "ROLLMILL_"
 
-// givenVariables are the variables that this program sets for the programs that
-// it runs, which may in turn run rollmill.
-var givenVariables = []string{
-	"ROLLMILL_SANDBOX_URL", "ROLLMILL_TRAJECTORY_ID", "ROLLMILL_EXAMPLE_ID", "ROLLMILL_GENERATION", "ROLLMILL_EPOCH",
-	"ROLLMILL_SEED", "ROLLMILL_TOOL", "ROLLMILL_REWARD",
-}
-
 // variables returns the environment variables that rollmill knows: those of all
-// flags of all commands, of the config file and of keys, and givenVariables.
-func variables() map[string]bool {
+// flags of all commands, of the config file and of keys, and the Variables of a.
+func (a *App) variables() map[string]bool {
 	known := map[string]bool{"ROLLMILL_CONFIG": true}
-	for section, options := range schema() {
+	for section, options := range a.schema() {
 		for _, o := range options {
 			if !slices.Contains(notKeys, o.Name) {
 				known[variable(section, o.Name)] = true
 			}
 		}
 	}
-	for _, name := range shared {
+	for _, name := range a.Shared {
 		known[variable("", name)] = true
 	}
-	for _, name := range append(keyVariables(), givenVariables...) {
+	for _, name := range append(a.keyVariables(), a.Variables...) {
 		known[name] = true
 	}
 	return known
@@ -41,43 +34,43 @@ func variables() map[string]bool {
 // letters of a known one, or one that begins with the name of a command, is a
 // mistake that would silently change a run, so it is an error. Any other name may
 // belong to another program, so it is a warning.
-func (s *streams) checkVariables() error {
+func (a *App) checkVariables(s *console) error {
 	var known map[string]bool
-	for _, name := range slices.Sorted(slices.Values(s.environ)) {
-		value, ok := s.lookup(name)
+	for _, name := range slices.Sorted(slices.Values(s.Environ)) {
+		value, ok := s.Lookup(name)
 		if !strings.HasPrefix(name, variablePrefix) || !ok || value == "" {
 			continue
 		}
 		if known == nil {
-			known = variables()
+			known = a.variables()
 		}
 		if known[name] {
 			continue
 		}
-		if now := renamedVariable(name); now != "" {
-			return usage("set "+now, "environment: %s is now %s", name, now)
+		if now := a.renamedVariable(name); now != "" {
+			return Usagef("", "environment: %s is now %s", name, now)
 		}
 		meant, distance := nearestVariable(name, known)
-		switch section := sectionOf(name); {
+		switch section := a.sectionOf(name); {
 		case distance <= 2:
-			return usage("did you mean "+meant+"?", "environment: there is no variable %s", name)
+			return Usagef("did you mean "+meant+"?", "environment: there is no variable %s", name)
 		case section != "":
 			hint := "`rollmill " + section + " --help` lists its flags; each has a variable"
 			if distance < 6 {
 				hint = "did you mean " + meant + "? " + hint
 			}
-			return usage(hint, "environment: there is no variable %s", name)
+			return Usagef(hint, "environment: there is no variable %s", name)
 		}
-		s.say("warning: rollmill does not use the environment variable %s", name)
+		s.Say("warning: rollmill does not use the environment variable %s", name)
 	}
 	return nil
 }
 
 // renamedVariable returns the new name of a renamed setting's variable, or "" if
 // the variable was not renamed.
-func renamedVariable(name string) string {
-	for section := range schema() {
-		for was, now := range renamed {
+func (a *App) renamedVariable(name string) string {
+	for section := range a.schema() {
+		for was, now := range a.Renamed {
 			if name == variable(section, was) {
 				return variable(section, now)
 			}
@@ -99,8 +92,8 @@ func nearestVariable(name string, known map[string]bool) (string, int) {
 }
 
 // sectionOf returns the command whose prefix a variable's name has, or "".
-func sectionOf(name string) string {
-	for section := range schema() {
+func (a *App) sectionOf(name string) string {
+	for section := range a.schema() {
 		if section != "" && strings.HasPrefix(name, variable(section, "")) {
 			return section
 		}

@@ -1,18 +1,27 @@
-package main
+package cli
 
 import (
+	"os"
 	"os/exec"
 	"strings"
 	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
 )
+
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){
+		"crashes": func() { os.Exit(crashes()) }, "crashes-aside": func() { os.Exit(crashesAside()) },
+	})
+}
 
 // crashes panics in the command's goroutine, as a bug would.
 func crashes() int {
-	return recoverCrash(func() int { panic("a bug \x1b]0;title\a") })
+	return sample().recoverCrash(func() int { panic("a bug \x1b]0;title\a") })
 }
 
 func crashesAside() int {
-	return recoverCrash(func() int {
+	return sample().recoverCrash(func() int {
 		done := make(chan bool)
 		go func() { panic("a bug aside") }()
 		<-done
@@ -28,7 +37,7 @@ func TestCrashExitCode(t *testing.T) {
 		code    int
 		says    string
 	}{
-		{"crashes", exitCrash, "hint: this is a bug; please report it with the lines above: " + bugReports},
+		{"crashes", ExitCrash, "hint: this is a bug; please report it with the lines above: " + bugReports},
 		{"crashes-aside", -1, "a bug aside"}, // by SIGABRT: 134 to a shell
 	} {
 		cmd := exec.Command(c.program)

@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"context"
@@ -15,18 +15,18 @@ import (
 
 // The exit codes are API: Make, Airflow and Slurm act on them.
 const (
-	exitDone       = 0
-	exitFailed     = 1
-	exitUsage      = 2
-	exitGate       = 3
-	exitInput      = 4
-	exitBudget     = 5
-	exitPerson     = 6
-	exitCrash      = 70 // EX_SOFTWARE of sysexits.h
-	exitTemporary  = 75
-	exitInterrupt  = 130
-	exitAbort      = 134 // 128 + SIGABRT, which Go's runtime raises
-	exitTerminated = 143
+	ExitDone       = 0
+	ExitFailed     = 1
+	ExitUsage      = 2
+	ExitGate       = 3
+	ExitInput      = 4
+	ExitBudget     = 5
+	ExitPerson     = 6
+	ExitCrash      = 70 // EX_SOFTWARE of sysexits.h
+	ExitTemporary  = 75
+	ExitInterrupt  = 130
+	ExitAbort      = 134 // 128 + SIGABRT, which Go's runtime raises
+	ExitTerminated = 143
 )
 
 // exitCodes are the codes and their meanings, as --help shows them.
@@ -34,18 +34,18 @@ var exitCodes = []struct {
 	code    int
 	meaning string
 }{
-	{exitDone, "done, or up to date"},
-	{exitFailed, "failed"},
-	{exitUsage, "wrong usage or config"},
-	{exitGate, "a gate refused the dataset; it is kept"},
-	{exitInput, "input invalid or incomplete"},
-	{exitBudget, "budget spent; finished work is kept"},
-	{exitPerson, "manual action required; see the hint"},
-	{exitCrash, "crashed; please report it at " + bugReports},
-	{exitTemporary, "temporary; the same command may succeed later"},
-	{exitInterrupt, "interrupted; finished work is kept"},
-	{exitAbort, "crashed outside the command's own goroutine, or stopped by the Go runtime; please report it too"},
-	{exitTerminated, "terminated; finished work is kept"},
+	{ExitDone, "done, or up to date"},
+	{ExitFailed, "failed"},
+	{ExitUsage, "wrong usage or config"},
+	{ExitGate, "a gate refused the dataset; it is kept"},
+	{ExitInput, "input invalid or incomplete"},
+	{ExitBudget, "budget spent; finished work is kept"},
+	{ExitPerson, "manual action required; see the hint"},
+	{ExitCrash, "crashed; please report it at " + bugReports},
+	{ExitTemporary, "temporary; the same command may succeed later"},
+	{ExitInterrupt, "interrupted; finished work is kept"},
+	{ExitAbort, "crashed outside the command's own goroutine, or stopped by the Go runtime; please report it too"},
+	{ExitTerminated, "terminated; finished work is kept"},
 }
 
 // exitCode maps the kind of an error to an exit code.
@@ -53,8 +53,8 @@ func exitCode(ctx context.Context, err error) int {
 	var (
 		gate   *dataset.GateError
 		staged *stages.Error
-		signal interrupted
-		status exitWith
+		signal Interrupted
+		status Exit
 		exists *dataset.ExistsError
 
 		misused   interface{ Misused() bool }   // implemented by backends and storage, which do not import stages
@@ -62,39 +62,39 @@ func exitCode(ctx context.Context, err error) int {
 	)
 	switch {
 	case err == nil:
-		return exitDone
+		return ExitDone
 	case errors.As(context.Cause(ctx), &signal):
-		return 128 + int(signal.signal)
+		return 128 + int(signal.Signal)
 	case errors.As(err, &status):
-		return status.code
+		return status.Code
 	case errors.As(err, &gate):
-		return exitGate
+		return ExitGate
 	case errors.As(err, &staged) && staged.Kind != stages.KindFailed:
 		return kindCodes[staged.Kind]
 	case errors.As(err, &exists), errors.As(err, &misused) && misused.Misused():
-		return exitUsage
+		return ExitUsage
 	case errors.Is(err, storage.ErrTemporary), errors.As(err, &temporary) && temporary.Temporary():
-		return exitTemporary
+		return ExitTemporary
 	case errors.Is(err, formats.ErrInvalid), errors.Is(err, storage.ErrNotExist):
-		return exitInput
+		return ExitInput
 	}
-	return exitFailed
+	return ExitFailed
 }
 
-// exitWith is an error with an exit code that a setting or a program chose.
-type exitWith struct {
-	code int
-	what string
+// Exit is an error with an exit code that a setting or a program chose.
+type Exit struct {
+	Code int
+	What string // the message
 }
 
-func (e exitWith) Error() string { return e.what }
+func (e Exit) Error() string { return e.What }
 
 var kindCodes = map[stages.Kind]int{
-	stages.KindFailed:    exitFailed,
-	stages.KindUsage:     exitUsage,
-	stages.KindBudget:    exitBudget,
-	stages.KindPerson:    exitPerson,
-	stages.KindTemporary: exitTemporary,
+	stages.KindFailed:    ExitFailed,
+	stages.KindUsage:     ExitUsage,
+	stages.KindBudget:    ExitBudget,
+	stages.KindPerson:    ExitPerson,
+	stages.KindTemporary: ExitTemporary,
 }
 
 // hint returns the first hint in an error's tree, or a hint for its kind.
@@ -138,8 +138,9 @@ func hintIn(err error) string {
 	return ""
 }
 
-// usage returns a usage error: a wrong flag, config key or argument.
-func usage(hint, format string, args ...any) error {
+// Usagef returns a usage error: a wrong flag, config key or argument. hint says
+// what to do, and may be empty.
+func Usagef(hint, format string, args ...any) error {
 	return stages.Errorf(stages.KindUsage, hint, format, args...)
 }
 

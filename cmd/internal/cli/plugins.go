@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"fmt"
@@ -38,11 +38,9 @@ func sorted(plugins []*plugin.Owner) []*pluginSort {
 
 // pluginSorts returns all kinds of plug-in, in the order of the commands that
 // take them.
-func pluginSorts() []*pluginSort { return pluginSortsOf(commands()) }
-
-func pluginSortsOf(commands []command) []*pluginSort {
+func (a *App) pluginSorts() []*pluginSort {
 	var out []*pluginSort
-	for _, cmd := range runnableOf(commands) {
+	for _, cmd := range a.runnable() {
 		settings, _ := cmd.fresh()
 		sorts := sortsOf(settings)
 		for _, sort := range sorts {
@@ -61,15 +59,15 @@ func pluginSortsOf(commands []command) []*pluginSort {
 }
 
 // pluginHelp returns what `rollmill help KIND NAME` prints.
-func pluginHelp(sort, name string) (string, error) {
+func (a *App) pluginHelp(sort, name string) (string, error) {
 	var names []string
-	for _, of := range pluginSorts() {
+	for _, of := range a.pluginSorts() {
 		if of.name == sort {
 			return of.help(name)
 		}
 		names = append(names, of.name)
 	}
-	return "", usage(plugin.Nearest(sort, names, "kinds are "+strings.Join(names, ", ")), "there is no kind of plug-in %q", sort)
+	return "", Usagef(plugin.Nearest(sort, names, "kinds are "+strings.Join(names, ", ")), "there is no kind of plug-in %q", sort)
 }
 
 func (of *pluginSort) help(name string) (string, error) {
@@ -95,7 +93,7 @@ func (of *pluginSort) help(name string) (string, error) {
 		fmt.Fprintf(&b, "\nEvery flag has an environment variable, such as %s, and a key in section %q of the config file.\n", variable(of.section, p.Settings[0].Name), of.section)
 		return b.String(), nil
 	}
-	return "", usage(plugin.Nearest(name, names, of.name+"s: "+strings.Join(names, ", ")), "there is no %s %q", of.name, name)
+	return "", Usagef(plugin.Nearest(name, names, of.name+"s: "+strings.Join(names, ", ")), "there is no %s %q", of.name, name)
 }
 
 // title returns the kind with an upper-case first letter, for headings.

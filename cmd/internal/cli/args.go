@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"slices"
@@ -9,21 +9,21 @@ import (
 // argsLast moves a command's arguments after its flags, where the parser expects
 // them, so that `explain ID --json` is `explain --json ID`. Everything after "--"
 // is an argument. If help is asked for, it drops the arguments.
-func argsLast(args []string) []string {
+func (a *App) argsLast(args []string) []string {
 	at := commandAt(args)
 	if at < 0 {
 		return args
 	}
-	i := slices.IndexFunc(commands(), func(c command) bool { return c.name == args[at] })
+	i := slices.IndexFunc(a.Commands, func(c Command) bool { return c.Name == args[at] })
 	if i < 0 {
 		return args
 	}
-	cmd := commands()[i]
-	if cmd.args == "" && cmd.parts == nil {
+	cmd := a.Commands[i]
+	if cmd.Args == "" && cmd.Parts == nil {
 		return args
 	}
 	known := append(cmd.options(), globalOptions()...)
-	for _, p := range cmd.parts {
+	for _, p := range cmd.Parts {
 		known = append(known, p.options()...)
 	}
 	var flags, words []string
@@ -64,15 +64,34 @@ func commandAt(args []string) int {
 }
 
 // assignArgs assigns the arguments to their settings.
-func (cmd command) assignArgs(words []string, own []*option) error {
-	for i, name := range cmd.argSettings[:min(len(words), len(cmd.argSettings))] {
+func (cmd Command) assignArgs(words []string, own []*option) error {
+	for i, name := range cmd.ArgSettings[:min(len(words), len(cmd.ArgSettings))] {
 		o := optionNamed(own, name)
 		if o.given {
-			return usage("give it once: "+cmd.synopsis(), "both --%s and the argument %q are given", name, words[i])
+			return Usagef("give it once: "+cmd.synopsis(), "both --%s and the argument %q are given", name, words[i])
 		}
 		if err := o.Set(words[i]); err != nil {
 			return o.refused("argument "+strconv.Itoa(i+1), words[i], err)
 		}
 	}
 	return nil
+}
+
+// checkArgs refuses more arguments than the command takes.
+func (cmd Command) checkArgs(args []string) error {
+	most := len(strings.Fields(cmd.Args))
+	if len(args) <= most {
+		return nil
+	}
+	advice := "datasets are flags: --in, --out"
+	if most > 0 {
+		advice = "write " + cmd.synopsis()
+	}
+	if most == 0 && optionNamed(cmd.options(), "in") != nil && len(args) == 1 {
+		advice += "; did you mean --in " + args[0] + "?"
+	}
+	if strings.HasPrefix(args[len(args)-1], "-") && most == 0 {
+		advice = "this command takes no arguments; remove it so that the flags after it are read"
+	}
+	return Usagef(advice, "unexpected argument %q", args[most])
 }

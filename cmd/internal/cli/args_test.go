@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"strings"
@@ -13,17 +13,17 @@ func TestFlagsAfterArguments(t *testing.T) {
 		{"explain --in - 3f8a", "explain --in - -- 3f8a"},
 		{"explain --in runs -- -odd-id --json", "explain --in runs -- -odd-id --json"},
 		{"--quiet --log-level warn job list --in runs", "--quiet --log-level warn job list --in runs --"},
-		{"job --in runs wait --timeout 2h", "job wait --in runs --timeout 2h --"},
+		{"job --in runs wait --rows 2", "job wait --in runs --rows 2 --"},
 		{"job list --help", "job list --help"},
 		{"storage check runs --json", "storage check --json -- runs"},
 		{"storage --json check runs", "storage check --json -- runs"},
 		{"storage check runs --help", "storage check --help"},
 		{"show runs/demo --rows 2", "show --rows 2 -- runs/demo"},
-		{"group --in a b --json", "group --in a b --json"}, // takes no words
+		{"grind --in a b --json", "grind --in a b --json"}, // takes no words
 		{"help job", "help job"},
 		{"--version", "--version"},
 	} {
-		got := argsLast(append([]string{"rollmill"}, strings.Fields(c.given)...))
+		got := sample().argsLast(append([]string{"rollmill"}, strings.Fields(c.given)...))
 		if text := strings.Join(got[1:], " "); text != c.parsed {
 			t.Errorf("%s: %s, want %s", c.given, text, c.parsed)
 		}

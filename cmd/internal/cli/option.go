@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"errors"
@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/urfave/cli/v2"
+	urfave "github.com/urfave/cli/v2"
 
 	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/stages/plugin"
@@ -39,8 +39,8 @@ func optionsOf(list []*plugin.Setting) []*option {
 }
 
 // flag returns the option as a flag of the command line's parser.
-func (o *option) flag() cli.Flag {
-	flag := &cli.GenericFlag{Name: o.Name, Usage: o.Help, Value: o}
+func (o *option) flag() urfave.Flag {
+	flag := &urfave.GenericFlag{Name: o.Name, Usage: o.Help, Value: o}
 	if o.Name == "help" {
 		flag.Aliases = []string{"h"}
 	}
@@ -95,13 +95,13 @@ func (o *option) refused(where, text string, err error) error {
 	case errors.As(err, &staged):
 		return staged
 	case errors.As(err, &hinted):
-		return usage(hinted.Hint(), "%s: %w", where, err)
+		return Usagef(hinted.Hint(), "%s: %w", where, err)
 	case o.Type == plugin.Text || o.Type == plugin.Object:
-		return usage("see --help", "%s: %w", where, err)
+		return Usagef("see --help", "%s: %w", where, err)
 	case o.Type == plugin.Duration:
-		return usage("write the unit: 90s, 5m, 2h", "%s: %q is not %s", where, text, o.Type)
+		return Usagef("write the unit: 90s, 5m, 2h", "%s: %q is not %s", where, text, o.Type)
 	}
-	return usage("see --help", "%s: %q is not %s", where, text, o.Type)
+	return Usagef("see --help", "%s: %q is not %s", where, text, o.Type)
 }
 
 // checkChosen refuses settings of plug-ins that were not chosen, if they are on
@@ -121,7 +121,7 @@ func checkChosen(options []*option) error {
 			owners = append(owners, s.Owner.Name)
 		}
 		owner := o.Owner.Sort
-		return usage(fmt.Sprintf("remove it, or choose the %s: --%s %s", owner, owner, owners[0]), "--%s is a setting of %s %s, which was not chosen", o.Name, owner, strings.Join(owners, ", "))
+		return Usagef(fmt.Sprintf("remove it, or choose the %s: --%s %s", owner, owner, owners[0]), "--%s is a setting of %s %s, which was not chosen", o.Name, owner, strings.Join(owners, ", "))
 	}
 	return nil
 }
@@ -135,8 +135,8 @@ func optionNamed(options []*option, name string) *option {
 	return nil
 }
 
-func flagsOf(options []*option) []cli.Flag {
-	flags := make([]cli.Flag, len(options))
+func flagsOf(options []*option) []urfave.Flag {
+	flags := make([]urfave.Flag, len(options))
 	for i, o := range options {
 		flags[i] = o.flag()
 	}

@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"fmt"
@@ -47,11 +47,11 @@ func (t *stderr) Write(p []byte) (int, error) {
 
 // meter returns a meter for a stage: a bar on a terminal, else lines at intervals
 // of progressInterval.
-func (s *streams) meter(stage, unit string, total int64) stages.Meter {
+func (s *console) meter(stage, unit string, total int64) stages.Meter {
 	switch {
 	case s.quiet:
 		return stages.Env{}.Meter(stage, unit, total)
-	case s.stderr.terminal && !s.logJSON:
+	case s.stderr.terminal && !s.LogJSON:
 		return s.stderr.bar(stage, unit, total)
 	}
 	return &lines{s: s, stage: stage, unit: unit, total: total, begin: time.Now(), last: time.Now()}
@@ -59,7 +59,7 @@ func (s *streams) meter(stage, unit string, total int64) stages.Meter {
 
 // lines is a meter that prints lines.
 type lines struct {
-	s           *streams
+	s           *console
 	stage, unit string
 	total       int64
 
@@ -75,7 +75,7 @@ func (l *lines) Add(n int64) {
 	l.done += n
 	if time.Since(l.last) >= progressInterval {
 		l.last = time.Now()
-		l.s.say("%s", l.text())
+		l.s.Say("%s", l.text())
 	}
 }
 

@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"os"
@@ -11,48 +11,31 @@ import (
 	"github.com/rollmill/rollmill/stages/plugin"
 )
 
-// shared lists flags that may be set at the top level of the config file, for
-// every command that has them, and whose environment variable may omit the
-// command.
-var shared = []string{"run", "root"}
-
-// validation is the section for held-out examples. It has the keys of every
-// command with a flag of that name, and overrides the command's own section when
-// the flag is given.
-const validation = "validation"
-
 // notKeys lists flags that have no config key.
 var notKeys = []string{"config", "set", "help"}
 
 // configured holds the settings of the config file and of --set, by section and
 // key. Global and shared flags are in section "".
 type configured struct {
+	app       *App
 	file, set config.Settings
 	lookup    func(string) (string, bool)
 }
 
-// validationSettings declares the keys that only section validation has.
-type validationSettings struct{ Interval int }
-
-func (v *validationSettings) Declare(d *plugin.Declarer) {
-	d.Heading(plugin.Rows)
-	d.Int(&v.Interval, "interval", "default of train's --validation-interval, `N`")
-}
-
 // schema maps the sections to their options.
-func schema() map[string][]*option { return schemaOf(commands()) }
-
-func schemaOf(commands []command) map[string][]*option {
-	all := map[string][]*option{"": globalOptions(), validation: optionsOf(plugin.Declared(&validationSettings{}))}
-	for _, cmd := range runnableOf(commands) {
+func (a *App) schema() map[string][]*option {
+	all, overlay := map[string][]*option{"": globalOptions()}, a.Overlay.Name
+	if overlay != "" {
+		all[overlay] = optionsOf(plugin.Declared(a.Overlay.Settings()))
+	}
+	for _, cmd := range a.runnable() {
 		own := cmd.options()
-		if cmd.section == "" {
+		if cmd.Section == "" {
 			addOptions(all, cmd.configSection(), own)
 		}
-		if optionNamed(own, validation) == nil {
-			continue
+		if optionNamed(own, overlay) != nil {
+			addOptions(all, overlay, slices.DeleteFunc(slices.Clone(own), func(o *option) bool { return o.Name == overlay }))
 		}
-		addOptions(all, validation, slices.DeleteFunc(slices.Clone(own), func(o *option) bool { return o.Name == validation }))
 	}
 	return all
 }
@@ -67,7 +50,7 @@ func addOptions(all map[string][]*option, section string, options []*option) {
 }
 
 // keySchema derives the schema of the config file from the options.
-func keySchema(all map[string][]*option) config.Schema {
+func (a *App) keySchema(all map[string][]*option) config.Schema {
 	find := func(key string, is func(*option) bool) bool {
 		for _, options := range all {
 			if o := optionNamed(options, key); o != nil && is(o) {
@@ -78,14 +61,14 @@ func keySchema(all map[string][]*option) config.Schema {
 	}
 	return config.Schema{
 		Has:    func(section string) bool { return all[section] != nil },
-		Check:  func(where, section, key string) error { return checkKey(where, section, key, all) },
+		Check:  func(where, section, key string) error { return a.checkKey(where, section, key, all) },
 		Object: func(key string) bool { return find(key, func(o *option) bool { return o.Type == plugin.Object }) },
 		Public: func(key string) bool { return find(key, func(o *option) bool { return o.Public }) },
 	}
 }
 
 // keys returns the config keys of a section.
-func keys(section string, all map[string][]*option) []string {
+func (a *App) keys(section string, all map[string][]*option) []string {
 	var names []string
 	for _, o := range all[section] {
 		if !slices.Contains(notKeys, o.Name) {
@@ -93,26 +76,26 @@ func keys(section string, all map[string][]*option) []string {
 		}
 	}
 	if section == "" {
-		names = append(names, shared...)
+		names = append(names, a.Shared...)
 	}
 	return names
 }
 
 // readConfig reads --config, ROLLMILL_CONFIG and --set.
-func readConfig(s *streams, g *globals) (*configured, error) {
-	cfg := &configured{lookup: s.lookup}
+func (a *App) readConfig(s *console, g *globals) (*configured, error) {
+	cfg := &configured{app: a, lookup: s.Lookup}
 	path := g.Config
 	if path == "" {
-		path, _ = s.lookup("ROLLMILL_CONFIG")
+		path, _ = s.Lookup("ROLLMILL_CONFIG")
 	}
 	var err error
 	if path != "" {
 		data, err := os.ReadFile(path)
 		if err != nil {
-			return nil, usage("name the config file with --config, or unset ROLLMILL_CONFIG", "config: %w", err)
+			return nil, Usagef("name the config file with --config, or unset ROLLMILL_CONFIG", "config: %w", err)
 		}
 		var expanded map[string]config.Expansion
-		cfg.file, expanded, err = config.Parse(path, data, keySchema(schema()), s.lookup)
+		cfg.file, expanded, err = config.Parse(path, data, a.keySchema(a.schema()), s.Lookup)
 		for name, e := range expanded {
 			s.secrets.AddExpanded(name, e.Value, e.Public)
 		}
@@ -120,7 +103,7 @@ func readConfig(s *streams, g *globals) (*configured, error) {
 			return nil, err
 		}
 	}
-	cfg.set, err = parseSets(g.Sets)
+	cfg.set, err = a.parseSets(g.Sets)
 	return cfg, err
 }
 
@@ -128,8 +111,8 @@ func readConfig(s *streams, g *globals) (*configured, error) {
 // --set, the environment or the file, in this order.
 func (cfg *configured) apply(section string, options []*option) error {
 	sections := []string{section}
-	if v := optionNamed(options, validation); v != nil && v.on() {
-		sections = []string{validation, section}
+	if o := optionNamed(options, cfg.app.Overlay.Name); o != nil && o.on() {
+		sections = []string{o.Name, section}
 	}
 	for _, o := range options {
 		if o.given || slices.Contains(notKeys, o.Name) {
@@ -147,7 +130,7 @@ func (cfg *configured) apply(section string, options []*option) error {
 }
 
 func (cfg *configured) find(places []string, name string) (config.Setting, bool) {
-	if slices.Contains(shared, name) {
+	if slices.Contains(cfg.app.Shared, name) {
 		places = append(places, "")
 	}
 	for _, place := range places {
@@ -190,7 +173,7 @@ func assign(o *option, section string, st config.Setting) error {
 	}
 	text := strings.Join(st.Values, "\n") // a variable may have several lines
 	if st.List {
-		return usage("", "%s: %s takes one value, not a list", st.Where, key)
+		return Usagef("", "%s: %s takes one value, not a list", st.Where, key)
 	}
 	return assigned(o, st, key, text, o.assign([]string{text}))
 }
@@ -202,43 +185,27 @@ func assigned(o *option, st config.Setting, key, text string, err error) error {
 	return o.refused(st.Where+": "+key, text, err)
 }
 
-// sectionSettings returns the settings of another command as that command would
-// read them, with some of its flags given.
-func sectionSettings[S plugin.Settings](s *session, name string, fresh func() S, given map[string]string) (S, error) {
-	settings := fresh()
-	options := optionsOf(plugin.Declared(settings))
-	for name, text := range given {
-		if err := optionNamed(options, name).Set(text); err != nil {
-			return settings, err
-		}
-	}
-	if err := s.config.apply(name, options); err != nil {
-		return settings, err
-	}
-	return settings, s.resolveSecrets(settings, options)
-}
-
 // parseSets reads --set SECTION.KEY=VALUE. A VALUE in brackets is a YAML list;
 // the same key again replaces one value and adds to a list.
-func parseSets(sets []string) (config.Settings, error) {
-	all, out := schema(), config.Settings{}
+func (a *App) parseSets(sets []string) (config.Settings, error) {
+	all, out := a.schema(), config.Settings{}
 	for _, text := range sets {
 		path, value, ok := strings.Cut(text, "=")
 		if !ok {
-			return nil, usage("write --set SECTION.KEY=VALUE", "--set %q has no value", text)
+			return nil, Usagef("write --set SECTION.KEY=VALUE", "--set %q has no value", text)
 		}
 		section, key, ok := strings.Cut(path, ".")
 		if !ok {
 			section, key = "", path
 		}
-		if err := checkKey("--set", section, key, all); err != nil {
+		if err := a.checkKey("--set", section, key, all); err != nil {
 			return nil, err
 		}
 		st := config.Setting{Values: []string{value}, Where: "--set"}
 		if strings.HasPrefix(value, "[") {
 			var list []string
 			if err := yaml.Load([]byte(value), &list); err != nil {
-				return nil, usage("", "--set %s: %q is not a list: %w", path, value, err)
+				return nil, Usagef("", "--set %s: %q is not a list: %w", path, value, err)
 			}
 			st.Values, st.List = list, true
 		}
@@ -256,33 +223,33 @@ func repeats(options []*option, name string) bool {
 }
 
 // checkKey refuses a section or key that does not exist.
-func checkKey(where, section, key string, all map[string][]*option) error {
+func (a *App) checkKey(where, section, key string, all map[string][]*option) error {
 	if _, ok := all[section]; !ok {
-		return usage(plugin.Nearest(section, sections(all), "sections are "+strings.Join(sections(all), ", ")), "%s: there is no section %q", where, section)
+		return Usagef(plugin.Nearest(section, a.sections(all), "sections are "+strings.Join(a.sections(all), ", ")), "%s: there is no section %q", where, section)
 	}
-	known := keys(section, all)
+	known := a.keys(section, all)
 	if slices.Contains(known, key) {
 		return nil
 	}
-	if now, ok := renamed[key]; ok && slices.Contains(known, now) {
-		return usage("write "+now, "%s: %s is now %s", where, key, now)
+	if now, ok := a.Renamed[key]; ok && slices.Contains(known, now) {
+		return Usagef("", "%s: %s is now %s", where, key, now)
 	}
 	if section == "" {
-		known = append(known, sections(all)...)
-		return usage(plugin.Nearest(key, known, "see rollmill --help"), "%s: unknown key %q", where, key)
+		known = append(known, a.sections(all)...)
+		return Usagef(plugin.Nearest(key, known, "see rollmill --help"), "%s: unknown key %q", where, key)
 	}
-	return usage(plugin.Nearest(key, known, "see rollmill "+section+" --help"), "%s: unknown key %q in section %s", where, key, section)
+	return Usagef(plugin.Nearest(key, known, "see rollmill "+section+" --help"), "%s: unknown key %q in section %s", where, key, section)
 }
 
-func sections(all map[string][]*option) []string {
+func (a *App) sections(all map[string][]*option) []string {
 	var names []string
-	for _, cmd := range commands() {
-		if _, ok := all[cmd.name]; ok {
-			names = append(names, cmd.name)
+	for _, cmd := range a.Commands {
+		if _, ok := all[cmd.Name]; ok {
+			names = append(names, cmd.Name)
 		}
 	}
-	if _, ok := all[validation]; ok {
-		names = append(names, validation)
+	if _, ok := all[a.Overlay.Name]; ok && a.Overlay.Name != "" {
+		names = append(names, a.Overlay.Name)
 	}
 	return names
 }

@@ -1,0 +1,74 @@
+package cli
+
+import (
+	"context"
+	"slices"
+
+	"github.com/rollmill/rollmill/stages/plugin"
+)
+
+// App is the program: its commands, and what they share.
+type App struct {
+	Usage    string // one lower-case phrase
+	DataFlow string // one line: how data moves through the commands
+	Version  string // what --version prints
+	Commands []Command
+
+	Renamed   map[string]string // former names of flags and config keys, and their new names
+	Shared    []string          // flags that may be set at the top level of the config file, for every command that has them, and whose variable may omit the command
+	Overlay   Overlay
+	Variables []string // environment variables that belong to no flag and are not unknown
+	Keys      []string // environment variables that hold keys and belong to no setting
+}
+
+// Overlay is a section of the config file that belongs to no one command. It has
+// the keys of every command with a switch of its name, and overrides the command's
+// own section when the switch is on.
+type Overlay struct {
+	Name     string
+	Settings func() plugin.Settings // keys that only this section has
+}
+
+const firstStep = "see `rollmill --help`"
+
+// Run runs a command line, whose first word is the program's name, and returns the
+// exit code. It reports an error on the streams.
+func (a *App) Run(ctx context.Context, args []string, streams Streams) int {
+	l := &commandLine{app: a, console: a.console(streams), global: newGlobals()}
+	l.everywhere = optionsOf(plugin.Declared(l.global))
+	err := l.parser().RunContext(ctx, a.argsLast(args))
+	code := exitCode(ctx, err)
+	if err != nil {
+		l.fail(l.command, code, err)
+	}
+	return code
+}
+
+func (a *App) commandNames() []string {
+	var names []string
+	for _, cmd := range a.Commands {
+		names = append(names, cmd.Name)
+	}
+	return names
+}
+
+// headings returns the headings of the list of commands, in order.
+func (a *App) headings() []string {
+	var out []string
+	for _, cmd := range a.Commands {
+		if !slices.Contains(out, cmd.Heading) {
+			out = append(out, cmd.Heading)
+		}
+	}
+	return out
+}
+
+// Schema returns the settings of each section of the config file, in order. The
+// flags that every command has are in section "".
+func (a *App) Schema() map[string][]*plugin.Setting {
+	out := map[string][]*plugin.Setting{}
+	for section, options := range a.schema() {
+		out[section] = declared(options)
+	}
+	return out
+}

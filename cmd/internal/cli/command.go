@@ -1,0 +1,61 @@
+package cli
+
+import (
+	"context"
+	"strings"
+
+	"github.com/rollmill/rollmill/stages/plugin"
+)
+
+// Command is one command: its help, its settings and its function.
+type Command struct {
+	Name        string
+	Heading     string   // of the list of commands
+	Usage       string   // one lower-case phrase
+	About       string   // paragraphs for --help and the page
+	Args        string   // its arguments, as help shows them; "" for none
+	ArgSettings []string // settings that take the arguments, in order; nil when the command reads them itself
+	Section     string   // of the config file whose keys it has; "" for its own
+	Body
+
+	Parts []Command // subcommands, each with a full name such as "storage check"; a command that has them does nothing itself
+}
+
+// Body is a command's settings and its function; see [With].
+type Body struct {
+	Settings func() plugin.Settings // returns them at their defaults
+	do       func(ctx context.Context, s *Session, o plugin.Settings) error
+}
+
+// With returns a body with typed settings. fresh returns them at their defaults;
+// do gets them after flags, --set, the environment and the config file were
+// applied.
+func With[S plugin.Settings](fresh func() S, do func(context.Context, *Session, S) error) Body {
+	return Body{
+		Settings: func() plugin.Settings { return fresh() },
+		do:       func(ctx context.Context, s *Session, o plugin.Settings) error { return do(ctx, s, o.(S)) },
+	}
+}
+
+// fresh returns the command's settings at their defaults, and their options.
+func (cmd Command) fresh() (plugin.Settings, []*option) {
+	if cmd.Settings == nil {
+		return nil, nil
+	}
+	settings := cmd.Settings()
+	return settings, optionsOf(plugin.Declared(settings))
+}
+
+// options returns the command's own options, at their defaults.
+func (cmd Command) options() []*option {
+	_, options := cmd.fresh()
+	return options
+}
+
+func (cmd Command) configSection() string {
+	if cmd.Section != "" {
+		return cmd.Section
+	}
+	name, _, _ := strings.Cut(cmd.Name, " ")
+	return name
+}

@@ -1,0 +1,139 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"io"
+	"slices"
+	"strings"
+
+	urfave "github.com/urfave/cli/v2"
+
+	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/secret"
+	"github.com/rollmill/rollmill/stages/plugin"
+)
+
+// commandLine is a command line while it is parsed and run.
+type commandLine struct {
+	*console
+	app        *App
+	command    string // that runs, for errors
+	global     *globals
+	everywhere []*option // of global; shared, so that they may come before or after the command
+}
+
+// parser returns the parser, which runs the command that it finds.
+func (l *commandLine) parser() *urfave.App {
+	app := &urfave.App{
+		Name:                      "rollmill",
+		Usage:                     l.app.Usage,
+		Version:                   l.app.Version,
+		Writer:                    l.Out,
+		ErrWriter:                 io.Discard, // Run reports each error once
+		Flags:                     flagsOf(l.everywhere),
+		HideHelp:                  true, // --help is our own setting, so that it can show the chosen plug-ins
+		DisableSliceFlagSeparator: true,
+		ExitErrHandler:            func(*urfave.Context, error) {},
+		OnUsageError:              func(_ *urfave.Context, err error, _ bool) error { return l.app.flagError(err, l.everywhere) },
+		Action:                    func(c *urfave.Context) error { return l.noCommand(c.Args().Slice()) },
+	}
+	for _, cmd := range l.app.Commands {
+		app.Commands = append(app.Commands, l.build(cmd))
+	}
+	return app
+}
+
+func (l *commandLine) build(cmd Command) *urfave.Command {
+	settings, own := cmd.fresh()
+	all := append(slices.Clip(own), l.everywhere...)
+	var parts []*urfave.Command
+	for _, p := range cmd.Parts {
+		parts = append(parts, l.build(p))
+	}
+	return &urfave.Command{
+		Name:        cmd.Name[strings.LastIndex(cmd.Name, " ")+1:],
+		Usage:       cmd.Usage,
+		Category:    cmd.Heading,
+		Flags:       flagsOf(all),
+		HideHelp:    true,
+		Subcommands: parts,
+		OnUsageError: func(_ *urfave.Context, err error, _ bool) error {
+			l.command = cmd.Name
+			return l.app.flagError(err, all)
+		},
+		Action: func(c *urfave.Context) error {
+			l.command = cmd.Name
+			return l.run(c.Context, cmd, c.Args().Slice(), settings, own)
+		},
+	}
+}
+
+// run runs a command whose flags are parsed.
+func (l *commandLine) run(ctx context.Context, cmd Command, args []string, settings plugin.Settings, own []*option) error {
+	switch {
+	case l.global.Help:
+		_, err := io.WriteString(l.Out, cmd.help(settings, own))
+		return err
+	case cmd.Parts != nil:
+		return cmd.noPart(args)
+	}
+	session, err := l.session(cmd, args, settings, own)
+	if err != nil {
+		return err
+	}
+	ctx = dataset.WithBases(secret.With(ctx, l.secrets), l.global.Bases)
+	err = errors.Join(cmd.do(ctx, session, settings), session.close())
+	if n := l.secrets.Replaced(); n > 0 {
+		l.Logger().Warn("secrets were redacted from what this command wrote; check which program or service repeats them", "values", n)
+	}
+	return err
+}
+
+// noCommand runs when the parser found no command: the command line is empty,
+// asks for help, or names an unknown command.
+func (l *commandLine) noCommand(args []string) error {
+	switch {
+	case len(args) > 0 && args[0] == "help":
+		return l.app.help(l.console, args[1:])
+	case len(args) > 0:
+		return Usagef(plugin.Nearest(args[0], l.app.commandNames(), firstStep), "there is no command %q", args[0])
+	case l.global.Help:
+		return l.app.help(l.console, nil)
+	}
+	return Usagef(firstStep, "no command was given")
+}
+
+// session applies flags, --set, the environment and the config file to the
+// settings, and returns the session with them.
+func (l *commandLine) session(cmd Command, args []string, settings plugin.Settings, own []*option) (*Session, error) {
+	if err := cmd.checkArgs(args); err != nil {
+		return nil, err
+	}
+	if err := cmd.assignArgs(args, own); err != nil {
+		return nil, err
+	}
+	config, err := l.app.readConfig(l.console, l.global)
+	if err != nil {
+		return nil, err
+	}
+	if err := config.apply("", l.everywhere); err != nil {
+		return nil, err
+	}
+	if err := config.apply(cmd.configSection(), own); err != nil {
+		return nil, err
+	}
+	if err := checkChosen(own); err != nil {
+		return nil, err
+	}
+	if err := l.setGlobals(l.global); err != nil {
+		return nil, err
+	}
+	if err := l.app.checkVariables(l.console); err != nil {
+		return nil, err
+	}
+	if err := l.resolveSecrets(settings, own); err != nil {
+		return nil, err
+	}
+	return &Session{console: l.console, Command: cmd.Name, Args: args, app: l.app, config: config, options: own}, nil
+}

@@ -1,0 +1,54 @@
+package cli
+
+import (
+	"context"
+	"io"
+	"log"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+)
+
+// Main runs the app on the command line of this process, with its streams and
+// signals, and returns the exit code.
+func (a *App) Main() int {
+	return a.recoverCrash(func() int {
+		ctx, stop := untilSignal(context.Background())
+		defer stop()
+		log.SetOutput(io.Discard) // a client library logs errors there that it also returns
+		streams := Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Lookup: os.LookupEnv}
+		for _, text := range os.Environ() {
+			name, _, _ := strings.Cut(text, "=")
+			streams.Environ = append(streams.Environ, name)
+		}
+		return a.Run(ctx, os.Args, streams)
+	})
+}
+
+// Interrupted is the cause of a context that a signal cancelled.
+type Interrupted struct{ Signal syscall.Signal }
+
+func (i Interrupted) Error() string {
+	if i.Signal == syscall.SIGTERM {
+		return "terminated"
+	}
+	return "interrupted"
+}
+
+// untilSignal returns a context that SIGINT or SIGTERM cancels. A second signal
+// kills the process.
+func untilSignal(parent context.Context) (context.Context, func()) {
+	ctx, cancel := context.WithCancelCause(parent)
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM)
+	go func() {
+		select {
+		case s := <-signals:
+			signal.Stop(signals)
+			cancel(Interrupted{s.(syscall.Signal)})
+		case <-ctx.Done():
+		}
+	}()
+	return ctx, func() { signal.Stop(signals); cancel(nil) }
+}

@@ -1,0 +1,146 @@
+package cli
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"strings"
+
+	"golang.org/x/term"
+
+	"github.com/rollmill/rollmill/formats/secret"
+)
+
+// Streams are the standard streams and the environment of a run. Tests inject
+// their own.
+type Streams struct {
+	In       io.Reader
+	Out, Err io.Writer
+	Lookup   func(variable string) (string, bool) // in the environment
+	Environ  []string                             // names of the environment's variables
+}
+
+// console is what a run writes to, with what the global flags say of it.
+type console struct {
+	Streams
+	stderr  *stderr
+	secrets *secret.Set // redacted in all that this process writes
+
+	JSON    bool // the result is to be printed as JSON
+	LogJSON bool // and so are messages
+	quiet   bool
+	level   slog.Level
+}
+
+func (a *App) console(s Streams) *console {
+	terminal := false
+	if f, ok := s.Err.(*os.File); ok {
+		terminal = term.IsTerminal(int(f.Fd()))
+	}
+	secrets := a.knownSecrets(s.Lookup)
+	return &console{Streams: s, stderr: &stderr{w: s.Err, terminal: terminal, secrets: secrets}, secrets: secrets}
+}
+
+// Logger returns a logger that writes to stderr in the chosen format.
+func (s *console) Logger() *slog.Logger {
+	o := &slog.HandlerOptions{Level: s.level}
+	if s.LogJSON {
+		return slog.New(slog.NewJSONHandler(s.stderr, o))
+	}
+	if s.stderr.terminal {
+		o.ReplaceAttr = func(groups []string, a slog.Attr) slog.Attr {
+			if a.Key == slog.TimeKey && len(groups) == 0 {
+				return slog.Attr{}
+			}
+			return a
+		}
+	}
+	return slog.New(slog.NewTextHandler(s.stderr, o))
+}
+
+// Result prints the result of a command: one line, for people and for $(…), or
+// one JSON object.
+func (s *console) Result(line string, object any) error {
+	return s.Print(object, func(w io.Writer) error {
+		_, err := fmt.Fprintln(w, line)
+		return err
+	})
+}
+
+// Print writes an object to stdout: as one JSON object with --json, else as text.
+// It redacts secrets and escapes control characters.
+func (s *console) Print(object any, text func(io.Writer) error) error {
+	if s.JSON {
+		data, err := json.Marshal(object)
+		if err == nil {
+			_, err = fmt.Fprintf(s.Out, "%s\n", visibleJSON(string(s.secrets.JSON(data))))
+		}
+		return err
+	}
+	var b strings.Builder
+	if err := text(&b); err != nil {
+		return err
+	}
+	_, err := io.WriteString(s.Out, visible(s.secrets.Redact(b.String())))
+	return err
+}
+
+// Say prints a message on stderr, unless --quiet is set.
+func (s *console) Say(format string, args ...any) {
+	switch text := fmt.Sprintf(format, args...); {
+	case s.quiet:
+	case s.LogJSON:
+		s.Logger().Info(text)
+	default:
+		fmt.Fprintln(s.stderr, text)
+	}
+}
+
+// fail prints why a command failed, even with --quiet.
+func (s *console) fail(command string, code int, err error) {
+	advice, what := hint(err), strings.TrimPrefix(err.Error(), command+": ")
+	if s.LogJSON {
+		attrs := []any{"command", command, "exit", code}
+		if advice != "" {
+			attrs = append(attrs, "hint", advice)
+		}
+		s.Logger().Error(what, attrs...)
+		return
+	}
+	text := strings.TrimSpace("rollmill "+command) + ": " + what + "\n"
+	if advice != "" {
+		text += "hint: " + advice + "\n"
+	}
+	fmt.Fprint(s.stderr, text)
+}
+
+// URI returns a flag's value. For "-" it reads the value from stdin: the first
+// line that is not empty, or the "uri" of the JSON object that --json printed.
+func (s *console) URI(flag, value string) (string, error) {
+	if value != "-" {
+		return value, nil
+	}
+	scan := bufio.NewScanner(s.In)
+	scan.Buffer(nil, 1<<20)
+	for scan.Scan() {
+		line := strings.TrimSpace(scan.Text())
+		if line == "" {
+			continue
+		}
+		if !strings.HasPrefix(line, "{") {
+			return line, nil
+		}
+		var object struct{ URI string }
+		if err := json.Unmarshal([]byte(line), &object); err != nil || object.URI == "" {
+			return "", Usagef("", "--%s -: standard input has no \"uri\"", flag)
+		}
+		return object.URI, nil
+	}
+	if err := scan.Err(); err != nil {
+		return "", fmt.Errorf("--%s -: reading standard input: %w", flag, err)
+	}
+	return "", Usagef("the previous command in the pipe printed no dataset; check whether it failed", "--%s -: standard input is empty", flag)
+}
