@@ -29,7 +29,7 @@ GO    ?= go
 export CGO_ENABLED := 0
 export GOFLAGS := $(shell $(GO) env GOFLAGS)
 ifeq ($(findstring disable_grpc_modules,$(GOFLAGS)),)
-GOFLAGS := -trimpath -tags=disable_grpc_modules -vet=off $(GOFLAGS)
+GOFLAGS := -trimpath -tags=disable_grpc_modules,grpcnotrace,minimal,urfave_cli_no_docs -vet=off $(GOFLAGS)
 endif
 COUNT ?= 3
 SEEDS ?= 2

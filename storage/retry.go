@@ -12,6 +12,8 @@ import (
 // attempt the client library repeats a request a few times itself.
 const attempts = 5
 
+var firstPause = 100 * time.Millisecond // after an attempt; tests shorten it
+
 // A store that accepts a connection and then does not respond would block for
 // ever, because no client library has a limit of its own. So each request has a
 // time limit that depends on the bytes that it transfers.
@@ -53,7 +55,7 @@ func (b *Bucket) retry(ctx context.Context, f func(request) error) error {
 		return f(request{Context: ctx})
 	}
 	pauses := backoff.NewExponentialBackOff()
-	pauses.InitialInterval = 100 * time.Millisecond
+	pauses.InitialInterval = firstPause
 	pauses.MaxInterval = 5 * time.Second
 	_, err := backoff.Retry(ctx, func() (struct{}, error) {
 		err := inTime(ctx, f)

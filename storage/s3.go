@@ -30,15 +30,18 @@ func dialS3(ctx context.Context, at location) (*client, error) {
 	}
 	var from *s3.Client
 	plain.As(&from)
-	api := s3.New(from.Options(), func(o *s3.Options) {
-		o.Logger = logging.Nop{} // otherwise it logs a line on stderr for every object without a checksum
-		o.APIOptions = append(o.APIOptions, abortAnyway, matchVersion)
-	})
+	api := s3.New(from.Options(), s3Options)
 	drv, err := s3blob.OpenBucket(ctx, api, at.name, &opener.Options)
 	if err != nil {
 		return nil, err
 	}
 	return &client{drv: drv, exclusive: !ofThirdParty(at), ifVersion: ifETag}, nil
+}
+
+// s3Options changes the options of every client; tests add to it.
+var s3Options = func(o *s3.Options) {
+	o.Logger = logging.Nop{} // otherwise it logs a line on stderr for every object without a checksum
+	o.APIOptions = append(o.APIOptions, abortAnyway, matchVersion)
 }
 
 // ofThirdParty reports whether a store only uses S3's protocol. S3 itself is

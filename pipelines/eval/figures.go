@@ -4,7 +4,7 @@ import (
 	"math"
 	"slices"
 
-	"gonum.org/v1/gonum/stat/distuv"
+	"gonum.org/v1/gonum/mathext"
 
 	"github.com/rollmill/rollmill/formats"
 )
@@ -132,12 +132,19 @@ func estimate(values []float64, confidence, least, most float64) *Estimate {
 	}
 	e := &Estimate{Value: mean(values), Examples: len(values)}
 	if n := float64(len(values)); n > 1 {
-		t := distuv.StudentsT{Mu: 0, Sigma: 1, Nu: n - 1}.Quantile(0.5 + confidence/2)
-		half := t * std(values) / math.Sqrt(n)
+		half := studentT(0.5+confidence/2, n-1) * std(values) / math.Sqrt(n)
 		low, high := max(least, e.Value-half), min(most, e.Value+half)
 		e.Low, e.High = &low, &high
 	}
 	return e
+}
+
+// studentT returns the t that a share of Student's distribution lies below, for a
+// share above a half. It equals StudentsT.Quantile of gonum's stat/distuv, whose
+// package would link 2 MB of linear algebra.
+func studentT(share, freedom float64) float64 {
+	y := mathext.InvRegIncBeta(freedom/2, 0.5, 2*(1-share))
+	return math.Sqrt(freedom * (1 - y) / y)
 }
 
 func mean(values []float64) float64 {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"flag"
 	"fmt"
 	"io/fs"
 	"os"
@@ -84,6 +85,7 @@ func TestMain(m *testing.M) {
 		json.NewEncoder(os.Stdout).Encode(a)
 		os.Exit(0)
 	}
+	flag.Set("test.parallel", "8") // the tests wait more than they compute; the command line still decides
 	os.Exit(m.Run())
 }
 

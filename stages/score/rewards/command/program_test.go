@@ -3,6 +3,7 @@ package command_test
 import (
 	"bufio"
 	"encoding/json"
+	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -25,6 +26,7 @@ func TestMain(m *testing.M) {
 		}
 		return
 	}
+	flag.Set("test.parallel", "8") // the tests wait more than they compute; the command line still decides
 	os.Exit(m.Run())
 }
 
