@@ -5,6 +5,7 @@ import (
 
 	"github.com/rollmill/rollmill/cmd/internal/cli"
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/plural"
 )
 
 var sealCommand = cli.Command{
@@ -33,7 +34,7 @@ func runSeal(ctx context.Context, s *cli.Session, o *source) error {
 	if err != nil {
 		return err
 	}
-	s.Say("seal: %d rows in %d shards", d.Rows, d.Shards)
+	s.Say("seal: %s in %s", plural.Of(d.Rows, "row"), plural.Of(d.Shards, "shard"))
 	return s.Result(d.URI(), map[string]any{"stage": "seal", "uri": d.URI(), "identity": d.Identity, "sealed": true,
 		"shards": d.Shards, "rows": d.Rows, "rows_digest": d.RowsDigest.String()})
 }

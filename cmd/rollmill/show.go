@@ -2,9 +2,11 @@ package main
 
 import (
 	"context"
+	"strings"
 
 	"github.com/rollmill/rollmill/cmd/internal/cli"
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/plural"
 	"github.com/rollmill/rollmill/pipelines/inspect"
 	"github.com/rollmill/rollmill/stages/plugin"
 )
@@ -37,6 +39,10 @@ func (o *showSettings) Declare(d *plugin.Declarer) {
 	d.Int64(&o.First, "first", "start at row `N`, counted from 0")
 	d.Int(&o.Rows, "rows", "show at most `N` rows")
 	d.Bool(&o.Failed, "failed", "show only rows of failed trajectories")
+	d.Func(func() any { return o.Columns }, func(names string) error {
+		o.Columns = strings.Split(names, ",")
+		return nil
+	}, "columns", "show these `COLUMNS`, such as run,messages, in this order, or all").Shown("the usual ones")
 }
 
 func runShow(ctx context.Context, s *cli.Session, o *showSettings) error {
@@ -64,6 +70,6 @@ func warnUnnamed(ctx context.Context, s *cli.Session, uri string) error {
 	if err != nil || len(names) == 0 {
 		return err
 	}
-	s.Say("show: warning: %d parts belong to no record (%q, ...): a killed or running writer left them, or another program did; readers of *.parquet read them as rows; `rollmill seal` removes those that a killed writer left", len(names), names[0])
+	s.Say("show: warning: %s without a record (%q, ...): a killed or running writer left them, or another program did; readers of *.parquet read them as rows; `rollmill seal` removes those that a killed writer left", plural.Of(len(names), "part"), names[0])
 	return nil
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/rollmill/rollmill/cmd/internal/cli"
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/plural"
 	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/stages/backends"
 	"github.com/rollmill/rollmill/stages/backends/all"
@@ -213,7 +214,7 @@ func epochOf(d *dataset.Dataset) int {
 
 // fileLine describes a file of the export: its rows, and what it omits and why.
 func fileLine(f backends.FileStats) string {
-	text := fmt.Sprintf("%-26s %d rows", f.Name, f.Rows)
+	text := fmt.Sprintf("%-26s %s", f.Name, plural.Of(f.Rows, "row"))
 	if f.Unfit != "" {
 		text = fmt.Sprintf("%-26s not written: %s", f.Name, f.Unfit)
 	}

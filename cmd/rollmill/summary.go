@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/rollmill/rollmill/cmd/internal/cli"
+	"github.com/rollmill/rollmill/formats/plural"
 	"github.com/rollmill/rollmill/stages"
 )
 
@@ -41,7 +42,7 @@ func summary(r stages.Report) string {
 
 // counts returns the counts of a report, for a stage that has no message.
 func counts(r stages.Report) string {
-	text := fmt.Sprintf("%d rows", r.Rows)
+	text := plural.Of(r.Rows, "row")
 	for _, table := range []struct {
 		name   string
 		counts map[string]int64

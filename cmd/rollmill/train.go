@@ -8,6 +8,7 @@ import (
 	"github.com/rollmill/rollmill/cmd/internal/cli"
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/plural"
 	"github.com/rollmill/rollmill/pipelines/report"
 	"github.com/rollmill/rollmill/pipelines/train"
 	"github.com/rollmill/rollmill/stages"
@@ -71,7 +72,7 @@ func runTrain(ctx context.Context, s *cli.Session, c *trainSettings) error {
 	if err != nil {
 		return err
 	}
-	s.Say("train: %d epochs in %s", o.Epochs, result.Root)
+	s.Say("train: %s in %s", plural.Of(o.Epochs, "epoch"), result.Root)
 	return s.Result(result.Root, result)
 }
 

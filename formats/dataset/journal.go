@@ -130,7 +130,7 @@ func (j *Journal[T]) load(ctx context.Context, s segment) ([]T, error) {
 	if err != nil {
 		return nil, err
 	}
-	r, more, err := readRows[T](f, 0, f.Rows(), false)
+	r, more, err := readRows[T](false)(f, 0, f.Rows())
 	if err != nil {
 		return nil, err
 	}

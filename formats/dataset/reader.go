@@ -22,12 +22,22 @@ type Reader[T any] struct {
 	parts []Part
 	next  int64 // row to read, in the table
 	end   int64
-	head  bool  // without the payload
+	rows  partReader[T]
 	part  int   // index of the part that is or will be open
 	first int64 // its first row
 	src   storage.Reader
-	cur   *parquet.Reader[T]
+	cur   rowReader[T]
 	more  *parquet.UnknownReader // of the columns of rows that T does not know; nil for none
+}
+
+// partReader returns a reader of rows [first, first+rows) of a part, and one of
+// their columns that T does not know; nil for none.
+type partReader[T any] func(f *parquet.File, first, rows int64) (rowReader[T], *parquet.UnknownReader, error)
+
+// rowReader reads rows in order.
+type rowReader[T any] interface {
+	Read(rows []T) (int, error)
+	Close() error
 }
 
 // NewReader reads a range of rows of a table; table "" is the main one.
@@ -43,7 +53,7 @@ func NewReader[T any](ctx context.Context, d *Dataset, table string, r Range) (*
 	if r.First < 0 || r.Rows < 0 || r.First > rows || r.Rows > rows-r.First {
 		return nil, formats.Invalid(d.URI(), "", nil, "rows %d to %d are not among its %d", r.First, r.First+r.Rows, rows)
 	}
-	return &Reader[T]{ctx: ctx, d: d, parts: parts, next: r.First, end: r.First + r.Rows}, nil
+	return &Reader[T]{ctx: ctx, d: d, parts: parts, next: r.First, end: r.First + r.Rows, rows: readRows[T](false)}, nil
 }
 
 // NewHeadReader reads rows of the main table of a wide dataset without their
@@ -53,7 +63,22 @@ func NewHeadReader[T any](ctx context.Context, d *Dataset, r Range) (*Reader[T],
 	if err != nil {
 		return nil, err
 	}
-	rd.head = true
+	rd.rows = readRows[T](true)
+	return rd, nil
+}
+
+// NewColumnReader reads columns of a table by name, or all columns for no names:
+// only these are fetched and decoded. Values have the types of the file, so no
+// row type is needed, and columns of a newer minor version can be read.
+func NewColumnReader(ctx context.Context, d *Dataset, table string, r Range, names []string) (*Reader[formats.Unknown], error) {
+	rd, err := NewReader[formats.Unknown](ctx, d, table, r)
+	if err != nil {
+		return nil, err
+	}
+	rd.rows = func(f *parquet.File, first, rows int64) (rowReader[formats.Unknown], *parquet.UnknownReader, error) {
+		named, err := f.NewNamedReader(names, first, rows)
+		return named, nil, err
+	}
 	return rd, nil
 }
 
@@ -104,10 +129,11 @@ func (r *Reader[T]) open() error {
 		return err
 	}
 	first := r.next - r.first
-	r.src = src
-	if r.cur, r.more, err = readRows[T](f, first, min(p.Rows-first, r.end-r.next), r.head); err != nil {
+	cur, more, err := r.rows(f, first, min(p.Rows-first, r.end-r.next))
+	if err != nil {
 		return errors.Join(err, src.Close())
 	}
+	r.src, r.cur, r.more = src, cur, more
 	return nil
 }
 

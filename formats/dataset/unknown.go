@@ -2,39 +2,45 @@ package dataset
 
 import (
 	"bytes"
+	"errors"
+	"io"
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/parquet"
 )
 
-// readRows returns a reader of rows of a file. When a newer minor version wrote
-// columns for which T has no field, and T keeps such columns, it also returns a
-// reader of these.
-func readRows[T any](f *parquet.File, first, rows int64, head bool) (*parquet.Reader[T], *parquet.UnknownReader, error) {
+// readRows returns what makes readers of rows of a file, without the payload if
+// head is true. When a newer minor version wrote columns for which T has no
+// field, and T keeps such columns, it also makes a reader of these.
+func readRows[T any](head bool) partReader[T] {
 	read := parquet.NewReader[T]
 	if head {
 		read = parquet.NewHeadReader[T]
 	}
-	r, err := read(f, first, rows)
-	if err != nil {
-		return nil, nil, err
+	return func(f *parquet.File, first, rows int64) (rowReader[T], *parquet.UnknownReader, error) {
+		r, err := read(f, first, rows)
+		if err != nil {
+			return nil, nil, err
+		}
+		if _, carries := any((*T)(nil)).(formats.Carrier); !carries {
+			return r, nil, nil
+		}
+		unknown, err := r.Unknown()
+		if err != nil || unknown == nil {
+			return r, nil, err
+		}
+		more, err := unknown.NewReader(f, first, rows, head)
+		return r, more, err
 	}
-	if _, carries := any((*T)(nil)).(formats.Carrier); !carries {
-		return r, nil, nil
-	}
-	unknown, err := r.Unknown()
-	if err != nil || unknown == nil {
-		return r, nil, err
-	}
-	more, err := unknown.NewReader(f, first, rows, head)
-	return r, more, err
 }
 
 // readUnknown sets the unknown columns of rows, which are the next ones of
 // more.
 func readUnknown[T any](more *parquet.UnknownReader, rows []T) error {
-	unknown, err := more.Read(len(rows))
-	if err != nil {
+	unknown := make([]formats.Unknown, len(rows))
+	if _, err := more.Read(unknown); errors.Is(err, io.EOF) {
+		return io.ErrUnexpectedEOF
+	} else if err != nil {
 		return err
 	}
 	for i := range rows {

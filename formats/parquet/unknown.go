@@ -15,9 +15,9 @@ import (
 )
 
 // Unknown is the columns of a file for which a row type has no field: a newer
-// minor version of the schema added them. Their values are read into structs of
-// a generated type, separate from the rows, and written from there into files
-// of the same schema.
+// minor version of the schema added them, or rows are read without a row type.
+// Their values are read into structs of a generated type, separate from the
+// rows, and written from there into files of the same schema.
 type Unknown struct {
 	typ  reflect.Type
 	note string // the file's formats.Marks
@@ -50,6 +50,33 @@ func (r *Reader[T]) Unknown() (*Unknown, error) {
 		return nil, formats.Invalid(f.name, "read it with the version that wrote it", nil, "%s", err)
 	}
 	return &Unknown{typ: reflect.StructOf(fields), note: f.Noted(formats.MarksKey), meta: f.meta, root: f.root, leaves: f.leaves}, nil
+}
+
+// NewNamedReader returns a reader of the columns with these names, in the order
+// of the names, or of all columns for no names.
+func (f *File) NewNamedReader(names []string, first, rows int64) (*UnknownReader, error) {
+	root := *f.root
+	if len(names) > 0 {
+		root.children = nil
+	}
+	for _, name := range names {
+		c := f.root.child(name)
+		if c == nil {
+			var known []string
+			for _, c := range f.root.children {
+				known = append(known, c.name)
+			}
+			return nil, formats.Invalid(f.name, "its columns are "+strings.Join(known, ", "), nil, "has no column %q", name)
+		}
+		if !slices.Contains(root.children, c) {
+			root.children = append(root.children, c)
+		}
+	}
+	fields, err := (&unknownMaker{left: maxUnknown}).fields(&root, nil, "")
+	if err != nil {
+		return nil, formats.Invalid(f.name, "", nil, "%s", err)
+	}
+	return (&Unknown{typ: reflect.StructOf(fields)}).NewReader(f, first, rows, false)
 }
 
 // unknownMaker generates the type of unknown columns.
@@ -172,8 +199,9 @@ func (u *Unknown) NewReader(f *File, first, rows int64, head bool) (*UnknownRead
 	return &UnknownReader{r, u, head}, nil
 }
 
-// Read returns the unknown columns of the next n rows, which must exist.
-func (r *UnknownReader) Read(n int) (out []formats.Unknown, err error) {
+// Read sets the unknown columns of rows and returns how many it set, and io.EOF
+// after the last row.
+func (r *UnknownReader) Read(rows []formats.Unknown) (n int, err error) {
 	defer func() {
 		if v := recover(); v != nil { // parquet-go, on bytes that all checks accepted
 			err = r.fail("", badPage("%v", v))
@@ -181,25 +209,24 @@ func (r *UnknownReader) Read(n int) (out []formats.Unknown, err error) {
 	}()
 	r.budget.next()
 	stride := r.of.typ.Size()
-	all := reflect.MakeSlice(reflect.SliceOf(r.of.typ), n, n).UnsafePointer()
-	for at := 0; at < n; {
+	all := reflect.MakeSlice(reflect.SliceOf(r.of.typ), len(rows), len(rows)).UnsafePointer()
+	for n < len(rows) {
 		if r.next >= r.end {
-			return nil, io.ErrUnexpectedEOF
+			return n, io.EOF
 		}
 		if err := r.open(); err != nil {
-			return nil, err
+			return n, err
 		}
-		k := r.run(n - at)
-		if err := r.fill(rowsIn{base: unsafe.Add(all, uintptr(at)*stride), stride: stride, n: k}); err != nil {
-			return nil, err
+		k := r.run(len(rows) - n)
+		if err := r.fill(rowsIn{base: unsafe.Add(all, uintptr(n)*stride), stride: stride, n: k}); err != nil {
+			return n, err
 		}
-		at += k
+		for range k {
+			rows[n] = formats.Unknown{Columns: r.of, At: unsafe.Add(all, uintptr(n)*stride)}
+			n++
+		}
 	}
-	out = make([]formats.Unknown, n)
-	for i := range out {
-		out[i] = formats.Unknown{Columns: r.of, At: unsafe.Add(all, uintptr(i)*stride)}
-	}
-	return out, nil
+	return n, nil
 }
 
 // Same reports whether two files' unknown columns are the same.

@@ -3,6 +3,5 @@
 // run. It changes nothing. Package report summarizes a run; package audit looks for
 // faults.
 //
-// To show another kind of row, add a struct with the columns worth seeing in
-// rows.go and a case in readRows.
+// To show another kind of row, add the columns worth seeing to usual in rows.go.
 package inspect

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/plural"
 )
 
 // WriteText writes the trace as text, a paragraph per step.
@@ -49,7 +50,8 @@ func (t *RolloutStep) text(b *strings.Builder) {
 		fmt.Fprintf(b, ", %s: %s", Line(t.FailureClass), oneLine(t.Error))
 	}
 	fmt.Fprintf(b, "; model %s, policy version %s\n", orDash(Line(t.Model)), whole(t.PolicyVersion))
-	fmt.Fprintf(b, "          %d calls, %d prompt tokens, %d sampled tokens, %d branches\n", t.Calls, t.PromptTokens, t.SampledTokens, t.Branches)
+	fmt.Fprintf(b, "          %s, %s, %s, %s\n", plural.Of(t.Calls, "call"), plural.Of(t.PromptTokens, "prompt token"),
+		plural.Of(t.SampledTokens, "sampled token"), plural.Of(t.Branches, "branch"))
 	for i, m := range t.Messages {
 		fmt.Fprintf(b, "          %s\n", m.line(i, t.Messages))
 	}
@@ -73,9 +75,9 @@ func (u MessageSummary) line(i int, all []MessageSummary) string {
 	}
 	switch {
 	case u.Trained:
-		fmt.Fprintf(&b, " (%d tokens, trained)", u.Tokens)
+		fmt.Fprintf(&b, " (%s, trained)", plural.Of(u.Tokens, "token"))
 	case u.Tokens > 0:
-		fmt.Fprintf(&b, " (%d tokens)", u.Tokens)
+		fmt.Fprintf(&b, " (%s)", plural.Of(u.Tokens, "token"))
 	}
 	if u.Text != "" {
 		b.WriteString(": " + oneLine(u.Text))
@@ -95,7 +97,7 @@ func (r *Scored) text(b *strings.Builder) {
 
 func (g *Grouped) text(b *strings.Builder) {
 	fmt.Fprintf(b, "\ngroup     %s\n", g.Appearance)
-	fmt.Fprintf(b, "          %s: %d members, %d valid; rewards %s to %s, mean %s, deviation %s\n", Line(g.GroupID), g.Count, g.Valid,
+	fmt.Fprintf(b, "          %s: %s, %d valid; rewards %s to %s, mean %s, deviation %s\n", Line(g.GroupID), plural.Of(g.Count, "member"), g.Valid,
 		number(g.Min), number(g.Max), number(g.Mean), number(g.StdPop))
 	fmt.Fprintf(b, "          advantage %s%s", number(g.Advantage), because(g.NoAdvantage, ""))
 	if g.Estimator != "" {
@@ -103,7 +105,7 @@ func (g *Grouped) text(b *strings.Builder) {
 	}
 	b.WriteString("\n")
 	if n, m := len(g.ChosenOver), len(g.RejectedFor); n+m > 0 {
-		fmt.Fprintf(b, "          in %d pairs: chosen in %d, rejected in %d\n", n+m, n, m)
+		fmt.Fprintf(b, "          in %s: chosen in %d, rejected in %d\n", plural.Of(n+m, "pair"), n, m)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/plural"
 )
 
 // located holds the rows of a trajectory.
@@ -40,7 +41,7 @@ func (g *Found) locate(ctx context.Context, id string) (*located, error) {
 	if err != nil {
 		return nil, err
 	}
-	return nil, formats.Invalid(g.Root, hint, nil, "none of the %d datasets here has trajectory %q", len(g.Datasets), id)
+	return nil, formats.Invalid(g.Root, hint, nil, "none of the %s here has trajectory %q", plural.Of(len(g.Datasets), "dataset"), id)
 }
 
 // find returns the row of the trajectory in one dataset, or -1.

@@ -3,163 +3,161 @@ package inspect
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
+	"reflect"
+	"slices"
+	"strings"
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/jsontext"
 )
 
-// These types have the light columns of each kind of row, named as on disk.
-
-type trajectory struct {
-	TrajectoryID  string   `parquet:"trajectory_id" json:"trajectory_id"`
-	ExampleID     string   `parquet:"example_id,dict" json:"example_id"`
-	Epoch         int32    `parquet:"epoch,delta" json:"epoch"`
-	Generation    int32    `parquet:"generation,delta" json:"generation"`
-	Status        string   `parquet:"status,dict" json:"status"`
-	StopReason    string   `parquet:"stop_reason,dict" json:"stop_reason"`
-	FailureClass  string   `parquet:"failure_class,optional,dict" json:"failure_class,omitempty"`
-	Error         string   `parquet:"error,optional" json:"error,omitempty"`
-	SampledTokens int32    `parquet:"sampled_tokens,delta" json:"sampled_tokens"`
-	Reward        *float64 `parquet:"reward,optional" json:"reward"`
-	Advantage     *float64 `parquet:"advantage,optional" json:"advantage"`
-	Answer        string   `parquet:"answer,optional" json:"answer"`
+// usual are the columns that are shown of each kind of row and of each further
+// table: the ids, and light columns worth seeing. All columns are shown of any
+// other.
+var usual = map[string]string{
+	string(formats.KindTrajectories): "trajectory_id example_id epoch generation status stop_reason failure_class error sampled_tokens reward advantage answer",
+	string(formats.KindScores):       "trajectory_id example_id epoch generation status reward failure error",
+	string(formats.KindGroups):       "trajectory_id group_id generation status reward advantage no_advantage",
+	formats.TableGroups:              "group_id count valid mean std_pop min max solved",
+	formats.TableDecisions:           "trajectory_id group_id generation kept reason detail",
+	formats.TablePairs:               "group_id turn chosen_id chosen_index rejected_id rejected_index chosen_score rejected_score margin chosen rejected",
+	formats.TableLabels:              "trajectory_id group_id generation desirable reward completion",
+	formats.TablePlan:                "example_id epoch first_generation generations reason count valid failed solved std_pop",
 }
 
-type score struct {
-	TrajectoryID string   `parquet:"trajectory_id" json:"trajectory_id"`
-	ExampleID    string   `parquet:"example_id,dict" json:"example_id"`
-	Epoch        int32    `parquet:"epoch,delta" json:"epoch"`
-	Generation   int32    `parquet:"generation,delta" json:"generation"`
-	Status       string   `parquet:"status,dict" json:"status"`
-	Reward       *float64 `parquet:"reward,optional" json:"reward"`
-	Failure      string   `parquet:"failure,optional,dict" json:"failure,omitempty"`
-	Error        string   `parquet:"error,optional" json:"error,omitempty"`
+// sparse are the texts that most rows do not have. JSON leaves them out of these
+// rows; any other null text is empty there, and other nulls are null.
+var sparse = []string{"failure_class", "error", "failure", "no_advantage", "reason", "detail", "turn"}
+
+const (
+	allColumns   = "all"
+	statusColumn = "status"
+)
+
+// Row is a row of a table.
+type Row struct {
+	Row int64  `json:"row"` // its number
+	Is  Values `json:"is"`
 }
 
-type member struct {
-	TrajectoryID string   `parquet:"trajectory_id" json:"trajectory_id"`
-	GroupID      string   `parquet:"group_id,dict" json:"group_id"`
-	Generation   int32    `parquet:"generation,delta" json:"generation"`
-	Status       string   `parquet:"status,dict" json:"status"`
-	Reward       *float64 `parquet:"reward,optional" json:"reward"`
-	Advantage    *float64 `parquet:"advantage,optional" json:"advantage"`
-	NoAdvantage  string   `parquet:"no_advantage,optional,dict" json:"no_advantage,omitempty"`
+// Values are columns of a row in order. As JSON they are an object.
+type Values []Value
+
+// Value is a column of a row. Its value is a text, a boolean, a number, a pointer
+// to one of a nullable column, a list ([]any) or a group of columns (Values).
+type Value struct {
+	Name  string
+	Value any
 }
 
-type group struct {
-	GroupID string   `parquet:"group_id" json:"group_id"`
-	Count   int32    `parquet:"count,delta" json:"count"`
-	Valid   int32    `parquet:"valid,delta" json:"valid"`
-	Mean    *float64 `parquet:"mean,optional" json:"mean"`
-	StdPop  *float64 `parquet:"std_pop,optional" json:"std_pop"`
-	Min     *float64 `parquet:"min,optional" json:"min"`
-	Max     *float64 `parquet:"max,optional" json:"max"`
-	Solved  *float64 `parquet:"solved,optional" json:"solved"`
-}
-
-type decision struct {
-	TrajectoryID string `parquet:"trajectory_id" json:"trajectory_id"`
-	GroupID      string `parquet:"group_id,dict" json:"group_id"`
-	Generation   int32  `parquet:"generation,delta" json:"generation"`
-	Kept         bool   `parquet:"kept" json:"kept"`
-	Reason       string `parquet:"reason,optional,dict" json:"reason,omitempty"`
-	Detail       string `parquet:"detail,optional" json:"detail,omitempty"`
-}
-
-type planned struct {
-	ExampleID   string   `parquet:"example_id" json:"example_id"`
-	Epoch       int32    `parquet:"epoch,delta" json:"epoch"`
-	First       int32    `parquet:"first_generation,delta" json:"first_generation"`
-	Generations int32    `parquet:"generations,delta" json:"generations"`
-	Reason      string   `parquet:"reason,dict" json:"reason"`
-	Count       int32    `parquet:"count,delta" json:"count"`
-	Valid       int32    `parquet:"valid,delta" json:"valid"`
-	Failed      int32    `parquet:"failed,delta" json:"failed"`
-	Solved      *float64 `parquet:"solved,optional" json:"solved"`
-	StdPop      *float64 `parquet:"std_pop,optional" json:"std_pop"`
-}
-
-type paired struct {
-	GroupID       string  `parquet:"group_id,dict" json:"group_id"`
-	Turn          string  `parquet:"turn,optional,dict" json:"turn,omitempty"`
-	ChosenID      string  `parquet:"chosen_id" json:"chosen_id"`
-	ChosenIndex   int32   `parquet:"chosen_index,delta" json:"chosen_index"`
-	RejectedID    string  `parquet:"rejected_id" json:"rejected_id"`
-	RejectedIndex int32   `parquet:"rejected_index,delta" json:"rejected_index"`
-	ChosenScore   float64 `parquet:"chosen_score" json:"chosen_score"`
-	RejectedScore float64 `parquet:"rejected_score" json:"rejected_score"`
-	Margin        float64 `parquet:"margin" json:"margin"`
-	Chosen        string  `parquet:"chosen" json:"chosen"`
-	Rejected      string  `parquet:"rejected" json:"rejected"`
-}
-
-type labelled struct {
-	TrajectoryID string  `parquet:"trajectory_id" json:"trajectory_id"`
-	GroupID      string  `parquet:"group_id,dict" json:"group_id"`
-	Generation   int32   `parquet:"generation,delta" json:"generation"`
-	Desirable    bool    `parquet:"desirable" json:"desirable"`
-	Reward       float64 `parquet:"reward" json:"reward"`
-	Completion   string  `parquet:"completion" json:"completion"`
-}
-
-// readRows reads the requested rows into the struct for their kind. It returns an
-// error for a table that does not exist.
-func readRows(ctx context.Context, d *dataset.Dataset, o Options, total int64) (any, error) {
-	kind := string(d.Kind)
-	if o.Table != "" {
-		kind = o.Table
+// readRows reads the requested columns of the requested rows. It returns an error
+// for a table or a column that does not exist.
+//
+// It reads columns by name and has no row types, so that only the columns shown
+// are fetched, and those of a newer version can be shown. Package arrow does not
+// serve here: it makes batches of one fixed schema from rows in memory.
+func readRows(ctx context.Context, d *dataset.Dataset, o Options, total int64) ([]Row, error) {
+	names := o.columns(d.Kind)
+	hidden := o.Failed && o.Table == "" && len(names) > 0 && !slices.Contains(names, statusColumn)
+	if hidden {
+		names = append(slices.Clip(names), statusColumn)
 	}
-	switch kind {
-	case string(formats.KindScores):
-		return read[score](ctx, d, o, total)
-	case string(formats.KindGroups):
-		return read[member](ctx, d, o, total)
-	case formats.TableGroups:
-		return read[group](ctx, d, o, total)
-	case formats.TableDecisions:
-		return read[decision](ctx, d, o, total)
-	case formats.TablePairs:
-		return read[paired](ctx, d, o, total)
-	case formats.TableLabels:
-		return read[labelled](ctx, d, o, total)
-	case formats.TablePlan:
-		return read[planned](ctx, d, o, total)
-	}
-	return read[trajectory](ctx, d, o, total)
-}
-
-// numbered is a row and its number in its table.
-type numbered[T any] struct {
-	Row int64 `json:"row"`
-	Is  T     `json:"is"`
-}
-
-func read[T any](ctx context.Context, d *dataset.Dataset, o Options, total int64) ([]numbered[T], error) {
-	r, err := dataset.NewReader[T](ctx, d, o.Table, dataset.Range{First: o.First, Rows: total - o.First})
+	r, err := dataset.NewColumnReader(ctx, d, o.Table, dataset.Range{First: o.First, Rows: total - o.First}, names)
 	if err != nil {
 		return nil, err
 	}
 	defer r.Close()
-	var out []numbered[T]
-	one := make([]T, 1)
+	var out []Row
+	one := make([]formats.Unknown, 1)
 	for row := o.First; len(out) < o.Rows; row++ {
 		if _, err := r.Read(one); errors.Is(err, io.EOF) {
 			break
 		} else if err != nil {
 			return nil, err
 		}
-		if row, has := any(one[0]).(statused); o.Failed && !(has && row.status() == formats.StatusFailed) {
+		values := valuesOf(reflect.ValueOf(one[0].Value()).Elem())
+		if o.Failed && values.of(statusColumn) != formats.StatusFailed {
 			continue
 		}
-		out = append(out, numbered[T]{row, one[0]})
+		if hidden {
+			values = values[:len(values)-1]
+		}
+		out = append(out, Row{row, values})
 	}
 	return out, nil
 }
 
-// statused is a row with the status of a trajectory.
-type statused interface{ status() string }
+// columns returns the names of the columns to show, none for all.
+func (o Options) columns(kind formats.Kind) []string {
+	switch {
+	case slices.Contains(o.Columns, allColumns):
+		return nil
+	case len(o.Columns) > 0:
+		return o.Columns
+	case o.Table != "":
+		return strings.Fields(usual[o.Table])
+	}
+	return strings.Fields(usual[string(kind)])
+}
 
-func (t trajectory) status() string { return t.Status }
-func (s score) status() string      { return s.Status }
-func (m member) status() string     { return m.Status }
+// valuesOf returns the fields of a struct with columns of a file.
+func valuesOf(v reflect.Value) Values {
+	var out Values
+	for i := range v.NumField() {
+		name, _, _ := strings.Cut(v.Type().Field(i).Tag.Get("parquet"), ",")
+		out = append(out, Value{name, valueOf(v.Field(i))})
+	}
+	return out
+}
+
+func valueOf(v reflect.Value) any {
+	switch v.Kind() {
+	case reflect.Struct:
+		return valuesOf(v)
+	case reflect.Slice:
+		list := make([]any, v.Len())
+		for i := range list {
+			list[i] = valueOf(v.Index(i))
+		}
+		return list
+	}
+	if text, is := v.Interface().(*string); is {
+		if text == nil {
+			return ""
+		}
+		return *text
+	}
+	return v.Interface()
+}
+
+// of returns the value of a column, nil if it is not there.
+func (c Values) of(name string) any {
+	for _, v := range c {
+		if v.Name == name {
+			return v.Value
+		}
+	}
+	return nil
+}
+
+// MarshalJSON writes an object.
+func (c Values) MarshalJSON() ([]byte, error) {
+	out := []byte{'{'}
+	for _, v := range c {
+		if v.Value == "" && slices.Contains(sparse, v.Name) {
+			continue
+		}
+		if len(out) > 1 {
+			out = append(out, ',')
+		}
+		out = append(jsontext.AppendString(out, v.Name), ':')
+		var err error
+		if out, err = jsontext.Append(out, v.Value); err != nil {
+			return nil, fmt.Errorf("column %s: %w", v.Name, err)
+		}
+	}
+	return append(out, '}'), nil
+}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/plural"
 )
 
 // Options select what to show.
@@ -16,6 +17,8 @@ type Options struct {
 	Rows  int    // maximum number of rows; 0 for none
 
 	Failed bool // only rows whose status is failed
+
+	Columns []string // to show, in this order, or "all"; empty for the usual ones
 }
 
 // View is what show prints of a dataset.
@@ -25,7 +28,7 @@ type View struct {
 	Manifest dataset.Manifest `json:"manifest"`
 	Table    string           `json:"table,omitempty"`
 	First    int64            `json:"first"`
-	Rows     any              `json:"rows,omitempty"` // a list: the row's number and its light columns
+	Rows     []Row            `json:"rows"`
 }
 
 // Show reads the dataset at a URI, even if a gate refused it.
@@ -58,10 +61,7 @@ type GroupSizes struct {
 
 // String returns "6 groups of 8", or "6 groups of 7 to 8".
 func (g *GroupSizes) String() string {
-	text := fmt.Sprintf("%d groups of %d", g.Groups, g.Smallest)
-	if g.Groups == 1 {
-		text = fmt.Sprintf("1 group of %d", g.Smallest)
-	}
+	text := fmt.Sprintf("%s of %d", plural.Of(g.Groups, "group"), g.Smallest)
 	if g.Largest > g.Smallest {
 		text += fmt.Sprintf(" to %d", g.Largest)
 	}

@@ -1,11 +1,11 @@
 package inspect
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
 	"maps"
-	"reflect"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -13,10 +13,14 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/jsontext"
+	"github.com/rollmill/rollmill/formats/plural"
 )
 
 // cellWidth is the number of characters of a text in a cell of the table.
 const cellWidth = 48
+
+// nouns are the names of the rows of each kind.
+var nouns = map[formats.Kind]string{formats.KindTrajectories: "trajectory", formats.KindScores: "score", formats.KindGroups: "member"}
 
 // WriteText writes the view as text.
 func (v View) WriteText(w io.Writer) error {
@@ -27,11 +31,7 @@ func (v View) WriteText(w io.Writer) error {
 	}
 	line("dataset", "%s", v.URI)
 	line("stage", "%s, identity %s", m.Stage, m.Identity)
-	kind := string(m.Kind)
-	if m.Kind == formats.KindGroups {
-		kind = "members"
-	}
-	line("rows", "%d %s in %d shards, %d parts, %d bytes", m.Rows, kind, m.Shards, len(m.Parts), m.Bytes)
+	line("rows", "%s in %s, %s, %s", plural.Of(m.Rows, cmp.Or(nouns[m.Kind], "row")), plural.Of(m.Shards, "shard"), plural.Of(len(m.Parts), "part"), plural.Of(m.Bytes, "byte"))
 	if v.Groups != nil {
 		line("groups", "%s", v.Groups)
 	}
@@ -56,7 +56,7 @@ func (v View) WriteText(w io.Writer) error {
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(m.Tables)) {
-		line("table", "%s, %d rows", name, m.Tables[name].Rows)
+		line("table", "%s, %s", name, plural.Of(m.Tables[name].Rows, "row"))
 	}
 	v.writeRows(out)
 	if err := out.Flush(); err != nil {
@@ -83,28 +83,24 @@ func Line(text string) string {
 
 // writeRows writes the rows as a table, columns named as on disk.
 func (v View) writeRows(out io.Writer) {
-	rows := reflect.ValueOf(v.Rows)
-	if v.Rows == nil || rows.Len() == 0 {
+	if len(v.Rows) == 0 {
 		return
 	}
-	columns := rows.Type().Elem().Field(1).Type
 	names := []string{"row"}
-	for i := range columns.NumField() {
-		name, _, _ := strings.Cut(columns.Field(i).Tag.Get("json"), ",")
-		names = append(names, name)
+	for _, value := range v.Rows[0].Is {
+		names = append(names, value.Name)
 	}
 	fmt.Fprintf(out, "\n%s\n", strings.Join(names, "\t"))
-	for k := range rows.Len() {
-		row := rows.Index(k)
-		cells := []string{fmt.Sprint(row.Field(0))}
-		for i := range columns.NumField() {
-			cells = append(cells, cell(row.Field(1).Field(i)))
+	for _, row := range v.Rows {
+		cells := []string{fmt.Sprint(row.Row)}
+		for _, name := range names[1:] {
+			cells = append(cells, cell(row.Is.of(name)))
 		}
 		fmt.Fprintln(out, strings.Join(cells, "\t"))
 	}
 }
 
-// asJSON returns a parameter as the manifest holds it.
+// asJSON returns a value as JSON: a parameter as the manifest holds it.
 func asJSON(v any) string {
 	b, err := jsontext.Append(nil, v)
 	if err != nil {
@@ -113,14 +109,14 @@ func asJSON(v any) string {
 	return string(b)
 }
 
-func cell(v reflect.Value) string {
-	switch {
-	case v.Kind() == reflect.Pointer && v.IsNil():
-		return "null"
-	case v.Kind() == reflect.Pointer:
-		return fmt.Sprintf("%.4g", v.Elem().Interface())
-	case v.Kind() != reflect.String:
-		return fmt.Sprint(v.Interface())
+func cell(value any) string {
+	switch v := value.(type) {
+	case string:
+		return short(v)
+	case *float64:
+		return float(v)
+	case float64:
+		return fmt.Sprint(v)
 	}
-	return short(v.String())
+	return short(asJSON(value))
 }

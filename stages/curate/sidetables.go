@@ -11,6 +11,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/plural"
 	"github.com/rollmill/rollmill/stages"
 )
 
@@ -122,7 +123,7 @@ func (s *sideTables) facts(into map[string]float64) {
 func sideMessage(f map[string]float64) (text string) {
 	if n, has := f[factPairs]; has {
 		dropped, why := lost(f, factPairsDropped)
-		text += fmt.Sprintf("; %.0f of %.0f pairs kept%s", n, n+dropped, why)
+		text += fmt.Sprintf("; %.0f of %s kept%s", n, plural.Of(n+dropped, "pair"), why)
 	}
 	if d, has := f[factDesirable]; has {
 		u := f[factUndesirable]

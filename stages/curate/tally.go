@@ -10,6 +10,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/plural"
 	"github.com/rollmill/rollmill/stages"
 )
 
@@ -114,7 +115,7 @@ func report(result dataset.Result, outcome dataset.Outcome, order []string, seco
 
 func message(r stages.Report, f map[string]float64) string {
 	kept, dropped := r.Counts[countKept], r.Counts[countDropped]
-	text := fmt.Sprintf("%d of %d trajectories kept, in %.0f of %.0f groups", kept, kept+dropped, f[factGroupsKept], f[factGroups])
+	text := fmt.Sprintf("%d of %s kept, in %.0f of %s", kept, plural.Of(kept+dropped, "trajectory"), f[factGroupsKept], plural.Of(f[factGroups], "group"))
 	var why []string
 	for _, reason := range slices.SortedFunc(maps.Keys(r.Drops), func(a, b string) int {
 		return cmp.Or(cmp.Compare(r.Drops[b], r.Drops[a]), cmp.Compare(a, b))

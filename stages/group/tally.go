@@ -9,6 +9,7 @@ import (
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/chat"
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/plural"
 	"github.com/rollmill/rollmill/stages"
 )
 
@@ -144,7 +145,7 @@ func alone(f map[string]float64) bool {
 }
 
 func message(f map[string]float64) string {
-	text := fmt.Sprintf("%.0f groups, %.0f with advantages, %.0f of them flat", f[factGroups], f[factCompared], f[factFlat])
+	text := fmt.Sprintf("%s, %.0f with advantages, %.0f of them flat", plural.Of(f[factGroups], "group"), f[factCompared], f[factFlat])
 	if alone(f) {
 		text += "; every group has one scored member, so there is nothing to compare and nothing to train on: attempt each example several times (rollout --generations 8 is usual, 2 is the least)"
 	}
@@ -152,7 +153,7 @@ func message(f map[string]float64) string {
 		text += fmt.Sprintf("; mean reward %.4g", f[factRewardSum]/n)
 	}
 	if n, ok := f[factPairs]; ok {
-		text += fmt.Sprintf("; %.0f pairs", n) + unfit(f, factPairsUnfit)
+		text += "; " + plural.Of(n, "pair") + unfit(f, factPairsUnfit)
 	}
 	if d, ok := f[factDesirable]; ok {
 		n := f[factUndesirable]

@@ -209,7 +209,7 @@ func TestExtendByAnotherPolicy(t *testing.T) {
 	if versions != "4 4 4 4 4 4 4 4 4 4 4 4 5 5 5 5 4 4 4 4 4 4 5 5 " {
 		t.Errorf("versions %s", versions)
 	}
-	if opened(t, o.Out.URI).Facts["mixed_version_groups"] != 2 || !strings.HasSuffix(r.Message, "; 2 groups are of more than one policy version") {
+	if opened(t, o.Out.URI).Facts["mixed_version_groups"] != 2 || !strings.HasSuffix(r.Message, "; 2 groups of more than one policy version") {
 		t.Errorf("%+v", r)
 	}
 }

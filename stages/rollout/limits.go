@@ -5,6 +5,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/parquet"
+	"github.com/rollmill/rollmill/formats/plural"
 )
 
 // checkLimits refuses limits that could not be enforced.
@@ -25,9 +26,9 @@ func (o Options) noExamples() error {
 
 // announce reports the number of attempts before any is paid for.
 func (o Options) announce(d *done, left int64) {
-	text := fmt.Sprintf("%d attempts to make: %d examples", left, d.tasks.len())
+	text := fmt.Sprintf("%s to make: %s", plural.Of(left, "attempt"), plural.Of(d.tasks.len(), "example"))
 	if d.tasks.list == nil {
-		text += fmt.Sprintf(", %d generations each", d.tasks.each)
+		text += fmt.Sprintf(", %s each", plural.Of(d.tasks.each, "generation"))
 	}
 	if before := d.tasks.attempts() - left; before > 0 {
 		text += fmt.Sprintf("; %d were made before", before)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/plural"
 	"github.com/rollmill/rollmill/stages"
 )
 
@@ -204,13 +205,13 @@ func report(result dataset.Result, outcome dataset.Outcome) stages.Report {
 	if m := result.Sealed; m != nil {
 		r.Sealed, r.Rows, r.RowsDigest, r.Counts, r.Failures = true, m.Rows, m.RowsDigest.String(), m.Counts, m.Failures
 	}
-	r.Message = fmt.Sprintf("%d trajectories, %d failed", r.Rows, r.Counts[formats.StatusFailed])
+	r.Message = fmt.Sprintf("%s, %d failed", plural.Of(r.Rows, "trajectory"), r.Counts[formats.StatusFailed])
 	if m := result.Sealed; m != nil {
 		if added, extended := m.Facts[factAdded]; extended {
 			r.Message += fmt.Sprintf("; %.0f of them new, %.0f of these failed", added, m.Facts[factAddedFailed])
 		}
 		if n := m.Facts[factMixed]; n > 0 {
-			r.Message += fmt.Sprintf("; %.0f groups are of more than one policy version", n)
+			r.Message += "; " + plural.Of(n, "group") + " of more than one policy version"
 		}
 		if n := m.Facts[factAlternatives]; n > 0 {
 			r.Message += fmt.Sprintf("; %.0f answers that the agent did not choose are candidates and do not train", n)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/plural"
 	"github.com/rollmill/rollmill/stages"
 )
 
@@ -134,7 +135,7 @@ func message(r stages.Report) string {
 	if r.Counts == nil {
 		return ""
 	}
-	text := fmt.Sprintf("%d of %d trajectories scored", r.Counts[countScored], r.Rows)
+	text := fmt.Sprintf("%d of %s scored", r.Counts[countScored], plural.Of(r.Rows, "trajectory"))
 	var why []string
 	for _, class := range slices.SortedFunc(maps.Keys(r.Failures), func(a, b string) int { return cmp.Compare(r.Failures[b], r.Failures[a]) }) {
 		why = append(why, fmt.Sprintf("%d %s", r.Failures[class], class))

@@ -11,6 +11,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/plural"
 	"github.com/rollmill/rollmill/formats/secret"
 	"github.com/rollmill/rollmill/formats/validate"
 	"github.com/rollmill/rollmill/stages"
@@ -251,8 +252,9 @@ func (s *session) dryRun(ctx context.Context) error {
 	if err := s.preflight(ctx); err != nil {
 		return err
 	}
-	s.result.Message = fmt.Sprintf("would send %d groups, %d trajectories, %d sequences, %d tokens to train, %d bytes to %s at %s for %s; %s",
-		s.stats.Groups, s.stats.Trajectories, s.stats.Sequences, s.stats.Tokens, s.stats.Bytes, s.target.Backend, s.target.Address, s.target.Model, estimate(s.stats))
+	s.result.Message = fmt.Sprintf("would send %s, %s, %s, %s to train, %s to %s at %s for %s; %s",
+		plural.Of(s.stats.Groups, "group"), plural.Of(s.stats.Trajectories, "trajectory"), plural.Of(s.stats.Sequences, "sequence"),
+		plural.Of(s.stats.Tokens, "token"), plural.Of(s.stats.Bytes, "byte"), s.target.Backend, s.target.Address, s.target.Model, estimate(s.stats))
 	if s.Policy != nil { // the trainer's own state is requested only when it is to train
 		if err := s.guard(backends.TrainerState{Step: &s.Policy.Version, Policy: s.Policy}); err != nil {
 			return err

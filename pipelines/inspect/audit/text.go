@@ -5,6 +5,7 @@ import (
 	"io"
 	"strings"
 
+	"github.com/rollmill/rollmill/formats/plural"
 	"github.com/rollmill/rollmill/formats/validate"
 )
 
@@ -18,7 +19,7 @@ func (a *Result) WriteText(w io.Writer) error {
 	for _, d := range a.Datasets {
 		rows += d.Rows
 	}
-	fmt.Fprintf(&b, "%d rows of %d datasets read: %s\n", rows, len(a.Datasets), a.verdict())
+	fmt.Fprintf(&b, "%s of %s read: %s\n", plural.Of(rows, "row"), plural.Of(len(a.Datasets), "dataset"), a.verdict())
 	_, err := io.WriteString(w, b.String())
 	return err
 }
@@ -49,7 +50,7 @@ func (a *Result) verdict() string {
 			}
 		}
 		if n > 0 {
-			parts = append(parts, fmt.Sprintf("%d %s", n, s))
+			parts = append(parts, plural.Of(n, string(s)))
 		}
 	}
 	if parts == nil {

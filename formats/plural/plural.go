@@ -1,0 +1,32 @@
+// Package plural writes counts of things in messages for people: "1 row",
+// "2 rows". It is not for texts that are stored in rows, because digests cover
+// these. (go-humanize's english package writes 1,536, which scripts that read
+// messages do not expect.)
+package plural
+
+import (
+	"strconv"
+	"strings"
+)
+
+// Of returns a count and its noun, which is given in the singular.
+func Of[N int | int32 | int64 | float64](n N, noun string) string {
+	if n != 1 {
+		noun = many(noun)
+	}
+	return strconv.FormatInt(int64(n), 10) + " " + noun
+}
+
+// many returns the plural of a noun.
+func many(noun string) string {
+	stem, y := strings.CutSuffix(noun, "y")
+	switch {
+	case noun == "damage": // has no plural
+		return noun
+	case y && !strings.HasSuffix(stem, "a") && !strings.HasSuffix(stem, "e"):
+		return stem + "ies"
+	case strings.HasSuffix(noun, "ch") && noun != "epoch":
+		return noun + "es"
+	}
+	return noun + "s"
+}
