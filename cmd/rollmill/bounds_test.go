@@ -39,7 +39,6 @@ var parsers = []string{"formats/parquet", "formats/arrow", "formats/examples", "
 var recursion = map[string]string{
 	"formats/arrow textAt":                "into a dictionary's values, once; maxDepth bounds the schema",
 	"formats/parquet typ":                 "as deep as a schema may be: see maxNesting",
-	"formats/parquet bindFields":          "as deep as the Go type of the rows",
 	"formats/parquet bytes":               "as deep as the Go type of the rows",
 	"formats/parquet value":               "as deep as the Go type of the rows, or as a schema may be: see maxNesting",
 	"formats/parquet walk":                "as deep as the Go type of the rows",

@@ -13,7 +13,7 @@ import (
 // endlessWaits lists, by folder and function, the waits without a context, a
 // deadline or a default in the same place, each with what ends it.
 var endlessWaits = map[string]string{
-	"cmd/rollmill Done":                      "the bars are aborted before",
+	"cmd/internal/cli Done":                  "the bars are aborted before",
 	"cmd/rollmill serveFor":                  "its context is cancelled before, and Serve gives requests a time",
 	"formats/arrow Write":                    "the reader of ready hands each buffer back, also after a failure",
 	"formats/dataset Write":                  "of digests, which are computed",
@@ -68,7 +68,6 @@ var unsized = map[string]string{
 	"formats/examples read":            "a span of our own file",
 	"formats/examples spool":           "a constant",
 	"formats/parquet OpenAhead":        "guess",
-	"formats/parquet Read":             "the rows that the caller has room for",
 	"formats/parquet deltas":           "prefixed: the values are claimed",
 	"formats/parquet fetch":            "extents of a footer that check let through, of at most the limit of FetchAhead or one chunk",
 	"formats/parquet fillBytes":        "rows that are in memory",

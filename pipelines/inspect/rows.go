@@ -106,9 +106,8 @@ func (o Options) columns(kind formats.Kind) []string {
 // valuesOf returns the fields of a struct with columns of a file.
 func valuesOf(v reflect.Value) Values {
 	var out Values
-	for i := range v.NumField() {
-		name, _, _ := strings.Cut(v.Type().Field(i).Tag.Get("parquet"), ",")
-		out = append(out, Value{name, valueOf(v.Field(i))})
+	for i, f := range formats.FieldsOf(v.Type()) { // each field has a column
+		out = append(out, Value{f.Name, valueOf(v.Field(i))})
 	}
 	return out
 }
