@@ -98,7 +98,7 @@ $(DEMO)/held-out.jsonl: | build
 	@bin/tictactoe examples --count $(DEMO_HELD_OUT) --seed 2 --offset 1000000 > $@.part && mv $@.part $@
 
 test:
-	@$(GO) test -json ./... | $(GO) run ./.ci/testsum .ci/skips
+	@$(GO) test -p 3 -json ./... | $(GO) run ./.ci/testsum .ci/skips
 
 check:
 	@unformatted=$$(gofmt -l cmd formats pipelines stages storage); test -z "$$unformatted" || { echo "gofmt: $$unformatted"; exit 1; }

@@ -89,19 +89,7 @@ const tolerance = 1e-9
 // Compared): its best against its worst member. The reason is not "" when there
 // is none.
 func Pair(rows []formats.Trajectory) (p Preference, reason string) {
-	best, worst := -1, -1
-	for i := range rows {
-		r := rows[i].Reward
-		if r == nil || math.IsNaN(*r) || cut(&rows[i]) < 0 {
-			continue
-		}
-		if best < 0 || *r > *rows[best].Reward {
-			best = i
-		}
-		if worst < 0 || *r < *rows[worst].Reward {
-			worst = i
-		}
-	}
+	best, worst := Extremes(rows)
 	switch {
 	case best < 0 || len(rows) < 2:
 		return p, TooFew
@@ -145,6 +133,26 @@ func PromptOf(rows []formats.Trajectory) (p Prompt, reason string) {
 		return Prompt{Prompt: messages, Tools: tools(t, path[at]), ExampleID: t.ExampleID, Example: t.Example}, ""
 	}
 	return p, Empty
+}
+
+// Extremes returns the members of a group with the highest and the lowest
+// reward, the first of equals, of those with a reward and an answer on the main
+// path; -1 when there is none.
+func Extremes(rows []formats.Trajectory) (best, worst int) {
+	best, worst = -1, -1
+	for i := range rows {
+		r := rows[i].Reward
+		if r == nil || math.IsNaN(*r) || cut(&rows[i]) < 0 {
+			continue
+		}
+		if best < 0 || *r > *rows[best].Reward {
+			best = i
+		}
+		if worst < 0 || *r < *rows[worst].Reward {
+			worst = i
+		}
+	}
+	return best, worst
 }
 
 // cut returns the index on the main path of the first message that the policy

@@ -88,16 +88,7 @@ func EachTop(rows []formats.Trajectory, n int, f func(rows []formats.Trajectory)
 // Every assistant message in it was sampled, and it has everything that was
 // sampled.
 func Best(rows []formats.Trajectory) (c Conversation, reason string) {
-	best := -1
-	for i := range rows {
-		r := rows[i].Reward
-		if r == nil || math.IsNaN(*r) || cut(&rows[i]) < 0 {
-			continue
-		}
-		if best < 0 || *r > *rows[best].Reward {
-			best = i
-		}
-	}
+	best, _ := Extremes(rows)
 	if best < 0 {
 		return c, Empty
 	}

@@ -10,7 +10,6 @@ package finetune
 import (
 	"bytes"
 	"encoding/json"
-	"math"
 	"slices"
 
 	"github.com/rollmill/rollmill/formats"
@@ -52,16 +51,7 @@ const (
 
 // SupervisedOf returns the row of a group's best member.
 func SupervisedOf(rows []formats.Trajectory) (s Supervised, reason string) {
-	best := -1
-	for i := range rows {
-		r := rows[i].Reward
-		if r == nil || math.IsNaN(*r) || !slices.ContainsFunc(rows[i].Main(), rows[i].Trained) {
-			continue
-		}
-		if best < 0 || *r > *rows[best].Reward {
-			best = i
-		}
-	}
+	best, _ := chat.Extremes(rows)
 	if best < 0 {
 		return s, chat.Empty
 	}

@@ -121,7 +121,7 @@ func (c Config) checkHyperparameters(bad func(hint, format string, args ...any) 
 			return bad("", "%s has no hyperparameter %q", c.Method, name)
 		}
 		n, isNumber := backends.Number(v)
-		if isNumber && l.max > 0 && (n < l.min || n > l.max || n == 0) {
+		if isNumber && l.max > 0 && (!(n >= l.min && n <= l.max) || n == 0) { // NaN is in no range
 			return bad("", "%s %v: must be from %g to %g, not 0", name, v, l.min, l.max)
 		}
 		if !isNumber && v != "auto" && name != "reasoning_effort" {

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"strings"
 	"testing"
 	"time"
@@ -282,18 +283,19 @@ func TestPreflightRefuses(t *testing.T) {
 
 func TestInvalidSettings(t *testing.T) {
 	for what, c := range map[string]openai.Config{
-		"no model to train":    {},
-		"unknown method":       {Model: "m", Method: "grpo"},
-		"base URL":             {Model: "m", BaseURL: "api.openai.com"},
-		"needs a grader":       {Model: "m", Method: openai.Reinforcement},
-		"a grader is for":      {Model: "m", Grader: map[string]any{"type": "python"}},
-		"for evaluations":      {Model: "m", Method: openai.Reinforcement, Grader: map[string]any{"type": "label_model"}},
-		"no hyperparameter":    {Model: "m", Hyperparameters: map[string]any{"beta": 0.1}},
-		"must be from 1 to 50": {Model: "m", Hyperparameters: map[string]any{"n_epochs": 51}},
-		"a number or auto":     {Model: "m", Hyperparameters: map[string]any{"n_epochs": "many"}},
-		"at most 64":           {Model: "m", Suffix: strings.Repeat("x", 65)},
-		"validation share":     {Model: "m", Validation: 1},
-		"needs a validation":   {Model: "m", Azure: true, Method: openai.Reinforcement, Grader: map[string]any{"type": "python"}},
+		"no model to train":                  {},
+		"unknown method":                     {Model: "m", Method: "grpo"},
+		"base URL":                           {Model: "m", BaseURL: "api.openai.com"},
+		"needs a grader":                     {Model: "m", Method: openai.Reinforcement},
+		"a grader is for":                    {Model: "m", Grader: map[string]any{"type": "python"}},
+		"for evaluations":                    {Model: "m", Method: openai.Reinforcement, Grader: map[string]any{"type": "label_model"}},
+		"no hyperparameter":                  {Model: "m", Hyperparameters: map[string]any{"beta": 0.1}},
+		"n_epochs NaN: must be from 1 to 50": {Model: "m", Hyperparameters: map[string]any{"n_epochs": math.NaN()}},
+		"must be from 1 to 50":               {Model: "m", Hyperparameters: map[string]any{"n_epochs": 51}},
+		"a number or auto":                   {Model: "m", Hyperparameters: map[string]any{"n_epochs": "many"}},
+		"at most 64":                         {Model: "m", Suffix: strings.Repeat("x", 65)},
+		"validation share":                   {Model: "m", Validation: 1},
+		"needs a validation":                 {Model: "m", Azure: true, Method: openai.Reinforcement, Grader: map[string]any{"type": "python"}},
 	} {
 		if _, err := openai.New(c); err == nil || !strings.Contains(err.Error(), what) {
 			t.Errorf("%s: %v", what, err)
