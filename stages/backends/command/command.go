@@ -11,7 +11,7 @@
 //	begin    Prepare; train nothing. Answer with step and policy, if there are any.
 //	submit   Train on the dataset at curated, plain Parquet: *.parquet under that URI.
 //	         Either train and end, or name a job, leave a process in a session of
-//	         its own and end. Without a job, processes that are left are killed.
+//	         its own and end.
 //	         If the estimator leaves the whitening of advantages over tokens to the
 //	         trainer, _dataset.json there has it, at state.advantages.whiten.
 //	status   Report the state of the job named by job.
@@ -34,6 +34,10 @@
 // secrets, unless PassEnv names them. When the request is cancelled, the
 // program and its process group get SIGTERM and two seconds later SIGKILL; on
 // Linux the program also gets SIGTERM when this process dies.
+//
+// A process that the program leaves in a session of its own continues if the
+// answer names a job or a policy, which it may train or serve; otherwise it is
+// killed.
 //
 // A program answers an unknown request with nothing and exit code 0. A submit
 // that ends without a state, or with another exit code, counts as unknown

@@ -248,7 +248,8 @@ func TestMetricLinesWithoutEndAreBounded(t *testing.T) {
 	}
 }
 
-// TestWhatIsLeftInASessionOfItsOwnIsKilled: unless it is a job that was named.
+// TestWhatIsLeftInASessionOfItsOwnIsKilled: unless it works on a job or serves a
+// policy that was named.
 func TestWhatIsLeftInASessionOfItsOwnIsKilled(t *testing.T) {
 	if _, err := os.Stat("/proc/self/environ"); err != nil {
 		t.Skip(err)
@@ -256,14 +257,32 @@ func TestWhatIsLeftInASessionOfItsOwnIsKilled(t *testing.T) {
 	if _, err := exec.LookPath("setsid"); err != nil {
 		t.Skip(err)
 	}
-	for says, survives := range map[string]bool{`{"state":"failed"}`: false, `{"job":"j","state":"running"}`: true} {
+	const policy = `{"policy":{"url":"http://127.0.0.1:8000/v1","model":"m","version":0}}`
+	for _, c := range []struct {
+		request, says string
+		survives      bool
+	}{
+		{"submit", `{"state":"failed"}`, false},
+		{"submit", `{"job":"j","state":"running"}`, true},
+		{"begin", `{"step":0}`, false},
+		{"begin", policy, true},
+		{"status", `{"state":"running"}`, false},
+		{"status", `{"job":"j","state":"running"}`, true}, // it may have begun the job again
+	} {
 		file := filepath.Join(t.TempDir(), "pid")
-		script := `cat >/dev/null; setsid sh -c 'echo $$ > ` + file + `; exec sleep 600' >/dev/null 2>&1 & while ! [ -s ` + file + ` ]; do sleep 0.01; done; echo '` + says + `'`
+		script := `cat >/dev/null; setsid sh -c 'echo $$ > ` + file + `; exec sleep 600' >/dev/null 2>&1 & while ! [ -s ` + file + ` ]; do sleep 0.01; done; echo '` + c.says + `'`
 		tr, err := command.New(command.Config{Words: []string{"sh", "-c", script}})
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, _ = tr.Submit(t.Context(), backends.Submission{Token: "t1", Guard: func() error { return nil }}, backendtest.Batch(), func(backends.JobEvent) {})
+		switch c.request {
+		case "submit":
+			_, _ = tr.Submit(t.Context(), backends.Submission{Token: "t1", Guard: func() error { return nil }}, backendtest.Batch(), func(backends.JobEvent) {})
+		case "begin":
+			_, _ = tr.Begin(t.Context(), nil)
+		case "status":
+			_, _ = tr.Status(t.Context(), "j")
+		}
 		data, _ := os.ReadFile(file)
 		pid, err := strconv.Atoi(strings.TrimSpace(string(data)))
 		if err != nil {
@@ -273,11 +292,11 @@ func TestWhatIsLeftInASessionOfItsOwnIsKilled(t *testing.T) {
 			line, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
 			return err == nil && len(line) > 0
 		}
-		for end := time.Now().Add(5 * time.Second); !survives && alive() && time.Now().Before(end); {
+		for end := time.Now().Add(5 * time.Second); !c.survives && alive() && time.Now().Before(end); {
 			time.Sleep(time.Millisecond)
 		}
-		if alive() != survives {
-			t.Errorf("%s: alive %t", says, alive())
+		if alive() != c.survives {
+			t.Errorf("%s, %s: alive %t", c.request, c.says, alive())
 		}
 		if p, err := os.FindProcess(pid); err == nil {
 			_ = p.Kill()

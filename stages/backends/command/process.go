@@ -22,8 +22,8 @@ const (
 
 // ask starts the program for one request and reads its answer to the end. It
 // ends with ctx: the program and its children are then ended. Processes that it
-// left in a session of their own are killed, too, unless it named a job of a
-// submit.
+// left in sessions of their own are killed, too, unless it named a job or a
+// policy.
 func (t *Trainer) ask(ctx context.Context, r request, event func(backends.JobEvent)) (answer, error) {
 	var a answer
 	line, err := json.Marshal(r)
@@ -53,7 +53,7 @@ func (t *Trainer) ask(ctx context.Context, r request, event func(backends.JobEve
 	ended := program.Wait()
 	in.Close()
 	wrong := <-read
-	if r.Request != "submit" || a.Job == "" { // a named job continues by itself
+	if a.Job == "" && a.Policy == nil { // else the job continues by itself, or the policy is served
 		program.KillSessions()
 	}
 	switch {
