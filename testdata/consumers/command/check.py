@@ -58,6 +58,8 @@ assert cancelled["receipt"]["state"] == "cancelled", cancelled
 art = f"{sys.executable} {here / 'art_trainer.py'} {scratch / 'art'}"
 settings = ["--settings", "art_backend=gpuless:Backend", "--settings", f"name={model}", "--settings", "learning_rate=1e-6"]
 try:
+    ask("submit", "--prepare", "--backend", "command", "--trainer", art, "--out", str(scratch / "art-policy"), *settings)
+    os.kill(json.loads((scratch / "art" / "server.json").read_text())["pid"], 0)  # it serves the policy to the first rollout
     for epoch in (0, 1):
         out, result = submit("art", art, epoch, "--wait", *settings)
         r = completed(result, epoch + 1)
