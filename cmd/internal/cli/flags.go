@@ -39,7 +39,7 @@ func (g *globals) Declare(d *plugin.Declarer) {
 	d.Bool(&g.Quiet, "quiet", "print no progress and no summary on stderr")
 	plugin.Choice(d, &g.LogLevel, "log-level", "log messages of this `LEVEL` and above: debug, info, warn, error", "debug", "info", "warn", "error")
 	plugin.Choice(d, &g.LogFormat, "log-format", "write stderr in this `FORMAT`: text or json", "text", "json")
-	d.Bool(&g.Help, "help", "print help; with --backend, --agent or --reward also the flags of the plug-in")
+	d.Bool(&g.Help, "help", "print help; with --backend, --agent or --reward, the flags of that plug-in")
 }
 
 // globalOptions returns the global options, at their defaults.

@@ -66,7 +66,7 @@ func byHeading(settings []*plugin.Setting) (order []string, in map[string][]*plu
 
 // help returns what `rollmill COMMAND --help` prints: the command's own flags and
 // a line for each plug-in. When the command line chose a plug-in by name, it
-// returns only the flags of the command and of that plug-in.
+// returns the flags of that plug-in, and the names of the command's own.
 func (cmd Command) help(settings plugin.Settings, options []*option) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "rollmill %s - %s\n\nUsage: %s\n", cmd.Name, cmd.Usage, cmd.synopsis())
@@ -77,8 +77,8 @@ func (cmd Command) help(settings plugin.Settings, options []*option) string {
 				of.flags(&b, p)
 			}
 		}
-		writeFlags(&b, ownSettings(declared(options)))
-		fmt.Fprintf(&b, "\n`rollmill help %s` describes the command, the global flags and the exit codes.\n", cmd.Name)
+		writeNames(&b, ownSettings(declared(options)))
+		fmt.Fprintf(&b, "\n`rollmill help %s` describes these, the global flags and the exit codes.\n", cmd.Name)
 		return b.String()
 	}
 	fmt.Fprintf(&b, "\n%s\n", strings.TrimSpace(cmd.About))
@@ -154,6 +154,19 @@ func writeFlags(b *strings.Builder, settings []*plugin.Setting) {
 		for _, s := range in[heading] {
 			fmt.Fprintf(b, "  %-*s  %s%s\n", width, form(s), s.Phrase(), notes(s))
 		}
+	}
+}
+
+// writeNames writes a line of flags for each heading.
+func writeNames(b *strings.Builder, settings []*plugin.Setting) {
+	order, in := byHeading(settings)
+	b.WriteString("\n")
+	for _, heading := range order {
+		var names []string
+		for _, s := range in[heading] {
+			names = append(names, "--"+s.Name)
+		}
+		fmt.Fprintf(b, "%s: %s\n", heading, strings.Join(names, ", "))
 	}
 }
 
