@@ -42,7 +42,7 @@ var trajectoryColumns = slices.Concat(
 	[]Column{{Path: "tool_sets", Type: "list of string", Meaning: "each distinct set of tools that was offered: a JSON array of tool definitions as sent", Payload: true}},
 	payload(under("candidates", candidateColumns)),
 	[]Column{
-		{Path: "answer", Type: str, Meaning: "text of the main path's last sampled message", Null: "nothing was sampled, or its text is empty"},
+		{Path: "answer", Type: str, Meaning: "what the agent returned as its answer, else the text of the main path's last sampled message", Null: "nothing was sampled, or its text is empty"},
 		status,
 		{Path: "stop_reason", Type: str, Meaning: "why it stopped, as the runner saw it: " + oneOf(StopReasons)},
 		{Path: "failure_class", Type: str, Meaning: "what failed: " + oneOf(FailureClasses), Null: "status is not failed"},
@@ -54,7 +54,7 @@ var trajectoryColumns = slices.Concat(
 		{Path: "completion_tokens", Type: i32, Unit: "tokens", Meaning: "of the answers of all calls, summed"},
 		{Path: "sampled_tokens", Type: i32, Unit: "tokens", Meaning: "in messages that are trained, those sampled by target calls: one for each of their logprobs"},
 		{Path: "payload_digest", Type: str, Meaning: "XXH3-128 over the payload columns, 32 hex digits"},
-		{Path: "reward", Type: f64, Meaning: reward.Meaning, Null: "not scored yet, or " + reward.Null},
+		{Path: "reward", Type: f64, Meaning: reward.Meaning, Null: "the agent returned none and it was not scored yet, or " + reward.Null},
 	},
 	rewardColumns,
 	[]Column{

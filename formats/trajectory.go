@@ -130,6 +130,10 @@ type NamedReward struct {
 	Error   string   `parquet:"error,optional"`
 }
 
+// AgentReward is the name of the reward that an agent returned for its own
+// trajectory.
+const AgentReward = "agent"
+
 // The states of a trajectory (column status). Each trajectory ends in exactly
 // one.
 const (

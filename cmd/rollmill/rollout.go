@@ -92,6 +92,7 @@ func (c *rolloutSettings) options(ctx context.Context, s *cli.Session) (o rollou
 			return o, err
 		}
 	}
+	o.Columns = c.taskFile.Format.Names
 	o.Examples, o.ExamplesRef, err = c.taskFile.read(ctx, s)
 	return o, err
 }

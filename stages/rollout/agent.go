@@ -45,6 +45,8 @@ type Attempt struct {
 // Result is what an agent reports after a successful attempt.
 type Result struct {
 	Stop     string          // formats.StopDone (also "") or formats.StopTurns
+	Answer   *string         // nil: the content of the last sampled message
+	Reward   *float64        // finite; nil: none
 	Metadata json.RawMessage // a JSON object, or nil
 }
 

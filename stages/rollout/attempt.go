@@ -31,13 +31,13 @@ func (r *runner) attempt(ctx context.Context, e formats.Example, j job) (t forma
 		Example: exampleRow(e), Attempts: j.attempts + 1, StartedAt: o.Clock().UnixMicro(),
 	}
 	if from, ok := o.Agent.(Stored); ok {
-		return r.stored(ctx, t, from, Attempt{Example: e, TrajectoryID: id, Run: o.Run, Epoch: o.AtEpoch(), Generation: generation})
+		return r.stored(ctx, t, from, Attempt{Example: o.hidden(e), TrajectoryID: id, Run: o.Run, Epoch: o.AtEpoch(), Generation: generation})
 	}
 	limited, cancel := context.WithTimeoutCause(ctx, o.TrajectoryTimeout, errTimeout)
 	defer cancel()
 	session := r.recorder.Begin(limited, id, formats.GroupID(e.ID, o.AtEpoch()))
 	a := Attempt{
-		Example: e, TrajectoryID: id, Run: o.Run, Epoch: o.AtEpoch(), Generation: generation,
+		Example: o.hidden(e), TrajectoryID: id, Run: o.Run, Epoch: o.AtEpoch(), Generation: generation,
 		BaseURL: session.BaseURL(), APIKey: agentKey, Model: o.Model,
 	}
 	if o.SamplingSeed != nil {

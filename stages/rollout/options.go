@@ -16,15 +16,17 @@ type Options struct {
 	stages.Env
 	Out stages.Output
 
-	Run          string       // name of the run, part of every trajectory id
-	Root         string       // URI of the run's folder, which holds its id; not part of the identity; default: dataset.RootOf the output
-	Epoch        *int         // from 0; default: the plan's, else 0
-	Examples     Examples     // in the order of the rows; the caller closes them
-	ExamplesRef  dataset.Ref  // their URI, with the digest of the file; Role defaults to "examples"
-	Generations  int          // attempts at each example; default 1
-	Plan         *Plan        // attempt only the examples of this plan, as often as it says; nil: all, Generations times
-	Extend       stages.Input // with Plan: rollouts that are copied, with the new attempts among them; URI "" for none
-	Agent        Agent        // MakeAgent makes it as Agents says
+	Run          string             // name of the run, part of every trajectory id
+	Root         string             // URI of the run's folder, which holds its id; not part of the identity; default: dataset.RootOf the output
+	Epoch        *int               // from 0; default: the plan's, else 0
+	Examples     Examples           // in the order of the rows; the caller closes them
+	ExamplesRef  dataset.Ref        // their URI, with the digest of the file; Role defaults to "examples"
+	Columns      formats.FieldNames // of the task file, from which id, question and answer come; empty names are the defaults
+	Hide         []string           // fields of the example, or paths in it, that agents do not get
+	Generations  int                // attempts at each example; default 1
+	Plan         *Plan              // attempt only the examples of this plan, as often as it says; nil: all, Generations times
+	Extend       stages.Input       // with Plan: rollouts that are copied, with the new attempts among them; URI "" for none
+	Agent        Agent              // MakeAgent makes it as Agents says
 	Agents       ChosenAgent
 	Model        string          // requested; default: the policy's
 	Policy       *formats.Policy // of the last receipt, or nil: gives model, endpoint and version, and answers are checked against it
@@ -84,6 +86,7 @@ func (o *Options) Declare(d *plugin.Declarer) {
 	d.OptionalInt(&o.Epoch, "epoch", "run epoch `N`, from 0").Shown("with --plan the plan's, else 0")
 	d.Int(&o.Generations, "generations", "attempt each example `N` times; with --plan, the plan says how often")
 	plugin.ChooseSpec(d, &o.Agents, "agent", "run this agent, `KIND[:WORDS]`", setWords)
+	d.Strings(&o.Hide, "hide", "keep this `FIELD` of the examples, such as answer, from the agent; a path with dots for a nested one").ID("hide")
 	d.String(&o.Model, "model", "request this `MODEL`").Shown("the policy's").IDAlways("model").Open()
 	d.String(&o.TargetModel, "target-model", "train on the calls to this `MODEL`; the others are recorded").Shown("--model").Open()
 	d.Strings(&o.Functions, "target-function", "train only on calls that this function of the agent made: those at .../f/`NAME`/v1, or with the header X-Rollmill-Function").ID("target_functions")

@@ -29,6 +29,9 @@ func Run(ctx context.Context, o Options) (stages.Report, error) {
 	if o.Examples.Len() == 0 {
 		return stages.Report{}, o.noExamples()
 	}
+	if err := o.checkHide(); err != nil {
+		return stages.Report{}, err
+	}
 	result, outcome, err := runShard(ctx, o)
 	report := report(result, outcome)
 	report.Seconds = o.Clock().Sub(started).Seconds()

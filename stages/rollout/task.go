@@ -63,14 +63,16 @@ func (a Attempt) Environ() []string {
 }
 
 // ReadResult reads the last output of a program or service:
-// {"metadata":{…},"stop":"done|turns","error":"…"}, each field optional. Output
-// that does not begin with "{" is ignored.
+// {"answer":"…","reward":1,"metadata":{…},"stop":"done|turns","error":"…"}, each
+// field optional. Output that does not begin with "{" is ignored.
 func ReadResult(out []byte) (Result, error) {
 	out = bytes.TrimSpace(out)
 	if len(out) == 0 || out[0] != '{' {
 		return Result{}, nil
 	}
 	var result struct {
+		Answer   json.RawMessage `json:"answer"`
+		Reward   json.RawMessage `json:"reward"`
 		Metadata json.RawMessage `json:"metadata"`
 		Stop     string          `json:"stop"`
 		Error    string          `json:"error"`
@@ -87,11 +89,25 @@ func ReadResult(out []byte) (Result, error) {
 	if result.Stop != "" && result.Stop != formats.StopDone && result.Stop != formats.StopTurns {
 		return bad(fmt.Errorf("stop %q is neither %q nor %q", result.Stop, formats.StopDone, formats.StopTurns))
 	}
-	if string(result.Metadata) == "null" {
-		result.Metadata = nil
+	made := Result{Stop: result.Stop}
+	if !read(result.Answer, &made.Answer) {
+		return bad(fmt.Errorf("answer %s is not a string; encode other values as text", excerpt(result.Answer)))
 	}
-	if result.Metadata != nil && result.Metadata[0] != '{' {
+	if !read(result.Reward, &made.Reward) {
+		return bad(fmt.Errorf("reward %s is not a number", excerpt(result.Reward)))
+	}
+	if string(result.Metadata) == "null" {
+		return made, nil
+	}
+	if made.Metadata = result.Metadata; made.Metadata != nil && made.Metadata[0] != '{' {
 		return bad(errors.New("metadata is not an object"))
 	}
-	return Result{Stop: result.Stop, Metadata: result.Metadata}, nil
+	return made, nil
 }
+
+// read decodes an optional field; null is nil.
+func read[T any](field json.RawMessage, into **T) bool {
+	return field == nil || json.Unmarshal(field, into) == nil
+}
+
+func excerpt(field json.RawMessage) []byte { return field[:min(len(field), 60)] }

@@ -39,6 +39,12 @@ func (o *Options) conclude(t *formats.Trajectory, result Result, err error, rec 
 	default:
 		o.finished(t, result, rec.Limit)
 	}
+	if result.Answer != nil {
+		t.Answer = strings.ToValidUTF8(*result.Answer, "\uFFFD")
+	}
+	if result.Reward != nil && t.Status != formats.StatusFailed {
+		t.Reward, t.Rewards = result.Reward, []formats.NamedReward{{Name: formats.AgentReward, Value: result.Reward, Weight: 1}}
+	}
 	if result.Metadata != nil {
 		var b bytes.Buffer
 		if json.Compact(&b, result.Metadata) == nil {
@@ -101,5 +107,6 @@ func engineFailed(f *recorder.Failure) bool {
 
 func fail(t *formats.Trajectory, stop, class, text string) {
 	t.Status, t.StopReason, t.FailureClass = formats.StatusFailed, stop, class
+	t.Reward, t.Rewards = nil, nil
 	t.Error = strings.ToValidUTF8(text, "\uFFFD")
 }

@@ -3,6 +3,7 @@ package score
 import (
 	"errors"
 	"maps"
+	"slices"
 	"strings"
 
 	"github.com/rollmill/rollmill/stages/plugin"
@@ -51,6 +52,14 @@ func (b built) needs() Needs {
 		most = max(most, c.Needs())
 	}
 	return most
+}
+
+// stored reports whether a reward reads those with which trajectories came.
+func (b built) stored() bool {
+	return slices.ContainsFunc(b, func(c component) bool {
+		_, ok := c.Reward.(Storer)
+		return ok
+	})
 }
 
 // shown returns the rewards whose shaped rewards other rewards read; "" are the

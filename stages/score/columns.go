@@ -31,6 +31,16 @@ func (l *light) trajectory() *formats.Trajectory {
 	}
 }
 
+// brought are the rewards with which a trajectory came.
+type brought struct {
+	Reward  *float64              `parquet:"reward,optional"`
+	Rewards []formats.NamedReward `parquet:"rewards,list"`
+}
+
+func (b *brought) trajectory() *formats.Trajectory {
+	return &formats.Trajectory{Reward: b.Reward, Rewards: b.Rewards}
+}
+
 // head adds the example.
 type head struct {
 	light

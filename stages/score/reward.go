@@ -57,6 +57,11 @@ type Stepper interface {
 	Of() (name string, shaped bool)
 }
 
+// Storer is a Reward that reads the rewards with which trajectories came: those
+// that agents returned, or those of an import. Score finds them in the row's
+// columns reward and rewards.
+type Storer interface{ Stored() }
+
 // Relative is a Reward whose value for a row depends on the row's whole group.
 type Relative interface{ Relative() }
 

@@ -94,7 +94,7 @@ func writeShard(ctx context.Context, o Options, in *input, rewards built, shard 
 	if err != nil {
 		return dataset.Outcome{}, err
 	}
-	source, err := openSource(ctx, in, slice, rewards.needs())
+	source, err := openSource(ctx, in, slice, rewards)
 	if err != nil {
 		return dataset.Outcome{}, err
 	}

@@ -13,6 +13,7 @@ import (
 // rewards that earlier scores gave to each.
 type source struct {
 	base     rowReader
+	stored   rowReader // the rewards with which trajectories came; nil when no reward reads them
 	scores   *aligned  // to carry forward; nil without
 	before   *aligned  // whose rows are carried over; nil without
 	previous *previous // the same, of a dataset that the base extends; nil without
@@ -26,13 +27,16 @@ type rowReader interface {
 	close() error
 }
 
-func openSource(ctx context.Context, in *input, r dataset.Range, needs Needs) (*source, error) {
-	base, err := openRows(ctx, in.base, r, needs)
+func openSource(ctx context.Context, in *input, r dataset.Range, rewards built) (*source, error) {
+	base, err := openRows(ctx, in.base, r, rewards.needs())
 	if err != nil {
 		return nil, err
 	}
 	s := &source{base: base, first: r.First}
-	if in.scores != nil {
+	if rewards.stored() {
+		s.stored, err = openColumns(ctx, in.base, r, (*brought).trajectory)
+	}
+	if in.scores != nil && err == nil {
 		s.scores, err = openAligned(ctx, in.scores, r)
 	}
 	switch {
@@ -62,7 +66,11 @@ func openRows(ctx context.Context, d *dataset.Dataset, r dataset.Range, needs Ne
 }
 
 func (s *source) close() error {
-	return errors.Join(s.base.close(), s.scores.close(), s.before.close(), s.previous.close())
+	var stored error
+	if s.stored != nil {
+		stored = s.stored.close()
+	}
+	return errors.Join(s.base.close(), stored, s.scores.close(), s.before.close(), s.previous.close())
 }
 
 // batch returns the next whole groups, about n rows or one larger group; none
@@ -103,6 +111,15 @@ func (s *source) read(n int) ([]*Row, error) {
 	rows := make([]*Row, len(trajectories))
 	for i, t := range trajectories {
 		rows[i] = &Row{Trajectory: t}
+	}
+	if s.stored != nil {
+		with, err := s.stored.next(len(rows))
+		if err != nil && !errors.Is(err, io.EOF) {
+			return nil, err
+		}
+		for i, t := range with {
+			rows[i].Trajectory.Reward, rows[i].Rewards = t.Reward, t.Rewards
+		}
 	}
 	if err := s.join(rows); err != nil {
 		return nil, err

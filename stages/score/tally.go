@@ -99,7 +99,7 @@ func (t *tally) add(s *formats.Score, r *Row) {
 func (t *tally) check(specs []Spec) error {
 	for _, s := range specs {
 		if m := t.missing[s.Name]; m != nil && float64(m.rows) == t.facts[factAttempted] {
-			return usage("name a field that the examples have, or say what a missing one is worth: example.x ?? 0", "reward %q: of all %d trajectories: %s", s.Name, m.rows, m.text)
+			return usage("name one that the rows have; an expression may say what a missing one is worth: example.x ?? 0", "reward %q: of all %d trajectories: %s", s.Name, m.rows, m.text)
 		}
 	}
 	return nil

@@ -14,10 +14,12 @@
 // /f/FUNCTION/v1 instead of /v1 or by the header X-Rollmill-Function. It may
 // print one JSON object,
 //
-//	{"metadata":{…},"stop":"done"}
+//	{"answer":"…","reward":1,"metadata":{…},"stop":"done"}
 //
-// where stop is "done" or "turns" (it ran out of turns). Output that does not
-// begin with "{" is ignored. An exit code other than 0 fails the trajectory,
+// each field optional. The answer is text; without it the answer is what the
+// model wrote last. The reward is a number, stored as the component "agent" (see
+// reward stored). Stop is "done" or "turns" (it ran out of turns). Output that
+// does not begin with "{" is ignored. An exit code other than 0 fails the trajectory,
 // with the end of standard error in its error. All of standard error is kept
 // where --agent-logs says.
 //

@@ -70,6 +70,12 @@ func program(mode string) int {
 		fmt.Print(`{"metadata":`)
 	case "stop":
 		fmt.Print(`{"stop":"whenever"}`)
+	case "listed answer":
+		fmt.Print(`{"answer":["5"]}`)
+	case "worded reward":
+		fmt.Print(`{"reward":"good"}`)
+	case "endless reward":
+		fmt.Print(`{"reward":1e999}`)
 	case "flood":
 		line := bytes.Repeat([]byte("x"), 1<<16)
 		for {
@@ -168,6 +174,9 @@ func TestHowProgramsFail(t *testing.T) {
 	for _, c := range []struct{ mode, class, says string }{
 		{"nonsense", formats.FailAgentOutput, "unexpected end"},
 		{"stop", formats.FailAgentOutput, `"whenever"`},
+		{"listed answer", formats.FailAgentOutput, `["5"] is not a string`},
+		{"worded reward", formats.FailAgentOutput, `"good" is not a number`},
+		{"endless reward", formats.FailAgentOutput, `1e999 is not a number`},
 		{"flood", formats.FailAgentOutput, "more than"},
 		{"errors", formats.FailAgentExit, "line 99999"},
 	} {

@@ -5,8 +5,8 @@
 //
 // and the service makes its model calls at base_url, which belongs to this
 // trajectory alone, until it answers with status 2xx. The body may be
-// {"metadata":{…},"stop":"done|turns"} or {"error":"…"}; any other body is
-// ignored. Any other status fails the trajectory, with the body's beginning in
+// {"answer":"…","reward":1,"metadata":{…},"stop":"done|turns"}, each field
+// optional as in agent command, or {"error":"…"}; any other body is ignored. Any other status fails the trajectory, with the body's beginning in
 // its error. When the trajectory is ended, the connection is closed. A redirect
 // is followed only to the same host and port, and as a POST.
 //

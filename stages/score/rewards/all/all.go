@@ -12,6 +12,7 @@ import (
 	"github.com/rollmill/rollmill/stages/score/rewards/match"
 	"github.com/rollmill/rollmill/stages/score/rewards/returns"
 	"github.com/rollmill/rollmill/stages/score/rewards/ruler"
+	"github.com/rollmill/rollmill/stages/score/rewards/stored"
 	"github.com/rollmill/rollmill/stages/score/rewards/tools"
 )
 
@@ -29,4 +30,5 @@ var Rewards = plugin.NewRegistry("reward",
 	http.Kind,
 	judge.Kind,
 	ruler.Kind,
+	stored.Kind,
 )
