@@ -10,6 +10,7 @@ import (
 	"github.com/rollmill/rollmill/formats/exporters/all"
 	"github.com/rollmill/rollmill/formats/plural"
 	"github.com/rollmill/rollmill/formats/redaction"
+	"github.com/rollmill/rollmill/formats/sequences"
 	"github.com/rollmill/rollmill/pipelines/convert"
 	"github.com/rollmill/rollmill/stages/plugin"
 )
@@ -70,6 +71,7 @@ func (o *exportSettings) Declare(d *plugin.Declarer) {
 	d.Heading(plugin.Output)
 	plugin.Select(d, exportFormats, &o.To, "to", "write this `FORMAT`, one of those below").Shown("none")
 	d.String(&o.Out, "out", "write the file `OUT`, or into the folder OUT when its name has no extension or there are several formats; - is stdout").Shown("none").Open()
+	plugin.Choice(d, &o.Per, "row-weight", "give rows of sequences the weight with which each `WHAT` counts the same in the loss", sequences.Pers...).Shown("every weight is 1")
 	d.Int(&o.Best, "best", "of formats of best members: write the `N` best of each group; below 0 all")
 	d.Bool(&o.Lossy, "lossy", "leave out parts of rows that a format cannot hold, and count them")
 	d.Bool(&o.Overwrite, "overwrite", "replace existing files; other files of a folder stay")
@@ -127,6 +129,9 @@ func exportLine(f convert.Written) string {
 	}
 	if len(f.Dropped) > 0 {
 		text += "; written without: " + tally(f.Dropped)
+	}
+	if s := f.Entry.Sequences; s != nil {
+		text += fmt.Sprintf("; %d of %d sampled tokens in %s of %s", s.Tokens, s.In, plural.Of(s.Sequences, "sequence"), plural.Of(s.Trajectories, "trajectory"))
 	}
 	return text
 }

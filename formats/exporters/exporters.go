@@ -24,6 +24,7 @@ import (
 	"github.com/rollmill/rollmill/formats/chat"
 	"github.com/rollmill/rollmill/formats/jsontext"
 	"github.com/rollmill/rollmill/formats/parquet"
+	"github.com/rollmill/rollmill/formats/sequences"
 )
 
 // Format is a format of rows.
@@ -39,6 +40,8 @@ type Format struct {
 	Table  func(io.Writer) Sink // Parquet
 	Other  func(io.Writer) Sink // a file with any other extension
 	Folder func(Put) Sink       // a folder of documents
+
+	Loss sequences.Aggregate // of a form of sequences: how its trainer adds up the loss of tokens; "" for other forms
 
 	Files   []Extension  // the files of it that backend file and export write
 	Exports []Extension  // the files of it that only export writes
@@ -84,6 +87,9 @@ type Item struct {
 	Rows   []formats.Trajectory // of Groups, Rows and Top
 	Pair   chat.Preference
 	Single chat.Unpaired
+
+	Weights *sequences.Weights // of the batch's sequences; nil: each has the weight 1
+	Tally   *sequences.Tally   // counts what goes into sequences and comes out; nil: nobody asks
 
 	Before int64               // items before it in the file
 	Given  int64               // rows before it in the file
@@ -142,6 +148,24 @@ func NotedTable[T any](key, value string, rows func(*Item) []T) func(io.Writer) 
 // Each returns a function that makes at most one row from the rows of an item.
 func Each[T any](row func([]formats.Trajectory) (T, string)) func(*Item) []T {
 	return func(x *Item) []T { return one(x, row)(x.Rows) }
+}
+
+// Sequenced returns a function that makes rows from the sequences of each
+// trajectory of an item. One that gives none is skipped with the reason, one of
+// package sequences.
+func Sequenced[T any](rows func(x *Item, t *formats.Trajectory, list []sequences.Sequence) []T) func(*Item) []T {
+	return func(x *Item) (out []T) {
+		for i := range x.Rows {
+			list, problem := sequences.Of(&x.Rows[i])
+			x.Tally.Add(&x.Rows[i], list)
+			if problem != nil {
+				x.Skip(problem.Reason)
+				continue
+			}
+			out = append(out, rows(x, &x.Rows[i], list)...)
+		}
+		return out
+	}
 }
 
 // Pair returns a function that makes at most one row from a preference.

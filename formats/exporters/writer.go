@@ -10,6 +10,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/chat"
+	"github.com/rollmill/rollmill/formats/sequences"
 )
 
 // Entry describes a file that was written.
@@ -21,6 +22,8 @@ type Entry struct {
 	Of      string        `json:"of,omitempty"`      // the batch's table that it is made from; "" for the groups themselves
 	Skipped Skipped       `json:"skipped,omitempty"` // those without a row, or their members, by reason
 	Balance *chat.Balance `json:"balance,omitempty"` // of labels
+
+	Sequences *sequences.Tally `json:"sequences,omitempty"` // of a form of sequences: the tokens that went in and came out
 }
 
 // Place is where files are written.
@@ -45,6 +48,9 @@ func newWriter(f File, tables formats.Tables, place *Place) *Writer {
 	w := &Writer{File: f, place: place, sum: sha256.New(), Entry: Entry{Name: f.File, Of: f.Format.MadeOf(tables), Skipped: Skipped{}}}
 	if f.Format.Of == Labels {
 		w.Balance = &chat.Balance{DesirableWeight: 1, UndesirableWeight: 1}
+	}
+	if f.Format.Loss != "" {
+		w.Entry.Sequences = &sequences.Tally{}
 	}
 	return w
 }
@@ -88,7 +94,7 @@ func (w *Writer) give(x Item) error {
 	if err := w.open(); err != nil {
 		return err
 	}
-	x.Before, x.Given, x.Skip = w.items, w.Rows, w.skip
+	x.Before, x.Given, x.Skip, x.Tally = w.items, w.Rows, w.skip, w.Entry.Sequences
 	if w.place.Drop != nil {
 		x.Drop = func(part string) { w.place.Drop(w.File, &x, part) }
 	}
@@ -124,6 +130,7 @@ func (w *Writer) End() error {
 type Pass struct {
 	*Walk
 	Writers []*Writer
+	Weights *sequences.Weights // of the sequences, for forms that have them; nil: each has the weight 1
 }
 
 // NewPass returns a pass. best is that of NewWalk.
@@ -139,6 +146,7 @@ func NewPass(files []File, best int, tables formats.Tables, place Place) *Pass {
 // not sound goes into no file that must be complete.
 func (p *Pass) Add(rows []formats.Trajectory, sound bool) error {
 	return p.Group(rows, func(of Source, x Item, reason string) (failed error) {
+		x.Weights = p.Weights
 		for _, w := range p.Writers {
 			switch {
 			case w.File.Format.Of != of, !sound && w.File.Format.Whole:

@@ -24,6 +24,7 @@ import (
 	"github.com/rollmill/rollmill/formats/exporters/art"
 	"github.com/rollmill/rollmill/formats/filter"
 	"github.com/rollmill/rollmill/formats/redaction"
+	"github.com/rollmill/rollmill/formats/sequences"
 )
 
 // Options say what to export, and where to.
@@ -35,9 +36,10 @@ type Options struct {
 	Stdout      io.Writer // of Out "-"
 	Overwrite   bool
 	Lossy       bool
-	Best        int      // of formats of best members: how many of each group; below 0 all
-	Statuses    []string // only rows with one of these; none: all
-	Where       string   // only rows for which this expression is true; "": all
+	Per         sequences.Per // what counts the same in forms of sequences; "": weights are 1
+	Best        int           // of formats of best members: how many of each group; below 0 all
+	Statuses    []string      // only rows with one of these; none: all
+	Where       string        // only rows for which this expression is true; "": all
 
 	Redact   *redaction.Rules // applied before anything else sees a row; nil: none
 	Progress func(rows int64) // is told of rows that were read; nil: nobody
@@ -83,6 +85,9 @@ func Run(ctx context.Context, o Options) (Report, error) {
 	e := &export{Options: o, from: from, keep: keep, losses: map[string]map[string]int64{}, report: Report{URI: to.uri, In: from.Rows.URI(), Filtered: map[string]int64{}}}
 	e.pass = exporters.NewPass(o.To, o.Best, o.Redact.Tables(tables, e.report.Redacted.Add), exporters.Place{Begin: to.begin, Put: to.put, Drop: e.drop})
 	defer e.pass.Close()
+	if e.pass.Weights, err = e.weights(ctx); err != nil {
+		return e.report, err
+	}
 	if err := from.Groups(ctx, func(rows []formats.Trajectory) error { return e.group(ctx, rows) }); err != nil {
 		return e.report, err
 	}
@@ -102,6 +107,34 @@ type export struct {
 	lost   error                       // the first part that was refused
 	runs   int64                       // adjacent rows of one group
 	report Report
+}
+
+// weights counts the sequences in a pass of their own: a weight depends on the
+// whole batch.
+func (e *export) weights(ctx context.Context) (*sequences.Weights, error) {
+	if e.Per == "" {
+		return nil, nil
+	}
+	for _, f := range e.To {
+		if f.Format.Loss == "" {
+			return nil, usage{"leave out --row-weight, or the format", "format " + f.Name + " has no weights: its rows are not sequences of tokens, or its trainer computes advantages from rewards"}
+		}
+	}
+	w := &sequences.Weights{Per: e.Per}
+	return w, e.from.Groups(ctx, func(rows []formats.Trajectory) error {
+		for i := range rows {
+			e.Redact.Trajectory(&rows[i]) // what is redacted has no tokens
+			reason, err := e.keep.Refuses(ctx, &rows[i])
+			if err != nil {
+				return fmt.Errorf("trajectory %q: %w", rows[i].TrajectoryID, err)
+			}
+			if reason == "" {
+				list, _ := sequences.Of(&rows[i]) // the next pass reports problems
+				w.Add(list)
+			}
+		}
+		return nil
+	})
 }
 
 // group exports the rows of a group that are kept.

@@ -16,6 +16,7 @@ import (
 	"github.com/rollmill/rollmill/formats/exporters/scout"
 	"github.com/rollmill/rollmill/formats/exporters/slime"
 	"github.com/rollmill/rollmill/formats/exporters/sts"
+	"github.com/rollmill/rollmill/formats/exporters/tokens"
 	"github.com/rollmill/rollmill/formats/exporters/trajectories"
 	"github.com/rollmill/rollmill/formats/exporters/trl"
 	"github.com/rollmill/rollmill/formats/exporters/verifiers"
@@ -51,4 +52,5 @@ var Formats = []exporters.Format{
 	arrow.File,
 	arrow.Stream,
 	csv.Format,
+	tokens.Format,
 }

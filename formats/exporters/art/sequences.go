@@ -2,54 +2,38 @@ package art
 
 import (
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/sequences"
 )
 
-// Sequence is one history: a path through a trajectory's tree, and the first
-// message on it that no earlier sequence trains.
+// Sequence is one history: a path through a trajectory's tree, and the messages
+// on it that train.
 type Sequence struct {
-	Path  []int
+	sequences.History
 	Tools int32 // index into tool_sets; -1 for none
 	last  int   // index in Path of the last trained message; ART cuts the messages after it
 }
 
-// Sequences splits a trajectory into the histories to train: the main path,
-// then each branch that trains something of its own. Each message that trains
-// must do so in exactly one history. ART trains every assistant message before
-// the last choice of a history, so a branch that shares a sampled turn cannot
-// be sent and is reported as a problem.
+// Sequences splits a trajectory into the histories to train. ART trains every
+// assistant message before the last choice of a history, so a branch that shares
+// a sampled turn cannot be sent and is reported as a problem.
 func Sequences(t *formats.Trajectory, problem func(reason, detail string, args ...any)) []Sequence {
-	done := make([]bool, len(t.Messages))
 	var out []Sequence
-	add := func(path []int) {
-		s := Sequence{Path: path, Tools: -1, last: -1}
-		fresh, shared := 0, -1
-		for at, i := range path {
-			if !t.Trained(i) {
-				continue
-			}
-			if done[i] {
+	for _, h := range sequences.Histories(t) {
+		s := Sequence{History: h, Tools: -1}
+		next, shared := 0, -1
+		for at, i := range h.Path {
+			switch {
+			case next < len(h.Trains) && i == h.Trains[next]:
+				s.tools(t, i, next == 0, problem)
+				next, s.last = next+1, at
+			case t.Trained(i):
 				shared = i
-				continue
 			}
-			s.tools(t, i, fresh == 0, problem)
-			fresh++
-			s.last = at
-			done[i] = true
-		}
-		if fresh == 0 {
-			return
 		}
 		if shared >= 0 {
 			problem(SharedTurn, "message %d is on more than one branch", shared)
 		}
 		out = append(out, s)
-	}
-	main := t.Main()
-	add(main)
-	for _, leaf := range t.Leaves() {
-		if len(main) == 0 || leaf != main[len(main)-1] {
-			add(t.Path(leaf))
-		}
 	}
 	return out
 }

@@ -1,0 +1,250 @@
+package sequences_test
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/random"
+	"github.com/rollmill/rollmill/formats/sequences"
+)
+
+// engine is what an engine saw and sampled, by message.
+type engine map[int]struct{ prompt, answer []int32 }
+
+// draw makes a trajectory of any shape, and the engine's log of it.
+func draw(t *rapid.T) (*formats.Trajectory, engine) {
+	log := engine{}
+	row := &formats.Trajectory{}
+	next := int32(0)
+	ids := func(n int) []int32 {
+		out := make([]int32, n)
+		for i := range out {
+			next++
+			out[i] = next
+		}
+		return out
+	}
+	n := rapid.IntRange(1, 14).Draw(t, "messages")
+	for i := range n {
+		m := formats.Message{Parent: int32(rapid.IntRange(-1, i-1).Draw(t, "parent")), Role: "user", Call: -1}
+		if !rapid.Bool().Draw(t, "sampled") {
+			row.Messages = append(row.Messages, m)
+			continue
+		}
+		m.Role, m.Sampled, m.Call = "assistant", true, int32(len(row.Calls))
+		version := int64(len(row.Calls))
+		target := rapid.IntRange(0, 3).Draw(t, "target") > 0
+		row.Calls = append(row.Calls, formats.Call{Target: target, PolicyVersion: &version})
+		above := int(m.Parent)
+		for above >= 0 && !row.Messages[above].Sampled {
+			above = int(row.Messages[above].Parent)
+		}
+		if target {
+			answer := ids(rapid.IntRange(1, 3).Draw(t, "answer"))
+			seen, known := log[above]
+			delta := ids(rapid.IntRange(1, 3).Draw(t, "prompt"))
+			whole := delta
+			switch {
+			case above < 0:
+			case !known:
+				m.PrefixBreak = "unknown"
+			case rapid.IntRange(0, 3).Draw(t, "break") == 0:
+				m.PrefixBreak = "template"
+			default:
+				delta = delta[:rapid.IntRange(0, len(delta)).Draw(t, "delta")]
+				whole = slices.Concat(seen.prompt, seen.answer, delta)
+			}
+			m.TokenIDs, m.PromptDeltaIDs = answer, delta
+			for _, id := range answer {
+				m.Logprobs = append(m.Logprobs, -float32(id))
+			}
+			log[i] = struct{ prompt, answer []int32 }{whole, answer}
+		}
+		row.Messages = append(row.Messages, m)
+	}
+	return row, log
+}
+
+// TestEveryTokenOnceBehindWhatTheEngineSaw: the tokens of each answer are in one
+// sequence, behind the very prompt that the engine logged, and nothing else
+// trains.
+func TestEveryTokenOnceBehindWhatTheEngineSaw(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		row, log := draw(t)
+		list, problem := sequences.Of(row)
+		if problem != nil {
+			if problem.Reason != sequences.Nothing || len(log) > 0 {
+				t.Fatalf("%v", problem)
+			}
+			return
+		}
+		found := map[int]int{}
+		for _, s := range list {
+			at, trained := 0, 0
+			for n, i := range s.Messages {
+				found[i]++
+				span, saw := s.Versions[n], log[i]
+				before := slices.Concat(s.Prompt, s.Response[:span.Start])
+				if !slices.Equal(before, saw.prompt) || !slices.Equal(s.Response[span.Start:span.End], saw.answer) {
+					t.Fatalf("message %d was sampled as %v after %v, and trains as %v after %v", i, saw.answer, saw.prompt, s.Response[span.Start:span.End], before)
+				}
+				if *span.Version != int64(row.Messages[i].Call) {
+					t.Fatalf("message %d has version %d", i, *span.Version)
+				}
+				for k := at; k < int(span.End); k++ {
+					in := k >= int(span.Start)
+					want := float32(0)
+					if in {
+						want = -float32(s.Response[k])
+						trained++
+					}
+					if s.Mask[k] != in || s.Logprobs[k] != want {
+						t.Fatalf("token %d of %+v", k, s)
+					}
+				}
+				at = int(span.End)
+			}
+			if at != len(s.Response) || trained != s.Tokens || len(s.Mask) != at || len(s.Logprobs) != at || s.Versions[0].Start != 0 {
+				t.Fatalf("sequence %+v", s)
+			}
+		}
+		for i := range log {
+			if found[i] != 1 {
+				t.Fatalf("message %d is in %d sequences", i, found[i])
+			}
+		}
+		if len(found) != len(log) || list[0].Cause != "" {
+			t.Fatalf("%d messages train, %d were sampled", len(found), len(log))
+		}
+		for _, s := range list[1:] {
+			if s.Cause == "" {
+				t.Fatalf("a sequence does not say why it is apart: %+v", s)
+			}
+		}
+	})
+}
+
+// sampled returns a sampled message with its tokens.
+func sampled(parent int32, prompt []int32, cause string, ids ...int32) formats.Message {
+	return formats.Message{Parent: parent, Role: "assistant", Sampled: true, PromptDeltaIDs: prompt, PrefixBreak: cause, TokenIDs: ids, Logprobs: make([]float32, len(ids))}
+}
+
+// TestWhoTrainsASharedTurn: the main path, else the lowest leaf.
+func TestWhoTrainsASharedTurn(t *testing.T) {
+	user := func(parent int32, branch string) formats.Message {
+		return formats.Message{Parent: parent, Role: "user", Call: -1, Branch: branch}
+	}
+	row := &formats.Trajectory{Calls: []formats.Call{{Target: true}}, Messages: []formats.Message{
+		user(-1, ""),
+		sampled(0, []int32{1}, "", 2), // shared by all
+		user(1, ""),
+		sampled(2, []int32{3}, "", 4), // shared by two branches
+		user(3, ""),
+		sampled(4, []int32{5}, "", 6), // the lowest leaf
+		user(3, "history"),
+		sampled(6, []int32{7}, "", 8),
+		user(1, "retry"),
+		sampled(8, []int32{9}, "", 10), // sampled last: the main path
+	}}
+	list, problem := sequences.Of(row)
+	if problem != nil {
+		t.Fatal(problem)
+	}
+	var got []string
+	for _, s := range list {
+		got = append(got, fmt.Sprint(s.Cause, s.Messages, s.Prompt, s.Response, s.Mask))
+	}
+	want := []string{
+		"[1 9] [1] [2 9 10] [true false true]",
+		"branch[3 5] [1 2 3] [4 5 6] [true false true]",
+		"history[7] [1 2 3 4 7] [8] [true]",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("got  %q\nwant %q", got, want)
+	}
+}
+
+func TestProblemsAreNamed(t *testing.T) {
+	for want, spoil := range map[string]func(row *formats.Trajectory){
+		sequences.Nothing:    func(row *formats.Trajectory) { row.Calls[0].Target = false },
+		sequences.NoIDs:      func(row *formats.Trajectory) { row.Messages[1].TokenIDs = nil },
+		sequences.NoPrompt:   func(row *formats.Trajectory) { row.Messages[0].PromptDeltaIDs = nil },
+		sequences.TokenCount: func(row *formats.Trajectory) { row.Messages[1].Logprobs = row.Messages[1].Logprobs[:1] },
+		sequences.BadLogprob: func(row *formats.Trajectory) { row.Messages[1].Logprobs[1] = -9999 },
+	} {
+		row := &formats.Trajectory{Calls: []formats.Call{{Target: true}}, Messages: []formats.Message{
+			sampled(-1, []int32{1}, "", 2), sampled(0, []int32{3}, "", 4, 5)}}
+		spoil(row)
+		if list, problem := sequences.Of(row); problem == nil || problem.Reason != want || list != nil {
+			t.Errorf("%s: %v, %v", want, list, problem)
+		}
+	}
+	row := &formats.Trajectory{Calls: []formats.Call{{Target: true}, {}}, Messages: []formats.Message{
+		{Parent: -1, Sampled: true, Call: 1}, sampled(0, []int32{3}, "", 4)}}
+	if _, problem := sequences.Of(row); problem == nil || problem.Reason != sequences.NoPrompt {
+		t.Errorf("a delta after unknown tokens: %v", problem)
+	}
+	row.Messages[1].PrefixBreak = "unknown"
+	if list, problem := sequences.Of(row); problem != nil || len(list) != 1 {
+		t.Errorf("a whole prompt after unknown tokens: %v, %v", list, problem)
+	}
+}
+
+// TestWeights: what Per says is worth the same has the same share of the loss,
+// and the batch as a whole weighs what it weighs without weights.
+func TestWeights(t *testing.T) {
+	var batch [][]sequences.Sequence
+	var totals sequences.Totals
+	for group := range random.Trajectories(3, random.Options{Groups: 6, Branches: 0.5, SampledTokens: 60, PromptTokens: 30}) {
+		for i := range group {
+			list, problem := sequences.Of(&group[i])
+			if problem != nil {
+				t.Fatal(problem)
+			}
+			batch = append(batch, list)
+			totals.Add(list)
+		}
+	}
+	if totals.Sequences <= totals.Trajectories {
+		t.Fatal("no trajectory has two sequences")
+	}
+	for _, per := range sequences.Pers {
+		for _, by := range sequences.Aggregates {
+			var all, plain float64
+			worth := map[string]float64{} // of each thing that is worth the same
+			for i, list := range batch {
+				for j, s := range list {
+					each := 1.0 // the coefficient that the trainer gives a token
+					if by == sequences.SequenceMean {
+						each /= float64(s.Tokens)
+					}
+					weight := (&sequences.Weights{Per: per, Totals: totals}).Of(by, &s, list)
+					all, plain = all+weight*each*float64(s.Tokens), plain+each*float64(s.Tokens)
+					switch per {
+					case sequences.Trajectory:
+						worth[fmt.Sprint(i)] += weight * each * float64(s.Tokens)
+					case sequences.EachSequence:
+						worth[fmt.Sprint(i, j)] += weight * each * float64(s.Tokens)
+					case sequences.Token:
+						worth[fmt.Sprint(i, j)] = weight * each
+					}
+				}
+			}
+			if math.Abs(all-plain) > 1e-9*plain {
+				t.Errorf("per %s, %s: the batch weighs %v, without weights %v", per, by, all, plain)
+			}
+			first := worth[slices.Sorted(maps.Keys(worth))[0]]
+			for what, w := range worth {
+				if math.Abs(w-first) > 1e-9*first {
+					t.Fatalf("per %s, %s: %s is worth %v, another %v", per, by, what, w, first)
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,202 @@
+package sequences
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/validate"
+)
+
+// Sequence is what a trainer learns from in one row: tokens that it is shown and
+// tokens that it learns. Its slices are those of Response: one element for each
+// of its tokens.
+type Sequence struct {
+	Cause    string // why it is apart from the sequence before: a branch's cause, or that of a prefix break; "" for a trajectory's first
+	Messages []int  // indexes of the messages that train in it, in order
+
+	Prompt   []int32   // ids before the first token that trains
+	Response []int32   // from the first token that trains to the last
+	Mask     []bool    // which of them were sampled and train here
+	Logprobs []float32 // of the policy that sampled them, in nats; 0 where Mask is false
+	Versions []Span    // which weights sampled them, in order; the gaps are not sampled
+	Tokens   int       // that train: how often Mask is true
+}
+
+// Span is the policy version of a range of a response's tokens.
+type Span struct {
+	Start, End int32  // from 0, End excluded
+	Version    *int64 // null when the engine did not say
+}
+
+// Why a trajectory gives no sequences.
+const (
+	Nothing    = "nothing"     // no message trains
+	NoIDs      = "no_ids"      // the engine gave no ids of an answer
+	NoPrompt   = "no_prompt"   // or none of the prompt before it
+	TokenCount = "token_count" // not one log probability for each id
+	BadLogprob = "logprob"     // a log probability is NaN, infinite, or the engine's floor (-9999)
+)
+
+// Problem is why a trajectory gives no sequences.
+type Problem struct{ Reason, Detail string }
+
+func (p *Problem) Error() string { return p.Reason + ": " + p.Detail }
+
+// Of returns the sequences of a trajectory, those of its main path first. Either
+// all of its tokens that train are in them, or it gives none and a *Problem says
+// why.
+func Of(t *formats.Trajectory) ([]Sequence, *Problem) {
+	var out []Sequence
+	for _, h := range Histories(t) {
+		cause := ""
+		if len(out) > 0 {
+			cause = branchOf(t, h)
+		}
+		var problem *Problem
+		if out, problem = split(out, t, h, cause); problem != nil {
+			return nil, problem
+		}
+	}
+	if out == nil {
+		return nil, &Problem{Nothing, "no message was sampled by a call to the target"}
+	}
+	return out, nil
+}
+
+// branchOf returns why a history begins: the cause of the branch that leads to
+// the first message that trains in it.
+func branchOf(t *formats.Trajectory, h History) string {
+	for at := slices.Index(h.Path, h.Trains[0]); at >= 0; at-- {
+		if cause := t.Messages[h.Path[at]].Branch; cause != "" {
+			return cause
+		}
+	}
+	return "branch"
+}
+
+// split adds the sequences of a history. The tokens of a message whose prompt
+// continues the tokens before it follow them; any other message begins a
+// sequence, which counts if something trains in it.
+func split(out []Sequence, t *formats.Trajectory, h History, cause string) ([]Sequence, *Problem) {
+	var pieces []piece
+	begun, lost, trains := len(out), false, h.Trains
+	for _, i := range h.Path {
+		m := &t.Messages[i]
+		if !m.Sampled {
+			continue
+		}
+		here := i == trains[0]
+		known := m.TokenIDs != nil && m.PromptDeltaIDs != nil
+		if m.PrefixBreak != "" || !known {
+			out, pieces, lost = flush(out, t, pieces, cause), pieces[:0], !known
+		}
+		if here {
+			if problem := check(i, m, len(pieces) == 0, lost); problem != nil {
+				return nil, problem
+			}
+			trains = trains[1:]
+		}
+		if lost {
+			continue
+		}
+		if m.PrefixBreak != "" && len(out) > begun {
+			cause = m.PrefixBreak
+		}
+		if pieces = append(pieces, piece{message: i, trains: here}); len(trains) == 0 {
+			break
+		}
+	}
+	return flush(out, t, pieces, cause), nil
+}
+
+// flush adds the sequence of some pieces, if something trains in them.
+func flush(out []Sequence, t *formats.Trajectory, pieces []piece, cause string) []Sequence {
+	if s, ok := join(t, pieces); ok {
+		s.Cause = cause
+		out = append(out, s)
+	}
+	return out
+}
+
+// check returns what is wrong with a message that trains: first says that its
+// sequence has no tokens before it, lost that those before its prompt are unknown.
+func check(i int, m *formats.Message, first, lost bool) *Problem {
+	switch {
+	case len(m.TokenIDs) == 0:
+		return &Problem{NoIDs, fmt.Sprintf("message %d has no token ids", i)}
+	case lost && m.PromptDeltaIDs != nil:
+		return &Problem{NoPrompt, fmt.Sprintf("message %d continues an answer without ids", i)}
+	case m.PromptDeltaIDs == nil || len(m.PromptDeltaIDs) == 0 && (first || m.PrefixBreak != ""):
+		return &Problem{NoPrompt, fmt.Sprintf("message %d has no ids of its prompt", i)}
+	case len(m.Logprobs) != len(m.TokenIDs):
+		return &Problem{TokenCount, fmt.Sprintf("message %d has %d token ids and %d log probabilities", i, len(m.TokenIDs), len(m.Logprobs))}
+	}
+	if at := validate.Floored(m.Logprobs); at >= 0 {
+		return &Problem{BadLogprob, fmt.Sprintf("message %d: log probability %d is %v", i, at, m.Logprobs[at])}
+	}
+	return nil
+}
+
+// piece is a sampled message in a sequence: its prompt and its answer.
+type piece struct {
+	message int
+	trains  bool
+}
+
+// join makes a sequence of pieces; none if nothing trains in them. It ends with
+// the last token that trains.
+func join(t *formats.Trajectory, pieces []piece) (s Sequence, ok bool) {
+	first := slices.IndexFunc(pieces, func(p piece) bool { return p.trains })
+	if first < 0 {
+		return s, false
+	}
+	for !pieces[len(pieces)-1].trains {
+		pieces = pieces[:len(pieces)-1]
+	}
+	prompt, response := 0, 0
+	for n, p := range pieces {
+		m := &t.Messages[p.message]
+		switch {
+		case n < first:
+			prompt += len(m.PromptDeltaIDs) + len(m.TokenIDs)
+		case n == first:
+			prompt += len(m.PromptDeltaIDs)
+			response += len(m.TokenIDs)
+		default:
+			response += len(m.PromptDeltaIDs) + len(m.TokenIDs)
+		}
+	}
+	ids := make([]int32, 0, prompt+response)
+	s.Mask, s.Logprobs = make([]bool, response), make([]float32, response)
+	for _, p := range pieces {
+		m := &t.Messages[p.message]
+		ids = append(ids, m.PromptDeltaIDs...)
+		if p.trains {
+			s.learn(t, p.message, len(ids)-prompt)
+		}
+		ids = append(ids, m.TokenIDs...)
+	}
+	s.Prompt, s.Response = ids[:prompt:prompt], ids[prompt:]
+	return s, true
+}
+
+// learn marks a message's tokens, which begin at a place in the response.
+func (s *Sequence) learn(t *formats.Trajectory, i, at int) {
+	m := &t.Messages[i]
+	for k := range m.TokenIDs {
+		s.Mask[at+k] = true
+	}
+	copy(s.Logprobs[at:], m.Logprobs)
+	s.Messages = append(s.Messages, i)
+	s.Tokens += len(m.TokenIDs)
+	s.Versions = append(s.Versions, Span{int32(at), int32(at + len(m.TokenIDs)), versionOf(t, m)})
+}
+
+// versionOf returns the version of the weights that sampled a message.
+func versionOf(t *formats.Trajectory, m *formats.Message) *int64 {
+	if v := t.Calls[m.Call].PolicyVersion; v != nil {
+		return v
+	}
+	return t.PolicyVersion
+}

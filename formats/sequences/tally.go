@@ -1,0 +1,60 @@
+package sequences
+
+import "github.com/rollmill/rollmill/formats"
+
+// Tally is the balance of what went into sequences and what came out. In is
+// Tokens plus Lost.
+type Tally struct {
+	Totals
+	In           int64 `json:"tokens_in"`              // sampled by calls to the target
+	Lost         int64 `json:"tokens_lost,omitempty"`  // of trajectories that gave no sequences
+	Alternatives int64 `json:"alternatives,omitempty"` // tokens of answers that the agent did not choose; never in a sequence
+	Shared       int64 `json:"shared,omitempty"`       // prompt tokens that a trainer which shares prefixes would not compute again
+}
+
+// Add counts a trajectory and its sequences. A nil Tally counts nothing.
+func (t *Tally) Add(row *formats.Trajectory, list []Sequence) {
+	if t == nil {
+		return
+	}
+	t.Totals.Add(list)
+	sampled := int64(0)
+	for i := range row.Messages {
+		if row.Trained(i) {
+			sampled += int64(len(row.Messages[i].TokenIDs))
+		}
+	}
+	t.In += sampled
+	t.Lost += sampled - Tokens(list)
+	for i := range row.Candidates {
+		t.Alternatives += int64(len(row.Candidates[i].TokenIDs))
+	}
+	t.Shared += shared(list)
+}
+
+// shared returns how many tokens of the prompts of a trajectory's sequences
+// repeat a prefix of an earlier sequence.
+func shared(list []Sequence) (n int64) {
+	for i := range list {
+		most := 0
+		for j := range list[:i] {
+			most = max(most, common(&list[i], &list[j]))
+		}
+		n += int64(most)
+	}
+	return n
+}
+
+// common returns how many first tokens of a's prompt are those of b.
+func common(a, b *Sequence) (n int) {
+	for n < len(a.Prompt) {
+		switch {
+		case n < len(b.Prompt) && a.Prompt[n] == b.Prompt[n]:
+		case n >= len(b.Prompt) && n-len(b.Prompt) < len(b.Response) && a.Prompt[n] == b.Response[n-len(b.Prompt)]:
+		default:
+			return n
+		}
+		n++
+	}
+	return n
+}
