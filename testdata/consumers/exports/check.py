@@ -14,6 +14,7 @@ the reader returns with the trajectories themselves, in trajectories.parquet.
     verifiers      verifiers' WireEpisode
     inspect-scout  inspect_scout's transcripts_from, with Inspect's ChatMessage
     sts            no reader is on PyPI: the published table of fields
+    sequences      pyarrow and json: each sampled token once, behind the prompt that the engine saw
 """
 
 import asyncio
@@ -251,11 +252,52 @@ def check_sts():
             assert [c["function"]["arguments"] for c in got.get("toolCalls", [])] == [c["arguments"] for c in m["tool_calls"]]
 
 
+def prompt_of(row, i):
+    """Returns the ids of the whole prompt of a sampled message, as the engine saw it."""
+    m = row["messages"][i]
+    above = m["parent"]
+    while above >= 0 and not row["messages"][above]["sampled"]:
+        above = row["messages"][above]["parent"]
+    if above < 0 or m["prefix_break"]:
+        return m["prompt_delta_ids"]
+    return prompt_of(row, above) + row["messages"][above]["token_ids"] + m["prompt_delta_ids"]
+
+
+def check_sequences():
+    rows = pq.read_table(folder / "sequences.parquet").to_pylist()
+    same(rows, lines(folder / "sequences.jsonl"), "sequences")
+    trajectories = {r["trajectory_id"]: r for r in truth}
+    found = set()
+    for s in rows:
+        row, trained = trajectories[s["trajectory_id"]], []
+        assert s["weight"] == 1 and s["advantage"] == row["advantage"] and s["tokens"] == sum(s["loss_mask"])
+        for i, v in zip(s["messages"], s["versions"], strict=True):
+            m = row["messages"][i]
+            assert (s["trajectory_id"], i) not in found
+            found.add((s["trajectory_id"], i))
+            assert s["prompt_ids"] + s["response_ids"][: v["start"]] == prompt_of(row, i)
+            assert s["response_ids"][v["start"] : v["end"]] == m["token_ids"]
+            assert s["logprobs"][v["start"] : v["end"]] == m["logprobs"]
+            trained += range(v["start"], v["end"])
+        assert [k for k, on in enumerate(s["loss_mask"]) if on] == trained
+        assert len(s["response_ids"]) == len(s["loss_mask"]) == len(s["logprobs"]) == trained[-1] + 1
+    sampled = {
+        (r["trajectory_id"], i)
+        for r in truth
+        for i, m in enumerate(r["messages"])
+        if m["sampled"] and m["call"] >= 0 and r["calls"][m["call"]]["target"]
+    }
+    gave = {trajectory for trajectory, _ in found}
+    assert found == {(t, i) for t, i in sampled if t in gave}, "a token is lost"
+    for t in {t for t, _ in sampled} - gave:  # only what no trainer can use is left out
+        assert any(m["sampled"] and (not m["token_ids"] or min(m["logprobs"]) == -math.inf) for m in trajectories[t]["messages"]), t
+
+
 for folder in map(pathlib.Path, sys.argv[1:]):
     scratch = pathlib.Path(tempfile.mkdtemp())
     truth = pq.read_table(folder / "trajectories.parquet").to_pylist()
     spoken = [r for r in truth if r["messages"]]  # the others have no conversation to write
     print(folder)
-    for check in (check_rows, check_arrow, check_csv, check_chat, check_atif, check_verifiers, check_scout, check_sts):
+    for check in (check_rows, check_arrow, check_csv, check_chat, check_atif, check_verifiers, check_scout, check_sts, check_sequences):
         check()
         print(check.__name__.removeprefix("check_"), "ok")
