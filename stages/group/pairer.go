@@ -1,11 +1,13 @@
 package group
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
 	"math"
 	"strconv"
+	"strings"
 
 	"github.com/zeebo/xxh3"
 
@@ -27,6 +29,7 @@ type pairer struct {
 	of   *formats.Member // one of the group, for its pairs' ids
 	some []formats.Pair  // made and not written
 	made map[xxh3.Uint128]bool
+	why  string // the fact of the group's first refused pair; "" for none
 
 	bytes, labelBytes int // of the row groups being written
 }
@@ -59,7 +62,10 @@ func newPairer(o *Options, shard *dataset.Shard, t *tally) *pairer {
 	return p
 }
 
-func (p *pairer) refuse(fact string) { p.facts[fact]++ }
+func (p *pairer) refuse(fact string) {
+	p.facts[fact]++
+	p.why = cmp.Or(p.why, fact)
+}
 
 // next makes the pairs and labels of the next group of the base.
 func (p *pairer) next(ctx context.Context, members []formats.Member) error {
@@ -90,14 +96,17 @@ func (p *pairer) group(ctx context.Context, members []formats.Member, words []pa
 	if p.out == nil {
 		return nil
 	}
-	p.of = &members[0]
+	p.of, p.why = &members[0], ""
 	clear(p.made)
+	before, make := p.facts[factPairs], p.trajectories
 	if p.From == PairCandidates {
-		err := p.candidates(ctx, members, all)
-		return errors.Join(err, p.flush(ctx))
+		make = p.candidates
 	}
-	err := p.trajectories(ctx, members, all)
-	return errors.Join(err, p.flush(ctx))
+	err := make(ctx, members, all)
+	if err = errors.Join(err, p.flush(ctx)); p.facts[factPairs] == before {
+		p.facts[factUnpaired+strings.TrimPrefix(cmp.Or(p.why, factPairsAlone), factPairs+"_")]++
+	}
+	return err
 }
 
 // put adds a pair of the group.
@@ -144,11 +153,15 @@ func (p *pairer) trajectories(ctx context.Context, members []formats.Member, all
 		if refused != "" {
 			return formats.Pair{}, refused
 		}
+		tailA, tailB := pathA[shared:], pathB[shared:]
+		if p.At == PairFirstDifference {
+			tailA, tailB = tailA[:1], tailB[:1]
+		}
 		return formats.Pair{
 			ExampleID: a.ExampleID, ChosenID: a.TrajectoryID, RejectedID: b.TrajectoryID,
 			ChosenIndex: int32(pathA[shared]), RejectedIndex: int32(pathB[shared]),
 			ChosenScore: scores[o.better], RejectedScore: scores[o.worse],
-			Prompt: chat.JSON(a, pathA[:shared]), Chosen: chat.JSON(a, pathA[shared:]), Rejected: chat.JSON(b, pathB[shared:]),
+			Prompt: chat.JSON(a, pathA[:shared]), Chosen: chat.JSON(a, tailA), Rejected: chat.JSON(b, tailB),
 			Tools: chat.ToolsOf(a, pathA[shared]),
 		}, ""
 	})

@@ -18,6 +18,11 @@ import (
 // calls (apart from the calls' ids) and the same tools. Candidates are paired
 // within one turn of one trajectory. Pairs with identical answers are refused.
 //
+// Under PairFirstDifference a pair of trajectories ends with the first message
+// that differs: one answer, with its tool calls, against another. Trainers that
+// compare single answers then learn from agents that call tools. The messages
+// after it, by which the rewards were earned, are not in the pair.
+//
 // Under CompatNAT candidates are paired as the NeMo Agent Toolkit's DPO builder
 // does it: a turn is what the agent named so, anywhere in the group; prompts
 // are not compared (the better answer's is used); equal scores make pairs
@@ -28,6 +33,7 @@ import (
 type Pairs struct {
 	Mode   PairMode   `json:"mode"`           // "" makes none
 	From   PairSource `json:"from"`           // default PairTrajectories; PairCandidates under CompatNAT
+	At     PairAt     `json:"at,omitempty"`   // where pairs of trajectories end; default PairWhole
 	Top    int        `json:"top,omitempty"`  // of PairTop; default DefaultTop
 	Margin float64    `json:"margin"`         // least difference of scores
 	Limit  int        `json:"limit"`          // most pairs of a group, or of a turn; 0 is no limit
@@ -60,6 +66,17 @@ const (
 // PairSources lists the known values, the default first.
 var PairSources = []PairSource{PairTrajectories, PairCandidates}
 
+// PairAt is where a pair of trajectories ends.
+type PairAt string
+
+const (
+	PairWhole           PairAt = "whole"            // at the trajectories' ends
+	PairFirstDifference PairAt = "first-difference" // after the first message that differs
+)
+
+// PairAts lists the known values, the default first.
+var PairAts = []PairAt{PairWhole, PairFirstDifference}
+
 // DefaultTop is how many are paired in mode PairTop.
 const DefaultTop = 2
 
@@ -68,6 +85,7 @@ const DefaultTop = 2
 func (p *Pairs) Declare(d *plugin.Declarer) {
 	plugin.Choice(d, &p.Mode, "pairs", "make preference pairs in _pairs in this `MODE`: "+words(PairModes), PairModes...)
 	plugin.Choice(d, &p.From, "pairs-from", "pair `WHAT`: "+words(PairSources), PairSources...).Shown("trajectories, or candidates with --compat nat")
+	plugin.Choice(d, &p.At, "pair-at", "compare trajectories `UP-TO`: the whole rest after the shared prompt, or the first message that differs, with its tool calls", PairAts...).Shown(string(PairWhole))
 	d.Int(&p.Top, "pair-top", "with --pairs top-k, pair the `K` best with the K worst").Shown(strconv.Itoa(DefaultTop))
 	d.Float(&p.Margin, "pair-margin", "pair only scores that differ by at least `X`")
 	d.Int(&p.Limit, "pair-limit", "make at most `N` pairs of a group, or of a turn; 0 for no limit")
@@ -84,7 +102,7 @@ func (p *Pairs) validate(compat Compat) error {
 	}
 	switch {
 	case p.Mode == "":
-		if p.Limit != 0 || p.Margin != 0 || p.Top != 0 || p.Ties || p.Once {
+		if p.At != "" || p.Limit != 0 || p.Margin != 0 || p.Top != 0 || p.Ties || p.Once {
 			return usage("say which with --pairs", "group: pairs have settings, but --pairs is not set")
 		}
 		return nil
@@ -92,6 +110,8 @@ func (p *Pairs) validate(compat Compat) error {
 		return usage("use exhaustive, best-worst or top-k", "group: unknown --pairs %q", p.Mode)
 	case !slices.Contains(PairSources, p.From):
 		return usage("use trajectories or candidates", "group: unknown --pairs-from %q", p.From)
+	case p.At == PairFirstDifference && p.From != PairTrajectories:
+		return usage("candidates are single messages: leave it out", "group: --pair-at %s with --pairs-from %s", p.At, p.From)
 	case !(p.Margin >= 0) || math.IsInf(p.Margin, 0):
 		return usage("give a difference of scores, 0 or more", "group: --pair-margin %v", p.Margin)
 	case p.Limit < 0:
@@ -100,6 +120,9 @@ func (p *Pairs) validate(compat Compat) error {
 		return usage("give a number of pairs, with --pairs top-k", "group: --pair-top %d", p.Top)
 	case p.nat && (p.From != PairCandidates || p.Mode == PairTop):
 		return usage("NAT pairs candidates, exhaustive or best-worst", "group: --compat nat makes no such pairs")
+	}
+	if p.At == PairWhole {
+		p.At = "" // the identity of pairs from before there was a choice
 	}
 	if p.Top == 0 && p.Mode == PairTop {
 		p.Top = DefaultTop

@@ -149,9 +149,14 @@ func TestWhereTrajectoriesDiverge(t *testing.T) {
 			}
 		})
 	}
+	in := talks(t, "first", []formats.Trajectory{say(0, 1, "u:q", `a!{"x":1}`, "t:7", "a:yes"), say(1, 0, "u:q", "a:no", "u:sure?", "a:no")})
+	d, got := pairsOf(t, in, in+"-group", group.Pairs{Mode: group.PairExhaustive, At: group.PairFirstDifference}, group.CompatNone)
+	if strings.Join(got, "; ") != "t0.1>t1.1 1: u:q + a: | a:no" || d.Facts["pairs_unfit_turns"] != 0 {
+		t.Errorf("at the first difference: %v, facts %v", got, d.Facts)
+	}
 	a, b := say(0, 1, "u:q", "a:yes"), say(1, 0, "u:q", "a:no")
 	b.ToolSets, b.Calls[0].Tools = []string{`[{"type":"function"}]`}, 0
-	in := talks(t, "tools", []formats.Trajectory{a, b})
+	in = talks(t, "tools", []formats.Trajectory{a, b})
 	if d, got := pairsOf(t, in, in+"-group", group.Pairs{Mode: group.PairBestWorst}, group.CompatNone); got != nil || d.Facts["pairs_prompts"] != 1 {
 		t.Errorf("other tools on offer: %v", got)
 	}
@@ -291,7 +296,7 @@ func TestPairsThatCannotBeExportedAreCounted(t *testing.T) {
 			t.Errorf("%q does not say %q", report.Message, want)
 		}
 	}
-	if d.Facts["pairs_unfit_turns"] != 2 || d.Facts["labels_unfit_turns"] != 1 {
+	if d.Facts["groups_unpaired_tie"] != 0 || d.Facts["pairs_unfit_turns"] != 2 || d.Facts["labels_unfit_turns"] != 1 {
 		t.Errorf("%v", d.Facts)
 	}
 }

@@ -40,6 +40,10 @@ const (
 	factPairsLimit   = "pairs_limit" // left out: the group or turn has enough
 	factPairsAgain   = "pairs_again" // refused: an earlier pair is identical
 
+	// Groups without a pair; the reason of the first that was refused follows.
+	factUnpaired   = "groups_unpaired_"
+	factPairsAlone = "pairs_alone" // there were not two to compare
+
 	// Made, but not possible in the files of preference trainers; the
 	// exporter's reason follows.
 	factPairsUnfit  = "pairs_unfit_"
@@ -154,6 +158,10 @@ func message(f map[string]float64) string {
 	}
 	if n, ok := f[factPairs]; ok {
 		text += "; " + plural.Of(n, "pair") + unfit(f, factPairsUnfit)
+		if f[factPairsUnfit+chat.Turns] > 0 {
+			text += " (--pair-at first-difference ends pairs with the first answer)"
+		}
+		text += unpaired(f)
 	}
 	if d, ok := f[factDesirable]; ok {
 		n := f[factUndesirable]
@@ -163,21 +171,45 @@ func message(f map[string]float64) string {
 	return text
 }
 
-// unfit describes the pairs or labels that submit cannot write for preference
-// trainers, and why.
-func unfit(f map[string]float64, prefix string) string {
-	var why []string
-	sum := 0.0
+// unpaired describes the groups that gave no pair.
+func unpaired(f map[string]float64) string {
+	sum, why := reasons(f, factUnpaired, unpairedReasons)
+	if why == "" {
+		return ""
+	}
+	return fmt.Sprintf("; %s gave no pair: %s", plural.Of(sum, "group"), why)
+}
+
+// unpairedReasons are the reasons in words.
+var unpairedReasons = map[string]string{
+	"tie":     "scores are equal",
+	"margin":  "scores differ by less than --pair-margin",
+	"prompts": "prompts differ, or the first difference is not an answer of the model",
+	"same":    "answers are the same",
+	"again":   "the pair is there already",
+	"alone":   "fewer than two to compare",
+}
+
+// reasons adds up the facts that begin with a prefix, with their reasons in words.
+func reasons(f map[string]float64, prefix string, words map[string]string) (sum float64, why string) {
+	var list []string
 	for _, key := range slices.Sorted(maps.Keys(f)) {
 		if reason, ok := strings.CutPrefix(key, prefix); ok {
 			sum += f[key]
-			why = append(why, fmt.Sprintf("%s %.0f", unfitReasons[reason], f[key]))
+			list = append(list, fmt.Sprintf("%s %.0f", words[reason], f[key]))
 		}
 	}
-	if why == nil {
+	return sum, strings.Join(list, ", ")
+}
+
+// unfit describes the pairs or labels that submit cannot write for preference
+// trainers, and why.
+func unfit(f map[string]float64, prefix string) string {
+	sum, why := reasons(f, prefix, unfitReasons)
+	if why == "" {
 		return ""
 	}
-	return fmt.Sprintf(" (%.0f of them unfit for the files of preference trainers: %s)", sum, strings.Join(why, ", "))
+	return fmt.Sprintf(" (%.0f of them unfit for the files of preference trainers: %s)", sum, why)
 }
 
 // unfitReasons are the exporter's reasons in words.
