@@ -19,6 +19,7 @@ type Report struct {
 	Counts     map[string]int64     `json:"counts,omitempty"` // rows by state
 	Drops      map[string]int64     `json:"drops,omitempty"`  // rows by reason
 	Failures   map[string]int64     `json:"failures,omitempty"`
+	Facts      map[string]float64   `json:"facts,omitempty"`  // the manifest's: sums over the rows, such as tokens; of submit, the trainer's metrics
 	Funnel     []formats.FunnelStep `json:"funnel,omitempty"` // of curate, in the order of its rules
 	Seconds    float64              `json:"seconds"`
 	Message    string               `json:"message,omitempty"` // one line for people

@@ -15,22 +15,22 @@ import (
 	"context"
 	"io"
 	"log/slog"
+	"sync/atomic"
 	"time"
 )
 
 // Env is what the process gives a stage. Its zero value works.
 type Env struct {
-	Log      *slog.Logger                                // nil: nothing is logged
-	Progress func(stage, unit string, total int64) Meter // nil: nothing is shown
-	Now      func() time.Time                            // nil: time.Now
+	Log      *slog.Logger     // nil: nothing is logged
+	Progress Progressing      // nil: nothing is shown
+	Now      func() time.Time // nil: time.Now
+	Place    Place            // of the stage's rows
+	Retries  *atomic.Int64    // the process's counter, see CountRetries; nil: none
 }
 
-// Meter shows the progress of one stage. It is safe for concurrent use.
-type Meter interface {
-	Add(done int64)
-	Note(text string) // a short note next to the bar, replacing the last
-	Done()
-}
+// Progressing gets each meter that begins. It returns a function to be called when
+// the meter ends, or nil.
+type Progressing func(*Meter) (ended func())
 
 // Logger returns e.Log or a logger that discards.
 func (e Env) Logger() *slog.Logger {
@@ -40,12 +40,15 @@ func (e Env) Logger() *slog.Logger {
 	return e.Log
 }
 
-// Meter starts to show progress; total 0 means unknown.
-func (e Env) Meter(stage, unit string, total int64) Meter {
+// Meter begins to count progress; total 0 means unknown.
+func (e Env) Meter(stage, unit string, total int64) *Meter {
 	if e.Progress == nil {
-		return silent{}
+		return nil
 	}
-	return e.Progress(stage, unit, total)
+	m := &Meter{begun: time.Now(), fixed: Progress{Place: e.Place, Stage: stage, Unit: unit, Total: total}, retries: e.Retries}
+	m.before = m.repeated()
+	m.end = e.Progress(m)
+	return m
 }
 
 // Clock returns the time.
@@ -55,12 +58,6 @@ func (e Env) Clock() time.Time {
 	}
 	return e.Now()
 }
-
-type silent struct{}
-
-func (silent) Add(int64)   {}
-func (silent) Note(string) {}
-func (silent) Done()       {}
 
 // Shard says which slice of a stage's work to do; the zero value is all of it.
 type Shard struct{ Index, Count int }

@@ -3,6 +3,7 @@ package storage
 import (
 	"context"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"github.com/cenkalti/backoff/v5"
@@ -48,6 +49,14 @@ func inTime(ctx context.Context, f func(request) error) error {
 	return err
 }
 
+type retriesKey struct{}
+
+// CountRetries returns a context in which every repeated request to an object store
+// adds 1 to n. Those that a client library repeats itself are not counted.
+func CountRetries(ctx context.Context, n *atomic.Int64) context.Context {
+	return context.WithValue(ctx, retriesKey{}, n)
+}
+
 // retry repeats f while it fails temporarily, if the bucket is in an object
 // store. Each call ends with the request that it is given.
 func (b *Bucket) retry(ctx context.Context, f func(request) error) error {
@@ -57,7 +66,13 @@ func (b *Bucket) retry(ctx context.Context, f func(request) error) error {
 	pauses := backoff.NewExponentialBackOff()
 	pauses.InitialInterval = firstPause
 	pauses.MaxInterval = 5 * time.Second
+	n, _ := ctx.Value(retriesKey{}).(*atomic.Int64)
+	again := false
 	_, err := backoff.Retry(ctx, func() (struct{}, error) {
+		if again && n != nil {
+			n.Add(1)
+		}
+		again = true
 		err := inTime(ctx, f)
 		if err != nil && kindOf(err) != ErrTemporary {
 			err = backoff.Permanent(err)

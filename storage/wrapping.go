@@ -3,8 +3,8 @@ package storage
 import "context"
 
 // Wrapping returns a context in which Open returns what wrap makes from each
-// bucket: for tests that count or fail the storage operations of a whole
-// command without access to its buckets. With two of them, the wrap of the
+// bucket: to count the bytes of a command for its progress, and for tests that
+// count or fail the storage operations of a whole command. With two of them, the wrap of the
 // outer context is applied first.
 func Wrapping(ctx context.Context, wrap func(*Bucket) *Bucket) context.Context {
 	if inner := wrapper(ctx); inner != nil {

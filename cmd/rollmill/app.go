@@ -42,7 +42,7 @@ func app() *cli.App {
 		},
 		Guides:    guides(),
 		Renamed:   renamed,
-		Shared:    []string{"run", "root"},
+		Shared:    []string{"run", "root", "metrics-file"},
 		Overlay:   cli.Overlay{Name: validation, Settings: func() plugin.Settings { return &validationSettings{} }},
 		Variables: givenVariables,
 		Keys:      keyVariables,

@@ -44,6 +44,7 @@ type curateSettings struct {
 	runPlace
 	spilling
 	target
+	monitored
 }
 
 func newCurateSettings() *curateSettings {
@@ -70,6 +71,7 @@ func (c *curateSettings) Declare(d *plugin.Declarer) {
 	d.Include(&c.spilling)
 	d.Include(&c.runPlace)
 	d.Include(&c.target)
+	d.Include(&c.monitored)
 }
 
 func runCurate(ctx context.Context, s *cli.Session, c *curateSettings) error {
@@ -88,6 +90,7 @@ func runCurate(ctx context.Context, s *cli.Session, c *curateSettings) error {
 	if o.Out, err = c.openSibling(s, o.In.URI); err != nil {
 		return err
 	}
+	c.place(s, c.Options.Epoch, false)
 	o.Env, o.Spill = s.Env(), c.spill()
 	collectEarly()
 	r, err := curate.Run(ctx, o)

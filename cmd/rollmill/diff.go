@@ -23,6 +23,7 @@ changed most, with their text. Datasets that a gate refused can be compared too.
   rollmill diff runs/demo/epoch-0/score runs/demo/epoch-0/score-2 --plot moved.png`,
 	Args:        "A B",
 	ArgSettings: []string{"a", "b"},
+	Scans:       true,
 	Body:        cli.With(newDiffSettings, runDiff),
 }
 

@@ -23,7 +23,8 @@ it measures existing scores.
 
   rollmill eval --config rollmill.yaml --examples held-out.jsonl --generations 8 --policy runs/demo/policy
   rollmill eval --in runs/demo/epoch-0/score --k 1 --k 4 --slice level`,
-	Body: cli.With(newEvalSettings, runEval),
+	Scans: true,
+	Body:  cli.With(newEvalSettings, runEval),
 }
 
 // evalSettings are the settings of eval itself; those of rollout and score are in
@@ -36,6 +37,7 @@ type evalSettings struct {
 	Policy      string
 	Out         string
 	runPlace
+	monitored
 }
 
 func newEvalSettings() *evalSettings {
@@ -57,6 +59,7 @@ func (c *evalSettings) Declare(d *plugin.Declarer) {
 	d.Include(&c.runPlace)
 	d.Heading(plugin.Output)
 	d.String(&c.Out, "out", "write the datasets rollout and score under this `URI`").Shown("the root's folder eval").Open()
+	d.Include(&c.monitored)
 }
 
 func parseK(text string) (int, error) {
@@ -101,6 +104,7 @@ func runEval(ctx context.Context, s *cli.Session, c *evalSettings) error {
 // options returns the options of rollout and score as for a validation.
 func (c *evalSettings) options(ctx context.Context, s *cli.Session) (eval.Options, error) {
 	run, root := c.both()
+	c.place(s, nil, true)
 	o := eval.Options{Root: c.Out, Env: s.Env()}
 	if o.Root == "" {
 		o.Root = storage.Join(root, "eval")

@@ -18,7 +18,8 @@ reward, the group and the advantage, the rule of curate that dropped the
 trajectory, and where it was submitted. A unique prefix of the id is enough.
 
   rollmill explain 3f8a2c --in runs/demo/epoch-3`,
-	Body: cli.With(newExplainSettings, runExplain),
+	Scans: true,
+	Body:  cli.With(newExplainSettings, runExplain),
 }
 
 func newExplainSettings() *inspected {

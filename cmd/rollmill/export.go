@@ -40,6 +40,7 @@ type exportSettings struct {
 	Place runPlace
 	Epoch *int
 	To    []string
+	monitored
 }
 
 func newExportSettings() *exportSettings {
@@ -75,6 +76,7 @@ func (o *exportSettings) Declare(d *plugin.Declarer) {
 	d.Int(&o.Best, "best", "of formats of best members: write the `N` best of each group; below 0 all")
 	d.Bool(&o.Lossy, "lossy", "leave out parts of rows that a format cannot hold, and count them")
 	d.Bool(&o.Overwrite, "overwrite", "replace existing files; other files of a folder stay")
+	d.Include(&o.monitored)
 }
 
 func runExport(ctx context.Context, s *cli.Session, c *exportSettings) error {

@@ -33,6 +33,7 @@ type groupSettings struct {
 	runPlace
 	spilling
 	target
+	monitored
 }
 
 func newGroupSettings() *groupSettings {
@@ -53,6 +54,7 @@ func (g *groupSettings) Declare(d *plugin.Declarer) {
 	d.Include(&g.spilling)
 	d.Include(&g.runPlace)
 	d.Include(&g.target)
+	d.Include(&g.monitored)
 }
 
 func runGroup(ctx context.Context, s *cli.Session, g *groupSettings) (err error) {
@@ -66,6 +68,7 @@ func runGroup(ctx context.Context, s *cli.Session, g *groupSettings) (err error)
 	for _, uri := range g.Scores {
 		o.Scores = append(o.Scores, stages.Input{URI: uri, AcceptGates: o.In.AcceptGates})
 	}
+	g.place(s, g.Epoch, false)
 	o.Env, o.Spill = s.Env(), g.spill()
 	collectEarly()
 	r, err := group.Run(ctx, o)

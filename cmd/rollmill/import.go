@@ -91,6 +91,7 @@ type importSettings struct {
 	runPlace
 	target
 	spilling
+	monitored
 }
 
 func newImportSettings() *importSettings {
@@ -107,9 +108,11 @@ func (c *importSettings) Declare(d *plugin.Declarer) {
 	d.Include(&c.runPlace)
 	d.Include(&c.target)
 	d.Include(&c.spilling)
+	d.Include(&c.monitored)
 }
 
 func runImport(ctx context.Context, s *cli.Session, c *importSettings) error {
+	c.place(s, new(epochOr(c.Options.Epoch)), false)
 	o, err := c.options(ctx, s)
 	if err != nil {
 		return err

@@ -25,6 +25,7 @@ stdout, and writes:
   rollmill report runs/demo`,
 	Args:        "ROOT",
 	ArgSettings: []string{"root"},
+	Scans:       true,
 	Body:        cli.With(newReportSettings, runReport),
 }
 
@@ -32,6 +33,7 @@ type reportSettings struct {
 	runPlace
 	Out     string
 	NoFiles bool
+	monitored
 }
 
 func newReportSettings() *reportSettings {
@@ -43,6 +45,7 @@ func (o *reportSettings) Declare(d *plugin.Declarer) {
 	d.Heading(plugin.Output)
 	d.String(&o.Out, "out", "write the files at this `URI`").Shown("the root").Open()
 	d.Bool(&o.NoFiles, "no-files", "only print the table")
+	d.Include(&o.monitored)
 }
 
 func runReport(ctx context.Context, s *cli.Session, o *reportSettings) error {

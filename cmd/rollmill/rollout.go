@@ -49,6 +49,7 @@ type rolloutSettings struct {
 	Validation  bool
 	runPlace
 	target
+	monitored
 }
 
 func newRolloutSettings() *rolloutSettings {
@@ -70,6 +71,7 @@ func (c *rolloutSettings) Declare(d *plugin.Declarer) {
 	d.Bool(&c.Validation, validation, "run held-out examples; section validation of the config file overrides the command's own")
 	d.Include(&c.runPlace)
 	d.Include(&c.target)
+	d.Include(&c.monitored)
 }
 
 // options returns the options of the stage, without its output and Env.
@@ -149,6 +151,7 @@ func runRollout(ctx context.Context, s *cli.Session, c *rolloutSettings) error {
 	if o.Out, err = c.target.open(s, c.defaultOut(o.AtEpoch())); err != nil {
 		return err
 	}
+	c.place(s, new(o.AtEpoch()), c.Validation)
 	o.Env = s.Env()
 	r, err := rollout.Run(ctx, o)
 	return finishStage(s, r, r, err)

@@ -42,6 +42,7 @@ type scoreSettings struct {
 	runPlace
 	source
 	target
+	monitored
 }
 
 func newScoreSettings() *scoreSettings {
@@ -64,6 +65,7 @@ func (c *scoreSettings) Declare(d *plugin.Declarer) {
 	d.OptionalInt(&c.Epoch, "epoch", "read and write in the folder of epoch `N` of --root, when --in names no dataset")
 	d.Include(&c.runPlace)
 	d.Include(&c.target)
+	d.Include(&c.monitored)
 }
 
 func runScore(ctx context.Context, s *cli.Session, c *scoreSettings) error {
@@ -80,6 +82,7 @@ func runScore(ctx context.Context, s *cli.Session, c *scoreSettings) error {
 	}
 	o.Only = c.Only
 	o.From = stages.Input{URI: c.From, AcceptGates: o.In.AcceptGates}
+	c.place(s, c.Epoch, c.Validation)
 	o.Env = s.Env()
 	r, err := score.Run(ctx, o)
 	return finishStage(s, r, r, err)

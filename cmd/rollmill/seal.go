@@ -17,7 +17,8 @@ shards ran elsewhere, or to list the missing ones (exit code 4). If the dataset 
 complete, seal also removes parts that killed writers left: no record names them,
 but readers of plain Parquet would read them as rows. Parts that a command with
 --overwrite is writing are kept.`,
-	Body: cli.With(newSealSettings, runSeal),
+	Scans: true,
+	Body:  cli.With(newSealSettings, runSeal),
 }
 
 func newSealSettings() *source { return &source{what: "the dataset"} }

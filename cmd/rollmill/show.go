@@ -33,6 +33,7 @@ whether it trains. On a terminal, headings are bold (unless NO_COLOR is set) and
 long output goes through $PAGER, by default less -R.`,
 	Args:        "URI",
 	ArgSettings: []string{"in"},
+	Scans:       true,
 	Body:        cli.With(newShowSettings, runShow),
 }
 

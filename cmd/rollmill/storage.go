@@ -39,6 +39,7 @@ each store's own tools; credentials come only from the environment.
   rollmill storage check gs://bucket/prefix
   rollmill storage check 'azblob://container?storage_account=account'`,
 	ArgSettings: []string{"uri"},
+	Scans:       true,
 	Body:        cli.With(func() *storageSettings { return &storageSettings{} }, runStorageCheck),
 }
 

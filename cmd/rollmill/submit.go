@@ -51,6 +51,7 @@ type submitSettings struct {
 	Out     string
 	Ledger  string
 	Replace bool
+	monitored
 }
 
 // backend is the chosen backend and its settings.
@@ -74,6 +75,7 @@ func (c *submitSettings) Declare(d *plugin.Declarer) {
 	d.String(&c.Out, "out", "write the receipt at this `URI`").Shown("the sibling \"submit\" of the input").Open()
 	d.String(&c.Ledger, "ledger", "record submissions at this `URI`").Shown("the folder that holds the id of the input's run")
 	d.Bool(&c.Replace, "overwrite", "replace the receipt of another batch")
+	d.Include(&c.monitored)
 }
 
 // options returns the options of the stage, without its input and Env. ledger and
@@ -132,6 +134,7 @@ func runSubmit(ctx context.Context, s *cli.Session, c *submitSettings) error {
 	if err != nil {
 		return err
 	}
+	c.Place.place(s, c.Epoch, false)
 	o.In, o.Env = in, s.Env()
 	run := submit.Run
 	if c.Prepare {

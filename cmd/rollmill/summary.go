@@ -1,17 +1,22 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/rollmill/rollmill/cmd/internal/cli"
+	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/formats/plural"
 	"github.com/rollmill/rollmill/stages"
 )
 
 // finishStage prints the summary of a stage and the URI of its dataset.
 func finishStage(s *cli.Session, r stages.Report, object any, err error) error {
+	if gate := (*dataset.GateError)(nil); err == nil || errors.As(err, &gate) {
+		s.Reported(s.Place, r)
+	}
 	if err != nil {
 		return err
 	}

@@ -42,6 +42,7 @@ type trainSettings struct {
 	Interval   *int
 	Validation string
 	runPlace
+	monitored
 }
 
 func newTrainSettings() *trainSettings { return &trainSettings{Epochs: 1} }
@@ -52,6 +53,7 @@ func (c *trainSettings) Declare(d *plugin.Declarer) {
 	d.OptionalInt(&c.Interval, "validation-interval", "validate before every `N`th epoch and after the last; 0 for never").Shown("validation.interval, else 0")
 	d.String(&c.Validation, "validation-examples", "read the held-out examples from the task file at this `URI`").Shown("validation.examples")
 	d.Include(&c.runPlace)
+	d.Include(&c.monitored)
 }
 
 func runTrain(ctx context.Context, s *cli.Session, c *trainSettings) error {
@@ -65,8 +67,12 @@ func runTrain(ctx context.Context, s *cli.Session, c *trainSettings) error {
 	if _, err := check(ctx, probes(o)); err != nil {
 		return err
 	}
+	c.place(s, nil, false)
 	o.Env = s.Env()
-	o.StageDone = func(e int, r stages.Report) { s.Say("epoch %d: %s", e, summary(r)) }
+	o.StageDone = func(e int, r stages.Report) {
+		reported(s, e, r)
+		s.Say("epoch %d: %s", e, summary(r))
+	}
 	o.EpochDone = func(e report.Epoch) { s.Say("%s", e.Line()) }
 	result, err := train.Run(ctx, o)
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 // endlessWaits lists, by folder and function, the waits without a context, a
 // deadline or a default in the same place, each with what ends it.
 var endlessWaits = map[string]string{
-	"cmd/internal/cli Done":                  "the bars are aborted before",
+	"cmd/internal/cli end":                   "the bars are aborted before",
 	"cmd/internal/cli throughPager":          "the user ends the pager",
 	"cmd/rollmill serveFor":                  "its context is cancelled before, and Serve gives requests a time",
 	"formats/arrow Write":                    "the reader of ready hands each buffer back, also after a failure",

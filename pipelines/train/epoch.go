@@ -25,6 +25,13 @@ func (o Options) prepare(ctx context.Context) (*formats.Receipt, error) {
 	return result.Receipt, err
 }
 
+// env returns what the process gives a stage of an epoch.
+func (o Options) env(e int, validation bool) stages.Env {
+	env := o.Env
+	env.Place.Epoch, env.Place.Validation = &e, validation
+	return env
+}
+
 // epoch runs the five stages and returns the receipt.
 func (o Options) epoch(ctx context.Context, e int, before *formats.Receipt, done map[string]stages.Report) (*formats.Receipt, error) {
 	for _, step := range []struct {
@@ -32,10 +39,10 @@ func (o Options) epoch(ctx context.Context, e int, before *formats.Receipt, done
 		run  func() (stages.Report, error)
 	}{
 		{"rollout", func() (stages.Report, error) {
-			return o.rollout(ctx, o.Rollout, o.Env, e, before, o.layout().Stage(e, "rollout"))
+			return o.rollout(ctx, o.Rollout, o.env(e, false), e, before, o.layout().Stage(e, "rollout"))
 		}},
 		{"score", func() (stages.Report, error) {
-			return o.score(ctx, o.Score, o.layout().Stage(e, "rollout"), o.layout().Stage(e, "score"))
+			return o.score(ctx, o.Score, o.env(e, false), o.layout().Stage(e, "rollout"), o.layout().Stage(e, "score"))
 		}},
 		{"group", func() (stages.Report, error) { return o.group(ctx, e) }},
 		{"curate", func() (stages.Report, error) { return o.curate(ctx, e) }},
@@ -51,13 +58,13 @@ func (o Options) epoch(ctx context.Context, e int, before *formats.Receipt, done
 }
 
 func (o Options) validate(ctx context.Context, e int, receipt *formats.Receipt, done map[string]stages.Report) error {
-	report, err := o.rollout(ctx, o.Validation.Rollout, o.Env, e, receipt, o.layout().Validation(e, "rollout"))
+	report, err := o.rollout(ctx, o.Validation.Rollout, o.env(e, true), e, receipt, o.layout().Validation(e, "rollout"))
 	if err != nil {
 		return fmt.Errorf("validation: rollout: %w", err)
 	}
 	done["rollout"] = report
 	o.validationDone(e, report)
-	report, err = o.score(ctx, o.Validation.Score, o.layout().Validation(e, "rollout"), o.layout().Validation(e, "score"))
+	report, err = o.score(ctx, o.Validation.Score, o.env(e, true), o.layout().Validation(e, "rollout"), o.layout().Validation(e, "score"))
 	if err != nil {
 		return fmt.Errorf("validation: score: %w", err)
 	}
@@ -74,20 +81,20 @@ func (o Options) rollout(ctx context.Context, r rollout.Options, env stages.Env,
 	return rollout.Run(ctx, r)
 }
 
-func (o Options) score(ctx context.Context, s score.Options, in, out string) (stages.Report, error) {
-	s.Env, s.In.URI, s.Out.URI = o.Env, in, out
+func (o Options) score(ctx context.Context, s score.Options, env stages.Env, in, out string) (stages.Report, error) {
+	s.Env, s.In.URI, s.Out.URI = env, in, out
 	return score.Run(ctx, s)
 }
 
 func (o Options) group(ctx context.Context, e int) (stages.Report, error) {
 	g := o.Group
-	g.Env, g.In.URI, g.Out.URI = o.Env, o.layout().Stage(e, "score"), o.layout().Stage(e, "group")
+	g.Env, g.In.URI, g.Out.URI = o.env(e, false), o.layout().Stage(e, "score"), o.layout().Stage(e, "group")
 	return group.Run(ctx, g)
 }
 
 func (o Options) curate(ctx context.Context, e int) (stages.Report, error) {
 	c := o.Curate
-	c.Env, c.In.URI, c.Out.URI, c.Epoch = o.Env, o.layout().Stage(e, "group"), o.layout().Stage(e, "curate"), &e
+	c.Env, c.In.URI, c.Out.URI, c.Epoch = o.env(e, false), o.layout().Stage(e, "group"), o.layout().Stage(e, "curate"), &e
 	c.Previous.URI = o.layout().Previous(e)
 	return curate.Run(ctx, c)
 }
@@ -100,7 +107,7 @@ func (o Options) submit(ctx context.Context, e int, before *formats.Receipt, don
 	if err := o.findLedger(ctx, o.layout().Stage(e, "curate"), &s); err != nil {
 		return nil, fmt.Errorf("submit: %w", err)
 	}
-	s.In.URI, s.Epoch, s.Wait, s.Policy = o.layout().Stage(e, "curate"), e, true, before.Policy
+	s.Env, s.In.URI, s.Epoch, s.Wait, s.Policy = o.env(e, false), o.layout().Stage(e, "curate"), e, true, before.Policy
 	result, err := submit.Run(ctx, s)
 	if err != nil {
 		return result.Receipt, fmt.Errorf("submit: %w", err)

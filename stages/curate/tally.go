@@ -97,18 +97,17 @@ func (t *tally) outcome() dataset.Outcome {
 func report(result dataset.Result, outcome dataset.Outcome, order []string, seconds float64) stages.Report {
 	r := stages.Report{
 		Stage: stage, URI: result.URI, Identity: result.Identity, UpToDate: result.UpToDate, Missing: result.Missing,
-		Rows: result.Rows, Counts: outcome.Counts, Drops: outcome.Drops, Seconds: seconds,
+		Rows: result.Rows, Counts: outcome.Counts, Drops: outcome.Drops, Facts: outcome.Facts, Seconds: seconds,
 	}
-	facts := outcome.Facts
 	if d := result.Sealed; d != nil {
 		r.Sealed, r.RowsDigest = true, d.RowsDigest.String()
 		if result.UpToDate && d.Shards == 1 {
-			r.Counts, r.Drops, facts = d.Counts, d.Drops, d.Facts
+			r.Counts, r.Drops, r.Facts = d.Counts, d.Drops, d.Facts
 		}
 	}
 	if r.Counts != nil {
-		r.Message = message(r, facts)
-		r.Funnel = formats.Funnel(order, int64(facts[factGroups]), r.Counts[countKept]+r.Counts[countDropped], facts)
+		r.Message = message(r, r.Facts)
+		r.Funnel = formats.Funnel(order, int64(r.Facts[factGroups]), r.Counts[countKept]+r.Counts[countDropped], r.Facts)
 	}
 	return r
 }

@@ -31,7 +31,7 @@ type writer struct {
 	decisions *dataset.TableWriter[formats.Decision]
 	next      *next
 	side      *sideTables
-	meter     stages.Meter
+	meter     *stages.Meter
 	tally     tally
 
 	decided []formats.Decision

@@ -51,7 +51,7 @@ type job struct {
 	shard *dataset.Shard
 	slice dataset.Range // of the base: the rows that the shard writes
 	tally *tally
-	meter stages.Meter
+	meter *stages.Meter
 
 	estimator Estimator
 }

@@ -17,7 +17,7 @@ type scanner struct {
 	grouper Grouper
 	members *dataset.TableWriter[formats.Member]
 	groups  *dataset.TableWriter[formats.GroupStats]
-	meter   stages.Meter
+	meter   *stages.Meter
 
 	lengths  lengths
 	pairer   *pairer // nil without pairs

@@ -124,20 +124,19 @@ func (t *tally) outcome(seconds float64) dataset.Outcome {
 func report(result dataset.Result, outcome dataset.Outcome, seconds float64) stages.Report {
 	r := stages.Report{
 		Stage: stage, URI: result.URI, Identity: result.Identity, UpToDate: result.UpToDate, Missing: result.Missing,
-		Rows: result.Rows, Seconds: seconds,
+		Rows: result.Rows, Facts: outcome.Facts, Seconds: seconds,
 	}
-	facts := outcome.Facts
 	if !result.UpToDate {
 		r.Counts = outcome.Counts
 	}
 	if d := result.Sealed; d != nil {
 		r.Sealed, r.RowsDigest = true, d.RowsDigest.String()
 		if result.UpToDate && d.Shards == 1 {
-			r.Counts, facts = d.Counts, d.Facts
+			r.Counts, r.Facts = d.Counts, d.Facts
 		}
 	}
 	if r.Counts != nil {
-		r.Message = message(facts)
+		r.Message = message(r.Facts)
 	}
 	return r
 }

@@ -22,7 +22,7 @@ type check struct {
 	checks bool // refuse nothing, and list it
 	lint   *lint.Lint
 
-	meter    stages.Meter
+	meter    *stages.Meter
 	records  int64
 	refused  int64 // records
 	broken   int64 // files

@@ -95,17 +95,16 @@ func table(w io.Writer, heading string, counts map[string]int64) {
 func report(result dataset.Result, outcome dataset.Outcome) stages.Report {
 	r := stages.Report{
 		Stage: stage, URI: result.URI, Identity: result.Identity, UpToDate: result.UpToDate, Missing: result.Missing,
-		Rows: result.Rows, Counts: outcome.Counts, Failures: outcome.Failures,
+		Rows: result.Rows, Counts: outcome.Counts, Failures: outcome.Failures, Facts: outcome.Facts,
 	}
-	facts := outcome.Facts
 	if m := result.Sealed; m != nil {
-		r.Sealed, r.Rows, r.RowsDigest, r.Counts, r.Failures, facts = true, m.Rows, m.RowsDigest.String(), m.Counts, m.Failures, m.Facts
+		r.Sealed, r.Rows, r.RowsDigest, r.Counts, r.Failures, r.Facts = true, m.Rows, m.RowsDigest.String(), m.Counts, m.Failures, m.Facts
 	}
 	r.Message = plural.Of(r.Rows, "trajectory")
 	for _, x := range []struct{ fact, text string }{
 		{factRefused, "%s dropped"}, {factLosses, "%s dropped"}, {factRedactions, "%s"}, {factPairs, "%s"}, {factLabels, "%s"},
 	} {
-		if n := int64(facts[x.fact]); n > 0 {
+		if n := int64(r.Facts[x.fact]); n > 0 {
 			r.Message += "; " + fmt.Sprintf(x.text, plural.Of(n, nouns[x.fact]))
 		}
 	}

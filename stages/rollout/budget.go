@@ -74,6 +74,13 @@ func (s *spending) money() float64 {
 	return (float64(s.prompt)*s.budget.PromptPrice + float64(s.completion)*s.budget.CompletionPrice) / 1e6
 }
 
+// spent returns what the calls have cost.
+func (s *spending) spent() stages.Spend {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return stages.Spend{PromptTokens: s.prompt, CompletionTokens: s.completion, Cost: s.money()}
+}
+
 // over returns which budget is spent, with its figures; "" for none.
 func (s *spending) over() string {
 	s.mu.Lock()

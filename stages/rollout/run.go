@@ -167,8 +167,7 @@ type runner struct {
 	stop     context.CancelCauseFunc // ends the run with an error
 	watch    watch
 	warnings warnings
-	meter    stages.Meter
-	tally    tally
+	meter    *stages.Meter
 	spending spending
 }
 
@@ -177,7 +176,8 @@ func (r *runner) run(ctx context.Context, done *done) error {
 	total, left := done.tasks.attempts(), o.left(done)
 	r.meter = o.Meter(stage, "trajectories", total)
 	defer r.meter.Done()
-	r.meter.Add(total - left)
+	r.meter.Skip(total - left)
+	r.meter.Spending(r.spending.spent)
 	if left == 0 {
 		return nil
 	}
@@ -288,7 +288,9 @@ func (r *runner) one(ctx context.Context, j job) (ended bool, err error) {
 	if t.Status == formats.StatusFailed {
 		r.warnings.failed(r.opts.Logger(), &t)
 	}
-	r.meter.Note(r.tally.note(&t))
+	if t.Status == formats.StatusFailed {
+		r.meter.Failed(t.FailureClass)
+	}
 	r.meter.Add(1)
 	rows, err := r.watch.look(t)
 	r.keepAll(rows)

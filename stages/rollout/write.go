@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"sync"
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
@@ -181,29 +180,13 @@ func payloadFacts(t *formats.Trajectory) map[string]float64 {
 	return facts
 }
 
-// tally is the note of the progress bar.
-type tally struct {
-	mu             sync.Mutex
-	rows, failures int64
-	tokens         int64
-}
-
-func (c *tally) note(t *formats.Trajectory) string {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.rows++
-	c.tokens += int64(t.CompletionTokens)
-	c.failures += int64(failed(*t))
-	return fmt.Sprintf("%d tokens, %d failed", c.tokens, c.failures)
-}
-
 func report(result dataset.Result, outcome dataset.Outcome) stages.Report {
 	r := stages.Report{
 		Stage: stage, URI: result.URI, Identity: result.Identity, UpToDate: result.UpToDate, Missing: result.Missing,
-		Rows: result.Rows, Counts: outcome.Counts, Failures: outcome.Failures,
+		Rows: result.Rows, Counts: outcome.Counts, Failures: outcome.Failures, Facts: outcome.Facts,
 	}
 	if m := result.Sealed; m != nil {
-		r.Sealed, r.Rows, r.RowsDigest, r.Counts, r.Failures = true, m.Rows, m.RowsDigest.String(), m.Counts, m.Failures
+		r.Sealed, r.Rows, r.RowsDigest, r.Counts, r.Failures, r.Facts = true, m.Rows, m.RowsDigest.String(), m.Counts, m.Failures, m.Facts
 	}
 	r.Message = fmt.Sprintf("%s, %d failed", plural.Of(r.Rows, "trajectory"), r.Counts[formats.StatusFailed])
 	if m := result.Sealed; m != nil {

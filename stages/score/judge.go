@@ -133,6 +133,10 @@ func (l *Ledger) Hit() {
 	}
 }
 
+func (s Spent) since(before Spent) stages.Spend {
+	return stages.Spend{PromptTokens: s.PromptTokens - before.PromptTokens, CompletionTokens: s.CompletionTokens - before.CompletionTokens, Cost: s.Cost - before.Cost}
+}
+
 // facts returns what a shard spent, for its record.
 func (s Spent) facts(before Spent) map[string]float64 {
 	if s == before {

@@ -25,7 +25,7 @@ type pipeline struct {
 	out     *dataset.TableWriter[formats.Score]
 	workers int
 	batch   int
-	meter   stages.Meter
+	meter   *stages.Meter
 	log     *slog.Logger
 	tally   *tally
 	warned  map[string]bool // failure classes already logged, by reward
@@ -105,6 +105,7 @@ func (p *pipeline) write(ctx context.Context, ordered <-chan *job) error {
 func (p *pipeline) writeGroup(ctx context.Context, rows []*Row, scores []formats.Score) error {
 	for i := range scores {
 		p.tally.add(&scores[i], rows[i])
+		p.meter.Failed(scores[i].Failure)
 		p.warn(&scores[i])
 	}
 	p.meter.Add(int64(len(scores)))

@@ -105,6 +105,7 @@ func writeShard(ctx context.Context, o Options, in *input, rewards built, shard 
 		out: dataset.NewTable[formats.Score](shard, "", slice.First),
 	}
 	defer p.meter.Done()
+	p.meter.Spending(func() stages.Spend { return o.Judging.Ledger.Spent().since(spent) })
 	if err := p.run(ctx); err != nil {
 		return dataset.Outcome{}, err
 	}

@@ -113,12 +113,12 @@ func (t *tally) outcome() dataset.Outcome {
 func report(result dataset.Result, outcome dataset.Outcome) stages.Report {
 	r := stages.Report{
 		Stage: stage, URI: result.URI, Identity: result.Identity, UpToDate: result.UpToDate, Missing: result.Missing,
-		Rows: result.Rows, Counts: outcome.Counts, Failures: outcome.Failures,
+		Rows: result.Rows, Counts: outcome.Counts, Failures: outcome.Failures, Facts: outcome.Facts,
 	}
 	if d := result.Sealed; d != nil {
 		r.Sealed, r.RowsDigest = true, d.RowsDigest.String()
 		if result.UpToDate && d.Shards == 1 {
-			r.Rows, r.Counts, r.Failures = d.Rows, d.Counts, d.Failures
+			r.Rows, r.Counts, r.Failures, r.Facts = d.Rows, d.Counts, d.Failures, d.Facts
 		}
 	}
 	if r.Message = message(r); outcome.Facts["judge.calls"]+outcome.Facts["judge.known"] > 0 {

@@ -58,6 +58,9 @@ func Run(ctx context.Context, o Options) (Result, error) {
 	s.tables = tables
 	err = s.run(ctx)
 	s.result.Seconds = o.Clock().Sub(s.began).Seconds()
+	if r := s.result.Receipt; r != nil {
+		s.result.Facts = r.Metrics
+	}
 	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() != nil {
 		err = context.Cause(ctx)
 	}

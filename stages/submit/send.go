@@ -198,7 +198,7 @@ type jobLog struct {
 	s     *session
 	ctx   context.Context
 	a     *attempt
-	meter stages.Meter
+	meter *stages.Meter
 
 	mu            sync.Mutex
 	groups, lines int64

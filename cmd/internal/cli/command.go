@@ -16,6 +16,7 @@ type Command struct {
 	Args        string   // its arguments, as help shows them; "" for none
 	ArgSettings []string // settings that take the arguments, in order; nil when the command reads them itself
 	Section     string   // of the config file whose keys it has; "" for its own
+	Scans       bool     // it reads whole datasets outside the stages: the bytes that it moves are its progress
 	Body
 
 	Parts []Command // subcommands, each with a full name such as "storage check"; a command with a Body of its own does something itself too

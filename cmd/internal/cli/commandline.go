@@ -6,12 +6,16 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"time"
 
 	urfave "github.com/urfave/cli/v2"
 
+	"github.com/rollmill/rollmill/cmd/internal/monitors"
 	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/formats/secret"
+	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/stages/plugin"
+	"github.com/rollmill/rollmill/storage"
 )
 
 // commandLine is a command line while it is parsed and run.
@@ -83,7 +87,20 @@ func (l *commandLine) run(ctx context.Context, cmd Command, args []string, setti
 		return err
 	}
 	ctx = dataset.WithBases(secret.With(ctx, l.secrets), l.global.Bases)
+	ctx = storage.CountRetries(stages.CountRetries(ctx, &l.retries), &l.retries)
+	begun := time.Now()
+	asking, stop := context.WithCancel(context.WithoutCancel(ctx))
+	defer stop()
+	l.board.answer(asking, cmd.Name, l.Asks)
+	if err := session.watch(ctx, settings); err != nil {
+		return err
+	}
+	if cmd.Scans {
+		ctx = session.countBytes(ctx)
+	}
 	err = errors.Join(cmd.do(ctx, session, settings), session.close())
+	l.board.close()
+	session.monitors.End(monitors.End{Place: session.Place, Command: cmd.Name, ExitCode: exitCode(ctx, err), Begun: begun, At: time.Now()})
 	if n := l.secrets.Replaced(); n > 0 {
 		l.Logger().Warn("secrets were redacted from what this command wrote; check which program or service repeats them", "values", n)
 	}

@@ -152,7 +152,7 @@ func (a *App) indexPage() string {
 		}
 	}
 	a.writeTables(&b, "", declared(globalOptions()))
-	fmt.Fprintf(&b, "\n## Settings\n\n"+settingsText+"\n## Exit codes\n\n| code | |\n|---|---|\n", strings.Join(a.Shared, "` and `"), a.Overlay.Name)
+	fmt.Fprintf(&b, "\n## Settings\n\n"+settingsText+"\n## Exit codes\n\n| code | |\n|---|---|\n", strings.Join(a.Shared, "`, `"), a.Overlay.Name)
 	for _, e := range exitCodes {
 		fmt.Fprintf(&b, "| %d | %s |\n", e.code, e.meaning)
 	}
@@ -166,7 +166,7 @@ The config file is YAML, with a section for each command and the names of flags 
 - ` + "`${NAME}`" + ` in a value is replaced by the environment variable, ` + "`${NAME:-default}`" + ` has a default, and ` + "`$${`" + ` is a literal ` + "`${`" + `.
 - A repeatable flag takes a list; one that takes ` + "`KEY=VALUE`" + ` may be written as a mapping. Its environment variable
   holds one value per line.
-- ` + "`%s`" + ` may be set at the top level of the file, for every command that has them.
+- These may be set at the top level of the file: ` + "`%s`" + `, for every command that has them.
 - The section ` + "`%[2]s`" + ` overrides the command's own section when ` + "`--%[2]s`" + ` is given.
 - A key without a value is treated as absent. Paths are relative to the working directory.
 `

@@ -67,6 +67,7 @@ func (s *console) Page(object any, text func(io.Writer) error, style func(line s
 	if err := text(&b); err != nil {
 		return err
 	}
+	s.board.close()
 	shown := visible(s.secrets.Redact(b.String()))
 	long := s.screen.longer(shown)
 	if s.screen.colours {

@@ -17,7 +17,7 @@ func (a *App) Main() int {
 		ctx, stop := untilSignal(context.Background())
 		defer stop()
 		log.SetOutput(io.Discard) // a client library logs errors there that it also returns
-		streams := Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Lookup: os.LookupEnv}
+		streams := Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Asks: asked(), Lookup: os.LookupEnv}
 		for _, text := range os.Environ() {
 			name, _, _ := strings.Cut(text, "=")
 			streams.Environ = append(streams.Environ, name)
@@ -34,6 +34,16 @@ func (i Interrupted) Error() string {
 		return "terminated"
 	}
 	return "interrupted"
+}
+
+// asked returns a channel that gets the signals that ask for the progress. From then
+// on they do not end the process.
+func asked() <-chan os.Signal {
+	signals := make(chan os.Signal, 1)
+	if len(askSignals) > 0 { // package signal would take none for all
+		signal.Notify(signals, askSignals...)
+	}
+	return signals
 }
 
 // untilSignal returns a context that SIGINT or SIGTERM cancels. A second signal

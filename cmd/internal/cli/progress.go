@@ -1,153 +1,151 @@
 package cli
 
 import (
+	"context"
 	"fmt"
-	"io"
+	"os"
+	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 
-	"github.com/rollmill/rollmill/formats/secret"
 	"github.com/rollmill/rollmill/stages"
-	"github.com/vbauerster/mpb/v8"
-	"github.com/vbauerster/mpb/v8/decor"
 )
 
-// progressInterval is the time between progress lines when stderr is not a
-// terminal.
-const progressInterval = 15 * time.Second
+const (
+	patience  = 2 * time.Second  // before a bar
+	pulse     = time.Second      // between two looks at the meters
+	firstLine = 15 * time.Second // before a line, when stderr is not a terminal
+	longGap   = time.Minute      // the longest time between two lines
+)
 
-// stderr writes log lines, messages and errors to standard error, above the
-// progress bars if there are any. It redacts the secrets of this process and
-// escapes control characters.
-type stderr struct {
-	w        io.Writer
-	terminal bool
+// board shows the meters of a command: on a terminal a bar for each, else a line now
+// and then. Meters that end soon are not shown.
+type board struct {
+	s     *console
+	begun time.Time
 
-	secrets *secret.Set
-
-	mu   sync.Mutex
-	bars *mpb.Progress
-	live int
+	mu      sync.Mutex
+	gauges  []*gauge // of meters that have not ended
+	looking bool     // a goroutine looks at them
+	command string
 }
 
-// Write writes whole lines.
-func (t *stderr) Write(p []byte) (int, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	text := visible(t.secrets.Redact(string(p)))
-	if t.bars != nil {
-		if _, err := t.bars.Write([]byte(text)); err == nil {
-			return len(p), nil
+// begin shows a meter, and returns a function that ends that.
+func (b *board) begin(m *stages.Meter) (end func()) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	g := &gauge{meter: m, unit: m.Progress().Unit, next: time.Now().Add(firstLine), gap: firstLine}
+	b.gauges = append(b.gauges, g)
+	if !b.looking {
+		b.looking = true
+		go b.look()
+	}
+	return func() { b.end(g) }
+}
+
+// end shows a meter no longer. Nothing is printed, because a summary follows.
+func (b *board) end(g *gauge) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.gauges = slices.DeleteFunc(b.gauges, func(o *gauge) bool { return o == g })
+	if g.bar != nil {
+		g.bar.end()
+	}
+}
+
+// close ends all.
+func (b *board) close() {
+	b.mu.Lock()
+	all := slices.Clone(b.gauges)
+	b.mu.Unlock()
+	for _, g := range all {
+		b.end(g)
+	}
+}
+
+// look updates what is shown, until no meter is left.
+func (b *board) look() {
+	tick := time.NewTicker(pulse)
+	defer tick.Stop()
+	for b.update(<-tick.C) {
+	}
+}
+
+// update shows the present state, and reports whether there is any.
+func (b *board) update(now time.Time) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	shown := b.shown()
+	for _, g := range b.gauges {
+		g.sample(now)
+		switch {
+		case !slices.Contains(shown, g):
+		case b.s.quiet:
+		case b.s.stderr.terminal && !b.s.LogJSON:
+			if g.bar == nil && now.Sub(g.meter.Progress().Begun) >= patience {
+				g.bar = b.s.stderr.bar(g)
+			}
+			if g.bar != nil {
+				g.bar.set(g.state())
+			}
+		case !now.Before(g.next):
+			g.gap = min(2*g.gap, longGap)
+			g.next = now.Add(g.gap)
+			b.print(g.state())
 		}
 	}
-	_, err := io.WriteString(t.w, text)
-	return len(p), err
+	b.looking = len(b.gauges) > 0
+	return b.looking
 }
 
-// meter returns a meter for a stage: a bar on a terminal, else lines at intervals
-// of progressInterval.
-func (s *console) meter(stage, unit string, total int64) stages.Meter {
-	switch {
-	case s.quiet:
-		return stages.Env{}.Meter(stage, unit, total)
-	case s.stderr.terminal && !s.LogJSON:
-		return s.stderr.bar(stage, unit, total)
+// shown returns the gauges to show: that of bytes only if there is no other.
+func (b *board) shown() []*gauge {
+	if len(b.gauges) < 2 {
+		return b.gauges
 	}
-	return &lines{s: s, stage: stage, unit: unit, total: total, begin: time.Now(), last: time.Now()}
+	return slices.DeleteFunc(slices.Clone(b.gauges), func(g *gauge) bool { return g.unit == unitBytes })
 }
 
-// lines is a meter that prints lines.
-type lines struct {
-	s           *console
-	stage, unit string
-	total       int64
-
-	mu          sync.Mutex
-	done        int64
-	note        string
-	begin, last time.Time
-}
-
-func (l *lines) Add(n int64) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.done += n
-	if time.Since(l.last) >= progressInterval {
-		l.last = time.Now()
-		l.s.Say("%s", l.text())
+// print prints a state, also with --quiet.
+func (b *board) print(s state) {
+	if b.s.LogJSON {
+		b.s.leveled(0).Info("progress", s.attrs()...)
+		return
 	}
+	fmt.Fprintln(b.s.stderr, s.line())
 }
 
-func (l *lines) Note(text string) {
-	l.mu.Lock()
-	l.note = text
-	l.mu.Unlock()
-}
-
-// Done prints nothing, because the summary of the stage follows.
-func (l *lines) Done() {}
-
-func (l *lines) text() string {
-	text := fmt.Sprintf("%s: %d %s", l.stage, l.done, l.unit)
-	if l.total > 0 {
-		text = fmt.Sprintf("%s: %d of %d %s", l.stage, l.done, l.total, l.unit)
-	}
-	if rate := float64(l.done) / time.Since(l.begin).Seconds(); rate > 0 {
-		text += fmt.Sprintf(", %.3g/s", rate)
-	}
-	if l.note != "" {
-		text += ", " + l.note
-	}
-	return text
-}
-
-// bar is a meter that redraws a progress bar.
-type bar struct {
-	t    *stderr
-	bar  *mpb.Bar
-	note atomic.Pointer[string]
-	once sync.Once
-}
-
-func (t *stderr) bar(stage, unit string, total int64) stages.Meter {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.bars == nil {
-		t.bars = mpb.New(mpb.WithOutput(t.w), mpb.WithWidth(40), mpb.WithAutoRefresh())
-	}
-	t.live++
-	b := &bar{t: t}
-	note := decor.Any(func(decor.Statistics) string {
-		if text := b.note.Load(); text != nil {
-			return " " + *text
+// answer prints the progress of a command each time somebody asks, until ctx ends.
+func (b *board) answer(ctx context.Context, command string, asks <-chan os.Signal) {
+	b.command = command
+	go func() {
+		for {
+			select {
+			case <-asks:
+				b.printState()
+			case <-ctx.Done():
+				return
+			}
 		}
-		return ""
-	})
-	counters := decor.CountersNoUnit("%d/%d " + unit)
-	if total <= 0 {
-		counters = decor.CurrentNoUnit("%d " + unit)
-	}
-	b.bar = t.bars.AddBar(total,
-		mpb.PrependDecorators(decor.Name(stage+" ", decor.WCSyncWidthR), counters),
-		mpb.AppendDecorators(decor.OnComplete(decor.AverageETA(decor.ET_STYLE_GO), ""), note))
-	return b
+	}()
 }
 
-func (b *bar) Add(n int64)      { b.bar.IncrInt64(n) }
-func (b *bar) Note(text string) { b.note.Store(&text) }
-
-// Done stops the bar where it is. After the last bar, output goes directly to the
-// terminal again.
-func (b *bar) Done() {
-	b.once.Do(func() {
-		b.bar.Abort(false)
-		t := b.t
-		t.mu.Lock()
-		defer t.mu.Unlock()
-		if t.live--; t.live == 0 {
-			t.bars.Wait()
-			t.bars = nil
-		}
-	})
+// printState prints the state of every meter that has not ended, whatever the flags
+// say.
+func (b *board) printState() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, g := range b.shown() {
+		g.sample(time.Now())
+		b.print(g.state())
+	}
+	if len(b.gauges) > 0 {
+		return
+	}
+	text := fmt.Sprintf("%s: has run for %s; nothing is counted now", b.command, time.Since(b.begun).Round(time.Second))
+	if b.s.LogJSON {
+		b.s.leveled(0).Info(text)
+		return
+	}
+	fmt.Fprintln(b.s.stderr, text)
 }

@@ -1,11 +1,14 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"io"
 
+	"github.com/rollmill/rollmill/cmd/internal/monitors"
 	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/stages/plugin"
+	"github.com/rollmill/rollmill/storage"
 )
 
 // Session is one run of one command. It has the fields of its Streams, and JSON and
@@ -15,11 +18,13 @@ type Session struct {
 	*console
 	Command string // its name
 	Args    []string
+	Place   stages.Place // of what the command works on, for its meters and monitors
 
-	app     *App
-	config  *configured
-	options []*option
-	opened  []io.Closer
+	monitors *monitors.Runner
+	app      *App
+	config   *configured
+	options  []*option
+	opened   []io.Closer
 }
 
 // Given reports whether a setting was given on the command line, in the
@@ -29,9 +34,33 @@ func (s *Session) Given(name string) bool {
 	return o != nil && o.texts != nil
 }
 
-// Env returns the log and the progress meter for a stage.
+// Env returns what the process gives a stage: the log, and meters that are shown and
+// that the monitors see.
 func (s *Session) Env() stages.Env {
-	return stages.Env{Log: s.Logger(), Progress: s.meter}
+	return stages.Env{Log: s.Logger(), Place: s.Place, Retries: &s.retries, Progress: func(m *stages.Meter) func() {
+		s.monitors.Begin(m)
+		return s.board.begin(m)
+	}}
+}
+
+// countBytes returns a context in which a meter counts the bytes that move between
+// storage and this process.
+func (s *Session) countBytes(ctx context.Context) context.Context {
+	m := s.Env().Meter(s.Command, unitBytes, 0)
+	return storage.Wrapping(ctx, func(b *storage.Bucket) *storage.Bucket {
+		return b.WithMeter(func(_, _ string, n int64) { m.Add(n) })
+	})
+}
+
+// Reported tells the monitors what a stage reports.
+func (s *Session) Reported(at stages.Place, r stages.Report) { s.monitors.Report(at, r) }
+
+// watch opens the monitors that the settings turn on.
+func (s *Session) watch(ctx context.Context, settings plugin.Settings) (err error) {
+	if m, ok := settings.(interface{ Monitors() []monitors.Settings }); ok {
+		s.monitors, err = monitors.Start(ctx, monitors.Job{Command: s.Command, Log: s.Logger()}, m.Monitors())
+	}
+	return err
 }
 
 // Defer closes c when the command ends.

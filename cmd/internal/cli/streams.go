@@ -8,6 +8,8 @@ import (
 	"log/slog"
 	"os"
 	"strings"
+	"sync/atomic"
+	"time"
 
 	"golang.org/x/term"
 
@@ -21,6 +23,7 @@ type Streams struct {
 	Out, Err io.Writer
 	Lookup   func(variable string) (string, bool) // in the environment
 	Environ  []string                             // names of the environment's variables
+	Asks     <-chan os.Signal                     // for each, the progress is printed; nil for none
 }
 
 // console is what a run writes to, with what the global flags say of it.
@@ -34,6 +37,9 @@ type console struct {
 	LogJSON bool // and so are messages
 	quiet   bool
 	level   slog.Level
+
+	board   *board
+	retries atomic.Int64 // of requests to services and stores
 }
 
 func (a *App) console(s Streams) *console {
@@ -42,12 +48,17 @@ func (a *App) console(s Streams) *console {
 		terminal = term.IsTerminal(int(f.Fd()))
 	}
 	secrets := a.knownSecrets(s.Lookup)
-	return &console{Streams: s, stderr: &stderr{w: s.Err, terminal: terminal, secrets: secrets}, screen: screenOf(s), secrets: secrets}
+	c := &console{Streams: s, stderr: &stderr{w: s.Err, terminal: terminal, secrets: secrets}, screen: screenOf(s), secrets: secrets}
+	c.board = &board{s: c, begun: time.Now()}
+	return c
 }
 
 // Logger returns a logger that writes to stderr in the chosen format.
-func (s *console) Logger() *slog.Logger {
-	o := &slog.HandlerOptions{Level: s.level}
+func (s *console) Logger() *slog.Logger { return s.leveled(s.level) }
+
+// leveled returns a logger of its own level.
+func (s *console) leveled(level slog.Level) *slog.Logger {
+	o := &slog.HandlerOptions{Level: level}
 	if s.LogJSON {
 		return slog.New(slog.NewJSONHandler(s.stderr, o))
 	}
@@ -81,6 +92,7 @@ func (s *console) Print(object any, text func(io.Writer) error) error {
 	if err := text(&b); err != nil {
 		return err
 	}
+	s.board.close()
 	_, err := io.WriteString(s.Out, visible(s.secrets.Redact(b.String())))
 	return err
 }
@@ -88,6 +100,7 @@ func (s *console) Print(object any, text func(io.Writer) error) error {
 // PrintJSON prints an object on one line of stdout, whatever the flags say. It
 // redacts secrets and escapes control characters.
 func (s *console) PrintJSON(object any) error {
+	s.board.close()
 	data, err := json.Marshal(object)
 	if err == nil {
 		_, err = fmt.Fprintf(s.Out, "%s\n", visibleJSON(string(s.secrets.JSON(data))))

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/cenkalti/backoff/v5"
+
+	"github.com/rollmill/rollmill/stages"
 )
 
 // Retry calls do up to so many times, until it succeeds or fails permanently.
@@ -17,7 +19,12 @@ import (
 func Retry[T any](ctx context.Context, tries uint, first time.Duration, do func() (T, error)) (T, error) {
 	pauses := backoff.NewExponentialBackOff()
 	pauses.InitialInterval, pauses.Multiplier, pauses.MaxInterval = first, 2, 64*first
+	again := false
 	return backoff.Retry(ctx, func() (T, error) {
+		if again {
+			stages.Retried(ctx)
+		}
+		again = true
 		out, err := do()
 		var e *Error
 		switch {

@@ -1,0 +1,11 @@
+//go:build darwin || dragonfly || freebsd || netbsd || openbsd
+
+package cli
+
+import (
+	"os"
+	"syscall"
+)
+
+// askSignals are the signals that print the progress; Ctrl+T sends SIGINFO.
+var askSignals = []os.Signal{syscall.SIGUSR1, syscall.SIGINFO}

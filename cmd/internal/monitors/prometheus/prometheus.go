@@ -1,0 +1,121 @@
+// Package prometheus writes the figures of a command to a file of metrics, which the
+// textfile collector of Prometheus's node_exporter reads. It is for scheduled jobs,
+// which end before a server could ask them.
+//
+// The file is replaced as a whole: when the first stage begins, every few seconds,
+// and when the command has ended, also after a failure or an interruption. The exit
+// code and the time of the last success are kept from the file before, so that an
+// alert on them holds while the next run is under way.
+//
+// The epoch is a metric, not a label: a label would begin new series every epoch, and
+// no rate or graph would cross the border between two.
+package prometheus
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/prometheus/common/expfmt"
+
+	"github.com/rollmill/rollmill/cmd/internal/monitors"
+	"github.com/rollmill/rollmill/stages"
+	"github.com/rollmill/rollmill/stages/plugin"
+)
+
+const ending = ".prom" // of the files that the collector reads
+
+// Settings are the settings of the monitor.
+type Settings struct{ File string }
+
+// Declare declares the settings.
+func (s *Settings) Declare(d *plugin.Declarer) {
+	d.String(&s.File, "metrics-file", "keep metrics in this `FILE.prom`, or in rollmill-COMMAND.prom of an existing folder, for Prometheus's textfile collector").Shown("none").Open()
+}
+
+// Open returns the monitor, or nil without a file.
+func (s *Settings) Open(job monitors.Job) (monitors.Monitor, error) {
+	if s.File == "" {
+		return nil, nil
+	}
+	path := s.File
+	if info, err := os.Stat(path); err == nil && info.IsDir() {
+		path = filepath.Join(path, "rollmill-"+strings.ReplaceAll(job.Command, " ", "-")+ending)
+	}
+	if !strings.HasSuffix(path, ending) {
+		return nil, stages.Errorf(stages.KindUsage, "end the name in "+ending+", or name a folder that exists", "--metrics-file %q: the textfile collector does not read files of that name", s.File)
+	}
+	return &file{path: path, command: job.Command}, nil
+}
+
+// file is the file of metrics.
+type file struct {
+	path, command string
+	stages        []monitors.Figures // the last figures of each
+	read          bool               // the file before was read, for
+	before        past
+}
+
+func (f *file) Name() string { return "prometheus" }
+
+// Update writes the file with the stage's figures.
+func (f *file) Update(_ context.Context, g monitors.Figures) error {
+	at := len(f.stages)
+	for i, known := range f.stages {
+		if known.Stage == g.Stage && known.Validation == g.Validation {
+			at = i
+		}
+	}
+	f.stages = append(f.stages[:at:at], append([]monitors.Figures{g}, f.stages[min(at+1, len(f.stages)):]...)...)
+	return f.write(nil, g.Run)
+}
+
+// Close writes the file for the last time.
+func (f *file) Close(_ context.Context, e monitors.End) error { return f.write(&e, e.Run) }
+
+// write replaces the file. end is nil while the command runs.
+func (f *file) write(end *monitors.End, run string) error {
+	if !f.read {
+		f.read, f.before = true, readPast(f.path, f.command, run)
+	}
+	var s set
+	for _, g := range f.stages {
+		s.stage(g)
+	}
+	s.command(f.command, run, f.before, end)
+	var text bytes.Buffer
+	for _, family := range s.sorted() {
+		if _, err := expfmt.MetricFamilyToText(&text, family); err != nil {
+			return fmt.Errorf("metrics: %w", err)
+		}
+	}
+	return replace(f.path, text.Bytes())
+}
+
+// replace replaces a file as a whole. Everybody may read it: the collector runs as
+// another user.
+func replace(path string, data []byte) (err error) {
+	draft, err := os.CreateTemp(filepath.Dir(path), ".rollmill-metrics-*") // the collector ignores this name
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			os.Remove(draft.Name())
+		}
+	}()
+	_, err = draft.Write(data)
+	if err == nil {
+		err = draft.Chmod(0o644)
+	}
+	if closed := draft.Close(); err == nil {
+		err = closed
+	}
+	if err != nil {
+		return err
+	}
+	return os.Rename(draft.Name(), path)
+}

@@ -1,0 +1,124 @@
+package monitors
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/rollmill/rollmill/stages"
+	"github.com/rollmill/rollmill/stages/plugin"
+)
+
+// double is a monitor that records what it gets.
+type double struct {
+	err   error
+	hangs bool // until its context ends
+
+	mu   sync.Mutex
+	got  []string
+	seen chan struct{} // gets a value for each update
+}
+
+func (d *double) Declare(*plugin.Declarer)  {}
+func (d *double) Open(Job) (Monitor, error) { return d, nil }
+func (d *double) Name() string              { return "double" }
+func (d *double) Close(_ context.Context, e End) error {
+	d.add(fmt.Sprintf("end %d", e.ExitCode))
+	return d.err
+}
+
+func (d *double) Update(ctx context.Context, f Figures) error {
+	if d.hangs {
+		<-ctx.Done()
+		return ctx.Err()
+	}
+	text := fmt.Sprintf("%s %d", f.Stage, f.Done)
+	if f.Report != nil {
+		text += fmt.Sprintf(" rows %d", f.Report.Rows)
+	}
+	d.add(text)
+	d.seen <- struct{}{}
+	return d.err
+}
+
+func (d *double) add(text string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.got = append(d.got, text)
+}
+
+func start(t *testing.T, log *bytes.Buffer, d *double) (*Runner, stages.Env) {
+	t.Helper()
+	d.seen = make(chan struct{}, 100)
+	r, err := Start(t.Context(), Job{Command: "train", Log: slog.New(slog.NewTextHandler(log, nil))}, []Settings{d})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r, stages.Env{Progress: func(m *stages.Meter) func() { r.Begin(m); return nil }}
+}
+
+// TestFigures checks that a monitor gets each stage's figures when it begins and when
+// it has ended, once, then the end.
+func TestFigures(t *testing.T) {
+	d := &double{}
+	r, env := start(t, &bytes.Buffer{}, d)
+	m := env.Meter("rollout", "trajectories", 4)
+	<-d.seen
+	m.Add(4)
+	m.Done()
+	r.Report(stages.Place{}, stages.Report{Stage: "rollout", Rows: 4})
+	<-d.seen
+	r.Report(stages.Place{}, stages.Report{Stage: "score", Rows: 3}) // up to date: it had no meter
+	<-d.seen
+	env.Meter("group", "trajectories", 4).Add(1)
+	r.End(End{ExitCode: 130})
+	got := strings.Join(d.got, ", ")
+	if !strings.HasPrefix(got, "rollout 0, rollout 4 rows 4, score 0 rows 3, group ") || !strings.HasSuffix(got, "group 1, end 130") || strings.Count(got, "rows") != 2 {
+		t.Error(got)
+	}
+}
+
+// TestErrors checks that the first error is a warning and that nothing else comes of
+// errors.
+func TestErrors(t *testing.T) {
+	var log bytes.Buffer
+	d := &double{err: errors.New("the disk is full")}
+	r, env := start(t, &log, d)
+	env.Meter("rollout", "trajectories", 4)
+	<-d.seen
+	r.End(End{})
+	if text := log.String(); strings.Count(text, "\n") != 1 || !strings.Contains(text, "level=WARN") || !strings.Contains(text, "the disk is full") || !strings.Contains(text, "monitor=double") {
+		t.Errorf("logged:\n%s", text)
+	}
+}
+
+// TestHang checks that a monitor that hangs does not keep the command from its end.
+func TestHang(t *testing.T) {
+	defer func(d time.Duration) { parting = d }(parting)
+	parting = time.Millisecond
+	var log bytes.Buffer
+	r, env := start(t, &log, &double{hangs: true})
+	m := env.Meter("rollout", "trajectories", 4)
+	m.Add(1) // returns at once
+	r.End(End{})
+	if !strings.Contains(log.String(), "did not get the last figures in time") {
+		t.Errorf("logged: %s", log.String())
+	}
+}
+
+// TestOff checks that without monitors there is nothing to call.
+func TestOff(t *testing.T) {
+	r, err := Start(t.Context(), Job{}, nil)
+	if r != nil || err != nil {
+		t.Fatal(r, err)
+	}
+	r.Begin(nil)
+	r.Report(stages.Place{}, stages.Report{})
+	r.End(End{})
+}

@@ -1,0 +1,28 @@
+package main
+
+import (
+	"strings"
+
+	"github.com/rollmill/rollmill/cmd/internal/cli"
+	monitors "github.com/rollmill/rollmill/cmd/internal/monitors/all"
+	"github.com/rollmill/rollmill/stages"
+)
+
+// monitored is included by the settings of commands that monitors watch.
+type monitored struct{ monitors.Settings }
+
+// place says on which epoch of the run a command works.
+func (p *runPlace) place(s *cli.Session, epoch *int, validation bool) {
+	run := ""
+	if p.Run != "" || p.Root != "" || epoch != nil {
+		run, _ = p.both()
+	}
+	s.Place = stages.Place{Run: run, Epoch: epoch, Validation: validation}
+}
+
+// reported tells the monitors what a stage of train reports.
+func reported(s *cli.Session, epoch int, r stages.Report) {
+	at := stages.Place{Run: s.Place.Run, Epoch: &epoch}
+	r.Stage, at.Validation = strings.CutPrefix(r.Stage, "validation ")
+	s.Reported(at, r)
+}
