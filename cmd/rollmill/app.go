@@ -37,6 +37,7 @@ func app() *cli.App {
 			exportCommand,
 			evalCommand,
 			sealCommand,
+			pruneCommand,
 			storageCommand,
 			cli.Completion(commandsHeading),
 		},

@@ -100,6 +100,7 @@ func TestControlCharactersAreNeverPrinted(t *testing.T) {
 		{"audit", "--in", dir},
 		{"report", "--root", dir, "--no-files"},
 		{"eval", "--in", at("score")},
+		{"prune", "--root", dir, "--keep-epochs", "1"},
 		{"job", "list", "--in", at("submit")},
 		{"score", "--in", planted, "--reward", planted},
 		{"score", "--in", at("rollout") + planted, "--reward", "n=expr:nothing"},

@@ -23,6 +23,7 @@ var endlessWaits = map[string]string{
 	"formats/parquet endPages":               "of pages, which are encoded",
 	"formats/parquet fetch":                  "of reads, whose storage gives each a time",
 	"formats/parquet settle":                 "of a row group, which is encoded and written",
+	"pipelines/prune survey":                 "of reads, whose storage gives each a time",
 	"pipelines/report read":                  "of reads, whose storage gives each a time",
 	"stages/backends/art Submit":             "training is silent for as long as it takes; --read-timeout ends it sooner, and so does a connection that is dead",
 	"stages/backends/openai Do":              "the context of a question, a probe or a trajectory has a time",

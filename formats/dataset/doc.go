@@ -14,6 +14,10 @@
 // Objects that no record of the winning identity names are invisible and are
 // removed when the dataset is sealed.
 //
+// Of a pruned dataset only the manifest is left, in another format, which says
+// when and why the rest was removed: see Pruned. Readers refuse it; a writer
+// replaces it only when asked to overwrite. Survey and Folder are what prune uses.
+//
 // Parquet files that another tool wrote are a wide dataset, too, without a
 // manifest or with one that says so: see Plain, plainRow and the guide
 // "datasets".

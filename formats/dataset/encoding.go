@@ -66,7 +66,17 @@ func encode(v any) []byte {
 }
 
 func decodeManifest(place string, data []byte) (*Manifest, error) {
-	if err := readable(place, data, "not a manifest"); err != nil {
+	if p, err := decodePruned(place, data); err != nil {
+		return nil, err
+	} else if p != nil {
+		return nil, p.gone(place)
+	}
+	return decodeAs(Format, place, data)
+}
+
+// decodeAs decodes a manifest, or what is left of one, of a format.
+func decodeAs(format, place string, data []byte) (*Manifest, error) {
+	if err := readable(format, place, data, "not a manifest"); err != nil {
 		return nil, err
 	}
 	var m Manifest
@@ -87,7 +97,7 @@ func decodeManifest(place string, data []byte) (*Manifest, error) {
 }
 
 func decodeRecord(place string, data []byte) (record, error) {
-	if err := readable(place, data, "damaged shard record"); err != nil {
+	if err := readable(Format, place, data, "damaged shard record"); err != nil {
 		return record{}, err
 	}
 	var r record
@@ -100,7 +110,7 @@ func decodeRecord(place string, data []byte) (record, error) {
 // readable refuses a file of another version, with an error that names the
 // version. It reads nothing else, because other fields may have another meaning
 // there.
-func readable(place string, data []byte, otherwise string) error {
+func readable(format, place string, data []byte, otherwise string) error {
 	var head struct {
 		Format  string `json:"format"`
 		Dataset struct {
@@ -110,8 +120,8 @@ func readable(place string, data []byte, otherwise string) error {
 	if err := unmarshal(data, &head); err != nil {
 		return formats.Invalid(place, "", err, "%s", otherwise)
 	}
-	if head.Format != Format {
-		return formats.Invalid(place, otherVersion(head.Format, Format), nil, "format %q is not %q", head.Format, Format)
+	if head.Format != format {
+		return formats.Invalid(place, otherVersion(head.Format, format), nil, "format %q is not %q", head.Format, format)
 	}
 	major := func(v string) string { v, _, _ = strings.Cut(v, "."); return v }
 	if mine := major(formats.SchemaVersion); major(head.Dataset.Schema) != mine {

@@ -134,10 +134,18 @@ func (r *Reader[T]) Read(rows []T) (int, error) {
 			err = r.advance()
 		}
 		if err != nil {
-			return n, err
+			return n, r.explain(err)
 		}
 	}
 	return n, nil
+}
+
+// explain returns a better error if the part was removed while it was read.
+func (r *Reader[T]) explain(err error) error {
+	if errors.Is(err, storage.ErrNotExist) {
+		return r.d.explain(r.ctx, r.parts[r.part], err)
+	}
+	return err
 }
 
 // open opens the part that holds the next row.
@@ -154,7 +162,7 @@ func (r *Reader[T]) open() error {
 	first := r.next - r.first
 	cur, more, err := r.rows(f, first, min(p.Rows-first, r.end-r.next))
 	if err != nil {
-		return errors.Join(err, src.Close())
+		return errors.Join(r.explain(err), src.Close())
 	}
 	r.src, r.cur, r.more = src, cur, more
 	return nil
@@ -225,6 +233,9 @@ func (d *Dataset) explain(ctx context.Context, p Part, err error) error {
 	o, statErr := d.bucket.Stat(ctx, p.Name)
 	switch {
 	case errors.Is(statErr, storage.ErrNotExist):
+		if now, err := readCurrent(ctx, d.bucket); err == nil && PrunedIn(now.damage) != nil {
+			return now.damage
+		}
 		return formats.Invalid(place, "", statErr, "the part is gone")
 	case statErr == nil && o.Size != p.Bytes:
 		return formats.Invalid(place, "", nil, "the part has %d bytes; the manifest says %d", o.Size, p.Bytes)

@@ -33,7 +33,7 @@ func find(ctx context.Context, b *storage.Bucket) (*Manifest, error) {
 	if inFile(err) {
 		return nil, aFile(b.URI())
 	}
-	if err == nil || !errors.Is(err, storage.ErrNotExist) {
+	if err == nil || !errors.Is(err, storage.ErrNotExist) || PrunedIn(err) != nil {
 		return m, err
 	}
 	found, err := records(ctx, b)

@@ -17,49 +17,51 @@ import (
 // runs that can no longer be sealed, parts that no record or manifest names,
 // and the journals of this identity. m is the manifest at present; nothing is
 // removed once there is another.
-// does.
 // Objects of a run that may soon replace m stay: its records and the parts that
 // they name, and parts that no record names yet but whose name shows that they
 // belong to it.
-// its mark.
 func tidy(ctx context.Context, b *storage.Bucket, m *Manifest) error {
-	parts, err := list(ctx, b, "")
+	all, err := list(ctx, b, "")
 	if err != nil {
 		return err
 	}
+	left, err := leftAt(ctx, b, current{manifest: m, generation: m.generation()}, all)
+	if err != nil {
+		return err
+	}
+	return left.remove(ctx, b)
+}
+
+// leftAt returns what can be removed of the objects of a place; none once the
+// place has another manifest than the given one.
+func leftAt(ctx context.Context, b *storage.Bucket, at current, all []storage.Object) (leftovers, error) {
 	var left leftovers
-	if left.find(m, parts, parts); left.none() {
-		return nil
+	if left.find(at, all, all); left.none() {
+		return left, nil
 	}
 	// A writer announces itself before its first part. So the writer of a part
 	// in the first list is in this later list, or was sealed before the
 	// manifest is read.
 	others, err := list(ctx, b, private)
 	if err != nil {
-		return err
+		return leftovers{}, err
 	}
 	left = leftovers{}
-	left.find(m, parts, others)
-	if now, err := readCurrent(ctx, b); err != nil || now.manifest == nil || now.generation != m.generation() {
-		return err
+	left.find(at, all, others)
+	if now, err := readCurrent(ctx, b); err != nil || now.generation != at.generation {
+		return leftovers{}, err
 	}
-	if err := left.spare(ctx, b); err != nil {
-		return err
-	}
-	for _, keys := range [][]string{left.records, left.rest} {
-		for _, key := range keys {
-			if err := b.Delete(ctx, key); err != nil {
-				return err
-			}
-		}
-	}
-	for _, o := range left.parts {
+	return left, left.spare(ctx, b)
+}
+
+// remove removes what was found.
+func (l *leftovers) remove(ctx context.Context, b *storage.Bucket) error {
+	return removeAll(ctx, b, slices.Concat(l.records, l.rest, l.parts, l.journals))
+}
+
+func removeAll(ctx context.Context, b *storage.Bucket, objects []storage.Object) error {
+	for _, o := range objects {
 		if err := b.Delete(ctx, o.Key); err != nil {
-			return err
-		}
-	}
-	for _, key := range left.journals {
-		if err := b.Delete(ctx, key); err != nil {
 			return err
 		}
 	}
@@ -79,11 +81,12 @@ func list(ctx context.Context, b *storage.Bucket, prefix string) ([]storage.Obje
 
 // leftovers are the objects that a dataset does not name.
 type leftovers struct {
-	records  []string         // of runs that can no longer be sealed
-	rest     []string         // other objects of these runs, except their journals
+	records  []storage.Object // of runs that can no longer be sealed
+	rest     []storage.Object // other objects of these runs, except their journals
 	parts    []storage.Object // that the manifest does not name
-	journals []string         // of this identity
+	journals []storage.Object // of this identity
 	live     map[run][]int    // runs that may still replace the dataset, and their records
+	begun    []storage.Object // of live runs, and journals of others: their rows cost money and may still be needed
 }
 
 func (l *leftovers) none() bool {
@@ -91,9 +94,14 @@ func (l *leftovers) none() bool {
 }
 
 // find sorts the objects of two lists into those that stay and those that do
-// not.
-func (l *leftovers) find(m *Manifest, parts, others []storage.Object) {
-	keep := map[string]bool{}
+// not. Of a pruned dataset none stays, except what a writer that makes it again
+// has begun.
+func (l *leftovers) find(at current, parts, others []storage.Object) {
+	m, keep := at.manifest, map[string]bool{}
+	pruned := PrunedIn(at.damage)
+	if pruned != nil {
+		m = &Manifest{}
+	}
 	for _, p := range m.allParts() {
 		keep[p.Name] = true
 	}
@@ -112,16 +120,19 @@ func (l *leftovers) find(m *Manifest, parts, others []storage.Object) {
 		inHome := strings.HasPrefix(file, "journal-") || strings.HasPrefix(file, "lease-")
 		switch {
 		case inHome && r.identity == m.Identity:
-			l.journals = append(l.journals, o.Key)
-		case inHome: // its rows cost money and may still be needed
-		case r.base == m.generation() && isRecord:
+			l.journals = append(l.journals, o)
+		case inHome:
+			l.begun = append(l.begun, o)
+		case r.base == at.generation && isRecord:
 			l.live[r] = append(l.live[r], shard)
-		case r.base == m.generation():
+			l.begun = append(l.begun, o)
+		case r.base == at.generation:
 			l.live[r] = slices.Clip(l.live[r])
+			l.begun = append(l.begun, o)
 		case isRecord && !m.of(r):
-			l.records = append(l.records, o.Key)
+			l.records = append(l.records, o)
 		case !isRecord:
-			l.rest = append(l.rest, o.Key)
+			l.rest = append(l.rest, o)
 		}
 	}
 }
@@ -204,7 +215,7 @@ func (d *Dataset) Unnamed(ctx context.Context) ([]string, error) {
 		return nil, err
 	}
 	var left leftovers
-	left.find(&d.Manifest, all, all)
+	left.find(current{manifest: &d.Manifest, generation: d.generation()}, all, all)
 	if err := left.spare(ctx, d.bucket); err != nil {
 		return nil, err
 	}

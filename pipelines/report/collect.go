@@ -47,23 +47,35 @@ func collectEpoch(ctx context.Context, root string, e int) (Epoch, bool, error) 
 		read func(context.Context, *dataset.Dataset, *Epoch) error
 	}{
 		{"validation/score", dir, readValidation},
-		{"rollout", last, readRollout},
+		{"rollout", last, nil}, // its manifest is enough
 		{"score", last, readScore},
 		{"group", last, readGroup},
 		{"curate", last, readCurate},
 	} {
-		d, err := open(ctx, storage.Join(stage.dir, stage.name))
+		d, gone, err := find(ctx, storage.Join(stage.dir, stage.name))
 		if err != nil {
 			return epoch, found, err
 		}
-		if d == nil {
+		var m *dataset.Manifest
+		switch {
+		case d != nil:
+			m = &d.Manifest
+		case gone != nil:
+			m = gone.Manifest
+		default:
 			continue
 		}
 		found = true
-		for _, s := range d.Timings {
+		for _, s := range m.Timings {
 			epoch.Seconds[stage.name] += s
 		}
-		if err := stage.read(ctx, d, &epoch); err != nil {
+		switch {
+		case stage.read == nil:
+			err = readRollout(ctx, m, d, gone, &epoch)
+		case d != nil:
+			err = stage.read(ctx, d, &epoch)
+		}
+		if err != nil {
 			return epoch, found, err
 		}
 	}
@@ -78,7 +90,7 @@ func collectEpoch(ctx context.Context, root string, e int) (Epoch, bool, error) 
 func extended(ctx context.Context, dir string) (string, error) {
 	for {
 		next := storage.Join(dir, "extended")
-		if d, err := open(ctx, storage.Join(next, "score")); err != nil || d == nil {
+		if d, gone, err := find(ctx, storage.Join(next, "score")); err != nil || d == nil && gone == nil {
 			return dir, err
 		}
 		dir = next
@@ -86,8 +98,14 @@ func extended(ctx context.Context, dir string) (string, error) {
 }
 
 // open opens a dataset, also one that a gate refused. It returns nil if the
-// dataset does not exist or is not complete yet.
+// dataset does not exist, is not complete yet or was pruned.
 func open(ctx context.Context, uri string) (*dataset.Dataset, error) {
+	d, _, err := find(ctx, uri)
+	return d, err
+}
+
+// find is open that also returns what is left of a pruned dataset.
+func find(ctx context.Context, uri string) (*dataset.Dataset, *dataset.Pruned, error) {
 	d, err := dataset.Open(ctx, uri, dataset.OpenOptions{})
 	var gate *dataset.GateError
 	if errors.As(err, &gate) {
@@ -98,15 +116,19 @@ func open(ctx context.Context, uri string) (*dataset.Dataset, error) {
 		d, err = dataset.Open(ctx, uri, dataset.OpenOptions{AcceptGates: names})
 	}
 	if errors.Is(err, storage.ErrNotExist) || errors.Is(err, dataset.ErrIncomplete) {
-		return nil, nil
+		return nil, dataset.PrunedIn(err), nil
 	}
-	return d, err
+	return d, nil, err
 }
 
-func readRollout(ctx context.Context, d *dataset.Dataset, e *Epoch) error {
-	run, _ := d.Params["run"].(string)
-	e.RunID = run
-	e.Train = &Sample{Trajectories: d.Rows, Failed: d.Counts[formats.StatusFailed]}
+// readRollout needs only the manifest, which a pruned rollout still has.
+func readRollout(ctx context.Context, m *dataset.Manifest, d *dataset.Dataset, gone *dataset.Pruned, e *Epoch) error {
+	e.RunID, _ = m.Params["run"].(string)
+	e.Train = &Sample{Trajectories: m.Rows, Failed: m.Counts[formats.StatusFailed]}
+	if d == nil {
+		e.Time = gone.Written
+		return nil
+	}
 	return modTime(ctx, d, e)
 }
 

@@ -81,6 +81,23 @@ type Sample struct {
 	weights map[string]float64 // of each named reward in the total
 }
 
+// MeanRewards returns the mean reward of each epoch that has one: in validation, or
+// in training if no epoch was validated.
+func (r Run) MeanRewards() map[int]float64 {
+	for _, of := range []func(Epoch) *Sample{func(e Epoch) *Sample { return e.Validation }, func(e Epoch) *Sample { return e.Train }} {
+		out := map[int]float64{}
+		for _, e := range r.Epochs {
+			if s := of(e); s != nil && s.Mean != nil {
+				out[e.Epoch] = *s.Mean
+			}
+		}
+		if len(out) > 0 {
+			return out
+		}
+	}
+	return nil
+}
+
 // Make reads a run and writes the report's files.
 func Make(ctx context.Context, o Options) (Run, error) {
 	run, err := collect(ctx, o.Root, o.Known)

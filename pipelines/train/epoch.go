@@ -2,6 +2,7 @@ package train
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/rollmill/rollmill/formats"
@@ -48,6 +49,9 @@ func (o Options) epoch(ctx context.Context, e int, before *formats.Receipt, done
 		{"curate", func() (stages.Report, error) { return o.curate(ctx, e) }},
 	} {
 		report, err := step.run()
+		if dataset.PrunedIn(err) != nil {
+			return o.pruned(ctx, e, err)
+		}
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", step.name, err)
 		}
@@ -57,8 +61,25 @@ func (o Options) epoch(ctx context.Context, e int, before *formats.Receipt, done
 	return o.submit(ctx, e, before, done)
 }
 
+// pruned returns the receipt of an epoch of which prune removed a dataset after it
+// was trained. err is the error of the stage that found this.
+func (o Options) pruned(ctx context.Context, e int, err error) (*formats.Receipt, error) {
+	bucket, failed := storage.Open(ctx, o.layout().Stage(e, "submit"))
+	if failed != nil {
+		return nil, failed
+	}
+	receipt, failed := submit.ReadReceipt(ctx, bucket)
+	if failed != nil || receipt.State == formats.JobPending || receipt.State == formats.JobRunning {
+		return nil, errors.Join(err, failed)
+	}
+	return receipt, nil
+}
+
 func (o Options) validate(ctx context.Context, e int, receipt *formats.Receipt, done map[string]stages.Report) error {
 	report, err := o.rollout(ctx, o.Validation.Rollout, o.env(e, true), e, receipt, o.layout().Validation(e, "rollout"))
+	if dataset.PrunedIn(err) != nil { // it was complete
+		return nil
+	}
 	if err != nil {
 		return fmt.Errorf("validation: rollout: %w", err)
 	}

@@ -14,12 +14,16 @@ import (
 
 // changed reports inputs of a dataset that are missing or have another identity,
 // and a changed base. It reads the whole base, unless the base is audited anyway.
+// An input that was pruned is no fault.
 func (a *auditor) changed(ctx context.Context, d *dataset.Dataset) error {
 	for _, ref := range d.Inputs {
 		if ref.Identity == "" { // a file
 			continue
 		}
 		in, err := d.OpenRef(ctx, ref)
+		if p := dataset.PrunedIn(err); p != nil && p.Was(ref) {
+			continue
+		}
 		if err == nil && d.Base != nil && in.Is(d.Base) {
 			err = a.base(ctx, d, in)
 		}

@@ -1,0 +1,85 @@
+package main
+
+import (
+	"context"
+	"time"
+
+	"github.com/rollmill/rollmill/cmd/internal/cli"
+	"github.com/rollmill/rollmill/pipelines/prune"
+	"github.com/rollmill/rollmill/pipelines/report"
+	"github.com/rollmill/rollmill/stages/plugin"
+)
+
+var pruneCommand = cli.Command{
+	Name:    "prune",
+	Heading: commandsHeading,
+	Usage:   "remove what a run no longer needs: leftovers of killed commands, and old epochs by rule",
+	About: `Prints what would be removed, with sizes and reasons; --apply removes it. Without
+a rule, only what killed commands left goes: journals of complete datasets, parts
+and records that no manifest names, temporary files.
+
+With a rule (--keep-epochs, --keep-every, --keep-best; an epoch that any of them
+keeps is kept), older epochs lose the datasets of the stages in --drop, also those
+in validation/ and extended/. The default, rollout, is most of the bytes: the
+report's figures, explain and what was trained on stay. What is removed opens with
+an error that says when and why. train continues a pruned run.
+
+Never removed: the ledger, receipts, the policy, the newest epoch, an epoch whose
+submission is not finished, and anything where a command is writing. An epoch that
+was not curated, a curated dataset that was not submitted, and a dataset that one of
+another epoch is based on are removed only with --force.
+
+Commands that are reading a dataset when it is removed fail with that error. If
+prune dies, the next prune finishes its work.
+
+  rollmill prune runs/demo --keep-epochs 3
+  rollmill prune runs/demo --keep-epochs 3 --keep-best 2 --apply`,
+	Args:        "ROOT",
+	ArgSettings: []string{"root"},
+	Body:        cli.With(newPruneSettings, runPrune),
+}
+
+type pruneSettings struct {
+	runPlace
+	prune.Options
+	Apply bool
+}
+
+func newPruneSettings() *pruneSettings {
+	return &pruneSettings{runPlace: runPlace{heading: plugin.Input},
+		Options: prune.Options{Drop: []string{"rollout"}, Grace: 24 * time.Hour}}
+}
+
+func (o *pruneSettings) Declare(d *plugin.Declarer) {
+	d.Include(&o.runPlace)
+	d.Heading(plugin.Execution)
+	d.Int(&o.KeepEpochs, "keep-epochs", "keep the last `N` epochs")
+	d.Int(&o.KeepEvery, "keep-every", "keep every `N`th epoch, from 0")
+	d.Int(&o.KeepBest, "keep-best", "keep the `N` epochs with the highest mean reward in validation, or in training if no epoch has a validation")
+	d.Strings(&o.Drop, "drop", "remove the datasets of this `STAGE` from other epochs: rollout, score, group or curate").Shown("rollout")
+	d.Duration(&o.Grace, "grace", "keep leftovers, and folders that a command began to write, for `TIME`")
+	d.Bool(&o.Apply, "apply", "remove, instead of printing what would be removed")
+	d.Bool(&o.Force, "force", "also remove datasets that others are based on or that curate or submit has not read, and what other commands began")
+}
+
+func runPrune(ctx context.Context, s *cli.Session, o *pruneSettings) error {
+	if o.runPlace.Run == "" && o.runPlace.Root == "" {
+		return cli.Usagef("name the run's folder: rollmill prune ROOT", "no run")
+	}
+	_, o.Options.Root = o.both()
+	o.Now = time.Now()
+	o.Rewards = func(ctx context.Context) (map[int]float64, error) {
+		run, err := report.Make(ctx, report.Options{Root: o.Options.Root, NoFiles: true})
+		return run.MeanRewards(), err
+	}
+	plan, err := prune.Look(ctx, o.Options)
+	if err != nil {
+		return err
+	}
+	if o.Apply {
+		if err := plan.Apply(ctx); err != nil {
+			return err
+		}
+	}
+	return s.Print(plan, plan.WriteText)
+}

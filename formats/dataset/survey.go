@@ -1,0 +1,126 @@
+package dataset
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/rollmill/rollmill/storage"
+)
+
+// Folder is the place of a sealed or pruned dataset, and what can be removed
+// there.
+type Folder struct {
+	Dataset *Dataset // nil if it was pruned
+	Pruned  *Pruned  // nil unless it was pruned
+
+	Objects  []storage.Object // what the dataset is made of, besides its manifest
+	Rest     []storage.Object // of a pruned dataset whose removal was interrupted
+	Parts    []storage.Object // that neither the manifest nor a running writer names
+	Records  []storage.Object // of writers that can never finish
+	Journals []storage.Object // of rows that are in the dataset
+
+	// Begun is what writers of other datasets at this place left or are writing:
+	// it may have rows that cost money. Active is when the last of them wrote, or
+	// a writer of this dataset did.
+	Begun  []storage.Object
+	Active time.Time
+
+	bucket  *storage.Bucket
+	now     current
+	written time.Time // the manifest
+	before  time.Time
+}
+
+// Survey sorts the objects of a dataset's folder, which the caller has listed:
+// their keys are relative to it. Parts, Records and Journals are only those
+// last written before a time. It returns nil if there is no manifest, or one
+// that does not say where the rows are (see Plain).
+func Survey(ctx context.Context, uri string, all []storage.Object, before time.Time) (*Folder, error) {
+	b, err := storage.Open(ctx, uri)
+	if err != nil {
+		return nil, err
+	}
+	return survey(ctx, b, uri, all, before)
+}
+
+func survey(ctx context.Context, b *storage.Bucket, uri string, all []storage.Object, before time.Time) (*Folder, error) {
+	now, err := readCurrent(ctx, b)
+	f := &Folder{bucket: b, now: now, Pruned: PrunedIn(now.damage), before: before}
+	switch {
+	case err != nil || now.raw == nil:
+		return nil, err
+	case now.damage != nil && f.Pruned == nil:
+		return nil, now.damage
+	case now.manifest != nil && now.manifest.Plain:
+		return nil, nil
+	case now.manifest != nil:
+		f.Dataset = newDataset(*now.manifest, uri, b)
+	}
+	left, err := leftAt(ctx, b, now, all)
+	if err != nil {
+		return nil, err
+	}
+	f.sort(left, all)
+	return f, nil
+}
+
+func (f *Folder) sort(left leftovers, all []storage.Object) {
+	f.Begun, f.Parts, f.Records, f.Journals = left.begun, left.parts, slices.Concat(left.records, left.rest), left.journals
+	for _, o := range slices.Concat(f.Begun, f.Journals) {
+		if o.ModTime.After(f.Active) {
+			f.Active = o.ModTime
+		}
+	}
+	if f.Pruned != nil {
+		named := namesOf(f.Pruned.Manifest)
+		f.Rest = f.Records
+		f.Rest = append(f.Rest, slices.DeleteFunc(slices.Clone(f.Parts), func(o storage.Object) bool { return !named[o.Key] })...)
+		f.Parts = slices.DeleteFunc(f.Parts, func(o storage.Object) bool { return named[o.Key] })
+		f.Records = nil
+	}
+	for _, list := range []*[]storage.Object{&f.Parts, &f.Records, &f.Journals} {
+		*list = slices.DeleteFunc(*list, func(o storage.Object) bool { return !o.ModTime.Before(f.before) })
+	}
+	if f.Dataset == nil {
+		return
+	}
+	named := namesOf(&f.Dataset.Manifest)
+	for _, o := range all {
+		if o.Key == ManifestFile {
+			f.written = o.ModTime.UTC()
+		}
+		r, file, inRun := runOf(o.Key)
+		_, isRecord := recordOf(r, file)
+		if named[o.Key] || inRun && isRecord && f.Dataset.of(r) {
+			f.Objects = append(f.Objects, o)
+		}
+	}
+}
+
+func namesOf(m *Manifest) map[string]bool {
+	out := map[string]bool{}
+	for _, p := range m.allParts() {
+		out[p.Name] = true
+	}
+	return out
+}
+
+// Clean removes what Survey found of killed writers and of an interrupted
+// removal. The rows of the dataset stay. The error is storage.ErrChanged if
+// another process replaced the dataset meanwhile.
+func (f *Folder) Clean(ctx context.Context) error {
+	now, err := readCurrent(ctx, f.bucket)
+	if err == nil && now.generation != f.now.generation {
+		err = fmt.Errorf("clean %q: %w", f.bucket.URI(), storage.ErrChanged)
+	}
+	if err != nil {
+		return err
+	}
+	return removeAll(ctx, f.bucket, slices.Concat(f.Rest, f.Records, f.Parts, f.Journals))
+}
+
+// Abandon removes what others began at this place, and with it rows that are in
+// no dataset.
+func (f *Folder) Abandon(ctx context.Context) error { return removeAll(ctx, f.bucket, f.Begun) }
