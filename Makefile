@@ -124,7 +124,7 @@ bench/curate: build $(PEERS) $(BENCH)/bench
 	$(PEERS) testdata/bench/curate.py bin/rollmill $(BENCH)/wide-$(GB) $(ROUNDS)
 IMPORTED ?= 100000
 bench/import: build $(PEERS)
-	$(PEERS) testdata/bench/import.py bin/rollmill $(BENCH)/import $(IMPORTED) 20000 $(ROUNDS)
+	$(PEERS) testdata/bench/import.py bin/rollmill $(BENCH)/import $(IMPORTED) 100000 $(ROUNDS)
 
 bench:
 	$(GO) test -run '^$$' -bench . -benchmem ./...

@@ -99,7 +99,7 @@ func (t *Trajectory) SetPayloadDigest() { t.PayloadDigest = PayloadDigest(t) }
 // PayloadDigest returns the digest of a row's payload columns.
 func PayloadDigest[T any](row *T) string {
 	sum := digest(row, onlyPayload).Bytes()
-	return hex.EncodeToString(sum[:])
+	return string(hex.AppendEncode(make([]byte, 0, 2*len(sum)), sum[:]))
 }
 
 // HasPayloadDigest reports whether t.PayloadDigest is set.
@@ -139,13 +139,16 @@ func digest[T any](row *T, of part) xxh3.Uint128 {
 func (h *hasher) fields(p *plan, at unsafe.Pointer, of part) {
 	for i := range p.fields {
 		f := &p.fields[i]
+		if f.word != never && *(*uintptr)(unsafe.Add(at, f.word)) == 0 {
+			continue
+		}
 		if of != everything && f.payload != (of == onlyPayload) {
 			continue
 		}
 		at := unsafe.Add(at, f.off)
 		if f.rare {
 			h.field(f, at)
-		} else if !f.absent(at) {
+		} else {
 			h.uint(f.name)
 			h.value(f.plan, at)
 		}
@@ -245,11 +248,25 @@ type plan struct {
 type planField struct {
 	*plan
 	off     uintptr
-	name    uint64 // hash of the column's name
+	word    uintptr // in the struct, zero when the field is absent; never when no word says so
+	name    uint64  // hash of the column's name
 	column  string
 	payload bool
 
 	rare bool // a group of columns, or a number or boolean in a nullable column, where zero is null
+}
+
+const never = ^uintptr(0)
+
+// wordOf returns the word of a field at off that is zero when the field is absent.
+func (p *plan) wordOf(off uintptr) uintptr {
+	switch p.kind {
+	case reflect.String, reflect.Slice:
+		return off + unsafe.Sizeof(off) // its length
+	case reflect.Pointer:
+		return off
+	}
+	return never
 }
 
 // scalar reports whether a value is a number or a boolean.
@@ -289,7 +306,7 @@ func newPlan(t reflect.Type) *plan {
 		for _, f := range FieldsOf(t) {
 			if !f.Volatile {
 				of := newPlan(f.Type)
-				p.fields = append(p.fields, planField{of, f.Offset, xxh3.HashString(f.Name), f.Name, f.Payload,
+				p.fields = append(p.fields, planField{of, f.Offset, of.wordOf(f.Offset), xxh3.HashString(f.Name), f.Name, f.Payload,
 					of.kind == reflect.Struct || of.scalar() && f.Optional})
 			}
 		}

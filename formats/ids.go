@@ -13,7 +13,7 @@ import (
 // the arguments, so that it is the same when the stage is run again.
 func TrajectoryID(run, exampleID string, epoch, generation int) string {
 	sum := hash("trajectory", run, exampleID, strconv.Itoa(epoch), strconv.Itoa(generation))
-	return hex.EncodeToString(sum[:12])
+	return string(hex.AppendEncode(make([]byte, 0, 24), sum[:12]))
 }
 
 // GroupID returns the id of the group of one example in one epoch.
@@ -58,5 +58,5 @@ func StoredID(exampleID string, epoch int, own string, copy int) string {
 	}
 	b = append(append(b, exampleID...), own...)
 	sum := xxh3.Hash128(b).Bytes()
-	return hex.EncodeToString(sum[:12])
+	return string(hex.AppendEncode(make([]byte, 0, 24), sum[:12]))
 }

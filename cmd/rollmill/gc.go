@@ -1,8 +1,20 @@
 package main
 
-import "runtime/debug"
+import (
+	"runtime"
+	"runtime/debug"
+)
 
 // collectEarly makes the garbage collector run earlier, for commands whose memory
 // is mostly large byte slices. These hold no pointers, so collecting costs almost
 // nothing, and peak memory is at most 1.5 times the memory in use.
 func collectEarly() { debug.SetGCPercent(50) }
+
+// collectLate makes the garbage collector run later, for commands that allocate
+// much more than they keep: memory that is never touched, and so takes none,
+// counts as memory in use until the returned function is called. Peak memory
+// grows by as much.
+func collectLate() (end func()) {
+	untouched := make([]byte, 128<<20)
+	return func() { runtime.KeepAlive(untouched) }
+}

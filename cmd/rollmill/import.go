@@ -96,7 +96,8 @@ type importSettings struct {
 
 func newImportSettings() *importSettings {
 	return &importSettings{Options: ingest.Defaults(), From: plugin.Pick(importFormats, ""),
-		target: target{otherwise: "<root>/epoch-<epoch>/rollout"}, spilling: spilling{what: "trajectories whose groups are not adjacent in the source"}}
+		runPlace: runPlace{run: "`NAME` of the run, written to the column run; trajectory ids do not depend on it"},
+		target:   target{otherwise: "<root>/epoch-<epoch>/rollout"}, spilling: spilling{what: "trajectories whose groups are not adjacent in the source"}}
 }
 
 func (c *importSettings) Declare(d *plugin.Declarer) {
@@ -117,6 +118,7 @@ func runImport(ctx context.Context, s *cli.Session, c *importSettings) error {
 	if err != nil {
 		return err
 	}
+	defer collectLate()()
 	if c.Check {
 		r, err := ingest.Check(ctx, o)
 		if err != nil {

@@ -122,11 +122,12 @@ type runPlace struct {
 	Run, Root string
 
 	heading string // default plugin.Output
+	run     string // help of --run; default that of rollout
 }
 
 func (p *runPlace) Declare(d *plugin.Declarer) {
 	d.Heading(cmp.Or(p.heading, plugin.Output))
-	d.String(&p.Run, "run", "`NAME` of the run, part of every trajectory id").Shown("the last part of --root, else run").Open()
+	d.String(&p.Run, "run", cmp.Or(p.run, "`NAME` of the run, part of every trajectory id")).Shown("the last part of --root, else run").Open()
 	d.String(&p.Root, "root", "`URI` of the run's folder, which holds epoch-0, epoch-1, ...").Shown("runs/<run>").Open()
 }
 

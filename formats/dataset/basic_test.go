@@ -2,7 +2,9 @@ package dataset
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -125,4 +127,18 @@ func TestWhatIsWrittenIsRead(t *testing.T) {
 			t.Fatalf("second run: %+v", again)
 		}
 	})
+}
+
+func TestAFileIsNotReplaced(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, []byte("mine"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, err := Begin(t.Context(), file, Spec{Stage: "import", Kind: formats.KindTrajectories}, Options{Overwrite: true})
+	if in := (*formats.InputError)(nil); !errors.As(err, &in) || in.Hint() == "" || !strings.Contains(err.Error(), "it is a file") {
+		t.Errorf("%v", err)
+	}
+	if data, _ := os.ReadFile(file); string(data) != "mine" {
+		t.Errorf("%q", data)
+	}
 }

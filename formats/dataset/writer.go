@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/secret"
 	"github.com/rollmill/rollmill/storage"
 )
@@ -83,6 +84,9 @@ func Begin(ctx context.Context, uri string, spec Spec, o Options) (*Shard, error
 // is there now.
 func (s *Shard) look(ctx context.Context, overwrite bool) error {
 	now, err := readCurrent(ctx, s.bucket)
+	if inFile(err) {
+		return formats.Invalid(s.bucket.URI(), "write to another --out", nil, "it is a file, and a dataset is a folder")
+	}
 	if err != nil {
 		return err
 	}

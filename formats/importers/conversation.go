@@ -41,7 +41,7 @@ func (c *Conversation) Continue(message int) { c.at = int32(message) + 1 }
 // Input adds a message that the model did not generate, and returns its index.
 func (c *Conversation) Input(m formats.Message) int {
 	m.Sampled, m.Call = false, -1
-	return c.add(m)
+	return c.add(&m)
 }
 
 // Sampled adds a message of the model and the call that it answered; Tools of
@@ -54,12 +54,12 @@ func (c *Conversation) Sampled(m formats.Message, call formats.Call) int {
 		call.Sampling = "{}"
 	}
 	c.Calls = append(c.Calls, call)
-	return c.add(m)
+	return c.add(&m)
 }
 
-func (c *Conversation) add(m formats.Message) int {
+func (c *Conversation) add(m *formats.Message) int {
 	m.Parent = c.at - 1
-	c.Messages = append(c.Messages, m)
+	c.Messages = append(c.Messages, *m)
 	c.at = int32(len(c.Messages))
 	return len(c.Messages) - 1
 }

@@ -32,8 +32,8 @@ type Format struct {
 	Records func(f File) iter.Seq2[Record, error]
 
 	// Parse converts a record. An error refuses the record; it need not name the
-	// place. Parse is pure and safe for concurrent use, and what it returns does
-	// not share memory with other records.
+	// place. Parse is pure and safe for concurrent use, and what it returns
+	// shares memory with other records only in their Room.
 	Parse func(r *Record) ([]Item, error)
 }
 
@@ -83,6 +83,7 @@ type Record struct {
 	Context []byte // what Records knows of it from elsewhere, such as from the file's name; nil for nothing
 
 	*Options
+	*Room         // for what the record becomes
 	Losses []Loss // what Lose recorded
 }
 

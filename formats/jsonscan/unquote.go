@@ -7,6 +7,7 @@ import (
 	"strings"
 	"unicode/utf16"
 	"unicode/utf8"
+	"unsafe"
 )
 
 // Unquote decodes a JSON string; "" for any other value.
@@ -28,6 +29,15 @@ func Unquote(raw []byte) string {
 		return ""
 	}
 	return s
+}
+
+// View is like Unquote, but the text may be a part of raw, which then must not
+// change any more.
+func View(raw []byte) string {
+	if len(raw) < 3 || raw[0] != '"' || bytes.IndexByte(raw, '\\') >= 0 || !utf8.Valid(raw) {
+		return Unquote(raw)
+	}
+	return unsafe.String(&raw[1], len(raw)-2)
 }
 
 // simple are the characters of the escapes of one letter.

@@ -151,7 +151,7 @@ func fillBytes(s []byte, n int, v byte) []byte {
 // values gathers n fields, stride bytes apart, of which the first is at p. The
 // first repeats at the level rep, the others at the level again.
 func (g *gathered) values(p unsafe.Pointer, stride uintptr, n int, rep, again byte) {
-	if g.typ.Kind() == reflect.Pointer || g.node.kind == format.Boolean {
+	if g.typ.Kind() == reflect.Pointer {
 		for i := range n {
 			g.value(unsafe.Add(p, uintptr(i)*stride), rep)
 			rep = again
@@ -164,15 +164,25 @@ func (g *gathered) values(p unsafe.Pointer, stride uintptr, n int, rep, again by
 		g.reps = fillBytes(g.reps, n, again)
 		g.reps[from] = rep
 	}
-	var nullable []byte // the levels of the fields, if zero is null
+	from := len(g.defs)
 	if g.node.def > 0 {
-		from := len(g.defs)
-		if g.defs = fillBytes(g.defs, n, byte(g.node.def)); g.optional {
-			nullable = g.defs[from:]
-		}
+		g.defs = fillBytes(g.defs, n, byte(g.node.def))
+	}
+	g.fields(p, stride, n, g.defs[from:])
+}
+
+// fields gathers the values of n fields that are no pointers. defs are their
+// levels, which it lowers where zero is null.
+func (g *gathered) fields(p unsafe.Pointer, stride uintptr, n int, defs []byte) {
+	var nullable []byte
+	if g.optional {
+		nullable = defs
 	}
 	there := g.there
 	switch g.node.kind {
+	case format.Boolean:
+		g.bits = appendFields(g, g.bits, p, stride, n, nullable)
+		g.size += int64(g.there - there)
 	case format.Int32:
 		g.i32 = appendFields(g, g.i32, p, stride, n, nullable)
 		g.size += 4 * int64(g.there-there)
@@ -190,8 +200,8 @@ func (g *gathered) values(p unsafe.Pointer, stride uintptr, n int, rep, again by
 	}
 }
 
-// appendFields appends n numbers to those of g; see values.
-func appendFields[V int32 | int64 | float32 | float64](g *gathered, to []V, p unsafe.Pointer, stride uintptr, n int, nullable []byte) []V {
+// appendFields appends n numbers, or booleans as bytes, to those of g; see fields.
+func appendFields[V byte | int32 | int64 | float32 | float64](g *gathered, to []V, p unsafe.Pointer, stride uintptr, n int, nullable []byte) []V {
 	for i := range n {
 		v := *(*V)(unsafe.Add(p, uintptr(i)*stride))
 		if nullable != nil && v == 0 {
@@ -204,7 +214,7 @@ func appendFields[V int32 | int64 | float32 | float64](g *gathered, to []V, p un
 	return to
 }
 
-// strings gathers n strings; see values.
+// strings gathers n strings; see fields.
 func (g *gathered) strings(p unsafe.Pointer, stride uintptr, n int, nullable []byte) {
 	for i := range n {
 		s := *(*string)(unsafe.Add(p, uintptr(i)*stride))

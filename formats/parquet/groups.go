@@ -22,7 +22,7 @@ func (w *Writer[T]) WriteGroups(rows []T, ends []int) (bool, error) {
 		return false, nil
 	}
 	for _, c := range g.chunks {
-		if w.failed = c.groups(in, ends, w.sizes.columns[c.node.leaf]); w.failed != nil {
+		if w.failed = c.groups(in, ends, w.sizes.columns[c.node.leaf], w.sizes.lists[c.node.leaf]); w.failed != nil {
 			return false, w.failed
 		}
 	}
@@ -33,14 +33,17 @@ func (w *Writer[T]) WriteGroups(rows []T, ends []int) (bool, error) {
 }
 
 // groups gathers groups of rows that have so many bytes in the column together,
-// and ends its pages where Writer.add ends them.
-func (c *chunk) groups(rows rowsIn, ends []int, bytes int64) error {
+// and ends its pages where Writer.add ends them. list is the list above the
+// column, nil for none.
+func (c *chunk) groups(rows rowsIn, ends []int, bytes int64, list *sharedList) error {
 	full := int64(pageBytes)
 	if c.heavy {
 		full = joinPage
 	}
 	if c.size+bytes < full {
-		c.all(rows)
+		if list == nil || !c.listed(rows, list) {
+			c.all(rows)
+		}
 		return nil
 	}
 	from := 0

@@ -10,13 +10,14 @@ type sizes struct {
 	leaves  []*leaf
 	total   int64
 	columns []int64
-	group   []int64 // for Writer.measure
+	group   []int64       // for Writer.measure
+	lists   []*sharedList // by column, for all
 }
 
 // newSizes measures the known or the unknown columns of rows in a file with these
 // leaves.
 func newSizes(leaves []*leaf, unknown bool) *sizes {
-	s := &sizes{columns: make([]int64, len(leaves)), group: make([]int64, len(leaves))}
+	s := &sizes{columns: make([]int64, len(leaves)), group: make([]int64, len(leaves)), lists: newLists(leaves)}
 	for _, l := range leaves {
 		if l.unknown == unknown {
 			s.leaves = append(s.leaves, l)
@@ -38,11 +39,14 @@ func (s *sizes) measure(p unsafe.Pointer) {
 // all measures rows together, and replaces the last result.
 func (s *sizes) all(rows rowsIn) {
 	s.total = 0
-	var elements int64 // of the list that the leaves before had
-	var of uintptr
-	known := false
+	var last *sharedList
 	for _, l := range s.leaves {
 		n := int64(0)
+		list := s.lists[l.node.leaf]
+		if list != nil && list != last {
+			list.look(rows)
+			last = list
+		}
 		switch kind := l.typ.Kind(); {
 		case len(l.lists) == 0 && kind == reflect.String:
 			for i := range rows.n {
@@ -51,13 +55,8 @@ func (s *sizes) all(rows rowsIn) {
 		case len(l.lists) == 0 && kind != reflect.Pointer:
 			n = int64(rows.n) * int64(l.typ.Size())
 		case len(l.lists) == 1 && kind != reflect.String && kind != reflect.Pointer:
-			if off := l.lists[0].off; !known || off != of {
-				elements, of, known = 0, off, true
-				for i := range rows.n {
-					elements += int64((*slice)(unsafe.Add(rows.base, uintptr(i)*rows.stride+off)).len)
-				}
-			}
-			n = elements * int64(l.typ.Size())
+			n = int64(list.elements) * int64(l.typ.Size())
+		case list != nil && list.blank(l):
 		default:
 			for i := range rows.n {
 				n += l.bytes(unsafe.Add(rows.base, uintptr(i)*rows.stride), l.lists)

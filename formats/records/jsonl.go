@@ -24,30 +24,46 @@ func readJSONL(s File) iter.Seq2[Record, error] {
 			yield(Record{}, err)
 			return
 		}
-		row := 0
+		var lines slab
 		for number := 1; ; number++ {
 			text, err := readLine(r)
 			if err != nil && !errors.Is(err, io.EOF) {
-				yield(Record{}, s.lineError(row, number, err))
+				yield(Record{}, s.lineError(number, err))
 				return
 			}
 			last := err != nil
 			if text = bytes.TrimSpace(text); len(text) > 0 {
 				if err := checkUTF8(text); err != nil {
-					yield(Record{}, s.lineError(row, number, err))
+					yield(Record{}, s.lineError(number, err))
 					return
 				}
 				text, _ = jsonscan.Standard(text)
-				if !yield(Record{Object: bytes.Clone(text), Line: number}, nil) {
+				if !yield(Record{Object: lines.clone(text), Line: number}, nil) {
 					return
 				}
-				row++
 			}
 			if last {
 				return
 			}
 		}
 	}
+}
+
+// slab clones short lines into larger pieces of memory.
+type slab []byte
+
+const slabBytes = 64 << 10
+
+func (s *slab) clone(line []byte) []byte {
+	if len(line) > slabBytes/4 {
+		return bytes.Clone(line)
+	}
+	if cap(*s)-len(*s) < len(line) {
+		*s = new([slabBytes]byte)[:0]
+	}
+	from := len(*s)
+	*s = append(*s, line...)
+	return (*s)[from:len(*s):len(*s)]
 }
 
 var errLongLine = fmt.Errorf("the line is longer than %d MiB", MaxRecord>>20)
@@ -70,7 +86,7 @@ func readLine(r *bufio.Reader) ([]byte, error) {
 	return long, err
 }
 
-func (s File) lineError(row, number int, err error) error {
+func (s File) lineError(number int, err error) error {
 	if !errors.Is(err, errNotUTF8) && !errors.Is(err, errLongLine) {
 		return fmt.Errorf("reading %q line %d: %w", s.Name, number, err)
 	}
@@ -78,7 +94,5 @@ func (s File) lineError(row, number int, err error) error {
 	if errors.Is(err, errNotUTF8) {
 		hint = "save the file as UTF-8"
 	}
-	e := formats.Invalid(s.Name, hint, err, "line %d", number)
-	e.Row = int64(row)
-	return e
+	return formats.Invalid(s.Name, hint, err, "line %d", number)
 }

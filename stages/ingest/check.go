@@ -24,12 +24,19 @@ type check struct {
 
 	meter    *stages.Meter
 	records  int64
+	added    int64 // rows
 	refused  int64 // records
 	broken   int64 // files
 	refusals []Refusal
 	unseen   map[string]string // columns of --map that no record had so far, by field
 	losses   map[string]int64
 	redacted redaction.Counts
+
+	lastGroup string
+	last      struct { // what it is the id of
+		example string
+		epoch   int32
+	}
 }
 
 func newCheck(o *Options) *check {
@@ -43,8 +50,9 @@ func newCheck(o *Options) *check {
 // mostRefusals is how many records the report lists.
 const mostRefusals = 100
 
-// read passes every row of the shard to add, in the order of the source.
-func (c *check) read(ctx context.Context, add func(context.Context, *row) error) error {
+// read passes every row of the shard to add, in the order of the source. done
+// returns how many of them are needed no more; nil: each only during add.
+func (c *check) read(ctx context.Context, add func(context.Context, *row) error, done func() int64) error {
 	c.meter = c.o.Meter(stage, "record", 0)
 	defer c.meter.Done()
 	err := c.o.each(ctx, func(file int, p *parsed) error { return c.record(ctx, file, p, add) }, func(file int, err error) error {
@@ -54,6 +62,11 @@ func (c *check) read(ctx context.Context, add func(context.Context, *row) error)
 		c.broken++
 		c.refuse(file, "file", err)
 		return nil
+	}, func() (int64, int64) {
+		if done == nil {
+			return c.added, c.added
+		}
+		return c.added, done()
 	})
 	if err != nil || c.records == 0 {
 		return err
@@ -106,12 +119,22 @@ func (c *check) record(ctx context.Context, file int, p *parsed, add func(contex
 		}
 		c.redacted.Add(r.redacted)
 		r.again = c.lint.Add(lint.Row{File: name, Line: int64(p.Line), Record: p.Row, SourceID: r.Row.TrajectoryID,
-			Group: formats.GroupID(r.Row.ExampleID, int(r.Row.Epoch)), Preferred: preferred(r), T: &r.Row})
+			Group: c.group(&r.Row), Preferred: preferred(r), T: &r.Row})
+		c.added++
 		if err := add(ctx, r); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// group returns the group of a row, which is often that of the row before.
+func (c *check) group(t *formats.Trajectory) string {
+	if c.lastGroup == "" || c.last.example != t.ExampleID || c.last.epoch != t.Epoch {
+		c.last.example, c.last.epoch = t.ExampleID, t.Epoch
+		c.lastGroup = formats.GroupID(t.ExampleID, int(t.Epoch))
+	}
+	return c.lastGroup
 }
 
 // preferred returns what the source says of an answer, nil for nothing.

@@ -7,6 +7,7 @@ import (
 	"io"
 	"path"
 	"runtime"
+	"slices"
 	"sync"
 
 	"golang.org/x/sync/semaphore"
@@ -49,23 +50,69 @@ type batch struct {
 	done    chan struct{}
 	parsed  []parsed
 	err     error // the file cannot be read any further
+
+	rows []row          // of parsed: most records have one
+	room importers.Room // of the rows
+	end  int64          // how many rows there are up to the end of the batch
+}
+
+// reset empties a batch of which nothing is used any more.
+func (b *batch) reset() {
+	clear(b.records)
+	clear(b.parsed)
+	clear(b.rows)
+	b.room.Reset()
+	*b = batch{records: b.records[:0], parsed: b.parsed[:0], rows: b.rows[:0], room: b.room}
+}
+
+// batches keeps the memory of batches until their rows are written, and then for
+// other batches.
+type batches struct {
+	used  []*batch
+	spare chan *batch
+}
+
+// get returns an empty batch. It is safe for concurrent use.
+func (m *batches) get(file int) *batch {
+	select {
+	case b := <-m.spare:
+		b.file = file
+		return b
+	default:
+		return &batch{file: file}
+	}
+}
+
+// put takes a batch back. Rows are needed no more if they are among the first
+// so many.
+func (m *batches) put(b *batch, written int64) {
+	m.used = append(m.used, b)
+	for len(m.used) > 0 && m.used[0].end <= written {
+		m.used[0].reset()
+		select {
+		case m.spare <- m.used[0]:
+		default:
+		}
+		m.used[0], m.used = nil, m.used[1:]
+	}
 }
 
 // each converts the records of every file, concurrently, and calls use for each
 // of them in order. broken is called when a file cannot be read to its end; its
-// nil goes on with the next file.
-func (o *Options) each(ctx context.Context, use func(file int, p *parsed) error, broken func(file int, err error) error) error {
+// nil goes on with the next file. progress returns how many rows use has had, and
+// how many of these are needed no more: their memory is used again.
+func (o *Options) each(ctx context.Context, use func(file int, p *parsed) error, broken func(file int, err error) error, progress func() (had, done int64)) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	workers := runtime.GOMAXPROCS(0)
 	todo, ordered := make(chan *batch, workers), make(chan *batch, 4*workers)
-	memory := semaphore.NewWeighted(inWork)
+	memory, pool := semaphore.NewWeighted(inWork), &batches{spare: make(chan *batch, 4*workers)}
 	var running sync.WaitGroup
 	running.Go(func() {
 		defer close(ordered)
 		defer close(todo)
 		for i := range o.Files {
-			if !o.cut(ctx, i, memory, todo, ordered) {
+			if !o.cut(ctx, i, memory, pool, todo, ordered) {
 				return
 			}
 		}
@@ -96,18 +143,21 @@ func (o *Options) each(ctx context.Context, use func(file int, p *parsed) error,
 				return err
 			}
 		}
+		had, done := progress()
+		b.end = had
+		pool.put(b, done)
 	}
 	return ctx.Err()
 }
 
 // cut cuts a file into batches. It returns false when the import has ended.
-func (o *Options) cut(ctx context.Context, file int, memory *semaphore.Weighted, todo, ordered chan<- *batch) bool {
+func (o *Options) cut(ctx context.Context, file int, memory *semaphore.Weighted, pool *batches, todo, ordered chan<- *batch) bool {
 	send := func(b *batch) bool {
 		b.held = min(b.bytes, inWork)
 		if memory.Acquire(ctx, b.held) != nil {
 			return false
 		}
-		if b.done = make(chan struct{}); b.records == nil {
+		if b.done = make(chan struct{}); len(b.records) == 0 {
 			b.done = nil
 		} else {
 			select {
@@ -123,7 +173,7 @@ func (o *Options) cut(ctx context.Context, file int, memory *semaphore.Weighted,
 			return false
 		}
 	}
-	b := &batch{file: file}
+	b := pool.get(file)
 	content, err := o.Files[file].Open(ctx)
 	if err == nil {
 		defer content.Close() // read only: nothing is lost
@@ -135,11 +185,10 @@ func (o *Options) cut(ctx context.Context, file int, memory *semaphore.Weighted,
 			}
 			b.records = append(b.records, r)
 			if b.bytes += int64(len(r.Data) + len(r.Context)); b.bytes >= batchBytes || len(b.records) == batchRows {
-				n := len(b.records)
 				if !send(b) {
 					return false
 				}
-				b = &batch{file: file, records: make([]importers.Record, 0, n+1)}
+				b = pool.get(file)
 			}
 		}
 	}
@@ -171,11 +220,12 @@ func (f *File) read(ctx context.Context) ([]byte, error) {
 
 // convert converts the records of a batch.
 func (o *Options) convert(b *batch, h *hasher) {
-	b.parsed = make([]parsed, len(b.records))
-	free := make([]row, len(b.records)) // most records have one row
+	n := len(b.records)
+	b.parsed, b.rows = slices.Grow(b.parsed, n)[:n], slices.Grow(b.rows, n)[:n]
+	free := b.rows
 	for i, r := range b.records {
 		p := &b.parsed[i]
-		p.Record = r
+		p.Record, p.Room = r, &b.room
 		if p.Convert(&o.Format); p.Err != nil {
 			continue
 		}
@@ -188,7 +238,6 @@ func (o *Options) convert(b *batch, h *hasher) {
 			p.rows = nil
 		}
 	}
-	b.records = nil
 }
 
 // rows makes the rows of a record: its items with what decides their ids and

@@ -92,7 +92,7 @@ func (h *hasher) digest(t *formats.Trajectory, n int) string {
 		h.buf = append(h.buf, byte(len(m.ToolCalls)), byte(m.Parent), byte(m.Parent>>8))
 	}
 	sum := xxh3.Hash128(h.buf).Bytes()
-	return hex.EncodeToString(sum[:12])
+	return string(hex.AppendEncode(make([]byte, 0, 24), sum[:12]))
 }
 
 // hasher is the memory of a worker for digests.

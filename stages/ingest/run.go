@@ -64,12 +64,14 @@ func (o *Options) attempt(ctx context.Context, spec dataset.Spec, sort bool) (So
 	}
 	w, c := newWriter(o, shard), newCheck(o)
 	var g gatherer = &adjacent{emit: w.group}
+	done := func() int64 { return w.written }
 	if sort {
 		sorter := spill.New(o.Spill.Dir, o.Spill.Memory)
 		defer sorter.Close()
 		g = &sorted{emit: w.group, rank: map[key]uint64{}, rows: sorter}
+		done = nil // the sorter copies them
 	}
-	if err = c.read(ctx, g.add); err == nil {
+	if err = c.read(ctx, g.add, done); err == nil {
 		err = g.end(ctx)
 	}
 	if err == nil {
@@ -92,7 +94,7 @@ func Check(ctx context.Context, o Options) (Source, error) {
 	}
 	c := newCheck(&o)
 	c.checks = true
-	err := c.read(ctx, func(context.Context, *row) error { return nil })
+	err := c.read(ctx, func(context.Context, *row) error { return nil }, nil)
 	return c.report(), err
 }
 

@@ -25,11 +25,12 @@ type writer struct {
 
 	pairBytes, labelBytes int // of the row groups being written
 
-	buf    []formats.Trajectory // of groups that wait to be written together
-	ends   []int                // of each of them, in buf
-	bytes  int                  // about so many
-	copies map[string]int       // rows of a group by their own id
-	totals totals
+	buf     []formats.Trajectory // of groups that wait to be written together
+	ends    []int                // of each of them, in buf
+	bytes   int                  // about so many
+	written int64                // rows
+	copies  map[string]int       // rows of a group by their own id
+	totals  totals
 }
 
 // So many rows or bytes of groups are written together.
@@ -107,6 +108,7 @@ func (o *Options) final(group []*row) bool {
 // flush writes the groups that wait.
 func (w *writer) flush(ctx context.Context) error {
 	err := w.rows.WriteGroups(ctx, w.buf, w.ends)
+	w.written += int64(len(w.buf))
 	clear(w.buf)
 	w.buf, w.ends, w.bytes = w.buf[:0], w.ends[:0], 0
 	return err
@@ -151,16 +153,16 @@ func name(o *Options, r *row, generation, copy int) {
 
 // withSource adds the source's id to the metadata, unless they have one.
 func withSource(metadata, id string) string {
-	if metadata == "" {
-		const key = `{"source_id":`
-		b := append(make([]byte, 0, len(key)+len(id)+len(`""}`)), key...)
-		return string(append(jsontext.AppendString(b, id), '}'))
+	const key = `{"source_id":`
+	b := append(make([]byte, 0, len(key)+len(id)+len(`"",`)+len(metadata)), key...)
+	b = jsontext.AppendString(b, id)
+	for k, v := range jsonscan.Members([]byte(metadata)) {
+		if string(k) == "source_id" && string(v) != "null" {
+			return metadata
+		}
+		b = append(append(jsontext.AppendString(append(b, ','), string(k)), ':'), v...)
 	}
-	o := jsonscan.ParseObject([]byte(metadata))
-	if o.Has("source_id") {
-		return metadata
-	}
-	return string(append(jsonscan.Object{{Key: "source_id", Raw: importers.Quote(id)}}, o...).Bytes())
+	return string(append(b, '}'))
 }
 
 // sides writes the preferences and labels of a group.

@@ -18,6 +18,7 @@ type Reader struct {
 	System string       // the system prompt, which the first message may repeat
 	Tree   bool         // messages are those of Rollmill's rows, with the members parent and call
 	Called bool         // the calls that they name are known; else each answer is a call of its own
+	Room   *importers.Room
 
 	other []member
 }
@@ -49,7 +50,7 @@ func (c *Reader) Add(list []byte, sampled bool) error {
 	for raw := range jsonscan.Elements(list) {
 		all = append(all, raw)
 	}
-	c.makeRoom(len(all), sampled)
+	c.begins(len(all), sampled)
 	for _, raw := range all {
 		if err := c.AddMessage(raw, sampled); err != nil {
 			return fmt.Errorf("message %d: %w", len(c.Messages), err)
@@ -58,18 +59,18 @@ func (c *Reader) Add(list []byte, sampled bool) error {
 	return nil
 }
 
-// makeRoom makes room for the first messages.
-func (c *Reader) makeRoom(n int, sampled bool) {
+// begins makes room for the first messages.
+func (c *Reader) begins(n int, sampled bool) {
 	if c.Messages != nil {
 		return
 	}
 	if sampled {
-		c.Calls = make([]formats.Call, 0, max(1, n/2))
+		c.Calls = c.Room.Calls(max(1, n/2))
 	}
 	if c.System != "" || !sampled {
 		n++ // the system prompt, or the answer
 	}
-	c.Messages = make([]formats.Message, 0, n)
+	c.Messages = c.Room.Messages(n)
 }
 
 // AddList adds the messages of a conversation, as a list or as JSON text with
@@ -200,10 +201,15 @@ func (m *message) set(key, v []byte, tree bool) (known bool, err error) {
 	case "role", "from":
 		return true, m.role(key, v)
 	case "content":
-		if v[0] == '[' {
+		switch v[0] {
+		case '"':
+			m.Content, known = jsonscan.View(v), true
+		case '[':
 			v = withoutNulls(v)
+			fallthrough
+		default:
+			known, err = importers.ReadField(&m.Message, key, v)
 		}
-		known, err := importers.ReadField(&m.Message, key, v)
 		if m.ContentParts != "" && importers.OnlyText(m.ContentParts) {
 			m.ContentParts = "" // one part of text is the same as the text
 		}
@@ -309,7 +315,7 @@ func (m *message) value(key, v []byte) error {
 	if v[0] != '"' {
 		return fmt.Errorf("its %s is %s, not text", key, importers.Brief(v))
 	}
-	m.Content = jsonscan.Unquote(v)
+	m.Content = jsonscan.View(v)
 	return nil
 }
 

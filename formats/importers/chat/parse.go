@@ -80,6 +80,7 @@ func (r *row) alpaca() error {
 // start gives a conversation the system prompt, the tools and the model of the
 // row.
 func (r *row) start(c *Reader) error {
+	c.Room = r.Room
 	if r.has(tools) {
 		v := r.take(tools)
 		if v[0] == '[' {
@@ -265,7 +266,7 @@ func listOf(v []byte) (list []byte, plain string, err error) {
 
 // single makes the item of a row that has one trajectory.
 func (r *row) single(c *Reader) ([]importers.Item, error) {
-	items := make([]importers.Item, 1)
+	items := r.Items(1)
 	x := &items[0]
 	x.Row.TrajectoryID = r.id(id)
 	if err := r.setTokens(c, &x.Row); err != nil {

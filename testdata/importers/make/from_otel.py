@@ -124,6 +124,23 @@ def record(kind, out, url):
     return [json.loads(s.to_json()) for s in memory.get_finished_spans()]
 
 
+def with_events(spans, logs):
+    """Add the content that the log records of a file hold to the attributes of their spans."""
+    def plain(v):
+        kind, v = next(iter(v.items()), ("", None))
+        if kind == "arrayValue":
+            return [plain(x) for x in v.get("values", [])]
+        if kind == "kvlistValue":
+            return {x["key"]: plain(x["value"]) for x in v.get("values", [])}
+        return int(v) if kind == "intValue" else v
+
+    by_id = {s["context"]["span_id"]: s for s in spans}
+    for line in logs.read_text().splitlines():
+        for record in [r for of in json.loads(line)["resourceLogs"] for scope in of["scopeLogs"] for r in scope["logRecords"]]:
+            content = {a["key"]: json.dumps(plain(a["value"])) for a in record["attributes"] if a["key"].endswith(("messages", "instructions"))}
+            by_id["0x" + record["spanId"]]["attributes"].update(content)
+
+
 def rows(spans):
     """A trajectory for each agent span: the messages of its last call of the model."""
     by_id = {s["context"]["span_id"]: s for s in spans}
@@ -142,7 +159,7 @@ def rows(spans):
 
 
 def parts(a):
-    """Messages of the GenAI attributes: JSON with parts; none where the content is in events."""
+    """Messages of the GenAI attributes: JSON with parts."""
     messages = []
     for key in ("gen_ai.system_instructions", "gen_ai.input.messages", "gen_ai.output.messages"):
         if key not in a:
@@ -210,6 +227,8 @@ def main(out):
         if run.returncode:
             sys.exit(run.stderr)
         spans = json.loads(run.stdout)
+        if kind == "genai-events":
+            with_events(spans, out / f"{kind}.logs.otlp.jsonl")
         read = rows(spans)
         files = [f"{kind}.otlp.jsonl"] + (["genai.console.json", "genai.protobuf.json"] if kind == "genai" else [])
         facts.write(out, {f: read for f in files}, by + f"{names[kind]} {version(names[kind])}")
