@@ -29,6 +29,7 @@ func app() *cli.App {
 			jobCommand,
 			sandboxCommand,
 			reportCommand,
+			viewCommand,
 			importCommand,
 			showCommand,
 			explainCommand,

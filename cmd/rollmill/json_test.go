@@ -91,6 +91,7 @@ func TestEveryCommandPrintsJSON(t *testing.T) {
 		{[]string{"storage", "check", "mem://json-of-every-command"}, 0},
 		{[]string{"completion", "zsh"}, 0},
 		{[]string{"sandbox", "--listen", "127.0.0.1:0"}, 0},
+		{[]string{"view", filepath.Join(dir, "demo")}, 0},
 	}
 	seen := map[string]bool{}
 	for _, c := range calls {
@@ -99,7 +100,7 @@ func TestEveryCommandPrintsJSON(t *testing.T) {
 			continue
 		}
 		ctx := t.Context()
-		if c.words[0] == "sandbox" { // serves until it is interrupted
+		if c.words[0] == "sandbox" || c.words[0] == "view" { // serve until they are interrupted
 			var end context.CancelFunc
 			ctx, end = context.WithTimeout(ctx, time.Second)
 			defer end()

@@ -44,6 +44,7 @@ var layers = []struct {
 	{`pipelines/(train|eval|make)`, `stages stages/[^/]+ formats formats/.* storage pipelines/run pipelines/report`},
 	{`pipelines/check`, `stages stages/[^/]+ formats formats/.* storage`},
 	{`pipelines/natconfig`, `stages stages/plugin`},
+	{`pipelines/view(/.*)?`, `formats formats/.* storage pipelines/run pipelines/inspect pipelines/report pipelines/view/.*`},
 	{`pipelines/inspect/.*`, `formats formats/.* storage pipelines/inspect`},
 	{`pipelines/convert`, `formats formats/.* storage`},
 	{`pipelines/.*`, `formats formats/.* storage pipelines/run`},

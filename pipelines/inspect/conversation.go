@@ -217,8 +217,28 @@ func fate(t *formats.Trajectory, c *Curated, noAdvantage string) (trains, why st
 	return TrainsYes, "curate kept it"
 }
 
-// training returns why a message trains or does not.
-func (c *Conversation) training(i int) string {
+// Judged returns the conversation of a row that was read before, with the decision
+// of curate, nil for none, and why it has no advantage, if it is known.
+func Judged(t *formats.Trajectory, decision *Curated, noAdvantage string) *Conversation {
+	c := &Conversation{Decision: decision, t: t}
+	c.Trains, c.Why = fate(t, decision, noAdvantage)
+	return c
+}
+
+// RawRow returns all columns of a row of a dataset, joined with its base.
+func RawRow(ctx context.Context, d *dataset.Dataset, row int64) (Values, error) {
+	s, err := joined.Of(ctx, d)
+	if err != nil {
+		return nil, err
+	}
+	return rawRow(ctx, s, row)
+}
+
+// Trajectory returns the row, joined with its base. It is not a copy.
+func (c *Conversation) Trajectory() *formats.Trajectory { return c.t }
+
+// Training returns why a message trains or does not, "" for one that was not sampled.
+func (c *Conversation) Training(i int) string {
 	m := &c.t.Messages[i]
 	switch {
 	case !m.Sampled:
@@ -231,6 +251,8 @@ func (c *Conversation) training(i int) string {
 		return "does not train: the trajectory does not"
 	case len(m.TokenIDs) == 0:
 		return "to train, but without token ids"
+	case c.Trains == TrainsUndecided:
+		return "trains if curate keeps it"
 	}
 	return "trains"
 }

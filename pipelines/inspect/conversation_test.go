@@ -92,10 +92,10 @@ func TestConversationTree(t *testing.T) {
 	}
 	want := []string{
 		"[0] user",
-		"    [1] assistant  (branch choice, 1 token, mean logprob -1, finish -, call 0, trains)",
-		"[2] assistant  (after 0, 2 tokens, mean logprob -1, finish stop, call 0, trains)",
+		"    [1] assistant  (branch choice, 1 token, mean logprob -1, finish -, call 0, trains if curate keeps it)",
+		"[2] assistant  (after 0, 2 tokens, mean logprob -1, finish stop, call 0, trains if curate keeps it)",
 		"[5] user  (after 2)",
-		"[6] assistant  (1 token, finish -, call 0, prefix break: tokens, trains)",
+		"[6] assistant  (1 token, finish -, call 0, prefix break: tokens, trains if curate keeps it)",
 		"    [3] system",
 		"    [4] assistant  (0 tokens, finish -, call 1, does not train: its call is not to the target: helper)",
 	}
@@ -112,7 +112,7 @@ func TestWalkReachesAll(t *testing.T) {
 			row.Messages = append(row.Messages, formats.Message{Parent: p})
 		}
 		seen := map[int]int{}
-		walk(&row, func(i, _ int) { seen[i]++ })
+		Walk(&row, func(i, _ int) { seen[i]++ })
 		for i := range parents {
 			if seen[i] != 1 {
 				t.Errorf("%v: message %d is visited %d times", parents, i, seen[i])

@@ -1,14 +1,13 @@
 package inspect
 
 import (
-	"bytes"
-	"encoding/json"
 	"fmt"
 	"io"
 	"slices"
 	"strings"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/jsontext"
 	"github.com/rollmill/rollmill/formats/plural"
 )
 
@@ -18,7 +17,7 @@ func (c *Conversation) Write(w io.Writer, markdown, full bool) error {
 	var b strings.Builder
 	p := &page{w: &b, markdown: markdown, full: full}
 	c.facts(p)
-	walk(c.t, func(i, depth int) { c.message(p, i, depth) })
+	Walk(c.t, func(i, depth int) { c.message(p, i, depth) })
 	for i := range c.t.Candidates {
 		c.candidate(p, i)
 	}
@@ -73,12 +72,12 @@ func (c *Conversation) message(p *page, i, depth int) {
 	}
 	switch {
 	case m.ContentParts != "":
-		p.block(depth, "parts:", "json", pretty(m.ContentParts))
+		p.block(depth, "parts:", "json", jsontext.Indent(m.ContentParts))
 	case m.Content != "":
 		p.block(depth, "", "", m.Content)
 	}
 	for _, call := range m.ToolCalls {
-		p.block(depth, strings.TrimSpace("calls "+Line(call.Name)+" "+Line(call.ID)), "json", pretty(call.Arguments))
+		p.block(depth, strings.TrimSpace("calls "+Line(call.Name)+" "+Line(call.ID)), "json", jsontext.Indent(call.Arguments))
 	}
 }
 
@@ -116,7 +115,7 @@ func (c *Conversation) notes(i int) string {
 	if m.PrefixBreak != "" {
 		add("prefix break: " + oneLine(m.PrefixBreak))
 	}
-	add(c.training(i))
+	add(c.Training(i))
 	return strings.Join(notes, ", ")
 }
 
@@ -131,19 +130,10 @@ func (c *Conversation) candidate(p *page, i int) {
 	p.block(1, "", "", x.Content)
 }
 
-// pretty indents JSON. Other text is returned unchanged.
-func pretty(text string) string {
-	var out bytes.Buffer
-	if json.Indent(&out, []byte(strings.TrimSpace(text)), "", "  ") != nil {
-		return text
-	}
-	return out.String()
-}
-
-// walk calls f with each message of the tree and its depth: a path keeps its depth,
+// Walk calls f with each message of the tree and its depth: a path keeps its depth,
 // and what branches off it, or has another root, is one deeper. The main path goes
 // on after its branches. Messages that a damaged tree does not reach come last.
-func walk(t *formats.Trajectory, f func(i, depth int)) {
+func Walk(t *formats.Trajectory, f func(i, depth int)) {
 	main := t.Main()
 	children := make(map[int][]int, len(t.Messages))
 	for i := range t.Messages {

@@ -46,8 +46,9 @@ func collectEpoch(ctx context.Context, root string, e int) (Epoch, bool, error) 
 		dir  string
 		read func(context.Context, *dataset.Dataset, *Epoch) error
 	}{
+		{"validation/rollout", dir, nil}, // its manifest is enough
 		{"validation/score", dir, readValidation},
-		{"rollout", last, nil}, // its manifest is enough
+		{"rollout", last, nil},
 		{"score", last, readScore},
 		{"group", last, readGroup},
 		{"curate", last, readCurate},
@@ -65,11 +66,13 @@ func collectEpoch(ctx context.Context, root string, e int) (Epoch, bool, error) 
 		default:
 			continue
 		}
-		found = true
+		found = found || stage.name != "validation/rollout" // which counts when it is scored
 		for _, s := range m.Timings {
 			epoch.Seconds[stage.name] += s
 		}
 		switch {
+		case stage.name == "validation/rollout":
+			epoch.Cost.add(m.Facts)
 		case stage.read == nil:
 			err = readRollout(ctx, m, d, gone, &epoch)
 		case d != nil:
@@ -82,7 +85,8 @@ func collectEpoch(ctx context.Context, root string, e int) (Epoch, bool, error) 
 	if !found {
 		return epoch, false, nil
 	}
-	return epoch, true, readReceipt(ctx, storage.Join(last, "submit"), &epoch)
+	epoch.Receipt, err = ReadReceipt(ctx, storage.Join(last, "submit"))
+	return epoch, true, err
 }
 
 // extended returns the folder with the last scored extension of an epoch, where
@@ -125,6 +129,8 @@ func find(ctx context.Context, uri string) (*dataset.Dataset, *dataset.Pruned, e
 func readRollout(ctx context.Context, m *dataset.Manifest, d *dataset.Dataset, gone *dataset.Pruned, e *Epoch) error {
 	e.RunID, _ = m.Params["run"].(string)
 	e.Train = &Sample{Trajectories: m.Rows, Failed: m.Counts[formats.StatusFailed]}
+	e.Failures = m.Failures
+	e.Cost.add(m.Facts)
 	if d == nil {
 		e.Time = gone.Written
 		return nil
@@ -228,23 +234,24 @@ func readCurate(ctx context.Context, d *dataset.Dataset, e *Epoch) error {
 	return err
 }
 
-func readReceipt(ctx context.Context, uri string, e *Epoch) error {
+// ReadReceipt returns the receipt of a submission, or nil without one.
+func ReadReceipt(ctx context.Context, uri string) (*formats.Receipt, error) {
 	bucket, err := storage.Open(ctx, uri)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	data, err := bucket.Read(ctx, formats.ReceiptFile)
 	if errors.Is(err, storage.ErrNotExist) {
-		return nil
+		return nil, nil
 	}
 	if err != nil {
-		return err
+		return nil, err
 	}
-	e.Receipt = &formats.Receipt{}
-	if err := json.Unmarshal(data, e.Receipt); err != nil {
-		return formats.Invalid(storage.Join(uri, formats.ReceiptFile), "", err, "not a receipt")
+	r := &formats.Receipt{}
+	if err := json.Unmarshal(data, r); err != nil {
+		return nil, formats.Invalid(storage.Join(bucket.URI(), formats.ReceiptFile), "", err, "not a receipt")
 	}
-	return nil
+	return r, nil
 }
 
 // summary accumulates rows for a Sample.

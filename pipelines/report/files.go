@@ -42,6 +42,8 @@ type metrics struct {
 	StepAfter  *int64             `json:"step_after,omitempty"`
 	Trainer    map[string]float64 `json:"trainer,omitempty"` // the trainer's metrics
 	Seconds    map[string]float64 `json:"seconds,omitempty"`
+	Failures   map[string]int64   `json:"failures,omitempty"` // by class
+	Cost       Cost               `json:"cost,omitzero"`
 }
 
 type reward struct {
@@ -56,7 +58,17 @@ type reward struct {
 	NumScored int64              `json:"num_scored"`
 	StdErr    *float64           `json:"std_err,omitempty"` // of avg_reward
 	Rewards   map[string]float64 `json:"rewards,omitempty"`
+
+	RewardStdErrs map[string]float64 `json:"reward_std_errs,omitempty"`
+	RewardWeights map[string]float64 `json:"reward_weights,omitempty"`
 }
+
+// The names of the history files.
+const (
+	metricsFile    = "training_metrics.jsonl"
+	trainingFile   = "reward_history.json"
+	validationFile = "validation_history.json"
+)
 
 func render(run Run) ([]file, error) {
 	var lines bytes.Buffer
@@ -76,11 +88,11 @@ func render(run Run) ([]file, error) {
 			state = s
 		}
 	}
-	files := []file{{"training_metrics.jsonl", lines.Bytes()}}
+	files := []file{{metricsFile, lines.Bytes()}}
 	for _, f := range []struct {
 		name string
 		v    any
-	}{{"reward_history.json", training}, {"validation_history.json", validation}, {"curriculum_state.json", state}} {
+	}{{trainingFile, training}, {validationFile, validation}, {"curriculum_state.json", state}} {
 		data, err := json.MarshalIndent(f.v, "", "  ")
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", f.name, err)
@@ -97,7 +109,7 @@ func render(run Run) ([]file, error) {
 func metricsOf(e Epoch) metrics {
 	m := metrics{Epoch: e.Epoch, Timestamp: e.Time, RunID: e.RunID, AvgReward: e.Train.Mean, MinReward: e.Train.Min, MaxReward: e.Train.Max,
 		NumTrajectories: e.Train.Trajectories, NumGroups: e.Train.Groups, NumScored: e.Train.Scored, NumFailed: e.Train.Failed,
-		FlatGroups: e.Flat, Rewards: e.Train.Rewards, Drops: e.Drops, CurriculumState: stateOf(e), Seconds: e.Seconds}
+		FlatGroups: e.Flat, Rewards: e.Train.Rewards, Drops: e.Drops, CurriculumState: stateOf(e), Seconds: e.Seconds, Failures: e.Failures, Cost: e.Cost}
 	if k := e.Kept; k != nil {
 		m.FilteredTrajectories, m.FilteredGroups = k.Trajectories, k.Groups
 		m.FilteredAvgReward, m.FilteredMinReward, m.FilteredMaxReward = k.Mean, k.Min, k.Max
@@ -113,5 +125,6 @@ func metricsOf(e Epoch) metrics {
 
 func rewardOf(e Epoch, s *Sample, trajectories, examples *int64) reward {
 	return reward{Epoch: e.Epoch, Timestamp: e.Time, AvgReward: s.Mean, MinReward: s.Min, MaxReward: s.Max,
-		NumTrajectories: trajectories, NumExamples: examples, NumScored: s.Scored, StdErr: s.StdErr, Rewards: s.Rewards}
+		NumTrajectories: trajectories, NumExamples: examples, NumScored: s.Scored, StdErr: s.StdErr, Rewards: s.Rewards,
+		RewardStdErrs: s.RewardStdErrs, RewardWeights: s.weights}
 }

@@ -1,19 +1,13 @@
 package report
 
 import (
-	"bytes"
 	"encoding/base64"
-	"encoding/json"
 	"html/template"
-	"image"
-	_ "image/gif" // the formats that are shown
-	_ "image/jpeg"
-	_ "image/png"
 	"slices"
-	"strings"
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/chat"
+	"github.com/rollmill/rollmill/formats/jsontext"
 )
 
 // shownTrajectory is a trajectory as the page shows it. Its texts are data: the
@@ -24,9 +18,9 @@ type shownTrajectory struct {
 	Validation   bool
 	Row          *shownRow
 	Facts        *facts
-	Example      piece
-	Answer       piece
-	Error        piece
+	Example      Piece
+	Answer       Piece
+	Error        Piece
 	Messages     []messageView
 	LeftOut      int // messages
 	LeftOutAfter int // the index of the message after which they were
@@ -36,7 +30,7 @@ type messageView struct {
 	Number                   int
 	Role, Name, Finish, From string
 	Sampled, Branches        bool
-	Text, Reasoning          piece
+	Text, Reasoning          Piece
 	Calls                    []callView
 	Images                   []template.URL
 	Lost                     []string // what is not shown
@@ -45,7 +39,7 @@ type messageView struct {
 
 type callView struct {
 	Name      string
-	Arguments piece
+	Arguments Piece
 }
 
 // The sizes below which messages are cut, one after the other, until a trajectory
@@ -58,7 +52,7 @@ const markup = 700
 // viewOf returns a trajectory, cut to about so many bytes of the page.
 func viewOf(r *shownRow, budget int, images *int) *shownTrajectory {
 	v := &shownTrajectory{ID: visible(short(r.TrajectoryID, 200)), Row: r,
-		Example: cut(pretty(r.Example), min(2500, budget/8)), Answer: cut(r.Answer, min(1500, budget/8)), Error: cut(r.Error, min(1500, budget/8))}
+		Example: Cut(jsontext.Indent(r.Example), min(2500, budget/8)), Answer: Cut(r.Answer, min(1500, budget/8)), Error: Cut(r.Error, min(1500, budget/8))}
 	for _, most := range caps {
 		v.Messages = v.Messages[:0]
 		total := 0
@@ -118,9 +112,9 @@ func messageOf(all []shownMessage, i, most int) messageView {
 	m := &all[i]
 	text, lost := chat.Text(&formats.Message{Content: m.Content, ContentParts: m.ContentParts})
 	v := messageView{Number: i, Role: visible(short(m.Role, 40)), Name: visible(short(m.Name, 80)), From: visible(short(m.ToolCallID, 60)), Sampled: m.Sampled,
-		Branches: int(m.Parent) != i-1, Finish: visible(short(m.FinishReason, 40)), Text: cut(text, most), Reasoning: cut(m.Reasoning, most)}
+		Branches: int(m.Parent) != i-1, Finish: visible(short(m.FinishReason, 40)), Text: Cut(text, most), Reasoning: Cut(m.Reasoning, most)}
 	if m.Role == "tool" {
-		v.Text = cut(pretty(text), most)
+		v.Text = Cut(jsontext.Indent(text), most)
 	}
 	for n, what := range lost {
 		if n < 10 {
@@ -133,55 +127,28 @@ func messageOf(all []shownMessage, i, most int) messageView {
 			v.Lost = append(v.Lost, "further tool calls")
 			break
 		}
-		call := callView{visible(short(c.Name, 100)), cut(pretty(c.Arguments), most)}
+		call := callView{visible(short(c.Name, 100)), Cut(jsontext.Indent(c.Arguments), most)}
 		v.Calls = append(v.Calls, call)
 		v.cost += call.Arguments.cost + 500
 	}
 	return v
 }
 
-// mostPretty is the longest JSON that is indented; a longer text is cut as it is.
-const mostPretty = 64 << 10
-
-// pretty returns JSON objects and arrays indented, and other texts as they are.
-func pretty(text string) string {
-	if len(text) > mostPretty || !strings.HasPrefix(text, "{") && !strings.HasPrefix(text, "[") {
-		return text
-	}
-	var out bytes.Buffer
-	if json.Indent(&out, []byte(text), "", "  ") != nil {
-		return text
-	}
-	return out.String()
-}
-
 const (
 	mostImage  = 64 << 10 // bytes of an image's URL
 	mostImages = 1 << 20  // of all images
-	mostSide   = 4096     // pixels
 )
 
-// imagesOf returns the images of a message that can be shown: only data URLs, only
-// those whose bytes are a small PNG, JPEG or GIF, as long as there is room.
+// imagesOf returns the images of a message that can be shown, as long as there is
+// room.
 func imagesOf(m *shownMessage, room *int) []template.URL {
 	parts, _ := chat.PartsOf(&formats.Message{ContentParts: m.ContentParts})
 	var out []template.URL
 	for _, p := range parts {
-		_, data, found := strings.Cut(p.URL, ";base64,")
-		if !found || !strings.HasPrefix(p.URL, "data:image/") || len(p.URL) > min(mostImage, *room) {
-			continue
+		if url := p.Raster(min(mostImage, *room)); url != "" {
+			*room -= len(url)
+			out = append(out, template.URL(url)) //nolint:gosec // base64
 		}
-		raw, err := base64.StdEncoding.DecodeString(data)
-		if err != nil {
-			continue
-		}
-		config, format, err := image.DecodeConfig(bytes.NewReader(raw))
-		if err != nil || config.Width > mostSide || config.Height > mostSide {
-			continue
-		}
-		url := dataURL("image/"+format, raw) // nothing of the URL's own text
-		*room -= len(url)
-		out = append(out, url)
 	}
 	return out
 }

@@ -24,8 +24,10 @@ import (
 //go:embed page.html
 var pageText string
 
+// Style is the style of the page, which the viewer's pages begin with.
+//
 //go:embed page.css
-var pageStyle string
+var Style string
 
 // The page must not be longer than mostBytes. Trajectories take textBytes of it; if it
 // becomes too long, they are cut further.
@@ -44,15 +46,15 @@ type page struct {
 	Title        string
 	Time         time.Time
 	Epochs       []Epoch // those in the tables
-	Figures      []figureView
-	Tiles        []tile
-	Columns      []column
+	Figures      []FigureView
+	Tiles        []Tile
+	Columns      []Column
 	ColumnsLeft  int
 	Funnel       []formats.FunnelStep
 	FunnelEpoch  int
 	FunnelStart  int64
 	FunnelQuiet  int // rules that refused nothing
-	Lists        []*groupList
+	Lists        []*GroupList
 	ListsEpoch   int
 	Findings     []validate.Finding
 	FindingsLeft int
@@ -63,18 +65,19 @@ type page struct {
 	StyleHash    string
 }
 
-// column is a named reward of training or of validation.
-type column struct {
+// Column is a named reward of training or of validation.
+type Column struct {
 	Name, Side string
 	of         func(Epoch) *Sample
 }
 
 // At returns the reward in an epoch, with its band.
-func (c column) At(e Epoch) string { return namedOf(c.of(e), c.Name) }
+func (c Column) At(e Epoch) string { return namedOf(c.of(e), c.Name) }
 
-func columns(epochs []Epoch) []column {
-	var out []column
-	for _, c := range []column{
+// Columns returns the named rewards of a run's epochs.
+func Columns(epochs []Epoch) []Column {
+	var out []Column
+	for _, c := range []Column{
 		{"", "training", func(e Epoch) *Sample { return e.Train }},
 		{"", "kept", func(e Epoch) *Sample { return e.Kept }},
 		{"", "validation", func(e Epoch) *Sample { return e.Validation }},
@@ -83,22 +86,28 @@ func columns(epochs []Epoch) []column {
 			out = append(out, c)
 		}
 	}
-	slices.SortStableFunc(out, func(a, b column) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortStableFunc(out, func(a, b Column) int { return strings.Compare(a.Name, b.Name) })
 	return out
 }
 
-type tile struct{ Name, Value, Note string }
+// Tile is a figure at the top of the page.
+type Tile struct{ Name, Value, Note string }
 
-// figureView is a plot in colours for light and for dark pages.
-type figureView struct {
+// FigureView is a plot in colours for light and for dark pages.
+type FigureView struct {
 	Alt   string
 	Light template.URL
 	Dark  template.Srcset
 }
 
-var pageTemplate = template.Must(template.New("report").Funcs(template.FuncMap{
-	"number": number, "thousands": thousands, "visible": func(s string) string { return visible(short(s, 300)) },
+// Funcs are the functions with which pages show values: numbers, bands of 95 %, and
+// short texts with their control characters made visible.
+var Funcs = template.FuncMap{
+	"number": number, "thousands": Thousands, "visible": func(s string) string { return visible(short(s, 300)) },
 	"band": band, "meanOf": meanOf,
+}
+
+var pageTemplate = template.Must(template.New("report").Funcs(Funcs).Funcs(template.FuncMap{
 	"anchor": func(p *page, id string) string { return p.Anchors[id] },
 	"place": func(p *page, uri string) string {
 		return cmp.Or(strings.TrimPrefix(strings.TrimPrefix(uri, p.Run.Root), "/"), "the run")
@@ -129,8 +138,8 @@ func namedOf(s *Sample, name string) string {
 	return number(&v)
 }
 
-// thousands returns a number with commas.
-func thousands(n any) string {
+// Thousands returns a number with commas.
+func Thousands(n any) string {
 	s := fmt.Sprint(n)
 	for i := len(s) - 3; i > 0 && s[i-1] != '-'; i -= 3 {
 		s = s[:i] + "," + s[i:]
@@ -145,7 +154,7 @@ func pageFiles(ctx context.Context, root string, run Run) ([]file, error) {
 		return nil, err
 	}
 	var out []file
-	figures := []figureView{}
+	figures := []FigureView{}
 	add := func(f figure, alt, name string) error {
 		view, err := f.view(alt)
 		if err != nil || name == "" {
@@ -156,7 +165,7 @@ func pageFiles(ctx context.Context, root string, run Run) ([]file, error) {
 		figures, out = append(figures, view), append(out, files...)
 		return err
 	}
-	err = add(rewardFigure(run), "Rewards by epoch, with bands of 95 %", "")
+	err = add(rewardFigure(run), rewardAlt, "")
 	if err == nil && len(s.rewards) > 0 {
 		err = add(histograms(run.title(), "reward", 0, s.rewards), "Histograms of training rewards by epoch", "reward_histogram")
 	}
@@ -179,8 +188,8 @@ func pageFiles(ctx context.Context, root string, run Run) ([]file, error) {
 }
 
 // view returns the figure as SVG, or as PNG where that is smaller.
-func (f figure) view(alt string) (figureView, error) {
-	v := figureView{Alt: alt}
+func (f figure) view(alt string) (FigureView, error) {
+	v := FigureView{Alt: alt}
 	for _, t := range []theme{light, dark} {
 		media := "image/svg+xml"
 		data, err := f.svg(t)
@@ -199,17 +208,17 @@ func (f figure) view(alt string) (figureView, error) {
 }
 
 // html renders the page with about so many bytes of conversations.
-func (s *study) html(ctx context.Context, run Run, figures []figureView, budget int) ([]byte, error) {
-	sum := sha256.Sum256([]byte(pageStyle))
-	p := &page{Run: run, Title: visible(run.title()), Epochs: spread(run.Epochs, mostEpochs), Figures: figures, Tiles: tiles(run), FunnelEpoch: s.funnelEpoch, ListsEpoch: s.listsEpoch,
-		Anchors: map[string]string{}, Style: template.CSS(pageStyle), StyleHash: base64.StdEncoding.EncodeToString(sum[:])} //nolint:gosec // our own
+func (s *study) html(ctx context.Context, run Run, figures []FigureView, budget int) ([]byte, error) {
+	sum := sha256.Sum256([]byte(Style))
+	p := &page{Run: run, Title: visible(run.title()), Epochs: spread(run.Epochs, mostEpochs), Figures: figures, Tiles: Tiles(run), FunnelEpoch: s.funnelEpoch, ListsEpoch: s.listsEpoch,
+		Anchors: map[string]string{}, Style: template.CSS(Style), StyleHash: base64.StdEncoding.EncodeToString(sum[:])} //nolint:gosec // our own
 	p.Run.Root = visible(storage.Redact(run.Root))
 	for _, e := range run.Epochs {
 		if e.Time.After(p.Time) {
 			p.Time = e.Time
 		}
 	}
-	p.Columns = columns(run.Epochs)
+	p.Columns = Columns(run.Epochs)
 	if n := len(p.Columns); n > mostRewards {
 		p.Columns, p.ColumnsLeft = p.Columns[:mostRewards], n-mostRewards
 	}
@@ -275,11 +284,13 @@ func spread(epochs []Epoch, n int) []Epoch {
 	return out
 }
 
-// tiles returns the figures at the top of the page.
-func tiles(run Run) []tile {
+// Tiles returns the figures at the top of the page.
+func Tiles(run Run) []Tile {
 	var trajectories, failed, kept int64
 	var seconds float64
+	var cost Cost
 	for _, e := range run.Epochs {
+		cost.Calls, cost.PromptTokens, cost.CompletionTokens = cost.Calls+e.Cost.Calls, cost.PromptTokens+e.Cost.PromptTokens, cost.CompletionTokens+e.Cost.CompletionTokens
 		if e.Train != nil {
 			trajectories, failed = trajectories+e.Train.Trajectories, failed+e.Train.Failed
 		}
@@ -290,7 +301,7 @@ func tiles(run Run) []tile {
 			seconds += s
 		}
 	}
-	out := []tile{{"Epochs", thousands(len(run.Epochs)), ""}}
+	out := []Tile{{"Epochs", Thousands(len(run.Epochs)), ""}}
 	for _, x := range []struct {
 		name string
 		of   func(Epoch) *Sample
@@ -308,7 +319,7 @@ func tiles(run Run) []tile {
 		if last == nil {
 			continue
 		}
-		t := tile{x.name, band(last.Mean, last.StdErr), fmt.Sprintf("epoch %d", at)}
+		t := Tile{x.name, band(last.Mean, last.StdErr), fmt.Sprintf("epoch %d", at)}
 		if first != last {
 			t.Note += ", from " + number(first.Mean)
 		}
@@ -318,8 +329,12 @@ func tiles(run Run) []tile {
 		if trajectories == 0 {
 			return ""
 		}
-		return fmt.Sprintf("%.1f %% of %s", 100*float64(n)/float64(trajectories), thousands(trajectories))
+		return fmt.Sprintf("%.1f %% of %s", 100*float64(n)/float64(trajectories), Thousands(trajectories))
 	}
-	out = append(out, tile{"Trajectories", thousands(trajectories), ""}, tile{"Failed", thousands(failed), share(failed)}, tile{"Kept by curate", thousands(kept), share(kept)})
-	return append(out, tile{"Time in stages", (time.Duration(math.Round(seconds)) * time.Second).String(), "all stages together"})
+	out = append(out, Tile{"Trajectories", Thousands(trajectories), ""}, Tile{"Failed", Thousands(failed), share(failed)}, Tile{"Kept by curate", Thousands(kept), share(kept)})
+	if cost.Calls > 0 {
+		out = append(out, Tile{"Model calls", Thousands(cost.Calls), ""},
+			Tile{"Tokens", Thousands(cost.PromptTokens + cost.CompletionTokens), Thousands(cost.CompletionTokens) + " of them sampled"})
+	}
+	return append(out, Tile{"Time in stages", (time.Duration(math.Round(seconds)) * time.Second).String(), "all stages together"})
 }

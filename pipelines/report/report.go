@@ -59,7 +59,23 @@ type Epoch struct {
 	Drops      map[string]int64   `json:"drops,omitempty"`
 	Curriculum *Curriculum        `json:"curriculum,omitempty"`
 	Receipt    *formats.Receipt   `json:"receipt,omitempty"`
-	Seconds    map[string]float64 `json:"seconds,omitempty"` // by stage
+	Seconds    map[string]float64 `json:"seconds,omitempty"`  // by stage
+	Failures   map[string]int64   `json:"failures,omitempty"` // of rollouts, by class
+	Cost       Cost               `json:"cost,omitzero"`
+}
+
+// Cost is what the rollouts of an epoch used, and its held-out ones with them.
+type Cost struct {
+	Calls            int64 `json:"calls"`
+	PromptTokens     int64 `json:"prompt_tokens"`
+	CompletionTokens int64 `json:"completion_tokens"`
+}
+
+// add adds what a rollout's manifest says.
+func (c *Cost) add(facts map[string]float64) {
+	c.Calls += int64(facts["calls"])
+	c.PromptTokens += int64(facts["prompt_tokens"])
+	c.CompletionTokens += int64(facts["completion_tokens"])
 }
 
 // Sample summarizes trajectories. Mean, Min and Max are over the scored ones, and

@@ -20,7 +20,7 @@ type study struct {
 	findings         []validate.Finding
 	funnel           []formats.FunnelStep // of the last epoch that was curated
 	funnelEpoch      int
-	lists            []*groupList // of the last epoch that was grouped
+	lists            []*GroupList // of the last epoch that was grouped
 	listsEpoch       int
 	strata           []*stratum
 	facts            map[string]*facts // of the chosen trajectories, by id
@@ -35,19 +35,21 @@ type facts struct {
 	Reason, Detail    string
 }
 
-// groupList is a list of a few groups.
-type groupList struct {
+// GroupList is a list of a few groups.
+type GroupList struct {
 	Title  string
-	Groups []*shownGroup
-	before func(a, b *shownGroup) int
+	Groups []*ShownGroup
+	before func(a, b *ShownGroup) int
 }
 
-type shownGroup struct {
+// ShownGroup is a group of a GroupList.
+type ShownGroup struct {
 	formats.GroupStats
-	Members []shownMember
+	Members []ShownMember
 }
 
-type shownMember struct {
+// ShownMember is a member of a ShownGroup.
+type ShownMember struct {
 	ID                string
 	Reward, Advantage *float64
 }
@@ -58,7 +60,7 @@ const (
 )
 
 // add offers a group to a list.
-func (l *groupList) add(g *shownGroup) {
+func (l *GroupList) add(g *ShownGroup) {
 	at, _ := slices.BinarySearchFunc(l.Groups, g, l.before)
 	if at < mostGroups {
 		l.Groups = slices.Insert(l.Groups, at, g)
@@ -66,14 +68,37 @@ func (l *groupList) add(g *shownGroup) {
 	}
 }
 
-func newLists() []*groupList {
-	mean := func(a, b *shownGroup) int { return cmp.Compare(*a.Mean, *b.Mean) }
-	id := func(a, b *shownGroup) int { return cmp.Compare(a.GroupID, b.GroupID) }
-	return []*groupList{
-		{"Best", nil, func(a, b *shownGroup) int { return cmp.Or(mean(b, a), id(a, b)) }},
-		{"Worst", nil, func(a, b *shownGroup) int { return cmp.Or(mean(a, b), id(a, b)) }},
-		{"Most uncertain", nil, func(a, b *shownGroup) int { return cmp.Or(cmp.Compare(*b.StdPop, *a.StdPop), id(a, b)) }},
+func newLists() []*GroupList {
+	mean := func(a, b *ShownGroup) int { return cmp.Compare(*a.Mean, *b.Mean) }
+	id := func(a, b *ShownGroup) int { return cmp.Compare(a.GroupID, b.GroupID) }
+	return []*GroupList{
+		{"Best", nil, func(a, b *ShownGroup) int { return cmp.Or(mean(b, a), id(a, b)) }},
+		{"Worst", nil, func(a, b *ShownGroup) int { return cmp.Or(mean(a, b), id(a, b)) }},
+		{"Most uncertain", nil, func(a, b *ShownGroup) int { return cmp.Or(cmp.Compare(*b.StdPop, *a.StdPop), id(a, b)) }},
 	}
+}
+
+// offer adds a group to the lists that it belongs to.
+func offer(lists []*GroupList, g *formats.GroupStats) {
+	if g.Mean == nil || g.StdPop == nil {
+		return
+	}
+	for i, l := range lists {
+		if i < 2 || *g.StdPop > 0 {
+			l.add(&ShownGroup{GroupStats: *g})
+		}
+	}
+}
+
+// GroupLists returns the best, the worst and the most uncertain groups of a dataset of
+// groups, without their members.
+func GroupLists(ctx context.Context, d *dataset.Dataset) ([]*GroupList, error) {
+	r, err := dataset.NewReader[formats.GroupStats](ctx, d, formats.TableGroups, dataset.Range{Rows: d.Tables[formats.TableGroups].Rows})
+	if err != nil {
+		return nil, err
+	}
+	lists := newLists()
+	return lists, batches(r, func(_ int64, g *formats.GroupStats) { offer(lists, g) })
 }
 
 // examine reads what a run's page needs: light columns of every row once, and nothing
@@ -185,18 +210,14 @@ func (s *study) groups(ctx context.Context, d *dataset.Dataset, e int) error {
 		for _, c := range checks {
 			c.Group(g)
 		}
-		if first && g.Mean != nil && g.StdPop != nil {
-			for i, l := range s.lists {
-				if i < 2 || *g.StdPop > 0 {
-					l.add(&shownGroup{GroupStats: *g})
-				}
-			}
+		if first {
+			offer(s.lists, g)
 		}
 	})
 	if err != nil {
 		return err
 	}
-	of := map[string][]*shownGroup{}
+	of := map[string][]*ShownGroup{}
 	if first && s.hasGroups() {
 		s.listsEpoch = e
 		for _, l := range s.lists {
@@ -214,7 +235,7 @@ func (s *study) hasGroups() bool { return len(s.lists[0].Groups) > 0 }
 
 // members shows a group dataset's rows to a doctor, and adds them to the groups that
 // are shown.
-func members(ctx context.Context, d *dataset.Dataset, doctor *validate.Doctor, of map[string][]*shownGroup) error {
+func members(ctx context.Context, d *dataset.Dataset, doctor *validate.Doctor, of map[string][]*ShownGroup) error {
 	r, err := dataset.NewReader[formats.Member](ctx, d, "", d.All())
 	if err != nil {
 		return err
@@ -223,20 +244,20 @@ func members(ctx context.Context, d *dataset.Dataset, doctor *validate.Doctor, o
 		doctor.Row(&validate.Row{Number: n, TrajectoryID: m.TrajectoryID, Group: m.GroupID, Status: m.Status, Reward: m.Reward, Member: m})
 		for _, g := range of[m.GroupID] {
 			if len(g.Members) < mostMembers {
-				g.Members = append(g.Members, shownMember{m.TrajectoryID, m.Reward, m.Advantage})
+				g.Members = append(g.Members, ShownMember{m.TrajectoryID, m.Reward, m.Advantage})
 			}
 		}
 	})
 }
 
 // extremes returns the members of the greatest and of the least reward.
-func (g *shownGroup) extremes() []shownMember {
-	var out []shownMember
+func (g *ShownGroup) extremes() []ShownMember {
+	var out []ShownMember
 	for _, m := range g.Members {
 		switch {
 		case m.Reward == nil:
 		case len(out) == 0:
-			out = []shownMember{m, m}
+			out = []ShownMember{m, m}
 		case *m.Reward > *out[0].Reward:
 			out[0] = m
 		case *m.Reward < *out[1].Reward:

@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 )
 
@@ -19,39 +20,39 @@ func short(text string, n int) string {
 	return text
 }
 
-// visible returns a text with pictures in place of its control characters, and the
-// names of characters that change the direction of what follows, which could make
-// a text look like another.
+// visible returns a text with the numbers of its invisible characters in place of
+// them: control characters, and those that change the direction of what follows, could
+// make a text look like another.
 func visible(text string) string {
+	if utf8.ValidString(text) && !strings.ContainsFunc(text, hidden) {
+		return text
+	}
 	var b strings.Builder
 	for _, r := range text {
-		switch {
-		case r == '\n' || r == '\t':
-			b.WriteRune(r)
-		case r < 0x20:
-			b.WriteRune(0x2400 + r)
-		case r == 0x7f:
-			b.WriteRune('␡')
-		case r > 0x7f && r < 0xa0, r >= 0x200e && r <= 0x200f, r >= 0x2028 && r <= 0x202e, r >= 0x2066 && r <= 0x2069, r == 0xfeff, r == 0x061c:
+		if hidden(r) {
 			fmt.Fprintf(&b, "⟨U+%04X⟩", r)
-		default:
+		} else {
 			b.WriteRune(r)
 		}
 	}
 	return b.String()
 }
 
-// piece is the beginning of a text.
-type piece struct {
+// hidden reports whether a character is invisible and neither a line end nor a
+// tab.
+func hidden(r rune) bool { return r != '\n' && r != '\t' && !unicode.IsGraphic(r) }
+
+// Piece is the beginning of a text.
+type Piece struct {
 	Text string
 	Left int // characters that were cut
 	Of   int // characters of the whole text
 	cost int // bytes in the page
 }
 
-// cut returns as much of a text as takes at most that many bytes in a page.
-func cut(text string, bytes int) piece {
-	p := piece{Of: utf8.RuneCountInString(text)}
+// Cut returns as much of a text as takes at most that many bytes in a page.
+func Cut(text string, bytes int) Piece {
+	p := Piece{Of: utf8.RuneCountInString(text)}
 	at, shown := 0, 0
 	for i, r := range text {
 		n := width(r)
@@ -78,8 +79,8 @@ func width(r rune) int {
 	case '\n', '\t':
 		return 1
 	}
-	if r < 0x20 || r >= 0x7f && r < 0xa0 || r >= 0x2000 && r < 0x2070 || r == 0xfeff || r == 0x061c {
-		return 12
+	if hidden(r) {
+		return 18
 	}
 	return utf8.RuneLen(r)
 }

@@ -1,0 +1,101 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"runtime"
+
+	"github.com/rollmill/rollmill/cmd/internal/cli"
+	"github.com/rollmill/rollmill/pipelines/view"
+	"github.com/rollmill/rollmill/stages/plugin"
+)
+
+var viewCommand = cli.Command{
+	Name:    "view",
+	Heading: commandsHeading,
+	Usage:   "serve a run as pages for a browser on this machine",
+	About: `Shows the run, its epochs, groups and trajectories, and a rollout under way. Only
+reads. Prints a link when it is ready, and serves until it is interrupted. The
+link contains a token, and only this machine can open it; from another machine,
+forward the port: ssh -L 7100:127.0.0.1:7100 HOST.
+
+  rollmill view runs/demo
+  rollmill view runs/demo/epoch-3/score --listen 127.0.0.1:7100
+  rollmill view s3://bucket/runs/demo --open`,
+	Args:        "URI",
+	ArgSettings: []string{"root"},
+	Body:        cli.With(newViewSettings, runView),
+}
+
+type viewSettings struct {
+	runPlace
+	Listen string
+	Open   bool
+	Prices view.Prices
+}
+
+func newViewSettings() *viewSettings {
+	return &viewSettings{runPlace: runPlace{heading: plugin.Input}, Listen: "127.0.0.1:0"}
+}
+
+func (o *viewSettings) Declare(d *plugin.Declarer) {
+	d.Include(&o.runPlace)
+	d.Float(&o.Prices.Prompt, "price-prompt", "what a million prompt tokens cost, as `AMOUNT`, to show the spend of a rollout under way").Shown("not shown")
+	d.Float(&o.Prices.Completion, "price-completion", "what a million completion tokens cost, as `AMOUNT`").Shown("not shown")
+	d.Heading(plugin.Execution)
+	d.String(&o.Listen, "listen", "listen at this loopback `ADDRESS`; port 0 takes any free port")
+	d.Bool(&o.Open, "open", "open the link in a browser")
+}
+
+func runView(ctx context.Context, s *cli.Session, o *viewSettings) error {
+	if o.Run == "" && o.Root == "" {
+		return cli.Usagef("name the run's folder, or a dataset: rollmill view URI", "no run")
+	}
+	_, root := o.both()
+	server, err := view.New(ctx, view.Options{Root: root, Prices: o.Prices, Log: s.Logger()})
+	if err != nil {
+		return err
+	}
+	l, err := view.Listen(o.Listen)
+	if err != nil {
+		return cli.Usagef("give another --listen, such as 127.0.0.1:0, which takes any free port", "--listen %q: %w", o.Listen, err)
+	}
+	link := server.Link(l)
+	if err := s.Result(link, map[string]string{"url": link}); err != nil {
+		return err
+	}
+	if o.Open {
+		file, err := browse(link)
+		if err != nil {
+			s.Say("view: warning: no browser was opened: %v", err)
+		}
+		defer os.Remove(file)
+	}
+	return server.Serve(ctx, l)
+}
+
+// browse opens a link in the browser that the system prefers. Other users of this machine
+// see the arguments of programs, so it passes a file that only this user can read, and
+// that leads to the link. The caller removes the file.
+func browse(link string) (file string, err error) {
+	f, err := os.CreateTemp("", "rollmill-view-*.html")
+	if err != nil {
+		return "", err
+	}
+	_, err = fmt.Fprintf(f, "<!DOCTYPE html><meta http-equiv=\"refresh\" content=\"0;url=%[1]s\"><a href=\"%[1]s\">Rollmill</a>\n", link)
+	if err := errors.Join(err, f.Close()); err != nil {
+		return f.Name(), err
+	}
+	program := "xdg-open"
+	if runtime.GOOS == "darwin" {
+		program = "open"
+	}
+	cmd := exec.Command(program, f.Name())
+	if err := cmd.Start(); err != nil {
+		return f.Name(), err
+	}
+	return f.Name(), cmd.Process.Release()
+}

@@ -1,0 +1,112 @@
+package dataset
+
+import (
+	"context"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/storage"
+)
+
+// Underway is what exists of a dataset that is being written, for readers that show
+// it. Looking takes no lock and writes nothing, so it never disturbs a writer.
+type Underway struct {
+	Shards   int             // that the dataset will have
+	Finished []FinishedShard // have a record
+	Segments []Segment       // of journals, the oldest first
+	Changed  time.Time       // of the last object: a segment, a record or a lease
+
+	bucket *storage.Bucket
+}
+
+// FinishedShard is a shard that has a record. Its rows are in parts.
+type FinishedShard struct {
+	Shard int
+
+	run run
+}
+
+// Segment is a journal's object: finished rows of a shard, which never change.
+type Segment struct {
+	Name  string // unique in the dataset
+	Shard int
+	Time  time.Time
+
+	key  string
+	size int64
+}
+
+// LookUnderway lists what exists of the dataset at a URI. If several runs left
+// something, it is that of the last one that wrote. It is storage.ErrNotExist when
+// there is nothing.
+func LookUnderway(ctx context.Context, uri string) (*Underway, error) {
+	b, err := storage.Open(ctx, uri)
+	if err != nil {
+		return nil, err
+	}
+	runs := map[run]*Underway{}
+	var last *Underway
+	for o, err := range b.List(ctx, private) {
+		if err != nil {
+			return nil, err
+		}
+		r, file, ok := runOf(o.Key)
+		if !ok {
+			continue
+		}
+		home := run{identity: r.identity, of: r.of} // journals do not depend on what is replaced
+		u := runs[home]
+		if u == nil {
+			u = &Underway{Shards: r.of, bucket: b}
+			runs[home] = u
+		}
+		u.add(r, file, o)
+		if last == nil || o.ModTime.After(last.Changed) {
+			last = u
+		}
+		if o.ModTime.After(u.Changed) {
+			u.Changed = o.ModTime
+		}
+	}
+	if last == nil {
+		return nil, formats.Invalid(b.URI(), "", storage.ErrNotExist, "no journal and no finished shard")
+	}
+	slices.SortStableFunc(last.Segments, func(a, b Segment) int { return a.Time.Compare(b.Time) })
+	return last, nil
+}
+
+func (u *Underway) add(r run, file string, o storage.Object) {
+	if shard, is := recordOf(r, file); is {
+		u.Finished = append(u.Finished, FinishedShard{shard, r})
+		return
+	}
+	folder, name := path.Split(file)
+	text, is := strings.CutPrefix(folder, "journal-")
+	shard, err := strconv.Atoi(strings.TrimSuffix(text, "/"))
+	if is && err == nil && path.Ext(name) == ".parquet" {
+		u.Segments = append(u.Segments, Segment{Name: file, Shard: shard, Time: o.ModTime, key: o.Key, size: o.Size})
+	}
+}
+
+// Record returns the manifest of a finished shard's rows alone.
+func (u *Underway) Record(ctx context.Context, s FinishedShard) (Manifest, error) {
+	rec, err := readRecord(ctx, u.bucket, s.run, s.Shard)
+	return rec.Manifest, err
+}
+
+// ReadSegment returns the rows of a segment, with the columns that T has.
+func ReadSegment[T any](ctx context.Context, u *Underway, s Segment) ([]T, error) {
+	j := &Journal[T]{bucket: u.bucket}
+	return j.load(ctx, segment{s.key, s.size})
+}
+
+// Expected returns how many rows the segment's shard will have, or 0 if it does not
+// say.
+func (u *Underway) Expected(ctx context.Context, s Segment) (int64, error) {
+	_, of, err := segmentRows(ctx, u.bucket, storage.Object{Key: s.key, Size: s.size})
+	return of, err
+}

@@ -1,0 +1,85 @@
+package view
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/http"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/pipelines/report"
+)
+
+type datasetModel struct {
+	Frame
+	*Found
+	Dataset *dataset.Dataset // nil of a receipt
+	Receipt *formats.Receipt
+	Params  []pair
+	Facts   []pair
+	Counts  []counted
+	Drops   []counted
+	Failed  []counted
+	HasRows bool // has trajectories, of its own or of its base
+	Inputs  []input
+}
+
+type pair struct{ Name, Value string }
+
+// input is a dataset that another was made from.
+type input struct {
+	dataset.Ref
+	Link string // "" outside the run
+}
+
+func (s *Server) datasetPage(r *http.Request) (any, error) {
+	f, err := s.find(r)
+	if err != nil {
+		return nil, err
+	}
+	trail := s.trailOf(f)
+	m := &datasetModel{Frame: Frame{Title: f.Key, Trail: trail[:len(trail)-1]}, Found: f}
+	if f.Receipt && !f.Complete {
+		m.Receipt, err = report.ReadReceipt(r.Context(), f.URI)
+		return m, err
+	}
+	if f.Live() {
+		return nil, elsewhere(f.Link())
+	}
+	d, err := s.open(r.Context(), f)
+	if err != nil {
+		return nil, err
+	}
+	m.Dataset, m.Params, m.Counts, m.Drops, m.Failed = d, pairs(d.Params), sorted(d.Counts), sorted(d.Drops), sorted(d.Failures)
+	m.Facts = pairs(d.Facts)
+	m.HasRows = slices.Contains([]formats.Kind{formats.KindTrajectories, formats.KindScores, formats.KindGroups}, d.Kind)
+	l, err := s.datasets.list(r.Context())
+	if err != nil {
+		return nil, err
+	}
+	for _, ref := range d.Inputs {
+		in := input{Ref: ref}
+		if to := l.byKey[path.Join(f.Key, ref.URI)]; to != nil && strings.HasPrefix(ref.URI, "../") {
+			in.Link = to.Link()
+		}
+		m.Inputs = append(m.Inputs, in)
+	}
+	return m, nil
+}
+
+// pairs returns values as JSON, by name.
+func pairs[V any](values map[string]V) []pair {
+	var out []pair
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		text, err := json.Marshal(values[name])
+		if err != nil {
+			text = []byte(fmt.Sprint(values[name]))
+		}
+		out = append(out, pair{name, string(text)})
+	}
+	return out
+}

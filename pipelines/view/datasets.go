@@ -1,0 +1,305 @@
+package view
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"maps"
+	"net/http"
+	"path"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/storage"
+)
+
+// Found is a dataset below the root, or the beginning of one.
+type Found struct {
+	Key      string // its path below the root; "-" for the root itself
+	URI      string
+	Epoch    int    // -1 outside an epoch
+	Stage    string // the path in the epoch: rollout, validation/score, ...
+	Complete bool   // has a manifest
+	Receipt  bool   // is a submission's receipt, not a dataset
+	Parts    int
+	Segments int // of journals: finished rows that are not in a part yet
+	Begun    int // leases, and records of finished shards
+	Bytes    int64
+	Changed  time.Time // the last object
+	Written  time.Time // the manifest
+}
+
+// Live reports whether a stage began the dataset, and it is not complete: it is being
+// written, or was interrupted.
+func (f *Found) Live() bool { return f.Segments+f.Begun > 0 && !f.Complete }
+
+// Link returns the path of the dataset's page.
+func (f *Found) Link() string {
+	if f.Live() {
+		return link("d", f.Key, "live")
+	}
+	return link("d", f.Key)
+}
+
+// listing is what is below a root.
+type listing struct {
+	found []*Found // in the order of epochs and stages
+	byKey map[string]*Found
+	files map[string]storage.Object // at the root: the report's
+	taken time.Time
+}
+
+// catalogue keeps the listing for a short time, so that a page costs no listing of
+// its own.
+type catalogue struct {
+	root   string
+	bucket *storage.Bucket
+
+	mu   sync.Mutex
+	last *listing
+	open map[string]*dataset.Dataset // by key and time of the manifest
+}
+
+// How long a listing is used: by pages about what changes, and by pages of one dataset
+// that is complete.
+const (
+	fresh  = 2 * time.Second
+	recent = time.Minute
+)
+
+// list returns a listing that is at most so old as fresh.
+func (c *catalogue) list(ctx context.Context) (*listing, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.last != nil && time.Since(c.last.taken) < fresh {
+		return c.last, nil
+	}
+	return c.again(ctx)
+}
+
+// complete returns a dataset that a recent listing has, and that is complete.
+func (c *catalogue) complete(key string) *Found {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.last == nil || time.Since(c.last.taken) > recent {
+		return nil
+	}
+	if f := c.last.byKey[key]; f != nil && f.Complete {
+		return f
+	}
+	return nil
+}
+
+// forget makes the next request list the root again.
+func (c *catalogue) forget() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.last = nil
+}
+
+func (c *catalogue) again(ctx context.Context) (*listing, error) {
+	l, err := c.read(ctx)
+	if err == nil {
+		c.last = l
+	}
+	return l, err
+}
+
+// epochPath matches the path of an epoch's folder, and what follows.
+var epochPath = regexp.MustCompile(`^(?:.*/)?epoch-([0-9]{1,9})(?:/(.*))?$`)
+
+// read lists the root once.
+func (c *catalogue) read(ctx context.Context) (*listing, error) {
+	l := &listing{byKey: map[string]*Found{}, files: map[string]storage.Object{}, taken: time.Now()}
+	for o, err := range c.bucket.List(ctx, "") {
+		if err != nil {
+			return nil, err
+		}
+		l.add(c.root, o)
+	}
+	maps.DeleteFunc(l.byKey, func(_ string, f *Found) bool {
+		return !f.Complete && !f.Receipt && f.Parts+f.Segments+f.Begun == 0
+	})
+	if len(l.byKey) == 0 {
+		return nil, formats.Invalid(storage.Redact(c.root), "name the folder of a run, which holds epoch-0, or of a dataset", storage.ErrNotExist, "no dataset")
+	}
+	l.found = slices.SortedFunc(maps.Values(l.byKey), func(a, b *Found) int {
+		return cmp.Or(cmp.Compare(a.Epoch, b.Epoch), cmp.Compare(rank(a.Stage), rank(b.Stage)), cmp.Compare(a.Key, b.Key))
+	})
+	return l, nil
+}
+
+// stageOrder is the order of an epoch's datasets.
+var stageOrder = []string{"validation/rollout", "validation/score", "rollout", "score", "group", "curate", "submit"}
+
+func rank(stage string) int {
+	if i := slices.Index(stageOrder, stage); i >= 0 {
+		return i
+	}
+	return len(stageOrder)
+}
+
+// privatePath splits the path of an object of a dataset that is being written.
+var privatePath = regexp.MustCompile(`^(?:(.*)/)?\.rollmill/[0-9a-f]{16}-[0-9]+(?:-[0-9a-f]{16})?/(journal|lease|shard)-`)
+
+// add adds an object to the dataset whose folder it is in.
+func (l *listing) add(root string, o storage.Object) {
+	dir, name := path.Split(o.Key)
+	dir = strings.TrimSuffix(dir, "/")
+	private := privatePath.FindStringSubmatch(o.Key)
+	switch _, last := path.Split(dir); {
+	case private != nil:
+		dir = private[1]
+	case strings.Contains("/"+dir+"/", "/.rollmill/"):
+		return // the run's id, the ledger
+	case strings.HasPrefix(last, "_"): // a further table
+		dir = strings.TrimSuffix(strings.TrimSuffix(dir, last), "/")
+	}
+	f := l.byKey[cmp.Or(dir, "-")]
+	if f == nil {
+		f = place(root, dir)
+		l.byKey[f.Key] = f
+	}
+	f.Bytes += o.Size
+	if o.ModTime.After(f.Changed) {
+		f.Changed = o.ModTime
+	}
+	switch {
+	case private != nil && private[2] == "journal":
+		f.Segments++
+	case private != nil:
+		f.Begun++
+	case name == dataset.ManifestFile:
+		f.Complete, f.Written = true, o.ModTime
+	case name == formats.ReceiptFile:
+		f.Receipt, f.Written = true, o.ModTime
+	case path.Ext(name) == ".parquet":
+		f.Parts++
+	case dir == "":
+		l.files[name] = o
+	}
+}
+
+// place returns the dataset at a path below the root.
+func place(root, dir string) *Found {
+	f := &Found{Key: cmp.Or(dir, "-"), URI: root, Epoch: -1, Stage: dir}
+	if dir != "" {
+		f.URI = storage.Join(root, dir)
+	}
+	full, _, _ := strings.Cut(f.URI, "?")
+	if m := epochPath.FindStringSubmatch(full); m != nil {
+		f.Epoch, _ = strconv.Atoi(m[1]) // digits only
+		f.Stage = m[2]
+	}
+	f.Stage = cmp.Or(f.Stage, "dataset")
+	return f
+}
+
+// epochs returns the datasets of each epoch, and those outside of epochs under -1.
+func (l *listing) epochs() map[int][]*Found {
+	out := map[int][]*Found{}
+	for _, f := range l.found {
+		out[f.Epoch] = append(out[f.Epoch], f)
+	}
+	return out
+}
+
+// stage returns the dataset of a stage in an epoch, or nil. Of an epoch that was
+// extended it is that of the last extension.
+func (l *listing) stage(epoch int, stage string) *Found {
+	var last *Found
+	for _, f := range l.found {
+		rest := f.Stage
+		for strings.HasPrefix(rest, "extended/") {
+			rest = strings.TrimPrefix(rest, "extended/")
+		}
+		if f.Epoch == epoch && rest == stage && (last == nil || len(f.Stage) > len(last.Stage)) {
+			last = f
+		}
+	}
+	return last
+}
+
+// find returns the dataset that a request names.
+func (s *Server) find(r *http.Request) (*Found, error) {
+	return s.lookup(r.Context(), segment(r, "key"))
+}
+
+// lookup returns the dataset with a key. Only what the listing found has one.
+func (s *Server) lookup(ctx context.Context, key string) (*Found, error) {
+	if f := s.datasets.complete(key); f != nil {
+		return f, nil
+	}
+	l, err := s.datasets.list(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if f := l.byKey[key]; f != nil {
+		return f, nil
+	}
+	return nil, missing("no dataset %q in this run", key)
+}
+
+// opened returns the dataset of a request, open. Of one that is not complete it is what
+// the journal has of the request's group or trajectory. A gate's refusal does not keep it
+// closed. Its manifest is read once.
+func (s *Server) opened(r *http.Request) (*Found, *dataset.Dataset, error) {
+	f, err := s.find(r)
+	if err != nil {
+		return nil, nil, err
+	}
+	if f.Live() {
+		d, err := s.underway(r, f)
+		return f, d, err
+	}
+	d, err := s.open(r.Context(), f)
+	return f, d, err
+}
+
+// mostOpen bounds the manifests in memory.
+const mostOpen = 512
+
+func (s *Server) open(ctx context.Context, f *Found) (*dataset.Dataset, error) {
+	if !f.Complete { // opening it could write its manifest, which is the writer's business
+		return nil, missing("%s is not complete", f.Key)
+	}
+	c := &s.datasets
+	at := f.Key + "@" + f.Written.String()
+	c.mu.Lock()
+	d := c.open[at]
+	c.mu.Unlock()
+	if d != nil {
+		return d, nil
+	}
+	d, err := openAny(ctx, f.URI)
+	if err != nil {
+		return nil, err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.open == nil || len(c.open) >= mostOpen {
+		c.open = map[string]*dataset.Dataset{}
+	}
+	c.open[at] = d
+	return d, nil
+}
+
+// openAny opens a dataset, also one that a gate refused.
+func openAny(ctx context.Context, uri string) (*dataset.Dataset, error) {
+	d, err := dataset.Open(ctx, uri, dataset.OpenOptions{})
+	var gate *dataset.GateError
+	if errors.As(err, &gate) {
+		names := []string{}
+		for _, g := range gate.Gates {
+			names = append(names, g.Name)
+		}
+		d, err = dataset.Open(ctx, uri, dataset.OpenOptions{AcceptGates: names})
+	}
+	return d, err
+}

@@ -1,0 +1,18 @@
+// Package view serves a run as pages for a browser on this machine: the run, its
+// epochs, datasets, groups and trajectories, and a rollout under way. It only reads:
+// it takes no lock, and writes nothing under the run.
+//
+// A page is a line in routes.go, a function that returns the page's model, and a
+// template of the route's name in templates. Every state of a page is in its URL, and
+// every page works without JavaScript.
+//
+// Trajectories are untrusted text. security.go has what keeps others out: loopback
+// only, a token, the Host and Origin headers, and a policy under which no page can
+// run a script or send a request that is not the server's own. Of a run only what
+// datasets.go found below the root can be opened.
+//
+// Decisions. Plots are the SVG images of package report, not a plotting library in
+// the browser: they are the same figures as in the report, need no script, and follow
+// the colours of the page. htmx replaces parts of a page, for a rollout under way
+// and for filters: one file of 52 kB, without a build step. keys.js is ours.
+package view

@@ -1,0 +1,213 @@
+package view
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+	"sync"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/pipelines/report"
+)
+
+type epochModel struct {
+	Frame
+	epochRow
+	Tiles    []report.Tile
+	Problems []string
+	Receipt  *formats.Receipt
+	Funnel   []formats.FunnelStep
+	Start    int64 // trajectories that the funnel began with
+	Quiet    int   // rules that refused nothing
+	Failures []counted
+	Stops    []counted
+	Groups   *Found // the dataset of the lists
+	Lists    []*report.GroupList
+}
+
+// number returns the epoch that a request names.
+func number(r *http.Request) (int, error) {
+	e, err := strconv.Atoi(r.PathValue("epoch"))
+	if err != nil || e < 0 {
+		return 0, missing("no epoch %q: it is not a number", r.PathValue("epoch"))
+	}
+	return e, nil
+}
+
+func (s *Server) epochPage(r *http.Request) (any, error) {
+	e, err := number(r)
+	if err != nil {
+		return nil, err
+	}
+	l, err := s.datasets.list(r.Context())
+	if err != nil {
+		return nil, err
+	}
+	m := &epochModel{Frame: Frame{Title: fmt.Sprintf("Epoch %d", e), Trail: s.trail()}}
+	all := l.epochs()
+	if m.Datasets = all[e]; m.Datasets == nil {
+		return nil, missing("no epoch %d in this run", e)
+	}
+	if e > 0 && all[e-1] != nil {
+		m.Prev = link("e", e-1)
+	}
+	if all[e+1] != nil {
+		m.Next = link("e", e+1)
+	}
+	known, err := s.history.read(r.Context(), s.bucket, l)
+	if err != nil && !errors.Is(err, formats.ErrInvalid) {
+		return nil, err
+	}
+	if m.Epoch, err = s.count(r.Context(), l, e); err != nil {
+		return nil, err
+	}
+	for _, k := range known { // the manifests' counts are newer, and have no bands
+		if k.Epoch == e && sameMean(k.Train, m.Train) && sameMean(k.Validation, m.Validation) {
+			m.Train, m.Validation, m.Kept = k.Train, k.Validation, k.Kept
+		}
+	}
+	m.Tiles = report.Tiles(report.Run{Epochs: []report.Epoch{m.Epoch}})[1:]
+	m.epochRow.Epoch.Epoch = e
+	m.Failures = sorted(m.epochRow.Failures)
+	return m, m.read(r.Context(), s, l, e)
+}
+
+// sameMean reports whether two samples are of the same rewards, so that the bands of
+// one are those of the other.
+func sameMean(a, b *report.Sample) bool {
+	if a == nil || b == nil || a.Mean == nil || b.Mean == nil {
+		return a == nil && b == nil
+	}
+	d := *a.Mean - *b.Mean
+	return a.Scored == b.Scored && d < 1e-9 && d > -1e-9
+}
+
+// read adds what the epoch's datasets hold beyond their counts.
+func (m *epochModel) read(ctx context.Context, s *Server, l *listing, e int) error {
+	if f := l.stage(e, "curate"); f != nil && f.Complete {
+		d, err := s.open(ctx, f)
+		if err != nil {
+			return err
+		}
+		m.funnel(d)
+	}
+	if f := l.stage(e, "rollout"); f != nil && f.Complete {
+		d, err := s.open(ctx, f)
+		if err == nil {
+			m.Stops, err = s.stops.of(ctx, d)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if f := l.stage(e, "group"); f != nil && f.Complete {
+		d, err := s.open(ctx, f)
+		if err == nil {
+			m.Groups = f
+			m.Lists, err = s.lists.of(ctx, d)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if f := l.stage(e, "submit"); f != nil && f.Receipt {
+		var err error
+		if m.Receipt, err = report.ReadReceipt(ctx, f.URI); err != nil {
+			m.Problems = append(m.Problems, err.Error())
+		}
+	}
+	for _, f := range m.Datasets {
+		if !f.Complete {
+			continue
+		}
+		d, err := s.open(ctx, f)
+		if err != nil {
+			m.Problems = append(m.Problems, err.Error())
+			continue
+		}
+		for _, g := range d.Gates {
+			if g.Refused {
+				m.Problems = append(m.Problems, fmt.Sprintf("%s: gate %s refused it (value %.4g)", f.Stage, g.Name, g.Value))
+			}
+		}
+	}
+	return nil
+}
+
+func (m *epochModel) funnel(d *dataset.Dataset) {
+	var state formats.CurateState
+	if json.Unmarshal(d.State, &state) != nil {
+		return // of another writer
+	}
+	m.Start = d.Counts["kept"] + d.Counts["dropped"]
+	for _, step := range formats.Funnel(state.Order, int64(d.Facts["groups"]), m.Start, d.Facts) {
+		if step.Trajectories > 0 || step.Groups > 0 {
+			m.Funnel = append(m.Funnel, step)
+		} else {
+			m.Quiet++
+		}
+	}
+}
+
+// perDataset keeps what was computed from a dataset, which never changes.
+type perDataset[T any] struct {
+	make func(context.Context, *dataset.Dataset) (T, error)
+
+	mu sync.Mutex
+	by map[string]T // by digest
+}
+
+// mostKept bounds a perDataset.
+const mostKept = 256
+
+func (p *perDataset[T]) of(ctx context.Context, d *dataset.Dataset) (T, error) {
+	digest := d.Ref("", "").Digest
+	p.mu.Lock()
+	v, has := p.by[digest]
+	p.mu.Unlock()
+	if has {
+		return v, nil
+	}
+	v, err := p.make(ctx, d)
+	if err != nil {
+		return v, err
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.by == nil || len(p.by) >= mostKept {
+		p.by = map[string]T{}
+	}
+	p.by[digest] = v
+	return v, nil
+}
+
+// stopColumns has the column of a rollout that says why its trajectories ended.
+type stopColumns struct {
+	StopReason string `parquet:"stop_reason,dict"`
+}
+
+// countStops counts a rollout's trajectories by the reason of their end.
+func countStops(ctx context.Context, d *dataset.Dataset) ([]counted, error) {
+	n := map[string]int64{}
+	err := dataset.Groups(ctx, d, "", d.All(), func(r *stopColumns) string { return r.StopReason }, func(_ int64, rows []stopColumns) error {
+		n[rows[0].StopReason] += int64(len(rows))
+		return nil
+	})
+	return sorted(n), err
+}
+
+// trail returns the way to a page directly below the run.
+func (s *Server) trail() []Crumb { return []Crumb{{s.name(), "/"}} }
+
+// trailOf returns the way to a page of a dataset: the run, its epoch, the dataset.
+func (s *Server) trailOf(f *Found) []Crumb {
+	out := s.trail()
+	if f.Epoch >= 0 {
+		out = append(out, Crumb{fmt.Sprintf("epoch %d", f.Epoch), link("e", f.Epoch)})
+	}
+	return append(out, Crumb{f.Stage, f.Link()})
+}

@@ -1,0 +1,337 @@
+package view
+
+import (
+	"fmt"
+	"math"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/chat"
+	"github.com/rollmill/rollmill/formats/jsontext"
+	"github.com/rollmill/rollmill/formats/plural"
+	"github.com/rollmill/rollmill/pipelines/report"
+	"github.com/rollmill/rollmill/pipelines/view/index"
+)
+
+// The sizes of a group's page.
+const (
+	mostInTable = 256 // rows of the table
+	sideBySide  = 8   // members whose messages are shown at once
+	sideSteps   = 8   // messages of each after those that all have
+	sideText    = 700 // bytes of a text
+	pairSteps   = 50
+	pairText    = 3000
+)
+
+type groupModel struct {
+	Frame
+	Facts      []fact
+	Example    report.Piece
+	Reference  report.Piece
+	Components []string
+	Members    []memberView
+	Left       int // members that are not in the table
+	Pair       bool
+	ChoicesA   []choice
+	ChoicesB   []choice
+	Path       string // of the page
+	WholeURL   string // the page of the whole group
+	Side       sideModel
+	MoreURL    string // further messages
+	OtherURL   string // further members
+}
+
+// memberView is a row of the table.
+type memberView struct {
+	ID, URL     string
+	Generation  int32
+	Status      string
+	Reward      *float64
+	NoReward    string
+	Components  []*float64
+	Advantage   *float64
+	NoAdvantage string
+	Sampled     int32
+	Fate        fate
+}
+
+// choice is a member in a list to choose from.
+type choice struct {
+	memberView
+	Chosen bool
+}
+
+// sideModel are trajectories side by side.
+type sideModel struct {
+	Heads  []memberView
+	Shared []*messageView // that all have
+	All    int            // of these
+	Hidden int            // before the first that is shown
+	Steps  []step
+}
+
+// step is a message of each trajectory, at the same distance from the first that
+// differs.
+type step struct {
+	Number int
+	Cells  []sideCell
+}
+
+// sideCell is a message, nil after a trajectory's end.
+type sideCell struct {
+	Message *messageView
+	Same    bool // as in the first trajectory
+}
+
+func (s *Server) groupPage(r *http.Request) (any, error) {
+	f, d, err := s.opened(r)
+	if err != nil {
+		return nil, err
+	}
+	x, err := s.index(r.Context(), d)
+	if err != nil {
+		return nil, err
+	}
+	id := segment(r, "group")
+	rows := x.Members(id)
+	if rows == nil {
+		return nil, missing("no group %q in %s", id, f.Key)
+	}
+	m := &groupModel{Frame: Frame{Title: "Group " + id, Trail: append(s.trailOf(f), Crumb{"groups", listed(r, link("d", f.Key, "groups"))})},
+		Path: link("d", f.Key, "g", id), WholeURL: listed(r, link("d", f.Key, "g", id)), Components: x.Components()}
+	g := &grouping{Server: s, r: r, key: f.Key, x: x, id: id, rows: rows}
+	m.Facts = factsOf(x, rows)
+	for _, row := range rows[:min(len(rows), mostInTable)] {
+		m.Members = append(m.Members, g.member(x.At(row)))
+	}
+	m.Left = len(rows) - len(m.Members)
+	m.ChoicesA, m.ChoicesB = choices(m.Members, r.FormValue("a"), 0), choices(m.Members, r.FormValue("b"), 1)
+	if err := g.beside(&m.Frame); err != nil {
+		return nil, err
+	}
+	return m, g.side(m)
+}
+
+// grouping makes the page of a group.
+type grouping struct {
+	*Server
+	r    *http.Request
+	key  string
+	x    *index.Index
+	id   string
+	rows []uint32
+}
+
+func (g *grouping) member(t index.Trajectory) memberView {
+	v := memberView{ID: t.ID, URL: link("d", g.key, "t", t.ID), Generation: t.Generation, Status: name(t.Status), Reward: notNaN(t.Reward),
+		NoReward: name(t.Unscored), Advantage: notNaN(t.Advantage), NoAdvantage: name(t.NoAdvantage), Sampled: t.SampledTokens}
+	if t.Failure != "" {
+		v.Status += ": " + name(t.Failure)
+	}
+	for _, c := range t.Components {
+		v.Components = append(v.Components, notNaN(c.Value))
+	}
+	c := conversationOf(&index.Record{Trajectory: formats.Trajectory{Status: t.Status, FailureClass: t.Failure, Advantage: v.Advantage}, Is: t})
+	v.Fate = fate{c.Trains, c.Why}
+	return v
+}
+
+// beside sets the links to the groups before and after in the list from which the
+// reader came.
+func (g *grouping) beside(f *Frame) error {
+	var list listModel
+	if err := list.read(g.r.URL.Query()); err != nil {
+		return err
+	}
+	number, _ := g.x.GroupOf(g.id)
+	before, after, err := g.x.GroupsBeside(g.r.Context(), list.Query, number)
+	if before != index.None {
+		f.Prev = listed(g.r, link("d", g.key, "g", g.x.GroupID(uint32(before))))
+	}
+	if after != index.None {
+		f.Next = listed(g.r, link("d", g.key, "g", g.x.GroupID(uint32(after))))
+	}
+	return unlisted(err)
+}
+
+// side reads the members that are shown side by side: two, if they are named.
+func (g *grouping) side(m *groupModel) error {
+	from, err := countOf(g.r, "from")
+	if err != nil {
+		return err
+	}
+	first, err := countOf(g.r, "first")
+	if err != nil {
+		return err
+	}
+	rows, steps, text := g.rows[min(first, len(g.rows)):], sideSteps, sideText
+	if len(rows) > sideBySide {
+		rows = rows[:sideBySide]
+		m.OtherURL = listed(g.r, link("d", g.key, "g", g.id), "first", first+sideBySide)
+	}
+	a, b := g.r.FormValue("a"), g.r.FormValue("b")
+	if a != "" || b != "" {
+		if rows, err = g.pair(a, b); err != nil {
+			return err
+		}
+		m.Pair, steps, text, m.OtherURL = true, pairSteps, pairText, ""
+	}
+	if len(rows) == 0 {
+		return nil
+	}
+	sorted := slices.Sorted(slices.Values(rows))
+	records, err := g.x.Records(g.r.Context(), sorted)
+	if err != nil {
+		return err
+	}
+	shown := make([]*index.Record, len(rows))
+	for i, row := range rows {
+		shown[i] = &records[slices.Index(sorted, row)]
+	}
+	m.Example = report.Cut(jsontext.Indent(shown[0].Example), exampleBytes)
+	m.Reference = report.Cut(jsontext.Indent(formats.AnswerOf(shown[0].Example)), mostText)
+	more := g.align(&m.Side, shown, from, steps, text)
+	for i := range m.Members {
+		for _, head := range m.Side.Heads {
+			if head.ID == m.Members[i].ID {
+				m.Members[i].Fate = head.Fate
+			}
+		}
+	}
+	if more {
+		m.MoreURL = listed(g.r, link("d", g.key, "g", g.id), "a", a, "b", b, "first", zero(first), "from", from+steps)
+	}
+	return nil
+}
+
+// choices returns members to choose from, with the one of an id chosen, else that at a
+// place.
+func choices(members []memberView, id string, at int) (out []choice) {
+	for i, m := range members {
+		out = append(out, choice{m, m.ID == id || id == "" && i == at})
+	}
+	return out
+}
+
+// pair returns the rows of two members.
+func (g *grouping) pair(ids ...string) (rows []uint32, err error) {
+	for _, id := range ids {
+		row, ok := g.x.Find(id)
+		if !ok || !slices.Contains(g.rows, row) {
+			return nil, wrong("parameters a and b are ids of two of its trajectories", "group %q has no trajectory %q", g.id, id)
+		}
+		rows = append(rows, row)
+	}
+	return rows, nil
+}
+
+// align shows the messages of trajectories from the first that differs on, with the
+// last of those before it. It reports whether there are more.
+func (g *grouping) align(side *sideModel, shown []*index.Record, from, steps, text int) (more bool) {
+	paths := make([][]int, len(shown))
+	shared := math.MaxInt
+	for i, t := range shown {
+		paths[i] = t.Main()
+		shared = min(shared, chat.Shared(&shown[0].Trajectory, &t.Trajectory, paths[0], paths[i]))
+	}
+	painters := make([]*painter, len(shown))
+	for i, t := range shown {
+		c, head := conversationOf(t), g.member(t.Is)
+		head.Fate = fate{c.Trains, c.Why} // with the detail of the decision
+		side.Heads = append(side.Heads, head)
+		painters[i] = &painter{c: c, text: text, images: pageImages / len(shown),
+			url: func(n int) string { return link("d", g.key, "t", t.TrajectoryID, "message", n) }}
+	}
+	side.All, side.Hidden = shared, max(0, shared-steps)
+	for _, n := range paths[0][side.Hidden:shared] {
+		side.Shared = append(side.Shared, painters[0].message(n, 0, int(shown[0].Messages[n].Parent)))
+	}
+	for k := shared + from; k < shared+from+steps; k++ {
+		s := step{Number: k, Cells: make([]sideCell, len(shown))}
+		some := false
+		for i, t := range shown {
+			if k >= len(paths[i]) {
+				continue
+			}
+			some = true
+			s.Cells[i].Message = painters[i].message(paths[i][k], 0, before(paths[i], k))
+			s.Cells[i].Same = i > 0 && k < len(paths[0]) && chat.Shared(&shown[0].Trajectory, &t.Trajectory, paths[0][k:k+1], paths[i][k:k+1]) == 1
+		}
+		if !some {
+			return false
+		}
+		side.Steps = append(side.Steps, s)
+	}
+	return slices.ContainsFunc(paths, func(p []int) bool { return len(p) > shared+from+steps })
+}
+
+// before returns the message before a place of a path, -1 for the first.
+func before(path []int, at int) int {
+	if at == 0 {
+		return -1
+	}
+	return path[at-1]
+}
+
+// factsOf returns what is known of a group.
+func factsOf(x *index.Index, rows []uint32) []fact {
+	var rewards []float64
+	lengths, statuses := []int32{}, map[string]int{}
+	kept, decided := 0, 0
+	for _, row := range rows {
+		t := x.At(row)
+		statuses[t.Status]++
+		lengths = append(lengths, t.SampledTokens)
+		if !math.IsNaN(t.Reward) {
+			rewards = append(rewards, t.Reward)
+		}
+		if t.Decision != "" {
+			decided++
+		}
+		if t.Decision == index.Kept {
+			kept++
+		}
+	}
+	out := []fact{{Name: "example", Value: name(x.At(rows[0]).Example)}, {Name: "members", Value: membersText(len(rows), statuses)}}
+	if n := float64(len(rewards)); n > 0 {
+		mean, square := 0.0, 0.0
+		for _, r := range rewards {
+			mean += r / n
+		}
+		for _, r := range rewards {
+			square += (r - mean) * (r - mean) / n
+		}
+		out = append(out, fact{Name: "reward", Value: fmt.Sprintf("mean %.4g, std %.4g", mean, math.Sqrt(square))},
+			fact{Name: "range of rewards", Value: fmt.Sprintf("%.4g to %.4g", slices.Min(rewards), slices.Max(rewards))})
+	}
+	out = append(out, fact{Name: "sampled tokens", Value: fmt.Sprintf("%d to %d", slices.Min(lengths), slices.Max(lengths))})
+	if decided > 0 {
+		out = append(out, fact{Name: "curate", Value: fmt.Sprintf("kept %d of %d", kept, decided)})
+	}
+	return out
+}
+
+// membersText returns the number of members, with those of each status if they differ.
+func membersText(n int, statuses map[string]int) string {
+	var parts []string
+	for _, s := range formats.Statuses {
+		if statuses[s] > 0 && statuses[s] < n {
+			parts = append(parts, strconv.Itoa(statuses[s])+" "+s)
+		}
+	}
+	if parts == nil {
+		return plural.Of(n, "trajectory")
+	}
+	return plural.Of(n, "trajectory") + ": " + strings.Join(parts, ", ")
+}
+
+// notNaN returns a number of an index, nil for null.
+func notNaN(v float64) *float64 {
+	if math.IsNaN(v) {
+		return nil
+	}
+	return &v
+}

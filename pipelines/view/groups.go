@@ -1,0 +1,54 @@
+package view
+
+import (
+	"net/http"
+
+	"github.com/rollmill/rollmill/pipelines/view/index"
+)
+
+// groupHeads are the columns of the list of groups: its name, and that of the column
+// that it is sorted by.
+var groupHeads = [][2]string{{"rows", "count"}, {"valid", "valid"}, {"failed", "failed"}, {"mean", "mean"}, {"std", "std"}, {"least", "min"}, {"greatest", "max"},
+	{"spread", "spread"}, {"solved", "solved"}, {"mean length", "length_mean"}, {"longest", "length_max"}}
+
+func (s *Server) groupsPage(r *http.Request) (any, error) {
+	m, x, err := s.listOf(r, "groups")
+	if x == nil || err != nil {
+		return m, err
+	}
+	m.Names = index.GroupNames()
+	page, err := x.GroupPage(r.Context(), m.Query)
+	if err := m.show(page, err); err != nil {
+		return nil, err
+	}
+	m.head("group", "group_id", true)
+	for _, h := range groupHeads {
+		m.head(h[0], h[1], false)
+	}
+	if x.Decided() {
+		m.head("kept", "kept", false)
+		m.head("dropped", "dropped", false)
+	}
+	if m.Problem != "" {
+		return m, nil
+	}
+	for _, n := range page.Items {
+		cells := groupCells(m.Key, x, n)
+		cells[0].URL = listed(r, cells[0].URL)
+		m.Rows = append(m.Rows, cells)
+	}
+	return m, nil
+}
+
+func groupCells(key string, x *index.Index, number uint32) []listCell {
+	g, id := x.Group(number), x.GroupID(number)
+	row := []listCell{{Text: id, URL: link("d", key, "g", id), Words: true}}
+	for _, text := range []string{count(g.Count), count(g.Valid), count(g.Failed), figure(g.Mean), figure(g.Std), figure(g.Min), figure(g.Max),
+		figure(g.Spread()), figure(g.SolvedShare()), figure(g.LengthMean), figure(g.LengthMax)} {
+		row = append(row, listCell{Text: text})
+	}
+	if x.Decided() {
+		row = append(row, listCell{Text: count(g.Kept)}, listCell{Text: count(g.Dropped)})
+	}
+	return row
+}

@@ -1,0 +1,63 @@
+package index
+
+import "context"
+
+// None is the number of no row and no group.
+const None = -1
+
+// TrajectoriesBeside returns the rows before and after one in the list of a query, None
+// at its ends. Of a row that the list does not have, both are None.
+func (x *Index) TrajectoriesBeside(ctx context.Context, q Query, row uint32) (before, after int64, err error) {
+	order, err := x.ordered(q.Order, "rows", x.Rows, x.rowKey)
+	if err != nil {
+		return None, None, err
+	}
+	where, err := x.matching(ctx, q.Where)
+	if err != nil {
+		return None, None, err
+	}
+	chosen, _ := x.rowFacets(q, where)
+	before, after = beside(order, chosen, row)
+	return before, after, nil
+}
+
+// GroupsBeside returns the groups before and after one, as TrajectoriesBeside does.
+func (x *Index) GroupsBeside(ctx context.Context, q Query, group uint32) (before, after int64, err error) {
+	order, err := x.ordered(q.Order, "groups", uint32(len(x.table)), x.groupKey)
+	if err != nil {
+		return None, None, err
+	}
+	where, err := x.groupsMatching(ctx, q.Where)
+	if err != nil {
+		return None, None, err
+	}
+	chosen, _ := x.groupFacets(q, where)
+	before, after = beside(order, chosen, group)
+	return before, after, nil
+}
+
+func beside(order []uint32, chosen set, of uint32) (before, after int64) {
+	if !chosen.has(of) {
+		return None, None
+	}
+	before = None
+	found := false
+	for _, i := range order {
+		switch {
+		case !chosen.has(i):
+		case i == of:
+			found = true
+		case found:
+			return before, int64(i)
+		default:
+			before = int64(i)
+		}
+	}
+	return before, None
+}
+
+// GroupOf returns the number of a group, or false.
+func (x *Index) GroupOf(id string) (uint32, bool) {
+	n := x.groups.texts.find(id)
+	return uint32(max(n, 0)), n >= 0
+}

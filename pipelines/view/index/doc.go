@@ -1,0 +1,16 @@
+// Package index keeps the light columns of one dataset's trajectories in memory, so
+// that they can be sorted, filtered and counted without reading the dataset again. It
+// also reads single trajectories and groups whole, and searches texts.
+//
+// An Index has the columns of the wide rows, and what the datasets beside them say of
+// each: rewards of score, advantages of group, decisions of curate. It takes about 75
+// bytes a trajectory and 8 more for each named reward; a Cache keeps several within a
+// number of bytes. There is no HTTP and no HTML here.
+//
+// Texts that most rows share are numbered, and numbers have a slice each: an index of
+// a million trajectories fits into 100 MB, where rows would take a gigabyte. We keep
+// no answers and no metadata: a filter about these reads the columns again.
+//
+// To add a column that pages can sort by, add it to the rows in read.go, to Index,
+// and to columns in order.go.
+package index

@@ -1,0 +1,138 @@
+package index
+
+import (
+	"encoding/json"
+	"math"
+	"unsafe"
+
+	"github.com/rollmill/rollmill/formats"
+)
+
+// Group is what an index knows of a group. Statistics are of its valid members, NaN
+// if there is none; they are those of table _groups.
+type Group struct {
+	Number uint32 // in the order of the groups' first rows
+
+	Count, Valid, Failed, Unscored, Solved, Kept, Dropped int32
+
+	Mean, Std, Min, Max              float64 // of the rewards; std has divisor n
+	LengthMean, LengthMin, LengthMax float64 // sampled tokens a member
+}
+
+const groupBytes = int64(unsafe.Sizeof(Group{}))
+
+// Spread is the range of the rewards.
+func (g *Group) Spread() float64 { return g.Max - g.Min }
+
+// SolvedShare is the share of valid members that are solved.
+func (g *Group) SolvedShare() float64 { return float64(g.Solved) / float64(g.Valid) }
+
+// Group returns a group by its number.
+func (x *Index) Group(number uint32) Group { return x.table[number] }
+
+// Groups returns the number of groups.
+func (x *Index) Groups() int { return len(x.table) }
+
+// GroupID returns the id of a group.
+func (x *Index) GroupID(number uint32) string { return x.groups.texts.of(number) }
+
+// ExampleOf returns the example of a group, "" for a group of several.
+func (x *Index) ExampleOf(number uint32) string {
+	rows := x.membersOf(number)
+	for _, row := range rows {
+		if x.examples.codes[row] != x.examples.codes[rows[0]] {
+			return ""
+		}
+	}
+	return x.examples.of(rows[0])
+}
+
+// solvedThreshold is the setting of group that says which reward counts as solved, and
+// its default.
+const (
+	solvedThreshold        = "solved-threshold"
+	defaultSolvedThreshold = 1
+)
+
+// gather lists the members of each group and computes its statistics.
+func (x *Index) gather() {
+	x.solvedFrom = defaultSolvedThreshold
+	if d := x.From.Members; d != nil {
+		if n, ok := d.Params[solvedThreshold].(json.Number); ok {
+			if v, err := n.Float64(); err == nil {
+				x.solvedFrom = v
+			}
+		}
+	}
+	groups := x.groups.texts.len()
+	x.firstMember = make([]uint32, groups+1)
+	for _, g := range x.groups.codes {
+		x.firstMember[g+1]++
+	}
+	for g := range groups {
+		x.firstMember[g+1] += x.firstMember[g]
+	}
+	x.members = make([]uint32, x.Rows)
+	next := append([]uint32(nil), x.firstMember...)
+	for row, g := range x.groups.codes {
+		x.members[next[g]] = uint32(row)
+		next[g]++
+	}
+	x.table = make([]Group, groups)
+	for g := range x.table {
+		x.table[g] = x.statistics(uint32(g))
+	}
+}
+
+func (x *Index) statistics(group uint32) Group {
+	nan := math.NaN()
+	g := Group{Number: group, Mean: nan, Std: nan, Min: nan, Max: nan, LengthMean: nan, LengthMin: nan, LengthMax: nan}
+	rows := x.membersOf(group)
+	var sum, tokens float64
+	for _, row := range rows {
+		g.Count++
+		switch x.drop.of(row) {
+		case "":
+		case Kept:
+			g.Kept++
+		default:
+			g.Dropped++
+		}
+		switch {
+		case !x.ran(row):
+			g.Failed++
+			continue
+		case math.IsNaN(x.reward[row]):
+			g.Unscored++
+			continue
+		}
+		r, length := x.reward[row], float64(x.sampled[row])
+		if g.Valid++; g.Valid == 1 {
+			g.Min, g.Max, g.LengthMin, g.LengthMax = r, r, length, length
+		}
+		g.Min, g.Max, g.LengthMin, g.LengthMax = min(g.Min, r), max(g.Max, r), min(g.LengthMin, length), max(g.LengthMax, length)
+		sum, tokens = sum+r, tokens+length
+		if r >= x.solvedFrom {
+			g.Solved++
+		}
+	}
+	if g.Valid == 0 {
+		return g
+	}
+	n := float64(g.Valid)
+	g.Mean, g.LengthMean = sum/n, tokens/n
+	square := 0.0
+	for _, row := range rows {
+		if r := x.reward[row]; x.ran(row) && !math.IsNaN(r) {
+			square += (r - g.Mean) * (r - g.Mean)
+		}
+	}
+	g.Std = math.Sqrt(square / n)
+	return g
+}
+
+// ran reports whether a trajectory neither failed nor was skipped.
+func (x *Index) ran(row uint32) bool {
+	status := x.status.of(row)
+	return status != formats.StatusFailed && status != formats.StatusSkipped
+}

@@ -1,0 +1,185 @@
+package index
+
+import (
+	"context"
+	"math"
+	"sync"
+
+	"github.com/rollmill/rollmill/formats"
+)
+
+// Index has the light columns of the trajectories of a dataset, by row. It is safe for
+// concurrent use.
+type Index struct {
+	From *Sources
+	Rows uint32
+
+	ids         ids
+	groups      named // ids; the numbers are those of Groups
+	examples    named
+	run         *numbered[string]
+	epoch       *numbered[int32]
+	generation  *numbered[int32]
+	status      *numbered[string]
+	stop        *numbered[string]
+	failure     *numbered[string]
+	model       *numbered[string]
+	policy      *numbered[int64]  // -1: unknown
+	reward      []float64         // NaN: null
+	unscored    *numbered[string] // why the reward is null, if a scores dataset says so
+	components  []component
+	advantage   []float64         // NaN: null
+	noAdvantage *numbered[string] // why it is null, if a group dataset says so
+	prompt      []int32
+	completion  []int32
+	sampled     []int32
+	drop        *numbered[string] // decided: "" not, kept, or the reason
+	decisionRow []uint32          // in Decisions; nil: the same row
+	solvedFrom  float64           // the reward that counts as solved
+	members     []uint32          // rows by group
+	firstMember []uint32          // of each group in members, and the end
+	table       []Group           // by number
+
+	mu     sync.Mutex
+	orders recent[[]uint32] // of rows, by column
+	finds  recent[*match]   // by condition
+}
+
+// component is a named reward.
+type component struct {
+	name   string
+	values []float64 // NaN: null
+}
+
+// Kept is the decision about a trajectory that curate kept. Any other is the reason
+// why it was dropped; "" means that no decision is known.
+const Kept = "kept"
+
+// Trajectory is what an index knows of one.
+type Trajectory struct {
+	Row                                           uint32
+	ID, Run, Group, Example                       string
+	Epoch, Generation                             int32
+	Status, Stop, Failure, Model                  string
+	Policy                                        int64   // -1: unknown
+	Reward, Advantage                             float64 // NaN: null
+	Unscored, NoAdvantage                         string  // why the reward, the advantage is null
+	Components                                    []Component
+	PromptTokens, CompletionTokens, SampledTokens int32
+	Decision                                      string // Kept, a reason, or "" for none
+}
+
+// Component is a named reward of a trajectory. Its value is NaN when it is null.
+type Component struct {
+	Name  string
+	Value float64
+}
+
+// At returns the columns of a row.
+func (x *Index) At(row uint32) Trajectory {
+	t := Trajectory{
+		Row: row, ID: x.ids.of(row), Run: x.run.of(row), Group: x.groups.of(row), Example: x.examples.of(row), Epoch: x.epoch.of(row),
+		Generation: x.generation.of(row), Status: x.status.of(row), Stop: x.stop.of(row), Failure: x.failure.of(row), Model: x.model.of(row),
+		Policy: x.policy.of(row), Reward: x.reward[row], Advantage: x.advantage[row], Unscored: x.unscored.of(row), NoAdvantage: x.noAdvantage.of(row),
+		PromptTokens: x.prompt[row], CompletionTokens: x.completion[row], SampledTokens: x.sampled[row], Decision: x.drop.of(row),
+	}
+	for _, c := range x.components {
+		t.Components = append(t.Components, Component{c.name, c.values[row]})
+	}
+	return t
+}
+
+// Find returns the row of a trajectory, or false.
+func (x *Index) Find(id string) (uint32, bool) {
+	row := x.ids.find(id)
+	return uint32(max(row, 0)), row >= 0
+}
+
+// Members returns the rows of a group, in order, or nil. They are the index's.
+func (x *Index) Members(group string) []uint32 {
+	n := x.groups.texts.find(group)
+	if n < 0 {
+		return nil
+	}
+	return x.membersOf(uint32(n))
+}
+
+func (x *Index) membersOf(group uint32) []uint32 {
+	return x.members[x.firstMember[group]:x.firstMember[group+1]]
+}
+
+// Components returns the names of the named rewards.
+func (x *Index) Components() []string {
+	var names []string
+	for _, c := range x.components {
+		names = append(names, c.name)
+	}
+	return names
+}
+
+// Decided reports whether there are decisions of curate.
+func (x *Index) Decided() bool { return x.From.Decisions != nil }
+
+// Bytes returns the memory of the columns, and of the orders that it remembers.
+func (x *Index) Bytes() int64 {
+	rows := int64(x.Rows)
+	total := x.ids.bytes() + x.groups.bytes() + x.examples.bytes() + rows*(8+8+4+4+4) + 8*rows*int64(len(x.components)) + 4*int64(len(x.decisionRow)+len(x.members)+len(x.firstMember))
+	for _, c := range []codes{x.run.codes, x.epoch.codes, x.generation.codes, x.status.codes, x.stop.codes, x.failure.codes, x.model.codes, x.policy.codes, x.unscored.codes, x.noAdvantage.codes, x.drop.codes} {
+		total += c.bytes()
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	for _, order := range x.orders.values {
+		total += 4 * int64(len(order))
+	}
+	return total + int64(len(x.table))*groupBytes
+}
+
+func (n *named) bytes() int64 { return 4*int64(cap(n.codes)) + n.texts.bytes() }
+
+// number returns a nullable number, NaN for null.
+func number(v *float64) float64 {
+	if v == nil {
+		return math.NaN()
+	}
+	return *v
+}
+
+// Build reads the light columns. read is called now and then with the number of rows
+// read so far; it may be nil.
+func Build(ctx context.Context, s *Sources, read func(rows int64)) (*Index, error) {
+	if s.Base.Rows > math.MaxUint32/idBytes {
+		return nil, formats.Invalid(s.Rows.URI(), "look at its parts", nil, "it has %d rows, more than can be listed", s.Base.Rows)
+	}
+	if read == nil {
+		read = func(int64) {}
+	}
+	x := newIndex(s)
+	for _, step := range []func(context.Context) error{
+		func(ctx context.Context) error { return x.readBase(ctx, read) },
+		x.readScores, x.readMembers, x.readDecisions,
+	} {
+		if err := step(ctx); err != nil {
+			return nil, err
+		}
+	}
+	x.complete()
+	return x, nil
+}
+
+// Pairs calls f with the values of a named reward in two indexes of the same
+// trajectories, row by row: NaN for null, or where there is no such reward.
+func Pairs(a, b *Index, name string, f func(a, b float64)) {
+	valueOf := func(x *Index) func(row uint32) float64 {
+		for _, c := range x.components {
+			if c.name == name {
+				return func(row uint32) float64 { return c.values[row] }
+			}
+		}
+		return func(uint32) float64 { return math.NaN() }
+	}
+	first, second := valueOf(a), valueOf(b)
+	for row := range min(a.Rows, b.Rows) {
+		f(first(row), second(row))
+	}
+}

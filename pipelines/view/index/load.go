@@ -1,0 +1,114 @@
+package index
+
+import (
+	"context"
+	"strings"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/dataset/joined"
+	"github.com/rollmill/rollmill/storage"
+)
+
+// Record is a whole trajectory with all that is known of it: its rewards are those of
+// the scores, and its advantage that of its group.
+type Record struct {
+	formats.Trajectory
+	Is     Trajectory // its row in the index, with the decision and why values are null
+	Detail string     // of the decision, if curate dropped it
+}
+
+// Trajectory reads a whole trajectory. An id that the dataset does not have is
+// storage.ErrNotExist.
+func (x *Index) Trajectory(ctx context.Context, id string) (*Record, error) {
+	row, ok := x.Find(id)
+	if !ok {
+		return nil, formats.Invalid(x.From.Rows.URI(), "the list of trajectories has their ids", storage.ErrNotExist, "it has no trajectory %q", id)
+	}
+	out, err := x.Records(ctx, []uint32{row})
+	if err != nil {
+		return nil, err
+	}
+	return &out[0], nil
+}
+
+// GroupRecords reads all members of a group whole. An id that the dataset does not
+// have is storage.ErrNotExist.
+func (x *Index) GroupRecords(ctx context.Context, id string) ([]Record, error) {
+	rows := x.Members(id)
+	if rows == nil {
+		return nil, formats.Invalid(x.From.Rows.URI(), "the list of groups has their ids", storage.ErrNotExist, "it has no group %q", id)
+	}
+	return x.Records(ctx, rows)
+}
+
+// Records reads rows whole, adjacent ones together. Rows ascend.
+func (x *Index) Records(ctx context.Context, rows []uint32) ([]Record, error) {
+	out := make([]Record, 0, len(rows))
+	for len(rows) > 0 {
+		n := 1
+		for n < len(rows) && rows[n] == rows[0]+uint32(n) {
+			n++
+		}
+		r := dataset.Range{First: int64(rows[0]), Rows: int64(n)}
+		from := len(out)
+		for t, err := range x.joined().Each(ctx, r, joined.Whole) {
+			if err != nil {
+				return nil, err
+			}
+			out = append(out, Record{Trajectory: *t, Is: x.At(rows[len(out)-from])})
+			x.join(&out[len(out)-1])
+		}
+		rows = rows[n:]
+	}
+	for i := range out {
+		if err := x.detail(ctx, &out[i]); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// joined returns the dataset whose thin rows have the rewards.
+func (x *Index) joined() *joined.Source {
+	s := &joined.Source{Rows: x.From.Base, Base: x.From.Base}
+	switch {
+	case x.From.Scores != nil:
+		s.Rows = x.From.Scores
+	case x.From.Members != nil:
+		s.Rows = x.From.Members
+	}
+	return s
+}
+
+// join sets what groups say of a trajectory, which the index has.
+func (x *Index) join(r *Record) {
+	if x.From.Members == nil {
+		return
+	}
+	r.GroupID, r.Advantage = r.Is.Group, nil
+	if a := r.Is.Advantage; a == a { // not NaN
+		r.Trajectory.Advantage = &a
+	}
+}
+
+// detail reads the detail of a decision to drop a trajectory.
+func (x *Index) detail(ctx context.Context, r *Record) error {
+	if r.Is.Decision == "" || r.Is.Decision == Kept {
+		return nil
+	}
+	row := int64(r.Is.Row)
+	if x.decisionRow != nil {
+		row = int64(x.decisionRow[row])
+	}
+	type decision struct {
+		Detail string `parquet:"detail,optional"`
+	}
+	for d, err := range dataset.Each[decision](ctx, x.From.Decisions, formats.TableDecisions, dataset.Range{First: row, Rows: 1}) {
+		if err != nil {
+			return err
+		}
+		r.Detail = strings.Clone(d.Detail)
+	}
+	return nil
+}

@@ -1,0 +1,114 @@
+package index
+
+import (
+	"context"
+
+	"github.com/rollmill/rollmill/formats"
+)
+
+// PageSize is the number of trajectories or groups on a page.
+const PageSize = 100
+
+// Query chooses trajectories or groups, and a page of them.
+type Query struct {
+	Where string // a condition about trajectories, or about groups; "": all
+	Order Order
+	Page  int // from 1
+
+	Status, Failure, Stop, Decision string // of a trajectory, or of one member of a group; "": any
+}
+
+// Page is one page of a list.
+type Page struct {
+	Items []uint32 // rows, or numbers of groups
+	Total int      // on all pages
+	Page  int      // from 1; the last if the one asked for does not exist
+	Pages int      // at least 1
+
+	Facets []Facet
+}
+
+// Facet counts the trajectories, or the groups with one, by a column. Its own choice
+// does not limit its counts.
+type Facet struct {
+	Name   string // status, failure, stop, decision
+	Chosen string
+	Values []FacetValue // those that appear, the most frequent first
+}
+
+// FacetValue is a value of a column and how many have it.
+type FacetValue struct {
+	Value string
+	Count int
+}
+
+// Trajectories returns a page of trajectories.
+func (x *Index) Trajectories(ctx context.Context, q Query) (*Page, error) {
+	order, err := x.ordered(q.Order, "rows", x.Rows, x.rowKey)
+	if err != nil {
+		return nil, err
+	}
+	where, err := x.matching(ctx, q.Where)
+	if err != nil {
+		return nil, err
+	}
+	chosen, facets := x.rowFacets(q, where)
+	return page(q, order, chosen, facets), nil
+}
+
+// GroupPage returns a page of groups.
+func (x *Index) GroupPage(ctx context.Context, q Query) (*Page, error) {
+	order, err := x.ordered(q.Order, "groups", uint32(len(x.table)), x.groupKey)
+	if err != nil {
+		return nil, err
+	}
+	where, err := x.groupsMatching(ctx, q.Where)
+	if err != nil {
+		return nil, err
+	}
+	chosen, facets := x.groupFacets(q, where)
+	return page(q, order, chosen, facets), nil
+}
+
+// ordered returns rows or groups in an order, which is remembered.
+func (x *Index) ordered(o Order, of string, n uint32, keys func(column string) key) ([]uint32, error) {
+	name := of + " " + o.Column
+	if o.Descending {
+		name += " descending"
+	}
+	x.mu.Lock()
+	order, known := x.orders.get(name)
+	x.mu.Unlock()
+	if known {
+		return order, nil
+	}
+	k := keys(o.Column)
+	if k == nil {
+		return nil, formats.Invalid(x.From.Rows.URI(), "click on the head of a column", nil, "%s cannot be sorted by %q", of, o.Column)
+	}
+	order = sorted(n, k, o.Descending)
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.orders.put(name, order)
+	return order, nil
+}
+
+// page cuts a page out of an order.
+func page(q Query, order []uint32, chosen set, facets []Facet) *Page {
+	p := &Page{Total: chosen.count(), Facets: facets}
+	p.Pages = max(1, (p.Total+PageSize-1)/PageSize)
+	p.Page = min(max(1, q.Page), p.Pages)
+	skip := (p.Page - 1) * PageSize
+	for _, i := range order {
+		if !chosen.has(i) {
+			continue
+		}
+		if skip--; skip >= 0 {
+			continue
+		}
+		if p.Items = append(p.Items, i); len(p.Items) == PageSize {
+			break
+		}
+	}
+	return p
+}

@@ -1,0 +1,116 @@
+package index
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/dataset/joined"
+	"github.com/rollmill/rollmill/storage"
+)
+
+// Sources are the datasets that an index is read from. Those beside the one that the
+// user named are nil if they do not exist.
+type Sources struct {
+	Rows      *dataset.Dataset // as named
+	Base      *dataset.Dataset // its wide rows; the same for a wide dataset
+	Scores    *dataset.Dataset // aligned with Base
+	Members   *dataset.Dataset // of group; aligned with Base
+	Decisions *dataset.Dataset // of curate; the same as Rows for a curated one
+
+	Problems []string // datasets beside it that could not be opened, with the reason
+}
+
+// The folders of an epoch in which the datasets beside another are.
+const (
+	scoreFolder  = "score"
+	groupFolder  = "group"
+	curateFolder = "curate"
+)
+
+// Beside returns a dataset with its base and with what was made of it in the same
+// folder: scores, groups and decisions. It reads a manifest for each.
+func Beside(ctx context.Context, d *dataset.Dataset) (*Sources, error) {
+	whole, err := joined.Of(ctx, d)
+	if err != nil {
+		return nil, err
+	}
+	s := &Sources{Rows: d, Base: whole.Base}
+	switch {
+	case hasDecisions(d):
+		s.Decisions = d
+		return s, nil
+	case d.Kind == formats.KindGroups:
+		s.Members = d
+	case d.Kind == formats.KindScores:
+		s.Scores = d
+	}
+	if s.Members == nil {
+		s.Members, err = s.beside(ctx, groupFolder, s.madeOf)
+	}
+	if err == nil && s.Members == nil && s.Scores == nil {
+		s.Scores, err = s.beside(ctx, scoreFolder, s.madeOf)
+	}
+	if err == nil {
+		s.Decisions, err = s.beside(ctx, curateFolder, func(c *dataset.Dataset) bool { return hasDecisions(c) && s.madeOf(c) })
+	}
+	return s, err
+}
+
+func hasDecisions(d *dataset.Dataset) bool {
+	_, has := d.Tables[formats.TableDecisions]
+	return has
+}
+
+// madeOf reports whether a dataset was made from the named one, or from what was made
+// of it and is known already. Thin rows that are aligned with the named wide ones were.
+func (s *Sources) madeOf(d *dataset.Dataset) bool {
+	if d.Kind != formats.KindTrajectories {
+		if d.Rows != s.Base.Rows || !s.Base.Is(d.Base) {
+			return false
+		}
+		if s.Rows == s.Base {
+			return true
+		}
+	}
+	return slices.ContainsFunc([]*dataset.Dataset{s.Rows, s.Members, s.Scores}, func(from *dataset.Dataset) bool {
+		return from != nil && slices.ContainsFunc(d.Inputs, func(r dataset.Ref) bool { return from.Is(&r) })
+	})
+}
+
+// beside opens a dataset in the folder of the named one, nil if there is none.
+func (s *Sources) beside(ctx context.Context, name string, ours func(*dataset.Dataset) bool) (*dataset.Dataset, error) {
+	folder, _ := storage.Split(s.Rows.URI())
+	if s.Rows.Plain || folder == "" {
+		return nil, nil
+	}
+	d, err := Open(ctx, storage.Join(folder, name))
+	switch {
+	case ctx.Err() != nil:
+		return nil, context.Cause(ctx)
+	case errors.Is(err, storage.ErrNotExist):
+		return nil, nil
+	case err != nil:
+		s.Problems = append(s.Problems, err.Error())
+		return nil, nil
+	case !ours(d):
+		return nil, nil
+	}
+	return d, nil
+}
+
+// Open opens the dataset at a URI, even if a gate refused it.
+func Open(ctx context.Context, uri string) (*dataset.Dataset, error) {
+	d, err := dataset.Open(ctx, uri, dataset.OpenOptions{})
+	var gate *dataset.GateError
+	if !errors.As(err, &gate) {
+		return d, err
+	}
+	var accept []string
+	for _, g := range gate.Gates {
+		accept = append(accept, g.Name)
+	}
+	return dataset.Open(ctx, uri, dataset.OpenOptions{AcceptGates: accept})
+}

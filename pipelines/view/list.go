@@ -1,0 +1,235 @@
+package view
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/pipelines/view/index"
+	"github.com/rollmill/rollmill/storage"
+)
+
+// buildTime is how long a page waits for the index of its dataset. Then it says how
+// far the index is.
+const buildTime = 2 * time.Second
+
+// mostIndexes bounds the indexes in memory.
+const mostIndexes = 128 << 20 // bytes
+
+// listModel is a page of the list of groups, or of trajectories.
+type listModel struct {
+	Frame
+	*Found
+	What     string // groups or trajectories
+	Building *index.Progress
+	Query    index.Query
+	Problem  string   // the condition cannot be evaluated
+	Names    []string // what a condition can read
+	Hidden   []pair   // parameters of the form besides the condition
+	Heads    []head
+	Rows     [][]listCell
+	Facets   []facetModel
+	Total    int
+	Page     int
+	Pages    int
+	First    string // URLs; "" on that page
+	Last     string
+	Problems []string // datasets beside it that cannot be read
+	URL      string   // of this page
+	path     string   // of the list
+}
+
+// beside returns when what is in the folder of a dataset was written, as the last
+// listing has it.
+func (c *catalogue) beside(d *dataset.Dataset) string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	folder, _ := storage.Split(d.URI())
+	var out []string
+	for _, f := range c.last.found {
+		if at, _ := storage.Split(storage.Redact(f.URI)); at == folder {
+			out = append(out, f.Key+" "+f.Written.String())
+		}
+	}
+	return strings.Join(out, "\n")
+}
+
+// head is the head of a column.
+type head struct {
+	Name   string
+	URL    string // of the list sorted by it; "" if it cannot be
+	Sorted string // ascending or descending, of the column that is sorted by
+	Words  bool   // the column has texts
+}
+
+// listCell is a value of a row.
+type listCell struct {
+	Text  string
+	URL   string
+	Words bool
+}
+
+type facetModel struct {
+	Name   string
+	Values []facetLink
+}
+
+type facetLink struct {
+	Value  string
+	Count  int
+	URL    string // with this choice, or without if it is chosen
+	Chosen bool
+}
+
+// facetNames are the parameters of the facets, and what pages call them.
+var facetNames = []struct{ facet, parameter, name string }{
+	{"status", "status", "status"}, {"stop", "stop", "stop reason"}, {"failure", "failure", "failure"}, {"decision", "drop", "curate"},
+}
+
+// listOf returns the model of a list and the index of its dataset, nil while that is
+// being built.
+func (s *Server) listOf(r *http.Request, what string) (*listModel, *index.Index, error) {
+	f, d, err := s.opened(r)
+	if err != nil {
+		return nil, nil, err
+	}
+	m := &listModel{Frame: Frame{Title: f.Stage + ": " + what, Trail: s.trailOf(f)}, Found: f, What: what, path: link("d", f.Key, what), URL: r.URL.RequestURI()}
+	if err := m.read(r.URL.Query()); err != nil {
+		return nil, nil, err
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), buildTime)
+	defer cancel()
+	x, progress, err := s.indexes.Index(ctx, d)
+	if err != nil && ctx.Err() != nil && r.Context().Err() == nil {
+		m.Building = &progress
+		return m, nil, nil
+	}
+	if err == nil {
+		m.Problems = x.From.Problems
+	}
+	return m, x, err
+}
+
+// read reads the parameters of a list.
+func (m *listModel) read(values url.Values) error {
+	column, descending := strings.CutPrefix(values.Get("sort"), "-")
+	m.Query = index.Query{
+		Where: strings.TrimSpace(values.Get("where")), Order: index.Order{Column: column, Descending: descending},
+		Status: values.Get("status"), Stop: values.Get("stop"), Failure: values.Get("failure"), Decision: values.Get("drop"),
+	}
+	if page := values.Get("page"); page != "" {
+		n, err := strconv.Atoi(page)
+		if err != nil || n < 1 {
+			return wrong("pages count from 1", "no page %q", page)
+		}
+		m.Query.Page = n
+	}
+	return nil
+}
+
+// url returns the URL of the list with another query.
+func (m *listModel) url(q index.Query) string {
+	page, sort := "", q.Order.Column
+	if q.Page > 1 {
+		page = strconv.Itoa(q.Page)
+	}
+	if q.Order.Descending {
+		sort = "-" + sort
+	}
+	return query(m.path, "where", q.Where, "status", q.Status, "stop", q.Stop, "failure", q.Failure, "drop", q.Decision, "sort", sort, "page", page)
+}
+
+// show sets what all lists show of a page. A condition that cannot be evaluated is
+// part of it.
+func (m *listModel) show(p *index.Page, err error) error {
+	var bad *index.WhereError
+	switch {
+	case errors.As(err, &bad):
+		m.Problem, p = bad.Err.Error(), &index.Page{Page: 1, Pages: 1}
+		if bad.Place != "" {
+			m.Problem = fmt.Sprintf("it fails for %s: %s", bad.Place, m.Problem)
+		}
+	case err != nil:
+		return err
+	}
+	m.Total, m.Page, m.Pages = p.Total, p.Page, p.Pages
+	to := func(page int) string {
+		q := m.Query
+		q.Page = page
+		return m.url(q)
+	}
+	if p.Page > 1 {
+		m.First, m.Prev = to(1), to(p.Page-1)
+	}
+	if p.Page < p.Pages {
+		m.Last, m.Next = to(p.Pages), to(p.Page+1)
+	}
+	for _, f := range p.Facets {
+		m.facet(f)
+	}
+	for _, pair := range []pair{{"status", m.Query.Status}, {"stop", m.Query.Stop}, {"failure", m.Query.Failure}, {"drop", m.Query.Decision}, {"sort", sortOf(m.Query.Order)}} {
+		if pair.Value != "" {
+			m.Hidden = append(m.Hidden, pair)
+		}
+	}
+	return nil
+}
+
+func sortOf(o index.Order) string {
+	if o.Descending {
+		return "-" + o.Column
+	}
+	return o.Column
+}
+
+// facet adds the links of a facet.
+func (m *listModel) facet(f index.Facet) {
+	at := slices.IndexFunc(facetNames, func(n struct{ facet, parameter, name string }) bool { return n.facet == f.Name })
+	out := facetModel{Name: facetNames[at].name}
+	for _, v := range f.Values {
+		q := m.Query
+		q.Page = 0
+		to := v.Value
+		if v.Value == f.Chosen {
+			to = ""
+		}
+		*map[string]*string{"status": &q.Status, "stop": &q.Stop, "failure": &q.Failure, "decision": &q.Decision}[f.Name] = to
+		out.Values = append(out.Values, facetLink{v.Value, v.Count, m.url(q), v.Value == f.Chosen})
+	}
+	if out.Values != nil {
+		m.Facets = append(m.Facets, out)
+	}
+}
+
+// head adds the head of a column. The first click sorts numbers from the greatest,
+// texts from the least; the next turns the order.
+func (m *listModel) head(name, column string, words bool) {
+	q := m.Query
+	q.Page = 0
+	h := head{Name: name, Words: words}
+	q.Order = index.Order{Column: column, Descending: !words}
+	if m.Query.Order.Column == column {
+		h.Sorted = map[bool]string{false: "ascending", true: "descending"}[m.Query.Order.Descending]
+		q.Order.Descending = !m.Query.Order.Descending
+	}
+	h.URL = m.url(q)
+	m.Heads = append(m.Heads, h)
+}
+
+// figure returns a number, or a dash for null.
+func figure(v float64) string {
+	if math.IsNaN(v) {
+		return "–"
+	}
+	return strconv.FormatFloat(v, 'g', 4, 64)
+}
+
+func count(n int32) string { return strconv.Itoa(int(n)) }

@@ -1,0 +1,39 @@
+package view
+
+import (
+	"net/http"
+	"strconv"
+)
+
+// countOf returns a parameter that counts from 0.
+func countOf(r *http.Request, name string) (int, error) {
+	text := r.FormValue(name)
+	if text == "" {
+		return 0, nil
+	}
+	n, err := strconv.ParseUint(text, 10, 31)
+	if err != nil {
+		return 0, wrong("it counts from 0", "parameter %s is %q, which is no number", name, text)
+	}
+	return int(n), nil
+}
+
+// zero returns a number for a query, "" for 0.
+func zero(n int) string {
+	if n == 0 {
+		return ""
+	}
+	return strconv.Itoa(n)
+}
+
+// listState are the parameters of a list that pages of its rows pass on.
+var listState = []string{"sort", "where", "status", "failure", "stop", "drop", "page"}
+
+// listed returns a path with further parameters and the state of the list from which
+// the reader came.
+func listed(r *http.Request, path string, pairs ...any) string {
+	for _, name := range listState {
+		pairs = append(pairs, name, r.FormValue(name))
+	}
+	return query(path, pairs...)
+}

@@ -1,0 +1,41 @@
+package view
+
+import (
+	"bytes"
+	"encoding/json"
+	"net/http"
+
+	"github.com/rollmill/rollmill/pipelines/inspect"
+)
+
+// rawPage writes the row as JSON, with every column.
+func (s *Server) rawPage(w http.ResponseWriter, r *http.Request) error {
+	_, d, err := s.opened(r)
+	if err != nil {
+		return err
+	}
+	x, err := s.index(r.Context(), d)
+	if err != nil {
+		return err
+	}
+	id := segment(r, "id")
+	row, ok := x.Find(id)
+	if !ok {
+		return missing("no trajectory %q", id)
+	}
+	values, err := inspect.RawRow(r.Context(), d, int64(row))
+	if err != nil {
+		return err
+	}
+	data, err := values.MarshalJSON()
+	if err != nil {
+		return err
+	}
+	var out bytes.Buffer
+	if err := json.Indent(&out, data, "", " "); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json; charset=utf-8")
+	_, err = w.Write(out.Bytes())
+	return err
+}

@@ -1,0 +1,172 @@
+package view
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"path"
+	"strings"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/plural"
+	"github.com/rollmill/rollmill/pipelines/inspect"
+	"github.com/rollmill/rollmill/pipelines/view/index"
+)
+
+// reading is a trajectory with what is known of it.
+type reading struct {
+	*Found
+	x *index.Index
+	t *index.Record
+	c *inspect.Conversation
+}
+
+// read reads the trajectory that a request names.
+func (s *Server) read(r *http.Request) (*reading, error) {
+	f, d, err := s.opened(r)
+	if err != nil {
+		return nil, err
+	}
+	x, err := s.index(r.Context(), d)
+	if err != nil {
+		return nil, err
+	}
+	t, err := x.Trajectory(r.Context(), segment(r, "id"))
+	if err != nil {
+		return nil, err
+	}
+	return &reading{f, x, t, conversationOf(t)}, nil
+}
+
+// conversationOf judges a trajectory by the decision about it.
+func conversationOf(t *index.Record) *inspect.Conversation {
+	var decision *inspect.Curated
+	if t.Is.Decision != "" {
+		decision = &inspect.Curated{Kept: t.Is.Decision == index.Kept, Detail: t.Detail}
+		if !decision.Kept {
+			decision.Reason = t.Is.Decision
+		}
+	}
+	return inspect.Judged(&t.Trajectory, decision, t.Is.NoAdvantage)
+}
+
+// url returns the link to a trajectory of the same dataset, with the state of the list
+// from which the reader came.
+func (v *reading) url(r *http.Request, row uint32, pairs ...any) string {
+	return listed(r, link("d", v.Key, "t", v.x.At(row).ID), pairs...)
+}
+
+// index returns the index of a dataset, built at the first request.
+func (s *Server) index(ctx context.Context, d *dataset.Dataset) (*index.Index, error) {
+	x, _, err := s.indexes.Index(ctx, d)
+	return x, err
+}
+
+// facts returns what is known of the whole trajectory.
+func (v *reading) facts() []fact {
+	t := &v.t.Trajectory
+	facts := []fact{
+		{Name: "status", Value: name(t.Status) + ", " + name(t.StopReason)},
+		{Name: "reward", Value: orDash(t.Reward)},
+		{Name: "advantage", Value: orDash(t.Advantage)},
+		{Name: "example", Value: name(t.ExampleID)},
+		{Name: "epoch", Value: fmt.Sprint(t.Epoch)},
+		{Name: "generation", Value: fmt.Sprint(t.Generation)},
+		{Name: "model", Value: cmp.Or(name(t.Model), "-")},
+		{Name: "policy version", Value: whole(t.PolicyVersion)},
+		{Name: "tokens", Value: fmt.Sprintf("%d sampled, %d of prompts", t.SampledTokens, t.PromptTokens)},
+		{Name: "conversation", Value: plural.Of(len(t.Messages), "message") + ", " + plural.Of(len(t.Calls), "call")},
+		{Name: "token ids from", Value: cmp.Or(name(t.TokenSource), "-")},
+	}
+	if t.Advantage == nil && v.t.Is.NoAdvantage != "" {
+		facts[2].Value = "none: " + name(v.t.Is.NoAdvantage)
+	}
+	if t.FailureClass != "" {
+		facts = append(facts, fact{Name: "failure", Value: name(t.FailureClass)})
+	}
+	if d := v.x.From.Members; d != nil {
+		var how formats.GroupState
+		if json.Unmarshal(d.State, &how) == nil && how.Estimator != "" {
+			facts = append(facts, fact{Name: "estimator", Value: name(strings.TrimSuffix(how.Estimator+" "+how.Compat, " none"))})
+		}
+	}
+	if d := v.x.From.Decisions; d != nil {
+		var how formats.CurateState
+		if json.Unmarshal(d.State, &how) == nil && len(how.Order) > 0 {
+			facts = append(facts, fact{Name: "rules of curate", Value: name(strings.Join(how.Order, ", "))})
+		}
+	}
+	return facts
+}
+
+// links returns the pages about the trajectory and those beside it.
+func (v *reading) links(r *http.Request, s *Server) (out []fact) {
+	t := &v.t.Trajectory
+	rows := v.x.Members(v.t.Is.Group)
+	if list := listed(r, link("d", v.Key, "trajectories")); strings.Contains(list, "?") {
+		out = append(out, fact{Name: "list", URL: list})
+	}
+	out = append(out, fact{Name: "group", URL: link("d", v.Key, "g", v.t.Is.Group)})
+	for i, row := range rows {
+		if row != v.t.Is.Row {
+			continue
+		}
+		if i > 0 {
+			out = append(out, fact{Name: "previous in group", URL: v.url(r, rows[i-1])})
+		}
+		if i+1 < len(rows) {
+			out = append(out, fact{Name: "next in group", URL: v.url(r, rows[i+1])})
+		}
+	}
+	if base := v.x.From.Rows.Base; base != nil {
+		if key := s.datasets.keyOf(v.Key, *base); key != "" {
+			out = append(out, fact{Name: "base dataset", URL: link("d", key, "t", t.TrajectoryID)})
+		}
+	}
+	return append(out, fact{Name: "raw row (JSON)", URL: link("d", v.Key, "t", t.TrajectoryID, "raw")})
+}
+
+// beside sets the links to the trajectories before and after in the list from which
+// the reader came.
+func (v *reading) beside(r *http.Request, f *Frame) error {
+	var list listModel
+	if err := list.read(r.URL.Query()); err != nil {
+		return err
+	}
+	before, after, err := v.x.TrajectoriesBeside(r.Context(), list.Query, v.t.Is.Row)
+	if before != index.None {
+		f.Prev = v.url(r, uint32(before))
+	}
+	if after != index.None {
+		f.Next = v.url(r, uint32(after))
+	}
+	return unlisted(err)
+}
+
+// unlisted returns the error of looking for a row's place in a list. With a condition
+// that cannot be evaluated, there is no list.
+func unlisted(err error) error {
+	var bad *index.WhereError
+	if errors.As(err, &bad) {
+		return nil
+	}
+	return err
+}
+
+// keyOf returns the key of the dataset that one with a key refers to by a path, "" if
+// the last listing does not have it.
+func (c *catalogue) keyOf(key string, ref dataset.Ref) string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.last == nil || !strings.HasPrefix(ref.URI, "../") {
+		return ""
+	}
+	if f := c.last.byKey[path.Join(key, ref.URI)]; f != nil {
+		return f.Key
+	}
+	return ""
+}

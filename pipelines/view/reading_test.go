@@ -1,0 +1,225 @@
+package view
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rollmill/rollmill/formats"
+)
+
+const rollouts = "/d/epoch-0%2Frollout"
+
+func trajectoryPath(id string) string { return rollouts + "/t/" + url.PathEscape(id) }
+
+func groupPath(example string) string {
+	return rollouts + "/g/" + url.PathEscape(formats.GroupID(example, 0))
+}
+
+// TestTrajectoryPages looks at each kind of trajectory.
+func TestTrajectoryPages(t *testing.T) {
+	root, ids := readingRun(t)
+	r := reads(t, root)
+	for name, want := range map[string][]string{
+		"tools": {"trains: yes", "curate kept it", "next in group", "show tokens", "grpo trl", "failed, length", "<td dir=\"auto\">correct</td>", "format &lt;b&gt;", "Reference answer", "391",
+			"Reasoning, ", "I could compute 17 × 20", "multiply</b>", "\n  &#34;a&#34;: 17", "not JSON: &#34;17", "&#34;steps&#34;: [", "<img src=\"data:image/png;base64,",
+			"image, not loaded: https://example.com/track.png", "part of type input_audio", "trains with advantage -1",
+			"Prefix break</b> reasoning: earlier reasoning was left out", "Sequences", "before message 5", "prefix_break"},
+		"tree": {"Branches", "main path", "another choice of the same call", "sub-agent search_agent", "does not train: its call is not to the target: search_agent",
+			"Candidates", "instead of", "I guess.", "share of tokens"},
+		"failed": {"trains: no", "curate dropped it, failed", "agent_exit", "exit status 1: &lt;b&gt;Traceback", "no reward: failed", "None: no message was sampled", "no_reward"},
+		"other":  {"trains: no", "curate dropped it, length", "900 tokens &lt;i&gt;more", "previous in group", "does not train: the trajectory does not"},
+		"plain":  {"trains: no", "bare"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := &reader{t, r.site, r.Client}
+			r.has(r.page(trajectoryPath(ids[name])), want...)
+		})
+	}
+	if page := r.page(trajectoryPath(ids["tools"])); strings.Count(page, "<img") != 1 || strings.Contains(page, `class="run"`) {
+		t.Error("another image, or tokens that were not asked for")
+	}
+	r.get(rollouts+"/t/nothing", http.StatusNotFound)
+	r.get(trajectoryPath(ids["tools"])+"/message/6", http.StatusNotFound)
+	r.get(trajectoryPath(ids["tools"])+"?from=-1", http.StatusBadRequest)
+}
+
+// TestHostileTrajectories checks that text stays text, wherever it is.
+func TestHostileTrajectories(t *testing.T) {
+	root, ids := readingRun(t)
+	r := reads(t, root)
+	path := trajectoryPath(ids["hostile"])
+	page := r.page(path + "?tokens=1&formats=1")
+	r.has(page, `<pre dir="auto">`+rightToLeft, "&lt;script&gt;alert(", "⟨U&#43;202E⟩", "⟨U&#43;001B⟩[31m", "⟨U&#43;0000⟩")
+	if strings.Contains(page, "<img") {
+		t.Error("an image that is none is shown")
+	}
+	if n := strings.Count(page, `dir="auto"`); n < 10 {
+		t.Errorf("%d texts have a direction of their own", n)
+	}
+	for _, path := range []string{path, path + "/message/0", path + "/message/1", path + "/message/2", path + "/message/3", groupPath("odd"),
+		groupPath("odd") + "?a=" + ids["hostile"] + "&b=" + ids["plain"], "/d/epoch-0%2Fcurate/t/" + ids["hostile"], "/d/epoch-0%2Fgroup/g/" + url.PathEscape(formats.GroupID("odd", 0))} {
+		r.page(path)
+	}
+}
+
+// TestTokens checks the values of tokens, and what is said when there are none.
+func TestTokens(t *testing.T) {
+	root, ids := readingRun(t)
+	r := reads(t, root)
+	page := r.page(trajectoryPath(ids["tools"]) + "?tokens=1")
+	r.has(page, "hide tokens", `class="t p90" tabindex="-1" title="token 0, id 1000, logprob -0.01 (99 %), policy 41, trains with advantage -1">Let </span>`,
+		`class="t p50"`, `class="t p10"`, `class="t p1"`, `class="t p0"`, `class="t bad" tabindex="-1" title="token 5, id 1005, logprob -9999 (no valid log probability)`)
+	page = r.page(trajectoryPath(ids["plain"]) + "?tokens=1")
+	r.has(page, "0 tokens", "the engine gave no token ids", "the engine gave no log probabilities; the engine gave no token texts: ids are shown", ">⟨1000⟩</span>")
+	page = r.page(trajectoryPath(ids["plain"]) + "/message/3")
+	r.has(page, "3 new tokens of its prompt", "1 2 3", "As a table", "<td>1002</td>")
+}
+
+// TestLargeTrajectories checks how much of a long trajectory a page has, and that all
+// of it can be reached.
+func TestLargeTrajectories(t *testing.T) {
+	root, ids := readingRun(t)
+	r := reads(t, root)
+	timed := func(path string) string {
+		start := time.Now()
+		page := r.page(path)
+		t.Logf("%s: %d kB in %v", path[len(rollouts):], len(page)>>10, time.Since(start))
+		return page
+	}
+	page := timed(trajectoryPath(ids["long"]))
+	if n := strings.Count(page, "<article"); n != 200 || len(page) > 2<<20 {
+		t.Errorf("%d messages, %d bytes", n, len(page))
+	}
+	page = timed(trajectoryPath(ids["long"]) + "?tokens=1")
+	if n := strings.Count(page, `class="t `); n < 4000 || n > 6100 {
+		t.Errorf("%d tokens", n)
+	}
+	r.has(page, "further tokens are on the page of the message")
+	page = timed(trajectoryPath(ids["big"]))
+	r.has(page, "Cut: 1,0", "of 1,048,", "characters are not shown", "The whole message")
+	if len(page) > 100<<10 {
+		t.Errorf("%d bytes", len(page))
+	}
+	page = timed(trajectoryPath(ids["big"]) + "/message/2")
+	if n := strings.Count(page, "line of a log"); n != 1<<20/37 {
+		t.Errorf("%d lines", n)
+	}
+	page = timed(trajectoryPath(ids["big"]) + "/message/3")
+	if n := strings.Count(page, `class="t `); n != wholeTokens+7 { // and the legend
+		t.Errorf("%d tokens", n)
+	}
+	r.has(page, "from=2000#tokens")
+	page = timed(trajectoryPath(ids["big"]) + "/message/3?from=18000")
+	r.has(page, "token 19999, id 20999", "from=16000#tokens")
+	if strings.Contains(page, "Further tokens") {
+		t.Error("there are tokens after the last")
+	}
+	timed(groupPath("long"))
+	r.has(timed(trajectoryPath(ids["big"])+"?formats=1"), ">rows</td>", ">verifiers</td>")
+	r.get(trajectoryPath(ids["big"])+"/raw", http.StatusOK)
+}
+
+// TestGroupSizes checks a group of one, and one of more members than a page has.
+func TestGroupSizes(t *testing.T) {
+	root := t.TempDir() + "/run"
+	var rows []formats.Trajectory
+	add := func(example string, members int) {
+		for k := range members {
+			row := toolTalk(fmt.Sprint(k))
+			row.TrajectoryID, row.ExampleID, row.Generation = formats.TrajectoryID("run", example, 0, k), example, int32(k)
+			row.Status, row.StopReason, row.Example = formats.StatusOK, formats.StopDone, "{}"
+			rows = append(rows, row)
+		}
+	}
+	add("one", 1)
+	add("many", 300)
+	writeEpoch(t, root+"/epoch-0", rows)
+	r := reads(t, root)
+	page := r.page(groupPath("one"))
+	r.has(page, "1 trajectory", "6 messages that it has", "Their main paths have no further messages.")
+	if strings.Contains(page, "<select") {
+		t.Error("one member is to be compared")
+	}
+	page = r.page(groupPath("many"))
+	r.has(page, "300 trajectories", ">255</a>", "44 further members", "5 messages that all have", "generation 7</a>", "?first=8#side")
+	if strings.Contains(page, "generation 8</a>") {
+		t.Error("more than eight are side by side")
+	}
+	r.has(r.page(groupPath("many")+"?first=296"), "generation 299</a>")
+	r.has(r.page(groupPath("many")+"?first=900"), "300 trajectories")
+}
+
+// TestManyMessages checks the pages of a trajectory of more messages than a page has.
+func TestManyMessages(t *testing.T) {
+	root := t.TempDir() + "/run"
+	row := longTalk(450)
+	row.TrajectoryID, row.ExampleID, row.Status, row.StopReason, row.Example = "many", "e", formats.StatusOK, formats.StopDone, "{}"
+	writeEpoch(t, root+"/epoch-0", []formats.Trajectory{row})
+	r := reads(t, root)
+	r.has(r.page(trajectoryPath("many")), "?from=200", `id="m0"`, `id="m199"`)
+	r.has(r.page(trajectoryPath("many")+"?from=400"), "Earlier messages", `id="m400"`, `id="m449"`)
+	r.has(r.page(trajectoryPath("many")+"/message/449"), "?from=400#m449")
+	r.has(r.page(trajectoryPath("many")+"?from=99999"), "Earlier messages")
+}
+
+// TestRawRow checks that the row comes as JSON with every column, those of the scores
+// in place of the base's.
+func TestRawRow(t *testing.T) {
+	root, ids := readingRun(t)
+	r := reads(t, root)
+	var row map[string]any
+	if err := json.Unmarshal([]byte(r.get("/d/epoch-0%2Fscore/t/"+ids["tree"]+"/raw", http.StatusOK)), &row); err != nil {
+		t.Fatal(err)
+	}
+	if row["trajectory_id"] != ids["tree"] || row["reward"] != 1.0 || len(row["messages"].([]any)) != 8 {
+		t.Errorf("%v", row)
+	}
+}
+
+// TestLinksBetweenTrajectories follows the links to the trajectories beside one.
+func TestLinksBetweenTrajectories(t *testing.T) {
+	root, ids := readingRun(t)
+	r := reads(t, root)
+	const list = "sort=-reward&amp;where=reward&#43;%3E&#43;0"
+	page := r.page("/d/epoch-0%2Fscore/t/" + ids["other"] + "?where=reward+%3E+0&sort=-reward")
+	r.has(page, "/d/epoch-0%2Fscore/t/"+ids["tree"]+"?"+list+`" rel="prev"`, "/d/epoch-0%2Fscore/t/"+ids["plain"]+"?"+list+`" rel="next"`,
+		"/d/epoch-0%2Fscore/trajectories?"+list, "previous in group", "/d/epoch-0%2Frollout/t/"+ids["other"], "base dataset", ids["other"]+"/raw")
+	page = r.page("/d/epoch-0%2Fscore/t/" + ids["tree"])
+	r.has(page, ids["tools"]+`" rel="prev"`, ids["failed"]+`" rel="next"`)
+	if page = r.page("/d/epoch-0%2Fscore/t/" + ids["tools"] + "?where=reward+%3E+0"); strings.Contains(page, `rel="next"`) {
+		t.Error("it is not in the list, and has a neighbour")
+	}
+	r.page("/d/epoch-0%2Fscore/t/" + ids["tools"] + "?where=wrong")
+	r.has(r.page("/d/epoch-0%2Fscore/trajectories?where=reward+%3E+0&sort=-reward"), ids["tree"]+"?"+list)
+	page = r.page("/d/epoch-0%2Fscore/g/" + url.PathEscape(formats.GroupID("odd", 0)) + "?sort=-mean")
+	r.has(page, "groups?sort=-mean", `?sort=-mean" rel="prev"`, `?sort=-mean" rel="next"`)
+}
+
+// TestGroupPages checks the table of a group, and how its members are aligned.
+func TestGroupPages(t *testing.T) {
+	root, ids := readingRun(t)
+	r := reads(t, root)
+	page := r.page(groupPath("tools"))
+	r.has(page, "4 trajectories: 3 ok, 1 failed", "kept 2 of 4", ">correct</bdi>", "format &lt;b&gt;", "failed: agent_exit", "curate dropped it, length", "900 tokens &lt;i&gt;more",
+		"2 messages that all have", "You are careful.", "What is 17 times 23?", "generation 0", "generation 3", "ended")
+	if n := strings.Count(page, "You are careful."); n != 1 {
+		t.Errorf("what all have is there %d times", n)
+	}
+	page = r.page(groupPath("tools") + "?a=" + ids["tools"] + "&b=" + ids["other"])
+	r.has(page, "5 messages that all have", `<th scope="row">5</th>`, "The answer is 391", "The answer is 390")
+	if strings.Contains(page, "I ask a helper.") {
+		t.Error("a member that was not asked for")
+	}
+	page = r.page(groupPath("tools") + "?a=" + ids["tree"] + "&b=" + ids["tools"])
+	r.has(page, `<th scope="row">2</th>`, "I ask a helper.", "Let me compute")
+	page = r.page(groupPath("long"))
+	r.has(page, "They differ from the first message on", `<th scope="row">7</th>`, "Further messages")
+	r.has(r.page(groupPath("long")+"?from=8"), `<th scope="row">8</th>`)
+	r.get(groupPath("tools")+"?a="+ids["tools"]+"&b="+ids["plain"], http.StatusBadRequest)
+	r.get(groupPath("nothing"), http.StatusNotFound)
+}

@@ -1,0 +1,158 @@
+package view
+
+import (
+	"bytes"
+	"context"
+	"embed"
+	"fmt"
+	"html/template"
+	"maps"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/rollmill/rollmill/pipelines/report"
+)
+
+// route is a page. Either page returns the model of the template that has the
+// route's name, or raw writes the response itself, with that template if it has a name.
+type route struct {
+	path string
+	name string
+	page func(*Server, *http.Request) (any, error)
+	raw  func(*Server, http.ResponseWriter, *http.Request) error
+
+	streams bool // takes as long as the browser waits
+}
+
+// routes are all pages. Every parameter that is not in the path is in the query.
+var routes = []route{
+	{path: "/{$}", name: "run", page: (*Server).runPage},
+	{path: "/e/{epoch}", name: "epoch", page: (*Server).epochPage},
+	{path: "/e/{epoch}/live", name: "live", page: (*Server).livePage},
+	{path: "/d/{key}/live", name: "live", page: (*Server).livePage},
+	{path: "/d/{key}", name: "dataset", page: (*Server).datasetPage},
+	{path: "/d/{key}/groups", name: "list", page: (*Server).groupsPage},
+	{path: "/d/{key}/trajectories", name: "list", page: (*Server).trajectoriesPage},
+	{path: "/diff", name: "diff", page: (*Server).diffPage},
+	{path: "/search", name: "search", raw: (*Server).searchPage, streams: true},
+	{path: "/d/{key}/g/{group}", name: "group", page: (*Server).groupPage},
+	{path: "/d/{key}/t/{id}", name: "trajectory", page: (*Server).trajectoryPage},
+	{path: "/d/{key}/t/{id}/message/{n}", name: "message", page: (*Server).messagePage},
+	{path: "/d/{key}/t/{id}/raw", raw: (*Server).rawPage},
+}
+
+// Frame is what the layout shows around a page. Every model embeds one.
+type Frame struct {
+	Title string
+	Trail []Crumb // from the run to the page above this one
+	Next  string  // URL of the next page of the same kind, for the keys [ and ]
+	Prev  string
+}
+
+// Crumb is a link to a page above.
+type Crumb struct{ Name, URL string }
+
+//go:embed templates
+var templateFiles embed.FS
+
+// parse returns the template of each route: the layout with the page's blocks.
+func (s *Server) parse() (map[string]*template.Template, error) {
+	funcs := maps.Clone(report.Funcs)
+	maps.Copy(funcs, template.FuncMap{"asset": s.static.url, "link": link, "query": query, "figure": figure, "since": since, "nothing": func(n int) []struct{} { return make([]struct{}, n) }})
+	layout, err := template.New("layout.html").Funcs(funcs).ParseFS(templateFiles, "templates/layout.html", "templates/conversation.html")
+	if err != nil {
+		return nil, err
+	}
+	out := map[string]*template.Template{}
+	for _, r := range append(routes, route{name: "error"}, route{name: "enter"}) {
+		if r.name == "" {
+			continue
+		}
+		t, err := layout.Clone()
+		if err == nil {
+			t, err = t.ParseFS(templateFiles, "templates/"+r.name+".html")
+		}
+		if err != nil {
+			return nil, err
+		}
+		out[r.name] = t
+	}
+	return out, nil
+}
+
+// serve returns the handler of a route.
+func (s *Server) serve(r route) http.HandlerFunc {
+	return func(w http.ResponseWriter, req *http.Request) {
+		if !r.streams {
+			ctx, cancel := context.WithTimeout(req.Context(), pageTime)
+			defer cancel()
+			req = req.WithContext(ctx)
+		}
+		if r.raw != nil {
+			if err := r.raw(s, w, req); err != nil {
+				s.fail(w, req, err)
+			}
+			return
+		}
+		model, err := r.page(s, req)
+		if err == nil {
+			err = s.render(w, r.name, http.StatusOK, model)
+		}
+		if err != nil {
+			s.fail(w, req, err)
+		}
+	}
+}
+
+// render writes a page, or nothing if its template fails.
+func (s *Server) render(w http.ResponseWriter, name string, status int, model any) error {
+	var page bytes.Buffer
+	if err := s.templates[name].Execute(&page, model); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	w.WriteHeader(status)
+	_, err := w.Write(page.Bytes())
+	if err != nil {
+		s.log.Debug("the browser did not take the page", "error", err)
+	}
+	return nil
+}
+
+// since returns the time since t, to the second.
+func since(t time.Time) string { return max(0, time.Since(t)).Round(time.Second).String() }
+
+// link returns the path of a page from its elements, such as "d", KEY, "g", GROUP.
+// Elements from data may hold anything: see segment.
+func link(elements ...any) string {
+	var b strings.Builder
+	for _, e := range elements {
+		text := fmt.Sprint(e)
+		if strings.Trim(text, ".") == "" || text[0] == '~' { // a browser resolves . and .. even if they are escaped
+			text = "~" + text
+		}
+		b.WriteString("/" + url.PathEscape(text))
+	}
+	return b.String()
+}
+
+// segment returns an element of the request's path as it was given to link.
+func segment(r *http.Request, name string) string {
+	return strings.TrimPrefix(r.PathValue(name), "~")
+}
+
+// query returns a path with a query of names and values; values that are "" are left out.
+func query(path string, pairs ...any) string {
+	values := url.Values{}
+	for i := 0; i+1 < len(pairs); i += 2 {
+		if v := fmt.Sprint(pairs[i+1]); v != "" {
+			values.Set(fmt.Sprint(pairs[i]), v)
+		}
+	}
+	if len(values) == 0 {
+		return path
+	}
+	return path + "?" + values.Encode()
+}

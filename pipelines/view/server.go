@@ -1,0 +1,103 @@
+package view
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"fmt"
+	"html/template"
+	"log/slog"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/rollmill/rollmill/pipelines/report"
+	"github.com/rollmill/rollmill/pipelines/view/index"
+	"github.com/rollmill/rollmill/storage"
+)
+
+// Options select what is served.
+type Options struct {
+	Root   string // URI of a run, of an epoch's folder or of a dataset
+	Prices Prices
+	Log    *slog.Logger
+}
+
+// Server serves the pages of one root.
+type Server struct {
+	root      string
+	bucket    *storage.Bucket
+	log       *slog.Logger
+	token     string
+	datasets  catalogue
+	indexes   *index.Cache
+	history   history
+	figure    figureCache
+	stops     perDataset[[]counted]
+	lists     perDataset[[]*report.GroupList]
+	journals  journals
+	snapshots snapshots
+	prices    Prices
+	static    assets
+	templates map[string]*template.Template // by route
+}
+
+// New returns a server for a root. It lists what is there once; nothing there is an
+// error.
+func New(ctx context.Context, o Options) (*Server, error) {
+	bucket, err := storage.Open(ctx, o.Root)
+	if err != nil {
+		return nil, err
+	}
+	secret := make([]byte, 24)
+	if _, err := rand.Read(secret); err != nil {
+		return nil, err
+	}
+	s := &Server{root: o.Root, prices: o.Prices, bucket: bucket, log: cmp.Or(o.Log, slog.New(slog.DiscardHandler)), token: hex.EncodeToString(secret), static: embedded()}
+	s.stops.make, s.lists.make = countStops, report.GroupLists
+	s.snapshots.root = "mem://" + s.cookie()
+	s.indexes = index.NewCache(ctx, mostIndexes, s.datasets.beside)
+	s.datasets = catalogue{root: o.Root, bucket: bucket}
+	if s.templates, err = s.parse(); err != nil {
+		return nil, err
+	}
+	if _, err := s.datasets.list(ctx); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// Link returns the URL that opens the viewer: its token lets a browser in.
+func (s *Server) Link(l net.Listener) string {
+	return fmt.Sprintf("http://%s/?%s=%s", l.Addr(), tokenParameter, s.token)
+}
+
+// Times that bound a request. A page that streams extends the last one.
+const (
+	headerTime = 5 * time.Second
+	pageTime   = time.Minute
+)
+
+// Serve answers requests until ctx ends, and then returns nil.
+func (s *Server) Serve(ctx context.Context, l net.Listener) error {
+	web := &http.Server{
+		Handler:           s.Handler(),
+		ReadHeaderTimeout: headerTime,
+		ReadTimeout:       headerTime,
+		IdleTimeout:       pageTime,
+		MaxHeaderBytes:    mostHeaders,
+		ErrorLog:          slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
+		BaseContext:       func(net.Listener) context.Context { return ctx }, // streams end with it
+	}
+	done := make(chan error, 1)
+	go func() { done <- web.Serve(l) }()
+	select {
+	case err := <-done:
+		return fmt.Errorf("serving the viewer: %w", err)
+	case <-ctx.Done():
+	}
+	web.Close()
+	<-done
+	return nil
+}

@@ -1,0 +1,172 @@
+package view
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+	"sync"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/storage"
+)
+
+// snapshots are datasets in memory with the journalled trajectories of one example, so
+// that the pages of a group and of a trajectory show a rollout under way as they show
+// a finished one.
+type snapshots struct {
+	mu   sync.Mutex
+	root string // URI in memory
+	n    int
+	kept []snapshot // the oldest first
+}
+
+type snapshot struct {
+	of  string // dataset, group and number of attempts
+	uri string
+	d   *dataset.Dataset
+}
+
+const (
+	mostSnapshots = 4
+	mostMembers   = 64 // of a group under way
+)
+
+// snapshot returns a dataset of the journalled trajectories of a group, and of the
+// trajectory that is named if that is not "". One of group and id is given.
+func (s *Server) snapshot(ctx context.Context, f *Found, group, id string) (*dataset.Dataset, error) {
+	j := s.journals.of(f.Key)
+	if err := j.refresh(ctx, f.URI); err != nil {
+		return nil, err
+	}
+	members, under, err := j.members(group, id)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", f.Key, err)
+	}
+	shots := &s.snapshots
+	shots.mu.Lock()
+	defer shots.mu.Unlock()
+	of := fmt.Sprint(f.Key, members[0].group(), len(members), members[len(members)-1].FinishedAt)
+	for _, k := range shots.kept {
+		if k.of == of {
+			return k.d, nil
+		}
+	}
+	rows, err := load(ctx, under, members)
+	if err != nil {
+		return nil, err
+	}
+	return shots.add(of, rows)
+}
+
+// members returns the newest attempts of a group, or of the group of a trajectory, which is
+// among them, in the order of their generations.
+func (j *journal) members(group, id string) ([]*Attempt, *dataset.Underway, error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	var out []*Attempt
+	if id != "" {
+		at, has := j.at[id]
+		if !has {
+			return nil, nil, missing("no trajectory %q in the journal", id)
+		}
+		out = append(out, j.attempts[at])
+		group = out[0].group()
+	}
+	for _, a := range slices.Backward(j.attempts) {
+		if a.group() == group && a.TrajectoryID != id && len(out) < mostMembers {
+			out = append(out, a)
+		}
+	}
+	if len(out) == 0 {
+		return nil, nil, missing("no trajectory of group %q in the journal", group)
+	}
+	slices.SortFunc(out, func(a, b *Attempt) int { return int(a.Generation) - int(b.Generation) })
+	return out, j.under, nil
+}
+
+func (a *Attempt) group() string { return formats.GroupID(a.ExampleID, int(a.Epoch)) }
+
+// load reads the whole rows of attempts, one segment after the other.
+func load(ctx context.Context, under *dataset.Underway, attempts []*Attempt) ([]formats.Trajectory, error) {
+	out := make([]formats.Trajectory, len(attempts))
+	read := map[string]bool{}
+	for _, first := range attempts {
+		if read[first.segment.Name] {
+			continue
+		}
+		read[first.segment.Name] = true
+		rows, err := dataset.ReadSegment[formats.Trajectory](ctx, under, first.segment)
+		if err != nil {
+			return nil, err
+		}
+		for i, a := range attempts {
+			if a.segment.Name == first.segment.Name {
+				out[i] = rows[a.row]
+			}
+		}
+	}
+	return out, nil
+}
+
+// add keeps a snapshot of rows, and removes the oldest of too many.
+func (shots *snapshots) add(of string, rows []formats.Trajectory) (*dataset.Dataset, error) {
+	ctx := context.Background() // in memory, and not of one request
+	shots.n++
+	uri := storage.Join(shots.root, fmt.Sprint(shots.n))
+	w, err := dataset.Begin(ctx, uri, dataset.Spec{Stage: "rollout", Kind: formats.KindTrajectories}, dataset.Options{})
+	if err != nil {
+		return nil, err
+	}
+	if err := dataset.NewTable[formats.Trajectory](w, "", -1).Write(ctx, rows); err != nil {
+		return nil, err
+	}
+	if _, err := w.Commit(ctx, dataset.Outcome{Counts: map[string]int64{}}); err != nil {
+		return nil, err
+	}
+	d, err := dataset.Open(ctx, uri, dataset.OpenOptions{})
+	if err != nil {
+		return nil, err
+	}
+	shots.kept = append(shots.kept, snapshot{of, uri, d})
+	if len(shots.kept) > mostSnapshots {
+		old := shots.kept[0]
+		shots.kept = slices.Delete(shots.kept, 0, 1)
+		return d, remove(ctx, old.uri)
+	}
+	return d, nil
+}
+
+// remove deletes a dataset in memory.
+func remove(ctx context.Context, uri string) error {
+	b, err := storage.Open(ctx, uri)
+	if err != nil {
+		return err
+	}
+	for o, err := range b.List(ctx, "") {
+		if err == nil {
+			err = b.Delete(ctx, o.Key)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// underway returns what a request asks of a dataset that is not complete: its group, or
+// its trajectory.
+func (s *Server) underway(r *http.Request, f *Found) (*dataset.Dataset, error) {
+	group, id := "", ""
+	if r.PathValue("group") != "" {
+		group = segment(r, "group")
+	}
+	if r.PathValue("id") != "" {
+		id = segment(r, "id")
+	}
+	if group+id == "" {
+		return nil, elsewhere(f.Link())
+	}
+	return s.snapshot(r.Context(), f, group, id)
+}

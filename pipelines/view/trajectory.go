@@ -1,0 +1,170 @@
+package view
+
+import (
+	"cmp"
+	"fmt"
+	"net/http"
+	"strconv"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/jsontext"
+	"github.com/rollmill/rollmill/pipelines/report"
+)
+
+// The sizes of a trajectory's page.
+const (
+	pageMessages  = 200
+	pageTexts     = 600_000 // bytes of texts, shared by the messages
+	mostText      = 6000    // bytes of a text
+	leastText     = 600
+	exampleBytes  = 20_000
+	pageTokens    = 6000 // shared by the sampled messages
+	leastTokens   = 40
+	mostCandidate = 50
+)
+
+type trajectoryModel struct {
+	Frame
+	Facts      []fact
+	Links      []fact // to other pages
+	Trains     fate
+	Reward     *float64
+	NoReward   string // why it is null
+	Components []componentView
+	Steps      []float64 // shaped rewards
+	Error      report.Piece
+	Example    report.Piece
+	Reference  report.Piece
+	Answer     report.Piece
+	Branches   []branch
+	Messages   []*messageView
+	From, Of   int // of the messages
+	Earlier    string
+	Later      string
+	Candidates []candidateView
+	Sequences  *sequencesView
+	Tokens     bool
+	TokensURL  string // the other view of the tokens
+	Problems   []string
+}
+
+// fact is a value with its name, or a link.
+type fact struct{ Name, Value, URL string }
+
+type componentView struct {
+	Name    string
+	Value   *float64
+	Weight  float64
+	Adds    *float64 // to the reward, if it is the weighted sum
+	Failure string
+}
+
+type candidateView struct {
+	Number  int
+	Notes   string
+	Message int
+	Text    report.Piece
+}
+
+func (s *Server) trajectoryPage(r *http.Request) (any, error) {
+	v, err := s.read(r)
+	if err != nil {
+		return nil, err
+	}
+	from, err := countOf(r, "from")
+	if err != nil {
+		return nil, err
+	}
+	t, self := &v.t.Trajectory, v.t.Is.Row
+	m := &trajectoryModel{Frame: Frame{Title: "Trajectory " + t.TrajectoryID, Trail: append(s.trailOf(v.Found), Crumb{"group " + t.Group(), link("d", v.Key, "g", v.t.Is.Group)})},
+		Tokens: r.FormValue("tokens") != "", Problems: v.x.From.Problems}
+	if err := v.beside(r, &m.Frame); err != nil {
+		return nil, err
+	}
+	m.Facts, m.Links = v.facts(), v.links(r, s)
+	m.TokensURL = v.url(r, self, "tokens", "1")
+	if m.Tokens {
+		m.TokensURL = v.url(r, self)
+	}
+	m.Trains = fate{v.c.Trains, v.c.Why}
+	m.Reward, m.NoReward, m.Steps = t.Reward, name(cmp.Or(v.t.Is.Unscored, v.t.Is.NoAdvantage)), t.ShapedRewards
+	m.Components = componentsOf(t.Rewards)
+	m.Error, m.Answer = report.Cut(t.Error, mostText), report.Cut(t.Answer, mostText)
+	m.Example, m.Reference = report.Cut(jsontext.Indent(t.Example), exampleBytes), report.Cut(jsontext.Indent(formats.AnswerOf(t.Example)), mostText)
+	m.messages(r, v, from)
+	for i := range t.Candidates[:min(len(t.Candidates), mostCandidate)] {
+		m.Candidates = append(m.Candidates, candidateOf(t, i))
+	}
+	m.Sequences = sequencesOf(t, r.FormValue("formats") != "", v.url(r, self, "formats", "1")+"#sequences")
+	return m, nil
+}
+
+// messages adds a page of messages, in the order of the tree.
+func (m *trajectoryModel) messages(r *http.Request, v *reading, from int) {
+	t, self := &v.t.Trajectory, v.t.Is.Row
+	places := placesOf(t)
+	tokens := ""
+	if m.Tokens {
+		tokens = "1"
+	}
+	page := func(at int) string { return v.url(r, self, "tokens", tokens, "from", zero(at-at%pageMessages)) }
+	m.Branches = branchesOf(t, places, func(at int) string { return fmt.Sprintf("%s#m%d", page(at), places[at].message) })
+	m.Of, m.From = len(places), min(from-from%pageMessages, len(places))
+	end := min(m.From+pageMessages, m.Of)
+	if m.From > 0 {
+		m.Earlier = page(m.From - pageMessages)
+	}
+	if end < m.Of {
+		m.Later = page(end)
+	}
+	n := max(1, end-m.From)
+	p := &painter{c: v.c, text: min(mostText, max(leastText, pageTexts/n)), images: pageImages,
+		url: func(i int) string {
+			return listed(r, link("d", v.Key, "t", t.TrajectoryID, "message", i), "tokens", tokens)
+		}}
+	if m.Tokens {
+		p.tokens = max(leastTokens, pageTokens/n)
+	}
+	for at := m.From; at < end; at++ {
+		m.Messages = append(m.Messages, p.message(places[at].message, places[at].depth, shownBefore(places, at)))
+	}
+}
+
+func componentsOf(rewards []formats.NamedReward) (out []componentView) {
+	for _, c := range rewards {
+		v := componentView{Name: name(c.Name), Value: c.Value, Weight: c.Weight, Failure: name(c.Failure + " " + c.Error)}
+		if c.Value != nil {
+			adds := *c.Value * c.Weight
+			v.Adds = &adds
+		}
+		out = append(out, v)
+	}
+	return out
+}
+
+func candidateOf(t *formats.Trajectory, i int) candidateView {
+	x := &t.Candidates[i]
+	text := x.Content
+	for _, c := range x.ToolCalls {
+		text += "\n→ " + c.Name + " " + c.Arguments
+	}
+	v := candidateView{Number: i, Message: int(x.Message), Text: report.Cut(text, mostText), Notes: name(cmp.Or(x.Reason, "scored by the agent"))}
+	if x.Score != nil {
+		v.Notes += ", score " + orDash(x.Score)
+	}
+	return v
+}
+
+func whole(n *int64) string {
+	if n == nil {
+		return "-"
+	}
+	return strconv.FormatInt(*n, 10)
+}
+
+func orDash(v *float64) string {
+	if v == nil {
+		return "-"
+	}
+	return strconv.FormatFloat(*v, 'g', 6, 64)
+}
