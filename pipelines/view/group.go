@@ -9,8 +9,6 @@ import (
 	"strings"
 
 	"github.com/rollmill/rollmill/formats"
-	"github.com/rollmill/rollmill/formats/chat"
-	"github.com/rollmill/rollmill/formats/jsontext"
 	"github.com/rollmill/rollmill/formats/plural"
 	"github.com/rollmill/rollmill/pipelines/report"
 	"github.com/rollmill/rollmill/pipelines/view/index"
@@ -62,28 +60,6 @@ type memberView struct {
 type choice struct {
 	memberView
 	Chosen bool
-}
-
-// sideModel are trajectories side by side.
-type sideModel struct {
-	Heads  []memberView
-	Shared []*messageView // that all have
-	All    int            // of these
-	Hidden int            // before the first that is shown
-	Steps  []step
-}
-
-// step is a message of each trajectory, at the same distance from the first that
-// differs.
-type step struct {
-	Number int
-	Cells  []sideCell
-}
-
-// sideCell is a message, nil after a trajectory's end.
-type sideCell struct {
-	Message *messageView
-	Same    bool // as in the first trajectory
 }
 
 func (s *Server) groupPage(r *http.Request) (any, error) {
@@ -155,125 +131,6 @@ func (g *grouping) beside(f *Frame) error {
 		f.Next = listed(g.r, link("d", g.key, "g", g.x.GroupID(uint32(after))))
 	}
 	return unlisted(err)
-}
-
-// side reads the members that are shown side by side: two, if they are named.
-func (g *grouping) side(m *groupModel) error {
-	from, err := countOf(g.r, "from")
-	if err != nil {
-		return err
-	}
-	first, err := countOf(g.r, "first")
-	if err != nil {
-		return err
-	}
-	rows, steps, text := g.rows[min(first, len(g.rows)):], sideSteps, sideText
-	if len(rows) > sideBySide {
-		rows = rows[:sideBySide]
-		m.OtherURL = listed(g.r, link("d", g.key, "g", g.id), "first", first+sideBySide)
-	}
-	a, b := g.r.FormValue("a"), g.r.FormValue("b")
-	if a != "" || b != "" {
-		if rows, err = g.pair(a, b); err != nil {
-			return err
-		}
-		m.Pair, steps, text, m.OtherURL = true, pairSteps, pairText, ""
-	}
-	if len(rows) == 0 {
-		return nil
-	}
-	sorted := slices.Sorted(slices.Values(rows))
-	records, err := g.x.Records(g.r.Context(), sorted)
-	if err != nil {
-		return err
-	}
-	shown := make([]*index.Record, len(rows))
-	for i, row := range rows {
-		shown[i] = &records[slices.Index(sorted, row)]
-	}
-	m.Example = report.Cut(jsontext.Indent(shown[0].Example), exampleBytes)
-	m.Reference = report.Cut(jsontext.Indent(formats.AnswerOf(shown[0].Example)), mostText)
-	more := g.align(&m.Side, shown, from, steps, text)
-	for i := range m.Members {
-		for _, head := range m.Side.Heads {
-			if head.ID == m.Members[i].ID {
-				m.Members[i].Fate = head.Fate
-			}
-		}
-	}
-	if more {
-		m.MoreURL = listed(g.r, link("d", g.key, "g", g.id), "a", a, "b", b, "first", zero(first), "from", from+steps)
-	}
-	return nil
-}
-
-// choices returns members to choose from, with the one of an id chosen, else that at a
-// place.
-func choices(members []memberView, id string, at int) (out []choice) {
-	for i, m := range members {
-		out = append(out, choice{m, m.ID == id || id == "" && i == at})
-	}
-	return out
-}
-
-// pair returns the rows of two members.
-func (g *grouping) pair(ids ...string) (rows []uint32, err error) {
-	for _, id := range ids {
-		row, ok := g.x.Find(id)
-		if !ok || !slices.Contains(g.rows, row) {
-			return nil, wrong("parameters a and b are ids of two of its trajectories", "group %q has no trajectory %q", g.id, id)
-		}
-		rows = append(rows, row)
-	}
-	return rows, nil
-}
-
-// align shows the messages of trajectories from the first that differs on, with the
-// last of those before it. It reports whether there are more.
-func (g *grouping) align(side *sideModel, shown []*index.Record, from, steps, text int) (more bool) {
-	paths := make([][]int, len(shown))
-	shared := math.MaxInt
-	for i, t := range shown {
-		paths[i] = t.Main()
-		shared = min(shared, chat.Shared(&shown[0].Trajectory, &t.Trajectory, paths[0], paths[i]))
-	}
-	painters := make([]*painter, len(shown))
-	for i, t := range shown {
-		c, head := conversationOf(t), g.member(t.Is)
-		head.Fate = fate{c.Trains, c.Why} // with the detail of the decision
-		side.Heads = append(side.Heads, head)
-		painters[i] = &painter{c: c, text: text, images: pageImages / len(shown),
-			url: func(n int) string { return link("d", g.key, "t", t.TrajectoryID, "message", n) }}
-	}
-	side.All, side.Hidden = shared, max(0, shared-steps)
-	for _, n := range paths[0][side.Hidden:shared] {
-		side.Shared = append(side.Shared, painters[0].message(n, 0, int(shown[0].Messages[n].Parent)))
-	}
-	for k := shared + from; k < shared+from+steps; k++ {
-		s := step{Number: k, Cells: make([]sideCell, len(shown))}
-		some := false
-		for i, t := range shown {
-			if k >= len(paths[i]) {
-				continue
-			}
-			some = true
-			s.Cells[i].Message = painters[i].message(paths[i][k], 0, before(paths[i], k))
-			s.Cells[i].Same = i > 0 && k < len(paths[0]) && chat.Shared(&shown[0].Trajectory, &t.Trajectory, paths[0][k:k+1], paths[i][k:k+1]) == 1
-		}
-		if !some {
-			return false
-		}
-		side.Steps = append(side.Steps, s)
-	}
-	return slices.ContainsFunc(paths, func(p []int) bool { return len(p) > shared+from+steps })
-}
-
-// before returns the message before a place of a path, -1 for the first.
-func before(path []int, at int) int {
-	if at == 0 {
-		return -1
-	}
-	return path[at-1]
 }
 
 // factsOf returns what is known of a group.
