@@ -8,7 +8,7 @@ const None = -1
 // TrajectoriesBeside returns the rows before and after one in the list of a query, None
 // at its ends. Of a row that the list does not have, both are None.
 func (x *Index) TrajectoriesBeside(ctx context.Context, q Query, row uint32) (before, after int64, err error) {
-	order, err := x.ordered(q.Order, "rows", x.Rows, x.rowKey)
+	order, err := x.ordered(q.Order, ofRows, x.Rows, x.rowKey)
 	if err != nil {
 		return None, None, err
 	}

@@ -3,7 +3,7 @@
 // also reads single trajectories and groups whole, and searches texts.
 //
 // An Index has the columns of the wide rows, and what the datasets beside them say of
-// each: rewards of score, advantages of group, decisions of curate. It takes about 75
+// each: rewards of score, advantages of group, decisions of curate. It takes about 80
 // bytes a trajectory and 8 more for each named reward; a Cache keeps several within a
 // number of bytes. There is no HTTP and no HTML here.
 //
@@ -12,5 +12,5 @@
 // no answers and no metadata: a filter about these reads the columns again.
 //
 // To add a column that pages can sort by, add it to the rows in read.go, to Index,
-// and to columns in order.go.
+// and to rowKey in order.go.
 package index

@@ -13,6 +13,13 @@ type Order struct {
 	Descending bool
 }
 
+// ofRows names orders of rows, among those that are remembered; those of groups have
+// another name.
+const ofRows = "rows"
+
+// idColumn is the column of trajectories that is sorted without keys: see byID.
+const idColumn = "trajectory_id"
+
 // componentPrefix begins the names of the columns of named rewards.
 const componentPrefix = "rewards."
 
@@ -21,23 +28,12 @@ type key func(i uint32) uint64
 
 const nullKey = math.MaxUint64
 
-// Columns returns the columns of trajectories that pages can be sorted by.
-func (x *Index) Columns() []string {
-	out := []string{"row", "trajectory_id", "group_id", "example_id", "run", "epoch", "generation", "status", "stop_reason", "failure_class", "model", "policy_version",
-		"reward", "advantage", "prompt_tokens", "completion_tokens", "sampled_tokens", "decision"}
-	for _, c := range x.components {
-		out = append(out, componentPrefix+c.name)
-	}
-	return out
-}
-
-// rowKey returns the key of a column of trajectories, nil if there is none.
+// rowKey returns the key of a column of trajectories, nil if there is none, or for
+// idColumn.
 func (x *Index) rowKey(column string) key {
 	switch column {
 	case "", "row":
 		return func(row uint32) uint64 { return uint64(row) }
-	case "trajectory_id":
-		return ranks(x.byID())
 	case "group_id":
 		return x.groups.key()
 	case "example_id":
@@ -89,16 +85,6 @@ var groupColumns = map[string]func(*Group) float64{
 	"spread": (*Group).Spread, "solved": (*Group).SolvedShare, "solved_count": func(g *Group) float64 { return float64(g.Solved) },
 	"length_mean": func(g *Group) float64 { return g.LengthMean }, "length_min": func(g *Group) float64 { return g.LengthMin },
 	"length_max": func(g *Group) float64 { return g.LengthMax },
-}
-
-// GroupColumns returns the columns of groups that pages can be sorted by.
-func GroupColumns() []string {
-	out := []string{"group_id"}
-	for name := range groupColumns {
-		out = append(out, name)
-	}
-	slices.Sort(out)
-	return out
 }
 
 // groupKey returns the key of a column of groups, nil if there is none.
@@ -168,15 +154,6 @@ func textRanks(n int, of func(uint32) string) []uint32 {
 		out[i] = uint32(place)
 	}
 	return out
-}
-
-// ranks is the key of rows that were sorted otherwise.
-func ranks(order []uint32) key {
-	place := make([]uint32, len(order))
-	for i, row := range order {
-		place[row] = uint32(i)
-	}
-	return func(row uint32) uint64 { return uint64(place[row]) }
 }
 
 // sorted returns the numbers under n in the order of their keys.

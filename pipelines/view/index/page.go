@@ -2,6 +2,7 @@ package index
 
 import (
 	"context"
+	"slices"
 
 	"github.com/rollmill/rollmill/formats"
 )
@@ -44,7 +45,7 @@ type FacetValue struct {
 
 // Trajectories returns a page of trajectories.
 func (x *Index) Trajectories(ctx context.Context, q Query) (*Page, error) {
-	order, err := x.ordered(q.Order, "rows", x.Rows, x.rowKey)
+	order, err := x.ordered(q.Order, ofRows, x.Rows, x.rowKey)
 	if err != nil {
 		return nil, err
 	}
@@ -82,11 +83,13 @@ func (x *Index) ordered(o Order, of string, n uint32, keys func(column string) k
 	if known {
 		return order, nil
 	}
-	k := keys(o.Column)
-	if k == nil {
+	if k := keys(o.Column); k != nil {
+		order = sorted(n, k, o.Descending)
+	} else if of != ofRows || o.Column != idColumn {
 		return nil, formats.Invalid(x.From.Rows.URI(), "click on the head of a column", nil, "%s cannot be sorted by %q", of, o.Column)
+	} else if order = x.byID(); o.Descending {
+		slices.Reverse(order)
 	}
-	order = sorted(n, k, o.Descending)
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.orders.put(name, order)

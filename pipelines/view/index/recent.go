@@ -3,7 +3,7 @@ package index
 import "slices"
 
 // maxRecent is the number of orders, and of conditions, that an index remembers.
-const maxRecent = 6
+const maxRecent = 4
 
 // recent holds what was used last, by name.
 type recent[T any] struct {
