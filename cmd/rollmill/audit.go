@@ -37,7 +37,7 @@ type auditSettings struct {
 	inspected
 	Only, Skip, HeldOut []string
 	FailOn              validate.Severity
-	monitored
+	measured
 }
 
 func newAuditSettings() *auditSettings {
@@ -52,7 +52,7 @@ func (o *auditSettings) Declare(d *plugin.Declarer) {
 	d.Strings(&o.Only, "only", "make only the check `NAME`")
 	d.Strings(&o.Skip, "skip", "skip the check `NAME`")
 	plugin.Choice(d, &o.FailOn, "fail-on", "fail on findings of this `SEVERITY` or worse: "+joinValues(validate.Severities), validate.Severities...)
-	d.Include(&o.monitored)
+	d.Include(&o.measured)
 }
 
 // auditHelp returns a line for each check.

@@ -40,7 +40,7 @@ type exportSettings struct {
 	Place runPlace
 	Epoch *int
 	To    []string
-	monitored
+	measured
 }
 
 func newExportSettings() *exportSettings {
@@ -76,7 +76,7 @@ func (o *exportSettings) Declare(d *plugin.Declarer) {
 	d.Int(&o.Best, "best", "of formats of best members: write the `N` best of each group; below 0 all")
 	d.Bool(&o.Lossy, "lossy", "leave out parts of rows that a format cannot hold, and count them")
 	d.Bool(&o.Overwrite, "overwrite", "replace existing files; other files of a folder stay")
-	d.Include(&o.monitored)
+	d.Include(&o.measured)
 }
 
 func runExport(ctx context.Context, s *cli.Session, c *exportSettings) error {

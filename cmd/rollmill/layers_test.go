@@ -22,6 +22,7 @@ var layers = []struct {
 	{`cmd/rollmill`, `.*`},
 	{`cmd/internal/config`, `stages`},
 	{`cmd/internal/monitors`, `stages stages/plugin`},
+	{`cmd/internal/monitors/mlflow`, `cmd/internal/monitors stages stages/plugin stages/backends/mlflow`},
 	{`cmd/internal/monitors/.*`, `cmd/internal/monitors(/.*)? stages stages/plugin`},
 	{`cmd/internal/cli`, `cmd/internal/config cmd/internal/monitors stages stages/plugin formats formats/dataset formats/plural formats/secret storage`},
 	{`storage(/.*)?`, `storage storage/.*`},
@@ -62,6 +63,7 @@ var homes = []struct{ library, home string }{
 	{`github.com/cenkalti/backoff`, `stages/internal/remote storage`},
 	{`github.com/sashabaranov/go-openai`, `stages/backends/openai`},
 	{`github.com/urfave/cli`, `cmd/internal/cli`},
+	{`google.golang.org/protobuf`, `formats/exporters/otel stages/rollout/tracing cmd/internal/monitors/tensorboard`}, // the wire format only: no generated code
 	{`github.com/prometheus`, `cmd/internal/monitors/prometheus`},
 	{`github.com/vbauerster/mpb`, `cmd/internal/cli`},
 	{`github.com/expr-lang/expr`, `formats/expression stages/score/rewards/expr stages/curate/rules/filter stages/group`},

@@ -11,6 +11,9 @@ import (
 // monitored is included by the settings of commands that monitors watch.
 type monitored struct{ monitors.Settings }
 
+// measured is the same for commands that are not about epochs.
+type measured struct{ monitors.Command }
+
 // place says on which epoch of the run a command works.
 func (p *runPlace) place(s *cli.Session, epoch *int, validation bool) {
 	run := ""

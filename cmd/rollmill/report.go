@@ -57,5 +57,8 @@ func runReport(ctx context.Context, s *cli.Session, o *reportSettings) error {
 	if err != nil {
 		return err
 	}
+	if err := replay(ctx, s, o, run); err != nil {
+		return err
+	}
 	return s.Print(run, run.WriteTable)
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/rollmill/rollmill/stages/plugin"
 	"github.com/rollmill/rollmill/stages/rollout"
 	"github.com/rollmill/rollmill/stages/rollout/agents/all"
+	"github.com/rollmill/rollmill/stages/rollout/tracing"
 	"github.com/rollmill/rollmill/stages/submit"
 	"github.com/rollmill/rollmill/storage"
 )
@@ -47,6 +48,7 @@ type rolloutSettings struct {
 	AcceptGates []string
 	PolicyURI   string
 	Validation  bool
+	Traces      tracing.Settings
 	runPlace
 	target
 	monitored
@@ -55,6 +57,7 @@ type rolloutSettings struct {
 func newRolloutSettings() *rolloutSettings {
 	return &rolloutSettings{
 		Options: rollout.Options{Generations: 1, Agents: plugin.Pick(all.Agents, "chat"), Prober: openai.Probe},
+		Traces:  tracing.Settings{Version: version()},
 		target:  target{otherwise: "<root>/epoch-<epoch>/rollout; with --extend extended/rollout next to that dataset"},
 	}
 }
@@ -66,6 +69,7 @@ func (c *rolloutSettings) Declare(d *plugin.Declarer) {
 	d.String(&c.ExtendURI, "extend", "with --plan, copy the rollouts at this `URI`, from which the plan was made, and add to them")
 	declareGates(d, &c.AcceptGates)
 	d.Include(&c.Options)
+	d.Include(&c.Traces)
 	d.Heading(plugin.Rows)
 	d.String(&c.PolicyURI, "policy", "take endpoint, model and version from the receipt at this `URI` (submit's --out)").Shown("with --epoch, the receipt of the previous epoch, if the run has one").Open()
 	d.Bool(&c.Validation, validation, "run held-out examples; section validation of the config file overrides the command's own")
@@ -95,6 +99,12 @@ func (c *rolloutSettings) options(ctx context.Context, s *cli.Session) (o rollou
 		}
 	}
 	o.Columns = c.taskFile.Format.Names
+	traces, err := tracing.New(&c.Traces, s.Logger())
+	if err != nil {
+		return o, err
+	}
+	s.Defer(traces)
+	o.Finished = traces.Add
 	o.Examples, o.ExamplesRef, err = c.taskFile.read(ctx, s)
 	return o, err
 }

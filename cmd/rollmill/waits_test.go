@@ -44,6 +44,7 @@ var endlessWaits = map[string]string{
 	"stages/rollout attempts":                "of attempts, each of which has --trajectory-timeout",
 	"stages/rollout close":                   "the pipe has a deadline; the keeper's channel is closed, and a segment has a minute",
 	"stages/rollout run":                     "the keeper's channel is closed by close",
+	"stages/rollout/tracing Close":           "its requests end with a context that has a few seconds from then on",
 	"stages/rollout sync":                    "the reader of the pipe has a deadline once the process has ended",
 	"stages/internal/process Wait":           "of a program that is killed by its caller",
 	"stages/internal/process wait":           "of a program that is killed by its caller; WaitDelay closes its pipes",

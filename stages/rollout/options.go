@@ -62,6 +62,10 @@ type Options struct {
 	Lease             time.Duration // another rollout of this shard takes over when this one is silent for one and a half times as long; default 30 s
 	JournalEvery      time.Duration // a finished trajectory is durable within this time; default 2 s
 
+	// Finished gets each trajectory that this process finished, from several
+	// goroutines. It must neither block nor change it. nil for none.
+	Finished func(formats.Trajectory)
+
 	MaxInitialFailures int // stop when the first this many trajectories all fail, for whatever reason; 0 means 2 x concurrency, at least 8; negative never
 
 	// Probe asks the engine for one token by Prober before anything is paid

@@ -299,6 +299,9 @@ func (r *runner) one(ctx context.Context, j job) (ended bool, err error) {
 
 func (r *runner) keepAll(rows []formats.Trajectory) {
 	for _, t := range rows {
+		if r.opts.Finished != nil {
+			r.opts.Finished(t)
+		}
 		r.keeper.keep(t)
 	}
 }

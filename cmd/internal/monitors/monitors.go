@@ -75,6 +75,8 @@ type Figures struct {
 	stages.Progress
 	Report *stages.Report // nil while the stage runs, and if it failed
 	At     time.Time      // of the figures
+
+	Rewards []float64 // for Keeper.Distribution only
 }
 
 // End is how a command ended.

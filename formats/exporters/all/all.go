@@ -12,6 +12,7 @@ import (
 	"github.com/rollmill/rollmill/formats/exporters/customizer"
 	"github.com/rollmill/rollmill/formats/exporters/nemorl"
 	"github.com/rollmill/rollmill/formats/exporters/openrlhf"
+	"github.com/rollmill/rollmill/formats/exporters/otel"
 	"github.com/rollmill/rollmill/formats/exporters/rows"
 	"github.com/rollmill/rollmill/formats/exporters/scout"
 	"github.com/rollmill/rollmill/formats/exporters/slime"
@@ -53,4 +54,5 @@ var Formats = []exporters.Format{
 	arrow.Stream,
 	csv.Format,
 	tokens.Format,
+	otel.Format,
 }

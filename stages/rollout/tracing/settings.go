@@ -1,0 +1,132 @@
+package tracing
+
+import (
+	"errors"
+	"maps"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/rollmill/rollmill/formats/exporters/otel"
+	"github.com/rollmill/rollmill/stages"
+	"github.com/rollmill/rollmill/stages/plugin"
+)
+
+// Mode is what traces have; "" is no traces.
+type Mode string
+
+// The modes.
+const (
+	Spans   Mode = "spans"   // calls, tools, tokens, times and errors
+	Content Mode = "content" // also messages, and arguments and results of tools
+)
+
+// Settings say what is sent, and where. The variables are those of every exporter of
+// OpenTelemetry.
+type Settings struct {
+	Mode    Mode
+	Version string // of this program
+
+	endpoint, tracesEndpoint, headers, tracesHeaders, timeout, tracesTimeout string
+	service, resource                                                        string
+}
+
+// Declare declares the settings.
+func (s *Settings) Declare(d *plugin.Declarer) {
+	d.Heading(plugin.Execution)
+	plugin.Choice(d, &s.Mode, "otel", "send an OpenTelemetry trace of each finished trajectory to OTEL_EXPORTER_OTLP_ENDPOINT, with `WHAT`: spans, without any text of messages; content, with it", Spans, Content).Shown("no traces")
+	d.Variable(&s.endpoint, "OTEL_EXPORTER_OTLP_ENDPOINT")
+	d.Variable(&s.tracesEndpoint, "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")
+	d.SecretVariable(&s.headers, "OTEL_EXPORTER_OTLP_HEADERS")
+	d.SecretVariable(&s.tracesHeaders, "OTEL_EXPORTER_OTLP_TRACES_HEADERS")
+	d.Variable(&s.timeout, "OTEL_EXPORTER_OTLP_TIMEOUT")
+	d.Variable(&s.tracesTimeout, "OTEL_EXPORTER_OTLP_TRACES_TIMEOUT")
+	d.Variable(&s.service, "OTEL_SERVICE_NAME")
+	d.Variable(&s.resource, "OTEL_RESOURCE_ATTRIBUTES")
+}
+
+// target is where requests go.
+type target struct {
+	url     string
+	header  map[string]string
+	timeout time.Duration
+}
+
+const (
+	defaultEndpoint = "http://localhost:4318"
+	defaultTimeout  = 10 * time.Second
+)
+
+// target reads the variables. The ones for traces have precedence.
+func (s *Settings) target() (t target, err error) {
+	t.url, t.timeout = s.tracesEndpoint, defaultTimeout
+	if t.url == "" {
+		base := s.endpoint
+		if base == "" {
+			base = defaultEndpoint
+		}
+		t.url = strings.TrimSuffix(base, "/") + "/v1/traces"
+	}
+	if u, err := url.Parse(t.url); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		return t, stages.Errorf(stages.KindUsage, "write http://HOST:4318 or https://HOST/PATH in OTEL_EXPORTER_OTLP_ENDPOINT", "--otel: the endpoint is not an http URL")
+	}
+	text := s.tracesHeaders
+	if text == "" {
+		text = s.headers
+	}
+	if t.header, err = pairs(text); err != nil {
+		return t, stages.Errorf(stages.KindUsage, "write NAME=VALUE,NAME=VALUE with values escaped as in URLs", "--otel: OTEL_EXPORTER_OTLP_HEADERS has an entry that is not NAME=VALUE")
+	}
+	text = s.tracesTimeout
+	if text == "" {
+		text = s.timeout
+	}
+	if text != "" {
+		ms, err := strconv.Atoi(text)
+		if err != nil || ms < 1 {
+			return t, stages.Errorf(stages.KindUsage, "write a number of milliseconds", "--otel: OTEL_EXPORTER_OTLP_TIMEOUT=%q", text)
+		}
+		t.timeout = time.Duration(ms) * time.Millisecond
+	}
+	return t, nil
+}
+
+// attributes returns those of the resource.
+func (s *Settings) attributes() (out []otel.Attribute, err error) {
+	list, err := pairs(s.resource)
+	if err != nil {
+		return nil, stages.Errorf(stages.KindUsage, "write NAME=VALUE,NAME=VALUE with values escaped as in URLs", "--otel: OTEL_RESOURCE_ATTRIBUTES has an entry that is not NAME=VALUE")
+	}
+	if s.service != "" {
+		list["service.name"] = s.service
+	}
+	if s.Version != "" {
+		list["service.version"] = s.Version
+	}
+	for _, name := range slices.Sorted(maps.Keys(list)) {
+		out = append(out, otel.Attribute{Key: name, Value: list[name]})
+	}
+	return out, nil
+}
+
+var errPair = errors.New("not NAME=VALUE")
+
+// pairs reads NAME=VALUE,NAME=VALUE, in which values are escaped as in URLs.
+func pairs(text string) (map[string]string, error) {
+	out := map[string]string{}
+	for part := range strings.SplitSeq(text, ",") {
+		if strings.TrimSpace(part) == "" {
+			continue
+		}
+		name, value, ok := strings.Cut(part, "=")
+		name = strings.TrimSpace(name)
+		value, err := url.PathUnescape(strings.TrimSpace(value))
+		if !ok || name == "" || err != nil {
+			return nil, errPair
+		}
+		out[name] = value
+	}
+	return out, nil
+}
