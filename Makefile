@@ -5,12 +5,14 @@
 # make check  checks formatting and go.mod, runs vet and staticcheck
 # make bench  runs the benchmarks
 # make bench/rollout EPISODES=1000   measures the cost of a recorded episode, compared with Python
-# make docs   writes the generated pages
+# make docs   writes the generated pages, and the licences of what the program contains
 # make versions   writes the datasets of this schema version under testdata/versions; keeps those of others
 # make golden   updates the expected output of the scripts under testdata; read the diff
 # make stores STORES="minio gcs azure"   runs the demo in object stores
 # make slurm, make airflow   run the demo on these engines while a daemon or a worker is killed
 # make bench/shards ROWS=250000   measures score and group over a bucket for several numbers of shards and rows
+# make bench/view VIEW=1000000   prints the times of the viewer's pages, and its memory, for a run of 100 epochs
+# make view/shots   takes pictures of the viewer's pages, light and dark, wide and narrow, into runs/shots
 # make learn SEEDS=5    tests that the demo's policy learns, and does not learn from shuffled rewards
 # make bench/score ROWS=100000  scores a stored epoch again, compared with pyarrow and DuckDB
 # make bench/rewards    sends wide rows to a reward in Python, as lines and as record batches
@@ -42,7 +44,7 @@ TRAJECTORIES ?= 400
 KILLS  ?= 4
 STORES ?= minio gcs azure
 
-.PHONY: all build release demo demo-train test check bench bench/score bench/rewards bench/submit bench/rollout bench/shards bench/group bench/curate bench/import stores slurm airflow docs versions golden chaos chaos-rollout chaos-stages chaos-submit learn llama vllm clean FORCE
+.PHONY: all build release demo demo-train test check bench bench/score bench/rewards bench/submit bench/rollout bench/shards bench/group bench/curate bench/import bench/view view/shots stores slurm airflow docs versions golden chaos chaos-rollout chaos-stages chaos-submit learn llama vllm clean FORCE
 all: build
 
 VERSION = $(shell git describe --tags --always --dirty 2>/dev/null)
@@ -59,6 +61,7 @@ bin/tictactoe: FORCE
 
 PLATFORMS ?= linux-amd64 linux-arm64 darwin-amd64 darwin-arm64
 release: $(PLATFORMS:%=bin/release/rollmill-%)
+	@cp cmd/rollmill/licences.txt bin/release/LICENCES.txt
 bin/release/rollmill-%: FORCE
 	GOOS=$(word 1,$(subst -, ,$*)) GOARCH=$(word 2,$(subst -, ,$*)) $(GO) build $(BUILD) -o $@ ./cmd/rollmill
 
@@ -145,6 +148,15 @@ bench/rollout:
 	.ci/venv bench-rollout
 	BENCH_EPISODES=$(EPISODES) $(GO) test ./cmd/rollmill -run TestRolloutCost -count 1 -timeout 60m -v
 
+VIEW ?= 1000000
+bench/view:
+	@mkdir -p $(BENCH)/view
+	VIEW_RUN=$(abspath $(BENCH))/view VIEW_TRAJECTORIES=$(VIEW) $(GO) test ./cmd/rollmill -run TestViewOfManyEpochs -count 1 -timeout 60m -v
+
+view/shots:
+	.ci/install browser
+	VIEW_SHOTS=$(abspath runs/shots) $(GO) test ./cmd/rollmill -run TestBrowserOpensEveryPage -count 1 -timeout 60m -v
+
 bench/shards:
 	ROWS=$(ROWS) bash .ci/shards
 
@@ -154,7 +166,7 @@ slurm airflow:
 	EPOCHS=$(DEMO_EPOCHS) bash .ci/$@
 
 docs:
-	$(GO) test ./cmd/rollmill -run TestDocs -update
+	$(GO) test ./cmd/rollmill -run 'TestDocs|TestLicences' -update
 
 versions:
 	$(GO) test ./cmd/rollmill -run TestEveryVersionIsReadable -count 1 -update

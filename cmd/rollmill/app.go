@@ -43,6 +43,7 @@ func app() *cli.App {
 			cli.Completion(commandsHeading),
 		},
 		Guides:    guides(),
+		Licences:  licences,
 		Renamed:   renamed,
 		Shared:    []string{"run", "root", "metrics-file"},
 		Overlay:   cli.Overlay{Name: validation, Settings: func() plugin.Settings { return &validationSettings{} }},

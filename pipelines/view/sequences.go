@@ -1,7 +1,6 @@
 package view
 
 import (
-	"fmt"
 	"io"
 	"strings"
 
@@ -9,26 +8,28 @@ import (
 	"github.com/rollmill/rollmill/formats/exporters"
 	"github.com/rollmill/rollmill/formats/exporters/all"
 	"github.com/rollmill/rollmill/formats/exporters/art"
+	"github.com/rollmill/rollmill/formats/sequences"
 )
 
-// sequencesView says which sequences a trainer would see, and what the exporters make
-// of the trajectory alone.
+// sequencesView says which sequences of tokens a trajectory gives, and what the
+// exporters make of it alone.
 type sequencesView struct {
 	List     []sequenceView
-	Problems []art.Problem // why ART does not take it
-	Outcomes []outcome     // nil: not asked
-	URL      string        // that asks
+	Problem  *sequences.Problem // why there are none
+	Problems []art.Problem      // why ART does not take it
+	Outcomes []outcome          // nil: not asked
+	URL      string             // that asks
 }
 
-// sequenceView is a path through the tree that trains something no sequence before it
-// does.
+// sequenceView is one sequence.
 type sequenceView struct {
 	Number   int
-	Messages string // ranges of the path
-	Trained  []int
-	Tokens   int
-	Share    float64 // of all trained tokens, in percent
-	Breaks   []string
+	Cause    string  // why it is apart from the one before; "" for the first
+	Messages []int   // that train in it
+	Prompt   int     // tokens before the first that trains
+	Response int     // tokens from there to the last that trains
+	Tokens   int     // that train
+	Share    float64 // of all tokens that train, in percent
 }
 
 // outcome is what a format makes of the trajectory.
@@ -40,31 +41,19 @@ type outcome struct {
 	Lost       string // what the form cannot hold
 }
 
-// sequencesOf splits a trajectory as the exporters of package art do: the main path,
-// then each branch that trains something of its own.
+// sequencesOf splits a trajectory into the sequences that package sequences defines.
 func sequencesOf(t *formats.Trajectory, outcomes bool, url string) *sequencesView {
 	v := &sequencesView{URL: url}
-	done := make([]bool, len(t.Messages))
-	total := 0
-	for n, s := range art.Sequences(t, func(string, string, ...any) {}) {
-		q := sequenceView{Number: n, Messages: ranges(s.Path)}
-		for _, i := range s.Path {
-			m := &t.Messages[i]
-			if !t.Trained(i) || done[i] {
-				continue
-			}
-			done[i] = true
-			q.Trained = append(q.Trained, i)
-			q.Tokens += len(m.TokenIDs)
-			if m.PrefixBreak != "" && len(q.Trained) > 1 {
-				q.Breaks = append(q.Breaks, fmt.Sprintf("before message %d, %s", i, breakWhy(m.PrefixBreak)))
-			}
+	list, problem := sequences.Of(t)
+	v.Problem = problem
+	all := sequences.Tokens(list)
+	for n, s := range list {
+		q := sequenceView{Number: n, Messages: s.Messages, Prompt: len(s.Prompt), Response: len(s.Response), Tokens: s.Tokens,
+			Share: 100 * float64(s.Tokens) / float64(all)}
+		if s.Cause != "" {
+			q.Cause = breakWhy(s.Cause)
 		}
-		total += q.Tokens
 		v.List = append(v.List, q)
-	}
-	for i := range v.List {
-		v.List[i].Share = 100 * float64(v.List[i].Tokens) / float64(max(1, total))
 	}
 	art.Check([]formats.Trajectory{*t}, art.Limits{}, func(p art.Problem) {
 		if p.TrajectoryID != "" { // not that it is without its group
@@ -99,22 +88,4 @@ func outcomesOf(t *formats.Trajectory) (out []outcome) {
 		out = append(out, o)
 	}
 	return out
-}
-
-// ranges returns ascending numbers as ranges.
-func ranges(list []int) string {
-	var out []string
-	for i := 0; i < len(list); {
-		last := i
-		for last+1 < len(list) && list[last+1] == list[last]+1 {
-			last++
-		}
-		if last > i {
-			out = append(out, fmt.Sprintf("%d–%d", list[i], list[last]))
-		} else {
-			out = append(out, fmt.Sprint(list[i]))
-		}
-		i = last + 1
-	}
-	return strings.Join(out, ", ")
 }

@@ -3,6 +3,7 @@ package view
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/pipelines/inspect"
@@ -107,4 +108,22 @@ func ofFunction(t *formats.Trajectory, root int) string {
 func pageOf(t *formats.Trajectory, message int) int {
 	at := slices.IndexFunc(placesOf(t), func(p node) bool { return p.message == message })
 	return at - at%pageMessages
+}
+
+// ranges returns ascending numbers as ranges.
+func ranges(list []int) string {
+	var out []string
+	for i := 0; i < len(list); {
+		last := i
+		for last+1 < len(list) && list[last+1] == list[last]+1 {
+			last++
+		}
+		if last > i {
+			out = append(out, fmt.Sprintf("%d–%d", list[i], list[last]))
+		} else {
+			out = append(out, fmt.Sprint(list[i]))
+		}
+		i = last + 1
+	}
+	return strings.Join(out, ", ")
 }

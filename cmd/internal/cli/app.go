@@ -14,7 +14,8 @@ type App struct {
 	DataFlow string // one line: how data moves through the commands
 	Version  string // what --version prints
 	Commands []Command
-	Guides   fs.FS // pages written by hand, NAME.md each, that help prints; nil for none
+	Guides   fs.FS  // pages written by hand, NAME.md each, that help prints; nil for none
+	Licences string // what `help licences` prints
 
 	Renamed   map[string]string // former names of flags and config keys, and their new names
 	Shared    []string          // flags that may be set at the top level of the config file, for every command that has them, and whose variable may omit the command

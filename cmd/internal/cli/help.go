@@ -115,6 +115,8 @@ func (a *App) help(s *console, args []string) error {
 		text = a.appHelp()
 	case len(args) == 1 && args[0] == "guides":
 		text = a.guideList()
+	case len(args) == 1 && args[0] == "licences" && a.Licences != "":
+		text = a.Licences
 	case len(args) == 1:
 		if text = a.guide(args[0]); text == "" {
 			names := slices.Concat(a.commandNames(), a.guideNames(), []string{"guides"})
@@ -194,6 +196,9 @@ func (a *App) appHelp() string {
 	fmt.Fprintf(&b, "Precedence: flag, --set, environment, config file, default.\n")
 	if a.Guides != nil {
 		fmt.Fprintf(&b, "Guides: `rollmill help guides` lists them, `rollmill help GUIDE` prints one.\n")
+	}
+	if a.Licences != "" {
+		fmt.Fprintf(&b, "Licences: `rollmill help licences` prints those of the program and of what it contains.\n")
 	}
 	fmt.Fprintf(&b, "\nExit codes:\n%s", exitHelp())
 	return b.String()

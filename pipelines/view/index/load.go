@@ -2,6 +2,8 @@ package index
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/rollmill/rollmill/formats"
@@ -61,12 +63,7 @@ func (x *Index) Records(ctx context.Context, rows []uint32) ([]Record, error) {
 		}
 		rows = rows[n:]
 	}
-	for i := range out {
-		if err := x.detail(ctx, &out[i]); err != nil {
-			return nil, err
-		}
-	}
-	return out, nil
+	return out, x.details(ctx, out)
 }
 
 // joined returns the dataset whose thin rows have the rewards.
@@ -92,23 +89,43 @@ func (x *Index) join(r *Record) {
 	}
 }
 
-// detail reads the detail of a decision to drop a trajectory.
-func (x *Index) detail(ctx context.Context, r *Record) error {
-	if r.Is.Decision == "" || r.Is.Decision == Kept {
-		return nil
-	}
-	row := int64(r.Is.Row)
-	if x.decisionRow != nil {
-		row = int64(x.decisionRow[row])
+// mostBetween is how many rows of decisions that are not needed are read rather than
+// asked for the next one that is.
+const mostBetween = 1000
+
+// details reads the details of decisions to drop trajectories, near ones together.
+func (x *Index) details(ctx context.Context, records []Record) error {
+	dropped := map[int64]*Record{} // by row of the decision
+	for i := range records {
+		is := records[i].Is
+		if is.Decision == "" || is.Decision == Kept {
+			continue
+		}
+		row := int64(is.Row)
+		if x.decisionRow != nil {
+			row = int64(x.decisionRow[row])
+		}
+		dropped[row] = &records[i]
 	}
 	type decision struct {
 		Detail string `parquet:"detail,optional"`
 	}
-	for d, err := range dataset.Each[decision](ctx, x.From.Decisions, formats.TableDecisions, dataset.Range{First: row, Rows: 1}) {
-		if err != nil {
-			return err
+	for rows := slices.Sorted(maps.Keys(dropped)); len(rows) > 0; {
+		n := 1
+		for n < len(rows) && rows[n]-rows[n-1] <= mostBetween {
+			n++
 		}
-		r.Detail = strings.Clone(d.Detail)
+		at := rows[0]
+		for d, err := range dataset.Each[decision](ctx, x.From.Decisions, formats.TableDecisions, dataset.Range{First: at, Rows: rows[n-1] - at + 1}) {
+			if err != nil {
+				return err
+			}
+			if r := dropped[at]; r != nil {
+				r.Detail = strings.Clone(d.Detail)
+			}
+			at++
+		}
+		rows = rows[n:]
 	}
 	return nil
 }

@@ -1,0 +1,51 @@
+// Goes from the run to a message and back with the keyboard alone:
+//
+//	node keyboard.mjs LINK
+import assert from 'node:assert/strict'
+import { end, inspect, open } from './browser.mjs'
+
+const view = await open(process.argv[2])
+const { page } = view
+const press = async (...keys) => { for (const key of keys) await page.keyboard.press(key) }
+
+// opens presses keys, the last of which leads to a page.
+async function opens(pattern, ...keys) {
+  const before = page.url()
+  await press(...keys)
+  await page.waitForURL((url) => url.href !== before && pattern.test(url.href))
+  await page.waitForLoadState('load')
+  await inspect(view)
+}
+// visibly checks that the element with the focus is in sight and outlined.
+async function visibly() {
+  const focus = await page.evaluate(() => {
+    const e = document.activeElement, box = e.getBoundingClientRect(), style = getComputedStyle(e)
+    return { tag: e.tagName, inside: box.top >= 0 && box.bottom <= innerHeight, outline: style.outlineStyle !== 'none' && parseFloat(style.outlineWidth) > 0 }
+  })
+  assert.deepEqual(focus, { tag: 'A', inside: true, outline: true })
+}
+
+await press('?')
+assert.ok(await page.locator('#help').isVisible())
+await press('Escape')
+assert.ok(!(await page.locator('#help').isVisible()))
+await page.locator('#epochs').waitFor()
+for (let i = 0; i < 40 && !/\/e\/0$/.test(await page.evaluate(() => document.activeElement.href ?? '')); i++) await press('j')
+await visibly()
+await opens(/\/e\/0$/, 'Enter')
+for (let i = 0; i < 40 && !/Fgroup$/.test(await page.evaluate(() => document.activeElement.href ?? '')); i++) await press('ArrowDown')
+await visibly()
+await opens(/Fgroup$/, 'Enter')
+await opens(/\/groups$/, 'j', 'Enter')
+await press('/')
+await page.keyboard.type('failed == 0')
+await opens(/where=/, 'Enter')
+await press('j', 'j', 'k')
+await visibly()
+await opens(/\/g\//, 'Enter')
+await opens(/\/t\//, 'j', 'Enter')
+await press('j')
+await visibly()
+await opens(/\/message\/|#m/, 'Enter')
+for (const above of [/\/t\/[^/]+$/, /\/g\/[^/]+$|Fgroup$/]) await opens(above, 'u')
+await end(view, 'from the run to a message and back')
