@@ -45,9 +45,9 @@ func newViewSettings() *viewSettings {
 
 func (o *viewSettings) Declare(d *plugin.Declarer) {
 	d.Include(&o.runPlace)
-	d.Float(&o.Prices.Prompt, "price-prompt", "what a million prompt tokens cost, as `AMOUNT`, to show the spend of a rollout under way").Shown("not shown")
-	d.Float(&o.Prices.Completion, "price-completion", "what a million completion tokens cost, as `AMOUNT`").Shown("not shown")
 	d.Heading(plugin.Execution)
+	d.Float(&o.Prices.Prompt, "price-prompt", "show what a rollout under way spends, at this `PRICE` of a million prompt tokens").Shown("not shown")
+	d.Float(&o.Prices.Completion, "price-completion", "price of a million completion tokens: `PRICE`").Shown("not shown")
 	d.String(&o.Listen, "listen", "listen at this loopback `ADDRESS`; port 0 takes any free port")
 	d.Bool(&o.Open, "open", "open the link in a browser")
 }
