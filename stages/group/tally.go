@@ -182,7 +182,7 @@ func unpaired(f map[string]float64) string {
 // unpairedReasons are the reasons in words.
 var unpairedReasons = map[string]string{
 	"tie":     "scores are equal",
-	"margin":  "scores differ by less than --pair-margin",
+	"margin":  "scores are closer than the margin",
 	"prompts": "prompts differ, or the first difference is not an answer of the model",
 	"same":    "answers are the same",
 	"again":   "the pair is there already",
