@@ -21,7 +21,7 @@
 # make vllm   records a real vLLM on the CPU with a tiny trained model; installs 2.5 GB
 # make llama  records a real llama-server with a model of random weights
 # make chaos-rollout TRAJECTORIES=2000 KILLS=10   kills rollout while its engine fails in many ways
-# make chaos-stages COUNT=100   kills score, group, curate and prune at random moments, and races commands with --overwrite, on a disk and on a bucket
+# make chaos-stages COUNT=100   kills score, group, curate, prune and compact at random moments, and races commands with --overwrite, on a disk and on a bucket
 # make chaos COUNT=20   kills the demo at random moments and compares its datasets with those of an undisturbed run
 # make bench/group ROWS=10000000   groups thin data, compared with DuckDB and polars
 # make bench/curate GB=5           keeps 30 % of wide data, compared with DuckDB, polars and cp
@@ -178,8 +178,8 @@ chaos-rollout:
 	COUNT=$(TRAJECTORIES) KILLS=$(KILLS) $(GO) test ./cmd/rollmill -run TestChaosRollout -count 1 -timeout 60m -v
 
 chaos-stages:
-	COUNT=$(COUNT) $(GO) test ./cmd/rollmill -run 'TestStagesKilledAtRandom|TestOverwriteRaces|TestPruneKilledAtRandom' -count 1 -timeout 120m -v
-	COUNT=$(COUNT) $(GO) test ./pipelines/prune -run KilledAnywhere -count 1 -timeout 60m -v
+	COUNT=$(COUNT) $(GO) test ./cmd/rollmill -run 'TestStagesKilledAtRandom|TestOverwriteRaces|TestPruneKilledAtRandom|TestCompactKilledAtRandom' -count 1 -timeout 120m -v
+	COUNT=$(COUNT) $(GO) test ./pipelines/prune ./formats/dataset -run 'TestKilledAnywhere|TestCompactKilledAnywhere' -count 1 -timeout 60m -v
 
 chaos-submit:
 	COUNT=$(COUNT) $(GO) test ./stages/submit -run 'TestKilledAtRandom|TestKilledAtAnyRequest|TestRacingCopiesKilledAtRandom' -count 1 -parallel 8 -timeout 240m -v

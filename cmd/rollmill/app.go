@@ -39,6 +39,7 @@ func app() *cli.App {
 			evalCommand,
 			sealCommand,
 			pruneCommand,
+			compactCommand,
 			storageCommand,
 			cli.Completion(commandsHeading),
 		},

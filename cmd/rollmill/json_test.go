@@ -87,6 +87,8 @@ func TestEveryCommandPrintsJSON(t *testing.T) {
 		{[]string{"diff", "--a", at("score"), "--b", at("score-2")}, 0},
 		{[]string{"eval", "--in", at("score")}, 0},
 		{[]string{"seal", "--in", at("score")}, 0},
+		{[]string{"compact", "--in", at("score")}, 0},
+		{[]string{"compact", "--in", at("rollout"), "--dry-run"}, 0},
 		{[]string{"prune", "--root", filepath.Join(dir, "demo")}, 0},
 		{[]string{"storage", "check", "mem://json-of-every-command"}, 0},
 		{[]string{"completion", "zsh"}, 0},

@@ -184,6 +184,6 @@ func warnUnnamed(ctx context.Context, s *cli.Session, uri string) error {
 	if err != nil || len(names) == 0 {
 		return err
 	}
-	s.Say("show: warning: %s without a record (%q, ...): a killed or running writer left them, or another program did; readers of *.parquet read them as rows; `rollmill seal` removes those that a killed writer left", plural.Of(len(names), "part"), names[0])
+	s.Say("show: warning: %s without a record (%q, ...): a killed or running writer, compact or another program left them; readers of *.parquet read them as rows; `rollmill seal` removes those that a killed writer left, `rollmill prune` those that compact replaced", plural.Of(len(names), "part"), names[0])
 	return nil
 }

@@ -52,6 +52,9 @@ func (m *Manifest) check(place string) error {
 	if bytes != m.Bytes {
 		return bad("it counts %d bytes, its parts have %d", m.Bytes, bytes)
 	}
+	if err := m.checkCompacted(tables, seen); err != nil {
+		return bad("%s", err)
+	}
 	for _, counts := range []map[string]int64{m.Counts, m.Drops, m.Failures} {
 		for name, n := range counts {
 			if n < 0 {

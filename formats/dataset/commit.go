@@ -82,7 +82,7 @@ func (s *Shard) leave(ctx context.Context, data []byte) (lost bool, err error) {
 	}
 	s.ended = true // from here on the record may exist, whatever the store says
 	if sealed {
-		return true, s.removeParts(ctx, now.manifest.allParts())
+		return true, s.removeParts(ctx, now.manifest.namedParts())
 	}
 	err = s.bucket.Create(ctx, s.run.record(s.shard), data)
 	if err == nil {
@@ -209,6 +209,7 @@ func (s *Shard) judgeAnew(ctx context.Context, m *Manifest) error {
 	if now.manifest == nil || now.generation != m.generation() {
 		return late(s.bucket, now, s.run)
 	}
+	*m = *now.manifest // perhaps it was compacted
 	m.Gates = judge(m, s.spec.Gates)
 	if err := s.bucket.Swap(ctx, ManifestFile, now.raw, m.encode()); err != nil && !errors.Is(err, storage.ErrChanged) {
 		return err

@@ -18,6 +18,7 @@ import (
 type Payload struct {
 	ctx    context.Context
 	d      *Dataset
+	parts  []Part
 	firsts []int64 // row of each part
 	mu     sync.Mutex
 	opened map[int]*payloadPart // by part
@@ -32,9 +33,9 @@ type payloadPart struct {
 // NewPayload returns the payload of a dataset's rows. It opens nothing yet;
 // what it opens later uses ctx.
 func NewPayload(ctx context.Context, d *Dataset) *Payload {
-	p := &Payload{ctx: ctx, d: d, opened: map[int]*payloadPart{}}
+	p := &Payload{ctx: ctx, d: d, parts: d.PartsOf(""), opened: map[int]*payloadPart{}}
 	next := int64(0)
-	for _, part := range d.Parts {
+	for _, part := range p.parts {
 		p.firsts = append(p.firsts, next)
 		next += part.Rows
 	}
@@ -45,7 +46,7 @@ func NewPayload(ctx context.Context, d *Dataset) *Payload {
 // copied: one part has all of them, written by this version of the schema.
 func (p *Payload) Copyable(first, rows int64) (bool, error) {
 	part := p.partOf(first)
-	if part < 0 || first+rows > p.firsts[part]+p.d.Parts[part].Rows {
+	if part < 0 || first+rows > p.firsts[part]+p.parts[part].Rows {
 		return false, nil
 	}
 	o, err := p.open(part)
@@ -66,7 +67,7 @@ func (p *Payload) open(part int) (*payloadPart, error) {
 	if o := p.opened[part]; o != nil {
 		return o, nil
 	}
-	src, f, err := p.d.openPart(p.ctx, p.d.Parts[part])
+	src, f, err := p.d.openPart(p.ctx, p.parts[part])
 	if err != nil {
 		return nil, err
 	}
@@ -92,7 +93,7 @@ func (p *Payload) closeBefore(part int, held func(*parquet.File) bool) error {
 // Close closes all parts. None of them may be held any more: see
 // TableWriter.EndRowGroup.
 func (p *Payload) Close() error {
-	return p.closeBefore(len(p.d.Parts), func(*parquet.File) bool { return false })
+	return p.closeBefore(len(p.parts), func(*parquet.File) bool { return false })
 }
 
 // Copy adds rows that belong together, as Write does, but copies their payload

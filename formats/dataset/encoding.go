@@ -33,6 +33,9 @@ func (m *Manifest) encode() []byte {
 	if m.Run != (Run{}) {
 		field("run", indented(m.Run))
 	}
+	if m.Compacted != nil {
+		field("compacted", indented(m.Compacted))
+	}
 	for _, name := range slices.Sorted(maps.Keys(m.other)) {
 		field(name, m.other[name])
 	}
@@ -71,6 +74,9 @@ func decodeManifest(place string, data []byte) (*Manifest, error) {
 	} else if p != nil {
 		return nil, p.gone(place)
 	}
+	if bytes.Contains(data[:min(len(data), 100)], []byte(compactedFormat)) {
+		return decodeAs(compactedFormat, place, data)
+	}
 	return decodeAs(Format, place, data)
 }
 
@@ -87,7 +93,7 @@ func decodeAs(format, place string, data []byte) (*Manifest, error) {
 		return nil, formats.Invalid(place, "", err, "not a manifest")
 	}
 	m.raw = m.other["dataset"]
-	for _, known := range []string{"format", "dataset", "gates", "timings", "run"} {
+	for _, known := range []string{"format", "dataset", "gates", "timings", "run", "compacted"} {
 		delete(m.other, known)
 	}
 	if m.Plain {

@@ -62,7 +62,7 @@ func (r run) wrote(name, digest string) bool { return strings.HasSuffix(name, r.
 var (
 	runKey    = regexp.MustCompile(`^\.rollmill/([0-9a-f]{16})-([0-9]{1,5})(?:-([0-9a-f]{16}))?/(.+)$`)
 	recordKey = regexp.MustCompile(`^shard-([0-9]{1,5})\.json$`)
-	partKey   = regexp.MustCompile(`^(_[a-z_]+/)?part-[0-9]{5}-of-[0-9]{5}-[0-9]{5}-[0-9a-f]{8}\.parquet$`)
+	partKey   = regexp.MustCompile(`^(_[a-z_]+/)?part-(?:[0-9]{5}-of-[0-9]{5}|([0-9a-f]{16}))-[0-9]{5}-[0-9a-f]{8}\.parquet$`)
 )
 
 // runOf splits the key of an object of a run. It returns false for a folder

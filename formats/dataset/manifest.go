@@ -26,6 +26,8 @@ type Manifest struct {
 	Timings map[string]float64 `json:"timings,omitempty"` // seconds, summed over shards; volatile
 	Run     Run                `json:"run,omitzero"`
 
+	Compacted *Compacted `json:"compacted,omitempty"` // where the rows are now, if it was compacted
+
 	raw   json.RawMessage            // of Content, as stored
 	other map[string]json.RawMessage // fields next to it that a newer version added
 }

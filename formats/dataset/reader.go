@@ -44,18 +44,18 @@ type rowReader[T any] interface {
 
 // NewReader reads a range of rows of a table; table "" is the main one.
 func NewReader[T any](ctx context.Context, d *Dataset, table string, r Range) (*Reader[T], error) {
-	rows, parts := d.Rows, d.Parts
+	rows := d.Rows
 	if table != "" {
 		t, ok := d.Tables[table]
 		if !ok {
 			return nil, formats.Invalid(d.URI(), fmt.Sprintf("its further tables are %q", slices.Sorted(maps.Keys(d.Tables))), nil, "has no table %q", table)
 		}
-		rows, parts = t.Rows, t.Parts
+		rows = t.Rows
 	}
 	if r.First < 0 || r.Rows < 0 || r.First > rows || r.Rows > rows-r.First {
 		return nil, formats.Invalid(d.URI(), "", nil, "rows %d to %d are not among its %d", r.First, r.First+r.Rows, rows)
 	}
-	rd := &Reader[T]{ctx: ctx, d: d, parts: parts, next: r.First, end: r.First + r.Rows}
+	rd := &Reader[T]{ctx: ctx, d: d, parts: d.PartsOf(table), next: r.First, end: r.First + r.Rows}
 	rd.rows = rd.rowsOf(false)
 	return rd, nil
 }
@@ -235,6 +235,9 @@ func (d *Dataset) explain(ctx context.Context, p Part, err error) error {
 	case errors.Is(statErr, storage.ErrNotExist):
 		if now, err := readCurrent(ctx, d.bucket); err == nil && PrunedIn(now.damage) != nil {
 			return now.damage
+		}
+		if now, err := readCurrent(ctx, d.bucket); err == nil && now.replaced(p.Name) {
+			return formats.Invalid(place, "run the command again: the rows are in other parts", statErr, "the dataset was compacted since it was opened, and the part is gone")
 		}
 		return formats.Invalid(place, "", statErr, "the part is gone")
 	case statErr == nil && o.Size != p.Bytes:

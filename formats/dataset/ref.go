@@ -178,7 +178,7 @@ func (d *Dataset) checkSizes(ctx context.Context, by *Dataset, r Ref) error {
 		}
 		sizes[o.Key] = o.Size
 	}
-	for _, p := range d.Parts {
+	for _, p := range d.PartsOf("") {
 		size, ok := sizes[p.Name]
 		if !ok {
 			return formats.Invalid(by.URI(), "", nil, "its %s %q changed since: part %q is gone", r.Role, d.URI(), p.Name)

@@ -40,7 +40,7 @@ func (c *RowCheck) End() error {
 // CheckCounts compares the manifest's number of rows with that of its parts.
 func (d *Dataset) CheckCounts() error {
 	var rows int64
-	for _, p := range d.Parts {
+	for _, p := range d.PartsOf("") {
 		rows += p.Rows
 	}
 	if rows != d.Rows {

@@ -1,6 +1,7 @@
 package dataset
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"slices"
@@ -17,7 +18,7 @@ type Folder struct {
 
 	Objects  []storage.Object // what the dataset is made of, besides its manifest
 	Rest     []storage.Object // of a pruned dataset whose removal was interrupted
-	Parts    []storage.Object // that neither the manifest nor a running writer names
+	Parts    []storage.Object // that neither the manifest nor a running writer names, or that a compaction replaced
 	Records  []storage.Object // of writers that can never finish
 	Journals []storage.Object // of rows that are in the dataset
 
@@ -68,7 +69,21 @@ func survey(ctx context.Context, b *storage.Bucket, uri string, all []storage.Ob
 
 func (f *Folder) sort(left leftovers, all []storage.Object) {
 	f.Begun, f.Parts, f.Records, f.Journals = left.begun, left.parts, slices.Concat(left.records, left.rest), left.journals
-	for _, o := range slices.Concat(f.Begun, f.Journals) {
+	for _, o := range all {
+		if o.Key == ManifestFile {
+			f.written = o.ModTime.UTC()
+		}
+	}
+	var writing []storage.Object
+	if f.Dataset != nil {
+		var replaced []storage.Object
+		replaced, writing = f.Dataset.Compacted.split(left.compact)
+		if c := f.Dataset.Compacted; c != nil && c.At.Before(f.before) && f.written.Before(f.before) {
+			f.Parts = append(f.Parts, replaced...)
+		}
+		f.Parts = append(f.Parts, writing...)
+	}
+	for _, o := range slices.Concat(f.Begun, f.Journals, writing) {
 		if o.ModTime.After(f.Active) {
 			f.Active = o.ModTime
 		}
@@ -87,10 +102,10 @@ func (f *Folder) sort(left leftovers, all []storage.Object) {
 		return
 	}
 	named := namesOf(&f.Dataset.Manifest)
+	for _, o := range f.Parts {
+		delete(named, o.Key)
+	}
 	for _, o := range all {
-		if o.Key == ManifestFile {
-			f.written = o.ModTime.UTC()
-		}
 		r, file, inRun := runOf(o.Key)
 		_, isRecord := recordOf(r, file)
 		if named[o.Key] || inRun && isRecord && f.Dataset.of(r) {
@@ -101,7 +116,7 @@ func (f *Folder) sort(left leftovers, all []storage.Object) {
 
 func namesOf(m *Manifest) map[string]bool {
 	out := map[string]bool{}
-	for _, p := range m.allParts() {
+	for _, p := range m.namedParts() {
 		out[p.Name] = true
 	}
 	return out
@@ -109,10 +124,10 @@ func namesOf(m *Manifest) map[string]bool {
 
 // Clean removes what Survey found of killed writers and of an interrupted
 // removal. The rows of the dataset stay. The error is storage.ErrChanged if
-// another process replaced the dataset meanwhile.
+// another process changed the manifest meanwhile.
 func (f *Folder) Clean(ctx context.Context) error {
 	now, err := readCurrent(ctx, f.bucket)
-	if err == nil && now.generation != f.now.generation {
+	if err == nil && !bytes.Equal(now.raw, f.now.raw) {
 		err = fmt.Errorf("clean %q: %w", f.bucket.URI(), storage.ErrChanged)
 	}
 	if err != nil {

@@ -203,7 +203,7 @@ func (w *TableWriter[T]) publish(ctx context.Context, digest string) (string, er
 		return "", err
 	}
 	for {
-		name := w.s.run.part(w.t.name, w.s.shard, w.seq, digest)
+		name := w.s.part(w.t.name, w.seq, digest)
 		w.seq++
 		_, err := w.s.bucket.Stat(ctx, name)
 		if errors.Is(err, storage.ErrNotExist) {

@@ -16,7 +16,9 @@ import (
 // tidy removes objects that can never be part of a dataset again: records of
 // runs that can no longer be sealed, parts that no record or manifest names,
 // and the journals of this identity. m is the manifest at present; nothing is
-// removed once there is another.
+// removed once there is another. Parts that a compaction replaced stay, because
+// readers may have opened the dataset before it, and so do those that one may be
+// writing: Survey finds both.
 // Objects of a run that may soon replace m stay: its records and the parts that
 // they name, and parts that no record names yet but whose name shows that they
 // belong to it.
@@ -84,6 +86,7 @@ type leftovers struct {
 	records  []storage.Object // of runs that can no longer be sealed
 	rest     []storage.Object // other objects of these runs, except their journals
 	parts    []storage.Object // that the manifest does not name
+	compact  []storage.Object // parts that a compaction of the dataset replaced, or wrote for nothing, or is writing
 	journals []storage.Object // of this identity
 	live     map[run][]int    // runs that may still replace the dataset, and their records
 	begun    []storage.Object // of live runs, and journals of others: their rows cost money and may still be needed
@@ -102,11 +105,16 @@ func (l *leftovers) find(at current, parts, others []storage.Object) {
 	if pruned != nil {
 		m = &Manifest{}
 	}
-	for _, p := range m.allParts() {
+	for _, p := range m.storedParts() {
 		keep[p.Name] = true
 	}
+	replaced := namesOf(m)
 	for _, o := range parts {
-		if partKey.MatchString(o.Key) && !keep[o.Key] {
+		switch part := partKey.FindStringSubmatch(o.Key); {
+		case part == nil || keep[o.Key]:
+		case replaced[o.Key] || part[2] != "" && part[2] == at.generation:
+			l.compact = append(l.compact, o)
+		default:
 			l.parts = append(l.parts, o)
 		}
 	}
@@ -203,9 +211,10 @@ func digestOf(ctx context.Context, b *storage.Bucket, o storage.Object) (string,
 }
 
 // Unnamed lists the parts of a dataset that neither its manifest nor a record
-// names: left by a killed writer, written so far by a running one, or put there
-// by another program. Readers of plain Parquet would read them as rows. Seal
-// removes those that writers left once the dataset is sealed.
+// names: left by a killed writer, written so far by a running one, replaced by a
+// compaction, or put there by another program. Readers of plain Parquet would
+// read them as rows. Seal removes those that writers left once the dataset is
+// sealed.
 func (d *Dataset) Unnamed(ctx context.Context) ([]string, error) {
 	if d.plain != nil && d.plain.files {
 		return nil, nil
@@ -220,7 +229,7 @@ func (d *Dataset) Unnamed(ctx context.Context) ([]string, error) {
 		return nil, err
 	}
 	var out []string
-	for _, o := range left.parts {
+	for _, o := range slices.Concat(left.parts, left.compact) {
 		out = append(out, o.Key)
 	}
 	for _, o := range all {
@@ -251,7 +260,7 @@ func UnnamedAt(ctx context.Context, uri string) ([]string, error) {
 	return newDataset(*now.manifest, uri, b).Unnamed(ctx)
 }
 
-// allParts lists the parts of every table.
+// allParts lists the parts of every table as the shards wrote them.
 func (m *Manifest) allParts() []Part {
 	out := append([]Part(nil), m.Parts...)
 	for _, t := range m.Tables {

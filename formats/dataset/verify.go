@@ -21,7 +21,7 @@ func Verify(ctx context.Context, d *Dataset) error {
 	if d.plain != nil {
 		return d.verifyPlain(ctx)
 	}
-	for _, p := range d.allParts() {
+	for _, p := range d.storedParts() {
 		if err := d.verifyBytes(ctx, p); err != nil {
 			return err
 		}
@@ -127,11 +127,11 @@ func (d *Dataset) verifyRows(ctx context.Context, table string, rows int64, want
 	if table == "" {
 		kind = string(d.Kind)
 	}
-	digest, known := rowKinds[kind]
+	of, known := rowKinds[kind]
 	if !known {
 		return nil
 	}
-	got, err := digest(ctx, d, table, Range{0, rows})
+	got, err := of.digest(ctx, d, table, Range{0, rows})
 	if err != nil {
 		return err
 	}
@@ -145,17 +145,26 @@ func (d *Dataset) sameRows(table string, got, want formats.RowsDigest) error {
 	return nil
 }
 
-// rowKinds returns the rows digest of a table by its kind or name.
-var rowKinds = map[string]func(context.Context, *Dataset, string, Range) (formats.RowsDigest, error){
-	string(formats.KindTrajectories): digestRows[formats.Trajectory],
-	string(formats.KindScores):       digestRows[formats.Score],
-	string(formats.KindGroups):       digestRows[formats.Member],
-	formats.TableGroups:              digestRows[formats.GroupStats],
-	formats.TablePairs:               digestRows[formats.Pair],
-	formats.TableLabels:              digestRows[formats.Label],
-	formats.TableDecisions:           digestRows[formats.Decision],
-	formats.TablePlan:                digestRows[formats.Planned],
+// rowKind is what can be done with the rows of a table whatever they are.
+type rowKind struct {
+	digest func(context.Context, *Dataset, string, Range) (formats.RowsDigest, error)
+	merge  func(context.Context, *Shard, *Dataset, string) error
 }
+
+// rowKinds are the known kinds of rows, by the kind of the main table or the name
+// of a further one.
+var rowKinds = map[string]rowKind{
+	string(formats.KindTrajectories): {digestRows[formats.Trajectory], mergeWide},
+	string(formats.KindScores):       thin[formats.Score](),
+	string(formats.KindGroups):       thin[formats.Member](),
+	formats.TableGroups:              thin[formats.GroupStats](),
+	formats.TablePairs:               thin[formats.Pair](),
+	formats.TableLabels:              thin[formats.Label](),
+	formats.TableDecisions:           thin[formats.Decision](),
+	formats.TablePlan:                thin[formats.Planned](),
+}
+
+func thin[T any]() rowKind { return rowKind{digestRows[T], mergeRows[T]} }
 
 func digestRows[T any](ctx context.Context, d *Dataset, table string, r Range) (formats.RowsDigest, error) {
 	var sum formats.RowsDigest

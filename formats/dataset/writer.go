@@ -33,6 +33,7 @@ type Shard struct {
 	shard    int
 	partSize int64
 	partHeld int64
+	compacts string // generation of the manifest whose parts this writer compacts; "" for none
 	upToDate bool
 	ended    bool
 

@@ -5,6 +5,7 @@
 package plural
 
 import (
+	"fmt"
 	"strconv"
 	"strings"
 )
@@ -29,4 +30,18 @@ func many(noun string) string {
 		return noun + "es"
 	}
 	return noun + "s"
+}
+
+// Bytes returns a number of bytes for people, in decimal units as disks are sold.
+func Bytes(n int64) string {
+	if n < 1000 {
+		return Of(n, "byte")
+	}
+	v := float64(n)
+	for _, unit := range []string{"kB", "MB", "GB"} {
+		if v /= 1000; v < 999.95 {
+			return fmt.Sprintf("%.1f %s", v, unit)
+		}
+	}
+	return fmt.Sprintf("%.1f TB", v/1000)
 }

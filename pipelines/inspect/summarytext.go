@@ -44,7 +44,7 @@ func (v View) summary(p *page) {
 	m, s := v.Manifest, v.Summary
 	p.field("dataset", "%s", Line(v.URI))
 	p.field("stage", "%s, identity %s", Line(m.Stage), Line(m.Identity))
-	p.field("rows", "%s in %s, %s, %s", plural.Of(m.Rows, cmp.Or(nouns[m.Kind], "row")), plural.Of(m.Shards, "shard"), plural.Of(len(m.Parts), "part"), plural.Of(m.Bytes, "byte"))
+	p.field("rows", "%s in %s, %s, %s", plural.Of(m.Rows, cmp.Or(nouns[m.Kind], "row")), plural.Of(m.Shards, "shard"), plural.Of(len(m.PartsOf("")), "part"), plural.Of(m.StoredBytes(), "byte"))
 	if v.Groups != nil {
 		p.field("groups", "%s", v.Groups)
 	}

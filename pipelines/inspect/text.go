@@ -31,7 +31,7 @@ func (v View) WriteText(w io.Writer) error {
 	}
 	line("dataset", "%s", v.URI)
 	line("stage", "%s, identity %s", m.Stage, m.Identity)
-	line("rows", "%s in %s, %s, %s", plural.Of(m.Rows, cmp.Or(nouns[m.Kind], "row")), plural.Of(m.Shards, "shard"), plural.Of(len(m.Parts), "part"), plural.Of(m.Bytes, "byte"))
+	line("rows", "%s in %s, %s, %s", plural.Of(m.Rows, cmp.Or(nouns[m.Kind], "row")), plural.Of(m.Shards, "shard"), plural.Of(len(m.PartsOf("")), "part"), plural.Of(m.StoredBytes(), "byte"))
 	if v.Groups != nil {
 		line("groups", "%s", v.Groups)
 	}

@@ -43,7 +43,7 @@ type Item struct {
 const (
 	whatDataset = "dataset"
 	whatRest    = "rest of a pruned dataset"
-	whatLeft    = "left by killed commands"
+	whatLeft    = "left by killed commands or by compact"
 	whatBegun   = "begun by another command"
 	whatTemp    = "temporary files"
 )
@@ -118,7 +118,7 @@ func (p *Plan) Apply(ctx context.Context) error {
 func (p *Plan) leftovers(o Options, r *root) {
 	for _, f := range r.folders {
 		rest := item(f.uri, whatRest, "an earlier prune was interrupted", f.Rest)
-		left := item(f.uri, whatLeft, "no manifest names them", slices.Concat(f.Parts, f.Records, f.Journals))
+		left := item(f.uri, whatLeft, "no rows of a dataset are in them", slices.Concat(f.Parts, f.Records, f.Journals))
 		begun := item(f.uri, whatBegun, "--force: a command that did not finish, with rows that are in no dataset", f.Begun)
 		switch {
 		case rest.Files+left.Files+begun.Files == 0:

@@ -17,7 +17,7 @@ func (p *Plan) WriteText(w io.Writer) error {
 		word = "removed"
 	}
 	for _, i := range p.Removed {
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s: %s\n", word, size(i.Bytes), plural.Of(i.Files, "file"), i.URI, i.What, i.Why)
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s: %s\n", word, plural.Bytes(i.Bytes), plural.Of(i.Files, "file"), i.URI, i.What, i.Why)
 	}
 	for _, k := range p.Kept {
 		forced := ""
@@ -35,23 +35,9 @@ func (p *Plan) WriteText(w io.Writer) error {
 	for _, text := range p.Notes {
 		fmt.Fprintln(w, text)
 	}
-	_, err := fmt.Fprintf(w, "%s %s in %s\n", word, size(p.Bytes), plural.Of(p.Files, "file"))
+	_, err := fmt.Fprintf(w, "%s %s in %s\n", word, plural.Bytes(p.Bytes), plural.Of(p.Files, "file"))
 	if err == nil && !p.Applied && p.Files > 0 {
 		_, err = fmt.Fprintln(w, "nothing was changed: --apply removes them")
 	}
 	return err
-}
-
-// size returns a number of bytes for people, in decimal units as disks are sold.
-func size(n int64) string {
-	if n < 1000 {
-		return plural.Of(n, "byte")
-	}
-	v := float64(n)
-	for _, unit := range []string{"kB", "MB", "GB"} {
-		if v /= 1000; v < 999.95 {
-			return fmt.Sprintf("%.1f %s", v, unit)
-		}
-	}
-	return fmt.Sprintf("%.1f TB", v/1000)
 }

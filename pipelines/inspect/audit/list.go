@@ -26,7 +26,7 @@ var Further = []validate.Check{
 	{Name: checkLeak, Severity: validate.Error, Basis: validate.Proved, Payload: true, Help: "an example of a validation, or of --held-out, is trained on"},
 	{Name: checkLeakText, Severity: validate.Warning, Basis: validate.Inferred, Payload: true, Help: "an example has the first question of a validation example, under another id"},
 	{Name: checkResubmitted, Severity: validate.Warning, Basis: validate.Proved, Help: "one batch was submitted twice"},
-	{Name: checkUnnamed, Severity: validate.Warning, Basis: validate.Proved, Help: "parts that the manifest does not name: readers of plain Parquet read them as rows; rollmill seal removes those that a killed writer left"},
+	{Name: checkUnnamed, Severity: validate.Warning, Basis: validate.Proved, Help: "parts that the manifest does not name: readers of plain Parquet read them as rows; rollmill seal removes those that a killed writer left, rollmill prune those that compact replaced"},
 	{Name: checkUnfinished, Severity: validate.Note, Basis: validate.Proved, Help: "shards are missing: the dataset is being written, or its stage ended early; it is not checked"},
 }
 

@@ -90,7 +90,8 @@ func resubmitted(receipts []inspect.Receipt) []validate.Finding {
 	return out
 }
 
-// unnamed reports parts that a killed writer left, or that a writer is writing.
+// unnamed reports parts that a killed writer left, that a writer is writing, or
+// that a compaction replaced.
 func (a *auditor) unnamed(ctx context.Context, d *dataset.Dataset) error {
 	parts, err := d.Unnamed(ctx)
 	if err != nil || len(parts) == 0 {

@@ -1,0 +1,220 @@
+package dataset
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"reflect"
+	"slices"
+	"time"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/storage"
+)
+
+// Compact writes the rows of the tables that are Small into parts of a size, and
+// returns the dataset as it is then: the same rows in the same order, with the same
+// identity and digest. Pages of the payload are copied and not decoded.
+//
+// One conditional write of the manifest makes the new parts those of the dataset.
+// Whoever opened it before reads the old ones, which stay until Survey finds them
+// and Clean removes them. If a process dies before that write, Survey finds the
+// new ones. If the dataset was replaced or pruned meanwhile, the error is
+// storage.ErrChanged; if another process compacted it meanwhile, that compaction
+// is returned.
+func Compact(ctx context.Context, d *Dataset, partSize int64, now time.Time) (*Dataset, error) {
+	tables := d.Small(partSize)
+	if len(tables) == 0 {
+		return d, nil
+	}
+	c := &Compacted{At: now.UTC().Truncate(time.Second), PartSize: partSize}
+	s := &Shard{bucket: d.bucket, uri: d.uri, run: run{identity: d.Identity, of: d.Shards}, compacts: d.generation(),
+		partSize: partSize, partHeld: partLight, tables: map[string]*table{}}
+	for _, name := range d.tables() {
+		if !slices.Contains(tables, name) {
+			if parts := d.Compacted.of(name); parts != nil {
+				c.set(name, parts)
+			}
+			continue
+		}
+		if err := s.merge(ctx, d, name); err != nil {
+			return nil, errors.Join(fmt.Errorf("compact %q: %w", d.URI(), err), s.Discard())
+		}
+		c.set(name, s.tables[name].parts)
+	}
+	return s.compacted(ctx, d, c)
+}
+
+// merge writes the rows of a table again, and compares them with the manifest.
+func (s *Shard) merge(ctx context.Context, d *Dataset, name string) error {
+	kind, want := name, d.RowsDigest
+	if name == "" {
+		kind = string(d.Kind)
+	} else {
+		want = d.Tables[name].RowsDigest
+	}
+	if err := rowKinds[kind].merge(ctx, s, d, name); err != nil {
+		return err
+	}
+	return d.sameRows(name, s.tables[name].digest, want)
+}
+
+// part returns the name of a part that is not there yet. That of a compaction has
+// the generation of the manifest, so that whoever cleans up knows what it is.
+func (s *Shard) part(table string, seq int, digest string) string {
+	if s.compacts == "" {
+		return s.run.part(table, s.shard, seq, digest)
+	}
+	name := fmt.Sprintf("part-%s-%05d-%s.parquet", s.compacts, seq, digest[:8])
+	if table != "" {
+		name = table + "/" + name
+	}
+	return name
+}
+
+// compacted makes the parts that were written those of the dataset.
+func (s *Shard) compacted(ctx context.Context, d *Dataset, c *Compacted) (*Dataset, error) {
+	for {
+		now, err := readCurrent(ctx, s.bucket)
+		switch {
+		case err != nil:
+			return nil, err
+		case now.manifest == nil || now.generation != s.compacts:
+			return nil, errors.Join(fmt.Errorf("compact %q: the dataset was replaced or removed meanwhile: %w", d.URI(), storage.ErrChanged), s.Discard())
+		case reflect.DeepEqual(now.manifest.Compacted, c): // the response was lost
+			return newDataset(*now.manifest, d.uri, s.bucket), nil
+		case !reflect.DeepEqual(now.manifest.Compacted, d.Compacted):
+			return newDataset(*now.manifest, d.uri, s.bucket), s.Discard()
+		}
+		if err := s.there(ctx); err != nil {
+			return nil, errors.Join(err, s.Discard())
+		}
+		m := *now.manifest
+		m.Format, m.Compacted = compactedFormat, c
+		err = s.bucket.Swap(ctx, ManifestFile, now.raw, m.encode())
+		if err == nil {
+			return newDataset(m, d.uri, s.bucket), nil
+		}
+		if !errors.Is(err, storage.ErrChanged) {
+			return nil, err // the manifest may have been written
+		} // else its gates were evaluated again, or one of the cases above
+	}
+}
+
+// there reports as an error that one of the parts was removed: they look like
+// leftovers to a prune whose grace is shorter than a part takes.
+func (s *Shard) there(ctx context.Context) error {
+	for _, t := range s.tables {
+		for _, p := range t.parts {
+			if _, err := s.bucket.Stat(ctx, p.Name); err != nil {
+				return fmt.Errorf("compact %q: find the part %q that was just written: %w", s.bucket.URI(), p.Name, err)
+			}
+		}
+	}
+	return nil
+}
+
+// mergeRows writes the rows of a table again, row group by row group: each begins
+// and ends with a group.
+func mergeRows[T any](ctx context.Context, s *Shard, d *Dataset, table string) error {
+	parts, first := d.PartsOf(table), int64(-1)
+	if at := parts[0].BaseFirst; at != nil {
+		first = *at
+	}
+	total := d.Rows
+	if table != "" {
+		total = d.Tables[table].Rows
+	}
+	rd, err := NewReader[T](ctx, d, table, Range{0, total})
+	if err != nil {
+		return err
+	}
+	defer rd.Close()
+	w := NewTable[T](s, table, first)
+	for _, p := range parts {
+		for _, n := range p.RowGroups {
+			rows, err := rd.take(n)
+			if err == nil {
+				err = w.Write(ctx, rows)
+			}
+			if err != nil {
+				return err
+			}
+		}
+	}
+	return w.finish(ctx)
+}
+
+// take reads n rows.
+func (r *Reader[T]) take(n int64) ([]T, error) {
+	rows, err := drain(func(rows []T) (int, error) {
+		k, err := r.Read(rows[:min(n, int64(len(rows)))])
+		if n -= int64(k); err == nil && n == 0 {
+			err = io.EOF
+		}
+		return k, err
+	}, n)
+	if err == nil && n > 0 {
+		err = io.ErrUnexpectedEOF
+	}
+	return rows, err
+}
+
+// openAtOnce is from how many parts a row group may be copied: these stay open
+// until it is written.
+const openAtOnce = 64
+
+// mergeWide is mergeRows for wide rows: their payload is copied, unless another
+// version of the schema wrote it.
+func mergeWide(ctx context.Context, s *Shard, d *Dataset, _ string) (err error) {
+	payload := NewPayload(ctx, d)
+	heads, err := NewHeadReader[formats.Trajectory](ctx, d, d.All())
+	if err != nil {
+		return err
+	}
+	w := NewTable[formats.Trajectory](s, "", -1)
+	defer func() {
+		w.abandon() // holds files of the payload, until it has finished
+		err = errors.Join(err, heads.Close(), payload.Close())
+	}()
+	first := int64(0)
+	for i, p := range d.PartsOf("") {
+		for _, n := range p.RowGroups {
+			if err := w.copyGroup(ctx, payload, heads, Range{first, n}); err != nil {
+				return err
+			}
+			first += n
+		}
+		if i%openAtOnce == openAtOnce-1 {
+			if err := w.EndRowGroup(); err != nil {
+				return err
+			}
+		}
+	}
+	return w.finish(ctx)
+}
+
+// copyGroup writes a row group of a dataset again.
+func (w *TableWriter[T]) copyGroup(ctx context.Context, p *Payload, heads *Reader[T], r Range) error {
+	copyable, err := p.Copyable(r.First, r.Rows)
+	if err != nil {
+		return err
+	}
+	rows, err := heads.take(r.Rows)
+	if err != nil {
+		return err
+	}
+	if !copyable {
+		rows, err = ReadAll[T](ctx, p.d, "", r)
+		if err != nil {
+			return err
+		}
+		return w.Write(ctx, rows)
+	}
+	at := make([]int64, len(rows))
+	for i := range at {
+		at[i] = r.First + int64(i)
+	}
+	return w.Copy(ctx, p, at, rows)
+}

@@ -1,0 +1,170 @@
+package dataset
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/storage"
+)
+
+// compactedFormat is the format of the manifest of a compacted dataset. Versions
+// that do not know about compaction refuse it; they would look for parts that
+// were removed.
+const compactedFormat = "rollmill-dataset/2.1"
+
+// Compacted says which parts have the rows of a compacted dataset. It is next to
+// the content, which still names the parts that the shards wrote: the identity
+// and the digest stay, and so do Slice and the rows of each shard.
+type Compacted struct {
+	At       time.Time         `json:"at"`
+	PartSize int64             `json:"part_size"`
+	Parts    []Part            `json:"parts,omitempty"`  // of the main table, if it was compacted
+	Tables   map[string][]Part `json:"tables,omitempty"` // of those further tables that were
+}
+
+// of returns the parts of a table; nil if it was not compacted.
+func (c *Compacted) of(table string) []Part {
+	switch {
+	case c == nil:
+		return nil
+	case table == "":
+		return c.Parts
+	}
+	return c.Tables[table]
+}
+
+func (c *Compacted) set(table string, parts []Part) {
+	if table == "" {
+		c.Parts = parts
+		return
+	}
+	if c.Tables == nil {
+		c.Tables = map[string][]Part{}
+	}
+	c.Tables[table] = parts
+}
+
+// PartsOf returns the parts that have the rows of a table; "" is the main one.
+func (m *Manifest) PartsOf(table string) []Part {
+	if parts := m.Compacted.of(table); parts != nil {
+		return parts
+	}
+	if table == "" {
+		return m.Parts
+	}
+	return m.Tables[table].Parts
+}
+
+// tables returns the names of the tables, the main one first.
+func (m *Manifest) tables() []string {
+	return append([]string{""}, slices.Sorted(maps.Keys(m.Tables))...)
+}
+
+// storedParts lists the parts of every table in which the rows are now.
+func (m *Manifest) storedParts() (out []Part) {
+	for _, table := range m.tables() {
+		out = append(out, m.PartsOf(table)...)
+	}
+	return out
+}
+
+// namedParts lists all parts that the manifest names; some of those that the
+// shards of a compacted dataset wrote may be gone.
+func (m *Manifest) namedParts() []Part {
+	if m.Compacted == nil {
+		return m.allParts()
+	}
+	return append(m.allParts(), m.storedParts()...)
+}
+
+// StoredBytes returns the size of the parts in which the rows are now.
+func (m *Manifest) StoredBytes() (bytes int64) {
+	for _, p := range m.storedParts() {
+		bytes += p.Bytes
+	}
+	return bytes
+}
+
+// checkCompacted compares the parts of the compaction with the tables.
+func (m *Manifest) checkCompacted(tables map[string]Table, seen map[string]bool) error {
+	c := m.Compacted
+	if (c != nil) != (m.Format == compactedFormat) && m.Format != prunedFormat {
+		return fmt.Errorf("the format %q does not go with the field \"compacted\"", m.Format)
+	}
+	if c == nil {
+		return nil
+	}
+	if m.Plain || c.At.IsZero() {
+		return fmt.Errorf("the field \"compacted\" is not of a compaction")
+	}
+	for name := range c.Tables {
+		if _, ok := tables[name]; !ok || name == "" {
+			return fmt.Errorf("the compacted table %q is not a table of the dataset", name)
+		}
+	}
+	for name, t := range tables {
+		if t.Parts = c.of(name); t.Parts == nil {
+			continue
+		}
+		if err := t.check(name, m.Shards, seen); err != nil {
+			return fmt.Errorf("compacted: %w", err)
+		}
+	}
+	return nil
+}
+
+// split splits the parts that compactions left, or are writing, into those that
+// one replaced and those that were written after it.
+func (c *Compacted) split(parts []storage.Object) (replaced, later []storage.Object) {
+	for _, o := range parts {
+		if ofCompaction := partKey.FindStringSubmatch(o.Key)[2] != ""; ofCompaction && (c == nil || o.ModTime.After(c.At)) {
+			later = append(later, o)
+		} else {
+			replaced = append(replaced, o)
+		}
+	}
+	return replaced, later
+}
+
+// replaced reports whether a part has no rows any more because the dataset was
+// compacted.
+func (c *current) replaced(name string) bool {
+	return c.manifest != nil && c.manifest.Compacted != nil &&
+		!slices.ContainsFunc(c.manifest.storedParts(), func(p Part) bool { return p.Name == name })
+}
+
+// Small returns the tables that have adjacent parts of which two fit into one of
+// a size. A table whose rows this version does not know is not among them.
+func (d *Dataset) Small(partSize int64) (tables []string) {
+	if d.plain != nil || formats.Newer(d.Schema, formats.SchemaVersion) {
+		return nil
+	}
+	for _, table := range d.tables() {
+		kind := table
+		if table == "" {
+			kind = string(d.Kind)
+		}
+		if _, known := rowKinds[kind]; known && d.mergeable(d.PartsOf(table), partSize) {
+			tables = append(tables, table)
+		}
+	}
+	return tables
+}
+
+// mergeable reports whether compaction makes fewer parts. The parts of one shard
+// ended for reasons besides the size; these hold again.
+func (d *Dataset) mergeable(parts []Part, partSize int64) bool {
+	grown := d.Compacted != nil && d.Compacted.PartSize < partSize
+	fit := false
+	for i := 1; i < len(parts); i++ {
+		a, b := parts[i-1], parts[i]
+		if (a.BaseFirst == nil) != (b.BaseFirst == nil) || a.BaseFirst != nil && *a.BaseFirst+a.Rows != *b.BaseFirst {
+			return false // the rows of a part must be beside adjacent rows of the base
+		}
+		fit = fit || (a.Shard != b.Shard || grown) && a.Bytes+b.Bytes <= partSize
+	}
+	return fit
+}
