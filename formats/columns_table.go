@@ -83,7 +83,7 @@ var messageColumns = slices.Concat(
 		{Path: "sampled", Type: flag, Meaning: "the model generated it in this trajectory; false: it was input"},
 		{Path: "finish_reason", Type: str, Meaning: "why the model stopped, as the engine reported it", Null: "not sampled, or the engine gave none"},
 		{Path: "call", Type: i32, Meaning: "index in calls of the call that answered with it; -1 for input"},
-		{Path: "branch", Type: str, Meaning: "why this message begins another branch of the tree", Null: "it continues its parent"},
+		{Path: "branch", Type: str, Meaning: "why this message begins another branch of the tree: choice (a further one of n), retry, parallel (the same prompt at once), history (edited or left), compaction (a summary or the last turns instead of earlier messages), subagent (another system prompt, first message or session)", Null: "it continues its parent"},
 		{Path: "token_ids", Type: "list of int32", Meaning: "the sampled tokens, exactly as the engine returned them", Null: "not sampled, or the engine gave none", Heavy: true},
 		{Path: "logprobs", Type: "list of float32", Unit: "nats", Meaning: "log probability of each sampled token, one for each of token_ids", Null: "not sampled, or the engine gave none", Heavy: true},
 		{Path: "token_texts", Type: "list of string", Meaning: "texts of the sampled tokens, as they came with the log probabilities: one for each of them", Null: "not sampled, or the engine gave token ids or no texts", Heavy: true},

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/rollmill/rollmill/formats"
 )
@@ -49,10 +50,11 @@ func (t Task) Line() ([]byte, error) {
 }
 
 // Environ returns the environment variables of a program that makes the
-// attempt.
+// attempt. Anthropic's clients add /v1 to their base URL themselves.
 func (a Attempt) Environ() []string {
 	env := []string{
 		"OPENAI_BASE_URL=" + a.BaseURL, "OPENAI_API_BASE=" + a.BaseURL, "OPENAI_API_KEY=" + a.APIKey, "OPENAI_MODEL=" + a.Model,
+		"ANTHROPIC_BASE_URL=" + strings.TrimSuffix(a.BaseURL, "/v1"), "ANTHROPIC_API_KEY=" + a.APIKey, "ANTHROPIC_MODEL=" + a.Model,
 		"ROLLMILL_TRAJECTORY_ID=" + a.TrajectoryID, "ROLLMILL_EXAMPLE_ID=" + a.Example.ID,
 		fmt.Sprintf("ROLLMILL_GENERATION=%d", a.Generation), fmt.Sprintf("ROLLMILL_EPOCH=%d", a.Epoch),
 	}

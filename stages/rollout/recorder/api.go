@@ -10,23 +10,28 @@ import (
 	"github.com/rollmill/rollmill/formats/jsonscan"
 )
 
-// api is one of the three APIs of a model: what differs between them.
+// api is one of the APIs of a model: what differs between them.
 type api struct {
-	name, path string
-	parse      func(q *request) error                                          // the prompt, as messages
-	ask        func(q *request)                                                // requests logprobs
-	add        func(a *answer, body []byte, see view) (seen []byte, err error) // a whole answer, or a part of a stream
-	usage      bool                                                            // a stream has usage on request
-	names      map[string]string                                               // sampling fields that it names differently
+	name   string
+	route  string                                                          // where agents call it, below /v1
+	path   string                                                          // where the engine is asked
+	parse  func(q *request) error                                          // the prompt, as messages
+	ask    func(q *request)                                                // requests logprobs
+	add    func(a *answer, body []byte, see view) (seen []byte, err error) // a whole answer, or a part of a stream
+	usage  bool                                                            // a stream has usage on request
+	names  map[string]string                                               // sampling fields that it names differently
+	events func(w *eventWriter, o jsonscan.Object)                         // writes a stream made of a whole answer; nil: the engine streams
 }
 
 var (
-	chatAPI = api{name: "chat", path: "/chat/completions", parse: parseChat, ask: askChat, add: (*answer).add, usage: true}
+	chatAPI = api{name: "chat", route: "/chat/completions", path: "/chat/completions", parse: parseChat, ask: askChat, add: (*answer).add, usage: true}
 
-	completionsAPI = api{name: "completions", path: "/completions", parse: parseCompletion, ask: askCompletion, add: (*answer).add, usage: true}
+	completionsAPI = api{name: "completions", route: "/completions", path: "/completions", parse: parseCompletion, ask: askCompletion, add: (*answer).add, usage: true}
 
-	responsesAPI = api{name: "responses", path: "/responses", parse: parseResponse, ask: askResponse, add: (*answer).addResponse,
+	responsesAPI = api{name: "responses", route: "/responses", path: "/responses", parse: parseResponse, ask: askResponse, add: (*answer).addResponse, events: (*eventWriter).response,
 		names: map[string]string{"max_tokens": "max_output_tokens", "max_completion_tokens": "max_output_tokens"}}
+
+	messagesAPI = api{name: "messages", route: "/messages", path: "/chat/completions", parse: parseMessages, ask: askChat, add: (*answer).add, events: (*eventWriter).message}
 )
 
 func parseChat(q *request) error {

@@ -76,8 +76,9 @@ func BenchmarkDecode(b *testing.B) {
 	})
 }
 
-// BenchmarkCall is a whole call of an agent, through the recorder and straight
-// to the engine; the difference is the recorder's.
+// BenchmarkCall is a whole call of an agent, through the recorder (by chat
+// completions and by messages) and straight to the engine; the difference is the
+// recorder's.
 func BenchmarkCall(b *testing.B) {
 	for _, tokens := range []int{20, 2000} {
 		body := longAnswer(tokens)
@@ -88,7 +89,7 @@ func BenchmarkCall(b *testing.B) {
 		}))
 		defer engine.Close()
 		call := func(b *testing.B, url string) {
-			resp, err := http.Post(url+"/chat/completions", "application/json", bytes.NewReader([]byte(`{"model":"policy","messages":[{"role":"user","content":"what is 2+2?"}]}`)))
+			resp, err := http.Post(url, "application/json", bytes.NewReader([]byte(`{"model":"policy","messages":[{"role":"user","content":"what is 2+2?"}]}`)))
 			if err != nil {
 				b.Fatal(err)
 			}
@@ -98,24 +99,26 @@ func BenchmarkCall(b *testing.B) {
 		b.Run(fmt.Sprintf("direct-%d", tokens), func(b *testing.B) {
 			defer cpuTime(b)()
 			for b.Loop() {
-				call(b, engine.URL)
+				call(b, engine.URL+"/chat/completions")
 			}
 		})
-		b.Run(fmt.Sprintf("recorded-%d", tokens), func(b *testing.B) {
-			r, err := New(Options{Endpoints: []string{engine.URL}, Model: "policy"})
-			if err != nil {
-				b.Fatal(err)
-			}
-			defer r.Close()
-			defer cpuTime(b)()
-			for b.Loop() {
-				s := r.Begin(context.Background(), "t", "g")
-				call(b, s.BaseURL())
-				if rec := s.End(); rec.Unfit != nil {
-					b.Fatal(rec.Unfit)
+		for _, kind := range []*api{&chatAPI, &messagesAPI} {
+			b.Run(fmt.Sprintf("%s-%d", kind.name, tokens), func(b *testing.B) {
+				r, err := New(Options{Endpoints: []string{engine.URL}, Model: "policy"})
+				if err != nil {
+					b.Fatal(err)
 				}
-			}
-		})
+				defer r.Close()
+				defer cpuTime(b)()
+				for b.Loop() {
+					s := r.Begin(context.Background(), "t", "g")
+					call(b, s.BaseURL()+kind.route)
+					if rec := s.End(); rec.Unfit != nil {
+						b.Fatal(rec.Unfit)
+					}
+				}
+			})
+		}
 	}
 }
 

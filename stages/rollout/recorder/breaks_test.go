@@ -85,17 +85,17 @@ func TestAConversationGoesOnFromTheChoiceTaken(t *testing.T) {
 // every id is stored once, with the whole prompt at a branch's first answer.
 func TestCompactionAndSubagents(t *testing.T) {
 	system, helper := fields{"role": "system", "content": "be brief"}, fields{"role": "system", "content": "you help"}
-	_, s := play(t, said(`{"role":"assistant","content":"a"}`, "[1,2]", 7), said(`{"role":"assistant","content":"b"}`, "[1,2,7,3]", 8),
+	_, s := play(t, said(`{"role":"assistant","content":"a"}`, "[1,2]", 7), said(`{"role":"assistant","content":"a and b were added"}`, "[1,2,7,3]", 8),
 		said(`{"role":"assistant","content":"found"}`, "[40,41]", 42), said(`{"role":"assistant","content":"c"}`, "[1,5]", 9), said(`{"role":"assistant","content":"d"}`, "[1,5,9,6]", 10))
 	ask(t, s, nil, system, user("one"))
 	ask(t, s, nil, system, user("one"), assistant("a"), user("two"))
-	ask(t, s, nil, helper, user("look"))                                                // a sub-agent
-	ask(t, s, nil, system, user("summary: a, b"))                                       // the agent compacted its context
-	ask(t, s, nil, system, user("summary: a, b"), assistant("c"), user("and the rest")) // and goes on there
+	ask(t, s, nil, helper, user("look"))                                                              // a sub-agent
+	ask(t, s, nil, system, user("summary: a and b were added"))                                       // the agent compacted its context
+	ask(t, s, nil, system, user("summary: a and b were added"), assistant("c"), user("and the rest")) // and goes on there
 	rec := s.End()
-	want := []string{"-1 system | be brief", "0 user | one", "1 assistant | a | ends stop | [7] [-1] after [1 2]", "2 user | two", "3 assistant | b | ends stop | [8] [-1] after [3]",
+	want := []string{"-1 system | be brief", "0 user | one", "1 assistant | a | ends stop | [7] [-1] after [1 2]", "2 user | two", "3 assistant | a and b were added | ends stop | [8] [-1] after [3]",
 		"-1 system | you help | branch subagent", "5 user | look", "6 assistant | found | ends stop | [42] [-1] after [40 41]",
-		"0 user | summary: a, b | branch history", "8 assistant | c | ends stop | [9] [-1] after [1 5]", "9 user | and the rest", "10 assistant | d | ends stop | [10] [-1] after [6]"}
+		"0 user | summary: a and b were added | branch compaction", "8 assistant | c | ends stop | [9] [-1] after [1 5]", "9 user | and the rest", "10 assistant | d | ends stop | [10] [-1] after [6]"}
 	if d := cmp.Diff(want, outlines(rec)); d != "" {
 		t.Error(d)
 	}

@@ -1,5 +1,5 @@
-// Package recorder is the OpenAI-compatible proxy that every model call of a
-// rollout passes through. Each trajectory has a base URL of its own. A call to
+// Package recorder is the proxy that every model call of a rollout passes
+// through; it speaks the APIs of OpenAI and Anthropic's Messages. Each trajectory has a base URL of its own. A call to
 // it is forwarded to an engine with a request for logprobs and token ids,
 // answered with only what the agent requested, and recorded in a Tree of
 // messages.
@@ -37,9 +37,21 @@
 //   - If an engine streams a response nevertheless, its last event is recorded,
 //     because it contains the whole response. The deltas are used only if the last
 //     event lacks logprobs.
+//   - A call of /v1/messages is sent to the engine as chat completions, because no
+//     engine gives token ids or logprobs with messages. The prompt is what vLLM's
+//     own /v1/messages makes of it. What the answer lost as a message, the text of
+//     tool arguments, is put back when the call returns in a later prompt; in the
+//     other APIs the agent has that text, and nothing is put back.
+//   - Of two ways to name a branch below a shared system prompt, compaction needs a
+//     sign of it (a summary that was sampled before, or the last turns). Without
+//     one it is a sub-agent: agents that ask many things with one system prompt are
+//     more common than summaries that no recorded call wrote.
+//   - Requests of other kinds are forwarded as they are. They count for no limit of
+//     model calls and take no place in the order of seeds. Those that change the
+//     engine for others are refused.
 //   - A call whose stream the engine broke off is not retried, because the agent
 //     has seen its beginning; the agent sees its connection drop.
 //
 // To accept another source of token ids, add it in answer.go and in the list of
-// formats.Tokens… constants. To proxy another route, describe it in api.go.
+// formats.Tokens… constants. To record another API, describe it in api.go.
 package recorder

@@ -281,24 +281,6 @@ func TestAfterTheEnd(t *testing.T) {
 	}
 }
 
-// TestModels: the list is passed on; other routes are refused by name.
-func TestModels(t *testing.T) {
-	e := &recordertest.Engine{Model: "policy"}
-	s := record(t, e).Begin(context.Background(), "t", "g")
-	for path, want := range map[string]string{"/models": `"id":"policy"`, "/embeddings": "there is no GET"} {
-		resp, err := http.Get(s.BaseURL() + path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		line, _ := bufio.NewReader(resp.Body).ReadString('\n')
-		resp.Body.Close()
-		if !strings.Contains(line, want) {
-			t.Errorf("%s: %s", path, line)
-		}
-	}
-	s.End()
-}
-
 // TestTheEnginesKeyStaysHere: the agent's key is replaced by the engine's.
 func TestTheEnginesKeyStaysHere(t *testing.T) {
 	e := &recordertest.Engine{}

@@ -174,13 +174,14 @@ func (r *Recorder) forget(s *Session) {
 func (r *Recorder) route() http.Handler {
 	mux := http.NewServeMux()
 	for _, base := range []string{"/t/{token}", "/t/{token}/f/{function}"} {
-		for _, a := range []*api{&chatAPI, &completionsAPI, &responsesAPI} {
-			mux.HandleFunc("POST "+base+"/v1"+a.path, r.in(func(s *Session, w http.ResponseWriter, req *http.Request) { s.ask(a, w, req) }))
+		for _, a := range []*api{&chatAPI, &completionsAPI, &responsesAPI, &messagesAPI} {
+			mux.HandleFunc("POST "+base+"/v1"+a.route, r.in(func(s *Session, w http.ResponseWriter, req *http.Request) { s.ask(a, w, req) }))
 		}
-		mux.HandleFunc("GET "+base+"/v1/models", r.in((*Session).models))
+		mux.HandleFunc("POST "+base+"/v1/messages/count_tokens", r.in((*Session).countTokens))
+		mux.HandleFunc(base+"/v1/{path...}", r.in((*Session).pass))
 	}
 	mux.HandleFunc("/", func(w http.ResponseWriter, req *http.Request) {
-		writeError(w, http.StatusNotFound, "not_found_error", fmt.Sprintf("rollmill records chat/completions, completions, responses and models; there is no %s %s", req.Method, req.URL.Path))
+		writeError(w, http.StatusNotFound, "not_found_error", fmt.Sprintf("there is no %s %s: the address of a trajectory's model ends in /v1", req.Method, req.URL.Path))
 	})
 	return mux
 }
@@ -226,10 +227,10 @@ func (s *Session) bound(w http.ResponseWriter) (served func()) {
 	}
 }
 
-// writeError answers in the form that OpenAI's clients read, and asks them not
-// to retry: this process has retried already.
+// writeError answers in a form that the clients of OpenAI and of Anthropic read,
+// and asks them not to retry: this process has retried already.
 func writeError(w http.ResponseWriter, status int, kind, text string) {
-	body, _ := json.Marshal(map[string]any{"error": map[string]any{"message": text, "type": kind, "code": nil, "param": nil}})
+	body, _ := json.Marshal(map[string]any{"type": "error", "error": map[string]any{"message": text, "type": kind, "code": nil, "param": nil}})
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("X-Should-Retry", "false")
 	w.WriteHeader(status)

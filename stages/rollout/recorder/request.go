@@ -79,7 +79,7 @@ func (q *request) enrich(o *Options, seed *int64, target bool) {
 			q.added = append(q.added, "seed") // not part of that API, but engines support it
 		}
 	}
-	if q.stream && q.api == &responsesAPI {
+	if q.stream && q.api.events != nil {
 		q.whole = true
 		q.fields.Set("stream", []byte("false"))
 		q.fields.Drop("stream_options")
@@ -154,7 +154,7 @@ func (q *request) sampling(o *Options) string {
 		}
 	}
 	if q.api != &chatAPI {
-		out["api"] = encode(q.api.name) // its prompts are rendered by another template, or by none
+		out["api"] = encode(q.api.name) // what the agent spoke; other prompts than chat's and messages' are rendered by another template, or by none
 	}
 	if by := q.constrainedBy(); by != "" {
 		out["constrained_by"] = encode(by)

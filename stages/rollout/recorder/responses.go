@@ -27,7 +27,12 @@ func askResponse(q *request) {
 		list = append(list, v)
 	}
 	list = append(list, []byte(outputLogprobs))
-	q.fields.Set("include", slices.Concat([]byte("["), bytes.Join(list, []byte(",")), []byte("]")))
+	q.fields.Set("include", array(list))
+}
+
+// array returns a JSON array of values.
+func array(list [][]byte) []byte {
+	return slices.Concat([]byte("["), bytes.Join(list, []byte(",")), []byte("]"))
 }
 
 // parseResponse reads input items. Adjacent items that make up one assistant

@@ -10,27 +10,32 @@ import (
 )
 
 // writeEvents sends the agent a whole response as the stream that it requested.
-func (s *Session) writeEvents(w http.ResponseWriter, r *reply) {
+func (s *Session) writeEvents(w http.ResponseWriter, q *request, r *reply) {
 	s.headers(w, r.header)
 	w.Header().Set("Content-Type", "text/event-stream; charset=utf-8")
 	w.Header().Set("Cache-Control", "no-cache")
 	w.WriteHeader(r.status)
-	(&eventWriter{to: w}).response(jsonscan.ParseObject(r.seen))
+	q.api.events(&eventWriter{to: w}, jsonscan.ParseObject(r.seen))
 }
 
-// eventWriter writes a response as the events of OpenAI's API, in its order. A
-// text, or a call's arguments, is one delta.
+// eventWriter writes a response as the events of OpenAI's API, or a message as
+// those of Anthropic's, in their order. A text, or a call's arguments, is one
+// delta.
 type eventWriter struct {
 	to io.Writer
-	n  int
+	n  int // of OpenAI's events so far, which are numbered
 }
 
 func field(key string, raw []byte) jsonscan.Member { return jsonscan.Member{Key: key, Raw: raw} }
 
 func (w *eventWriter) put(kind string, fields ...jsonscan.Member) {
-	o := append(jsonscan.Object{field("type", encode(kind)), field("sequence_number", encode(w.n))}, fields...)
 	w.n++
-	data := o.Bytes()
+	w.write(kind, append(jsonscan.Object{field("sequence_number", encode(w.n-1))}, fields...))
+}
+
+// write writes an event, whose data repeats its kind.
+func (w *eventWriter) write(kind string, o jsonscan.Object) {
+	data := append(jsonscan.Object{field("type", encode(kind))}, o...).Bytes()
 	for i, c := range data {
 		if c == '\n' || c == '\r' { // between two values: in a string it would be escaped
 			data[i] = ' '

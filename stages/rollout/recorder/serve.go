@@ -32,18 +32,21 @@ func (s *Session) ask(kind *api, w http.ResponseWriter, r *http.Request) {
 	defer s.leave()
 	ctx, cancel := s.during(r)
 	defer cancel(nil)
-	c := s.begin(q, functionOf(r))
+	c := s.begin(q, functionOf(r), sessionOf(r.Header))
 	reply := s.rec.up.call(ctx, s.group, q, r.Header)
 	switch {
 	case reply.failure != nil:
 		s.end(c, reply)
-		s.writeFailure(w, reply)
+		s.writeFailure(w, q, reply)
 	case reply.events != nil:
 		s.relay(ctx, w, q, c, reply)
 	default:
 		s.end(c, reply)
+		if kind == &messagesAPI {
+			reply.seen = asMessage(reply)
+		}
 		if q.whole {
-			s.writeEvents(w, reply)
+			s.writeEvents(w, q, reply)
 		} else {
 			s.writeReply(w, reply, reply.seen)
 		}
@@ -72,8 +75,17 @@ func (s *Session) stopIfUnfit() {
 
 // writeFailure sends the agent the engine's last error, or an error of its own
 // if there was none. Secrets that an engine repeats are redacted.
-func (s *Session) writeFailure(w http.ResponseWriter, r *reply) {
+func (s *Session) writeFailure(w http.ResponseWriter, q *request, r *reply) {
 	known := secret.From(s.ctx)
+	if r.body != nil && q.api == &messagesAPI {
+		text := errorText(r.body)
+		if r.failure.TooLong {
+			text = "prompt is too long: " + text // clients compact their history when they read this
+		}
+		s.headers(w, r.header)
+		writeError(w, r.status, errorKind(r.status), known.Redact(text))
+		return
+	}
 	if r.body != nil {
 		w.Header().Set("X-Should-Retry", "false")
 		s.writeReply(w, r, known.JSON(r.body))
@@ -164,34 +176,4 @@ func (a *answer) finished(n int) bool {
 		}
 	}
 	return n <= 0
-}
-
-// models forwards the engine's list of models.
-func (s *Session) models(w http.ResponseWriter, r *http.Request) {
-	ctx, cancel := s.during(r)
-	defer cancel(nil)
-	up := s.rec.up
-	endpoint := up.balance.home(s.group)
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, endpoint+"/models", nil)
-	if err != nil {
-		writeError(w, http.StatusBadGateway, "rollmill_upstream_error", err.Error())
-		return
-	}
-	forward(req.Header, r.Header)
-	up.authorize(req)
-	resp, err := up.client.Do(req)
-	if err != nil {
-		writeError(w, http.StatusBadGateway, "rollmill_upstream_error", secret.From(ctx).Redact(transportError(ctx, err).Error()))
-		return
-	}
-	defer resp.Body.Close()
-	if resp.StatusCode/100 == 3 {
-		writeError(w, http.StatusBadGateway, "rollmill_upstream_error", "the engine redirects elsewhere, which is not followed")
-		return
-	}
-	s.headers(w, resp.Header)
-	w.WriteHeader(resp.StatusCode)
-	redacted := secret.From(ctx).NewWriter(w)
-	io.Copy(redacted, io.LimitReader(resp.Body, maxAnswer))
-	redacted.Close()
 }

@@ -38,10 +38,12 @@ type Session struct {
 	lostAt int      // when it ended, by clock
 
 	admitted, underway int // calls
+	passed             int // calls that passed through
 	tokens             int64
 	limit              string // the stop reason, once a call was refused by it
 
-	responses map[string]int // id of a response -> its message
+	responses map[string]int       // id of a response -> its message
+	shown     map[shownCall]string // tool calls of the Messages API -> the sampled text of their arguments
 }
 
 // call is one request under way.
@@ -52,6 +54,7 @@ type call struct {
 	at     time.Time
 	asked  string // model
 	target bool
+	api    *api
 
 	promptIDs []int32 // as the agent sent them; nil for a text
 }
@@ -126,24 +129,27 @@ func (s *Session) enter() bool {
 }
 
 // begin records the start of a call and completes its request.
-func (s *Session) begin(q *request, function string) *call {
+func (s *Session) begin(q *request, function, session string) *call {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	o := &s.rec.opts
 	k := len(s.calls)
 	s.clock++
-	c := &call{index: k, path: s.walk(q), began: s.clock, at: o.Now(), asked: q.model, promptIDs: q.promptIDs}
+	if q.api == &messagesAPI {
+		s.restore(q)
+	}
+	c := &call{index: k, path: s.walk(q, session), began: s.clock, at: o.Now(), asked: q.model, promptIDs: q.promptIDs, api: q.api}
 	if c.asked == "" {
 		c.asked = o.Model
 	}
 	c.target = o.isTarget(c.asked, function)
-	q.enrich(o, s.seed(k), c.target)
+	q.enrich(o, s.seed(k-s.passed), c.target)
 	s.calls = append(s.calls, formats.Call{Model: c.asked, Sampling: q.sampling(o), Tools: s.toolSet(q.tools), Target: c.target, Function: strings.ToValidUTF8(function, "\uFFFD")})
 	return c
 }
 
 // walk adds a prompt to the tree.
-func (s *Session) walk(q *request) Path {
+func (s *Session) walk(q *request, session string) Path {
 	if q.raw {
 		return s.tree.walkText(q.messages[0])
 	}
@@ -151,7 +157,7 @@ func (s *Session) walk(q *request) Path {
 	if at, known := s.responses[q.previous]; known {
 		from.At = at
 	}
-	return s.tree.Walk(from, q.messages)
+	return s.tree.WalkIn(session, from, q.messages)
 }
 
 func (s *Session) seed(k int) *int64 {
@@ -260,6 +266,9 @@ func (s *Session) addAnswer(c *call, a *answer) {
 	slices.SortStableFunc(a.choices, func(x, y *choice) int { return cmp.Compare(x.index, y.index) })
 	for k, choice := range a.choices {
 		m := choice.message
+		if c.api == &messagesAPI {
+			s.remember(&m)
+		}
 		m.Call, m.PromptDeltaIDs, m.PrefixBreak = int32(c.index), delta, broke
 		at := s.tree.AddSampled(c.path, m, k, Span{float64(c.began), float64(s.clock)})
 		if a.id != "" {

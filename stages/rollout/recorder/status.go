@@ -63,7 +63,7 @@ func errorText(body []byte) string {
 // notForwarded are headers that belong to one connection, or that the recorder
 // sets itself.
 var notForwarded = []string{"Connection", "Keep-Alive", "Proxy-Authenticate", "Proxy-Authorization", "Te", "Trailer",
-	"Transfer-Encoding", "Upgrade", "Host", "Content-Length", "Accept-Encoding", "Content-Encoding", "Authorization", Function}
+	"Transfer-Encoding", "Upgrade", "Host", "Content-Length", "Accept-Encoding", "Content-Encoding", "Authorization", "X-Api-Key", Function}
 
 func forward(to, from http.Header) {
 	for name, values := range from {

@@ -6,15 +6,6 @@ import (
 	"github.com/rollmill/rollmill/formats"
 )
 
-// Why a message does not continue the path before it (column messages.branch).
-const (
-	BranchChoice   = "choice"   // a further choice of one answer (n > 1)
-	BranchRetry    = "retry"    // the same prompt was asked again
-	BranchParallel = "parallel" // the same prompt was asked while the first was being answered
-	BranchHistory  = "history"  // earlier messages were changed or left out: compaction, edits
-	BranchSubagent = "subagent" // another first message: a sub-agent, or a new conversation
-)
-
 // Tree is the messages of one trajectory, each below the message that it follows.
 // Prompts that begin alike share their first messages. Where a prompt differs from
 // every known path a branch begins, and its first message says why. The zero value
@@ -32,6 +23,7 @@ type Tree struct {
 	Oldest bool
 
 	children [][]int      // children[i+1] are those of message i
+	sessions []string     // of the prompts walked so far, each once
 	spans    map[int]Span // of sampled messages
 }
 
@@ -46,11 +38,16 @@ type Path struct {
 
 // Walk follows a prompt from the end of a path for as long as its messages are
 // known, adds the rest below, and returns the path to the prompt's last message.
-func (t *Tree) Walk(p Path, prompt []formats.Message) Path {
+func (t *Tree) Walk(p Path, prompt []formats.Message) Path { return t.WalkIn("", p, prompt) }
+
+// WalkIn is Walk for a prompt of one of the agent's sessions; "" means unknown. A
+// branch that begins in a new session is that of a sub-agent.
+func (t *Tree) WalkIn(session string, p Path, prompt []formats.Message) Path {
+	defer t.knows(session)
 	for i := range prompt {
 		next, changed := t.find(p.At, &prompt[i])
 		if next < 0 {
-			return t.extend(p, prompt[i:])
+			return t.extend(p, prompt[i:], session)
 		}
 		p.At = next
 		p.changed = worse(p.changed, changed)
@@ -120,13 +117,10 @@ func (t *Tree) longestText(at int, text string) (found, used int) {
 	return found, used
 }
 
-func (t *Tree) extend(p Path, rest []formats.Message) Path {
+func (t *Tree) extend(p Path, rest []formats.Message, session string) Path {
 	branch := ""
-	if siblings := t.below(p.At); len(siblings) > 0 {
-		branch = BranchHistory
-		if p.At < 0 {
-			branch = BranchSubagent
-		}
+	if len(t.below(p.At)) > 0 {
+		branch = t.cause(p.At, rest, session)
 	}
 	for _, m := range rest {
 		m.Branch, branch = branch, ""

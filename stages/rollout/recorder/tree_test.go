@@ -125,3 +125,58 @@ func TestSameCallComparesArgumentsAsJSON(t *testing.T) {
 		}
 	}
 }
+
+// TestTreeTellsSubagentsFromCompaction by the system prompt, the session, and
+// what a prompt keeps of earlier answers.
+func TestTreeTellsSubagentsFromCompaction(t *testing.T) {
+	const summary = "<analysis>\nlong thoughts about it\n</analysis>\n<summary>\nThe task is to add numbers.\nThree were added.\n</summary>"
+	system := formats.Message{Role: "system", Content: "You add.", Call: -1}
+	for want, prompts := range map[string][2][]formats.Message{
+		"compaction: a summary":                    {prompt("task", "a:one", "more", "a:two", "sum up"), prompt("Continued from before:\nSummary:\nThe task is to add numbers.\nThree were added.\nGo on.")},
+		"compaction: the last turns":               {prompt("task", "a:one", "more", "a:two", "sum up"), prompt("task", "a:"+summary, "go on")},
+		"subagent: another first message":          {prompt("task", "a:one", "more"), prompt("another task")},
+		"history: an edit":                         {prompt("task", "a:one", "more"), prompt("task", "a:one, or two", "more")},
+		"history: an edit before an answer":        {prompt("task", "a:one", "more"), prompt("task", "a:1", "more", "a:"+summary, "go on")},
+		"subagent: the same first words of a task": {prompt("task", "a:one", "more"), prompt("task two", "a:one")},
+	} {
+		cause, _, _ := strings.Cut(want, ":")
+		for _, with := range []bool{false, true} {
+			var tree recorder.Tree
+			first, second := prompts[0], prompts[1]
+			if with {
+				first, second = append([]formats.Message{system}, first...), append([]formats.Message{system}, second...)
+			}
+			tree.AddSampled(tree.Walk(start, first), answered(summary), 0, recorder.Span{})
+			before := len(tree.Messages)
+			tree.Walk(start, second)
+			if got := tree.Messages[before].Branch; got != cause {
+				t.Errorf("%s, system prompt %v: %s", want, with, got)
+			}
+			other := append([]formats.Message{{Role: "system", Content: "You are another.", Call: -1}}, prompts[1]...)
+			before = len(tree.Messages)
+			tree.Walk(start, other)
+			if got := tree.Messages[before].Branch; got != recorder.BranchSubagent {
+				t.Errorf("%s, another system prompt: %s", want, got)
+			}
+		}
+	}
+}
+
+// TestTreeKnowsSubagentsBySession although they share the beginning of a prompt.
+func TestTreeKnowsSubagentsBySession(t *testing.T) {
+	var tree recorder.Tree
+	for _, c := range []struct{ session, texts, want string }{
+		{"main", "env|task", ""}, {"one", "env|its task", "subagent"}, {"one", "env|its task, edited", "history"}, {"main", "env|task, edited", "history"}, {"two", "env|task", ""},
+	} {
+		before := len(tree.Messages)
+		p := tree.WalkIn(c.session, start, prompt(strings.Split(c.texts, "|")...))
+		got := ""
+		if before < len(tree.Messages) {
+			got = tree.Messages[before].Branch
+		}
+		if got != c.want {
+			t.Errorf("%+v: %q", c, got)
+		}
+		tree.AddSampled(p, answered("yes"), 0, recorder.Span{})
+	}
+}

@@ -7,9 +7,11 @@
 //	{"id","question","answer","fields":{…},"generation","epoch","trajectory_id","seed"}
 //
 // and in its environment OPENAI_BASE_URL, OPENAI_API_BASE, OPENAI_API_KEY,
-// OPENAI_MODEL, ROLLMILL_TRAJECTORY_ID, ROLLMILL_EXAMPLE_ID,
-// ROLLMILL_GENERATION, ROLLMILL_EPOCH and, with a sampling seed, ROLLMILL_SEED.
-// OpenAI clients find the proxy by these. A program of several functions may
+// OPENAI_MODEL, ANTHROPIC_BASE_URL (the same address without /v1, which
+// Anthropic's clients add), ANTHROPIC_API_KEY, ANTHROPIC_MODEL,
+// ROLLMILL_TRAJECTORY_ID, ROLLMILL_EXAMPLE_ID, ROLLMILL_GENERATION,
+// ROLLMILL_EPOCH and, with a sampling seed, ROLLMILL_SEED. The clients of OpenAI
+// and of Anthropic find the proxy by these. A program of several functions may
 // name the calling function, for --target-function, by ending the base URL in
 // /f/FUNCTION/v1 instead of /v1 or by the header X-Rollmill-Function. It may
 // print one JSON object,

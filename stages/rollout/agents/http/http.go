@@ -4,7 +4,8 @@
 //	{"id","question","answer","fields":{…},"generation","epoch","trajectory_id","seed","base_url","api_key","model"}
 //
 // and the service makes its model calls at base_url, which belongs to this
-// trajectory alone, until it answers with status 2xx. The body may be
+// trajectory alone (clients of Anthropic's take it without /v1, which they add),
+// until it answers with status 2xx. The body may be
 // {"answer":"…","reward":1,"metadata":{…},"stop":"done|turns"}, each field
 // optional as in agent command, or {"error":"…"}; any other body is ignored. Any other status fails the trajectory, with the body's beginning in
 // its error. When the trajectory is ended, the connection is closed. A redirect

@@ -72,6 +72,7 @@ func (e *Engine) Start(t testing.TB) *Engine {
 func (e *Engine) StartServer() {
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /v1/chat/completions", e.chat)
+	mux.HandleFunc("POST /v1/responses", e.responses)
 	mux.HandleFunc("GET /v1/models", e.models)
 	mux.HandleFunc("POST /v1/completions", e.complete)
 	e.server = httptest.NewServer(mux)
@@ -207,12 +208,13 @@ func tokenTexts(thought, content string, calls []formats.ToolCall) (pieces []str
 
 func messages(raw json.RawMessage) (out []formats.Message) {
 	var list []struct {
-		Role, Content string
-		ToolCalls     []toolCall `json:"tool_calls"`
+		Role      string
+		Content   json.RawMessage
+		ToolCalls []toolCall `json:"tool_calls"`
 	}
 	json.Unmarshal(raw, &list)
 	for _, m := range list {
-		msg := formats.Message{Role: m.Role, Content: m.Content}
+		msg := formats.Message{Role: m.Role, Content: joined(m.Content)}
 		for _, c := range m.ToolCalls {
 			msg.ToolCalls = append(msg.ToolCalls, formats.ToolCall{ID: c.ID, Name: c.Function.Name, Arguments: c.Function.Arguments})
 		}

@@ -1,0 +1,72 @@
+package recorder_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/stages/rollout/recorder"
+)
+
+// task is what coding agents are told; the engine's tool call does it.
+const task = "Write the word made into the file made.txt."
+
+// agent runs a coding agent of .stores/harnesses in an empty folder that is also
+// its home, and checks that it has done the task. Every prompt of its main
+// conversation begins with the tokens before it, unless the agent is known to
+// break that.
+func agent(t *testing.T, name, breaks string, call formats.ToolCall, command func(url string) (args, environ []string)) {
+	program := root(".stores/harnesses/node_modules/.bin/" + name)
+	if _, err := os.Stat(program); err != nil {
+		t.Skip("no coding agents: run .ci/install harnesses")
+	}
+	e, s := harness{call: call, says: "It is made."}.begin(t)
+	dir := t.TempDir()
+	args, environ := command(s.BaseURL())
+	environ = append(environ, "HOME="+dir, "XDG_CONFIG_HOME="+dir, "XDG_DATA_HOME="+dir, "XDG_CACHE_HOME="+dir, "XDG_STATE_HOME="+dir)
+	out := run(t, dir, s, environ, append([]string{program}, args...)...)
+	if text, err := os.ReadFile(filepath.Join(dir, "made.txt")); err != nil || string(text) != "made\n" {
+		t.Errorf("made.txt: %q %v\n%s", text, err, out)
+	}
+	rec := exact(t, s, e)
+	last := rec.Messages[len(rec.Messages)-1]
+	if last.Content != "It is made." || last.PrefixBreak != breaks || rec.Messages[last.Parent].Role != "tool" {
+		t.Errorf("it ends with %s", outline(last))
+	}
+	for i, m := range rec.Messages {
+		if m.Branch != "" && m.Branch != recorder.BranchSubagent {
+			t.Errorf("message %d: %s", i, outline(m))
+		}
+	}
+}
+
+func TestAgentClaudeCode(t *testing.T) {
+	agent(t, "claude", "", formats.ToolCall{ID: "call_1", Name: "Bash", Arguments: `{"command": "echo made > made.txt", "description":"Make it"}`}, func(string) (args, environ []string) {
+		return []string{"-p", task, "--model", "policy", "--allowedTools", "Bash"}, []string{"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1"}
+	})
+}
+
+func TestAgentCodex(t *testing.T) {
+	agent(t, "codex", "", formats.ToolCall{ID: "call_1", Name: "exec_command", Arguments: `{"cmd": "echo made > made.txt"}`}, func(url string) (args, environ []string) {
+		provider := fmt.Sprintf(`model_providers.rollmill={name="rollmill",base_url=%q,env_key="OPENAI_API_KEY",wire_api="responses"}`, url)
+		return []string{"exec", "--skip-git-repo-check", "--dangerously-bypass-approvals-and-sandbox", "-c", "model_provider=rollmill", "-c", provider, "-m", "policy", task}, nil
+	})
+}
+
+// TestAgentOpenCode: through chat completions it writes arguments anew, which
+// breaks the prefix; messages have none to rewrite.
+func TestAgentOpenCode(t *testing.T) {
+	breaks := map[string]string{"chat": recorder.BreakArguments}
+	for protocol, npm := range map[string]string{"chat": "@ai-sdk/openai-compatible", "messages": "@ai-sdk/anthropic"} {
+		t.Run(protocol, func(t *testing.T) {
+			agent(t, "opencode", breaks[protocol], formats.ToolCall{ID: "call_1", Name: "bash", Arguments: `{"command": "echo made > made.txt", "description":"Make it"}`}, func(url string) (args, environ []string) {
+				config, _ := json.Marshal(fields{"model": "rollmill/policy", "small_model": "rollmill/policy", "autoupdate": false, "share": "disabled",
+					"provider": fields{"rollmill": fields{"npm": npm, "options": fields{"baseURL": url, "apiKey": "x"}, "models": fields{"policy": fields{}}}}})
+				return []string{"run", task}, []string{"OPENCODE_CONFIG_CONTENT=" + string(config), "OPENCODE_DISABLE_MODELS_FETCH=1"}
+			})
+		})
+	}
+}

@@ -1,0 +1,201 @@
+package recorder_test
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/sequences"
+	"github.com/rollmill/rollmill/stages/rollout"
+	"github.com/rollmill/rollmill/stages/rollout/recorder"
+	"github.com/rollmill/rollmill/stages/rollout/recorder/recordertest"
+)
+
+// root is a path of the repository.
+func root(path string) string {
+	path, _ = filepath.Abs(filepath.Join("../../..", path))
+	return path
+}
+
+// harness is the engine that an agent asks: it calls a tool, and says something
+// when the tool's result is there.
+type harness struct {
+	call formats.ToolCall
+	says string
+}
+
+// begin starts an engine and a trajectory.
+func (h harness) begin(t *testing.T) (*recordertest.Engine, *recorder.Session) {
+	e := &recordertest.Engine{Source: formats.TokensChoice, PromptIDs: true, Script: h.reply}
+	return e, record(t, e).Begin(context.Background(), "t", "g")
+}
+
+// run runs a program in a folder, as agent command does, and returns its output.
+func run(t *testing.T, dir string, s *recorder.Session, environ []string, command ...string) string {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute) // against a program that hangs
+	defer cancel()
+	p := exec.CommandContext(ctx, command[0], command[1:]...)
+	p.Dir = dir
+	p.Env = append(append(os.Environ(), "PWD="+dir), environ...)
+	if s != nil {
+		p.Env = append(p.Env, rollout.Attempt{BaseURL: s.BaseURL(), APIKey: "rollmill", Model: "policy"}.Environ()...)
+	}
+	var out, log bytes.Buffer
+	p.Stdout, p.Stderr = &out, &log
+	if err := p.Run(); err != nil {
+		t.Fatalf("%v\n%s\n%s", err, &out, &log)
+	}
+	return out.String()
+}
+
+// reply calls the tool until its result is there.
+func (h harness) reply(q recordertest.Request) recordertest.Reply {
+	if last := q.Messages[len(q.Messages)-1]; last.Role == "tool" {
+		return recordertest.Reply{Content: h.says}
+	}
+	var tools []struct {
+		Name     string
+		Function struct{ Name string }
+	}
+	json.Unmarshal(q.Fields["tools"], &tools)
+	for _, tool := range tools {
+		if cmp.Or(tool.Function.Name, tool.Name) == h.call.Name {
+			return recordertest.Reply{Content: "I use a tool.", ToolCalls: []formats.ToolCall{h.call}}
+		}
+	}
+	return recordertest.Reply{Content: "A title"}
+}
+
+// exact ends a trajectory and holds every sampled id and logprob to the engine's
+// log: each is recorded once, and trains in exactly one sequence.
+func exact(t *testing.T, s *recorder.Session, e *recordertest.Engine) recorder.Record {
+	t.Helper()
+	rec := s.End()
+	if rec.Unfit != nil || rec.LastCall != nil {
+		t.Fatalf("unfit %v, last call %v\n%s", rec.Unfit, rec.LastCall, strings.Join(outlines(rec), "\n"))
+	}
+	log, tokens := e.Sampled(), 0
+	answers := sampled(rec)
+	slices.SortStableFunc(answers, func(a, b formats.Message) int { return cmp.Compare(a.Call, b.Call) })
+	if len(answers) != len(log) {
+		t.Fatalf("%d answers recorded, %d sampled", len(answers), len(log))
+	}
+	for _, m := range answers {
+		k := slices.IndexFunc(log, func(s recordertest.Sample) bool {
+			return slices.Equal(s.IDs, m.TokenIDs) && slices.Equal(s.Logprobs, m.Logprobs)
+		})
+		if k < 0 {
+			t.Fatalf("nothing was sampled like %s", outline(m))
+		}
+		tokens += len(log[k].IDs)
+		log = slices.Delete(log, k, k+1)
+	}
+	row := formats.Trajectory{Messages: rec.Messages, Calls: rec.Calls}
+	list, err := sequences.Of(&row)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if tokens -= int(sequences.Tokens(list)); tokens != 0 {
+		t.Errorf("%d sampled tokens train in no sequence, or twice", tokens)
+	}
+	checkRow(t, rec)
+	return rec
+}
+
+// TestClientsPython runs the clients of Anthropic and OpenAI, unmodified, through
+// conversations with a tool, by every API and in both ways.
+func TestClientsPython(t *testing.T) {
+	python := root(".venv-clients/bin/python")
+	if exec.Command(python, "-c", "import anthropic, openai").Run() != nil {
+		t.Skip("no Python with the clients: run .ci/install clients")
+	}
+	clients(t, python, root("testdata/harnesses/clients.py"))
+}
+
+// TestClientsTypeScript does so with those for TypeScript.
+func TestClientsTypeScript(t *testing.T) {
+	if _, err := os.Stat(root(".stores/sdks/node_modules")); err != nil {
+		t.Skip("no clients for TypeScript: run .ci/install sdks")
+	}
+	clients(t, "node", root("testdata/harnesses/clients.mjs"))
+}
+
+func clients(t *testing.T, command ...string) {
+	h := harness{call: formats.ToolCall{ID: "call_1", Name: "add", Arguments: "{\"b\": 25, \"a\":17 }"}, says: "It is 42."}
+	check := map[string]func(*testing.T){}
+	for _, protocol := range []string{"messages", "chat", "responses"} {
+		for _, way := range []string{"whole", "stream"} {
+			e, s := h.begin(t)
+			command = append(command, protocol, way, s.BaseURL())
+			check[protocol+"/"+way] = func(t *testing.T) {
+				rec := exact(t, s, e)
+				if got := outlines(rec); len(got) != 5 || !strings.HasPrefix(got[3], "2 tool | 42 | answers call_1") {
+					t.Errorf("%s", strings.Join(got, "\n"))
+				}
+				for i, m := range rec.Messages {
+					if m.PrefixBreak != "" || m.Branch != "" {
+						t.Errorf("message %d: %s", i, outline(m))
+					}
+				}
+				if n := len(e.Sampled()); n != 2 {
+					t.Errorf("%d answers", n)
+				}
+			}
+		}
+	}
+	out := run(t, t.TempDir(), nil, []string{"NODE_MODULES=" + root(".stores/sdks"), "ANTHROPIC_API_KEY=x", "OPENAI_API_KEY=x"}, command...)
+	if want := strings.Repeat("It is 42.\n", len(check)); out != want {
+		t.Errorf("it printed %q", out)
+	}
+	for name, f := range check {
+		t.Run(name, f)
+	}
+}
+
+// TestGuideListsTheHarnesses: each cell of the guide's table names a test that is
+// there, and that tests the cell's protocol and way.
+func TestGuideListsTheHarnesses(t *testing.T) {
+	guide, err := os.ReadFile(root("cmd/rollmill/doc/guides/harnesses.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var source []byte
+	for _, name := range []string{"harness_test.go", "agents_test.go"} {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		source = append(source, text...)
+	}
+	cells := 0
+	for _, line := range strings.Split(string(guide), "\n") {
+		row := strings.Split(line, " | ")
+		if len(row) != 4 || !strings.Contains(line, "`Test") {
+			continue
+		}
+		for k, way := range []string{"whole", "stream"} {
+			cell := strings.Trim(row[2+k], "`| ")
+			if cell == "-" {
+				continue
+			}
+			cells++
+			name, sub, _ := strings.Cut(cell, "/")
+			if !bytes.Contains(source, []byte("func "+name+"(t *testing.T)")) || sub != "" && sub != row[1] && sub != row[1]+"/"+way {
+				t.Errorf("%s: there is no test %s of it", line, cell)
+			}
+		}
+	}
+	if cells != 16 {
+		t.Errorf("%d cells", cells)
+	}
+}

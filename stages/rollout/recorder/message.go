@@ -1,0 +1,163 @@
+package recorder
+
+import (
+	"encoding/json"
+	"net/http"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/jsonscan"
+)
+
+// message is an answer in the form of Anthropic's Messages API.
+type message struct {
+	ID           string       `json:"id"`
+	Type         string       `json:"type"`
+	Role         string       `json:"role"`
+	Model        string       `json:"model"`
+	Content      []block      `json:"content"`
+	StopReason   string       `json:"stop_reason"`
+	StopSequence *string      `json:"stop_sequence"`
+	Usage        messageUsage `json:"usage"`
+}
+
+type block struct {
+	Type      string          `json:"type"`
+	Thinking  string          `json:"thinking,omitempty"`
+	Signature string          `json:"signature,omitempty"`
+	Text      string          `json:"text,omitempty"`
+	ID        string          `json:"id,omitempty"`
+	Name      string          `json:"name,omitempty"`
+	Input     json.RawMessage `json:"input,omitempty"`
+}
+
+type messageUsage struct {
+	Input   int32 `json:"input_tokens"` // without those from the cache
+	Created int32 `json:"cache_creation_input_tokens"`
+	Cached  int32 `json:"cache_read_input_tokens"`
+	Output  int32 `json:"output_tokens"`
+}
+
+// signature is that of every thinking block: clients send back only those that
+// have one.
+const signature = "rollmill"
+
+// asMessage returns an answer of chat completions as a message. Of several
+// choices, which that API does not have, it returns the first.
+func asMessage(r *reply) []byte {
+	a := r.answer
+	m := a.choices[0].message
+	top := jsonscan.ParseObject(r.seen)
+	out := message{ID: jsonscan.Unquote(top.Get("id")), Type: "message", Role: "assistant", Model: a.model, Content: []block{},
+		Usage: messageUsage{Input: max(0, a.usage.prompt-a.usage.cached), Cached: a.usage.cached, Output: a.usage.completion}}
+	if m.Reasoning != "" {
+		out.Content = append(out.Content, block{Type: "thinking", Thinking: m.Reasoning, Signature: signature})
+	}
+	refusal := refusalOf(&m)
+	if shown := text(&m) + refusal; shown != "" {
+		out.Content = append(out.Content, block{Type: "text", Text: shown})
+	}
+	for _, c := range m.ToolCalls {
+		out.Content = append(out.Content, block{Type: "tool_use", ID: c.ID, Name: c.Name, Input: inputOf(c.Arguments)})
+	}
+	for choice := range jsonscan.Elements(top.Get("choices")) {
+		if stopped := jsonscan.Unquote(jsonscan.ParseObject(choice).Get("stop_reason")); stopped != "" {
+			out.StopSequence = &stopped // as vLLM and SGLang tell it
+		}
+		break
+	}
+	out.StopReason = stopReason(&m, refusal != "", out.StopSequence != nil)
+	return encode(out)
+}
+
+func stopReason(m *formats.Message, refused, matched bool) string {
+	switch {
+	case refused || m.FinishReason == "content_filter":
+		return "refusal"
+	case m.FinishReason == "length":
+		return "max_tokens"
+	case len(m.ToolCalls) > 0:
+		return "tool_use"
+	case matched:
+		return "stop_sequence"
+	}
+	return "end_turn"
+}
+
+func refusalOf(m *formats.Message) (out string) {
+	for part := range jsonscan.Elements([]byte(m.ContentParts)) {
+		out += jsonscan.Unquote(jsonscan.ParseObject(part).Get("refusal"))
+	}
+	return out
+}
+
+// inputOf returns the arguments of a tool call as an object. Text that is none,
+// for example because it was cut off, is its member "arguments".
+func inputOf(arguments string) []byte {
+	switch raw := []byte(arguments); {
+	case len(raw) == 0:
+		return []byte("{}")
+	case json.Valid(raw) && jsonscan.ParseObject(raw) != nil:
+		return raw
+	}
+	return encode(map[string]string{"arguments": arguments})
+}
+
+// shownCall is a tool call as an agent of the Messages API sees it: without the
+// text of its arguments.
+type shownCall struct{ id, name, input string }
+
+func shown(c formats.ToolCall, input []byte) shownCall {
+	var v any
+	if json.Unmarshal(input, &v) == nil {
+		input = encode(v)
+	}
+	return shownCall{c.ID, c.Name, string(input)}
+}
+
+// remember keeps the text of the arguments that a message lost as it was shown.
+func (s *Session) remember(m *formats.Message) {
+	for _, c := range m.ToolCalls {
+		if s.shown == nil {
+			s.shown = map[shownCall]string{}
+		}
+		s.shown[shown(c, inputOf(c.Arguments))] = c.Arguments
+	}
+}
+
+// restore puts the sampled text of arguments back into a prompt's tool calls, so
+// that the prompt has the tokens that were sampled.
+func (s *Session) restore(q *request) {
+	for i := range q.messages {
+		calls := q.messages[i].ToolCalls
+		for k := range calls {
+			if text, ok := s.shown[shown(calls[k], []byte(calls[k].Arguments))]; ok {
+				calls[k].Arguments = text
+			}
+		}
+	}
+	q.setMessages()
+}
+
+// errorKind is the type that Anthropic's API gives to errors of a status.
+func errorKind(status int) string {
+	switch status {
+	case http.StatusUnauthorized:
+		return "authentication_error"
+	case http.StatusForbidden:
+		return "permission_error"
+	case http.StatusNotFound:
+		return "not_found_error"
+	case http.StatusRequestEntityTooLarge:
+		return "request_too_large"
+	case http.StatusTooManyRequests:
+		return "rate_limit_error"
+	case http.StatusGatewayTimeout:
+		return "timeout_error"
+	case http.StatusServiceUnavailable, 529:
+		return "overloaded_error"
+	}
+	if status >= 500 {
+		return "api_error"
+	}
+	return "invalid_request_error"
+}

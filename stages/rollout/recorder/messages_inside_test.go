@@ -1,0 +1,61 @@
+package recorder
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"testing"
+
+	"github.com/rollmill/rollmill/formats/jsonscan"
+)
+
+// FuzzMessages: no request or answer makes the conversion panic; what it makes of
+// valid JSON is valid, and a conversation that comes back is the one recorded.
+func FuzzMessages(f *testing.F) {
+	given := `{"id":"c","model":"m","choices":[{"index":0,"message":{"role":"assistant","content":"a","reasoning":"b","tool_calls":[{"id":"1","function":{"name":"f","arguments":"{\"x\": 1}"}}]},"finish_reason":"stop","stop_reason":"X"}],"usage":{"prompt_tokens":3,"completion_tokens":1}}`
+	f.Add([]byte(`{"system":[{"type":"text","text":"s"}],"tools":[{"name":"f","input_schema":{}}],"messages":[{"role":"user","content":[{"type":"text","text":"a"},{"type":"image","source":{"type":"url","url":"u"}}]},{"role":"system","content":"n"}]}`), []byte(given))
+	f.Add([]byte(`{"messages":[{"role":"user","content":[{"type":"tool_result","content":[{"type":"image","source":{"type":"base64"}}]},{"type":"thinking"}]}],"tool_choice":{"type":"any"},"output_config":{"format":{"schema":NaN}}}`), []byte(`{"choices":[{"message":{"refusal":"no","tool_calls":[{}]}}]}`))
+	f.Add([]byte(`{"system":null,"messages":[{"role":"assistant","content":[{"type":"tool_use","input":[1]},5]},null]}`), []byte(`{"choices":[{"message":null},{"message":{"tool_calls":[{"function":{"arguments":"NaN"}}]}}]}`))
+	f.Fuzz(func(t *testing.T, request, body []byte) {
+		s := &Session{}
+		q, err := parseRequest(&messagesAPI, request)
+		if err == nil {
+			s.restore(q)
+			if sent := q.body(nil); json.Valid(request) && !json.Valid(sent) {
+				t.Fatalf("%q is asked as %q", request, sent)
+			}
+		}
+		r := &reply{answer: &answer{}}
+		if r.seen, err = r.answer.add(body, view{}); err != nil || len(r.answer.choices) == 0 {
+			return
+		}
+		for _, c := range r.answer.choices {
+			c.done()
+		}
+		was := r.answer.choices[0].message
+		s.remember(&was)
+		m := jsonscan.ParseObject(asMessage(r))
+		if !json.Valid(m.Bytes()) {
+			t.Fatalf("%q is shown as %q", body, m.Bytes())
+		}
+		var out bytes.Buffer
+		(&eventWriter{to: &out}).message(m)
+		events := newEvents(&out, func() {})
+		for e, err := events.next(); err != io.EOF; e, err = events.next() {
+			if err != nil || !json.Valid(e.data) {
+				t.Fatalf("%v: %q has the event %q", err, body, e.data)
+			}
+		}
+		back := jsonscan.Object{field("messages", array([][]byte{jsonscan.Object{field("role", []byte(`"assistant"`)), field("content", m.Get("content"))}.Bytes()}))}
+		if q, err = parseRequest(&messagesAPI, back.Bytes()); err != nil {
+			t.Fatal(err)
+		}
+		s.restore(q)
+		if refusalOf(&was) != "" || was.Role != "assistant" {
+			return
+		}
+		if _, ok := cameBack(&was, &q.messages[0]); !ok {
+			t.Fatalf("%+v came back as %+v", was, q.messages[0])
+		}
+	})
+}
