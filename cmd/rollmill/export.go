@@ -133,7 +133,7 @@ func exportLine(f convert.Written) string {
 		text += "; written without: " + tally(f.Dropped)
 	}
 	if s := f.Entry.Sequences; s != nil {
-		text += fmt.Sprintf("; %d of %d sampled tokens in %s of %s", s.Tokens, s.In, plural.Of(s.Sequences, "sequence"), plural.Of(s.Trajectories, "trajectory"))
+		text += "; " + s.String()
 	}
 	return text
 }

@@ -51,6 +51,7 @@ type submitSettings struct {
 	Out     string
 	Ledger  string
 	Replace bool
+	Rows    string
 	monitored
 }
 
@@ -71,6 +72,7 @@ func (c *submitSettings) Declare(d *plugin.Declarer) {
 	d.Include(&c.Stage)
 	d.Include(&c.Place)
 	d.Heading(plugin.Output)
+	d.String(&c.Rows, "rows", "with --dry-run: write into the folder `DIR` what would be sent, in the same bytes").Shown("none").Open()
 	d.OptionalInt(&c.Epoch, "epoch", "record epoch `N` in the receipt").Shown("that of the dataset")
 	d.String(&c.Out, "out", "write the receipt at this `URI`").Shown("the sibling \"submit\" of the input").Open()
 	d.String(&c.Ledger, "ledger", "record submissions at this `URI`").Shown("the folder that holds the id of the input's run")
@@ -99,8 +101,21 @@ func (c *submitSettings) options(ctx context.Context, ledger, out string) (submi
 		return o, cli.Usagef("", "--out: %w", err)
 	}
 	o.Receipt = receipt
+	if c.Rows != "" {
+		b, err := storage.Open(ctx, c.Rows)
+		if err != nil {
+			return o, cli.Usagef("", "--rows: %w", err)
+		}
+		place := placeOf(b, c.Rows)
+		o.Rows = &place
+	}
 	o.Trainer, err = trainer(&c.Backend, receipt, out)
 	return o, err
+}
+
+// placeOf returns the place of a backend's files in b, whose URI is uri.
+func placeOf(b *storage.Bucket, uri string) backends.Place {
+	return backends.Place{URI: storage.Redact(uri), Read: b.Read, Begin: func(ctx context.Context) (backends.Draft, error) { return b.Draft(ctx) }}
 }
 
 // trainer returns the trainer of the chosen backend. The file backend writes to
@@ -112,7 +127,7 @@ func trainer(chosen *backend, b *storage.Bucket, uri string) (backends.Trainer, 
 	}
 	setup := backends.Setup{}
 	if b != nil {
-		setup.Place = backends.Place{URI: storage.Redact(uri), Read: b.Read, Begin: func(ctx context.Context) (backends.Draft, error) { return b.Draft(ctx) }}
+		setup.Place = placeOf(b, uri)
 	}
 	return settings.Trainer(setup)
 }
@@ -223,6 +238,9 @@ func fileLine(f backends.FileStats) string {
 	}
 	if len(f.Skipped) > 0 && f.Unfit == "" {
 		text += "; skipped: " + tally(f.Skipped)
+	}
+	if f.Sequences != nil && f.Unfit == "" {
+		text += "; " + f.Sequences.String()
 	}
 	return text
 }

@@ -152,17 +152,20 @@ func Each[T any](row func([]formats.Trajectory) (T, string)) func(*Item) []T {
 
 // Sequenced returns a function that makes rows from the sequences of each
 // trajectory of an item. One that gives none is skipped with the reason, one of
-// package sequences.
+// package sequences. rows returns none for a trajectory that its form cannot
+// hold, and calls Skip.
 func Sequenced[T any](rows func(x *Item, t *formats.Trajectory, list []sequences.Sequence) []T) func(*Item) []T {
 	return func(x *Item) (out []T) {
 		for i := range x.Rows {
 			list, problem := sequences.Of(&x.Rows[i])
-			x.Tally.Add(&x.Rows[i], list)
 			if problem != nil {
 				x.Skip(problem.Reason)
-				continue
+			} else if made := rows(x, &x.Rows[i], list); len(made) > 0 {
+				out = append(out, made...)
+			} else {
+				list = nil
 			}
-			out = append(out, rows(x, &x.Rows[i], list)...)
+			x.Tally.Add(&x.Rows[i], list)
 		}
 		return out
 	}

@@ -36,7 +36,10 @@ type Place struct {
 // Writer writes one file of a pass.
 type Writer struct {
 	Entry
-	File  File
+	File File
+
+	Weights *sequences.Weights // of its sequences; nil: each has the weight 1
+
 	place *Place
 	out   *bufio.Writer
 	sink  Sink
@@ -95,6 +98,7 @@ func (w *Writer) give(x Item) error {
 		return err
 	}
 	x.Before, x.Given, x.Skip, x.Tally = w.items, w.Rows, w.skip, w.Entry.Sequences
+	x.Weights = w.Weights
 	if w.place.Drop != nil {
 		x.Drop = func(part string) { w.place.Drop(w.File, &x, part) }
 	}
@@ -130,7 +134,6 @@ func (w *Writer) End() error {
 type Pass struct {
 	*Walk
 	Writers []*Writer
-	Weights *sequences.Weights // of the sequences, for forms that have them; nil: each has the weight 1
 }
 
 // NewPass returns a pass. best is that of NewWalk.
@@ -146,7 +149,6 @@ func NewPass(files []File, best int, tables formats.Tables, place Place) *Pass {
 // not sound goes into no file that must be complete.
 func (p *Pass) Add(rows []formats.Trajectory, sound bool) error {
 	return p.Group(rows, func(of Source, x Item, reason string) (failed error) {
-		x.Weights = p.Weights
 		for _, w := range p.Writers {
 			switch {
 			case w.File.Format.Of != of, !sound && w.File.Format.Whole:

@@ -30,16 +30,17 @@
 //
 //	token mean, sum over a constant   a = 1
 //	mean of the sequences' means      a = 1 / T(s)
+//	mean of the trajectories' means   a = 1 / T(i)
 //
 // with T the number of sampled tokens that train. Weights are scaled so that the
 // sum of w a over all tokens of the batch is that of a alone: a weight changes
 // what counts how much, and not the learning rate. With N trajectories, S
 // sequences and T tokens in the batch:
 //
-//	                token mean         sequence mean
-//	trajectory      T/N / T(i)         S/N T(s)/T(i)
-//	sequence        T/S / T(s)         1
-//	token           1                  T(s) / (T/S)
+//	                token mean         sequence mean      trajectory mean
+//	trajectory      T/N / T(i)         S/N T(s)/T(i)      1
+//	sequence        T/S / T(s)         1                  N/S T(i)/T(s)
+//	token           1                  T(s) / (T/S)       T(i) / (T/N)
 //
 // A weight that is positive may be folded into the advantage: exact for a
 // clipped policy loss, which is linear in the advantage where it is positive and

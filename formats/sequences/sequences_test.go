@@ -221,8 +221,11 @@ func TestWeights(t *testing.T) {
 			for i, list := range batch {
 				for j, s := range list {
 					each := 1.0 // the coefficient that the trainer gives a token
-					if by == sequences.SequenceMean {
+					switch by {
+					case sequences.SequenceMean:
 						each /= float64(s.Tokens)
+					case sequences.TrajectoryMean:
+						each /= float64(sequences.Tokens(list))
 					}
 					weight := (&sequences.Weights{Per: per, Totals: totals}).Of(by, &s, list)
 					all, plain = all+weight*each*float64(s.Tokens), plain+each*float64(s.Tokens)

@@ -1,6 +1,11 @@
 package sequences
 
-import "github.com/rollmill/rollmill/formats"
+import (
+	"fmt"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/plural"
+)
 
 // Tally is the balance of what went into sequences and what came out. In is
 // Tokens plus Lost.
@@ -30,6 +35,11 @@ func (t *Tally) Add(row *formats.Trajectory, list []Sequence) {
 		t.Alternatives += int64(len(row.Candidates[i].TokenIDs))
 	}
 	t.Shared += shared(list)
+}
+
+// String returns how much of what was sampled is in sequences.
+func (t *Tally) String() string {
+	return fmt.Sprintf("%d of %d sampled tokens in %s of %s", t.Tokens, t.In, plural.Of(t.Sequences, "sequence"), plural.Of(t.Trajectories, "trajectory"))
 }
 
 // shared returns how many tokens of the prompts of a trajectory's sequences

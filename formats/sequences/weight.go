@@ -20,10 +20,12 @@ type Aggregate string
 const (
 	TokenMean    Aggregate = "token mean"    // the mean over all tokens of a batch, or their sum over a constant
 	SequenceMean Aggregate = "sequence mean" // the mean over sequences of the mean over their tokens
+
+	TrajectoryMean Aggregate = "trajectory mean" // the mean over trajectories of the mean over the tokens of all their sequences
 )
 
 // Aggregates lists them.
-var Aggregates = []Aggregate{TokenMean, SequenceMean}
+var Aggregates = []Aggregate{TokenMean, SequenceMean, TrajectoryMean}
 
 // Totals count a batch.
 type Totals struct {
@@ -61,16 +63,28 @@ func (w *Weights) Of(by Aggregate, s *Sequence, list []Sequence) float64 {
 	if w == nil {
 		return 1
 	}
-	perTrajectory, perSequence := float64(w.Tokens)/float64(w.Trajectories), float64(w.Tokens)/float64(w.Sequences)
-	switch {
-	case w.Per == Trajectory && by == SequenceMean:
-		return float64(w.Sequences) / float64(w.Trajectories) * float64(s.Tokens) / float64(Tokens(list))
-	case w.Per == Trajectory:
-		return perTrajectory / float64(Tokens(list))
-	case w.Per == EachSequence && by == TokenMean:
-		return perSequence / float64(s.Tokens)
-	case w.Per == Token && by == SequenceMean:
-		return float64(s.Tokens) / perSequence
+	return w.share(w.Per, s, list) / w.share(per(by), s, list)
+}
+
+// per returns what an aggregation without weights makes worth the same.
+func per(by Aggregate) Per {
+	switch by {
+	case SequenceMean:
+		return EachSequence
+	case TrajectoryMean:
+		return Trajectory
+	}
+	return Token
+}
+
+// share returns the coefficient of a token of a sequence, relative to the mean
+// over all tokens of the batch.
+func (w *Weights) share(per Per, s *Sequence, list []Sequence) float64 {
+	switch per {
+	case Trajectory:
+		return float64(w.Tokens) / float64(w.Trajectories) / float64(Tokens(list))
+	case EachSequence:
+		return float64(w.Tokens) / float64(w.Sequences) / float64(s.Tokens)
 	}
 	return 1
 }

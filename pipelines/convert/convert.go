@@ -85,8 +85,12 @@ func Run(ctx context.Context, o Options) (Report, error) {
 	e := &export{Options: o, from: from, keep: keep, losses: map[string]map[string]int64{}, report: Report{URI: to.uri, In: from.Rows.URI(), Filtered: map[string]int64{}}}
 	e.pass = exporters.NewPass(o.To, o.Best, o.Redact.Tables(tables, e.report.Redacted.Add), exporters.Place{Begin: to.begin, Put: to.put, Drop: e.drop})
 	defer e.pass.Close()
-	if e.pass.Weights, err = e.weights(ctx); err != nil {
+	weights, err := e.weights(ctx)
+	if err != nil {
 		return e.report, err
+	}
+	for _, w := range e.pass.Writers {
+		w.Weights = weights
 	}
 	if err := from.Groups(ctx, func(rows []formats.Trajectory) error { return e.group(ctx, rows) }); err != nil {
 		return e.report, err

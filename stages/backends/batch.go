@@ -5,6 +5,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/redaction"
+	"github.com/rollmill/rollmill/formats/sequences"
 )
 
 // Groups yields a batch, one group at a time, in the dataset's order. It may be
@@ -55,4 +56,6 @@ type FileStats struct {
 	Rows    int64            `json:"rows"`
 	Skipped map[string]int64 `json:"skipped,omitempty"` // groups, pairs or labels without a row, by reason
 	Unfit   string           `json:"unfit,omitempty"`   // why it is not written
+
+	Sequences *sequences.Tally `json:"sequences,omitempty"` // of a form of sequences: the tokens that go in and come out
 }

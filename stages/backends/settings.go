@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 
+	"github.com/rollmill/rollmill/formats/sequences"
 	"github.com/rollmill/rollmill/stages/plugin"
 )
 
@@ -35,6 +36,19 @@ type Draft interface {
 	Discard() error
 }
 
+// WriteFile writes a file at the place, in the place of one of this name.
+func (p Place) WriteFile(ctx context.Context, name string, write func(io.Writer) error) error {
+	d, err := p.Begin(ctx)
+	if err != nil {
+		return err
+	}
+	defer d.Discard()
+	if err := write(d); err != nil {
+		return err
+	}
+	return d.Replace(ctx, name)
+}
+
 // Made is what a backend's settings return of its New, whose nil pointer on an
 // error must not become a Trainer.
 func Made[T Trainer](t T, err error) (Trainer, error) {
@@ -56,6 +70,11 @@ type Registry = plugin.Registry[TrainerSettings, Kind]
 // imitates: 1 by default, a negative number for all.
 func DeclareBest(d *plugin.Declarer, p *int) *plugin.Setting {
 	return d.Int(p, "best", "train on the `N` best conversations of each group; -1 for all of them").ID("best")
+}
+
+// DeclareRowWeight declares what counts the same in the loss of sequences.
+func DeclareRowWeight(d *plugin.Declarer, p *sequences.Per) {
+	plugin.Choice(d, p, "row-weight", "give sequences the weight with which each `WHAT` counts the same in the loss", sequences.Pers...).Shown("every weight is 1").ID("row-weight")
 }
 
 // DeclareHeldOut declares the share of the examples that is held out for

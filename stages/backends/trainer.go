@@ -60,6 +60,13 @@ type Comparer interface {
 	UseTables(tables formats.Tables)
 }
 
+// RowWriter is a Trainer that can show what it would send.
+type RowWriter interface {
+	// WriteRows writes what Submit would send of the batch, in the same bytes and by
+	// the same code, as files at a place. It sends nothing.
+	WriteRows(ctx context.Context, s Submission, groups Groups, to Place) error
+}
+
 // Keeper is a Trainer that trains nothing but stores the batch for a reader:
 // the batch may still be sent to another trainer, and its rows may be of any
 // age.

@@ -39,8 +39,11 @@ type Options struct {
 	Stall        time.Duration // gives up waiting for a job that shows nothing new; 0 for never
 	LeaseTTL     time.Duration // an owner counts as dead after this time without a heartbeat; default 60s
 
-	Overwrite      bool     // replace the receipt of another batch
-	DryRun         bool     // check and count; send and record nothing
+	Overwrite bool // replace the receipt of another batch
+	DryRun    bool // check and count; send and record nothing
+
+	Rows *backends.Place // of DryRun: where the trainer, a backends.RowWriter, writes what it would send; nil: nowhere
+
 	Resubmit       bool     // send the batch although it was, or may have been, submitted before
 	AssumeTrained  bool     // settle an ambiguous submission: a person confirmed that it was trained
 	AllowOther     bool     // send the batch although it was sent to another trainer
@@ -107,6 +110,10 @@ func (o Options) Validate() error {
 		return usage("--resubmit sends the batch again, --assume-trained never does", "submit: --resubmit and --assume-trained exclude each other")
 	case checkFindings(o.AcceptFindings) != nil:
 		return checkFindings(o.AcceptFindings)
+	case o.Rows != nil && !o.DryRun:
+		return usage("add --dry-run", "submit: --rows without --dry-run")
+	case o.Rows != nil && !writesRows(o.Trainer):
+		return usage("its rows are those of the dataset: rollmill show prints them", "submit: %s reads the dataset itself, so --rows has nothing to write", o.Trainer.Target().Backend)
 	case o.Redact != nil && readsDataset(o.Trainer):
 		return usage("submit a dataset that was redacted before, or leave out --redact", "submit: %s reads the dataset itself, so --redact cannot change what it reads", o.Trainer.Target().Backend)
 	case o.Price < 0:

@@ -44,6 +44,11 @@ func readsDataset(t backends.Trainer) bool {
 	return ok && r.ReadsDataset()
 }
 
+func writesRows(t backends.Trainer) bool {
+	_, ok := t.(backends.RowWriter)
+	return ok
+}
+
 // lookAtTables counts what is redacted in the tables that are sent, and looks
 // for keys in the rest, if the batch would be refused for them.
 func (s *session) lookAtTables() error {

@@ -257,6 +257,9 @@ func sameReceipt(a, b *formats.Receipt) bool {
 	return a.Key == b.Key && a.State == b.State && a.StartedAt.Equal(b.StartedAt)
 }
 
+// dryToken names the submission in what --rows writes.
+const dryToken = "dry-run"
+
 func (s *session) dryRun(ctx context.Context) error {
 	if s.data.Rows == 0 {
 		s.result.Message = "nothing would be sent: the curated dataset is empty"
@@ -268,6 +271,13 @@ func (s *session) dryRun(ctx context.Context) error {
 	s.result.Message = fmt.Sprintf("would send %s, %s, %s, %s to train, %s to %s at %s for %s; %s",
 		plural.Of(s.stats.Groups, "group"), plural.Of(s.stats.Trajectories, "trajectory"), plural.Of(s.stats.Sequences, "sequence"),
 		plural.Of(s.stats.Tokens, "token"), plural.Of(s.stats.Bytes, "byte"), s.target.Backend, s.target.Address, s.target.Model, estimate(s.stats))
+	if s.Rows != nil {
+		sub := backends.Submission{Token: dryToken, Run: s.Run, Epoch: s.Epoch, Curated: s.data.URI(), Digest: s.data.RowsDigest.String(), Started: s.began, Guard: func() error { return nil }}
+		if err := s.Trainer.(backends.RowWriter).WriteRows(ctx, sub, s.groups(ctx), *s.Rows); err != nil {
+			return fmt.Errorf("writing the rows: %w", err)
+		}
+		s.result.Message += "; what would be sent is in " + s.Rows.URI
+	}
 	if s.Policy != nil { // the trainer's own state is requested only when it is to train
 		if err := s.guard(backends.TrainerState{Step: &s.Policy.Version, Policy: s.Policy}); err != nil {
 			return err

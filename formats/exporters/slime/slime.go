@@ -1,14 +1,21 @@
-// Package slime writes rollouts as the fields of slime's Sample, one for each
-// JSON line: the token ids as the engine returned them, which of them are
-// trained, and their log probabilities. A custom rollout function passes them
-// on with Sample.from_dict.
+// Package slime writes sequences of tokens as the fields of slime's Sample, one
+// for each JSON line: the token ids as the engine returned them, which of them
+// are trained, and their log probabilities. Neither slime's data source nor its
+// debug dump reads the file: a rollout function of a few lines makes Samples of
+// it (--rollout-function-path; testdata/consumers/loaders/slime_rollout.py).
 //
-// A line is one sequence of tokens, so a trajectory gives one only when the
-// engine's ids cover its whole main path, each prompt continues the one before
-// it, and nothing else was sampled.
+// A trajectory gives a sample for each of its sequences. They have the same
+// rollout_id, by which slime's loss counts them as one: it is the mean over
+// rollouts of the mean over their tokens.
+//
+// slime computes advantages from the rewards, and takes every sample of a group
+// for a member of its own. So metadata.advantage holds the dataset's, times the
+// weight when weights are asked for; --custom-reward-post-process-path with the
+// function of that file hands it over.
 package slime
 
 import (
+	"math"
 	"strconv"
 
 	"github.com/rollmill/rollmill/formats"
@@ -16,13 +23,13 @@ import (
 	"github.com/rollmill/rollmill/formats/exporters"
 	"github.com/rollmill/rollmill/formats/exporters/art"
 	"github.com/rollmill/rollmill/formats/number"
-	"github.com/rollmill/rollmill/formats/validate"
+	"github.com/rollmill/rollmill/formats/sequences"
 )
 
 // Format is slime's samples.
 var Format = exporters.Format{
-	Name: "slime", Help: "slime's samples: token ids, masks, log probabilities", Of: exporters.Groups, Files: []exporters.Extension{exporters.JSONL},
-	Lines: exporters.Lines(func(x *exporters.Item) []Sample { return Samples(x.Rows, x.Before, x.Given, x.Skip) }),
+	Name: "slime", Help: "slime's samples: token ids, masks, log probabilities, for a rollout function; metadata has advantages times weights, exact for a clipped policy loss and not for a KL term", Of: exporters.Groups, Files: []exporters.Extension{exporters.JSONL},
+	Lines: exporters.Lines(samples), Loss: sequences.TrajectoryMean,
 	Drift: func() exporters.Drift {
 		return &art.Drift{Trainer: "slime", Compat: "slime", Scale: true, Sample: true}
 	},
@@ -32,98 +39,84 @@ var Format = exporters.Format{
 type Sample struct {
 	GroupIndex      int64          `json:"group_index"`
 	Index           int64          `json:"index"`
-	Prompt          []chat.Message `json:"prompt"`
-	Tokens          []int32        `json:"tokens"` // prompt and response
-	Response        string         `json:"response"`
-	ResponseLength  int            `json:"response_length"` // tokens after the first prompt
+	RolloutID       int64          `json:"rollout_id"` // the index of its trajectory's first sample
+	Prompt          []chat.Message `json:"prompt"`     // of the group; none if it has images
+	Tokens          []int32        `json:"tokens"`     // prompt and response
+	Response        string         `json:"response"`   // the text of the last message that trains in it
+	ResponseLength  int            `json:"response_length"`
 	Label           string         `json:"label"`
-	Reward          number.Float   `json:"reward"`
-	LossMask        []int8         `json:"loss_mask"`         // of the response: 1 means sampled
-	RolloutLogProbs number.Floats  `json:"rollout_log_probs"` // of the response; 0 where it was not sampled
+	Reward          number.Float   `json:"reward"`            // of the trajectory
+	LossMask        []int8         `json:"loss_mask"`         // of the response: 1 where it was sampled and trains here
+	RolloutLogProbs number.Floats  `json:"rollout_log_probs"` // of the response; 0 where the mask is
 	Status          string         `json:"status"`            // completed or truncated
-	WeightVersions  []string       `json:"weight_versions"`
-	Metadata        map[string]any `json:"metadata"`
+	WeightVersions  []string       `json:"weight_versions"`   // of each message that trains, where it is known
+	Metadata        Metadata       `json:"metadata"`
 }
 
-// Why a trajectory gives no sample, in addition to those of package chat.
-const (
-	NoIDs    = "no_ids"    // the engine's ids do not cover it
-	Breaks   = "breaks"    // a prompt does not continue the one before it
-	NoReward = "no_reward" // it has no reward
-	Floored  = "logprob"   // a log probability is NaN, or the engine's floor (-9999)
-)
+// Metadata is what slime passes on to functions of one's own.
+type Metadata struct {
+	TrajectoryID string        `json:"trajectory_id"`
+	ExampleID    string        `json:"example_id"`
+	Sequence     int           `json:"sequence"`  // its number in the trajectory
+	Sequences    int           `json:"sequences"` // of the trajectory
+	Advantage    *number.Float `json:"advantage"` // of the trajectory, times the sequence's weight; null without one
+}
 
-// Samples returns the samples of a group. index is the number of the first
-// sample; skip is called with the reason for each member that gives none.
-func Samples(rows []formats.Trajectory, group, index int64, skip func(reason string)) []Sample {
-	var out []Sample
-	for i := range rows {
-		s, reason := sample(&rows[i])
-		if reason != "" {
-			skip(reason)
-			continue
+// NoReward is why a trajectory with sequences gives no sample.
+const NoReward = "no_reward"
+
+// samples returns the samples of a group, which are written as one item.
+func samples(x *exporters.Item) []Sample {
+	given := x.Given
+	return exporters.Sequenced(func(x *exporters.Item, t *formats.Trajectory, list []sequences.Sequence) []Sample {
+		made := samplesOf(x, t, list, given)
+		given += int64(len(made))
+		return made
+	})(x)
+}
+
+// samplesOf returns the samples of a trajectory; first is the index of the first.
+func samplesOf(x *exporters.Item, t *formats.Trajectory, list []sequences.Sequence, first int64) []Sample {
+	if t.Reward == nil || math.IsNaN(*t.Reward) {
+		x.Skip(NoReward)
+		return nil
+	}
+	prompt, _ := chat.PromptOf([]formats.Trajectory{*t})
+	base := Sample{
+		GroupIndex: x.Before, RolloutID: first, Prompt: append([]chat.Message{}, prompt.Prompt...), Label: formats.AnswerOf(t.Example),
+		Reward: number.Float(*t.Reward), Status: "completed", Metadata: Metadata{TrajectoryID: t.TrajectoryID, ExampleID: t.ExampleID, Sequences: len(list)},
+	}
+	if t.Status == formats.StatusTruncated {
+		base.Status = "truncated"
+	}
+	out := make([]Sample, len(list))
+	for n := range list {
+		s := &list[n]
+		out[n] = base
+		out[n].add(t, s)
+		out[n].Index, out[n].Metadata.Sequence = first+int64(n), n
+		if t.Advantage != nil {
+			advantage := number.Float(*t.Advantage * x.Weights.Of(sequences.TrajectoryMean, s, list))
+			out[n].Metadata.Advantage = &advantage
 		}
-		s.GroupIndex, s.Index = group, index+int64(len(out))
-		out = append(out, s)
 	}
 	return out
 }
 
-func sample(t *formats.Trajectory) (s Sample, reason string) {
-	prompt, reason := chat.PromptOf([]formats.Trajectory{*t})
-	switch {
-	case reason != "":
-		return s, reason
-	case t.Reward == nil:
-		return s, NoReward
-	}
-	s = Sample{Prompt: prompt.Prompt, Label: formats.AnswerOf(t.Example), Reward: number.Float(*t.Reward), Status: "completed", Metadata: map[string]any{"trajectory_id": t.TrajectoryID, "example_id": t.ExampleID}}
-	if t.Status == formats.StatusTruncated {
-		s.Status = "truncated"
-	}
-	if s.WeightVersions = []string{}; t.PolicyVersion != nil {
-		s.WeightVersions = append(s.WeightVersions, strconv.FormatInt(*t.PolicyVersion, 10))
-	}
-	return s, s.add(t)
-}
-
-// add appends the tokens of the main path.
-func (s *Sample) add(t *formats.Trajectory) string {
-	on := make([]bool, len(t.Messages))
-	first := true
-	for _, i := range t.Main() {
-		m := &t.Messages[i]
-		on[i] = true
-		if !t.Trained(i) {
-			continue
-		}
-		switch {
-		case len(m.TokenIDs) == 0 || len(m.Logprobs) != len(m.TokenIDs) || first && len(m.PromptDeltaIDs) == 0:
-			return NoIDs
-		case validate.Floored(m.Logprobs) >= 0:
-			return Floored
-		case !first && m.PrefixBreak != "":
-			return Breaks
-		case !first && m.PromptDeltaIDs == nil:
-			return NoIDs
-		}
-		if s.Tokens = append(s.Tokens, m.PromptDeltaIDs...); !first {
-			for range m.PromptDeltaIDs {
-				s.LossMask, s.RolloutLogProbs = append(s.LossMask, 0), append(s.RolloutLogProbs, 0)
-			}
-		}
-		s.Tokens = append(s.Tokens, m.TokenIDs...)
-		for _, p := range m.Logprobs {
-			s.LossMask, s.RolloutLogProbs = append(s.LossMask, 1), append(s.RolloutLogProbs, p)
-		}
-		s.Response = m.Content
-		first = false
-	}
-	for i := range t.Messages {
-		if t.Trained(i) && !on[i] {
-			return chat.Branches
+// add adds the tokens of a sequence.
+func (out *Sample) add(t *formats.Trajectory, s *sequences.Sequence) {
+	out.Tokens = append(append([]int32{}, s.Prompt...), s.Response...)
+	out.ResponseLength, out.RolloutLogProbs = len(s.Response), s.Logprobs
+	out.Response = t.Messages[s.Messages[len(s.Messages)-1]].Content
+	out.LossMask, out.WeightVersions = make([]int8, len(s.Mask)), []string{}
+	for k, trains := range s.Mask {
+		if trains {
+			out.LossMask[k] = 1
 		}
 	}
-	s.ResponseLength = len(s.LossMask)
-	return ""
+	for _, v := range s.Versions {
+		if v.Version != nil {
+			out.WeightVersions = append(out.WeightVersions, strconv.FormatInt(*v.Version, 10))
+		}
+	}
 }

@@ -1,53 +1,91 @@
 package slime
 
 import (
+	"fmt"
 	"math"
-	"slices"
+	"reflect"
 	"testing"
 
 	"github.com/rollmill/rollmill/formats"
-	"github.com/rollmill/rollmill/formats/chat"
+	"github.com/rollmill/rollmill/formats/exporters"
+	"github.com/rollmill/rollmill/formats/sequences"
 )
 
 func attempt(edit func(*formats.Trajectory)) formats.Trajectory {
-	one := 1.0
-	t := formats.Trajectory{Reward: &one, Example: `{"answer":{"x":4}}`, Status: formats.StatusOK,
+	one, two, version := 1.0, 2.0, int64(3)
+	t := formats.Trajectory{Reward: &one, Advantage: &two, Example: `{"answer":{"x":4}}`, Status: formats.StatusOK,
 		Messages: []formats.Message{
 			{Parent: -1, Role: "user", Content: "q", Call: -1},
 			{Parent: 0, Role: "assistant", Sampled: true, Call: 0, TokenIDs: []int32{3, 4}, Logprobs: []float32{-1, -2}, PromptDeltaIDs: []int32{1, 2}},
 			{Parent: 1, Role: "tool", Content: "r", ToolCallID: "c", Call: -1},
 			{Parent: 2, Role: "assistant", Content: "done", Sampled: true, Call: 1, TokenIDs: []int32{6}, Logprobs: []float32{-0.5}, PromptDeltaIDs: []int32{5}},
 		},
-		Calls: []formats.Call{{Target: true, Tools: -1}, {Target: true, Tools: -1}},
+		Calls: []formats.Call{{Target: true, Tools: -1, PolicyVersion: &version}, {Target: true, Tools: -1}},
 	}
 	edit(&t)
 	return t
 }
 
-func TestTokensAreThoseOfTheEngine(t *testing.T) {
-	got := Samples([]formats.Trajectory{attempt(func(*formats.Trajectory) {})}, 7, 9, func(r string) { t.Error(r) })
-	if len(got) != 1 {
-		t.Fatal(got)
+func same(*formats.Trajectory) {}
+
+func broken(t *formats.Trajectory) { t.Messages[3].PrefixBreak = "template" }
+
+// give returns the samples of a group that is the eighth of its file, after nine
+// samples.
+func give(t *testing.T, weights *sequences.Weights, rows ...formats.Trajectory) []Sample {
+	t.Helper()
+	return samples(&exporters.Item{Rows: rows, Before: 7, Given: 9, Weights: weights, Skip: func(r string) { t.Error(r) }})
+}
+
+// TestOneSamplePerSequence: the siblings of a trajectory share their rollout_id,
+// and nothing is dropped for a prompt that was rewritten.
+func TestOneSamplePerSequence(t *testing.T) {
+	got := give(t, nil, attempt(same), attempt(broken), attempt(same))
+	var text []string
+	for _, s := range got {
+		text = append(text, fmt.Sprint(s.GroupIndex, s.Index, s.RolloutID, s.Tokens, s.ResponseLength, s.LossMask, s.RolloutLogProbs, s.WeightVersions, s.Metadata.Sequence, s.Metadata.Sequences, *s.Metadata.Advantage))
 	}
-	s := got[0]
-	if !slices.Equal(s.Tokens, []int32{1, 2, 3, 4, 5, 6}) || !slices.Equal(s.LossMask, []int8{1, 1, 0, 1}) || s.ResponseLength != 4 ||
-		!slices.Equal(s.RolloutLogProbs, []float32{-1, -2, 0, -0.5}) || s.Label != `{"x":4}` || s.GroupIndex != 7 || s.Index != 9 || s.Response != "done" {
+	want := []string{
+		"7 9 9 [1 2 3 4 5 6] 4 [1 1 0 1] [-1 -2 0 -0.5] [3] 0 1 2",
+		"7 10 10 [1 2 3 4] 2 [1 1] [-1 -2] [3] 0 2 2",
+		"7 11 10 [5 6] 1 [1] [-0.5] [] 1 2 2",
+		"7 12 12 [1 2 3 4 5 6] 4 [1 1 0 1] [-1 -2 0 -0.5] [3] 0 1 2",
+	}
+	if !reflect.DeepEqual(text, want) {
+		t.Errorf("got  %q\nwant %q", text, want)
+	}
+	if s := got[0]; s.Label != `{"x":4}` || s.Response != "done" || s.Reward != 1 || len(s.Prompt) != 1 {
 		t.Errorf("%+v", s)
+	}
+}
+
+// TestWeightsAreInTheAdvantage: slime's own loss counts a trajectory once, so
+// that is what needs no weight.
+func TestWeightsAreInTheAdvantage(t *testing.T) {
+	totals := sequences.Totals{Trajectories: 2, Sequences: 3, Tokens: 6}
+	for per, want := range map[sequences.Per][]float64{
+		sequences.Trajectory:   {2, 2, 2},
+		sequences.EachSequence: {2 * 2. / 3, 2 * 2. / 3 * 3 / 2, 2 * 2. / 3 * 3},
+		sequences.Token:        {2, 2, 2},
+	} {
+		for i, s := range give(t, &sequences.Weights{Per: per, Totals: totals}, attempt(same), attempt(broken)) {
+			if math.Abs(float64(*s.Metadata.Advantage)-want[i]) > 1e-12 {
+				t.Errorf("per %s, sample %d: %v, want %v", per, i, *s.Metadata.Advantage, want[i])
+			}
+		}
 	}
 }
 
 func TestReasonsOfSkippedMembers(t *testing.T) {
 	for reason, edit := range map[string]func(*formats.Trajectory){
-		NoIDs:         func(r *formats.Trajectory) { r.Messages[1].PromptDeltaIDs = nil },
-		Breaks:        func(r *formats.Trajectory) { r.Messages[3].PrefixBreak = "template" },
-		Floored:       func(r *formats.Trajectory) { r.Messages[1].Logprobs[1] = float32(math.Inf(-1)) },
-		NoReward:      func(r *formats.Trajectory) { r.Reward = nil },
-		chat.Branches: func(r *formats.Trajectory) { r.Messages[3].Parent = -1 },
-		chat.Empty:    func(r *formats.Trajectory) { r.Calls = nil },
+		sequences.NoPrompt: func(r *formats.Trajectory) { r.Messages[1].PromptDeltaIDs = nil },
+		NoReward:           func(r *formats.Trajectory) { r.Reward = nil },
+		sequences.Nothing:  func(r *formats.Trajectory) { r.Calls[0].Target, r.Calls[1].Target = false, false },
 	} {
-		heard := ""
-		if got := Samples([]formats.Trajectory{attempt(edit)}, 0, 0, func(r string) { heard = r }); heard != reason || len(got) != 0 {
-			t.Errorf("%q, want %q: %+v", heard, reason, got)
+		heard, tally := "", sequences.Tally{}
+		got := samples(&exporters.Item{Rows: []formats.Trajectory{attempt(edit)}, Tally: &tally, Skip: func(r string) { heard = r }})
+		if heard != reason || len(got) != 0 || tally.Tokens != 0 || tally.Lost != tally.In {
+			t.Errorf("%q, want %q: %+v, %+v", heard, reason, got, tally)
 		}
 	}
 }

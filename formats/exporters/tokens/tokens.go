@@ -1,6 +1,23 @@
 // Package tokens writes sequences of tokens, as package formats/sequences makes
-// them: one row for each sequence, with everything a policy gradient needs. A
-// trainer of one's own reads this form; the doc comment of Row is its definition.
+// them: one row for each sequence, with everything a policy gradient needs. The doc
+// comment of Row is its definition.
+//
+// A trainer of one's own reads this form, and so do TRL, verl and OpenRLHF with a
+// few lines of testdata/consumers/loaders: none of them has a loader for finished
+// rollouts. Those lines fold the weight into the advantage, which is exact for a
+// clipped policy loss and not for a KL term. What they add up to:
+//
+//	TRL        bnpo, dapo: a mean over tokens; dr_grpo: their sum over a constant;
+//	           grpo: a mean over sequences. Its own advantages are recomputed from
+//	           the rewards of a group; the loader hands ours over.
+//	verl       token-mean, token-sum, seq-mean-token-sum(-norm): as a mean over
+//	           tokens; seq-mean-token-mean: over sequences. The loader hands over
+//	           the batch after its advantages.
+//	OpenRLHF   a mean over tokens, or over sequences without token_level_loss. The
+//	           loader hands over its experiences after their advantages.
+//
+// Weight is that for a mean over tokens. With weights, that for a mean over
+// sequences is Weight times Tokens, divided by the mean of Tokens over all rows.
 package tokens
 
 import (
@@ -12,8 +29,8 @@ import (
 
 // Format is the sequences.
 var Format = exporters.Format{
-	Name: "sequences", Help: "sequences of tokens with masks, log probabilities, policy versions, advantages and weights, for a trainer of one's own",
-	Of: exporters.Rows, Exports: []exporters.Extension{exporters.Parquet, exporters.JSONL}, Loss: sequences.TokenMean,
+	Name: "sequences", Help: "sequences of tokens with masks, log probabilities, policy versions, advantages and weights, for a trainer of one's own, TRL, verl or OpenRLHF",
+	Of: exporters.Rows, Files: []exporters.Extension{exporters.Parquet}, Exports: []exporters.Extension{exporters.JSONL}, Loss: sequences.TokenMean,
 	Table: exporters.Table(exporters.Sequenced(rows)), Lines: exporters.Lines(exporters.Sequenced(rows)),
 }
 

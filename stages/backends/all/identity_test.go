@@ -58,6 +58,9 @@ func TestIdentities(t *testing.T) {
 		{"file all", func() (backends.Trainer, error) {
 			return wrap(file.New(file.Config{Best: 4, AcceptPlainAssistant: true, Kinds: []string{"art"}}, place))
 		}, `{"accept-plain-assistant":"true"}`},
+		{"file weights", func() (backends.Trainer, error) {
+			return wrap(file.New(file.Config{Best: 1, RowWeight: "sequence", Kinds: []string{"slime"}}, place))
+		}, `{"row-weight":"\"sequence\""}`},
 		{"command", func() (backends.Trainer, error) { return wrap(command.New(command.Config{Words: []string{"x"}})) }, `{}`},
 		{"command all", func() (backends.Trainer, error) {
 			return wrap(command.New(command.Config{Words: []string{"x"}, Settings: map[string]string{"lr": "1e-5", "t": "text"}, NewModel: true, Model: "m", Target: "t"}))

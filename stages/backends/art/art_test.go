@@ -44,9 +44,19 @@ func TestConformance(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			backendtest.Run(t, func(t *testing.T) backendtest.Subject {
 				server, cfg := start(t, arttest.Legacy, arttest.Faults{Atomic: atomic})
-				return backendtest.Subject{Trainer: trainer(t, cfg), Jobs: server.Jobs, Secrets: []string{"hush"}}
+				return backendtest.Subject{Trainer: trainer(t, cfg), Jobs: server.Jobs, Secrets: []string{"hush"}, Sent: bodies(server)}
 			})
 		})
+	}
+}
+
+// bodies returns the training requests that a server got.
+func bodies(server *arttest.Server) func() []string {
+	return func() (out []string) {
+		for _, b := range server.Batches() {
+			out = append(out, string(b.Raw))
+		}
+		return out
 	}
 }
 

@@ -2,6 +2,7 @@ package art
 
 import (
 	"bufio"
+	"context"
 	"encoding/json"
 	"io"
 	"sync/atomic"
@@ -61,6 +62,21 @@ func (b *body) Read(p []byte) (int, error) {
 		b.failed.Store(&err)
 	}
 	return n, err
+}
+
+// rowsFile is the body of the training request, as WriteRows writes it.
+const rowsFile = "train_model.json"
+
+// WriteRows writes the body of the training request. It asks the server which
+// ART it is.
+func (t *Trainer) WriteRows(ctx context.Context, s backends.Submission, groups backends.Groups, to backends.Place) error {
+	d, err := t.detect(ctx)
+	if err != nil {
+		return err
+	}
+	return to.WriteFile(ctx, rowsFile, func(w io.Writer) error {
+		return t.encode(w, groups, shape(d.plain()), s.Fence, func(int64) {})
+	})
 }
 
 // shape returns the encoder of a group.

@@ -68,7 +68,7 @@ func TestDialects(t *testing.T) {
 func TestConformanceOfAFrontendServer(t *testing.T) {
 	backendtest.Run(t, func(t *testing.T) backendtest.Subject {
 		server, cfg := start(t, arttest.Frontend, arttest.Faults{StepsKey: "data/step_num_gradient_steps"})
-		return backendtest.Subject{Trainer: trainer(t, textAlone(cfg)), Jobs: server.Jobs, Secrets: []string{"hush"}}
+		return backendtest.Subject{Trainer: trainer(t, textAlone(cfg)), Jobs: server.Jobs, Secrets: []string{"hush"}, Sent: bodies(server)}
 	})
 }
 

@@ -1,9 +1,12 @@
 package backendtest
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
+	"slices"
 	"strings"
 	"testing"
 
@@ -18,6 +21,8 @@ type Subject struct {
 	Trainer backends.Trainer
 	Jobs    func() int // batches that had an effect so far
 	Secrets []string   // that must not appear in its target
+
+	Sent func() []string // of a backends.RowWriter: the files or the bodies that were sent
 }
 
 // Run tests a trainer; each scenario gets a fresh subject.
@@ -30,6 +35,7 @@ func Run(t *testing.T, fresh func(t *testing.T) Subject) {
 		{"preflight counts the batch and has no effect", preflight},
 		{"begin may be repeated and has no effect", begin},
 		{"a batch is submitted and then resolved as done", submit},
+		{"the rows that are shown are those that are sent", rows},
 		{"what was never sent is never resolved as done", neverSent},
 		{"a batch that cannot be read has no effect", unreadable},
 		{"a sender that lost its lease sends nothing whole", guarded},
@@ -128,6 +134,48 @@ func begin(t *testing.T, s Subject) {
 	}
 	noJobs(t, s)
 }
+
+func rows(t *testing.T, s Subject) {
+	w, ok := s.Trainer.(backends.RowWriter)
+	if !ok {
+		return
+	}
+	before, err := s.Trainer.Begin(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	shown := map[string]string{}
+	place := backends.Place{URI: "mem://shown", Begin: func(context.Context) (backends.Draft, error) { return &draft{files: shown}, nil },
+		Read: func(context.Context, string) ([]byte, error) { return nil, fs.ErrNotExist }}
+	if err := w.WriteRows(t.Context(), submission("batch", before), Batch(), place); err != nil {
+		t.Fatal(err)
+	}
+	noJobs(t, s)
+	if _, err := s.Trainer.Submit(t.Context(), submission("batch", before), Batch(), ignore); err != nil {
+		t.Fatal(err)
+	}
+	if len(shown) == 0 {
+		t.Error("no rows are shown")
+	}
+	for name, data := range shown {
+		if !slices.Contains(s.Sent(), data) {
+			t.Errorf("%s is not what was sent: %.300q", name, data)
+		}
+	}
+}
+
+// draft is a file in memory.
+type draft struct {
+	bytes.Buffer
+	files map[string]string
+}
+
+func (d *draft) Replace(_ context.Context, name string) error {
+	d.files[name] = d.String()
+	return nil
+}
+
+func (d *draft) Discard() error { return nil }
 
 func submit(t *testing.T, s Subject) {
 	before, err := s.Trainer.Begin(t.Context(), nil)

@@ -268,6 +268,15 @@ func (t *Trainer) fallback() string {
 	return "; there are no " + formats.TablePairs + ", so each group's best is compared with its worst"
 }
 
+// WriteRows writes the files that are uploaded.
+func (t *Trainer) WriteRows(ctx context.Context, s backends.Submission, groups backends.Groups, to backends.Place) error {
+	return to.WriteFile(ctx, trainingFile, func(train io.Writer) error {
+		return to.WriteFile(ctx, validationFile, func(held io.Writer) error {
+			return t.write(train, held, s, groups, func(backends.JobEvent) {})
+		})
+	})
+}
+
 // write writes the lines of both files.
 func (t *Trainer) write(train, held io.Writer, s backends.Submission, groups backends.Groups, event func(backends.JobEvent)) error {
 	split, err := t.cfg.sides(groups)

@@ -3,6 +3,8 @@ package customizer_test
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -43,7 +45,7 @@ func TestConformance(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			backendtest.Run(t, func(t *testing.T) backendtest.Subject {
 				tr, s := start(t, customizertest.Faults{}, edit)
-				return backendtest.Subject{Trainer: tr, Jobs: func() int { return len(s.Jobs()) }, Secrets: []string{customizertest.Key, customizertest.Token}}
+				return backendtest.Subject{Trainer: tr, Jobs: func() int { return len(s.Jobs()) }, Secrets: []string{customizertest.Key, customizertest.Token}, Sent: func() []string { return slices.Collect(maps.Values(s.Hub.Files(s.Hub.Repositories()[0]))) }}
 			})
 		})
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/exporters"
 	"github.com/rollmill/rollmill/formats/exporters/art"
+	"github.com/rollmill/rollmill/formats/sequences"
 	"github.com/rollmill/rollmill/stages/backends"
 )
 
@@ -48,4 +49,16 @@ func (t *Trainer) check(rows []formats.Trajectory, stats *backends.BatchStats, r
 	}
 	stats.AddGroup(rows)
 	stats.Sequences += int64(len(rows))
+}
+
+// weighed returns the weights of the sequences of each file, from what a survey
+// counted.
+func (t *Trainer) weighed(files []backends.FileStats) map[string]*sequences.Weights {
+	out := map[string]*sequences.Weights{}
+	for _, f := range files {
+		if t.cfg.RowWeight != "" && f.Sequences != nil {
+			out[f.Name] = &sequences.Weights{Per: t.cfg.RowWeight, Totals: f.Sequences.Totals}
+		}
+	}
+	return out
 }

@@ -34,6 +34,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/exporters"
+	"github.com/rollmill/rollmill/formats/sequences"
 	"github.com/rollmill/rollmill/stages/backends"
 )
 
@@ -42,6 +43,8 @@ type Config struct {
 	Kinds                []string `yaml:"kinds" json:"kinds"`                                   // of Kinds; default all
 	AcceptPlainAssistant bool     `yaml:"accept_plain_assistant" json:"accept_plain_assistant"` // of art: write rows whose input holds assistant messages
 	Best                 int      `yaml:"best" json:"best"`                                     // of trl-sft and customizer-sft: conversations of a group; default 1, below 0 all
+
+	RowWeight sequences.Per `yaml:"row_weight" json:"row_weight"` // of named kinds of sequences: what counts the same in the loss; "": every weight is 1
 
 	known registry // what Kinds chooses from; the formats of the tree when it is zero
 }
@@ -53,6 +56,8 @@ type Trainer struct {
 	any    bool // no kinds were named: every possible file is written
 	cfg    Config
 	tables formats.Tables
+
+	weights map[string]*sequences.Weights // by name of a file; of the batch that is being written
 }
 
 // New checks the config. Nothing is written.
@@ -71,15 +76,33 @@ func New(cfg Config, place backends.Place) (*Trainer, error) {
 		if err != nil {
 			return nil, &Error{What: fmt.Sprintf("file: unknown kind %q (known: %s)", name, strings.Join(known.Names(), ", "))}
 		}
+		if cfg.RowWeight != "" && k.file.Format.Loss == "" {
+			return nil, &Error{What: fmt.Sprintf("file: kind %s has no weights: its rows are not sequences of tokens, or its trainer computes advantages from rewards", name),
+				Help: "leave out --row-weight, or name kinds with weights: " + weighted(known)}
+		}
 		t.kinds = append(t.kinds, k)
 	}
 	return t, nil
 }
 
+// weighted returns the --kinds that take weights.
+func weighted(known registry) string {
+	var out []string
+	for _, name := range known.Names() {
+		if k, err := known.Find(name); err == nil && k.file.Format.Loss != "" {
+			out = append(out, "--kinds "+name)
+		}
+	}
+	return strings.Join(out, " ")
+}
+
 // Error is the error of an invalid config.
-type Error struct{ What string }
+type Error struct{ What, Help string }
 
 func (e *Error) Error() string { return e.What }
+
+// Hint returns what the command line prints after the error.
+func (e *Error) Hint() string { return e.Help }
 
 // Misused reports that the config is wrong.
 func (e *Error) Misused() bool { return true }
@@ -103,7 +126,8 @@ func (t *Trainer) Preflight(_ context.Context, groups backends.Groups, report fu
 }
 
 // survey writes every file without storing it, and returns the kinds that can
-// be written. Every named kind must be; of all kinds, at least one.
+// be written. Every named kind must be; of all kinds, at least one. Sequences
+// have the weight 1: what they add up to decides their weights.
 func (t *Trainer) survey(groups backends.Groups, report func(backends.Problem)) (stats backends.BatchStats, fit []kind, err error) {
 	whole, unfit := true, exporters.Skipped{}
 	drifts := t.drifts()
@@ -145,7 +169,7 @@ func (t *Trainer) survey(groups backends.Groups, report func(backends.Problem)) 
 		case whole && stats.Groups > 0 && one.Rows == 0:
 			why = cmp.Or(one.Skipped.String(), "the batch has nothing of the kind")
 		}
-		stats.Files = append(stats.Files, backends.FileStats{Name: one.Name, Rows: one.Rows, Skipped: one.Skipped, Unfit: why})
+		stats.Files = append(stats.Files, backends.FileStats{Name: one.Name, Rows: one.Rows, Skipped: one.Skipped, Unfit: why, Sequences: one.Entry.Sequences})
 		switch {
 		case why == "":
 			fit = append(fit, t.kinds[i])
@@ -201,19 +225,30 @@ const (
 // Submit writes all files, then their manifest.
 func (t *Trainer) Submit(ctx context.Context, s backends.Submission, groups backends.Groups, event func(backends.JobEvent)) (backends.Outcome, error) {
 	to := t
-	if t.any {
-		_, fit, err := t.survey(groups, func(backends.Problem) {})
+	if t.any || t.cfg.RowWeight != "" {
+		stats, fit, err := t.survey(groups, func(backends.Problem) {})
 		if err != nil {
 			return backends.Outcome{State: formats.JobFailed, Clean: true, Message: "the files were not written"}, err
 		}
 		some := *t
-		some.kinds, to = fit, &some
+		some.weights, to = t.weighed(stats.Files), &some
+		if t.any {
+			some.kinds = fit
+		}
 	}
 	m, err := to.write(ctx, s, groups, event)
 	if err != nil {
 		return backends.Outcome{State: formats.JobFailed, Clean: true, Message: "the files were not written"}, err
 	}
 	return t.outcome(m), nil
+}
+
+// WriteRows writes the files at another place.
+func (t *Trainer) WriteRows(ctx context.Context, s backends.Submission, groups backends.Groups, to backends.Place) error {
+	there := *t
+	there.place = to
+	_, err := there.Submit(ctx, s, groups, func(backends.JobEvent) {})
+	return err
 }
 
 func (t *Trainer) write(ctx context.Context, s backends.Submission, groups backends.Groups, event func(backends.JobEvent)) (*manifest, error) {
@@ -232,6 +267,9 @@ func (t *Trainer) write(ctx context.Context, s backends.Submission, groups backe
 		return d, nil
 	})
 	defer w.Close()
+	for _, one := range w.Writers {
+		one.Weights = t.weights[one.Name]
+	}
 	m := &manifest{Format: manifestFormat, Token: s.Token}
 	for rows, err := range s.Guarded(groups, event) {
 		if err != nil {
@@ -268,15 +306,10 @@ func (t *Trainer) commit(ctx context.Context, m *manifest) error {
 	if err != nil {
 		return err
 	}
-	d, err := t.place.Begin(ctx)
-	if err != nil {
+	return t.place.WriteFile(ctx, manifestFile, func(w io.Writer) error {
+		_, err := w.Write(append(data, '\n'))
 		return err
-	}
-	defer d.Discard()
-	if _, err := d.Write(append(data, '\n')); err != nil {
-		return err
-	}
-	return d.Replace(ctx, manifestFile)
+	})
 }
 
 func (t *Trainer) outcome(m *manifest) backends.Outcome {
@@ -285,7 +318,11 @@ func (t *Trainer) outcome(m *manifest) backends.Outcome {
 	for _, f := range m.Files {
 		out.Files = append(out.Files, strings.TrimSuffix(t.place.URI, "/")+"/"+f.Name)
 		out.Metrics[f.Name] = float64(f.Rows)
-		notes = append(notes, fmt.Sprintf("%s %d rows", f.Name, f.Rows))
+		note := fmt.Sprintf("%s %d rows", f.Name, f.Rows)
+		if f.Sequences != nil {
+			note += fmt.Sprintf(" (%s)", f.Sequences)
+		}
+		notes = append(notes, note)
 	}
 	out.Message = strings.Join(notes, ", ")
 	return out

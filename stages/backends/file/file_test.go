@@ -4,12 +4,15 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/sequences"
 	"github.com/rollmill/rollmill/stages/backends"
 	"github.com/rollmill/rollmill/stages/backends/backendtest"
 	"github.com/rollmill/rollmill/stages/backends/file"
@@ -47,6 +50,15 @@ func TestConformance(t *testing.T) {
 					return 0
 				}
 				return 1
+			}, Sent: func() (out []string) {
+				for _, name := range append(file.Kinds(), "_files") {
+					for _, ext := range []string{".json", ".jsonl", ".parquet"} {
+						if data, err := p.Read(t.Context(), strings.TrimSuffix(name, "-parquet")+ext); err == nil {
+							out = append(out, string(data))
+						}
+					}
+				}
+				return out
 			}}
 		})
 	}
@@ -109,9 +121,9 @@ func TestTheFiles(t *testing.T) {
 }
 
 func TestTheSameBatchGivesTheSameBytes(t *testing.T) {
-	one, two := write(t, file.Config{}, backendtest.Batch()), write(t, file.Config{}, backendtest.Batch()) // no slime: there are no prompt ids
+	one, two := write(t, file.Config{}, backendtest.Batch()), write(t, file.Config{}, backendtest.Batch()) // neither slime nor sequences: there are no prompt ids
 	files, err := filepath.Glob(one + "/*")
-	if err != nil || len(files) != len(file.Kinds()) {
+	if err != nil || len(files) != len(file.Kinds())-1 {
 		t.Fatal(files, err)
 	}
 	for _, f := range files {
@@ -160,6 +172,58 @@ func TestInvalidPairsAreNotMade(t *testing.T) {
 	}
 	if _, err := os.Stat(dir + "/art.jsonl"); !os.IsNotExist(err) {
 		t.Error("a file that was not asked for")
+	}
+}
+
+// TestRowWeights: the weights of the whole batch, as a trainer's mean over
+// trajectories or tokens needs them, from the one pass that the preflight makes.
+func TestRowWeights(t *testing.T) {
+	passes := 0
+	batch := func(yield func([]formats.Trajectory, error) bool) {
+		passes++
+		varied()(yield)
+	}
+	plain := write(t, file.Config{Kinds: []string{"slime"}}, batch)
+	weighted := write(t, file.Config{Kinds: []string{"slime"}, RowWeight: sequences.EachSequence}, batch)
+	if passes != 3 {
+		t.Errorf("%d passes over the batch, want 1 to write and 1 more for weights", passes)
+	}
+	var out, all float64
+	one, two := rows(t, plain+"/slime.jsonl"), rows(t, weighted+"/slime.jsonl")
+	totals := sequences.Totals{}
+	trained := map[string]float64{}
+	for _, r := range one {
+		m := r["metadata"].(map[string]any)
+		if m["sequence"].(float64) == 0 {
+			totals.Trajectories++
+		}
+		totals.Sequences++
+		for _, v := range r["loss_mask"].([]any) {
+			trained[m["trajectory_id"].(string)] += v.(float64)
+		}
+	}
+	for i, r := range one {
+		was, is := r["metadata"].(map[string]any), two[i]["metadata"].(map[string]any)
+		tokens := 0.0
+		for _, v := range r["loss_mask"].([]any) {
+			tokens += v.(float64)
+		}
+		share := tokens / trained[was["trajectory_id"].(string)] // of the trajectory, in slime's loss
+		weight := float64(totals.Trajectories) / float64(totals.Sequences) / share
+		if want := was["advantage"].(float64) * weight; math.Abs(is["advantage"].(float64)-want) > 1e-12 {
+			t.Errorf("sample %d has the advantage %v, want %v", i, is["advantage"], want)
+		}
+		out, all = out+weight*share, all+share
+	}
+	if math.Abs(out-all) > 1e-9 {
+		t.Errorf("the batch weighs %v, without weights %v", out, all)
+	}
+	for _, kinds := range [][]string{nil, {"slime", "trl-kto"}} {
+		_, err := file.New(file.Config{Kinds: kinds, RowWeight: sequences.Token}, place(t, t.TempDir()))
+		var invalid *file.Error
+		if !errors.As(err, &invalid) || !strings.Contains(invalid.What, "has no weights") || invalid.Help != "leave out --row-weight, or name kinds with weights: --kinds slime --kinds sequences" {
+			t.Errorf("%v: %+v", kinds, err)
+		}
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/parquet"
+	"github.com/rollmill/rollmill/formats/sequences"
 	"github.com/rollmill/rollmill/stages/backends"
 	"github.com/rollmill/rollmill/stages/backends/backendtest"
 	"github.com/rollmill/rollmill/stages/backends/file"
@@ -146,6 +147,9 @@ func compared() formats.Tables {
 	turn := backendtest.PairOf(tools, 1, 1) // two candidates of one turn
 	turn.Turn, turn.Tools, turn.ChosenScore, turn.RejectedScore, turn.Margin = "the sum", searchTool, 0.75, 0.5, 0.25
 	turn.Prompt, turn.Chosen, turn.Rejected = chat(tools[1].Messages[:3]...), chat(tools[1].Messages[3]), chat(says(-1, 0, "it is five"))
+	asked := backendtest.PairOf(tools, 1, 0) // at the first difference: two calls of a tool
+	asked.Tools = searchTool
+	asked.Prompt, asked.Chosen, asked.Rejected = chat(tools[1].Messages[:1]...), chat(tools[1].Messages[1]), chat(tools[0].Messages[1])
 	long := backendtest.PairOf(tools, 1, 0)
 	parted := backendtest.PairOf(branch, 0, 1)
 	parted.Prompt = `[{"role":"user","content":[{"type":"text","text":"q"}]}]`
@@ -164,7 +168,7 @@ func compared() formats.Tables {
 			})
 		}
 	}
-	return backendtest.TablesOf(append(pairs, system, turn, long, parted, unasked), labels)
+	return backendtest.TablesOf(append(pairs, system, turn, asked, long, parted, unasked), labels)
 }
 
 func TestTheGoldenFiles(t *testing.T) {
@@ -179,6 +183,11 @@ func TestTheGoldenFiles(t *testing.T) {
 func TestTheGoldenFilesOfTables(t *testing.T) {
 	cfg := file.Config{Kinds: []string{"trl-preference", "trl-preference-parquet", "trl-kto", "openrlhf-preference", "openrlhf-kto", "nemo-rl-preference", "customizer-dpo"}}
 	theGoldenFiles(t, golden+"-tables", cfg, compared())
+}
+
+// TestTheGoldenFilesOfWeights: the same batch, each trajectory worth the same.
+func TestTheGoldenFilesOfWeights(t *testing.T) {
+	theGoldenFiles(t, golden+"-weights", file.Config{Kinds: []string{"slime", "sequences"}, RowWeight: sequences.Trajectory}, formats.Tables{})
 }
 
 func theGoldenFiles(t *testing.T, golden string, cfg file.Config, tables formats.Tables) {

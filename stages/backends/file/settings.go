@@ -34,6 +34,7 @@ func (c *Config) Declare(d *plugin.Declarer) {
 	plugin.Select(d, c.registry(), &c.Kinds, "kinds", "write this `KIND` of file, one of the formats below").Shown("all").FromReceipt(kindsIn)
 	d.Bool(&c.AcceptPlainAssistant, "accept-plain-assistant", "write rows for ART whose input holds assistant messages, although ART trains on them").ID("accept-plain-assistant")
 	backends.DeclareBest(d, &c.Best).Tag = ""
+	backends.DeclareRowWeight(d, &c.RowWeight)
 }
 
 func kindsIn(_, model string) string {

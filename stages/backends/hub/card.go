@@ -17,11 +17,7 @@ import (
 
 // change returns the one commit of a submission.
 func (t *Trainer) change(ctx context.Context, s backends.Submission, b *batch, groups int64) (hfhub.Change, *record, error) {
-	mark := ""
-	if t.cfg.Keep {
-		mark = short(s.Token) + "-"
-	}
-	files, recorded := b.files(mark)
+	files, recorded := b.files(t.mark(s))
 	rec := &record{Format: recordFormat, Token: s.Token, Run: s.Run, Epoch: s.Epoch, Digest: s.Digest, Groups: groups, Files: recorded, Skipped: map[string]any{}}
 	for _, sp := range b.splits {
 		if len(sp.skipped) > 0 {
@@ -133,4 +129,12 @@ func cardOf(id string, paths []string) string {
 	fmt.Fprintf(&b, "```sql\nSELECT * FROM 'hf://datasets/%s/%s*.parquet';\n```\n\n", id, folder(first))
 	b.WriteString("Each commit is one submission; `.rollmill/` says which. To train on exactly one batch, pin its commit: `revision=...`.\n")
 	return b.String()
+}
+
+// mark returns what keeps the files of submissions apart, if they are kept.
+func (t *Trainer) mark(s backends.Submission) string {
+	if !t.cfg.Keep {
+		return ""
+	}
+	return short(s.Token) + "-"
 }

@@ -216,17 +216,8 @@ func (t *Trainer) Submit(ctx context.Context, s backends.Submission, groups back
 	unsent := backends.Outcome{State: formats.JobFailed, Clean: true, Message: "nothing was committed"}
 	b := t.begin(onDisk)
 	defer b.discard()
-	sent := int64(0)
-	for rows, err := range s.Guarded(groups, event) {
-		if err == nil {
-			err = b.group(rows)
-		}
-		if err != nil {
-			return unsent, err
-		}
-		sent++
-	}
-	if err := b.end(); err != nil {
+	sent, err := b.fill(s.Guarded(groups, event))
+	if err != nil {
 		return unsent, err
 	}
 	change, rec, err := t.change(ctx, s, b, sent)

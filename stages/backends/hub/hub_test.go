@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -48,7 +49,7 @@ func TestConformance(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			backendtest.Run(t, func(t *testing.T) backendtest.Subject {
 				tr, s := start(t, hubtest.Faults{}, edit)
-				return backendtest.Subject{Trainer: tr, Jobs: func() int { return len(s.Commits(id)) }, Secrets: []string{hubtest.Token}}
+				return backendtest.Subject{Trainer: tr, Jobs: func() int { return len(s.Commits(id)) }, Secrets: []string{hubtest.Token}, Sent: func() []string { return slices.Collect(maps.Values(s.Files(id))) }}
 			})
 		})
 	}

@@ -2,6 +2,7 @@ package hub
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"io"
 	"slices"
@@ -11,6 +12,7 @@ import (
 	"github.com/rollmill/rollmill/formats/exporters"
 	"github.com/rollmill/rollmill/formats/exporters/all"
 	"github.com/rollmill/rollmill/formats/exporters/trajectories"
+	"github.com/rollmill/rollmill/stages/backends"
 	"github.com/rollmill/rollmill/stages/backends/hfhub"
 )
 
@@ -86,6 +88,20 @@ func (t *Trainer) begin(where func() (place, error)) *batch {
 		}
 	}
 	return b
+}
+
+// fill adds all groups, ends the files and returns the number of groups.
+func (b *batch) fill(groups backends.Groups) (n int64, err error) {
+	for rows, err := range groups {
+		if err == nil {
+			err = b.group(rows)
+		}
+		if err != nil {
+			return n, err
+		}
+		n++
+	}
+	return n, b.end()
 }
 
 // group adds a group, its preferences and its single answers.
@@ -199,6 +215,26 @@ func (b *batch) files(mark string) (out []hfhub.File, recorded []recordedFile) {
 		}
 	}
 	return out, recorded
+}
+
+// WriteRows writes the tables, under their paths in the repository.
+func (t *Trainer) WriteRows(ctx context.Context, s backends.Submission, groups backends.Groups, to backends.Place) error {
+	b := t.begin(onDisk)
+	defer b.discard()
+	if _, err := b.fill(s.Guarded(groups, nil)); err != nil {
+		return err
+	}
+	files, _ := b.files(t.mark(s))
+	for _, f := range files {
+		err := to.WriteFile(ctx, f.Path, func(w io.Writer) error {
+			_, err := io.Copy(w, io.NewSectionReader(f.Content, 0, f.Size))
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func folder(table string) string { return "data/" + table + "/" }

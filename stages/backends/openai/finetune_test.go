@@ -44,7 +44,7 @@ func TestConformance(t *testing.T) {
 		t.Run(m, func(t *testing.T) {
 			backendtest.Run(t, func(t *testing.T) backendtest.Subject {
 				tr, server := start(t, openaitest.Faults{}, method(m))
-				return backendtest.Subject{Trainer: tr, Jobs: func() int { return len(server.Jobs()) }, Secrets: []string{openaitest.Key}}
+				return backendtest.Subject{Trainer: tr, Jobs: func() int { return len(server.Jobs()) }, Secrets: []string{openaitest.Key}, Sent: func() []string { return []string{server.File("training"), server.File("validation")} }}
 			})
 		})
 	}

@@ -1,6 +1,7 @@
 package openai
 
 import (
+	"context"
 	"encoding/json"
 	"io"
 
@@ -79,6 +80,23 @@ func (t *Trainer) Compares() []string {
 
 // UseTables takes the tables of the batch.
 func (t *Trainer) UseTables(tables formats.Tables) { t.tables = tables }
+
+// WriteRows writes the files that are uploaded.
+func (t *Trainer) WriteRows(ctx context.Context, s backends.Submission, groups backends.Groups, to backends.Place) error {
+	for _, held := range []bool{false, true} {
+		if held && t.cfg.Validation == 0 {
+			continue
+		}
+		name := "training.jsonl"
+		if held {
+			name = "validation.jsonl"
+		}
+		if err := to.WriteFile(ctx, name, func(w io.Writer) error { return t.lines(w, held, s.Guarded(groups, nil)) }); err != nil {
+			return err
+		}
+	}
+	return nil
+}
 
 // lines writes the lines of one of the two files.
 func (t *Trainer) lines(w io.Writer, held bool, groups backends.Groups) error {

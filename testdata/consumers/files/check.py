@@ -137,6 +137,17 @@ def slime(rows):
         assert set(r["loss_mask"]) <= {0, 1} and r["loss_mask"][-1] == 1
         assert all(p == 0 for p, m in zip(r["rollout_log_probs"], r["loss_mask"]) if not m)
         assert r["status"] in {"completed", "truncated"}
+        m = r["metadata"]
+        assert r["rollout_id"] == r["index"] - m["sequence"] and m["sequence"] < m["sequences"]  # siblings share it, no others do
+    assert [r["index"] for r in rows] == list(range(len(rows)))
+
+
+@check("sequences.parquet")
+def sequences(rows):
+    for r in rows:
+        assert r["prompt_ids"] and len(r["response_ids"]) == len(r["loss_mask"]) == len(r["logprobs"])
+        assert r["loss_mask"][0] and r["loss_mask"][-1] and sum(r["loss_mask"]) == r["tokens"]
+        assert r["weight"] > 0 and r["sequence"] < r["sequences"]
 
 
 @check("customizer-dpo.jsonl")

@@ -26,7 +26,13 @@ func (e *Engine) answer(w http.ResponseWriter, r *http.Request, q Request, fault
 		e.stream(w, r, t)
 		return
 	}
-	body := e.body(t)
+	turns := []turn{t}
+	var n int
+	for json.Unmarshal(q.Fields["n"], &n); len(turns) < n; {
+		q.Choice = len(turns)
+		turns = append(turns, e.sample(q, fault))
+	}
+	body := e.body(turns...)
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("X-Request-Id", "engine-request")
 	if fault.Kind == HalfBody {
@@ -75,7 +81,19 @@ func (e *Engine) sample(q Request, fault Fault) turn {
 
 type object = map[string]any
 
-func (e *Engine) body(t turn) []byte {
+func (e *Engine) body(turns ...turn) []byte {
+	t := turns[0]
+	top := object{"id": "chatcmpl-1", "object": "chat.completion", "created": 1, "model": t.model, "service_note": "unknown field",
+		"usage": usage(turns...)}
+	choices := []object{}
+	for i, t := range turns {
+		choices = append(choices, e.choice(t, i, top))
+	}
+	top["choices"] = choices
+	return encode(t, top)
+}
+
+func (e *Engine) choice(t turn, index int, top object) object {
 	message := object{"role": "assistant", "content": t.reply.Content, "engine_says": "kept"}
 	if t.thought != "" {
 		message["reasoning_content"] = t.thought
@@ -83,17 +101,18 @@ func (e *Engine) body(t turn) []byte {
 	if calls := toolCalls(t.reply.ToolCalls, false); calls != nil {
 		message["tool_calls"] = calls
 	}
-	c := object{"index": 0, "message": message, "finish_reason": t.reply.Finish}
-	top := object{"id": "chatcmpl-1", "object": "chat.completion", "created": 1, "model": t.model, "service_note": "unknown field",
-		"usage": t.usage()}
+	c := object{"index": index, "message": message, "finish_reason": t.reply.Finish}
 	e.addTokens(t, c, message, top, 0, len(t.pieces))
 	c["logprobs"] = e.logprobs(t, 0, len(t.pieces))
-	top["choices"] = []object{c}
-	return encode(t, top)
+	return c
 }
 
-func (t turn) usage() object {
-	return object{"prompt_tokens": len(t.sample.Prompt), "completion_tokens": len(t.pieces), "total_tokens": len(t.sample.Prompt) + len(t.pieces),
+func usage(turns ...turn) object {
+	prompt, completion := len(turns[0].sample.Prompt), 0
+	for _, t := range turns {
+		completion += len(t.pieces)
+	}
+	return object{"prompt_tokens": prompt, "completion_tokens": completion, "total_tokens": prompt + completion,
 		"prompt_tokens_details": object{"cached_tokens": 2}}
 }
 

@@ -45,6 +45,7 @@ type Request struct {
 	Fields   map[string]json.RawMessage
 	Messages []formats.Message
 	Header   http.Header
+	Choice   int // which of its n answers the Script is asked for, from 0
 }
 
 // Reply is what the engine says.

@@ -62,7 +62,7 @@ func (e *Engine) chunks(t turn) (out []object) {
 	}
 	out = append(out, chunk(object{}, t.reply.Finish, 0, 0))
 	if strings.Contains(string(t.q.Fields["stream_options"]), `"include_usage":true`) {
-		out = append(out, object{"id": "chatcmpl-1", "object": "chat.completion.chunk", "model": t.model, "choices": []any{}, "usage": t.usage()})
+		out = append(out, object{"id": "chatcmpl-1", "object": "chat.completion.chunk", "model": t.model, "choices": []any{}, "usage": usage(t)})
 	}
 	return out
 }

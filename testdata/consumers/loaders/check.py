@@ -1,0 +1,236 @@
+"""The trainers' own code, fed by the loaders here, trains on what our rows say.
+
+    python check.py PLAIN WEIGHTED CURATED PAIRS
+
+PLAIN and WEIGHTED are sequences.parquet of the same batch, the second with --row-weight
+trajectory; CURATED is the curated dataset's Parquet file, PAIRS a trl-preference.jsonl.
+Checked, on a CPU and without a network:
+
+    rows     each trained token of the dataset is in one row, after the prompt that was sampled from
+    batches  ids, masks, log probabilities and advantages of TRL's inputs, verl's DataProto and
+             OpenRLHF's Experiences, put together by their code, are those of the rows
+    losses   their clipped policy loss of a model with random weights is the one that the rows
+             predict; with weights, under every aggregation, the mean over trajectories of the
+             mean over their tokens
+    slime    its samples hold the same, by its formula (slime itself is on no package index)
+    DPO      TRL's loss of the pairs is that of their messages and tools under the chat template
+"""
+
+import importlib.machinery
+import importlib.util
+import json
+import math
+import os
+import pathlib
+import sys
+import tempfile
+import types
+
+os.environ.update(HF_HUB_OFFLINE="1", CUDA_VISIBLE_DEVICES="", TRL_EXPERIMENTAL_SILENCE="1", TOKENIZERS_PARALLELISM="false")
+here = pathlib.Path(__file__).parent
+sys.path[:0] = [str(here), str(here.parent / "trainers")]
+
+
+def bare(*names):
+    """Packages without their __init__, which imports what only a cluster needs."""
+    for name in names:
+        above = sys.modules.get(name.rpartition(".")[0])
+        spec = importlib.machinery.PathFinder.find_spec(name, above.__path__ if above else None)
+        package = types.ModuleType(name)
+        package.__path__, package.__spec__ = list(spec.submodule_search_locations), spec
+        sys.modules[name] = package
+
+
+import datasets
+import pyarrow.parquet as pq
+import torch
+import transformers
+import trl
+
+for absent in ("deepspeed", "ray"):  # imported at the top of modules, and not called here
+    sys.modules[absent] = importlib.util.module_from_spec(importlib.machinery.ModuleSpec(absent, None))
+sys.modules["ray"].ObjectRef = object
+bare("verl", "openrlhf", "openrlhf.utils", "openrlhf.models", "openrlhf.trainer", "openrlhf.trainer.ppo_utils")
+from openrlhf.models.loss import PolicyLoss
+from openrlhf.trainer.ppo_utils.experience import make_experience_batch, remove_padding_in_sequences, split_experience_batch
+from verl.trainer.ppo import core_algos
+from verl.workers.config import ActorConfig
+
+import openrlhf_experience
+import rows as sequences
+import tiny
+import trl_grpo
+import verl_batch
+
+del sys.modules["deepspeed"], sys.modules["ray"]
+
+datasets.disable_progress_bars()
+transformers.logging.set_verbosity_error()
+scratch = pathlib.Path(tempfile.mkdtemp())
+tokenizer = tiny.tokenizer()
+model = tiny.model(len(tokenizer)).double().eval()
+PAD = tokenizer.pad_token_id
+close = lambda a, b: math.isclose(float(a), float(b), rel_tol=1e-6, abs_tol=1e-9)
+
+
+def logprobs(ids, attention=None, positions=None, of=model):
+    """Of each token but the first, under the model."""
+    logits = of(input_ids=ids, attention_mask=attention, position_ids=positions).logits[:, :-1]
+    return logits.double().log_softmax(-1).gather(-1, ids[:, 1:, None])[..., 0]
+
+
+@torch.no_grad()
+def losses(rows):
+    """The clipped loss of each trained token of each row, one row at a time, by the formula."""
+    for r in rows:
+        now = logprobs(torch.tensor([r["prompt_ids"] + r["response_ids"]]))[0, len(r["prompt_ids"]) - 1 :]
+        out = []
+        for new, old, trains in zip(now.tolist(), r["logprobs"], r["loss_mask"]):
+            if trains:
+                ratio = math.exp(new - old)
+                out.append(-min(ratio * r["advantage"], min(max(ratio, 0.8), 1.2) * r["advantage"]))
+        yield out
+
+
+def predicted(rows, by):
+    each = list(losses(rows))
+    tokens = sum(map(len, each))
+    if by == "tokens":
+        return sum(map(sum, each)) / tokens
+    if by == "sequences":
+        return sum(sum(x) / len(x) for x in each) / len(each)
+    worth = {}
+    for r, x in zip(rows, each):
+        worth.setdefault(r["trajectory_id"], []).extend(x)
+    return sum(sum(x) / len(x) for x in worth.values()) / len(worth)
+
+
+def check_rows(rows, curated):
+    """Every token that the dataset trains is in one row, with its log probability and behind its prompt."""
+    trained = {}
+    for t in pq.read_table(curated).to_pylist():
+        for i, m in enumerate(t["messages"]):
+            if m["sampled"] and t["calls"][m["call"]]["target"]:
+                trained[t["trajectory_id"], i] = m
+    lost = {t for (t, i), m in trained.items() if not m["prompt_delta_ids"]}
+    for r in rows:
+        assert r["trajectory_id"] not in lost
+        for i, v in zip(r["messages"], r["versions"], strict=True):
+            m = trained.pop((r["trajectory_id"], i))
+            at = slice(v["start"], v["end"])
+            assert r["response_ids"][at] == m["token_ids"] and r["logprobs"][at] == m["logprobs"] and all(r["loss_mask"][at])
+            before = r["prompt_ids"] + r["response_ids"][: v["start"]]
+            assert before[-len(m["prompt_delta_ids"]) :] == m["prompt_delta_ids"]
+    assert {t for t, _ in trained} == lost, "a trained token is in no row"
+
+
+def same_rows(got, rows):
+    """got has, of each row: ids, and of its trained tokens the ids, log probabilities and advantages."""
+    want = [(r["prompt_ids"] + r["response_ids"], [(i, p, r["advantage"]) for i, p, m in zip(r["response_ids"], r["logprobs"], r["loss_mask"]) if m]) for r in rows]
+    got, want = sorted(got), sorted(want)
+    assert [ids for ids, _ in got] == [ids for ids, _ in want]
+    for (_, a), (_, b) in zip(got, want):
+        assert [x[0] for x in a] == [x[0] for x in b] and all(close(x, y) for k, l in zip(a, b, strict=True) for x, y in zip(k[1:], l[1:])), (a, b)
+
+
+def of_batch(ids, attention, response, mask, logprobs, advantages):
+    for i, a, r, m, p, v in zip(ids, attention, response, mask.bool(), logprobs, advantages, strict=True):
+        yield i[a.bool()].tolist(), list(zip(r[m].tolist(), p[m].tolist(), v[m].tolist()))
+
+
+@torch.no_grad()
+def check_trl(path, weighted):
+    for loss_type, mean, constant in (("bnpo", "tokens", 1), ("dapo", "tokens", 1), ("dr_grpo", "tokens", 7), ("grpo", "sequences", 1)):
+        rows = sequences.read(path, mean)
+        n = len(rows)
+        config = trl.GRPOConfig(output_dir=str(scratch), loss_type=loss_type, per_device_train_batch_size=n, num_generations=n, max_completion_length=7, beta=0.0, epsilon=0.2, use_cpu=True, bf16=False, report_to=[], disable_tqdm=True)
+        data = datasets.Dataset.from_list([{**r, "prompt": ""} for r in rows])
+        trainer = trl_grpo.FinishedRollouts(model, reward_funcs=[lambda completions, **_: [0.0] * len(completions)], args=config, train_dataset=data, processing_class=tokenizer)
+        trainer.current_gradient_accumulation_steps = 1
+        batch = next(iter(trainer.get_train_dataloader()))
+        trainer.model.eval()
+        x = trainer._generate_and_score_completions(batch)
+        ids, attention = torch.cat([x["prompt_ids"], x["completion_ids"]], 1), torch.cat([x["prompt_mask"], x["completion_mask"]], 1)
+        same_rows(of_batch(ids, attention, x["completion_ids"], x["tool_mask"], x["old_per_token_logps"], x["advantages"][:, None].expand_as(x["tool_mask"])), rows)
+        want = predicted(sequences.read(PLAIN), "trajectories") if weighted else predicted(rows, mean)
+        if constant != 1:
+            want *= sum(r["tokens"] for r in rows) / (n * constant)
+        got = trainer._compute_loss(trainer.model, x)
+        assert close(got, want), (loss_type, float(got), want)
+        print(f"TRL {loss_type}: {n} rows, loss {want:.6f}")
+
+
+@torch.no_grad()
+def check_verl(path, weighted):
+    for mode, mean in (("token-mean", "tokens"), ("seq-mean-token-mean", "sequences")):
+        rows = sequences.read(path, mean)
+        x = verl_batch.batch(rows, PAD).batch
+        same_rows(of_batch(x["input_ids"], x["attention_mask"], x["responses"], x["response_mask"], x["rollout_log_probs"], x["advantages"]), rows)
+        width = x["responses"].shape[1]
+        now = logprobs(x["input_ids"], x["attention_mask"], x["position_ids"])[:, -width:]
+        config = ActorConfig(strategy="fsdp", rollout_n=1, ppo_micro_batch_size_per_gpu=1, loss_agg_mode=mode, clip_ratio_c=1e9)  # no second clip of negative advantages
+        got, _ = core_algos.compute_policy_loss_vanilla(x["old_log_probs"], now, x["advantages"], x["response_mask"], mode, config)
+        want = predicted(sequences.read(PLAIN), "trajectories") if weighted else predicted(rows, mean)
+        assert close(got, want), (mode, float(got), want)
+        print(f"verl {mode}: {len(rows)} rows, loss {want:.6f}")
+
+
+@torch.no_grad()
+def check_openrlhf(path, weighted):
+    for token_level, mean in ((True, "tokens"), (False, "sequences")):
+        rows = sequences.read(path, mean)
+        items = [i for e in openrlhf_experience.experiences(rows) for i in remove_padding_in_sequences(split_experience_batch(e))]  # as its replay buffer does
+        x = make_experience_batch(items)
+        same_rows(of_batch(x.sequences, x.attention_mask, x.sequences[:, 1:], x.action_mask, x.rollout_log_probs, x.advantages), rows)
+        now = logprobs(x.sequences, x.attention_mask)
+        got = PolicyLoss(0.2, 0.2, token_level_loss=token_level)(now, x.action_log_probs, x.advantages, action_mask=x.action_mask)[0]
+        want = predicted(sequences.read(PLAIN), "trajectories") if weighted else predicted(rows, mean)
+        assert close(got, want), (token_level, float(got), want)
+        print(f"OpenRLHF, {'token' if token_level else 'sequence'} level: {len(rows)} rows, loss {want:.6f}")
+
+
+def check_slime(path, rows):
+    """By its formula: a sum over samples of the sum over tokens divided by the tokens of all samples of the rollout."""
+    samples = [json.loads(line) for line in path.with_name("slime.jsonl").read_text().splitlines()]
+    for s in samples:
+        n = len(s["tokens"]) - s["response_length"]
+        s.update(prompt_ids=s["tokens"][:n], response_ids=s["tokens"][n:], logprobs=s["rollout_log_probs"], advantage=s["metadata"]["advantage"], trajectory_id=s["rollout_id"])
+    got, want = predicted(samples, "trajectories"), predicted(rows, "trajectories")
+    assert close(got, want), (got, want)
+    print(f"slime: {len(samples)} samples, loss {want:.6f}")
+
+
+def answer(of, pair, which):
+    """The log probability of an answer behind its prompt."""
+    tools = json.loads(pair["tools"]) if pair.get("tools") else None
+    asked = tokenizer.apply_chat_template(pair["prompt"], tools=tools, add_generation_prompt=True, return_dict=False)
+    whole = tokenizer.apply_chat_template(pair["prompt"] + pair[which], tools=tools, return_dict=False)
+    assert whole[: len(asked)] == asked
+    return logprobs(torch.tensor([whole]), of=of)[0, len(asked) - 1 :].sum()
+
+
+@torch.no_grad()
+def check_dpo(path):
+    torch.manual_seed(1)
+    reference = transformers.LlamaForCausalLM(model.config).double().eval()
+    config = trl.DPOConfig(output_dir=str(scratch), beta=0.1, per_device_train_batch_size=64, use_cpu=True, bf16=False, report_to=[], disable_tqdm=True, max_length=None)
+    data = datasets.load_dataset("json", data_files=str(path), split="train", cache_dir=str(scratch / "cache"))
+    trainer = trl.DPOTrainer(model=model, ref_model=reference, args=config, train_dataset=data, processing_class=tokenizer)
+    trainer.model.eval()
+    got = trainer.compute_loss(trainer.model, next(iter(trainer.get_train_dataloader())))
+    pairs = [json.loads(line) for line in path.read_text().splitlines()]
+    margins = [answer(model, p, "chosen") - answer(reference, p, "chosen") - answer(model, p, "rejected") + answer(reference, p, "rejected") for p in pairs]
+    want = -torch.nn.functional.logsigmoid(0.1 * torch.stack(margins)).mean()
+    assert close(got, want) and not close(want, math.log(2)), (float(got), float(want))
+    print(f"TRL DPO: {len(pairs)} pairs, {sum(bool(p.get('tools')) for p in pairs)} with tools, loss {want:.6f}")
+
+
+PLAIN, WEIGHTED, curated, pairs = map(pathlib.Path, sys.argv[1:])
+check_rows(sequences.read(PLAIN), curated)
+for path in (PLAIN, WEIGHTED):
+    print(path)
+    check_trl(path, path == WEIGHTED)
+    check_verl(path, path == WEIGHTED)
+    check_openrlhf(path, path == WEIGHTED)
+    check_slime(path, sequences.read(PLAIN))
+check_dpo(pairs)

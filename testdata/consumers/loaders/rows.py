@@ -1,0 +1,18 @@
+"""Rows of sequences.parquet, as `rollmill submit --backend file --kinds sequences` writes
+them, with the weight folded into the advantage: exact for a clipped policy loss, which is
+linear in the advantage on each side of 0; not for a KL term."""
+
+import pyarrow.parquet as pq
+
+
+def read(path, mean="tokens"):
+    """The rows. `advantage` is that of the trajectory times the weight for a trainer whose
+    loss is the mean over "tokens" (or their sum over a constant) or over "sequences" of
+    the means of their tokens."""
+    rows = pq.read_table(path).to_pylist()
+    weighted, tokens = any(r["weight"] != 1 for r in rows), sum(r["tokens"] for r in rows)
+    for r in rows:
+        if weighted and mean == "sequences":
+            r["weight"] *= r["tokens"] * len(rows) / tokens
+        r["advantage"] *= r["weight"]
+    return rows

@@ -1,0 +1,33 @@
+"""verl's DataProto of finished rollouts. verl has no loader for them: its agent loops
+sample. What RayPPOTrainer.fit gives its actor after the advantages is this batch, with
+the sampling policy as the old one (verl's bypass mode):
+
+    actor_rollout_wg.update_actor(verl_batch.batch(rows.read("sequences.parquet"), pad))
+
+loss_agg_mode "token-mean", "token-sum" and "seq-mean-token-sum(-norm)" take mean="tokens",
+"seq-mean-token-mean" takes mean="sequences"."""
+
+import torch
+from torch.nn.utils.rnn import pad_sequence
+from verl.protocol import DataProto
+
+
+def batch(rows, pad_token_id):
+    def pad(name, dtype, value=0, side="right"):
+        return pad_sequence([torch.tensor(r[name], dtype=dtype) for r in rows], batch_first=True, padding_value=value, padding_side=side)
+
+    def ones(name, side):
+        return pad_sequence([torch.ones(len(r[name]), dtype=torch.long) for r in rows], batch_first=True, padding_side=side)
+
+    prompts, responses = pad("prompt_ids", torch.long, pad_token_id, "left"), pad("response_ids", torch.long, pad_token_id)
+    attention = torch.cat([ones("prompt_ids", "left"), ones("response_ids", "right")], dim=1)
+    mask, logprobs = pad("loss_mask", torch.long), pad("logprobs", torch.float32)
+    advantages = torch.tensor([r["advantage"] for r in rows], dtype=torch.float32)[:, None] * mask
+    return DataProto.from_dict(
+        tensors={
+            "prompts": prompts, "responses": responses, "input_ids": torch.cat([prompts, responses], dim=1), "attention_mask": attention,
+            "position_ids": (attention.cumsum(dim=1) - 1).clamp(min=0), "response_mask": mask,
+            "old_log_probs": logprobs, "rollout_log_probs": logprobs, "advantages": advantages, "returns": advantages,
+        },
+        meta_info={"global_token_num": attention.sum(dim=1).tolist(), "temperature": 1.0},
+    )
