@@ -44,7 +44,7 @@ TRAJECTORIES ?= 400
 KILLS  ?= 4
 STORES ?= minio gcs azure
 
-.PHONY: all build release demo demo-train test check bench bench/score bench/rewards bench/submit bench/rollout bench/shards bench/group bench/curate bench/import bench/view view/shots stores slurm airflow docs versions golden chaos chaos-rollout chaos-stages chaos-submit learn llama vllm clean FORCE
+.PHONY: all build release demo demo-train test check bench bench/score bench/rewards bench/submit bench/rollout bench/shards bench/group bench/curate bench/import bench/view view/shots stores slurm airflow docs versions golden chaos chaos-rollout chaos-stages chaos-submit learn learn/torch llama vllm clean FORCE
 all: build
 
 VERSION = $(shell git describe --tags --always --dirty 2>/dev/null)
@@ -190,6 +190,13 @@ chaos: build
 learn:
 	SEEDS=$(SEEDS) $(GO) test ./pipelines/train -run TestLearn -count 1 -timeout 60m -v -long
 	$(GO) test ./cmd/tictactoe -run 'Learn' -count 1 -timeout 60m -v -long
+
+# A small transformer, with the engine and the trainer of pipelines/torch.
+TORCH ?= runs/torch
+learn/torch: build
+	.ci/venv trainers
+	.venv-trainers/bin/python pipelines/torch/learn.py bin/rollmill $(TORCH) $(SEEDS)
+	.venv-trainers/bin/python pipelines/torch/check.py bin/rollmill $(TORCH)/seed-1
 
 # Uses the server on the PATH, or installs Debian's into runs/llama, which needs
 # root and debootstrap.

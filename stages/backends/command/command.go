@@ -48,7 +48,8 @@
 // trains a batch twice, and can answer resolve. testdata/consumers/command has
 // the necessary code in Python (jobs.py), a plain PyTorch loop with it
 // (trainer.py), and OpenPipe ART called in process, for the versions whose
-// server has no training (art_trainer.py).
+// server has no training (art_trainer.py). pipelines/torch has a trainer to copy,
+// which reads sequences, and a run in which a small model learns.
 package command
 
 import (

@@ -94,7 +94,7 @@ type harnessed struct {
 // run runs a trajectory whose steps follow from its number.
 func (b *harnessed) run(number int) {
 	s := b.recorder.Begin(context.Background(), fmt.Sprint("t", number), "g")
-	h := &harness{b: b, s: s, rand: rand.New(rand.NewPCG(7, uint64(number)))}
+	h := &synthetic{b: b, s: s, rand: rand.New(rand.NewPCG(7, uint64(number)))}
 	system := fields{"role": "system", "content": "be brief"}
 	chat := h.ask([]fields{system, user(fmt.Sprintf("task %d", number))})
 	for range 1 + h.rand.IntN(6) {
@@ -110,8 +110,8 @@ func (b *harnessed) run(number int) {
 	b.rows, b.calls, b.unchosen = append(b.rows, row), append(b.calls, h.calls), append(b.unchosen, h.unchosen)
 }
 
-// harness is an agent that does what agents do.
-type harness struct {
+// synthetic is an agent that does what agents do.
+type synthetic struct {
 	b               *harnessed
 	s               *recorder.Session
 	rand            *rand.Rand
@@ -119,7 +119,7 @@ type harness struct {
 }
 
 // step does one thing and returns the conversation after it.
-func (h *harness) step(system fields, chat []fields) []fields {
+func (h *synthetic) step(system fields, chat []fields) []fields {
 	n := h.rand.IntN(100)
 	switch kind := h.rand.IntN(6); kind {
 	case 0:
@@ -153,7 +153,7 @@ func (h *harness) step(system fields, chat []fields) []fields {
 }
 
 // ask returns the messages and the answer, streamed or not.
-func (h *harness) ask(messages []fields) []fields {
+func (h *synthetic) ask(messages []fields) []fields {
 	if h.rand.IntN(2) == 0 {
 		return h.choose(messages, 1)
 	}
@@ -201,7 +201,7 @@ func joined(stream []byte) fields {
 }
 
 // choose asks for n answers and goes on with one.
-func (h *harness) choose(messages []fields, n int) []fields {
+func (h *synthetic) choose(messages []fields, n int) []fields {
 	h.calls += n
 	q := fields{"seed": h.calls}
 	if n > 1 {

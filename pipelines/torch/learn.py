@@ -1,0 +1,67 @@
+"""Run the example, from the first checkpoint through EPOCHS epochs of the five
+stages, and check that the policy learns.
+
+    python learn.py ROLLMILL WORK [SEEDS] [EPOCHS]
+
+For each seed the share of right sums must rise to GOAL. With several seeds, there
+is also a run in which each group's advantages are on the wrong members: its share
+must not rise by FLAT. WORK is a folder for the runs; a finished run is not run again.
+"""
+
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import time
+
+import checkpoints
+
+HERE = pathlib.Path(__file__).absolute().parent
+GOAL, FLAT = 0.70, 0.10
+
+
+def environment(rollmill, work, seed, epochs, shuffle, engine):
+    return {**os.environ, "WORK": str(work), "HERE": str(HERE), "PYTHON": sys.executable, "ROLLMILL": rollmill, "ENGINE": engine,
+            "SEED": str(seed), "EPOCHS": str(epochs), "SHUFFLE": str(shuffle), "OMP_NUM_THREADS": "1"}
+
+
+def run(rollmill, work, seed, epochs, shuffle):
+    """Return the share of right answers before and after."""
+    weights = work / "weights"
+    if not checkpoints.path(weights, 0).exists():
+        subprocess.run([sys.executable, HERE / "sums.py", weights, str(seed)], check=True)
+    (work / "examples.jsonl").write_bytes(subprocess.check_output([sys.executable, HERE / "sums.py"]))
+    engine = subprocess.Popen([sys.executable, HERE / "engine.py", weights], stdout=subprocess.PIPE, text=True)
+    try:
+        env = environment(rollmill, work, seed, epochs, shuffle, engine.stdout.readline().strip())
+        subprocess.run([rollmill, "train", "--config", HERE / "rollmill.yaml", "--epochs", str(epochs), "--quiet"], check=True, env=env, stdout=subprocess.DEVNULL)
+    finally:
+        engine.terminate()
+        engine.wait()
+    report = json.loads(subprocess.check_output([rollmill, "report", "--root", work / "run", "--json", "--quiet"]))
+    (work / "report.json").write_text(json.dumps(report))
+    shares = [e["validation"]["mean"] for e in report["epochs"] if e.get("validation")]
+    return shares[0], shares[-1]
+
+
+def main(rollmill, work, seeds="1", epochs="12"):
+    rollmill, work, epochs = str(pathlib.Path(rollmill).absolute()), pathlib.Path(work).absolute(), int(epochs)
+    runs = [(seed, 0) for seed in range(1, int(seeds) + 1)]
+    if len(runs) > 1:
+        runs.append((1, 1))
+    wrong = []
+    for seed, shuffle in runs:
+        began, name = time.monotonic(), f"seed-{seed}" + ("-shuffled" if shuffle else "")
+        before, after = run(rollmill, work / name, seed, epochs, shuffle)
+        print(f"{name}: {before:.3f} -> {after:.3f} in {epochs} epochs, {time.monotonic() - began:.0f} s", flush=True)
+        if shuffle and after - before >= FLAT:
+            wrong.append(f"{name} rose by {after - before:.3f}")
+        if not shuffle and after < GOAL:
+            wrong.append(f"{name} ended at {after:.3f}, below {GOAL}")
+    if wrong:
+        sys.exit("FAIL: " + "; ".join(wrong))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
