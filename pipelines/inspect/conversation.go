@@ -72,7 +72,7 @@ func Converse(ctx context.Context, uri, id string) (*Conversation, error) {
 
 // openJoined opens a dataset, even if a gate refused it, with its base.
 func openJoined(ctx context.Context, uri string) (*joined.Source, error) {
-	d, err := openAny(ctx, uri)
+	d, err := dataset.Open(ctx, uri, dataset.OpenOptions{IgnoreGates: true})
 	if err != nil {
 		return nil, err
 	}
@@ -187,7 +187,7 @@ func decided(ctx context.Context, d *dataset.Dataset) (*dataset.Dataset, error) 
 	if d.Plain || folder == "" {
 		return nil, nil
 	}
-	c, err := openAny(ctx, storage.Join(folder, stageCurate))
+	c, err := dataset.Open(ctx, storage.Join(folder, stageCurate), dataset.OpenOptions{IgnoreGates: true})
 	if err != nil {
 		return nil, context.Cause(ctx)
 	}

@@ -110,7 +110,7 @@ func Diff(ctx context.Context, o DiffOptions) (*Difference, error) {
 }
 
 func openScores(ctx context.Context, uri string) (*dataset.Dataset, error) {
-	d, err := openAny(ctx, uri)
+	d, err := dataset.Open(ctx, uri, dataset.OpenOptions{IgnoreGates: true})
 	if err != nil {
 		return nil, err
 	}

@@ -37,7 +37,7 @@ type Receipt struct {
 func Find(ctx context.Context, uri string) (*Found, error) {
 	g := &Found{Root: storage.Redact(uri)}
 	if dataset.Plain(uri) {
-		d, err := openAny(ctx, uri)
+		d, err := dataset.Open(ctx, uri, dataset.OpenOptions{IgnoreGates: true})
 		if err == nil {
 			g.Datasets = append(g.Datasets, d)
 		}
@@ -124,7 +124,7 @@ func (g *Found) Follow(ctx context.Context) {
 
 // open adds a dataset, even if a gate refused it.
 func (g *Found) open(ctx context.Context, uri string) error {
-	d, err := openAny(ctx, uri)
+	d, err := dataset.Open(ctx, uri, dataset.OpenOptions{IgnoreGates: true})
 	if errors.Is(err, storage.ErrNotExist) { // it was removed after it was listed
 		return nil
 	}

@@ -2,7 +2,6 @@ package inspect
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/rollmill/rollmill/formats"
@@ -38,7 +37,7 @@ type View struct {
 // Show reads the dataset at a URI, even if a gate refused it.
 func Show(ctx context.Context, uri string, o Options) (View, error) {
 	v := View{Table: o.Table, First: o.First}
-	d, err := openAny(ctx, uri)
+	d, err := dataset.Open(ctx, uri, dataset.OpenOptions{IgnoreGates: true})
 	if err != nil {
 		return v, err
 	}
@@ -62,7 +61,7 @@ func Show(ctx context.Context, uri string, o Options) (View, error) {
 // Raw calls f with each selected row of the dataset at a URI. It holds one row at a
 // time.
 func Raw(ctx context.Context, uri string, o Options, f func(Row) error) error {
-	d, err := openAny(ctx, uri)
+	d, err := dataset.Open(ctx, uri, dataset.OpenOptions{IgnoreGates: true})
 	if err != nil {
 		return err
 	}
@@ -136,17 +135,4 @@ func groupSizes(ctx context.Context, d *dataset.Dataset) (*GroupSizes, error) {
 		g.Smallest, g.Largest = min(g.Smallest, s.Count), max(g.Largest, s.Count)
 	}
 	return g, nil
-}
-
-func openAny(ctx context.Context, uri string) (*dataset.Dataset, error) {
-	d, err := dataset.Open(ctx, uri, dataset.OpenOptions{})
-	var gate *dataset.GateError
-	if !errors.As(err, &gate) {
-		return d, err
-	}
-	var accept []string
-	for _, g := range gate.Gates {
-		accept = append(accept, g.Name)
-	}
-	return dataset.Open(ctx, uri, dataset.OpenOptions{AcceptGates: accept})
 }

@@ -110,15 +110,7 @@ func open(ctx context.Context, uri string) (*dataset.Dataset, error) {
 
 // find is open that also returns what is left of a pruned dataset.
 func find(ctx context.Context, uri string) (*dataset.Dataset, *dataset.Pruned, error) {
-	d, err := dataset.Open(ctx, uri, dataset.OpenOptions{})
-	var gate *dataset.GateError
-	if errors.As(err, &gate) {
-		names := []string{}
-		for _, g := range gate.Gates {
-			names = append(names, g.Name)
-		}
-		d, err = dataset.Open(ctx, uri, dataset.OpenOptions{AcceptGates: names})
-	}
+	d, err := dataset.Open(ctx, uri, dataset.OpenOptions{IgnoreGates: true})
 	if errors.Is(err, storage.ErrNotExist) || errors.Is(err, dataset.ErrIncomplete) {
 		return nil, dataset.PrunedIn(err), nil
 	}

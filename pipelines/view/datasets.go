@@ -3,7 +3,6 @@ package view
 import (
 	"cmp"
 	"context"
-	"errors"
 	"maps"
 	"net/http"
 	"path"
@@ -277,7 +276,7 @@ func (s *Server) open(ctx context.Context, f *Found) (*dataset.Dataset, error) {
 	if d != nil {
 		return d, nil
 	}
-	d, err := openAny(ctx, f.URI)
+	d, err := dataset.Open(ctx, f.URI, dataset.OpenOptions{IgnoreGates: true})
 	if err != nil {
 		return nil, err
 	}
@@ -288,18 +287,4 @@ func (s *Server) open(ctx context.Context, f *Found) (*dataset.Dataset, error) {
 	}
 	c.open[at] = d
 	return d, nil
-}
-
-// openAny opens a dataset, also one that a gate refused.
-func openAny(ctx context.Context, uri string) (*dataset.Dataset, error) {
-	d, err := dataset.Open(ctx, uri, dataset.OpenOptions{})
-	var gate *dataset.GateError
-	if errors.As(err, &gate) {
-		names := []string{}
-		for _, g := range gate.Gates {
-			names = append(names, g.Name)
-		}
-		d, err = dataset.Open(ctx, uri, dataset.OpenOptions{AcceptGates: names})
-	}
-	return d, err
 }

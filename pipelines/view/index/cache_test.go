@@ -22,7 +22,7 @@ func TestCache(t *testing.T) {
 	for n := range 3 {
 		e := &epoch{root: fmt.Sprintf("mem://index-cache/epoch-%d", n)}
 		e.write(t, random.Options{Groups: 40, Messages: 3, SampledTokens: 20, PromptTokens: 20, Epoch: n})
-		d, err := Open(ctx, storage.Join(e.root, "rollout"))
+		d, err := dataset.Open(ctx, storage.Join(e.root, "rollout"), dataset.OpenOptions{IgnoreGates: true})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -76,7 +76,7 @@ func written[T any](t testing.TB, uri string, spec dataset.Spec, groups [][]T, b
 	if _, err := s.Commit(t.Context(), dataset.Outcome{}); err != nil {
 		t.Fatal(err)
 	}
-	d, err := Open(t.Context(), uri)
+	d, err := dataset.Open(t.Context(), uri, dataset.OpenOptions{IgnoreGates: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -85,7 +85,7 @@ func written[T any](t testing.TB, uri string, spec dataset.Spec, groups [][]T, b
 
 func built(t testing.TB, ctx context.Context, uri string) *Index {
 	t.Helper()
-	d, err := Open(ctx, uri)
+	d, err := dataset.Open(ctx, uri, dataset.OpenOptions{IgnoreGates: true})
 	if err != nil {
 		t.Fatal(err)
 	}

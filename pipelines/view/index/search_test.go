@@ -58,7 +58,7 @@ func TestSearchStops(t *testing.T) {
 	e.write(t, random.Options{Groups: 600, Messages: 4, SampledTokens: 400, PromptTokens: 300})
 	var moved counting.Counter
 	ctx, cancel := context.WithCancel(storage.Wrapping(t.Context(), moved.Wrap))
-	d, err := Open(ctx, storage.Join(e.root, "rollout"))
+	d, err := dataset.Open(ctx, storage.Join(e.root, "rollout"), dataset.OpenOptions{IgnoreGates: true})
 	if err != nil {
 		t.Fatal(err)
 	}

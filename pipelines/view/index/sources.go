@@ -86,7 +86,7 @@ func (s *Sources) beside(ctx context.Context, name string, ours func(*dataset.Da
 	if s.Rows.Plain || folder == "" {
 		return nil, nil
 	}
-	d, err := Open(ctx, storage.Join(folder, name))
+	d, err := dataset.Open(ctx, storage.Join(folder, name), dataset.OpenOptions{IgnoreGates: true})
 	switch {
 	case ctx.Err() != nil:
 		return nil, context.Cause(ctx)
@@ -99,18 +99,4 @@ func (s *Sources) beside(ctx context.Context, name string, ours func(*dataset.Da
 		return nil, nil
 	}
 	return d, nil
-}
-
-// Open opens the dataset at a URI, even if a gate refused it.
-func Open(ctx context.Context, uri string) (*dataset.Dataset, error) {
-	d, err := dataset.Open(ctx, uri, dataset.OpenOptions{})
-	var gate *dataset.GateError
-	if !errors.As(err, &gate) {
-		return d, err
-	}
-	var accept []string
-	for _, g := range gate.Gates {
-		accept = append(accept, g.Name)
-	}
-	return dataset.Open(ctx, uri, dataset.OpenOptions{AcceptGates: accept})
 }
