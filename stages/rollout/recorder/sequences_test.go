@@ -61,7 +61,7 @@ func TestEverySampledTokenIsExportedOnce(t *testing.T) {
 			t.Errorf("no %s", what)
 		}
 	}
-	for _, cause := range []string{"reasoning", "subagent", "history"} {
+	for _, cause := range []string{"reasoning", "subagent", "compaction"} {
 		if breaks[cause] == 0 {
 			t.Errorf("nothing is apart for %s", cause)
 		}
