@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
+	pathpkg "path"
 	"slices"
 	"strings"
 
@@ -32,6 +34,10 @@ func (s *Session) pass(w http.ResponseWriter, r *http.Request) {
 		writeError(w, http.StatusForbidden, "permission_error", path+" changes the engine, which an agent must not")
 		return
 	}
+	if p := "/" + path; pathpkg.Clean(p) != strings.TrimSuffix(p, "/") {
+		writeError(w, http.StatusNotFound, "not_found_error", "a path with empty or dotted parts leads nowhere")
+		return
+	}
 	body, err := readAll(new(bytes.Buffer), r.Body, r.ContentLength, maxRequest)
 	if err != nil {
 		writeError(w, http.StatusBadRequest, "invalid_request_error", "reading the request: "+err.Error())
@@ -44,7 +50,7 @@ func (s *Session) pass(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := s.duringCall(r)
 	defer cancel()
 	endpoint := s.rec.up.balance.home(s.group)
-	target := endpoint + "/" + path
+	target := endpoint + "/" + (&url.URL{Path: path}).EscapedPath()
 	if r.URL.RawQuery != "" {
 		target += "?" + r.URL.RawQuery
 	}
