@@ -35,8 +35,10 @@ export async function open(link, options = {}) {
   return { browser, page, origin, faults }
 }
 
-// inspect notes the faults of the page as it is now.
+// inspect notes the faults of the page as it is now: after a change of the window
+// or of the content, as the second frame shows it.
 export async function inspect({ page, faults, origin }) {
+  await page.evaluate(() => new Promise((shown) => requestAnimationFrame(() => requestAnimationFrame(shown))))
   const found = await page.evaluate(() => {
     const out = []
     if (window.hit) out.push('text from data ran as a script')
