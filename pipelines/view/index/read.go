@@ -126,6 +126,26 @@ func (x *Index) same(d *dataset.Dataset, row uint32, id string) error {
 	return &formats.InputError{Place: d.URI(), Row: int64(row), What: "it is about trajectory " + id + ", which is not that of its base's row", Help: "make the dataset again"}
 }
 
+// thin calls add with each row of a dataset that is aligned with the index's rows; id
+// is that of its trajectory.
+func thin[T any](ctx context.Context, x *Index, d *dataset.Dataset, id func(*T) string, add func(at uint32, r *T)) error {
+	if d == nil {
+		return nil
+	}
+	at := uint32(0)
+	for r, err := range dataset.Each[T](ctx, d, "", d.All()) {
+		if err != nil {
+			return err
+		}
+		if err := x.same(d, at, id(r)); err != nil {
+			return err
+		}
+		add(at, r)
+		at++
+	}
+	return nil
+}
+
 func (x *Index) readScores(ctx context.Context) error {
 	type row struct {
 		TrajectoryID string   `parquet:"trajectory_id"`
@@ -133,23 +153,10 @@ func (x *Index) readScores(ctx context.Context) error {
 		Rewards      []reward `parquet:"rewards,list"`
 		Failure      string   `parquet:"failure,optional,dict"`
 	}
-	d := x.From.Scores
-	if d == nil {
-		return nil
-	}
-	at := uint32(0)
-	for r, err := range dataset.Each[row](ctx, d, "", d.All()) {
-		if err != nil {
-			return err
-		}
-		if err := x.same(d, at, r.TrajectoryID); err != nil {
-			return err
-		}
+	return thin(ctx, x, x.From.Scores, func(r *row) string { return r.TrajectoryID }, func(at uint32, r *row) {
 		x.setRewards(at, r.Reward, r.Rewards)
 		x.unscored.add(r.Failure)
-		at++
-	}
-	return nil
+	})
 }
 
 // readMembers adds groups and advantages. Rewards are those of the members, unless the
@@ -163,27 +170,14 @@ func (x *Index) readMembers(ctx context.Context) error {
 		Advantage    *float64 `parquet:"advantage,optional"`
 		NoAdvantage  string   `parquet:"no_advantage,optional,dict"`
 	}
-	d := x.From.Members
-	if d == nil {
-		return nil
-	}
-	at := uint32(0)
-	for r, err := range dataset.Each[row](ctx, d, "", d.All()) {
-		if err != nil {
-			return err
-		}
-		if err := x.same(d, at, r.TrajectoryID); err != nil {
-			return err
-		}
+	return thin(ctx, x, x.From.Members, func(r *row) string { return r.TrajectoryID }, func(at uint32, r *row) {
 		if x.From.Scores == nil {
 			x.setRewards(at, r.Reward, r.Rewards)
 		}
 		x.groups.add(r.GroupID)
 		x.advantage[at] = number(r.Advantage)
 		x.noAdvantage.add(r.NoAdvantage)
-		at++
-	}
-	return nil
+	})
 }
 
 // readDecisions adds what curate decided. The rows of its table are those of its input
