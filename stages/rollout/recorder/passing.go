@@ -127,7 +127,7 @@ func (s *Session) beginPassing(w http.ResponseWriter, r *http.Request, path stri
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.passed == maxPassing {
-		writeError(w, http.StatusForbidden, "trajectory_limit", fmt.Sprintf("this trajectory has made %d requests beside its model calls, as many as it may", maxPassing))
+		writeError(w, http.StatusForbidden, "trajectory_limit", fmt.Sprintf("this trajectory has made %d requests besides its model calls, which is the limit", maxPassing))
 		return nil, false
 	}
 	s.passed++
