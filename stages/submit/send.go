@@ -86,6 +86,9 @@ func (s *session) hand(ctx context.Context, a *attempt, hold *holding) error {
 		return errors.Join(err, s.void(ctx, a, err.Error()))
 	}
 	if err := hold.renew(ctx); err != nil { // preparing may have taken long
+		if ctx.Err() == nil && errors.Is(err, context.DeadlineExceeded) { // the process was paused, or the store is slow
+			err = stages.Errorf(stages.KindTemporary, "run the same command again", "%w", err)
+		}
 		return errors.Join(fmt.Errorf("renewing the lease: %w", err), s.void(ctx, a, err.Error()))
 	}
 	a.sent = &sent{Owner: s.ledger.me.ID, Before: state, At: s.Clock()}
