@@ -25,6 +25,7 @@
 # make chaos COUNT=20   kills the demo at random moments and compares its datasets with those of an undisturbed run
 # make bench/group ROWS=10000000   groups thin data, compared with DuckDB and polars
 # make bench/curate GB=5           keeps 30 % of wide data, compared with DuckDB, polars and cp
+# make bench/export GB=5           writes the sequences of a curated dataset, compared with pyarrow
 # make bench/import IMPORTED=1000000   imports chat messages, compared with Hugging Face's datasets
 
 GO    ?= go
@@ -44,7 +45,7 @@ TRAJECTORIES ?= 400
 KILLS  ?= 4
 STORES ?= minio gcs azure
 
-.PHONY: all build release demo demo-train test check bench bench/score bench/rewards bench/submit bench/rollout bench/shards bench/group bench/curate bench/import bench/view view/shots stores slurm airflow docs versions golden chaos chaos-rollout chaos-stages chaos-submit learn learn/torch llama vllm clean FORCE
+.PHONY: all build release demo demo-train test check bench bench/score bench/rewards bench/submit bench/rollout bench/shards bench/group bench/curate bench/import bench/export bench/view view/shots stores slurm airflow docs versions golden chaos chaos-rollout chaos-stages chaos-submit learn learn/torch llama vllm clean FORCE
 all: build
 
 VERSION = $(shell git describe --tags --always --dirty 2>/dev/null)
@@ -125,6 +126,10 @@ bench/group: build $(PEERS) $(BENCH)/bench
 bench/curate: build $(PEERS) $(BENCH)/bench
 	$(BENCH)/bench wide $(GB)e9 $(BENCH)/wide-$(GB)
 	$(PEERS) testdata/bench/curate.py bin/rollmill $(BENCH)/wide-$(GB) $(ROUNDS)
+bench/export: build $(PEERS) $(BENCH)/bench
+	$(GO) test ./formats/exporters/tokens -run '^$$' -bench File -cpu 1 -count $(ROUNDS)
+	$(BENCH)/bench wide $(GB)e9 $(BENCH)/wide-$(GB)
+	$(PEERS) testdata/bench/export.py bin/rollmill $(BENCH)/wide-$(GB) $(ROUNDS)
 IMPORTED ?= 100000
 bench/import: build $(PEERS)
 	$(PEERS) testdata/bench/import.py bin/rollmill $(BENCH)/import $(IMPORTED) 100000 $(ROUNDS)

@@ -17,6 +17,11 @@ func readRows[T any](head bool) partReader[T] {
 	if head {
 		read = parquet.NewHeadReader[T]
 	}
+	return rowsBy(read, head)
+}
+
+// rowsBy is readRows with a function that makes a reader of the known columns.
+func rowsBy[T any](read func(*parquet.File, int64, int64) (*parquet.Reader[T], error), head bool) partReader[T] {
 	return func(f *parquet.File, first, rows int64) (rowReader[T], *parquet.UnknownReader, error) {
 		r, err := read(f, first, rows)
 		if err != nil {

@@ -41,6 +41,8 @@ type Format struct {
 	Other  func(io.Writer) Sink // a file with any other extension
 	Folder func(Put) Sink       // a folder of documents
 
+	Columns func(name string) bool // columns of a trajectory's payload that its rows are made from; nil for all
+
 	Loss sequences.Aggregate // of a form of sequences: how its trainer adds up the loss of tokens; "" for other forms
 
 	Files   []Extension  // the files of it that backend file and export write
@@ -54,6 +56,19 @@ type Format struct {
 type Drift interface {
 	Add(rows []formats.Trajectory) // a group
 	Notes() []string
+}
+
+// Columns returns the columns of a trajectory's payload that some files are made
+// from; nil for all.
+func Columns(files []File) func(name string) bool {
+	for _, f := range files {
+		if f.Format.Columns == nil {
+			return nil
+		}
+	}
+	return func(name string) bool {
+		return slices.ContainsFunc(files, func(f File) bool { return f.Format.Columns(name) })
+	}
 }
 
 // Source is what the rows of a format are made from.
@@ -95,6 +110,8 @@ type Item struct {
 	Given  int64               // rows before it in the file
 	Skip   func(reason string) // reports why the item gives no row
 	Drop   func(part string)   // reports a part of the row that the form cannot hold; nil when the caller does not ask
+
+	memory *sequences.Memory // of the item's sequences
 }
 
 // Lose reports a part of the item's row that the form cannot hold.
@@ -153,11 +170,14 @@ func Each[T any](row func([]formats.Trajectory) (T, string)) func(*Item) []T {
 // Sequenced returns a function that makes rows from the sequences of each
 // trajectory of an item. One that gives none is skipped with the reason, one of
 // package sequences. rows returns none for a trajectory that its form cannot
-// hold, and calls Skip.
+// hold, and calls Skip; the rows are written before the next item.
 func Sequenced[T any](rows func(x *Item, t *formats.Trajectory, list []sequences.Sequence) []T) func(*Item) []T {
 	return func(x *Item) (out []T) {
+		if x.memory == nil {
+			x.memory = new(sequences.Memory)
+		}
 		for i := range x.Rows {
-			list, problem := sequences.Of(&x.Rows[i])
+			list, problem := x.memory.Of(&x.Rows[i])
 			if problem != nil {
 				x.Skip(problem.Reason)
 			} else if made := rows(x, &x.Rows[i], list); len(made) > 0 {

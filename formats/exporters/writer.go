@@ -45,6 +45,8 @@ type Writer struct {
 	sink  Sink
 	sum   hash.Hash
 	items int64
+
+	memory sequences.Memory // of the item that is written
 }
 
 func newWriter(f File, tables formats.Tables, place *Place) *Writer {
@@ -98,7 +100,8 @@ func (w *Writer) give(x Item) error {
 		return err
 	}
 	x.Before, x.Given, x.Skip, x.Tally = w.items, w.Rows, w.skip, w.Entry.Sequences
-	x.Weights = w.Weights
+	x.Weights, x.memory = w.Weights, &w.memory
+	w.memory.Reset()
 	if w.place.Drop != nil {
 		x.Drop = func(part string) { w.place.Drop(w.File, &x, part) }
 	}

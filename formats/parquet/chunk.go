@@ -26,21 +26,20 @@ type chunk struct {
 	entries   int64
 	nulls     int64
 	inflated  int64
-	dict      map[string]int32
-	dictText  []byte
-	dictEnds  []uint32
+	strings   dictionary // of a chunk in RLE_DICTIONARY, by its kind
+	ids       ids
 	dictBytes []byte // the dictionary page, after the chunk has ended
 
 	levels, data, packed []byte
-	index                []int32
 }
 
 func newChunk(l *layout, column int) *chunk {
 	c := &chunk{gathered: gathered{leaf: l.leaves[column]}, path: l.paths[column], enc: l.encs[column]}
 	c.heavy = heavy[columnName(c.path)]
-	if c.enc == format.RLEDictionary && (c.heavy || c.node.kind != format.ByteArray) {
-		c.enc = format.Plain // dictionaries are for short strings that repeat
+	if c.enc == format.RLEDictionary && (c.heavy || c.node.kind != format.ByteArray && c.node.kind != format.Int32) {
+		c.enc = format.Plain // dictionaries are for short strings that repeat, and for token ids
 	}
+	c.tokens = !c.heavy && ofTokens(c.leaf, c.enc)
 	c.reset()
 	return c
 }
@@ -51,7 +50,9 @@ func (c *chunk) reset() {
 	c.body.Reset()
 	c.pages, c.bounds = c.pages[:0:0], c.bounds[:0]
 	c.rows, c.entries, c.nulls, c.inflated = 0, 0, 0, 0
-	c.dict, c.dictText, c.dictEnds, c.dictBytes = nil, c.dictText[:0], append(c.dictEnds[:0], 0), nil
+	c.strings.reset()
+	c.ids.reset()
+	c.dictBytes = nil
 }
 
 // endPage makes a page from the gathered entries.
@@ -60,16 +61,11 @@ func (c *chunk) endPage() error {
 	if g.entries == 0 {
 		return nil
 	}
-	c.levels = c.levels[:0]
-	reps, err := c.level(g.reps, c.node.rep)
+	reps, defs, err := c.encodeLevels()
 	if err != nil {
 		return err
 	}
-	defs, err := c.level(g.defs, c.node.def)
-	if err != nil {
-		return err
-	}
-	if !c.heavy {
+	if !c.heavy && !c.tokens {
 		c.bounds = append(c.bounds, g.bounds())
 	}
 	if err := c.encode(); err != nil {
@@ -97,6 +93,22 @@ func (c *chunk) endPage() error {
 	return nil
 }
 
+// encodeLevels encodes the levels into c.levels and returns their lengths.
+func (c *chunk) encodeLevels() (reps, defs int, err error) {
+	c.levels = c.levels[:0]
+	if c.tokens {
+		c.levels = c.appendReps(c.levels)
+		reps = len(c.levels)
+		c.levels = c.appendDefs(c.levels)
+		return reps, len(c.levels) - reps, nil
+	}
+	if reps, err = c.level(c.reps, c.node.rep); err != nil {
+		return 0, 0, err
+	}
+	defs, err = c.level(c.defs, c.node.def)
+	return reps, defs, err
+}
+
 // level appends encoded levels to c.levels and returns their length.
 func (c *chunk) level(levels []byte, max int) (int, error) {
 	if max == 0 {
@@ -118,7 +130,9 @@ func bitWidth(max int) int {
 
 // page compresses and writes a page: the levels uncompressed, then the data.
 func (c *chunk) page(out *bytes.Buffer, head *format.PageHeader, levels, data []byte) (size int, err error) {
-	if c.packed, err = (codec{}).Encode(c.packed, data); err != nil {
+	if c.tokens && c.enc == format.ByteStreamSplit {
+		c.packed = packPlanes(c.packed, data, int(valueSize(c.node.kind)))
+	} else if c.packed, err = (codec{}).Encode(c.packed, data); err != nil {
 		return 0, err
 	}
 	sum := crc32.Update(crc32.ChecksumIEEE(levels), crc32.IEEETable, c.packed)
@@ -140,8 +154,10 @@ func (c *chunk) page(out *bytes.Buffer, head *format.PageHeader, levels, data []
 func (c *chunk) encode() (err error) {
 	g := &c.gathered
 	switch {
+	case c.enc == format.RLEDictionary && c.node.kind == format.Int32:
+		c.data = c.ids.encode(c.data[:0], g.i32)
 	case c.enc == format.RLEDictionary:
-		c.data, err = pq.RLEDictionary.EncodeInt32(c.data, c.indexes())
+		c.data, err = pq.RLEDictionary.EncodeInt32(c.data, c.strings.indexes(g))
 	case c.enc == format.DeltaLengthByteArray:
 		c.data, err = pq.DeltaLengthByteArray.EncodeByteArray(c.data, g.text, g.offsets)
 	case c.enc == format.DeltaBinaryPacked && c.node.kind == format.Int32:
@@ -164,10 +180,7 @@ func (c *chunk) plain() (err error) {
 	g := &c.gathered
 	switch c.node.kind {
 	case format.Boolean:
-		c.data = append(c.data[:0], make([]byte, (len(g.bits)+7)/8)...)
-		for i, b := range g.bits {
-			c.data[i/8] |= b << (i % 8)
-		}
+		c.data = appendBits(c.data[:0], g.bits)
 	case format.Int32:
 		c.data, err = pq.Plain.EncodeInt32(c.data, g.i32)
 	case format.Int64:
@@ -182,34 +195,6 @@ func (c *chunk) plain() (err error) {
 	return err
 }
 
-// indexes looks up the gathered strings in the dictionary, and adds new ones.
-func (c *chunk) indexes() []int32 {
-	g := &c.gathered
-	if c.dict == nil {
-		c.dict = map[string]int32{}
-	}
-	c.index = c.index[:0]
-	var last []byte
-	at, known := int32(0), false
-	for i := range g.there {
-		s := g.text[g.offsets[i]:g.offsets[i+1]]
-		if known && bytes.Equal(s, last) { // adjacent values are often equal
-			c.index = append(c.index, at)
-			continue
-		}
-		last = s
-		if at, known = c.dict[string(s)]; !known {
-			at = int32(len(c.dict))
-			c.dict[string(s)] = at
-			c.dictText = append(c.dictText, s...)
-			c.dictEnds = append(c.dictEnds, uint32(len(c.dictText)))
-			known = true
-		}
-		c.index = append(c.index, at)
-	}
-	return c.index
-}
-
 // end writes the last page and the dictionary page.
 func (c *chunk) end() error {
 	if err := c.endPage(); err != nil {
@@ -219,11 +204,18 @@ func (c *chunk) end() error {
 		return nil
 	}
 	var err error
-	if c.data, err = pq.Plain.EncodeByteArray(c.data, c.dictText, c.dictEnds); err != nil {
+	n := len(c.strings.places)
+	if c.node.kind == format.Int32 {
+		n = len(c.ids.values)
+		c.data, err = pq.Plain.EncodeInt32(c.data, c.ids.values)
+	} else {
+		c.data, err = pq.Plain.EncodeByteArray(c.data, c.strings.text, c.strings.ends)
+	}
+	if err != nil {
 		return err
 	}
 	head := format.PageHeader{Type: format.DictionaryPage, DictionaryPageHeader: thrift.New(format.DictionaryPageHeader{
-		NumValues: int32(len(c.dict)), Encoding: format.Plain,
+		NumValues: int32(n), Encoding: format.Plain,
 	})}
 	var out bytes.Buffer
 	if _, err := c.page(&out, &head, nil, c.data); err != nil {

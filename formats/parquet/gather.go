@@ -19,6 +19,9 @@ type gathered struct {
 	there      int // values
 	size       int64
 
+	tokens  bool    // a list with an element for each token of a row: it has lengths instead of levels
+	lengths []int32 // of the rows' lists
+
 	bits    []byte // booleans, a byte each
 	i32     []int32
 	i64     []int64
@@ -29,7 +32,7 @@ type gathered struct {
 }
 
 func (g *gathered) reset() {
-	*g = gathered{leaf: g.leaf, reps: g.reps[:0], defs: g.defs[:0], bits: g.bits[:0], i32: g.i32[:0], i64: g.i64[:0],
+	*g = gathered{leaf: g.leaf, tokens: g.tokens, lengths: g.lengths[:0], reps: g.reps[:0], defs: g.defs[:0], bits: g.bits[:0], i32: g.i32[:0], i64: g.i64[:0],
 		f32: g.f32[:0], f64: g.f64[:0], text: g.text[:0], offsets: append(g.offsets[:0], 0)}
 }
 
@@ -41,7 +44,7 @@ func (g *gathered) all(rows rowsIn) {
 		}
 		return
 	}
-	if len(g.lists) > 1 || g.bulk {
+	if len(g.lists) > 1 || g.bulk || g.tokens {
 		for i := range rows.n {
 			g.row(unsafe.Add(rows.base, uintptr(i)*rows.stride))
 		}
@@ -66,7 +69,15 @@ func (g *gathered) all(rows rowsIn) {
 // row gathers the leaf's entries of the row at p.
 func (g *gathered) row(p unsafe.Pointer) {
 	g.rows++
-	g.walk(p, 0, 0)
+	if !g.tokens {
+		g.walk(p, 0, 0)
+		return
+	}
+	s := (*slice)(unsafe.Add(p, g.lists[0].off))
+	g.lengths = append(g.lengths, int32(s.len))
+	g.entries += max(s.len, 1)
+	g.there += s.len
+	g.numbers(s)
 }
 
 // walk gathers the entries below list i on the path from the row to the leaf.
@@ -120,7 +131,16 @@ func (g *gathered) run(s *slice, rep, again byte) {
 	g.reps = fillBytes(g.reps, n, again)
 	g.reps[from] = rep
 	g.defs = fillBytes(g.defs, n, byte(g.node.def))
+	g.numbers(s)
+}
+
+// numbers gathers the values of a list of numbers or booleans.
+func (g *gathered) numbers(s *slice) {
+	n := s.len
 	switch g.node.kind {
+	case format.Boolean:
+		g.bits = append(g.bits, unsafe.Slice((*byte)(s.data), n)...)
+		g.size += int64(n)
 	case format.Int32:
 		g.i32 = append(g.i32, unsafe.Slice((*int32)(s.data), n)...)
 		g.size += 4 * int64(n)

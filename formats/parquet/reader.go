@@ -169,12 +169,25 @@ func NewHeadReader[T any](f *File, first, rows int64) (*Reader[T], error) {
 	if err != nil {
 		return nil, err
 	}
-	r.dropPayload()
+	r.dropPayload(nil)
 	return r, nil
 }
 
-func (r *reader) dropPayload() {
-	r.leaves = slices.DeleteFunc(r.leaves, func(l *leaf) bool { return l.payload })
+// NewPartReader returns a reader of rows with only those columns of their payload
+// for which keep returns true. Its argument is a column's name, as in
+// "messages.content".
+func NewPartReader[T any](f *File, first, rows int64, keep func(column string) bool) (*Reader[T], error) {
+	r, err := NewReader[T](f, first, rows)
+	if err != nil {
+		return nil, err
+	}
+	r.dropPayload(keep)
+	return r, nil
+}
+
+// dropPayload drops the columns of the payload, except those to keep.
+func (r *reader) dropPayload(keep func(column string) bool) {
+	r.leaves = slices.DeleteFunc(r.leaves, func(l *leaf) bool { return l.payload && (keep == nil || !keep(l.name)) })
 	firstMakes(r.leaves)
 }
 

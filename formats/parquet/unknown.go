@@ -194,7 +194,7 @@ func (u *Unknown) NewReader(f *File, first, rows int64, head bool) (*UnknownRead
 		return nil, err
 	}
 	if head {
-		r.dropPayload()
+		r.dropPayload(nil)
 	}
 	return &UnknownReader{r, u, head}, nil
 }

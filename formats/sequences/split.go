@@ -46,7 +46,10 @@ func (p *Problem) Error() string { return p.Reason + ": " + p.Detail }
 // Of returns the sequences of a trajectory, those of its main path first. Either
 // all of its tokens that train are in them, or it gives none and a *Problem says
 // why.
-func Of(t *formats.Trajectory) ([]Sequence, *Problem) {
+func Of(t *formats.Trajectory) ([]Sequence, *Problem) { return new(Memory).Of(t) }
+
+// Of is the function Of, with sequences that are valid until Reset.
+func (m *Memory) Of(t *formats.Trajectory) ([]Sequence, *Problem) {
 	var out []Sequence
 	for _, h := range Histories(t) {
 		cause := ""
@@ -54,7 +57,7 @@ func Of(t *formats.Trajectory) ([]Sequence, *Problem) {
 			cause = branchOf(t, h)
 		}
 		var problem *Problem
-		if out, problem = split(out, t, h, cause); problem != nil {
+		if out, problem = m.split(out, t, h, cause); problem != nil {
 			return nil, problem
 		}
 	}
@@ -78,7 +81,7 @@ func branchOf(t *formats.Trajectory, h History) string {
 // split adds the sequences of a history. The tokens of a message whose prompt
 // continues the tokens before it follow them; any other message begins a
 // sequence, which counts if something trains in it.
-func split(out []Sequence, t *formats.Trajectory, h History, cause string) ([]Sequence, *Problem) {
+func (mem *Memory) split(out []Sequence, t *formats.Trajectory, h History, cause string) ([]Sequence, *Problem) {
 	var pieces []piece
 	begun, lost, trains := len(out), false, h.Trains
 	for _, i := range h.Path {
@@ -89,7 +92,7 @@ func split(out []Sequence, t *formats.Trajectory, h History, cause string) ([]Se
 		here := i == trains[0]
 		known := m.TokenIDs != nil && m.PromptDeltaIDs != nil
 		if m.PrefixBreak != "" || !known {
-			out, pieces, lost = flush(out, t, pieces, cause), pieces[:0], !known
+			out, pieces, lost = mem.flush(out, t, pieces, cause), pieces[:0], !known
 		}
 		if here {
 			if problem := check(i, m, len(pieces) == 0, lost); problem != nil {
@@ -107,12 +110,12 @@ func split(out []Sequence, t *formats.Trajectory, h History, cause string) ([]Se
 			break
 		}
 	}
-	return flush(out, t, pieces, cause), nil
+	return mem.flush(out, t, pieces, cause), nil
 }
 
 // flush adds the sequence of some pieces, if something trains in them.
-func flush(out []Sequence, t *formats.Trajectory, pieces []piece, cause string) []Sequence {
-	if s, ok := join(t, pieces); ok {
+func (mem *Memory) flush(out []Sequence, t *formats.Trajectory, pieces []piece, cause string) []Sequence {
+	if s, ok := mem.join(t, pieces); ok {
 		s.Cause = cause
 		out = append(out, s)
 	}
@@ -146,7 +149,7 @@ type piece struct {
 
 // join makes a sequence of pieces; none if nothing trains in them. It ends with
 // the last token that trains.
-func join(t *formats.Trajectory, pieces []piece) (s Sequence, ok bool) {
+func (mem *Memory) join(t *formats.Trajectory, pieces []piece) (s Sequence, ok bool) {
 	first := slices.IndexFunc(pieces, func(p piece) bool { return p.trains })
 	if first < 0 {
 		return s, false
@@ -167,8 +170,10 @@ func join(t *formats.Trajectory, pieces []piece) (s Sequence, ok bool) {
 			response += len(m.PromptDeltaIDs) + len(m.TokenIDs)
 		}
 	}
-	ids := make([]int32, 0, prompt+response)
-	s.Mask, s.Logprobs = make([]bool, response), make([]float32, response)
+	ids := mem.ids.take(prompt + response)[:0]
+	s.Mask, s.Logprobs = mem.mask.take(response), mem.logprobs.take(response)
+	clear(s.Mask)
+	clear(s.Logprobs)
 	for _, p := range pieces {
 		m := &t.Messages[p.message]
 		ids = append(ids, m.PromptDeltaIDs...)
@@ -184,8 +189,9 @@ func join(t *formats.Trajectory, pieces []piece) (s Sequence, ok bool) {
 // learn marks a message's tokens, which begin at a place in the response.
 func (s *Sequence) learn(t *formats.Trajectory, i, at int) {
 	m := &t.Messages[i]
-	for k := range m.TokenIDs {
-		s.Mask[at+k] = true
+	mask := s.Mask[at : at+len(m.TokenIDs)]
+	for k := range mask {
+		mask[k] = true
 	}
 	copy(s.Logprobs[at:], m.Logprobs)
 	s.Messages = append(s.Messages, i)

@@ -12,7 +12,7 @@ const LogprobFloor = -9999
 // it is meaningless.
 func Floored(logprobs []float32) int {
 	for i, p := range logprobs {
-		if !(p > LogprobFloor) || math.IsInf(float64(p), 0) {
+		if !(p > LogprobFloor && p <= math.MaxFloat32) {
 			return i
 		}
 	}

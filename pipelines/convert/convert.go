@@ -92,7 +92,7 @@ func Run(ctx context.Context, o Options) (Report, error) {
 	for _, w := range e.pass.Writers {
 		w.Weights = weights
 	}
-	if err := from.Groups(ctx, func(rows []formats.Trajectory) error { return e.group(ctx, rows) }); err != nil {
+	if err := from.Groups(ctx, e.columns(), func(rows []formats.Trajectory) error { return e.group(ctx, rows) }); err != nil {
 		return e.report, err
 	}
 	if err := e.end(); err != nil {
@@ -124,8 +124,8 @@ func (e *export) weights(ctx context.Context) (*sequences.Weights, error) {
 			return nil, usage{"leave out --row-weight, or the format", "format " + f.Name + " has no weights: its rows are not sequences of tokens, or its trainer computes advantages from rewards"}
 		}
 	}
-	w := &sequences.Weights{Per: e.Per}
-	return w, e.from.Groups(ctx, func(rows []formats.Trajectory) error {
+	w, memory := &sequences.Weights{Per: e.Per}, new(sequences.Memory)
+	return w, e.from.Groups(ctx, e.columns(), func(rows []formats.Trajectory) error {
 		for i := range rows {
 			e.Redact.Trajectory(&rows[i]) // what is redacted has no tokens
 			reason, err := e.keep.Refuses(ctx, &rows[i])
@@ -133,12 +133,21 @@ func (e *export) weights(ctx context.Context) (*sequences.Weights, error) {
 				return fmt.Errorf("trajectory %q: %w", rows[i].TrajectoryID, err)
 			}
 			if reason == "" {
-				list, _ := sequences.Of(&rows[i]) // the next pass reports problems
+				list, _ := memory.Of(&rows[i]) // the next pass reports problems
+				memory.Reset()                 // they are only counted
 				w.Add(list)
 			}
 		}
 		return nil
 	})
+}
+
+// columns returns the columns of the payload that are read; nil for all.
+func (e *export) columns() func(name string) bool {
+	if e.Redact != nil || e.keep.Payload() {
+		return nil
+	}
+	return exporters.Columns(e.To)
 }
 
 // group exports the rows of a group that are kept.

@@ -20,6 +20,7 @@ import (
 	"github.com/rollmill/rollmill/formats/exporters/rows"
 	"github.com/rollmill/rollmill/formats/random"
 	"github.com/rollmill/rollmill/formats/redaction"
+	"github.com/rollmill/rollmill/formats/sequences"
 	"github.com/rollmill/rollmill/storage"
 	"github.com/rollmill/rollmill/storage/faulty"
 )
@@ -157,6 +158,34 @@ func TestRowsThatDoNotMatchAreRefused(t *testing.T) {
 }
 
 // What a format cannot hold is refused by name, or counted.
+// TestSequencesOfFewColumns: a file of sequences is the same whether only their
+// columns are read or whole rows, as another format needs them.
+func TestSequencesOfFewColumns(t *testing.T) {
+	root := "mem://few-columns"
+	d, _ := rollout(t, root, small)
+	var sums []string
+	for _, names := range [][]string{{"sequences"}, {"sequences", "rows"}} {
+		for _, per := range []sequences.Per{"", sequences.Trajectory} {
+			if len(names) > 1 && per != "" {
+				continue // rows have no weights
+			}
+			r, err := Run(t.Context(), Options{In: d.URI(), To: files(t, names...), Out: filepath.Join(t.TempDir(), "out"), Per: per, Lossy: true})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if tally := r.Files[0].Entry.Sequences; r.Files[0].Rows == 0 || tally.Tokens == 0 || tally.In != tally.Tokens+tally.Lost {
+				t.Errorf("%v: %d rows, %+v", names, r.Files[0].Rows, tally)
+			}
+			if per == "" {
+				sums = append(sums, fmt.Sprint(r.Files[0].SHA256, *r.Files[0].Entry.Sequences))
+			}
+		}
+	}
+	if sums[0] != sums[1] {
+		t.Errorf("with few columns %s, with all %s", sums[0], sums[1])
+	}
+}
+
 func TestLosses(t *testing.T) {
 	root := t.TempDir()
 	d, want := grouped(t, root)

@@ -47,16 +47,19 @@ const atOnce = 16
 // Each yields the rows of a range, in order. A row is valid until the next; an
 // error is the last that is yielded.
 func (s *Source) Each(ctx context.Context, r dataset.Range, part Part) iter.Seq2[*formats.Trajectory, error] {
+	return s.each(ctx, r, func() (*dataset.Reader[formats.Trajectory], error) {
+		if part == Head {
+			return dataset.NewHeadReader[formats.Trajectory](ctx, s.Base, r)
+		}
+		return dataset.NewReader[formats.Trajectory](ctx, s.Base, "", r)
+	})
+}
+
+func (s *Source) each(ctx context.Context, r dataset.Range, open func() (*dataset.Reader[formats.Trajectory], error)) iter.Seq2[*formats.Trajectory, error] {
 	return func(yield func(*formats.Trajectory, error) bool) {
 		join, stop := s.joiner(ctx, r)
 		defer stop()
-		reader := dataset.NewHeadReader[formats.Trajectory]
-		if part == Whole {
-			reader = func(ctx context.Context, d *dataset.Dataset, r dataset.Range) (*dataset.Reader[formats.Trajectory], error) {
-				return dataset.NewReader[formats.Trajectory](ctx, d, "", r)
-			}
-		}
-		rd, err := reader(ctx, s.Base, r)
+		rd, err := open()
 		if err != nil {
 			yield(nil, err)
 			return
@@ -87,10 +90,17 @@ func (s *Source) Each(ctx context.Context, r dataset.Range, part Part) iter.Seq2
 }
 
 // Groups calls f with the adjacent rows of each group. They are f's until it
-// returns.
-func (s *Source) Groups(ctx context.Context, f func(rows []formats.Trajectory) error) error {
+// returns. Of their payload they have the columns for which keep returns true, or
+// all when keep is nil.
+func (s *Source) Groups(ctx context.Context, keep func(column string) bool, f func(rows []formats.Trajectory) error) error {
+	rows := s.Each(ctx, s.Base.All(), Whole)
+	if keep != nil {
+		rows = s.each(ctx, s.Base.All(), func() (*dataset.Reader[formats.Trajectory], error) {
+			return dataset.NewPayloadReader[formats.Trajectory](ctx, s.Base, s.Base.All(), keep)
+		})
+	}
 	var group []formats.Trajectory
-	for t, err := range s.Each(ctx, s.Base.All(), Whole) {
+	for t, err := range rows {
 		if err != nil {
 			return err
 		}

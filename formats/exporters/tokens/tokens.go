@@ -30,7 +30,7 @@ import (
 // Format is the sequences.
 var Format = exporters.Format{
 	Name: "sequences", Help: "sequences of tokens with masks, log probabilities, policy versions, advantages and weights, for a trainer of one's own, TRL, verl or OpenRLHF",
-	Of: exporters.Rows, Files: []exporters.Extension{exporters.Parquet}, Exports: []exporters.Extension{exporters.JSONL}, Loss: sequences.TokenMean,
+	Of: exporters.Rows, Columns: sequences.Column, Files: []exporters.Extension{exporters.Parquet}, Exports: []exporters.Extension{exporters.JSONL}, Loss: sequences.TokenMean,
 	Table: exporters.Table(exporters.Sequenced(rows)), Lines: exporters.Lines(exporters.Sequenced(rows)),
 }
 
@@ -44,20 +44,20 @@ type Row struct {
 	GroupID      string        `parquet:"group_id,dict" json:"group_id"`
 	Epoch        int32         `parquet:"epoch,delta" json:"epoch"`
 	Generation   int32         `parquet:"generation,delta" json:"generation"`
-	Sequence     int32         `parquet:"sequence,delta" json:"sequence"`                         // its number in the trajectory, from 0: the main path first
-	Sequences    int32         `parquet:"sequences,delta" json:"sequences"`                       // of the trajectory
-	Cause        string        `parquet:"cause,optional,dict" json:"cause,omitempty"`             // why it is apart from the one before: a branch's cause, or that of a prefix break; null for the first
-	Messages     []int32       `parquet:"messages,list" json:"messages"`                          // indexes of the trajectory's messages that train in it
-	PromptIDs    []int32       `parquet:"prompt_ids,list" json:"prompt_ids"`                      // what the engine saw before the first token that trains
-	ResponseIDs  []int32       `parquet:"response_ids,list" json:"response_ids"`                  // from the first token that trains to the last
-	LossMask     []bool        `parquet:"loss_mask,list" json:"loss_mask"`                        // of response_ids: true where the token was sampled and trains here
-	Logprobs     number.Floats `parquet:"logprobs,list" parquet-element:",split" json:"logprobs"` // of response_ids, in nats, of the policy that sampled; 0 where loss_mask is false
-	Versions     []Version     `parquet:"versions,list" json:"versions"`                          // of the policy, by range of response_ids
-	Tokens       int32         `parquet:"tokens,delta" json:"tokens"`                             // how often loss_mask is true
-	Reward       *float64      `parquet:"reward,optional" json:"reward"`                          // of the trajectory; null without one
-	Advantage    *float64      `parquet:"advantage,optional" json:"advantage"`                    // of the trajectory; null without one
-	Weight       float64       `parquet:"weight" json:"weight"`                                   // of every token, under a mean over tokens; 1 without --row-weight
-	Status       string        `parquet:"status,dict" json:"status"`                              // of the trajectory: ok or truncated
+	Sequence     int32         `parquet:"sequence,delta" json:"sequence"`                                // its number in the trajectory, from 0: the main path first
+	Sequences    int32         `parquet:"sequences,delta" json:"sequences"`                              // of the trajectory
+	Cause        string        `parquet:"cause,optional,dict" json:"cause,omitempty"`                    // why it is apart from the one before: a branch's cause, or that of a prefix break; null for the first
+	Messages     []int32       `parquet:"messages,list" json:"messages"`                                 // indexes of the trajectory's messages that train in it
+	PromptIDs    []int32       `parquet:"prompt_ids,list" parquet-element:",dict" json:"prompt_ids"`     // what the engine saw before the first token that trains
+	ResponseIDs  []int32       `parquet:"response_ids,list" parquet-element:",dict" json:"response_ids"` // from the first token that trains to the last
+	LossMask     []bool        `parquet:"loss_mask,list" json:"loss_mask"`                               // of response_ids: true where the token was sampled and trains here
+	Logprobs     number.Floats `parquet:"logprobs,list" parquet-element:",split" json:"logprobs"`        // of response_ids, in nats, of the policy that sampled; 0 where loss_mask is false
+	Versions     []Version     `parquet:"versions,list" json:"versions"`                                 // of the policy, by range of response_ids
+	Tokens       int32         `parquet:"tokens,delta" json:"tokens"`                                    // how often loss_mask is true
+	Reward       *float64      `parquet:"reward,optional" json:"reward"`                                 // of the trajectory; null without one
+	Advantage    *float64      `parquet:"advantage,optional" json:"advantage"`                           // of the trajectory; null without one
+	Weight       float64       `parquet:"weight" json:"weight"`                                          // of every token, under a mean over tokens; 1 without --row-weight
+	Status       string        `parquet:"status,dict" json:"status"`                                     // of the trajectory: ok or truncated
 }
 
 // Version is the policy version of a range of tokens, whose end is excluded.

@@ -1,0 +1,158 @@
+package parquet
+
+import (
+	"bytes"
+	"encoding/binary"
+	"slices"
+)
+
+// dictionary is the distinct strings of a chunk, in the order of their first
+// occurrence.
+type dictionary struct {
+	places map[string]int32
+	text   []byte
+	ends   []uint32 // of each string in text, after a first 0
+	index  []int32
+}
+
+func (d *dictionary) reset() {
+	d.places, d.text, d.ends = nil, d.text[:0], append(d.ends[:0], 0)
+}
+
+// indexes looks up the gathered strings, and adds new ones.
+func (d *dictionary) indexes(g *gathered) []int32 {
+	if d.places == nil {
+		d.places = map[string]int32{}
+	}
+	d.index = d.index[:0]
+	var last []byte
+	at, known := int32(0), false
+	for i := range g.there {
+		s := g.text[g.offsets[i]:g.offsets[i+1]]
+		if known && bytes.Equal(s, last) { // adjacent values are often equal
+			d.index = append(d.index, at)
+			continue
+		}
+		last = s
+		if at, known = d.places[string(s)]; !known {
+			at = int32(len(d.places))
+			d.places[string(s)] = at
+			d.text = append(d.text, s...)
+			d.ends = append(d.ends, uint32(len(d.text)))
+			known = true
+		}
+		d.index = append(d.index, at)
+	}
+	return d.index
+}
+
+// ids is the distinct numbers of a chunk, in the order of their first occurrence.
+// They are token ids: a few ten thousand of them, and below a million.
+//
+// Their indexes are packed into whole bytes. Packed into as few bits as possible
+// they are no smaller once they are compressed, and a prompt that is repeated
+// would not be found: it would begin at another bit.
+type ids struct {
+	values []int32
+	small  []int32         // place of a value below len(small), plus 1; 0 for none
+	other  map[int32]int32 // the same, of all other values
+}
+
+// smallIDs bounds the table of places; larger vocabularies are not known.
+const smallIDs = 1 << 20
+
+func (d *ids) reset() {
+	for _, v := range d.values {
+		if uint32(v) < uint32(len(d.small)) {
+			d.small[v] = 0
+		}
+	}
+	d.values, d.other = d.values[:0], nil
+}
+
+// encode appends the page of some values to data, and adds the new ones.
+func (d *ids) encode(data []byte, values []int32) []byte {
+	from, groups := len(data), (len(values)+7)/8
+	width := 2
+	for len(d.values) > 1<<(8*width) {
+		width++
+	}
+	for ; ; width++ {
+		data = append(data[:from], byte(8*width))
+		data = binary.AppendUvarint(data, uint64(groups)<<1|1) // one run of packed values
+		head := len(data)
+		data = extended(data, 8*groups*width)
+		if out := data[head:]; width == 2 {
+			d.pack(out, values)
+		} else {
+			d.packWide(out, values, width)
+		}
+		if len(d.values) <= 1<<(8*width) {
+			return data
+		}
+	}
+}
+
+// extended returns s with n more bytes, which are zero.
+func extended(s []byte, n int) []byte {
+	s = slices.Grow(s, n)[:len(s)+n]
+	clear(s[len(s)-n:])
+	return s
+}
+
+// pack writes the indexes of values in two bytes each, and adds new values.
+func (d *ids) pack(out []byte, values []int32) {
+	for i, v := range values {
+		var at int32
+		if uint32(v) < uint32(len(d.small)) {
+			at = d.small[v]
+		}
+		if at == 0 {
+			at = d.added(v)
+		}
+		binary.LittleEndian.PutUint16(out[2*i:], uint16(at-1))
+	}
+}
+
+// packWide is pack for any width; the values are known.
+func (d *ids) packWide(out []byte, values []int32, width int) {
+	for i, v := range values {
+		at := d.added(v) - 1
+		for k := range width {
+			out[i*width+k] = byte(at >> (8 * k))
+		}
+	}
+}
+
+// added returns the place of a value, plus 1, and adds it if it is new.
+func (d *ids) added(v int32) int32 {
+	if at := d.place(v); at > 0 {
+		return at
+	}
+	d.add(v)
+	return int32(len(d.values))
+}
+
+// place returns the place of a value, plus 1.
+func (d *ids) place(v int32) int32 {
+	if uint32(v) < uint32(len(d.small)) {
+		return d.small[v]
+	}
+	return d.other[v]
+}
+
+func (d *ids) add(v int32) {
+	d.values = append(d.values, v)
+	if uint32(v) >= smallIDs {
+		if d.other == nil {
+			d.other = map[int32]int32{}
+		}
+		d.other[v] = int32(len(d.values))
+		return
+	}
+	if int(v) >= len(d.small) {
+		d.small = append(make([]int32, 0, min(smallIDs, 2*int(v)+1<<12)), d.small...)
+		d.small = d.small[:cap(d.small)]
+	}
+	d.small[v] = int32(len(d.values))
+}
