@@ -17,6 +17,7 @@ var update = flag.Bool("update", false, "rewrite the generated pages, and what t
 func TestDocs(t *testing.T) {
 	pages := app().Pages()
 	pages["columns.md"] = "<!-- Generated from package formats: `make docs` rewrites it. -->\n\n" + formats.ColumnsMarkdown()
+	pages["guides/tested.md"] = testedPage(t)
 	if *update {
 		writePages(t, pages)
 	}

@@ -135,6 +135,7 @@ func (o Options) defaults() Options {
 		o.MaxFailureRate = &rate
 	}
 	setDefault(&o.Alternatives, KeepAlternatives)
+	setDefault(&o.Responses, recorder.ResponsesFromChat)
 	setDefault(&o.Generations, 1)
 	setDefault(&o.Concurrency, 16)
 	setDefault(&o.TrajectoryTimeout, 30*time.Minute)

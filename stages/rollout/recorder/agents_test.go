@@ -18,11 +18,23 @@ const task = "Write the word made into the file made.txt."
 // its home, and checks that it has done the task. Every prompt of its main
 // conversation begins with the tokens before it, unless the agent is known to
 // break that.
-func agent(t *testing.T, name, breaks string, call formats.ToolCall, command func(url string) (args, environ []string)) {
+// breaks is why, by protocol.
+func agent(t *testing.T, name string, breaks map[string]string, call formats.ToolCall, command func(protocol, url string) (args, environ []string)) {
 	program := root(".stores/harnesses/node_modules/.bin/" + name)
 	if _, err := os.Stat(program); err != nil {
 		t.Skip("no coding agents: run .ci/install harnesses")
 	}
+	for c := range cells(t) {
+		t.Run(c.name, func(t *testing.T) {
+			if c.way != "stream" {
+				t.Fatal("coding agents stream")
+			}
+			does(t, program, breaks[c.row.Protocol], call, func(url string) (args, environ []string) { return command(c.row.Protocol, url) })
+		})
+	}
+}
+
+func does(t *testing.T, program, breaks string, call formats.ToolCall, command func(url string) (args, environ []string)) {
 	e, s := harness{call: call, says: "It is made."}.begin(t)
 	dir := t.TempDir()
 	args, environ := command(s.BaseURL())
@@ -44,13 +56,13 @@ func agent(t *testing.T, name, breaks string, call formats.ToolCall, command fun
 }
 
 func TestAgentClaudeCode(t *testing.T) {
-	agent(t, "claude", "", formats.ToolCall{ID: "call_1", Name: "Bash", Arguments: `{"command": "echo made > made.txt", "description":"Make it"}`}, func(string) (args, environ []string) {
+	agent(t, "claude", nil, formats.ToolCall{ID: "call_1", Name: "Bash", Arguments: `{"command": "echo made > made.txt", "description":"Make it"}`}, func(string, string) (args, environ []string) {
 		return []string{"-p", task, "--model", "policy", "--allowedTools", "Bash"}, []string{"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1"}
 	})
 }
 
 func TestAgentCodex(t *testing.T) {
-	agent(t, "codex", "", formats.ToolCall{ID: "call_1", Name: "exec_command", Arguments: `{"cmd": "echo made > made.txt"}`}, func(url string) (args, environ []string) {
+	agent(t, "codex", nil, formats.ToolCall{ID: "call_1", Name: "exec_command", Arguments: `{"cmd": "echo made > made.txt"}`}, func(_, url string) (args, environ []string) {
 		provider := fmt.Sprintf(`model_providers.rollmill={name="rollmill",base_url=%q,env_key="OPENAI_API_KEY",wire_api="responses"}`, url)
 		return []string{"exec", "--skip-git-repo-check", "--dangerously-bypass-approvals-and-sandbox", "-c", "model_provider=rollmill", "-c", provider, "-m", "policy", task}, nil
 	})
@@ -60,13 +72,10 @@ func TestAgentCodex(t *testing.T) {
 // breaks the prefix; messages have none to rewrite.
 func TestAgentOpenCode(t *testing.T) {
 	breaks := map[string]string{"chat": recorder.BreakArguments}
-	for protocol, npm := range map[string]string{"chat": "@ai-sdk/openai-compatible", "messages": "@ai-sdk/anthropic"} {
-		t.Run(protocol, func(t *testing.T) {
-			agent(t, "opencode", breaks[protocol], formats.ToolCall{ID: "call_1", Name: "bash", Arguments: `{"command": "echo made > made.txt", "description":"Make it"}`}, func(url string) (args, environ []string) {
-				config, _ := json.Marshal(fields{"model": "rollmill/policy", "small_model": "rollmill/policy", "autoupdate": false, "share": "disabled",
-					"provider": fields{"rollmill": fields{"npm": npm, "options": fields{"baseURL": url, "apiKey": "x"}, "models": fields{"policy": fields{}}}}})
-				return []string{"run", task}, []string{"OPENCODE_CONFIG_CONTENT=" + string(config), "OPENCODE_DISABLE_MODELS_FETCH=1"}
-			})
-		})
-	}
+	packages := map[string]string{"chat": "@ai-sdk/openai-compatible", "messages": "@ai-sdk/anthropic"}
+	agent(t, "opencode", breaks, formats.ToolCall{ID: "call_1", Name: "bash", Arguments: `{"command": "echo made > made.txt", "description":"Make it"}`}, func(protocol, url string) (args, environ []string) {
+		config, _ := json.Marshal(fields{"model": "rollmill/policy", "small_model": "rollmill/policy", "autoupdate": false, "share": "disabled",
+			"provider": fields{"rollmill": fields{"npm": packages[protocol], "options": fields{"baseURL": url, "apiKey": "x"}, "models": fields{"policy": fields{}}}}})
+		return []string{"run", task}, []string{"OPENCODE_CONFIG_CONTENT=" + string(config), "OPENCODE_DISABLE_MODELS_FETCH=1"}
+	})
 }

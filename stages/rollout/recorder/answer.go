@@ -218,11 +218,17 @@ func (c *choice) done() {
 	if text := c.text.refusal.String(); text != "" {
 		m.ContentParts = chat.Refusal(text)
 	}
-	if m.ContentParts != "" && m.Content != "" && chat.JoinedText([]byte(m.ContentParts)) == "" { // it began to answer and then refused
+	addAnswered(m)
+	m.FinishReason, m.Sampled = c.finish, true
+}
+
+// addAnswered adds the text of a message that began to answer and then refused to
+// its parts.
+func addAnswered(m *formats.Message) {
+	if m.ContentParts != "" && m.Content != "" && chat.JoinedText([]byte(m.ContentParts)) == "" {
 		part, _ := json.Marshal(map[string]string{"type": "text", "text": m.Content})
 		m.ContentParts = "[" + string(part) + "," + m.ContentParts[1:]
 	}
-	m.FinishReason, m.Sampled = c.finish, true
 }
 
 // addDelta adds a piece of the message, and reports whether it contains tokens,

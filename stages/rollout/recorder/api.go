@@ -21,6 +21,7 @@ type api struct {
 	usage  bool                                                            // a stream has usage on request
 	names  map[string]string                                               // sampling fields that it names differently
 	events func(w *eventWriter, o jsonscan.Object)                         // writes a stream made of a whole answer; nil: the engine streams
+	show   func(q *request, r *reply) []byte                               // what the agent sees of an answer of chat completions; nil: what the engine sent
 }
 
 var (
@@ -31,7 +32,10 @@ var (
 	responsesAPI = api{name: "responses", route: "/responses", path: "/responses", parse: parseResponse, ask: askResponse, add: (*answer).addResponse, events: (*eventWriter).response,
 		names: map[string]string{"max_tokens": "max_output_tokens", "max_completion_tokens": "max_output_tokens"}}
 
-	messagesAPI = api{name: "messages", route: "/messages", path: "/chat/completions", parse: parseMessages, ask: askChat, add: (*answer).add, events: (*eventWriter).message}
+	messagesAPI = api{name: "messages", route: "/messages", path: "/chat/completions", parse: parseMessages, ask: askChat, add: (*answer).add, events: (*eventWriter).message, show: asMessage}
+
+	// Responses are asked as chat completions, unless Options.Responses says otherwise.
+	responsesAsChatAPI = api{name: "responses", route: "/responses", path: "/chat/completions", parse: parseResponseAsChat, ask: askChat, add: (*answer).add, events: (*eventWriter).response, show: asResponse}
 )
 
 func parseChat(q *request) error {

@@ -29,19 +29,29 @@
 //   - If an engine refuses logprobs by name and the run can do without them, the
 //     next call requests them again: llama-server refuses them only in streams
 //     with tools.
-//   - A call of /v1/responses is always sent to the engine without streaming,
-//     whatever the agent requested: vLLM's streams lack the logprobs of tokens
-//     without visible text, such as the end mark. An agent that streams gets events
-//     made from the whole response, each text in one delta, once the response is
-//     complete.
+//   - A call of /v1/responses is sent to the engine as chat completions too: in
+//     vLLM's own responses, tool calls and reasoning have no logprobs. The same
+//     code converts both APIs (chatprompt.go). Options.Responses says otherwise for
+//     an engine whose responses are more than its chat completions.
+//   - Such calls are sent without streaming, whatever the agent requested. An agent
+//     that streams gets events made from the whole answer, each text in one delta,
+//     once the answer is complete. A call that goes to the engine's own
+//     /v1/responses is so too: vLLM's streams lack the logprobs of tokens without
+//     visible text, such as the end mark.
+//   - Tools that only OpenAI's servers run are left out of such a request, because
+//     clients offer them to every server; the call's sampling says so. What the
+//     prompt would miss (files, references, stored conversations) is refused.
+//   - Reasoning is also shown as "encrypted" content to a client that asks for
+//     that, readable and with our mark, because such clients send back that alone.
 //   - If an engine streams a response nevertheless, its last event is recorded,
 //     because it contains the whole response. The deltas are used only if the last
 //     event lacks logprobs.
 //   - A call of /v1/messages is sent to the engine as chat completions, because no
 //     engine gives token ids or logprobs with messages. The prompt is what vLLM's
 //     own /v1/messages makes of it. What the answer lost as a message, the text of
-//     tool arguments, is put back when the call returns in a later prompt; in the
-//     other APIs the agent has that text, and nothing is put back.
+//     tool arguments, is put back when the call returns in a later prompt, as is
+//     that of a custom tool of the Responses API; elsewhere the agent has that text,
+//     and nothing is put back.
 //   - Of two ways to name a branch below a shared system prompt, compaction needs a
 //     sign of it (a summary that was sampled before, or the last turns). Without
 //     one it is a sub-agent: agents that ask many things with one system prompt are

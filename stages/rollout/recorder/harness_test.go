@@ -34,9 +34,9 @@ type harness struct {
 }
 
 // begin starts an engine and a trajectory.
-func (h harness) begin(t *testing.T) (*recordertest.Engine, *recorder.Session) {
+func (h harness) begin(t *testing.T, change ...func(*recorder.Options)) (*recordertest.Engine, *recorder.Session) {
 	e := &recordertest.Engine{Source: formats.TokensChoice, PromptIDs: true, Script: h.reply}
-	return e, record(t, e).Begin(context.Background(), "t", "g")
+	return e, record(t, e, change...).Begin(context.Background(), "t", "g")
 }
 
 // run runs a program in a folder, as agent command does, and returns its output.
@@ -132,70 +132,31 @@ func TestClientsTypeScript(t *testing.T) {
 
 func clients(t *testing.T, command ...string) {
 	h := harness{call: formats.ToolCall{ID: "call_1", Name: "add", Arguments: "{\"b\": 25, \"a\":17 }"}, says: "It is 42."}
-	check := map[string]func(*testing.T){}
-	for _, protocol := range []string{"messages", "chat", "responses"} {
-		for _, way := range []string{"whole", "stream"} {
-			e, s := h.begin(t)
-			command = append(command, protocol, way, s.BaseURL())
-			check[protocol+"/"+way] = func(t *testing.T) {
-				rec := exact(t, s, e)
-				if got := outlines(rec); len(got) != 5 || !strings.HasPrefix(got[3], "2 tool | 42 | answers call_1") {
-					t.Errorf("%s", strings.Join(got, "\n"))
-				}
-				for i, m := range rec.Messages {
-					if m.PrefixBreak != "" || m.Branch != "" {
-						t.Errorf("message %d: %s", i, outline(m))
-					}
-				}
-				if n := len(e.Sampled()); n != 2 {
-					t.Errorf("%d answers", n)
+	var all []cell
+	var checks []func(*testing.T)
+	for c := range cells(t) {
+		e, s := h.begin(t, func(o *recorder.Options) { o.Responses = c.row.Responses })
+		command = append(command, c.row.Protocol, c.way, s.BaseURL())
+		all, checks = append(all, c), append(checks, func(t *testing.T) {
+			rec := exact(t, s, e)
+			if got := outlines(rec); len(got) != 5 || !strings.HasPrefix(got[3], "2 tool | 42 | answers call_1") {
+				t.Errorf("%s", strings.Join(got, "\n"))
+			}
+			for i, m := range rec.Messages {
+				if m.PrefixBreak != "" || m.Branch != "" {
+					t.Errorf("message %d: %s", i, outline(m))
 				}
 			}
-		}
+			if n := len(e.Sampled()); n != 2 {
+				t.Errorf("%d answers", n)
+			}
+		})
 	}
 	out := run(t, t.TempDir(), nil, []string{"NODE_MODULES=" + root(".stores/sdks"), "ANTHROPIC_API_KEY=x", "OPENAI_API_KEY=x"}, command...)
-	if want := strings.Repeat("It is 42.\n", len(check)); out != want {
+	if want := strings.Repeat("It is 42.\n", len(all)); out != want {
 		t.Errorf("it printed %q", out)
 	}
-	for name, f := range check {
-		t.Run(name, f)
-	}
-}
-
-// TestGuideListsTheHarnesses: each cell of the guide's table names a test that is
-// there, and that tests the cell's protocol and way.
-func TestGuideListsTheHarnesses(t *testing.T) {
-	guide, err := os.ReadFile(root("cmd/rollmill/doc/guides/harnesses.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	var source []byte
-	for _, name := range []string{"harness_test.go", "agents_test.go"} {
-		text, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		source = append(source, text...)
-	}
-	cells := 0
-	for _, line := range strings.Split(string(guide), "\n") {
-		row := strings.Split(line, " | ")
-		if len(row) != 4 || !strings.Contains(line, "`Test") {
-			continue
-		}
-		for k, way := range []string{"whole", "stream"} {
-			cell := strings.Trim(row[2+k], "`| ")
-			if cell == "-" {
-				continue
-			}
-			cells++
-			name, sub, _ := strings.Cut(cell, "/")
-			if !bytes.Contains(source, []byte("func "+name+"(t *testing.T)")) || sub != "" && sub != row[1] && sub != row[1]+"/"+way {
-				t.Errorf("%s: there is no test %s of it", line, cell)
-			}
-		}
-	}
-	if cells != 16 {
-		t.Errorf("%d cells", cells)
+	for i, c := range all {
+		t.Run(c.name, checks[i])
 	}
 }

@@ -43,7 +43,7 @@ const signature = "rollmill"
 
 // asMessage returns an answer of chat completions as a message. Of several
 // choices, which that API does not have, it returns the first.
-func asMessage(r *reply) []byte {
+func asMessage(_ *request, r *reply) []byte {
 	a := r.answer
 	m := a.choices[0].message
 	top := jsonscan.ParseObject(r.seen)
@@ -102,8 +102,8 @@ func inputOf(arguments string) []byte {
 	return encode(map[string]string{"arguments": arguments})
 }
 
-// shownCall is a tool call as an agent of the Messages API sees it: without the
-// text of its arguments.
+// shownCall is a tool call as an agent of another API than chat completions sees
+// it: without the text of its arguments.
 type shownCall struct{ id, name, input string }
 
 func shown(c formats.ToolCall, input []byte) shownCall {
@@ -115,12 +115,19 @@ func shown(c formats.ToolCall, input []byte) shownCall {
 }
 
 // remember keeps the text of the arguments that a message lost as it was shown.
-func (s *Session) remember(m *formats.Message) {
+func (s *Session) remember(q *request, m *formats.Message) {
 	for _, c := range m.ToolCalls {
+		input := inputOf(c.Arguments)
+		if q.api == &responsesAsChatAPI {
+			if !q.response.custom[c.Name] {
+				continue // the agent has the text
+			}
+			input = customArguments(customInput(c.Arguments))
+		}
 		if s.shown == nil {
 			s.shown = map[shownCall]string{}
 		}
-		s.shown[shown(c, inputOf(c.Arguments))] = c.Arguments
+		s.shown[shown(c, input)] = c.Arguments
 	}
 }
 

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/rollmill/rollmill/formats"
-	"github.com/rollmill/rollmill/formats/chat"
 	"github.com/rollmill/rollmill/formats/jsonscan"
 )
 
@@ -19,27 +18,8 @@ func parseMessages(q *request) error {
 	if err := p.prompt(q.fields); err != nil {
 		return err
 	}
-	asked := q.fields
-	q.messages, q.fields, q.tools = p.messages, nil, ""
-	q.fields.Set("messages", nil) // set by setMessages
-	for _, f := range asked {
-		if string(f.Raw) == "null" {
-			continue
-		}
-		if err := q.setFromMessages(f.Key, f.Raw); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// setMessages writes the messages into the request.
-func (q *request) setMessages() {
-	path := make([]int, len(q.messages))
-	for i := range path {
-		path[i] = i
-	}
-	q.fields.Set("messages", []byte(chat.JSON(&formats.Trajectory{Messages: q.messages}, path)))
+	q.messages = p.messages
+	return q.convert(q.setFromMessages)
 }
 
 // notInChat are fields of the Messages API that chat completions do not have and
@@ -63,9 +43,9 @@ func (q *request) setFromMessages(key string, v []byte) error {
 		if effort := o.Get("effort"); effort != nil {
 			q.fields.Set("reasoning_effort", effort)
 		}
-		q.setFormat(jsonscan.ParseObject(o.Get("format")))
+		q.setFormat(encode("output"), jsonscan.ParseObject(o.Get("format")))
 	case key == "output_format":
-		q.setFormat(o)
+		q.setFormat(encode("output"), o)
 	case key == "mcp_servers" && len(v) > len("[]"):
 		return errors.New("mcp_servers: only Anthropic's servers call MCP servers; the agent has to call them and offer their tools itself")
 	default:
@@ -83,18 +63,9 @@ func (q *request) setTools(v []byte) error {
 		if !o.Has("input_schema") {
 			return fmt.Errorf("tools.%d: %q has no input_schema: only Anthropic's servers know such tools", len(list), jsonscan.Unquote(o.Get("type")))
 		}
-		var function jsonscan.Object
-		for _, f := range functionFields {
-			if o.Has(f[0]) {
-				function.Set(f[1], o.Get(f[0]))
-			}
-		}
-		list = append(list, jsonscan.Object{field("type", encode("function")), field("function", function.Bytes())}.Bytes())
+		list = append(list, functionTool(o, functionFields))
 	}
-	if len(list) > 0 {
-		q.tools = jsonscan.Compact(array(list))
-		q.fields.Set("tools", []byte(q.tools))
-	}
+	q.offer(list)
 	return nil
 }
 
@@ -105,26 +76,16 @@ func (q *request) setToolChoice(o jsonscan.Object) {
 	case "any":
 		q.fields.Set("tool_choice", encode("required"))
 	case "tool":
-		q.fields.Set("tool_choice", encode(map[string]any{"type": "function", "function": map[string]string{"name": jsonscan.Unquote(o.Get("name"))}}))
+		q.force(jsonscan.Unquote(o.Get("name")))
 	}
 	if jsonscan.IsTrue(o.Get("disable_parallel_tool_use")) {
 		q.fields.Set("parallel_tool_calls", []byte("false"))
 	}
 }
 
-func (q *request) setFormat(o jsonscan.Object) {
-	if schema := o.Get("schema"); schema != nil {
-		q.fields.Set("response_format", fmt.Appendf(nil, `{"type":"json_schema","json_schema":{"name":"output","schema":%s}}`, schema))
-	}
-}
-
 // blockReader converts the prompt of the Messages API to messages of chat
 // completions. A tool result is a message of its own there.
-type blockReader struct {
-	messages []formats.Message
-	current  formats.Message // the message that blocks are added to
-	parts    [][]byte
-}
+type blockReader struct{ chatPrompt }
 
 func (p *blockReader) prompt(q jsonscan.Object) error {
 	if v := q.Get("system"); len(v) > 0 && string(v) != "null" {
@@ -145,27 +106,11 @@ func (p *blockReader) prompt(q jsonscan.Object) error {
 			return err
 		}
 		if role == "system" && len(p.messages) > before {
-			p.lead()
+			p.lead("")
 		}
 		n++
 	}
 	return nil
-}
-
-// lead moves the last message, of the system, to the system prompt if nothing was
-// answered yet: many chat templates refuse it elsewhere. A later one stays where
-// it is, because the tokens before it must not change.
-func (p *blockReader) lead() {
-	last := len(p.messages) - 1
-	m := p.messages[last]
-	switch {
-	case slices.ContainsFunc(p.messages, func(m formats.Message) bool { return m.Role == "assistant" }):
-	case last > 0 && p.messages[0].Role == "system":
-		p.messages[0].Content += m.Content
-		p.messages = p.messages[:last]
-	default:
-		p.messages = slices.Insert(p.messages[:last], 0, m)
-	}
 }
 
 // message adds what one message of the API is in chat completions.
@@ -185,25 +130,6 @@ func (p *blockReader) message(where, role string, content []byte) error {
 	}
 	p.flush(len(p.messages) == before && role != "system")
 	return nil
-}
-
-func (p *blockReader) begin(role string) {
-	p.current, p.parts = formats.Message{Role: role, Parent: -1, Call: -1}, nil
-}
-
-// flush ends the current message; an empty one only counts if it must.
-func (p *blockReader) flush(must bool) {
-	m := p.current
-	switch {
-	case m.Role == "assistant", m.Role == "system", len(p.parts) == 1 && m.Content != "":
-		m.Content = chat.JoinedText(array(p.parts)) // one text
-	case len(p.parts) > 0:
-		m.ContentParts, m.Content = jsonscan.Compact(array(p.parts)), ""
-	}
-	if must || len(p.parts) > 0 || len(m.ToolCalls) > 0 || m.Reasoning != "" {
-		p.messages = append(p.messages, m)
-	}
-	p.begin(m.Role)
 }
 
 // billing begins a block that Claude Code adds to its system prompt. It changes
@@ -246,16 +172,6 @@ func (p *blockReader) block(o jsonscan.Object) error {
 	return nil
 }
 
-// text adds a text, of which raw is the JSON.
-func (p *blockReader) text(text string, raw []byte) {
-	p.current.Content = text
-	p.parts = append(p.parts, jsonscan.Object{field("type", []byte(`"text"`)), field("text", raw)}.Bytes())
-}
-
-func imagePart(url string) []byte {
-	return encode(map[string]any{"type": "image_url", "image_url": map[string]string{"url": url}})
-}
-
 func imageURL(o jsonscan.Object) (string, error) {
 	source := jsonscan.ParseObject(o.Get("source"))
 	switch kind := jsonscan.Unquote(source.Get("type")); kind {
@@ -268,13 +184,15 @@ func imageURL(o jsonscan.Object) (string, error) {
 	}
 }
 
-// toolResult adds a tool message. Its images follow as a user message: chat
-// templates have no images in tool messages.
+// toolResult adds a tool message.
 func (p *blockReader) toolResult(o jsonscan.Object) error {
 	p.flush(false)
-	result := formats.Message{Role: "tool", ToolCallID: jsonscan.Unquote(o.Get("tool_use_id")), Parent: -1, Call: -1}
 	content := orEmpty(o.Get("content"))
-	result.Content = jsonscan.Unquote(content)
+	id := jsonscan.Unquote(o.Get("tool_use_id"))
+	if content[0] != '[' {
+		p.result(id, jsonscan.Unquote(content), nil)
+		return nil
+	}
 	var texts []string
 	var images [][]byte
 	for raw := range jsonscan.Elements(content) {
@@ -292,12 +210,6 @@ func (p *blockReader) toolResult(o jsonscan.Object) error {
 			return fmt.Errorf("a tool result with a block of type %q cannot be given to a chat completions engine", kind)
 		}
 	}
-	if texts != nil {
-		result.Content = strings.Join(texts, "\n")
-	}
-	p.messages = append(p.messages, result)
-	if images != nil {
-		p.messages = append(p.messages, formats.Message{Role: "user", ContentParts: jsonscan.Compact(array(images)), Parent: -1, Call: -1})
-	}
+	p.result(id, strings.Join(texts, "\n"), images)
 	return nil
 }

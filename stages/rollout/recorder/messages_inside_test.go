@@ -33,8 +33,8 @@ func FuzzMessages(f *testing.F) {
 			c.done()
 		}
 		was := r.answer.choices[0].message
-		s.remember(&was)
-		m := jsonscan.ParseObject(asMessage(r))
+		s.remember(q, &was)
+		m := jsonscan.ParseObject(asMessage(nil, r))
 		if !json.Valid(m.Bytes()) {
 			t.Fatalf("%q is shown as %q", body, m.Bytes())
 		}

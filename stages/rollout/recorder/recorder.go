@@ -28,6 +28,8 @@ type Options struct {
 	Seed      *int64         // base of the seeds sent to the engine; nil sends none
 	Extra     map[string]any // nil means DefaultExtra
 
+	Responses ResponsesFrom // how calls of /v1/responses are answered; "" means ResponsesFromChat
+
 	Logprobs map[string]string // what the logprobs of each endpoint are of, for calls.logprobs_mode; nil: unknown
 
 	NoLogprobs  bool          // missing or unfit logprobs do not fail a trajectory
@@ -174,7 +176,7 @@ func (r *Recorder) forget(s *Session) {
 func (r *Recorder) route() http.Handler {
 	mux := http.NewServeMux()
 	for _, base := range []string{"/t/{token}", "/t/{token}/f/{function}"} {
-		for _, a := range []*api{&chatAPI, &completionsAPI, &responsesAPI, &messagesAPI} {
+		for _, a := range []*api{&chatAPI, &completionsAPI, r.opts.responsesAPI(), &messagesAPI} {
 			mux.HandleFunc("POST "+base+"/v1"+a.route, r.in(func(s *Session, w http.ResponseWriter, req *http.Request) { s.ask(a, w, req) }))
 		}
 		mux.HandleFunc("POST "+base+"/v1/messages/count_tokens", r.in((*Session).countTokens))

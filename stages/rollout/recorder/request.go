@@ -21,6 +21,7 @@ var DefaultExtra = map[string]any{"return_token_ids": true, "return_tokens_as_to
 type request struct {
 	api      *api
 	fields   jsonscan.Object // as the agent sent them, then with what was added
+	asked    jsonscan.Object // as the agent sent them, of another API than the engine's
 	model    string          // as the agent named it
 	messages []formats.Message
 
@@ -34,6 +35,7 @@ type request struct {
 
 	whole    bool // the engine sends the whole answer, and the agent's stream is made from it
 	view     view
+	response responseRequest
 	added    []string // fields that the engine may not support
 	optional string   // a field that an engine may refuse in this request and accept in others; "" for none
 }
@@ -155,6 +157,9 @@ func (q *request) sampling(o *Options) string {
 	}
 	if q.api != &chatAPI {
 		out["api"] = encode(q.api.name) // what the agent spoke; other prompts than chat's and messages' are rendered by another template, or by none
+	}
+	if q.response.leftOut != nil {
+		out["tools_left_out"] = encode(q.response.leftOut)
 	}
 	if by := q.constrainedBy(); by != "" {
 		out["constrained_by"] = encode(by)

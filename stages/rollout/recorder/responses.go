@@ -53,7 +53,9 @@ func parseResponse(q *request) error {
 	case len(input) > 0 && input[0] == '[':
 		var t turnReader
 		for raw := range jsonscan.Elements(input) {
-			t.item(raw)
+			if !t.item(jsonscan.ParseObject(raw)) { // a reference, a search, an image: kept unchanged
+				t.add(formats.Message{Role: "user", ContentParts: "[" + jsonscan.Compact(raw) + "]"})
+			}
 		}
 		q.messages = append(q.messages, t.messages...)
 	default:
@@ -66,6 +68,7 @@ func parseResponse(q *request) error {
 type turnReader struct {
 	messages []formats.Message
 	open     bool // the last message is an assistant turn that may continue
+	wrap     bool // the input of a custom tool becomes the argument of a function
 }
 
 func (t *turnReader) assistant() *formats.Message {
@@ -76,26 +79,38 @@ func (t *turnReader) assistant() *formats.Message {
 	return &t.messages[len(t.messages)-1]
 }
 
-func (t *turnReader) item(raw []byte) {
-	o := jsonscan.ParseObject(raw)
+// add adds a message that is no assistant turn.
+func (t *turnReader) add(m formats.Message) {
+	m.Parent, m.Call = -1, -1
+	t.messages, t.open = append(t.messages, m), false
+}
+
+// item adds an item, and reports whether its type is known.
+func (t *turnReader) item(o jsonscan.Object) bool {
 	switch kind := jsonscan.Unquote(o.Get("type")); kind {
 	case "reasoning", "function_call", "custom_tool_call":
-		readItem(t.assistant(), o)
+		m := t.assistant()
+		readItem(m, o)
+		if kind == "custom_tool_call" && t.wrap {
+			call := &m.ToolCalls[len(m.ToolCalls)-1]
+			call.Arguments = string(customArguments(call.Arguments))
+		}
 	case "message", "":
 		if jsonscan.Unquote(o.Get("role")) == "assistant" {
 			readItem(t.assistant(), o)
-			return
+			break
 		}
-		m := formats.Message{Parent: -1, Call: -1}
+		var m formats.Message
 		readItem(&m, o)
-		t.messages, t.open = append(t.messages, m), false
+		t.add(m)
 	case "function_call_output", "custom_tool_call_output":
-		m := formats.Message{Role: "tool", ToolCallID: jsonscan.Unquote(o.Get("call_id")), Parent: -1, Call: -1}
+		m := formats.Message{Role: "tool", ToolCallID: jsonscan.Unquote(o.Get("call_id"))}
 		chat.ReadContent(&m, orEmpty(o.Get("output")))
-		t.messages, t.open = append(t.messages, m), false
-	default: // a reference, a search, an image: kept unchanged
-		t.messages, t.open = append(t.messages, formats.Message{Role: "user", ContentParts: "[" + jsonscan.Compact(raw) + "]", Parent: -1, Call: -1}), false
+		t.add(m)
+	default:
+		return false
 	}
+	return true
 }
 
 func orEmpty(raw []byte) []byte {
@@ -119,10 +134,11 @@ func readItem(m *formats.Message, o jsonscan.Object) {
 				return
 			}
 		}
+		m.Reasoning += unsealReasoning(jsonscan.Unquote(o.Get("encrypted_content")))
 	case "function_call":
-		m.ToolCalls = append(m.ToolCalls, formats.ToolCall{ID: jsonscan.Unquote(o.Get("call_id")), Name: jsonscan.Unquote(o.Get("name")), Arguments: jsonscan.Unquote(o.Get("arguments"))})
+		m.ToolCalls = append(m.ToolCalls, formats.ToolCall{ID: jsonscan.Unquote(o.Get("call_id")), Name: fullName(o), Arguments: jsonscan.Unquote(o.Get("arguments"))})
 	case "custom_tool_call":
-		m.ToolCalls = append(m.ToolCalls, formats.ToolCall{ID: jsonscan.Unquote(o.Get("call_id")), Name: jsonscan.Unquote(o.Get("name")), Arguments: jsonscan.Unquote(o.Get("input"))})
+		m.ToolCalls = append(m.ToolCalls, formats.ToolCall{ID: jsonscan.Unquote(o.Get("call_id")), Name: fullName(o), Arguments: jsonscan.Unquote(o.Get("input"))})
 	default:
 		if role := jsonscan.Unquote(o.Get("role")); role != "" {
 			m.Role = role
@@ -134,6 +150,16 @@ func readItem(m *formats.Message, o jsonscan.Object) {
 			m.ContentParts = part.ContentParts
 		}
 	}
+}
+
+// fullName returns the name of a function, after that of its namespace if it has
+// one.
+func fullName(o jsonscan.Object) string {
+	name := jsonscan.Unquote(o.Get("name"))
+	if space := jsonscan.Unquote(o.Get("namespace")); space != "" {
+		return space + "__" + name
+	}
+	return name
 }
 
 // readResponse reads the whole response of a stream's last event, or of an

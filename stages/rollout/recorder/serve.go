@@ -25,6 +25,10 @@ func (s *Session) ask(kind *api, w http.ResponseWriter, r *http.Request) {
 		writeError(w, http.StatusBadRequest, "invalid_request_error", err.Error())
 		return
 	}
+	if err := s.goOn(q); err != nil {
+		writeError(w, http.StatusBadRequest, "invalid_request_error", err.Error())
+		return
+	}
 	if why := s.admit(); why != "" {
 		s.refuse(w, why)
 		return
@@ -42,8 +46,8 @@ func (s *Session) ask(kind *api, w http.ResponseWriter, r *http.Request) {
 		s.relay(ctx, w, q, c, reply)
 	default:
 		s.end(c, reply)
-		if kind == &messagesAPI {
-			reply.seen = asMessage(reply)
+		if kind.show != nil {
+			reply.seen = kind.show(q, reply)
 		}
 		if q.whole {
 			s.writeEvents(w, q, reply)

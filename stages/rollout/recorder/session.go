@@ -43,7 +43,8 @@ type Session struct {
 	limit              string // the stop reason, once a call was refused by it
 
 	responses map[string]int       // id of a response -> its message
-	shown     map[shownCall]string // tool calls of the Messages API -> the sampled text of their arguments
+	turns     map[string]turn      // of those made of chat completions, which the engine does not know
+	shown     map[shownCall]string // tool calls as agents see them -> the sampled text of their arguments
 }
 
 // call is one request under way.
@@ -54,9 +55,8 @@ type call struct {
 	at     time.Time
 	asked  string // model
 	target bool
-	api    *api
 
-	promptIDs []int32 // as the agent sent them; nil for a text
+	request *request
 }
 
 // BaseURL is where the trajectory's calls go; it ends in /v1.
@@ -135,10 +135,11 @@ func (s *Session) begin(q *request, function, session string) *call {
 	o := &s.rec.opts
 	k := len(s.calls)
 	s.clock++
-	if q.api == &messagesAPI {
+	if q.api.show != nil {
 		s.restore(q)
+		q.response.id = s.responseID(k)
 	}
-	c := &call{index: k, path: s.walk(q, session), began: s.clock, at: o.Now(), asked: q.model, promptIDs: q.promptIDs, api: q.api}
+	c := &call{index: k, path: s.walk(q, session), began: s.clock, at: o.Now(), asked: q.model, request: q}
 	if c.asked == "" {
 		c.asked = o.Model
 	}
@@ -260,14 +261,14 @@ func (s *Session) addAnswer(c *call, a *answer) {
 		s.source = source
 	}
 	if a.prompt == nil {
-		a.prompt = c.promptIDs
+		a.prompt = c.request.promptIDs
 	}
 	delta, broke := s.tree.promptDelta(c.path, a.prompt)
 	slices.SortStableFunc(a.choices, func(x, y *choice) int { return cmp.Compare(x.index, y.index) })
 	for k, choice := range a.choices {
 		m := choice.message
-		if c.api == &messagesAPI {
-			s.remember(&m)
+		if c.request.api.show != nil {
+			s.remember(c.request, &m)
 		}
 		m.Call, m.PromptDeltaIDs, m.PrefixBreak = int32(c.index), delta, broke
 		at := s.tree.AddSampled(c.path, m, k, Span{float64(c.began), float64(s.clock)})
@@ -278,6 +279,7 @@ func (s *Session) addAnswer(c *call, a *answer) {
 			s.responses[a.id] = at
 		}
 	}
+	s.keepTurn(c.request, a)
 	if rec := &s.calls[c.index]; rec.CompletionTokens == 0 {
 		countSpent(rec, a)
 	}

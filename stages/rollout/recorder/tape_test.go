@@ -24,6 +24,8 @@ type tape struct {
 	status []int // of the bodies, in turn; 200 for the rest
 	asked  []map[string]json.RawMessage
 	paths  []string
+
+	chat bool // responses are made of its chat completions
 }
 
 func (p *tape) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -55,7 +57,11 @@ func playAs(t *testing.T, model string, p *tape) (*tape, *recorder.Session) {
 	t.Helper()
 	server := httptest.NewServer(p)
 	t.Cleanup(server.Close)
-	r, err := recorder.New(recorder.Options{Endpoints: []string{server.URL + "/v1"}, Model: model, Retries: -1, Sampling: fields{"max_tokens": 64}})
+	from := recorder.ResponsesFromEngine
+	if p.chat {
+		from = recorder.ResponsesFromChat
+	}
+	r, err := recorder.New(recorder.Options{Endpoints: []string{server.URL + "/v1"}, Model: model, Retries: -1, Sampling: fields{"max_tokens": 64}, Responses: from})
 	if err != nil {
 		t.Fatal(err)
 	}

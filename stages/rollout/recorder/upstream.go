@@ -219,7 +219,7 @@ func (u *upstream) send(ctx context.Context, cancel context.CancelFunc, endpoint
 	if err != nil {
 		return nil, transportError(ctx, err)
 	}
-	if resp.StatusCode/100 == 2 && strings.HasPrefix(resp.Header.Get("Content-Type"), "text/event-stream") && q.api != &messagesAPI {
+	if resp.StatusCode/100 == 2 && strings.HasPrefix(resp.Header.Get("Content-Type"), "text/event-stream") && q.api.show == nil {
 		return u.openStream(ctx, cancel, resp, q)
 	}
 	defer resp.Body.Close()

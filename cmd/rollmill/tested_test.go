@@ -1,0 +1,204 @@
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// testedHarness is a line of testdata/matrix/harnesses.jsonl, whose tests are in
+// stages/rollout/recorder and are run from that list.
+type testedHarness struct {
+	Name, Lock, Package string
+	Protocol, Responses string
+	Whole, Stream       string // tests; "" for what it does not do
+}
+
+// testedTrainer is a line of testdata/matrix/trainers.jsonl. A check is a script
+// that CI runs, perhaps with one of its functions, or a Go package with a test.
+type testedTrainer struct {
+	Name, Lock, Package string
+	Form, By, Does      string
+	Code                bool // the trainer's own code is run
+	Checks              []string
+}
+
+func readMatrix[T any](t *testing.T, name string) (out []T) {
+	t.Helper()
+	for line := range strings.Lines(fileText(t, "testdata/matrix/"+name)) {
+		var row T
+		d := json.NewDecoder(strings.NewReader(line))
+		d.DisallowUnknownFields()
+		if err := d.Decode(&row); err != nil {
+			t.Fatalf("%s: %v: %s", name, err, line)
+		}
+		out = append(out, row)
+	}
+	return out
+}
+
+// fileText returns a file of the repository.
+func fileText(t *testing.T, name string) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("../..", name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// versionIn returns the version of a package in a lock of .ci/locks.
+func versionIn(t *testing.T, lock, name string) string {
+	t.Helper()
+	if lock == "" {
+		return ""
+	}
+	if _, err := os.Stat("../../.ci/locks/" + lock + ".txt"); err == nil {
+		if m := regexp.MustCompile(`(?m)^` + regexp.QuoteMeta(name) + `==(\S+)`).FindStringSubmatch(fileText(t, ".ci/locks/"+lock+".txt")); m != nil {
+			return " " + m[1]
+		}
+		t.Fatalf(".ci/locks/%s.txt has no %s", lock, name)
+	}
+	var v struct{ Dependencies map[string]string }
+	if err := json.Unmarshal([]byte(fileText(t, ".ci/locks/"+lock+"/package.json")), &v); err != nil || v.Dependencies[name] == "" {
+		t.Fatalf(".ci/locks/%s has no %s: %v", lock, name, err)
+	}
+	return " " + v.Dependencies[name]
+}
+
+// testedPage is the guide "tested", which make docs writes.
+func testedPage(t *testing.T) string {
+	var b bytes.Buffer
+	b.WriteString(testedHead)
+	for _, h := range readMatrix[testedHarness](t, "harnesses.jsonl") {
+		protocol := h.Protocol
+		if h.Responses != "" {
+			protocol += ", `--responses " + h.Responses + "`"
+		}
+		fmt.Fprintf(&b, "| %s%s | %s | %s | %s |\n", h.Name, versionIn(t, h.Lock, h.Package), protocol, quoted(h.Whole), quoted(h.Stream))
+	}
+	b.WriteString(testedTrainers)
+	for _, r := range readMatrix[testedTrainer](t, "trainers.jsonl") {
+		by := map[bool]string{true: "its code", false: "its schema"}[r.Code]
+		var checks []string
+		for _, c := range r.Checks {
+			checks = append(checks, quoted(c))
+		}
+		fmt.Fprintf(&b, "| %s%s | %s | %s | %s: %s | %s |\n", r.Name, versionIn(t, r.Lock, r.Package), r.Form, r.By, by, r.Does, strings.Join(checks, ", "))
+	}
+	b.WriteString("\n<!-- Generated from testdata/matrix: `make docs` rewrites it. -->\n")
+	return b.String()
+}
+
+func quoted(test string) string {
+	if test == "" {
+		return "-"
+	}
+	return "`" + test + "`"
+}
+
+const testedHead = `# What is tested
+
+See which harnesses and trainers Rollmill was tested with, and which test proves it.
+
+## Harnesses
+
+These run unmodified, against an engine that logs what it sampled. Every id and logprob in the record equals the log and trains
+in exactly one sequence. Each conversation has a tool call and its result. The tests are in ` + "`stages/rollout/recorder`" + `; the SDKs
+run in every CI run, the coding agents in ` + "`.ci/full`" + `. ` + "`-`" + ` is what a harness does not do.
+
+| harness | protocol | whole | streaming |
+|---|---|---|---|
+`
+
+const testedTrainers = `
+## Trainers
+
+"its code" means that the trainer's own code reads what Rollmill hands over, in every CI run, on a CPU. "its schema" means that
+the fields are compared with the form that the trainer documents, or that a server of its API takes them. The forms: *rows* are
+conversations with rewards, *samples* and *sequences* have token ids, *preference* has pairs, *kto* has labels.
+
+| trainer | form | handed over by | checked by | tests |
+|---|---|---|---|---|
+`
+
+// TestTestedChecksRun: each test on the page exists, and CI runs it.
+func TestTestedChecksRun(t *testing.T) {
+	for _, h := range readMatrix[testedHarness](t, "harnesses.jsonl") {
+		for _, test := range []string{h.Whole, h.Stream} {
+			if err := checkRuns(t, "stages/rollout/recorder "+cmp.Or(test, "TestClientsPython/")); err != "" {
+				t.Errorf("%s: %s", h.Name, err)
+			}
+			if _, sub, _ := strings.Cut(test, "/"); test != "" && !strings.HasPrefix(sub, h.Protocol) {
+				t.Errorf("%s: %s is no test of %s", h.Name, test, h.Protocol)
+			}
+		}
+		if h.Whole+h.Stream == "" {
+			t.Errorf("%s by %s has no test", h.Name, h.Protocol)
+		}
+	}
+	for _, r := range readMatrix[testedTrainer](t, "trainers.jsonl") {
+		for _, check := range r.Checks {
+			if err := checkRuns(t, check); err != "" {
+				t.Errorf("%s, %s: %s", r.Name, r.Form, err)
+			}
+		}
+		if len(r.Checks) == 0 {
+			t.Errorf("%s, %s: no test", r.Name, r.Form)
+		}
+	}
+	for _, wrong := range []string{"stages/rollout/recorder TestNothing", "stages/nowhere TestConformance", "testdata/consumers/files/check.py nothing", "testdata/consumers/files/nothing.py",
+		"testdata/consumers/loaders/rows.py", "testdata/consumers/trainers/check.py imported"} {
+		if checkRuns(t, wrong) == "" {
+			t.Errorf("%s counts as a test", wrong)
+		}
+	}
+}
+
+// checkRuns returns why CI does not run a check, or "".
+func checkRuns(t *testing.T, check string) (why string) {
+	where, name, _ := strings.Cut(check, " ")
+	if strings.HasSuffix(where, ".py") {
+		return scriptRuns(t, where, name)
+	}
+	name, _, _ = strings.Cut(name, "/")
+	files, _ := filepath.Glob("../../" + where + "/*_test.go")
+	for _, f := range files {
+		text, err := os.ReadFile(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if bytes.Contains(text, []byte("\nfunc "+name+"(t *testing.T)")) {
+			return ""
+		}
+	}
+	return "package " + where + " has no test " + name
+}
+
+// scriptRuns: CI runs the script, and the script uses the function besides
+// defining it, by a call, a table or a decorator.
+func scriptRuns(t *testing.T, script, function string) (why string) {
+	text, err := os.ReadFile("../../" + script)
+	if err != nil {
+		return err.Error()
+	}
+	called := regexp.MustCompile(`bin/python"?\s+(testdata/consumers/|pipelines/torch/)?` + regexp.QuoteMeta(strings.TrimPrefix(strings.TrimPrefix(script, "testdata/consumers/"), "pipelines/torch/")))
+	if !called.MatchString(fileText(t, ".ci/run") + fileText(t, ".ci/full") + fileText(t, "Makefile")) {
+		return script + " is run neither by CI nor by make"
+	}
+	if function == "" {
+		return ""
+	}
+	defined := regexp.MustCompile(`(?m)^(@.*\n)*def ` + function + `\(`).Find(text)
+	uses := len(regexp.MustCompile(`\b`+function+`\b`).FindAll(text, -1))
+	if defined == nil || uses < 2 && !bytes.HasPrefix(defined, []byte("@")) {
+		return script + " does not run a function " + function
+	}
+	return ""
+}

@@ -1,0 +1,159 @@
+package recorder
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/jsonscan"
+)
+
+// response is an answer in the form of OpenAI's Responses API. What it repeats
+// of the request follows it.
+type response struct {
+	ID         string          `json:"id"`
+	Object     string          `json:"object"`
+	Created    json.RawMessage `json:"created_at"`
+	Status     string          `json:"status"`
+	Error      *string         `json:"error"`
+	Incomplete *incomplete     `json:"incomplete_details"`
+	Model      string          `json:"model"`
+	Output     []any           `json:"output"`
+	Usage      responseUsage   `json:"usage"`
+}
+
+type incomplete struct {
+	Reason string `json:"reason"`
+}
+
+type responseUsage struct {
+	Input        int32 `json:"input_tokens"`
+	InputDetails struct {
+		Cached int32 `json:"cached_tokens"`
+	} `json:"input_tokens_details"`
+	Output        int32 `json:"output_tokens"`
+	OutputDetails struct {
+		Reasoning int32 `json:"reasoning_tokens"`
+	} `json:"output_tokens_details"`
+	Total int32 `json:"total_tokens"`
+}
+
+type responseItem struct {
+	Type      string         `json:"type"`
+	ID        string         `json:"id"`
+	Status    string         `json:"status"`
+	Role      string         `json:"role,omitempty"`
+	Content   []responsePart `json:"content,omitempty"`
+	CallID    *string        `json:"call_id,omitempty"`
+	Name      *string        `json:"name,omitempty"`
+	Namespace string         `json:"namespace,omitempty"`
+	Arguments *string        `json:"arguments,omitempty"`
+	Input     *string        `json:"input,omitempty"`
+}
+
+type reasoningItem struct {
+	Type      string         `json:"type"`
+	ID        string         `json:"id"`
+	Summary   []struct{}     `json:"summary"`
+	Content   []responsePart `json:"content"`
+	Encrypted string         `json:"encrypted_content,omitempty"`
+	Status    string         `json:"status"`
+}
+
+type responsePart struct {
+	Type        string          `json:"type"`
+	Text        *string         `json:"text,omitempty"`
+	Refusal     *string         `json:"refusal,omitempty"`
+	Annotations []struct{}      `json:"annotations,omitzero"`
+	Logprobs    json.RawMessage `json:"logprobs,omitempty"`
+}
+
+// echoed are the fields of a response that repeat the request, with their
+// defaults.
+var echoed = jsonscan.Object{field("instructions", []byte("null")), field("max_output_tokens", []byte("null")), field("metadata", []byte("{}")),
+	field("parallel_tool_calls", []byte("true")), field("previous_response_id", []byte("null")), field("reasoning", []byte("null")), field("store", []byte("true")),
+	field("temperature", []byte("null")), field("text", []byte(`{"format":{"type":"text"}}`)), field("tool_choice", []byte(`"auto"`)), field("tools", emptyList),
+	field("top_p", []byte("null")), field("truncation", []byte(`"disabled"`)), field("user", []byte("null"))}
+
+// asResponse returns an answer of chat completions as a response. Of several
+// choices, which that API does not have, it returns the first.
+func asResponse(q *request, r *reply) []byte {
+	a := r.answer
+	top := jsonscan.ParseObject(r.seen)
+	m := &a.choices[0].message
+	out := response{ID: q.response.id, Object: "response", Created: []byte("0"), Status: "completed", Model: a.model, Output: q.items(m, top)}
+	if created := top.Get("created"); json.Valid(created) {
+		out.Created = created
+	}
+	if reason := map[string]string{"length": "max_output_tokens", "content_filter": "content_filter"}[m.FinishReason]; reason != "" {
+		out.Status, out.Incomplete = "incomplete", &incomplete{reason}
+	}
+	u := &out.Usage
+	u.Input, u.Output, u.Total, u.InputDetails.Cached = a.usage.prompt, a.usage.completion, a.usage.prompt+a.usage.completion, a.usage.cached
+	details := jsonscan.ParseObject(jsonscan.ParseObject(top.Get("usage")).Get("completion_tokens_details"))
+	u.OutputDetails.Reasoning = int32Of(details.Get("reasoning_tokens"))
+	o := jsonscan.ParseObject(encode(out))
+	for _, f := range echoed {
+		if q.asked.Has(f.Key) {
+			f.Raw = q.asked.Get(f.Key)
+		}
+		o.Set(f.Key, f.Raw)
+	}
+	return o.Bytes()
+}
+
+// items returns the items of an answer. An empty one has an empty text, so that
+// it comes back as a turn.
+func (q *request) items(m *formats.Message, top jsonscan.Object) (out []any) {
+	status := "completed"
+	if m.FinishReason == "length" {
+		status = "incomplete"
+	}
+	id := strings.TrimPrefix(q.response.id, "resp_")
+	if m.Reasoning != "" {
+		item := reasoningItem{Type: "reasoning", ID: "rs_" + id, Summary: []struct{}{}, Content: []responsePart{{Type: "reasoning_text", Text: &m.Reasoning}}, Status: status}
+		if q.response.encrypted {
+			item.Encrypted = sealReasoning(m.Reasoning)
+		}
+		out = append(out, item)
+	}
+	shown, refusal := text(m), refusalOf(m)
+	if shown != "" || refusal != "" || len(m.ToolCalls) == 0 {
+		item := responseItem{Type: "message", ID: "msg_" + id, Status: status, Role: "assistant"}
+		if shown != "" || refusal == "" {
+			item.Content = append(item.Content, responsePart{Type: "output_text", Text: &shown, Annotations: []struct{}{}, Logprobs: q.logprobs(top)})
+		}
+		if refusal != "" {
+			item.Content = append(item.Content, responsePart{Type: "refusal", Refusal: &refusal})
+		}
+		out = append(out, item)
+	}
+	for k, c := range m.ToolCalls {
+		item := responseItem{Type: "function_call", ID: fmt.Sprintf("fc_%s_%d", id, k), Status: status, CallID: &c.ID, Name: &c.Name, Arguments: &c.Arguments}
+		if q.response.custom[c.Name] {
+			input := customInput(c.Arguments)
+			item.Type, item.ID, item.Arguments, item.Input = "custom_tool_call", fmt.Sprintf("ctc_%s_%d", id, k), nil, &input
+		}
+		if space := q.response.spaces[c.Name]; space != "" {
+			name := strings.TrimPrefix(c.Name, space+"__")
+			item.Name, item.Namespace = &name, space
+		}
+		out = append(out, item)
+	}
+	return out
+}
+
+// logprobs returns those of the whole answer if the agent asked for them.
+func (q *request) logprobs(top jsonscan.Object) json.RawMessage {
+	if q.view.logprobs {
+		for choice := range jsonscan.Elements(top.Get("choices")) {
+			list := jsonscan.ParseObject(jsonscan.ParseObject(choice).Get("logprobs")).Get("content")
+			if len(list) > 0 && list[0] == '[' && json.Valid(list) {
+				return list
+			}
+			break
+		}
+	}
+	return emptyList
+}

@@ -1,0 +1,197 @@
+package recorder
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/jsonscan"
+)
+
+// ResponsesFrom is how a call of /v1/responses is answered.
+type ResponsesFrom string
+
+const (
+	ResponsesFromChat   ResponsesFrom = "chat"   // from the engine's chat completions, which have the ids and logprobs of every token
+	ResponsesFromEngine ResponsesFrom = "engine" // by the engine's own /v1/responses, which has them for some items, or, as in NeMo Gym, for all
+)
+
+func (o *Options) responsesAPI() *api {
+	if o.Responses == ResponsesFromEngine {
+		return &responsesAPI
+	}
+	return &responsesAsChatAPI
+}
+
+// responseRequest is what a request of the Responses API has beside the chat
+// completion that it becomes.
+type responseRequest struct {
+	id           string            // of the response
+	instructions string            // of this call alone
+	items        []formats.Message // of this call's input
+	custom       map[string]bool   // tools with a text as input
+	spaces       map[string]string // full name of a tool -> its namespace
+	leftOut      []string          // types of tools that only OpenAI's servers run
+	encrypted    bool              // reasoning is shown as "encrypted" content too
+}
+
+const encryptedReasoning = `"reasoning.encrypted_content"`
+
+// parseResponseAsChat turns a request of the Responses API into one of chat
+// completions. Its messages are set by goOn.
+func parseResponseAsChat(q *request) error {
+	for v := range jsonscan.Elements(q.fields.Get("include")) {
+		q.view.logprobs = q.view.logprobs || string(v) == outputLogprobs
+		q.response.encrypted = q.response.encrypted || string(v) == encryptedReasoning
+	}
+	q.previous = jsonscan.Unquote(q.fields.Get("previous_response_id"))
+	q.response.instructions = jsonscan.Unquote(q.fields.Get("instructions"))
+	t := turnReader{wrap: true}
+	switch input := orEmpty(q.fields.Get("input")); input[0] {
+	case '"':
+		if !q.fields.Has("input") {
+			return errors.New(`the request has no "input"`)
+		}
+		t.add(formats.Message{Role: "user", Content: jsonscan.Unquote(input)})
+	case '[':
+		n := 0
+		for raw := range jsonscan.Elements(input) {
+			o := jsonscan.ParseObject(raw)
+			if !t.item(o) {
+				return fmt.Errorf("input.%d: an item of type %q cannot be given to a chat completions engine", n, jsonscan.Unquote(o.Get("type")))
+			}
+			n++
+		}
+	default:
+		return errors.New(`the request has no "input"`)
+	}
+	q.response.items = t.messages
+	if err := q.convert(q.setFromResponses); err != nil {
+		return err
+	}
+	if q.tools == "" {
+		q.fields.Drop("tool_choice")
+		q.fields.Drop("parallel_tool_calls")
+	}
+	if !q.view.logprobs {
+		q.fields.Drop("top_logprobs")
+	} else {
+		q.fields.Set("logprobs", []byte("true"))
+	}
+	return nil
+}
+
+// notFromResponses are fields of the Responses API that chat completions do not
+// have and that change no prompt of an engine.
+var notFromResponses = []string{"input", "instructions", "previous_response_id", "include", "store", "metadata", "truncation", "service_tier", "user", "max_tool_calls",
+	"prompt_cache_key", "prompt_cache_retention", "safety_identifier", "client_metadata", "background", responseMessages}
+
+// setFromResponses sets what a field of the Responses API is in chat
+// completions. Fields of the same name, and those that only engines have, are
+// unchanged.
+func (q *request) setFromResponses(key string, v []byte) error {
+	o := jsonscan.ParseObject(v)
+	switch {
+	case key == "background" && jsonscan.IsTrue(v):
+		return errors.New("background: the answer is not kept for later; ask for it in the foreground")
+	case slices.Contains(notFromResponses, key):
+	case key == "conversation" || key == "prompt":
+		return fmt.Errorf("%s: only OpenAI's servers keep it; the agent has to send it as input", key)
+	case key == "max_output_tokens":
+		q.fields.Set("max_tokens", v)
+	case key == "reasoning":
+		if o.Has("effort") {
+			q.fields.Set("reasoning_effort", o.Get("effort"))
+		}
+	case key == "text":
+		q.setTextFormat(jsonscan.ParseObject(o.Get("format")))
+	case key == "tools":
+		q.setResponseTools(v)
+	case key == "tool_choice":
+		return q.setResponseToolChoice(v)
+	default:
+		q.fields.Set(key, v)
+	}
+	return nil
+}
+
+func (q *request) setTextFormat(format jsonscan.Object) {
+	switch jsonscan.Unquote(format.Get("type")) {
+	case "json_schema":
+		name := format.Get("name")
+		if name == nil {
+			name = encode("output")
+		}
+		q.setFormat(name, format)
+	case "json_object":
+		q.fields.Set("response_format", format.Bytes())
+	}
+}
+
+// goOn completes the prompt of a call of the Responses API by the calls that it
+// continues.
+func (s *Session) goOn(q *request) error {
+	if q.api != &responsesAsChatAPI {
+		return nil
+	}
+	list, err := s.history(q.previous)
+	if err != nil {
+		return err
+	}
+	var p itemPrompt
+	if q.response.instructions != "" {
+		p.messages = append(p.messages, formats.Message{Role: "system", Content: q.response.instructions, Parent: -1, Call: -1})
+	}
+	for _, m := range append(list, q.response.items...) {
+		if err := p.add(m); err != nil {
+			return fmt.Errorf("input: %w", err)
+		}
+	}
+	q.messages = p.messages
+	return nil
+}
+
+// turn is what one response added to a conversation.
+type turn struct {
+	previous string
+	messages []formats.Message
+}
+
+// history returns the input and the answers of a response and those before it.
+func (s *Session) history(id string) (list []formats.Message, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var turns []turn
+	for id != "" {
+		t, known := s.turns[id]
+		if !known {
+			return nil, fmt.Errorf("previous_response_id: this trajectory has no response %q that was stored", id)
+		}
+		turns, id = append(turns, t), t.previous
+	}
+	for _, t := range slices.Backward(turns) {
+		list = append(list, t.messages...)
+	}
+	return list, nil
+}
+
+// keepTurn remembers a response, unless the agent asked not to store it.
+func (s *Session) keepTurn(q *request, a *answer) {
+	if q.api != &responsesAsChatAPI || len(a.choices) == 0 || string(q.asked.Get("store")) == "false" {
+		return
+	}
+	if s.turns == nil {
+		s.turns = map[string]turn{}
+	}
+	m := a.choices[0].message
+	s.turns[q.response.id] = turn{q.previous, append(slices.Clone(q.response.items), formats.Message{Role: "assistant", Content: m.Content, ContentParts: m.ContentParts,
+		Reasoning: m.Reasoning, ToolCalls: m.ToolCalls, Parent: -1, Call: -1})}
+}
+
+// responseID names the response of a call, so that it is the same in a run that
+// is repeated.
+func (s *Session) responseID(k int) string {
+	return fmt.Sprintf("resp_%016x", uint64(formats.Seed(0, s.id, "response", strconv.Itoa(k))))
+}
