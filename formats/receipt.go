@@ -27,6 +27,7 @@ type Receipt struct {
 	Metrics       map[string]float64 `json:"metrics,omitempty"`
 	MetricSteps   []json.RawMessage  `json:"metric_steps,omitempty"` // each metric line as received
 	Files         []string           `json:"files,omitempty"`        // written by the file backend
+	Sequences     map[string]Balance `json:"sequences,omitempty"`    // of each file of sequences: the tokens that went in and came out
 	Message       string             `json:"message,omitempty"`
 	Redacted      map[string]int64   `json:"redacted,omitempty"` // what --redact removed, by rule
 	Target        *Target            `json:"target,omitempty"`   // where it was sent; with Ledger, all that is needed to ask for the job
@@ -34,6 +35,18 @@ type Receipt struct {
 	Resubmit      string             `json:"resubmit,omitempty"` // the earlier submission despite which it was sent
 	StartedAt     time.Time          `json:"started_at"`
 	FinishedAt    *time.Time         `json:"finished_at,omitempty"`
+}
+
+// Balance is what went into a file of sequences and came out of it. In is Tokens
+// plus Lost.
+type Balance struct {
+	Trajectories int64 `json:"trajectories"`           // that give sequences
+	Sequences    int64 `json:"sequences"`              // of them
+	Tokens       int64 `json:"tokens"`                 // sampled tokens that train, each in one sequence
+	In           int64 `json:"tokens_in"`              // sampled by calls to the target
+	Lost         int64 `json:"tokens_lost,omitempty"`  // of trajectories that gave no sequences
+	Alternatives int64 `json:"alternatives,omitempty"` // tokens of answers that the agent did not choose; never in a sequence
+	Shared       int64 `json:"shared,omitempty"`       // prompt tokens that a trainer which shares prefixes would not compute again
 }
 
 // Target identifies where a batch is trained. With the batch's digest it makes

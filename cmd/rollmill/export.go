@@ -56,7 +56,7 @@ type exportFormat struct {
 var exportFormats = func() plugin.Registry[*plugin.None, exportFormat] {
 	var out []exportFormat
 	for _, f := range exporters.Exports(all.Formats) {
-		out = append(out, exportFormat{plugin.Kind[*plugin.None]{Name: f.Name, Help: f.Help(), New: plugin.NewNone}, f})
+		out = append(out, exportFormat{plugin.Kind[*plugin.None]{Name: f.Name, Help: f.Help(), About: f.Format.About(), New: plugin.NewNone}, f})
 	}
 	return plugin.NewRegistry("format", out...)
 }()

@@ -66,6 +66,7 @@ var homes = []struct{ library, home string }{
 	{`google.golang.org/protobuf`, `formats/exporters/otel stages/rollout/tracing cmd/internal/monitors/tensorboard`}, // the wire format only: no generated code
 	{`github.com/prometheus`, `cmd/internal/monitors/prometheus`},
 	{`github.com/vbauerster/mpb`, `cmd/internal/cli`},
+	{`github.com/tinylib/msgp`, `formats/exporters/primerl`},
 	{`github.com/expr-lang/expr`, `formats/expression stages/score/rewards/expr stages/curate/rules/filter stages/group`},
 	{`gonum.org/v1/plot`, `pipelines/report pipelines/inspect`},
 	{`golang.org/x/term`, `cmd/internal/cli`},

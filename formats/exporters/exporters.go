@@ -41,7 +41,8 @@ type Format struct {
 	Other  func(io.Writer) Sink // a file with any other extension
 	Folder func(Put) Sink       // a folder of documents
 
-	Columns func(name string) bool // columns of a trajectory's payload that its rows are made from; nil for all
+	Reads   func(name string) bool // columns of a trajectory's payload that its rows are made from; nil for all
+	Columns []Column               // of its rows, where they are documented
 
 	Loss sequences.Aggregate // of a form of sequences: how its trainer adds up the loss of tokens; "" for other forms
 
@@ -58,16 +59,16 @@ type Drift interface {
 	Notes() []string
 }
 
-// Columns returns the columns of a trajectory's payload that some files are made
+// Reads returns the columns of a trajectory's payload that some files are made
 // from; nil for all.
-func Columns(files []File) func(name string) bool {
+func Reads(files []File) func(name string) bool {
 	for _, f := range files {
-		if f.Format.Columns == nil {
+		if f.Format.Reads == nil {
 			return nil
 		}
 	}
 	return func(name string) bool {
-		return slices.ContainsFunc(files, func(f File) bool { return f.Format.Columns(name) })
+		return slices.ContainsFunc(files, func(f File) bool { return f.Format.Reads(name) })
 	}
 }
 

@@ -15,6 +15,7 @@ const (
 	CSV         Extension = ".csv"
 	Arrow       Extension = ".arrow"  // Arrow IPC, file format
 	ArrowStream Extension = ".arrows" // Arrow IPC, streaming format
+	MessagePack Extension = ".bin"    // one MessagePack value
 	Folder      Extension = "/"       // a folder of documents
 )
 

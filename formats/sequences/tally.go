@@ -37,9 +37,21 @@ func (t *Tally) Add(row *formats.Trajectory, list []Sequence) {
 	t.Shared += shared(list)
 }
 
+// Balance returns the tally as a receipt stores it.
+func (t *Tally) Balance() formats.Balance {
+	return formats.Balance{Trajectories: t.Trajectories, Sequences: t.Sequences, Tokens: t.Tokens, In: t.In, Lost: t.Lost, Alternatives: t.Alternatives, Shared: t.Shared}
+}
+
 // String returns how much of what was sampled is in sequences.
-func (t *Tally) String() string {
-	return fmt.Sprintf("%d of %d sampled tokens in %s of %s", t.Tokens, t.In, plural.Of(t.Sequences, "sequence"), plural.Of(t.Trajectories, "trajectory"))
+func (t *Tally) String() string { return Text(t.Balance()) }
+
+// Text returns a balance for people.
+func Text(b formats.Balance) string {
+	text := fmt.Sprintf("%d of %d sampled tokens in %s of %s", b.Tokens, b.In, plural.Of(b.Sequences, "sequence"), plural.Of(b.Trajectories, "trajectory"))
+	if b.Shared > 0 {
+		text += fmt.Sprintf("; %s repeat an earlier sequence", plural.Of(b.Shared, "prompt token"))
+	}
+	return text
 }
 
 // shared returns how many tokens of the prompts of a trajectory's sequences

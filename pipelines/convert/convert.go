@@ -147,7 +147,7 @@ func (e *export) columns() func(name string) bool {
 	if e.Redact != nil || e.keep.Payload() {
 		return nil
 	}
-	return exporters.Columns(e.To)
+	return exporters.Reads(e.To)
 }
 
 // group exports the rows of a group that are kept.

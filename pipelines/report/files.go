@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"time"
+
+	"github.com/rollmill/rollmill/formats"
 )
 
 type file struct {
@@ -41,9 +43,12 @@ type metrics struct {
 	StepBefore *int64             `json:"step_before,omitempty"`
 	StepAfter  *int64             `json:"step_after,omitempty"`
 	Trainer    map[string]float64 `json:"trainer,omitempty"` // the trainer's metrics
-	Seconds    map[string]float64 `json:"seconds,omitempty"`
-	Failures   map[string]int64   `json:"failures,omitempty"` // by class
-	Cost       Cost               `json:"cost,omitzero"`
+
+	Sequences map[string]formats.Balance `json:"sequences,omitempty"` // of each file of sequences that was submitted
+
+	Seconds  map[string]float64 `json:"seconds,omitempty"`
+	Failures map[string]int64   `json:"failures,omitempty"` // by class
+	Cost     Cost               `json:"cost,omitzero"`
 }
 
 type reward struct {
@@ -118,7 +123,7 @@ func metricsOf(e Epoch) metrics {
 		m.CurriculumPercentile = &e.Curriculum.Share
 	}
 	if r := e.Receipt; r != nil {
-		m.Submission, m.StepBefore, m.StepAfter, m.Trainer = r.State, r.StepBefore, r.StepAfter, r.Metrics
+		m.Submission, m.StepBefore, m.StepAfter, m.Trainer, m.Sequences = r.State, r.StepBefore, r.StepAfter, r.Metrics, r.Sequences
 	}
 	return m
 }

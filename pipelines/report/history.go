@@ -99,7 +99,7 @@ func (m *metrics) epoch() *Epoch {
 		e.Curriculum = &Curriculum{CurriculumState: formats.CurriculumState{Share: *m.CurriculumPercentile}}
 	}
 	if m.Submission != "" {
-		e.Receipt = &formats.Receipt{State: m.Submission, StepBefore: m.StepBefore, StepAfter: m.StepAfter, Metrics: m.Trainer}
+		e.Receipt = &formats.Receipt{State: m.Submission, StepBefore: m.StepBefore, StepAfter: m.StepAfter, Metrics: m.Trainer, Sequences: m.Sequences}
 	}
 	return e
 }

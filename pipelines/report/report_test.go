@@ -128,6 +128,40 @@ func checkFiles(t *testing.T, root string) {
 	}
 }
 
+// TestReportHasTheTokensThatWereHandedOver checks that the report repeats what the
+// receipt counted of each file of sequences, wherever it shows epochs.
+func TestReportHasTheTokensThatWereHandedOver(t *testing.T) {
+	root, ctx := t.TempDir(), t.Context()
+	writeScores(t, root+"/epoch-0", [][]*float64{{ptr(1), ptr(0)}})
+	b, err := storage.Open(ctx, root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	receipt, err := json.Marshal(formats.Receipt{Format: formats.ReceiptFormat, State: formats.JobCompleted,
+		Sequences: map[string]formats.Balance{"sequences.parquet": {Trajectories: 2, Sequences: 3, Tokens: 40, In: 44, Lost: 4, Shared: 17}}})
+	if err == nil {
+		err = b.Write(ctx, "epoch-0/submit/"+formats.ReceiptFile, receipt)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	run, err := Make(ctx, Options{Root: root, Page: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const want = "epoch 0, sequences.parquet: 40 of 44 sampled tokens in 3 sequences of 2 trajectories; 17 prompt tokens repeat an earlier sequence"
+	var table bytes.Buffer
+	if err := run.WriteTable(&table); err != nil || !strings.Contains(table.String(), "\n"+want+"\n") {
+		t.Errorf("%v in %s", err, table.String())
+	}
+	if page, err := b.Read(ctx, "report.html"); err != nil || !bytes.Contains(page, []byte(want)) {
+		t.Errorf("the page has no such line: %v", err)
+	}
+	if back, err := ReadHistory(ctx, b); err != nil || len(back) != 1 || len(back[0].Handed()) != 1 || back[0].Handed()[0] != want {
+		t.Errorf("%+v, %v", back, err)
+	}
+}
+
 func TestCurriculumStateFields(t *testing.T) {
 	data, err := json.Marshal(stateOf(Epoch{Curriculum: &Curriculum{
 		CurriculumState: formats.CurriculumState{Share: 0.5, LastExpansion: 2, TotalGroups: 8, Included: 2},

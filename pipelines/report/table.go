@@ -7,9 +7,12 @@ import (
 	"slices"
 	"strings"
 	"text/tabwriter"
+
+	"github.com/rollmill/rollmill/formats/sequences"
 )
 
-// WriteTable prints a line per epoch, and the advice below.
+// WriteTable prints a line per epoch, and below what was handed over as sequences
+// and the advice.
 func (r Run) WriteTable(w io.Writer) error {
 	names := namedRewards(r.Epochs)
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
@@ -23,6 +26,13 @@ func (r Run) WriteTable(w io.Writer) error {
 	}
 	if err := t.Flush(); err != nil {
 		return err
+	}
+	for _, e := range r.Epochs {
+		for _, line := range e.Handed() {
+			if _, err := fmt.Fprintln(w, line); err != nil {
+				return err
+			}
+		}
 	}
 	for _, a := range r.Advice {
 		if _, err := fmt.Fprintln(w, a); err != nil {
@@ -42,6 +52,18 @@ func (e Epoch) Line() string {
 	}
 	return fmt.Sprintf("epoch %d: reward %s, validation %s, kept %s of %s, step %s, %.1f s", e.Epoch, number(meanOf(e.Train)), number(meanOf(e.Validation)),
 		count(e.Kept, func(s *Sample) int64 { return s.Trajectories }), count(e.Train, func(s *Sample) int64 { return s.Trajectories }), step(e), seconds)
+}
+
+// Handed returns a line for each file of sequences that was submitted: whether all
+// sampled tokens are in it.
+func (e Epoch) Handed() (lines []string) {
+	if e.Receipt == nil {
+		return nil
+	}
+	for _, name := range slices.Sorted(maps.Keys(e.Receipt.Sequences)) {
+		lines = append(lines, fmt.Sprintf("epoch %d, %s: %s", e.Epoch, name, sequences.Text(e.Receipt.Sequences[name])))
+	}
+	return lines
 }
 
 // namedRewards returns the named rewards of held-out examples. A single one is the

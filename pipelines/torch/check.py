@@ -8,7 +8,6 @@ trainer is killed or run again. A batch of other weights is refused. The engine
 gives a seed the same answer in any batch, and refuses what it cannot do.
 """
 
-import argparse
 import json
 import pathlib
 import shutil
@@ -28,7 +27,10 @@ TOLERANCE = 1e-4  # nats
 
 
 def same_logprobs(rollmill, run, step):
-    rows = trainer.read(argparse.Namespace(rollmill=rollmill), {"row-weight": ""}, str(run / "run" / f"epoch-{step}" / "rollout"))
+    with tempfile.TemporaryDirectory() as scratch:
+        out = pathlib.Path(scratch) / "sequences.parquet"
+        subprocess.run([rollmill, "export", "--in", run / "run" / f"epoch-{step}" / "rollout", "--to", "sequences", "--out", out, "--quiet"], check=True, stdout=subprocess.DEVNULL)
+        rows = trainer.read(out)
     apart = []
     for weights in (step, step + 1):
         policy = model.Policy()
@@ -42,15 +44,15 @@ def same_logprobs(rollmill, run, step):
 class Trainer:
     """The program, asked as rollmill asks it, over weights of its own."""
 
-    def __init__(self, rollmill, folder, first):
-        self.words = [sys.executable, str(HERE / "trainer.py"), str(folder), "--engine", "http://127.0.0.1:1/v1", "--rollmill", rollmill]
+    def __init__(self, folder, first):
+        self.words = [sys.executable, str(HERE / "trainer.py"), str(folder), "--engine", "http://127.0.0.1:1/v1"]
         self.folder = folder
         folder.mkdir()
         shutil.copy(first, checkpoints.path(folder, 0))
 
-    def start(self, request, curated, token="batch"):
+    def start(self, request, sequences, token="batch"):
         p = subprocess.Popen(self.words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-        p.stdin.write(json.dumps({"protocol": "rollmill-trainer/1", "request": request, "token": token, "curated": str(curated), "model": "policy"}) + "\n")
+        p.stdin.write(json.dumps({"protocol": "rollmill-trainer/1", "request": request, "token": token, "forms": {"sequences": {"uri": str(sequences)}}, "model": "policy"}) + "\n")
         p.stdin.close()
         return p
 
@@ -65,23 +67,23 @@ class Trainer:
         return sorted(p.name for p in self.folder.glob("*.pt"))
 
 
-def once(rollmill, run, scratch):
-    curated = run / "run" / "epoch-0" / "curate"
-    t = Trainer(rollmill, scratch / "once", checkpoints.path(run / "weights", 0))
-    p = t.start("submit", curated)
+def once(run, scratch):
+    batch = run / "run" / "epoch-0" / "submit" / "sequences.parquet"
+    t = Trainer(scratch / "once", checkpoints.path(run / "weights", 0))
+    p = t.start("submit", batch)
     assert "metrics" in json.loads(p.stdout.readline()), "a gradient step was reported"
     p.kill()
     p.wait()
     assert t.steps() == ["step-0.pt"], t.steps()
-    said = t.ask("resolve", curated)
+    said = t.ask("resolve", batch)
     assert said["state"] == "failed" and said["clean"], said
     for request in ("submit", "submit", "resolve"):
-        said = t.ask(request, curated)
+        said = t.ask(request, batch)
         assert said["state"] == "completed" and said["step"] == 1 and t.steps() == ["step-0.pt", "step-1.pt"], (request, said)
     print("a batch whose trainer was killed, then sent three times, is trained once")
 
-    t = Trainer(rollmill, scratch / "other", checkpoints.path(run / "weights", 1))
-    said = t.ask("submit", curated)
+    t = Trainer(scratch / "other", checkpoints.path(run / "weights", 1))
+    said = t.ask("submit", batch)
     assert said["state"] == "failed" and said["clean"] and "log probabilities differ" in said["message"], said
     assert t.steps() == ["step-0.pt"]
     print("a batch of other weights is refused:", said["message"])
@@ -122,7 +124,7 @@ def main(rollmill, run):
     same_logprobs(rollmill, run, 0)
     same_logprobs(rollmill, run, checkpoints.newest(run / "weights") - 1)
     with tempfile.TemporaryDirectory() as scratch:
-        once(rollmill, run, pathlib.Path(scratch))
+        once(run, pathlib.Path(scratch))
 
 
 if __name__ == "__main__":

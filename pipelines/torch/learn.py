@@ -21,8 +21,8 @@ HERE = pathlib.Path(__file__).absolute().parent
 GOAL, FLAT = 0.70, 0.10
 
 
-def environment(rollmill, work, seed, epochs, shuffle, engine):
-    return {**os.environ, "WORK": str(work), "HERE": str(HERE), "PYTHON": sys.executable, "ROLLMILL": rollmill, "ENGINE": engine,
+def environment(work, seed, epochs, shuffle, engine):
+    return {**os.environ, "WORK": str(work), "HERE": str(HERE), "PYTHON": sys.executable, "ENGINE": engine,
             "SEED": str(seed), "EPOCHS": str(epochs), "SHUFFLE": str(shuffle), "OMP_NUM_THREADS": "1"}
 
 
@@ -34,7 +34,7 @@ def run(rollmill, work, seed, epochs, shuffle):
     (work / "examples.jsonl").write_bytes(subprocess.check_output([sys.executable, HERE / "sums.py"]))
     engine = subprocess.Popen([sys.executable, HERE / "engine.py", weights], stdout=subprocess.PIPE, text=True)
     try:
-        env = environment(rollmill, work, seed, epochs, shuffle, engine.stdout.readline().strip())
+        env = environment(work, seed, epochs, shuffle, engine.stdout.readline().strip())
         subprocess.run([rollmill, "train", "--config", HERE / "rollmill.yaml", "--epochs", str(epochs), "--quiet"], check=True, env=env, stdout=subprocess.DEVNULL)
     finally:
         engine.terminate()

@@ -1,13 +1,12 @@
 """A policy-gradient trainer for `rollmill submit --backend command`, to be copied.
 
-    rollmill submit --in CURATED --backend command --wait \
-        --trainer 'python trainer.py FOLDER --engine http://127.0.0.1:8000/v1 --rollmill rollmill' \
+    rollmill submit --in CURATED --backend command --wait --form sequences --row-weight trajectory \
+        --trainer 'python trainer.py FOLDER --engine http://127.0.0.1:8000/v1' \
         --settings lr=0.001 --settings passes=2
 
 FOLDER holds the checkpoints step-0.pt, step-1.pt, ...; step 0 must exist. The
-batch arrives as the dataset's URI. `rollmill export --to sequences` turns it into
-sequences of tokens: those that the engine sampled, with its log probabilities. No
-text is tokenised here.
+batch arrives as a file of sequences of tokens: those that the engine sampled, with
+its log probabilities. No text is tokenised here.
 
 A batch is trained once. Its token, the same for each attempt, is in the checkpoint
 that the batch made and in all later ones, and a checkpoint appears whole or not at
@@ -23,9 +22,7 @@ import fcntl
 import json
 import pathlib
 import random
-import subprocess
 import sys
-import tempfile
 
 import checkpoints
 
@@ -38,7 +35,6 @@ SETTINGS = {
     "kl": (float, 0.0),  # weight of the distance to the policy that sampled
     "max-norm": (float, 1.0),  # of the gradient
     "tolerance": (float, 1e-4),  # between recorded and recomputed log probabilities, in nats
-    "row-weight": (str, ""),  # of export: trajectory, sequence or token; else every weight is 1
     "shuffle": (int, 0),  # not 0: a seed for handing each group's advantages to the wrong members, as a control
     "name": (str, "policy"),  # of the model: the engine answers NAME@STEP
 }
@@ -79,18 +75,12 @@ def finished(args, s, token):
     return step
 
 
-def read(args, s, curated):
+def read(path):
     """The batch as rows of formats/exporters/tokens. Rows without an advantage, and
     those whose advantage is 0, have no gradient but count in the mean over tokens."""
     import pyarrow.parquet as pq
 
-    with tempfile.TemporaryDirectory() as scratch:
-        out = f"{scratch}/sequences.parquet"
-        weight = ["--row-weight", s["row-weight"]] if s["row-weight"] else []
-        done = subprocess.run([args.rollmill, "export", "--in", curated, "--to", "sequences", "--out", out, "--quiet", *weight], capture_output=True, text=True)
-        if done.returncode:
-            raise ValueError(f"export of {curated}: {done.stderr.strip()}")
-        rows = pq.read_table(out).to_pylist()
+    rows = pq.read_table(path).to_pylist()
     for row in rows:
         row["advantage"] = row["advantage"] or 0.0
     return rows
@@ -177,7 +167,9 @@ def train(args, s, request):
 
     step = checkpoints.newest(args.folder)
     state = checkpoints.load(args.folder, step)
-    rows = read(args, s, request["curated"])
+    if "sequences" not in request.get("forms", {}):
+        raise ValueError("the request names no sequences; submit with --form sequences")
+    rows = read(request["forms"]["sequences"]["uri"])
     if not any(r["advantage"] for r in rows):
         return say(state="untrained", step=step, policy=served(args, s["name"], step), message="no sequence has an advantage")
     policy = model.Policy().to(model.device())
@@ -228,7 +220,6 @@ def main():
     p = argparse.ArgumentParser()
     p.add_argument("folder", type=pathlib.Path)
     p.add_argument("--engine", required=True)
-    p.add_argument("--rollmill", default="rollmill")
     args = p.parse_args()
     try:
         answer(args, json.loads(sys.stdin.readline()))

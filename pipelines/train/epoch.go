@@ -8,6 +8,7 @@ import (
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/stages"
+	"github.com/rollmill/rollmill/stages/backends"
 	"github.com/rollmill/rollmill/stages/curate"
 	"github.com/rollmill/rollmill/stages/group"
 	"github.com/rollmill/rollmill/stages/rollout"
@@ -168,5 +169,8 @@ func (o Options) submitTo(ctx context.Context, out string) (submit.Options, erro
 		return s, err
 	}
 	s.Env, s.Out, s.Receipt = o.Env, out, bucket
+	if b, ok := s.Trainer.(backends.Beside); ok {
+		s.Trainer = b.At(backends.Place{URI: storage.Redact(out), Read: bucket.Read, Begin: func(ctx context.Context) (backends.Draft, error) { return bucket.Draft(ctx) }})
+	}
 	return s, nil
 }

@@ -67,6 +67,13 @@ type RowWriter interface {
 	WriteRows(ctx context.Context, s Submission, groups Groups, to Place) error
 }
 
+// Beside is a Trainer that writes files beside the receipt, for the program that
+// trains. A run of several epochs has a receipt for each.
+type Beside interface {
+	// At returns the trainer for another receipt.
+	At(Place) Trainer
+}
+
 // Keeper is a Trainer that trains nothing but stores the batch for a reader:
 // the batch may still be sent to another trainer, and its rows may be of any
 // age.

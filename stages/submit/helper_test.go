@@ -193,7 +193,7 @@ func (o order) trainer() (backends.Trainer, error) {
 		place := backends.Place{URI: o.Out, Read: b.Read, Begin: func(ctx context.Context) (backends.Draft, error) { return b.Draft(ctx) }}
 		return file.New(file.Config{Kinds: []string{"art", "trl-prompts"}}, place)
 	case o.Words != nil:
-		return command.New(command.Config{Words: o.Words})
+		return command.New(command.Config{Words: o.Words}, backends.Place{})
 	}
 	return art.New(art.Config{IP: o.Host, Port: o.Port})
 }

@@ -211,7 +211,7 @@ func TestWhoKeepsTheBatch(t *testing.T) {
 	in := leaking(t)
 	files := toFiles(t, in, t.TempDir(), "trl-sft")
 	completes(t, files)
-	program, err := command.New(command.Config{Words: []string{"true"}})
+	program, err := command.New(command.Config{Words: []string{"true"}}, backends.Place{})
 	o := upload(t, in, program, err)
 	o.Redact = loaded(t, "detectors: [keys]")
 	kind(t, o, stages.KindUsage)

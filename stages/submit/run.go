@@ -318,6 +318,15 @@ func (s *session) receipt(in intent, sent *sent, out backends.Outcome) *formats.
 	if in.Stats.Redacted != nil {
 		r.Redacted = in.Stats.Redacted.Found
 	}
+	for _, f := range in.Stats.Files {
+		if f.Sequences == nil || f.Unfit != "" {
+			continue
+		}
+		if r.Sequences == nil {
+			r.Sequences = map[string]formats.Balance{}
+		}
+		r.Sequences[f.Name] = f.Sequences.Balance()
+	}
 	for _, note := range in.Stats.Notes {
 		if r.Message != "" {
 			r.Message += "; "

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/rollmill/rollmill/formats/secret"
+	"github.com/rollmill/rollmill/stages/backends"
 	"github.com/rollmill/rollmill/stages/backends/art/arttest"
 	"github.com/rollmill/rollmill/stages/backends/command"
 	"github.com/rollmill/rollmill/stages/submit"
@@ -20,7 +21,7 @@ func TestAKeyReplacedByAnotherDoesNotTrainTwice(t *testing.T) {
 	with := func(key string) (submit.Result, error) {
 		opts := options(t, o)
 		var err error
-		opts.Trainer, err = command.New(command.Config{Words: []string{"sh", "-c", program, count, "--token=" + key}})
+		opts.Trainer, err = command.New(command.Config{Words: []string{"sh", "-c", program, count, "--token=" + key}}, backends.Place{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -13,6 +13,7 @@ import (
 	"github.com/rollmill/rollmill/formats/exporters/nemorl"
 	"github.com/rollmill/rollmill/formats/exporters/openrlhf"
 	"github.com/rollmill/rollmill/formats/exporters/otel"
+	"github.com/rollmill/rollmill/formats/exporters/primerl"
 	"github.com/rollmill/rollmill/formats/exporters/rows"
 	"github.com/rollmill/rollmill/formats/exporters/scout"
 	"github.com/rollmill/rollmill/formats/exporters/slime"
@@ -55,4 +56,5 @@ var Formats = []exporters.Format{
 	csv.Format,
 	tokens.Format,
 	otel.Format,
+	primerl.Format,
 }

@@ -53,6 +53,9 @@ func TestIdentities(t *testing.T) {
 		{"hub all", func() (backends.Trainer, error) {
 			return wrap(hub.New(hub.Config{Repo: "a/b", Best: 2, Keep: true, Validation: 0.2, SplitSeed: 3, Private: true}))
 		}, `{"keep-earlier":"true","split-seed":"3","validation-share":"0.2"}`},
+		{"hub weights", func() (backends.Trainer, error) {
+			return wrap(hub.New(hub.Config{Repo: "a/b", Best: 1, Tables: []string{"sequences"}, RowWeight: "sequence"}))
+		}, `{"row-weight":"\"sequence\""}`},
 		{"hub seed", func() (backends.Trainer, error) { return wrap(hub.New(hub.Config{Repo: "a/b", Best: 2, SplitSeed: 3})) }, `{}`},
 		{"file", func() (backends.Trainer, error) { return wrap(file.New(file.Config{Best: 1}, place)) }, `{}`},
 		{"file all", func() (backends.Trainer, error) {
@@ -61,9 +64,14 @@ func TestIdentities(t *testing.T) {
 		{"file weights", func() (backends.Trainer, error) {
 			return wrap(file.New(file.Config{Best: 1, RowWeight: "sequence", Kinds: []string{"slime"}}, place))
 		}, `{"row-weight":"\"sequence\""}`},
-		{"command", func() (backends.Trainer, error) { return wrap(command.New(command.Config{Words: []string{"x"}})) }, `{}`},
+		{"command", func() (backends.Trainer, error) {
+			return wrap(command.New(command.Config{Words: []string{"x"}}, backends.Place{}))
+		}, `{}`},
+		{"command forms", func() (backends.Trainer, error) {
+			return wrap(command.New(command.Config{Words: []string{"x"}, Forms: []string{"sequences"}, RowWeight: "trajectory"}, place))
+		}, `{"form":"[\"sequences\"]","row-weight":"\"trajectory\""}`},
 		{"command all", func() (backends.Trainer, error) {
-			return wrap(command.New(command.Config{Words: []string{"x"}, Settings: map[string]string{"lr": "1e-5", "t": "text"}, NewModel: true, Model: "m", Target: "t"}))
+			return wrap(command.New(command.Config{Words: []string{"x"}, Settings: map[string]string{"lr": "1e-5", "t": "text"}, NewModel: true, Model: "m", Target: "t"}, backends.Place{}))
 		}, `{"settings.lr":"1e-5","settings.t":"pbkdf2-sha256:97a6835c2c65f16c81dd2db9b043339c"}`},
 	}
 	for _, c := range list {

@@ -8,6 +8,11 @@
 //	 "curated":"runs/demo/epoch-0/curate","digest":"rows-...","run":"demo","epoch":0,
 //	 "load":{"groups":3,"trajectories":12,...},"before":{"step":4,"policy":{...}},"settings":{"lr":"1e-5"}}
 //
+// With forms, "forms" has for each the file that was made of the batch, beside the
+// receipt: {"sequences":{"uri":"runs/demo/epoch-0/submit/sequences.parquet","rows":12,
+// "bytes":9000,"sha256":"..."}}. They are the kinds of file of backend file, and are
+// whole when submit is asked.
+//
 //	begin    Prepare; train nothing. Answer with step and policy, if there are any.
 //	submit   Train on the dataset at curated, plain Parquet: *.parquet under that URI.
 //	         Either train and end, or name a job, leave a process in a session of
@@ -61,7 +66,9 @@ import (
 	"strings"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/sequences"
 	"github.com/rollmill/rollmill/stages/backends"
+	"github.com/rollmill/rollmill/stages/backends/file"
 )
 
 // Config says what to run.
@@ -72,22 +79,28 @@ type Config struct {
 	Settings map[string]string `yaml:"settings" json:"settings"`
 	NewModel bool              `yaml:"new_model" json:"new_model"` // each submission makes a new model; otherwise all advance one
 	PassEnv  []string          `yaml:"-" json:"-"`                 // environment variables for the program although they are named like secrets
+
+	Forms     []string      `yaml:"forms" json:"forms"`           // of file.Kinds: give the program these files of the batch
+	RowWeight sequences.Per `yaml:"row_weight" json:"row_weight"` // of forms of sequences: what counts the same in the loss; "": every weight is 1
 }
 
 // Trainer is a backends.Trainer, a Follower and a Canceller.
 type Trainer struct {
-	cfg Config
+	cfg   Config
+	files *file.Trainer // of Config.Forms; nil without any
 }
 
-// New checks the config. Nothing is started.
-func New(cfg Config) (*Trainer, error) {
+// New checks the config. Nothing is started. place is where files of Config.Forms
+// go; without forms it may be the zero Place.
+func New(cfg Config, place backends.Place) (*Trainer, error) {
 	if len(cfg.Words) == 0 {
 		return nil, &Error{What: "command: no program", Help: "name it and its arguments: --trainer 'python trainer.py'", Usage: true}
 	}
 	if cfg.Model == "" {
 		cfg.Model = "policy"
 	}
-	return &Trainer{cfg: cfg}, nil
+	files, err := formed(cfg, place)
+	return &Trainer{cfg: cfg, files: files}, err
 }
 
 // Error is the error of a run of the program.
@@ -123,11 +136,15 @@ func (t *Trainer) Target() formats.Target {
 	return formats.Target{Backend: "command", Address: address, Model: t.cfg.Model}
 }
 
-// Preflight counts the batch and looks for the program. The program itself
-// checks what it can train on. Bytes are those of the messages' text.
-func (t *Trainer) Preflight(_ context.Context, groups backends.Groups, _ func(backends.Problem)) (stats backends.BatchStats, err error) {
+// Preflight counts the batch, checks that its forms can be written, and looks for
+// the program. The program itself checks what it can train on. Without forms, bytes
+// are those of the messages' text.
+func (t *Trainer) Preflight(ctx context.Context, groups backends.Groups, report func(backends.Problem)) (stats backends.BatchStats, err error) {
 	if _, err := exec.LookPath(t.cfg.Words[0]); err != nil {
 		return stats, &Error{What: fmt.Sprintf("command: the program %q", t.cfg.Words[0]), Err: err, Usage: true, Help: "check that it is installed, and its path"}
+	}
+	if t.files != nil {
+		return t.files.Preflight(ctx, groups, report)
 	}
 	for rows, err := range groups {
 		if err != nil {
@@ -148,8 +165,12 @@ func (t *Trainer) Preflight(_ context.Context, groups backends.Groups, _ func(ba
 // batch.
 func (t *Trainer) Compares() []string { return []string{formats.TablePairs, formats.TableLabels} }
 
-// UseTables does nothing: the program reads the tables itself.
-func (t *Trainer) UseTables(formats.Tables) {}
+// UseTables gives the tables to the forms; the program reads them itself.
+func (t *Trainer) UseTables(tables formats.Tables) {
+	if t.files != nil {
+		t.files.UseTables(tables)
+	}
+}
 
 // request is the program's input.
 type request struct {
@@ -165,6 +186,7 @@ type request struct {
 	Stats    *backends.BatchStats   `json:"load,omitempty"`
 	Before   *backends.TrainerState `json:"before,omitempty"`
 	Settings map[string]string      `json:"settings,omitempty"`
+	Forms    map[string]form        `json:"forms,omitempty"`
 }
 
 func (t *Trainer) request(what string) request {
@@ -192,10 +214,10 @@ func (t *Trainer) Begin(ctx context.Context, known *formats.Policy) (backends.Tr
 	return state, nil
 }
 
-// Submit reads the whole batch once, to check that the program can read it, and
-// then sends the request.
+// Submit reads the whole batch once, to write its forms or to check that the program
+// can read it, and then sends the request.
 func (t *Trainer) Submit(ctx context.Context, s backends.Submission, groups backends.Groups, event func(backends.JobEvent)) (backends.Outcome, error) {
-	stats, err := readable(s, groups)
+	stats, forms, err := t.ready(ctx, s, groups)
 	if err == nil {
 		err = s.Fence()
 	}
@@ -203,7 +225,7 @@ func (t *Trainer) Submit(ctx context.Context, s backends.Submission, groups back
 		return backends.Outcome{State: formats.JobFailed, Clean: true, Message: "the request was not sent to the program"}, err
 	}
 	r := t.about(s, "submit")
-	r.Stats = &stats
+	r.Stats, r.Forms = &stats, forms
 	a, err := t.ask(ctx, r, func(e backends.JobEvent) { event(e) })
 	out := a.outcome(s.Before)
 	var misused *Error
@@ -224,17 +246,6 @@ func (t *Trainer) Submit(ctx context.Context, s backends.Submission, groups back
 		err = &Error{What: fmt.Sprintf("command: %q ended without a state", t.cfg.Words[0])}
 	}
 	return out, err
-}
-
-func readable(s backends.Submission, groups backends.Groups) (stats backends.BatchStats, err error) {
-	for rows, err := range s.Guarded(groups, nil) {
-		if err != nil {
-			return stats, err
-		}
-		stats.Groups++
-		stats.Trajectories += int64(len(rows))
-	}
-	return stats, nil
 }
 
 // Resolve asks the program for the outcome of a submission.

@@ -2,6 +2,7 @@ package command_test
 
 import (
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -31,7 +32,10 @@ func TestMain(m *testing.M) {
 }
 
 func program(dir, behaviour string) int {
-	var r struct{ Request, Token, Job, Curated, Model string }
+	var r struct {
+		Request, Token, Job, Curated, Model string
+		Forms                               map[string]struct{ URI, SHA256 string }
+	}
 	if err := json.NewDecoder(os.Stdin).Decode(&r); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
@@ -65,6 +69,12 @@ func program(dir, behaviour string) int {
 		return 0
 	}
 	switch behaviour {
+	case "reads sequences":
+		data, err := os.ReadFile(r.Forms["sequences"].URI)
+		if sum := fmt.Sprintf("%x", sha256.Sum256(data)); err != nil || sum != r.Forms["sequences"].SHA256 || len(r.Forms) != 1 {
+			say(`{"state":"failed","message":"%v, %d forms"}`, err, len(r.Forms))
+			return 1
+		}
 	case "fails before":
 		fmt.Fprintln(os.Stderr, "no GPU here")
 		say(`{"state":"failed","clean":true,"message":"no GPU"}`)
@@ -116,7 +126,7 @@ func trainer(t *testing.T, behaviour ...string) (*command.Trainer, string) {
 	dir := t.TempDir()
 	t.Setenv("ROLLMILL_TEST_TRAINER", dir)
 	t.Setenv("TRAINER_KEY", secret)
-	tr, err := command.New(command.Config{Words: append([]string{os.Args[0]}, behaviour...)})
+	tr, err := command.New(command.Config{Words: append([]string{os.Args[0]}, behaviour...)}, backends.Place{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -218,7 +228,7 @@ func TestAnUnknownStateCountsAsRunning(t *testing.T) {
 }
 
 func TestMissingProgram(t *testing.T) {
-	tr, err := command.New(command.Config{Words: []string{filepath.Join(t.TempDir(), "trainer")}})
+	tr, err := command.New(command.Config{Words: []string{filepath.Join(t.TempDir(), "trainer")}}, backends.Place{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -229,7 +239,7 @@ func TestMissingProgram(t *testing.T) {
 	if out, _, err := submit(t, tr); err == nil || !out.Clean {
 		t.Errorf("%+v, %v", out, err)
 	}
-	if _, err := command.New(command.Config{}); !errors.As(err, &misused) {
+	if _, err := command.New(command.Config{}, backends.Place{}); !errors.As(err, &misused) {
 		t.Error(err)
 	}
 }
@@ -271,7 +281,7 @@ func TestWhatIsLeftInASessionOfItsOwnIsKilled(t *testing.T) {
 	} {
 		file := filepath.Join(t.TempDir(), "pid")
 		script := `cat >/dev/null; setsid sh -c 'echo $$ > ` + file + `; exec sleep 600' >/dev/null 2>&1 & while ! [ -s ` + file + ` ]; do sleep 0.01; done; echo '` + c.says + `'`
-		tr, err := command.New(command.Config{Words: []string{"sh", "-c", script}})
+		tr, err := command.New(command.Config{Words: []string{"sh", "-c", script}}, backends.Place{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -2,6 +2,7 @@ package command
 
 import (
 	"github.com/rollmill/rollmill/stages/backends"
+	"github.com/rollmill/rollmill/stages/backends/file"
 	"github.com/rollmill/rollmill/stages/plugin"
 )
 
@@ -19,6 +20,8 @@ func (c *Config) Declare(d *plugin.Declarer) {
 	d.Pairs(&c.Settings, "settings", "pass `KEY=VALUE` to the program").ID("settings")
 	d.Bool(&c.NewModel, "new-model", "each submission makes a new model, so an epoch may be submitted in several forms; otherwise all submissions advance one policy, once per epoch")
 	d.String(&c.Model, "name", "`NAME` of the model to train").Shown("policy").FromReceipt(nameIn).Open()
+	d.Strings(&c.Forms, "form", "write this `KIND` of file of the batch beside the receipt, one of backend file's such as sequences, and name it in the request").Shown("none").ID("form").Choices = file.Kinds()
+	backends.DeclareRowWeight(d, &c.RowWeight)
 	d.String(&c.Target, "target", "`NAME` of this trainer in the ledger").Shown("the program's words")
 }
 
@@ -30,8 +33,8 @@ func nameIn(_, model string) string {
 }
 
 // Trainer makes the trainer.
-func (c *Config) Trainer(backends.Setup) (backends.Trainer, error) {
-	return backends.Made(New(*c))
+func (c *Config) Trainer(s backends.Setup) (backends.Trainer, error) {
+	return backends.Made(New(*c, s.Place))
 }
 
 // ReadsDataset reports that the program gets the URI of the batch.

@@ -224,11 +224,29 @@ const (
 
 // Submit writes all files, then their manifest.
 func (t *Trainer) Submit(ctx context.Context, s backends.Submission, groups backends.Groups, event func(backends.JobEvent)) (backends.Outcome, error) {
+	m, err := t.written(ctx, s, groups, event)
+	if err != nil {
+		return backends.Outcome{State: formats.JobFailed, Clean: true, Message: "the files were not written"}, err
+	}
+	return t.outcome(m), nil
+}
+
+// Write is Submit for a trainer that gives the files to a program: it returns what
+// was written, in the order of Config.Kinds, and the URI of each file.
+func (t *Trainer) Write(ctx context.Context, s backends.Submission, groups backends.Groups) (files []*exporters.Entry, uris []string, err error) {
+	m, err := t.written(ctx, s, groups, func(backends.JobEvent) {})
+	if err != nil {
+		return nil, nil, err
+	}
+	return m.Files, t.outcome(m).Files, nil
+}
+
+func (t *Trainer) written(ctx context.Context, s backends.Submission, groups backends.Groups, event func(backends.JobEvent)) (*manifest, error) {
 	to := t
 	if t.any || t.cfg.RowWeight != "" {
 		stats, fit, err := t.survey(groups, func(backends.Problem) {})
 		if err != nil {
-			return backends.Outcome{State: formats.JobFailed, Clean: true, Message: "the files were not written"}, err
+			return nil, err
 		}
 		some := *t
 		some.weights, to = t.weighed(stats.Files), &some
@@ -236,19 +254,20 @@ func (t *Trainer) Submit(ctx context.Context, s backends.Submission, groups back
 			some.kinds = fit
 		}
 	}
-	m, err := to.write(ctx, s, groups, event)
-	if err != nil {
-		return backends.Outcome{State: formats.JobFailed, Clean: true, Message: "the files were not written"}, err
-	}
-	return t.outcome(m), nil
+	return to.write(ctx, s, groups, event)
 }
 
 // WriteRows writes the files at another place.
 func (t *Trainer) WriteRows(ctx context.Context, s backends.Submission, groups backends.Groups, to backends.Place) error {
+	_, err := t.Elsewhere(to).Submit(ctx, s, groups, func(backends.JobEvent) {})
+	return err
+}
+
+// Elsewhere returns the trainer for another place.
+func (t *Trainer) Elsewhere(to backends.Place) *Trainer {
 	there := *t
 	there.place = to
-	_, err := there.Submit(ctx, s, groups, func(backends.JobEvent) {})
-	return err
+	return &there
 }
 
 func (t *Trainer) write(ctx context.Context, s backends.Submission, groups backends.Groups, event func(backends.JobEvent)) (*manifest, error) {

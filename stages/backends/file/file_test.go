@@ -121,9 +121,9 @@ func TestTheFiles(t *testing.T) {
 }
 
 func TestTheSameBatchGivesTheSameBytes(t *testing.T) {
-	one, two := write(t, file.Config{}, backendtest.Batch()), write(t, file.Config{}, backendtest.Batch()) // neither slime nor sequences: there are no prompt ids
+	one, two := write(t, file.Config{}, backendtest.Batch()), write(t, file.Config{}, backendtest.Batch()) // no slime, sequences or prime-rl: there are no prompt ids
 	files, err := filepath.Glob(one + "/*")
-	if err != nil || len(files) != len(file.Kinds())-1 {
+	if err != nil || len(files) != len(file.Kinds())-2 {
 		t.Fatal(files, err)
 	}
 	for _, f := range files {
@@ -221,7 +221,7 @@ func TestRowWeights(t *testing.T) {
 	for _, kinds := range [][]string{nil, {"slime", "trl-kto"}} {
 		_, err := file.New(file.Config{Kinds: kinds, RowWeight: sequences.Token}, place(t, t.TempDir()))
 		var invalid *file.Error
-		if !errors.As(err, &invalid) || !strings.Contains(invalid.What, "has no weights") || invalid.Help != "leave out --row-weight, or name kinds with weights: --kinds slime --kinds sequences" {
+		if !errors.As(err, &invalid) || !strings.Contains(invalid.What, "has no weights") || invalid.Help != "leave out --row-weight, or name kinds with weights: --kinds slime --kinds sequences --kinds prime-rl" {
 			t.Errorf("%v: %+v", kinds, err)
 		}
 	}

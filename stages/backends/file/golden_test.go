@@ -187,7 +187,7 @@ func TestTheGoldenFilesOfTables(t *testing.T) {
 
 // TestTheGoldenFilesOfWeights: the same batch, each trajectory worth the same.
 func TestTheGoldenFilesOfWeights(t *testing.T) {
-	theGoldenFiles(t, golden+"-weights", file.Config{Kinds: []string{"slime", "sequences"}, RowWeight: sequences.Trajectory}, formats.Tables{})
+	theGoldenFiles(t, golden+"-weights", file.Config{Kinds: []string{"slime", "sequences", "prime-rl"}, RowWeight: sequences.Trajectory}, formats.Tables{})
 }
 
 func theGoldenFiles(t *testing.T, golden string, cfg file.Config, tables formats.Tables) {

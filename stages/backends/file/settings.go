@@ -16,7 +16,7 @@ var Kind = KindOf(all.Formats)
 func KindOf(list []exporters.Format) backends.Kind {
 	kinds := kindsOf(list)
 	return backends.Kind{
-		Name: "file", Help: "files for trainers elsewhere: ART, TRL, verl, OpenRLHF, NeMo-RL, slime, NeMo Customizer",
+		Name: "file", Help: "files for trainers elsewhere: ART, TRL, verl, OpenRLHF, NeMo-RL, slime, prime-rl, NeMo Customizer",
 		New: func() backends.TrainerSettings {
 			c := defaults()
 			c.known = kinds

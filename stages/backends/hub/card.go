@@ -26,6 +26,9 @@ func (t *Trainer) change(ctx context.Context, s backends.Submission, b *batch, g
 		if sp.balance != (chat.Balance{}) {
 			put(&rec.Balance, sp.table.Name+"/"+sp.name, sp.balance)
 		}
+		if sp.tally != nil && sp.tally.In > 0 {
+			put(&rec.Sequences, sp.table.Name+"/"+sp.name, sp.tally.Balance())
+		}
 		if of := sp.table.MadeOf(t.tables); of != "" {
 			put(&rec.Of, sp.table.Name, of)
 		}
@@ -101,7 +104,7 @@ func (t *Trainer) card(ctx context.Context, files []hfhub.File) (string, error) 
 }
 
 func cardOf(id string, paths []string) string {
-	var b strings.Builder
+	var b, columns strings.Builder
 	b.WriteString("---\nconfigs:\n")
 	first := ""
 	for _, t := range tables {
@@ -119,6 +122,7 @@ func cardOf(id string, paths []string) string {
 			first = t.Name
 			b.WriteString("  default: true\n")
 		}
+		describe(&columns, t)
 		b.WriteString("  data_files:\n")
 		for _, name := range splits {
 			fmt.Fprintf(&b, "  - split: %s\n    path: %s%s-*.parquet\n", name, folder(t.Name), name)
@@ -128,7 +132,18 @@ func cardOf(id string, paths []string) string {
 	fmt.Fprintf(&b, "A batch of agent trajectories that was chosen for training.\n\n```python\nfrom datasets import load_dataset\n\nrows = load_dataset(%q, %q)\n```\n\n", id, first)
 	fmt.Fprintf(&b, "```sql\nSELECT * FROM 'hf://datasets/%s/%s*.parquet';\n```\n\n", id, folder(first))
 	b.WriteString("Each commit is one submission; `.rollmill/` says which. To train on exactly one batch, pin its commit: `revision=...`.\n")
-	return b.String()
+	return b.String() + columns.String()
+}
+
+// describe writes what the columns of a table hold, if its format says so.
+func describe(b *strings.Builder, t exporters.Format) {
+	if len(t.Columns) == 0 {
+		return
+	}
+	fmt.Fprintf(b, "\n## %s\n\n%s.\n\n| column | meaning |\n|---|---|\n", t.Name, t.Help)
+	for _, c := range t.Columns {
+		fmt.Fprintf(b, "| `%s` | %s |\n", c.Name, strings.ReplaceAll(c.Meaning, "|", "\\|"))
+	}
 }
 
 // mark returns what keeps the files of submissions apart, if they are kept.

@@ -38,6 +38,7 @@ import (
 	"github.com/rollmill/rollmill/formats/chat"
 	"github.com/rollmill/rollmill/formats/exporters"
 	"github.com/rollmill/rollmill/formats/secret"
+	"github.com/rollmill/rollmill/formats/sequences"
 	"github.com/rollmill/rollmill/stages/backends"
 	"github.com/rollmill/rollmill/stages/backends/hfhub"
 	"github.com/rollmill/rollmill/stages/internal/remote"
@@ -59,6 +60,7 @@ type Config struct {
 	Keep         bool          `yaml:"keep" json:"keep"`                     // keep earlier batches next to this one
 	Validation   float64       `yaml:"validation" json:"validation"`         // share of the examples that is held out, chosen by SplitSeed
 	SplitSeed    int64         `yaml:"split_seed" json:"split_seed"`         //
+	RowWeight    sequences.Per `yaml:"row_weight" json:"row_weight"`         // of sequences: what counts the same in the loss; "": every weight is 1
 	MaxFileBytes int64         `yaml:"max_file_bytes" json:"max_file_bytes"` // begins another file; default 500 MB
 	Settle       time.Duration `yaml:"settle" json:"settle"`                 // until a commit whose answer was lost, or whose sender died, is certainly visible; default 5s
 }
@@ -103,7 +105,20 @@ func New(cfg Config) (*Trainer, error) {
 		}
 		t.formats = append(t.formats, tables[at])
 	}
+	if cfg.RowWeight != "" && !slices.ContainsFunc(t.formats, func(f exporters.Format) bool { return f.Loss != "" }) {
+		return nil, bad("leave out --row-weight, or push "+strings.Join(weighted(), ", "), "%s: rows have no weights", strings.Join(cfg.Tables, ", "))
+	}
 	return t, hfhub.CheckID(cfg.Repo)
+}
+
+// weighted returns the flags of the tables that have weights.
+func weighted() (out []string) {
+	for _, f := range tables {
+		if f.Loss != "" {
+			out = append(out, "--tables "+f.Name)
+		}
+	}
+	return out
 }
 
 // Target names the store, and as the model the repository with its tables.
@@ -125,6 +140,9 @@ func (t *Trainer) UseTables(tables formats.Tables) { t.tables = tables }
 func (t *Trainer) madeOf(k exporters.Format) string {
 	if table := k.MadeOf(t.tables); table != "" {
 		return "rows of " + table
+	}
+	if k.Of == exporters.Rows {
+		return string(k.Of)
 	}
 	return "groups"
 }
@@ -157,7 +175,7 @@ func (t *Trainer) Preflight(ctx context.Context, groups backends.Groups, report 
 	for _, s := range b.splits {
 		stats.Bytes += s.bytes
 	}
-	stats.Notes = b.notes()
+	stats.Notes, stats.Files = b.notes(), b.sequences()
 	if b.rows() == 0 {
 		report(backends.Problem{Reason: NoRow, Detail: "no group gives a row of " + strings.Join(t.cfg.Tables, ", "), Hint: "push the table " + Trajectories})
 	}
@@ -197,6 +215,8 @@ type record struct {
 
 	Of      map[string]string       `json:"of,omitempty"`      // by table: the batch's table that it is made of, where not its groups
 	Balance map[string]chat.Balance `json:"balance,omitempty"` // of single answers, by table and side
+
+	Sequences map[string]formats.Balance `json:"sequences,omitempty"` // by table and side: the tokens that went in and came out
 }
 
 type recordedFile struct {
@@ -214,7 +234,10 @@ func recordPath(token string) string { return ".rollmill/" + token + ".json" }
 // be repeated: an existing submission is not made again.
 func (t *Trainer) Submit(ctx context.Context, s backends.Submission, groups backends.Groups, event func(backends.JobEvent)) (backends.Outcome, error) {
 	unsent := backends.Outcome{State: formats.JobFailed, Clean: true, Message: "nothing was committed"}
-	b := t.begin(onDisk)
+	b, err := t.beginWeighed(groups)
+	if err != nil {
+		return unsent, err
+	}
 	defer b.discard()
 	sent, err := b.fill(s.Guarded(groups, event))
 	if err != nil {

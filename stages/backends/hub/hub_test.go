@@ -64,7 +64,7 @@ func submit(t *testing.T, tr *hub.Trainer, token string) (backends.Outcome, erro
 	if _, err := tr.Begin(t.Context(), nil); err != nil {
 		return backends.Outcome{}, err
 	}
-	return tr.Submit(t.Context(), submission(token), backendtest.Batch(), func(backends.JobEvent) {})
+	return tr.Submit(t.Context(), submission(token), recorded(backendtest.Batch()), func(backends.JobEvent) {})
 }
 
 func must(t *testing.T, tr *hub.Trainer, token string) backends.Outcome {

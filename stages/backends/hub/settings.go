@@ -31,6 +31,7 @@ func (c *Config) Declare(d *plugin.Declarer) {
 	d.Int64(&c.MaxFileBytes, "file-bytes", "begin another file after `N` bytes")
 	backends.DeclareHeldOut(d, &c.Validation, &c.SplitSeed)
 	backends.DeclareBest(d, &c.Best).Tag = ""
+	backends.DeclareRowWeight(d, &c.RowWeight)
 }
 
 // A receipt's model is OWNER/NAME@BRANCH:TABLE+TABLE.

@@ -12,6 +12,7 @@ import (
 	"github.com/rollmill/rollmill/formats/exporters"
 	"github.com/rollmill/rollmill/formats/exporters/all"
 	"github.com/rollmill/rollmill/formats/exporters/trajectories"
+	"github.com/rollmill/rollmill/formats/sequences"
 	"github.com/rollmill/rollmill/stages/backends"
 	"github.com/rollmill/rollmill/stages/backends/hfhub"
 )
@@ -55,7 +56,9 @@ type split struct {
 	rows    []int64
 	bytes   int64
 	skipped exporters.Skipped
-	balance chat.Balance // of single answers
+	balance chat.Balance       // of single answers
+	tally   *sequences.Tally   // of sequences: the tokens that went in and came out
+	weights *sequences.Weights // of sequences; nil: each has the weight 1
 }
 
 // place is where a file's bytes go.
@@ -84,10 +87,35 @@ func (t *Trainer) begin(where func() (place, error)) *batch {
 	b := &batch{Walk: exporters.NewWalk(t.formats, t.cfg.Best, t.tables), t: t}
 	for _, k := range t.formats {
 		for _, name := range []string{train, validation} {
-			b.splits = append(b.splits, &split{table: k, name: name, limit: t.cfg.MaxFileBytes, place: where, skipped: exporters.Skipped{}})
+			s := &split{table: k, name: name, limit: t.cfg.MaxFileBytes, place: where, skipped: exporters.Skipped{}}
+			if k.Loss != "" {
+				s.tally = &sequences.Tally{}
+			}
+			b.splits = append(b.splits, s)
 		}
 	}
 	return b
+}
+
+// beginWeighed returns a batch whose sequences have their weights. It reads the
+// groups if there are any: what all sequences of a split add up to decides them.
+func (t *Trainer) beginWeighed(groups backends.Groups) (*batch, error) {
+	b := t.begin(onDisk)
+	if t.cfg.RowWeight == "" {
+		return b, nil
+	}
+	survey := t.begin(counting)
+	defer survey.discard()
+	if _, err := survey.fill(groups); err != nil {
+		b.Close()
+		return nil, err
+	}
+	for i, s := range survey.splits {
+		if s.tally != nil {
+			b.splits[i].weights = &sequences.Weights{Per: t.cfg.RowWeight, Totals: s.tally.Totals}
+		}
+	}
+	return b, nil
 }
 
 // fill adds all groups, ends the files and returns the number of groups.
@@ -141,6 +169,7 @@ func (s *split) give(x exporters.Item) error {
 		s.files, s.open = append(s.files, f), s.table.Table(f)
 	}
 	x.Skip = func(reason string) { s.skipped[reason]++ }
+	x.Tally, x.Weights = s.tally, s.weights
 	if err := s.open.Give(&x); err != nil || s.open.Size() < s.limit {
 		return err
 	}
@@ -204,6 +233,21 @@ func (b *batch) notes() (out []string) {
 	return out
 }
 
+// sequences returns what is in each file of sequences.
+func (b *batch) sequences() (out []backends.FileStats) {
+	for _, s := range b.splits {
+		if s.tally == nil || s.tally.In == 0 {
+			continue
+		}
+		stats := backends.FileStats{Name: s.table.Name + "/" + s.name, Skipped: s.skipped, Sequences: s.tally}
+		for _, rows := range s.rows {
+			stats.Rows += rows
+		}
+		out = append(out, stats)
+	}
+	return out
+}
+
 // files returns the batch's files, under their paths in the repository.
 func (b *batch) files(mark string) (out []hfhub.File, recorded []recordedFile) {
 	for _, s := range b.splits {
@@ -219,7 +263,10 @@ func (b *batch) files(mark string) (out []hfhub.File, recorded []recordedFile) {
 
 // WriteRows writes the tables, under their paths in the repository.
 func (t *Trainer) WriteRows(ctx context.Context, s backends.Submission, groups backends.Groups, to backends.Place) error {
-	b := t.begin(onDisk)
+	b, err := t.beginWeighed(groups)
+	if err != nil {
+		return err
+	}
 	defer b.discard()
 	if _, err := b.fill(s.Guarded(groups, nil)); err != nil {
 		return err

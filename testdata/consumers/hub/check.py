@@ -95,6 +95,11 @@ pairs = datasets.load_dataset("acme/rollouts", "trl-preference")
 assert sum(len(s) for s in pairs.values()) == 3
 for r in (r for s in pairs.values() for r in s):
     assert r["chosen"] != r["rejected"] and r["prompt"][-1]["role"] == "user"
+# The sequences hold the tokens of the rows, each once, with its log probability.
+trained = sorted((r["trajectory_id"], m["token_ids"], m["logprobs"]) for r in whole for m in r["messages"] if m["sampled"])
+told = sorted((r["trajectory_id"], [i for i, m in zip(r["response_ids"], r["loss_mask"]) if m], [p for p, m in zip(r["logprobs"], r["loss_mask"]) if m])
+              for split in datasets.load_dataset("acme/rollouts", "sequences").values() for r in split)
+assert told == trained and len(told) == 12, (told, trained)
 got = snapshot_download("acme/rollouts", repo_type="dataset")
 count, mean = duckdb.sql(f"SELECT count(*), avg(reward) FROM '{got}/data/trajectories/*.parquet'").fetchall()[0]
 assert count == 12 and abs(mean - 0.5) < 1e-9, (count, mean)

@@ -13,6 +13,10 @@ Checked, on a CPU and without a network:
              predict; with weights, under every aggregation, the mean over trajectories of the
              mean over their tokens
     slime    its samples hold the same, by its formula (slime itself is on no package index)
+    prime-rl its micro batches, decoded by its own codec under the fields of its 0.8, hold the
+             same, weights too, by the formula of its default loss (it is on no package index)
+    NeMo-RL  its training batch gives that loss by its formula (it is on no package index, and
+             wants another Python)
     DPO      TRL's loss of the pairs is that of their messages and tools under the chat template
 """
 
@@ -42,6 +46,7 @@ def bare(*names):
 
 
 import datasets
+import msgspec
 import pyarrow.parquet as pq
 import torch
 import transformers
@@ -56,6 +61,7 @@ from openrlhf.trainer.ppo_utils.experience import make_experience_batch, remove_
 from verl.trainer.ppo import core_algos
 from verl.workers.config import ActorConfig
 
+import nemo_rl_batch
 import openrlhf_experience
 import rows as sequences
 import tiny
@@ -200,6 +206,69 @@ def check_slime(path, rows):
     print(f"slime: {len(samples)} samples, loss {want:.6f}")
 
 
+# The fields of prime-rl's MicroBatch, in their order; those with a default come last.
+Numbers = list[float] | None
+MicroBatch = msgspec.defstruct("MicroBatch", [
+    ("input_ids", list[int]), ("loss_mask", list[bool]), ("advantages", list[float]), ("inference_logprobs", list[float]), ("position_ids", list[int]),
+    ("sequence_lengths", list[int]), ("temperatures", list[float]), ("env_names", list[str]), ("seq_lens", list[int]),
+    ("ref_logprobs", Numbers, None), ("routed_experts", None, None), ("mm_kwargs", None, None), ("mm_token_type_ids", None, None),
+    ("rl_weights", Numbers, None), ("ce_weights", Numbers, None), ("ref_kl_weights", Numbers, None),
+], array_like=True, omit_defaults=True, forbid_unknown_fields=True)
+
+
+@torch.no_grad()
+def prime_rl(new, old, advantage):
+    """The terms of its default loss: a step is not taken where a probability has left the range; the KL term stays."""
+    moved = new.exp() - old.exp()
+    kept = torch.where(advantage > 0, moved <= 0.2, moved >= -0.2)
+    return -(kept * advantage * (new - old).exp()) + 1e-3 * (new - old) ** 2
+
+
+@torch.no_grad()
+def check_prime_rl(path, rows, weighted):
+    data = path.with_name("prime-rl.bin").read_bytes()
+    batches = msgspec.msgpack.decode(data, type=list[MicroBatch])
+    assert msgspec.msgpack.encode(batches) == data
+    got, terms, tokens = [], 0.0, 0
+    for b in batches:
+        n, mask = len(b.input_ids), torch.tensor(b.loss_mask)
+        assert {len(x) for x in (b.loss_mask, b.advantages, b.inference_logprobs, b.temperatures, b.env_names, b.rl_weights or b.input_ids)} == {n}
+        assert set(b.temperatures) == {1.0} and b.position_ids == list(range(n)) and b.sequence_lengths == b.seq_lens == [n] and (b.rl_weights is not None) == weighted and not mask[0]
+        old, advantage = torch.tensor(b.inference_logprobs, dtype=torch.float64), torch.tensor(b.advantages, dtype=torch.float64)
+        got.append((b.input_ids, list(zip(torch.tensor(b.input_ids)[mask].tolist(), old[mask].tolist(), advantage[mask].tolist()))))
+        weight = torch.tensor(b.rl_weights or [1.0] * n, dtype=torch.float64)
+        now = torch.cat([torch.zeros(1, dtype=torch.float64), logprobs(torch.tensor([b.input_ids]))[0]])
+        live = mask & (weight != 0)
+        terms += (weight * prime_rl(now, old, advantage))[live].sum()
+        tokens += int(live.sum())
+    same_rows(got, rows)
+    worth = {}
+    for r in rows:
+        now = logprobs(torch.tensor([r["prompt_ids"] + r["response_ids"]]))[0, len(r["prompt_ids"]) - 1 :]
+        each = prime_rl(now, torch.tensor(r["logprobs"], dtype=torch.float64), torch.tensor(r["advantage"], dtype=torch.float64))
+        worth.setdefault(r["trajectory_id"], []).extend(each[torch.tensor(r["loss_mask"])].tolist())
+    want = sum(sum(x) / len(x) for x in worth.values()) / len(worth) if weighted else sum(map(sum, worth.values())) / tokens
+    assert close(terms / tokens, want), (float(terms / tokens), want)
+    print(f"prime-rl: {len(batches)} micro batches, loss {want:.6f}")
+
+
+@torch.no_grad()
+def check_nemo_rl(path, weighted):
+    for token_level, mean in ((True, "tokens"), (False, "sequences")):
+        rows = sequences.read(path, mean)
+        x = nemo_rl_batch.fields(rows, PAD)
+        attention = torch.arange(x["input_ids"].shape[1]) < x["input_lengths"][:, None]
+        assert not x["token_mask"][:, 0].any()
+        same_rows(of_batch(x["input_ids"], attention, x["input_ids"], x["token_mask"], x["generation_logprobs"], x["advantages"]), rows)
+        mask, advantages = (x["token_mask"] * x["sample_mask"][:, None])[:, 1:].double(), x["advantages"][:, 1:]
+        ratio = ((logprobs(x["input_ids"], attention.long()) - x["prev_logprobs"][:, 1:]) * mask).exp()
+        loss = torch.max(-advantages * ratio, -advantages * ratio.clamp(0.8, 1.2)) * mask
+        got = loss.sum() / mask.sum() if token_level else (loss.sum(1) / mask.sum(1)).mean()
+        want = predicted(sequences.read(PLAIN), "trajectories") if weighted else predicted(rows, mean)
+        assert close(got, want), (token_level, float(got), want)
+        print(f"NeMo-RL, {'token' if token_level else 'sequence'} level: {len(rows)} rows, loss {want:.6f}")
+
+
 def answer(of, pair, which):
     """The log probability of an answer behind its prompt."""
     tools = json.loads(pair["tools"]) if pair.get("tools") else None
@@ -233,4 +302,6 @@ for path in (PLAIN, WEIGHTED):
     check_verl(path, path == WEIGHTED)
     check_openrlhf(path, path == WEIGHTED)
     check_slime(path, sequences.read(PLAIN))
+    check_prime_rl(path, sequences.read(PLAIN), path == WEIGHTED)
+    check_nemo_rl(path, path == WEIGHTED)
 check_dpo(pairs)
