@@ -1,6 +1,7 @@
 # make demo   plays and trains tic-tac-toe, epoch after epoch, against the sandbox
 # make build  builds bin/rollmill and bin/tictactoe
 # make release  builds rollmill for linux and darwin, amd64 and arm64, into bin/release
+# make wheels  builds a Python wheel for each of PLATFORMS, with the command inside, into bin/wheels
 # make test   runs the tests
 # make check  checks formatting and go.mod, runs vet and staticcheck
 # make bench  runs the benchmarks
@@ -45,7 +46,7 @@ TRAJECTORIES ?= 400
 KILLS  ?= 4
 STORES ?= minio gcs azure
 
-.PHONY: all build release demo demo-train test check bench bench/score bench/rewards bench/submit bench/rollout bench/shards bench/group bench/curate bench/import bench/export bench/view view/shots stores slurm airflow docs versions golden chaos chaos-rollout chaos-stages chaos-submit learn learn/torch llama vllm clean FORCE
+.PHONY: all build release wheels demo demo-train test check bench bench/score bench/rewards bench/submit bench/rollout bench/shards bench/group bench/curate bench/import bench/export bench/view view/shots stores slurm airflow docs versions golden chaos chaos-rollout chaos-stages chaos-submit learn learn/torch llama vllm clean FORCE
 all: build
 
 VERSION = $(shell git describe --tags --always --dirty 2>/dev/null)
@@ -65,6 +66,11 @@ release: $(PLATFORMS:%=bin/release/rollmill-%)
 	@cp cmd/rollmill/licences.txt bin/release/LICENCES.txt
 bin/release/rollmill-%: FORCE
 	GOOS=$(word 1,$(subst -, ,$*)) GOARCH=$(word 2,$(subst -, ,$*)) $(GO) build $(BUILD) -o $@ ./cmd/rollmill
+
+# The date of the files in a wheel is the commit's.
+wheels: release
+	@rm -rf bin/wheels
+	SOURCE_DATE_EPOCH=$(shell git log -1 --format=%ct 2>/dev/null) python3 cmd/python/wheel.py --version '$(VERSION)' --out bin/wheels $(foreach p,$(PLATFORMS),$(p)=bin/release/rollmill-$(p))
 
 # The demo writes everything under DEMO, except its datasets, which go to
 # DEMO_ROOT. DEMO_ROOT may be the URI of a bucket, with parameters.

@@ -15,6 +15,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/stages/plugin"
 )
 
@@ -109,10 +110,11 @@ func cause(err error) error {
 
 // DigestWords returns the content digest of every file among a program's words:
 // the program itself, found as a shell in dir would find it, and each word that
-// names a regular file. The content of folders is covered by --depends-on.
+// names a regular file, as FILE or FILE:NAME. The content of folders is covered by --depends-on.
 func DigestWords(dir string, words []string) (map[string]string, error) {
 	out := map[string]string{}
 	for i, word := range words {
+		word = stages.WordFile(dir, word)
 		name := In(dir, word)
 		if i == 0 && !strings.ContainsRune(word, os.PathSeparator) {
 			found, err := exec.LookPath(word)

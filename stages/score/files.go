@@ -11,6 +11,8 @@ import (
 	"os/exec"
 	"slices"
 	"strings"
+
+	"github.com/rollmill/rollmill/stages"
 )
 
 // digestFiles returns the content digest of every file, by the name it was
@@ -42,10 +44,11 @@ func digestFile(name string) (string, error) {
 
 // digestWords returns the content digest of every file among a program's words:
 // the program itself, found as the shell would, and each word that names a
-// regular file. Folders do not count; list their content with --depends-on.
+// regular file, as FILE or FILE:NAME. Folders do not count; list their content with --depends-on.
 func digestWords(words []string) (map[string]string, error) {
 	out := map[string]string{}
 	for i, word := range words {
+		word = stages.WordFile("", word)
 		name := word
 		if i == 0 {
 			if found, err := exec.LookPath(word); err == nil || errors.Is(err, exec.ErrDot) {

@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"regexp"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -86,5 +89,26 @@ func TestHint(t *testing.T) {
 	}
 	if got := hint(formats.Invalid("x", "", nil, "cut short")); got == "" {
 		t.Error("damaged input has no hint")
+	}
+}
+
+// TestPythonErrors compares the Python module's errors with the exit codes.
+func TestPythonErrors(t *testing.T) {
+	source, err := os.ReadFile("../../python/src/rollmill/_errors.py")
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]string{}
+	for _, m := range regexp.MustCompile(`(?s)class \w+Error\(CommandError\):\n    """([^"]*)"""\n\n    code = (\d+)\n`).FindAllStringSubmatch(string(source), -1) {
+		got[m[2]] = m[1]
+	}
+	for _, e := range exitCodes {
+		meaning := strings.TrimSuffix(e.meaning, " at "+bugReports)
+		if code := strconv.Itoa(e.code); e.code != ExitDone && got[code] != meaning {
+			t.Errorf("exit code %s is %q there, and %q here", code, got[code], meaning)
+		}
+	}
+	if len(got) != len(exitCodes)-1 {
+		t.Errorf("%d errors for %d codes", len(got), len(exitCodes)-1)
 	}
 }

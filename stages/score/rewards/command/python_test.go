@@ -40,7 +40,20 @@ func python(t testing.TB) string {
 	return ""
 }
 
-// TestPythonExamples: both programs keep the suite, and give the same values.
+// moduleReward are the words after python that serve rewards written with the
+// module of cmd/python, which has to be set with module.
+const moduleReward = "-m rollmill " + examples + "module_reward.py"
+
+func module(t testing.TB) {
+	t.Helper()
+	src, err := filepath.Abs("../../../../cmd/python/src")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PYTHONPATH", src)
+}
+
+// TestPythonExamples: all programs keep the suite, and give the same values.
 func TestPythonExamples(t *testing.T) {
 	py := python(t)
 	jsonWords, arrowWords := fmt.Sprintf("'%s' %sjson_reward.py", py, examples), fmt.Sprintf("'%s' %sarrow_reward.py", py, examples)
@@ -50,11 +63,18 @@ func TestPythonExamples(t *testing.T) {
 	t.Run("arrow", func(t *testing.T) {
 		rewardtest.Run(t, rewardtest.Suite{Kind: command.Arrow, Arguments: arrowWords, Earlier: []string{"tree"}})
 	})
-	t.Run("both the same", func(t *testing.T) {
-		lines := rewardtest.Score(t, madeOf(t, command.Kind, jsonWords, time.Minute), wide(64))
-		batches := rewardtest.Score(t, madeOf(t, command.Arrow, arrowWords, time.Minute), wide(64))
-		if diff := cmp.Diff(lines, batches); diff != "" || lines[0].Failure != "" {
-			t.Errorf("-JSON +Arrow:\n%s", diff)
+	module(t)
+	moduleLines, moduleBatches := fmt.Sprintf("'%s' %s:short", py, moduleReward), fmt.Sprintf("'%s' %s:shorts", py, moduleReward)
+	t.Run("module, json", func(t *testing.T) {
+		rewardtest.Run(t, rewardtest.Suite{Kind: command.Kind, Arguments: moduleLines, Earlier: []string{"tree"}})
+	})
+	t.Run("all the same", func(t *testing.T) {
+		want := rewardtest.Score(t, madeOf(t, command.Kind, jsonWords, time.Minute), wide(64))
+		for words, kind := range map[string]score.RewardKind{arrowWords: command.Arrow, moduleLines: command.Kind, moduleBatches: command.Arrow} {
+			got := rewardtest.Score(t, madeOf(t, kind, words, time.Minute), wide(64))
+			if diff := cmp.Diff(want, got); diff != "" || want[0].Failure != "" {
+				t.Errorf("-JSON +%s:\n%s", words, diff)
+			}
 		}
 	})
 }
@@ -152,18 +172,24 @@ func processors() (seconds float64) {
 	return seconds
 }
 
-// BenchmarkPython is the same trivial reward through both protocols, on wide
-// text rows: make bench/rewards. CPU is that of both sides, for machines with
+// BenchmarkPython is the same trivial reward through both protocols, bare and
+// with the module, on wide text rows: make bench/rewards. CPU is that of both sides, for machines with
 // something else to do.
 func BenchmarkPython(b *testing.B) {
 	py := python(b)
+	module(b)
 	for _, p := range []struct {
-		name string
-		kind score.RewardKind
-		file string
-	}{{"json", command.Kind, "json_reward.py"}, {"arrow", command.Arrow, "arrow_reward.py"}} {
+		name  string
+		kind  score.RewardKind
+		words string
+	}{
+		{"json", command.Kind, examples + "json_reward.py"},
+		{"json, with the module", command.Kind, moduleReward + ":short"},
+		{"arrow", command.Arrow, examples + "arrow_reward.py"},
+		{"arrow, with the module", command.Arrow, moduleReward + ":shorts"},
+	} {
 		b.Run(p.name, func(b *testing.B) {
-			r := rewardtest.New(b, p.kind, fmt.Sprintf("'%s' %s%s", py, examples, p.file))
+			r := rewardtest.New(b, p.kind, fmt.Sprintf("'%s' %s", py, p.words))
 			rows := wide(2048)
 			values := make([]score.Value, len(rows))
 			text := 0

@@ -1,0 +1,64 @@
+"""Rollmill in Python: write rewards, agents and trainers, read datasets, start the command.
+
+    from rollmill import reward
+
+    @reward
+    def brevity(row):
+        return 1 / (1 + len(row["messages"]))
+
+    if __name__ == "__main__":
+        brevity.serve()
+
+    rollmill score --in DATASET --reward 'brevity=command:python3 reward.py'
+"""
+
+from ._agents import Agent, Example, agent
+from ._command import Result, run
+from ._dataset import Dataset, open
+from ._errors import (
+    AbortError,
+    BudgetError,
+    CommandError,
+    CrashError,
+    FailedError,
+    GateError,
+    InputError,
+    InterruptError,
+    PersonError,
+    TemporaryError,
+    TerminatedError,
+    UsageError,
+)
+from ._manifest import DatasetError
+from ._rewards import Message, Reward, Row, reward
+from ._trainers import Batch, Trainer, trainer
+
+__all__ = [
+    "AbortError",
+    "Agent",
+    "Batch",
+    "BudgetError",
+    "CommandError",
+    "CrashError",
+    "Dataset",
+    "DatasetError",
+    "Example",
+    "FailedError",
+    "GateError",
+    "InputError",
+    "InterruptError",
+    "Message",
+    "PersonError",
+    "Result",
+    "Reward",
+    "Row",
+    "TemporaryError",
+    "TerminatedError",
+    "Trainer",
+    "UsageError",
+    "agent",
+    "open",
+    "reward",
+    "run",
+    "trainer",
+]

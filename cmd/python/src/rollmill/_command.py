@@ -1,0 +1,98 @@
+"""Starting the command."""
+
+from __future__ import annotations
+
+import json as jsonlib
+import os
+import shutil
+import sys
+import sysconfig
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from ._errors import error
+
+_KEPT = 4096  # characters of stderr kept for an error
+
+
+class Result(NamedTuple):
+    """What the command wrote to standard output."""
+
+    args: list[str]
+    stdout: str
+
+    @property
+    def uri(self) -> str:
+        """The URI of the dataset that a stage wrote."""
+        return self.stdout.strip()
+
+    @property
+    def json(self) -> Any:
+        """The JSON object that --json gives."""
+        return jsonlib.loads(self.stdout)
+
+
+def program() -> str:
+    """The path of the command: $ROLLMILL, that of this Python environment, or the one on the PATH."""
+    given = os.environ.get("ROLLMILL")
+    if given:
+        return given
+    found = shutil.which("rollmill", path=sysconfig.get_path("scripts")) or shutil.which("rollmill")
+    if found is None:
+        raise FileNotFoundError("the command rollmill is not on the PATH: pip install rollmill, or set ROLLMILL to its path")
+    return found
+
+
+def run(command: str, *args: str | os.PathLike[str], cwd: str | os.PathLike[str] | None = None, env: Mapping[str, str] | None = None, **flags: Any) -> Result:
+    """Start `rollmill COMMAND` and wait for its end; an exit code other than 0 raises its CommandError.
+
+        rollmill.run("score", in_=dataset, reward=["exact=match:exact"], json=True).json
+
+    Flags may be words or keywords: in_="x" is --in x, run_id="a" is --run-id a, a list
+    repeats the flag, a dict repeats it with KEY=VALUE, True is the flag alone, None is
+    no flag. Standard error is shown; quiet=True is the flag --quiet.
+    """
+    import subprocess  # here, since agents that start for each attempt do not need them
+    import threading
+
+    words = [program(), command, *(os.fspath(arg) for arg in args)]
+    for name, value in flags.items():
+        words += flag(name, value)
+    with subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=cwd, env=None if env is None else {**os.environ, **env}) as process:
+        said: list[str] = []
+        talk = threading.Thread(target=_show, args=(process.stderr, said))
+        talk.start()
+        assert process.stdout is not None
+        try:
+            out = process.stdout.read().decode(errors="replace")
+        finally:
+            code = process.wait()  # an interrupt reaches it, too, and it keeps its work
+            talk.join()
+    if code:
+        raise error(words, code if code > 0 else 128 - code, "".join(said)[-_KEPT:])
+    return Result(words, out)
+
+
+def flag(name: str, value: Any) -> list[str]:
+    """The words of one flag."""
+    word = "--" + name.strip("_").replace("_", "-")
+    if value is None:
+        return []
+    if value is True:
+        return [word]
+    if value is False:
+        return [f"{word}=false"]
+    if isinstance(value, Mapping):
+        return [w for k, v in value.items() for w in (word, f"{k}={v}")]
+    if isinstance(value, (list, tuple)):
+        return [w for v in value for w in flag(name, v)]
+    return [word, os.fspath(value) if isinstance(value, os.PathLike) else str(value)]
+
+
+def _show(stderr: Any, said: list[str]) -> None:
+    for line in stderr:
+        text = line.decode(errors="replace")
+        said.append(text)
+        del said[:-200]
+        sys.stderr.write(text)
+        sys.stderr.flush()

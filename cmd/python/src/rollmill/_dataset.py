@@ -1,0 +1,253 @@
+"""Reading datasets, through the library that is installed."""
+
+from __future__ import annotations
+
+import json
+import os
+import posixpath
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from . import _manifest
+from ._manifest import DatasetError, Manifest
+from ._need import need
+from ._places import Place
+
+if TYPE_CHECKING:
+    import datasets
+    import pandas
+    import polars
+    import pyarrow
+
+ID = "trajectory_id"
+# The columns of a thin dataset that replace those of its base.
+_REPLACED = {"scores": ("reward", "rewards", "shaped_rewards"), "groups": ("reward", "rewards", "shaped_rewards", "group_id", "advantage")}
+# The other columns that a thin dataset adds, and their names in the joined rows.
+_ADDED = {"scores": {"failure": "reward_failure", "error": "reward_error"}, "groups": {"no_advantage": "no_advantage"}}
+
+
+class Dataset:
+    """The rows of a dataset: trajectories, with the rewards and advantages of this dataset.
+
+    A thin dataset (of score or group) is joined with its base. Nothing is read
+    before a method asks for rows.
+    """
+
+    def __init__(self, place: Place, manifest: Manifest | None, parts: Sequence[dict[str, Any]], base: Dataset | None) -> None:
+        self._place, self._manifest, self._parts, self._base = place, manifest, list(parts), base
+        self.uri = place.uri
+
+    def __repr__(self) -> str:
+        return f"rollmill.open({self.uri!r})"
+
+    @property
+    def manifest(self) -> dict[str, Any]:
+        """What _dataset.json says of the rows: stage, params, counts, ...; empty for plain Parquet files."""
+        return self._manifest.content if self._manifest else {}
+
+    @property
+    def kind(self) -> str:
+        """trajectories, scores or groups."""
+        return str(self.manifest.get("kind", "trajectories"))
+
+    @property
+    def base(self) -> Dataset | None:
+        """The dataset whose rows a thin one is about."""
+        return self._base
+
+    def __len__(self) -> int:
+        if self._manifest:
+            return int(self.manifest["rows"])
+        parquet = need("pyarrow.parquet", "counting rows of plain Parquet", "pyarrow")
+        return sum(parquet.ParquetFile(self._input(part), memory_map=False).metadata.num_rows for part in self._parts)
+
+    def table(self, name: str) -> pyarrow.Table:
+        """A further table of the stage: _groups, _pairs, _decisions, _plan."""
+        pa, parquet = need("pyarrow", "reading a table"), need("pyarrow.parquet", "reading a table", "pyarrow")
+        tables = self.manifest.get("tables") or {}
+        if self._manifest is None or name not in tables:
+            raise KeyError(f"{self.uri} has no table {name}; it has {', '.join(sorted(tables)) or 'none'}")
+        return pa.concat_tables([parquet.ParquetFile(self._input(part)).read() for part in self._manifest.parts(name)])
+
+    def to_arrow(self, columns: Iterable[str] | None = None) -> pyarrow.Table:
+        """All rows, or these columns of them, as an Arrow table."""
+        pa = need("pyarrow", "to_arrow")
+        return pa.concat_tables(self.iter_arrow(columns))
+
+    def to_pandas(self, columns: Iterable[str] | None = None) -> pandas.DataFrame:
+        """All rows, or these columns of them, as a pandas data frame."""
+        need("pandas", "to_pandas")
+        frame: pandas.DataFrame = self.to_arrow(columns).to_pandas()
+        return frame
+
+    def to_polars(self, columns: Iterable[str] | None = None) -> polars.DataFrame:
+        """All rows, or these columns of them, as a polars data frame."""
+        pl = need("polars", "to_polars")
+        frame: polars.DataFrame = pl.from_arrow(self.to_arrow(columns))
+        return frame
+
+    def to_hf(self, columns: Iterable[str] | None = None) -> datasets.Dataset:
+        """All rows, or these columns of them, as a Hugging Face dataset."""
+        hf = need("datasets", "to_hf")
+        return hf.Dataset(hf.table.InMemoryTable(self.to_arrow(columns)))
+
+    def iter_groups(self, columns: Iterable[str] | None = None) -> Iterator[list[dict[str, Any]]]:
+        """The rows of each group, as dicts: neighbours of the same example and epoch.
+        Reads a row group at a time."""
+        wanted = None if columns is None else list(columns)
+        keys = [k for k in ("group_id", "example_id", "epoch") if k in self.columns]
+        group: list[dict[str, Any]] = []
+        last: object = None
+        for table in self.iter_arrow(None if wanted is None else [*wanted, *(k for k in keys if k not in wanted)]):
+            for row in table.to_pylist():
+                key = row.get("group_id") or (row.get("example_id"), row.get("epoch"))
+                if group and key != last:
+                    yield group
+                    group = []
+                last = key
+                group.append(row if wanted is None else {k: row[k] for k in wanted})
+        if group:
+            yield group
+
+    @property
+    def columns(self) -> list[str]:
+        """The names of the columns of the joined rows."""
+        own = self._schema().names
+        if self._base is None:
+            return list(own)
+        have = self._base.columns
+        names = [*_REPLACED[self.kind], *_ADDED[self.kind].values()]
+        return [*have, *(name for name in names if name not in have and self._source(name) in own)]
+
+    def iter_arrow(self, columns: Iterable[str] | None = None) -> Iterator[pyarrow.Table]:
+        """The rows in their order as Arrow tables, one for each row group of the base."""
+        if isinstance(columns, str):
+            raise TypeError(f"columns is a list of names: [{columns!r}]")
+        have = self.columns
+        names = have if columns is None else list(columns)
+        unknown = [name for name in names if name not in have]
+        if unknown:
+            raise KeyError(f"{self.uri} has no column {', '.join(unknown)}; it has {', '.join(have)}")
+        if self._base is None:
+            yield from self._read(names)
+            return
+        yield from self._joined(names)
+
+    def _joined(self, names: list[str]) -> Iterator[pyarrow.Table]:
+        pa = need("pyarrow", "joining with the base")
+        assert self._base is not None
+        own = self._schema().names
+        thin = {name: self._source(name) for name in names if name in _REPLACED[self.kind] or name in _ADDED[self.kind].values()}
+        of_base = [name for name in names if name not in thin]
+        rest = _Rows(self._read([ID, *dict.fromkeys(s for s in thin.values() if s in own and s != ID)]))
+        for wide in self._base._read(list(dict.fromkeys([ID, *of_base]))):
+            rows = rest.take(wide.num_rows, pa)
+            if rows.num_rows != wide.num_rows or not rows[ID].equals(wide[ID]):
+                raise DatasetError(f"{self.uri} is not about the rows of {self._base.uri}; make it again")
+            yield pa.table({name: rows[thin[name]] if name in thin and thin[name] in own else wide[name] for name in names})
+        if rest.take(1, pa).num_rows:
+            raise DatasetError(f"{self.uri} has more rows than its base {self._base.uri}; make it again")
+
+    def _source(self, name: str) -> str:
+        """The thin dataset's own name of a column of the joined rows."""
+        return next((own for own, joined in _ADDED[self.kind].items() if joined == name), name)
+
+    def _schema(self) -> Any:
+        parquet = need("pyarrow.parquet", f"reading {self.uri}", "pyarrow")
+        if not self._parts:
+            raise DatasetError(f"{self.uri} has no parts")
+        return parquet.read_schema(self._input(self._parts[0]))
+
+    def _read(self, names: list[str]) -> Iterator[Any]:
+        """The tables of each row group, with these columns."""
+        parquet = need("pyarrow.parquet", f"reading {self.uri}", "pyarrow")
+        for part in self._parts:
+            with parquet.ParquetFile(self._input(part), pre_buffer=True) as f:
+                for i in range(f.num_row_groups):
+                    yield f.read_row_group(i, columns=names).select(names)
+
+    def _input(self, part: dict[str, Any]) -> Any:
+        """A part as an open file; its size is checked."""
+        name = part["name"]
+        size = self._place.size(name)
+        if size is None or part.get("bytes") not in (None, size):
+            what = "is gone" if size is None else f"has {size} bytes instead of {part['bytes']}"
+            raise DatasetError(f"{self.uri}: part {name} {what}; restore it, or make the dataset again")
+        return self._place.filesystem().open_input_file(self._place.key(name))
+
+
+class _Rows:
+    """A stream of tables, of which any number of rows can be taken."""
+
+    def __init__(self, tables: Iterator[Any]) -> None:
+        self._tables = tables
+        self._kept: list[Any] = []
+
+    def take(self, n: int, pa: Any) -> Any:
+        while sum(t.num_rows for t in self._kept) < n:
+            more = next(self._tables, None)
+            if more is None:
+                break
+            self._kept.append(more)
+        if not self._kept:
+            return pa.table({ID: pa.array([], pa.string())})
+        all = pa.concat_tables(self._kept)
+        self._kept = [all.slice(n)]
+        return all.slice(0, n)
+
+
+def open(uri: str | os.PathLike[str], *, base: str | None = None, accept_gates: Iterable[str] = ()) -> Dataset:
+    """Open the dataset at a URI: a folder, s3://, gs:// or azblob://; or plain Parquet files, DIR/*.parquet.
+
+    `base` says where the base of a thin dataset is now, if it was moved;
+    `accept_gates` names gates that may have refused the dataset.
+    """
+    text = os.fspath(uri)
+    name = posixpath.basename(text.split("?")[0] if "://" in text else text)
+    if name.endswith(".parquet"):
+        place = Place(text).parent()
+        files = place.matching(name)
+        if not files:
+            raise DatasetError(f"{text}: there are no such files")
+        return Dataset(place, None, [{"name": f} for f in files], None)
+    place = Place(text)
+    manifest = _manifest.read(place, tuple(accept_gates))
+    return Dataset(place, manifest, manifest.parts(), _base(place, manifest, base))
+
+
+def _base(place: Place, manifest: Manifest, given: str | None) -> Dataset | None:
+    """The base of a thin dataset, which has to be as it was."""
+    reference = manifest.content.get("base")
+    if reference is None:
+        return None
+    uri = given or reference["uri"]
+    at = Place(given) if given else place.resolve(uri)
+    if not given and not place.same_store(at):
+        raise DatasetError(f"{place.uri}: its base is at {at.uri}, in another store; if you trust that place: base={at.uri!r}")
+    if reference.get("files"):
+        return _plain_base(place, at, reference)
+    try:
+        wide = _manifest.read(at, tuple(str(gate.get("name")) for gate in _gates(at)))  # they were accepted when this dataset was made
+    except DatasetError as error:
+        raise DatasetError(f"{place.uri}: its base: {error}; put it back, or say where it is: base=URI") from None
+    if wide.digest != reference["digest"]:
+        raise DatasetError(f"{place.uri}: its base {at.uri} changed since it was made; make {place.uri} again")
+    return Dataset(at, wide, wide.parts(), None)
+
+
+def _gates(place: Place) -> list[dict[str, Any]]:
+    try:
+        gates: list[dict[str, Any]] = json.loads(place.read(_manifest.NAME)).get("gates") or []
+        return gates
+    except (OSError, ValueError, AttributeError):
+        return []  # read says what is wrong
+
+
+def _plain_base(place: Place, at: Place, reference: dict[str, Any]) -> Dataset:
+    """A base of Parquet files without a manifest."""
+    folder = at.parent() if at.path.endswith(".parquet") else at
+    files = [{"name": f["name"], "bytes": f["bytes"]} for f in reference["files"]]
+    for f in files:
+        if folder.size(f["name"]) != f["bytes"]:
+            raise DatasetError(f"{place.uri}: the file {f['name']} of its base {at.uri} is gone or changed; make {place.uri} again")
+    return Dataset(folder, None, files, None)

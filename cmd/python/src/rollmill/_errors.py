@@ -1,0 +1,94 @@
+"""The errors of the command, one for each exit code.
+
+A test of cmd/internal/cli compares this list with the codes of the command: the
+first words of each class here are the meaning there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+
+class CommandError(RuntimeError):
+    """The command failed. code is its exit code, stderr the end of what it wrote there."""
+
+    code = -1
+
+    def __init__(self, args: Sequence[str], code: int, stderr: str) -> None:
+        said = stderr.strip()
+        super().__init__(f"rollmill {args[1]}: exit code {code}" + (f"\n{said}" if said else ""))
+        self.command, self.code, self.stderr = list(args), code, stderr
+
+
+class FailedError(CommandError):
+    """failed"""
+
+    code = 1
+
+
+class UsageError(CommandError):
+    """wrong usage or config"""
+
+    code = 2
+
+
+class GateError(CommandError):
+    """a gate refused the dataset; it is kept"""
+
+    code = 3
+
+
+class InputError(CommandError):
+    """input invalid or incomplete"""
+
+    code = 4
+
+
+class BudgetError(CommandError):
+    """budget spent; finished work is kept"""
+
+    code = 5
+
+
+class PersonError(CommandError):
+    """manual action required; see the hint"""
+
+    code = 6
+
+
+class CrashError(CommandError):
+    """crashed; please report it"""
+
+    code = 70
+
+
+class TemporaryError(CommandError):
+    """temporary; the same command may succeed later"""
+
+    code = 75
+
+
+class InterruptError(CommandError):
+    """interrupted; finished work is kept"""
+
+    code = 130
+
+
+class AbortError(CommandError):
+    """crashed outside the command's own goroutine, or stopped by the Go runtime; please report it too"""
+
+    code = 134
+
+
+class TerminatedError(CommandError):
+    """terminated; finished work is kept"""
+
+    code = 143
+
+
+_BY_CODE: dict[int, type[CommandError]] = {kind.code: kind for kind in CommandError.__subclasses__()}
+
+
+def error(args: Sequence[str], code: int, stderr: str) -> CommandError:
+    """The error for an exit code; one that the command does not have gives CommandError."""
+    return _BY_CODE.get(code, CommandError)(args, code, stderr)

@@ -1,0 +1,67 @@
+"""Agents: one attempt a process, or many in a worker."""
+
+from __future__ import annotations
+
+import unittest
+from typing import Any
+
+from .programs import Served
+
+AGENTS = """
+import os
+from rollmill import agent
+
+@agent
+def play(example):
+    print("thinking")
+    what = example["question"]
+    if what == "env":
+        return {"answer": os.environ["OPENAI_BASE_URL"] + " " + os.environ["ANTHROPIC_BASE_URL"], "metadata": {"model": example["model"], "seed": os.environ.get("ROLLMILL_SEED")}}
+    return eval(what)
+
+@agent
+async def later(example):
+    import asyncio
+    await asyncio.sleep(0)
+    return example["question"].upper()
+
+if __name__ == "__main__":
+    play.serve()
+"""
+
+
+def task(question: str, **more: Any) -> dict[str, Any]:
+    return {"id": "x", "question": question, "answer": "", "fields": {}, "generation": 1, "epoch": 0, "trajectory_id": "t-" + question, "seed": None, **more}
+
+
+class Agents(Served):
+    def setUp(self) -> None:
+        super().setUp()
+        self.write("agents.py", AGENTS)
+
+    def test_one_attempt_with_its_environment(self) -> None:
+        env = {"OPENAI_BASE_URL": "http://proxy/1/v1", "ANTHROPIC_BASE_URL": "http://proxy/1", "OPENAI_MODEL": "policy", "ROLLMILL_SEED": "7"}
+        out, errors = self.ask("agents.py", rows=[task("env")], env=env)
+        self.assertEqual(out, [{"trajectory_id": "t-env", "answer": "http://proxy/1/v1 http://proxy/1", "metadata": {"model": "policy", "seed": "7"}}])
+        self.assertIn("thinking", errors)
+
+    def test_a_worker_has_the_environment_of_each_attempt(self) -> None:
+        rows = [task("env", base_url=f"http://proxy/{i}/v1", api_key="k", model=f"m{i}", seed=seed) for i, seed in enumerate([3, None])]
+        out, _ = self.ask("-m", "rollmill", "agents.py:play", rows=rows)
+        self.assertEqual([a["answer"] for a in out], ["http://proxy/0/v1 http://proxy/0", "http://proxy/1/v1 http://proxy/1"])
+        self.assertEqual([a["metadata"] for a in out], [{"model": "m0", "seed": "3"}, {"model": "m1", "seed": None}])
+
+    def test_values_and_failures(self) -> None:
+        out, errors = self.ask("agents.py", rows=[task(q) for q in ("None", "'text'", "{'answer': 'a', 'reward': True}", "1", "{'score': 1}", "[][0]")])
+        self.assertEqual([{k: v for k, v in a.items() if k != "trajectory_id"} for a in out[:3]], [{}, {"answer": "text"}, {"answer": "a", "reward": 1.0}])
+        self.assertIn("TypeError: an agent returns text", out[3]["error"])
+        self.assertIn("not ['score']", out[4]["error"])
+        self.assertEqual(out[5], {"trajectory_id": "t-[][0]", "error": "IndexError: list index out of range"})
+        self.assertIn("Traceback", errors)
+
+    def test_async(self) -> None:
+        self.assertEqual([a["answer"] for a in self.ask("-m", "rollmill", "agents.py:later", rows=[task("a"), task("b")])[0]], ["A", "B"])
+
+
+if __name__ == "__main__":
+    unittest.main()
