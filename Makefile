@@ -1,7 +1,7 @@
 # make demo   plays and trains tic-tac-toe, epoch after epoch, against the sandbox
 # make build  builds bin/rollmill and bin/tictactoe
-# make release  builds rollmill for linux and darwin, amd64 and arm64, into bin/release
 # make wheels  builds a Python wheel for each of PLATFORMS, with the command inside, into bin/wheels
+# make release  builds rollmill for linux and darwin, amd64 and arm64, into bin/release: archives, bills of materials, SHA256SUMS
 # make test   runs the tests
 # make check  checks formatting and go.mod, runs vet and staticcheck
 # make bench  runs the benchmarks
@@ -62,8 +62,13 @@ bin/tictactoe: FORCE
 	@$(GO) build -ldflags "-s -w" -o $@ ./cmd/tictactoe
 
 PLATFORMS ?= linux-amd64 linux-arm64 darwin-amd64 darwin-arm64
-release: $(PLATFORMS:%=bin/release/rollmill-%)
+RELEASE_FILES = README.md LICENSE bin/release/LICENCES.txt $(SHELLS:%=bin/release/rollmill.%)
+SHELLS       := bash zsh
+release: bin/rollmill $(PLATFORMS:%=bin/release/rollmill-%)
 	@cp cmd/rollmill/licences.txt bin/release/LICENCES.txt
+	@for shell in $(SHELLS); do bin/rollmill completion $$shell > bin/release/rollmill.$$shell || exit; done
+	@rm -f bin/release/*.tar.gz bin/release/*.json
+	@$(GO) run ./cmd/internal/release bin/release '$(VERSION)' '$(DATE)' $(RELEASE_FILES)
 bin/release/rollmill-%: FORCE
 	GOOS=$(word 1,$(subst -, ,$*)) GOARCH=$(word 2,$(subst -, ,$*)) $(GO) build $(BUILD) -o $@ ./cmd/rollmill
 

@@ -25,6 +25,8 @@ func app() *cli.App {
 			curateCommand,
 			submitCommand,
 			trainCommand,
+			initCommand,
+			trialCommand,
 			checkCommand,
 			jobCommand,
 			sandboxCommand,

@@ -75,6 +75,8 @@ func TestEveryCommandPrintsJSON(t *testing.T) {
 		{[]string{"submit", "--prepare", "--url", url, "--target", "project/name", "--out", filepath.Join(dir, "policy"), "--root", filepath.Join(dir, "demo")}, 0},
 		{append([]string{"check"}, line...), 0},
 		{append([]string{"train"}, line...), 0},
+		{append([]string{"try", "2"}, line...), 0},
+		{[]string{"init", filepath.Join(dir, "begun")}, 0},
 		{[]string{"job", "status", "--in", at("submit"), "--backend", "file"}, 0},
 		{[]string{"job", "list", "--in", at("submit")}, 0},
 		{[]string{"job", "list", "--ledger", filepath.Join(dir, "nothing")}, 0},

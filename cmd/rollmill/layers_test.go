@@ -20,6 +20,7 @@ var layers = []struct {
 }{
 	{`cmd/tictactoe`, ``},
 	{`cmd/rollmill`, `.*`},
+	{`cmd/internal/release`, ``},
 	{`cmd/internal/config`, `stages`},
 	{`cmd/internal/monitors`, `stages stages/plugin`},
 	{`cmd/internal/monitors/mlflow`, `cmd/internal/monitors stages stages/plugin stages/backends/mlflow`},
@@ -43,7 +44,9 @@ var layers = []struct {
 	{`stages/{x}/.*`, `stages stages/plugin stages/plugin/.* stages/internal/.* stages/{x} stages/{x}/.* formats formats/.*`},
 	{`pipelines/run`, `formats/dataset storage`},
 	{`pipelines/(train|eval|make)`, `stages stages/[^/]+ formats formats/.* storage pipelines/run pipelines/report`},
+	{`pipelines/trial`, `stages stages/[^/]+ formats formats/.* storage pipelines/inspect`},
 	{`pipelines/check`, `stages stages/[^/]+ formats formats/.* storage`},
+	{`pipelines/starter`, `stages`},
 	{`pipelines/natconfig`, `stages stages/plugin`},
 	{`pipelines/view(/.*)?`, `formats formats/.* storage pipelines/run pipelines/inspect pipelines/report pipelines/view/.*`},
 	{`pipelines/inspect/.*`, `formats formats/.* storage pipelines/inspect`},
@@ -59,6 +62,7 @@ var homes = []struct{ library, home string }{
 	{`github.com/apache/arrow-go`, `formats/arrow`},
 	{`github.com/apache/arrow-go/v18/parquet`, `formats/arrow/arrowtest`}, // 30 MB of code, for tests
 	{`github.com/santhosh-tekuri/jsonschema`, ``},                         // 5 ms at the start of every command: for tests
+	{`github.com/CycloneDX`, `cmd/internal/release`},
 	{`gocloud.dev`, `storage`},
 	{`github.com/cenkalti/backoff`, `stages/internal/remote storage`},
 	{`github.com/sashabaranov/go-openai`, `stages/backends/openai`},

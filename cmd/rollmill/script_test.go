@@ -2,6 +2,7 @@ package main
 
 import (
 	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -19,6 +20,11 @@ func TestScripts(t *testing.T) {
 		Dir:                 "../../testdata/script",
 		RequireExplicitExec: true,
 		UpdateScripts:       *update,
+		Setup: func(e *testscript.Env) error {
+			module, err := filepath.Abs("../python/src")
+			e.Setenv("MODULE", module) // for PYTHONPATH
+			return err
+		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exits": exits, "sandbox": serveSandbox, "faults": setFaults, "truncate": truncate, "finetuning": serveFineTuning,
 			"customizer": serveCustomizer, "hub": serveHub, "recital": serveRecital, "weighing": serveWeighing,

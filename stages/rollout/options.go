@@ -11,6 +11,9 @@ import (
 	"github.com/rollmill/rollmill/stages/rollout/recorder"
 )
 
+// DefaultConcurrency is the default of Options.Concurrency.
+const DefaultConcurrency = 16
+
 // Options are the settings of a run. The first block decides the rows and is
 // part of the dataset's identity; the second decides how they are made.
 type Options struct {
@@ -52,7 +55,7 @@ type Options struct {
 	APIKey            string        // sent to the endpoints, never to agents
 	Listen            string        // address of the recording proxy; default 127.0.0.1:0
 	Advertise         string        // base URL by which agents reach it, without path; default: its address
-	Concurrency       int           // trajectories at once; default 16
+	Concurrency       int           // trajectories at once; default DefaultConcurrency
 	TrajectoryTimeout time.Duration // default 30 minutes
 	CallTimeout       time.Duration // of one request to the engine; default 10 minutes
 	Retries           *int          // further tries of a call; default 5

@@ -137,7 +137,7 @@ func (o Options) defaults() Options {
 	setDefault(&o.Alternatives, KeepAlternatives)
 	setDefault(&o.Responses, recorder.ResponsesFromChat)
 	setDefault(&o.Generations, 1)
-	setDefault(&o.Concurrency, 16)
+	setDefault(&o.Concurrency, DefaultConcurrency)
 	setDefault(&o.TrajectoryTimeout, 30*time.Minute)
 	setDefault(&o.JournalEvery, 2*time.Second)
 	setDefault(&o.Lease, 30*time.Second)

@@ -115,3 +115,12 @@ func (s *console) throughPager(text string) bool {
 	_ = cmd.Wait()
 	return true
 }
+
+// Height returns the number of lines of the terminal that stdout is connected to,
+// or a usual number for none.
+func (s *console) Height() int {
+	if s.screen.height == 0 {
+		return 40
+	}
+	return s.screen.height
+}

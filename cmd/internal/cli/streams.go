@@ -38,6 +38,8 @@ type console struct {
 	quiet   bool
 	level   slog.Level
 
+	answers *bufio.Scanner // of a terminal; nil until it is asked
+
 	board   *board
 	retries atomic.Int64 // of requests to services and stores
 }

@@ -1,0 +1,148 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+
+	"github.com/rollmill/rollmill/cmd/internal/cli"
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/pipelines/trial"
+	"github.com/rollmill/rollmill/stages/plugin"
+	"github.com/rollmill/rollmill/stages/submit"
+	"github.com/rollmill/rollmill/storage"
+)
+
+var trialCommand = cli.Command{
+	Name:    "try",
+	Heading: commandsHeading,
+	Usage:   "make a few attempts and show them on one screen; nothing is kept",
+	About: `Runs rollout, score and group with the settings that train would use, on the
+first examples, and prints each attempt with its rewards, advantage, tokens and
+failure, what an epoch would cost, and the best and the worst conversation.
+Nothing is trained, and the datasets are removed. Budgets count as in an epoch.
+The exit code is 0 if at least one attempt has a reward.
+
+Without --policy and rollout.url, the policy is that of the run's last epoch, else
+the trainer is asked for it, as train does.
+
+  rollmill try --config rollmill.yaml
+  rollmill try 8 --config rollmill.yaml --example-count 3 --set rollout.agent='command: ./agent2'`,
+	Args:        "[N]",
+	ArgSettings: []string{"attempts"},
+	Body:        cli.With(newTrySettings, runTry),
+}
+
+// trySettings are the settings of try itself; those of the stages are in their
+// sections.
+type trySettings struct {
+	Attempts, Examples int
+	Policy             string
+	runPlace
+}
+
+func newTrySettings() *trySettings { return &trySettings{Attempts: 4, Examples: 1} }
+
+func (c *trySettings) Declare(d *plugin.Declarer) {
+	d.Heading(plugin.Execution)
+	d.Int(&c.Attempts, "attempts", "attempt each example `N` times")
+	d.Int(&c.Examples, "example-count", "attempt the first `N` examples of the task file")
+	d.String(&c.Policy, "policy", "take endpoint, model and version from the receipt at this `URI`").Shown("the run's last").Open()
+	d.Include(&c.runPlace)
+}
+
+func runTry(ctx context.Context, s *cli.Session, c *trySettings) error {
+	folder, err := os.MkdirTemp("", "rollmill-try-")
+	if err != nil {
+		return err
+	}
+	s.Defer(temporary(folder))
+	o, err := c.options(ctx, s, folder)
+	if err != nil {
+		return err
+	}
+	c.place(s, nil, false)
+	o.Env = s.Env()
+	r, err := trial.Run(ctx, o)
+	if err != nil {
+		return err
+	}
+	shown := s.Page(r, func(w io.Writer) error { return r.WriteText(w, s.Height()) }, styleOf)
+	return errors.Join(shown, r.Err())
+}
+
+// temporary is a folder that is removed when the command ends.
+type temporary string
+
+func (t temporary) Close() error { return os.RemoveAll(string(t)) }
+
+// options returns the options of the stages, as train makes them.
+func (c *trySettings) options(ctx context.Context, s *cli.Session, folder string) (trial.Options, error) {
+	o := trial.Options{Folder: folder, Attempts: c.Attempts, Examples: c.Examples}
+	if err := o.Validate(); err != nil {
+		return o, err
+	}
+	run, _ := c.both()
+	given := map[string]string{"run": run, "root": folder}
+	if c.Policy != "" {
+		given["policy"] = c.Policy
+	}
+	var err error
+	if o.Rollout, o.Score, err = sampleOptions(ctx, s, folder, given); err != nil {
+		return o, err
+	}
+	grouping, err := cli.Configured(s, groupCommand.Name, newGroupSettings, nil)
+	if err != nil {
+		return o, err
+	}
+	o.Group = grouping.Options
+	if o.Rollout.Policy == nil {
+		o.Rollout.Policy, err = c.lastPolicy(ctx)
+	}
+	if err == nil && o.Rollout.Policy == nil && len(o.Rollout.Endpoints) == 0 {
+		o.Rollout.Policy, err = askTrainer(ctx, s, folder)
+	}
+	return o, err
+}
+
+// lastPolicy returns the policy after the run's last epoch, nil for a run without a
+// receipt.
+func (c *trySettings) lastPolicy(ctx context.Context) (last *formats.Policy, err error) {
+	for e := 0; ; e++ {
+		receipt, err := receiptAt(ctx, c.layout().Sampled(e))
+		if errors.Is(err, storage.ErrNotExist) && e == 0 { // the run began without a receipt
+			continue
+		}
+		if errors.Is(err, storage.ErrNotExist) {
+			return last, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		if receipt.Policy != nil {
+			last = receipt.Policy
+		}
+	}
+}
+
+// askTrainer returns the policy that the trainer of section submit names before
+// the first epoch. The receipt is in the temporary folder.
+func askTrainer(ctx context.Context, s *cli.Session, folder string) (*formats.Policy, error) {
+	submitting, err := cli.Configured(s, submitCommand.Name, newSubmitSettings, nil)
+	if err != nil {
+		return nil, err
+	}
+	o, err := submitting.options(ctx, folder, storage.Join(folder, "policy"))
+	if err != nil {
+		return nil, err
+	}
+	prepared, err := submit.Prepare(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	if prepared.Receipt.Policy == nil {
+		return nil, cli.Usagef("name the engine with rollout.url and rollout.model", "the trainer names no policy to sample")
+	}
+	return prepared.Receipt.Policy, nil
+}

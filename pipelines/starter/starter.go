@@ -1,0 +1,168 @@
+// Package starter writes the files of a first run: a config, examples, an agent, a
+// reward and a Makefile, which run at once. The files lie in templates, as they are
+// written; rollmill.yaml and the Makefiles are templates of package text/template.
+//
+// To add a language, add a folder of templates, its name to Agents, and its
+// commands to templates/rollmill.yaml.
+package starter
+
+import (
+	"bytes"
+	"embed"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/url"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"text/template"
+
+	"github.com/rollmill/rollmill/stages"
+)
+
+//go:embed templates
+var templates embed.FS
+
+// Choices are what the files are written for.
+type Choices struct {
+	Agent   string // one of Agents
+	Engine  string // Sandbox, or the URL of an OpenAI-compatible server
+	Trainer string // one of TrainersOf the engine
+	Model   string // that the engine serves, or that ART trains; not used with the sandbox
+}
+
+// Sandbox is the engine and the trainer for machines without a GPU.
+const Sandbox = "sandbox"
+
+// The other trainers.
+const (
+	art   = "art"
+	files = "files"
+)
+
+// Agents are what an agent may be written in.
+var Agents = []string{"python", "program", "prompt"}
+
+// Trainers are all trainers.
+var Trainers = []string{Sandbox, art, files}
+
+// TrainersOf returns the trainers that fit an engine, the default first: the
+// sandbox trains only its own policy, and answers as no other.
+func TrainersOf(engine string) []string {
+	if engine == Sandbox {
+		return []string{Sandbox, files}
+	}
+	return []string{files, art}
+}
+
+// Validate checks the choices.
+func (c Choices) Validate() error {
+	switch u, err := url.Parse(c.Engine); {
+	case !slices.Contains(Agents, c.Agent):
+		return usage("choose one of "+strings.Join(Agents, ", "), "agent %q", c.Agent)
+	case c.Engine != Sandbox && (err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https"):
+		return usage("write sandbox, or a URL such as http://127.0.0.1:8000/v1", "engine %q", c.Engine)
+	case !slices.Contains(TrainersOf(c.Engine), c.Trainer):
+		return usage("with this engine choose one of "+strings.Join(TrainersOf(c.Engine), ", "), "trainer %q does not fit engine %q", c.Trainer, c.Engine)
+	case strings.ContainsFunc(c.Model+c.Engine, func(r rune) bool { return r < ' ' || strings.ContainsRune(` "'#`, r) }):
+		return usage("write it without spaces and quotes", "engine %q, model %q", c.Engine, c.Model)
+	}
+	return nil
+}
+
+// Write writes the files into a folder, which it makes, and returns their names. It
+// writes none if one of them is there.
+func (c Choices) Write(folder string) ([]string, error) {
+	if err := c.Validate(); err != nil {
+		return nil, err
+	}
+	made, err := c.files()
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for _, f := range made {
+		if _, err := os.Lstat(filepath.Join(folder, f.name)); err == nil {
+			return nil, usage("name another folder: rollmill init FOLDER", "%q exists and is not replaced", filepath.Join(folder, f.name))
+		}
+		names = append(names, f.name)
+	}
+	if err := os.MkdirAll(folder, 0o777); err != nil {
+		return nil, err
+	}
+	for _, f := range made {
+		if err := create(filepath.Join(folder, f.name), f.data); err != nil {
+			return nil, err
+		}
+	}
+	return names, nil
+}
+
+// create writes a file that does not exist yet.
+func create(name string, data []byte) error {
+	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	return errors.Join(err, f.Close())
+}
+
+type file struct {
+	name string
+	data []byte
+}
+
+// files returns the files for the choices.
+func (c Choices) files() ([]file, error) {
+	makefile := "Makefile.engine"
+	if c.Engine == Sandbox {
+		makefile = "Makefile.sandbox"
+	}
+	sources := []struct{ from, to string }{{"rollmill.yaml", "rollmill.yaml"}, {"examples.jsonl", "examples.jsonl"}, {makefile, "Makefile"}}
+	programs, err := templates.ReadDir(path.Join("templates", c.Agent))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) { // a prompt has no program
+		return nil, err
+	}
+	for _, p := range programs {
+		sources = append(sources, struct{ from, to string }{c.Agent + "/" + p.Name(), p.Name()})
+	}
+	var out []file
+	for _, s := range sources {
+		data, err := templates.ReadFile("templates/" + s.from)
+		if err == nil && !strings.Contains(s.from, "/") {
+			data, err = c.filled(s.from, string(data))
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", s.from, err)
+		}
+		out = append(out, file{s.to, data})
+	}
+	return out, nil
+}
+
+func (c Choices) filled(name, text string) ([]byte, error) {
+	t, err := template.New(name).Option("missingkey=error").Parse(text)
+	if err != nil {
+		return nil, err
+	}
+	var b bytes.Buffer
+	err = t.Execute(&b, c)
+	return b.Bytes(), err
+}
+
+// Epoch is the command of one epoch, for the Makefile. A run without a trainer has no
+// next epoch: its stages are commands of their own.
+func (c Choices) Epoch() string {
+	if c.Trainer == files {
+		return "for stage in rollout score group curate submit; do rollmill $$stage --config rollmill.yaml --root runs/first --epoch 0 || exit; done"
+	}
+	return "rollmill train --config rollmill.yaml --epochs $(or $(EPOCHS),1)"
+}
+
+func usage(hint, format string, args ...any) error {
+	return stages.Errorf(stages.KindUsage, hint, "init: %w", fmt.Errorf(format, args...))
+}
