@@ -1,7 +1,7 @@
 # make demo   plays and trains tic-tac-toe, epoch after epoch, against the sandbox
 # make build  builds bin/rollmill and bin/tictactoe
-# make wheels  builds a Python wheel for each of PLATFORMS, with the command inside, into bin/wheels
 # make release  builds rollmill for linux and darwin, amd64 and arm64, into bin/release: archives, bills of materials, SHA256SUMS
+# make wheels  builds a Python wheel for each of PLATFORMS, with the command inside, into bin/wheels
 # make test   runs the tests
 # make check  checks formatting and go.mod, runs vet and staticcheck
 # make bench  runs the benchmarks

@@ -46,6 +46,7 @@ func app() *cli.App {
 			cli.Completion(commandsHeading),
 		},
 		Guides:    guides(),
+		Schemas:   schemas(),
 		Licences:  licences,
 		Renamed:   renamed,
 		Shared:    []string{"run", "root", "metrics-file"},

@@ -9,10 +9,12 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/rollmill/rollmill/storage/fakes3"
 )
 
-// guide is a guide and the Python environments that its blocks need, which a line
-// such as `<!-- needs: nat -->` names.
+// guide is a guide and what .ci/install installs for its blocks, which a line such as
+// `<!-- needs: nat -->` names: Python environments, or npm packages for Node.
 type guide struct {
 	name, file, text string
 	needs            []string
@@ -78,7 +80,7 @@ func TestGuidePages(t *testing.T) {
 	}
 }
 
-// TestGuides runs the guides that need no Python environment.
+// TestGuides runs the guides that need nothing but this program.
 func TestGuides(t *testing.T) {
 	tictactoe := buildTicTacToe(t)
 	for _, g := range allGuides(t) {
@@ -88,7 +90,8 @@ func TestGuides(t *testing.T) {
 	}
 }
 
-// TestPythonGuides runs the guides that need Python environments which exist.
+// TestPythonGuides runs the guides that need Python environments, or npm packages,
+// which exist.
 func TestPythonGuides(t *testing.T) {
 	tictactoe := buildTicTacToe(t)
 	var missing []string
@@ -100,8 +103,7 @@ func TestPythonGuides(t *testing.T) {
 				t.Fatal(err)
 			}
 			path = append(path, filepath.Join(venv, "bin"))
-			_, err = os.Stat(filepath.Join(venv, "made-from")) // written last
-			return err == nil
+			return exists(filepath.Join(venv, "made-from")) || exists("../../.stores/"+name+"/made-from") // written last
 		})
 		missing = append(missing, absent...)
 		if g.needs != nil && len(absent) == 0 {
@@ -109,12 +111,38 @@ func TestPythonGuides(t *testing.T) {
 		}
 	}
 	if missing != nil {
-		t.Skip("run .ci/venv " + strings.Join(missing, " "))
+		t.Skip("run .ci/install " + strings.Join(missing, " "))
+	}
+}
+
+func exists(file string) bool {
+	_, err := os.Stat(file)
+	return err == nil
+}
+
+// TestGuidesQuoteProgramsThatCIRuns checks that a guide shows a program as it is.
+func TestGuidesQuoteProgramsThatCIRuns(t *testing.T) {
+	for file, name := range map[string]string{
+		"programs/agent.mjs": "protocol-agent", "programs/agentservice.mjs": "protocol-agent", "programs/trainer.sh": "protocol-trainer",
+		"programs/reward.mjs": "protocol-reward", "programs/rewardservice.mjs": "protocol-reward", "rewards/arrow_reward.py": "protocol-reward",
+	} {
+		program, err := os.ReadFile("../../testdata/" + file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := os.ReadFile("doc/guides/" + name + ".md")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(string(text), "\n"+string(program)) {
+			t.Errorf("guide %s does not quote testdata/%s", name, file)
+		}
 	}
 }
 
 // run runs the guide's blocks in an empty folder, with these folders in front of
-// PATH. This test binary is rollmill there.
+// PATH. This test binary is rollmill there, and Python finds the module of cmd/python.
+// PIPELINES is the folder of that name, and STORE the URI of a folder in a bucket.
 func (g guide) run(t *testing.T, path ...string) {
 	t.Helper()
 	blocks, err := filepath.Abs("../../.ci/blocks")
@@ -123,7 +151,14 @@ func (g guide) run(t *testing.T, path ...string) {
 	}
 	cmd := exec.CommandContext(t.Context(), "bash", blocks, g.file)
 	cmd.Dir = t.TempDir()
-	cmd.Env = append(os.Environ(), "PATH="+strings.Join(append(path, os.Getenv("PATH")), string(os.PathListSeparator)))
+	store := fakes3.Start(t).URI("runs/demo") // sets keys in the environment
+	cmd.Env = append(os.Environ(), "STORE="+store, "PATH="+strings.Join(append(path, os.Getenv("PATH")), string(os.PathListSeparator)))
+	for name, folder := range map[string]string{"PYTHONPATH": "../python/src", "PIPELINES": "../../pipelines"} {
+		if folder, err = filepath.Abs(folder); err != nil {
+			t.Fatal(err)
+		}
+		cmd.Env = append(cmd.Env, name+"="+folder)
+	}
 	cmd.WaitDelay = 30 * time.Second // a job that outlives the shell holds its output
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Errorf("%v:\n%s", err, out)

@@ -12,19 +12,19 @@ import (
 
 // Task describes an attempt to programs and services, as one JSON object.
 type Task struct {
-	ID           string          `json:"id"`
-	Question     string          `json:"question"`
-	Answer       string          `json:"answer"`
-	Fields       json.RawMessage `json:"fields"`
-	Generation   int             `json:"generation"`
+	ID           string          `json:"id" jsonschema:"the example's id"`
+	Question     string          `json:"question" jsonschema:"empty if the example has none"`
+	Answer       string          `json:"answer" jsonschema:"the reference answer; empty if the example has none"`
+	Fields       json.RawMessage `json:"fields" jsonschema:"the whole row of the examples"`
+	Generation   int             `json:"generation" jsonschema:"which attempt at the example this is, from 0"`
 	Epoch        int             `json:"epoch"`
-	TrajectoryID string          `json:"trajectory_id"`
-	Seed         *int64          `json:"seed"`
+	TrajectoryID string          `json:"trajectory_id" jsonschema:"a worker repeats it in its answer"`
+	Seed         *int64          `json:"seed" jsonschema:"of this trajectory; null without --sampling-seed"`
 
 	// The model's address, for agents without an environment of their own.
-	BaseURL string `json:"base_url,omitempty"`
-	APIKey  string `json:"api_key,omitempty"`
-	Model   string `json:"model,omitempty"`
+	BaseURL string `json:"base_url,omitempty" jsonschema:"where this trajectory's model calls go, ending in /v1; for workers and services, a program finds it in OPENAI_BASE_URL"`
+	APIKey  string `json:"api_key,omitempty" jsonschema:"a key for clients that require one"`
+	Model   string `json:"model,omitempty" jsonschema:"the model's name"`
 }
 
 // Task describes the attempt, without the model's address.
@@ -64,21 +64,24 @@ func (a Attempt) Environ() []string {
 	return env
 }
 
-// ReadResult reads the last output of a program or service:
-// {"answer":"…","reward":1,"metadata":{…},"stop":"done|turns","error":"…"}, each
-// field optional. Output that does not begin with "{" is ignored.
+// Output is what a program or service answers to a Task.
+type Output struct {
+	TrajectoryID string          `json:"trajectory_id,omitempty" jsonschema:"of the task; required of workers only"`
+	Answer       json.RawMessage `json:"answer,omitempty" jsonschema:"the answer, if it is not what the model wrote last"`
+	Reward       json.RawMessage `json:"reward,omitempty" jsonschema:"stored as the reward named agent"`
+	Metadata     json.RawMessage `json:"metadata,omitempty" jsonschema:"stored with the trajectory"`
+	Stop         string          `json:"stop,omitempty" jsonschema:"turns if it ran out of turns"`
+	Error        string          `json:"error,omitempty" jsonschema:"why the attempt failed; the trajectory then has no reward"`
+}
+
+// ReadResult reads the last output of a program or service, an Output. Output
+// that does not begin with "{" is ignored.
 func ReadResult(out []byte) (Result, error) {
 	out = bytes.TrimSpace(out)
 	if len(out) == 0 || out[0] != '{' {
 		return Result{}, nil
 	}
-	var result struct {
-		Answer   json.RawMessage `json:"answer"`
-		Reward   json.RawMessage `json:"reward"`
-		Metadata json.RawMessage `json:"metadata"`
-		Stop     string          `json:"stop"`
-		Error    string          `json:"error"`
-	}
+	var result Output
 	bad := func(err error) (Result, error) {
 		return Result{}, &Failure{formats.FailAgentOutput, fmt.Errorf("the agent's output: %w", err)}
 	}

@@ -20,18 +20,19 @@ type Answer struct {
 	Value Value
 }
 
-type wireAnswer struct {
-	ID     *string           `json:"id"`
-	Reward json.RawMessage   `json:"reward"`
-	Shaped []json.RawMessage `json:"shaped_rewards"`
-	Error  *string           `json:"error"`
+// AnswerLine is an answer as a program or a service writes it.
+type AnswerLine struct {
+	ID     *string           `json:"id" jsonschema:"of the request"`
+	Reward json.RawMessage   `json:"reward,omitempty" jsonschema:"a finite number; null if there is none, and error says why"`
+	Shaped []json.RawMessage `json:"shaped_rewards,omitempty" jsonschema:"one for each message of the request with sampled"`
+	Error  *string           `json:"error,omitempty" jsonschema:"why there is no reward; the trajectory is then excluded"`
 }
 
 // ReadAnswer reads one answer. Its value is a failure if the answer's row is
 // known and its reward is invalid; the error is for an answer that belongs to
 // no known row.
 func ReadAnswer(data []byte) (Answer, error) {
-	var w wireAnswer
+	var w AnswerLine
 	clean, odd := jsonscan.Standard(data, "-NaN") // as several languages' JSON libraries write them
 	if err := json.Unmarshal(clean, &w); err != nil {
 		var mistyped *json.UnmarshalTypeError
@@ -46,7 +47,7 @@ func ReadAnswer(data []byte) (Answer, error) {
 	return Answer{*w.ID, w.value(data, odd > 0)}, nil
 }
 
-func (w *wireAnswer) value(data []byte, odd bool) Value {
+func (w *AnswerLine) value(data []byte, odd bool) Value {
 	switch {
 	case odd:
 		return Failed(formats.RewardNotFinite, "%s: NaN and infinities are no rewards", Quote(data))

@@ -11,17 +11,17 @@ import (
 // Request is sent to a program or a service for one row, as one JSON object. It
 // asks for an Answer with the same id.
 type Request struct {
-	ID         string              `json:"id"` // the trajectory's
-	Example    json.RawMessage     `json:"example"`
-	Messages   []RequestMessage    `json:"messages"` // the main path, as chat completions spell it
-	Answer     string              `json:"answer"`
+	ID         string              `json:"id" jsonschema:"the trajectory's; repeat it in the answer"`
+	Example    json.RawMessage     `json:"example" jsonschema:"the row of the examples, as it came"`
+	Messages   []RequestMessage    `json:"messages" jsonschema:"the main path, in the form of chat completions"`
+	Answer     string              `json:"answer" jsonschema:"text of the last sampled message, or the agent's own answer"`
 	Status     string              `json:"status"`
 	StopReason string              `json:"stop_reason"`
-	Rewards    map[string]*float64 `json:"rewards"` // computed before; null without a value
-	Seed       int64               `json:"seed"`    // of this row and reward
+	Rewards    map[string]*float64 `json:"rewards" jsonschema:"computed before this one; null without a value"`
+	Seed       int64               `json:"seed" jsonschema:"of this trajectory and this reward"`
 
-	Metadata         json.RawMessage   `json:"metadata"`  // an object; {} without any
-	ToolSets         []json.RawMessage `json:"tool_sets"` // each an array of tool definitions that a call offered
+	Metadata         json.RawMessage   `json:"metadata" jsonschema:"what the agent stored; {} without any"`
+	ToolSets         []json.RawMessage `json:"tool_sets" jsonschema:"each an array of the tool definitions that a call offered"`
 	Model            string            `json:"model"`
 	ExampleID        string            `json:"example_id"`
 	Epoch            int32             `json:"epoch"`
@@ -35,12 +35,12 @@ type Request struct {
 // what the model wrote in this trajectory.
 type RequestMessage struct {
 	Role       string          `json:"role"`
-	Content    json.RawMessage `json:"content"` // text, or its parts
+	Content    json.RawMessage `json:"content" jsonschema:"text, or its parts"`
 	Name       string          `json:"name,omitempty"`
 	Reasoning  string          `json:"reasoning_content,omitempty"`
 	ToolCalls  []chat.APICall  `json:"tool_calls,omitempty"`
 	ToolCallID string          `json:"tool_call_id,omitempty"`
-	Sampled    bool            `json:"sampled,omitempty"`
+	Sampled    bool            `json:"sampled,omitempty" jsonschema:"the model wrote it in this trajectory"`
 }
 
 // NewRequest returns the request for a row, which must have been read with

@@ -15,6 +15,7 @@ type App struct {
 	Version  string // what --version prints
 	Commands []Command
 	Guides   fs.FS  // pages written by hand, NAME.md each, that help prints; nil for none
+	Schemas  fs.FS  // JSON schemas of messages, NAME.json each, that help prints; nil for none
 	Licences string // what `help licences` prints
 
 	Renamed   map[string]string // former names of flags and config keys, and their new names

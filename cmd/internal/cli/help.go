@@ -117,10 +117,17 @@ func (a *App) help(s *console, args []string) error {
 		text = a.guideList()
 	case len(args) == 1 && args[0] == "licences" && a.Licences != "":
 		text = a.Licences
+	case len(args) == 1 && args[0] == "schemas" && a.Schemas != nil:
+		text = a.schemaList()
 	case len(args) == 1:
 		if text = a.guide(args[0]); text == "" {
 			names := slices.Concat(a.commandNames(), a.guideNames(), []string{"guides"})
 			return Usagef(plugin.Nearest(args[0], names, firstStep), "there is no command %q, and no guide of that name", args[0])
+		}
+	case len(args) == 2 && args[0] == "schema" && a.Schemas != nil:
+		var err error
+		if text, err = a.schemaText(args[1]); err != nil {
+			return err
 		}
 	case len(args) == 2:
 		var err error

@@ -1,5 +1,5 @@
 // Package command trains by any program, in any language: it is started once
-// per request, reads the request as one line of JSON on its standard input, and
+// per Request, reads the request as one line of JSON on its standard input, and
 // answers with lines of JSON on its standard output.
 //
 // A request has those of these keys that have a value:
@@ -172,28 +172,28 @@ func (t *Trainer) UseTables(tables formats.Tables) {
 	}
 }
 
-// request is the program's input.
-type request struct {
+// Request is the program's input.
+type Request struct {
 	Protocol string                 `json:"protocol"`
-	Request  string                 `json:"request"`
-	Token    string                 `json:"token,omitempty"`
-	Job      string                 `json:"job,omitempty"`
+	Request  string                 `json:"request" jsonschema:"what to do; answer an unknown one with nothing and exit code 0"`
+	Token    string                 `json:"token,omitempty" jsonschema:"names the batch: the same for every attempt at it"`
+	Job      string                 `json:"job,omitempty" jsonschema:"the job that status and cancel are about, as the program named it"`
 	Model    string                 `json:"model"`
-	Curated  string                 `json:"curated,omitempty"`
-	Digest   string                 `json:"digest,omitempty"`
+	Curated  string                 `json:"curated,omitempty" jsonschema:"URI of the dataset to train on"`
+	Digest   string                 `json:"digest,omitempty" jsonschema:"of the dataset's rows"`
 	Run      string                 `json:"run,omitempty"`
 	Epoch    int                    `json:"epoch"`
-	Stats    *backends.BatchStats   `json:"load,omitempty"`
-	Before   *backends.TrainerState `json:"before,omitempty"`
-	Settings map[string]string      `json:"settings,omitempty"`
-	Forms    map[string]form        `json:"forms,omitempty"`
+	Stats    *backends.BatchStats   `json:"load,omitempty" jsonschema:"counts of the batch"`
+	Before   *backends.TrainerState `json:"before,omitempty" jsonschema:"the trainer's state before the batch, as begin reported it"`
+	Settings map[string]string      `json:"settings,omitempty" jsonschema:"those of --settings"`
+	Forms    map[string]form        `json:"forms,omitempty" jsonschema:"files of the batch, by kind, as --form asks"`
 }
 
-func (t *Trainer) request(what string) request {
-	return request{Protocol: "rollmill-trainer/1", Request: what, Model: t.cfg.Model, Settings: t.cfg.Settings}
+func (t *Trainer) request(what string) Request {
+	return Request{Protocol: "rollmill-trainer/1", Request: what, Model: t.cfg.Model, Settings: t.cfg.Settings}
 }
 
-func (t *Trainer) about(s backends.Submission, what string) request {
+func (t *Trainer) about(s backends.Submission, what string) Request {
 	r := t.request(what)
 	r.Token, r.Run, r.Epoch, r.Before, r.Curated, r.Digest = s.Token, s.Run, s.Epoch, &s.Before, s.Curated, s.Digest
 	return r
@@ -271,7 +271,7 @@ func (t *Trainer) Cancel(ctx context.Context, job string) (backends.Outcome, err
 	return out, err
 }
 
-func (t *Trainer) outcome(ctx context.Context, r request, before backends.TrainerState) (backends.Outcome, error) {
+func (t *Trainer) outcome(ctx context.Context, r Request, before backends.TrainerState) (backends.Outcome, error) {
 	a, err := t.ask(ctx, r, nil)
 	if err != nil {
 		return backends.Outcome{State: backends.JobUnknown}, err
@@ -279,17 +279,17 @@ func (t *Trainer) outcome(ctx context.Context, r request, before backends.Traine
 	return a.outcome(before), nil
 }
 
-// answer is all lines of an answer, joined.
-type answer struct {
-	Job     string             `json:"job"`
-	Metrics json.RawMessage    `json:"metrics"`
-	Note    string             `json:"note"`
-	State   string             `json:"state"`
-	Clean   bool               `json:"clean"`
-	Step    *int64             `json:"step"`
-	Policy  *formats.Policy    `json:"policy"`
-	Files   []string           `json:"files"`
-	Message string             `json:"message"`
+// Answer is a line of the program's answer, or all of them, joined.
+type Answer struct {
+	Job     string             `json:"job,omitempty" jsonschema:"the reference of the job; write it as soon as there is one"`
+	Metrics json.RawMessage    `json:"metrics,omitempty" jsonschema:"about one line for each gradient step"`
+	Note    string             `json:"note,omitempty" jsonschema:"for people, while it runs"`
+	State   string             `json:"state,omitempty" jsonschema:"the last one counts"`
+	Clean   bool               `json:"clean,omitempty" jsonschema:"with state failed: certainly nothing was trained, and the batch may be sent again"`
+	Step    *int64             `json:"step,omitempty" jsonschema:"how many times the policy has been trained"`
+	Policy  *formats.Policy    `json:"policy,omitempty" jsonschema:"the policy from now on"`
+	Files   []string           `json:"files,omitempty" jsonschema:"files that were written"`
+	Message string             `json:"message,omitempty" jsonschema:"for people, about the end"`
 	steps   []json.RawMessage  // every metrics
 	kept    int                // bytes of steps
 	means   map[string]float64 // of each metric
@@ -297,7 +297,7 @@ type answer struct {
 }
 
 // add adds a line.
-func (a *answer) add(line answer) {
+func (a *Answer) add(line Answer) {
 	if line.Job != "" {
 		a.Job = line.Job
 	}
@@ -346,7 +346,7 @@ const (
 
 // outcome converts the answer. An unknown state counts as running: waiting ends
 // by the time limits.
-func (a *answer) outcome(before backends.TrainerState) backends.Outcome {
+func (a *Answer) outcome(before backends.TrainerState) backends.Outcome {
 	out := backends.Outcome{State: a.State, Clean: a.Clean && a.State == formats.JobFailed, Job: a.Job, StepAfter: a.Step, Policy: a.Policy, MetricSteps: a.steps, Files: a.Files, Message: a.Message}
 	out.Metrics = a.means
 	switch a.State {

@@ -16,7 +16,7 @@ func FuzzAnswer(f *testing.F) {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		var a answer
+		var a Answer
 		_ = a.read(strings.NewReader(text), func(backends.JobEvent) {})
 		if _, err := json.Marshal(a.outcome(backends.TrainerState{})); err != nil {
 			t.Error(err)

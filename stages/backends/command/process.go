@@ -24,8 +24,8 @@ const (
 // ends with ctx: the program and its children are then ended. Processes that it
 // left in sessions of their own are killed, too, unless it named a job or a
 // policy.
-func (t *Trainer) ask(ctx context.Context, r request, event func(backends.JobEvent)) (answer, error) {
-	var a answer
+func (t *Trainer) ask(ctx context.Context, r Request, event func(backends.JobEvent)) (Answer, error) {
+	var a Answer
 	line, err := json.Marshal(r)
 	if err != nil {
 		return a, err
@@ -71,7 +71,7 @@ func (t *Trainer) ask(ctx context.Context, r request, event func(backends.JobEve
 var errFlood = fmt.Errorf("more than %d MiB of answers", maxAll>>20)
 
 // read reads the lines of an answer.
-func (a *answer) read(out io.Reader, event func(backends.JobEvent)) error {
+func (a *Answer) read(out io.Reader, event func(backends.JobEvent)) error {
 	lines := bufio.NewScanner(out)
 	lines.Buffer(make([]byte, 0, 64<<10), maxLine)
 	all := 0
@@ -82,7 +82,7 @@ func (a *answer) read(out io.Reader, event func(backends.JobEvent)) error {
 		if len(bytes.TrimSpace(lines.Bytes())) == 0 {
 			continue
 		}
-		var line answer
+		var line Answer
 		if err := json.Unmarshal(lines.Bytes(), &line); err != nil {
 			return fmt.Errorf("line %d is not the expected JSON: %w", n, err)
 		}

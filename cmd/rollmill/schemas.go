@@ -1,0 +1,20 @@
+package main
+
+import (
+	"embed"
+	"io/fs"
+)
+
+// schemaFiles are the JSON schemas of the messages to and from programs, which
+// TestSchemas makes of the Go types.
+//
+//go:embed doc/schemas/*.json
+var schemaFiles embed.FS
+
+func schemas() fs.FS {
+	files, err := fs.Sub(schemaFiles, "doc/schemas")
+	if err != nil {
+		panic(err) // the path is a constant
+	}
+	return files
+}
