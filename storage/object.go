@@ -167,7 +167,7 @@ func (b *Bucket) List(ctx context.Context, prefix string) iter.Seq2[Object, erro
 		case b.disk != "":
 			err = b.fail("list", prefix, walk(ctx, b.disk, prefix, yield))
 		default:
-			err = b.fail("list", prefix, b.listDriver(ctx, prefix, yield))
+			err = b.fail("list", prefix, b.pages(ctx, blob.ListOptions{Prefix: b.prefix + prefix}, yield))
 		}
 		if err != nil {
 			yield(Object{}, err)
@@ -175,7 +175,8 @@ func (b *Bucket) List(ctx context.Context, prefix string) iter.Seq2[Object, erro
 	}
 }
 
-func (b *Bucket) listDriver(ctx context.Context, prefix string, yield func(Object, error) bool) error {
+// pages yields what an object store lists, page by page.
+func (b *Bucket) pages(ctx context.Context, o blob.ListOptions, yield func(Object, error) bool) error {
 	drv, err := b.driver()
 	if err != nil {
 		return err
@@ -184,7 +185,7 @@ func (b *Bucket) listDriver(ctx context.Context, prefix string, yield func(Objec
 		var page []*blob.ListObject
 		err := b.retry(ctx, func(ctx request) (err error) {
 			var next []byte
-			if page, next, err = drv.ListPage(ctx, token, pageSize, &blob.ListOptions{Prefix: b.prefix + prefix}); err == nil {
+			if page, next, err = drv.ListPage(ctx, token, PageSize, &o); err == nil {
 				token = next
 			}
 			return err
@@ -194,7 +195,7 @@ func (b *Bucket) listDriver(ctx context.Context, prefix string, yield func(Objec
 		}
 		for _, o := range page {
 			key := strings.TrimPrefix(o.Key, b.prefix)
-			if checkKey(key) != nil {
+			if checkKey(strings.TrimSuffix(key, "/")) != nil || !o.IsDir && strings.HasSuffix(key, "/") {
 				continue // not written by rollmill: such a key cannot be read
 			}
 			if !yield(Object{Key: key, Size: o.Size, ModTime: o.ModTime}, nil) {
@@ -204,10 +205,6 @@ func (b *Bucket) listDriver(ctx context.Context, prefix string, yield func(Objec
 	}
 	return nil
 }
-
-// pageSize is how many objects a store lists at once: the largest number that
-// S3 allows.
-const pageSize = 1000
 
 // Delete removes an object; a missing one is not an error. On a local disk it
 // also removes the folders that become empty.

@@ -2,9 +2,11 @@ package storage
 
 import (
 	"context"
+	"net/http"
 	"os"
 	"time"
 
+	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/smithy-go/logging"
 	"github.com/aws/smithy-go/middleware"
@@ -42,7 +44,14 @@ func dialS3(ctx context.Context, at location) (*client, error) {
 var s3Options = func(o *s3.Options) {
 	o.Logger = logging.Nop{} // otherwise it logs a line on stderr for every object without a checksum
 	o.APIOptions = append(o.APIOptions, abortAnyway, matchVersion)
+	if c, is := o.HTTPClient.(*awshttp.BuildableClient); is {
+		o.HTTPClient = c.WithTransportOptions(func(t *http.Transport) { t.MaxIdleConnsPerHost = connections })
+	}
 }
+
+// connections is how many connections to a store are kept: as many as a command
+// uses at once. The client's own 10 would be opened again and again.
+const connections = 64
 
 // ofThirdParty reports whether a store only uses S3's protocol. S3 itself is
 // known to create exclusively.

@@ -266,13 +266,9 @@ func (s *Shard) removeParts(ctx context.Context, keep []Part) error {
 
 // bucketRemove removes every object under a prefix.
 func (s *Shard) bucketRemove(ctx context.Context, prefix string) error {
-	for o, err := range s.bucket.List(ctx, prefix) {
-		if err != nil {
-			return err
-		}
-		if err := s.bucket.Delete(ctx, o.Key); err != nil {
-			return err
-		}
+	objects, err := list(ctx, s.bucket, prefix)
+	if err != nil {
+		return err
 	}
-	return nil
+	return removeAll(ctx, s.bucket, objects)
 }

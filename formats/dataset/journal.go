@@ -146,8 +146,7 @@ func (j *Journal[T]) load(ctx context.Context, s segment) ([]T, error) {
 // two live owners of the shard journalled is yielded twice.
 func (j *Journal[T]) Rows(ctx context.Context) iter.Seq2[*T, error] {
 	return func(yield func(*T, error) bool) {
-		for _, s := range j.list() {
-			rows, err := j.load(ctx, s)
+		for rows, err := range j.all(ctx, j.list()) {
 			if err != nil {
 				yield(nil, err)
 				return
@@ -161,6 +160,20 @@ func (j *Journal[T]) Rows(ctx context.Context) iter.Seq2[*T, error] {
 	}
 }
 
+// all yields the rows of each segment, and loads several concurrently.
+func (j *Journal[T]) all(ctx context.Context, segments []segment) iter.Seq2[[]T, error] {
+	return inOrder(ctx, len(segments), window(segments), func(ctx context.Context, i int) ([]T, error) { return j.load(ctx, segments[i]) })
+}
+
+// window returns how many segments may be loaded concurrently.
+func window(segments []segment) int {
+	var largest int64
+	for _, s := range segments {
+		largest = max(largest, s.decoded(0))
+	}
+	return int(min(max(1, cacheBytes/max(1, largest)), atOnce))
+}
+
 // Sorted yields the rows by ascending rank, those of equal rank together, in
 // bounded memory. The slice belongs to the caller until the next one is
 // yielded.
@@ -172,12 +185,12 @@ func (j *Journal[T]) Sorted(ctx context.Context, rank func(*T) int64) iter.Seq2[
 			yield(nil, err)
 			return
 		}
-		cache := &cache[T]{journal: j, segments: segments, limit: cacheBytes}
+		cache := &cache[T]{journal: j, segments: segments, limit: cacheBytes, ahead: window(segments), loading: map[int32]chan cached[T]{}}
 		id := idOf[T]()
 		var group []T
 		var names []string // of the group's rows
 		for i, e := range index {
-			rows, err := cache.get(ctx, e.segment)
+			rows, err := cache.get(ctx, index[i:])
 			if err != nil {
 				yield(nil, err)
 				return
@@ -206,14 +219,15 @@ type entry struct {
 // in memory.
 func (j *Journal[T]) index(ctx context.Context, segments []segment, rank func(*T) int64) ([]entry, error) {
 	var out []entry
-	for s := range segments {
-		rows, err := j.load(ctx, segments[s])
+	s := int32(0)
+	for rows, err := range j.all(ctx, segments) {
 		if err != nil {
 			return nil, err
 		}
 		for i := range rows {
-			out = append(out, entry{rank(&rows[i]), int32(s), int32(i)})
+			out = append(out, entry{rank(&rows[i]), s, int32(i)})
 		}
+		s++
 	}
 	slices.SortFunc(out, func(a, b entry) int {
 		return cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(a.segment, b.segment), cmp.Compare(a.row, b.row))
@@ -245,36 +259,71 @@ func (s segment) decoded(rows int) int64 { return s.size*inflation + int64(rows)
 const cacheBytes = 24 << 20
 
 // cache keeps the most recently used segments. Rows finish in nearly the order
-// in which they are read, so a few segments suffice.
+// in which they are read, so a few segments suffice. It loads those that are used
+// next before they are.
 type cache[T any] struct {
 	journal  *Journal[T]
 	segments []segment
 	held     []cached[T] // least recently used first
 	bytes    int64
 	limit    int64
+
+	ahead   int // number of segments that are loaded concurrently
+	loading map[int32]chan cached[T]
 }
 
 type cached[T any] struct {
 	segment int32
 	rows    []T
+	err     error
 }
 
-func (c *cache[T]) get(ctx context.Context, s int32) ([]T, error) {
-	for i, h := range c.held {
-		if h.segment == s {
-			c.held = append(append(c.held[:i:i], c.held[i+1:]...), h)
-			return h.rows, nil
+// lookAhead is how many rows are searched for segments to load.
+const lookAhead = 4096
+
+// get returns the rows of the segment of the first entry; the others are those
+// that are used next.
+func (c *cache[T]) get(ctx context.Context, next []entry) ([]T, error) {
+	s := next[0].segment
+	if i := c.find(s); i >= 0 {
+		h := c.held[i]
+		c.held = append(append(c.held[:i:i], c.held[i+1:]...), h)
+		return h.rows, nil
+	}
+	for _, e := range next[:min(len(next), lookAhead)] {
+		if len(c.loading) >= c.ahead {
+			break
+		}
+		if c.loading[e.segment] == nil && c.find(e.segment) < 0 {
+			c.load(ctx, e.segment)
 		}
 	}
-	rows, err := c.journal.load(ctx, c.segments[s])
-	if err != nil {
-		return nil, err
+	if c.loading[s] == nil {
+		c.load(ctx, s)
 	}
-	c.held = append(c.held, cached[T]{s, rows})
-	c.bytes += c.segments[s].decoded(len(rows))
+	h := <-c.loading[s]
+	delete(c.loading, s)
+	if h.err != nil {
+		return nil, h.err
+	}
+	c.held = append(c.held, h)
+	c.bytes += c.segments[s].decoded(len(h.rows))
 	for c.bytes > c.limit && len(c.held) > 2 {
 		c.bytes -= c.segments[c.held[0].segment].decoded(len(c.held[0].rows))
 		c.held = slices.Delete(c.held, 0, 1) // and release its memory
 	}
-	return rows, nil
+	return h.rows, nil
+}
+
+func (c *cache[T]) find(s int32) int {
+	return slices.IndexFunc(c.held, func(h cached[T]) bool { return h.segment == s })
+}
+
+func (c *cache[T]) load(ctx context.Context, s int32) {
+	to := make(chan cached[T], 1)
+	c.loading[s] = to
+	go func() {
+		rows, err := c.journal.load(ctx, c.segments[s])
+		to <- cached[T]{s, rows, err}
+	}()
 }

@@ -5,6 +5,8 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"iter"
+	"math"
 	"regexp"
 	"strconv"
 	"strings"
@@ -86,27 +88,84 @@ func recordOf(r run, file string) (shard int, ok bool) {
 	return shard, shard < r.of
 }
 
-// records returns the shards that have a record, by run.
+// records returns the shards that have a record, by run. The segments of
+// journals, of which there may be thousands, are not all listed.
 func records(ctx context.Context, b *storage.Bucket) (map[run]map[int]bool, error) {
 	out := map[run]map[int]bool{}
-	for o, err := range b.List(ctx, private) {
+	some, err := first(b.List(ctx, private), storage.PageSize)
+	if err != nil {
+		return nil, err
+	}
+	if len(some) == storage.PageSize {
+		if some, err = announced(ctx, b); err != nil {
+			return nil, err
+		}
+	}
+	for _, o := range some {
+		note(out, o.Key)
+	}
+	return out, nil
+}
+
+// note adds the shard whose record an object is, if it is one.
+func note(found map[run]map[int]bool, key string) {
+	r, file, ok := runOf(key)
+	if !ok {
+		return
+	}
+	shard, ok := recordOf(r, file)
+	if !ok {
+		return
+	}
+	if found[r] == nil {
+		found[r] = map[int]bool{}
+	}
+	found[r][shard] = true
+}
+
+// announced lists the private objects except the segments of journals.
+func announced(ctx context.Context, b *storage.Bucket) ([]storage.Object, error) {
+	top, err := first(b.Level(ctx, private), math.MaxInt)
+	if err != nil {
+		return nil, err
+	}
+	var out []storage.Object
+	for in, err := range inOrder(ctx, len(top), atOnce, func(ctx context.Context, i int) ([]storage.Object, error) {
+		if !strings.HasSuffix(top[i].Key, "/") {
+			return top[i : i+1], nil
+		}
+		return first(b.Level(ctx, top[i].Key), math.MaxInt)
+	}) {
 		if err != nil {
 			return nil, err
 		}
-		r, file, ok := runOf(o.Key)
-		if !ok {
-			continue
+		for _, o := range in {
+			if !strings.HasSuffix(o.Key, "/") {
+				out = append(out, o)
+			}
 		}
-		shard, ok := recordOf(r, file)
-		if !ok {
-			continue
-		}
-		if out[r] == nil {
-			out[r] = map[int]bool{}
-		}
-		out[r][shard] = true
 	}
 	return out, nil
+}
+
+// first returns the first n objects of a listing.
+func first(all iter.Seq2[storage.Object, error], n int) ([]storage.Object, error) {
+	var out []storage.Object
+	for o, err := range all {
+		if err != nil {
+			return nil, err
+		}
+		if out = append(out, o); len(out) == n {
+			break
+		}
+	}
+	return out, nil
+}
+
+// inJournal reports whether an object is a segment of a journal.
+func inJournal(key string) bool {
+	_, file, ok := runOf(key)
+	return ok && strings.HasPrefix(file, "journal-")
 }
 
 func missing(have map[int]bool, of int) []int {

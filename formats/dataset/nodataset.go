@@ -4,8 +4,8 @@ import (
 	"context"
 	"errors"
 	"path"
+	"slices"
 	"strconv"
-	"strings"
 	"syscall"
 
 	"github.com/rollmill/rollmill/formats"
@@ -67,21 +67,25 @@ func folderHint(uri string) string {
 // the shards with a journal will have; of is 0 when a journal does not record
 // it. Rows that two owners of a shard both journalled count twice.
 func journalled(ctx context.Context, b *storage.Bucket) (rows, of int64, err error) {
+	all, err := list(ctx, b, private)
+	if err != nil {
+		return 0, 0, err
+	}
+	all = slices.DeleteFunc(all, func(o storage.Object) bool { return !inJournal(o.Key) || path.Ext(o.Key) != ".parquet" })
 	shards := map[string]int64{}
-	for o, err := range b.List(ctx, private) {
+	type size struct{ rows, of int64 }
+	i := 0
+	for s, err := range inOrder(ctx, len(all), atOnce, func(ctx context.Context, i int) (s size, err error) {
+		s.rows, s.of, err = segmentRows(ctx, b, all[i])
+		return s, err
+	}) {
 		if err != nil {
 			return 0, 0, err
 		}
-		_, file, ok := runOf(o.Key)
-		if !ok || !strings.HasPrefix(file, "journal-") || path.Ext(file) != ".parquet" {
-			continue
-		}
-		n, all, err := segmentRows(ctx, b, o)
-		if err != nil {
-			return 0, 0, err
-		}
-		rows += n
-		shards[path.Dir(o.Key)] = max(shards[path.Dir(o.Key)], all)
+		dir := path.Dir(all[i].Key)
+		rows += s.rows
+		shards[dir] = max(shards[dir], s.of)
+		i++
 	}
 	for _, n := range shards {
 		if n == 0 {

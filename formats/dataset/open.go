@@ -15,6 +15,7 @@ type Dataset struct {
 	digest string // fingerprint of the manifest
 	bucket *storage.Bucket
 	plain  *plain // of parts that another tool wrote; else nil
+	ends   ends   // of parts, if they are kept
 }
 
 func newDataset(m Manifest, uri string, b *storage.Bucket) *Dataset {

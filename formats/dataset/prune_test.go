@@ -92,8 +92,8 @@ func TestPrunedDatasetSaysSo(t *testing.T) {
 // opens it now; never other rows.
 func TestPrunedUnderAReader(t *testing.T) {
 	places(t, func(t *testing.T, uri string) {
-		write(t.Context(), t, uri, wideSpec(), Options{partSize: 1}, 6)
-		r, err := NewReader[formats.Trajectory](t.Context(), open(t, uri), "", Range{Rows: 24})
+		write(t.Context(), t, uri, wideSpec(), Options{partSize: 1}, 3*partsAhead)
+		r, err := NewReader[formats.Trajectory](t.Context(), open(t, uri), "", Range{Rows: 12 * partsAhead})
 		check(t, err)
 		defer r.Close()
 		rows := make([]formats.Trajectory, 1)

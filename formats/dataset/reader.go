@@ -30,6 +30,7 @@ type Reader[T any] struct {
 	src   storage.Reader
 	cur   rowReader[T]
 	more  *parquet.UnknownReader // of the columns of rows that T does not know; nil for none
+	ahead opening
 }
 
 // partReader returns a reader of rows [first, first+rows) of a part, and one of
@@ -155,7 +156,7 @@ func (r *Reader[T]) open() error {
 		r.part++
 	}
 	p := r.parts[r.part]
-	src, f, err := r.d.openPart(r.ctx, p)
+	src, f, err := r.ahead.take(r.ctx, r.d, r.parts, r.part, r.end-r.first)
 	if err != nil {
 		return err
 	}
@@ -168,9 +169,9 @@ func (r *Reader[T]) open() error {
 	return nil
 }
 
-// fetchAhead is how many bytes of a part in an object store are fetched at
-// once.
-const fetchAhead = 32 << 20
+// fetchAhead is how many bytes of a part in an object store are in memory while
+// it is read.
+const fetchAhead = 48 << 20
 
 // openPart opens a part and compares it with the manifest. It takes the size
 // from the manifest, which saves a request.
@@ -186,7 +187,7 @@ func (d *Dataset) openPart(ctx context.Context, p Part) (storage.Reader, *parque
 	} else if _, local := d.bucket.Local(); local {
 		f, err = parquet.Open(src, p.Bytes, place)
 	} else {
-		f, err = parquet.OpenAhead(src, p.Bytes, place, fetchAhead)
+		f, err = d.ends.open(src, p, place)
 	}
 	if err != nil {
 		src.Close()
@@ -251,11 +252,16 @@ func (r *Reader[T]) advance() error {
 	if p := r.parts[r.part]; r.next < r.end && r.next < r.first+p.Rows {
 		return formats.Invalid(r.d.place(p), "", nil, "the part ended at row %d of %d", r.next-r.first, p.Rows)
 	}
-	return r.Close()
+	return r.closePart()
 }
 
 // Close releases the reader.
 func (r *Reader[T]) Close() error {
+	r.ahead.drop()
+	return r.closePart()
+}
+
+func (r *Reader[T]) closePart() error {
 	if r.cur == nil {
 		return nil
 	}

@@ -111,16 +111,16 @@ func readRecord(ctx context.Context, b *storage.Bucket, r run, shard int) (recor
 }
 
 func readAllRecords(ctx context.Context, b *storage.Bucket, r run) ([]record, error) {
-	all := make([]record, r.of)
-	for i := range all {
-		var err error
-		if all[i], err = readRecord(ctx, b, r, i); err != nil {
+	all := make([]record, 0, r.of)
+	for rec, err := range inOrder(ctx, r.of, atOnce, func(ctx context.Context, i int) (record, error) { return readRecord(ctx, b, r, i) }) {
+		if err != nil {
 			return nil, err
 		}
-		if formats.Newer(all[i].Schema, formats.SchemaVersion) { // its other fields would be lost in the manifest
-			return nil, formats.Invalid(storage.Join(b.URI(), r.record(i)), "run `rollmill seal` with the version that wrote it", nil,
-				"the record has schema %s; this rollmill makes manifests of schema %s", all[i].Schema, formats.SchemaVersion)
+		if formats.Newer(rec.Schema, formats.SchemaVersion) { // its other fields would be lost in the manifest
+			return nil, formats.Invalid(storage.Join(b.URI(), r.record(rec.Shard)), "run `rollmill seal` with the version that wrote it", nil,
+				"the record has schema %s; this rollmill makes manifests of schema %s", rec.Schema, formats.SchemaVersion)
 		}
+		all = append(all, rec)
 	}
 	return all, nil
 }

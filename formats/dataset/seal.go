@@ -99,9 +99,12 @@ func settle(ctx context.Context, b *storage.Bucket, r run, shard int) (*Manifest
 // seal publishes a run in place of the current dataset, or returns the missing
 // shards.
 func (r run) seal(ctx context.Context, b *storage.Bucket, now current) (*Manifest, []int, error) {
-	found, err := records(ctx, b)
-	if err != nil {
-		return nil, nil, err
+	found := map[run]map[int]bool{}
+	for o, err := range b.List(ctx, r.dir()+"shard-") {
+		if err != nil {
+			return nil, nil, err
+		}
+		note(found, o.Key)
 	}
 	if list := missing(found[r], r.of); list != nil {
 		return nil, list, nil

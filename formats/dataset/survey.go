@@ -133,7 +133,7 @@ func (f *Folder) Clean(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return removeAll(ctx, f.bucket, slices.Concat(f.Rest, f.Records, f.Parts, f.Journals))
+	return removeAll(ctx, f.bucket, f.Rest, f.Records, f.Parts, f.Journals)
 }
 
 // Abandon removes what others began at this place, and with it rows that are in

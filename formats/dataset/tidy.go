@@ -44,12 +44,23 @@ func leftAt(ctx context.Context, b *storage.Bucket, at current, all []storage.Ob
 	// A writer announces itself before its first part. So the writer of a part
 	// in the first list is in this later list, or was sealed before the
 	// manifest is read.
-	others, err := list(ctx, b, private)
+	// Journals of many segments need no second look.
+	var journals, begun []storage.Object
+	look := list
+	if len(all) >= storage.PageSize {
+		other := func(o storage.Object) bool { return !inJournal(o.Key) }
+		journals, begun = slices.DeleteFunc(left.journals, other), slices.DeleteFunc(left.begun, other)
+		look = func(ctx context.Context, b *storage.Bucket, _ string) ([]storage.Object, error) {
+			return announced(ctx, b)
+		}
+	}
+	others, err := look(ctx, b, private)
 	if err != nil {
 		return leftovers{}, err
 	}
 	left = leftovers{}
 	left.find(at, all, others)
+	left.journals, left.begun = append(left.journals, journals...), append(left.begun, begun...)
 	if now, err := readCurrent(ctx, b); err != nil || now.generation != at.generation {
 		return leftovers{}, err
 	}
@@ -58,16 +69,7 @@ func leftAt(ctx context.Context, b *storage.Bucket, at current, all []storage.Ob
 
 // remove removes what was found.
 func (l *leftovers) remove(ctx context.Context, b *storage.Bucket) error {
-	return removeAll(ctx, b, slices.Concat(l.records, l.rest, l.parts, l.journals))
-}
-
-func removeAll(ctx context.Context, b *storage.Bucket, objects []storage.Object) error {
-	for _, o := range objects {
-		if err := b.Delete(ctx, o.Key); err != nil {
-			return err
-		}
-	}
-	return nil
+	return removeAll(ctx, b, l.records, l.rest, l.parts, l.journals)
 }
 
 func list(ctx context.Context, b *storage.Bucket, prefix string) ([]storage.Object, error) {
@@ -160,12 +162,14 @@ func (l *leftovers) spare(ctx context.Context, b *storage.Bucket) error {
 	}
 	named := map[string]bool{}
 	for r, shards := range l.live {
-		for _, shard := range shards {
-			rec, err := readRecord(ctx, b, r, shard)
-			if errors.Is(err, storage.ErrNotExist) {
-				continue // it was withdrawn
+		for rec, err := range inOrder(ctx, len(shards), atOnce, func(ctx context.Context, i int) (record, error) {
+			rec, err := readRecord(ctx, b, r, shards[i])
+			if errors.Is(err, storage.ErrNotExist) || errors.Is(err, formats.ErrInvalid) {
+				err = nil // it was withdrawn, or names no parts
 			}
-			if err != nil && !errors.Is(err, formats.ErrInvalid) {
+			return rec, err
+		}) {
+			if err != nil {
 				return err
 			}
 			for _, p := range rec.allParts() {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"io"
+	"math"
 	"slices"
 
 	"golang.org/x/sync/errgroup"
@@ -15,13 +16,16 @@ import (
 
 const (
 	nearGap  = 64 << 10 // bytes that are read to save a request
-	farGap   = 16 << 20 // the same, while there are more than fewReads ranges
+	someGap  = 1 << 20  // the same, while there are more ranges than concurrent requests
+	farGap   = 16 << 20 // bytes of all gaps that are read if then only fewReads ranges are left
+	pageGap  = 4 << 20  // the same, when only some pages of large chunks are read
 	fewReads = 2
 	atOnce   = 8 // concurrent requests
 )
 
-// FetchAhead makes readers of the file fetch the chunks that they need in a few
-// large requests, for an object store; they hold at most limit bytes. Call it
+// FetchAhead makes readers of the file fetch what they need in a few large
+// requests before they need it, for an object store (see stream). They hold at
+// most limit bytes of it, or a piece for each column if these are more. Call it
 // before NewReader.
 func (f *File) FetchAhead(limit int64) { f.ahead = limit }
 
@@ -30,6 +34,21 @@ func (f *File) FetchAhead(limit int64) { f.ahead = limit }
 // other request.
 func OpenAhead(src io.ReaderAt, size int64, name string, limit int64) (*File, error) {
 	return openAhead(src, size, name, limit, codecs)
+}
+
+// OpenAgain is OpenAhead for a file that was opened before, without a request:
+// end is what End returned then.
+func OpenAgain(src io.ReaderAt, size int64, name string, limit int64, end []byte) (*File, error) {
+	return openWith(src, size, name, limit, extent{size - int64(len(end)), size, end}, codecs)
+}
+
+// End returns what OpenAhead read of the file for its footer; nil if the file was
+// opened otherwise.
+func (f *File) End() []byte {
+	if s, is := f.src.(*fetched); is {
+		return s.extents[0].data
+	}
+	return nil
 }
 
 func openAhead(src io.ReaderAt, size int64, name string, limit int64, codecs []format.CompressionCodec) (*File, error) {
@@ -41,12 +60,25 @@ func openAhead(src io.ReaderAt, size int64, name string, limit int64, codecs []f
 		}
 		return nil, err
 	}
+	return openWith(src, size, name, limit, end, codecs)
+}
+
+// openWith opens a file whose end is in memory.
+func openWith(src io.ReaderAt, size int64, name string, limit int64, end extent, codecs []format.CompressionCodec) (*File, error) {
 	f, err := open(&fetched{src, []extent{end}}, size, name, codecs)
 	if err != nil {
 		return nil, err
 	}
 	f.FetchAhead(limit)
 	return f, nil
+}
+
+// kept returns from which byte on the file is in memory.
+func (f *File) kept() int64 {
+	if s, is := f.src.(*fetched); is {
+		return s.extents[0].off
+	}
+	return math.MaxInt64
 }
 
 // extent is a range of a file, and the bytes fetched of it.
@@ -70,32 +102,10 @@ func (s *fetched) ReadAt(p []byte, off int64) (int, error) {
 	return s.ReaderAt.ReadAt(p, off)
 }
 
-// source returns the source of the next row group. When necessary, it first
-// fetches the chunks of as many row groups as the limit allows.
-func (r *reader) source() (io.ReaderAt, error) {
-	if r.f.ahead == 0 {
-		return r.f.src, nil
-	}
-	if r.group < r.fetchedTo {
-		return r.fetched, nil
-	}
-	r.fetched = nil // free it before the next is made
-	wanted, to := r.plan()
-	if len(wanted) == 0 {
-		return r.f.src, nil
-	}
-	f, err := r.f.fetch(wanted, r.walls(to)...)
-	if err != nil {
-		return nil, err
-	}
-	r.fetched, r.fetchedTo = f, to
-	return r.fetched, nil
-}
-
-// fetch reads ranges into memory, with several concurrent requests, and no byte
-// of the walls, which are sorted.
-func (f *File) fetch(wanted []extent, walls ...extent) (*fetched, error) {
-	wanted = join(wanted, walls, f.ahead)
+// fetch reads ranges into memory, with several concurrent requests.
+func (f *File) fetch(wanted []extent) (*fetched, error) {
+	slices.SortFunc(wanted, byOffset)
+	wanted = join(wanted, nil, f.ahead, farGap)
 	var all errgroup.Group
 	all.SetLimit(atOnce)
 	for i := range wanted {
@@ -111,45 +121,21 @@ func (f *File) fetch(wanted []extent, walls ...extent) (*fetched, error) {
 	return &fetched{f.src, wanted}, nil
 }
 
-// plan returns the chunks of the row groups from the current one on that are in
-// the range and together under the limit.
-func (r *reader) plan() (wanted []extent, to int) {
-	groups := r.f.meta.RowGroups
-	var total int64
-	first := r.first
-	for to = r.group; to < len(groups) && first < r.end; to++ {
-		var some []extent
-		whole := first >= r.next && first+groups[to].NumRows <= r.end
-		for _, l := range r.leaves {
-			start, end := span(&groups[to].Columns[l.node.leaf].MetaData)
-			if !whole && end-start > readAhead {
-				continue // when only some of its rows are read, only some of its pages are
-			}
-			some = append(some, extent{off: start, end: end})
-			total += end - start
-		}
-		if total > r.f.ahead {
-			break
-		}
-		wanted = append(wanted, some...)
-		first += groups[to].NumRows
+// walls returns the heavy chunks of row groups that are not read: they are too
+// large to be fetched just to save a request.
+func (r *reader) walls(groups []format.RowGroup) []extent {
+	wall := make([]bool, len(r.f.leaves))
+	for i, n := range r.f.leaves {
+		wall[i] = heavy[columnName(n.path)]
 	}
-	return wanted, to
-}
-
-// walls returns the heavy chunks of the planned row groups that are not read:
-// they are too large to be fetched just to save a request.
-func (r *reader) walls(to int) []extent {
-	wanted := make([]bool, len(r.f.leaves))
 	for _, l := range r.leaves {
-		wanted[l.node.leaf] = true
+		wall[l.node.leaf] = false
 	}
 	var out []extent
-	for g := r.group; g < to; g++ {
-		for c := range wanted {
-			m := &r.f.meta.RowGroups[g].Columns[c].MetaData
-			if !wanted[c] && heavy[columnName(m.PathInSchema)] {
-				start, end := span(m)
+	for g := range groups {
+		for c := range wall {
+			if wall[c] {
+				start, end := span(&groups[g].Columns[c].MetaData)
 				out = append(out, extent{off: start, end: end})
 			}
 		}
@@ -160,25 +146,43 @@ func (r *reader) walls(to int) []extent {
 
 func byOffset(a, b extent) int { return cmp.Compare(a.off, b.off) }
 
-// join merges ranges with small gaps, and with larger ones until only a few are
-// left. No gap contains a wall.
-func join(ranges, walls []extent, limit int64) []extent {
-	slices.SortFunc(ranges, byOffset)
-	joined := ranges
-	for gap := int64(nearGap); gap <= farGap; gap *= 4 {
-		next := merged(ranges, walls, gap)
-		var total int64
-		for _, e := range next {
-			total += e.end - e.off
-		}
-		if total > limit && gap > nearGap {
-			break
-		}
-		if joined = next; len(joined) <= fewReads {
-			break
+// join merges sorted ranges whose gaps are worth less than a request: small gaps
+// always; larger ones, the smallest first, if with far bytes in all only
+// fewReads ranges are left, and limit bytes in all; else those of up to someGap
+// until there is a range for each concurrent request. No gap contains a wall.
+func join(ranges, walls []extent, limit, far int64) []extent {
+	joined := merged(ranges, walls, nearGap)
+	var gaps []int64
+	for i, e := range joined {
+		limit -= e.end - e.off
+		if i > 0 && !between(walls, joined[i-1].end, e.off) {
+			gaps = append(gaps, e.off-joined[i-1].end)
 		}
 	}
+	slices.Sort(gaps)
+	if few := largest(gaps, len(joined)-fewReads, min(far, limit)); few > 0 {
+		return merged(joined, walls, few)
+	}
+	n, _ := slices.BinarySearch(gaps, someGap+1)
+	if n = min(n, len(joined)-atOnce); n > 0 && largest(gaps, n, limit) > 0 {
+		return merged(joined, walls, gaps[n-1])
+	}
 	return joined
+}
+
+// largest returns the largest of the n smallest gaps; 0 if there are fewer or
+// they have more than most bytes together.
+func largest(gaps []int64, n int, most int64) int64 {
+	if n <= 0 || n > len(gaps) {
+		return 0
+	}
+	for _, g := range gaps[:n] {
+		most -= g
+	}
+	if most < 0 {
+		return 0
+	}
+	return gaps[n-1]
 }
 
 func merged(ranges, walls []extent, gap int64) []extent {

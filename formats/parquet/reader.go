@@ -37,8 +37,7 @@ type reader struct {
 	spent   []*cursor // of the row group before
 	budget  *budget
 
-	fetched   *fetched // of the row groups before fetchedTo
-	fetchedTo int
+	stream *stream // of a file that is fetched ahead; else nil
 }
 
 // NewReader returns a reader of rows [first, first+rows) of a file. A file
@@ -119,19 +118,18 @@ func (r *reader) open() error {
 	if r.cursors != nil {
 		return nil
 	}
-	src, err := r.source()
-	if err != nil {
+	if err := r.fetchAhead(); err != nil {
 		return r.fail("", err)
 	}
 	skip := r.next - r.first
 	whole := skip == 0 && r.end >= r.first+groups[r.group].NumRows
 	for i, l := range r.leaves {
-		c := newCursor(src, l, &groups[r.group].Columns[l.node.leaf].MetaData, whole)
+		c := newCursor(r.source(i), l, &groups[r.group].Columns[l.node.leaf].MetaData, whole)
 		c.column.budget = r.budget
 		if i < len(r.spent) {
 			c.inherit(r.spent[i])
 		}
-		rest, err := r.seek(c, skip)
+		rest, err := r.seek(c, i, skip)
 		if err == nil {
 			err = c.skip(rest)
 		}
@@ -194,20 +192,25 @@ func (r *reader) dropPayload(keep func(column string) bool) {
 // seek moves a cursor to the page that holds a row of its row group, and
 // returns how many rows of the page are before it. For a chunk of a page or two
 // the page index is not worth a request.
-func (r *reader) seek(c *cursor, row int64) (rest int64, err error) {
-	chunk := &r.f.meta.RowGroups[r.group].Columns[c.node.leaf]
-	if row == 0 || chunk.OffsetIndexLength == 0 || chunk.MetaData.TotalCompressedSize <= readAhead/4 {
-		return row, nil
-	}
-	pages, err := pagesOf(r.f.src, chunk)
-	if err != nil {
-		return 0, err
-	}
-	to := -1
-	for i := range pages {
-		if pages[i].FirstRowIndex <= row && (i == 0 || pages[i].FirstRowIndex > pages[i-1].FirstRowIndex) {
-			to = i
+func (r *reader) seek(c *cursor, leaf int, row int64) (rest int64, err error) {
+	id := chunkID{r.group, leaf}
+	chunk := r.chunk(id)
+	pages, planned := r.pagesAhead(id)
+	if !planned {
+		if row == 0 || chunk.OffsetIndexLength == 0 || chunk.MetaData.TotalCompressedSize <= readAhead/4 || r.stream != nil {
+			return row, nil
 		}
+		if pages, err = pagesOf(r.f.src, chunk); err != nil {
+			return 0, err
+		}
+	}
+	_, end := r.rowsIn(r.group)
+	to, until := pagesOfRows(pages, row, end)
+	if planned && until < len(pages) { // what follows is not fetched
+		if pages[until].Offset <= c.window.at || pages[until].Offset > c.window.end {
+			return 0, badPage("its index places page %d at byte %d", until, pages[until].Offset)
+		}
+		c.window.end = pages[until].Offset
 	}
 	if to <= 0 {
 		return row, nil
@@ -267,7 +270,10 @@ func (f *File) fail(column string, group int, row int64, err error) error {
 
 // Close releases the reader, not the file.
 func (r *reader) Close() error {
-	r.cursors, r.spent, r.fetched = nil, nil, nil
+	r.cursors, r.spent = nil, nil
+	if r.stream != nil {
+		r.stream.close()
+	}
 	r.next = r.end
 	return nil
 }

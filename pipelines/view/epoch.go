@@ -108,6 +108,7 @@ func (m *epochModel) read(ctx context.Context, s *Server, l *listing, e int) err
 		d, err := s.open(ctx, f)
 		if err == nil {
 			m.Groups = f
+			s.indexes.Begin(d) // its lists are usually next
 			m.Lists, err = s.lists.of(ctx, d)
 		}
 		if err != nil {

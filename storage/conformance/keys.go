@@ -78,6 +78,10 @@ func listing(t T, b *storage.Bucket) {
 	wantKeys(t, b, "", all...)
 	wantKeys(t, b, "a", "a-b", "a.b", "a/b/c", "a0", "ab/c")
 	wantKeys(t, b, "a/", "a/b/c")
+	wantLevel(t, b, "", "a-b", "a.b", "a/", "a0", "ab/", "b", "é")
+	wantLevel(t, b, "a/", "a/b/")
+	wantLevel(t, b, "a/b/", "a/b/c")
+	wantLevel(t, b, "none/")
 	wantKeys(t, b, "a/b", "a/b/c")
 	wantKeys(t, b, "nothing")
 	wantKeys(t, b, "nothing/at/all/")
@@ -103,4 +107,18 @@ func listing(t T, b *storage.Bucket) {
 		return nil
 	})...))
 	wantKeys(t, b, "many/", many...)
+}
+
+// wantLevel compares what lies directly in a folder, in any order.
+func wantLevel(t T, b *storage.Bucket, folder string, want ...string) {
+	t.Helper()
+	var got []string
+	for o, err := range b.Level(t.Context(), folder) {
+		must(t, err)
+		got = append(got, o.Key)
+	}
+	slices.Sort(got)
+	if !slices.Equal(got, want) {
+		t.Errorf("directly in %q lie %q, want %q", folder, got, want)
+	}
 }

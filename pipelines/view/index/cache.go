@@ -6,6 +6,9 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"golang.org/x/sync/errgroup"
+
+	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
 )
 
@@ -44,6 +47,9 @@ type entry struct {
 
 // Progress is how far an index is.
 type Progress struct{ Read, Rows int64 }
+
+// Begin starts building the index of a dataset that will probably be asked for.
+func (c *Cache) Begin(d *dataset.Dataset) { c.entry(d) }
 
 // Index returns the index of a dataset, built if need be. If ctx ends first, it
 // returns how far the index is, and the error of ctx.
@@ -91,8 +97,26 @@ func (c *Cache) build(d *dataset.Dataset, e *entry) (*Index, error) {
 	if err != nil {
 		return nil, err
 	}
+	var all errgroup.Group
+	warm := func(d *dataset.Dataset, table string) {
+		if d != nil {
+			d.KeepFooters(keptFooters)
+			all.Go(func() error { return d.Warm(c.ctx, table) })
+		}
+	}
+	warm(s.Base, "")
+	warm(s.Scores, "")
+	warm(s.Members, "")
+	warm(s.Decisions, formats.TableDecisions)
+	if err := all.Wait(); err != nil {
+		return nil, err
+	}
 	return Build(c.ctx, s, e.read.Store)
 }
+
+// keptFooters is how many bytes of the ends of a dataset's parts are kept in
+// memory: what a group or a trajectory then costs are the pages that hold it.
+const keptFooters = 8 << 20
 
 func (c *Cache) remove(e *entry) {
 	c.mu.Lock()

@@ -64,8 +64,8 @@ func TestCache(t *testing.T) {
 		t.Error("the one used last was removed")
 	}
 	reads.Reset()
-	if indexOf(all[0]); reads.Ops("range") != cost {
-		t.Errorf("%d reads of an index that had to leave", reads.Ops("range"))
+	if indexOf(all[0]); reads.Ops("range") == 0 || reads.Ops("range") > cost { // its footers were kept
+		t.Errorf("%d reads of an index that had to leave, %d the first time", reads.Ops("range"), cost)
 	}
 	ended, cancel := context.WithCancel(ctx)
 	cancel()

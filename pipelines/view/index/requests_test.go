@@ -2,30 +2,37 @@ package index
 
 import (
 	"testing"
+	"time"
 
 	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/formats/random"
 	"github.com/rollmill/rollmill/storage"
+	"github.com/rollmill/rollmill/storage/counting"
 	"github.com/rollmill/rollmill/storage/fakes3"
 )
 
 // TestRequests counts the requests to a bucket: some for the index, then none for a
-// page of a list, and few for a trajectory or a group.
+// page of a list, and few for a trajectory or a group. It also counts rounds, which is
+// how many of them follow one another: a trajectory's pages are in several columns, and
+// they are asked for at once.
 func TestRequests(t *testing.T) {
 	server := fakes3.Start(t)
 	e := &epoch{root: server.URI("run/epoch-3")}
 	e.write(t, random.Options{Groups: 300, Failures: 0.1, Epoch: 3})
-	ctx := t.Context()
-	ask := func(what string, most int, f func() error) {
+	rounds := counting.Rounds{Latency: 20 * time.Millisecond}
+	ctx := storage.Wrapping(t.Context(), rounds.Wrap)
+	ask := func(what string, most, mostRounds int, f func() error) {
 		t.Helper()
 		server.Reset()
+		before, _ := rounds.Count()
 		if err := f(); err != nil {
 			t.Fatal(err)
 		}
 		c := server.Counts()
-		t.Logf("%s: %d requests, %d bytes", what, c.Requests(), c.BytesOut)
-		if c.Requests() > most {
-			t.Errorf("%s: %+v, more than %d requests", what, c, most)
+		after, _ := rounds.Count()
+		t.Logf("%s: %d requests in %d rounds, %d bytes", what, c.Requests(), after-before, c.BytesOut)
+		if c.Requests() > most || after-before > mostRounds {
+			t.Errorf("%s: %+v in %d rounds, more than %d requests in %d", what, c, after-before, most, mostRounds)
 		}
 	}
 	d, err := dataset.Open(ctx, storage.Join(e.root, "group"), dataset.OpenOptions{IgnoreGates: true})
@@ -35,15 +42,15 @@ func TestRequests(t *testing.T) {
 	t.Logf("the rollout has %d bytes", built(t, ctx, storage.Join(e.root, "rollout")).From.Base.Bytes)
 	cache := NewCache(ctx, 1<<30, nil)
 	var x *Index
-	ask("the index: two manifests, a listing, and the light columns of three tables", 7, func() (err error) {
+	ask("the index: two manifests, a listing, and the light columns of three tables", 7, 5, func() (err error) {
 		x, _, err = cache.Index(ctx, d)
 		return err
 	})
-	ask("the first page of groups", 0, func() error { return second(x.GroupPage(ctx, Query{Order: Order{"spread", true}})) })
-	ask("trajectories", 0, func() error {
+	ask("the first page of groups", 0, 0, func() error { return second(x.GroupPage(ctx, Query{Order: Order{"spread", true}})) })
+	ask("trajectories", 0, 0, func() error {
 		return second(x.Trajectories(ctx, Query{Where: "reward > 0.5", Order: Order{"sampled_tokens", true}, Page: 3}))
 	})
-	ask("a page by the answers", 3, func() error { return second(x.Trajectories(ctx, Query{Where: "answer contains 'e'"})) })
-	ask("a trajectory", 9, func() error { return second(x.Trajectory(ctx, e.rows[777].TrajectoryID)) })
-	ask("a group", 10, func() error { return second(x.GroupRecords(ctx, e.members[777].GroupID)) })
+	ask("a page by the answers", 3, 3, func() error { return second(x.Trajectories(ctx, Query{Where: "answer contains 'e'"})) })
+	ask("a trajectory", 8, 2, func() error { return second(x.Trajectory(ctx, e.rows[777].TrajectoryID)) })
+	ask("a group", 8, 2, func() error { return second(x.GroupRecords(ctx, e.members[777].GroupID)) })
 }

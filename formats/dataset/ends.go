@@ -1,0 +1,79 @@
+package dataset
+
+import (
+	"context"
+	"sync"
+
+	"github.com/rollmill/rollmill/formats/parquet"
+	"github.com/rollmill/rollmill/storage"
+)
+
+// ends keeps the ends of parts in an object store, with their footers, page
+// indexes and often all light columns, so that reading again costs no request
+// for them.
+type ends struct {
+	mu   sync.Mutex
+	left int64 // bytes that may still be kept
+	of   map[string][]byte
+}
+
+// KeepFooters makes the dataset keep what is read of its parts for their footers,
+// half a megabyte of each, up to so many bytes in all. It is for whoever reads a
+// few rows again and again. A dataset on a local disk keeps nothing.
+func (d *Dataset) KeepFooters(bytes int64) {
+	d.ends.mu.Lock()
+	defer d.ends.mu.Unlock()
+	if d.ends.of == nil {
+		d.ends.of, d.ends.left = map[string][]byte{}, bytes
+	}
+}
+
+// Warm reads the footers of a table that KeepFooters keeps, many at once.
+func (d *Dataset) Warm(ctx context.Context, table string) error {
+	if _, local := d.bucket.Local(); local || d.plain != nil {
+		return nil
+	}
+	parts := d.PartsOf(table)
+	parts = parts[:min(len(parts), int(d.ends.free()/endBytes))]
+	for _, err := range inOrder(ctx, len(parts), atOnce, func(ctx context.Context, i int) (struct{}, error) {
+		src, _, err := d.openPart(ctx, parts[i])
+		if err == nil {
+			err = src.Close()
+		}
+		return struct{}{}, err
+	}) {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+const endBytes = 512 << 10 // what is read for a footer
+
+func (e *ends) free() int64 {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.left
+}
+
+// open opens a part, with its end if that was kept.
+func (e *ends) open(src storage.Reader, p Part, place string) (*parquet.File, error) {
+	e.mu.Lock()
+	end := e.of[p.Name]
+	e.mu.Unlock()
+	if end != nil {
+		return parquet.OpenAgain(src, p.Bytes, place, fetchAhead, end)
+	}
+	f, err := parquet.OpenAhead(src, p.Bytes, place, fetchAhead)
+	if err != nil {
+		return nil, err
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if end := f.End(); e.of != nil && e.of[p.Name] == nil && int64(len(end)) <= e.left {
+		e.of[p.Name] = end
+		e.left -= int64(len(end))
+	}
+	return f, nil
+}

@@ -1,0 +1,50 @@
+package dataset
+
+import (
+	"testing"
+	"time"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/storage/counting"
+)
+
+// Many small parts are opened ahead, and the footers that are kept cost nothing
+// the second time.
+func TestPartsAreOpenedAhead(t *testing.T) {
+	const parts = 60
+	uri := "mem://" + t.Name() + "/d"
+	for i := range parts {
+		write(t.Context(), t, uri, wideSpec(), Options{Shard: i, Of: parts}, parts)
+	}
+	d := open(t, uri)
+	rounds := &counting.Rounds{Latency: 2 * time.Millisecond}
+	d.bucket = rounds.Wrap(d.bucket)
+	type row struct {
+		ExampleID string `parquet:"example_id,dict"`
+	}
+	read := func() {
+		t.Helper()
+		if rows, err := ReadAll[row](t.Context(), d, "", d.All()); err != nil || len(rows) != 4*parts {
+			t.Fatal(len(rows), err)
+		}
+	}
+	read()
+	atMost(t, rounds, parts, 2*parts) // a stat and a range of each
+	d.KeepFooters(parts << 20)
+	if err := d.Warm(t.Context(), ""); err != nil {
+		t.Fatal(err)
+	}
+	asked := 0
+	d.bucket = d.bucket.WithHook(func(op, _ string) error {
+		if op == "range" {
+			asked++
+		}
+		return nil
+	})
+	for range 2 {
+		read()
+	}
+	if _, err := ReadAll[formats.Trajectory](t.Context(), d, "", Range{7, 9}); err != nil || asked > 0 {
+		t.Errorf("%d ranges were read again, %v", asked, err)
+	}
+}

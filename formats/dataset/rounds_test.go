@@ -1,0 +1,146 @@
+package dataset
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/storage"
+	"github.com/rollmill/rollmill/storage/counting"
+	"github.com/rollmill/rollmill/storage/fakes3"
+)
+
+// slowly returns a context in which a store takes some time for each request,
+// and what counts how many of them follow one another.
+func slowly(ctx context.Context) (context.Context, *counting.Rounds) {
+	r := &counting.Rounds{Latency: 2 * time.Millisecond}
+	return storage.Wrapping(ctx, r.Wrap), r
+}
+
+func atMost(t *testing.T, r *counting.Rounds, rounds, requests int) {
+	t.Helper()
+	got, all := r.Count()
+	t.Logf("%d requests in %d rounds", all, got)
+	if got > rounds || all < requests {
+		t.Errorf("%d requests follow one another, of %d; at most %d should, of %d or more", got, all, rounds, requests)
+	}
+}
+
+// Sealing reads the records of all shards, and removes what killed writers left,
+// many at once.
+func TestSealingReadsRecordsConcurrently(t *testing.T) {
+	const shards = 400
+	uri := "mem://" + t.Name() + "/d"
+	for i := range shards - 1 {
+		s, err := Begin(t.Context(), uri, wideSpec(), Options{Shard: i, Of: shards})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.ended = true
+		if err := s.bucket.Create(t.Context(), s.run.record(i), recordOfNothing(t, s)); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.bucket.Create(t.Context(), fmt.Sprintf("part-%05d-of-%05d-00000-0000000%d.parquet", i, shards, i%10), nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ctx, rounds := slowly(t.Context())
+	res := write(ctx, t, uri, wideSpec(), Options{Shard: shards - 1, Of: shards}, shards)
+	if res.Sealed == nil || res.Sealed.Rows != 4 {
+		t.Fatalf("%+v", res)
+	}
+	atMost(t, rounds, 150, 2*shards)
+	if left, err := res.Sealed.Unnamed(t.Context()); len(left) > 0 || err != nil {
+		t.Errorf("%d parts are left, %v", len(left), err)
+	}
+}
+
+func recordOfNothing(t *testing.T, s *Shard) []byte {
+	t.Helper()
+	m := Manifest{Format: Format, Content: Content{Kind: s.spec.Kind, Schema: formats.SchemaVersion, Stage: s.spec.Stage, Version: s.spec.Version,
+		Identity: s.run.identity, Shards: s.run.of, Params: s.spec.Params}}
+	return indented(record{Shard: s.shard, Manifest: m})
+}
+
+// A journal's segments are read many at once: when a command resumes, and when
+// its rows are written in order.
+func TestJournalsAreReadConcurrently(t *testing.T) {
+	const segments = 100
+	uri := "mem://" + t.Name() + "/d"
+	j := journal(t, uri, wideSpec(), Options{})
+	for i := range segments {
+		if err := j.Append(t.Context(), []formats.Trajectory{wideRow(i%7, i)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	read := func(name string, rows func(ctx context.Context, j *Journal[formats.Trajectory]) int) {
+		t.Run(name, func(t *testing.T) {
+			ctx, rounds := slowly(t.Context())
+			s, err := Begin(ctx, uri, wideSpec(), Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			again, err := OpenJournal[formats.Trajectory](ctx, s)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if n := rows(ctx, again); n != segments {
+				t.Errorf("%d rows", n)
+			}
+			atMost(t, rounds, 60, segments)
+		})
+	}
+	read("resume", func(ctx context.Context, j *Journal[formats.Trajectory]) (n int) {
+		for _, err := range j.Rows(ctx) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			n++
+		}
+		return n
+	})
+	read("write", func(ctx context.Context, j *Journal[formats.Trajectory]) (n int) {
+		for rows, err := range j.Sorted(ctx, func(r *formats.Trajectory) int64 { return int64(r.Generation) * 7919 % segments }) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			n += len(rows)
+		}
+		return n
+	})
+}
+
+// A shard lists neither the segments of others' journals nor, beyond the first
+// page, its own for anything but reading them.
+func TestListingsDoNotDependOnJournals(t *testing.T) {
+	server := fakes3.Start(t)
+	uri := server.URI("run/d")
+	j := journal(t, uri, wideSpec(), Options{Shard: 1, Of: 2})
+	var all errgroup.Group
+	all.SetLimit(8)
+	for i := range storage.PageSize + 100 {
+		all.Go(func() error {
+			return j.bucket.Write(t.Context(), fmt.Sprintf("%s%08d-%016x.parquet", j.dir, i, i), nil)
+		})
+	}
+	if err := all.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	var further atomic.Int64
+	server.OnRequest(func(r *http.Request) {
+		if r.URL.Query().Has("continuation-token") || r.URL.Query().Has("marker") {
+			further.Add(1)
+		}
+	})
+	server.Reset()
+	write(t.Context(), t, uri, wideSpec(), Options{Shard: 0, Of: 2}, 4)
+	if n := server.Counts().List; n > 5 || further.Load() > 0 {
+		t.Errorf("%d listings, %d of further pages", n, further.Load())
+	}
+}

@@ -1,0 +1,159 @@
+package parquet
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"reflect"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/random"
+)
+
+// large is a file of three row groups of 3 MB each, in chunks of up to 1 MB.
+var large = sync.OnceValue(func() []byte {
+	var group []formats.Trajectory
+	for rows := range random.Trajectories(3, random.Options{Groups: 40, Scored: true}) {
+		group = append(group, rows...)
+	}
+	var buf bytes.Buffer
+	w := NewWriter[formats.Trajectory](&buf)
+	for range 3 {
+		if err := errors.Join(w.Write(group), w.flush()); err != nil {
+			panic(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		panic(err)
+	}
+	return buf.Bytes()
+})
+
+// rowsFrom reads rows of a file; ahead is 0 for a local one.
+func rowsFrom[T any](t testing.TB, src io.ReaderAt, size, ahead, first, rows int64) ([]T, *reader) {
+	t.Helper()
+	var f *File
+	var err error
+	if ahead > 0 {
+		f, err = OpenAhead(src, size, "x", ahead)
+	} else {
+		f, err = Open(src, size, "x")
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if rows < 0 {
+		rows = f.Rows()
+	}
+	r, err := NewReader[T](f, first, rows)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := make([]T, rows+1)
+	n, err := r.Read(out)
+	if err != io.EOF || int64(n) != rows {
+		t.Fatalf("%d rows of %d: %v", n, rows, err)
+	}
+	return out[:n], &r.reader
+}
+
+// gate is a source that lets nothing through until so many requests wait.
+type gate struct {
+	counting
+	wait  atomic.Int64
+	open  chan struct{}
+	first int64 // requests that pass
+}
+
+func (g *gate) ReadAt(p []byte, off int64) (int, error) {
+	if g.requests.Load() >= g.first {
+		if g.wait.Add(-1) == 0 {
+			close(g.open)
+		}
+		<-g.open
+	}
+	return g.counting.ReadAt(p, off)
+}
+
+// TestLargeRowGroupsAreFetchedAhead: row groups that exceed the memory are read
+// in pieces, several at once (else the gate never opens), and no byte twice.
+func TestLargeRowGroupsAreFetchedAhead(t *testing.T) {
+	data := large()
+	const limit = 6 << 20
+	src := &gate{counting: counting{ReaderAt: bytes.NewReader(data)}, open: make(chan struct{}), first: 1}
+	src.wait.Store(atOnce)
+	got, r := rowsFrom[formats.Trajectory](t, src, int64(len(data)), limit, 0, -1)
+	if want, _ := rowsFrom[formats.Trajectory](t, bytes.NewReader(data), int64(len(data)), 0, 0, -1); !reflect.DeepEqual(got, want) {
+		t.Error("other rows than from a local file")
+	}
+	size := int64(len(data))
+	t.Logf("%d requests, %d bytes of %d, at most %d held", src.requests.Load(), src.bytes.Load(), size, r.stream.most)
+	if n := src.requests.Load(); n > size/r.f.pieceSize()+10 {
+		t.Errorf("%d requests for %d bytes", n, size)
+	}
+	if n := src.bytes.Load(); n > size*103/100 {
+		t.Errorf("%d bytes were read of %d", n, size)
+	}
+	if r.stream.most > limit*3/2 {
+		t.Errorf("%d bytes were held", r.stream.most)
+	}
+}
+
+// TestSomeRowsOfLargeRowGroups: one request for the footer and the page indexes,
+// and those for the pages at once.
+func TestSomeRowsOfLargeRowGroups(t *testing.T) {
+	data := large()
+	all, _ := rowsFrom[formats.Trajectory](t, bytes.NewReader(data), int64(len(data)), 0, 0, -1)
+	for _, c := range []struct{ first, rows int64 }{{0, 1}, {7, 1}, {311, 20}, {319, 2}, {100, 400}, {959, 1}} {
+		src := &counting{ReaderAt: bytes.NewReader(data)}
+		got, _ := rowsFrom[formats.Trajectory](t, src, int64(len(data)), 48<<20, c.first, c.rows)
+		if !reflect.DeepEqual(got, all[c.first:c.first+c.rows]) {
+			t.Errorf("rows %d to %d are others", c.first, c.first+c.rows)
+		}
+		if n := src.requests.Load(); n > 3 {
+			t.Errorf("rows %d to %d: %d requests", c.first, c.first+c.rows, n)
+		}
+	}
+}
+
+// losing is a source whose later requests fail.
+type losing struct {
+	io.ReaderAt
+	left atomic.Int64
+}
+
+var errLost = errors.New("connection lost")
+
+func (f *losing) ReadAt(p []byte, off int64) (int, error) {
+	if f.left.Add(-1) < 0 {
+		return 0, errLost
+	}
+	return f.ReaderAt.ReadAt(p, off)
+}
+
+// TestAFailedPieceIsReported: rows before it are read, and the error is the
+// source's.
+func TestAFailedPieceIsReported(t *testing.T) {
+	data := large()
+	for _, requests := range []int64{1, 5, 20} {
+		src := &losing{ReaderAt: bytes.NewReader(data)}
+		src.left.Store(requests)
+		f, err := OpenAhead(src, int64(len(data)), "x", 2<<20)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := NewReader[formats.Trajectory](f, 0, f.Rows())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for rows := make([]formats.Trajectory, 50); err == nil; {
+			_, err = r.Read(rows)
+		}
+		if !errors.Is(err, errLost) {
+			t.Errorf("after %d requests: %v", requests, err)
+		}
+	}
+}
