@@ -89,6 +89,8 @@ var unsized = map[string]string{
 	"formats/parquet openAhead":        "guess",
 	"formats/jsonscan Bytes":           "of text that is in memory",
 	"formats/dataset Read":             "256 rows",
+	"formats/parquet add":              "the ids of rows that are in memory, up to smallIDs",
+	"formats/parquet extended":         "a page of values that are in memory",
 	"formats/parquet deltas":           "prefixed: the values are claimed",
 	"formats/parquet begin":            "a piece of a range of a footer that check let through: see pieceSize",
 	"formats/parquet newStream":        "a constant, and the leaves of a row type",
