@@ -27,6 +27,9 @@
 # make bench/group ROWS=10000000   groups thin data, compared with DuckDB and polars
 # make bench/curate GB=5           keeps 30 % of wide data, compared with DuckDB, polars and cp
 # make bench/export GB=5           writes the sequences of a curated dataset, compared with pyarrow
+# make bench/remote   reads a part with large row groups from a distant store, compared with a download of its bytes
+# make bench/scale ROWS=100000000  measures time and memory on a bucket, in shards that are killed, from 100,000 rows to ROWS; plots them
+# make bench/all SAMPLE=1   runs the benchmarks that have a peer, small with SAMPLE=1; writes one page of ratios
 # make bench/import IMPORTED=1000000   imports chat messages, compared with Hugging Face's datasets
 
 GO    ?= go
@@ -46,7 +49,7 @@ TRAJECTORIES ?= 400
 KILLS  ?= 4
 STORES ?= minio gcs azure
 
-.PHONY: all build release wheels demo demo-train test check bench bench/score bench/rewards bench/submit bench/rollout bench/shards bench/group bench/curate bench/import bench/export bench/view view/shots stores slurm airflow docs versions golden chaos chaos-rollout chaos-stages chaos-submit learn learn/torch llama vllm clean FORCE
+.PHONY: all build release wheels demo demo-train test check bench bench/score bench/rewards bench/submit bench/rollout bench/shards bench/group bench/curate bench/import bench/export bench/view bench/remote bench/scale bench/all view/shots stores slurm airflow docs versions golden chaos chaos-rollout chaos-stages chaos-submit learn learn/torch llama vllm clean FORCE
 all: build
 
 VERSION = $(shell git describe --tags --always --dirty 2>/dev/null)
@@ -174,7 +177,17 @@ view/shots:
 	VIEW_SHOTS=$(abspath runs/shots) $(GO) test ./cmd/rollmill -run TestBrowserOpensEveryPage -count 1 -timeout 60m -v
 
 bench/shards:
-	ROWS=$(ROWS) bash .ci/shards
+	ROWS=$(ROWS) bash .ci/shards shards
+
+bench/remote:
+	$(GO) test ./formats/parquet -run '^$$' -bench 'ScanRemote|Download' -count $(ROUNDS) | python3 testdata/bench/gobench.py 'scan of a distant part to a download' BenchmarkScanRemote BenchmarkDownload 'at most 1.2'
+
+bench/scale:
+	ROWS=$(ROWS) BENCH=$(BENCH) bash .ci/shards scale
+
+SAMPLE ?=
+bench/all: build
+	python3 testdata/bench/all.py $(BENCH) $(if $(SAMPLE),sample)
 
 stores:
 	EPOCHS=$(DEMO_EPOCHS) bash .ci/stores $(STORES)

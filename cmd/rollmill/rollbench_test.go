@@ -115,6 +115,9 @@ func printBench(t *testing.T, table []benchRow, episodes int) {
 		n := float64(episodes)
 		fmt.Fprintf(&out, "%-24s %12.1f %14.3f %22.1f %11.1fx\n", r.name, n/r.wall.Seconds(), 1e3*r.cpu.Seconds()/n/2, n/r.cpu.Seconds(), last.cpu.Seconds()/r.cpu.Seconds())
 	}
+	if len(table) > 2 {
+		fmt.Fprintf(&out, "recorded episodes per core, rollmill to Python: %.1f (aim: at least 20)\n", last.cpu.Seconds()/table[0].cpu.Seconds())
+	}
 	t.Log("\n" + out.String())
 }
 

@@ -133,7 +133,7 @@ func TestViewOfManyEpochs(t *testing.T) {
 		_, took := v.page(fmt.Sprintf("/d/epoch-%d%%2Fgroup/trajectories", e))
 		slowest = max(slowest, took)
 	}
-	t.Logf("%-44s %6d ms", "trajectories of any epoch, at most", slowest.Milliseconds())
+	t.Logf("the first page of trajectories of any epoch, at most: %d ms (aim: at most 300)", slowest.Milliseconds())
 	t.Logf("%-44s %6.0f MB", "most memory", mostMemory(t, process))
 }
 

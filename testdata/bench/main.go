@@ -1,9 +1,12 @@
-// Command bench makes the datasets that the scripts beside it measure, and
-// scans one of them without writing:
+// Command bench makes the datasets that the scripts beside it measure, scans
+// one of them without writing, removes them, and draws what scale.py measured:
 //
 //	bench thin ROWS URI   trajectories next to empty in URI/rollout, their scores in URI/score
+//	bench base ROWS URI   the same trajectories without the scores
 //	bench wide BYTES URI  trajectories with rewards, so many bytes as they lie, in URI/rollout
 //	bench scan SCORES     statistics and advantages of every group, summed
+//	bench remove URI      everything at URI, gone
+//	bench plot JSONL SVG  time and memory of each stage against rows
 //
 // The same arguments give the same rows.
 package main
@@ -38,20 +41,31 @@ func main() {
 }
 
 func run(ctx context.Context, args []string) error {
-	if len(args) == 2 && args[0] == "scan" {
+	switch {
+	case len(args) == 2 && args[0] == "scan":
 		return scan(ctx, args[1])
+	case len(args) == 2 && args[0] == "remove":
+		return remove(ctx, args[1])
+	case len(args) == 3 && args[0] == "plot":
+		return draws(args[1], args[2])
+	case len(args) == 3 && (args[0] == "thin" || args[0] == "base" || args[0] == "wide"):
+		return makes(ctx, args[0], args[1], args[2])
 	}
-	if len(args) != 3 || args[0] != "thin" && args[0] != "wide" {
-		return fmt.Errorf("want thin ROWS URI, wide BYTES URI or scan SCORES")
-	}
-	size, err := strconv.ParseFloat(args[1], 64)
+	return fmt.Errorf("want thin ROWS URI, base ROWS URI, wide BYTES URI, scan SCORES, remove URI or plot JSONL SVG")
+}
+
+func makes(ctx context.Context, what, much, uri string) error {
+	size, err := strconv.ParseFloat(much, 64)
 	if err != nil {
 		return err
 	}
 	n := int(size)
-	rollout, score := storage.Join(args[2], "rollout"), storage.Join(args[2], "score")
-	if args[0] == "wide" {
+	rollout, score := storage.Join(uri, "rollout"), storage.Join(uri, "score")
+	switch what {
+	case "wide":
 		return write(ctx, rollout, "", random.Options{Groups: max(1, n/rowBytes/generations), Generations: generations, Scored: true})
+	case "base":
+		score = ""
 	}
 	o := random.Options{Groups: max(1, n/generations), Generations: generations, Scored: true,
 		Messages: 3, SampledTokens: 4, PromptTokens: 4, NoTokens: true, Failures: 0.02, Unscored: 0.01}

@@ -1,0 +1,134 @@
+package main
+
+import (
+	"bufio"
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"image/color"
+	"maps"
+	"math"
+	"os"
+	"slices"
+
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/plotter"
+	"gonum.org/v1/plot/plotutil"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+	"gonum.org/v1/plot/vg/vgsvg"
+)
+
+// measured is a line of scale.jsonl: one stage over so many rows.
+type measured struct {
+	Shape, Stage string
+	Rows         float64
+	CPU, RSS     float64 // of the shards: seconds of all, megabytes of the largest
+}
+
+// draws reads what scale.py measured and draws, below each other, processor time
+// and peak memory against rows. A later line replaces an earlier one of the same
+// stage and size.
+func draws(results, out string) error {
+	lines, err := read(results)
+	if err != nil {
+		return err
+	}
+	seconds, err := graph(lines, "processor time, s", func(m measured) float64 { return m.CPU })
+	if err != nil {
+		return err
+	}
+	seconds.Y.Scale, seconds.Y.Tick.Marker = plot.LogScale{}, plot.LogTicks{Prec: -1}
+	seconds.Y.Max *= 10 // for the legend
+	seconds.Add(proportional(lines, seconds))
+	memory, err := graph(lines, "peak memory of a shard, MB", func(m measured) float64 { return m.RSS })
+	if err != nil {
+		return err
+	}
+	memory.Y.Min, memory.X.Label.Text, memory.Legend = 0, "rows", plot.NewLegend()
+	canvas := vgsvg.New(7*vg.Inch, 8*vg.Inch)
+	plots := [][]*plot.Plot{{seconds}, {memory}}
+	pads := draw.Tiles{Rows: 2, Cols: 1, PadY: vg.Points(14), PadTop: vg.Points(8), PadBottom: vg.Points(6), PadLeft: vg.Points(6), PadRight: vg.Points(18)}
+	for i, c := range plot.Align(plots, pads, draw.New(canvas)) {
+		plots[i][0].Draw(c[0])
+	}
+	f, err := os.Create(out)
+	if err != nil {
+		return err
+	}
+	if _, err := canvas.WriteTo(f); err != nil {
+		f.Close()
+		return err
+	}
+	return f.Close()
+}
+
+// proportional is a dotted line through the point with the most rows, for the eye:
+// what costs the same for each row is parallel to it.
+func proportional(lines map[string][]measured, p *plot.Plot) *plotter.Line {
+	var most measured
+	low := math.Inf(1)
+	for _, points := range lines {
+		if last := points[len(points)-1]; last.Rows > most.Rows {
+			most = last
+		}
+		low = min(low, points[0].CPU)
+	}
+	each := most.CPU / most.Rows
+	guide := &plotter.Line{XYs: plotter.XYs{{X: max(low/each, p.X.Min), Y: max(low, p.X.Min*each)}, {X: most.Rows, Y: most.CPU}}}
+	guide.Color, guide.Width, guide.Dashes = color.Gray{0x60}, vg.Points(1), []vg.Length{vg.Points(1), vg.Points(3)}
+	p.Legend.Add("proportional to rows", guide)
+	return guide
+}
+
+// read returns the points of each stage, by rows.
+func read(results string) (map[string][]measured, error) {
+	f, err := os.Open(results)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	all := map[string][]measured{}
+	for lines := bufio.NewScanner(f); lines.Scan(); {
+		var m measured
+		if err := json.Unmarshal(lines.Bytes(), &m); err != nil {
+			return nil, fmt.Errorf("reading %s: %w", results, err)
+		}
+		name := m.Stage + ", " + m.Shape + " rows"
+		all[name] = append(slices.DeleteFunc(all[name], func(o measured) bool { return o.Rows == m.Rows }), m)
+	}
+	for _, points := range all {
+		slices.SortFunc(points, func(a, b measured) int { return cmp.Compare(a.Rows, b.Rows) })
+	}
+	return all, nil
+}
+
+// The colours of Okabe and Ito, which people with colour-blindness can tell apart.
+var inks = []color.RGBA{{0, 0x72, 0xb2, 255}, {0xd5, 0x5e, 0, 255}, {0, 0x9e, 0x73, 255}, {0xcc, 0x79, 0xa7, 255}, {0x76, 0x76, 0x76, 255}, {0xe6, 0x9f, 0, 255}}
+
+func graph(lines map[string][]measured, axis string, value func(measured) float64) (*plot.Plot, error) {
+	p := plot.New()
+	for _, s := range []*draw.TextStyle{&p.X.Label.TextStyle, &p.Y.Label.TextStyle, &p.X.Tick.Label, &p.Y.Tick.Label, &p.Legend.TextStyle} {
+		s.Font.Variant, s.Font.Size = "Sans", vg.Points(10)
+	}
+	p.Y.Label.Text, p.X.Scale, p.X.Tick.Marker = axis, plot.LogScale{}, plot.LogTicks{Prec: -1}
+	p.Legend.Top, p.Legend.Left, p.Legend.ThumbnailWidth, p.Legend.Padding = true, true, vg.Points(28), vg.Points(2)
+	grid := plotter.NewGrid()
+	grid.Vertical.Color, grid.Horizontal.Color = color.Gray{0xe3}, color.Gray{0xe3}
+	p.Add(grid)
+	for i, name := range slices.Sorted(maps.Keys(lines)) {
+		points := make(plotter.XYs, 0, len(lines[name]))
+		for _, m := range lines[name] {
+			points = append(points, plotter.XY{X: m.Rows, Y: value(m)})
+		}
+		line, marks, err := plotter.NewLinePoints(points)
+		if err != nil {
+			return nil, err
+		}
+		line.Color, line.Width = inks[i%len(inks)], vg.Points(1.5)
+		marks.GlyphStyle = draw.GlyphStyle{Color: line.Color, Radius: vg.Points(3), Shape: plotutil.Shape(i)}
+		p.Add(line, marks)
+		p.Legend.Add(name, line, marks)
+	}
+	return p, nil
+}
