@@ -15,7 +15,7 @@
 # make bench/view VIEW=1000000   prints the times of the viewer's pages, and its memory, for a run of 100 epochs
 # make view/shots   takes pictures of the viewer's pages, light and dark, wide and narrow, into runs/shots
 # make learn SEEDS=5    tests that the demo's policy learns, and does not learn from shuffled rewards
-# make bench/score ROWS=100000  scores a stored epoch again, compared with pyarrow and DuckDB
+# make bench/score ROWS=100000  scores a stored epoch again, compared with pyarrow, DuckDB and polars
 # make bench/rewards    sends wide rows to a reward in Python, as lines and as record batches
 # make bench/submit LARGE=160000  converts rows to ART's wire format, compared with the harness, and submits a dataset of 5 GB
 # make chaos-submit COUNT=100   kills submissions to every backend at random moments, alone and with a racing copy, on a disk and on a bucket, and counts the jobs

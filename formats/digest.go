@@ -56,6 +56,15 @@ func (d *RowsDigest) Add(row xxh3.Uint128) {
 	d.rows++
 }
 
+// AddRows adds the digests of rows of any kind.
+func AddRows[T any](d *RowsDigest, rows []T) {
+	h, p := hashers.Get().(*hasher), planOf(reflect.TypeFor[T]())
+	defer hashers.Put(h)
+	for i := range rows {
+		d.Add(sum(h, p, &rows[i], skipPayload))
+	}
+}
+
 // Merge adds another digest's rows.
 func (d *RowsDigest) Merge(o RowsDigest) {
 	var carry uint64
@@ -124,8 +133,12 @@ func (h *hasher) uint(n uint64) { h.buf = binary.LittleEndian.AppendUint64(h.buf
 func digest[T any](row *T, of part) xxh3.Uint128 {
 	h := hashers.Get().(*hasher)
 	defer hashers.Put(h)
+	return sum(h, planOf(reflect.TypeFor[T]()), row, of)
+}
+
+func sum[T any](h *hasher, p *plan, row *T, of part) xxh3.Uint128 {
 	h.buf = h.buf[:0]
-	p, at := planOf(reflect.TypeFor[T]()), unsafe.Pointer(row)
+	at := unsafe.Pointer(row)
 	if c, carries := any(row).(Carrier); carries && c.Unknown() != nil {
 		h.both(p, at, planOf(c.Unknown().Columns.Type()), c.Unknown().At, of)
 	} else {

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"hash"
 	"reflect"
+	"sort"
 	"sync"
 
 	"github.com/rollmill/rollmill/formats"
@@ -96,16 +97,30 @@ func (w *TableWriter[T]) Write(ctx context.Context, rows []T) error {
 // small rows take less time. Write describes what a group is, and what may change
 // in its rows.
 func (w *TableWriter[T]) WriteGroups(ctx context.Context, rows []T, ends []int) error {
-	for from := 0; len(ends) > 0 && w.err == nil; ends = ends[1:] {
-		if ok, err := w.together(ctx, rows, from, ends); ok || err != nil {
+	for from := 0; len(ends) > 0 && w.err == nil; {
+		n := w.fitting(from, ends)
+		ok, err := w.together(ctx, rows[:ends[n-1]], from, ends[:n])
+		if err != nil {
 			return err
 		}
-		if err := w.Write(ctx, rows[from:ends[0]]); err != nil {
-			return err
+		if !ok {
+			n = 1
+			if err := w.Write(ctx, rows[from:ends[0]]); err != nil {
+				return err
+			}
 		}
-		from = ends[0]
+		from, ends = ends[n-1], ends[n:]
 	}
 	return w.err
+}
+
+// fitting returns how many of the groups from an index on fit into the row group,
+// at least one.
+func (w *TableWriter[T]) fitting(from int, ends []int) int {
+	if w.w == nil {
+		return 1
+	}
+	return max(1, sort.Search(len(ends), func(i int) bool { return !w.w.Fits(ends[i] - from) }))
 }
 
 // together adds the groups of the rows from an index on, if all fit into the row
@@ -135,9 +150,7 @@ func (w *TableWriter[T]) together(ctx context.Context, all []T, from int, ends [
 
 // count adds rows to the number and the digest of the table's rows.
 func (w *TableWriter[T]) count(rows []T) {
-	for i := range rows {
-		w.t.digest.Add(formats.Digest(&rows[i]))
-	}
+	formats.AddRows(&w.t.digest, rows)
 	w.t.rows += int64(len(rows))
 }
 

@@ -20,6 +20,7 @@ type cursor struct {
 	index  []int // by list: of the current element, -1 when it has none
 
 	open []*slice // by list: the current one, whose elements are counted when it ends
+	room []slice  // by list: memory for the elements of short lists
 }
 
 // more makes an entry available; it returns false at the end of the chunk.
@@ -184,14 +185,39 @@ func (c *cursor) element(p unsafe.Pointer, l *list, i int) (unsafe.Pointer, erro
 		if err := c.column.hand(int64(n) * int64(l.size)); err != nil {
 			return nil, err
 		}
-		v := reflect.NewAt(l.typ, p).Elem()
 		if at == 0 {
-			v.Set(reflect.MakeSlice(l.typ, n, n))
+			*s = c.elements(l, i, n)
 		} else {
+			v := reflect.NewAt(l.typ, p).Elem()
 			v.Set(reflect.Append(v, reflect.Zero(l.typ.Elem()))) // the list continues in another page
 		}
 	}
 	return unsafe.Add(s.data, uintptr(at)*l.size), nil
+}
+
+// roomBytes is the memory that short lists share: a row that is kept keeps it too.
+const roomBytes = 8 << 10
+
+// elements makes n elements of the cursor's i-th list. Short lists share memory.
+func (c *cursor) elements(l *list, i, n int) slice {
+	if uintptr(n)*l.size > roomBytes/4 {
+		return slice{reflect.MakeSlice(l.typ, n, n).UnsafePointer(), n, n}
+	}
+	if c.room == nil {
+		c.room = make([]slice, len(c.lists))
+	}
+	r := &c.room[i]
+	if r.len < n {
+		all := int(roomBytes / l.size)
+		*r = slice{reflect.MakeSlice(l.typ, all, all).UnsafePointer(), all, all}
+	}
+	s := slice{r.data, n, n}
+	if r.len -= n; r.len > 0 {
+		r.data = unsafe.Add(r.data, uintptr(n)*l.size)
+	} else {
+		r.data = nil // it would point behind the memory
+	}
+	return s
 }
 
 // length returns the number of elements of the list whose first element is the

@@ -55,7 +55,14 @@ func (g *gathered) bounds() bounds {
 func limits[V byte | int32 | int64 | float32 | float64](values []V) (lo, hi V) {
 	lo, hi = values[0], values[0]
 	for _, v := range values {
-		lo, hi = min(lo, v), max(hi, v)
+		switch {
+		case v < lo:
+			lo = v
+		case v > hi:
+			hi = v
+		case v != v:
+			return v, v
+		}
 	}
 	return lo, hi
 }
@@ -73,9 +80,13 @@ func signed(lo, hi float64) (float64, float64) {
 }
 
 func (b *bounds) strings(g *gathered) {
-	var lo, hi []byte
+	var lo, hi, last []byte
 	for i := range g.there {
 		s := g.text[g.offsets[i]:g.offsets[i+1]]
+		if i > 0 && bytes.Equal(s, last) { // adjacent values are often equal
+			continue
+		}
+		last = s
 		if i == 0 || bytes.Compare(s, lo) < 0 {
 			lo = s
 		}

@@ -16,7 +16,8 @@ type dictionary struct {
 }
 
 func (d *dictionary) reset() {
-	d.places, d.text, d.ends = nil, d.text[:0], append(d.ends[:0], 0)
+	clear(d.places) // the next row group has about as many
+	d.text, d.ends = d.text[:0], append(d.ends[:0], 0)
 }
 
 // indexes looks up the gathered strings, and adds new ones.

@@ -171,13 +171,6 @@ func fillBytes(s []byte, n int, v byte) []byte {
 // values gathers n fields, stride bytes apart, of which the first is at p. The
 // first repeats at the level rep, the others at the level again.
 func (g *gathered) values(p unsafe.Pointer, stride uintptr, n int, rep, again byte) {
-	if g.typ.Kind() == reflect.Pointer {
-		for i := range n {
-			g.value(unsafe.Add(p, uintptr(i)*stride), rep)
-			rep = again
-		}
-		return
-	}
 	g.entries += n
 	if g.node.rep > 0 {
 		from := len(g.reps)
@@ -191,9 +184,13 @@ func (g *gathered) values(p unsafe.Pointer, stride uintptr, n int, rep, again by
 	g.fields(p, stride, n, g.defs[from:])
 }
 
-// fields gathers the values of n fields that are no pointers. defs are their
-// levels, which it lowers where zero is null.
+// fields gathers the values of n fields. defs are their levels, which it lowers
+// where a pointer is nil, or where zero is null.
 func (g *gathered) fields(p unsafe.Pointer, stride uintptr, n int, defs []byte) {
+	if g.typ.Kind() == reflect.Pointer {
+		g.pointed(p, stride, n, defs)
+		return
+	}
 	var nullable []byte
 	if g.optional {
 		nullable = defs
@@ -218,6 +215,52 @@ func (g *gathered) fields(p unsafe.Pointer, stride uintptr, n int, defs []byte) 
 	case format.ByteArray:
 		g.strings(p, stride, n, nullable)
 	}
+}
+
+// pointed gathers the values behind n pointers; see fields.
+func (g *gathered) pointed(p unsafe.Pointer, stride uintptr, n int, defs []byte) {
+	there := g.there
+	switch g.node.kind {
+	case format.Boolean:
+		g.bits = appendPointed(g, g.bits, p, stride, n, defs)
+		g.size += int64(g.there - there)
+	case format.Int32:
+		g.i32 = appendPointed(g, g.i32, p, stride, n, defs)
+		g.size += 4 * int64(g.there-there)
+	case format.Int64:
+		g.i64 = appendPointed(g, g.i64, p, stride, n, defs)
+		g.size += 8 * int64(g.there-there)
+	case format.Float:
+		g.f32 = appendPointed(g, g.f32, p, stride, n, defs)
+		g.size += 4 * int64(g.there-there)
+	case format.Double:
+		g.f64 = appendPointed(g, g.f64, p, stride, n, defs)
+		g.size += 8 * int64(g.there-there)
+	case format.ByteArray:
+		for i := range n {
+			s := *(**string)(unsafe.Add(p, uintptr(i)*stride))
+			if s == nil {
+				defs[i]--
+				continue
+			}
+			g.strings(unsafe.Pointer(s), 0, 1, nil)
+		}
+	}
+}
+
+// appendPointed appends the numbers behind n pointers to those of g; see fields.
+func appendPointed[V byte | int32 | int64 | float32 | float64](g *gathered, to []V, p unsafe.Pointer, stride uintptr, n int, defs []byte) []V {
+	before := len(to)
+	for i := range n {
+		v := *(**V)(unsafe.Add(p, uintptr(i)*stride))
+		if v == nil {
+			defs[i]--
+			continue
+		}
+		to = append(to, *v)
+	}
+	g.there += len(to) - before
+	return to
 }
 
 // appendFields appends n numbers, or booleans as bytes, to those of g; see fields.

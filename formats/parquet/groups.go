@@ -13,22 +13,31 @@ const MaxTogether = 4 << 20
 // these are for Write.
 func (w *Writer[T]) WriteGroups(rows []T, ends []int) (bool, error) {
 	g := w.current
-	if w.closed || w.failed != nil || len(rows) == 0 || w.sizes == nil || w.unknown != nil || len(g.picks) > 0 || !w.Fits(len(rows)) {
+	if w.closed || w.failed != nil || len(rows) == 0 || w.unknown != nil || len(g.picks) > 0 || !w.Fits(len(rows)) {
 		return false, w.failed
 	}
-	in := rowsAt(rows)
-	w.sizes.all(in)
-	if total := w.sizes.total; total > MaxTogether || g.bytes+total > groupBytes {
+	in, s := rowsAt(rows), w.sizes
+	if s == nil { // where Write measures nothing, a bound will do
+		if w.bounds == nil {
+			w.bounds = newSizes(w.layout.leaves, false)
+			w.bounds.most = true
+		}
+		s = w.bounds
+	}
+	s.all(in)
+	if s.total > MaxTogether || w.sizes != nil && g.bytes+s.total > groupBytes {
 		return false, nil
 	}
 	for _, c := range g.chunks {
-		if w.failed = c.groups(in, ends, w.sizes.columns[c.node.leaf], w.sizes.lists[c.node.leaf]); w.failed != nil {
+		if w.failed = c.groups(in, ends, s.columns[c.node.leaf], s.lists[c.node.leaf]); w.failed != nil {
 			return false, w.failed
 		}
 	}
 	w.rows += int64(len(rows))
 	g.rows += int64(len(rows))
-	g.bytes += w.sizes.total
+	if w.sizes != nil {
+		g.bytes += s.total
+	}
 	return true, nil
 }
 

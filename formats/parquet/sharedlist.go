@@ -95,7 +95,7 @@ func (n *sharedList) blank(l *leaf) bool {
 // and gathers nothing, for a leaf that must be walked.
 func (g *gathered) listed(rows rowsIn, n *sharedList) bool {
 	blank := n.blank(g.leaf)
-	if g.tokens || !blank && (len(g.lists) > 1 || g.bulk || g.typ.Kind() == reflect.Pointer) {
+	if g.tokens || !blank && (len(g.lists) > 1 || g.bulk) {
 		return false
 	}
 	first, def := &g.lists[0], byte(g.node.def)

@@ -12,6 +12,7 @@ type sizes struct {
 	columns []int64
 	group   []int64       // for Writer.measure
 	lists   []*sharedList // by column, for all
+	most    bool          // all counts every number behind a pointer, null or not
 }
 
 // newSizes measures the known or the unknown columns of rows in a file with these
@@ -57,6 +58,11 @@ func (s *sizes) all(rows rowsIn) {
 		case len(l.lists) == 1 && kind != reflect.String && kind != reflect.Pointer:
 			n = int64(list.elements) * int64(l.typ.Size())
 		case list != nil && list.blank(l):
+		case s.most && len(l.lists) < 2 && kind == reflect.Pointer && l.typ.Elem().Kind() != reflect.String:
+			if n = int64(rows.n); list != nil {
+				n = int64(list.elements)
+			}
+			n *= int64(l.typ.Elem().Size())
 		default:
 			for i := range rows.n {
 				n += l.bytes(unsafe.Add(rows.base, uintptr(i)*rows.stride), l.lists)

@@ -19,6 +19,7 @@ type Writer[T any] struct {
 	layout *layout
 	tail   *tail
 	sizes  *sizes // nil without heavy leaves
+	bounds *sizes // at least those of rows that are written together; nil before the first, and with heavy leaves
 
 	unknown      *Unknown // columns that are written in addition to those of T; nil for none
 	unknownSizes *sizes

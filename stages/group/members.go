@@ -17,16 +17,15 @@ type Grouper struct {
 	valid   Valid
 	named   components
 	rewards []float64
-	out     []float64
 	index   []int     // of each valid member
-	arena   []float64 // what statistics point into
+	arena   []float64 // what statistics and members point into
 }
 
 // Fill sets Advantage and NoAdvantage of every member of one group and
 // returns the group's statistics, all but FirstRow. A failed or unscored
 // member is excluded: it is in no sum and no count, and changes no other's
 // advantage. A reward that is not finite is an error that names the member's
-// index. The members' advantages are valid until the next call.
+// index.
 func (g *Grouper) Fill(members []formats.Member) (formats.GroupStats, error) {
 	first := &members[0]
 	stats := formats.GroupStats{
@@ -91,10 +90,7 @@ func (g *Grouper) collect(members []formats.Member) error {
 
 func (g *Grouper) advantages(members []formats.Member) {
 	n := len(g.rewards)
-	if cap(g.out) < n {
-		g.out = make([]float64, 2*n)
-	}
-	out, has := g.out[:n], true
+	out, has := g.room(n), true
 	if e, ok := g.Estimator.(ComponentEstimator); ok {
 		has = e.Components(g.named.set(members, g.index), out)
 	} else if n > 1 && formats.Flat(g.valid.Min, g.valid.Max, g.Tolerance) {

@@ -22,7 +22,8 @@ type scanner struct {
 	lengths  lengths
 	pairer   *pairer // nil without pairs
 	together *together
-	buf      []formats.Member
+	buf      []formats.Member // of groups that are not written yet
+	ends     []int            // of each of them in buf
 	stats    []formats.GroupStats
 }
 
@@ -59,45 +60,61 @@ func (s *scanner) group(first int64, key string, rows []row) error {
 	if err := s.together.begins(key, rows[0].Epoch); err != nil {
 		return err
 	}
-	s.fill(groupID(key, rows[0].Epoch), rows)
-	stats, err := s.grouper.Fill(s.buf)
+	members := s.fill(groupID(key, rows[0].Epoch), rows)
+	stats, err := s.grouper.Fill(members)
 	if err != nil {
-		return s.place(err, first)
+		return s.place(err, members, first)
 	}
 	stats.FirstRow = first
 	tokens, err := s.lengths.read(len(rows))
 	if err != nil {
 		return err
 	}
-	describeLengths(s.buf, tokens, &stats)
-	s.tally.add(s.buf, s.grouper.Solved)
+	describeLengths(members, tokens, &stats)
+	s.tally.add(members, s.grouper.Solved)
 	if s.pairer != nil {
-		if err := s.pairer.next(s.ctx, s.buf); err != nil {
+		if err := s.pairer.next(s.ctx, members); err != nil {
 			return err
 		}
 	}
-	if err := s.members.Write(s.ctx, s.buf); err != nil {
-		return err
-	}
+	s.ends = append(s.ends, len(s.buf))
+	s.stats = append(s.stats, stats)
 	s.meter.Add(int64(len(rows)))
-	if s.stats = append(s.stats, stats); len(s.stats) < 1000 {
+	if len(s.buf) >= batchRows {
+		if err := s.writeMembers(); err != nil {
+			return err
+		}
+	}
+	if len(s.stats) < 1000 {
 		return nil
 	}
-	return s.flush()
+	return s.writeStats()
 }
 
-func (s *scanner) flush() error {
+// flush writes what is left.
+func (s *scanner) flush() error { return errors.Join(s.writeMembers(), s.writeStats()) }
+
+func (s *scanner) writeMembers() error {
+	err := s.members.WriteGroups(s.ctx, s.buf, s.ends)
+	clear(s.buf) // they hold the memory of rows
+	s.buf, s.ends = s.buf[:0], s.ends[:0]
+	return err
+}
+
+func (s *scanner) writeStats() error {
 	err := s.groups.Write(s.ctx, s.stats)
 	s.stats = s.stats[:0]
 	return err
 }
 
-// fill copies the rows into members, which share the data behind pointers.
-func (s *scanner) fill(group string, rows []row) {
-	s.buf = s.buf[:0]
+// fill copies the rows of a group into members, which share the data behind
+// pointers.
+func (s *scanner) fill(group string, rows []row) []formats.Member {
+	from := len(s.buf)
 	for i := range rows {
 		s.buf = append(s.buf, rows[i].member(group))
 	}
+	return s.buf[from:]
 }
 
 func (r *row) member(group string) formats.Member {
@@ -108,12 +125,12 @@ func (r *row) member(group string) formats.Member {
 }
 
 // place adds the row of an invalid reward to its error.
-func (s *scanner) place(err error, first int64) error {
+func (s *scanner) place(err error, members []formats.Member, first int64) error {
 	var bad *BadReward
 	if !errors.As(err, &bad) {
 		return err
 	}
-	return s.in.badReward(bad, s.buf[bad.Member].TrajectoryID, first+int64(bad.Member))
+	return s.in.badReward(bad, members[bad.Member].TrajectoryID, first+int64(bad.Member))
 }
 
 func (in *input) badReward(bad *BadReward, trajectory string, row int64) error {

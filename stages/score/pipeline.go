@@ -88,28 +88,26 @@ func (p *pipeline) write(ctx context.Context, ordered <-chan *job) error {
 		case <-ctx.Done():
 			return ctx.Err()
 		}
-		for first := 0; first < len(j.rows); {
-			end := first + 1
-			for end < len(j.rows) && sameGroup(j.rows[first], j.rows[end]) {
-				end++
-			}
-			if err := p.writeGroup(ctx, j.rows[first:end], j.scores[first:end]); err != nil {
-				return err
-			}
-			first = end
+		if err := p.writeJob(ctx, j); err != nil {
+			return err
 		}
 	}
 	return ctx.Err()
 }
 
-func (p *pipeline) writeGroup(ctx context.Context, rows []*Row, scores []formats.Score) error {
-	for i := range scores {
-		p.tally.add(&scores[i], rows[i])
-		p.meter.Failed(scores[i].Failure)
-		p.warn(&scores[i])
+func (p *pipeline) writeJob(ctx context.Context, j *job) error {
+	var ends []int // of groups
+	for i := range j.scores {
+		s := &j.scores[i]
+		p.tally.add(s, j.rows[i])
+		p.meter.Failed(s.Failure)
+		p.warn(s)
+		if i+1 == len(j.rows) || !sameGroup(j.rows[i], j.rows[i+1]) {
+			ends = append(ends, i+1)
+		}
 	}
-	p.meter.Add(int64(len(scores)))
-	return p.out.Write(ctx, scores)
+	p.meter.Add(int64(len(j.scores)))
+	return p.out.WriteGroups(ctx, j.scores, ends)
 }
 
 // warn logs the first failure of each class of each reward.
