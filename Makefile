@@ -25,7 +25,7 @@
 # make chaos-stages COUNT=100   kills score, group, curate, prune and compact at random moments, and races commands with --overwrite, on a disk and on a bucket
 # make chaos COUNT=20   kills the demo at random moments and compares its datasets with those of an undisturbed run
 # make bench/group ROWS=10000000   groups thin data, compared with DuckDB and polars
-# make bench/curate GB=5           keeps 30 % of wide data, compared with DuckDB, polars and cp
+# make bench/curate GB=5           keeps 30 % of wide data in three shapes, compared with DuckDB, polars and cp
 # make bench/export GB=5           writes the sequences of a curated dataset, compared with pyarrow
 # make bench/remote   reads a part with large row groups from a distant store, compared with a download of its bytes
 # make bench/scale ROWS=100000000  measures time and memory on a bucket, in shards that are killed, from 100,000 rows to ROWS; plots them
@@ -139,7 +139,9 @@ bench/group: build $(PEERS) $(BENCH)/bench
 	$(PEERS) testdata/bench/group.py $(BENCH)/bench bin/rollmill $(BENCH)/thin-$(ROWS) $(ROUNDS)
 bench/curate: build $(PEERS) $(BENCH)/bench
 	$(BENCH)/bench wide $(GB)e9 $(BENCH)/wide-$(GB)
-	$(PEERS) testdata/bench/curate.py bin/rollmill $(BENCH)/wide-$(GB) $(ROUNDS)
+	$(BENCH)/bench wide $(GB)e9 $(BENCH)/wide-$(GB)-small small
+	$(BENCH)/bench wide $(GB)e9 $(BENCH)/wide-$(GB)-large large
+	$(PEERS) testdata/bench/curate.py bin/rollmill $(ROUNDS) $(BENCH)/wide-$(GB) $(BENCH)/wide-$(GB)-small $(BENCH)/wide-$(GB)-large
 bench/export: build $(PEERS) $(BENCH)/bench
 	$(GO) test ./formats/exporters/tokens -run '^$$' -bench File -cpu 1 -count $(ROUNDS)
 	$(BENCH)/bench wide $(GB)e9 $(BENCH)/wide-$(GB)

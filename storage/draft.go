@@ -27,7 +27,12 @@ type Draft struct {
 	file *os.File // the bytes: in the bucket's own folder when local, else in the temporary folder
 	name string   // of a named temporary file, "" when unnamed
 	done bool
+
+	written, begun int64 // bytes: in all, and of them those that the disk was told to write
 }
+
+// behind is how many bytes may wait for the sync at the end of a local draft.
+const behind = 16 << 20
 
 const tempPrefix = ".tmp-"
 
@@ -62,6 +67,10 @@ func (d *Draft) Write(p []byte) (int, error) {
 	}
 	n, err := d.file.Write(p)
 	d.b.moved("write", "", n)
+	if d.written += int64(n); d.b.disk != "" && d.written-d.begun >= behind {
+		writeBehind(d.file, d.begun, d.written)
+		d.begun = d.written
+	}
 	return n, d.b.fail("write", "", bare(err))
 }
 

@@ -23,6 +23,12 @@ func unnamedFile(dir string) (*os.File, error) {
 	return f, nil
 }
 
+// writeBehind makes the disk write bytes [from, to) of a file in the background.
+// The sync that follows reports its errors.
+func writeBehind(f *os.File, from, to int64) {
+	_ = unix.SyncFileRange(int(f.Fd()), from, to-from, unix.SYNC_FILE_RANGE_WRITE)
+}
+
 func procPath(f *os.File) string { return fmt.Sprintf("/proc/self/fd/%d", f.Fd()) }
 
 func linkUnnamed(f *os.File, to string) error {

@@ -19,7 +19,9 @@ type chunk struct {
 	enc   format.Encoding
 	heavy bool
 
-	body      bytes.Buffer // data pages
+	body      bytes.Buffer // data pages, but for those in runs
+	runs      []run
+	away      int64 // bytes in runs
 	pages     []format.PageLocation
 	bounds    []bounds // of each page of a light leaf
 	rows      int64    // in pages
@@ -48,6 +50,7 @@ func newChunk(l *layout, column int) *chunk {
 func (c *chunk) reset() {
 	c.gathered.reset()
 	c.body.Reset()
+	c.runs, c.away = c.runs[:0], 0
 	c.pages, c.bounds = c.pages[:0:0], c.bounds[:0]
 	c.rows, c.entries, c.nulls, c.inflated = 0, 0, 0, 0
 	c.strings.reset()
@@ -80,7 +83,7 @@ func (c *chunk) endPage() error {
 		RepetitionLevelsByteLength: int32(reps), DefinitionLevelsByteLength: int32(defs), IsCompressed: thrift.New(true),
 		Statistics: format.Statistics{NullCount: int64(nulls)},
 	})}
-	c.pages = append(c.pages, format.PageLocation{Offset: int64(c.body.Len()), FirstRowIndex: c.rows})
+	c.pages = append(c.pages, format.PageLocation{Offset: c.length(), FirstRowIndex: c.rows})
 	size, err := c.page(&c.body, &head, c.levels, c.data)
 	if err != nil {
 		return err
@@ -225,15 +228,18 @@ func (c *chunk) end() error {
 	return nil
 }
 
+// length returns the bytes of the chunk's data pages.
+func (c *chunk) length() int64 { return int64(c.body.Len()) + c.away }
+
 // stored returns the bytes of the chunk so far, compressed or not.
-func (c *chunk) stored() int64 { return int64(c.body.Len()) + c.size }
+func (c *chunk) stored() int64 { return c.length() + c.size }
 
 // describe returns the chunk's entry in the footer, with offsets relative to
 // the chunk's first byte.
 func (c *chunk) describe() (format.ColumnChunk, format.OffsetIndex) {
 	m := format.ColumnMetaData{
 		Type: c.node.kind, PathInSchema: c.path, Codec: format.Zstd, NumValues: c.entries,
-		TotalUncompressedSize: c.inflated, TotalCompressedSize: int64(len(c.dictBytes) + c.body.Len()),
+		TotalUncompressedSize: c.inflated, TotalCompressedSize: int64(len(c.dictBytes)) + c.length(),
 		Encoding:      []format.Encoding{c.enc, format.RLE},
 		EncodingStats: []format.PageEncodingStats{{PageType: format.DataPageV2, Encoding: c.enc, Count: int32(len(c.pages))}},
 		Statistics:    c.statistics(),

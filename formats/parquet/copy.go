@@ -1,13 +1,11 @@
 package parquet
 
 import (
-	"cmp"
 	"fmt"
 	"io"
 	"slices"
 
 	"github.com/parquet-go/parquet-go/format"
-	"golang.org/x/sync/errgroup"
 
 	"github.com/rollmill/rollmill/formats"
 )
@@ -158,10 +156,9 @@ func (w *Writer[T]) Holds(f *File) bool {
 	return slices.ContainsFunc(w.current.picks, of) || slices.ContainsFunc(w.held, of)
 }
 
-// copyPicks copies the picked rows, a column on each processor, and ends the
-// chunks.
-func (g *rowGroup) copyPicks(all *errgroup.Group) error {
-	var batches []*batch
+// batches returns the picked rows by file and row group, with what must be
+// fetched of them.
+func (g *rowGroup) batches() (batches []*batch, err error) {
 	for rest := g.picks; len(rest) > 0; {
 		n := 1
 		for n < len(rest) && rest[n].f == rest[0].f && rest[n].group == rest[0].group && rest[n].from >= rest[n-1].to {
@@ -173,30 +170,19 @@ func (g *rowGroup) copyPicks(all *errgroup.Group) error {
 	for _, b := range batches {
 		if b.f.ahead > 0 {
 			if err := b.fetch(g.chunks); err != nil {
-				return b.f.fail("", b.group, b.picks[0].from, err)
+				return nil, b.f.fail("", b.group, b.picks[0].from, err)
 			}
 		}
 	}
-	// The largest columns first, so that none remains for a single processor at
-	// the end.
-	order := slices.Clone(g.chunks)
-	slices.SortStableFunc(order, func(a, b *chunk) int { return cmp.Compare(heaviness(b), heaviness(a)) })
-	for _, c := range order {
-		all.Go(func() error {
-			if c.payload {
-				if err := c.copy(batches); err != nil {
-					return err
-				}
-			}
-			return c.end()
-		})
-	}
-	return nil
+	return batches, nil
 }
 
-func heaviness(c *chunk) int {
-	if c.heavy {
-		return 1
+// complete copies the chunk's picked rows, if it is of the payload, and ends it.
+func (c *chunk) complete(batches []*batch) error {
+	if c.payload {
+		if err := c.copy(batches); err != nil {
+			return err
+		}
 	}
-	return 0
+	return c.end()
 }

@@ -1,11 +1,9 @@
 package parquet
 
 import (
-	"bytes"
 	"hash/crc32"
 	"io"
 
-	"github.com/parquet-go/parquet-go/encoding/thrift"
 	"github.com/parquet-go/parquet-go/format"
 )
 
@@ -71,6 +69,9 @@ type located struct {
 	end int64
 }
 
+// stop returns where the page ends in its file.
+func (p *located) stop() int64 { return p.Offset + int64(p.CompressedPageSize) }
+
 // pages calls f with every page of a heavy leaf that has rows to copy, and with
 // the picks that have rows in it.
 func (b *batch) pages(src io.ReaderAt, c *chunk, f func(located, []pick) error) error {
@@ -130,28 +131,11 @@ type wanted struct {
 	whole bool // every row of it is copied
 }
 
-// copy copies the chunk's column of every batch.
+// copy copies the chunk's column of every batch; whole pages are only located:
+// see write.
 func (c *chunk) copy(batches []*batch) error {
-	pages := make([][]wanted, len(batches))
-	if c.heavy {
-		size := 0
-		for i, b := range batches {
-			err := b.pages(b.src, c, func(p located, picks []pick) error {
-				w := wanted{p, picks, p.whole(picks)}
-				if w.whole {
-					size += int(p.CompressedPageSize)
-				}
-				pages[i] = append(pages[i], w)
-				return nil
-			})
-			if err != nil {
-				return b.fail(c, err)
-			}
-		}
-		c.reserve(size)
-	}
-	for i, b := range batches {
-		if err := c.copyBatch(b, pages[i]); err != nil {
+	for _, b := range batches {
+		if err := c.copyBatch(b); err != nil {
 			return b.fail(c, err)
 		}
 	}
@@ -162,80 +146,39 @@ func (b *batch) fail(c *chunk, err error) error {
 	return b.f.fail(c.name, b.group, b.first()+b.picks[0].from, err)
 }
 
-// reserve makes room for exactly these pages: they are most of the memory of a
-// row group.
-func (c *chunk) reserve(size int) {
-	if c.body.Available() >= size {
-		return
-	}
-	data := make([]byte, c.body.Len(), c.body.Len()+size+size/16)
-	copy(data, c.body.Bytes())
-	c.body = *bytes.NewBuffer(data)
-}
-
-func (c *chunk) copyBatch(b *batch, pages []wanted) (err error) {
-	defer func() {
-		if v := recover(); v != nil { // parquet-go, on bytes that all checks accepted
-			err = badPage("%v", v)
-		}
-	}()
+func (c *chunk) copyBatch(b *batch) (err error) {
+	defer refusePanic(&err)
 	m := &b.f.meta.RowGroups[b.group].Columns[c.node.leaf].MetaData
 	t := newTaker(c, b, m)
 	defer t.free()
 	if !c.heavy {
 		return t.all(b, m)
 	}
-	for n := 0; len(pages) > 0; pages = pages[n:] {
+	var pages []wanted
+	err = b.pages(b.src, c, func(p located, picks []pick) error {
+		pages = append(pages, wanted{p, picks, p.whole(picks)})
+		return nil
+	})
+	for n := 0; len(pages) > 0 && err == nil; pages = pages[n:] {
 		n = 1
 		if !pages[0].whole {
 			err = t.some(b.src, pages[0].located, pages[0].picks)
-		} else {
-			for n < len(pages) && pages[n].whole && pages[n].Offset == pages[n-1].Offset+int64(pages[n-1].CompressedPageSize) && pages[n].Offset-pages[0].Offset < splitPage {
-				n++
-			}
-			err = c.splice(b.src, pages[:n])
+			continue
 		}
-		if err != nil {
-			return err
+		for n < len(pages) && pages[n].whole && pages[n].Offset == pages[n-1].stop() && pages[n].stop()-pages[0].Offset <= runBytes {
+			n++
 		}
+		err = c.splice(b, pages[:n])
 	}
-	return nil
+	return err
 }
 
-// splice appends adjacent pages unchanged.
-func (c *chunk) splice(src io.ReaderAt, run []wanted) error {
-	if err := c.endPage(); err != nil {
-		return err
+// refusePanic turns a panic of parquet-go, on bytes that all checks accepted,
+// into an error.
+func refusePanic(err *error) {
+	if v := recover(); v != nil {
+		*err = badPage("%v", v)
 	}
-	last := &run[len(run)-1]
-	size := int(last.Offset - run[0].Offset + int64(last.CompressedPageSize))
-	c.body.Grow(size)
-	data := c.body.AvailableBuffer()[:size]
-	if err := readAt(src, data, run[0].Offset); err != nil {
-		return err
-	}
-	var protocol thrift.CompactProtocol
-	var head format.PageHeader
-	for i := range run {
-		p := &run[i].located
-		from := p.Offset - run[0].Offset
-		page := data[from : from+int64(p.CompressedPageSize)]
-		length, err := decodeHeader(&protocol, page, &head)
-		if err != nil {
-			return badPage("its header: %v", err)
-		}
-		if err := c.spliceable(&head, p, page[length:]); err != nil {
-			return err
-		}
-		h := &head.DataPageHeaderV2.V
-		c.pages = append(c.pages, format.PageLocation{Offset: int64(c.body.Len()) + from, CompressedPageSize: p.CompressedPageSize, FirstRowIndex: c.rows})
-		c.rows += int64(h.NumRows)
-		c.entries += int64(h.NumValues)
-		c.nulls += int64(h.NumNulls)
-		c.inflated += int64(length) + int64(head.UncompressedPageSize)
-	}
-	c.body.Write(data)
-	return nil
 }
 
 // spliceable checks a page against its chunk and its index.

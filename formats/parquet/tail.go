@@ -59,37 +59,54 @@ func (t *tail) begin() error {
 	return t.write([]byte(magic))
 }
 
-// add takes over the chunks of a row group that has ended.
+// add begins a row group and writes the chunks that do not wait: these must
+// have ended.
 func (t *tail) add(chunks []*chunk, rows int64) error {
 	if err := t.begin(); err != nil {
 		return err
 	}
 	group := format.RowGroup{NumRows: rows, Ordinal: int16(len(t.meta.RowGroups)), Columns: make([]format.ColumnChunk, len(chunks))}
-	waiting := make([][]byte, len(chunks))
 	t.meta.RowGroups = append(t.meta.RowGroups, group)
 	t.meta.NumRows += rows
-	for i, c := range chunks {
-		var pages format.OffsetIndex
-		group.Columns[i], pages = c.describe()
-		t.columns = append(t.columns, c.columnIndex())
-		t.offsets = append(t.offsets, pages)
-	}
+	t.columns = append(t.columns, make([]*format.ColumnIndex, len(chunks))...)
+	t.offsets = append(t.offsets, make([]format.OffsetIndex, len(chunks))...)
 	for i, c := range chunks {
 		if t.waits[i] {
-			waiting[i] = append(append(make([]byte, 0, len(c.dictBytes)+c.body.Len()), c.dictBytes...), c.body.Bytes()...)
-			t.held += int64(len(waiting[i]))
 			continue
 		}
-		t.place(len(t.meta.RowGroups)-1, i)
+		at := t.at
 		if err := t.write(c.dictBytes); err != nil {
 			return err
 		}
-		if err := t.write(c.body.Bytes()); err != nil {
+		if err := c.write(t.write); err != nil {
 			return err
+		}
+		t.describe(i, c)
+		t.place(len(t.meta.RowGroups)-1, i, at)
+	}
+	return nil
+}
+
+// hold takes over the other chunks of the row group that was added last.
+func (t *tail) hold(chunks []*chunk) {
+	waiting := make([][]byte, len(chunks))
+	for i, c := range chunks {
+		if t.waits[i] {
+			t.describe(i, c)
+			waiting[i] = append(append(make([]byte, 0, len(c.dictBytes)+c.body.Len()), c.dictBytes...), c.body.Bytes()...)
+			t.held += int64(len(waiting[i]))
 		}
 	}
 	t.light = append(t.light, waiting)
-	return nil
+}
+
+// describe enters a chunk of the last row group into the footer and the page
+// indexes.
+func (t *tail) describe(column int, c *chunk) {
+	last := len(t.meta.RowGroups) - 1
+	at := last*len(t.waits) + column
+	t.meta.RowGroups[last].Columns[column], t.offsets[at] = c.describe()
+	t.columns[at] = c.columnIndex()
 }
 
 // span returns the position of a chunk in its file.
@@ -101,17 +118,17 @@ func span(m *format.ColumnMetaData) (start, end int64) {
 	return start, start + m.TotalCompressedSize
 }
 
-// place sets a chunk's offsets to the position that is written next.
-func (t *tail) place(group, column int) {
+// place sets a chunk's offsets to the position that it has.
+func (t *tail) place(group, column int, at int64) {
 	columns := t.meta.RowGroups[group].Columns
 	m := &columns[column].MetaData
 	if m.DataPageOffset > 0 {
-		m.DictionaryPageOffset = t.at
+		m.DictionaryPageOffset = at
 	}
-	m.DataPageOffset += t.at
+	m.DataPageOffset += at
 	pages := t.offsets[group*len(columns)+column].PageLocations
 	for i := range pages {
-		pages[i].Offset += t.at
+		pages[i].Offset += at
 	}
 }
 
@@ -126,7 +143,7 @@ func (t *tail) close() error {
 			if !waits {
 				continue
 			}
-			t.place(g, c)
+			t.place(g, c, t.at)
 			if err := t.write(t.light[g][c]); err != nil {
 				return err
 			}

@@ -11,10 +11,11 @@ import (
 )
 
 // Writer writes rows of one kind as one Parquet file. The same rows in the same
-// calls give the same bytes. Its memory is two row groups, compressed, and
-// about 200 bytes a row of light chunks. A Writer is for one goroutine; it
-// compresses columns on several, and ends a row group while the next is
-// gathered, so it writes to its output until Close or Abandon returns.
+// calls give the same bytes. Its memory is two row groups, compressed, but for
+// the pages that it copies unchanged, and about 200 bytes a row of light chunks.
+// A Writer is for one goroutine; it compresses columns on several, and ends a
+// row group while the next is gathered, so it writes to its output until Close
+// or Abandon returns.
 type Writer[T any] struct {
 	layout *layout
 	tail   *tail
@@ -232,21 +233,36 @@ func (w *Writer[T]) settle() error {
 	return err
 }
 
-// end makes a row group from the gathered entries.
+// end makes a row group from the gathered entries. Chunks that wait for the
+// end of the file are made while the others are written.
 func (g *rowGroup) end(t *tail) error {
-	var all errgroup.Group
-	all.SetLimit(runtime.GOMAXPROCS(0))
-	if len(g.picks) == 0 {
-		for _, c := range g.chunks {
-			all.Go(c.end)
+	batches, err := g.batches()
+	if err != nil {
+		return err
+	}
+	finish := func(waits bool) error {
+		var all errgroup.Group
+		all.SetLimit(runtime.GOMAXPROCS(0))
+		for i, c := range g.chunks {
+			if t.waits[i] == waits {
+				all.Go(func() error { return c.complete(batches) })
+			}
 		}
-	} else if err := g.copyPicks(&all); err != nil {
+		return all.Wait()
+	}
+	if err := finish(false); err != nil {
 		return err
 	}
-	if err := all.Wait(); err != nil {
-		return err
+	var light errgroup.Group
+	light.Go(func() error { return finish(true) })
+	err = t.add(g.chunks, g.rows)
+	if e := light.Wait(); err == nil {
+		err = e
 	}
-	return t.add(g.chunks, g.rows)
+	if err == nil {
+		t.hold(g.chunks)
+	}
+	return err
 }
 
 func (g *rowGroup) stored() (bytes int64) {

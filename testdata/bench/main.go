@@ -4,6 +4,7 @@
 //	bench thin ROWS URI   trajectories next to empty in URI/rollout, their scores in URI/score
 //	bench base ROWS URI   the same trajectories without the scores
 //	bench wide BYTES URI  trajectories with rewards, so many bytes as they lie, in URI/rollout
+//	bench wide BYTES URI SHAPE  the same in another shape: usual, small or large
 //	bench scan SCORES     statistics and advantages of every group, summed
 //	bench remove URI      everything at URI, gone
 //	bench plot JSONL SVG  time and memory of each stage against rows
@@ -28,10 +29,18 @@ import (
 	"github.com/rollmill/rollmill/storage"
 )
 
-const (
-	generations = 8
-	rowBytes    = 13_950 // of a wide row, as it lies
-)
+const generations = 8 // of thin data
+
+// shapes are kinds of wide data: groups of some rows, whose bytes are those of a
+// row as it lies.
+var shapes = map[string]struct {
+	bytes int
+	o     random.Options
+}{
+	"usual": {13_950, random.Options{Generations: 8}},
+	"small": {2_000, random.Options{Generations: 64, Messages: 3, SampledTokens: 220, PromptTokens: 140}},
+	"large": {1_000_000, random.Options{Generations: 4, Messages: 10, SampledTokens: 135_000, PromptTokens: 45_000}},
+}
 
 func main() {
 	if err := run(context.Background(), os.Args[1:]); err != nil {
@@ -49,12 +58,15 @@ func run(ctx context.Context, args []string) error {
 	case len(args) == 3 && args[0] == "plot":
 		return draws(args[1], args[2])
 	case len(args) == 3 && (args[0] == "thin" || args[0] == "base" || args[0] == "wide"):
-		return makes(ctx, args[0], args[1], args[2])
+		return makes(ctx, args[0], args[1], args[2], "usual")
+	case len(args) == 4 && args[0] == "wide":
+		return makes(ctx, args[0], args[1], args[2], args[3])
 	}
-	return fmt.Errorf("want thin ROWS URI, base ROWS URI, wide BYTES URI, scan SCORES, remove URI or plot JSONL SVG")
+	return fmt.Errorf("want thin ROWS URI, base ROWS URI, wide BYTES URI [SHAPE], scan SCORES, remove URI or plot JSONL SVG")
 }
 
-func makes(ctx context.Context, what, much, uri string) error {
+// makes makes a dataset; shape is that of a wide one.
+func makes(ctx context.Context, what, much, uri, shape string) error {
 	size, err := strconv.ParseFloat(much, 64)
 	if err != nil {
 		return err
@@ -63,7 +75,13 @@ func makes(ctx context.Context, what, much, uri string) error {
 	rollout, score := storage.Join(uri, "rollout"), storage.Join(uri, "score")
 	switch what {
 	case "wide":
-		return write(ctx, rollout, "", random.Options{Groups: max(1, n/rowBytes/generations), Generations: generations, Scored: true})
+		shape, is := shapes[shape]
+		if !is {
+			return fmt.Errorf("no such shape: usual, small or large")
+		}
+		o := shape.o
+		o.Groups, o.Scored = max(1, n/shape.bytes/o.Generations), true
+		return write(ctx, rollout, "", o)
 	case "base":
 		score = ""
 	}
@@ -109,7 +127,7 @@ func shards[T any](ctx context.Context, uri string, spec dataset.Spec, of int, o
 			first, end := i*o.Groups/of, (i+1)*o.Groups/of
 			at := int64(-1)
 			if spec.Base != nil {
-				at = int64(first * generations)
+				at = int64(first * o.Generations)
 			}
 			w := dataset.NewTable[T](s, "", at)
 			for g := first; g < end; g++ {
