@@ -10,7 +10,7 @@
 # make versions   writes the datasets of this schema version under testdata/versions; keeps those of others
 # make golden   updates the expected output of the scripts under testdata; read the diff
 # make stores STORES="minio gcs azure"   runs the demo in object stores
-# make slurm, make airflow   run the demo on these engines while a daemon or a worker is killed
+# make slurm, make airflow, make ray   run the demo on these engines while a daemon or a worker is killed
 # make bench/shards ROWS=250000   measures score and group over a bucket for several numbers of shards and rows
 # make bench/view VIEW=1000000   prints the times of the viewer's pages, and its memory, for a run of 100 epochs
 # make view/shots   takes pictures of the viewer's pages, light and dark, wide and narrow, into runs/shots
@@ -49,7 +49,7 @@ TRAJECTORIES ?= 400
 KILLS  ?= 4
 STORES ?= minio gcs azure
 
-.PHONY: all build release wheels demo demo-train test check bench bench/score bench/rewards bench/submit bench/rollout bench/shards bench/group bench/curate bench/import bench/export bench/view bench/remote bench/scale bench/all view/shots stores slurm airflow docs versions golden chaos chaos-rollout chaos-stages chaos-submit learn learn/torch llama vllm clean FORCE
+.PHONY: all build release wheels demo demo-train test check bench bench/score bench/rewards bench/submit bench/rollout bench/shards bench/group bench/curate bench/import bench/export bench/view bench/remote bench/scale bench/all view/shots stores slurm airflow ray docs versions golden chaos chaos-rollout chaos-stages chaos-submit learn learn/torch llama vllm clean FORCE
 all: build
 
 VERSION = $(shell git describe --tags --always --dirty 2>/dev/null)
@@ -193,7 +193,7 @@ bench/all: build
 
 stores:
 	EPOCHS=$(DEMO_EPOCHS) bash .ci/stores $(STORES)
-slurm airflow:
+slurm airflow ray:
 	EPOCHS=$(DEMO_EPOCHS) bash .ci/$@
 
 docs:

@@ -59,6 +59,18 @@ var madeEpoch = sync.OnceValues(func() (groups [][]formats.Trajectory, data []by
 
 func isHeavy(m *format.ColumnMetaData) bool { return heavy[columnName(m.PathInSchema)] }
 
+// TestSplitsHoldEveryRowGroup takes the splits of a file as parquet-java does: the
+// middle of a row group, counted from its first column, lies in one of them.
+func TestSplitsHoldEveryRowGroup(t *testing.T) {
+	_, data, f := epoch(t)
+	for i, g := range f.meta.RowGroups {
+		start, _ := span(&g.Columns[0].MetaData)
+		if middle := start + g.TotalCompressedSize/2; g.TotalCompressedSize == 0 || middle >= int64(len(data)) {
+			t.Errorf("row group %d begins at %d and has %d bytes: its middle lies behind the end of the file, at %d", i, start, g.TotalCompressedSize, len(data))
+		}
+	}
+}
+
 func TestRowGroupsHoldWholeGroups(t *testing.T) {
 	groups, _, f := epoch(t)
 	starts := map[int64]bool{}

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"encoding/binary"
 	"io"
+	"slices"
 
 	"github.com/parquet-go/parquet-go/encoding/thrift"
 	"github.com/parquet-go/parquet-go/format"
@@ -172,8 +173,14 @@ func (t *tail) footer() error {
 	return t.out.Flush()
 }
 
-// sum sets the totals of a row group from its chunks.
+// sum sets the totals of a row group from its chunks. In a file whose light
+// chunks are at its end, the compressed size is that of these alone. parquet-java
+// (Spark, Hive, Iceberg in Java) takes a row group to begin at its first column
+// and to be that long, and reads it with the split that holds its middle. With
+// the heavy chunks counted, the middle lies behind the end of the file, and
+// Spark reads no rows, without an error.
 func (t *tail) sum(group *format.RowGroup) {
+	wide := slices.Contains(t.waits, true)
 	for c := range group.Columns {
 		m := &group.Columns[c].MetaData
 		start, _ := span(m)
@@ -181,7 +188,9 @@ func (t *tail) sum(group *format.RowGroup) {
 			group.FileOffset = start
 		}
 		group.TotalByteSize += m.TotalUncompressedSize
-		group.TotalCompressedSize += m.TotalCompressedSize
+		if t.waits[c] || !wide {
+			group.TotalCompressedSize += m.TotalCompressedSize
+		}
 	}
 }
 

@@ -9,6 +9,7 @@ import io
 import json
 import os
 import pathlib
+import pickle
 import shutil
 import sys
 import tempfile
@@ -160,6 +161,12 @@ class Commands(Served):
         with self.assertRaises(rollmill.InputError) as caught:
             self.run_quietly("group", in_=str(self.folder / "none"))
         self.assertIn("no dataset", caught.exception.stderr)
+
+    def test_errors_travel_between_processes(self) -> None:
+        sent = rollmill.TemporaryError(["rollmill", "score"], 75, "busy")
+        got = pickle.loads(pickle.dumps(sent))
+        self.assertIs(type(got), rollmill.TemporaryError)
+        self.assertEqual((got.command, got.code, got.stderr, str(got)), (sent.command, 75, "busy", str(sent)))
 
     def test_gates(self) -> None:
         with self.assertRaises(rollmill.GateError):

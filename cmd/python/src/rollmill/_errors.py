@@ -19,6 +19,9 @@ class CommandError(RuntimeError):
         super().__init__(f"rollmill {args[1]}: exit code {code}" + (f"\n{said}" if said else ""))
         self.command, self.code, self.stderr = list(args), code, stderr
 
+    def __reduce__(self) -> tuple[type[CommandError], tuple[list[str], int, str]]:
+        return type(self), (self.command, self.code, self.stderr)  # so that workers of Ray and others can send it
+
 
 class FailedError(CommandError):
     """failed"""
