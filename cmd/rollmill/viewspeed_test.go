@@ -160,9 +160,6 @@ func TestViewRequests(t *testing.T) {
 	s := fakes3.Start(t)
 	root := s.URI("runs/view")
 	storeEpochs(t, root, 3, 3_000)
-	s.Reset()
-	link, _ := serveView(t, root)
-	v := viewAs(t, link)
 	var mu sync.Mutex
 	var asked []string
 	s.OnRequest(func(r *http.Request) {
@@ -170,20 +167,41 @@ func TestViewRequests(t *testing.T) {
 		defer mu.Unlock()
 		asked = append(asked, fmt.Sprintln(r.Method, r.URL.Path, r.Header.Get("Range")))
 	})
-	ask := func(what string, most int, path string) string {
+	counted := func(what string, most int, do func() string) string {
 		s.Reset()
+		mu.Lock()
 		asked = nil
-		body, _ := v.page(path)
+		mu.Unlock()
+		body := do()
 		got := s.Counts()
 		t.Logf("%-40s %2d requests %+v", what, got.Requests(), got)
 		if got.Requests() > most {
+			mu.Lock()
+			defer mu.Unlock()
 			t.Errorf("%s: %d requests, at most %d:\n%s", what, got.Requests(), most, asked)
 		}
 		return body
 	}
+	var v *viewer
+	start := func() string {
+		link, _ := serveView(t, root)
+		v = viewAs(t, link)
+		return ""
+	}
+	counted("the start and the run: a listing and the report's files", 4, start)
+	ask := func(what string, most int, path string) string {
+		return counted(what, most, func() string { body, _ := v.page(path); return body })
+	}
+	// The epoch's page reads manifests and two tables; behind it the index is built,
+	// and once the list is there, it has been.
+	counted("the epoch, with the index of its lists", 14, func() string {
+		v.page("/e/1")
+		body, _ := v.page("/d/epoch-1%2Fgroup/groups")
+		return body
+	})
 	ask("the run again", 3, "/")
 	const at = "/d/epoch-1%2Fgroup"
-	groups := ask("groups, the first page of the epoch", 12, at+"/groups")
+	groups := ask("groups, the first page of the epoch", 3, at+"/groups")
 	ask("groups", 3, at+"/groups?page=2")
 	ask("groups, sorted and filtered", 3, at+"/groups?sort=-spread&where="+url.QueryEscape("mean > 0.2"))
 	rows := ask("trajectories", 3, at+"/trajectories")
@@ -192,4 +210,6 @@ func TestViewRequests(t *testing.T) {
 	ask("a group", 3, all[1][1])
 	ask("another group", 3, all[40][1])
 	ask("a trajectory", 3, trajectoryLink.FindStringSubmatch(rows)[1])
+	counted("another start", 4, start)
+	ask("a link to a group: manifests, light columns, the group", 8, all[1][1])
 }

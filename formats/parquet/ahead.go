@@ -18,7 +18,7 @@ const (
 	nearGap  = 64 << 10 // bytes that are read to save a request
 	someGap  = 1 << 20  // the same, while there are more ranges than concurrent requests
 	farGap   = 16 << 20 // bytes of all gaps that are read if then only fewReads ranges are left
-	pageGap  = 4 << 20  // the same, when only some pages of large chunks are read
+	pageGap  = 12 << 20 // the same, when only some pages of large chunks are read: those of a row group, and of light columns
 	fewReads = 2
 	atOnce   = 8 // concurrent requests
 )
@@ -31,7 +31,10 @@ func (f *File) FetchAhead(limit int64) { f.ahead = limit }
 
 // OpenAhead is Open with FetchAhead, for a source in which each read is a
 // request: it keeps what was read for the footer, so that a small file needs no
-// other request.
+// other request. A few adjacent rows then cost at most two further requests in
+// most files of a Writer. In files whose row groups have tens of MB, such as those
+// of other tools, they cost a request for each large column, all at once: to read
+// what lies between would take longer.
 func OpenAhead(src io.ReaderAt, size int64, name string, limit int64) (*File, error) {
 	return openAhead(src, size, name, limit, codecs)
 }

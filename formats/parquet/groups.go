@@ -3,7 +3,7 @@ package parquet
 import "unsafe"
 
 // MaxTogether bounds the uncompressed bytes that WriteGroups adds.
-const MaxTogether = 4 << 20
+const MaxTogether = 2 << 20
 
 // WriteGroups adds several groups, of which each ends before the row with its
 // index in ends, and gives the same bytes as a Write for each. It takes a
@@ -25,7 +25,8 @@ func (w *Writer[T]) WriteGroups(rows []T, ends []int) (bool, error) {
 		s = w.bounds
 	}
 	s.all(in)
-	if s.total > MaxTogether || w.sizes != nil && g.bytes+s.total > groupBytes {
+	// Pages with their levels have less than twice the bytes of their values.
+	if s.total > MaxTogether || w.sizes != nil && (g.bytes+s.total > groupBytes || g.packed()+2*s.total > heavyBytes) {
 		return false, nil
 	}
 	for _, c := range g.chunks {

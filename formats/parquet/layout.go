@@ -14,11 +14,14 @@ import (
 )
 
 const (
-	// groupRows and groupBytes bound a row group; a group of rows that exceeds
-	// either has a row group of its own.
+	// These bound a row group; a group of rows that exceeds one of them has a row
+	// group of its own. With heavyBytes, all pages of a row lie near one another:
+	// in an object store they are one or two ranges, and the gaps between them
+	// are a few MB. A row group of light rows ends at groupRows long before.
 	groupRows  = 4096
 	groupBytes = 64 << 20 // uncompressed
-	copyBytes  = 32 << 20 // the same, for copied rows: none of their pages is written before all are read
+	heavyBytes = 8 << 20  // of heavy pages, compressed
+	copyBytes  = 16 << 20 // uncompressed, of copied rows: they become about heavyBytes
 
 	joinPage  = 16 << 10  // heavy pages of groups below this are joined
 	splitPage = 8 << 20   // heavy pages of a group above this are split between rows

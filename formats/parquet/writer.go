@@ -104,7 +104,7 @@ func (w *Writer[T]) add(rows []T) error {
 		total += bytes
 	}
 	g := w.current
-	if g.rows > 0 && (len(g.picks) > 0 || g.rows+int64(len(rows)) > groupRows || g.bytes+total > groupBytes) {
+	if g.rows > 0 && (len(g.picks) > 0 || g.full(int64(len(rows)), total)) {
 		if err := w.flush(); err != nil {
 			return err
 		}
@@ -126,6 +126,20 @@ func (w *Writer[T]) add(rows []T) error {
 		}
 		return c.size >= pageBytes
 	})
+}
+
+// full reports whether a group with this many rows and bytes belongs in the next
+// row group. Its heavy pages are taken to have half its bytes.
+func (g *rowGroup) full(rows, bytes int64) bool {
+	return g.rows+rows > groupRows || g.bytes+bytes > groupBytes || g.packed()+bytes/2 > heavyBytes
+}
+
+// packed returns the bytes of the heavy pages so far.
+func (g *rowGroup) packed() (bytes int64) {
+	for _, c := range g.heavy {
+		bytes += int64(c.body.Len())
+	}
+	return bytes
 }
 
 // rowsIn is rows of any type, in memory.

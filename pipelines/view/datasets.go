@@ -288,3 +288,16 @@ func (s *Server) open(ctx context.Context, f *Found) (*dataset.Dataset, error) {
 	c.open[at] = d
 	return d, nil
 }
+
+// openAll reads the manifests of complete datasets at once, so that opening them costs
+// nothing afterwards. What is wrong with one is for whoever opens it.
+func (s *Server) openAll(ctx context.Context, found []*Found) error {
+	var all sync.WaitGroup
+	for _, f := range found {
+		if f.Complete {
+			all.Go(func() { _, _ = s.open(ctx, f) })
+		}
+	}
+	all.Wait()
+	return ctx.Err()
+}

@@ -62,6 +62,9 @@ func (s *Server) epochPage(r *http.Request) (any, error) {
 	if err != nil && !errors.Is(err, formats.ErrInvalid) {
 		return nil, err
 	}
+	if err := s.openAll(r.Context(), m.Datasets); err != nil {
+		return nil, err
+	}
 	if m.Epoch, err = s.count(r.Context(), l, e); err != nil {
 		return nil, err
 	}

@@ -12,9 +12,8 @@ import (
 )
 
 // TestRequests counts the requests to a bucket: some for the index, then none for a
-// page of a list, and few for a trajectory or a group. It also counts rounds, which is
-// how many of them follow one another: a trajectory's pages are in several columns, and
-// they are asked for at once.
+// page of a list, and two for a trajectory or a group of large rows, whose pages are in
+// several columns. It also counts rounds, which is how many of them follow one another.
 func TestRequests(t *testing.T) {
 	server := fakes3.Start(t)
 	e := &epoch{root: server.URI("run/epoch-3")}
@@ -51,6 +50,6 @@ func TestRequests(t *testing.T) {
 		return second(x.Trajectories(ctx, Query{Where: "reward > 0.5", Order: Order{"sampled_tokens", true}, Page: 3}))
 	})
 	ask("a page by the answers", 3, 3, func() error { return second(x.Trajectories(ctx, Query{Where: "answer contains 'e'"})) })
-	ask("a trajectory", 8, 2, func() error { return second(x.Trajectory(ctx, e.rows[777].TrajectoryID)) })
-	ask("a group", 8, 2, func() error { return second(x.GroupRecords(ctx, e.members[777].GroupID)) })
+	ask("a trajectory", 3, 1, func() error { return second(x.Trajectory(ctx, e.rows[777].TrajectoryID)) })
+	ask("a group", 3, 1, func() error { return second(x.GroupRecords(ctx, e.members[777].GroupID)) })
 }
