@@ -49,7 +49,7 @@ TRAJECTORIES ?= 400
 KILLS  ?= 4
 STORES ?= minio gcs azure
 
-.PHONY: all build release wheels demo demo-train test check bench bench/score bench/rewards bench/submit bench/rollout bench/shards bench/group bench/curate bench/import bench/export bench/view bench/remote bench/scale bench/all view/shots stores slurm airflow ray docs versions golden chaos chaos-rollout chaos-stages chaos-submit learn learn/torch llama vllm clean FORCE
+.PHONY: all build release wheels demo demo-train test check bench bench/score bench/rewards bench/submit bench/rollout bench/open bench/shards bench/group bench/curate bench/import bench/export bench/view bench/remote bench/scale bench/all view/shots stores slurm airflow ray docs versions golden chaos chaos-rollout chaos-stages chaos-submit learn learn/torch llama vllm clean FORCE
 all: build
 
 VERSION = $(shell git describe --tags --always --dirty 2>/dev/null)
@@ -168,6 +168,13 @@ bench/submit:
 bench/rollout:
 	.ci/venv bench-rollout
 	BENCH_EPISODES=$(EPISODES) $(GO) test ./cmd/rollmill -run TestRolloutCost -count 1 -timeout 60m -v
+
+# Trajectories that are open at once: OPEN chats, and OPEN_SERVICE of a service,
+# each of which takes three open files of rollmill's and of the test's.
+OPEN         ?= 10000
+OPEN_SERVICE ?= 6000
+bench/open:
+	OPEN=$(OPEN) OPEN_SERVICE=$(OPEN_SERVICE) $(GO) test ./cmd/rollmill -run TestOpenTrajectories -count 1 -timeout 60m -v
 
 VIEW ?= 1000000
 bench/view:

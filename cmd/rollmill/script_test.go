@@ -10,7 +10,7 @@ import (
 
 func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){
-		"rollmill": func() { os.Exit(app().Main()) }, "longanswers": serveLongAnswers, "twoturns": twoTurns, "recite": recite,
+		"rollmill": func() { os.Exit(app().Main()) }, "longanswers": serveLongAnswers, "twoturns": twoTurns, "recite": recite, "opencounted": openCounted,
 	})
 }
 

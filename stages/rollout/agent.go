@@ -3,6 +3,7 @@ package rollout
 import (
 	"context"
 	"encoding/json"
+	"net/http"
 
 	"github.com/rollmill/rollmill/formats"
 )
@@ -40,6 +41,10 @@ type Attempt struct {
 	BaseURL string
 	APIKey  string // what to send there; never the engine's own key
 	Model   string
+
+	// HTTP reaches BaseURL without a connection, for agents whose calls are
+	// made in this process; nil: only BaseURL's server does.
+	HTTP *http.Client
 }
 
 // Result is what an agent reports after a successful attempt.
@@ -84,7 +89,8 @@ type Paid interface{ Paid() }
 // Client asks a model for the next message. Backends implement it, and cmd
 // passes one in.
 type Client interface {
-	// Chat sends messages to baseURL/chat/completions. fields are added to the
-	// request unchanged (tools, temperature, ...).
-	Chat(ctx context.Context, baseURL, apiKey, model string, messages []formats.Message, fields map[string]any) (formats.Message, error)
+	// Chat sends messages to baseURL/chat/completions, over the given HTTP
+	// client or, for nil, its own. fields are added to the request unchanged
+	// (tools, temperature, ...).
+	Chat(ctx context.Context, over *http.Client, baseURL, apiKey, model string, messages []formats.Message, fields map[string]any) (formats.Message, error)
 }

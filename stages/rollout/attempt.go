@@ -38,7 +38,7 @@ func (r *runner) attempt(ctx context.Context, e formats.Example, j job) (t forma
 	session := r.recorder.Begin(limited, id, formats.GroupID(e.ID, o.AtEpoch()))
 	a := Attempt{
 		Example: o.hidden(e), TrajectoryID: id, Run: o.Run, Epoch: o.AtEpoch(), Generation: generation,
-		BaseURL: session.BaseURL(), APIKey: agentKey, Model: o.Model,
+		BaseURL: session.BaseURL(), APIKey: agentKey, Model: o.Model, HTTP: r.recorder.Client(),
 	}
 	if o.SamplingSeed != nil {
 		seed := formats.Seed(*o.SamplingSeed, id)

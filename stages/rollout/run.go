@@ -181,6 +181,9 @@ func (r *runner) run(ctx context.Context, done *done) error {
 	if left == 0 {
 		return nil
 	}
+	if err := o.checkFiles(left); err != nil {
+		return err
+	}
 	if o.asksEngine() {
 		logprobs, err := o.reach(ctx)
 		if err != nil {

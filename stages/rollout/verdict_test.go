@@ -21,7 +21,7 @@ func (careless) Describe() rollout.Description { return rollout.Description{Kind
 func (c careless) Attempt(ctx context.Context, a rollout.Attempt) (rollout.Result, error) {
 	messages := []formats.Message{{Role: "user", Content: a.Example.Question}}
 	for range c.calls {
-		if m, err := (openai.Client{}).Chat(ctx, a.BaseURL, a.APIKey, a.Model, messages, nil); err == nil {
+		if m, err := (openai.Client{}).Chat(ctx, nil, a.BaseURL, a.APIKey, a.Model, messages, nil); err == nil {
 			messages = append(messages, m)
 		}
 		messages = append(messages, formats.Message{Role: "user", Content: "go on"})

@@ -32,8 +32,12 @@ func (c Client) http() *http.Client {
 }
 
 // Chat sends messages to baseURL/chat/completions and returns the model's.
-// fields are added to the request unchanged, and override everything else.
-func (c Client) Chat(ctx context.Context, baseURL, apiKey, model string, messages []formats.Message, fields map[string]any) (formats.Message, error) {
+// fields are added to the request unchanged, and override everything else. The
+// request is sent over the given client, or over c.HTTP if that is nil.
+func (c Client) Chat(ctx context.Context, over *http.Client, baseURL, apiKey, model string, messages []formats.Message, fields map[string]any) (formats.Message, error) {
+	if over != nil {
+		c.HTTP = over
+	}
 	body, err := c.complete(ctx, baseURL, apiKey, model, messages, fields)
 	if err != nil {
 		return formats.Message{}, err

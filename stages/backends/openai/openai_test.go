@@ -43,7 +43,7 @@ var question = []formats.Message{{Role: "user", Content: ""}}
 func TestZeroTemperatureIsSent(t *testing.T) {
 	url, request := server(t, 200, answered)
 	fields := map[string]any{"temperature": 0, "top_p": 0.0, "top_k": 20, "return_token_ids": true}
-	if _, err := (Client{}).Chat(context.Background(), url, "k", "m", question, fields); err != nil {
+	if _, err := (Client{}).Chat(context.Background(), nil, url, "k", "m", question, fields); err != nil {
 		t.Fatal(err)
 	}
 	for name, want := range map[string]string{"temperature": "0", "top_p": "0", "top_k": "20", "return_token_ids": "true"} {
@@ -60,7 +60,7 @@ func TestZeroTemperatureIsSent(t *testing.T) {
 
 func TestEmptyContentIsSent(t *testing.T) {
 	url, request := server(t, 200, answered)
-	if _, err := (Client{}).Chat(context.Background(), url, "k", "m", question, nil); err != nil {
+	if _, err := (Client{}).Chat(context.Background(), nil, url, "k", "m", question, nil); err != nil {
 		t.Fatal(err)
 	}
 	if got := string((*request)["messages"]); got != `[{"content":"","role":"user"}]` {
@@ -74,7 +74,7 @@ func TestEmptyContentIsSent(t *testing.T) {
 
 func TestUnknownFieldsAreRead(t *testing.T) {
 	url, _ := server(t, 200, answered)
-	m, err := Client{}.Chat(context.Background(), url, "k", "m", question, nil)
+	m, err := Client{}.Chat(context.Background(), nil, url, "k", "m", question, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -95,7 +95,7 @@ func TestUnknownFieldsAreRead(t *testing.T) {
 func TestErrorsAreShort(t *testing.T) {
 	for status, body := range map[int]string{400: `{"error":{"message":"too long","code":"x"}}`, 500: `<html>oops</html>`} {
 		url, _ := server(t, status, body)
-		_, err := Client{}.Chat(context.Background(), url, "k", "m", question, nil)
+		_, err := Client{}.Chat(context.Background(), nil, url, "k", "m", question, nil)
 		var e *Error
 		if !errors.As(err, &e) || e.Status != status || e.Text == "" || strings.Contains(err.Error(), "status code") {
 			t.Errorf("%v", err)
@@ -103,7 +103,7 @@ func TestErrorsAreShort(t *testing.T) {
 	}
 	for _, body := range []string{`{}`, `[]`, `{"choices":[]}`, ``} {
 		url, _ := server(t, 200, body)
-		if _, err := (Client{}).Chat(context.Background(), url, "k", "m", question, nil); err == nil {
+		if _, err := (Client{}).Chat(context.Background(), nil, url, "k", "m", question, nil); err == nil {
 			t.Errorf("%q was taken for an answer", body)
 		}
 	}

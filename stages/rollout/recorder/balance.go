@@ -1,6 +1,7 @@
 package recorder
 
 import (
+	"container/list"
 	"context"
 	"io"
 	"log/slog"
@@ -27,10 +28,17 @@ type balance struct {
 	stop     context.CancelFunc
 	checks   sync.WaitGroup
 
-	mu      sync.Mutex
-	list    []*endpoint
-	groups  map[string]*group
-	changed chan struct{} // closed and replaced when waiting calls should check again
+	mu     sync.Mutex
+	list   []*endpoint
+	groups map[string]*group
+	queue  list.List // of *waiting, in the order in which they came
+}
+
+// waiting is a call that waits for a free place.
+type waiting struct {
+	group string
+	avoid *endpoint
+	place chan *endpoint // gets the one that it may be sent to
 }
 
 type endpoint struct {
@@ -63,7 +71,7 @@ const (
 
 func newBalance(o *Options, client *http.Client) *balance {
 	b := &balance{most: float64(o.Connections), slowdown: o.Slowdown, every: o.HealthEvery, log: o.Log,
-		groups: map[string]*group{}, changed: make(chan struct{})}
+		groups: map[string]*group{}}
 	b.ctx, b.stop = context.WithCancel(context.Background())
 	b.healthy = func(ctx context.Context, url string) bool { return healthy(ctx, client, url, o.APIKey) }
 	for _, url := range o.Endpoints {
@@ -104,24 +112,44 @@ func (b *balance) leave(name string) {
 	delete(b.groups, name)
 }
 
-// take waits for a free place at an endpoint. avoid is the endpoint that just
-// failed this call, or nil.
+// take waits for a free place at an endpoint; calls that wait get one in the
+// order in which they came. avoid is the endpoint that just failed this call, or
+// nil.
 func (b *balance) take(ctx context.Context, name string, avoid *endpoint) (*endpoint, error) {
-	for {
-		b.mu.Lock()
-		e := b.choose(name, avoid)
-		if e != nil {
-			e.calls++
-			b.mu.Unlock()
-			return e, nil
+	w := &waiting{name, avoid, make(chan *endpoint, 1)}
+	b.mu.Lock()
+	at := b.queue.PushBack(w)
+	b.serve()
+	b.mu.Unlock()
+	select {
+	case e := <-w.place:
+		return e, nil
+	case <-ctx.Done():
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	select {
+	case e := <-w.place: // too late
+		e.calls--
+		b.serve()
+	default:
+		b.queue.Remove(at)
+	}
+	return nil, context.Cause(ctx)
+}
+
+// serve gives the free places to the calls that have waited longest. No place
+// is free for one call and not for another: see choose.
+func (b *balance) serve() {
+	for first := b.queue.Front(); first != nil; first = b.queue.Front() {
+		w := first.Value.(*waiting)
+		e := b.choose(w.group, w.avoid)
+		if e == nil {
+			return
 		}
-		changed := b.changed
-		b.mu.Unlock()
-		select {
-		case <-changed:
-		case <-ctx.Done():
-			return nil, context.Cause(ctx)
-		}
+		e.calls++
+		b.queue.Remove(first)
+		w.place <- e
 	}
 }
 
@@ -204,8 +232,7 @@ func (b *balance) done(e *endpoint, v verdict, began, now time.Time, took time.D
 			go b.watch(e)
 		}
 	}
-	close(b.changed)
-	b.changed = make(chan struct{})
+	b.serve()
 }
 
 // shrink lowers the limit to a share of the calls under way. It ignores calls
@@ -231,8 +258,7 @@ func (b *balance) watch(e *endpoint) {
 			defer b.mu.Unlock()
 			e.down, e.failures = false, 0
 			b.log.Info("an endpoint answers again", "endpoint", e.url)
-			close(b.changed)
-			b.changed = make(chan struct{})
+			b.serve()
 			return
 		}
 	}

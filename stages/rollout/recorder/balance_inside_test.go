@@ -1,6 +1,11 @@
 package recorder
 
 import (
+	"context"
+	"errors"
+	"runtime"
+	"strconv"
+	"sync"
 	"testing"
 	"time"
 )
@@ -59,5 +64,64 @@ func TestLimitsShrinkAndGrow(t *testing.T) {
 	}
 	if e.limit != 16 {
 		t.Errorf("the limit grew to %v", e.limit)
+	}
+}
+
+// TestWaitingCallsGoInTheOrderInWhichTheyCame, whatever their groups, and one
+// that is given up takes no place.
+func TestWaitingCallsGoInTheOrderInWhichTheyCame(t *testing.T) {
+	const calls = 100
+	o := Options{Endpoints: []string{"http://a.test/v1", "http://b.test/v1"}, Connections: 1}.withDefaults()
+	b := newBalance(&o, nil)
+	defer b.close()
+	var held []*endpoint
+	for range 2 {
+		e, err := b.take(t.Context(), "first", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		held = append(held, e)
+	}
+	given, gone := make(chan int, calls), errors.New("gone")
+	ended, end := context.WithCancelCause(t.Context())
+	var all sync.WaitGroup
+	for i := range calls {
+		ctx := t.Context()
+		if i%10 == 3 {
+			ctx = ended
+		}
+		all.Go(func() {
+			e, err := b.take(ctx, strconv.Itoa(i%7), held[i%2])
+			if err == nil {
+				given <- i
+				b.done(e, neither, time.Time{}, time.Time{}, 0)
+			} else if i%10 != 3 || err != gone {
+				t.Errorf("call %d: %v", i, err)
+			}
+		})
+		for waiting := 0; waiting <= i; runtime.Gosched() {
+			b.mu.Lock()
+			waiting = b.queue.Len()
+			b.mu.Unlock()
+		}
+	}
+	end(gone)
+	for waiting := calls; waiting > calls-calls/10; runtime.Gosched() {
+		b.mu.Lock()
+		waiting = b.queue.Len()
+		b.mu.Unlock()
+	}
+	b.done(held[0], neither, time.Time{}, time.Time{}, 0) // one place for all
+	all.Wait()
+	close(given)
+	last, n := -1, 0
+	for i := range given {
+		if i < last {
+			t.Errorf("call %d went after call %d", i, last)
+		}
+		last, n = i, n+1
+	}
+	if b.done(held[1], neither, time.Time{}, time.Time{}, 0); n != calls-calls/10 || b.queue.Len() != 0 || b.list[0].calls+b.list[1].calls != 0 {
+		t.Errorf("%d calls went; %d wait, %d and %d are under way", n, b.queue.Len(), b.list[0].calls, b.list[1].calls)
 	}
 }

@@ -129,9 +129,21 @@ func BenchmarkCall(b *testing.B) {
 // at 50 tokens a millisecond, more than any engine gives one caller; the burst
 // comes as fast as it can be written, and shows the work for each event.
 func BenchmarkAddedLatency(b *testing.B) {
-	whole, stream := longAnswer(2000), longStream(2000)
+	bodies, streams := [][]byte{longAnswer(2000)}, [][][]byte{longStream(2000)}
+	for _, top := range []int{1, 5} { // an agent that asks for that many
+		bodies, streams = append(bodies, withTop(bodies[0], top)), append(streams, nil)
+		for _, event := range streams[0] {
+			streams[len(bodies)-1] = append(streams[len(bodies)-1], withTop(event, top))
+		}
+	}
 	engine := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		q, _ := io.ReadAll(r.Body)
+		whole, stream := bodies[0], streams[0]
+		for i, asked := range []string{`"top_logprobs":1`, `"top_logprobs":5`} {
+			if bytes.Contains(q, []byte(asked)) {
+				whole, stream = bodies[i+1], streams[i+1]
+			}
+		}
 		if !bytes.Contains(q, []byte(`"stream":true`)) {
 			w.Header().Set("Content-Type", "application/json")
 			w.Header().Set("Content-Length", strconv.Itoa(len(whole)))
@@ -150,7 +162,9 @@ func BenchmarkAddedLatency(b *testing.B) {
 		}
 	}))
 	defer engine.Close()
-	for _, c := range []struct{ name, asks string }{{"whole", ""}, {"logprobs", `,"logprobs":true`}, {"stream", `,"stream":true,"paced":true`}, {"burst", `,"stream":true`}} {
+	for _, c := range []struct{ name, asks string }{{"whole", ""}, {"logprobs", `,"logprobs":true`},
+		{"top-1", `,"logprobs":true,"top_logprobs":1`}, {"top-5", `,"logprobs":true,"top_logprobs":5`}, {"stream-top-5", `,"stream":true,"paced":true,"logprobs":true,"top_logprobs":5`},
+		{"stream", `,"stream":true,"paced":true`}, {"burst", `,"stream":true`}} {
 		b.Run(c.name, func(b *testing.B) {
 			r, err := New(Options{Endpoints: []string{engine.URL}, Model: "policy"})
 			if err != nil {
@@ -186,6 +200,13 @@ func BenchmarkAddedLatency(b *testing.B) {
 			b.ReportMetric((m-d).Seconds()*1e3, "added-ms")
 		})
 	}
+}
+
+// withTop gives each token of an answer n alternatives.
+func withTop(answer []byte, n int) []byte {
+	one := `{"token":"token_id:12345","logprob":-3.4028234663852886,"bytes":[119,111,114,100]}`
+	all := strings.Repeat(","+one, n)[1:]
+	return bytes.ReplaceAll(answer, []byte(`"top_logprobs":[]`), []byte(`"top_logprobs":[`+all+`]`))
 }
 
 func median(all []time.Duration) time.Duration {

@@ -103,6 +103,7 @@ type Recorder struct {
 	up     *upstream
 	url    string
 	server *http.Server
+	direct *http.Client // of Client
 
 	mu       sync.RWMutex
 	sessions map[string]*Session
@@ -128,7 +129,9 @@ func New(o Options) (*Recorder, error) {
 		r.url = strings.TrimRight(o.Advertise, "/")
 	}
 	r.up = newUpstream(&r.opts)
-	r.server = &http.Server{Handler: r.route(), ReadHeaderTimeout: time.Minute, ErrorLog: slog.NewLogLogger(o.Log.Handler(), slog.LevelDebug)}
+	handler := r.route()
+	r.direct = &http.Client{Transport: direct{handler}}
+	r.server = &http.Server{Handler: handler, ReadHeaderTimeout: time.Minute, ErrorLog: slog.NewLogLogger(o.Log.Handler(), slog.LevelDebug)}
 	go r.server.Serve(l)
 	return r, nil
 }
@@ -141,9 +144,14 @@ func newClient(o Options) *http.Client {
 	t.DisableCompression = true
 	t.MaxIdleConns = 0
 	t.MaxIdleConnsPerHost = o.Connections
-	t.ReadBufferSize = 64 << 10 // answers with logprobs are long
+	t.ReadBufferSize = readBuffer(o.Connections)
 	return &http.Client{Transport: t, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 }
+
+// readBuffer is the size of a connection's buffer: 64 KiB, since answers with
+// logprobs are long, but less where the buffers of many connections would take
+// too much memory together.
+func readBuffer(connections int) int { return min(64<<10, max(4<<10, (64<<20)/connections)) }
 
 // Close stops listening and ends every session's calls.
 func (r *Recorder) Close() error {

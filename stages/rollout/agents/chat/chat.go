@@ -159,6 +159,9 @@ func (a *agent) Describe() rollout.Description {
 	return d
 }
 
+// Files is part of rollout.Files: the connection to the engine.
+func (a *agent) Files() int { return 1 }
+
 // Attempt is part of rollout.Agent.
 func (a *agent) Attempt(ctx context.Context, at rollout.Attempt) (rollout.Result, error) {
 	messages, err := a.opening(at.Example)
@@ -171,7 +174,7 @@ func (a *agent) Attempt(ctx context.Context, at rollout.Attempt) (rollout.Result
 	}
 	defer log.Close()
 	for turn := 1; ; turn++ {
-		reply, err := a.client.Chat(ctx, at.BaseURL, at.APIKey, at.Model, messages, a.fields)
+		reply, err := a.client.Chat(ctx, at.HTTP, at.BaseURL, at.APIKey, at.Model, messages, a.fields)
 		if err != nil {
 			return rollout.Result{}, &rollout.Failure{Class: formats.FailEngine, Err: err}
 		}

@@ -26,6 +26,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"net/http"
 	"strings"
 	"time"
@@ -63,7 +64,7 @@ func (s *Settings) Agent(context.Context, rollout.Setup) (rollout.Agent, error) 
 	if err != nil {
 		return nil, err
 	}
-	return &agent{service: service, client: remote.Client{HTTP: remote.NewHTTP(256), Most: maxAnswer, Explain: explain,
+	return &agent{service: service, client: remote.Client{HTTP: remote.NewHTTP(math.MaxInt), Most: maxAnswer, Explain: explain,
 		Sign: func(r *http.Request) { remote.Authorize(r, service.Key) }}}, nil
 }
 
@@ -71,6 +72,10 @@ func (s *Settings) Agent(context.Context, rollout.Setup) (rollout.Agent, error) 
 func (a *agent) Describe() rollout.Description {
 	return rollout.Description{Kind: "http", Params: a.service.Params()}
 }
+
+// Files is part of rollout.Files: the connections to the service, from it to
+// the recording proxy, and on to the engine.
+func (a *agent) Files() int { return 3 }
 
 // Close is part of rollout.Closer.
 func (a *agent) Close() error {

@@ -42,6 +42,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"net/http"
 	"net/url"
 	"strings"
@@ -103,7 +104,7 @@ func (s *Settings) Agent(_ context.Context, set rollout.Setup) (rollout.Agent, e
 		return nil, rollout.Usage("write http://HOST:PORT", "agent nat: the URL has a query, which the server's routes do not support")
 	}
 	service.URL = base(service.URL)
-	a := &agent{config: c, setup: set, service: service, url: service.URL.String(), client: remote.NewHTTP(256)}
+	a := &agent{config: c, setup: set, service: service, url: service.URL.String(), client: remote.NewHTTP(math.MaxInt)}
 	a.setup.TargetModel = cmp.Or(set.TargetModel, set.Model)
 	if a.config.Request == "" {
 		a.config.Request = defaultBody

@@ -1,0 +1,38 @@
+package rollout
+
+import "fmt"
+
+// Files is an optional interface of an Agent: how many files of this process an
+// attempt holds open while it waits for the model, at least. They include the
+// connections to the recording proxy and from there to the engine. Without it an
+// agent that asks the engine counts as 2, any other as none.
+type Files interface{ Files() int }
+
+// otherFiles is about how many files a rollout opens beside its attempts'.
+const otherFiles = 64
+
+// checkFiles refuses more trajectories at once than this process can open files
+// for, before any is paid for. left is how many are to be made. Go's runtime has
+// raised the limit as far as the system lets it.
+func (o Options) checkFiles(left int64) error {
+	each := o.filesEach()
+	most, known := mostFiles()
+	open := min(int64(o.atOnce()), left)
+	if need := open*each + otherFiles; known && each > 0 && need > most {
+		fit := max(1, (most-otherFiles)/each)
+		return usage(fmt.Sprintf("--concurrency %d, or raise the limit: ulimit -Hn %d before the command, LimitNOFILE of a systemd unit, --ulimit nofile of a container", fit, need),
+			"%d trajectories at once need about %d open files, and this process may open %d", open, need, most)
+	}
+	return nil
+}
+
+// filesEach is how many files an attempt holds open.
+func (o Options) filesEach() int64 {
+	if f, ok := o.Agent.(Files); ok {
+		return int64(f.Files())
+	}
+	if o.asksEngine() {
+		return 2
+	}
+	return 0
+}
