@@ -109,6 +109,9 @@ func probes(o train.Options) []probe {
 		{"model", func(context.Context) (string, error) { return sampledModel(o) }},
 		{"trainer", func(ctx context.Context) (string, error) { return tryTrainer(ctx, o) }},
 	}
+	if o.Rollout.Model == "" { // the trainer names it, and loads it, when the run begins
+		return list
+	}
 	for _, url := range o.Rollout.Endpoints {
 		list = append(list, probe{"engine", func(ctx context.Context) (string, error) {
 			return tryEngine(ctx, url, o.Rollout.APIKey, o.Rollout.Model)

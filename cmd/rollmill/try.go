@@ -24,8 +24,8 @@ failure, what an epoch would cost, and the best and the worst conversation.
 Nothing is trained, and the datasets are removed. Budgets count as in an epoch.
 The exit code is 0 if at least one attempt has a reward.
 
-Without --policy and rollout.url, the policy is that of the run's last epoch, else
-the trainer is asked for it, as train does.
+Without --policy, the policy is that of the run's last epoch. A run without one asks
+the trainer, as train does, unless rollout.url and rollout.model are set.
 
   rollmill try --config rollmill.yaml
   rollmill try 8 --config rollmill.yaml --example-count 3 --set rollout.agent='command: ./agent2'`,
@@ -100,7 +100,7 @@ func (c *trySettings) options(ctx context.Context, s *cli.Session, folder string
 	if o.Rollout.Policy == nil {
 		o.Rollout.Policy, err = c.lastPolicy(ctx)
 	}
-	if err == nil && o.Rollout.Policy == nil && len(o.Rollout.Endpoints) == 0 {
+	if err == nil && o.Rollout.Policy == nil && (len(o.Rollout.Endpoints) == 0 || o.Rollout.Model == "") {
 		o.Rollout.Policy, err = askTrainer(ctx, s, folder)
 	}
 	return o, err

@@ -3,11 +3,15 @@ package cli
 import (
 	"fmt"
 	"io/fs"
+	"slices"
 	"strings"
 )
 
-// guideNames returns the names of the guides, in order: those of their files
-// without the extension.
+// firstGuides are those to begin with.
+var firstGuides = []string{"quick-start", "concepts"}
+
+// guideNames returns the names of the guides: those of their files without the
+// extension, first the ones to begin with.
 func (a *App) guideNames() []string {
 	if a.Guides == nil {
 		return nil
@@ -16,7 +20,15 @@ func (a *App) guideNames() []string {
 	for i, f := range files {
 		files[i] = strings.TrimSuffix(f, ".md")
 	}
+	slices.SortStableFunc(files, func(a, b string) int { return rank(a) - rank(b) })
 	return files
+}
+
+func rank(guide string) int {
+	if i := slices.Index(firstGuides, guide); i >= 0 {
+		return i
+	}
+	return len(firstGuides)
 }
 
 // guide returns the text of a guide, or "" when no guide has this name.

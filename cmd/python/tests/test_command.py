@@ -155,6 +155,30 @@ class Commands(Served):
         with self.assertRaisesRegex(rollmill.DatasetError, "rows.parquet of its base .* is gone or changed"):
             rollmill.open(self.scores)
 
+    def test_no_rows(self) -> None:
+        stored = SRC.parent.parent.parent / "testdata" / "versions" / "2.0" / "group"
+        kept, groups = str(self.folder / "kept"), str(self.folder / "groups")
+        self.run_quietly("curate", in_=stored, out=kept, filter="false")
+        self.run_quietly("group", in_=kept, out=groups)
+        for uri, column in ((kept, "messages"), (groups, "advantage")):
+            with self.subTest(uri):
+                d = rollmill.open(uri)
+                self.assertEqual((len(d), d.to_arrow().num_rows, list(d.iter_groups())), (0, 0, []))
+                self.assertEqual(d.to_arrow([column]).schema.names, [column])
+                if importlib.util.find_spec("pandas"):
+                    self.assertEqual(list(d.to_pandas([column]).columns), [column])
+
+    def test_other_libraries(self) -> None:
+        self.score()
+        d, columns = rollmill.open(self.scores), ["trajectory_id", "reward"]
+        want = d.to_arrow(columns).to_pylist()
+        if importlib.util.find_spec("polars"):
+            self.assertEqual(d.to_polars(columns).to_dicts(), want)
+        if importlib.util.find_spec("pandas"):
+            self.assertEqual(d.to_pandas(columns)["trajectory_id"].tolist(), [row["trajectory_id"] for row in want])
+        if importlib.util.find_spec("datasets"):
+            self.assertEqual(list(d.to_hf(columns)), want)
+
     def test_errors_by_exit_code(self) -> None:
         with self.assertRaisesRegex(rollmill.UsageError, "--inn"):
             self.run_quietly("score", inn="x")

@@ -155,7 +155,7 @@ class Dataset:
     def _schema(self) -> Any:
         parquet = need("pyarrow.parquet", f"reading {self.uri}", "pyarrow")
         if not self._parts:
-            raise DatasetError(f"{self.uri} has no parts")
+            raise DatasetError(f"{self.uri} has no parts, and so no columns")
         return parquet.read_schema(self._input(self._parts[0]))
 
     def _read(self, names: list[str]) -> Iterator[Any]:
@@ -163,6 +163,8 @@ class Dataset:
         parquet = need("pyarrow.parquet", f"reading {self.uri}", "pyarrow")
         for part in self._parts:
             with parquet.ParquetFile(self._input(part), pre_buffer=True) as f:
+                if not f.num_row_groups:  # it has columns all the same
+                    yield f.schema_arrow.empty_table().select(names)
                 for i in range(f.num_row_groups):
                     yield f.read_row_group(i, columns=names).select(names)
 
@@ -184,7 +186,7 @@ class _Rows:
         self._kept: list[Any] = []
 
     def take(self, n: int, pa: Any) -> Any:
-        while sum(t.num_rows for t in self._kept) < n:
+        while not self._kept or sum(t.num_rows for t in self._kept) < n:
             more = next(self._tables, None)
             if more is None:
                 break
