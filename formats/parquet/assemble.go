@@ -1,6 +1,7 @@
 package parquet
 
 import (
+	"encoding/binary"
 	"io"
 	"reflect"
 	"unsafe"
@@ -241,8 +242,10 @@ func (c *cursor) run(p unsafe.Pointer, l *list) error {
 	reps, defs := c.page.reps, c.page.defs
 	max := byte(c.node.def)
 	end := c.at
-	for end < len(reps) && (end == c.at || reps[end] == l.rep) && defs[end] == max {
+	if defs[end] == max {
 		end++
+		end += prefixOf(reps[end:], l.rep)
+		end = c.at + prefixOf(defs[c.at:end], max)
 	}
 	if end < len(reps) && (end == c.at || reps[end] == l.rep) {
 		if c.foreign {
@@ -274,6 +277,18 @@ func (c *cursor) run(p unsafe.Pointer, l *list) error {
 	c.at, c.value = end, to
 	c.index[len(c.index)-1] = n - 1
 	return nil
+}
+
+// prefixOf returns how many of the first levels are v.
+func prefixOf(levels []byte, v byte) int {
+	n, all := 0, uint64(v)*0x0101010101010101
+	for n+8 <= len(levels) && binary.LittleEndian.Uint64(levels[n:]) == all {
+		n += 8
+	}
+	for n < len(levels) && levels[n] == v {
+		n++
+	}
+	return n
 }
 
 // set stores the next value in the field at p.

@@ -100,12 +100,32 @@ func (c *column) level(data []byte, max, n int) ([]byte, error) {
 		return nil, badPage("%d levels where there are %d", len(out), n)
 	}
 	c.levels = c.levels[:from+n]
-	for _, v := range out[:n] {
-		if int(v) > max {
-			return nil, badPage("a level of %d, at most %d", v, max)
-		}
+	if v := firstAbove(out[:n], max); v > max {
+		return nil, badPage("a level of %d, at most %d", v, max)
 	}
 	return out[:n:n], nil
+}
+
+// firstAbove returns the first level above max, or max.
+func firstAbove(levels []byte, max int) int {
+	const each, high = 0x0101010101010101, 0x8080808080808080
+	n := 0
+	if max < 128 {
+		up := uint64(127-max) * each // moves what is above max to 128 or more
+		for n+8 <= len(levels) {
+			v := binary.LittleEndian.Uint64(levels[n:])
+			if (v|(v+up))&high != 0 { // a byte carries into the next only if it is 128 or more itself
+				break
+			}
+			n += 8
+		}
+	}
+	for _, v := range levels[n:] {
+		if int(v) > max {
+			return int(v)
+		}
+	}
+	return max
 }
 
 // zstdSlack is the room behind a block with which the decoder uses its fast

@@ -2,6 +2,7 @@ package parquet
 
 import (
 	"bytes"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -117,6 +118,36 @@ func TestEveryChangedLevelEndsInRowsOrAnError(t *testing.T) {
 					}
 				}
 			}
+		}
+	}
+}
+
+// Levels are compared eight at a time, as one by one.
+func TestLevelsAreCompared(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	for range 2000 {
+		levels := make([]byte, r.IntN(40))
+		for i := range levels {
+			levels[i] = byte(r.IntN(3))
+		}
+		if len(levels) > 0 && r.IntN(2) == 0 {
+			levels[r.IntN(len(levels))] = byte(r.IntN(256))
+		}
+		max := r.IntN(130)
+		above, same := max, 0
+		for _, v := range slices.Backward(levels) {
+			if int(v) > max {
+				above = int(v)
+			}
+			if same++; v != 1 {
+				same = 0
+			}
+		}
+		if got := firstAbove(levels, max); got != above {
+			t.Fatalf("first above %d in %v: %d", max, levels, got)
+		}
+		if got := prefixOf(levels, 1); got != same {
+			t.Fatalf("%v begins with %d ones, not %d", levels, same, got)
 		}
 	}
 }
