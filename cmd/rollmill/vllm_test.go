@@ -55,6 +55,8 @@ func TestVLLM(t *testing.T) {
 		{mode: "completions", sampled: 1},
 		{mode: "responses", sampled: 2},
 		{mode: "responses-stream", sampled: 2},
+		{mode: "functions", sampled: 2, tools: true},                      // of /v1/responses
+		{mode: "functions-stream", sampled: 2, tools: true, broken: true}, // if its parser fails on a call
 	} {
 		t.Run(c.mode, func(t *testing.T) {
 			agent := fmt.Sprintf("command: '%s' '%s' %s", filepath.Join(root, ".venv-vllm/bin/python"), filepath.Join(root, "testdata/vllm/agent.py"), c.mode)

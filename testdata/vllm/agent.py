@@ -38,8 +38,8 @@ def chat(**settings) -> dict:
     return {"role": "assistant", "content": text or None, **({"tool_calls": list(calls.values())} if calls else {})}
 
 
-def respond(history: list) -> openai.types.responses.Response:
-    settings = dict(model=model, input=history, max_output_tokens=24, temperature=1.0)
+def respond(history: list, **settings) -> openai.types.responses.Response:
+    settings = dict(model=model, input=history, max_output_tokens=24, temperature=1.0) | settings
     if not stream:
         return client.responses.create(**settings)
     for event in client.responses.create(stream=True, **settings):
@@ -80,5 +80,12 @@ match mode:
         history = [{"role": "user", "content": task["question"]}]
         for _ in range(2):
             history += [{"role": "assistant", "content": respond(history).output_text}, {"role": "user", "content": "go on"}]
+    case "functions":
+        history = [{"role": "user", "content": task["question"]}]
+        for _ in range(2):
+            answer = respond(history, tools=[{"type": "function", "strict": False, **tools[0]["function"]}], max_output_tokens=60)
+            history += [item.model_dump(exclude_none=True) for item in answer.output]
+            calls = [item for item in answer.output if item.type == "function_call"]
+            history += [{"type": "function_call_output", "call_id": call.call_id, "output": "7"} for call in calls] or [{"role": "user", "content": "again"}]
     case _:
         raise SystemExit(f"no mode {mode!r}")
