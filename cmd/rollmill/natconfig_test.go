@@ -18,9 +18,9 @@ import (
 	"github.com/rollmill/rollmill/stages/rollout/agents/nat/nattest"
 )
 
-// tryCommand makes the options of every stage from the config file, as train
+// makeOptions makes the options of every stage from the config file, as train
 // does, and runs nothing.
-var tryCommand = cli.Command{Name: "try", Heading: commandsHeading, Section: trainCommand.Name,
+var makeOptions = cli.Command{Name: "options", Heading: commandsHeading, Section: trainCommand.Name,
 	Body: cli.With(newTrainSettings, func(ctx context.Context, s *cli.Session, c *trainSettings) error {
 		o, err := c.options(ctx, s)
 		if err != nil {
@@ -48,26 +48,26 @@ func TestConvertedConfigs(t *testing.T) {
 	t.Setenv("CUSTOMIZER_HOST", "http://nemo.test")
 	t.Setenv("DATASTORE_HOST", "http://data-store.test")
 	for _, file := range files {
-		args := []string{"rollmill", "try", "--config", file}
+		args := []string{"rollmill", "options", "--config", file}
 		if data, _ := os.ReadFile(file); !strings.Contains(string(data), "${DATA:-") {
 			args = append(args, "--set", "rollout.examples="+filepath.Join(dir, "tasks.json"))
 		}
 		if strings.Contains(file, "rl-example") || strings.Contains(file, "evaluation") { // one generation, as in NAT's example
-			if code, log := try(t, args); code != 2 || !strings.Contains(log, "set rollout.generations") {
+			if code, log := options(t, args); code != 2 || !strings.Contains(log, "set rollout.generations") {
 				t.Errorf("%s: exit code %d\n%s", file, code, log)
 			}
 			args = append(args, "--set", "rollout.generations=2")
 		}
-		if code, log := try(t, args); code != 0 {
+		if code, log := options(t, args); code != 0 {
 			t.Errorf("%s: exit code %d\n%s", file, code, log)
 		}
 	}
 }
 
-// try runs a command line of the program with tryCommand.
-func try(t *testing.T, args []string) (code int, log string) {
+// options runs a command line of the program with makeOptions.
+func options(t *testing.T, args []string) (code int, log string) {
 	a, out := app(), &strings.Builder{}
-	a.Commands = append(a.Commands, tryCommand)
+	a.Commands = append(a.Commands, makeOptions)
 	code = a.Run(t.Context(), args, cli.Streams{In: strings.NewReader(""), Out: out, Err: out, Lookup: os.LookupEnv})
 	return code, out.String()
 }
