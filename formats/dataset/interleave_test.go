@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 	"testing"
 
 	"github.com/rollmill/rollmill/formats"
@@ -66,8 +67,11 @@ func interleaved(t *testing.T, uri string, exists bool, of int, other Spec, at i
 		_, err := attempt(ctx, uri, specOf(3), Options{Shard: shard, Of: of, Overwrite: exists})
 		check(t, err)
 	}
+	var one sync.Mutex // operations are concurrent
 	n := 0
 	mine.hook = func(string, string) error {
+		one.Lock()
+		defer one.Unlock()
 		if n++; n == at+1 {
 			others := Options{Overwrite: exists}
 			if other.Identity() == specOf(3).Identity() {
@@ -92,6 +96,8 @@ func interleaved(t *testing.T, uri string, exists bool, of int, other Spec, at i
 	if left, err := d.Unnamed(ctx); left != nil || err != nil {
 		t.Errorf("%q is left, %v", left, err)
 	}
+	one.Lock()
+	defer one.Unlock()
 	return n <= at
 }
 
