@@ -187,10 +187,6 @@ func (g *gathered) values(p unsafe.Pointer, stride uintptr, n int, rep, again by
 // fields gathers the values of n fields. defs are their levels, which it lowers
 // where a pointer is nil, or where zero is null.
 func (g *gathered) fields(p unsafe.Pointer, stride uintptr, n int, defs []byte) {
-	if g.typ.Kind() == reflect.Pointer {
-		g.pointed(p, stride, n, defs)
-		return
-	}
 	var nullable []byte
 	if g.optional {
 		nullable = defs
@@ -213,37 +209,10 @@ func (g *gathered) fields(p unsafe.Pointer, stride uintptr, n int, defs []byte) 
 		g.f64 = appendFields(g, g.f64, p, stride, n, nullable)
 		g.size += 8 * int64(g.there-there)
 	case format.ByteArray:
-		g.strings(p, stride, n, nullable)
-	}
-}
-
-// pointed gathers the values behind n pointers; see fields.
-func (g *gathered) pointed(p unsafe.Pointer, stride uintptr, n int, defs []byte) {
-	there := g.there
-	switch g.node.kind {
-	case format.Boolean:
-		g.bits = appendPointed(g, g.bits, p, stride, n, defs)
-		g.size += int64(g.there - there)
-	case format.Int32:
-		g.i32 = appendPointed(g, g.i32, p, stride, n, defs)
-		g.size += 4 * int64(g.there-there)
-	case format.Int64:
-		g.i64 = appendPointed(g, g.i64, p, stride, n, defs)
-		g.size += 8 * int64(g.there-there)
-	case format.Float:
-		g.f32 = appendPointed(g, g.f32, p, stride, n, defs)
-		g.size += 4 * int64(g.there-there)
-	case format.Double:
-		g.f64 = appendPointed(g, g.f64, p, stride, n, defs)
-		g.size += 8 * int64(g.there-there)
-	case format.ByteArray:
-		for i := range n {
-			s := *(**string)(unsafe.Add(p, uintptr(i)*stride))
-			if s == nil {
-				defs[i]--
-				continue
-			}
-			g.strings(unsafe.Pointer(s), 0, 1, nil)
+		if g.typ.Kind() == reflect.Pointer {
+			g.pointedStrings(p, stride, n, nullable)
+		} else {
+			g.strings(p, stride, n, nullable)
 		}
 	}
 }
@@ -263,8 +232,23 @@ func appendPointed[V byte | int32 | int64 | float32 | float64](g *gathered, to [
 	return to
 }
 
+// pointedStrings gathers the strings behind n pointers; see fields.
+func (g *gathered) pointedStrings(p unsafe.Pointer, stride uintptr, n int, defs []byte) {
+	for i := range n {
+		s := *(**string)(unsafe.Add(p, uintptr(i)*stride))
+		if s == nil {
+			defs[i]--
+			continue
+		}
+		g.strings(unsafe.Pointer(s), 0, 1, nil)
+	}
+}
+
 // appendFields appends n numbers, or booleans as bytes, to those of g; see fields.
 func appendFields[V byte | int32 | int64 | float32 | float64](g *gathered, to []V, p unsafe.Pointer, stride uintptr, n int, nullable []byte) []V {
+	if g.typ.Kind() == reflect.Pointer {
+		return appendPointed(g, to, p, stride, n, nullable)
+	}
 	for i := range n {
 		v := *(*V)(unsafe.Add(p, uintptr(i)*stride))
 		if nullable != nil && v == 0 {
