@@ -40,9 +40,9 @@ func newInitSettings() *initSettings {
 
 func (c *initSettings) Declare(d *plugin.Declarer) {
 	d.Heading(plugin.Execution)
-	plugin.Choice(d, &c.Agent, "agent", "write the agent in this `LANGUAGE`: python, a program in any (sh), or prompt, which needs none", starter.Agents...)
+	plugin.Choice(d, &c.Agent, "agent", "write an agent of this `KIND`: python; program, a shell script to replace by a program in any language; or prompt, which needs no code", starter.Agents...)
 	d.String(&c.Engine, "engine", "sandbox, or the `URL` of an OpenAI-compatible server, which ends in /v1")
-	d.String(&c.Trainer, "trainer", "train with the `NAME`: sandbox, art, or files, which are for a trainer elsewhere").Shown("sandbox with the sandbox, else files")
+	d.String(&c.Trainer, "trainer", "train with `NAME`: sandbox, art, or files, which are written for a trainer that runs elsewhere").Shown("sandbox with the sandbox, else files")
 	d.String(&c.Model, "model", "`NAME` of the model that the engine serves").Open()
 	d.Heading(plugin.Output)
 	d.String(&c.Folder, "out", "write the files into this `FOLDER`")

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+
+	"github.com/rollmill/rollmill/formats/plural"
 )
 
 // Starter is an optional interface of a Reward: Start checks whether it can be
@@ -29,5 +31,5 @@ func (o Options) TryRewards(ctx context.Context) (found string, err error) {
 			return "", usage("run the program by itself, and check its arguments in --reward", "reward %q cannot be computed: %w", c.Name, err)
 		}
 	}
-	return fmt.Sprintf("%d rewards, %d programs of them start", len(rewards), n), nil
+	return fmt.Sprintf("%s; %s started", plural.Of(len(rewards), "reward"), plural.Of(n, "program")), nil
 }
