@@ -20,11 +20,11 @@ LINE = re.compile(r"^\s*(?:\w+_test\.go:\d+: )?(?P<what>\S.*): (?P<value>\d[\d.]
 
 # name of the target bench/..., its variables, those of a sample
 BENCHES = [
-    ("group", "ROWS=10000000", "ROWS=100000"),
+    ("group", "ROWS=2000000", "ROWS=100000"),
     ("score", "ROWS=100000", "ROWS=1000"),
-    ("curate", "GB=5", "GB=0.05"),
-    ("import", "IMPORTED=1000000", "IMPORTED=5000"),
-    ("export", "GB=1", "GB=0.05"),
+    ("curate", "GB=1", "GB=0.05"),
+    ("import", "IMPORTED=200000", "IMPORTED=5000"),
+    ("export", "GB=0.5", "GB=0.05"),
     ("submit", "COMPARED=1600 LARGE=8000", "COMPARED=50 LARGE=200"),
     ("rollout", "EPISODES=1000", "EPISODES=20"),
     ("view", "VIEW=1000000", "VIEW=10000"),
