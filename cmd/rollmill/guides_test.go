@@ -64,9 +64,7 @@ func TestGuidePages(t *testing.T) {
 		t.Errorf("the guides to begin with are not the first:\n%s", list)
 	}
 	for _, g := range allGuides(t) {
-		if code, out, stderr := rollmill(t, "help", g.name); code != 0 || strings.TrimSpace(out) != strings.TrimSpace(g.text) {
-			t.Errorf("help %s: exit code %d, %s%s", g.name, code, out, stderr)
-		}
+		shownAlone(t, g)
 		if !strings.HasPrefix(g.text, "# ") || !regexp.MustCompile(`(?m)^  `+g.name+` +\S.*\.$`).MatchString(list) {
 			t.Errorf("guide %s needs a title in its first line and a first sentence:\n%s", g.name, list)
 		}
@@ -82,6 +80,26 @@ func TestGuidePages(t *testing.T) {
 			if cmd.Name == g.name || g.name == "guides" {
 				t.Errorf("guide %s has the name of a command, which help shows", g.name)
 			}
+		}
+	}
+}
+
+// shownAlone checks that help shows the whole guide, to a reader who has nothing
+// but the program: each link is a command of help that works, or an address.
+func shownAlone(t *testing.T, g guide) {
+	t.Helper()
+	code, out, stderr := rollmill(t, "help", g.name)
+	if code != 0 || strings.Contains(out, "<!--") || regexp.MustCompile(`\]\([^h#]`).MatchString(out) {
+		t.Errorf("help %s: exit code %d, %s%s", g.name, code, out, stderr)
+	}
+	for _, line := range strings.Split(g.text, "\n") {
+		if !strings.Contains(line, "](") && !strings.HasPrefix(line, "<!--") && !strings.Contains(out+"\n", line+"\n") {
+			t.Errorf("help %s lacks %q", g.name, line)
+		}
+	}
+	for _, m := range regexp.MustCompile("`rollmill (help [a-z+_ -]+)`").FindAllStringSubmatch(out, -1) {
+		if code, _, stderr := rollmill(t, strings.Fields(m[1])...); code != 0 {
+			t.Errorf("guide %s: rollmill %s: %s", g.name, m[1], stderr)
 		}
 	}
 }

@@ -71,7 +71,7 @@ func (c *rolloutSettings) Declare(d *plugin.Declarer) {
 	d.Include(&c.Options)
 	d.Include(&c.Traces)
 	d.Heading(plugin.Rows)
-	d.String(&c.PolicyURI, "policy", "take endpoint, model and version from the receipt at this `URI` (submit's --out)").Shown("with --epoch, the receipt of the previous epoch, if the run has one").Open()
+	d.String(&c.PolicyURI, "policy", "take endpoint, model and version from the receipt at this `URI` (submit's --out)").Shown("in a run that began with submit --prepare, the receipt of the previous epoch").Open()
 	d.Bool(&c.Validation, validation, "run held-out examples; section validation of the config file overrides the command's own")
 	d.Include(&c.runPlace)
 	d.Include(&c.target)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"strings"
 
 	"github.com/rollmill/rollmill/cmd/internal/cli"
@@ -161,6 +162,10 @@ func runSubmit(ctx context.Context, s *cli.Session, c *submitSettings) error {
 	if o.DryRun {
 		problems(s, r)
 	}
+	if o.DryRun && err == nil { // nothing was written, so text has no result
+		s.Say("%s", summary(r.Report))
+		return s.Print(r, func(io.Writer) error { return nil })
+	}
 	return finishStage(s, r.Report, r, err)
 }
 
@@ -177,7 +182,7 @@ func problems(s *cli.Session, r submit.Result) {
 		s.Say("%s", fileLine(f))
 	}
 	if len(r.Stats.Checks) > 0 {
-		s.Say("checks: %s", strings.Join(r.Stats.Checks, ", "))
+		s.Say("each row was checked for: %s", strings.Join(r.Stats.Checks, ", "))
 	}
 }
 

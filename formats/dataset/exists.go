@@ -55,7 +55,16 @@ func differences(m *Manifest, s Spec) []string {
 		note(k, value(m.Params, k), value(s.Params, k))
 	}
 	for _, k := range keysOf(m.Files, s.Files) {
-		note("file "+k, value(m.Files, k), value(s.Files, k))
+		was, before := m.Files[k]
+		is, after := s.Files[k]
+		switch {
+		case !before:
+			out = append(out, fmt.Sprintf("file %s was not part of it", k))
+		case !after:
+			out = append(out, fmt.Sprintf("file %s is no longer part of it", k))
+		case was != is:
+			out = append(out, fmt.Sprintf("file %s was changed", k))
+		}
 	}
 	was, is := inputsOf(m.Inputs), inputsOf(s.Inputs)
 	for _, k := range keysOf(was, is) {

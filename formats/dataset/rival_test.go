@@ -49,6 +49,17 @@ func TestOverwrite(t *testing.T) {
 	})
 }
 
+// Digests say nothing to a reader, so a file's difference is named without them.
+func TestFilesThatDiffer(t *testing.T) {
+	old := &Manifest{}
+	old.Files = map[string]string{"agent.py": "1", "gone.txt": "2", "same.txt": "3"}
+	now := Spec{Files: map[string]string{"agent.py": "4", "new.txt": "5", "same.txt": "3"}}
+	want := "file agent.py was changed; file gone.txt is no longer part of it; file new.txt was not part of it"
+	if got := strings.Join(differences(old, now), "; "); got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
 func TestUnsealedShardsOfAnotherIdentity(t *testing.T) {
 	ctx := context.Background()
 	places(t, func(t *testing.T, uri string) {

@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"math"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/rollmill/rollmill/formats"
@@ -126,7 +128,20 @@ func bar(count, most int64) string {
 }
 
 func (s Spread) String() string {
-	return fmt.Sprintf("mean %.4g, %.4g to %.4g", s.Mean, s.Min, s.Max)
+	mean := s.Mean
+	if math.Abs(mean) < 1e-12*max(math.Abs(s.Min), math.Abs(s.Max)) {
+		mean = 0 // what adding up left of it
+	}
+	return fmt.Sprintf("mean %s, %s to %s", figure(mean), figure(s.Min), figure(s.Max))
+}
+
+// figure writes a number with four digits, and whole from 10,000 on, as counts of
+// tokens are read.
+func figure(v float64) string {
+	if a := math.Abs(v); a >= 1e4 && a < 1e15 {
+		return strconv.FormatFloat(v, 'f', 0, 64)
+	}
+	return strconv.FormatFloat(v, 'g', 4, 64)
 }
 
 // next returns the flags of show that go on from here.

@@ -14,6 +14,7 @@ package train
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/rollmill/rollmill/formats"
@@ -131,11 +132,21 @@ func Run(ctx context.Context, o Options) (Report, error) {
 			known, err = o.sumUp(ctx, e, known)
 		}
 		if err != nil {
-			return report, fmt.Errorf("train: epoch %d: %w", e, err)
+			return report, fmt.Errorf("train: epoch %d: %w", e, otherSettings(err))
 		}
 		report.Policy = receipt.Policy
 	}
 	return report, nil
+}
+
+// otherSettings adds the hint of a run to the error about a dataset that other
+// settings made: that of a stage speaks of its flags, which train does not have.
+func otherSettings(err error) error {
+	old := (*dataset.ExistsError)(nil)
+	if !errors.As(err, &old) || old.Late {
+		return err
+	}
+	return stages.Errorf(stages.KindUsage, "a run keeps the settings, programs and examples that it began with: undo the change, or begin another run with another --root (root in the config file)", "%w", err)
 }
 
 // sumUp writes the report's files after an epoch, and returns the epochs that

@@ -64,7 +64,7 @@ func (w *watch) end(fresh bool) ([]formats.Trajectory, error) {
 
 var advice = map[string]string{
 	formats.FailEngine:          "is the engine up? look at its log, or try `rollmill check`; nothing was kept, so run the same command again",
-	formats.FailEngineRefused:   "the engine refuses these requests; check --model, the key and the sampling fields",
+	formats.FailEngineRefused:   "the engine refuses these requests; check --model, the key, the sampling fields and the prompt's length",
 	formats.FailNoLogprobs:      "start the engine so that it returns logprobs (vLLM and SGLang do by default; llama-server needs a build that supports them), or accept none with --no-logprobs",
 	formats.FailLogprobMismatch: "the engine merges or drops logprobs, as llama-server does with incomplete UTF-8; train with another engine, or keep none with --no-logprobs",
 	formats.FailBadLogprobs:     "the engine's logprobs are not numbers at most 0; its sampling is broken or modified",

@@ -56,6 +56,9 @@ func TestRowsAreAlignedWithBase(t *testing.T) {
 	if failed == 0 || r.Counts["scored"] != scored || r.Counts["failed"] != failed || r.Counts["unscored"] != 0 || d.Failures["trajectory"] != failed || d.Facts["attempted"] != float64(scored) {
 		t.Errorf("counts %v, failures %v, facts %v; scored %d, failed %d", r.Counts, d.Failures, d.Facts, scored, failed)
 	}
+	if want := fmt.Sprintf("; no reward: %d failed before", failed); !strings.HasSuffix(r.Message, want) {
+		t.Errorf("the report says %q, want %q", r.Message, want)
+	}
 	if again := run(t, options(t, in, out, "short=expr:len(answer) < 60", "tokens*0.01=expr:sampled_tokens", "prog*2="+"command:"+words("answer"), "sum*0=expr:rewards.short + rewards.prog")); !again.UpToDate || again.RowsDigest != r.RowsDigest || again.Counts["scored"] != scored {
 		t.Errorf("the second run did not find it up to date: %+v", again)
 	}

@@ -138,7 +138,11 @@ func message(r stages.Report) string {
 	text := fmt.Sprintf("%d of %s scored", r.Counts[countScored], plural.Of(r.Rows, "trajectory"))
 	var why []string
 	for _, class := range slices.SortedFunc(maps.Keys(r.Failures), func(a, b string) int { return cmp.Compare(r.Failures[b], r.Failures[a]) }) {
-		why = append(why, fmt.Sprintf("%d %s", r.Failures[class], class))
+		what := class
+		if class == formats.RewardTrajectory {
+			what = "failed before"
+		}
+		why = append(why, fmt.Sprintf("%d %s", r.Failures[class], what))
 	}
 	if len(why) > 0 {
 		text += "; no reward: " + strings.Join(why, ", ")

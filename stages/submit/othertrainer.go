@@ -94,7 +94,7 @@ func (s *session) otherSettings(a *attempt) error {
 	switch {
 	case s.Resubmit:
 	case s.inPlace():
-		return stages.Errorf(stages.KindUsage, "repeat the earlier settings to attach to that submission; to train on these rows a second time: --resubmit", "submit: %s", what)
+		return stages.Errorf(stages.KindUsage, "repeat the earlier settings to attach to that submission, or begin another run with another --root; to train on these rows a second time: --resubmit", "submit: %s", what)
 	default:
 		s.Logger().Warn(what + "; this makes another model")
 	}

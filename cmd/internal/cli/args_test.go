@@ -20,7 +20,7 @@ func TestFlagsAfterArguments(t *testing.T) {
 		{"storage check runs --help", "storage check --help"},
 		{"show runs/demo --rows 2", "show --rows 2 -- runs/demo"},
 		{"grind --in a b --json", "grind --in a b --json"}, // takes no words
-		{"explain 3f8a --in", "explain 3f8a --in"},         // the value is missing
+		{"explain 3f8a --in", "explain --in"},              // the value is missing, and the flag is the one to blame
 		{"help job", "help job"},
 		{"--version", "--version"},
 	} {

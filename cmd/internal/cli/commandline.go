@@ -114,7 +114,7 @@ func (l *commandLine) noCommand(args []string) error {
 	case len(args) > 0 && args[0] == "help":
 		return l.app.help(l.console, args[1:])
 	case len(args) > 0:
-		return Usagef(plugin.Nearest(args[0], l.app.commandNames(), firstStep), "there is no command %q", args[0])
+		return Usagef(plugin.Nearest(args[0], append(l.app.commandNames(), "--version"), firstStep), "there is no command %q", args[0])
 	case l.global.Help:
 		return l.app.help(l.console, nil)
 	}

@@ -58,13 +58,14 @@ func guideTitle(text string) string {
 }
 
 // firstSentence returns the first sentence of a Markdown text, after headings and
-// comments.
+// comments, without links.
 func firstSentence(text string) string {
 	for paragraph := range strings.SplitSeq(text, "\n\n") {
 		paragraph = strings.Join(strings.Fields(paragraph), " ")
 		if paragraph == "" || strings.HasPrefix(paragraph, "#") || strings.HasPrefix(paragraph, "<!--") {
 			continue
 		}
+		paragraph = relativeLink.ReplaceAllString(paragraph, "$1")
 		if sentence, _, more := strings.Cut(paragraph, ". "); more {
 			return sentence + "."
 		}

@@ -124,6 +124,7 @@ func (a *App) help(s *console, args []string) error {
 			names := slices.Concat(a.commandNames(), a.guideNames(), []string{"guides"})
 			return Usagef(plugin.Nearest(args[0], names, firstStep), "there is no command %q, and no guide of that name", args[0])
 		}
+		text = a.onTerminal(text)
 	case len(args) == 2 && args[0] == "schema" && a.Schemas != nil:
 		var err error
 		if text, err = a.schemaText(args[1]); err != nil {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import unittest
 
 from rollmill import reward
@@ -64,6 +65,13 @@ class Lines(Served):
                 self.assertEqual(out, [{"id": "a", "reward": 2.0}, {"id": "b", "reward": 2.0}])
                 for text in ("a print", "a log line", "a child's output", "as a C library writes"):
                     self.assertIn(text, errors)
+
+    def test_an_edit_that_leaves_time_and_size(self) -> None:
+        for value in (1.0, 0.5):  # Python's cached bytecode would take them for the same file
+            file = self.write("edited.py", f"from rollmill import reward\n\n@reward\ndef mine(row):\n    return {value}\n")
+            os.utime(file, (1, 1))
+            answers, _ = self.ask("-m", "rollmill", "edited.py", rows=[{"id": "a"}], env={"PYTHONDONTWRITEBYTECODE": ""})
+            self.assertEqual(answers, [{"id": "a", "reward": value}])
 
     def test_input_that_ends_at_once(self) -> None:
         for name in ("length", "waits"):

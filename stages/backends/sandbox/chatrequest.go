@@ -9,9 +9,9 @@ import (
 
 // Limits of the engine.
 const (
-	maxContext = 16384 // tokens of a prompt and its answer
-	maxAnswer  = 64    // tokens, when the request sets no limit
-	maxCall    = 1024  // the same, with tools
+	maxContext = 1 << 17 // tokens of a prompt and its answer: coding agents begin with 85,000 characters
+	maxAnswer  = 64      // tokens, when the request sets no limit
+	maxCall    = 1024    // the same, with tools
 	maxChoices = 128
 	maxTop     = 20
 )

@@ -50,7 +50,10 @@ def load(file: str) -> ModuleType:
         raise SystemExit(_usage(f"{file!r} is not a Python file"))
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
-    spec.loader.exec_module(module)
+    # Compiled anew: Python's cached bytecode is stale after an edit within the same
+    # second that leaves the size, and the rows would be those of the old file.
+    with open(file, "rb") as source:
+        exec(compile(source.read(), os.path.abspath(file), "exec"), module.__dict__)
     return module
 
 
