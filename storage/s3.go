@@ -6,6 +6,7 @@ import (
 	"os"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws/retry"
 	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/smithy-go/logging"
@@ -32,7 +33,11 @@ func dialS3(ctx context.Context, at location) (*client, error) {
 	}
 	var from *s3.Client
 	plain.As(&from)
-	api := s3.New(from.Options(), s3Options)
+	api := s3.New(from.Options(), s3Options, func(o *s3.Options) {
+		if ofThirdParty(at) {
+			o.Retryer = retry.AddWithErrorCodes(o.Retryer, refusedInARace)
+		}
+	})
 	drv, err := s3blob.OpenBucket(ctx, api, at.name, &opener.Options)
 	if err != nil {
 		return nil, err
@@ -58,6 +63,10 @@ const connections = 64
 func ofThirdParty(at location) bool {
 	return at.query.Get("endpoint") != "" || os.Getenv("AWS_ENDPOINT_URL") != "" || os.Getenv("AWS_ENDPOINT_URL_S3") != ""
 }
+
+// refusedInARace is what MinIO answers to a write while other requests delete the
+// last objects of the same folder. The same write succeeds a moment later.
+const refusedInARace = "AccessDenied"
 
 // abortTime is how long aborting an interrupted upload may take.
 const abortTime = 20 * time.Second

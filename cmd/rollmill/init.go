@@ -57,11 +57,14 @@ func runInit(_ context.Context, s *cli.Session, c *initSettings) error {
 		return err
 	}
 	s.Say("init: wrote %s", strings.Join(names, ", "))
-	if c.Engine == starter.Sandbox {
-		s.Say("next: cd %s && make try && make && make report", c.Folder)
-	} else {
-		s.Say("next: cd %s, read rollmill.yaml, and make try", c.Folder)
+	next := "make try && make && make report"
+	if c.Engine != starter.Sandbox {
+		next = "read rollmill.yaml, then make try"
 	}
+	if folder := filepath.Clean(c.Folder); folder != "." {
+		next = "cd " + folder + " && " + next
+	}
+	s.Say("next: %s", next)
 	return s.Result(c.Folder, map[string]any{"folder": filepath.Clean(c.Folder), "files": names})
 }
 

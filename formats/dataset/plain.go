@@ -185,7 +185,7 @@ func checkMinimum(f *parquet.File, has map[string]bool) error {
 	if missing == nil {
 		return nil
 	}
-	return formats.Invalid(f.Name(), "rename or add them; `rollmill import` converts other formats, and the guide \"datasets\" lists the columns", nil,
+	return formats.Invalid(f.Name(), "rename or add them; `rollmill import` converts other formats, and `rollmill help datasets` lists the columns", nil,
 		"lacks %s: %s", counted(len(missing)), strings.Join(missing, "; "))
 }
 

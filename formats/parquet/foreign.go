@@ -59,7 +59,7 @@ func (n *node) twice(prefix string) string {
 func NewForeignReader[T any](f *File, wanted func(column string) bool, first, rows int64) (*Reader[T], map[string]bool, error) {
 	var leaves []*leaf
 	if err := bindFields(&leaves, reflect.TypeFor[T](), f.root, &leaf{foreign: true}); err != nil {
-		return nil, nil, formats.Invalid(f.name, "write the column with a type that the guide \"datasets\" names, or convert the files with `rollmill import`", nil, "%s", err)
+		return nil, nil, formats.Invalid(f.name, "write the column with a type that `rollmill help datasets` names, or convert the files with `rollmill import`", nil, "%s", err)
 	}
 	has := map[string]bool{}
 	for _, l := range leaves {

@@ -105,11 +105,11 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // serve answers as S3 does.
 func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
-	f := s.Faults()
-	if f.Denied != "" {
-		refuse(w, f.DeniedStatus, f.Denied)
+	if status, code := s.denies(r); code != "" {
+		refuse(w, status, code)
 		return
 	}
+	f := s.Faults()
 	if f.IgnoreConditions {
 		r.Header.Del("If-None-Match")
 	}

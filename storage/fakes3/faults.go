@@ -23,6 +23,7 @@ type Faults struct {
 
 	Denied       string // the code with which every request is refused permanently, "" for none
 	DeniedStatus int    // its status
+	DeniedOnce   bool   // only the first time that a request is made
 
 	IgnoreConditions bool // writes replace existing objects, whatever the request's conditions
 	IgnoreVersions   bool // writes replace existing objects, whatever version the request names
@@ -47,6 +48,18 @@ func (s *Server) Failed() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.failed
+}
+
+// denies reports whether a request is refused, and with which status and code.
+func (s *Server) denies(r *http.Request) (status int, code string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	name := "denied " + r.Method + " " + r.URL.RequestURI()
+	s.asked[name]++
+	if s.faults.Denied == "" || s.faults.DeniedOnce && s.asked[name] > 1 {
+		return 0, ""
+	}
+	return s.faults.DeniedStatus, s.faults.Denied
 }
 
 type fault int

@@ -36,6 +36,7 @@ class Dataset:
     def __init__(self, place: Place, manifest: Manifest | None, parts: Sequence[dict[str, Any]], base: Dataset | None) -> None:
         self._place, self._manifest, self._parts, self._base = place, manifest, list(parts), base
         self.uri = place.uri
+        self._arrow_schema: Any = None
 
     def __repr__(self) -> str:
         return f"rollmill.open({self.uri!r})"
@@ -152,21 +153,52 @@ class Dataset:
         """The thin dataset's own name of a column of the joined rows."""
         return next((own for own, joined in _ADDED[self.kind].items() if joined == name), name)
 
+    @property
+    def _plain(self) -> bool:
+        """Whether any program wrote the parts, each with columns and types of its own."""
+        return self._manifest is None or bool(self.manifest.get("plain"))
+
     def _schema(self) -> Any:
-        parquet = need("pyarrow.parquet", f"reading {self.uri}", "pyarrow")
-        if not self._parts:
-            raise DatasetError(f"{self.uri} has no parts, and so no columns")
-        return parquet.read_schema(self._input(self._parts[0]))
+        """The columns of the rows; of plain Parquet, those of all parts."""
+        if self._arrow_schema is None:
+            parquet = need("pyarrow.parquet", f"reading {self.uri}", "pyarrow")
+            if not self._parts:
+                raise DatasetError(f"{self.uri} has no parts, and so no columns")
+            self._arrow_schema = parquet.read_schema(self._input(self._parts[0]))
+            for part in self._parts[1:] if self._plain else []:
+                self._arrow_schema = self._united(self._arrow_schema, parquet.read_schema(self._input(part)), part)
+        return self._arrow_schema
+
+    def _united(self, schema: Any, more: Any, part: dict[str, Any]) -> Any:
+        pa = need("pyarrow", f"reading {self.uri}")
+        try:
+            return pa.unify_schemas([schema, more], promote_options="permissive")
+        except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
+            raise DatasetError(f"{self.uri}: {part['name']} has a column of another type than the files before it: {error}") from None
 
     def _read(self, names: list[str]) -> Iterator[Any]:
         """The tables of each row group, with these columns."""
         parquet = need("pyarrow.parquet", f"reading {self.uri}", "pyarrow")
         for part in self._parts:
             with parquet.ParquetFile(self._input(part), pre_buffer=True) as f:
+                have = [name for name in names if name in f.schema_arrow.names]
                 if not f.num_row_groups:  # it has columns all the same
-                    yield f.schema_arrow.empty_table().select(names)
+                    yield self._widened(f.schema_arrow.empty_table().select(have), names)
                 for i in range(f.num_row_groups):
-                    yield f.read_row_group(i, columns=names).select(names)
+                    yield self._widened(f.read_row_group(i, columns=have).select(have), names)
+
+    def _widened(self, table: Any, names: list[str]) -> Any:
+        """A part's table with the types of all parts, and null in columns that the part lacks."""
+        if not self._plain or len(self._parts) == 1:
+            return table
+        pa = need("pyarrow", f"reading {self.uri}")
+        schema = pa.schema([self._schema().field(name) for name in names])
+        if table.schema.equals(schema):
+            return table
+        for field in schema:
+            if field.name not in table.schema.names:
+                table = table.append_column(field, pa.nulls(table.num_rows, field.type))
+        return table.select(names).cast(schema)
 
     def _input(self, part: dict[str, Any]) -> Any:
         """A part as an open file; its size is checked."""
@@ -199,7 +231,8 @@ class _Rows:
 
 
 def open(uri: str | os.PathLike[str], *, base: str | None = None, accept_gates: Iterable[str] = ()) -> Dataset:
-    """Open the dataset at a URI: a folder, s3://, gs:// or azblob://; or plain Parquet files, DIR/*.parquet.
+    """Open the dataset at a URI: a folder, s3://, gs:// or azblob://; or plain Parquet files, DIR/*.parquet,
+    of which some may lack columns that others have.
 
     `base` says where the base of a thin dataset is now, if it was moved;
     `accept_gates` names gates that may have refused the dataset.

@@ -1,0 +1,142 @@
+"""Datasets as data frames: compacted ones, and files whose columns differ; needs
+the command, at $ROLLMILL, and pyarrow."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import math
+import os
+import pathlib
+import subprocess
+import tempfile
+import unittest
+from typing import Any
+
+import rollmill
+
+STORED = pathlib.Path(__file__).parents[3] / "testdata" / "versions" / "2.0"
+REWARD = "length=expr:len(answer)"
+
+
+def has(library: str) -> bool:
+    return importlib.util.find_spec(library) is not None
+
+
+def plain_rows(first: int) -> list[dict[str, Any]]:
+    """Rows of two files: the second one has more columns, more fields of a message, and wider integers."""
+    out = []
+    for i in range(first, first + 3):
+        message: dict[str, Any] = {"role": "assistant", "content": "x" * i}
+        row: dict[str, Any] = {"trajectory_id": f"t{i}", "example_id": f"e{i // 2}", "messages": [{"role": "user", "content": "?"}, message], "policy_version": i}
+        if first:
+            for m in row["messages"]:
+                m["reasoning"] = "because" if m is message else None
+            row.update(metadata=json.dumps({"i": i}), model="m")
+        out.append(row)
+    return out
+
+
+@unittest.skipUnless(os.environ.get("ROLLMILL") and has("pyarrow"), "needs $ROLLMILL and pyarrow")
+class Frames(unittest.TestCase):
+    def setUp(self) -> None:
+        made = tempfile.TemporaryDirectory()
+        self.addCleanup(made.cleanup)
+        self.folder = pathlib.Path(made.name)
+
+    def call(self, command: str, *words: object) -> None:
+        done = subprocess.run([os.environ["ROLLMILL"], command, *map(str, words)], capture_output=True, text=True, timeout=60)
+        self.assertEqual(done.returncode, 0, done.stderr)
+
+    def frames(self, d: rollmill.Dataset, columns: list[str] | None = None) -> dict[str, list[dict[str, Any]]]:
+        """The rows in each library that is installed."""
+        out = {"arrow": d.to_arrow(columns).to_pylist()}
+        if has("polars"):
+            out["polars"] = d.to_polars(columns).to_dicts()
+        if has("datasets"):
+            out["datasets"] = list(d.to_hf(columns))
+        return out
+
+    def same_in_pandas(self, d: rollmill.Dataset, column: str, want: list[Any]) -> None:
+        if has("pandas"):
+            got = [None if isinstance(v, float) and math.isnan(v) else v for v in d.to_pandas(["trajectory_id", column])[column].tolist()]
+            self.assertEqual(got, want)
+
+    def test_compacted(self) -> None:
+        """Every row is there once, before and after prune removes the old parts."""
+        wide, scores = self.folder / "rollout", self.folder / "scores"
+        for shard in ("0/3", "1/3", "2/3"):
+            self.call("import", "--from", "rows", "--in", self.rows_file(), "--out", wide, "--shard", shard)
+        self.call("score", "--in", wide, "--reward", REWARD, "--out", scores)
+        columns = ["trajectory_id", "answer", "reward"]
+        want = rollmill.open(scores).to_arrow(columns).to_pylist()
+        self.assertGreater(len(want), 3)
+        parts = len(list(wide.glob("*.parquet")))
+        self.assertGreater(parts, 1)
+        self.call("compact", wide)
+        self.assertGreater(len(list(wide.glob("*.parquet"))), parts, "the old parts are gone already")
+        self.check(wide, scores, want, columns)
+        self.call("prune", self.folder, "--grace", "0s", "--apply")
+        self.assertEqual(len(list(wide.glob("*.parquet"))), 1)
+        self.check(wide, scores, want, columns)
+
+    def check(self, wide: pathlib.Path, scores: pathlib.Path, want: list[dict[str, Any]], columns: list[str]) -> None:
+        for library, rows in self.frames(rollmill.open(scores), columns).items():
+            with self.subTest(library):
+                self.assertEqual(rows, want)
+        self.same_in_pandas(rollmill.open(scores), "reward", [row["reward"] for row in want])
+        d = rollmill.open(wide)
+        self.assertEqual(len(d), len(want))
+        for library, rows in self.frames(d).items():  # all columns, with the messages
+            with self.subTest(library):
+                self.assertEqual([(row["trajectory_id"], row["answer"]) for row in rows], [(row["trajectory_id"], row["answer"]) for row in want])
+        self.same_in_pandas(d, "answer", [row["answer"] for row in want])
+
+    def rows_file(self) -> pathlib.Path:
+        out = self.folder / "rows.jsonl"
+        if not out.exists():
+            self.call("export", "--in", STORED / "rollout", "--to", "rows", "--out", out)
+        return out
+
+    def test_files_with_other_columns(self) -> None:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        for name, first, integer in (("a", 0, pa.int32()), ("b", 3, pa.int64())):
+            table = pa.Table.from_pylist(plain_rows(first))
+            at = table.schema.get_field_index("policy_version")
+            table = table.set_column(at, "policy_version", table["policy_version"].cast(integer))
+            pq.write_table(table, self.folder / f"{name}.parquet", row_group_size=2)
+        files = str(self.folder / "*.parquet")
+        ids = [f"t{i}" for i in range(6)]
+        self.call("score", "--in", files, "--reward", REWARD, "--out", self.folder / "scores")
+        self.check_plain(rollmill.open(files), ids)
+        scores = rollmill.open(self.folder / "scores")
+        self.check_plain(scores, ids)
+        self.same_in_pandas(scores, "reward", [float(i) for i in range(6)])
+
+    def check_plain(self, d: rollmill.Dataset, ids: list[str]) -> None:
+        for library, rows in self.frames(d).items():
+            with self.subTest(library):
+                self.assertEqual([row["trajectory_id"] for row in rows], ids)
+                self.assertEqual([row["model"] for row in rows], [None] * 3 + ["m"] * 3)
+                self.assertEqual([row["policy_version"] for row in rows], [0, 1, 2, 3, 4, 5])
+                self.assertEqual([row["messages"][1]["reasoning"] for row in rows], [None] * 3 + ["because"] * 3)
+                self.assertEqual([row["messages"][1]["content"] for row in rows], ["x" * i for i in range(6)])
+        for library, rows in self.frames(d, ["model"]).items():  # a column that the first file lacks
+            with self.subTest(library):
+                self.assertEqual(rows, [{"model": None}] * 3 + [{"model": "m"}] * 3)
+        self.same_in_pandas(d, "model", [None] * 3 + ["m"] * 3)
+
+    def test_columns_of_types_that_do_not_fit(self) -> None:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        for name, value in (("a", 1), ("b", "one")):
+            pq.write_table(pa.table({"trajectory_id": [name], "epoch": [value]}), self.folder / f"{name}.parquet")
+        with self.assertRaisesRegex(rollmill.DatasetError, "b.parquet has a column of another type .*epoch"):
+            rollmill.open(str(self.folder / "*.parquet")).to_arrow()
+
+
+if __name__ == "__main__":
+    unittest.main()
