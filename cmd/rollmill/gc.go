@@ -14,7 +14,7 @@ func collectEarly() { debug.SetGCPercent(50) }
 // much more than they keep: memory that is never touched, and so takes none,
 // counts as memory in use until the returned function is called. Peak memory
 // grows by as much.
-func collectLate() (end func()) {
-	untouched := make([]byte, 128<<20)
+func collectLate(bytes int) (end func()) {
+	untouched := make([]byte, bytes)
 	return func() { runtime.KeepAlive(untouched) }
 }

@@ -70,7 +70,11 @@ func runGroup(ctx context.Context, s *cli.Session, g *groupSettings) (err error)
 	}
 	g.place(s, g.Epoch, false)
 	o.Env, o.Spill = s.Env(), g.spill()
-	collectEarly()
+	if o.Pairs.Mode != "" || o.Labels { // which read messages
+		collectEarly()
+	} else {
+		defer collectLate(32 << 20)()
+	}
 	r, err := group.Run(ctx, o)
 	return finishStage(s, r, r, err)
 }

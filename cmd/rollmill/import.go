@@ -118,7 +118,7 @@ func runImport(ctx context.Context, s *cli.Session, c *importSettings) error {
 	if err != nil {
 		return err
 	}
-	defer collectLate()()
+	defer collectLate(128 << 20)()
 	if c.Check {
 		r, err := ingest.Check(ctx, o)
 		if err != nil {

@@ -8,21 +8,24 @@ import (
 	"github.com/rollmill/rollmill/formats/secret"
 )
 
-// redactRows keeps the secrets of the process out of rows.
-func redactRows[T any](s *secret.Set, rows []T) {
+// redactRows keeps the secrets of the process out of rows. It returns how many
+// values it replaced.
+func redactRows[T any](s *secret.Set, rows []T) (replaced int) {
 	if !s.Known() {
-		return
+		return 0
 	}
 	for i := range rows {
 		if t, wide := any(&rows[i]).(*formats.Trajectory); wide {
-			s.Trajectory(t)
+			n, _ := s.Trajectory(t)
+			replaced += n
 		} else {
-			s.Value(&rows[i])
+			replaced += s.Value(&rows[i])
 		}
 		if row, carries := any(&rows[i]).(formats.Carrier); carries && row.Unknown() != nil {
-			s.Value(row.Unknown().Value())
+			replaced += s.Value(row.Unknown().Value())
 		}
 	}
+	return replaced
 }
 
 // redacted returns the spec as it may be stored: without secrets, and without

@@ -62,6 +62,12 @@ func (c *cursor) fill(base unsafe.Pointer, stride uintptr, n int) error {
 			}
 			return badPage("the column ended %d rows early", n-1-row)
 		}
+		if len(c.lists) == 1 && !c.bulk && row < n-1 && c.page.reps[c.at] == 0 {
+			done, err := c.setLists(unsafe.Add(base, uintptr(row+1)*stride), stride, n-1-row)
+			if row += done; err != nil {
+				return err
+			}
+		}
 		for c.at < c.page.entries {
 			if c.page.reps[c.at] == 0 {
 				if row == n-1 {
@@ -90,13 +96,8 @@ func (c *cursor) flat(base unsafe.Pointer, stride uintptr, n int) error {
 			return badPage("the column ended %d rows early", n-done)
 		}
 		take := min(n-done, c.page.entries-c.at)
-		for range take {
-			if c.page.defs == nil || c.page.defs[c.at] == byte(c.node.def) {
-				c.set(unsafe.Add(base, uintptr(done)*stride))
-			}
-			c.at++
-			done++
-		}
+		c.setFields(unsafe.Add(base, uintptr(done)*stride), stride, take)
+		done += take
 	}
 	return nil
 }

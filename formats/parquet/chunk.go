@@ -31,6 +31,7 @@ type chunk struct {
 	strings   dictionary // of a chunk in RLE_DICTIONARY, by its kind
 	ids       ids
 	dictBytes []byte // the dictionary page, after the chunk has ended
+	repeated  bool   // it is that of another file: see Writer.Repeat
 
 	levels, data, packed []byte
 }
@@ -55,7 +56,7 @@ func (c *chunk) reset() {
 	c.rows, c.entries, c.nulls, c.inflated = 0, 0, 0, 0
 	c.strings.reset()
 	c.ids.reset()
-	c.dictBytes = nil
+	c.dictBytes, c.repeated = nil, false
 }
 
 // endPage makes a page from the gathered entries.
@@ -203,7 +204,7 @@ func (c *chunk) end() error {
 	if err := c.endPage(); err != nil {
 		return err
 	}
-	if c.enc != format.RLEDictionary {
+	if c.enc != format.RLEDictionary || c.repeated {
 		return nil
 	}
 	var err error

@@ -9,5 +9,8 @@
 // of all row groups are together at the end of the file, column by column, so
 // that one or two ranged reads fetch any few of them.
 //
+// Rows without heavy leaves are copied by the row group and the column into rows
+// of another kind that have the same columns: see Writer.Repeat.
+//
 // To make a leaf heavy, mark it in formats.Columns.
 package parquet

@@ -359,6 +359,14 @@ func (w *Writer[T]) EndRowGroup() error {
 	return w.failed
 }
 
+// CutRowGroup makes the next rows begin a row group.
+func (w *Writer[T]) CutRowGroup() error {
+	if w.failed == nil && !w.closed {
+		w.failed = w.flush()
+	}
+	return w.failed
+}
+
 // Abandon ends a file that is not needed: nothing more is written to its output
 // or read from the files that it holds.
 func (w *Writer[T]) Abandon() {

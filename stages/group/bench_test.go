@@ -12,6 +12,7 @@ import (
 	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/stages/group"
 	"github.com/rollmill/rollmill/stages/group/estimators/grpo"
+	"github.com/rollmill/rollmill/storage"
 )
 
 // BenchmarkGroup groups thin rows on disk, groups of 8, ROLLMILL_BENCH_ROWS of
@@ -21,7 +22,7 @@ func BenchmarkGroup(b *testing.B) {
 	if n, err := strconv.Atoi(os.Getenv("ROLLMILL_BENCH_ROWS")); err == nil {
 		rows = n
 	}
-	scores := thin(b, rows)
+	scores := thin(b, b.TempDir(), rows)
 	b.ReportAllocs()
 	for b.Loop() {
 		o := options(scores, filepath.Join(b.TempDir(), "group"))
@@ -33,11 +34,10 @@ func BenchmarkGroup(b *testing.B) {
 }
 
 // thin writes scores beside a base whose payload is next to nothing.
-func thin(b *testing.B, rows int) (scores string) {
+func thin(b testing.TB, root string, rows int) string {
 	b.Helper()
 	ctx := context.Background()
-	base := filepath.Join(b.TempDir(), "rollout")
-	scores = filepath.Join(filepath.Dir(base), "score")
+	base, scores := storage.Join(root, "rollout"), storage.Join(root, "score")
 	s := must(dataset.Begin(ctx, base, dataset.Spec{Stage: "rollout", Version: 1, Kind: formats.KindTrajectories}, dataset.Options{}))
 	w := dataset.NewTable[formats.Trajectory](s, "", -1)
 	thin := make([]formats.Score, 0, rows)

@@ -24,7 +24,11 @@ type scanner struct {
 	together *together
 	buf      []formats.Member // of groups that are not written yet
 	ends     []int            // of each of them in buf
+	first    int64            // row of the base of the first of them
 	stats    []formats.GroupStats
+
+	repeated *dataset.Repeated // the scores whose columns members repeat; nil if they do not repeat those of one dataset
+	until    int               // rows of buf that are a row group of it; 0 for none
 }
 
 // scan reads a slice whose groups have adjacent rows; otherwise it returns
@@ -35,6 +39,10 @@ func (j *job) scan(ctx context.Context) error {
 		members: j.members(), groups: j.groups(), meter: j.meter, together: newTogether(j.o),
 	}
 	defer s.together.close()
+	if j.in.rows.Kind == formats.KindScores && len(j.in.more) == 0 {
+		s.repeated = dataset.NewRepeated(ctx, j.in.rows)
+		defer s.repeated.Close()
+	}
 	var err error
 	if s.lengths.r, err = dataset.NewReader[length](ctx, j.in.base, "", j.slice); err != nil {
 		return err
@@ -60,6 +68,9 @@ func (s *scanner) group(first int64, key string, rows []row) error {
 	if err := s.together.begins(key, rows[0].Epoch); err != nil {
 		return err
 	}
+	if err := s.begin(first); err != nil {
+		return err
+	}
 	members := s.fill(groupID(key, rows[0].Epoch), rows)
 	stats, err := s.grouper.Fill(members)
 	if err != nil {
@@ -80,7 +91,7 @@ func (s *scanner) group(first int64, key string, rows []row) error {
 	s.ends = append(s.ends, len(s.buf))
 	s.stats = append(s.stats, stats)
 	s.meter.Add(int64(len(rows)))
-	if len(s.buf) >= batchRows {
+	if len(s.buf) >= max(batchRows, s.until) {
 		if err := s.writeMembers(); err != nil {
 			return err
 		}
@@ -94,10 +105,28 @@ func (s *scanner) group(first int64, key string, rows []row) error {
 // flush writes what is left.
 func (s *scanner) flush() error { return errors.Join(s.writeMembers(), s.writeStats()) }
 
-func (s *scanner) writeMembers() error {
-	err := s.members.WriteGroups(s.ctx, s.buf, s.ends)
+// begin begins a group at a row of the base. One with which a row group of the
+// scores begins is the first of those that are written next.
+func (s *scanner) begin(first int64) error {
+	if s.repeated != nil {
+		if rows := s.repeated.RowGroup(first); rows > 0 {
+			if err := s.writeMembers(); err != nil {
+				return err
+			}
+			s.first, s.until = first, int(rows)
+		}
+	}
+	return nil
+}
+
+func (s *scanner) writeMembers() (err error) {
+	if s.until > 0 && len(s.buf) == s.until {
+		err = s.members.Repeat(s.ctx, s.repeated, s.first, s.buf, s.ends)
+	} else {
+		err = s.members.WriteGroups(s.ctx, s.buf, s.ends)
+	}
 	clear(s.buf) // they hold the memory of rows
-	s.buf, s.ends = s.buf[:0], s.ends[:0]
+	s.buf, s.ends, s.until = s.buf[:0], s.ends[:0], 0
 	return err
 }
 

@@ -22,8 +22,8 @@ type light struct {
 	Metadata         string `parquet:"metadata,optional"`
 }
 
-func (l *light) trajectory() *formats.Trajectory {
-	return &formats.Trajectory{
+func (l *light) trajectory(to *formats.Trajectory) {
+	*to = formats.Trajectory{
 		TrajectoryID: l.TrajectoryID, Run: l.Run, ExampleID: l.ExampleID, Epoch: l.Epoch, Generation: l.Generation,
 		Answer: l.Answer, Status: l.Status, StopReason: l.StopReason, FailureClass: l.FailureClass,
 		Model: l.Model, PolicyVersion: l.PolicyVersion, PromptTokens: l.PromptTokens,
@@ -37,8 +37,8 @@ type brought struct {
 	Rewards []formats.NamedReward `parquet:"rewards,list"`
 }
 
-func (b *brought) trajectory() *formats.Trajectory {
-	return &formats.Trajectory{Reward: b.Reward, Rewards: b.Rewards}
+func (b *brought) trajectory(to *formats.Trajectory) {
+	*to = formats.Trajectory{Reward: b.Reward, Rewards: b.Rewards}
 }
 
 // head adds the example.
@@ -47,10 +47,9 @@ type head struct {
 	Example string `parquet:"example"`
 }
 
-func (h *head) trajectory() *formats.Trajectory {
-	out := h.light.trajectory()
-	out.Example = h.Example
-	return out
+func (h *head) trajectory(to *formats.Trajectory) {
+	h.light.trajectory(to)
+	to.Example = h.Example
 }
 
 // text adds the messages without their token-level data.
@@ -82,8 +81,8 @@ type textCall struct {
 	Function string `parquet:"function,optional,dict"`
 }
 
-func (t *text) trajectory() *formats.Trajectory {
-	out := t.head.trajectory()
+func (t *text) trajectory(out *formats.Trajectory) {
+	t.head.trajectory(out)
 	out.ToolSets = t.ToolSets
 	out.Messages = make([]formats.Message, len(t.Messages))
 	for i := range t.Messages {
@@ -98,5 +97,4 @@ func (t *text) trajectory() *formats.Trajectory {
 	for i := range t.Calls {
 		out.Calls[i] = formats.Call{Tools: t.Calls[i].Tools, Target: t.Calls[i].Target, Function: t.Calls[i].Function}
 	}
-	return out
 }

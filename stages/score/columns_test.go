@@ -38,13 +38,13 @@ func sameColumns(t *testing.T, some, all reflect.Type) {
 func TestConversionKeepsEveryColumn(t *testing.T) {
 	var l light
 	fill(reflect.ValueOf(&l).Elem())
-	sameValues(t, reflect.ValueOf(l), reflect.ValueOf(*l.trajectory()))
+	sameValues(t, reflect.ValueOf(l), reflect.ValueOf(trajectory(l.trajectory)))
 	var h head
 	fill(reflect.ValueOf(&h).Elem())
-	sameValues(t, reflect.ValueOf(h), reflect.ValueOf(*h.trajectory()))
+	sameValues(t, reflect.ValueOf(h), reflect.ValueOf(trajectory(h.trajectory)))
 	var w text
 	fill(reflect.ValueOf(&w).Elem())
-	sameValues(t, reflect.ValueOf(w), reflect.ValueOf(*w.trajectory()))
+	sameValues(t, reflect.ValueOf(w), reflect.ValueOf(trajectory(w.trajectory)))
 }
 
 func fill(v reflect.Value) {
@@ -84,4 +84,9 @@ func sameValues(t *testing.T, some, all reflect.Value) {
 			t.Errorf("%s.%s is lost: %v", some.Type(), name, b)
 		}
 	}
+}
+
+func trajectory(set func(*formats.Trajectory)) (t formats.Trajectory) {
+	set(&t)
+	return t
 }

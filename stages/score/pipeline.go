@@ -28,7 +28,8 @@ type pipeline struct {
 	meter   *stages.Meter
 	log     *slog.Logger
 	tally   *tally
-	warned  map[string]bool // failure classes already logged, by reward
+	spare   chan []formats.Score // the memory of batches that were written
+	warned  map[string]bool      // failure classes already logged, by reward
 }
 
 // job is a batch in progress; done is closed when it is scored.
@@ -41,6 +42,7 @@ type job struct {
 func (p *pipeline) run(ctx context.Context) error {
 	g, ctx := errgroup.WithContext(ctx)
 	todo := make(chan *job)
+	p.spare = make(chan []formats.Score, p.workers)
 	ordered := make(chan *job, p.workers) // bounds what is in memory
 	g.Go(func() error {
 		defer close(todo)
@@ -107,7 +109,23 @@ func (p *pipeline) writeJob(ctx context.Context, j *job) error {
 		}
 	}
 	p.meter.Add(int64(len(j.scores)))
-	return p.out.WriteGroups(ctx, j.scores, ends)
+	err := p.out.WriteGroups(ctx, j.scores, ends)
+	clear(j.scores)
+	select {
+	case p.spare <- j.scores[:0]:
+	default:
+	}
+	return err
+}
+
+// room returns scores for n rows, which are zero.
+func (p *pipeline) room(n int) []formats.Score {
+	select {
+	case spare := <-p.spare:
+		return slices.Grow(spare, n)[:n]
+	default:
+		return make([]formats.Score, n)
+	}
 }
 
 // warn logs the first failure of each class of each reward.
@@ -128,8 +146,10 @@ func (p *pipeline) warn(s *formats.Score) {
 // earlier one's values.
 func (p *pipeline) score(ctx context.Context, j *job) error {
 	var alive []*Row
-	for _, r := range j.rows {
-		p.carry(r)
+	each := len(p.kept) + len(p.rewards)
+	rewards := make([]formats.NamedReward, each*len(j.rows))
+	for i, r := range j.rows {
+		p.carry(r, rewards[i*each:i*each:(i+1)*each])
 		if Scorable(r.Status) {
 			alive = append(alive, r)
 		}
@@ -142,7 +162,7 @@ func (p *pipeline) score(ctx context.Context, j *job) error {
 			return err
 		}
 	}
-	j.scores = make([]formats.Score, len(j.rows))
+	j.scores = p.room(len(j.rows))
 	for i, r := range j.rows {
 		if !Scorable(r.Status) {
 			p.unscored(r)
@@ -219,9 +239,9 @@ func (p *pipeline) show(r *Row, name string, shaped []float64) {
 // one order for all rows. Shaped rewards are the sum of all components, so they
 // are kept only if none of these is replaced; new ones are added to them, and
 // rewards computed from them replace them.
-func (p *pipeline) carry(r *Row) {
+func (p *pipeline) carry(r *Row, room []formats.NamedReward) {
 	before := r.Earlier
-	r.Earlier = make([]formats.NamedReward, 0, len(p.kept)+len(p.rewards))
+	r.Earlier = room
 	for _, spec := range p.kept {
 		n := formats.NamedReward{Name: spec.Name, Weight: spec.Weight, Failure: formats.RewardMissing}
 		for i := range before {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"slices"
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
@@ -23,7 +24,7 @@ type source struct {
 }
 
 type rowReader interface {
-	next(n int) ([]*formats.Trajectory, error)
+	next(n int) ([]formats.Trajectory, error)
 	close() error
 }
 
@@ -61,7 +62,7 @@ func openRows(ctx context.Context, d *dataset.Dataset, r dataset.Range, needs Ne
 	case Text:
 		return openColumns(ctx, d, r, (*text).trajectory)
 	default:
-		return openColumns(ctx, d, r, func(t *formats.Trajectory) *formats.Trajectory { return t })
+		return openColumns[formats.Trajectory](ctx, d, r, nil)
 	}
 }
 
@@ -108,17 +109,18 @@ func (s *source) read(n int) ([]*Row, error) {
 	if s.ended = errors.Is(err, io.EOF); err != nil && !s.ended {
 		return nil, err
 	}
-	rows := make([]*Row, len(trajectories))
-	for i, t := range trajectories {
-		rows[i] = &Row{Trajectory: t}
+	all, rows := make([]Row, len(trajectories)), make([]*Row, len(trajectories))
+	for i := range trajectories {
+		all[i].Trajectory = &trajectories[i]
+		rows[i] = &all[i]
 	}
 	if s.stored != nil {
 		with, err := s.stored.next(len(rows))
 		if err != nil && !errors.Is(err, io.EOF) {
 			return nil, err
 		}
-		for i, t := range with {
-			rows[i].Trajectory.Reward, rows[i].Rewards = t.Reward, t.Rewards
+		for i := range with {
+			rows[i].Trajectory.Reward, rows[i].Rewards = with[i].Reward, with[i].Rewards
 		}
 	}
 	if err := s.join(rows); err != nil {
@@ -148,25 +150,30 @@ func (s *source) join(rows []*Row) error {
 // columnReader reads rows of T, some of a trajectory's columns.
 type columnReader[T any] struct {
 	*dataset.Reader[T]
-	whole func(*T) *formats.Trajectory
+	set func(*T, *formats.Trajectory) // nil: T is a trajectory
+	buf []T
 }
 
-func openColumns[T any](ctx context.Context, d *dataset.Dataset, r dataset.Range, whole func(*T) *formats.Trajectory) (rowReader, error) {
+func openColumns[T any](ctx context.Context, d *dataset.Dataset, r dataset.Range, set func(*T, *formats.Trajectory)) (rowReader, error) {
 	reader, err := dataset.NewReader[T](ctx, d, "", r)
 	if err != nil {
 		return nil, err
 	}
-	return columnReader[T]{reader, whole}, nil
+	return &columnReader[T]{Reader: reader, set: set}, nil
 }
 
-func (c columnReader[T]) close() error { return c.Close() }
+func (c *columnReader[T]) close() error { return c.Close() }
 
-func (c columnReader[T]) next(n int) ([]*formats.Trajectory, error) {
-	rows := make([]T, n)
-	read, err := c.Read(rows)
-	out := make([]*formats.Trajectory, read)
-	for i := range out {
-		out[i] = c.whole(&rows[i])
+func (c *columnReader[T]) next(n int) ([]formats.Trajectory, error) {
+	out := make([]formats.Trajectory, n)
+	if rows, whole := any(out).([]T); whole && c.set == nil {
+		n, err := c.Read(rows)
+		return out[:n], err
 	}
-	return out, err
+	c.buf = slices.Grow(c.buf[:0], n)[:n]
+	n, err := c.Read(c.buf)
+	for i := range c.buf[:n] {
+		c.set(&c.buf[i], &out[i])
+	}
+	return out[:n], err
 }

@@ -32,7 +32,11 @@ type tally struct {
 	counts, failures map[string]int64
 	facts            map[string]float64
 	missing          map[string]*missing // fields that rewards read, by reward
+	rewards          map[string]*rewardFacts
 }
+
+// rewardFacts are three facts of a reward.
+type rewardFacts struct{ sum, scored, failed float64 }
 
 // missing counts the rows without a field that a reward reads.
 type missing struct {
@@ -42,7 +46,8 @@ type missing struct {
 
 func newTally() *tally {
 	return &tally{
-		counts: map[string]int64{countScored: 0, countUnscored: 0, countFailed: 0}, failures: map[string]int64{}, missing: map[string]*missing{},
+		rewards: map[string]*rewardFacts{},
+		counts:  map[string]int64{countScored: 0, countUnscored: 0, countFailed: 0}, failures: map[string]int64{}, missing: map[string]*missing{},
 		facts: map[string]float64{factAttempted: 0, "reward_sum": 0},
 	}
 }
@@ -84,12 +89,17 @@ func (t *tally) add(s *formats.Score, r *Row) {
 			}
 			t.missing[r.Name].rows++
 		}
+		f := t.rewards[r.Name]
+		if f == nil {
+			f = &rewardFacts{}
+			t.rewards[r.Name] = f
+		}
 		if r.Value == nil {
-			t.facts["rewards."+r.Name+".failed"]++
+			f.failed++
 			continue
 		}
-		t.facts["rewards."+r.Name+".sum"] += *r.Value
-		t.facts["rewards."+r.Name+".scored"]++
+		f.sum += *r.Value
+		f.scored++
 	}
 }
 
@@ -106,6 +116,14 @@ func (t *tally) check(specs []Spec) error {
 }
 
 func (t *tally) outcome() dataset.Outcome {
+	for name, f := range t.rewards {
+		if f.failed > 0 {
+			t.facts["rewards."+name+".failed"] = f.failed
+		}
+		if f.scored > 0 {
+			t.facts["rewards."+name+".sum"], t.facts["rewards."+name+".scored"] = f.sum, f.scored
+		}
+	}
 	return dataset.Outcome{Counts: t.counts, Failures: t.failures, Facts: t.facts}
 }
 

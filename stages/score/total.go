@@ -48,7 +48,8 @@ func clip(text string) string {
 func named(spec Spec, v Value) formats.NamedReward {
 	n := formats.NamedReward{Name: spec.Name, Weight: spec.Weight, Failure: v.Failure, Error: v.Error}
 	if v.Failure == "" {
-		n.Value = &v.Reward
+		n.Value = new(float64) // and not a pointer to the field, which would keep all of v
+		*n.Value = v.Reward
 	}
 	return n
 }

@@ -164,9 +164,11 @@ func (r *reads) environment(row *score.Row) (environment, error) {
 		}
 	}
 	if r.metadata && row.Metadata != "" {
-		if err := json.Unmarshal([]byte(row.Metadata), &env.Metadata); err != nil {
+		var metadata map[string]any
+		if err := json.Unmarshal([]byte(row.Metadata), &metadata); err != nil {
 			return env, fmt.Errorf("the metadata is not a JSON object: %w", err)
 		}
+		env.Metadata = metadata
 	}
 	if r.messages {
 		env.Messages = messages(row)

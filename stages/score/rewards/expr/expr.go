@@ -128,7 +128,13 @@ func (r *reward) Reads() []string {
 }
 
 func (r *reward) Score(ctx context.Context, rows []*score.Row, values []score.Value) error {
-	return each(ctx, rows, values, r.value)
+	env := new(environment) // of one row after the other
+	return each(ctx, rows, values, func(ctx context.Context, row *score.Row) (failed score.Value) {
+		if *env, failed = r.environment(row); failed.Failure != "" {
+			return failed
+		}
+		return r.run(ctx, env)
+	})
 }
 
 // each sets the value of each row.
@@ -140,14 +146,6 @@ func each(ctx context.Context, rows []*score.Row, values []score.Value, value fu
 		values[i] = value(ctx, row)
 	}
 	return ctx.Err() // an evaluation that ctx ended is not a failure of its row
-}
-
-func (r *reward) value(ctx context.Context, row *score.Row) score.Value {
-	env, failed := r.environment(row)
-	if failed.Failure != "" {
-		return failed
-	}
-	return r.run(ctx, env)
 }
 
 func (r *reward) environment(row *score.Row) (environment, score.Value) {

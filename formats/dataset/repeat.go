@@ -1,0 +1,133 @@
+package dataset
+
+import (
+	"context"
+	"sort"
+
+	"github.com/rollmill/rollmill/formats/parquet"
+	"github.com/rollmill/rollmill/storage"
+)
+
+// Repeated is a thin dataset whose columns another one repeats, as group does
+// with scores. TableWriter.Repeat copies them by the row group, encoded as they
+// are. It is for one goroutine.
+type Repeated struct {
+	ctx    context.Context
+	d      *Dataset
+	parts  []Part
+	groups []repeatedGroup
+	part   int // the open one, -1 for none
+	src    storage.Reader
+	f      *parquet.File
+	common any // *parquet.Common of f and the rows that repeat it
+}
+
+// repeatedGroup is a row group.
+type repeatedGroup struct {
+	first, rows int64
+	part, index int // in the part
+}
+
+// repeatedRows is from how many rows on a row group is repeated as it is; the rows
+// of smaller ones are put together.
+const repeatedRows = 2048
+
+// NewRepeated opens nothing yet; what is opened later uses ctx.
+func NewRepeated(ctx context.Context, d *Dataset) *Repeated {
+	r := &Repeated{ctx: ctx, d: d, parts: d.PartsOf(""), part: -1}
+	first := int64(0)
+	for p := range r.parts {
+		for i, rows := range r.parts[p].RowGroups {
+			if rows >= repeatedRows {
+				r.groups = append(r.groups, repeatedGroup{first, rows, p, i})
+			}
+			first += rows
+		}
+	}
+	return r
+}
+
+// RowGroup returns the number of rows of the row group that begins at a row; 0 if
+// none does that can be repeated.
+func (r *Repeated) RowGroup(first int64) int64 {
+	if g := r.at(first); g != nil {
+		return g.rows
+	}
+	return 0
+}
+
+func (r *Repeated) at(first int64) *repeatedGroup {
+	i := sort.Search(len(r.groups), func(i int) bool { return r.groups[i].first >= first })
+	if i == len(r.groups) || r.groups[i].first != first {
+		return nil
+	}
+	return &r.groups[i]
+}
+
+// Close closes the part that is open.
+func (r *Repeated) Close() error {
+	if r.part < 0 {
+		return nil
+	}
+	r.part = -1
+	return r.src.Close()
+}
+
+// commonOf opens a part for rows of T.
+func commonOf[T any](r *Repeated, part int) (*parquet.Common, error) {
+	if r.part != part {
+		if err := r.Close(); err != nil {
+			return nil, err
+		}
+		var err error
+		if r.src, r.f, err = r.d.openPart(r.ctx, r.parts[part]); err != nil {
+			return nil, err
+		}
+		r.part = part
+		if r.common, err = parquet.NewCommon[T](r.f); err != nil {
+			return nil, err
+		}
+	}
+	return r.common.(*parquet.Common), nil
+}
+
+// Repeat adds groups as WriteGroups does: the rows of the row group of from that
+// begins at first, in a row group of their own. Columns of the same name have the
+// same values in both, and are copied. They are encoded instead when from is in
+// an object store, where reading them twice takes longer, or when a secret was
+// removed from the rows; the row groups are the same.
+func (w *TableWriter[T]) Repeat(ctx context.Context, from *Repeated, first int64, rows []T, ends []int) error {
+	if err := w.cut(ctx); err != nil {
+		return err
+	}
+	_, local := from.d.bucket.Local()
+	if from.d.plain != nil || !local || redactRows(w.s.secrets, rows) > 0 {
+		if err := w.WriteGroups(ctx, rows, ends); err != nil {
+			return err
+		}
+		return w.cut(ctx)
+	}
+	g := from.at(first)
+	common, err := commonOf[T](from, g.part)
+	if err != nil {
+		return w.fail(err)
+	}
+	if err := w.add(ctx, rows, nil, func() error { return w.w.Repeat(common, g.index, rows, ends) }); err != nil {
+		return err
+	}
+	return w.cut(ctx)
+}
+
+// cut makes the next rows begin a row group.
+func (w *TableWriter[T]) cut(ctx context.Context) error {
+	if w.err != nil || w.w == nil {
+		return w.err
+	}
+	if err := w.w.CutRowGroup(); err != nil {
+		return w.fail(err)
+	}
+	if w.w.Ended() < partGroups {
+		return nil
+	}
+	return w.end(ctx)
+}
