@@ -87,6 +87,7 @@ type openRun struct {
 	open, total int
 	perToken    time.Duration
 	step        bool
+	kill        int // rollmill is killed after so many answers, and run again; 0: never
 }
 
 // openResult is what a run showed.
@@ -96,6 +97,7 @@ type openResult struct {
 	memory            int64 // bytes, at most
 	before, full, end openCounts
 	engine            *openEngine
+	again             int // answers for trajectories that were answered before the kill
 }
 
 func (run openRun) measure(t *testing.T) openResult {
@@ -111,32 +113,62 @@ func (run openRun) measure(t *testing.T) openResult {
 			t.Fatal(err)
 		}
 	}
-	e := &openEngine{open: run.open, total: run.total, turns: 1, perToken: run.perToken, step: run.step}
+	e := &openEngine{open: run.open, total: run.total, turns: 1, perToken: run.perToken, step: run.step, killAt: run.kill}
 	agent := "chat"
 	if run.service {
 		e.turns, agent = openTurns, "http: "+startOpenService(t)
 	}
 	e.start(t)
-	cmd := exec.Command("opencounted", "rollout", "--examples", tasks, "--agent", agent, "--concurrency", strconv.Itoa(run.open), "--url", e.url, "--model", "policy", "--generations", "1",
-		"--max-slowdown", "0", "--max-failure-rate", "0", "--retries", "0", "--call-timeout", "2m", "--out", out, "--json")
-	cmd.Env = append(os.Environ(), "OPEN_COUNTS="+counts)
-	var stdout, stderr bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	command := func() (cmd *exec.Cmd, stderr *bytes.Buffer) {
+		cmd = exec.Command("opencounted", "rollout", "--examples", tasks, "--agent", agent, "--concurrency", strconv.Itoa(run.open), "--url", e.url, "--model", "policy", "--generations", "1",
+			"--max-slowdown", "0", "--max-failure-rate", "0", "--retries", "0", "--call-timeout", "2m", "--out", out, "--json")
+		cmd.Env = append(os.Environ(), "OPEN_COUNTS="+counts)
+		stderr = &bytes.Buffer{}
+		cmd.Stderr = stderr
+		return cmd, stderr
+	}
+	cmd, stderr := command()
 	e.full = func() {
 		cmd.Process.Signal(syscall.SIGUSR1)
 		waitForCounts(t, counts, 2)
 	}
-	from := time.Now()
+	from, cpu := time.Now(), time.Duration(0)
+	if run.kill > 0 {
+		e.kill = func() {
+			waitForSegment(out)
+			cmd.Process.Kill()
+		}
+		if err := cmd.Run(); err == nil || cmd.ProcessState.Sys().(syscall.WaitStatus).Signal() != syscall.SIGKILL {
+			t.Fatalf("%s: not killed: %v: %s", run.name, err, stderr)
+		}
+		cpu = cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
+		e.restart()
+		cmd, stderr = command()
+	}
 	if err := cmd.Run(); err != nil {
-		t.Fatalf("%s: %v, with at most %d calls at once: %s", run.name, err, e.most, stderr.String())
+		t.Fatalf("%s: %v, with at most %d calls at once: %s", run.name, err, e.most, stderr)
 	}
 	used := cmd.ProcessState
-	r := openResult{openRun: run, wall: time.Since(from), cpu: used.UserTime() + used.SystemTime(), memory: used.SysUsage().(*syscall.Rusage).Maxrss << 10, engine: e}
+	r := openResult{openRun: run, wall: time.Since(from), cpu: cpu + used.UserTime() + used.SystemTime(), memory: used.SysUsage().(*syscall.Rusage).Maxrss << 10, engine: e}
 	all := waitForCounts(t, counts, 3)
-	r.before, r.full, r.end = all[0], all[1], all[2]
+	r.before, r.full, r.end = all[0], all[1], all[len(all)-1]
+	for _, n := range e.given {
+		r.again += n - e.turns
+	}
 	checkOpen(t, out, r)
 	r.checkCounts(t)
 	return r
+}
+
+// waitForSegment returns when the journal of a run has some trajectories.
+func waitForSegment(out string) {
+	for {
+		found, _ := filepath.Glob(filepath.Join(out, ".rollmill", "*", "journal-*", "*.parquet"))
+		if len(found) > 0 {
+			return
+		}
+		time.Sleep(time.Millisecond)
+	}
 }
 
 // waitForCounts returns the counts that the process wrote, at least n.
@@ -182,7 +214,7 @@ func checkOpen(t *testing.T, uri string, r openResult) {
 			t.Fatalf("%s: %s, %d tokens of %d: %s", row.ExampleID, row.Status, row.SampledTokens, want, row.Error)
 		}
 	}
-	if calls := r.total * r.engine.turns; len(rows) != r.total || r.engine.answers != calls || r.engine.most != r.open {
+	if calls := r.total*r.engine.turns + r.again; len(rows) != r.total || r.engine.answers != calls || r.engine.most != r.open || r.again > max(0, r.engine.before-1) {
 		t.Errorf("%s: %d rows of %d, %d calls of %d, %d open at once of %d", r.name, len(rows), r.total, r.engine.answers, calls, r.engine.most, r.open)
 	}
 }
@@ -266,31 +298,29 @@ func TestOpenTrajectories(t *testing.T) {
 			{name: "chat, few open", open: 16, total: total},
 			{name: "chat, as fast as it can", open: open, total: total},
 			{name: "chat", open: open, total: total, perToken: 50 * time.Millisecond},
+			{name: "chat, killed", open: open, total: total, perToken: 25 * time.Millisecond, kill: open + open/2},
 			{name: "service, few open", service: true, open: 16, total: 2 * service},
 			{name: "service", service: true, open: service, total: 2 * service, perToken: 50 * time.Millisecond},
 		}
 	} else {
 		runs = []openRun{
 			{name: "chat", open: open, total: 2 * open, step: true},
+			{name: "chat, killed", open: open / 4, total: open / 2, perToken: 100 * time.Microsecond, kill: open * 3 / 8},
 			{name: "service", service: true, open: service, total: 2 * service, step: true},
 		}
 	}
-	var table []openResult
 	for _, run := range runs {
-		table = append(table, run.measure(t))
-		printOpen(t, table[len(table)-1:]) // each may take minutes
+		t.Run(run.name, func(t *testing.T) { printOpen(t, run.measure(t)) })
 	}
 }
 
-func printOpen(t *testing.T, table []openResult) {
+func printOpen(t *testing.T, r openResult) {
 	var out strings.Builder
-	fmt.Fprintf(&out, "%d processors\n%-24s %7s %9s %8s %8s %9s %11s %11s %11s %26s %30s\n", runtime.NumCPU(), "", "open", "calls/s", "ms cpu", "MB", "kB each", "goroutines", "open files", "at the end", "ms to the next call: p50, p99, max", "answers to others: p50, p99, max")
-	for _, r := range table {
-		calls := float64(r.engine.answers)
-		passed, took := quantiles(r.engine.waits)
-		fmt.Fprintf(&out, "%-24s %7d %9.0f %8.3f %8.0f %9.1f %11d %11d %5d, %4d %26s %30s\n", r.name, r.open, calls/r.wall.Seconds(), 1e3*r.cpu.Seconds()/calls, float64(r.memory)/1e6, float64(r.full.Bytes-r.before.Bytes)/1e3/float64(r.open),
-			r.full.Goroutines, r.full.Files, r.end.Goroutines, r.end.Files, took, passed)
-	}
+	fmt.Fprintf(&out, "%d processors\n%-24s %7s %9s %8s %8s %9s %11s %11s %11s %26s %30s %14s\n", runtime.NumCPU(), "", "open", "calls/s", "ms cpu", "MB", "kB each", "goroutines", "open files", "at the end", "ms to the next call: p50, p99, max", "answers to others: p50, p99, max", "answered again")
+	calls := float64(r.engine.answers)
+	passed, took := quantiles(r.engine.waits)
+	fmt.Fprintf(&out, "%-24s %7d %9.0f %8.3f %8.0f %9.1f %11d %11d %5d, %4d %26s %30s %14d\n", r.name, r.open, calls/r.wall.Seconds(), 1e3*r.cpu.Seconds()/calls, float64(r.memory)/1e6, float64(r.full.Bytes-r.before.Bytes)/1e3/float64(r.open),
+		r.full.Goroutines, r.full.Files, r.end.Goroutines, r.end.Files, took, passed, r.again)
 	t.Log("\n" + out.String())
 }
 

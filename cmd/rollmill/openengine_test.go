@@ -27,6 +27,8 @@ type openEngine struct {
 	perToken    time.Duration // 0: an answer at once
 	step        bool
 	full        func() // called when `open` calls are here, before the first answer
+	killAt      int    // answers after which kill is called; 0: never
+	kill        func()
 	url         string
 
 	mu      sync.Mutex
@@ -38,6 +40,10 @@ type openEngine struct {
 	ended   []moment      // of trajectories, in their order
 	ready   map[int]moment
 	waits   []wait
+	given   map[int]int // answers by trajectory
+	calls   []*heldCall // before the kill
+	before  int         // answers before the kill
+	killed  bool        // what is open since then is not known
 }
 
 // moment is a time, and the number of answers that were given before.
@@ -56,6 +62,7 @@ type heldCall struct {
 	due, trajectory int // due in tokens since the beginning
 	turn            int
 	answer          chan struct{}
+	lost            bool
 }
 
 type dueFirst []*heldCall
@@ -79,6 +86,7 @@ func (e *openEngine) start(t *testing.T) {
 		t.Fatal(err)
 	}
 	e.url, e.filled, e.ready = fmt.Sprintf("http://%s/v1", l.Addr()), make(chan struct{}), map[int]moment{}
+	e.given = map[int]int{}
 	server := &http.Server{Handler: e}
 	go server.Serve(l)
 	t.Cleanup(func() { server.Close() })
@@ -119,6 +127,9 @@ func (e *openEngine) hold(r *http.Request, i, turn, tokens int) bool {
 		time.Sleep(time.Duration(tokens) * e.perToken)
 		e.mu.Lock()
 		defer e.mu.Unlock()
+		if c.lost { // with the process that made it
+			return false
+		}
 		e.give(c)
 		return true
 	}
@@ -133,12 +144,15 @@ func (e *openEngine) hold(r *http.Request, i, turn, tokens int) bool {
 func (e *openEngine) arrive(i, turn, tokens int) *heldCall {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if could, ok := e.could(i); ok {
+	if could, ok := e.could(i); ok && !e.killed {
 		e.waits = append(e.waits, wait{e.answers - could.answers, time.Since(could.at)})
 	}
 	e.here++
 	e.most = max(e.most, e.here)
 	c := &heldCall{due: e.answers + tokens, trajectory: i, turn: turn, answer: make(chan struct{})}
+	if e.killAt > 0 {
+		e.calls = append(e.calls, c)
+	}
 	if e.here == e.open && e.answers == 0 {
 		e.full()
 		close(e.filled)
@@ -150,6 +164,16 @@ func (e *openEngine) arrive(i, turn, tokens int) *heldCall {
 		}
 	}
 	return c
+}
+
+// restart forgets the calls of a process that was killed: they get no answer.
+func (e *openEngine) restart() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for _, c := range e.calls {
+		c.lost = true
+	}
+	e.calls, e.here, e.before, e.killed = nil, 0, e.answers, true
 }
 
 // could returns when trajectory i could make its next call: when it got its last
@@ -181,6 +205,10 @@ func (e *openEngine) release() {
 func (e *openEngine) give(c *heldCall) {
 	e.here--
 	e.answers++
+	e.given[c.trajectory]++
+	if e.answers == e.killAt {
+		e.kill()
+	}
 	now := moment{e.answers, time.Now()}
 	if c.turn == e.turns-1 {
 		delete(e.ready, c.trajectory)

@@ -45,6 +45,20 @@ func (o *opening) take(ctx context.Context, d *Dataset, parts []Part, part int, 
 	return got.src, got.f, got.err
 }
 
+// ready returns a part if it is open; take still returns it.
+func (o opening) ready(part int) *parquet.File {
+	if o[part] == nil {
+		return nil
+	}
+	select {
+	case p := <-o[part]:
+		o[part] <- p
+		return p.f
+	default:
+		return nil
+	}
+}
+
 // drop closes the parts that nobody takes.
 func (o *opening) drop() {
 	for i, part := range *o {

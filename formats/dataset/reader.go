@@ -31,6 +31,14 @@ type Reader[T any] struct {
 	cur   rowReader[T]
 	more  *parquet.UnknownReader // of the columns of rows that T does not know; nil for none
 	ahead opening
+	begun map[int]partReading[T] // parts whose rows are fetched before their turn
+}
+
+// partReading is what reads the rows of a part.
+type partReading[T any] struct {
+	cur  rowReader[T]
+	more *parquet.UnknownReader
+	err  error
 }
 
 // partReader returns a reader of rows [first, first+rows) of a part, and one of
@@ -160,13 +168,47 @@ func (r *Reader[T]) open() error {
 	if err != nil {
 		return err
 	}
-	first := r.next - r.first
-	cur, more, err := r.rows(f, first, min(p.Rows-first, r.end-r.next))
-	if err != nil {
-		return errors.Join(r.explain(err), src.Close())
+	of, begun := r.begun[r.part]
+	if delete(r.begun, r.part); !begun {
+		first := r.next - r.first
+		of = r.begin(f, r.part, first, min(p.Rows-first, r.end-r.next))
 	}
-	r.src, r.cur, r.more = src, cur, more
+	if of.err != nil {
+		return errors.Join(r.explain(of.err), src.Close())
+	}
+	r.src, r.cur, r.more = src, of.cur, of.more
 	return nil
+}
+
+// begin makes what reads rows of a part. Once it has begun to fetch these, it
+// goes on with the next part that is open by then, in the same memory.
+func (r *Reader[T]) begin(f *parquet.File, part int, first, rows int64) (of partReading[T]) {
+	of.cur, of.more, of.err = r.rows(f, first, rows)
+	if this, follows := of.cur.(parquet.Follower); follows && of.err == nil {
+		this.Then(func() parquet.Follower { return r.beginNext(part) })
+	}
+	return of
+}
+
+// beginNext begins the part after one, if it is open, and returns its reader.
+func (r *Reader[T]) beginNext(part int) parquet.Follower {
+	left := r.end - r.first // from the beginning of the open part
+	for i := r.part; i <= part; i++ {
+		left -= r.parts[i].Rows
+	}
+	for part++; part < len(r.parts) && r.parts[part].Rows == 0; part++ {
+	}
+	f := r.ahead.ready(part)
+	if _, failed := r.begun[part]; f == nil || left <= 0 || failed {
+		return nil
+	}
+	of := r.begin(f, part, 0, min(r.parts[part].Rows, left))
+	if r.begun == nil {
+		r.begun = map[int]partReading[T]{}
+	}
+	r.begun[part] = of
+	next, _ := of.cur.(parquet.Follower)
+	return next
 }
 
 // fetchAhead is how many bytes of a part in an object store are in memory while
@@ -257,6 +299,12 @@ func (r *Reader[T]) advance() error {
 
 // Close releases the reader.
 func (r *Reader[T]) Close() error {
+	for _, of := range r.begun {
+		if of.err == nil {
+			of.cur.Close()
+		}
+	}
+	r.begun = nil
 	r.ahead.drop()
 	return r.closePart()
 }

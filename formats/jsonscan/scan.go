@@ -149,10 +149,15 @@ func Space(b []byte, i int) int {
 
 // Key decodes a key; the result is a part of b if possible.
 func Key(raw []byte) []byte {
-	if len(raw) >= 2 && bytes.IndexByte(raw, '\\') < 0 && utf8.Valid(raw) {
-		return raw[1 : len(raw)-1]
+	for _, c := range raw { // few bytes, and hardly ever others
+		if c == '\\' || c >= utf8.RuneSelf {
+			return []byte(Unquote(raw))
+		}
 	}
-	return []byte(Unquote(raw))
+	if len(raw) < 2 {
+		return []byte(Unquote(raw))
+	}
+	return raw[1 : len(raw)-1]
 }
 
 // Classes of bytes that matter to skip.

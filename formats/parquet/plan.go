@@ -32,7 +32,7 @@ func (s *stream) plan() (more bool, err error) {
 		}
 		for _, l := range r.leaves {
 			start, end := span(&group.Columns[l.node.leaf].MetaData)
-			if end-start <= r.f.pieceSize()/4 {
+			if end-start <= r.f.ahead/48 {
 				small += end - start
 			}
 		}
@@ -156,17 +156,39 @@ func (s *stream) add(wanted []want, walls []extent, far int64) {
 		ranges[i] = extent{off: w.off, end: min(w.end, kept)}
 	}
 	for _, e := range join(ranges, walls, math.MaxInt64, far) {
-		size, n := e.end-e.off, int64(1)
-		if each := s.r.f.pieceSize(); size > 2*each {
-			n = (size + each - 1) / each
-		}
-		for i := range n {
-			p := &piece{extent: extent{off: e.off + size*i/n, end: e.off + size*(i+1)/n}, done: make(chan struct{})}
+		for _, p := range s.r.f.cut(e, wanted) {
 			if wanted = p.uses(wanted); len(p.ends) > 0 {
 				s.pieces, s.order = append(s.pieces, p), append(s.order, p)
 			}
 		}
 	}
+}
+
+// cut makes pieces of a range. A large one is cut where a chunk ends that fills
+// much of a piece, so that no column holds what another one has passed; what is
+// between is cut equally.
+func (f *File) cut(e extent, wanted []want) (out []*piece) {
+	each := f.pieceSize()
+	ends := []int64{e.end}
+	if e.end-e.off > wholePieces*each {
+		ends = ends[:0]
+		for _, w := range wanted {
+			if w.end-w.off > each/3 && w.end < e.end-each/4 {
+				ends = append(ends, w.end)
+			}
+		}
+		ends = append(ends, e.end)
+	} else {
+		each *= wholePieces
+	}
+	for at := e.off; len(ends) > 0; at, ends = ends[0], ends[1:] {
+		size := ends[0] - at
+		n := (size + each - 1) / each
+		for i := range n {
+			out = append(out, &piece{extent: extent{off: at + size*i/n, end: at + size*(i+1)/n}, done: make(chan struct{})})
+		}
+	}
+	return out
 }
 
 // uses sets when a piece is needed, and until when. It returns the rest of the

@@ -38,6 +38,7 @@ type reader struct {
 	budget  *budget
 
 	stream *stream // of a file that is fetched ahead; else nil
+	then   func() Follower
 }
 
 // NewReader returns a reader of rows [first, first+rows) of a file. A file

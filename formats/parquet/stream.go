@@ -4,7 +4,6 @@ import (
 	"io"
 	"math"
 	"slices"
-	"sync/atomic"
 
 	"github.com/parquet-go/parquet-go/format"
 )
@@ -26,11 +25,11 @@ type stream struct {
 	first   int64    // first row of that row group
 	pages   map[chunkID][]format.PageLocation
 
-	held, most int64 // bytes of the pieces that were begun, now and at most
-	free       [][]byte
-	slots      chan struct{}
-	closed     atomic.Bool
-	passed     []int64 // by leaf of the reader: its position in the current row group
+	passed []int64 // by leaf of the reader: its position in the current row group
+
+	*pool
+	follower *reader // read after this one; nil while it is not known
+	err      error   // from before its turn
 }
 
 // chunkID is a chunk of a reader: its row group and the index of its leaf.
@@ -43,6 +42,7 @@ type piece struct {
 	group int     // the last row group that needs it
 	ends  []use   // what that row group needs of it
 	begun bool
+	src   io.ReaderAt
 	done  chan struct{} // closed when data or err is set
 	err   error
 }
@@ -53,14 +53,17 @@ type use struct {
 	end  int64
 }
 
-// pieceSize returns the bytes of the pieces of a large range. A range of up to
-// two of them is one piece. A reader has atOnce of them under way, and decodes
-// from others.
-func (f *File) pieceSize() int64 { return max(f.ahead/(3*atOnce/2), nearGap) }
+// pieceSize returns the most bytes of a piece of a large range. A reader has
+// atOnce pieces under way; as much room again, and some more, is for those that
+// its columns are in, and for what all row groups share.
+func (f *File) pieceSize() int64 { return max(f.ahead/(9*atOnce/4), nearGap) }
 
-func newStream(r *reader) *stream {
+// wholePieces is how many times as large a range may be that is one piece.
+const wholePieces = 3
+
+func newStream(r *reader, o *pool) *stream {
 	return &stream{r: r, planned: r.group, first: r.first, pages: map[chunkID][]format.PageLocation{},
-		slots: make(chan struct{}, atOnce), passed: make([]int64, len(r.leaves))}
+		passed: make([]int64, len(r.leaves)), pool: o}
 }
 
 // fetchAhead begins the current row group of a file that is fetched ahead.
@@ -69,7 +72,7 @@ func (r *reader) fetchAhead() error {
 		return nil
 	}
 	if r.stream == nil {
-		r.stream = newStream(r)
+		r.stream = newStream(r, new(pool))
 	}
 	return r.stream.enter()
 }
@@ -92,58 +95,42 @@ func (r *reader) pagesAhead(id chunkID) (pages []format.PageLocation, some bool)
 
 // enter begins a row group: what only earlier ones needed is released.
 func (s *stream) enter() error {
+	if s.err != nil {
+		return s.err
+	}
 	clear(s.passed)
 	s.release()
 	return s.fill()
 }
 
-// fill begins as many pieces as there is room for, and plans further row groups
-// when all pieces were begun.
+// fill begins as many pieces as there is room for, plans further row groups
+// when all pieces were begun, and then goes on with the next reader.
 func (s *stream) fill() error {
-	for {
+	for limit := s.r.f.ahead; ; {
 		for len(s.order) > 0 {
 			p := s.order[0]
-			if !p.begun && s.held > 0 && s.held+p.end-p.off > s.r.f.ahead {
+			if !p.begun && s.held > 0 && s.held+p.end-p.off > limit {
 				return nil
 			}
 			s.begin(p)
 			s.order = s.order[1:]
 		}
-		if s.held > 0 && s.held >= s.r.f.ahead/2 {
+		if s.held >= limit {
 			return nil
 		}
-		if more, err := s.plan(); !more || err != nil {
+		if more, err := s.plan(); err != nil {
 			return err
+		} else if !more {
+			s.follow()
+			return nil
 		}
 	}
 }
 
 func (s *stream) begin(p *piece) {
-	if p.begun {
-		return
+	if !p.begun {
+		s.pool.begin(p, s.r.f.src, s.r.f.ahead)
 	}
-	p.begun = true
-	size := p.end - p.off
-	s.held += size
-	s.most = max(s.most, s.held)
-	for i, b := range s.free {
-		if int64(cap(b)) >= size {
-			p.data, s.free = b[:size], slices.Delete(s.free, i, i+1)
-			break
-		}
-	}
-	if p.data == nil {
-		p.data = make([]byte, size)
-	}
-	src := s.r.f.src
-	go func() {
-		defer close(p.done)
-		s.slots <- struct{}{}
-		defer func() { <-s.slots }()
-		if !s.closed.Load() {
-			p.err = readAt(src, p.data, p.off)
-		}
-	}()
 }
 
 // release forgets the pieces that every column has passed.
@@ -161,15 +148,10 @@ func (s *stream) release() {
 			p.begun = true // never: nobody needs it
 			return true
 		}
-		select {
-		case <-p.done:
-		default:
+		if !p.fetched() {
 			return false
 		}
-		s.held -= p.end - p.off
-		if int64(cap(p.data)) <= 2*s.r.f.pieceSize() && len(s.free) < 2*atOnce {
-			s.free = append(s.free, p.data)
-		}
+		s.end(p)
 		return true
 	})
 }
@@ -226,4 +208,7 @@ func (s *stream) at(off int64) (has *piece, next int64) {
 }
 
 // close ends the stream; requests that have begun end by themselves.
-func (s *stream) close() { s.closed.Store(true) }
+func (s *stream) close() {
+	s.forget(s.pieces)
+	s.pieces, s.order = nil, nil
+}

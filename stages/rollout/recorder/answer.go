@@ -27,6 +27,7 @@ type answer struct {
 
 	cursor      cursor // over a chunk, and what the agent sees of it: used again for the next
 	text, event []byte
+	head        []byte // of a chunk, up to its choices, if reading it again would change nothing
 }
 
 // Further state of a /v1/responses answer.
@@ -78,6 +79,12 @@ func (a *answer) add(body []byte, see view) (seen []byte, err error) {
 	c := a.cursor.over(body)
 	found, usage := false, false
 	count := int64(0)
+	same := see.stream
+	if len(a.head) > 0 && bytes.HasPrefix(body, a.head) {
+		c.skip = len(a.head)
+	} else {
+		a.head = a.head[:0]
+	}
 	for key, e := range c.object {
 		switch string(key) {
 		case "model":
@@ -85,18 +92,24 @@ func (a *answer) add(body []byte, see view) (seen []byte, err error) {
 				a.model = jsonscan.Unquote(v)
 			}
 		case "prompt_token_ids":
+			same = false
 			a.setPrompt(c.value())
 			e.hide(!see.ids)
 		case "usage":
+			same = false
 			v := c.value()
 			usage = usage || string(v) != "null"
 			a.usage.read(v, "prompt", "completion")
 			e.hide(see.stream && !see.usage && string(v) == "null")
 		case "error":
+			same = false
 			if string(c.value()) != "null" {
 				a.err = fmt.Errorf("the engine reported: %s", errorText(body))
 			}
 		case "choices":
+			if same && !found && len(a.head) == 0 {
+				a.head = append(a.head, body[:e.begins]...)
+			}
 			found = true
 			for range c.elements() {
 				a.addChoice(c, count, see)

@@ -22,6 +22,7 @@ const (
 type event struct {
 	raw  []byte
 	data []byte // nil for a comment
+	lone bool   // it is one line of data and nothing else
 	read bool   // already part of the answer
 	seen []byte // what the agent sees, once it was read
 }
@@ -53,9 +54,11 @@ func (e *event) put(a *answer, q *request) error {
 
 // appendWith appends the event with other data; its other lines are unchanged.
 func (e *event) appendWith(out, data []byte) []byte {
-	for line := range bytes.Lines(e.raw) {
-		if !bytes.HasPrefix(line, dataField) && len(bytes.TrimSpace(line)) > 0 {
-			out = append(out, line...)
+	if !e.lone {
+		for line := range bytes.Lines(e.raw) {
+			if !bytes.HasPrefix(line, dataField) && len(bytes.TrimSpace(line)) > 0 {
+				out = append(out, line...)
+			}
 		}
 	}
 	return append(append(append(out, "data: "...), data...), "\n\n"...)
@@ -152,18 +155,33 @@ func (s *events) cut(end int) {
 	e := &s.current
 	e.raw = s.buf[s.from:end:end]
 	s.from = end
+	if n := bytes.IndexByte(e.raw, '\n'); n+2 == len(e.raw) && bytes.HasPrefix(e.raw, dataField) {
+		e.data, e.lone = dataOf(e.raw), true
+		return
+	}
 	for line := range bytes.Lines(e.raw) {
-		data, ok := bytes.CutPrefix(line, dataField)
-		if !ok {
+		if !bytes.HasPrefix(line, dataField) {
 			continue
 		}
-		data = bytes.TrimRight(bytes.TrimPrefix(data, []byte(" ")), "\r\n")
-		if e.data == nil {
-			e.data = data[:len(data):len(data)]
+		if data := dataOf(line); e.data == nil {
+			e.data = data
 		} else {
 			e.data = append(append(e.data, '\n'), data...)
 		}
 	}
+}
+
+// dataOf returns what is in a line of data.
+func dataOf(line []byte) []byte {
+	line = line[len(dataField):]
+	if len(line) > 0 && line[0] == ' ' {
+		line = line[1:]
+	}
+	n := len(line)
+	for n > 0 && (line[n-1] == '\n' || line[n-1] == '\r') {
+		n--
+	}
+	return line[:n:n]
 }
 
 // fill reads more, into a larger buffer if necessary. It returns by how much
