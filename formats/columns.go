@@ -17,6 +17,7 @@ type Column struct {
 	Volatile bool   // depends on time and machines; in no digest
 	Payload  bool   // counted by payload_digest
 	Heavy    bool   // copied as whole pages, without statistics
+	Paged    bool   // copied as whole pages where a group fills some, though it lies with the columns that are not heavy
 	Since    string // the schema version that added it; "" for the first version of this major version
 }
 

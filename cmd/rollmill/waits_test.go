@@ -28,7 +28,7 @@ var endlessWaits = map[string]string{
 	"formats/parquet endPages":               "of pages, which are encoded",
 	"formats/parquet ReadAt":                 "of reads, whose storage gives each a time",
 	"pipelines/view/index build":             "of reads, whose storage gives each a time",
-	"formats/parquet write":                  "of reads, one for each run, whose storage gives each a time",
+	"formats/parquet writeRuns":              "of reads, one for each run, whose storage gives each a time",
 	"formats/parquet fetch":                  "of reads, whose storage gives each a time",
 	"formats/parquet settle":                 "of a row group, which is encoded and written",
 	"pipelines/prune survey":                 "of reads, whose storage gives each a time",

@@ -166,6 +166,14 @@ func inMemory[T any](rows []T) (parquet.Source, error) {
 	return parquet.Source{File: f, At: at}, err
 }
 
+// EndPart ends the part, after which the files copied into it are no longer held.
+func (w *TableWriter[T]) EndPart(ctx context.Context) error {
+	if w.err != nil || w.w == nil {
+		return w.err
+	}
+	return w.end(ctx)
+}
+
 // EndRowGroup ends the row group, after which the files copied into it are no
 // longer held.
 func (w *TableWriter[T]) EndRowGroup() error {

@@ -85,6 +85,15 @@ func (r *plainReader[T]) Read(rows []T) (int, error) {
 	return done, nil
 }
 
+// Skip is part of rowReader.
+func (r *plainReader[T]) Skip(rows int64) error {
+	if r.generations != nil {
+		r.generations = r.generations[rows:]
+	}
+	r.at += rows
+	return r.rows.Skip(rows)
+}
+
 // Close is part of rowReader.
 func (r *plainReader[T]) Close() error { return r.rows.Close() }
 

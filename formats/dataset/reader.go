@@ -48,6 +48,7 @@ type partReader[T any] func(f *parquet.File, first, rows int64) (rowReader[T], *
 // rowReader reads rows in order.
 type rowReader[T any] interface {
 	Read(rows []T) (int, error)
+	Skip(rows int64) error
 	Close() error
 }
 
@@ -147,6 +148,28 @@ func (r *Reader[T]) Read(rows []T) (int, error) {
 		}
 	}
 	return n, nil
+}
+
+// Skip skips rows, of which it decodes as little as it can. It returns io.EOF if
+// there are not as many.
+func (r *Reader[T]) Skip(rows int64) error {
+	if rows > r.end-r.next {
+		return io.EOF
+	}
+	if r.cur == nil || rows >= r.first+r.parts[r.part].Rows-r.next {
+		r.next += rows
+		return r.closePart()
+	}
+	if err := r.cur.Skip(rows); err != nil {
+		return r.explain(err)
+	}
+	if r.more != nil {
+		if err := r.more.Skip(rows); err != nil {
+			return r.explain(err)
+		}
+	}
+	r.next += rows
+	return nil
 }
 
 // explain returns a better error if the part was removed while it was read.

@@ -289,7 +289,7 @@ type hashing struct {
 }
 
 func (h hashing) Write(p []byte) (int, error) {
-	if len(p) < 1<<20 {
+	if len(p) < 256<<10 {
 		n, err := h.d.Write(p)
 		h.h.Write(p[:n])
 		return n, err

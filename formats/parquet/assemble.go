@@ -322,9 +322,18 @@ func put[V any](p unsafe.Pointer, values []V, i int, pointer bool) {
 	*(*V)(p) = values[i]
 }
 
-// skip skips n rows.
+// skip skips n rows, and does not inflate pages that have no others.
 func (c *cursor) skip(n int64) error {
 	for n > 0 {
+		if c.at == c.page.entries {
+			passed, err := c.passPage(n)
+			if err != nil {
+				return err
+			}
+			if n -= passed; passed > 0 {
+				continue
+			}
+		}
 		ok, err := c.more()
 		if err != nil {
 			return err
@@ -334,9 +343,8 @@ func (c *cursor) skip(n int64) error {
 		}
 		if c.node.rep == 0 {
 			take := int(min(n, int64(c.page.entries-c.at)))
-			for range take {
-				c.pass()
-			}
+			c.value += c.page.there(&c.column, c.at, c.at+take)
+			c.at += take
 			n -= int64(take)
 			continue
 		}
@@ -357,6 +365,34 @@ func (c *cursor) skip(n int64) error {
 		}
 	}
 	return nil
+}
+
+// passAhead is what is read of a page to find out whether it is skipped.
+const passAhead = 4 << 10
+
+// passPage skips the next page if it has at most n rows and its header says so,
+// and returns how many.
+func (c *cursor) passPage(n int64) (rows int64, err error) {
+	if c.window.at >= c.window.end {
+		return 0, nil
+	}
+	c.window.ahead = passAhead // where rows are skipped, what follows a page may not be needed
+	length, err := c.window.header(&c.raw.header)
+	if err != nil {
+		return 0, err
+	}
+	head := &c.raw.header
+	h := &head.DataPageHeaderV2.V
+	stop := c.window.at + length + int64(head.CompressedPageSize)
+	if head.Type != format.DataPageV2 || !head.DataPageHeaderV2.Valid || h.NumRows <= 0 || int64(h.NumRows) > n ||
+		h.NumValues < h.NumRows || c.node.rep == 0 && h.NumValues > h.NumRows || int64(h.NumValues) > c.column.left ||
+		head.CompressedPageSize < 0 || stop > c.window.end {
+		return 0, nil // what is wrong will be found when it is read
+	}
+	c.page, c.at, c.value = page{}, 0, 0
+	c.column.left -= int64(h.NumValues)
+	c.window.at = stop
+	return int64(h.NumRows), nil
 }
 
 // pass skips one entry.

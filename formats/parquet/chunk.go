@@ -18,10 +18,12 @@ type chunk struct {
 	path  []string
 	enc   format.Encoding
 	heavy bool
+	paged bool // not heavy, and its pages may be copied
 
 	body      bytes.Buffer // data pages, but for those in runs
 	runs      []run
-	away      int64 // bytes in runs
+	away      int64      // bytes in runs
+	source    chunkPages // of a paged leaf: the last chunk that it was copied from
 	pages     []format.PageLocation
 	bounds    []bounds // of each page of a light leaf
 	rows      int64    // in pages
@@ -38,7 +40,7 @@ type chunk struct {
 
 func newChunk(l *layout, column int) *chunk {
 	c := &chunk{gathered: gathered{leaf: l.leaves[column]}, path: l.paths[column], enc: l.encs[column]}
-	c.heavy = heavy[columnName(c.path)]
+	c.heavy, c.paged = heavy[columnName(c.path)], paged[columnName(c.path)]
 	if c.enc == format.RLEDictionary && (c.heavy || c.node.kind != format.ByteArray && c.node.kind != format.Int32) {
 		c.enc = format.Plain // dictionaries are for short strings that repeat, and for token ids
 	}
@@ -51,7 +53,8 @@ func newChunk(l *layout, column int) *chunk {
 func (c *chunk) reset() {
 	c.gathered.reset()
 	c.body.Reset()
-	c.runs, c.away = c.runs[:0], 0
+	clear(c.runs)
+	c.runs, c.away, c.source = c.runs[:0], 0, chunkPages{}
 	c.pages, c.bounds = c.pages[:0:0], c.bounds[:0]
 	c.rows, c.entries, c.nulls, c.inflated = 0, 0, 0, 0
 	c.strings.reset()

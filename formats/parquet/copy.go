@@ -69,10 +69,11 @@ type pick struct {
 
 // Copy adds one group of rows, as Write does, with their payload from another
 // file: it ignores fields with the tag rollmill:"payload", and the payload of
-// rows[i] is that of row at[i] of f; the indexes ascend. Heavy pages of which
+// rows[i] is that of row at[i] of f; the indexes ascend. Other fields may differ
+// from that row, except those of paged leaves. Heavy and paged pages of which
 // every row is copied are copied unchanged after their checksums were verified.
 // Other heavy pages, and light leaves, are decoded. f must be Copyable[T] and
-// stay open until the row group has ended (see Holds).
+// stay open as long as Holds says.
 func (w *Writer[T]) Copy(f *File, at []int64, rows []T) error {
 	return w.CopyFrom([]Source{{f, at}}, rows)
 }
@@ -117,7 +118,11 @@ func (w *Writer[T]) copy(from []Source, rows []T) error {
 	}
 	g := w.current
 	for _, c := range g.chunks {
-		if !c.payload {
+		if c.paged {
+			if err := c.copyPaged(picks, rowsAt(rows)); err != nil {
+				return err
+			}
+		} else if !c.payload {
 			c.gathered.all(rowsAt(rows))
 		}
 	}
@@ -125,7 +130,7 @@ func (w *Writer[T]) copy(from []Source, rows []T) error {
 	g.rows += int64(len(rows))
 	g.bytes += total
 	w.rows += int64(len(rows))
-	return endPages(g.chunks, func(c *chunk) bool { return !c.payload && c.size >= pageBytes })
+	return endPages(g.chunks, func(c *chunk) bool { return !c.payload && !c.paged && c.size >= pageBytes })
 }
 
 // picks locates rows, and estimates their bytes.
@@ -153,7 +158,7 @@ func (f *File) picks(at []int64) (out []pick, bytes int64, err error) {
 // Holds reports whether rows of f are still to be copied.
 func (w *Writer[T]) Holds(f *File) bool {
 	of := func(p pick) bool { return p.f == f }
-	return slices.ContainsFunc(w.current.picks, of) || slices.ContainsFunc(w.held, of)
+	return slices.ContainsFunc(w.current.picks, of) || slices.ContainsFunc(w.held, of) || slices.Contains(w.sources, f)
 }
 
 // batches returns the picked rows by file and row group, with what must be

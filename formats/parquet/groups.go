@@ -50,7 +50,7 @@ func (c *chunk) groups(rows rowsIn, ends []int, bytes int64, list *sharedList) e
 	if c.heavy {
 		full = joinPage
 	}
-	if c.size+bytes < full {
+	if c.size+bytes < full && !(c.paged && bytes >= joinPage) {
 		if list == nil || !c.listed(rows, list) {
 			c.all(rows)
 		}
@@ -59,7 +59,14 @@ func (c *chunk) groups(rows rowsIn, ends []int, bytes int64, list *sharedList) e
 	from := 0
 	for _, end := range ends {
 		group := rows.part(from, end)
-		if from = end; c.heavy && c.bytesOf(group) >= joinPage {
+		from = end
+		if c.paged {
+			if err := c.group(group); err != nil {
+				return err
+			}
+			continue
+		}
+		if c.heavy && c.bytesOf(group) >= joinPage {
 			if err := c.endPage(); err != nil {
 				return err
 			}
@@ -72,6 +79,20 @@ func (c *chunk) groups(rows rowsIn, ends []int, bytes int64, list *sharedList) e
 		}
 	}
 	return nil
+}
+
+// group gathers a group of rows of a paged leaf, and ends its pages.
+func (c *chunk) group(rows rowsIn) error {
+	alone := c.bytesOf(rows) >= joinPage
+	if alone {
+		if err := c.endPage(); err != nil {
+			return err
+		}
+	}
+	if c.all(rows); !alone && c.size < pageBytes {
+		return nil
+	}
+	return c.endPage()
 }
 
 // part returns the rows from one index to before another.

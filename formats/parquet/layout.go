@@ -23,7 +23,7 @@ const (
 	heavyBytes = 8 << 20  // of heavy pages, compressed
 	copyBytes  = 16 << 20 // uncompressed, of copied rows: they become about heavyBytes
 
-	joinPage  = 16 << 10  // heavy pages of groups below this are joined
+	joinPage  = 4 << 10   // heavy pages of groups below this are joined
 	splitPage = 8 << 20   // heavy pages of a group above this are split between rows
 	pageBytes = 1 << 20   // of a light page
 	maxPage   = 256 << 20 // no larger page is written, nor read
@@ -34,15 +34,22 @@ const (
 // heavy lists the leaves that hold nearly all bytes of wide rows, as marked in
 // the column documentation. They have neither dictionary nor statistics, and
 // Writer.Copy copies them by the page.
-var heavy = func() map[string]bool {
+var heavy = marked(func(c *formats.Column) bool { return c.Heavy })
+
+// paged lists light leaves that are texts as long as those of heavy ones. A page
+// of theirs has whole groups, unless these are small, so that Writer.Copy copies
+// them by the page as well.
+var paged = marked(func(c *formats.Column) bool { return c.Paged })
+
+func marked(is func(*formats.Column) bool) map[string]bool {
 	out := map[string]bool{}
 	for _, c := range formats.Columns(formats.KindTrajectories) {
-		if c.Heavy {
+		if is(&c) {
 			out[c.Path] = true
 		}
 	}
 	return out
-}()
+}
 
 // columnName returns a leaf's path as users write it: without the two levels
 // that a Parquet list has between a field and its elements.

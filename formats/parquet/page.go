@@ -210,12 +210,13 @@ func deltaEnd(data []byte, n int) (int, error) {
 // checkLevels checks that entries repeat only at lists that have an element,
 // and add one to them, as cursor.entry does for pages that are read.
 func (l *leaf) checkLevels(reps, defs []byte) error {
-	all, full := byte(len(l.lists)), byte(l.node.def)
-	open := byte(0) // lists that have an element
+	all := byte(len(l.lists))
+	filled := l.lists[all-1].def // of an entry for which every list has an element
+	open := byte(0)              // lists that have an element
 	for i, rep := range reps {
 		def := defs[i]
-		if open == all && def == full {
-			continue // any list may continue with a value
+		if open == all && def >= filled {
+			continue // any list may continue
 		}
 		if rep > open || rep > 0 && def < l.lists[rep-1].def {
 			return badPage("entry %d continues a list that is null or empty (levels %d and %d)", i, rep, def)

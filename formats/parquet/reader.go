@@ -86,6 +86,42 @@ func (r *Reader[T]) Read(rows []T) (n int, err error) {
 	return n, nil
 }
 
+// Skip skips rows, of which it decodes as little as it can. It returns io.EOF if
+// there are not as many.
+func (r *reader) Skip(rows int64) (err error) {
+	defer func() {
+		if v := recover(); v != nil { // parquet-go, on bytes that all checks accepted
+			err = r.fail("", badPage("%v", v))
+		}
+	}()
+	if rows > r.end-r.next {
+		return io.EOF
+	}
+	r.budget.next()
+	for rows > 0 {
+		if r.f.ahead > 0 { // what is fetched passes every row group
+			err = r.open()
+		}
+		if r.cursors == nil || err != nil {
+			break
+		}
+		left := r.first + r.f.meta.RowGroups[r.group].NumRows - r.next
+		if rows >= left && r.f.ahead == 0 {
+			break
+		}
+		n := min(rows, left)
+		for i := 0; i < len(r.cursors) && n < left; i++ {
+			if err := r.cursors[i].skip(n); err != nil {
+				return r.fail(r.cursors[i].name, err)
+			}
+		}
+		r.next += n
+		rows -= n
+	}
+	r.next += rows // in another row group
+	return err
+}
+
 // run returns how many of the next n rows are in the open row group.
 func (r *reader) run(n int) int {
 	left := r.first + r.f.meta.RowGroups[r.group].NumRows - r.next

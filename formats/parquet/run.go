@@ -8,14 +8,23 @@ import (
 )
 
 // runBytes is the size of what is copied at once, unless a page is larger.
-const runBytes = 2 << 20
+const runBytes = 1 << 20
 
 // run is adjacent pages of a file that are copied unchanged when the chunk is
 // written, so that memory holds two runs and not the pages of a row group.
 type run struct {
-	after int // bytes of the chunk's own pages before it
+	after int // bytes that are the chunk's own before it
 	b     *batch
 	pages []wanted
+}
+
+// runOf returns how many of the first pages, of which one is whole, are a run.
+func runOf(pages []wanted) int {
+	n := 1
+	for n < len(pages) && pages[n].whole && pages[n].Offset == pages[n-1].stop() && pages[n].stop()-pages[0].Offset <= runBytes {
+		n++
+	}
+	return n
 }
 
 // splice appends whole adjacent pages.
@@ -24,6 +33,9 @@ func (c *chunk) splice(b *batch, pages []wanted) error {
 		return err
 	}
 	c.runs = append(c.runs, run{after: c.body.Len(), b: b, pages: pages})
+	if !c.heavy {
+		c.bounds = append(c.bounds, bounds{}) // not recorded
+	}
 	for i := range pages {
 		p := &pages[i]
 		c.pages = append(c.pages, format.PageLocation{Offset: c.length(), CompressedPageSize: p.CompressedPageSize, FirstRowIndex: c.rows})
@@ -42,17 +54,20 @@ type loaded struct {
 // blocks keep the memory of runs.
 var blocks = sync.Pool{New: func() any { return new([]byte) }}
 
-// write writes the chunk's pages. The next run is read and verified while one
-// is written.
-func (c *chunk) write(out func([]byte) error) error {
-	if len(c.runs) == 0 {
-		return out(c.body.Bytes())
+// write writes the chunk's pages.
+func (c *chunk) write(out func([]byte) error) error { return c.writeRuns(c.body.Bytes(), c.runs, out) }
+
+// writeRuns writes runs and the chunk's own bytes between them. The next run is
+// read and verified while one is written.
+func (c *chunk) writeRuns(own []byte, runs []run, out func([]byte) error) error {
+	if len(runs) == 0 {
+		return out(own)
 	}
 	ahead, stop := make(chan loaded, 1), make(chan struct{})
 	var reading sync.WaitGroup
 	reading.Go(func() {
-		for i := range c.runs {
-			l := c.load(&c.runs[i])
+		for i := range runs {
+			l := c.load(&runs[i])
 			select {
 			case ahead <- l:
 			case <-stop:
@@ -62,9 +77,9 @@ func (c *chunk) write(out func([]byte) error) error {
 	})
 	defer reading.Wait()
 	defer close(stop)
-	own, at := c.body.Bytes(), 0
-	for i := range c.runs {
-		r, l := &c.runs[i], <-ahead
+	at := 0
+	for i := range runs {
+		r, l := &runs[i], <-ahead
 		if l.err != nil {
 			return r.b.fail(c, l.err)
 		}

@@ -75,23 +75,12 @@ func (p *located) stop() int64 { return p.Offset + int64(p.CompressedPageSize) }
 // pages calls f with every page of a heavy leaf that has rows to copy, and with
 // the picks that have rows in it.
 func (b *batch) pages(src io.ReaderAt, c *chunk, f func(located, []pick) error) error {
-	group := &b.f.meta.RowGroups[b.group]
-	x := &group.Columns[c.node.leaf]
-	locations, err := pagesOf(src, x)
+	pages, err := b.locate(src, c)
 	if err != nil {
 		return err
 	}
 	picks := b.picks
-	at, end := span(&x.MetaData)
-	for i, l := range locations {
-		p := located{l, group.NumRows}
-		if i+1 < len(locations) {
-			p.end = locations[i+1].FirstRowIndex
-		}
-		if p.Offset != at || p.CompressedPageSize < 0 || i == 0 && p.FirstRowIndex != 0 || p.end <= p.FirstRowIndex || p.end > group.NumRows {
-			return badPage("its index places page %d at byte %d, rows %d to %d", i, p.Offset, p.FirstRowIndex, p.end)
-		}
-		at += int64(p.CompressedPageSize)
+	for _, p := range pages {
 		for len(picks) > 0 && picks[0].to <= p.FirstRowIndex {
 			picks = picks[1:]
 		}
@@ -106,10 +95,34 @@ func (b *batch) pages(src io.ReaderAt, c *chunk, f func(located, []pick) error) 
 			return err
 		}
 	}
-	if at != end {
-		return badPage("its index places its pages up to byte %d, not %d", at, end)
-	}
 	return nil
+}
+
+// locate returns the pages of a leaf, which must follow each other without a gap.
+func (b *batch) locate(src io.ReaderAt, c *chunk) ([]located, error) {
+	group := &b.f.meta.RowGroups[b.group]
+	x := &group.Columns[c.node.leaf]
+	locations, err := pagesOf(src, x)
+	if err != nil {
+		return nil, err
+	}
+	pages := make([]located, len(locations))
+	at, end := span(&x.MetaData)
+	for i, l := range locations {
+		p := located{l, group.NumRows}
+		if i+1 < len(locations) {
+			p.end = locations[i+1].FirstRowIndex
+		}
+		if p.Offset != at || p.CompressedPageSize < 0 || i == 0 && p.FirstRowIndex != 0 || p.end <= p.FirstRowIndex || p.end > group.NumRows {
+			return nil, badPage("its index places page %d at byte %d, rows %d to %d", i, p.Offset, p.FirstRowIndex, p.end)
+		}
+		at += int64(p.CompressedPageSize)
+		pages[i] = p
+	}
+	if at != end {
+		return nil, badPage("its index places its pages up to byte %d, not %d", at, end)
+	}
+	return pages, nil
 }
 
 // whole reports whether every row of the page is copied.
@@ -165,9 +178,7 @@ func (c *chunk) copyBatch(b *batch) (err error) {
 			err = t.some(b.src, pages[0].located, pages[0].picks)
 			continue
 		}
-		for n < len(pages) && pages[n].whole && pages[n].Offset == pages[n-1].stop() && pages[n].stop()-pages[0].Offset <= runBytes {
-			n++
-		}
+		n = runOf(pages)
 		err = c.splice(b, pages[:n])
 	}
 	return err

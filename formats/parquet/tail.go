@@ -20,10 +20,11 @@ const version = 2 // of the format: data pages are version 2
 type tail struct {
 	out  *bufio.Writer
 	at   int64 // bytes written
-	held int64 // bytes in memory that are not written yet
+	late int64 // bytes of chunks that wait for the end of the file
+	held int64 // of these, bytes in memory
 
 	waits   []bool // by column: its chunks are written at the end
-	light   [][][]byte
+	light   [][]waiting
 	meta    format.FileMetaData
 	columns []*format.ColumnIndex // (row group, column)
 	offsets []format.OffsetIndex
@@ -89,16 +90,23 @@ func (t *tail) add(chunks []*chunk, rows int64) error {
 }
 
 // hold takes over the other chunks of the row group that was added last.
-func (t *tail) hold(chunks []*chunk) {
-	waiting := make([][]byte, len(chunks))
+func (t *tail) hold(chunks []*chunk) error {
+	row := make([]waiting, len(chunks))
 	for i, c := range chunks {
-		if t.waits[i] {
-			t.describe(i, c)
-			waiting[i] = append(append(make([]byte, 0, len(c.dictBytes)+c.body.Len()), c.dictBytes...), c.body.Bytes()...)
-			t.held += int64(len(waiting[i]))
+		if !t.waits[i] {
+			continue
 		}
+		w, err := newWaiting(c)
+		if err != nil {
+			return err
+		}
+		t.describe(i, c)
+		row[i] = w
+		t.held += int64(len(w.own))
+		t.late += int64(len(c.dictBytes)) + c.length()
 	}
-	t.light = append(t.light, waiting)
+	t.light = append(t.light, row)
+	return nil
 }
 
 // describe enters a chunk of the last row group into the footer and the page
@@ -145,12 +153,12 @@ func (t *tail) close() error {
 				continue
 			}
 			t.place(g, c, t.at)
-			if err := t.write(t.light[g][c]); err != nil {
+			if err := t.light[g][c].write(t.write); err != nil {
 				return err
 			}
 		}
 	}
-	t.light, t.held = nil, 0
+	t.light, t.held, t.late = nil, 0, 0
 	for g := range t.meta.RowGroups {
 		t.sum(&t.meta.RowGroups[g])
 	}

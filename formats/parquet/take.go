@@ -153,12 +153,27 @@ func (p *page) entry(at int, n int64) int {
 	if p.reps == nil {
 		return at + int(n)
 	}
+	at += skipRows(p.reps[at+1:], &n)
 	for ; n > 0; n-- {
 		next := bytes.IndexByte(p.reps[at+1:], 0)
 		if next < 0 {
 			return p.entries
 		}
 		at += 1 + next
+	}
+	return at
+}
+
+// skipRows passes levels of at most n rows, and subtracts those that begin there,
+// as long as rows are short: then counting many is faster than finding each.
+func skipRows(reps []byte, n *int64) (at int) {
+	for *n >= 8 && len(reps)-at >= 8 {
+		some := reps[at : at+int(min(*n, int64(len(reps)-at)))]
+		begin := int64(bytes.Count(some, []byte{0}))
+		at += len(some)
+		if *n -= begin; begin < int64(len(some))/16 {
+			break
+		}
 	}
 	return at
 }

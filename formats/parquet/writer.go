@@ -28,6 +28,7 @@ type Writer[T any] struct {
 	current, spare *rowGroup
 	ending         chan error // of the row group before; nil for none
 	held           []pick     // its picks, until it has ended
+	sources        []*File    // files with pages that are copied when the file is closed
 
 	rows               int64 // of the file
 	settled, unsettled int64 // stored bytes of row groups that have ended, and of the one that is ending
@@ -157,6 +158,12 @@ func rowsAt[T any](rows []T) rowsIn {
 // gather gathers the rows of a group whose columns have these sizes.
 func (g *rowGroup) gather(rows rowsIn, sizes []int64) error {
 	for _, c := range g.chunks {
+		if c.paged {
+			if err := c.group(rows); err != nil {
+				return err
+			}
+			continue
+		}
 		if !c.heavy || sizes[c.node.leaf] <= splitPage {
 			c.gathered.all(rows)
 			continue
@@ -241,8 +248,8 @@ func (w *Writer[T]) settle() error {
 		return nil
 	}
 	err := <-w.ending
-	w.ending, w.held = nil, nil
-	w.settled, w.unsettled, w.waiting = w.tail.at+w.tail.held, 0, w.tail.held
+	w.ending, w.held, w.sources = nil, nil, w.tail.files()
+	w.settled, w.unsettled, w.waiting = w.tail.at+w.tail.late, 0, w.tail.held
 	w.spare.reset()
 	return err
 }
@@ -274,7 +281,7 @@ func (g *rowGroup) end(t *tail) error {
 		err = e
 	}
 	if err == nil {
-		t.hold(g.chunks)
+		err = t.hold(g.chunks)
 	}
 	return err
 }
@@ -332,10 +339,10 @@ func (w *Writer[T]) Close() error {
 	if w.closed {
 		return w.failed
 	}
-	if err := w.EndRowGroup(); err != nil {
+	if err := w.endRowGroup(); err != nil {
 		return err
 	}
-	w.closed = true
+	w.closed, w.sources = true, nil
 	if w.rows == 0 && len(w.tail.meta.KeyValueMetadata) == 0 {
 		w.failed = w.tail.empty(w.layout)
 	} else {
@@ -347,6 +354,15 @@ func (w *Writer[T]) Close() error {
 
 // EndRowGroup ends the row group, after which no file is held (see Copy).
 func (w *Writer[T]) EndRowGroup() error {
+	if err := w.endRowGroup(); err != nil || w.closed || len(w.sources) == 0 {
+		return err
+	}
+	w.failed = w.tail.load()
+	w.waiting, w.sources = w.tail.held, nil
+	return w.failed
+}
+
+func (w *Writer[T]) endRowGroup() error {
 	if w.closed {
 		return w.failed
 	}

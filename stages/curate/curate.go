@@ -135,5 +135,8 @@ func (w *writer) writeSet(ctx context.Context, o *Options, in *input, s *set) (i
 	if err := w.side.end(); err != nil {
 		return 0, err
 	}
-	return w.own.rows, w.rows.EndRowGroup() // so that it holds no file of this set
+	if s == in.sets[len(in.sets)-1] {
+		return w.own.rows, w.rows.EndPart(ctx) // so that it holds no file of this set
+	}
+	return w.own.rows, w.rows.EndRowGroup()
 }

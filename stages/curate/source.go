@@ -17,7 +17,6 @@ type source struct {
 	end  int64 // of the slice
 	next int64
 	r    *dataset.Reader[formats.Trajectory]
-	skip []formats.Trajectory
 }
 
 // farAway is the gap from which a new reader pays: it skips whole row groups,
@@ -33,11 +32,11 @@ func (s *source) read(first int64, rows []formats.Trajectory) error {
 		}
 		s.r, s.next = r, first
 	}
-	for s.next < first {
-		s.skip = sized(s.skip, int(min(first-s.next, 64)))
-		if err := s.fill(s.skip); err != nil {
+	if s.next < first {
+		if err := s.r.Skip(first - s.next); err != nil {
 			return err
 		}
+		s.next = first
 	}
 	return s.fill(rows)
 }

@@ -1,0 +1,77 @@
+package parquet
+
+import (
+	"cmp"
+	"slices"
+)
+
+// chunkPages are the pages of a chunk of a file from which a paged leaf is
+// copied; none if they cannot be copied.
+type chunkPages struct {
+	f     *File
+	group int
+	pages []located
+}
+
+// copyPaged adds rows to a paged leaf: their pages, if these have no other rows,
+// else their values. The picks are those of the rows.
+func (c *chunk) copyPaged(picks []pick, rows rowsIn) error {
+	for at := 0; len(picks) > 0; {
+		n, to := 1, at+int(picks[0].to-picks[0].from)
+		for ; n < len(picks) && picks[n].f == picks[0].f && picks[n].group == picks[0].group; n++ {
+			to += int(picks[n].to - picks[n].from)
+		}
+		b := &batch{f: picks[0].f, src: picks[0].f.src, group: picks[0].group, picks: picks[:n]}
+		pages, err := c.wholePages(b)
+		if err != nil {
+			return b.fail(c, err)
+		}
+		if pages == nil {
+			err = c.group(rows.part(at, to))
+		}
+		for n := 0; len(pages) > 0 && err == nil; pages = pages[n:] {
+			n = runOf(pages)
+			err = c.splice(b, pages[:n])
+		}
+		if err != nil {
+			return err
+		}
+		picks, at = picks[n:], to
+	}
+	return nil
+}
+
+// wholePages returns the pages that have the picked rows and no others, nil if
+// there are none. Files that are fetched ahead have none: their rows were fetched
+// already, with the values.
+func (c *chunk) wholePages(b *batch) (pages []wanted, err error) {
+	if b.f.ahead > 0 {
+		return nil, nil
+	}
+	if s := &c.source; s.f != b.f || s.group != b.group {
+		*s = chunkPages{f: b.f, group: b.group}
+		x := &b.f.meta.RowGroups[b.group].Columns[c.node.leaf]
+		if plainPages(x, c.enc) && x.ColumnIndexLength == 0 { // pages with bounds would lose them
+			if s.pages, err = b.locate(b.src, c); err != nil {
+				return nil, err
+			}
+		}
+	}
+	for i := range b.picks {
+		k := &b.picks[i]
+		at, found := slices.BinarySearchFunc(c.source.pages, k.from, func(p located, row int64) int { return cmp.Compare(p.FirstRowIndex, row) })
+		if !found {
+			return nil, nil
+		}
+		for _, p := range c.source.pages[at:] {
+			if p.FirstRowIndex >= k.to {
+				break
+			}
+			if p.end > k.to {
+				return nil, nil
+			}
+			pages = append(pages, wanted{p, b.picks[i : i+1], true})
+		}
+	}
+	return pages, nil
+}
