@@ -80,6 +80,7 @@ func (o *exportSettings) Declare(d *plugin.Declarer) {
 }
 
 func runExport(ctx context.Context, s *cli.Session, c *exportSettings) error {
+	collectEarly()
 	o := c.Options
 	in, err := c.Place.input(s, c.In, c.Epoch, false)
 	if err != nil {

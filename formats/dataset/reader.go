@@ -30,6 +30,7 @@ type Reader[T any] struct {
 	src   storage.Reader
 	cur   rowReader[T]
 	more  *parquet.UnknownReader // of the columns of rows that T does not know; nil for none
+	done  int64                  // rows of the table before this one are not used any more
 	ahead opening
 	begun map[int]partReading[T] // parts whose rows are fetched before their turn
 }
@@ -200,6 +201,7 @@ func (r *Reader[T]) open() error {
 		return errors.Join(r.explain(of.err), src.Close())
 	}
 	r.src, r.cur, r.more = src, of.cur, of.more
+	r.Done(r.done)
 	return nil
 }
 
@@ -232,6 +234,15 @@ func (r *Reader[T]) beginNext(part int) parquet.Follower {
 	r.begun[part] = of
 	next, _ := of.cur.(parquet.Follower)
 	return next
+}
+
+// Done tells the reader that rows before this one, of the table, are not used any
+// more: the memory of their tokens is used again.
+func (r *Reader[T]) Done(row int64) {
+	r.done = row
+	if cur, is := r.cur.(interface{ Done(row int64) }); is && row > 0 {
+		cur.Done(max(row-r.first, 0))
+	}
 }
 
 // fetchAhead is how many bytes of a part in an object store are in memory while

@@ -40,16 +40,30 @@ func validOf(t reflect.Type) func(unsafe.Pointer) bool {
 	return nil
 }
 
+// fieldCheck checks a field that is not a string.
+type fieldCheck struct {
+	offset uintptr
+	valid  func(unsafe.Pointer) bool
+}
+
 func validFields(fields []formats.Field) func(unsafe.Pointer) bool {
-	checks := map[uintptr]func(unsafe.Pointer) bool{}
+	var texts []uintptr // most fields are, and most of those are empty
+	var others []fieldCheck
 	for _, f := range fields {
-		if check := validOf(f.Type); check != nil {
-			checks[f.Offset] = check
+		if f.Type.Kind() == reflect.String {
+			texts = append(texts, f.Offset)
+		} else if check := validOf(f.Type); check != nil {
+			others = append(others, fieldCheck{f.Offset, check})
 		}
 	}
 	return func(at unsafe.Pointer) bool {
-		for offset, check := range checks {
-			if !check(unsafe.Add(at, offset)) {
+		for _, offset := range texts {
+			if s := *(*string)(unsafe.Add(at, offset)); s != "" && !utf8.ValidString(s) {
+				return false
+			}
+		}
+		for _, c := range others {
+			if !c.valid(unsafe.Add(at, c.offset)) {
 				return false
 			}
 		}

@@ -137,10 +137,15 @@ func bitWidth(max int) int {
 
 // page compresses and writes a page: the levels uncompressed, then the data.
 func (c *chunk) page(out *bytes.Buffer, head *format.PageHeader, levels, data []byte) (size int, err error) {
-	if c.tokens && c.enc == format.ByteStreamSplit {
+	switch {
+	case c.enc == format.ByteStreamSplit:
 		c.packed = packPlanes(c.packed, data, int(valueSize(c.node.kind)))
-	} else if c.packed, err = (codec{}).Encode(c.packed, data); err != nil {
-		return 0, err
+	case c.idSize() > 0 && !repeats(data, c.idSize()):
+		c.packed = packPlanes(c.packed, data, 1)
+	default:
+		if c.packed, err = (codec{}).Encode(c.packed, data); err != nil {
+			return 0, err
+		}
 	}
 	sum := crc32.Update(crc32.ChecksumIEEE(levels), crc32.IEEETable, c.packed)
 	head.CRC = int32(sum)
@@ -155,6 +160,17 @@ func (c *chunk) page(out *bytes.Buffer, head *format.PageHeader, levels, data []
 	out.Write(c.packed)
 	c.inflated += int64(len(header) + len(levels) + len(data))
 	return len(header) + len(levels) + len(c.packed), nil
+}
+
+// idSize returns the bytes of a token id in a page, 0 for a column of others.
+func (c *chunk) idSize() int {
+	switch {
+	case c.node.kind != format.Int32 || !c.heavy && !c.tokens:
+		return 0
+	case c.enc == format.RLEDictionary:
+		return 2
+	}
+	return 4
 }
 
 // encode encodes the gathered values into c.data.

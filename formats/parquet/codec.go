@@ -7,9 +7,9 @@ import (
 	"github.com/parquet-go/parquet-go/format"
 )
 
-// codec is zstd level 1 with entropy-coded literals. parquet-go's own codec
-// does not set WithAllLitEntropyCompression, and byte-stream-split floats then
-// need 0.82 of their size instead of 0.64.
+// codec is zstd level 1 with entropy-coded literals. parquet-go's own codec does
+// not set WithAllLitEntropyCompression, and stores bytes without matches as they
+// are. Pages in which a search for matches does not pay have packPlanes instead.
 type codec struct{}
 
 var encoders = sync.Pool{New: func() any {

@@ -87,9 +87,7 @@ func (c *cursor) adapted() error {
 		return err
 	}
 	err := c.convert(&c.page.values)
-	if !c.column.keep {
-		c.column.spare = c.page.values
-	}
+	c.column.spare = c.page.values
 	return err
 }
 

@@ -33,6 +33,7 @@ type column struct {
 	left  int64  // entries of the chunk not yet read
 	dict  values // of the chunk
 	keep  bool   // rows keep the values: each page gets its own memory
+	recycler
 
 	scratch bool // strings too are valid only until the next page
 	text    []byte
@@ -99,15 +100,13 @@ func (c *column) data(raw *rawPage, p *page) error {
 	if c.def > 0 {
 		n = count(p.defs, byte(c.def))
 	}
-	if !c.keep {
-		p.values = c.spare
-	} else {
-		p.values = values{}
+	if c.keep {
+		c.retire(c.spare)
+		c.spare = c.recycler.take()
 	}
+	p.values = c.spare
 	err = c.decode(&p.values, data, enc, n)
-	if !c.keep {
-		c.spare = p.values
-	}
+	c.spare = p.values
 	return err
 }
 

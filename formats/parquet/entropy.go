@@ -3,6 +3,7 @@ package parquet
 import (
 	"encoding/binary"
 	"errors"
+	"math"
 	"sync"
 
 	"github.com/klauspost/compress/huff0"
@@ -12,12 +13,14 @@ import (
 // are no matches in it that are worth a search, which is most of the work of
 // zstd's encoder. So such pages are zstd frames without sequences: the planes in
 // blocks of entropy-coded literals, and long runs of one byte (of tokens that do
-// not train) in blocks of their own. Such a frame takes half the time.
+// not train) in blocks of their own. Such a frame takes half the time. A block
+// that would hardly be smaller is stored as it is, and read at no cost.
 
 const (
-	maxBlock  = 128 << 10 // the format's limit
-	runWindow = 256       // a run is found that fills such a window
-	oneStream = 1 << 10   // shorter literals are one stream instead of four
+	maxBlock   = 128 << 10 // the format's limit
+	runWindow  = 256       // a run is found that fills such a window
+	sampleSize = 1 << 11   // bytes of a block that tell whether it is worth packing
+	oneStream  = 1 << 10   // shorter literals are one stream instead of four
 )
 
 // The types of blocks, and of literals in a compressed one.
@@ -108,6 +111,10 @@ func (f *frame) literals(p []byte) {
 
 // pack adds bytes in one block.
 func (f *frame) pack(p []byte) {
+	if bitsOf(p) > worthBits {
+		f.raw(p)
+		return
+	}
 	compress := huff0.Compress4X
 	if len(p) < oneStream {
 		compress = huff0.Compress1X
@@ -118,8 +125,7 @@ func (f *frame) pack(p []byte) {
 		f.run(p[0], len(p))
 		return
 	case err != nil || len(packed)+6 >= len(p): // with its header and the number of sequences
-		f.block(rawBlock, len(p))
-		f.out = append(f.out, p...)
+		f.raw(p)
 		f.huff.Reuse = huff0.ReusePolicyNone // the reader has no table, or an older one
 		return
 	}
@@ -139,3 +145,36 @@ func (f *frame) pack(p []byte) {
 	}
 	f.out = append(append(f.out, packed...), 0) // no sequences
 }
+
+// raw adds bytes as they are.
+func (f *frame) raw(p []byte) {
+	f.block(rawBlock, len(p))
+	f.out = append(f.out, p...)
+}
+
+// worthBits is the entropy of a byte above which packing saves too little.
+const worthBits = 5
+
+// bitsOf returns about the entropy of bytes, from a sample of them.
+func bitsOf(p []byte) float32 {
+	var counts [256]uint16
+	step := len(p)/sampleSize | 1 // odd, for values of several bytes
+	n := 0
+	for i := 0; i < len(p) && n < sampleSize; i += step {
+		counts[p[i]]++
+		n++
+	}
+	bits := nLogN[n]
+	for _, c := range counts {
+		bits -= nLogN[c]
+	}
+	return bits / float32(n)
+}
+
+// nLogN has n times its logarithm to the base 2.
+var nLogN = func() (out [sampleSize + 1]float32) {
+	for n := 2; n < len(out); n++ {
+		out[n] = float32(float64(n) * math.Log2(float64(n)))
+	}
+	return out
+}()

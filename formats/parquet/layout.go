@@ -22,6 +22,7 @@ const (
 	groupBytes = 64 << 20 // uncompressed
 	heavyBytes = 8 << 20  // of heavy pages, compressed
 	copyBytes  = 16 << 20 // uncompressed, of copied rows: they become about heavyBytes
+	tokenBytes = 16 << 20 // of lists of tokens that are not heavy, compressed: sequences of any length
 
 	joinPage  = 4 << 10   // heavy pages of groups below this are joined
 	splitPage = 8 << 20   // heavy pages of a group above this are split between rows

@@ -36,6 +36,7 @@ type reader struct {
 	cursors []*cursor
 	spent   []*cursor // of the row group before
 	budget  *budget
+	uses    *uses // nil when the caller does not say it
 
 	stream *stream // of a file that is fetched ahead; else nil
 	then   func() Follower
@@ -68,6 +69,9 @@ func (r *Reader[T]) Read(rows []T) (n int, err error) {
 		}
 	}()
 	r.budget.next()
+	if r.uses != nil {
+		r.uses.read = r.next + int64(len(rows))
+	}
 	for n < len(rows) {
 		if r.next >= r.end {
 			return n, io.EOF
@@ -162,7 +166,7 @@ func (r *reader) open() error {
 	whole := skip == 0 && r.end >= r.first+groups[r.group].NumRows
 	for i, l := range r.leaves {
 		c := newCursor(r.source(i), l, &groups[r.group].Columns[l.node.leaf].MetaData, whole)
-		c.column.budget = r.budget
+		c.column.budget, c.column.uses = r.budget, r.uses
 		if i < len(r.spent) {
 			c.inherit(r.spent[i])
 		}
@@ -193,6 +197,11 @@ func newCursor(src io.ReaderAt, l *leaf, m *format.ColumnMetaData, whole bool) *
 // inherit takes over memory that no returned row uses.
 func (c *cursor) inherit(spent *cursor) {
 	from := &spent.column
+	if c.column.keep {
+		c.column.used, c.column.free = from.used, from.free
+		c.column.retire(from.spare)
+		from.spare = values{}
+	}
 	c.column.inflated, c.column.levels, c.column.index, c.column.offsets, c.column.spare = from.inflated, from.levels, from.index, from.offsets, from.spare
 	c.window.buf = spent.window.buf[:0]
 }

@@ -26,6 +26,16 @@ func ofTokens(l *leaf, enc format.Encoding) bool {
 	return l.typ.Kind() == reflect.Bool
 }
 
+// tokens returns the compressed bytes of such lists so far.
+func (g *rowGroup) tokens() (bytes int64) {
+	for _, c := range g.chunks {
+		if c.tokens {
+			bytes += c.length()
+		}
+	}
+	return bytes
+}
+
 // levelRuns appends levels below 256 in runs; equal levels that follow each other
 // make one.
 type levelRuns struct {

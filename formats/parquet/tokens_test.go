@@ -110,3 +110,28 @@ func TestManyIDsAreRead(t *testing.T) {
 		}
 	}
 }
+
+// TestLongSequencesEndRowGroups: memory does not grow with the length of the rows.
+func TestLongSequencesEndRowGroups(t *testing.T) {
+	row := tokenRow{Name: "long"}
+	for i := range int32(1 << 20) {
+		row.Logprobs = append(row.Logprobs, 1/float32(i*7919%(1<<20)+1))
+	}
+	var groups [][]tokenRow
+	for range 12 {
+		groups = append(groups, []tokenRow{row})
+	}
+	data := fileOf(t, groups)
+	f, err := Open(bytes.NewReader(data), int64(len(data)), "long")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range f.meta.RowGroups {
+		if size, most := f.meta.RowGroups[i].TotalCompressedSize, int64(tokenBytes+8<<20); size > most {
+			t.Errorf("row group %d has %d bytes, want at most %d", i, size, most)
+		}
+	}
+	if n := len(f.meta.RowGroups); n < 2 {
+		t.Errorf("%d bytes are in %d row groups", len(data), n)
+	}
+}

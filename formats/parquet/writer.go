@@ -132,7 +132,7 @@ func (w *Writer[T]) add(rows []T) error {
 // full reports whether a group with this many rows and bytes belongs in the next
 // row group. Its heavy pages are taken to have half its bytes.
 func (g *rowGroup) full(rows, bytes int64) bool {
-	return g.rows+rows > groupRows || g.bytes+bytes > groupBytes || g.packed()+bytes/2 > heavyBytes
+	return g.rows+rows > groupRows || g.bytes+bytes > groupBytes || g.packed()+bytes/2 > heavyBytes || g.tokens() > tokenBytes
 }
 
 // packed returns the bytes of the heavy pages so far.

@@ -93,23 +93,29 @@ func (s *Source) each(ctx context.Context, r dataset.Range, open func() (*datase
 // returns. Of their payload they have the columns for which keep returns true, or
 // all when keep is nil.
 func (s *Source) Groups(ctx context.Context, keep func(column string) bool, f func(rows []formats.Trajectory) error) error {
-	rows := s.Each(ctx, s.Base.All(), Whole)
-	if keep != nil {
-		rows = s.each(ctx, s.Base.All(), func() (*dataset.Reader[formats.Trajectory], error) {
-			return dataset.NewPayloadReader[formats.Trajectory](ctx, s.Base, s.Base.All(), keep)
-		})
-	}
+	var rd *dataset.Reader[formats.Trajectory]
+	rows := s.each(ctx, s.Base.All(), func() (_ *dataset.Reader[formats.Trajectory], err error) {
+		if keep == nil {
+			rd, err = dataset.NewReader[formats.Trajectory](ctx, s.Base, "", s.Base.All())
+		} else {
+			rd, err = dataset.NewPayloadReader[formats.Trajectory](ctx, s.Base, s.Base.All(), keep)
+		}
+		return rd, err
+	})
 	var group []formats.Trajectory
+	read := int64(-1)
 	for t, err := range rows {
 		if err != nil {
 			return err
 		}
+		read++
 		if len(group) > 0 && t.Group() != group[0].Group() {
 			if err := f(group); err != nil {
 				return err
 			}
 			clear(group)
 			group = group[:0]
+			rd.Done(read)
 		}
 		group = append(group, *t)
 	}

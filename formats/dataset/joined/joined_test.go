@@ -9,16 +9,19 @@ import (
 	"github.com/rollmill/rollmill/formats/random"
 )
 
-// write makes a dataset in memory.
-func write[T any](t *testing.T, uri string, spec dataset.Spec, rows []T) *dataset.Dataset {
+// write makes a dataset of groups in memory.
+func write[T any](t *testing.T, uri string, spec dataset.Spec, groups ...[]T) *dataset.Dataset {
 	t.Helper()
 	spec.Version = 1
 	shard, err := dataset.Begin(t.Context(), uri, spec, dataset.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := dataset.NewTable[T](shard, "", -1).Write(t.Context(), rows); err != nil {
-		t.Fatal(err)
+	table := dataset.NewTable[T](shard, "", -1)
+	for _, rows := range groups {
+		if err := table.Write(t.Context(), rows); err != nil {
+			t.Fatal(err)
+		}
 	}
 	if _, err := shard.Commit(t.Context(), dataset.Outcome{}); err != nil {
 		t.Fatal(err)
