@@ -97,7 +97,7 @@ type importSettings struct {
 func newImportSettings() *importSettings {
 	return &importSettings{Options: ingest.Defaults(), From: plugin.Pick(importFormats, ""),
 		runPlace: runPlace{run: "`NAME` of the run, written to the column run; trajectory ids do not depend on it"},
-		target:   target{otherwise: "<root>/epoch-<epoch>/rollout"}, spilling: spilling{what: "trajectories whose groups are not adjacent in the source"}}
+		target:   target{otherwise: "<root>/epoch-<epoch>/rollout"}, spilling: spilling{what: "what the report counts, and trajectories whose groups are not adjacent in the source,"}}
 }
 
 func (c *importSettings) Declare(d *plugin.Declarer) {

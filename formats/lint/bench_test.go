@@ -1,63 +1,91 @@
 package lint
 
 import (
-	"runtime"
+	"iter"
+	"reflect"
 	"strconv"
 	"testing"
-	"unsafe"
 )
 
-// BenchmarkAdd measures small rows, in groups of several and of one. bytes/row
-// is what the lint keeps.
+// BenchmarkAdd measures small rows.
 func BenchmarkAdd(b *testing.B) {
-	for _, of := range []int{8, 1} {
-		b.Run("groups of "+strconv.Itoa(of), func(b *testing.B) { benchmark(b, of) })
-	}
-}
-
-func benchmark(b *testing.B, of int) {
 	r := sound()[0]
 	r.T.Messages[1].Content = "What is the capital of the country with the largest lake of the continent?"
-	heap := func() int64 {
-		runtime.GC()
-		var m runtime.MemStats
-		runtime.ReadMemStats(&m)
-		return int64(m.HeapAlloc)
-	}
-	before := heap()
-	l := New()
+	l := New(func() Sorter { return nothing{} })
 	b.ReportAllocs()
-	b.ResetTimer()
 	for i := range b.N {
 		r.Line, r.Record = int64(i+1), int64(i)
 		r.SourceID = strconv.Itoa(i)
-		r.Group = strconv.Itoa(i / of)
+		r.Group = strconv.Itoa(i / 8)
 		*r.T.Reward = float64(i % 2)
 		r.T.Messages[2].Content = r.SourceID
-		l.Add(r)
+		if err := l.Add(r); err != nil {
+			b.Fatal(err)
+		}
 	}
-	b.StopTimer()
-	b.ReportMetric(float64(heap()-before)/float64(b.N), "bytes/row")
 	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "rows/s")
-	runtime.KeepAlive(l)
 }
 
-// TestMemory checks what is kept for each row, since an import may have
-// millions.
+// nothing is a sorter that keeps nothing.
+type nothing struct{}
+
+func (nothing) Add(key, value []byte) error      { return nil }
+func (nothing) Sorted() iter.Seq2[Record, error] { return func(func(Record, error) bool) {} }
+func (nothing) Close() error                     { return nil }
+
+// TestMemory checks that a lint keeps nothing of a row but what it gives to its
+// sorters, and how much that is, since an import may have millions.
 func TestMemory(t *testing.T) {
-	l := New()
+	l := New(func() Sorter { return nothing{} })
 	r := sound()[0]
-	for i := range 1 << 16 {
+	var sizes []int
+	for i := range 1 << 14 {
 		r.SourceID, r.Group = strconv.Itoa(i), strconv.Itoa(i/8)
 		r.T.Messages[2].Content = r.SourceID
-		l.Add(r)
+		if err := l.Add(r); err != nil {
+			t.Fatal(err)
+		}
+		if i == 7 || i == 1<<14-1 {
+			sizes = append(sizes, elements(reflect.ValueOf(l)))
+		}
 	}
-	slots := len(l.ids.at) + len(l.contents.at) + len(l.groups.slots.at)
-	size := 8*slots + len(l.groups.blocks)*groupBlock*int(unsafe.Sizeof(group{}))
-	if each := size / (1 << 16); each > 2*16+(16+56)/8 {
-		t.Errorf("%d bytes a row", each)
+	if sizes[0] == 0 || sizes[0] != sizes[1] {
+		t.Errorf("%d elements after a few rows, %d after the last", sizes[0], sizes[1])
 	}
-	if allocs := testing.AllocsPerRun(100, func() { l.Add(r) }); allocs > 0 {
+	for range 3 * maxRun { // a group of more rows than a run has
+		if err := l.Add(r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := len(l.run.facts) / factBytes; n > maxRun {
+		t.Errorf("a run of %d rows", n)
+	}
+	if allocs := testing.AllocsPerRun(100, func() { _ = l.Add(r) }); allocs > 0 {
 		t.Errorf("%.0f allocations a row", allocs)
 	}
+}
+
+// elements counts what a value holds in lists and maps, at any depth.
+func elements(v reflect.Value) (n int) {
+	switch v.Kind() {
+	case reflect.Pointer, reflect.Interface:
+		if !v.IsNil() {
+			n = elements(v.Elem())
+		}
+	case reflect.Struct:
+		for i := range v.NumField() {
+			n += elements(v.Field(i))
+		}
+	case reflect.Slice:
+		n = v.Len()
+		for i := range v.Len() {
+			n += elements(v.Index(i))
+		}
+	case reflect.Map:
+		n = v.Len()
+		for x := v.MapRange(); x.Next(); {
+			n += elements(x.Value())
+		}
+	}
+	return n
 }

@@ -8,5 +8,5 @@
 // thing, validate has the function.
 //
 // To add a finding: a constant and its line in checks.go, the condition in row.go
-// (or groups.go), and a line in TestEachFinding, which fails without one.
+// (or faultOf), and a line in TestEachFinding, which fails without one.
 package lint

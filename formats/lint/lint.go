@@ -1,7 +1,8 @@
 package lint
 
 import (
-	"math"
+	"encoding/binary"
+	"errors"
 
 	"github.com/zeebo/xxh3"
 )
@@ -12,112 +13,97 @@ const MaxFiles = 100
 // MaxPlaces is the largest number of places of a finding.
 const MaxPlaces = 5
 
-// Lint examines rows. It keeps some 25 bytes for each row and 70 for each group,
-// and the names of files; the names' memory is the caller's.
+// Lint examines rows. What it keeps of them is in sorters, so its own memory does
+// not grow with rows, only with the number of files; their names' memory is the
+// caller's.
 type Lint struct {
 	files       []string
-	tallies     []tally // of each of the first files, and of all others
-	groups      groups
-	ids         hashes
-	contents    hashes
+	n           uint64        // rows
+	sorter      func() Sorter // a new one
+	ids         Sorter        // the hash of an id and its row: the hash of the group
+	runs        Sorter        // the hash of a group and a row: the facts of it and of the next rows, if they are of the group too
 	definitions definitions
-	text        []byte // reused
+
+	run struct { // the last one, which is not in runs yet
+		group, first uint64
+		facts        []byte
+	}
+	key, value, text []byte // reused
 }
 
-// tally counts the rows of one file, or of several.
-type tally struct {
-	rows   int64
-	groups int64 // those whose first row is here
-	found  [checkCount]struct {
-		count int64   // rows or groups
-		rows  int64   // rows, or the rows of the groups
-		first []Place // at most MaxPlaces
-	}
-	usable [useCount]int64 // rows; Report adds those of the uses that compare rows
+// maxRun is the largest number of rows in a run.
+const maxRun = 64
+
+// New returns a lint that has seen nothing, and keeps what it needs in some
+// sorters. It must be closed.
+func New(sorter func() Sorter) *Lint {
+	return &Lint{sorter: sorter, ids: sorter(), runs: sorter(), definitions: definitions{}}
 }
 
-// New returns a lint that has seen nothing.
-func New() *Lint {
-	return &Lint{groups: groups{other: map[uint64]part{}}, definitions: definitions{}}
+// Close closes the sorters.
+func (l *Lint) Close() error { return errors.Join(l.ids.Close(), l.runs.Close()) }
+
+// Add examines a row. The rows of a file follow one another; those of a group may
+// be anywhere. It keeps nothing of the trajectory. It is not safe for concurrent
+// use.
+func (l *Lint) Add(r Row) error {
+	f := fact{place: place{n: l.n, file: l.file(r.File), line: r.Line, record: r.Record},
+		found: l.find(&r), content: contentHash(r.T), pairs: comparesCandidates(r.T)}
+	f.score, f.scored = r.score()
+	l.n++
+	group := xxh3.HashString(r.Group)
+	if r.SourceID != "" {
+		l.key, l.value = ordered(l.key[:0], idHash(&r), f.n), binary.BigEndian.AppendUint64(l.value[:0], group)
+		if err := l.ids.Add(l.key, l.value); err != nil {
+			return err
+		}
+	}
+	if group != l.run.group || len(l.run.facts) >= maxRun*factBytes {
+		if err := l.endRun(); err != nil {
+			return err
+		}
+		l.run.group, l.run.first = group, f.n
+	}
+	l.run.facts = f.append(l.run.facts)
+	return nil
 }
 
-// Add examines a row, and reports whether an earlier one is of the same group. The
-// rows of a file follow one another; those of a group may be anywhere. It keeps
-// nothing of the trajectory. It is not safe for concurrent use.
-func (l *Lint) Add(r Row) (again bool) {
-	file := l.file(r.File)
-	t := &l.tallies[min(file, MaxFiles)]
-	hash := xxh3.HashString(r.Group)
-	found := l.find(&r)
-	found |= l.repeats(&r, hash, found)
-	open := anyUse &^ found.blocked()
-	alone := open &^ grouped
-	if comparesCandidates(r.T) {
-		alone |= open & forDPO
+// endRun adds the last run to the others.
+func (l *Lint) endRun() error {
+	if len(l.run.facts) == 0 {
+		return nil
 	}
-
-	t.rows++
-	for c := range found.each() {
-		t.add(c, 1, 1, r.place())
-	}
-	for i := range t.usable {
-		t.usable[i] += int64(alone >> i & 1)
-	}
-	return l.join(&r, hash, file, found, open&^alone)
+	l.key = ordered(l.key[:0], l.run.group, l.run.first)
+	err := l.runs.Add(l.key, l.run.facts)
+	l.run.facts = l.run.facts[:0]
+	return err
 }
 
 // file returns the index of a row's file.
-func (l *Lint) file(name string) int {
+func (l *Lint) file(name string) uint32 {
 	if n := len(l.files); n == 0 || l.files[n-1] != name {
 		l.files = append(l.files, name)
-		if n <= MaxFiles {
-			l.tallies = append(l.tallies, tally{})
+	}
+	return uint32(len(l.files) - 1)
+}
+
+// repeated adds the rows whose id an earlier row has, each after the hash of its
+// group.
+func (l *Lint) repeated(to Sorter) error {
+	var last uint64
+	first := true
+	for r, err := range l.ids.Sorted() {
+		if err != nil {
+			return err
 		}
+		id, n := split(r.Key)
+		if !first && id == last {
+			l.key = ordered(l.key[:0], binary.BigEndian.Uint64(r.Value), n)
+			if err := to.Add(l.key, nil); err != nil {
+				return err
+			}
+		}
+		last, first = id, false
 	}
-	return len(l.files) - 1
+	return nil
 }
-
-// repeats returns what a row has in common with earlier ones. The conversation
-// of a failed row may be empty, so it is not compared.
-func (l *Lint) repeats(r *Row, group uint64, found set) (s set) {
-	id, content := idHash(r), contentHash(r.T, group) // first, so that the processor waits for both tables at once
-	s.addIf(r.SourceID != "" && l.ids.add(id), duplicateIDs)
-	s.addIf(!found.has(failed) && l.contents.add(content), duplicateContent)
-	s.addIf(s == 1<<duplicateIDs|1<<duplicateContent, copies)
-	return s
-}
-
-// join adds a row to its group, and reports whether that had rows. Only the uses
-// that compare rows matter to it.
-func (l *Lint) join(r *Row, hash uint64, file int, found set, open uses) (again bool) {
-	i := l.groups.of(hash)
-	g := l.groups.at(i)
-	if again = g.rows.all > 0; !again {
-		g.file = uint32(file)
-		g.line, g.record = uint32(min(r.Line, math.MaxUint32)), uint32(min(r.Record, math.MaxUint32))
-		l.tallies[min(file, MaxFiles)].groups++
-	}
-	if min(int(g.file), MaxFiles) == min(file, MaxFiles) {
-		g.rows.add(open)
-	} else {
-		key := uint64(i)<<8 | uint64(min(file, MaxFiles))
-		p := l.groups.other[key]
-		p.add(open)
-		l.groups.other[key] = p
-	}
-	if !found.has(failed) {
-		g.add(r.score())
-	}
-	return again
-}
-
-func (t *tally) add(c check, count, rows int64, p Place) {
-	f := &t.found[c]
-	f.count += count
-	f.rows += rows
-	if len(f.first) < MaxPlaces {
-		f.first = append(f.first, p)
-	}
-}
-
-func (r *Row) place() Place { return Place{File: r.File, Line: r.Line, Record: r.Record} }

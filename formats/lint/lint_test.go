@@ -1,6 +1,8 @@
 package lint
 
 import (
+	"bytes"
+	"iter"
 	"maps"
 	"math"
 	"math/rand/v2"
@@ -47,12 +49,42 @@ func again(t *formats.Trajectory) *formats.Message {
 	return add(t, m)
 }
 
-func reported(rows []Row) Report {
-	l := New()
-	for _, r := range rows {
-		l.Add(r)
+// records are a sorter in memory.
+type records []Record
+
+func inMemory() Sorter { return &records{} }
+
+func (s *records) Add(key, value []byte) error {
+	*s = append(*s, Record{bytes.Clone(key), bytes.Clone(value)})
+	return nil
+}
+
+func (s *records) Sorted() iter.Seq2[Record, error] {
+	slices.SortFunc(*s, func(a, b Record) int { return bytes.Compare(a.Key, b.Key) })
+	return func(yield func(Record, error) bool) {
+		for _, r := range *s {
+			if !yield(r, nil) {
+				return
+			}
+		}
 	}
-	return l.Report()
+}
+
+func (s *records) Close() error { return nil }
+
+func reported(t *testing.T, rows []Row) Report {
+	t.Helper()
+	l := New(inMemory)
+	for _, r := range rows {
+		if err := l.Add(r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r, err := l.Report()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
 }
 
 // spoiled are changes of the first row or of all, and what is found then.
@@ -193,7 +225,7 @@ func TestEachFinding(t *testing.T) {
 	found := map[string]bool{}
 	for _, c := range spoiled {
 		rows := sound()
-		r := reported(c.spoil(rows, rows[0].T))
+		r := reported(t, c.spoil(rows, rows[0].T))
 		var got, open []string
 		for _, f := range r.Findings {
 			got = append(got, sprint(f.Name, f.Count))
@@ -243,7 +275,7 @@ func TestChecks(t *testing.T) {
 }
 
 func TestNothing(t *testing.T) {
-	r := New().Report()
+	r := reported(t, nil)
 	for _, u := range r.Uses {
 		if u.Verdict != Impossible || u.Of != 0 {
 			t.Errorf("%+v", u)
@@ -260,7 +292,7 @@ func TestNothing(t *testing.T) {
 // TestDamagedRows checks that indexes that lead nowhere do no harm.
 func TestDamagedRows(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(1, 2))
-	l := New()
+	var rows []Row
 	for range 5000 {
 		r := sound()[0]
 		for range rnd.IntN(6) {
@@ -274,30 +306,72 @@ func TestDamagedRows(t *testing.T) {
 		}
 		r.T.Calls[0].Tools = int32(rnd.IntN(5) - 2)
 		r.T.ToolSets[0] = [...]string{"", "{}", "[]", "[1]", `[{"function":null}]`, "["}[rnd.IntN(6)]
-		l.Add(r)
+		rows = append(rows, r)
 	}
-	explained(t, l.Report().Summary)
+	explained(t, reported(t, rows).Summary)
 }
 
-// TestReportsAreRepeatable checks that a report changes nothing, and that a
-// later one includes it.
+// TestReportsAreRepeatable checks that a report changes nothing.
 func TestReportsAreRepeatable(t *testing.T) {
-	l, rows := New(), sound()
-	l.Add(rows[0])
-	if n := l.Report().Findings[0].Count; n != 1 {
-		t.Errorf("%d groups of one", n)
+	l, rows := New(inMemory), sound()
+	for _, r := range append(rows, rows[0]) {
+		if err := l.Add(r); err != nil {
+			t.Fatal(err)
+		}
 	}
-	l.Report()
-	l.Add(rows[1])
-	if r := l.Report(); len(r.Findings) > 0 || r.Uses[0].Verdict != Possible {
-		t.Errorf("%+v", r)
+	for range 2 {
+		if r, err := l.Report(); err != nil || len(r.Findings) != 3 {
+			t.Errorf("%+v, %v", r, err)
+		}
+	}
+}
+
+// TestPlacesAreTheFirst checks the places of findings whose groups come in
+// another order than that of their hashes.
+func TestPlacesAreTheFirst(t *testing.T) {
+	var rows []Row
+	for i := range 500 {
+		r := sound()[0]
+		r.Group, r.SourceID, r.Line = sprint("g", int64(i)), sprint("", int64(i)), int64(i+1)
+		if r.T.Status = formats.StatusTruncated; i < 7 {
+			r.T.Status = formats.StatusOK
+		}
+		rows = append(rows, r)
+	}
+	for _, f := range reported(t, rows).Findings {
+		want := map[string]int64{"truncated": 8, "groups-of-one": 1}[f.Name]
+		for i, p := range f.First {
+			if p.Line != want+int64(i) || len(f.First) != MaxPlaces {
+				t.Errorf("%s is at %v", f.Name, f.First)
+				break
+			}
+		}
+	}
+}
+
+// TestRunsOfAGroup checks groups whose rows are partly adjacent, and many.
+func TestRunsOfAGroup(t *testing.T) {
+	var rows []Row
+	for i := range int64(10 * maxRun) {
+		r := sound()[0]
+		r.Group, r.SourceID = sprint("g", i/(3*maxRun)%2), sprint("", i%200)
+		r.T.Messages[2].Content = sprint("", i)
+		rows = append(rows, r)
+	}
+	got := reported(t, rows)
+	counts := map[string]int64{}
+	for _, f := range got.Findings {
+		counts[f.Name] = f.Count
+	}
+	if want := map[string]int64{"duplicate-ids": 10*maxRun - 200, "flat-groups": 2}; got.Groups != 2 || !maps.Equal(counts, want) {
+		t.Errorf("%d groups, %v, want %v", got.Groups, counts, want)
 	}
 }
 
 func TestGroupsOverFiles(t *testing.T) {
 	rows := sound()
 	rows[1].File, rows[1].T.Reward = "b.jsonl", rows[0].T.Reward
-	r := reported(rows)
+	r := reported(t, rows)
 	want := map[string][]int64{"a.jsonl": {1, 1, 1}, "b.jsonl": {0, 0, 1}}
 	got := map[string][]int64{}
 	for _, f := range r.Files {
@@ -317,22 +391,28 @@ func TestGroupsOverFiles(t *testing.T) {
 func TestPlacesWithoutLines(t *testing.T) {
 	rows := sound()[:1]
 	rows[0].Line, rows[0].Record = 0, 12
-	if p := reported(rows).Findings[0].First[0]; p.String() != "a.jsonl record 12" {
+	if p := reported(t, rows).Findings[0].First[0]; p.String() != "a.jsonl record 12" {
 		t.Error(p)
 	}
 }
 
 // TestToolCallsOfManySets checks tools when more sets are used than remembered.
 func TestToolCallsOfManySets(t *testing.T) {
-	l := New()
+	l := New(inMemory)
 	for i := range 2 * maxDefinitions {
 		r := sound()[0]
 		name := sprint("tool", int64(i))
 		r.T.ToolSets[0] = `[{"name":"` + name + `"}]`
 		r.T.Messages[2].ToolCalls[0].Name = name
-		l.Add(r)
+		if err := l.Add(r); err != nil {
+			t.Fatal(err)
+		}
 	}
-	for _, f := range l.Report().Findings {
+	r, err := l.Report()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range r.Findings {
 		if f.Name == "undefined-tool" {
 			t.Errorf("%+v", f)
 		}

@@ -67,7 +67,7 @@ func expected(rows []Row) (usable map[string]map[Use]int64, groups map[string]in
 		bad[name] = true
 	}
 	ids, contents := map[string]bool{}, map[string]bool{}
-	l := New()
+	l := New(inMemory)
 	for i := range rows {
 		r := &rows[i]
 		s := l.find(r)
@@ -118,7 +118,7 @@ func TestCountsAddUp(t *testing.T) {
 	for seed := range uint64(60) {
 		rows := shuffled(seed)
 		usable, groups, found := expected(rows)
-		r := reported(rows)
+		r := reported(t, rows)
 		var parts []Summary
 		for _, f := range r.Files {
 			parts = append(parts, f.Summary)

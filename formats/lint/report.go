@@ -87,52 +87,26 @@ func (p Place) within() string {
 	return fmt.Sprintf(" record %d", p.Record)
 }
 
-// Report returns what was found so far.
-func (l *Lint) Report() Report {
-	tallies := l.withGroups()
+// Report returns what was found. No row can be added after it. It takes memory
+// for the rows of the largest group, some 70 bytes each.
+func (l *Lint) Report() (Report, error) {
+	tallies, err := l.count()
+	if err != nil {
+		return Report{}, err
+	}
 	var sum tally
 	for i := range tallies {
 		sum.merge(&tallies[i])
 	}
-	r := Report{Summary: sum.summary(true), FileCount: len(l.files), Files: []File{}, Meaning: Uses()}
+	r := Report{Summary: l.summary(&sum, true), FileCount: len(l.files), Files: []File{}, Meaning: Uses()}
 	for i := range tallies {
-		if s := tallies[i].summary(false); i < MaxFiles {
+		if s := l.summary(&tallies[i], false); i < MaxFiles {
 			r.Files = append(r.Files, File{Name: l.files[i], Summary: s})
 		} else {
 			r.Other = &s
 		}
 	}
-	return r
-}
-
-// withGroups returns the tallies with the rows and findings of groups, which
-// are known when all rows are.
-func (l *Lint) withGroups() []tally {
-	tallies := slices.Clone(l.tallies)
-	for i := range l.groups.slots.n {
-		g := l.groups.at(i)
-		t := &tallies[min(g.file, MaxFiles)]
-		if c, bad := g.fault(); bad {
-			t.add(c, 1, 0, Place{File: l.files[g.file], Line: int64(g.line), Record: int64(g.record)})
-		}
-		t.settle(g, &g.rows)
-	}
-	for key, rows := range l.groups.other {
-		tallies[key&0xff].settle(l.groups.at(int(key>>8)), &rows)
-	}
-	return tallies
-}
-
-// settle adds some rows of a group to those that can be used, or to those that
-// its fault excludes.
-func (t *tally) settle(g *group, rows *part) {
-	if c, bad := g.fault(); bad {
-		t.found[c].rows += int64(rows.all)
-		return
-	}
-	for u, n := range rows.usable {
-		t.usable[u] += int64(n)
-	}
+	return r, nil
 }
 
 // merge adds a tally of later files.
@@ -150,7 +124,7 @@ func (t *tally) merge(o *tally) {
 	}
 }
 
-func (t *tally) summary(help bool) Summary {
+func (l *Lint) summary(t *tally, help bool) Summary {
 	s := Summary{Rows: t.rows, Groups: t.groups, Uses: []UseCount{}, Findings: []Finding{}}
 	for i, u := range Uses() {
 		s.Uses = append(s.Uses, t.use(i, u.Use))
@@ -160,9 +134,9 @@ func (t *tally) summary(help bool) Summary {
 		if f.count == 0 && f.rows == 0 {
 			continue
 		}
-		found := Finding{Name: k.Name, Severity: k.Severity, Of: k.Of, Count: f.count, Rows: f.rows, First: f.first, Blocks: k.Blocks}
-		if found.First == nil {
-			found.First = []Place{}
+		found := Finding{Name: k.Name, Severity: k.Severity, Of: k.Of, Count: f.count, Rows: f.rows, First: []Place{}, Blocks: k.Blocks}
+		for _, p := range f.first {
+			found.First = append(found.First, Place{File: l.files[p.file], Line: p.line, Record: p.record})
 		}
 		if help {
 			found.What, found.Help = k.What, k.Help

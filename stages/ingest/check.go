@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"maps"
 	"slices"
 	"strings"
@@ -14,6 +15,7 @@ import (
 	"github.com/rollmill/rollmill/formats/lint"
 	"github.com/rollmill/rollmill/formats/redaction"
 	"github.com/rollmill/rollmill/stages"
+	"github.com/rollmill/rollmill/stages/internal/spill"
 )
 
 // check reads the source, and collects what the report says about it.
@@ -39,12 +41,32 @@ type check struct {
 	}
 }
 
+// newCheck returns a check. It must be closed.
 func newCheck(o *Options) *check {
-	c := &check{o: o, lint: lint.New(), losses: map[string]int64{}}
+	c := &check{o: o, losses: map[string]int64{}}
+	c.lint = lint.New(func() lint.Sorter { return sorter{spill.New(o.Spill.Dir, min(lintMemory, o.Spill.Memory))} })
 	if o.Format.Columns {
 		c.unseen = maps.Clone(o.Fields)
 	}
 	return c
+}
+
+func (c *check) close() { _ = c.lint.Close() } // its content is no longer needed
+
+// lintMemory is the memory for a sorter of the lint: it has at most three.
+const lintMemory = 8 << 20
+
+// sorter is a sorter for the lint.
+type sorter struct{ *spill.Sorter }
+
+func (s sorter) Sorted() iter.Seq2[lint.Record, error] {
+	return func(yield func(lint.Record, error) bool) {
+		for r, err := range s.Sorter.Sorted() {
+			if !yield(lint.Record(r), err) {
+				return
+			}
+		}
+	}
 }
 
 // mostRefusals is how many records the report lists.
@@ -118,8 +140,10 @@ func (c *check) record(ctx context.Context, file int, p *parsed, add func(contex
 			continue
 		}
 		c.redacted.Add(r.redacted)
-		r.again = c.lint.Add(lint.Row{File: name, Line: int64(p.Line), Record: p.Row, SourceID: r.Row.TrajectoryID,
-			Group: c.group(&r.Row), Preferred: preferred(r), T: &r.Row})
+		if err := c.lint.Add(lint.Row{File: name, Line: int64(p.Line), Record: p.Row, SourceID: r.Row.TrajectoryID,
+			Group: c.group(&r.Row), Preferred: preferred(r), T: &r.Row}); err != nil {
+			return err
+		}
 		c.added++
 		if err := add(ctx, r); err != nil {
 			return err
@@ -181,7 +205,8 @@ func sum(counts map[string]int64) (total float64) {
 	return total
 }
 
-// report describes what was read.
-func (c *check) report() Source {
-	return Source{Lint: c.lint.Report(), Refused: c.refusals, Records: c.records, RefusedRecords: c.refused, BrokenFiles: c.broken, Losses: c.losses, Redacted: c.redacted}
+// report describes what was read, which is the end of reading.
+func (c *check) report() (Source, error) {
+	found, err := c.lint.Report()
+	return Source{Lint: found, Refused: c.refusals, Records: c.records, RefusedRecords: c.refused, BrokenFiles: c.broken, Losses: c.losses, Redacted: c.redacted}, err
 }

@@ -29,7 +29,6 @@ type row struct {
 	*importers.Item
 	own      string // the source's id, else a digest of the content
 	size     int    // about so many bytes
-	again    bool   // an earlier row is of the same group
 	redacted redaction.Counts
 }
 

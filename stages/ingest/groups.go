@@ -2,12 +2,8 @@ package ingest
 
 import (
 	"context"
-	"encoding/binary"
 	"errors"
-	"slices"
 
-	"github.com/rollmill/rollmill/formats"
-	"github.com/rollmill/rollmill/formats/importers"
 	"github.com/rollmill/rollmill/stages/internal/spill"
 )
 
@@ -19,23 +15,42 @@ var errScattered = errors.New("the rows of a group are not adjacent")
 type gatherer interface {
 	add(ctx context.Context, r *row) error
 	end(ctx context.Context) error
+	close()
 }
 
 // adjacent passes a group on when a row of another one comes, and fails with
-// errScattered when a row of an earlier group comes.
+// errScattered when it finds a row of an earlier group, at the latest in the end.
+// Two groups with the same hash cost time, and nothing else.
 type adjacent struct {
 	emit  func(context.Context, []*row) error
 	group []*row
+	begun *spill.Set
 }
+
+// setMemory is the memory for finding groups that begin twice before it spills: a
+// quarter of a million of them.
+const setMemory = 2 << 20
+
+func newAdjacent(o *Options, emit func(context.Context, []*row) error) *adjacent {
+	return &adjacent{emit: emit, begun: spill.NewSet(o.Spill.Dir, min(setMemory, o.Spill.Memory))}
+}
+
+func (a *adjacent) close() { _ = a.begun.Close() } // its content is no longer needed
 
 func (a *adjacent) add(ctx context.Context, r *row) error {
 	if len(a.group) > 0 && !r.joins(a.group[0]) {
-		if err := a.end(ctx); err != nil {
+		if err := a.pass(ctx); err != nil {
 			return err
 		}
 	}
-	if len(a.group) == 0 && r.again {
-		return errScattered
+	if len(a.group) == 0 {
+		twice, err := a.begun.Add(r.key().lo)
+		switch {
+		case err != nil:
+			return err
+		case twice:
+			return errScattered
+		}
 	}
 	a.group = append(a.group, r)
 	return nil
@@ -46,80 +61,24 @@ func (r *row) joins(o *row) bool {
 	return r.Row.ExampleID == o.Row.ExampleID && r.Row.Epoch == o.Row.Epoch
 }
 
-func (a *adjacent) end(ctx context.Context) error {
-	if len(a.group) == 0 {
-		return nil
-	}
+// pass passes the group on.
+func (a *adjacent) pass(ctx context.Context) error {
 	err := a.emit(ctx, a.group)
 	clear(a.group)
 	a.group = a.group[:0]
 	return err
 }
 
-// sorted sorts rows by the first appearance of their group.
-type sorted struct {
-	emit  func(context.Context, []*row) error
-	rank  map[key]uint64
-	n     uint64
-	rows  *spill.Sorter
-	value []byte
-}
-
-// packed is what the sorter holds of a row.
-type packed struct {
-	T       formats.Trajectory
-	Attempt *int64
-	Pair    importers.PairSide
-	Label   *bool
-	Final   bool
-	Own     string
-}
-
-func pack(r *row) *packed {
-	return &packed{T: r.Row, Attempt: r.Attempt, Pair: r.Pair, Label: r.Label, Final: r.Final, Own: r.own}
-}
-
-func unpack(b []byte) *row {
-	var p packed
-	spill.Decode(b, &p)
-	return &row{Item: &importers.Item{Row: p.T, Attempt: p.Attempt, Pair: p.Pair, Label: p.Label, Final: p.Final}, own: p.Own, size: len(b)}
-}
-
-func (s *sorted) add(_ context.Context, r *row) error {
-	k := r.key()
-	rank, ok := s.rank[k]
-	if !ok {
-		rank = uint64(len(s.rank))
-		s.rank[k] = rank
+func (a *adjacent) end(ctx context.Context) error {
+	if len(a.group) == 0 {
+		return nil
 	}
-	order := binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(nil, rank), s.n)
-	s.n++
-	s.value = spill.Append(s.value[:0], pack(r))
-	return s.rows.Add(order, s.value)
-}
-
-func (s *sorted) end(ctx context.Context) error {
-	var group []*row
-	var of []byte
-	flush := func() error {
-		if len(group) == 0 {
-			return nil
-		}
-		err := s.emit(ctx, group)
-		group = nil
+	if err := a.pass(ctx); err != nil {
 		return err
 	}
-	for x, err := range s.rows.Sorted() {
-		if err != nil {
-			return err
-		}
-		if !slices.Equal(of, x.Key[:8]) {
-			if err := flush(); err != nil {
-				return err
-			}
-			of = slices.Clone(x.Key[:8])
-		}
-		group = append(group, unpack(x.Value))
+	twice, err := a.begun.Twice()
+	if err == nil && twice {
+		err = errScattered
 	}
-	return flush()
+	return err
 }

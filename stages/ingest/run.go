@@ -15,7 +15,6 @@ import (
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/stages"
-	"github.com/rollmill/rollmill/stages/internal/spill"
 	"github.com/rollmill/rollmill/stages/plugin"
 )
 
@@ -63,14 +62,12 @@ func (o *Options) attempt(ctx context.Context, spec dataset.Spec, sort bool) (So
 		return Source{}, dataset.Outcome{}, shard, err
 	}
 	w, c := newWriter(o, shard), newCheck(o)
-	var g gatherer = &adjacent{emit: w.group}
-	done := func() int64 { return w.written }
+	defer c.close()
+	g, done := gatherer(newAdjacent(o, w.group)), func() int64 { return w.written }
 	if sort {
-		sorter := spill.New(o.Spill.Dir, o.Spill.Memory)
-		defer sorter.Close()
-		g = &sorted{emit: w.group, rank: map[key]uint64{}, rows: sorter}
-		done = nil // the sorter copies them
+		g, done = newSorted(o, w.group), nil // it copies rows
 	}
+	defer g.close()
 	if err = c.read(ctx, g.add, done); err == nil {
 		err = g.end(ctx)
 	}
@@ -79,10 +76,16 @@ func (o *Options) attempt(ctx context.Context, spec dataset.Spec, sort bool) (So
 	}
 	w.count()
 	c.count(w.outcome.Facts)
+	var source Source
+	if !errors.Is(err, errScattered) {
+		var bad error
+		source, bad = c.report()
+		err = cmp.Or(err, bad)
+	}
 	if err != nil {
 		err = errors.Join(err, shard.Discard())
 	}
-	return c.report(), w.outcome, shard, err
+	return source, w.outcome, shard, err
 }
 
 // Check reads the files as Run does, and writes nothing. What Run would refuse
@@ -93,9 +96,11 @@ func Check(ctx context.Context, o Options) (Source, error) {
 		return Source{}, err
 	}
 	c := newCheck(&o)
+	defer c.close()
 	c.checks = true
 	err := c.read(ctx, func(context.Context, *row) error { return nil }, nil)
-	return c.report(), err
+	source, bad := c.report()
+	return source, cmp.Or(err, bad)
 }
 
 // Validate returns an error of kind usage for options that exclude each other.

@@ -4,8 +4,9 @@
 
 Thin rows, up to ROWS, go through score and group; whole trajectories, up to a tenth, through import, score, group
 and curate. A shard is killed (SIGKILL) up to three times, at moments drawn from SEED, and started again with the same
-command. Then the same stage runs once on a local disk, in one shard, not disturbed: the digests of the rows must be
-equal. FOLDER/scale.jsonl gets a line for each stage and size, and FOLDER/scale.svg shows all of its lines.
+command. Then the same stage runs once more, in one shard, not disturbed, and writes to a local disk: the digests of the rows must be
+equal. FOLDER/scale.jsonl gets a line for each stage and size, and FOLDER/scale.svg shows all of its lines. ONLY is the
+shape that runs, thin or whole; with CONTINUE=1, sizes that are in FOLDER/scale.jsonl do not run again.
 """
 
 import concurrent.futures
@@ -24,6 +25,7 @@ bench, rollmill, root, query, folder, rows = *sys.argv[1:5], pathlib.Path(sys.ar
 SHARDS, AT_ONCE, SEED = (int(os.environ.get(name, value)) for name, value in (("SHARDS", 8), ("AT_ONCE", os.cpu_count()), ("SEED", 1)))
 MOST_KILLS, KILLED = 3, 0.6  # of one shard; the probability of each further one
 BATCH = 1_000_000  # lines in a file of conversations
+ONLY, CONTINUE = os.environ.get("ONLY"), os.environ.get("CONTINUE") == "1"
 
 results = folder / "scale.jsonl"
 
@@ -74,14 +76,19 @@ def digest(uri):
     return json.loads(shown)["manifest"]["dataset"]["rows_digest"]
 
 
-def stage(shape, name, size, flags, source, sources):
-    """A stage twice, in shards on the bucket and whole on a disk: both must have the same rows."""
+def stage(shape, name, size, flags, source, last=False):
+    """A stage twice, in shards on the bucket and whole to a disk: both must have the same rows. What no stage reads is removed at once."""
     out, local = at(f"{shape}-{size}", name), folder / f"{shape}-{size}" / name
-    r = in_shards(name, size, [rollmill, name, "--quiet", *flags, *source, "--out", out])
-    whole = run([rollmill, name, "--quiet", *flags, *sources, "--out", local])
-    r |= {"shape": shape, "stage": name, "rows": size, "shards": SHARDS, "seed": SEED, "digest": digest(out), "whole_cpu": whole["cpu"], "whole_rss": whole["rss"]}
+    command = [rollmill, name, "--quiet", *flags, "--in", source, "--out"]
+    r = in_shards(name, size, [*command, out])
+    r |= {"shape": shape, "stage": name, "rows": size, "shards": SHARDS, "seed": SEED, "digest": digest(out)}
+    if last:
+        subprocess.run([bench, "remove", out], check=True)
+    whole = run([*command, local])
+    r |= {"whole_cpu": whole["cpu"], "whole_rss": whole["rss"]}
     if r["digest"] != (other := digest(local)):
         sys.exit(f"{shape}: {name} of {size} rows has rows {r['digest']} in killed shards, but {other} undisturbed")
+    shutil.rmtree(local)
     with results.open("a") as f:
         f.write(json.dumps(r) + "\n")
     print(f"{shape:7}{name:8}{size:12}{r['kills']:7}{r['cpu']:9.1f}{r['cpu'] / size * 1e6:10.2f}{r['lost']:9.1f}{r['rss']:9.0f}{r['whole_cpu']:11.1f}{r['whole_rss']:10.0f}  {r['digest']}", flush=True)
@@ -93,19 +100,22 @@ CURATE = ["--keep-flat", "--sample-groups", "0.3", "--seed", "1"]
 
 
 def thin(size):
-    base = at(f"thin-{size}")
-    subprocess.run([bench, "base", str(size), base], check=True)
-    made = at(f"thin-{size}", "rollout")
-    kills = stage("thin", "score", size, SCORE, ["--in", made], ["--in", made])
-    return kills + stage("thin", "group", size, [], ["--in", at(f"thin-{size}", "score")], ["--in", folder / f"thin-{size}" / "score", "--base", made])
+    subprocess.run([bench, "base", str(size), at(f"thin-{size}")], check=True)
+    kills = stage("thin", "score", size, SCORE, at(f"thin-{size}", "rollout"))
+    return kills + stage("thin", "group", size, [], at(f"thin-{size}", "score"), last=True)
+
+
+def known(shape, size):
+    """Whether the last stage of this size is in the results."""
+    lines = [json.loads(line) for line in results.open()] if results.exists() else []
+    return any((r["shape"], r["stage"], r["rows"]) == (shape, {"thin": "group", "whole": "curate"}[shape], size) for r in lines)
 
 
 def whole(size):
-    data = conversations(size)
-    local = folder / f"whole-{size}"
-    kills = stage("whole", "import", size, ["--from", "chat", "--in", data], [], [])
+    kills = stage("whole", "import", size, ["--from", "chat"], conversations(size))
+    shutil.rmtree(folder / f"whole-{size}" / "chat")
     for name, before, flags in (("score", "import", SCORE), ("group", "score", []), ("curate", "group", CURATE)):
-        kills += stage("whole", name, size, flags, ["--in", at(f"whole-{size}", before)], ["--in", local / before])
+        kills += stage("whole", name, size, flags, at(f"whole-{size}", before), last=name == "curate")
     return kills
 
 
@@ -135,10 +145,12 @@ print(f"{SHARDS} shards, {AT_ONCE} at a time, killed at moments of seed {SEED} (
 print(f"{'':15}{'rows':>12}{'kills':>7}{'CPU s':>9}{'us a row':>10}{'lost s':>9}{'peak MB':>9}{'whole: CPU s':>13}{'peak MB':>8}  digest, as undisturbed")
 for size in sizes:
     for shape, line, n in (("thin", thin, size), ("whole", whole, max(size // 10, 1))):
+        if ONLY not in (None, "", shape) or CONTINUE and known(shape, n):
+            continue
         remove(shape, n)
         kills += line(n)
         remove(shape, n)
-if kills == 0:
+if kills == 0 and not CONTINUE:
     sys.exit("no shard was killed: set another SEED")
 subprocess.run([bench, "plot", results, folder / "scale.svg"], check=True)
 print(f"\n{kills} shards were killed; the plot is {folder / 'scale.svg'}")

@@ -1,0 +1,73 @@
+package lint
+
+import (
+	"encoding/binary"
+	"iter"
+	"math"
+)
+
+// Sorter sorts what is kept of rows. First everything is added, then everything
+// is read, as often as it is asked for.
+type Sorter interface {
+	Add(key, value []byte) error      // copies both
+	Sorted() iter.Seq2[Record, error] // by key, byte by byte; a record is valid until the next
+	Close() error
+}
+
+// Record is a record in a Sorter.
+type Record struct{ Key, Value []byte }
+
+// fact is what is kept of a row until all rows of its group are known.
+type fact struct {
+	place
+	found   set
+	content uint64  // a hash
+	score   float64 // by which it is compared in its group
+	scored  bool    // it has a score
+	pairs   bool    // they can be made of its own candidates
+}
+
+// place is where a row is in the source.
+type place struct {
+	n            uint64 // rows before it
+	file         uint32 // as an index into Lint.files
+	line, record int64
+}
+
+// factBytes is the length of a fact without n, which is in its key.
+const factBytes = 5*8 + 4 + 1
+
+func (f *fact) append(b []byte) []byte {
+	for _, x := range [...]uint64{uint64(f.found), f.content, math.Float64bits(f.score), uint64(f.line), uint64(f.record)} {
+		b = binary.LittleEndian.AppendUint64(b, x)
+	}
+	b = binary.LittleEndian.AppendUint32(b, f.file)
+	return append(b, bit(f.scored)|bit(f.pairs)<<1)
+}
+
+func bit(is bool) byte {
+	if is {
+		return 1
+	}
+	return 0
+}
+
+// decoded returns the fact of the n-th row.
+func decoded(n uint64, b []byte) fact {
+	word := func(i int) uint64 { return binary.LittleEndian.Uint64(b[8*i:]) }
+	flags := b[factBytes-1]
+	return fact{
+		place: place{n: n, file: binary.LittleEndian.Uint32(b[5*8:]), line: int64(word(3)), record: int64(word(4))},
+		found: set(word(0)), content: word(1), score: math.Float64frombits(word(2)), scored: flags&1 != 0, pairs: flags&2 != 0,
+	}
+}
+
+// ordered appends a key that sorts by a hash, and then by a place in the source.
+func ordered(b []byte, hash, n uint64) []byte {
+	return binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(b, hash), n)
+}
+
+// split returns the numbers of such a key.
+func split(key []byte) (hash, n uint64) {
+	return binary.BigEndian.Uint64(key), binary.BigEndian.Uint64(key[8:])
+}
