@@ -153,7 +153,7 @@ func (f *frame) raw(p []byte) {
 }
 
 // worthBits is the entropy of a byte above which packing saves too little.
-const worthBits = 5
+const worthBits = 6.5
 
 // bitsOf returns about the entropy of bytes, from a sample of them.
 func bitsOf(p []byte) float32 {
