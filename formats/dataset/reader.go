@@ -42,6 +42,19 @@ type partReading[T any] struct {
 	err  error
 }
 
+func (of *partReading[T]) skip(rows int64) error {
+	if err := of.cur.Skip(rows); err != nil || of.more == nil {
+		return err
+	}
+	return of.more.Skip(rows)
+}
+
+func (of *partReading[T]) close() {
+	if of.err == nil {
+		of.cur.Close()
+	}
+}
+
 // partReader returns a reader of rows [first, first+rows) of a part, and one of
 // their columns that T does not know; nil for none.
 type partReader[T any] func(f *parquet.File, first, rows int64) (rowReader[T], *parquet.UnknownReader, error)
@@ -161,13 +174,9 @@ func (r *Reader[T]) Skip(rows int64) error {
 		r.next += rows
 		return r.closePart()
 	}
-	if err := r.cur.Skip(rows); err != nil {
+	of := partReading[T]{cur: r.cur, more: r.more}
+	if err := of.skip(rows); err != nil {
 		return r.explain(err)
-	}
-	if r.more != nil {
-		if err := r.more.Skip(rows); err != nil {
-			return r.explain(err)
-		}
 	}
 	r.next += rows
 	return nil
@@ -184,6 +193,10 @@ func (r *Reader[T]) explain(err error) error {
 // open opens the part that holds the next row.
 func (r *Reader[T]) open() error {
 	for r.first+r.parts[r.part].Rows <= r.next {
+		if of, begun := r.begun[r.part]; begun { // and its rows are skipped
+			of.close()
+			delete(r.begun, r.part)
+		}
 		r.first += r.parts[r.part].Rows
 		r.part++
 	}
@@ -192,10 +205,14 @@ func (r *Reader[T]) open() error {
 	if err != nil {
 		return err
 	}
+	first := r.next - r.first
 	of, begun := r.begun[r.part]
 	if delete(r.begun, r.part); !begun {
-		first := r.next - r.first
 		of = r.begin(f, r.part, first, min(p.Rows-first, r.end-r.next))
+	} else if of.err == nil && first > 0 {
+		if of.err = of.skip(first); of.err != nil {
+			of.cur.Close()
+		}
 	}
 	if of.err != nil {
 		return errors.Join(r.explain(of.err), src.Close())
@@ -334,9 +351,7 @@ func (r *Reader[T]) advance() error {
 // Close releases the reader.
 func (r *Reader[T]) Close() error {
 	for _, of := range r.begun {
-		if of.err == nil {
-			of.cur.Close()
-		}
+		of.close()
 	}
 	r.begun = nil
 	r.ahead.drop()
