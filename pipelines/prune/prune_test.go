@@ -375,7 +375,11 @@ func TestGrace(t *testing.T) {
 	if err := os.WriteFile(temp, []byte("half a part"), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	for grace, want := range map[time.Duration]int{2 * time.Hour: 0, time.Minute: 2} {
+	for _, c := range []struct {
+		grace time.Duration
+		want  int
+	}{{2 * time.Hour, 0}, {time.Minute, 2}} {
+		grace, want := c.grace, c.want
 		p, err := Look(t.Context(), Options{Root: root, Grace: grace, Now: later()})
 		if err != nil || p.Files != want {
 			t.Errorf("grace %v: %+v, %v", grace, p, err)
