@@ -95,7 +95,6 @@ var unsized = map[string]string{
 	"formats/parquet deltas":           "prefixed: the values are claimed",
 	"formats/parquet boundsOf":         "maxIndex; and the pages of a chunk that is in memory",
 	"formats/parquet buffer":           "a piece of a range of a footer that check let through: see pieceSize",
-	"formats/parquet newStream":        "a constant, and the leaves of a row type",
 	"formats/parquet fetch":            "extents of a footer that check let through, of at most the limit of FetchAhead or one chunk",
 	"formats/parquet fillBytes":        "rows that are in memory",
 	"formats/parquet grown":            "values that claim paid for",
