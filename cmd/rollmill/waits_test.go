@@ -19,7 +19,7 @@ var endlessWaits = map[string]string{
 	"formats/arrow Write":                    "the reader of ready hands each buffer back, also after a failure",
 	"formats/dataset Write":                  "of digests, which are computed",
 	"formats/dataset drop":                   "of reads, whose storage gives each a time",
-	"formats/dataset get":                    "of reads, whose storage gives each a time",
+	"formats/dataset row":                    "of reads, whose storage gives each a time",
 	"formats/dataset inOrder":                "of reads, whose storage gives each a time",
 	"formats/dataset removeAll":              "of reads, whose storage gives each a time",
 	"formats/dataset take":                   "of reads, whose storage gives each a time",
@@ -82,6 +82,7 @@ var readers = append([]string{"formats/dataset", "storage", "stages/internal/rem
 var unsized = map[string]string{
 	"formats/arrow answers":            "checker.batch: maxRows",
 	"formats/arrow next":               "maxMetadata, two lines above",
+	"formats/dataset newSortWindow":    "the segments that were listed, and the rows that were read from them",
 	"formats/dataset readAllRecords":   "MaxShards, where the run is read",
 	"formats/examples newTable":        "the examples that were read",
 	"formats/examples next":            "what is left of our own file",

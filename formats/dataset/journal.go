@@ -2,14 +2,12 @@ package dataset
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
 	"iter"
-	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -171,79 +169,12 @@ func window(segments []segment) int {
 	for _, s := range segments {
 		largest = max(largest, s.decoded(0))
 	}
-	return int(min(max(1, cacheBytes/max(1, largest)), atOnce))
+	return int(min(max(1, loadBytes/max(1, largest)), atOnce))
 }
 
-// Sorted yields the rows by ascending rank, those of equal rank together, in
-// bounded memory. The slice belongs to the caller until the next one is
-// yielded.
-func (j *Journal[T]) Sorted(ctx context.Context, rank func(*T) int64) iter.Seq2[[]T, error] {
-	return func(yield func([]T, error) bool) {
-		segments := j.list()
-		index, err := j.index(ctx, segments, rank)
-		if err != nil {
-			yield(nil, err)
-			return
-		}
-		cache := &cache[T]{journal: j, segments: segments, limit: cacheBytes, ahead: window(segments), loading: map[int32]chan cached[T]{}}
-		id := idOf[T]()
-		var group []T
-		var names []string // of the group's rows
-		for i, e := range index {
-			rows, err := cache.get(ctx, index[i:])
-			if err != nil {
-				yield(nil, err)
-				return
-			}
-			if name := id(&rows[e.row]); !slices.Contains(names, name) {
-				group, names = append(group, rows[e.row]), append(names, name)
-			}
-			if i+1 < len(index) && index[i+1].rank == e.rank {
-				continue
-			}
-			if !yield(group, nil) {
-				return
-			}
-			group, names = group[:0], names[:0]
-		}
-	}
-}
-
-// entry is the place of the row of a rank.
-type entry struct {
-	rank         int64
-	segment, row int32
-}
-
-// index reads every segment once and sorts the rows; it keeps 16 bytes of each
-// in memory.
-func (j *Journal[T]) index(ctx context.Context, segments []segment, rank func(*T) int64) ([]entry, error) {
-	var out []entry
-	s := int32(0)
-	for rows, err := range j.all(ctx, segments) {
-		if err != nil {
-			return nil, err
-		}
-		for i := range rows {
-			out = append(out, entry{rank(&rows[i]), s, int32(i)})
-		}
-		s++
-	}
-	slices.SortFunc(out, func(a, b entry) int {
-		return cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(a.segment, b.segment), cmp.Compare(a.row, b.row))
-	})
-	return out, nil
-}
-
-// idOf returns a function that reads a row's trajectory_id; it returns "" for
-// rows without one.
-func idOf[T any]() func(*T) string {
-	f, ok := reflect.TypeFor[T]().FieldByName("TrajectoryID")
-	if !ok || f.Type.Kind() != reflect.String {
-		return func(*T) string { return "" }
-	}
-	return func(row *T) string { return reflect.ValueOf(row).Elem().FieldByIndex(f.Index).String() }
-}
+// loadBytes bounds the memory of segments that are loaded concurrently, unless
+// one needs more.
+const loadBytes = 24 << 20
 
 // The approximate memory of a segment: its uncompressed bytes, and the size of
 // a row without its texts and tokens.
@@ -253,77 +184,3 @@ const (
 )
 
 func (s segment) decoded(rows int) int64 { return s.size*inflation + int64(rows)*rowBytes }
-
-// cacheBytes bounds the memory of decoded segments in Sorted, unless two
-// segments need more.
-const cacheBytes = 24 << 20
-
-// cache keeps the most recently used segments. Rows finish in nearly the order
-// in which they are read, so a few segments suffice. It loads those that are used
-// next before they are.
-type cache[T any] struct {
-	journal  *Journal[T]
-	segments []segment
-	held     []cached[T] // least recently used first
-	bytes    int64
-	limit    int64
-
-	ahead   int // number of segments that are loaded concurrently
-	loading map[int32]chan cached[T]
-}
-
-type cached[T any] struct {
-	segment int32
-	rows    []T
-	err     error
-}
-
-// lookAhead is how many rows are searched for segments to load.
-const lookAhead = 4096
-
-// get returns the rows of the segment of the first entry; the others are those
-// that are used next.
-func (c *cache[T]) get(ctx context.Context, next []entry) ([]T, error) {
-	s := next[0].segment
-	if i := c.find(s); i >= 0 {
-		h := c.held[i]
-		c.held = append(append(c.held[:i:i], c.held[i+1:]...), h)
-		return h.rows, nil
-	}
-	for _, e := range next[:min(len(next), lookAhead)] {
-		if len(c.loading) >= c.ahead {
-			break
-		}
-		if c.loading[e.segment] == nil && c.find(e.segment) < 0 {
-			c.load(ctx, e.segment)
-		}
-	}
-	if c.loading[s] == nil {
-		c.load(ctx, s)
-	}
-	h := <-c.loading[s]
-	delete(c.loading, s)
-	if h.err != nil {
-		return nil, h.err
-	}
-	c.held = append(c.held, h)
-	c.bytes += c.segments[s].decoded(len(h.rows))
-	for c.bytes > c.limit && len(c.held) > 2 {
-		c.bytes -= c.segments[c.held[0].segment].decoded(len(c.held[0].rows))
-		c.held = slices.Delete(c.held, 0, 1) // and release its memory
-	}
-	return h.rows, nil
-}
-
-func (c *cache[T]) find(s int32) int {
-	return slices.IndexFunc(c.held, func(h cached[T]) bool { return h.segment == s })
-}
-
-func (c *cache[T]) load(ctx context.Context, s int32) {
-	to := make(chan cached[T], 1)
-	c.loading[s] = to
-	go func() {
-		rows, err := c.journal.load(ctx, c.segments[s])
-		to <- cached[T]{s, rows, err}
-	}()
-}

@@ -163,31 +163,3 @@ func TestDamagedSegmentsAreNamed(t *testing.T) {
 		invalid(t, err, "strange-", "not a journal segment")
 	})
 }
-
-// Sorting keeps only some segments decoded, and still finds every row.
-func TestSortedInBoundedMemory(t *testing.T) {
-	ctx := context.Background()
-	uri := "mem://" + t.Name() + "/d"
-	j := journal(t, uri, wideSpec(), Options{})
-	for g := range 4 {
-		for e := 8; e >= 0; e-- {
-			if err := j.Append(ctx, group(e, 4)[g:g+1]); err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
-	index, err := j.index(ctx, j.list(), rank)
-	if err != nil {
-		t.Fatal(err)
-	}
-	c := &cache[formats.Trajectory]{journal: j, segments: j.list(), limit: 3 * j.segments[0].decoded(1), ahead: 2, loading: map[int32]chan cached[formats.Trajectory]{}}
-	for i, e := range index {
-		rows, err := c.get(ctx, index[i:])
-		if err != nil || rank(&rows[e.row]) != e.rank {
-			t.Fatal(err)
-		}
-		if len(c.held)+len(c.loading) > 6 {
-			t.Fatalf("%d segments are held, %d are loaded", len(c.held), len(c.loading))
-		}
-	}
-}

@@ -9,7 +9,7 @@ import (
 )
 
 // pendingBytes is the most that a segment holds in memory before it is written
-// early: sorting holds two segments.
+// early: a segment is loaded as a whole.
 const pendingBytes = 12 << 20
 
 // rowBytes is about the size of a row without its texts and tokens.
