@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/plural"
 	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/stages/backends"
 )
@@ -71,8 +72,8 @@ func (s *session) preflight(ctx context.Context) error {
 	if hint == "" {
 		hint = "see the row with `rollmill show DATASET`, and drop such rows with curate"
 	}
-	return formats.Invalid(s.data.URI(), hint, nil, "%d rows or groups cannot be sent to %s (%s); the first: %s: %s",
-		len(bad), s.target.Backend, strings.Join(reasons, ", "), place(first), first.Detail)
+	return formats.Invalid(s.data.URI(), hint, nil, "%s in what would be sent to %s (%s); the first: %s: %s",
+		plural.Of(len(bad), "problem"), s.target.Backend, strings.Join(reasons, ", "), place(first), first.Detail)
 }
 
 // name adds a problem to the result.
