@@ -322,6 +322,7 @@ func printOpen(t *testing.T, r openResult) {
 	fmt.Fprintf(&out, "%-24s %7d %9.0f %8.3f %8.0f %9.1f %11d %11d %5d, %4d %26s %30s %14d\n", r.name, r.open, calls/r.wall.Seconds(), 1e3*r.cpu.Seconds()/calls, float64(r.memory)/1e6, float64(r.full.Bytes-r.before.Bytes)/1e3/float64(r.open),
 		r.full.Goroutines, r.full.Files, r.end.Goroutines, r.end.Files, took, passed, r.again)
 	t.Log("\n" + out.String())
+	t.Logf("%s, memory for each that is open: %.0f kB (aim: at most 100 with thousands open)", r.name, float64(r.full.Bytes-r.before.Bytes)/1e3/float64(r.open))
 }
 
 func quantiles(waits []wait) (passed, took string) {
