@@ -280,18 +280,23 @@ func (r *reader) seek(c *cursor, leaf int, row int64) (rest int64, err error) {
 
 // pagesOf reads the positions of a chunk's pages.
 func pagesOf(src io.ReaderAt, chunk *format.ColumnChunk) ([]format.PageLocation, error) {
-	data := make([]byte, chunk.OffsetIndexLength)
-	if err := readAt(src, data, chunk.OffsetIndexOffset); err != nil {
-		return nil, err
+	index, err := readIndex[format.OffsetIndex](src, chunk.OffsetIndexOffset, chunk.OffsetIndexLength)
+	return index.PageLocations, err
+}
+
+// readIndex reads an index of a chunk's pages.
+func readIndex[I any](src io.ReaderAt, offset int64, length int32) (index I, err error) {
+	data := make([]byte, length)
+	if err := readAt(src, data, offset); err != nil {
+		return index, err
 	}
 	if err := weigh(data); err != nil {
-		return nil, badPage("its index: %v", err)
+		return index, badPage("its index: %v", err)
 	}
-	var index format.OffsetIndex
 	if err := thrift.Unmarshal(new(thrift.CompactProtocol), data, &index); err != nil {
-		return nil, badPage("its index: %v", err)
+		return index, badPage("its index: %v", err)
 	}
-	return index.PageLocations, nil
+	return index, nil
 }
 
 func (r *reader) fail(column string, err error) error {

@@ -136,16 +136,9 @@ func boundsOf(src io.ReaderAt, from *format.ColumnChunk, pages int) ([]bounds, e
 	if from.ColumnIndexLength == 0 || from.ColumnIndexLength > maxIndex {
 		return []bounds{{}}, nil // they are not recorded
 	}
-	data := make([]byte, from.ColumnIndexLength)
-	if err := readAt(src, data, from.ColumnIndexOffset); err != nil {
+	x, err := readIndex[format.ColumnIndex](src, from.ColumnIndexOffset, from.ColumnIndexLength)
+	if err != nil {
 		return nil, err
-	}
-	if err := weigh(data); err != nil {
-		return nil, badPage("its column index: %v", err)
-	}
-	var x format.ColumnIndex
-	if err := thrift.Unmarshal(new(thrift.CompactProtocol), data, &x); err != nil {
-		return nil, badPage("its column index: %v", err)
 	}
 	if len(x.NullPages) != pages || len(x.NullCounts) != pages || len(x.MinValues) != pages || len(x.MaxValues) != pages {
 		return nil, badPage("its column index is of %d pages, not %d", len(x.NullPages), pages)
