@@ -37,10 +37,13 @@ func sized(few int) int {
 	return few
 }
 
-// took logs how long something takes from now on.
-func took(t *testing.T, what string) func() {
+// took logs how many seconds something takes from now on; aim is for a store that
+// takes 30 ms for each request.
+func took(t *testing.T, aim, what string, args ...any) func() {
 	from := time.Now()
-	return func() { t.Logf("%s took %s", what, time.Since(from).Round(time.Millisecond)) }
+	return func() {
+		t.Logf("%s: %.2f s (aim: %s)", fmt.Sprintf(what, args...), time.Since(from).Seconds(), aim)
+	}
 }
 
 func atMost(t *testing.T, r *counting.Rounds, rounds, requests int) {
@@ -71,7 +74,7 @@ func TestSealingReadsRecordsConcurrently(t *testing.T) {
 		}
 	}
 	ctx, rounds := slowly(t.Context())
-	done := took(t, "sealing")
+	done := took(t, "at most 3", "sealing of %d shards, %s a request", shards, rounds.Latency)
 	res := write(ctx, t, uri, wideSpec(), Options{Shard: shards - 1, Of: shards}, shards)
 	done()
 	if res.Sealed == nil || res.Sealed.Rows != 4 {
@@ -101,10 +104,10 @@ func TestJournalsAreReadConcurrently(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	read := func(name string, rows func(ctx context.Context, j *Journal[formats.Trajectory]) int) {
+	read := func(name, aim string, rows func(ctx context.Context, j *Journal[formats.Trajectory]) int) {
 		t.Run(name, func(t *testing.T) {
 			ctx, rounds := slowly(t.Context())
-			defer took(t, "the journal")()
+			defer took(t, aim, "%s a journal of %d segments, %s a request", name, segments, rounds.Latency)()
 			s, err := Begin(ctx, uri, wideSpec(), Options{})
 			if err != nil {
 				t.Fatal(err)
@@ -119,7 +122,7 @@ func TestJournalsAreReadConcurrently(t *testing.T) {
 			atMost(t, rounds, 35+segments/4, segments)
 		})
 	}
-	read("resume", func(ctx context.Context, j *Journal[formats.Trajectory]) (n int) {
+	read("resume", "at most 10", func(ctx context.Context, j *Journal[formats.Trajectory]) (n int) {
 		for _, err := range j.Rows(ctx) {
 			if err != nil {
 				t.Fatal(err)
@@ -128,7 +131,7 @@ func TestJournalsAreReadConcurrently(t *testing.T) {
 		}
 		return n
 	})
-	read("write", func(ctx context.Context, j *Journal[formats.Trajectory]) (n int) {
+	read("write", "none", func(ctx context.Context, j *Journal[formats.Trajectory]) (n int) {
 		for rows, err := range j.Sorted(ctx, func(r *formats.Trajectory) int64 { return int64(r.Generation) * 7919 % int64(segments) }) {
 			if err != nil {
 				t.Fatal(err)

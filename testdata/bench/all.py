@@ -29,6 +29,7 @@ BENCHES = [
     ("rollout", "EPISODES=1000", "EPISODES=20"),
     ("view", "VIEW=1000000", "VIEW=10000"),
     ("remote", "", ""),
+    ("rounds", "SEALED=1000 SEGMENTS=1800", "SEALED=50 SEGMENTS=50"),
     ("open", "OPEN=10000", "OPEN=200"),
 ]
 
