@@ -7,6 +7,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"os"
+	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
@@ -280,6 +281,32 @@ func TestCompactKilledAnywhere(t *testing.T) {
 			}
 		}
 	})
+}
+
+// What a killed compaction left is no running writer's once the next one is done,
+// though both are of the same second: a prune need not wait.
+func TestCompactAfterAKill(t *testing.T) {
+	uri, killed := t.TempDir(), false
+	old := dealt(t, uri, 5, true, 3, 0)
+	_, err := compactOnce(t.Context(), uri, testSize, Options{hook: func(op, key string) error {
+		if killed = killed || op == "publish" && key == ManifestFile; killed {
+			return errKilled
+		}
+		return nil
+	}})
+	left, _ := filepath.Glob(uri + "/part-????????????????-*.parquet")
+	if !errors.Is(err, errKilled) || len(left) != 1 {
+		t.Fatalf("%v, %q", err, left)
+	}
+	second := time.Now().Truncate(time.Second)
+	check(t, os.Chtimes(left[0], second, second.Add(200*time.Millisecond)))
+	d, err := Compact(t.Context(), open(t, uri), testSize, second.Add(500*time.Millisecond))
+	check(t, err)
+	sameDataset(t, old, d)
+	f := surveyedAt(t, uri, time.Now().Add(time.Hour))
+	if !f.Active.IsZero() || len(f.Parts) != len(old.Parts)+1 {
+		t.Errorf("a writer was active at %s, and %d parts are left", f.Active, len(f.Parts))
+	}
 }
 
 // Of several compactions at once one is kept, and the others leave nothing.
