@@ -28,6 +28,7 @@ Checks:
 
 ` + auditHelp(),
 	Args:        "URI",
+	Folders:     true,
 	ArgSettings: []string{"in"},
 	Scans:       true,
 	Body:        cli.With(newAuditSettings, runAudit),

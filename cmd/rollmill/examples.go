@@ -42,7 +42,7 @@ func (f *taskFile) read(ctx context.Context, s *cli.Session) (*examples.Set, dat
 	uri := f.Examples
 	ref := dataset.Ref{Role: "examples", URI: storage.Redact(uri)}
 	if uri == "" {
-		return nil, ref, cli.Usagef("name the task file with --examples", "no examples")
+		return nil, ref, cli.Usagef(s.SettingHint("name the task file", "rollout", "examples"), "no examples")
 	}
 	file, size, digest, err := openFile(ctx, uri)
 	if errors.Is(err, storage.ErrNotExist) {

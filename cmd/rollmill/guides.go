@@ -13,10 +13,13 @@ import (
 //go:embed doc/guides/*.md
 var guideFiles embed.FS
 
-func guides() fs.FS {
-	files, err := fs.Sub(guideFiles, "doc/guides")
+func guides() fs.FS { return folder(guideFiles, "doc/guides") }
+
+// folder returns a folder of embedded files.
+func folder(files embed.FS, name string) fs.FS {
+	sub, err := fs.Sub(files, name)
 	if err != nil {
-		panic(err) // the path is a constant
+		panic(err) // the name is a constant
 	}
-	return files
+	return sub
 }

@@ -92,6 +92,9 @@ func (c *rolloutSettings) options(ctx context.Context, s *cli.Session) (o rollou
 	if o.Policy, err = c.policy(ctx); err != nil {
 		return o, err
 	}
+	if o.Policy != nil && c.PolicyURI != "" && o.Model == "" {
+		warnSuperseded(ctx, s, c.PolicyURI, o.Policy)
+	}
 	o.Extend = stages.Input{URI: c.ExtendURI, AcceptGates: c.AcceptGates}
 	if c.PlanURI != "" {
 		if o.Plan, err = rollout.OpenPlan(ctx, stages.Input{URI: c.PlanURI, AcceptGates: c.AcceptGates}); err != nil {

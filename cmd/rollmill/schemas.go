@@ -11,10 +11,4 @@ import (
 //go:embed doc/schemas/*.json
 var schemaFiles embed.FS
 
-func schemas() fs.FS {
-	files, err := fs.Sub(schemaFiles, "doc/schemas")
-	if err != nil {
-		panic(err) // the path is a constant
-	}
-	return files
-}
+func schemas() fs.FS { return folder(schemaFiles, "doc/schemas") }

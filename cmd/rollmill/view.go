@@ -28,6 +28,7 @@ forward the port: ssh -L 7100:127.0.0.1:7100 HOST.
   rollmill view runs/demo/epoch-3/score --listen 127.0.0.1:7100
   rollmill view s3://bucket/runs/demo --open`,
 	Args:        "URI",
+	Folders:     true,
 	ArgSettings: []string{"root"},
 	Body:        cli.With(newViewSettings, runView),
 }

@@ -383,7 +383,7 @@ func TestGroupsOverFiles(t *testing.T) {
 	if !maps.EqualFunc(got, want, slices.Equal) {
 		t.Errorf("%v, want %v", got, want)
 	}
-	if text := string(text(t, r)); !strings.Contains(text, "b.jsonl\n  flat-groups: 1 row of groups that begin in other files\n") {
+	if text := string(text(t, r)); !strings.Contains(text, "b.jsonl\n  flat-groups: 1 row of groups that begin in other files\n") || !strings.Contains(text, "rows  groups begun  ") {
 		t.Error(text)
 	}
 }

@@ -109,9 +109,10 @@ func names(blocks []Use) (out []string) {
 	return out
 }
 
-// byFile returns a table with a line for each file and a column for each use.
+// byFile returns a table with a line for each file and a column for each use. A
+// group counts in the file where it begins, so that the column adds up.
 func (r Report) byFile() []line {
-	head := []string{"rows", "groups"}
+	head := []string{"rows", "groups begun"}
 	for _, u := range r.Meaning {
 		head = append(head, string(u.Use))
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"sync"
 	"time"
 
@@ -36,7 +37,7 @@ func (b *Budget) Declare(d *plugin.Declarer) {
 	d.Duration(&b.Time, "budget-time", "stop each shard after `TIME`").Shown("no limit")
 	d.Float(&b.PromptPrice, "price-prompt", "price of a million prompt tokens: `PRICE`")
 	d.Float(&b.CompletionPrice, "price-completion", "price of a million completion tokens: `PRICE`")
-	d.Bool(&b.SkipRest, "skip-rest", "when a budget is spent, write the remaining trajectories as skipped rows")
+	d.Bool(&b.SkipRest, "skip-rest", "when a budget is spent, write the remaining trajectories as skipped rows, and exit with 0")
 }
 
 var errTimeSpent = errors.New("the time budget is spent")
@@ -113,17 +114,19 @@ func (s *spending) limit(ctx context.Context) (context.Context, context.CancelFu
 }
 
 // stopped returns an error that names the spent budget, or nil when none is
-// spent or nothing is left to do.
-func (s *spending) stopped(total int64) error {
+// spent or nothing is left to do. If the rest is to be skipped, it is no error.
+func (s *spending) stopped(total int64, log *slog.Logger) (skip bool, err error) {
 	over := s.over()
 	if over == "" || s.left == 0 {
-		return nil
+		return false, nil
 	}
-	hint := "the same command with a larger budget does the rest"
 	if s.budget.SkipRest {
-		hint += ", with --retry-failed"
+		log.Warn("the budget is spent; the other trajectories are written as skipped rows, which --retry-failed makes with a larger budget",
+			"spent", over, "kept", total-s.left, "skipped", s.left)
+		return true, nil
 	}
-	return stages.Errorf(stages.KindBudget, hint, "rollout: the budget is spent (%s): %d of %d trajectories are kept, %d were not made", over, total-s.left, total, s.left)
+	return false, stages.Errorf(stages.KindBudget, "the same command with a larger budget does the rest",
+		"rollout: the budget is spent (%s): %d of %d trajectories are kept, %d were not made", over, total-s.left, total, s.left)
 }
 
 // skipped is the row of a trajectory that was not made.

@@ -261,9 +261,9 @@ func TestExtendWithinABudget(t *testing.T) {
 	p := planOf(t, base, filepath.Join(dir, "curate"), wish{"ex-0", 3}, wish{"ex-2", 3})
 	o := extending(options(e, "", 4), base, p, filepath.Join(dir, "extended"))
 	o.Concurrency, o.Budget = 1, rollout.Budget{Tokens: 1, SkipRest: true}
-	r, err := rollout.Run(t.Context(), o)
-	if kind(err) != stages.KindBudget || r.Counts[formats.StatusSkipped] != 5 || r.Rows != 18 {
-		t.Errorf("%v: %+v", err, r)
+	r := run(t, o)
+	if r.Counts[formats.StatusSkipped] != 5 || r.Rows != 18 {
+		t.Errorf("%+v", r)
 	}
 	o.Budget, o.RetryFailed = rollout.Budget{}, true
 	asked := len(e.Asked())

@@ -61,7 +61,6 @@ func runShard(ctx context.Context, o Options) (dataset.Result, dataset.Outcome, 
 		return dataset.Result{}, dataset.Outcome{}, err
 	}
 	var outcome dataset.Outcome
-	var spent error
 	if !shard.UpToDate() {
 		turn, err := o.take(ctx, shard)
 		if err != nil {
@@ -73,9 +72,9 @@ func runShard(ctx context.Context, o Options) (dataset.Result, dataset.Outcome, 
 			}
 		}()
 		if !shard.UpToDate() {
-			outcome, spent, err = fillShard(ctx, o, all, turn, extended, before)
+			outcome, err = fillShard(ctx, o, all, turn, extended, before)
 			if err != nil && shard.Overtaken(ctx, err) {
-				outcome, spent, err = dataset.Outcome{}, nil, nil
+				outcome, err = dataset.Outcome{}, nil
 			}
 			if err != nil {
 				return dataset.Result{}, outcome, errors.Join(err, shard.Discard())
@@ -83,7 +82,7 @@ func runShard(ctx context.Context, o Options) (dataset.Result, dataset.Outcome, 
 		}
 	}
 	result, err := shard.Commit(ctx, outcome)
-	return result, outcome, errors.Join(err, spent)
+	return result, outcome, err
 }
 
 // run returns the run of the dataset: that of the rollouts which it extends,
@@ -100,61 +99,59 @@ func (o Options) run(ctx context.Context, extended *dataset.Dataset) (dataset.Ru
 }
 
 // fillShard makes the attempts that neither the journal nor the dataset before
-// has, and writes the rows, with those of the dataset that is extended. spent
-// means that a budget was spent first and the rest was skipped. When another
-// process takes the shard over, fillShard waits for it and continues with the
-// remaining attempts.
-func fillShard(ctx context.Context, o Options, all tasks, turn *turn, extended, before *dataset.Dataset) (outcome dataset.Outcome, spent, err error) {
+// has, and writes the rows, with those of the dataset that is extended. When
+// another process takes the shard over, fillShard waits for it and continues
+// with the remaining attempts.
+func fillShard(ctx context.Context, o Options, all tasks, turn *turn, extended, before *dataset.Dataset) (outcome dataset.Outcome, err error) {
 	started, shard := o.Clock(), turn.shard
 	w := &writer{o: o, table: dataset.NewTable[formats.Trajectory](shard, "", -1)}
 	if of := o.Out.Shard.Of(); extended == nil {
 		w.tasks = all.slice(of.Index, of.Count)
 	} else {
 		if w.base, err = o.newBase(ctx, extended, all); err != nil {
-			return outcome, nil, err
+			return outcome, err
 		}
 		defer w.base.close()
 		w.tasks = w.base.tasks
 	}
-	journal, spent, err := o.attempted(ctx, w.tasks, turn, before)
+	journal, skip, err := o.attempted(ctx, w.tasks, turn, before)
 	for errors.Is(err, lease.ErrTaken) {
 		if err = turn.again(ctx, o); err != nil || shard.UpToDate() {
-			return outcome, nil, err
+			return outcome, err
 		}
-		journal, spent, err = o.attempted(ctx, w.tasks, turn, before)
+		journal, skip, err = o.attempted(ctx, w.tasks, turn, before)
 	}
 	if err != nil {
-		return outcome, nil, err
+		return outcome, err
 	}
-	w.skip = spent != nil
+	w.skip = skip
 	outcome, err = w.write(ctx, journal)
 	outcome.Timings = map[string]float64{"rollout_seconds": o.Clock().Sub(started).Seconds()}
-	return outcome, spent, err
+	return outcome, err
 }
 
-// attempted makes the missing attempts and returns the journal of all.
-func (o Options) attempted(ctx context.Context, t tasks, turn *turn, before *dataset.Dataset) (journal *dataset.Journal[formats.Trajectory], spent, err error) {
+// attempted makes the missing attempts and returns the journal of all. skip means
+// that a budget was spent first, and that the rest is to be skipped.
+func (o Options) attempted(ctx context.Context, t tasks, turn *turn, before *dataset.Dataset) (journal *dataset.Journal[formats.Trajectory], skip bool, err error) {
 	if journal, err = dataset.OpenJournal[formats.Trajectory](ctx, turn.shard); err != nil {
-		return nil, nil, err
+		return nil, false, err
 	}
 	journal.Expected = t.attempts()
 	r := &runner{opts: o, journal: journal, lease: turn.lease, spending: spending{budget: o.Budget}}
 	done, err := o.readDone(ctx, t, turn.shard, &r.spending)
 	if err != nil {
-		return nil, nil, err
+		return nil, false, err
 	}
 	if before != nil {
 		if err := o.carry(ctx, before, journal, done); err != nil {
-			return nil, nil, err
+			return nil, false, err
 		}
 	}
 	if err := r.run(ctx, done); err != nil {
-		return nil, nil, err
+		return nil, false, err
 	}
-	if spent = r.spending.stopped(t.attempts()); spent != nil && !o.Budget.SkipRest {
-		return nil, nil, spent
-	}
-	return journal, spent, nil
+	skip, err = r.spending.stopped(t.attempts(), o.Logger())
+	return journal, skip, err
 }
 
 // runner makes the attempts of one shard.

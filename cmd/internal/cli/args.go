@@ -81,24 +81,3 @@ func (cmd Command) assignArgs(words []string, own []*option) error {
 	}
 	return nil
 }
-
-// checkArgs refuses more arguments than the command takes.
-func (cmd Command) checkArgs(args []string) error {
-	most := len(strings.Fields(cmd.Args))
-	if len(args) <= most {
-		return nil
-	}
-	advice := "datasets are flags: --in, --out"
-	if most > 0 {
-		advice = "write " + cmd.synopsis()
-	}
-	if most == 0 && optionNamed(cmd.options(), "in") != nil && len(args) == 1 {
-		advice += "; did you mean --in " + args[0] + "?"
-	}
-	if strings.HasSuffix(args[most], ".parquet") {
-		advice = "put a name with * in quotes, so that the shell does not replace it by several: --in 'FOLDER/*.parquet'"
-	} else if strings.HasPrefix(args[len(args)-1], "-") && most == 0 {
-		advice = "this command takes no arguments; remove it so that the flags after it are read"
-	}
-	return Usagef(advice, "unexpected argument %q", args[most])
-}

@@ -15,6 +15,7 @@ type Command struct {
 	About       string   // paragraphs for --help and the page
 	Args        string   // its arguments, as help shows them; "" for none
 	ArgSettings []string // settings that take the arguments, in order; nil when the command reads them itself
+	Folders     bool     // its argument may be a folder of several runs or datasets
 	Section     string   // of the config file whose keys it has; "" for its own
 	Scans       bool     // it reads whole datasets outside the stages: the bytes that it moves are its progress
 	Body

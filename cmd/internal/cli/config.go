@@ -18,6 +18,7 @@ var notKeys = []string{"config", "set", "help"}
 // key. Global and shared flags are in section "".
 type configured struct {
 	app       *App
+	path      string // of the file; "" for none
 	file, set config.Settings
 	lookup    func(string) (string, bool)
 }
@@ -90,6 +91,7 @@ func (a *App) readConfig(s *console, g *globals) (*configured, error) {
 	}
 	var err error
 	if path != "" {
+		cfg.path = path
 		data, err := os.ReadFile(path)
 		if err != nil {
 			return nil, Usagef("name the config file with --config, or unset ROLLMILL_CONFIG", "config: %w", err)
@@ -105,6 +107,22 @@ func (a *App) readConfig(s *console, g *globals) (*configured, error) {
 	}
 	cfg.set, err = a.parseSets(g.Sets)
 	return cfg, err
+}
+
+// usualConfig is the name that guides and `rollmill init` give the config file.
+const usualConfig = "rollmill.yaml"
+
+// SettingHint returns a hint that says where to set what is missing: a sentence's
+// beginning, such as "name the task file", and the setting's section and name.
+func (s *Session) SettingHint(begin, section, name string) string {
+	hint := begin + " with --" + name
+	if optionNamed(s.options, name) == nil {
+		hint = begin + " with key " + name + " of section " + section + " in the config file"
+	}
+	if _, err := os.Stat(usualConfig); err == nil && s.config.path == "" {
+		hint += "; this folder has a config file: --config " + usualConfig
+	}
+	return hint
 }
 
 // apply gives each option that the command line does not set its value from

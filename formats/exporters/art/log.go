@@ -9,7 +9,12 @@ import (
 // LogRow is a row of ART's Parquet trajectory log, version 1 (0.5), which is
 // meant for reading: it has no ids, no logprobs and no additional histories.
 type LogRow struct {
-	GroupIndex    int64        `parquet:"group_index"`
+	GroupIndex int64 `parquet:"group_index"`
+	logged
+}
+
+// logged are the columns of both versions.
+type logged struct {
 	GroupMetadata string       `parquet:"group_metadata,optional"` // JSON
 	GroupMetrics  string       `parquet:"group_metrics,optional"`
 	GroupLogs     []string     `parquet:"group_logs,optional,list"`
@@ -40,15 +45,7 @@ type LogRow2 struct {
 	GroupJSON       string `parquet:"group_json"`
 	TrajectoryJSON  string `parquet:"trajectory_json"`
 
-	GroupMetadata string       `parquet:"group_metadata,optional"`
-	GroupMetrics  string       `parquet:"group_metrics,optional"`
-	GroupLogs     []string     `parquet:"group_logs,optional,list"`
-	Reward        float64      `parquet:"reward"`
-	Metrics       string       `parquet:"metrics,optional"`
-	Metadata      string       `parquet:"metadata,optional"`
-	Tools         string       `parquet:"tools,optional"`
-	Logs          []string     `parquet:"logs,optional,list"`
-	Messages      []LogMessage `parquet:"messages,list"`
+	logged
 }
 
 // The key and value in a version 2 file's metadata.
@@ -62,7 +59,7 @@ const (
 func LogRows(rows []formats.Trajectory, group int64) []LogRow {
 	out := make([]LogRow, len(rows))
 	for i := range rows {
-		out[i] = logRow(&rows[i], group)
+		out[i] = LogRow{group, log(&rows[i])}
 	}
 	return out
 }
@@ -72,18 +69,16 @@ func LogRows(rows []formats.Trajectory, group int64) []LogRow {
 func LogRows2(rows []formats.Trajectory, group int64) []LogRow2 {
 	out := make([]LogRow2, len(rows))
 	for i := range rows {
-		r := logRow(&rows[i], group)
 		out[i] = LogRow2{
 			FormatVersion: 2, GroupIndex: group, TrajectoryIndex: int64(i), TrajectoryJSON: string(appendTrajectory(nil, &rows[i], false)),
-			GroupJSON: `{"exceptions":[],"metadata":{},"metrics":{},"logs":[]}`,
-			Reward:    r.Reward, Metrics: r.Metrics, Metadata: r.Metadata, Tools: r.Tools, Messages: r.Messages,
+			GroupJSON: `{"exceptions":[],"metadata":{},"metrics":{},"logs":[]}`, logged: log(&rows[i]),
 		}
 	}
 	return out
 }
 
-func logRow(t *formats.Trajectory, group int64) LogRow {
-	r := LogRow{GroupIndex: group, Metadata: string(appendMetadata(nil, t))}
+func log(t *formats.Trajectory) logged {
+	r := logged{Metadata: string(appendMetadata(nil, t))}
 	if t.Reward != nil {
 		r.Reward = *t.Reward
 	}

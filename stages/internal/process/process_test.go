@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"log/slog"
 	"os"
 	"os/exec"
 	"strings"
@@ -152,5 +153,48 @@ func TestTail(t *testing.T) {
 	got := tail.String()
 	if !strings.HasPrefix(got, "…") || !strings.HasSuffix(got, "line 999 [redacted:KEY]") || len(got) > 70 || strings.Contains(got, "value") {
 		t.Errorf("%q", got)
+	}
+}
+
+// TestLoggedTail logs whole lines without secrets, and the beginning of too many.
+func TestLoggedTail(t *testing.T) {
+	known := &secret.Set{}
+	known.Add("KEY", "a-secret-value")
+	ctx := secret.With(t.Context(), known)
+	logged := func(level slog.Level, write func(*Tail)) string {
+		var out bytes.Buffer
+		tail := NewLoggedTail(ctx, 64, slog.New(slog.NewTextHandler(&out, &slog.HandlerOptions{Level: level, ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
+			if a.Key == slog.TimeKey {
+				return slog.Attr{}
+			}
+			return a
+		}})).With("reward", "mine"))
+		write(tail)
+		tail.Close()
+		if tail.String() == "" {
+			t.Error("the tail is empty")
+		}
+		return out.String()
+	}
+	some := func(tail *Tail) {
+		for _, part := range []string{"one\r\n\ntw", "o a-sec", "ret-value\nthree"} {
+			fmt.Fprint(tail, part)
+		}
+	}
+	want := `level=DEBUG msg=stderr reward=mine line=one
+level=DEBUG msg=stderr reward=mine line="two [redacted:KEY]"
+level=DEBUG msg=stderr reward=mine line=three
+`
+	if got := logged(slog.LevelDebug, some); got != want {
+		t.Errorf("%s", got)
+	}
+	if got := logged(slog.LevelInfo, some); got != "" {
+		t.Errorf("at level info: %s", got)
+	}
+	flood := logged(slog.LevelDebug, func(tail *Tail) {
+		fmt.Fprintln(tail, strings.Repeat("x", 3*maxLogged))
+	})
+	if x := strings.Count(flood, "x"); x != maxLogged || strings.Count(flood, "the rest is not logged") != 1 {
+		t.Errorf("%d bytes of a flood", x)
 	}
 }

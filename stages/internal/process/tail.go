@@ -2,6 +2,8 @@ package process
 
 import (
 	"context"
+	"io"
+	"log/slog"
 	"strings"
 	"sync"
 
@@ -11,9 +13,10 @@ import (
 // Tail keeps the end of a program's standard error, for the text of an error.
 // It is safe for concurrent use.
 type Tail struct {
-	mu   sync.Mutex
-	in   *secret.Writer
-	kept end
+	mu     sync.Mutex
+	in     *secret.Writer
+	kept   end
+	logged *lines // nil for none
 }
 
 // NewTail keeps the last bytes written, up to most, without the secrets of the
@@ -24,6 +27,17 @@ func NewTail(ctx context.Context, most int) *Tail {
 	return t
 }
 
+// NewLoggedTail is NewTail, and also logs each line at level debug, the first MiB
+// of all.
+func NewLoggedTail(ctx context.Context, most int, log *slog.Logger) *Tail {
+	t := NewTail(ctx, most)
+	if log.Enabled(ctx, slog.LevelDebug) {
+		t.logged = &lines{log: log, left: maxLogged}
+		t.in = secret.From(ctx).NewWriter(io.MultiWriter(&t.kept, t.logged))
+	}
+	return t
+}
+
 // Write never fails.
 func (t *Tail) Write(p []byte) (int, error) {
 	t.mu.Lock()
@@ -31,11 +45,22 @@ func (t *Tail) Write(p []byte) (int, error) {
 	return t.in.Write(p)
 }
 
-// String returns the end, trimmed; it begins with "…" if there was more.
-func (t *Tail) String() string {
+// Close passes on the unfinished line. It never fails.
+func (t *Tail) Close() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	_ = t.in.Close() // writes the unfinished line; end never fails
+	_ = t.in.Close() // neither end nor lines fails
+	if t.logged != nil {
+		t.logged.flush()
+	}
+	return nil
+}
+
+// String returns the end, trimmed; it begins with "…" if there was more.
+func (t *Tail) String() string {
+	_ = t.Close()
+	t.mu.Lock()
+	defer t.mu.Unlock()
 	return t.kept.String()
 }
 

@@ -7,6 +7,11 @@
 // largest possible size, so that no two answers wait for each other; its sender
 // waits too, since nothing is read meanwhile. The wait ends with the call's own
 // time limit.
+//
+// It holds only as long as no answer is held while another one is read: the
+// recorder frees an answer before an agent in this process reads it
+// (recorder.Client), and a NAT workflow, whose steps are read while it calls its
+// model, calls it from its own process.
 package room
 
 import (

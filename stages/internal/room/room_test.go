@@ -5,6 +5,7 @@ import (
 	"context"
 	"io"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 )
@@ -47,6 +48,36 @@ func TestLargeAnswersWaitForRoom(t *testing.T) {
 	}
 	shared.Release(Bytes - 2*free)
 	release()
+}
+
+// TestAnswersDoNotWaitForEachOther reads many answers at once that have room one or
+// a few at a time. If an answer took its room in parts, each would hold one part and
+// wait for another's.
+func TestAnswersDoNotWaitForEachOther(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute) // ends the test if they do
+	defer cancel()
+	const free, answers = 1 << 10, 64
+	var all sync.WaitGroup
+	for i := range answers {
+		size := int64(1+i%8) * (Bytes / 8)
+		known := int64(-1)
+		if i%2 == 0 {
+			known = size
+		}
+		all.Go(func() {
+			r, release := Reader(ctx, io.LimitReader(zero{}, 64*free), known, free, size)
+			defer release()
+			n, err := io.CopyBuffer(struct{ io.Writer }{io.Discard}, r, make([]byte, free))
+			if n != 64*free || err != nil {
+				t.Errorf("%d, %v", n, err)
+			}
+		})
+	}
+	all.Wait()
+	if !shared.TryAcquire(Bytes) {
+		t.Fatal("some room is still taken")
+	}
+	shared.Release(Bytes)
 }
 
 type zero struct{}

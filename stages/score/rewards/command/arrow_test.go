@@ -3,6 +3,7 @@ package command_test
 import (
 	"fmt"
 	"io"
+	"log/slog"
 	"math"
 	"os"
 	"strings"
@@ -223,7 +224,7 @@ func TestProtocolsAgree(t *testing.T) {
 
 func madeOf(t *testing.T, kind score.RewardKind, arguments string, timeout time.Duration) score.Reward {
 	t.Helper()
-	r, err := kind.Make(arguments, score.Setup{Name: "tried", Timeout: timeout})
+	r, err := kind.Make(arguments, score.Setup{Name: "tried", Timeout: timeout, Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}

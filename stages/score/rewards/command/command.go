@@ -152,7 +152,7 @@ func (r *reward) put(p *worker) {
 func (r *reward) start(ctx context.Context) (*worker, error) {
 	seed := formats.Seed(r.Seed, "reward", r.Name)
 	p, err := start(ctx, r.wire(), process.Program{Words: r.words, PassEnv: r.PassEnv, Grace: grace,
-		Env: []string{fmt.Sprintf("ROLLMILL_SEED=%d", seed), "ROLLMILL_REWARD=" + r.Name, "PYTHONUNBUFFERED=1"}})
+		Env: []string{fmt.Sprintf("ROLLMILL_SEED=%d", seed), "ROLLMILL_REWARD=" + r.Name, "PYTHONUNBUFFERED=1"}}, r.Log.With("reward", r.Name))
 	if err != nil {
 		return nil, fmt.Errorf("starting %q: %w", r.words[0], err)
 	}

@@ -105,7 +105,7 @@ func TestShapedRewardsFitTheSampledMessages(t *testing.T) {
 func TestSeedDecides(t *testing.T) {
 	var all [][]score.Value
 	for _, seed := range []int64{1, 1, 2} {
-		r, err := command.Kind.Make(words("seed"), score.Setup{Name: "tried", Seed: seed, Timeout: time.Minute})
+		r, err := command.Kind.Make(words("seed"), score.Setup{Name: "tried", Seed: seed, Timeout: time.Minute, Log: slog.New(slog.DiscardHandler)})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -3,6 +3,7 @@ package command
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"os"
 	"time"
 
@@ -26,9 +27,10 @@ type worker struct {
 	seen    map[string]bool // ids of the previous batch: a second answer is ignored
 }
 
-// start starts a program that outlives ctx. Its errors omit the secrets of ctx.
-func start(ctx context.Context, w wire, p process.Program) (*worker, error) {
-	out := &worker{wire: w, stderr: process.NewTail(ctx, stderrEnd), replies: make(chan reply, 64)}
+// start starts a program that outlives ctx. Its errors, and what it writes to
+// stderr, which is logged, omit the secrets of ctx.
+func start(ctx context.Context, w wire, p process.Program, log *slog.Logger) (*worker, error) {
+	out := &worker{wire: w, stderr: process.NewLoggedTail(ctx, stderrEnd, log), replies: make(chan reply, 64)}
 	p.Stderr = out.stderr
 	var err error
 	if out.Process, out.in, out.out, err = p.StartPiped(context.WithoutCancel(ctx), pipeSize); err != nil {
@@ -67,6 +69,7 @@ func (p *worker) kill(grace time.Duration) {
 		}
 	}
 	p.out.Close()
+	_ = p.stderr.Close()  // never fails
 	for range p.replies { // the reader ends
 	}
 }

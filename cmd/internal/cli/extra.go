@@ -1,0 +1,59 @@
+package cli
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/rollmill/rollmill/storage"
+)
+
+// checkArgs refuses more arguments than the command takes.
+func (cmd Command) checkArgs(args []string, own []*option) error {
+	most := len(strings.Fields(cmd.Args))
+	if len(args) <= most {
+		return nil
+	}
+	return Usagef(cmd.extraHint(args, most, own), "unexpected argument %q", args[most])
+}
+
+// extraHint returns what to do about arguments of which the command takes fewer. A
+// name with * that is not in quotes is the usual cause.
+func (cmd Command) extraHint(args []string, most int, own []*option) string {
+	in := optionNamed(own, "in")
+	switch {
+	case strings.HasSuffix(args[most], ".parquet"):
+		return "put a name with * in quotes, so that the shell does not replace it by several: --in 'FOLDER/*.parquet'"
+	case most == 0 && strings.HasPrefix(args[len(args)-1], "-"):
+		return "this command takes no arguments; remove it so that the flags after it are read"
+	case cmd.Args == "URI" || cmd.Args == "ROOT":
+		return cmd.eachHint(args)
+	case most > 0:
+		return "write " + cmd.synopsis()
+	case in == nil:
+	case in.Repeats:
+		return "repeat the flag: --in " + strings.Join(few(append(in.texts, args...)), " --in ")
+	case in.given:
+		return "--in takes one dataset; run the command once for each"
+	case len(args) == 1:
+		return "datasets are flags: --in, --out; did you mean --in " + args[0] + "?"
+	}
+	return "datasets are flags: --in, --out"
+}
+
+// eachHint returns the hint of a command that takes one URI and got several.
+func (cmd Command) eachHint(args []string) string {
+	folder, _ := storage.Split(args[0])
+	apart := func(arg string) bool { dir, _ := storage.Split(arg); return dir != folder }
+	if cmd.Folders && !slices.ContainsFunc(args, apart) {
+		return "it takes one " + cmd.Args + ", which may be a folder of several: rollmill " + cmd.Name + " " + folder
+	}
+	return "it takes one " + cmd.Args + ": for x in " + strings.Join(few(args), " ") + "; do rollmill " + cmd.Name + ` "$x"; done`
+}
+
+// few returns the first of many words.
+func few(words []string) []string {
+	if len(words) > 3 {
+		return append(words[:3:3], "...")
+	}
+	return words
+}

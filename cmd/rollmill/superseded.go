@@ -1,0 +1,49 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/rollmill/rollmill/cmd/internal/cli"
+	"github.com/rollmill/rollmill/formats"
+	layout "github.com/rollmill/rollmill/pipelines/run"
+	"github.com/rollmill/rollmill/storage"
+)
+
+// warnSuperseded warns if the receipt at uri names an older policy by a name that
+// stands for a newer one now: a trainer that advances the served policy may serve
+// it under one name, and the name is all that an engine is asked for.
+func warnSuperseded(ctx context.Context, s *cli.Session, uri string, p *formats.Policy) {
+	later, newer := nextReceipt(ctx, uri, p.Version)
+	if newer == nil || newer.URL != p.URL || newer.Model != p.Model || strings.Contains(p.Model, "@") {
+		return
+	}
+	s.Logger().Warn(fmt.Sprintf("the engine may answer with newer weights than version %d, which the rows will name: the run has trained version %d since, under the same model name; "+
+		"if the engine serves names with a version, add --set rollout.model=%s@%d", p.Version, newer.Version, p.Model, p.Version), "policy", storage.Redact(uri), "later", storage.Redact(later))
+}
+
+// nextReceipt returns the first receipt after the one at uri whose policy has another
+// version; nil if there is none, or if uri is not in a run.
+func nextReceipt(ctx context.Context, uri string, version int64) (string, *formats.Policy) {
+	root, next := storage.Split(uri)
+	e := 0
+	if next == "submit" {
+		var folder string
+		root, folder = storage.Split(root)
+		if _, err := fmt.Sscanf(folder, "epoch-%d", &e); err != nil {
+			return "", nil
+		}
+		e++
+	}
+	for run := (layout.Layout{Root: root}); ; e++ {
+		later := run.Stage(e, "submit")
+		receipt, err := receiptAt(ctx, later)
+		if err != nil { // usually that it does not exist; this is only for a warning
+			return "", nil
+		}
+		if receipt.Policy != nil && receipt.Policy.Version != version {
+			return later, receipt.Policy
+		}
+	}
+}
