@@ -25,9 +25,9 @@ type answer struct {
 	responseState
 	err error // an error that the engine sent in the middle of a stream
 
-	cursor      cursor // over a chunk, and what the agent sees of it: used again for the next
-	text, event []byte
-	head        []byte // of a chunk, up to its choices, if reading it again would change nothing
+	cursor cursor // over a chunk, and what the agent sees of it: used again for the next
+	text   []byte
+	alike  alike
 }
 
 // Further state of a /v1/responses answer.
@@ -61,8 +61,7 @@ type tokens struct {
 	listed   bool // a list of logprobs was present, perhaps empty
 	logprobs []float32
 	bad      string              // the first invalid logprob
-	ids      map[string][]int32  // by formats.Tokens… source
-	holes    map[string]struct{} // sources with a missing entry
+	found    [len(sources)]found // by source
 	texts    []byte              // of tokens without ids in them, as JSON, each up to its end
 	textEnds []int
 	fallback *tokens // logprobs from elsewhere than choice.logprobs
@@ -76,15 +75,15 @@ var errGarbage = errors.New("the answer is not a chat completion")
 // the agent requested becomes empty. NaN and infinities, which Python engines
 // write although JSON has none, are read as missing numbers.
 func (a *answer) add(body []byte, see view) (seen []byte, err error) {
+	if see.stream && a.alike.add(body) {
+		a.cursor.b, a.cursor.cuts = body, a.alike.appendCuts(a.cursor.cuts[:0])
+		return a.see(see), nil
+	}
+	a.alike.known = false
 	c := a.cursor.over(body)
 	found, usage := false, false
 	count := int64(0)
-	same := see.stream
-	if len(a.head) > 0 && bytes.HasPrefix(body, a.head) {
-		c.skip = len(a.head)
-	} else {
-		a.head = a.head[:0]
-	}
+	var last *choice
 	for key, e := range c.object {
 		switch string(key) {
 		case "model":
@@ -92,27 +91,21 @@ func (a *answer) add(body []byte, see view) (seen []byte, err error) {
 				a.model = jsonscan.Unquote(v)
 			}
 		case "prompt_token_ids":
-			same = false
 			a.setPrompt(c.value())
 			e.hide(!see.ids)
 		case "usage":
-			same = false
 			v := c.value()
 			usage = usage || string(v) != "null"
 			a.usage.read(v, "prompt", "completion")
 			e.hide(see.stream && !see.usage && string(v) == "null")
 		case "error":
-			same = false
 			if string(c.value()) != "null" {
 				a.err = fmt.Errorf("the engine reported: %s", errorText(body))
 			}
 		case "choices":
-			if same && !found && len(a.head) == 0 {
-				a.head = append(a.head, body[:e.begins]...)
-			}
 			found = true
 			for range c.elements() {
-				a.addChoice(c, count, see)
+				last = a.addChoice(c, count, see)
 				count++
 			}
 		}
@@ -124,6 +117,8 @@ func (a *answer) add(body []byte, see view) (seen []byte, err error) {
 		return nil, fmt.Errorf("%w: no choices: %s", errGarbage, excerpt(body))
 	case see.stream && !see.usage && usage && count == 0:
 		return nil, nil
+	case see.stream:
+		a.alike.learn(body, c.cuts, last)
 	}
 	return a.see(see), nil
 }
@@ -170,7 +165,7 @@ func (a *answer) choice(index int64) *choice {
 	return c
 }
 
-func (a *answer) addChoice(at *cursor, position int64, see view) {
+func (a *answer) addChoice(at *cursor, position int64, see view) *choice {
 	for key, v := range jsonscan.Members(at.b[at.i:]) {
 		if string(key) == "index" {
 			if n, err := strconv.ParseInt(string(v), 10, 32); err == nil {
@@ -209,10 +204,10 @@ func (a *answer) addChoice(at *cursor, position int64, see view) {
 				e.write(from, at.i, "null")
 			}
 		case "token_ids":
-			c.tokens.addIDs(formats.TokensChoice, at.value())
+			c.tokens.addIDs(choiceIDs, at.value())
 			e.hide(!see.ids)
 		case "response_token_ids":
-			c.tokens.addIDs(formats.TokensResponse, at.value())
+			c.tokens.addIDs(responseIDs, at.value())
 			e.hide(!see.ids)
 		case "prompt_token_ids":
 			a.setPrompt(at.value())
@@ -221,6 +216,7 @@ func (a *answer) addChoice(at *cursor, position int64, see view) {
 			c.tokens.readMetaInfo(at.value())
 		}
 	}
+	return c
 }
 
 // done joins the pieces of a stream.

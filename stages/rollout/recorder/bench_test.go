@@ -56,6 +56,32 @@ func BenchmarkDecode(b *testing.B) {
 			}
 		}
 	})
+	b.Run("stream", func(b *testing.B) {
+		q, err := parseRequest(&chatAPI, []byte(`{"model":"policy","stream":true,"messages":[{"role":"user","content":"hi"}]}`))
+		if err != nil {
+			b.Fatal(err)
+		}
+		stream := bytes.Join(longStream(2000), nil)
+		b.SetBytes(int64(len(stream)))
+		b.ReportAllocs()
+		defer cpuTime(b)()
+		for b.Loop() {
+			a, events, seen := &answer{}, newEvents(bytes.NewReader(stream), func() {}), []byte(nil)
+			for e, err := events.next(); err != io.EOF; e, err = events.next() {
+				if err == nil {
+					err = e.put(a, q)
+				}
+				if err != nil {
+					b.Fatal(err)
+				}
+				seen = e.appendSeen(seen[:0])
+			}
+			a.choices[0].done()
+			if _, f := a.keepAll(); f != nil {
+				b.Fatal(f)
+			}
+		}
+	})
 	b.Run("encoding-json", func(b *testing.B) {
 		b.SetBytes(int64(len(body)))
 		b.ReportAllocs()
@@ -124,8 +150,8 @@ func BenchmarkCall(b *testing.B) {
 
 // BenchmarkAddedLatency is what the recorder adds to a call of 2000 tokens with
 // logprobs at the median: each call through it is paired with one straight to
-// the engine, so that what else the machine does weighs on both alike. The
-// agent that asks for logprobs gets all that the engine wrote. The stream comes
+// the engine and one through a proxy that only copies, so that what else the
+// machine does weighs on all alike. The agent that asks for logprobs gets all that the engine wrote. The stream comes
 // at 50 tokens a millisecond, more than any engine gives one caller; the burst
 // comes as fast as it can be written, and shows the work for each event.
 func BenchmarkAddedLatency(b *testing.B) {
@@ -162,6 +188,8 @@ func BenchmarkAddedLatency(b *testing.B) {
 		}
 	}))
 	defer engine.Close()
+	copier := httptest.NewServer(copyingProxy(engine.URL))
+	defer copier.Close()
 	for _, c := range []struct{ name, asks string }{{"whole", ""}, {"logprobs", `,"logprobs":true`},
 		{"top-1", `,"logprobs":true,"top_logprobs":1`}, {"top-5", `,"logprobs":true,"top_logprobs":5`}, {"stream-top-5", `,"stream":true,"paced":true,"logprobs":true,"top_logprobs":5`},
 		{"stream", `,"stream":true,"paced":true`}, {"burst", `,"stream":true`}} {
@@ -173,8 +201,8 @@ func BenchmarkAddedLatency(b *testing.B) {
 			defer r.Close()
 			client := &http.Client{Transport: &http.Transport{ReadBufferSize: 64 << 10}}
 			defer client.CloseIdleConnections()
-			call := func(url string) time.Duration {
-				from := time.Now()
+			call := func(url string, all *calls) {
+				from, cpu := time.Now(), usedTime()
 				resp, err := client.Post(url+"/chat/completions", "application/json", strings.NewReader(`{"model":"policy","messages":[{"role":"user","content":"what is 2+2?"}]`+c.asks+`}`))
 				if err != nil {
 					b.Fatal(err)
@@ -183,23 +211,48 @@ func BenchmarkAddedLatency(b *testing.B) {
 					b.Fatal(err)
 				}
 				resp.Body.Close()
-				return time.Since(from)
+				all.took, all.cpu = append(all.took, time.Since(from)), append(all.cpu, time.Duration(usedTime()-cpu))
 			}
-			var direct, recorded []time.Duration
+			var direct, copied, recorded calls
 			for b.Loop() {
-				direct = append(direct, call(engine.URL))
+				call(engine.URL, &direct)
+				call(copier.URL, &copied)
 				s := r.Begin(context.Background(), "t", "g")
-				recorded = append(recorded, call(s.BaseURL()))
+				call(s.BaseURL(), &recorded)
 				if rec := s.End(); rec.Unfit != nil || rec.LastCall != nil {
 					b.Fatal(rec.Unfit, rec.LastCall)
 				}
 			}
-			d, m := median(direct), median(recorded)
-			b.ReportMetric(d.Seconds()*1e3, "direct-ms")
-			b.ReportMetric(m.Seconds()*1e3, "recorded-ms")
-			b.ReportMetric((m-d).Seconds()*1e3, "added-ms")
+			d, k, m := median(direct.took), median(copied.took), median(recorded.took)
+			b.ReportMetric(ms(d), "direct-ms")
+			b.ReportMetric(ms(m), "recorded-ms")
+			b.ReportMetric(ms(k-d), "copy-adds-ms")
+			b.ReportMetric(ms(m-d), "added-ms")
+			b.ReportMetric(ms(median(copied.cpu)-median(direct.cpu)), "copy-adds-cpu-ms")
+			b.ReportMetric(ms(median(recorded.cpu)-median(direct.cpu)), "added-cpu-ms")
 		})
 	}
+}
+
+// calls are the times of calls, and the processor times of all who took part.
+type calls struct{ took, cpu []time.Duration }
+
+func ms(d time.Duration) float64 { return d.Seconds() * 1e3 }
+
+// copyingProxy forwards a call and its answer, each piece as it arrives, and
+// does nothing else: no proxy adds less.
+func copyingProxy(target string) http.Handler {
+	client := newClient(Options{Connections: 64})
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		resp, err := client.Post(target+r.URL.Path, r.Header.Get("Content-Type"), r.Body)
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusBadGateway)
+			return
+		}
+		defer resp.Body.Close()
+		forward(w.Header(), resp.Header)
+		io.Copy(flusher{w}, resp.Body)
+	})
 }
 
 // withTop gives each token of an answer n alternatives.

@@ -15,7 +15,6 @@ type cursor struct {
 	i    int
 	bad  bool
 	cuts []cut // in order; see edit
-	skip int   // to a key of the outermost object, what is before being known; 0: nothing is
 
 	edits [4]edit // of the enclosing objects, so that they need no allocation
 	depth int

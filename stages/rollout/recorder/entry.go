@@ -78,27 +78,30 @@ func digitsAt(b []byte, i int) (n int32, end int) {
 	return int32(v), i
 }
 
-// numbersEnd returns the position after a list of whole numbers without space
-// between them, whose opening bracket was read; -1 for anything else.
+// numbersEnd returns the position after a list of whole numbers of at most nine
+// digits without space between them, whose opening bracket was read; -1 for
+// anything else.
 func numbersEnd(b []byte, i int) int {
 	if i < len(b) && b[i] == ']' {
 		return i + 1
 	}
-	for i < len(b) {
-		n, end := digitsAt(b, i)
-		if n < 0 || end >= len(b) {
+	for {
+		from := i
+		for i < len(b) && b[i]-'0' <= 9 {
+			i++
+		}
+		if n := i - from; i == len(b) || n == 0 || n > 9 || n > 1 && b[from] == '0' {
 			return -1
 		}
-		switch b[end] {
+		switch b[i] {
 		case ']':
-			return end + 1
+			return i + 1
 		case ',':
-			i = end + 1
+			i++
 		default:
 			return -1
 		}
 	}
-	return -1
 }
 
 // decimalAt reads a number that is not negative and has no exponent, as

@@ -24,7 +24,7 @@ type event struct {
 	data []byte // nil for a comment
 	lone bool   // it is one line of data and nothing else
 	read bool   // already part of the answer
-	seen []byte // what the agent sees, once it was read
+	seen []byte // the data that the agent sees, once it was read; nil: it sees nothing of the event
 }
 
 // last reports whether the event ends the stream.
@@ -35,21 +35,24 @@ func (e *event) put(a *answer, q *request) error {
 	if e.read {
 		return nil
 	}
-	e.read, e.seen = true, e.raw
+	e.read, e.seen = true, e.data
 	if e.data == nil || e.last() {
 		return nil
 	}
-	out, err := q.api.add(a, e.data, q.view)
+	seen, err := q.api.add(a, e.data, q.view)
+	e.seen = seen
+	return err
+}
+
+// appendSeen appends what the agent sees of an event that was read.
+func (e *event) appendSeen(out []byte) []byte {
 	switch {
-	case err != nil:
-		return err
-	case out == nil:
-		e.seen = nil
-	case len(out) != len(e.data) || &out[0] != &e.data[0]:
-		a.event = e.appendWith(a.event[:0], out)
-		e.seen = a.event
+	case e.data == nil, len(e.seen) == len(e.data) && &e.seen[0] == &e.data[0]:
+		return append(out, e.raw...)
+	case e.seen == nil:
+		return out
 	}
-	return nil
+	return e.appendWith(out, e.seen)
 }
 
 // appendWith appends the event with other data; its other lines are unchanged.
@@ -112,6 +115,9 @@ func (s *events) more() bool {
 func (s *events) read() (*event, error) {
 	e := &s.current
 	*e = event{}
+	if s.line() {
+		return e, nil
+	}
 	for at := s.from; ; {
 		n := bytes.IndexByte(s.buf[at:s.to], '\n')
 		if n < 0 {
@@ -136,6 +142,18 @@ func (s *events) read() (*event, error) {
 	}
 }
 
+// line reads an event of one line of data, as nearly all are, if it has arrived.
+func (s *events) line() bool {
+	rest := s.buf[s.from:s.to]
+	n := bytes.IndexByte(rest, '\n')
+	if n < 0 || n+1 == len(rest) || rest[n+1] != '\n' || !bytes.HasPrefix(rest, dataField) {
+		return false
+	}
+	s.from += n + 2
+	s.current = event{raw: rest[: n+2 : n+2], data: dataOf(rest[:n]), lone: true}
+	return true
+}
+
 // ending returns what is left at the end of the stream.
 func (s *events) ending() (*event, error) {
 	if s.err != io.EOF {
@@ -155,10 +173,6 @@ func (s *events) cut(end int) {
 	e := &s.current
 	e.raw = s.buf[s.from:end:end]
 	s.from = end
-	if n := bytes.IndexByte(e.raw, '\n'); n+2 == len(e.raw) && bytes.HasPrefix(e.raw, dataField) {
-		e.data, e.lone = dataOf(e.raw), true
-		return
-	}
 	for line := range bytes.Lines(e.raw) {
 		if !bytes.HasPrefix(line, dataField) {
 			continue

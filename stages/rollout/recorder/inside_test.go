@@ -7,8 +7,10 @@ import (
 	"io"
 	"math"
 	"math/rand/v2"
+	"reflect"
 	"strconv"
 	"testing"
+	"testing/iotest"
 
 	"github.com/rollmill/rollmill/formats/jsonscan"
 )
@@ -192,27 +194,35 @@ func count(b []byte) (n int) {
 	return n
 }
 
-// FuzzEvents: no stream makes the reader panic or hang, and the events' bytes
-// are the stream's, in order.
+// FuzzEvents: no stream makes the reader panic or hang, the events' bytes are
+// the stream's, in order, and no matter how they arrive.
 func FuzzEvents(f *testing.F) {
 	f.Add([]byte("data: {\"choices\":[]}\n\n: ping\n\ndata: [DONE]\n\n"))
 	f.Add([]byte("event: x\r\ndata: a\r\ndata: b\r\n\r\n\n\ndata: [DONE]"))
+	f.Add([]byte("data: a\r\n\ndata:b\n\n\n\ndata: c\nid: 1\n\ndata\n\n"))
 	f.Add([]byte("data"))
 	f.Fuzz(func(t *testing.T, stream []byte) {
-		s := newEvents(bytes.NewReader(stream), func() {})
-		var raw []byte
-		for {
-			e, err := s.next()
-			if err != nil {
-				if !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
-					t.Fatal(err)
+		read := func(r io.Reader) (events []event, size int) {
+			s := newEvents(r, func() {})
+			for {
+				e, err := s.next()
+				if err != nil {
+					if !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
+						t.Fatal(err)
+					}
+					return events, size
 				}
-				break
+				size += len(e.raw)
+				events = append(events, event{raw: bytes.Clone(e.raw), data: bytes.Clone(e.data), seen: e.appendWith(nil, []byte("x"))})
 			}
-			raw = append(raw, e.raw...)
 		}
-		if len(raw) > len(stream) {
-			t.Errorf("%d bytes of events from %d", len(raw), len(stream))
+		at, size := read(bytes.NewReader(stream))
+		slowly, _ := read(iotest.OneByteReader(bytes.NewReader(stream)))
+		if size > len(stream) {
+			t.Errorf("%d bytes of events from %d", size, len(stream))
+		}
+		if !reflect.DeepEqual(at, slowly) {
+			t.Errorf("events %v, but byte by byte %v", at, slowly)
 		}
 	})
 }

@@ -188,7 +188,7 @@ func (a *answer) readResponse(c *cursor, see view) {
 			e.hide(!see.ids)
 		case "token_ids", "output_token_ids":
 			choice = a.choice(0)
-			choice.tokens.addIDs(formats.TokensChoice, c.value())
+			choice.tokens.addIDs(choiceIDs, c.value())
 			e.hide(!see.ids)
 		case "input_messages":
 			prompt, ok := tokensOf(c.value(), &turns)
@@ -210,7 +210,7 @@ func (a *answer) readResponse(c *cursor, see view) {
 		}
 	}
 	if choice != nil && known && turns <= 1 { // with several turns, each has a prompt of its own
-		choice.tokens.put(formats.TokensOutput, ids...)
+		choice.tokens.put(outputIDs, ids...)
 	}
 	if choice == nil || a.status == "" || a.status == "in_progress" || a.status == "queued" {
 		return
@@ -353,7 +353,7 @@ func (a *answer) afterResponse(c *cursor, see view, found bool) ([]byte, error) 
 		t := &a.choices[0].tokens
 		t.fallback = a.streamed
 		if ids, _ := t.best(); len(ids) == 0 {
-			t.ids, t.holes = a.streamed.ids, a.streamed.holes
+			t.found = a.streamed.found
 		}
 	}
 	return a.see(see), nil

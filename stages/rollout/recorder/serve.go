@@ -119,8 +119,8 @@ func (s *Session) relay(ctx context.Context, w http.ResponseWriter, q *request, 
 	defer r.events.close()
 	s.headers(w, r.header)
 	w.WriteHeader(r.status)
-	flush := http.NewResponseController(w).Flush
-	var held bytes.Buffer
+	sent := sender{w: w, flush: http.NewResponseController(w).Flush}
+	var held []byte
 	for {
 		e, err := r.events.next()
 		if err == io.EOF && r.answer.finished(q.choices) {
@@ -130,31 +130,48 @@ func (s *Session) relay(ctx context.Context, w http.ResponseWriter, q *request, 
 			err = e.put(r.answer, q)
 		}
 		if err != nil {
+			sent.now()
 			s.broken(ctx, c, r, err)
 		}
-		out := e.seen
 		if r.answer.err != nil {
 			r.failure = &Failure{Class: formats.FailEngine, Text: r.answer.err.Error()}
-			io.WriteString(w, secret.From(s.ctx).Redact(string(out)))
+			sent.batch = append(sent.batch, secret.From(s.ctx).Redact(string(e.appendSeen(nil)))...)
 			break
 		}
 		if e.last() || r.answer.finished(q.choices) {
-			held.Write(out)
-		} else if len(out) > 0 {
-			w.Write(out)
-			if !r.events.more() {
-				flush()
-			}
+			held = e.appendSeen(held)
+		} else {
+			sent.batch = e.appendSeen(sent.batch)
 		}
 		if e.last() {
 			break
 		}
+		if !r.events.more() {
+			sent.now()
+		}
 	}
 	if r.failure == nil && !r.answer.finished(q.choices) {
+		sent.now()
 		s.broken(ctx, c, r, errors.New("no finish reason"))
 	}
 	s.end(c, r)
-	w.Write(held.Bytes())
+	w.Write(append(sent.batch, held...))
+}
+
+// sender collects events that arrived together, which are written at once.
+type sender struct {
+	w     io.Writer
+	flush func() error
+	batch []byte
+}
+
+// now sends what was collected.
+func (s *sender) now() {
+	if len(s.batch) > 0 {
+		s.w.Write(s.batch)
+		s.flush()
+		s.batch = s.batch[:0]
+	}
 }
 
 // broken records a stream that ended too early and drops the agent's

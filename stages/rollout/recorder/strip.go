@@ -37,9 +37,6 @@ func (c *cursor) object(yield func(key []byte, e *edit) bool) {
 		return
 	}
 	e.kept = c.i
-	if c.skip > 0 {
-		c.i, c.skip = c.skip, 0
-	}
 	for {
 		e.begins, e.dropping = c.i, false
 		key := jsonscan.Key(c.key())

@@ -11,15 +11,35 @@ import (
 	"github.com/rollmill/rollmill/formats/jsonscan"
 )
 
-// sources lists the sources of token ids by preference.
-var sources = []string{formats.TokensChoice, formats.TokensResponse, formats.TokensInLogprobs,
+// source is where token ids are found in an answer; the first is preferred.
+type source int
+
+const (
+	choiceIDs source = iota
+	responseIDs
+	inLogprobs // in the texts of the tokens
+	entryIDs
+	metaInfo
+	messageIDs
+	outputIDs
+)
+
+var sources = [...]string{formats.TokensChoice, formats.TokensResponse, formats.TokensInLogprobs,
 	formats.TokensEntryID, formats.TokensMetaInfo, formats.TokensMessage, formats.TokensOutput}
 
+// found are the ids of one source.
+type found struct {
+	ids  []int32
+	hole bool // one is missing
+}
+
+func (f *found) complete() bool { return !f.hole && len(f.ids) > 0 }
+
 // best returns the ids of the first source that is complete.
-func (t *tokens) best() (ids []int32, source string) {
-	for _, s := range sources {
-		if _, hole := t.holes[s]; !hole && len(t.ids[s]) > 0 {
-			return t.ids[s], s
+func (t *tokens) best() (ids []int32, from string) {
+	for k := range t.found {
+		if f := &t.found[k]; f.complete() {
+			return f.ids, sources[k]
 		}
 	}
 	return nil, ""
@@ -53,43 +73,39 @@ func (t *tokens) pieces() []string {
 // contradiction returns a message that names two sources whose ids differ, or
 // "". Each of them claims to be what was sampled.
 func (t *tokens) contradiction() string {
-	ids, source := t.best()
-	if len(t.ids) < 2 {
-		return ""
-	}
-	for _, other := range sources {
-		if _, hole := t.holes[other]; !hole && len(t.ids[other]) > 0 && !slices.Equal(t.ids[other], ids) {
-			return fmt.Sprintf("the token ids of %s are not those of %s", source, other)
+	ids, from := t.best()
+	for k := range t.found {
+		if f := &t.found[k]; f.complete() && !slices.Equal(f.ids, ids) {
+			return fmt.Sprintf("the token ids of %s are not those of %s", from, sources[k])
 		}
 	}
 	return ""
 }
 
-func (t *tokens) addIDs(source string, raw []byte) {
+func (t *tokens) addIDs(from source, raw []byte) {
 	if string(raw) == "null" {
 		return
 	}
+	if len(raw) > 2 && raw[0] == '[' {
+		if id, end := digitsAt(raw, 1); id >= 0 && end == len(raw)-1 { // one, as in a chunk
+			t.put(from, id)
+			return
+		}
+	}
 	ids, ok := parseIDs(raw)
 	if !ok {
-		t.hole(source)
+		t.hole(from)
 		return
 	}
-	t.put(source, ids...)
+	t.put(from, ids...)
 }
 
-func (t *tokens) put(source string, ids ...int32) {
-	if t.ids == nil {
-		t.ids = map[string][]int32{}
-	}
-	t.ids[source] = append(t.ids[source], ids...)
+func (t *tokens) put(from source, ids ...int32) {
+	f := &t.found[from]
+	f.ids = append(f.ids, ids...)
 }
 
-func (t *tokens) hole(source string) {
-	if t.holes == nil {
-		t.holes = map[string]struct{}{}
-	}
-	t.holes[source] = struct{}{}
-}
+func (t *tokens) hole(from source) { t.found[from].hole = true }
 
 // readLogprobs reads {"content":[{"token","logprob","id"?}…],"refusal":[…]}, or
 // of text completions {"tokens":[…],"token_logprobs":[…]}.
@@ -113,7 +129,7 @@ func (t *tokens) readLogprobs(c *cursor) {
 				texts = append(texts, idInText(v))
 				t.addText(v)
 			}
-			t.putWhole(formats.TokensInLogprobs, texts)
+			t.putWhole(inLogprobs, texts)
 		}
 	}
 }
@@ -133,8 +149,8 @@ func (t *tokens) readEntries(c *cursor) {
 		id, text := t.readEntry(c)
 		entries, texts = append(entries, id), append(texts, text)
 	}
-	t.putWhole(formats.TokensEntryID, entries)
-	t.putWhole(formats.TokensInLogprobs, texts)
+	t.putWhole(entryIDs, entries)
+	t.putWhole(inLogprobs, texts)
 }
 
 // idInText reads "token_id:N"; -1 for another text.
@@ -154,14 +170,14 @@ func (t *tokens) room(entries, texts []int32, size int) (_, _ []int32) {
 }
 
 // putWhole adds ids, in which -1 marks a missing one.
-func (t *tokens) putWhole(source string, ids []int32) {
+func (t *tokens) putWhole(from source, ids []int32) {
 	for _, id := range ids {
 		if id < 0 {
-			t.hole(source)
+			t.hole(from)
 			return
 		}
 	}
-	t.put(source, ids...)
+	t.put(from, ids...)
 }
 
 var tokenIDPrefix = []byte(`"token_id:`)
@@ -188,7 +204,7 @@ func (t *tokens) readMetaInfo(raw []byte) {
 			case 1:
 				logprobs = append(logprobs, v)
 			case 2:
-				t.putWhole(formats.TokensMetaInfo, []int32{parseID(v)})
+				t.putWhole(metaInfo, []int32{parseID(v)})
 			}
 		}
 	}
@@ -199,7 +215,7 @@ func (t *tokens) readMetaInfo(raw []byte) {
 func (t *tokens) readMessage(raw []byte, a *answer) {
 	o := jsonscan.ParseObject(raw)
 	if ids := o.Get("generation_token_ids"); ids != nil {
-		t.addIDs(formats.TokensMessage, ids)
+		t.addIDs(messageIDs, ids)
 	}
 	if ids := o.Get("prompt_token_ids"); ids != nil {
 		a.setPrompt(ids)

@@ -1,0 +1,139 @@
+package recorder
+
+import (
+	"github.com/rollmill/rollmill/formats/jsonscan"
+)
+
+// learn remembers a chunk with one choice that was read in full, if those like
+// it can be read by add.
+func (l *alike) learn(b []byte, cuts []cut, c *choice) {
+	if l.unused == mostUnused || len(b) > largestLearned {
+		return
+	}
+	l.unused++
+	*l = alike{chunk: append(l.chunk[:0], b...), cuts: append(l.cuts[:0], cuts...), values: l.values[:0], choice: c, unused: l.unused}
+	l.known = l.learnChunk()
+}
+
+func (l *alike) learnChunk() bool {
+	choices := 0
+	for key, v := range jsonscan.Members(l.chunk) {
+		if string(key) != "choices" {
+			continue
+		}
+		for choice := range jsonscan.Elements(v) {
+			if choices++; !l.learnChoice(choice) {
+				return false
+			}
+		}
+	}
+	return choices == 1
+}
+
+// learnChoice reports whether it knows what a member of a choice changes; so do
+// the functions below.
+func (l *alike) learnChoice(choice []byte) bool {
+	for key, v := range jsonscan.Members(choice) {
+		ok := true
+		switch string(key) {
+		case "delta":
+			ok = l.learnDelta(v)
+		case "text":
+			l.value(contentValue, v, '"')
+		case "logprobs":
+			ok = l.learnLogprobs(v)
+		case "token_ids":
+			ok = isNull(v) || l.value(idsValue, v, '[')
+		case "message", "response_token_ids", "meta_info":
+			ok = isNull(v)
+		}
+		if !ok {
+			return false
+		}
+	}
+	return true
+}
+
+func (l *alike) learnDelta(delta []byte) bool {
+	if len(delta) > len("{}") {
+		l.deltas++
+	}
+	thoughts := 0
+	for key, v := range jsonscan.Members(delta) {
+		switch string(key) {
+		case "content":
+			l.value(contentValue, v, '"')
+		case "refusal":
+			l.value(refusalValue, v, '"')
+		case "reasoning", "reasoning_content":
+			if l.value(reasoningValue, v, '"') {
+				thoughts++
+			}
+		case "tool_calls":
+			for range jsonscan.Elements(v) {
+				return false
+			}
+		case "generation_token_ids", "generation_log_probs", "prompt_token_ids":
+			return false
+		}
+	}
+	return thoughts <= 1
+}
+
+func (l *alike) learnLogprobs(v []byte) bool {
+	for key, v := range jsonscan.Members(v) {
+		switch {
+		case v[0] != '[':
+		case string(key) == "content" && !l.token:
+			n := 0
+			for entry := range jsonscan.Elements(v) {
+				if n++; !l.learnEntry(entry) {
+					return false
+				}
+			}
+			if n != 1 {
+				return false
+			}
+			l.token = true
+		default:
+			return false
+		}
+	}
+	return true
+}
+
+func (l *alike) learnEntry(entry []byte) bool {
+	logprobs, tokens, ids := 0, 0, 0
+	for key, v := range jsonscan.Members(entry) {
+		switch string(key) {
+		case "logprob":
+			logprobs++
+			if !l.value(logprobValue, v, v[0]) || v[0] != '-' && v[0]-'0' > 9 {
+				return false
+			}
+		case "token":
+			if tokens++; !l.value(tokenValue, v, '"') {
+				return false
+			}
+		case "id":
+			if ids++; !l.value(idValue, v, v[0]) || v[0]-'0' > 9 {
+				return false
+			}
+		default:
+			l.value(listValue, v, '[')
+		}
+	}
+	return logprobs == 1 && tokens <= 1 && ids <= 1
+}
+
+// value notes one that may differ, if it begins so.
+func (l *alike) value(kind valueKind, v []byte, begins byte) bool {
+	if len(v) == 0 || v[0] != begins {
+		return false
+	}
+	from := cap(l.chunk) - cap(v) // v is a part of it
+	l.values = append(l.values, value{kind: kind, from: from, to: from + len(v)})
+	return true
+}
+
+func isNull(v []byte) bool { return string(v) == "null" }
