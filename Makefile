@@ -28,6 +28,7 @@
 # make bench/curate GB=5           keeps 30 % of wide data in three shapes, compared with DuckDB, polars and cp
 # make bench/export GB=5           writes the sequences of a curated dataset, compared with pyarrow
 # make bench/remote   reads a part with large row groups from a distant store, compared with a download of its bytes
+# make bench/recorder  calls an engine directly, through a proxy that copies, and through the recorder
 # make bench/rounds SEALED=1000   seals as many shards, and reads an hour's journal, in a store that takes 30 ms for each request
 # make bench/scale ROWS=100000000  measures time and memory on a bucket, in shards that are killed, from 100,000 rows to ROWS; plots them
 # make bench/all SAMPLE=1   runs the benchmarks that have a peer, small with SAMPLE=1; writes one page of ratios
@@ -50,7 +51,7 @@ TRAJECTORIES ?= 400
 KILLS  ?= 4
 STORES ?= minio gcs azure
 
-.PHONY: all build release wheels demo demo-train test check bench bench/score bench/rewards bench/submit bench/rollout bench/open bench/shards bench/group bench/curate bench/import bench/export bench/view bench/remote bench/rounds bench/scale bench/all view/shots stores slurm airflow ray docs versions golden chaos chaos-rollout chaos-stages chaos-submit learn learn/torch llama vllm clean FORCE
+.PHONY: all build release wheels demo demo-train test check bench bench/score bench/rewards bench/submit bench/rollout bench/open bench/shards bench/group bench/curate bench/import bench/export bench/view bench/remote bench/recorder bench/rounds bench/scale bench/all view/shots stores slurm airflow ray docs versions golden chaos chaos-rollout chaos-stages chaos-submit learn learn/torch llama vllm clean FORCE
 all: build
 
 VERSION = $(shell git describe --tags --always --dirty 2>/dev/null)
@@ -190,7 +191,10 @@ bench/shards:
 	ROWS=$(ROWS) bash .ci/shards shards
 
 bench/remote:
-	$(GO) test ./formats/parquet -run '^$$' -bench 'ScanRemote|Download' -count $(ROUNDS) | python3 testdata/bench/gobench.py 'scan of a distant part to a download' BenchmarkScanRemote BenchmarkDownload 'at most 1.2'
+	$(GO) test ./formats/parquet -run '^$$' -bench 'ScanRemote|Download' -count $(ROUNDS) | python3 testdata/bench/gobench.py 'scan of a distant part to a download' 'at most 1.2' BenchmarkScanRemote BenchmarkDownload
+
+bench/recorder:
+	$(GO) test ./stages/rollout/recorder -run '^$$' -bench AddedLatency -count $(ROUNDS) | python3 testdata/bench/gobench.py 'the recorder adds to a call of 2,000 tokens' 'at most 1' added-ms
 
 # A store that takes 30 ms for each request: the seal of 1,000 shards, and an hour's journal.
 SEALED   ?= 1000

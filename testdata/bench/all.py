@@ -16,7 +16,7 @@ import sys
 import time
 
 folder, sample = pathlib.Path(sys.argv[1]), sys.argv[2:] == ["sample"]
-LINE = re.compile(r"^\s*(?:\w+_test\.go:\d+: )?(?P<what>\S.*): (?P<value>\d[\d.]*(?: \w+)?) \(aim: (?P<aim>.+)\)$", re.MULTILINE)
+LINE = re.compile(r"^\s*(?:\w+_test\.go:\d+: )?(?P<what>\S.*): (?P<value>-?\d[\d.]*(?: \w+)?) \(aim: (?P<aim>.+)\)$", re.MULTILINE)
 
 # name of the target bench/..., its variables, those of a sample
 BENCHES = [
@@ -29,6 +29,7 @@ BENCHES = [
     ("rollout", "EPISODES=1000", "EPISODES=20"),
     ("view", "VIEW=1000000", "VIEW=10000"),
     ("remote", "", ""),
+    ("recorder", "", ""),
     ("rounds", "SEALED=1000 SEGMENTS=1800", "SEALED=50 SEGMENTS=50"),
     ("open", "OPEN=10000", "OPEN=200"),
 ]
