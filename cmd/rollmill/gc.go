@@ -18,3 +18,10 @@ func collectLate(bytes int) (end func()) {
 	untouched := make([]byte, bytes)
 	return func() { runtime.KeepAlive(untouched) }
 }
+
+// collectEvenly is for commands that keep little and allocate much: garbage takes
+// half of what is in use, and 32 MB.
+func collectEvenly() (end func()) {
+	collectEarly()
+	return collectLate(64 << 20)
+}

@@ -73,7 +73,7 @@ func runGroup(ctx context.Context, s *cli.Session, g *groupSettings) (err error)
 	if o.Pairs.Mode != "" || o.Labels { // which read messages
 		collectEarly()
 	} else {
-		defer collectLate(32 << 20)()
+		defer collectEvenly()()
 	}
 	r, err := group.Run(ctx, o)
 	return finishStage(s, r, r, err)

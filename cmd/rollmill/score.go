@@ -84,7 +84,7 @@ func runScore(ctx context.Context, s *cli.Session, c *scoreSettings) error {
 	o.From = stages.Input{URI: c.From, AcceptGates: o.In.AcceptGates}
 	c.place(s, c.Epoch, c.Validation)
 	o.Env = s.Env()
-	defer collectLate(32 << 20)()
+	defer collectEvenly()()
 	r, err := score.Run(ctx, o)
 	return finishStage(s, r, r, err)
 }

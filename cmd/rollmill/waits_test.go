@@ -103,7 +103,7 @@ var unsized = map[string]string{
 	"formats/parquet level":            "claimed three lines above",
 	"formats/parquet next":             "readAhead",
 	"formats/parquet readIndex":        "check, or boundsOf: maxIndex",
-	"formats/parquet readFooter":       "maxFooter",
+	"formats/parquet footerBytes":      "maxFooter",
 	"formats/parquet load":             "pages of the input that are copied, within the chunk that its footer names",
 	"formats/parquet textRoom":         "claimed one line above",
 	"stages/internal/spill grow":       "doubles what is there, up to the sorter's memory",

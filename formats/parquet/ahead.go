@@ -126,7 +126,7 @@ func (f *File) fetch(wanted []extent) (*fetched, error) {
 
 // walls returns the heavy chunks of row groups that are not read: they are too
 // large to be fetched just to save a request.
-func (r *reader) walls(groups []format.RowGroup) []extent {
+func (r *reader) walls(groups []groupMeta) []extent {
 	wall := make([]bool, len(r.f.leaves))
 	for i, n := range r.f.leaves {
 		wall[i] = heavy[columnName(n.path)]

@@ -35,7 +35,7 @@ func sameColumn(a, b format.SchemaElement) bool {
 }
 
 // wholeRows reports whether a chunk's pages end at the ends of rows.
-func wholeRows(m *format.ColumnMetaData) bool {
+func wholeRows(m *columnMeta) bool {
 	for _, s := range m.EncodingStats {
 		if s.PageType != format.DataPageV2 && s.PageType != format.DictionaryPage {
 			return false
@@ -46,7 +46,7 @@ func wholeRows(m *format.ColumnMetaData) bool {
 
 // plainPages reports whether a chunk has only indexed pages, as chunk.endPage
 // makes them.
-func plainPages(chunk *format.ColumnChunk, enc format.Encoding) bool {
+func plainPages(chunk *chunkMeta, enc format.Encoding) bool {
 	m := &chunk.MetaData
 	if m.Codec != format.Zstd || chunk.OffsetIndexLength == 0 || m.DictionaryPageOffset != 0 {
 		return false

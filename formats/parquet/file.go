@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io"
 	"slices"
+	"sync"
 
 	"github.com/parquet-go/parquet-go/format"
 
@@ -15,7 +16,7 @@ type File struct {
 	name   string
 	src    io.ReaderAt
 	size   int64
-	meta   *format.FileMetaData
+	meta   *fileMeta
 	root   *node
 	leaves []*node
 	ahead  int64 // bytes to fetch at once; 0: as they come
@@ -37,30 +38,49 @@ func Open(src io.ReaderAt, size int64, name string) (*File, error) {
 
 // open opens a file whose pages are compressed with some of the codecs.
 func open(src io.ReaderAt, size int64, name string, codecs []format.CompressionCodec) (*File, error) {
-	meta, digest, err := readFooter(src, size, name)
+	footer, err := footerBytes(src, size, name)
 	if err != nil {
 		if errors.Is(err, io.ErrUnexpectedEOF) {
 			return nil, formats.Invalid(name, "", err, "truncated")
 		}
 		return nil, err
 	}
-	root, leaves, err := newSchema(meta.Schema)
-	if err == nil {
-		err = check(meta, leaves, size)
+	f := &File{name: name, src: src, size: size, footerDigest: digestOf(footer), budget: defaultBudget(size)}
+	if err := f.describe(footer, codecs); err != nil {
+		return nil, err
+	}
+	return f, nil
+}
+
+// decoding is held while a footer is decoded: that takes ten times its bytes, and
+// many files are opened at once.
+var decoding sync.Mutex
+
+// describe sets what the footer says, once it is checked.
+func (f *File) describe(footer []byte, codecs []format.CompressionCodec) error {
+	decoding.Lock()
+	defer decoding.Unlock()
+	meta, err := decodeFooter(footer, f.name)
+	if err != nil {
+		return err
+	}
+	f.meta = keep(meta)
+	if f.root, f.leaves, err = newSchema(f.meta.Schema); err == nil {
+		err = check(meta, f.leaves, f.size)
 	}
 	if err != nil {
-		return nil, formats.Invalid(name, "", err, "damaged footer")
+		return formats.Invalid(f.name, "", err, "damaged footer")
 	}
 	for g := range meta.RowGroups {
 		for c := range meta.RowGroups[g].Columns {
 			m := &meta.RowGroups[g].Columns[c].MetaData
 			if !slices.Contains(codecs, m.Codec) {
-				return nil, formats.Invalid(name, "write it with zstd, snappy or no compression; a task file (--examples) may have gzip, brotli or lz4_raw, too", nil,
+				return formats.Invalid(f.name, "write it with zstd, snappy or no compression; a task file (--examples) may have gzip, brotli or lz4_raw, too", nil,
 					"column %s is compressed with %s, which is not read here", columnName(m.PathInSchema), m.Codec)
 			}
 		}
 	}
-	return &File{name: name, src: src, size: size, meta: meta, root: root, leaves: leaves, footerDigest: digest, budget: defaultBudget(size)}, nil
+	return nil
 }
 
 // Name returns the name of the file in errors.

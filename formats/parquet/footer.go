@@ -26,41 +26,50 @@ const (
 // readFooter reads the metadata of a file, which must not be trusted before
 // check, and the digest of the footer.
 func readFooter(src io.ReaderAt, size int64, name string) (*format.FileMetaData, string, error) {
-	bad := func(err error, text string, args ...any) (*format.FileMetaData, string, error) {
-		return nil, "", formats.Invalid(name, "", err, text, args...)
+	footer, err := footerBytes(src, size, name)
+	if err != nil {
+		return nil, "", err
+	}
+	meta, err := decodeFooter(footer, name)
+	return meta, digestOf(footer), err
+}
+
+// footerBytes reads the footer, with its length and the magic number.
+func footerBytes(src io.ReaderAt, size int64, name string) ([]byte, error) {
+	bad := func(text string, args ...any) ([]byte, error) {
+		return nil, formats.Invalid(name, "", nil, text, args...)
 	}
 	if size < int64(len(magic))+footerEnd {
-		return bad(nil, "not a Parquet file: it has %d bytes", size)
+		return bad("not a Parquet file: it has %d bytes", size)
 	}
 	end := make([]byte, min(guess, size))
 	if err := readAt(src, end, size-int64(len(end))); err != nil {
-		return nil, "", err
+		return nil, err
 	}
 	if string(end[len(end)-4:]) != magic {
-		return bad(nil, "not a Parquet file, or a truncated one: it ends in %q, not %q", end[len(end)-4:], magic)
+		return bad("not a Parquet file, or a truncated one: it ends in %q, not %q", end[len(end)-4:], magic)
 	}
 	n := int64(binary.LittleEndian.Uint32(end[len(end)-footerEnd:]))
 	if n > size-footerEnd-int64(len(magic)) || n > maxFooter {
-		return bad(nil, "damaged footer: it claims %d of the file's %d bytes", n, size)
+		return bad("damaged footer: it claims %d of the file's %d bytes", n, size)
 	}
-	whole := end
 	if n += footerEnd; n <= int64(len(end)) {
-		whole = end[int64(len(end))-n:]
-	} else {
-		whole = make([]byte, n)
-		if err := readAt(src, whole, size-n); err != nil {
-			return nil, "", err
-		}
+		return end[int64(len(end))-n:], nil
 	}
-	data := whole[:n-footerEnd]
+	whole := make([]byte, n)
+	return whole, readAt(src, whole, size-n)
+}
+
+func decodeFooter(footer []byte, name string) (*format.FileMetaData, error) {
+	data := footer[:len(footer)-footerEnd]
 	if err := weigh(data); err != nil {
-		return bad(err, "damaged footer")
+		return nil, formats.Invalid(name, "", err, "damaged footer")
 	}
 	meta := new(format.FileMetaData)
 	if err := thrift.Unmarshal(new(thrift.CompactProtocol), data, meta); err != nil {
-		return bad(err, "damaged footer")
+		return nil, formats.Invalid(name, "", err, "damaged footer")
 	}
-	return meta, digestOf(whole), nil
+	return meta, nil
 }
 
 func digestOf(footer []byte) string {
@@ -127,7 +136,7 @@ func checkChunk(chunk *format.ColumnChunk, size int64) error {
 	if chunk.OffsetIndexLength > maxIndex {
 		return fmt.Errorf("its page index has %d bytes, more than %d", chunk.OffsetIndexLength, maxIndex)
 	}
-	start, _ := span(m)
+	start := firstPage(m.DataPageOffset, m.DictionaryPageOffset)
 	if err := within("it", start, m.TotalCompressedSize); err != nil {
 		return err
 	}

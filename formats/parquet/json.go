@@ -119,7 +119,7 @@ func (s *jsonScan) turn() error {
 
 // cursor returns a reader of a column chunk. The more columns there are, the
 // less it reads ahead.
-func (s *jsonScan) cursor(n *node, m *format.ColumnMetaData) *cursor {
+func (s *jsonScan) cursor(n *node, m *columnMeta) *cursor {
 	start, end := span(m)
 	c := &cursor{leaf: &leaf{node: n, name: columnName(n.path)}}
 	c.column = column{node: n, codec: m.Codec, left: m.NumValues, scratch: true, holding: holding{budget: s.budget}}

@@ -57,14 +57,24 @@ var madeEpoch = sync.OnceValues(func() (groups [][]formats.Trajectory, data []by
 	return groups, buf.Bytes()
 })
 
-func isHeavy(m *format.ColumnMetaData) bool { return heavy[columnName(m.PathInSchema)] }
+func isHeavy(f *File, c int) bool { return heavy[columnName(f.leaves[c].path)] }
+
+// wholeFooter returns all that a file's footer says.
+func wholeFooter(t testing.TB, f *File) *format.FileMetaData {
+	t.Helper()
+	meta, _, err := readFooter(f.src, f.size, f.name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return meta
+}
 
 // TestSplitsHoldEveryRowGroup takes the splits of a file as parquet-java does: the
 // middle of a row group, counted from its first column, lies in one of them.
 func TestSplitsHoldEveryRowGroup(t *testing.T) {
 	_, data, f := epoch(t)
-	for i, g := range f.meta.RowGroups {
-		start, _ := span(&g.Columns[0].MetaData)
+	for i, g := range wholeFooter(t, f).RowGroups {
+		start, _ := span(&f.meta.RowGroups[i].Columns[0].MetaData)
 		if middle := start + g.TotalCompressedSize/2; g.TotalCompressedSize == 0 || middle >= int64(len(data)) {
 			t.Errorf("row group %d begins at %d and has %d bytes: its middle lies behind the end of the file, at %d", i, start, g.TotalCompressedSize, len(data))
 		}
@@ -110,7 +120,7 @@ func TestHeavyPagesBeginAtGroups(t *testing.T) {
 	for g := range f.meta.RowGroups {
 		group := &f.meta.RowGroups[g]
 		for c := range group.Columns {
-			if !isHeavy(&group.Columns[c].MetaData) {
+			if !isHeavy(f, c) {
 				continue
 			}
 			locations, err := pagesOf(f.src, &group.Columns[c])
@@ -150,8 +160,8 @@ func TestLightChunksLieAtTheTail(t *testing.T) {
 	var heavyEnd, at int64
 	for g := range f.meta.RowGroups {
 		for c := range f.meta.RowGroups[g].Columns {
-			if m := &f.meta.RowGroups[g].Columns[c].MetaData; isHeavy(m) {
-				_, end := span(m)
+			if isHeavy(f, c) {
+				_, end := span(&f.meta.RowGroups[g].Columns[c].MetaData)
 				heavyEnd = max(heavyEnd, end)
 			}
 		}
@@ -159,24 +169,23 @@ func TestLightChunksLieAtTheTail(t *testing.T) {
 	at = heavyEnd
 	for c := range f.leaves {
 		for g := range f.meta.RowGroups {
-			m := &f.meta.RowGroups[g].Columns[c].MetaData
-			if isHeavy(m) {
+			if isHeavy(f, c) {
 				continue
 			}
-			start, end := span(m)
+			start, end := span(&f.meta.RowGroups[g].Columns[c].MetaData)
 			if start != at {
-				t.Fatalf("chunk %v of row group %d begins at %d, not %d", m.PathInSchema, g, start, at)
+				t.Fatalf("chunk %v of row group %d begins at %d, not %d", f.leaves[c].path, g, start, at)
 			}
 			at = end
 		}
 	}
-	for _, index := range []func(*format.ColumnChunk) (int64, int32){
-		func(c *format.ColumnChunk) (int64, int32) { return c.ColumnIndexOffset, c.ColumnIndexLength },
-		func(c *format.ColumnChunk) (int64, int32) { return c.OffsetIndexOffset, c.OffsetIndexLength },
+	for _, index := range []func(*chunkMeta) (int64, int32){
+		func(c *chunkMeta) (int64, int32) { return c.ColumnIndexOffset, c.ColumnIndexLength },
+		func(c *chunkMeta) (int64, int32) { return c.OffsetIndexOffset, c.OffsetIndexLength },
 	} {
 		for g := range f.meta.RowGroups {
-			if int(f.meta.RowGroups[g].Ordinal) != g {
-				t.Errorf("row group %d has ordinal %d", g, f.meta.RowGroups[g].Ordinal)
+			if n := wholeFooter(t, f).RowGroups[g].Ordinal; int(n) != g {
+				t.Errorf("row group %d has ordinal %d", g, n)
 			}
 			for c := range f.meta.RowGroups[g].Columns {
 				off, n := index(&f.meta.RowGroups[g].Columns[c])
@@ -198,9 +207,9 @@ func TestLightChunksLieAtTheTail(t *testing.T) {
 func TestHeavyLeavesHaveNoStatisticsAndNoDictionary(t *testing.T) {
 	_, _, f := epoch(t)
 	seen := map[string]bool{}
-	for g := range f.meta.RowGroups {
-		for c := range f.meta.RowGroups[g].Columns {
-			m := &f.meta.RowGroups[g].Columns[c].MetaData
+	for g, group := range wholeFooter(t, f).RowGroups {
+		for c := range group.Columns {
+			m := &group.Columns[c].MetaData
 			name := columnName(m.PathInSchema)
 			seen[name] = true
 			if m.Codec != format.Zstd {
@@ -215,7 +224,7 @@ func TestHeavyLeavesHaveNoStatisticsAndNoDictionary(t *testing.T) {
 				t.Errorf("%s has no bounds", name)
 			}
 			var raw rawPage
-			start, end := span(m)
+			start, end := span(&f.meta.RowGroups[g].Columns[c].MetaData)
 			w := window{src: f.src, at: start, end: end, ahead: readAhead}
 			for w.next(&raw) == nil && heavy[name] {
 				if s := raw.header.DataPageHeaderV2.V.Statistics; s.MinValue != nil || s.Max != nil {
@@ -240,10 +249,10 @@ func TestEncodings(t *testing.T) {
 	}
 	for c := range f.meta.RowGroups[0].Columns {
 		m := &f.meta.RowGroups[0].Columns[c].MetaData
-		enc, ok := want[columnName(m.PathInSchema)]
+		enc, ok := want[columnName(f.leaves[c].path)]
 		for _, s := range m.EncodingStats {
 			if ok && s.PageType == format.DataPageV2 && s.Encoding != enc {
-				t.Errorf("%v is in %s, not %s", m.PathInSchema, s.Encoding, enc)
+				t.Errorf("%v is in %s, not %s", f.leaves[c].path, s.Encoding, enc)
 			}
 		}
 	}

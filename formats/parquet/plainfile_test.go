@@ -5,7 +5,7 @@ import (
 	"bytes"
 	"errors"
 	"io"
-	"slices"
+
 	"testing"
 
 	"github.com/parquet-go/parquet-go/encoding/thrift"
@@ -28,11 +28,9 @@ type plainPage struct {
 func takenApart(t testing.TB, data []byte) *laidOut {
 	t.Helper()
 	f := opened(t, data)
-	out := &laidOut{meta: *f.meta}
-	out.meta.RowGroups = slices.Clone(f.meta.RowGroups)
-	for g := range out.meta.RowGroups {
-		group := &out.meta.RowGroups[g]
-		group.Columns = slices.Clone(group.Columns)
+	out := &laidOut{meta: *wholeFooter(t, f)}
+	for g := range f.meta.RowGroups {
+		group := &f.meta.RowGroups[g]
 		for c := range group.Columns {
 			m := &group.Columns[c].MetaData
 			start, end := span(m)

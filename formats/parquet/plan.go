@@ -67,7 +67,7 @@ func (s *stream) plan() (more bool, err error) {
 
 // byPages reports whether a few rows of a chunk are found by its page index: for
 // a small one it is not worth a request.
-func byPages(chunk *format.ColumnChunk) bool {
+func byPages(chunk *chunkMeta) bool {
 	return chunk.OffsetIndexLength > 0 && chunk.MetaData.TotalCompressedSize > readAhead
 }
 
@@ -132,7 +132,7 @@ func pagesOfRows(pages []format.PageLocation, from, to int64) (first, end int) {
 	return first, end
 }
 
-func (r *reader) chunk(id chunkID) *format.ColumnChunk {
+func (r *reader) chunk(id chunkID) *chunkMeta {
 	return &r.f.meta.RowGroups[id.group].Columns[r.leaves[id.leaf].node.leaf]
 }
 

@@ -183,7 +183,7 @@ func (r *reader) open() error {
 	return nil
 }
 
-func newCursor(src io.ReaderAt, l *leaf, m *format.ColumnMetaData, whole bool) *cursor {
+func newCursor(src io.ReaderAt, l *leaf, m *columnMeta, whole bool) *cursor {
 	start, end := span(m)
 	c := &cursor{leaf: l, index: make([]int, len(l.lists)), open: make([]*slice, len(l.lists))}
 	c.column = column{node: l.node, codec: m.Codec, left: m.NumValues, keep: l.kept()}
@@ -279,7 +279,7 @@ func (r *reader) seek(c *cursor, leaf int, row int64) (rest int64, err error) {
 }
 
 // pagesOf reads the positions of a chunk's pages.
-func pagesOf(src io.ReaderAt, chunk *format.ColumnChunk) ([]format.PageLocation, error) {
+func pagesOf(src io.ReaderAt, chunk *chunkMeta) ([]format.PageLocation, error) {
 	index, err := readIndex[format.OffsetIndex](src, chunk.OffsetIndexOffset, chunk.OffsetIndexLength)
 	return index.PageLocations, err
 }

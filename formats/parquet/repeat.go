@@ -79,7 +79,7 @@ func (w *Writer[T]) repeat(from *Common, group int, rows rowsIn, ends []int) err
 }
 
 // repeatable reports whether a chunk has the layout that this one would get.
-func (c *chunk) repeatable(from *format.ColumnChunk) bool {
+func (c *chunk) repeatable(from *chunkMeta) bool {
 	m := &from.MetaData
 	dict := m.DictionaryPageOffset > 0
 	return !c.heavy && !c.tokens && m.Codec == format.Zstd && m.TotalCompressedSize <= groupBytes && wholeRows(m) && dict == (c.enc == format.RLEDictionary) &&
@@ -87,7 +87,7 @@ func (c *chunk) repeatable(from *format.ColumnChunk) bool {
 }
 
 // repeat makes the chunk the same as one of a file, with this many rows.
-func (c *chunk) repeat(src io.ReaderAt, from *format.ColumnChunk, rows int64) (err error) {
+func (c *chunk) repeat(src io.ReaderAt, from *chunkMeta, rows int64) (err error) {
 	defer refusePanic(&err)
 	m := &from.MetaData
 	start, end := span(m)
@@ -132,7 +132,7 @@ func (c *chunk) repeat(src io.ReaderAt, from *format.ColumnChunk, rows int64) (e
 }
 
 // boundsOf returns the bounds of a chunk's pages.
-func boundsOf(src io.ReaderAt, from *format.ColumnChunk, pages int) ([]bounds, error) {
+func boundsOf(src io.ReaderAt, from *chunkMeta, pages int) ([]bounds, error) {
 	if from.ColumnIndexLength == 0 || from.ColumnIndexLength > maxIndex {
 		return []bounds{{}}, nil // they are not recorded
 	}

@@ -130,7 +130,7 @@ func TestRepeatOfDamagedPages(t *testing.T) {
 		}
 		n := file.RowGroups()[0]
 		err = NewWriter[formats.Score](&bytes.Buffer{}).Repeat(common, 0, flat(scores())[:n], []int{int(n)})
-		if err == nil || !strings.Contains(err.Error(), columnName(chunk.MetaData.PathInSchema)) {
+		if err == nil || !strings.Contains(err.Error(), columnName(file.leaves[c].path)) {
 			t.Errorf("column %d: %v", c, err)
 		}
 		data[end-1] ^= 1

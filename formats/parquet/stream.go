@@ -19,6 +19,7 @@ import (
 // its columns advance through their pieces together.
 type stream struct {
 	r       *reader
+	limit   int64    // bytes of the pieces that have begun
 	pieces  []*piece // planned and not released, in no order
 	order   []*piece // planned and not begun, in order of need
 	planned int      // row groups before this one are
@@ -62,8 +63,18 @@ func (f *File) pieceSize() int64 { return max(f.ahead/(9*atOnce/4), nearGap) }
 const wholePieces = 3
 
 func newStream(r *reader, o *pool) *stream {
-	return &stream{r: r, planned: r.group, first: r.first, pages: map[chunkID][]format.PageLocation{},
+	return &stream{r: r, limit: r.most(), planned: r.group, first: r.first, pages: map[chunkID][]format.PageLocation{},
 		passed: make([]int64, len(r.leaves)), pool: o}
+}
+
+// most returns how many bytes the reader's pieces may have. Where it reads no heavy
+// leaf, decoding takes longer than fetching, and half of the file's limit is
+// enough: as much as it plans together.
+func (r *reader) most() int64 {
+	if slices.ContainsFunc(r.leaves, func(l *leaf) bool { return heavy[l.name] }) {
+		return r.f.ahead
+	}
+	return r.f.ahead / 2
 }
 
 // fetchAhead begins the current row group of a file that is fetched ahead.
@@ -106,16 +117,16 @@ func (s *stream) enter() error {
 // fill begins as many pieces as there is room for, plans further row groups
 // when all pieces were begun, and then goes on with the next reader.
 func (s *stream) fill() error {
-	for limit := s.r.f.ahead; ; {
+	for {
 		for len(s.order) > 0 {
 			p := s.order[0]
-			if !p.begun && s.held > 0 && s.held+p.end-p.off > limit {
+			if !p.begun && s.held > 0 && s.held+p.end-p.off > s.limit {
 				return nil
 			}
 			s.begin(p)
 			s.order = s.order[1:]
 		}
-		if s.held >= limit {
+		if s.held >= s.limit {
 			return nil
 		}
 		if more, err := s.plan(); err != nil {
@@ -129,7 +140,7 @@ func (s *stream) fill() error {
 
 func (s *stream) begin(p *piece) {
 	if !p.begun {
-		s.pool.begin(p, s.r.f.src, s.r.f.ahead)
+		s.pool.begin(p, s.r.f.src, s.limit)
 	}
 }
 

@@ -157,3 +157,45 @@ func TestAFailedPieceIsReported(t *testing.T) {
 		}
 	}
 }
+
+// TestLightRowsHoldHalf: what is fetched ahead of light columns does not grow with
+// the number of files that are read one after another.
+func TestLightRowsHoldHalf(t *testing.T) {
+	data := large()
+	type row struct {
+		ID     string   `parquet:"trajectory_id"`
+		Reward *float64 `parquet:"reward,optional"`
+		Answer string   `parquet:"answer"`
+	}
+	const limit = 1 << 20
+	held := func(files int) (most int64) {
+		readers := make([]*Reader[row], files)
+		for i := range readers {
+			f, err := OpenAhead(bytes.NewReader(data), int64(len(data)), "x", limit)
+			if err != nil {
+				t.Fatal(err)
+			}
+			f.src = bytes.NewReader(data) // nothing is in memory already
+			if readers[i], err = NewReader[row](f, 0, f.Rows()); err != nil {
+				t.Fatal(err)
+			}
+			if i > 0 {
+				readers[i-1].Then(func() Follower { return readers[i] })
+			}
+		}
+		for _, r := range readers {
+			rows := make([]row, r.f.Rows())
+			if n, err := r.Read(rows); n < len(rows) {
+				t.Fatal(n, err)
+			}
+			most = max(most, r.stream.most)
+			r.Close()
+		}
+		return most
+	}
+	few, many := held(2), held(40)
+	t.Logf("%d bytes were held of two files, %d of forty", few, many)
+	if many > limit/2 || few*40 < limit {
+		t.Errorf("%d bytes were held of two files, %d of forty; at most %d", few, many, limit/2)
+	}
+}

@@ -118,15 +118,6 @@ func (t *tail) describe(column int, c *chunk) {
 	t.columns[at] = c.columnIndex()
 }
 
-// span returns the position of a chunk in its file.
-func span(m *format.ColumnMetaData) (start, end int64) {
-	start = m.DataPageOffset
-	if m.DictionaryPageOffset > 0 {
-		start = m.DictionaryPageOffset
-	}
-	return start, start + m.TotalCompressedSize
-}
-
 // place sets a chunk's offsets to the position that it has.
 func (t *tail) place(group, column int, at int64) {
 	columns := t.meta.RowGroups[group].Columns
@@ -191,7 +182,7 @@ func (t *tail) sum(group *format.RowGroup) {
 	wide := slices.Contains(t.waits, true)
 	for c := range group.Columns {
 		m := &group.Columns[c].MetaData
-		start, _ := span(m)
+		start := firstPage(m.DataPageOffset, m.DictionaryPageOffset)
 		if c == 0 || start < group.FileOffset {
 			group.FileOffset = start
 		}

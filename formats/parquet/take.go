@@ -24,7 +24,7 @@ type taker struct {
 var takers = sync.Pool{New: func() any { return &taker{column: column{scratch: true}} }}
 
 // newTaker returns a taker that gathers rows of a chunk of b in c.
-func newTaker(c *chunk, b *batch, m *format.ColumnMetaData) *taker {
+func newTaker(c *chunk, b *batch, m *columnMeta) *taker {
 	t := takers.Get().(*taker)
 	t.chunk, t.page, t.torn = c, page{}, false
 	t.column.node, t.column.codec, t.column.left, t.column.dict = b.f.leaves[c.node.leaf], m.Codec, m.NumValues, values{}
@@ -43,7 +43,7 @@ func (t *taker) window(src io.ReaderAt, at, end, ahead int64) window {
 }
 
 // all reads the chunk of a light leaf.
-func (t *taker) all(b *batch, m *format.ColumnMetaData) error {
+func (t *taker) all(b *batch, m *columnMeta) error {
 	start, end := span(m)
 	w := t.window(b.src, start, end, readAhead)
 	defer func() { t.buf = w.buf }()

@@ -102,12 +102,13 @@ func TestPageIndexesInAnotherOrder(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	columns := f.meta.RowGroups[0].Columns
+	meta := wholeFooter(t, f)
+	columns := meta.RowGroups[0].Columns
 	first := columns[0]
 	columns[0].ColumnIndexOffset, columns[0].ColumnIndexLength = columns[2].ColumnIndexOffset, columns[2].ColumnIndexLength
 	columns[2].ColumnIndexOffset, columns[2].ColumnIndexLength = first.ColumnIndexOffset, first.ColumnIndexLength
 	var out bytes.Buffer
-	re := &tail{out: bufio.NewWriter(&out), meta: *f.meta, waits: make([]bool, len(columns))}
+	re := &tail{out: bufio.NewWriter(&out), meta: *meta, waits: make([]bool, len(columns))}
 	if err := re.write(data); err != nil { // the new footer is after the old one
 		t.Fatal(err)
 	}
@@ -284,7 +285,7 @@ func TestArrowNilColumns(t *testing.T) {
 // it.
 func TestNoSplitIntegers(t *testing.T) {
 	_, _, f := epoch(t)
-	for _, c := range f.meta.RowGroups[0].Columns {
+	for _, c := range wholeFooter(t, f).RowGroups[0].Columns {
 		for _, e := range c.MetaData.Encoding {
 			if e == format.ByteStreamSplit && c.MetaData.Type != format.Float && c.MetaData.Type != format.Double {
 				t.Errorf("%v", c.MetaData.PathInSchema)

@@ -22,7 +22,7 @@ type Unknown struct {
 	typ  reflect.Type
 	note string // the file's formats.Marks
 
-	meta   *format.FileMetaData // of a file that has them
+	meta   *fileMeta // of a file that has them
 	root   *node
 	leaves []*node
 }
