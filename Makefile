@@ -15,7 +15,7 @@
 # make bench/view VIEW=1000000   prints the times of the viewer's pages, and its memory, for a run of 100 epochs
 # make view/shots   takes pictures of the viewer's pages, light and dark, wide and narrow, into runs/shots
 # make learn SEEDS=5    tests that the demo's policy learns, and does not learn from shuffled rewards
-# make bench/score ROWS=100000  scores a stored epoch again, compared with pyarrow, DuckDB and polars
+# make bench/score ROWS=100000 THIN=2000000  scores a stored epoch again, and one of thin rows, compared with DuckDB, polars and pyarrow
 # make bench/rewards    sends wide rows to a reward in Python, as lines and as record batches
 # make bench/submit LARGE=160000  converts rows to ART's wire format, compared with the harness, and submits a dataset of 5 GB
 # make chaos-submit COUNT=100   kills submissions to every backend at random moments, alone and with a racing copy, on a disk and on a bucket, and counts the jobs
@@ -139,6 +139,11 @@ $(BENCH)/bench: FORCE
 bench/group: build $(PEERS) $(BENCH)/bench
 	$(BENCH)/bench thin $(ROWS) $(BENCH)/thin-$(ROWS)
 	$(PEERS) testdata/bench/group.py $(BENCH)/bench bin/rollmill $(BENCH)/thin-$(ROWS) $(ROUNDS)
+THIN ?= 2000000
+bench/score: build $(PEERS) $(BENCH)/bench
+	$(BENCH)/bench real $(ROWS) $(BENCH)/real-$(ROWS)
+	$(BENCH)/bench base $(THIN) $(BENCH)/thin-$(THIN)
+	$(PEERS) testdata/bench/score.py bin/rollmill $(ROUNDS) $(BENCH)/real-$(ROWS) $(BENCH)/thin-$(THIN)
 bench/curate: build $(PEERS) $(BENCH)/bench
 	$(BENCH)/bench wide $(GB)e9 $(BENCH)/wide-$(GB)
 	$(BENCH)/bench wide $(GB)e9 $(BENCH)/wide-$(GB)-small small
@@ -154,10 +159,6 @@ bench/import: build $(PEERS)
 
 bench:
 	$(GO) test -run '^$$' -bench . -benchmem ./...
-
-bench/score:
-	.ci/venv data
-	ROWS=$(ROWS) $(GO) test ./stages/score -run TestRescore -count 1 -timeout 60m -v -long
 
 bench/rewards:
 	.ci/venv data

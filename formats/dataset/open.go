@@ -16,6 +16,8 @@ type Dataset struct {
 	bucket *storage.Bucket
 	plain  *plain // of parts that another tool wrote; else nil
 	ends   ends   // of parts, if they are kept
+
+	footers footers // of local parts, if they are shared
 }
 
 func newDataset(m Manifest, uri string, b *storage.Bucket) *Dataset {
@@ -85,6 +87,12 @@ func readManifest(ctx context.Context, b *storage.Bucket) (*Manifest, error) {
 
 // URI returns where the dataset is, without credentials.
 func (d *Dataset) URI() string { return storage.Redact(d.uri) }
+
+// Local reports whether the dataset is on a local disk.
+func (d *Dataset) Local() bool {
+	_, local := d.bucket.Local()
+	return local
+}
 
 // Range is a run of rows in a table's order: [First, First+Rows).
 type Range struct{ First, Rows int64 }

@@ -103,6 +103,21 @@ func NewHeadReader[T any](ctx context.Context, d *Dataset, r Range) (*Reader[T],
 	return rd, nil
 }
 
+// NewReaderWithout reads rows of the main table without some columns, by name, which
+// are neither fetched nor decoded: their fields stay zero.
+func NewReaderWithout[T any](ctx context.Context, d *Dataset, r Range, columns []string) (*Reader[T], error) {
+	rd, err := NewReader[T](ctx, d, "", r)
+	if err != nil {
+		return nil, err
+	}
+	if d.plain == nil && len(columns) > 0 {
+		rd.rows = rowsBy(func(f *parquet.File, first, rows int64) (*parquet.Reader[T], error) {
+			return parquet.NewReaderWithout[T](f, first, rows, columns)
+		}, false)
+	}
+	return rd, nil
+}
+
 // NewColumnReader reads columns of a table by name, or all columns for no names:
 // only these are fetched and decoded. Values have the types of the file, so no
 // row type is needed, and columns of a newer minor version can be read.
@@ -278,7 +293,7 @@ func (d *Dataset) openPart(ctx context.Context, p Part) (storage.Reader, *parque
 	if d.plain != nil {
 		f, err = openForeign(d.bucket, src, p.Bytes, place)
 	} else if _, local := d.bucket.Local(); local {
-		f, err = parquet.Open(src, p.Bytes, place)
+		f, err = d.footers.open(src, p, place)
 	} else {
 		f, err = d.ends.open(src, p, place)
 	}

@@ -8,12 +8,13 @@ import (
 	"github.com/rollmill/rollmill/storage"
 )
 
-// Repeated is a thin dataset whose columns another one repeats, as group does
-// with scores. TableWriter.Repeat copies them by the row group, encoded as they
+// Repeated is a dataset of which another one repeats columns, as group does with
+// scores, and score with trajectories. TableWriter.Repeat copies them by the row group, encoded as they
 // are. It is for one goroutine.
 type Repeated struct {
 	ctx    context.Context
 	d      *Dataset
+	names  []string // of the columns; none: all that both have
 	parts  []Part
 	groups []repeatedGroup
 	part   int // the open one, -1 for none
@@ -32,9 +33,10 @@ type repeatedGroup struct {
 // of smaller ones are put together.
 const repeatedRows = 2048
 
-// NewRepeated opens nothing yet; what is opened later uses ctx.
-func NewRepeated(ctx context.Context, d *Dataset) *Repeated {
-	r := &Repeated{ctx: ctx, d: d, parts: d.PartsOf(""), part: -1}
+// NewRepeated names the columns that are repeated; without names, these are all
+// that both datasets have. It opens nothing yet; what is opened later uses ctx.
+func NewRepeated(ctx context.Context, d *Dataset, names ...string) *Repeated {
+	r := &Repeated{ctx: ctx, d: d, names: names, parts: d.PartsOf(""), part: -1}
 	first := int64(0)
 	for p := range r.parts {
 		for i, rows := range r.parts[p].RowGroups {
@@ -84,7 +86,7 @@ func commonOf[T any](r *Repeated, part int) (*parquet.Common, error) {
 			return nil, err
 		}
 		r.part = part
-		if r.common, err = parquet.NewCommon[T](r.f); err != nil {
+		if r.common, err = parquet.NewCommon[T](r.f, r.names...); err != nil {
 			return nil, err
 		}
 	}
@@ -92,8 +94,8 @@ func commonOf[T any](r *Repeated, part int) (*parquet.Common, error) {
 }
 
 // Repeat adds groups as WriteGroups does: the rows of the row group of from that
-// begins at first, in a row group of their own. Columns of the same name have the
-// same values in both, and are copied. They are encoded instead when from is in
+// begins at first, in a row group of their own. The repeated columns have the same
+// values in both, and are copied. They are encoded instead when from is in
 // an object store, where reading them twice takes longer, or when a secret was
 // removed from the rows; the row groups are the same.
 func (w *TableWriter[T]) Repeat(ctx context.Context, from *Repeated, first int64, rows []T, ends []int) error {

@@ -64,6 +64,22 @@ func Condition(text string, env any) (*Program, error) { return Compile(text, en
 // Run evaluates the expression. If it takes too many steps, the error wraps
 // ErrOverBudget; soon after ctx ends, it is the context's.
 func (p *Program) Run(ctx context.Context, env any) (any, error) {
+	e, err := p.Begin(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer e.End()
+	return e.Run(env)
+}
+
+// Evaluations evaluate an expression over many inputs, in one goroutine.
+type Evaluations struct {
+	p *Program
+	m *machine
+}
+
+// Begin begins evaluations. The caller must end them.
+func (p *Program) Begin(ctx context.Context) (*Evaluations, error) {
 	m, _ := p.machines.Get().(*machine)
 	if m == nil {
 		var err error
@@ -71,14 +87,25 @@ func (p *Program) Run(ctx context.Context, env any) (any, error) {
 			return nil, err
 		}
 	}
-	defer p.machines.Put(m)
-	m.steps, m.ctx, m.began, m.ended = 0, ctx, time.Time{}, nil
+	m.ctx = ctx
+	return &Evaluations{p, m}, nil
+}
+
+// Run evaluates the expression, as the program's Run does.
+func (e *Evaluations) Run(env any) (any, error) {
+	m := e.m
+	m.steps, m.began, m.ended = 0, time.Time{}, nil
 	out, err := m.vm.Run(m.program, env)
-	m.ctx = nil
 	if m.ended != nil {
 		return nil, m.ended
 	}
 	return out, err
+}
+
+// End ends the evaluations.
+func (e *Evaluations) End() {
+	e.m.ctx = nil
+	e.p.machines.Put(e.m)
 }
 
 // machine evaluates one expression at a time and counts its steps.
@@ -95,7 +122,7 @@ const stepName = "__step"
 
 func (p *Program) machine() (*machine, error) {
 	m := &machine{}
-	options := append(p.options[:len(p.options):len(p.options)], expr.Patch(counting{}),
+	options := append(p.options[:len(p.options):len(p.options)], expr.Patch(counting{}), expr.Patch(lengthsIn(p.env)),
 		expr.Function(stepName, m.step, new(func() bool), new(func(any) bool)))
 	var err error
 	m.program, err = expr.Compile(p.text, options...)

@@ -36,6 +36,13 @@ func Open(src io.ReaderAt, size int64, name string) (*File, error) {
 	return open(src, size, name, codecs)
 }
 
+// At returns the same file, read from another source.
+func (f *File) At(src io.ReaderAt) *File {
+	same := *f
+	same.src = src
+	return &same
+}
+
 // open opens a file whose pages are compressed with some of the codecs.
 func open(src io.ReaderAt, size int64, name string, codecs []format.CompressionCodec) (*File, error) {
 	footer, err := footerBytes(src, size, name)

@@ -229,6 +229,18 @@ func NewPartReader[T any](f *File, first, rows int64, keep func(column string) b
 	return r, nil
 }
 
+// NewReaderWithout returns a reader of rows without some columns, named as in
+// "messages.content": their fields stay zero.
+func NewReaderWithout[T any](f *File, first, rows int64, columns []string) (*Reader[T], error) {
+	r, err := NewReader[T](f, first, rows)
+	if err != nil {
+		return nil, err
+	}
+	r.leaves = slices.DeleteFunc(r.leaves, func(l *leaf) bool { return slices.Contains(columns, l.name) })
+	firstMakes(r.leaves)
+	return r, nil
+}
+
 // dropPayload drops the columns of the payload, except those to keep.
 func (r *reader) dropPayload(keep func(column string) bool) {
 	r.leaves = slices.DeleteFunc(r.leaves, func(l *leaf) bool { return l.payload && (keep == nil || !keep(l.name)) })

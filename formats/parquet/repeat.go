@@ -10,14 +10,15 @@ import (
 )
 
 // Common is a file, and which of its columns rows of another kind have too: those
-// of the same name and type.
+// of the same name and type, or those of them that are named.
 type Common struct {
 	f  *File
 	at []int // by column of the rows: the file's, -1 for none
 }
 
-// NewCommon compares the columns of T with those of a file.
-func NewCommon[T any](f *File) (*Common, error) {
+// NewCommon compares the columns of T with those of a file. With names, only columns
+// of these names, at the top, are in common.
+func NewCommon[T any](f *File, names ...string) (*Common, error) {
 	l := layoutOf[T]()
 	root, leaves, err := newSchema(l.meta.Schema)
 	if err != nil {
@@ -25,7 +26,11 @@ func NewCommon[T any](f *File) (*Common, error) {
 	}
 	c := &Common{f: f}
 	for _, n := range leaves {
-		c.at = append(c.at, f.root.same(root, n.path))
+		at := -1
+		if len(names) == 0 || slices.Contains(names, n.path[0]) {
+			at = f.root.same(root, n.path)
+		}
+		c.at = append(c.at, at)
 	}
 	return c, nil
 }

@@ -32,6 +32,13 @@ func (a *aligned) close() error {
 	return a.Close()
 }
 
+func (a *aligned) skip(rows int64) error {
+	if a == nil {
+		return nil
+	}
+	return a.Skip(rows)
+}
+
 // next returns the scores of the next rows, beginning at row first; none when
 // a is nil.
 func (a *aligned) next(rows []*Row, first int64) ([]formats.Score, error) {

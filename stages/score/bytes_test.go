@@ -2,6 +2,7 @@ package score_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -10,7 +11,9 @@ import (
 
 	"github.com/parquet-go/parquet-go"
 
+	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/random"
 	"github.com/rollmill/rollmill/stages/score"
 	"github.com/rollmill/rollmill/storage"
 	"github.com/rollmill/rollmill/storage/counting"
@@ -243,4 +246,21 @@ func garbage(t *testing.T, folder string, d *dataset.Dataset, columns ...string)
 	if spoilt == 0 {
 		t.Fatalf("no column is one of %v", columns)
 	}
+}
+
+// writeRealistic writes trajectories of the size that real ones have: 20
+// messages and about 2,000 sampled tokens each.
+func writeRealistic(ctx context.Context, uri string, groups int, failures float64) error {
+	shard, err := dataset.Begin(ctx, uri, dataset.Spec{Stage: "rollout", Version: 1, Kind: formats.KindTrajectories}, dataset.Options{})
+	if err != nil {
+		return err
+	}
+	table := dataset.NewTable[formats.Trajectory](shard, "", -1)
+	for group := range random.Trajectories(3, random.Options{Groups: groups, Generations: 8, Messages: 20, SampledTokens: 2000, Failures: failures}) {
+		if err := table.Write(ctx, group); err != nil {
+			return errors.Join(err, shard.Discard())
+		}
+	}
+	_, err = shard.Commit(ctx, dataset.Outcome{})
+	return err
 }

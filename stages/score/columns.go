@@ -1,6 +1,10 @@
 package score
 
-import "github.com/rollmill/rollmill/formats"
+import (
+	"reflect"
+
+	"github.com/rollmill/rollmill/formats"
+)
 
 // light are the columns that Needs Light promises, all of which are adjacent at
 // a part's end. The tags are those of formats.Trajectory; a test compares them.
@@ -22,13 +26,38 @@ type light struct {
 	Metadata         string `parquet:"metadata,optional"`
 }
 
-func (l *light) trajectory(to *formats.Trajectory) {
-	*to = formats.Trajectory{
-		TrajectoryID: l.TrajectoryID, Run: l.Run, ExampleID: l.ExampleID, Epoch: l.Epoch, Generation: l.Generation,
-		Answer: l.Answer, Status: l.Status, StopReason: l.StopReason, FailureClass: l.FailureClass,
-		Model: l.Model, PolicyVersion: l.PolicyVersion, PromptTokens: l.PromptTokens,
-		CompletionTokens: l.CompletionTokens, SampledTokens: l.SampledTokens, Metadata: l.Metadata,
+// carriedColumns are columns of a trajectory that its score repeats.
+var carriedColumns = []string{"trajectory_id", "example_id", "epoch", "generation", "status"}
+
+// unread returns the columns of light that no reward reads.
+func (b built) unread() []string {
+	read := map[string]bool{}
+	for _, name := range carriedColumns {
+		read[name] = true
 	}
+	for _, c := range b {
+		some, is := c.Reward.(Columner)
+		if !is {
+			return nil
+		}
+		for _, name := range some.Columns() {
+			read[name] = true
+		}
+	}
+	var out []string
+	for _, f := range formats.FieldsOf(reflect.TypeFor[light]()) {
+		if !read[f.Name] {
+			out = append(out, f.Name)
+		}
+	}
+	return out
+}
+
+func (l *light) trajectory(to *formats.Trajectory) {
+	to.TrajectoryID, to.Run, to.ExampleID, to.Epoch, to.Generation = l.TrajectoryID, l.Run, l.ExampleID, l.Epoch, l.Generation
+	to.Answer, to.Status, to.StopReason, to.FailureClass = l.Answer, l.Status, l.StopReason, l.FailureClass
+	to.Model, to.PolicyVersion, to.Metadata = l.Model, l.PolicyVersion, l.Metadata
+	to.PromptTokens, to.CompletionTokens, to.SampledTokens = l.PromptTokens, l.CompletionTokens, l.SampledTokens
 }
 
 // brought are the rewards with which a trajectory came.
@@ -37,9 +66,7 @@ type brought struct {
 	Rewards []formats.NamedReward `parquet:"rewards,list"`
 }
 
-func (b *brought) trajectory(to *formats.Trajectory) {
-	*to = formats.Trajectory{Reward: b.Reward, Rewards: b.Rewards}
-}
+func (b *brought) trajectory(to *formats.Trajectory) { to.Reward, to.Rewards = b.Reward, b.Rewards }
 
 // head adds the example.
 type head struct {

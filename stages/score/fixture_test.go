@@ -20,18 +20,10 @@ import (
 // TestMain lets this test binary be the reward program: asked for "answer", it
 // rewards by the answer's length; a trajectory whose id begins with "0" makes
 // it crash when asked for "crash", and never answer when asked for "hang".
-// Asked for "shaped", it gives the k-th sampled message the reward k. Otherwise
-// its words say what else it is to be: see child.
+// Asked for "shaped", it gives the k-th sampled message the reward k.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 2 && os.Args[1] == "program" {
 		program(os.Args[2])
-		return
-	}
-	if len(os.Args) > 2 && !strings.HasPrefix(os.Args[1], "-") {
-		if err := child(os.Args[1:]); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
-		}
 		return
 	}
 	os.Exit(m.Run())

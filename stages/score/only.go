@@ -210,7 +210,7 @@ const notComputed = "it was not computed for this row; --only missing does"
 func (b *before) kept(spec Spec) formats.NamedReward {
 	n, ok := b.rewards[spec.Name]
 	if !ok {
-		n = named(spec, Failed(formats.RewardMissing, notComputed))
+		n = named(spec, Failed(formats.RewardMissing, notComputed), nil)
 	}
 	n.Weight = spec.Weight
 	return n
@@ -223,7 +223,7 @@ func (e *earlier) split(rows []*Row, c component) (due, kept []*Row) {
 	relative := c.relative()
 	for first := 0; first < len(rows); {
 		end := first + 1
-		for relative && end < len(rows) && sameGroup(rows[first], rows[end]) {
+		for relative && end < len(rows) && together(rows[first], rows[end]) {
 			end++
 		}
 		if slices.ContainsFunc(rows[first:end], func(r *Row) bool { return e.due(r, c) }) {

@@ -39,6 +39,16 @@ const (
 	Tokens              // every column
 )
 
+// Immediate is a Reward that computes the value of a row at once, from nothing but
+// the row: it waits for no program, service or model, and compares no rows. Score
+// gets rows in calls of any size, and must not keep them: their memory is used
+// again.
+type Immediate interface{ Immediate() }
+
+// Columner is a Reward that reads only some of the columns of Light, which it names;
+// besides them it gets ids, epoch, generation and status.
+type Columner interface{ Columns() []string }
+
 // Filer is a Reward that depends on the content of files.
 type Filer interface{ Files() []string }
 

@@ -94,17 +94,15 @@ func writeShard(ctx context.Context, o Options, in *input, rewards built, shard 
 	if err != nil {
 		return dataset.Outcome{}, err
 	}
-	source, err := openSource(ctx, in, slice, rewards)
-	if err != nil {
-		return dataset.Outcome{}, err
-	}
-	defer source.close()
 	p := &pipeline{
-		earlier: in.earlier, source: source, kept: in.kept(o.Rewards), stepped: in.stepped(o.Rewards), rewards: rewards, shown: rewards.shown(), workers: o.Concurrency, batch: o.BatchRows,
+		in: in, slice: slice, kept: in.kept(o.Rewards), stepped: in.stepped(o.Rewards), rewards: rewards, shown: rewards.shown(), workers: o.Concurrency, batch: o.BatchRows,
 		meter: o.Meter(stage, "trajectories", slice.Rows), log: o.Logger(), tally: newTally(),
 		out: dataset.NewTable[formats.Score](shard, "", slice.First),
 	}
 	defer p.meter.Done()
+	in.base.ShareFooters()
+	p.same = dataset.NewRepeated(ctx, in.base, carriedColumns...)
+	defer p.same.Close()
 	p.meter.Spending(func() stages.Spend { return o.Judging.Ledger.Spent().since(spent) })
 	if err := p.run(ctx); err != nil {
 		return dataset.Outcome{}, err

@@ -13,29 +13,59 @@ import (
 // source reads a range of trajectories, with the needed columns, and with the
 // rewards that earlier scores gave to each.
 type source struct {
+	place    string // for errors
 	base     rowReader
 	stored   rowReader // the rewards with which trajectories came; nil when no reward reads them
 	scores   *aligned  // to carry forward; nil without
 	before   *aligned  // whose rows are carried over; nil without
 	previous *previous // the same, of a dataset that the base extends; nil without
-	first    int64     // row of the next trajectory, for errors
+	first    int64     // row of the next trajectory
 	held     []*Row    // read, but its group may continue
 	ended    bool
+	rows     []Row  // nil, or used again by every read
+	at       []*Row // to each of them
 }
 
+// rowReader reads trajectories. Those that next returns are the caller's, or valid
+// until it is called again, once reuse was called.
 type rowReader interface {
 	next(n int) ([]formats.Trajectory, error)
-	close() error
+	reuse()
+	Skip(rows int64) error
+	Close() error
+}
+
+// reuse makes read use the memory of the rows that it returned before.
+func (s *source) reuse() {
+	s.rows = []Row{}
+	s.base.reuse()
+	if s.stored != nil {
+		s.stored.reuse()
+	}
+}
+
+// skip goes forward to a row.
+func (s *source) skip(to int64) error {
+	rows := to - s.first
+	if rows <= 0 {
+		return nil
+	}
+	s.first = to
+	err := s.base.Skip(rows)
+	if s.stored != nil && err == nil {
+		err = s.stored.Skip(rows)
+	}
+	return errors.Join(err, s.scores.skip(rows), s.before.skip(rows))
 }
 
 func openSource(ctx context.Context, in *input, r dataset.Range, rewards built) (*source, error) {
-	base, err := openRows(ctx, in.base, r, rewards.needs())
+	base, err := openRows(ctx, in.base, r, rewards)
 	if err != nil {
 		return nil, err
 	}
-	s := &source{base: base, first: r.First}
+	s := &source{place: in.base.URI(), base: base, first: r.First}
 	if rewards.stored() {
-		s.stored, err = openColumns(ctx, in.base, r, (*brought).trajectory)
+		s.stored, err = openColumns(ctx, in.base, r, (*brought).trajectory, nil)
 	}
 	if in.scores != nil && err == nil {
 		s.scores, err = openAligned(ctx, in.scores, r)
@@ -53,25 +83,26 @@ func openSource(ctx context.Context, in *input, r dataset.Range, rewards built) 
 	return s, nil
 }
 
-func openRows(ctx context.Context, d *dataset.Dataset, r dataset.Range, needs Needs) (rowReader, error) {
-	switch needs {
+func openRows(ctx context.Context, d *dataset.Dataset, r dataset.Range, rewards built) (rowReader, error) {
+	unread := rewards.unread()
+	switch rewards.needs() {
 	case Light:
-		return openColumns(ctx, d, r, (*light).trajectory)
+		return openColumns(ctx, d, r, (*light).trajectory, unread)
 	case Head:
-		return openColumns(ctx, d, r, (*head).trajectory)
+		return openColumns(ctx, d, r, (*head).trajectory, unread)
 	case Text:
-		return openColumns(ctx, d, r, (*text).trajectory)
+		return openColumns(ctx, d, r, (*text).trajectory, unread)
 	default:
-		return openColumns[formats.Trajectory](ctx, d, r, nil)
+		return openColumns[formats.Trajectory](ctx, d, r, nil, nil)
 	}
 }
 
 func (s *source) close() error {
 	var stored error
 	if s.stored != nil {
-		stored = s.stored.close()
+		stored = s.stored.Close()
 	}
-	return errors.Join(s.base.close(), stored, s.scores.close(), s.before.close(), s.previous.close())
+	return errors.Join(s.base.Close(), stored, s.scores.close(), s.before.close(), s.previous.close())
 }
 
 // batch returns the next whole groups, about n rows or one larger group; none
@@ -85,7 +116,7 @@ func (s *source) batch(n int) ([]*Row, error) {
 			return nil, err
 		}
 		rows = append(rows, more...)
-		if cut := lastGroup(rows); !s.ended && len(rows) >= n && cut > 0 {
+		if cut := lastOfRows(rows); !s.ended && len(rows) >= n && cut > 0 {
 			s.held = rows[cut:]
 			return rows[:cut:cut], nil
 		}
@@ -93,27 +124,30 @@ func (s *source) batch(n int) ([]*Row, error) {
 	return rows, nil
 }
 
-// lastGroup returns the index at which the last group among rows begins.
-func lastGroup(rows []*Row) int {
+// short returns the error of a base that ends before a range does.
+func (s *source) short(r dataset.Range) error {
+	return formats.Invalid(s.place, "", nil, "its rows end at %d, before %d", s.first, r.First+r.Rows)
+}
+
+// lastOfRows returns the index at which the last group among rows begins.
+func lastOfRows(rows []*Row) int {
 	i := len(rows) - 1
-	for i > 0 && sameGroup(rows[i-1], rows[i]) {
+	for i > 0 && together(rows[i-1], rows[i]) {
 		i--
 	}
 	return i
 }
 
-func sameGroup(a, b *Row) bool { return a.ExampleID == b.ExampleID && a.Epoch == b.Epoch }
+// together reports whether rows are of one group.
+func together(a, b *Row) bool { return a.ExampleID == b.ExampleID && a.Epoch == b.Epoch }
 
+// read returns the next rows, as many as there are.
 func (s *source) read(n int) ([]*Row, error) {
 	trajectories, err := s.base.next(n)
 	if s.ended = errors.Is(err, io.EOF); err != nil && !s.ended {
 		return nil, err
 	}
-	all, rows := make([]Row, len(trajectories)), make([]*Row, len(trajectories))
-	for i := range trajectories {
-		all[i].Trajectory = &trajectories[i]
-		rows[i] = &all[i]
-	}
+	rows := s.rowsOf(trajectories)
 	if s.stored != nil {
 		with, err := s.stored.next(len(rows))
 		if err != nil && !errors.Is(err, io.EOF) {
@@ -128,6 +162,23 @@ func (s *source) read(n int) ([]*Row, error) {
 	}
 	s.first += int64(len(rows))
 	return rows, nil
+}
+
+func (s *source) rowsOf(trajectories []formats.Trajectory) []*Row {
+	var all []Row
+	var at []*Row
+	if s.rows != nil {
+		all, at = s.rows, s.at
+	}
+	all, at = slices.Grow(all[:0], len(trajectories))[:len(trajectories)], at[:0]
+	for i := range all {
+		all[i] = Row{Trajectory: &trajectories[i]}
+		at = append(at, &all[i])
+	}
+	if s.rows != nil {
+		s.rows, s.at = all, at
+	}
+	return at
 }
 
 // join gives each row its earlier rewards.
@@ -150,30 +201,35 @@ func (s *source) join(rows []*Row) error {
 // columnReader reads rows of T, some of a trajectory's columns.
 type columnReader[T any] struct {
 	*dataset.Reader[T]
-	set func(*T, *formats.Trajectory) // nil: T is a trajectory
-	buf []T
+	set  func(*T, *formats.Trajectory) // sets always the same fields; nil: T is a trajectory
+	buf  []T
+	out  []formats.Trajectory
+	same bool // out is used again
 }
 
-func openColumns[T any](ctx context.Context, d *dataset.Dataset, r dataset.Range, set func(*T, *formats.Trajectory)) (rowReader, error) {
-	reader, err := dataset.NewReader[T](ctx, d, "", r)
+func openColumns[T any](ctx context.Context, d *dataset.Dataset, r dataset.Range, set func(*T, *formats.Trajectory), unread []string) (rowReader, error) {
+	reader, err := dataset.NewReaderWithout[T](ctx, d, r, unread)
 	if err != nil {
 		return nil, err
 	}
 	return &columnReader[T]{Reader: reader, set: set}, nil
 }
 
-func (c *columnReader[T]) close() error { return c.Close() }
+func (c *columnReader[T]) reuse() { c.same = true }
 
 func (c *columnReader[T]) next(n int) ([]formats.Trajectory, error) {
-	out := make([]formats.Trajectory, n)
-	if rows, whole := any(out).([]T); whole && c.set == nil {
+	if !c.same {
+		c.out = nil
+	}
+	c.out = slices.Grow(c.out[:0], n)[:n]
+	if rows, whole := any(c.out).([]T); whole && c.set == nil {
 		n, err := c.Read(rows)
-		return out[:n], err
+		return c.out[:n], err
 	}
 	c.buf = slices.Grow(c.buf[:0], n)[:n]
 	n, err := c.Read(c.buf)
 	for i := range c.buf[:n] {
-		c.set(&c.buf[i], &out[i])
+		c.set(&c.buf[i], &c.out[i])
 	}
-	return out[:n], err
+	return c.out[:n], err
 }

@@ -29,14 +29,19 @@ const factAttempted = "attempted"
 // rewards.NAME.shaped, the rows to which it may have given shaped rewards; and,
 // with --only, rewards.NAME.computed, the rows that were not carried over.
 type tally struct {
-	counts, failures map[string]int64
-	facts            map[string]float64
-	missing          map[string]*missing // fields that rewards read, by reward
-	rewards          map[string]*rewardFacts
+	scored, unscored, failed int64
+	sum                      float64 // of rewards
+	failures                 map[string]int64
+	facts                    map[string]float64  // of jobs
+	missing                  map[string]*missing // fields that rewards read, by reward
+	rewards                  []*rewardFacts      // in the order of a row's
 }
 
 // rewardFacts are three facts of a reward.
-type rewardFacts struct{ sum, scored, failed float64 }
+type rewardFacts struct {
+	name                string
+	sum, scored, failed float64
+}
 
 // missing counts the rows without a field that a reward reads.
 type missing struct {
@@ -45,11 +50,7 @@ type missing struct {
 }
 
 func newTally() *tally {
-	return &tally{
-		rewards: map[string]*rewardFacts{},
-		counts:  map[string]int64{countScored: 0, countUnscored: 0, countFailed: 0}, failures: map[string]int64{}, missing: map[string]*missing{},
-		facts: map[string]float64{factAttempted: 0, "reward_sum": 0},
-	}
+	return &tally{failures: map[string]int64{}, facts: map[string]float64{}, missing: map[string]*missing{}}
 }
 
 // factMissing counts the rows without a field that a reward reads.
@@ -57,28 +58,29 @@ func factMissing(name string) string { return "rewards." + name + ".missing" }
 
 func factSteps(name string) string { return "rewards." + name + ".shaped" }
 
-func (t *tally) add(s *formats.Score, r *Row) {
-	for _, name := range r.steps {
-		t.facts[factSteps(name)]++
+func factComputed(name string) string { return "rewards." + name + ".computed" }
+
+// count adds counts of rows.
+func (t *tally) count(facts map[string]int) {
+	for name, n := range facts {
+		t.facts[name] += float64(n)
 	}
-	if r.before != nil {
-		for _, name := range r.before.computed {
-			t.facts["rewards."+name+".computed"]++
-		}
-	}
+}
+
+// add counts a row. Rows come in their order, so that sums are always the same.
+func (t *tally) add(s *formats.Score) {
 	if s.Failure != "" {
 		t.failures[s.Failure]++
 	}
 	if s.Failure == formats.RewardTrajectory {
-		t.counts[countFailed]++
+		t.failed++
 		return
 	}
-	t.facts[factAttempted]++
 	if s.Reward != nil {
-		t.counts[countScored]++
-		t.facts["reward_sum"] += *s.Reward
+		t.scored++
+		t.sum += *s.Reward
 	} else {
-		t.counts[countUnscored]++
+		t.unscored++
 	}
 	for i := range s.Rewards {
 		r := &s.Rewards[i]
@@ -89,11 +91,7 @@ func (t *tally) add(s *formats.Score, r *Row) {
 			}
 			t.missing[r.Name].rows++
 		}
-		f := t.rewards[r.Name]
-		if f == nil {
-			f = &rewardFacts{}
-			t.rewards[r.Name] = f
-		}
+		f := t.of(i, r.Name)
 		if r.Value == nil {
 			f.failed++
 			continue
@@ -103,12 +101,28 @@ func (t *tally) add(s *formats.Score, r *Row) {
 	}
 }
 
+// of returns the facts of a reward, which most rows have at the same index.
+func (t *tally) of(i int, name string) *rewardFacts {
+	if i < len(t.rewards) && t.rewards[i].name == name {
+		return t.rewards[i]
+	}
+	for _, f := range t.rewards {
+		if f.name == name {
+			return f
+		}
+	}
+	t.rewards = append(t.rewards, &rewardFacts{name: name})
+	return t.rewards[len(t.rewards)-1]
+}
+
+func (t *tally) attempted() int64 { return t.scored + t.unscored }
+
 // check refuses a reward that reads a field that no row has: the reward is
 // wrong, and nothing is kept. It is for a dataset that one process makes, since
 // the rows of one shard of several may all be of one kind.
 func (t *tally) check(specs []Spec) error {
 	for _, s := range specs {
-		if m := t.missing[s.Name]; m != nil && float64(m.rows) == t.facts[factAttempted] {
+		if m := t.missing[s.Name]; m != nil && m.rows == t.attempted() {
 			return usage("name one that the rows have; an expression may say what a missing one is worth: example.x ?? 0", "reward %q: of all %d trajectories: %s", s.Name, m.rows, m.text)
 		}
 	}
@@ -116,15 +130,17 @@ func (t *tally) check(specs []Spec) error {
 }
 
 func (t *tally) outcome() dataset.Outcome {
-	for name, f := range t.rewards {
+	t.facts[factAttempted], t.facts["reward_sum"] = float64(t.attempted()), t.sum
+	for _, f := range t.rewards {
 		if f.failed > 0 {
-			t.facts["rewards."+name+".failed"] = f.failed
+			t.facts["rewards."+f.name+".failed"] = f.failed
 		}
 		if f.scored > 0 {
-			t.facts["rewards."+name+".sum"], t.facts["rewards."+name+".scored"] = f.sum, f.scored
+			t.facts["rewards."+f.name+".sum"], t.facts["rewards."+f.name+".scored"] = f.sum, f.scored
 		}
 	}
-	return dataset.Outcome{Counts: t.counts, Failures: t.failures, Facts: t.facts}
+	counts := map[string]int64{countScored: t.scored, countUnscored: t.unscored, countFailed: t.failed}
+	return dataset.Outcome{Counts: counts, Failures: t.failures, Facts: t.facts}
 }
 
 // report describes the stage: this shard, or the dataset if it already existed.

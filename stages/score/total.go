@@ -28,6 +28,11 @@ func checked(v Value) Value {
 	return Value{Failure: v.Failure, Error: clip(v.Error)}
 }
 
+// plain reports whether the value is a valid number and nothing else, as most are.
+func (v *Value) plain() bool {
+	return v.Failure == "" && v.Shaped == nil && v.Reward-v.Reward == 0 // NaN for infinities
+}
+
 func finite(numbers ...float64) bool {
 	for _, n := range numbers {
 		if math.IsNaN(n) || math.IsInf(n, 0) {
@@ -45,37 +50,35 @@ func clip(text string) string {
 	return strings.ToValidUTF8(text, "\uFFFD")
 }
 
-func named(spec Spec, v Value) formats.NamedReward {
+// named returns a reward; its value, if there is one, is put into the room.
+func named(spec Spec, v Value, to *room) formats.NamedReward {
 	n := formats.NamedReward{Name: spec.Name, Weight: spec.Weight, Failure: v.Failure, Error: v.Error}
 	if v.Failure == "" {
-		n.Value = new(float64) // and not a pointer to the field, which would keep all of v
-		*n.Value = v.Reward
+		n.Value = to.number(v.Reward)
 	}
 	return n
 }
 
-// scored returns the thin row of a trajectory whose rewards are all computed.
-func scored(r *Row) formats.Score {
-	s := formats.Score{
-		TrajectoryID: r.TrajectoryID, ExampleID: r.ExampleID, Epoch: r.Epoch, Generation: r.Generation,
-		Status: r.Status, Rewards: r.Earlier,
-	}
-	if !Scorable(r.Status) {
+// add adds the thin row of a trajectory whose rewards are all computed.
+func (to *room) add(r *Row) {
+	to.scores = append(to.scores, formats.Score{})
+	s, t := &to.scores[len(to.scores)-1], r.Trajectory
+	s.TrajectoryID, s.ExampleID, s.Epoch, s.Generation, s.Status = t.TrajectoryID, t.ExampleID, t.Epoch, t.Generation, t.Status
+	if s.Rewards = r.Earlier; !Scorable(s.Status) {
 		s.Failure = formats.RewardTrajectory
-		return s
+		return
 	}
-	sum(&s)
+	sum(s, to)
 	if s.Failure == "" {
 		if s.ShapedRewards = r.fresh; r.before != nil && !r.before.again {
 			s.ShapedRewards = r.before.shaped
 		}
 	}
-	return s
 }
 
 // sum computes the total of a row's rewards. Those of weight 0 do not count,
 // even when they have no value. If only one counts, its failure is the row's.
-func sum(s *formats.Score) {
+func sum(s *formats.Score, to *room) {
 	total, counting, failed := 0.0, 0, (*formats.NamedReward)(nil)
 	for i := range s.Rewards {
 		c := &s.Rewards[i]
@@ -100,7 +103,7 @@ func sum(s *formats.Score) {
 	case !finite(total):
 		s.Failure, s.Error = formats.RewardNotFinite, "the sum of the rewards is not finite"
 	default:
-		s.Reward = &total
+		s.Reward = to.number(total)
 	}
 }
 

@@ -21,7 +21,7 @@ LINE = re.compile(r"^\s*(?:\w+_test\.go:\d+: )?(?P<what>\S.*): (?P<value>-?\d[\d
 # name of the target bench/..., its variables, those of a sample
 BENCHES = [
     ("group", "ROWS=2000000", "ROWS=100000"),
-    ("score", "ROWS=100000", "ROWS=1000"),
+    ("score", "ROWS=100000 THIN=2000000", "ROWS=1000 THIN=20000"),
     ("curate", "GB=1", "GB=0.05"),
     ("import", "IMPORTED=200000", "IMPORTED=5000"),
     ("export", "GB=0.5", "GB=0.05"),

@@ -5,6 +5,7 @@
 //	bench base ROWS URI   the same trajectories without the scores
 //	bench wide BYTES URI  trajectories with rewards, so many bytes as they lie, in URI/rollout
 //	bench wide BYTES URI SHAPE  the same in another shape: usual, small or large
+//	bench real ROWS URI   trajectories of 20 messages and 2,000 sampled tokens, in URI/rollout
 //	bench scan SCORES     statistics and advantages of every group, summed
 //	bench remove URI      everything at URI, gone
 //	bench plot JSONL SVG  time and memory of each stage against rows
@@ -29,7 +30,7 @@ import (
 	"github.com/rollmill/rollmill/storage"
 )
 
-const generations = 8 // of thin data
+const generations = 8 // of thin and real data
 
 // shapes are kinds of wide data: groups of some rows, whose bytes are those of a
 // row as it lies.
@@ -57,12 +58,12 @@ func run(ctx context.Context, args []string) error {
 		return remove(ctx, args[1])
 	case len(args) == 3 && args[0] == "plot":
 		return draws(args[1], args[2])
-	case len(args) == 3 && (args[0] == "thin" || args[0] == "base" || args[0] == "wide"):
+	case len(args) == 3 && (args[0] == "thin" || args[0] == "base" || args[0] == "wide" || args[0] == "real"):
 		return makes(ctx, args[0], args[1], args[2], "usual")
 	case len(args) == 4 && args[0] == "wide":
 		return makes(ctx, args[0], args[1], args[2], args[3])
 	}
-	return fmt.Errorf("want thin ROWS URI, base ROWS URI, wide BYTES URI [SHAPE], scan SCORES, remove URI or plot JSONL SVG")
+	return fmt.Errorf("want thin ROWS URI, base ROWS URI, wide BYTES URI [SHAPE], real ROWS URI, scan SCORES, remove URI or plot JSONL SVG")
 }
 
 // makes makes a dataset; shape is that of a wide one.
@@ -82,6 +83,8 @@ func makes(ctx context.Context, what, much, uri, shape string) error {
 		o := shape.o
 		o.Groups, o.Scored = max(1, n/shape.bytes/o.Generations), true
 		return write(ctx, rollout, "", o)
+	case "real":
+		return write(ctx, rollout, "", random.Options{Groups: max(1, n/generations), Generations: generations, Messages: 20, SampledTokens: 2000, Failures: 0.05})
 	case "base":
 		score = ""
 	}

@@ -3,11 +3,13 @@ package expr
 import (
 	"encoding/json"
 	"fmt"
+	"reflect"
 
 	"github.com/expr-lang/expr/ast"
 	"github.com/expr-lang/expr/file"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/expression"
 	"github.com/rollmill/rollmill/stages/score"
 )
 
@@ -28,6 +30,8 @@ type environment struct {
 	PromptTokens     int            `expr:"prompt_tokens"`
 	CompletionTokens int            `expr:"completion_tokens"`
 	SampledTokens    int            `expr:"sampled_tokens"`
+
+	AnswerLength int `expr:"__len_answer"` // len(answer), which reads it: expression.LengthOf
 }
 
 type message struct {
@@ -55,6 +59,8 @@ type reads struct {
 	null                                 bool     // it deals with null itself
 	fields                               []string // of the example, by constant names
 	metas                                []string // of the metadata
+	names                                []string // of variables
+	length                               bool     // of the answer
 }
 
 type use struct {
@@ -73,6 +79,8 @@ func readsOf(root ast.Node) reads {
 func (r *reads) Visit(node *ast.Node) {
 	switch n := (*node).(type) {
 	case *ast.IdentifierNode:
+		r.names = append(r.names, n.Value)
+		r.length = r.length || n.Value == expression.LengthOf+"answer"
 		r.example = r.example || n.Value == "example"
 		r.messages = r.messages || n.Value == "messages"
 		r.metadata = r.metadata || n.Value == "metadata"
@@ -82,7 +90,12 @@ func (r *reads) Visit(node *ast.Node) {
 		}
 		if n.Value == "$env" {
 			r.example, r.messages, r.metadata, r.earlier, r.anyReward = true, true, true, true, true
+			for _, f := range reflect.VisibleFields(reflect.TypeFor[environment]()) {
+				r.names = append(r.names, f.Tag.Get("expr"))
+			}
 		}
+	case *ast.BuiltinNode:
+		r.length = r.length || expression.LengthIn(n) == "answer"
 	case *ast.NilNode:
 		r.null = true
 	case *ast.BinaryNode:
@@ -150,25 +163,27 @@ func (r *reads) nullReward(row *score.Row) (string, bool) {
 	return "", false
 }
 
-// environment decodes only the parts of a row that the expression reads.
-func (r *reads) environment(row *score.Row) (environment, error) {
-	env := environment{
-		Answer: row.Answer, Status: row.Status, StopReason: row.StopReason, Model: row.Model,
-		TrajectoryID: row.TrajectoryID, ExampleID: row.ExampleID, Epoch: int(row.Epoch), Generation: int(row.Generation),
-		PromptTokens: int(row.PromptTokens), CompletionTokens: int(row.CompletionTokens), SampledTokens: int(row.SampledTokens),
+// environment makes env that of a row. It decodes only the parts of the row that
+// the expression reads.
+func (r *reads) environment(row *score.Row, env *environment) error {
+	t := row.Trajectory
+	env.Answer, env.Status, env.StopReason, env.Model = t.Answer, t.Status, t.StopReason, t.Model
+	env.TrajectoryID, env.ExampleID, env.Epoch, env.Generation = t.TrajectoryID, t.ExampleID, int(t.Epoch), int(t.Generation)
+	env.PromptTokens, env.CompletionTokens, env.SampledTokens = int(t.PromptTokens), int(t.CompletionTokens), int(t.SampledTokens)
+	env.Example, env.Metadata, env.Messages, env.Rewards = nil, nil, nil, nil
+	if r.length {
+		env.AnswerLength = expression.Length(t.Answer)
 	}
 	var err error
 	if r.example {
 		if env.Example, err = row.Fields(); err != nil {
-			return env, err
+			return err
 		}
 	}
 	if r.metadata && row.Metadata != "" {
-		var metadata map[string]any
-		if err := json.Unmarshal([]byte(row.Metadata), &metadata); err != nil {
-			return env, fmt.Errorf("the metadata is not a JSON object: %w", err)
+		if err := json.Unmarshal([]byte(row.Metadata), &env.Metadata); err != nil {
+			return fmt.Errorf("the metadata is not a JSON object: %w", err)
 		}
-		env.Metadata = metadata
 	}
 	if r.messages {
 		env.Messages = messages(row)
@@ -181,7 +196,7 @@ func (r *reads) environment(row *score.Row) (environment, error) {
 			}
 		}
 	}
-	return env, nil
+	return nil
 }
 
 func messages(row *score.Row) []message {

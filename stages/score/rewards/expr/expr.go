@@ -112,7 +112,14 @@ func (r *reward) Needs() score.Needs {
 	return score.Light
 }
 
+// Columns returns what the expression mentions: columns have the names that they
+// have in expressions.
+func (r *reward) Columns() []string { return r.reads.names }
+
 func (r *reward) Close() error { return nil }
+
+// Immediate marks a reward of the row alone.
+func (r *reward) Immediate() {}
 
 // Reads returns the rewards that the expression mentions; all, if it reads them
 // other than by name.
@@ -129,43 +136,50 @@ func (r *reward) Reads() []string {
 
 func (r *reward) Score(ctx context.Context, rows []*score.Row, values []score.Value) error {
 	env := new(environment) // of one row after the other
-	return each(ctx, rows, values, func(ctx context.Context, row *score.Row) (failed score.Value) {
-		if *env, failed = r.environment(row); failed.Failure != "" {
+	return r.each(ctx, rows, values, func(e *expression.Evaluations, row *score.Row) score.Value {
+		if failed := r.environment(row, env); failed.Failure != "" {
 			return failed
 		}
-		return r.run(ctx, env)
+		return run(e, env)
 	})
 }
 
 // each sets the value of each row.
-func each(ctx context.Context, rows []*score.Row, values []score.Value, value func(context.Context, *score.Row) score.Value) error {
+func (r *reward) each(ctx context.Context, rows []*score.Row, values []score.Value, value func(*expression.Evaluations, *score.Row) score.Value) error {
+	e, err := r.program.Begin(ctx)
+	if err != nil {
+		return err
+	}
+	defer e.End()
 	for i, row := range rows {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		values[i] = value(ctx, row)
+		values[i] = value(e, row)
 	}
 	return ctx.Err() // an evaluation that ctx ended is not a failure of its row
 }
 
-func (r *reward) environment(row *score.Row) (environment, score.Value) {
-	env, err := r.reads.environment(row)
-	if err != nil {
-		return env, score.Failed(formats.RewardError, "%v", err)
+func (r *reward) environment(row *score.Row, env *environment) score.Value {
+	if err := r.reads.environment(row, env); err != nil {
+		return score.Failed(formats.RewardError, "%v", err)
 	}
 	if err := r.reads.missing(row); err != nil {
-		return env, score.FieldFailed(err)
+		return score.FieldFailed(err)
 	}
 	if name, null := r.reads.nullReward(row); null {
-		return env, score.Failed(formats.RewardComponent, "reward %s has no value", name)
+		return score.Failed(formats.RewardComponent, "reward %s has no value", name)
 	}
-	return env, score.Value{}
+	return score.Value{}
 }
 
-func (r *reward) run(ctx context.Context, env any) score.Value {
-	result, err := r.program.Run(ctx, env)
+func run(e *expression.Evaluations, env any) score.Value {
+	result, err := e.Run(env)
 	if err != nil {
 		return score.Failed(formats.RewardError, "%v", err)
+	}
+	if n, plain := result.(int); plain {
+		return score.Value{Reward: float64(n)}
 	}
 	return number(result)
 }

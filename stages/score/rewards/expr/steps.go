@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/expression"
 	"github.com/rollmill/rollmill/stages/plugin"
 	"github.com/rollmill/rollmill/stages/score"
 )
@@ -31,14 +32,14 @@ type steps struct{ *reward }
 func (s *steps) Needs() score.Needs { return score.Text }
 
 func (s *steps) Score(ctx context.Context, rows []*score.Row, values []score.Value) error {
-	return each(ctx, rows, values, s.value)
+	return s.each(ctx, rows, values, s.value)
 }
 
 // value returns the sum of the steps' values; if a step has none, neither has
 // the row.
-func (s *steps) value(ctx context.Context, row *score.Row) score.Value {
-	env, failed := s.environment(row)
-	if failed.Failure != "" {
+func (s *steps) value(e *expression.Evaluations, row *score.Row) score.Value {
+	var env environment
+	if failed := s.environment(row, &env); failed.Failure != "" {
 		return failed
 	}
 	all := stepsOf(row, env)
@@ -47,7 +48,7 @@ func (s *steps) value(ctx context.Context, row *score.Row) score.Value {
 	}
 	var out score.Value
 	for _, step := range all {
-		v := s.run(ctx, step)
+		v := run(e, step)
 		if v.Failure != "" {
 			return score.Failed(v.Failure, "step %d: %s", step.Step, v.Error)
 		}

@@ -148,6 +148,9 @@ func (r *reward) Needs() score.Needs {
 
 func (r *reward) Close() error { return nil }
 
+// Immediate marks a reward of the row alone.
+func (r *reward) Immediate() {}
+
 // Files returns the schema.
 func (r *reward) Files() []string {
 	if r.Schema == "" {

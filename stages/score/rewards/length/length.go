@@ -69,6 +69,14 @@ type reward struct {
 func (r *reward) Needs() score.Needs { return score.Light }
 func (r *reward) Close() error       { return nil }
 
+// Columns returns what can be counted.
+func (r *reward) Columns() []string {
+	return []string{"answer", "sampled_tokens", "completion_tokens"}
+}
+
+// Immediate marks a reward of the row alone.
+func (r *reward) Immediate() {}
+
 func (r *reward) Score(ctx context.Context, rows []*score.Row, values []score.Value) error {
 	for i, row := range rows {
 		n, err := r.length(row)

@@ -73,7 +73,13 @@ func (r *reward) Needs() score.Needs {
 	return score.Head
 }
 
+// Columns returns the answer.
+func (r *reward) Columns() []string { return []string{"answer"} }
+
 func (r *reward) Close() error { return nil }
+
+// Immediate marks a reward of the row alone.
+func (r *reward) Immediate() {}
 
 func (r *reward) Score(ctx context.Context, rows []*score.Row, values []score.Value) error {
 	for i, row := range rows {

@@ -132,6 +132,9 @@ func (r *reward) Needs() score.Needs {
 
 func (r *reward) Close() error { return nil }
 
+// Immediate marks a reward of the row alone.
+func (r *reward) Immediate() {}
+
 // Reads returns the reward that this one is computed from.
 func (r *reward) Reads() []string {
 	if r.of == "" {

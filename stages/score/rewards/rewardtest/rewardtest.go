@@ -136,6 +136,9 @@ func (s Suite) columns(t *testing.T) {
 	want := Score(t, r, Rows(s.Earlier...))
 	less := Rows(s.Earlier...)
 	for _, row := range less {
+		if some, is := r.(score.Columner); is {
+			dropColumns(row.Trajectory, some.Columns())
+		}
 		if r.Needs() < score.Tokens {
 			dropTokens(row.Trajectory)
 		}
@@ -216,5 +219,36 @@ func (s Suite) restart(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, Score(t, s.reward(t), Rows(s.Earlier...))); diff != "" {
 		t.Errorf("made again, it gives other values:\n%s", diff)
+	}
+}
+
+// dropColumns empties the columns of Light that a reward does not read.
+func dropColumns(t *formats.Trajectory, read []string) {
+	less := *t
+	t.Run, t.Answer, t.StopReason, t.FailureClass, t.Model, t.PolicyVersion, t.Metadata = "", "", "", "", "", nil, ""
+	t.PromptTokens, t.CompletionTokens, t.SampledTokens = 0, 0, 0
+	for _, name := range read {
+		switch name {
+		case "run":
+			t.Run = less.Run
+		case "answer":
+			t.Answer = less.Answer
+		case "stop_reason":
+			t.StopReason = less.StopReason
+		case "failure_class":
+			t.FailureClass = less.FailureClass
+		case "model":
+			t.Model = less.Model
+		case "policy_version":
+			t.PolicyVersion = less.PolicyVersion
+		case "metadata":
+			t.Metadata = less.Metadata
+		case "prompt_tokens":
+			t.PromptTokens = less.PromptTokens
+		case "completion_tokens":
+			t.CompletionTokens = less.CompletionTokens
+		case "sampled_tokens":
+			t.SampledTokens = less.SampledTokens
+		}
 	}
 }

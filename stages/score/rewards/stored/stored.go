@@ -45,6 +45,9 @@ func (r *reward) Needs() score.Needs { return score.Light }
 func (r *reward) Stored()            {}
 func (r *reward) Close() error       { return nil }
 
+// Immediate marks a reward of the row alone.
+func (r *reward) Immediate() {}
+
 func (r *reward) Score(ctx context.Context, rows []*score.Row, values []score.Value) error {
 	for i, row := range rows {
 		if v, err := r.value(row.Trajectory); err != nil {

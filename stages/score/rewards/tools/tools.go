@@ -114,6 +114,9 @@ func (r *reward) calls(v any) ([]call, error) {
 func (r *reward) Needs() score.Needs { return score.Text }
 func (r *reward) Close() error       { return nil }
 
+// Immediate marks a reward of the row alone.
+func (r *reward) Immediate() {}
+
 func (r *reward) Score(ctx context.Context, rows []*score.Row, values []score.Value) error {
 	for i, row := range rows {
 		value, err := r.value(row)

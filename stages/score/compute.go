@@ -1,0 +1,151 @@
+package score
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/stages"
+)
+
+// score runs every reward over rows of a job in order: a later one may read an
+// earlier one's values.
+func (p *pipeline) score(ctx context.Context, j *job, rows []*Row) error {
+	alive := slices.Grow(j.alive[:0], len(rows))
+	for _, r := range rows {
+		p.carry(r, j.named(len(p.kept)+len(p.rewards)))
+		if Scorable(r.Status) {
+			alive = append(alive, r)
+		}
+	}
+	j.alive = alive
+	if p.in.earlier != nil {
+		p.in.earlier.look(alive, p.rewards)
+	}
+	for _, c := range p.rewards {
+		if err := p.component(ctx, j.room, c, alive); err != nil {
+			return err
+		}
+	}
+	for _, r := range rows {
+		if !Scorable(r.Status) {
+			p.unscored(r)
+		}
+		j.add(r)
+		for _, name := range r.steps {
+			j.facts[factSteps(name)]++
+		}
+		if r.before != nil {
+			for _, name := range r.before.computed {
+				j.facts[factComputed(name)]++
+			}
+		}
+	}
+	return nil
+}
+
+// component gives every row one reward: computed, or carried over.
+func (p *pipeline) component(ctx context.Context, to *room, c component, rows []*Row) error {
+	if p.in.earlier == nil {
+		return p.compute(ctx, to, c, rows)
+	}
+	due, kept := p.in.earlier.split(rows, c)
+	for _, r := range kept {
+		r.Earlier = append(r.Earlier, r.before.kept(c.Spec))
+		if p.in.earlier.steps[c.Name] {
+			r.steps = append(r.steps, c.Name)
+		}
+	}
+	for _, r := range due {
+		r.before.computed = append(r.before.computed, c.Name)
+	}
+	return p.compute(ctx, to, c, due)
+}
+
+func (p *pipeline) compute(ctx context.Context, to *room, c component, rows []*Row) error {
+	if len(rows) == 0 {
+		return ctx.Err()
+	}
+	if _, immediate := c.Reward.(Immediate); !immediate {
+		to.values = nil // a program may keep them
+	}
+	values := slices.Grow(to.values[:0], len(rows))[:len(rows)]
+	to.values = values
+	for i := range values {
+		values[i] = Value{Failure: formats.RewardMissing}
+	}
+	if err := c.Score(ctx, rows, values); err != nil {
+		var known *stages.Error
+		if errors.As(err, &known) {
+			return stages.Errorf(known.Kind, known.Help, "score: reward %q: %w", c.Name, err)
+		}
+		return stages.Errorf(stages.KindFailed, "", "score: reward %q: %w", c.Name, err)
+	}
+	for i, r := range rows {
+		if v := &values[i]; v.plain() {
+			r.Earlier = append(r.Earlier, formats.NamedReward{Name: c.Name, Weight: c.Weight, Value: to.number(v.Reward)})
+			continue
+		}
+		v := checked(values[i])
+		if v.Failure == "" {
+			shaped, ok := addShaped(r.fresh, v.Shaped, c.Weight)
+			if !ok {
+				v = Failed(formats.RewardAnswer, "%d shaped rewards do not fit the %d of the rewards before", len(v.Shaped), len(r.fresh))
+			} else {
+				r.fresh = shaped
+			}
+			if v.Shaped != nil {
+				r.steps = append(r.steps, c.Name)
+				p.show(r, c.Name, v.Shaped)
+			}
+		}
+		r.Earlier = append(r.Earlier, named(c.Spec, v, to))
+	}
+	return nil
+}
+
+// show passes a row's shaped rewards to the rewards that read them.
+func (p *pipeline) show(r *Row, name string, shaped []float64) {
+	if !p.shown[name] {
+		return
+	}
+	if r.Shaped == nil {
+		r.Shaped = map[string][]float64{}
+	}
+	r.Shaped[name] = shaped
+}
+
+// carry keeps those of a row's earlier rewards that are not computed again, in
+// one order for all rows. Shaped rewards are the sum of all components, so they
+// are kept only if none of these is replaced; new ones are added to them, and
+// rewards computed from them replace them.
+func (p *pipeline) carry(r *Row, room []formats.NamedReward) {
+	before := r.Earlier
+	r.Earlier = room
+	for _, spec := range p.kept {
+		n := formats.NamedReward{Name: spec.Name, Weight: spec.Weight, Failure: formats.RewardMissing}
+		for i := range before {
+			if before[i].Name == spec.Name {
+				n = before[i]
+			}
+		}
+		r.Earlier = append(r.Earlier, n)
+	}
+	switch {
+	case len(p.kept) != len(before) || r.shaped == nil:
+	case p.shown[""]:
+		p.show(r, "", r.shaped)
+	default:
+		r.fresh = slices.Clone(r.shaped)
+		r.steps = append(r.steps, p.stepped...)
+	}
+}
+
+// unscored gives a trajectory that failed every reward, all null.
+func (p *pipeline) unscored(r *Row) {
+	r.Earlier = r.Earlier[:len(p.kept)]
+	for _, c := range p.rewards {
+		r.Earlier = append(r.Earlier, named(c.Spec, Value{Failure: formats.RewardTrajectory}, nil))
+	}
+}

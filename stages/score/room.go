@@ -1,0 +1,56 @@
+package score
+
+import (
+	"slices"
+
+	"github.com/rollmill/rollmill/formats"
+)
+
+// room is the memory of a job's scores, which is used again.
+type room struct {
+	scores  []formats.Score
+	rewards []formats.NamedReward // of all of them
+	numbers []float64             // that these point to
+
+	alive  []*Row // of one call of the rewards
+	values []Value
+}
+
+// room returns room for the scores of n rows.
+func (p *pipeline) room(n int) *room {
+	var r *room
+	select {
+	case r = <-p.spare:
+	default:
+		r = &room{}
+	}
+	each := len(p.kept) + len(p.rewards)
+	r.scores = slices.Grow(r.scores[:0], n)
+	r.rewards = slices.Grow(r.rewards[:0], n*each)
+	r.numbers = slices.Grow(r.numbers[:0], n*(each+1))
+	return r
+}
+
+// release makes the room free. What it refers to is the memory of whole pages.
+func (p *pipeline) release(r *room) {
+	clear(r.scores[:cap(r.scores)])
+	clear(r.rewards[:cap(r.rewards)])
+	clear(r.alive[:cap(r.alive)])
+	clear(r.values[:cap(r.values)])
+	select {
+	case p.spare <- r:
+	default:
+	}
+}
+
+// named returns an empty list with the capacity for a row's rewards.
+func (r *room) named(each int) []formats.NamedReward {
+	n := len(r.rewards)
+	r.rewards = slices.Grow(r.rewards, each)[:n+each]
+	return r.rewards[n : n : n+each]
+}
+
+func (r *room) number(n float64) *float64 {
+	r.numbers = append(r.numbers, n)
+	return &r.numbers[len(r.numbers)-1]
+}
