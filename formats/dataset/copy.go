@@ -22,6 +22,7 @@ type Payload struct {
 	firsts []int64 // row of each part
 	mu     sync.Mutex
 	opened map[int]*payloadPart // by part
+	passed []*payloadPart       // that a writer may still hold
 }
 
 type payloadPart struct {
@@ -80,13 +81,20 @@ func (p *Payload) open(part int) (*payloadPart, error) {
 func (p *Payload) closeBefore(part int, held func(*parquet.File) bool) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	var errs []error
 	for i, o := range p.opened {
-		if i < part && !held(o.f) {
-			errs = append(errs, o.src.Close())
+		if i < part {
+			p.passed = append(p.passed, &payloadPart{src: o.src, f: o.f.Bare()})
 			delete(p.opened, i)
 		}
 	}
+	var errs []error
+	p.passed = slices.DeleteFunc(p.passed, func(o *payloadPart) bool {
+		if held(o.f) {
+			return false
+		}
+		errs = append(errs, o.src.Close())
+		return true
+	})
 	return errors.Join(errs...)
 }
 

@@ -30,7 +30,8 @@ type Reader[T any] struct {
 	src   storage.Reader
 	cur   rowReader[T]
 	more  *parquet.UnknownReader // of the columns of rows that T does not know; nil for none
-	done  int64                  // rows of the table before this one are not used any more
+	done  int64                  // rows of the table before this one are not used any more: see Done
+	texts bool
 	ahead opening
 	begun map[int]partReading[T] // parts whose rows are fetched before their turn
 }
@@ -93,29 +94,45 @@ func (r *Reader[T]) rowsOf(head bool) partReader[T] {
 }
 
 // NewHeadReader reads rows of the main table of a wide dataset without their
-// payload, which is neither fetched nor decoded.
-func NewHeadReader[T any](ctx context.Context, d *Dataset, r Range) (*Reader[T], error) {
+// payload, which is neither fetched nor decoded. Nor are the columns named, and
+// those below them, unless the dataset is another tool's.
+func NewHeadReader[T any](ctx context.Context, d *Dataset, r Range, without ...string) (*Reader[T], error) {
 	rd, err := NewReader[T](ctx, d, "", r)
 	if err != nil {
 		return nil, err
 	}
 	rd.rows = rd.rowsOf(true)
+	rd.leaveOut(true, without)
 	return rd, nil
 }
 
-// NewReaderWithout reads rows of the main table without some columns, by name, which
-// are neither fetched nor decoded: their fields stay zero.
+// NewReaderWithout reads rows of the main table without the columns named, and those
+// below them, which are neither fetched nor decoded: their fields stay zero. Of
+// another tool's dataset it reads all.
 func NewReaderWithout[T any](ctx context.Context, d *Dataset, r Range, columns []string) (*Reader[T], error) {
 	rd, err := NewReader[T](ctx, d, "", r)
 	if err != nil {
 		return nil, err
 	}
-	if d.plain == nil && len(columns) > 0 {
-		rd.rows = rowsBy(func(f *parquet.File, first, rows int64) (*parquet.Reader[T], error) {
-			return parquet.NewReaderWithout[T](f, first, rows, columns)
-		}, false)
-	}
+	rd.leaveOut(false, columns)
 	return rd, nil
+}
+
+func (r *Reader[T]) leaveOut(head bool, columns []string) {
+	if r.d.plain != nil || len(columns) == 0 {
+		return
+	}
+	read := parquet.NewReader[T]
+	if head {
+		read = parquet.NewHeadReader[T]
+	}
+	r.rows = rowsBy(func(f *parquet.File, first, rows int64) (*parquet.Reader[T], error) {
+		rd, err := read(f, first, rows)
+		if err == nil {
+			rd.LeaveOut(columns...)
+		}
+		return rd, err
+	}, head)
 }
 
 // NewColumnReader reads columns of a table by name, or all columns for no names:
@@ -233,7 +250,7 @@ func (r *Reader[T]) open() error {
 		return errors.Join(r.explain(of.err), src.Close())
 	}
 	r.src, r.cur, r.more = src, of.cur, of.more
-	r.Done(r.done)
+	r.Done(r.done, r.texts)
 	return nil
 }
 
@@ -269,11 +286,12 @@ func (r *Reader[T]) beginNext(part int) parquet.Follower {
 }
 
 // Done tells the reader that rows before this one, of the table, are not used any
-// more: the memory of their tokens is used again.
-func (r *Reader[T]) Done(row int64) {
-	r.done = row
-	if cur, is := r.cur.(interface{ Done(row int64) }); is && row > 0 {
-		cur.Done(max(row-r.first, 0))
+// more: the memory of their tokens is used again, and with texts that of their
+// strings.
+func (r *Reader[T]) Done(row int64, texts bool) {
+	r.done, r.texts = row, texts
+	if cur, is := r.cur.(interface{ Done(row int64, texts bool) }); is && row > 0 {
+		cur.Done(max(row-r.first, 0), texts)
 	}
 }
 

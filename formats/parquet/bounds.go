@@ -45,8 +45,20 @@ func (g *gathered) bounds() bounds {
 			b.min, b.max = le.AppendUint64(nil, math.Float64bits(lo)), le.AppendUint64(nil, math.Float64bits(hi))
 		}
 	case format.ByteArray:
-		b.strings(g)
+		b.strings(g.text, g.offsets, g.there)
 	}
+	return b
+}
+
+// pageBounds returns the bounds of the gathered values, which are encoded. In the
+// first page of a chunk with a dictionary they are those of the dictionary.
+func (c *chunk) pageBounds() bounds {
+	d := &c.strings
+	if c.rows > 0 || len(d.places) == 0 {
+		return c.gathered.bounds()
+	}
+	b := bounds{nulls: int64(c.gathered.entries - c.there)}
+	b.strings(d.text, d.ends, len(d.places))
 	return b
 }
 
@@ -79,10 +91,11 @@ func signed(lo, hi float64) (float64, float64) {
 	return lo, hi
 }
 
-func (b *bounds) strings(g *gathered) {
+// strings sets the bounds of n strings, of which each begins at an offset of text.
+func (b *bounds) strings(text []byte, offsets []uint32, n int) {
 	var lo, hi, last []byte
-	for i := range g.there {
-		s := g.text[g.offsets[i]:g.offsets[i+1]]
+	for i := range n {
+		s := text[offsets[i]:offsets[i+1]]
 		if i > 0 && bytes.Equal(s, last) { // adjacent values are often equal
 			continue
 		}

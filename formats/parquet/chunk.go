@@ -72,11 +72,11 @@ func (c *chunk) endPage() error {
 	if err != nil {
 		return err
 	}
-	if !c.heavy && !c.tokens {
-		c.bounds = append(c.bounds, g.bounds())
-	}
 	if err := c.encode(); err != nil {
 		return fmt.Errorf("encode column %s: %w", columnName(c.path), err)
+	}
+	if !c.heavy && !c.tokens {
+		c.bounds = append(c.bounds, c.pageBounds())
 	}
 	if len(c.data) > maxPage {
 		return fmt.Errorf("column %s: a page of %d bytes; at most %d are read", columnName(c.path), len(c.data), maxPage)

@@ -12,14 +12,25 @@ import (
 // are. Pages in which a search for matches does not pay have packPlanes instead.
 type codec struct{}
 
-var encoders = sync.Pool{New: func() any {
-	e, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithAllLitEntropyCompression(true),
-		zstd.WithEncoderConcurrency(1), zstd.WithZeroFrames(true), zstd.WithEncoderCRC(false), zstd.WithLowerEncoderMem(true))
-	if err != nil {
-		panic(err) // the options are constants
-	}
-	return e
-}}
+// An encoder keeps as much memory as the farthest match that it looks for, so
+// that light pages have encoders of their own: they give the same bytes.
+var (
+	encoders      = encodersOf(4 << 20)
+	smallEncoders = encodersOf(smallPage)
+)
+
+const smallPage = 1 << 20 // hardly a light page is longer
+
+func encodersOf(window int) *sync.Pool {
+	return &sync.Pool{New: func() any {
+		e, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithAllLitEntropyCompression(true), zstd.WithWindowSize(window),
+			zstd.WithEncoderConcurrency(1), zstd.WithZeroFrames(true), zstd.WithEncoderCRC(false), zstd.WithLowerEncoderMem(true))
+		if err != nil {
+			panic(err) // the options are constants
+		}
+		return e
+	}}
+}
 
 var decoders = sync.Pool{New: func() any {
 	d, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecodeAllCapLimit(true))
@@ -33,8 +44,12 @@ func (codec) String() string                            { return "ZSTD" }
 func (codec) CompressionCodec() format.CompressionCodec { return format.Zstd }
 
 func (codec) Encode(dst, src []byte) ([]byte, error) {
-	e := encoders.Get().(*zstd.Encoder)
-	defer encoders.Put(e)
+	pool := encoders
+	if len(src) <= smallPage {
+		pool = smallEncoders
+	}
+	e := pool.Get().(*zstd.Encoder)
+	defer pool.Put(e)
 	return e.EncodeAll(src, dst[:0]), nil
 }
 

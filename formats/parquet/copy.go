@@ -155,10 +155,11 @@ func (f *File) picks(at []int64) (out []pick, bytes int64, err error) {
 	return out, bytes, nil
 }
 
-// Holds reports whether rows of f are still to be copied.
+// Holds reports whether rows of f are still to be copied. It may be asked about
+// f.Bare() instead.
 func (w *Writer[T]) Holds(f *File) bool {
-	of := func(p pick) bool { return p.f == f }
-	return slices.ContainsFunc(w.current.picks, of) || slices.ContainsFunc(w.held, of) || slices.Contains(w.sources, f)
+	of := func(p pick) bool { return p.f.bare == f.bare }
+	return slices.ContainsFunc(w.current.picks, of) || slices.ContainsFunc(w.held, of) || slices.Contains(w.sources, f.bare)
 }
 
 // batches returns the picked rows by file and row group, with what must be

@@ -33,10 +33,11 @@ type column struct {
 	left  int64  // entries of the chunk not yet read
 	dict  values // of the chunk
 	keep  bool   // rows keep the values: each page gets its own memory
-	recycler
+	lists recycler[values]
 
 	scratch bool // strings too are valid only until the next page
 	text    []byte
+	texts   recycler[[]byte]
 	holding
 
 	inflated, levels []byte
@@ -101,8 +102,8 @@ func (c *column) data(raw *rawPage, p *page) error {
 		n = count(p.defs, byte(c.def))
 	}
 	if c.keep {
-		c.retire(c.spare)
-		c.spare = c.recycler.take()
+		c.lists.retire(c.spare)
+		c.spare = c.lists.take()
 	}
 	p.values = c.spare
 	err = c.decode(&p.values, data, enc, n)

@@ -23,6 +23,7 @@ type File struct {
 	budget int64 // bytes that a reader may hold
 
 	footerDigest string
+	bare         *File
 }
 
 // codecs are those whose pages can be checked before they are decompressed. LZ4
@@ -87,8 +88,17 @@ func (f *File) describe(footer []byte, codecs []format.CompressionCodec) error {
 			}
 		}
 	}
+	bare := &File{name: f.name, meta: &fileMeta{RowGroups: make([]groupMeta, len(meta.RowGroups))}}
+	for g := range meta.RowGroups {
+		bare.meta.RowGroups[g].NumRows = meta.RowGroups[g].NumRows
+	}
+	bare.bare, f.bare = bare, bare
 	return nil
 }
+
+// Bare returns what a Writer keeps of the file until pages of it are written that
+// wait: where they are, for errors, and not its metadata, which is a MB of memory.
+func (f *File) Bare() *File { return f.bare }
 
 // Name returns the name of the file in errors.
 func (f *File) Name() string { return f.name }

@@ -129,8 +129,11 @@ func firstAbove(levels []byte, max int) int {
 }
 
 // zstdSlack is the room behind a block with which the decoder uses its fast
-// path.
-const zstdSlack = 130 << 10
+// path, in pages for which that saves time: every column keeps the room.
+const (
+	zstdSlack = 130 << 10
+	slackFrom = 16 << 10 // bytes of a page
+)
 
 // inflate decompresses to exactly the size that the header claims.
 func (c *column) inflate(data []byte, size int) ([]byte, error) {
@@ -153,7 +156,10 @@ func (c *column) inflate(data []byte, size int) ([]byte, error) {
 	case format.Uncompressed:
 		c.inflated = append(c.inflated[:0], data...)
 	case format.Zstd:
-		limit := size + zstdSlack
+		limit := size
+		if size >= slackFrom {
+			limit += zstdSlack
+		}
 		c.inflated = grown(c.inflated, limit)
 		var out []byte
 		out, err = codec{}.Decode(c.inflated[:0:limit], data)

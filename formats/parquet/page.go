@@ -111,6 +111,10 @@ func (w *window) header(h *format.PageHeader) (length int64, err error) {
 // decodeHeader decodes the page header at the beginning of data, and returns
 // its length. It checks depth and lists first.
 func decodeHeader(protocol *thrift.CompactProtocol, data []byte, h *format.PageHeader) (length int, err error) {
+	*h = format.PageHeader{}
+	if length = ownHeader(data, h); length > 0 {
+		return length, nil
+	}
 	if length, err = measure(data); err != nil {
 		return 0, err
 	}
@@ -210,19 +214,20 @@ func deltaEnd(data []byte, n int) (int, error) {
 // checkLevels checks that entries repeat only at lists that have an element,
 // and add one to them, as cursor.entry does for pages that are read.
 func (l *leaf) checkLevels(reps, defs []byte) error {
-	all := byte(len(l.lists))
-	filled := l.lists[all-1].def // of an entry for which every list has an element
-	open := byte(0)              // lists that have an element
-	for i, rep := range reps {
+	var lists [256]byte // by definition level: how many of the lists have an element
+	for i := range l.lists {
+		for def := int(l.lists[i].def); def < len(lists); def++ {
+			lists[def] = byte(i + 1)
+		}
+	}
+	before := byte(0)
+	for i := 0; i < len(reps); {
 		def := defs[i]
-		if open == all && def >= filled {
-			continue // any list may continue
+		here, n := lists[def], prefixOf(defs[i:], def) // adjacent entries are often of one level
+		if reps[i] > min(before, here) || firstAbove(reps[i+1:i+n], int(here)) > int(here) {
+			return badPage("entry %d, or one of the %d after it, continues a list that is null or empty (level %d)", i, n-1, def)
 		}
-		if rep > open || rep > 0 && def < l.lists[rep-1].def {
-			return badPage("entry %d continues a list that is null or empty (levels %d and %d)", i, rep, def)
-		}
-		for open = 0; open < all && def >= l.lists[open].def; open++ {
-		}
+		before, i = here, i+n
 	}
 	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"io"
 	"reflect"
 	"slices"
+	"strings"
 
 	"github.com/parquet-go/parquet-go/encoding/thrift"
 	"github.com/parquet-go/parquet-go/format"
@@ -166,7 +167,8 @@ func (r *reader) open() error {
 	whole := skip == 0 && r.end >= r.first+groups[r.group].NumRows
 	for i, l := range r.leaves {
 		c := newCursor(r.source(i), l, &groups[r.group].Columns[l.node.leaf].MetaData, whole)
-		c.column.budget, c.column.uses = r.budget, r.uses
+		c.column.budget = r.budget
+		c.column.reuse(r.uses)
 		if i < len(r.spent) {
 			c.inherit(r.spent[i])
 		}
@@ -198,10 +200,11 @@ func newCursor(src io.ReaderAt, l *leaf, m *columnMeta, whole bool) *cursor {
 func (c *cursor) inherit(spent *cursor) {
 	from := &spent.column
 	if c.column.keep {
-		c.column.used, c.column.free = from.used, from.free
-		c.column.retire(from.spare)
+		c.column.lists = from.lists
+		c.column.lists.retire(from.spare)
 		from.spare = values{}
 	}
+	c.column.text, c.column.texts = from.text, from.texts
 	c.column.inflated, c.column.levels, c.column.index, c.column.offsets, c.column.spare = from.inflated, from.levels, from.index, from.offsets, from.spare
 	c.window.buf = spent.window.buf[:0]
 }
@@ -229,21 +232,18 @@ func NewPartReader[T any](f *File, first, rows int64, keep func(column string) b
 	return r, nil
 }
 
-// NewReaderWithout returns a reader of rows without some columns, named as in
-// "messages.content": their fields stay zero.
-func NewReaderWithout[T any](f *File, first, rows int64, columns []string) (*Reader[T], error) {
-	r, err := NewReader[T](f, first, rows)
-	if err != nil {
-		return nil, err
-	}
-	r.leaves = slices.DeleteFunc(r.leaves, func(l *leaf) bool { return slices.Contains(columns, l.name) })
-	firstMakes(r.leaves)
-	return r, nil
-}
-
 // dropPayload drops the columns of the payload, except those to keep.
 func (r *reader) dropPayload(keep func(column string) bool) {
 	r.leaves = slices.DeleteFunc(r.leaves, func(l *leaf) bool { return l.payload && (keep == nil || !keep(l.name)) })
+	firstMakes(r.leaves)
+}
+
+// LeaveOut makes the reader leave out columns, which are not fetched either, and
+// all columns below them. It is called before the first row is read.
+func (r *reader) LeaveOut(columns ...string) {
+	r.leaves = slices.DeleteFunc(r.leaves, func(l *leaf) bool {
+		return slices.ContainsFunc(columns, func(name string) bool { return l.name == name || strings.HasPrefix(l.name, name+".") })
+	})
 	firstMakes(r.leaves)
 }
 

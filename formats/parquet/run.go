@@ -38,6 +38,7 @@ func (c *chunk) splice(b *batch, pages []wanted) error {
 	}
 	for i := range pages {
 		p := &pages[i]
+		p.picks = nil // they are not needed any more, and hold their file
 		c.pages = append(c.pages, format.PageLocation{Offset: c.length(), CompressedPageSize: p.CompressedPageSize, FirstRowIndex: c.rows})
 		c.rows += p.end - p.FirstRowIndex
 		c.away += int64(p.CompressedPageSize)
@@ -102,7 +103,7 @@ func (c *chunk) load(r *run) (l loaded) {
 	size := int(r.pages[len(r.pages)-1].stop() - first)
 	l.data = blocks.Get().(*[]byte)
 	if cap(*l.data) < size {
-		*l.data = make([]byte, max(size, runBytes))
+		*l.data = make([]byte, size+size/4)
 	}
 	*l.data = (*l.data)[:size]
 	if l.err = readAt(r.b.src, *l.data, first); l.err != nil {

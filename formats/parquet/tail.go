@@ -90,23 +90,18 @@ func (t *tail) add(chunks []*chunk, rows int64) error {
 }
 
 // hold takes over the other chunks of the row group that was added last.
-func (t *tail) hold(chunks []*chunk) error {
+func (t *tail) hold(chunks []*chunk) {
 	row := make([]waiting, len(chunks))
 	for i, c := range chunks {
 		if !t.waits[i] {
 			continue
 		}
-		w, err := newWaiting(c)
-		if err != nil {
-			return err
-		}
 		t.describe(i, c)
-		row[i] = w
-		t.held += int64(len(w.own))
+		row[i] = newWaiting(c)
+		t.held += int64(len(row[i].own))
 		t.late += int64(len(c.dictBytes)) + c.length()
 	}
 	t.light = append(t.light, row)
-	return nil
 }
 
 // describe enters a chunk of the last row group into the footer and the page
@@ -144,9 +139,11 @@ func (t *tail) close() error {
 				continue
 			}
 			t.place(g, c, t.at)
-			if err := t.light[g][c].write(t.write); err != nil {
+			w := &t.light[g][c]
+			if err := w.write(t.write); err != nil {
 				return err
 			}
+			w.count(&t.meta.RowGroups[g].Columns[c].MetaData)
 		}
 	}
 	t.light, t.held, t.late = nil, 0, 0

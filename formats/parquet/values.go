@@ -100,7 +100,7 @@ func (c *column) direct(v *values, data []byte, enc format.Encoding, n int, keep
 	case c.kind == format.Double:
 		v.f64, err = e.DecodeDouble(grown(v.f64, n), data)
 	case c.kind == format.ByteArray || c.length > 0:
-		err = c.texts(v, data, e, n, keep)
+		err = c.decodeTexts(v, data, e, n, keep)
 	default:
 		return c.unread(enc)
 	}
@@ -114,8 +114,8 @@ func (c *column) unread(enc format.Encoding) error {
 	return badPage("%s values in %s are not read here", c.kind, enc)
 }
 
-// texts decodes strings of variable or of fixed length.
-func (c *column) texts(v *values, data []byte, e encoding.Encoding, n int, keep bool) error {
+// decodeTexts decodes strings of variable or of fixed length.
+func (c *column) decodeTexts(v *values, data []byte, e encoding.Encoding, n int, keep bool) error {
 	text, err := c.textRoom(int64(len(data)), keep)
 	if err != nil {
 		return err
@@ -130,20 +130,6 @@ func (c *column) texts(v *values, data []byte, e encoding.Encoding, n int, keep 
 	}
 	c.strings(v, text, n)
 	return err
-}
-
-// textRoom returns room for this many bytes of text.
-func (c *column) textRoom(size int64, keep bool) ([]byte, error) {
-	if err := c.claim(size, !c.scratch); err != nil {
-		return nil, err
-	}
-	if keep || !c.scratch {
-		return make([]byte, 0, size), nil
-	}
-	if int64(cap(c.text)) < size {
-		c.text = make([]byte, 0, size)
-	}
-	return c.text[:0], nil
 }
 
 // prefixed decodes DELTA_BYTE_ARRAY, in which a value repeats a prefix of the

@@ -1,33 +1,48 @@
 package parquet
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/parquet-go/parquet-go/format"
+)
 
 // waiting is a chunk that is written at the end of the file: its bytes, and runs
 // of pages that stay in their files until then.
 type waiting struct {
 	own  []byte
 	runs []run
-	c    *chunk // reads and verifies the runs
+	c    *chunk // reads and verifies the runs, and counts what they hold; nil for none
 }
 
-// newWaiting takes over a chunk, and counts what its runs hold.
-func newWaiting(c *chunk) (w waiting, err error) {
+// newWaiting takes over a chunk.
+func newWaiting(c *chunk) (w waiting) {
 	w.own = append(append(make([]byte, 0, len(c.dictBytes)+c.body.Len()), c.dictBytes...), c.body.Bytes()...)
 	if len(c.runs) == 0 {
-		return w, nil
-	}
-	if err := c.write(func([]byte) error { return nil }); err != nil {
-		return w, err
+		return w
 	}
 	w.c = &chunk{gathered: gathered{leaf: c.leaf}, enc: c.enc}
 	w.runs = slices.Clone(c.runs)
+	var bare, of *batch
 	for i := range w.runs {
-		w.runs[i].after += len(c.dictBytes)
+		r := &w.runs[i]
+		if r.after += len(c.dictBytes); r.b != of {
+			of, bare = r.b, &batch{f: r.b.f.bare, src: r.b.src, group: r.b.group, picks: []pick{{from: r.b.picks[0].from}}}
+		}
+		r.b = bare
 	}
-	return w, nil
+	return w
 }
 
 func (w *waiting) write(out func([]byte) error) error { return w.c.writeRuns(w.own, w.runs, out) }
+
+// count adds what was read of runs to the chunk's entry in the footer.
+func (w *waiting) count(m *format.ColumnMetaData) {
+	if w.c != nil {
+		m.NumValues += w.c.entries
+		m.TotalUncompressedSize += w.c.inflated
+		m.Statistics.NullCount += w.c.nulls
+	}
+}
 
 // load reads the runs into memory, so that their files may be closed.
 func (w *waiting) load() error {
@@ -39,7 +54,7 @@ func (w *waiting) load() error {
 		all = append(all, data...)
 		return nil
 	})
-	w.own, w.runs, w.c = all, nil, nil
+	w.own, w.runs = all, nil
 	return err
 }
 

@@ -281,7 +281,7 @@ func (g *rowGroup) end(t *tail) error {
 		err = e
 	}
 	if err == nil {
-		err = t.hold(g.chunks)
+		t.hold(g.chunks)
 	}
 	return err
 }

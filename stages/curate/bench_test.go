@@ -13,15 +13,22 @@ import (
 	"github.com/rollmill/rollmill/formats/random"
 )
 
-// BenchmarkCurate keeps about 30 % of the groups of a wide dataset on disk,
-// rows of 28 kB in groups of 8, ROLLMILL_BENCH_ROWS of them (1,600 unless
-// set): go test -run xxx -bench Curate -benchtime 3x ./stages/curate
+// BenchmarkCurate keeps about 30 % of the groups of wide datasets on disk, with
+// ROLLMILL_BENCH_ROWS rows of the larger kind (1,600 unless set):
+// go test -run xxx -bench Curate -benchtime 3x ./stages/curate
 func BenchmarkCurate(b *testing.B) {
 	rows := 1600
 	if n, err := strconv.Atoi(os.Getenv("ROLLMILL_BENCH_ROWS")); err == nil {
 		rows = n
 	}
-	in := randomGroups(b, filepath.Join(b.TempDir(), "group"), random.Options{Groups: rows / 8})
+	b.Run("8x28kB", func(b *testing.B) { benchCurate(b, random.Options{Groups: rows / 8}) })
+	b.Run("64x2kB", func(b *testing.B) {
+		benchCurate(b, random.Options{Groups: rows / 4, Generations: 64, Messages: 3, SampledTokens: 220, PromptTokens: 140})
+	})
+}
+
+func benchCurate(b *testing.B, of random.Options) {
+	in := randomGroups(b, filepath.Join(b.TempDir(), "group"), of)
 	b.ReportAllocs()
 	n, kept := 0, int64(0)
 	for b.Loop() {
@@ -32,7 +39,6 @@ func BenchmarkCurate(b *testing.B) {
 		kept = r.Rows
 	}
 	b.ReportMetric(float64(kept)*float64(b.N)/b.Elapsed().Seconds(), "kept/s")
-	b.ReportMetric(float64(rows)*float64(b.N)/b.Elapsed().Seconds(), "rows/s")
 }
 
 // randomGroups groups rows of the generator at uri, in parts of several

@@ -91,6 +91,9 @@ func (p *plan) judge(a active, group Group, members []formats.Member, whole []fo
 		}
 		return rule.Rows(p.of(a), group, some)
 	case MemberRule:
+		if len(left) == len(members) {
+			return rule.Members(p.of(a), members)
+		}
 		some := make([]formats.Member, len(left))
 		for k, i := range left {
 			some[k] = members[i]

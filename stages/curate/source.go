@@ -16,12 +16,16 @@ type source struct {
 	head bool  // without the payload
 	end  int64 // of the slice
 	next int64
+	done int64 // rows before this one are not used any more
 	r    *dataset.Reader[formats.Trajectory]
 }
 
 // farAway is the gap from which a new reader pays: it skips whole row groups,
 // while rows in between would be decoded.
 const farAway = 4096
+
+// ofMembers are the columns that every kept row gets from its member.
+var ofMembers = []string{"reward", "rewards", "shaped_rewards", "group_id", "advantage"}
 
 func (s *source) read(first int64, rows []formats.Trajectory) error {
 	if s.r == nil || first-s.next > farAway {
@@ -32,6 +36,7 @@ func (s *source) read(first int64, rows []formats.Trajectory) error {
 		}
 		s.r, s.next = r, first
 	}
+	s.r.Done(s.done, true)
 	if s.next < first {
 		if err := s.r.Skip(first - s.next); err != nil {
 			return err
@@ -43,7 +48,7 @@ func (s *source) read(first int64, rows []formats.Trajectory) error {
 
 func (s *source) open(r dataset.Range) (*dataset.Reader[formats.Trajectory], error) {
 	if s.head {
-		return dataset.NewHeadReader[formats.Trajectory](s.ctx, s.base, r)
+		return dataset.NewHeadReader[formats.Trajectory](s.ctx, s.base, r, ofMembers...)
 	}
 	return dataset.NewReader[formats.Trajectory](s.ctx, s.base, "", r)
 }

@@ -94,6 +94,7 @@ func (w *writer) decide(ctx context.Context, full chan<- *decided, free <-chan *
 		}
 		select {
 		case d := <-free:
+			w.heads.done = max(w.heads.done, d.group.FirstRow+int64(d.group.Count)) // groups are written in order
 			d.group, d.verdict = *j.Group, j.Verdict
 			if err := read(d); err != nil {
 				return err
@@ -162,11 +163,11 @@ func (w *writer) keep(d *decided) error {
 		if d.verdicts[k].Reason != "" {
 			continue
 		}
-		t := d.rows[k]
+		d.kept = append(d.kept, d.rows[k])
+		t := &d.kept[len(d.kept)-1]
 		t.Reward, t.Rewards, t.ShapedRewards = m.Reward, m.Rewards, m.ShapedRewards
-		formats.TakeUnknown(&t, "rewards", m)
+		formats.TakeUnknown(t, "rewards", m)
 		t.GroupID, t.Advantage = m.GroupID, w.step.apply(m.Advantage)
-		d.kept = append(d.kept, t)
 		if copies {
 			d.at = append(d.at, d.group.FirstRow+int64(k))
 		}

@@ -115,7 +115,7 @@ func (s *Source) Groups(ctx context.Context, keep func(column string) bool, f fu
 			}
 			clear(group)
 			group = group[:0]
-			rd.Done(read)
+			rd.Done(read, false)
 		}
 		group = append(group, *t)
 	}

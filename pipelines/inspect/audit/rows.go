@@ -22,13 +22,10 @@ func rows(ctx context.Context, d *dataset.Dataset, payload bool, f func(*validat
 			return validate.Row{TrajectoryID: m.TrajectoryID, Group: m.GroupID, Status: m.Status, Reward: m.Reward, Member: m}
 		})
 	}
-	open := dataset.NewHeadReader[formats.Trajectory]
-	if payload {
-		open = func(ctx context.Context, d *dataset.Dataset, r dataset.Range) (*dataset.Reader[formats.Trajectory], error) {
-			return dataset.NewReader[formats.Trajectory](ctx, d, "", r)
-		}
+	r, err := dataset.NewReader[formats.Trajectory](ctx, d, "", d.All())
+	if !payload {
+		r, err = dataset.NewHeadReader[formats.Trajectory](ctx, d, d.All())
 	}
-	r, err := open(ctx, d, d.All())
 	if err != nil {
 		return err
 	}
