@@ -85,6 +85,9 @@ func ownCall(in *value.Reader, o jsonscan.Object, m *formats.Message, call *form
 	c := in.Object("extra.call", extra.Get("call"))
 	call.PolicyVersion = in.Whole("extra.call.policy_version", c.Get("policy_version"))
 	if text := in.Text("extra.call.sampling", c.Get("sampling")); text != "" {
+		if _, err := value.Object([]byte(text)); err != nil && in.Err == nil {
+			in.Err = fmt.Errorf("extra.call.sampling: %w", err)
+		}
 		call.Sampling = text
 	}
 }

@@ -24,6 +24,8 @@ func FuzzMessages(f *testing.F) {
 			if sent := q.body(nil); json.Valid(request) && !json.Valid(sent) {
 				t.Fatalf("%q is asked as %q", request, sent)
 			}
+		} else if q, err = parseRequest(&messagesAPI, []byte(`{"model":"policy","max_tokens":9,"messages":[{"role":"user","content":"hi"}]}`)); err != nil {
+			t.Fatal(err)
 		}
 		r := &reply{answer: &answer{}}
 		if r.seen, err = r.answer.add(body, view{}); err != nil || len(r.answer.choices) == 0 {
