@@ -8,10 +8,12 @@ import (
 	"iter"
 	"log/slog"
 	"math"
+	"reflect"
 	"slices"
 	"sync"
 	"testing"
 	"time"
+	"unsafe"
 
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
@@ -222,33 +224,15 @@ func (s Suite) restart(t *testing.T) {
 	}
 }
 
-// dropColumns empties the columns of Light that a reward does not read.
+// mayLack are the columns of Light that a reward may leave unread.
+var mayLack = []string{"run", "answer", "stop_reason", "failure_class", "model", "policy_version", "metadata",
+	"prompt_tokens", "completion_tokens", "sampled_tokens"}
+
+// dropColumns empties those that a reward does not read.
 func dropColumns(t *formats.Trajectory, read []string) {
-	less := *t
-	t.Run, t.Answer, t.StopReason, t.FailureClass, t.Model, t.PolicyVersion, t.Metadata = "", "", "", "", "", nil, ""
-	t.PromptTokens, t.CompletionTokens, t.SampledTokens = 0, 0, 0
-	for _, name := range read {
-		switch name {
-		case "run":
-			t.Run = less.Run
-		case "answer":
-			t.Answer = less.Answer
-		case "stop_reason":
-			t.StopReason = less.StopReason
-		case "failure_class":
-			t.FailureClass = less.FailureClass
-		case "model":
-			t.Model = less.Model
-		case "policy_version":
-			t.PolicyVersion = less.PolicyVersion
-		case "metadata":
-			t.Metadata = less.Metadata
-		case "prompt_tokens":
-			t.PromptTokens = less.PromptTokens
-		case "completion_tokens":
-			t.CompletionTokens = less.CompletionTokens
-		case "sampled_tokens":
-			t.SampledTokens = less.SampledTokens
+	for _, f := range formats.FieldsOf(reflect.TypeFor[formats.Trajectory]()) {
+		if slices.Contains(mayLack, f.Name) && !slices.Contains(read, f.Name) {
+			reflect.NewAt(f.Type, unsafe.Add(unsafe.Pointer(t), f.Offset)).Elem().SetZero()
 		}
 	}
 }
