@@ -80,17 +80,35 @@ func resultStatus(in *value.Reader, row *formats.Trajectory, o jsonscan.Object) 
 		}
 		return
 	}
-	stop := truncations[in.Text("stop_condition", o.Get("stop_condition"))]
+	stop, cut := truncation(in, o)
 	switch {
 	case string(o.Get("is_completed")) == "false":
 		row.Status, row.FailureClass = formats.StatusFailed, formats.FailUnfinished
-	case stop != "":
+	case cut:
 		row.Status, row.StopReason = formats.StatusTruncated, stop
-	case jsonscan.IsTrue(o.Get("is_truncated")):
-		row.Status = formats.StatusTruncated
 	case len(row.Calls) == 0:
 		row.Status, row.FailureClass, row.Error = formats.StatusFailed, formats.FailNoCalls, "the completion has no message of the model"
+	case o.Has("is_truncated"):
+		row.Status = formats.StatusOK
 	}
+}
+
+// truncation reports whether a limit cut a rollout off, and which one. The file
+// says it in is_truncated; its stop condition counts where that is missing, and
+// for a time limit, after which the library does not set is_truncated. A
+// single-turn environment always ends by max_turns_reached, so that an answer
+// that is_truncated was cut by its length.
+func truncation(in *value.Reader, o jsonscan.Object) (stop string, cut bool) {
+	stop = truncations[in.Text("stop_condition", o.Get("stop_condition"))]
+	switch {
+	case stop == formats.StopTimeout || !o.Has("is_truncated"):
+		return stop, stop != ""
+	case !jsonscan.IsTrue(o.Get("is_truncated")):
+		return "", false
+	case stop == "" || stop == formats.StopTurns:
+		return formats.StopLength, true
+	}
+	return stop, true
 }
 
 // steps builds the messages of a result.

@@ -57,10 +57,11 @@ func times(in *value.Reader, row *formats.Trajectory, timing jsonscan.Object) {
 	}
 }
 
-// truncations are the limits that end a rollout.
+// truncations are the limits that end a rollout, by the stop condition.
 var truncations = map[string]string{
 	"max_turns": formats.StopTurns, "max_turns_reached": formats.StopTurns,
 	"max_input_tokens": formats.StopMaxTokens, "max_output_tokens": formats.StopMaxTokens, "max_total_tokens": formats.StopMaxTokens,
+	"max_total_completion_tokens_reached": formats.StopMaxTokens,
 	"context_length": formats.StopLength, "prompt_too_long": formats.StopLength,
 	"timeout_reached": formats.StopTimeout,
 }
@@ -71,9 +72,9 @@ func status(in *value.Reader, row *formats.Trajectory, o jsonscan.Object) {
 	if o.Has("ok") {
 		ok = jsonscan.IsTrue(o.Get("ok"))
 	}
-	stop := truncations[in.Text("stop_condition", o.Get("stop_condition"))]
-	if stop == "" && jsonscan.IsTrue(o.Get("is_timeout")) {
-		stop = formats.StopTimeout
+	stop, cut := truncation(in, o)
+	if !cut && jsonscan.IsTrue(o.Get("is_timeout")) {
+		stop, cut = formats.StopTimeout, true
 	}
 	switch {
 	case !ok:
@@ -86,7 +87,7 @@ func status(in *value.Reader, row *formats.Trajectory, o jsonscan.Object) {
 		if row.FailureClass == formats.FailTimeout {
 			row.StopReason = formats.StopTimeout
 		}
-	case stop != "":
+	case cut:
 		row.Status, row.StopReason = formats.StatusTruncated, stop
 	case len(row.Calls) == 0:
 		row.Status, row.FailureClass, row.Error = formats.StatusFailed, formats.FailNoCalls, "the model was not called"
@@ -111,7 +112,7 @@ func rewards(in *value.Reader, row *formats.Trajectory, list jsonscan.Object) {
 		if n.Value == nil {
 			all, n.Failure = false, formats.RewardMissing
 		} else {
-			total += *n.Value * n.Weight
+			total += float64(*n.Value * n.Weight) // rounded, so that no machine fuses it with the sum
 		}
 		row.Rewards = append(row.Rewards, n)
 	}
