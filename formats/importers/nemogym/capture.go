@@ -18,12 +18,14 @@ const maxCapture = 3
 // capture converts the records of token capture of one rollout.
 func capture(list []byte) (x importers.Item, err error) {
 	var c calls
-	n := 0
-	for raw := range jsonscan.Elements(list) {
-		if err := c.entry(&x, jsonscan.ParseObject(raw)); err != nil {
+	records, err := lineage(list)
+	if err != nil {
+		return x, err
+	}
+	for n, o := range records {
+		if err := c.entry(&x, o); err != nil {
 			return x, fmt.Errorf("call %d of the rollout: %w", n, err)
 		}
-		n++
 	}
 	c.Into(&x.Row)
 	x.Row.TokenSource = "generation_token_ids"

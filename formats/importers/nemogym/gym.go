@@ -4,14 +4,13 @@
 //
 // A file of token capture has the calls of a rollout, but neither what they were
 // asked nor the reward; the rollout is in another file, and files are imported
-// one by one. Its calls become a trajectory of their own, with exact tokens, and
-// each of them continues the call whose tokens its prompt begins with.
+// one by one. Its calls become a trajectory of their own, with exact tokens. The
+// rollout id joins them, wherever they are in the file, and each continues the
+// call that it names, else the call whose tokens its prompt begins with.
 package nemogym
 
 import (
-	"bytes"
 	"errors"
-	"iter"
 
 	"github.com/rollmill/rollmill/formats/importers"
 	"github.com/rollmill/rollmill/formats/importers/value"
@@ -26,73 +25,6 @@ var Format = importers.Format{
 	Extensions: []string{".jsonl"},
 	Records:    cut,
 	Parse:      parse,
-}
-
-// maxEntries bounds how many bytes of token capture make one rollout.
-const maxEntries = 256 << 20
-
-// cut makes one record of a rollout: of a line, or of adjacent lines of token
-// capture with one rollout id.
-func cut(f importers.File) iter.Seq2[importers.Record, error] {
-	return func(yield func(importers.Record, error) bool) {
-		var open importers.Record // lines of token capture
-		var id string
-		n := int64(0)
-		flush := func() bool {
-			if len(open.Data) == 0 {
-				return true
-			}
-			r := open
-			r.Data, r.Row = append(r.Data, ']'), n
-			open.Data, id = nil, ""
-			n++
-			return yield(r, nil)
-		}
-		for r, err := range importers.Rows(f) {
-			if err != nil {
-				if flush() {
-					yield(r, err)
-				}
-				return
-			}
-			of := captured(r.Data)
-			if of != "" && of == id && len(open.Data) < maxEntries {
-				open.Data = append(append(open.Data, ','), r.Data...)
-				continue
-			}
-			if !flush() {
-				return
-			}
-			if of != "" {
-				open, id = r, of
-				open.Data = append([]byte{'['}, r.Data...)
-				continue
-			}
-			r.Row = n
-			n++
-			if !yield(r, nil) {
-				return
-			}
-		}
-		flush()
-	}
-}
-
-// captured returns the rollout id of a line of token capture, "" for any other.
-func captured(line []byte) string {
-	if !bytes.Contains(line, []byte(`"model_call_id"`)) || !bytes.Contains(line, []byte(`"rollout_id"`)) || !jsonscan.Valid(line) {
-		return ""
-	}
-	id := ""
-	for key, v := range jsonscan.Members(line) {
-		switch string(key) {
-		case "rollout_id":
-			id = jsonscan.Unquote(v)
-		case "responses_create_params":
-			return ""
-		}
-	}
-	return id
 }
 
 func parse(r *importers.Record) ([]importers.Item, error) {
@@ -111,6 +43,8 @@ func parse(r *importers.Record) ([]importers.Item, error) {
 		return []importers.Item{x}, err
 	case o.Has("model_call_id") && o.Has("dialect"):
 		return nil, errors.New("it is an exchange of model-call capture, which has no rollout: import the rollouts")
+	case o.Has("model_call_id"):
+		return nil, errors.New("it is a call of token capture without a rollout_id: nothing says which rollout it belongs to")
 	}
 	return nil, errors.New("it has no responses_create_params: it is not a rollout")
 }

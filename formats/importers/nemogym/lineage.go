@@ -1,0 +1,81 @@
+package nemogym
+
+import (
+	"bytes"
+	"fmt"
+
+	"github.com/rollmill/rollmill/formats/jsonscan"
+)
+
+// lineage returns the records of a rollout's calls, each after the one that it
+// names as its parent. A record that is there twice with the same bytes is one
+// call; with others, or with a parent that is missing, nothing tells what the
+// rollout was.
+func lineage(list []byte) (ordered []jsonscan.Object, err error) {
+	l := lines{byID: map[string]int{}}
+	for raw := range jsonscan.Elements(list) {
+		o := jsonscan.ParseObject(raw)
+		id := jsonscan.Unquote(o.Get("model_call_id"))
+		if at, twice := l.byID[id]; twice && id != "" {
+			if !bytes.Equal(l.all[at].raw, raw) {
+				return nil, fmt.Errorf("two calls of the rollout have the model_call_id %q", id)
+			}
+			continue
+		}
+		l.byID[id] = len(l.all)
+		l.all = append(l.all, line{raw: raw, o: o, parent: jsonscan.Unquote(o.Get("parent_call_id"))})
+	}
+	for i := range l.all {
+		if err := l.place(i); err != nil {
+			return nil, err
+		}
+	}
+	return l.ordered, nil
+}
+
+// lines are the records of a rollout while they are put in order.
+type lines struct {
+	all     []line
+	byID    map[string]int
+	ordered []jsonscan.Object
+}
+
+type line struct {
+	raw    []byte
+	o      jsonscan.Object
+	parent string
+	state  int // open while its ancestors are placed
+}
+
+const (
+	open = iota + 1
+	placed
+)
+
+// place appends a record after its ancestors.
+func (l *lines) place(i int) error {
+	var path []int
+	for l.all[i].state != placed {
+		x := &l.all[i]
+		if x.state == open {
+			return fmt.Errorf("the call %q is its own ancestor", x.parent)
+		}
+		x.state = open
+		path = append(path, i)
+		if x.parent == "" {
+			break
+		}
+		at, known := l.byID[x.parent]
+		if !known {
+			return fmt.Errorf("the parent_call_id %q is none of the rollout's calls in the file", x.parent)
+		}
+		i = at
+	}
+	for len(path) > 0 {
+		x := &l.all[path[len(path)-1]]
+		path = path[:len(path)-1]
+		x.state = placed
+		l.ordered = append(l.ordered, x.o)
+	}
+	return nil
+}
