@@ -48,6 +48,8 @@ type Options struct {
 
 	Responses recorder.ResponsesFrom // how calls of /v1/responses are answered; default ResponsesFromChat
 
+	AllowPaths []string // requests that agents may send to the engine besides model calls and recorder's list, "METHOD /v1/PATH"
+
 	TolerateEngineErrors bool     // keep trajectories that ended well although a call failed at the engine and no later one succeeded
 	DependsOn            []string // further files whose content decides the rows
 
@@ -106,6 +108,7 @@ func (o *Options) Declare(d *plugin.Declarer) {
 	d.Objects(&o.Extra, "extra", "set `KEY=VALUE` in requests so that the engine returns token ids").Shown("what vLLM and SGLang understand").IDAlways("extra")
 	plugin.Choice(d, &o.Responses, "responses", "answer /v1/responses by this `API` of the engine: its chat completions, which give ids and logprobs of every token, or its own /v1/responses", recorder.ResponsesFromChat, recorder.ResponsesFromEngine).
 		Shown(string(recorder.ResponsesFromChat)).ID("responses")
+	d.Strings(&o.AllowPaths, "allow-path", "let the agent send this `REQUEST` to the engine as well, such as 'GET /v1/files/*'; model calls, models, embeddings and their like need no permission").ID("allow_paths")
 	d.Int(&o.MaxCalls, "max-calls", "truncate a trajectory that makes more than `N` model calls").Shown("no limit").ID("max_calls")
 	d.Int64(&o.MaxTokens, "max-tokens-per-trajectory", "truncate a trajectory that makes another call after `N` prompt and completion tokens").Shown("no limit").ID("max_tokens_per_trajectory")
 	d.Bool(&o.NoLogprobs, "no-logprobs", "keep trajectories although the engine gives no logprobs").ID("no_logprobs")

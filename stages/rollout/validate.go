@@ -52,6 +52,11 @@ func (o Options) Validate() error {
 	if o.RateLimit < 0 || o.RateLimit != o.RateLimit {
 		return usage("0 means no limit", "--rate-limit %v is negative", o.RateLimit)
 	}
+	for _, request := range o.AllowPaths {
+		if err := recorder.CheckPath(request); err != nil {
+			return usage("write a method and a path, such as --allow-path 'GET /v1/files/*'", "--allow-path: %v", err)
+		}
+	}
 	if err := o.Budget.check(); err != nil {
 		return err
 	}

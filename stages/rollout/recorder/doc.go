@@ -56,9 +56,9 @@
 //     sign of it (a summary that was sampled before, or the last turns). Without
 //     one it is a sub-agent: agents that ask many things with one system prompt are
 //     more common than summaries that no recorded call wrote.
-//   - Requests of other kinds are forwarded as they are. They count for no limit of
-//     model calls and take no place in the order of seeds. Those that change the
-//     engine for others are refused.
+//   - Requests of other kinds are forwarded as they are if they are in a closed
+//     list (paths.go), because the engine gets the operator's key with them. They
+//     count for no limit of model calls and take no place in the order of seeds.
 //   - A call whose stream the engine broke off is not retried, because the agent
 //     has seen its beginning; the agent sees its connection drop.
 //

@@ -8,8 +8,6 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-	pathpkg "path"
-	"slices"
 	"strings"
 
 	"github.com/rollmill/rollmill/formats"
@@ -22,22 +20,10 @@ import (
 // count for its limit of model calls.
 const maxPassing = 10_000
 
-// notPassing are requests that change what an engine serves to others.
-var notPassing = []string{"load_lora_adapter", "unload_lora_adapter"}
-
-// pass forwards a request of any other kind (embeddings, rerank, models) to the
-// engine, and its answer to the agent, both unchanged. It is recorded as a call
-// without messages, which is never trained on.
-func (s *Session) pass(w http.ResponseWriter, r *http.Request) {
-	path := r.PathValue("path")
-	if slices.Contains(notPassing, path) {
-		writeError(w, http.StatusForbidden, "permission_error", path+" changes the engine, which an agent must not")
-		return
-	}
-	if p := "/" + path; pathpkg.Clean(p) != strings.TrimSuffix(p, "/") {
-		writeError(w, http.StatusNotFound, "not_found_error", "a path with empty or dotted parts leads nowhere")
-		return
-	}
+// pass forwards a request that is no model call (embeddings, rerank, models) to
+// the engine, and its answer to the agent, both unchanged. It is recorded as a
+// call without messages, which is never trained on.
+func (s *Session) pass(w http.ResponseWriter, r *http.Request, path string) {
 	body, err := readAll(new(bytes.Buffer), r.Body, r.ContentLength, maxRequest)
 	if err != nil {
 		writeError(w, http.StatusBadRequest, "invalid_request_error", "reading the request: "+err.Error())

@@ -28,6 +28,8 @@ type Options struct {
 	Seed      *int64         // base of the seeds sent to the engine; nil sends none
 	Extra     map[string]any // nil means DefaultExtra
 
+	AllowPaths []string // further requests that pass to the engine, such as "GET /v1/files/*"; see CheckPath
+
 	Responses ResponsesFrom // how calls of /v1/responses are answered; "" means ResponsesFromChat
 
 	Logprobs map[string]string // what the logprobs of each endpoint are of, for calls.logprobs_mode; nil: unknown
@@ -184,11 +186,7 @@ func (r *Recorder) forget(s *Session) {
 func (r *Recorder) route() http.Handler {
 	mux := http.NewServeMux()
 	for _, base := range []string{"/t/{token}", "/t/{token}/f/{function}"} {
-		for _, a := range []*api{&chatAPI, &completionsAPI, r.opts.responsesAPI(), &messagesAPI} {
-			mux.HandleFunc("POST "+base+"/v1"+a.route, r.in(func(s *Session, w http.ResponseWriter, req *http.Request) { s.ask(a, w, req) }))
-		}
-		mux.HandleFunc("POST "+base+"/v1/messages/count_tokens", r.in((*Session).countTokens))
-		mux.HandleFunc(base+"/v1/{path...}", r.in((*Session).pass))
+		mux.HandleFunc(base+"/v1/{path...}", r.in(r.serve))
 	}
 	mux.HandleFunc("/", func(w http.ResponseWriter, req *http.Request) {
 		writeError(w, http.StatusNotFound, "not_found_error", fmt.Sprintf("there is no %s %s: the address of a trajectory's model ends in /v1", req.Method, req.URL.Path))

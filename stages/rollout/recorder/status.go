@@ -21,7 +21,7 @@ func statusError(r *reply) error {
 		r.body = nil // the agent must not follow it either
 	}
 	try := &tryError{reply: r, err: errors.New(text)}
-	if passing(r.status) {
+	if temporary(r.status) {
 		r.failure = &Failure{Class: formats.FailEngine, Text: text}
 		return remote.RetryAfter(try, r.header)
 	}
@@ -37,7 +37,7 @@ func tooLong(text string) bool {
 		"longer than the model's context length"}, func(words string) bool { return strings.Contains(text, words) })
 }
 
-func passing(status int) bool {
+func temporary(status int) bool {
 	switch status {
 	case http.StatusRequestTimeout, http.StatusTooEarly, http.StatusTooManyRequests, http.StatusNotImplemented:
 		return status != http.StatusNotImplemented
@@ -63,7 +63,8 @@ func errorText(body []byte) string {
 // notForwarded are headers that belong to one connection, or that the recorder
 // sets itself.
 var notForwarded = []string{"Connection", "Keep-Alive", "Proxy-Authenticate", "Proxy-Authorization", "Te", "Trailer",
-	"Transfer-Encoding", "Upgrade", "Host", "Content-Length", "Accept-Encoding", "Content-Encoding", "Authorization", "X-Api-Key", Function}
+	"Transfer-Encoding", "Upgrade", "Host", "Content-Length", "Accept-Encoding", "Content-Encoding", "Authorization", "X-Api-Key", Function,
+	"X-Http-Method-Override", "X-Http-Method", "X-Method-Override", "X-Original-Url", "X-Rewrite-Url"} // these five make some servers act on another method or path
 
 func forward(to, from http.Header) {
 	for name, values := range from {
