@@ -63,10 +63,14 @@ func (b *Bucket) levelDisk(folder string, yield func(Object, error) bool) error 
 			if err != nil {
 				return err
 			}
-			if !info.Mode().IsRegular() {
+			switch {
+			case info.IsDir(): // a link
+				o.Key += "/"
+			case !info.Mode().IsRegular():
 				continue
+			default:
+				o.Size, o.ModTime = info.Size(), info.ModTime()
 			}
-			o.Size, o.ModTime = info.Size(), info.ModTime()
 		}
 		if !yield(o, nil) {
 			return nil

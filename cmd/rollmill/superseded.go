@@ -3,10 +3,12 @@ package main
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/rollmill/rollmill/cmd/internal/cli"
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/dataset"
 	layout "github.com/rollmill/rollmill/pipelines/run"
 	"github.com/rollmill/rollmill/storage"
 )
@@ -36,14 +38,26 @@ func nextReceipt(ctx context.Context, uri string, version int64) (string, *forma
 		}
 		e++
 	}
-	for run := (layout.Layout{Root: root}); ; e++ {
-		later := run.Stage(e, "submit")
+	epochs, err := epochsAt(ctx, root)
+	if err != nil { // this is only for a warning
+		return "", nil
+	}
+	at, _ := slices.BinarySearch(epochs, e)
+	for _, e := range epochs[at:] {
+		later := layout.Layout{Root: root}.Stage(e, "submit")
 		receipt, err := receiptAt(ctx, later)
-		if err != nil { // usually that it does not exist; this is only for a warning
-			return "", nil
-		}
-		if receipt.Policy != nil && receipt.Policy.Version != version {
+		if err == nil && receipt.Policy != nil && receipt.Policy.Version != version {
 			return later, receipt.Policy
 		}
 	}
+	return "", nil
+}
+
+// epochsAt returns the epochs that have a folder in a run.
+func epochsAt(ctx context.Context, root string) ([]int, error) {
+	bucket, err := storage.Open(ctx, root)
+	if err != nil {
+		return nil, err
+	}
+	return dataset.Epochs(ctx, bucket)
 }

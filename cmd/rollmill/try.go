@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"os"
+	"slices"
 
 	"github.com/rollmill/rollmill/cmd/internal/cli"
 	"github.com/rollmill/rollmill/formats"
@@ -108,22 +109,29 @@ func (c *trySettings) options(ctx context.Context, s *cli.Session, folder string
 
 // lastPolicy returns the policy after the run's last epoch, nil for a run without a
 // receipt.
-func (c *trySettings) lastPolicy(ctx context.Context) (last *formats.Policy, err error) {
-	for e := 0; ; e++ {
-		receipt, err := receiptAt(ctx, c.layout().Sampled(e))
-		if errors.Is(err, storage.ErrNotExist) && e == 0 { // the run began without a receipt
+func (c *trySettings) lastPolicy(ctx context.Context) (*formats.Policy, error) {
+	run := c.layout()
+	epochs, err := epochsAt(ctx, run.Root)
+	if err != nil {
+		return nil, err
+	}
+	places := []string{run.Policy()}
+	for _, e := range epochs {
+		places = append(places, run.Stage(e, "submit"))
+	}
+	for _, at := range slices.Backward(places) { // the last one first
+		receipt, err := receiptAt(ctx, at)
+		if errors.Is(err, storage.ErrNotExist) { // an epoch that was not submitted, or a run that began without a receipt
 			continue
-		}
-		if errors.Is(err, storage.ErrNotExist) {
-			return last, nil
 		}
 		if err != nil {
 			return nil, err
 		}
 		if receipt.Policy != nil {
-			last = receipt.Policy
+			return receipt.Policy, nil
 		}
 	}
+	return nil, nil
 }
 
 // askTrainer returns the policy that the trainer of section submit names before

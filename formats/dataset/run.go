@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -102,6 +103,24 @@ func RunOf(all ...*Dataset) Run {
 		}
 	}
 	return Run{}
+}
+
+// Epochs returns the numbers of the epochs that have a folder in the folder of a run, in
+// order.
+func Epochs(ctx context.Context, b *storage.Bucket) ([]int, error) {
+	var out []int
+	for o, err := range b.Level(ctx, "") {
+		if err != nil {
+			return nil, err
+		}
+		name, folder := strings.CutSuffix(o.Key, "/")
+		e, err := strconv.Atoi(strings.TrimPrefix(name, epochPrefix))
+		if folder && err == nil && EpochFolder(e) == name && e >= 0 {
+			out = append(out, e)
+		}
+	}
+	slices.Sort(out)
+	return out, nil
 }
 
 // EpochFolder returns the name of an epoch's folder in the folder of its run.

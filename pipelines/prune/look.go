@@ -26,6 +26,7 @@ type root struct {
 	receipts  map[string]bool // the folders with a receipt
 	temporary []storage.Object
 	problems  []string
+	unrated   []string // epochs without a reward for KeepBest
 }
 
 // folder is the place of a dataset.

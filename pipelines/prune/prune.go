@@ -84,7 +84,7 @@ func Look(ctx context.Context, o Options) (*Plan, error) {
 	p.leftovers(o, r)
 	p.datasets(o, r, keep)
 	p.temporary(r)
-	p.note(o)
+	p.note(o, r)
 	for _, i := range p.Removed {
 		p.Files += i.Files
 		p.Bytes += i.Bytes

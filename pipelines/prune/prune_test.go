@@ -411,12 +411,12 @@ func TestLookIsCheap(t *testing.T) {
 func TestTextSaysWhatIsLost(t *testing.T) {
 	p := &Plan{Files: 3, Bytes: 1_234_567_890, Removed: []Item{{URI: "r/epoch-0/score", What: whatDataset, Why: "--keep-epochs 1", Files: 3, Bytes: 1_234_567_890, stage: "score"}},
 		Kept: []Kept{{URI: "r/epoch-1/rollout", Why: "it is the base of x", Forced: true}}}
-	p.note(Options{Force: true})
+	p.note(Options{Force: true}, &root{unrated: []string{"2", "7"}})
 	var b bytes.Buffer
 	if err := p.WriteText(&b); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"would remove  1.2 GB  3 files  r/epoch-0/score", "it is the base of x (--force removes it)", "score: the rewards of these epochs leave the report", "--force: datasets that others refer to", "would remove 1.2 GB in 3 files", "--apply removes them"} {
+	for _, want := range []string{"would remove  1.2 GB  3 files  r/epoch-0/score", "it is the base of x (--force removes it)", "score: the rewards of these epochs leave the report", "--force: datasets that others refer to", "epoch 2, 7 has none", "would remove 1.2 GB in 3 files", "--apply removes them"} {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("no %q in\n%s", want, b.String())
 		}

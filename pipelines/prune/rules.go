@@ -93,6 +93,11 @@ func (o Options) epochs(ctx context.Context, r *root) (func(int) bool, error) {
 		for _, e := range best(rewards, o.KeepBest) {
 			keep[e] = true
 		}
+		for _, e := range order {
+			if _, has := rewards[e]; !has {
+				r.unrated = append(r.unrated, fmt.Sprint(e))
+			}
+		}
 	}
 	return func(e int) bool { return keep[e] }, nil
 }
@@ -179,8 +184,9 @@ func (r *root) wanted(f *folder, old []*folder) string {
 	return ""
 }
 
-// note says what is lost with the datasets of each stage.
-func (p *Plan) note(o Options) {
+// note says what is lost with the datasets of each stage, and which epochs no reward
+// was compared of.
+func (p *Plan) note(o Options, r *root) {
 	lost := map[string]string{
 		"rollout": "the conversations and tokens of these epochs are gone; the report's figures, explain and what was trained on stay",
 		"score":   "the rewards of these epochs leave the report",
@@ -191,6 +197,9 @@ func (p *Plan) note(o Options) {
 		if slices.ContainsFunc(p.Removed, func(i Item) bool { return i.stage == stage }) {
 			p.Notes = append(p.Notes, stage+": "+lost[stage])
 		}
+	}
+	if len(r.unrated) > 0 {
+		p.Notes = append(p.Notes, "--keep-best compares mean rewards, of validations if the run has any; epoch "+strings.Join(r.unrated, ", ")+" has none")
 	}
 	if o.Force && slices.ContainsFunc(p.Removed, func(i Item) bool { return i.stage != "" }) {
 		p.Notes = append(p.Notes, "--force: datasets that others refer to, or that curate or submit has not read, are removed as well")

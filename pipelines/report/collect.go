@@ -1,10 +1,14 @@
 package report
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"math"
+	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/rollmill/rollmill/formats"
@@ -13,24 +17,49 @@ import (
 	"github.com/rollmill/rollmill/storage"
 )
 
-// collect reads epoch-0, epoch-1, ... up to the first epoch with neither rollouts
-// nor a validation. The epochs in known are the first ones; they are not read again.
+// collect reads every epoch that has a finished rollout or a validation. The epochs
+// in known are not read again.
 func collect(ctx context.Context, root string, known []Epoch) (Run, error) {
-	run := Run{Root: storage.Redact(root), Epochs: known}
-	for e := len(known); ; e++ {
+	run := Run{Root: storage.Redact(root), Epochs: slices.Clone(known)}
+	bucket, err := storage.Open(ctx, root)
+	if err != nil {
+		return run, err
+	}
+	epochs, err := dataset.Epochs(ctx, bucket)
+	if err != nil {
+		return run, err
+	}
+	for _, e := range epochs {
+		if slices.ContainsFunc(known, func(k Epoch) bool { return k.Epoch == e }) {
+			continue
+		}
 		epoch, found, err := collectEpoch(ctx, root, e)
 		if err != nil {
 			return run, err
 		}
-		if !found {
-			break
+		if found {
+			run.Epochs = append(run.Epochs, epoch)
 		}
-		run.Epochs = append(run.Epochs, epoch)
 	}
 	if len(run.Epochs) == 0 {
-		return run, formats.Invalid(storage.Redact(root), "name the run's folder, the one that holds epoch-0", storage.ErrNotExist, "no epoch-0 with a finished rollout")
+		return run, formats.Invalid(storage.Redact(root), "name the run's folder, the one that holds epoch-0", storage.ErrNotExist, "no epoch has a finished rollout: there is none in epoch-0, nor in another")
 	}
+	slices.SortFunc(run.Epochs, func(a, b Epoch) int { return cmp.Compare(a.Epoch, b.Epoch) })
+	run.Gaps = gaps(run.Epochs)
 	return run, nil
+}
+
+// gaps returns the epochs that are missing between others, such as "2" or "4-7".
+func gaps(epochs []Epoch) (out []string) {
+	for i := 1; i < len(epochs); i++ {
+		switch first, last := epochs[i-1].Epoch+1, epochs[i].Epoch-1; {
+		case first == last:
+			out = append(out, strconv.Itoa(first))
+		case first < last:
+			out = append(out, fmt.Sprintf("%d-%d", first, last))
+		}
+	}
+	return out
 }
 
 func collectEpoch(ctx context.Context, root string, e int) (Epoch, bool, error) {

@@ -33,8 +33,7 @@ type Options struct {
 	// Page also writes report.html and the histograms. They take a second reading of
 	// the light columns of all epochs.
 	Page bool
-	// Known are the run's first epochs, from an earlier report; they are not read
-	// again.
+	// Known are epochs of an earlier report; they are not read again.
 	Known []Epoch
 }
 
@@ -42,6 +41,7 @@ type Options struct {
 type Run struct {
 	Root   string   `json:"root"`
 	Epochs []Epoch  `json:"epochs"`
+	Gaps   []string `json:"gaps,omitempty"`  // epochs between others without a finished rollout: "2", "4-7"
 	Files  []string `json:"files,omitempty"` // URIs written
 	Advice []string `json:"advice,omitempty"`
 }
@@ -120,7 +120,7 @@ func Make(ctx context.Context, o Options) (Run, error) {
 	if err != nil {
 		return run, err
 	}
-	run.Advice = advice(run.Epochs)
+	run.Advice = append(missing(run.Gaps), advice(run.Epochs)...)
 	if o.NoFiles {
 		return run, nil
 	}

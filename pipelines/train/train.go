@@ -13,9 +13,11 @@
 package train
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
@@ -156,10 +158,14 @@ func (o Options) sumUp(ctx context.Context, e int, known []summary.Epoch) ([]sum
 	if err != nil {
 		return nil, fmt.Errorf("report: %w", err)
 	}
-	if o.EpochDone != nil && e < len(r.Epochs) {
-		o.EpochDone(r.Epochs[e])
+	at, found := slices.BinarySearchFunc(r.Epochs, e, func(x summary.Epoch, e int) int { return cmp.Compare(x.Epoch, e) })
+	if !found {
+		return r.Epochs[:at], nil
 	}
-	return r.Epochs[:min(e+1, len(r.Epochs))], nil
+	if o.EpochDone != nil {
+		o.EpochDone(r.Epochs[at])
+	}
+	return r.Epochs[:at+1], nil
 }
 
 func (o Options) stageDone(e int, r stages.Report) {
