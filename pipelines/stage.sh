@@ -10,17 +10,24 @@
 #
 # Exit code 75 (temporary) requeues a Slurm task, at most RETRIES times; other
 # engines get the code. A task may be started again, or run twice because its node
-# was lost: the first to finish counts.
+# was lost: the first to finish counts. SIGTERM and SIGINT end rollmill, whose code
+# the script returns when it has written what it has finished.
 set -euo pipefail
 stage=$1 epoch=$2
 : "${CONFIG:?}" "${ROOT:?}" "${SHARDS:=1}" "${RETRIES:=3}" "${ROLLMILL:=rollmill}"
 
-# run runs rollmill, forwards SIGTERM, and returns its exit code.
+child= signals=0
+stop() { signals=$((signals + 1)); [ -z "$child" ] || kill -TERM "$child" 2>/dev/null || true; }
+trap stop TERM INT
+
+# run runs rollmill, and returns its exit code when it has ended.
 run() {
-  local code=0
+  local code=0 before
+  [ $signals = 0 ] || return 143
   "$ROLLMILL" "$@" --config "$CONFIG" --root "$ROOT" &
-  trap "kill -TERM $!" TERM
-  wait $! || code=$?
+  child=$!
+  [ $signals = 0 ] || stop # it came before child was set
+  while before=$signals code=0; wait "$child" || code=$?; [ "$before" != "$signals" ]; do :; done # a signal ends wait, not the child
   if [ $code = 75 ] && [ "${SLURM_RESTART_COUNT:-0}" -lt "$RETRIES" ] && [ -n "${SLURM_JOB_ID:-}" ]; then
     scontrol requeue "$SLURM_JOB_ID" && sleep 60 # until Slurm ends it
   fi

@@ -22,6 +22,7 @@ from airflow.sdk.exceptions import AirflowException, AirflowFailException, Airfl
 
 STAGE = os.environ.get("STAGE", str(Path(__file__).resolve().parents[1] / "stage.sh"))
 SHARDS = int(os.environ.get("SHARDS", "4"))
+RETRIED = (75, 137, 143)  # temporary, killed, terminated
 VALIDATE_EVERY = int(os.environ.get("VALIDATE_EVERY", "0"))  # epochs; 0 for no held-out examples
 
 
@@ -40,7 +41,7 @@ def run(*words: str, index: int = -1) -> None:
         raise
     if code == 99:  # from --empty-exit-code 99: nothing to train on
         raise AirflowSkipException(f"{words}: nothing is left")
-    if code in (75, 143, -15):  # temporary, or ended by a signal
+    if code in RETRIED or code < 0:  # below 0: a signal ended stage.sh
         raise AirflowException(f"{words}: exit code {code}, will be retried")
     if code:
         raise AirflowFailException(f"{words}: code {code}")
@@ -62,7 +63,7 @@ def sealed(stage: str) -> bool:
     root, mark, query = os.environ["ROOT"].partition("?")
     uri = f"{root}/epoch-{epoch()}/{stage}{mark}{query}"
     code = subprocess.run([os.environ.get("ROLLMILL", "rollmill"), "seal", "--in", uri]).returncode
-    if code not in (0, 4, 75):  # 4: shards are missing
+    if code not in (0, 4, *RETRIED):  # 4: shards are missing
         raise AirflowFailException(f"seal {uri}: code {code}")
     return code == 0
 

@@ -20,16 +20,17 @@ import ray
 import rollmill
 
 STAGES = ("rollout", "score", "group", "curate")
+RETRIED = [rollmill.TemporaryError, rollmill.KilledError, rollmill.TerminatedError]
 SHARDS, RETRIES = int(os.environ.get("SHARDS", "4")), int(os.environ.get("RETRIES", "4"))
 PASSED = ("ROLLMILL", "PYTHONPATH", *os.environ.get("PASS", "").split())  # variables that workers get
 
 
-@ray.remote(max_retries=RETRIES, retry_exceptions=[rollmill.TemporaryError, rollmill.TerminatedError])
+@ray.remote(max_retries=RETRIES, retry_exceptions=RETRIED)
 def shard(stage: str, epoch: int, index: int, config: str, root: str) -> None:
     rollmill.run(stage, epoch=epoch, shard=f"{index}/{SHARDS}", config=config, root=root, quiet=True)
 
 
-@ray.remote(max_retries=RETRIES, retry_exceptions=[rollmill.TemporaryError])
+@ray.remote(max_retries=RETRIES, retry_exceptions=RETRIED)
 def seal(uri: str) -> None:
     rollmill.run("seal", in_=uri)
 

@@ -19,8 +19,8 @@ sys.path.insert(0, "pipelines/airflow")
 import rollmill_epoch as dag
 from airflow.sdk.exceptions import AirflowException, AirflowFailException, AirflowSkipException
 
-retried = ["75", "143", "TERM"]
-failed = ["1", "2", "3", "4", "5", "6", "130", "137"]
+retried = ["75", "137", "143", "TERM"]
+failed = ["1", "2", "3", "4", "5", "6", "70", "130", "134"]
 for code, wanted in {"0": None, "99": AirflowSkipException, **dict.fromkeys(retried, AirflowException), **dict.fromkeys(failed, AirflowFailException)}.items():
     try:
         dag.run(str(folder / "result"), code, index=2)
@@ -29,4 +29,4 @@ for code, wanted in {"0": None, "99": AirflowSkipException, **dict.fromkeys(retr
         got = type(e)
     assert got is wanted, f"code {code}: {got}, not {wanted}"
     assert (folder / "result").read_text() == "2 of 4\n"
-print("exit codes: 99 skips, 75, 143 and a signal are tried again, the rest fails")
+print("exit codes: 99 skips, 75, 137, 143 and a signal are tried again, the rest fails")

@@ -26,6 +26,7 @@ const (
 	ExitTemporary  = 75
 	ExitInterrupt  = 130
 	ExitAbort      = 134 // 128 + SIGABRT, which Go's runtime raises
+	ExitKilled     = 137 // 128 + SIGKILL, which no process can handle
 	ExitTerminated = 143
 )
 
@@ -45,6 +46,7 @@ var exitCodes = []struct {
 	{ExitTemporary, "temporary; the same command may succeed later"},
 	{ExitInterrupt, "interrupted; finished work is kept"},
 	{ExitAbort, "crashed outside the command's own goroutine, or stopped by the Go runtime; please report it too"},
+	{ExitKilled, "killed, often because memory ran out; finished work is kept"},
 	{ExitTerminated, "terminated; finished work is kept"},
 }
 

@@ -59,7 +59,7 @@ func TestExitCodes(t *testing.T) {
 
 // TestExitHelp compares the list in --help with the codes of exitCode.
 func TestExitHelp(t *testing.T) {
-	want := []int{0, 1, 2, 3, 4, 5, 6, 70, 75, 130, 134, 143}
+	want := []int{0, 1, 2, 3, 4, 5, 6, 70, 75, 130, 134, 137, 143}
 	var got []int
 	for _, e := range exitCodes {
 		got = append(got, e.code)
@@ -111,4 +111,57 @@ func TestPythonErrors(t *testing.T) {
 	if len(got) != len(exitCodes)-1 {
 		t.Errorf("%d errors for %d codes", len(got), len(exitCodes)-1)
 	}
+}
+
+// TestSchedulers compares the codes after which the files of pipelines start a command
+// again with the list of exit codes: after any other code nobody starts it again, so
+// that a crash or wrong usage is paid for once.
+func TestSchedulers(t *testing.T) {
+	retried := fmt.Sprint([]int{ExitTemporary, ExitKilled, ExitTerminated})
+	for _, c := range []struct{ file, codes, want string }{
+		{"kubernetes/stage.yaml", `action: FailJob\s+onExitCodes: {containerName: rollmill, operator: NotIn, values: \[(.*)\]}`, retried},
+		{"argo/epoch.yaml", `lastRetry.status == "Error" \|\| asInt\(lastRetry.exitCode\) in \[(.*)\]`, retried},
+		{"airflow/rollmill_epoch.py", `\nRETRIED = \((.*)\)`, retried},
+		{"ray/epoch.py", `\nRETRIED = \[(.*)\]`, retried},
+		{"stage.sh", `\$code = ([0-9]+) \] && \[ "\$\{SLURM_RESTART_COUNT:-0\}" -lt "\$RETRIES"`, fmt.Sprint([]int{ExitTemporary})}, // Slurm itself starts what it ended
+	} {
+		text, err := os.ReadFile("../../../pipelines/" + c.file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		found := regexp.MustCompile(c.codes).FindSubmatch(text)
+		if found == nil {
+			t.Errorf("%s: no list of codes", c.file)
+			continue
+		}
+		var got []int
+		for _, word := range strings.Split(string(found[1]), ", ") {
+			code, err := strconv.Atoi(word)
+			if class, is := strings.CutPrefix(word, "rollmill."); is {
+				code, err = pythonCode(t, class), nil
+			}
+			if err != nil {
+				t.Error(err)
+			}
+			got = append(got, code)
+		}
+		if fmt.Sprint(got) != c.want {
+			t.Errorf("%s starts a command again after %v, want %s", c.file, got, c.want)
+		}
+	}
+}
+
+// pythonCode returns the exit code of an error of the Python module.
+func pythonCode(t *testing.T, class string) int {
+	t.Helper()
+	source, err := os.ReadFile("../../python/src/rollmill/_errors.py")
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := regexp.MustCompile(`(?s)class ` + class + `\(CommandError\):\n    """[^"]*"""\n\n    code = (\d+)\n`).FindSubmatch(source)
+	if m == nil {
+		t.Fatalf("no error %s", class)
+	}
+	code, _ := strconv.Atoi(string(m[1]))
+	return code
 }

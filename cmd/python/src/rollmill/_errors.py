@@ -83,6 +83,12 @@ class AbortError(CommandError):
     code = 134
 
 
+class KilledError(CommandError):
+    """killed, often because memory ran out; finished work is kept"""
+
+    code = 137
+
+
 class TerminatedError(CommandError):
     """terminated; finished work is kept"""
 
