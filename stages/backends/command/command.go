@@ -207,11 +207,19 @@ func (t *Trainer) Begin(ctx context.Context, known *formats.Policy) (backends.Tr
 	if err != nil {
 		return backends.TrainerState{}, err
 	}
+	if a.State == formats.JobFailed || a.State == backends.JobUnknown {
+		return backends.TrainerState{}, t.says("begin", a)
+	}
 	state := backends.TrainerState{Step: a.Step, Policy: a.Policy}
 	if state.Policy == nil {
 		state.Policy = known
 	}
 	return state, nil
+}
+
+// says returns the error of an answer, in the program's words.
+func (t *Trainer) says(request string, a Answer) error {
+	return &Error{What: strings.TrimSuffix(fmt.Sprintf("command: %q, asked to %q, answered with the state %q: %s", t.cfg.Words[0], request, a.State, a.Message), ": ")}
 }
 
 // Submit reads the whole batch once, to write its forms or to check that the program
@@ -242,8 +250,12 @@ func (t *Trainer) Submit(ctx context.Context, s backends.Submission, groups back
 	if out.State == formats.JobFailed && err == nil && out.Clean {
 		err = &Error{What: "command: " + out.Message}
 	}
-	if out.State == backends.JobUnknown && err == nil {
+	switch {
+	case err != nil:
+	case a.State == "":
 		err = &Error{What: fmt.Sprintf("command: %q ended without a state", t.cfg.Words[0])}
+	case out.State == backends.JobUnknown:
+		err = t.says("submit", a)
 	}
 	return out, err
 }
@@ -266,7 +278,7 @@ func (t *Trainer) Cancel(ctx context.Context, job string) (backends.Outcome, err
 	r.Job = job
 	out, err := t.outcome(ctx, r, backends.TrainerState{})
 	if err == nil && out.State == backends.JobUnknown {
-		err = &Error{What: fmt.Sprintf("command: %q did not report the state of the job %q", t.cfg.Words[0], job), Help: "it may not support cancel; stop the trainer itself"}
+		err = &Error{What: strings.TrimSuffix(fmt.Sprintf("command: %q did not report the state of the job %q: %s", t.cfg.Words[0], job, out.Message), ": "), Help: "it may not support cancel; stop the trainer itself"}
 	}
 	return out, err
 }

@@ -44,6 +44,10 @@ func program(dir, behaviour string) int {
 	jobs, _ := os.ReadDir(dir)
 	switch r.Request {
 	case "begin":
+		if behaviour == "cannot begin" {
+			say(`{"state":"failed","message":"no GPU is free"}`)
+			return 0
+		}
 		say(`{"step":%d,"policy":{"url":"http://engine/v1","model":%q,"version":%d}}`, len(jobs), r.Model, len(jobs))
 		return 0
 	case "submit":
@@ -79,6 +83,9 @@ func program(dir, behaviour string) int {
 		fmt.Fprintln(os.Stderr, "no GPU here")
 		say(`{"state":"failed","clean":true,"message":"no GPU"}`)
 		return 3
+	case "does not know":
+		say(`{"state":"unknown","message":"the node was lost"}`)
+		return 0
 	case "not JSON":
 		say(`epoch 1 loss 0.3`)
 		return 0
@@ -174,6 +181,7 @@ func TestProgramFaults(t *testing.T) {
 		{"fails before", formats.JobFailed, true, "exit status 3", "no GPU here"},
 		{"dies after", backends.JobUnknown, false, "exit status 1", "CUDA out of memory"},
 		{"no state", backends.JobUnknown, false, "ended without a state", ""},
+		{"does not know", backends.JobUnknown, false, `answered with the state "unknown": the node was lost`, ""},
 		{"not JSON", backends.JobUnknown, false, "line 1 is not the expected JSON", ""},
 		{"a line without end", backends.JobUnknown, false, "token too long", ""},
 	} {
@@ -188,6 +196,13 @@ func TestProgramFaults(t *testing.T) {
 				t.Errorf("hint of %v", err)
 			}
 		})
+	}
+}
+
+func TestBeginMayFailInItsOwnWords(t *testing.T) {
+	tr, _ := trainer(t, "cannot begin")
+	if _, err := tr.Begin(t.Context(), nil); err == nil || !strings.Contains(err.Error(), "no GPU is free") {
+		t.Error(err)
 	}
 }
 
