@@ -27,6 +27,9 @@ type Submission struct {
 	Before  TrainerState `json:"before"`                   // read before anything was sent
 	Started time.Time    `json:"started"`
 
+	// Tokens is how many tokens Preflight found to train on.
+	Tokens int64 `json:"tokens,omitempty"`
+
 	// Guard returns an error once the sender no longer owns the submission.
 	// Call it before each piece that is sent, and send nothing after it failed.
 	// It is cheap: most calls make no request.
@@ -87,6 +90,7 @@ type JobEvent struct {
 type Outcome struct {
 	State        string // formats.JobPending, formats.JobRunning, or how it ended
 	UnknownState bool   // of JobRunning: the trainer reported an unknown state, so the rest of the outcome is no progress
+	MayChange    bool   // of JobUnknown: the trainer may know more later, so it is worth asking again
 	Clean        bool   // of JobFailed: it is certain that nothing was trained, so the batch may be sent again
 	Job          string
 	StepAfter    *int64

@@ -95,12 +95,12 @@ type DatasetReader interface {
 	ReadsDataset() bool
 }
 
-// InPlace is a Trainer whose submissions advance one policy, the served one: an
-// epoch of a run trains it once, whatever its rows. The others make a new model
-// for each submission, so the same epoch may be submitted to them in several
-// forms: other settings, the parts of a split.
-type InPlace interface {
-	InPlace() bool
+// ModelMaker is a Trainer that makes a model of its own for each submission: the
+// same epoch may be submitted to it in several forms, with other settings or as
+// the parts of a split. The submissions of any other Trainer, except a Keeper,
+// advance one policy: an epoch of a run trains it once, whatever its rows.
+type ModelMaker interface {
+	MakesModels() bool
 }
 
 // Identified is a Trainer with settings that change its outcome. They are part

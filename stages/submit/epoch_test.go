@@ -9,6 +9,7 @@ import (
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/stages"
+	"github.com/rollmill/rollmill/stages/backends"
 	"github.com/rollmill/rollmill/stages/backends/art"
 	"github.com/rollmill/rollmill/stages/backends/art/arttest"
 	"github.com/rollmill/rollmill/stages/backends/backendtest"
@@ -82,6 +83,23 @@ func TestAnEpochTrainsAServedPolicyOnce(t *testing.T) {
 				t.Errorf("%+v, %d jobs", r, server.Jobs())
 			}
 		})
+	}
+}
+
+// bare is a trainer that says nothing of itself beyond what it must.
+type bare struct{ backends.Trainer }
+
+// TestATrainerThatSaysNothingTrainsAnEpochOnce: only one that makes a model for
+// each submission says so.
+func TestATrainerThatSaysNothingTrainsAnEpochOnce(t *testing.T) {
+	server, place := place(t, arttest.Faults{})
+	o := options(t, place)
+	o.Trainer = bare{o.Trainer}
+	completes(t, o)
+	other := made(t, o, 0, 1)
+	other.MaxStaleness = 9
+	if e := kind(t, other, stages.KindPerson); !strings.Contains(e.Error(), "with other rows") || server.Jobs() != 1 {
+		t.Errorf("%v, %d jobs", e, server.Jobs())
 	}
 }
 

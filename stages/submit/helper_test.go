@@ -133,6 +133,7 @@ func obey(o order) answer {
 	result, err := submit.Run(ctx, submit.Options{
 		In: stages.Input{URI: o.In}, Out: o.Out, Receipt: stepped{receipts, step}, Ledger: stepped{ledger, step},
 		Env: stages.Env{Now: func() time.Time { return time.Now().Add(o.Skew) }}, LeaseTTL: o.Lease,
+		Stall:   o.stall(),
 		Trainer: dying(tr, when, n, die), Run: "run", Resubmit: o.Resubmit, AssumeTrained: o.AssumeTrained, Wait: o.Wait, PollInterval: time.Millisecond,
 	})
 	return answered(result, err, ops.Load())
@@ -176,6 +177,14 @@ func answered(result submit.Result, err error, ops int64) answer {
 
 // settle is longer than a test's server takes for what a killed sender sent.
 const settle = 600 * time.Millisecond
+
+// stall is how long a look at ART's step is repeated; jobs have no limit.
+func (o order) stall() time.Duration {
+	if o.Host == "" {
+		return 0
+	}
+	return 300 * time.Millisecond
+}
 
 func (o order) trainer() (backends.Trainer, error) {
 	switch {
@@ -226,10 +235,16 @@ type mortal struct {
 	die  func()
 }
 
-// InPlace is the trainer's own.
-func (m mortal) InPlace() bool {
-	p, ok := m.Trainer.(backends.InPlace)
-	return ok && p.InPlace()
+// MakesModels is the trainer's own.
+func (m mortal) MakesModels() bool {
+	p, ok := m.Trainer.(backends.ModelMaker)
+	return ok && p.MakesModels()
+}
+
+// Keeps is the trainer's own.
+func (m mortal) Keeps() bool {
+	p, ok := m.Trainer.(backends.Keeper)
+	return ok && p.Keeps()
 }
 
 // Settings are the trainer's own.

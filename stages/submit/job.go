@@ -56,7 +56,7 @@ func newJobSession(ctx context.Context, o JobOptions) *session {
 	s := &session{Options: Options{
 		Env: o.Env, Out: o.Out, Receipt: o.Receipt, Ledger: o.Ledger, Trainer: o.Trainer,
 		Wait: o.Wait, PollInterval: o.PollInterval, Stall: o.Stall, LeaseTTL: o.LeaseTTL,
-	}.withDefaults(), target: stored(ctx, o.Trainer.Target()), began: o.Clock()}
+	}.withDefaults(), target: stored(ctx, o.Trainer.Target()), began: o.Clock(), patient: o.Wait}
 	if s.Receipt == nil {
 		s.Receipt = noReceipt{}
 	}

@@ -78,7 +78,7 @@ func (o *Options) Declare(d *plugin.Declarer) {
 func DeclareWaiting(d *plugin.Declarer, poll, timeout, stall, ttl *time.Duration) {
 	d.Duration(poll, "poll-interval", "poll the job's state every `TIME`")
 	d.Duration(timeout, "timeout", "wait at most `TIME`; the same command then attaches to the job").Shown("none")
-	d.Duration(stall, "stall-timeout", "stop waiting for a job without progress for `TIME`; 0 for never")
+	d.Duration(stall, "stall-timeout", "stop waiting for a job without progress, or for a training whose end was not seen, after `TIME`; 0 for never")
 	d.Duration(ttl, "lease", "treat a submitter as dead after `TIME` without a heartbeat")
 }
 

@@ -109,9 +109,11 @@ func (s *session) changed(a *attempt) string {
 	return "the tables that were submitted with the rows differ"
 }
 
+// inPlace reports whether submissions advance one policy, which is what a
+// trainer does unless it says otherwise.
 func (s *session) inPlace() bool {
-	p, ok := s.Trainer.(backends.InPlace)
-	return ok && p.InPlace()
+	m, ok := s.Trainer.(backends.ModelMaker)
+	return !s.keeps() && !(ok && m.MakesModels())
 }
 
 // counts reports whether an attempt may have had an effect.

@@ -3,34 +3,99 @@ package submit_test
 import (
 	"strings"
 	"testing"
+	"time"
 
-	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/stages/backends/art/arttest"
-	"github.com/rollmill/rollmill/stages/submit"
 )
 
+// TestATrainingThatFails: nobody can tell it from a proxy that cut the answer
+// off, so the step is looked at until the limit, and then a person decides.
 func TestATrainingThatFails(t *testing.T) {
 	two := 2
 	server, place := place(t, arttest.Faults{CloseAfter: &two})
 	o := options(t, place)
-	for i := range 2 {
-		e := kind(t, o, stages.KindFailed)
-		if !strings.Contains(e.Error(), "no new checkpoint") || !strings.Contains(e.Hint(), "--resubmit") {
+	for range 2 {
+		e := kind(t, o, stages.KindPerson)
+		if !strings.Contains(e.Error(), "as it was before") || !strings.HasPrefix(e.Hint(), "run the same command again") || !strings.Contains(e.Hint(), "--resubmit") {
 			t.Errorf("%v; %s", e, e.Hint())
-		}
-		r, err := submit.ReadReceipt(t.Context(), o.Receipt)
-		if err != nil || r.State != formats.JobFailed || r.Policy.Version != 0 || len(r.MetricSteps) != 2 {
-			t.Errorf("run %d: %+v, %v", i, r, err)
 		}
 	}
 	if len(server.Batches()) != 1 {
 		t.Errorf("%d batches", len(server.Batches()))
 	}
 	server.Set(arttest.Faults{})
-	o.Resubmit = true
+	o.Resubmit, o.Stall = true, 0 // with a flag nothing is waited for
 	if r := completes(t, o); r.Attached || server.Jobs() != 1 {
 		t.Errorf("%+v", r)
+	}
+}
+
+// TestTheAnswerEndsAndTheServerTrainsOn: the first run sees the step advance,
+// whatever ended the answer, and a run after a killed one does, too.
+func TestTheAnswerEndsAndTheServerTrainsOn(t *testing.T) {
+	zero, two := 0, 2
+	for name, f := range map[string]arttest.Faults{
+		"cut off at once":             {CloseAfter: &zero},
+		"cut off after two lines":     {CloseAfter: &two},
+		"cut off after all lines":     {CloseUnsaved: true},
+		"ended cleanly after a line":  {LinesMissing: 2},
+		"ended cleanly without a one": {LinesMissing: 3},
+		"no answer":                   {CloseBefore: true},
+		"429":                         {StatusAfter: 429, Proxy: true},
+		"502":                         {StatusAfter: 502, Proxy: true},
+		"503":                         {StatusAfter: 503, Proxy: true},
+		"404 of a proxy":              {StatusAfter: 404, Proxy: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f.TrainsOn = 5
+			server, place := place(t, f)
+			o := options(t, place)
+			o.Stall = time.Hour
+			r := completes(t, o)
+			if *r.Receipt.StepAfter != 1 || r.Attached || len(server.Batches()) != 1 {
+				t.Errorf("%+v, %d batches", r.Receipt, len(server.Batches()))
+			}
+			if f.CloseAfter == &two && len(r.Receipt.MetricSteps) != 2 {
+				t.Errorf("metrics: %s", r.Receipt.MetricSteps)
+			}
+		})
+	}
+}
+
+// TestTheServerIsAwayAfterTheBatch: another run can settle it, so nobody is
+// asked.
+func TestTheServerIsAwayAfterTheBatch(t *testing.T) {
+	for name, f := range map[string]arttest.Faults{"429": {StatusAfter: 429, AwayAfter: true}, "cut off": {CloseSaved: true, AwayAfter: true}} {
+		t.Run(name, func(t *testing.T) {
+			server, place := place(t, f)
+			o := options(t, place)
+			for range 2 {
+				if e := kind(t, o, stages.KindTemporary); !strings.HasPrefix(e.Hint(), "run the same command again") {
+					t.Errorf("%v; %s", e, e.Hint())
+				}
+			}
+			server.Set(arttest.Faults{})
+			if r := completes(t, o); *r.Receipt.StepAfter != 1 || len(server.Batches()) != 1 {
+				t.Errorf("%+v, %d batches", r.Receipt, len(server.Batches()))
+			}
+		})
+	}
+}
+
+// TestAResubmittedBatchIsNotSettledByItsFlag: the flag is about the attempt
+// before. When its own end is not seen, the attempt stays open.
+func TestAResubmittedBatchIsNotSettledByItsFlag(t *testing.T) {
+	server, place := place(t, arttest.Faults{CloseUnsaved: true})
+	o := options(t, place)
+	kind(t, o, stages.KindPerson)
+	o.Resubmit = true
+	kind(t, o, stages.KindPerson)
+	o.Resubmit = false
+	server.Set(arttest.Faults{})
+	kind(t, o, stages.KindPerson)
+	if n := len(server.Batches()); n != 2 {
+		t.Errorf("%d batches", n)
 	}
 }
 

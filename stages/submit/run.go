@@ -90,11 +90,12 @@ type session struct {
 	doctor  *validate.Doctor // of the batch, shown its rows by preflight
 	others  []string         // other trainers that have had it
 	resent  bool             // --resubmit has taken effect
+	patient bool             // a trainer that trains within the request is asked until it knows the end
 }
 
 // newSession returns a session; digest is that of what is submitted.
 func newSession(ctx context.Context, o Options, d *dataset.Dataset, digest string) *session {
-	s := &session{Options: o, data: d, target: stored(ctx, o.Trainer.Target()), began: o.Clock()}
+	s := &session{Options: o, data: d, target: stored(ctx, o.Trainer.Target()), began: o.Clock(), patient: true}
 	if d != nil {
 		s.runID = d.Run.ID
 	}

@@ -129,19 +129,20 @@ func (s *session) after(ctx context.Context, a *attempt, out backends.Outcome, f
 		// Whatever the failure, the batch was sent: only the trainer knows how
 		// it ended.
 		s.Logger().Warn("the end of the job was not seen; the trainer is asked", "error", failure)
-		asked, err := s.follow(ctx, a, backends.Outcome{})
+		asked, err := s.follow(ctx, a, backends.Outcome{MetricSteps: out.MetricSteps, Metrics: out.Metrics})
 		if err != nil {
-			return s.open(ctx, a, failure, err)
+			return s.unseen(ctx, errors.Join(failure, err))
 		}
 		if asked.Message == "" || asked.State == backends.JobUnknown {
 			asked.Message = strings.TrimSuffix(failure.Error()+"; "+asked.Message, "; ")
 		}
 		out = asked
 	default:
-		var err error
-		if out, err = s.follow(ctx, a, out); err != nil {
-			return s.unseen(ctx, a, err)
+		asked, err := s.follow(ctx, a, out)
+		if err != nil {
+			return s.unseen(ctx, err)
 		}
+		out = asked
 	}
 	var err error
 	a.done, err = s.conclude(context.WithoutCancel(ctx), a, out)
@@ -154,16 +155,6 @@ func (s *session) after(ctx context.Context, a *attempt, out backends.Outcome, f
 		return stages.Errorf(stages.KindFailed, "run the same command again", "submit: nothing was trained: %s", a.done.Why)
 	}
 	return s.contradiction(a, out)
-}
-
-// open leaves the attempt to the next run, which asks the trainer first and
-// sends nothing before it has an answer.
-func (s *session) open(ctx context.Context, a *attempt, failure, asking error) error {
-	if s.inPlace() && ctx.Err() == nil {
-		return s.unseen(ctx, a, errors.Join(failure, asking))
-	}
-	return stages.Errorf(stages.KindTemporary, "run the same command again: it asks the trainer and sends nothing twice",
-		"submit: the end of the job was not seen: %w", errors.Join(failure, asking))
 }
 
 // contradiction returns the error of an attempt for which this process and

@@ -60,31 +60,39 @@ func (s *session) takeOver(ctx context.Context, a *attempt) (*done, error) {
 	}
 	out, err := s.follow(ctx, a, backends.Outcome{})
 	if err != nil {
-		return nil, s.unseen(ctx, a, err)
+		return nil, s.unseen(ctx, err)
 	}
 	return s.conclude(ctx, a, out)
 }
 
 // unseen returns the error of a batch that was sent and whose trainer cannot be
-// asked. If the policy may have changed, a person has to decide, because another
-// try would give no new information. A separate job is found later, by its
-// reference or its token.
-func (s *session) unseen(ctx context.Context, a *attempt, failure error) error {
+// asked. The attempt stays open: the next run asks first.
+func (s *session) unseen(ctx context.Context, failure error) error {
 	var ours *stages.Error
-	if ctx.Err() != nil || errors.As(failure, &ours) || a.job != nil || !s.inPlace() {
+	var misused interface{ Misused() bool }
+	if ctx.Err() != nil || errors.As(failure, &ours) || errors.As(failure, &misused) && misused.Misused() {
 		return kinded(failure)
 	}
-	return s.person(a, backends.Outcome{State: backends.JobUnknown, Message: fmt.Sprintf("and the trainer cannot be asked now (%v); when it answers again, the same command asks it first", failure)})
+	return stages.Errorf(stages.KindTemporary, "run the same command again: it asks the trainer first and sends nothing twice. "+hint(failure),
+		"submit: the end of the job was not seen: %w", failure)
 }
 
+// askAgain is how often in a row a trainer that trains within the request may
+// fail to answer, after the batch was sent.
+const askAgain = 6
+
 // follow requests the state of a job. With --wait it repeats that until the job
-// has ended.
+// has ended. A trainer that trains within the request is asked until it knows
+// how the training ended, because nothing else can follow it; a flag that says
+// what happened ends that.
 func (s *session) follow(ctx context.Context, a *attempt, out backends.Outcome) (backends.Outcome, error) {
 	follower, _ := s.Trainer.(backends.Follower)
 	submission := a.submission()
 	still := s.newStall()
+	failed, told := 0, false
 	for first := true; ; first = false {
 		var err error
+		seen := out
 		switch {
 		case first && out.State != "":
 		case follower != nil && a.job != nil:
@@ -92,14 +100,32 @@ func (s *session) follow(ctx context.Context, a *attempt, out backends.Outcome) 
 		default:
 			out, err = s.Trainer.Resolve(ctx, submission)
 		}
+		if out.MetricSteps == nil { // the connection had them, and a look has none
+			out.MetricSteps, out.Metrics = seen.MetricSteps, seen.Metrics
+		}
 		if err == nil && out.Job != "" && follower != nil { // found by its submission
 			s.refer(ctx, a, out.Job)
 		}
-		if err != nil || !s.Wait || out.State != formats.JobRunning && out.State != formats.JobPending {
-			return out, err
-		}
-		if err := still.look(out); err != nil {
-			return out, err
+		within := s.patient && follower == nil && !s.settled()
+		running := err == nil && (out.State == formats.JobRunning || out.State == formats.JobPending)
+		switch {
+		case err != nil:
+			if failed++; !within || failed >= askAgain {
+				return out, err
+			}
+		case running && (s.Wait || within), out.MayChange && within:
+			if within && !told {
+				s.Logger().Warn("the end of the training was not seen; the trainer is asked again until it shows", "trainer", out.Message, "limit", s.Stall)
+			}
+			told = true
+			failed = 0
+			if stalled := still.look(out); stalled != nil && running {
+				return out, stalled
+			} else if stalled != nil {
+				return out, nil
+			}
+		default:
+			return out, nil
 		}
 		select {
 		case <-ctx.Done():
@@ -109,8 +135,11 @@ func (s *session) follow(ctx context.Context, a *attempt, out backends.Outcome) 
 	}
 }
 
+// settled reports whether a flag says what became of the attempt that is open.
+func (s *session) settled() bool { return (s.AssumeTrained || s.Resubmit) && !s.resent }
+
 func (a *attempt) submission() backends.Submission {
-	return backends.Submission{Token: a.Token, Run: a.Run, Epoch: a.Epoch, Curated: a.Curated, Digest: a.Digest, Before: a.sent.Before, Started: a.sent.At}
+	return backends.Submission{Token: a.Token, Run: a.Run, Epoch: a.Epoch, Curated: a.Curated, Digest: a.Digest, Before: a.sent.Before, Started: a.sent.At, Tokens: a.Stats.Tokens}
 }
 
 // conclude ends an attempt with the trainer's answer or, if the trainer does
@@ -124,15 +153,17 @@ func (s *session) conclude(ctx context.Context, a *attempt, out backends.Outcome
 		return nil, s.running(ctx, a, out)
 	case out.State != backends.JobUnknown && out.State != "":
 		end.Receipt = s.receipt(a.intent, a.sent, out)
-	case s.AssumeTrained:
+	case s.AssumeTrained && !s.resent:
 		state, err := s.Trainer.Begin(ctx, s.Policy)
 		if err != nil {
 			return nil, kinded(err)
 		}
 		out = backends.Outcome{State: formats.JobCompleted, StepAfter: state.Step, Policy: state.Policy, Message: "confirmed as trained by --assume-trained: " + out.Message}
 		end.Receipt, end.Settled = s.receipt(a.intent, a.sent, out), "assume-trained"
-	case s.Resubmit:
+	case s.Resubmit && !s.resent:
 		end.Void, end.Settled = true, "resubmit"
+	case out.MayChange && !s.patient:
+		return nil, stages.Errorf(stages.KindTemporary, "look again later, or with `rollmill job wait`", "submit: it is not known yet whether the batch was trained: %s", out.Message)
 	default:
 		return nil, s.person(a, out)
 	}
@@ -153,7 +184,8 @@ func (s *session) running(ctx context.Context, a *attempt, out backends.Outcome)
 // person returns the error of a state that only a person can resolve.
 func (s *session) person(a *attempt, out backends.Outcome) error {
 	where := fmt.Sprintf("%s at %s, model %s", s.target.Backend, s.target.Address, s.target.Model)
-	help := fmt.Sprintf(`look at the trainer (its log, its checkpoints), then run the same command with one more flag.
+	help := fmt.Sprintf(`run the same command again if the trainer may still be working: it asks again, and sends nothing.
+  If that does not help, look at the trainer (its log, its checkpoints), and add one flag.
   If the batch was trained:     rollmill submit --in %[1]s --out %[2]s --assume-trained
   If the batch was not trained: rollmill submit --in %[1]s --out %[2]s --resubmit
   The wrong flag loses the batch or trains it twice`, a.Curated, s.Out)

@@ -16,15 +16,18 @@
 //
 //	what is seen of it                         what it proves             outcome
 //	an error before the last byte was sent     no training                clean: failed, may be sent again
-//	400 or 422 with {"detail": ...}, 401,      the server refused it      clean, if the step stands still
-//	403, 404, 405                              before training            else unknown
-//	any other refusal (408, 409, 413, 425,     nothing: a proxy may have  unknown: a person decides (exit 6)
-//	429, 499, every 5xx)                       answered for the server
-//	200, all lines, the step one higher        trained                    completed
-//	200, all lines, no gradient steps          nothing to train on        untrained
-//	200, broken off, the step stands still     an exception in training   failed, not clean
-//	no answer, the step one higher             trained, by the one owner  completed
-//	no answer, the step stands still           nothing                    unknown
+//	400, 401, 403, 404, 405 or 422 with        the server refused it      clean, if the step stands still
+//	{"detail": ...}                            before training
+//	200, all lines, the step is higher         trained                    completed
+//	200, no gradient steps                     nothing to train on        untrained
+//	the step is one higher, and either         trained, by the one owner  completed
+//	gradient steps were seen or preflight
+//	counted tokens that ART trains on
+//	the step is one higher, and neither        nothing: ART 0.4 advances  unknown: a person decides (exit 6)
+//	                                           it without training
+//	the step stands still, whatever the        nothing: a proxy may have  unknown, and submit looks again for
+//	answer was (every other refusal, cut       answered for a server      as long as --stall-timeout
+//	off, or none)                              that trains on
 //
 // A server that reports by its own route that it trains atomically is asked
 // instead, whatever the answer was. The other requests may be repeated: they

@@ -67,7 +67,7 @@ func submit(t *testing.T, tr *art.Trainer) (backends.Outcome, error) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return tr.Submit(t.Context(), backends.Submission{Token: "batch", Before: before}, backendtest.Batch(), func(backends.JobEvent) {})
+	return tr.Submit(t.Context(), backends.Submission{Token: "batch", Before: before, Tokens: 24}, backendtest.Batch(), func(backends.JobEvent) {})
 }
 
 func ptr[T any](v T) *T { return &v }
@@ -79,30 +79,36 @@ func TestHowATrainingEnds(t *testing.T) {
 		state   string
 		clean   bool
 		step    int64
+		later   bool   // another look may help
 		says    string // in the message
 		refused string // in the error
 	}{
-		"trained":                            {state: formats.JobCompleted, step: 1},
-		"announced by the newer key":         {faults: arttest.Faults{StepsKey: "data/step_num_gradient_steps"}, state: formats.JobCompleted, step: 1},
-		"a line of NaN":                      {faults: arttest.Faults{NaN: true}, state: formats.JobCompleted, step: 1, says: "loss was NaN in 1 of 3"},
-		"a line of 200 kB":                   {faults: arttest.Faults{LongLine: true}, state: formats.JobCompleted, step: 1},
-		"a line missing":                     {faults: arttest.Faults{LinesMissing: 1}, state: formats.JobFailed, step: 1, says: "2 of 3 gradient steps"},
-		"no line announces":                  {faults: arttest.Faults{StepsKey: "other"}, state: formats.JobFailed, step: 1, says: "announces"},
-		"nothing trainable":                  {faults: arttest.Faults{Untrainable: true}, state: formats.JobUntrained, step: 1},
-		"nothing trainable and the step too": {faults: arttest.Faults{Untrainable: true, StayUntrained: true}, state: formats.JobUntrained},
-		"the step stays":                     {faults: arttest.Faults{StepStays: true}, state: formats.JobFailed, says: "still 0"},
-		"the step jumps":                     {faults: arttest.Faults{StepJumps: true}, state: formats.JobCompleted, step: 2, says: "something else trained"},
-		"broken off at once":                 {faults: arttest.Faults{CloseAfter: ptr(0)}, state: formats.JobFailed, says: "no new checkpoint"},
-		"broken off after two lines":         {faults: arttest.Faults{CloseAfter: ptr(2)}, state: formats.JobFailed, says: "after 2 gradient steps"},
-		"failed at 100 %":                    {faults: arttest.Faults{CloseUnsaved: true}, state: formats.JobFailed, says: "after 3 gradient steps"},
-		"broken off after saving":            {faults: arttest.Faults{CloseSaved: true}, state: formats.JobCompleted, step: 1, says: "from 0 to 1"},
-		"dropped without an answer":          {faults: arttest.Faults{CloseBefore: true}, state: formats.JobCompleted, step: 1, says: "from 0 to 1"},
-		"atomic, broken off":                 {faults: arttest.Faults{Atomic: true, CloseAfter: ptr(1)}, state: formats.JobFailed, clean: true, says: "trained nothing"},
-		"atomic, broken off after saving":    {faults: arttest.Faults{Atomic: true, CloseSaved: true}, state: formats.JobCompleted, step: 1, says: "it trained this submission"},
-		"refused with 422":                   {faults: arttest.Faults{TrainStatus: 422}, state: formats.JobFailed, clean: true, refused: "422"},
-		"a proxy's 422":                      {faults: arttest.Faults{TrainStatus: 422, Proxy: true}, state: backends.JobUnknown, says: "422"},
-		"refused with 500":                   {faults: arttest.Faults{TrainStatus: 500}, state: backends.JobUnknown, says: "as it was before"},
-		"a gateway's 502":                    {faults: arttest.Faults{TrainStatus: 502}, state: backends.JobUnknown, says: "as it was before"},
+		"trained":                         {state: formats.JobCompleted, step: 1},
+		"announced by the newer key":      {faults: arttest.Faults{StepsKey: "data/step_num_gradient_steps"}, state: formats.JobCompleted, step: 1},
+		"a line of NaN":                   {faults: arttest.Faults{NaN: true}, state: formats.JobCompleted, step: 1, says: "loss was NaN in 1 of 3"},
+		"a line of 200 kB":                {faults: arttest.Faults{LongLine: true}, state: formats.JobCompleted, step: 1},
+		"a line missing":                  {faults: arttest.Faults{LinesMissing: 1}, state: formats.JobCompleted, step: 1, says: "of 2 of 3 gradient steps were seen"},
+		"no line announces":               {faults: arttest.Faults{StepsKey: "other"}, state: formats.JobCompleted, step: 1, says: "announces"},
+		"nothing trainable":               {faults: arttest.Faults{Untrainable: true}, state: formats.JobUntrained, step: 1},
+		"the step stays":                  {faults: arttest.Faults{StepStays: true}, state: backends.JobUnknown, later: true, says: "the step is 0, as it was before"},
+		"the step jumps":                  {faults: arttest.Faults{StepJumps: true}, state: formats.JobCompleted, step: 2, says: "something else trained"},
+		"broken off at once":              {faults: arttest.Faults{CloseAfter: ptr(0)}, state: backends.JobUnknown, later: true, says: "as it was before"},
+		"broken off after two lines":      {faults: arttest.Faults{CloseAfter: ptr(2)}, state: backends.JobUnknown, later: true, says: "after 2 gradient steps"},
+		"failed at 100 %":                 {faults: arttest.Faults{CloseUnsaved: true}, state: backends.JobUnknown, later: true, says: "after 3 gradient steps"},
+		"broken off after saving":         {faults: arttest.Faults{CloseSaved: true}, state: formats.JobCompleted, step: 1, says: "from 0 to 1"},
+		"dropped without an answer":       {faults: arttest.Faults{CloseBefore: true}, state: formats.JobCompleted, step: 1, says: "from 0 to 1"},
+		"atomic, broken off":              {faults: arttest.Faults{Atomic: true, CloseAfter: ptr(1)}, state: formats.JobFailed, clean: true, says: "trained nothing"},
+		"atomic, broken off after saving": {faults: arttest.Faults{Atomic: true, CloseSaved: true}, state: formats.JobCompleted, step: 1, says: "it trained this submission"},
+		"refused with 422":                {faults: arttest.Faults{TrainStatus: 422}, state: formats.JobFailed, clean: true, refused: "422"},
+		"a proxy's 422":                   {faults: arttest.Faults{TrainStatus: 422, Proxy: true}, state: backends.JobUnknown, later: true, says: "422"},
+		"refused with 500":                {faults: arttest.Faults{TrainStatus: 500}, state: backends.JobUnknown, later: true, says: "as it was before"},
+		"a gateway's 502":                 {faults: arttest.Faults{TrainStatus: 502}, state: backends.JobUnknown, later: true, says: "as it was before"},
+		"a proxy's 404":                   {faults: arttest.Faults{TrainStatus: 404, Proxy: true}, state: backends.JobUnknown, later: true, says: "404"},
+		"a gateway's 503, and trained":    {faults: arttest.Faults{StatusAfter: 503, Proxy: true}, state: formats.JobCompleted, step: 1, says: "from 0 to 1"},
+		"a gateway's 429, training":       {faults: arttest.Faults{StatusAfter: 429, Proxy: true, TrainsOn: 2}, state: backends.JobUnknown, later: true, says: "may be training still"},
+		"cut off, training":               {faults: arttest.Faults{CloseAfter: ptr(1), TrainsOn: 2}, state: backends.JobUnknown, later: true, says: "after 1 gradient steps"},
+		"ended cleanly, training":         {faults: arttest.Faults{LinesMissing: 2, TrainsOn: 2}, state: backends.JobUnknown, later: true, says: "after 1 gradient steps"},
+		"ended cleanly at once, training": {faults: arttest.Faults{LinesMissing: 3, TrainsOn: 2}, state: backends.JobUnknown, later: true, says: "as it was before"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, cfg := start(t, arttest.Legacy, c.faults)
@@ -110,7 +116,7 @@ func TestHowATrainingEnds(t *testing.T) {
 			if c.refused == "" && err != nil || c.refused != "" && (err == nil || !strings.Contains(err.Error(), c.refused)) {
 				t.Errorf("error %v, want %q", err, c.refused)
 			}
-			if out.State != c.state || out.Clean != c.clean || !strings.Contains(out.Message, c.says) {
+			if out.State != c.state || out.Clean != c.clean || out.MayChange != c.later || !strings.Contains(out.Message, c.says) {
 				t.Errorf("%+v", out)
 			}
 			if c.step > 0 && (out.StepAfter == nil || *out.StepAfter != c.step || out.Policy == nil || out.Policy.Version != c.step) {
@@ -122,6 +128,37 @@ func TestHowATrainingEnds(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestAStepAloneProvesNothing: ART 0.4 advances it without training. It counts
+// when gradient steps were seen, or when the batch has tokens that ART trains.
+func TestAStepAloneProvesNothing(t *testing.T) {
+	server, cfg := start(t, arttest.Legacy, arttest.Faults{})
+	tr := trainer(t, cfg)
+	before, err := tr.Begin(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	server.Advance(1)
+	for tokens, want := range map[int64]string{0: backends.JobUnknown, 24: formats.JobCompleted} {
+		out, err := tr.Resolve(t.Context(), backends.Submission{Token: "batch", Before: before, Tokens: tokens})
+		if err != nil || out.State != want || out.MayChange {
+			t.Errorf("%d tokens: %+v, %v", tokens, out, err)
+		}
+	}
+}
+
+// TestNothingToTrainOn: 0.3 leaves its step as it is then, and 0.5 says so in a
+// line, even if the answer is cut off after it.
+func TestNothingToTrainOn(t *testing.T) {
+	_, cfg := start(t, arttest.V03, arttest.Faults{Untrainable: true, StayUntrained: true})
+	if out, err := submit(t, trainer(t, cfg)); err != nil || out.State != formats.JobUntrained {
+		t.Errorf("%+v, %v", out, err)
+	}
+	_, cfg = start(t, arttest.Legacy, arttest.Faults{Untrainable: true, StayUntrained: true})
+	if out, err := submit(t, trainer(t, cfg)); err != nil || out.State != backends.JobUnknown || !out.MayChange {
+		t.Errorf("a later server advances its step: %+v, %v", out, err)
 	}
 }
 

@@ -35,7 +35,7 @@ const tail = "]}"
 type body struct {
 	*io.PipeReader
 	guard  func() error
-	whole  atomic.Bool           // the last byte has been handed to the connection
+	fate   atomic.Int32          // open, whole or stopped
 	failed atomic.Pointer[error] // why there will be no last byte
 }
 
@@ -45,6 +45,16 @@ func (t *Trainer) body(s backends.Submission, groups backends.Groups, plain bool
 	go func() { w.CloseWithError(t.encode(w, groups, shape(plain), s.Fence, sent)) }()
 	return b
 }
+
+const (
+	open    = iota // more of it may be sent
+	whole          // the last byte has been handed to the connection
+	stopped        // the last byte will not be sent
+)
+
+// stop keeps the last byte from being sent, and reports whether it was in time:
+// then the server never gets the whole request.
+func (b *body) stop() bool { return b.fate.CompareAndSwap(open, stopped) || b.fate.Load() == stopped }
 
 func (b *body) Read(p []byte) (int, error) {
 	var err error
@@ -56,9 +66,9 @@ func (b *body) Read(p []byte) (int, error) {
 		n, err = b.PipeReader.Read(p)
 	}
 	switch {
-	case err == io.EOF:
-		b.whole.Store(true)
-	case err != nil && err != io.ErrClosedPipe:
+	case err == io.EOF && !b.fate.CompareAndSwap(open, whole) && b.fate.Load() == stopped:
+		return 0, io.ErrClosedPipe
+	case err != nil && err != io.EOF && err != io.ErrClosedPipe:
 		b.failed.Store(&err)
 	}
 	return n, err

@@ -29,6 +29,7 @@ type lines struct {
 	announced float64 // gradient steps; -1 when no line says
 	most      float64
 	err       error // nil: the answer ended as it should
+	old       bool  // ART 0.3, whose step stays when there is nothing to train on
 }
 
 // errEnded means that the server ended the answer without its last chunk, which
@@ -142,31 +143,76 @@ func (l *lines) add(line []byte) error {
 
 func (l *lines) means() map[string]float64 { return maps.Clone(l.mean) }
 
-// decide returns the outcome. Trained means that as many lines came as were
-// announced, at least one, and that the step advanced. A step alone proves
-// nothing: ART 0.4 advances it without training.
-func (l *lines) decide(s backends.Submission, step int64) backends.Outcome {
-	out := backends.Outcome{State: formats.JobFailed, StepAfter: &step, Policy: policyAt(s, step), Metrics: l.means(), MetricSteps: l.raw}
+// idle reports whether the server said that it found nothing to train on.
+func (l *lines) idle(stays bool) bool {
+	if len(l.raw) == 0 { // a proxy may have ended the answer while the server trains
+		return l.err == nil && (l.old || !stays)
+	}
+	return l.announced >= 0 && l.most == 0
+}
+
+// whole reports whether the answer shows the training to its end.
+func (l *lines) whole() bool { return l.err == nil && float64(len(l.raw)) == l.announced }
+
+// decide returns the outcome of a batch that was sent whole, by the server's
+// step and by what was seen of the answer; nil for nothing. A step alone proves
+// nothing, because ART 0.4 advances it without training. It counts if gradient
+// steps were seen, or if preflight counted tokens that ART trains on. A step
+// that stands still proves nothing either: the server may be training.
+func decide(s backends.Submission, seen *lines, step int64) backends.Outcome {
+	out := backends.Outcome{State: backends.JobUnknown, StepAfter: &step, Policy: policyAt(s, step)}
 	before := s.Before.Step
 	switch {
-	case len(l.raw) == 0 || l.announced >= 0 && l.most == 0:
+	case seen != nil && seen.idle(same(&step, before)):
 		out.State, out.Message = formats.JobUntrained, fmt.Sprintf("ART found nothing to train on: no gradient steps, step %d", step)
-	case l.announced < 0:
-		out.Message = fmt.Sprintf("none of %d metric lines announces the number of gradient steps", len(l.raw))
-	case float64(len(l.raw)) != l.announced:
-		out.Message = fmt.Sprintf("training ended after %d of %g gradient steps", len(l.raw), l.announced)
-	case before != nil && step <= *before:
-		out.Message = fmt.Sprintf("training ended, but the step is still %d", step)
-	default:
+	case before == nil:
+		out.Message = fmt.Sprintf("the step is %d, and none was noted before", step)
+	case step == *before:
+		out.MayChange = true
+		out.Message = fmt.Sprintf("the step is %d, as it was before: the batch may never have arrived, may be training still, or may have failed half way%s", step, seen.progress())
+	case step < *before:
+		out.Message = fmt.Sprintf("the step went from %d back to %d: the server was reset", *before, step)
+	case seen != nil && seen.whole():
 		out.State = formats.JobCompleted
-		if before != nil && step > *before+1 {
+		if step > *before+1 {
 			out.Message = fmt.Sprintf("the step went from %d to %d: something else trained, too", *before, step)
 		}
-	}
-	for key, n := range l.nan {
-		if strings.Contains(key, "loss") {
-			out.Message = join(out.Message, fmt.Sprintf("%s was NaN in %d of %d gradient steps: the new weights may be ruined", key, n, len(l.raw)))
-		}
+	case step > *before+1:
+		out.Message = fmt.Sprintf("the step went from %d to %d: something else trained, too", *before, step)
+	case s.Tokens > 0 || seen != nil && len(seen.raw) > 0:
+		out.State = formats.JobCompleted
+		out.Message = fmt.Sprintf("the step went from %d to %d: taken as trained; %s", *before, step, seen.missing())
+	default:
+		out.Message = fmt.Sprintf("the step went from %d to %d, and ART also advances it when it finds nothing to train on", *before, step)
 	}
 	return out
+}
+
+// progress says how far the training came; "" if nothing was seen of it.
+func (l *lines) progress() string {
+	if l == nil || len(l.raw) == 0 {
+		return ""
+	}
+	return fmt.Sprintf(", after %d gradient steps; the server's log says which (for CUDA out of memory: %s)", len(l.raw), outOfMemory)
+}
+
+// missing says which metrics were not seen.
+func (l *lines) missing() string {
+	switch {
+	case l == nil || len(l.raw) == 0:
+		return "its metrics are lost"
+	case l.announced < 0:
+		return fmt.Sprintf("none of %d metric lines announces the number of gradient steps", len(l.raw))
+	}
+	return fmt.Sprintf("the metrics of %d of %g gradient steps were seen", len(l.raw), l.announced)
+}
+
+// ruined names the losses that were NaN.
+func (l *lines) ruined() (what string) {
+	for key, n := range l.nan {
+		if strings.Contains(key, "loss") {
+			what = join(what, fmt.Sprintf("%s was NaN in %d of %d gradient steps: the new weights may be ruined", key, n, len(l.raw)))
+		}
+	}
+	return what
 }

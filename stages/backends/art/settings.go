@@ -44,7 +44,7 @@ func (c *Config) Declare(d *plugin.Declarer) {
 	d.Objects(&c.ServerArgs, "server-args", "start the inference server with `KEY=VALUE`: host, port, ...")
 	d.Objects(&c.DevConfig, "dev-config", "set `KEY=VALUE` of a training call: scale_rewards, epsilon, ...").ID("dev-config")
 	d.String(&c.Target, "target", "`NAME` of this trainer in the ledger, if its address changes").FromReceipt(targetIn)
-	d.Duration(&c.ReadTimeout, "read-timeout", "give up if the server sends nothing for `TIME` while training").Shown("none")
+	d.Duration(&c.ReadTimeout, "read-timeout", "stop reading the answer if the server sends nothing for `TIME` while training, and look at its step instead").Shown("none")
 	d.Bool(&c.AcceptPlainAssistant, "accept-plain-assistant", "send rows whose input holds assistant messages, although ART trains on them").ID("accept-plain-assistant")
 }
 
@@ -108,9 +108,6 @@ func (a InitArgs) Identity(add func(name string, v any)) {
 func (c *Config) Trainer(backends.Setup) (backends.Trainer, error) {
 	return backends.Made(New(*c))
 }
-
-// InPlace reports that ART advances the policy that it serves.
-func (t *Trainer) InPlace() bool { return true }
 
 // Identity returns the settings that change the outcome of a batch.
 func (t *Trainer) Identity() backends.Identity { return backends.IdentityOf(&t.cfg, defaults()) }

@@ -42,34 +42,32 @@ func (t *Trainer) Submit(ctx context.Context, s backends.Submission, groups back
 	req.Header.Set(wire.SubmissionHeader, s.Token)
 	resp, err := t.http.Do(req)
 	if err != nil {
-		if !body.whole.Load() { // the server did not get the complete request
+		if body.stop() { // the server did not get the complete request
 			return backends.Outcome{State: formats.JobFailed, Clean: true, Message: "the batch was not handed over whole"}, t.unsent(body, err)
 		}
-		return t.afterBreak(asked, s, nil, err)
+		return t.ended(asked, s, nil, t.broken(err))
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusOK {
-		return t.afterRefusal(ctx, s, t.web().Refused(resp))
+		refusal := t.web().Refused(resp)
+		if body.stop() {
+			return backends.Outcome{State: formats.JobFailed, Clean: true, Message: refusal.Error()}, refusal
+		}
+		return t.afterRefusal(asked, s, refusal)
 	}
 	lines := readLines(resp.Body, watch, event)
-	if silent := context.Cause(ctx); lines.err != nil && silent != nil {
-		lines.err = silent
+	lines.old = !d.Histories
+	switch silent := context.Cause(ctx); {
+	case lines.err == nil:
+		return t.ended(asked, s, lines, nil)
+	case silent != nil:
+		return t.ended(asked, s, lines, t.broken(silent))
 	}
-	if lines.err != nil {
-		return t.afterBreak(asked, s, lines, lines.err)
-	}
-	step, err := t.step(asked)
-	if err != nil {
-		return backends.Outcome{State: backends.JobUnknown, MetricSteps: lines.raw, Message: "training ended, but the step could not be read"}, err
-	}
-	out := lines.decide(s, step)
-	if out.State != formats.JobCompleted && same(&step, s.Before.Step) {
-		// This submission may have been sent before.
-		if state, err := t.state(asked, s.Token); err == nil && state != nil && state.TrainedAtStep != nil {
-			return t.resolved(s, state), nil
-		}
-	}
-	return out, nil
+	return t.ended(asked, s, lines, t.broken(lines.err))
+}
+
+func (t *Trainer) broken(err error) error {
+	return fmt.Errorf("the connection to ART at %q broke while it trained (%w)", t.base, err)
 }
 
 // unsent explains why a batch was not sent completely: an error of this process
@@ -88,103 +86,73 @@ func (t *Trainer) unsent(b *body, err error) error {
 // afterRefusal returns the outcome after a refusal of the whole batch. A
 // refusal alone proves nothing: a proxy may have given up while the server
 // trains. The batch is clean if an atomic server says so, or if the server
-// gives this refusal before it begins and the step has not changed. See the
-// table in the package's comment.
+// itself gives this refusal before it begins and the step has not changed.
 func (t *Trainer) afterRefusal(ctx context.Context, s backends.Submission, refusal error) (backends.Outcome, error) {
-	unknown := backends.Outcome{State: backends.JobUnknown, Message: refusal.Error()}
-	clean := backends.Outcome{State: formats.JobFailed, Clean: true, Message: refusal.Error()}
-	state, err := t.state(ctx, s.Token)
-	if err == nil && state != nil {
-		if out := t.resolved(s, state); !out.Clean {
-			out.Message = join(refusal.Error(), out.Message)
-			return out, nil
-		}
-		return clean, refusal
+	out, err := t.ended(ctx, s, nil, refusal)
+	if err == nil && (out.Clean || out.MayChange && beforeTraining(refusal)) {
+		return backends.Outcome{State: formats.JobFailed, Clean: true, Message: refusal.Error()}, refusal
 	}
-	step, unread := t.step(ctx)
-	switch {
-	case err != nil || unread != nil:
-		unknown.Message = join(unknown.Message, fmt.Sprintf("and the step could not be read afterwards (%v)", errors.Join(err, unread)))
-	case !same(&step, s.Before.Step):
-		unknown.StepAfter, unknown.Message = &step, join(unknown.Message, fmt.Sprintf("but the step is %d now", step))
-	case beforeTraining(refusal):
-		return clean, refusal
-	default:
-		unknown.StepAfter, unknown.Message = &step, join(unknown.Message, fmt.Sprintf("the step is %d, as it was before, but the whole batch was sent: the server may be training it still", step))
-	}
-	return unknown, nil
+	return out, err
 }
 
-// beforeTraining reports whether an ART server gives this refusal before it
-// trains: its framework's own answers, and those of its handlers with a detail.
-// Any other may come from a proxy, or from the server later.
+// beforeTraining reports whether an ART server itself gives this refusal, before
+// it trains: its framework and its handlers answer with a detail. Any other may
+// come from a proxy, or from the server later.
 func beforeTraining(refusal error) bool {
 	var e *Error
-	if !errors.As(refusal, &e) {
+	if !errors.As(refusal, &e) || !bytes.HasPrefix(bytes.TrimSpace(e.Answer), []byte(`{"detail":`)) {
 		return false
 	}
 	switch e.Status {
-	case http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound, http.StatusMethodNotAllowed:
+	case http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound, http.StatusMethodNotAllowed, http.StatusUnprocessableEntity:
 		return true
-	case http.StatusBadRequest, http.StatusUnprocessableEntity:
-		return bytes.HasPrefix(bytes.TrimSpace(e.Answer), []byte(`{"detail":`))
 	}
 	return false
 }
 
-// afterBreak returns the outcome when the connection ended before the answer
-// did. It reads the server's step; the batch is never sent again.
-func (t *Trainer) afterBreak(ctx context.Context, s backends.Submission, lines *lines, broken error) (backends.Outcome, error) {
-	what := fmt.Sprintf("the connection to ART at %q broke while it trained (%v)", t.base, broken)
-	if ctx.Err() != nil {
-		return backends.Outcome{State: backends.JobUnknown, Message: what}, context.Cause(ctx)
+// ended returns the outcome after the whole batch was sent. The batch is never
+// sent again. seen is what the server answered, and why is what cut the answer
+// off; nil if nothing did.
+func (t *Trainer) ended(ctx context.Context, s backends.Submission, seen *lines, why error) (backends.Outcome, error) {
+	out, err := backends.Outcome{State: backends.JobUnknown}, context.Cause(ctx)
+	if err == nil {
+		out, err = t.look(ctx, s, seen)
 	}
-	out, err := t.Resolve(ctx, s)
-	if lines != nil {
-		out.MetricSteps, out.Metrics = lines.raw, lines.means()
+	if seen != nil {
+		out.MetricSteps, out.Metrics = seen.raw, seen.means()
+		out.Message = join(out.Message, seen.ruined())
 	}
-	if err != nil {
-		out.State, out.Message = backends.JobUnknown, what
-		return out, err
+	if why != nil {
+		out.Message = join(why.Error(), out.Message)
 	}
-	if out.State == backends.JobUnknown && lines != nil && errors.Is(broken, errEnded) && same(out.StepAfter, s.Before.Step) {
-		out.State = formats.JobFailed
-		out.Message = what + fmt.Sprintf(" and made no new checkpoint after %d gradient steps; the server's log says why (for CUDA out of memory: %s)", len(lines.raw), outOfMemory)
-		return out, nil
-	}
-	out.Message = join(what, out.Message)
-	return out, nil
+	return out, err
 }
 
-// Resolve asks a server that trains atomically for the submission. A plain ART
-// server knows only its step: if it is one higher than before, a batch was
-// trained since, and only the owner of the submission was to send one.
+// Resolve asks the server. A plain ART server knows only its step.
 func (t *Trainer) Resolve(ctx context.Context, s backends.Submission) (backends.Outcome, error) {
-	state, err := t.state(ctx, s.Token)
-	if err != nil {
-		return backends.Outcome{State: backends.JobUnknown}, err
-	}
-	if state != nil {
-		return t.resolved(s, state), nil
-	}
+	return t.look(ctx, s, nil)
+}
+
+// look decides by the server's step and, if that does not say enough, asks a
+// server that trains atomically for the submission.
+func (t *Trainer) look(ctx context.Context, s backends.Submission, seen *lines) (backends.Outcome, error) {
+	unknown := backends.Outcome{State: backends.JobUnknown}
 	step, err := t.step(ctx)
 	if err != nil {
-		return backends.Outcome{State: backends.JobUnknown}, err
+		return unknown, err
 	}
-	out := backends.Outcome{State: backends.JobUnknown, StepAfter: &step, Policy: policyAt(s, step)}
-	before := s.Before.Step
+	out := decide(s, seen, step)
+	if seen != nil && seen.err == nil && !same(&step, s.Before.Step) {
+		return out, nil
+	}
+	state, err := t.state(ctx, s.Token)
 	switch {
-	case before == nil:
-		out.Message = fmt.Sprintf("the step is %d, and none was noted before", step)
-	case step == *before+1:
-		out.State = formats.JobCompleted
-		out.Message = fmt.Sprintf("the step went from %d to %d: taken as trained; its metrics are lost", *before, step)
-	case step == *before:
-		out.Message = fmt.Sprintf("the step is %d, as it was before: the batch may never have arrived, may be training still, or may have failed half way", step)
-	default:
-		out.Message = fmt.Sprintf("the step went from %d to %d: something else trained, too", *before, step)
+	case err != nil:
+		return unknown, err
+	case state == nil, out.State == formats.JobUntrained && state.TrainedAtStep == nil:
+		return out, nil
 	}
-	return out, nil
+	return t.resolved(s, state), nil
 }
 
 func (t *Trainer) resolved(s backends.Submission, state *wire.TrainingState) backends.Outcome {

@@ -33,7 +33,8 @@
 //     (backends.Canceller). A state that is not known is formats.JobRunning with
 //     Outcome.UnknownState, which is waited for no longer than the stall limit.
 //     A backend that only keeps the batch says so (backends.Keeper), and so does
-//     one that trains the served policy itself (backends.InPlace). Settings that
+//     one that makes a new model for each submission (backends.ModelMaker): all
+//     others advance one policy, and get an epoch of a run once. Settings that
 //     change the outcome are named by Identity (backends.Identified).
 //  6. Errors describe themselves by methods: Temporary, Misused, Hint
 //     (remote.Error has them). No error, note or record holds a secret.

@@ -40,8 +40,9 @@ func (c *Config) Trainer(s backends.Setup) (backends.Trainer, error) {
 // ReadsDataset reports that the program gets the URI of the batch.
 func (t *Trainer) ReadsDataset() bool { return true }
 
-// InPlace reports whether the program advances one policy.
-func (t *Trainer) InPlace() bool { return !t.cfg.NewModel }
+// MakesModels reports whether each submission makes a model of its own, instead
+// of advancing one policy.
+func (t *Trainer) MakesModels() bool { return t.cfg.NewModel }
 
 // Identity returns the settings that the program gets.
 func (t *Trainer) Identity() backends.Identity { return backends.IdentityOf(&t.cfg, &Config{}) }

@@ -62,6 +62,9 @@ func (c *Config) Trainer(backends.Setup) (backends.Trainer, error) {
 	return backends.Made(New(config))
 }
 
+// MakesModels reports that each job makes a model of its own.
+func (t *Trainer) MakesModels() bool { return true }
+
 // Uploads reports that the service keeps the batch.
 func (t *Trainer) Uploads() bool { return true }
 

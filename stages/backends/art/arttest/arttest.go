@@ -61,6 +61,7 @@ type Faults struct {
 	StepJumps     bool               // advance the step by two
 	TrainStatus   int                // answer the batch with this status, before training
 	StatusAfter   int                // train, then answer with this status
+	TrainsOn      int                // the answer ends early, as by a gateway, and the server trains on: the step advances when it is asked for this often
 	AwayAfter     bool               // answer nothing but 503 after the first batch
 	Proxy         bool               // such an answer is a proxy's, in its own words
 	Atomic        bool               // be a server that trains atomically and says so
@@ -98,6 +99,8 @@ type Server struct {
 	bodies  map[string][]json.RawMessage
 	batches []Batch
 	trained map[string]int64 // token to step
+	later   *Batch           // in training, although its answer has ended
+	looks   int              // at the step, until it is trained
 }
 
 // New starts a server of a dialect.

@@ -92,6 +92,7 @@ func (s *Server) post(w http.ResponseWriter, r *http.Request, d Dialect, f Fault
 				reply(w, 200, nil)
 				return
 			}
+			s.looked()
 			reply(w, 200, s.Step())
 		}
 	case "/_delete_checkpoints":

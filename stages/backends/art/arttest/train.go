@@ -66,7 +66,7 @@ func (s *Server) train(w http.ResponseWriter, r *http.Request, d Dialect, f Faul
 		f.Received(b.Token)
 	}
 	if f.StatusAfter != 0 {
-		s.keep(&b, true, 1)
+		s.save(&b, 1, f)
 		f.TrainStatus = f.StatusAfter
 		refuse(w, f)
 		return
@@ -109,7 +109,11 @@ func (s *Server) answer(w http.ResponseWriter, b *Batch, trainable, sound bool, 
 	}
 	w.Header()["Content-Type"] = nil // the handler sets none
 	broken := func() {
-		s.keep(b, false, 0)
+		if f.TrainsOn > 0 {
+			s.save(b, 1, f)
+		} else {
+			s.keep(b, false, 0)
+		}
 		w.(http.Flusher).Flush() // and with it the status, 200
 		panic(http.ErrAbortHandler)
 	}
@@ -127,7 +131,7 @@ func (s *Server) answer(w http.ResponseWriter, b *Batch, trainable, sound bool, 
 		s.keep(b, false, advance)
 		return
 	case f.CloseBefore:
-		s.keep(b, true, 1)
+		s.save(b, 1, f)
 		panic(http.ErrAbortHandler)
 	}
 	for i := range steps - f.LinesMissing {
@@ -147,7 +151,7 @@ func (s *Server) answer(w http.ResponseWriter, b *Batch, trainable, sound bool, 
 	case f.StepJumps:
 		advance = 2
 	}
-	s.keep(b, true, advance)
+	s.save(b, advance, f)
 	if f.CloseSaved {
 		panic(http.ErrAbortHandler)
 	}
@@ -165,6 +169,34 @@ func line(i, steps int, f Faults) string {
 		more = `,"note":"` + strings.Repeat("NaN ", 50_000) + `"`
 	}
 	return fmt.Sprintf(`{"loss": %s, "grad_norm": 0.42, "learning_rate": 5e-06, "policy_loss": -0.002, %q: %d%s}`, loss, key, steps, more)
+}
+
+// save keeps a batch that is trained, now or after its answer has ended.
+func (s *Server) save(b *Batch, advance int64, f Faults) {
+	if f.TrainsOn == 0 {
+		s.keep(b, true, advance)
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.later, s.looks = b, f.TrainsOn
+}
+
+// looked counts a look at the step.
+func (s *Server) looked() {
+	s.mu.Lock()
+	b := s.later
+	if b != nil {
+		if s.looks--; s.looks > 0 {
+			b = nil
+		} else {
+			s.later = nil
+		}
+	}
+	s.mu.Unlock()
+	if b != nil {
+		s.keep(b, true, 1)
+	}
 }
 
 func (s *Server) keep(b *Batch, trained bool, advance int64) {
