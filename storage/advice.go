@@ -36,6 +36,9 @@ var credentials = map[string]string{
 
 // advice returns the hint for a store's error, or "" when its kind says enough.
 func advice(uri string, err error) string {
+	if errors.Is(err, ErrUnguarded) {
+		return "use a local disk or another store for what is replaced, or write a new folder; `rollmill storage check` tests a store"
+	}
 	scheme, _, _ := strings.Cut(uri, "://")
 	where := credentials[scheme]
 	if where == "" {

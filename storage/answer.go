@@ -23,6 +23,8 @@ func kindOfAnswer(err error) error {
 		return ErrNoBucket
 	case "BlobAlreadyExists", "PreconditionFailed":
 		return ErrExist
+	case "NoSuchUpload": // it was completed, and the response was lost, or aborted: the object is sent again
+		return ErrTemporary
 	case "RequestTimeout", "SlowDown", "OperationAborted", "ConditionalRequestConflict", "ServerBusy":
 		return ErrTemporary
 	}

@@ -27,8 +27,8 @@ func dialAzure(ctx context.Context, at location) (*client, error) {
 }
 
 // ifMatch makes a write conditional on the blob's ETag.
-func ifMatch(ctx context.Context, a *blob.Attributes) (context.Context, *blob.WriterOptions) {
-	return ctx, &blob.WriterOptions{BeforeWrite: func(as func(any) bool) error {
+func ifMatch(a *blob.Attributes) *blob.WriterOptions {
+	return &blob.WriterOptions{BeforeWrite: func(as func(any) bool) error {
 		var o *azblob.UploadStreamOptions
 		if !as(&o) {
 			return errors.New("the client library has no conditional writes")

@@ -18,6 +18,7 @@ var (
 	ErrNoBucket        = errors.New("the bucket does not exist, or may not be seen")
 	ErrTemporary       = errors.New("temporary storage failure")
 	ErrChanged         = errors.New("the object was changed meanwhile")
+	ErrUnguarded error = addressError("the store ignores the condition to replace an object only if it is unchanged (If-Match)")
 )
 
 type kind struct {
@@ -37,7 +38,7 @@ func (addressError) Misused() bool   { return true }
 // kindOf returns the kind of an error of the operating system, of a store's
 // server or of gocloud, or nil.
 func kindOf(err error) error {
-	for _, known := range []error{ErrNotExist, ErrExist, ErrDenied, ErrNoBucket, ErrTemporary, ErrChanged} {
+	for _, known := range []error{ErrNotExist, ErrExist, ErrDenied, ErrNoBucket, ErrTemporary, ErrChanged, ErrUnguarded} {
 		if errors.Is(err, known) {
 			return known
 		}

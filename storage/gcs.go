@@ -53,8 +53,8 @@ func gcsHTTP(ctx context.Context, at location) (*gcp.HTTPClient, error) {
 }
 
 // ifGeneration makes a write conditional on the object's generation.
-func ifGeneration(ctx context.Context, a *blob.Attributes) (context.Context, *blob.WriterOptions) {
-	return ctx, &blob.WriterOptions{BeforeWrite: func(as func(any) bool) error {
+func ifGeneration(a *blob.Attributes) *blob.WriterOptions {
+	return &blob.WriterOptions{BeforeWrite: func(as func(any) bool) error {
 		var of gcs.ObjectAttrs
 		var object **gcs.ObjectHandle
 		if !a.As(&of) || !as(&object) {

@@ -55,7 +55,7 @@ type client struct {
 	versions  probe // whether it compares versions
 
 	// ifVersion makes a write conditional on the object's version.
-	ifVersion func(context.Context, *blob.Attributes) (context.Context, *blob.WriterOptions)
+	ifVersion func(*blob.Attributes) *blob.WriterOptions
 }
 
 // A dialer opens a client. It removes its parameters from those of the location

@@ -2,12 +2,14 @@ package storage
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"os"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws/retry"
 	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
+	"github.com/aws/aws-sdk-go-v2/feature/s3/transfermanager"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/smithy-go/logging"
 	"github.com/aws/smithy-go/middleware"
@@ -48,7 +50,7 @@ func dialS3(ctx context.Context, at location) (*client, error) {
 // s3Options changes the options of every client; tests add to it.
 var s3Options = func(o *s3.Options) {
 	o.Logger = logging.Nop{} // otherwise it logs a line on stderr for every object without a checksum
-	o.APIOptions = append(o.APIOptions, abortAnyway, matchVersion)
+	o.APIOptions = append(o.APIOptions, abortAnyway)
 	if c, is := o.HTTPClient.(*awshttp.BuildableClient); is {
 		o.HTTPClient = c.WithTransportOptions(func(t *http.Transport) { t.MaxIdleConnsPerHost = connections })
 	}
@@ -86,23 +88,14 @@ func abortAnyway(stack *middleware.Stack) error {
 		}), middleware.Before)
 }
 
-type etagKey struct{}
-
-// ifETag makes the writes of a context conditional: gocloud has no option for
-// this.
-func ifETag(ctx context.Context, a *blob.Attributes) (context.Context, *blob.WriterOptions) {
-	return context.WithValue(ctx, etagKey{}, a.ETag), &blob.WriterOptions{}
-}
-
-// matchVersion adds the condition of ifETag to the request.
-func matchVersion(stack *middleware.Stack) error {
-	return stack.Initialize.Add(middleware.InitializeMiddlewareFunc("matchVersion",
-		func(ctx context.Context, in middleware.InitializeInput, next middleware.InitializeHandler) (middleware.InitializeOutput, middleware.Metadata, error) {
-			if put, puts := in.Parameters.(*s3.PutObjectInput); puts {
-				if etag, ok := ctx.Value(etagKey{}).(string); ok {
-					put.IfMatch = &etag
-				}
-			}
-			return next.HandleInitialize(ctx, in)
-		}), middleware.Before)
+// ifETag makes a write conditional on the object's ETag, also one in parts.
+func ifETag(a *blob.Attributes) *blob.WriterOptions {
+	return &blob.WriterOptions{BeforeWrite: func(as func(any) bool) error {
+		var in *transfermanager.UploadObjectInput
+		if !as(&in) {
+			return errors.New("the client library has no conditional writes")
+		}
+		in.IfMatch = &a.ETag
+		return nil
+	}}
 }

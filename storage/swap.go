@@ -3,10 +3,7 @@ package storage
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
-	"path"
 	"path/filepath"
 	"sync"
 
@@ -19,8 +16,8 @@ import (
 //
 // On a local disk the comparison and the rename are made under a lock of the
 // object's folder, which ends with its process. Object stores compare versions
-// themselves (If-Match). In a store that cannot, a create-only claim is made
-// for each content that is replaced: see swapByClaim.
+// themselves (If-Match). In one that cannot, the error is ErrUnguarded and
+// nothing is written: see Replaces.
 func (b *Bucket) Swap(ctx context.Context, key string, old, data []byte) error {
 	if err := b.begin(ctx, "publish", key); err != nil {
 		return err
@@ -97,12 +94,8 @@ func (b *Bucket) upload(ctx context.Context, key string, data []byte, o *blob.Wr
 // is old, and the version is unchanged when the store writes, no other process
 // has written in between.
 func (b *Bucket) swapFar(ctx context.Context, key string, old, data []byte) error {
-	conditional, err := b.comparesVersions(ctx)
-	if err != nil {
+	if err := b.replaces(ctx); err != nil {
 		return err
-	}
-	if !conditional {
-		return b.swapByClaim(ctx, key, old, data)
 	}
 	drv, err := b.driver()
 	if err != nil {
@@ -122,8 +115,7 @@ func (b *Bucket) swapFar(ctx context.Context, key string, old, data []byte) erro
 	if err != nil {
 		return err
 	}
-	ctx, o := b.far.ifVersion(ctx, version)
-	err = b.upload(ctx, key, data, o)
+	err = b.upload(ctx, key, data, b.far.ifVersion(version))
 	if kind := kindOf(err); kind != ErrExist && kind != ErrNotExist {
 		return err
 	}
@@ -132,57 +124,38 @@ func (b *Bucket) swapFar(ctx context.Context, key string, old, data []byte) erro
 	return b.holds(ctx, key, data)
 }
 
-// comparesVersions reports whether the store refuses a write that names another
-// version than the object's. A store of a third party is tested once.
-func (b *Bucket) comparesVersions(ctx context.Context) (bool, error) {
-	if b.far.exclusive {
-		return true, nil
+// Replaces returns an error that is ErrUnguarded if Swap cannot be exact here,
+// because the store does not compare versions when it writes. A store of a third
+// party is tested once, with an object that is kept. What would later replace an
+// object asks first.
+func (b *Bucket) Replaces(ctx context.Context) error {
+	return b.fail("replace objects at", "", b.replaces(ctx))
+}
+
+func (b *Bucket) replaces(ctx context.Context) error {
+	if b.far == nil || b.far.exclusive {
+		return nil
 	}
-	if exclusive, err := b.Exclusive(ctx); err != nil || !exclusive {
-		return false, err
+	exclusive, err := b.Exclusive(ctx)
+	switch {
+	case err != nil:
+		return err
+	case !exclusive:
+		return ErrUnguarded
 	}
 	p := &b.far.versions
 	p.Lock()
 	defer p.Unlock()
-	if p.done {
-		return p.yes, nil
-	}
-	with, o := b.far.ifVersion(ctx, &blob.Attributes{ETag: `"00000000000000000000000000000000"`})
-	err := b.upload(with, probeKey, nil, o)
-	if err != nil && kindOf(err) == ErrTemporary || ctx.Err() != nil {
-		return false, err
-	}
-	p.done, p.yes = true, err != nil && (kindOf(err) == ErrExist || kindOf(err) == ErrNotExist)
-	return p.yes, nil
-}
-
-// swapByClaim swaps in a store that accepts every write as a replacement. The
-// right to replace a content belongs to the creator of the single create-only
-// claim for that content. The claim holds the replacement, so that any process
-// may finish a swap that its owner began. A process that is suspended between
-// its last check and its write may still undo a later swap: no method without
-// conditional writes can prevent that.
-func (b *Bucket) swapByClaim(ctx context.Context, key string, old, data []byte) error {
-	if err := b.holds(ctx, key, old); err != nil {
-		return err
-	}
-	sum := sha256.Sum256(old)
-	claim := ".rollmill/swaps/" + path.Base(key) + "-" + hex.EncodeToString(sum[:16])
-	err := b.Create(ctx, claim, data)
-	if err != nil && !errors.Is(err, ErrExist) {
-		return err
-	}
-	winner, err := b.Read(ctx, claim)
-	if err != nil {
-		return err
-	}
-	if err := b.holds(ctx, key, old); err == nil {
-		err = b.upload(ctx, key, winner, &blob.WriterOptions{})
-		if err != nil {
+	if !p.done {
+		err := b.upload(ctx, probeKey, nil, b.far.ifVersion(&blob.Attributes{ETag: `"00000000000000000000000000000000"`}))
+		refused := kindOf(err) == ErrExist || kindOf(err) == ErrNotExist
+		if err != nil && !refused {
 			return err
 		}
-	} else if !errors.Is(err, ErrChanged) {
-		return err
+		p.done, p.yes = true, refused
 	}
-	return b.holds(ctx, key, data)
+	if !p.yes {
+		return ErrUnguarded
+	}
+	return nil
 }

@@ -1,6 +1,7 @@
 package storage_test
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"os"
@@ -10,17 +11,90 @@ import (
 	"time"
 
 	"github.com/rollmill/rollmill/storage"
-	"github.com/rollmill/rollmill/storage/conformance"
 	"github.com/rollmill/rollmill/storage/fakes3"
 )
 
-// In a store that creates exclusively and ignores versions, Swap uses claims.
-func TestSwapWhereTheStoreIgnoresVersions(t *testing.T) {
+// A store that ignores versions is found out before anything is written, and
+// nothing is replaced there.
+func TestNothingIsReplacedWhereTheStoreIgnoresVersions(t *testing.T) {
+	for name, f := range map[string]fakes3.Faults{"versions": {IgnoreVersions: true}, "conditions": {IgnoreConditions: true}} {
+		s := fakes3.Start(t)
+		s.SetFaults(f)
+		storage.SetSettling(t, time.Millisecond)
+		b := open(t, s.URI("swaps"))
+		if err := b.Replaces(t.Context()); !errors.Is(err, storage.ErrUnguarded) || !strings.Contains(err.Error(), "If-Match") {
+			t.Errorf("%s: %v", name, err)
+		}
+		if err := b.Create(t.Context(), "k", []byte("old")); err != nil {
+			t.Fatal(err)
+		}
+		if err := b.Swap(t.Context(), "k", []byte("old"), []byte("new")); !errors.Is(err, storage.ErrUnguarded) {
+			t.Errorf("%s: %v", name, err)
+		}
+		if got, err := b.Read(t.Context(), "k"); err != nil || string(got) != "old" {
+			t.Errorf("%s: %q, %v", name, got, err)
+		}
+	}
+	for name, b := range map[string]*storage.Bucket{"s3": open(t, fakes3.Start(t).URI("x")), "disk": open(t, t.TempDir()), "mem": open(t, "mem://"+t.Name())} {
+		if err := b.Replaces(t.Context()); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// A write between the comparison and the swap is never overwritten, whatever
+// the size of the object: larger ones are sent in parts.
+func TestASwapNeverOverwritesAnotherWriter(t *testing.T) {
 	s := fakes3.Start(t)
-	s.SetFaults(fakes3.Faults{IgnoreVersions: true})
-	for i, c := range conformance.All {
-		if strings.Contains(c.Name, "swap") {
-			t.Run(c.Name, func(t *testing.T) { c.Test(t, open(t, s.URI(fmt.Sprintf("swaps/%d", i)))) })
+	for _, size := range []int{3, 17 << 20} {
+		b := open(t, s.URI(fmt.Sprint("between/", size)))
+		old, other := bytes.Repeat([]byte("o"), size), bytes.Repeat([]byte("x"), size)
+		if err := b.Create(t.Context(), "k", old); err != nil {
+			t.Fatal(err)
+		}
+		compared := b.WithMeter(func(op, key string, _ int64) {
+			if op != "read" || key != "k" || other == nil {
+				return
+			}
+			data := other
+			other = nil
+			if err := b.Write(t.Context(), "k", data); err != nil {
+				t.Error(err)
+			}
+		})
+		if err := compared.Swap(t.Context(), "k", old, bytes.Repeat([]byte("n"), size)); !errors.Is(err, storage.ErrChanged) {
+			t.Errorf("%d bytes: %v", size, err)
+		}
+		if got, err := b.Read(t.Context(), "k"); err != nil || len(got) != size || got[0] != 'x' || got[size-1] != 'x' {
+			t.Errorf("%d bytes: the other writer's object is gone: %v", size, err)
+		}
+	}
+	if n := s.Uploads(); n > 0 {
+		t.Errorf("%d multipart uploads were left behind", n)
+	}
+}
+
+// The response of the request that completes an object in parts may be lost: the
+// store no longer knows the upload when the request is repeated.
+func TestACompletionWhoseAnswerIsLost(t *testing.T) {
+	s := fakes3.Start(t)
+	b := open(t, s.URI("completed"))
+	if err := b.Create(t.Context(), "first", nil); err != nil { // the store is tested
+		t.Fatal(err)
+	}
+	old, next := bytes.Repeat([]byte("o"), 17<<20), bytes.Repeat([]byte("n"), 17<<20)
+	for _, step := range []func() error{
+		func() error { return b.Create(t.Context(), "k", old) },
+		func() error { return b.Swap(t.Context(), "k", old, next) },
+		func() error { return b.Write(t.Context(), "k", old) },
+	} {
+		before := s.Failed()
+		s.SetFaults(fakes3.Faults{LostCompletions: 1})
+		if err := step(); err != nil {
+			t.Error(err)
+		}
+		if s.Failed() != before+1 {
+			t.Errorf("%d responses were lost", s.Failed()-before)
 		}
 	}
 }

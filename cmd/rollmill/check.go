@@ -170,7 +170,8 @@ func sameModel(sampled, trained string) bool {
 }
 
 // tryStorage creates, reads and deletes an object, and checks that it cannot be
-// created twice: the ledger of submissions relies on that.
+// created twice, nor replaced after a change: the ledger of submissions relies on
+// the one, --overwrite and compact on the other.
 func tryStorage(ctx context.Context, root string) (found string, err error) {
 	bucket, err := storage.Open(ctx, storage.Join(root, ".rollmill"))
 	if err != nil {
@@ -183,6 +184,9 @@ func tryStorage(ctx context.Context, root string) (found string, err error) {
 	defer func() { err = errors.Join(err, bucket.Delete(ctx, key)) }()
 	if err := bucket.Create(ctx, key, content); !errors.Is(err, storage.ErrExist) {
 		return "", stages.Errorf(stages.KindUsage, "put the run on a local disk or in another store", "%q: the store creates an object that already exists (%v)", bucket.URI(), err)
+	}
+	if err := bucket.Replaces(ctx); err != nil {
+		return "", err
 	}
 	back, err := bucket.Read(ctx, key)
 	if err == nil && !bytes.Equal(back, content) {

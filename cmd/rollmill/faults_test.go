@@ -7,6 +7,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -151,6 +152,50 @@ func TestLedgerNeedsExclusiveCreate(t *testing.T) {
 	code, _, stderr := rollmill(t, "submit", "--in", folder+"/rollout", "--backend", "file", "--ledger", s.URI("x"), "--out", folder+"/submit")
 	if code != cli.ExitUsage || !strings.Contains(stderr, "could be trained twice") || !strings.Contains(stderr, "rollmill storage check") {
 		t.Errorf("exit code %d:\n%s", code, stderr)
+	}
+}
+
+// TestStoreThatIgnoresVersions checks that a store which replaces an object whatever
+// version is named holds new datasets, and is refused by name for everything that
+// would replace one.
+func TestStoreThatIgnoresVersions(t *testing.T) {
+	s := fakes3.Start(t)
+	s.SetFaults(fakes3.Faults{IgnoreVersions: true})
+	engine, examples := newEngine(t)
+	e := epoch{engine: engine, examples: examples, at: func(name string) string { return s.URI("run/epoch-0/" + name) }, ledger: t.TempDir()}
+	e.run(t)
+	later := e
+	later.at = func(name string) string { return s.URI("run/epoch-1/" + name) }
+	later.run(t)
+	for i := range 2 {
+		args := []string{"score", "--in", e.at("rollout"), "--reward", "x=expr:1", "--out", e.at("shards"), "--shard", fmt.Sprintf("%d/2", i)}
+		if code, _, stderr := rollmill(t, args...); code != 0 {
+			t.Fatal(stderr)
+		}
+	}
+	config := filepath.Join(t.TempDir(), "rollmill.yaml")
+	if err := os.WriteFile(config, fmt.Appendf(nil, "train:\n  root: %q\nrollout:\n  examples: %q\n  url: %s/v1\n", s.URI("run"), examples, engine), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	rollout, score := e.commands()[0], e.commands()[1]
+	if code, _, stderr := rollmill(t, rollout...); code != 0 || !strings.Contains(stderr, "up to date") {
+		t.Errorf("again: exit code %d:\n%s", code, stderr)
+	}
+	before := e.digests(t)
+	for name, args := range map[string][]string{
+		"gates":     append(slices.Clone(rollout), "--max-failure-rate", "0.25"),
+		"overwrite": append(slices.Clone(score), "--overwrite", "--reward", "more=expr:2"),
+		"compact":   {"compact", e.at("shards")},
+		"prune":     {"prune", "--root", s.URI("run"), "--keep-epochs", "1", "--force", "--apply", "--grace", "0s"},
+		"submit":    {"submit", "--in", e.at("curate"), "--backend", "file", "--kinds", "art", "--ledger", s.URI("run"), "--out", e.at("submit2")},
+		"check":     {"check", "--config", config},
+	} {
+		if code, stdout, stderr := rollmill(t, args...); code == 0 || !strings.Contains(stdout+stderr, "If-Match") {
+			t.Errorf("%s: exit code %d:\n%s%s", name, code, stdout, stderr)
+		}
+	}
+	if after := e.digests(t); fmt.Sprint(after) != fmt.Sprint(before) {
+		t.Errorf("the datasets changed: %v, were %v", after, before)
 	}
 }
 

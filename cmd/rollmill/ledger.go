@@ -51,7 +51,7 @@ func openLedger(ctx context.Context, uri string, o *submit.Options) error {
 }
 
 // checkExclusive refuses a store in which two processes could start the same
-// submission.
+// submission, or one could overwrite what another has recorded.
 func checkExclusive(ctx context.Context, ledger *storage.Bucket, dryRun bool) error {
 	if dryRun {
 		return nil
@@ -64,7 +64,7 @@ func checkExclusive(ctx context.Context, ledger *storage.Bucket, dryRun bool) er
 		return cli.Usagef("set --ledger to a folder on a disk or in another store; `rollmill storage check` tests whether a store is suitable",
 			"--ledger %q: the store ignores the condition to create an object only if it does not exist, so a batch could be trained twice", ledger.URI())
 	}
-	return nil
+	return ledger.Replaces(ctx)
 }
 
 // names returns a function that lists a bucket's keys.

@@ -26,9 +26,10 @@ var storageCheckCommand = cli.Command{
 	Usage: "run the conformance suite on a bucket or a folder",
 	Args:  "URI",
 	About: `Tests what datasets and ledgers rely on: atomic writes, creation of an object by
-exactly one of many writers, ordered listings, ranges, unusual names, large
-objects. It writes about three thousand small objects and 50 MB in a new folder
-under URI, removes the folder, and exits with code 1 if a case fails.
+exactly one of many writers, replacement only of what was read, ordered listings,
+ranges, unusual names, large objects. It writes about three thousand small objects
+and 200 MB in a new folder under URI, removes the folder, and exits with code 1 if
+a case fails.
 
 The parameters after the question mark and the environment variables are those of
 each store's own tools; credentials come only from the environment.
@@ -81,7 +82,8 @@ func runStorageCheck(ctx context.Context, s *cli.Session, c *storageSettings) er
 	if err := s.Result(root.URI(), result); err != nil || failed == 0 {
 		return err
 	}
-	return stages.Errorf(stages.KindFailed, "the failures are listed above; a ledger needs all cases, datasets need all but \"one winner\"",
+	return stages.Errorf(stages.KindFailed, "the failures are listed above; a ledger needs all cases; without \"one winner\" and those that swap, new datasets can be written, but none "+
+			"replaced, compacted or pruned",
 		"storage %q: %d of %d cases failed", root.URI(), failed, len(results))
 }
 

@@ -28,6 +28,9 @@ func Compact(ctx context.Context, d *Dataset, partSize int64, now time.Time) (*D
 	if len(tables) == 0 {
 		return d, nil
 	}
+	if err := d.bucket.Replaces(ctx); err != nil {
+		return nil, fmt.Errorf("compact %q: %w", d.URI(), err)
+	}
 	// At is exact enough to be after all that a compaction wrote that was killed in the same second.
 	c := &Compacted{At: now.UTC().Truncate(time.Millisecond), PartSize: partSize}
 	s := &Shard{bucket: d.bucket, uri: d.uri, run: run{identity: d.Identity, of: d.Shards}, compacts: d.generation(),

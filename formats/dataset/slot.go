@@ -31,6 +31,17 @@ func (l Slot) Read(ctx context.Context) ([]byte, error) {
 	return data, err
 }
 
+// replace is Swap where the store cannot compare: of two writers that replace
+// the same content at once both may succeed. The first of them sees the other's
+// content when it swaps again.
+func (l Slot) replace(ctx context.Context, old, next []byte) (bool, error) {
+	now, err := l.Read(ctx)
+	if err != nil || !bytes.Equal(now, old) {
+		return false, err
+	}
+	return true, l.bucket.Write(ctx, l.key, next)
+}
+
 // Swap replaces old, the exact content, by next, and reports whether it did;
 // nil is an empty slot.
 func (l Slot) Swap(ctx context.Context, old, next []byte) (bool, error) {
@@ -50,6 +61,9 @@ func (l Slot) Swap(ctx context.Context, old, next []byte) (bool, error) {
 	default:
 		if err = l.bucket.Swap(ctx, l.key, old, next); errors.Is(err, storage.ErrChanged) {
 			return false, nil
+		}
+		if errors.Is(err, storage.ErrUnguarded) {
+			return l.replace(ctx, old, next)
 		}
 	}
 	return err == nil, err

@@ -101,6 +101,11 @@ func (s *Shard) look(ctx context.Context, overwrite bool) error {
 	case now.damage != nil && !overwrite:
 		return now.damage // an unreadable manifest must not be replaced unless asked
 	}
+	if now.raw != nil {
+		if err := s.bucket.Replaces(ctx); err != nil {
+			return err
+		}
+	}
 	s.run.base = now.generation
 	found, err := records(ctx, s.bucket)
 	if err != nil {

@@ -35,6 +35,8 @@ var All = []Case{
 	{"one winner", oneWinner},
 	{"swapping", swapping},
 	{"one swap", oneSwap},
+	{"content returns", contentReturns},
+	{"big races", bigRaces},
 	{"drafts are invisible", drafts},
 	{"replaced whole", replacedWhole},
 	{"listing", listing},

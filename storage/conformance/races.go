@@ -62,6 +62,37 @@ func oneSwap(t T, b *storage.Bucket) {
 	}
 }
 
+// An object may be given a content that it had before, and be swapped again.
+func contentReturns(t T, b *storage.Bucket) {
+	ctx := t.Context()
+	must(t, b.Create(ctx, "k", []byte("x")))
+	for i, s := range []struct{ old, next string }{{"x", "y"}, {"y", "x"}, {"x", "z"}, {"z", "x"}, {"x", "y"}} {
+		must(t, b.Swap(ctx, "k", []byte(s.old), []byte(s.next)))
+		if got, err := b.Read(ctx, "k"); err != nil || string(got) != s.next {
+			t.Errorf("swap %d: the object is %q, %v; want %q", i, got, err, s.next)
+		}
+	}
+}
+
+// Objects too large for one request have one creator and one swapper too.
+func bigRaces(t T, b *storage.Bucket) {
+	const racers, size = 3, 17 << 20
+	content := func(name string, i int) []byte {
+		return append(bytes.Repeat([]byte(name[:1]), size), byte('0'+i))
+	}
+	holds := func(name string, i int) []byte {
+		got, err := b.Read(t.Context(), "k")
+		if err != nil || i >= 0 && !bytes.Equal(got, content(name, i)) {
+			t.Errorf("the object is not what racer %d wrote in %s: %d bytes, %v", i, name, len(got), err)
+		}
+		return got
+	}
+	errs := race(racers, func(i int) error { return b.Create(t.Context(), "k", content("create", i)) })
+	before := holds("create", onlyWinner(t, 0, errs, storage.ErrExist))
+	errs = race(racers, func(i int) error { return b.Swap(t.Context(), "k", before, content("swap", i)) })
+	holds("swap", onlyWinner(t, 1, errs, storage.ErrChanged))
+}
+
 // onlyWinner returns the one goroutine without an error; -1 when there is none.
 // The others must have the error lost.
 func onlyWinner(t T, round int, errs []error, lost error) int {

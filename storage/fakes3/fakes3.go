@@ -2,8 +2,8 @@
 // of code that reads and writes object stores. It counts requests and injects
 // faults: see Faults.
 //
-// The objects are gofakes3's. This package adds what that lacks: a multipart
-// upload that keeps the condition with which it was started.
+// The objects are gofakes3's. This package adds what that lacks: conditions on
+// the completion of a multipart upload.
 package fakes3
 
 import (
@@ -131,11 +131,18 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	r.Body = io.NopCloser(bytes.NewReader(body))
 	s.writing.Lock()
 	defer s.writing.Unlock()
-	if r.URL.Query().Has("uploadId") && r.Method == http.MethodPost && r.Header.Get("If-None-Match") == "*" && s.exists(r.URL.Path) {
+	if r.URL.Query().Has("uploadId") && r.Method == http.MethodPost && !s.meets(r) {
 		refuse(w, http.StatusPreconditionFailed, "PreconditionFailed")
 		return
 	}
 	s.objects.ServeHTTP(w, r)
+}
+
+// meets reports whether the object is as the conditions of a request demand.
+func (s *Server) meets(r *http.Request) bool {
+	etag, exists := s.version(r.URL.Path)
+	want := r.Header.Get("If-Match")
+	return (r.Header.Get("If-None-Match") != "*" || !exists) && (want == "" || want == etag)
 }
 
 func (s *Server) observer() func(*http.Request) {
@@ -150,8 +157,8 @@ func (s *Server) watcher() func() {
 	return s.onPart
 }
 
-func (s *Server) exists(path string) bool {
+func (s *Server) version(path string) (etag string, exists bool) {
 	w := httptest.NewRecorder()
 	s.objects.ServeHTTP(w, httptest.NewRequest(http.MethodHead, (&url.URL{Path: path}).String(), nil))
-	return w.Code == http.StatusOK
+	return w.Header().Get("ETag"), w.Code == http.StatusOK
 }

@@ -25,6 +25,8 @@ type Faults struct {
 	DeniedStatus int    // its status
 	DeniedOnce   bool   // only the first time that a request is made
 
+	LostCompletions int // this many multipart uploads are completed, but the connection is closed instead of a response
+
 	IgnoreConditions bool // writes replace existing objects, whatever the request's conditions
 	IgnoreVersions   bool // writes replace existing objects, whatever version the request names
 }
@@ -80,7 +82,11 @@ func (s *Server) roll(r *http.Request) fault {
 	chance := dice(f.Seed, name, s.asked[name])
 	s.asked[name]++
 	hit := none
+	completes := r.Method == http.MethodPost && r.URL.Query().Has("uploadId")
 	switch {
+	case completes && f.LostCompletions > 0:
+		s.faults.LostCompletions--
+		hit = lost
 	case chance < f.Refused:
 		hit = refused
 	case chance < f.Refused+f.Cut:
