@@ -1,7 +1,10 @@
 package chat
 
 import (
+	"bytes"
 	"encoding/json"
+	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/rollmill/rollmill/formats"
@@ -45,7 +48,7 @@ func ReadField(m *formats.Message, key, v []byte, arguments func([]byte) string)
 		}
 	case "refusal":
 		if text := jsonscan.Unquote(v); text != "" {
-			m.ContentParts = Refusal(text)
+			AddContent(m, &formats.Message{ContentParts: Refusal(text)})
 		}
 	case "tool_calls":
 		for t := range jsonscan.Elements(v) {
@@ -82,13 +85,59 @@ func Refusal(text string) string {
 	return string(part)
 }
 
-// ReadContent reads a text, or an array of parts, whose texts are joined.
+// ReadContent reads a text, or an array of parts, whose texts are joined. A
+// refusal that m has already comes after it.
 func ReadContent(m *formats.Message, v []byte) {
-	if v[0] != '[' {
+	refusal := formats.Message{ContentParts: m.ContentParts}
+	if m.ContentParts = ""; v[0] == '[' {
+		m.Content, m.ContentParts = JoinedText(v), jsonscan.Compact(v)
+	} else {
 		m.Content = jsonscan.Unquote(v)
-		return
 	}
-	m.Content, m.ContentParts = JoinedText(v), jsonscan.Compact(v)
+	if refusal.ContentParts != "" {
+		AddContent(m, &refusal)
+	}
+}
+
+// AddContent adds content after that of m. What is text alone stays text.
+func AddContent(m, more *formats.Message) {
+	if more.ContentParts != "" || m.ContentParts != "" && more.Content != "" {
+		list := slices.AppendSeq(slices.Collect(jsonscan.Elements(partsOf(m))), jsonscan.Elements(partsOf(more)))
+		m.ContentParts = "[" + string(bytes.Join(list, []byte(","))) + "]"
+	}
+	m.Content += more.Content
+}
+
+func partsOf(m *formats.Message) []byte {
+	switch {
+	case m.ContentParts != "":
+		return []byte(m.ContentParts)
+	case m.Content == "":
+		return nil
+	}
+	part, _ := json.Marshal(map[string]string{"type": "text", "text": m.Content})
+	return fmt.Appendf(nil, "[%s]", part)
+}
+
+// ContentText returns a message's content, or the text of its parts: a message
+// of a dataset has one or the other.
+func ContentText(m *formats.Message) string {
+	if m.ContentParts == "" {
+		return m.Content
+	}
+	return JoinedText([]byte(m.ContentParts))
+}
+
+// Answer returns the text of the last sampled message on a trajectory's main
+// path.
+func Answer(t *formats.Trajectory) string {
+	path := t.Main()
+	for _, i := range slices.Backward(path) {
+		if m := &t.Messages[i]; m.Sampled {
+			return ContentText(m)
+		}
+	}
+	return ""
 }
 
 // JoinedText returns the text of parts.

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/chat"
 )
 
 // plainRow is a trajectory in a Parquet file that another tool wrote. Its
@@ -136,7 +137,7 @@ func (p *plainRow) trajectory(c *plainColumns) (*formats.Trajectory, error) {
 		t.Candidates[i].Message = value32(from.Message, -1)
 	}
 	if c.missing("answer") {
-		t.Answer = answerOf(t)
+		t.Answer = chat.Answer(t)
 	}
 	if c.missing("sampled_tokens") {
 		t.SampledTokens = sampledTokens(t, c.has["messages.logprobs"])
@@ -184,17 +185,6 @@ func (p *plainRow) conversation() error {
 		}
 	}
 	return nil
-}
-
-// answerOf returns the text of the main path's last sampled message.
-func answerOf(t *formats.Trajectory) string {
-	path := t.Main()
-	for i := len(path) - 1; i >= 0; i-- {
-		if m := &t.Messages[path[i]]; m.Sampled {
-			return m.Content
-		}
-	}
-	return ""
 }
 
 // sampledTokens returns the number of tokens of trained messages: of their

@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/chat"
 	"github.com/rollmill/rollmill/formats/jsontext"
 )
 
@@ -28,7 +29,7 @@ func Finish(x *Item) error {
 	}
 	setTotals(t)
 	if t.Answer == "" {
-		t.Answer = answer(t)
+		t.Answer = chat.Answer(t)
 	}
 	if t.Status == "" {
 		t.Status = formats.StatusOK
@@ -82,26 +83,6 @@ func setTotals(t *formats.Trajectory) {
 			t.SampledTokens += int32(len(t.Messages[i].Logprobs))
 		}
 	}
-}
-
-// answer returns the text of the last sampled message on the main path (see
-// Trajectory.Main).
-func answer(t *formats.Trajectory) string {
-	leaf := len(t.Messages) - 1
-	if last := lastTrained(t); last >= 0 {
-		leaf = last
-		for i := last + 1; i < len(t.Messages); i++ {
-			if int(t.Messages[i].Parent) == leaf {
-				leaf = i
-			}
-		}
-	}
-	for i := leaf; i >= 0; i = int(t.Messages[i].Parent) {
-		if t.Messages[i].Sampled {
-			return t.Messages[i].Content
-		}
-	}
-	return ""
 }
 
 func lastTrained(t *formats.Trajectory) int {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/chat"
 	"github.com/rollmill/rollmill/stages/rollout/recorder"
 )
 
@@ -144,9 +145,7 @@ func (r *runner) fill(t *formats.Trajectory, rec recorder.Record) {
 			t.SampledTokens += int32(len(t.Messages[i].Logprobs))
 		}
 	}
-	if last := lastSampled(t); last != nil {
-		t.Answer = last.Content
-	}
+	t.Answer = chat.Answer(t)
 }
 
 // lastSampled is the main path's last sampled message, or nil.

@@ -201,10 +201,10 @@ func (m *message) set(key, v []byte, tree bool) (known bool, err error) {
 	case "role", "from":
 		return true, m.role(key, v)
 	case "content":
-		switch v[0] {
-		case '"':
+		switch {
+		case v[0] == '"' && m.ContentParts == "":
 			m.Content, known = jsonscan.View(v), true
-		case '[':
+		case v[0] == '[':
 			v = withoutNulls(v)
 			fallthrough
 		default:

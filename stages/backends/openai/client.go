@@ -13,6 +13,8 @@ import (
 	openai "github.com/sashabaranov/go-openai"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/chat"
+	"github.com/rollmill/rollmill/formats/jsonscan"
 	"github.com/rollmill/rollmill/stages/internal/remote"
 )
 
@@ -94,7 +96,7 @@ func plain(err error) error {
 func chatMessages(messages []formats.Message) []openai.ChatCompletionMessage {
 	out := make([]openai.ChatCompletionMessage, len(messages))
 	for i, m := range messages {
-		out[i] = openai.ChatCompletionMessage{Role: m.Role, Content: m.Content, Name: m.Name, ToolCallID: m.ToolCallID, ReasoningContent: m.Reasoning}
+		out[i] = openai.ChatCompletionMessage{Role: m.Role, Content: chat.ContentText(&m), Name: m.Name, ToolCallID: m.ToolCallID, ReasoningContent: m.Reasoning}
 		for _, t := range m.ToolCalls {
 			out[i].ToolCalls = append(out[i].ToolCalls, openai.ToolCall{
 				ID: t.ID, Type: openai.ToolTypeFunction, Function: openai.FunctionCall{Name: t.Name, Arguments: t.Arguments},
@@ -111,29 +113,18 @@ type completion struct {
 }
 
 type choice struct {
-	FinishReason string `json:"finish_reason"`
-	Message      struct {
-		Role             string            `json:"role"`
-		Content          string            `json:"content"`
-		Reasoning        string            `json:"reasoning"`
-		ReasoningContent string            `json:"reasoning_content"`
-		ToolCalls        []openai.ToolCall `json:"tool_calls"`
-	} `json:"message"`
-	Logprobs *struct {
+	FinishReason string          `json:"finish_reason"`
+	Message      json.RawMessage `json:"message"`
+	Logprobs     *struct {
 		Content []json.RawMessage `json:"content"`
 	} `json:"logprobs"`
 }
 
 func (c choice) read() formats.Message {
-	m := formats.Message{Role: c.Message.Role, Content: c.Message.Content, Reasoning: c.Message.ReasoningContent, FinishReason: c.FinishReason, Sampled: true}
+	m := chat.ReadMessage(c.Message, jsonscan.Unquote)
+	m.FinishReason, m.Sampled = c.FinishReason, true
 	if m.Role == "" {
 		m.Role = "assistant"
-	}
-	if m.Reasoning == "" {
-		m.Reasoning = c.Message.Reasoning
-	}
-	for _, t := range c.Message.ToolCalls {
-		m.ToolCalls = append(m.ToolCalls, formats.ToolCall{ID: t.ID, Name: t.Function.Name, Arguments: t.Function.Arguments})
 	}
 	return m
 }

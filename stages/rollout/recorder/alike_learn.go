@@ -62,6 +62,9 @@ func (l *alike) learnDelta(delta []byte) bool {
 	for key, v := range jsonscan.Members(delta) {
 		switch string(key) {
 		case "content":
+			if v[0] == '[' {
+				return false
+			}
 			l.value(contentValue, v, '"')
 		case "refusal":
 			l.value(refusalValue, v, '"')

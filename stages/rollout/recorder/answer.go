@@ -2,7 +2,6 @@ package recorder
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
@@ -54,7 +53,31 @@ type choice struct {
 }
 
 // pieces joins the text of a stream.
-type pieces struct{ content, reasoning, refusal strings.Builder }
+type pieces struct {
+	content, reasoning, refusal strings.Builder
+
+	parts [][]byte // of content that is more than text, up to what content has; nil: all is text
+}
+
+// addList adds a list of content parts.
+func (p *pieces) addList(list []byte) {
+	for part := range jsonscan.Elements(list) {
+		if o := jsonscan.ParseObject(part); string(o.Get("type")) == `"text"` {
+			addText(&p.content, o.Get("text"))
+			continue
+		}
+		p.endText()
+		p.parts = append(p.parts, []byte(jsonscan.Compact(part)))
+	}
+}
+
+// endText makes the text after the last part a part.
+func (p *pieces) endText() {
+	if p.content.Len() > 0 {
+		p.parts = append(p.parts, encode(map[string]string{"type": "text", "text": p.content.String()}))
+		p.content.Reset()
+	}
+}
 
 // tokens are the sampled tokens, by each source that may have them.
 type tokens struct {
@@ -222,22 +245,18 @@ func (a *answer) addChoice(at *cursor, position int64, see view) *choice {
 // done joins the pieces of a stream.
 func (c *choice) done() {
 	m := &c.message
-	m.Content += c.text.content.String()
+	if c.text.parts != nil {
+		c.text.endText()
+		list := array(c.text.parts)
+		chat.AddContent(m, &formats.Message{Content: chat.JoinedText(list), ContentParts: string(list)})
+	} else {
+		chat.AddContent(m, &formats.Message{Content: c.text.content.String()})
+	}
 	m.Reasoning += c.text.reasoning.String()
 	if text := c.text.refusal.String(); text != "" {
-		m.ContentParts = chat.Refusal(text)
+		chat.AddContent(m, &formats.Message{ContentParts: chat.Refusal(text)})
 	}
-	addAnswered(m)
 	m.FinishReason, m.Sampled = c.finish, true
-}
-
-// addAnswered adds the text of a message that began to answer and then refused to
-// its parts.
-func addAnswered(m *formats.Message) {
-	if m.ContentParts != "" && m.Content != "" && chat.JoinedText([]byte(m.ContentParts)) == "" {
-		part, _ := json.Marshal(map[string]string{"type": "text", "text": m.Content})
-		m.ContentParts = "[" + string(part) + "," + m.ContentParts[1:]
-	}
 }
 
 // addDelta adds a piece of the message, and reports whether it contains tokens,
@@ -251,7 +270,11 @@ func (c *choice) addDelta(raw []byte) (tokens bool) {
 				c.message.Role = role
 			}
 		case "content":
-			addText(&c.text.content, v)
+			if v[0] == '[' {
+				c.text.addList(v)
+			} else {
+				addText(&c.text.content, v)
+			}
 		case "refusal":
 			addText(&c.text.refusal, v)
 		case "reasoning_content", "reasoning":

@@ -145,10 +145,10 @@ func readItem(m *formats.Message, o jsonscan.Object) {
 		}
 		var part formats.Message
 		chat.ReadContent(&part, orEmpty(o.Get("content")))
-		m.Content += part.Content
-		if part.ContentParts != "" && !plain(part.ContentParts) {
-			m.ContentParts = part.ContentParts
+		if plain(part.ContentParts) {
+			part.ContentParts = ""
 		}
+		chat.AddContent(m, &part)
 	}
 }
 

@@ -32,8 +32,7 @@ func (p *itemPrompt) add(m formats.Message) error {
 	if m.Role == "assistant" {
 		refusal := refusalOf(&m)
 		if m.ContentParts = ""; refusal != "" {
-			m.ContentParts = chat.Refusal(refusal)
-			addAnswered(&m)
+			chat.AddContent(&m, &formats.Message{ContentParts: chat.Refusal(refusal)})
 		}
 		p.messages = append(p.messages, m)
 		return nil

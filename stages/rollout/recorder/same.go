@@ -27,13 +27,7 @@ func same(a, b *formats.Message) bool {
 		sameParts(a, b) && slices.Equal(a.ToolCalls, b.ToolCalls)
 }
 
-// text returns a message's content, or the text of its parts.
-func text(m *formats.Message) string {
-	if m.ContentParts == "" {
-		return m.Content
-	}
-	return chat.JoinedText([]byte(m.ContentParts))
-}
+func text(m *formats.Message) string { return chat.ContentText(m) }
 
 // sameParts reports whether a list of text parts equals the text itself.
 func sameParts(a, b *formats.Message) bool {
