@@ -42,7 +42,7 @@ var trajectoryColumns = slices.Concat(
 	[]Column{{Path: "tool_sets", Type: "list of string", Meaning: "each distinct set of tools that was offered: a JSON array of tool definitions as sent", Payload: true}},
 	payload(under("candidates", candidateColumns)),
 	[]Column{
-		{Path: "answer", Type: str, Meaning: "what the agent returned as its answer, else the text of the main path's last sampled message", Null: "nothing was sampled, or its text is empty", Paged: true},
+		{Path: "answer", Type: str, Meaning: "what the agent returned as its answer, else the text of the main path's last sampled message, of its parts if it has them, without a refusal", Null: "nothing was sampled, or its text is empty", Paged: true},
 		status,
 		{Path: "stop_reason", Type: str, Meaning: "why it stopped, as the runner saw it: " + oneOf(StopReasons)},
 		{Path: "failure_class", Type: str, Meaning: "what failed: " + oneOf(FailureClasses), Null: "status is not failed"},

@@ -16,6 +16,7 @@ type source struct {
 	place    string // for errors
 	base     rowReader
 	stored   rowReader // the rewards with which trajectories came; nil when no reward reads them
+	parts    *partAnswers
 	scores   *aligned  // to carry forward; nil without
 	before   *aligned  // whose rows are carried over; nil without
 	previous *previous // the same, of a dataset that the base extends; nil without
@@ -63,7 +64,7 @@ func openSource(ctx context.Context, in *input, r dataset.Range, rewards built) 
 	if err != nil {
 		return nil, err
 	}
-	s := &source{place: in.base.URI(), base: base, first: r.First}
+	s := &source{place: in.base.URI(), base: base, first: r.First, parts: openParts(ctx, in.base, r, rewards)}
 	if rewards.stored() {
 		s.stored, err = openColumns(ctx, in.base, r, (*brought).trajectory, nil)
 	}
@@ -102,7 +103,7 @@ func (s *source) close() error {
 	if s.stored != nil {
 		stored = s.stored.Close()
 	}
-	return errors.Join(s.base.Close(), stored, s.scores.close(), s.before.close(), s.previous.close())
+	return errors.Join(s.base.Close(), stored, s.parts.close(), s.scores.close(), s.before.close(), s.previous.close())
 }
 
 // batch returns the next whole groups, about n rows or one larger group; none
@@ -157,7 +158,7 @@ func (s *source) read(n int) ([]*Row, error) {
 			rows[i].Trajectory.Reward, rows[i].Rewards = with[i].Reward, with[i].Rewards
 		}
 	}
-	if err := s.join(rows); err != nil {
+	if err := errors.Join(s.parts.fill(rows, s.first), s.join(rows)); err != nil {
 		return nil, err
 	}
 	s.first += int64(len(rows))

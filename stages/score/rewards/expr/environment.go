@@ -9,6 +9,7 @@ import (
 	"github.com/expr-lang/expr/file"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/chat"
 	"github.com/rollmill/rollmill/formats/expression"
 	"github.com/rollmill/rollmill/stages/score"
 )
@@ -210,7 +211,7 @@ func messages(row *score.Row) []message {
 
 func newMessage(m *formats.Message) message {
 	out := message{
-		Role: m.Role, Content: m.Content, Name: m.Name, Reasoning: m.Reasoning,
+		Role: m.Role, Content: chat.ContentText(m), Name: m.Name, Reasoning: m.Reasoning,
 		ToolCallID: m.ToolCallID, Sampled: m.Sampled, FinishReason: m.FinishReason,
 	}
 	for _, c := range m.ToolCalls {

@@ -87,6 +87,18 @@ func TestItNeedsWhatItMentions(t *testing.T) {
 	}
 }
 
+// TestContentIsTheTextOfParts, when a message has parts.
+func TestContentIsTheTextOfParts(t *testing.T) {
+	r := rewardtest.New(t, expr.Kind, `messages[-1].content == "42" ? 1 : 0`)
+	row := score.Row{Trajectory: &formats.Trajectory{Status: formats.StatusOK, Messages: []formats.Message{
+		{Parent: -1, Role: "assistant", ContentParts: `[{"type":"text","text":"4"},{"type":"text","text":"2"}]`},
+	}}}
+	values := make([]score.Value, 1)
+	if err := r.Score(t.Context(), []*score.Row{&row}, values); err != nil || values[0].Reward != 1 {
+		t.Errorf("%+v, %v", values, err)
+	}
+}
+
 func BenchmarkAnswer(b *testing.B) {
 	r := rewardtest.New(b, expr.Kind, `len(answer) < 100 and answer contains "answer" ? 1 : 0`)
 	rows := rewardtest.Rows()

@@ -1,0 +1,121 @@
+package score
+
+import (
+	"context"
+	"errors"
+	"io"
+	"slices"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/chat"
+	"github.com/rollmill/rollmill/formats/dataset"
+)
+
+// answersWithParts are the versions of the stages that began to write the text
+// of content parts as the answer. Before, such an answer is empty.
+var answersWithParts = map[string]int{"rollout": 2, "import": 2}
+
+// partAnswers finds the text of answers that are empty although their message has
+// parts with text. Nil finds none.
+type partAnswers struct {
+	open   func(first int64) (rowReader, error)
+	reader rowReader // nil until the first such row
+	at     int64     // its next row
+}
+
+// openParts returns nil for rows that no stage wrote without these texts, and if
+// no reward reads the answer.
+func openParts(ctx context.Context, d *dataset.Dataset, r dataset.Range, rewards built) *partAnswers {
+	if since, known := answersWithParts[d.Stage]; known && d.Version >= since || slices.Contains(rewards.unread(), "answer") {
+		return nil
+	}
+	return &partAnswers{open: func(first int64) (rowReader, error) {
+		return openColumns(ctx, d, dataset.Range{First: first, Rows: r.First + r.Rows - first}, (*spoken).trajectory, nil)
+	}}
+}
+
+// spoken are the columns that say what the parts of the last answer are.
+type spoken struct {
+	Messages []spokenMessage `parquet:"messages,list"`
+	Calls    []spokenCall    `parquet:"calls,list"`
+}
+
+type spokenMessage struct {
+	Parent       int32  `parquet:"parent,delta"`
+	ContentParts string `parquet:"content_parts,optional"`
+	Sampled      bool   `parquet:"sampled"`
+	Call         int32  `parquet:"call,delta"`
+}
+
+type spokenCall struct {
+	Target bool `parquet:"target"`
+}
+
+func (s *spoken) trajectory(out *formats.Trajectory) {
+	out.Messages = make([]formats.Message, len(s.Messages))
+	for i, m := range s.Messages {
+		out.Messages[i] = formats.Message{Parent: m.Parent, ContentParts: m.ContentParts, Sampled: m.Sampled, Call: m.Call}
+	}
+	out.Calls = make([]formats.Call, len(s.Calls))
+	for i, c := range s.Calls {
+		out.Calls[i] = formats.Call{Target: c.Target}
+	}
+}
+
+// fill sets the answers of rows, of which first is the number of the first one.
+func (p *partAnswers) fill(rows []*Row, first int64) error {
+	if p == nil {
+		return nil
+	}
+	for i, row := range rows {
+		if row.Answer != "" || !Scorable(row.Status) {
+			continue
+		}
+		t := row.Trajectory
+		if t.Messages == nil {
+			read, err := p.row(first + int64(i))
+			if err != nil {
+				return err
+			}
+			t = read
+		}
+		row.Answer = partAnswer(t)
+	}
+	return nil
+}
+
+// partAnswer returns "" for a message without parts: then the agent's own answer
+// was empty.
+func partAnswer(t *formats.Trajectory) string {
+	for _, i := range slices.Backward(t.Main()) {
+		if m := &t.Messages[i]; m.Sampled {
+			return chat.JoinedText([]byte(m.ContentParts))
+		}
+	}
+	return ""
+}
+
+func (p *partAnswers) row(n int64) (*formats.Trajectory, error) {
+	var err error
+	if p.reader == nil {
+		p.reader, err = p.open(n)
+	} else if n > p.at {
+		err = p.reader.Skip(n - p.at)
+	}
+	if err != nil {
+		return nil, err
+	}
+	p.at = n + 1
+	rows, err := p.reader.next(1)
+	if err != nil && !errors.Is(err, io.EOF) || len(rows) == 0 {
+		return nil, errors.Join(err, io.ErrUnexpectedEOF)
+	}
+	return &rows[0], nil
+}
+
+func (p *partAnswers) close() error {
+	if p == nil || p.reader == nil {
+		return nil
+	}
+	return p.reader.Close()
+}
