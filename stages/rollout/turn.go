@@ -43,6 +43,6 @@ func (t *turn) take(ctx context.Context, o Options) (err error) {
 
 // again waits for the process that took the shard over.
 func (t *turn) again(ctx context.Context, o Options) error {
-	o.Logger().Warn("another rollout took this shard over because this one sent no heartbeat; waiting until it has ended")
+	o.Logger().Warn("another rollout took this shard over, or may have: this one could not send its heartbeat in time; waiting for it")
 	return errors.Join(t.lease.Release(ctx), t.take(ctx, o))
 }

@@ -134,7 +134,7 @@ func (h *holding) fence(ctx context.Context) error {
 }
 
 func (h *holding) look(ctx context.Context) error {
-	if h.renewed.Since() > h.l.ttl*3/4 {
+	if h.renewed.Late(h.l.ttl) {
 		return errLeaseLost
 	}
 	began := lease.Now()
@@ -148,7 +148,7 @@ func (h *holding) look(ctx context.Context) error {
 		return stages.Errorf(stages.KindPerson, "look at the ledger; run the same command again for what to do", "submit: the ledger lost the records of this submission while it was sent; nothing more is sent")
 	case a.Attempt != h.attempt || a.Owner.ID != h.l.me.ID || a.taken != nil || a.done != nil || a.sent == nil || a.sent.Owner != h.l.me.ID:
 		return errTaken
-	case h.renewed.Since() > h.l.ttl*3/4:
+	case h.renewed.Late(h.l.ttl):
 		return errLeaseLost
 	}
 	h.checked = began

@@ -35,6 +35,10 @@ func Now() Moment {
 	return Moment{t, t.Round(0), uptime()}
 }
 
+// Late reports whether a lease that was last renewed at that moment must count as
+// lost: well before others take its owner for dead (Silence).
+func (m Moment) Late(ttl time.Duration) bool { return m.Since() > ttl*3/4 }
+
 // Since returns the longest time that any of the clocks shows.
 func (m Moment) Since() time.Duration {
 	n := Now()

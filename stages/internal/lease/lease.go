@@ -20,8 +20,8 @@ type Place interface {
 }
 
 // ErrTaken is the cause with which an owner's work ends when another process
-// has taken over.
-var ErrTaken = errors.New("another process took this work over because this one sent no heartbeat")
+// has taken over, or may soon do so.
+var ErrTaken = errors.New("another process took this work over, or may have: this one could not send its heartbeat in time")
 
 type record struct {
 	Owner   Owner     `json:"owner"`
@@ -35,7 +35,7 @@ type record struct {
 type Lease struct {
 	place Place
 	ttl   time.Duration
-	taken context.Context // ends when another has it
+	taken context.Context // ends when another has it, or may have
 	lose  context.CancelCauseFunc
 	end   context.CancelFunc
 	done  chan struct{} // closed when renewing has ended
@@ -114,7 +114,7 @@ func (l *Lease) renew(ctx context.Context) error {
 		return nil
 	}
 	began := Now()
-	ctx, cancel := context.WithTimeout(ctx, l.ttl)
+	ctx, cancel := context.WithTimeout(ctx, l.ttl/2)
 	defer cancel()
 	l.record.Beat++
 	won, err := l.put(ctx, l.raw)
@@ -123,6 +123,9 @@ func (l *Lease) renew(ctx context.Context) error {
 	}
 	switch {
 	case err != nil:
+		if l.renewed.Late(l.ttl) {
+			l.lose(ErrTaken)
+		}
 		return err
 	case won:
 		l.renewed = began
@@ -144,41 +147,42 @@ func (l *Lease) mine(ctx context.Context) (bool, error) {
 	return true, nil
 }
 
-// Check returns ErrTaken if another process has the lease. It reads the lease
-// again if the last renewal is so old, by any clock, that this process may have
-// slept.
+// Check returns ErrTaken if another process has the lease, or may have. It renews
+// the lease if the last renewal is so old, by any clock, that this process may
+// have slept.
 func (l *Lease) Check(ctx context.Context) error {
 	l.mu.Lock()
 	old := l.renewed.Since() > l.ttl/2
 	l.mu.Unlock()
 	if old {
-		if err := l.renew(ctx); err != nil { // the store does not answer, so no process can take over
-			return nil
-		}
+		_ = l.renew(ctx) // a failure counts when it is late
 	}
 	return context.Cause(l.taken)
 }
 
-// Bind returns a context that ends, with ErrTaken, when another takes over.
+// Bind returns a context that ends, with ErrTaken, when another takes over, or may
+// soon do so.
 func (l *Lease) Bind(ctx context.Context) (context.Context, context.CancelFunc) {
 	bound, cancel := context.WithCancelCause(ctx)
 	stop := context.AfterFunc(l.taken, func() { cancel(ErrTaken) })
 	return bound, func() { stop(); cancel(nil) }
 }
 
-// Release frees the place, so that no process has to wait. A nil Lease holds
-// none.
+// Release frees the place if it is this process's, so that no process has to
+// wait. A nil Lease holds none.
 func (l *Lease) Release(ctx context.Context) error {
 	if l == nil {
 		return nil
 	}
 	l.end()
 	<-l.done
-	if l.taken.Err() != nil {
-		return nil
-	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), l.ttl)
 	defer cancel()
-	_, err := l.place.Swap(ctx, l.raw, nil)
+	won, err := l.place.Swap(ctx, l.raw, nil)
+	if err == nil && !won {
+		if won, err = l.mine(ctx); won {
+			_, err = l.place.Swap(ctx, l.raw, nil)
+		}
+	}
 	return err
 }

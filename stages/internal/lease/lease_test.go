@@ -15,17 +15,34 @@ type memory struct {
 	mu   sync.Mutex
 	data []byte
 	lose bool // the answer to the next swap, which is done
+	cut  bool // nothing answers
+}
+
+var errCut = errors.New("the store does not answer")
+
+// ago makes the last renewal that old.
+func (l *Lease) ago(age time.Duration) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.renewed = Now()
+	l.renewed.monotonic = l.renewed.monotonic.Add(-age)
 }
 
 func (m *memory) Read(context.Context) ([]byte, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	if m.cut {
+		return nil, errCut
+	}
 	return m.data, nil
 }
 
 func (m *memory) Swap(_ context.Context, old, next []byte) (bool, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	if m.cut {
+		return false, errCut
+	}
 	if !bytes.Equal(m.data, old) || (m.data == nil) != (old == nil) {
 		return false, nil
 	}
@@ -59,6 +76,47 @@ func TestARenewalWhoseAnswerIsLostKeepsTheLease(t *testing.T) {
 		if err := l.renew(t.Context()); err != nil || l.Check(t.Context()) != nil {
 			t.Errorf("%v, %v", err, l.Check(t.Context()))
 		}
+	}
+}
+
+// Others cannot tell a process that the store does not hear from a dead one:
+// it stops well before they take over.
+func TestALeaseThatCannotBeRenewedIsLost(t *testing.T) {
+	m := &memory{}
+	l, _ := take(t, m, time.Hour)
+	bound, cancel := l.Bind(t.Context())
+	defer cancel()
+	m.cut = true
+	l.ago(40 * time.Minute)
+	if err := l.Check(t.Context()); err != nil || bound.Err() != nil {
+		t.Errorf("before it is late: %v", err)
+	}
+	l.ago(50 * time.Minute)
+	if err := l.Check(t.Context()); !errors.Is(err, ErrTaken) {
+		t.Errorf("late: %v", err)
+	}
+	<-bound.Done()
+	m.cut = false
+	if err := l.Check(t.Context()); !errors.Is(err, ErrTaken) {
+		t.Errorf("it came back: %v", err)
+	}
+	if err := l.Release(t.Context()); err != nil || m.data != nil {
+		t.Errorf("%v: what nobody has taken is released", err)
+	}
+}
+
+// A renewal that fails in the background is enough.
+func TestALeaseIsLostWithoutACheck(t *testing.T) {
+	m := &memory{}
+	l, _ := take(t, m, 40*time.Millisecond)
+	bound, cancel := l.Bind(t.Context())
+	defer cancel()
+	m.mu.Lock()
+	m.cut = true
+	m.mu.Unlock()
+	<-bound.Done()
+	if context.Cause(bound) != ErrTaken {
+		t.Error(context.Cause(bound))
 	}
 }
 
