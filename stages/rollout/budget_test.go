@@ -2,8 +2,10 @@ package rollout_test
 
 import (
 	"context"
+	"errors"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -109,4 +111,72 @@ func TestSkipRest(t *testing.T) {
 	if r := run(t, o); r.RowsDigest != plain.RowsDigest || len(e.Asked()) != 18 {
 		t.Errorf("digest %s after %d calls, want %s after 18", r.RowsDigest, len(e.Asked()), plain.RowsDigest)
 	}
+}
+
+// TestRetriesCostNothingTwice: rows that a retry keeps cost nothing, also after it
+// was interrupted.
+func TestRetriesCostNothingTwice(t *testing.T) {
+	var stop atomic.Pointer[context.CancelFunc]
+	e := newEngine(t, &engine{Fault: func(int, recordertest.Request) recordertest.Fault {
+		if f := stop.Load(); f != nil {
+			(*f)()
+		}
+		return recordertest.Fault{}
+	}})
+	o := options(e, filepath.Join(t.TempDir(), "out"), 6)
+	o.Concurrency = 1
+	plain := run(t, o)
+	half := int64(plain.Facts["prompt_tokens"]+plain.Facts["completion_tokens"]) / 2
+	o.Out.URI = filepath.Join(t.TempDir(), "out")
+	o.Budget = rollout.Budget{Tokens: half, SkipRest: true}
+	r := run(t, o)
+	if kept := r.Counts[formats.StatusOK]; kept < 8 || kept > 11 {
+		t.Fatalf("%+v", r)
+	}
+	o.RetryFailed, o.Budget = true, rollout.Budget{Tokens: half * 5 / 4}
+	for range 2 {
+		ctx, cancel := context.WithCancel(context.Background())
+		stop.Store(&cancel)
+		if _, err := rollout.Run(ctx, o); !errors.Is(err, context.Canceled) {
+			t.Fatal(err)
+		}
+		stop.Store(nil)
+	}
+	if r := run(t, o); r.RowsDigest != plain.RowsDigest {
+		t.Errorf("digest %s, want %s", r.RowsDigest, plain.RowsDigest)
+	}
+}
+
+// TestStoredRowsCostNothing: rows that a replay takes over are free, also when it
+// is continued.
+func TestStoredRowsCostNothing(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	e := newEngine(t, &engine{})
+	o := options(e, filepath.Join(t.TempDir(), "out"), 6)
+	o.Concurrency, o.Agent, o.Budget.Tokens, o.JournalEvery = 1, &storedOnce{stop: cancel}, 3, time.Nanosecond
+	if _, err := rollout.Run(ctx, o); !errors.Is(err, context.Canceled) {
+		t.Fatal(err)
+	}
+	if r := run(t, o); r.Counts[formats.StatusOK] != 18 {
+		t.Errorf("%+v", r)
+	}
+}
+
+// storedOnce is an agent whose rows were made before; the fifth stops the run.
+type storedOnce struct {
+	n    int
+	stop context.CancelFunc
+}
+
+func (*storedOnce) Describe() rollout.Description { return rollout.Description{Kind: "stored"} }
+
+func (*storedOnce) Attempt(context.Context, rollout.Attempt) (rollout.Result, error) {
+	panic("not called")
+}
+
+func (s *storedOnce) Stored(context.Context, rollout.Attempt) (formats.Trajectory, error) {
+	if s.n++; s.n == 5 {
+		s.stop()
+	}
+	return formats.Trajectory{Status: formats.StatusOK, PromptTokens: 1, CompletionTokens: 1}, nil
 }

@@ -54,8 +54,9 @@ func (d *done) add(slot int64, status string, attempts int32) {
 	}
 }
 
-// readDone reads which trajectories earlier runs of this shard finished.
-func (o Options) readDone(ctx context.Context, t tasks, shard *dataset.Shard, spent *spending) (*done, error) {
+// readDone reads which trajectories earlier runs of this shard finished, and adds
+// their cost to spent. Those of another dataset, which carry copied, cost nothing.
+func (o Options) readDone(ctx context.Context, t tasks, shard *dataset.Shard, carried *done, spent *spending) (*done, error) {
 	journal, err := dataset.OpenJournal[finished](ctx, shard)
 	if err != nil {
 		return nil, err
@@ -65,10 +66,12 @@ func (o Options) readDone(ctx context.Context, t tasks, shard *dataset.Shard, sp
 		if err != nil {
 			return nil, err
 		}
-		spent.add(int64(row.PromptTokens), int64(row.CompletionTokens))
 		at, ok, err := o.locate(t, row.key())
 		if err != nil {
 			return nil, err
+		}
+		if o.pays() && !(ok && carried.has(at.slot)) {
+			spent.add(int64(row.PromptTokens), int64(row.CompletionTokens))
 		}
 		if ok {
 			d.add(at.slot, row.Status, row.Attempts)

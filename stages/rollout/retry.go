@@ -47,6 +47,31 @@ func lacks(d *dataset.Dataset) int64 {
 	return d.Counts[formats.StatusFailed] + d.Counts[formats.StatusSkipped]
 }
 
+// good returns which trajectories the dataset before has and carry copies; none
+// without one.
+func (o Options) good(ctx context.Context, t tasks, before *dataset.Dataset) (*done, error) {
+	d := newDone(t)
+	if before == nil {
+		return d, nil
+	}
+	for row, err := range dataset.Each[finished](ctx, before, "", before.All()) {
+		if err != nil {
+			return nil, err
+		}
+		if row.Status == formats.StatusFailed || row.Status == formats.StatusSkipped {
+			continue
+		}
+		at, ok, err := o.locate(t, row.key())
+		if err != nil {
+			return nil, err
+		}
+		if ok {
+			d.add(at.slot, row.Status, row.Attempts)
+		}
+	}
+	return d, nil
+}
+
 // carry copies the rows of this shard that did not fail from the dataset before
 // into the journal, and records in done how often the rest was attempted.
 func (o Options) carry(ctx context.Context, d *dataset.Dataset, journal *dataset.Journal[formats.Trajectory], done *done) error {

@@ -138,7 +138,11 @@ func (o Options) attempted(ctx context.Context, t tasks, turn *turn, before *dat
 	}
 	journal.Expected = t.attempts()
 	r := &runner{opts: o, journal: journal, lease: turn.lease, spending: spending{budget: o.Budget}}
-	done, err := o.readDone(ctx, t, turn.shard, &r.spending)
+	carried, err := o.good(ctx, t, before)
+	if err != nil {
+		return nil, false, err
+	}
+	done, err := o.readDone(ctx, t, turn.shard, carried, &r.spending)
 	if err != nil {
 		return nil, false, err
 	}
@@ -197,7 +201,7 @@ func (r *runner) run(ctx context.Context, done *done) error {
 		defer c.Close()
 	}
 	r.watch.after = o.MaxInitialFailures
-	if _, paid := o.Agent.(Paid); !paid && !o.asksEngine() {
+	if !o.pays() {
 		r.watch.after = -1 // stored failures do not end the run
 	}
 	o.announce(done, left)

@@ -13,6 +13,12 @@ func (o Options) asksEngine() bool {
 	return !stored
 }
 
+// pays reports whether attempts call a model now.
+func (o Options) pays() bool {
+	_, paid := o.Agent.(Paid)
+	return paid || o.asksEngine()
+}
+
 // stored takes over a row that was made before. t has the new attempt's ids.
 func (r *runner) stored(ctx context.Context, t formats.Trajectory, from Stored, a Attempt) (formats.Trajectory, bool) {
 	limited, cancel := context.WithTimeoutCause(ctx, r.opts.TrajectoryTimeout, errTimeout)
@@ -39,7 +45,7 @@ func (r *runner) stored(ctx context.Context, t formats.Trajectory, from Stored, 
 		t.SetPayloadDigest()
 		return t, true
 	}
-	if _, paid := from.(Paid); paid {
+	if r.opts.pays() {
 		r.spending.add(int64(old.PromptTokens), int64(old.CompletionTokens))
 	}
 	old.TrajectoryID, old.Run, old.ExampleID, old.Epoch, old.Generation = t.TrajectoryID, t.Run, t.ExampleID, t.Epoch, t.Generation
