@@ -8,11 +8,12 @@ const OpenAI = require("openai").default;
 const model = "policy";
 const schema = { type: "object", properties: { a: { type: "integer" }, b: { type: "integer" } }, required: ["a", "b"] };
 const task = "Add 17 and 25.";
+const patience = process.env.IMPATIENT ? { timeout: 5000, maxRetries: 0 } : {}; // milliseconds
 let stream;
 const sum = ({ a, b }) => String(a + b);
 
 async function messages() {
-  const client = new Anthropic();
+  const client = new Anthropic(patience);
   const tools = [{ name: "add", description: "Add two numbers.", input_schema: schema }];
   const history = [{ role: "user", content: task }];
   const ask = () => {
@@ -30,7 +31,7 @@ async function messages() {
 }
 
 async function chat() {
-  const client = new OpenAI();
+  const client = new OpenAI(patience);
   const tools = [{ type: "function", function: { name: "add", description: "Add two numbers.", parameters: schema } }];
   const history = [{ role: "system", content: "You add." }, { role: "user", content: task }];
   const ask = async () => {
@@ -47,7 +48,7 @@ async function chat() {
 }
 
 async function responses() {
-  const client = new OpenAI();
+  const client = new OpenAI(patience);
   const tools = [{ type: "function", name: "add", description: "Add two numbers.", parameters: schema, strict: false }];
   const input = [{ role: "user", content: task }];
   const ask = () => {

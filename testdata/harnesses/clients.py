@@ -12,10 +12,11 @@ import openai
 MODEL = "policy"
 SCHEMA = {"type": "object", "properties": {"a": {"type": "integer"}, "b": {"type": "integer"}}, "required": ["a", "b"]}
 TASK = "Add 17 and 25."
+PATIENCE = {"timeout": 5, "max_retries": 0} if os.environ.get("IMPATIENT") else {}  # seconds
 
 
 def messages(stream):
-    client = anthropic.Anthropic()
+    client = anthropic.Anthropic(**PATIENCE)
     tools = [{"name": "add", "description": "Add two numbers.", "input_schema": SCHEMA}]
     history = [{"role": "user", "content": TASK}]
 
@@ -36,7 +37,7 @@ def messages(stream):
 
 
 def chat(stream):
-    client = openai.OpenAI()
+    client = openai.OpenAI(**PATIENCE)
     tools = [{"type": "function", "function": {"name": "add", "description": "Add two numbers.", "parameters": SCHEMA}}]
     history = [{"role": "system", "content": "You add."}, {"role": "user", "content": TASK}]
 
@@ -55,7 +56,7 @@ def chat(stream):
 
 
 def responses(stream):
-    client = openai.OpenAI()
+    client = openai.OpenAI(**PATIENCE)
     tools = [{"type": "function", "name": "add", "description": "Add two numbers.", "parameters": SCHEMA, "strict": False}]
     history = [{"role": "user", "content": TASK}]
 

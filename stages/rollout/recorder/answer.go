@@ -22,7 +22,8 @@ type answer struct {
 	choices []*choice
 	usage   usage
 	responseState
-	err error // an error that the engine sent in the middle of a stream
+	err   error    // an error that the engine sent in the middle of a stream
+	unfit *Failure // why its tokens are not kept; known once it was recorded
 
 	cursor cursor // over a chunk, and what the agent sees of it: used again for the next
 	text   []byte

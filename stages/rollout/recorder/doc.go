@@ -33,11 +33,16 @@
 //     vLLM's own responses, tool calls and reasoning have no logprobs. The same
 //     code converts both APIs (chatprompt.go). Options.Responses says otherwise for
 //     an engine whose responses are more than its chat completions.
-//   - Such calls are sent without streaming, whatever the agent requested. An agent
-//     that streams gets events made from the whole answer, each text in one delta,
-//     once the answer is complete. A call that goes to the engine's own
-//     /v1/responses is so too: vLLM's streams lack the logprobs of tokens without
-//     visible text, such as the end mark.
+//   - The stream of an agent that speaks another API than the engine is asked by is
+//     made of the engine's stream (made.go). Text and reasoning are sent as they
+//     come; a tool call may need its whole arguments to be shown, so calls are sent
+//     at the end. A silent engine's agent gets pings, because clients have limits
+//     for silence. An engine whose streams lack logprobs is asked for whole answers:
+//     it refuses them by name, sends text without them, or is llama-server, which
+//     leaves out the end mark's. So is one whose tokens did not fit after a stream.
+//   - A call that goes to the engine's own /v1/responses is sent without streaming:
+//     vLLM's streams lack the logprobs of tokens without visible text, such as the
+//     end mark.
 //   - Tools that only OpenAI's servers run are left out of such a request, because
 //     clients offer them to every server; the call's sampling says so. What the
 //     prompt would miss (files, references, stored conversations) is refused.
@@ -60,7 +65,8 @@
 //     list (paths.go), because the engine gets the operator's key with them. They
 //     count for no limit of model calls and take no place in the order of seeds.
 //   - A call whose stream the engine broke off is not retried, because the agent
-//     has seen its beginning; the agent sees its connection drop.
+//     has seen its beginning; the agent sees its connection drop, or in a stream
+//     that is made here the API's error event.
 //
 // To accept another source of token ids, add it in answer.go and in the list of
 // formats.Tokens… constants. To record another API, describe it in api.go.

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"flag"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -26,6 +27,10 @@ func root(path string) string {
 	return path
 }
 
+// takes is how long the engine is silent before each answer. Clients then wait
+// for 5 s at most, for streams of the APIs that keep them waiting with pings.
+var takes = flag.Duration("takes", 0, "let the engine of clients and agents be silent for this long before each answer")
+
 // harness is the engine that an agent asks: it calls a tool, and says something
 // when the tool's result is there.
 type harness struct {
@@ -35,7 +40,7 @@ type harness struct {
 
 // begin starts an engine and a trajectory.
 func (h harness) begin(t *testing.T, change ...func(*recorder.Options)) (*recordertest.Engine, *recorder.Session) {
-	e := &recordertest.Engine{Source: formats.TokensChoice, PromptIDs: true, Script: h.reply}
+	e := &recordertest.Engine{Source: formats.TokensChoice, PromptIDs: true, Script: h.reply, Arrived: func(int, recordertest.Request) { time.Sleep(*takes) }}
 	return e, record(t, e, change...).Begin(context.Background(), "t", "g")
 }
 
@@ -134,7 +139,14 @@ func clients(t *testing.T, command ...string) {
 	h := harness{call: formats.ToolCall{ID: "call_1", Name: "add", Arguments: "{\"b\": 25, \"a\":17 }"}, says: "It is 42."}
 	var all []cell
 	var checks []func(*testing.T)
+	environ := []string{"NODE_MODULES=" + root(".stores/sdks"), "ANTHROPIC_API_KEY=x", "OPENAI_API_KEY=x"}
+	if *takes > 0 {
+		environ = append(environ, "IMPATIENT=1")
+	}
 	for c := range cells(t) {
+		if *takes > 0 && (c.way != "stream" || c.row.Protocol == "chat") {
+			continue
+		}
 		e, s := h.begin(t, func(o *recorder.Options) { o.Responses = c.row.Responses })
 		command = append(command, c.row.Protocol, c.way, s.BaseURL())
 		all, checks = append(all, c), append(checks, func(t *testing.T) {
@@ -152,7 +164,7 @@ func clients(t *testing.T, command ...string) {
 			}
 		})
 	}
-	out := run(t, t.TempDir(), nil, []string{"NODE_MODULES=" + root(".stores/sdks"), "ANTHROPIC_API_KEY=x", "OPENAI_API_KEY=x"}, command...)
+	out := run(t, t.TempDir(), nil, environ, command...)
 	if want := strings.Repeat("It is 42.\n", len(all)); out != want {
 		t.Errorf("it printed %q", out)
 	}

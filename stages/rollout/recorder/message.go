@@ -47,14 +47,15 @@ func asMessage(_ *request, r *reply) []byte {
 	a := r.answer
 	m := a.choices[0].message
 	top := jsonscan.ParseObject(r.seen)
-	out := message{ID: jsonscan.Unquote(top.Get("id")), Type: "message", Role: "assistant", Model: a.model, Content: []block{},
-		Usage: messageUsage{Input: max(0, a.usage.prompt-a.usage.cached), Cached: a.usage.cached, Output: a.usage.completion}}
-	if m.Reasoning != "" {
-		out.Content = append(out.Content, block{Type: "thinking", Thinking: m.Reasoning, Signature: signature})
+	prompt := a.usage.prompt
+	if !a.usage.known {
+		prompt = int32(len(a.prompt))
 	}
+	out := message{ID: jsonscan.Unquote(top.Get("id")), Type: "message", Role: "assistant", Model: a.model, Content: []block{},
+		Usage: messageUsage{Input: max(0, prompt-a.usage.cached), Cached: a.usage.cached, Output: a.usage.completion}}
 	refusal := refusalOf(&m)
-	if shown := text(&m) + refusal; shown != "" {
-		out.Content = append(out.Content, block{Type: "text", Text: shown})
+	for _, p := range r.pieces.of(m.Reasoning, text(&m)+refusal) {
+		out.Content = append(out.Content, blockOf(p))
 	}
 	for _, c := range m.ToolCalls {
 		out.Content = append(out.Content, block{Type: "tool_use", ID: c.ID, Name: c.Name, Input: inputOf(c.Arguments)})
@@ -68,6 +69,15 @@ func asMessage(_ *request, r *reply) []byte {
 	out.StopReason = stopReason(&m, refusal != "", out.StopSequence != nil)
 	return encode(out)
 }
+
+func blockOf(p piece) block {
+	if p.reasoning {
+		return block{Type: "thinking", Thinking: p.text, Signature: signature}
+	}
+	return block{Type: "text", Text: p.text}
+}
+
+func messageBlock(_ *request, p piece, _ int) []byte { return encode(blockOf(p)) }
 
 func stopReason(m *formats.Message, refused, matched bool) string {
 	switch {

@@ -13,7 +13,8 @@ import (
 // Options.AllowPaths adds to them. A * is any part of a path.
 var passing = []string{
 	"GET /v1/models", "GET /v1/models/*", "GET /v1/models/*/*",
-	"POST /v1/embeddings", "POST /v1/rerank", "POST /v1/score", "POST /v1/classify", "POST /v1/pooling", "POST /v1/moderations",
+	"POST /v1/embeddings", "POST /v1/rerank", "POST /v1/score", "POST /v1/classify", "POST /v1/pooling",
+	"POST /v1/moderations",
 	"POST /v1/tokenize", "POST /v1/detokenize", "POST /v1/responses/input_tokens",
 	"POST /v1/audio/transcriptions", "POST /v1/audio/translations", "POST /v1/audio/speech",
 }
@@ -22,7 +23,8 @@ var passing = []string{
 func CheckPath(allowed string) error {
 	method, path, _ := strings.Cut(allowed, " ")
 	_, err := pathpkg.Match(path, "")
-	if method == "" || method != strings.ToUpper(method) || err != nil || !strings.HasPrefix(path, "/v1/") || !regular(strings.TrimPrefix(path, "/v1/")) {
+	below, ok := strings.CutPrefix(path, "/v1/")
+	if method == "" || method != strings.ToUpper(method) || err != nil || !ok || !regular(below) {
 		return fmt.Errorf("%q is not a method and a path below /v1", allowed)
 	}
 	return nil
@@ -62,8 +64,8 @@ func (r *Recorder) serve(s *Session, w http.ResponseWriter, req *http.Request) {
 	case req.Method == http.MethodPost && path == "messages/count_tokens":
 		s.countTokens(w, req)
 	case !r.opts.mayPass(req.Method, path) || !regular(path):
-		writeError(w, http.StatusForbidden, "permission_error", fmt.Sprintf(
-			"%s /v1/%s is not a request that an agent may send to the engine; rollout --allow-path '%[1]s /v1/%[2]s' allows it", req.Method, path))
+		const text = "%s /v1/%s is not a request that an agent may send to the engine; rollout --allow-path '%[1]s /v1/%[2]s' allows it"
+		writeError(w, http.StatusForbidden, "permission_error", fmt.Sprintf(text, req.Method, path))
 	default:
 		s.pass(w, req, path)
 	}

@@ -45,6 +45,7 @@ type Options struct {
 	Connections int           // to each endpoint at once, at most; 0 means 64
 	RateLimit   float64       // requests a second to all endpoints together; 0 means no limit
 	Slowdown    float64       // fewer calls at once when a token takes this many times as long as at best; 0 means 10, negative never
+	PingEvery   time.Duration // of silence after which an agent whose stream is made here gets a status and a ping; 0 means 4 s
 	HealthEvery time.Duration // between checks of an endpoint that fails, at first; 0 means 1 s
 
 	Ended func(formats.Call) // called with each call that ended, answered or not; may be nil
@@ -71,6 +72,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.Connections == 0 {
 		o.Connections = 64
+	}
+	if o.PingEvery == 0 {
+		o.PingEvery = 4 * time.Second // many clients wait for 5 s
 	}
 	if o.HealthEvery == 0 {
 		o.HealthEvery = time.Second

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
 	"slices"
 	"strconv"
 	"strings"
@@ -33,7 +34,9 @@ type request struct {
 	stream  bool
 	choices int // n
 
-	whole    bool // the engine sends the whole answer, and the agent's stream is made from it
+	whole    bool              // the engine sends the whole answer, and the agent's stream is made from it
+	needs    bool              // the answer must have logprobs
+	accepted func(http.Header) // called when an engine begins the stream of which the agent's is made; may be nil
 	view     view
 	response responseRequest
 	added    []string // fields that the engine may not support
@@ -81,12 +84,14 @@ func (q *request) enrich(o *Options, seed *int64, target bool) {
 			q.added = append(q.added, "seed") // not part of that API, but engines support it
 		}
 	}
-	if q.stream && q.api.events != nil {
-		q.whole = true
-		q.fields.Set("stream", []byte("false"))
+	if q.made() {
+		q.whole = q.api.show == nil || q.view.logprobs || q.choices > 1
+		q.view.usage = false
 		q.fields.Drop("stream_options")
+		q.fields.Set("stream", encode(!q.whole))
 	}
 	if target {
+		q.needs = !o.NoLogprobs
 		q.api.ask(q)
 		if o.NoLogprobs && !q.view.logprobs && q.api != &responsesAPI {
 			q.optional = "logprobs"
@@ -98,7 +103,7 @@ func (q *request) enrich(o *Options, seed *int64, target bool) {
 			q.addExtra(responseMessages, true)
 		}
 	}
-	if q.stream && !q.view.usage && q.api.usage {
+	if q.stream && !q.whole && !q.view.usage && q.api.usage {
 		options := jsonscan.ParseObject(q.fields.Get("stream_options"))
 		options.Set("include_usage", []byte("true"))
 		if !q.fields.Has("stream_options") {
@@ -128,12 +133,32 @@ func (q *request) sets(name string) bool {
 	return q.fields.Has(name)
 }
 
+// made reports whether the agent's stream is made here.
+func (q *request) made() bool { return q.stream && q.api.made != nil }
+
+// streamed names the stream of a request among the fields that an engine
+// refuses: engines that have no logprobs in a stream with tools may have them in
+// others. A request without it is asked whole.
+func (q *request) streamed() string {
+	switch {
+	case !q.made() || q.whole:
+		return ""
+	case q.tools != "":
+		return "stream with tools"
+	}
+	return "stream"
+}
+
 // body returns the request to send, without the fields that the engine refused.
 func (q *request) body(without []string) []byte {
 	if len(without) == 0 {
 		return q.fields.Bytes()
 	}
 	fields := slices.Clone(q.fields)
+	if slices.Contains(without, q.streamed()) {
+		fields.Set("stream", []byte("false"))
+		fields.Drop("stream_options")
+	}
 	for _, name := range without {
 		if slices.Contains(q.added, name) || name == q.optional {
 			fields.Drop(name)

@@ -82,7 +82,7 @@ func asResponse(q *request, r *reply) []byte {
 	a := r.answer
 	top := jsonscan.ParseObject(r.seen)
 	m := &a.choices[0].message
-	out := response{ID: q.response.id, Object: "response", Created: []byte("0"), Status: "completed", Model: a.model, Output: q.items(m, top)}
+	out := response{ID: q.response.id, Object: "response", Created: []byte("0"), Status: "completed", Model: a.model, Output: q.items(r, m, top)}
 	if created := top.Get("created"); json.Valid(created) {
 		out.Created = created
 	}
@@ -105,43 +105,95 @@ func asResponse(q *request, r *reply) []byte {
 
 // items returns the items of an answer. An empty one has an empty text, so that
 // it comes back as a turn.
-func (q *request) items(m *formats.Message, top jsonscan.Object) (out []any) {
-	status := "completed"
-	if m.FinishReason == "length" {
-		status = "incomplete"
+func (q *request) items(r *reply, m *formats.Message, top jsonscan.Object) (out []any) {
+	refusal := refusalOf(m)
+	texts, thoughts, last := 0, 0, (*responseItem)(nil)
+	for _, p := range r.pieces.of(m.Reasoning, text(m)) {
+		if p.reasoning {
+			out = append(out, q.reasoningItem(p.text, thoughts))
+			thoughts++
+			continue
+		}
+		last = q.messageItem(texts)
+		last.Content = append(last.Content, outputText(p.text))
+		out = append(out, last)
+		texts++
 	}
-	id := strings.TrimPrefix(q.response.id, "resp_")
-	if m.Reasoning != "" {
-		item := reasoningItem{Type: "reasoning", ID: "rs_" + id, Summary: []struct{}{}, Content: []responsePart{{Type: "reasoning_text", Text: &m.Reasoning}}, Status: status}
-		if q.response.encrypted {
-			item.Encrypted = sealReasoning(m.Reasoning)
+	if last == nil && (refusal != "" || len(m.ToolCalls) == 0) {
+		if last = q.messageItem(0); refusal == "" {
+			last.Content = append(last.Content, outputText(""))
 		}
-		out = append(out, item)
+		out = append(out, last)
 	}
-	shown, refusal := text(m), refusalOf(m)
-	if shown != "" || refusal != "" || len(m.ToolCalls) == 0 {
-		item := responseItem{Type: "message", ID: "msg_" + id, Status: status, Role: "assistant"}
-		if shown != "" || refusal == "" {
-			item.Content = append(item.Content, responsePart{Type: "output_text", Text: &shown, Annotations: []struct{}{}, Logprobs: q.logprobs(top)})
-		}
-		if refusal != "" {
-			item.Content = append(item.Content, responsePart{Type: "refusal", Refusal: &refusal})
-		}
-		out = append(out, item)
+	if last != nil && len(last.Content) > 0 {
+		last.Content[0].Logprobs = q.logprobs(top)
+	}
+	if refusal != "" {
+		last.Content = append(last.Content, responsePart{Type: "refusal", Refusal: &refusal})
 	}
 	for k, c := range m.ToolCalls {
-		item := responseItem{Type: "function_call", ID: fmt.Sprintf("fc_%s_%d", id, k), Status: status, CallID: &c.ID, Name: &c.Name, Arguments: &c.Arguments}
-		if q.response.custom[c.Name] {
-			input := customInput(c.Arguments)
-			item.Type, item.ID, item.Arguments, item.Input = "custom_tool_call", fmt.Sprintf("ctc_%s_%d", id, k), nil, &input
+		out = append(out, q.callItem(k, c))
+	}
+	if m.FinishReason == "length" {
+		switch cut := out[len(out)-1].(type) {
+		case *responseItem:
+			cut.Status = "incomplete"
+		case *reasoningItem:
+			cut.Status = "incomplete"
 		}
-		if space := q.response.spaces[c.Name]; space != "" {
-			name := strings.TrimPrefix(c.Name, space+"__")
-			item.Name, item.Namespace = &name, space
-		}
-		out = append(out, item)
 	}
 	return out
+}
+
+// itemID names the k-th item of a kind.
+func (q *request) itemID(kind string, k int) string {
+	id := kind + strings.TrimPrefix(q.response.id, "resp_")
+	if k > 0 {
+		id += fmt.Sprintf("_%d", k)
+	}
+	return id
+}
+
+func (q *request) reasoningItem(text string, k int) *reasoningItem {
+	item := reasoningItem{Type: "reasoning", ID: q.itemID("rs_", k), Summary: []struct{}{}, Status: "completed",
+		Content: []responsePart{{Type: "reasoning_text", Text: &text}}}
+	if q.response.encrypted {
+		item.Encrypted = sealReasoning(text)
+	}
+	return &item
+}
+
+func (q *request) messageItem(k int) *responseItem {
+	return &responseItem{Type: "message", ID: q.itemID("msg_", k), Status: "completed", Role: "assistant"}
+}
+
+func outputText(text string) responsePart {
+	return responsePart{Type: "output_text", Text: &text, Annotations: []struct{}{}, Logprobs: emptyList}
+}
+
+func (q *request) callItem(k int, c formats.ToolCall) *responseItem {
+	id := strings.TrimPrefix(q.response.id, "resp_")
+	item := responseItem{Type: "function_call", ID: fmt.Sprintf("fc_%s_%d", id, k), Status: "completed",
+		CallID: &c.ID, Name: &c.Name, Arguments: &c.Arguments}
+	if q.response.custom[c.Name] {
+		input := customInput(c.Arguments)
+		item.Type, item.ID, item.Arguments, item.Input = "custom_tool_call", fmt.Sprintf("ctc_%s_%d", id, k), nil, &input
+	}
+	if space := q.response.spaces[c.Name]; space != "" {
+		name := strings.TrimPrefix(c.Name, space+"__")
+		item.Name, item.Namespace = &name, space
+	}
+	return &item
+}
+
+// responseBlock returns one text or reasoning as the item that it becomes.
+func responseBlock(q *request, p piece, k int) []byte {
+	if p.reasoning {
+		return encode(q.reasoningItem(p.text, k))
+	}
+	item := q.messageItem(k)
+	item.Content = append(item.Content, outputText(p.text))
+	return encode(item)
 }
 
 // logprobs returns those of the whole answer if the agent asked for them.

@@ -3,28 +3,36 @@ package recorder
 import (
 	"bytes"
 	"io"
-	"net/http"
 	"slices"
 
 	"github.com/rollmill/rollmill/formats/jsonscan"
 )
 
-// writeEvents sends the agent a whole response as the stream that it requested.
-func (s *Session) writeEvents(w http.ResponseWriter, q *request, r *reply) {
-	s.headers(w, r.header)
-	w.Header().Set("Content-Type", "text/event-stream; charset=utf-8")
-	w.Header().Set("Cache-Control", "no-cache")
-	w.WriteHeader(r.status)
-	q.api.events(&eventWriter{to: w}, jsonscan.ParseObject(r.seen))
-}
-
 // eventWriter writes a response as the events of OpenAI's API, or a message as
-// those of Anthropic's, in their order. A text, or a call's arguments, is one
-// delta.
+// those of Anthropic's, in their order. What was not written piece by piece is
+// written at the end: there a text, or a call's arguments, is one delta.
 type eventWriter struct {
 	to io.Writer
 	n  int // of OpenAI's events so far, which are numbered
+
+	begun bool            // the events before the first block were written
+	done  int             // blocks that are complete
+	open  bool            // the next one has begun
+	shown int             // bytes of its text that were written
+	id    jsonscan.Member // of an open item, in OpenAI's events
 }
+
+// rest returns what of a text was not yet written.
+func (w *eventWriter) rest(raw []byte) []byte {
+	if w.shown == 0 {
+		return raw
+	}
+	text := jsonscan.Unquote(raw)
+	return encode(text[min(w.shown, len(text)):])
+}
+
+// close notes that the open block is complete.
+func (w *eventWriter) close() { w.done, w.open, w.shown = w.done+1, false, 0 }
 
 func field(key string, raw []byte) jsonscan.Member { return jsonscan.Member{Key: key, Raw: raw} }
 
@@ -50,7 +58,12 @@ var (
 	emptyList = []byte("[]")
 )
 
-func (w *eventWriter) response(o jsonscan.Object) {
+// beginResponse writes the events before the first item.
+func (w *eventWriter) beginResponse(o jsonscan.Object) {
+	if w.begun {
+		return
+	}
+	w.begun = true
 	begun := o.With("status", encode("in_progress")).With("output", emptyList)
 	begun.Drop("output_text")
 	for _, key := range []string{"usage", "incomplete_details", "completed_at", "input_messages", "output_messages"} {
@@ -58,9 +71,15 @@ func (w *eventWriter) response(o jsonscan.Object) {
 	}
 	w.put("response.created", field("response", begun.Bytes()))
 	w.put("response.in_progress", field("response", begun.Bytes()))
+}
+
+func (w *eventWriter) response(o jsonscan.Object) {
+	w.beginResponse(o)
 	i := 0
 	for raw := range jsonscan.Elements(o.Get("output")) {
-		w.item(i, jsonscan.ParseObject(raw))
+		if i >= w.done {
+			w.item(i, jsonscan.ParseObject(raw))
+		}
 		i++
 	}
 	kind := "completed"
@@ -73,21 +92,12 @@ func (w *eventWriter) response(o jsonscan.Object) {
 	w.put("response."+kind, field("response", o.Bytes()))
 }
 
-// item writes the events of one item of the output.
+// item writes the events of one item of the output, or those that are left.
 func (w *eventWriter) item(index int, o jsonscan.Object) {
-	at := field("output_index", encode(index))
-	id := field("item_id", emptyText)
-	if v := o.Get("id"); v != nil {
-		id.Raw = v
+	at, id := field("output_index", encode(index)), field("item_id", orEmpty(o.Get("id")))
+	if !w.open {
+		w.beginItem(at, o)
 	}
-	begun := o.With("status", encode("in_progress"))
-	for _, key := range []string{"content", "summary"} {
-		begun = begun.With(key, emptyList)
-	}
-	for _, key := range []string{"arguments", "input"} {
-		begun = begun.With(key, emptyText)
-	}
-	w.put("response.output_item.added", at, field("item", begun.Bytes()))
 	i := 0
 	for raw := range jsonscan.Elements(o.Get("summary")) {
 		w.summary(id, at, field("summary_index", encode(i)), jsonscan.ParseObject(raw))
@@ -96,6 +106,7 @@ func (w *eventWriter) item(index int, o jsonscan.Object) {
 	i = 0
 	for raw := range jsonscan.Elements(o.Get("content")) {
 		w.part(id, at, field("content_index", encode(i)), jsonscan.ParseObject(raw))
+		w.open, w.shown = false, 0 // only the first part can have begun
 		i++
 	}
 	switch jsonscan.Unquote(o.Get("type")) {
@@ -105,14 +116,58 @@ func (w *eventWriter) item(index int, o jsonscan.Object) {
 		w.text("response.custom_tool_call_input", "input", o, jsonscan.Member{}, id, at)
 	}
 	w.put("response.output_item.done", at, field("item", o.Bytes()))
+	w.close()
+}
+
+func (w *eventWriter) nextItem(o jsonscan.Object) { w.item(w.done, o) }
+
+func (w *eventWriter) beginItem(at jsonscan.Member, o jsonscan.Object) {
+	begun := o.With("status", encode("in_progress"))
+	for _, key := range []string{"content", "summary"} {
+		begun = begun.With(key, emptyList)
+	}
+	for _, key := range []string{"arguments", "input"} {
+		begun = begun.With(key, emptyText)
+	}
+	w.put("response.output_item.added", at, field("item", begun.Bytes()))
+}
+
+// responsePiece writes a piece of the text of an item. If it is the first, o is
+// the item.
+func (w *eventWriter) responsePiece(p piece, o jsonscan.Object) {
+	at, index := field("output_index", encode(w.done)), field("content_index", encode(0))
+	if !w.open {
+		w.id = field("item_id", orEmpty(o.Get("id")))
+		w.beginItem(at, o)
+		for raw := range jsonscan.Elements(o.Get("content")) {
+			w.beginPart(w.id, at, index, jsonscan.ParseObject(raw))
+		}
+		w.open = true
+	}
+	if delta := field("delta", encode(p.text)); p.reasoning {
+		w.put("response.reasoning_text.delta", w.id, at, index, delta)
+	} else {
+		w.put("response.output_text.delta", w.id, at, index, field("logprobs", emptyList), delta)
+	}
+	w.shown += len(p.text)
+}
+
+// responseFailed writes the error of a response that has begun: as the event
+// that OpenAI's clients raise, and as the response's end.
+func (w *eventWriter) responseFailed(q *request, kind, text string) {
+	said := jsonscan.Object{field("code", encode(kind)), field("message", encode(text))}
+	w.put("error", append(slices.Clone(said), field("param", []byte("null")), field("error", said.Bytes()))...)
+	o := jsonscan.Object{field("id", encode(q.response.id)), field("object", encode("response")), field("status", encode("failed")),
+		field("model", encode(q.model)), field("output", emptyList), field("error", said.Bytes())}
+	w.put("response.failed", field("response", o.Bytes()))
 }
 
 // text writes the delta and the end of the text at key. more, unless it is
 // empty, is a further field of the end.
 func (w *eventWriter) text(kind, key string, o jsonscan.Object, more jsonscan.Member, where ...jsonscan.Member) {
 	text := orEmpty(o.Get(key))
-	if !bytes.Equal(text, emptyText) {
-		w.put(kind+".delta", append(slices.Clone(where), field("delta", text))...)
+	if rest := w.rest(text); !bytes.Equal(rest, emptyText) {
+		w.put(kind+".delta", append(slices.Clone(where), field("delta", rest))...)
 	}
 	done := append(slices.Clone(where), field(key, text))
 	if more.Key != "" {
@@ -123,8 +178,9 @@ func (w *eventWriter) text(kind, key string, o jsonscan.Object, more jsonscan.Me
 
 // part writes the events of a part of a message, or of a reasoning item.
 func (w *eventWriter) part(id, at, index jsonscan.Member, o jsonscan.Object) {
-	begun := o.With("logprobs", emptyList).With("annotations", emptyList).With("text", emptyText).With("refusal", emptyText)
-	w.put("response.content_part.added", id, at, index, field("part", begun.Bytes()))
+	if !w.open {
+		w.beginPart(id, at, index, o)
+	}
 	switch kind := jsonscan.Unquote(o.Get("type")); kind {
 	case "output_text":
 		logprobs := field("logprobs", emptyList)
@@ -138,6 +194,11 @@ func (w *eventWriter) part(id, at, index jsonscan.Member, o jsonscan.Object) {
 		w.text("response.refusal", "refusal", o, jsonscan.Member{}, id, at, index)
 	}
 	w.put("response.content_part.done", id, at, index, field("part", o.Bytes()))
+}
+
+func (w *eventWriter) beginPart(id, at, index jsonscan.Member, o jsonscan.Object) {
+	begun := o.With("logprobs", emptyList).With("annotations", emptyList).With("text", emptyText).With("refusal", emptyText)
+	w.put("response.content_part.added", id, at, index, field("part", begun.Bytes()))
 }
 
 func (w *eventWriter) summary(id, at, index jsonscan.Member, o jsonscan.Object) {

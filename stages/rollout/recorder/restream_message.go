@@ -2,15 +2,26 @@ package recorder
 
 import "github.com/rollmill/rollmill/formats/jsonscan"
 
-// message writes the events of a message of Anthropic's API.
-func (w *eventWriter) message(o jsonscan.Object) {
+// beginMessage writes the events before the first block.
+func (w *eventWriter) beginMessage(o jsonscan.Object) {
+	if w.begun {
+		return
+	}
+	w.begun = true
 	null := []byte("null")
 	begun := o.With("content", emptyList).With("stop_reason", null).With("stop_sequence", null)
 	w.write("message_start", jsonscan.Object{field("message", begun.Bytes())})
 	w.write("ping", nil)
+}
+
+// message writes the events of a message of Anthropic's API.
+func (w *eventWriter) message(o jsonscan.Object) {
+	w.beginMessage(o)
 	i := 0
 	for raw := range jsonscan.Elements(o.Get("content")) {
-		w.block(field("index", encode(i)), jsonscan.ParseObject(raw))
+		if i >= w.done {
+			w.block(jsonscan.ParseObject(raw))
+		}
 		i++
 	}
 	end := jsonscan.Object{field("stop_reason", o.Get("stop_reason")), field("stop_sequence", o.Get("stop_sequence"))}
@@ -18,22 +29,55 @@ func (w *eventWriter) message(o jsonscan.Object) {
 	w.write("message_stop", nil)
 }
 
-// block writes the events of one content block.
-func (w *eventWriter) block(index jsonscan.Member, o jsonscan.Object) {
-	begun := o.With("text", emptyText).With("thinking", emptyText).With("signature", emptyText).With("input", []byte("{}"))
-	w.write("content_block_start", jsonscan.Object{index, field("content_block", begun.Bytes())})
-	delta := func(kind, key string, v []byte) {
-		piece := jsonscan.Object{field("type", encode(kind)), field(key, v)}
-		w.write("content_block_delta", jsonscan.Object{index, field("delta", piece.Bytes())})
+// block writes the events of the next content block, or those that are left.
+func (w *eventWriter) block(o jsonscan.Object) {
+	index := field("index", encode(w.done))
+	if !w.open {
+		w.beginBlock(o)
 	}
 	switch jsonscan.Unquote(o.Get("type")) {
 	case "text":
-		delta("text_delta", "text", o.Get("text"))
+		w.delta("text_delta", "text", w.rest(o.Get("text")))
 	case "thinking":
-		delta("thinking_delta", "thinking", o.Get("thinking"))
-		delta("signature_delta", "signature", o.Get("signature"))
+		w.delta("thinking_delta", "thinking", w.rest(o.Get("thinking")))
+		w.delta("signature_delta", "signature", o.Get("signature"))
 	case "tool_use":
-		delta("input_json_delta", "partial_json", encode(string(o.Get("input"))))
+		w.delta("input_json_delta", "partial_json", encode(string(o.Get("input"))))
 	}
 	w.write("content_block_stop", jsonscan.Object{index})
+	w.close()
+}
+
+func (w *eventWriter) beginBlock(o jsonscan.Object) {
+	begun := o.With("text", emptyText).With("thinking", emptyText).With("signature", emptyText).With("input", []byte("{}"))
+	w.write("content_block_start", jsonscan.Object{field("index", encode(w.done)), field("content_block", begun.Bytes())})
+	w.open = true
+}
+
+// delta writes a piece of the open block.
+func (w *eventWriter) delta(kind, key string, v []byte) {
+	if string(v) == `""` {
+		return
+	}
+	piece := jsonscan.Object{field("type", encode(kind)), field(key, v)}
+	w.write("content_block_delta", jsonscan.Object{field("index", encode(w.done)), field("delta", piece.Bytes())})
+}
+
+// messagePiece writes a piece of the text of a block. If it is the first, o is
+// the block.
+func (w *eventWriter) messagePiece(p piece, o jsonscan.Object) {
+	if !w.open {
+		w.beginBlock(o)
+	}
+	if p.reasoning {
+		w.delta("thinking_delta", "thinking", encode(p.text))
+	} else {
+		w.delta("text_delta", "text", encode(p.text))
+	}
+	w.shown += len(p.text)
+}
+
+// messageFailed writes the error of a message that has begun.
+func (w *eventWriter) messageFailed(_ *request, kind, text string) {
+	w.write("error", jsonscan.Object{field("error", encode(map[string]string{"type": kind, "message": text}))})
 }

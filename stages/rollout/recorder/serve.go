@@ -37,6 +37,10 @@ func (s *Session) ask(kind *api, w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := s.during(r)
 	defer cancel(nil)
 	c := s.begin(q, functionOf(r), sessionOf(r.Header))
+	if q.made() {
+		s.makeStream(ctx, w, q, c, r.Header)
+		return
+	}
 	reply := s.rec.up.call(ctx, s.group, q, r.Header)
 	switch {
 	case reply.failure != nil:
@@ -49,11 +53,7 @@ func (s *Session) ask(kind *api, w http.ResponseWriter, r *http.Request) {
 		if kind.show != nil {
 			reply.seen = kind.show(q, reply)
 		}
-		if q.whole {
-			s.writeEvents(w, q, reply)
-		} else {
-			s.writeReply(w, reply, reply.seen)
-		}
+		s.writeReply(w, reply, reply.seen)
 		reply.release()
 	}
 }
@@ -82,12 +82,8 @@ func (s *Session) stopIfUnfit() {
 func (s *Session) writeFailure(w http.ResponseWriter, q *request, r *reply) {
 	known := secret.From(s.ctx)
 	if r.body != nil && q.api == &messagesAPI {
-		text := errorText(r.body)
-		if r.failure.TooLong {
-			text = "prompt is too long: " + text // clients compact their history when they read this
-		}
 		s.headers(w, r.header)
-		writeError(w, r.status, errorKind(r.status), known.Redact(text))
+		writeError(w, r.status, errorKind(r.status), known.Redact(r.refusal()))
 		return
 	}
 	if r.body != nil {
@@ -96,6 +92,15 @@ func (s *Session) writeFailure(w http.ResponseWriter, q *request, r *reply) {
 		return
 	}
 	writeError(w, http.StatusBadGateway, "rollmill_upstream_error", known.Redact(r.failure.Text))
+}
+
+// refusal returns the engine's error for Anthropic's clients.
+func (r *reply) refusal() string {
+	text := errorText(r.body)
+	if r.failure.TooLong {
+		text = "prompt is too long: " + text // clients compact their history when they read this
+	}
+	return text
 }
 
 // headers forwards an engine's headers, without secrets.
@@ -117,8 +122,10 @@ func (s *Session) writeReply(w http.ResponseWriter, r *reply, body []byte) {
 // relay forwards a stream as it arrives and records it when it has ended.
 func (s *Session) relay(ctx context.Context, w http.ResponseWriter, q *request, c *call, r *reply) {
 	defer r.events.close()
-	s.headers(w, r.header)
-	w.WriteHeader(r.status)
+	if !r.begun {
+		s.headers(w, r.header)
+		w.WriteHeader(r.status)
+	}
 	sent := sender{w: w, flush: http.NewResponseController(w).Flush}
 	var held []byte
 	for {
@@ -174,17 +181,21 @@ func (s *sender) now() {
 	}
 }
 
+// brokenOff is the failure of a stream that ended too early.
+func brokenOff(ctx context.Context, err error) *Failure {
+	if cause := context.Cause(ctx); cause != nil {
+		return &Failure{Class: formats.FailCancelled, Text: cause.Error()}
+	}
+	if err == io.EOF {
+		err = io.ErrUnexpectedEOF
+	}
+	return &Failure{Class: formats.FailEngine, Text: fmt.Sprintf("the stream broke off: %v", err)}
+}
+
 // broken records a stream that ended too early and drops the agent's
 // connection, as the engine dropped the recorder's.
 func (s *Session) broken(ctx context.Context, c *call, r *reply, err error) {
-	if cause := context.Cause(ctx); cause != nil {
-		r.failure = &Failure{Class: formats.FailCancelled, Text: cause.Error()}
-	} else {
-		if err == io.EOF {
-			err = io.ErrUnexpectedEOF
-		}
-		r.failure = &Failure{Class: formats.FailEngine, Text: fmt.Sprintf("the stream broke off: %v", err)}
-	}
+	r.failure = brokenOff(ctx, err)
 	s.end(c, r)
 	panic(http.ErrAbortHandler)
 }

@@ -254,6 +254,7 @@ func (s *Session) addAnswer(c *call, a *answer) {
 		choice.done()
 	}
 	source, failure := a.keepAll()
+	a.unfit = failure
 	if failure != nil && c.target && !s.rec.opts.NoLogprobs {
 		s.reject(failure.Class, failure.Text)
 	}

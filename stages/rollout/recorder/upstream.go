@@ -16,6 +16,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/jsonscan"
 	"github.com/rollmill/rollmill/stages/internal/remote"
 	"github.com/rollmill/rollmill/stages/internal/room"
 )
@@ -53,7 +54,11 @@ type reply struct {
 	events   *events // of a stream; its body is open
 	endpoint string
 	tries    int32
-	failure  *Failure // nil when the engine answered
+	failure  *Failure        // nil when the engine answered
+	begun    bool            // the agent was sent a status
+	top      jsonscan.Object // of a stream of which the agent's is made: members that are not in every chunk
+	pieces   pieceList
+	ended    bool // nothing more of the stream is read
 }
 
 // tryError is one failed try.
@@ -167,13 +172,27 @@ func (u *upstream) try(ctx context.Context, endpoint string, q *request, header 
 // suspect returns an added field that a refusal names and that was sent, or "".
 func (q *request) suspect(without []string, err error) string {
 	var try *tryError
+	streamed := q.streamed()
+	if slices.Contains(without, streamed) {
+		streamed = ""
+	}
+	if errors.Is(err, errBare) {
+		return streamed
+	}
 	if !errors.As(err, &try) || try.reply == nil {
 		return ""
 	}
-	for _, name := range append(slices.Clone(q.added), q.optional) {
-		if name != "" && !slices.Contains(without, name) && try.reply.refuses(name) {
-			return name
-		}
+	refused := func(name string) bool {
+		return name != "" && !slices.Contains(without, name) && try.reply.refuses(name)
+	}
+	if i := slices.IndexFunc(q.added, refused); i >= 0 {
+		return q.added[i]
+	}
+	if streamed != "" && (try.reply.refuses("stream") || q.needs && try.reply.refuses("logprobs")) {
+		return streamed
+	}
+	if refused(q.optional) {
+		return q.optional
 	}
 	return ""
 }
@@ -188,7 +207,8 @@ func (u *upstream) without(endpoint string) []string {
 // reports it once. Fields that were left out before it may be innocent: they
 // are sent again.
 func (u *upstream) learn(endpoint string, q *request, field string) {
-	if !slices.Contains(q.added, field) {
+	streamed := q.streamed()
+	if !slices.Contains(q.added, field) && field != streamed {
 		return // optional: refused here, and perhaps accepted elsewhere
 	}
 	u.mu.Lock()
@@ -197,6 +217,11 @@ func (u *upstream) learn(endpoint string, q *request, field string) {
 		return
 	}
 	u.refused[endpoint] = append(slices.Clone(u.refused[endpoint]), field)
+	if field == streamed {
+		u.opts.Log.Info("the engine's streams lack logprobs; from now on it is asked for whole answers, which agents get when they are complete",
+			"endpoint", endpoint, "request", field)
+		return
+	}
 	u.opts.Log.Error("the engine refuses a request field; it is left out from now on, and the data that it requests will be missing from the rows",
 		"endpoint", endpoint, "field", field)
 }
@@ -219,7 +244,7 @@ func (u *upstream) send(ctx context.Context, cancel context.CancelFunc, endpoint
 	if err != nil {
 		return nil, transportError(ctx, err)
 	}
-	if resp.StatusCode/100 == 2 && strings.HasPrefix(resp.Header.Get("Content-Type"), "text/event-stream") && q.api.show == nil {
+	if resp.StatusCode/100 == 2 && strings.HasPrefix(resp.Header.Get("Content-Type"), "text/event-stream") && (q.api.show == nil || q.made()) {
 		return u.openStream(ctx, cancel, resp, q)
 	}
 	defer resp.Body.Close()
@@ -247,7 +272,7 @@ func (u *upstream) send(ctx context.Context, cancel context.CancelFunc, endpoint
 		return nil, statusError(r)
 	}
 	see := q.view
-	see.stream = see.stream && !q.whole
+	see.stream = see.stream && !q.made()
 	if r.seen, err = q.api.add(r.answer, body, see); err != nil {
 		return nil, &tryError{err: err}
 	}
@@ -315,18 +340,28 @@ func (u *upstream) openStream(ctx context.Context, cancel context.CancelFunc, re
 	from, free := room.Reader(ctx, resp.Body, -1, maxAnswer, maxStream)
 	e := newEvents(from, func() { cancel(); resp.Body.Close(); free() })
 	r := &reply{status: resp.StatusCode, header: resp.Header, answer: &answer{}, events: e}
-	err := e.peek()
-	if err == nil {
-		if err = e.first.put(r.answer, q); err == nil {
-			err = r.answer.err
-		}
-	}
+	err := r.open(q)
 	if err != nil {
 		resp.Body.Close()
 		free()
 		return nil, transportError(ctx, err)
 	}
 	return r, nil
+}
+
+// open reads the first event of a stream. One of which the agent's is made is
+// read up to the first text or call, so that it can still be given up.
+func (r *reply) open(q *request) error {
+	if q.api.show != nil {
+		return r.openMade(q)
+	}
+	if err := r.events.peek(); err != nil {
+		return err
+	}
+	if err := r.events.first.put(r.answer, q); err != nil {
+		return err
+	}
+	return r.answer.err
 }
 
 func (u *upstream) authorize(req *http.Request) {

@@ -1,0 +1,63 @@
+package recorder
+
+// piece is a text of an answer, or its reasoning, or a part of one.
+type piece struct {
+	reasoning bool
+	text      string
+}
+
+// pieceList is in which order the text and the reasoning of a streamed answer
+// came: agents get them in this order. Each is continued in place, so a list of
+// a usual answer has at most two.
+type pieceList struct {
+	list               []span
+	reasoning, content int // bytes that were read
+}
+
+// span is a part of the text, or of the reasoning.
+type span struct {
+	reasoning bool
+	from, to  int
+}
+
+// read adds what a choice has since the last time.
+func (p *pieceList) read(c *choice) {
+	p.grow(true, &p.reasoning, c.text.reasoning.Len())
+	p.grow(false, &p.content, c.text.content.Len())
+}
+
+func (p *pieceList) grow(reasoning bool, read *int, to int) {
+	from := *read
+	if to == from {
+		return
+	}
+	*read = to
+	if n := len(p.list); n > 0 && p.list[n-1].reasoning == reasoning {
+		p.list[n-1].to = to
+		return
+	}
+	p.list = append(p.list, span{reasoning, from, to})
+}
+
+// of cuts an answer into the pieces that came. What came in none continues the
+// last piece, if that is of its kind, or is a piece of its own.
+func (p *pieceList) of(reasoning, content string) (out []piece) {
+	rest := map[bool]int{true: 0, false: 0}
+	texts := map[bool]string{true: reasoning, false: content}
+	for _, s := range p.list {
+		all := texts[s.reasoning]
+		from, to := min(s.from, len(all)), min(s.to, len(all))
+		out = append(out, piece{s.reasoning, all[from:to]})
+		rest[s.reasoning] = to
+	}
+	for _, kind := range []bool{true, false} {
+		switch left := texts[kind][rest[kind]:]; {
+		case left == "":
+		case len(out) > 0 && out[len(out)-1].reasoning == kind:
+			out[len(out)-1].text += left
+		default:
+			out = append(out, piece{kind, left})
+		}
+	}
+	return out
+}
