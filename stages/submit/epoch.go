@@ -106,7 +106,8 @@ func (s *session) winEpoch(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		before, err := s.earlier(ctx, list)
+		// Those that the ledger has and no record of the epoch: it was deleted.
+		before, err := s.earlier(ctx, append(s.ofEpoch[:len(s.ofEpoch):len(s.ofEpoch)], list...))
 		if err != nil {
 			return err
 		}
@@ -150,7 +151,7 @@ func (s *session) epochTaken(ctx context.Context) error {
 	}
 	list, err := s.claims(ctx)
 	if err == nil {
-		_, err = s.earlier(ctx, list)
+		_, err = s.earlier(ctx, append(list, s.ofEpoch...))
 	}
 	return err
 }

@@ -18,6 +18,7 @@ import (
 type heartbeat struct {
 	Owner    string `json:"owner"`
 	Beat     int64  `json:"beat"`
+	Sent     bool   `json:"sent,omitempty"`     // sent.json exists: if it does not, it was deleted
 	Released bool   `json:"released,omitempty"` // the owner has ended and left the attempt open
 }
 
@@ -72,6 +73,7 @@ type holding struct {
 
 	mu      sync.Mutex
 	beat    int64
+	sent    bool
 	renewed lease.Moment // when the last successful renewal began
 	checked lease.Moment // when the attempt was last read and belonged to this process
 	lost    error
@@ -90,18 +92,26 @@ func (l *ledger) hold(ctx context.Context, in intent, began lease.Moment, log *s
 func (h *holding) renew(ctx context.Context) error {
 	h.mu.Lock()
 	h.beat++
-	beat := h.beat
+	beat, sent := h.beat, h.sent
 	h.mu.Unlock()
 	began := lease.Now()
 	ctx, cancel := context.WithTimeout(ctx, h.l.ttl)
 	defer cancel()
-	if err := write(ctx, h.l.store, h.l.path(h.attempt, "lease"), heartbeat{Owner: h.l.me.ID, Beat: beat}); err != nil {
+	if err := write(ctx, h.l.store, h.l.path(h.attempt, "lease"), heartbeat{Owner: h.l.me.ID, Beat: beat, Sent: sent}); err != nil {
 		return err
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.renewed = began
 	return nil
+}
+
+// recorded renews the lease once sent.json exists.
+func (h *holding) recorded(ctx context.Context) error {
+	h.mu.Lock()
+	h.sent = true
+	h.mu.Unlock()
+	return h.renew(ctx)
 }
 
 var errLeaseLost = stages.Errorf(stages.KindTemporary, "run the same command again",
@@ -163,5 +173,5 @@ func (h *holding) end(ctx context.Context, open bool) error {
 	if !open {
 		return nil
 	}
-	return write(ctx, h.l.store, h.l.path(h.attempt, "lease"), heartbeat{Owner: h.l.me.ID, Beat: h.beat + 1, Released: true})
+	return write(ctx, h.l.store, h.l.path(h.attempt, "lease"), heartbeat{Owner: h.l.me.ID, Beat: h.beat + 1, Sent: h.sent, Released: true})
 }

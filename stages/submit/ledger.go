@@ -41,6 +41,12 @@ import (
 //	job         the next run follows the job.
 //	done        the next run returns the same receipt.
 //
+// Deleted records are noticed by the others: one that presupposes another, a
+// heartbeat that says that sent.json exists, a receipt at --out whose attempt or
+// end is missing, and submissions of an epoch without its record in epochs/. One
+// record or two may be gone, and nothing is trained twice; only an attempt that is
+// open and lost both sent.json and lease.json looks as if nothing was sent.
+//
 // A further attempt begins only when the last one is void (certainly nothing
 // was trained), or with --resubmit. No decision compares the clocks of two
 // machines: see lease.go. Which submission may train an epoch is in epoch.go.
@@ -145,34 +151,89 @@ func Holds(ctx context.Context, store Store, key string) (bool, error) {
 // last loads the newest attempt; nil if there is none. Of a damaged attempt only
 // the key, the number and the damage are valid.
 func (l *ledger) last(ctx context.Context) (*attempt, error) {
-	var data []byte
-	n := 0
-	for ; ; n++ {
-		next, err := fetch(ctx, l.store, l.path(n+1, "intent"), maxRecord)
-		if missing(err) {
-			break
-		}
-		if err != nil {
+	var newest *attempt
+	for n := 1; ; n++ {
+		data, err := fetch(ctx, l.store, l.path(n, "intent"), maxRecord)
+		if err != nil && !missing(err) {
 			return nil, fmt.Errorf("reading the ledger: %w", err)
 		}
-		data = next
+		a := &attempt{}
+		switch {
+		case err == nil:
+			if a.damage = parse(l.path(n, "intent"), data, &a.intent); a.damage == nil && (a.Key != l.key || a.Attempt != n) {
+				a.damage = &damage{l.path(n, "intent"), fmt.Sprintf("it is of attempt %d of %q", a.Attempt, a.Key)}
+			}
+		case !l.remains(ctx, n):
+			if newest == nil {
+				return nil, nil
+			}
+			return newest, l.records(ctx, newest)
+		default:
+			a.damage = &damage{l.path(n, "intent"), "it is missing, and later ones are there"}
+		}
+		a.Key, a.Attempt = l.key, n
+		newest = a
 	}
-	if n == 0 {
-		return nil, nil
+}
+
+// remains reports whether an attempt without an intent has other records: one
+// that began, and whose intent was deleted. Without an answer it has.
+func (l *ledger) remains(ctx context.Context, n int) bool {
+	for _, record := range []string{"done", "sent", "job", "taken", "lease"} {
+		if _, err := fetch(ctx, l.store, l.path(n, record), maxReceipt); !missing(err) {
+			return true
+		}
 	}
-	a := &attempt{}
-	if a.damage = parse(l.path(n, "intent"), data, &a.intent); a.damage == nil && (a.Key != l.key || a.Attempt != n) {
-		a.damage = &damage{l.path(n, "intent"), fmt.Sprintf("it is of attempt %d of %q", a.Attempt, a.Key)}
-	}
+	return false
+}
+
+// records loads the other records of an attempt.
+func (l *ledger) records(ctx context.Context, a *attempt) error {
+	n := a.Attempt
 	err := errors.Join(
 		load(ctx, l, n, "lease", &a.lease, a), load(ctx, l, n, "sent", &a.sent, a), load(ctx, l, n, "taken", &a.taken, a),
 		load(ctx, l, n, "job", &a.job, a), load(ctx, l, n, "done", &a.done, a))
-	a.Key, a.Attempt = l.key, n
 	a.contradicts(l)
 	if a.done != nil && a.done.Receipt != nil {
 		compact(a.done.Receipt)
 	}
-	return a, err
+	return err
+}
+
+// unrecorded returns what is missing of the attempt that a receipt describes; nil
+// if the ledger has it. A receipt is only written after the record of what it
+// says.
+func (l *ledger) unrecorded(ctx context.Context, r *formats.Receipt) (*damage, error) {
+	if r.State == formats.JobNothing || r.State == formats.JobPrepared {
+		return nil, nil
+	}
+	for n := 1; ; n++ {
+		data, err := fetch(ctx, l.store, l.path(n, "intent"), maxRecord)
+		switch {
+		case missing(err) && l.remains(ctx, n):
+			continue
+		case missing(err):
+			return &damage{l.path(1, "intent"), "it is missing, and the receipt says that the batch was " + r.State}, nil
+		case err != nil:
+			return nil, fmt.Errorf("reading the ledger: %w", err)
+		}
+		a := attempt{}
+		if a.damage = parse(l.path(n, "intent"), data, &a.intent); a.damage != nil || !a.CreatedAt.Equal(r.StartedAt) {
+			continue
+		}
+		if err := l.records(ctx, &a); err != nil {
+			return nil, err
+		}
+		switch {
+		case a.damage != nil:
+			return a.damage, nil
+		case ended(r) && (a.done == nil || a.done.Receipt == nil):
+			return &damage{l.path(n, "done"), "it is missing, and the receipt says that the batch was " + r.State}, nil
+		case a.sent == nil || a.sent.Void:
+			return &damage{l.path(n, "sent"), "it is missing, and the receipt says that the batch was " + r.State}, nil
+		}
+		return nil, nil
+	}
 }
 
 // contradicts sets the damage of an attempt whose records exclude each other.
@@ -182,7 +243,8 @@ func (a *attempt) contradicts(l *ledger) {
 	case a.damage != nil:
 	case a.Assumes && (a.done == nil || a.done.Void):
 		what, record = "--assume-trained did not finish, and the attempt before this one is damaged", "intent"
-	case a.done != nil && a.done.Receipt != nil && a.sent == nil, a.job != nil && a.sent == nil:
+	case a.done != nil && a.done.Receipt != nil && a.sent == nil, a.job != nil && a.sent == nil,
+		a.sent == nil && a.lease != nil && a.lease.Sent:
 		what, record = "it is missing, and later ones are there", "sent"
 	case a.done != nil && a.done.Receipt != nil && a.done.Receipt.Key != a.Key:
 		what = "its receipt is of the submission " + a.done.Receipt.Key

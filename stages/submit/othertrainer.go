@@ -1,6 +1,7 @@
 package submit
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"iter"
@@ -26,7 +27,7 @@ func (k Keys) submissions(ctx context.Context) iter.Seq2[string, error] {
 				return
 			}
 			key, rest, ok := strings.Cut(strings.TrimPrefix(name, ledgerPrefix), "/")
-			if !ok || !strings.HasSuffix(rest, "/intent.json") || seen[key] {
+			if !ok || !strings.HasSuffix(rest, ".json") || seen[key] {
 				continue
 			}
 			if seen[key] = true; !yield(key, nil) {
@@ -51,7 +52,7 @@ func (s *session) checkOthers(ctx context.Context) error {
 	if s.Keys == nil || s.keeps() {
 		return nil
 	}
-	s.others = nil
+	s.others, s.ofEpoch = nil, nil
 	for key, err := range s.Keys.submissions(ctx) {
 		if err != nil {
 			return fmt.Errorf("reading the ledger: %w", err)
@@ -62,6 +63,9 @@ func (s *session) checkOthers(ctx context.Context) error {
 		a, err := s.other(key).last(ctx)
 		if err != nil {
 			return err
+		}
+		if a != nil && s.inPlace() && a.counts() && s.mayBeOfEpoch(a) {
+			s.ofEpoch = append(s.ofEpoch, epochClaim{Key: key, Curated: a.Curated, Digest: a.Digest})
 		}
 		if a == nil || a.Keeps || a.Digest != s.data.RowsDigest.String() || !a.counts() {
 			continue
@@ -79,6 +83,23 @@ func (s *session) checkOthers(ctx context.Context) error {
 	}
 	return stages.Errorf(stages.KindPerson, "check the trainer's settings. To train on these rows a second time: --allow-other-trainer",
 		"submit: the batch %q was submitted to another trainer before: %s; this one is %s", s.data.URI(), strings.Join(s.others, ", "), where(s.target))
+}
+
+// mayBeOfEpoch reports whether an attempt is of the epoch that is submitted, or
+// may be: of a damaged one the records that are there decide.
+func (s *session) mayBeOfEpoch(a *attempt) bool {
+	switch {
+	case a.Target.Backend != "":
+		return s.sameEpoch(a.Target, a.Run, a.RunID, a.Epoch)
+	case a.done != nil && a.done.Receipt != nil && a.done.Receipt.Target != nil:
+		r := a.done.Receipt
+		return s.sameEpoch(*r.Target, r.Run, r.RunID, r.Epoch)
+	}
+	return a.damage != nil
+}
+
+func (s *session) sameEpoch(target formats.Target, run, id string, epoch int) bool {
+	return target == s.target && epoch == s.Epoch && cmp.Or(id, run) == cmp.Or(s.runID, s.Run)
 }
 
 // other returns the ledger's view of another submission.

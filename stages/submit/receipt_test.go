@@ -44,13 +44,23 @@ func TestASubmissionAndItsReceipt(t *testing.T) {
 	}
 }
 
-func TestLostLedgerDoesNotTrainAgain(t *testing.T) {
-	server, place := place(t, arttest.Faults{})
-	o := options(t, place)
-	completes(t, o)
-	os.RemoveAll(place.Ledger + "/.rollmill")
-	if again := completes(t, o); !again.Attached || server.Jobs() != 1 {
-		t.Errorf("%+v, %d jobs", again, server.Jobs())
+func TestLostLedgerNeedsPerson(t *testing.T) {
+	for _, trained := range []bool{true, false} {
+		server, place := place(t, arttest.Faults{})
+		o := options(t, place)
+		completes(t, o)
+		os.RemoveAll(place.Ledger + "/.rollmill")
+		if e := kind(t, o, stages.KindPerson); !strings.Contains(e.Error(), "the receipt says that the batch was completed") || !strings.Contains(e.Hint(), "--assume-trained") || server.Jobs() != 1 {
+			t.Errorf("%v; %s; %d jobs", e, e.Hint(), server.Jobs())
+		}
+		settled, want := o, 2
+		if settled.AssumeTrained, settled.Resubmit = trained, !trained; trained {
+			want = 1
+		}
+		completes(t, settled)
+		if r := completes(t, o); !r.Attached || server.Jobs() != want {
+			t.Errorf("%+v, %d jobs", r, server.Jobs())
+		}
 	}
 }
 

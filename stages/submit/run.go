@@ -1,6 +1,7 @@
 package submit
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -89,6 +90,7 @@ type session struct {
 	made    *lineage         // of the batch, noted by preflight
 	doctor  *validate.Doctor // of the batch, shown its rows by preflight
 	others  []string         // other trainers that have had it
+	ofEpoch []epochClaim     // other submissions of its epoch, by the ledger
 	resent  bool             // --resubmit has taken effect
 	patient bool             // a trainer that trains within the request is asked until it knows the end
 }
@@ -156,8 +158,8 @@ func (s *session) run(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if a == nil && old != nil && ended(old) && !s.Resubmit { // the ledger was lost or replaced
-			return s.attach(ctx, old)
+		if a, err = s.match(ctx, a, old); err != nil {
+			return err
 		}
 		if a != nil && a.damage != nil && s.AssumeTrained {
 			return s.assume(ctx, a)
@@ -177,6 +179,24 @@ func (s *session) run(ctx context.Context) error {
 			return err
 		}
 	}
+}
+
+// match returns the newest attempt, as damaged if the existing receipt is of an
+// attempt that the ledger does not have or does not know to have ended so:
+// records were deleted, or it is another ledger.
+func (s *session) match(ctx context.Context, a *attempt, old *formats.Receipt) (*attempt, error) {
+	if old == nil || s.resent || a != nil && a.damage != nil {
+		return a, nil
+	}
+	lost, err := s.ledger.unrecorded(ctx, old)
+	if err != nil || lost == nil {
+		return a, err
+	}
+	if a == nil {
+		a = &attempt{intent: intent{Key: s.ledger.key}}
+	}
+	a.damage = lost
+	return a, nil
 }
 
 // oldReceipt returns the existing receipt if it belongs to this submission. A
@@ -204,6 +224,11 @@ func (s *session) oldReceipt(ctx context.Context) (*formats.Receipt, error) {
 				return nil, err
 			}
 			what = fmt.Sprintf("%q holds the receipt of these rows with other settings: %s", s.Out, s.changed(a))
+		}
+	}
+	if s.inPlace() && !s.Resubmit && r.Target != nil && s.sameEpoch(*r.Target, r.Run, r.RunID, r.Epoch) {
+		if lost, err := s.other(r.Key).unrecorded(ctx, r); err != nil || lost != nil {
+			return nil, cmp.Or(err, s.damaged(&attempt{damage: lost}))
 		}
 	}
 	if s.Overwrite {

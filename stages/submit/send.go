@@ -55,7 +55,7 @@ func (s *session) intent(last *attempt) intent {
 	if last != nil {
 		in.Attempt, in.Round = last.Attempt+1, last.Round
 		if last.damage != nil {
-			in.Round, in.Resubmit = last.Attempt, fmt.Sprintf("attempt %d, whose records are damaged", last.Attempt)
+			in.Round, in.Resubmit = max(last.Attempt, 1), fmt.Sprintf("attempt %d, whose records are damaged", last.Attempt)
 		} else if end := last.done; s.Resubmit && !s.resent && (!end.Void || end.Settled != "") {
 			in.Round++
 			in.Resubmit = fmt.Sprintf("attempt %d: %s", last.Attempt, end.Why)
@@ -86,10 +86,7 @@ func (s *session) hand(ctx context.Context, a *attempt, hold *holding) error {
 		return errors.Join(err, s.void(ctx, a, err.Error()))
 	}
 	if err := hold.renew(ctx); err != nil { // preparing may have taken long
-		if ctx.Err() == nil && errors.Is(err, context.DeadlineExceeded) { // the process was paused, or the store is slow
-			err = stages.Errorf(stages.KindTemporary, "run the same command again", "%w", err)
-		}
-		return errors.Join(fmt.Errorf("renewing the lease: %w", err), s.void(ctx, a, err.Error()))
+		return s.unrenewed(ctx, a, err)
 	}
 	a.sent = &sent{Owner: s.ledger.me.ID, Before: state, At: s.Clock()}
 	won, err := s.ledger.create(ctx, a.Attempt, "sent", a.sent)
@@ -98,6 +95,9 @@ func (s *session) hand(ctx context.Context, a *attempt, hold *holding) error {
 	}
 	if !won {
 		return stages.Errorf(stages.KindTemporary, "run the same command again", "submit: another process took this submission over")
+	}
+	if err := hold.recorded(ctx); err != nil {
+		return s.unrenewed(ctx, a, err)
 	}
 	submission := a.submission()
 	submission.Guard, submission.Owned = hold.guard, func() error { return hold.fence(ctx) }
@@ -108,6 +108,14 @@ func (s *session) hand(ctx context.Context, a *attempt, hold *holding) error {
 		s.refer(ctx, a, out.Job)
 	}
 	return s.after(ctx, a, out, err)
+}
+
+// unrenewed ends an attempt that has not sent anything yet.
+func (s *session) unrenewed(ctx context.Context, a *attempt, err error) error {
+	if ctx.Err() == nil && errors.Is(err, context.DeadlineExceeded) { // the process was paused, or the store is slow
+		err = stages.Errorf(stages.KindTemporary, "run the same command again", "%w", err)
+	}
+	return errors.Join(fmt.Errorf("renewing the lease: %w", err), s.void(ctx, a, err.Error()))
 }
 
 // after records how the trainer's work ended.
