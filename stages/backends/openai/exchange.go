@@ -10,14 +10,12 @@ import (
 	openai "github.com/sashabaranov/go-openai"
 
 	"github.com/rollmill/rollmill/stages/internal/remote"
-	"github.com/rollmill/rollmill/stages/internal/room"
 )
 
 // How much of an answer is read, and of a refusal.
 const (
-	maxBody   = 64 << 20
-	maxError  = 1 << 20
-	smallBody = 1 << 20 // any number of these may be read at once
+	maxBody  = 64 << 20
+	maxError = 1 << 20
 )
 
 // exchange is one request and its answer, on either side of go-openai.
@@ -58,9 +56,7 @@ func (x *exchange) Do(req *http.Request) (*http.Response, error) {
 		return resp, nil
 	}
 	defer resp.Body.Close()
-	from, free := room.Reader(req.Context(), resp.Body, resp.ContentLength, smallBody, maxBody)
-	defer free()
-	x.body, err = io.ReadAll(io.LimitReader(from, maxBody+1))
+	x.body, err = io.ReadAll(io.LimitReader(resp.Body, maxBody+1))
 	if err != nil {
 		return nil, fmt.Errorf("reading the answer: %w", err)
 	}

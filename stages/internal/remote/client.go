@@ -21,8 +21,6 @@ import (
 	"net/http"
 	"net/url"
 	"time"
-
-	"github.com/rollmill/rollmill/stages/internal/room"
 )
 
 // MaxAnswer is how much of an answer is read by default.
@@ -35,7 +33,6 @@ const Limit = time.Minute
 const (
 	slowest    = 256 << 10 // bytes a second
 	maxRefusal = 64 << 10  // its beginning explains the refusal
-	small      = 1 << 20   // any number of these may be read at once
 )
 
 // Client sends requests to services. It is safe for concurrent use.
@@ -88,9 +85,7 @@ func (c *Client) Do(ctx context.Context, q Request, answer any) (http.Header, er
 		return resp.Header, c.Refused(resp)
 	}
 	most := cmp.Or(c.Most, MaxAnswer)
-	from, free := room.Reader(ctx, resp.Body, resp.ContentLength, small, most)
-	defer free()
-	data, err := io.ReadAll(io.LimitReader(from, most+1))
+	data, err := io.ReadAll(io.LimitReader(resp.Body, most+1))
 	if err != nil {
 		return resp.Header, c.Unreachable(r, fmt.Errorf("reading the response: %w", err))
 	}

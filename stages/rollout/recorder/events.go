@@ -13,8 +13,6 @@ const (
 	maxRefusal = 1 << 20   // an engine's error
 	maxEvent   = 64 << 20
 	maxStream  = 256 << 20 // of all events and comments of an engine's stream
-
-	smallAnswer = 1 << 20 // any number of these may be read at once
 )
 
 // event is one server-sent event: its bytes with the blank line, and its data.

@@ -18,7 +18,6 @@ import (
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/jsonscan"
 	"github.com/rollmill/rollmill/stages/internal/remote"
-	"github.com/rollmill/rollmill/stages/internal/room"
 )
 
 // upstream sends requests to the engines.
@@ -49,7 +48,6 @@ type reply struct {
 	body     []byte        // of anything but a stream
 	seen     []byte        // the part that the agent sees
 	buffer   *bytes.Buffer // of the body; nil if it is not reused
-	free     func()        // releases the memory reserved for the body; nil if none is
 	answer   *answer
 	events   *events // of a stream; its body is open
 	endpoint string
@@ -253,14 +251,7 @@ func (u *upstream) send(ctx context.Context, cancel context.CancelFunc, endpoint
 		most = maxRefusal
 	}
 	buffer := bodies.Get().(*bytes.Buffer)
-	from, free := room.Reader(ctx, resp.Body, resp.ContentLength, smallAnswer, maxAnswer)
-	kept := false
-	defer func() {
-		if !kept {
-			free()
-		}
-	}()
-	body, err := readAll(buffer, from, resp.ContentLength, most)
+	body, err := readAll(buffer, resp.Body, resp.ContentLength, most)
 	switch {
 	case errors.Is(err, errTooLarge):
 		return nil, remote.Permanent(&tryError{err: fmt.Errorf("HTTP %d: the answer is larger than %d MiB", resp.StatusCode, most>>20)})
@@ -282,7 +273,7 @@ func (u *upstream) send(ctx context.Context, cancel context.CancelFunc, endpoint
 	case len(r.answer.choices) == 0:
 		return nil, &tryError{err: fmt.Errorf("%w: no choices: %s", errGarbage, excerpt(body))}
 	}
-	r.buffer, r.free, kept = buffer, free, true
+	r.buffer = buffer
 	return r, nil
 }
 
@@ -299,9 +290,6 @@ func (r *reply) release() {
 	if b != nil && b.Cap() <= keptBody {
 		b.Reset()
 		bodies.Put(b)
-	}
-	if r.free != nil {
-		r.free()
 	}
 }
 
@@ -337,13 +325,11 @@ func readAll(b *bytes.Buffer, r io.Reader, size int64, most int) ([]byte, error)
 }
 
 func (u *upstream) openStream(ctx context.Context, cancel context.CancelFunc, resp *http.Response, q *request) (*reply, error) {
-	from, free := room.Reader(ctx, resp.Body, -1, maxAnswer, maxStream)
-	e := newEvents(from, func() { cancel(); resp.Body.Close(); free() })
+	e := newEvents(resp.Body, func() { cancel(); resp.Body.Close() })
 	r := &reply{status: resp.StatusCode, header: resp.Header, answer: &answer{}, events: e}
 	err := r.open(q)
 	if err != nil {
 		resp.Body.Close()
-		free()
 		return nil, transportError(ctx, err)
 	}
 	return r, nil

@@ -12,7 +12,6 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/stages/internal/remote"
-	"github.com/rollmill/rollmill/stages/internal/room"
 	"github.com/rollmill/rollmill/stages/rollout"
 )
 
@@ -41,9 +40,7 @@ func (a *agent) ask(ctx context.Context, at rollout.Attempt, body []byte) (*stre
 		return nil, failure(formats.FailAgentExit, "the workflow's server: %w", err)
 	}
 	defer resp.Body.Close()
-	from, free := room.Reader(ctx, resp.Body, -1, smallStream, maxStream)
-	defer free()
-	return readStream(from)
+	return readStream(resp.Body)
 }
 
 // begin posts to the first existing route, and returns once the server answers

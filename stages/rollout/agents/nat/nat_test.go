@@ -5,8 +5,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -392,6 +396,33 @@ func TestLongLinesAndEndlessStreams(t *testing.T) {
 	if _, err := newAgent(t, at(s.URL)).Stored(ctx, rollout.Attempt{Example: agenttest.Example(1)}); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("an endless stream: %v", err)
 	}
+}
+
+// TestLongStreamsDoNotWaitForEachOther: of four attempts, none ends before the
+// workflows' server has sent most of each.
+func TestLongStreamsDoNotWaitForEachOther(t *testing.T) {
+	const attempts = 4
+	var here, all sync.WaitGroup
+	here.Add(attempts)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/event-stream")
+		piece := []byte(strings.Repeat("still here\n", 1<<20/11))
+		for range 24 {
+			_, _ = w.Write(piece)
+		}
+		here.Done()
+		here.Wait()
+		_, _ = io.WriteString(w, strings.Join(langchain(), "\n\n")+"\n\n")
+	}))
+	defer server.Close()
+	for range attempts {
+		all.Go(func() {
+			if row := attempt(t, at(server.URL)); row.Status != formats.StatusOK {
+				t.Errorf("%s %s", row.Status, row.Error)
+			}
+		})
+	}
+	all.Wait()
 }
 
 func TestContract(t *testing.T) {

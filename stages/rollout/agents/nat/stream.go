@@ -15,12 +15,8 @@ import (
 	"github.com/rollmill/rollmill/stages/rollout"
 )
 
-// maxStream is the most that one attempt's stream may hold. Any number of
-// smallStream may be read at once.
-const (
-	maxStream   = 128 << 20
-	smallStream = 8 << 20
-)
+// maxStream is the most that one attempt's stream may hold.
+const maxStream = 128 << 20
 
 // stream is the content of a workflow's stream.
 type stream struct {
