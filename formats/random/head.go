@@ -39,7 +39,7 @@ func newHead(seed int64, group, generation int, o Options) head {
 		}
 	}
 	h.solution = float64(r.IntN(2))
-	h.reward = h.solution*0.8 + r.Float64()*0.2
+	h.reward = float64(h.solution*0.8) + float64(r.Float64()*0.2)
 	h.scored = r.Float64() >= o.Unscored && h.valid()
 	return h
 }
@@ -60,7 +60,7 @@ func (h head) rewards() (*float64, []formats.NamedReward, string) {
 		crashed := formats.NamedReward{Name: "solved", Weight: 0.8, Failure: formats.RewardCrashed, Error: "exit status 1"}
 		return nil, []formats.NamedReward{crashed}, formats.RewardComponent
 	}
-	style := (h.reward - 0.8*h.solution) / 0.2
+	style := (h.reward - float64(0.8*h.solution)) / 0.2
 	return &h.reward, []formats.NamedReward{
 		{Name: "solved", Value: &h.solution, Weight: 0.8},
 		{Name: "style", Value: &style, Weight: 0.2},
@@ -92,7 +92,7 @@ func advantages(rows []formats.Member) {
 	mean := sum / n
 	for _, m := range rows {
 		if m.Reward != nil {
-			square += (*m.Reward - mean) * (*m.Reward - mean)
+			square += float64((*m.Reward - mean) * (*m.Reward - mean))
 		}
 	}
 	for i := range rows {

@@ -79,7 +79,7 @@ func (w *writer) logprobs(ids []int32) []float32 {
 	for i, id := range ids {
 		bits := w.r.Uint64()
 		logit := v.logits[uint64(id)%uint64(len(v.logits))]
-		above := v.above[bits%uint64(len(v.above))] * (1 + float32(bits>>12&0xfffff)/0x100000)
+		above := float32(v.above[bits%uint64(len(v.above))] * (1 + float32(float32(bits>>12&0xfffff)/0x100000)))
 		out[i] = logit - (logit + above)
 	}
 	return out

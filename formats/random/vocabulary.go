@@ -34,7 +34,7 @@ var language = sync.OnceValue(func() *vocabulary {
 	}
 	zipf(v.draw[:])
 	for i := range v.logits {
-		v.logits[i] = bf16(float32(14 + 14*r.Float64()))
+		v.logits[i] = bf16(float32(14 + float64(14*r.Float64())))
 	}
 	for i := range v.above {
 		v.above[i] = surprise((float64(i) + 0.5) / float64(len(v.above)))
@@ -48,7 +48,7 @@ func surprise(q float64) float32 {
 	if q < 0.65 {
 		return float32(1e-6 * math.Pow(1e5, q/0.65))
 	}
-	return float32(0.1 - 1.1*math.Log(1-(q-0.65)/0.35*0.999))
+	return float32(0.1 - float64(1.1*math.Log(1-float64((q-0.65)/0.35*0.999))))
 }
 
 func zipf(table []uint16) {

@@ -113,9 +113,9 @@ func (c *length) Row(r *Row) {
 	dx, dy := x-c.mr, y-c.mt
 	c.mr += dx / c.n
 	c.mt += dy / c.n
-	c.rr += dx * (x - c.mr)
-	c.tt += dy * (y - c.mt)
-	c.both += dx * (y - c.mt)
+	c.rr += float64(dx * (x - c.mr))
+	c.tt += float64(dy * (y - c.mt))
+	c.both += float64(dx * (y - c.mt))
 }
 
 func (c *length) Found() []Finding {

@@ -116,7 +116,7 @@ func (r *row) sum() {
 			total = math.NaN()
 			continue
 		}
-		total += n.Weight * *n.Value
+		total += float64(n.Weight * *n.Value)
 	}
 	if r.Reward = &total; !counts || math.IsNaN(total) || math.IsInf(total, 0) {
 		r.Reward, r.ShapedRewards = nil, nil

@@ -125,7 +125,7 @@ func (g *Grouper) describe(s *formats.GroupStats) {
 	s.PassAtK = g.room(min(n, formats.MaxPassAtK))
 	none := 1.0 // probability that none of k is solved: formats.PassAtK, for all k in one pass
 	for i := range s.PassAtK {
-		none *= float64(max(0, n-solved-i)) / float64(n-i)
+		none = float64(none * (float64(max(0, n-solved-i)) / float64(n-i)))
 		s.PassAtK[i] = 1 - none
 	}
 }

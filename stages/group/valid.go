@@ -32,7 +32,7 @@ func (v *Valid) Set(rewards []float64) {
 	squares := 0.0
 	for _, r := range v.sorted {
 		d := r/unit - v.Mean/unit
-		squares += float64(d * d) // the conversion forbids a fused multiply-add: the same bits everywhere
+		squares += float64(d * d) // the conversion forbids a fused multiply-add (.ci/fused): the same bits everywhere
 	}
 	v.StdPop = Finite(math.Sqrt(squares/float64(n)) * unit)
 	v.StdSample = 0
@@ -77,7 +77,7 @@ func (v *Valid) Centred(r float64) float64 { return Finite(r - v.Mean) }
 
 // Scaled returns (r - Mean) / (std + epsilon).
 func (v *Valid) Scaled(r, std, epsilon float64) float64 {
-	return Finite((r/2 - v.Mean/2) / (std/2 + epsilon/2)) // halves are exact, and their difference cannot overflow
+	return Finite((float64(r/2) - float64(v.Mean/2)) / (float64(std/2) + float64(epsilon/2))) // halves are exact, and their difference cannot overflow
 }
 
 // Second returns the second largest reward; Max again if two have it. There

@@ -72,7 +72,7 @@ func (s *spending) add(prompt, completion int64) {
 func (s *spending) call(c formats.Call) { s.add(int64(c.PromptTokens), int64(c.CompletionTokens)) }
 
 func (s *spending) money() float64 {
-	return (float64(s.prompt)*s.budget.PromptPrice + float64(s.completion)*s.budget.CompletionPrice) / 1e6
+	return (float64(float64(s.prompt)*s.budget.PromptPrice) + float64(float64(s.completion)*s.budget.CompletionPrice)) / 1e6
 }
 
 // spent returns what the calls have cost.

@@ -84,14 +84,14 @@ func (l *Ledger) Spent() Spent {
 
 func (l *Ledger) priced(prompt, completion int64) Spent {
 	return Spent{Calls: 1, PromptTokens: prompt, CompletionTokens: completion,
-		Cost: (float64(prompt)*l.PromptPrice + float64(completion)*l.CompletionPrice) / 1e6}
+		Cost: (float64(float64(prompt)*l.PromptPrice) + float64(float64(completion)*l.CompletionPrice)) / 1e6}
 }
 
 func (s *Spent) add(o Spent, sign int64) {
 	s.Calls += sign * o.Calls
 	s.PromptTokens += sign * o.PromptTokens
 	s.CompletionTokens += sign * o.CompletionTokens
-	s.Cost += float64(sign) * o.Cost
+	s.Cost += float64(float64(sign) * o.Cost)
 }
 
 // Reserve sets tokens aside for a question that may cost so many, or returns an

@@ -88,7 +88,7 @@ func sum(s *formats.Score, to *room) {
 		counting++
 		switch {
 		case c.Value != nil:
-			total += c.Weight * *c.Value
+			total += float64(c.Weight * *c.Value) // the conversion forbids a fused multiply-add: .ci/fused
 		case failed == nil:
 			failed = c
 		}
@@ -119,7 +119,7 @@ func addShaped(sum, shaped []float64, weight float64) ([]float64, bool) {
 		return sum, false
 	}
 	for i, s := range shaped {
-		sum[i] += weight * s
+		sum[i] += float64(weight * s)
 	}
 	return sum, finite(sum...)
 }

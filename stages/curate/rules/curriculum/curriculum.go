@@ -134,7 +134,7 @@ func (d documented) Groups(b curate.Batch, groups *curate.Groups) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	include(&state, n, ceil(float64(n)*state.Share-noise))
+	include(&state, n, ceil(float64(float64(n)*state.Share)-noise))
 	return state, cut(&state, groups, func(g *curate.Group) (curate.Rank, bool) {
 		return curate.Rank{Value: direction(d.Ascending, g.Mean), Lot: formats.Seed(b.Seed, "curriculum", g.ID)}, true
 	})
@@ -158,7 +158,7 @@ func (d documented) Members(b curate.Batch, members []formats.Member) []curate.V
 	if d.RandomSubsample == nil {
 		return nil
 	}
-	return sampleMembers(b.Seed, members, max(1, ceil(float64(len(members))**d.RandomSubsample-noise)))
+	return sampleMembers(b.Seed, members, max(1, ceil(float64(float64(len(members))**d.RandomSubsample)-noise)))
 }
 
 // direction turns mean rewards so that the smallest is to be learned first.

@@ -36,7 +36,7 @@ func (e estimator) Advantages(v *group.Valid, out []float64) bool {
 	}
 	lead := group.Finite(v.Max - v.Second())
 	if !e.noScale {
-		lead = group.Finite((v.Max/2 - v.Second()/2) / (v.StdSample/2 + 1e-6/2)) // halves cannot overflow
+		lead = group.Finite((float64(v.Max/2) - float64(v.Second()/2)) / (float64(v.StdSample/2) + 1e-6/2)) // halves cannot overflow
 	}
 	for i, r := range v.Rewards {
 		if out[i] = 0; r == v.Max {

@@ -191,7 +191,7 @@ func (r *reward) steps(row *score.Row) ([]float64, score.Value) {
 func discounted(steps []float64, gamma float64) score.Value {
 	out, sum := make([]float64, len(steps)), 0.0
 	for t := len(steps) - 1; t >= 0; t-- {
-		sum = steps[t] + gamma*sum
+		sum = steps[t] + float64(gamma*sum)
 		out[t] = sum
 	}
 	return score.Value{Reward: sum, Shaped: out}
