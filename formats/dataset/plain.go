@@ -223,6 +223,17 @@ func nearest(name string, known []string) string {
 // place returns where a part is.
 func (d *Dataset) place(p Part) string { return storage.Join(d.bucket.URI(), p.Name) }
 
+// PlaceOf returns the part that holds a row, and the row's index in it.
+func (d *Dataset) PlaceOf(row int64) (place string, at int64) {
+	for _, p := range d.Parts {
+		if row < p.Rows {
+			return d.place(p), row
+		}
+		row -= p.Rows
+	}
+	return d.uri, row
+}
+
 // changed returns what differs between the files that a reference records and
 // those that are there now; "" when it records none.
 func (d *Dataset) changed(files []File) string {

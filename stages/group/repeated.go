@@ -1,0 +1,85 @@
+package group
+
+import (
+	"context"
+	"encoding/binary"
+	"path"
+
+	"github.com/zeebo/xxh3"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/stages/internal/spill"
+)
+
+// distinct refuses a base in which a trajectory occurs twice: each copy would get
+// an advantage, and decide those of the others. Only files that another tool wrote
+// can have one. Every shard looks at all rows.
+func (in *input) distinct(ctx context.Context, o *Options) error {
+	if !in.base.Plain {
+		return nil
+	}
+	seen := spill.NewSet(o.Spill.Dir, min(setMemory, o.Spill.Memory))
+	defer seen.Close()
+	err := in.eachID(ctx, in.base.All(), func(_ int64, id string) error {
+		_, err := seen.Add(xxh3.HashString(id))
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if twice, err := seen.Twice(); err != nil || !twice {
+		return err
+	}
+	return in.refuseRepeated(ctx, o)
+}
+
+// refuseRepeated returns an error about the first row with the trajectory of an
+// earlier one; nil if only hashes of 64 bits are equal.
+func (in *input) refuseRepeated(ctx context.Context, o *Options) error {
+	sorter := spill.New(o.Spill.Dir, o.Spill.Memory)
+	defer sorter.Close()
+	var key []byte
+	if err := in.eachID(ctx, in.base.All(), func(at int64, id string) error {
+		sum := xxh3.HashString128(id)
+		key = binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(key[:0], sum.Hi), sum.Lo)
+		key = binary.BigEndian.AppendUint64(key, uint64(at))
+		return sorter.Add(key, nil)
+	}); err != nil {
+		return err
+	}
+	last, before, first, again := "", int64(-1), int64(-1), int64(-1)
+	for r, err := range sorter.Sorted() {
+		if err != nil {
+			return err
+		}
+		at := int64(binary.BigEndian.Uint64(r.Key[16:]))
+		if before >= 0 && string(r.Key[:16]) == last && (again < 0 || at < again) {
+			first, again = before, at
+		}
+		last, before = string(r.Key[:16]), at
+	}
+	if again < 0 {
+		return nil
+	}
+	return in.eachID(ctx, dataset.Range{First: again, Rows: 1}, func(_ int64, id string) error {
+		file, row := in.base.PlaceOf(first)
+		e := formats.Invalid("", "give every attempt an id of its own, or leave the copies out", nil, "trajectory %q is in row %d of %q too", id, row, path.Base(file))
+		e.Place, e.Row = in.base.PlaceOf(again)
+		return e
+	})
+}
+
+// eachID calls f with the trajectory of every row of a range.
+func (in *input) eachID(ctx context.Context, r dataset.Range, f func(at int64, id string) error) error {
+	type ids struct {
+		TrajectoryID string `parquet:"trajectory_id"`
+	}
+	rows, err := dataset.NewReader[ids](ctx, in.base, "", r)
+	if err != nil {
+		return err
+	}
+	k := &keyed[ids]{rows: rows, example: func(row *ids) string { return row.TrajectoryID }}
+	defer k.close()
+	return k.each(r.First, func(at int64, id string, _ *ids) error { return f(at, id) })
+}
