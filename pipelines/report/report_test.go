@@ -208,3 +208,18 @@ func TestAdviceWhenRewardsDoNotIncrease(t *testing.T) {
 		t.Errorf("advice for a run that learns: %q", a)
 	}
 }
+
+// TestFlatGroupsAreThoseThatGroupCounted: rewards that differ by 1e-10 are not equal.
+func TestFlatGroupsAreThoseThatGroupCounted(t *testing.T) {
+	root := t.TempDir()
+	writeEpoch(t, root+"/epoch-0", 4, 2, func(int, int) formats.Trajectory { return formats.Trajectory{} })
+	d, err := dataset.Open(t.Context(), root+"/epoch-0/group", dataset.OpenOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.Facts = map[string]float64{"groups_flat": 3}
+	e := Epoch{Train: &Sample{}}
+	if err := readGroup(t.Context(), d, &e); err != nil || e.Flat != 3 || e.Train.Groups != 4 {
+		t.Errorf("%d flat of %d, %v", e.Flat, e.Train.Groups, err)
+	}
+}

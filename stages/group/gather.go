@@ -166,7 +166,7 @@ func (g *gatherer) group(ctx context.Context, c *collected) error {
 		f := finding{group: stats.GroupID, first: c.at[0], advantage: c.members[i].Advantage, none: c.members[i].NoAdvantage}
 		if i == 0 {
 			f.stats = &found{Stats: stats}
-			f.stats.Compared, f.stats.Flat = compared(c.members)
+			f.stats.Compared, f.stats.Flat = c.grouper.compared(c.members, &stats)
 		}
 		g.key = binary.BigEndian.AppendUint64(g.key[:0], uint64(c.at[i]))
 		g.value = f.append(g.value[:0])

@@ -388,3 +388,17 @@ func TestNothingToGroup(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 }
+
+// TestFlatIsWhatTheRewardsAre, up to rounding, and not what an estimator makes of
+// them: where passk gives both 0, the rewards differ.
+func TestFlatIsWhatTheRewardsAre(t *testing.T) {
+	in := trajectories(t, "rollout", [][]example{{{"equal", "0.5 0.5 f"}, {"rounded", "0.3 0.30000000000000004"}, {"near", "0.5 0.5000000001"}, {"solved", "1 2 2"}, {"single", "1 u"}}})
+	for estimator, want := range map[string]float64{group.DefaultEstimator: 2, "passk": 2} {
+		o := options(in, in+"/../"+estimator)
+		o.Estimator = plugin.Pick(all.Estimators, estimator)
+		r, d := run(t, o)
+		if r.Facts["groups_flat"] != want || d.Facts["groups_flat"] != want {
+			t.Errorf("%s: %v flat groups, want %v", estimator, d.Facts["groups_flat"], want)
+		}
+	}
+}

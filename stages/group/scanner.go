@@ -82,7 +82,7 @@ func (s *scanner) group(first int64, key string, rows []row) error {
 		return err
 	}
 	describeLengths(members, tokens, &stats)
-	s.tally.add(members, s.grouper.Solved)
+	s.tally.add(members, &stats, &s.grouper)
 	if s.pairer != nil {
 		if err := s.pairer.next(s.ctx, members); err != nil {
 			return err

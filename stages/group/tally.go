@@ -25,7 +25,7 @@ const (
 const (
 	factGroups    = "groups"
 	factCompared  = "groups_with_advantages"
-	factFlat      = "groups_flat" // of those with advantages: all are 0
+	factFlat      = "groups_flat" // of those with advantages: rewards are equal (formats.Flat)
 	factScored    = "scored"
 	factSolved    = "solved"
 	factRewardSum = "reward_sum"
@@ -59,11 +59,11 @@ type tally struct {
 }
 
 // add counts a group and its members.
-func (t *tally) add(members []formats.Member, solved float64) {
+func (t *tally) add(members []formats.Member, stats *formats.GroupStats, g *Grouper) {
 	for i := range members {
-		t.member(&members[i], solved)
+		t.member(&members[i], g.Solved)
 	}
-	t.group(compared(members))
+	t.group(g.compared(members, stats))
 }
 
 func (t *tally) member(m *formats.Member, solved float64) {
@@ -86,15 +86,15 @@ func (t *tally) member(m *formats.Member, solved float64) {
 	}
 }
 
-// compared reports whether a group has advantages, and whether all are zero.
-func compared(members []formats.Member) (has, flat bool) {
-	flat = true
+// compared reports whether a group has advantages, and whether it is flat: its
+// rewards are equal. A group of one is, if its advantage is 0.
+func (g *Grouper) compared(members []formats.Member, stats *formats.GroupStats) (has, flat bool) {
 	for i := range members {
 		if a := members[i].Advantage; a != nil {
-			has, flat = true, flat && *a == 0
+			return true, formats.Flat(*stats.Min, *stats.Max, g.Tolerance) && (stats.Valid > 1 || *a == 0)
 		}
 	}
-	return has, has && flat
+	return false, false
 }
 
 func (t *tally) group(compared, flat bool) {
