@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/jsonscan"
 )
 
 // Task describes an attempt to programs and services, as one JSON object.
@@ -85,7 +86,7 @@ func ReadResult(out []byte) (Result, error) {
 	bad := func(err error) (Result, error) {
 		return Result{}, &Failure{formats.FailAgentOutput, fmt.Errorf("the agent's output: %w", err)}
 	}
-	if err := json.Unmarshal(out, &result); err != nil {
+	if err := jsonscan.Unmarshal(out, &result); err != nil {
 		return bad(err)
 	}
 	if result.Error != "" {

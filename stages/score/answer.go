@@ -1,6 +1,7 @@
 package score
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -34,17 +35,25 @@ type AnswerLine struct {
 func ReadAnswer(data []byte) (Answer, error) {
 	var w AnswerLine
 	clean, odd := jsonscan.Standard(data, "-NaN") // as several languages' JSON libraries write them
-	if err := json.Unmarshal(clean, &w); err != nil {
-		var mistyped *json.UnmarshalTypeError
-		if !errors.As(err, &mistyped) || mistyped.Field == "id" || w.ID == nil {
-			return Answer{}, fmt.Errorf("%s is not an answer: %w", Quote(data), err)
+	err := json.Unmarshal(clean, &w)
+	var mistyped *json.UnmarshalTypeError
+	if err == nil || errors.As(err, &mistyped) && mistyped.Field != "id" {
+		bad := jsonscan.CheckKeys(clean, struct {
+			ID string `json:"id"`
+		}{})
+		switch {
+		case bad != nil:
+			err = bad
+		case w.ID == nil && err == nil:
+			return Answer{}, fmt.Errorf("%s has no id", Quote(data))
+		case w.ID != nil:
+			if err = cmp.Or(err, jsonscan.CheckKeys(clean, w)); err == nil {
+				return Answer{*w.ID, w.value(data, odd > 0)}, nil
+			}
+			return Answer{*w.ID, Failed(formats.RewardAnswer, "%s is not an answer: %v", Quote(data), err)}, nil
 		}
-		return Answer{*w.ID, Failed(formats.RewardAnswer, "%s is not an answer: %v", Quote(data), err)}, nil
 	}
-	if w.ID == nil {
-		return Answer{}, fmt.Errorf("%s has no id", Quote(data))
-	}
-	return Answer{*w.ID, w.value(data, odd > 0)}, nil
+	return Answer{}, fmt.Errorf("%s is not an answer: %w", Quote(data), err)
 }
 
 func (w *AnswerLine) value(data []byte, odd bool) Value {

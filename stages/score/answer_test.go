@@ -33,7 +33,19 @@ func TestReadAnswer(t *testing.T) {
 			t.Errorf("%s is %+v, %v; want %+v", text, got, err, want)
 		}
 	}
-	for _, text := range []string{``, `null`, `[]`, `{}`, `{"reward":1}`, `{"id":7,"reward":1}`, `{"id":"x"`, `fine`, `{"id":"x","reward":1} {}`} {
+	for text, says := range map[string]string{ // encoding/json takes the last of a key's spellings, and another reader another
+		`{"id":"x","Reward":1}`:                               `the key "Reward" has to be written "reward"`,
+		`{"id":"x","reward":1,"reward":0}`:                    `the key "reward" is there twice`,
+		`{"id":"x","reward":1,"ERROR":"lost"}`:                `the key "ERROR" has to be written "error"`,
+		`{"id":"x","reward":"1","Reward":1}`:                  `has to be written`,
+		`{"id":"x","reward":1,"shaped_rewards":3,"Reward":1}`: `is not an answer`,
+	} {
+		got, err := ReadAnswer([]byte(text))
+		if err != nil || got.ID != "x" || got.Value.Failure != formats.RewardAnswer || !strings.Contains(got.Value.Error, says) {
+			t.Errorf("%s is %+v, %v; want %s", text, got, err, says)
+		}
+	}
+	for _, text := range []string{`{"ID":"x","reward":1}`, `{"id":"x","ID":"x","reward":1}`, `{"id":"x","id":"y","reward":1}`, `{"id":"x","id":"x","reward":1}`, ``, `null`, `[]`, `{}`, `{"reward":1}`, `{"id":7,"reward":1}`, `{"id":"x"`, `fine`, `{"id":"x","reward":1} {}`} {
 		if got, err := ReadAnswer([]byte(text)); err == nil {
 			t.Errorf("%s is %+v", text, got)
 		}

@@ -89,6 +89,9 @@ func program(dir, behaviour string) int {
 	case "not JSON":
 		say(`epoch 1 loss 0.3`)
 		return 0
+	case "a key twice":
+		say(`{"state":"completed","state":"failed"}`)
+		return 0
 	case "lines without end":
 		for {
 			if _, err := fmt.Printf(`{"metrics":{"loss":1,"text":"%s"}}`+"\n", strings.Repeat("x", 100<<10)); err != nil {
@@ -183,6 +186,7 @@ func TestProgramFaults(t *testing.T) {
 		{"no state", backends.JobUnknown, false, "ended without a state", ""},
 		{"does not know", backends.JobUnknown, false, `answered with the state "unknown": the node was lost`, ""},
 		{"not JSON", backends.JobUnknown, false, "line 1 is not the expected JSON", ""},
+		{"a key twice", backends.JobUnknown, false, `line 1 is not the expected JSON: the key "state" is there twice`, ""},
 		{"a line without end", backends.JobUnknown, false, "token too long", ""},
 	} {
 		t.Run(c.behaviour, func(t *testing.T) {

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/rollmill/rollmill/formats/jsonscan"
 	"github.com/rollmill/rollmill/formats/secret"
 	"github.com/rollmill/rollmill/stages/backends"
 	"github.com/rollmill/rollmill/stages/internal/process"
@@ -83,7 +84,7 @@ func (a *Answer) read(out io.Reader, event func(backends.JobEvent)) error {
 			continue
 		}
 		var line Answer
-		if err := json.Unmarshal(lines.Bytes(), &line); err != nil {
+		if err := jsonscan.Unmarshal(lines.Bytes(), &line); err != nil {
 			return fmt.Errorf("line %d is not the expected JSON: %w", n, err)
 		}
 		if line.Policy != nil {

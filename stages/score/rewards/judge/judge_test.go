@@ -269,6 +269,22 @@ func TestBadOptionsAreErrors(t *testing.T) {
 	}
 }
 
+// TestAKeyTwiceIsRefused, and one in other letters.
+func TestAKeyTwiceIsRefused(t *testing.T) {
+	for text, says := range map[string]string{
+		`{"score":1,"score":0}`:            `the key "score" is there twice`,
+		`{"Score":1}`:                      `the key "Score" has to be written "score"`,
+		`{"score":1,"Why":"","why":"yes"}`: "",
+	} {
+		var v struct {
+			Score *float64 `json:"score"`
+		}
+		if err := judge.Object(text, &v); (err == nil) != (says == "") || err != nil && !strings.Contains(err.Error(), says) {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+}
+
 // FuzzObject: whatever a model writes ends in an object or an error.
 func FuzzObject(f *testing.F) {
 	for _, text := range []string{"{}", "{\"score\": 0.5}", "<think>{</think>{\"score\":1}", "```json\n{\"score\":1}\n```", "{{{{", "{\"scores\":[{\"trajectory_id\":\"t1\",\"score\":1}]}"} {

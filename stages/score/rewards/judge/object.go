@@ -8,6 +8,7 @@ import (
 	"io"
 	"strings"
 
+	"github.com/rollmill/rollmill/formats/jsonscan"
 	"github.com/rollmill/rollmill/stages/score"
 )
 
@@ -21,7 +22,7 @@ func Object(text string, v any) error {
 	if err != nil {
 		return err
 	}
-	if err := json.Unmarshal(object, v); err != nil {
+	if err := jsonscan.Unmarshal(object, v); err != nil {
 		return fmt.Errorf("%s: %w", score.Quote(object), err)
 	}
 	return nil

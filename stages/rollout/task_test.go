@@ -1,0 +1,29 @@
+package rollout_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/stages/rollout"
+)
+
+// TestAKeyTwiceIsRefused, and one in other letters: encoding/json would take the
+// last of them, and another reader another one.
+func TestAKeyTwiceIsRefused(t *testing.T) {
+	for output, says := range map[string]string{
+		`{"reward":1,"reward":0}`:                  `the key "reward" is there twice`,
+		`{"Reward":1}`:                             `the key "Reward" has to be written "reward"`,
+		`{"trajectory_id":"a","Trajectory_ID":""}`: `the key "Trajectory_ID" has to be written "trajectory_id"`,
+	} {
+		_, err := rollout.ReadResult([]byte(output))
+		var failure *rollout.Failure
+		if !errors.As(err, &failure) || failure.Class != formats.FailAgentOutput || !strings.Contains(err.Error(), says) {
+			t.Errorf("%s: %v", output, err)
+		}
+	}
+	if r, err := rollout.ReadResult([]byte(`{"reward":1,"metadata":{"A":1,"a":2,"a":3},"more":1,"More":2}`)); err != nil || *r.Reward != 1 {
+		t.Errorf("%+v, %v", r, err)
+	}
+}
