@@ -2,6 +2,7 @@ package command
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/rollmill/rollmill/formats"
@@ -79,6 +80,7 @@ func (f *failure) grace() time.Duration {
 // ctx ended, the process has to be killed.
 func (p *worker) ask(ctx context.Context, batch []*ask, timeout time.Duration) *failure {
 	p.asked += len(batch)
+	p.noise, p.noisy = nil, 0
 	open := make(map[string]*ask, len(batch))
 	for _, a := range batch {
 		open[a.id] = a
@@ -96,6 +98,9 @@ func (p *worker) ask(ctx context.Context, batch []*ask, timeout time.Duration) *
 		case <-ctx.Done():
 			return &failure{class: formats.RewardError, text: ctx.Err().Error()}
 		case <-timer.C:
+			if p.noise != nil {
+				return &failure{class: formats.RewardAnswer, text: score.Quote(p.noise) + " is not an answer, and none came within " + timeout.String()}
+			}
 			return &failure{class: formats.RewardTimeout, text: "no answer within " + timeout.String() + "; does the program flush its output after every line?"}
 		case <-written:
 			written = nil
@@ -123,9 +128,13 @@ func (p *worker) write(batch []*ask, written chan<- struct{}) {
 
 // answers handles a reply and counts the new answers in it.
 func (p *worker) answers(r reply, open map[string]*ask) (fresh int, f *failure) {
+	if r.noise != nil {
+		return 0, p.ignore(r.noise)
+	}
 	if r.err != nil {
 		return 0, &failure{class: formats.RewardAnswer, text: r.err.Error()}
 	}
+	p.noisy = 0
 	for _, answer := range r.answers {
 		news, f := p.answer(answer, open)
 		if f != nil {
@@ -136,6 +145,19 @@ func (p *worker) answers(r reply, open map[string]*ask) (fresh int, f *failure) 
 		}
 	}
 	return fresh, nil
+}
+
+// ignore passes over a line that is no answer, such as a print of a library, and
+// logs the first of the reward. A program that writes too many is stuck.
+func (p *worker) ignore(line []byte) *failure {
+	p.warn(line)
+	if p.noise == nil {
+		p.noise = line
+	}
+	if p.noisy++; p.noisy > maxNoise {
+		return &failure{class: formats.RewardAnswer, text: fmt.Sprintf("%s is not an answer, and neither is one of %d lines after it", score.Quote(p.noise), maxNoise)}
+	}
+	return nil
 }
 
 // answer stores one answer and reports whether it is the first for its row.

@@ -14,6 +14,9 @@
 // ROLLMILL_SEED and ROLLMILL_REWARD (the reward's name), with the same values
 // in every concurrent process.
 //
+// A line that does not begin with "{", such as a print while the program starts, is
+// not an answer: it is ignored, and the first one is logged.
+//
 // If the program ends, writes nothing for the time limit, or answers nonsense
 // that belongs to no row, it is killed with everything that it started, and
 // rows without an answer are sent again one by one. A row only fails if it does
@@ -80,8 +83,9 @@ type reward struct {
 	words []string
 	wire  func() wire // one for each process
 
-	mu   sync.Mutex
-	idle []*worker
+	mu    sync.Mutex
+	idle  []*worker
+	noise sync.Once // of all processes
 }
 
 func (r *reward) Needs() score.Needs { return score.Text }
@@ -156,7 +160,15 @@ func (r *reward) start(ctx context.Context) (*worker, error) {
 	if err != nil {
 		return nil, fmt.Errorf("starting %q: %w", r.words[0], err)
 	}
+	p.warn = r.warn
 	return p, nil
+}
+
+// warn names the first line that is no answer.
+func (r *reward) warn(line []byte) {
+	r.noise.Do(func() {
+		r.Log.Warn("a reward's program writes lines that are no answers to its standard output; they are ignored, and belong on standard error", "reward", r.Name, "line", score.Quote(line))
+	})
 }
 
 const grace = 2 * time.Second // for a program to end once its input has

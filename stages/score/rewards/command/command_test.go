@@ -1,6 +1,7 @@
 package command_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"log/slog"
@@ -25,10 +26,10 @@ func words(mode ...string) string {
 }
 
 func TestConformance(t *testing.T) {
-	for _, mode := range []string{"plain", "crash", "prose", "noid", "stranger", "nan", "null", "error", "quit", "flood", "twice", "reversed", "seed", "shaped"} {
+	for _, mode := range []string{"plain", "chatty", "crash", "noid", "stranger", "nan", "null", "error", "quit", "flood", "twice", "reversed", "seed", "shaped"} {
 		t.Run(mode, func(t *testing.T) {
 			bad := badAnswer
-			if mode == "plain" || mode == "twice" || mode == "reversed" || mode == "seed" || mode == "shaped" {
+			if mode == "plain" || mode == "chatty" || mode == "twice" || mode == "reversed" || mode == "seed" || mode == "shaped" {
 				bad = ""
 			}
 			rewardtest.Run(t, rewardtest.Suite{Kind: command.Kind, Arguments: words(mode), Earlier: []string{"tree"}, Bad: bad})
@@ -47,8 +48,8 @@ func TestFailures(t *testing.T) {
 		"crash":    {Failure: formats.RewardCrashed, Error: "exit status 3; stderr ends: Traceback: the board is bad"},
 		"quit":     {Failure: formats.RewardCrashed, Error: "ended without an answer: exit status 0"},
 		"hang":     {Failure: formats.RewardTimeout, Error: "no answer within " + slow.String() + "; does the program flush"},
-		"prose":    {Failure: formats.RewardAnswer, Error: `"I think it is good." is not an answer`},
-		"flood":    {Failure: formats.RewardAnswer, Error: `"no!" is not an answer`},
+		"prose":    {Failure: formats.RewardAnswer, Error: `"I think it is good." is not an answer, and none came within ` + slow.String()},
+		"flood":    {Failure: formats.RewardAnswer, Error: `"no!" is not an answer, and neither is one of 1000 lines`},
 		"endless":  {Failure: formats.RewardAnswer, Error: "longer than 16 MiB"},
 		"noid":     {Failure: formats.RewardAnswer, Error: "has no id"},
 		"stranger": {Failure: formats.RewardAnswer, Error: "not asked about"},
@@ -60,7 +61,7 @@ func TestFailures(t *testing.T) {
 		t.Run(mode, func(t *testing.T) {
 			t.Parallel()
 			timeout := time.Minute
-			if mode == "hang" {
+			if mode == "hang" || mode == "prose" {
 				timeout = slow
 			}
 			r := made(t, words(mode), timeout)
@@ -74,6 +75,32 @@ func TestFailures(t *testing.T) {
 				if i != 5 && (v.Failure != "" || v.Reward != float64(len(rows[i].Answer)%7)) {
 					t.Errorf("row %d is %+v although only row 5 is bad", i, v)
 				}
+			}
+		})
+	}
+}
+
+// TestPrintsAreIgnored and the first one is logged, whether they come before the
+// first request or between answers, however many processes there are.
+func TestPrintsAreIgnored(t *testing.T) {
+	for name, kind := range map[string]score.RewardKind{"chatty": command.Kind, "arrow-chatty": command.Arrow} {
+		t.Run(name, func(t *testing.T) {
+			var log bytes.Buffer
+			r, err := kind.Make(words(name), score.Setup{Name: "tried", Timeout: time.Minute, Log: slog.New(slog.NewTextHandler(&log, nil))})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer r.Close()
+			rows := rewardtest.Rows()
+			for range 2 {
+				for i, v := range rewardtest.Score(t, r, rows) {
+					if v.Failure != "" || v.Reward != float64(len(rows[i].Answer)%7) {
+						t.Errorf("row %d is %+v", i, v)
+					}
+				}
+			}
+			if text := log.String(); strings.Count(text, "level=") != 1 || !strings.Contains(text, "level=WARN") || !strings.Contains(text, `line="\"loading the model\""`) || !strings.Contains(text, "reward=tried") {
+				t.Errorf("the log is %s", text)
 			}
 		})
 	}

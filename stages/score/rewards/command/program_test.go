@@ -36,6 +36,9 @@ const badAnswer = "bad"
 func program(mode string, more []string) {
 	out := bufio.NewWriter(os.Stdout)
 	var held []string
+	if mode == "chatty" {
+		fmt.Print("loading the model\n\nit took 0.1 s\n")
+	}
 	input := bufio.NewReader(os.Stdin)
 	for {
 		line, err := input.ReadBytes('\n')
@@ -52,6 +55,8 @@ func program(mode string, more []string) {
 			say = misbehave(mode, r, more)
 		}
 		switch mode {
+		case "chatty":
+			say = "scoring " + r.ID + "\n" + say
 		case "twice":
 			say += "\n" + say
 		case "shaped":

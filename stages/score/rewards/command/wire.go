@@ -2,6 +2,7 @@ package command
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -23,16 +24,21 @@ type wire interface {
 	read(out io.Reader, pass func(reply))
 }
 
-// reply is some answers, or why no more valid ones follow.
+// reply is some answers, or why no more valid ones follow, or a line of output
+// that is no answer.
 type reply struct {
 	answers []score.Answer
 	err     error
+	noise   []byte
 }
 
 // lines is JSON, a line for each row and for each answer.
 type lines struct{}
 
-const maxLine = 16 << 20 // bytes of one answer
+const (
+	maxLine  = 16 << 20 // bytes of one answer
+	maxNoise = 1000     // lines that are no answer, before the next that is one
+)
 
 func (lines) prepare(a *ask) error {
 	request, err := score.NewRequest(a.row, a.reward, a.base)
@@ -59,8 +65,16 @@ func (lines) read(out io.Reader, pass func(reply)) {
 	scanner := bufio.NewScanner(out)
 	scanner.Buffer(make([]byte, 64<<10), maxLine)
 	for scanner.Scan() {
+		line := bytes.TrimSpace(scanner.Bytes())
+		if len(line) == 0 {
+			continue
+		}
+		if line[0] != '{' {
+			pass(reply{noise: bytes.Clone(line)})
+			continue
+		}
 		answer, err := score.ReadAnswer(scanner.Bytes())
-		pass(reply{[]score.Answer{answer}, err})
+		pass(reply{answers: []score.Answer{answer}, err: err})
 	}
 	if err := scanner.Err(); errors.Is(err, bufio.ErrTooLong) {
 		pass(reply{err: fmt.Errorf("a line of its output is longer than %d MiB", maxLine>>20)})
@@ -100,7 +114,11 @@ func (b *batches) write(in io.Writer, batch []*ask) error {
 	return b.w.Write(rows)
 }
 
-func (b *batches) read(out io.Reader, pass func(reply)) {
+func (b *batches) read(from io.Reader, pass func(reply)) {
+	out := bufio.NewReader(from)
+	for line := readText(out); line != nil; line = readText(out) {
+		pass(reply{noise: bytes.TrimSpace(line)})
+	}
 	r := arrow.NewAnswerReader(out)
 	for {
 		batch, err := r.Read()
@@ -118,6 +136,22 @@ func (b *batches) read(out io.Reader, pass func(reply)) {
 		}
 		pass(reply{answers: answers})
 	}
+}
+
+// readText reads a line before the stream, or a part of a long one; nil where the
+// stream begins, with bytes that no text has.
+func readText(out *bufio.Reader) (line []byte) {
+	for len(line) < 4<<10 {
+		next, _ := out.Peek(4)
+		if len(next) == 0 || bytes.ContainsAny(next[:1], "\x00\xff") || len(next) == 4 && bytes.IndexByte(next, 0) >= 0 {
+			break
+		}
+		b, _ := out.ReadByte()
+		if line = append(line, b); b == '\n' {
+			break
+		}
+	}
+	return line
 }
 
 func value(a arrow.Answer) score.Value {

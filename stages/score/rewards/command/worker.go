@@ -25,6 +25,9 @@ type worker struct {
 	asked   int // rows it was asked about
 	killed  bool
 	seen    map[string]bool // ids of the previous batch: a second answer is ignored
+	noise   []byte          // the first line since it was asked that is no answer
+	noisy   int             // such lines since the last answer
+	warn    func(line []byte)
 }
 
 // start starts a program that outlives ctx. Its errors, and what it writes to
