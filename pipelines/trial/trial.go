@@ -57,6 +57,7 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 	r.MaxInitialFailures = -1
 	s := o.Score
 	s.Env, s.In.URI, s.Out = o.Env, at("rollout"), stages.Output{URI: at("score")}
+	s.KeepBroken = true
 	g := o.Group
 	g.Env, g.In.URI, g.Out = o.Env, at("score"), stages.Output{URI: at("group")}
 	if err := errors.Join(r.Validate(), s.Validate(), g.Validate()); err != nil {

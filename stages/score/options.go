@@ -34,6 +34,7 @@ type Options struct {
 	Concurrency    int           // batches scored at once, and programs run for one reward; 0: one per processor
 	BatchRows      int           // rows passed to a reward at once, more if a group is larger; 0: 64
 	Timeout        time.Duration // the longest wait for a program's next answer; 0: one minute
+	KeepBroken     bool          // score all rows although a program fails every one: for a caller that shows why
 	MaxFailureRate *float64      // of the trajectories that did not fail, the share that may stay unscored; nil: 0.5
 }
 

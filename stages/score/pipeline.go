@@ -22,13 +22,15 @@ type pipeline struct {
 	rewards built
 	out     *dataset.TableWriter[formats.Score]
 	workers int
-	batch   int
-	meter   *stages.Meter
-	log     *slog.Logger
-	tally   *tally
-	spare   chan *room        // of jobs that were written
-	warned  map[string]bool   // failure classes already logged, by reward
-	same    *dataset.Repeated // the base, whose columns of ids the scores repeat
+
+	keepBroken bool
+	batch      int
+	meter      *stages.Meter
+	log        *slog.Logger
+	tally      *tally
+	spare      chan *room        // of jobs that were written
+	warned     map[string]bool   // failure classes already logged, by reward
+	same       *dataset.Repeated // the base, whose columns of ids the scores repeat
 }
 
 // job is rows in progress; done is closed when they are scored.
@@ -79,10 +81,14 @@ func (p *pipeline) readBatches(ctx context.Context, next func(*job) error) error
 		return err
 	}
 	defer source.close()
+	try := tryout{pipeline: p}
 	for {
 		first := source.first - int64(len(source.held))
 		rows, err := source.batch(p.batch)
 		if err != nil || len(rows) == 0 {
+			return err
+		}
+		if err := try.next(ctx, rows); err != nil {
 			return err
 		}
 		if err := next(&job{rows: rows, span: dataset.Range{First: first, Rows: int64(len(rows))}}); err != nil {

@@ -97,7 +97,7 @@ func writeShard(ctx context.Context, o Options, in *input, rewards built, shard 
 	p := &pipeline{
 		in: in, slice: slice, kept: in.kept(o.Rewards), stepped: in.stepped(o.Rewards), rewards: rewards, shown: rewards.shown(), workers: o.Concurrency, batch: o.BatchRows,
 		meter: o.Meter(stage, "trajectories", slice.Rows), log: o.Logger(), tally: newTally(),
-		out: dataset.NewTable[formats.Score](shard, "", slice.First),
+		keepBroken: o.KeepBroken, out: dataset.NewTable[formats.Score](shard, "", slice.First),
 	}
 	defer p.meter.Done()
 	in.base.ShareFooters()
@@ -108,7 +108,7 @@ func writeShard(ctx context.Context, o Options, in *input, rewards built, shard 
 		return dataset.Outcome{}, err
 	}
 	if of.Count <= 1 {
-		if err := p.tally.check(o.Rewards); err != nil {
+		if err := p.tally.check(o, rewards); err != nil {
 			return dataset.Outcome{}, err
 		}
 	}

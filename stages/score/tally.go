@@ -34,6 +34,7 @@ type tally struct {
 	failures                 map[string]int64
 	facts                    map[string]float64  // of jobs
 	missing                  map[string]*missing // fields that rewards read, by reward
+	faults                   map[string]*fault   // of programs, by reward
 	rewards                  []*rewardFacts      // in the order of a row's
 }
 
@@ -49,8 +50,14 @@ type missing struct {
 	text string // of the first
 }
 
+// fault counts the rows in which a reward failed by itself.
+type fault struct {
+	rows  int64
+	first formats.NamedReward
+}
+
 func newTally() *tally {
-	return &tally{failures: map[string]int64{}, facts: map[string]float64{}, missing: map[string]*missing{}}
+	return &tally{failures: map[string]int64{}, facts: map[string]float64{}, missing: map[string]*missing{}, faults: map[string]*fault{}}
 }
 
 // factMissing counts the rows without a field that a reward reads.
@@ -91,6 +98,12 @@ func (t *tally) add(s *formats.Score) {
 			}
 			t.missing[r.Name].rows++
 		}
+		if r.Failure == formats.RewardError || slices.Contains(programFaults, r.Failure) {
+			if t.faults[r.Name] == nil {
+				t.faults[r.Name] = &fault{first: *r}
+			}
+			t.faults[r.Name].rows++
+		}
 		f := t.of(i, r.Name)
 		if r.Value == nil {
 			f.failed++
@@ -117,11 +130,18 @@ func (t *tally) of(i int, name string) *rewardFacts {
 
 func (t *tally) attempted() int64 { return t.scored + t.unscored }
 
-// check refuses a reward that reads a field that no row has: the reward is
+// check refuses a reward that reads a field that no row has, and a program that
+// gives no row a value, if the gate would refuse the dataset anyway: the reward is
 // wrong, and nothing is kept. It is for a dataset that one process makes, since
 // the rows of one shard of several may all be of one kind.
-func (t *tally) check(specs []Spec) error {
-	for _, s := range specs {
+func (t *tally) check(o Options, rewards built) error {
+	for _, c := range rewards {
+		_, program := c.Reward.(Program)
+		if f := t.faults[c.Name]; program && !o.KeepBroken && f != nil && f.rows == t.attempted() && t.scored == 0 && *o.MaxFailureRate < 1 {
+			return broken(fmt.Sprintf("all %d", f.rows), &f.first)
+		}
+	}
+	for _, s := range o.Rewards {
 		if m := t.missing[s.Name]; m != nil && m.rows == t.attempted() {
 			return usage("name one that the rows have; an expression may say what a missing one is worth: example.x ?? 0", "reward %q: of all %d trajectories: %s", s.Name, m.rows, m.text)
 		}

@@ -1,0 +1,118 @@
+package score
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/stages"
+)
+
+// tryRows is how many rows have to fail for a program's own fault, before any has
+// a value, until the program is taken for broken.
+const tryRows = 8
+
+// programFaults are the failures of a program that does not do what its protocol
+// says, whatever the row: most often one that cannot start.
+var programFaults = []string{formats.RewardCrashed, formats.RewardTimeout, formats.RewardAnswer}
+
+// tryout runs the programs on the first row before a row is written, and on the
+// next ones if it fails for a program's fault. When all of them do, the stage ends:
+// a misspelt program would fail every row, and its dataset would be in the way of
+// the mended one.
+type tryout struct {
+	*pipeline
+	failed int // rows so far
+	done   bool
+}
+
+// next is called with each batch, until one row has a value.
+func (t *tryout) next(ctx context.Context, rows []*Row) error {
+	programs := t.rewards.tried()
+	t.done = t.done || len(programs) == 0 || t.in.earlier != nil || t.keepBroken
+	for from := 0; !t.done; {
+		alive := slices.DeleteFunc(slices.Clone(rows[from:]), func(r *Row) bool { return !Scorable(r.Status) })
+		n := min(len(alive), 1)
+		if t.failed > 0 {
+			n = min(len(alive), tryRows-t.failed)
+		}
+		if n == 0 {
+			return nil
+		}
+		if err := t.rows(ctx, programs, alive[:n]); err != nil {
+			return err
+		}
+		from = slices.Index(rows, alive[n-1]) + 1
+	}
+	return nil
+}
+
+// rows runs the programs on rows, each row alone.
+func (t *tryout) rows(ctx context.Context, programs []component, rows []*Row) error {
+	faults := make([]*formats.NamedReward, len(rows))
+	g, within := errgroup.WithContext(ctx)
+	for i, r := range rows {
+		g.Go(func() (err error) {
+			faults[i], err = t.fault(within, programs, r)
+			return err
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return err
+	}
+	if slices.Contains(faults, nil) {
+		t.done = true
+		return nil
+	}
+	if t.failed += len(rows); t.failed < tryRows {
+		return nil
+	}
+	last := faults[len(faults)-1]
+	return broken(fmt.Sprintf("the first %d", t.failed), last)
+}
+
+// fault returns the first program's reward of a row that failed for the program's
+// own fault, or nil.
+func (t *tryout) fault(ctx context.Context, programs []component, r *Row) (*formats.NamedReward, error) {
+	row, room := *r, &room{}
+	t.carry(&row, room.named(len(t.kept)+len(t.rewards)))
+	for _, c := range programs {
+		if err := t.compute(ctx, room, c, []*Row{&row}); err != nil {
+			return nil, err
+		}
+		made := &row.Earlier[len(row.Earlier)-1]
+		if slices.Contains(programFaults, made.Failure) {
+			return made, nil
+		}
+	}
+	return nil, nil
+}
+
+// broken is the error of a program that failed every row.
+func broken(rows string, r *formats.NamedReward) error {
+	return stages.Errorf(stages.KindFailed, "mend the program, or its arguments in --reward, and run the same command again, since nothing was kept; `rollmill check` starts it once",
+		"score: reward %q: %s trajectories failed: %s: %s", r.Name, rows, r.Failure, r.Error)
+}
+
+// tried returns the programs, with the rewards before them that cost nothing.
+// Those after a service, a judge or a reward of a whole group are not tried: they
+// may read its value.
+func (b built) tried() []component {
+	var out []component
+	programs := 0
+	for _, c := range b {
+		_, immediate := c.Reward.(Immediate)
+		_, program := c.Reward.(Program)
+		if _, relative := c.Reward.(Relative); relative || !immediate && !program {
+			break
+		}
+		out = append(out, c)
+		if program {
+			programs = len(out)
+		}
+	}
+	return out[:programs]
+}
