@@ -10,6 +10,7 @@ import (
 	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/formats/dataset/joined"
 	"github.com/rollmill/rollmill/formats/plural"
+	"github.com/rollmill/rollmill/formats/traceback"
 	"github.com/rollmill/rollmill/pipelines/inspect"
 	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/stages/rollout"
@@ -207,7 +208,12 @@ func (r *Result) Err() error {
 	return stages.Errorf(stages.KindFailed, hint, "try: none of %s has a reward%s", plural.Of(len(r.Attempts), "attempt"), because)
 }
 
+// lastLine returns the line that names the cause, and where the user's code is.
 func lastLine(text string) string {
 	text = strings.TrimSpace(text)
-	return inspect.Line(text[strings.LastIndex(text, "\n")+1:])
+	line := inspect.Line(text[strings.LastIndex(text, "\n")+1:])
+	if place := traceback.Place(text); place != "" {
+		line += " (" + place + ")"
+	}
+	return line
 }

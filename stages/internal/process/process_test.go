@@ -156,6 +156,24 @@ func TestTail(t *testing.T) {
 	}
 }
 
+// TestTailKeepsThePlaceInTheUsersCode when libraries' lines push it out.
+func TestTailKeepsThePlaceInTheUsersCode(t *testing.T) {
+	tail := NewTail(t.Context(), 256)
+	fmt.Fprint(tail, "loading\nTraceback (most recent call last):\n  File \"agent.py\", li", "ne 7, in play\n    post()\n")
+	for i := range 40 {
+		fmt.Fprintf(tail, "  File \"/venv/lib/python3.12/site-packages/httpx/_client.py\", line %d, in post\n", i)
+	}
+	fmt.Fprintln(tail, "httpx.ReadTimeout")
+	if got := tail.String(); !strings.HasPrefix(got, "in agent.py, line 7: …") || !strings.HasSuffix(got, "httpx.ReadTimeout") {
+		t.Errorf("%q", got)
+	}
+	short := NewTail(t.Context(), 256)
+	fmt.Fprint(short, "Traceback (most recent call last):\n  File \"agent.py\", line 7, in play\nKeyError: 'exmaple'")
+	if got := short.String(); !strings.HasPrefix(got, "Traceback") {
+		t.Errorf("%q", got)
+	}
+}
+
 // TestLoggedTail logs whole lines without secrets, and the beginning of too many.
 func TestLoggedTail(t *testing.T) {
 	known := &secret.Set{}

@@ -1,6 +1,7 @@
 package process
 
 import (
+	"bytes"
 	"context"
 	"io"
 	"log/slog"
@@ -8,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/rollmill/rollmill/formats/secret"
+	"github.com/rollmill/rollmill/formats/traceback"
 )
 
 // Tail keeps the end of a program's standard error, for the text of an error.
@@ -56,7 +58,8 @@ func (t *Tail) Close() error {
 	return nil
 }
 
-// String returns the end, trimmed; it begins with "…" if there was more.
+// String returns the end, trimmed; it begins with "…" if there was more, and with
+// the place in the user's code if the traceback that has it is not in the end.
 func (t *Tail) String() string {
 	_ = t.Close()
 	t.mu.Lock()
@@ -70,9 +73,19 @@ type end struct {
 	data []byte
 	most int
 	cut  bool
+
+	line   []byte // the beginning of the unfinished line
+	failed traceback.Finder
 }
 
 func (e *end) Write(p []byte) (int, error) {
+	for line := range bytes.Lines(p) {
+		e.line = append(e.line, line[:min(len(line), maxLine-len(e.line))]...)
+		if line[len(line)-1] == '\n' {
+			e.failed.Line(string(e.line))
+			e.line = e.line[:0]
+		}
+	}
 	if e.data = append(e.data, p...); len(e.data) > 4*e.most {
 		e.trim()
 	}
@@ -89,6 +102,9 @@ func (e *end) String() string {
 	e.trim()
 	text := strings.TrimSpace(strings.ToValidUTF8(string(e.data), "\uFFFD"))
 	if e.cut && text != "" {
+		if e.failed.Place != "" && traceback.Place(text) != e.failed.Place {
+			return "in " + e.failed.Place + ": …" + text
+		}
 		return "…" + text
 	}
 	return text
