@@ -56,8 +56,26 @@ class Agents(Served):
         self.assertEqual([{k: v for k, v in a.items() if k != "trajectory_id"} for a in out[:3]], [{}, {"answer": "text"}, {"answer": "a", "reward": 1.0}])
         self.assertIn("TypeError: an agent returns text", out[3]["error"])
         self.assertIn("not ['score']", out[4]["error"])
-        self.assertEqual(out[5], {"trajectory_id": "t-[][0]", "error": "IndexError: list index out of range"})
+        self.assertEqual(out[5], {"trajectory_id": "t-[][0]", "error": "IndexError: list index out of range (agents.py, line 11)"})
         self.assertIn("Traceback", errors)
+
+    def test_what_is_no_json_fails_its_attempt(self) -> None:
+        when = "__import__('datetime').date(2026, 1, 2)"
+        loop = "(lambda d: d.update(again=d) or d)({})"
+        words = [f"{{'metadata': {{'at': [1, {when}]}}}}", "{'metadata': {'mean': float('nan')}}", f"{{'metadata': {loop}}}", "{'error': ValueError('lost')}", "'fine'"]
+        out, _ = self.ask("agents.py", rows=[task(q) for q in words])
+        self.assertEqual([a["trajectory_id"] for a in out], ["t-" + q for q in words])
+        self.assertIn("TypeError: metadata.at.1: Object of type date is not JSON serializable (agents.py, line 5)", out[0]["error"])
+        self.assertIn("metadata.mean: Out of range float values", out[1]["error"])
+        self.assertIn("metadata.again", out[2]["error"])
+        self.assertEqual(out[3]["error"], "ValueError: lost")
+        self.assertEqual(out[4]["answer"], "fine")
+
+    def test_a_print_before_it_serves(self) -> None:
+        self.write("early.py", AGENTS.replace("\n@agent", "\n@agent", 1).replace("@agent\nasync", "print('loading', end='')\n@agent\nasync"))
+        out, errors = self.ask("early.py", rows=[task("'text'")], env={"_ROLLMILL_PROCESS_x": "1"})
+        self.assertEqual(out, [{"trajectory_id": "t-'text'", "answer": "text"}])
+        self.assertIn("loading", errors)
 
     def test_async(self) -> None:
         self.assertEqual([a["answer"] for a in self.ask("-m", "rollmill", "agents.py:later", rows=[task("a"), task("b")])[0]], ["A", "B"])

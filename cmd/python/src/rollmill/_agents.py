@@ -40,6 +40,7 @@ class Agent(Generic[P, T]):
         self.name: str = getattr(function, "__name__", type(function).__name__)
         self.is_async = inspect.iscoroutinefunction(function)
         functools.update_wrapper(self, function)
+        _stdio.take_early()
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> T:
         return self.function(*args, **kwargs)
@@ -50,16 +51,17 @@ class Agent(Generic[P, T]):
         io = _stdio.take()
         function: Callable[..., Any] = self.function
         loop = _loop() if self.is_async else None
-        for line in io.requests:
-            example = json.loads(line)
+        for request in io.requests:
+            example = json.loads(request)
             id = example["trajectory_id"]
             _environment(example)
             try:
                 value = function(example)
                 said = result(loop.run_until_complete(value) if loop else value)
+                line = _stdio.encode({"trajectory_id": id, **said}, allow_nan=False)
             except Exception as error:
-                said = {"error": _stdio.failure(error)}
-            io.answers.write(json.dumps({"trajectory_id": id, **said}).encode() + b"\n")
+                line = _stdio.encode({"trajectory_id": id, "error": _stdio.failure(error, function)})
+            io.answers.write(line)
             io.answers.flush()
         if loop:
             loop.run_until_complete(loop.shutdown_asyncgens())
@@ -115,6 +117,8 @@ def result(value: Any) -> dict[str, Any]:
     out = {k: v for k, v in value.items() if v is not None}
     if "reward" in out:
         out["reward"] = float(out["reward"])
+    if isinstance(out.get("error"), BaseException):
+        out["error"] = _stdio.describe(out["error"])
     return out
 
 

@@ -32,7 +32,7 @@ def _answer(pa: Any, schema: Any, function: Callable[[Any], Any], rows: Any) -> 
         if rows.num_rows > 1 and not isinstance(error, WrongNumber):  # then only the rows that fail alone fail
             parts = [_answer(pa, schema, function, rows.slice(i, 1)) for i in range(rows.num_rows)]
             return pa.Table.from_batches(parts).combine_chunks().to_batches()[0]
-        message = _stdio.failure(error)
+        message = _stdio.failure(error, function)
         return pa.RecordBatch.from_pylist([{"id": id.as_py(), "reward": None, "error": message} for id in rows["id"]], schema=schema)
 
 

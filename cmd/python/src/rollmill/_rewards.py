@@ -64,6 +64,7 @@ class Reward(Generic[P, T]):
         if batch and self.is_async:
             raise TypeError(f"reward {self.name}: a function of a batch cannot be async")
         self.concurrency = concurrency or 32
+        _stdio.take_early()
         functools.update_wrapper(self, function)
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> T:
@@ -82,6 +83,7 @@ class Reward(Generic[P, T]):
             return _component(function(row), name)
 
         chosen: Callable[..., Any] = later if self.is_async else now
+        functools.update_wrapper(chosen, function)
         chosen.__name__ = f"{self.name}.{name}"
         return Reward(chosen, False, self.concurrency if self.is_async else None)
 
@@ -108,17 +110,21 @@ def _serve(function: Callable[[Any], Any], io: _stdio.Stdio) -> None:
     answers, loads, encode = io.answers, json.loads, json.JSONEncoder().encode
     for line in io.requests:
         row = loads(_text(line))
-        answer = {"id": row["id"]}
+        id = row["id"]
         try:
             value = function(row)
             if type(value) is float:
-                answer["reward"] = value
+                said = encode({"id": id, "reward": value}).encode() + b"\n"
             else:
-                answer.update(fields(value))
+                said = _stdio.encode({"id": id, **fields(value)})
         except Exception as error:
-            answer.update(reward=None, error=_stdio.failure(error))
-        answers.write(encode(answer).encode() + b"\n")
+            said = _failed(id, error, function)
+        answers.write(said)
         answers.flush()
+
+
+def _failed(id: str, error: Exception, function: Callable[..., Any]) -> bytes:
+    return _stdio.encode({"id": id, "reward": None, "error": _stdio.failure(error, function)})
 
 
 async def _serve_async(function: Callable[[Any], Awaitable[Any]], io: _stdio.Stdio, concurrency: int) -> None:
@@ -131,12 +137,12 @@ async def _serve_async(function: Callable[[Any], Awaitable[Any]], io: _stdio.Std
         row = json.loads(_text(line))
         id = row["id"]
         try:
-            said = fields(await function(row))
+            said = _stdio.encode({"id": id, **fields(await function(row))})
         except Exception as error:
-            said = {"reward": None, "error": _stdio.failure(error)}
+            said = _failed(id, error, function)
         finally:
             slots.release()
-        io.answers.write(json.dumps({"id": id, **said}).encode() + b"\n")
+        io.answers.write(said)
         io.answers.flush()
 
     loop = asyncio.get_running_loop()
@@ -183,8 +189,13 @@ def _protocol(value: Mapping[str, Any]) -> dict[str, Any]:
     unknown = [k for k in value if k not in _KEYS]
     if unknown or "reward" not in value and not value.get("error"):
         raise TypeError(f"a reward's dict has the keys {', '.join(_KEYS)}, of which reward or error is needed, not {sorted(map(str, value))}")
-    out: dict[str, Any] = {"reward": None, "error": value.get("error") or "the function returned no reward"}
-    if value.get("reward") is not None and not value.get("error"):
+    error = value.get("error")
+    if isinstance(error, BaseException):
+        error = _stdio.describe(error)
+    elif error is not None and not isinstance(error, str):
+        raise TypeError(f"error: {error!r:.100} is neither text nor an exception")
+    out: dict[str, Any] = {"reward": None, "error": error or "the function returned no reward"}
+    if value.get("reward") is not None and not error:
         out = fields(value["reward"])
     if value.get("shaped_rewards") is not None:
         out["shaped_rewards"] = [float(v) for v in value["shaped_rewards"]]

@@ -7,10 +7,14 @@ cannot read the requests either.
 
 from __future__ import annotations
 
+import inspect
+import json
 import os
 import sys
+import sysconfig
 import traceback
-from typing import BinaryIO, NamedTuple
+from collections.abc import Callable, Mapping
+from typing import Any, BinaryIO, NamedTuple
 
 
 class Stdio(NamedTuple):
@@ -36,12 +40,73 @@ def take() -> Stdio:
     return _taken
 
 
-def failure(error: BaseException) -> str:
-    """A short message for the row; the traceback goes to standard error."""
+def take_early() -> None:
+    """Take standard input and output before serve does, if rollmill started this
+    program: what the rest of the file prints is no answer. Its children inherit the
+    environment, and keep their output."""
+    if any(name.startswith("_ROLLMILL_PROCESS_") for name in os.environ) and _EARLY not in os.environ:
+        os.environ[_EARLY] = "1"
+        take()
+
+
+_EARLY = "_ROLLMILL_STDIO_TAKEN"
+
+
+def failure(error: BaseException, function: Callable[..., Any]) -> str:
+    """A short message for the row, with the place in the user's code; the traceback
+    goes to standard error."""
     traceback.print_exception(type(error), error, error.__traceback__)
+    return f"{describe(error)} ({_place(error, function)})"
+
+
+def describe(error: BaseException) -> str:
     text = str(error).strip()
     name = type(error).__name__
     return f"{name}: {text[:500]}" if text else name
+
+
+def _place(error: BaseException, function: Callable[..., Any]) -> str:
+    """The last line that is neither ours nor a library's, or where the function begins."""
+    for frame in reversed(traceback.extract_tb(error.__traceback__)):
+        if os.path.isfile(frame.filename) and not _library(frame.filename):
+            return f"{_short(frame.filename)}, line {frame.lineno}"
+    code = getattr(inspect.unwrap(function), "__code__", None)
+    return f"{_short(code.co_filename)}, line {code.co_firstlineno}" if code else "no line of Python"
+
+
+def _library(file: str) -> bool:
+    if {"site-packages", "dist-packages"} & set(file.split(os.sep)):
+        return True
+    paths = sysconfig.get_paths()
+    folders = [os.path.dirname(__file__), *(paths[key] for key in ("stdlib", "platstdlib", "purelib", "platlib") if key in paths)]
+    return os.path.abspath(file).startswith(tuple(os.path.join(os.path.abspath(f), "") for f in folders))
+
+
+def _short(file: str) -> str:
+    here = os.path.join(os.getcwd(), "")
+    return file[len(here) :] if file.startswith(here) else file
+
+
+def encode(fields: Mapping[str, Any], default: Callable[[Any], Any] | None = None, allow_nan: bool = True) -> bytes:
+    """The fields as a line of JSON; an error names the key whose value is no JSON."""
+
+    def dumps(value: Any) -> str:
+        return json.dumps(value, default=default, allow_nan=allow_nan)
+
+    def key(path: list[str], value: Any, outer: list[int]) -> str:
+        """The path of the innermost value that cannot be encoded."""
+        inner = value.items() if isinstance(value, Mapping) else enumerate(value) if isinstance(value, (list, tuple)) else ()
+        for k, v in inner if id(value) not in outer else ():
+            try:
+                dumps(v)
+            except (TypeError, ValueError):
+                return key([*path, str(k)], v, [*outer, id(value)])
+        return ".".join(path)
+
+    try:
+        return dumps(fields).encode() + b"\n"
+    except (TypeError, ValueError) as error:
+        raise TypeError(f"{key([], fields, [])}: {error}") from None
 
 
 def explain_to_person(what: str, command: str) -> None:

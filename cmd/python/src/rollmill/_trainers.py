@@ -49,6 +49,7 @@ class Trainer(Generic[P, T]):
         self.clean = clean
         self._answers: dict[str, Callable[..., Any]] = {"submit": function}
         functools.update_wrapper(self, function)
+        _stdio.take_early()
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> T:
         return self.function(*args, **kwargs)
@@ -93,7 +94,7 @@ class Trainer(Generic[P, T]):
                 raise TypeError(f"a trainer's dict has the keys {', '.join(_KEYS)}, not {sorted(map(str, unknown))}")
             for key in known:
                 known[key] |= bool(fields.get(key))
-            io.answers.write(json.dumps(fields, default=_number).encode() + b"\n")
+            io.answers.write(_stdio.encode(fields, default=_number))
             io.answers.flush()
 
         try:
@@ -102,7 +103,7 @@ class Trainer(Generic[P, T]):
             if what == "submit" and not known["state"] and not known["job"]:
                 say({"state": "completed"})
         except Exception as error:
-            message = _stdio.failure(error)
+            message = _stdio.failure(error, function)
             if what == "submit":
                 say({"state": "failed", "clean": self.clean, "message": message})
             raise SystemExit(1) from None
