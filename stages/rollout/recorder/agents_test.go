@@ -68,12 +68,11 @@ func TestAgentCodex(t *testing.T) {
 	})
 }
 
-// TestAgentOpenCode: through chat completions it writes arguments anew, which
-// breaks the prefix; messages have none to rewrite.
+// TestAgentOpenCode: through chat completions it writes arguments anew, and the
+// engine gets them as it sampled them.
 func TestAgentOpenCode(t *testing.T) {
-	breaks := map[string]string{"chat": recorder.BreakArguments}
 	packages := map[string]string{"chat": "@ai-sdk/openai-compatible", "messages": "@ai-sdk/anthropic"}
-	agent(t, "opencode", breaks, formats.ToolCall{ID: "call_1", Name: "bash", Arguments: `{"command": "echo made > made.txt", "description":"Make it"}`}, func(protocol, url string) (args, environ []string) {
+	agent(t, "opencode", nil, formats.ToolCall{ID: "call_1", Name: "bash", Arguments: `{"command": "echo made > made.txt", "description":"Make it"}`}, func(protocol, url string) (args, environ []string) {
 		config, _ := json.Marshal(fields{"model": "rollmill/policy", "small_model": "rollmill/policy", "autoupdate": false, "share": "disabled",
 			"provider": fields{"rollmill": fields{"npm": packages[protocol], "options": fields{"baseURL": url, "apiKey": "x"}, "models": fields{"policy": fields{}}}}})
 		return []string{"run", task}, []string{"OPENCODE_CONFIG_CONTENT=" + string(config), "OPENCODE_DISABLE_MODELS_FETCH=1"}

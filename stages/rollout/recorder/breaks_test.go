@@ -47,7 +47,7 @@ func TestCausesOfBreaks(t *testing.T) {
 		{"reasoning left out by the template", `{"role":"assistant","content":"a","reasoning_content":"hm"}`, `{"role":"assistant","content":"a","reasoning_content":"hm"}`, [2]string{"[1,2]", "[1,2,5]"},
 			"2 assistant | b | ends stop | break reasoning | [8] [-1] after [1 2 5]"},
 		{"reasoning left out, and no break", `{"role":"assistant","content":"a","reasoning":"hm"}`, plain, [2]string{"[1,2]", "[1,2,7,3]"}, "2 assistant | b | ends stop | [8] [-1] after [3]"},
-		{"arguments", tooled, strings.Replace(tooled, `: 1`, `:1`, 1), [2]string{"[1,2]", "[1,2,5]"}, "2 assistant | b | ends stop | break arguments | [8] [-1] after [1 2 5]"},
+		{"arguments, restored", tooled, strings.Replace(tooled, `: 1`, `:1`, 1), [2]string{"[1,2]", "[1,2,5]"}, "2 assistant | b | ends stop | break template | [8] [-1] after [1 2 5]"},
 		{"the first prompt unknown", plain, plain, [2]string{"", "[1,2,7,3]"}, "2 assistant | b | ends stop | break unknown | [8] [-1] after [1 2 7 3]"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

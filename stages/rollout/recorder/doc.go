@@ -5,7 +5,8 @@
 // messages.
 //
 // It is not a gateway: it never answers from a cache, picks no model, and
-// changes no text. An engine's error reaches the agent unchanged.
+// changes no text, but for tool arguments that an agent wrote anew (restore.go).
+// An engine's error reaches the agent unchanged.
 //
 // Arguable decisions:
 //
@@ -53,10 +54,11 @@
 //     event lacks logprobs.
 //   - A call of /v1/messages is sent to the engine as chat completions, because no
 //     engine gives token ids or logprobs with messages. The prompt is what vLLM's
-//     own /v1/messages makes of it. What the answer lost as a message, the text of
-//     tool arguments, is put back when the call returns in a later prompt, as is
-//     that of a custom tool of the Responses API; elsewhere the agent has that text,
-//     and nothing is put back.
+//     own /v1/messages makes of it.
+//   - The text of tool arguments is put back when a call returns in a later prompt
+//     with arguments that are equal as JSON: an API without that text lost it, and
+//     clients of chat completions encode arguments again. Whole numbers must be
+//     equal in every digit, because the agent used those that it sends.
 //   - Of two ways to name a branch below a shared system prompt, compaction needs a
 //     sign of it (a summary that was sampled before, or the last turns). Without
 //     one it is a sub-agent: agents that ask many things with one system prompt are

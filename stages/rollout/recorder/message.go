@@ -112,49 +112,6 @@ func inputOf(arguments string) []byte {
 	return encode(map[string]string{"arguments": arguments})
 }
 
-// shownCall is a tool call as an agent of another API than chat completions sees
-// it: without the text of its arguments.
-type shownCall struct{ id, name, input string }
-
-func shown(c formats.ToolCall, input []byte) shownCall {
-	var v any
-	if json.Unmarshal(input, &v) == nil {
-		input = encode(v)
-	}
-	return shownCall{c.ID, c.Name, string(input)}
-}
-
-// remember keeps the text of the arguments that a message lost as it was shown.
-func (s *Session) remember(q *request, m *formats.Message) {
-	for _, c := range m.ToolCalls {
-		input := inputOf(c.Arguments)
-		if q.api == &responsesAsChatAPI {
-			if !q.response.custom[c.Name] {
-				continue // the agent has the text
-			}
-			input = customArguments(customInput(c.Arguments))
-		}
-		if s.shown == nil {
-			s.shown = map[shownCall]string{}
-		}
-		s.shown[shown(c, input)] = c.Arguments
-	}
-}
-
-// restore puts the sampled text of arguments back into a prompt's tool calls, so
-// that the prompt has the tokens that were sampled.
-func (s *Session) restore(q *request) {
-	for i := range q.messages {
-		calls := q.messages[i].ToolCalls
-		for k := range calls {
-			if text, ok := s.shown[shown(calls[k], []byte(calls[k].Arguments))]; ok {
-				calls[k].Arguments = text
-			}
-		}
-	}
-	q.setMessages()
-}
-
 // errorKind is the type that Anthropic's API gives to errors of a status.
 func errorKind(status int) string {
 	switch status {

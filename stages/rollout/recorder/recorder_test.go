@@ -318,8 +318,11 @@ func TestPrefixBreaks(t *testing.T) {
 		back := fields{"role": "assistant", "content": nil, "tool_calls": []fields{{"id": "c1", "type": "function", "function": fields{"name": "look", "arguments": `{"at":1,"b":2}`}}}}
 		ask(t, s, tools, user("one"), back, fields{"role": "tool", "tool_call_id": "c1", "content": "seen"})
 		rec := s.End()
-		if len(rec.Messages) != 4 || rec.Messages[3].PrefixBreak != recorder.BreakArguments {
+		if len(rec.Messages) != 4 || rec.Messages[3].PrefixBreak != "" {
 			t.Fatalf("%+v", rec.Messages)
+		}
+		if sent := e.Asked()[1].Messages[1].ToolCalls[0].Arguments; sent != `{"at": 1,  "b":2}` {
+			t.Errorf("the engine got %s", sent)
 		}
 		if c := rec.Messages[1].ToolCalls[0]; c.Arguments != `{"at": 1,  "b":2}` || rec.Messages[2].ToolCallID != "c1" {
 			t.Errorf("tool call %+v, answered to %q", c, rec.Messages[2].ToolCallID)

@@ -36,7 +36,7 @@ func FuzzResponses(f *testing.F) {
 			c.done()
 		}
 		was := r.answer.choices[0].message
-		s.remember(q, &was)
+		s.tree.Messages = append(s.tree.Messages, was)
 		s.keepTurn(q, r.answer)
 		o := jsonscan.ParseObject(asResponse(q, r))
 		if json.Valid(request) && !json.Valid(o.Bytes()) {

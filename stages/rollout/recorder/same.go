@@ -3,6 +3,7 @@ package recorder
 import (
 	"bytes"
 	"encoding/json"
+	"math"
 	"regexp"
 	"slices"
 	"strings"
@@ -22,9 +23,15 @@ const (
 )
 
 func same(a, b *formats.Message) bool {
-	return a.Role == b.Role && text(a) == text(b) && a.Reasoning == b.Reasoning &&
-		a.ToolCallID == b.ToolCallID && (a.Name == b.Name || a.Sampled) &&
-		sameParts(a, b) && slices.Equal(a.ToolCalls, b.ToolCalls)
+	return a.Role == b.Role && a.Reasoning == b.Reasoning && a.ToolCallID == b.ToolCallID && (a.Name == b.Name || a.Sampled) &&
+		slices.Equal(a.ToolCalls, b.ToolCalls) && sameContent(a, b)
+}
+
+func sameContent(a, b *formats.Message) bool {
+	if a.ContentParts == b.ContentParts {
+		return a.ContentParts != "" || a.Content == b.Content
+	}
+	return sameParts(a, b) && text(a) == text(b)
 }
 
 func text(m *formats.Message) string { return chat.ContentText(m) }
@@ -93,13 +100,45 @@ func SameCall(a, b formats.ToolCall) bool {
 }
 
 func sameJSON(a, b string) bool {
-	var x, y any
-	if json.Unmarshal([]byte(a), &x) != nil || json.Unmarshal([]byte(b), &y) != nil {
-		return false
+	x, ok := canonical(a)
+	y, too := canonical(b)
+	return ok && too && bytes.Equal(x, y)
+}
+
+// canonical returns JSON with its keys in order and its numbers in one form.
+func canonical(text string) (out []byte, ok bool) {
+	if !json.Valid([]byte(text)) {
+		return nil, false
 	}
-	p, _ := json.Marshal(x)
-	q, _ := json.Marshal(y)
-	return bytes.Equal(p, q)
+	d := json.NewDecoder(strings.NewReader(text))
+	d.UseNumber()
+	var v any
+	if d.Decode(&v) != nil {
+		return nil, false
+	}
+	out, err := json.Marshal(withNumbers(v))
+	return out, err == nil
+}
+
+// withNumbers returns a decoded value with floats for its numbers, except for
+// whole ones that a float does not hold.
+func withNumbers(v any) any {
+	switch v := v.(type) {
+	case map[string]any:
+		for key := range v {
+			v[key] = withNumbers(v[key])
+		}
+	case []any:
+		for i := range v {
+			v[i] = withNumbers(v[i])
+		}
+	case json.Number:
+		const exact = 1 << 53
+		if f, err := v.Float64(); err == nil && (math.Abs(f) < exact || strings.ContainsAny(string(v), ".eE")) {
+			return f
+		}
+	}
+	return v
 }
 
 // worse returns the cause that explains more.

@@ -42,9 +42,8 @@ type Session struct {
 	tokens             int64
 	limit              string // the stop reason, once a call was refused by it
 
-	responses map[string]int       // id of a response -> its message
-	turns     map[string]turn      // of those made of chat completions, which the engine does not know
-	shown     map[shownCall]string // tool calls as agents see them -> the sampled text of their arguments
+	responses map[string]int  // id of a response -> its message
+	turns     map[string]turn // of those made of chat completions, which the engine does not know
 }
 
 // call is one request under way.
@@ -135,8 +134,10 @@ func (s *Session) begin(q *request, function, session string) *call {
 	o := &s.rec.opts
 	k := len(s.calls)
 	s.clock++
-	if q.api.show != nil {
+	if q.api.path == chatAPI.path {
 		s.restore(q)
+	}
+	if q.api.show != nil {
 		q.response.id = s.responseID(k)
 	}
 	c := &call{index: k, path: s.walk(q, session), began: s.clock, at: o.Now(), asked: q.model, request: q}
@@ -268,9 +269,6 @@ func (s *Session) addAnswer(c *call, a *answer) {
 	slices.SortStableFunc(a.choices, func(x, y *choice) int { return cmp.Compare(x.index, y.index) })
 	for k, choice := range a.choices {
 		m := choice.message
-		if c.request.api.show != nil {
-			s.remember(c.request, &m)
-		}
 		m.Call, m.PromptDeltaIDs, m.PrefixBreak = int32(c.index), delta, broke
 		at := s.tree.AddSampled(c.path, m, k, Span{float64(c.began), float64(s.clock)})
 		if a.id != "" {
