@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/storage"
@@ -71,6 +72,31 @@ func TestOverwriteReplacesWhatStoodAtItsStartOrFails(t *testing.T) {
 		write(ctx, t, uri, specOf(3), Options{Overwrite: true}, 3)
 		if d := open(t, uri); d.Identity != specOf(3).Identity() || Verify(ctx, d) != nil {
 			t.Error("begun again, it does not replace what stands now")
+		}
+	})
+}
+
+// A command that was stopped before it looked replaces nothing that was written
+// since it began, whatever its own clock shows.
+func TestOverwriteReplacesOnlyWhatStoodWhenTheCommandBegan(t *testing.T) {
+	places(t, func(t *testing.T, uri string) {
+		ctx := context.Background()
+		write(ctx, t, uri, specOf(2), Options{}, 3)
+		d := open(t, uri)
+		began := time.Now().Add(-time.Hour) // and then it was stopped
+		_, err := Begin(Began(ctx, began), uri, specOf(3), Options{Overwrite: true})
+		if exists := (*ExistsError)(nil); !errors.As(err, &exists) || !exists.Late {
+			t.Fatalf("%v", err)
+		}
+		if left := keys(t, uri); slices.ContainsFunc(left, func(k string) bool { return strings.Contains(k, "writing") }) {
+			t.Errorf("it left %q", left)
+		}
+		if now := open(t, uri); now.Identity != d.Identity || Verify(ctx, now) != nil {
+			t.Error("the newer dataset was changed")
+		}
+		write(Began(ctx, time.Now()), t, uri, specOf(3), Options{Overwrite: true}, 3)
+		if d := open(t, uri); d.Identity != specOf(3).Identity() || Verify(ctx, d) != nil {
+			t.Error("begun later, it does not replace what stands")
 		}
 	})
 }

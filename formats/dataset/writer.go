@@ -2,6 +2,7 @@ package dataset
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 
@@ -39,16 +40,16 @@ type Shard struct {
 
 	mu     sync.Mutex
 	tables map[string]*table
-	marker string // identifies this writer while it overwrites; "" before its first part
+	marker string // identifies this writer while it overwrites; "" before it needs one
 }
 
 // Begin starts a shard of the dataset that spec describes. When the dataset, or
 // this shard's record, is already there, the shard is UpToDate and must not be
 // written. A dataset of another identity at the URI is an *ExistsError unless
 // Overwrite is set; the old dataset then stays readable until the new one is
-// sealed. Overwrite replaces the dataset that is there when Begin is called: if
-// there is another one at the end, Commit fails and leaves the newer dataset
-// unchanged.
+// sealed. Overwrite replaces the dataset that is there when Begin is called, if it
+// was there when the command began: see Began. If there is another one at the end,
+// Commit fails and leaves the newer dataset unchanged.
 func Begin(ctx context.Context, uri string, spec Spec, o Options) (*Shard, error) {
 	if o.Of == 0 {
 		o.Of = 1
@@ -112,8 +113,18 @@ func (s *Shard) look(ctx context.Context, overwrite bool) error {
 		return err
 	}
 	s.upToDate = found[s.run][s.shard]
-	if overwrite {
+	if overwrite && (s.upToDate || now.raw == nil) {
 		return nil
+	}
+	if overwrite {
+		newer, err := s.newer(ctx)
+		if err == nil && newer {
+			err = late(s.bucket, now, s.run)
+		}
+		if err != nil {
+			err = errors.Join(err, s.Discard())
+		}
+		return err
 	}
 	for _, other := range sortedRuns(found) {
 		if other.identity != s.run.identity {

@@ -8,6 +8,9 @@ import (
 	"os/signal"
 	"strings"
 	"syscall"
+
+	"github.com/rollmill/rollmill/cmd/internal/began"
+	"github.com/rollmill/rollmill/formats/dataset"
 )
 
 // Main runs the app on the command line of this process, with its streams and
@@ -16,6 +19,7 @@ func (a *App) Main() int {
 	return a.recoverCrash(func() int {
 		ctx, stop := untilSignal(context.Background())
 		defer stop()
+		ctx = dataset.Began(ctx, began.At)
 		log.SetOutput(io.Discard) // a client library logs errors there that it also returns
 		streams := Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Asks: asked(), Lookup: os.LookupEnv}
 		for _, text := range os.Environ() {

@@ -1,0 +1,50 @@
+package dataset
+
+import (
+	"context"
+	"time"
+)
+
+type beganKey struct{}
+
+// Began returns a context for a command that began at a moment, with its
+// monotonic clock. Begin then replaces no dataset that was written after it, even
+// if the process was stopped before it looked.
+func Began(ctx context.Context, at time.Time) context.Context {
+	return context.WithValue(ctx, beganKey{}, at)
+}
+
+// The most by which the times of two objects of a store may differ from the order
+// in which they were written.
+const (
+	coarseDisk  = 20 * time.Millisecond
+	coarseStore = time.Second
+)
+
+// newer reports whether the manifest was written after the command began. Only
+// the store's clock and this machine's own durations count: the clocks of two
+// machines may differ by hours. A manifest from the store's future tells nothing.
+func (s *Shard) newer(ctx context.Context) (bool, error) {
+	at, ok := ctx.Value(beganKey{}).(time.Time)
+	if !ok {
+		return false, nil
+	}
+	if err := s.announce(ctx); err != nil {
+		return false, err
+	}
+	marker, err := s.bucket.Stat(ctx, s.marker)
+	if err != nil {
+		return false, err
+	}
+	age := max(time.Since(at), time.Since(at.Round(0))) // the machine may have slept
+	manifest, err := s.bucket.Stat(ctx, ManifestFile)
+	if err != nil {
+		return false, err
+	}
+	coarse := coarseStore
+	if _, local := s.bucket.Local(); local {
+		coarse = coarseDisk
+	}
+	since := manifest.ModTime.Sub(marker.ModTime.Add(-age))
+	return since > coarse && since <= age+coarse, nil
+}
