@@ -154,10 +154,14 @@ func (w *Worker) read() {
 		if err != nil && !errors.Is(err, errLine) {
 			return
 		}
-		w.handle(line, err)
-		if err != nil {
+		if asked := w.handle(line, err); asked && err != nil {
 			_, _ = io.Copy(io.Discard, lines) // so that the program does not block
 			return
+		}
+		for err != nil { // the rest of a line between attempts
+			if _, err = lines.ReadSlice('\n'); err != nil && err != bufio.ErrBufferFull {
+				return
+			}
 		}
 	}
 }
@@ -182,16 +186,17 @@ func readLine(lines *bufio.Reader) ([]byte, error) {
 	}
 }
 
-// handle handles one line, or the error that ended the output.
-func (w *Worker) handle(line []byte, err error) {
+// handle handles one line, or that it is too long. It reports whether the worker
+// was asked.
+func (w *Worker) handle(line []byte, err error) (asked bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.asked == nil {
-		return
+		return false
 	}
 	if err == nil {
 		if line[0] != '{' {
-			return
+			return true
 		}
 		var answer struct {
 			ID *string `json:"trajectory_id"`
@@ -199,7 +204,7 @@ func (w *Worker) handle(line []byte, err error) {
 		switch parsed := json.Unmarshal(line, &answer); {
 		case answer.ID != nil && *answer.ID == w.asked.id:
 		case answer.ID != nil && *answer.ID == w.before:
-			return // a repeated answer
+			return true // a repeated answer
 		case parsed != nil:
 			err = fmt.Errorf("the worker's answer is not JSON: %w: %.200s", parsed, line)
 		case answer.ID == nil:
@@ -211,6 +216,7 @@ func (w *Worker) handle(line []byte, err error) {
 	w.before = w.asked.id
 	w.asked.answer <- reply{line, err}
 	w.asked = nil
+	return true
 }
 
 // Ended reports whether the process has ended.

@@ -1,6 +1,7 @@
 package recorder
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/rollmill/rollmill/formats"
@@ -70,8 +71,9 @@ func (a *answer) keepAll() (source string, failure *Failure) {
 	}
 	for _, c := range a.choices {
 		s, f := c.keep(completion)
+		source = cmp.Or(source, s) // one choice may have ids where another does not
 		if failure == nil {
-			source, failure = s, f
+			failure = f
 		}
 		total += len(c.message.Logprobs)
 	}

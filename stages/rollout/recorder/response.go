@@ -119,17 +119,20 @@ func (q *request) items(r *reply, m *formats.Message, top jsonscan.Object) (out 
 		out = append(out, last)
 		texts++
 	}
-	if last == nil && (refusal != "" || len(m.ToolCalls) == 0) {
-		if last = q.messageItem(0); refusal == "" {
-			last.Content = append(last.Content, outputText(""))
+	switch {
+	case refusal != "":
+		if len(out) == 0 || out[len(out)-1] != any(last) {
+			last = q.messageItem(texts)
+			out = append(out, last)
 		}
+		last.Content = append(last.Content, responsePart{Type: "refusal", Refusal: &refusal})
+	case last == nil && len(m.ToolCalls) == 0:
+		last = q.messageItem(0)
+		last.Content = append(last.Content, outputText(""))
 		out = append(out, last)
 	}
-	if last != nil && len(last.Content) > 0 {
+	if last != nil && last.Content[0].Type == "output_text" {
 		last.Content[0].Logprobs = q.logprobs(top)
-	}
-	if refusal != "" {
-		last.Content = append(last.Content, responsePart{Type: "refusal", Refusal: &refusal})
 	}
 	for k, c := range m.ToolCalls {
 		out = append(out, q.callItem(k, c))
