@@ -36,7 +36,7 @@ var layers = []struct {
 	{`formats/.+`, `formats formats/[^d][^/]*`},
 	{`stages`, `formats`},
 	{`stages/plugin(/.*)?`, `stages stages/plugin`},
-	{`stages/internal/.*`, `stages formats formats/secret`},
+	{`stages/internal/.*`, `stages formats formats/secret formats/traceback`},
 	{`stages/stagetest`, `stages stages/internal/.* formats formats/.* storage storage/.*`},
 	{`stages/backends`, `formats formats/[^d][^/]* stages stages/plugin stages/internal/.*`},
 	{`stages/backends/.*`, `formats formats/[^d][^/]* formats/exporters/[^/]+ stages stages/plugin stages/plugin/.* stages/internal/.* stages/backends(/[^/]+)?`},
