@@ -62,7 +62,10 @@ often the files are imported.
 A record that cannot be converted, or that has something no row can hold, ends the
 import with its file and line, unless --lossy drops and counts it. The end of every
 import, and --check without writing anything, report for which kinds of training
-the trajectories can be used, and what is missing for the others.
+the trajectories can be used, and what is missing for the others. Of the values of
+a repeated JSON key the last counts, as in Python, and NaN and infinities are null,
+as no JSON number is: both count as parts that no row can hold, except a NaN that
+stands for a missing score.
 
   rollmill import --from chat --in conversations.jsonl --out data/imported
   rollmill import --from chat --in 'data/*.parquet' --map messages=dialog --map reward=score --out data/imported

@@ -228,7 +228,7 @@ func TestBadFilesAreNamedErrors(t *testing.T) {
 	}{
 		{"x.jsonl", "{\"id\":1}\n\n{\"id\":2", 1, "line 3", ""},
 		{"x.jsonl", "[1]\n", 0, "not a JSON object", ""},
-		{"x.jsonl", "{} {}\n", 0, "something follows", ""},
+		{"x.jsonl", "{} {}\n", 0, "after top-level value", ""},
 		{"x.jsonl", "{\"id\":\"\xff\"}\n", -1, "line 1: the text is not UTF-8", "save the file as UTF-8"},
 		{"x.jsonl", "\xff\xfe{\x00}\x00", -1, "UTF-16", "save the file as UTF-8"},
 		{"x.json", "", -1, "empty", "array of records"},

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/jsonscan"
 	"github.com/rollmill/rollmill/formats/records"
 )
 
@@ -42,7 +43,8 @@ func newPicker(name string, o Options) (*picker, error) {
 func (p *picker) add(l records.Record) error {
 	row := p.report.Rows
 	p.report.Rows++
-	values, keys, err := records.Fields(l.Object)
+	object, _ := jsonscan.Standard(l.Object)
+	values, keys, err := records.Fields(object)
 	if err != nil {
 		if l.Line > 0 {
 			err = fmt.Errorf("line %d: %w", l.Line, err)
@@ -59,7 +61,7 @@ func (p *picker) add(l records.Record) error {
 		p.short++
 	}
 	var compact bytes.Buffer
-	if err := json.Compact(&compact, l.Object); err != nil {
+	if err := json.Compact(&compact, object); err != nil {
 		return invalid(p.name, row, err, "the row is not JSON")
 	}
 	e := record{Example: formats.Example{ID: p.id(values[p.o.Names.ID]), Row: row, Fields: compact.Bytes()}}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/chat"
+	"github.com/rollmill/rollmill/formats/jsonscan"
 	"github.com/rollmill/rollmill/formats/jsontext"
 )
 
@@ -114,12 +115,17 @@ func check(t *formats.Trajectory) error {
 			return fmt.Errorf("a text is not UTF-8: %s", Brief([]byte(text)))
 		}
 	}
-	if n := cmp.Or(hugeNumber(t.Example), hugeNumber(t.Metadata)); n != "" {
+	if n := cmp.Or(badNumber(t.Example), badNumber(t.Metadata)); n != "" {
 		return fmt.Errorf("the number %s is out of range", Brief([]byte(n)))
 	}
 	for _, tools := range t.ToolSets {
-		if n := hugeNumber(tools); n != "" {
+		if n := badNumber(tools); n != "" {
 			return fmt.Errorf("the number %s of the tools is out of range", Brief([]byte(n)))
+		}
+	}
+	for i := range t.Calls {
+		if n := badNumber(t.Calls[i].Sampling); n != "" {
+			return fmt.Errorf("call %d: the number %s of its sampling is out of range", i, Brief([]byte(n)))
 		}
 	}
 	for i := range t.Messages {
@@ -130,9 +136,10 @@ func check(t *formats.Trajectory) error {
 	return nil
 }
 
-// hugeNumber returns a number of JSON that no float64 holds, which readers of the
-// JSON would refuse; "" when there is none.
-func hugeNumber(text string) string {
+// badNumber returns a number that no float64 holds, or one that JSON does not
+// have (see jsonscan.NotANumber), which readers of the JSON would refuse; "" when
+// there is none.
+func badNumber(text string) string {
 	const short = 300 // digits without an exponent are in range
 	for i := 0; i < len(text); i++ {
 		c := text[i]
@@ -143,6 +150,9 @@ func hugeNumber(text string) string {
 				}
 			}
 			continue
+		}
+		if c == 'N' || c == 'I' {
+			return text[i : i+max(1, jsonscan.NotANumber([]byte(text[i:min(len(text), i+9)])))]
 		}
 		if c < '0' || c > '9' {
 			continue
@@ -168,6 +178,8 @@ func checkMessage(t *formats.Trajectory, i int) error {
 		return fmt.Errorf("role %q is none of %v", m.Role, Roles)
 	case m.Parent < -1 || int(m.Parent) >= i:
 		return fmt.Errorf("parent %d does not come before it", m.Parent)
+	case (strings.Contains(m.ContentParts, "NaN") || strings.Contains(m.ContentParts, "Infinity")) && badNumber(m.ContentParts) != "":
+		return errors.New("its content has a number that JSON does not have")
 	case m.Sampled != (m.Call >= 0) || int(m.Call) >= len(t.Calls):
 		return fmt.Errorf("call %d of %d", m.Call, len(t.Calls))
 	case len(m.TokenIDs) > 0 && len(m.Logprobs) > 0 && len(m.TokenIDs) != len(m.Logprobs):

@@ -12,8 +12,10 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"regexp"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/jsonscan"
 )
 
 // Format is a foreign format.
@@ -24,6 +26,7 @@ type Format struct {
 	Extensions []string               // of the files that are read in a folder, such as ".jsonl"
 	Skip       func(name string) bool // which of them are not, by the base name; nil: none
 	Companions string                 // pattern of the base names of files that Records may read beside each; "" for none
+	Unscored   *regexp.Regexp         // paths of scores, at which NaN says that there is none; nil: there are no such
 	Fields     []Field                // what --map can name; nil when the format has fixed names
 	Columns    bool                   // the Fields are members of every record: a column of --map that no record has is refused
 
@@ -98,6 +101,13 @@ func (l Loss) String() string { return fmt.Sprintf("%s: %s", l.Field, l.Why) }
 // want to have is not lost but put into Row.Metadata.
 func (r *Record) Lose(field, why string) {
 	r.Losses = append(r.Losses, Loss{Field: field, Why: why})
+}
+
+// LoseAll records what the reading of JSON lost.
+func (r *Record) LoseAll(lost []jsonscan.Lost) {
+	for _, l := range lost {
+		r.Lose(l.Path, l.Why)
+	}
 }
 
 // Item is one trajectory.

@@ -12,12 +12,19 @@ import (
 // Metadata collects what a source has and no column holds. Its zero value is
 // empty.
 type Metadata struct {
-	fields   jsonscan.Object
-	messages jsonscan.Object // an object for each message, by index
+	fields   jsonscan.Builder
+	messages []*ofMessage
+	at       map[int]*ofMessage
+}
+
+// ofMessage are the fields of the message with an index.
+type ofMessage struct {
+	index  int
+	fields jsonscan.Builder
 }
 
 // Grow makes room for n names.
-func (m *Metadata) Grow(n int) { m.fields = slices.Grow(m.fields, n) }
+func (m *Metadata) Grow(n int) { m.fields.Object = slices.Grow(m.fields.Object, n) }
 
 // Add keeps a value under its name in the source. null is not kept. A name that
 // was added before gets the new value.
@@ -37,17 +44,26 @@ func (m *Metadata) AddText(name, text string) {
 // OfMessage keeps a value of the message with an index, in the field
 // "message_fields".
 func (m *Metadata) OfMessage(index int, name string, value []byte) {
-	at := strconv.Itoa(index)
-	o := jsonscan.ParseObject(m.messages.Get(at))
-	o.Set(name, value)
-	m.messages.Set(at, o.Bytes())
+	of := m.at[index]
+	if of == nil {
+		if of = (&ofMessage{index: index}); m.at == nil {
+			m.at = map[int]*ofMessage{}
+		}
+		m.at[index] = of
+		m.messages = append(m.messages, of)
+	}
+	of.fields.Set(name, value)
 }
 
 // String returns the JSON object, "" when nothing was added.
 func (m *Metadata) String() string {
-	fields := m.fields
+	fields := m.fields.Object
 	if len(m.messages) > 0 {
-		fields = append(fields[:len(fields):len(fields)], jsonscan.Member{Key: "message_fields", Raw: m.messages.Bytes()})
+		var messages jsonscan.Object
+		for _, of := range m.messages {
+			messages = append(messages, jsonscan.Member{Key: strconv.Itoa(of.index), Raw: of.fields.Bytes()})
+		}
+		fields = append(fields[:len(fields):len(fields)], jsonscan.Member{Key: "message_fields", Raw: messages.Bytes()})
 	}
 	if len(fields) == 0 {
 		return ""

@@ -3,8 +3,10 @@ package importers
 import (
 	"fmt"
 	"iter"
+	"slices"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/jsonscan"
 )
 
 // Parsed is a record and what became of it.
@@ -34,6 +36,9 @@ func (p *Parsed) Convert(f *Format) {
 	if p.Items, p.Err = f.Parse(&p.Record); p.Err != nil {
 		p.Items = nil
 		return
+	}
+	if f.Unscored != nil {
+		p.Losses = slices.DeleteFunc(p.Losses, func(l Loss) bool { return l.Why == jsonscan.ReadNaN && f.Unscored.MatchString(l.Field) })
 	}
 	for i := range p.Items {
 		if err := Finish(&p.Items[i]); err != nil {

@@ -22,13 +22,14 @@ type Member struct {
 	Raw []byte
 }
 
-// ParseObject splits a valid JSON object; nil for any other value.
+// ParseObject splits a valid JSON object; nil for any other value. A key that is
+// repeated has its last value, as in Python.
 func ParseObject(b []byte) Object {
-	var o Object
+	var built Builder
 	for k, v := range Members(b) {
-		o = append(o, Member{string(k), v})
+		built.Set(string(k), v)
 	}
-	return o
+	return built.Object
 }
 
 // Get returns the value of a key, nil when it is missing.
@@ -96,7 +97,8 @@ func (o Object) Bytes() []byte {
 	return append(out, '}')
 }
 
-// Members yields the keys and values of a valid object; nothing of any other value.
+// Members yields the keys and values of a valid object; nothing of any other
+// value. A key that is repeated comes again: its last value counts.
 func Members(b []byte) iter.Seq2[[]byte, []byte] {
 	return func(yield func(key, value []byte) bool) {
 		i := Space(b, 0)

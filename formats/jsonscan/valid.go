@@ -18,8 +18,11 @@ func Valid(b []byte) bool {
 
 // Each calls f with the keys and values of an object, and checks it as it goes:
 // when it returns an error, b is not an object, or not JSON, and f was called
-// for the beginning only.
-func Each(b []byte, f func(key, value []byte)) error {
+// for the beginning only. A key that is repeated comes again: its last value
+// counts, as in Python.
+func Each(b []byte, f func(key, value []byte)) error { return (*Reading)(nil).each(b, f) }
+
+func (r *Reading) each(b []byte, f func(key, value []byte)) error {
 	i := Space(b, 0)
 	switch {
 	case i == len(b) || b[i] != '{' && !Valid(b):
@@ -28,17 +31,19 @@ func Each(b []byte, f func(key, value []byte)) error {
 		return errNoObject
 	}
 	i = Space(b, i+1)
+	r.open()
 	for more := !(i < len(b) && b[i] == '}'); more; {
 		end := CheckString(b, i)
 		if end < 0 {
 			return invalid(b)
 		}
 		key := Key(b[i:end])
+		r.key(b, i, end)
 		if i = Space(b, end); i >= len(b) || b[i] != ':' {
 			return invalid(b)
 		}
 		i = Space(b, i+1)
-		if end = Check(b, i, 1); end < 0 {
+		if end = r.check(b, i, 1); end < 0 {
 			return invalid(b)
 		}
 		f(key, b[i:end])
@@ -48,6 +53,7 @@ func Each(b []byte, f func(key, value []byte)) error {
 			more = false
 		}
 	}
+	r.close()
 	if i >= len(b) || b[i] != '}' || Space(b, i+1) != len(b) {
 		return invalid(b)
 	}
@@ -67,7 +73,9 @@ func invalid(b []byte) error {
 
 // Check returns the end of the JSON value that begins at b[i], or -1 when
 // there is none.
-func Check(b []byte, i, depth int) int {
+func Check(b []byte, i, depth int) int { return (*Reading)(nil).check(b, i, depth) }
+
+func (r *Reading) check(b []byte, i, depth int) int {
 	if i >= len(b) || depth > MaxDepth {
 		return -1
 	}
@@ -75,9 +83,9 @@ func Check(b []byte, i, depth int) int {
 	case '"':
 		return CheckString(b, i)
 	case '{':
-		return checkObject(b, i, depth)
+		return r.object(b, i, depth)
 	case '[':
-		return checkArray(b, i, depth)
+		return r.array(b, i, depth)
 	case 't':
 		return checkWord(b, i, "true")
 	case 'f':
@@ -85,9 +93,13 @@ func Check(b []byte, i, depth int) int {
 	case 'n':
 		return checkWord(b, i, "null")
 	case 'N':
-		return checkWord(b, i, "NaN")
+		return r.number(b, i, checkWord(b, i, "NaN"))
 	case 'I':
-		return checkWord(b, i, "Infinity")
+		return r.number(b, i, checkWord(b, i, "Infinity"))
+	case '-':
+		if i+1 < len(b) && b[i+1] == 'I' {
+			return r.number(b, i, CheckNumber(b, i))
+		}
 	}
 	return CheckNumber(b, i)
 }
@@ -99,19 +111,22 @@ func checkWord(b []byte, i int, word string) int {
 	return -1
 }
 
-func checkObject(b []byte, i, depth int) int {
+func (r *Reading) object(b []byte, i, depth int) int {
 	i = Space(b, i+1)
 	if i < len(b) && b[i] == '}' {
 		return i + 1
 	}
+	r.open()
 	for {
+		from := i
 		if i = CheckString(b, i); i < 0 {
 			return -1
 		}
+		r.key(b, from, i)
 		if i = Space(b, i); i >= len(b) || b[i] != ':' {
 			return -1
 		}
-		if i = Check(b, Space(b, i+1), depth+1); i < 0 {
+		if i = r.check(b, Space(b, i+1), depth+1); i < 0 {
 			return -1
 		}
 		if i = Space(b, i); i >= len(b) {
@@ -119,6 +134,7 @@ func checkObject(b []byte, i, depth int) int {
 		}
 		switch b[i] {
 		case '}':
+			r.close()
 			return i + 1
 		case ',':
 			i = Space(b, i+1)
@@ -128,13 +144,13 @@ func checkObject(b []byte, i, depth int) int {
 	}
 }
 
-func checkArray(b []byte, i, depth int) int {
+func (r *Reading) array(b []byte, i, depth int) int {
 	i = Space(b, i+1)
 	if i < len(b) && b[i] == ']' {
 		return i + 1
 	}
 	for {
-		if i = Check(b, i, depth+1); i < 0 {
+		if i = r.check(b, i, depth+1); i < 0 {
 			return -1
 		}
 		if i = Space(b, i); i >= len(b) {

@@ -17,11 +17,12 @@ import (
 var foreign = append(slices.Clone(codecs), format.Gzip, format.Brotli, format.Lz4Raw)
 
 // JSON yields each row of a Parquet file of any tool as a JSON object, with its
-// columns in order. Nulls, NaN and infinities are null; lists, structs and maps
-// are JSON; decimals are numbers with the digits that were written; dates and
-// times are ISO 8601 strings, of which an instant ends in Z; binary values that
-// are not text are base64. A duration, which is not a Parquet type, is the
-// number that its writer stored.
+// columns in order. NaN and the infinities are Python's words for them, which
+// jsonscan reads; lists, structs and maps are JSON; decimals are numbers with the
+// digits that were written; dates and times are ISO 8601 strings, of which an
+// instant ends in Z. A column that is annotated as text, an enum or JSON is text;
+// any other bytes are base64, whatever the value. A duration, which is not a
+// Parquet type, is the number that its writer stored.
 //
 // An error in the bytes, or a type that is not supported, is a
 // formats.InputError that names the file, and the column and row if there is

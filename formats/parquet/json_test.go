@@ -2,6 +2,7 @@ package parquet
 
 import (
 	"bytes"
+	"encoding/base64"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
@@ -27,6 +28,8 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/arrow/arrowtest"
+	"github.com/rollmill/rollmill/formats/jsonscan"
+	"github.com/rollmill/rollmill/formats/jsontext"
 )
 
 // rowsOf reads a file in memory.
@@ -105,7 +108,7 @@ func TestEveryTypeBecomesJSON(t *testing.T) {
 	if err != nil || len(rows) != 1 {
 		t.Fatalf("%d rows, %v", len(rows), err)
 	}
-	want := `{"text":"a \"b\" <c> é\n","bytes":"//4=","f32":0.1,"f64":null,"int":9223372036854775807,"bool":true,"money":-12.50,` +
+	want := `{"text":"a \"b\" <c> é\n","bytes":"//4=","f32":0.1,"f64":NaN,"int":9223372036854775807,"bool":true,"money":-12.50,` +
 		`"day":"2026-01-02","at":"2026-01-02T03:04:05.6Z","local":"2026-01-02T03:04:05.6","list":[1,2],` +
 		`"struct":{"a<b":"x","n":null},"map":{"k":7},"null":null}`
 	if rows[0] != want {
@@ -233,6 +236,17 @@ func TestForeignFiles(t *testing.T) {
 // older form as lists of structs.
 var twin = strings.NewReplacer("-delta", "-v1", "-old", "")
 
+// asBytes returns a row in which a column of text is base64, as bytes are.
+func asBytes(t *testing.T, row, column string) string {
+	t.Helper()
+	o := jsonscan.ParseObject([]byte(row))
+	if !o.Has(column) {
+		return row
+	}
+	text := base64.StdEncoding.EncodeToString([]byte(jsonscan.Unquote(o.Get(column))))
+	return string(o.With(column, jsontext.AppendString(nil, text)).Bytes())
+}
+
 // arrow-go reads the same rows from other tools' files.
 func TestArrowReadsTheSameJSON(t *testing.T) {
 	files, err := filepath.Glob("../../testdata/examples/foreign-*.parquet")
@@ -258,6 +272,9 @@ func TestArrowReadsTheSameJSON(t *testing.T) {
 				t.Fatalf("%d rows of %d: %v", len(rows), len(want), err)
 			}
 			for i, row := range rows {
+				if strings.Contains(name, "duckdb") { // arrow-go reads a column of JSON as bytes
+					row = asBytes(t, row, "j")
+				}
 				if row != string(want[i]) {
 					t.Fatalf("row %d is\n%s\narrow-go reads\n%s", i, row, want[i])
 				}

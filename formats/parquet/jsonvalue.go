@@ -212,7 +212,11 @@ func writerOf(n *node) (writer, error) {
 		if n.length == 2 {
 			w = writeHalf
 		}
-	case nil, *format.EnumType, *format.JsonType, *format.BsonType, *format.GeometryType, *format.GeographyType:
+	case *format.EnumType, *format.JsonType:
+		if w = plainWriter(n); n.kind == format.ByteArray {
+			w = writeText
+		}
+	case nil, *format.BsonType, *format.GeometryType, *format.GeographyType:
 		w = plainWriter(n)
 	}
 	if w == nil {
@@ -369,14 +373,10 @@ func writeText(b []byte, v *values, i int) ([]byte, error) {
 	return b, badPage("a text is not UTF-8")
 }
 
-// writeBytes writes valid UTF-8 as text, because old writers do not annotate
-// text, and other bytes as base64.
+// writeBytes writes bytes as base64, as all other readers take such a column for
+// bytes: text that some values happen to be would make two forms of one column.
 func writeBytes(b []byte, v *values, i int) ([]byte, error) {
-	s := v.strs[i]
-	if !utf8.ValidString(s) {
-		s = base64.StdEncoding.EncodeToString([]byte(s))
-	}
-	return jsontext.AppendString(b, s), nil
+	return append(base64.StdEncoding.AppendEncode(append(b, '"'), []byte(v.strs[i])), '"'), nil
 }
 
 func writeUUID(b []byte, v *values, i int) ([]byte, error) {
@@ -391,7 +391,9 @@ func writeHalf(b []byte, v *values, i int) ([]byte, error) {
 	case 0:
 		f = math.Ldexp(fraction, -24)
 	case 0x1f:
-		f = math.NaN() // or an infinity: both become null
+		if f = math.Inf(1); fraction != 0 {
+			f = math.NaN()
+		}
 	default:
 		f = math.Ldexp(fraction+1024, exponent-25)
 	}
@@ -404,8 +406,13 @@ func writeHalf(b []byte, v *values, i int) ([]byte, error) {
 // appendFloat appends the shortest number that reads back as the same bits. A
 // whole number keeps a ".0", as table tools print it.
 func appendFloat(b []byte, f float64, bits int) []byte {
-	if math.IsNaN(f) || math.IsInf(f, 0) {
-		return append(b, "null"...)
+	switch {
+	case math.IsNaN(f):
+		return append(b, "NaN"...)
+	case math.IsInf(f, 1):
+		return append(b, "Infinity"...)
+	case math.IsInf(f, -1):
+		return append(b, "-Infinity"...)
 	}
 	if f == math.Trunc(f) && math.Abs(f) < 1e21 {
 		return append(strconv.AppendFloat(b, f, 'f', -1, bits), ".0"...)

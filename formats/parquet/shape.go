@@ -146,8 +146,12 @@ func annotation(e *format.SchemaElement) fmt.Stringer {
 		return new(format.MapType)
 	case deprecated.List:
 		return new(format.ListType)
-	case deprecated.Enum, deprecated.Json, deprecated.Bson:
-		return nil // bytes
+	case deprecated.Enum:
+		return new(format.EnumType)
+	case deprecated.Json:
+		return new(format.JsonType)
+	case deprecated.Bson:
+		return new(format.BsonType)
 	case deprecated.Decimal:
 		return &format.DecimalType{Scale: e.Scale.V, Precision: e.Precision.V}
 	case deprecated.Date:

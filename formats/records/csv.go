@@ -13,7 +13,7 @@ import (
 )
 
 // readCSV yields one object for each record, with every value as a string as
-// written: an empty field is "", and the words NA, None and null stay words. A
+// written, line ends too: an empty field is "", and the words NA, None and null stay words. A
 // record with fewer fields than the header lacks the last columns; one with
 // more is an error.
 func readCSV(s File) iter.Seq2[Record, error] {
@@ -23,7 +23,7 @@ func readCSV(s File) iter.Seq2[Record, error] {
 			yield(Record{}, err)
 			return
 		}
-		r := csv.NewReader(buf)
+		r := csv.NewReader(&lineEnds{in: buf})
 		r.FieldsPerRecord = -1
 		names, err := s.header(r)
 		if err != nil {
@@ -52,6 +52,9 @@ func readCSV(s File) iter.Seq2[Record, error] {
 
 func (s File) header(r *csv.Reader) ([]string, error) {
 	names, err := r.Read()
+	for i := range names {
+		names[i] = asWritten(names[i])
+	}
 	if errors.Is(err, io.EOF) {
 		return nil, formats.Invalid(s.Name, "the first line names the columns", nil, "the file is empty")
 	}
@@ -81,6 +84,7 @@ func cells(r *csv.Reader, names, record []string) (Record, error) {
 	}
 	values := map[string]json.RawMessage{}
 	for i, text := range record {
+		text = asWritten(text)
 		if err := checkUTF8([]byte(text)); err != nil {
 			return Record{}, fmt.Errorf("line %d, column %q: %w", number, names[i], err)
 		}

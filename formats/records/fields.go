@@ -4,43 +4,22 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"io"
+
+	"github.com/rollmill/rollmill/formats/jsonscan"
 )
 
 // Fields splits a JSON object into its values and its keys in order. When a key
 // is there twice, the last value is used, as in Python.
 func Fields(object json.RawMessage) (map[string]json.RawMessage, []string, error) {
-	dec := json.NewDecoder(bytes.NewReader(object))
-	start, err := dec.Token()
-	if err != nil {
-		return nil, nil, err
-	}
-	if start != json.Delim('{') {
-		return nil, nil, fmt.Errorf("it begins with %s", brief(object))
-	}
 	values, keys := map[string]json.RawMessage{}, []string(nil)
-	for dec.More() {
-		key, err := dec.Token()
-		if err != nil {
-			return nil, nil, err
-		}
-		var v json.RawMessage
-		if err := dec.Decode(&v); err != nil {
-			return nil, nil, err
-		}
-		name := key.(string)
+	err := jsonscan.Each(object, func(key, v []byte) {
+		name := string(key)
 		if _, twice := values[name]; !twice {
 			keys = append(keys, name)
 		}
 		values[name] = v
-	}
-	if _, err := dec.Token(); err != nil {
-		return nil, nil, err
-	}
-	if _, err := dec.Token(); err != io.EOF {
-		return nil, nil, fmt.Errorf("something follows the object")
-	}
-	return values, keys, nil
+	})
+	return values, keys, err
 }
 
 func brief(b []byte) string {

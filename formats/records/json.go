@@ -23,6 +23,7 @@ func readJSON(s File) iter.Seq2[Record, error] {
 			yield(Record{}, err)
 			return
 		}
+		text.keep = true
 		in := bufio.NewReader(text)
 		start, first, err := skipSpace(in)
 		switch {
@@ -51,7 +52,9 @@ func (s File) columnMap(text *text, in *bufio.Reader, start int64, yield func(Re
 	text.most, text.tooLong = maxColumnMap, errLongColumnMap
 	dec := json.NewDecoder(in)
 	var object json.RawMessage
-	if err := dec.Decode(&object); err != nil {
+	err := dec.Decode(&object)
+	end := start + dec.InputOffset()
+	if err != nil {
 		if text.failed() {
 			yield(Record{}, s.textError(text.err))
 			return
@@ -68,7 +71,7 @@ func (s File) columnMap(text *text, in *bufio.Reader, start int64, yield func(Re
 			"%s: a second value follows the first", s.lineOf(start+dec.InputOffset())))
 		return
 	}
-	s.columns(object, yield)
+	s.columns(text.restore(object, end), yield)
 }
 
 func (s File) wantJSON() string {
@@ -113,7 +116,9 @@ type array struct {
 // next decodes the next value if it is not too long.
 func (a *array) next() (v json.RawMessage, err error) {
 	a.text.most = a.at() + MaxRecord
-	err = a.dec.Decode(&v)
+	if err = a.dec.Decode(&v); err == nil {
+		v = a.text.restore(v, a.at())
+	}
 	return v, err
 }
 

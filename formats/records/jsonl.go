@@ -9,7 +9,6 @@ import (
 	"iter"
 
 	"github.com/rollmill/rollmill/formats"
-	"github.com/rollmill/rollmill/formats/jsonscan"
 )
 
 // MaxRecord bounds the size of a row, so that a file without line ends is refused
@@ -37,7 +36,6 @@ func readJSONL(s File) iter.Seq2[Record, error] {
 					yield(Record{}, s.lineError(number, err))
 					return
 				}
-				text, _ = jsonscan.Standard(text)
 				if !yield(Record{Object: lines.clone(text), Line: number}, nil) {
 					return
 				}

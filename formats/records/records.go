@@ -44,7 +44,7 @@ func (s File) Reader() *bufio.Reader {
 
 // Record is one row.
 type Record struct {
-	Object json.RawMessage // a JSON object, not checked yet: see Fields
+	Object json.RawMessage // a JSON object, not checked yet: see Fields; it may have Python's NaN and infinities
 	Line   int             // in the file, from 1; 0 when the format has none
 	Short  bool            // it has fewer fields than the header of its CSV
 }

@@ -39,8 +39,10 @@ func checkUTF8(b []byte) error {
 }
 
 // text is a JSON file's text, checked to be UTF-8 and with non-standard words
-// replaced, as by jsonscan.Standard.
+// replaced, as by jsonscan.Standard: encoding/json does not read them.
 type text struct {
+	words   []word // that were replaced; restore puts them back
+	keep    bool   // words
 	in      *bufio.Reader
 	most    int64 // how far the text may be read; 0: to its end
 	tooLong error // the error of reading further; nil: errLongRecord
@@ -105,6 +107,9 @@ func (t *text) fill() {
 			t.quoted = !t.quoted
 		case !t.quoted && (c == 'N' || c == 'I' || c == '-'):
 			if n := t.notANumber(); n > 0 {
+				if t.keep {
+					t.words = append(t.words, word{t.given + int64(len(b)), c})
+				}
 				_, t.err = t.in.Discard(n)
 				b = append(b, "null"...)
 				continue
@@ -113,6 +118,31 @@ func (t *text) fill() {
 		b = utf8.AppendRune(b, c)
 	}
 	t.buf, t.out = b, b
+}
+
+// word is a non-standard word, by its first letter.
+type word struct {
+	at     int64 // in the text
+	letter rune
+}
+
+// restore returns the value that ends at an offset of the text with its words as
+// they were written. Values are restored in order.
+func (t *text) restore(v []byte, end int64) []byte {
+	words, from := map[rune]string{'N': "NaN", 'I': "Infinity", '-': "-Infinity"}, end-int64(len(v))
+	var out []byte
+	at := 0
+	for len(t.words) > 0 && t.words[0].at < end {
+		if i := int(t.words[0].at - from); i >= at {
+			out = append(append(out, v[at:i]...), words[t.words[0].letter]...)
+			at = i + len("null")
+		}
+		t.words = t.words[1:]
+	}
+	if at == 0 {
+		return v
+	}
+	return append(out, v[at:]...)
 }
 
 // notANumber returns the length of the rest of such a word after its first

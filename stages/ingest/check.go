@@ -131,7 +131,7 @@ func (c *check) record(ctx context.Context, file int, p *parsed, add func(contex
 			return p.Refused(name, "import --check lists what no row can hold, --lossy drops and counts it", fmt.Errorf("it cannot be represented: %s", l))
 		}
 		if len(p.rows) == 0 || c.o.mine(&p.rows[0]) {
-			c.losses[l.String()]++
+			c.lose(l.String())
 		}
 	}
 	for i := range p.rows {
@@ -150,6 +150,17 @@ func (c *check) record(ctx context.Context, file int, p *parsed, add func(contex
 		}
 	}
 	return nil
+}
+
+// maxLosses is how many kinds of losses the report lists: their fields are names
+// of the source.
+const maxLosses = 1000
+
+func (c *check) lose(what string) {
+	if _, listed := c.losses[what]; !listed && len(c.losses) >= maxLosses {
+		what = "other parts"
+	}
+	c.losses[what]++
 }
 
 // group returns the group of a row, which is often that of the row before.

@@ -157,8 +157,11 @@ func withSource(metadata, id string) string {
 	b := append(make([]byte, 0, len(key)+len(id)+len(`"",`)+len(metadata)), key...)
 	b = jsontext.AppendString(b, id)
 	for k, v := range jsonscan.Members([]byte(metadata)) {
-		if string(k) == "source_id" && string(v) != "null" {
-			return metadata
+		if string(k) == "source_id" {
+			if string(v) != "null" {
+				return metadata
+			}
+			continue
 		}
 		b = append(append(jsontext.AppendString(append(b, ','), string(k)), ':'), v...)
 	}

@@ -94,9 +94,6 @@ func appendText(b []byte, column arrow.Array, i int) ([]byte, error) {
 // appendBytes appends valid UTF-8 as text, because old writers do not annotate
 // text, and other bytes as base64.
 func appendBytes(b, v []byte) []byte {
-	if utf8.Valid(v) {
-		return quote(b, string(v))
-	}
 	return quote(b, base64.StdEncoding.EncodeToString(v))
 }
 
@@ -132,8 +129,13 @@ func appendNumber(b []byte, column arrow.Array, i int) []byte {
 // appendFloat appends the shortest number that reads back as the same bits. A
 // whole number keeps a ".0", as table tools print it.
 func appendFloat(b []byte, f float64, bits int) []byte {
-	if math.IsNaN(f) || math.IsInf(f, 0) {
-		return append(b, "null"...)
+	switch {
+	case math.IsNaN(f):
+		return append(b, "NaN"...)
+	case math.IsInf(f, 1):
+		return append(b, "Infinity"...)
+	case math.IsInf(f, -1):
+		return append(b, "-Infinity"...)
 	}
 	from := len(b)
 	format := byte('f')

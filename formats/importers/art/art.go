@@ -31,6 +31,7 @@ var Format = importers.Format{
 	Name:       "art",
 	Help:       "trajectory groups of OpenPipe's ART: its Parquet logs of version 1 and 2, its JSON lines, and what its server is sent",
 	Spec:       "OpenPipe/ART: src/art/utils/trajectory_logging.py, src/art/trajectories",
+	Unscored:   regexp.MustCompile(`^(trajectories\.)?reward$`),
 	Extensions: []string{".parquet", ".jsonl"},
 	Records:    records,
 	Parse:      parse,
@@ -56,7 +57,7 @@ func records(f importers.File) iter.Seq2[importers.Record, error] {
 var errUnknown = errors.New("it has none of trajectories, trajectory_json and messages: it is no log of ART's")
 
 func parse(r *importers.Record) ([]importers.Item, error) {
-	o, err := value.Object(r.Data)
+	o, err := value.Object(r, r.Data)
 	if err != nil {
 		return nil, err
 	}

@@ -14,8 +14,8 @@ func rowOf2(r *importers.Record, o jsonscan.Object) ([]importers.Item, error) {
 	var in value.Reader
 	version := in.Whole("format_version", o.Get("format_version"))
 	index := in.Whole("trajectory_index", o.Get("trajectory_index"))
-	common := parsed(&in, "group_json", o.Get("group_json"))
-	own := parsed(&in, "trajectory_json", o.Get("trajectory_json"))
+	common := parsed(r, &in, "group_json", o.Get("group_json"))
+	own := parsed(r, &in, "trajectory_json", o.Get("trajectory_json"))
 	if in.Err != nil {
 		return nil, in.Err
 	}
@@ -54,8 +54,8 @@ func rowOf1(r *importers.Record, o jsonscan.Object) ([]importers.Item, error) {
 		return nil, nil
 	}
 	g, err := newGroup(jsonscan.Object{
-		{Key: "metadata", Raw: parsed(&in, "group_metadata", o.Get("group_metadata")).Bytes()},
-		{Key: "metrics", Raw: parsed(&in, "group_metrics", o.Get("group_metrics")).Bytes()},
+		{Key: "metadata", Raw: parsed(r, &in, "group_metadata", o.Get("group_metadata")).Bytes()},
+		{Key: "metrics", Raw: parsed(r, &in, "group_metrics", o.Get("group_metrics")).Bytes()},
 		{Key: "logs", Raw: o.Get("group_logs")},
 	})
 	if err != nil {
@@ -63,8 +63,8 @@ func rowOf1(r *importers.Record, o jsonscan.Object) ([]importers.Item, error) {
 	}
 	own := jsonscan.Object{
 		{Key: "messages", Raw: o.Get("messages")}, {Key: "tools", Raw: o.Get("tools")}, {Key: "reward", Raw: o.Get("reward")}, {Key: "logs", Raw: o.Get("logs")},
-		{Key: "metrics", Raw: parsed(&in, "metrics", o.Get("metrics")).Bytes()},
-		{Key: "metadata", Raw: parsed(&in, "metadata", o.Get("metadata")).Bytes()},
+		{Key: "metrics", Raw: parsed(r, &in, "metrics", o.Get("metrics")).Bytes()},
+		{Key: "metadata", Raw: parsed(r, &in, "metadata", o.Get("metadata")).Bytes()},
 	}
 	if in.Err != nil {
 		return nil, in.Err
@@ -81,12 +81,12 @@ func rowOf1(r *importers.Record, o jsonscan.Object) ([]importers.Item, error) {
 }
 
 // parsed reads a text that holds a JSON object; nil for null.
-func parsed(in *value.Reader, field string, v []byte) jsonscan.Object {
+func parsed(r *importers.Record, in *value.Reader, field string, v []byte) jsonscan.Object {
 	text := in.Text(field, v)
 	if text == "" {
 		return nil
 	}
-	o, err := value.Object([]byte(text))
+	o, err := value.Object(r, []byte(text))
 	if err != nil && in.Err == nil {
 		in.Err = fmt.Errorf("%s: %w", field, err)
 	}

@@ -40,7 +40,7 @@ var Format = importers.Format{
 
 // parse converts a document, or an array of documents.
 func parse(r *importers.Record) ([]importers.Item, error) {
-	data, err := value.JSON(r.Data)
+	data, err := value.JSON(r, r.Data)
 	if err != nil {
 		return nil, err
 	}
@@ -100,7 +100,7 @@ func Trajectory(r *importers.Record, doc []byte) (x importers.Item, err error) {
 		return x, err
 	}
 	if b.own {
-		if err := readOwn(&x, o.Get("extra")); err != nil {
+		if err := readOwn(r, &x, o.Get("extra")); err != nil {
 			return x, err
 		}
 	}

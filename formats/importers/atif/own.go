@@ -40,7 +40,7 @@ func isOwn(o jsonscan.Object) bool {
 }
 
 // readOwn sets the columns of an item from the extra of its document.
-func readOwn(x *importers.Item, extra []byte) error {
+func readOwn(r *importers.Record, x *importers.Item, extra []byte) error {
 	var e own
 	if len(extra) == 0 {
 		return nil
@@ -57,16 +57,26 @@ func readOwn(x *importers.Item, extra []byte) error {
 		}
 	}
 	if e.Example != nil {
-		if _, err := value.Object([]byte(*e.Example)); err != nil {
+		example, err := object(r, *e.Example)
+		if err != nil {
 			return fmt.Errorf("extra.example: %w", err)
 		}
-		t.Example = *e.Example
+		t.Example = example
 	}
 	x.Epoch, x.Attempt = e.Epoch, e.Generation
 	for _, r := range e.Rewards {
 		t.Rewards = append(t.Rewards, formats.NamedReward{Name: r.Name, Value: r.Value, Weight: r.Weight, Failure: r.Failure})
 	}
 	return nil
+}
+
+// object returns the text of an object as it is read.
+func object(r *importers.Record, text string) (string, error) {
+	data, err := value.JSON(r, []byte(text))
+	if err == nil && data[0] != '{' {
+		err = fmt.Errorf("it is %s, not an object", importers.Brief(data))
+	}
+	return string(data), err
 }
 
 // withoutOwn returns an extra without what has columns.
@@ -79,15 +89,16 @@ func withoutOwn(extra []byte) []byte {
 }
 
 // ownCall adds what Rollmill's export keeps of a call in the extra of its step.
-func ownCall(in *value.Reader, o jsonscan.Object, m *formats.Message, call *formats.Call) {
+func ownCall(r *importers.Record, in *value.Reader, o jsonscan.Object, m *formats.Message, call *formats.Call) {
 	extra := in.Object("extra", o.Get("extra"))
 	m.FinishReason = in.Text("extra.finish_reason", extra.Get("finish_reason"))
 	c := in.Object("extra.call", extra.Get("call"))
 	call.PolicyVersion = in.Whole("extra.call.policy_version", c.Get("policy_version"))
 	if text := in.Text("extra.call.sampling", c.Get("sampling")); text != "" {
-		if _, err := value.Object([]byte(text)); err != nil && in.Err == nil {
+		sampling, err := object(r, text)
+		if err != nil && in.Err == nil {
 			in.Err = fmt.Errorf("extra.call.sampling: %w", err)
 		}
-		call.Sampling = text
+		call.Sampling = sampling
 	}
 }

@@ -118,7 +118,7 @@ func (r *run) sampled(o jsonscan.Object, m formats.Message, metrics jsonscan.Obj
 		call.Sampling = string(jsonscan.Object{{Key: "reasoning_effort", Raw: o.Get("reasoning_effort")}}.Bytes())
 	}
 	if r.own {
-		ownCall(&in, o, &m, &call)
+		ownCall(r.record, &in, o, &m, &call)
 	}
 	if !several {
 		m.TokenIDs = in.IDs("completion_token_ids", metrics.Get("completion_token_ids"))

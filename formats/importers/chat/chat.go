@@ -27,6 +27,7 @@ package chat
 import (
 	"github.com/rollmill/rollmill/formats/importers"
 	"github.com/rollmill/rollmill/formats/records"
+	"regexp"
 )
 
 // Format is the format.
@@ -34,6 +35,7 @@ var Format = importers.Format{
 	Name:       "chat",
 	Help:       "chat messages as Hugging Face datasets, TRL, OpenAI's fine-tuning and NeMo-RL store them",
 	Spec:       "https://huggingface.co/docs/trl/dataset_formats",
+	Unscored:   regexp.MustCompile(`^reward$`),
 	Extensions: records.Extensions(),
 	Fields:     Fields(),
 	Columns:    true,

@@ -13,8 +13,8 @@ import (
 type row struct {
 	*importers.Record
 	columns [numFields]column
-	task    jsonscan.Object // of the example
-	rest    jsonscan.Object // columns that are no fields
+	task    jsonscan.Builder // of the example
+	rest    jsonscan.Builder // columns that are no fields
 }
 
 // column is a field's column. A value that was read is not metadata.
@@ -37,18 +37,16 @@ var byColumn = func() map[string]field {
 	return all
 }()
 
-// Check returns the cause why a record is not a JSON object.
-func Check(data []byte) error {
-	return jsonscan.Each(data, func(_, _ []byte) {})
-}
-
 // split finds the columns.
-func (r *row) split() error {
-	return jsonscan.Each(r.Data, func(key, v []byte) {
+func (r *row) split() (err error) {
+	var reading jsonscan.Reading
+	r.Data, err = reading.Each(r.Data, func(key, v []byte) {
 		if string(v) != "null" {
 			r.add(key, v)
 		}
-	})
+	}, func() { *r = row{Record: r.Record} })
+	r.LoseAll(reading.Lost)
+	return err
 }
 
 func (r *row) add(key, v []byte) {
@@ -68,8 +66,8 @@ func (r *row) add(key, v []byte) {
 	case taskColumns[string(key)]:
 		r.task.Set(string(key), v)
 	default:
-		if r.rest == nil {
-			r.rest = make(jsonscan.Object, 0, 4)
+		if r.rest.Object == nil {
+			r.rest.Object = make(jsonscan.Object, 0, 4)
 		}
 		r.rest.Set(string(key), v)
 	}
@@ -166,7 +164,7 @@ func (r *row) example() string {
 			task.Set(fields[f].name, r.take(f))
 		}
 	}
-	if len(task) == 0 {
+	if len(task.Object) == 0 {
 		return ""
 	}
 	return jsonscan.Compact(task.Bytes())
@@ -174,8 +172,8 @@ func (r *row) example() string {
 
 // metadata returns the columns that nothing has read, under their own names.
 func (r *row) metadata() (m importers.Metadata) {
-	m.Grow(len(r.rest))
-	for _, c := range r.rest {
+	m.Grow(len(r.rest.Object))
+	for _, c := range r.rest.Object {
 		m.Add(c.Key, c.Raw)
 	}
 	for f := range r.columns {

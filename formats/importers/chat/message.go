@@ -14,11 +14,11 @@ import (
 // rows.
 type Reader struct {
 	importers.Conversation
-	Call   formats.Call // what the calls of sampled messages have in common
-	System string       // the system prompt, which the first message may repeat
-	Tree   bool         // messages are those of Rollmill's rows, with the members parent and call
-	Called bool         // the calls that they name are known; else each answer is a call of its own
-	Room   *importers.Room
+	Call   formats.Call      // what the calls of sampled messages have in common
+	System string            // the system prompt, which the first message may repeat
+	Tree   bool              // messages are those of Rollmill's rows, with the members parent and call
+	Called bool              // the calls that they name are known; else each answer is a call of its own
+	Record *importers.Record // that is read
 
 	other []member
 }
@@ -65,18 +65,18 @@ func (c *Reader) begins(n int, sampled bool) {
 		return
 	}
 	if sampled {
-		c.Calls = c.Room.Calls(max(1, n/2))
+		c.Calls = c.Record.Room.Calls(max(1, n/2))
 	}
 	if c.System != "" || !sampled {
 		n++ // the system prompt, or the answer
 	}
-	c.Messages = c.Room.Messages(n)
+	c.Messages = c.Record.Room.Messages(n)
 }
 
 // AddList adds the messages of a conversation, as a list or as JSON text with
 // one; the model's are sampled.
 func (c *Reader) AddList(v []byte) error {
-	list, plain, err := listOf(v)
+	list, plain, err := listOf(c.Record, v)
 	if err == nil && list == nil {
 		err = fmt.Errorf("it is the text %s, not a list of messages", importers.Brief([]byte(plain)))
 	}

@@ -80,7 +80,7 @@ func (r *row) alpaca() error {
 // start gives a conversation the system prompt, the tools and the model of the
 // row.
 func (r *row) start(c *Reader) error {
-	c.Room = r.Room
+	c.Record = r.Record
 	if r.has(tools) {
 		v := r.take(tools)
 		if v[0] == '[' {
@@ -225,7 +225,7 @@ func (r *row) begin(c *Reader, f field, sampled bool) error {
 // append adds the messages of a field, or its text as one.
 func (r *row) append(c *Reader, f field, sampled bool) error {
 	v := r.take(f)
-	list, plain, err := listOf(v)
+	list, plain, err := listOf(r.Record, v)
 	if err == nil && list != nil {
 		err = c.Add(list, sampled)
 	}
@@ -248,7 +248,7 @@ func (r *row) append(c *Reader, f field, sampled bool) error {
 
 // listOf returns a list of messages, of which one message and JSON text with
 // either are other forms; else it is text, and the list is nil.
-func listOf(v []byte) (list []byte, plain string, err error) {
+func listOf(r *importers.Record, v []byte) (list []byte, plain string, err error) {
 	switch v[0] {
 	case '[':
 		return v, "", nil
@@ -256,8 +256,12 @@ func listOf(v []byte) (list []byte, plain string, err error) {
 		return slices.Concat([]byte("["), v, []byte("]")), "", nil
 	case '"':
 		plain = jsonscan.Unquote(v)
-		if inner := strings.TrimSpace(plain); strings.HasPrefix(inner, "[") && jsonscan.Valid([]byte(inner)) && (inner == "[]" || isMessages([]byte(inner))) {
-			return []byte(inner), "", nil
+		if inner := strings.TrimSpace(plain); strings.HasPrefix(inner, "[") {
+			var reading jsonscan.Reading
+			if list, ok := reading.Value([]byte(inner)); ok && (string(list) == "[]" || isMessages(list)) {
+				r.LoseAll(reading.Lost)
+				return list, "", nil
+			}
 		}
 		return nil, plain, nil
 	}
@@ -406,13 +410,13 @@ func (r *row) setLog(x *importers.Item) error {
 	}
 	epoch := int32(*n)
 	x.Epoch = &epoch
-	var rest jsonscan.Object
-	for _, m := range r.rest {
+	var rest jsonscan.Builder
+	for _, m := range r.rest.Object {
 		v, err := Number(m.Raw)
 		switch {
 		case m.Key == "step":
 		case m.Key == "advantage" || err != nil || v == nil || m.Raw[0] == '"':
-			rest = append(rest, m)
+			rest.Set(m.Key, m.Raw)
 		default:
 			give(&x.Row, m.Key, *v)
 		}

@@ -71,7 +71,7 @@ type part struct {
 func (r *row) answers() (before part, answers [2]part, err error) {
 	for i, s := range sides {
 		v := r.take(s.answer)
-		if answers[i].list, answers[i].text, err = listOf(v); err != nil {
+		if answers[i].list, answers[i].text, err = listOf(r.Record, v); err != nil {
 			return before, answers, fmt.Errorf("column %q: %w", r.name(s.answer), err)
 		}
 	}
@@ -82,7 +82,7 @@ func (r *row) answers() (before part, answers [2]part, err error) {
 	if !r.has(prompt) {
 		return implicit(answers)
 	}
-	if before.list, before.text, err = listOf(r.take(prompt)); err != nil {
+	if before.list, before.text, err = listOf(r.Record, r.take(prompt)); err != nil {
 		return before, answers, fmt.Errorf("column %q: %w", r.name(prompt), err)
 	}
 	return explicit(before, answers)
@@ -101,7 +101,7 @@ func (r *row) request() {
 	if v := r.columns[input].value; r.has(prompt) || len(v) == 0 || v[0] != '{' {
 		return
 	}
-	var rest jsonscan.Object
+	var rest jsonscan.Builder
 	for key, v := range jsonscan.Members(r.take(input)) {
 		switch {
 		case string(v) == "null":
@@ -115,7 +115,7 @@ func (r *row) request() {
 			rest.Set(string(key), v)
 		}
 	}
-	if len(rest) > 0 {
+	if len(rest.Object) > 0 {
 		r.rest.Set("input", rest.Bytes())
 	}
 }
@@ -331,7 +331,7 @@ func (c *Reader) completion(raw []byte) (rank float64, err error) {
 	if len(v) == 0 {
 		return 0, fmt.Errorf("it has no completion")
 	}
-	list, plain, err := listOf(v)
+	list, plain, err := listOf(c.Record, v)
 	switch {
 	case err != nil:
 		return 0, err

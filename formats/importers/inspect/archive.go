@@ -106,13 +106,22 @@ func aboutOf(z *zip.Reader) ([]byte, error) {
 		if err != nil {
 			return nil, fmt.Errorf("entry %q: %w", name, err)
 		}
-		o, err := value.Object(data)
+		o, err := object(data)
 		if err != nil {
 			return nil, fmt.Errorf("entry %q: %w", name, err)
 		}
 		return about(o), nil
 	}
 	return nil, nil
+}
+
+// object splits an object, whose values are read later.
+func object(data []byte) (jsonscan.Object, error) {
+	data, err := value.Check(data)
+	if err == nil && data[0] != '{' {
+		err = fmt.Errorf("it is %s, not an object", importers.Brief(data))
+	}
+	return jsonscan.ParseObject(data), err
 }
 
 // about returns the part of a log's header that its samples need.
@@ -157,7 +166,7 @@ func document(f importers.File) iter.Seq2[importers.Record, error] {
 				yield(r, err)
 				return
 			}
-			o, err := value.Object(r.Data)
+			o, err := object(r.Data)
 			if err == nil && !(o.Has("eval") || o.Has("samples")) {
 				err = errNoLog
 			}

@@ -16,6 +16,7 @@ package inspect
 
 import (
 	"iter"
+	"regexp"
 
 	"github.com/rollmill/rollmill/formats/importers"
 )
@@ -25,6 +26,7 @@ var Format = importers.Format{
 	Name:       "inspect",
 	Help:       "logs of Inspect AI (.eval and .json), with scores, logprobs and subagents",
 	Spec:       "UKGovernmentBEIS/inspect_ai: docs/eval-logs.qmd, src/inspect_ai/log/_log.py",
+	Unscored:   regexp.MustCompile(`^scores\.`),
 	Extensions: []string{".eval", ".json"},
 	Records:    importers.ByExtension(document, map[string]func(importers.File) iter.Seq2[importers.Record, error]{".eval": archive}),
 	Parse:      parse,

@@ -13,14 +13,18 @@ import (
 )
 
 func parse(r *importers.Record) ([]importers.Item, error) {
-	o, err := value.Object(r.Data)
+	o, err := value.Object(r, r.Data)
 	if err != nil {
 		return nil, err
 	}
 	if !o.Has("messages") && !o.Has("input") {
 		return nil, errors.New("it is not a sample of Inspect: it has neither messages nor an input")
 	}
-	x, err := Sample(o, jsonscan.ParseObject(r.Context), false)
+	log, err := value.Context(r)
+	if err != nil {
+		return nil, err
+	}
+	x, err := Sample(o, log, false)
 	if err != nil {
 		return nil, err
 	}

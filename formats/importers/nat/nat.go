@@ -40,6 +40,7 @@ var Format = importers.Format{
 	Name:       "nat",
 	Help:       "outputs of the NeMo Agent Toolkit's nat eval with the evaluators' scores, and trajectories of its finetuning",
 	Spec:       "NVIDIA/NeMo-Agent-Toolkit: nat/data_models/{evaluator,intermediate_step,finetuning}.py",
+	Unscored:   regexp.MustCompile(`^[^.]+\.score$`),
 	Extensions: []string{".json", ".jsonl"},
 	Skip:       skip,
 	Companions: "*" + scoresSuffix,
@@ -114,7 +115,7 @@ func readScores(f importers.File) (map[string]jsonscan.Object, error) {
 		}
 		data, err := c.Read()
 		if err == nil {
-			data, err = value.JSON(data)
+			data, err = value.Check(data)
 		}
 		if err != nil {
 			return nil, formats.Invalid(f.Name, "", err, "reading the scores of %q beside it", c.Name)
@@ -136,7 +137,7 @@ var (
 )
 
 func parse(r *importers.Record) ([]importers.Item, error) {
-	o, err := value.Object(r.Data)
+	o, err := value.Object(r, r.Data)
 	if err != nil {
 		return nil, err
 	}

@@ -15,7 +15,10 @@ func scores(r *importers.Record, row *formats.Trajectory) (rest jsonscan.Object,
 	var in value.Reader
 	chosen, named := r.Column("reward")
 	found := false
-	all := jsonscan.ParseObject(r.Context)
+	all, err := value.Context(r)
+	if err != nil {
+		return nil, err
+	}
 	for _, f := range all {
 		o := jsonscan.ParseObject(f.Raw)
 		reward := score(&in, f.Key, o)

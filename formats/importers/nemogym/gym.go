@@ -11,6 +11,7 @@ package nemogym
 
 import (
 	"errors"
+	"regexp"
 
 	"github.com/rollmill/rollmill/formats/importers"
 	"github.com/rollmill/rollmill/formats/importers/value"
@@ -22,13 +23,14 @@ var Format = importers.Format{
 	Name:       "nemo-gym",
 	Help:       "rollouts and token capture of NVIDIA NeMo Gym, in JSON lines",
 	Spec:       "NVIDIA-NeMo/Gym: fern/versions/latest/pages/reference/trajectory-capabilities.mdx, nemo_gym/rollout_collection.py and token_id_capture/records.py",
+	Unscored:   regexp.MustCompile(`^reward$`),
 	Extensions: []string{".jsonl"},
 	Records:    cut,
 	Parse:      parse,
 }
 
 func parse(r *importers.Record) ([]importers.Item, error) {
-	data, err := value.JSON(r.Data)
+	data, err := value.JSON(r, r.Data)
 	if err != nil {
 		return nil, err
 	}

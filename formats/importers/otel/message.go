@@ -37,7 +37,7 @@ func readMessages(field string, v []byte, role string) (out []message, err error
 			break
 		}
 		text := jsonscan.Unquote(v)
-		inner, err := value.JSON([]byte(text))
+		inner, err := value.Check([]byte(text))
 		if err != nil || inner[0] != '[' && inner[0] != '{' && inner[0] != '"' {
 			m := newMessage(role)
 			m.Content = text

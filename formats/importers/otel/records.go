@@ -100,7 +100,7 @@ func (x *index) file(f importers.File) error {
 			if held += len(r.Data); held > importers.MaxDocument {
 				return formats.Invalid(f.Name, "split it by trace", nil, "its rows have more than %d MiB", importers.MaxDocument>>20)
 			}
-			data, err := value.JSON(r.Data)
+			data, err := value.Check(r.Data)
 			if err == nil {
 				err = x.value(data, int(r.Row)+1)
 			}
@@ -168,7 +168,7 @@ func (x *index) values(data []byte) (line int, err error) {
 		if end < 0 {
 			return line, fmt.Errorf("it is not JSON, or was cut short: %s", importers.Brief(data))
 		}
-		v, err := value.JSON(data[:end])
+		v, err := value.Check(data[:end])
 		if err == nil {
 			err = x.value(v, line)
 		}

@@ -34,7 +34,7 @@ type trace struct {
 }
 
 func parse(r *importers.Record) ([]importers.Item, error) {
-	data, err := value.JSON(r.Data)
+	data, err := value.JSON(r, r.Data)
 	if err != nil {
 		return nil, err
 	}

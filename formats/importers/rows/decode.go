@@ -46,7 +46,7 @@ func (r *row) value(to reflect.Value, path string, v []byte) (err error) {
 	switch to.Kind() {
 	case reflect.String:
 		var text string
-		if text, err = textOf(path, v); err == nil {
+		if text, err = r.textOf(path, v); err == nil {
 			to.SetString(text)
 		}
 		return err
@@ -168,10 +168,10 @@ func member(t reflect.Type, name string) (formats.Field, bool) {
 
 // textOf returns a text; a number where the column is an id; the JSON of a value
 // where the column is JSON.
-func textOf(path string, v []byte) (string, error) {
+func (r *row) textOf(path string, v []byte) (string, error) {
 	switch {
 	case objects[path]:
-		return object(v)
+		return r.object(v)
 	case path == "tool_sets":
 		return chat.Array(v)
 	case v[0] == '"':
@@ -183,7 +183,7 @@ func textOf(path string, v []byte) (string, error) {
 }
 
 // object returns the text of an object, which may be JSON text.
-func object(v []byte) (string, error) {
+func (r *row) object(v []byte) (string, error) {
 	if len(v) == 0 {
 		return "", nil
 	}
@@ -193,13 +193,15 @@ func object(v []byte) (string, error) {
 			return "", nil
 		}
 	}
-	if text[0] != '{' || !jsonscan.Valid(text) {
+	var reading jsonscan.Reading
+	object, ok := reading.Value(text)
+	if !ok || object[0] != '{' {
 		return "", fmt.Errorf("%s is not a JSON object", importers.Brief(text))
 	}
-	if v[0] == '"' {
+	if r.LoseAll(reading.Lost); v[0] == '"' && len(reading.Lost) == 0 {
 		return jsonscan.Unquote(v), nil // as it was written
 	}
-	return jsonscan.Compact(text), nil
+	return jsonscan.Compact(object), nil
 }
 
 // whole reads a whole number. A time may be ISO 8601 text, as Parquet's

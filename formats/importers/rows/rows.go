@@ -17,6 +17,7 @@ package rows
 import (
 	"fmt"
 	"reflect"
+	"regexp"
 	"slices"
 
 	"github.com/rollmill/rollmill/formats"
@@ -30,6 +31,7 @@ import (
 var Format = importers.Format{
 	Name:       "rows",
 	Spec:       "the columns of the table trajectories: rollmill help datasets",
+	Unscored:   regexp.MustCompile(`^reward$`),
 	Help:       "rows with the names of Rollmill's columns, or with others that --map names",
 	Extensions: records.Extensions(),
 	Fields:     fields(),
@@ -77,15 +79,14 @@ func meaning(name string) string {
 type row struct {
 	*importers.Record
 	values map[string][]byte // by field
-	rest   jsonscan.Object   // other columns
+	rest   jsonscan.Builder  // other columns
 }
 
 func parse(record *importers.Record) ([]importers.Item, error) {
-	if err := chat.Check(record.Data); err != nil {
+	r := row{Record: record}
+	if err := r.split(); err != nil {
 		return nil, err
 	}
-	r := row{Record: record, values: map[string][]byte{}}
-	r.split()
 	items := make([]importers.Item, 1)
 	x := &items[0]
 	if err := r.conversation(&x.Row); err != nil {
@@ -101,28 +102,35 @@ func parse(record *importers.Record) ([]importers.Item, error) {
 }
 
 // split finds the fields of the row's columns.
-func (r *row) split() {
-	for key, v := range jsonscan.Members(r.Data) {
-		if string(v) == "null" {
-			if string(key) != r.column("messages") {
-				continue
+func (r *row) split() (err error) {
+	begin := func() { r.values, r.rest = map[string][]byte{}, jsonscan.Builder{} }
+	begin()
+	var reading jsonscan.Reading
+	r.Data, err = reading.Each(r.Data, r.add, begin)
+	r.LoseAll(reading.Lost)
+	return err
+}
+
+func (r *row) add(key, v []byte) {
+	if string(v) == "null" {
+		if string(key) != r.column("messages") {
+			return
+		}
+		v = []byte("[]") // none
+	}
+	used := false
+	if r.Options != nil {
+		for name, c := range r.Map {
+			if c == string(key) {
+				r.values[name], used = v, true
 			}
-			v = []byte("[]") // none
 		}
-		used := false
-		if r.Options != nil {
-			for name, c := range r.Map {
-				if c == string(key) {
-					r.values[name], used = v, true
-				}
-			}
-		}
-		if _, mapped := r.Column(string(key)); !used && !mapped && known(string(key)) {
-			r.values[string(key)], used = v, true
-		}
-		if !used {
-			r.rest.Set(string(key), v)
-		}
+	}
+	if _, mapped := r.Column(string(key)); !used && !mapped && known(string(key)) {
+		r.values[string(key)], used = v, true
+	}
+	if !used {
+		r.rest.Set(string(key), v)
 	}
 }
 
@@ -143,7 +151,7 @@ func (r *row) conversation(t *formats.Trajectory) error {
 	if list == nil {
 		return fmt.Errorf("the row has no column %q with messages; it has %s%s", r.column("messages"), r.names(), chat.Nearest(r.Data))
 	}
-	c := chat.Reader{Tree: true, Called: r.values["calls"] != nil}
+	c := chat.Reader{Record: r.Record, Tree: true, Called: r.values["calls"] != nil}
 	if v := r.values["model"]; v != nil {
 		c.Call.Model = chat.ID(v)
 	}
@@ -187,15 +195,18 @@ func (r *row) offer(c *chat.Reader) error {
 
 // metadata sets the metadata: the column, and what has no column.
 func (r *row) metadata(t *formats.Trajectory, c *chat.Reader) (err error) {
-	if t.Metadata, err = object(r.values["metadata"]); err != nil {
+	if t.Metadata, err = r.object(r.values["metadata"]); err != nil {
 		return fmt.Errorf("column %q: %w", r.column("metadata"), err)
 	}
 	var more importers.Metadata
-	for _, column := range r.rest {
+	for _, column := range r.rest.Object {
 		more.Add(column.Key, column.Raw)
 	}
 	c.OtherInto(&more)
-	o := jsonscan.ParseObject([]byte(t.Metadata))
+	var o jsonscan.Builder
+	for key, v := range jsonscan.Members([]byte(t.Metadata)) {
+		o.Set(string(key), v)
+	}
 	added := more.String()
 	for key, v := range jsonscan.Members([]byte(added)) {
 		if o.Get(string(key)) != nil {

@@ -29,11 +29,11 @@ var Format = importers.Format{
 }
 
 func parse(r *importers.Record) ([]importers.Item, error) {
-	o, err := value.Object(r.Data)
+	o, err := value.Object(r, r.Data)
 	if err != nil {
 		return nil, err
 	}
-	x, err := transcript(o)
+	x, err := transcript(r, o)
 	if err != nil {
 		return nil, err
 	}
@@ -43,11 +43,12 @@ func parse(r *importers.Record) ([]importers.Item, error) {
 // columns are the members of a sample by the column; JSON columns hold text.
 var columns = map[string]string{"transcript_id": "uuid", "task_id": "id", "task_repeat": "epoch", "date": "started_at"}
 
-func transcript(o jsonscan.Object) (x importers.Item, err error) {
+func transcript(r *importers.Record, o jsonscan.Object) (x importers.Item, err error) {
 	var in value.Reader
-	var sample, eval jsonscan.Object
+	var sample jsonscan.Builder
+	var eval jsonscan.Object
 	for _, name := range []string{"messages", "events", "events_data", "timelines"} {
-		if v := decoded(&in, name, o.Get(name)); len(v) > 0 {
+		if v := decoded(r, &in, name, o.Get(name)); len(v) > 0 {
 			sample.Set(name, v)
 		}
 	}
@@ -61,14 +62,14 @@ func transcript(o jsonscan.Object) (x importers.Item, err error) {
 		in.Text("limit", o.Get("limit"))
 		sample.Set("limit", jsonscan.Object{{Key: "type", Raw: o.Get("limit")}}.Bytes())
 	}
-	sample.Set("scores", scores(&in, o))
+	sample.Set("scores", scores(r, &in, o))
 	for _, f := range o {
 		switch name := columns[f.Key]; f.Key {
 		case "messages", "events", "events_data", "timelines", "error", "limit", "score", "rewards", "model", "task_set", "message_count":
 		case "source_type", "source_id", "source_uri", "agent", "total_time", "total_tokens", "success":
 			sample.Set(f.Key, f.Raw)
 		case "model_options", "agent_args":
-			sample.Set(f.Key, decoded(&in, f.Key, f.Raw))
+			sample.Set(f.Key, decoded(r, &in, f.Key, f.Raw))
 		default:
 			if name == "" {
 				name = f.Key
@@ -84,11 +85,11 @@ func transcript(o jsonscan.Object) (x importers.Item, err error) {
 	if in.Err != nil {
 		return x, in.Err
 	}
-	x, err = inspect.Sample(sample, jsonscan.Object{{Key: "eval", Raw: eval.Bytes()}}, true)
+	x, err = inspect.Sample(sample.Object, jsonscan.Object{{Key: "eval", Raw: eval.Bytes()}}, true)
 	if err != nil {
 		return x, err
 	}
-	options := in.Object("model_options", decoded(&in, "model_options", o.Get("model_options")))
+	options := in.Object("model_options", decoded(r, &in, "model_options", o.Get("model_options")))
 	for i := range x.Row.Calls {
 		c := &x.Row.Calls[i]
 		if c.Sampling == "{}" && len(options) > 0 {
@@ -114,7 +115,7 @@ func orNull(v []byte) []byte {
 }
 
 // decoded returns the value of a column that holds JSON as text.
-func decoded(in *value.Reader, name string, v []byte) []byte {
+func decoded(r *importers.Record, in *value.Reader, name string, v []byte) []byte {
 	if len(v) == 0 || v[0] != '"' || in.Err != nil {
 		return v
 	}
@@ -122,7 +123,7 @@ func decoded(in *value.Reader, name string, v []byte) []byte {
 	if text == "" {
 		return nil
 	}
-	out, err := value.JSON([]byte(text))
+	out, err := value.JSON(r, []byte(text))
 	if err != nil {
 		in.Err = fmt.Errorf("%s: %w", name, err)
 	}
@@ -131,12 +132,12 @@ func decoded(in *value.Reader, name string, v []byte) []byte {
 
 // scores returns the score as that of a scorer. It may be JSON or any text.
 // Components that rollmill exported are scorers of their own.
-func scores(in *value.Reader, o jsonscan.Object) []byte {
+func scores(r *importers.Record, in *value.Reader, o jsonscan.Object) []byte {
 	var out jsonscan.Object
 	set := func(name string, v []byte) {
 		out.Set(name, jsonscan.Object{{Key: "value", Raw: v}}.Bytes())
 	}
-	if rewards := jsonscan.ParseObject(decoded(in, "rewards", o.Get("rewards"))); rewards != nil {
+	if rewards := jsonscan.ParseObject(decoded(r, in, "rewards", o.Get("rewards"))); rewards != nil {
 		for _, f := range rewards {
 			set(f.Key, f.Raw)
 		}

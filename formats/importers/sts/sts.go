@@ -52,7 +52,7 @@ var dialects = []struct {
 }
 
 func parse(r *importers.Record) ([]importers.Item, error) {
-	lines, err := split(r.Data)
+	lines, err := split(r)
 	if err != nil {
 		return nil, err
 	}
@@ -72,14 +72,14 @@ func parse(r *importers.Record) ([]importers.Item, error) {
 }
 
 // split reads the lines, which are objects.
-func split(data []byte) (lines []line, err error) {
+func split(r *importers.Record) (lines []line, err error) {
 	number := 0
-	for text := range bytes.Lines(data) {
+	for text := range bytes.Lines(r.Data) {
 		number++
 		if len(bytes.TrimSpace(text)) == 0 {
 			continue
 		}
-		raw, err := value.JSON(text)
+		raw, err := value.JSON(r, text)
 		if err == nil && raw[0] != '{' {
 			err = fmt.Errorf("it is %s, not an object", importers.Brief(raw))
 		}

@@ -16,9 +16,38 @@ import (
 	"github.com/rollmill/rollmill/formats/jsonscan"
 )
 
-// JSON checks a text to be one JSON value in UTF-8, and returns it with Python's
-// NaN and Infinity as null. What it returns begins with the value.
-func JSON(data []byte) ([]byte, error) {
+// JSON checks a text of a record to be one JSON value in UTF-8, and returns it as
+// jsonscan.Reading reads it: what is lost by that is a loss of the record. What it
+// returns begins with the value.
+func JSON(r *importers.Record, data []byte) ([]byte, error) {
+	data, err := trimmed(data)
+	if err != nil {
+		return nil, err
+	}
+	var reading jsonscan.Reading
+	out, ok := reading.Value(data)
+	if !ok {
+		return nil, notJSON(data)
+	}
+	r.LoseAll(reading.Lost)
+	return out, nil
+}
+
+// Check is like JSON, but returns a text as it is, to be read again.
+func Check(data []byte) ([]byte, error) {
+	data, err := trimmed(data)
+	if err == nil && !jsonscan.Valid(data) {
+		err = notJSON(data)
+	}
+	return data, err
+}
+
+func notJSON(data []byte) error {
+	return fmt.Errorf("it is not JSON, or was cut short: %s", importers.Brief(data))
+}
+
+// trimmed returns a text without the space and the mark around it.
+func trimmed(data []byte) ([]byte, error) {
 	data = bytes.TrimSpace(bytes.TrimPrefix(data, []byte("\xef\xbb\xbf")))
 	switch {
 	case len(data) == 0:
@@ -26,15 +55,12 @@ func JSON(data []byte) ([]byte, error) {
 	case !utf8.Valid(data):
 		return nil, errors.New("the text is not UTF-8")
 	}
-	if data, _ = jsonscan.Standard(data); !jsonscan.Valid(data) {
-		return nil, fmt.Errorf("it is not JSON, or was cut short: %s", importers.Brief(data))
-	}
 	return data, nil
 }
 
-// Object checks a text to be one JSON object, as JSON does.
-func Object(data []byte) (jsonscan.Object, error) {
-	data, err := JSON(data)
+// Object checks a text of a record to be one JSON object, as JSON does.
+func Object(r *importers.Record, data []byte) (jsonscan.Object, error) {
+	data, err := JSON(r, data)
 	if err != nil {
 		return nil, err
 	}
@@ -42,6 +68,14 @@ func Object(data []byte) (jsonscan.Object, error) {
 		return nil, fmt.Errorf("it is %s, not an object", importers.Brief(data))
 	}
 	return jsonscan.ParseObject(data), nil
+}
+
+// Context returns what the Context of a record says, nil for nothing.
+func Context(r *importers.Record) (jsonscan.Object, error) {
+	if len(r.Context) == 0 {
+		return nil, nil
+	}
+	return Object(r, r.Context)
 }
 
 // Reader reads values of a record. Err is the first value that has a wrong type;

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rollmill/rollmill/formats/importers"
 	"github.com/rollmill/rollmill/formats/importers/value"
 	"github.com/rollmill/rollmill/formats/jsonscan"
 )
@@ -62,11 +63,11 @@ func TestMicros(t *testing.T) {
 }
 
 func TestJSON(t *testing.T) {
-	if got, err := value.JSON([]byte("\xef\xbb\xbf {\"a\":NaN}\n")); err != nil || string(got) != `{"a":null}` {
+	if got, err := value.JSON(&importers.Record{}, []byte("\xef\xbb\xbf {\"a\":NaN}\n")); err != nil || string(got) != `{"a":null}` {
 		t.Errorf("%s, %v", got, err)
 	}
 	for _, text := range []string{"", " ", "{", "{}{}", "\"\xff\""} {
-		if _, err := value.JSON([]byte(text)); err == nil {
+		if _, err := value.JSON(&importers.Record{}, []byte(text)); err == nil {
 			t.Errorf("%q is JSON", text)
 		}
 	}

@@ -47,9 +47,12 @@ func result(o jsonscan.Object) (x importers.Item, err error) {
 	}
 	s.talk.Into(row)
 	row.TokenSource = s.source
-	metrics := in.Object("metrics", o.Get("metrics"))
+	metrics := map[string][]byte{}
+	for _, f := range in.Object("metrics", o.Get("metrics")) {
+		metrics[f.Key] = f.Raw
+	}
 	for _, f := range o {
-		if !resultKnown[f.Key] && string(metrics.Get(f.Key)) != string(f.Raw) { // the metrics are repeated beside
+		if !resultKnown[f.Key] && string(metrics[f.Key]) != string(f.Raw) { // the metrics are repeated beside
 			s.meta.Add(f.Key, f.Raw)
 		}
 	}

@@ -62,7 +62,7 @@ var truncations = map[string]string{
 	"max_turns": formats.StopTurns, "max_turns_reached": formats.StopTurns,
 	"max_input_tokens": formats.StopMaxTokens, "max_output_tokens": formats.StopMaxTokens, "max_total_tokens": formats.StopMaxTokens,
 	"max_total_completion_tokens_reached": formats.StopMaxTokens,
-	"context_length": formats.StopLength, "prompt_too_long": formats.StopLength,
+	"context_length":                      formats.StopLength, "prompt_too_long": formats.StopLength,
 	"timeout_reached": formats.StopTimeout,
 }
 

@@ -8,6 +8,7 @@ package verifiers
 
 import (
 	"errors"
+	"regexp"
 
 	"github.com/rollmill/rollmill/formats/importers"
 	"github.com/rollmill/rollmill/formats/importers/value"
@@ -19,13 +20,14 @@ var Format = importers.Format{
 	Name:       "verifiers",
 	Help:       "traces.jsonl and results.jsonl of verifiers and prime-rl",
 	Spec:       "PrimeIntellect-ai/verifiers: verifiers/v1/episode.py, trace.py, graph.py; verifiers/legacy/types.py",
+	Unscored:   regexp.MustCompile(`^reward$`),
 	Extensions: []string{".jsonl"},
 	Records:    importers.Rows,
 	Parse:      parse,
 }
 
 func parse(r *importers.Record) ([]importers.Item, error) {
-	o, err := value.Object(r.Data)
+	o, err := value.Object(r, r.Data)
 	if err != nil {
 		return nil, err
 	}
