@@ -3,9 +3,11 @@ package chat
 import (
 	"encoding/json"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/jsonscan"
 )
 
 // Part is a part of a message's content: text, or an image.
@@ -87,4 +89,26 @@ func Text(m *formats.Message) (text string, lost []string) {
 		texts = append(texts, p.Text)
 	}
 	return strings.Join(texts, "\n"), lost
+}
+
+// Media returns the type of a message's first part that is an image, audio, video
+// or a file, of which token ids hold nothing; "" for none.
+func Media(m *formats.Message) string {
+	for part := range jsonscan.Elements([]byte(m.ContentParts)) {
+		o := jsonscan.ParseObject(part)
+		kind := jsonscan.Unquote(o.Get("type"))
+		if isMedia(kind) {
+			return kind
+		}
+		for _, f := range o { // a part may lack its type
+			if isMedia(f.Key) {
+				return f.Key
+			}
+		}
+	}
+	return ""
+}
+
+func isMedia(word string) bool {
+	return slices.ContainsFunc([]string{"image", "audio", "video", "file", "document"}, func(s string) bool { return strings.Contains(word, s) })
 }

@@ -162,7 +162,7 @@ func TestWhoTrainsASharedTurn(t *testing.T) {
 	}
 	want := []string{
 		"[1 9] [1] [2 9 10] [true false true]",
-		"branch[3 5] [1 2 3] [4 5 6] [true false true]",
+		"retry[3 5] [1 2 3] [4 5 6] [true false true]", // the first to be there: the main path is a retry
 		"history[7] [1 2 3 4 7] [8] [true]",
 	}
 	if !slices.Equal(got, want) {
@@ -176,6 +176,9 @@ func TestProblemsAreNamed(t *testing.T) {
 		sequences.NoIDs:      func(row *formats.Trajectory) { row.Messages[1].TokenIDs = nil },
 		sequences.NoPrompt:   func(row *formats.Trajectory) { row.Messages[0].PromptDeltaIDs = nil },
 		sequences.TokenCount: func(row *formats.Trajectory) { row.Messages[1].Logprobs = row.Messages[1].Logprobs[:1] },
+		sequences.Images: func(row *formats.Trajectory) {
+			row.Messages[0].ContentParts = `[{"type":"text","text":"a"},{"image_url":"u"}]`
+		},
 		sequences.BadLogprob: func(row *formats.Trajectory) { row.Messages[1].Logprobs[1] = -9999 },
 	} {
 		row := &formats.Trajectory{Calls: []formats.Call{{Target: true}}, Messages: []formats.Message{
@@ -249,5 +252,52 @@ func TestWeights(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// TestHistoryBeforeACompaction is apart for the compaction, and what went on from
+// a message above it for its own reason.
+func TestHistoryBeforeACompaction(t *testing.T) {
+	row := &formats.Trajectory{Calls: []formats.Call{{Target: true}}, Messages: []formats.Message{
+		{Parent: -1, Role: "system", Call: -1},
+		{Parent: 0, Role: "user", Call: -1},
+		sampled(1, []int32{1}, "", 2),
+		{Parent: 0, Role: "user", Call: -1, Branch: "compaction"},
+		sampled(3, []int32{3}, "", 4),
+		{Parent: 2, Role: "user", Call: -1, Branch: "subagent"},
+		sampled(5, []int32{5}, "", 6),
+		{Parent: 4, Role: "user", Call: -1},
+		sampled(7, []int32{7}, "", 8),        // the main path
+		{Parent: -1, Role: "user", Call: -1}, // of data without labels
+		{Parent: 9, Role: "assistant", Sampled: true, PromptDeltaIDs: []int32{9}, TokenIDs: []int32{10}, Logprobs: []float32{-1}, Call: 0},
+		sampled(7, []int32{7}, "", 9),
+	}}
+	row.Messages[11].Branch = "choice"
+	list, problem := sequences.Of(row)
+	if problem != nil {
+		t.Fatal(problem)
+	}
+	var got []string
+	for _, s := range list {
+		got = append(got, fmt.Sprint(s.Cause, s.Messages))
+	}
+	if want := []string{"[4 11]", "compaction[2 6]", "choice[8]", "history[10]"}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// TestImagesAfterTheLastAnswer hide nothing from the policy.
+func TestImagesAfterTheLastAnswer(t *testing.T) {
+	row := &formats.Trajectory{Calls: []formats.Call{{Target: true}}, Messages: []formats.Message{
+		{Parent: -1, Role: "user", Call: -1, ContentParts: `[{"type":"text","text":"a"},{"type":"refusal","refusal":"no"}]`},
+		sampled(0, []int32{1}, "", 2),
+		{Parent: 1, Role: "tool", Call: -1, ContentParts: `[{"type":"image_url","image_url":{"url":"u"}}]`},
+	}}
+	if list, problem := sequences.Of(row); problem != nil || len(list) != 1 {
+		t.Errorf("%v, %v", list, problem)
+	}
+	row.Messages = append(row.Messages, sampled(2, []int32{3}, "", 4))
+	if list, problem := sequences.Of(row); problem == nil || problem.Reason != sequences.Images {
+		t.Errorf("%v, %v", list, problem)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/chat"
 	"github.com/rollmill/rollmill/formats/validate"
 )
 
@@ -35,6 +36,7 @@ const (
 	NoIDs      = "no_ids"      // the engine gave no ids of an answer
 	NoPrompt   = "no_prompt"   // or none of the prompt before it
 	TokenCount = "token_count" // not one log probability for each id
+	Images     = "images"      // a message before a token that trains has an image, audio, video or a file, which ids do not hold
 	BadLogprob = "logprob"     // a log probability is NaN, infinite, or the engine's floor (-9999)
 )
 
@@ -51,10 +53,11 @@ func Of(t *formats.Trajectory) ([]Sequence, *Problem) { return new(Memory).Of(t)
 // Of is the function Of, with sequences that are valid until Reset.
 func (m *Memory) Of(t *formats.Trajectory) ([]Sequence, *Problem) {
 	var out []Sequence
-	for _, h := range Histories(t) {
+	histories := Histories(t)
+	for n, h := range histories {
 		cause := ""
 		if len(out) > 0 {
-			cause = branchOf(t, h)
+			cause = branchOf(t, h, histories[:n])
 		}
 		var problem *Problem
 		if out, problem = m.split(out, t, h, cause); problem != nil {
@@ -67,15 +70,40 @@ func (m *Memory) Of(t *formats.Trajectory) ([]Sequence, *Problem) {
 	return out, nil
 }
 
-// branchOf returns why a history begins: the cause of the branch that leads to
-// the first message that trains in it.
-func branchOf(t *formats.Trajectory, h History) string {
-	for at := slices.Index(h.Path, h.Trains[0]); at >= 0; at-- {
+// branchOf returns why a history is apart from those before it: the cause of the
+// branch that leads to the first message that trains in it. The conversation that
+// was there first has none: it is apart by the branch that an earlier history took
+// instead.
+func branchOf(t *formats.Trajectory, h History, before []History) string {
+	shared, other := 0, before[0].Path
+	for _, b := range before {
+		if n := common(h.Path, b.Path); n > shared {
+			shared, other = n, b.Path
+		}
+	}
+	for at := slices.Index(h.Path, h.Trains[0]); at >= shared; at-- {
 		if cause := t.Messages[h.Path[at]].Branch; cause != "" {
 			return cause
 		}
 	}
-	return "branch"
+	if shared < len(other) {
+		if cause := t.Messages[other[shared]].Branch; cause != "" {
+			return cause
+		}
+	}
+	return unlabelled
+}
+
+// unlabelled is the cause of a branch of which the data does not say why it is:
+// earlier messages were edited or left.
+const unlabelled = "history"
+
+// common returns how many first messages two paths share.
+func common(a, b []int) (n int) {
+	for n < len(a) && n < len(b) && a[n] == b[n] {
+		n++
+	}
+	return n
 }
 
 // split adds the sequences of a history. The tokens of a message whose prompt
@@ -86,6 +114,9 @@ func (mem *Memory) split(out []Sequence, t *formats.Trajectory, h History, cause
 	begun, lost, trains := len(out), false, h.Trains
 	for _, i := range h.Path {
 		m := &t.Messages[i]
+		if kind := chat.Media(m); kind != "" {
+			return nil, &Problem{Images, fmt.Sprintf("message %d has a part of type %s, which token ids do not hold", i, kind)}
+		}
 		if !m.Sampled {
 			continue
 		}

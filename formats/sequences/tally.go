@@ -60,15 +60,15 @@ func shared(list []Sequence) (n int64) {
 	for i := range list {
 		most := 0
 		for j := range list[:i] {
-			most = max(most, common(&list[i], &list[j]))
+			most = max(most, repeated(&list[i], &list[j]))
 		}
 		n += int64(most)
 	}
 	return n
 }
 
-// common returns how many first tokens of a's prompt are those of b.
-func common(a, b *Sequence) (n int) {
+// repeated returns how many first tokens of a's prompt are those of b.
+func repeated(a, b *Sequence) (n int) {
 	for n < len(a.Prompt) {
 		switch {
 		case n < len(b.Prompt) && a.Prompt[n] == b.Prompt[n]:
