@@ -2,6 +2,7 @@ package formats
 
 import (
 	"encoding/json"
+	"strings"
 	"time"
 )
 
@@ -63,6 +64,16 @@ type Policy struct {
 	URL     string `json:"url"` // OpenAI-compatible base URL, ending in /v1
 	Model   string `json:"model"`
 	Version int64  `json:"version"`
+}
+
+// Names reports whether a model's name stands for the policy. Some servers append
+// the step: name@3.
+func (p Policy) Names(model string) bool {
+	bare := func(name string) string {
+		name, _, _ = strings.Cut(name, "@")
+		return name
+	}
+	return bare(model) == bare(p.Model)
 }
 
 const (

@@ -7,12 +7,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"strings"
 
 	"github.com/google/uuid"
 
 	"github.com/rollmill/rollmill/cmd/internal/cli"
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/pipelines/run"
 	"github.com/rollmill/rollmill/pipelines/train"
 	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/stages/backends"
@@ -106,7 +108,7 @@ func probes(o train.Options) []probe {
 		{"storage", func(ctx context.Context) (string, error) { return tryStorage(ctx, o.Root) }},
 		{"agent", func(ctx context.Context) (string, error) { return o.Rollout.TryAgent(ctx) }},
 		{"rewards", func(ctx context.Context) (string, error) { return o.Score.TryRewards(ctx) }},
-		{"model", func(context.Context) (string, error) { return sampledModel(o) }},
+		{"model", func(ctx context.Context) (string, error) { return sampledModel(ctx, o) }},
 		{"trainer", func(ctx context.Context) (string, error) { return tryTrainer(ctx, o) }},
 	}
 	if o.Rollout.Model == "" { // the trainer names it, and loads it, when the run begins
@@ -132,15 +134,24 @@ func foundExamples(o train.Options) (string, error) {
 }
 
 // sampledModel checks that rollout.model, which replaces the model that the
-// trainer names, is the model that the trainer trains.
-func sampledModel(o train.Options) (string, error) {
+// trainer names, is the model that the trainer trains. A run that began has its
+// name in a receipt; submit compares the same.
+func sampledModel(ctx context.Context, o train.Options) (string, error) {
 	trained, sampled := trainedModel(o.Submit.Trainer.Target()), cmp.Or(o.Rollout.TargetModel, o.Rollout.Model)
+	first, err := receiptAt(ctx, run.Layout{Root: o.Root}.Policy())
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return "", err
+	}
+	policy := first != nil && first.Policy != nil && first.Policy.Model != ""
+	if policy {
+		trained = first.Policy.Model
+	}
 	switch {
 	case sampled == "":
 		return "each epoch samples the policy that the trainer names", nil
 	case trained == "":
 		return sampled + " is sampled; the trainer names no model", nil
-	case !sameModel(sampled, trained):
+	case policy && !first.Policy.Names(sampled), !policy && !sameModel(sampled, trained):
 		return "", cli.Usagef("remove rollout.model and rollout.target-model; each epoch then samples the policy that the trainer names", "%q is sampled, but %q is trained", sampled, trained)
 	}
 	return sampled + " is sampled and trained", nil
@@ -150,7 +161,10 @@ func sampledModel(o train.Options) (string, error) {
 // if the backend has no such name.
 func trainedModel(t formats.Target) string {
 	switch t.Backend {
-	case "art", "command":
+	case "art":
+		_, name, _ := strings.Cut(t.Model, "/") // the project is before it
+		return name
+	case "command":
 		return t.Model
 	case "openai":
 		return t.Model[:max(0, strings.LastIndex(t.Model, ":"))] // the method follows it
@@ -159,14 +173,10 @@ func trainedModel(t formats.Target) string {
 }
 
 // sameModel reports whether an engine's model name can refer to a trainer's
-// model: engines omit the project or append the step, and the name of a
-// fine-tuned model contains that of its base.
+// model: engines append the step, and the name of a fine-tuned model contains that
+// of its base.
 func sameModel(sampled, trained string) bool {
-	bare := func(name string) string {
-		name, _, _ = strings.Cut(name, "@")
-		return name[strings.LastIndex(name, "/")+1:]
-	}
-	return bare(sampled) == bare(trained) || strings.HasPrefix(sampled, "ft:"+trained)
+	return formats.Policy{Model: trained}.Names(sampled) || strings.HasPrefix(sampled, "ft:"+trained)
 }
 
 // tryStorage creates, reads and deletes an object, and checks that it cannot be

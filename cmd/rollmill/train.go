@@ -144,7 +144,7 @@ func checkStages(o train.Options) error {
 	for _, v := range samples {
 		v.Rollout.Out, v.Score.In, v.Score.Out = out, in, out
 		if v.Rollout.Policy == nil {
-			v.Rollout.Policy = &formats.Policy{URL: "http://127.0.0.1/v1", Model: "policy"}
+			v.Rollout.Policy = &formats.Policy{URL: "http://127.0.0.1/v1", Model: cmp.Or(v.Rollout.TargetModel, v.Rollout.Model, "policy")}
 		}
 		if err := errors.Join(v.Rollout.Validate(), v.Score.Validate()); err != nil {
 			return err

@@ -1,6 +1,7 @@
 package rollout
 
 import (
+	"cmp"
 	"encoding/json"
 	"net/url"
 	"slices"
@@ -36,6 +37,8 @@ func (o Options) Validate() error {
 		return usage("`--agent chat` asks the model once; `--agent 'command: PROGRAM'` runs a program", "no agent")
 	case o.Model == "" && o.asksEngine():
 		return usage("name it with --model, or take it from a receipt with --policy", "no model")
+	case o.Policy != nil && o.Policy.Model != "" && o.asksEngine() && !o.Policy.Names(cmp.Or(o.TargetModel, o.Model)):
+		return usage("leave out --model and --target-model, or --policy: rows of another model cannot train this policy", "%q is sampled, but the policy is %q", cmp.Or(o.TargetModel, o.Model), o.Policy.Model)
 	case o.Concurrency < 0:
 		return usage("0 means the default", "--concurrency %d is negative", o.Concurrency)
 	case o.TrajectoryTimeout < 0 || o.CallTimeout < 0 || o.Backoff < 0:

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
@@ -139,7 +138,7 @@ func (s *session) guard(before backends.TrainerState) error {
 		return nil
 	}
 	for _, model := range slices.Sorted(maps.Keys(s.made.models)) {
-		if !sameModel(model, before.Policy.Model) {
+		if model != "" && !before.Policy.Names(model) {
 			return s.refuse(s.made.models[model], OtherModel, "submit to the trainer of that model, or sample from this one: rollout --policy RECEIPT",
 				fmt.Sprintf("were made by the model %q, and the one being trained is %q", model, before.Policy.Model))
 		}
@@ -155,13 +154,4 @@ func (s *session) refuse(o *origin, reason, hint, what string) error {
 	}
 	stages.Count(&s.result.Failures, reason, o.rows)
 	return formats.Invalid(s.data.URI(), hint, nil, "%d rows %s; the first: %s", o.rows, what, o.ids[0].TrajectoryID)
-}
-
-// sameModel compares names without the step that some servers append: name@3.
-func sameModel(a, b string) bool {
-	bare := func(name string) string {
-		name, _, _ = strings.Cut(name, "@")
-		return name
-	}
-	return a == "" || bare(a) == bare(b)
 }
