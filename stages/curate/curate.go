@@ -46,7 +46,11 @@ func Run(ctx context.Context, o Options) (stages.Report, error) {
 	seconds := o.Clock().Sub(started).Seconds()
 	outcome.Timings = map[string]float64{"curate_seconds": seconds}
 	result, err := shard.Commit(ctx, outcome)
-	return report(result, outcome, o.order(), seconds), err
+	r := report(result, outcome, o.order(), seconds)
+	if d := result.Sealed; d != nil && d.Rows == 0 && d.Counts[countDropped] > 0 {
+		o.Logger().Warn("the rules kept nothing, so nothing can be trained: " + r.Message)
+	}
+	return r, err
 }
 
 // order returns the names of the rules that the options ask for, as they run.

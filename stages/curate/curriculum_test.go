@@ -3,6 +3,7 @@ package curate_test
 import (
 	"encoding/json"
 	"fmt"
+	"log/slog"
 	"strings"
 	"testing"
 
@@ -99,7 +100,11 @@ func TestCurriculumReasons(t *testing.T) {
 	in := groups(t, "groups", 0, []example{{"a", "0 1"}, {"b", "0.5 1.5 f"}, {"c", "0.5 0.55"}, {"d", "1 1"}, {"e", "3"}})
 	o := options(in, in+"-curate")
 	ask(o, "curriculum", true)
-	_, d := run(t, o)
+	r, d := run(t, o)
+	// The summary counts by rule, as the table of the funnel does.
+	if !strings.HasSuffix(r.Message, "; dropped: 4 curriculum (min_reward_diff), 2 flat, 1 failed, 1 min_valid") {
+		t.Errorf("message %q", r.Message)
+	}
 	want := "a0 curriculum, a1 curriculum, b0 kept, b1 kept, b2 failed, c0 min_reward_diff, c1 min_reward_diff, d0 flat, d1 flat, e0 min_valid"
 	if got := decisions(t, d); got != want {
 		t.Errorf("decisions:\n got %s\nwant %s", got, want)
@@ -107,6 +112,20 @@ func TestCurriculumReasons(t *testing.T) {
 	for _, r := range readAll[formats.Decision](t, d, formats.TableDecisions) {
 		if !r.Kept && r.Reason != "failed" && r.Detail == "" {
 			t.Errorf("%s%d: %s without a detail", r.ExampleID, r.Generation, r.Reason)
+		}
+	}
+}
+
+// TestKeepingNothingIsAWarning: it is a valid result, and rarely meant.
+func TestKeepingNothingIsAWarning(t *testing.T) {
+	for word, warns := range map[string]bool{"0.5 0.5": true, "0 1": false} {
+		in := groups(t, fmt.Sprint("groups-", warns), 0, []example{{"a", word}})
+		o := options(in, in+"-curate")
+		var log strings.Builder
+		o.Log = slog.New(slog.NewTextHandler(&log, nil))
+		run(t, o)
+		if strings.Contains(log.String(), "the rules kept nothing") != warns || warns && !strings.Contains(log.String(), "0 of 2 trajectories kept") {
+			t.Errorf("%s: %s", word, log.String())
 		}
 	}
 }

@@ -106,8 +106,8 @@ func report(result dataset.Result, outcome dataset.Outcome, order []string, seco
 		}
 	}
 	if r.Counts != nil {
-		r.Message = message(r, r.Facts)
 		r.Funnel = formats.Funnel(order, int64(r.Facts[factGroups]), r.Counts[countKept]+r.Counts[countDropped], r.Facts)
+		r.Message = message(r, r.Facts)
 	}
 	return r
 }
@@ -115,14 +115,42 @@ func report(result dataset.Result, outcome dataset.Outcome, order []string, seco
 func message(r stages.Report, f map[string]float64) string {
 	kept, dropped := r.Counts[countKept], r.Counts[countDropped]
 	text := fmt.Sprintf("%d of %s kept, in %.0f of %s", kept, plural.Of(kept+dropped, "trajectory"), f[factGroupsKept], plural.Of(f[factGroups], "group"))
-	var why []string
-	for _, reason := range slices.SortedFunc(maps.Keys(r.Drops), func(a, b string) int {
-		return cmp.Or(cmp.Compare(r.Drops[b], r.Drops[a]), cmp.Compare(a, b))
-	}) {
-		why = append(why, fmt.Sprintf("%d %s", r.Drops[reason], reason))
-	}
-	if len(why) > 0 {
+	if why := reasons(r.Drops, r.Funnel); len(why) > 0 {
 		text += "; dropped: " + strings.Join(why, ", ")
 	}
 	return text + sideMessage(f)
+}
+
+// reasons lists what was dropped by rule, as the funnel does, the most first. A
+// rule whose reasons have names of their own is followed by them.
+func reasons(drops map[string]int64, steps []formats.FunnelStep) (list []string) {
+	own, byRule, mixed := maps.Clone(drops), map[string]int64{}, []string{}
+	for _, s := range steps {
+		reason := strings.ReplaceAll(s.Rule, "-", "_")
+		if s.Trajectories > 0 {
+			byRule[reason] = s.Trajectories
+		}
+		if s.Trajectories > own[reason] {
+			mixed = append(mixed, reason)
+		}
+		delete(own, reason)
+	}
+	if len(own) > 0 && len(mixed) != 1 { // a manifest without these facts
+		byRule, own = drops, nil
+	}
+	for _, name := range most(byRule) {
+		text := fmt.Sprintf("%d %s", byRule[name], name)
+		if len(own) > 0 && name == mixed[0] {
+			text += " (" + strings.Join(most(own), ", ") + ")"
+		}
+		list = append(list, text)
+	}
+	return list
+}
+
+// most returns the names, that with the highest count first.
+func most(counts map[string]int64) []string {
+	return slices.SortedFunc(maps.Keys(counts), func(a, b string) int {
+		return cmp.Or(cmp.Compare(counts[b], counts[a]), cmp.Compare(a, b))
+	})
 }

@@ -1,6 +1,7 @@
 package submit_test
 
 import (
+	"log/slog"
 	"os"
 	"strings"
 	"testing"
@@ -69,8 +70,13 @@ func TestAnEmptyBatchSendsNothing(t *testing.T) {
 	o := options(t, place)
 	o.In.URI = curated(t, t.TempDir()+"/empty")
 	o.Policy = &formats.Policy{URL: "http://engine/v1", Model: "m", Version: 7}
+	var log strings.Builder
+	o.Log = slog.New(slog.NewTextHandler(&log, nil))
 	for i := range 2 {
 		result, err := submit.Run(t.Context(), o)
+		if !strings.Contains(log.String(), "level=WARN msg=\"nothing is submitted") {
+			t.Errorf("log %q", log.String())
+		}
 		if err != nil || result.Receipt.State != formats.JobNothing || *result.Receipt.Policy != *o.Policy || result.Attached != (i == 1) {
 			t.Errorf("%+v, %v", result, err)
 		}

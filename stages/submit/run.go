@@ -243,6 +243,7 @@ func ended(r *formats.Receipt) bool {
 
 // nothing writes the receipt of an empty batch: the policy stays the same.
 func (s *session) nothing(ctx context.Context, old *formats.Receipt) error {
+	s.Logger().Warn("nothing is submitted: the curated dataset is empty, and the policy stays as it is", "dataset", s.data.URI())
 	if old != nil {
 		return s.attach(ctx, old)
 	}
