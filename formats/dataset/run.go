@@ -159,6 +159,20 @@ func ParentOf(uri string) string {
 	return dir
 }
 
+// InValidation reports whether a dataset at a URI is of an epoch's validation
+// according to its path: only the folder right below the nearest epoch-<e> counts.
+func InValidation(uri string) bool {
+	below := ""
+	for _, child := range above(uri) {
+		_, name := storage.Split(child)
+		if epochFolder.MatchString(name) {
+			return below == "validation"
+		}
+		below = name
+	}
+	return false
+}
+
 // above yields the folders above a URI, the nearest first, each with the URI
 // below it on the way. Local ones are absolute paths; the top of a bucket is
 // the last.

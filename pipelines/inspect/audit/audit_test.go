@@ -192,6 +192,19 @@ func TestDamageDoesNotHideOtherFindings(t *testing.T) {
 	}
 }
 
+// TestLeakBelowAnyFolder checks that a leak is found wherever the run lies: of a path,
+// only what follows the epoch says that a dataset is a validation.
+func TestLeakBelowAnyFolder(t *testing.T) {
+	for _, root := range []string{"validation", "validation/epoch-3", "epoch-3/validation", "validation/validation"} {
+		w := &world{t, "mem://audit-below-any/" + root + "/run"}
+		w.wide("epoch-0/curate", "curate", trajectories(small))
+		leak(true, w)
+		if diff := cmp.Diff([]string{"leak"}, checksOf(audited(t, w.root, "leak"))); diff != "" {
+			t.Errorf("in %s: %s", w.root, diff)
+		}
+	}
+}
+
 // TestRepeatedIDsWithLittleMemory checks that repeated ids are found in any rows,
 // however few fit into memory.
 func TestRepeatedIDsWithLittleMemory(t *testing.T) {

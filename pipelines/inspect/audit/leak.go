@@ -44,11 +44,6 @@ func (e *example) asked() (xxh3.Uint128, bool) {
 
 func (e *example) says(o *example) bool { return e.ExampleID == o.ExampleID && e.Example == o.Example }
 
-// validation reports whether a dataset is a rollout of a validation, by its URI.
-func validation(d *dataset.Dataset) bool {
-	return slices.Contains(strings.Split(d.URI(), "/"), "validation")
-}
-
 // heldOut holds the examples of validations: their ids (unless these are row
 // numbers), contents and first questions. Its size is proportional to their number.
 type heldOut struct {
@@ -103,7 +98,7 @@ func (a *auditor) leaks(ctx context.Context) error {
 	for _, d := range a.found.Datasets {
 		switch {
 		case d.Kind != formats.KindTrajectories || a.damaged[d] || slices.Contains(a.HeldOut, d.URI()):
-		case validation(d):
+		case dataset.InValidation(d.URI()):
 			if err := distinct(ctx, d, held.add); err != nil {
 				return err
 			}
