@@ -15,6 +15,7 @@ import (
 // Underway is what exists of a dataset that is being written, for readers that show
 // it. Looking takes no lock and writes nothing, so it never disturbs a writer.
 type Underway struct {
+	Name     string          // of its identity: that of other rows is another
 	Shards   int             // that the dataset will have
 	Finished []FinishedShard // have a record
 	Segments []Segment       // of journals, the oldest first
@@ -61,7 +62,7 @@ func LookUnderway(ctx context.Context, uri string) (*Underway, error) {
 		home := run{identity: r.identity, of: r.of} // journals do not depend on what is replaced
 		u := runs[home]
 		if u == nil {
-			u = &Underway{Shards: r.of, bucket: b}
+			u = &Underway{Name: home.dir(), Shards: r.of, bucket: b}
 			runs[home] = u
 		}
 		u.add(r, file, o)

@@ -61,7 +61,8 @@ type catalogue struct {
 	bucket *storage.Bucket
 
 	mu   sync.Mutex
-	last *listing
+	last *listing                    // nil before the first one
+	old  bool                        // the next request takes another
 	open map[string]*dataset.Dataset // by key and time of the manifest
 }
 
@@ -76,36 +77,51 @@ const (
 func (c *catalogue) list(ctx context.Context) (*listing, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.last != nil && time.Since(c.last.taken) < fresh {
+	if c.last != nil && !c.old && time.Since(c.last.taken) < fresh {
 		return c.last, nil
 	}
 	return c.again(ctx)
 }
 
-// complete returns a dataset that a recent listing has, and that is complete.
-func (c *catalogue) complete(key string) *Found {
+// complete returns a dataset that a recent listing has, and that is complete. If its
+// manifest was replaced since, there is none, and the listing is forgotten.
+func (c *catalogue) complete(ctx context.Context, key string) *Found {
 	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.last == nil || time.Since(c.last.taken) > recent {
+	var f *Found
+	if c.last != nil && !c.old && time.Since(c.last.taken) <= recent {
+		f = c.last.byKey[key]
+	}
+	c.mu.Unlock()
+	if f == nil || !f.Complete {
 		return nil
 	}
-	if f := c.last.byKey[key]; f != nil && f.Complete {
-		return f
+	if o, err := c.bucket.Stat(ctx, path.Join(strings.TrimPrefix(key, "-"), dataset.ManifestFile)); err != nil || !c.sameTime(o.ModTime, f.Written) {
+		c.forget()
+		return nil
 	}
-	return nil
+	return f
+}
+
+// sameTime reports whether an object has the time of a listing. Some stores tell
+// fractions of a second in listings alone.
+func (c *catalogue) sameTime(a, b time.Time) bool {
+	if _, local := c.bucket.Local(); local {
+		return a.Equal(b)
+	}
+	return a.Truncate(time.Second).Equal(b.Truncate(time.Second))
 }
 
 // forget makes the next request list the root again.
 func (c *catalogue) forget() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.last = nil
+	c.old = true
 }
 
 func (c *catalogue) again(ctx context.Context) (*listing, error) {
 	l, err := c.read(ctx)
 	if err == nil {
-		c.last = l
+		c.last, c.old = l, false
 	}
 	return l, err
 }
@@ -232,7 +248,7 @@ func (s *Server) find(r *http.Request) (*Found, error) {
 
 // lookup returns the dataset with a key. Only what the listing found has one.
 func (s *Server) lookup(ctx context.Context, key string) (*Found, error) {
-	if f := s.datasets.complete(key); f != nil {
+	if f := s.datasets.complete(ctx, key); f != nil {
 		return f, nil
 	}
 	l, err := s.datasets.list(ctx)

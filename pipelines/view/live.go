@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
-	"strconv"
 	"sync"
 	"time"
 
@@ -45,7 +44,12 @@ const mostAttempts = 200_000
 // journal is what was read of the journals of a dataset. Segments never change, so
 // each is read once.
 type journal struct {
-	mu       sync.Mutex
+	mu sync.Mutex
+	journalled
+}
+
+// journalled is what a journal has of the rows of one identity.
+type journalled struct {
 	read     map[string]bool // segments and finished shards, by name
 	expected map[int]int64   // rows of a shard
 	attempts []*Attempt      // of segments, as they were written
@@ -81,8 +85,8 @@ func (j *journal) refresh(ctx context.Context, uri string) error {
 	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if j.read == nil {
-		j.read, j.expected, j.at = map[string]bool{}, map[int]int64{}, map[string]int{}
+	if j.read == nil || j.under != nil && j.under.Name != under.Name { // another rollout replaces it
+		j.journalled = journalled{read: map[string]bool{}, expected: map[int]int64{}, at: map[string]int{}}
 	}
 	j.under = under
 	for _, s := range under.Segments {
@@ -196,10 +200,9 @@ func (s *Server) livePage(r *http.Request) (any, error) {
 	}
 	trail := s.trailOf(f)
 	m := &liveModel{Frame: Frame{Title: f.Key + ", under way", Trail: trail[:len(trail)-1]}, Found: f}
-	if m.Class, m.Stop = r.FormValue("class"), r.FormValue("stop"); r.FormValue("page") != "" {
-		if m.Page, err = strconv.Atoi(r.FormValue("page")); err != nil || m.Page < 0 {
-			return nil, wrong("a page is a number from 0", "page %q is not a number", r.FormValue("page"))
-		}
+	m.Class, m.Stop = r.FormValue("class"), r.FormValue("stop")
+	if m.Page, err = countOf(r, "page"); err != nil {
+		return nil, err
 	}
 	m.Self = m.url(m.Class, m.Stop, m.Page)
 	if f.Complete {
@@ -249,7 +252,7 @@ func (s *Server) liveDataset(r *http.Request) (*Found, error) {
 
 // url returns the address of the page with another filter.
 func (m *liveModel) url(class, stop string, page int) string {
-	return query(link("d", m.Key, "live"), "class", class, "stop", stop, "page", nonzero(page))
+	return query(link("d", m.Key, "live"), "class", class, "stop", stop, "page", zero(page))
 }
 
 // ByClass and ByStop return the address with one filter.
@@ -257,13 +260,6 @@ func (m *liveModel) ByClass(name string) string { return m.url(name, m.Stop, 0) 
 
 // ByStop is as ByClass, for the reason of the end.
 func (m *liveModel) ByStop(name string) string { return m.url(m.Class, name, 0) }
-
-func nonzero(n int) string {
-	if n == 0 {
-		return ""
-	}
-	return strconv.Itoa(n)
-}
 
 // fill adds what the journal holds.
 func (m *liveModel) fill(j *journal, p Prices, now time.Time) {

@@ -214,7 +214,7 @@ func tree(t *testing.T, root string) string {
 
 // TestAnAttemptThatIsMadeAgainCountsOnce: its cost counts each time.
 func TestAnAttemptThatIsMadeAgainCountsOnce(t *testing.T) {
-	j := &journal{at: map[string]int{}}
+	j := &journal{journalled: journalled{at: map[string]int{}}}
 	failed := &Attempt{TrajectoryID: "a", Status: formats.StatusFailed, FailureClass: formats.FailTimeout, StopReason: "error", PromptTokens: 5}
 	j.add(failed)
 	j.add(&Attempt{TrajectoryID: "a", Status: formats.StatusOK, StopReason: formats.StopDone, PromptTokens: 5})

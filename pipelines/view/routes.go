@@ -90,6 +90,11 @@ func (s *Server) serve(r route) http.HandlerFunc {
 			defer cancel()
 			req = req.WithContext(ctx)
 		}
+		defer func() {
+			if p := recover(); p != nil { // its fault alone: the connection and other pages go on
+				s.fail(w, req, fmt.Errorf("the page failed: %v", p))
+			}
+		}()
 		if r.raw != nil {
 			if err := r.raw(s, w, req); err != nil {
 				s.fail(w, req, err)
