@@ -48,12 +48,18 @@ func (o *option) flag() urfave.Flag {
 }
 
 // Set, String and IsBoolFlag implement the parser's flag.Value. Set assigns a
-// value, or adds one to a repeatable option.
+// value, or adds one to a repeatable option. A second value of another option is an
+// error, but a switch may be set twice, such as before and after the command.
 func (o *option) Set(text string) error {
+	again := o.given
 	o.given = true
-	if o.Repeats {
+	switch {
+	case o.Repeats:
 		o.texts = append(o.texts, text)
-	} else {
+	case again && !(o.IsBoolFlag() && text == o.texts[0]):
+		o.bad = Usagef("give it once", "--%s takes one value, and is given twice", o.Name)
+		return o.bad
+	default:
 		o.texts = []string{text}
 	}
 	o.bad = o.assign(o.texts)
@@ -66,9 +72,24 @@ func (o *option) IsBoolFlag() bool { return o.Type == plugin.Switch }
 // assign sets every setting of the name.
 func (o *option) assign(texts []string) error {
 	o.texts = texts
+	if err := o.apart(); err != nil {
+		return err
+	}
 	for _, s := range o.all {
 		if err := s.Set(texts...); err != nil {
 			return err
+		}
+	}
+	return nil
+}
+
+// apart refuses several choices in one value.
+func (o *option) apart() error {
+	other := func(name string) bool { return !slices.Contains(o.Choices, name) }
+	for _, text := range o.texts {
+		if names := strings.Split(text, ","); o.Repeats && len(names) > 1 && o.Choices != nil && other(text) && !slices.ContainsFunc(names, other) {
+			return Usagef(fmt.Sprintf("repeat the flag: --%s %s; in the config file write a list: [%s]", o.Name, strings.Join(names, " --"+o.Name+" "), strings.Join(names, ", ")),
+				"--%s: %q is %d values", o.Name, text, len(names))
 		}
 	}
 	return nil
