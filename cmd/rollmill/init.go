@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/kballard/go-shellquote"
+
 	"github.com/rollmill/rollmill/cmd/internal/cli"
 	"github.com/rollmill/rollmill/pipelines/starter"
 	"github.com/rollmill/rollmill/stages/plugin"
@@ -62,10 +64,18 @@ func runInit(_ context.Context, s *cli.Session, c *initSettings) error {
 		next = "read rollmill.yaml, then make try"
 	}
 	if folder := filepath.Clean(c.Folder); folder != "." {
-		next = "cd " + folder + " && " + next
+		next = "cd " + shellquote.Join(atPath(folder)) + " && " + next
 	}
 	s.Say("next: %s", next)
 	return s.Result(c.Folder, map[string]any{"folder": filepath.Clean(c.Folder), "files": names})
+}
+
+// atPath returns a path that no command takes for a flag.
+func atPath(folder string) string {
+	if strings.HasPrefix(folder, "-") {
+		return "./" + folder
+	}
+	return folder
 }
 
 // ask asks what no flag answered.

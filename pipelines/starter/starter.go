@@ -20,6 +20,8 @@ import (
 	"strings"
 	"text/template"
 
+	"go.yaml.in/yaml/v4"
+
 	"github.com/rollmill/rollmill/stages"
 )
 
@@ -67,8 +69,8 @@ func (c Choices) Validate() error {
 		return usage("write sandbox, or a URL such as http://127.0.0.1:8000/v1", "engine %q", c.Engine)
 	case !slices.Contains(TrainersOf(c.Engine), c.Trainer):
 		return usage("with this engine choose one of "+strings.Join(TrainersOf(c.Engine), ", "), "trainer %q does not fit engine %q", c.Trainer, c.Engine)
-	case strings.ContainsFunc(c.Model+c.Engine, func(r rune) bool { return r < ' ' || strings.ContainsRune(` "'#`, r) }):
-		return usage("write it without spaces and quotes", "engine %q, model %q", c.Engine, c.Model)
+	case strings.ContainsFunc(c.Model+c.Engine, func(r rune) bool { return r < ' ' || strings.ContainsRune(` "'#$`, r) }):
+		return usage("write it without spaces, quotes, # and $", "engine %q, model %q", c.Engine, c.Model)
 	}
 	return nil
 }
@@ -145,13 +147,19 @@ func (c Choices) files() ([]file, error) {
 }
 
 func (c Choices) filled(name, text string) ([]byte, error) {
-	t, err := template.New(name).Option("missingkey=error").Parse(text)
+	t, err := template.New(name).Option("missingkey=error").Funcs(template.FuncMap{"yaml": quoted}).Parse(text)
 	if err != nil {
 		return nil, err
 	}
 	var b bytes.Buffer
 	err = t.Execute(&b, c)
 	return b.Bytes(), err
+}
+
+// quoted returns a text as a value of YAML.
+func quoted(text string) (string, error) {
+	data, err := yaml.Marshal(text)
+	return strings.TrimSuffix(string(data), "\n"), err
 }
 
 // Epoch is the command of one epoch, for the Makefile. A run without a trainer has no

@@ -2,7 +2,6 @@ package plugin
 
 import (
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 )
@@ -59,7 +58,7 @@ func (s *Setting) Resolve(lookup func(string) (string, bool)) (value, from strin
 		return "", "", nil
 	}
 	if path := *s.key.file; path != "" {
-		data, err := os.ReadFile(path)
+		data, err := ReadFile(path)
 		if err != nil {
 			return "", "", fmt.Errorf("--%s: %w", s.Name, err)
 		}

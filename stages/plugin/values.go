@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"strconv"
 	"strings"
 
@@ -140,7 +139,7 @@ func splitWords(text string) ([]string, error) {
 // setting names.
 func File[T any](d *Declarer, p *T, name, help string, load func(path string, data []byte) (T, error)) *Setting {
 	return scalar(d, p, name, help, Text, func(path string) (none T, err error) {
-		data, err := os.ReadFile(path)
+		data, err := ReadFile(path)
 		if err != nil {
 			return none, err
 		}

@@ -92,7 +92,7 @@ func (a *App) readConfig(s *console, g *globals) (*configured, error) {
 	var err error
 	if path != "" {
 		cfg.path = path
-		data, err := os.ReadFile(path)
+		data, err := plugin.ReadFile(path)
 		if err != nil {
 			return nil, Usagef("name the config file with --config, or unset ROLLMILL_CONFIG", "config: %w", err)
 		}

@@ -114,10 +114,10 @@ func (p *parser) broken(err error) error {
 		return usage("", "%s: %w", p.name, err)
 	}
 	line := at.Mark.Line
-	if at.ContextMark.Line > 0 {
+	if at.ContextMark.Line > 0 && !strings.Contains(at.ContextMsg, "block") { // a quote or bracket begins there; a block's first line is not at fault
 		line = at.ContextMark.Line
 	}
-	return usage("look for an unclosed quote or bracket, or a tab", "%s:%d: not YAML: %s", p.name, line, at.Message)
+	return usage("look for a wrong indentation, a tab, or an unclosed quote or bracket", "%s:%d: not YAML: %s", p.name, line, at.Message)
 }
 
 func (p *parser) top(root *yaml.Node) error {

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -85,7 +84,7 @@ func readTools(file string) ([]tool, error) {
 	if file == "" {
 		return nil, nil
 	}
-	data, err := os.ReadFile(file)
+	data, err := plugin.ReadFile(file)
 	if err != nil {
 		return nil, rollout.Usage("", "--tools: %w", err)
 	}

@@ -18,7 +18,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"os"
 	"reflect"
 	"regexp"
 	"slices"
@@ -97,7 +96,7 @@ type reward struct {
 var drafts = []string{"", "http://json-schema.org/draft-07/schema#", "https://json-schema.org/draft-07/schema#", "https://json-schema.org/draft/2020-12/schema"}
 
 func compile(file string) (*jsonschema.Resolved, error) {
-	data, err := os.ReadFile(file)
+	data, err := plugin.ReadFile(file)
 	if err != nil {
 		return nil, err
 	}

@@ -8,12 +8,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"strconv"
 	"time"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/stages/plugin"
 	"github.com/rollmill/rollmill/stages/score"
 )
 
@@ -56,7 +56,7 @@ func NewPanel(s score.Setup, a Asking, schema map[string]any, otherwise string) 
 	if a.Rubric == "" {
 		return p, nil
 	}
-	text, err := os.ReadFile(a.Rubric)
+	text, err := plugin.ReadFile(a.Rubric)
 	p.Rubric, p.files = string(text), []string{a.Rubric}
 	return p, err
 }
