@@ -68,7 +68,8 @@ func answer(tail []Message) ([]Message, string) {
 func parse(text string) ([]Message, bool) {
 	var list []struct {
 		Message
-		Content any `json:"content"`
+		Content   any    `json:"content"`
+		Reasoning string `json:"reasoning"`
 	}
 	if json.Unmarshal([]byte(text), &list) != nil {
 		return nil, false
@@ -80,7 +81,7 @@ func parse(text string) ([]Message, bool) {
 		if !isText && m.Content != nil {
 			return nil, false
 		}
-		out[i].Content = content
+		out[i].Content, out[i].Reasoning = content, m.Reasoning
 	}
 	return out, true
 }

@@ -8,26 +8,28 @@ import (
 	"github.com/rollmill/rollmill/formats/number"
 )
 
-// Message is a chat message.
+// Message is a chat message. As JSON it is the API's; Template is the form for
+// chat templates.
 type Message struct {
-	Role       string     `json:"role" parquet:"role,dict"`
-	Content    string     `json:"content" parquet:"content"`
-	Name       string     `json:"name,omitempty" parquet:"name,optional"`
-	ToolCallID string     `json:"tool_call_id,omitempty" parquet:"tool_call_id,optional"`
-	ToolCalls  []ToolCall `json:"tool_calls,omitempty" parquet:"tool_calls,optional,list"`
+	Role       string     `json:"role"`
+	Content    string     `json:"content"`
+	Name       string     `json:"name,omitempty"`
+	Reasoning  string     `json:"-"`
+	ToolCallID string     `json:"tool_call_id,omitempty"`
+	ToolCalls  []ToolCall `json:"tool_calls,omitempty"`
 }
 
 // ToolCall is a call that the model made; its arguments are JSON text.
 type ToolCall struct {
-	Type     string   `json:"type" parquet:"type,dict"`
-	ID       string   `json:"id,omitempty" parquet:"id,optional"`
-	Function Function `json:"function" parquet:"function"`
+	Type     string   `json:"type"`
+	ID       string   `json:"id,omitempty"`
+	Function Function `json:"function"`
 }
 
 // Function is the function that a tool call names.
 type Function struct {
-	Name      string `json:"name" parquet:"name,dict"`
-	Arguments string `json:"arguments" parquet:"arguments"`
+	Name      string `json:"name"`
+	Arguments string `json:"arguments"`
 }
 
 // ToolCalls converts tool calls; nil for none.
@@ -41,43 +43,43 @@ func ToolCalls(calls []formats.ToolCall) (out []ToolCall) {
 // Preference is a row of a preference dataset. Chosen and Rejected are the
 // policy's answers to the same prompt.
 type Preference struct {
-	Prompt        []Message    `json:"prompt" parquet:"prompt,list"`
-	Chosen        []Message    `json:"chosen" parquet:"chosen,list"`
-	Rejected      []Message    `json:"rejected" parquet:"rejected,list"`
-	Tools         string       `json:"tools,omitempty" parquet:"tools,optional"` // JSON array
-	ScoreChosen   number.Float `json:"score_chosen" parquet:"score_chosen"`
-	ScoreRejected number.Float `json:"score_rejected" parquet:"score_rejected"`
-	Margin        number.Float `json:"margin" parquet:"margin"` // of the scores, for reward models
-	ChosenID      string       `json:"chosen_id" parquet:"chosen_id"`
-	RejectedID    string       `json:"rejected_id" parquet:"rejected_id"`
+	Prompt        []Message
+	Chosen        []Message
+	Rejected      []Message
+	Tools         string // JSON array
+	ScoreChosen   number.Float
+	ScoreRejected number.Float
+	Margin        number.Float // of the scores, for reward models
+	ChosenID      string
+	RejectedID    string
 }
 
 // Prompt is a row of a prompt-only dataset. Reward functions get the other
 // columns as arguments.
 type Prompt struct {
-	Prompt    []Message `json:"prompt" parquet:"prompt,list"`
-	Tools     string    `json:"tools,omitempty" parquet:"tools,optional"`
-	ExampleID string    `json:"example_id" parquet:"example_id"`
-	Example   string    `json:"example" parquet:"example"` // JSON object
+	Prompt    []Message
+	Tools     string
+	ExampleID string
+	Example   string // JSON object
 }
 
 // Unpaired is a row of an unpaired preference dataset (KTO): one answer, good
 // or bad.
 type Unpaired struct {
-	Prompt       []Message    `json:"prompt" parquet:"prompt,list"`
-	Completion   []Message    `json:"completion" parquet:"completion,list"`
-	Label        bool         `json:"label" parquet:"label"`
-	Tools        string       `json:"tools,omitempty" parquet:"tools,optional"`
-	Score        number.Float `json:"score" parquet:"score"`
-	TrajectoryID string       `json:"trajectory_id" parquet:"trajectory_id"`
+	Prompt       []Message
+	Completion   []Message
+	Label        bool
+	Tools        string
+	Score        number.Float
+	TrajectoryID string
 }
 
 // Conversation is a row of a language modelling dataset (SFT).
 type Conversation struct {
-	Messages     []Message     `json:"messages" parquet:"messages,list"`
-	Tools        string        `json:"tools,omitempty" parquet:"tools,optional"`
-	Score        *number.Float `json:"score" parquet:"score,optional"` // nil: never scored
-	TrajectoryID string        `json:"trajectory_id" parquet:"trajectory_id"`
+	Messages     []Message
+	Tools        string
+	Score        *number.Float // nil: never scored
+	TrajectoryID string
 }
 
 // Why a group, a pair or a label gives no row: a closed list.
@@ -91,6 +93,10 @@ const (
 	Empty    = "empty"    // nothing was sampled
 	Branches = "branches" // something was sampled outside the main path, and a row holds one path
 	Others   = "others"   // an assistant's message that the policy did not sample would be trained on
+
+	BadArguments = "arguments" // arguments of a tool call that are not a JSON object of Unicode text, which chat templates need
+	BadNumbers   = "numbers"   // a number in such arguments that Hugging Face datasets would change
+	Tools        = "tools"     // tools that the form cannot hold
 )
 
 // tolerance is the largest difference of rewards that counts as a tie.
@@ -208,11 +214,11 @@ func convert(t *formats.Trajectory, path []int) ([]Message, bool) {
 		if m.ContentParts != "" {
 			return nil, false
 		}
-		out = append(out, Message{Role: m.Role, Content: m.Content, Name: m.Name, ToolCallID: m.ToolCallID, ToolCalls: ToolCalls(m.ToolCalls)})
+		out = append(out, Message{Role: m.Role, Content: m.Content, Name: m.Name, Reasoning: m.Reasoning, ToolCallID: m.ToolCallID, ToolCalls: ToolCalls(m.ToolCalls)})
 	}
 	return out, true
 }
 
 func equal(a, b Message) bool {
-	return a.Role == b.Role && a.Content == b.Content && a.Name == b.Name && a.ToolCallID == b.ToolCallID && slices.Equal(a.ToolCalls, b.ToolCalls)
+	return a.Role == b.Role && a.Content == b.Content && a.Name == b.Name && a.Reasoning == b.Reasoning && a.ToolCallID == b.ToolCallID && slices.Equal(a.ToolCalls, b.ToolCalls)
 }

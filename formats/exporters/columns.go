@@ -29,12 +29,16 @@ func columnsOf(above string, row reflect.Type) (out []Column) {
 	return out
 }
 
-// About returns the columns of a format as text; "" when it does not say.
+// About returns the notes of a format and its columns as text; "" when it does
+// not say.
 func (f Format) About() string {
 	if len(f.Columns) == 0 {
-		return ""
+		return f.Notes
 	}
 	var b strings.Builder
+	if f.Notes != "" {
+		b.WriteString(f.Notes + "\n")
+	}
 	b.WriteString("Columns:\n\n")
 	for _, c := range f.Columns {
 		fmt.Fprintf(&b, "  %-24s %s\n", c.Name, c.Meaning)

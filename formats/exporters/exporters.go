@@ -33,6 +33,7 @@ type Format struct {
 	Help  string // a lower-case phrase: whose rows they are
 	Omits string // columns that it leaves out of every row, such as "token ids"; "" when it does not say
 	Of    Source
+	Form  int  // of its rows: raise it when the same batch gives others; a submission is then another one
 	Whole bool // the file must have every group, and each must pass art.Check, or none is written
 
 	// Functions that begin a file; nil for a form that it does not have.
@@ -43,6 +44,7 @@ type Format struct {
 
 	Reads   func(name string) bool // columns of a trajectory's payload that its rows are made from; nil for all
 	Columns []Column               // of its rows, where they are documented
+	Notes   string                 // more about it, for its page
 
 	Loss sequences.Aggregate // of a form of sequences: how its trainer adds up the loss of tokens; "" for other forms
 
@@ -50,6 +52,38 @@ type Format struct {
 	Exports []Extension  // the files of it that only export writes
 	Hub     int          // its place among the tables that backend hub pushes as Parquet; 0 for none
 	Drift   func() Drift // compares the advantages with those that its trainer computes; nil when it computes none from a file
+}
+
+// TemplateNotes say what messages for chat templates are (Item.Template).
+const TemplateNotes = `Messages are as the chat templates of Hugging Face models read them: the arguments
+of a tool call are a JSON object, as engines give them to the template, and
+reasoning is reasoning_content.
+
+Load rows that call tools with datasets 4.7 or later, which keeps such messages as
+JSON; earlier versions give arguments the keys of all rows. Every second row that
+calls a tool has the key "json" in the message, by which datasets recognizes them;
+templates do not read it. In Parquet a message is a value of type JSON, which
+pyarrow 21 or later tells datasets.
+
+Rows without a place are refused, and counted by reason:
+
+  arguments  arguments that are not a JSON object
+  numbers    a number in the arguments that datasets would change: it makes
+             0.7000000000000001 of 0.7, and keeps ten decimals
+  tools      tools that are not a list of objects
+`
+
+// FormOf returns the newest form of some formats as the end of a submission's
+// name; "" when each has its first.
+func FormOf(list []Format) string {
+	form := 0
+	for _, f := range list {
+		form = max(form, f.Form)
+	}
+	if form == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" form %d", form)
 }
 
 // Drift compares the advantages of a batch with those that a trainer will
@@ -113,6 +147,12 @@ type Item struct {
 	Drop   func(part string)   // reports a part of the row that the form cannot hold; nil when the caller does not ask
 
 	memory *sequences.Memory // of the item's sequences
+}
+
+// Template returns messages for a chat template (chat.Template) with the reason
+// why they cannot be written.
+func (x *Item) Template(messages []chat.Message) ([]jsontext.Raw, string) {
+	return chat.Template(messages, x.Given%2 == 0)
 }
 
 // Lose reports a part of the item's row that the form cannot hold.
@@ -197,9 +237,9 @@ func Pair[T any](row func(chat.Preference) (T, string)) func(*Item) []T {
 	return func(x *Item) []T { return one(x, row)(x.Pair) }
 }
 
-// Single returns a function that makes a row from a single answer.
-func Single[T any](row func(chat.Unpaired) T) func(*Item) []T {
-	return func(x *Item) []T { return []T{row(x.Single)} }
+// Single returns a function that makes at most one row from a single answer.
+func Single[T any](row func(chat.Unpaired) (T, string)) func(*Item) []T {
+	return func(x *Item) []T { return one(x, row)(x.Single) }
 }
 
 func one[From, T any](x *Item, row func(From) (T, string)) func(From) []T {

@@ -105,12 +105,12 @@ func (w *Writer) give(x Item) error {
 	if w.place.Drop != nil {
 		x.Drop = func(part string) { w.place.Drop(w.File, &x, part) }
 	}
-	if w.Balance != nil {
-		w.Balance.Add(x.Single.Label)
-	}
 	err := w.sink.Give(&x)
 	w.items++
 	w.Rows = w.sink.Rows()
+	if w.Balance != nil && w.Rows > x.Given {
+		w.Balance.Add(x.Single.Label)
+	}
 	return err
 }
 

@@ -8,6 +8,18 @@ import (
 	"unicode/utf8"
 )
 
+// Raw is JSON text, which is written as it is: json.RawMessage, for columns.
+type Raw string
+
+// MarshalJSON returns the text.
+func (r Raw) MarshalJSON() ([]byte, error) { return []byte(r), nil }
+
+// UnmarshalJSON keeps the text.
+func (r *Raw) UnmarshalJSON(data []byte) error {
+	*r = Raw(data)
+	return nil
+}
+
 // Append appends a value on one line, without a line end.
 func Append(dst []byte, v any) ([]byte, error) {
 	dst, err := AppendLine(dst, v)

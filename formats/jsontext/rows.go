@@ -13,7 +13,7 @@ import (
 
 // Rows returns a function that appends a row as a JSON object on one line, with
 // its columns (formats.FieldsOf) as keys, in order. A column that is null is
-// left out. NaN and the infinities are the strings "NaN", "Infinity" and
+// left out; Raw is written as it is. NaN and the infinities are the strings "NaN", "Infinity" and
 // "-Infinity"; times are TimeLayout.
 func Rows[T any]() func(dst []byte, row *T) []byte {
 	encode := encoderOf(reflect.TypeFor[T](), false)
@@ -26,6 +26,9 @@ type encoder func(dst []byte, at unsafe.Pointer) []byte
 // encoderOf returns the encoder of a type of package formats. It is made once:
 // a row is then written without reflection.
 func encoderOf(t reflect.Type, isTime bool) encoder {
+	if t == reflect.TypeFor[Raw]() {
+		return func(dst []byte, at unsafe.Pointer) []byte { return append(dst, *(*Raw)(at)...) }
+	}
 	switch t.Kind() {
 	case reflect.Struct:
 		return structEncoder(t)

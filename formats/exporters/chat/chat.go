@@ -3,8 +3,8 @@
 // and the offered tools. The form is specified in "Dataset formats" of TRL and
 // in "Writing a chat template" of transformers.
 //
-// The arguments of a tool call and the tools are JSON texts: Arrow would merge
-// the keys of all rows otherwise. TRL and transformers parse them.
+// Messages are as chat templates read them (chat.Template). The tools are JSON
+// text, which TRL parses: Arrow would merge the keys of all rows otherwise.
 //
 // A row is the main path of a trajectory, with the ids, the reward and the
 // advantage of our row under our names, rewards as a JSON object by name.
@@ -23,8 +23,8 @@ import (
 
 // Row is one conversation.
 type Row struct {
-	Messages []Message `parquet:"messages,list"`
-	Tools    string    `parquet:"tools,optional"` // a JSON array
+	Messages []jsontext.Raw `parquet:"messages,list" parquet-element:",json"`
+	Tools    string         `parquet:"tools,optional"` // a JSON array
 
 	TrajectoryID string   `parquet:"trajectory_id"`
 	ExampleID    string   `parquet:"example_id,dict"`
@@ -42,16 +42,10 @@ type Row struct {
 	Metadata     string   `parquet:"metadata,optional"` // a JSON object
 }
 
-// Message is a chat message.
-type Message struct {
-	chat.Message
-	ReasoningContent string `parquet:"reasoning_content,optional"`
-}
-
 // Format is one conversation a row.
 var Format = exporters.Format{
 	Name: "chat", Help: "conversations as Hugging Face and TRL know them, with tools", Omits: "token ids, log probabilities, calls and candidates",
-	Of: exporters.Rows, Exports: []exporters.Extension{exporters.JSONL, exporters.Parquet},
+	Of: exporters.Rows, Exports: []exporters.Extension{exporters.JSONL, exporters.Parquet}, Notes: notes,
 	Lines: exporters.RawLines(func(dst []byte, x *exporters.Item) ([]byte, int64, error) {
 		rows := rowsOf(x)
 		for i := range rows {
@@ -64,6 +58,10 @@ var Format = exporters.Format{
 
 var appendRow = jsontext.Rows[Row]()
 
+const notes = exporters.TemplateNotes + `
+With --lossy such arguments stay text.
+`
+
 // NoMessages is the reason of a trajectory without messages.
 const NoMessages = "no_messages"
 
@@ -74,30 +72,43 @@ func rowsOf(x *exporters.Item) (out []Row) {
 			x.Skip(NoMessages)
 			continue
 		}
-		out = append(out, rowOf(t, x.Lose))
+		out = append(out, rowOf(t, x))
 	}
 	return out
 }
 
-func rowOf(t *formats.Trajectory, lose func(string)) Row {
-	path, tools := chat.Transcript(t, lose)
-	r := Row{
-		Messages: make([]Message, 0, len(path)), Tools: tools, TrajectoryID: t.TrajectoryID, ExampleID: t.ExampleID, GroupID: t.GroupID, Run: t.Run, Epoch: t.Epoch,
+func rowOf(t *formats.Trajectory, x *exporters.Item) Row {
+	path, tools := chat.Transcript(t, x.Lose)
+	messages := make([]chat.Message, 0, len(path))
+	for _, i := range path {
+		messages = append(messages, messageOf(&t.Messages[i], x.Lose))
+	}
+	made, reason := x.Template(messages)
+	if part := lost[reason]; part != "" {
+		x.Lose(part)
+	}
+	if tools != "" && chat.List(tools) == nil {
+		x.Lose("tools that are not a list of objects, which stay as they are")
+	}
+	return Row{
+		Messages: made, Tools: tools, TrajectoryID: t.TrajectoryID, ExampleID: t.ExampleID, GroupID: t.GroupID, Run: t.Run, Epoch: t.Epoch,
 		Generation: t.Generation, Model: t.Model, Status: t.Status, StopReason: t.StopReason, Reward: finite(t.Reward), Rewards: Rewards(t.Rewards),
 		Advantage: finite(t.Advantage), Example: t.Example, Metadata: t.Metadata,
 	}
-	for _, i := range path {
-		r.Messages = append(r.Messages, messageOf(&t.Messages[i], lose))
-	}
-	return r
 }
 
-func messageOf(m *formats.Message, lose func(string)) Message {
+// lost says what a form for chat templates loses, by the reason of chat.Template.
+var lost = map[string]string{
+	chat.BadArguments: "tool arguments that are not a JSON object, which stay text",
+	chat.BadNumbers:   "numbers in tool arguments that Hugging Face datasets changes, where arguments stay text",
+}
+
+func messageOf(m *formats.Message, lose func(string)) chat.Message {
 	text, lost := chat.Text(m)
 	if len(lost) > 0 {
 		lose("content parts of type " + strings.Join(lost, ", "))
 	}
-	return Message{chat.Message{Role: m.Role, Content: text, Name: m.Name, ToolCallID: m.ToolCallID, ToolCalls: chat.ToolCalls(m.ToolCalls)}, m.Reasoning}
+	return chat.Message{Role: m.Role, Content: text, Name: m.Name, Reasoning: m.Reasoning, ToolCallID: m.ToolCallID, ToolCalls: chat.ToolCalls(m.ToolCalls)}
 }
 
 // finite returns nil for a number that JSON does not have.

@@ -3,36 +3,47 @@
 // trainers (--input_key input --label_key label), preferences for DPO and
 // reward models (--prompt_key prompt), and single answers with a label for the
 // KTO trainer that it had until March 2026 (--output_key output).
+//
+// It gives no tools to the chat template, so a row for which the policy was
+// offered tools is refused.
 package openrlhf
 
 import (
+	"cmp"
+
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/chat"
 	"github.com/rollmill/rollmill/formats/exporters"
+	"github.com/rollmill/rollmill/formats/jsontext"
 	"github.com/rollmill/rollmill/formats/number"
 )
 
 // Prompts are what its RL trainers load.
 var Prompts = exporters.Format{
 	Name: "openrlhf-prompts", Help: "OpenRLHF's prompts", Of: exporters.Groups, Files: []exporters.Extension{exporters.JSONL},
-	Lines: exporters.Lines(exporters.Each(PromptOf)),
+	Form: 2, Notes: notes, Lines: exporters.Lines(prompts),
 }
 
 // Preferences are what its trainers for DPO and reward models load.
 var Preferences = exporters.Format{
 	Name: "openrlhf-preference", Help: "OpenRLHF's pairs", Of: exporters.Pairs, Files: []exporters.Extension{exporters.JSONL},
-	Lines: exporters.Lines(exporters.Pair(func(p chat.Preference) (Preference, string) { return PreferenceOf(p), "" })),
+	Form: 2, Notes: notes, Lines: exporters.Lines(preferences),
 }
 
 // KTO is what its KTO trainer loads.
 var KTO = exporters.Format{
 	Name: "openrlhf-kto", Help: "OpenRLHF's single answers, good or bad", Of: exporters.Labels, Files: []exporters.Extension{exporters.JSONL},
-	Lines: exporters.Lines(exporters.Single(UnpairedOf)),
+	Form: 2, Notes: notes, Lines: exporters.Lines(answers),
 }
+
+const notes = exporters.TemplateNotes + `
+OpenRLHF gives no tools to the chat template, so rows for which the policy was
+offered tools are refused, too, as "tools".
+`
 
 // Prompt is a row to sample from.
 type Prompt struct {
-	Input      []chat.Message `json:"input"`
+	Input      []jsontext.Raw `json:"input"`
 	Label      string         `json:"label"`
 	DataSource string         `json:"datasource"`
 	ExampleID  string         `json:"example_id"`
@@ -40,31 +51,47 @@ type Prompt struct {
 
 // Preference is a pair; Margin is the difference of the rewards.
 type Preference struct {
-	Prompt   []chat.Message `json:"prompt"`
-	Chosen   []chat.Message `json:"chosen"`
-	Rejected []chat.Message `json:"rejected"`
+	Prompt   []jsontext.Raw `json:"prompt"`
+	Chosen   []jsontext.Raw `json:"chosen"`
+	Rejected []jsontext.Raw `json:"rejected"`
 	Margin   number.Float   `json:"margin"`
-}
-
-// PromptOf returns the prompt of a group.
-func PromptOf(rows []formats.Trajectory) (Prompt, string) {
-	p, reason := chat.PromptOf(rows)
-	return Prompt{Input: p.Prompt, Label: formats.AnswerOf(p.Example), DataSource: "rollmill", ExampleID: p.ExampleID}, reason
 }
 
 // Unpaired is a single answer, good or bad.
 type Unpaired struct {
-	Input  []chat.Message `json:"input"`
-	Output []chat.Message `json:"output"`
+	Input  []jsontext.Raw `json:"input"`
+	Output []jsontext.Raw `json:"output"`
 	Label  bool           `json:"label"`
 }
 
-// PreferenceOf converts a row of package chat to this format.
-func PreferenceOf(p chat.Preference) Preference {
-	return Preference{Prompt: p.Prompt, Chosen: p.Chosen, Rejected: p.Rejected, Margin: p.Margin}
+func prompts(x *exporters.Item) []Prompt {
+	return exporters.Each(func(rows []formats.Trajectory) (row Prompt, reason string) {
+		p, reason := chat.PromptOf(rows)
+		row = Prompt{Label: formats.AnswerOf(p.Example), DataSource: "rollmill", ExampleID: p.ExampleID}
+		if reason == "" {
+			row.Input, reason = x.Template(p.Prompt)
+		}
+		return row, cmp.Or(reason, chat.NoTools(p.Tools))
+	})(x)
 }
 
-// UnpairedOf converts a row of package chat to this format.
-func UnpairedOf(u chat.Unpaired) Unpaired {
-	return Unpaired{Input: u.Prompt, Output: u.Completion, Label: u.Label}
+func preferences(x *exporters.Item) []Preference {
+	return exporters.Pair(func(p chat.Preference) (Preference, string) {
+		row := Preference{Margin: p.Margin}
+		var prompt, chosen, rejected string
+		row.Prompt, prompt = x.Template(p.Prompt)
+		row.Chosen, chosen = x.Template(p.Chosen)
+		row.Rejected, rejected = x.Template(p.Rejected)
+		return row, cmp.Or(prompt, chosen, rejected, chat.NoTools(p.Tools))
+	})(x)
+}
+
+func answers(x *exporters.Item) []Unpaired {
+	return exporters.Single(func(u chat.Unpaired) (Unpaired, string) {
+		row := Unpaired{Label: u.Label}
+		var prompt, completion string
+		row.Input, prompt = x.Template(u.Prompt)
+		row.Output, completion = x.Template(u.Completion)
+		return row, cmp.Or(prompt, completion, chat.NoTools(u.Tools))
+	})(x)
 }

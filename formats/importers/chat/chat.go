@@ -14,9 +14,10 @@
 // "label". The column id is the trajectory's; of a pair, "/chosen" or
 // "/rejected" is added to it.
 //
-// Members that are null are dropped from objects in arguments, tools and parts
-// of content, since Arrow gives objects the keys of other rows' objects. JSON
-// text stays as it is.
+// Members that are null are dropped from objects in tools and parts of content,
+// and from arguments of a message or call that has other nulls: Arrow gives
+// objects the keys of other rows' objects. JSON text stays as it is, and a
+// message may be JSON text, as in a column of that type.
 //
 // The columns question and answer and those in taskColumns become the example;
 // every other column without a place is metadata under its own name.

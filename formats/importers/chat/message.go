@@ -38,6 +38,7 @@ type message struct {
 	sampled      int8   // 1 and 0 as the member sampled says; -1 when there is none
 	parent, call int32  // missing when there is none
 	calls        bool   // its text is a tool call: a turn of ShareGPT
+	merged       bool   // Arrow may have added nulls to its objects
 }
 
 // missing is an index that a message does not have.
@@ -172,12 +173,21 @@ func (c *Reader) answer(m formats.Message, target bool) {
 	c.Sampled(m, call)
 }
 
+// marker is the member by which exported rows tell datasets that messages are
+// JSON (chat.Template).
+const marker = "json"
+
 func (c *Reader) read(m *message, raw []byte) error {
+	if text := []byte(jsonscan.Unquote(raw)); len(text) > 0 && text[0] == '{' && jsonscan.Valid(text) {
+		raw = text // a column of type JSON, as datasets and Rollmill's own exports have it
+	} else {
+		m.merged = merged(raw, "content")
+	}
 	if len(raw) == 0 || raw[0] != '{' {
 		return fmt.Errorf("it is %s, not an object", importers.Brief(raw))
 	}
 	for key, v := range jsonscan.Members(raw) {
-		if string(v) == "null" {
+		if string(v) == "null" || string(key) == marker && string(v) == "true" {
 			continue
 		}
 		known, err := m.set(key, v, c.Tree)
@@ -334,13 +344,14 @@ func (m *message) callText() error {
 }
 
 func (m *message) toolCalls(v []byte) error {
-	calls, err := ToolCalls(v)
+	calls, err := ToolCalls(v, m.merged)
 	m.ToolCalls = append(m.ToolCalls, calls...)
 	return err
 }
 
-// ToolCalls reads a list of tool calls, or JSON text with one.
-func ToolCalls(v []byte) (calls []formats.ToolCall, err error) {
+// ToolCalls reads a list of tool calls, or JSON text with one. nulls says that
+// Arrow may have added nulls to their arguments.
+func ToolCalls(v []byte, nulls bool) (calls []formats.ToolCall, err error) {
 	if v[0] == '"' {
 		if v = []byte(strings.TrimSpace(jsonscan.Unquote(v))); len(v) == 0 {
 			return nil, nil
@@ -350,7 +361,7 @@ func ToolCalls(v []byte) (calls []formats.ToolCall, err error) {
 		return nil, fmt.Errorf("its tool_calls are %s, not a list", importers.Brief(v))
 	}
 	for raw := range jsonscan.Elements(v) {
-		call, err := toolCall(raw)
+		call, err := toolCall(raw, nulls)
 		if err != nil {
 			return nil, err
 		}
@@ -361,7 +372,7 @@ func ToolCalls(v []byte) (calls []formats.ToolCall, err error) {
 
 // toolCall reads a call with its function, as the API has it, or with name and
 // arguments beside the id.
-func toolCall(raw []byte) (call formats.ToolCall, err error) {
+func toolCall(raw []byte, nulls bool) (call formats.ToolCall, err error) {
 	var arguments, function []byte
 	for key, v := range jsonscan.Members(raw) {
 		switch string(key) {
@@ -386,20 +397,22 @@ func toolCall(raw []byte) (call formats.ToolCall, err error) {
 	if call.Name == "" {
 		return call, fmt.Errorf("a tool call has no function with a name: %s", importers.Brief(raw))
 	}
-	call.Arguments = argumentsOf(arguments)
+	call.Arguments = argumentsOf(arguments, nulls || merged(raw, "id") || merged(function, "arguments"))
 	return call, nil
 }
 
 // argumentsOf returns the arguments of a call: text as it is, an object without
-// its nulls (see withoutNulls).
-func argumentsOf(v []byte) string {
+// its nulls (see withoutNulls) if Arrow may have added them.
+func argumentsOf(v []byte, nulls bool) string {
 	switch {
 	case len(v) == 0 || string(v) == "null":
 		return ""
 	case v[0] == '"':
 		return jsonscan.Unquote(v)
+	case nulls:
+		v = withoutNulls(v)
 	}
-	return jsonscan.Compact(withoutNulls(v))
+	return jsonscan.Compact(v)
 }
 
 // OtherInto adds the members that no column holds to the metadata.

@@ -21,6 +21,20 @@ func withoutNulls(v []byte) []byte {
 	return appendWithoutNulls(make([]byte, 0, len(v)), v)
 }
 
+// merged reports whether an object has a null as Arrow adds them: of any member
+// but one that programs write as null.
+func merged(object []byte, but string) bool {
+	if !bytes.Contains(object, []byte("null")) {
+		return false
+	}
+	for key, v := range jsonscan.Members(object) {
+		if string(v) == "null" && string(key) != but {
+			return true
+		}
+	}
+	return false
+}
+
 func appendWithoutNulls(b, v []byte) []byte {
 	switch v[0] {
 	case '{':

@@ -143,7 +143,7 @@ func (r *row) members(to reflect.Value, path string, v []byte) error {
 			continue
 		}
 		if path == "candidates" && f.Name == "tool_calls" {
-			calls, err := chat.ToolCalls(v)
+			calls, err := chat.ToolCalls(v, true)
 			if err != nil {
 				return err
 			}

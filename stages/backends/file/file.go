@@ -109,7 +109,7 @@ func (e *Error) Misused() bool { return true }
 
 // Target names the place, and the kinds as the model.
 func (t *Trainer) Target() formats.Target {
-	model := strings.Join(t.cfg.Kinds, "+")
+	model := strings.Join(t.cfg.Kinds, "+") + exporters.FormOf(exporters.FormatsOf(filesOf(t.kinds)))
 	if t.cfg.Best != 0 && t.cfg.Best != 1 {
 		model += fmt.Sprintf(" best %d", t.cfg.Best)
 	}

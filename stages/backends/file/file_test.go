@@ -7,6 +7,7 @@ import (
 	"errors"
 	"math"
 	"os"
+	"reflect"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -227,7 +228,7 @@ func TestRowWeights(t *testing.T) {
 	}
 }
 
-func TestToolsAreText(t *testing.T) {
+func TestArgumentsAreObjects(t *testing.T) {
 	g := backendtest.Group(0)
 	for i := range g {
 		g[i].ToolSets, g[i].Calls[0].Tools = []string{`[{"type":"function"}]`}, 0
@@ -236,7 +237,7 @@ func TestToolsAreText(t *testing.T) {
 	dir := write(t, file.Config{}, func(yield func([]formats.Trajectory, error) bool) { yield(g, nil) })
 	p := rows(t, dir+"/trl-preference.jsonl")[0]
 	call := p["chosen"].([]any)[0].(map[string]any)["tool_calls"].([]any)[0].(map[string]any)["function"].(map[string]any)
-	if p["tools"] != `[{"type":"function"}]` || call["arguments"] != `{"q":1}` {
+	if p["tools"] != `[{"type":"function"}]` || !reflect.DeepEqual(call["arguments"], map[string]any{"q": 1.0}) {
 		t.Errorf("%v", p)
 	}
 }

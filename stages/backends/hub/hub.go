@@ -123,7 +123,7 @@ func weighted() (out []string) {
 
 // Target names the store, and as the model the repository with its tables.
 func (t *Trainer) Target() formats.Target {
-	model := t.cfg.Repo + "@" + t.cfg.Branch + ":" + strings.Join(t.cfg.Tables, "+")
+	model := t.cfg.Repo + "@" + t.cfg.Branch + ":" + strings.Join(t.cfg.Tables, "+") + exporters.FormOf(t.formats)
 	if t.cfg.Best != 0 && t.cfg.Best != 1 {
 		model += fmt.Sprintf(" best %d", t.cfg.Best)
 	}

@@ -50,6 +50,7 @@ func branchIn(_, model string) string {
 
 func tablesIn(_, model string) string {
 	_, tables, _ := strings.Cut(model, ":")
+	tables, _, _ = strings.Cut(tables, " ") // before the form and the number of best members
 	return tables
 }
 

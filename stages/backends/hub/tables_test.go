@@ -34,8 +34,8 @@ func TestTablesOfTheBatch(t *testing.T) {
 	}
 	var got []string
 	for _, side := range []string{"train", "validation"} {
-		for _, p := range read[chat.Preference](t, s.Files(id)["data/trl-preference/"+side+"-00000-of-00001.parquet"]) {
-			got = append(got, fmt.Sprintf("%s: %s > %s by %.2g", side, p.Chosen[0].Content, p.Rejected[0].Content, p.Margin))
+		for _, p := range read[preference](t, s.Files(id)["data/trl-preference/"+side+"-00000-of-00001.parquet"]) {
+			got = append(got, fmt.Sprintf("%s: %s > %s by %.2g", side, content(p.Chosen[0]), content(p.Rejected[0]), p.Margin))
 		}
 	}
 	if len(got) != 9 || got[0] != "train: answer 3 > answer 0 by 1" || got[1] != "train: answer 3 > answer 1 by 0.67" || got[2] != "train: answer 2 > answer 0 by 0.67" {
@@ -44,6 +44,22 @@ func TestTablesOfTheBatch(t *testing.T) {
 	if plain, _ := start(t, hubtest.Faults{}); plain.Compares() != nil {
 		t.Error("rows are not made of pairs")
 	}
+}
+
+// preference has the columns of a pair that the tests read.
+type preference struct {
+	Chosen   []string `parquet:"chosen,list" parquet-element:",json"`
+	Rejected []string `parquet:"rejected,list" parquet-element:",json"`
+	Margin   float64  `parquet:"margin"`
+}
+
+type conversation struct {
+	Messages []string `parquet:"messages,list" parquet-element:",json"`
+}
+
+// content returns the content of a message as tables hold it.
+func content(message string) string {
+	return chat.ReadMessage([]byte(message), chat.Arguments).Content
 }
 
 func read[T any](t *testing.T, data string) []T {
@@ -67,8 +83,8 @@ func read[T any](t *testing.T, data string) []T {
 func TestTheBestConversations(t *testing.T) {
 	tr, s := start(t, hubtest.Faults{}, tables("trl-sft"), func(c *hub.Config) { c.Best = -1 })
 	must(t, tr, "token-1")
-	rows := read[chat.Conversation](t, s.Files(id)["data/trl-sft/train-00000-of-00001.parquet"])
-	if len(rows) != 12 || rows[0].Messages[1].Content != "answer 3" || rows[3].Messages[1].Content != "answer 0" {
+	rows := read[conversation](t, s.Files(id)["data/trl-sft/train-00000-of-00001.parquet"])
+	if len(rows) != 12 || content(rows[0].Messages[1]) != "answer 3" || content(rows[3].Messages[1]) != "answer 0" {
 		t.Errorf("%d rows, %+v", len(rows), rows)
 	}
 }

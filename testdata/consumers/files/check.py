@@ -77,7 +77,7 @@ def trl_sft(rows):
         assert r["messages"][-1]["role"] == "assistant"
         for m in r["messages"]:
             for call in m.get("tool_calls") or []:
-                assert isinstance(json.loads(call["function"]["arguments"]), dict)
+                assert isinstance(call["function"]["arguments"], dict)
 
 
 @check("trl-prompts.jsonl")

@@ -1,0 +1,163 @@
+package chat
+
+import (
+	"encoding/json"
+	"io"
+	"math"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/rollmill/rollmill/formats/jsontext"
+)
+
+// Template returns messages in the form that the chat templates of Hugging Face
+// models read: the arguments of tool calls are JSON objects, as engines give
+// them to the template, and reasoning is reasoning_content. reason is BadArguments
+// or BadNumbers if a call cannot be written so; its arguments are then text.
+//
+// A message is one JSON value, because Arrow would give the objects of a column
+// the keys of all of them. In Parquet it is a column of type JSON. In JSON Lines
+// datasets (4.7 and later) keeps messages as JSON when their keys differ within
+// the file's first rows: with marked, those that it would otherwise convert have
+// the key "json". Templates do not read it. A caller marks every second row.
+func Template(messages []Message, marked bool) (out []jsontext.Raw, reason string) {
+	for i := range messages {
+		made, why := messages[i].template(marked)
+		out = append(out, made)
+		if reason == "" {
+			reason = why
+		}
+	}
+	return out, reason
+}
+
+// NoTools returns the reason of a form that cannot hold offered tools; "" for no
+// tools.
+func NoTools(tools string) string {
+	if tools == "" || tools == "[]" {
+		return ""
+	}
+	return Tools
+}
+
+// templateMessage is a message as templates read it.
+type templateMessage struct {
+	Role       string         `json:"role"`
+	Content    string         `json:"content"`
+	Name       string         `json:"name,omitempty"`
+	Reasoning  string         `json:"reasoning_content,omitempty"`
+	ToolCallID string         `json:"tool_call_id,omitempty"`
+	ToolCalls  []templateCall `json:"tool_calls,omitempty"`
+	JSON       bool           `json:"json,omitempty"`
+}
+
+type templateCall struct {
+	Type     string           `json:"type"`
+	ID       string           `json:"id,omitempty"`
+	Function templateFunction `json:"function"`
+}
+
+type templateFunction struct {
+	Name      string          `json:"name"`
+	Arguments json.RawMessage `json:"arguments"`
+}
+
+func (m *Message) template(marked bool) (out jsontext.Raw, reason string) {
+	t := templateMessage{Role: m.Role, Content: m.Content, Name: m.Name, Reasoning: m.Reasoning, ToolCallID: m.ToolCallID,
+		JSON: marked && (len(m.ToolCalls) > 0 || dated(m.Content))}
+	for _, c := range m.ToolCalls {
+		object, why := arguments(c.Function.Arguments)
+		if why != "" {
+			object, reason = text(c.Function.Arguments), why
+		}
+		t.ToolCalls = append(t.ToolCalls, templateCall{c.Type, c.ID, templateFunction{c.Function.Name, object}})
+	}
+	return jsontext.Raw(encode(t)), reason
+}
+
+// dated reports whether Arrow may take a text for a time: it converts a column
+// of which every text is one.
+func dated(s string) bool { return len(s) >= 10 && s[4] == '-' && s[7] == '-' }
+
+// deepest is how deep arguments may be nested: readers in Python give up at a
+// thousand.
+const deepest = 500
+
+// arguments returns the arguments of a tool call as a JSON object: none are an
+// empty one, as engines have it.
+func arguments(s string) (object json.RawMessage, reason string) {
+	if s == "" {
+		s = "{}"
+	}
+	if Object(s) == nil {
+		return nil, BadArguments
+	}
+	d := json.NewDecoder(strings.NewReader(s))
+	d.UseNumber()
+	for depth := 0; ; {
+		token, err := d.Token()
+		if err == io.EOF {
+			return json.RawMessage(s), reason
+		}
+		switch v := token.(type) {
+		case json.Delim:
+			if depth++; v == '}' || v == ']' {
+				depth -= 2
+			}
+		case json.Number:
+			if !kept(string(v)) {
+				reason = BadNumbers
+			}
+		case string:
+			if strings.ContainsRune(v, utf8.RuneError) { // half of a surrogate pair
+				return nil, BadArguments
+			}
+		}
+		if err != nil || depth > deepest {
+			return nil, BadArguments
+		}
+	}
+}
+
+// kept reports whether Hugging Face datasets returns a number as it is. It reads
+// JSON with ujson, which makes 0.7000000000000001 of 0.7, and writes ten
+// decimals.
+func kept(number string) bool {
+	if !strings.ContainsAny(number, ".eE") {
+		_, err := strconv.ParseInt(number, 10, 64)
+		_, wide := strconv.ParseUint(number, 10, 64)
+		return err == nil || wide == nil
+	}
+	v, err := strconv.ParseFloat(number, 64)
+	if err != nil || math.Abs(v) >= 1e15 || v == 0 && math.Signbit(v) {
+		return false
+	}
+	again := strconv.FormatFloat(v, 'f', -1, 64)
+	_, decimals, _ := strings.Cut(again, ".")
+	return len(decimals) <= 10 && ujson(number) == v && ujson(again) == v
+}
+
+// ujson returns the number that ujson reads: the digits after the point are a
+// number of their own, times a power of ten.
+func ujson(number string) float64 {
+	mantissa, power, _ := strings.Cut(strings.ToLower(number), "e")
+	mantissa, negative := strings.CutPrefix(mantissa, "-")
+	whole, decimals, _ := strings.Cut(mantissa, ".")
+	decimals = decimals[:min(len(decimals), 15)]
+	w, err := strconv.ParseInt(whole, 10, 64)
+	if err != nil {
+		return math.NaN() // it refuses the file
+	}
+	f, _ := strconv.ParseFloat("0"+decimals, 64)
+	v := float64(w) + float64(f*math.Pow10(-len(decimals)))
+	if e, _ := strconv.Atoi(strings.TrimPrefix(power, "+")); e < -22 || e > 22 {
+		return math.NaN() // powers of ten are no longer exact
+	} else if e != 0 {
+		v *= math.Pow10(e)
+	}
+	if negative {
+		return -v
+	}
+	return v
+}
