@@ -6,16 +6,17 @@ import "sync/atomic"
 // run lengths and zstd can encode them. So reading a file has a budget: the
 // memory of the current pages and dictionaries of all columns, and of the rows
 // of one call of Read. It grows with the file, since a page of ordinary text
-// shrinks to a tenth, and rarely to a hundredth.
+// shrinks to a tenth, and rarely to a hundredth; and it is small enough for a
+// machine of 4 GiB, where the garbage collector needs as much again.
 const (
 	budgetBase = 512 << 20 // a page of the largest size twice: uncompressed, and as text
 	budgetRate = 64        // bytes for each byte of the file
-	budgetMost = 4 << 30
+	budgetMost = 1 << 30
 )
 
 // Budget sets the number of bytes that each reader of the file may hold at once
 // and return in one call of Read. By default it is 512 MiB plus 64 times the
-// file's size, at most 4 GiB. A file that needs more is a formats.InputError
+// file's size, at most 1 GiB. A file that needs more is a formats.InputError
 // that names the budget. Call it before NewReader.
 func (f *File) Budget(bytes int64) { f.budget = bytes }
 
@@ -36,7 +37,7 @@ func (f *File) newBudget() *budget { return &budget{limit: f.budget} }
 // take claims memory before it is allocated.
 func (b *budget) take(n int64) error {
 	if used := b.used.Add(n); used > b.limit || n < 0 {
-		return badPage("it needs %d bytes of memory at once; the budget for this file is %d (512 MiB and 64 times its size, at most 4 GiB, unless it was given another budget)", used, b.limit)
+		return badPage("it needs %d bytes of memory at once; the budget for this file is %d (512 MiB and 64 times its size, at most 1 GiB, unless it was given another budget)", used, b.limit)
 	}
 	return nil
 }

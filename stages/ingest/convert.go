@@ -256,7 +256,7 @@ func (o *Options) rows(p *parsed, h *hasher) error {
 		if column, n := oversize(&r.Row, len(p.Data)); column != "" {
 			return fmt.Errorf("column %s has %d bytes, and a dataset holds at most %d in one row", column, n, parquet.MaxColumnBytes)
 		}
-		if err := o.identify(r, h); err != nil {
+		if err := o.identify(r, h, p.Data); err != nil {
 			return err
 		}
 		if r.Pair == importers.Rejected && i > 0 && out[i-1].Pair == importers.Chosen {

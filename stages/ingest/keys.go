@@ -12,7 +12,7 @@ import (
 )
 
 // identify sets the example of a row, and what its id is made from.
-func (o *Options) identify(r *row, h *hasher) error {
+func (o *Options) identify(r *row, h *hasher, record []byte) error {
 	t := &r.Row
 	if r.Epoch != nil {
 		t.Epoch = *r.Epoch
@@ -36,9 +36,9 @@ func (o *Options) identify(r *row, h *hasher) error {
 	case by == GroupByID || by == GroupByPrompt:
 		t.ExampleID = h.digest(t, prompt(t))
 	default:
-		v := find(t, by)
+		v := find(t, record, by)
 		if v == nil {
-			return fmt.Errorf("neither its example nor its metadata has the field %q of --group-by", by)
+			return fmt.Errorf("neither its example nor its metadata nor the record itself has the field %q of --group-by", by)
 		}
 		t.ExampleID = jsonscan.Compact(v)
 		if v[0] == '"' {
@@ -59,11 +59,10 @@ func prompt(t *formats.Trajectory) int {
 	return len(t.Messages)
 }
 
-// find returns a field of the example, or else of the metadata; dots lead into
-// objects.
-func find(t *formats.Trajectory, path string) []byte {
-	for _, text := range []string{t.Example, t.Metadata} {
-		v := []byte(text)
+// find returns a field of the example, or else of the metadata, or else of the
+// record, of which some members became columns; dots lead into objects.
+func find(t *formats.Trajectory, record []byte, path string) []byte {
+	for _, v := range [][]byte{[]byte(t.Example), []byte(t.Metadata), record} {
 		for _, name := range strings.Split(path, ".") {
 			v = jsonscan.ParseObject(v).Get(name)
 		}
