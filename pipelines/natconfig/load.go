@@ -48,13 +48,13 @@ func (c *converter) broken(err error) error {
 		return stages.Errorf(stages.KindUsage, "", "%s: not YAML: %w", c.name, err)
 	}
 	line := at.Mark.Line
-	if at.ContextMark.Line > 0 {
+	if at.ContextMark.Line > 0 && !strings.Contains(at.ContextMsg, "block") { // a quote or bracket begins there
 		line = at.ContextMark.Line
 	}
 	if line > 0 {
 		place = fmt.Sprintf("%s:%d", c.name, line)
 	}
-	return stages.Errorf(stages.KindUsage, "look for an unclosed quote or bracket, or a tab", "%s: not YAML: %s", place, at.Message)
+	return stages.Errorf(stages.KindUsage, "look for a wrong indentation, a tab, or an unclosed quote or bracket", "%s: not YAML: %s", place, at.Message)
 }
 
 // pair is a key of a mapping and its value, without aliases.
