@@ -9,7 +9,7 @@ import (
 // (column reason of _decisions, key of a curated manifest's drops).
 var DropReasons = []string{DropFailed, DropUnscored, DropMinValid, DropFlat, DropMinRewardDiff, DropCurriculum, DropSubsample,
 	DropLeak, DropStale, DropLogprobs, DropLength, DropFewMessages, DropDuplicate, DropFilter, DropTokenBudget, DropBestOf, DropLimit,
-	DropNearDuplicate, DropPool, DropSplit}
+	DropNearDuplicate, DropPool, DropSplit, DropImages}
 
 // Why a trajectory is not trained on. The first two are about the trajectory
 // itself, the others about its group, except subsample.
@@ -36,6 +36,7 @@ const (
 	DropNearDuplicate = "near_duplicate" // another member of its group has nearly the same content
 	DropPool          = "pool"           // its example was recently always or never solved, and a random choice excluded it
 	DropSplit         = "split"          // its example is in another part of the split
+	DropImages        = "images"         // images, audio, video or files come before a token that trains
 )
 
 // FlatTolerance is the relative spread up to which a group is flat, unless an

@@ -54,6 +54,9 @@ func Of(t *formats.Trajectory) ([]Sequence, *Problem) { return new(Memory).Of(t)
 func (m *Memory) Of(t *formats.Trajectory) ([]Sequence, *Problem) {
 	var out []Sequence
 	histories := Histories(t)
+	if problem := seen(t, histories); problem != nil {
+		return nil, problem
+	}
 	for n, h := range histories {
 		cause := ""
 		if len(out) > 0 {
@@ -68,6 +71,21 @@ func (m *Memory) Of(t *formats.Trajectory) ([]Sequence, *Problem) {
 		return nil, &Problem{Nothing, "no message was sampled by a call to the target"}
 	}
 	return out, nil
+}
+
+// Seen returns a problem if images, audio, video or files come before a token of a
+// trajectory that trains: what the policy saw and ids do not hold.
+func Seen(t *formats.Trajectory) *Problem { return seen(t, Histories(t)) }
+
+func seen(t *formats.Trajectory, histories []History) *Problem {
+	for _, h := range histories {
+		for _, i := range h.Path[:slices.Index(h.Path, h.Trains[len(h.Trains)-1])+1] {
+			if kind := chat.Media(&t.Messages[i]); kind != "" {
+				return &Problem{Images, fmt.Sprintf("message %d has a part of type %s, which token ids do not hold", i, kind)}
+			}
+		}
+	}
+	return nil
 }
 
 // branchOf returns why a history is apart from those before it: the cause of the
@@ -114,9 +132,6 @@ func (mem *Memory) split(out []Sequence, t *formats.Trajectory, h History, cause
 	begun, lost, trains := len(out), false, h.Trains
 	for _, i := range h.Path {
 		m := &t.Messages[i]
-		if kind := chat.Media(m); kind != "" {
-			return nil, &Problem{Images, fmt.Sprintf("message %d has a part of type %s, which token ids do not hold", i, kind)}
-		}
 		if !m.Sampled {
 			continue
 		}

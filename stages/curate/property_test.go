@@ -244,6 +244,7 @@ func drawOptions(t *rapid.T) curate.Options {
 		{"near", func(rule string) []any { return []any{"drop-near-duplicates", share(rule)} }},
 		{"duplicates", func(string) []any { return []any{"drop-duplicates", true} }},
 		{"logprobs", func(string) []any { return []any{"check-logprobs", true} }},
+		{"images", func(string) []any { return []any{"drop-images", true} }},
 		{"length", func(string) []any { return []any{"max-sampled-tokens", 5} }},
 		{"messages", func(string) []any { return []any{"min-messages", 2} }},
 		{"stale", func(string) []any { return []any{"policy-version", 2, "max-staleness", 1} }},

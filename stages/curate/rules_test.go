@@ -56,6 +56,15 @@ func TestRulesEndToEnd(t *testing.T) {
 			func(o *curate.Options) { ask(*o, "check-logprobs", true) },
 			"a1 a2", "map[flat:2 logprobs:4 min_valid:1]",
 		},
+		"images": {
+			func(r *formats.Trajectory) {
+				if at("a0 b0 c0", r) {
+					r.Messages[0].ContentParts = `[{"type":"input_image","image_url":"u"}]`
+				}
+			},
+			func(o *curate.Options) { ask(*o, "drop-images", true) },
+			"a1 a2 c1 c2", "map[flat:2 images:3]",
+		},
 		"length": {
 			func(r *formats.Trajectory) {
 				if at("a0", r) {

@@ -11,6 +11,7 @@ import (
 	"github.com/rollmill/rollmill/stages/curate/rules/duplicate"
 	"github.com/rollmill/rollmill/stages/curate/rules/filter"
 	"github.com/rollmill/rollmill/stages/curate/rules/flat"
+	"github.com/rollmill/rollmill/stages/curate/rules/images"
 	"github.com/rollmill/rollmill/stages/curate/rules/leak"
 	"github.com/rollmill/rollmill/stages/curate/rules/length"
 	"github.com/rollmill/rollmill/stages/curate/rules/limit"
@@ -32,6 +33,7 @@ var Rules = plugin.NewRegistry("rule",
 	pools.Kind,
 	stale.Kind,
 	logprobs.Kind,
+	images.Kind,
 	length.Kind,
 	duplicate.Kind,
 	neardup.Kind,

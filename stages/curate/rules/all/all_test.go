@@ -15,6 +15,7 @@ var asked = map[string][]any{
 	"pools":          {"pools", true},
 	"stale":          {"policy-version", 2, "max-staleness", 1},
 	"logprobs":       {"check-logprobs", true},
+	"images":         {"drop-images", true},
 	"length":         {"max-sampled-tokens", 2},
 	"duplicate":      {"drop-duplicates", true},
 	"near_duplicate": {"drop-near-duplicates", 0.5},
