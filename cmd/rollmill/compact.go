@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"time"
 
 	"github.com/rollmill/rollmill/cmd/internal/cli"
 	"github.com/rollmill/rollmill/formats/dataset"
@@ -62,7 +61,7 @@ func runCompact(ctx context.Context, s *cli.Session, o *compactSettings) error {
 		return cli.Usagef("256 is the default", "--part-size %d is not a size in MB", o.PartSize)
 	}
 	done, err := compact.Dataset(ctx, in.URI, compact.Options{Open: dataset.OpenOptions{AcceptGates: in.AcceptGates},
-		PartSize: int64(o.PartSize) * 1_000_000, DryRun: o.DryRun, Now: time.Now()})
+		PartSize: int64(o.PartSize) * 1_000_000, DryRun: o.DryRun})
 	if err != nil {
 		return err
 	}

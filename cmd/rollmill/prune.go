@@ -68,7 +68,6 @@ func runPrune(ctx context.Context, s *cli.Session, o *pruneSettings) error {
 		return cli.Usagef("name the run's folder: rollmill prune ROOT", "no run")
 	}
 	_, o.Options.Root = o.both()
-	o.Now = time.Now()
 	o.Rewards = func(ctx context.Context) (map[int]float64, error) {
 		run, err := report.Make(ctx, report.Options{Root: o.Options.Root, NoFiles: true})
 		return run.MeanRewards(), err

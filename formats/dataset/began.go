@@ -14,13 +14,6 @@ func Began(ctx context.Context, at time.Time) context.Context {
 	return context.WithValue(ctx, beganKey{}, at)
 }
 
-// The most by which the times of two objects of a store may differ from the order
-// in which they were written.
-const (
-	coarseDisk  = 20 * time.Millisecond
-	coarseStore = time.Second
-)
-
 // newer reports whether the manifest was written after the command began. Only
 // the store's clock and this machine's own durations count: the clocks of two
 // machines may differ by hours. A manifest from the store's future tells nothing.
@@ -29,10 +22,7 @@ func (s *Shard) newer(ctx context.Context) (bool, error) {
 	if !ok {
 		return false, nil
 	}
-	if err := s.announce(ctx); err != nil {
-		return false, err
-	}
-	marker, err := s.bucket.Stat(ctx, s.marker)
+	now, err := Now(ctx, s.bucket)
 	if err != nil {
 		return false, err
 	}
@@ -41,10 +31,6 @@ func (s *Shard) newer(ctx context.Context) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	coarse := coarseStore
-	if _, local := s.bucket.Local(); local {
-		coarse = coarseDisk
-	}
-	since := manifest.ModTime.Sub(marker.ModTime.Add(-age))
-	return since > coarse && since <= age+coarse, nil
+	since := manifest.ModTime.Sub(now.Add(-age))
+	return since > coarse(s.bucket) && since <= age+coarse(s.bucket), nil
 }

@@ -106,7 +106,7 @@ func BenchmarkCompact(b *testing.B) {
 	b.SetBytes(d.Bytes)
 	from := busy(b)
 	for b.Loop() {
-		now, err := Compact(ctx, d, partBytes, time.Now())
+		now, err := Compact(ctx, d, partBytes)
 		if err != nil || len(now.PartsOf("")) > 2 {
 			b.Fatal(len(now.PartsOf("")), err)
 		}

@@ -7,7 +7,6 @@ import (
 	"io"
 	"reflect"
 	"slices"
-	"time"
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/storage"
@@ -23,7 +22,7 @@ import (
 // new ones. If the dataset was replaced or pruned meanwhile, the error is
 // storage.ErrChanged; if another process compacted it meanwhile, that compaction
 // is returned.
-func Compact(ctx context.Context, d *Dataset, partSize int64, now time.Time) (*Dataset, error) {
+func Compact(ctx context.Context, d *Dataset, partSize int64) (*Dataset, error) {
 	tables := d.Small(partSize)
 	if len(tables) == 0 {
 		return d, nil
@@ -31,8 +30,11 @@ func Compact(ctx context.Context, d *Dataset, partSize int64, now time.Time) (*D
 	if err := d.bucket.Replaces(ctx); err != nil {
 		return nil, fmt.Errorf("compact %q: %w", d.URI(), err)
 	}
-	// At is exact enough to be after all that a compaction wrote that was killed in the same second.
-	c := &Compacted{At: now.UTC().Truncate(time.Millisecond), PartSize: partSize}
+	at, err := Now(ctx, d.bucket)
+	if err != nil {
+		return nil, fmt.Errorf("compact %q: %w", d.URI(), err)
+	}
+	c := &Compacted{At: at.Add(-coarse(d.bucket)).UTC(), PartSize: partSize}
 	s := &Shard{bucket: d.bucket, uri: d.uri, run: run{identity: d.Identity, of: d.Shards}, compacts: d.generation(),
 		partSize: partSize, partHeld: partLight, tables: map[string]*table{}}
 	for _, name := range d.tables() {

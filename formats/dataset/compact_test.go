@@ -18,6 +18,7 @@ import (
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/random"
 	"github.com/rollmill/rollmill/storage"
+	"github.com/rollmill/rollmill/storage/fakes3"
 )
 
 const testSize = 1 << 20
@@ -31,7 +32,7 @@ func compactOnce(ctx context.Context, uri string, size int64, o Options) (*Datas
 	if o.hook != nil {
 		d.bucket = d.bucket.WithHook(o.hook)
 	}
-	return Compact(ctx, d, size, time.Now())
+	return Compact(ctx, d, size)
 }
 
 func compacted(t *testing.T, uri string) *Dataset {
@@ -298,14 +299,59 @@ func TestCompactAfterAKill(t *testing.T) {
 	if !errors.Is(err, errKilled) || len(left) != 1 {
 		t.Fatalf("%v, %q", err, left)
 	}
-	second := time.Now().Truncate(time.Second)
-	check(t, os.Chtimes(left[0], second, second.Add(200*time.Millisecond)))
-	d, err := Compact(t.Context(), open(t, uri), testSize, second.Add(500*time.Millisecond))
+	check(t, os.Chtimes(left[0], time.Time{}, time.Now().Add(-100*time.Millisecond)))
+	d, err := Compact(t.Context(), open(t, uri), testSize)
 	check(t, err)
 	sameDataset(t, old, d)
 	f := surveyedAt(t, uri, time.Now().Add(time.Hour))
 	if !f.Active.IsZero() || len(f.Parts) != len(old.Parts)+1 {
 		t.Errorf("a writer was active at %s, and %d parts are left", f.Active, len(f.Parts))
+	}
+}
+
+// Which parts a compaction is writing, and which a killed one left, is said by the
+// store's clock alone.
+func TestCompactWithAWrongClock(t *testing.T) {
+	for _, ahead := range []time.Duration{-5 * time.Hour, 5 * time.Hour} {
+		store := fakes3.Start(t)
+		uri, clock := store.URI("ds"), ahead
+		passes := func(d time.Duration) {
+			clock += d
+			store.SetFaults(fakes3.Faults{Ahead: clock})
+		}
+		passes(0)
+		old := dealt(t, uri, 5, true, 6, 0)
+		killed := false
+		_, err := compactOnce(t.Context(), uri, testSize, Options{hook: func(op, key string) error {
+			if killed = killed || op == "publish" && key == ManifestFile; killed {
+				return errKilled
+			}
+			return nil
+		}})
+		if !errors.Is(err, errKilled) {
+			t.Fatal(err)
+		}
+		late, looked := open(t, uri), false
+		passes(time.Minute)
+		compacted(t, uri)
+		if f := surveyedAt(t, uri, time.Now().Add(clock+time.Hour)); f.Dataset.Compacted == nil || !f.Active.IsZero() {
+			t.Errorf("ahead %s: the killed one was active at %s", ahead, f.Active)
+		}
+		passes(time.Minute)
+		late.bucket = late.bucket.WithHook(func(op, key string) error {
+			if looked = looked || key == ManifestFile; key == ManifestFile {
+				if f := surveyedAt(t, uri, time.Now().Add(clock)); f.Active.IsZero() {
+					t.Errorf("ahead %s: the running one is not seen", ahead)
+				}
+			}
+			return nil
+		})
+		_, err = Compact(t.Context(), late, testSize)
+		check(t, err)
+		if !looked {
+			t.Error("it did not run")
+		}
+		sameDataset(t, old, open(t, uri))
 	}
 }
 
@@ -348,7 +394,7 @@ func TestCompactLosesToOthers(t *testing.T) {
 		write(t.Context(), t, uri, wideSpec(), Options{Shard: 1, Of: 2}, 4)
 		d := open(t, uri)
 		write(t.Context(), t, uri, specOf(8), Options{Overwrite: true}, 2)
-		if _, err := Compact(t.Context(), d, testSize, time.Now()); err == nil {
+		if _, err := Compact(t.Context(), d, testSize); err == nil {
 			t.Error("a dataset that was replaced was compacted")
 		}
 		if left := orphans(t, uri); left != nil {
@@ -369,7 +415,7 @@ func TestCompactLosesToOthers(t *testing.T) {
 			}
 			return nil
 		})
-		now, err := Compact(t.Context(), d, testSize, time.Now())
+		now, err := Compact(t.Context(), d, testSize)
 		if err != nil || now.Compacted == nil || len(open(t, uri).Gates) != 1 {
 			t.Errorf("%v: %+v", err, now)
 		}

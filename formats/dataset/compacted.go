@@ -19,7 +19,7 @@ const compactedFormat = "rollmill-dataset/2.1"
 // the content, which still names the parts that the shards wrote: the identity
 // and the digest stay, and so do Slice and the rows of each shard.
 type Compacted struct {
-	At       time.Time         `json:"at"`
+	At       time.Time         `json:"at"` // by the store's clock, before the first part was written
 	PartSize int64             `json:"part_size"`
 	Parts    []Part            `json:"parts,omitempty"`  // of the main table, if it was compacted
 	Tables   map[string][]Part `json:"tables,omitempty"` // of those further tables that were
@@ -117,10 +117,12 @@ func (m *Manifest) checkCompacted(tables map[string]Table, seen map[string]bool)
 }
 
 // split splits the parts that compactions left, or are writing, into those that
-// one replaced and those that were written after it.
-func (c *Compacted) split(parts []storage.Object) (replaced, later []storage.Object) {
+// one replaced and those that were written after it, or after the manifest: older
+// versions took At from their machine's clock.
+func (c *Compacted) split(parts []storage.Object, manifest time.Time) (replaced, later []storage.Object) {
 	for _, o := range parts {
-		if ofCompaction := partKey.FindStringSubmatch(o.Key)[2] != ""; ofCompaction && (c == nil || o.ModTime.After(c.At)) {
+		ofCompaction := partKey.FindStringSubmatch(o.Key)[2] != ""
+		if ofCompaction && (c == nil || o.ModTime.After(c.At) || o.ModTime.After(manifest)) {
 			later = append(later, o)
 		} else {
 			replaced = append(replaced, o)

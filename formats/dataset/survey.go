@@ -36,7 +36,7 @@ type Folder struct {
 
 // Survey sorts the objects of a dataset's folder, which the caller has listed:
 // their keys are relative to it. Parts, Records and Journals are only those
-// last written before a time. It returns nil if there is no manifest, or one
+// last written before a time of the store: see Now. It returns nil if there is no manifest, or one
 // that does not say where the rows are (see Plain).
 func Survey(ctx context.Context, uri string, all []storage.Object, before time.Time) (*Folder, error) {
 	b, err := storage.Open(ctx, uri)
@@ -77,8 +77,8 @@ func (f *Folder) sort(left leftovers, all []storage.Object) {
 	var writing []storage.Object
 	if f.Dataset != nil {
 		var replaced []storage.Object
-		replaced, writing = f.Dataset.Compacted.split(left.compact)
-		if c := f.Dataset.Compacted; c != nil && c.At.Before(f.before) && f.written.Before(f.before) {
+		replaced, writing = f.Dataset.Compacted.split(left.compact, f.written)
+		if f.written.Before(f.before) {
 			f.Parts = append(f.Parts, replaced...)
 		}
 		f.Parts = append(f.Parts, writing...)

@@ -2,7 +2,6 @@ package dataset
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync"
 
@@ -120,9 +119,6 @@ func (s *Shard) look(ctx context.Context, overwrite bool) error {
 		newer, err := s.newer(ctx)
 		if err == nil && newer {
 			err = late(s.bucket, now, s.run)
-		}
-		if err != nil {
-			err = errors.Join(err, s.Discard())
 		}
 		return err
 	}

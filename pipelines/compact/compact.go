@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"time"
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
@@ -20,7 +19,6 @@ type Options struct {
 	Open     dataset.OpenOptions
 	PartSize int64 // bytes
 	DryRun   bool
-	Now      time.Time
 }
 
 // Outcome is what was, or would be, done.
@@ -68,7 +66,7 @@ func Dataset(ctx context.Context, uri string, o Options) (*Outcome, error) {
 	if o.DryRun {
 		return out, nil
 	}
-	if d, err = dataset.Compact(ctx, d, o.PartSize, o.Now); err != nil {
+	if d, err = dataset.Compact(ctx, d, o.PartSize); err != nil {
 		return nil, err
 	}
 	for i := range out.Tables {

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
@@ -40,7 +39,6 @@ func shards(t *testing.T, uri string, of int) *dataset.Dataset {
 
 func compacted(ctx context.Context, t *testing.T, uri string, o Options) *Outcome {
 	t.Helper()
-	o.Now = time.Now()
 	out, err := Dataset(ctx, uri, o)
 	if err != nil {
 		t.Fatal(err)
@@ -118,7 +116,7 @@ func TestRefused(t *testing.T) {
 		"nothing":       "nothing",
 	} {
 		before, _ := filepath.Glob(filepath.Join(dir, "*", "*"))
-		_, err := Dataset(t.Context(), filepath.Join(dir, uri), Options{PartSize: 1e6, Now: time.Now()})
+		_, err := Dataset(t.Context(), filepath.Join(dir, uri), Options{PartSize: 1e6})
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", uri, err)
 		}

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -20,6 +21,8 @@ import (
 // root is a run's folder and what is in it.
 type root struct {
 	bucket    *storage.Bucket
+	now       time.Time // by the store's clock
+	denied    error     // of writing there
 	folders   []*folder // of sealed and of pruned datasets, by URI
 	newest    int       // epoch; -1 if there is none
 	waiting   map[int]string
@@ -43,6 +46,7 @@ func look(ctx context.Context, o Options) (*root, error) {
 	if err != nil {
 		return nil, err
 	}
+	began := time.Now()
 	r := &root{bucket: b, newest: -1, waiting: map[int]string{}, receipts: map[string]bool{}}
 	objects := map[string][]storage.Object{} // by folder
 	var all []storage.Object
@@ -72,11 +76,25 @@ func look(ctx context.Context, o Options) (*root, error) {
 			objects[dir] = append(objects[dir], x)
 		}
 	}
+	if err := r.clock(ctx, began, o); err != nil {
+		return nil, err
+	}
 	if err := r.survey(ctx, o, objects); err != nil {
 		return nil, err
 	}
-	r.temporary, err = b.Abandoned(ctx, o.Now.Add(-o.Grace))
+	r.temporary, err = b.Abandoned(ctx, r.now.Add(-o.Grace))
 	return r, err
+}
+
+// clock sets now to the store's time at a moment. Who may only read sees a plan by
+// the time of this machine.
+func (r *root) clock(ctx context.Context, at time.Time, o Options) (err error) {
+	r.now, err = dataset.Now(ctx, r.bucket)
+	if errors.Is(err, storage.ErrDenied) {
+		r.now, r.denied, err = time.Now(), err, nil
+	}
+	r.now = r.now.Add(o.later - time.Since(at))
+	return err
 }
 
 // owner returns the nearest folder of a dataset above a key.
@@ -105,7 +123,7 @@ func (r *root) survey(ctx context.Context, o Options, objects map[string][]stora
 	g.SetLimit(together)
 	for i, f := range r.folders {
 		g.Go(func() (err error) {
-			f.Folder, err = dataset.Survey(inner, f.uri, objects[f.key], o.Now.Add(-o.Grace))
+			f.Folder, err = dataset.Survey(inner, f.uri, objects[f.key], r.now.Add(-o.Grace))
 			if errors.Is(err, formats.ErrInvalid) {
 				failed[i], err = err, nil
 			}

@@ -20,11 +20,12 @@ type Options struct {
 	KeepBest   int // those with the best rewards
 
 	Drop  []string      // the stages whose datasets an old epoch loses; see Stages
-	Grace time.Duration // what was written later stays
+	Grace time.Duration // what was written later, by the store's clock, stays
 	Force bool          // remove what is protected for a reason that Kept.Forced names
 
-	Now     time.Time
 	Rewards func(context.Context) (map[int]float64, error) // by epoch, for KeepBest
+
+	later time.Duration // a test's: how long ago everything was written
 }
 
 // Item is something to remove.
@@ -65,9 +66,12 @@ type Plan struct {
 	Kept     []Kept   `json:"kept"`
 	Notes    []string `json:"notes,omitempty"`
 	Problems []string `json:"problems,omitempty"` // datasets that cannot be read; nothing of them is removed
+
+	denied error // writing; the plan is by this machine's clock and is not applied
 }
 
-// Look returns what would be removed. It only reads.
+// Look returns what would be removed. It changes nothing, but writes and removes an
+// object to learn the store's time.
 func Look(ctx context.Context, o Options) (*Plan, error) {
 	if err := o.check(); err != nil {
 		return nil, err
@@ -80,7 +84,7 @@ func Look(ctx context.Context, o Options) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Plan{Root: storage.Redact(o.Root), Removed: []Item{}, Kept: []Kept{}, Problems: r.problems}
+	p := &Plan{Root: storage.Redact(o.Root), Removed: []Item{}, Kept: []Kept{}, Problems: r.problems, denied: r.denied}
 	p.leftovers(o, r)
 	p.datasets(o, r, keep)
 	p.temporary(r)
@@ -95,6 +99,9 @@ func Look(ctx context.Context, o Options) (*Plan, error) {
 // Apply removes what the plan says. A dataset that another process changed since
 // Look is kept.
 func (p *Plan) Apply(ctx context.Context) error {
+	if p.denied != nil {
+		return p.denied
+	}
 	p.Applied = true
 	all := p.Removed
 	p.Removed, p.Files, p.Bytes = []Item{}, 0, 0
@@ -123,7 +130,7 @@ func (p *Plan) leftovers(o Options, r *root) {
 		switch {
 		case rest.Files+left.Files+begun.Files == 0:
 			continue
-		case o.busy(f):
+		case r.busy(o, f):
 			p.keep(f, "a command is writing there", false)
 			continue
 		}
@@ -175,6 +182,6 @@ func item(uri, what, why string, objects []storage.Object) Item {
 // the grace: a rollout renews its lease every few seconds.
 const alive = 5 * time.Minute
 
-func (o Options) busy(f *folder) bool {
-	return f.Active.After(o.Now.Add(-max(o.Grace, alive)))
+func (r *root) busy(o Options, f *folder) bool {
+	return f.Active.After(r.now.Add(-max(o.Grace, alive)))
 }

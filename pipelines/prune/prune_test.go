@@ -106,8 +106,8 @@ func line(t *testing.T, root string) {
 	}
 }
 
-// later is a time at which everything that the tests write is old.
-func later() time.Time { return time.Now().Add(time.Hour) }
+// later makes all that the tests write old.
+const later = time.Hour
 
 // keysUnder lists a run, without the object by which a store's creates are tested
 // once a process.
@@ -191,7 +191,7 @@ func TestRules(t *testing.T) {
 				test.prepare(t, root)
 			}
 			o := test.o
-			o.Root, o.Now = root, later()
+			o.Root, o.later = root, later
 			o.Rewards = func(context.Context) (map[int]float64, error) {
 				return map[int]float64{0: 0.1, 1: 0.9, 2: 0.5, 3: 0.2}, nil
 			}
@@ -245,7 +245,7 @@ func TestApply(t *testing.T) {
 		line(t, root)
 		put(t, root, "epoch-3/rollout/part-00000-of-00001-00077-0123abcd.parquet", "left by a killed writer")
 		before := keysUnder(t, root)
-		o := Options{Root: root, KeepEpochs: 1, Drop: []string{"rollout"}, Now: later()}
+		o := Options{Root: root, KeepEpochs: 1, Drop: []string{"rollout"}, later: later}
 		p, err := Look(t.Context(), o)
 		if err != nil {
 			t.Fatal(err)
@@ -288,7 +288,7 @@ func TestKilledAnywhere(t *testing.T) {
 			epoch(t, root, "epoch-0", 0)
 			epoch(t, root, "epoch-1", 1)
 			put(t, root, "epoch-0/score/part-00000-of-00001-00077-0123abcd.parquet", "left")
-			return Options{Root: root, KeepEpochs: 1, Drop: []string{"rollout", "score"}, Now: later()}
+			return Options{Root: root, KeepEpochs: 1, Drop: []string{"rollout", "score"}, later: later}
 		}
 		apply := func(ctx context.Context, o Options) error {
 			p, err := Look(ctx, o)
@@ -342,7 +342,7 @@ func TestReplacedMeanwhile(t *testing.T) {
 	stores(t, func(t *testing.T, root string) {
 		epoch(t, root, "epoch-0", 0)
 		epoch(t, root, "epoch-1", 1)
-		p, err := Look(t.Context(), Options{Root: root, KeepEpochs: 1, Drop: []string{"rollout"}, Now: later()})
+		p, err := Look(t.Context(), Options{Root: root, KeepEpochs: 1, Drop: []string{"rollout"}, later: later})
 		if err != nil || len(p.Removed) != 1 {
 			t.Fatal(p, err)
 		}
@@ -380,7 +380,7 @@ func TestGrace(t *testing.T) {
 		want  int
 	}{{2 * time.Hour, 0}, {time.Minute, 2}} {
 		grace, want := c.grace, c.want
-		p, err := Look(t.Context(), Options{Root: root, Grace: grace, Now: later()})
+		p, err := Look(t.Context(), Options{Root: root, Grace: grace, later: later})
 		if err != nil || p.Files != want {
 			t.Errorf("grace %v: %+v, %v", grace, p, err)
 		}
@@ -394,12 +394,71 @@ func TestGrace(t *testing.T) {
 	}
 }
 
+// Only the store's clock counts: what a running command or a killed one has just
+// written stays, and what is old by that clock goes, however wrong this machine's is.
+func TestTwoClocks(t *testing.T) {
+	for _, ahead := range []time.Duration{-5 * time.Hour, 5 * time.Hour} {
+		t.Run(ahead.String(), func(t *testing.T) {
+			store := fakes3.Start(t)
+			store.SetFaults(fakes3.Faults{Ahead: ahead})
+			root := store.URI("runs/demo")
+			epoch(t, root, "epoch-0", 0)
+			put(t, root, "epoch-0/rollout/part-00000-of-00001-00077-0123abcd.parquet", "left")
+			put(t, root, "epoch-0/score/.rollmill/0123456789abcdef-1/journal-0/0", "a rollout's")
+			files := func(o Options) int {
+				t.Helper()
+				o.Root = root
+				p, err := Look(t.Context(), o)
+				if err != nil {
+					t.Fatal(err)
+				}
+				return p.Files
+			}
+			if n := files(Options{Grace: time.Hour}); n != 0 {
+				t.Errorf("%d fresh files would be removed within the grace", n)
+			}
+			store.SetFaults(fakes3.Faults{Ahead: ahead + 2*time.Second}) // its times are whole seconds
+			if n := files(Options{Force: true}); n != 1 {
+				t.Errorf("%d files would be removed without a grace; the running command's must stay", n)
+			}
+			store.SetFaults(fakes3.Faults{Ahead: ahead + 2*time.Hour})
+			if n := files(Options{Grace: time.Hour, Force: true}); n != 2 {
+				t.Errorf("%d old files would be removed", n)
+			}
+		})
+	}
+}
+
+// Who may only read sees the plan, and applies nothing.
+func TestPlanWithoutTheRightToWrite(t *testing.T) {
+	stores(t, func(t *testing.T, root string) {
+		epoch(t, root, "epoch-0", 0)
+		epoch(t, root, "epoch-1", 1)
+		before := keysUnder(t, root)
+		ctx := storage.Wrapping(t.Context(), func(b *storage.Bucket) *storage.Bucket {
+			return b.WithHook(func(op, _ string) error {
+				if op == "draft" {
+					return storage.ErrDenied
+				}
+				return nil
+			})
+		})
+		p, err := Look(ctx, Options{Root: root, KeepEpochs: 1, Drop: []string{"rollout"}, later: later})
+		if err != nil || len(p.Removed) != 1 || len(p.Notes) < 2 {
+			t.Fatalf("%+v, %v", p, err)
+		}
+		if err := p.Apply(ctx); !errors.Is(err, storage.ErrDenied) || !slices.Equal(keysUnder(t, root), before) {
+			t.Errorf("%v, and %q is there", err, keysUnder(t, root))
+		}
+	})
+}
+
 // A run without leftovers is listed once, and each manifest is read once.
 func TestLookIsCheap(t *testing.T) {
 	root := t.TempDir()
 	line(t, root)
 	var n counting.Counter
-	if _, err := Look(storage.Wrapping(t.Context(), n.Wrap), Options{Root: root, KeepEpochs: 1, Drop: []string{"rollout"}, Now: later()}); err != nil {
+	if _, err := Look(storage.Wrapping(t.Context(), n.Wrap), Options{Root: root, KeepEpochs: 1, Drop: []string{"rollout"}, later: later}); err != nil {
 		t.Fatal(err)
 	}
 	const datasets, receipts = 5*4 + 4, 6

@@ -122,7 +122,7 @@ func (p *Plan) datasets(o Options, r *root, keep func(int) bool) {
 	for _, why := range []func(*folder) (string, bool){
 		func(f *folder) (string, bool) { return r.waiting[f.epoch], false },
 		func(f *folder) (string, bool) {
-			return map[bool]string{true: "a command is writing there"}[o.busy(f)], false
+			return map[bool]string{true: "a command is writing there"}[r.busy(o, f)], false
 		},
 		func(f *folder) (string, bool) {
 			return map[bool]string{true: "a command began to replace it and did not finish"}[len(f.Begun) > 0], true
@@ -145,7 +145,7 @@ func (p *Plan) datasets(o Options, r *root, keep func(int) bool) {
 	for _, f := range old {
 		i := item(f.uri, whatDataset, o.rule(), f.Objects)
 		i.stage = f.stage
-		i.remove = func(ctx context.Context) error { return f.Prune(ctx, o.rule(), o.Now) }
+		i.remove = func(ctx context.Context) error { return f.Prune(ctx, o.rule(), r.now) }
 		p.Removed = append(p.Removed, i)
 	}
 }
@@ -197,6 +197,9 @@ func (p *Plan) note(o Options, r *root) {
 		if slices.ContainsFunc(p.Removed, func(i Item) bool { return i.stage == stage }) {
 			p.Notes = append(p.Notes, stage+": "+lost[stage])
 		}
+	}
+	if r.denied != nil {
+		p.Notes = append(p.Notes, "nothing can be written here, so files are as old as this machine's clock says")
 	}
 	if len(r.unrated) > 0 {
 		p.Notes = append(p.Notes, "--keep-best compares mean rewards, of validations if the run has any; epoch "+strings.Join(r.unrated, ", ")+" has none")

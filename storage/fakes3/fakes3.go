@@ -44,11 +44,12 @@ type Server struct {
 // process's environment, which the server does not check.
 func Start(t testing.TB) *Server {
 	t.Helper()
-	s := &Server{backend: s3mem.New(), asked: map[string]int{}}
+	s := &Server{asked: map[string]int{}}
+	s.backend = s3mem.New(s3mem.WithTimeSource(clock{s}))
 	if err := s.backend.CreateBucket(Bucket); err != nil {
 		t.Fatal(err)
 	}
-	s.objects = gofakes3.New(s.backend).Server()
+	s.objects = gofakes3.New(s.backend, gofakes3.WithTimeSource(clock{s}), gofakes3.WithTimeSkewLimit(0)).Server()
 	server := httptest.NewServer(s)
 	t.Cleanup(server.Close)
 	s.URL = server.URL

@@ -29,7 +29,15 @@ type Faults struct {
 
 	IgnoreConditions bool // writes replace existing objects, whatever the request's conditions
 	IgnoreVersions   bool // writes replace existing objects, whatever version the request names
+
+	Ahead time.Duration // how far the store's clock is ahead of this process's
 }
+
+// clock gives objects their times.
+type clock struct{ s *Server }
+
+func (c clock) Now() time.Time                  { return time.Now().Add(c.s.Faults().Ahead) }
+func (c clock) Since(t time.Time) time.Duration { return c.Now().Sub(t) }
 
 // SetFaults changes the faults from now on.
 func (s *Server) SetFaults(f Faults) {
