@@ -83,7 +83,7 @@ func runStorageCheck(ctx context.Context, s *cli.Session, c *storageSettings) er
 		return err
 	}
 	return stages.Errorf(stages.KindFailed, "the failures are listed above; a ledger needs all cases; without \"one winner\" and those that swap, new datasets can be written, but none "+
-			"replaced, compacted or pruned",
+		"replaced, compacted or pruned",
 		"storage %q: %d of %d cases failed", root.URI(), failed, len(results))
 }
 

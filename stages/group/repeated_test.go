@@ -39,11 +39,9 @@ func TestARepeatedTrajectoryIsRefused(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		files := []string{name + ".parquet"}
+		files := []string{"good/" + name + ".parquet", "all/" + name + ".parquet"}
 		if name == "again" {
 			files = []string{"once/again.parquet", "all/again.parquet"}
-		} else {
-			files = []string{"good/" + name + ".parquet", "all/" + name + ".parquet"}
 		}
 		for _, file := range files {
 			if err := errors.Join(os.MkdirAll(filepath.Dir(filepath.Join(dir, file)), 0o755), os.WriteFile(filepath.Join(dir, file), bytes.Clone(data), 0o644)); err != nil {

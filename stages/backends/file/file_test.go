@@ -7,8 +7,8 @@ import (
 	"errors"
 	"math"
 	"os"
-	"reflect"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 

@@ -24,7 +24,7 @@ func FuzzMessages(f *testing.F) {
 			if sent := q.body(nil); json.Valid(request) && !json.Valid(sent) {
 				t.Fatalf("%q is asked as %q", request, sent)
 			}
-		} else if q, err = parseRequest(&messagesAPI, []byte(`{"model":"policy","max_tokens":9,"messages":[{"role":"user","content":"hi"}]}`)); err != nil {
+		} else if _, err = parseRequest(&messagesAPI, []byte(`{"model":"policy","max_tokens":9,"messages":[{"role":"user","content":"hi"}]}`)); err != nil {
 			t.Fatal(err)
 		}
 		r := &reply{answer: &answer{}}
