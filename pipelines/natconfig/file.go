@@ -61,6 +61,9 @@ func (c *converter) finetuning(b block) error {
 	if !f.on("enabled", false) {
 		c.note("finetuning.enabled", f.at["enabled"], Changed, "", "NAT refuses to train with this file; rollmill has no such switch")
 	}
+	if err := c.targetModel(b, f); err != nil {
+		return err
+	}
 	reward := f.in["reward_function"].text("name", "")
 	builder, err := c.builder(b, f)
 	if err != nil {
