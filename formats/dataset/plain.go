@@ -210,6 +210,9 @@ func cutLast(name string) (list, column string, nested bool) {
 func nearest(name string, known []string) string {
 	best, score := "", 0.78
 	for _, k := range known {
+		if len(k) > 2*len(name) {
+			continue
+		}
 		if s := smetrics.JaroWinkler(strings.ToLower(k), name, 0.7, 4); s > score && k != name {
 			best, score = k, s
 		}

@@ -16,11 +16,13 @@ import (
 )
 
 const (
-	magic     = "PAR1"
-	footerEnd = 8         // the footer's length and the magic number
-	guess     = 512 << 10 // read from the end, because the footer is usually in it
-	maxFooter = 128 << 20 // thousands of row groups need a few megabytes
-	maxIndex  = 16 << 20  // for the pages of one chunk: enough for a million
+	magic      = "PAR1"
+	footerEnd  = 8         // the footer's length and the magic number
+	guess      = 512 << 10 // read from the end, because the footer is usually in it
+	maxFooter  = 128 << 20 // thousands of row groups need a few megabytes
+	maxColumns = 100_000   // and groups of columns
+	maxPaths   = 16 << 20  // bytes of the paths of all columns: of a long name, each column of its group has a copy
+	maxIndex   = 16 << 20  // for the pages of one chunk: enough for a million
 )
 
 // readFooter reads the metadata of a file, which must not be trusted before
@@ -62,6 +64,9 @@ func footerBytes(src io.ReaderAt, size int64, name string) ([]byte, error) {
 
 func decodeFooter(footer []byte, name string) (*format.FileMetaData, error) {
 	data := footer[:len(footer)-footerEnd]
+	if err := checkWidth(schemaLen(data), name); err != nil { // it may be too much to decode
+		return nil, err
+	}
 	if err := weigh(data); err != nil {
 		return nil, formats.Invalid(name, "", err, "damaged footer")
 	}
@@ -69,7 +74,16 @@ func decodeFooter(footer []byte, name string) (*format.FileMetaData, error) {
 	if err := thrift.Unmarshal(new(thrift.CompactProtocol), data, meta); err != nil {
 		return nil, formats.Invalid(name, "", err, "damaged footer")
 	}
-	return meta, nil
+	return meta, checkWidth(len(meta.Schema), name)
+}
+
+// checkWidth refuses a schema with too many elements, of which the root is one.
+func checkWidth(elements int, name string) error {
+	if elements-1 <= maxColumns {
+		return nil
+	}
+	return formats.Invalid(name, "write fewer columns: one column of JSON text can hold many fields", nil,
+		"it has %d columns, with groups of columns; at most %d are read", elements-1, maxColumns)
 }
 
 func digestOf(footer []byte) string {

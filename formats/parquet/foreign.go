@@ -35,11 +35,13 @@ func OpenForeign(src io.ReaderAt, size int64, name string, limit int64) (*File, 
 
 // twice returns a name that two columns of a group have, "" for none.
 func (n *node) twice(prefix string) string {
-	for i, c := range n.children {
+	seen := make(map[string]bool, len(n.children))
+	for _, c := range n.children {
 		path := prefix + c.name
-		if n.child(c.name) != n.children[i] {
+		if seen[c.name] {
 			return path
 		}
+		seen[c.name] = true
 		if inner := c.twice(path + "."); inner != "" {
 			return inner
 		}

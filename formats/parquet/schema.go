@@ -32,6 +32,7 @@ func newSchema(elements []format.SchemaElement) (root *node, leaves []*node, err
 	}
 	rest := elements
 	var path []string
+	var inPath, inPaths int // bytes
 	var build func(rep, def, depth int) (*node, error)
 	build = func(rep, def, depth int) (*node, error) {
 		if depth > maxNesting {
@@ -55,8 +56,11 @@ func newSchema(elements []format.SchemaElement) (root *node, leaves []*node, err
 			}
 		}
 		if depth > 0 {
-			path = append(path, e.Name)
-			defer func() { path = path[:len(path)-1] }()
+			path, inPath = append(path, e.Name), inPath+len(e.Name)
+			defer func() { path, inPath = path[:len(path)-1], inPath-len(e.Name) }()
+			if inPaths += inPath; inPaths > maxPaths {
+				return nil, fmt.Errorf("the paths of its columns have more than %d MiB", maxPaths>>20)
+			}
 		}
 		if e.Type.Valid {
 			n.path = slices.Clone(path)

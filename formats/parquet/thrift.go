@@ -41,6 +41,23 @@ func measure(data []byte) (int, error) {
 
 var errShort = fmt.Errorf("%w: it ends early", errThrift)
 
+// schemaLen returns the length that a footer claims for its schema, which is the
+// second field, after the version; 0 if it is not.
+func schemaLen(footer []byte) int {
+	w := &weighing{data: footer}
+	if head, err := w.byte(); err != nil || thrift.Type(head) != 1<<4|thrift.I32 || w.value(thrift.I32, 0) != nil {
+		return 0
+	}
+	if head, err := w.byte(); err != nil || thrift.Type(head) != 1<<4|thrift.LIST {
+		return 0
+	}
+	n, _, err := w.listHead()
+	if err != nil {
+		return 0
+	}
+	return int(n)
+}
+
 type weighing struct {
 	data []byte
 	left int64 // bytes that list elements may still allocate
@@ -124,18 +141,9 @@ func (w *weighing) list(depth int) error {
 	if depth > thriftDepth {
 		return fmt.Errorf("%w: nested deeper than %d", errThrift, thriftDepth)
 	}
-	head, err := w.byte()
+	size, elem, err := w.listHead()
 	if err != nil {
 		return err
-	}
-	size, elem := uint64(head>>4), thrift.Type(head&0xf)
-	if size == 15 {
-		if size, err = w.varint(); err != nil {
-			return err
-		}
-	}
-	if size > uint64(len(w.data)) {
-		return fmt.Errorf("%w: a list claims %d elements in %d bytes", errShort, size, len(w.data))
 	}
 	each := int64(scalarSize)
 	if elem == thrift.STRUCT {
@@ -150,4 +158,22 @@ func (w *weighing) list(depth int) error {
 		}
 	}
 	return nil
+}
+
+// listHead reads the length of a list, and the type of its elements.
+func (w *weighing) listHead() (size uint64, elem thrift.Type, err error) {
+	head, err := w.byte()
+	if err != nil {
+		return 0, 0, err
+	}
+	size, elem = uint64(head>>4), thrift.Type(head&0xf)
+	if size == 15 {
+		if size, err = w.varint(); err != nil {
+			return 0, 0, err
+		}
+	}
+	if size > uint64(len(w.data)) {
+		return 0, 0, fmt.Errorf("%w: a list claims %d elements in %d bytes", errShort, size, len(w.data))
+	}
+	return size, elem, nil
 }
