@@ -34,7 +34,7 @@ type Setting struct {
 
 	Secret bool // its text may be a secret
 	Public bool // its text is written into rows by intent
-	Prompt bool // its text is for a model, and may contain any address
+	Prompt bool // its text is for a model: rows hold it as it is, so it may contain any address and no variable
 
 	Owner *Owner // the plug-in that it belongs to; nil for the command's own
 
@@ -117,5 +117,5 @@ func (s *Setting) Hidden() *Setting { s.Secret = true; return s }
 // Open marks a text that is written into rows by intent.
 func (s *Setting) Open() *Setting { s.Public = true; return s }
 
-// ForModels marks a text that a model reads.
+// ForModels marks a text that a model reads, and that rows hold as it was sent.
 func (s *Setting) ForModels() *Setting { s.Prompt = true; return s }

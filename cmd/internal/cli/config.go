@@ -65,6 +65,7 @@ func (a *App) keySchema(all map[string][]*option) config.Schema {
 		Check:  func(where, section, key string) error { return a.checkKey(where, section, key, all) },
 		Object: func(key string) bool { return find(key, func(o *option) bool { return o.Type == plugin.Object }) },
 		Public: func(key string) bool { return find(key, func(o *option) bool { return o.Public }) },
+		Prompt: func(key string) bool { return find(key, func(o *option) bool { return o.Prompt }) },
 	}
 }
 

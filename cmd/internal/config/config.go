@@ -23,6 +23,7 @@ type Schema struct {
 	Check  func(where, section, key string) error // refuses an unknown section or key, with a hint
 	Object func(key string) bool                  // whether a key's values are typed and become JSON
 	Public func(key string) bool                  // whether a key's value is meant to be written into rows
+	Prompt func(key string) bool                  // whether a model reads a key's value, which rows hold as it was sent
 }
 
 // Setting is one value or several, as text.
@@ -253,6 +254,11 @@ func (p *parser) expand(n *yaml.Node) (string, error) {
 	text := reference.ReplaceAllStringFunc(n.Value, func(ref string) string {
 		if strings.HasPrefix(ref, "$$") {
 			return ref[1:]
+		}
+		if p.schema.Prompt(p.key) {
+			err = usage("write the text itself, or take it from the examples' fields; $${ is a literal ${",
+				"%s: %s takes no %s: rows hold this text as the model read it", p.at(n), p.key, ref)
+			return ""
 		}
 		name, fallback, hasDefault := strings.Cut(ref[2:len(ref)-1], ":-")
 		if v, ok := p.lookup(name); ok && (v != "" || !hasDefault) {

@@ -24,6 +24,7 @@ func FuzzConfig(f *testing.F) {
 		},
 		Object: func(key string) bool { return key == "sampling" },
 		Public: func(key string) bool { return key == "run" },
+		Prompt: func(key string) bool { return key == "reward" },
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		lookup := func(name string) (string, bool) { return "value-of-" + name, name == "RUN" }
