@@ -82,3 +82,21 @@ func TestReasonsOfSkippedGroups(t *testing.T) {
 		}
 	}
 }
+
+// TestImages: no service gets a row that says less than the policy saw.
+func TestImages(t *testing.T) {
+	good, bad := 1.0, 0.0
+	row := func(reward *float64, answer string) formats.Trajectory {
+		return formats.Trajectory{Reward: reward, Calls: []formats.Call{{Target: true, Tools: -1}}, Messages: []formats.Message{
+			{Parent: -1, Role: "user", Call: -1, ContentParts: `[{"type":"text","text":"see"},{"type":"image_url","image_url":{"url":"u"}}]`},
+			{Parent: 0, Role: "assistant", Content: answer, Sampled: true},
+		}}
+	}
+	rows := []formats.Trajectory{row(&good, "a"), row(&bad, "b")}
+	_, supervised := finetune.SupervisedOf(rows)
+	_, preference := chat.Pair(rows)
+	_, prompt := finetune.ReinforcementOf(rows, false)
+	if supervised != chat.Parts || preference != chat.Parts || prompt != chat.Parts {
+		t.Errorf("%q, %q, %q", supervised, preference, prompt)
+	}
+}
