@@ -93,9 +93,9 @@ func TestImages(t *testing.T) {
 		}}
 	}
 	rows := []formats.Trajectory{row(&good, "a"), row(&bad, "b")}
-	_, supervised := finetune.SupervisedOf(rows)
+	_, supervised := SupervisedOf(rows)
 	_, preference := chat.Pair(rows)
-	_, prompt := finetune.ReinforcementOf(rows, false)
+	_, prompt := ReinforcementOf(rows, false)
 	if supervised != chat.Parts || preference != chat.Parts || prompt != chat.Parts {
 		t.Errorf("%q, %q, %q", supervised, preference, prompt)
 	}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 
@@ -44,14 +45,22 @@ func TestCausesOfBreaks(t *testing.T) {
 		{"content", `{"role":"assistant","content":" a\n"}`, plain, [2]string{"[1,2]", "[1,2,5,3]"}, "2 assistant | b | ends stop | break content | [8] [-1] after [1 2 5 3]"},
 		{"thinking in the text", `{"role":"assistant","content":"<think>hm</think>a"}`, plain, [2]string{"[1,2]", "[1,2,5]"}, "2 assistant | b | ends stop | break reasoning | [8] [-1] after [1 2 5]"},
 		{"reasoning left out by the agent", `{"role":"assistant","content":"a","reasoning":"hm"}`, plain, [2]string{"[1,2]", "[1,2,5]"}, "2 assistant | b | ends stop | break reasoning | [8] [-1] after [1 2 5]"},
-		{"reasoning left out by the template", `{"role":"assistant","content":"a","reasoning_content":"hm"}`, `{"role":"assistant","content":"a","reasoning_content":"hm"}`, [2]string{"[1,2]", "[1,2,5]"},
-			"2 assistant | b | ends stop | break reasoning | [8] [-1] after [1 2 5]"},
+		{"reasoning left out by the template", `{"role":"assistant","content":"a","reasoning_content":"hm"}`, `{"role":"assistant","content":"a","reasoning_content":"hm"}`, [2]string{"[1,2]", "[1,2,7,5]"},
+			"2 assistant | b | ends stop | break reasoning | [8] [-1] after [1 2 7 5]"},
+		{"reasoning that stays, and another template", `{"role":"assistant","content":"a","reasoning":"hm"}`, `{"role":"assistant","content":"a","reasoning":"hm"}`, [2]string{"[1,2]", "[1,9,6,7,5]"},
+			"2 assistant | b | ends stop | break template | [8] [-1] after [1 9 6 7 5]"},
+		{"reasoning left out, and the text changed", `{"role":"assistant","content":" a\n","reasoning":"hm"}`, plain, [2]string{"[1,2]", "[1,2,5]"},
+			"2 assistant | b | ends stop | break content | [8] [-1] after [1 2 5]"},
 		{"reasoning left out, and no break", `{"role":"assistant","content":"a","reasoning":"hm"}`, plain, [2]string{"[1,2]", "[1,2,7,3]"}, "2 assistant | b | ends stop | [8] [-1] after [3]"},
 		{"arguments, restored", tooled, strings.Replace(tooled, `: 1`, `:1`, 1), [2]string{"[1,2]", "[1,2,5]"}, "2 assistant | b | ends stop | break template | [8] [-1] after [1 2 5]"},
 		{"the first prompt unknown", plain, plain, [2]string{"", "[1,2,7,3]"}, "2 assistant | b | ends stop | break unknown | [8] [-1] after [1 2 7 3]"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			_, s := play(t, said(c.first, c.prompts[0], 7), said(`{"role":"assistant","content":"b"}`, c.prompts[1], 8))
+			ids := []int{7}
+			if strings.Contains(c.name, "reasoning") && !strings.Contains(c.name, "no break") {
+				ids = []int{6, 7} // the first is its reasoning
+			}
+			_, s := play(t, said(c.first, c.prompts[0], ids...), said(`{"role":"assistant","content":"b"}`, c.prompts[1], 8))
 			ask(t, s, nil, user("one"))
 			var back fields
 			json.Unmarshal([]byte(c.back), &back)
@@ -63,6 +72,49 @@ func TestCausesOfBreaks(t *testing.T) {
 			checkRow(t, rec)
 		})
 	}
+}
+
+// TestACauseIsOfItsOwnBreak: what broke the prefix before is no cause of the next
+// break, nor is reasoning that the prompt still has.
+func TestACauseIsOfItsOwnBreak(t *testing.T) {
+	_, s := play(t, said(`{"role":"assistant","content":"a","reasoning":"hm"}`, "[1,2]", 6, 7), said(`{"role":"assistant","content":"b"}`, "[1,2,7,3]", 8),
+		said(`{"role":"assistant","content":"c"}`, "[1,2,7,3,9]", 10), said(`{"role":"assistant","content":"d","reasoning":"so"}`, "[1,2,7,3,9,10,11]", 12, 13), said(`{"role":"assistant","content":"e"}`, "[5]", 14))
+	var prompt []fields
+	for i, answer := range []string{"a", "b", "c", "d", "e"} {
+		prompt = append(prompt, user(fmt.Sprint(i)))
+		ask(t, s, nil, prompt...)
+		prompt = append(prompt, assistant(answer))
+	}
+	rec := s.End()
+	var got []string
+	for _, m := range rec.Messages {
+		if m.Sampled {
+			got = append(got, m.PrefixBreak)
+		}
+	}
+	if want := []string{"", recorder.BreakReasoning, recorder.BreakTemplate, "", recorder.BreakTemplate}; !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+	checkRow(t, rec)
+}
+
+// TestArgumentsBreak the prefix only in the engine's own Responses API: other
+// calls go to it with the arguments as it sampled them.
+func TestArgumentsBreak(t *testing.T) {
+	answer := func(id int, arguments, prompt string) string {
+		return fmt.Sprintf(`{"id":"r%d","status":"completed","model":"policy","output":[{"type":"function_call","call_id":"1","name":"f","arguments":%q,"prompt_token_ids":%s,"generation_token_ids":[%[1]d],"generation_log_probs":[-1]}],"usage":{"input_tokens":1,"output_tokens":1}}`, id, arguments, prompt)
+	}
+	_, s := play(t, answer(7, `{"x": 1}`, "[1,2]"), answer(8, `{"x":2}`, "[1,2,5]"))
+	for _, input := range []string{`{"role":"user","content":"one"}`, `{"role":"user","content":"one"},{"type":"function_call","call_id":"1","name":"f","arguments":"{\"x\":1}"},{"type":"function_call_output","call_id":"1","output":"4"}`} {
+		if status, out := post(t, s.BaseURL()+"/responses", []byte(`{"model":"policy","input":[`+input+`]}`)); status != 200 {
+			t.Fatalf("%s", out)
+		}
+	}
+	rec := s.End()
+	if len(rec.Messages) != 4 || rec.Messages[3].PrefixBreak != recorder.BreakArguments {
+		t.Errorf("%v", outlines(rec))
+	}
+	checkRow(t, rec)
 }
 
 // TestAConversationGoesOnFromTheChoiceTaken, not from the first.

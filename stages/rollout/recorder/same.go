@@ -16,7 +16,7 @@ import (
 // Why a prompt does not begin with its ancestor's tokens (column messages.prefix_break).
 const (
 	BreakReasoning = "reasoning" // earlier reasoning was left out
-	BreakArguments = "arguments" // tool arguments were written anew
+	BreakArguments = "arguments" // tool arguments were written anew, in calls of the engine's own Responses API
 	BreakContent   = "content"   // the agent changed its own earlier message
 	BreakTemplate  = "template"  // the same messages, rendered otherwise
 	BreakUnknown   = "unknown"   // the ancestor's ids are not known
@@ -141,9 +141,9 @@ func withNumbers(v any) any {
 	return v
 }
 
-// worse returns the cause that explains more.
+// worse returns the cause that explains more: reasoning only where it is alone.
 func worse(a, b string) string {
-	for _, cause := range []string{BreakArguments, BreakReasoning, BreakContent} {
+	for _, cause := range []string{BreakArguments, BreakContent, BreakReasoning} {
 		if a == cause || b == cause {
 			return cause
 		}

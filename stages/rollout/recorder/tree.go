@@ -1,6 +1,7 @@
 package recorder
 
 import (
+	"maps"
 	"strings"
 
 	"github.com/rollmill/rollmill/formats"
@@ -32,8 +33,8 @@ type Span struct{ Began, Ended float64 }
 
 // Path leads from a tree's root to one of its messages.
 type Path struct {
-	At      int    // index of the last message; -1 for the empty path
-	changed string // what the agent changed of messages on it: a Break… cause, or ""
+	At      int            // index of the last message; -1 for the empty path
+	changed map[int]string // what the agent changed of messages on it: a Break… cause by index; nil for nothing
 }
 
 // Walk follows a prompt from the end of a path for as long as its messages are
@@ -50,7 +51,13 @@ func (t *Tree) WalkIn(session string, p Path, prompt []formats.Message) Path {
 			return t.extend(p, prompt[i:], session)
 		}
 		p.At = next
-		p.changed = worse(p.changed, changed)
+		if changed != "" {
+			p.changed = maps.Clone(p.changed) // the caller's path is as it was
+			if p.changed == nil {
+				p.changed = map[int]string{}
+			}
+			p.changed[next] = changed
+		}
 	}
 	return p
 }
