@@ -197,7 +197,8 @@ func (s *Shard) result(ctx context.Context, upToDate bool) (Result, error) {
 }
 
 // judgeAnew evaluates the gates of this command on a sealed dataset, when they
-// changed. It does not touch a manifest that was replaced meanwhile.
+// changed. It does not touch a manifest that was replaced meanwhile, and believes
+// none whose numbers are not those of its records.
 func (s *Shard) judgeAnew(ctx context.Context, m *Manifest) error {
 	if slices.EqualFunc(m.Gates, s.spec.Gates, func(r GateResult, g Gate) bool { return sameGate(r.Gate, g) }) {
 		return nil
@@ -208,6 +209,9 @@ func (s *Shard) judgeAnew(ctx context.Context, m *Manifest) error {
 	}
 	if now.manifest == nil || now.generation != m.generation() {
 		return late(s.bucket, now, s.run)
+	}
+	if err := newDataset(*now.manifest, s.uri, s.bucket).verifyRecords(ctx); err != nil {
+		return err
 	}
 	*m = *now.manifest // perhaps it was compacted
 	m.Gates = judge(m, s.spec.Gates)

@@ -1,12 +1,14 @@
 package dataset
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"strings"
 	"testing"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/storage"
 )
 
 func TestGates(t *testing.T) {
@@ -85,4 +87,24 @@ func TestGateNumbers(t *testing.T) {
 			t.Errorf("%+v: %v, refused %v", c.gate, got.Value, got.Refused)
 		}
 	}
+}
+
+// Other gates are evaluated on what the records say, never on numbers that someone
+// wrote into the manifest.
+func TestNewGatesDoNotBelieveAChangedManifest(t *testing.T) {
+	places(t, func(t *testing.T, uri string) {
+		spec := wideSpec()
+		write(t.Context(), t, uri, spec, Options{}, 3)
+		b, err := storage.Open(t.Context(), uri)
+		check(t, err)
+		raw, err := b.Read(t.Context(), ManifestFile)
+		check(t, err)
+		check(t, b.Write(t.Context(), ManifestFile, bytes.Replace(raw, []byte(`"ok": 12`), []byte(`"ok": 13`), 1)))
+		least := 12.5
+		spec.Gates = []Gate{{Name: "min-ok", Count: "ok", Min: &least}}
+		s, err := Begin(t.Context(), uri, spec, Options{})
+		check(t, err)
+		_, err = s.Commit(t.Context(), Outcome{})
+		invalid(t, err, "the manifest is not what the shards' records say")
+	})
 }

@@ -35,10 +35,15 @@ func tidy(ctx context.Context, b *storage.Bucket, m *Manifest) error {
 }
 
 // leftAt returns what can be removed of the objects of a place; none once the
-// place has another manifest than the given one.
+// place has another manifest than the given one, or beside a manifest whose own
+// parts are not all there: it is damaged, and what it does not name may be its rows.
 func leftAt(ctx context.Context, b *storage.Bucket, at current, all []storage.Object) (leftovers, error) {
 	var left leftovers
-	if left.find(at, all, all); left.none() {
+	left.find(at, all, all)
+	if !at.manifest.isIn(all) {
+		left.parts, left.records, left.rest, left.journals = nil, nil, nil, nil
+	}
+	if left.none() {
 		return left, nil
 	}
 	// A writer announces itself before its first part. So the writer of a part
@@ -65,6 +70,18 @@ func leftAt(ctx context.Context, b *storage.Bucket, at current, all []storage.Ob
 		return leftovers{}, err
 	}
 	return left, left.spare(ctx, b)
+}
+
+// isIn reports whether all parts are in a list; a place without a manifest lacks none.
+func (m *Manifest) isIn(all []storage.Object) bool {
+	if m == nil {
+		return true
+	}
+	there := map[string]bool{}
+	for _, o := range all {
+		there[o.Key] = true
+	}
+	return !slices.ContainsFunc(m.storedParts(), func(p Part) bool { return !there[p.Name] })
 }
 
 // remove removes what was found.
