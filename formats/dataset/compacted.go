@@ -97,7 +97,7 @@ func (m *Manifest) checkCompacted(tables map[string]Table, seen map[string]bool)
 	if c == nil {
 		return nil
 	}
-	if m.Plain || c.At.IsZero() {
+	if m.Plain || c.At.IsZero() || c.Parts == nil && c.Tables == nil {
 		return fmt.Errorf("the field \"compacted\" is not of a compaction")
 	}
 	for name := range c.Tables {

@@ -10,6 +10,7 @@ import (
 	"os"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/rollmill/rollmill/formats"
@@ -77,6 +78,8 @@ func TestManifestLies(t *testing.T) {
 						case got != truth:
 							silent++
 							t.Errorf("%s: %s (seal: %v): %s was read, the rows are %s", x.key, told[i].what, seal, got, truth)
+						case !seal && strings.HasPrefix(told[i].what, ".dataset") && x.key == ManifestFile && Verify(ctx, open(t, uri)) == nil:
+							t.Errorf("%s: nobody notices that %s", x.key, told[i].what)
 						}
 					}
 					check(t, b.Write(ctx, ManifestFile, whole[ManifestFile]))
@@ -140,7 +143,7 @@ type lie struct {
 func lies(good, other []byte) (out []lie) {
 	root, strange := decoded(good), decoded(other)
 	add := func(format string, args ...any) {
-		if text := encode(root); !bytes.Equal(text, encode(decoded(good))) {
+		if text := formatFirst(root); !bytes.Equal(text, formatFirst(decoded(good))) {
 			out = append(out, lie{fmt.Sprintf(format, args...), text})
 		}
 	}
@@ -186,6 +189,18 @@ func lies(good, other []byte) (out []lie) {
 	walk("", root, strange, func(x any) { root = x }, func() { root = nil })
 	root = top
 	return out
+}
+
+// formatFirst encodes a manifest with its format first, where readers look for it.
+func formatFirst(root any) []byte {
+	m, _ := root.(map[string]any)
+	format, has := m["format"]
+	rest := maps.Clone(m)
+	delete(rest, "format")
+	if !has || len(rest) == 0 {
+		return encode(root)
+	}
+	return append([]byte(`{"format": `+string(bytes.TrimSpace(encode(format)))+","), encode(rest)[1:]...)
 }
 
 func decoded(text []byte) (v any) {
