@@ -7,6 +7,7 @@ import (
 	"io"
 	"reflect"
 	"slices"
+	"time"
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/storage"
@@ -30,11 +31,11 @@ func Compact(ctx context.Context, d *Dataset, partSize int64) (*Dataset, error) 
 	if err := d.bucket.Replaces(ctx); err != nil {
 		return nil, fmt.Errorf("compact %q: %w", d.URI(), err)
 	}
-	at, err := Now(ctx, d.bucket)
+	at, err := d.nextCompaction(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("compact %q: %w", d.URI(), err)
 	}
-	c := &Compacted{At: at.Add(-coarse(d.bucket)).UTC(), PartSize: partSize}
+	c := &Compacted{At: at.UTC(), PartSize: partSize}
 	s := &Shard{bucket: d.bucket, uri: d.uri, run: run{identity: d.Identity, of: d.Shards}, compacts: d.generation(),
 		partSize: partSize, partHeld: partLight, tables: map[string]*table{}}
 	for _, name := range d.tables() {
@@ -50,6 +51,23 @@ func Compact(ctx context.Context, d *Dataset, partSize int64) (*Dataset, error) 
 		c.set(name, s.tables[name].parts)
 	}
 	return s.compacted(ctx, d, c)
+}
+
+// nextCompaction returns the time of the store, once that is later than the last
+// compaction: a part that is no older than At was written by a later one. Stores
+// have times of whole seconds, so it may wait for one.
+func (d *Dataset) nextCompaction(ctx context.Context) (time.Time, error) {
+	for {
+		at, err := Now(ctx, d.bucket)
+		if err != nil || d.Compacted == nil || at.After(d.Compacted.At) || d.Compacted.At.Sub(at) > coarse(d.bucket) {
+			return at, err
+		}
+		select {
+		case <-ctx.Done():
+			return at, context.Cause(ctx)
+		case <-time.After(coarse(d.bucket) / 4):
+		}
+	}
 }
 
 // merge writes the rows of a table again, and compares them with the manifest.

@@ -28,7 +28,7 @@ func TestTrajectoryPages(t *testing.T) {
 		"tools": {"trains: yes", "curate kept it", "next in group", "show tokens", "grpo trl", "failed, length", "<td dir=\"auto\">correct</td>", "format &lt;b&gt;", "Reference answer", "391",
 			"Reasoning, ", "I could compute 17 × 20", "multiply</b>", "\n  &#34;a&#34;: 17", "not JSON: &#34;17", "&#34;steps&#34;: [", "<img src=\"data:image/png;base64,",
 			"image, not loaded: https://example.com/track.png", "part of type input_audio", "trains with advantage -1",
-			"Prefix break</b> reasoning: earlier reasoning was left out", "Sequences", "None: message 2: log probability 5 is -9999", "prefix_break"},
+			"Prefix break</b> reasoning: earlier reasoning was left out", "Sequences", "which token ids do not hold", "prefix_break"},
 		"tree": {"Branches", "main path", "another choice of the same call", "sub-agent search_agent", "does not train: its call is not to the target: search_agent",
 			"Candidates", "instead of", "I guess.", "is in one sequence"},
 		"failed": {"trains: no", "curate dropped it, failed", "agent_exit", "exit status 1: &lt;b&gt;Traceback", "no reward: failed", "None: no message was sampled", "no_reward"},
