@@ -32,5 +32,5 @@ func (s *Shard) newer(ctx context.Context) (bool, error) {
 		return false, err
 	}
 	since := manifest.ModTime.Sub(now.Add(-age))
-	return since > coarse(s.bucket) && since <= age+coarse(s.bucket), nil
+	return since > Coarse(s.bucket) && since <= age+Coarse(s.bucket), nil
 }

@@ -31,16 +31,11 @@ func Now(ctx context.Context, b *storage.Bucket) (time.Time, error) {
 	}
 }
 
-// The most by which the times of two objects of a store may differ from the order
-// in which they were written.
-const (
-	coarseDisk  = 20 * time.Millisecond
-	coarseStore = time.Second
-)
-
-func coarse(b *storage.Bucket) time.Duration {
+// Coarse returns the most by which the times of two objects of a store may differ
+// from the order in which they were written.
+func Coarse(b *storage.Bucket) time.Duration {
 	if _, local := b.Local(); local {
-		return coarseDisk
+		return 20 * time.Millisecond
 	}
-	return coarseStore
+	return time.Second
 }

@@ -59,13 +59,13 @@ func Compact(ctx context.Context, d *Dataset, partSize int64) (*Dataset, error) 
 func (d *Dataset) nextCompaction(ctx context.Context) (time.Time, error) {
 	for {
 		at, err := Now(ctx, d.bucket)
-		if err != nil || d.Compacted == nil || at.After(d.Compacted.At) || d.Compacted.At.Sub(at) > coarse(d.bucket) {
+		if err != nil || d.Compacted == nil || at.After(d.Compacted.At) || d.Compacted.At.Sub(at) > Coarse(d.bucket) {
 			return at, err
 		}
 		select {
 		case <-ctx.Done():
 			return at, context.Cause(ctx)
-		case <-time.After(coarse(d.bucket) / 4):
+		case <-time.After(Coarse(d.bucket) / 4):
 		}
 	}
 }

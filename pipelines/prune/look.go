@@ -86,14 +86,15 @@ func look(ctx context.Context, o Options) (*root, error) {
 	return r, err
 }
 
-// clock sets now to the store's time at a moment. Who may only read sees a plan by
-// the time of this machine.
+// clock sets now to the store's time at a moment: the latest that it may have been,
+// so that what was written before is older. Who may only read sees a plan by the
+// time of this machine.
 func (r *root) clock(ctx context.Context, at time.Time, o Options) (err error) {
 	r.now, err = dataset.Now(ctx, r.bucket)
 	if errors.Is(err, storage.ErrDenied) {
 		r.now, r.denied, err = time.Now(), err, nil
 	}
-	r.now = r.now.Add(o.later - time.Since(at))
+	r.now = r.now.Add(dataset.Coarse(r.bucket) + o.later - time.Since(at))
 	return err
 }
 
