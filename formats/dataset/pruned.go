@@ -32,7 +32,10 @@ func (p *Pruned) Error() string {
 func (*Pruned) Unwrap() error { return storage.ErrNotExist }
 
 // Was reports whether a Ref refers to the dataset as it was.
-func (p *Pruned) Was(r Ref) bool { return p.Manifest.fingerprint() == r.Digest }
+func (p *Pruned) Was(r Ref) bool { return p.Digest() == r.Digest }
+
+// Digest returns the digest of references to the dataset as it was.
+func (p *Pruned) Digest() string { return p.Manifest.fingerprint() }
 
 // PrunedIn returns what is left of the pruned dataset that an error is about;
 // nil if it is about none.

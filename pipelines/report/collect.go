@@ -64,7 +64,7 @@ func gaps(epochs []Epoch) (out []string) {
 
 func collectEpoch(ctx context.Context, root string, e int) (Epoch, bool, error) {
 	dir := run.Layout{Root: root}.Epoch(e)
-	epoch := Epoch{Epoch: e, Seconds: map[string]float64{}}
+	epoch := Epoch{Epoch: e}
 	last, err := extended(ctx, dir)
 	if err != nil {
 		return epoch, false, err
@@ -75,38 +75,32 @@ func collectEpoch(ctx context.Context, root string, e int) (Epoch, bool, error) 
 		dir  string
 		read func(context.Context, *dataset.Dataset, *Epoch) error
 	}{
-		{"validation/rollout", dir, nil}, // its manifest is enough
+		{"validation/rollout", dir, nil}, // the manifest is enough
 		{"validation/score", dir, readValidation},
-		{"rollout", last, nil},
+		{"rollout", last, modTime},
 		{"score", last, readScore},
-		{"group", last, readGroup},
+		{"group", last, nil},
 		{"curate", last, readCurate},
 	} {
 		d, gone, err := find(ctx, storage.Join(stage.dir, stage.name))
 		if err != nil {
 			return epoch, found, err
 		}
-		var m *dataset.Manifest
 		switch {
 		case d != nil:
-			m = &d.Manifest
+			epoch.Add(stage.name, &d.Manifest, d.Ref("", "").Digest)
+			if stage.read != nil {
+				err = stage.read(ctx, d, &epoch)
+			}
 		case gone != nil:
-			m = gone.Manifest
+			epoch.Add(stage.name, gone.Manifest, gone.Digest())
+			if stage.name == "rollout" {
+				epoch.Time = gone.Written
+			}
 		default:
 			continue
 		}
 		found = found || stage.name != "validation/rollout" // which counts when it is scored
-		for _, s := range m.Timings {
-			epoch.Seconds[stage.name] += s
-		}
-		switch {
-		case stage.name == "validation/rollout":
-			epoch.Cost.add(m.Facts)
-		case stage.read == nil:
-			err = readRollout(ctx, m, d, gone, &epoch)
-		case d != nil:
-			err = stage.read(ctx, d, &epoch)
-		}
 		if err != nil {
 			return epoch, found, err
 		}
@@ -144,19 +138,6 @@ func find(ctx context.Context, uri string) (*dataset.Dataset, *dataset.Pruned, e
 		return nil, dataset.PrunedIn(err), nil
 	}
 	return d, nil, err
-}
-
-// readRollout needs only the manifest, which a pruned rollout still has.
-func readRollout(ctx context.Context, m *dataset.Manifest, d *dataset.Dataset, gone *dataset.Pruned, e *Epoch) error {
-	e.RunID, _ = m.Params["run"].(string)
-	e.Train = &Sample{Trajectories: m.Rows, Failed: m.Counts[formats.StatusFailed]}
-	e.Failures = m.Failures
-	e.Cost.add(m.Facts)
-	if d == nil {
-		e.Time = gone.Written
-		return nil
-	}
-	return modTime(ctx, d, e)
 }
 
 func modTime(ctx context.Context, d *dataset.Dataset, e *Epoch) error {
@@ -203,15 +184,6 @@ func sampleOf(ctx context.Context, d *dataset.Dataset) (*Sample, error) {
 			return nil
 		})
 	return s.sample(), err
-}
-
-// readGroup counts as group did, so that a flat group is one everywhere.
-func readGroup(_ context.Context, d *dataset.Dataset, e *Epoch) error {
-	e.Flat = int64(d.Facts["groups_flat"])
-	if e.Train != nil {
-		e.Train.Groups = d.Tables[formats.TableGroups].Rows
-	}
-	return nil
 }
 
 // keptColumns has the columns of curated rows that the report reads.

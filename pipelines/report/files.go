@@ -49,6 +49,7 @@ type metrics struct {
 	Seconds  map[string]float64 `json:"seconds,omitempty"`
 	Failures map[string]int64   `json:"failures,omitempty"` // by class
 	Cost     Cost               `json:"cost,omitzero"`
+	Datasets map[string]string  `json:"datasets,omitempty"` // digests by stage
 }
 
 type reward struct {
@@ -66,6 +67,11 @@ type reward struct {
 
 	RewardStdErrs map[string]float64 `json:"reward_std_errs,omitempty"`
 	RewardWeights map[string]float64 `json:"reward_weights,omitempty"`
+
+	// Of an epoch that has only a validation, and so no line in training_metrics.jsonl.
+	Seconds  map[string]float64 `json:"seconds,omitempty"`
+	Cost     Cost               `json:"cost,omitzero"`
+	Datasets map[string]string  `json:"datasets,omitempty"`
 }
 
 // The names of the history files.
@@ -87,7 +93,11 @@ func render(run Run) ([]file, error) {
 			training = append(training, rewardOf(e, e.Train, &e.Train.Trajectories, nil))
 		}
 		if e.Validation != nil {
-			validation = append(validation, rewardOf(e, e.Validation, nil, &e.Validation.Examples))
+			r := rewardOf(e, e.Validation, nil, &e.Validation.Examples)
+			if e.Train == nil {
+				r.Seconds, r.Cost, r.Datasets = e.Seconds, e.Cost, e.Datasets
+			}
+			validation = append(validation, r)
 		}
 		if s := stateOf(e); s != nil {
 			state = s
@@ -114,7 +124,8 @@ func render(run Run) ([]file, error) {
 func metricsOf(e Epoch) metrics {
 	m := metrics{Epoch: e.Epoch, Timestamp: e.Time, RunID: e.RunID, AvgReward: e.Train.Mean, MinReward: e.Train.Min, MaxReward: e.Train.Max,
 		NumTrajectories: e.Train.Trajectories, NumGroups: e.Train.Groups, NumScored: e.Train.Scored, NumFailed: e.Train.Failed,
-		FlatGroups: e.Flat, Rewards: e.Train.Rewards, Drops: e.Drops, CurriculumState: stateOf(e), Seconds: e.Seconds, Failures: e.Failures, Cost: e.Cost}
+		FlatGroups: e.Flat, Rewards: e.Train.Rewards, Drops: e.Drops, CurriculumState: stateOf(e), Seconds: e.Seconds, Failures: e.Failures, Cost: e.Cost,
+		Datasets: e.Datasets}
 	if k := e.Kept; k != nil {
 		m.FilteredTrajectories, m.FilteredGroups = k.Trajectories, k.Groups
 		m.FilteredAvgReward, m.FilteredMinReward, m.FilteredMaxReward = k.Mean, k.Min, k.Max

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -37,7 +38,8 @@ func TestHistoryHasTheFigures(t *testing.T) {
 	}
 	for i, want := range run.Epochs {
 		got := epochs[i]
-		if got.Epoch != want.Epoch || !got.Time.Equal(want.Time) || got.RunID != want.RunID || !reflect.DeepEqual(got.Failures, want.Failures) {
+		if got.Epoch != want.Epoch || !got.Time.Equal(want.Time) || got.RunID != want.RunID || !reflect.DeepEqual(got.Failures, want.Failures) ||
+			got.Cost != want.Cost || !maps.Equal(got.Seconds, want.Seconds) || !maps.Equal(got.Datasets, want.Datasets) {
 			t.Errorf("epoch %d: %+v, want %+v", i, got, want)
 		}
 		for _, s := range []struct{ got, want *Sample }{{got.Train, want.Train}, {got.Validation, want.Validation}} {

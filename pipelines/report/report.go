@@ -62,6 +62,7 @@ type Epoch struct {
 	Seconds    map[string]float64 `json:"seconds,omitempty"`  // by stage
 	Failures   map[string]int64   `json:"failures,omitempty"` // of rollouts, by class
 	Cost       Cost               `json:"cost,omitzero"`
+	Datasets   map[string]string  `json:"datasets,omitempty"` // digests by stage
 }
 
 // Cost is what the rollouts of an epoch used, and its held-out ones with them.

@@ -219,7 +219,7 @@ func TestFlatGroupsAreThoseThatGroupCounted(t *testing.T) {
 	}
 	d.Facts = map[string]float64{"groups_flat": 3}
 	e := Epoch{Train: &Sample{}}
-	if err := readGroup(t.Context(), d, &e); err != nil || e.Flat != 3 || e.Train.Groups != 4 {
-		t.Errorf("%d flat of %d, %v", e.Flat, e.Train.Groups, err)
+	if e.Add("group", &d.Manifest, ""); e.Flat != 3 || e.Train.Groups != 4 {
+		t.Errorf("%d flat of %d", e.Flat, e.Train.Groups)
 	}
 }

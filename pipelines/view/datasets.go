@@ -38,6 +38,9 @@ type Found struct {
 // written, or was interrupted.
 func (f *Found) Live() bool { return f.Segments+f.Begun > 0 && !f.Complete }
 
+// at tells a dataset from another that was there before.
+func (f *Found) at() string { return f.Key + "@" + f.Written.String() }
+
 // Link returns the path of the dataset's page.
 func (f *Found) Link() string {
 	if f.Live() {
@@ -285,7 +288,7 @@ func (s *Server) open(ctx context.Context, f *Found) (*dataset.Dataset, error) {
 		return nil, missing("%s is not complete", f.Key)
 	}
 	c := &s.datasets
-	at := f.Key + "@" + f.Written.String()
+	at := f.at()
 	c.mu.Lock()
 	d := c.open[at]
 	c.mu.Unlock()

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
 	"sync"
 
@@ -65,28 +66,17 @@ func (s *Server) epochPage(r *http.Request) (any, error) {
 	if err := s.openAll(r.Context(), m.Datasets); err != nil {
 		return nil, err
 	}
-	if m.Epoch, err = s.count(r.Context(), l, e); err != nil {
-		return nil, err
+	var recorded report.Epoch
+	if at := slices.IndexFunc(known, func(k report.Epoch) bool { return k.Epoch == e }); at >= 0 {
+		recorded = known[at]
 	}
-	for _, k := range known { // the manifests' counts are newer, and have no bands
-		if k.Epoch == e && sameMean(k.Train, m.Train) && sameMean(k.Validation, m.Validation) {
-			m.Train, m.Validation, m.Kept = k.Train, k.Validation, k.Kept
-		}
+	if m.Epoch, _, err = s.current(r.Context(), finished(all[e]), recorded, e); err != nil {
+		return nil, err
 	}
 	m.Tiles = report.Tiles(report.Run{Epochs: []report.Epoch{m.Epoch}})[1:]
 	m.epochRow.Epoch.Epoch = e
 	m.Failures = sorted(m.epochRow.Failures)
 	return m, m.read(r.Context(), s, l, e)
-}
-
-// sameMean reports whether two samples are of the same rewards, so that the bands of
-// one are those of the other.
-func sameMean(a, b *report.Sample) bool {
-	if a == nil || b == nil || a.Mean == nil || b.Mean == nil {
-		return a == nil && b == nil
-	}
-	d := *a.Mean - *b.Mean
-	return a.Scored == b.Scored && d < 1e-9 && d > -1e-9
 }
 
 // read adds what the epoch's datasets hold beyond their counts.

@@ -54,8 +54,9 @@ func (h *history) read(ctx context.Context, b *storage.Bucket, l *listing) ([]re
 const mostCounted = 8
 
 // counted returns the epochs of a run: what the report's files say and, of epochs that
-// they do not have or that changed since, what manifests say. partial are the
-// latter, left the epochs of which nothing is known but the datasets.
+// they do not have or whose datasets are others, what manifests say. partial are the
+// latter, left the epochs of which nothing is known but the datasets. On a disk every
+// manifest is looked at; in a bucket those that are newer than the report's files.
 func (s *Server) counted(ctx context.Context, l *listing, known []report.Epoch) (all []report.Epoch, partial, left []int, err error) {
 	of := map[int]report.Epoch{}
 	for _, e := range known {
@@ -64,42 +65,85 @@ func (s *Server) counted(ctx context.Context, l *listing, known []report.Epoch) 
 	made := l.files[historyFiles[0]].ModTime
 	_, local := s.bucket.Local()
 	var missing []int
-	for e, found := range l.epochs() {
-		_, has := of[e]
-		changed := slices.ContainsFunc(found, func(f *Found) bool { return f.Written.After(made) })
-		if e >= 0 && (!has || changed) {
+	epochs := l.epochs()
+	for e, found := range epochs {
+		k := of[e]
+		newer := slices.ContainsFunc(found, func(f *Found) bool { return f.Written.After(made) })
+		if e >= 0 && (local || len(k.Datasets) == 0 || newer) {
 			missing = append(missing, e)
 		}
 	}
 	slices.Sort(missing)
 	if n := len(missing); !local && n > mostCounted {
 		missing, left = missing[n-mostCounted:], missing[:n-mostCounted]
+		left = slices.DeleteFunc(left, func(e int) bool { _, has := of[e]; return has })
 	}
-	out := make([]report.Epoch, len(missing))
+	out, changed := make([]report.Epoch, len(missing)), make([]bool, len(missing))
 	var g errgroup.Group
 	g.SetLimit(16)
 	for i, e := range missing {
 		g.Go(func() (err error) {
-			out[i], err = s.count(ctx, l, e)
+			stages := finished(epochs[e])
+			if out[i], changed[i], err = s.current(ctx, stages, of[e], e); err == nil && stages["submit"] != nil {
+				out[i].Receipt, _ = report.ReadReceipt(ctx, stages["submit"].URI) // it has no digest; the epoch's page names a damaged one
+			}
 			return err
 		})
 	}
 	if err := g.Wait(); err != nil {
 		return nil, nil, nil, err
 	}
-	for _, e := range out {
-		if e.Train != nil || e.Validation != nil {
-			of[e.Epoch], partial = e, append(partial, e.Epoch)
+	for i, e := range out {
+		if e.Train == nil && e.Validation == nil {
+			continue
+		}
+		if of[e.Epoch] = e; changed[i] {
+			partial = append(partial, e.Epoch)
 		}
 	}
 	return slices.SortedFunc(maps.Values(of), func(a, b report.Epoch) int { return cmp.Compare(a.Epoch, b.Epoch) }), partial, left, nil
 }
 
+// current returns an epoch as the report's files have it, or, if one of its datasets is
+// another, as its manifests have it.
+func (s *Server) current(ctx context.Context, stages map[string]*Found, known report.Epoch, epoch int) (e report.Epoch, changed bool, err error) {
+	for stage, f := range stages {
+		if !f.Complete {
+			continue
+		}
+		digest, err := s.digest(ctx, f)
+		if err != nil {
+			return e, false, err
+		}
+		changed = changed || digest != known.Datasets[stage]
+	}
+	if !changed {
+		return known, false, nil
+	}
+	e, err = s.count(ctx, stages, epoch)
+	return e, true, err
+}
+
+// digest returns the digest of a dataset's manifest, which is read once.
+func (s *Server) digest(ctx context.Context, f *Found) (string, error) {
+	at := f.at()
+	if digest, has := s.digests.Load(at); has {
+		return digest.(string), nil
+	}
+	d, err := s.open(ctx, f)
+	if err != nil {
+		return "", err
+	}
+	digest := d.Ref("", "").Digest
+	s.digests.Store(at, digest)
+	return digest, nil
+}
+
 // count returns what the manifests of an epoch say.
-func (s *Server) count(ctx context.Context, l *listing, epoch int) (report.Epoch, error) {
-	e := report.Epoch{Epoch: epoch, Seconds: map[string]float64{}}
-	for _, stage := range []string{"validation/score", "rollout", "score", "group", "curate"} {
-		f := l.stage(epoch, stage)
+func (s *Server) count(ctx context.Context, stages map[string]*Found, epoch int) (report.Epoch, error) {
+	e := report.Epoch{Epoch: epoch}
+	for _, stage := range stageOrder {
+		f := stages[stage]
 		if f == nil || !f.Complete {
 			continue
 		}
@@ -107,37 +151,36 @@ func (s *Server) count(ctx context.Context, l *listing, epoch int) (report.Epoch
 		if err != nil {
 			return e, err
 		}
-		for _, t := range d.Timings {
-			e.Seconds[stage] += t
+		if stage == "rollout" {
+			e.Time = f.Written.UTC()
 		}
-		switch stage {
-		case "validation/score":
-			e.Validation = meanOf(d.Counts, d.Facts)
-		case "rollout":
-			e.Time, e.Failures = f.Written.UTC(), d.Failures
-			e.RunID, _ = d.Params["run"].(string)
-			e.Cost = report.Cost{Calls: int64(d.Facts["calls"]), PromptTokens: int64(d.Facts["prompt_tokens"]), CompletionTokens: int64(d.Facts["completion_tokens"])}
-			e.Train = &report.Sample{Trajectories: d.Rows, Failed: d.Counts[formats.StatusFailed]}
-		case "score":
-			e.Train = meanOf(d.Counts, d.Facts)
-		case "group":
-			if e.Flat = int64(d.Facts["groups_flat"]); e.Train != nil {
-				e.Train.Groups = int64(d.Facts["groups"])
-			}
-		case "curate":
-			e.Kept, e.Drops = &report.Sample{Trajectories: d.Rows, Groups: int64(d.Facts["groups_kept"])}, d.Drops
-		}
+		e.Add(stage, &d.Manifest, d.Ref("", "").Digest)
 	}
 	return e, nil
 }
 
-// meanOf returns the sample that a score dataset's manifest describes: the sums that
-// it has give the mean, but not its band.
-func meanOf(counts map[string]int64, facts map[string]float64) *report.Sample {
-	s := &report.Sample{Scored: counts["scored"], Failed: counts["failed"], Trajectories: counts["scored"] + counts["unscored"] + counts["failed"]}
-	if s.Scored > 0 {
-		mean := facts["reward_sum"] / float64(s.Scored)
-		s.Mean = &mean
+// finished returns the complete datasets of an epoch and its receipt by stage, as the
+// report counts them: those of the last extension that is scored.
+func finished(found []*Found) map[string]*Found {
+	all := map[string]*Found{}
+	for _, f := range found {
+		if f.Complete || f.Receipt {
+			all[f.Stage] = f
+		}
 	}
-	return s
+	last := ""
+	for all[last+"extended/score"] != nil {
+		last += "extended/"
+	}
+	out := map[string]*Found{}
+	for _, stage := range stageOrder {
+		from := last
+		if strings.HasPrefix(stage, "validation/") {
+			from = ""
+		}
+		if f := all[from+stage]; f != nil {
+			out[stage] = f
+		}
+	}
+	return out
 }

@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"sync"
 	"time"
 
 	"github.com/rollmill/rollmill/pipelines/report"
@@ -33,6 +34,7 @@ type Server struct {
 	datasets  catalogue
 	indexes   *index.Cache
 	history   history
+	digests   sync.Map // of manifests, by key and time
 	figure    figureCache
 	stops     perDataset[[]counted]
 	lists     perDataset[[]*report.GroupList]

@@ -1,0 +1,182 @@
+package view
+
+import (
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/pipelines/report"
+)
+
+// writeUsed writes a rollout that used calls, with a trajectory for each, and its scores.
+func writeUsed(t *testing.T, dir string, calls int) {
+	t.Helper()
+	var wide []formats.Trajectory
+	var thin []formats.Score
+	for k := range calls {
+		id, reward := formats.TrajectoryID("run", "a", 0, k), float64(k%2)
+		wide = append(wide, formats.Trajectory{TrajectoryID: id, ExampleID: "a", Generation: int32(k), Status: formats.StatusOK, StopReason: formats.StopDone})
+		thin = append(thin, formats.Score{TrajectoryID: id, ExampleID: "a", Generation: int32(k), Status: formats.StatusOK, Reward: &reward})
+	}
+	facts := map[string]float64{"calls": float64(calls), "prompt_tokens": float64(10 * calls), "completion_tokens": float64(3 * calls)}
+	rollout := writeFacts(t, dir+"/rollout", dataset.Spec{Stage: "rollout", Kind: formats.KindTrajectories}, wide, -1, dataset.Outcome{Facts: facts})
+	base := rollout.Ref("base", dir+"/score")
+	writeFacts(t, dir+"/score", dataset.Spec{Stage: "score", Kind: formats.KindScores, Inputs: []dataset.Ref{base}, Base: &base}, thin, 0,
+		dataset.Outcome{Counts: map[string]int64{"scored": int64(calls)}, Facts: map[string]float64{"reward_sum": float64(calls / 2)}})
+}
+
+func writeFacts[T any](t *testing.T, uri string, spec dataset.Spec, rows []T, base int64, outcome dataset.Outcome) *dataset.Dataset {
+	t.Helper()
+	spec.Version = 1
+	shard, err := dataset.Begin(t.Context(), uri, spec, dataset.Options{})
+	if err == nil {
+		err = dataset.NewTable[T](shard, "", base).Write(t.Context(), rows)
+	}
+	if err == nil {
+		_, err = shard.Commit(t.Context(), outcome)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err := dataset.Open(t.Context(), uri, dataset.OpenOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+// used returns the sum of calls and of tokens over the manifests below a folder.
+func used(t *testing.T, root string) (calls, tokens int) {
+	t.Helper()
+	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.Name() != dataset.ManifestFile {
+			return err
+		}
+		data, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		var m struct {
+			Dataset struct{ Facts map[string]float64 }
+		}
+		err = json.Unmarshal(data, &m)
+		calls += int(m.Dataset.Facts["calls"])
+		tokens += int(m.Dataset.Facts["prompt_tokens"] + m.Dataset.Facts["completion_tokens"])
+		return err
+	})
+	if err != nil || calls == 0 {
+		t.Fatal(calls, err)
+	}
+	return calls, tokens
+}
+
+// sameTotals checks that the report, the run's page and the manifests have the same sums.
+func sameTotals(t *testing.T, root string) (page string) {
+	t.Helper()
+	calls, tokens := used(t, root)
+	run, err := report.Make(t.Context(), report.Options{Root: root, NoFiles: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var cost report.Cost
+	for _, e := range run.Epochs {
+		cost.Calls += e.Cost.Calls
+		cost.PromptTokens += e.Cost.PromptTokens + e.Cost.CompletionTokens
+	}
+	if int(cost.Calls) != calls || int(cost.PromptTokens) != tokens {
+		t.Errorf("the report has %d calls and %d tokens, want %d and %d", cost.Calls, cost.PromptTokens, calls, tokens)
+	}
+	s, err := New(t.Context(), Options{Root: root})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := s.datasets.list(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range run.Epochs {
+		if counted, err := s.count(t.Context(), finished(l.epochs()[e.Epoch]), e.Epoch); err != nil || counted.Cost != e.Cost {
+			t.Errorf("epoch %d: %+v, want %+v, %v", e.Epoch, counted.Cost, e.Cost, err)
+		}
+	}
+	r := reads(t, root)
+	page = r.get("/", http.StatusOK)
+	for _, tile := range report.Tiles(run) {
+		if (tile.Name == "Model calls" || tile.Name == "Tokens") && !strings.Contains(page, tile.Value) {
+			t.Errorf("the run's page does not have %s %s", tile.Name, tile.Value)
+		}
+	}
+	return page
+}
+
+// TestOneTotal checks that a run whose last epoch has only a validation has the same
+// calls and tokens in the report, on the run's page and in its manifests, whatever the
+// times of its files are.
+func TestOneTotal(t *testing.T) {
+	root := t.TempDir() + "/run"
+	writeUsed(t, root+"/epoch-0", 1204)
+	writeUsed(t, root+"/epoch-0/validation", 110)
+	writeUsed(t, root+"/epoch-1", 1307)
+	writeUsed(t, root+"/epoch-2/validation", 131)
+	sameTotals(t, root)
+	if _, err := report.Make(t.Context(), report.Options{Root: root}); err != nil {
+		t.Fatal(err)
+	}
+	before := sameTotals(t, root)
+	for name, at := range map[string]func(path string) time.Time{
+		"all new":            func(string) time.Time { return time.Now() },
+		"manifests newer":    func(path string) time.Time { return times(path, dataset.ManifestFile, time.Hour) },
+		"manifests older":    func(path string) time.Time { return times(path, dataset.ManifestFile, -time.Hour) },
+		"all before an hour": func(string) time.Time { return time.Now().Add(-time.Hour) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			other := t.TempDir() + "/run"
+			if err := os.CopyFS(other, os.DirFS(root)); err != nil {
+				t.Fatal(err)
+			}
+			changeTimes(t, other, at)
+			page := sameTotals(t, other)
+			if strings.Contains(page, "without bands") || strings.Contains(before, "without bands") {
+				t.Error("an epoch of the report is without bands")
+			}
+			for _, stage := range []string{"rollout", "score"} {
+				if err := os.RemoveAll(fmt.Sprintf("%s/epoch-1/%s", other, stage)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			writeUsed(t, other+"/epoch-1", 2468)
+			changeTimes(t, other, at)
+			if page = sameTotals(t, other); !strings.Contains(page, "without bands: 1.") {
+				t.Error("another dataset than the report's is shown as the report's")
+			}
+		})
+	}
+}
+
+func times(path, name string, later time.Duration) time.Time {
+	if filepath.Base(path) == name {
+		return time.Now().Add(later)
+	}
+	return time.Now()
+}
+
+func changeTimes(t *testing.T, root string, at func(path string) time.Time) {
+	t.Helper()
+	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		if err == nil {
+			err = os.Chtimes(path, at(path), at(path))
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
