@@ -56,12 +56,13 @@ class Batches(Served):
 
     def test_one_row_that_fails(self) -> None:
         out, errors = self.answers("lists", [["1", "crash", "3"]])
-        self.assertEqual([(a["reward"], a["error"]) for a in out], [(1.0, None), (None, "ValueError: a bad board"), (3.0, None)])
+        bad = "ValueError: a bad board (batches.py, line 13)"
+        self.assertEqual([(a["reward"], a["error"]) for a in out], [(1.0, None), (None, bad), (3.0, None)])
         self.assertIn("Traceback", errors)
 
     def test_wrong_number_of_rewards(self) -> None:
         out, _ = self.answers("short", [["a", "b"]])
-        self.assertEqual({a["error"] for a in out}, {"WrongNumber: 1 rewards for a batch of 2 rows"})
+        self.assertEqual({a["error"] for a in out}, {"WrongNumber: 1 rewards for a batch of 2 rows (batches.py, line 16)"})
 
     def test_lines_for_a_function_of_batches(self) -> None:
         self.write("batches.py", PROGRAM)
