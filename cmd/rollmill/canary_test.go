@@ -26,6 +26,10 @@ func echoing(t *testing.T, word string) *httptest.Server {
 		t.Fatal(err)
 	}
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if _, rest, below := strings.Cut(r.URL.Path, "/canary-"); below { // as a gateway with a key in its path
+			_, r.URL.Path, _ = strings.Cut(rest, "/")
+			r.URL.Path = "/" + r.URL.Path
+		}
 		body, _ := io.ReadAll(r.Body)
 		if bytes.Contains(body, []byte(word)) {
 			w.Header().Set("Content-Type", "application/json")
@@ -63,6 +67,8 @@ func TestSecretsAreNeverWritten(t *testing.T) {
 	trainer := write("trainer.sh", "#!/bin/sh\ncat >/dev/null\nenv >&2\necho \"{\\\"state\\\":\\\"failed\\\",\\\"message\\\":\\\"$* $(env | grep -c canary)\\\",\\\"note\\\":\\\"$*\\\"}\"\n")
 	tasks := write("tasks.jsonl", `{"id":"a","question":"Your move."}`+"\n"+`{"id":"b","question":"ECHO"}`+"\n")
 	engine := echoing(t, "ECHO")
+	const inPath = "canary-9f8e7d6c5b4a3f2e1d0c"
+	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:1/"+inPath+"6a")
 	judge := echoing(t, "")
 	service := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "refused: "+r.Header.Get("Authorization"), http.StatusBadRequest)
@@ -79,7 +85,7 @@ score:
     - len=expr:len(answer)
     - "dump=command:`+dump+` --for ${CANARY_ARG}"
     - judged=judge:model=m
-    - service=http:`+service.URL+`
+    - service=http:`+service.URL+`/`+inPath+`5a/score
 `)
 	work := filepath.Join(root, "out")
 	var stderr strings.Builder
@@ -92,7 +98,7 @@ score:
 		}
 		return out
 	}
-	url := engine.URL + "/v1"
+	url := engine.URL + "/" + inPath + "4a/v1"
 	chat := try(0, "rollout", "--examples", tasks, "--url", url, "--generations", "2", "--extra", "cache_key=canary-extra-08", "--retries", "0", "--out", work+"/rollout")
 	try(3, "rollout", "--examples", tasks, "--url", url, "--agent", "command: "+dump+" --api-key canary-words-09", "--agent-env", "MODE_KEY=canary-env-10",
 		"--agent-env", "PASSED_TOKEN", "--agent-logs", work+"/logs", "--max-initial-failures", "-1", "--out", work+"/programs/rollout")
@@ -101,9 +107,23 @@ score:
 	groups := try(0, "group", "--in", good, "--out", work+"/group")
 	curated := try(0, "curate", "--in", groups, "--out", work+"/curate", "--keep-flat")
 	try(1, "submit", "--in", curated, "--backend", "command", "--trainer", trainer+" --token=canary-trainer-11 --for "+short, "--settings", "api-key=canary-setting-15", "--wait", "--out", work+"/submit", "--ledger", work)
+	trained := write("trained.sh", "#!/bin/sh\ncat >/dev/null\necho '{\"state\":\"completed\",\"policy\":{\"url\":\"http://engine/"+inPath+"7a/v1\",\"model\":\"m\"}}'\n")
+	try(0, "submit", "--in", curated, "--backend", "command", "--trainer", trained, "--wait", "--out", work+"/trained", "--ledger", work+"/second")
 	if said := try(0, "sandbox", "--listen", "127.0.0.1:0", "--exec-env", "PASSED_TOKEN", "--exec", `echo "<$ROLLMILL_JUDGE_API_KEY$UNRELATED_TOKEN$HF_TOKEN> ${#PASSED_TOKEN}"`); said != "<> 16" {
 		t.Errorf("a command that the sandbox runs was given %q", said)
 	}
+	try(2, "submit", "--in", curated, "--backend", "art", "--url", "http://127.0.0.1:1/"+inPath+"3a", "--out", work+"/bad")
+	try(2, "score", "--in", chat, "--out", "mem://bucket/sk-canary-abcdefghij1234567890")
+	receipt := `{"format":"rollmill-receipt/1","policy":{"url":"` + engine.URL + `/[redacted:policy]/v1","model":"rollmill/sandbox"}}`
+	if err := os.MkdirAll(work+"/kept", 0o777); err != nil {
+		t.Fatal(err)
+	}
+	write("out/kept/_receipt.json", receipt)
+	try(2, "rollout", "--examples", tasks, "--policy", work+"/kept", "--out", work+"/bad")
+	if !strings.Contains(stderr.String(), "give the engine's URL with --url") {
+		t.Error("no hint says how to give the engine's URL")
+	}
+	given := try(0, "rollout", "--examples", tasks, "--policy", work+"/kept", "--url", engine.URL+"/canary-child-06/v1", "--retries", "0", "--out", work+"/given")
 	for _, bad := range []string{"http://canary-user-12:canary-pass-13@127.0.0.1:1/v1", url + "?api_key=canary-query-14"} {
 		try(2, "rollout", "--examples", tasks, "--url", bad, "--out", work+"/bad")
 	}
@@ -137,9 +157,11 @@ score:
 	clean("rollout", rowsOf[formats.Trajectory](t, chat))
 	programs := rowsOf[formats.Trajectory](t, work+"/programs/rollout")
 	clean("programs", programs)
+	programs += rowsOf[formats.Trajectory](t, given)
+	clean("rollout of a receipt", programs)
 	clean("score", rowsOf[formats.Score](t, scores))
 	clean("curate", rowsOf[formats.Trajectory](t, curated))
-	for _, want := range []string{"[redacted:MODE_KEY]", "[redacted:PASSED_TOKEN]", "[redacted:agent]", `"settings.api-key": "\"secret\""`} {
+	for _, want := range []string{"[redacted:MODE_KEY]", "[redacted:PASSED_TOKEN]", "[redacted:agent]", "[redacted:OTEL_EXPORTER_OTLP_ENDPOINT]", "/[redacted:reward]/score", "/[redacted:UNRELATED_TOKEN]/v1", "http://engine/[redacted:policy]/v1", `"settings.api-key": "\"secret\""`} {
 		if !strings.Contains(programs+kept, want) {
 			t.Errorf("no %s in the output of a program that prints its arguments and environment: the test proves nothing", want)
 		}

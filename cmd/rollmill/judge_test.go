@@ -36,7 +36,12 @@ func stored(t *testing.T, uri string) {
 func rollmill(t *testing.T, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
 	var out, log bytes.Buffer
-	code = app().Run(t.Context(), append([]string{"rollmill"}, args...), cli.Streams{In: strings.NewReader(""), Out: &out, Err: &log, Lookup: os.LookupEnv})
+	streams := cli.Streams{In: strings.NewReader(""), Out: &out, Err: &log, Lookup: os.LookupEnv}
+	for _, variable := range os.Environ() {
+		name, _, _ := strings.Cut(variable, "=")
+		streams.Environ = append(streams.Environ, name)
+	}
+	code = app().Run(t.Context(), append([]string{"rollmill"}, args...), streams)
 	return code, strings.TrimSpace(out.String()), log.String()
 }
 

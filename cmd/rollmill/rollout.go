@@ -7,6 +7,8 @@ import (
 
 	"github.com/rollmill/rollmill/cmd/internal/cli"
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/redaction"
+	"github.com/rollmill/rollmill/formats/secret"
 	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/stages/backends/openai"
 	"github.com/rollmill/rollmill/stages/plugin"
@@ -140,6 +142,9 @@ func policy(ctx context.Context, uri string) (*formats.Policy, error) {
 	}
 	if receipt.Policy == nil {
 		return nil, formats.Invalid(storage.Redact(uri), "name the engine with --url and --model", nil, "the receipt (state %s) names no policy", receipt.State)
+	}
+	for _, part := range redaction.InPath(receipt.Policy.URL, true) { // older receipts hold what is redacted now
+		secret.From(ctx).Add("policy", part)
 	}
 	return receipt.Policy, nil
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/rollmill/rollmill/formats/secret"
 	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/stages/rollout/recorder"
 )
@@ -100,6 +101,9 @@ func (o Options) checkEndpoints() error {
 		return usage("name one with --url http://HOST:PORT/v1, or take it from a receipt with --policy", "no endpoint")
 	}
 	for _, e := range o.Endpoints {
+		if strings.Contains(e, secret.Mark("")[:len(secret.Mark(""))-1]) {
+			return usage("give the engine's URL with --url; the key in its path was not kept", "endpoint %q, of the receipt, has a redacted part", e)
+		}
 		u, err := url.Parse(e)
 		if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
 			return usage("an endpoint is a base URL such as http://127.0.0.1:8000/v1", "endpoint %q is not an HTTP URL", e)

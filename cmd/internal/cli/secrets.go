@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/rollmill/rollmill/formats/redaction"
 	"github.com/rollmill/rollmill/formats/secret"
 	"github.com/rollmill/rollmill/stages/plugin"
 )
@@ -41,6 +42,12 @@ func (s *console) resolveSecrets(settings plugin.Settings, options []*option) er
 			if v.Set(text); v.Secret {
 				s.secrets.Add(v.Name, text)
 			}
+			s.keysIn(v.Name, text, true)
+		}
+	}
+	for _, name := range s.Environ { // programs inherit them, and may print them
+		if text, _ := s.Lookup(name); strings.HasPrefix(name, "OTEL_") {
+			s.keysIn(name, text, true)
 		}
 	}
 	return s.secretOptions(options)
@@ -81,9 +88,28 @@ var (
 	userInfo = regexp.MustCompile(`://([^/@\s:]*):([^/@\s]+)@`)
 )
 
-// addresses refuses a URL that holds a secret. URLs of other schemes, such as a
-// database's in a program's arguments, are allowed; their password is added to the
-// known secrets.
+// keysIn adds the keys in the path of a URL to the known secrets, and reports
+// whether there are any: parts that look like a key, and values of variables that
+// are named like secrets.
+func (s *console) keysIn(name, address string, random bool) (found bool) {
+	_, rest, _ := strings.Cut(address, "://")
+	_, path, _ := strings.Cut(rest, "/")
+	for _, variable := range s.Environ {
+		value, _ := s.Lookup(variable)
+		if len(value) >= secret.Short && secret.Looks(variable) && strings.Contains(path, value) && s.secrets.Add(variable, value) {
+			found = true
+		}
+	}
+	for _, part := range redaction.InPath(address, random) {
+		found = s.secrets.Add(name, part) || found
+	}
+	return found
+}
+
+// addresses refuses a URL that holds a secret, except one in the path of an HTTP
+// URL: gateways want keys there, so it is added to the known secrets. URLs of other
+// schemes, such as a database's in a program's arguments, are allowed; their
+// password is added to the known secrets.
 func (s *console) addresses(flag, text string) error {
 	for _, found := range address.FindAllString(text, -1) {
 		scheme, _, _ := strings.Cut(found, "://")
@@ -95,6 +121,11 @@ func (s *console) addresses(flag, text string) error {
 		}
 		if err := secret.InURL(found); err != nil {
 			return Usagef("give keys in the environment or in a file (see .github/SECURITY.md); URLs are written into rows and manifests", "--%s: %w", flag, err)
+		}
+		stores := !strings.HasPrefix(strings.ToLower(scheme), "http")
+		random := !stores && !strings.ContainsAny(text, " \t\n") // a word of a program may hold a commit or a digest
+		if s.keysIn(flag, found, random) && stores {
+			return Usagef("choose a path without a key: the addresses of datasets are written into other datasets", "--%s: the path of a %s URL holds a key", flag, scheme)
 		}
 	}
 	return nil

@@ -51,6 +51,8 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	wire "github.com/rollmill/rollmill/formats/exporters/art"
+	"github.com/rollmill/rollmill/formats/redaction"
+	"github.com/rollmill/rollmill/formats/secret"
 	"github.com/rollmill/rollmill/stages/backends"
 	"github.com/rollmill/rollmill/stages/internal/remote"
 )
@@ -141,6 +143,9 @@ func (t *Trainer) prepare(ctx context.Context) (string, error) {
 	}
 	if len(answer) != 2 {
 		return "", &Error{What: fmt.Sprintf("preparing ART at %q: the answer has %d parts, not a URL and a key", t.base, len(answer))}
+	}
+	for _, part := range redaction.InPath(answer[0], true) {
+		secret.From(ctx).Add("policy", part)
 	}
 	return t.visible(answer[0])
 }

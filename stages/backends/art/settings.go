@@ -51,7 +51,7 @@ func (c *Config) Declare(d *plugin.Declarer) {
 func (c *Config) setURL(text string) error {
 	u, err := url.Parse(text)
 	if err != nil || u.Scheme != "http" || u.Hostname() == "" || u.Path != "" && u.Path != "/" {
-		return plugin.Badf("write http://HOST:PORT", "%q", text)
+		return plugin.Badf("write http://HOST:PORT, without a path", "it is not the URL of a control server")
 	}
 	port := 80
 	if u.Port() != "" {

@@ -17,7 +17,7 @@ func FuzzAnswer(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text string) {
 		var a Answer
-		_ = a.read(strings.NewReader(text), func(backends.JobEvent) {})
+		_ = a.read(nil, strings.NewReader(text), func(backends.JobEvent) {})
 		if _, err := json.Marshal(a.outcome(backends.TrainerState{})); err != nil {
 			t.Error(err)
 		}

@@ -10,6 +10,7 @@ import (
 	"io"
 
 	"github.com/rollmill/rollmill/formats/jsonscan"
+	"github.com/rollmill/rollmill/formats/redaction"
 	"github.com/rollmill/rollmill/formats/secret"
 	"github.com/rollmill/rollmill/stages/backends"
 	"github.com/rollmill/rollmill/stages/internal/process"
@@ -37,7 +38,7 @@ func (t *Trainer) ask(ctx context.Context, r Request, event func(backends.JobEve
 	out, in := io.Pipe()
 	read := make(chan error, 1)
 	go func() {
-		err := a.read(out, event)
+		err := a.read(secret.From(ctx), out, event)
 		if errors.Is(err, errFlood) {
 			cancel(err)
 		}
@@ -71,8 +72,9 @@ func (t *Trainer) ask(ctx context.Context, r Request, event func(backends.JobEve
 // errFlood ends a program whose output is too long.
 var errFlood = fmt.Errorf("more than %d MiB of answers", maxAll>>20)
 
-// read reads the lines of an answer.
-func (a *Answer) read(out io.Reader, event func(backends.JobEvent)) error {
+// read reads the lines of an answer. It adds keys in the path of the policy's URL
+// to the known secrets.
+func (a *Answer) read(known *secret.Set, out io.Reader, event func(backends.JobEvent)) error {
 	lines := bufio.NewScanner(out)
 	lines.Buffer(make([]byte, 0, 64<<10), maxLine)
 	all := 0
@@ -90,6 +92,9 @@ func (a *Answer) read(out io.Reader, event func(backends.JobEvent)) error {
 		if line.Policy != nil {
 			if err := secret.InURL(line.Policy.URL); err != nil { // it is written into receipts
 				return fmt.Errorf("line %d: policy: %w", n, err)
+			}
+			for _, part := range redaction.InPath(line.Policy.URL, true) {
+				known.Add("policy", part)
 			}
 		}
 		a.add(line)
