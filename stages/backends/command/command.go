@@ -35,6 +35,10 @@
 //	files    a list of the files written
 //	message  for people
 //
+// A line that does not begin with "{", such as a print while the program loads, is
+// passed over; the message at the end names the first one. Logs belong on standard
+// error.
+//
 // The environment is this process's, without the variables whose names look like
 // secrets, unless PassEnv names them. When the request is cancelled, the
 // program and its process group get SIGTERM and two seconds later SIGKILL; on
@@ -253,7 +257,7 @@ func (t *Trainer) Submit(ctx context.Context, s backends.Submission, groups back
 	switch {
 	case err != nil:
 	case a.State == "":
-		err = &Error{What: fmt.Sprintf("command: %q ended without a state", t.cfg.Words[0])}
+		err = &Error{What: fmt.Sprintf("command: %q ended without a state%s", t.cfg.Words[0], a.printed())}
 	case out.State == backends.JobUnknown:
 		err = t.says("submit", a)
 	}
@@ -306,6 +310,16 @@ type Answer struct {
 	kept    int                // bytes of steps
 	means   map[string]float64 // of each metric
 	counts  map[string]float64
+	strays  int    // lines that do not begin with "{"
+	stray   string // the first of them
+}
+
+// printed says what the program printed beside its answer, after a semicolon.
+func (a *Answer) printed() string {
+	if a.strays == 0 {
+		return ""
+	}
+	return fmt.Sprintf("; it printed %.200q (lines that are no answer: %d)", a.stray, a.strays)
 }
 
 // add adds a line.
@@ -370,6 +384,9 @@ func (a *Answer) outcome(before backends.TrainerState) backends.Outcome {
 	default:
 		out.UnknownState = true
 		out.State, out.Message = formats.JobRunning, strings.TrimSuffix(fmt.Sprintf("the program reported %q, which is not a known state: %s", a.State, a.Message), ": ")
+	}
+	if out.State != formats.JobPending && out.State != formats.JobRunning { // other prints are no progress of a job
+		out.Message = strings.TrimPrefix(out.Message+a.printed(), "; ")
 	}
 	if out.Policy == nil && out.StepAfter != nil && before.Policy != nil && out.State == formats.JobCompleted {
 		p := *before.Policy

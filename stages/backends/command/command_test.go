@@ -89,6 +89,10 @@ func program(dir, behaviour string) int {
 	case "not JSON":
 		say(`epoch 1 loss 0.3`)
 		return 0
+	case "loads":
+		say("loading\n42%%")
+		say(`{"state":"completed","step":1,"message":"done"}`)
+		return 0
 	case "a key twice":
 		say(`{"state":"completed","state":"failed"}`)
 		return 0
@@ -185,7 +189,7 @@ func TestProgramFaults(t *testing.T) {
 		{"dies after", backends.JobUnknown, false, "exit status 1", "CUDA out of memory"},
 		{"no state", backends.JobUnknown, false, "ended without a state", ""},
 		{"does not know", backends.JobUnknown, false, `answered with the state "unknown": the node was lost`, ""},
-		{"not JSON", backends.JobUnknown, false, "line 1 is not the expected JSON", ""},
+		{"not JSON", backends.JobUnknown, false, `ended without a state; it printed "epoch 1 loss 0.3"`, ""},
 		{"a key twice", backends.JobUnknown, false, `line 1 is not the expected JSON: the key "state" is there twice`, ""},
 		{"a line without end", backends.JobUnknown, false, "token too long", ""},
 	} {
@@ -200,6 +204,46 @@ func TestProgramFaults(t *testing.T) {
 				t.Errorf("hint of %v", err)
 			}
 		})
+	}
+}
+
+// TestPrintsArePassedOver: they are named once, and what follows them counts, in the
+// answer to every request. Those of a job that runs are no news of it.
+func TestPrintsArePassedOver(t *testing.T) {
+	const named = `it printed "loading" (lines that are no answer: 2)`
+	tr, _ := trainer(t, "loads")
+	out, _, err := submit(t, tr)
+	if err != nil || out.State != formats.JobCompleted || *out.StepAfter != 1 || out.Message != "done; "+named {
+		t.Errorf("%+v, %v", out, err)
+	}
+	says := func(line string) *command.Trainer {
+		script := "cat >/dev/null; echo loading; echo now; echo '" + line + "'"
+		tr, err := command.New(command.Config{Words: []string{"sh", "-c", script}}, backends.Place{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return tr
+	}
+	if state, err := says(`{"step":3}`).Begin(t.Context(), nil); err != nil || state.Step == nil || *state.Step != 3 {
+		t.Errorf("%+v, %v", state, err)
+	}
+	for line, want := range map[string]backends.Outcome{
+		"":                      {State: backends.JobUnknown, Message: named},
+		`{"state":"running"}`:   {State: formats.JobRunning},
+		`{"state":"cancelled"}`: {State: formats.JobCancelled, Message: named},
+	} {
+		tr := says(line)
+		status, err := tr.Status(t.Context(), "j")
+		resolved, err2 := tr.Resolve(t.Context(), backends.Submission{Token: "t1"})
+		cancelled, err3 := tr.Cancel(t.Context(), "j")
+		for _, out := range []backends.Outcome{status, resolved, cancelled} {
+			if out.State != want.State || out.Message != want.Message {
+				t.Errorf("%q: %+v", line, out)
+			}
+		}
+		if err != nil || err2 != nil || (err3 != nil) != (line == "") || err3 != nil && !strings.Contains(err3.Error(), named) {
+			t.Errorf("%q: %v, %v, %v", line, err, err2, err3)
+		}
 	}
 }
 

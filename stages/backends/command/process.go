@@ -55,6 +55,7 @@ func (t *Trainer) ask(ctx context.Context, r Request, event func(backends.JobEve
 	ended := program.Wait()
 	in.Close()
 	wrong := <-read
+	a.stray = secret.From(ctx).Redact(a.stray)
 	if a.Job == "" && a.Policy == nil { // else the job continues by itself, or the policy is served
 		program.KillSessions()
 	}
@@ -72,8 +73,9 @@ func (t *Trainer) ask(ctx context.Context, r Request, event func(backends.JobEve
 // errFlood ends a program whose output is too long.
 var errFlood = fmt.Errorf("more than %d MiB of answers", maxAll>>20)
 
-// read reads the lines of an answer. It adds keys in the path of the policy's URL
-// to the known secrets.
+// read reads the lines of an answer. It passes over a line that does not begin with
+// "{", such as a print while the program loads, and counts it. It adds keys in the
+// path of the policy's URL to the known secrets.
 func (a *Answer) read(known *secret.Set, out io.Reader, event func(backends.JobEvent)) error {
 	lines := bufio.NewScanner(out)
 	lines.Buffer(make([]byte, 0, 64<<10), maxLine)
@@ -82,7 +84,12 @@ func (a *Answer) read(known *secret.Set, out io.Reader, event func(backends.JobE
 		if all += len(lines.Bytes()); all > maxAll {
 			return fmt.Errorf("%w: it was killed at line %d", errFlood, n)
 		}
-		if len(bytes.TrimSpace(lines.Bytes())) == 0 {
+		if text := bytes.TrimSpace(lines.Bytes()); len(text) == 0 {
+			continue
+		} else if text[0] != '{' {
+			if a.strays++; a.strays == 1 {
+				a.stray = string(text)
+			}
 			continue
 		}
 		var line Answer
