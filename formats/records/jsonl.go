@@ -88,7 +88,7 @@ func (s File) lineError(number int, err error) error {
 	if !errors.Is(err, errNotUTF8) && !errors.Is(err, errLongLine) {
 		return fmt.Errorf("reading %q line %d: %w", s.Name, number, err)
 	}
-	hint := ""
+	hint := "is each object on one line? write one object a line, or split it into several records"
 	if errors.Is(err, errNotUTF8) {
 		hint = "save the file as UTF-8"
 	}

@@ -3,6 +3,8 @@ package records
 import (
 	"strings"
 	"testing"
+
+	"github.com/rollmill/rollmill/formats"
 )
 
 // A column map is held in memory, so its size is limited.
@@ -11,6 +13,15 @@ func TestALongColumnMapIsRefused(t *testing.T) {
 	defer func() { maxColumnMap = 512 << 20 }()
 	text := `{"question":{"0":"` + strings.Repeat("x", 2<<20) + `"}}`
 	if err := all("x.json", strings.NewReader(text), int64(len(text))); err == nil || !strings.Contains(err.Error(), "one object is longer than 512 MiB") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// TestALongLineHasItsOwnHint: it is not what a changed file gets.
+func TestALongLineHasItsOwnHint(t *testing.T) {
+	err := File{Name: "x.jsonl"}.lineError(3, errLongLine)
+	in, ok := err.(*formats.InputError)
+	if !ok || !strings.Contains(in.Hint(), "one object a line") || !strings.Contains(err.Error(), "64 MiB") {
 		t.Errorf("got %v", err)
 	}
 }
