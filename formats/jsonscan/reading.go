@@ -3,6 +3,7 @@ package jsonscan
 import (
 	"bytes"
 	"cmp"
+	"fmt"
 	"slices"
 	"strings"
 )
@@ -12,7 +13,8 @@ import (
 // Python's NaN and infinities, are null. It notes what is lost by that. Its zero
 // value is ready, and reads one value.
 type Reading struct {
-	Lost []Lost
+	Lost    []Lost
+	Refused error // why a value is not read although it may be JSON: an object has more than MaxKeys keys
 
 	lost    map[Lost]bool
 	lostAt  int // the key of the last of them
@@ -20,6 +22,10 @@ type Reading struct {
 	objects []object // that are open
 	edits   []edit
 }
+
+// MaxKeys is the limit of keys in one object that a Reading reads: it and those
+// who use the object hold each of them by itself.
+const MaxKeys = 100_000
 
 // Lost is a value that a text has and its reading has not.
 type Lost struct {
@@ -49,7 +55,7 @@ type edit struct {
 }
 
 // Value returns what b says if it is one JSON value, and whether it is. It
-// returns b itself when nothing is lost.
+// returns b itself when nothing is lost. If it is not, Refused may say why.
 func (r *Reading) Value(b []byte) ([]byte, bool) {
 	end := r.check(b, Space(b, 0), 0)
 	if end < 0 || Space(b, end) != len(b) {
@@ -103,10 +109,16 @@ func (r *Reading) close() {
 	}
 }
 
-// key notes the key b[from:end] of the innermost object.
-func (r *Reading) key(b []byte, from, end int) {
+// key notes the key b[from:end] of the innermost object, and reports whether it
+// may have one more.
+func (r *Reading) key(b []byte, from, end int) bool {
 	if r == nil {
-		return
+		return true
+	}
+	if len(r.keys)-r.objects[len(r.objects)-1].first == MaxKeys {
+		r.keys = r.keys[:r.objects[len(r.objects)-1].first] // the path is the object's
+		r.Refused = fmt.Errorf("an object has more than %d keys, which are not read: %s", MaxKeys, r.path())
+		return false
 	}
 	text := b[from+1 : end-1]
 	if bytes.IndexByte(text, '\\') >= 0 {
@@ -118,6 +130,7 @@ func (r *Reading) key(b []byte, from, end int) {
 		r.edits = append(r.edits, edit{from: r.keys[before].from, end: r.keys[before+1].from})
 		r.lose("the key is repeated: its last value counts")
 	}
+	return true
 }
 
 // find returns the last place of a key in the innermost object, -1 for none.

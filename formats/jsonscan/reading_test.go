@@ -67,3 +67,29 @@ func TestManyKeysAreLinear(t *testing.T) {
 		t.Errorf("%v allocations for ten times as many keys", allocs)
 	}
 }
+
+// TestKeysHaveALimit: of one object, wherever it is; all objects of a value may
+// have more.
+func TestKeysHaveALimit(t *testing.T) {
+	object := func(n int) string {
+		var b strings.Builder
+		for i := range n {
+			fmt.Fprintf(&b, `,"key%d":1`, i)
+		}
+		return "{" + b.String()[1:] + "}"
+	}
+	most, over := object(MaxKeys), object(MaxKeys+1)
+	for text, want := range map[string]string{
+		most:                                  "",
+		`{"a":` + most + `,"b":` + most + `}`: "",
+		over:                                  "more than 100000 keys, which are not read: the value",
+		`{"a":{"b":[` + over + `]}}`:          "more than 100000 keys, which are not read: a.b",
+	} {
+		var value, each Reading
+		_, ok := value.Value([]byte(text))
+		_, err := each.Each([]byte(text), func(_, _ []byte) {}, func() {})
+		if ok != (want == "") || (err == nil) != ok || !ok && (!strings.Contains(value.Refused.Error(), want) || err.Error() != value.Refused.Error()) {
+			t.Errorf("%.20s…: %v, %v, %v; want %q", text, ok, value.Refused, err, want)
+		}
+	}
+}

@@ -38,12 +38,16 @@ func (r *Reading) each(b []byte, f func(key, value []byte)) error {
 			return invalid(b)
 		}
 		key := Key(b[i:end])
-		r.key(b, i, end)
+		if !r.key(b, i, end) {
+			return r.Refused
+		}
 		if i = Space(b, end); i >= len(b) || b[i] != ':' {
 			return invalid(b)
 		}
 		i = Space(b, i+1)
-		if end = r.check(b, i, 1); end < 0 {
+		if end = r.check(b, i, 1); end < 0 && r != nil && r.Refused != nil {
+			return r.Refused
+		} else if end < 0 {
 			return invalid(b)
 		}
 		f(key, b[i:end])
@@ -122,7 +126,9 @@ func (r *Reading) object(b []byte, i, depth int) int {
 		if i = CheckString(b, i); i < 0 {
 			return -1
 		}
-		r.key(b, from, i)
+		if !r.key(b, from, i) {
+			return -1
+		}
 		if i = Space(b, i); i >= len(b) || b[i] != ':' {
 			return -1
 		}

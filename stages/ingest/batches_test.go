@@ -1,13 +1,18 @@
 package ingest_test
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/importers"
 	"github.com/rollmill/rollmill/formats/importers/chat"
+	"github.com/rollmill/rollmill/formats/jsonscan"
 	"github.com/rollmill/rollmill/stages/ingest"
 )
 
@@ -51,5 +56,50 @@ func TestRowsOutliveTheirBatch(t *testing.T) {
 				t.Fatalf("row %d: %+v, not %q", i, r, want[i])
 			}
 		}
+	}
+}
+
+// TestStopsWhileARecordIsConverted: the conversion of one record may take long,
+// and an import that is told to stop does not wait for it.
+func TestStopsWhileARecordIsConverted(t *testing.T) {
+	begun, goOn := make(chan struct{}), make(chan struct{})
+	defer close(goOn)
+	o := options(filepath.Join(t.TempDir(), "out"), text("a", `{"id":"1"}`+"\n"))
+	parse := o.Format.Parse
+	o.Format.Parse = func(r *importers.Record) ([]importers.Item, error) {
+		close(begun)
+		<-goOn
+		return parse(r)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() {
+		_, err := ingest.Run(ctx, o)
+		ended <- err
+	}()
+	<-begun
+	cancel()
+	select {
+	case err := <-ended:
+		if !errors.Is(err, context.Canceled) {
+			t.Error(err)
+		}
+	case <-time.After(10 * time.Second):
+		t.Error("it waits for the record")
+	}
+}
+
+// TestTooManyKeysAreRefused by file, line and cause.
+func TestTooManyKeysAreRefused(t *testing.T) {
+	var keys strings.Builder
+	for i := range jsonscan.MaxKeys + 1 {
+		fmt.Fprintf(&keys, `,"k%d":1`, i)
+	}
+	const talk = `"messages":[{"role":"user","content":"q"},{"role":"assistant","content":"a"}]`
+	o := options(filepath.Join(t.TempDir(), "out"), text("a", "{"+talk+"}\n{"+talk+`,"log":{`+keys.String()[1:]+"}}\n"))
+	o.Format = chat.Format
+	_, err := ingest.Run(t.Context(), o)
+	if in, ok := errors.AsType[*formats.InputError](err); !ok || in.Hint() == "" || !strings.HasSuffix(err.Error(), "line 2: an object has more than 100000 keys, which are not read: log") {
+		t.Errorf("got %v", err)
 	}
 }

@@ -117,19 +117,23 @@ func (o *Options) each(ctx context.Context, use func(file int, p *parsed) error,
 		}
 	})
 	for range workers {
-		running.Go(func() {
+		go func() { // not waited for: one record may take long, and only its batch is touched
 			h := &hasher{}
 			for b := range todo {
 				o.convert(b, h)
 				close(b.done)
 			}
-		})
+		}()
 	}
 	defer running.Wait()
 	defer cancel()
 	for b := range ordered {
 		if b.done != nil {
-			<-b.done
+			select {
+			case <-b.done:
+			case <-ctx.Done():
+				return ctx.Err()
+			}
 		}
 		for i := range b.parsed {
 			if err := use(b.file, &b.parsed[i]); err != nil {

@@ -262,6 +262,9 @@ func listOf(r *importers.Record, v []byte) (list []byte, plain string, err error
 				r.LoseAll(reading.Lost)
 				return list, "", nil
 			}
+			if reading.Refused != nil {
+				return nil, "", reading.Refused
+			}
 		}
 		return nil, plain, nil
 	}

@@ -195,6 +195,9 @@ func (r *row) object(v []byte) (string, error) {
 	}
 	var reading jsonscan.Reading
 	object, ok := reading.Value(text)
+	if reading.Refused != nil {
+		return "", reading.Refused
+	}
 	if !ok || object[0] != '{' {
 		return "", fmt.Errorf("%s is not a JSON object", importers.Brief(text))
 	}

@@ -4,6 +4,7 @@ package value
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -27,7 +28,7 @@ func JSON(r *importers.Record, data []byte) ([]byte, error) {
 	var reading jsonscan.Reading
 	out, ok := reading.Value(data)
 	if !ok {
-		return nil, notJSON(data)
+		return nil, cmp.Or(reading.Refused, notJSON(data))
 	}
 	r.LoseAll(reading.Lost)
 	return out, nil
