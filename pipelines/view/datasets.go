@@ -64,9 +64,9 @@ type catalogue struct {
 	bucket *storage.Bucket
 
 	mu   sync.Mutex
-	last *listing                    // nil before the first one
-	old  bool                        // the next request takes another
-	open map[string]*dataset.Dataset // by key and time of the manifest
+	last *listing            // nil before the first one
+	old  bool                // the next request takes another
+	open map[string]*opening // by key and time
 }
 
 // How long a listing is used: by pages about what changes, and by pages of one dataset
@@ -280,6 +280,12 @@ func (s *Server) opened(r *http.Request) (*Found, *dataset.Dataset, error) {
 	return f, d, err
 }
 
+// opening is a dataset that is open, or why it cannot be opened.
+type opening struct {
+	d   *dataset.Dataset
+	err error
+}
+
 // mostOpen bounds the manifests in memory.
 const mostOpen = 512
 
@@ -290,22 +296,22 @@ func (s *Server) open(ctx context.Context, f *Found) (*dataset.Dataset, error) {
 	c := &s.datasets
 	at := f.at()
 	c.mu.Lock()
-	d := c.open[at]
+	m := c.open[at]
 	c.mu.Unlock()
-	if d != nil {
-		return d, nil
+	if m != nil {
+		return m.d, m.err
 	}
 	d, err := dataset.Open(ctx, f.URI, dataset.OpenOptions{IgnoreGates: true})
-	if err != nil {
-		return nil, err
+	if err != nil && statusOf(err) != http.StatusUnprocessableEntity {
+		return nil, err // the next request reads again
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.open == nil || len(c.open) >= mostOpen {
-		c.open = map[string]*dataset.Dataset{}
+		c.open = map[string]*opening{}
 	}
-	c.open[at] = d
-	return d, nil
+	c.open[at] = &opening{d, err}
+	return d, err
 }
 
 // openAll reads the manifests of complete datasets at once, so that opening them costs

@@ -70,7 +70,10 @@ func (s *Server) epochPage(r *http.Request) (any, error) {
 	if at := slices.IndexFunc(known, func(k report.Epoch) bool { return k.Epoch == e }); at >= 0 {
 		recorded = known[at]
 	}
-	if m.Epoch, _, err = s.current(r.Context(), finished(all[e]), recorded, e); err != nil {
+	switch m.Epoch, _, err = s.current(r.Context(), finished(all[e]), recorded, e); {
+	case errors.Is(err, formats.ErrInvalid): // read names the file
+		m.Epoch = recorded
+	case err != nil:
 		return nil, err
 	}
 	m.Tiles = report.Tiles(report.Run{Epochs: []report.Epoch{m.Epoch}})[1:]
@@ -81,39 +84,7 @@ func (s *Server) epochPage(r *http.Request) (any, error) {
 
 // read adds what the epoch's datasets hold beyond their counts.
 func (m *epochModel) read(ctx context.Context, s *Server, l *listing, e int) error {
-	if f := l.stage(e, "curate"); f != nil && f.Complete {
-		d, err := s.open(ctx, f)
-		if err != nil {
-			return err
-		}
-		m.funnel(d)
-	}
-	if f := l.stage(e, "rollout"); f != nil && f.Complete {
-		d, err := s.open(ctx, f)
-		if err == nil {
-			m.Stops, err = s.stops.of(ctx, d)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	if f := l.stage(e, "group"); f != nil && f.Complete {
-		d, err := s.open(ctx, f)
-		if err == nil {
-			m.Groups = f
-			s.indexes.Begin(d) // its lists are usually next
-			m.Lists, err = s.lists.of(ctx, d)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	if f := l.stage(e, "submit"); f != nil && f.Receipt {
-		var err error
-		if m.Receipt, err = report.ReadReceipt(ctx, f.URI); err != nil {
-			m.Problems = append(m.Problems, err.Error())
-		}
-	}
+	of := map[*Found]*dataset.Dataset{}
 	for _, f := range m.Datasets {
 		if !f.Complete {
 			continue
@@ -123,10 +94,32 @@ func (m *epochModel) read(ctx context.Context, s *Server, l *listing, e int) err
 			m.Problems = append(m.Problems, err.Error())
 			continue
 		}
+		of[f] = d
 		for _, g := range d.Gates {
 			if g.Refused {
 				m.Problems = append(m.Problems, fmt.Sprintf("%s: gate %s refused it (value %.4g)", f.Stage, g.Name, g.Value))
 			}
+		}
+	}
+	var err error
+	if d := of[l.stage(e, "curate")]; d != nil {
+		m.funnel(d)
+	}
+	if d := of[l.stage(e, "rollout")]; d != nil {
+		if m.Stops, err = s.stops.of(ctx, d); err != nil {
+			return err
+		}
+	}
+	if f := l.stage(e, "group"); of[f] != nil {
+		m.Groups = f
+		s.indexes.Begin(of[f]) // its lists are usually next
+		if m.Lists, err = s.lists.of(ctx, of[f]); err != nil {
+			return err
+		}
+	}
+	if f := l.stage(e, "submit"); f != nil && f.Receipt {
+		if m.Receipt, err = report.ReadReceipt(ctx, f.URI); err != nil {
+			m.Problems = append(m.Problems, err.Error())
 		}
 	}
 	return nil

@@ -8,10 +8,12 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/pipelines/report"
 	"github.com/rollmill/rollmill/storage"
 )
@@ -53,11 +55,18 @@ func (h *history) read(ctx context.Context, b *storage.Bucket, l *listing) ([]re
 // a bucket, where each manifest is a request.
 const mostCounted = 8
 
+// figures are what is known of the epochs of a run.
+type figures struct {
+	epochs  []report.Epoch
+	partial []int    // those whose figures manifests have, and the report's files do not
+	left    []int    // those of which nothing is known but the datasets
+	damaged []string // what is wrong with manifests: their epochs are as the report's files have them
+}
+
 // counted returns the epochs of a run: what the report's files say and, of epochs that
-// they do not have or whose datasets are others, what manifests say. partial are the
-// latter, left the epochs of which nothing is known but the datasets. On a disk every
+// they do not have or whose datasets are others, what manifests say. On a disk every
 // manifest is looked at; in a bucket those that are newer than the report's files.
-func (s *Server) counted(ctx context.Context, l *listing, known []report.Epoch) (all []report.Epoch, partial, left []int, err error) {
+func (s *Server) counted(ctx context.Context, l *listing, known []report.Epoch) (f figures, err error) {
 	of := map[int]report.Epoch{}
 	for _, e := range known {
 		of[e.Epoch] = e
@@ -75,10 +84,10 @@ func (s *Server) counted(ctx context.Context, l *listing, known []report.Epoch) 
 	}
 	slices.Sort(missing)
 	if n := len(missing); !local && n > mostCounted {
-		missing, left = missing[n-mostCounted:], missing[:n-mostCounted]
-		left = slices.DeleteFunc(left, func(e int) bool { _, has := of[e]; return has })
+		missing, f.left = missing[n-mostCounted:], missing[:n-mostCounted]
+		f.left = slices.DeleteFunc(f.left, func(e int) bool { _, has := of[e]; return has })
 	}
-	out, changed := make([]report.Epoch, len(missing)), make([]bool, len(missing))
+	out, changed, damage := make([]report.Epoch, len(missing)), make([]bool, len(missing)), make([]error, len(missing))
 	var g errgroup.Group
 	g.SetLimit(16)
 	for i, e := range missing {
@@ -87,28 +96,37 @@ func (s *Server) counted(ctx context.Context, l *listing, known []report.Epoch) 
 			if out[i], changed[i], err = s.current(ctx, stages, of[e], e); err == nil && stages["submit"] != nil {
 				out[i].Receipt, _ = report.ReadReceipt(ctx, stages["submit"].URI) // it has no digest; the epoch's page names a damaged one
 			}
+			if errors.Is(err, formats.ErrInvalid) {
+				damage[i], err = err, nil
+			}
 			return err
 		})
 	}
 	if err := g.Wait(); err != nil {
-		return nil, nil, nil, err
+		return f, err
 	}
 	for i, e := range out {
+		if damage[i] != nil {
+			f.damaged = append(f.damaged, damage[i].Error())
+			continue
+		}
 		if e.Train == nil && e.Validation == nil {
 			continue
 		}
 		if of[e.Epoch] = e; changed[i] {
-			partial = append(partial, e.Epoch)
+			f.partial = append(f.partial, e.Epoch)
 		}
 	}
-	return slices.SortedFunc(maps.Values(of), func(a, b report.Epoch) int { return cmp.Compare(a.Epoch, b.Epoch) }), partial, left, nil
+	f.epochs = slices.SortedFunc(maps.Values(of), func(a, b report.Epoch) int { return cmp.Compare(a.Epoch, b.Epoch) })
+	return f, nil
 }
 
 // current returns an epoch as the report's files have it, or, if one of its datasets is
 // another, as its manifests have it.
 func (s *Server) current(ctx context.Context, stages map[string]*Found, known report.Epoch, epoch int) (e report.Epoch, changed bool, err error) {
-	for stage, f := range stages {
-		if !f.Complete {
+	for _, stage := range stageOrder {
+		f := stages[stage]
+		if f == nil || !f.Complete {
 			continue
 		}
 		digest, err := s.digest(ctx, f)
@@ -124,17 +142,29 @@ func (s *Server) current(ctx context.Context, stages map[string]*Found, known re
 	return e, true, err
 }
 
+// manifest returns a dataset's manifest and its digest, and when it was written, also of
+// a dataset that was pruned.
+func (s *Server) manifest(ctx context.Context, f *Found) (m *dataset.Manifest, digest string, written time.Time, err error) {
+	d, err := s.open(ctx, f)
+	if p := dataset.PrunedIn(err); p != nil {
+		return p.Manifest, p.Digest(), p.Written, nil
+	}
+	if err != nil {
+		return nil, "", written, err
+	}
+	return &d.Manifest, d.Ref("", "").Digest, f.Written, nil
+}
+
 // digest returns the digest of a dataset's manifest, which is read once.
 func (s *Server) digest(ctx context.Context, f *Found) (string, error) {
 	at := f.at()
 	if digest, has := s.digests.Load(at); has {
 		return digest.(string), nil
 	}
-	d, err := s.open(ctx, f)
+	_, digest, _, err := s.manifest(ctx, f)
 	if err != nil {
 		return "", err
 	}
-	digest := d.Ref("", "").Digest
 	s.digests.Store(at, digest)
 	return digest, nil
 }
@@ -147,14 +177,14 @@ func (s *Server) count(ctx context.Context, stages map[string]*Found, epoch int)
 		if f == nil || !f.Complete {
 			continue
 		}
-		d, err := s.open(ctx, f)
+		m, digest, written, err := s.manifest(ctx, f)
 		if err != nil {
 			return e, err
 		}
 		if stage == "rollout" {
-			e.Time = f.Written.UTC()
+			e.Time = written.UTC()
 		}
-		e.Add(stage, &d.Manifest, d.Ref("", "").Digest)
+		e.Add(stage, m, digest)
 	}
 	return e, nil
 }

@@ -95,14 +95,14 @@ func (s *Server) runPage(r *http.Request) (any, error) {
 		}
 		m.Problems = append(m.Problems, err.Error())
 	}
-	epochs, partial, left, err := s.counted(r.Context(), l, known)
+	f, err := s.counted(r.Context(), l, known)
 	if err != nil {
 		return nil, err
 	}
-	if err := m.fill(r.Context(), s, l, epochs, partial); err != nil {
+	if err := m.fill(r.Context(), s, l, f.epochs, f.partial); err != nil {
 		return nil, err
 	}
-	m.Problems = append(m.Problems, problems(l, s.command(), len(known) > 0, partial, left)...)
+	m.Problems = append(append(m.Problems, f.damaged...), problems(l, s.command(), len(known) > 0, f.partial, f.left)...)
 	return m, nil
 }
 

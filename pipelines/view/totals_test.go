@@ -180,3 +180,77 @@ func changeTimes(t *testing.T, root string, at func(path string) time.Time) {
 		t.Fatal(err)
 	}
 }
+
+// TestDamagedManifest checks that a manifest that cannot be used is named on the pages of
+// the run and of its epoch, and hides nothing else; with the report's files and without.
+func TestDamagedManifest(t *testing.T) {
+	for _, reported := range []bool{false, true} {
+		t.Run(fmt.Sprint("reported ", reported), func(t *testing.T) {
+			root := t.TempDir() + "/run"
+			for e, calls := range []int{1204, 1307} {
+				writeUsed(t, fmt.Sprintf("%s/epoch-%d", root, e), calls)
+			}
+			if reported {
+				if _, err := report.Make(t.Context(), report.Options{Root: root}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			name := root + "/epoch-1/rollout/" + dataset.ManifestFile
+			whole, err := os.ReadFile(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(name, []byte(strings.Replace(string(whole), `"rows": 1307`, `"rows": -1`, 1)), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			const damage = "epoch-1/rollout/_dataset.json&#34;: damaged: "
+			s := serve(t, root)
+			page := s.page("/")
+			total := "1,204"
+			if reported {
+				total = "2,511"
+			}
+			if !strings.Contains(page, damage) || !strings.Contains(page, total) {
+				t.Errorf("the run's page does not have %q and %s calls:\n%s", damage, total, page)
+			}
+			if page := s.page("/e/0"); strings.Contains(page, damage) || !strings.Contains(page, "1,204") {
+				t.Errorf("the page of the whole epoch:\n%s", page)
+			}
+			if page := s.page("/e/1"); strings.Count(page, damage) != 1 || strings.Contains(page, "1,307") != reported {
+				t.Errorf("the page of the damaged epoch:\n%s", page)
+			}
+			if code, page := s.get("/d/epoch-1%2Frollout"); code != http.StatusUnprocessableEntity || !strings.Contains(page, damage) {
+				t.Errorf("the page of the damaged dataset:\n%s", page)
+			}
+			if err := os.WriteFile(name, whole, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			s.server.datasets.forget()
+			if page := s.page("/"); strings.Contains(page, damage) || !strings.Contains(page, "2,511") {
+				t.Errorf("the run's page after the manifest was put back:\n%s", page)
+			}
+		})
+	}
+}
+
+// TestPrunedTotal checks that a run has the totals of a dataset that was pruned, and that
+// the page of its epoch says so.
+func TestPrunedTotal(t *testing.T) {
+	root := t.TempDir() + "/run"
+	writeUsed(t, root+"/epoch-0", 1204)
+	writeUsed(t, root+"/epoch-1", 1307)
+	folder, err := dataset.Survey(t.Context(), root+"/epoch-0/rollout", nil, time.Now())
+	if err == nil {
+		err = folder.Prune(t.Context(), "--keep-epochs 1", time.Now())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if page := sameTotals(t, root); strings.Contains(page, "the dataset is gone") {
+		t.Errorf("the run's page:\n%s", page)
+	}
+	page := serve(t, root).page("/e/0")
+	if strings.Count(page, "epoch-0/rollout&#34;: the dataset is gone: pruned on ") != 1 || !strings.Contains(page, "1,204") {
+		t.Errorf("the epoch's page:\n%s", page)
+	}
+}
