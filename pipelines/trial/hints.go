@@ -9,7 +9,7 @@ const rewardHint = "give the reward's program one trajectory by hand: `rollmill 
 // explains itself.
 var hints = map[string]string{
 	formats.FailAgentExit:     "the end of the agent's standard error is in the message; --set rollout.agent-logs=FOLDER keeps all of it",
-	formats.FailAgentOutput:   "an agent prints one JSON object or nothing; logs belong on standard error: see `rollmill help agent command`",
+	formats.FailAgentOutput:   "an agent prints one whole JSON object last, or none; logs belong on standard error: see `rollmill help agent command`",
 	formats.FailTimeout:       "raise rollout.trajectory-timeout, or give the agent fewer turns",
 	formats.FailEngine:        "is the engine running, and is its URL right? `rollmill check` asks it for one token",
 	formats.FailEngineRefused: "check the model's name, the length of the prompt and rollout.sampling",

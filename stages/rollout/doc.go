@@ -39,7 +39,7 @@
 //
 // In another language, write a program and run it as agent "command"; nothing
 // has to be added here. It reads one JSON line, finds the model by the
-// environment variables of the OpenAI clients, and may print one JSON object.
+// environment variables of the OpenAI clients, and may print one JSON object last.
 // Package agents/command documents the protocol, also for long-running
 // programs, with a whole worker in seven lines. testdata/agents has programs
 // that need nothing but Python, and others for LangGraph, LlamaIndex and ADK. A

@@ -76,7 +76,8 @@ type Output struct {
 }
 
 // ReadResult reads the last output of a program or service, an Output. Output
-// that does not begin with "{" is ignored.
+// that does not begin with "{" is ignored; agent "command" leaves out text before a
+// result.
 func ReadResult(out []byte) (Result, error) {
 	out = bytes.TrimSpace(out)
 	if len(out) == 0 || out[0] != '{' {

@@ -20,10 +20,14 @@
 //
 // each field optional. The answer is text; without it the answer is what the
 // model wrote last. The reward is a number, stored as the component "agent" (see
-// reward stored). Stop is "done" or "turns" (it ran out of turns). Output that
-// does not begin with "{" is ignored. An exit code other than 0 fails the trajectory,
-// with the end of standard error in its error. All of standard error is kept
-// where --agent-logs says.
+// reward stored). Stop is "done" or "turns" (it ran out of turns). Other text may
+// come before the object, which then begins a line and ends the output. An object
+// that begins with one of these keys and is broken, or that text follows, fails the
+// trajectory (class agent_output), and so does other output that begins with "{" and
+// is not one object. Text without such an object is ignored. Print no text of the
+// model last: it could be taken for a result. An exit code other than 0 fails the
+// trajectory, with the end of standard error in its error. All of standard error is
+// kept where --agent-logs says.
 //
 // With --agent-workers the program is started that many times and keeps
 // running: each line on its standard input is a task as above plus "base_url",
@@ -152,6 +156,7 @@ func (a *agent) Attempt(ctx context.Context, at rollout.Attempt) (rollout.Result
 		}
 		p.Env, p.Stderr = append(p.Env[:len(p.Env):len(p.Env)], at.Environ()...), log
 		out, err = p.Run(ctx)
+		out = resultIn(out)
 	}
 	if err != nil {
 		return rollout.Result{}, err

@@ -66,6 +66,10 @@ func program(mode string) int {
 		fmt.Printf(`{"metadata":{"dir":%q,"id":%q,"base":%q,"seed":%q,"extra":%q,"key":%q},"stop":"turns"}`, dir, in.ID, os.Getenv("OPENAI_API_BASE"), os.Getenv("ROLLMILL_SEED"), os.Getenv("EXTRA"), os.Getenv("ROLLMILL_API_KEY")+os.Getenv("OPENAI_API_KEY"))
 	case "chatter":
 		fmt.Println("the answer is 42")
+	case "loads":
+		fmt.Print("loading\n{\"answer\":\"5\",\"reward\":0.5}\n")
+	case "cut off":
+		fmt.Print("loading\n{\"answer\":\"5\",\"rew")
 	case "nonsense":
 		fmt.Print(`{"metadata":`)
 	case "stop":
@@ -173,6 +177,7 @@ func TestHowProgramsFail(t *testing.T) {
 	r := agenttest.Recorder(t, &recordertest.Engine{Source: formats.TokensChoice})
 	for _, c := range []struct{ mode, class, says string }{
 		{"nonsense", formats.FailAgentOutput, "unexpected end"},
+		{"cut off", formats.FailAgentOutput, "unexpected end"},
 		{"stop", formats.FailAgentOutput, `"whenever"`},
 		{"listed answer", formats.FailAgentOutput, `["5"] is not a string`},
 		{"worded reward", formats.FailAgentOutput, `"good" is not a number`},
@@ -191,6 +196,10 @@ func TestHowProgramsFail(t *testing.T) {
 	}
 	if _, _, err := agenttest.Attempt(context.Background(), r, newAgent(t, "chatter"), 1); err != nil {
 		t.Errorf("a program that prints its answer: %v", err)
+	}
+	got, _, err := agenttest.Attempt(context.Background(), r, newAgent(t, "loads"), 1)
+	if err != nil || got.Answer == nil || *got.Answer != "5" || got.Reward == nil || *got.Reward != 0.5 {
+		t.Errorf("a result after other text: %+v, %v", got, err)
 	}
 }
 
