@@ -68,8 +68,8 @@ pyarrow 21 or later tells datasets.
 Rows without a place are refused, and counted by reason:
 
   arguments  arguments that are not a JSON object
-  numbers    a number in the arguments that datasets would change: it makes
-             0.7000000000000001 of 0.7, and keeps ten decimals
+  numbers    a number in the arguments that datasets would change, in Parquet, too:
+             it makes 0.7000000000000001 of 0.7, and keeps ten decimals
   tools      tools that are not a list of objects
 `
 

@@ -5,11 +5,22 @@ import "github.com/rollmill/rollmill/formats/exporters"
 // Format is what an ART server is sent, one group a line.
 var Format = exporters.Format{
 	Name: "art", Help: "ART's trajectory groups, one a line", Of: exporters.Groups, Whole: true, Files: []exporters.Extension{exporters.JSONL},
+	Notes: notes,
 	Lines: exporters.RawLines(func(dst []byte, x *exporters.Item) ([]byte, int64, error) {
 		return append(AppendGroup(dst, x.Rows), '\n'), 1, nil // without structs, for speed
 	}),
 	Drift: func() exporters.Drift { return &Drift{Scale: true} },
 }
+
+const notes = `ART renders each history with its tokenizer's chat template, and puts the tokens
+that were sampled in the place of the trained turns. It gives the template the
+tools of the history, which are in the row as the policy was offered them, and the
+arguments of tool calls as they are in the row: the JSON text that was sampled. A
+template that needs an object fails, or writes that text in quotes.
+
+ART 0.5.17 wraps each tool in "type" and "function" once more, and renders the tool
+calls of a trained turn once more after its tokens. ART 0.4.11 does neither.
+`
 
 // Log1 is version 1 of ART's trajectory log.
 var Log1 = exporters.Format{

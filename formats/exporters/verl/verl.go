@@ -14,10 +14,20 @@ import (
 // Format is verl's prompts.
 var Format = exporters.Format{
 	Name: "verl", Help: "verl's prompts with reference answers", Of: exporters.Groups, Files: []exporters.Extension{exporters.Parquet},
+	Notes: notes,
 	Table: exporters.Table(func(x *exporters.Item) []Row {
 		return exporters.Each(func(rows []formats.Trajectory) (Row, string) { return RowOf(rows, x.Given) })(x)
 	}),
 }
+
+const notes = `Rows hold the role and the content of messages, and no tools. What verl gives the
+chat template is of its own configuration, tool_config_path and
+function_tool_path of actor_rollout_ref.rollout.multi_turn: set the tools there
+that the policy was offered.
+
+A prompt with tool calls or their results is refused, and counted as "tools":
+arguments have no place in a row. Names and reasoning in a prompt are left out.
+`
 
 // Row is one prompt.
 type Row struct {
