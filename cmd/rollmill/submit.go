@@ -102,6 +102,7 @@ func (c *submitSettings) options(ctx context.Context, ledger, out string) (submi
 		return o, cli.Usagef("", "--out: %w", err)
 	}
 	o.Receipt = receipt
+	o.Newer = func(ctx context.Context) (bool, error) { return dataset.Newer(ctx, receipt, formats.ReceiptFile) }
 	if c.Rows != "" {
 		b, err := storage.Open(ctx, c.Rows)
 		if err != nil {

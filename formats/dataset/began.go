@@ -3,6 +3,8 @@ package dataset
 import (
 	"context"
 	"time"
+
+	"github.com/rollmill/rollmill/storage"
 )
 
 type beganKey struct{}
@@ -14,23 +16,24 @@ func Began(ctx context.Context, at time.Time) context.Context {
 	return context.WithValue(ctx, beganKey{}, at)
 }
 
-// newer reports whether the manifest was written after the command began. Only
-// the store's clock and this machine's own durations count: the clocks of two
-// machines may differ by hours. A manifest from the store's future tells nothing.
-func (s *Shard) newer(ctx context.Context) (bool, error) {
+// Newer reports whether an object was written after the command began, as Began
+// gives it to the context; without, it is false. Only the store's clock and this
+// machine's own durations count: the clocks of two machines may differ by hours. An
+// object from the store's future tells nothing.
+func Newer(ctx context.Context, b *storage.Bucket, key string) (bool, error) {
 	at, ok := ctx.Value(beganKey{}).(time.Time)
 	if !ok {
 		return false, nil
 	}
-	now, err := Now(ctx, s.bucket)
+	now, err := Now(ctx, b)
 	if err != nil {
 		return false, err
 	}
 	age := max(time.Since(at), time.Since(at.Round(0))) // the machine may have slept
-	manifest, err := s.bucket.Stat(ctx, ManifestFile)
+	object, err := b.Stat(ctx, key)
 	if err != nil {
 		return false, err
 	}
-	since := manifest.ModTime.Sub(now.Add(-age))
-	return since > Coarse(s.bucket) && since <= age+Coarse(s.bucket), nil
+	since := object.ModTime.Sub(now.Add(-age))
+	return since > Coarse(b) && since <= age+Coarse(b), nil
 }

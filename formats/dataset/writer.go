@@ -116,7 +116,7 @@ func (s *Shard) look(ctx context.Context, overwrite bool) error {
 		return nil
 	}
 	if overwrite {
-		newer, err := s.newer(ctx)
+		newer, err := Newer(ctx, s.bucket, ManifestFile)
 		if err == nil && newer {
 			err = late(s.bucket, now, s.run)
 		}

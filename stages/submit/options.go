@@ -1,6 +1,7 @@
 package submit
 
 import (
+	"context"
 	"time"
 
 	"github.com/rollmill/rollmill/formats"
@@ -39,8 +40,10 @@ type Options struct {
 	Stall        time.Duration // gives up waiting for a job that shows nothing new; 0 for never
 	LeaseTTL     time.Duration // an owner counts as dead after this time without a heartbeat; default 60s
 
-	Overwrite bool // replace the receipt of another batch
+	Overwrite bool // replace the receipt of another batch, one that is not Newer
 	DryRun    bool // check and count; send and record nothing
+
+	Newer func(context.Context) (bool, error) // whether the receipt was written after the command began; nil: not known
 
 	Rows *backends.Place // of DryRun: where the trainer, a backends.RowWriter, writes what it would send; nil: nowhere
 

@@ -1,6 +1,7 @@
 package submit_test
 
 import (
+	"context"
 	"log/slog"
 	"os"
 	"strings"
@@ -101,7 +102,40 @@ func TestAnotherBatchesReceiptIsNotReplaced(t *testing.T) {
 		t.Error(e.Hint())
 	}
 	o.Overwrite, o.Run = true, "another"
+	o.Newer = func(context.Context) (bool, error) { return true, nil }
+	if e := kind(t, o, stages.KindUsage); !strings.Contains(e.Error(), "after this command began") {
+		t.Error(e)
+	}
+	o.Newer = nil
 	completes(t, o)
+}
+
+// TestAReceiptThatArrivesMeanwhileIsKept gives --out the receipt of another batch
+// while this one is trained. The next run, with another --out, does not train again.
+func TestAReceiptThatArrivesMeanwhileIsKept(t *testing.T) {
+	server, place := place(t, arttest.Faults{})
+	o := options(t, place)
+	completes(t, o)
+	o.Overwrite, o.Run = true, "another"
+	o.In.URI = curated(t, t.TempDir()+"/other", backendtest.Group(5), backendtest.Group(6))
+	third := &formats.Receipt{Format: formats.ReceiptFormat, Key: "third", Curated: "third"}
+	o.Newer = func(ctx context.Context) (bool, error) { // after it looked, before it trains
+		return false, submit.WriteReceipt(ctx, o.Receipt, third)
+	}
+	if e := kind(t, o, stages.KindUsage); !strings.Contains(e.Hint(), "another --out") {
+		t.Error(e.Hint())
+	}
+	if there, err := submit.ReadReceipt(t.Context(), o.Receipt); err != nil || there.Key != third.Key {
+		t.Errorf("%+v, %v", there, err)
+	}
+	trained := len(server.Batches())
+	o.Out = t.TempDir()
+	o.Receipt = bucket(t, o.Out)
+	o.Newer = nil
+	completes(t, o)
+	if again := len(server.Batches()); again != trained {
+		t.Errorf("trained %d times, then %d", trained, again)
+	}
 }
 
 func TestPreparedPolicyIsKept(t *testing.T) {

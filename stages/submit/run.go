@@ -92,7 +92,9 @@ type session struct {
 	others  []string         // other trainers that have had it
 	ofEpoch []epochClaim     // other submissions of its epoch, by the ledger
 	resent  bool             // --resubmit has taken effect
-	patient bool             // a trainer that trains within the request is asked until it knows the end
+
+	replaced *formats.Receipt // another batch's, to be replaced
+	patient  bool             // a trainer that trains within the request is asked until it knows the end
 }
 
 // newSession returns a session; digest is that of what is submitted.
@@ -232,9 +234,23 @@ func (s *session) oldReceipt(ctx context.Context) (*formats.Receipt, error) {
 		}
 	}
 	if s.Overwrite {
-		return nil, nil
+		return nil, s.notNewer(ctx, r)
 	}
 	return nil, stages.Errorf(stages.KindUsage, "write to another --out, or replace it with --overwrite", "submit: %s", what)
+}
+
+// notNewer refuses to replace a receipt that was written after the command began:
+// its user asked for an older one to be replaced.
+func (s *session) notNewer(ctx context.Context, r *formats.Receipt) error {
+	s.replaced = r
+	if s.Newer == nil {
+		return nil
+	}
+	newer, err := s.Newer(ctx)
+	if err != nil || !newer {
+		return err
+	}
+	return stages.Errorf(stages.KindUsage, "look at it, and run the command again to replace it", "submit: the receipt at %q was written after this command began (%s)", s.Out, r.Curated)
 }
 
 func ended(r *formats.Receipt) bool {
@@ -272,7 +288,12 @@ func (s *session) deliver(ctx context.Context, r *formats.Receipt) error {
 	if r.Message != "" {
 		s.result.Message += ": " + r.Message
 	}
-	if there, err := ReadReceipt(ctx, s.Receipt); err != nil || !sameReceipt(there, r) {
+	there, err := ReadReceipt(ctx, s.Receipt)
+	if err == nil && there.Key != "" && there.Key != r.Key && (s.replaced == nil || !sameReceipt(there, s.replaced)) {
+		return stages.Errorf(stages.KindUsage, "run the command again with another --out: the ledger has what became of this batch, which is not trained again",
+			"submit: %q got the receipt of another batch meanwhile (%s); this one is %s", s.Out, there.Curated, r.State)
+	}
+	if err != nil || !sameReceipt(there, r) {
 		if err := WriteReceipt(ctx, s.Receipt, r); err != nil {
 			return fmt.Errorf("writing the receipt: %w", err)
 		}
