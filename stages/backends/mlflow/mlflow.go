@@ -4,6 +4,7 @@ package mlflow
 
 import (
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -36,7 +37,11 @@ func New(uri string, l Login) (*Client, error) {
 	if u, err := url.Parse(uri); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
 		return nil, &remote.Error{What: "the address of the tracking server is not an http URL", Help: "start one: mlflow server", Usage: true}
 	}
-	return &Client{strings.TrimSuffix(uri, "/") + "/api/2.0/mlflow/", remote.Client{Name: "mlflow", Secrets: []string{l.Token, l.Password}, Sign: func(r *http.Request) {
+	secrets := []string{l.Token, l.Password}
+	if l.User != "" { // a server may repeat the header
+		secrets = append(secrets, base64.StdEncoding.EncodeToString([]byte(l.User+":"+l.Password)))
+	}
+	return &Client{strings.TrimSuffix(uri, "/") + "/api/2.0/mlflow/", remote.Client{Name: "mlflow", Secrets: secrets, Sign: func(r *http.Request) {
 		if remote.Authorize(r, l.Token); l.Token == "" && l.User != "" {
 			r.SetBasicAuth(l.User, l.Password)
 		}

@@ -102,18 +102,21 @@ func TestSilentJudgeTimesOut(t *testing.T) {
 	}
 }
 
-// A busy judge is asked again when it says, which is sooner than an hour.
+// A busy judge is asked again when it says, which is sooner than an hour, however it
+// writes its errors.
 func TestBusyJudgeRetryAfter(t *testing.T) {
-	var asked atomic.Int64
-	busy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		asked.Add(1)
-		w.Header().Set("Retry-After-Ms", "1")
-		http.Error(w, `{"error":{"message":"busy"}}`, http.StatusTooManyRequests)
-	}))
-	t.Cleanup(busy.Close)
-	_, err := Judge{URL: busy.URL, Tries: 3, First: time.Hour}.Ask(t.Context(), "judge", question, nil)
-	var refused *Error
-	if !errors.As(err, &refused) || refused.Status != http.StatusTooManyRequests || asked.Load() != 3 {
-		t.Errorf("asked %d times: %v", asked.Load(), err)
+	for _, body := range []string{`{"error":{"message":"busy"}}`, `{"error":"busy","error_type":"overloaded"}`, `busy`} {
+		var asked atomic.Int64
+		busy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			asked.Add(1)
+			w.Header().Set("Retry-After-Ms", "1")
+			http.Error(w, body, http.StatusTooManyRequests)
+		}))
+		t.Cleanup(busy.Close)
+		_, err := Judge{URL: busy.URL, Tries: 3, First: time.Hour}.Ask(t.Context(), "judge", question, nil)
+		var refused *Error
+		if !errors.As(err, &refused) || refused.Status != http.StatusTooManyRequests || !strings.Contains(refused.Text, "busy") || asked.Load() != 3 {
+			t.Errorf("%s: asked %d times: %v", body, asked.Load(), err)
+		}
 	}
 }

@@ -79,14 +79,14 @@ func plain(err error) error {
 	var request *openai.RequestError
 	var u *url.Error
 	switch {
+	case errors.As(err, &request): // first: when the body's error is a text, it wraps an APIError that is empty
+		return &Error{Status: request.HTTPStatusCode, Text: strings.TrimSpace(string(bytes.ToValidUTF8(request.Body[:min(len(request.Body), 200)], nil)))}
 	case errors.As(err, &api):
 		e := &Error{Status: api.HTTPStatusCode, Text: api.Message}
 		if api.Param != nil {
 			e.Param = *api.Param
 		}
 		return e
-	case errors.As(err, &request):
-		return &Error{Status: request.HTTPStatusCode, Text: strings.TrimSpace(string(bytes.ToValidUTF8(request.Body[:min(len(request.Body), 200)], nil)))}
 	case errors.As(err, &u):
 		return u.Err
 	}
