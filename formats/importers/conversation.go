@@ -1,10 +1,6 @@
 package importers
 
-import (
-	"slices"
-
-	"github.com/rollmill/rollmill/formats"
-)
+import "github.com/rollmill/rollmill/formats"
 
 // Conversation builds the messages, calls and tool sets of a trajectory. Its
 // zero value is empty.
@@ -16,8 +12,10 @@ type Conversation struct {
 	at    int32 // 1 + the index of the message that the next one continues; 0 at the root
 	tools int32 // 1 + the index of the tools on offer
 
-	children [][]int32 // of the first messages, as many as indexed; children[i+1] follow message i
-	indexed  int
+	sets     map[string]int32  // 1 + the index of tools in ToolSets
+	indexed  int               // how many messages are in places and followed
+	places   map[place][]int32 // where messages are, in order
+	followed []followed        // by 1 + the index of the message before
 }
 
 // Offer sets the tools that the following calls offer: a JSON array of
@@ -26,12 +24,14 @@ func (c *Conversation) Offer(tools string) {
 	if c.tools = 0; tools == "" {
 		return
 	}
-	i := slices.Index(c.ToolSets, tools)
-	if i < 0 {
-		i = len(c.ToolSets)
-		c.ToolSets = append(c.ToolSets, tools)
+	if c.sets == nil {
+		c.sets = map[string]int32{}
 	}
-	c.tools = int32(i) + 1
+	if c.sets[tools] == 0 {
+		c.ToolSets = append(c.ToolSets, tools)
+		c.sets[tools] = int32(len(c.ToolSets))
+	}
+	c.tools = c.sets[tools]
 }
 
 // Continue sets the message after which the next one is added; -1 begins another

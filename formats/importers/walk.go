@@ -1,6 +1,10 @@
 package importers
 
 import (
+	"hash/maphash"
+	"slices"
+	"unicode/utf8"
+
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/jsonscan"
 )
@@ -9,10 +13,10 @@ import (
 // adds the others as input. The next message is added after the last of them.
 // indexes are those of the prompt's messages. The first message of a branch says
 // why it is one.
-func (c *Conversation) Walk(prompt []formats.Message, same func(known, m *formats.Message) bool) (indexes []int) {
+func (c *Conversation) Walk(prompt []formats.Message) (indexes []int) {
 	c.Continue(-1)
 	for _, m := range prompt {
-		at := c.Find(func(known *formats.Message) bool { return same(known, &m) })
+		at := c.Find(&m, nil)
 		if at < 0 {
 			m.Branch = c.Diverges()
 			at = c.Input(m)
@@ -26,7 +30,7 @@ func (c *Conversation) Walk(prompt []formats.Message, same func(known, m *format
 // Again returns the branch of an answer that is added next: a retry when its
 // prompt has an answer.
 func (c *Conversation) Again() string {
-	if c.Find(func(known *formats.Message) bool { return known.Sampled }) >= 0 {
+	if c.index(); c.followed[c.at].sampled {
 		return BranchRetry
 	}
 	return c.Diverges()
@@ -35,8 +39,9 @@ func (c *Conversation) Again() string {
 // Diverges returns the branch of a message that is added next, "" when it is the
 // first to follow what is before it.
 func (c *Conversation) Diverges() string {
+	c.index()
 	switch {
-	case len(c.below()) == 0:
+	case !c.followed[c.at].any:
 		return ""
 	case c.at == 0:
 		return BranchSubagent
@@ -44,30 +49,76 @@ func (c *Conversation) Diverges() string {
 	return BranchHistory
 }
 
-// Find returns the first of the messages that follow the one before the next, and
-// that is wanted; -1 for none.
-func (c *Conversation) Find(want func(known *formats.Message) bool) int {
-	for _, i := range c.below() {
-		if want(&c.Messages[i]) {
+// Find returns the first of the messages that follow the one before the next,
+// that want accepts, and that m is (see Same); -1 for none. A nil want accepts
+// all.
+func (c *Conversation) Find(m *formats.Message, want func(known *formats.Message) bool) int {
+	c.index()
+	for _, i := range c.places[place{c.at - 1, Hash(m)}] {
+		if known := &c.Messages[i]; (want == nil || want(known)) && Same(known, m) {
 			return int(i)
 		}
 	}
 	return -1
 }
 
-// below returns the messages that follow the one before the next.
-func (c *Conversation) below() []int32 {
-	for i := c.indexed; i < len(c.Messages); i++ {
-		parent := int(c.Messages[i].Parent) + 1
-		for len(c.children) <= parent {
-			c.children = append(c.children, nil)
+// SetCalls sets the tool calls of a message that was added without all of them.
+func (c *Conversation) SetCalls(message int, calls []formats.ToolCall) {
+	m := &c.Messages[message]
+	if m.ToolCalls = calls; message < c.indexed {
+		p := place{m.Parent, Hash(m)}
+		if at, there := slices.BinarySearch(c.places[p], int32(message)); !there {
+			c.places[p] = slices.Insert(c.places[p], at, int32(message)) // Same refuses it where it was
 		}
-		c.children[parent] = append(c.children[parent], int32(i))
 	}
-	if c.indexed = len(c.Messages); int(c.at) < len(c.children) {
-		return c.children[c.at]
+}
+
+// place is what messages have in common that may be the same.
+type place struct {
+	parent int32
+	hash   uint64
+}
+
+// followed says what follows a message.
+type followed struct{ any, sampled bool }
+
+// index notes the messages that were added since it was called last, so that a
+// search looks at few of many that follow one message.
+func (c *Conversation) index() {
+	if c.places == nil {
+		c.places = map[place][]int32{}
 	}
-	return nil
+	for len(c.followed) <= len(c.Messages) {
+		c.followed = append(c.followed, followed{})
+	}
+	for ; c.indexed < len(c.Messages); c.indexed++ {
+		m := &c.Messages[c.indexed]
+		p := place{m.Parent, Hash(m)}
+		c.places[p] = append(c.places[p], int32(c.indexed))
+		before := &c.followed[m.Parent+1]
+		before.any, before.sampled = true, before.sampled || m.Sampled
+	}
+}
+
+var seed = maphash.MakeSeed()
+
+// Hash returns a number that messages share if they are the same (see Same).
+func Hash(m *formats.Message) uint64 {
+	var h maphash.Hash
+	h.SetSeed(seed)
+	for _, text := range []string{m.Role, m.Content, m.ContentParts, m.ToolCallID} {
+		h.WriteString(text)
+	}
+	for _, call := range m.ToolCalls {
+		h.WriteString(call.ID)
+		h.WriteString(call.Name)
+		for _, b := range []byte(call.Arguments) {
+			if ' ' < b && b < utf8.RuneSelf { // others may differ in JSON that is the same
+				h.WriteByte(b)
+			}
+		}
+	}
+	return h.Sum64()
 }
 
 // Same reports whether a message of a prompt is a known one. An answer comes back

@@ -51,7 +51,7 @@ func (b *builder) exchange(o jsonscan.Object) error {
 		return err
 	}
 	known := len(b.talk.Messages)
-	for i, at := range b.talk.Walk(prompt, importers.Same) {
+	for i, at := range b.talk.Walk(prompt) {
 		if at >= known {
 			b.keep(at, kept[i])
 		}

@@ -200,9 +200,7 @@ func (b *builder) flat(raw []byte) error {
 
 // input adds a message unless an earlier history has it at the same place.
 func (b *builder) input(m formats.Message, kept jsonscan.Object) {
-	at := b.talk.Find(func(known *formats.Message) bool {
-		return !known.Sampled && known.Name == m.Name && importers.Same(known, &m)
-	})
+	at := b.talk.Find(&m, func(known *formats.Message) bool { return !known.Sampled && known.Name == m.Name })
 	if at >= 0 {
 		b.talk.Continue(at)
 		return
@@ -214,8 +212,8 @@ func (b *builder) input(m formats.Message, kept jsonscan.Object) {
 // sampled adds an answer unless an earlier history has it at the same place.
 func (b *builder) sampled(c choice.Choice, call formats.Call, kept jsonscan.Object) {
 	m := c.Message
-	at := b.talk.Find(func(known *formats.Message) bool {
-		return known.Sampled && importers.Same(known, &m) && slices.Equal(known.TokenIDs, m.TokenIDs) && slices.Equal(known.Logprobs, m.Logprobs)
+	at := b.talk.Find(&m, func(known *formats.Message) bool {
+		return known.Sampled && slices.Equal(known.TokenIDs, m.TokenIDs) && slices.Equal(known.Logprobs, m.Logprobs)
 	})
 	if at >= 0 {
 		b.talk.Continue(at)

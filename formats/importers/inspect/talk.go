@@ -158,7 +158,7 @@ func (t *talk) until(end int) error {
 			t.at = t.Sampled(m.Message, formats.Call{Target: true, Model: m.Model})
 			t.keep(t.at, m.Others)
 		default:
-			if t.at = t.Find(func(known *formats.Message) bool { return !known.Sampled && importers.Same(known, &m.Message) }); t.at < 0 {
+			if t.at = t.Find(&m.Message, func(known *formats.Message) bool { return !known.Sampled }); t.at < 0 {
 				m.Branch = t.Diverges()
 				t.at = t.Input(m.Message)
 				t.keep(t.at, m.Others)
@@ -179,7 +179,7 @@ func (t *talk) branch(e *event, trained bool) error {
 		plain[i] = prompt[i].Message
 	}
 	before := len(t.Messages)
-	for i, at := range t.Walk(plain, importers.Same) {
+	for i, at := range t.Walk(plain) {
 		if at >= before {
 			t.keep(at, prompt[i].Others)
 		}

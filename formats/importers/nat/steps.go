@@ -162,7 +162,7 @@ func (b *builder) place(prompt []formats.Message, ids []string) {
 		m := prompt[i]
 		if at, known := b.ids[ids[i]]; known && ids[i] != "" {
 			if s := &b.talk.Messages[at]; int(s.Parent) == b.talk.Last() && len(s.ToolCalls) == 0 {
-				s.ToolCalls = m.ToolCalls
+				b.talk.SetCalls(at, m.ToolCalls)
 			}
 		}
 		b.add(m)
@@ -171,7 +171,7 @@ func (b *builder) place(prompt []formats.Message, ids []string) {
 
 // add goes on to a message, and adds it unless it is known.
 func (b *builder) add(m formats.Message) {
-	at := b.talk.Find(func(known *formats.Message) bool { return importers.Same(known, &m) })
+	at := b.talk.Find(&m, nil)
 	if at < 0 {
 		m.Branch = b.talk.Diverges()
 		at = b.talk.Input(m)
@@ -221,6 +221,7 @@ func (b *builder) results(h head, between []*natsteps.Step, results map[string][
 			asked.ToolCalls = append(asked.ToolCalls, formats.ToolCall{ID: id, Name: s.Name, Arguments: printed(text(s.Data.Input))})
 		}
 	}
+	b.talk.SetCalls(h.at, asked.ToolCalls)
 	b.talk.Continue(h.at)
 	for _, s := range between {
 		b.add(s.Result())

@@ -25,10 +25,11 @@ type trace struct {
 	importers.Conversation
 	meta       importers.Metadata
 	candidates []formats.Candidate
-	source     string           // token_source
-	model      string           // of the main path: subagents of other models do not train
-	roots      map[string][]int // the first messages of each agent
-	failure    string           // of the last call of the main path; "" when it answered
+	source     string         // token_source
+	model      string         // of the main path: subagents of other models do not train
+	roots      map[root][]int // the first messages of agents
+	begun      bool           // the outer agent has a first message
+	failure    string         // of the last call of the main path; "" when it answered
 	answered   bool
 	content    bool // a call has a prompt or an answer
 }
@@ -38,7 +39,7 @@ func parse(r *importers.Record) ([]importers.Item, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &trace{record: r, byID: map[string]*span{}, roots: map[string][]int{}}
+	t := &trace{record: r, byID: map[string]*span{}, roots: map[root][]int{}}
 	var x importers.Item
 	if x.Row.TrajectoryID, err = t.read(data); err != nil {
 		return nil, err

@@ -54,23 +54,30 @@ func (t *trace) call(s *span) error {
 	return nil
 }
 
+// root is what first messages of an agent have in common that may be the same.
+type root struct {
+	agent string
+	hash  uint64
+}
+
 // walk follows a prompt among the messages of an agent, "" for the outer one, and
 // adds what is new of it.
 func (t *trace) walk(prompt []message, agent string) {
 	t.Continue(-1)
 	for i := range prompt {
 		m := &prompt[i]
-		same := func(known *formats.Message) bool { return importers.Same(known, &m.Message) }
+		var first root
 		at := -1
 		if i > 0 {
-			at = t.Find(same)
+			at = t.Find(&m.Message, nil)
 			m.Branch = t.Diverges()
 		} else {
-			roots := t.roots[agent]
-			if n := slices.IndexFunc(roots, func(r int) bool { return same(&t.Messages[r]) }); n >= 0 {
-				at = roots[n]
+			first = root{agent, importers.Hash(&m.Message)}
+			same := func(r int) bool { return importers.Same(&t.Messages[r], &m.Message) }
+			if n := slices.IndexFunc(t.roots[first], same); n >= 0 {
+				at = t.roots[first][n]
 			}
-			if agent != "" || len(roots) > 0 {
+			if agent != "" || t.begun {
 				m.Branch = importers.BranchSubagent
 			}
 		}
@@ -78,7 +85,8 @@ func (t *trace) walk(prompt []message, agent string) {
 			at = t.Input(m.Message)
 			t.keep(at, m.others)
 			if i == 0 {
-				t.roots[agent] = append(t.roots[agent], at)
+				t.roots[first] = append(t.roots[first], at)
+				t.begun = t.begun || agent == ""
 			}
 		}
 		t.Continue(at)
