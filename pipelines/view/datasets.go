@@ -228,16 +228,16 @@ func (l *listing) epochs() map[int][]*Found {
 	return out
 }
 
-// stage returns the dataset of a stage in an epoch, or nil. Of an epoch that was
-// extended it is that of the last extension.
-func (l *listing) stage(epoch int, stage string) *Found {
+// rollout returns the rollout of an epoch, or nil. Of an epoch that was extended it is
+// that of the last extension, scored or not.
+func (l *listing) rollout(epoch int) *Found {
 	var last *Found
 	for _, f := range l.found {
 		rest := f.Stage
 		for strings.HasPrefix(rest, "extended/") {
 			rest = strings.TrimPrefix(rest, "extended/")
 		}
-		if f.Epoch == epoch && rest == stage && (last == nil || len(f.Stage) > len(last.Stage)) {
+		if f.Epoch == epoch && rest == "rollout" && (last == nil || len(f.Stage) > len(last.Stage)) {
 			last = f
 		}
 	}

@@ -79,11 +79,11 @@ func (s *Server) epochPage(r *http.Request) (any, error) {
 	m.Tiles = report.Tiles(report.Run{Epochs: []report.Epoch{m.Epoch}})[1:]
 	m.epochRow.Epoch.Epoch = e
 	m.Failures = sorted(m.epochRow.Failures)
-	return m, m.read(r.Context(), s, l, e)
+	return m, m.read(r.Context(), s, finished(all[e]))
 }
 
-// read adds what the epoch's datasets hold beyond their counts.
-func (m *epochModel) read(ctx context.Context, s *Server, l *listing, e int) error {
+// read adds what the datasets that are counted hold beyond their counts.
+func (m *epochModel) read(ctx context.Context, s *Server, stages map[string]*Found) error {
 	of := map[*Found]*dataset.Dataset{}
 	for _, f := range m.Datasets {
 		if !f.Complete {
@@ -102,22 +102,22 @@ func (m *epochModel) read(ctx context.Context, s *Server, l *listing, e int) err
 		}
 	}
 	var err error
-	if d := of[l.stage(e, "curate")]; d != nil {
+	if d := of[stages["curate"]]; d != nil {
 		m.funnel(d)
 	}
-	if d := of[l.stage(e, "rollout")]; d != nil {
+	if d := of[stages["rollout"]]; d != nil {
 		if m.Stops, err = s.stops.of(ctx, d); err != nil {
 			return err
 		}
 	}
-	if f := l.stage(e, "group"); of[f] != nil {
+	if f := stages["group"]; of[f] != nil {
 		m.Groups = f
 		s.indexes.Begin(of[f]) // its lists are usually next
 		if m.Lists, err = s.lists.of(ctx, of[f]); err != nil {
 			return err
 		}
 	}
-	if f := l.stage(e, "submit"); f != nil && f.Receipt {
+	if f := stages["submit"]; f != nil && f.Receipt {
 		if m.Receipt, err = report.ReadReceipt(ctx, f.URI); err != nil {
 			m.Problems = append(m.Problems, err.Error())
 		}

@@ -244,7 +244,7 @@ func (s *Server) liveDataset(r *http.Request) (*Found, error) {
 			return f, nil
 		}
 	}
-	if f := l.stage(e, "rollout"); f != nil {
+	if f := l.rollout(e); f != nil {
 		return f, nil
 	}
 	return nil, missing("epoch %d has no rollout", e)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -252,5 +253,39 @@ func TestPrunedTotal(t *testing.T) {
 	page := serve(t, root).page("/e/0")
 	if strings.Count(page, "epoch-0/rollout&#34;: the dataset is gone: pruned on ") != 1 || !strings.Contains(page, "1,204") {
 		t.Errorf("the epoch's page:\n%s", page)
+	}
+}
+
+// TestAnUnscoredExtension checks that all of an epoch's page is of the datasets that the
+// report counts.
+func TestAnUnscoredExtension(t *testing.T) {
+	root := t.TempDir() + "/run"
+	writeUsed(t, root+"/epoch-0", 12)
+	writeUsed(t, root+"/epoch-0/extended", 17)
+	stops := func() int64 {
+		s, err := New(t.Context(), Options{Root: root})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := httptest.NewRequest(http.MethodGet, "/e/0", nil)
+		r.SetPathValue("epoch", "0")
+		page, err := s.epochPage(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m := page.(*epochModel)
+		if len(m.Stops) != 1 || m.Stops[0].N != m.Train.Trajectories {
+			t.Fatalf("%v of %d trajectories", m.Stops, m.Train.Trajectories)
+		}
+		return m.Stops[0].N
+	}
+	if n := stops(); n != 17 {
+		t.Errorf("%d with a scored extension", n)
+	}
+	if err := os.RemoveAll(root + "/epoch-0/extended/score"); err != nil {
+		t.Fatal(err)
+	}
+	if n := stops(); n != 12 {
+		t.Errorf("%d with one that is not scored", n)
 	}
 }
