@@ -253,6 +253,10 @@ func one[From, T any](x *Item, row func(From) (T, string)) func(From) []T {
 	}
 }
 
+// mostBuffer is how large a buffer is kept for the next item: each format of an export
+// keeps one.
+const mostBuffer = 4 << 20
+
 type lines struct {
 	out        io.Writer
 	add        func(dst []byte, x *Item) ([]byte, int64, error)
@@ -265,7 +269,9 @@ func (l *lines) Give(x *Item) error {
 	if err != nil {
 		return err
 	}
-	l.buf = buf
+	if cap(buf) <= mostBuffer {
+		l.buf = buf
+	}
 	l.rows += n
 	l.size += int64(len(buf))
 	_, err = l.out.Write(buf)
