@@ -54,6 +54,16 @@ func TestExplainReadsLittle(t *testing.T) {
 	}
 }
 
+// TestOrderOfABucket: parameters of a URI do not change the order of datasets.
+func TestOrderOfABucket(t *testing.T) {
+	for _, query := range []string{"", "?endpoint=http://store"} {
+		g := []string{"/run/score-2" + query, "/run/group" + query, "/run/score" + query}
+		if slices.SortFunc(g, comparePaths); g[0] != "/run/group"+query || g[1] != "/run/score"+query {
+			t.Errorf("%q", g)
+		}
+	}
+}
+
 // TestIDThatIsAPrefixOfAnother traces ids of other programs, which may be short
 // and prefixes of one another.
 func TestIDThatIsAPrefixOfAnother(t *testing.T) {

@@ -109,8 +109,16 @@ func (g *Found) sort() {
 		if (a.Stage == stageRollout) != (b.Stage == stageRollout) {
 			return map[bool]int{true: -1, false: 1}[a.Stage == stageRollout]
 		}
-		return strings.Compare(a.URI(), b.URI())
+		return comparePaths(a.URI(), b.URI())
 	})
+}
+
+// comparePaths orders URIs by what is before their parameters, so that a bucket's
+// datasets are in the order of a disk's.
+func comparePaths(a, b string) int {
+	a, _, _ = strings.Cut(a, "?")
+	b, _, _ = strings.Cut(b, "?")
+	return strings.Compare(a, b)
 }
 
 // Follow adds the datasets from which those found were made, directly or

@@ -197,7 +197,7 @@ func (l *listing) add(root string, o storage.Object) {
 		f.Complete, f.Written = true, o.ModTime
 	case name == formats.ReceiptFile:
 		f.Receipt, f.Written = true, o.ModTime
-	case path.Ext(name) == ".parquet":
+	case strings.HasPrefix(name, "part-") && path.Ext(name) == ".parquet": // not an export's
 		f.Parts++
 	case dir == "":
 		l.files[name] = o

@@ -121,3 +121,18 @@ func TestLists(t *testing.T) {
 	}
 	b.get(list+"?sort=mean", http.StatusUnprocessableEntity)
 }
+
+// TestExportsAreNoDatasets: a file that export wrote into a run's folder is no part of
+// a dataset that waits for its other shards.
+func TestExportsAreNoDatasets(t *testing.T) {
+	l := &listing{byKey: map[string]*Found{}, files: map[string]storage.Object{}}
+	for _, key := range []string{"exported/sequences.parquet", "epoch-0/score/part-00000-of-00001-00000-1a2b3c4d.parquet"} {
+		l.add("run", storage.Object{Key: key})
+	}
+	if n := l.byKey["exported"].Parts; n != 0 {
+		t.Errorf("an export has %d parts", n)
+	}
+	if n := l.byKey["epoch-0/score"].Parts; n != 1 {
+		t.Errorf("a dataset of one part has %d", n)
+	}
+}
