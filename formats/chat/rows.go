@@ -95,7 +95,7 @@ const (
 	Others   = "others"   // an assistant's message that the policy did not sample would be trained on
 
 	BadArguments = "arguments" // arguments of a tool call that are not a JSON object of Unicode text, which chat templates need
-	BadNumbers   = "numbers"   // a number in such arguments that Hugging Face datasets would change
+	BadNumbers   = "numbers"   // a number in such arguments that Hugging Face datasets would change, in Parquet, too
 	Tools        = "tools"     // tools that the form cannot hold
 )
 
