@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // Reading reads JSON of other programs by one rule: of the values of a repeated
@@ -16,11 +17,32 @@ type Reading struct {
 	Lost    []Lost
 	Refused error // why a value is not read although it may be JSON: an object has more than MaxKeys keys
 
-	lost    map[Lost]bool
-	lostAt  int // the key of the last of them
-	keys    []key
+	lost   map[Lost]bool
+	lostAt int // the key of the last of them
+	edits  []edit
+	*place // while it reads
+}
+
+// place is where a text is read.
+type place struct {
 	objects []object // that are open
-	edits   []edit
+	keys    []key    // of them
+}
+
+// places are kept for the next text: most texts are short, and one needs little.
+var places = sync.Pool{New: func() any { return &place{make([]object, 0, 8), make([]key, 0, 2*fewKeys)} }}
+
+func (r *Reading) begin() { r.place = places.Get().(*place) }
+
+// end keeps the place, without the text, unless it is large.
+func (r *Reading) end() {
+	if p := r.place; cap(p.keys) <= 8*fewKeys && cap(p.objects) <= 8*fewKeys {
+		p.objects, p.keys = p.objects[:0], p.keys[:0]
+		clear(p.objects[:cap(p.objects)])
+		clear(p.keys[:cap(p.keys)])
+		places.Put(p)
+	}
+	r.place = nil
 }
 
 // MaxKeys is the limit of keys in one object that a Reading reads: it and those
@@ -57,6 +79,8 @@ type edit struct {
 // Value returns what b says if it is one JSON value, and whether it is. It
 // returns b itself when nothing is lost. If it is not, Refused may say why.
 func (r *Reading) Value(b []byte) ([]byte, bool) {
+	r.begin()
+	defer r.end()
 	end := r.check(b, Space(b, 0), 0)
 	if end < 0 || Space(b, end) != len(b) {
 		return nil, false
@@ -68,6 +92,8 @@ func (r *Reading) Value(b []byte) ([]byte, bool) {
 // errors are those of the function Each. When something is lost, again is
 // called, and f from the beginning.
 func (r *Reading) Each(b []byte, f func(key, value []byte), again func()) ([]byte, error) {
+	r.begin()
+	defer r.end()
 	if err := r.each(b, f); err != nil || len(r.edits) == 0 {
 		return b, err
 	}
@@ -93,13 +119,9 @@ func (r *Reading) text(b []byte) []byte {
 }
 
 func (r *Reading) open() {
-	if r == nil {
-		return
+	if r != nil {
+		r.objects = append(r.objects, object{first: len(r.keys)})
 	}
-	if r.objects == nil {
-		r.objects, r.keys = make([]object, 0, 8), make([]key, 0, 2*fewKeys)
-	}
-	r.objects = append(r.objects, object{first: len(r.keys)})
 }
 
 func (r *Reading) close() {

@@ -93,3 +93,17 @@ func TestKeysHaveALimit(t *testing.T) {
 		}
 	}
 }
+
+// A short text of which nothing is lost is read without memory of its own.
+func TestShortTextsNeedNoMemory(t *testing.T) {
+	text := []byte(`{"id":"1","messages":[{"role":"user","content":"q"},{"role":"assistant","content":"a"}],"reward":1.0}`)
+	allocs := testing.AllocsPerRun(200, func() {
+		var r Reading
+		if out, ok := r.Value(text); !ok || len(out) != len(text) {
+			t.Error(string(out), ok)
+		}
+	})
+	if allocs >= 1 {
+		t.Errorf("%v allocations", allocs)
+	}
+}
