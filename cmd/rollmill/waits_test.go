@@ -91,7 +91,6 @@ var unsized = map[string]string{
 	"formats/examples spool":           "a constant",
 	"formats/parquet openAhead":        "guess",
 	"formats/jsonscan find":            "a constant",
-	"formats/jsonscan open":            "a constant",
 	"formats/jsonscan Bytes":           "of text that is in memory",
 	"formats/dataset Read":             "256 rows",
 	"formats/parquet add":              "the ids of rows that are in memory, up to smallIDs",
