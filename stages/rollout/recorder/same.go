@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"math"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -15,11 +14,11 @@ import (
 
 // Why a prompt does not begin with its ancestor's tokens (column messages.prefix_break).
 const (
-	BreakReasoning = "reasoning" // earlier reasoning was left out
+	BreakReasoning = chat.BreakReasoning
 	BreakArguments = "arguments" // tool arguments were written anew, in calls of the engine's own Responses API
 	BreakContent   = "content"   // the agent changed its own earlier message
-	BreakTemplate  = "template"  // the same messages, rendered otherwise
-	BreakUnknown   = "unknown"   // the ancestor's ids are not known
+	BreakTemplate  = chat.BreakTemplate
+	BreakUnknown   = chat.BreakUnknown
 )
 
 func same(a, b *formats.Message) bool {
@@ -57,8 +56,6 @@ func plain(parts string) bool {
 	return true
 }
 
-var thinking = regexp.MustCompile(`(?s)^\s*<think>.*?</think>`)
-
 // cameBack reports whether m is the sampled message s as clients send it back.
 func cameBack(s, m *formats.Message) (changed string, ok bool) {
 	if s.Role != m.Role || !sameParts(s, m) || len(s.ToolCalls) != len(m.ToolCalls) {
@@ -74,7 +71,7 @@ func cameBack(s, m *formats.Message) (changed string, ok bool) {
 		switch was, is := strings.TrimSpace(sent), strings.TrimSpace(back); {
 		case was == is, is == "" && len(s.ToolCalls) > 0:
 			changed = worse(changed, BreakContent)
-		case strings.TrimSpace(thinking.ReplaceAllString(sent, "")) == is:
+		case strings.TrimSpace(chat.Thinking.ReplaceAllString(sent, "")) == is:
 			changed = worse(changed, BreakReasoning)
 		default:
 			return "", false

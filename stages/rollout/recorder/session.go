@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/chat"
 )
 
 // Session records the calls of one trajectory.
@@ -265,7 +266,7 @@ func (s *Session) addAnswer(c *call, a *answer) {
 	if a.prompt == nil {
 		a.prompt = c.request.promptIDs
 	}
-	delta, broke := s.tree.promptDelta(c.path, a.prompt)
+	delta, broke := chat.PromptDelta(s.tree.Messages, c.path.At, a.prompt, c.path.changed)
 	slices.SortStableFunc(a.choices, func(x, y *choice) int { return cmp.Compare(x.index, y.index) })
 	for k, choice := range a.choices {
 		m := choice.message
