@@ -45,7 +45,7 @@ async def episode(client: AsyncOpenAI, number: int) -> Trajectory:
 
 async def main(url: str, episodes: int, concurrency: int, out: str) -> None:
     limit = asyncio.Semaphore(concurrency)
-    async with AsyncOpenAI(base_url=url, api_key="none", max_retries=0) as client:
+    async with AsyncOpenAI(base_url=url, api_key="none") as client:
 
         async def one(number: int) -> Trajectory:
             async with limit:
