@@ -143,9 +143,7 @@ func policy(ctx context.Context, uri string) (*formats.Policy, error) {
 	if receipt.Policy == nil {
 		return nil, formats.Invalid(storage.Redact(uri), "name the engine with --url and --model", nil, "the receipt (state %s) names no policy", receipt.State)
 	}
-	for _, part := range redaction.InPath(receipt.Policy.URL, true) { // older receipts hold what is redacted now
-		secret.From(ctx).Add("policy", part)
-	}
+	redaction.AddInPath(secret.From(ctx), "policy", receipt.Policy.URL, true) // older receipts hold what is redacted now
 	return receipt.Policy, nil
 }
 

@@ -121,8 +121,8 @@ func arguments(s string) (object json.RawMessage, reason string) {
 }
 
 // kept reports whether Hugging Face datasets returns a number as it is. It reads
-// JSON, also of a column of type JSON in Parquet, with ujson, which makes 0.7000000000000001 of 0.7, and writes ten
-// decimals.
+// JSON, also in a JSON column of Parquet, with ujson, which makes
+// 0.7000000000000001 of 0.7, and writes ten decimals.
 func kept(number string) bool {
 	if !strings.ContainsAny(number, ".eE") {
 		_, err := strconv.ParseInt(number, 10, 64)

@@ -3,7 +3,18 @@ package redaction
 import (
 	"net/url"
 	"strings"
+
+	"github.com/rollmill/rollmill/formats/secret"
 )
+
+// AddInPath adds the keys in a URL's path (see InPath) to the known secrets, and
+// reports whether it added any.
+func AddInPath(known *secret.Set, name, address string, random bool) (added bool) {
+	for _, part := range InPath(address, random) {
+		added = known.Add(name, part) || added
+	}
+	return added
+}
 
 // InPath returns the parts of a URL's path that are keys: those in which a
 // detector finds one and, with random, those of at least minRandom characters

@@ -8,7 +8,6 @@
 // it stopped and repeats only the calls that were in flight. When two commands
 // run the same shard at once, one makes the attempts and the other waits,
 // because each would pay for all of them: see turn.
-// the other waits, since each would pay for all of them: see turn.
 //
 // # Memory
 //

@@ -250,7 +250,8 @@ func (s *session) notNewer(ctx context.Context, r *formats.Receipt) error {
 	if err != nil || !newer {
 		return err
 	}
-	return stages.Errorf(stages.KindUsage, "look at it, and run the command again to replace it", "submit: the receipt at %q was written after this command began (%s)", s.Out, r.Curated)
+	return stages.Errorf(stages.KindUsage, "look at it, and run the command again to replace it",
+		"submit: the receipt at %q was written after this command began (%s)", s.Out, r.Curated)
 }
 
 func ended(r *formats.Receipt) bool {

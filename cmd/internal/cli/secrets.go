@@ -100,10 +100,7 @@ func (s *console) keysIn(name, address string, random bool) (found bool) {
 			found = true
 		}
 	}
-	for _, part := range redaction.InPath(address, random) {
-		found = s.secrets.Add(name, part) || found
-	}
-	return found
+	return redaction.AddInPath(s.secrets, name, address, random) || found
 }
 
 // addresses refuses a URL that holds a secret, except one in the path of an HTTP
@@ -125,7 +122,8 @@ func (s *console) addresses(flag, text string) error {
 		stores := !strings.HasPrefix(strings.ToLower(scheme), "http")
 		random := !stores && !strings.ContainsAny(text, " \t\n") // a word of a program may hold a commit or a digest
 		if s.keysIn(flag, found, random) && stores {
-			return Usagef("choose a path without a key: the addresses of datasets are written into other datasets", "--%s: the path of a %s URL holds a key", flag, scheme)
+			return Usagef("choose a path without a key: the addresses of datasets are written into other datasets",
+				"--%s: the path of this %s URL holds a key", flag, scheme)
 		}
 	}
 	return nil

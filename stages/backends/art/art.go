@@ -144,9 +144,7 @@ func (t *Trainer) prepare(ctx context.Context) (string, error) {
 	if len(answer) != 2 {
 		return "", &Error{What: fmt.Sprintf("preparing ART at %q: the answer has %d parts, not a URL and a key", t.base, len(answer))}
 	}
-	for _, part := range redaction.InPath(answer[0], true) {
-		secret.From(ctx).Add("policy", part)
-	}
+	redaction.AddInPath(secret.From(ctx), "policy", answer[0], true)
 	return t.visible(answer[0])
 }
 

@@ -100,9 +100,7 @@ func (a *Answer) read(known *secret.Set, out io.Reader, event func(backends.JobE
 			if err := secret.InURL(line.Policy.URL); err != nil { // it is written into receipts
 				return fmt.Errorf("line %d: policy: %w", n, err)
 			}
-			for _, part := range redaction.InPath(line.Policy.URL, true) {
-				known.Add("policy", part)
-			}
+			redaction.AddInPath(known, "policy", line.Policy.URL, true)
 		}
 		a.add(line)
 		if event != nil && (line.Job != "" || line.Metrics != nil || line.Note != "") {
