@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"github.com/rollmill/rollmill/formats"
-	"github.com/rollmill/rollmill/formats/number"
+	"github.com/rollmill/rollmill/formats/jsontext"
 )
 
 // Compared returns the preference of a pair that group made: turns of a
@@ -32,8 +32,8 @@ func Compared(pair *formats.Pair) (p Preference, reason string) {
 		return p, Same
 	}
 	return Preference{
-		Prompt: prompt, Chosen: chosen, Rejected: rejected, Tools: pair.Tools, ScoreChosen: number.Float(pair.ChosenScore), ScoreRejected: number.Float(pair.RejectedScore),
-		Margin: number.Float(pair.Margin), ChosenID: pair.ChosenID, RejectedID: pair.RejectedID,
+		Prompt: prompt, Chosen: chosen, Rejected: rejected, Tools: pair.Tools, ScoreChosen: jsontext.Float(pair.ChosenScore), ScoreRejected: jsontext.Float(pair.RejectedScore),
+		Margin: jsontext.Float(pair.Margin), ChosenID: pair.ChosenID, RejectedID: pair.RejectedID,
 	}, ""
 }
 
@@ -50,7 +50,7 @@ func Labelled(l *formats.Label) (u Unpaired, reason string) {
 	if completion, reason = answer(completion); reason != "" {
 		return u, reason
 	}
-	return Unpaired{Prompt: prompt, Completion: completion, Label: l.Desirable, Tools: l.Tools, Score: number.Float(l.Reward), TrajectoryID: l.TrajectoryID}, ""
+	return Unpaired{Prompt: prompt, Completion: completion, Label: l.Desirable, Tools: l.Tools, Score: jsontext.Float(l.Reward), TrajectoryID: l.TrajectoryID}, ""
 }
 
 // answer returns the policy's first message, which must be its only one.

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/rollmill/rollmill/formats"
-	"github.com/rollmill/rollmill/formats/jsonscan"
+	"github.com/rollmill/rollmill/formats/jsontext"
 )
 
 // Part is a part of a message's content: text, or an image.
@@ -94,9 +94,9 @@ func Text(m *formats.Message) (text string, lost []string) {
 // Media returns the type of a message's first part that is an image, audio, video
 // or a file, of which token ids hold nothing; "" for none.
 func Media(m *formats.Message) string {
-	for part := range jsonscan.Elements([]byte(m.ContentParts)) {
-		o := jsonscan.ParseObject(part)
-		kind := jsonscan.Unquote(o.Get("type"))
+	for part := range jsontext.Elements([]byte(m.ContentParts)) {
+		o := jsontext.ParseObject(part)
+		kind := jsontext.Unquote(o.Get("type"))
 		if isMedia(kind) {
 			return kind
 		}

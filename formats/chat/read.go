@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/rollmill/rollmill/formats"
-	"github.com/rollmill/rollmill/formats/jsonscan"
+	"github.com/rollmill/rollmill/formats/jsontext"
 )
 
 // The functions below read messages of the chat completions API, from valid
@@ -25,7 +25,7 @@ func ReadMessage(raw []byte, arguments func([]byte) string) formats.Message {
 
 // AddToMessage adds the content of a message, or of one piece of it, to m.
 func AddToMessage(m *formats.Message, raw []byte, arguments func([]byte) string) {
-	for key, v := range jsonscan.Members(raw) {
+	for key, v := range jsontext.Members(raw) {
 		ReadField(m, key, v, arguments)
 	}
 }
@@ -37,21 +37,21 @@ func ReadField(m *formats.Message, key, v []byte, arguments func([]byte) string)
 	case "role":
 		m.Role = role(v)
 	case "name":
-		m.Name = jsonscan.Unquote(v)
+		m.Name = jsontext.Unquote(v)
 	case "tool_call_id":
-		m.ToolCallID = jsonscan.Unquote(v)
+		m.ToolCallID = jsontext.Unquote(v)
 	case "content":
 		ReadContent(m, v)
 	case "reasoning_content", "reasoning":
 		if m.Reasoning == "" { // some engines send both
-			m.Reasoning = jsonscan.Unquote(v)
+			m.Reasoning = jsontext.Unquote(v)
 		}
 	case "refusal":
-		if text := jsonscan.Unquote(v); text != "" {
+		if text := jsontext.Unquote(v); text != "" {
 			AddContent(m, &formats.Message{ContentParts: Refusal(text)})
 		}
 	case "tool_calls":
-		for t := range jsonscan.Elements(v) {
+		for t := range jsontext.Elements(v) {
 			m.ToolCalls = append(m.ToolCalls, ReadToolCall(t, arguments))
 		}
 	case "function_call":
@@ -76,7 +76,7 @@ func role(v []byte) string {
 	case `"tool"`:
 		return "tool"
 	}
-	return jsonscan.Unquote(v)
+	return jsontext.Unquote(v)
 }
 
 // Refusal returns the content parts of a message that refuses.
@@ -90,9 +90,9 @@ func Refusal(text string) string {
 func ReadContent(m *formats.Message, v []byte) {
 	refusal := formats.Message{ContentParts: m.ContentParts}
 	if m.ContentParts = ""; v[0] == '[' {
-		m.Content, m.ContentParts = JoinedText(v), jsonscan.Compact(v)
+		m.Content, m.ContentParts = JoinedText(v), jsontext.Compact(v)
 	} else {
-		m.Content = jsonscan.Unquote(v)
+		m.Content = jsontext.Unquote(v)
 	}
 	if refusal.ContentParts != "" {
 		AddContent(m, &refusal)
@@ -102,7 +102,7 @@ func ReadContent(m *formats.Message, v []byte) {
 // AddContent adds content after that of m. What is text alone stays text.
 func AddContent(m, more *formats.Message) {
 	if more.ContentParts != "" || m.ContentParts != "" && more.Content != "" {
-		list := slices.AppendSeq(slices.Collect(jsonscan.Elements(partsOf(m))), jsonscan.Elements(partsOf(more)))
+		list := slices.AppendSeq(slices.Collect(jsontext.Elements(partsOf(m))), jsontext.Elements(partsOf(more)))
 		m.ContentParts = "[" + string(bytes.Join(list, []byte(","))) + "]"
 	}
 	m.Content += more.Content
@@ -143,30 +143,30 @@ func Answer(t *formats.Trajectory) string {
 // JoinedText returns the text of parts.
 func JoinedText(parts []byte) string {
 	var text strings.Builder
-	for part := range jsonscan.Elements(parts) {
-		text.WriteString(jsonscan.Unquote(jsonscan.ParseObject(part).Get("text")))
+	for part := range jsontext.Elements(parts) {
+		text.WriteString(jsontext.Unquote(jsontext.ParseObject(part).Get("text")))
 	}
 	return text.String()
 }
 
 // ReadToolCall reads an element of tool_calls.
 func ReadToolCall(raw []byte, arguments func([]byte) string) formats.ToolCall {
-	o := jsonscan.ParseObject(raw)
+	o := jsontext.ParseObject(raw)
 	call := readFunction(o.Get("function"), arguments)
-	call.ID = jsonscan.Unquote(o.Get("id"))
+	call.ID = jsontext.Unquote(o.Get("id"))
 	return call
 }
 
 func readFunction(raw []byte, arguments func([]byte) string) formats.ToolCall {
-	o := jsonscan.ParseObject(raw)
-	return formats.ToolCall{Name: jsonscan.Unquote(o.Get("name")), Arguments: arguments(o.Get("arguments"))}
+	o := jsontext.ParseObject(raw)
+	return formats.ToolCall{Name: jsontext.Unquote(o.Get("name")), Arguments: arguments(o.Get("arguments"))}
 }
 
 // Arguments returns the arguments of a tool call: a text as it is, any other
 // value but null, which some programs store, as compact JSON.
 func Arguments(v []byte) string {
 	if len(v) == 0 || string(v) == "null" || v[0] == '"' {
-		return jsonscan.Unquote(v)
+		return jsontext.Unquote(v)
 	}
-	return jsonscan.Compact(v)
+	return jsontext.Compact(v)
 }

@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"github.com/rollmill/rollmill/formats"
-	"github.com/rollmill/rollmill/formats/number"
+	"github.com/rollmill/rollmill/formats/jsontext"
 )
 
 // Message is a chat message. As JSON it is the API's; Template is the form for
@@ -47,9 +47,9 @@ type Preference struct {
 	Chosen        []Message
 	Rejected      []Message
 	Tools         string // JSON array
-	ScoreChosen   number.Float
-	ScoreRejected number.Float
-	Margin        number.Float // of the scores, for reward models
+	ScoreChosen   jsontext.Float
+	ScoreRejected jsontext.Float
+	Margin        jsontext.Float // of the scores, for reward models
 	ChosenID      string
 	RejectedID    string
 }
@@ -70,7 +70,7 @@ type Unpaired struct {
 	Completion   []Message
 	Label        bool
 	Tools        string
-	Score        number.Float
+	Score        jsontext.Float
 	TrajectoryID string
 }
 
@@ -78,7 +78,7 @@ type Unpaired struct {
 type Conversation struct {
 	Messages     []Message
 	Tools        string
-	Score        *number.Float // nil: never scored
+	Score        *jsontext.Float // nil: never scored
 	TrajectoryID string
 }
 
@@ -130,7 +130,7 @@ func Pair(rows []formats.Trajectory) (p Preference, reason string) {
 	}
 	return Preference{
 		Prompt: prompt, Chosen: chosen, Rejected: rejected, Tools: tools,
-		ScoreChosen: number.Float(*win.Reward), ScoreRejected: number.Float(*lose.Reward), Margin: number.Float(*win.Reward - *lose.Reward), ChosenID: win.TrajectoryID, RejectedID: lose.TrajectoryID,
+		ScoreChosen: jsontext.Float(*win.Reward), ScoreRejected: jsontext.Float(*lose.Reward), Margin: jsontext.Float(*win.Reward - *lose.Reward), ChosenID: win.TrajectoryID, RejectedID: lose.TrajectoryID,
 	}, ""
 }
 

@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"github.com/rollmill/rollmill/formats"
-	"github.com/rollmill/rollmill/formats/number"
+	"github.com/rollmill/rollmill/formats/jsontext"
 )
 
 // UnpairedOf labels each member of a group without labels of its own (see
@@ -36,7 +36,7 @@ func UnpairedOf(rows []formats.Trajectory, skip func(reason string)) []Unpaired 
 			skip(reason)
 			continue
 		}
-		out = append(out, Unpaired{Prompt: prompt, Completion: answer, Label: edge > 0, Tools: tools, Score: number.Float(*t.Reward), TrajectoryID: t.TrajectoryID})
+		out = append(out, Unpaired{Prompt: prompt, Completion: answer, Label: edge > 0, Tools: tools, Score: jsontext.Float(*t.Reward), TrajectoryID: t.TrajectoryID})
 	}
 	return out
 }
@@ -129,7 +129,7 @@ func Best(rows []formats.Trajectory) (c Conversation, reason string) {
 	}
 	c = Conversation{Messages: messages, Tools: ToolsOf(t, path[len(path)-1]), TrajectoryID: t.TrajectoryID}
 	if t.Reward != nil {
-		c.Score = (*number.Float)(t.Reward)
+		c.Score = (*jsontext.Float)(t.Reward)
 	}
 	return c, ""
 }

@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/rollmill/rollmill/formats"
-	"github.com/rollmill/rollmill/formats/jsonscan"
+	"github.com/rollmill/rollmill/formats/jsontext"
 	"github.com/rollmill/rollmill/formats/records"
 )
 
@@ -43,7 +43,7 @@ func newPicker(name string, o Options) (*picker, error) {
 func (p *picker) add(l records.Record) error {
 	row := p.report.Rows
 	p.report.Rows++
-	object, _ := jsonscan.Standard(l.Object)
+	object, _ := jsontext.Standard(l.Object)
 	values, keys, err := records.Fields(object)
 	if err != nil {
 		if l.Line > 0 {

@@ -12,7 +12,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/chat"
-	"github.com/rollmill/rollmill/formats/jsonscan"
+
 	"github.com/rollmill/rollmill/formats/jsontext"
 )
 
@@ -152,7 +152,7 @@ func badNumber(text string) string {
 			continue
 		}
 		if c == 'N' || c == 'I' {
-			return text[i : i+max(1, jsonscan.NotANumber([]byte(text[i:min(len(text), i+9)])))]
+			return text[i : i+max(1, jsontext.NotANumber([]byte(text[i:min(len(text), i+9)])))]
 		}
 		if c < '0' || c > '9' {
 			continue

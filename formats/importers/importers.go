@@ -15,7 +15,7 @@ import (
 	"regexp"
 
 	"github.com/rollmill/rollmill/formats"
-	"github.com/rollmill/rollmill/formats/jsonscan"
+	"github.com/rollmill/rollmill/formats/jsontext"
 )
 
 // Format is a foreign format.
@@ -104,7 +104,7 @@ func (r *Record) Lose(field, why string) {
 }
 
 // LoseAll records what the reading of JSON lost.
-func (r *Record) LoseAll(lost []jsonscan.Lost) {
+func (r *Record) LoseAll(lost []jsontext.Lost) {
 	for _, l := range lost {
 		r.Lose(l.Path, l.Why)
 	}

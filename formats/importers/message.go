@@ -5,7 +5,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/chat"
-	"github.com/rollmill/rollmill/formats/jsonscan"
+	"github.com/rollmill/rollmill/formats/jsontext"
 )
 
 // Message reads a chat message that a file stores, in the manner of the chat
@@ -17,7 +17,7 @@ func Message(raw []byte, other func(key string, value []byte)) (formats.Message,
 	if len(raw) == 0 || raw[0] != '{' {
 		return m, fmt.Errorf("a message is %s, not an object", Brief(raw))
 	}
-	for key, v := range jsonscan.Members(raw) {
+	for key, v := range jsontext.Members(raw) {
 		if string(v) == "null" {
 			continue
 		}
@@ -51,9 +51,9 @@ func ReadField(m *formats.Message, key, v []byte) (known bool, err error) {
 // that are null do not count.
 func OnlyText(parts string) bool {
 	n := 0
-	for part := range jsonscan.Elements([]byte(parts)) {
+	for part := range jsontext.Elements([]byte(parts)) {
 		n++
-		for key, v := range jsonscan.Members(part) {
+		for key, v := range jsontext.Members(part) {
 			if string(v) == "null" {
 				continue
 			}
@@ -86,8 +86,8 @@ func checkField(key, v []byte) error {
 }
 
 func checkToolCalls(list []byte) error {
-	for call := range jsonscan.Elements(list) {
-		if jsonscan.Unquote(jsonscan.ParseObject(jsonscan.ParseObject(call).Get("function")).Get("name")) == "" {
+	for call := range jsontext.Elements(list) {
+		if jsontext.Unquote(jsontext.ParseObject(jsontext.ParseObject(call).Get("function")).Get("name")) == "" {
 			return fmt.Errorf("a tool call has no function with a name: %s", Brief(call))
 		}
 	}
@@ -111,16 +111,16 @@ func Tools(v []byte) (string, error) {
 	case len(v) == 0 || string(v) == "null":
 		return "", nil
 	case v[0] == '[':
-		text = jsonscan.Compact(v)
+		text = jsontext.Compact(v)
 	case v[0] == '"':
-		inner := []byte(jsonscan.Unquote(v))
+		inner := []byte(jsontext.Unquote(v))
 		if len(inner) == 0 {
 			return "", nil
 		}
-		if !jsonscan.Valid(inner) || inner[jsonscan.Space(inner, 0)] != '[' {
+		if !jsontext.Valid(inner) || inner[jsontext.Space(inner, 0)] != '[' {
 			return "", fmt.Errorf("tools are the text %s, which is not a JSON array", Brief(inner))
 		}
-		text = jsonscan.Compact(inner)
+		text = jsontext.Compact(inner)
 	default:
 		return "", fmt.Errorf("tools are %s, neither a list nor JSON text", Brief(v))
 	}

@@ -5,14 +5,13 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/rollmill/rollmill/formats/jsonscan"
 	"github.com/rollmill/rollmill/formats/jsontext"
 )
 
 // Metadata collects what a source has and no column holds. Its zero value is
 // empty.
 type Metadata struct {
-	fields   jsonscan.Builder
+	fields   jsontext.Builder
 	messages []*ofMessage
 	at       map[int]*ofMessage
 }
@@ -20,7 +19,7 @@ type Metadata struct {
 // ofMessage are the fields of the message with an index.
 type ofMessage struct {
 	index  int
-	fields jsonscan.Builder
+	fields jsontext.Builder
 }
 
 // Grow makes room for n names.
@@ -59,11 +58,11 @@ func (m *Metadata) OfMessage(index int, name string, value []byte) {
 func (m *Metadata) String() string {
 	fields := m.fields.Object
 	if len(m.messages) > 0 {
-		var messages jsonscan.Object
+		var messages jsontext.Object
 		for _, of := range m.messages {
-			messages = append(messages, jsonscan.Member{Key: strconv.Itoa(of.index), Raw: of.fields.Bytes()})
+			messages = append(messages, jsontext.Member{Key: strconv.Itoa(of.index), Raw: of.fields.Bytes()})
 		}
-		fields = append(fields[:len(fields):len(fields)], jsonscan.Member{Key: "message_fields", Raw: messages.Bytes()})
+		fields = append(fields[:len(fields):len(fields)], jsontext.Member{Key: "message_fields", Raw: messages.Bytes()})
 	}
 	if len(fields) == 0 {
 		return ""
@@ -71,10 +70,10 @@ func (m *Metadata) String() string {
 	size, valid := 1, true
 	for i := range fields {
 		size += len(fields[i].Key) + len(fields[i].Raw) + 4
-		valid = valid && jsonscan.Valid(fields[i].Raw)
+		valid = valid && jsontext.Valid(fields[i].Raw)
 	}
 	if !valid {
-		return jsonscan.Compact(fields.Bytes())
+		return jsontext.Compact(fields.Bytes())
 	}
 	var b strings.Builder
 	b.Grow(size)
@@ -83,7 +82,7 @@ func (m *Metadata) String() string {
 		b.WriteByte("{,"[min(i, 1)])
 		b.Write(jsontext.AppendString(key[:0], fields[i].Key))
 		b.WriteByte(':')
-		jsonscan.WriteCompact(&b, fields[i].Raw)
+		jsontext.WriteCompact(&b, fields[i].Raw)
 	}
 	b.WriteByte('}')
 	return strings.ToValidUTF8(b.String(), "\uFFFD")

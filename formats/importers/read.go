@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"github.com/rollmill/rollmill/formats"
-	"github.com/rollmill/rollmill/formats/jsonscan"
+	"github.com/rollmill/rollmill/formats/jsontext"
 )
 
 // Parsed is a record and what became of it.
@@ -38,7 +38,7 @@ func (p *Parsed) Convert(f *Format) {
 		return
 	}
 	if f.Unscored != nil {
-		p.Losses = slices.DeleteFunc(p.Losses, func(l Loss) bool { return l.Why == jsonscan.ReadNaN && f.Unscored.MatchString(l.Field) })
+		p.Losses = slices.DeleteFunc(p.Losses, func(l Loss) bool { return l.Why == jsontext.ReadNaN && f.Unscored.MatchString(l.Field) })
 	}
 	for i := range p.Items {
 		if err := Finish(&p.Items[i]); err != nil {

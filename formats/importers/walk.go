@@ -6,7 +6,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/rollmill/rollmill/formats"
-	"github.com/rollmill/rollmill/formats/jsonscan"
+	"github.com/rollmill/rollmill/formats/jsontext"
 )
 
 // Walk follows a prompt from the root for as long as its messages are known, and
@@ -139,5 +139,5 @@ func Same(known, m *formats.Message) bool {
 
 func sameJSON(a, b string) bool {
 	x, y := []byte(a), []byte(b)
-	return jsonscan.Valid(x) && jsonscan.Valid(y) && jsonscan.Compact(x) == jsonscan.Compact(y)
+	return jsontext.Valid(x) && jsontext.Valid(y) && jsontext.Compact(x) == jsontext.Compact(y)
 }

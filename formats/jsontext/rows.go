@@ -8,7 +8,6 @@ import (
 	"unsafe"
 
 	"github.com/rollmill/rollmill/formats"
-	"github.com/rollmill/rollmill/formats/number"
 )
 
 // Rows returns a function that appends a row as a JSON object on one line, with
@@ -65,7 +64,7 @@ func appendFloat(dst []byte, f float64, bits int) []byte {
 	case math.IsInf(f, -1):
 		return append(dst, `"-Infinity"`...)
 	}
-	return number.Append(dst, f, bits)
+	return AppendNumber(dst, f, bits)
 }
 
 // TimeLayout is how rows hold times.

@@ -10,7 +10,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/rollmill/rollmill/formats/jsonscan"
+	"github.com/rollmill/rollmill/formats/jsontext"
 )
 
 // Step is one intermediate step.
@@ -100,7 +100,7 @@ func (s *Step) payload(text []byte) bool {
 			} `json:"token_usage"`
 		} `json:"usage_info"`
 	}
-	standard, _ := jsonscan.Standard(text)
+	standard, _ := jsontext.Standard(text)
 	if json.Unmarshal(standard, &p) != nil {
 		return false
 	}

@@ -28,7 +28,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/arrow/arrowtest"
-	"github.com/rollmill/rollmill/formats/jsonscan"
+
 	"github.com/rollmill/rollmill/formats/jsontext"
 )
 
@@ -239,11 +239,11 @@ var twin = strings.NewReplacer("-delta", "-v1", "-old", "")
 // asBytes returns a row in which a column of text is base64, as bytes are.
 func asBytes(t *testing.T, row, column string) string {
 	t.Helper()
-	o := jsonscan.ParseObject([]byte(row))
+	o := jsontext.ParseObject([]byte(row))
 	if !o.Has(column) {
 		return row
 	}
-	text := base64.StdEncoding.EncodeToString([]byte(jsonscan.Unquote(o.Get(column))))
+	text := base64.StdEncoding.EncodeToString([]byte(jsontext.Unquote(o.Get(column))))
 	return string(o.With(column, jsontext.AppendString(nil, text)).Bytes())
 }
 

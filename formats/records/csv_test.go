@@ -5,7 +5,7 @@ import (
 	"testing"
 	"testing/iotest"
 
-	"github.com/rollmill/rollmill/formats/jsonscan"
+	"github.com/rollmill/rollmill/formats/jsontext"
 )
 
 // A field has the line ends that the file has, in every position of what is read
@@ -23,7 +23,7 @@ func TestFieldsOfCSVAreAsWritten(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got := jsonscan.Unquote(jsonscan.ParseObject(r.Object).Get("text")); got != want[n] {
+			if got := jsontext.Unquote(jsontext.ParseObject(r.Object).Get("text")); got != want[n] {
 				t.Errorf("%s: row %d is %q, want %q", name, n, got, want[n])
 			}
 			n++

@@ -5,14 +5,14 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"github.com/rollmill/rollmill/formats/jsonscan"
+	"github.com/rollmill/rollmill/formats/jsontext"
 )
 
 // Fields splits a JSON object into its values and its keys in order. When a key
 // is there twice, the last value is used, as in Python.
 func Fields(object json.RawMessage) (map[string]json.RawMessage, []string, error) {
 	values, keys := map[string]json.RawMessage{}, []string(nil)
-	err := jsonscan.Each(object, func(key, v []byte) {
+	err := jsontext.Each(object, func(key, v []byte) {
 		name := string(key)
 		if _, twice := values[name]; !twice {
 			keys = append(keys, name)

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/rollmill/rollmill/formats"
-	"github.com/rollmill/rollmill/formats/jsonscan"
+	"github.com/rollmill/rollmill/formats/jsontext"
 )
 
 // A text that is read in pieces gives the same result or error as one that is
@@ -31,7 +31,7 @@ func TestTextReadInPieces(t *testing.T) {
 			t.Fatal(err)
 		}
 		got, err := io.ReadAll(in)
-		want, _ := jsonscan.Standard([]byte(b.String()))
+		want, _ := jsontext.Standard([]byte(b.String()))
 		switch bad := checkUTF8([]byte(b.String())); {
 		case bad != nil && !errors.Is(err, errNotUTF8):
 			t.Fatalf("seed %d: bytes that are not UTF-8: %v", seed, err)

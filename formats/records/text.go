@@ -10,7 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/rollmill/rollmill/formats"
-	"github.com/rollmill/rollmill/formats/jsonscan"
+	"github.com/rollmill/rollmill/formats/jsontext"
 )
 
 var bom = []byte("\xef\xbb\xbf")
@@ -153,5 +153,5 @@ func (t *text) notANumber() int {
 	}
 	b, _ := t.in.Peek(len("-Infinity"))
 	_, _, _ = t.in.ReadRune() // again
-	return max(0, jsonscan.NotANumber(b)-1)
+	return max(0, jsontext.NotANumber(b)-1)
 }

@@ -5,7 +5,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/rollmill/rollmill/formats/jsonscan"
 	"github.com/rollmill/rollmill/formats/jsontext"
 )
 
@@ -68,7 +67,7 @@ func (e *editor) run(edits []edit) string {
 
 func (e *editor) space() string {
 	from := e.at
-	e.at = jsonscan.Space(e.raw, from)
+	e.at = jsontext.Space(e.raw, from)
 	return e.in[from:e.at]
 }
 
@@ -102,7 +101,7 @@ func (e *editor) string() string {
 	raw := e.in[from:e.at]
 	value := raw[1 : len(raw)-1]
 	if strings.IndexByte(value, '\\') >= 0 {
-		value = jsonscan.Unquote(e.raw[from:e.at])
+		value = jsontext.Unquote(e.raw[from:e.at])
 	}
 	if e.text != nil {
 		if put := e.text(value); put != value {
@@ -173,4 +172,4 @@ func (e *editor) member(edits []edit, object bool, n int) bool {
 }
 
 // skip moves past a value.
-func (e *editor) skip() { e.at = jsonscan.Skip(e.raw, e.at) }
+func (e *editor) skip() { e.at = jsontext.Skip(e.raw, e.at) }

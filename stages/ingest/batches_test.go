@@ -12,7 +12,7 @@ import (
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/importers"
 	"github.com/rollmill/rollmill/formats/importers/chat"
-	"github.com/rollmill/rollmill/formats/jsonscan"
+	"github.com/rollmill/rollmill/formats/jsontext"
 	"github.com/rollmill/rollmill/stages/ingest"
 )
 
@@ -92,7 +92,7 @@ func TestStopsWhileARecordIsConverted(t *testing.T) {
 // TestTooManyKeysAreRefused by file, line and cause.
 func TestTooManyKeysAreRefused(t *testing.T) {
 	var keys strings.Builder
-	for i := range jsonscan.MaxKeys + 1 {
+	for i := range jsontext.MaxKeys + 1 {
 		fmt.Fprintf(&keys, `,"k%d":1`, i)
 	}
 	const talk = `"messages":[{"role":"user","content":"q"},{"role":"assistant","content":"a"}]`

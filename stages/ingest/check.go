@@ -11,7 +11,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/importers"
-	"github.com/rollmill/rollmill/formats/jsonscan"
+	"github.com/rollmill/rollmill/formats/jsontext"
 	"github.com/rollmill/rollmill/formats/lint"
 	"github.com/rollmill/rollmill/formats/redaction"
 	"github.com/rollmill/rollmill/stages"
@@ -108,7 +108,7 @@ func (c *check) see(data []byte) {
 	if len(c.unseen) == 0 {
 		return
 	}
-	for key := range jsonscan.Members(data) {
+	for key := range jsontext.Members(data) {
 		maps.DeleteFunc(c.unseen, func(_, column string) bool { return column == string(key) })
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/zeebo/xxh3"
 
 	"github.com/rollmill/rollmill/formats"
-	"github.com/rollmill/rollmill/formats/jsonscan"
+	"github.com/rollmill/rollmill/formats/jsontext"
 )
 
 // identify sets the example of a row, and what its id is made from.
@@ -40,9 +40,9 @@ func (o *Options) identify(r *row, h *hasher, record []byte) error {
 		if v == nil {
 			return fmt.Errorf("neither its example nor its metadata nor the record itself has the field %q of --group-by", by)
 		}
-		t.ExampleID = jsonscan.Compact(v)
+		t.ExampleID = jsontext.Compact(v)
 		if v[0] == '"' {
-			t.ExampleID = jsonscan.Unquote(v)
+			t.ExampleID = jsontext.Unquote(v)
 		}
 	}
 	return nil
@@ -64,7 +64,7 @@ func prompt(t *formats.Trajectory) int {
 func find(t *formats.Trajectory, record []byte, path string) []byte {
 	for _, v := range [][]byte{[]byte(t.Example), []byte(t.Metadata), record} {
 		for _, name := range strings.Split(path, ".") {
-			v = jsonscan.ParseObject(v).Get(name)
+			v = jsontext.ParseObject(v).Get(name)
 		}
 		if len(v) > 0 && string(v) != "null" {
 			return v

@@ -9,7 +9,7 @@ import (
 	"github.com/rollmill/rollmill/formats/chat"
 	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/formats/importers"
-	"github.com/rollmill/rollmill/formats/jsonscan"
+
 	"github.com/rollmill/rollmill/formats/jsontext"
 	"github.com/rollmill/rollmill/stages"
 )
@@ -156,7 +156,7 @@ func withSource(metadata, id string) string {
 	const key = `{"source_id":`
 	b := append(make([]byte, 0, len(key)+len(id)+len(`"",`)+len(metadata)), key...)
 	b = jsontext.AppendString(b, id)
-	for k, v := range jsonscan.Members([]byte(metadata)) {
+	for k, v := range jsontext.Members([]byte(metadata)) {
 		if string(k) == "source_id" {
 			if string(v) != "null" {
 				return metadata

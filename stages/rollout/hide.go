@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"github.com/rollmill/rollmill/formats"
-	"github.com/rollmill/rollmill/formats/jsonscan"
+	"github.com/rollmill/rollmill/formats/jsontext"
 )
 
 // hidden returns the example as the agent may see it: without the fields of
@@ -33,7 +33,7 @@ func (o *Options) hidden(e formats.Example) formats.Example {
 // without removes the field of that name or, if there is none, at that path: the
 // names of nested objects, separated by dots.
 func without(fields []byte, path string) (rest []byte, found bool) {
-	o := jsonscan.ParseObject(fields)
+	o := jsontext.ParseObject(fields)
 	if o.Drop(path) {
 		return o.Bytes(), true
 	}

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/rollmill/rollmill/formats"
-	"github.com/rollmill/rollmill/formats/jsonscan"
+	"github.com/rollmill/rollmill/formats/jsontext"
 )
 
 // Task describes an attempt to programs and services, as one JSON object.
@@ -87,7 +87,7 @@ func ReadResult(out []byte) (Result, error) {
 	bad := func(err error) (Result, error) {
 		return Result{}, &Failure{formats.FailAgentOutput, fmt.Errorf("the agent's output: %w", err)}
 	}
-	if err := jsonscan.Unmarshal(out, &result); err != nil {
+	if err := jsontext.Unmarshal(out, &result); err != nil {
 		return bad(err)
 	}
 	if result.Error != "" {

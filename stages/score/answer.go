@@ -8,7 +8,7 @@ import (
 	"strconv"
 
 	"github.com/rollmill/rollmill/formats"
-	"github.com/rollmill/rollmill/formats/jsonscan"
+	"github.com/rollmill/rollmill/formats/jsontext"
 )
 
 // Answer is a program's or a service's answer about one row:
@@ -34,11 +34,11 @@ type AnswerLine struct {
 // no known row.
 func ReadAnswer(data []byte) (Answer, error) {
 	var w AnswerLine
-	clean, odd := jsonscan.Standard(data, "-NaN") // as several languages' JSON libraries write them
+	clean, odd := jsontext.Standard(data, "-NaN") // as several languages' JSON libraries write them
 	err := json.Unmarshal(clean, &w)
 	var mistyped *json.UnmarshalTypeError
 	if err == nil || errors.As(err, &mistyped) && mistyped.Field != "id" {
-		bad := jsonscan.CheckKeys(clean, struct {
+		bad := jsontext.CheckKeys(clean, struct {
 			ID string `json:"id"`
 		}{})
 		switch {
@@ -47,7 +47,7 @@ func ReadAnswer(data []byte) (Answer, error) {
 		case w.ID == nil && err == nil:
 			return Answer{}, fmt.Errorf("%s has no id", Quote(data))
 		case w.ID != nil:
-			if err = cmp.Or(err, jsonscan.CheckKeys(clean, w)); err == nil {
+			if err = cmp.Or(err, jsontext.CheckKeys(clean, w)); err == nil {
 				return Answer{*w.ID, w.value(data, odd > 0)}, nil
 			}
 			return Answer{*w.ID, Failed(formats.RewardAnswer, "%s is not an answer: %v", Quote(data), err)}, nil

@@ -9,7 +9,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/jsontext"
-	"github.com/rollmill/rollmill/formats/number"
+
 	"github.com/rollmill/rollmill/formats/validate"
 )
 
@@ -63,7 +63,7 @@ func appendTrajectory(dst []byte, t *formats.Trajectory, plain bool) []byte {
 	if t.Reward != nil {
 		reward = *t.Reward
 	}
-	dst = number.Append(dst, reward, 64)
+	dst = jsontext.AppendNumber(dst, reward, 64)
 	dst = appendMetrics(append(dst, `,"metrics":{`...), t.Rewards)
 	dst = appendMetadata(append(dst, `},"metadata":`...), t)
 	return append(dst, `,"logs":[]}`...)
@@ -86,7 +86,7 @@ func appendMetrics(dst []byte, rewards []formats.NamedReward) []byte {
 		}
 		first = false
 		dst = append(jsontext.AppendText(dst, r.Name), ':')
-		dst = number.Append(dst, *r.Value, 64)
+		dst = jsontext.AppendNumber(dst, *r.Value, 64)
 	}
 	return dst
 }
@@ -180,5 +180,5 @@ func appendLogprob(dst []byte, logprobs []float32, i int) []byte {
 	if i < len(logprobs) && logprobs[i] >= -math.MaxFloat32 {
 		p = float64(logprobs[i])
 	}
-	return number.Append(dst, p, 32)
+	return jsontext.AppendNumber(dst, p, 32)
 }

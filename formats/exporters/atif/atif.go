@@ -25,7 +25,6 @@ import (
 	"github.com/rollmill/rollmill/formats/exporters"
 	conversations "github.com/rollmill/rollmill/formats/exporters/chat"
 	"github.com/rollmill/rollmill/formats/jsontext"
-	"github.com/rollmill/rollmill/formats/number"
 )
 
 // Format is one document a trajectory.
@@ -146,7 +145,7 @@ func (w *writer) row() *row {
 }
 
 // floats are log probabilities; JSON has no infinities, and ATIF no nulls.
-func (w *writer) floats(list []float32) number.Floats {
+func (w *writer) floats(list []float32) jsontext.Floats {
 	out, changed := exporters.Logprobs(list)
 	if changed {
 		w.lose("log probabilities that are not finite")

@@ -8,7 +8,6 @@ import (
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/chat"
 	"github.com/rollmill/rollmill/formats/jsontext"
-	"github.com/rollmill/rollmill/formats/number"
 )
 
 type step struct {
@@ -43,12 +42,12 @@ type result struct {
 }
 
 type metrics struct {
-	PromptTokens       int32         `json:"prompt_tokens"`
-	CompletionTokens   int32         `json:"completion_tokens"`
-	CachedTokens       int32         `json:"cached_tokens"`
-	PromptTokenIDs     []int32       `json:"prompt_token_ids,omitempty"`
-	CompletionTokenIDs []int32       `json:"completion_token_ids,omitempty"`
-	Logprobs           number.Floats `json:"logprobs,omitempty"`
+	PromptTokens       int32           `json:"prompt_tokens"`
+	CompletionTokens   int32           `json:"completion_tokens"`
+	CachedTokens       int32           `json:"cached_tokens"`
+	PromptTokenIDs     []int32         `json:"prompt_token_ids,omitempty"`
+	CompletionTokenIDs []int32         `json:"completion_token_ids,omitempty"`
+	Logprobs           jsontext.Floats `json:"logprobs,omitempty"`
 }
 
 type contentPart struct {

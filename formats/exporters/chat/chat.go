@@ -18,7 +18,6 @@ import (
 	"github.com/rollmill/rollmill/formats/chat"
 	"github.com/rollmill/rollmill/formats/exporters"
 	"github.com/rollmill/rollmill/formats/jsontext"
-	"github.com/rollmill/rollmill/formats/number"
 )
 
 // Row is one conversation.
@@ -135,7 +134,7 @@ func Rewards(list []formats.NamedReward) string {
 			out = append(out, "null"...)
 			continue
 		}
-		out = number.Append(out, *r.Value, 64)
+		out = jsontext.AppendNumber(out, *r.Value, 64)
 	}
 	return string(append(out, '}'))
 }

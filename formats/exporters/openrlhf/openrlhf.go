@@ -15,7 +15,6 @@ import (
 	"github.com/rollmill/rollmill/formats/chat"
 	"github.com/rollmill/rollmill/formats/exporters"
 	"github.com/rollmill/rollmill/formats/jsontext"
-	"github.com/rollmill/rollmill/formats/number"
 )
 
 // Prompts are what its RL trainers load.
@@ -54,7 +53,7 @@ type Preference struct {
 	Prompt   []jsontext.Raw `json:"prompt"`
 	Chosen   []jsontext.Raw `json:"chosen"`
 	Rejected []jsontext.Raw `json:"rejected"`
-	Margin   number.Float   `json:"margin"`
+	Margin   jsontext.Float `json:"margin"`
 }
 
 // Unpaired is a single answer, good or bad.

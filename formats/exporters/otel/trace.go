@@ -12,7 +12,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/chat"
-	"github.com/rollmill/rollmill/formats/jsonscan"
+	"github.com/rollmill/rollmill/formats/jsontext"
 )
 
 // Spans returns the trace of a trajectory, the root first. content adds what the
@@ -196,7 +196,7 @@ var whole = map[string]bool{"max_tokens": true, "seed": true, "choice.count": tr
 
 // sampling adds the request parameters of a call.
 func sampling(a []Attribute, parameters string) []Attribute {
-	for _, f := range jsonscan.ParseObject([]byte(parameters)) {
+	for _, f := range jsontext.ParseObject([]byte(parameters)) {
 		name := requested[f.Key]
 		if v := requestValue(name, f.Raw); name != "" && v != nil {
 			a = append(a, Attribute{"gen_ai.request." + name, v})
@@ -211,11 +211,11 @@ func requestValue(name string, raw []byte) any {
 		return string(raw) == "true"
 	case "stop_sequences":
 		if len(raw) > 0 && raw[0] == '"' {
-			return []string{jsonscan.Unquote(raw)}
+			return []string{jsontext.Unquote(raw)}
 		}
 		var list []string
-		for v := range jsonscan.Elements(raw) {
-			list = append(list, jsonscan.Unquote(v))
+		for v := range jsontext.Elements(raw) {
+			list = append(list, jsontext.Unquote(v))
 		}
 		if list == nil {
 			return nil

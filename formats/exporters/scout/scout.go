@@ -18,7 +18,6 @@ import (
 	"github.com/rollmill/rollmill/formats/exporters"
 	conversations "github.com/rollmill/rollmill/formats/exporters/chat"
 	"github.com/rollmill/rollmill/formats/jsontext"
-	"github.com/rollmill/rollmill/formats/number"
 )
 
 // Row is one transcript.
@@ -79,7 +78,7 @@ func rowOf(t *formats.Trajectory, lose func(string)) Row {
 		Answer: t.Answer, Rewards: conversations.Rewards(t.Rewards), Advantage: t.Advantage, SampledTokens: t.SampledTokens,
 	}
 	if t.Reward != nil {
-		r.Score = string(number.Append(nil, *t.Reward, 64))
+		r.Score = string(jsontext.AppendNumber(nil, *t.Reward, 64))
 	}
 	if t.StartedAt != 0 {
 		r.Date = time.UnixMicro(t.StartedAt).UTC().Format(time.RFC3339)

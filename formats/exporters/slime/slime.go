@@ -22,7 +22,7 @@ import (
 	"github.com/rollmill/rollmill/formats/chat"
 	"github.com/rollmill/rollmill/formats/exporters"
 	"github.com/rollmill/rollmill/formats/exporters/art"
-	"github.com/rollmill/rollmill/formats/number"
+	"github.com/rollmill/rollmill/formats/jsontext"
 	"github.com/rollmill/rollmill/formats/sequences"
 )
 
@@ -37,29 +37,29 @@ var Format = exporters.Format{
 
 // Sample is one sequence.
 type Sample struct {
-	GroupIndex      int64          `json:"group_index"`
-	Index           int64          `json:"index"`
-	RolloutID       int64          `json:"rollout_id"` // the index of its trajectory's first sample
-	Prompt          []chat.Message `json:"prompt"`     // of the group; none if it has images
-	Tokens          []int32        `json:"tokens"`     // prompt and response
-	Response        string         `json:"response"`   // the text of the last message that trains in it
-	ResponseLength  int            `json:"response_length"`
-	Label           string         `json:"label"`
-	Reward          number.Float   `json:"reward"`            // of the trajectory
-	LossMask        []int8         `json:"loss_mask"`         // of the response: 1 where it was sampled and trains here
-	RolloutLogProbs number.Floats  `json:"rollout_log_probs"` // of the response; 0 where the mask is
-	Status          string         `json:"status"`            // completed or truncated
-	WeightVersions  []string       `json:"weight_versions"`   // of each message that trains, where it is known
-	Metadata        Metadata       `json:"metadata"`
+	GroupIndex      int64           `json:"group_index"`
+	Index           int64           `json:"index"`
+	RolloutID       int64           `json:"rollout_id"` // the index of its trajectory's first sample
+	Prompt          []chat.Message  `json:"prompt"`     // of the group; none if it has images
+	Tokens          []int32         `json:"tokens"`     // prompt and response
+	Response        string          `json:"response"`   // the text of the last message that trains in it
+	ResponseLength  int             `json:"response_length"`
+	Label           string          `json:"label"`
+	Reward          jsontext.Float  `json:"reward"`            // of the trajectory
+	LossMask        []int8          `json:"loss_mask"`         // of the response: 1 where it was sampled and trains here
+	RolloutLogProbs jsontext.Floats `json:"rollout_log_probs"` // of the response; 0 where the mask is
+	Status          string          `json:"status"`            // completed or truncated
+	WeightVersions  []string        `json:"weight_versions"`   // of each message that trains, where it is known
+	Metadata        Metadata        `json:"metadata"`
 }
 
 // Metadata is what slime passes on to functions of one's own.
 type Metadata struct {
-	TrajectoryID string        `json:"trajectory_id"`
-	ExampleID    string        `json:"example_id"`
-	Sequence     int           `json:"sequence"`  // its number in the trajectory
-	Sequences    int           `json:"sequences"` // of the trajectory
-	Advantage    *number.Float `json:"advantage"` // of the trajectory, times the sequence's weight; null without one
+	TrajectoryID string          `json:"trajectory_id"`
+	ExampleID    string          `json:"example_id"`
+	Sequence     int             `json:"sequence"`  // its number in the trajectory
+	Sequences    int             `json:"sequences"` // of the trajectory
+	Advantage    *jsontext.Float `json:"advantage"` // of the trajectory, times the sequence's weight; null without one
 }
 
 // NoReward is why a trajectory with sequences gives no sample.
@@ -84,7 +84,7 @@ func samplesOf(x *exporters.Item, t *formats.Trajectory, list []sequences.Sequen
 	prompt, _ := chat.PromptOf([]formats.Trajectory{*t})
 	base := Sample{
 		GroupIndex: x.Before, RolloutID: first, Prompt: append([]chat.Message{}, prompt.Prompt...), Label: formats.AnswerOf(t.Example),
-		Reward: number.Float(*t.Reward), Status: "completed", Metadata: Metadata{TrajectoryID: t.TrajectoryID, ExampleID: t.ExampleID, Sequences: len(list)},
+		Reward: jsontext.Float(*t.Reward), Status: "completed", Metadata: Metadata{TrajectoryID: t.TrajectoryID, ExampleID: t.ExampleID, Sequences: len(list)},
 	}
 	if t.Status == formats.StatusTruncated {
 		base.Status = "truncated"
@@ -96,7 +96,7 @@ func samplesOf(x *exporters.Item, t *formats.Trajectory, list []sequences.Sequen
 		out[n].add(t, s)
 		out[n].Index, out[n].Metadata.Sequence = first+int64(n), n
 		if t.Advantage != nil {
-			advantage := number.Float(*t.Advantage * x.Weights.Of(sequences.TrajectoryMean, s, list))
+			advantage := jsontext.Float(*t.Advantage * x.Weights.Of(sequences.TrajectoryMean, s, list))
 			out[n].Metadata.Advantage = &advantage
 		}
 	}

@@ -16,7 +16,6 @@ import (
 	"github.com/rollmill/rollmill/formats/exporters"
 	conversations "github.com/rollmill/rollmill/formats/exporters/chat"
 	"github.com/rollmill/rollmill/formats/jsontext"
-	"github.com/rollmill/rollmill/formats/number"
 )
 
 // Format is one session a file.
@@ -41,9 +40,9 @@ type header struct {
 	Status     string          `json:"status"`
 	StopReason string          `json:"stop_reason"`
 	Error      string          `json:"error,omitempty"`
-	Reward     *number.Float   `json:"reward,omitempty"`
+	Reward     *jsontext.Float `json:"reward,omitempty"`
 	Rewards    json.RawMessage `json:"rewards,omitempty"`
-	Advantage  *number.Float   `json:"advantage,omitempty"`
+	Advantage  *jsontext.Float `json:"advantage,omitempty"`
 	Tools      json.RawMessage `json:"tools,omitempty"`
 	Example    json.RawMessage `json:"example,omitempty"`
 	Metadata   json.RawMessage `json:"metadata,omitempty"`
@@ -82,8 +81,8 @@ func appendSession(dst []byte, t *formats.Trajectory, x *exporters.Item) ([]byte
 	dst, err := jsontext.AppendLine(dst, header{
 		Type: "session", Harness: "rollmill", ID: t.TrajectoryID, Name: t.ExampleID,
 		Run: t.Run, ExampleID: t.ExampleID, Epoch: t.Epoch, Generation: t.Generation, GroupID: t.GroupID, Model: t.Model, Status: t.Status,
-		StopReason: t.StopReason, Error: t.Error, Reward: (*number.Float)(t.Reward), Rewards: chat.Object(conversations.Rewards(t.Rewards)),
-		Advantage: (*number.Float)(t.Advantage), Tools: chat.List(tools), Example: chat.Object(t.Example), Metadata: chat.Object(t.Metadata),
+		StopReason: t.StopReason, Error: t.Error, Reward: (*jsontext.Float)(t.Reward), Rewards: chat.Object(conversations.Rewards(t.Rewards)),
+		Advantage: (*jsontext.Float)(t.Advantage), Tools: chat.List(tools), Example: chat.Object(t.Example), Metadata: chat.Object(t.Metadata),
 	})
 	for _, i := range path {
 		if err != nil {

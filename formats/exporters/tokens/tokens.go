@@ -27,7 +27,7 @@ package tokens
 import (
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/exporters"
-	"github.com/rollmill/rollmill/formats/number"
+	"github.com/rollmill/rollmill/formats/jsontext"
 	"github.com/rollmill/rollmill/formats/sequences"
 )
 
@@ -44,25 +44,25 @@ var Format = exporters.Format{
 // policy. Its columns say what they hold in their tags, from which help and the
 // dataset card repeat it.
 type Row struct {
-	TrajectoryID string        `parquet:"trajectory_id" json:"trajectory_id" meaning:"the trajectory's id"`
-	ExampleID    string        `parquet:"example_id,dict" json:"example_id" meaning:"its example's id"`
-	GroupID      string        `parquet:"group_id,dict" json:"group_id" meaning:"its group's id"`
-	Epoch        int32         `parquet:"epoch,delta" json:"epoch" meaning:"which pass of the five stages, from 0"`
-	Generation   int32         `parquet:"generation,delta" json:"generation" meaning:"which attempt at the example, from 0"`
-	Sequence     int32         `parquet:"sequence,delta" json:"sequence" meaning:"its number in the trajectory, from 0: the main path first"`
-	Sequences    int32         `parquet:"sequences,delta" json:"sequences" meaning:"how many the trajectory gave"`
-	Cause        string        `parquet:"cause,optional,dict" json:"cause,omitempty" meaning:"why it is apart from the one before: a branch's cause, or that of a prefix break; null for the first"`
-	Messages     []int32       `parquet:"messages,list" json:"messages" meaning:"indexes of the trajectory's messages that train in it"`
-	PromptIDs    []int32       `parquet:"prompt_ids,list" parquet-element:",dict" json:"prompt_ids" meaning:"the ids that the engine saw before the first token that trains"`
-	ResponseIDs  []int32       `parquet:"response_ids,list" parquet-element:",dict" json:"response_ids" meaning:"the ids from the first token that trains to the last"`
-	LossMask     []bool        `parquet:"loss_mask,list" json:"loss_mask" meaning:"for each of response_ids: true where the token was sampled and trains here"`
-	Logprobs     number.Floats `parquet:"logprobs,list" parquet-element:",split" json:"logprobs" meaning:"for each of response_ids, in nats, of the policy that sampled; 0 where loss_mask is false"`
-	Versions     []Version     `parquet:"versions,list" json:"versions" meaning:"which version of the policy sampled which range of response_ids"`
-	Tokens       int32         `parquet:"tokens,delta" json:"tokens" meaning:"how often loss_mask is true"`
-	Reward       *float64      `parquet:"reward,optional" json:"reward" meaning:"that of the trajectory; null without one"`
-	Advantage    *float64      `parquet:"advantage,optional" json:"advantage" meaning:"that of the trajectory; null without one"`
-	Weight       float64       `parquet:"weight" json:"weight" meaning:"of each of its tokens, under a mean over tokens; 1 without --row-weight"`
-	Status       string        `parquet:"status,dict" json:"status" meaning:"that of the trajectory: ok or truncated"`
+	TrajectoryID string          `parquet:"trajectory_id" json:"trajectory_id" meaning:"the trajectory's id"`
+	ExampleID    string          `parquet:"example_id,dict" json:"example_id" meaning:"its example's id"`
+	GroupID      string          `parquet:"group_id,dict" json:"group_id" meaning:"its group's id"`
+	Epoch        int32           `parquet:"epoch,delta" json:"epoch" meaning:"which pass of the five stages, from 0"`
+	Generation   int32           `parquet:"generation,delta" json:"generation" meaning:"which attempt at the example, from 0"`
+	Sequence     int32           `parquet:"sequence,delta" json:"sequence" meaning:"its number in the trajectory, from 0: the main path first"`
+	Sequences    int32           `parquet:"sequences,delta" json:"sequences" meaning:"how many the trajectory gave"`
+	Cause        string          `parquet:"cause,optional,dict" json:"cause,omitempty" meaning:"why it is apart from the one before: a branch's cause, or that of a prefix break; null for the first"`
+	Messages     []int32         `parquet:"messages,list" json:"messages" meaning:"indexes of the trajectory's messages that train in it"`
+	PromptIDs    []int32         `parquet:"prompt_ids,list" parquet-element:",dict" json:"prompt_ids" meaning:"the ids that the engine saw before the first token that trains"`
+	ResponseIDs  []int32         `parquet:"response_ids,list" parquet-element:",dict" json:"response_ids" meaning:"the ids from the first token that trains to the last"`
+	LossMask     []bool          `parquet:"loss_mask,list" json:"loss_mask" meaning:"for each of response_ids: true where the token was sampled and trains here"`
+	Logprobs     jsontext.Floats `parquet:"logprobs,list" parquet-element:",split" json:"logprobs" meaning:"for each of response_ids, in nats, of the policy that sampled; 0 where loss_mask is false"`
+	Versions     []Version       `parquet:"versions,list" json:"versions" meaning:"which version of the policy sampled which range of response_ids"`
+	Tokens       int32           `parquet:"tokens,delta" json:"tokens" meaning:"how often loss_mask is true"`
+	Reward       *float64        `parquet:"reward,optional" json:"reward" meaning:"that of the trajectory; null without one"`
+	Advantage    *float64        `parquet:"advantage,optional" json:"advantage" meaning:"that of the trajectory; null without one"`
+	Weight       float64         `parquet:"weight" json:"weight" meaning:"of each of its tokens, under a mean over tokens; 1 without --row-weight"`
+	Status       string          `parquet:"status,dict" json:"status" meaning:"that of the trajectory: ok or truncated"`
 }
 
 // Version is the policy version of a range of tokens, whose end is excluded.

@@ -9,7 +9,6 @@ import (
 	"github.com/rollmill/rollmill/formats/chat"
 	"github.com/rollmill/rollmill/formats/exporters"
 	"github.com/rollmill/rollmill/formats/jsontext"
-	"github.com/rollmill/rollmill/formats/number"
 )
 
 // Preference is a preference dataset, for DPO and similar methods.
@@ -51,9 +50,9 @@ type preference struct {
 	Chosen        []jsontext.Raw `json:"chosen" parquet:"chosen,list" parquet-element:",json"`
 	Rejected      []jsontext.Raw `json:"rejected" parquet:"rejected,list" parquet-element:",json"`
 	Tools         string         `json:"tools,omitempty" parquet:"tools,optional"` // JSON array
-	ScoreChosen   number.Float   `json:"score_chosen" parquet:"score_chosen"`
-	ScoreRejected number.Float   `json:"score_rejected" parquet:"score_rejected"`
-	Margin        number.Float   `json:"margin" parquet:"margin"` // of the scores, for reward models
+	ScoreChosen   jsontext.Float `json:"score_chosen" parquet:"score_chosen"`
+	ScoreRejected jsontext.Float `json:"score_rejected" parquet:"score_rejected"`
+	Margin        jsontext.Float `json:"margin" parquet:"margin"` // of the scores, for reward models
 	ChosenID      string         `json:"chosen_id" parquet:"chosen_id"`
 	RejectedID    string         `json:"rejected_id" parquet:"rejected_id"`
 }
@@ -74,7 +73,7 @@ type answer struct {
 	Completion   []jsontext.Raw `json:"completion" parquet:"completion,list" parquet-element:",json"`
 	Label        bool           `json:"label" parquet:"label"`
 	Tools        string         `json:"tools,omitempty" parquet:"tools,optional"`
-	Score        number.Float   `json:"score" parquet:"score"`
+	Score        jsontext.Float `json:"score" parquet:"score"`
 	TrajectoryID string         `json:"trajectory_id" parquet:"trajectory_id"`
 }
 
@@ -89,10 +88,10 @@ func answers(x *exporters.Item) []answer {
 }
 
 type conversation struct {
-	Messages     []jsontext.Raw `json:"messages" parquet:"messages,list" parquet-element:",json"`
-	Tools        string         `json:"tools,omitempty" parquet:"tools,optional"`
-	Score        *number.Float  `json:"score" parquet:"score,optional"` // nil: never scored
-	TrajectoryID string         `json:"trajectory_id" parquet:"trajectory_id"`
+	Messages     []jsontext.Raw  `json:"messages" parquet:"messages,list" parquet-element:",json"`
+	Tools        string          `json:"tools,omitempty" parquet:"tools,optional"`
+	Score        *jsontext.Float `json:"score" parquet:"score,optional"` // nil: never scored
+	TrajectoryID string          `json:"trajectory_id" parquet:"trajectory_id"`
 }
 
 func conversations(x *exporters.Item) []conversation {

@@ -7,19 +7,19 @@ import (
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/chat"
 	"github.com/rollmill/rollmill/formats/exporters"
-	"github.com/rollmill/rollmill/formats/number"
+	"github.com/rollmill/rollmill/formats/jsontext"
 )
 
 type node struct {
-	Parent     *int           `json:"parent"`
-	Tools      []tool         `json:"tools,omitempty"` // of a root
-	Message    message        `json:"message"`
-	Sampled    bool           `json:"sampled"`
-	Timestamp  number.Float   `json:"timestamp"`
-	TokenIDs   []int32        `json:"token_ids"`
-	Mask       []bool         `json:"mask"`
-	Logprobs   number.Floats  `json:"logprobs"`
-	Advantages []number.Float `json:"advantages"`
+	Parent     *int             `json:"parent"`
+	Tools      []tool           `json:"tools,omitempty"` // of a root
+	Message    message          `json:"message"`
+	Sampled    bool             `json:"sampled"`
+	Timestamp  jsontext.Float   `json:"timestamp"`
+	TokenIDs   []int32          `json:"token_ids"`
+	Mask       []bool           `json:"mask"`
+	Logprobs   jsontext.Floats  `json:"logprobs"`
+	Advantages []jsontext.Float `json:"advantages"`
 }
 
 type message struct {
@@ -74,7 +74,7 @@ type graph struct {
 	nodes   []node
 	tools   []tool
 	at      []int // the node of each message
-	started number.Float
+	started jsontext.Float
 }
 
 func (g *graph) build() {
@@ -129,7 +129,7 @@ func (g *graph) repeat(leaf int) int {
 }
 
 func (g *graph) add(m *formats.Message, parent int) int {
-	n := node{Message: g.message(m), Sampled: m.Sampled, Timestamp: g.started, TokenIDs: []int32{}, Mask: []bool{}, Logprobs: number.Floats{}}
+	n := node{Message: g.message(m), Sampled: m.Sampled, Timestamp: g.started, TokenIDs: []int32{}, Mask: []bool{}, Logprobs: jsontext.Floats{}}
 	if parent >= 0 {
 		n.Parent = &parent
 	}
@@ -163,7 +163,7 @@ func (g *graph) tokens(i int) {
 		g.lose("log probabilities that are not one for each token")
 	}
 	if a := g.t.Advantage; a != nil && finite(*a) {
-		n.Advantages = slices.Repeat([]number.Float{number.Float(*a)}, len(m.TokenIDs))
+		n.Advantages = slices.Repeat([]jsontext.Float{jsontext.Float(*a)}, len(m.TokenIDs))
 	}
 }
 
@@ -245,7 +245,7 @@ func (g *graph) calls() []call {
 	for i := range g.t.Calls {
 		c := &g.t.Calls[i]
 		x := call{Model: c.Model, Sampling: chat.Object(c.Sampling), Usage: usage{max(0, c.PromptTokens-c.CachedTokens), c.CompletionTokens, c.CachedTokens},
-			Time: span{End: number.Float(float64(c.LatencyMS) / 1000)}}
+			Time: span{End: jsontext.Float(float64(c.LatencyMS) / 1000)}}
 		if at := slices.IndexFunc(g.t.Messages, func(m formats.Message) bool { return int(m.Call) == i }); at >= 0 {
 			x.Node = &g.at[at]
 			x.FinishReason = finish(&g.t.Messages[at])

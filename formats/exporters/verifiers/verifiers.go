@@ -25,7 +25,6 @@ import (
 	"github.com/rollmill/rollmill/formats/exporters"
 	conversations "github.com/rollmill/rollmill/formats/exporters/chat"
 	"github.com/rollmill/rollmill/formats/jsontext"
-	"github.com/rollmill/rollmill/formats/number"
 )
 
 // Format is one episode a line.
@@ -125,18 +124,18 @@ type agent struct {
 }
 
 type reward struct {
-	Score  number.Float `json:"score"`
-	Weight number.Float `json:"weight"`
+	Score  jsontext.Float `json:"score"`
+	Weight jsontext.Float `json:"weight"`
 }
 
 type span struct {
-	Start number.Float `json:"start"`
-	End   number.Float `json:"end"`
+	Start jsontext.Float `json:"start"`
+	End   jsontext.Float `json:"end"`
 }
 
 type timing struct {
-	Start number.Float `json:"start"`
-	Agent span         `json:"agent"`
+	Start jsontext.Float `json:"start"`
+	Agent span           `json:"agent"`
 }
 
 // info is the part of a row that a trace has no fields for.
@@ -190,11 +189,11 @@ var stops = map[string]string{
 }
 
 func traceOf(t *formats.Trajectory, e *episode, lose func(string)) trace {
-	start := number.Float(float64(t.StartedAt) / 1e6)
+	start := jsontext.Float(float64(t.StartedAt) / 1e6)
 	tr := trace{
 		Version: 1, ID: t.TrajectoryID, Verifiers: map[string]string{"version": "0.4.0"}, Task: e.Task, Agent: agent{map[string]any{}, "agent", true},
 		IsCompleted: t.Status != formats.StatusSkipped, OK: e.OK, StopCondition: t.StopReason, IsTimeout: t.StopReason == formats.StopTimeout, Errors: []failure{},
-		Timing: timing{start, span{start, number.Float(float64(t.FinishedAt) / 1e6)}}, Rewards: rewards(t, lose),
+		Timing: timing{start, span{start, jsontext.Float(float64(t.FinishedAt) / 1e6)}}, Rewards: rewards(t, lose),
 	}
 	if name, ok := stops[t.StopReason]; ok {
 		tr.StopCondition = name
@@ -217,11 +216,11 @@ func rewards(t *formats.Trajectory, lose func(string)) map[string]*reward {
 			lose("two rewards of one name")
 		}
 		if out[r.Name] = nil; r.Value != nil && finite(*r.Value) && finite(r.Weight) {
-			out[r.Name] = &reward{number.Float(*r.Value), number.Float(r.Weight)}
+			out[r.Name] = &reward{jsontext.Float(*r.Value), jsontext.Float(r.Weight)}
 		}
 	}
 	if len(out) == 0 && t.Reward != nil && finite(*t.Reward) {
-		out["reward"] = &reward{number.Float(*t.Reward), 1}
+		out["reward"] = &reward{jsontext.Float(*t.Reward), 1}
 	}
 	return out
 }

@@ -23,7 +23,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats/importers"
 	"github.com/rollmill/rollmill/formats/importers/value"
-	"github.com/rollmill/rollmill/formats/jsonscan"
+	"github.com/rollmill/rollmill/formats/jsontext"
 )
 
 // Format is ART's.
@@ -76,7 +76,7 @@ func parse(r *importers.Record) ([]importers.Item, error) {
 }
 
 // line converts a TrajectoryGroup.
-func line(r *importers.Record, o jsonscan.Object) ([]importers.Item, error) {
+func line(r *importers.Record, o jsontext.Object) ([]importers.Item, error) {
 	g, err := newGroup(o)
 	if err != nil {
 		return nil, err
@@ -87,7 +87,7 @@ func line(r *importers.Record, o jsonscan.Object) ([]importers.Item, error) {
 		return nil, in.Err
 	}
 	var out []importers.Item
-	for raw := range jsonscan.Elements(list) {
+	for raw := range jsontext.Elements(list) {
 		x, err := trajectory(r, g, in.Object(fmt.Sprintf("trajectories[%d]", len(out)), raw))
 		if err = errors.Join(in.Err, err); err != nil {
 			return nil, fmt.Errorf("trajectories[%d]: %w", len(out), err)

@@ -7,19 +7,19 @@ import (
 	"github.com/rollmill/rollmill/formats/importers"
 	"github.com/rollmill/rollmill/formats/importers/choice"
 	"github.com/rollmill/rollmill/formats/importers/value"
-	"github.com/rollmill/rollmill/formats/jsonscan"
+	"github.com/rollmill/rollmill/formats/jsontext"
 )
 
 // exchanges adds the requests of a trajectory, in the order of the log.
-func (b *builder) exchanges(o jsonscan.Object) error {
+func (b *builder) exchanges(o jsontext.Object) error {
 	for _, f := range o {
 		n := 0
-		for raw := range jsonscan.Elements(f.Raw) {
+		for raw := range jsontext.Elements(f.Raw) {
 			if f.Key != "chat_completions" {
 				b.record.Lose("exchanges."+f.Key, "only exchanges of chat completions become messages")
 				break
 			}
-			if err := b.exchange(jsonscan.ParseObject(raw)); err != nil {
+			if err := b.exchange(jsontext.ParseObject(raw)); err != nil {
 				return fmt.Errorf("exchanges.chat_completions[%d]: %w", n, err)
 			}
 			n++
@@ -29,7 +29,7 @@ func (b *builder) exchanges(o jsonscan.Object) error {
 }
 
 // exchange adds a request and its answers.
-func (b *builder) exchange(o jsonscan.Object) error {
+func (b *builder) exchange(o jsontext.Object) error {
 	var in value.Reader
 	request, response := in.Object("request", o.Get("request")), in.Object("response", o.Get("response"))
 	tools, err := importers.Tools(request.Get("tools"))
@@ -37,10 +37,10 @@ func (b *builder) exchange(o jsonscan.Object) error {
 		return err
 	}
 	var prompt []formats.Message
-	var kept []jsonscan.Object
-	for raw := range jsonscan.Elements(in.List("request.messages", request.Get("messages"))) {
-		var more jsonscan.Object
-		m, err := importers.Message(raw, func(key string, v []byte) { more = append(more, jsonscan.Member{Key: key, Raw: v}) })
+	var kept []jsontext.Object
+	for raw := range jsontext.Elements(in.List("request.messages", request.Get("messages"))) {
+		var more jsontext.Object
+		m, err := importers.Message(raw, func(key string, v []byte) { more = append(more, jsontext.Member{Key: key, Raw: v}) })
 		if err != nil {
 			return fmt.Errorf("request.messages[%d]: %w", len(prompt), err)
 		}
@@ -61,12 +61,12 @@ func (b *builder) exchange(o jsonscan.Object) error {
 }
 
 // call returns the call of an exchange.
-func (b *builder) call(in *value.Reader, o, request, response jsonscan.Object) (formats.Call, error) {
+func (b *builder) call(in *value.Reader, o, request, response jsontext.Object) (formats.Call, error) {
 	usage := in.Object("usage", response.Get("usage"))
 	call := formats.Call{Target: true, PolicyVersion: b.version, Model: in.Text("model", response.Get("model")),
 		PromptTokens: in.Count("prompt_tokens", usage.Get("prompt_tokens")), CompletionTokens: in.Count("completion_tokens", usage.Get("completion_tokens")),
 		CachedTokens: in.Count("cached_tokens", in.Object("prompt_tokens_details", usage.Get("prompt_tokens_details")).Get("cached_tokens"))}
-	var sampling jsonscan.Object
+	var sampling jsontext.Object
 	for _, f := range request {
 		switch f.Key {
 		case "messages", "tools", "model", "stream", "stream_options":
@@ -75,7 +75,7 @@ func (b *builder) call(in *value.Reader, o, request, response jsonscan.Object) (
 		}
 	}
 	if len(sampling) > 0 {
-		call.Sampling = jsonscan.Compact(sampling.Bytes())
+		call.Sampling = jsontext.Compact(sampling.Bytes())
 	}
 	began, done := value.Micros(o.Get("start_time")), value.Micros(o.Get("end_time"))
 	if began > 0 && (b.began == 0 || began < b.began) {
@@ -90,12 +90,12 @@ func (b *builder) call(in *value.Reader, o, request, response jsonscan.Object) (
 
 // answers adds the choices of a response after the prompt. Tokens are counted
 // once, for the first.
-func (b *builder) answers(in *value.Reader, response jsonscan.Object, call formats.Call) error {
+func (b *builder) answers(in *value.Reader, response jsontext.Object, call formats.Call) error {
 	after := b.talk.Last()
 	n := 0
-	for raw := range jsonscan.Elements(in.List("response.choices", response.Get("choices"))) {
-		kept := jsonscan.Object{}
-		c, err := choice.Read(raw, func(key string, v []byte) { kept = append(kept, jsonscan.Member{Key: key, Raw: v}) })
+	for raw := range jsontext.Elements(in.List("response.choices", response.Get("choices"))) {
+		kept := jsontext.Object{}
+		c, err := choice.Read(raw, func(key string, v []byte) { kept = append(kept, jsontext.Member{Key: key, Raw: v}) })
 		if err != nil {
 			return fmt.Errorf("response.choices[%d]: %w", n, err)
 		}

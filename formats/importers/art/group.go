@@ -10,18 +10,18 @@ import (
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/importers"
 	"github.com/rollmill/rollmill/formats/importers/value"
-	"github.com/rollmill/rollmill/formats/jsonscan"
+	"github.com/rollmill/rollmill/formats/jsontext"
 )
 
 // group is what the trajectories of a group have in common.
 type group struct {
 	id         string // of the example, "" for none
-	metadata   jsonscan.Object
-	rest       jsonscan.Object // the group's other members
+	metadata   jsontext.Object
+	rest       jsontext.Object // the group's other members
 	exceptions []byte
 }
 
-func newGroup(o jsonscan.Object) (*group, error) {
+func newGroup(o jsontext.Object) (*group, error) {
 	var in value.Reader
 	g := &group{metadata: in.Object("group metadata", o.Get("metadata")), exceptions: in.List("exceptions", o.Get("exceptions"))}
 	g.id = exampleID(&in, g.metadata)
@@ -36,7 +36,7 @@ func newGroup(o jsonscan.Object) (*group, error) {
 }
 
 // exampleID returns the id of the example in metadata, "" when they have none.
-func exampleID(in *value.Reader, metadata jsonscan.Object) string {
+func exampleID(in *value.Reader, metadata jsontext.Object) string {
 	for _, name := range []string{"scenario_id", "example_id", "task_id", "question_id"} {
 		if id := in.ID("metadata."+name, metadata.Get(name)); id != "" {
 			return id
@@ -75,7 +75,7 @@ func (g *group) failed(r *importers.Record, items []importers.Item) ([]importers
 		return nil, nil
 	}
 	var in value.Reader
-	for raw := range jsonscan.Elements(g.exceptions) {
+	for raw := range jsontext.Elements(g.exceptions) {
 		if base.Row.ExampleID == "" && len(base.Row.Messages) == 0 {
 			r.Lose("exceptions", "the group has neither a trajectory nor the id of an example")
 			break
@@ -147,7 +147,7 @@ func class(kind, message string) string {
 
 // epoch returns the training step of the file, nil when its name has none.
 func epoch(r *importers.Record) *int32 {
-	n, err := strconv.ParseInt(jsonscan.Unquote(jsonscan.ParseObject(r.Context).Get("step")), 10, 32)
+	n, err := strconv.ParseInt(jsontext.Unquote(jsontext.ParseObject(r.Context).Get("step")), 10, 32)
 	if err != nil {
 		return nil
 	}
@@ -157,5 +157,5 @@ func epoch(r *importers.Record) *int32 {
 
 // context keeps what the name of the file says.
 func context(r *importers.Record, meta *importers.Metadata) {
-	meta.AddText("split", jsonscan.Unquote(jsonscan.ParseObject(r.Context).Get("split")))
+	meta.AddText("split", jsontext.Unquote(jsontext.ParseObject(r.Context).Get("split")))
 }

@@ -5,12 +5,12 @@ import (
 
 	"github.com/rollmill/rollmill/formats/importers"
 	"github.com/rollmill/rollmill/formats/importers/value"
-	"github.com/rollmill/rollmill/formats/jsonscan"
+	"github.com/rollmill/rollmill/formats/jsontext"
 )
 
 // rowOf2 converts a row of version 2, whose two JSON columns hold everything. The
 // exceptions of a group are in each of its rows; its first one gives them.
-func rowOf2(r *importers.Record, o jsonscan.Object) ([]importers.Item, error) {
+func rowOf2(r *importers.Record, o jsontext.Object) ([]importers.Item, error) {
 	var in value.Reader
 	version := in.Whole("format_version", o.Get("format_version"))
 	index := in.Whole("trajectory_index", o.Get("trajectory_index"))
@@ -47,13 +47,13 @@ func rowOf2(r *importers.Record, o jsonscan.Object) ([]importers.Item, error) {
 
 // rowOf1 converts a row of version 1. It has the columns of a group with a prefix,
 // and JSON as text.
-func rowOf1(r *importers.Record, o jsonscan.Object) ([]importers.Item, error) {
+func rowOf1(r *importers.Record, o jsontext.Object) ([]importers.Item, error) {
 	var in value.Reader
 	if string(o.Get("messages")) == "null" && string(o.Get("reward")) == "null" {
 		r.Lose("group", "it has no trajectory, so it gives no row")
 		return nil, nil
 	}
-	g, err := newGroup(jsonscan.Object{
+	g, err := newGroup(jsontext.Object{
 		{Key: "metadata", Raw: parsed(r, &in, "group_metadata", o.Get("group_metadata")).Bytes()},
 		{Key: "metrics", Raw: parsed(r, &in, "group_metrics", o.Get("group_metrics")).Bytes()},
 		{Key: "logs", Raw: o.Get("group_logs")},
@@ -61,7 +61,7 @@ func rowOf1(r *importers.Record, o jsonscan.Object) ([]importers.Item, error) {
 	if err != nil {
 		return nil, err
 	}
-	own := jsonscan.Object{
+	own := jsontext.Object{
 		{Key: "messages", Raw: o.Get("messages")}, {Key: "tools", Raw: o.Get("tools")}, {Key: "reward", Raw: o.Get("reward")}, {Key: "logs", Raw: o.Get("logs")},
 		{Key: "metrics", Raw: parsed(r, &in, "metrics", o.Get("metrics")).Bytes()},
 		{Key: "metadata", Raw: parsed(r, &in, "metadata", o.Get("metadata")).Bytes()},
@@ -81,7 +81,7 @@ func rowOf1(r *importers.Record, o jsonscan.Object) ([]importers.Item, error) {
 }
 
 // parsed reads a text that holds a JSON object; nil for null.
-func parsed(r *importers.Record, in *value.Reader, field string, v []byte) jsonscan.Object {
+func parsed(r *importers.Record, in *value.Reader, field string, v []byte) jsontext.Object {
 	text := in.Text(field, v)
 	if text == "" {
 		return nil

@@ -8,7 +8,7 @@ import (
 	"github.com/rollmill/rollmill/formats/importers"
 	"github.com/rollmill/rollmill/formats/importers/choice"
 	"github.com/rollmill/rollmill/formats/importers/value"
-	"github.com/rollmill/rollmill/formats/jsonscan"
+	"github.com/rollmill/rollmill/formats/jsontext"
 )
 
 // builder builds a row.
@@ -23,7 +23,7 @@ type builder struct {
 }
 
 // trajectory converts a Trajectory of any version.
-func trajectory(r *importers.Record, g *group, o jsonscan.Object) (x importers.Item, err error) {
+func trajectory(r *importers.Record, g *group, o jsontext.Object) (x importers.Item, err error) {
 	b := &builder{record: r}
 	var in value.Reader
 	metadata := in.Object("metadata", o.Get("metadata"))
@@ -61,8 +61,8 @@ func trajectory(r *importers.Record, g *group, o jsonscan.Object) (x importers.I
 
 // metrics returns the numbers that ART logs beside the reward: they are no parts
 // of it, so they have no weight. A truth value counts as 1 or 0, as in ART.
-func (b *builder) metrics(in *value.Reader, o jsonscan.Object) (out []formats.NamedReward) {
-	var truths jsonscan.Object
+func (b *builder) metrics(in *value.Reader, o jsontext.Object) (out []formats.NamedReward) {
+	var truths jsontext.Object
 	for _, f := range in.Object("metrics", o.Get("metrics")) {
 		reward := formats.NamedReward{Name: f.Key}
 		switch text := string(f.Raw); text {
@@ -86,7 +86,7 @@ func (b *builder) metrics(in *value.Reader, o jsonscan.Object) (out []formats.Na
 }
 
 // policy sets the version of the policy, or keeps the two when they differ.
-func (b *builder) policy(in *value.Reader, o jsonscan.Object) {
+func (b *builder) policy(in *value.Reader, o jsontext.Object) {
 	initial, final := in.Whole("initial_policy_version", o.Get("initial_policy_version")), in.Whole("final_policy_version", o.Get("final_policy_version"))
 	if initial != nil && final != nil && *initial == *final {
 		b.version = initial
@@ -97,7 +97,7 @@ func (b *builder) policy(in *value.Reader, o jsonscan.Object) {
 }
 
 // rest keeps what no column has.
-func (b *builder) rest(g *group, o jsonscan.Object) {
+func (b *builder) rest(g *group, o jsontext.Object) {
 	for _, f := range o {
 		switch f.Key {
 		case "messages_and_choices", "messages", "tools", "additional_histories", "exchanges", "reward", "metrics", "initial_policy_version", "final_policy_version", "group_index":
@@ -113,10 +113,10 @@ func (b *builder) rest(g *group, o jsonscan.Object) {
 
 // histories adds the messages, the additional histories first, so that the
 // trajectory's own are the main path.
-func (b *builder) histories(o jsonscan.Object, additional []byte, optional bool) error {
+func (b *builder) histories(o jsontext.Object, additional []byte, optional bool) error {
 	n := 0
-	for raw := range jsonscan.Elements(additional) {
-		if err := b.history(jsonscan.ParseObject(raw)); err != nil {
+	for raw := range jsontext.Elements(additional) {
+		if err := b.history(jsontext.ParseObject(raw)); err != nil {
 			return fmt.Errorf("additional_histories[%d]: %w", n, err)
 		}
 		n++
@@ -128,7 +128,7 @@ func (b *builder) histories(o jsonscan.Object, additional []byte, optional bool)
 }
 
 // history adds one sequence: messages and choices, or the messages of version 1.
-func (b *builder) history(o jsonscan.Object) error {
+func (b *builder) history(o jsontext.Object) error {
 	var in value.Reader
 	list, add := in.List("messages_and_choices", o.Get("messages_and_choices")), b.entry
 	if !o.Has("messages_and_choices") {
@@ -144,7 +144,7 @@ func (b *builder) history(o jsonscan.Object) error {
 	b.talk.Offer(tools)
 	b.talk.Continue(-1)
 	n := 0
-	for raw := range jsonscan.Elements(list) {
+	for raw := range jsontext.Elements(list) {
 		if err := add(raw); err != nil {
 			return fmt.Errorf("message %d: %w", n, err)
 		}
@@ -155,9 +155,9 @@ func (b *builder) history(o jsonscan.Object) error {
 
 // entry adds a message or a Choice.
 func (b *builder) entry(raw []byte) error {
-	kept := jsonscan.Object{}
-	other := func(key string, v []byte) { kept = append(kept, jsonscan.Member{Key: key, Raw: v}) }
-	if !jsonscan.ParseObject(raw).Has("message") {
+	kept := jsontext.Object{}
+	other := func(key string, v []byte) { kept = append(kept, jsontext.Member{Key: key, Raw: v}) }
+	if !jsontext.ParseObject(raw).Has("message") {
 		m, err := importers.Message(raw, other)
 		if err != nil {
 			return err
@@ -175,18 +175,18 @@ func (b *builder) entry(raw []byte) error {
 
 // flat adds a message of version 1.
 func (b *builder) flat(raw []byte) error {
-	o := jsonscan.ParseObject(raw)
-	trained := jsonscan.IsTrue(o.Get("trainable"))
+	o := jsontext.ParseObject(raw)
+	trained := jsontext.IsTrue(o.Get("trainable"))
 	o.Drop("trainable")
 	if calls := o.Get("tool_calls"); len(calls) > 0 && calls[0] == '"' {
-		text := []byte(jsonscan.Unquote(calls))
-		if !jsonscan.Valid(text) {
+		text := []byte(jsontext.Unquote(calls))
+		if !jsontext.Valid(text) {
 			return fmt.Errorf("tool_calls is not JSON: %s", importers.Brief(text))
 		}
 		o.Set("tool_calls", text)
 	}
-	kept := jsonscan.Object{}
-	m, err := importers.Message(o.Bytes(), func(key string, v []byte) { kept = append(kept, jsonscan.Member{Key: key, Raw: v}) })
+	kept := jsontext.Object{}
+	m, err := importers.Message(o.Bytes(), func(key string, v []byte) { kept = append(kept, jsontext.Member{Key: key, Raw: v}) })
 	if err != nil {
 		return err
 	}
@@ -199,7 +199,7 @@ func (b *builder) flat(raw []byte) error {
 }
 
 // input adds a message unless an earlier history has it at the same place.
-func (b *builder) input(m formats.Message, kept jsonscan.Object) {
+func (b *builder) input(m formats.Message, kept jsontext.Object) {
 	at := b.talk.Find(&m, func(known *formats.Message) bool { return !known.Sampled && known.Name == m.Name })
 	if at >= 0 {
 		b.talk.Continue(at)
@@ -210,7 +210,7 @@ func (b *builder) input(m formats.Message, kept jsonscan.Object) {
 }
 
 // sampled adds an answer unless an earlier history has it at the same place.
-func (b *builder) sampled(c choice.Choice, call formats.Call, kept jsonscan.Object) {
+func (b *builder) sampled(c choice.Choice, call formats.Call, kept jsontext.Object) {
 	m := c.Message
 	at := b.talk.Find(&m, func(known *formats.Message) bool {
 		return known.Sampled && slices.Equal(known.TokenIDs, m.TokenIDs) && slices.Equal(known.Logprobs, m.Logprobs)
@@ -227,14 +227,14 @@ func (b *builder) sampled(c choice.Choice, call formats.Call, kept jsonscan.Obje
 	b.keep(b.talk.Sampled(m, call), kept)
 }
 
-func (b *builder) keep(at int, kept jsonscan.Object) {
+func (b *builder) keep(at int, kept jsontext.Object) {
 	for _, f := range kept {
 		keepOf(&b.meta, at, f)
 	}
 }
 
 // keepOf keeps a value of a message that is not empty.
-func keepOf(meta *importers.Metadata, at int, f jsonscan.Member) {
+func keepOf(meta *importers.Metadata, at int, f jsontext.Member) {
 	switch string(f.Raw) {
 	case "null", "{}", "[]":
 	default:

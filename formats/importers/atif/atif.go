@@ -23,7 +23,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats/importers"
 	"github.com/rollmill/rollmill/formats/importers/value"
-	"github.com/rollmill/rollmill/formats/jsonscan"
+	"github.com/rollmill/rollmill/formats/jsontext"
 )
 
 // Format is ATIF.
@@ -52,7 +52,7 @@ func parse(r *importers.Record) ([]importers.Item, error) {
 		return []importers.Item{x}, nil
 	}
 	var out []importers.Item
-	for doc := range jsonscan.Elements(data) {
+	for doc := range jsontext.Elements(data) {
 		x, err := Trajectory(r, doc)
 		if err != nil {
 			return nil, fmt.Errorf("document %d: %w", len(out), err)
@@ -65,7 +65,7 @@ func parse(r *importers.Record) ([]importers.Item, error) {
 // Trajectory converts one document, which is valid JSON. What it loses is
 // recorded in r.
 func Trajectory(r *importers.Record, doc []byte) (x importers.Item, err error) {
-	o := jsonscan.ParseObject(doc)
+	o := jsontext.ParseObject(doc)
 	minor, err := version(o)
 	if err != nil {
 		return x, err
@@ -82,7 +82,7 @@ func Trajectory(r *importers.Record, doc []byte) (x importers.Item, err error) {
 	if _, err := b.trajectory(o, ""); err != nil {
 		return x, err
 	}
-	for key, v := range jsonscan.Members(doc) {
+	for key, v := range jsontext.Members(doc) {
 		switch string(key) {
 		case "steps", "subagent_trajectories", "trajectory_id":
 		case "agent":
@@ -109,9 +109,9 @@ func Trajectory(r *importers.Record, doc []byte) (x importers.Item, err error) {
 }
 
 // version returns the minor version of a document.
-func version(o jsonscan.Object) (minor int, err error) {
+func version(o jsontext.Object) (minor int, err error) {
 	v := o.Get("schema_version")
-	text := jsonscan.Unquote(v)
+	text := jsontext.Unquote(v)
 	switch {
 	case len(v) == 0 && o.Has("trial_name"):
 		return 0, errors.New("schema_version is missing: this is the result of a Harbor trial; its trajectory is agent/trajectory.json beside it")
@@ -128,7 +128,7 @@ func version(o jsonscan.Object) (minor int, err error) {
 
 // withoutTools returns an agent without its tools, which have columns.
 func withoutTools(agent []byte) []byte {
-	o := jsonscan.ParseObject(agent)
+	o := jsontext.ParseObject(agent)
 	if !o.Drop("tool_definitions") {
 		return agent
 	}

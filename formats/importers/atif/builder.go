@@ -6,7 +6,7 @@ import (
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/importers"
 	"github.com/rollmill/rollmill/formats/importers/value"
-	"github.com/rollmill/rollmill/formats/jsonscan"
+	"github.com/rollmill/rollmill/formats/jsontext"
 )
 
 // builder builds the messages of a document and of its subagents.
@@ -26,7 +26,7 @@ type builder struct {
 // trajectory adds the messages of a document and returns the index of its first;
 // -1 when it has none. Its subagents come first, so that the document's own
 // messages are the main path.
-func (b *builder) trajectory(o jsonscan.Object, branch string) (first int, err error) {
+func (b *builder) trajectory(o jsontext.Object, branch string) (first int, err error) {
 	var in value.Reader
 	agent := in.Object("agent", o.Get("agent"))
 	model := in.Text("agent.model_name", agent.Get("model_name"))
@@ -43,7 +43,7 @@ func (b *builder) trajectory(o jsonscan.Object, branch string) (first int, err e
 	if err != nil {
 		return -1, err
 	}
-	for sub := range jsonscan.Elements(subagents) {
+	for sub := range jsontext.Elements(subagents) {
 		if err := b.subagent(sub); err != nil {
 			return -1, fmt.Errorf("a subagent: %w", err)
 		}
@@ -54,7 +54,7 @@ func (b *builder) trajectory(o jsonscan.Object, branch string) (first int, err e
 	run := run{builder: b, model: model, branch: branch, trained: branch == "" || model == b.model}
 	run.systemPrompt(extra, steps)
 	n := 0
-	for step := range jsonscan.Elements(steps) {
+	for step := range jsontext.Elements(steps) {
 		if err := run.step(step); err != nil {
 			return -1, fmt.Errorf("steps[%d]: %w", n, err)
 		}
@@ -67,7 +67,7 @@ func (b *builder) trajectory(o jsonscan.Object, branch string) (first int, err e
 }
 
 func (b *builder) subagent(doc []byte) error {
-	o := jsonscan.ParseObject(doc)
+	o := jsontext.ParseObject(doc)
 	if o == nil {
 		return fmt.Errorf("it is %s, not an object", importers.Brief(doc))
 	}
@@ -86,7 +86,7 @@ func (b *builder) subagent(doc []byte) error {
 }
 
 // toolsOf returns the tools on offer.
-func toolsOf(agent, extra jsonscan.Object) (string, error) {
+func toolsOf(agent, extra jsontext.Object) (string, error) {
 	if agent.Has("tool_definitions") {
 		return importers.Tools(agent.Get("tool_definitions"))
 	}
@@ -99,7 +99,7 @@ func toolsOf(agent, extra jsonscan.Object) (string, error) {
 }
 
 func onlyObjects(list []byte) bool {
-	for e := range jsonscan.Elements(list) {
+	for e := range jsontext.Elements(list) {
 		if e[0] != '{' {
 			return false
 		}

@@ -7,7 +7,7 @@ import (
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/importers"
 	"github.com/rollmill/rollmill/formats/importers/value"
-	"github.com/rollmill/rollmill/formats/jsonscan"
+	"github.com/rollmill/rollmill/formats/jsontext"
 )
 
 // own is what Rollmill's export keeps in the extra of a document, since ATIF has
@@ -35,8 +35,8 @@ var ownKeys = []string{"example_id", "example", "epoch", "generation", "status",
 	"reward", "answer", "policy_version"}
 
 // isOwn reports whether Rollmill wrote a document.
-func isOwn(o jsonscan.Object) bool {
-	return jsonscan.Unquote(jsonscan.ParseObject(o.Get("agent")).Get("name")) == "rollmill"
+func isOwn(o jsontext.Object) bool {
+	return jsontext.Unquote(jsontext.ParseObject(o.Get("agent")).Get("name")) == "rollmill"
 }
 
 // readOwn sets the columns of an item from the extra of its document.
@@ -81,7 +81,7 @@ func object(r *importers.Record, text string) (string, error) {
 
 // withoutOwn returns an extra without what has columns.
 func withoutOwn(extra []byte) []byte {
-	o := jsonscan.ParseObject(extra)
+	o := jsontext.ParseObject(extra)
 	for _, key := range ownKeys {
 		o.Drop(key)
 	}
@@ -89,7 +89,7 @@ func withoutOwn(extra []byte) []byte {
 }
 
 // ownCall adds what Rollmill's export keeps of a call in the extra of its step.
-func ownCall(r *importers.Record, in *value.Reader, o jsonscan.Object, m *formats.Message, call *formats.Call) {
+func ownCall(r *importers.Record, in *value.Reader, o jsontext.Object, m *formats.Message, call *formats.Call) {
 	extra := in.Object("extra", o.Get("extra"))
 	m.FinishReason = in.Text("extra.finish_reason", extra.Get("finish_reason"))
 	c := in.Object("extra.call", extra.Get("call"))

@@ -3,23 +3,23 @@ package atif
 import (
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/importers/value"
-	"github.com/rollmill/rollmill/formats/jsonscan"
+	"github.com/rollmill/rollmill/formats/jsontext"
 )
 
 // rewards reads the reward that some programs keep in a trajectory's extra or in
 // that of its final metrics: "reward", and a number for each component in
 // "rewards" or in "verifier_result". Without a total, a single component is the total; several
 // have none, since ATIF does not say how they add up.
-func rewards(row *formats.Trajectory, o jsonscan.Object) error {
-	extra := jsonscan.ParseObject(o.Get("extra"))
-	list := jsonscan.ParseObject(extra.Get("rewards"))
+func rewards(row *formats.Trajectory, o jsontext.Object) error {
+	extra := jsontext.ParseObject(o.Get("extra"))
+	list := jsontext.ParseObject(extra.Get("rewards"))
 	if list == nil {
-		list = jsonscan.ParseObject(jsonscan.ParseObject(extra.Get("verifier_result")).Get("rewards"))
+		list = jsontext.ParseObject(jsontext.ParseObject(extra.Get("verifier_result")).Get("rewards"))
 	}
 	var in value.Reader
 	row.Reward = in.Number("extra.reward", extra.Get("reward"))
 	if row.Reward == nil {
-		final := jsonscan.ParseObject(jsonscan.ParseObject(o.Get("final_metrics")).Get("extra"))
+		final := jsontext.ParseObject(jsontext.ParseObject(o.Get("final_metrics")).Get("extra"))
 		row.Reward = in.Number("final_metrics.extra.reward", final.Get("reward"))
 	}
 	for _, c := range list {

@@ -8,7 +8,7 @@ import (
 	"github.com/rollmill/rollmill/formats/chat"
 	"github.com/rollmill/rollmill/formats/importers"
 	"github.com/rollmill/rollmill/formats/importers/value"
-	"github.com/rollmill/rollmill/formats/jsonscan"
+	"github.com/rollmill/rollmill/formats/jsontext"
 )
 
 // run is the conversation of one agent.
@@ -25,10 +25,10 @@ func (r *run) input(m formats.Message) int {
 }
 
 // systemPrompt adds the system prompt that some exporters keep with the agent.
-func (r *run) systemPrompt(extra jsonscan.Object, steps []byte) {
-	text := jsonscan.Unquote(extra.Get("system_prompt"))
-	for first := range jsonscan.Elements(steps) {
-		if source := jsonscan.Unquote(jsonscan.ParseObject(first).Get("source")); text != "" && source != "system" {
+func (r *run) systemPrompt(extra jsontext.Object, steps []byte) {
+	text := jsontext.Unquote(extra.Get("system_prompt"))
+	for first := range jsontext.Elements(steps) {
+		if source := jsontext.Unquote(jsontext.ParseObject(first).Get("source")); text != "" && source != "system" {
 			r.input(formats.Message{Role: "system", Content: text})
 		}
 		return
@@ -39,7 +39,7 @@ func (r *run) systemPrompt(extra jsonscan.Object, steps []byte) {
 var roles = map[string]string{"system": "system", "user": "user", "agent": "assistant"}
 
 func (r *run) step(raw []byte) error {
-	o := jsonscan.ParseObject(raw)
+	o := jsontext.ParseObject(raw)
 	if o == nil {
 		return fmt.Errorf("it is %s, not an object", importers.Brief(raw))
 	}
@@ -57,7 +57,7 @@ func (r *run) step(raw []byte) error {
 	if in.Err != nil {
 		return in.Err
 	}
-	if source == "system" && jsonscan.Unquote(jsonscan.ParseObject([]byte(replaces)).Get("boundary")) == "replace" {
+	if source == "system" && jsontext.Unquote(jsontext.ParseObject([]byte(replaces)).Get("boundary")) == "replace" {
 		return r.replaceContext(o, m, results)
 	}
 	at, err := r.message(o, m, source == "agent")
@@ -70,10 +70,10 @@ func (r *run) step(raw []byte) error {
 
 // message adds a step's message, sampled when the model generated it in this
 // trajectory.
-func (r *run) message(o jsonscan.Object, m formats.Message, agent bool) (int, error) {
+func (r *run) message(o jsontext.Object, m formats.Message, agent bool) (int, error) {
 	var in value.Reader
-	extras := jsonscan.Object(nil)
-	for call := range jsonscan.Elements(in.List("tool_calls", o.Get("tool_calls"))) {
+	extras := jsontext.Object(nil)
+	for call := range jsontext.Elements(in.List("tool_calls", o.Get("tool_calls"))) {
 		c := in.Object("tool_calls", call)
 		t := formats.ToolCall{
 			ID: in.Text("tool_call_id", c.Get("tool_call_id")), Name: in.Text("function_name", c.Get("function_name")),
@@ -84,7 +84,7 @@ func (r *run) message(o jsonscan.Object, m formats.Message, agent bool) (int, er
 		}
 		m.ToolCalls = append(m.ToolCalls, t)
 		if c.Has("extra") {
-			extras = append(extras, jsonscan.Member{Key: t.ID, Raw: c.Get("extra")})
+			extras = append(extras, jsontext.Member{Key: t.ID, Raw: c.Get("extra")})
 		}
 	}
 	calls := in.Whole("llm_call_count", o.Get("llm_call_count"))
@@ -92,7 +92,7 @@ func (r *run) message(o jsonscan.Object, m formats.Message, agent bool) (int, er
 	if in.Err != nil {
 		return 0, in.Err
 	}
-	copied := jsonscan.IsTrue(o.Get("is_copied_context"))
+	copied := jsontext.IsTrue(o.Get("is_copied_context"))
 	if !agent || copied || calls != nil && *calls == 0 {
 		at := r.input(m)
 		r.keep(at, "metrics", metrics)
@@ -106,7 +106,7 @@ func (r *run) message(o jsonscan.Object, m formats.Message, agent bool) (int, er
 
 // sampled adds an answer of the model. several reports whether it is made of
 // several answers: then its tokens are of no one call.
-func (r *run) sampled(o jsonscan.Object, m formats.Message, metrics jsonscan.Object, several bool) (int, error) {
+func (r *run) sampled(o jsontext.Object, m formats.Message, metrics jsontext.Object, several bool) (int, error) {
 	var in value.Reader
 	call := formats.Call{Model: in.Text("model_name", o.Get("model_name")), Target: r.trained,
 		PromptTokens: in.Count("prompt_tokens", metrics.Get("prompt_tokens")), CompletionTokens: in.Count("completion_tokens", metrics.Get("completion_tokens")),
@@ -115,7 +115,7 @@ func (r *run) sampled(o jsonscan.Object, m formats.Message, metrics jsonscan.Obj
 		call.Model = r.model
 	}
 	if o.Has("reasoning_effort") {
-		call.Sampling = string(jsonscan.Object{{Key: "reasoning_effort", Raw: o.Get("reasoning_effort")}}.Bytes())
+		call.Sampling = string(jsontext.Object{{Key: "reasoning_effort", Raw: o.Get("reasoning_effort")}}.Bytes())
 	}
 	if r.own {
 		ownCall(r.record, &in, o, &m, &call)
@@ -140,7 +140,7 @@ func (r *run) sampled(o jsonscan.Object, m formats.Message, metrics jsonscan.Obj
 
 // replaceContext begins another root with what a step observed: the model saw
 // nothing of what came before.
-func (r *run) replaceContext(o jsonscan.Object, m formats.Message, results []byte) error {
+func (r *run) replaceContext(o jsontext.Object, m formats.Message, results []byte) error {
 	r.talk.Continue(-1)
 	first := len(r.talk.Messages)
 	if first > 0 {
@@ -160,7 +160,7 @@ func (r *run) replaceContext(o jsonscan.Object, m formats.Message, results []byt
 
 // results adds what a step observed.
 func (r *run) results(list []byte) error {
-	for raw := range jsonscan.Elements(list) {
+	for raw := range jsontext.Elements(list) {
 		var in value.Reader
 		o := in.Object("observation.results", raw)
 		m := formats.Message{Role: "user", ToolCallID: in.Text("source_call_id", o.Get("source_call_id"))}
@@ -184,7 +184,7 @@ func (r *run) results(list []byte) error {
 }
 
 // rest keeps the members of a step that no column has.
-func (r *run) rest(at int, o jsonscan.Object) {
+func (r *run) rest(at int, o jsontext.Object) {
 	for _, f := range o {
 		switch f.Key {
 		case "step_id", "source", "message", "reasoning_content", "tool_calls", "observation", "metrics", "model_name", "reasoning_effort":
@@ -194,7 +194,7 @@ func (r *run) rest(at int, o jsonscan.Object) {
 	}
 }
 
-func (r *run) keep(at int, name string, o jsonscan.Object) {
+func (r *run) keep(at int, name string, o jsontext.Object) {
 	if len(o) > 0 {
 		r.keepRaw(at, name, o.Bytes())
 	}
@@ -223,14 +223,14 @@ func content(in *value.Reader, field string, v []byte, m *formats.Message) {
 	}
 	var text strings.Builder
 	parts, images := 0, false
-	for part := range jsonscan.Elements(v) {
+	for part := range jsontext.Elements(v) {
 		o := in.Object(field, part)
 		text.WriteString(in.Text(field+".text", o.Get("text")))
 		parts++
-		images = images || jsonscan.Unquote(o.Get("type")) != "text"
+		images = images || jsontext.Unquote(o.Get("type")) != "text"
 	}
 	m.Content = text.String()
 	if parts > 1 || images {
-		m.ContentParts = jsonscan.Compact(v)
+		m.ContentParts = jsontext.Compact(v)
 	}
 }

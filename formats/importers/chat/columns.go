@@ -6,15 +6,15 @@ import (
 	"strings"
 
 	"github.com/rollmill/rollmill/formats/importers"
-	"github.com/rollmill/rollmill/formats/jsonscan"
+	"github.com/rollmill/rollmill/formats/jsontext"
 )
 
 // row is a row that is being read.
 type row struct {
 	*importers.Record
 	columns [numFields]column
-	task    jsonscan.Builder // of the example
-	rest    jsonscan.Builder // columns that are no fields
+	task    jsontext.Builder // of the example
+	rest    jsontext.Builder // columns that are no fields
 }
 
 // column is a field's column. A value that was read is not metadata.
@@ -39,7 +39,7 @@ var byColumn = func() map[string]field {
 
 // split finds the columns.
 func (r *row) split() (err error) {
-	var reading jsonscan.Reading
+	var reading jsontext.Reading
 	r.Data, err = reading.Each(r.Data, func(key, v []byte) {
 		if string(v) != "null" {
 			r.add(key, v)
@@ -67,7 +67,7 @@ func (r *row) add(key, v []byte) {
 		r.task.Set(string(key), v)
 	default:
 		if r.rest.Object == nil {
-			r.rest.Object = make(jsonscan.Object, 0, 4)
+			r.rest.Object = make(jsontext.Object, 0, 4)
 		}
 		r.rest.Set(string(key), v)
 	}
@@ -125,7 +125,7 @@ func (r *row) name(f field) string {
 // metadata.
 func (r *row) text(f field) string {
 	if v := r.columns[f].value; len(v) > 0 && v[0] == '"' {
-		return jsonscan.Unquote(r.take(f))
+		return jsontext.Unquote(r.take(f))
 	}
 	return ""
 }
@@ -167,7 +167,7 @@ func (r *row) example() string {
 	if len(task.Object) == 0 {
 		return ""
 	}
-	return jsonscan.Compact(task.Bytes())
+	return jsontext.Compact(task.Bytes())
 }
 
 // metadata returns the columns that nothing has read, under their own names.
@@ -188,7 +188,7 @@ func (r *row) metadata() (m importers.Metadata) {
 // shape needs.
 func (r *row) unknown() error {
 	var have []string
-	for key := range jsonscan.Members(r.Data) {
+	for key := range jsontext.Members(r.Data) {
 		have = append(have, string(key))
 	}
 	if len(have) == 0 {
@@ -211,7 +211,7 @@ var similar = map[field][]string{
 // Nearest suggests columns of a row for fields, as the end of a message: a list
 // of messages, else columns with names that are usual for a field.
 func Nearest(row []byte) string {
-	for key, v := range jsonscan.Members(row) {
+	for key, v := range jsontext.Members(row) {
 		if v[0] == '[' && isMessages(v) {
 			return fmt.Sprintf(" (try --map messages=%s)", key)
 		}
@@ -219,7 +219,7 @@ func Nearest(row []byte) string {
 	var found []string
 	for _, fs := range [][]field{{messages}, {chosen, rejected}, {prompt, completion}, {text}} {
 		for _, f := range fs {
-			for key := range jsonscan.Members(row) {
+			for key := range jsontext.Members(row) {
 				if k := strings.ToLower(string(key)); k == fields[f].name || slices.Contains(similar[f], k) {
 					found = append(found, fmt.Sprintf("--map %s=%s", fields[f].name, key))
 					break
@@ -236,8 +236,8 @@ func Nearest(row []byte) string {
 // isMessages reports whether a list has messages: its first element is an object
 // with a role.
 func isMessages(list []byte) bool {
-	for e := range jsonscan.Elements(list) {
-		for key := range jsonscan.Members(e) {
+	for e := range jsontext.Elements(list) {
+		for key := range jsontext.Members(e) {
 			if k := string(key); k == "role" || k == "from" {
 				return true
 			}

@@ -6,7 +6,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/importers"
-	"github.com/rollmill/rollmill/formats/jsonscan"
+	"github.com/rollmill/rollmill/formats/jsontext"
 )
 
 // Reader builds a conversation from messages as files store them: those of the
@@ -48,7 +48,7 @@ const missing = -2
 func (c *Reader) Add(list []byte, sampled bool) error {
 	var some [16][]byte
 	all := some[:0]
-	for raw := range jsonscan.Elements(list) {
+	for raw := range jsontext.Elements(list) {
 		all = append(all, raw)
 	}
 	c.begins(len(all), sampled)
@@ -178,7 +178,7 @@ func (c *Reader) answer(m formats.Message, target bool) {
 const marker = "json"
 
 func (c *Reader) read(m *message, raw []byte) error {
-	if text := []byte(jsonscan.Unquote(raw)); len(text) > 0 && text[0] == '{' && jsonscan.Valid(text) {
+	if text := []byte(jsontext.Unquote(raw)); len(text) > 0 && text[0] == '{' && jsontext.Valid(text) {
 		raw = text // a column of type JSON, as datasets and Rollmill's own exports have it
 	} else {
 		m.merged = merged(raw, "content")
@@ -186,7 +186,7 @@ func (c *Reader) read(m *message, raw []byte) error {
 	if len(raw) == 0 || raw[0] != '{' {
 		return fmt.Errorf("it is %s, not an object", importers.Brief(raw))
 	}
-	for key, v := range jsonscan.Members(raw) {
+	for key, v := range jsontext.Members(raw) {
 		if string(v) == "null" || string(key) == marker && string(v) == "true" {
 			continue
 		}
@@ -213,7 +213,7 @@ func (m *message) set(key, v []byte, tree bool) (known bool, err error) {
 	case "content":
 		switch {
 		case v[0] == '"' && m.ContentParts == "":
-			m.Content, known = jsonscan.View(v), true
+			m.Content, known = jsontext.View(v), true
 		case v[0] == '[':
 			v = withoutNulls(v)
 			fallthrough
@@ -234,7 +234,7 @@ func (m *message) set(key, v []byte, tree bool) (known bool, err error) {
 			return true, fmt.Errorf("its %s is %s, not text", key, importers.Brief(v))
 		}
 		if m.Reasoning == "" {
-			m.Reasoning = jsonscan.Unquote(v)
+			m.Reasoning = jsontext.Unquote(v)
 		}
 		return true, nil
 	case "tool_calls":
@@ -276,15 +276,15 @@ func (m *message) setTokens(key, v []byte) (known bool, err error) {
 	case "prompt_delta_ids":
 		m.PromptDeltaIDs, err = TokenIDs(v)
 	case "token_texts":
-		for e := range jsonscan.Elements(v) {
-			m.TokenTexts = append(m.TokenTexts, jsonscan.Unquote(e))
+		for e := range jsontext.Elements(v) {
+			m.TokenTexts = append(m.TokenTexts, jsontext.Unquote(e))
 		}
 	case "finish_reason":
-		m.FinishReason = jsonscan.Unquote(v)
+		m.FinishReason = jsontext.Unquote(v)
 	case "branch":
-		m.Branch = jsonscan.Unquote(v)
+		m.Branch = jsontext.Unquote(v)
 	case "prefix_break":
-		m.PrefixBreak = jsonscan.Unquote(v)
+		m.PrefixBreak = jsontext.Unquote(v)
 	case "content_parts":
 		if string(v) != `""` {
 			m.ContentParts, err = Array(v)
@@ -315,7 +315,7 @@ func (m *message) role(key, v []byte) error {
 	case `"function_call"`, `"tool_call"`:
 		m.Role, m.calls = "assistant", true
 	default:
-		m.Role = jsonscan.Unquote(v)
+		m.Role = jsontext.Unquote(v)
 	}
 	return nil
 }
@@ -325,7 +325,7 @@ func (m *message) value(key, v []byte) error {
 	if v[0] != '"' {
 		return fmt.Errorf("its %s is %s, not text", key, importers.Brief(v))
 	}
-	m.Content = jsonscan.View(v)
+	m.Content = jsontext.View(v)
 	return nil
 }
 
@@ -333,7 +333,7 @@ func (m *message) value(key, v []byte) error {
 // list of them.
 func (m *message) callText() error {
 	text := []byte(strings.TrimSpace(m.Content))
-	if !jsonscan.Valid(text) {
+	if !jsontext.Valid(text) {
 		return fmt.Errorf("its function call is not JSON: %s", importers.Brief(text))
 	}
 	if text[0] == '{' {
@@ -353,14 +353,14 @@ func (m *message) toolCalls(v []byte) error {
 // Arrow may have added nulls to their arguments.
 func ToolCalls(v []byte, nulls bool) (calls []formats.ToolCall, err error) {
 	if v[0] == '"' {
-		if v = []byte(strings.TrimSpace(jsonscan.Unquote(v))); len(v) == 0 {
+		if v = []byte(strings.TrimSpace(jsontext.Unquote(v))); len(v) == 0 {
 			return nil, nil
 		}
 	}
-	if v[0] != '[' || !jsonscan.Valid(v) {
+	if v[0] != '[' || !jsontext.Valid(v) {
 		return nil, fmt.Errorf("its tool_calls are %s, not a list", importers.Brief(v))
 	}
-	for raw := range jsonscan.Elements(v) {
+	for raw := range jsontext.Elements(v) {
 		call, err := toolCall(raw, nulls)
 		if err != nil {
 			return nil, err
@@ -374,22 +374,22 @@ func ToolCalls(v []byte, nulls bool) (calls []formats.ToolCall, err error) {
 // arguments beside the id.
 func toolCall(raw []byte, nulls bool) (call formats.ToolCall, err error) {
 	var arguments, function []byte
-	for key, v := range jsonscan.Members(raw) {
+	for key, v := range jsontext.Members(raw) {
 		switch string(key) {
 		case "id":
-			call.ID = jsonscan.Unquote(v)
+			call.ID = jsontext.Unquote(v)
 		case "name":
-			call.Name = jsonscan.Unquote(v)
+			call.Name = jsontext.Unquote(v)
 		case "arguments", "parameters":
 			arguments = v
 		case "function":
 			function = v
 		}
 	}
-	for key, v := range jsonscan.Members(function) {
+	for key, v := range jsontext.Members(function) {
 		switch string(key) {
 		case "name":
-			call.Name = jsonscan.Unquote(v)
+			call.Name = jsontext.Unquote(v)
 		case "arguments":
 			arguments = v
 		}
@@ -408,11 +408,11 @@ func argumentsOf(v []byte, nulls bool) string {
 	case len(v) == 0 || string(v) == "null":
 		return ""
 	case v[0] == '"':
-		return jsonscan.Unquote(v)
+		return jsontext.Unquote(v)
 	case nulls:
 		v = withoutNulls(v)
 	}
-	return jsonscan.Compact(v)
+	return jsontext.Compact(v)
 }
 
 // OtherInto adds the members that no column holds to the metadata.

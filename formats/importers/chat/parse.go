@@ -9,7 +9,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/importers"
-	"github.com/rollmill/rollmill/formats/jsonscan"
+	"github.com/rollmill/rollmill/formats/jsontext"
 )
 
 // Parse converts a row.
@@ -56,7 +56,7 @@ func (r *row) alpaca() error {
 		if v := r.columns[history].value; v[0] != '[' {
 			return fmt.Errorf("column %q is %s, not a list", r.name(history), importers.Brief(v))
 		}
-		for turn := range jsonscan.Elements(r.take(history)) {
+		for turn := range jsontext.Elements(r.take(history)) {
 			pair := elements(turn)
 			if len(pair) != 2 {
 				return fmt.Errorf("column %q: %s is not an instruction and its answer", r.name(history), importers.Brief(turn))
@@ -104,7 +104,7 @@ func (r *row) start(c *Reader) error {
 		if v[0] != '"' {
 			return fmt.Errorf("column %q is %s, not text", r.name(system), importers.Brief(v))
 		}
-		c.System = jsonscan.Unquote(v)
+		c.System = jsontext.Unquote(v)
 	}
 	return nil
 }
@@ -178,18 +178,18 @@ func (r *row) stepwise() ([]importers.Item, error) {
 		return nil, err
 	}
 	steps := 0
-	for e := range jsonscan.Elements(r.take(completions)) {
+	for e := range jsontext.Elements(r.take(completions)) {
 		if e[0] != '"' {
 			return nil, fmt.Errorf("column %q: step %d is %s, not text", r.name(completions), steps, importers.Brief(e))
 		}
-		c.AddText("assistant", jsonscan.Unquote(e), true)
+		c.AddText("assistant", jsontext.Unquote(e), true)
 		steps++
 	}
 	if steps == 0 {
 		return nil, fmt.Errorf("column %q is %s, not a list of steps", r.name(completions), importers.Brief(r.columns[completions].value))
 	}
 	var shaped []float64
-	for e := range jsonscan.Elements(r.take(labels)) {
+	for e := range jsontext.Elements(r.take(labels)) {
 		on, ok := Truth(e)
 		if !ok {
 			return nil, fmt.Errorf("column %q: %s is neither true nor false", r.name(labels), importers.Brief(e))
@@ -255,9 +255,9 @@ func listOf(r *importers.Record, v []byte) (list []byte, plain string, err error
 	case '{':
 		return slices.Concat([]byte("["), v, []byte("]")), "", nil
 	case '"':
-		plain = jsonscan.Unquote(v)
+		plain = jsontext.Unquote(v)
 		if inner := strings.TrimSpace(plain); strings.HasPrefix(inner, "[") {
-			var reading jsonscan.Reading
+			var reading jsontext.Reading
 			if list, ok := reading.Value([]byte(inner)); ok && (string(list) == "[]" || isMessages(list)) {
 				r.LoseAll(reading.Lost)
 				return list, "", nil
@@ -378,7 +378,7 @@ func (r *row) components(t *formats.Trajectory) error {
 	if len(v) == 0 || v[0] != '{' {
 		return nil
 	}
-	for key, v := range jsonscan.Members(r.take(rewards)) {
+	for key, v := range jsontext.Members(r.take(rewards)) {
 		x, err := Number(v)
 		if err != nil {
 			return fmt.Errorf("column %q: %s: %w", r.name(rewards), key, err)
@@ -413,7 +413,7 @@ func (r *row) setLog(x *importers.Item) error {
 	}
 	epoch := int32(*n)
 	x.Epoch = &epoch
-	var rest jsonscan.Builder
+	var rest jsontext.Builder
 	for _, m := range r.rest.Object {
 		v, err := Number(m.Raw)
 		switch {

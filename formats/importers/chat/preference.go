@@ -10,7 +10,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/importers"
-	"github.com/rollmill/rollmill/formats/jsonscan"
+	"github.com/rollmill/rollmill/formats/jsontext"
 )
 
 // side is an answer of a preference.
@@ -101,8 +101,8 @@ func (r *row) request() {
 	if v := r.columns[input].value; r.has(prompt) || len(v) == 0 || v[0] != '{' {
 		return
 	}
-	var rest jsonscan.Builder
-	for key, v := range jsonscan.Members(r.take(input)) {
+	var rest jsontext.Builder
+	for key, v := range jsontext.Members(r.take(input)) {
 		switch {
 		case string(v) == "null":
 		case string(key) == "messages":
@@ -322,7 +322,7 @@ func (r *row) ranked() ([]importers.Item, error) {
 
 // completion adds {"rank": 0, "completion": [messages]}.
 func (c *Reader) completion(raw []byte) (rank float64, err error) {
-	o := jsonscan.ParseObject(raw)
+	o := jsontext.ParseObject(raw)
 	x, err := Number(o.Get("rank"))
 	if err != nil || x == nil {
 		return 0, fmt.Errorf("its rank is %s, not a number", importers.Brief(o.Get("rank")))
@@ -350,7 +350,7 @@ func (c *Reader) completion(raw []byte) (rank float64, err error) {
 
 // elements returns the elements of a list.
 func elements(list []byte) (out [][]byte) {
-	for e := range jsonscan.Elements(list) {
+	for e := range jsontext.Elements(list) {
 		out = append(out, e)
 	}
 	return out
@@ -358,7 +358,7 @@ func elements(list []byte) (out [][]byte) {
 
 // sameJSON reports whether values are equal but for space and nulls.
 func sameJSON(a, b []byte) bool {
-	return string(a) == string(b) || jsonscan.Compact(withoutNulls(a)) == jsonscan.Compact(withoutNulls(b))
+	return string(a) == string(b) || jsontext.Compact(withoutNulls(a)) == jsontext.Compact(withoutNulls(b))
 }
 
 // same reports whether messages are equal, whatever the order of their members.

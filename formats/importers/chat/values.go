@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/rollmill/rollmill/formats/importers"
-	"github.com/rollmill/rollmill/formats/jsonscan"
+	"github.com/rollmill/rollmill/formats/jsontext"
 )
 
 // withoutNulls returns JSON in which no object has a member that is null. Arrow
@@ -27,7 +27,7 @@ func merged(object []byte, but string) bool {
 	if !bytes.Contains(object, []byte("null")) {
 		return false
 	}
-	for key, v := range jsonscan.Members(object) {
+	for key, v := range jsontext.Members(object) {
 		if string(v) == "null" && string(key) != but {
 			return true
 		}
@@ -40,24 +40,24 @@ func appendWithoutNulls(b, v []byte) []byte {
 	case '{':
 		b = append(b, '{')
 		first := len(b)
-		for i := jsonscan.Space(v, 1); i < len(v) && v[i] == '"'; i = jsonscan.Space(v, i+1) {
-			end := jsonscan.Skip(v, i)
+		for i := jsontext.Space(v, 1); i < len(v) && v[i] == '"'; i = jsontext.Space(v, i+1) {
+			end := jsontext.Skip(v, i)
 			key := v[i:end]
-			i = jsonscan.Space(v, jsonscan.Space(v, end)+1)
-			end = jsonscan.Skip(v, i)
+			i = jsontext.Space(v, jsontext.Space(v, end)+1)
+			end = jsontext.Skip(v, i)
 			if value := v[i:end]; string(value) != "null" {
 				if len(b) > first {
 					b = append(b, ',')
 				}
 				b = appendWithoutNulls(append(append(b, key...), ':'), value)
 			}
-			i = jsonscan.Space(v, end)
+			i = jsontext.Space(v, end)
 		}
 		return append(b, '}')
 	case '[':
 		b = append(b, '[')
 		first := len(b)
-		for e := range jsonscan.Elements(v) {
+		for e := range jsontext.Elements(v) {
 			if len(b) > first {
 				b = append(b, ',')
 			}
@@ -84,7 +84,7 @@ func Truth(v []byte) (on, ok bool) {
 // scalar returns a text's content, and every other value as it is written.
 func scalar(v []byte) string {
 	if len(v) > 0 && v[0] == '"' {
-		return strings.TrimSpace(jsonscan.Unquote(v))
+		return strings.TrimSpace(jsontext.Unquote(v))
 	}
 	return string(v)
 }
@@ -135,7 +135,7 @@ func TokenIDs(v []byte) ([]int32, error) {
 		return nil, err
 	}
 	ids := make([]int32, 0, bytes.Count(list, []byte(","))+1)
-	for e := range jsonscan.Elements(list) {
+	for e := range jsontext.Elements(list) {
 		n, err := strconv.ParseInt(strings.TrimSuffix(string(e), ".0"), 10, 32)
 		if err != nil || n < 0 {
 			return nil, fmt.Errorf("%s is not a token id", importers.Brief(e))
@@ -152,7 +152,7 @@ func Logprobs(v []byte) ([]float32, error) {
 		return nil, err
 	}
 	out := make([]float32, 0, bytes.Count(list, []byte(","))+1)
-	for e := range jsonscan.Elements(list) {
+	for e := range jsontext.Elements(list) {
 		p, err := strconv.ParseFloat(string(e), 32)
 		if err != nil {
 			return nil, fmt.Errorf("%s is not a logprob", importers.Brief(e))
@@ -166,23 +166,23 @@ func Logprobs(v []byte) ([]float32, error) {
 func Array(v []byte) (string, error) {
 	list := v
 	if len(v) > 0 && v[0] == '"' {
-		list = []byte(jsonscan.Unquote(v))
+		list = []byte(jsontext.Unquote(v))
 	}
-	if i := jsonscan.Space(list, 0); i == len(list) || list[i] != '[' || !jsonscan.Valid(list) {
+	if i := jsontext.Space(list, 0); i == len(list) || list[i] != '[' || !jsontext.Valid(list) {
 		return "", fmt.Errorf("%s is not a list", importers.Brief(list))
 	}
 	if v[0] == '"' {
 		return string(list), nil
 	}
-	return jsonscan.Compact(list), nil
+	return jsontext.Compact(list), nil
 }
 
 // numbers returns a list, or the list that a text contains.
 func numbers(v []byte) ([]byte, error) {
 	if len(v) > 0 && v[0] == '"' {
-		v = []byte(strings.TrimSpace(jsonscan.Unquote(v)))
+		v = []byte(strings.TrimSpace(jsontext.Unquote(v)))
 	}
-	if len(v) == 0 || v[0] != '[' || !jsonscan.Valid(v) {
+	if len(v) == 0 || v[0] != '[' || !jsontext.Valid(v) {
 		return nil, fmt.Errorf("%s is not a list of numbers", importers.Brief(v))
 	}
 	return v, nil

@@ -10,7 +10,7 @@ import (
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/importers"
 	"github.com/rollmill/rollmill/formats/importers/value"
-	"github.com/rollmill/rollmill/formats/jsonscan"
+	"github.com/rollmill/rollmill/formats/jsontext"
 )
 
 // Choice is an answer.
@@ -23,7 +23,7 @@ type Choice struct {
 // Read reads a choice. other gets every member with a value that a Choice has no
 // field for, those of the message among them.
 func Read(raw []byte, other func(key string, value []byte)) (c Choice, err error) {
-	o := jsonscan.ParseObject(raw)
+	o := jsontext.ParseObject(raw)
 	if c.Message, err = importers.Message(o.Get("message"), func(key string, v []byte) {
 		if key != "generation_token_ids" {
 			other(key, v)
@@ -42,7 +42,7 @@ func Read(raw []byte, other func(key string, value []byte)) (c Choice, err error
 	}{
 		{formats.TokensChoice, "token_ids", o.Get("token_ids")},
 		{formats.TokensResponse, "response_token_ids", o.Get("response_token_ids")},
-		{formats.TokensMessage, "generation_token_ids", jsonscan.ParseObject(o.Get("message")).Get("generation_token_ids")},
+		{formats.TokensMessage, "generation_token_ids", jsontext.ParseObject(o.Get("message")).Get("generation_token_ids")},
 	} {
 		if ids := in.IDs(s.field, s.ids); len(ids) > 0 {
 			m.TokenIDs, c.Source = ids, s.source
@@ -69,7 +69,7 @@ func Read(raw []byte, other func(key string, value []byte)) (c Choice, err error
 func Logprobs(in *value.Reader, m *formats.Message, v []byte) (source string) {
 	list := in.List("logprobs.content", in.Object("logprobs", v).Get("content"))
 	var ids []int32
-	for raw := range jsonscan.Elements(list) {
+	for raw := range jsontext.Elements(list) {
 		o := in.Object("logprobs.content", raw)
 		field := fmt.Sprintf("logprobs.content[%d]", len(m.Logprobs))
 		token := in.Text(field+".token", o.Get("token"))

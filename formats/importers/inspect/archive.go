@@ -14,7 +14,7 @@ import (
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/importers"
 	"github.com/rollmill/rollmill/formats/importers/value"
-	"github.com/rollmill/rollmill/formats/jsonscan"
+	"github.com/rollmill/rollmill/formats/jsontext"
 )
 
 // Names of entries.
@@ -116,25 +116,25 @@ func aboutOf(z *zip.Reader) ([]byte, error) {
 }
 
 // object splits an object, whose values are read later.
-func object(data []byte) (jsonscan.Object, error) {
+func object(data []byte) (jsontext.Object, error) {
 	data, err := value.Check(data)
 	if err == nil && data[0] != '{' {
 		err = fmt.Errorf("it is %s, not an object", importers.Brief(data))
 	}
-	return jsonscan.ParseObject(data), err
+	return jsontext.ParseObject(data), err
 }
 
 // about returns the part of a log's header that its samples need.
-func about(o jsonscan.Object) []byte {
-	var out jsonscan.Object
-	if eval := jsonscan.ParseObject(o.Get("eval")); eval != nil {
-		if data := jsonscan.ParseObject(eval.Get("dataset")); data.Drop("sample_ids") {
+func about(o jsontext.Object) []byte {
+	var out jsontext.Object
+	if eval := jsontext.ParseObject(o.Get("eval")); eval != nil {
+		if data := jsontext.ParseObject(eval.Get("dataset")); data.Drop("sample_ids") {
 			eval.Set("dataset", data.Bytes())
 		}
-		out = append(out, jsonscan.Member{Key: "eval", Raw: eval.Bytes()})
+		out = append(out, jsontext.Member{Key: "eval", Raw: eval.Bytes()})
 	}
 	if o.Has("plan") {
-		out = append(out, jsonscan.Member{Key: "plan", Raw: o.Get("plan")})
+		out = append(out, jsontext.Member{Key: "plan", Raw: o.Get("plan")})
 	}
 	return out.Bytes()
 }
@@ -175,7 +175,7 @@ func document(f importers.File) iter.Seq2[importers.Record, error] {
 				return
 			}
 			about, n := about(o), int64(0)
-			for sample := range jsonscan.Elements(o.Get("samples")) {
+			for sample := range jsontext.Elements(o.Get("samples")) {
 				if !yield(importers.Record{Data: sample, Row: n, Context: about, Options: f.Options}, nil) {
 					return
 				}

@@ -5,7 +5,7 @@ import (
 	"errors"
 
 	"github.com/rollmill/rollmill/formats/importers"
-	"github.com/rollmill/rollmill/formats/jsonscan"
+	"github.com/rollmill/rollmill/formats/jsontext"
 )
 
 // attachments are texts that a sample holds once and refers to: a string that is
@@ -21,7 +21,7 @@ var errAttachments = errors.New("the attachments that it refers to are larger th
 
 func newAttachments(v []byte) *attachments {
 	a := &attachments{texts: map[string][]byte{}}
-	for key, text := range jsonscan.Members(v) {
+	for key, text := range jsontext.Members(v) {
 		if text[0] == '"' {
 			a.texts[string(key)] = text
 		}
@@ -41,7 +41,7 @@ func (a *attachments) resolve(v []byte) ([]byte, error) {
 			i++
 			continue
 		}
-		end := jsonscan.Skip(v, i)
+		end := jsontext.Skip(v, i)
 		if name, is := bytes.CutPrefix(v[i:end], []byte(reference)); is {
 			if text, known := a.texts[string(bytes.TrimSuffix(name, []byte{'"'}))]; known {
 				if a.added += len(text); a.added > importers.MaxDocument {

@@ -9,16 +9,16 @@ import (
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/importers/choice"
 	"github.com/rollmill/rollmill/formats/importers/value"
-	"github.com/rollmill/rollmill/formats/jsonscan"
+	"github.com/rollmill/rollmill/formats/jsontext"
 )
 
 // event is a call of a model.
 type event struct {
-	o       jsonscan.Object
+	o       jsontext.Object
 	model   string
 	failure string
 	answer  *message // the first choice; nil when there is none
-	choice  jsonscan.Object
+	choice  jsontext.Object
 	others  []formats.Candidate // the other choices
 	judge   bool                // a scorer called
 	pending bool                // the log ends before its answer
@@ -28,17 +28,17 @@ type event struct {
 }
 
 // newEvent reads an event without its prompt.
-func newEvent(o jsonscan.Object) (*event, error) {
+func newEvent(o jsontext.Object) (*event, error) {
 	var in value.Reader
 	e := &event{o: o, model: in.Text("model", o.Get("model")), failure: in.Text("error", o.Get("error")), path: -1,
-		pending: jsonscan.IsTrue(o.Get("pending")), judge: in.Text("role", o.Get("role")) == "grader"}
+		pending: jsontext.IsTrue(o.Get("pending")), judge: in.Text("role", o.Get("role")) == "grader"}
 	output := in.Object("output", o.Get("output"))
 	e.failure = cmp.Or(e.failure, in.Text("output.error", output.Get("error")))
 	choices := in.List("output.choices", output.Get("choices"))
 	if in.Err != nil || e.failure != "" {
 		return e, in.Err // Inspect writes an empty choice for a call that failed
 	}
-	for raw := range jsonscan.Elements(choices) {
+	for raw := range jsontext.Elements(choices) {
 		c := in.Object("output.choices", raw)
 		if in.Err != nil {
 			return nil, in.Err
@@ -69,17 +69,17 @@ func (e *event) sampled(m *message) (source string, err error) {
 	return readChoice(e.choice, m)
 }
 
-func readChoice(c jsonscan.Object, m *message) (source string, err error) {
+func readChoice(c jsontext.Object, m *message) (source string, err error) {
 	var in value.Reader
 	m.FinishReason = in.Text("stop_reason", c.Get("stop_reason"))
 	source = choice.Logprobs(&in, &m.Message, c.Get("logprobs"))
 	for _, key := range []string{"stop_details", "prompt_logprobs"} {
 		if c.Has(key) {
-			m.Others = append(m.Others, jsonscan.Member{Key: key, Raw: c.Get(key)})
+			m.Others = append(m.Others, jsontext.Member{Key: key, Raw: c.Get(key)})
 		}
 	}
 	if top := alternatives(c.Get("logprobs")); top != nil {
-		m.Others = append(m.Others, jsonscan.Member{Key: "top_logprobs", Raw: top})
+		m.Others = append(m.Others, jsontext.Member{Key: "top_logprobs", Raw: top})
 	}
 	return source, in.Err
 }
@@ -89,14 +89,14 @@ func readChoice(c jsonscan.Object, m *message) (source string, err error) {
 func alternatives(v []byte) []byte {
 	var lists [][]byte
 	others := false
-	for raw := range jsonscan.Elements(jsonscan.ParseObject(v).Get("content")) {
-		o := jsonscan.ParseObject(raw)
+	for raw := range jsontext.Elements(jsontext.ParseObject(v).Get("content")) {
+		o := jsontext.ParseObject(raw)
 		top := o.Get("top_logprobs")
 		if len(top) == 0 {
 			top = []byte("null")
 		}
-		for t := range jsonscan.Elements(top) {
-			others = others || string(jsonscan.ParseObject(t).Get("token")) != string(o.Get("token"))
+		for t := range jsontext.Elements(top) {
+			others = others || string(jsontext.ParseObject(t).Get("token")) != string(o.Get("token"))
 		}
 		lists = append(lists, top)
 	}
@@ -124,17 +124,17 @@ func (e *event) call(model string) (formats.Call, error) {
 	if n := in.Whole("retries", e.o.Get("retries")); n != nil && *n > 0 && *n < 1<<30 {
 		call.Attempts = int32(*n) + 1
 	}
-	var sampling jsonscan.Object
+	var sampling jsontext.Object
 	for _, f := range in.Object("config", e.o.Get("config")) {
 		if string(f.Raw) != "null" && !local[f.Key] {
 			sampling = append(sampling, f)
 		}
 	}
 	if choose := e.o.Get("tool_choice"); e.o.Has("tool_choice") && string(choose) != `"auto"` && len(e.o.Get("tools")) > len("[]") {
-		sampling = append(sampling, jsonscan.Member{Key: "tool_choice", Raw: choose})
+		sampling = append(sampling, jsontext.Member{Key: "tool_choice", Raw: choose})
 	}
 	if len(sampling) > 0 {
-		call.Sampling = jsonscan.Compact(sampling.Bytes())
+		call.Sampling = jsontext.Compact(sampling.Bytes())
 	}
 	return call, in.Err
 }
@@ -160,9 +160,9 @@ func (t *talk) prompt(e *event) ([]message, error) {
 		}
 	}
 	var out []message
-	for raw := range jsonscan.Elements(in.List("input_refs", e.o.Get("input_refs"))) {
+	for raw := range jsontext.Elements(in.List("input_refs", e.o.Get("input_refs"))) {
 		var ends []int
-		for v := range jsonscan.Elements(in.List("input_refs", raw)) {
+		for v := range jsontext.Elements(in.List("input_refs", raw)) {
 			n := in.Whole("input_refs", v)
 			if n == nil || *n < 0 || *n > int64(len(t.pooled)) {
 				return nil, fmt.Errorf("input_refs refer to messages %s of %d", raw, len(t.pooled))

@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"github.com/rollmill/rollmill/formats/importers/value"
-	"github.com/rollmill/rollmill/formats/jsonscan"
+	"github.com/rollmill/rollmill/formats/jsontext"
 )
 
 // span is a part of the time of a sample.
@@ -42,7 +42,7 @@ const maxNested = 100
 
 func (r *reader) list(list []byte, depth int) error {
 	n := 0
-	for raw := range jsonscan.Elements(list) {
+	for raw := range jsontext.Elements(list) {
 		if err := r.event(raw, depth); err != nil {
 			return fmt.Errorf("events[%d]: %w", n, err)
 		}
@@ -66,7 +66,7 @@ func (r *reader) event(raw []byte, depth int) error {
 		r.spans[in.Text("id", o.Get("id"))] = span{in.Text("parent_id", o.Get("parent_id")), in.Text("type", o.Get("type")), in.Text("name", o.Get("name"))}
 	case "step":
 		if strings.HasPrefix(in.Text("type", o.Get("type")), "scorer") {
-			if jsonscan.Unquote(o.Get("action")) == "begin" {
+			if jsontext.Unquote(o.Get("action")) == "begin" {
 				r.scoring++
 			} else if r.scoring > 0 {
 				r.scoring--
@@ -85,7 +85,7 @@ func (r *reader) event(raw []byte, depth int) error {
 	return in.Err
 }
 
-func (r *reader) model(o jsonscan.Object) error {
+func (r *reader) model(o jsontext.Object) error {
 	output, err := r.resolve(o.Get("output"))
 	if err != nil {
 		return err
@@ -97,7 +97,7 @@ func (r *reader) model(o jsonscan.Object) error {
 	if err != nil {
 		return err
 	}
-	id := jsonscan.Unquote(o.Get("span_id"))
+	id := jsontext.Unquote(o.Get("span_id"))
 	for range maxNested {
 		s, known := r.spans[id]
 		if !known {

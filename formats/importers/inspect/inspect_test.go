@@ -9,7 +9,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats/importers"
 	"github.com/rollmill/rollmill/formats/importers/importertest"
-	"github.com/rollmill/rollmill/formats/jsonscan"
+	"github.com/rollmill/rollmill/formats/jsontext"
 )
 
 const made = "../../../testdata/importers/inspect/"
@@ -86,7 +86,7 @@ func FuzzLog(f *testing.F) {
 			if err != nil {
 				f.Fatal(err)
 			}
-			seeds = append(seeds, []byte(`{"eval":{"task":"t","model":"a/one"},"samples":[`+jsonscan.Compact(r.Data)+`]}`))
+			seeds = append(seeds, []byte(`{"eval":{"task":"t","model":"a/one"},"samples":[`+jsontext.Compact(r.Data)+`]}`))
 		}
 	}
 	importertest.Fuzz(f, Format, importers.Options{}, "f.json", seeds...)

@@ -7,14 +7,14 @@ import (
 	"github.com/rollmill/rollmill/formats/chat"
 	"github.com/rollmill/rollmill/formats/importers"
 	"github.com/rollmill/rollmill/formats/importers/value"
-	"github.com/rollmill/rollmill/formats/jsonscan"
+	"github.com/rollmill/rollmill/formats/jsontext"
 )
 
 // message is one of Inspect's chat messages.
 type message struct {
 	formats.Message
 	ID, Source, Model string
-	Others            jsonscan.Object // what no field above has
+	Others            jsontext.Object // what no field above has
 }
 
 // generated reports whether a model made the message in this conversation.
@@ -23,7 +23,7 @@ func (m *message) generated() bool { return m.Role == "assistant" && m.Source ==
 // messages reads a list of messages.
 func messages(field string, list []byte) (out []message, err error) {
 	var in value.Reader
-	for raw := range jsonscan.Elements(in.List(field, list)) {
+	for raw := range jsontext.Elements(in.List(field, list)) {
 		m, err := readMessage(raw)
 		if err != nil {
 			return nil, fmt.Errorf("%s[%d]: %w", field, len(out), err)
@@ -79,10 +79,10 @@ func readMessage(raw []byte) (m message, err error) {
 		return m, fmt.Errorf("a message has no role: %s", importers.Brief(raw))
 	}
 	if m.Source == "operator" {
-		m.Others = append(m.Others, jsonscan.Member{Key: "source", Raw: importers.Quote(m.Source)})
+		m.Others = append(m.Others, jsontext.Member{Key: "source", Raw: importers.Quote(m.Source)})
 	}
 	if len(c.Reasoning) > 0 {
-		m.Others = append(m.Others, jsonscan.Member{Key: "reasoning_parts", Raw: value.Join(c.Reasoning)})
+		m.Others = append(m.Others, jsontext.Member{Key: "reasoning_parts", Raw: value.Join(c.Reasoning)})
 	}
 	return m, nil
 }
@@ -93,7 +93,7 @@ func readContent(in *value.Reader, c *value.Content, v []byte) {
 		c.Text(v)
 		return
 	}
-	for part := range jsonscan.Elements(in.List("content", v)) {
+	for part := range jsontext.Elements(in.List("content", v)) {
 		o := in.Object("content", part)
 		switch in.Text("content.type", o.Get("type")) {
 		case "text":
@@ -101,7 +101,7 @@ func readContent(in *value.Reader, c *value.Content, v []byte) {
 			c.Parts = append(c.Parts, part)
 		case "reasoning":
 			c.Think(reasoning(in, o))
-			if o.Has("signature") || o.Has("summary") || jsonscan.IsTrue(o.Get("redacted")) {
+			if o.Has("signature") || o.Has("summary") || jsontext.IsTrue(o.Get("redacted")) {
 				c.Reasoning = append(c.Reasoning, part)
 			}
 		case "image":
@@ -113,33 +113,33 @@ func readContent(in *value.Reader, c *value.Content, v []byte) {
 }
 
 // reasoning returns a text to read: of a redacted one, only its summary is.
-func reasoning(in *value.Reader, o jsonscan.Object) string {
-	if jsonscan.IsTrue(o.Get("redacted")) {
+func reasoning(in *value.Reader, o jsontext.Object) string {
+	if jsontext.IsTrue(o.Get("redacted")) {
 		return in.Text("content.summary", o.Get("summary"))
 	}
 	return in.Text("content.reasoning", o.Get("reasoning"))
 }
 
 // image returns a part as the chat completions API has it.
-func image(in *value.Reader, o jsonscan.Object) []byte {
-	url := jsonscan.Object{{Key: "url", Raw: importers.Quote(in.Text("content.image", o.Get("image")))}}
+func image(in *value.Reader, o jsontext.Object) []byte {
+	url := jsontext.Object{{Key: "url", Raw: importers.Quote(in.Text("content.image", o.Get("image")))}}
 	if detail := in.Text("content.detail", o.Get("detail")); detail != "" && detail != "auto" {
-		url = append(url, jsonscan.Member{Key: "detail", Raw: o.Get("detail")})
+		url = append(url, jsontext.Member{Key: "detail", Raw: o.Get("detail")})
 	}
-	return jsonscan.Object{{Key: "type", Raw: []byte(`"image_url"`)}, {Key: "image_url", Raw: url.Bytes()}}.Bytes()
+	return jsontext.Object{{Key: "type", Raw: []byte(`"image_url"`)}, {Key: "image_url", Raw: url.Bytes()}}.Bytes()
 }
 
 // readCalls reads tool calls: the function is a name, its arguments an object.
 func readCalls(in *value.Reader, m *message, list []byte) {
-	var extras jsonscan.Object
-	for raw := range jsonscan.Elements(list) {
+	var extras jsontext.Object
+	for raw := range jsontext.Elements(list) {
 		o := in.Object("tool_calls", raw)
 		t := formats.ToolCall{ID: in.ID("tool_calls.id", o.Get("id")), Name: in.Text("tool_calls.function", o.Get("function")), Arguments: chat.Arguments(o.Get("arguments"))}
 		if in.Err == nil && t.Name == "" {
 			in.Err = fmt.Errorf("a tool call has no function: %s", importers.Brief(raw))
 		}
 		m.ToolCalls = append(m.ToolCalls, t)
-		var extra jsonscan.Object
+		var extra jsontext.Object
 		for _, f := range o {
 			switch text := string(f.Raw); f.Key {
 			case "id", "function", "arguments":
@@ -154,6 +154,6 @@ func readCalls(in *value.Reader, m *message, list []byte) {
 		}
 	}
 	if len(extras) > 0 {
-		m.Others = append(m.Others, jsonscan.Member{Key: "tool_call_extras", Raw: extras.Bytes()})
+		m.Others = append(m.Others, jsontext.Member{Key: "tool_call_extras", Raw: extras.Bytes()})
 	}
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/importers"
 	"github.com/rollmill/rollmill/formats/importers/value"
-	"github.com/rollmill/rollmill/formats/jsonscan"
+	"github.com/rollmill/rollmill/formats/jsontext"
 )
 
 func parse(r *importers.Record) ([]importers.Item, error) {
@@ -34,7 +34,7 @@ func parse(r *importers.Record) ([]importers.Item, error) {
 // Sample converts a sample; log is the part of its log's header with eval and
 // plan. unmarked means that its messages may not say which were generated: then
 // every answer of the model was.
-func Sample(o, log jsonscan.Object, unmarked bool) (x importers.Item, err error) {
+func Sample(o, log jsontext.Object, unmarked bool) (x importers.Item, err error) {
 	refs := newAttachments(o.Get("attachments"))
 	for i, f := range o {
 		switch f.Key {
@@ -69,7 +69,7 @@ func Sample(o, log jsonscan.Object, unmarked bool) (x importers.Item, err error)
 	t.status(&in, row, o)
 	list := o.Get("scores")
 	if s := in.Object("score", o.Get("score")); s != nil && !o.Has("scores") { // of logs of version 1
-		list = jsonscan.Object{{Key: "score", Raw: s.Bytes()}}.Bytes()
+		list = jsontext.Object{{Key: "score", Raw: s.Bytes()}}.Bytes()
 	}
 	scores(&in, row, list)
 	for _, f := range o {
@@ -90,8 +90,8 @@ func Sample(o, log jsonscan.Object, unmarked bool) (x importers.Item, err error)
 
 // example returns the task: the input as the question, the target as the
 // answer.
-func example(in *value.Reader, o jsonscan.Object) string {
-	var out jsonscan.Object
+func example(in *value.Reader, o jsontext.Object) string {
+	var out jsontext.Object
 	for _, f := range []struct{ from, to string }{
 		{"id", "id"}, {"input", "question"}, {"target", "answer"}, {"choices", "choices"}, {"metadata", "metadata"}, {"files", "files"}, {"setup", "setup"}, {"sandbox", "sandbox"},
 	} {
@@ -100,17 +100,17 @@ func example(in *value.Reader, o jsonscan.Object) string {
 			v = single(v)
 		}
 		if o.Has(f.from) && string(v) != "{}" {
-			out = append(out, jsonscan.Member{Key: f.to, Raw: v})
+			out = append(out, jsontext.Member{Key: f.to, Raw: v})
 		}
 	}
-	return jsonscan.Compact(out.Bytes())
+	return jsontext.Compact(out.Bytes())
 }
 
 // single returns the one value of a list, or a list of several as it is.
 func single(list []byte) []byte {
 	var one []byte
 	n := 0
-	for v := range jsonscan.Elements(list) {
+	for v := range jsontext.Elements(list) {
 		one = v
 		n++
 	}
@@ -127,7 +127,7 @@ var limits = map[string]string{
 }
 
 // status sets the status by the error, and by the limit that ended the sample.
-func (t *talk) status(in *value.Reader, row *formats.Trajectory, o jsonscan.Object) {
+func (t *talk) status(in *value.Reader, row *formats.Trajectory, o jsontext.Object) {
 	failure := in.Object("error", o.Get("error"))
 	limit := in.Object("limit", o.Get("limit"))
 	switch {

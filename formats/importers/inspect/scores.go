@@ -8,7 +8,7 @@ import (
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/importers"
 	"github.com/rollmill/rollmill/formats/importers/value"
-	"github.com/rollmill/rollmill/formats/jsonscan"
+	"github.com/rollmill/rollmill/formats/jsontext"
 )
 
 // scores reads the value of each scorer. One alone is the reward; several have
@@ -19,12 +19,12 @@ func scores(in *value.Reader, row *formats.Trajectory, v []byte) {
 		score := in.Object("scores."+s.Key, s.Raw).Get("value")
 		switch {
 		case len(score) > 0 && score[0] == '{':
-			for key, v := range jsonscan.Members(score) {
+			for key, v := range jsontext.Members(score) {
 				addReward(row, s.Key+"."+string(key), v)
 			}
 		case len(score) > 0 && score[0] == '[':
 			n := 0
-			for v := range jsonscan.Elements(score) {
+			for v := range jsontext.Elements(score) {
 				addReward(row, s.Key+"."+strconv.Itoa(n), v)
 				n++
 			}
@@ -63,7 +63,7 @@ var (
 func number(v []byte) *float64 {
 	text := string(v)
 	if len(v) > 0 && v[0] == '"' {
-		text = jsonscan.Unquote(v)
+		text = jsontext.Unquote(v)
 		if f, is := grades[text]; is {
 			return &f
 		}

@@ -9,7 +9,7 @@ import (
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/importers"
 	"github.com/rollmill/rollmill/formats/importers/value"
-	"github.com/rollmill/rollmill/formats/jsonscan"
+	"github.com/rollmill/rollmill/formats/jsontext"
 )
 
 // talk builds the messages of a sample.
@@ -35,7 +35,7 @@ type talk struct {
 	source     string // token_source
 }
 
-func (t *talk) read(o jsonscan.Object) (err error) {
+func (t *talk) read(o jsontext.Object) (err error) {
 	var in value.Reader
 	if t.path, err = messages("messages", o.Get("messages")); err != nil {
 		return err
@@ -66,9 +66,9 @@ func (t *talk) read(o jsonscan.Object) (err error) {
 // match finds the call of each answer of the path: by the id of its message, or
 // in logs without ids by its content. The sample's output is the last call of a
 // log without events.
-func (t *talk) match(output jsonscan.Object) error {
+func (t *talk) match(output jsontext.Object) error {
 	if output.Has("choices") {
-		e, err := newEvent(jsonscan.Object{{Key: "output", Raw: output.Bytes()}})
+		e, err := newEvent(jsontext.Object{{Key: "output", Raw: output.Bytes()}})
 		if err != nil {
 			return fmt.Errorf("output: %w", err)
 		}
@@ -244,7 +244,7 @@ func (t *talk) failed(e *event) error {
 	return nil
 }
 
-func (t *talk) keep(at int, others jsonscan.Object) {
+func (t *talk) keep(at int, others jsontext.Object) {
 	for _, f := range others {
 		if text := string(f.Raw); text != "{}" && text != "[]" {
 			t.meta.OfMessage(at, f.Key, f.Raw)
@@ -260,9 +260,9 @@ func (t *talk) count(kind string) {
 }
 
 func countsJSON(counts map[string]int) []byte {
-	var o jsonscan.Object
+	var o jsontext.Object
 	for _, kind := range sortedKeys(counts) {
-		o = append(o, jsonscan.Member{Key: kind, Raw: []byte(strconv.Itoa(counts[kind]))})
+		o = append(o, jsontext.Member{Key: kind, Raw: []byte(strconv.Itoa(counts[kind]))})
 	}
 	return o.Bytes()
 }

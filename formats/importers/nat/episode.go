@@ -8,17 +8,17 @@ import (
 	"github.com/rollmill/rollmill/formats/importers"
 	"github.com/rollmill/rollmill/formats/importers/choice"
 	"github.com/rollmill/rollmill/formats/importers/value"
-	"github.com/rollmill/rollmill/formats/jsonscan"
+	"github.com/rollmill/rollmill/formats/jsontext"
 	"github.com/rollmill/rollmill/formats/natsteps"
 )
 
 // collection converts a TrajectoryCollection.
-func collection(r *importers.Record, o jsonscan.Object) (out []importers.Item, err error) {
+func collection(r *importers.Record, o jsontext.Object) (out []importers.Item, err error) {
 	var in value.Reader
 	group := 0
-	for list := range jsonscan.Elements(in.List("trajectories", o.Get("trajectories"))) {
+	for list := range jsontext.Elements(in.List("trajectories", o.Get("trajectories"))) {
 		n := 0
-		for raw := range jsonscan.Elements(in.List("trajectories", list)) {
+		for raw := range jsontext.Elements(in.List("trajectories", list)) {
 			items, err := trajectory(r, in.Object("trajectories", raw))
 			if err = errors.Join(in.Err, err); err != nil {
 				return nil, fmt.Errorf("trajectories[%d][%d]: %w", group, n, err)
@@ -32,7 +32,7 @@ func collection(r *importers.Record, o jsonscan.Object) (out []importers.Item, e
 }
 
 // trajectory converts a Trajectory: one row, or two for each preference.
-func trajectory(r *importers.Record, o jsonscan.Object) (out []importers.Item, err error) {
+func trajectory(r *importers.Record, o jsontext.Object) (out []importers.Item, err error) {
 	var in value.Reader
 	metadata := in.Object("metadata", o.Get("metadata"))
 	episode := in.List("episode", o.Get("episode"))
@@ -46,7 +46,7 @@ func trajectory(r *importers.Record, o jsonscan.Object) (out []importers.Item, e
 		x.Attempt = attempt
 	}
 	x.Row.Reward = in.Number("reward", o.Get("reward"))
-	for v := range jsonscan.Elements(in.List("shaped_rewards", o.Get("shaped_rewards"))) {
+	for v := range jsontext.Elements(in.List("shaped_rewards", o.Get("shaped_rewards"))) {
 		if n := in.Number("shaped_rewards", v); n != nil {
 			x.Row.ShapedRewards = append(x.Row.ShapedRewards, *n)
 		}
@@ -62,8 +62,8 @@ func trajectory(r *importers.Record, o jsonscan.Object) (out []importers.Item, e
 			meta.Add(f.Key, f.Raw)
 		}
 	}
-	for first := range jsonscan.Elements(episode) {
-		if jsonscan.ParseObject(first).Has("chosen_response") {
+	for first := range jsontext.Elements(episode) {
+		if jsontext.ParseObject(first).Has("chosen_response") {
 			meta.Add("reward", o.Get("reward")) // of the pair
 			return preferences(&x, &meta, metadata, episode)
 		}
@@ -71,7 +71,7 @@ func trajectory(r *importers.Record, o jsonscan.Object) (out []importers.Item, e
 	}
 	e := &builder{record: r}
 	n := 0
-	for raw := range jsonscan.Elements(episode) {
+	for raw := range jsontext.Elements(episode) {
 		if err := e.episodeItem(raw, &meta); err != nil {
 			return nil, fmt.Errorf("episode[%d]: %w", n, err)
 		}
@@ -135,16 +135,16 @@ func (b *builder) episodeItem(raw []byte, meta *importers.Metadata) error {
 // entries, or a list of numbers. It returns a value that is none of these.
 func (b *builder) logprobs(in *value.Reader, m *formats.Message, v []byte) (rest []byte) {
 	if len(v) > 0 && v[0] == '[' {
-		for first := range jsonscan.Elements(v) {
+		for first := range jsontext.Elements(v) {
 			if first[0] != '{' {
 				m.Logprobs = in.Logprobs("logprobs", v)
 				return nil
 			}
 			break
 		}
-		v = jsonscan.Object{{Key: "content", Raw: v}}.Bytes()
+		v = jsontext.Object{{Key: "content", Raw: v}}.Bytes()
 	}
-	if o := jsonscan.ParseObject(v); len(o.Get("content")) == 0 || o.Get("content")[0] != '[' {
+	if o := jsontext.ParseObject(v); len(o.Get("content")) == 0 || o.Get("content")[0] != '[' {
 		return v
 	}
 	if source := choice.Logprobs(in, m, v); b.source == "" {
@@ -155,11 +155,11 @@ func (b *builder) logprobs(in *value.Reader, m *formats.Message, v []byte) (rest
 
 // preferences converts the DPOItems of an episode: for each the chosen answer and
 // the rejected one, with their scores where the metadata have them.
-func preferences(x *importers.Item, meta *importers.Metadata, metadata jsonscan.Object, episode []byte) (out []importers.Item, err error) {
+func preferences(x *importers.Item, meta *importers.Metadata, metadata jsontext.Object, episode []byte) (out []importers.Item, err error) {
 	x.Attempt, x.Row.Metadata = nil, meta.String()
 	n := 0
-	for raw := range jsonscan.Elements(episode) {
-		o := jsonscan.ParseObject(raw)
+	for raw := range jsontext.Elements(episode) {
+		o := jsontext.ParseObject(raw)
 		for _, side := range []struct {
 			of            importers.PairSide
 			answer, score string
@@ -179,13 +179,13 @@ func preferences(x *importers.Item, meta *importers.Metadata, metadata jsonscan.
 }
 
 // preference sets the conversation of one side.
-func preference(in *value.Reader, row *formats.Trajectory, o jsonscan.Object, answer string) error {
+func preference(in *value.Reader, row *formats.Trajectory, o jsontext.Object, answer string) error {
 	var c importers.Conversation
 	prompt := o.Get("prompt")
 	if len(prompt) > 0 && prompt[0] == '"' {
-		c.Input(formats.Message{Role: "user", Content: jsonscan.Unquote(prompt)})
+		c.Input(formats.Message{Role: "user", Content: jsontext.Unquote(prompt)})
 	} else {
-		for raw := range jsonscan.Elements(in.List("prompt", prompt)) {
+		for raw := range jsontext.Elements(in.List("prompt", prompt)) {
 			m, err := importers.Message(raw, nil)
 			if err != nil {
 				return fmt.Errorf("prompt: %w", err)

@@ -6,7 +6,7 @@ import (
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/importers"
 	"github.com/rollmill/rollmill/formats/importers/value"
-	"github.com/rollmill/rollmill/formats/jsonscan"
+	"github.com/rollmill/rollmill/formats/jsontext"
 	"github.com/rollmill/rollmill/formats/natsteps"
 )
 
@@ -14,7 +14,7 @@ import (
 type members struct{ id, answer, steps, expected string }
 
 // item converts an item of workflow_output.json, or an EvalInputItem.
-func item(r *importers.Record, o jsonscan.Object) (x importers.Item, err error) {
+func item(r *importers.Record, o jsontext.Object) (x importers.Item, err error) {
 	var in value.Reader
 	m := members{id: column(r, "id"), answer: column(r, "generated_answer"), steps: column(r, "intermediate_steps"), expected: column(r, "expected_intermediate_steps")}
 	if !o.Has(m.steps) {
@@ -56,27 +56,27 @@ func text(v []byte) string {
 		return ""
 	}
 	if v[0] == '"' {
-		return jsonscan.Unquote(v)
+		return jsontext.Unquote(v)
 	}
-	return jsonscan.Compact(v)
+	return jsontext.Compact(v)
 }
 
 // example returns the task: the item without what the workflow made of it. All
 // attempts have the same.
-func example(o jsonscan.Object, m members, id string) string {
-	var out jsonscan.Object
+func example(o jsontext.Object, m members, id string) string {
+	var out jsontext.Object
 	for _, f := range o {
 		switch f.Key {
 		case m.answer, m.steps, m.expected:
 		case m.id:
 			if id != "" {
-				out = append(out, jsonscan.Member{Key: f.Key, Raw: importers.Quote(id)})
+				out = append(out, jsontext.Member{Key: f.Key, Raw: importers.Quote(id)})
 			}
 		default:
 			out = append(out, f)
 		}
 	}
-	return jsonscan.Compact(out.Bytes())
+	return jsontext.Compact(out.Bytes())
 }
 
 // into sets the columns that the steps decide. An attempt without an answer, or

@@ -32,7 +32,7 @@ import (
 	"github.com/rollmill/rollmill/formats/importers"
 	"github.com/rollmill/rollmill/formats/importers/atif"
 	"github.com/rollmill/rollmill/formats/importers/value"
-	"github.com/rollmill/rollmill/formats/jsonscan"
+	"github.com/rollmill/rollmill/formats/jsontext"
 )
 
 // Format is NAT's.
@@ -82,7 +82,7 @@ func records(f importers.File) iter.Seq2[importers.Record, error] {
 		id, _ := f.Column("id")
 		for r, err := range cut(f) {
 			if err == nil && len(scores) > 0 {
-				o := jsonscan.ParseObject(r.Data)
+				o := jsontext.ParseObject(r.Data)
 				key := o.Get(id)
 				if o.Has("item_id") {
 					key = o.Get("item_id")
@@ -107,8 +107,8 @@ func begins(f importers.File) byte {
 }
 
 // readScores returns what the evaluators say, by the id of the item as JSON.
-func readScores(f importers.File) (map[string]jsonscan.Object, error) {
-	out := map[string]jsonscan.Object{}
+func readScores(f importers.File) (map[string]jsontext.Object, error) {
+	out := map[string]jsontext.Object{}
 	for _, c := range f.Companions {
 		if c.Name == output {
 			continue
@@ -121,11 +121,11 @@ func readScores(f importers.File) (map[string]jsonscan.Object, error) {
 			return nil, formats.Invalid(f.Name, "", err, "reading the scores of %q beside it", c.Name)
 		}
 		name := strings.TrimSuffix(path.Base(c.Name), scoresSuffix)
-		for item := range jsonscan.Elements(jsonscan.ParseObject(data).Get("eval_output_items")) {
-			o := jsonscan.ParseObject(item)
+		for item := range jsontext.Elements(jsontext.ParseObject(data).Get("eval_output_items")) {
+			o := jsontext.ParseObject(item)
 			id := string(o.Get("id"))
 			o.Drop("id")
-			out[id] = append(out[id], jsonscan.Member{Key: name, Raw: o.Bytes()})
+			out[id] = append(out[id], jsontext.Member{Key: name, Raw: o.Bytes()})
 		}
 	}
 	return out, nil
@@ -164,7 +164,7 @@ func parse(r *importers.Record) ([]importers.Item, error) {
 }
 
 // ofATIF converts an item of workflow_output_atif.json.
-func ofATIF(r *importers.Record, o jsonscan.Object) ([]importers.Item, error) {
+func ofATIF(r *importers.Record, o jsontext.Object) ([]importers.Item, error) {
 	var in value.Reader
 	id := in.ID("item_id", o.Get("item_id"))
 	in.Object("trajectory", o.Get("trajectory"))
@@ -178,11 +178,11 @@ func ofATIF(r *importers.Record, o jsonscan.Object) ([]importers.Item, error) {
 	if identify(&x, id); x.Row.TrajectoryID == "" {
 		x.Row.TrajectoryID = id
 	}
-	meta := jsonscan.ParseObject([]byte(x.Row.Metadata))
+	meta := jsontext.ParseObject([]byte(x.Row.Metadata))
 	reasons, err := scores(r, &x.Row)
 	if len(reasons) > 0 {
 		meta.Set("evaluations", reasons.Bytes())
-		x.Row.Metadata = jsonscan.Compact(meta.Bytes())
+		x.Row.Metadata = jsontext.Compact(meta.Bytes())
 	}
 	return []importers.Item{x}, err
 }

@@ -6,7 +6,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/rollmill/rollmill/formats/importers"
-	"github.com/rollmill/rollmill/formats/jsonscan"
+	"github.com/rollmill/rollmill/formats/jsontext"
 )
 
 // python converts a value that Python printed to JSON: dicts, lists, texts,
@@ -15,7 +15,7 @@ func python(text string) ([]byte, bool) {
 	p := printer{text: text}
 	p.value(0)
 	p.space()
-	return p.out, !p.bad && p.at == len(text) && jsonscan.Valid(p.out)
+	return p.out, !p.bad && p.at == len(text) && jsontext.Valid(p.out)
 }
 
 type printer struct {
@@ -157,6 +157,6 @@ func (p *printer) word() {
 	if as, ok := words[word]; ok {
 		word = as
 	}
-	p.bad = p.bad || word == "" || !jsonscan.Valid([]byte(word))
+	p.bad = p.bad || word == "" || !jsontext.Valid([]byte(word))
 	p.out = append(p.out, word...)
 }

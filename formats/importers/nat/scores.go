@@ -6,12 +6,12 @@ import (
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/importers"
 	"github.com/rollmill/rollmill/formats/importers/value"
-	"github.com/rollmill/rollmill/formats/jsonscan"
+	"github.com/rollmill/rollmill/formats/jsontext"
 )
 
 // scores makes rewards of what the evaluators say of an item, and returns what
 // no column has. A failed row has no reward.
-func scores(r *importers.Record, row *formats.Trajectory) (rest jsonscan.Object, err error) {
+func scores(r *importers.Record, row *formats.Trajectory) (rest jsontext.Object, err error) {
 	var in value.Reader
 	chosen, named := r.Column("reward")
 	found := false
@@ -20,7 +20,7 @@ func scores(r *importers.Record, row *formats.Trajectory) (rest jsonscan.Object,
 		return nil, err
 	}
 	for _, f := range all {
-		o := jsonscan.ParseObject(f.Raw)
+		o := jsontext.ParseObject(f.Raw)
 		reward := score(&in, f.Key, o)
 		if row.Status == formats.StatusFailed { // it was scored for what it did not do
 			reward.Value, reward.Failure = nil, formats.RewardTrajectory
@@ -35,7 +35,7 @@ func scores(r *importers.Record, row *formats.Trajectory) (rest jsonscan.Object,
 			o.Drop("score")
 		}
 		if len(o) > 0 {
-			rest = append(rest, jsonscan.Member{Key: f.Key, Raw: o.Bytes()})
+			rest = append(rest, jsontext.Member{Key: f.Key, Raw: o.Bytes()})
 		}
 	}
 	if in.Err == nil && named && len(all) > 0 && !found {
@@ -45,7 +45,7 @@ func scores(r *importers.Record, row *formats.Trajectory) (rest jsonscan.Object,
 }
 
 // score returns a score as a reward. A score that is no number is none.
-func score(in *value.Reader, name string, o jsonscan.Object) formats.NamedReward {
+func score(in *value.Reader, name string, o jsontext.Object) formats.NamedReward {
 	reward := formats.NamedReward{Name: name, Error: in.Text(name+".error", o.Get("error"))}
 	switch v := string(o.Get("score")); {
 	case reward.Error != "":

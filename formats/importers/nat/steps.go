@@ -12,7 +12,7 @@ import (
 	"github.com/rollmill/rollmill/formats/importers"
 	"github.com/rollmill/rollmill/formats/importers/choice"
 	"github.com/rollmill/rollmill/formats/importers/value"
-	"github.com/rollmill/rollmill/formats/jsonscan"
+	"github.com/rollmill/rollmill/formats/jsontext"
 	"github.com/rollmill/rollmill/formats/natsteps"
 )
 
@@ -44,7 +44,7 @@ type head struct {
 func (b *builder) steps(field string, list []byte) error {
 	raws := map[string][]byte{}
 	var kept [][]byte
-	for raw := range jsonscan.Elements(list) {
+	for raw := range jsontext.Elements(list) {
 		s, ok := natsteps.ReadStored(raw)
 		if !ok {
 			return fmt.Errorf("%s[%d] is no step: %s", field, len(b.all), importers.Brief(raw))

@@ -9,7 +9,7 @@ import (
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/importers"
 	"github.com/rollmill/rollmill/formats/importers/value"
-	"github.com/rollmill/rollmill/formats/jsonscan"
+	"github.com/rollmill/rollmill/formats/jsontext"
 )
 
 // maxCapture is the newest version of records of token capture that is known.
@@ -47,7 +47,7 @@ type entry struct {
 	tokens  []int32
 }
 
-func (c *calls) entry(x *importers.Item, o jsonscan.Object) error {
+func (c *calls) entry(x *importers.Item, o jsontext.Object) error {
 	var in value.Reader
 	if v := in.Whole("schema_version", o.Get("schema_version")); v != nil && *v > maxCapture {
 		return fmt.Errorf("schema_version %d is not known; the newest known is %d", *v, maxCapture)
@@ -56,7 +56,7 @@ func (c *calls) entry(x *importers.Item, o jsonscan.Object) error {
 	identify(x)
 	m := formats.Message{Role: "assistant"}
 	content := value.Content{Message: &m}
-	for raw := range jsonscan.Elements(in.List("output_items", o.Get("output_items"))) {
+	for raw := range jsontext.Elements(in.List("output_items", o.Get("output_items"))) {
 		content.Item(&in, in.Object("output_items", raw), raw)
 	}
 	content.Set()

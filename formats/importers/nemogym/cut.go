@@ -6,7 +6,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/importers"
-	"github.com/rollmill/rollmill/formats/jsonscan"
+	"github.com/rollmill/rollmill/formats/jsontext"
 )
 
 // maxHeld bounds the memory for rollouts of which calls are still to come.
@@ -77,14 +77,14 @@ func count(f importers.File) (map[string]int, error) {
 
 // captured returns the rollout id of a line of token capture, "" for any other.
 func captured(line []byte) string {
-	if !bytes.Contains(line, []byte(`"model_call_id"`)) || !bytes.Contains(line, []byte(`"rollout_id"`)) || !jsonscan.Valid(line) {
+	if !bytes.Contains(line, []byte(`"model_call_id"`)) || !bytes.Contains(line, []byte(`"rollout_id"`)) || !jsontext.Valid(line) {
 		return ""
 	}
 	id := ""
-	for key, v := range jsonscan.Members(line) {
+	for key, v := range jsontext.Members(line) {
 		switch string(key) {
 		case "rollout_id":
-			id = jsonscan.Unquote(v)
+			id = jsontext.Unquote(v)
 		case "responses_create_params":
 			return ""
 		}

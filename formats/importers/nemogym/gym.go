@@ -15,7 +15,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats/importers"
 	"github.com/rollmill/rollmill/formats/importers/value"
-	"github.com/rollmill/rollmill/formats/jsonscan"
+	"github.com/rollmill/rollmill/formats/jsontext"
 )
 
 // Format is the files of NeMo Gym.
@@ -38,7 +38,7 @@ func parse(r *importers.Record) ([]importers.Item, error) {
 		x, err := capture(data)
 		return []importers.Item{x}, err
 	}
-	o := jsonscan.ParseObject(data)
+	o := jsontext.ParseObject(data)
 	switch {
 	case o.Has("responses_create_params"):
 		x, err := rollout(r, o)

@@ -4,18 +4,18 @@ import (
 	"bytes"
 	"fmt"
 
-	"github.com/rollmill/rollmill/formats/jsonscan"
+	"github.com/rollmill/rollmill/formats/jsontext"
 )
 
 // lineage returns the records of a rollout's calls, each after the one that it
 // names as its parent. A record that is there twice with the same bytes is one
 // call; with others, or with a parent that is missing, nothing tells what the
 // rollout was.
-func lineage(list []byte) (ordered []jsonscan.Object, err error) {
+func lineage(list []byte) (ordered []jsontext.Object, err error) {
 	l := lines{byID: map[string]int{}}
-	for raw := range jsonscan.Elements(list) {
-		o := jsonscan.ParseObject(raw)
-		id := jsonscan.Unquote(o.Get("model_call_id"))
+	for raw := range jsontext.Elements(list) {
+		o := jsontext.ParseObject(raw)
+		id := jsontext.Unquote(o.Get("model_call_id"))
 		if at, twice := l.byID[id]; twice && id != "" {
 			if !bytes.Equal(l.all[at].raw, raw) {
 				return nil, fmt.Errorf("two calls of the rollout have the model_call_id %q", id)
@@ -23,7 +23,7 @@ func lineage(list []byte) (ordered []jsonscan.Object, err error) {
 			continue
 		}
 		l.byID[id] = len(l.all)
-		l.all = append(l.all, line{raw: raw, o: o, parent: jsonscan.Unquote(o.Get("parent_call_id"))})
+		l.all = append(l.all, line{raw: raw, o: o, parent: jsontext.Unquote(o.Get("parent_call_id"))})
 	}
 	for i := range l.all {
 		if err := l.place(i); err != nil {
@@ -37,12 +37,12 @@ func lineage(list []byte) (ordered []jsonscan.Object, err error) {
 type lines struct {
 	all     []line
 	byID    map[string]int
-	ordered []jsonscan.Object
+	ordered []jsontext.Object
 }
 
 type line struct {
 	raw    []byte
-	o      jsonscan.Object
+	o      jsontext.Object
 	parent string
 	state  int // open while its ancestors are placed
 }

@@ -7,11 +7,11 @@ import (
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/importers"
 	"github.com/rollmill/rollmill/formats/importers/value"
-	"github.com/rollmill/rollmill/formats/jsonscan"
+	"github.com/rollmill/rollmill/formats/jsontext"
 )
 
 // rollout converts a row of rollout collection.
-func rollout(r *importers.Record, o jsonscan.Object) (x importers.Item, err error) {
+func rollout(r *importers.Record, o jsontext.Object) (x importers.Item, err error) {
 	var in value.Reader
 	row := &x.Row
 	params := in.Object("responses_create_params", o.Get("responses_create_params"))
@@ -46,7 +46,7 @@ func rollout(r *importers.Record, o jsonscan.Object) (x importers.Item, err erro
 }
 
 // status sets the status of a rollout. A failed one has no reward.
-func status(in *value.Reader, row *formats.Trajectory, response jsonscan.Object, class string) {
+func status(in *value.Reader, row *formats.Trajectory, response jsontext.Object, class string) {
 	e := response.Get("error")
 	switch {
 	case class != "":
@@ -69,15 +69,15 @@ func status(in *value.Reader, row *formats.Trajectory, response jsonscan.Object,
 }
 
 func errorText(e []byte) string {
-	if o := jsonscan.ParseObject(e); o.Has("message") {
-		return jsonscan.Unquote(o.Get("message"))
+	if o := jsontext.ParseObject(e); o.Has("message") {
+		return jsontext.Unquote(o.Get("message"))
 	}
-	return jsonscan.Compact(e)
+	return jsontext.Compact(e)
 }
 
 // sampling returns the settings of a request, without what is not one.
-func sampling(params jsonscan.Object) string {
-	var out jsonscan.Object
+func sampling(params jsontext.Object) string {
+	var out jsontext.Object
 	for _, f := range params {
 		switch f.Key {
 		case "temperature", "top_p", "max_output_tokens", "reasoning", "tool_choice", "parallel_tool_calls", "top_logprobs", "text", "truncation", "seed":
@@ -86,7 +86,7 @@ func sampling(params jsonscan.Object) string {
 			}
 		}
 	}
-	return jsonscan.Compact(out.Bytes())
+	return jsontext.Compact(out.Bytes())
 }
 
 // inputs begin the names of members of a row that its task has.
@@ -94,14 +94,14 @@ var inputs = []string{"expected", "ground_truth", "answer", "question", "problem
 
 // example returns the row of the task, as far as a rollout tells it from what the
 // verifier added.
-func example(params, o jsonscan.Object) string {
-	var given jsonscan.Object
+func example(params, o jsontext.Object) string {
+	var given jsontext.Object
 	for _, f := range params {
 		if string(f.Raw) != "null" {
 			given = append(given, f)
 		}
 	}
-	row := jsonscan.Object{{Key: "responses_create_params", Raw: given.Bytes()}}
+	row := jsontext.Object{{Key: "responses_create_params", Raw: given.Bytes()}}
 	for _, f := range o {
 		for _, name := range inputs {
 			if strings.HasPrefix(f.Key, name) {
@@ -109,12 +109,12 @@ func example(params, o jsonscan.Object) string {
 			}
 		}
 	}
-	return jsonscan.Compact(row.Bytes())
+	return jsontext.Compact(row.Bytes())
 }
 
 // keepRest keeps what the verifier and the collection added, and what a response
 // has beside its output.
-func keepRest(meta *importers.Metadata, o, response jsonscan.Object) {
+func keepRest(meta *importers.Metadata, o, response jsontext.Object) {
 	for _, f := range o {
 		switch f.Key {
 		case "responses_create_params", "response", "reward", "_ng_task_index", "_ng_rollout_index":
@@ -122,7 +122,7 @@ func keepRest(meta *importers.Metadata, o, response jsonscan.Object) {
 			meta.Add(f.Key, f.Raw)
 		}
 	}
-	var rest jsonscan.Object
+	var rest jsontext.Object
 	for _, f := range response {
 		switch f.Key {
 		case "id", "output", "model", "tools", "object":

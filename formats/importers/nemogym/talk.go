@@ -6,7 +6,7 @@ import (
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/importers"
 	"github.com/rollmill/rollmill/formats/importers/value"
-	"github.com/rollmill/rollmill/formats/jsonscan"
+	"github.com/rollmill/rollmill/formats/jsontext"
 )
 
 // talk builds the messages of a rollout from items of the Responses API. Adjacent
@@ -23,11 +23,11 @@ type talk struct {
 	open    bool // an answer is being read
 	message formats.Message
 	content value.Content
-	rest    jsonscan.Object // of its items
-	tokens  jsonscan.Object // the item that has its tokens; nil: none
+	rest    jsontext.Object // of its items
+	tokens  jsontext.Object // the item that has its tokens; nil: none
 }
 
-func (t *talk) read(params, response jsonscan.Object) error {
+func (t *talk) read(params, response jsontext.Object) error {
 	var in value.Reader
 	tools, err := value.Tools(params.Get("tools"))
 	if err != nil {
@@ -60,7 +60,7 @@ func (t *talk) read(params, response jsonscan.Object) error {
 // generated in this rollout.
 func (t *talk) items(field string, list []byte, sampled bool) error {
 	n := 0
-	for raw := range jsonscan.Elements(list) {
+	for raw := range jsontext.Elements(list) {
 		var in value.Reader
 		o := in.Object("it", raw)
 		if in.Err == nil {
@@ -76,7 +76,7 @@ func (t *talk) items(field string, list []byte, sampled bool) error {
 	return in.Err
 }
 
-func (t *talk) item(in *value.Reader, o jsonscan.Object, raw []byte, sampled bool) {
+func (t *talk) item(in *value.Reader, o jsontext.Object, raw []byte, sampled bool) {
 	if !value.Generated(o) {
 		t.flush(in, sampled)
 		m, rest := value.InputItem(in, o)
@@ -97,22 +97,22 @@ func (t *talk) item(in *value.Reader, o jsonscan.Object, raw []byte, sampled boo
 		item = without(o, "prompt_token_ids", "generation_token_ids", "generation_log_probs").Bytes()
 	}
 	t.content.Item(in, o, item)
-	t.rest = append(t.rest, jsonscan.Member{Key: text(o, "type", "message"), Raw: without(o, "type", "role", "content", "summary", "name", "arguments", "call_id", "input",
+	t.rest = append(t.rest, jsontext.Member{Key: text(o, "type", "message"), Raw: without(o, "type", "role", "content", "summary", "name", "arguments", "call_id", "input",
 		"prompt_token_ids", "generation_token_ids", "generation_log_probs", "encrypted_content").Bytes()})
 	if has {
 		t.flush(in, sampled)
 	}
 }
 
-func text(o jsonscan.Object, key, otherwise string) string {
-	if s := jsonscan.Unquote(o.Get(key)); s != "" {
+func text(o jsontext.Object, key, otherwise string) string {
+	if s := jsontext.Unquote(o.Get(key)); s != "" {
 		return s
 	}
 	return otherwise
 }
 
 // without returns an object without some members, and without nulls.
-func without(o jsonscan.Object, keys ...string) (out jsonscan.Object) {
+func without(o jsontext.Object, keys ...string) (out jsontext.Object) {
 next:
 	for _, f := range o {
 		for _, k := range keys {
@@ -160,7 +160,7 @@ func (t *talk) flush(in *value.Reader, sampled bool) {
 	var items [][]byte
 	for _, f := range t.rest {
 		if len(f.Raw) > len("{}") && f.Key != "reasoning" {
-			items = append(items, jsonscan.Object{{Key: f.Key, Raw: f.Raw}}.Bytes())
+			items = append(items, jsontext.Object{{Key: f.Key, Raw: f.Raw}}.Bytes())
 		}
 	}
 	if len(items) > 0 {
@@ -168,7 +168,7 @@ func (t *talk) flush(in *value.Reader, sampled bool) {
 	}
 }
 
-func (t *talk) keep(at int, name string, o jsonscan.Object) {
+func (t *talk) keep(at int, name string, o jsontext.Object) {
 	if len(o) > 0 {
 		t.meta.OfMessage(at, name, o.Bytes())
 	}
@@ -176,7 +176,7 @@ func (t *talk) keep(at int, name string, o jsonscan.Object) {
 
 // usage sets the tokens of the only call; those of several are summed in the
 // response, and only their own ids tell them apart.
-func (t *talk) usage(in *value.Reader, response jsonscan.Object) {
+func (t *talk) usage(in *value.Reader, response jsontext.Object) {
 	u := in.Object("usage", response.Get("usage"))
 	if len(t.Calls) != 1 || u == nil {
 		return

@@ -9,7 +9,7 @@ import (
 	"github.com/rollmill/rollmill/formats/importers"
 	"github.com/rollmill/rollmill/formats/importers/choice"
 	"github.com/rollmill/rollmill/formats/importers/value"
-	"github.com/rollmill/rollmill/formats/jsonscan"
+	"github.com/rollmill/rollmill/formats/jsontext"
 )
 
 // call is what a span says of a call of a model.
@@ -33,7 +33,7 @@ func readCall(s *span) (c *call, err error) {
 	c.CachedTokens = count(&in, a, "gen_ai.usage.cache_read.input_tokens", "gen_ai.usage.cache_read_input_tokens", "llm.token_count.prompt_details.cache_read")
 	c.PromptTokens = count(&in, a, "gen_ai.usage.input_tokens", "gen_ai.usage.prompt_tokens", "llm.token_count.prompt")
 	c.CompletionTokens = count(&in, a, "gen_ai.usage.output_tokens", "gen_ai.usage.completion_tokens", "llm.token_count.completion")
-	if usage := jsonscan.ParseObject(decoded(a.Get("langfuse.observation.usage_details"))); usage != nil && c.PromptTokens+c.CompletionTokens == 0 {
+	if usage := jsontext.ParseObject(decoded(a.Get("langfuse.observation.usage_details"))); usage != nil && c.PromptTokens+c.CompletionTokens == 0 {
 		c.PromptTokens, c.CompletionTokens = count(&in, usage, "input", "prompt_tokens"), count(&in, usage, "output", "completion_tokens")
 	}
 	if s.end > s.start && s.start > 0 {
@@ -72,8 +72,8 @@ func (s *span) failure() string {
 	kind, text := s.text("error.type"), s.message
 	for _, e := range s.events {
 		if e.name == "exception" {
-			kind = cmp.Or(kind, jsonscan.Unquote(e.attrs.Get("exception.type")))
-			text = cmp.Or(text, jsonscan.Unquote(e.attrs.Get("exception.message")))
+			kind = cmp.Or(kind, jsontext.Unquote(e.attrs.Get("exception.type")))
+			text = cmp.Or(text, jsontext.Unquote(e.attrs.Get("exception.message")))
 		}
 	}
 	switch {
@@ -120,13 +120,13 @@ func (c *call) current(s *span) (err error) {
 	if system := s.attrs.Get("gen_ai.system_instructions"); s.attrs.Has("gen_ai.system_instructions") {
 		parts := system
 		if parts[0] == '"' {
-			if text := []byte(jsonscan.Unquote(parts)); jsonscan.Valid(text) {
-				parts = text[jsonscan.Space(text, 0):]
+			if text := []byte(jsontext.Unquote(parts)); jsontext.Valid(text) {
+				parts = text[jsontext.Space(text, 0):]
 			}
 		}
-		m := jsonscan.Object{{Key: "role", Raw: []byte(`"system"`)}, {Key: "parts", Raw: parts}}
+		m := jsontext.Object{{Key: "role", Raw: []byte(`"system"`)}, {Key: "parts", Raw: parts}}
 		if parts[0] == '"' {
-			m = jsonscan.Object{{Key: "role", Raw: []byte(`"system"`)}, {Key: "content", Raw: parts}}
+			m = jsontext.Object{{Key: "role", Raw: []byte(`"system"`)}, {Key: "content", Raw: parts}}
 		}
 		if c.prompt, err = readMessages("gen_ai.system_instructions", m.Bytes(), "system"); err != nil {
 			return err
@@ -189,15 +189,15 @@ func (c *call) ofEvents(s *span) error {
 
 // eventBody returns the body of an event; in the attributes of one of a span, or
 // as the text of one.
-func eventBody(e event) jsonscan.Object {
+func eventBody(e event) jsontext.Object {
 	body := e.body
 	if v := e.attrs.Get("gen_ai.event.content"); e.attrs.Has("gen_ai.event.content") {
 		body = decoded(v)
 	}
-	if o := jsonscan.ParseObject(body); o != nil {
+	if o := jsontext.ParseObject(body); o != nil {
 		return o
 	}
-	var o jsonscan.Object
+	var o jsontext.Object
 	for _, f := range e.attrs {
 		switch f.Key {
 		case "role", "content", "tool_calls", "id", "name", "message", "finish_reason", "index":
@@ -207,10 +207,10 @@ func eventBody(e event) jsonscan.Object {
 	return o
 }
 
-func readChoice(o jsonscan.Object) ([]message, error) {
-	m := jsonscan.ParseObject(decoded(o.Get("message")))
+func readChoice(o jsontext.Object) ([]message, error) {
+	m := jsontext.ParseObject(decoded(o.Get("message")))
 	if m == nil {
-		m = jsonscan.Object{}
+		m = jsontext.Object{}
 		if o.Has("message") {
 			m.Set("content", o.Get("message"))
 		}
@@ -229,7 +229,7 @@ func readChoice(o jsonscan.Object) ([]message, error) {
 // decoded returns the value that a text is the JSON of; another value as it is.
 func decoded(v []byte) []byte {
 	if len(v) > 0 && v[0] == '"' {
-		if text := bytes.TrimSpace([]byte(jsonscan.Unquote(v))); len(text) > 0 && (text[0] == '{' || text[0] == '[') && jsonscan.Valid(text) {
+		if text := bytes.TrimSpace([]byte(jsontext.Unquote(v))); len(text) > 0 && (text[0] == '{' || text[0] == '[') && jsontext.Valid(text) {
 			return text
 		}
 	}
@@ -239,7 +239,7 @@ func decoded(v []byte) []byte {
 // request returns the messages of a request: those of its body, or the value.
 func request(v []byte) []byte {
 	v = decoded(v)
-	o := jsonscan.ParseObject(v)
+	o := jsontext.ParseObject(v)
 	switch {
 	case o.Has("messages"):
 		return o.Get("messages")
@@ -257,14 +257,14 @@ func request(v []byte) []byte {
 // value.
 func response(v []byte) []byte {
 	v = decoded(v)
-	o := jsonscan.ParseObject(v)
+	o := jsontext.ParseObject(v)
 	if choices := o.Get("choices"); len(choices) > 0 && choices[0] == '[' {
 		var out [][]byte
-		for raw := range jsonscan.Elements(choices) {
-			c := jsonscan.ParseObject(raw)
-			m := jsonscan.ParseObject(c.Get("message"))
+		for raw := range jsontext.Elements(choices) {
+			c := jsontext.ParseObject(raw)
+			m := jsontext.ParseObject(c.Get("message"))
 			if m == nil {
-				m = jsonscan.Object{{Key: "content", Raw: orNull(c.Get("text"))}}
+				m = jsontext.Object{{Key: "content", Raw: orNull(c.Get("text"))}}
 			}
 			if c.Has("finish_reason") {
 				m.Set("finish_reason", c.Get("finish_reason"))
@@ -289,8 +289,8 @@ func orNull(v []byte) []byte {
 // logprobs reads those of the response that OpenInference keeps.
 func (c *call) logprobs(in *value.Reader, s *span) {
 	i := 0
-	for raw := range jsonscan.Elements(jsonscan.ParseObject(decoded(s.attrs.Get("output.value"))).Get("choices")) {
-		o := jsonscan.ParseObject(raw)
+	for raw := range jsontext.Elements(jsontext.ParseObject(decoded(s.attrs.Get("output.value"))).Get("choices")) {
+		o := jsontext.ParseObject(raw)
 		if i == len(c.answers) || in.Err != nil {
 			return
 		}
@@ -299,13 +299,13 @@ func (c *call) logprobs(in *value.Reader, s *span) {
 			c.source = cmp.Or(choice.Logprobs(in, &m.Message, o.Get("logprobs")), c.source)
 		}
 		if m.FinishReason == "" {
-			m.FinishReason = jsonscan.Unquote(o.Get("finish_reason"))
+			m.FinishReason = jsontext.Unquote(o.Get("finish_reason"))
 		}
 		i++
 	}
 }
 
-func count(in *value.Reader, a jsonscan.Object, names ...string) int32 {
+func count(in *value.Reader, a jsontext.Object, names ...string) int32 {
 	for _, n := range names {
 		if a.Has(n) {
 			return in.Count(n, a.Get(n))
@@ -319,8 +319,8 @@ func count(in *value.Reader, a jsonscan.Object, names ...string) int32 {
 var settings = map[string]string{"stop_sequences": "stop", "choice.count": "n", "is_stream": "stream", "stream": "stream", "type": "", "model": "", "encoding_formats": ""}
 
 // sampling returns the parameters of a request.
-func sampling(a jsonscan.Object) string {
-	var out jsonscan.Object
+func sampling(a jsontext.Object) string {
+	var out jsontext.Object
 	for _, f := range a {
 		if name, is := strings.CutPrefix(f.Key, "gen_ai.request."); is && string(f.Raw) != "null" {
 			if other, is := settings[name]; is {
@@ -332,7 +332,7 @@ func sampling(a jsonscan.Object) string {
 		}
 	}
 	for _, attr := range []string{"llm.invocation_parameters", "langfuse.observation.model.parameters"} {
-		for key, v := range jsonscan.Members(decoded(a.Get(attr))) {
+		for key, v := range jsontext.Members(decoded(a.Get(attr))) {
 			switch string(key) {
 			case "model", "messages", "tools", "input", "prompt":
 			default:
@@ -342,7 +342,7 @@ func sampling(a jsonscan.Object) string {
 			}
 		}
 	}
-	return jsonscan.Compact(out.Bytes())
+	return jsontext.Compact(out.Bytes())
 }
 
 // toolsOf returns the tools that a call offered.
@@ -361,7 +361,7 @@ func toolsOf(s *span) (string, error) {
 		}
 	}
 	for _, n := range under(s.attrs, "llm.request.functions").list() {
-		o := jsonscan.Object{{Key: "name", Raw: importers.Quote(n.text("name"))}, {Key: "description", Raw: importers.Quote(n.text("description"))}}
+		o := jsontext.Object{{Key: "name", Raw: importers.Quote(n.text("name"))}, {Key: "description", Raw: importers.Quote(n.text("description"))}}
 		if p := decoded(n.json("parameters")); len(p) > 0 {
 			o.Set("parameters", p)
 		}
@@ -371,7 +371,7 @@ func toolsOf(s *span) (string, error) {
 		return value.Tools(value.Join(list))
 	}
 	for _, name := range []string{"langfuse.observation.input", "input.value"} {
-		if o := jsonscan.ParseObject(decoded(s.attrs.Get(name))); o.Has("tools") && o.Get("tools")[0] == '[' {
+		if o := jsontext.ParseObject(decoded(s.attrs.Get(name))); o.Has("tools") && o.Get("tools")[0] == '[' {
 			return value.Tools(o.Get("tools"))
 		}
 	}

@@ -4,7 +4,7 @@ import (
 	"strings"
 
 	"github.com/rollmill/rollmill/formats/importers/value"
-	"github.com/rollmill/rollmill/formats/jsonscan"
+	"github.com/rollmill/rollmill/formats/jsontext"
 )
 
 // readObservation reads an observation of Langfuse, with the names of its columns
@@ -16,7 +16,7 @@ func readObservation(raw []byte) (*span, error) {
 		start: value.Micros(first(o, "start_time", "startTime")), end: value.Micros(first(o, "end_time", "endTime"))}
 	s.failed = in.Text("level", o.Get("level")) == "ERROR"
 	s.message = in.Text("status_message", first(o, "status_message", "statusMessage"))
-	usage := jsonscan.ParseObject(decoded(first(o, "usage_details", "usageDetails", "usage")))
+	usage := jsontext.ParseObject(decoded(first(o, "usage_details", "usageDetails", "usage")))
 	for _, f := range o {
 		name := ""
 		switch f.Key {
@@ -33,8 +33,8 @@ func readObservation(raw []byte) (*span, error) {
 		case "session_id", "sessionId":
 			name = "session.id"
 		case "metadata":
-			for key, v := range jsonscan.Members(decoded(f.Raw)) {
-				s.attrs = append(s.attrs, jsonscan.Member{Key: "metadata." + string(key), Raw: v})
+			for key, v := range jsontext.Members(decoded(f.Raw)) {
+				s.attrs = append(s.attrs, jsontext.Member{Key: "metadata." + string(key), Raw: v})
 			}
 			continue
 		default:
@@ -53,7 +53,7 @@ func readObservation(raw []byte) (*span, error) {
 			s.attrs.Set(u[0], v)
 		}
 	}
-	if strings.EqualFold(jsonscan.Unquote(o.Get("type")), "EVENT") {
+	if strings.EqualFold(jsontext.Unquote(o.Get("type")), "EVENT") {
 		s.kind = kindOther
 	}
 	return s, in.Err

@@ -9,13 +9,13 @@ import (
 	"github.com/rollmill/rollmill/formats/chat"
 	"github.com/rollmill/rollmill/formats/importers"
 	"github.com/rollmill/rollmill/formats/importers/value"
-	"github.com/rollmill/rollmill/formats/jsonscan"
+	"github.com/rollmill/rollmill/formats/jsontext"
 )
 
 // message is a message with what it has beside a message's fields.
 type message struct {
 	formats.Message
-	others jsonscan.Object
+	others jsontext.Object
 }
 
 func newMessage(role string) message {
@@ -36,7 +36,7 @@ func readMessages(field string, v []byte, role string) (out []message, err error
 		if len(v) == 0 || v[0] != '"' {
 			break
 		}
-		text := jsonscan.Unquote(v)
+		text := jsontext.Unquote(v)
 		inner, err := value.Check([]byte(text))
 		if err != nil || inner[0] != '[' && inner[0] != '{' && inner[0] != '"' {
 			m := newMessage(role)
@@ -53,7 +53,7 @@ func readMessages(field string, v []byte, role string) (out []message, err error
 		list = value.Join([][]byte{v})
 	}
 	var in value.Reader
-	for raw := range jsonscan.Elements(in.List(field, list)) {
+	for raw := range jsontext.Elements(in.List(field, list)) {
 		read, err := readMessage(raw, role)
 		if err != nil {
 			return nil, fmt.Errorf("%s[%d]: %w", field, len(out), err)
@@ -80,7 +80,7 @@ func readMessage(raw []byte, role string) (out []message, err error) {
 		var m message
 		m.Message, err = value.Message(o.Bytes(), func(key string, v []byte) { m.other(key, v) })
 		if m.Role == "tool" && m.ToolCallID == "" {
-			m.ToolCallID = jsonscan.Unquote(o.Get("id"))
+			m.ToolCallID = jsontext.Unquote(o.Get("id"))
 		}
 		m.finish()
 		return []message{m}, err
@@ -88,7 +88,7 @@ func readMessage(raw []byte, role string) (out []message, err error) {
 	m := newMessage(in.Text("role", o.Get("role")))
 	m.Name = in.Text("name", o.Get("name"))
 	c := value.Content{Message: &m.Message}
-	for part := range jsonscan.Elements(in.List("parts", o.Get("parts"))) {
+	for part := range jsontext.Elements(in.List("parts", o.Get("parts"))) {
 		if result, is := readPart(&in, &c, part); is {
 			out = append(out, result)
 		}
@@ -110,13 +110,13 @@ func readMessage(raw []byte, role string) (out []message, err error) {
 
 func (m *message) other(key string, v []byte) {
 	if string(v) != "null" {
-		m.others = append(m.others, jsonscan.Member{Key: key, Raw: v})
+		m.others = append(m.others, jsontext.Member{Key: key, Raw: v})
 	}
 }
 
 // finish sets the finish reason, which some conventions keep in the message.
 func (m *message) finish() {
-	if reason := jsonscan.Unquote(m.others.Get("finish_reason")); reason != "" {
+	if reason := jsontext.Unquote(m.others.Get("finish_reason")); reason != "" {
 		m.FinishReason = finishReason(reason)
 		m.others.Drop("finish_reason")
 	}
@@ -203,8 +203,8 @@ func openInferencePart(c *value.Content, n *node) {
 	case "tool_use":
 		c.Message.ToolCalls = append(c.Message.ToolCalls, openInferenceCall(n))
 	case "image":
-		url := jsonscan.Object{{Key: "url", Raw: importers.Quote(p.text("image", "image", "url"))}}
-		c.Parts = append(c.Parts, jsonscan.Object{{Key: "type", Raw: []byte(`"image_url"`)}, {Key: "image_url", Raw: url.Bytes()}}.Bytes())
+		url := jsontext.Object{{Key: "url", Raw: importers.Quote(p.text("image", "image", "url"))}}
+		c.Parts = append(c.Parts, jsontext.Object{{Key: "type", Raw: []byte(`"image_url"`)}, {Key: "image_url", Raw: url.Bytes()}}.Bytes())
 	default:
 		if raw := p.json(); len(raw) > 0 && raw[0] == '{' {
 			c.Parts = append(c.Parts, raw)

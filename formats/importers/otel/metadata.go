@@ -6,7 +6,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats/importers"
 	"github.com/rollmill/rollmill/formats/importers/value"
-	"github.com/rollmill/rollmill/formats/jsonscan"
+	"github.com/rollmill/rollmill/formats/jsontext"
 )
 
 // columns are the attributes of a call that columns hold. Those that end in a dot
@@ -20,7 +20,7 @@ var columns = []string{
 }
 
 // unread returns the attributes of a call that no column holds.
-func unread(attrs jsonscan.Object) (out jsonscan.Object) {
+func unread(attrs jsontext.Object) (out jsontext.Object) {
 next:
 	for _, f := range attrs {
 		for _, c := range columns {
@@ -68,7 +68,7 @@ func (t *trace) metadata() {
 
 // describe returns a span as JSON, with the attributes' own names.
 func (s *span) describe() []byte {
-	o := jsonscan.Object{{Key: "name", Raw: importers.Quote(s.name)}, {Key: "kind", Raw: importers.Quote(s.kind)}, {Key: "span_id", Raw: importers.Quote(s.id)}}
+	o := jsontext.Object{{Key: "name", Raw: importers.Quote(s.name)}, {Key: "kind", Raw: importers.Quote(s.kind)}, {Key: "span_id", Raw: importers.Quote(s.id)}}
 	if s.parent != "" {
 		o.Set("parent_id", importers.Quote(s.parent))
 	}

@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/rollmill/rollmill/formats/jsonscan"
+	"github.com/rollmill/rollmill/formats/jsontext"
 )
 
 // node is a value whose parts have names with dots, such as
@@ -19,7 +19,7 @@ type node struct {
 
 // under returns the node of the attributes that begin with a name; nil without
 // any.
-func under(attrs jsonscan.Object, name string) *node {
+func under(attrs jsontext.Object, name string) *node {
 	var n *node
 	for _, f := range attrs {
 		rest, is := strings.CutPrefix(f.Key, name)
@@ -56,12 +56,12 @@ func (n *node) at(path string) *node {
 func (n *node) set(v []byte, depth int) {
 	switch {
 	case depth < 32 && len(v) > 0 && v[0] == '{':
-		for key, v := range jsonscan.Members(v) {
+		for key, v := range jsontext.Members(v) {
 			n.at(string(key)).set(v, depth+1)
 		}
 	case depth < 32 && len(v) > 0 && v[0] == '[':
 		i := 0
-		for v := range jsonscan.Elements(v) {
+		for v := range jsontext.Elements(v) {
 			n.at(strconv.Itoa(i)).set(v, depth+1)
 			i++
 		}
@@ -90,7 +90,7 @@ func (n *node) text(path ...string) string {
 	case len(n.raw) > 0 && n.raw[0] != '"':
 		return string(n.raw)
 	}
-	return jsonscan.Unquote(n.raw)
+	return jsontext.Unquote(n.raw)
 }
 
 // list returns the parts of a list, in order.
@@ -120,10 +120,10 @@ func (n *node) json(path ...string) []byte {
 	case len(n.kids) == 0:
 		return n.raw
 	}
-	var out jsonscan.Object
+	var out jsontext.Object
 	for _, key := range slices.Sorted(maps.Keys(n.kids)) {
 		if v := n.kids[key].json(); v != nil {
-			out = append(out, jsonscan.Member{Key: key, Raw: v})
+			out = append(out, jsontext.Member{Key: key, Raw: v})
 		}
 	}
 	return out.Bytes()

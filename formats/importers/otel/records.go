@@ -13,7 +13,7 @@ import (
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/importers"
 	"github.com/rollmill/rollmill/formats/importers/value"
-	"github.com/rollmill/rollmill/formats/jsonscan"
+	"github.com/rollmill/rollmill/formats/jsontext"
 	rows "github.com/rollmill/rollmill/formats/records"
 )
 
@@ -147,7 +147,7 @@ func (x *index) end(f importers.File) error {
 	}
 	x.only = false
 	for _, p := range x.scores { // those of spans that are elsewhere are a trace of no id
-		o := jsonscan.ParseObject(p.raw)
+		o := jsontext.ParseObject(p.raw)
 		x.add(x.spans[spanID(first(o, "span_id", "spanId"))], p)
 	}
 	return nil
@@ -159,12 +159,12 @@ func (x *index) values(data []byte) (line int, err error) {
 	line = 1
 	data = bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))
 	for {
-		i := jsonscan.Space(data, 0)
+		i := jsontext.Space(data, 0)
 		line += bytes.Count(data[:i], []byte{'\n'})
 		if data = data[i:]; len(data) == 0 {
 			return 0, nil
 		}
-		end := jsonscan.Check(data, 0, 0)
+		end := jsontext.CheckValue(data, 0, 0)
 		if end < 0 {
 			return line, fmt.Errorf("it is not JSON, or was cut short: %s", importers.Brief(data))
 		}
@@ -190,7 +190,7 @@ func (x *index) value(v []byte, line int) error {
 	}
 	defer func() { x.depth-- }()
 	if v[0] == '[' {
-		for e := range jsonscan.Elements(v) {
+		for e := range jsontext.Elements(v) {
 			if e[0] != '{' {
 				return fmt.Errorf("a list has %s, not an object", importers.Brief(e))
 			}
@@ -200,7 +200,7 @@ func (x *index) value(v []byte, line int) error {
 		}
 		return nil
 	}
-	o := jsonscan.ParseObject(v)
+	o := jsontext.ParseObject(v)
 	if o == nil {
 		return fmt.Errorf("it is %s, not an object", importers.Brief(v))
 	}
@@ -220,11 +220,11 @@ func (x *index) value(v []byte, line int) error {
 }
 
 // row adds an object that is one piece, or a trace of Langfuse with its parts.
-func (x *index) row(o jsonscan.Object, v []byte, line int) error {
+func (x *index) row(o jsontext.Object, v []byte, line int) error {
 	if list := o.Get("observations"); len(list) > 0 && list[0] == '[' {
 		return x.langfuse(o, list, line)
 	}
-	context := jsonscan.ParseObject(o.Get("context"))
+	context := jsontext.ParseObject(o.Get("context"))
 	trace := traceID(first(o, "trace_id", "traceId", "context.trace_id"))
 	p := piece{raw: v, line: line}
 	switch {
@@ -258,27 +258,27 @@ func (x *index) row(o jsonscan.Object, v []byte, line int) error {
 }
 
 // langfuse adds a trace that was downloaded with its observations and scores.
-func (x *index) langfuse(o jsonscan.Object, observations []byte, line int) error {
+func (x *index) langfuse(o jsontext.Object, observations []byte, line int) error {
 	trace := o
 	if o.Has("trace") {
-		trace = jsonscan.ParseObject(o.Get("trace"))
+		trace = jsontext.ParseObject(o.Get("trace"))
 	}
 	id := traceID(trace.Get("id"))
 	if id == "" {
 		return errors.New("a trace with observations has no id")
 	}
-	var rest jsonscan.Object
+	var rest jsontext.Object
 	for _, f := range trace {
 		if f.Key != "observations" && f.Key != "scores" {
 			rest = append(rest, f)
 		}
 	}
 	x.add(id, piece{kind: traceRow, raw: rest.Bytes(), line: line})
-	for e := range jsonscan.Elements(observations) {
+	for e := range jsontext.Elements(observations) {
 		x.add(id, piece{kind: observation, raw: e, line: line})
 	}
 	for _, list := range [][]byte{o.Get("scores"), trace.Get("scores")} {
-		for e := range jsonscan.Elements(list) {
+		for e := range jsontext.Elements(list) {
 			x.add(id, piece{kind: scoreRow, raw: e, line: line})
 		}
 		if !o.Has("trace") {
@@ -294,12 +294,12 @@ func (x *index) otlp(list []byte, kind string, line int) error {
 	if kind == otlpLog {
 		groups, items = []string{"scopeLogs", "scope_logs"}, []string{"logRecords", "log_records"}
 	}
-	for r := range jsonscan.Elements(list) {
-		of := jsonscan.ParseObject(r)
-		resource := jsonscan.ParseObject(of.Get("resource")).Get("attributes")
-		for s := range jsonscan.Elements(first(of, groups...)) {
-			for raw := range jsonscan.Elements(first(jsonscan.ParseObject(s), items...)) {
-				o := jsonscan.ParseObject(raw)
+	for r := range jsontext.Elements(list) {
+		of := jsontext.ParseObject(r)
+		resource := jsontext.ParseObject(of.Get("resource")).Get("attributes")
+		for s := range jsontext.Elements(first(of, groups...)) {
+			for raw := range jsontext.Elements(first(jsontext.ParseObject(s), items...)) {
+				o := jsontext.ParseObject(raw)
 				trace := traceID(first(o, "traceId", "trace_id"))
 				if trace == "" && kind == otlpLog {
 					continue // a log record of no trace
@@ -328,7 +328,7 @@ func (x *index) add(trace string, p piece) {
 }
 
 // first returns the first member that is there and not null.
-func first(o jsonscan.Object, keys ...string) []byte {
+func first(o jsontext.Object, keys ...string) []byte {
 	for _, k := range keys {
 		if o.Has(k) {
 			return o.Get(k)
@@ -344,7 +344,7 @@ func spanID(v []byte) string  { return id(v, 8) }
 // has base64, the console exporter a prefix. An id of another form is returned
 // unchanged.
 func id(v []byte, bytes int) string {
-	text := strings.TrimPrefix(jsonscan.Unquote(v), "0x")
+	text := strings.TrimPrefix(jsontext.Unquote(v), "0x")
 	if len(text) == 2*bytes {
 		return strings.ToLower(text)
 	}

@@ -5,7 +5,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/importers/value"
-	"github.com/rollmill/rollmill/formats/jsonscan"
+	"github.com/rollmill/rollmill/formats/jsontext"
 )
 
 // evaluation is a result of an evaluator that has a number.
@@ -20,7 +20,7 @@ type evaluation struct {
 func (t *trace) evaluations(s *span) {
 	for _, e := range s.events {
 		if e.name == "gen_ai.evaluation.result" {
-			t.evaluation(jsonscan.Unquote(e.attrs.Get("gen_ai.evaluation.name")), e.attrs.Get("gen_ai.evaluation.score.value"), e.attrs.Bytes())
+			t.evaluation(jsontext.Unquote(e.attrs.Get("gen_ai.evaluation.name")), e.attrs.Get("gen_ai.evaluation.score.value"), e.attrs.Bytes())
 		}
 	}
 	for _, words := range [][2]string{{"annotations", "annotation"}, {"evaluations", "evaluation"}} {
@@ -36,15 +36,15 @@ func (t *trace) evaluations(s *span) {
 }
 
 // score reads a score of Langfuse, or an annotation of Phoenix.
-func (t *trace) score(o jsonscan.Object, raw []byte) {
+func (t *trace) score(o jsontext.Object, raw []byte) {
 	v := o.Get("value")
-	if result := jsonscan.ParseObject(o.Get("result")); result != nil {
+	if result := jsontext.ParseObject(o.Get("result")); result != nil {
 		v = result.Get("score")
 	}
-	if kind := jsonscan.Unquote(first(o, "data_type", "dataType")); kind == "CATEGORICAL" || kind == "TEXT" {
+	if kind := jsontext.Unquote(first(o, "data_type", "dataType")); kind == "CATEGORICAL" || kind == "TEXT" {
 		v = nil // the number of a category is its place in a list
 	}
-	t.evaluation(jsonscan.Unquote(o.Get("name")), v, raw)
+	t.evaluation(jsontext.Unquote(o.Get("name")), v, raw)
 }
 
 // evaluation adds one. Only a number is a reward; labels are in the metadata.

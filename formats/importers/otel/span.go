@@ -7,7 +7,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats/importers"
 	"github.com/rollmill/rollmill/formats/importers/value"
-	"github.com/rollmill/rollmill/formats/jsonscan"
+	"github.com/rollmill/rollmill/formats/jsontext"
 )
 
 // What a span is of.
@@ -27,7 +27,7 @@ type span struct {
 	start, end       int64 // microseconds
 	failed           bool
 	message          string // of the status
-	attrs            jsonscan.Object
+	attrs            jsontext.Object
 	events           []event
 	order            int
 
@@ -39,13 +39,13 @@ type span struct {
 // event is an event of a span, or a log record.
 type event struct {
 	name  string
-	attrs jsonscan.Object
+	attrs jsontext.Object
 	body  []byte
 }
 
 func (s *span) text(keys ...string) string {
 	for _, k := range keys {
-		if t := jsonscan.Unquote(s.attrs.Get(k)); t != "" {
+		if t := jsontext.Unquote(s.attrs.Get(k)); t != "" {
 			return t
 		}
 	}
@@ -69,7 +69,7 @@ func readSpan(raw []byte) (*span, error) {
 	if s.attrs, err = attributes(o.Get("attributes")); err != nil {
 		return nil, err
 	}
-	for e := range jsonscan.Elements(o.Get("events")) {
+	for e := range jsontext.Elements(o.Get("events")) {
 		o := in.Object("events", e)
 		attrs, err := attributes(o.Get("attributes"))
 		if err != nil {
@@ -92,7 +92,7 @@ func readLog(raw []byte) (e event, span string, at int64, err error) {
 		return e, "", 0, err
 	}
 	if e.name == "" {
-		e.name = jsonscan.Unquote(e.attrs.Get("event.name"))
+		e.name = jsontext.Unquote(e.attrs.Get("event.name"))
 	}
 	if o.Has("body") {
 		if e.body, err = anyValue(o.Get("body"), 0); err != nil {
@@ -113,10 +113,10 @@ func readPlain(raw []byte) (*span, error) {
 		id = first(o, "context.span_id")
 	}
 	s := &span{id: spanID(id), parent: spanID(o.Get("parent_id")), name: in.Text("name", o.Get("name")), start: value.Micros(o.Get("start_time")), end: value.Micros(o.Get("end_time"))}
-	status := jsonscan.ParseObject(o.Get("status"))
-	code := jsonscan.Unquote(first(status, "status_code")) + jsonscan.Unquote(o.Get("status_code"))
+	status := jsontext.ParseObject(o.Get("status"))
+	code := jsontext.Unquote(first(status, "status_code")) + jsontext.Unquote(o.Get("status_code"))
 	s.failed = code == "ERROR"
-	s.message = jsonscan.Unquote(first(status, "description")) + jsonscan.Unquote(o.Get("status_message"))
+	s.message = jsontext.Unquote(first(status, "description")) + jsontext.Unquote(o.Get("status_message"))
 	for _, f := range in.Object("attributes", o.Get("attributes")) {
 		flatten(&s.attrs, f.Key, f.Raw, 0)
 	}
@@ -125,10 +125,10 @@ func readPlain(raw []byte) (*span, error) {
 			flatten(&s.attrs, name, f.Raw, 0)
 		}
 	}
-	if kind := jsonscan.Unquote(o.Get("span_kind")); kind != "" && !s.attrs.Has("openinference.span.kind") {
+	if kind := jsontext.Unquote(o.Get("span_kind")); kind != "" && !s.attrs.Has("openinference.span.kind") {
 		s.attrs.Set("openinference.span.kind", o.Get("span_kind"))
 	}
-	for e := range jsonscan.Elements(in.List("events", o.Get("events"))) {
+	for e := range jsontext.Elements(in.List("events", o.Get("events"))) {
 		o := in.Object("events", e)
 		s.events = append(s.events, event{name: in.Text("events.name", o.Get("name")), attrs: in.Object("events.attributes", o.Get("attributes"))})
 	}
@@ -137,24 +137,24 @@ func readPlain(raw []byte) (*span, error) {
 
 // flatten adds an attribute; the members of an object that is the beginning of
 // names, such as llm, are attributes of their own.
-func flatten(attrs *jsonscan.Object, name string, v []byte, depth int) {
+func flatten(attrs *jsontext.Object, name string, v []byte, depth int) {
 	switch root, _, _ := strings.Cut(name, "."); root {
 	case "llm", "gen_ai", "openinference", "input", "output", "session", "tool", "agent", "user":
 		if v[0] == '{' && depth < 8 {
-			for key, v := range jsonscan.Members(v) {
+			for key, v := range jsontext.Members(v) {
 				flatten(attrs, name+"."+string(key), v, depth+1)
 			}
 			return
 		}
 	}
-	*attrs = append(*attrs, jsonscan.Member{Key: name, Raw: v})
+	*attrs = append(*attrs, jsontext.Member{Key: name, Raw: v})
 }
 
 // attributes returns attributes of OTLP as JSON values.
-func attributes(list []byte) (out jsonscan.Object, err error) {
-	for raw := range jsonscan.Elements(list) {
-		o := jsonscan.ParseObject(raw)
-		key := jsonscan.Unquote(o.Get("key"))
+func attributes(list []byte) (out jsontext.Object, err error) {
+	for raw := range jsontext.Elements(list) {
+		o := jsontext.ParseObject(raw)
+		key := jsontext.Unquote(o.Get("key"))
 		if key == "" {
 			return nil, fmt.Errorf("an attribute has no key: %s", importers.Brief(raw))
 		}
@@ -162,7 +162,7 @@ func attributes(list []byte) (out jsonscan.Object, err error) {
 		if err != nil {
 			return nil, fmt.Errorf("the attribute %s: %w", key, err)
 		}
-		out = append(out, jsonscan.Member{Key: key, Raw: v})
+		out = append(out, jsontext.Member{Key: key, Raw: v})
 	}
 	return out, nil
 }
@@ -175,7 +175,7 @@ func anyValue(raw []byte, depth int) ([]byte, error) {
 	if depth > maxDepth {
 		return nil, fmt.Errorf("values are nested more than %d deep", maxDepth)
 	}
-	for key, v := range jsonscan.Members(raw) {
+	for key, v := range jsontext.Members(raw) {
 		switch string(key) {
 		case "stringValue", "string_value", "boolValue", "bool_value", "bytesValue", "bytes_value":
 			return v, nil
@@ -187,7 +187,7 @@ func anyValue(raw []byte, depth int) ([]byte, error) {
 		case "intValue", "int_value":
 			text := string(v)
 			if v[0] == '"' {
-				text = jsonscan.Unquote(v)
+				text = jsontext.Unquote(v)
 			}
 			if _, err := strconv.ParseInt(text, 10, 64); err != nil {
 				return nil, fmt.Errorf("intValue is %s", importers.Brief(v))
@@ -195,7 +195,7 @@ func anyValue(raw []byte, depth int) ([]byte, error) {
 			return []byte(text), nil
 		case "arrayValue", "array_value":
 			out := []byte{'['}
-			for e := range jsonscan.Elements(jsonscan.ParseObject(v).Get("values")) {
+			for e := range jsontext.Elements(jsontext.ParseObject(v).Get("values")) {
 				x, err := anyValue(e, depth+1)
 				if err != nil {
 					return nil, err
@@ -207,14 +207,14 @@ func anyValue(raw []byte, depth int) ([]byte, error) {
 			}
 			return append(out, ']'), nil
 		case "kvlistValue", "kvlist_value":
-			var out jsonscan.Object
-			for e := range jsonscan.Elements(jsonscan.ParseObject(v).Get("values")) {
-				o := jsonscan.ParseObject(e)
+			var out jsontext.Object
+			for e := range jsontext.Elements(jsontext.ParseObject(v).Get("values")) {
+				o := jsontext.ParseObject(e)
 				x, err := anyValue(o.Get("value"), depth+1)
 				if err != nil {
 					return nil, err
 				}
-				out = append(out, jsonscan.Member{Key: jsonscan.Unquote(o.Get("key")), Raw: x})
+				out = append(out, jsontext.Member{Key: jsontext.Unquote(o.Get("key")), Raw: x})
 			}
 			return out.Bytes(), nil
 		}
@@ -226,7 +226,7 @@ func anyValue(raw []byte, depth int) ([]byte, error) {
 func nanos(v []byte) int64 {
 	text := string(v)
 	if len(v) > 0 && v[0] == '"' {
-		text = jsonscan.Unquote(v)
+		text = jsontext.Unquote(v)
 	}
 	n, err := strconv.ParseInt(text, 10, 64)
 	if err != nil || n < 0 {

@@ -9,7 +9,7 @@ import (
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/importers"
 	"github.com/rollmill/rollmill/formats/importers/value"
-	"github.com/rollmill/rollmill/formats/jsonscan"
+	"github.com/rollmill/rollmill/formats/jsontext"
 )
 
 // trace is a trace that is being read.
@@ -17,8 +17,8 @@ type trace struct {
 	record   *importers.Record
 	spans    []*span
 	byID     map[string]*span
-	resource jsonscan.Object
-	about    jsonscan.Object // what Langfuse says of it
+	resource jsontext.Object
+	about    jsontext.Object // what Langfuse says of it
 	judged   []evaluation
 	raw      [][]byte // evaluations as they are
 
@@ -71,10 +71,10 @@ var errNoContent = errors.New("no call of a model has its messages: the instrume
 // read reads the pieces of a trace, and returns its id.
 func (t *trace) read(data []byte) (traceID string, err error) {
 	var resource []byte
-	for raw := range jsonscan.Elements(data) {
+	for raw := range jsontext.Elements(data) {
 		var parts [3][]byte
 		n := 0
-		for v := range jsonscan.Elements(raw) {
+		for v := range jsontext.Elements(raw) {
 			if n < 3 {
 				parts[n] = v
 			}
@@ -86,7 +86,7 @@ func (t *trace) read(data []byte) (traceID string, err error) {
 		if string(parts[1]) != "null" {
 			resource = parts[1]
 		}
-		id, err := t.piece(jsonscan.Unquote(parts[0]), resource, parts[2])
+		id, err := t.piece(jsontext.Unquote(parts[0]), resource, parts[2])
 		if err != nil {
 			return "", err
 		}
@@ -97,7 +97,7 @@ func (t *trace) read(data []byte) (traceID string, err error) {
 
 // piece reads a piece, and returns the id of its trace.
 func (t *trace) piece(kind string, resource, raw []byte) (id string, err error) {
-	o := jsonscan.ParseObject(raw)
+	o := jsontext.ParseObject(raw)
 	if o == nil {
 		return "", fmt.Errorf("a part of the trace is %s, not an object", importers.Brief(raw))
 	}
@@ -111,11 +111,11 @@ func (t *trace) piece(kind string, resource, raw []byte) (id string, err error) 
 		}
 	case plainSpan:
 		s, err = readPlain(raw)
-		if context := jsonscan.ParseObject(o.Get("context")); context.Has("trace_id") {
+		if context := jsontext.ParseObject(o.Get("context")); context.Has("trace_id") {
 			id = traceID(context.Get("trace_id"))
 		}
 		if t.resource == nil {
-			t.resource = jsonscan.ParseObject(jsonscan.ParseObject(o.Get("resource")).Get("attributes"))
+			t.resource = jsontext.ParseObject(jsontext.ParseObject(o.Get("resource")).Get("attributes"))
 		}
 	case observation:
 		s, err = readObservation(raw)
@@ -166,7 +166,7 @@ func (t *trace) addSpan(s *span) {
 }
 
 // log adds a log record to its span, which it stands for when that is missing.
-func (t *trace) log(kind string, o jsonscan.Object, raw []byte) error {
+func (t *trace) log(kind string, o jsontext.Object, raw []byte) error {
 	var e event
 	var id string
 	var at int64
@@ -174,8 +174,8 @@ func (t *trace) log(kind string, o jsonscan.Object, raw []byte) error {
 	if kind == otlpLog {
 		e, id, at, err = readLog(raw)
 	} else {
-		e = event{name: jsonscan.Unquote(o.Get("event_name")), attrs: jsonscan.ParseObject(o.Get("attributes")), body: o.Get("body")}
-		e.name = cmp.Or(e.name, jsonscan.Unquote(e.attrs.Get("event.name")))
+		e = event{name: jsontext.Unquote(o.Get("event_name")), attrs: jsontext.ParseObject(o.Get("attributes")), body: o.Get("body")}
+		e.name = cmp.Or(e.name, jsontext.Unquote(e.attrs.Get("event.name")))
 		id, at = spanID(o.Get("span_id")), value.Micros(first(o, "timestamp", "observed_timestamp"))
 	}
 	if err != nil || !strings.HasPrefix(e.name, "gen_ai.") && e.name != "exception" {
@@ -233,7 +233,7 @@ func (t *trace) example() string {
 			}
 		}
 	}
-	for _, o := range []jsonscan.Object{t.about, jsonscan.ParseObject(decoded(t.about.Get("metadata"))), t.resource} {
+	for _, o := range []jsontext.Object{t.about, jsontext.ParseObject(decoded(t.about.Get("metadata"))), t.resource} {
 		if found == "" && o.Has(name) {
 			found = scalar(o.Get(name))
 		}
@@ -243,7 +243,7 @@ func (t *trace) example() string {
 
 func scalar(v []byte) string {
 	if len(v) > 0 && v[0] == '"' {
-		return jsonscan.Unquote(v)
+		return jsontext.Unquote(v)
 	}
-	return jsonscan.Compact(v)
+	return jsontext.Compact(v)
 }

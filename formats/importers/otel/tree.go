@@ -7,7 +7,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/importers"
-	"github.com/rollmill/rollmill/formats/jsonscan"
+	"github.com/rollmill/rollmill/formats/jsontext"
 )
 
 // call adds a call: its prompt, as far as it is new, and its answer.
@@ -107,7 +107,7 @@ func (t *trace) agent(s *span) string {
 	return ""
 }
 
-func (t *trace) keep(at int, others jsonscan.Object) {
+func (t *trace) keep(at int, others jsontext.Object) {
 	for _, f := range others {
 		t.meta.OfMessage(at, f.Key, f.Raw)
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/importers"
 	"github.com/rollmill/rollmill/formats/importers/chat"
-	"github.com/rollmill/rollmill/formats/jsonscan"
+	"github.com/rollmill/rollmill/formats/jsontext"
 )
 
 // decode reads the columns that conversation does not.
@@ -88,16 +88,16 @@ func (r *row) list(to reflect.Value, path string, v []byte) error {
 	if path == "rewards" && v[0] == '{' {
 		v = namedRewards(v)
 	}
-	if v[0] != '[' || !jsonscan.Valid(v) {
+	if v[0] != '[' || !jsontext.Valid(v) {
 		return fmt.Errorf("it is %s, not a list", importers.Brief(v))
 	}
 	n := 0
-	for range jsonscan.Elements(v) {
+	for range jsontext.Elements(v) {
 		n++
 	}
 	to.Set(reflect.MakeSlice(to.Type(), n, n))
 	n = 0
-	for e := range jsonscan.Elements(v) {
+	for e := range jsontext.Elements(v) {
 		if string(e) == "null" {
 			return fmt.Errorf("element %d is null", n)
 		}
@@ -113,7 +113,7 @@ func (r *row) list(to reflect.Value, path string, v []byte) error {
 // is.
 func namedRewards(v []byte) []byte {
 	list := []byte("[")
-	for name, x := range jsonscan.Members(v) {
+	for name, x := range jsontext.Members(v) {
 		if len(list) > 1 {
 			list = append(list, ',')
 		}
@@ -134,7 +134,7 @@ func (r *row) members(to reflect.Value, path string, v []byte) error {
 	if path == "candidates" {
 		to.Set(reflect.ValueOf(formats.Candidate{Message: -1}))
 	}
-	for key, v := range jsonscan.Members(v) {
+	for key, v := range jsontext.Members(v) {
 		f, ok := member(to.Type(), string(key))
 		if !ok {
 			if string(v) != "null" {
@@ -175,7 +175,7 @@ func (r *row) textOf(path string, v []byte) (string, error) {
 	case path == "tool_sets":
 		return chat.Array(v)
 	case v[0] == '"':
-		return jsonscan.Unquote(v), nil
+		return jsontext.Unquote(v), nil
 	case chat.ID(v) != "":
 		return chat.ID(v), nil
 	}
@@ -193,7 +193,7 @@ func (r *row) object(v []byte) (string, error) {
 			return "", nil
 		}
 	}
-	var reading jsonscan.Reading
+	var reading jsontext.Reading
 	object, ok := reading.Value(text)
 	if reading.Refused != nil {
 		return "", reading.Refused
@@ -202,9 +202,9 @@ func (r *row) object(v []byte) (string, error) {
 		return "", fmt.Errorf("%s is not a JSON object", importers.Brief(text))
 	}
 	if r.LoseAll(reading.Lost); v[0] == '"' && len(reading.Lost) == 0 {
-		return jsonscan.Unquote(v), nil // as it was written
+		return jsontext.Unquote(v), nil // as it was written
 	}
-	return jsonscan.Compact(object), nil
+	return jsontext.Compact(object), nil
 }
 
 // whole reads a whole number. A time may be ISO 8601 text, as Parquet's
@@ -234,7 +234,7 @@ func whole(to reflect.Value, path string, v []byte) error {
 // scalar returns a text's content, and every other value as it is written.
 func scalar(v []byte) string {
 	if v[0] == '"' {
-		return strings.TrimSpace(jsonscan.Unquote(v))
+		return strings.TrimSpace(jsontext.Unquote(v))
 	}
 	return string(v)
 }

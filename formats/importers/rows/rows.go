@@ -23,7 +23,7 @@ import (
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/importers"
 	"github.com/rollmill/rollmill/formats/importers/chat"
-	"github.com/rollmill/rollmill/formats/jsonscan"
+	"github.com/rollmill/rollmill/formats/jsontext"
 	"github.com/rollmill/rollmill/formats/records"
 )
 
@@ -79,7 +79,7 @@ func meaning(name string) string {
 type row struct {
 	*importers.Record
 	values map[string][]byte // by field
-	rest   jsonscan.Builder  // other columns
+	rest   jsontext.Builder  // other columns
 }
 
 func parse(record *importers.Record) ([]importers.Item, error) {
@@ -103,9 +103,9 @@ func parse(record *importers.Record) ([]importers.Item, error) {
 
 // split finds the fields of the row's columns.
 func (r *row) split() (err error) {
-	begin := func() { r.values, r.rest = map[string][]byte{}, jsonscan.Builder{} }
+	begin := func() { r.values, r.rest = map[string][]byte{}, jsontext.Builder{} }
 	begin()
-	var reading jsonscan.Reading
+	var reading jsontext.Reading
 	r.Data, err = reading.Each(r.Data, r.add, begin)
 	r.LoseAll(reading.Lost)
 	return err
@@ -159,7 +159,7 @@ func (r *row) conversation(t *formats.Trajectory) error {
 		if v[0] != '"' {
 			return fmt.Errorf("column %q is %s, not text", r.column("system"), importers.Brief(v))
 		}
-		c.System = jsonscan.Unquote(v)
+		c.System = jsontext.Unquote(v)
 	}
 	if err := r.offer(&c); err != nil {
 		return err
@@ -180,7 +180,7 @@ func (r *row) offer(c *chat.Reader) error {
 	}
 	if definitions == "" && !c.Called {
 		n := 0
-		for set := range jsonscan.Elements(r.values["tool_sets"]) {
+		for set := range jsontext.Elements(r.values["tool_sets"]) {
 			if n++; n == 1 {
 				definitions, _ = chat.Array(set) // decode reports an error
 			}
@@ -203,12 +203,12 @@ func (r *row) metadata(t *formats.Trajectory, c *chat.Reader) (err error) {
 		more.Add(column.Key, column.Raw)
 	}
 	c.OtherInto(&more)
-	var o jsonscan.Builder
-	for key, v := range jsonscan.Members([]byte(t.Metadata)) {
+	var o jsontext.Builder
+	for key, v := range jsontext.Members([]byte(t.Metadata)) {
 		o.Set(string(key), v)
 	}
 	added := more.String()
-	for key, v := range jsonscan.Members([]byte(added)) {
+	for key, v := range jsontext.Members([]byte(added)) {
 		if o.Get(string(key)) != nil {
 			r.Lose(string(key), "the column metadata has another value of this name")
 			continue
@@ -223,7 +223,7 @@ func (r *row) metadata(t *formats.Trajectory, c *chat.Reader) (err error) {
 
 func (r *row) names() string {
 	text := ""
-	for key := range jsonscan.Members(r.Data) {
+	for key := range jsontext.Members(r.Data) {
 		if text != "" {
 			text += ", "
 		}

@@ -15,7 +15,7 @@ import (
 	"github.com/rollmill/rollmill/formats/importers"
 	"github.com/rollmill/rollmill/formats/importers/inspect"
 	"github.com/rollmill/rollmill/formats/importers/value"
-	"github.com/rollmill/rollmill/formats/jsonscan"
+	"github.com/rollmill/rollmill/formats/jsontext"
 )
 
 // Format is Scout's transcripts.
@@ -43,10 +43,10 @@ func parse(r *importers.Record) ([]importers.Item, error) {
 // columns are the members of a sample by the column; JSON columns hold text.
 var columns = map[string]string{"transcript_id": "uuid", "task_id": "id", "task_repeat": "epoch", "date": "started_at"}
 
-func transcript(r *importers.Record, o jsonscan.Object) (x importers.Item, err error) {
+func transcript(r *importers.Record, o jsontext.Object) (x importers.Item, err error) {
 	var in value.Reader
-	var sample jsonscan.Builder
-	var eval jsonscan.Object
+	var sample jsontext.Builder
+	var eval jsontext.Object
 	for _, name := range []string{"messages", "events", "events_data", "timelines"} {
 		if v := decoded(r, &in, name, o.Get(name)); len(v) > 0 {
 			sample.Set(name, v)
@@ -56,11 +56,11 @@ func transcript(r *importers.Record, o jsonscan.Object) (x importers.Item, err e
 		return x, errors.New("it has no messages")
 	}
 	if text := in.Text("error", o.Get("error")); text != "" {
-		sample.Set("error", jsonscan.Object{{Key: "message", Raw: importers.Quote(text)}}.Bytes())
+		sample.Set("error", jsontext.Object{{Key: "message", Raw: importers.Quote(text)}}.Bytes())
 	}
 	if o.Has("limit") {
 		in.Text("limit", o.Get("limit"))
-		sample.Set("limit", jsonscan.Object{{Key: "type", Raw: o.Get("limit")}}.Bytes())
+		sample.Set("limit", jsontext.Object{{Key: "type", Raw: o.Get("limit")}}.Bytes())
 	}
 	sample.Set("scores", scores(r, &in, o))
 	for _, f := range o {
@@ -85,7 +85,7 @@ func transcript(r *importers.Record, o jsonscan.Object) (x importers.Item, err e
 	if in.Err != nil {
 		return x, in.Err
 	}
-	x, err = inspect.Sample(sample.Object, jsonscan.Object{{Key: "eval", Raw: eval.Bytes()}}, true)
+	x, err = inspect.Sample(sample.Object, jsontext.Object{{Key: "eval", Raw: eval.Bytes()}}, true)
 	if err != nil {
 		return x, err
 	}
@@ -93,7 +93,7 @@ func transcript(r *importers.Record, o jsonscan.Object) (x importers.Item, err e
 	for i := range x.Row.Calls {
 		c := &x.Row.Calls[i]
 		if c.Sampling == "{}" && len(options) > 0 {
-			c.Sampling = jsonscan.Compact(options.Bytes())
+			c.Sampling = jsontext.Compact(options.Bytes())
 		}
 		if c.Model == "" {
 			c.Model = in.Text("model", o.Get("model"))
@@ -119,7 +119,7 @@ func decoded(r *importers.Record, in *value.Reader, name string, v []byte) []byt
 	if len(v) == 0 || v[0] != '"' || in.Err != nil {
 		return v
 	}
-	text := jsonscan.Unquote(v)
+	text := jsontext.Unquote(v)
 	if text == "" {
 		return nil
 	}
@@ -132,19 +132,19 @@ func decoded(r *importers.Record, in *value.Reader, name string, v []byte) []byt
 
 // scores returns the score as that of a scorer. It may be JSON or any text.
 // Components that rollmill exported are scorers of their own.
-func scores(r *importers.Record, in *value.Reader, o jsonscan.Object) []byte {
-	var out jsonscan.Object
+func scores(r *importers.Record, in *value.Reader, o jsontext.Object) []byte {
+	var out jsontext.Object
 	set := func(name string, v []byte) {
-		out.Set(name, jsonscan.Object{{Key: "value", Raw: v}}.Bytes())
+		out.Set(name, jsontext.Object{{Key: "value", Raw: v}}.Bytes())
 	}
-	if rewards := jsonscan.ParseObject(decoded(r, in, "rewards", o.Get("rewards"))); rewards != nil {
+	if rewards := jsontext.ParseObject(decoded(r, in, "rewards", o.Get("rewards"))); rewards != nil {
 		for _, f := range rewards {
 			set(f.Key, f.Raw)
 		}
 		return out.Bytes()
 	}
 	if score := o.Get("score"); o.Has("score") {
-		if text := []byte(jsonscan.Unquote(score)); jsonscan.Valid(text) {
+		if text := []byte(jsontext.Unquote(score)); jsontext.Valid(text) {
 			score = text
 		}
 		set("score", score)
@@ -154,7 +154,7 @@ func scores(r *importers.Record, in *value.Reader, o jsonscan.Object) []byte {
 
 // ours reads the columns that rollmill export adds: the total of several
 // components, the status, the epoch and the version of the policy.
-func ours(in *value.Reader, x *importers.Item, o jsonscan.Object) {
+func ours(in *value.Reader, x *importers.Item, o jsontext.Object) {
 	if in.Text("source_type", o.Get("source_type")) != "rollmill" {
 		return
 	}

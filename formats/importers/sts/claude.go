@@ -7,7 +7,7 @@ import (
 	"github.com/rollmill/rollmill/formats/chat"
 	"github.com/rollmill/rollmill/formats/importers"
 	"github.com/rollmill/rollmill/formats/importers/value"
-	"github.com/rollmill/rollmill/formats/jsonscan"
+	"github.com/rollmill/rollmill/formats/jsontext"
 )
 
 // readClaude reads a session of Claude Code. Its lines form a tree by uuid and
@@ -19,7 +19,7 @@ func readClaude(s *session, lines []line) error {
 	c := claude{session: s, answers: map[string]int{}, tails: map[int]int{}, constant: map[string]string{}}
 	var main, side []*line
 	for i := range lines {
-		if l := &lines[i]; jsonscan.IsTrue(l.Get("isSidechain")) {
+		if l := &lines[i]; jsontext.IsTrue(l.Get("isSidechain")) {
 			side = append(side, l)
 		} else {
 			main = append(main, l)
@@ -60,8 +60,8 @@ func sessionID(main, side []*line, alone bool) string {
 		lines = side
 	}
 	for i := len(lines) - 1; i >= 0; i-- {
-		if id := jsonscan.Unquote(lines[i].Get("sessionId")); id != "" && lines[i].Has("message") {
-			if agent := jsonscan.Unquote(lines[i].Get("agentId")); alone && agent != "" {
+		if id := jsontext.Unquote(lines[i].Get("sessionId")); id != "" && lines[i].Has("message") {
+			if agent := jsontext.Unquote(lines[i].Get("agentId")); alone && agent != "" {
 				id += "/" + agent // all subagents of a session have its id
 			}
 			return id
@@ -75,7 +75,7 @@ func sessionID(main, side []*line, alone bool) string {
 const synthetic = "<synthetic>"
 
 func modelOf(l *line) string {
-	model := jsonscan.Unquote(jsonscan.ParseObject(l.Get("message")).Get("model"))
+	model := jsontext.Unquote(jsontext.ParseObject(l.Get("message")).Get("model"))
 	if model == synthetic {
 		return ""
 	}
@@ -114,7 +114,7 @@ func (c *claude) line(l *line) error {
 	case kind == "user" && l.Has("message"):
 		at, err = c.user(l, parent)
 	default:
-		if kind == "system" && jsonscan.Unquote(l.Get("subtype")) == "compact_boundary" {
+		if kind == "system" && jsontext.Unquote(l.Get("subtype")) == "compact_boundary" {
 			c.flush()
 			c.branch, at = importers.BranchHistory, -1
 		}
@@ -156,7 +156,7 @@ func (c *claude) assistant(l *line, parent int) (int, error) {
 		if id != "" {
 			c.answers[id] = at
 		}
-		if jsonscan.IsTrue(l.Get("isApiErrorMessage")) && !c.sidechain {
+		if jsontext.IsTrue(l.Get("isApiErrorMessage")) && !c.sidechain {
 			c.failure = formats.FailEngine
 		}
 	} else if at != c.open {
@@ -183,7 +183,7 @@ func (c *claude) assistant(l *line, parent int) (int, error) {
 	return at, in.Err
 }
 
-func (c *claude) count(in *value.Reader, call *formats.Call, u jsonscan.Object) {
+func (c *claude) count(in *value.Reader, call *formats.Call, u jsontext.Object) {
 	call.CachedTokens = in.Count("usage.cache_read_input_tokens", u.Get("cache_read_input_tokens"))
 	call.PromptTokens = in.Count("usage.input_tokens", u.Get("input_tokens")) + call.CachedTokens +
 		in.Count("usage.cache_creation_input_tokens", u.Get("cache_creation_input_tokens"))
@@ -208,12 +208,12 @@ func (c *claude) flush() { c.open = -1 }
 
 // readBlocks reads blocks of the Messages API. result is called for each result
 // of a tool.
-func (c *claude) readBlocks(in *value.Reader, into *value.Content, v []byte, result func(o jsonscan.Object)) {
+func (c *claude) readBlocks(in *value.Reader, into *value.Content, v []byte, result func(o jsontext.Object)) {
 	if len(v) > 0 && v[0] == '"' {
 		into.Text(v)
 		return
 	}
-	for block := range jsonscan.Elements(in.List("content", v)) {
+	for block := range jsontext.Elements(in.List("content", v)) {
 		o := in.Object("content", block)
 		switch kind := in.Text("content.type", o.Get("type")); {
 		case kind == "thinking" || kind == "redacted_thinking":
@@ -238,7 +238,7 @@ func (c *claude) user(l *line, parent int) (int, error) {
 	m := formats.Message{Role: "user"}
 	said := value.Content{Message: &m}
 	at, owner := parent, c.owner(parent)
-	c.readBlocks(&in, &said, in.Object("message", l.Get("message")).Get("content"), func(o jsonscan.Object) {
+	c.readBlocks(&in, &said, in.Object("message", l.Get("message")).Get("content"), func(o jsontext.Object) {
 		at = c.result(&in, o, at)
 		if owner >= 0 {
 			c.tails[owner] = at
@@ -268,7 +268,7 @@ func (c *claude) owner(at int) int {
 	return -1
 }
 
-func (c *claude) result(in *value.Reader, o jsonscan.Object, parent int) int {
+func (c *claude) result(in *value.Reader, o jsontext.Object, parent int) int {
 	m := formats.Message{Role: "tool", ToolCallID: in.Text("tool_use_id", o.Get("tool_use_id"))}
 	text := value.Content{Message: &m}
 	c.readBlocks(in, &text, o.Get("content"), nil)
@@ -302,7 +302,7 @@ func (c *claude) envelope(at int, l *line) {
 				continue
 			}
 		case "isMeta", "isApiErrorMessage":
-			if !jsonscan.IsTrue(f.Raw) {
+			if !jsontext.IsTrue(f.Raw) {
 				continue
 			}
 		}

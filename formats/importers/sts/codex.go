@@ -6,7 +6,7 @@ import (
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/importers"
 	"github.com/rollmill/rollmill/formats/importers/value"
-	"github.com/rollmill/rollmill/formats/jsonscan"
+	"github.com/rollmill/rollmill/formats/jsontext"
 )
 
 // readCodex reads a rollout of Codex: items of the Responses API as the model
@@ -57,7 +57,7 @@ func (c *codex) line(l *line) error {
 			c.model = model
 		}
 		if c.sampling = ""; payload.Has("effort") {
-			c.sampling = string(jsonscan.Object{{Key: "reasoning_effort", Raw: payload.Get("effort")}}.Bytes())
+			c.sampling = string(jsontext.Object{{Key: "reasoning_effort", Raw: payload.Get("effort")}}.Bytes())
 		}
 		c.other(l)
 	case kind == "response_item":
@@ -74,12 +74,12 @@ func (c *codex) line(l *line) error {
 	return in.Err
 }
 
-func (c *codex) header(o jsonscan.Object, raw []byte) error {
+func (c *codex) header(o jsontext.Object, raw []byte) error {
 	var in value.Reader
 	c.found.Row.TrajectoryID = in.Text("id", o.Get("id"))
 	if base := in.Object("base_instructions", o.Get("base_instructions")); base.Has("text") {
 		c.add(formats.Message{Role: "system", Content: in.Text("base_instructions.text", base.Get("text"))})
-		rest := append(jsonscan.Object(nil), o...)
+		rest := append(jsontext.Object(nil), o...)
 		rest.Drop("base_instructions")
 		raw = rest.Bytes()
 	}
@@ -95,7 +95,7 @@ func (c *codex) add(m formats.Message) int {
 }
 
 // item adds an item of the Responses API.
-func (c *codex) item(o jsonscan.Object, raw []byte) error {
+func (c *codex) item(o jsontext.Object, raw []byte) error {
 	var in value.Reader
 	if value.Generated(o) {
 		if !c.open {
@@ -136,7 +136,7 @@ func (c *codex) flush(usage func(call *formats.Call)) {
 }
 
 // compacted begins another root with what the model saw from then on.
-func (c *codex) compacted(o jsonscan.Object) error {
+func (c *codex) compacted(o jsontext.Object) error {
 	c.flush(nil)
 	c.branch, c.at = importers.BranchHistory, 0
 	var in value.Reader
@@ -144,7 +144,7 @@ func (c *codex) compacted(o jsonscan.Object) error {
 		c.add(formats.Message{Role: "user", Content: in.Text("message", o.Get("message"))})
 		return in.Err
 	}
-	for raw := range jsonscan.Elements(in.List("replacement_history", o.Get("replacement_history"))) {
+	for raw := range jsontext.Elements(in.List("replacement_history", o.Get("replacement_history"))) {
 		item := in.Object("replacement_history", raw)
 		if in.Err != nil {
 			return in.Err
@@ -162,13 +162,13 @@ func (c *codex) compacted(o jsonscan.Object) error {
 }
 
 // event reads an event for the display.
-func (c *codex) event(l *line, o jsonscan.Object) error {
+func (c *codex) event(l *line, o jsontext.Object) error {
 	var in value.Reader
 	switch kind := in.Text("type", o.Get("type")); kind {
 	case "user_message", "agent_message", "agent_reasoning", "agent_reasoning_raw_content", "agent_reasoning_section_break":
 		return in.Err // the items say the same
 	case "token_count":
-		u := jsonscan.ParseObject(jsonscan.ParseObject(o.Get("info")).Get("last_token_usage"))
+		u := jsontext.ParseObject(jsontext.ParseObject(o.Get("info")).Get("last_token_usage"))
 		if u == nil {
 			return in.Err
 		}

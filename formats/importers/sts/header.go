@@ -7,7 +7,7 @@ import (
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/importers"
 	"github.com/rollmill/rollmill/formats/importers/value"
-	"github.com/rollmill/rollmill/formats/jsonscan"
+	"github.com/rollmill/rollmill/formats/jsontext"
 )
 
 // header reads the first line of a session. Of a session that was exported by
@@ -62,7 +62,7 @@ func (p *pi) column(in *value.Reader, key string, v []byte) bool {
 		p.talk.Offer(tools)
 	case "example":
 		in.Object(key, v)
-		row.Example = jsonscan.Compact(v)
+		row.Example = jsontext.Compact(v)
 	case "metadata":
 		for _, f := range in.Object(key, v) {
 			p.meta.Add(f.Key, f.Raw)

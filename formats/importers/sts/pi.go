@@ -8,7 +8,7 @@ import (
 	"github.com/rollmill/rollmill/formats/chat"
 	"github.com/rollmill/rollmill/formats/importers"
 	"github.com/rollmill/rollmill/formats/importers/value"
-	"github.com/rollmill/rollmill/formats/jsonscan"
+	"github.com/rollmill/rollmill/formats/jsontext"
 )
 
 // readPi reads Pi's session format (earendil-works/pi:
@@ -60,7 +60,7 @@ func (p *pi) entry(l *line) error {
 	case kind == "message":
 		at, err = p.message(in.Object("message", l.Get("message")), parent)
 	case kind == "custom_message":
-		o := append(jsonscan.Object{{Key: "role", Raw: []byte(`"custom"`)}}, l.Object...)
+		o := append(jsontext.Object{{Key: "role", Raw: []byte(`"custom"`)}}, l.Object...)
 		at, err = p.message(o, parent)
 	case kind == "branch_summary":
 		at = p.input(formats.Message{Role: "user", Content: in.Text("summary", l.Get("summary"))}, parent)
@@ -86,13 +86,13 @@ func (p *pi) entry(l *line) error {
 }
 
 // message adds a message; at is parent when the model does not see it.
-func (p *pi) message(o jsonscan.Object, parent int) (at int, err error) {
+func (p *pi) message(o jsontext.Object, parent int) (at int, err error) {
 	var in value.Reader
 	m := formats.Message{Role: in.Text("role", o.Get("role"))}
 	c := value.Content{Message: &m}
 	c.Think(in.Text("reasoningContent", o.Get("reasoningContent")))
 	p.content(&in, &c, o.Get("content"))
-	for call := range jsonscan.Elements(in.List("toolCalls", o.Get("toolCalls"))) {
+	for call := range jsontext.Elements(in.List("toolCalls", o.Get("toolCalls"))) {
 		m.ToolCalls = append(m.ToolCalls, chat.ReadToolCall(call, chat.Arguments))
 	}
 	m.ToolCallID = in.Text("toolCallId", o.Get("toolCallId"))
@@ -108,7 +108,7 @@ func (p *pi) message(o jsonscan.Object, parent int) (at int, err error) {
 		m.Role, m.Name = "tool", in.Text("toolName", o.Get("toolName"))
 		at = p.input(m, parent)
 	case "bashExecution":
-		if jsonscan.IsTrue(o.Get("excludeFromContext")) {
+		if jsontext.IsTrue(o.Get("excludeFromContext")) {
 			p.others = append(p.others, o.Bytes())
 			return parent, nil
 		}
@@ -150,7 +150,7 @@ func (p *pi) content(in *value.Reader, c *value.Content, v []byte) {
 		c.Text(v)
 		return
 	}
-	for part := range jsonscan.Elements(in.List("content", v)) {
+	for part := range jsontext.Elements(in.List("content", v)) {
 		o := in.Object("content", part)
 		switch in.Text("content.type", o.Get("type")) {
 		case "thinking":
@@ -171,7 +171,7 @@ func (p *pi) content(in *value.Reader, c *value.Content, v []byte) {
 // finishes are the finish reasons by those of Pi that are named otherwise.
 var finishes = map[string]string{"toolUse": "tool_use"}
 
-func (p *pi) answer(o jsonscan.Object, m formats.Message, parent int) (int, error) {
+func (p *pi) answer(o jsontext.Object, m formats.Message, parent int) (int, error) {
 	var in value.Reader
 	stop := in.Text("stopReason", o.Get("stopReason"))
 	m.FinishReason = stop
@@ -183,7 +183,7 @@ func (p *pi) answer(o jsonscan.Object, m formats.Message, parent int) (int, erro
 		call.Model = p.model
 	}
 	if len(p.level) > 0 {
-		call.Sampling = string(jsonscan.Object{{Key: "thinking_level", Raw: p.level}}.Bytes())
+		call.Sampling = string(jsontext.Object{{Key: "thinking_level", Raw: p.level}}.Bytes())
 	}
 	u := in.Object("usage", o.Get("usage"))
 	call.CachedTokens = in.Count("usage.cacheRead", u.Get("cacheRead"))
@@ -216,7 +216,7 @@ func (p *pi) compaction(l *line, parent int) (int, error) {
 		}
 	}
 	if l.Has("retainedTail") {
-		for raw := range jsonscan.Elements(in.List("retainedTail", l.Get("retainedTail"))) {
+		for raw := range jsontext.Elements(in.List("retainedTail", l.Get("retainedTail"))) {
 			var err error
 			if at, err = p.kept(in.Object("retainedTail", raw), at); err != nil {
 				return at, err
@@ -238,8 +238,8 @@ func (p *pi) compaction(l *line, parent int) (int, error) {
 }
 
 // kept adds a message that was sampled before, as input.
-func (p *pi) kept(o jsonscan.Object, parent int) (int, error) {
-	if jsonscan.Unquote(o.Get("role")) != "assistant" {
+func (p *pi) kept(o jsontext.Object, parent int) (int, error) {
+	if jsontext.Unquote(o.Get("role")) != "assistant" {
 		return p.message(o, parent)
 	}
 	var in value.Reader

@@ -12,7 +12,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats/importers"
 	"github.com/rollmill/rollmill/formats/importers/value"
-	"github.com/rollmill/rollmill/formats/jsonscan"
+	"github.com/rollmill/rollmill/formats/jsontext"
 )
 
 // Format is the session traces of the hub.
@@ -29,11 +29,11 @@ var Format = importers.Format{
 type line struct {
 	number int // from 1
 	raw    []byte
-	jsonscan.Object
+	jsontext.Object
 }
 
 // kind returns the line's type.
-func (l *line) kind() string { return jsonscan.Unquote(l.Get("type")) }
+func (l *line) kind() string { return jsontext.Unquote(l.Get("type")) }
 
 // dialects are the readers, by whether they know a line that only they write.
 var dialects = []struct {
@@ -86,7 +86,7 @@ func split(r *importers.Record) (lines []line, err error) {
 		if err != nil {
 			return nil, fmt.Errorf("line %d: %w", number, err)
 		}
-		lines = append(lines, line{number, raw, jsonscan.ParseObject(raw)})
+		lines = append(lines, line{number, raw, jsontext.ParseObject(raw)})
 	}
 	return lines, nil
 }

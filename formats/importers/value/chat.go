@@ -6,18 +6,18 @@ import (
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/chat"
 	"github.com/rollmill/rollmill/formats/importers"
-	"github.com/rollmill/rollmill/formats/jsonscan"
+	"github.com/rollmill/rollmill/formats/jsontext"
 )
 
 // ToolCall reads a tool call: of the chat completions API, with the members of
 // its function beside its id, or either as JSON text.
 func (r *Reader) ToolCall(v []byte) formats.ToolCall {
 	if len(v) > 0 && v[0] == '"' {
-		if v = []byte(jsonscan.Unquote(v)); !jsonscan.Valid(v) {
+		if v = []byte(jsontext.Unquote(v)); !jsontext.Valid(v) {
 			r.fail("a tool call", v, "JSON")
 			return formats.ToolCall{}
 		}
-		v = v[jsonscan.Space(v, 0):]
+		v = v[jsontext.Space(v, 0):]
 	}
 	o := r.Object("a tool call", v)
 	t := chat.ReadToolCall(v, chat.Arguments)
@@ -46,7 +46,7 @@ func Message(raw []byte, other func(key string, value []byte)) (formats.Message,
 	if err != nil {
 		return m, err
 	}
-	for call := range jsonscan.Elements(calls) {
+	for call := range jsontext.Elements(calls) {
 		m.ToolCalls = append(m.ToolCalls, in.ToolCall(call))
 	}
 	return m, in.Err
@@ -61,18 +61,18 @@ func Tools(v []byte) (string, error) {
 		return "", err
 	}
 	out := []byte{'['}
-	for tool := range jsonscan.Elements([]byte(text)) {
+	for tool := range jsontext.Elements([]byte(text)) {
 		if len(out) > 1 {
 			out = append(out, ',')
 		}
-		o := jsonscan.ParseObject(tool)
-		kind := jsonscan.Unquote(o.Get("type"))
+		o := jsontext.ParseObject(tool)
+		kind := jsontext.Unquote(o.Get("type"))
 		switch {
 		case o == nil:
 			return "", fmt.Errorf("a tool is %s, not an object", importers.Brief(tool))
 		case !o.Has("function") && o.Has("name") && (kind == "function" || kind == ""):
 			o.Drop("type")
-			tool = jsonscan.Object{{Key: "type", Raw: []byte(`"function"`)}, {Key: "function", Raw: o.Bytes()}}.Bytes()
+			tool = jsontext.Object{{Key: "type", Raw: []byte(`"function"`)}, {Key: "function", Raw: o.Bytes()}}.Bytes()
 		}
 		out = append(out, tool...)
 	}

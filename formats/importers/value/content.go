@@ -4,7 +4,7 @@ import (
 	"bytes"
 
 	"github.com/rollmill/rollmill/formats"
-	"github.com/rollmill/rollmill/formats/jsonscan"
+	"github.com/rollmill/rollmill/formats/jsontext"
 )
 
 // Content collects the parts of a message.
@@ -16,7 +16,7 @@ type Content struct {
 
 // Text adds a text, a JSON string.
 func (c *Content) Text(v []byte) {
-	c.Parts = append(c.Parts, jsonscan.Object{{Key: "type", Raw: []byte(`"text"`)}, {Key: "text", Raw: v}}.Bytes())
+	c.Parts = append(c.Parts, jsontext.Object{{Key: "type", Raw: []byte(`"text"`)}, {Key: "text", Raw: v}}.Bytes())
 }
 
 // Think adds a paragraph of reasoning.
@@ -32,8 +32,8 @@ func (c *Content) Set() {
 	plain := true
 	var text []byte
 	for _, p := range c.Parts {
-		o := jsonscan.ParseObject(p)
-		text = append(text, jsonscan.Unquote(o.Get("text"))...)
+		o := jsontext.ParseObject(p)
+		text = append(text, jsontext.Unquote(o.Get("text"))...)
 		plain = plain && o.Has("text")
 		for _, f := range o {
 			switch f.Key {
@@ -46,7 +46,7 @@ func (c *Content) Set() {
 	}
 	c.Message.Content, c.Message.ContentParts = string(text), ""
 	if len(c.Parts) > 1 || !plain {
-		c.Message.ContentParts = jsonscan.Compact(Join(c.Parts))
+		c.Message.ContentParts = jsontext.Compact(Join(c.Parts))
 	}
 }
 

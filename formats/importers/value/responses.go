@@ -5,22 +5,22 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/chat"
-	"github.com/rollmill/rollmill/formats/jsonscan"
+	"github.com/rollmill/rollmill/formats/jsontext"
 )
 
 // Generated reports whether an item of the Responses API is one that a model
 // generates: a message of the assistant, reasoning, or a call of a tool.
-func Generated(o jsonscan.Object) bool {
-	kind := jsonscan.Unquote(o.Get("type"))
+func Generated(o jsontext.Object) bool {
+	kind := jsontext.Unquote(o.Get("type"))
 	if kind == "message" || kind == "" {
-		return jsonscan.Unquote(o.Get("role")) == "assistant"
+		return jsontext.Unquote(o.Get("role")) == "assistant"
 	}
 	return !strings.HasSuffix(kind, "_output")
 }
 
 // Item adds an item that a model generated. One of a built-in tool, such as a
 // search of the web, becomes a part of the content.
-func (c *Content) Item(in *Reader, o jsonscan.Object, raw []byte) {
+func (c *Content) Item(in *Reader, o jsontext.Object, raw []byte) {
 	m := c.Message
 	switch kind := in.Text("type", o.Get("type")); kind {
 	case "message", "":
@@ -28,7 +28,7 @@ func (c *Content) Item(in *Reader, o jsonscan.Object, raw []byte) {
 	case "reasoning":
 		for _, name := range []string{"content", "summary"} {
 			if list := o.Get(name); o.Has(name) && len(list) > len("[]") {
-				for part := range jsonscan.Elements(in.List(name, list)) {
+				for part := range jsontext.Elements(in.List(name, list)) {
 					c.Think(in.Text(name+".text", in.Object(name, part).Get("text")))
 				}
 				break // the summary is of the content
@@ -57,7 +57,7 @@ func (c *Content) parts(in *Reader, v []byte) {
 		c.Text(v)
 		return
 	}
-	for part := range jsonscan.Elements(in.List("content", v)) {
+	for part := range jsontext.Elements(in.List("content", v)) {
 		in.Object("content", part)
 		c.Parts = append(c.Parts, part)
 	}
@@ -65,13 +65,13 @@ func (c *Content) parts(in *Reader, v []byte) {
 
 // InputItem reads an item that no model generated: a message, or the result of
 // a tool. rest is what a result has beside its content.
-func InputItem(in *Reader, o jsonscan.Object) (m formats.Message, rest jsonscan.Object) {
+func InputItem(in *Reader, o jsontext.Object) (m formats.Message, rest jsontext.Object) {
 	c := Content{Message: &m}
 	v := o.Get("content")
 	if m.Role = in.Text("role", o.Get("role")); strings.HasSuffix(in.Text("type", o.Get("type")), "_output") {
 		m.Role, m.ToolCallID = "tool", in.Text("call_id", o.Get("call_id"))
 		v = o.Get("output")
-		if body := jsonscan.ParseObject(v); body != nil {
+		if body := jsontext.ParseObject(v); body != nil {
 			v, rest = body.Get("content"), body
 			rest.Drop("content")
 		}

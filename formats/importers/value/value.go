@@ -14,7 +14,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/rollmill/rollmill/formats/importers"
-	"github.com/rollmill/rollmill/formats/jsonscan"
+	"github.com/rollmill/rollmill/formats/jsontext"
 )
 
 // JSON checks a text of a record to be one JSON value in UTF-8, and returns it as
@@ -25,7 +25,7 @@ func JSON(r *importers.Record, data []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	var reading jsonscan.Reading
+	var reading jsontext.Reading
 	out, ok := reading.Value(data)
 	if !ok {
 		return nil, cmp.Or(reading.Refused, notJSON(data))
@@ -37,7 +37,7 @@ func JSON(r *importers.Record, data []byte) ([]byte, error) {
 // Check is like JSON, but returns a text as it is, to be read again.
 func Check(data []byte) ([]byte, error) {
 	data, err := trimmed(data)
-	if err == nil && !jsonscan.Valid(data) {
+	if err == nil && !jsontext.Valid(data) {
 		err = notJSON(data)
 	}
 	return data, err
@@ -60,7 +60,7 @@ func trimmed(data []byte) ([]byte, error) {
 }
 
 // Object checks a text of a record to be one JSON object, as JSON does.
-func Object(r *importers.Record, data []byte) (jsonscan.Object, error) {
+func Object(r *importers.Record, data []byte) (jsontext.Object, error) {
 	data, err := JSON(r, data)
 	if err != nil {
 		return nil, err
@@ -68,11 +68,11 @@ func Object(r *importers.Record, data []byte) (jsonscan.Object, error) {
 	if data[0] != '{' {
 		return nil, fmt.Errorf("it is %s, not an object", importers.Brief(data))
 	}
-	return jsonscan.ParseObject(data), nil
+	return jsontext.ParseObject(data), nil
 }
 
 // Context returns what the Context of a record says, nil for nothing.
-func Context(r *importers.Record) (jsonscan.Object, error) {
+func Context(r *importers.Record) (jsontext.Object, error) {
 	if len(r.Context) == 0 {
 		return nil, nil
 	}
@@ -107,7 +107,7 @@ func (r *Reader) Text(field string, v []byte) string {
 	if r.missing(field, v, '"', "a text") {
 		return ""
 	}
-	return jsonscan.Unquote(v)
+	return jsontext.Unquote(v)
 }
 
 // ID reads a string or a number as text.
@@ -119,11 +119,11 @@ func (r *Reader) ID(field string, v []byte) string {
 }
 
 // Object reads an object.
-func (r *Reader) Object(field string, v []byte) jsonscan.Object {
+func (r *Reader) Object(field string, v []byte) jsontext.Object {
 	if r.missing(field, v, '{', "an object") {
 		return nil
 	}
-	return jsonscan.ParseObject(v)
+	return jsontext.ParseObject(v)
 }
 
 // List returns an array unchanged, to be given to jsonscan.Elements.
@@ -185,7 +185,7 @@ func (r *Reader) IDs(field string, v []byte) []int32 {
 		return nil
 	}
 	out := make([]int32, 0, elements(v))
-	for e := range jsonscan.Elements(v) {
+	for e := range jsontext.Elements(v) {
 		n, err := strconv.ParseInt(string(e), 10, 32)
 		if err != nil || n < 0 {
 			r.fail(fmt.Sprintf("%s[%d]", field, len(out)), e, "a token id")
@@ -202,7 +202,7 @@ func (r *Reader) Logprobs(field string, v []byte) []float32 {
 		return nil
 	}
 	out := make([]float32, 0, elements(v))
-	for e := range jsonscan.Elements(v) {
+	for e := range jsontext.Elements(v) {
 		f, err := strconv.ParseFloat(string(e), 32)
 		if err != nil {
 			r.fail(fmt.Sprintf("%s[%d]", field, len(out)), e, "a logprob")
@@ -226,7 +226,7 @@ func Micros(v []byte) int64 {
 		return 0
 	}
 	if v[0] == '"' {
-		text := strings.TrimSpace(jsonscan.Unquote(v))
+		text := strings.TrimSpace(jsontext.Unquote(v))
 		for _, layout := range layouts {
 			if t, err := time.Parse(layout, text); err == nil {
 				return t.UnixMicro()

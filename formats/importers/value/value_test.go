@@ -7,7 +7,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats/importers"
 	"github.com/rollmill/rollmill/formats/importers/value"
-	"github.com/rollmill/rollmill/formats/jsonscan"
+	"github.com/rollmill/rollmill/formats/jsontext"
 )
 
 // TestTypes reads values of the right type, and null, and names the field of
@@ -91,7 +91,7 @@ func TestToolCalls(t *testing.T) {
 			t.Errorf("%s is %s, %v", v, got, err)
 		}
 	}
-	if !value.Generated(jsonscan.ParseObject([]byte(`{"type":"function_call"}`))) || value.Generated(jsonscan.ParseObject([]byte(`{"type":"function_call_output"}`))) {
+	if !value.Generated(jsontext.ParseObject([]byte(`{"type":"function_call"}`))) || value.Generated(jsontext.ParseObject([]byte(`{"type":"function_call_output"}`))) {
 		t.Error("a call is generated, its output is not")
 	}
 }

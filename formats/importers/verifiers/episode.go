@@ -6,12 +6,12 @@ import (
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/importers"
 	"github.com/rollmill/rollmill/formats/importers/value"
-	"github.com/rollmill/rollmill/formats/jsonscan"
+	"github.com/rollmill/rollmill/formats/jsontext"
 )
 
 // episode converts the traces of a line. Without one, the episode failed before
 // an agent began.
-func episode(r *importers.Record, o jsonscan.Object) ([]importers.Item, error) {
+func episode(r *importers.Record, o jsontext.Object) ([]importers.Item, error) {
 	var in value.Reader
 	list := in.List("traces", o.Get("traces"))
 	if in.Err != nil {
@@ -21,14 +21,14 @@ func episode(r *importers.Record, o jsonscan.Object) ([]importers.Item, error) {
 	if err := e.read(o); err != nil {
 		return nil, err
 	}
-	var traces []jsonscan.Object
-	for raw := range jsonscan.Elements(list) {
+	var traces []jsontext.Object
+	for raw := range jsontext.Elements(list) {
 		t := in.Object("traces", raw)
 		if in.Err != nil {
 			return nil, in.Err
 		}
 		traces = append(traces, t)
-		e.several[jsonscan.Unquote(jsonscan.ParseObject(t.Get("agent")).Get("name"))] = true
+		e.several[jsontext.Unquote(jsontext.ParseObject(t.Get("agent")).Get("name"))] = true
 	}
 	if len(traces) == 0 {
 		x, err := e.failed(o)
@@ -53,9 +53,9 @@ type shared struct {
 	several map[string]bool
 }
 
-func (e *shared) read(o jsonscan.Object) error {
+func (e *shared) read(o jsontext.Object) error {
 	var in value.Reader
-	var keep jsonscan.Object
+	var keep jsontext.Object
 	for _, f := range o {
 		switch f.Key {
 		case "traces", "task", "ok":
@@ -77,7 +77,7 @@ func (e *shared) read(o jsonscan.Object) error {
 	return in.Err
 }
 
-func (e *shared) failed(o jsonscan.Object) (x importers.Item, err error) {
+func (e *shared) failed(o jsontext.Object) (x importers.Item, err error) {
 	var in value.Reader
 	x.Epoch = e.epoch
 	x.Row.TrajectoryID = in.Text("id", o.Get("id"))
@@ -96,7 +96,7 @@ func task(in *value.Reader, row *formats.Trajectory, v []byte) {
 	o := in.Object("task", v)
 	data := in.Object("task.data", o.Get("data"))
 	if data != nil {
-		row.Example = jsonscan.Compact(exampleOf(data, o))
+		row.Example = jsontext.Compact(exampleOf(data, o))
 	}
 	hash := in.ID("task.hash", o.Get("hash"))
 	row.ExampleID = in.ID("task.key", o.Get("key"))
@@ -110,7 +110,7 @@ func task(in *value.Reader, row *formats.Trajectory, v []byte) {
 
 // exampleOf returns the data of a task; of one that Rollmill's export wrote,
 // which has an id and the example, the example.
-func exampleOf(data, task jsonscan.Object) []byte {
+func exampleOf(data, task jsontext.Object) []byte {
 	inner := data.Get("example")
 	if len(data) == 2 && len(inner) > 0 && inner[0] == '{' && data.Has("id") && string(data.Get("id")) == string(task.Get("key")) {
 		return inner
@@ -126,16 +126,16 @@ var failures = map[string]string{
 
 // failure returns the class and the text of the last error; otherwise is the
 // class when there is none.
-func failure(in *value.Reader, o jsonscan.Object, otherwise string) (class, text string) {
-	var last jsonscan.Object
-	for e := range jsonscan.Elements(in.List("errors", o.Get("errors"))) {
+func failure(in *value.Reader, o jsontext.Object, otherwise string) (class, text string) {
+	var last jsontext.Object
+	for e := range jsontext.Elements(in.List("errors", o.Get("errors"))) {
 		last = in.Object("errors", e)
 	}
 	kind := in.Text("errors.type", last.Get("type"))
 	text = in.Text("errors.message", last.Get("message"))
 	status := in.Whole("errors.status_code", last.Get("status_code"))
 	switch class = failures[kind]; {
-	case last == nil && jsonscan.IsTrue(o.Get("is_timeout")):
+	case last == nil && jsontext.IsTrue(o.Get("is_timeout")):
 		return formats.FailTimeout, ""
 	case last == nil:
 		return otherwise, ""

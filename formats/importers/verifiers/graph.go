@@ -6,13 +6,13 @@ import (
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/importers"
 	"github.com/rollmill/rollmill/formats/importers/value"
-	"github.com/rollmill/rollmill/formats/jsonscan"
+	"github.com/rollmill/rollmill/formats/jsontext"
 )
 
 // graph builds the messages of a trace: message i is node i.
 type graph struct {
 	record  *importers.Record
-	agent   jsonscan.Object
+	agent   jsontext.Object
 	target  bool
 	version *int64
 
@@ -20,7 +20,7 @@ type graph struct {
 	meta   importers.Metadata
 	source string // token_source
 	nodes  []node
-	calls  map[int64]jsonscan.Object // by node
+	calls  map[int64]jsontext.Object // by node
 	tools  string                    // of the trace: those of its last call
 }
 
@@ -33,14 +33,14 @@ type node struct {
 	child   bool   // it has a continuation
 }
 
-func (g *graph) read(o jsonscan.Object) (err error) {
+func (g *graph) read(o jsontext.Object) (err error) {
 	var in value.Reader
 	if g.tools, err = value.Tools(o.Get("tools")); err != nil {
 		return err
 	}
-	g.calls = map[int64]jsonscan.Object{}
-	var failed []jsonscan.Object
-	for raw := range jsonscan.Elements(in.List("calls", o.Get("calls"))) {
+	g.calls = map[int64]jsontext.Object{}
+	var failed []jsontext.Object
+	for raw := range jsontext.Elements(in.List("calls", o.Get("calls"))) {
 		c := in.Object("calls", raw)
 		if at := in.Whole("calls.node", c.Get("node")); at != nil {
 			g.calls[*at] = c
@@ -52,7 +52,7 @@ func (g *graph) read(o jsonscan.Object) (err error) {
 	if in.Err != nil {
 		return in.Err
 	}
-	for raw := range jsonscan.Elements(nodes) {
+	for raw := range jsontext.Elements(nodes) {
 		if err := g.node(raw); err != nil {
 			return fmt.Errorf("nodes[%d]: %w", len(g.nodes), err)
 		}
@@ -84,7 +84,7 @@ func (g *graph) node(raw []byte) error {
 	if p := in.Whole("parent", o.Get("parent")); p != nil {
 		parent = *p
 	}
-	n := node{sampled: jsonscan.IsTrue(o.Get("sampled"))}
+	n := node{sampled: jsontext.IsTrue(o.Get("sampled"))}
 	ids := in.IDs("token_ids", o.Get("token_ids"))
 	logprobs := in.Logprobs("logprobs", o.Get("logprobs"))
 	if in.Err == nil && (parent < -1 || parent >= int64(at)) {
@@ -143,13 +143,13 @@ func (g *graph) branch(parent int64, sampled bool) string {
 }
 
 // answer adds an answer with its call and its tokens.
-func (g *graph) answer(at, parent int, m formats.Message, o jsonscan.Object, ids []int32, logprobs []float32) error {
+func (g *graph) answer(at, parent int, m formats.Message, o jsontext.Object, ids []int32, logprobs []float32) error {
 	c := g.calls[int64(at)]
 	call, err := g.call(c)
 	if err != nil {
 		return err
 	}
-	m.FinishReason = jsonscan.Unquote(c.Get("finish_reason"))
+	m.FinishReason = jsontext.Unquote(c.Get("finish_reason"))
 	if len(ids) > 0 {
 		if err := g.tokens(at, parent, &m, ids, o.Get("mask")); err != nil {
 			return err
@@ -188,8 +188,8 @@ func (g *graph) parent(i, at, parent int) int {
 // adjacent; before them is the end of its prompt.
 func (g *graph) tokens(at, parent int, m *formats.Message, ids []int32, mask []byte) error {
 	first, last, n := -1, -1, 0
-	for v := range jsonscan.Elements(mask) {
-		if jsonscan.IsTrue(v) || string(v) == "1" {
+	for v := range jsontext.Elements(mask) {
+		if jsontext.IsTrue(v) || string(v) == "1" {
 			if last >= 0 && last != n-1 {
 				g.record.Lose("nodes.mask", "sampled tokens with others between them")
 				return nil
@@ -258,22 +258,22 @@ func appendIDs(ids []int32) []byte {
 }
 
 // call reads a call of the model; nil for one that was not recorded.
-func (g *graph) call(o jsonscan.Object) (formats.Call, error) {
+func (g *graph) call(o jsontext.Object) (formats.Call, error) {
 	var in value.Reader
 	call := formats.Call{Target: g.target, PolicyVersion: g.version, Model: in.Text("calls.model", o.Get("model")),
 		Endpoint: in.Text("calls.endpoint", o.Get("endpoint"))}
 	config := in.Object("agent.config", g.agent.Get("config"))
 	if call.Model == "" {
-		call.Model = jsonscan.Unquote(config.Get("model"))
+		call.Model = jsontext.Unquote(config.Get("model"))
 	}
-	var sampling jsonscan.Object
+	var sampling jsontext.Object
 	for _, f := range in.Object("calls.sampling", o.Get("sampling")) {
 		if string(f.Raw) != "null" {
 			sampling = append(sampling, f)
 		}
 	}
 	if len(sampling) > 0 {
-		call.Sampling = jsonscan.Compact(sampling.Bytes())
+		call.Sampling = jsontext.Compact(sampling.Bytes())
 	}
 	u := in.Object("calls.usage", o.Get("usage"))
 	call.CachedTokens = in.Count("usage.cached_input_tokens", u.Get("cached_input_tokens"))

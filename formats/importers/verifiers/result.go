@@ -7,7 +7,7 @@ import (
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/importers"
 	"github.com/rollmill/rollmill/formats/importers/value"
-	"github.com/rollmill/rollmill/formats/jsonscan"
+	"github.com/rollmill/rollmill/formats/jsontext"
 )
 
 var resultKnown = set("example_id", "prompt", "completion", "reward", "answer", "info", "error", "tool_defs", "trajectory", "trajectory_id")
@@ -15,18 +15,18 @@ var resultKnown = set("example_id", "prompt", "completion", "reward", "answer", 
 // result converts a row of results.jsonl. Its steps, when it has them, give the
 // calls and their tokens; else every message of the assistant in its completion
 // was sampled.
-func result(o jsonscan.Object) (x importers.Item, err error) {
+func result(o jsontext.Object) (x importers.Item, err error) {
 	var in value.Reader
 	row := &x.Row
 	row.ExampleID = in.ID("example_id", o.Get("example_id"))
 	row.TrajectoryID = in.ID("trajectory_id", o.Get("trajectory_id"))
-	var example jsonscan.Object
+	var example jsontext.Object
 	for _, key := range []string{"example_id", "answer", "info"} {
 		if o.Has(key) {
-			example = append(example, jsonscan.Member{Key: key, Raw: o.Get(key)})
+			example = append(example, jsontext.Member{Key: key, Raw: o.Get(key)})
 		}
 	}
-	row.Example = jsonscan.Compact(example.Bytes())
+	row.Example = jsontext.Compact(example.Bytes())
 	tools, err := value.Tools(o.Get("tool_defs"))
 	if err != nil {
 		return x, err
@@ -59,7 +59,7 @@ func result(o jsonscan.Object) (x importers.Item, err error) {
 	s.meta.Add("error", o.Get("error"))
 	row.Metadata = s.meta.String()
 	timing := in.Object("timing", o.Get("timing"))
-	times(&in, row, append(jsonscan.Object{{Key: "start", Raw: timing.Get("start_time")}}, timing...))
+	times(&in, row, append(jsontext.Object{{Key: "start", Raw: timing.Get("start_time")}}, timing...))
 	resultStatus(&in, row, o)
 	if reward := in.Number("reward", o.Get("reward")); row.Status != formats.StatusFailed {
 		row.Reward = reward // of a failed rollout it is 0
@@ -68,11 +68,11 @@ func result(o jsonscan.Object) (x importers.Item, err error) {
 }
 
 // resultStatus sets the status by the error, and by what stopped the rollout.
-func resultStatus(in *value.Reader, row *formats.Trajectory, o jsonscan.Object) {
+func resultStatus(in *value.Reader, row *formats.Trajectory, o jsontext.Object) {
 	if v := o.Get("error"); len(v) > 0 && string(v) != "null" {
 		row.Status, row.FailureClass = formats.StatusFailed, formats.FailInternal
-		kind, text := "", jsonscan.Unquote(v)
-		if e := jsonscan.ParseObject(v); e != nil {
+		kind, text := "", jsontext.Unquote(v)
+		if e := jsontext.ParseObject(v); e != nil {
 			kind, text = in.Text("error.error", e.Get("error")), in.Text("error.message", e.Get("message"))
 		}
 		if class := failures[kind]; class != "" {
@@ -101,12 +101,12 @@ func resultStatus(in *value.Reader, row *formats.Trajectory, o jsonscan.Object) 
 // for a time limit, after which the library does not set is_truncated. A
 // single-turn environment always ends by max_turns_reached, so that an answer
 // that is_truncated was cut by its length.
-func truncation(in *value.Reader, o jsonscan.Object) (stop string, cut bool) {
+func truncation(in *value.Reader, o jsontext.Object) (stop string, cut bool) {
 	stop = truncations[in.Text("stop_condition", o.Get("stop_condition"))]
 	switch {
 	case stop == formats.StopTimeout || !o.Has("is_truncated"):
 		return stop, stop != ""
-	case !jsonscan.IsTrue(o.Get("is_truncated")):
+	case !jsontext.IsTrue(o.Get("is_truncated")):
 		return "", false
 	case stop == "" || stop == formats.StopTurns:
 		return formats.StopLength, true
@@ -122,7 +122,7 @@ type steps struct {
 }
 
 // plain reads the prompt and the completion: messages, or texts.
-func (s *steps) plain(o jsonscan.Object) error {
+func (s *steps) plain(o jsontext.Object) error {
 	for _, key := range []string{"prompt", "completion"} {
 		messages, err := messages(key, o.Get(key))
 		if err != nil {
@@ -150,7 +150,7 @@ func (s *steps) keepOthers(at int, m read) {
 // read is a message and its members that have no column.
 type read struct {
 	formats.Message
-	others jsonscan.Object
+	others jsontext.Object
 }
 
 // messages reads a list of messages, or a text: of the user, or of the model in
@@ -161,12 +161,12 @@ func messages(field string, v []byte) (out []read, err error) {
 		if field == "completion" {
 			role = "assistant"
 		}
-		return []read{{Message: formats.Message{Role: role, Content: jsonscan.Unquote(v)}}}, nil
+		return []read{{Message: formats.Message{Role: role, Content: jsontext.Unquote(v)}}}, nil
 	}
 	var in value.Reader
-	for raw := range jsonscan.Elements(in.List(field, v)) {
+	for raw := range jsontext.Elements(in.List(field, v)) {
 		var m read
-		m.Message, err = value.Message(raw, func(key string, v []byte) { m.others = append(m.others, jsonscan.Member{Key: key, Raw: v}) })
+		m.Message, err = value.Message(raw, func(key string, v []byte) { m.others = append(m.others, jsontext.Member{Key: key, Raw: v}) })
 		if err != nil {
 			return nil, fmt.Errorf("%s[%d]: %w", field, len(out), err)
 		}
@@ -183,7 +183,7 @@ func messages(field string, v []byte) (out []read, err error) {
 // read adds the steps: each has the whole prompt of a call, and its answer.
 func (s *steps) read(list []byte) error {
 	n := 0
-	for raw := range jsonscan.Elements(list) {
+	for raw := range jsontext.Elements(list) {
 		if err := s.step(raw); err != nil {
 			return fmt.Errorf("trajectory[%d]: %w", n, err)
 		}
@@ -220,16 +220,16 @@ func (s *steps) step(raw []byte) error {
 }
 
 // answer adds an answer; the last one of a step has its call's tokens.
-func (s *steps) answer(o jsonscan.Object, m formats.Message, last bool) error {
+func (s *steps) answer(o jsontext.Object, m formats.Message, last bool) error {
 	var in value.Reader
-	response := jsonscan.ParseObject(o.Get("response"))
-	usage := jsonscan.ParseObject(response.Get("usage"))
+	response := jsontext.ParseObject(o.Get("response"))
+	usage := jsontext.ParseObject(response.Get("usage"))
 	call := formats.Call{Target: true, Model: in.Text("response.model", response.Get("model"))}
 	at := len(s.talk.Messages)
 	if last {
 		call.PromptTokens = in.Count("usage.prompt_tokens", usage.Get("prompt_tokens"))
 		call.CompletionTokens = in.Count("usage.completion_tokens", usage.Get("completion_tokens"))
-		m.FinishReason = in.Text("finish_reason", jsonscan.ParseObject(response.Get("message")).Get("finish_reason"))
+		m.FinishReason = in.Text("finish_reason", jsontext.ParseObject(response.Get("message")).Get("finish_reason"))
 		t := in.Object("tokens", o.Get("tokens"))
 		m.TokenIDs = in.IDs("tokens.completion_ids", t.Get("completion_ids"))
 		m.Logprobs = in.Logprobs("tokens.completion_logprobs", t.Get("completion_logprobs"))
@@ -253,14 +253,14 @@ func (s *steps) answer(o jsonscan.Object, m formats.Message, last bool) error {
 }
 
 // keepTokens keeps what a step says of its tokens, except masks that say nothing.
-func (s *steps) keepTokens(at int, t jsonscan.Object) {
+func (s *steps) keepTokens(at int, t jsontext.Object) {
 	for _, f := range t {
 		switch f.Key {
 		case "prompt_ids", "completion_ids", "completion_logprobs":
 		case "prompt_mask", "completion_mask":
 			usual := map[string]string{"prompt_mask": "0", "completion_mask": "1"}[f.Key]
-			for v := range jsonscan.Elements(f.Raw) {
-				if string(v) != usual && !(usual == "1" && jsonscan.IsTrue(v)) && !(usual == "0" && string(v) == "false") {
+			for v := range jsontext.Elements(f.Raw) {
+				if string(v) != usual && !(usual == "1" && jsontext.IsTrue(v)) && !(usual == "0" && string(v) == "false") {
 					s.meta.OfMessage(at, f.Key, f.Raw)
 					break
 				}

@@ -6,7 +6,7 @@ import (
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/importers"
 	"github.com/rollmill/rollmill/formats/importers/value"
-	"github.com/rollmill/rollmill/formats/jsonscan"
+	"github.com/rollmill/rollmill/formats/jsontext"
 )
 
 const maxVersion = 1 // of traces
@@ -14,7 +14,7 @@ const maxVersion = 1 // of traces
 var traceKnown = set("id", "task", "tools", "nodes", "calls", "rewards", "ok")
 
 // trace converts a trace; e is nil when it is in no episode.
-func trace(r *importers.Record, o jsonscan.Object, e *shared) (x importers.Item, err error) {
+func trace(r *importers.Record, o jsontext.Object, e *shared) (x importers.Item, err error) {
 	var in value.Reader
 	if v := in.Whole("version", o.Get("version")); v != nil && *v > maxVersion {
 		return x, fmt.Errorf("version %d of traces is not known; known is %d", *v, maxVersion)
@@ -48,10 +48,10 @@ func trace(r *importers.Record, o jsonscan.Object, e *shared) (x importers.Item,
 }
 
 // times sets when the rollout began, and when its last phase ended.
-func times(in *value.Reader, row *formats.Trajectory, timing jsonscan.Object) {
+func times(in *value.Reader, row *formats.Trajectory, timing jsontext.Object) {
 	row.StartedAt = value.Micros(timing.Get("start"))
 	for _, f := range timing {
-		if end := value.Micros(jsonscan.ParseObject(f.Raw).Get("end")); end > row.FinishedAt {
+		if end := value.Micros(jsontext.ParseObject(f.Raw).Get("end")); end > row.FinishedAt {
 			row.FinishedAt = end
 		}
 	}
@@ -67,13 +67,13 @@ var truncations = map[string]string{
 }
 
 // status sets the status of a rollout by ok, its errors and what stopped it.
-func status(in *value.Reader, row *formats.Trajectory, o jsonscan.Object) {
+func status(in *value.Reader, row *formats.Trajectory, o jsontext.Object) {
 	ok := len(o.Get("errors")) <= len("[]")
 	if o.Has("ok") {
-		ok = jsonscan.IsTrue(o.Get("ok"))
+		ok = jsontext.IsTrue(o.Get("ok"))
 	}
 	stop, cut := truncation(in, o)
-	if !cut && jsonscan.IsTrue(o.Get("is_timeout")) {
+	if !cut && jsontext.IsTrue(o.Get("is_timeout")) {
 		stop, cut = formats.StopTimeout, true
 	}
 	switch {
@@ -96,12 +96,12 @@ func status(in *value.Reader, row *formats.Trajectory, o jsonscan.Object) {
 
 // rewards reads the components {name: {score, weight}}. The total is missing
 // when a component is, or when the rollout failed.
-func rewards(in *value.Reader, row *formats.Trajectory, list jsonscan.Object) {
+func rewards(in *value.Reader, row *formats.Trajectory, list jsontext.Object) {
 	total, all := 0.0, len(list) > 0
 	for _, c := range list {
 		n := formats.NamedReward{Name: c.Key, Weight: 1}
 		if len(c.Raw) > 0 && c.Raw[0] == '{' {
-			o := jsonscan.ParseObject(c.Raw)
+			o := jsontext.ParseObject(c.Raw)
 			n.Value = in.Number("rewards."+c.Key+".score", o.Get("score"))
 			if w := in.Number("rewards."+c.Key+".weight", o.Get("weight")); w != nil {
 				n.Weight = *w

@@ -12,7 +12,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats/importers"
 	"github.com/rollmill/rollmill/formats/importers/value"
-	"github.com/rollmill/rollmill/formats/jsonscan"
+	"github.com/rollmill/rollmill/formats/jsontext"
 )
 
 // Format is the files of verifiers.
@@ -51,7 +51,7 @@ func parse(r *importers.Record) ([]importers.Item, error) {
 }
 
 // keepRest adds the members to metadata that are not among known ones.
-func keepRest(meta *importers.Metadata, o jsonscan.Object, known map[string]bool) {
+func keepRest(meta *importers.Metadata, o jsontext.Object, known map[string]bool) {
 	for _, f := range o {
 		if !known[f.Key] {
 			meta.Add(f.Key, f.Raw)

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/rollmill/rollmill/formats"
-	"github.com/rollmill/rollmill/formats/jsonscan"
+	"github.com/rollmill/rollmill/formats/jsontext"
 	"github.com/rollmill/rollmill/stages/backends"
 )
 
@@ -112,7 +112,7 @@ func readLine(in *bufio.Reader) ([]byte, error) {
 }
 
 func (l *lines) add(line []byte) error {
-	fixed, _ := jsonscan.Standard(line)
+	fixed, _ := jsontext.Standard(line)
 	var values map[string]any
 	if err := json.Unmarshal(fixed, &values); err != nil {
 		return fmt.Errorf("metric line %d: %w", len(l.raw)+1, err)

@@ -9,7 +9,7 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/rollmill/rollmill/formats/jsonscan"
+	"github.com/rollmill/rollmill/formats/jsontext"
 	"github.com/rollmill/rollmill/formats/redaction"
 	"github.com/rollmill/rollmill/formats/secret"
 	"github.com/rollmill/rollmill/stages/backends"
@@ -93,7 +93,7 @@ func (a *Answer) read(known *secret.Set, out io.Reader, event func(backends.JobE
 			continue
 		}
 		var line Answer
-		if err := jsonscan.Unmarshal(lines.Bytes(), &line); err != nil {
+		if err := jsontext.Unmarshal(lines.Bytes(), &line); err != nil {
 			return fmt.Errorf("line %d is not the expected JSON: %w", n, err)
 		}
 		if line.Policy != nil {

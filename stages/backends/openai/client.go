@@ -14,7 +14,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/chat"
-	"github.com/rollmill/rollmill/formats/jsonscan"
+	"github.com/rollmill/rollmill/formats/jsontext"
 	"github.com/rollmill/rollmill/stages/internal/remote"
 )
 
@@ -121,7 +121,7 @@ type choice struct {
 }
 
 func (c choice) read() formats.Message {
-	m := chat.ReadMessage(c.Message, jsonscan.Unquote)
+	m := chat.ReadMessage(c.Message, jsontext.Unquote)
 	m.FinishReason, m.Sampled = c.FinishReason, true
 	if m.Role == "" {
 		m.Role = "assistant"

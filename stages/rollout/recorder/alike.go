@@ -1,7 +1,7 @@
 package recorder
 
 import (
-	"github.com/rollmill/rollmill/formats/jsonscan"
+	"github.com/rollmill/rollmill/formats/jsontext"
 )
 
 // alike reads a chunk of a stream that differs from the last one read in full
@@ -52,16 +52,16 @@ func (v *value) find(b []byte, i int) bool {
 	switch {
 	case i == len(b):
 	case v.kind <= tokenValue:
-		v.ends = jsonscan.CheckString(b, i)
+		v.ends = jsontext.CheckString(b, i)
 	case v.kind == logprobValue && b[i] == '-':
 		if v.number, v.ends = decimalAt(b, i+1); v.ends < 0 {
-			v.number, v.ends = 0, jsonscan.CheckNumber(b, i)
+			v.number, v.ends = 0, jsontext.CheckNumber(b, i)
 		}
 	case v.kind <= logprobValue:
-		v.number, v.ends = 0, jsonscan.CheckNumber(b, i)
+		v.number, v.ends = 0, jsontext.CheckNumber(b, i)
 	case b[i] == '[':
 		if v.ends = numbersEnd(b, i+1); v.ends < 0 {
-			v.ends = jsonscan.Check(b, i, 0)
+			v.ends = jsontext.CheckValue(b, i, 0)
 		}
 	}
 	return v.ends >= 0

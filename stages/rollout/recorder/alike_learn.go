@@ -1,7 +1,7 @@
 package recorder
 
 import (
-	"github.com/rollmill/rollmill/formats/jsonscan"
+	"github.com/rollmill/rollmill/formats/jsontext"
 )
 
 // learn remembers a chunk with one choice that was read in full, if those like
@@ -17,11 +17,11 @@ func (l *alike) learn(b []byte, cuts []cut, c *choice) {
 
 func (l *alike) learnChunk() bool {
 	choices := 0
-	for key, v := range jsonscan.Members(l.chunk) {
+	for key, v := range jsontext.Members(l.chunk) {
 		if string(key) != "choices" {
 			continue
 		}
-		for choice := range jsonscan.Elements(v) {
+		for choice := range jsontext.Elements(v) {
 			if choices++; !l.learnChoice(choice) {
 				return false
 			}
@@ -33,7 +33,7 @@ func (l *alike) learnChunk() bool {
 // learnChoice reports whether it knows what a member of a choice changes; so do
 // the functions below.
 func (l *alike) learnChoice(choice []byte) bool {
-	for key, v := range jsonscan.Members(choice) {
+	for key, v := range jsontext.Members(choice) {
 		ok := true
 		switch string(key) {
 		case "delta":
@@ -59,7 +59,7 @@ func (l *alike) learnDelta(delta []byte) bool {
 		l.deltas++
 	}
 	thoughts := 0
-	for key, v := range jsonscan.Members(delta) {
+	for key, v := range jsontext.Members(delta) {
 		switch string(key) {
 		case "content":
 			if v[0] == '[' {
@@ -73,7 +73,7 @@ func (l *alike) learnDelta(delta []byte) bool {
 				thoughts++
 			}
 		case "tool_calls":
-			for range jsonscan.Elements(v) {
+			for range jsontext.Elements(v) {
 				return false
 			}
 		case "generation_token_ids", "generation_log_probs", "prompt_token_ids":
@@ -84,12 +84,12 @@ func (l *alike) learnDelta(delta []byte) bool {
 }
 
 func (l *alike) learnLogprobs(v []byte) bool {
-	for key, v := range jsonscan.Members(v) {
+	for key, v := range jsontext.Members(v) {
 		switch {
 		case v[0] != '[':
 		case string(key) == "content" && !l.token:
 			n := 0
-			for entry := range jsonscan.Elements(v) {
+			for entry := range jsontext.Elements(v) {
 				if n++; !l.learnEntry(entry) {
 					return false
 				}
@@ -107,7 +107,7 @@ func (l *alike) learnLogprobs(v []byte) bool {
 
 func (l *alike) learnEntry(entry []byte) bool {
 	logprobs, tokens, ids := 0, 0, 0
-	for key, v := range jsonscan.Members(entry) {
+	for key, v := range jsontext.Members(entry) {
 		switch string(key) {
 		case "logprob":
 			logprobs++

@@ -11,7 +11,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/chat"
-	"github.com/rollmill/rollmill/formats/jsonscan"
+	"github.com/rollmill/rollmill/formats/jsontext"
 )
 
 // answer is an engine's answer, assembled from one body or from the chunks of a
@@ -62,13 +62,13 @@ type pieces struct {
 
 // addList adds a list of content parts.
 func (p *pieces) addList(list []byte) {
-	for part := range jsonscan.Elements(list) {
-		if o := jsonscan.ParseObject(part); string(o.Get("type")) == `"text"` {
+	for part := range jsontext.Elements(list) {
+		if o := jsontext.ParseObject(part); string(o.Get("type")) == `"text"` {
 			addText(&p.content, o.Get("text"))
 			continue
 		}
 		p.endText()
-		p.parts = append(p.parts, []byte(jsonscan.Compact(part)))
+		p.parts = append(p.parts, []byte(jsontext.Compact(part)))
 	}
 }
 
@@ -112,7 +112,7 @@ func (a *answer) add(body []byte, see view) (seen []byte, err error) {
 		switch string(key) {
 		case "model":
 			if v := c.value(); len(v) < 2 || string(v[1:len(v)-1]) != a.model {
-				a.model = jsonscan.Unquote(v)
+				a.model = jsontext.Unquote(v)
 			}
 		case "prompt_token_ids":
 			a.setPrompt(c.value())
@@ -169,13 +169,13 @@ func (a *answer) setPrompt(v []byte) {
 // read reads the usage of an answer; the APIs have two words for the tokens of
 // each kind: "prompt" or "input", "completion" or "output".
 func (u *usage) read(v []byte, prompt, completion string) {
-	o := jsonscan.ParseObject(v)
+	o := jsontext.ParseObject(v)
 	if o == nil {
 		return
 	}
 	u.known = o.Has(completion + "_tokens")
 	u.prompt, u.completion = int32Of(o.Get(prompt+"_tokens")), int32Of(o.Get(completion+"_tokens"))
-	u.cached = int32Of(jsonscan.ParseObject(o.Get(prompt + "_tokens_details")).Get("cached_tokens"))
+	u.cached = int32Of(jsontext.ParseObject(o.Get(prompt + "_tokens_details")).Get("cached_tokens"))
 }
 
 func (a *answer) choice(index int64) *choice {
@@ -190,7 +190,7 @@ func (a *answer) choice(index int64) *choice {
 }
 
 func (a *answer) addChoice(at *cursor, position int64, see view) *choice {
-	for key, v := range jsonscan.Members(at.b[at.i:]) {
+	for key, v := range jsontext.Members(at.b[at.i:]) {
 		if string(key) == "index" {
 			if n, err := strconv.ParseInt(string(v), 10, 32); err == nil {
 				position = n
@@ -204,12 +204,12 @@ func (a *answer) addChoice(at *cursor, position int64, see view) *choice {
 	for key, e := range at.object {
 		switch string(key) {
 		case "finish_reason":
-			if reason := jsonscan.Unquote(at.value()); reason != "" {
+			if reason := jsontext.Unquote(at.value()); reason != "" {
 				c.finish = reason
 			}
 		case "message":
 			message := at.value()
-			chat.AddToMessage(&c.message, message, jsonscan.Unquote)
+			chat.AddToMessage(&c.message, message, jsontext.Unquote)
 			c.tokens.readMessage(message, a)
 		case "delta":
 			delta := at.value()
@@ -220,7 +220,7 @@ func (a *answer) addChoice(at *cursor, position int64, see view) *choice {
 				c.tokens.readMessage(delta, a)
 			}
 		case "text":
-			c.text.content.WriteString(jsonscan.Unquote(at.value()))
+			c.text.content.WriteString(jsontext.Unquote(at.value()))
 		case "logprobs":
 			from := at.i
 			c.tokens.readLogprobs(at)
@@ -264,10 +264,10 @@ func (c *choice) done() {
 // as NeMo's do.
 func (c *choice) addDelta(raw []byte) (tokens bool) {
 	thought := false
-	for key, v := range jsonscan.Members(raw) {
+	for key, v := range jsontext.Members(raw) {
 		switch string(key) {
 		case "role":
-			if role := jsonscan.Unquote(v); role != "" {
+			if role := jsontext.Unquote(v); role != "" {
 				c.message.Role = role
 			}
 		case "content":
@@ -283,7 +283,7 @@ func (c *choice) addDelta(raw []byte) (tokens bool) {
 				thought = addText(&c.text.reasoning, v)
 			}
 		case "tool_calls":
-			for t := range jsonscan.Elements(v) {
+			for t := range jsontext.Elements(v) {
 				c.addToolDelta(t)
 			}
 		case "generation_token_ids", "generation_log_probs", "prompt_token_ids":
@@ -301,16 +301,16 @@ func addText(to *strings.Builder, raw []byte) bool {
 	if bytes.IndexByte(raw, '\\') < 0 && utf8.Valid(raw) {
 		to.Write(raw[1 : len(raw)-1])
 	} else {
-		to.WriteString(jsonscan.Unquote(raw))
+		to.WriteString(jsontext.Unquote(raw))
 	}
 	return true
 }
 
 // addToolDelta adds a piece of one tool call; pieces name the call by index.
 func (c *choice) addToolDelta(raw []byte) {
-	piece := chat.ReadToolCall(raw, jsonscan.Unquote)
+	piece := chat.ReadToolCall(raw, jsontext.Unquote)
 	calls := &c.message.ToolCalls
-	at, err := strconv.Atoi(string(jsonscan.ParseObject(raw).Get("index")))
+	at, err := strconv.Atoi(string(jsontext.ParseObject(raw).Get("index")))
 	if err != nil || at < 0 || at > len(*calls) {
 		if at = len(*calls) - 1; piece.ID != "" || at < 0 {
 			at = len(*calls)

@@ -7,7 +7,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/chat"
-	"github.com/rollmill/rollmill/formats/jsonscan"
+	"github.com/rollmill/rollmill/formats/jsontext"
 )
 
 // api is one of the APIs of a model: what differs between them.
@@ -44,10 +44,10 @@ func parseChat(q *request) error {
 	if len(list) == 0 || list[0] != '[' {
 		return errors.New(`the request has no list "messages"`)
 	}
-	for raw := range jsonscan.Elements(list) {
-		q.messages = append(q.messages, chat.ReadMessage(raw, jsonscan.Unquote))
+	for raw := range jsontext.Elements(list) {
+		q.messages = append(q.messages, chat.ReadMessage(raw, jsontext.Unquote))
 	}
-	q.view.logprobs = jsonscan.IsTrue(q.fields.Get("logprobs"))
+	q.view.logprobs = jsontext.IsTrue(q.fields.Get("logprobs"))
 	return nil
 }
 
@@ -66,7 +66,7 @@ func parseCompletion(q *request) error {
 	q.view.logprobs = q.fields.Has("logprobs")
 	prompt := q.fields.Get("prompt")
 	if len(prompt) > 0 && prompt[0] == '[' {
-		list := slices.Collect(jsonscan.Elements(prompt))
+		list := slices.Collect(jsontext.Elements(prompt))
 		if len(list) == 1 && len(list[0]) > 0 && (list[0][0] == '"' || list[0][0] == '[') {
 			prompt = list[0] // one prompt in a list
 		}
@@ -74,14 +74,14 @@ func parseCompletion(q *request) error {
 	m := formats.Message{Role: "user", Parent: -1, Call: -1}
 	switch {
 	case len(prompt) > 0 && prompt[0] == '"':
-		m.Content = jsonscan.Unquote(prompt)
+		m.Content = jsontext.Unquote(prompt)
 	case len(prompt) > 0 && prompt[0] == '[':
 		ids, ok := parseIDs(prompt)
 		if !ok {
 			return errors.New(`rollmill records one prompt a request: "prompt" is a text, or a list of token ids`)
 		}
 		q.promptIDs = ids
-		m.ContentParts = fmt.Sprintf(`[{"type":"token_ids","token_ids":%s}]`, jsonscan.Compact(prompt))
+		m.ContentParts = fmt.Sprintf(`[{"type":"token_ids","token_ids":%s}]`, jsontext.Compact(prompt))
 	default:
 		return errors.New(`the request has no "prompt"`)
 	}

@@ -5,7 +5,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/chat"
-	"github.com/rollmill/rollmill/formats/jsonscan"
+	"github.com/rollmill/rollmill/formats/jsontext"
 )
 
 // A request of the Messages or the Responses API becomes one of chat
@@ -39,20 +39,20 @@ func (q *request) setMessages() {
 
 // functionTool returns a tool as chat completions describe it. fields has the
 // names of its members, as they are in o and as they become.
-func functionTool(o jsonscan.Object, fields [][2]string) []byte {
-	var function jsonscan.Object
+func functionTool(o jsontext.Object, fields [][2]string) []byte {
+	var function jsontext.Object
 	for _, f := range fields {
 		if o.Has(f[0]) {
 			function.Set(f[1], o.Get(f[0]))
 		}
 	}
-	return jsonscan.Object{field("type", encode("function")), field("function", function.Bytes())}.Bytes()
+	return jsontext.Object{field("type", encode("function")), field("function", function.Bytes())}.Bytes()
 }
 
 // offer sets the tools, if there are any.
 func (q *request) offer(tools [][]byte) {
 	if len(tools) > 0 {
-		q.tools = jsonscan.Compact(array(tools))
+		q.tools = jsontext.Compact(array(tools))
 		q.fields.Set("tools", []byte(q.tools))
 	}
 }
@@ -63,18 +63,18 @@ func (q *request) force(name string) {
 }
 
 // setFormat restricts the answer to a format with a schema.
-func (q *request) setFormat(name []byte, format jsonscan.Object) {
+func (q *request) setFormat(name []byte, format jsontext.Object) {
 	schema := format.Get("schema")
 	if schema == nil {
 		return
 	}
-	o := jsonscan.Object{field("name", name), field("schema", schema)}
+	o := jsontext.Object{field("name", name), field("schema", schema)}
 	for _, key := range []string{"strict", "description"} {
 		if format.Has(key) {
 			o.Set(key, format.Get(key))
 		}
 	}
-	q.fields.Set("response_format", jsonscan.Object{field("type", encode("json_schema")), field("json_schema", o.Bytes())}.Bytes())
+	q.fields.Set("response_format", jsontext.Object{field("type", encode("json_schema")), field("json_schema", o.Bytes())}.Bytes())
 }
 
 // chatPrompt builds the messages of a prompt of chat completions.
@@ -112,7 +112,7 @@ func (p *chatPrompt) flush(must bool) {
 	case m.Role == "assistant", m.Role == "system", len(p.parts) == 1 && m.Content != "":
 		m.Content = chat.JoinedText(array(p.parts)) // one text
 	case len(p.parts) > 0:
-		m.ContentParts, m.Content = jsonscan.Compact(array(p.parts)), ""
+		m.ContentParts, m.Content = jsontext.Compact(array(p.parts)), ""
 	}
 	if must || len(p.parts) > 0 || len(m.ToolCalls) > 0 || m.Reasoning != "" {
 		p.messages = append(p.messages, m)
@@ -123,7 +123,7 @@ func (p *chatPrompt) flush(must bool) {
 // text adds a text, of which raw is the JSON.
 func (p *chatPrompt) text(text string, raw []byte) {
 	p.current.Content = text
-	p.parts = append(p.parts, jsonscan.Object{field("type", []byte(`"text"`)), field("text", raw)}.Bytes())
+	p.parts = append(p.parts, jsontext.Object{field("type", []byte(`"text"`)), field("text", raw)}.Bytes())
 }
 
 func imagePart(url string) []byte {
@@ -135,6 +135,6 @@ func imagePart(url string) []byte {
 func (p *chatPrompt) result(id, text string, images [][]byte) {
 	p.messages = append(p.messages, formats.Message{Role: "tool", ToolCallID: id, Content: text, Parent: -1, Call: -1})
 	if images != nil {
-		p.messages = append(p.messages, formats.Message{Role: "user", ContentParts: jsonscan.Compact(array(images)), Parent: -1, Call: -1})
+		p.messages = append(p.messages, formats.Message{Role: "user", ContentParts: jsontext.Compact(array(images)), Parent: -1, Call: -1})
 	}
 }

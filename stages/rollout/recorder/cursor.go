@@ -3,7 +3,7 @@ package recorder
 import (
 	"iter"
 
-	"github.com/rollmill/rollmill/formats/jsonscan"
+	"github.com/rollmill/rollmill/formats/jsontext"
 )
 
 // cursor reads JSON that has not been validated, once, from the outside in: a
@@ -22,14 +22,14 @@ type cursor struct {
 
 // over returns the cursor, reset to the beginning of b.
 func (c *cursor) over(b []byte) *cursor {
-	*c = cursor{b: b, i: jsonscan.Space(b, 0), cuts: c.cuts[:0]}
+	*c = cursor{b: b, i: jsontext.Space(b, 0), cuts: c.cuts[:0]}
 	return c
 }
 
 // value reads the value at the cursor.
 func (c *cursor) value() []byte {
 	from := c.i
-	to := jsonscan.Check(c.b, from, 0)
+	to := jsontext.CheckValue(c.b, from, 0)
 	if to < 0 {
 		c.fail()
 		return nil
@@ -41,7 +41,7 @@ func (c *cursor) value() []byte {
 func (c *cursor) fail() { c.bad, c.i = true, len(c.b) }
 
 // end reports whether only space follows.
-func (c *cursor) end() bool { return !c.bad && jsonscan.Space(c.b, c.i) == len(c.b) }
+func (c *cursor) end() bool { return !c.bad && jsontext.Space(c.b, c.i) == len(c.b) }
 
 // members stops at each member's value; an empty loop for other kinds of value.
 func (c *cursor) members() iter.Seq[[]byte] {
@@ -52,7 +52,7 @@ func (c *cursor) members() iter.Seq[[]byte] {
 				return
 			}
 			from := c.i
-			if !yield(jsonscan.Key(raw)) {
+			if !yield(jsontext.Key(raw)) {
 				return
 			}
 			if c.i == from {
@@ -65,17 +65,17 @@ func (c *cursor) members() iter.Seq[[]byte] {
 // key reads a member's key and its colon.
 func (c *cursor) key() []byte {
 	from := c.i
-	to := jsonscan.CheckString(c.b, from)
+	to := jsontext.CheckString(c.b, from)
 	if to < 0 {
 		c.fail()
 		return nil
 	}
-	colon := jsonscan.Space(c.b, to)
+	colon := jsontext.Space(c.b, to)
 	if colon >= len(c.b) || c.b[colon] != ':' {
 		c.fail()
 		return nil
 	}
-	c.i = jsonscan.Space(c.b, colon+1)
+	c.i = jsontext.Space(c.b, colon+1)
 	return c.b[from:to]
 }
 
@@ -104,12 +104,12 @@ func (c *cursor) list(bracket byte) iter.Seq[struct{}] {
 
 // open steps into a list or object and reports whether it is not empty.
 func (c *cursor) open(bracket byte) bool {
-	c.i = jsonscan.Space(c.b, c.i)
+	c.i = jsontext.Space(c.b, c.i)
 	if c.i >= len(c.b) || c.b[c.i] != bracket {
 		c.value()
 		return false
 	}
-	c.i = jsonscan.Space(c.b, c.i+1)
+	c.i = jsontext.Space(c.b, c.i+1)
 	if c.i < len(c.b) && c.b[c.i] == bracket+2 {
 		c.i++
 		return false
@@ -122,11 +122,11 @@ func (c *cursor) more(closing byte) bool {
 	if c.bad {
 		return false
 	}
-	c.i = jsonscan.Space(c.b, c.i)
+	c.i = jsontext.Space(c.b, c.i)
 	switch {
 	case c.i >= len(c.b):
 	case c.b[c.i] == ',':
-		c.i = jsonscan.Space(c.b, c.i+1)
+		c.i = jsontext.Space(c.b, c.i+1)
 		return true
 	case c.b[c.i] == closing:
 		c.i++

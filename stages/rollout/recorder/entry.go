@@ -4,7 +4,7 @@ import (
 	"math"
 	"strconv"
 
-	"github.com/rollmill/rollmill/formats/jsonscan"
+	"github.com/rollmill/rollmill/formats/jsontext"
 )
 
 // Most bytes of an answer are the entries of its logprobs, which engines write
@@ -137,7 +137,7 @@ func decimalAt(b []byte, i int) (f float32, end int) {
 
 // general parses the number by strconv.
 func general(b []byte, from int) (f float32, end int) {
-	if end = jsonscan.CheckNumber(b, from); end < 0 {
+	if end = jsontext.CheckNumber(b, from); end < 0 {
 		return 0, -1
 	}
 	x, err := strconv.ParseFloat(string(b[from:end]), 32)

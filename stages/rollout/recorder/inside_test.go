@@ -12,7 +12,7 @@ import (
 	"testing"
 	"testing/iotest"
 
-	"github.com/rollmill/rollmill/formats/jsonscan"
+	"github.com/rollmill/rollmill/formats/jsontext"
 )
 
 func TestAnswersOfModels(t *testing.T) {
@@ -135,9 +135,9 @@ func FuzzSpans(f *testing.F) {
 	f.Add([]byte(`[[],"]",true, {"x":[]} ]`))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		if !json.Valid(b) {
-			for range jsonscan.Members(b) {
+			for range jsontext.Members(b) {
 			}
-			for range jsonscan.Elements(b) {
+			for range jsontext.Elements(b) {
 			}
 			c := cursor{b: b}
 			for range c.members() {
@@ -149,7 +149,7 @@ func FuzzSpans(f *testing.F) {
 		var object map[string]json.RawMessage
 		if json.Unmarshal(b, &object) == nil && object != nil {
 			got := map[string]json.RawMessage{}
-			for k, v := range jsonscan.Members(b) {
+			for k, v := range jsontext.Members(b) {
 				got[string(k)] = v
 			}
 			if len(got) != len(object) {
@@ -161,7 +161,7 @@ func FuzzSpans(f *testing.F) {
 					t.Fatalf("%q: the cursor has %q as %q", b, k, v)
 				}
 			}
-			if jsonscan.Space(b, c.i) != len(b) {
+			if jsontext.Space(b, c.i) != len(b) {
 				t.Fatalf("%q: the cursor ends at %d", b, c.i)
 			}
 			for k, v := range object {
@@ -173,7 +173,7 @@ func FuzzSpans(f *testing.F) {
 		var array []json.RawMessage
 		if json.Unmarshal(b, &array) == nil {
 			i := 0
-			for v := range jsonscan.Elements(b) {
+			for v := range jsontext.Elements(b) {
 				if i >= len(array) || !bytes.Equal(v, array[i]) {
 					t.Fatalf("%q: element %d is %q", b, i, v)
 				}
@@ -188,7 +188,7 @@ func FuzzSpans(f *testing.F) {
 
 // count is how many members an object has, repeated ones counted.
 func count(b []byte) (n int) {
-	for range jsonscan.Members(b) {
+	for range jsontext.Members(b) {
 		n++
 	}
 	return n

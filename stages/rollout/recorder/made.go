@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/rollmill/rollmill/formats"
-	"github.com/rollmill/rollmill/formats/jsonscan"
+	"github.com/rollmill/rollmill/formats/jsontext"
 	"github.com/rollmill/rollmill/formats/secret"
 )
 
@@ -22,10 +22,10 @@ import (
 
 // madeForm is how an API streams an answer.
 type madeForm struct {
-	begin  func(w *eventWriter, o jsonscan.Object)          // before the first text; o is the answer so far
-	piece  func(w *eventWriter, p piece, o jsonscan.Object) // a piece of a text; o is the block that begins with it
-	block  func(w *eventWriter, o jsonscan.Object)          // what is left of a block
-	end    func(w *eventWriter, o jsonscan.Object)          // what is left of the answer
+	begin  func(w *eventWriter, o jsontext.Object)          // before the first text; o is the answer so far
+	piece  func(w *eventWriter, p piece, o jsontext.Object) // a piece of a text; o is the block that begins with it
+	block  func(w *eventWriter, o jsontext.Object)          // what is left of a block
+	end    func(w *eventWriter, o jsontext.Object)          // what is left of the answer
 	failed func(w *eventWriter, q *request, kind, text string)
 	ping   string
 }
@@ -159,14 +159,14 @@ func (s *Session) makeStream(ctx context.Context, w http.ResponseWriter, q *requ
 }
 
 // shown returns what the agent sees of an answer, or of the beginning of one.
-func (r *reply) shown(q *request) jsonscan.Object {
+func (r *reply) shown(q *request) jsontext.Object {
 	if r.events != nil {
 		r.seen = r.top.Bytes()
 	}
 	if q.api.show != nil {
 		r.seen = q.api.show(q, r)
 	}
-	return jsonscan.ParseObject(r.seen)
+	return jsontext.ParseObject(r.seen)
 }
 
 // follow sends the agent what the engine's stream has, up to the finish reason,
@@ -215,8 +215,8 @@ func (m *madeStream) show(r *reply, c *choice) {
 	if !w.begun {
 		form.begin(w, r.shown(m.q))
 	}
-	block := func(p piece) jsonscan.Object {
-		return jsonscan.ParseObject(m.q.api.block(m.q, p, w.done/2)) // kinds take turns
+	block := func(p piece) jsontext.Object {
+		return jsontext.ParseObject(m.q.api.block(m.q, p, w.done/2)) // kinds take turns
 	}
 	for i := w.done; i < len(r.pieces.list); i++ {
 		at := r.pieces.list[i]
@@ -227,7 +227,7 @@ func (m *madeStream) show(r *reply, c *choice) {
 		if whole := (piece{at.reasoning, all[at.from:at.to]}); i < len(r.pieces.list)-1 {
 			form.block(w, block(whole))
 		} else if whole.text = whole.text[w.shown:]; whole.text != "" {
-			var o jsonscan.Object
+			var o jsontext.Object
 			if !w.open {
 				o = block(whole)
 			}

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/rollmill/rollmill/formats"
-	"github.com/rollmill/rollmill/formats/jsonscan"
+	"github.com/rollmill/rollmill/formats/jsontext"
 )
 
 // readEvent adds the next event to the answer.
@@ -32,14 +32,14 @@ func (r *reply) readEvent(q *request) error {
 
 // note keeps the members of a chunk that an answer has once.
 func (r *reply) note(chunk []byte, finished bool) {
-	o := jsonscan.ParseObject(bytes.Clone(chunk))
+	o := jsontext.ParseObject(bytes.Clone(chunk))
 	if r.top == nil {
-		r.top = jsonscan.Object{field("id", orEmpty(o.Get("id")))}
+		r.top = jsontext.Object{field("id", orEmpty(o.Get("id")))}
 		if created := o.Get("created"); created != nil {
 			r.top.Set("created", created)
 		}
 	}
-	if usage := o.Get("usage"); jsonscan.ParseObject(usage) != nil {
+	if usage := o.Get("usage"); jsontext.ParseObject(usage) != nil {
 		r.top.Set("usage", usage)
 	}
 	if choices := o.Get("choices"); finished && len(choices) > len("[]") {

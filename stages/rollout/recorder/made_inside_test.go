@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/rollmill/rollmill/formats"
-	"github.com/rollmill/rollmill/formats/jsonscan"
+	"github.com/rollmill/rollmill/formats/jsontext"
 	"github.com/rollmill/rollmill/formats/validate"
 )
 
@@ -88,12 +88,12 @@ func checkMade(t *testing.T, path string, status int, out []byte, rec Record) {
 		if err != nil || e.data != nil && !json.Valid(e.data) {
 			t.Fatalf("%s: %v in %s", path, err, out)
 		}
-		o := jsonscan.ParseObject(e.data)
-		kind = jsonscan.Unquote(o.Get("type"))
-		delta := jsonscan.ParseObject(o.Get("delta"))
-		text += jsonscan.Unquote(delta.Get("text")) + jsonscan.Unquote(delta.Get("thinking"))
+		o := jsontext.ParseObject(e.data)
+		kind = jsontext.Unquote(o.Get("type"))
+		delta := jsontext.ParseObject(o.Get("delta"))
+		text += jsontext.Unquote(delta.Get("text")) + jsontext.Unquote(delta.Get("thinking"))
 		if kind == "response.output_text.delta" || kind == "response.reasoning_text.delta" || kind == "response.refusal.delta" {
-			text += jsonscan.Unquote(o.Get("delta"))
+			text += jsontext.Unquote(o.Get("delta"))
 		}
 	}
 	failed := kind == "error" || kind == "response.failed"

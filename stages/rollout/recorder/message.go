@@ -5,7 +5,7 @@ import (
 	"net/http"
 
 	"github.com/rollmill/rollmill/formats"
-	"github.com/rollmill/rollmill/formats/jsonscan"
+	"github.com/rollmill/rollmill/formats/jsontext"
 )
 
 // message is an answer in the form of Anthropic's Messages API.
@@ -46,12 +46,12 @@ const signature = "rollmill"
 func asMessage(_ *request, r *reply) []byte {
 	a := r.answer
 	m := a.choices[0].message
-	top := jsonscan.ParseObject(r.seen)
+	top := jsontext.ParseObject(r.seen)
 	prompt := a.usage.prompt
 	if !a.usage.known {
 		prompt = int32(len(a.prompt))
 	}
-	out := message{ID: jsonscan.Unquote(top.Get("id")), Type: "message", Role: "assistant", Model: a.model, Content: []block{},
+	out := message{ID: jsontext.Unquote(top.Get("id")), Type: "message", Role: "assistant", Model: a.model, Content: []block{},
 		Usage: messageUsage{Input: max(0, prompt-a.usage.cached), Cached: a.usage.cached, Output: a.usage.completion}}
 	refusal := refusalOf(&m)
 	for _, p := range r.pieces.of(m.Reasoning, text(&m)+refusal) {
@@ -60,8 +60,8 @@ func asMessage(_ *request, r *reply) []byte {
 	for _, c := range m.ToolCalls {
 		out.Content = append(out.Content, block{Type: "tool_use", ID: c.ID, Name: c.Name, Input: inputOf(c.Arguments)})
 	}
-	for choice := range jsonscan.Elements(top.Get("choices")) {
-		if stopped := jsonscan.Unquote(jsonscan.ParseObject(choice).Get("stop_reason")); stopped != "" {
+	for choice := range jsontext.Elements(top.Get("choices")) {
+		if stopped := jsontext.Unquote(jsontext.ParseObject(choice).Get("stop_reason")); stopped != "" {
 			out.StopSequence = &stopped // as vLLM and SGLang tell it
 		}
 		break
@@ -94,8 +94,8 @@ func stopReason(m *formats.Message, refused, matched bool) string {
 }
 
 func refusalOf(m *formats.Message) (out string) {
-	for part := range jsonscan.Elements([]byte(m.ContentParts)) {
-		out += jsonscan.Unquote(jsonscan.ParseObject(part).Get("refusal"))
+	for part := range jsontext.Elements([]byte(m.ContentParts)) {
+		out += jsontext.Unquote(jsontext.ParseObject(part).Get("refusal"))
 	}
 	return out
 }
@@ -106,7 +106,7 @@ func inputOf(arguments string) []byte {
 	switch raw := []byte(arguments); {
 	case len(raw) == 0:
 		return []byte("{}")
-	case json.Valid(raw) && jsonscan.ParseObject(raw) != nil:
+	case json.Valid(raw) && jsontext.ParseObject(raw) != nil:
 		return raw
 	}
 	return encode(map[string]string{"arguments": arguments})

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/rollmill/rollmill/formats"
-	"github.com/rollmill/rollmill/formats/jsonscan"
+	"github.com/rollmill/rollmill/formats/jsontext"
 )
 
 // parseMessages turns a request of Anthropic's Messages API into one of chat
@@ -30,7 +30,7 @@ var notInChat = []string{"system", "messages", "metadata", "cache_control", "ser
 // setFromMessages sets what a field of the Messages API is in chat completions.
 // Fields of the same name, and those that only engines have, are unchanged.
 func (q *request) setFromMessages(key string, v []byte) error {
-	o := jsonscan.ParseObject(v)
+	o := jsontext.ParseObject(v)
 	switch {
 	case slices.Contains(notInChat, key):
 	case key == "stop_sequences":
@@ -43,7 +43,7 @@ func (q *request) setFromMessages(key string, v []byte) error {
 		if effort := o.Get("effort"); effort != nil {
 			q.fields.Set("reasoning_effort", effort)
 		}
-		q.setFormat(encode("output"), jsonscan.ParseObject(o.Get("format")))
+		q.setFormat(encode("output"), jsontext.ParseObject(o.Get("format")))
 	case key == "output_format":
 		q.setFormat(encode("output"), o)
 	case key == "mcp_servers" && len(v) > len("[]"):
@@ -58,10 +58,10 @@ var functionFields = [][2]string{{"name", "name"}, {"description", "description"
 
 func (q *request) setTools(v []byte) error {
 	var list [][]byte
-	for raw := range jsonscan.Elements(v) {
-		o := jsonscan.ParseObject(raw)
+	for raw := range jsontext.Elements(v) {
+		o := jsontext.ParseObject(raw)
 		if !o.Has("input_schema") {
-			return fmt.Errorf("tools.%d: %q has no input_schema: only Anthropic's servers know such tools", len(list), jsonscan.Unquote(o.Get("type")))
+			return fmt.Errorf("tools.%d: %q has no input_schema: only Anthropic's servers know such tools", len(list), jsontext.Unquote(o.Get("type")))
 		}
 		list = append(list, functionTool(o, functionFields))
 	}
@@ -69,16 +69,16 @@ func (q *request) setTools(v []byte) error {
 	return nil
 }
 
-func (q *request) setToolChoice(o jsonscan.Object) {
-	switch kind := jsonscan.Unquote(o.Get("type")); kind {
+func (q *request) setToolChoice(o jsontext.Object) {
+	switch kind := jsontext.Unquote(o.Get("type")); kind {
 	case "auto", "none":
 		q.fields.Set("tool_choice", encode(kind))
 	case "any":
 		q.fields.Set("tool_choice", encode("required"))
 	case "tool":
-		q.force(jsonscan.Unquote(o.Get("name")))
+		q.force(jsontext.Unquote(o.Get("name")))
 	}
-	if jsonscan.IsTrue(o.Get("disable_parallel_tool_use")) {
+	if jsontext.IsTrue(o.Get("disable_parallel_tool_use")) {
 		q.fields.Set("parallel_tool_calls", []byte("false"))
 	}
 }
@@ -87,7 +87,7 @@ func (q *request) setToolChoice(o jsonscan.Object) {
 // completions. A tool result is a message of its own there.
 type blockReader struct{ chatPrompt }
 
-func (p *blockReader) prompt(q jsonscan.Object) error {
+func (p *blockReader) prompt(q jsontext.Object) error {
 	if v := q.Get("system"); len(v) > 0 && string(v) != "null" {
 		if err := p.message("system", "system", v); err != nil {
 			return err
@@ -98,9 +98,9 @@ func (p *blockReader) prompt(q jsonscan.Object) error {
 		return errors.New(`the request has no list "messages"`)
 	}
 	n := 0
-	for raw := range jsonscan.Elements(list) {
-		o := jsonscan.ParseObject(raw)
-		role := jsonscan.Unquote(o.Get("role"))
+	for raw := range jsontext.Elements(list) {
+		o := jsontext.ParseObject(raw)
+		role := jsontext.Unquote(o.Get("role"))
 		before := len(p.messages)
 		if err := p.message(fmt.Sprintf("messages.%d", n), role, orEmpty(o.Get("content"))); err != nil {
 			return err
@@ -117,13 +117,13 @@ func (p *blockReader) prompt(q jsonscan.Object) error {
 func (p *blockReader) message(where, role string, content []byte) error {
 	p.begin(role)
 	if content[0] != '[' {
-		p.current.Content = jsonscan.Unquote(content)
+		p.current.Content = jsontext.Unquote(content)
 		p.messages = append(p.messages, p.current)
 		return nil
 	}
 	before, n := len(p.messages), 0
-	for raw := range jsonscan.Elements(content) {
-		if err := p.block(jsonscan.ParseObject(raw)); err != nil {
+	for raw := range jsontext.Elements(content) {
+		if err := p.block(jsontext.ParseObject(raw)); err != nil {
 			return fmt.Errorf("%s.content.%d: %w", where, n, err)
 		}
 		n++
@@ -137,10 +137,10 @@ func (p *blockReader) message(where, role string, content []byte) error {
 // prefix again after it.
 const billing = "x-anthropic-billing-header"
 
-func (p *blockReader) block(o jsonscan.Object) error {
-	switch kind := jsonscan.Unquote(o.Get("type")); kind {
+func (p *blockReader) block(o jsontext.Object) error {
+	switch kind := jsontext.Unquote(o.Get("type")); kind {
 	case "text":
-		if text := jsonscan.Unquote(o.Get("text")); text != "" && !(p.current.Role == "system" && strings.HasPrefix(text, billing)) {
+		if text := jsontext.Unquote(o.Get("text")); text != "" && !(p.current.Role == "system" && strings.HasPrefix(text, billing)) {
 			p.text(text, o.Get("text"))
 		}
 	case "image":
@@ -150,20 +150,20 @@ func (p *blockReader) block(o jsonscan.Object) error {
 		}
 		p.parts = append(p.parts, imagePart(url))
 	case "document":
-		source := jsonscan.ParseObject(o.Get("source"))
-		if jsonscan.Unquote(source.Get("type")) != "text" {
+		source := jsontext.ParseObject(o.Get("source"))
+		if jsontext.Unquote(source.Get("type")) != "text" {
 			return errors.New("a document that is not plain text cannot be given to a chat completions engine")
 		}
-		p.text(jsonscan.Unquote(source.Get("data")), orEmpty(source.Get("data")))
+		p.text(jsontext.Unquote(source.Get("data")), orEmpty(source.Get("data")))
 	case "thinking":
-		p.current.Reasoning += jsonscan.Unquote(o.Get("thinking"))
+		p.current.Reasoning += jsontext.Unquote(o.Get("thinking"))
 	case "redacted_thinking": // encrypted for Anthropic's servers
 	case "tool_use":
 		input := "{}"
 		if o.Has("input") {
-			input = jsonscan.Compact(o.Get("input"))
+			input = jsontext.Compact(o.Get("input"))
 		}
-		p.current.ToolCalls = append(p.current.ToolCalls, formats.ToolCall{ID: jsonscan.Unquote(o.Get("id")), Name: jsonscan.Unquote(o.Get("name")), Arguments: input})
+		p.current.ToolCalls = append(p.current.ToolCalls, formats.ToolCall{ID: jsontext.Unquote(o.Get("id")), Name: jsontext.Unquote(o.Get("name")), Arguments: input})
 	case "tool_result":
 		return p.toolResult(o)
 	default:
@@ -172,34 +172,34 @@ func (p *blockReader) block(o jsonscan.Object) error {
 	return nil
 }
 
-func imageURL(o jsonscan.Object) (string, error) {
-	source := jsonscan.ParseObject(o.Get("source"))
-	switch kind := jsonscan.Unquote(source.Get("type")); kind {
+func imageURL(o jsontext.Object) (string, error) {
+	source := jsontext.ParseObject(o.Get("source"))
+	switch kind := jsontext.Unquote(source.Get("type")); kind {
 	case "base64":
-		return "data:" + jsonscan.Unquote(source.Get("media_type")) + ";base64," + jsonscan.Unquote(source.Get("data")), nil
+		return "data:" + jsontext.Unquote(source.Get("media_type")) + ";base64," + jsontext.Unquote(source.Get("data")), nil
 	case "url":
-		return jsonscan.Unquote(source.Get("url")), nil
+		return jsontext.Unquote(source.Get("url")), nil
 	default:
 		return "", fmt.Errorf("an image from %q cannot be given to a chat completions engine", kind)
 	}
 }
 
 // toolResult adds a tool message.
-func (p *blockReader) toolResult(o jsonscan.Object) error {
+func (p *blockReader) toolResult(o jsontext.Object) error {
 	p.flush(false)
 	content := orEmpty(o.Get("content"))
-	id := jsonscan.Unquote(o.Get("tool_use_id"))
+	id := jsontext.Unquote(o.Get("tool_use_id"))
 	if content[0] != '[' {
-		p.result(id, jsonscan.Unquote(content), nil)
+		p.result(id, jsontext.Unquote(content), nil)
 		return nil
 	}
 	var texts []string
 	var images [][]byte
-	for raw := range jsonscan.Elements(content) {
-		part := jsonscan.ParseObject(raw)
-		switch kind := jsonscan.Unquote(part.Get("type")); kind {
+	for raw := range jsontext.Elements(content) {
+		part := jsontext.ParseObject(raw)
+		switch kind := jsontext.Unquote(part.Get("type")); kind {
 		case "text":
-			texts = append(texts, jsonscan.Unquote(part.Get("text")))
+			texts = append(texts, jsontext.Unquote(part.Get("text")))
 		case "image":
 			url, err := imageURL(part)
 			if err != nil {

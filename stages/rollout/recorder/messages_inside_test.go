@@ -6,7 +6,7 @@ import (
 	"io"
 	"testing"
 
-	"github.com/rollmill/rollmill/formats/jsonscan"
+	"github.com/rollmill/rollmill/formats/jsontext"
 )
 
 // FuzzMessages: no request or answer makes the conversion panic; what it makes of
@@ -36,7 +36,7 @@ func FuzzMessages(f *testing.F) {
 		}
 		was := r.answer.choices[0].message
 		s.tree.Messages = append(s.tree.Messages, was)
-		m := jsonscan.ParseObject(asMessage(nil, r))
+		m := jsontext.ParseObject(asMessage(nil, r))
 		if !json.Valid(m.Bytes()) {
 			t.Fatalf("%q is shown as %q", body, m.Bytes())
 		}
@@ -48,7 +48,7 @@ func FuzzMessages(f *testing.F) {
 				t.Fatalf("%v: %q has the event %q", err, body, e.data)
 			}
 		}
-		back := jsonscan.Object{field("messages", array([][]byte{jsonscan.Object{field("role", []byte(`"assistant"`)), field("content", m.Get("content"))}.Bytes()}))}
+		back := jsontext.Object{field("messages", array([][]byte{jsontext.Object{field("role", []byte(`"assistant"`)), field("content", m.Get("content"))}.Bytes()}))}
 		if q, err = parseRequest(&messagesAPI, back.Bytes()); err != nil {
 			t.Fatal(err)
 		}

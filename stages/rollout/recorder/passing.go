@@ -11,7 +11,7 @@ import (
 	"strings"
 
 	"github.com/rollmill/rollmill/formats"
-	"github.com/rollmill/rollmill/formats/jsonscan"
+	"github.com/rollmill/rollmill/formats/jsontext"
 	"github.com/rollmill/rollmill/formats/secret"
 	"github.com/rollmill/rollmill/stages/internal/remote"
 )
@@ -118,12 +118,12 @@ func (s *Session) beginPassing(w http.ResponseWriter, r *http.Request, path stri
 	}
 	s.passed++
 	model := ""
-	if jsonscan.Valid(body) {
-		model = jsonscan.Unquote(jsonscan.ParseObject(body).Get("model"))
+	if jsontext.Valid(body) {
+		model = jsontext.Unquote(jsontext.ParseObject(body).Get("model"))
 	}
 	c = &call{index: len(s.calls), at: s.rec.opts.Now()}
 	api := strings.ToValidUTF8(path, "\uFFFD")
-	s.calls = append(s.calls, formats.Call{Model: strings.ToValidUTF8(model, "\uFFFD"), Sampling: string(jsonscan.Object{field("api", encode(api))}.Bytes()),
+	s.calls = append(s.calls, formats.Call{Model: strings.ToValidUTF8(model, "\uFFFD"), Sampling: string(jsontext.Object{field("api", encode(api))}.Bytes()),
 		Tools: -1, Attempts: 1, Function: strings.ToValidUTF8(functionOf(r), "\uFFFD")})
 	return c, true
 }
@@ -169,18 +169,18 @@ func (s *Session) countTokens(w http.ResponseWriter, r *http.Request) {
 }
 
 func (s *Session) count(r *http.Request, endpoint string, q *request, body []byte) []byte {
-	if out := s.askSmall(r, endpoint+"/messages/count_tokens", body); jsonscan.ParseObject(out).Has("input_tokens") {
+	if out := s.askSmall(r, endpoint+"/messages/count_tokens", body); jsontext.ParseObject(out).Has("input_tokens") {
 		return out
 	}
 	s.mu.Lock()
 	s.restore(q)
 	s.mu.Unlock()
-	tokenize := jsonscan.Object{field("model", encode(q.model)), field("messages", q.fields.Get("messages")), field("add_generation_prompt", []byte("true"))}
+	tokenize := jsontext.Object{field("model", encode(q.model)), field("messages", q.fields.Get("messages")), field("add_generation_prompt", []byte("true"))}
 	if q.tools != "" {
 		tokenize.Set("tools", []byte(q.tools))
 	}
 	out := s.askSmall(r, strings.TrimSuffix(endpoint, "/v1")+"/tokenize", tokenize.Bytes())
-	if n := jsonscan.ParseObject(out).Get("count"); n != nil {
+	if n := jsontext.ParseObject(out).Get("count"); n != nil {
 		return fmt.Appendf(nil, `{"input_tokens":%d}`, int32Of(n))
 	}
 	const bytesEach = 4
@@ -201,7 +201,7 @@ func (s *Session) askSmall(r *http.Request, target string, body []byte) []byte {
 	}
 	defer resp.Body.Close()
 	out, err := readAll(new(bytes.Buffer), resp.Body, resp.ContentLength, maxAnswer)
-	if err != nil || resp.StatusCode != http.StatusOK || !jsonscan.Valid(out) {
+	if err != nil || resp.StatusCode != http.StatusOK || !jsontext.Valid(out) {
 		return nil
 	}
 	return out

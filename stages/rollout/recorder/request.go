@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"github.com/rollmill/rollmill/formats"
-	"github.com/rollmill/rollmill/formats/jsonscan"
+	"github.com/rollmill/rollmill/formats/jsontext"
 )
 
 // DefaultExtra makes vLLM and SGLang return token ids. Engines that do not know
@@ -21,8 +21,8 @@ var DefaultExtra = map[string]any{"return_token_ids": true, "return_tokens_as_to
 // request is one request of an agent.
 type request struct {
 	api      *api
-	fields   jsonscan.Object // as the agent sent them, then with what was added
-	asked    jsonscan.Object // as the agent sent them, of another API than the engine's
+	fields   jsontext.Object // as the agent sent them, then with what was added
+	asked    jsontext.Object // as the agent sent them, of another API than the engine's
 	model    string          // as the agent named it
 	messages []formats.Message
 
@@ -44,21 +44,21 @@ type request struct {
 }
 
 func parseRequest(kind *api, body []byte) (*request, error) {
-	if !jsonscan.Valid(body) {
+	if !jsontext.Valid(body) {
 		return nil, errors.New("the request is not JSON")
 	}
-	q := &request{api: kind, fields: jsonscan.ParseObject(body), choices: 1}
-	q.model = jsonscan.Unquote(q.fields.Get("model"))
+	q := &request{api: kind, fields: jsontext.ParseObject(body), choices: 1}
+	q.model = jsontext.Unquote(q.fields.Get("model"))
 	if tools := q.fields.Get("tools"); len(tools) > 2 && tools[0] == '[' {
-		q.tools = jsonscan.Compact(tools)
+		q.tools = jsontext.Compact(tools)
 	}
-	q.stream = jsonscan.IsTrue(q.fields.Get("stream"))
+	q.stream = jsontext.IsTrue(q.fields.Get("stream"))
 	if n, err := strconv.Atoi(string(q.fields.Get("n"))); err == nil && n > 1 {
 		q.choices = n
 	}
 	q.view = view{
-		ids: jsonscan.IsTrue(q.fields.Get("return_token_ids")), stream: q.stream,
-		usage: jsonscan.IsTrue(jsonscan.ParseObject(q.fields.Get("stream_options")).Get("include_usage")),
+		ids: jsontext.IsTrue(q.fields.Get("return_token_ids")), stream: q.stream,
+		usage: jsontext.IsTrue(jsontext.ParseObject(q.fields.Get("stream_options")).Get("include_usage")),
 	}
 	return q, kind.parse(q)
 }
@@ -104,7 +104,7 @@ func (q *request) enrich(o *Options, seed *int64, target bool) {
 		}
 	}
 	if q.stream && !q.whole && !q.view.usage && q.api.usage {
-		options := jsonscan.ParseObject(q.fields.Get("stream_options"))
+		options := jsontext.ParseObject(q.fields.Get("stream_options"))
 		options.Set("include_usage", []byte("true"))
 		if !q.fields.Has("stream_options") {
 			q.added = append(q.added, "stream_options")

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/rollmill/rollmill/formats"
-	"github.com/rollmill/rollmill/formats/jsonscan"
+	"github.com/rollmill/rollmill/formats/jsontext"
 )
 
 // response is an answer in the form of OpenAI's Responses API. What it repeats
@@ -71,7 +71,7 @@ type responsePart struct {
 
 // echoed are the fields of a response that repeat the request, with their
 // defaults.
-var echoed = jsonscan.Object{field("instructions", []byte("null")), field("max_output_tokens", []byte("null")), field("metadata", []byte("{}")),
+var echoed = jsontext.Object{field("instructions", []byte("null")), field("max_output_tokens", []byte("null")), field("metadata", []byte("{}")),
 	field("parallel_tool_calls", []byte("true")), field("previous_response_id", []byte("null")), field("reasoning", []byte("null")), field("store", []byte("true")),
 	field("temperature", []byte("null")), field("text", []byte(`{"format":{"type":"text"}}`)), field("tool_choice", []byte(`"auto"`)), field("tools", emptyList),
 	field("top_p", []byte("null")), field("truncation", []byte(`"disabled"`)), field("user", []byte("null"))}
@@ -80,7 +80,7 @@ var echoed = jsonscan.Object{field("instructions", []byte("null")), field("max_o
 // choices, which that API does not have, it returns the first.
 func asResponse(q *request, r *reply) []byte {
 	a := r.answer
-	top := jsonscan.ParseObject(r.seen)
+	top := jsontext.ParseObject(r.seen)
 	m := &a.choices[0].message
 	out := response{ID: q.response.id, Object: "response", Created: []byte("0"), Status: "completed", Model: a.model, Output: q.items(r, m, top)}
 	if created := top.Get("created"); json.Valid(created) {
@@ -91,9 +91,9 @@ func asResponse(q *request, r *reply) []byte {
 	}
 	u := &out.Usage
 	u.Input, u.Output, u.Total, u.InputDetails.Cached = a.usage.prompt, a.usage.completion, a.usage.prompt+a.usage.completion, a.usage.cached
-	details := jsonscan.ParseObject(jsonscan.ParseObject(top.Get("usage")).Get("completion_tokens_details"))
+	details := jsontext.ParseObject(jsontext.ParseObject(top.Get("usage")).Get("completion_tokens_details"))
 	u.OutputDetails.Reasoning = int32Of(details.Get("reasoning_tokens"))
-	o := jsonscan.ParseObject(encode(out))
+	o := jsontext.ParseObject(encode(out))
 	for _, f := range echoed {
 		if q.asked.Has(f.Key) {
 			f.Raw = q.asked.Get(f.Key)
@@ -105,7 +105,7 @@ func asResponse(q *request, r *reply) []byte {
 
 // items returns the items of an answer. An empty one has an empty text, so that
 // it comes back as a turn.
-func (q *request) items(r *reply, m *formats.Message, top jsonscan.Object) (out []any) {
+func (q *request) items(r *reply, m *formats.Message, top jsontext.Object) (out []any) {
 	refusal := refusalOf(m)
 	texts, thoughts, last := 0, 0, (*responseItem)(nil)
 	for _, p := range r.pieces.of(m.Reasoning, text(m)) {
@@ -200,10 +200,10 @@ func responseBlock(q *request, p piece, k int) []byte {
 }
 
 // logprobs returns those of the whole answer if the agent asked for them.
-func (q *request) logprobs(top jsonscan.Object) json.RawMessage {
+func (q *request) logprobs(top jsontext.Object) json.RawMessage {
 	if q.view.logprobs {
-		for choice := range jsonscan.Elements(top.Get("choices")) {
-			list := jsonscan.ParseObject(jsonscan.ParseObject(choice).Get("logprobs")).Get("content")
+		for choice := range jsontext.Elements(top.Get("choices")) {
+			list := jsontext.ParseObject(jsontext.ParseObject(choice).Get("logprobs")).Get("content")
 			if len(list) > 0 && list[0] == '[' && json.Valid(list) {
 				return list
 			}

@@ -8,7 +8,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/chat"
-	"github.com/rollmill/rollmill/formats/jsonscan"
+	"github.com/rollmill/rollmill/formats/jsontext"
 )
 
 // outputLogprobs is the value of "include" that requests logprobs.
@@ -23,7 +23,7 @@ func askResponse(q *request) {
 		return
 	}
 	var list [][]byte
-	for v := range jsonscan.Elements(q.fields.Get("include")) {
+	for v := range jsontext.Elements(q.fields.Get("include")) {
 		list = append(list, v)
 	}
 	list = append(list, []byte(outputLogprobs))
@@ -38,23 +38,23 @@ func array(list [][]byte) []byte {
 // parseResponse reads input items. Adjacent items that make up one assistant
 // turn (reasoning, text, function calls) become one message.
 func parseResponse(q *request) error {
-	for v := range jsonscan.Elements(q.fields.Get("include")) {
+	for v := range jsontext.Elements(q.fields.Get("include")) {
 		q.view.logprobs = q.view.logprobs || string(v) == outputLogprobs
 	}
-	q.view.messages = jsonscan.IsTrue(q.fields.Get(responseMessages))
-	q.previous = jsonscan.Unquote(q.fields.Get("previous_response_id"))
+	q.view.messages = jsontext.IsTrue(q.fields.Get(responseMessages))
+	q.previous = jsontext.Unquote(q.fields.Get("previous_response_id"))
 	input := q.fields.Get("input")
-	if text := jsonscan.Unquote(q.fields.Get("instructions")); text != "" {
+	if text := jsontext.Unquote(q.fields.Get("instructions")); text != "" {
 		q.messages = append(q.messages, formats.Message{Role: "system", Content: text, Parent: -1, Call: -1})
 	}
 	switch {
 	case len(input) > 0 && input[0] == '"':
-		q.messages = append(q.messages, formats.Message{Role: "user", Content: jsonscan.Unquote(input), Parent: -1, Call: -1})
+		q.messages = append(q.messages, formats.Message{Role: "user", Content: jsontext.Unquote(input), Parent: -1, Call: -1})
 	case len(input) > 0 && input[0] == '[':
 		var t turnReader
-		for raw := range jsonscan.Elements(input) {
-			if !t.item(jsonscan.ParseObject(raw)) { // a reference, a search, an image: kept unchanged
-				t.add(formats.Message{Role: "user", ContentParts: "[" + jsonscan.Compact(raw) + "]"})
+		for raw := range jsontext.Elements(input) {
+			if !t.item(jsontext.ParseObject(raw)) { // a reference, a search, an image: kept unchanged
+				t.add(formats.Message{Role: "user", ContentParts: "[" + jsontext.Compact(raw) + "]"})
 			}
 		}
 		q.messages = append(q.messages, t.messages...)
@@ -86,8 +86,8 @@ func (t *turnReader) add(m formats.Message) {
 }
 
 // item adds an item, and reports whether its type is known.
-func (t *turnReader) item(o jsonscan.Object) bool {
-	switch kind := jsonscan.Unquote(o.Get("type")); kind {
+func (t *turnReader) item(o jsontext.Object) bool {
+	switch kind := jsontext.Unquote(o.Get("type")); kind {
 	case "reasoning", "function_call", "custom_tool_call":
 		m := t.assistant()
 		readItem(m, o)
@@ -96,7 +96,7 @@ func (t *turnReader) item(o jsonscan.Object) bool {
 			call.Arguments = string(customArguments(call.Arguments))
 		}
 	case "message", "":
-		if jsonscan.Unquote(o.Get("role")) == "assistant" {
+		if jsontext.Unquote(o.Get("role")) == "assistant" {
 			readItem(t.assistant(), o)
 			break
 		}
@@ -104,7 +104,7 @@ func (t *turnReader) item(o jsonscan.Object) bool {
 		readItem(&m, o)
 		t.add(m)
 	case "function_call_output", "custom_tool_call_output":
-		m := formats.Message{Role: "tool", ToolCallID: jsonscan.Unquote(o.Get("call_id"))}
+		m := formats.Message{Role: "tool", ToolCallID: jsontext.Unquote(o.Get("call_id"))}
 		chat.ReadContent(&m, orEmpty(o.Get("output")))
 		t.add(m)
 	default:
@@ -121,26 +121,26 @@ func orEmpty(raw []byte) []byte {
 }
 
 // readItem adds one item of a response to m.
-func readItem(m *formats.Message, o jsonscan.Object) {
-	switch jsonscan.Unquote(o.Get("type")) {
+func readItem(m *formats.Message, o jsontext.Object) {
+	switch jsontext.Unquote(o.Get("type")) {
 	case "reasoning":
 		for _, key := range []string{"content", "summary"} {
 			var text string
-			for part := range jsonscan.Elements(o.Get(key)) {
-				text += jsonscan.Unquote(jsonscan.ParseObject(part).Get("text"))
+			for part := range jsontext.Elements(o.Get(key)) {
+				text += jsontext.Unquote(jsontext.ParseObject(part).Get("text"))
 			}
 			if text != "" {
 				m.Reasoning += text
 				return
 			}
 		}
-		m.Reasoning += unsealReasoning(jsonscan.Unquote(o.Get("encrypted_content")))
+		m.Reasoning += unsealReasoning(jsontext.Unquote(o.Get("encrypted_content")))
 	case "function_call":
-		m.ToolCalls = append(m.ToolCalls, formats.ToolCall{ID: jsonscan.Unquote(o.Get("call_id")), Name: fullName(o), Arguments: jsonscan.Unquote(o.Get("arguments"))})
+		m.ToolCalls = append(m.ToolCalls, formats.ToolCall{ID: jsontext.Unquote(o.Get("call_id")), Name: fullName(o), Arguments: jsontext.Unquote(o.Get("arguments"))})
 	case "custom_tool_call":
-		m.ToolCalls = append(m.ToolCalls, formats.ToolCall{ID: jsonscan.Unquote(o.Get("call_id")), Name: fullName(o), Arguments: jsonscan.Unquote(o.Get("input"))})
+		m.ToolCalls = append(m.ToolCalls, formats.ToolCall{ID: jsontext.Unquote(o.Get("call_id")), Name: fullName(o), Arguments: jsontext.Unquote(o.Get("input"))})
 	default:
-		if role := jsonscan.Unquote(o.Get("role")); role != "" {
+		if role := jsontext.Unquote(o.Get("role")); role != "" {
 			m.Role = role
 		}
 		var part formats.Message
@@ -154,9 +154,9 @@ func readItem(m *formats.Message, o jsonscan.Object) {
 
 // fullName returns the name of a function, after that of its namespace if it has
 // one.
-func fullName(o jsonscan.Object) string {
-	name := jsonscan.Unquote(o.Get("name"))
-	if space := jsonscan.Unquote(o.Get("namespace")); space != "" {
+func fullName(o jsontext.Object) string {
+	name := jsontext.Unquote(o.Get("name"))
+	if space := jsontext.Unquote(o.Get("namespace")); space != "" {
 		return space + "__" + name
 	}
 	return name
@@ -170,13 +170,13 @@ func (a *answer) readResponse(c *cursor, see view) {
 	for key, e := range c.object {
 		switch string(key) {
 		case "id":
-			a.id = jsonscan.Unquote(c.value())
+			a.id = jsontext.Unquote(c.value())
 		case "model":
-			a.model = jsonscan.Unquote(c.value())
+			a.model = jsontext.Unquote(c.value())
 		case "status":
-			a.status = jsonscan.Unquote(c.value())
+			a.status = jsontext.Unquote(c.value())
 		case "incomplete_details":
-			a.incomplete = jsonscan.Unquote(jsonscan.ParseObject(c.value()).Get("reason"))
+			a.incomplete = jsontext.Unquote(jsontext.ParseObject(c.value()).Get("reason"))
 		case "usage":
 			a.usage.read(c.value(), "input", "output")
 		case "error":
@@ -233,9 +233,9 @@ func (a *answer) readResponse(c *cursor, see view) {
 // ok reports whether all have ids.
 func tokensOf(list []byte, count *int) (ids []int32, ok bool) {
 	ok = true
-	for raw := range jsonscan.Elements(list) {
+	for raw := range jsontext.Elements(list) {
 		*count++
-		some, found := parseIDs(jsonscan.ParseObject(raw).Get("tokens"))
+		some, found := parseIDs(jsontext.ParseObject(raw).Get("tokens"))
 		ids, ok = append(ids, some...), ok && found
 	}
 	return ids, ok && len(ids) > 0
@@ -265,7 +265,7 @@ func (c *choice) readOutput(at *cursor, a *answer, see view) {
 		return
 	}
 	raw := at.b[from:at.i]
-	readItem(&c.message, jsonscan.ParseObject(raw))
+	readItem(&c.message, jsontext.ParseObject(raw))
 	c.tokens.readMessage(raw, a) // NeMo Gym puts tokens into items
 }
 
@@ -279,9 +279,9 @@ func (a *answer) addResponse(body []byte, see view) ([]byte, error) {
 		return a.afterResponse(c, see, len(a.choices) > 0)
 	}
 	kind := ""
-	for k, v := range jsonscan.Members(body) {
+	for k, v := range jsontext.Members(body) {
 		if string(k) == "type" {
-			kind = jsonscan.Unquote(v)
+			kind = jsontext.Unquote(v)
 			break
 		}
 	}
@@ -309,7 +309,7 @@ func (a *answer) addResponse(body []byte, see view) ([]byte, error) {
 			stripParts(c, see)
 		case "message":
 			if v := c.value(); kind == "error" {
-				a.err = fmt.Errorf("the engine reported: %s", jsonscan.Unquote(v))
+				a.err = fmt.Errorf("the engine reported: %s", jsontext.Unquote(v))
 			}
 		}
 	}

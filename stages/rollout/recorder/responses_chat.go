@@ -7,7 +7,7 @@ import (
 	"strconv"
 
 	"github.com/rollmill/rollmill/formats"
-	"github.com/rollmill/rollmill/formats/jsonscan"
+	"github.com/rollmill/rollmill/formats/jsontext"
 )
 
 // ResponsesFrom is how a call of /v1/responses is answered.
@@ -42,25 +42,25 @@ const encryptedReasoning = `"reasoning.encrypted_content"`
 // parseResponseAsChat turns a request of the Responses API into one of chat
 // completions. Its messages are set by goOn.
 func parseResponseAsChat(q *request) error {
-	for v := range jsonscan.Elements(q.fields.Get("include")) {
+	for v := range jsontext.Elements(q.fields.Get("include")) {
 		q.view.logprobs = q.view.logprobs || string(v) == outputLogprobs
 		q.response.encrypted = q.response.encrypted || string(v) == encryptedReasoning
 	}
-	q.previous = jsonscan.Unquote(q.fields.Get("previous_response_id"))
-	q.response.instructions = jsonscan.Unquote(q.fields.Get("instructions"))
+	q.previous = jsontext.Unquote(q.fields.Get("previous_response_id"))
+	q.response.instructions = jsontext.Unquote(q.fields.Get("instructions"))
 	t := turnReader{wrap: true}
 	switch input := orEmpty(q.fields.Get("input")); input[0] {
 	case '"':
 		if !q.fields.Has("input") {
 			return errors.New(`the request has no "input"`)
 		}
-		t.add(formats.Message{Role: "user", Content: jsonscan.Unquote(input)})
+		t.add(formats.Message{Role: "user", Content: jsontext.Unquote(input)})
 	case '[':
 		n := 0
-		for raw := range jsonscan.Elements(input) {
-			o := jsonscan.ParseObject(raw)
+		for raw := range jsontext.Elements(input) {
+			o := jsontext.ParseObject(raw)
 			if !t.item(o) {
-				return fmt.Errorf("input.%d: an item of type %q cannot be given to a chat completions engine", n, jsonscan.Unquote(o.Get("type")))
+				return fmt.Errorf("input.%d: an item of type %q cannot be given to a chat completions engine", n, jsontext.Unquote(o.Get("type")))
 			}
 			n++
 		}
@@ -92,9 +92,9 @@ var notFromResponses = []string{"input", "instructions", "previous_response_id",
 // completions. Fields of the same name, and those that only engines have, are
 // unchanged.
 func (q *request) setFromResponses(key string, v []byte) error {
-	o := jsonscan.ParseObject(v)
+	o := jsontext.ParseObject(v)
 	switch {
-	case key == "background" && jsonscan.IsTrue(v):
+	case key == "background" && jsontext.IsTrue(v):
 		return errors.New("background: the answer is not kept for later; ask for it in the foreground")
 	case slices.Contains(notFromResponses, key):
 	case key == "conversation" || key == "prompt":
@@ -106,7 +106,7 @@ func (q *request) setFromResponses(key string, v []byte) error {
 			q.fields.Set("reasoning_effort", o.Get("effort"))
 		}
 	case key == "text":
-		q.setTextFormat(jsonscan.ParseObject(o.Get("format")))
+		q.setTextFormat(jsontext.ParseObject(o.Get("format")))
 	case key == "tools":
 		q.setResponseTools(v)
 	case key == "tool_choice":
@@ -117,8 +117,8 @@ func (q *request) setFromResponses(key string, v []byte) error {
 	return nil
 }
 
-func (q *request) setTextFormat(format jsonscan.Object) {
-	switch jsonscan.Unquote(format.Get("type")) {
+func (q *request) setTextFormat(format jsontext.Object) {
+	switch jsontext.Unquote(format.Get("type")) {
 	case "json_schema":
 		name := format.Get("name")
 		if name == nil {

@@ -6,7 +6,7 @@ import (
 	"io"
 	"testing"
 
-	"github.com/rollmill/rollmill/formats/jsonscan"
+	"github.com/rollmill/rollmill/formats/jsontext"
 )
 
 // FuzzResponses: no request or answer makes the conversion panic, what it makes
@@ -38,7 +38,7 @@ func FuzzResponses(f *testing.F) {
 		was := r.answer.choices[0].message
 		s.tree.Messages = append(s.tree.Messages, was)
 		s.keepTurn(q, r.answer)
-		o := jsonscan.ParseObject(asResponse(q, r))
+		o := jsontext.ParseObject(asResponse(q, r))
 		if json.Valid(request) && !json.Valid(o.Bytes()) {
 			t.Fatalf("%q is shown as %q", body, o.Bytes())
 		}
@@ -53,9 +53,9 @@ func FuzzResponses(f *testing.F) {
 		if was.Role != "assistant" {
 			return
 		}
-		ways := []jsonscan.Object{{field("input", o.Get("output"))}}
+		ways := []jsontext.Object{{field("input", o.Get("output"))}}
 		if string(q.asked.Get("store")) != "false" {
-			ways = append(ways, jsonscan.Object{field("input", emptyList), field("previous_response_id", o.Get("id"))})
+			ways = append(ways, jsontext.Object{field("input", emptyList), field("previous_response_id", o.Get("id"))})
 		}
 		for _, way := range ways {
 			back, err := parseRequest(&responsesAsChatAPI, way.Bytes())

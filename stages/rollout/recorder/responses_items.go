@@ -7,7 +7,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/chat"
-	"github.com/rollmill/rollmill/formats/jsonscan"
+
 	"github.com/rollmill/rollmill/formats/jsontext"
 )
 
@@ -40,11 +40,11 @@ func (p *itemPrompt) add(m formats.Message) error {
 	p.begin(m.Role)
 	var texts []string
 	var images [][]byte // and other parts that are no text
-	for raw := range jsonscan.Elements([]byte(m.ContentParts)) {
-		o := jsonscan.ParseObject(raw)
-		switch kind := jsonscan.Unquote(o.Get("type")); kind {
+	for raw := range jsontext.Elements([]byte(m.ContentParts)) {
+		o := jsontext.ParseObject(raw)
+		switch kind := jsontext.Unquote(o.Get("type")); kind {
 		case "input_text", "output_text", "text":
-			texts = append(texts, jsonscan.Unquote(o.Get("text")))
+			texts = append(texts, jsontext.Unquote(o.Get("text")))
 			p.text(texts[len(texts)-1], orEmpty(o.Get("text")))
 		case "input_image":
 			part, err := inputImage(o)
@@ -66,16 +66,16 @@ func (p *itemPrompt) add(m formats.Message) error {
 	return nil
 }
 
-func inputImage(o jsonscan.Object) ([]byte, error) {
+func inputImage(o jsontext.Object) ([]byte, error) {
 	url := o.Get("image_url")
 	if len(url) <= len(`""`) || url[0] != '"' {
 		return nil, fmt.Errorf("an image without an image_url cannot be given to a chat completions engine")
 	}
-	image := jsonscan.Object{field("url", url)}
+	image := jsontext.Object{field("url", url)}
 	if o.Has("detail") {
 		image.Set("detail", o.Get("detail"))
 	}
-	return jsonscan.Object{field("type", encode("image_url")), field("image_url", image.Bytes())}.Bytes(), nil
+	return jsontext.Object{field("type", encode("image_url")), field("image_url", image.Bytes())}.Bytes(), nil
 }
 
 // sealed begins reasoning in "encrypted" content. It is readable; clients that
@@ -98,15 +98,15 @@ func unsealReasoning(text string) string {
 // customArguments are the arguments of the function that stands for a tool whose
 // input is a text.
 func customArguments(input string) []byte {
-	return jsonscan.Object{field("input", jsontext.AppendString(nil, input))}.Bytes()
+	return jsontext.Object{field("input", jsontext.AppendString(nil, input))}.Bytes()
 }
 
 // customInput returns the text in such arguments, or all of them if the model
 // wrote something else.
 func customInput(arguments string) string {
-	o := jsonscan.ParseObject([]byte(arguments))
-	if v := o.Get("input"); jsonscan.Valid([]byte(arguments)) && len(o) == 1 && len(v) > 0 && v[0] == '"' {
-		return jsonscan.Unquote(v)
+	o := jsontext.ParseObject([]byte(arguments))
+	if v := o.Get("input"); jsontext.Valid([]byte(arguments)) && len(o) == 1 && len(v) > 0 && v[0] == '"' {
+		return jsontext.Unquote(v)
 	}
 	return arguments
 }

@@ -3,7 +3,7 @@ package recorder
 import (
 	"fmt"
 
-	"github.com/rollmill/rollmill/formats/jsonscan"
+	"github.com/rollmill/rollmill/formats/jsontext"
 )
 
 var sameFunctionFields = [][2]string{{"name", "name"}, {"description", "description"}, {"parameters", "parameters"}, {"strict", "strict"}}
@@ -13,22 +13,22 @@ var sameFunctionFields = [][2]string{{"name", "name"}, {"description", "descript
 // clients offer them to every server.
 func (q *request) setResponseTools(v []byte) {
 	var list [][]byte
-	add := func(o jsonscan.Object) {
+	add := func(o jsontext.Object) {
 		if tool := q.responseTool(o); tool != nil {
 			list = append(list, tool)
 		} else {
-			q.response.leftOut = append(q.response.leftOut, jsonscan.Unquote(o.Get("type")))
+			q.response.leftOut = append(q.response.leftOut, jsontext.Unquote(o.Get("type")))
 		}
 	}
-	for raw := range jsonscan.Elements(v) {
-		o := jsonscan.ParseObject(raw)
-		space := jsonscan.Unquote(o.Get("name"))
-		if jsonscan.Unquote(o.Get("type")) != "namespace" || space == "" {
+	for raw := range jsontext.Elements(v) {
+		o := jsontext.ParseObject(raw)
+		space := jsontext.Unquote(o.Get("name"))
+		if jsontext.Unquote(o.Get("type")) != "namespace" || space == "" {
 			add(o)
 			continue
 		}
-		for inner := range jsonscan.Elements(o.Get("tools")) {
-			tool := jsonscan.ParseObject(inner)
+		for inner := range jsontext.Elements(o.Get("tools")) {
+			tool := jsontext.ParseObject(inner)
 			tool.Set("namespace", encode(space))
 			name := fullName(tool)
 			mark(&q.response.spaces, name, space)
@@ -40,12 +40,12 @@ func (q *request) setResponseTools(v []byte) {
 }
 
 // responseTool returns a tool as chat completions describe it, nil if they cannot.
-func (q *request) responseTool(o jsonscan.Object) []byte {
-	switch jsonscan.Unquote(o.Get("type")) {
+func (q *request) responseTool(o jsontext.Object) []byte {
+	switch jsontext.Unquote(o.Get("type")) {
 	case "function":
 		return functionTool(o, sameFunctionFields)
 	case "custom":
-		mark(&q.response.custom, jsonscan.Unquote(o.Get("name")), true)
+		mark(&q.response.custom, jsontext.Unquote(o.Get("name")), true)
 		return customTool(o)
 	}
 	return nil
@@ -60,24 +60,24 @@ func mark[T any](m *map[string]T, name string, v T) {
 
 // customTool returns a tool whose input is a text as a function with one
 // argument. Its grammar becomes a part of the description.
-func customTool(o jsonscan.Object) []byte {
-	description := jsonscan.Unquote(o.Get("description"))
-	format := jsonscan.ParseObject(o.Get("format"))
-	if definition := jsonscan.Unquote(format.Get("definition")); definition != "" {
-		description += fmt.Sprintf("\n\nThe input follows this grammar (%s):\n%s", jsonscan.Unquote(format.Get("syntax")), definition)
+func customTool(o jsontext.Object) []byte {
+	description := jsontext.Unquote(o.Get("description"))
+	format := jsontext.ParseObject(o.Get("format"))
+	if definition := jsontext.Unquote(format.Get("definition")); definition != "" {
+		description += fmt.Sprintf("\n\nThe input follows this grammar (%s):\n%s", jsontext.Unquote(format.Get("syntax")), definition)
 	}
-	function := jsonscan.Object{field("name", orEmpty(o.Get("name"))), field("description", encode(description)),
+	function := jsontext.Object{field("name", orEmpty(o.Get("name"))), field("description", encode(description)),
 		field("parameters", []byte(`{"type":"object","properties":{"input":{"type":"string"}},"required":["input"],"additionalProperties":false}`))}
-	return jsonscan.Object{field("type", encode("function")), field("function", function.Bytes())}.Bytes()
+	return jsontext.Object{field("type", encode("function")), field("function", function.Bytes())}.Bytes()
 }
 
 func (q *request) setResponseToolChoice(v []byte) error {
-	o := jsonscan.ParseObject(v)
+	o := jsontext.ParseObject(v)
 	if o == nil {
 		q.fields.Set("tool_choice", v)
 		return nil
 	}
-	switch kind := jsonscan.Unquote(o.Get("type")); kind {
+	switch kind := jsontext.Unquote(o.Get("type")); kind {
 	case "function", "custom":
 		q.force(fullName(o))
 		return nil

@@ -4,7 +4,7 @@ import (
 	"slices"
 
 	"github.com/rollmill/rollmill/formats"
-	"github.com/rollmill/rollmill/formats/jsonscan"
+	"github.com/rollmill/rollmill/formats/jsontext"
 )
 
 // Clients write the arguments of tool calls anew: many parse and encode them, and
@@ -90,12 +90,12 @@ func (q *request) shown(c *formats.ToolCall) string {
 // setArguments writes the arguments of some messages into a request of chat
 // completions, which is unchanged otherwise.
 func (q *request) setArguments(messages []int) {
-	list := slices.Collect(jsonscan.Elements(q.fields.Get("messages")))
+	list := slices.Collect(jsontext.Elements(q.fields.Get("messages")))
 	for _, i := range messages {
-		m := jsonscan.ParseObject(list[i])
-		calls := slices.Collect(jsonscan.Elements(m.Get("tool_calls")))
+		m := jsontext.ParseObject(list[i])
+		calls := slices.Collect(jsontext.Elements(m.Get("tool_calls")))
 		for k, raw := range calls {
-			call := jsonscan.ParseObject(raw)
+			call := jsontext.ParseObject(raw)
 			call.Set("function", withArguments(call.Get("function"), &q.messages[i].ToolCalls[k]))
 			calls[k] = call.Bytes()
 		}
@@ -110,5 +110,5 @@ func (q *request) setArguments(messages []int) {
 }
 
 func withArguments(raw []byte, c *formats.ToolCall) []byte {
-	return jsonscan.ParseObject(raw).With("arguments", encode(c.Arguments)).Bytes()
+	return jsontext.ParseObject(raw).With("arguments", encode(c.Arguments)).Bytes()
 }

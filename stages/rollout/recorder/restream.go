@@ -5,7 +5,7 @@ import (
 	"io"
 	"slices"
 
-	"github.com/rollmill/rollmill/formats/jsonscan"
+	"github.com/rollmill/rollmill/formats/jsontext"
 )
 
 // eventWriter writes a response as the events of OpenAI's API, or a message as
@@ -19,7 +19,7 @@ type eventWriter struct {
 	done  int             // blocks that are complete
 	open  bool            // the next one has begun
 	shown int             // bytes of its text that were written
-	id    jsonscan.Member // of an open item, in OpenAI's events
+	id    jsontext.Member // of an open item, in OpenAI's events
 }
 
 // rest returns what of a text was not yet written.
@@ -27,23 +27,23 @@ func (w *eventWriter) rest(raw []byte) []byte {
 	if w.shown == 0 {
 		return raw
 	}
-	text := jsonscan.Unquote(raw)
+	text := jsontext.Unquote(raw)
 	return encode(text[min(w.shown, len(text)):])
 }
 
 // close notes that the open block is complete.
 func (w *eventWriter) close() { w.done, w.open, w.shown = w.done+1, false, 0 }
 
-func field(key string, raw []byte) jsonscan.Member { return jsonscan.Member{Key: key, Raw: raw} }
+func field(key string, raw []byte) jsontext.Member { return jsontext.Member{Key: key, Raw: raw} }
 
-func (w *eventWriter) put(kind string, fields ...jsonscan.Member) {
+func (w *eventWriter) put(kind string, fields ...jsontext.Member) {
 	w.n++
-	w.write(kind, append(jsonscan.Object{field("sequence_number", encode(w.n-1))}, fields...))
+	w.write(kind, append(jsontext.Object{field("sequence_number", encode(w.n-1))}, fields...))
 }
 
 // write writes an event, whose data repeats its kind.
-func (w *eventWriter) write(kind string, o jsonscan.Object) {
-	data := append(jsonscan.Object{field("type", encode(kind))}, o...).Bytes()
+func (w *eventWriter) write(kind string, o jsontext.Object) {
+	data := append(jsontext.Object{field("type", encode(kind))}, o...).Bytes()
 	for i, c := range data {
 		if c == '\n' || c == '\r' { // between two values: in a string it would be escaped
 			data[i] = ' '
@@ -59,7 +59,7 @@ var (
 )
 
 // beginResponse writes the events before the first item.
-func (w *eventWriter) beginResponse(o jsonscan.Object) {
+func (w *eventWriter) beginResponse(o jsontext.Object) {
 	if w.begun {
 		return
 	}
@@ -73,17 +73,17 @@ func (w *eventWriter) beginResponse(o jsonscan.Object) {
 	w.put("response.in_progress", field("response", begun.Bytes()))
 }
 
-func (w *eventWriter) response(o jsonscan.Object) {
+func (w *eventWriter) response(o jsontext.Object) {
 	w.beginResponse(o)
 	i := 0
-	for raw := range jsonscan.Elements(o.Get("output")) {
+	for raw := range jsontext.Elements(o.Get("output")) {
 		if i >= w.done {
-			w.item(i, jsonscan.ParseObject(raw))
+			w.item(i, jsontext.ParseObject(raw))
 		}
 		i++
 	}
 	kind := "completed"
-	switch status := jsonscan.Unquote(o.Get("status")); status {
+	switch status := jsontext.Unquote(o.Get("status")); status {
 	case "incomplete", "failed", "queued", "in_progress":
 		kind = status
 	case "cancelled":
@@ -93,35 +93,35 @@ func (w *eventWriter) response(o jsonscan.Object) {
 }
 
 // item writes the events of one item of the output, or those that are left.
-func (w *eventWriter) item(index int, o jsonscan.Object) {
+func (w *eventWriter) item(index int, o jsontext.Object) {
 	at, id := field("output_index", encode(index)), field("item_id", orEmpty(o.Get("id")))
 	if !w.open {
 		w.beginItem(at, o)
 	}
 	i := 0
-	for raw := range jsonscan.Elements(o.Get("summary")) {
-		w.summary(id, at, field("summary_index", encode(i)), jsonscan.ParseObject(raw))
+	for raw := range jsontext.Elements(o.Get("summary")) {
+		w.summary(id, at, field("summary_index", encode(i)), jsontext.ParseObject(raw))
 		i++
 	}
 	i = 0
-	for raw := range jsonscan.Elements(o.Get("content")) {
-		w.part(id, at, field("content_index", encode(i)), jsonscan.ParseObject(raw))
+	for raw := range jsontext.Elements(o.Get("content")) {
+		w.part(id, at, field("content_index", encode(i)), jsontext.ParseObject(raw))
 		w.open, w.shown = false, 0 // only the first part can have begun
 		i++
 	}
-	switch jsonscan.Unquote(o.Get("type")) {
+	switch jsontext.Unquote(o.Get("type")) {
 	case "function_call":
 		w.text("response.function_call_arguments", "arguments", o, field("name", orEmpty(o.Get("name"))), id, at)
 	case "custom_tool_call":
-		w.text("response.custom_tool_call_input", "input", o, jsonscan.Member{}, id, at)
+		w.text("response.custom_tool_call_input", "input", o, jsontext.Member{}, id, at)
 	}
 	w.put("response.output_item.done", at, field("item", o.Bytes()))
 	w.close()
 }
 
-func (w *eventWriter) nextItem(o jsonscan.Object) { w.item(w.done, o) }
+func (w *eventWriter) nextItem(o jsontext.Object) { w.item(w.done, o) }
 
-func (w *eventWriter) beginItem(at jsonscan.Member, o jsonscan.Object) {
+func (w *eventWriter) beginItem(at jsontext.Member, o jsontext.Object) {
 	begun := o.With("status", encode("in_progress"))
 	for _, key := range []string{"content", "summary"} {
 		begun = begun.With(key, emptyList)
@@ -134,13 +134,13 @@ func (w *eventWriter) beginItem(at jsonscan.Member, o jsonscan.Object) {
 
 // responsePiece writes a piece of the text of an item. If it is the first, o is
 // the item.
-func (w *eventWriter) responsePiece(p piece, o jsonscan.Object) {
+func (w *eventWriter) responsePiece(p piece, o jsontext.Object) {
 	at, index := field("output_index", encode(w.done)), field("content_index", encode(0))
 	if !w.open {
 		w.id = field("item_id", orEmpty(o.Get("id")))
 		w.beginItem(at, o)
-		for raw := range jsonscan.Elements(o.Get("content")) {
-			w.beginPart(w.id, at, index, jsonscan.ParseObject(raw))
+		for raw := range jsontext.Elements(o.Get("content")) {
+			w.beginPart(w.id, at, index, jsontext.ParseObject(raw))
 		}
 		w.open = true
 	}
@@ -155,16 +155,16 @@ func (w *eventWriter) responsePiece(p piece, o jsonscan.Object) {
 // responseFailed writes the error of a response that has begun: as the event
 // that OpenAI's clients raise, and as the response's end.
 func (w *eventWriter) responseFailed(q *request, kind, text string) {
-	said := jsonscan.Object{field("code", encode(kind)), field("message", encode(text))}
+	said := jsontext.Object{field("code", encode(kind)), field("message", encode(text))}
 	w.put("error", append(slices.Clone(said), field("param", []byte("null")), field("error", said.Bytes()))...)
-	o := jsonscan.Object{field("id", encode(q.response.id)), field("object", encode("response")), field("status", encode("failed")),
+	o := jsontext.Object{field("id", encode(q.response.id)), field("object", encode("response")), field("status", encode("failed")),
 		field("model", encode(q.model)), field("output", emptyList), field("error", said.Bytes())}
 	w.put("response.failed", field("response", o.Bytes()))
 }
 
 // text writes the delta and the end of the text at key. more, unless it is
 // empty, is a further field of the end.
-func (w *eventWriter) text(kind, key string, o jsonscan.Object, more jsonscan.Member, where ...jsonscan.Member) {
+func (w *eventWriter) text(kind, key string, o jsontext.Object, more jsontext.Member, where ...jsontext.Member) {
 	text := orEmpty(o.Get(key))
 	if rest := w.rest(text); !bytes.Equal(rest, emptyText) {
 		w.put(kind+".delta", append(slices.Clone(where), field("delta", rest))...)
@@ -177,32 +177,32 @@ func (w *eventWriter) text(kind, key string, o jsonscan.Object, more jsonscan.Me
 }
 
 // part writes the events of a part of a message, or of a reasoning item.
-func (w *eventWriter) part(id, at, index jsonscan.Member, o jsonscan.Object) {
+func (w *eventWriter) part(id, at, index jsontext.Member, o jsontext.Object) {
 	if !w.open {
 		w.beginPart(id, at, index, o)
 	}
-	switch kind := jsonscan.Unquote(o.Get("type")); kind {
+	switch kind := jsontext.Unquote(o.Get("type")); kind {
 	case "output_text":
 		logprobs := field("logprobs", emptyList)
 		if o.Has("logprobs") {
 			logprobs.Raw = o.Get("logprobs")
 		}
-		w.text("response.output_text", "text", o, jsonscan.Member{}, id, at, index, logprobs)
+		w.text("response.output_text", "text", o, jsontext.Member{}, id, at, index, logprobs)
 	case "reasoning_text":
-		w.text("response.reasoning_text", "text", o, jsonscan.Member{}, id, at, index)
+		w.text("response.reasoning_text", "text", o, jsontext.Member{}, id, at, index)
 	case "refusal":
-		w.text("response.refusal", "refusal", o, jsonscan.Member{}, id, at, index)
+		w.text("response.refusal", "refusal", o, jsontext.Member{}, id, at, index)
 	}
 	w.put("response.content_part.done", id, at, index, field("part", o.Bytes()))
 }
 
-func (w *eventWriter) beginPart(id, at, index jsonscan.Member, o jsonscan.Object) {
+func (w *eventWriter) beginPart(id, at, index jsontext.Member, o jsontext.Object) {
 	begun := o.With("logprobs", emptyList).With("annotations", emptyList).With("text", emptyText).With("refusal", emptyText)
 	w.put("response.content_part.added", id, at, index, field("part", begun.Bytes()))
 }
 
-func (w *eventWriter) summary(id, at, index jsonscan.Member, o jsonscan.Object) {
+func (w *eventWriter) summary(id, at, index jsontext.Member, o jsontext.Object) {
 	w.put("response.reasoning_summary_part.added", id, at, index, field("part", o.With("text", emptyText).Bytes()))
-	w.text("response.reasoning_summary_text", "text", o, jsonscan.Member{}, id, at, index)
+	w.text("response.reasoning_summary_text", "text", o, jsontext.Member{}, id, at, index)
 	w.put("response.reasoning_summary_part.done", id, at, index, field("part", o.Bytes()))
 }

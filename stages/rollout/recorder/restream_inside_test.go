@@ -6,7 +6,7 @@ import (
 	"io"
 	"testing"
 
-	"github.com/rollmill/rollmill/formats/jsonscan"
+	"github.com/rollmill/rollmill/formats/jsontext"
 )
 
 // FuzzRestream: no response makes the writer panic, every event of a valid one
@@ -27,7 +27,7 @@ func FuzzRestream(f *testing.F) {
 			}
 			a.keepAll()
 			var out bytes.Buffer
-			(&eventWriter{to: &out}).response(jsonscan.ParseObject(seen))
+			(&eventWriter{to: &out}).response(jsontext.ParseObject(seen))
 			s := newEvents(&out, func() {})
 			n, last := 0, []byte(nil)
 			for e, err := s.next(); err != io.EOF; e, err = s.next() {
@@ -39,7 +39,7 @@ func FuzzRestream(f *testing.F) {
 				}
 				last = bytes.Clone(e.data)
 			}
-			if n < 3 || len(jsonscan.ParseObject(jsonscan.ParseObject(last).Get("response"))) != len(jsonscan.ParseObject(seen)) {
+			if n < 3 || len(jsontext.ParseObject(jsontext.ParseObject(last).Get("response"))) != len(jsontext.ParseObject(seen)) {
 				t.Errorf("%d events of %q, at last %q", n, body, last)
 			}
 		}

@@ -9,7 +9,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/chat"
-	"github.com/rollmill/rollmill/formats/jsonscan"
+	"github.com/rollmill/rollmill/formats/jsontext"
 )
 
 // Why a prompt does not begin with its ancestor's tokens (column messages.prefix_break).
@@ -41,9 +41,9 @@ func sameParts(a, b *formats.Message) bool {
 }
 
 func plain(parts string) bool {
-	for part := range jsonscan.Elements([]byte(parts)) {
-		o := jsonscan.ParseObject(part)
-		switch jsonscan.Unquote(o.Get("type")) {
+	for part := range jsontext.Elements([]byte(parts)) {
+		o := jsontext.ParseObject(part)
+		switch jsontext.Unquote(o.Get("type")) {
 		case "text":
 			if len(o) != 2 {
 				return false

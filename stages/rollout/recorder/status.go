@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/rollmill/rollmill/formats"
-	"github.com/rollmill/rollmill/formats/jsonscan"
+	"github.com/rollmill/rollmill/formats/jsontext"
 	"github.com/rollmill/rollmill/stages/internal/remote"
 )
 
@@ -47,13 +47,13 @@ func temporary(status int) bool {
 
 // errorText returns the message of an error body in any usual form.
 func errorText(body []byte) string {
-	o := jsonscan.ParseObject(body)
+	o := jsontext.ParseObject(body)
 	for _, key := range []string{"error", "message", "detail"} {
 		v := o.Get(key)
-		if text := jsonscan.Unquote(jsonscan.ParseObject(v).Get("message")); text != "" {
+		if text := jsontext.Unquote(jsontext.ParseObject(v).Get("message")); text != "" {
 			return text
 		}
-		if text := jsonscan.Unquote(v); text != "" {
+		if text := jsontext.Unquote(v); text != "" {
 			return text
 		}
 	}

@@ -3,7 +3,7 @@ package recorder
 import (
 	"slices"
 
-	"github.com/rollmill/rollmill/formats/jsonscan"
+	"github.com/rollmill/rollmill/formats/jsontext"
 )
 
 // view is what the agent itself requested, and so sees in the answer.
@@ -29,7 +29,7 @@ type edit struct {
 func (c *cursor) object(yield func(key []byte, e *edit) bool) {
 	e := c.edit()
 	defer func() { c.depth-- }()
-	if c.depth > jsonscan.MaxDepth { // callers may walk objects in objects
+	if c.depth > jsontext.MaxDepth { // callers may walk objects in objects
 		c.fail()
 		return
 	}
@@ -39,7 +39,7 @@ func (c *cursor) object(yield func(key []byte, e *edit) bool) {
 	e.kept = c.i
 	for {
 		e.begins, e.dropping = c.i, false
-		key := jsonscan.Key(c.key())
+		key := jsontext.Key(c.key())
 		if c.bad {
 			return
 		}

@@ -8,7 +8,7 @@ import (
 	"strconv"
 
 	"github.com/rollmill/rollmill/formats"
-	"github.com/rollmill/rollmill/formats/jsonscan"
+	"github.com/rollmill/rollmill/formats/jsontext"
 )
 
 // source is where token ids are found in an answer; the first is preferred.
@@ -65,7 +65,7 @@ func (t *tokens) pieces() []string {
 	}
 	out, from := make([]string, len(t.textEnds)), 0
 	for i, end := range t.textEnds {
-		out[i], from = jsonscan.Unquote(t.texts[from:end]), end
+		out[i], from = jsontext.Unquote(t.texts[from:end]), end
 	}
 	return out
 }
@@ -192,14 +192,14 @@ func (t *tokens) addLogprob(raw []byte) {
 
 // readMetaInfo reads SGLang's [[logprob, id, text]…].
 func (t *tokens) readMetaInfo(raw []byte) {
-	list := jsonscan.ParseObject(raw).Get("output_token_logprobs")
+	list := jsontext.ParseObject(raw).Get("output_token_logprobs")
 	if list == nil || string(list) == "null" {
 		return
 	}
 	var logprobs [][]byte
-	for triple := range jsonscan.Elements(list) {
+	for triple := range jsontext.Elements(list) {
 		n := 0
-		for v := range jsonscan.Elements(triple) {
+		for v := range jsontext.Elements(triple) {
 			switch n++; n {
 			case 1:
 				logprobs = append(logprobs, v)
@@ -213,7 +213,7 @@ func (t *tokens) readMetaInfo(raw []byte) {
 
 // readMessage reads the tokens that NeMo puts into the message itself.
 func (t *tokens) readMessage(raw []byte, a *answer) {
-	o := jsonscan.ParseObject(raw)
+	o := jsontext.ParseObject(raw)
 	if ids := o.Get("generation_token_ids"); ids != nil {
 		t.addIDs(messageIDs, ids)
 	}
@@ -222,7 +222,7 @@ func (t *tokens) readMessage(raw []byte, a *answer) {
 	}
 	if list := o.Get("generation_log_probs"); list != nil {
 		var logprobs [][]byte
-		for v := range jsonscan.Elements(list) {
+		for v := range jsontext.Elements(list) {
 			logprobs = append(logprobs, v)
 		}
 		t.spare(logprobs)
@@ -270,7 +270,7 @@ func parseIDs(raw []byte) (ids []int32, ok bool) {
 		i = end + 1
 	}
 	ids = ids[:0] // there is space in it, or something else
-	for v := range jsonscan.Elements(raw) {
+	for v := range jsontext.Elements(raw) {
 		id := parseID(v)
 		if id < 0 {
 			return nil, false

@@ -16,7 +16,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"github.com/rollmill/rollmill/formats"
-	"github.com/rollmill/rollmill/formats/jsonscan"
+	"github.com/rollmill/rollmill/formats/jsontext"
 	"github.com/rollmill/rollmill/stages/internal/remote"
 )
 
@@ -54,7 +54,7 @@ type reply struct {
 	tries    int32
 	failure  *Failure        // nil when the engine answered
 	begun    bool            // the agent was sent a status
-	top      jsonscan.Object // of a stream of which the agent's is made: members that are not in every chunk
+	top      jsontext.Object // of a stream of which the agent's is made: members that are not in every chunk
 	pieces   pieceList
 	ended    bool // nothing more of the stream is read
 }

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/rollmill/rollmill/formats/jsonscan"
+	"github.com/rollmill/rollmill/formats/jsontext"
 )
 
 // keys are those of a rollout.Output.
@@ -34,7 +34,7 @@ func isResult(text []byte) bool {
 	if begun.Match(text) || !json.Valid(text) {
 		return begun.Match(text)
 	}
-	for key := range jsonscan.Members(text) {
+	for key := range jsontext.Members(text) {
 		if slices.ContainsFunc(keys, func(k string) bool { return strings.EqualFold(k, string(key)) }) {
 			return true
 		}

@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"github.com/rollmill/rollmill/formats"
-	"github.com/rollmill/rollmill/formats/jsonscan"
+	"github.com/rollmill/rollmill/formats/jsontext"
 	"github.com/rollmill/rollmill/formats/natsteps"
 	"github.com/rollmill/rollmill/stages/rollout"
 )
@@ -89,7 +89,7 @@ func (s *stream) data(line []byte) {
 		Code    string
 		Message string
 	}
-	standard, _ := jsonscan.Standard(line)
+	standard, _ := jsontext.Standard(line)
 	if err := json.Unmarshal(standard, &d); err != nil {
 		s.failed = failure(formats.FailAgentOutput, "a piece of the answer is no JSON: %.200s", line)
 		return

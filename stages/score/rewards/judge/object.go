@@ -8,7 +8,7 @@ import (
 	"io"
 	"strings"
 
-	"github.com/rollmill/rollmill/formats/jsonscan"
+	"github.com/rollmill/rollmill/formats/jsontext"
 	"github.com/rollmill/rollmill/stages/score"
 )
 
@@ -22,7 +22,7 @@ func Object(text string, v any) error {
 	if err != nil {
 		return err
 	}
-	if err := jsonscan.Unmarshal(object, v); err != nil {
+	if err := jsontext.Unmarshal(object, v); err != nil {
 		return fmt.Errorf("%s: %w", score.Quote(object), err)
 	}
 	return nil

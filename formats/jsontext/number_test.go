@@ -1,4 +1,4 @@
-package number
+package jsontext
 
 import (
 	"encoding/json"

@@ -1,4 +1,4 @@
-package jsonscan
+package jsontext
 
 import (
 	"encoding/binary"
@@ -12,7 +12,7 @@ const MaxDepth = 10000
 
 // Valid reports whether b is exactly one JSON value.
 func Valid(b []byte) bool {
-	end := Check(b, Space(b, 0), 0)
+	end := CheckValue(b, Space(b, 0), 0)
 	return end >= 0 && Space(b, end) == len(b)
 }
 
@@ -75,9 +75,9 @@ func invalid(b []byte) error {
 	return errors.New("it is not JSON")
 }
 
-// Check returns the end of the JSON value that begins at b[i], or -1 when
+// CheckValue returns the end of the JSON value that begins at b[i], or -1 when
 // there is none.
-func Check(b []byte, i, depth int) int { return (*Reading)(nil).check(b, i, depth) }
+func CheckValue(b []byte, i, depth int) int { return (*Reading)(nil).check(b, i, depth) }
 
 func (r *Reading) check(b []byte, i, depth int) int {
 	if i >= len(b) || depth > MaxDepth {

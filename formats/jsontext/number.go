@@ -2,7 +2,7 @@
 // as floats: 1.0, never 1. Loaders infer a column's type from the first block
 // of a file, and fail on a later 0.5 when all rewards before it were whole
 // numbers.
-package number
+package jsontext
 
 import (
 	"bytes"
@@ -15,7 +15,7 @@ type Float float64
 
 // MarshalJSON always writes a fraction or an exponent. JSON has no NaN and no
 // infinities: they become null.
-func (f Float) MarshalJSON() ([]byte, error) { return Append(nil, float64(f), 64), nil }
+func (f Float) MarshalJSON() ([]byte, error) { return AppendNumber(nil, float64(f), 64), nil }
 
 // Floats are the numbers in a list column of 32-bit floats.
 type Floats []float32
@@ -30,14 +30,14 @@ func (l Floats) MarshalJSON() ([]byte, error) {
 		if i > 0 {
 			out = append(out, ',')
 		}
-		out = Append(out, float64(f), 32)
+		out = AppendNumber(out, float64(f), 32)
 	}
 	return append(out, ']'), nil
 }
 
-// Append appends a number in the shortest form that reads back as the same
+// AppendNumber appends a number in the shortest form that reads back as the same
 // float of the given number of bits.
-func Append(dst []byte, f float64, bits int) []byte {
+func AppendNumber(dst []byte, f float64, bits int) []byte {
 	if math.IsNaN(f) || math.IsInf(f, 0) {
 		return append(dst, "null"...)
 	}

@@ -1,7 +1,7 @@
 // Package jsonscan finds the spans of values in JSON without decoding them, so
 // that a large text is read at the speed of memory and its parts keep their
 // bytes. Python's NaN, Infinity and -Infinity are values.
-package jsonscan
+package jsontext
 
 import (
 	"bytes"
@@ -9,8 +9,6 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
-
-	"github.com/rollmill/rollmill/formats/jsontext"
 )
 
 // Object is a JSON object with its members in order.
@@ -92,7 +90,7 @@ func (o Object) Bytes() []byte {
 		if i > 0 {
 			out = append(out, ',')
 		}
-		out = append(append(jsontext.AppendString(out, m.Key), ':'), m.Raw...)
+		out = append(append(AppendString(out, m.Key), ':'), m.Raw...)
 	}
 	return append(out, '}')
 }

@@ -1,4 +1,4 @@
-package jsonscan
+package jsontext
 
 // Builder is an Object whose members are found in the same time however many
 // there are. Its zero value is empty; only Set may add members.
